@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** aliases.c - other names of operations, as PyTorch and NumPy have them.
+** aliases.c - alternative names of operations, as PyTorch and NumPy have them.
 **
-** Every lookup of a name asks here first. An alias is the operation itself,
-** also in its in-place form, and needs no entry anywhere else.
+** registry.c resolves every name here first, so an alias, with or without the
+** "_" of an in-place form, needs no entry anywhere else.
 */
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* arguments.c - the arguments of a call, read as its signature says. */
+/* arguments.c - reads the arguments of a call by the signature of the function.
+   dispatch.c calls nl_readargs for the core's operations; C functions of the
+   binding call nl_args, or are wrapped by nl_pushbound, which checks the number
+   of arguments and moves named arguments to their positions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +12,12 @@ typedef struct Reader {
   lua_State *L;
   const Signature *s;
   Args *a;
-  int next, top;        /* stack positions of what is still to read */
-  const Param *refused; /* the first that what is at next did not fit */
+  int next, top; /* stack indices of the next and the last argument */
+  /* first optional parameter that did not accept the argument at `next' */
+  const Param *refused;
 } Reader;
 
-static const char *const expected[] = { /* order of ParamType */
+static const char *const expected[] = { /* in the order of ParamType */
                                         "a tensor",
                                         "a tensor or a number",
                                         "a list of tensors",
@@ -34,7 +38,7 @@ static const char *const expected[] = { /* order of ParamType */
                                         "a generator"
 };
 
-/* What stands at index i, for messages. */
+/* A noun phrase for the value at index i, used in messages. [-0, +0, e] */
 static const char *kindof(lua_State *L, int i) {
   if (nl_totensor(L, i)) return "a tensor";
   switch (lua_type(L, i)) {
@@ -49,6 +53,8 @@ static const char *kindof(lua_State *L, int i) {
   }
 }
 
+/* Raises the error that the value at index i does not fit parameter p.
+   [-0, +0, v] */
 static int misfit(Reader *r, const Param *p, int i) {
   const char *got = kindof(r->L, i);
   if (i == r->next && lua_type(r->L, i) == LUA_TSTRING && /* eye(3, "cuda") */
@@ -71,8 +77,9 @@ static int misfit(Reader *r, const Param *p, int i) {
                   expected[p->type], got);
 }
 
-/* The element of a tensor without dimensions, which is a number where a
-   number is wanted; not of one that would lose its gradient. */
+/* Reads a 0-d tensor at index i as a number. Returns 0 for any other value, and
+   for a tensor that requires a gradient, which the conversion would lose.
+   [-0, +0, e] */
 static int toelement(lua_State *L, int i, Scalar *v) {
   Tensor *t = nl_totensor(L, i);
   int recorded = 0;
@@ -82,7 +89,7 @@ static int toelement(lua_State *L, int i, Scalar *v) {
   return nl_check(L, nc_read(v, t, 0));
 }
 
-/* An integer, also one that is written as a float. */
+/* Reads an integer; a float with an integral value counts. [-0, +0, e] */
 static int toint(lua_State *L, int i, int64_t *v) {
   int is = 0;
   Scalar s;
@@ -95,8 +102,8 @@ static int tonumber(lua_State *L, int i, Scalar *v) {
   return nl_toscalar(L, i, v) || toelement(L, i, v);
 }
 
-/* Room for n numbers: in Args, or in memory of Lua's that stays on the
-   stack. */
+/* Returns space for n integers: in Args if they fit, otherwise in a userdata
+   that it pushes. [-0, +(0|1), e] */
 static int64_t *room(Reader *r, int slot, int64_t n) {
   if (n <= NC_MAXDIM) return r->a->list[slot];
   if (n > 1 << 24)
@@ -105,6 +112,7 @@ static int64_t *room(Reader *r, int slot, int64_t n) {
   return lua_newuserdatauv(r->L, (size_t)n * sizeof(int64_t), 0);
 }
 
+/* Raises the error that element k of a list is nil. [-0, +0, v] */
 static int hole(Reader *r, const Param *p, int64_t k) {
   return nl_error(r->L, r->s->name,
                   "element %lld of %s is nil: a list has no "
@@ -112,6 +120,7 @@ static int hole(Reader *r, const Param *p, int64_t k) {
                   (long long)k, p->name);
 }
 
+/* Reads the list of integers at index i. [-0, +(0|1), e] */
 static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
   int64_t n = (int64_t)lua_rawlen(r->L, i), *list = room(r, slot, n);
   nl_checklist(r->L, r->s->name, i);
@@ -126,7 +135,8 @@ static int readlist(Reader *r, const Param *p, int slot, int i, Arg *a) {
   return 1;
 }
 
-/* Integers as a tensor: a vector is a list, one without dimensions one. */
+/* Reads an integer tensor as a list (1-d) or a single integer (0-d).
+   [-0, +(0|1), e] */
 static int readvector(Reader *r, int slot, const Tensor *t, Arg *a) {
   const int64_t n = nc_numel(t);
   int64_t *list;
@@ -143,11 +153,14 @@ static int readvector(Reader *r, int slot, const Tensor *t, Arg *a) {
   return 1;
 }
 
+/* Pushes a userdata with space for n + 1 tensor pointers. [-0, +1, e] */
 static Tensor **tensorlist(lua_State *L, int n) {
   luaL_checkstack(L, 4, NULL);
   return lua_newuserdatauv(L, (size_t)(n + 1) * sizeof(Tensor *), 0);
 }
 
+/* Reads the list of tensors at index i; the list keeps them alive.
+   [-0, +1, e] */
 static int readtensors(Reader *r, const Param *p, int i, Arg *a) {
   lua_State *L = r->L;
   int n = (int)lua_rawlen(L, i);
@@ -165,6 +178,8 @@ static int readtensors(Reader *r, const Param *p, int i, Arg *a) {
   return 1;
 }
 
+/* Stores the position of the string at index i among p->choices; raises if it
+   is not one of them. [-0, +0, e] */
 static int readchoice(Reader *r, const Param *p, int i, Arg *a) {
   const char *got = lua_tostring(r->L, i), *c = p->choices;
   for (int k = 0;; k++) {
@@ -180,7 +195,7 @@ static int readchoice(Reader *r, const Param *p, int i, Arg *a) {
                   (int)strcspn(p->choices, "=,"), p->choices, got);
 }
 
-/* The names of all dtypes, on the stack. */
+/* Pushes the names of all dtypes, separated by commas. [-0, +1, e] */
 static const char *dtypenames(lua_State *L) {
   lua_pushstring(L, nc_dtypename((DType)0));
   for (int t = 1; t < DT_COUNT; t++) {
@@ -190,7 +205,8 @@ static const char *dtypenames(lua_State *L) {
   return lua_tostring(L, -1);
 }
 
-/* A dtype by name, with "float32" and the like for a typing error. */
+/* Reads a dtype name; raises, with the nearest name, if there is no such dtype.
+   [-0, +0, e] */
 static int readdtype(Reader *r, int i, Arg *a) {
   const char *names[DT_COUNT + 1] = { NULL }, *near;
   const char *got = lua_tostring(r->L, i);
@@ -203,7 +219,9 @@ static int readdtype(Reader *r, int i, Arg *a) {
                   got, near ? near : dtypenames(r->L));
 }
 
-/* Reads the value at i for p; 0 if it does not fit. */
+/* Reads the value at index i for parameter p into arg[slot]. Returns 0 if the
+   type does not fit; raises if the type fits and the value does not. Lists and
+   vectors may push the memory they occupy. [-0, +n, e] */
 static int readvalue(Reader *r, const Param *p, int slot, int i) {
   lua_State *L = r->L;
   Arg *a = &r->a->arg[slot];
@@ -239,19 +257,21 @@ static int readvalue(Reader *r, const Param *p, int slot, int i) {
     case P_ANY: return 1;
     case P_GENERATOR: return (a->generator = nl_togenerator(L, i)) != NULL;
     case P_CHOICE: return type == LUA_TSTRING && readchoice(r, p, i, a);
-    default: /* not 3, which would become one */
+    default: /* a number is not converted to a string */
       a->text = type == LUA_TSTRING ? lua_tostring(L, i) : NULL;
       return a->text != NULL;
   }
 }
 
+/* The number of mandatory positional parameters from `from' on. */
 static int required(const Signature *s, int from) {
   int n = 0;
   for (int i = from; i < s->positional; i++) n += !s->param[i].optional;
   return n;
 }
 
-/* Sizes as numbers: as many as leave enough for what must follow. */
+/* zeros(2, 3): reads as many numbers as possible and leaves enough arguments
+   for the mandatory parameters that follow. [-0, +(0|1), e] */
 static void readsizes(Reader *r, int slot) {
   Arg *a = &r->a->arg[slot];
   int64_t v;
@@ -265,8 +285,8 @@ static void readsizes(Reader *r, int slot) {
   r->next += n;
 }
 
-/* stack(a, b): tensors without braces. One alone is no list: more often it is
-   the argument of another call, or its braces are forgotten. */
+/* stack(a, b): tensors without braces. A single tensor is refused: it is more
+   often a list whose braces were forgotten. [-0, +(0|1), e] */
 static void readseveral(Reader *r, int slot) {
   Arg *a = &r->a->arg[slot];
   Tensor **list;
@@ -281,7 +301,8 @@ static void readseveral(Reader *r, int slot) {
   r->next += n;
 }
 
-/* f(t, {}): the table is at the end, and nobody takes it for a list. */
+/* f(t, {}): skips an empty table after the last parameter, which is neither a
+   list nor options. [-0, +0, e] */
 static int nooptions(Reader *r) {
   const int i = r->top;
   if (r->next != i || !lua_istable(r->L, i) || lua_rawlen(r->L, i) > 0)
@@ -296,7 +317,9 @@ static int nooptions(Reader *r) {
   return 1;
 }
 
-/* sum("1"): not keepdim is wrong, which may come next, but dim. */
+/* Raises the error for an argument that no parameter accepts. It names the
+   first parameter that refused it: for sum("1") that is dim, not keepdim, which
+   comes next. [-0, +0, v] */
 static void refused(Reader *r, const Param *p) {
   lua_State *L = r->L;
   const Param *dims = NULL;
@@ -315,6 +338,9 @@ static void refused(Reader *r, const Param *p) {
   misfit(r, r->refused ? r->refused : p, r->next);
 }
 
+/* Matches the arguments to the positional parameters in order. An optional
+   parameter that does not accept a value keeps its default, and the value goes
+   to the next one. [-0, +n, e] */
 static void positional(Reader *r) {
   for (int i = 0; i < r->s->positional; i++) {
     const Param *p = &r->s->param[i];
@@ -354,7 +380,8 @@ static void positional(Reader *r) {
       misfit(r, &r->s->param[i], r->next);
   for (int i = r->s->positional - 1; r->refused && i >= 0; i--)
     if (!r->a->arg[i].given && r->s->param[i].optional)
-      misfit(r, &r->s->param[i], r->next); /* it did not fit */
+      /* an optional parameter refused it */
+      misfit(r, &r->s->param[i], r->next);
   nl_too_many_arguments(r->L, r->s, r->next, r->top);
 }
 
@@ -364,14 +391,14 @@ int nl_findparam(const Signature *s, const char *name) {
   return -1;
 }
 
-/* Does it create tensors, and so take requires_grad and pin_memory, too?
-   What converts a tensor to a target does not. */
+/* True if the function creates tensors: it then accepts requires_grad and
+   pin_memory, too. Conversions (with a parameter `target') do not. */
 int nl_creates(const Signature *s) {
   return nl_findparam(s, "dtype") >= 0 && nl_findparam(s, "device") >= 0 &&
          nl_findparam(s, "target") < 0;
 }
 
-/* The names with commas between them, on top. */
+/* Pushes the names, separated by commas. [-0, +1, e] */
 static const char *pushlist(lua_State *L, const char *const names[]) {
   lua_pushstring(L, *names ? *names : "");
   while (*names && *++names) {
@@ -381,6 +408,7 @@ static const char *pushlist(lua_State *L, const char *const names[]) {
   return lua_tostring(L, -1);
 }
 
+/* Raises the error for an unknown named argument. [-0, +0, v] */
 static int unknown(Reader *r, const char *name) {
   const char *names[NL_MAXPARAM + 4] = { NULL }, *near;
   int n = 0;
@@ -397,7 +425,8 @@ static int unknown(Reader *r, const char *name) {
   return nl_check(r->L, NC_EVALUE);
 }
 
-/* out: a tensor, or, of several results, a list of them */
+/* Raises an error unless the value at index i is a tensor or, for a function
+   with several results, a list of tensors. [-0, +0, e] */
 static void checkout(Reader *r, int i) {
   nl_plain(r->L, i, 0);
   const int list = lua_istable(r->L, i) && r->s->boxes > 1;
@@ -413,7 +442,8 @@ static void checkout(Reader *r, int i) {
                              : "out must be a tensor");
 }
 
-/* The options in the table at index t. */
+/* Reads the named arguments in the table at index t. Values that must stay
+   alive remain on the stack. [-0, +n, e] */
 static void named(Reader *r, int t) {
   lua_State *L = r->L;
   luaL_checkstack(L, 6, NULL);
@@ -427,7 +457,7 @@ static void named(Reader *r, int t) {
     name = lua_tostring(L, -2);
     if (strcmp(name, "out") == 0 && strncmp(r->s->results, "tensor", 6) == 0) {
       checkout(r, value);
-      lua_pushvalue(L, value); /* below the loop's own two */
+      lua_pushvalue(L, value); /* below the key and value of lua_next */
       lua_insert(L, value - 1);
       r->a->out = value - 1;
       continue;
@@ -443,7 +473,7 @@ static void named(Reader *r, int t) {
     if (r->a->arg[i].given) nl_error(L, r->s->name, "%s is given twice", name);
     if (!readvalue(r, &r->s->param[i], i, value))
       misfit(r, &r->s->param[i], value);
-    if (lua_gettop(L) > value) { /* what was pushed stays, below */
+    if (lua_gettop(L) > value) { /* keep what readvalue pushed, below the key */
       lua_insert(L, value - 1);
       lua_settop(L, value + 1);
     }
@@ -481,13 +511,13 @@ void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
 /*
 ** The binding's own functions
 **
-** Most read what they take from the stack, by position.  What they were not
-** going to look at is refused here, and what is given by name is put where it
-** belongs, for all of them.
+** Most of them read their arguments by position. The wrapper refuses extra
+** arguments and moves named arguments to their positions, so that the functions
+** need not.
 */
 
-/* How many values it takes at most, the options apart; -1 if it reads all of
-   them by its signature, or has no limit. */
+/* The maximum number of positional arguments without the options; -1 if the
+   function parses its signature itself or takes any number. */
 static int most(const Signature *s) {
   for (int i = 0; i < s->n; i++)
     if (s->param[i].byname || s->param[i].type == P_SIZE ||
@@ -496,7 +526,7 @@ static int most(const Signature *s) {
   return s->n;
 }
 
-/* The options in the table on top become arguments by position. */
+/* Replaces the table of options on top by positional arguments. [-1, +n, e] */
 static void place(Reader *r) {
   lua_State *L = r->L;
   int last = r->top - 1;
@@ -522,14 +552,16 @@ static void place(Reader *r) {
   lua_remove(L, 1);
 }
 
-/* May a table at index i be the value of the parameter that is there? */
+/* True if a table at index i is the value of the parameter at that position,
+   not options: P_ANY is a parameter of any type. */
 static int takestable(const Signature *s, int i) {
   const Param *p = &s->param[i - 1];
   return i <= s->positional && !p->optional &&
-         (p->type == P_TENSOR || p->type == P_ANY); /* what has no type */
+         (p->type == P_TENSOR || p->type == P_ANY);
 }
 
-/* A call that has a table at its end, or more than `limit' arguments. */
+/* Handles a call with a table as its last argument or with more than `limit'
+   arguments: places named arguments, or raises. [-(0|1), +n, e] */
 static void fit(lua_State *L, const Bound *b, int limit) {
   Signature s = { .n = 0 };
   Reader r = { L, &s, NULL, limit + 1, lua_gettop(L), NULL };
@@ -545,6 +577,8 @@ static void fit(lua_State *L, const Bound *b, int limit) {
   }
 }
 
+/* The wrapper that nl_pushbound pushes; upvalue 1 is the Bound, upvalue 2 the
+   maximum number of arguments. */
 static int callbound(lua_State *L) {
   const Bound *b = lua_touserdata(L, lua_upvalueindex(1));
   const int limit = (int)lua_tointeger(L, lua_upvalueindex(2));

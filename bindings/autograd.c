@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** autograd.c - gradients for Lua: fields and methods of tensors, backward,
-** recording on and off.  autograd.lua has what Lua says more shortly.
+** autograd.c - gradients: fields and methods of tensors, backward, hooks,
+** custom functions, and recording on and off. autograd.lua has the rest of
+** nacre.autograd.
 **
-** The core calls functions of Lua, hooks and custom backward functions,
-** through pcalls: nothing jumps through it.  What such a function raised is
-** kept and raised again, unchanged, by whoever called the core.
+** The core calls Lua functions (hooks and custom backward functions) through
+** protected calls, so no longjmp crosses the core. The error of such a function
+** is saved in the registry and raised again, unchanged, by the binding function
+** that called the core.
 */
 #include <string.h>
 
 #include "bindings/binding.h"
 
 /*
-** Functions of Lua that the core calls
+** Lua functions that the core calls
 */
-#define NODE "nacre.node" /* of a custom function */
+#define NODE "nacre.node" /* the node of a custom function */
 #define FUNCTION "nacre.grad_fn"
 #define RECORDING "nacre.recording"
 
-static lua_State *running; /* the state that called backward */
-static const char raised;  /* its address names what was raised */
+static lua_State *running; /* the state in which backward runs, or NULL */
+/* its address is the registry key of the saved error */
+static const char raised;
 
-/* Keeps the error on top for rethrow(). */
+/* Saves the error on top for check(). Returns the status that stops the core.
+   [-1, +0, m] */
 static int failed(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &raised);
   return nc_fail(NC_EVALUE, "a function of the program failed");
 }
 
+/* As nl_check, but raises the saved error if there is one. [-0, +0, e] */
 static int check(lua_State *L, int r) {
   if (r == NC_OK) return 1;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raised) == LUA_TNIL) {
@@ -38,7 +43,8 @@ static int check(lua_State *L, int r) {
   return lua_error(L);
 }
 
-/* Runs f with data in a protected call. */
+/* Calls f with `data' as a light userdata, in a protected call. Returns a
+   status. */
 static int protect(lua_CFunction f, void *data) {
   lua_State *L = running;
   if (!lua_checkstack(L, 8))
@@ -48,6 +54,7 @@ static int protect(lua_CFunction f, void *data) {
   return lua_pcall(L, 1, 0, 0) == LUA_OK ? NC_OK : failed(L);
 }
 
+/* Pushes a tensor userdata with a new reference to t. [-0, +1, m] */
 static void pushtensor(lua_State *L, Tensor *t) {
   Tensor **box = nl_newbox(L);
   nc_retain(*box = t);
@@ -62,6 +69,8 @@ typedef struct HookCall {
   Tensor **g;
 } HookCall;
 
+/* Calls the hook with the gradient; replaces the gradient if the hook returns a
+   tensor. Runs in a protected call. */
 static int hook(lua_State *L) {
   HookCall *c = lua_touserdata(L, 1);
   Tensor *t;
@@ -80,6 +89,7 @@ static int hook(lua_State *L) {
   return 0;
 }
 
+/* The callback of the core: calls the Lua function with *g. */
 static int callhook(void *data, Tensor **g) {
   HookCall c = { data, g };
   return protect(hook, &c);
@@ -97,6 +107,8 @@ static int freehook(lua_State *L) {
   return 0;
 }
 
+/* Returns a handle, a userdata that owns the hook's registration; the hook
+   itself is a Ref that the core frees with nl_dropref. */
 static int register_hook(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);
   Hook **h;
@@ -137,6 +149,8 @@ int nl_inbackward(void) {
   return running != NULL;
 }
 
+/* Calls nc_backward with this state as the one that runs hooks. Returns a
+   status. */
 static int run(lua_State *L, const Backward *b) {
   lua_State *before = running;
   int r;
@@ -170,8 +184,8 @@ static int backward(lua_State *L) {
   return 0;
 }
 
-/* The tensors of the list at index i, as an array on the stack; holes (nil
-   or false) become NULL. */
+/* Pushes an array with the tensors of the list at index i; an element that is
+   nil or false becomes NULL. [-0, +1, e] */
 static Tensor **list(lua_State *L, int i, int n, const char *what) {
   Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
   for (int k = 0; k < n; k++) {
@@ -186,8 +200,8 @@ static Tensor **list(lua_State *L, int i, int n, const char *what) {
 }
 
 /* _backward(outputs, gradients or nil, inputs or nil, retain, create,
-   accumulate): with inputs it gives a list of gradients, false for none,
-   unless they are added up in the inputs */
+   accumulate). With inputs it returns the list of their gradients, false for
+   none, unless `accumulate' adds them to the grad fields. */
 static int tapebackward(lua_State *L) {
   const int64_t before = nc_memory.since;
   const int n = lua_istable(L, 1) ? (int)lua_rawlen(L, 1) : 0;
@@ -221,7 +235,8 @@ static int tapebackward(lua_State *L) {
   memset(b.result, 0, (size_t)(ninput + 1) * sizeof *b.result);
   box = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *box, 0);
   lua_createtable(L, ninput, 0);
-  for (int k = 0; k < ninput; k++) { /* boxes first, empty */
+  /* create the userdata first; the core fills them */
+  for (int k = 0; k < ninput; k++) {
     box[k] = nl_newbox(L);
     lua_rawseti(L, -2, k + 1);
   }
@@ -249,7 +264,8 @@ typedef struct CustomCall {
   const int *need;
 } CustomCall;
 
-/* f(gradients, needs) gives a list of gradients; false and nil are none. */
+/* Calls f(gradients, needs) in a protected call. f returns a list of gradients,
+   with false or nil for none. */
 static int custom(lua_State *L) {
   CustomCall *c = lua_touserdata(L, 1);
   int nout, nin;
@@ -288,7 +304,7 @@ static int custom(lua_State *L) {
   return 0;
 }
 
-/* The node goes: nobody may ask it for saved tensors any more. */
+/* Called when the node is freed: saved tensors are no longer available. */
 static void dropcustom(void *data) {
   *((Ref *)data)->node = NULL;
   nl_dropref(data);
@@ -298,14 +314,17 @@ int nl_isref(void (*drop)(void *)) {
   return drop == nl_dropref || drop == dropcustom;
 }
 
+/* The callback of the core: g are the gradients of the outputs, d[] receives
+   those of the inputs that need one. */
 static int callcustom(void *data, Tensor *const g[], Tensor *d[],
                       const int need[]) {
   CustomCall c = { data, g, d, need };
   return protect(custom, &c);
 }
 
-/* _custom(name, inputs, outputs, saved, backward): ties outputs to inputs;
-   gives what _saved takes, or nothing if nothing was recorded. */
+/* _custom(name, inputs, outputs, saved, backward): records a node that connects
+   outputs to inputs. Returns the node, for _saved, or nothing if nothing was
+   recorded. */
 static int newcustom(lua_State *L) {
   for (int i = 2; i <= 4; i++) luaL_checktype(L, i, LUA_TTABLE);
   luaL_checktype(L, 5, LUA_TFUNCTION);
@@ -320,7 +339,8 @@ static int newcustom(lua_State *L) {
   in = list(L, 2, nin, "input");
   out = list(L, 3, nout, "output");
   saved = list(L, 4, nsaved, "saved tensor");
-  node = lua_newuserdatauv(L, sizeof *node, 1); /* what `custom' looks up */
+  /* the user value holds what custom() needs */
+  node = lua_newuserdatauv(L, sizeof *node, 1);
   *node = NULL;
   luaL_newmetatable(L, NODE);
   lua_setmetatable(L, -2);
@@ -343,7 +363,7 @@ static int newcustom(lua_State *L) {
   return *node != NULL;
 }
 
-/* _saved(node, i) */
+/* _saved(node, i): the i-th saved tensor */
 static int saved(lua_State *L) {
   Node **node = luaL_checkudata(L, 1, NODE);
   Tensor **box;
@@ -362,7 +382,8 @@ static int restore(lua_State *L) {
   return 0;
 }
 
-/* Calls fn with recording off, or on; as it was comes back in any case. */
+/* Calls fn with recording off or on. A to-be-closed variable restores the
+   previous mode when fn returns or raises an error. [-?, +n, e] */
 static int with(lua_State *L, const char *name, int off) {
   int *before;
   if (!lua_isfunction(L, 1) &&
@@ -411,6 +432,8 @@ static int is_grad_enabled(lua_State *L) {
 /*
 ** Tensors
 */
+/* As nl_check; adds the operation and self to an error that lacks them.
+   [-0, +0, e] */
 static int named(lua_State *L, const char *op, int r) {
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
   if (r != NC_OK && nc_lasterror()->n == 0)
@@ -435,7 +458,8 @@ static int retain_grad(lua_State *L) {
 }
 
 static int detach(lua_State *L) {
-  Tensor *t = nl_checktensor(L, 1); /* before a box is argument 1 */
+  /* read before nl_newbox changes the stack */
+  Tensor *t = nl_checktensor(L, 1);
   named(L, "detach", nc_detach(nl_newbox(L), t));
   return 1;
 }
@@ -446,7 +470,7 @@ static int detach_(lua_State *L) {
   return 1;
 }
 
-/* What a family of the library's own is called is without its "_". */
+/* __tostring of grad_fn. The name of an internal operation loses its "_". */
 static int functiontext(lua_State *L) {
   const char *name;
   luaL_checkudata(L, 1, FUNCTION);
@@ -463,7 +487,7 @@ static int functionequal(lua_State *L) {
   return 1;
 }
 
-/* What made a tensor: it prints like <mul>. */
+/* Pushes t.grad_fn, a userdata that prints as <mul>, or nil. [-0, +1, e] */
 static int pushfunction(lua_State *L, Tensor *t) {
   const char *name;
   uintptr_t *id;
@@ -528,7 +552,7 @@ int nl_setgradfield(lua_State *L, const char *key) {
 }
 
 /*
-** nacre.autograd, most of which autograd.lua makes
+** nacre.autograd: autograd.lua defines the functions whose C function is NULL
 */
 #define CHECK                                        \
   "fn:fn, inputs:any, eps:num=1e-6, atol:num=1e-5, " \

@@ -2,12 +2,21 @@
 /*
 ** binding.h - what the files of the binding share.
 **
-** A tensor is a userdata, the box, that holds a Tensor *.  Lua functions may
-** jump out through any call of the Lua API, so the box is made first, empty,
-** and the core then fills it: nothing is held by a C variable alone.
-** Collection may run finalizers that free tensors: the binding only starts
-** it where no tensor pointer is used afterwards, and what they free while Lua
-** itself collects lives on until then (nl_free).
+** A tensor in Lua is a full userdata (in the code also a "box") that holds one
+** reference to a core Tensor. A call of the Lua API may raise an error, which
+** is a longjmp, so no C variable may be the only holder of a reference or of
+** memory: the userdata is created first, empty, and the core then fills it.
+** Scratch memory is a userdata, too.
+**
+** A garbage collection may run finalizers that free tensors. The binding
+** starts one only where no Tensor * is used afterwards. A tensor that a
+** finalizer frees while Lua itself collects stays alive until then (nl_free).
+**
+** Stack effects are in the notation of Lua's manual, [-o, +p, x]: o values
+** popped, p values pushed; x is '-' for functions that never raise an error,
+** 'm' for those that raise only memory errors, 'e' for those that raise other
+** errors, 'v' for those that always raise one. Functions declared as
+** f(lua_State *) without a comment are lua_CFunctions.
 */
 #ifndef binding_h
 #define binding_h
@@ -19,66 +28,97 @@
 #include "core/tensor.h"
 
 /*
-** Boxes and errors (userdata.c)
+** Tensors and errors (userdata.c)
 */
-typedef struct State {        /* of a Lua state; its extra space points here */
-  int64_t threshold;          /* see gc_pacing.c */
-  int64_t lastyoung, lastfull; /* ns: when the binding collected */
-  int64_t young, full;        /* ns: what a collection of the kind costs */
-  int64_t total;              /* ns spent collecting */
-  int64_t finalized;          /* boxes that the collector found */
-  int64_t check;              /* bytes after which to look at the clock */
-  int collecting;             /* by the binding: no tensor is in use */
-  int refs;                   /* functions of Lua that graphs hold */
-  int untied;                 /* ... for a collection (graph_cycles.c) */
+
+/* The state of the binding in one Lua state. The extra space of the Lua state
+   points to it. */
+typedef struct State {
+  int64_t threshold;          /* live bytes that cause a full collection */
+  int64_t lastyoung, lastfull; /* ns: time of the last collection */
+  int64_t young, full;        /* ns: mean cost of a collection */
+  int64_t total;              /* ns spent in collections */
+  int64_t finalized;          /* number of tensors that the collector found */
+  int64_t check;              /* allocated bytes until the clock is read */
+  int collecting;             /* the binding collects: no tensor is in use */
+  int refs;                   /* number of Lua functions that graphs hold */
+  int untied;                 /* they are untied (graph_cycles.c) */
 } State;
 
 #define nl_state(L) (*(State **)lua_getextraspace(L))
 
-Tensor **nl_newbox(lua_State *L);             /* pushes an empty box */
-/* Pushes memory of zeros that gives back what it holds when it is collected,
-   as when an error jumps. */
+/* Pushes an empty tensor userdata. The caller, or the core, stores a reference
+   in it, which the userdata then owns. [-0, +1, m] */
+Tensor **nl_newbox(lua_State *L);
+/* Pushes a userdata of zeroed bytes with the metatable `kind'; `giveback' is
+   its __gc and releases what the bytes hold. For C structs that own
+   something while an error may be raised. [-0, +1, m] */
 void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
                   lua_CFunction giveback);
-Tensor *nl_totensor(lua_State *L, int i);     /* NULL: it is none */
-int nl_istensor(lua_State *L, int i);         /* and was not freed */
-const char *nl_typename(lua_State *L, int i); /* a tensor is no userdata */
-int nl_isfreed(lua_State *L, int i);          /* a tensor that was */
+/* The tensor at index i, borrowed from the userdata, or NULL for a value that
+   is not a tensor; raises an error for a freed tensor. [-0, +0, e] */
+Tensor *nl_totensor(lua_State *L, int i);
+/* True for a tensor that was not freed. [-0, +0, -] */
+int nl_istensor(lua_State *L, int i);
+/* As luaL_typename, but "tensor" for a tensor. [-0, +0, -] */
+const char *nl_typename(lua_State *L, int i);
+int nl_isfreed(lua_State *L, int i);          /* a freed tensor? */
 int nl_iserror(lua_State *L, int i);          /* an error of the core? */
-int nl_isinterrupt(lua_State *L, int i);      /* ... or else, by Ctrl-C? */
+int nl_isinterrupt(lua_State *L, int i);      /* an error raised by Ctrl-C? */
+/* As nl_totensor; raises an error for a value that is not a tensor.
+   [-0, +0, e] */
 Tensor *nl_checktensor(lua_State *L, int i);
-void nl_free(lua_State *L, int i);            /* empties the box at i */
-void nl_free_deferred(lua_State *L);              /* what nl_free had to keep */
-int nl_check(lua_State *L, int status);       /* raises the core's error */
-int nl_written(int status, const char *op);   /* ... of one into a tensor */
-void nl_pusherror(lua_State *L, const Error *e);      /* its object */
-/* op_events.c: tells of what nc_trace_any says */
+/* Empties the tensor userdata at index i. In a finalizer the release is
+   deferred to nl_free_deferred. [-0, +0, m] */
+void nl_free(lua_State *L, int i);
+void nl_free_deferred(lua_State *L);
+/* Raises the error that the core recorded unless status is NC_OK; otherwise
+   reports pending trace events and returns 1. The only place that turns a
+   status into a Lua error. [-0, +0, e] */
+int nl_check(lua_State *L, int status);
+/* Adds to the recorded error of `op' that a tensor may be partly updated, if
+   that is so. Returns the status. */
+int nl_written(int status, const char *op);
+/* Pushes the error object of a copy of an error record. [-0, +1, m] */
+void nl_pusherror(lua_State *L, const Error *e);
+/* Passes pending trace events to the callback (op_events.c). [-0, +0, e] */
 void nl_report_events(lua_State *L);
+/* Raises an error of the operation `op' ("" for none). [-0, +0, v] */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
+/* [-0, +1, -] */
 void nl_pushscalar(lua_State *L, Scalar v);
-int nl_toscalar(lua_State *L, int i, Scalar *v); /* a number or boolean? */
+/* Reads a number or boolean; returns 0 for any other value. [-0, +0, -] */
+int nl_toscalar(lua_State *L, int i, Scalar *v);
+/* Creates the State and pushes the metatable of tensors. [-0, +1, m] */
 void nl_open_userdata(lua_State *L);
-/* ("cuda:0").type (string_fields.c) */
+/* Adds fields to strings, as ("cuda:0").type (string_fields.c). [-0, +0, m] */
 void nl_open_string_fields(lua_State *L);
 
-/* Releases what is garbage if it is time; `bytes' is what the next
-   operation is likely to allocate. */
+/*
+** Garbage collection (memory/)
+*/
+
+/* Collects garbage if it is time; `bytes' is what the next operation is likely
+   to allocate. A collection may free every tensor that is not on the stack.
+   [-0, +0, e] */
 void nl_pace(lua_State *L, int64_t bytes);
+/* Runs a full collection. [-0, +0, e] */
 void nl_collect(lua_State *L);
-/* What the memory of devices wants of the collector (gpu_gc.c). */
+/* The collection that the memory of devices calls for (gpu_gc.c). */
 typedef enum Pressure {
   PRESSURE_NONE, PRESSURE_SOME, PRESSURE_FULL
 } Pressure;
 Pressure nl_gpu_pressure(void);
-void nl_collected(int full);   /* a collection was made */
-void nl_empty_caches(void);    /* every cache goes */
-/* Is an operation without memory worth another attempt?  Then collects:
-   tensors must be fetched anew. */
+void nl_collected(int full);   /* a collection has run */
+void nl_empty_caches(void);    /* frees the caches of all devices */
+/* True if an operation failed for lack of memory and must be tried once more.
+   It has then collected, so tensors must be read from the stack again.
+   [-0, +0, e] */
 int nl_retry(lua_State *L, int status, int attempt);
 
-/* The same for what writes to the tensor, or the list of tensors, at index
-   out (0: to none): not once a part of it may be written.  `writes' is what
-   nl_writes gave before. */
+/* The same for an operation that writes to the tensor, or the list of tensors,
+   at index out (0: none). It is not repeated if it may have written a part;
+   `writes' is the result of nl_writes before the first attempt. [-0, +0, e] */
 int nl_retry_into(lua_State *L, int status, int attempt, int out,
                  int64_t writes);
 int64_t nl_writes(lua_State *L, int out);
@@ -95,150 +135,187 @@ typedef enum ParamType {
 typedef struct Param {
   char name[20];
   ParamType type;
-  int optional, byname;
-  Arg fallback;               /* used if it is not given */
-  int64_t one;                /* what fallback.list points to */
-  const char *choices;        /* "none|tanh", up to '=' */
+  int optional, byname;       /* byname: not accepted by position */
+  Arg fallback;               /* the default */
+  int64_t one;                /* storage for fallback.list */
+  const char *choices;        /* "none|tanh", ended by '=' or ',' */
 } Param;
 
-#define NL_MAXPARAM 12        /* of a function of the binding's own */
+#define NL_MAXPARAM 12
 
 typedef struct Signature {
   const char *name;
-  int n, positional;
-  int inplace;                /* is there a name_ ? */
+  int n, positional;          /* parameters; those accepted by position */
+  int inplace;                /* there is an in-place form name_ */
   Param param[NL_MAXPARAM];
-  const char *results;        /* text behind "->", or "" */
-  int boxes;                  /* for so many results, at most */
+  const char *results;        /* the text after "->", or "" */
+  int boxes;                  /* maximum number of results */
 } Signature;
 
+/* Parses text; s keeps pointers to name and text. */
 void nl_parsesignature(Signature *s, const char *name, const char *text);
+/* The signature of an operation of the core, parsed once per process. */
 const Signature *nl_pointwise_signature(Op op);
 const Signature *nl_operator_signature(Operator f);
-/* Pushes "sum(self, dim=nil, ...) -> tensor". */
-int nl_findparam(const Signature *s, const char *name); /* or -1 */
-int nl_creates(const Signature *s);
+int nl_findparam(const Signature *s, const char *name); /* position, or -1 */
+int nl_creates(const Signature *s);       /* does it create tensors? */
+/* Pushes "sum(self, dim=nil, ...) -> tensor". [-0, +1, m] */
 void nl_pushsignature(lua_State *L, const Signature *s);
+/* Pushes a list with a table for each parameter. [-0, +1, m] */
 void nl_pushparams(lua_State *L, const Signature *s);
 
 typedef struct Args {
   Arg arg[NL_MAXPARAM];
   int out;                    /* stack index of {out=...}, or 0 */
-  int require;                /* {requires_grad=true}, of what makes tensors */
-  int pin;                    /* {pin_memory=true}, of the same */
-  int64_t list[NL_MAXPARAM][NC_MAXDIM];
+  int require;                /* {requires_grad=true} */
+  int pin;                    /* {pin_memory=true} */
+  int64_t list[NL_MAXPARAM][NC_MAXDIM]; /* storage for arg[].list */
 } Args;
 
-/* What is to be read from the path, or the open file of Lua's, at index i; the
-   bytes of a stream are read, and stay on the stack. */
+/* Sets *from to the input at index i: a path, or an open Lua file, which is
+   read to its end; its bytes are pushed (io/input_source.c). [-0, +(0|1), e] */
 void nl_read_source(lua_State *L, int i, Source *from);
 
-/* Reads the arguments on the stack; what is too long for Args is pushed. */
+/* Reads all arguments on the stack by a signature. Lists that do not fit into
+   Args are pushed; *a borrows from the stack and from itself, so it must not
+   be moved. [-0, +n, e] */
 void nl_readargs(lua_State *L, const Signature *s, Args *a);
-/* The same for a function of the binding's own; s keeps what text says. */
+/* The same for a C function of the binding: parses the text into the static
+   *s at the first call. [-0, +n, e] */
 void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a);
-/* The error of the arguments from `next' to `top', which are too many: sets
-   it if all can be given by name; raises it (extra_arguments.c). */
+/* If the surplus arguments from index `next' to `top' can be given by name:
+   records an error with a hint that says so, and returns 1
+   (extra_arguments.c). [-0, +n, e] */
 int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
                             int top);
+/* Raises the error for these surplus arguments. [-0, +0, v] */
 int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top);
-/* What seeds the generator of every device, by the name of op. */
+/* Reads the argument of NL_SEED and seeds the generator of all devices and
+   math.random. [-0, +0, e] */
 #define NL_SEED "seed:int"
 void nl_reseed(lua_State *L, Signature *s, const char *op);
 
 /*
 ** Tables (table_arguments.c)
 */
-/* A table at index i that Lua reads by events gives way to a plain one with
-   what these say: its elements, and, if it is no list, the names that the
-   list at index `names' (0: none) has.  0: it stays. */
+
+/* Replaces the table at index i, if it has metamethods that affect reading, by
+   a plain copy made through them: its elements, its pairs, and, if it is not
+   a list, the fields named in the list at index `names' (0: none). Returns 0
+   for any other value, which stays. [-0, +0, e] */
 int nl_plain(lua_State *L, int i, int names);
+/* The same for a table of named arguments. [-0, +0, e] */
 void nl_plainoptions(lua_State *L, int i, const Signature *s);
-/* Is the pair on top, of a table of n elements, the n of table.pack? */
+/* True if the pair on top is the field n of table.pack, in a table of n
+   elements. [-0, +0, -] */
 int nl_ispacked(lua_State *L, int64_t n);
-/* Are there names in the table at index i, and no elements? */
+/* True if the value at index i is a table with names and without elements.
+   [-0, +0, e] */
 int nl_isoptions(lua_State *L, int i, const Signature *s);
-/* What is wrong with the keys of the list at index i, or NULL; *name: it has
-   this name.  On the stack are values that hold the text. */
+/* What is wrong with the keys of the list at index i, or NULL.  *name is the
+   key if it is a string, else NULL. The strings stay on the stack.
+   [-0, +n, e] */
 const char *nl_find_bad_key(lua_State *L, int i, const char **name);
-void nl_checklist(lua_State *L, const char *op, int i); /* the error */
-/* The list of results on top says what it is where a tensor is meant. */
+/* Raises an error if there is something wrong with the keys. [-0, +0, e] */
+void nl_checklist(lua_State *L, const char *op, int i);
+/* Sets the metatable of the list of results on top: using the list as a tensor
+   raises an error that explains it. [-0, +0, m] */
 void nl_setlist(lua_State *L);
 
 /*
 ** Functions
 */
-typedef struct Bound {        /* a function written for the binding */
+typedef struct Bound {        /* a C function of the binding */
   const char *name;
   lua_CFunction f;
   const char *signature, *doc;
   int where;                  /* NL_FUNCTION, NL_METHOD or both */
 } Bound;
 
-/* Pushes it: called, it refuses what its signature does not have (arguments.c).
-   Is that what is at index i? */
+/* Pushes the function of b, in a wrapper that refuses surplus arguments and
+   moves named arguments to their positions (arguments.c). [-0, +1, m] */
 void nl_pushbound(lua_State *L, const Bound *b);
+/* True if the value at index i is that function. [-0, +0, -] */
 int nl_isbound(lua_State *L, int i, const Bound *b);
 
 #define NL_FUNCTION 1         /* nacre.name */
 #define NL_METHOD 2           /* t:name */
 
-/* A function that knows which of a table's lines it is: nl_which, in it. */
-int nl_closure(lua_State *L, lua_CFunction f, int which);     /* gives 1 */
+/* Pushes f with the number `which' as its upvalue 1 and returns 1; f reads the
+   number with nl_which. [-0, +1, m] */
+int nl_closure(lua_State *L, lua_CFunction f, int which);
 #define nl_which(L) ((int)(intptr_t)lua_touserdata(L, lua_upvalueindex(1)))
 
-/* The name of the operation that `name' is another one of, or name itself;
-   the i-th such name, or NULL (aliases.c). */
+/* The name of the operation for which `name' is an alias, possibly stored in
+   own[], or name itself; the i-th alias, or NULL (aliases.c). */
 #define NL_NAME 32
 const char *nl_resolve_alias(const char *name, char own[NL_NAME]);
 const char *nl_alias(int i);
-/* Pushes the function of a name (registry.c); 0: there is none. */
+/* Pushes the function of this name that is defined in C; returns 0, with
+   nothing pushed, if there is none (registry.c). [-0, +(0|1), m] */
 int nl_pushfunction(lua_State *L, const char *name, int where);
-void nl_makeall(lua_State *L, int where);     /* into the table on top */
-/* Pushes what nacre[name] stands for, made at its first use; 0: nothing. */
+/* Creates all functions, or methods, in the table on top. [-0, +0, e] */
+void nl_makeall(lua_State *L, int where);
+/* Pushes nacre[name], created if necessary; returns 0, with nothing pushed, if
+   there is no such name. [-0, +(0|1), e] */
 int nl_pushname(lua_State *L, const char *name);
-/* The error that nacre, or its part at a path, at index 1 has no such name;
-   0 for a name that begins with "_" (strict_names.c). */
+/* Raises the error that nacre, or its subtable `path', at index 1 does not have
+   this name. Returns 0 for a name that begins with "_" (strict_names.c).
+   [-0, +0, e] */
 int nl_unknown_name(lua_State *L, const char *path, const char *name);
-/* From now on the table on top, the part at that path, and those in it raise
-   that error for what they have not. */
+/* Makes the table on top, the subtable `path', and those in it raise that error
+   for absent fields. [-0, +0, m] */
 void nl_make_strict(lua_State *L, const char *path);
-void nl_setcasts(lua_State *L, int lib);      /* nacre.long is "int64" */
+/* Sets nacre.long = "int64" and so on in the table at index lib.
+   [-0, +0, m] */
+void nl_setcasts(lua_State *L, int lib);
 int nl_info(lua_State *L);                    /* nacre._info, _names, _rows */
 int nl_names(lua_State *L);
 int nl_rows(lua_State *L);
 
-int nl_call_pointwise(lua_State *L);                 /* dispatch.c */
+/* Upvalue 1 of these is the Op or Operator (dispatch.c). */
+int nl_call_pointwise(lua_State *L);
 int nl_call_pointwise_into(lua_State *L);
 int nl_call_operator(lua_State *L);
 int nl_call_operator_into(lua_State *L);
 int nl_callwhere(lua_State *L);               /* overloads.c: t:where */
 int nl_where_condition(lua_State *L);
-/* The results of a call of f in a form that is not its signature's, or 0. */
+/* Handles a call of f in a form that its signature does not have: pushes the
+   results and returns how many, or returns 0. [-0, +n, e] */
 int nl_call_overload(lua_State *L, Operator f);
 
-/* Functions of Lua that graphs hold (graph_cycles.c) */
+/*
+** Lua functions that autograd graphs hold (memory/graph_cycles.c)
+*/
 typedef struct Ref {
   lua_State *main;
-  int ref;
-  Node **node;                /* in the userdata, if it is one of a node */
+  int ref;                    /* as of luaL_ref */
+  Node **node;                /* in the userdata of a custom function */
 } Ref;
 
-/* What is at index i, for the core; an error if memory is short. */
+/* Anchors the value at index i for a graph, which owns the result and frees it
+   with nl_dropref. [-0, +0, e] */
 Ref *nl_newref(lua_State *L, int i, Node **node);
 void nl_dropref(void *ref);
-int nl_isref(void (*drop)(void *));           /* does it drop a Ref? */
-int nl_pushref(lua_State *L, const Ref *f);   /* 0: it was collected */
-/* The tensor at index i leads to such a function, or may. */
+int nl_isref(void (*drop)(void *));           /* does it free a Ref? */
+/* Pushes the value; returns 0, with nothing pushed, if it was collected.
+   [-0, +(0|1), -] */
+int nl_pushref(lua_State *L, const Ref *f);
+/* Registers the tensor at index i, whose graph may lead to such a value.
+   [-0, +0, m] */
 void nl_maycycle(lua_State *L, int i);
 #define nl_result(L, i) (nl_state(L)->refs ? nl_maycycle(L, i) : (void)0)
-/* Around a full collection: what only tensors lead to that only it leads to
-   is found.  nl_untie_cycles gives 0 where nothing is to be done. */
+/* Called before and after a full collection, so that cycles through graphs are
+   found. nl_untie_cycles returns 0 if there is nothing to do; nl_retie_cycles
+   must not be called then. [-0, +0, -] */
 int nl_untie_cycles(lua_State *L);
 void nl_retie_cycles(lua_State *L);
 int nl_inbackward(void);                      /* autograd.c */
 
+/*
+** The tables of C functions, one or more of each file
+*/
 extern const Bound nl_conversions[];               /* conversion.c */
 extern const Bound nl_bytes[];                /* byte_strings.c */
 extern const Bound nl_tensor_fields[];              /* tensor_fields.c */
@@ -250,63 +327,92 @@ extern const Bound nl_to_device[];                /* to_device.c */
 extern const Bound nl_cuda[];                 /* cuda_module.c: nacre.cuda */
 extern const Bound nl_stream_methods[]; /* cuda_streams.c: methods */
 extern const Bound nl_gradient_methods[];            /* autograd.c */
-extern const Bound nl_autograd_functions[]; /* names in nacre.autograd */
-extern const Bound nl_event_methods[];
+extern const Bound nl_autograd_functions[]; /* autograd.c: nacre.autograd */
+extern const Bound nl_event_methods[];        /* cuda_streams.c: methods */
 extern const Bound nl_png[];                  /* png.c */
 extern const Bound nl_random_functions[];           /* generator.c */
-extern const Bound nl_generator_methods[];            /* methods */
-Generator *nl_togenerator(lua_State *L, int i); /* NULL: it is none */
+extern const Bound nl_generator_methods[];            /* generator.c */
+/* The generator at index i, or NULL. [-0, +0, m] */
+Generator *nl_togenerator(lua_State *L, int i);
 
-void nl_open_overrides(lua_State *L);           /* lua_overrides.c */
-int nl_getfield(lua_State *L);                /* tensor_fields.c: t[key] */
+/*
+** Fields and indices of tensors
+*/
+void nl_open_overrides(lua_State *L);         /* lua_overrides.c: [-0, +0, m] */
+int nl_getfield(lua_State *L);                /* tensor_fields.c: __index */
 int nl_isfield(const char *key);              /* shape, dtype, ...? */
-void nl_push_user_methods(lua_State *L); /* user_methods.c: nacre.Tensor */
-/* An error if t[key] = value is to set a field; 0: key is an index. */
+/* Replaces the table of methods on top by nacre.Tensor (user_methods.c).
+   [-1, +1, m] */
+void nl_push_user_methods(lua_State *L);
+/* For t[key] = value with a string key: raises an error if key is a name,
+   returns 0 if it is an index. [-0, +0, e] */
 int nl_checkassign(lua_State *L);
-/* autograd.c: pushes t.grad and the like; 0: key is no such field */
+/* Pushes t.grad and other fields of autograd.c; returns 0, with nothing pushed,
+   if key is not such a field. [-0, +(0|1), e] */
 int nl_gradfield(lua_State *L, Tensor *t, const char *key);
-int nl_setgradfield(lua_State *L, const char *key); /* t[key] = value */
-int nl_pushautograd(lua_State *L);            /* nacre.autograd */
+/* For t[key] = value: sets such a field; returns 0 if key is not one.
+   [-0, +0, e] */
+int nl_setgradfield(lua_State *L, const char *key);
+/* Pushes nacre.autograd and returns 1. [-0, +1, e] */
+int nl_pushautograd(lua_State *L);
 
-typedef struct Embedded {     /* a text in Lua, see repl/embed.cmake */
+/*
+** Lua code of the binding (lib/)
+*/
+typedef struct Embedded {     /* a Lua file, see embed.cmake */
   const char *name;
   const unsigned char *text;
   size_t size;
 } Embedded;
 
 extern const Embedded nl_embedded[];
-void nl_pushembedded(lua_State *L, const char *name); /* as a function */
-void nl_pushfail(lua_State *L);       /* fail(op, text, hint, role, t, ...) */
-/* The table of arguments.lua, which reads arguments by a signature. */
+/* Pushes an embedded Lua file as a function. [-0, +1, e] */
+void nl_pushembedded(lua_State *L, const char *name);
+/* Pushes fail(op, text, hint, role, t, ...), which raises an error.
+   [-0, +1, -] */
+void nl_pushfail(lua_State *L);
+/* Pushes the module of arguments.lua, which reads arguments by a signature.
+   [-0, +1, e] */
 void nl_pusharguments(lua_State *L);
 
-/* Operations written in Lua (composed.c): push one, what is known of it (by
-   its name or itself, at index i); add their names to the list on top, which
-   has n; make all in the table on top. */
+/* Operations written in Lua (composed.c). Push the function of a name, or the
+   description of the function whose name, or which itself, is at index i;
+   both return 0 if there is none, nl_pushcomposed with nothing pushed.
+   [-0, +(0|1), e] */
 int nl_pushcomposed(lua_State *L, const char *name, int where);
 int nl_composedinfo(lua_State *L, int i);
+/* Appends their names to the list on top, which has n elements; returns the new
+   number. `all' includes names with a dot. [-0, +0, e] */
 int nl_composednames(lua_State *L, int n, int all);
+/* Creates all of them in the table on top. [-0, +0, e] */
 void nl_makecomposed(lua_State *L, int where);
-int nl_pairs(lua_State *L);
+int nl_pairs(lua_State *L);                   /* tensor_fields.c: __pairs */
 
 /*
-** Devices
+** Devices (to_device.c, cuda_module.c)
 */
-/* The device that the name or number at index i stands for; NULL: there is
-   neither. */
-const Device *nl_device(lua_State *L, int i, const char *op);
-/* The same, for what must be one. */
-const Device *nl_needdevice(lua_State *L, int i, const char *op);
-/* What the box holds gives way to the same in page-locked memory. */
-int nl_pin(Tensor **box);
-void nl_checkcuda(lua_State *L, int r, const char *op); /* nl_check, a hint */
-void nl_device_changed(void);   /* to be called when another one is current */
-int nl_convert_dtype(lua_State *L); /* to_device.c: the upvalue says to which */
 
-int nl_pushtable(lua_State *L, const char *name); /* nacre.cuda, .backends */
+/* The device that the name or ordinal at index i stands for; NULL for another
+   type of value. Raises an error if the device cannot be used.
+   [-0, +0, e] */
+const Device *nl_device(lua_State *L, int i, const char *op);
+/* As nl_device; raises an error instead of returning NULL. [-0, +0, e] */
+const Device *nl_needdevice(lua_State *L, int i, const char *op);
+/* Moves the tensor of a userdata to page-locked memory. Returns a status. */
+int nl_pin(Tensor **box);
+/* As nl_check, with a hint if the plug-in cannot be opened. [-0, +0, e] */
+void nl_checkcuda(lua_State *L, int r, const char *op);
+void nl_device_changed(void);   /* call it after a change of current device */
+/* t:float() and so on; upvalue 1 is the dtype. */
+int nl_convert_dtype(lua_State *L);
+
+/* Pushes nacre.cuda or nacre.backends; returns 0, with nothing pushed, for
+   another name. [-0, +(0|1), e] */
+int nl_pushtable(lua_State *L, const char *name);
+/* The plug-in, opened if necessary; raises its error. [-0, +0, e] */
 const Accelerator *nl_accelerator(lua_State *L, const char *op);
-/* The ordinal of a CUDA device at index i, or of {device=...}; the current
-   one's if it is nil. */
+/* The ordinal of the CUDA device at index i, or in {device=...} there; for none
+   or nil, that of the current device. [-0, +0, e] */
 int nl_ordinal(lua_State *L, int i, const char *op);
 
 #define NL_STREAM "device:device=nil, priority:int=0 -> stream"
@@ -318,12 +424,12 @@ int nl_recordstream(lua_State *L);
 int nl_setstream(lua_State *L);
 int nl_currentstream(lua_State *L);
 int nl_defaultstream(lua_State *L);
-/* Pushes what, once closed, makes current what is so now: the device, and
-   the stream of device i. */
+/* Pushes a userdata whose __close restores the device that is current now, and
+   the current stream of device i. [-0, +1, m] */
 void nl_push_restore(lua_State *L, int i);
 
-int nl_index(lua_State *L);                   /* index_keys.c: not a name */
-int nl_newindex(lua_State *L);
-int nl_call(lua_State *L);
+int nl_index(lua_State *L);     /* index_keys.c: t[key], not a name */
+int nl_newindex(lua_State *L);  /* __newindex */
+int nl_call(lua_State *L);      /* __call */
 
 #endif

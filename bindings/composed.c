@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** composed.c - finds the operations that are written in Lua over those of the
-** core, and converts their errors.
+** composed.c - finds the operations that are written in Lua (bindings/lib).
 **
-** The Lua files are loaded when a name is looked up that nothing else defines,
-** so a program that does not use them does not pay for them.
+** Lookups of names ask here for a name that nothing in C defines. The Lua files
+** are loaded at the first such request, so a program that does not use them
+** does not pay for them.
 */
 
 #include <string.h>
@@ -13,7 +13,8 @@
 
 #define COMPOSED "nacre.composed"
 
-/* nacre._fail(op, text, hint, role, tensor, ...): an error as the core's */
+/* nacre._fail(op, text, hint, role, tensor, ...): raises an error like those of
+   the core; each pair (role, tensor) becomes an operand of it. [-0, +0, v] */
 static int fail(lua_State *L) {
   const int top = lua_gettop(L);
   const char *hint = lua_tostring(L, 3);
@@ -40,7 +41,8 @@ void nl_pushembedded(lua_State *L, const char *name) {
   lua_remove(L, -2);
 }
 
-/* Pushes the table that composed.lua fills: functions, methods, info. */
+/* Pushes the table {functions=, methods=, info=} that composed.lua fills; loads
+   the Lua files first if necessary. [-0, +1, e] */
 static void pushall(lua_State *L) {
   static const char *const part[] = {
     "nacre.small_ops",    "nacre.tensor_products", "nacre.distances",
@@ -73,6 +75,8 @@ static void pushall(lua_State *L) {
   lua_settop(L, all);
 }
 
+/* Pushes all[table][name]. Returns 0, with nothing pushed, if there is no such
+   field. [-0, +(0|1), e] */
 static int find(lua_State *L, const char *table, const char *name) {
   const int top = lua_gettop(L);
   if (name[0] == '_') return 0;
@@ -90,7 +94,7 @@ int nl_pushcomposed(lua_State *L, const char *name, int where) {
   return find(L, where == NL_METHOD ? "methods" : "functions", name);
 }
 
-/* What is known of a function by its name, with a prefix, or itself. */
+/* The contracts of the functions below are in binding.h. */
 int nl_composedinfo(lua_State *L, int i) {
   const int top = lua_gettop(L);
   if (lua_type(L, i) == LUA_TSTRING) return find(L, "info", lua_tostring(L, i));
@@ -103,7 +107,6 @@ int nl_composedinfo(lua_State *L, int i) {
   return !lua_isnil(L, -1);
 }
 
-/* Adds names to the list on top, which has n. */
 int nl_composednames(lua_State *L, int n, int all) {
   const int list = lua_gettop(L);
   pushall(L);
@@ -118,7 +121,6 @@ int nl_composednames(lua_State *L, int n, int all) {
   return n;
 }
 
-/* Makes every function, or method, in the table on top. */
 void nl_makecomposed(lua_State *L, int where) {
   const int t = lua_gettop(L);
   luaL_checkstack(L, 6, NULL);

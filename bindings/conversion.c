@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conversion.c - numbers and tables of Lua to tensors, and back. */
+/* conversion.c - converts numbers and nested tables to tensors (nacre.tensor),
+   and tensors to tables and numbers (totable, item). */
 #include <string.h>
 
 #include "bindings/binding.h"
@@ -7,13 +8,15 @@
 /*
 ** Tables to tensors
 */
-typedef struct Table { /* what was found in a nested table */
+typedef struct Table { /* shape and category of a nested table */
   int nd;
   int64_t size[NC_MAXDIM];
   Category kind;
-  DType dtype; /* as asked for */
+  DType dtype; /* requested, or float64 */
 } Table;
 
+/* Raises the error for a list at level d that has `got' elements.
+   [-0, +0, v] */
 static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
   return nl_error(L, "tensor",
                   "the table is ragged: %lld element%s at dim %d, "
@@ -22,7 +25,8 @@ static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
                   (long long)t->size[d]);
 }
 
-/* The sizes, from the first elements of each level. */
+/* Sets nd and size from the first element of each level of the table at index
+   i. [-0, +0, e] */
 static void measure(lua_State *L, int i, Table *t) {
   t->nd = 0;
   int top = lua_gettop(L);
@@ -39,18 +43,20 @@ static void measure(lua_State *L, int i, Table *t) {
   lua_settop(L, top);
 }
 
-/* Is a string what [[1, 2]] is in Lua, and not a word? */
+/* True if a string looks like the contents of a Python list: tensor[[1, 2]]
+   passes the string "1, 2". */
 static int pythonlist(const char *text) {
   return text[strspn(text, "0123456789.,+-eE []")] == '\0' &&
          strchr(text, ',') != NULL;
 }
 
-/* Visits every number of the table on top at level d: finds the category,
-   or, if p is not NULL, stores as int64 or double. */
+/* Visits every number of the value on top, which is at nesting level d. If p is
+   NULL it checks the table and finds the category of the numbers; otherwise it
+   stores each number at *p as int64 or double and advances *p. [-0, +0, e] */
 static void visit(lua_State *L, Table *t, int d, char **p) {
   Scalar v;
   if (d == t->nd) {
-    if (lua_type(L, -1) == LUA_TSTRING) { /* tensor([[1, 2]]) */
+    if (lua_type(L, -1) == LUA_TSTRING) { /* tensor[[1, 2]] */
       nc_fail(NC_EVALUE, "an element is a string, not a number");
       nc_error_op("tensor");
       nc_hint(
@@ -93,6 +99,7 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
   if (p == NULL) nl_checklist(L, "tensor", -1);
 }
 
+/* The dtype of a table for which none was requested. */
 static DType inferred(const Table *t) {
   if (t->kind == NC_FLOAT || (t->nd && t->size[t->nd - 1] == 0))
     return nc_defaultdtype;
@@ -101,8 +108,8 @@ static DType inferred(const Table *t) {
 
 #define SIGNATURE "data:any, *, dtype:dtype=nil, device:device=nil -> tensor"
 
-/* Fills a box with the table at index 1 as int64 or float64; gives the
-   dtype that the table asks for. */
+/* Stores the value at index 1 in *wide as int64 or float64. Returns the dtype
+   that the value implies if none was requested. [-0, +0, e] */
 static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
   Table t = { .kind = NC_BOOL };
   t.dtype = asked == DT_NONE ? DT_f64 : asked;
@@ -118,7 +125,7 @@ static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
   return inferred(&t);
 }
 
-/* A copy without a history. */
+/* *y = a copy of x that is not recorded. Returns a status. */
 static int unrecorded(Tensor **y, Tensor *x) {
   int r;
   nc_gradoff++;
@@ -127,7 +134,7 @@ static int unrecorded(Tensor **y, Tensor *x) {
   return r;
 }
 
-/* nacre.tensor(data, {dtype=, device=}) */
+/* nacre.tensor(data, {dtype=, device=}). [-0, +1, e] */
 static int newtensor(lua_State *L) {
   static Signature s;
   const int64_t before = nc_memory.since;
@@ -166,6 +173,8 @@ static int newtensor(lua_State *L) {
 /*
 ** Tensors to tables
 */
+/* Pushes the elements from dimension d on, at this offset, as nested tables.
+   [-0, +1, e] */
 static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
   if (d == t->nd) {
     Scalar v;
@@ -181,13 +190,16 @@ static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
   }
 }
 
-/* What a table of t holds: elements, or rows of none. */
+/* The number of table entries that totable creates: one for each element, or
+   one for each empty list. */
 static double entries(const Tensor *t) {
   double n = 1;
   for (int d = 0; d < t->nd && t->size[d] > 0; d++) n *= (double)t->size[d];
   return n;
 }
 
+/* t:totable(). Raises an error first if the table would not fit into memory.
+   [-0, +1, e] */
 static int totable(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host;
   luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
@@ -218,7 +230,7 @@ static int item(lua_State *L) {
 }
 
 /*
-** What the display needs
+** _summary, for the display of large tensors
 */
 static int summary(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_module.c - the table nacre.cuda: the CUDA devices of this machine. A
-** function that needs a device opens the plug-in, and raises its error if
-** there is none. Ordinals count from 0, because they are names.
+** cuda_module.c - the tables nacre.cuda and nacre.backends.
+**
+** A function that needs a device opens the plug-in, and raises the plug-in's
+** error if there is none. Ordinals count from 0, because they are part of
+** device names.
 */
 
 #include <stddef.h>
@@ -17,7 +19,7 @@ const Accelerator *nl_accelerator(lua_State *L, const char *op) {
   return a;
 }
 
-/* {device = ...} at index i gives way to the device. */
+/* Replaces the table {device = ...} at index i by the device. [-0, +0, e] */
 static void unwrap(lua_State *L, int i, const char *op) {
   luaL_checkstack(L, 4, NULL);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
@@ -38,13 +40,14 @@ int nl_ordinal(lua_State *L, int i, const char *op) {
   return d->ordinal;
 }
 
+/* The device given at index i, or the current one. [-0, +0, e] */
 static const Device *deviceat(lua_State *L, int i, const char *op) {
   int k = nl_ordinal(L, i, op);
   return nl_accelerator(L, op)->device[k];
 }
 
 /*
-** Is there one?
+** Availability
 */
 static int is_available(lua_State *L) {
   const Accelerator *a;
@@ -78,6 +81,7 @@ static int current_device(lua_State *L) {
   return 1;
 }
 
+/* Makes device i current. [-0, +0, e] */
 static void makecurrent(lua_State *L, int i, const char *op) {
   int r = nl_accelerator(L, op)->setcurrent(i);
   if (r != NC_OK) nc_error_op(op);
@@ -92,7 +96,8 @@ static int set_device(lua_State *L) {
   return 0;
 }
 
-/* device(i, fn, ...): fn runs with device i as the current one. */
+/* device(i, fn, ...): calls fn with device i current, then restores the
+   previous device. */
 static int device(lua_State *L) {
   const char *op = "cuda.device";
   int i = nl_ordinal(L, 1, op);
@@ -108,8 +113,10 @@ static int device(lua_State *L) {
 }
 
 /*
-** What a device is
+** Properties
 */
+/* Pushes a userdata with the properties of the device given at index 1.
+   [-0, +1, e] */
 static DeviceInfo *info(lua_State *L, const char *op) {
   int i = nl_ordinal(L, 1, op);
   DeviceInfo *d = lua_newuserdatauv(L, sizeof *d, 0);
@@ -168,6 +175,7 @@ static MemoryInfo memory(lua_State *L, const char *op) {
   return m;
 }
 
+/* Pushes the int64_t field of MemoryInfo at this offset. [-0, +1, e] */
 static int figure(lua_State *L, const char *op, size_t offset) {
   const MemoryInfo m = memory(L, op);
   int64_t v;
@@ -197,6 +205,7 @@ static const char *bytes(lua_State *L, int64_t n) {
   return lua_pushstring(L, nc_bytestext(text, (double)n));
 }
 
+/* Adds a line with two sizes to the buffer. */
 static void row(lua_State *L, luaL_Buffer *b, const char *name, int64_t now,
                 int64_t most) {
   lua_pushfstring(L, "\n  %s  %s, at most %s", name, bytes(L, now),
@@ -232,7 +241,8 @@ static int memory_summary(lua_State *L) {
   return 1;
 }
 
-/* A table with PyTorch's names, as far as the allocator counts the same. */
+/* A table with the keys of PyTorch's memory_stats that the allocator has values
+   for. */
 static int memory_stats(lua_State *L) {
   const MemoryInfo m = memory(L, "cuda.memory_stats");
   const struct {
@@ -264,7 +274,7 @@ static int reset_peak_memory_stats(lua_State *L) {
   return 0;
 }
 
-/* Nothing is cached before the first use. */
+/* Does not open the plug-in: a closed plug-in has no cache. */
 static int empty_cache(lua_State *L) {
   nl_collect(L);
   nl_empty_caches();
@@ -283,8 +293,8 @@ static int synchronize(lua_State *L) {
   return 0;
 }
 
-/* One generator serves every device, so that a seed gives the same numbers
-   on all of them. */
+/* One generator serves all devices, so that a seed gives the same numbers on
+   each of them. */
 static int manual_seed(lua_State *L) {
   static Signature s;
   nl_reseed(L, &s, "cuda.manual_seed");
@@ -371,8 +381,8 @@ const Bound nl_cuda[] = {
 };
 
 /*
-** nacre.backends.cuda.matmul.allow_tf32: kept here until CUDA can be used,
-** so that a program may choose before it asks.
+** nacre.backends.cuda.matmul.allow_tf32. The value is kept here until the
+** plug-in is open, so that a program can set it first.
 */
 static int64_t tf32;
 
@@ -413,6 +423,8 @@ static void pushbackends(lua_State *L) {
   lua_setfield(L, -2, "cuda");
 }
 
+/* Pushes nacre.cuda or nacre.backends; returns 0 for another name.
+   [-0, +(0|1), e] */
 int nl_pushtable(lua_State *L, const char *name) {
   if (strcmp(name, "backends") == 0) {
     pushbackends(L);

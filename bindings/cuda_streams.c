@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_streams.c - CUDA streams and events.
+** cuda_streams.c - CUDA streams and events as userdata; cuda_module.c puts the
+** functions in nacre.cuda.
 **
-** The current stream of a device must not be collected: the registry's table
-** `nacre.streams' holds it under the device's ordinal. Objects of default
-** streams, which are never freed, are stored under -1 minus the ordinal.
+** The registry table CURRENT keeps the current stream of each device alive,
+** under the ordinal of the device. Userdata of default streams, which are never
+** freed, are under -1 - ordinal.
 */
 
 #include <string.h>
@@ -16,24 +17,26 @@
 #define CURRENT "nacre.streams"
 
 typedef struct StreamBox {
-  Stream *s; /* NULL once it is closed */
+  Stream *s; /* NULL after close */
   int priority, owned;
 } StreamBox;
 
 typedef struct EventBox {
-  Event *e; /* NULL once it is closed */
+  Event *e; /* NULL after close */
   int timing;
 } EventBox;
 
-/* Fails as operation op unless the work itself says which it is. */
+/* As nl_check; names the operation op if the error has none. [-0, +0, e] */
 static void checked(lua_State *L, const char *op, int r) {
   if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
   nl_check(L, r);
 }
 
 /*
-** Objects
+** Userdata
 */
+/* The stream at index i; raises an error for any other value and for a closed
+   stream. [-0, +0, e] */
 static StreamBox *checkstream(lua_State *L, int i, const char *op) {
   StreamBox *b = luaL_testudata(L, i, STREAM);
   if (b == NULL && i == 1 && lua_isnone(L, 1))
@@ -44,6 +47,8 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
   return b;
 }
 
+/* The event at index i; raises an error for any other value and for a closed
+   event. [-0, +0, e] */
 static EventBox *checkevent(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
   if (b == NULL && lua_isnone(L, i))
@@ -57,6 +62,7 @@ static EventBox *checkevent(lua_State *L, int i, const char *op) {
   return b;
 }
 
+/* Pushes the registry table of current streams. [-0, +1, e] */
 static void pushcurrents(lua_State *L) {
   luaL_checkstack(L, 8, NULL);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, CURRENT);
@@ -67,7 +73,7 @@ static int freestream(lua_State *L);
 static int eventfield(lua_State *L);
 static int freeevent(lua_State *L);
 
-/* Two objects of one stream are the same. */
+/* __eq: two userdata of one stream are equal. */
 static int samestream(lua_State *L) {
   const StreamBox *a = luaL_testudata(L, 1, STREAM);
   const StreamBox *b = luaL_testudata(L, 2, STREAM);
@@ -91,7 +97,8 @@ static int eventtext(lua_State *L) {
   return 1;
 }
 
-/* The metatable of a kind, with its methods as upvalue of __index. */
+/* Sets the metatable `kind' of the userdata on top; its __index has the table
+   of methods as upvalue 1. [-0, +0, m] */
 static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
                     const Bound *methods, lua_CFunction index) {
   if (luaL_newmetatable(L, kind)) {
@@ -102,13 +109,14 @@ static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
       lua_setfield(L, -2, b->name);
     }
     lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "methods"); /* for help and completion */
+    lua_setfield(L, -3, "methods"); /* help and completion read it */
     lua_pushcclosure(L, index, 1);
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
 }
 
+/* Pushes a stream userdata without a stream. [-0, +1, m] */
 static StreamBox *newstreambox(lua_State *L) {
   static const luaL_Reg events[] = { { "__gc", freestream },
                                      { "__close", freestream },
@@ -121,6 +129,7 @@ static StreamBox *newstreambox(lua_State *L) {
   return b;
 }
 
+/* Pushes an event userdata without an event. [-0, +1, m] */
 static EventBox *neweventbox(lua_State *L) {
   static const luaL_Reg events[] = { { "__gc", freeevent },
                                      { "__close", freeevent },
@@ -132,7 +141,8 @@ static EventBox *neweventbox(lua_State *L) {
   return b;
 }
 
-/* A method of the upvalue, or an error that names what there is. */
+/* Pushes the method whose name is at index 2; raises an error with the nearest
+   name if there is none. [-0, +1, e] */
 static int method(lua_State *L, const char *kind, const Bound *methods) {
   const char *names[24], *key, *near;
   int n = 0;
@@ -167,7 +177,8 @@ static int eventfield(lua_State *L) {
   return method(L, "event", nl_event_methods);
 }
 
-/* One that is current gives way to the default one. */
+/* __gc and __close. If the stream is current, the default stream of its device
+   becomes current. */
 static int freestream(lua_State *L) {
   StreamBox *b = luaL_checkudata(L, 1, STREAM);
   const Accelerator *a = nc_opened();
@@ -197,8 +208,9 @@ static int freeevent(lua_State *L) {
 }
 
 /*
-** Which stream
+** Current and default streams
 */
+/* Pushes the default stream of device i. [-0, +1, m] */
 static int pushdefault(lua_State *L, const Accelerator *a, int i) {
   StreamBox *b;
   pushcurrents(L);
@@ -213,6 +225,7 @@ static int pushdefault(lua_State *L, const Accelerator *a, int i) {
   return 1;
 }
 
+/* Pushes the current stream of device i. [-0, +1, m] */
 static int pushcurrent(lua_State *L, const Accelerator *a, int i) {
   if (a->stream(i) == a->defaultstream(i)) return pushdefault(L, a, i);
   pushcurrents(L);
@@ -221,7 +234,7 @@ static int pushcurrent(lua_State *L, const Accelerator *a, int i) {
   return 1;
 }
 
-/* Makes the stream at index k the current one. */
+/* Makes the stream at index k the current one. [-0, +0, e] */
 static void setcurrent(lua_State *L, int k, const char *op) {
   const Accelerator *a = nl_accelerator(L, op);
   const StreamBox *b = checkstream(L, k, op);
@@ -252,8 +265,8 @@ int nl_setstream(lua_State *L) {
   return 0;
 }
 
-/* What was current, to be so again: the device, and as user value the stream
-   of the other device. */
+/* __close of the userdata that nl_push_restore pushes: makes the saved device
+   current, and the saved stream (user value 1) current on its device. */
 static int restore(lua_State *L) {
   const int *device = luaL_checkudata(L, 1, "nacre.restore");
   const Accelerator *a = nc_opened();
@@ -279,7 +292,7 @@ void nl_push_restore(lua_State *L, int i) {
   lua_setiuservalue(L, -2, 1);
 }
 
-/* stream(s, fn, ...) */
+/* stream(s, fn, ...): calls fn with stream s current, then restores. */
 int nl_withstream(lua_State *L) {
   const char *op = "cuda.stream";
   if (!lua_isfunction(L, 2))
@@ -292,7 +305,7 @@ int nl_withstream(lua_State *L) {
     const Accelerator *a = nl_accelerator(L, op);
     nl_push_restore(L, a->streamdevice(checkstream(L, 1, op)->s));
     lua_pushvalue(L, 1);
-    lua_insert(L, 2); /* the stream stays on the stack */
+    lua_insert(L, 2); /* the stream stays on the stack while it is current */
     lua_replace(L, 1);
     lua_toclose(L, 1);
     setcurrent(L, 2, op);
@@ -304,7 +317,8 @@ int nl_withstream(lua_State *L) {
   return lua_gettop(L) - 2;
 }
 
-/* record_stream(s): memory knows by itself which streams have used it. */
+/* record_stream(s) only checks its arguments: the allocator records which
+   streams use a block. */
 int nl_recordstream(lua_State *L) {
   const char *op = "record_stream";
   const Device *d = nc_device(nl_checktensor(L, 1));
@@ -319,7 +333,8 @@ int nl_recordstream(lua_State *L) {
 /*
 ** Streams
 */
-/* There are not many: those that nobody holds any more go first. */
+/* A device has a limited number of streams: if none is free, a garbage
+   collection releases the unreachable ones. */
 int nl_newstream(lua_State *L) {
   static Signature s;
   const char *op = "cuda.Stream";
@@ -340,7 +355,7 @@ int nl_newstream(lua_State *L) {
   return 1;
 }
 
-/* The stream at index i, or the current one if there is none. */
+/* The stream at index i, or the current one for none or nil. [-0, +0, e] */
 static Stream *optstream(lua_State *L, int i, const char *op) {
   const Accelerator *a = nl_accelerator(L, op);
   if (lua_isnoneornil(L, i)) return a->stream(a->current());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* defaults.c - what concerns the session: seeds, threads, defaults. */
+/* defaults.c - process-wide settings: random seed, number of threads, default
+   dtype, memory limit; and counters for the shell and the tests. */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 #include <time.h>
@@ -76,7 +77,7 @@ static int clocktime(lua_State *L) {
   return 1;
 }
 
-/* What fn allocated and left is released when it returns. */
+/* scope(fn, ...): calls fn, then collects the garbage it left. */
 static int scope(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -85,8 +86,9 @@ static int scope(lua_State *L) {
 }
 
 /*
-** For the shell and for tests
+** Counters, for the shell and for tests
 */
+/* _counters(): work done since the start of the process. */
 static int counters(lua_State *L) {
   lua_pushinteger(L, nc_counters.flops);
   lua_pushinteger(L, nc_counters.bytes);
@@ -108,7 +110,8 @@ static int memory(lua_State *L) {
   return 1;
 }
 
-/* The memory of each device that is open: the table on top takes it. */
+/* Appends a table with the memory of device d to the list on top; a callback of
+   nc_ondevices. */
 static int addmemory(const Device *d, void *ctx) {
   lua_State *L = ctx;
   const Accelerator *a = nc_opened();
@@ -137,6 +140,7 @@ static int devices(lua_State *L) {
   return 1;
 }
 
+/* _fail_alloc(n, sticky): makes the n-th allocation of the core fail. */
 static int fail_alloc(lua_State *L) {
   nc_failalloc(luaL_checkinteger(L, 1), lua_toboolean(L, 2));
   return 0;

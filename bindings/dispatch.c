@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** dispatch.c - calls of the core's operations from Lua. A function's upvalue
-** identifies the operation. If memory runs out, the call is tried once more
-** after a garbage collection.
+** dispatch.c - calls the core's operations from Lua.
+**
+** The functions that registry.c pushes for an operation are closures over
+** nl_call_pointwise, nl_call_operator and their in-place forms; upvalue 1 is
+** the Op or Operator. Calls without options take a fast path that does not
+** parse the signature. If memory runs out, the call is repeated once after a
+** garbage collection.
 */
 
 #include <stdio.h>
@@ -12,15 +16,17 @@
 
 #define CALL "nacre.call"
 
-/* After an operation: its result is in a box, nothing else is held. */
+/* Paces the collector after an operation, then reports trace events. Call it
+   when the result is in its userdata: a collection may free everything else.
+   [-0, +0, e] */
 static void pace(lua_State *L, int64_t before) {
   int64_t n = nc_memory.since - before;
   if (n > 0) nl_pace(L, n);
   if (nc_trace_any) nl_report_events(L);
 }
 
-/* A tensor that was being written to holds old and new values: whoever is told
-   of the interruption, or of the failure, is told that, too. */
+/* The contract is in binding.h. A tensor whose update was interrupted, or
+   failed, holds old and new values; the message must say so. */
 int nl_written(int r, const char *name) {
   char text[sizeof((Error *)0)->text];
   if (r != NC_OK && nc_lasterror()->partly) {
@@ -59,7 +65,8 @@ int nl_retry_into(lua_State *L, int status, int attempt, int out,
   return nl_retry(L, status, attempt);
 }
 
-/* A failure of the operation `name' that was called as name_. */
+/* Names the operation `name_' in an error of `name' if the in-place form was
+   called (into). */
 static int named(int r, int into, const char *name) {
   char full[64];
   if (r == NC_OK || !into || strcmp(nc_lasterror()->op, name) != 0) return r;
@@ -69,10 +76,11 @@ static int named(int r, int into, const char *name) {
 }
 
 /*
-** Rows
+** Pointwise operations and reductions
 */
 
-/* The operands of the usual call, without options; 0 if it is another. */
+/* Reads the operands of a call without options into in[]. Returns the number of
+   tensors among them, or 0 if the call has another form. [-0, +0, e] */
 static int quick(lua_State *L, Op op, Arg in[]) {
   const int n = nc_arity(op);
   int tensors = 0;
@@ -85,7 +93,8 @@ static int quick(lua_State *L, Op op, Arg in[]) {
   return tensors;
 }
 
-/* The numeric parameters p and q, behind the operands. */
+/* Reads the numeric parameters of the operation, which follow its operands in
+   arg[]. */
 static void parameters(const Signature *s, const Arg *arg, int from,
                        double par[2]) {
   par[0] = 1;
@@ -95,6 +104,7 @@ static void parameters(const Signature *s, const Arg *arg, int from,
       par[i - from] = nc_tofloat(arg[i].s);
 }
 
+/* Raises an error if no operand is a tensor. [-0, +0, e] */
 static int sometensor(lua_State *L, const Signature *s, const Arg in[], int n) {
   for (int i = 0; i < n; i++)
     if (in[i].t) return 1;
@@ -102,7 +112,8 @@ static int sometensor(lua_State *L, const Signature *s, const Arg in[], int n) {
                   s->param[0].name);
 }
 
-/* Runs a row; the box for its result is at the top of the stack. */
+/* Calls the core with parsed arguments; *y, the result, is the userdata on top
+   of the stack. Returns a status; raises only if no operand is a tensor. */
 static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
                   Tensor **y, Tensor *out) {
   double par[2];
@@ -124,7 +135,8 @@ static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
   return nc_apply(y, op, a->arg, par, out);
 }
 
-/* The full call, with options; `into' writes the result to self. */
+/* The general path: parses all arguments. `into': the result goes to self.
+   [-0, +1, e] */
 static int fullrow(lua_State *L, Op op, int into) {
   const Signature *s = nl_pointwise_signature(op);
   const int64_t before = nc_memory.since;
@@ -149,8 +161,9 @@ static int fullrow(lua_State *L, Op op, int into) {
   return 1;
 }
 
-/* The parameters that a call without options has. */
-static const double *known[OP_COUNT]; /* NULL: not asked for yet */
+/* The numeric parameters of calls without options: the defaults of the
+   signature. */
+static const double *known[OP_COUNT]; /* NULL: not computed yet */
 
 static const double *finddefaults(Op op) {
   static double par[OP_COUNT][2];
@@ -166,7 +179,8 @@ static const double *defaults(Op op) {
   return known[op] ? known[op] : finddefaults(op);
 }
 
-/* The usual call: t:sum(), a + b.  0 if it is another. */
+/* The fast path: t:sum(), a + b. Pushes the result and sets *status; returns 0,
+   with nothing pushed, if the call has another form. [-0, +(0|1), e] */
 static int quickrow(lua_State *L, Op op, int *status) {
   Arg in[NC_MAXIN];
   Tensor *t;
@@ -211,7 +225,7 @@ int nl_call_pointwise_into(lua_State *L) {
       if (r != NC_OK || nc_trace_any)
         nl_check(
             L, nl_written(named(r, 1, nc_opinfo[op].name), nc_opinfo[op].name));
-      nc_release(y); /* self holds it */
+      nc_release(y); /* self holds the other reference */
       lua_pushvalue(L, 1);
       return 1;
     }
@@ -220,18 +234,21 @@ int nl_call_pointwise_into(lua_State *L) {
 }
 
 /*
-** Families
+** Operators: calls through nc_call with any number of arguments and results
 */
 static int freecall(lua_State *L) {
   nc_freelist(luaL_checkudata(L, 1, CALL));
   return 0;
 }
 
-/* A record of the call that frees its list if an error jumps. */
+/* Pushes a userdata with a zeroed Call; its finalizer frees the list of results
+   if an error is raised first. [-0, +1, m] */
 static Call *newcall(lua_State *L) {
   return nl_newowner(L, sizeof(Call), CALL, freecall);
 }
 
+/* Pushes the list of result tensors and moves each reference from c->list into
+   its userdata. [-0, +1, m] */
 static int pushlist(lua_State *L, Call *c) {
   lua_createtable(L, c->nlist, 0);
   for (int i = 0; i < c->nlist; i++) {
@@ -246,7 +263,8 @@ static int pushlist(lua_State *L, Call *c) {
   return 1;
 }
 
-/* Writes the result of a family into a tensor, as a row would have. */
+/* Copies the result y into the tensor out, with the conversion and the checks
+   of a pointwise operation. Never raises. */
 static int writeto(Tensor *out, Tensor *y) {
   Arg in[1] = { { .t = y } };
   Tensor *same = NULL;
@@ -257,8 +275,9 @@ static int writeto(Tensor *out, Tensor *y) {
   return r;
 }
 
-/* The same for as many as a list {out={...}} has, which must be all of them;
-   a lone tensor takes a lone result. */
+/* Copies all results into {out=...} at index out: one tensor for a single
+   result, otherwise a list with as many tensors as there are results. Returns a
+   status. [-0, +0, e] */
 static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
   const int list = lua_istable(L, out);
   int n = 0, r = NC_OK;
@@ -270,13 +289,14 @@ static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
   for (int i = 0; i < n && r == NC_OK; i++) {
     if (list) lua_rawgeti(L, out, i + 1);
     r = writeto(nl_checktensor(L, list ? -1 : out), *y[i]);
-    if (list) lua_pop(L, 1); /* the list holds it */
+    if (list) lua_pop(L, 1); /* the list keeps the tensor alive */
   }
-  if (r != NC_OK) nc_error_op(s->name); /* not the copy's */
+  if (r != NC_OK) nc_error_op(s->name); /* report the operation, not the copy */
   return nl_written(r, s->name);
 }
 
-/* Pushes what a list holds. */
+/* Pushes the elements of the list at index `list'; returns how many.
+   [-0, +n, e] */
 static int unpacked(lua_State *L, int list) {
   const int n = (int)lua_rawlen(L, list);
   luaL_checkstack(L, n, NULL);
@@ -284,7 +304,8 @@ static int unpacked(lua_State *L, int list) {
   return n;
 }
 
-/* Pushes what the call gave; the boxes of tensors are at `box'. */
+/* Pushes the results of the call; the userdata of the result tensors start at
+   index `box'. Returns how many values it pushed. [-0, +n, e] */
 static int results(lua_State *L, const Signature *s, Call *c, int box, int out,
                    Tensor *self) {
   if (c->list) return pushlist(L, c);
@@ -295,7 +316,7 @@ static int results(lua_State *L, const Signature *s, Call *c, int box, int out,
   if (out)
     return nl_totensor(L, out) ? (lua_pushvalue(L, out), 1) : unpacked(L, out);
   if (self && *(Tensor **)lua_touserdata(L, box) == self) {
-    lua_pushvalue(L, 1); /* it gave back what it was given */
+    lua_pushvalue(L, 1); /* the result is the argument itself */
     return 1;
   }
   int n = 1;
@@ -304,8 +325,9 @@ static int results(lua_State *L, const Signature *s, Call *c, int box, int out,
   return n;
 }
 
-/* Recorded, an operation keeps values of self that its in-place form is
-   going to overwrite: it gets a copy.  Gives what it is called with. */
+/* Replaces *self by a copy if the operation is recorded: the tape would save
+   self's values, which the in-place form is about to overwrite. The copy is
+   pushed. Returns a status. [-0, +(0|1), m] */
 static int apart(lua_State *L, Tensor **self) {
   Tensor **copy;
   int yes, r = nc_requires(&yes, *self);
@@ -316,6 +338,8 @@ static int apart(lua_State *L, Tensor **self) {
   return r;
 }
 
+/* Calls the operator in upvalue 1; `into': the result goes to self.
+   [-0, +n, e] */
 static int family(lua_State *L, int into) {
   const Operator f = (Operator)nl_which(L);
   const Signature *s = nl_operator_signature(f);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** extra_arguments.c - the error for more positional arguments than an
-** operation takes: how many it takes, and which can be given by name.
+** extra_arguments.c - the error for more positional arguments than a function
+** takes: it says how many it takes, or which arguments must be given by name.
+** arguments.c calls these functions.
 */
 
 #include <stdio.h>
@@ -9,13 +10,13 @@
 
 #include "bindings/binding.h"
 
-/* Is it the name of a device, there or not? */
+/* True for the name of a device, whether or not the device exists. */
 static int devicename(const char *text) {
   return strncmp(text, "cuda", 4) == 0 || strcmp(text, "auto") == 0 ||
          strcmp(text, nc_host()->name) == 0;
 }
 
-/* May the value at index i be what a parameter is given by name? */
+/* True if the value at index i has the type of parameter p. */
 static int suits(lua_State *L, int i, const Param *p) {
   switch (lua_type(L, i)) {
     case LUA_TNUMBER:
@@ -29,8 +30,8 @@ static int suits(lua_State *L, int i, const Param *p) {
   }
 }
 
-/* The first parameter given by name alone that the value at i suits; the bits
-   of `used' are those that others have. */
+/* The first named-only parameter that the value at index i suits. Parameters
+   whose bit is set in *used are skipped; the bit of the result is set. */
 static const Param *byname(lua_State *L, int i, const Signature *s,
                            unsigned *used) {
   for (int k = s->positional; k < s->n; k++)
@@ -41,7 +42,7 @@ static const Param *byname(lua_State *L, int i, const Signature *s,
   return NULL;
 }
 
-/* `alpha=0.1' of the value at index i, on the stack. */
+/* Pushes "alpha=0.1" for the value at index i. [-0, +1, e] */
 static void pushpair(lua_State *L, int i, const char *name) {
   const char *text = luaL_tolstring(L, i, NULL);
   if (lua_type(L, i) == LUA_TSTRING)
@@ -50,7 +51,7 @@ static void pushpair(lua_State *L, int i, const char *name) {
   lua_remove(L, -2);
 }
 
-/* {alpha=0.1} if everything from index `next' on can be given by name. */
+/* The hint is f(..., {alpha=0.1}). */
 int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
                             int top) {
   char names[NC_TEXT] = "";
@@ -74,8 +75,8 @@ int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
   return 1;
 }
 
-/* "takes at most 2 arguments besides self, got 3": who writes x:add(...) does
-   not count x. */
+/* Sets the error "takes at most 2 arguments besides self, got 3". In x:add(...)
+   the user does not count x, so the message does not either. */
 static void count(const Signature *s, int got) {
   const int self = s->n > 0 && strcmp(s->param[0].name, "self") == 0;
   const int most = s->positional - self;
@@ -88,7 +89,7 @@ static void count(const Signature *s, int got) {
 
 int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
   int sizes = 0;
-  if (lua_isnil(L, next)) /* zeros(3, n), of an unknown n */
+  if (lua_isnil(L, next)) /* zeros(3, n) with an undefined n */
     return nl_error(L, s->name, "arg %d is nil", next);
   if (nl_hint_named_arguments(L, s, next, top)) return nl_check(L, NC_EVALUE);
   for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;

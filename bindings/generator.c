@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** generator.c - random number generators as objects, and the state of the
-** default one. The state is a tensor of two integers, the seed and the number
-** of the next block, the same on every device.
+** generator.c - random number generators as userdata, and the state of the
+** default generator.
+**
+** A state is an int64 tensor of two elements, the seed and the number of the
+** next Philox block; it gives the same numbers on every device.
 */
 
 #include <string.h>
@@ -14,7 +16,7 @@
 
 typedef struct GeneratorBox {
   Generator g;
-  const Device *device; /* as was asked for; the numbers are the same */
+  const Device *device; /* as requested; the numbers do not depend on it */
 } GeneratorBox;
 
 Generator *nl_togenerator(lua_State *L, int i) {
@@ -22,6 +24,7 @@ Generator *nl_togenerator(lua_State *L, int i) {
   return b ? &b->g : NULL;
 }
 
+/* The generator at index 1; raises an error for any other value. [-0, +0, e] */
 static GeneratorBox *check(lua_State *L, const char *op) {
   GeneratorBox *b = luaL_testudata(L, 1, GENERATOR);
   if (b == NULL)
@@ -30,12 +33,12 @@ static GeneratorBox *check(lua_State *L, const char *op) {
 }
 
 /*
-** math.random.  Its state is the upvalue of the functions of math: a block of
-** MATHSTATE bytes, as of Lua 5.4.
+** The state of math.random is an upvalue of the functions of math, a userdata
+** of MATHSTATE bytes (Lua 5.4).
 */
 enum { MATHSTATE = 4 * sizeof(uint64_t) };
 
-/* Pushes a function of math, or nil where there is none. */
+/* Pushes math[name], or nil. Returns true if it is a C function. [-0, +1, m] */
 static int pushmath(lua_State *L, const char *name) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_pushnil(L);
@@ -57,7 +60,8 @@ void nl_seedmath(lua_State *L, uint64_t seed) {
   } else lua_pop(L, 1);
 }
 
-/* Where math.random keeps its state; NULL if that is not Lua's own. */
+/* The address of the state of math.random, or NULL if math.random is not Lua's
+   own. [-0, +0, m] */
 static void *mathstate(lua_State *L) {
   void *state = NULL;
   if (pushmath(L, "random") && lua_getupvalue(L, -1, 1) != NULL) {
@@ -70,8 +74,9 @@ static void *mathstate(lua_State *L) {
 }
 
 /*
-** What methods and functions share
+** Shared by methods and functions
 */
+/* Pushes the state of g as a tensor. [-0, +1, e] */
 static int pushstate(lua_State *L, Generator *g) {
   const int64_t n = 2;
   Tensor **y = nl_newbox(L);
@@ -83,6 +88,7 @@ static int pushstate(lua_State *L, Generator *g) {
   return 1;
 }
 
+/* Sets the state of g from the tensor at index i. [-0, +0, e] */
 static void setstate(lua_State *L, Generator *g, int i, const char *op) {
   const Tensor *t = nl_checktensor(L, i);
   Scalar v[2];
@@ -95,6 +101,7 @@ static void setstate(lua_State *L, Generator *g, int i, const char *op) {
   g->next = (uint64_t)v[1].i;
 }
 
+/* The integer at index i; raises an error for any other value. [-0, +0, e] */
 static uint64_t seedat(lua_State *L, int i, const char *op) {
   int is;
   lua_Integer seed = lua_tointegerx(L, i, &is);
@@ -181,7 +188,7 @@ static int field(lua_State *L) {
 }
 
 /*
-** Functions
+** Functions of nacre
 */
 static int new (lua_State *L) {
   static Signature s;
@@ -217,7 +224,8 @@ static int set_rng_state(lua_State *L) {
   return 0;
 }
 
-/* fork_rng(fn, ...): the state is back when fn has returned, or failed */
+/* fork_rng(fn, ...): restores the state of the default generator and of
+   math.random when fn returns or raises an error. */
 static int fork_rng(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   nc_initialseed(&nc_generator);

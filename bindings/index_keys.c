@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** index_keys.c - indexing: t[key], t[key] = value and t(...). Converts Lua
-** keys to indices of the core. Tensors among them stay reachable through the
-** keys on the Lua stack.
+** index_keys.c - indexing: t[key], t[key] = value and t(...), the metamethods
+** __index, __newindex and __call of tensors.
+**
+** Converts Lua keys to an array of Index for the core. A tensor used as an
+** index stays alive because the key that holds it stays on the stack.
 */
 
 #include "bindings/index_keys.h"
@@ -17,11 +19,13 @@
 
 typedef struct Keys {
   int n;
-  int ints;   /* IX_INTs among them */
-  int others; /* neither IX_INT nor IX_ELLIPSIS */
+  int ints;   /* number of IX_INT entries */
+  int others; /* number of entries that are neither IX_INT nor IX_ELLIPSIS */
   Index ix[NC_MAXINDEX];
 } Keys;
 
+/* Raises an index error with self as its operand and a hint, which may be NULL.
+   [-0, +0, v] */
 static int wrong(lua_State *L, const char *hint, const char *fmt, ...) {
   char text[256];
   va_list args;
@@ -35,7 +39,7 @@ static int wrong(lua_State *L, const char *hint, const char *fmt, ...) {
 }
 
 /*
-** Text
+** Indices as text
 */
 typedef struct Text {
   const char *s, *end;
@@ -56,20 +60,21 @@ static int word(Text *t, const char *w) {
   return 1;
 }
 
-/* A whole number; one that no int64 holds becomes the nearest. */
+/* Reads an integer; one out of the range of int64_t is clamped to it. */
 static int number(Text *t, int64_t *v) {
   int negative = word(t, "-");
   if (ahead(t) < '0' || ahead(t) > '9') return 0;
   for (*v = 0; ahead(t) >= '0' && ahead(t) <= '9'; t->s++) {
     int digit = ahead(t) - '0';
     if (*v < (INT64_MIN + digit) / 10) *v = INT64_MIN;
-    else *v = *v * 10 - digit; /* negative, which reaches further */
+    /* accumulated as a negative number, whose range is larger */
+    else *v = *v * 10 - digit;
   }
   if (!negative) *v = *v == INT64_MIN ? INT64_MAX : -*v;
   return 1;
 }
 
-/* a, a:b, a:b:step, where each may be left out next to a colon */
+/* Reads a, a:b or a:b:step; a number next to a colon may be absent. */
 static int numbers(Text *t, Index *x) {
   int64_t *part[3] = { &x->first, &x->last, &x->step };
   int given = 0, colons = 0;
@@ -101,7 +106,7 @@ int nl_parseindex(Index ix[], int max, const char *s, size_t n) {
     if (t.s == t.end) return i + 1;
     if (!word(&t, ",")) return -1;
     blanks(&t);
-    if (t.s == t.end) return i + 1; /* as in Python's x[1,] */
+    if (t.s == t.end) return i + 1; /* a trailing comma, as in Python's x[1,] */
   }
   return -1;
 }
@@ -121,6 +126,7 @@ static void add(lua_State *L, Keys *k, Index x) {
   k->others += x.kind != IX_INT && x.kind != IX_ELLIPSIS;
 }
 
+/* The integer at index i; raises an error for any other value. [-0, +0, e] */
 static int64_t integer(lua_State *L, int i) {
   int is = 0;
   int64_t v = 0;
@@ -136,7 +142,8 @@ static int64_t integer(lua_State *L, int i) {
   return v;
 }
 
-/* {}, {first, last} or {first, last, step} at index i */
+/* Adds the range {}, {first, last} or {first, last, step} at index i.
+   [-0, +0, e] */
 static void addrange(lua_State *L, Keys *k, int i) {
   Index x = { IX_RANGE, 1, -1, 1, NULL };
   int64_t *part[3] = { &x.first, &x.last, &x.step };
@@ -160,6 +167,7 @@ static void addrange(lua_State *L, Keys *k, int i) {
   add(L, k, x);
 }
 
+/* Adds the indices in the string at index i. [-0, +0, e] */
 static void addtext(lua_State *L, Keys *k, int i) {
   size_t length;
   const char *s = lua_tolstring(L, i, &length);
@@ -169,7 +177,7 @@ static void addtext(lua_State *L, Keys *k, int i) {
   for (int j = 0; j < n; j++) add(L, k, ix[j]);
 }
 
-/* One index, at i. */
+/* Adds the index at stack index i. [-0, +0, e] */
 static void addkey(lua_State *L, Keys *k, int i) {
   Index x = { IX_INT, 0, 0, 1, NULL };
   switch (lua_type(L, i)) {
@@ -191,7 +199,8 @@ static void addkey(lua_State *L, Keys *k, int i) {
   }
 }
 
-/* The key of t[key]: one index, or several in a table. */
+/* Reads the key of t[key] at index i: one index, or several in a table.
+   [-0, +0, e] */
 static void readkey(lua_State *L, Keys *k, int i) {
   k->n = k->ints = k->others = 0;
   if (!lua_istable(L, i)) {
@@ -213,20 +222,20 @@ static void readkey(lua_State *L, Keys *k, int i) {
   }
 }
 
-/* Does every dimension have a number? */
+/* True if the key selects one element; at[] are then its indices. */
 static int isfull(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
   int n = 0;
   if (k->others > 0 || k->ints != t->nd) return 0;
   for (int i = 0; i < k->n; i++)
     if (k->ix[i].kind == IX_INT) at[n++] = k->ix[i].first;
-  return k->n <= n + 1; /* two ellipses are an error */
+  return k->n <= n + 1; /* two ellipses are an error, which the core reports */
 }
 
 /*
 ** Reading
 **
-** An element is a number, unless it is one of a tensor that is recorded: a
-** number would lose its gradient, so that is a tensor without dimensions.
+** An element is a Lua number, except that an element of a tensor recorded by
+** autograd is a 0-d tensor: a number would lose the gradient.
 */
 static int recorded(lua_State *L, Tensor *t) {
   int yes;
@@ -235,6 +244,7 @@ static int recorded(lua_State *L, Tensor *t) {
   return yes;
 }
 
+/* Pushes one element as a number or boolean. [-0, +1, e] */
 static int pushelement(lua_State *L, const Tensor *t, const int64_t at[]) {
   Scalar v;
   nl_check(L, nc_getelement(&v, t, at));
@@ -242,7 +252,8 @@ static int pushelement(lua_State *L, const Tensor *t, const int64_t at[]) {
   return 1;
 }
 
-/* Pushes t[...]; gives NC_ENOMEM if memory is short. */
+/* Pushes the result of indexing. Returns NC_OK, or NC_ENOMEM for the caller to
+   retry; raises any other error. [-0, +1, e] */
 static int get(lua_State *L, const Keys *k) {
   Tensor *t = nl_checktensor(L, 1), **y;
   int64_t at[NC_MAXDIM];
@@ -257,21 +268,24 @@ static int get(lua_State *L, const Keys *k) {
   return r == NC_ENOMEM ? r : (nl_check(L, r), NC_OK);
 }
 
-/* Another attempt, or an error, or neither. */
+/* Returns 1 if the caller must try again, 0 after success; raises any other
+   status as an error. [-0, +0, e] */
 static int again(lua_State *L, int r, int *attempts) {
   if (nl_retry(L, r, (*attempts)++)) return 1;
   nl_check(L, r);
   return 0;
 }
 
-/* The same where self is written to, which was before `writes' times. */
+/* The same for an assignment to the tensor at index 1; `writes' is the result
+   of nl_writes before the first attempt. */
 static int againinto(lua_State *L, int r, int *attempts, int64_t writes) {
   if (nl_retry_into(L, r, (*attempts)++, 1, writes)) return 1;
   nl_check(L, nl_written(r, "the assignment"));
   return 0;
 }
 
-/* Runs get with the key at 2, or with all arguments behind self. */
+/* Pushes t[key] for the key at index 2, or t(...) for all arguments after self.
+   [-?, +1, e] */
 static int indexed(lua_State *L, int arguments) {
   const int64_t before = nc_counters.allocated;
   const int top = lua_gettop(L);
@@ -306,10 +320,12 @@ int nl_call(lua_State *L) {
 }
 
 /*
-** Assigning
+** Assignment
 */
-/* A list at index 3 gives way to a tensor like self: in a dtype that keeps
-   its numbers, where self has none of these. */
+/* Replaces the list at index 3 by a tensor on the device of self. For an
+   integer tensor the dtype is inferred from the list, and a list of floats
+   becomes float64, so that the core can check that the values fit.
+   [-0, +0, e] */
 static void readlist(lua_State *L) {
   const Tensor *t = nl_checktensor(L, 1);
   DType type = nc_category(t->dtype) == NC_FLOAT ? t->dtype : DT_NONE;
@@ -333,6 +349,8 @@ static void readlist(lua_State *L) {
   lua_replace(L, 3);
 }
 
+/* The value at index 3: returns a tensor, or NULL and sets *number.
+   [-0, +0, e] */
 static Tensor *readvalue(lua_State *L, Scalar *number) {
   Tensor *value = nl_totensor(L, 3);
   *number = nc_int(0);
@@ -344,6 +362,7 @@ static Tensor *readvalue(lua_State *L, Scalar *number) {
   return value;
 }
 
+/* Assigns. Returns NC_OK or NC_ENOMEM; raises any other error. [-0, +0, e] */
 static int set(lua_State *L, const Keys *k) {
   Tensor *t = nl_checktensor(L, 1), *value;
   int64_t at[NC_MAXDIM];
@@ -358,7 +377,8 @@ static int set(lua_State *L, const Keys *k) {
   return NC_OK;
 }
 
-/* Every t[key] = value but the usual one, which needs less room. */
+/* Every assignment except a number to an element of a vector, which nl_newindex
+   handles itself. [-?, +0, e] */
 static int assign(lua_State *L) {
   const int64_t before = nc_counters.allocated;
   const int64_t writes = nl_checktensor(L, 1)->data->writes;

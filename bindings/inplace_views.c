@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** inplace_views.c - methods that change in place which part of the memory a
-** tensor shows: transpose_, squeeze_, resize_, set_ and the like.
+** inplace_views.c - methods that change the shape or the storage of a tensor in
+** place: transpose_, squeeze_, resize_, set_ and so on.
 **
-** The userdata gets another Tensor; other holders of the old one (a view, a
-** graph, a list) keep seeing it unchanged.
+** The userdata receives another core tensor. Other references to the old one
+** (views, graphs, lists) see no change.
 */
 
 #include <string.h>
 
 #include "bindings/binding.h"
 
-/* self, at index 1, shows what is in the box on top; leaves self there. */
+/* Swaps the tensors of self (index 1) and of the userdata on top, and leaves
+   only self on the stack. Raises an error if self is a leaf that requires a
+   gradient. */
 static int show(lua_State *L, const char *name) {
   Tensor **self = lua_touserdata(L, 1), **y = lua_touserdata(L, -1), *old;
   int leaf, required;
@@ -28,14 +30,15 @@ static int show(lua_State *L, const char *name) {
   return 1;
 }
 
-/* By the view of the same name, without the _. */
+/* Applies the view operator f to the arguments and stores the result in self.
+   [-?, +1, e] */
 static int byview(lua_State *L, const char *name, Operator f) {
   nl_checktensor(L, 1);
   nl_closure(L, nl_call_operator, f);
   lua_pushvalue(L, 1);
   lua_rotate(L, 2, 2);
   lua_call(L, lua_gettop(L) - 2, 1);
-  if (lua_rawequal(L, 1, -1)) return 1; /* nothing to change */
+  if (lua_rawequal(L, 1, -1)) return 1; /* no change */
   return show(L, name);
 }
 
@@ -51,8 +54,8 @@ BYVIEW(squeeze)
 BYVIEW(unsqueeze)
 BYVIEW(as_strided)
 
-/* y, a vector, begins with what the memory of x has from its first element
-   on, as much as both have. */
+/* Copies to the vector y what the storage of x contains from x's first element
+   on, as many elements as both have. Returns a status. */
 static int carry(Tensor *y, const Tensor *x) {
   const int64_t have = x->data->bytes / nc_dtypesize(x->dtype) - x->offset;
   Tensor *from = NULL, *to = NULL;
@@ -69,14 +72,15 @@ static int carry(Tensor *y, const Tensor *x) {
   return r;
 }
 
-/* *y = the memory of x in another shape, or a larger copy of it */
+/* *y = the storage of x with another shape, or a copy of it in a larger
+   storage. Returns a status. */
 static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   const int64_t have = x->data->bytes / nc_dtypesize(x->dtype) - x->offset;
   int64_t n, step = 1;
   int r;
   TRY(nc_checksize(&n, x->dtype, nd, size));
   if (n > have) {
-    if (x->dtype == DT_b8) /* not every byte is a bool */
+    if (x->dtype == DT_b8) /* uninitialized bytes may not be valid booleans */
       TRY(nc_full(y, nc_device(x), x->dtype, nd, size, nc_int(0)));
     else TRY(nc_new(y, nc_device(x), x->dtype, nd, size));
     if (have <= 0 || (r = carry(*y, x)) == NC_OK) return NC_OK;
@@ -94,6 +98,7 @@ static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   return NC_OK;
 }
 
+/* Resizes the tensor x at index 1 in place. [-?, +1, e] */
 static int resizeto(lua_State *L, const char *op, Tensor *x, int nd,
                     const int64_t size[]) {
   Tensor **y;
@@ -125,7 +130,7 @@ static int resize_as(lua_State *L) {
                   a.arg[1].t->size);
 }
 
-/* Do both show the same memory in the same way? */
+/* True if both tensors share storage, offset, sizes and strides. */
 static int is_set_to(lua_State *L) {
   static Signature s;
   const Tensor *x, *y;
@@ -142,6 +147,8 @@ static int is_set_to(lua_State *L) {
   return 1;
 }
 
+/* set_(source): self becomes a view of source's storage, without its history.
+   The dtypes must be equal. */
 static int set(lua_State *L) {
   static Signature s;
   Tensor **y;

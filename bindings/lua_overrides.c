@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** lua_overrides.c - replacements of Lua's own functions that meet tensors and
-** their errors: ipairs, debug.traceback, collectgarbage.
+** lua_overrides.c - wraps three functions of Lua so that they handle tensors
+** and error objects: ipairs, debug.traceback, collectgarbage. luaopen_nacre
+** installs the wrappers; upvalue 1 of each is the original function.
 */
 
 #include "bindings/binding.h"
 
-/* ipairs would end in an error behind the last element */
+/* ipairs(t) would raise an index error after the last element. */
 static int noipairs(lua_State *L) {
   luaL_checkany(L, 1);
   if (nl_totensor(L, 1)) {
@@ -21,9 +22,9 @@ static int noipairs(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* Lua's own gives back whatever is no text as it is; an error of the library
-   has a text, to which the traceback belongs, as in xpcall(f,
-   debug.traceback). */
+/* debug.traceback returns a message that is not a string unchanged. An error
+   object of the library has a text, so the traceback is appended to it, as in
+   xpcall(f, debug.traceback). */
 static int traceback(lua_State *L) {
   const int other = lua_isthread(L, 1);
   lua_State *of = other ? lua_tothread(L, 1) : L;
@@ -36,7 +37,7 @@ static int traceback(lua_State *L) {
   return 1;
 }
 
-/* A full collection also finds what hooks hold. */
+/* A full collection also finds cycles through functions that graphs hold. */
 static int collectgarbage(lua_State *L) {
   static const char *const options[] = {
     "collect",   "stop",         "restart",     "count",    "step",
@@ -53,7 +54,8 @@ static int collectgarbage(lua_State *L) {
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
-/* The function on top is replaced by f, which has it as upvalue. */
+/* Replaces the function table[name] by f, with the original as upvalue.
+   [-0, +0, m] */
 static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
   if (lua_getfield(L, table, name) == LUA_TFUNCTION) {
     lua_pushcclosure(L, f, 1);

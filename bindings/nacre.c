@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nacre.c - opens the library: the table `nacre' and the events of tensors.
+** nacre.c - opens the library: luaopen_nacre builds the table `nacre' and the
+** metatable of tensors. Functions of the library and methods are created at
+** their first use (see registry.c).
 */
 #include "bindings/nacre.h"
 
@@ -10,7 +12,7 @@
 #include "bindings/binding.h"
 
 /*
-** Events
+** Metamethods of tensors
 */
 static const struct {
   const char *event;
@@ -46,7 +48,8 @@ static int length(lua_State *L) {
 
 static int equals(lua_State *L) {
   Call c;
-  if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0; /* and not the same */
+  /* a freed tensor equals only itself */
+  if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0;
   memset(&c, 0, sizeof c);
   c.arg[0].t = nl_totensor(L, 1);
   c.arg[1].t = nl_totensor(L, 2);
@@ -56,13 +59,14 @@ static int equals(lua_State *L) {
   return 1;
 }
 
-/* Is it one value: a tensor of one element, or a number? */
+/* True for a tensor of one element and for a number. [-0, +0, e] */
 static int single(lua_State *L, int i) {
   const Tensor *t = nl_totensor(L, i);
   return t ? nc_numel(t) == 1 : lua_type(L, i) == LUA_TNUMBER;
 }
 
-/* Pushes what the operation `name' of two single values says. */
+/* Replaces the two arguments by the boolean result of the operation `name'.
+   [-2, +1, e] */
 static int compared(lua_State *L, const char *name) {
   Scalar v;
   lua_settop(L, 2);
@@ -74,7 +78,9 @@ static int compared(lua_State *L, const char *name) {
   return 1;
 }
 
-/* a < b; also b > a, which Lua turns round */
+/* __lt and __le; upvalue 1 is "<" or "<=". Lua converts the result to one
+   boolean, so only single values can be compared; for other tensors the error
+   names the method to use. Lua evaluates b > a as a < b. [-0, +1, e] */
 static int less(lua_State *L) {
   const char *symbol = lua_tostring(L, lua_upvalueindex(1));
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
@@ -101,7 +107,7 @@ static int less(lua_State *L) {
   return nl_check(L, NC_EVALUE);
 }
 
-/* a .. b joins along dim 1 */
+/* __concat: a .. b concatenates along dim 1. [-0, +1, e] */
 static int concat(lua_State *L) {
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
   if (a == NULL && b == NULL) nl_checktensor(L, 1);
@@ -121,7 +127,7 @@ static int concat(lua_State *L) {
   return nl_call_operator(L);
 }
 
-/* "float32[2x3] cpu" */
+/* Pushes the type of t: "float32[2x3] cpu". [-0, +1, m] */
 static int pushtype(lua_State *L, const Tensor *t) {
   char shape[NC_TEXT];
   lua_pushfstring(L, "%s[%s] %s", nc_dtypename(t->dtype),
@@ -129,10 +135,10 @@ static int pushtype(lua_State *L, const Tensor *t) {
   return 1;
 }
 
-/* By what a shell sets, nacre._tostring.  Whoever writes a log line, or an
-   error, must be able to: if that fails, it says no more than the type.  What
-   a device reports late is no failure of the text: that is raised, as by
-   everything that waits. */
+/* __tostring: calls nacre._tostring, which the shell sets. If that function
+   fails, the result is the type of the tensor: code that formats a log line or
+   an error message must not fail. Asynchronous errors of a device and an
+   interrupt are raised all the same. [-0, +1, e] */
 static int totext(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
   if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_settle(L);
@@ -146,6 +152,7 @@ static int totext(lua_State *L) {
   return pushtype(L, nl_checktensor(L, 1));
 }
 
+/* Sets the field `name' of the table at index meta to f. [-0, +0, m] */
 static void event(lua_State *L, int meta, const char *name, lua_CFunction f) {
   lua_pushcfunction(L, f);
   lua_setfield(L, meta, name);
@@ -184,7 +191,7 @@ static void openevents(lua_State *L, int lib) {
 }
 
 /*
-** Constants and small tables
+** Constants
 */
 static void opentypes(lua_State *L, int lib) {
   for (int t = 0; t < DT_COUNT; t++) {
@@ -200,9 +207,10 @@ static void setnumber(lua_State *L, int lib, const char *name, double v) {
 }
 
 /*
-** The library: upvalue 1 holds the methods.  Functions are made at their
-** first use.
+** The table nacre: its __index (upvalue 1: the table of methods) creates
+** functions at their first use.
 */
+/* Creates all functions and subtables of nacre, at index 1. [-0, +0, e] */
 static void makeall(lua_State *L) {
   static const char *const tables[] = { "cuda", "backends", "autograd" };
   lua_settop(L, 1);
@@ -218,12 +226,14 @@ int nl_pushname(lua_State *L, const char *name) {
          nl_pushcomposed(L, name, NL_FUNCTION);
 }
 
+/* __index of nacre. [-0, +(0|1), e] */
 static int lookup(lua_State *L) {
   const char *name;
   luaL_checktype(L, 1, LUA_TTABLE);
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   name = lua_tostring(L, 2);
-  if (strcmp(name, "_made") == 0) { /* the methods so far, to add to them */
+  /* the methods created so far; the caller may add to them */
+  if (strcmp(name, "_made") == 0) {
     lua_pushvalue(L, lua_upvalueindex(1));
     return 1;
   }
@@ -246,7 +256,7 @@ static int lookup(lua_State *L) {
   return 1;
 }
 
-/* pairs(nacre) */
+/* __pairs of nacre */
 static int everything(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   makeall(L);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nacre.h - opens the library: tensors for a Lua state. */
+/* nacre.h - the interface of the binding for the program: opens the library,
+   and what the shell needs of it. */
 #ifndef nacre_h
 #define nacre_h
 
@@ -7,22 +8,23 @@
 
 #include <lua.h>
 
-/* Pushes the table `nacre'.  A state must be closed with lua_close. */
+/* Pushes the table `nacre'. The state must be closed with lua_close. */
 int luaopen_nacre(lua_State *L);
 
-/* A function of Lua: waits for every device, raises what went wrong there. */
+/* Waits for every device and raises the errors of its work. A lua_CFunction. */
 int nl_synchronize(lua_State *L);
-int nl_settle(lua_State *L);  /* nothing again of a device that failed */
+/* the same, but does not repeat the error of a device that has failed before */
+int nl_settle(lua_State *L);
 
-/* A lua_Alloc made for many short-lived boxes; see lua_allocator.c. */
+/* A lua_Alloc for many short-lived userdata; see lua_allocator.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
 
-/* Seeds math.random of this Lua state, if it has one: a program is to have one
-   seed for all its random numbers. */
+/* Seeds math.random of this Lua state, if it is Lua's own. */
 void nl_seedmath(lua_State *L, uint64_t seed);
 
-/* The entry of a NULL-ended list closest to word; NULL if none is close.  In
-   a list of names (of functions, variables) only what is clearly a slip. */
+/* The entry of a NULL-terminated list nearest to word, or NULL if none is near.
+   nl_nearname is for names of functions and variables and accepts only likely
+   typing errors. */
 const char *nl_nearest(const char *word, const char *const list[]);
 const char *nl_nearname(const char *word, const char *const list[]);
 

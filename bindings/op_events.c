@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** op_events.c - nacre._watch: the core's reports of each operation, for the
-** commands of the shell.
+** op_events.c - nacre._watch: passes the trace events of the core to a Lua
+** function. The commands of the shell that show operations use it.
 */
 
 #include <string.h>
 
 #include "bindings/binding.h"
 
-static const char handler; /* its address names the function that is told */
+static const char handler; /* its address is the registry key of the callback */
 
 static void setfield(lua_State *L, const char *key, lua_Integer v) {
   lua_pushinteger(L, v);
   lua_setfield(L, -2, key);
 }
 
-/* {"float32[3x4] cpu", ...} */
+/* Pushes a list of strings such as "float32[3x4] cpu". [-0, +1, m] */
 static void pushshown(lua_State *L, const Shown s[], int n) {
   char shape[NC_TEXT];
   lua_createtable(L, n, 0);
@@ -26,6 +26,7 @@ static void pushshown(lua_State *L, const Shown s[], int n) {
   }
 }
 
+/* Pushes a table that describes one traced operation. [-0, +1, m] */
 static void pushstep(lua_State *L, const Step *s) {
   lua_createtable(L, 0, 12);
   lua_pushstring(L, s->op);
@@ -49,8 +50,8 @@ static void pushstep(lua_State *L, const Step *s) {
   setfield(L, "live", s->live);
 }
 
-/* Pushes what has passed, then forgets it: a list of steps, and an error that
-   is none, or nil. */
+/* Pushes the list of recorded steps and the error object of a warning, or nil;
+   then clears the record of the core. [-0, +2, e] */
 static void pushpassed(lua_State *L) {
   const Error *e;
   int n;
@@ -67,6 +68,7 @@ static void pushpassed(lua_State *L) {
   nc_trace_clear();
 }
 
+/* Calls the callback with the recorded steps; runs in a protected call. */
 static int tell(lua_State *L) {
   luaL_checkstack(L, 16, NULL);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &handler) != LUA_TFUNCTION) {
@@ -78,7 +80,8 @@ static int tell(lua_State *L) {
   return 0;
 }
 
-/* Nobody watches who is told. */
+/* Tracing is off while the callback runs, so that its own operations are not
+   recorded; it is on again even if the callback raises an error. [-0, +0, e] */
 void nl_report_events(lua_State *L) {
   const unsigned watching = nc_tracing;
   int status;
@@ -90,8 +93,8 @@ void nl_report_events(lua_State *L) {
   if (status != LUA_OK) lua_error(L);
 }
 
-/* _watch(wanted, fn) -> what was wanted before.  fn(steps, warning) is called
-   after each operation that there is something to tell of. */
+/* _watch(wanted, fn): calls fn(steps, warning) after each operation that
+   matches wanted, a string with any of the words steps, nan, trap, dry. */
 static int watch(lua_State *L) {
   static const char *const name[] = { "steps", "nan", "trap", "dry" };
   const char *text = luaL_checkstring(L, 1);
@@ -105,7 +108,8 @@ static int watch(lua_State *L) {
   return 0;
 }
 
-/* _unwatched(f, ...): f(...), of which nobody is told. */
+/* _unwatched(f, ...): calls f(...) without tracing and without recording it for
+   autograd. */
 static int unwatched(lua_State *L) {
   const unsigned watching = nc_tracing;
   int status;
@@ -117,7 +121,7 @@ static int unwatched(lua_State *L) {
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
-/* _drymemory(device) -> what tensors of a dry run hold, and held at most */
+/* _drymemory(device): live and peak bytes of the meta tensors of a device. */
 static int drymemory(lua_State *L) {
   const Device *d;
   const Memory *m;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** overloads.c - argument forms of some operations that differ from their
-** signature, as PyTorch accepts them: t:where(condition, other),
-** where(condition), norms by name, atleast_1d of several tensors.
+** overloads.c - argument forms that differ from the signature of the operation
+** and that PyTorch accepts: t:where(condition, other), where(condition), norm
+** with p = "fro" or "nuc", atleast_1d of several tensors. dispatch.c and
+** registry.c call these functions.
 */
 
 #include <string.h>
 
 #include "bindings/binding.h"
 
-/* t:where(condition, other) is where(condition, t, other); if what follows is
-   no condition, t is. */
+/* t:where(condition, other) is where(condition, t, other). If the first
+   argument is not a boolean tensor, t is the condition. [-0, +1, e] */
 int nl_callwhere(lua_State *L) {
   const Tensor *t = nl_totensor(L, 2);
   if (t && t->dtype == DT_b8) {
@@ -21,7 +22,8 @@ int nl_callwhere(lua_State *L) {
   return nl_call_pointwise(L);
 }
 
-/* nacre.where(condition): the positions where it holds */
+/* where(condition): the positions of true elements, as nonzero(condition,
+   {as_tuple=true}). [-1, +1, e] */
 int nl_where_condition(lua_State *L) {
   nl_pushfunction(L, "nonzero", NL_FUNCTION);
   lua_insert(L, 1);
@@ -32,7 +34,9 @@ int nl_where_condition(lua_State *L) {
   return 1;
 }
 
-/* The options at the end without p, which comes to index 2. */
+/* Moves the option p from the table on top to index 2. The original table is
+   not changed; a copy without p replaces it, if anything else is in it.
+   [-1, +(1|2), e] */
 static void orderfirst(lua_State *L) {
   const int options = lua_gettop(L);
   lua_newtable(L);
@@ -49,10 +53,12 @@ static void orderfirst(lua_State *L) {
   lua_remove(L, options + 1);
   lua_pushnil(L);
   if (lua_next(L, -2)) lua_pop(L, 2);
-  else lua_pop(L, 1); /* there was nothing else */
+  else lua_pop(L, 1); /* p was the only option */
 }
 
-/* norm(t, "fro") is norm(t, 2), and "nuc" the norm of a matrix. */
+/* norm(t, "fro") becomes norm(t, 2); norm(t, "nuc") calls linalg.matrix_norm.
+   Returns 1 if it pushed the result, 0 if the general path must run.
+   [-0, +(0|1), e] */
 static int namednorm(lua_State *L) {
   const int top = lua_gettop(L);
   const char *p;
@@ -86,7 +92,8 @@ static int namednorm(lua_State *L) {
   return 1;
 }
 
-/* f(a, b) or f{a, b}: the list of what f gives of each. */
+/* f(a, b) or f{a, b}: pushes the list of the results of f for each tensor.
+   Returns 0 for a call with a single tensor. [-0, +(0|1), e] */
 static int ofeach(lua_State *L, Operator f) {
   const int list = lua_gettop(L) + 1;
   nl_plain(L, 1, 0);

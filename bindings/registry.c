@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** registry.c - maps names to functions, and to what is known of them
-** (signature, description).
+** registry.c - maps a name to its function, and to its description for help and
+** completion.
 **
-** A function is created when its name is first used: hundreds of functions
-** that a program does not use would be swept in every collection, which costs
-** more than a small operation.
+** A function is created when its name is first looked up. Creating all of them
+** at the start would leave hundreds of unused closures, which every garbage
+** collection would traverse.
 */
 
 #include <string.h>
@@ -19,7 +19,8 @@ static const Bound *const bounds[] = {
   nl_random_functions, nl_png
 };
 
-/* What is not in `nacre' itself, and what stands before its names there. */
+/* The functions that are not fields of `nacre' or methods of tensors, with the
+   prefix of their full names. */
 static const struct {
   const char *prefix;
   const Bound *list;
@@ -30,6 +31,8 @@ static const struct {
                { "Generator:", nl_generator_methods } };
 #define NOTHERS (sizeof others / sizeof *others)
 
+/* The C function of this name that belongs in `where' (NL_FUNCTION, NL_METHOD),
+   or NULL. */
 static const Bound *findbound(const char *name, int where) {
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++)
@@ -37,6 +40,8 @@ static const Bound *findbound(const char *name, int where) {
   return NULL;
 }
 
+/* The index of the pointwise operation whose name is the first n bytes of
+   `name', or -1. findfamily does the same for operators. */
 static int findrow(const char *name, size_t n) {
   for (int op = 0; op < OP_COUNT; op++)
     if (strncmp(nc_opinfo[op].name, name, n) == 0 &&
@@ -53,17 +58,19 @@ static int findfamily(const char *name, size_t n) {
   return -1;
 }
 
-/* Does a family work on a tensor it calls self? */
+/* An operator is also a method if its first parameter is self. */
 static int familywhere(int f) {
   return strncmp(nc_operators[f].signature, "self", 4) == 0
              ? NL_FUNCTION | NL_METHOD
              : NL_FUNCTION;
 }
 
+/* True if the operator has an in-place form, name_. */
 static int familyinto(int f) {
   return strncmp(nc_operators[f].signature, "self:inplace", 12) == 0;
 }
 
+/* True if the pointwise operation has an in-place form. */
 static int rowinto(int op) {
   OpKind kind = nc_opinfo[op].kind;
   return kind != REDUCE_OP && kind != CHOOSE_OP;
@@ -75,7 +82,7 @@ int nl_closure(lua_State *L, lua_CFunction f, int which) {
   return 1;
 }
 
-/* t:float() and the like */
+/* The conversion methods t:float(), t:long() and so on */
 static const struct {
   const char *name;
   DType type;
@@ -87,7 +94,7 @@ static const struct {
 };
 #define NCASTS (sizeof casts / sizeof *casts)
 
-/* nacre.float is "float32", as t:float() converts to it. */
+/* nacre.float is "float32", the dtype that t:float() converts to. */
 void nl_setcasts(lua_State *L, int lib) {
   for (size_t i = 0; i < NCASTS; i++) {
     lua_pushstring(L, nc_dtypename(casts[i].type));
@@ -101,7 +108,8 @@ static int findcast(const char *name) {
   return -1;
 }
 
-/* name_: the form that writes into self */
+/* Pushes the in-place form of the operation whose name is the first n bytes of
+   `name'. Returns 0, with nothing pushed, if it has none. [-0, +(0|1), m] */
 static int pushinto(lua_State *L, const char *name, size_t n) {
   int op = findrow(name, n), f = findfamily(name, n);
   if (op >= 0 && rowinto(op)) return nl_closure(L, nl_call_pointwise_into, op);
@@ -130,7 +138,7 @@ int nl_pushfunction(lua_State *L, const char *given, int where) {
   return name[n - 1] == '_' ? pushinto(L, name, n - 1) : 0;
 }
 
-/* Makes t[name], if it is not there. */
+/* Creates t[name] unless it exists. Removes everything above t. [-?, +0, e] */
 static void make(lua_State *L, int t, const char *name, int where) {
   lua_pushstring(L, name);
   if (lua_rawget(L, t) == LUA_TNIL && nl_pushfunction(L, name, where))
@@ -138,7 +146,8 @@ static void make(lua_State *L, int t, const char *name, int where) {
   lua_settop(L, t);
 }
 
-/* Makes every function that belongs in the table at the top. */
+/* Creates every function (NL_FUNCTION) or method (NL_METHOD) in the table on
+   top. [-0, +0, e] */
 void nl_makeall(lua_State *L, int where) {
   const int t = lua_gettop(L);
   luaL_checkstack(L, 4, NULL);
@@ -164,7 +173,8 @@ void nl_makeall(lua_State *L, int where) {
 }
 
 /*
-** Introspection, for help and completion
+** Introspection, for help and completion. Each function below sets fields of
+** the table on top.
 */
 static void setinfo(lua_State *L, const char *key, const char *value) {
   if (value == NULL) return;
@@ -184,6 +194,7 @@ static void setsignature(lua_State *L, const Signature *s) {
   lua_setfield(L, -2, "params");
 }
 
+/* True if a formula of ops.def says that the operand has no gradient. */
 static int isnone(const char *gradient) {
   return gradient == NULL || strcmp(gradient, "NONE") == 0;
 }
@@ -245,8 +256,8 @@ static void castinfo(lua_State *L, int i) {
   setflag(L, "differentiable", nc_category(casts[i].type) == NC_FLOAT);
 }
 
-/* The function at index 1 replaced by its name, if the table of the library
-   or that of the methods has it under that name; 0: it does not. */
+/* Replaces the function at index 1 by its name. Returns 0, with the stack
+   possibly higher, if it is not a function of nacre or a method of tensors. */
 static int pushname(lua_State *L) {
   const lua_CFunction f = lua_tocfunction(L, 1);
   const char *name = NULL;
@@ -270,7 +281,8 @@ static int pushname(lua_State *L) {
   return 1;
 }
 
-/* The name without the _ of an in-place form, if it is one, on the stack. */
+/* The name of an in-place form without its "_"; any other name unchanged. May
+   push a string. [-0, +(0|1), m] */
 static const char *basename(lua_State *L, const char *name) {
   size_t n = strlen(name);
   if (n < 2 || name[n - 1] != '_' || findfamily(name, n) >= 0 ||
@@ -279,8 +291,9 @@ static const char *basename(lua_State *L, const char *name) {
   return lua_pushlstring(L, name, n - 1);
 }
 
-/* One of the others, by its name with the prefix, or, without one, as the
-   function itself, which is at index 1. */
+/* Pushes the description of a function of `others': by its full name, or, if
+   name is NULL, of the function at index 1. Returns 0 if there is none.
+   [-0, +(0|1), e] */
 static int otherinfo(lua_State *L, const char *name) {
   for (size_t i = 0; i < NOTHERS; i++) {
     size_t n = strlen(others[i].prefix);
@@ -302,7 +315,7 @@ static int otherinfo(lua_State *L, const char *name) {
   return 0;
 }
 
-/* The list of other names that an operation has. */
+/* Sets the field aliases of the table on top. [-0, +0, m] */
 static void setaliases(lua_State *L, const char *name) {
   int n = 0;
   lua_newtable(L);
@@ -315,7 +328,8 @@ static void setaliases(lua_State *L, const char *name) {
   lua_setfield(L, -2, "aliases");
 }
 
-/* nacre._info(name), or of a function of one of the others */
+/* nacre._info(name or function): a table that describes the operation, or
+   nothing. [-0, +(0|1), e] */
 int nl_info(lua_State *L) {
   if (lua_iscfunction(L, 1) && !pushname(L)) {
     lua_settop(L, 1);
@@ -331,7 +345,7 @@ int nl_info(lua_State *L) {
   const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
   if (name != given && !pushinto(L, name, n)) {
-    name = given; /* nor has one of the composed such a form */
+    name = given; /* operations written in Lua have no in-place form either */
     op = f = cast = -1;
     b = NULL;
   }
@@ -358,7 +372,9 @@ int nl_info(lua_State *L) {
   return 1;
 }
 
-/* nacre._names(all): also those of the others, with their prefixes? */
+/* nacre._names(all): the sorted list of operation names; `all' adds the
+   functions of subtables and methods of streams, events and generators, with
+   their prefixes. [-0, +1, e] */
 int nl_names(lua_State *L) {
   const int all = lua_toboolean(L, 1);
   int n = 0;
@@ -389,7 +405,8 @@ int nl_names(lua_State *L) {
   return 1;
 }
 
-/* nacre._rows(): the names of ops.def in its order, hidden ones too */
+/* nacre._rows(): the names of ops.def in the order of the file, including those
+   that begin with "_". [-0, +1, m] */
 int nl_rows(lua_State *L) {
   lua_createtable(L, OP_COUNT, 0);
   for (int op = 0; op < OP_COUNT; op++) {

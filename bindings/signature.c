@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** signature.c - signatures of operations, as text and parsed. One text for
-** each operation (in the tables of the core) defines its arguments by position
-** and by name, their error messages, the help and the completion.
+** signature.c - parses the signatures of operations.
+**
+** One text for each operation, in the tables of the core, defines its
+** parameters by position and by name; argument errors, help and completion are
+** derived from it. A parsed signature of an operation of the core is cached for
+** the process.
 */
 
 #include <ctype.h>
@@ -50,7 +53,7 @@ static size_t word(const char *s, const char *until) {
   return strcspn(s, until);
 }
 
-/* The position of a word among "none|tanh", or -1. */
+/* The position of a word in "none|tanh", or -1. */
 static int choice(const char *choices, const char *s, size_t n) {
   for (int i = 0;; i++) {
     size_t len = word(choices, "|=,");
@@ -60,6 +63,7 @@ static int choice(const char *choices, const char *s, size_t n) {
   }
 }
 
+/* Sets the type of a parameter from its type name. */
 static void settype(Signature *s, Param *p, const char *text, size_t n) {
   if (memchr(text, '|', n)) {
     p->type = P_CHOICE;
@@ -72,6 +76,7 @@ static void settype(Signature *s, Param *p, const char *text, size_t n) {
   if (n == 7 && memcmp(text, "inplace", 7) == 0) s->inplace = 1;
 }
 
+/* Sets the default of a parameter from its text. */
 static void setfallback(Param *p, const char *text, size_t n) {
   Arg *a = &p->fallback;
   char *end;
@@ -89,8 +94,9 @@ static void setfallback(Param *p, const char *text, size_t n) {
   }
 }
 
-/* One parameter: name[:type][=default]; a bare name with a default is a
-   number, true or false. */
+/* Parses one parameter, name[!][:type[!]][=default], and returns the rest of
+   the text. Without a type, a parameter with a default is a boolean or a
+   number. */
 static const char *param(Signature *s, const char *text, int byname) {
   Param *p = &s->param[s->n];
   size_t n = word(text, "!:=,-");
@@ -100,7 +106,7 @@ static const char *param(Signature *s, const char *text, int byname) {
   p->fallback.dtype = DT_NONE;
   p->byname = byname;
   text += n;
-  if (*text == '!') text++; /* is for gradients */
+  if (*text == '!') text++; /* "!" marks a parameter for autograd */
   if (*text == ':') {
     n = word(text + 1, "!=, ");
     settype(s, p, text + 1, n);
@@ -136,7 +142,7 @@ void nl_parsesignature(Signature *s, const char *name, const char *text) {
   }
 }
 
-/* What stands before a row's own parameters. */
+/* The parameters that precede those in ops.def for operations of this kind. */
 static const char *usual(OpKind kind) {
   switch (kind) {
     case BINARY_OP:
@@ -159,7 +165,7 @@ const Signature *nl_pointwise_signature(Op op) {
   snprintf(texts[op], sizeof texts[op], "%s%s -> tensor",
            full ? "" : usual(info->kind), info->signature);
   nl_parsesignature(s, info->name, texts[op]);
-  for (int i = 0; i < nc_arity(op); i++) /* numbers may be operands */
+  for (int i = 0; i < nc_arity(op); i++) /* operands may be numbers */
     s->param[i].type = nc_arity(op) > 1 ? P_OPERAND : P_TENSOR;
   s->inplace = info->kind != REDUCE_OP && info->kind != CHOOSE_OP;
   return s;
@@ -173,7 +179,7 @@ const Signature *nl_operator_signature(Operator f) {
   return s;
 }
 
-/* Pushes a list of {name, type}, the types being words of operators.def. */
+/* Each element is {name=, type=}, with the type names of operators.def. */
 void nl_pushparams(lua_State *L, const Signature *s) {
   lua_createtable(L, s->n, 0);
   for (int i = 0; i < s->n; i++) {
@@ -190,6 +196,7 @@ void nl_pushparams(lua_State *L, const Signature *s) {
   }
 }
 
+/* Appends the default of p, as Lua writes it. */
 static void adddefault(luaL_Buffer *b, const Param *p) {
   const Arg *a = &p->fallback;
   char text[32];

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** strict_names.c - an error for names that nacre, or a part of it such as
-** nacre.linalg, does not have, with the nearest name. nil would be taken for
-** an omitted argument, as in {dtype = nacre.flaot64}, or fail far from the
-** mistake.
+** strict_names.c - raises an error, with the nearest name, for a field that
+** nacre or a subtable such as nacre.linalg does not have. Without it {dtype =
+** nacre.flaot64} would pass nil, which is an omitted argument. nacre.c and
+** composed.c install it.
 */
 
 #include <string.h>
 
 #include "bindings/binding.h"
 
-/* What follows "path." in a name of the part at that path, or NULL; every
-   name is one of "". */
+/* The part of a full name after "path.", or NULL; the whole name if path is
+   empty. */
 static const char *within(const char *path, const char *name) {
   const size_t n = strlen(path);
   if (n == 0) return name;
   return strncmp(name, path, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
 }
 
-/* Is a name, as linalg.svd, this one in another part than that at path? */
+/* True if the full name, such as linalg.svd, has this last part and belongs to
+   another subtable than path. */
 static int elsewhere(const char *full, const char *path, const char *name) {
   const char *dot = strrchr(full, '.');
   if (dot == NULL) return *path != '\0' && strcmp(full, name) == 0;
   return strcmp(dot + 1, name) == 0;
 }
 
-/* Is it a method, and no function? */
+/* True if `name' is a method of tensors and not a function of nacre.
+   [-0, +0, e] */
 static int method(lua_State *L, const char *name) {
   const int top = lua_gettop(L);
   const int found =
@@ -35,8 +37,10 @@ static int method(lua_State *L, const char *name) {
   return found;
 }
 
-/* The names of the part at index 1, for nl_nearname, and under which one the
-   name itself is elsewhere; on the stack are values that hold them. */
+/* Returns the NULL-terminated names of the subtable at index 1, for
+   nl_nearname, and sets *there to the full name of a function `name' in another
+   subtable, or NULL. The strings and the array stay on the stack.
+   [-0, +n, e] */
 static const char *const *names(lua_State *L, const char *path,
                                 const char *name, const char **there) {
   const char **list;
@@ -65,7 +69,7 @@ static const char *const *names(lua_State *L, const char *path,
 int nl_unknown_name(lua_State *L, const char *path, const char *name) {
   const char *const *list, *near, *dot = *path ? "." : "";
   luaL_checktype(L, 1, LUA_TTABLE);
-  if (name[0] == '_') return 0; /* asked for by programs */
+  if (name[0] == '_') return 0; /* private names are nil */
   list = names(L, path, name, &near);
   if (method(L, name)) {
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
@@ -81,6 +85,7 @@ int nl_unknown_name(lua_State *L, const char *path, const char *name) {
   return nl_check(L, NC_EVALUE);
 }
 
+/* __index of a subtable; upvalue 1 is its path. */
 static int lookup(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   return nl_unknown_name(L, lua_tostring(L, lua_upvalueindex(1)),

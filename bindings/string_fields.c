@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** string_fields.c - fields of names: x.device.type, x.dtype.itemsize,
+** string_fields.c - fields of strings: x.device.type, x.dtype.itemsize,
 ** nacre.version.cuda.
 **
-** Devices, dtypes and the version are strings in Lua: they are compared,
-** joined and used as keys as strings are.  PyTorch's attributes of them come
-** through the index event of strings, which looks in the table `string'
-** first; every other string has nil there, as ever.
+** Devices, dtypes and the version are strings in Lua, so that they compare,
+** concatenate and serve as table keys as strings do. The attributes that
+** PyTorch has for them are added to the __index metamethod of strings, which
+** looks in the table `string' first. Every other string still has nil there.
 */
 #include <limits.h>
 #include <string.h>
 
 #include "bindings/binding.h"
 
-/* The ordinal of "cuda:3", -1 of "cuda" and "cpu", -2 of no device's name.
-   Does not ask whether the device exists. */
+/* The ordinal in "cuda:3"; -1 for "cuda" and "cpu"; -2 for a string that is not
+   a device name. Does not check that the device exists. */
 static int ordinal(const char *name) {
   const size_t kind = strcspn(name, ":");
   const char *digits = name + kind + 1;
@@ -29,6 +29,8 @@ static int ordinal(const char *name) {
   return *digits == '\0' ? (int)n : -2;
 }
 
+/* Pushes the field `key' of a device name. Returns 0, with nothing pushed, if
+   there is no such field. ofdtype and ofversion do the same. [-0, +(0|1), e] */
 static int ofdevice(lua_State *L, const char *name, const char *key) {
   const int n = ordinal(name);
   if (n == -2) return 0;
@@ -51,7 +53,8 @@ static int ofdtype(lua_State *L, const char *name, const char *key) {
   return 1;
 }
 
-/* The CUDA runtime, as "13.0"; nothing where no CUDA device can be used. */
+/* The version of the CUDA runtime, such as "13.0"; nil if no CUDA device is
+   usable. */
 static int ofversion(lua_State *L, const char *name, const char *key) {
   const Accelerator *a;
   int64_t v;
@@ -62,14 +65,14 @@ static int ofversion(lua_State *L, const char *name, const char *key) {
   return 1;
 }
 
-/* ("text").key, which the table `string' (upvalue 1) may have. */
+/* __index of strings; upvalue 1 is the table `string'. */
 static int index(lua_State *L) {
   const char *text, *key;
   size_t n;
-  lua_pushvalue(L, 2); /* the VM gives two arguments */
+  lua_pushvalue(L, 2); /* a direct call may pass more than two arguments */
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   if (lua_type(L, 1) != LUA_TSTRING || lua_type(L, 2) != LUA_TSTRING) return 0;
-  lua_pushvalue(L, 2); /* `string' may have an event, too */
+  lua_pushvalue(L, 2); /* the table `string' may have a metatable */
   if (lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   text = lua_tolstring(L, 1, &n);
   if (strlen(text) != n) return 0;
@@ -78,7 +81,7 @@ static int index(lua_State *L) {
          ofversion(L, text, key);
 }
 
-/* A program that has set the event of strings itself keeps its own. */
+/* Does nothing if the program has replaced __index of strings. [-0, +0, m] */
 void nl_open_string_fields(lua_State *L) {
   const int top = lua_gettop(L);
   lua_pushliteral(L, "");

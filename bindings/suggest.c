@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** suggest.c - "did you mean": the closest word of a list by the number of
-** letters put in, left out, changed or swapped (Damerau 1964).
+** suggest.c - spelling suggestions: the word of a list with the smallest
+** Damerau-Levenshtein distance (Damerau 1964). Error messages of the binding
+** and of the shell call it.
 **
 ** nl_nearest is for small closed lists, such as the options of a command.
-** nl_nearname is for the names of functions and variables.  There what is
-** near is often another thing (rank and rand, rint and int, gamma and
-** lgamma), and a wrong suggestion gives wrong numbers: only what is clearly a
-** slip of the keyboard counts.
+** nl_nearname is for names of functions and variables. There a close name is
+** often a different operation (rank and rand, rint and int, gamma and lgamma),
+** and a wrong suggestion would produce wrong numbers, so only likely typing
+** errors are accepted.
 */
 #include <string.h>
 
@@ -19,6 +20,8 @@ static int least(int a, int b) {
   return a < b ? a : b;
 }
 
+/* The number of insertions, deletions, substitutions and transpositions of
+   adjacent letters between a (m letters) and b (n letters). */
 static int distance(const char *a, int m, const char *b, int n) {
   int row[3][MAXWORD + 1], i, j;
   int *before = row[0], *last = row[1], *now = row[2];
@@ -40,10 +43,11 @@ static int distance(const char *a, int m, const char *b, int n) {
   return last[n];
 }
 
+/* Decides whether `name' at distance d is a suggestion for `word'. */
 typedef int Accepts(const char *word, int m, const char *name, int n, int d);
 
-/* The name of the list that is nearest among those within `most' steps that
-   are accepted. */
+/* The nearest name of the list within distance `most' that `accepts' approves,
+   or NULL. */
 static const char *nearest(const char *word, const char *const list[], int most,
                            Accepts *accepts) {
   const int m = (int)strlen(word);
@@ -53,7 +57,7 @@ static const char *nearest(const char *word, const char *const list[], int most,
   for (; *list != NULL; list++) {
     const int n = (int)strlen(*list);
     int d;
-    if (**list == '_' && *word != '_') continue; /* not for people */
+    if (**list == '_' && *word != '_') continue; /* internal name */
     if (n > MAXWORD || n - m >= best || m - n >= best) continue;
     d = distance(word, m, *list, n);
     if (d < best && d < m && d < n && accepts(word, m, *list, n, d)) {
@@ -77,15 +81,15 @@ static int vowel(char c) {
   return c != '\0' && strchr("aeiou", c) != NULL;
 }
 
-/* Is one of the letters of `longer' too many in `shorter', and which? */
+/* The index of the first letter of `longer' that differs from `shorter'. */
 static int extra(const char *shorter, const char *longer) {
   int i = 0;
   while (shorter[i] && shorter[i] == longer[i]) i++;
   return i;
 }
 
-/* One letter more or less: in a short word it must be a vowel within it, or
-   one that stands beside its like. */
+/* Accepts one additional letter: in a short word only a vowel inside the word
+   or a doubled letter. */
 static int padded(const char *shorter, const char *longer, int m) {
   const int i = extra(shorter, longer);
   const char c = longer[i];
@@ -93,15 +97,17 @@ static int padded(const char *shorter, const char *longer, int m) {
          (i > 0 && longer[i - 1] == c) || longer[i + 1] == c;
 }
 
-/* Another letter: vowels are confused, in long words any letters. */
+/* Accepts one changed letter: a vowel for a vowel; in long words any letter. */
 static int changed(const char *word, const char *name, int m) {
   const int i = extra(word, name);
-  if (strcmp(word + i + 1, name + i + 1) != 0) return 1; /* swapped */
+  /* transposed letters */
+  if (strcmp(word + i + 1, name + i + 1) != 0) return 1;
   return m >= 6 || (m >= 4 && vowel(word[i]) && vowel(name[i]));
 }
 
-/* What has no underscore at its end is no operation in place, and what
-   converts to a dtype is another thing than what has one letter more. */
+/* Accepts a likely typing error. A name with "_" at its end is never suggested
+   for one without, or the reverse: one is the in-place form. A conversion such
+   as int is not suggested for a name with one letter more. */
 static int slip(const char *word, int m, const char *name, int n, int d) {
   static const char *const casts[] = { "bool",   "byte",  "char",
                                        "double", "float", "half",

@@ -2,9 +2,10 @@
 /*
 ** table_arguments.c - Lua tables as lists and as named arguments.
 **
-** The bindings read tables raw, which is fast. A table that has metamethods -
-** a proxy, an object of a class, a read-only table - is first copied to a
-** plain table through them.
+** The binding reads tables with raw accesses, which are fast. A table with
+** metamethods (a proxy, an object of a class, a read-only table) is first
+** copied through them to a plain table. This file also has the metatable of
+** result lists.
 */
 
 #include <string.h>
@@ -14,7 +15,8 @@
 #define ARGUMENTS "nacre.arguments"
 #define LIST "nacre.list"
 
-/* Is the metatable on top one of the binding's own? */
+/* True if the metatable on top is that of sizes or of result lists.
+   [-0, +0, -] */
 static int isours(lua_State *L) {
   int is;
   luaL_getmetatable(L, "nacre.size");
@@ -27,8 +29,9 @@ static int isours(lua_State *L) {
   return is;
 }
 
-/* Are there events by which Lua would read the table at index i?  Those of
-   sizes and of lists of results are for what is no element. */
+/* True if Lua would read the table at index i through metamethods. The
+   metatables of sizes and result lists do not count: their __index serves keys
+   that are not elements. [-0, +0, m] */
 static int hasevents(lua_State *L, int i) {
   static const char *const events[] = { "__index", "__len", "__pairs" };
   int has = 0;
@@ -43,7 +46,7 @@ static int hasevents(lua_State *L, int i) {
   return has;
 }
 
-/* Copies elements 1 to #t; gives how many these are. */
+/* Copies the elements 1 to #t; returns #t. [-0, +?, e] */
 static lua_Integer copylist(lua_State *L, int t, int copy) {
   const lua_Integer n = luaL_len(L, t);
   if (n <= 0 && lua_geti(L, t, 1) != LUA_TNIL)
@@ -60,7 +63,8 @@ static lua_Integer copylist(lua_State *L, int t, int copy) {
   return n;
 }
 
-/* Copies the pair on top unless its key is of a list that was copied. */
+/* Copies the pair on top, unless its key is in 1 to n, which copylist copied.
+   [-0, +0, m] */
 static void copypair(lua_State *L, int copy, lua_Integer n) {
   if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 &&
       lua_tointeger(L, -2) <= n)
@@ -70,14 +74,14 @@ static void copypair(lua_State *L, int copy, lua_Integer n) {
   lua_rawset(L, copy);
 }
 
-/* What pairs() goes through. */
+/* Copies what pairs(t) iterates over. [-0, +0, e] */
 static void copypairs(lua_State *L, int t, int copy, lua_Integer n) {
   if (luaL_getmetafield(L, t, "__pairs") == LUA_TNIL) {
     for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) copypair(L, copy, n);
     return;
   }
   lua_pushvalue(L, t);
-  lua_call(L, 1, 3); /* next, state, key */
+  lua_call(L, 1, 3); /* the iterator, the state, the initial key */
   for (;;) {
     if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
     lua_pushvalue(L, -3);
@@ -87,12 +91,13 @@ static void copypairs(lua_State *L, int t, int copy, lua_Integer n) {
     if (lua_isnil(L, -2)) break;
     copypair(L, copy, n);
     lua_pop(L, 1);
-    lua_remove(L, -2); /* the new key in place of the old one */
+    lua_remove(L, -2); /* replaces the old key by the new one */
   }
   lua_pop(L, 5);
 }
 
-/* The names that a table has by __index alone, of those that are asked for. */
+/* Copies the fields of t named in the list at index `names' that only __index
+   provides. [-0, +0, e] */
 static void copynames(lua_State *L, int t, int copy, int names) {
   for (lua_Integer k = 1; lua_rawgeti(L, names, k) == LUA_TSTRING; k++) {
     lua_pushvalue(L, -1);
@@ -141,14 +146,14 @@ void nl_plainoptions(lua_State *L, int i, const Signature *s) {
   lua_pop(L, 1);
 }
 
-/* Is the pair on top what table.pack adds to a list of n? */
+/* [-0, +0, -] */
 int nl_ispacked(lua_State *L, int64_t n) {
   return lua_type(L, -2) == LUA_TSTRING && lua_isinteger(L, -1) &&
          lua_tointeger(L, -1) == n && strcmp(lua_tostring(L, -2), "n") == 0;
 }
 
-/* The list is looked at from its last element on: behind it comes what is no
-   element. */
+/* lua_next starts at the last element: the keys that follow it are not elements
+   of the list. */
 const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
   const int64_t n = (int64_t)lua_rawlen(L, i);
   *name = NULL;
@@ -166,7 +171,7 @@ const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
                              (LUAI_UACINT)lua_tointeger(L, -1),
                              (LUAI_UACINT)n + 1);
     if (lua_type(L, -2) == LUA_TSTRING)
-      return *name = lua_tostring(L, -2); /* the stack holds it */
+      return *name = lua_tostring(L, -2); /* the string stays on the stack */
     if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > 0)
       return lua_pushfstring(L, "a list has no element %I, but an element %I",
                              (LUAI_UACINT)n + 1,
@@ -213,9 +218,10 @@ int nl_isoptions(lua_State *L, int i, const Signature *s) {
 }
 
 /*
-** For functions in Lua: arguments.lua reads what they are called with.
+** Functions for arguments.lua, which reads the arguments of operations written
+** in Lua
 */
-/* plain(v, names): v, or the plain table that it gives way to */
+/* plain(v, names): v, or a plain copy if v is a table with metamethods */
 static int plain(lua_State *L) {
   lua_settop(L, 2);
   nl_plain(L, 1, lua_istable(L, 2) ? 2 : 0);
@@ -223,7 +229,7 @@ static int plain(lua_State *L) {
   return 1;
 }
 
-/* odd(t): what is wrong with its keys, if it is a list */
+/* odd(t): what is wrong with the keys of the list t, or nil */
 static int odd(lua_State *L) {
   const char *name, *text;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -246,7 +252,8 @@ void nl_pusharguments(lua_State *L) {
 }
 
 /*
-** Lists of results: a, b = t:split(2) takes the list for a.
+** Lists of results: in a, b = t:split(2) the variable a receives the list.
+** Using a list as a tensor raises an error that says so.
 */
 static int nolist(lua_State *L) {
   const int i = lua_istable(L, 1) ? 1 : 2;
@@ -257,7 +264,7 @@ static int nolist(lua_State *L) {
   return nl_check(L, NC_EVALUE);
 }
 
-/* list.shape, list:sum() */
+/* __index of a result list: list.shape and list:sum() raise that error. */
 static int listfield(lua_State *L) {
   const char *key;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -283,7 +290,7 @@ void nl_setlist(lua_State *L) {
     }
     lua_pushcfunction(L, listfield);
     lua_setfield(L, -2, "__index");
-    lua_pushnil(L); /* for Lua's messages it is a table */
+    lua_pushnil(L); /* luaL_typeerror then says "table" */
     lua_setfield(L, -2, "__name");
   }
   lua_setmetatable(L, -2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensor_fields.c - the fields of a tensor: sizes, strides and the like, and
-** the metamethods that are not operations.
+** tensor_fields.c - fields of tensors (shape, dtype, ...), methods that query a
+** tensor, iteration, and the __index metamethod, which finds methods, fields
+** and indices.
 */
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 #include "bindings/binding.h"
 
 /*
-** Sizes and strides: tables that print, compare and join as text.
+** Sizes and strides are tables that print, compare and concatenate as text.
 */
 static int sizetext(lua_State *L) {
   luaL_Buffer b;
@@ -51,7 +52,8 @@ static int sizeconcat(lua_State *L) {
   return 1;
 }
 
-/* s[-1] is the last one, as of a tensor; nil behind it, for loops. */
+/* __index of sizes: s[-1] is the last size; an index past the end is nil, so
+   that ipairs stops. */
 static int sizeindex(lua_State *L) {
   int isint;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -66,7 +68,7 @@ static int sizeindex(lua_State *L) {
   return 1;
 }
 
-/* Gives the table on top its events. */
+/* Sets the metatable of the table on top to that of sizes. [-0, +0, m] */
 static void setsize(lua_State *L) {
   if (luaL_newmetatable(L, "nacre.size")) {
     lua_pushcfunction(L, sizetext);
@@ -77,15 +79,17 @@ static void setsize(lua_State *L) {
     lua_setfield(L, -2, "__concat");
     lua_pushcfunction(L, sizeindex);
     lua_setfield(L, -2, "__index");
-    lua_pushnil(L); /* for Lua's messages it is a table */
+    lua_pushnil(L); /* luaL_typeerror then says "table" */
     lua_setfield(L, -2, "__name");
   }
   lua_setmetatable(L, -2);
 }
 
 /*
-** Questions
+** Queries
 */
+/* Pushes the values v[] of the dimensions of the tensor at index 1, or the
+   value of the dimension given at index 2. [-0, +1, e] */
 static int sizes(lua_State *L, const char *name, const int64_t v[]) {
   const Tensor *t = nl_checktensor(L, 1);
   int d;
@@ -154,8 +158,9 @@ static int is_floating_point(lua_State *L) {
   return 1;
 }
 
-/* What names its memory, how many bytes that has, how many look into it,
-   and what it counts for in the memory of its device. */
+/* Returns the address of the storage, its size in bytes, its number of
+   references, the bytes it counts for in the memory statistics, and the number
+   of references to the base of a view. */
 static int storage_id(lua_State *L) {
   const Tensor *t = nl_checktensor(L, 1);
   lua_pushlightuserdata(L, t->data);
@@ -167,7 +172,7 @@ static int storage_id(lua_State *L) {
 }
 
 /*
-** Life
+** Lifetime and iteration
 */
 static int freetensor(lua_State *L) {
   nl_checktensor(L, 1);
@@ -175,7 +180,7 @@ static int freetensor(lua_State *L) {
   return 0;
 }
 
-/* the iterator behind pairs(t): i, t -> i+1, t[i+1] */
+/* The iterator of pairs(t): t, i -> i + 1, t[i + 1]. */
 static int next(lua_State *L) {
   const Tensor *t = nl_checktensor(L, 1);
   lua_Integer i = luaL_optinteger(L, 2, 0) + 1;
@@ -201,7 +206,8 @@ int nl_pairs(lua_State *L) {
   return 3;
 }
 
-/* t:iter(): the rows, without their numbers */
+/* t:iter(): iterates over the first dimension without the index; upvalue 1 is
+   the tensor, upvalue 2 the index. */
 static int nextrow(lua_State *L) {
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
   lua_settop(L, 0);
@@ -223,6 +229,7 @@ static int iter(lua_State *L) {
 /*
 ** Fields
 */
+/* Pushes nacre[name](self). [-0, +1, e] */
 static int transposed(lua_State *L, const char *name) {
   lua_getglobal(L, "nacre");
   lua_getfield(L, -1, name);
@@ -231,6 +238,8 @@ static int transposed(lua_State *L, const char *name) {
   return 1;
 }
 
+/* Pushes the field `key' of t. Returns 0, with nothing pushed, if key is a
+   field of autograd.c. [-0, +(0|1), e] */
 static int field(lua_State *L, const Tensor *t, const char *key) {
   if (strcmp(key, "dtype") == 0) lua_pushstring(L, nc_dtypename(t->dtype));
   else if (strcmp(key, "device") == 0) lua_pushstring(L, nc_device(t)->name);
@@ -250,7 +259,8 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
   return 1;
 }
 
-/* A string that can only be an index: "1:3, -1"; float16 is a name. */
+/* True for a string that can only be an index: "1:3, -1". A name with digits,
+   such as float16, is not. */
 static int slicetext(const char *key) {
   if (isalpha((unsigned char)key[0]) && strpbrk(key, ":, ") == NULL)
     return strcmp(key, "newaxis") == 0;
@@ -283,7 +293,8 @@ int nl_checkassign(lua_State *L) {
   return nl_check(L, NC_EVALUE);
 }
 
-/* Dtypes that are no methods; cat takes a list, and so is none. */
+/* Adds the hint for a name that is a dtype or a function but not a method, such
+   as cat, which takes a list. */
 static void elsewhere(const char *key) {
   if (nc_dtypefrom(key) != DT_NONE) nc_hint("self:to(\"%s\")", key);
   for (int i = 0; i < OPERATOR_COUNT; i++)
@@ -294,6 +305,8 @@ static void elsewhere(const char *key) {
               key);
 }
 
+/* Raises the error for an unknown method or field, with the nearest name.
+   [-0, +0, v] */
 static int nomethod(lua_State *L, const char *key) {
   const char *names[OPERATOR_COUNT + OP_COUNT + 80], *near;
   const int most = OPERATOR_COUNT + OP_COUNT + 79;
@@ -324,15 +337,18 @@ static int nomethod(lua_State *L, const char *key) {
   return nl_check(L, NC_EVALUE);
 }
 
-/* t[key]: a method, a field, or an index.  Upvalue 1: the methods. */
+/* __index of tensors: a method, a field, or an index. Upvalue 1 is the table of
+   methods; a method is stored there when it is first used. [-0, +1, e] */
 int nl_getfield(lua_State *L) {
-  if (lua_gettop(L) < 2) lua_settop(L, 2); /* it was not Lua that called */
+  /* called from C with too few arguments */
+  if (lua_gettop(L) < 2) lua_settop(L, 2);
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   lua_pop(L, 1);
   if (lua_type(L, 2) == LUA_TSTRING) {
     const char *key = lua_tostring(L, 2);
-    if (nl_isfield(key)) { /* far cheaper than a search */
+    /* fields are tested first: the test is cheaper than a search for methods */
+    if (nl_isfield(key)) {
       if (field(L, nl_checktensor(L, 1), key)) return 1;
       return nl_gradfield(L, nl_checktensor(L, 1), key);
     }

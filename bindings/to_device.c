@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** to_device.c - the device of a tensor: copies between devices, and conversion
-** of dtypes.
+** to_device.c - devices by name, copies between devices (to, cpu, cuda,
+** pin_memory) and dtype conversion.
 */
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 ** Devices by name
 */
 
-/* The best device there is: an accelerator if one can be used. */
+/* The name that "auto" stands for: "cuda" if a CUDA device is usable. */
 static const char *best(void) {
   const Accelerator *a;
   return nc_accelerator(&a) == NC_OK ? "cuda" : nc_host()->name;
@@ -46,13 +46,14 @@ const Device *nl_device(lua_State *L, int i, const char *op) {
   return d;
 }
 
-/* Was d, what is at index i, named without an ordinal? */
+/* True if d was given at index i as "cuda", without an ordinal. */
 static int anyof(lua_State *L, int i, const Device *d) {
   return d->ordinal >= 0 && lua_type(L, i) == LUA_TSTRING &&
          strchr(lua_tostring(L, i), ':') == NULL;
 }
 
-/* A default called "cuda" is whatever device of that kind is current. */
+/* True if the default device was set as "cuda": it then follows the current
+   CUDA device. */
 static int follows;
 
 void nl_device_changed(void) {
@@ -72,8 +73,9 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op) {
   return d;
 }
 
-/* device("cuda:1"), device("cuda", 1), device(1).  "cuda" stays "cuda": which
-   device that is, is decided where it is used. */
+/* device("cuda:1"), device("cuda", 1), device(1): checks the name. "cuda"
+   remains "cuda", because the current device may change before the name is
+   used. */
 static int device(lua_State *L) {
   const Device *d;
   if (lua_type(L, 1) == LUA_TSTRING && lua_isinteger(L, 2)) {
@@ -109,13 +111,14 @@ static int get_device(lua_State *L) {
 ** Moves
 */
 typedef struct Move {
-  DType type;      /* DT_NONE: as it is */
-  const Device *d; /* NULL: where it is */
+  DType type;      /* DT_NONE: unchanged */
+  const Device *d; /* NULL: unchanged */
   int how;         /* NC_NOWAIT or 0 */
-  int copy;        /* even if nothing changes */
+  int copy;        /* copy even if nothing changes */
 } Move;
 
-/* What the result is to be: m says what of it is asked for. */
+/* Fills in the dtype and device of self where m does not specify them.
+   [-0, +0, e] */
 static Move whole(lua_State *L, Move m) {
   const Tensor *t = nl_checktensor(L, 1);
   if (m.type == DT_NONE) m.type = t->dtype;
@@ -123,7 +126,8 @@ static Move whole(lua_State *L, Move m) {
   return m;
 }
 
-/* Pushes self as m asks for it: itself if nothing changes. */
+/* Pushes self converted as m says, or self itself if nothing changes.
+   [-?, +1, e] */
 static int converted(lua_State *L, const char *op, Move m) {
   const Tensor *given = nl_checktensor(L, 1);
   const int64_t before = nc_memory.since;
@@ -138,7 +142,7 @@ static int converted(lua_State *L, const char *op, Move m) {
   cast = nl_newbox(L);
   do {
     t = nl_checktensor(L, 1);
-    nc_release(*there); /* of the first attempt */
+    nc_release(*there); /* the result of the first attempt */
     *there = NULL;
     r = nc_move(there, t, m.d, m.how);
     if (r == NC_OK)
@@ -152,18 +156,19 @@ static int converted(lua_State *L, const char *op, Move m) {
   return 1;
 }
 
-/* The device, or the dtype, that m asks for: one of each. */
+/* Set the device or the dtype of m; raise an error if it was already set. */
 static void todevice(lua_State *L, Move *m, const Device *d) {
   if (m->d) nl_error(L, "to", "device is given twice");
   m->d = d;
 }
 
+/* See todevice. */
 static void totype(lua_State *L, Move *m, DType type) {
   if (m->type != DT_NONE) nl_error(L, "to", "dtype is given twice");
   m->type = type;
 }
 
-/* A text that `to' was given. */
+/* Reads a string argument of `to': a dtype or a device. [-0, +0, e] */
 static void named(lua_State *L, int i, Move *m) {
   const char *text = lua_tostring(L, i);
   DType type = nc_dtypefrom(text);
@@ -182,6 +187,7 @@ static void named(lua_State *L, int i, Move *m) {
 static const char *const options[] = { "dtype", "device", "non_blocking",
                                        "copy", NULL };
 
+/* The boolean at index i; raises an error for any other value. [-0, +0, e] */
 static int flag(lua_State *L, int i, const char *name) {
   if (!lua_isboolean(L, i))
     nl_error(L, "to", "%s must be true or false, not a %s", name,
@@ -189,7 +195,7 @@ static int flag(lua_State *L, int i, const char *name) {
   return lua_toboolean(L, i);
 }
 
-/* One of the options of `to', whose value is on top. */
+/* Reads one named argument of `to', whose value is on top. [-0, +0, e] */
 static void option(lua_State *L, const char *name, Move *m) {
   const int i = lua_gettop(L);
   const Device *d;
@@ -226,7 +232,13 @@ static void tooptions(lua_State *L, int i, Move *m) {
   }
 }
 
-/* to(dtype | device | other, ..., non_blocking, copy) */
+/*
+** to(dtype
+**
+** device
+**
+** other, ..., non_blocking, copy)
+*/
 static int to(lua_State *L) {
   const int top = lua_gettop(L);
   Move m = { DT_NONE, NULL, 0, 0 };
@@ -298,6 +310,8 @@ static int cuda(lua_State *L) {
                    (Move){ DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0 });
 }
 
+/* t:pin_memory(): a copy in page-locked memory, or self if it is there.
+   [-?, +1, e] */
 static int pin_memory(lua_State *L) {
   const int64_t before = nc_memory.since;
   Tensor **y;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** user_methods.c - nacre.Tensor: methods that a program adds to tensors.
+** user_methods.c - nacre.Tensor: adds methods to tensors.
 **
 **   function nacre.Tensor:double_sum() return 2 * self:sum() end
 **
-** It stands for the table of methods, which t[key] asks first.
+** nacre.Tensor is a proxy for the table of methods, which t[key] searches
+** first. It cannot replace a method of the library.
 */
 #include <ctype.h>
 #include <string.h>
 
 #include "bindings/binding.h"
 
-#define METHODS lua_upvalueindex(1) /* all that were used or added */
-#define ADDED lua_upvalueindex(2)   /* a set of names */
+#define METHODS lua_upvalueindex(1) /* methods that were used or added */
+#define ADDED lua_upvalueindex(2)   /* set of the names that were added */
 
 static int isname(const char *s, size_t n) {
   if (n == 0 || isdigit((unsigned char)*s) || strlen(s) != n) return 0;
@@ -21,6 +22,8 @@ static int isname(const char *s, size_t n) {
   return 1;
 }
 
+/* True if the program added the method whose name is at index `name'.
+   [-0, +0, -] */
 static int wasadded(lua_State *L, int name) {
   lua_pushvalue(L, name);
   const int was = lua_rawget(L, ADDED) != LUA_TNIL;
@@ -28,7 +31,7 @@ static int wasadded(lua_State *L, int name) {
   return was;
 }
 
-/* Pushes the method of a name, or nil. */
+/* Pushes the method whose name is at index `name', or nil. [-0, +1, e] */
 static void find(lua_State *L, int name) {
   lua_pushvalue(L, name);
   if (lua_rawget(L, METHODS) != LUA_TNIL) return;
@@ -40,7 +43,7 @@ static void find(lua_State *L, int name) {
   lua_pushnil(L);
 }
 
-/* nacre.Tensor.name = f; nil takes one away that was added. */
+/* __newindex: nacre.Tensor.name = f; nil removes a method that was added. */
 static int add(lua_State *L) {
   size_t n;
   const char *name;
@@ -70,10 +73,11 @@ static int add(lua_State *L) {
   lua_pushvalue(L, 2);
   lua_pushvalue(L, 3);
   lua_rawset(L, METHODS);
-  lua_rawset(L, ADDED); /* name, f */
+  lua_rawset(L, ADDED); /* ADDED[name] = f */
   return 0;
 }
 
+/* __index */
 static int get(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 2);
@@ -82,6 +86,7 @@ static int get(lua_State *L) {
   return 1;
 }
 
+/* __pairs */
 static int all(lua_State *L) {
   lua_pushvalue(L, METHODS);
   nl_makeall(L, NL_METHOD);
@@ -90,6 +95,8 @@ static int all(lua_State *L) {
   return 2;
 }
 
+/* __call: raises an error, because PyTorch's torch.Tensor(...) creates
+   tensors. */
 static int make(lua_State *L) {
   nc_fail(NC_EVALUE, "nacre.Tensor holds the methods of tensors, and makes "
                      "none");
@@ -102,7 +109,7 @@ static int text(lua_State *L) {
   return 1;
 }
 
-/* Pushes it; the table of methods is on top. */
+/* Replaces the table of methods on top by the proxy. [-1, +1, m] */
 void nl_push_user_methods(lua_State *L) {
   static const luaL_Reg events[] = { { "__newindex", add },  { "__index", get },
                                      { "__pairs", all },     { "__call", make },

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* userdata.c - tensors as userdata, and errors of the core as errors of Lua. */
+/*
+** userdata.c - tensors as userdata, and error objects.
+**
+** A tensor is a full userdata of type Box that owns one reference to a core
+** tensor; its __gc metamethod releases the reference. An error of the core
+** becomes a table with the metatable "nacre.error". Every other file of the
+** binding calls these functions.
+*/
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,15 +15,17 @@
 
 #define ERROR "nacre.error"
 
-/* A userdata of this size that holds the mark is a tensor: that is quicker
-   to see than its metatable, and no debug.setmetatable forges it. */
+/* A userdata is a tensor if it has the size of a Box and contains the address
+   of `mark'. This test is faster than comparing metatables, and
+   debug.setmetatable cannot forge it. */
 typedef struct Box {
   Tensor *t;
   const void *mark;
 } Box;
 
 static const char mark;
-static const char later; /* its address names what nl_free keeps */
+/* registry key of the list of tensors whose release nl_free deferred */
+static const char later;
 
 Tensor **nl_newbox(lua_State *L) {
   Box *box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -38,6 +47,8 @@ void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
   return p;
 }
 
+/* The Tensor * inside the userdata at index i, or NULL if the value is not a
+   tensor. [-0, +0, -] */
 static Tensor **tobox(lua_State *L, int i) {
   Box *box = lua_touserdata(L, i);
   if (box == NULL || lua_rawlen(L, i) != sizeof *box || box->mark != &mark)
@@ -98,14 +109,18 @@ int nl_toscalar(lua_State *L, int i, Scalar *v) {
 /*
 ** Errors
 */
+/* t[key] = value for the table t on top; an empty string sets nothing.
+   [-0, +0, m] */
 static void setstring(lua_State *L, const char *key, const char *value) {
   if (value[0] == '\0') return;
   lua_pushstring(L, value);
   lua_setfield(L, -2, key);
 }
 
-/* The Lua function that called, if there is one, and is not the binding's
-   own: its file and line. */
+/* Sets the fields file and line of the table on top to the innermost Lua
+   function outside the binding's own Lua code. Sets *operator if the running C
+   function was called as the metamethod of an arithmetic operator.
+   [-0, +0, m] */
 static void setposition(lua_State *L, int *operator) {
   lua_Debug ar;
   *operator= 0;
@@ -125,7 +140,8 @@ static void setposition(lua_State *L, int *operator) {
   }
 }
 
-/* Pushes the argument that holds t, also from inside a list, or nil. */
+/* Pushes the argument (index 1 to top) that is the tensor t, searching lists
+   too, or nil. [-0, +1, -] */
 static void pushidentity(lua_State *L, const Tensor *t, int top) {
   for (int i = 1; i <= top; i++) {
     Tensor **box = tobox(L, i);
@@ -144,12 +160,15 @@ static void pushidentity(lua_State *L, const Tensor *t, int top) {
   lua_pushnil(L);
 }
 
+/* The role shown in the message: the operands of an operator are "left" and
+   "right", not "self" and "arg 1". */
 static const char *rolename(const char *role, int operator) {
   if (operator&& strcmp(role, "self") == 0) return "left";
   if (operator&& strcmp(role, "arg 1") == 0) return "right";
   return role;
 }
 
+/* Pushes the table that describes operand o. [-0, +1, m] */
 static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
   lua_createtable(L, 0, 6);
   setstring(L, "role", rolename(o->role, operator));
@@ -167,8 +186,8 @@ static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
   lua_setfield(L, -2, "tensor");
 }
 
-/* Pushes the error object of a record, of which the caller has a copy: a
-   finalizer may fail meanwhile. */
+/* The caller passes a copy of the error record: a finalizer that runs here may
+   fail and overwrite the record of the thread. */
 void nl_pusherror(lua_State *L, const Error *e) {
   int top = lua_gettop(L), operator;
   luaL_checkstack(L, 12, NULL);
@@ -180,7 +199,8 @@ void nl_pusherror(lua_State *L, const Error *e) {
   setstring(L, "hint", e->hint);
   setstring(L, "first", e->first);
   setposition(L, &operator);
-  if (e->op[0] == '\0') operator= 0; /* t[...] has no sides */
+  /* an index operation has no left and right side */
+  if (e->op[0] == '\0') operator= 0;
   lua_createtable(L, e->n, 0);
   for (int i = 0; i < e->n; i++) {
     pushoperand(L, &e->operand[i], top, operator);
@@ -190,6 +210,7 @@ void nl_pusherror(lua_State *L, const Error *e) {
   luaL_setmetatable(L, ERROR);
 }
 
+/* Raises the last error of the core. [-0, +0, v] */
 static int throw(lua_State * L) {
   const Error e = *nc_lasterror();
   nl_pusherror(L, &e);
@@ -213,7 +234,7 @@ int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
   return nl_check(L, NC_EVALUE);
 }
 
-/* "file:line: op: what is wrong" */
+/* __tostring: "file:line: op: message" */
 static int errortext(lua_State *L) {
   luaL_Buffer b;
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -236,7 +257,8 @@ static int errortext(lua_State *L) {
   return 1;
 }
 
-/* So that code which concatenates or searches the text goes on working. */
+/* __concat: code that concatenates the error with a string continues to
+   work. */
 static int errorconcat(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
   luaL_tolstring(L, 2, NULL);
@@ -244,7 +266,8 @@ static int errorconcat(lua_State *L) {
   return 1;
 }
 
-/* e:match(...): what strings do, done with the text. */
+/* e:match(...) and the like: calls the string method (upvalue 1) with the text
+   of the error as its first argument. */
 static int textmethod(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
   lua_replace(L, 1);
@@ -254,7 +277,8 @@ static int textmethod(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* A field that is not set is nil, unless strings have such a method. */
+/* __index: string methods work on an error object; any other absent field is
+   nil. */
 static int errorindex(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
@@ -276,7 +300,8 @@ int nl_iserror(lua_State *L, int i) {
   return is;
 }
 
-/* Is it what Ctrl-C raised, in the core or between two lines of Lua? */
+/* True for the error that Ctrl-C raises, whether the core or the hook of the
+   shell raised it. [-0, +0, m] */
 int nl_isinterrupt(lua_State *L, int i) {
   int is;
   if (!lua_istable(L, i)) return 0;
@@ -294,13 +319,14 @@ static void empty(Tensor **box) {
   nc_release(t);
 }
 
-/* A finalizer that Lua runs may be inside an operation that uses the tensor:
-   then this lives on, in a box of its own, until the binding collects. */
+/* A finalizer may run in the middle of an operation that uses the tensor. In
+   that case the reference moves to a new userdata in the registry, and
+   nl_free_deferred releases it at the binding's next collection. */
 void nl_free(lua_State *L, int i) {
   Tensor **box = tobox(L, i), **kept;
   if (box == NULL || *box == NULL) return;
   if (lua_gc(L, LUA_GCCOUNT) >= 0 || nl_state(L)->collecting) {
-    empty(box); /* nobody uses it */
+    empty(box); /* no operation is running */
     return;
   }
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &later) != LUA_TTABLE) {
@@ -320,6 +346,7 @@ void nl_free_deferred(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &later);
 }
 
+/* __gc */
 static int collected(lua_State *L) {
   Tensor **box = tobox(L, 1);
   nl_state(L)->finalized++;
@@ -327,6 +354,7 @@ static int collected(lua_State *L) {
   return 0;
 }
 
+/* __close */
 static int closed(lua_State *L) {
   nl_free(L, 1);
   return 0;
@@ -342,18 +370,19 @@ void nl_open_userdata(lua_State *L) {
                                      { NULL, NULL } };
   State *s = lua_newuserdatauv(L, sizeof *s, 0);
   memset(s, 0, sizeof *s);
-  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state"); /* anchored */
+  /* the registry keeps the state alive */
+  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state");
   nl_state(L) = s;
   lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
   lua_newtable(L);
   lua_pushstring(L, "tensor");
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, "__name");
-  lua_setfield(L, -2, "__metatable"); /* what getmetatable gives */
+  lua_setfield(L, -2, "__metatable"); /* result of getmetatable */
   luaL_setfuncs(L, events, 0);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, s);
   luaL_newmetatable(L, ERROR);
   luaL_setfuncs(L, errors, 0);
-  lua_pop(L, 1); /* leaves the metatable */
+  lua_pop(L, 1); /* leaves the metatable of tensors on the stack */
 }

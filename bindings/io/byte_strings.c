@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** byte_strings.c - converts strings of bytes to tensors and back, for
-** string.pack, sockets and files.
+** byte_strings.c - nacre.frombuffer and t:tobytes: strings of bytes to tensors
+** and back, for string.pack, sockets and files.
 */
 
 #include <string.h>
@@ -14,7 +14,8 @@
 enum { FROM_DTYPE = 1, FROM_COUNT, FROM_OFFSET, FROM_SHAPE, FROM_DEVICE };
 #define OP "frombuffer"
 
-/* How many elements of a size there are from offset on, in n bytes. */
+/* The number of elements of `size' bytes from the offset on in a buffer of n
+   bytes. [-0, +0, e] */
 static int64_t counted(lua_State *L, const Args *a, int64_t n, int64_t size) {
   const int64_t offset = a->arg[FROM_OFFSET].s.i;
   const int64_t count = a->arg[FROM_COUNT].s.i;
@@ -33,7 +34,8 @@ static int64_t counted(lua_State *L, const Args *a, int64_t n, int64_t size) {
   return count < 0 ? (n - offset) / size : count;
 }
 
-/* The sizes that were asked for, of n elements; -1 is what is left. */
+/* Stores the requested sizes for n elements and returns how many there are; one
+   size may be -1, which is computed. [-0, +0, e] */
 static int shaped(lua_State *L, const Arg *shape, int64_t n, int64_t size[]) {
   int64_t known = 1;
   int left = -1;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** input_source.c - the input of nacre.load: a file by its path, or everything
-** read from a pipe, a terminal or an open Lua file.
+** input_source.c - nl_read_source: the input of nacre.load.
+**
+** A regular file is read by the core through its path. A pipe, a terminal or an
+** open Lua file is read to its end into a tensor of bytes, which stays on the
+** stack.
 */
 
 #include <errno.h>
@@ -10,19 +13,23 @@
 
 #include "bindings/binding.h"
 
+/* Reads up to n bytes from a FILE; returns -1 on an error. A callback of
+   nc_readstream. */
 static int64_t pull(void *stream, void *p, int64_t n) {
   FILE *f = stream;
   const size_t k = fread(p, 1, (size_t)n, f);
   if (k > 0 || !ferror(f)) return (int64_t)k;
-  clearerr(f); /* what f is written may still succeed */
+  clearerr(f); /* later writes to f must not see this error */
   return -1;
 }
 
+/* As nl_check; an error names the operation load. [-0, +0, e] */
 static void check(lua_State *L, int status) {
   if (status != NC_OK) nc_error_op("load");
   nl_check(L, status);
 }
 
+/* Reads f to its end. [-0, +1, e] */
 static void stream(lua_State *L, Source *from, FILE *f) {
   Tensor **bytes = nl_newbox(L);
   from->path = f == stdin ? "stdin" : "stream";
@@ -31,6 +38,7 @@ static void stream(lua_State *L, Source *from, FILE *f) {
   from->n = nc_numel(*bytes);
 }
 
+/* Reads the pipe or device at from->path to its end. [-0, +1, e] */
 static void pipe(lua_State *L, Source *from) {
   Tensor **bytes = nl_newbox(L);
   check(L, nc_readpipe(bytes, from->path));

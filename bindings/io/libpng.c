@@ -2,13 +2,13 @@
 /*
 ** libpng.c - see libpng.h.
 **
-** The library is opened by name, as a BLAS is: a program that reads no image
-** does not load it, and one can be built without its header.  The functions
-** are declared here as the ABI of libpng 1.6 has them.
+** The library is loaded by name at run time, so a program that reads no image
+** does not load it, and the build does not need its headers. The functions are
+** declared here as in the ABI of libpng 1.6.
 **
-** A file is untrusted.  What its header declares is held against the bytes
-** that are there (deflate makes at most 1032 bytes of one) before anything
-** is allocated, and libpng is given no chunk that the pixels do not depend on.
+** A file is untrusted input. The size in its header is compared with the number
+** of compressed bytes (deflate expands by at most 1032) before memory is
+** allocated, and libpng sees only the chunks that affect the pixels.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "bindings/io/libpng.h"
@@ -66,8 +66,9 @@ static struct {
 } png;
 
 /*
-** Opening
+** Loading
 */
+/* Looks up all functions; fails for another version than 1.6. */
 static int bind(void *handle) {
 #define X(result, name, parameters) \
   nc_symbol(&png.name, handle, "png_" #name) &&
@@ -98,14 +99,14 @@ const char *nl_pnglibrary(void) {
 }
 
 /*
-** A job: what libpng reports ends it
+** A job: one call of libpng. An error that libpng reports ends it by longjmp.
 */
 typedef struct Job {
   jmp_buf end;
-  const unsigned char *in; /* to be read */
-  int64_t chunk;           /* bytes of the chunk that `in' is in */
-  unsigned char *out;      /* to be written */
-  int64_t n, room;         /* how much is left of `in'; used of `out' */
+  const unsigned char *in; /* input */
+  int64_t chunk;           /* bytes left of the current chunk */
+  unsigned char *out;      /* output */
+  int64_t n, room; /* bytes left of `in'; bytes used of `out', and its size */
   int status, nomemory;
   png_struct *png;
   png_info *info;
@@ -115,6 +116,7 @@ static int nomemory(void) {
   return nc_fail(NC_ENOMEM, "no memory for libpng");
 }
 
+/* libpng's error handler: records the error, then jumps to j->end. */
 static void fail(png_struct *p, const char *text) {
   Job *j = png.get_error_ptr(p);
   j->status = j->nomemory      ? nomemory()
@@ -128,7 +130,8 @@ static void ignore(png_struct *p, const char *text) {
   (void)text;
 }
 
-/* A block knows its size: the core asks for it when it is given back. */
+/* Allocates from the core's memory accounting; the block starts with its size,
+   which nc_hostfree needs. */
 static void *take(png_struct *p, size_t n) {
   Job *j = png.get_mem_ptr(p);
   void *block;
@@ -152,14 +155,14 @@ static uint32_t big(const unsigned char *p) {
          p[3];
 }
 
-/* Do the pixels depend on the chunk of this type?  A small letter begins the
-   type of what may be ignored; of such, transparency alone is used. */
+/* True if the pixels depend on a chunk of this type. A lower-case first letter
+   marks an ancillary chunk; of these only tRNS (transparency) is used. */
 static int matters(const unsigned char *type) {
   return !(type[0] & 0x20) || memcmp(type, "tRNS", 4) == 0;
 }
 
-/* Goes to the next chunk that matters.  libpng would keep the others: texts
-   that a short file can make as long as it likes. */
+/* Skips to the next relevant chunk. libpng would store the others: compressed
+   texts can expand without limit. */
 static void nextchunk(Job *j) {
   while (j->n >= 12) {
     const int64_t size = (int64_t)big(j->in) + 12;
@@ -173,6 +176,7 @@ static void nextchunk(Job *j) {
   }
 }
 
+/* libpng's read callback. May jump to j->end. */
 static void pull(png_struct *p, unsigned char *to, size_t n) {
   Job *j = png.get_io_ptr(p);
   while (n > 0) {
@@ -189,6 +193,7 @@ static void pull(png_struct *p, unsigned char *to, size_t n) {
   }
 }
 
+/* libpng's write callback. May jump to j->end. */
 static void push(png_struct *p, unsigned char *from, size_t n) {
   Job *j = png.get_io_ptr(p);
   if (nc_interrupted) png.error(p, "interrupted");
@@ -212,12 +217,13 @@ int64_t nl_pngbytes(const PngImage *m) {
   return m->height * rowbytes(m);
 }
 
-/* Bits of a pixel in the file. */
+/* The number of bits of a pixel in the file. */
 static int64_t filebits(int color, int depth) {
   static const int channels[] = { 1, 0, 3, 1, 2, 0, 4 };
   return (int64_t)channels[color] * depth;
 }
 
+/* True for a combination of colour type and depth that PNG defines. */
 static int known(int color, int depth) {
   if (color == 0)
     return depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
@@ -226,8 +232,9 @@ static int known(int color, int depth) {
          (depth == 8 || depth == 16);
 }
 
-/* The chunks behind the header: is there transparency, and how many bytes of
-   pixels?  None is longer than what is left. */
+/* Scans the chunks after the header: *data is the number of bytes of compressed
+   pixels, *clear is set if there is a tRNS chunk. Fails if a chunk exceeds the
+   file. */
 static int chunks(const unsigned char *p, int64_t n, int64_t *data,
                   int *clear) {
   char type[24];
@@ -283,7 +290,8 @@ static int littleendian(void) {
   return c;
 }
 
-/* May jump to j->end.  A line of an interlaced image is read in parts. */
+/* May jump to j->end. Each pass of an interlaced image changes rows that
+   earlier passes stored. */
 static void readimage(Job *j, const PngImage *m, const PngRows *rows,
                       void *pixels) {
   const int64_t line = rowbytes(m);
@@ -291,7 +299,7 @@ static void readimage(Job *j, const PngImage *m, const PngRows *rows,
   png.set_user_limits(j->png, INT32_MAX, INT32_MAX);
   png.set_read_fn(j->png, j, pull);
   png.read_info(j->png, j->info);
-  png.set_expand(j->png); /* palettes, fewer bits, transparency */
+  png.set_expand(j->png); /* expands palettes, low bit depths and tRNS */
   if (m->depth == 16 && littleendian()) png.set_swap(j->png);
   passes = png.set_interlace_handling(j->png);
   png.read_update_info(j->png, j->info);
@@ -307,7 +315,8 @@ static void readimage(Job *j, const PngImage *m, const PngRows *rows,
   png.read_end(j->png, NULL);
 }
 
-/* What was made stays in *j, for who called. */
+/* Returns after an error, too; libpng's objects stay in *j for the caller to
+   free. */
 static void decode(Job *j, const PngImage *m, const PngRows *rows, void *line) {
   if (setjmp(j->end) != 0) return;
   j->png = png.create_read_struct_2(png.get_libpng_ver(NULL), j, fail, ignore,
@@ -327,7 +336,7 @@ int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
   memset(&j, 0, sizeof j);
   j.in = p;
   j.n = n;
-  j.chunk = 8; /* the signature goes before the chunks */
+  j.chunk = 8; /* the signature precedes the chunks */
   decode(&j, m, rows, line);
   if (j.png) png.destroy_read_struct(&j.png, &j.info, NULL);
   nc_hostfree(line, rowbytes(m));
@@ -337,7 +346,7 @@ int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
 /*
 ** Encoding
 */
-/* What deflate may add to what it cannot compress, and each chunk's frame. */
+/* The worst case of deflate plus the overhead of the chunks. */
 int64_t nl_pngroom(const PngImage *m) {
   int64_t raw = nl_pngbytes(m) + m->height;
   return raw + raw / 128 + 65536;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** libpng.h - PNG images between memory and memory, by libpng, which is
-** opened when it is first needed.
+** libpng.h - decodes and encodes PNG images in memory. png.c calls it.
 **
-** Pixels lie row by row, a pixel's channels side by side: as bytes, or as
-** uint16_t if the depth is 16.  Functions return a status, as the core's do,
-** and never jump: libpng's own jumps end here.
+** libpng is loaded at the first call. Images are stored row by row, with the
+** channels of a pixel adjacent, as bytes, or as uint16_t if the depth is 16.
+** Functions return a status, as those of the core do, and never longjmp past
+** their caller.
 */
 #ifndef libpng_h
 #define libpng_h
 
 #include "core/tensor.h"
 
-const char *nl_pnglibrary(void); /* its name; NULL: see nc_lasterror */
+/* name of the loaded library, or NULL; see nc_lasterror */
+const char *nl_pnglibrary(void);
 
 typedef struct PngImage {
   int64_t width, height;
@@ -22,13 +23,14 @@ typedef struct PngImage {
 
 int64_t nl_pngbytes(const PngImage *m); /* of all pixels */
 
-/* What the n bytes at p say of the image; fails if they cannot hold it. */
+/* Reads the size and type of the image from the n bytes at p. Fails if so few
+   bytes cannot decode to an image of that size. */
 int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n);
 
-/* Line y, from `line' or to it. */
+/* Reads or writes row y of an image; `line' holds one row. */
 typedef void PngRow(void *ctx, int64_t y, void *line);
 
-/* Where an image is decoded to: put stores a line, get gives it again. */
+/* The destination of decoding: put stores a row, get returns a stored row. */
 typedef struct PngRows {
   PngRow *put, *get;
   void *ctx;
@@ -37,8 +39,9 @@ typedef struct PngRows {
 int nl_pngdecode(const PngImage *m, const unsigned char *p, int64_t n,
                  const PngRows *rows);
 
-/* Calls row(ctx, y, line) for each line to be filled, and writes to out,
-   which has room for nl_pngroom(m) bytes; *n is how many they became. */
+/* Encodes an image: calls row(ctx, y, line) to fill each row, and writes to
+   out, which must have room for nl_pngroom(m) bytes; *n is the number
+   written. */
 int64_t nl_pngroom(const PngImage *m);
 int nl_pngencode(unsigned char *out, int64_t *n, const PngImage *m, int level,
                  PngRow *row, void *ctx, void *line);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** load.c - nacre.load and nacre.deserialize: one tensor (.npy, .csv) or
-** several by name (.npz, .safetensors), chosen by the first bytes and the file
-** name.
+** load.c - nacre.load and nacre.deserialize.
+**
+** A file holds one tensor (.npy, .csv, .tsv, .txt) or several with names (.npz,
+** .safetensors). The format follows from the first bytes, the extension or
+** {format=}.
 */
 
 #include <string.h>
@@ -31,13 +33,14 @@ typedef struct Load {
   const char *op;
   Source from;
   FileFormat format;
-  const char *name; /* of the format */
+  const char *name; /* extension or {format=} */
   const Device *device;
-  DType dtype; /* DT_NONE: as it is in the file */
+  DType dtype; /* DT_NONE: as in the file */
   int require;
 } Load;
 
-/* Archives are closed when the function that opened them ends, however. */
+/* __gc and __close: an archive is closed when the function that opened it
+   returns or raises an error. */
 static int closearchive(lua_State *L) {
   Archive **a = luaL_checkudata(L, 1, "nacre.archive");
   nc_closearchive(*a);
@@ -45,6 +48,7 @@ static int closearchive(lua_State *L) {
   return 0;
 }
 
+/* Pushes a to-be-closed userdata for an archive. [-0, +1, e] */
 static Archive **newarchive(lua_State *L) {
   static const luaL_Reg events[] = { { "__gc", closearchive },
                                      { "__close", closearchive },
@@ -57,7 +61,9 @@ static Archive **newarchive(lua_State *L) {
   return a;
 }
 
-/* *x is read from where it lies: entry i of a, or the file itself. */
+/* Reads entry i of a, or the file, into *x, converts it to the requested dtype
+   in *y, and copies it to the device in *z. Skips what an earlier attempt did.
+   Returns a status. */
 static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
                  int64_t i) {
   if (*x == NULL) TRY(a ? nc_archiveload(x, a, i) : nc_loadnpy(x, &o->from));
@@ -67,7 +73,8 @@ static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
   return o->require ? nc_require(*z, 1) : NC_OK;
 }
 
-/* The i-th tensor of the archive cannot be read: those beside it can. */
+/* Adds a hint to an error: the names of the tensors that can be read instead of
+   entry i. */
 static void others(const Archive *a, int64_t i) {
   char list[120] = "";
   size_t n = 0;
@@ -79,7 +86,8 @@ static void others(const Archive *a, int64_t i) {
     nc_hint("{names={%s}} reads %s", list, n < 80 ? "the others" : "some");
 }
 
-/* Pushes the tensor; x is what was read of it already, or empty. */
+/* Pushes the tensor; *x is the tensor as read from the file, or NULL if it is
+   still to be read. [-0, +1, e] */
 static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
                        Tensor **x) {
   const int64_t before = nc_memory.since;
@@ -89,16 +97,17 @@ static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
   while (nl_retry(L, r, attempt++));
   if (r == NC_EDTYPE && a) others(a, i);
   nl_filecheck(L, o->op, r);
-  lua_remove(L, -2); /* y */
+  lua_remove(L, -2); /* *y */
   nl_pace(L, nc_memory.since - before);
 }
 
+/* [-0, +1, e] */
 static int loadnpy(lua_State *L, const Load *o) {
   pushloaded(L, o, NULL, 0, nl_newbox(L));
   return 1;
 }
 
-/* The texts in the vector at index i, each with a '\0' behind it. */
+/* Pushes the list of the n zero-terminated strings in t. [-0, +1, m] */
 static void pushnames(lua_State *L, const Tensor *t, int64_t n) {
   const char *p = nc_data(t);
   lua_newtable(L);
@@ -115,8 +124,8 @@ static int badcolumns(lua_State *L, const char *op) {
                   "from 1, or names");
 }
 
-/* The option usecols: numbers and names in a list, which stays on the stack
-   with what is made of it; or one of them alone. */
+/* Reads the option usecols: a column number or name, or a list of them. The
+   list and the arrays made of it stay on the stack. [-0, +n, e] */
 static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
   int64_t *numbers;
   const char **names;
@@ -144,6 +153,8 @@ static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
   f->names = names;
 }
 
+/* Pushes the tensor and, if the file has a header, the list of column names.
+   [-0, +(1|2), e] */
 static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
   Tensor **x = nl_newbox(L), **names = nl_newbox(L);
   int r, attempt = 0;
@@ -156,7 +167,8 @@ static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
   return 2;
 }
 
-/* Is every place up to the largest there? */
+/* The number of entries if their names are arr_0, arr_1, ... without a gap;
+   then the result is a list. Otherwise 0. */
 static int64_t listlength(const Archive *a) {
   const int64_t n = nc_archivesize(a);
   int64_t found = 0, most = 0;
@@ -168,7 +180,7 @@ static int64_t listlength(const Archive *a) {
   return found == most ? most : 0;
 }
 
-/* Is the name among those that the list on top asks for? */
+/* True if the list on top contains the name. [-0, +0, m] */
 static int asked(lua_State *L, const char *name) {
   int found = 0;
   for (lua_Integer k = 1; !found && lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {
@@ -193,7 +205,7 @@ static int unknownname(lua_State *L, const Load *o, const Archive *a,
       name, near);
 }
 
-/* Every name of the list on top is one of the archive's. */
+/* Checks that the archive has every name of the list on top. [-0, +0, e] */
 static void checkasked(lua_State *L, const Load *o, const Archive *a) {
   const int64_t n = nc_archivesize(a);
   for (lua_Integer k = 1; lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {
@@ -210,6 +222,8 @@ static void checkasked(lua_State *L, const Load *o, const Archive *a) {
   lua_pop(L, 1);
 }
 
+/* Pushes the table of metadata, if there is any; returns how many values it
+   pushed. [-0, +(0|1), m] */
 static int pushmeta(lua_State *L, const Archive *a) {
   const char *name;
   if (nc_archivemeta(a, 0) == NULL) return 0;
@@ -222,7 +236,8 @@ static int pushmeta(lua_State *L, const Archive *a) {
   return 1;
 }
 
-/* The names that are asked for are at the index `names', nil: all. */
+/* Pushes the table of tensors and the metadata; the list of requested names, or
+   nil, is at index `names'. [-0, +(1|2), e] */
 static int loadarchive(lua_State *L, const Load *o, int names) {
   Archive **a = newarchive(L);
   int64_t n, list;
@@ -245,14 +260,14 @@ static int loadarchive(lua_State *L, const Load *o, int names) {
     pushloaded(L, o, *a, i, nl_newbox(L));
     if (k) lua_rawseti(L, result, k);
     else lua_setfield(L, result, name);
-    lua_pop(L, 1); /* what was read of it */
+    lua_pop(L, 1); /* *x */
   }
   lua_settop(L, result);
   return 1 + pushmeta(L, *a);
 }
 
-/* map_location is PyTorch's word for device: the options at the top give way
-   to such that say so. */
+/* Renames the option map_location, PyTorch's name for device, in a copy of the
+   options on top. [-0, +0, e] */
 static void located(lua_State *L, const char *op) {
   const int given = lua_gettop(L);
   if (nl_option(L, given, "map_location") == LUA_TNIL) {
@@ -276,7 +291,7 @@ static void located(lua_State *L, const char *op) {
   lua_settop(L, given);
 }
 
-/* What is asked for, or what the file is. */
+/* Sets the format: the requested one, or that of the file. [-0, +0, e] */
 static void formatof(lua_State *L, Load *o, const char *given) {
   o->name = given ? given : nc_extension(o->from.path);
   if (given == NULL) nl_filecheck(L, o->op, nc_formatof(&o->format, &o->from));
@@ -287,7 +302,7 @@ static void formatof(lua_State *L, Load *o, const char *given) {
              given);
 }
 
-/* The arguments of a call whose data is argument 1. */
+/* Reads the arguments; argument 1 is the data. [-0, +n, e] */
 static void readarguments(lua_State *L, Load *o, Args *a, Signature *s,
                           const char *text) {
   located(L, o->op);
@@ -301,6 +316,7 @@ static void readarguments(lua_State *L, Load *o, Args *a, Signature *s,
              "t:pin_memory() makes it so");
 }
 
+/* Reads the options for text files. [-0, +n, e] */
 static void textformat(lua_State *L, const Load *o, TextFormat *f,
                        const Args *a, int options) {
   f->delimiter = nl_delimiter(L, o->op, a->arg[DELIMITER].text, o->name);
@@ -313,7 +329,8 @@ static void textformat(lua_State *L, const Load *o, TextFormat *f,
              (long long)f->skip);
 }
 
-/* What o->from is; the options are at that index. */
+/* Pushes what o->from holds; the options are at index `options'.
+   [-0, +(1|2), e] */
 static int loadfrom(lua_State *L, Load *o, const Args *a, int options) {
   TextFormat f = { 0 };
   formatof(L, o, a->arg[FORMAT].text);

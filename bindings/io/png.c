@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** png.c - images as PNG files: nacre.readpng, nacre.png, and the same with
-** strings.
+** png.c - PNG images: nacre.readpng and nacre.png for files, decode_png and
+** encode_png for strings.
 **
-** An image is CxHxW, as in torchvision: 1 channel is grey, 2 are grey and
-** alpha, 3 RGB, 4 RGBA.  Eight bits are uint8, sixteen int32.
+** An image is a tensor [C x H x W], as in torchvision: 1 channel is grey, 2 are
+** grey and alpha, 3 RGB, 4 RGBA. An image with 8 bits is uint8, with 16 bits
+** int32.
 */
 #include <string.h>
 
@@ -14,12 +15,12 @@
 /*
 ** Reading
 */
-typedef struct Planes { /* an image that is read */
-  Tensor *t;            /* uint8 or int32, dense, CxHxW */
+typedef struct Planes { /* destination of decoding */
+  Tensor *t;            /* uint8 or int32, dense, [C x H x W] */
   PngImage m;
 } Planes;
 
-/* Pixels that lie side by side, to planes. */
+/* Stores row y of the image: interleaved channels become planes. */
 static void putrow(void *ctx, int64_t y, void *line) {
   const Planes *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
@@ -33,6 +34,7 @@ static void putrow(void *ctx, int64_t y, void *line) {
       else y32[at] = x16[x * k + c];
 }
 
+/* The inverse of putrow: returns a stored row. */
 static void getrow(void *ctx, int64_t y, void *line) {
   const Planes *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
@@ -46,13 +48,14 @@ static void getrow(void *ctx, int64_t y, void *line) {
       else x16[x * k + c] = (uint16_t)y32[at];
 }
 
+/* Sets the operation of an error; returns the status. */
 static int blamed(int status, const char *op) {
   if (status != NC_OK) nc_error_op(op);
   return status;
 }
 
-/* Pushes the image in the n bytes at p, which something on the stack keeps
-   alive. */
+/* Pushes the image encoded in the n bytes at p, which a value on the stack must
+   keep alive. [-0, +1, e] */
 static int decoded(lua_State *L, const char *op, const unsigned char *p,
                    int64_t n) {
   const int64_t before = nc_memory.since;
@@ -87,16 +90,18 @@ static int readpng(lua_State *L) {
 /*
 ** Writing
 */
-typedef struct Picture { /* rows of pixels, out of planes */
-  const Tensor *t;       /* uint8, int64 or float32, dense, CxHxW */
+typedef struct Picture { /* source of encoding */
+  const Tensor *t;       /* uint8, int64 or float32, dense, [C x H x W] */
   PngImage m;
 } Picture;
 
+/* The byte for a value of 0 to 1; values outside are clamped. */
 static unsigned char level(float v) {
-  if (!(v > 0)) return 0; /* nan too */
+  if (!(v > 0)) return 0; /* also NaN */
   return v >= 1 ? 255 : (unsigned char)(v * 255 + 0.5f);
 }
 
+/* Fills row y: planes become interleaved channels. */
 static void fillrow(void *ctx, int64_t y, void *line) {
   const Picture *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
@@ -112,6 +117,7 @@ static void fillrow(void *ctx, int64_t y, void *line) {
       else out16[x * k + c] = (uint16_t)i[at];
 }
 
+/* Fails if an int64 element is out of the range of 16 bits. */
 static int fits(const Tensor *t) {
   const int64_t *p = nc_data(t), n = nc_numel(t);
   for (int64_t i = 0; i < n; i++)
@@ -124,6 +130,7 @@ static int fits(const Tensor *t) {
   return NC_OK;
 }
 
+/* Sets the size of the image from the shape of t. */
 static int shape(Picture *s, const Tensor *t) {
   const int d = t->nd - 2;
   if ((t->nd == 2 || (t->nd == 3 && t->size[0] >= 1 && t->size[0] <= 4)) &&
@@ -140,7 +147,8 @@ static int shape(Picture *s, const Tensor *t) {
   return NC_ESHAPE;
 }
 
-/* What s shows, as one of the three types: *a and *b keep what is made. */
+/* Converts t to one of the three dtypes of Picture, through the intermediate
+   tensors *a, *b and *c. Returns a status. */
 static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
   DType type = nc_category(t->dtype) == NC_FLOAT ? DT_f32
                : t->dtype == DT_u8               ? DT_u8
@@ -154,7 +162,8 @@ static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
   return type == DT_i64 ? fits(*c) : NC_OK;
 }
 
-/* Pushes a userdata with the *n bytes that the tensor at index i becomes. */
+/* Pushes a userdata with the *n bytes of the PNG file for the tensor at index
+   i. Returns its address. [-0, +n, e] */
 static unsigned char *encoded(lua_State *L, const char *op, int i, int64_t *n,
                               lua_Integer compression) {
   Picture s;

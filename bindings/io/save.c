@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save.c - nacre.save and nacre.serialize: one tensor (.npy, .csv) or several
-** by name (.npz, .safetensors), chosen by the file name or {format=}.
+** save.c - nacre.save and nacre.serialize: write one tensor (.npy, .csv, .tsv,
+** .txt) or several with names (.npz, .safetensors). The format follows from the
+** extension or {format=}.
 */
 
 #include <stdlib.h>
@@ -14,20 +15,22 @@ typedef struct Save {
   const char *op;
   Sink to;
   FileFormat format;
-  const char *name; /* of the format */
-  int self;         /* the index of what is saved */
-  int options;      /* of its options; 0: none */
+  const char *name; /* extension or {format=} */
+  int self;         /* stack index of the tensor or table to save */
+  int options;      /* stack index of the options, or 0 */
   int compressed;
   const char *delimiter;
 } Save;
 
+/* Raises the current error with a hint. [-0, +0, v] */
 static int failsave(lua_State *L, const Save *o, const char *hint) {
   nc_error_op(o->op);
   nc_hint("%s", hint);
   return nl_check(L, NC_EVALUE);
 }
 
-/* What is known of the name is an error: no tensor can be written there. */
+/* Raises the error for an unknown extension, with a hint for well-known ones.
+   [-0, +0, v] */
 static int unknownformat(lua_State *L, const Save *o) {
   const char *extension = o->name;
   nc_fail(NC_EVALUE, "there is no format .%s", extension);
@@ -42,8 +45,8 @@ static int unknownformat(lua_State *L, const Save *o) {
                   ".safetensors several");
 }
 
-/* save(t, "x.pt"), as in PyTorch: what is written here, in a format that is
-   there; `t' stands for what is to be saved. */
+/* The hint for save(t, "x.pt"), PyTorch's order of arguments: the correct call,
+   with an extension that exists. */
 static void hintpathfirst(lua_State *L, const char *path) {
   const int several = lua_istable(L, 1);
   const FileFormat f = nc_formatbyname(path);
@@ -55,7 +58,7 @@ static void hintpathfirst(lua_State *L, const char *path) {
   nc_hint("nacre.save(\"%.*s%s\", t)", n, path, extension);
 }
 
-/* The n names at index i, as a list for the core that stays on the stack. */
+/* Pushes an array with the n strings of the list at index i. [-0, +1, e] */
 static const char **textlist(lua_State *L, const Save *o, int i, int64_t n) {
   const char **list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
   for (int64_t k = 0; k < n; k++) {
@@ -86,7 +89,8 @@ static void savetext(lua_State *L, const Save *o) {
                nc_savetext(&o->to, nl_checktensor(L, o->self), d, names));
 }
 
-/* The text at index i. */
+/* The string at index i; raises an error if a file cannot hold it.
+   [-0, +0, e] */
 static const char *checktext(lua_State *L, const Save *o, int i,
                              const char *what) {
   size_t n;
@@ -95,8 +99,8 @@ static const char *checktext(lua_State *L, const Save *o, int i,
   return s;
 }
 
-/* Pushes the name of what has the key at index i in a table of n elements
-   without names. */
+/* Pushes the name under which the entry with the key at index i is saved; the
+   list part of the table has n elements. [-0, +1, e] */
 static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
   if (lua_type(L, i) == LUA_TSTRING) {
     const size_t length = strlen(checktext(L, o, i, "a name"));
@@ -114,6 +118,7 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
              luaL_tolstring(L, i, NULL));
 }
 
+/* Raises the error for a value that is not a tensor. [-0, +0, v] */
 static int notensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
   if (lua_istable(L, i))
@@ -127,8 +132,8 @@ static int notensor(lua_State *L, const Save *o, const char *name, int i) {
                                                     : "x"));
 }
 
-/* The tensors to be saved, in the order of their names; names of
-   our own are kept in a table that stays on the stack. */
+/* Pushes an array of the tensors of the table, in the order of lua_next, and a
+   table that keeps their names alive. [-0, +2, e] */
 static NamedTensor *tensors(lua_State *L, const Save *o, int64_t *count) {
   nl_plain(L, o->self, 0);
   const lua_Integer listed = (lua_Integer)lua_rawlen(L, o->self);
@@ -168,7 +173,9 @@ static int bytext(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The texts of the table on top: name, value, name, value, ... */
+/* Pushes an array of the strings in the table on top: name, value, name, value,
+   ..., sorted by name. Returns NULL, with nothing pushed, if nil is on top.
+   [-0, +(0|1), e] */
 static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
   const int t = lua_gettop(L);
   const char **list;
@@ -206,7 +213,8 @@ static void savearchive(lua_State *L, const Save *o) {
   else nl_filecheck(L, o->op, nc_savenpz(&o->to, list, n, o->compressed));
 }
 
-/* What is to be saved must be of the kind that the format has. */
+/* Raises an error unless the value to save is what the format holds: one
+   tensor, or a table of tensors. [-0, +0, e] */
 static void checkself(lua_State *L, const Save *o) {
   const int i = o->self, one = nl_onetensor(o->format);
   const int table = lua_istable(L, i) && !nl_totensor(L, i);
@@ -227,7 +235,7 @@ static void checkself(lua_State *L, const Save *o) {
   nl_check(L, NC_EVALUE);
 }
 
-/* Options that are for one format alone; `header' is so in both functions. */
+/* Raises an error for an option of another format. [-0, +0, e] */
 static void checksaveoptions(lua_State *L, const Save *o) {
   const FileFormat f = o->format;
   const int options = o->options;
@@ -240,14 +248,17 @@ static void checksaveoptions(lua_State *L, const Save *o) {
     nl_checkoptions(L, o->op, options, safe, ".safetensors files");
 }
 
-/* Options follow what is saved: a table as itself is no options.  `first' is
-   the number of the first one that all signatures share. */
+/* Reads the options, which follow the value to save; that value may itself be a
+   table. `first' is the position of `compressed' in the signature.
+   [-?, +n, e] */
 static void readoptions(lua_State *L, Save *o, Signature *s, const char *text,
                         int first) {
   const int at = o->self + 1;
   const int given = lua_gettop(L) > at || !lua_isnoneornil(L, at);
   Args a;
-  if (!given) { /* {compressed=false}, which says nothing */
+  /* add {compressed=false}, the default, so that nl_args does not take the
+     value to save for options */
+  if (!given) {
     lua_settop(L, o->self);
     lua_createtable(L, 0, 1);
     lua_pushboolean(L, 0);
@@ -265,7 +276,7 @@ static const char *givenformat(lua_State *L, int options) {
   const char *format;
   nl_option(L, options, "format");
   format = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-  lua_pop(L, 1); /* the table keeps it */
+  lua_pop(L, 1); /* the table keeps the string alive */
   return format;
 }
 
@@ -299,7 +310,7 @@ int nl_save(lua_State *L) {
   return 0;
 }
 
-/* The bytes that save would write. */
+/* serialize(self, options): the bytes that save would write, as a string */
 int nl_serialize(lua_State *L) {
   static Signature s;
   Save o = { .op = "serialize", .self = 1 };
@@ -307,7 +318,7 @@ int nl_serialize(lua_State *L) {
   const int table = lua_istable(L, 1) && !nl_totensor(L, 1);
   Tensor *none = NULL;
   o.to.path = "data";
-  o.to.bytes = &none; /* until there is a box */
+  o.to.bytes = &none; /* replaced by a userdata below */
   o.name = givenformat(L, 2);
   if (o.name == NULL) o.name = table ? "safetensors" : "npy";
   o.format = nc_formatnamed(o.name);
@@ -318,7 +329,7 @@ int nl_serialize(lua_State *L) {
   o.to.bytes = bytes;
   writeall(L, &o);
   lua_pushlstring(L, nc_data(*bytes), (size_t)nc_numel(*bytes));
-  nc_release(*bytes); /* now, as it is as large as the string */
+  nc_release(*bytes); /* free it now: it is as large as the string */
   *bytes = NULL;
   return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensor_files.c - what nacre.load (load.c) and nacre.save (save.c) share: the
-** table of formats.
+** tensor_files.c - helper functions of load.c and save.c, and the table of the
+** functions of nacre for files.
 */
 
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tensor_files.h - what load.c and save.c share. */
+/* tensor_files.h - the functions and option lists that load.c and save.c share;
+   tensor_files.c implements the helpers. */
 #ifndef files_h
 #define files_h
 
@@ -24,20 +25,23 @@ int nl_deserialize(lua_State *L);
 int nl_save(lua_State *L);
 int nl_serialize(lua_State *L);
 
-/* As nl_check, of the operation op. */
+/* As nl_check; an error names the operation op. [-0, +0, e] */
 void nl_filecheck(lua_State *L, const char *op, int status);
+/* True if a file of this format holds one tensor, without a name. */
 int nl_onetensor(FileFormat f);
-/* Pushes a field of the table at index i, or nil if there is none or i is 0;
-   runs no code. */
+/* Pushes the field `name' of the table at index i, or nil if i is 0; returns
+   its type. Uses a raw access. [-0, +1, m] */
 int nl_option(lua_State *L, int i, const char *name);
-/* An option that says nothing about files of this format is a mistake. */
+/* Raises an error if the options contain one of these names, which apply only
+   to files of another kind (`are'). [-0, +0, e] */
 void nl_checkoptions(lua_State *L, const char *op, int options,
                      const char *const names[], const char *are);
-/* The delimiter of a format that is called so. */
+/* The given delimiter, checked, or the default one of the file extension.
+   [-0, +0, e] */
 char nl_delimiter(lua_State *L, const char *op, const char *given,
                   const char *extension);
-/* NumPy calls what has no name arr_0, arr_1, ...: the place of such a name in
-   a list, from 1; 0: it is another. */
+/* NumPy names unnamed arrays arr_0, arr_1, ...: returns the position of such a
+   name in a list, from 1, or 0 for any other name. */
 int64_t nl_listplace(const char *name);
 
 #endif

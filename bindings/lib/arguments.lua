@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: MIT
---
--- arguments.lua - checks the arguments of functions written in Lua by a
--- signature in the form of the core's tables, and returns them in order, with
--- defaults.
+-- arguments.lua - reads the arguments of functions written in Lua by a
+-- signature in the syntax of operators.def: checks them and returns them in
+-- order, with defaults. table_arguments.c loads it; composed.lua and
+-- autograd.lua use it. Its rules and messages are those of arguments.c.
 
 local fail, plaintable, odd = ...
 
+-- A noun phrase for v, used in messages.
 local function kindof(v)
   if nacre.is_tensor(v) then return "a tensor" end
   local t = type(v)
@@ -13,7 +14,7 @@ local function kindof(v)
          or "a " .. t
 end
 
--- ---- types of parameters: what they are called, and whether a value fits
+-- ---- types of parameters: the noun for messages, and whether a value fits
 
 local isint = math.tointeger
 
@@ -64,8 +65,9 @@ local types = {
 }
 local whole = {int = true, ints = true, dim = true, dims = true, size = true}
 types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
-types.size = types.ints       -- at the end also as numbers one by one
+types.size = types.ints       -- as the last parameter also single numbers
 
+-- The type of "a|b|c": one of these strings.
 local function choices(text)
   local set = {}
   for word in text:gmatch "[^|]+" do set[word] = true end
@@ -74,12 +76,15 @@ end
 
 local values = {["true"] = true, ["false"] = false}
 
+-- The value of a default: true, false, nil, a number or a string.
 local function default(text)
   if values[text] ~= nil then return values[text] end
   if text == "nil" then return nil end
   return tonumber(text) or text
 end
 
+-- Parses a signature into {params=, byname=, names=, positional=, results=,
+-- inplace=}.
 local function parse(signature)
   local s = {params = {}, byname = {}, names = {"out"}, positional = nil}
   local args, results = signature:match "^(.-)%s*%->%s*(.*)$"
@@ -106,6 +111,7 @@ local function parse(signature)
   return s
 end
 
+-- The signature as help shows it.
 local function shown(name, s)
   local parts = {}
   for i, p in ipairs(s.params) do
@@ -119,7 +125,7 @@ local function shown(name, s)
   return ("%s(%s) -> %s"):format(name, table.concat(parts, ", "), s.results)
 end
 
--- A table whose keys are names holds options.
+-- True for a table whose keys are names.
 local function isoptions(v, s)
   if type(v) ~= "table" or #v > 0 then return false end
   local key, value = next(v)
@@ -129,12 +135,14 @@ local function isoptions(v, s)
   return type(key) == "string"
 end
 
--- f(t, {}): a table at the end that p, which stands there, takes for no list.
+-- f(t, {}): an empty table as the last argument that parameter p, at its
+-- position, does not accept.
 local function nooptions(v, p, behind)
   return type(v) == "table" and next(v) == nil and
          (behind or p.optional and not p.fits(v))
 end
 
+-- Raises the error for an unknown named argument.
 local function unknown(name, s, key)
   for known in pairs(s.byname) do
     if known:sub(1, 3) == key:sub(1, 3) then
@@ -147,8 +155,8 @@ local function unknown(name, s, key)
        list[1] and "it takes " .. table.concat(list, ", "))
 end
 
--- {size=3} of the arguments behind those that count by position, if that is
--- what they can be.
+-- The arguments after the positional ones as text, "size=3", if each can be
+-- given by name; otherwise nil.
 local function pairsof(s, args, n)
   local list, k = {}, s.positional + 1
   for i = s.positional + 1, n do
@@ -164,7 +172,8 @@ local function pairsof(s, args, n)
   return table.concat(list, ", ")
 end
 
--- The words are extra_arguments.c's.
+-- Raises the error for surplus arguments, with the messages of
+-- extra_arguments.c.
 local function toomany(name, s, args, n)
   local given = pairsof(s, args, n)
   if given then
@@ -179,8 +188,8 @@ local function toomany(name, s, args, n)
     self == 1 and " besides self" or "", n - self))
 end
 
--- A tensor without dimensions is a number where a number is wanted, unless
--- its gradient would be lost.
+-- A 0-d tensor as a number, unless its gradient would be lost; any other value
+-- unchanged.
 local function plain(v)
   if nacre.is_tensor(v) and v:dim() == 0 and
      not (v.requires_grad and nacre.is_grad_enabled()) then return v:item() end
@@ -190,7 +199,8 @@ end
 local lists = {tensors = true, several = true, gradients = true, ints = true,
                dims = true, size = true}
 
--- What a list is read by, and what is no list is refused.
+-- For a parameter that takes a list: a plain list made of v. Raises an error
+-- for keys that are not elements and for holes.
 local function checklist(name, p, v)
   if not lists[p.type] or type(v) ~= "table" then return v end
   v = plaintable(v)
@@ -205,7 +215,8 @@ local function checklist(name, p, v)
   return v
 end
 
--- The arguments in order; and what is to take the result.
+-- Returns the table of arguments in the order of the parameters, and the tensor
+-- given as out. Raises an error for wrong arguments.
 local function read(name, s, ...)
   local n, args, named = select("#", ...), {...}, nil
   if type(args[n]) == "table" then
@@ -248,7 +259,7 @@ local function read(name, s, ...)
       local got = type(v[i]) == "string" and "'" .. v[i] .. "'" or kindof(v[i])
       fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got))
     end
-    -- 2.0 is an integer, and counts as one
+    -- 2.0 counts as an integer and becomes one
     if whole[p.type] and math.type(v[i]) == "float" then
       v[i] = isint(v[i])
     end

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- autograd.lua - nacre.autograd: gradients by name, functions with a backward
--- of their own, and the check of both against differences.
+-- autograd.lua - nacre.autograd: grad and backward of several tensors, custom
+-- functions, and gradcheck. autograd.c loads it and passes the table to fill,
+-- the signatures, the module of arguments.lua and the function that raises
+-- errors.
 local A, signatures, arguments, fail = ...
 
--- A.name reads its arguments as its signature says, and calls fn.
+-- Defines A.name: reads the arguments by the signature, then calls fn.
 local function define(name, fn)
   local s = arguments.parse(signatures[name])
   A[name] = function(...)
@@ -14,7 +16,8 @@ end
 
 local function listed(v) return nacre.is_tensor(v) and {v} or v end
 
--- What to begin with, for as many outputs.
+-- The list of initial gradients, or nil. Fails unless there is one for each
+-- output.
 local function beginning(op, what, given, outputs)
   local begin = given ~= nil and listed(given) or nil
   if begin and #begin ~= #outputs then
@@ -23,12 +26,14 @@ local function beginning(op, what, given, outputs)
   return begin
 end
 
+-- retain_graph defaults to create_graph.
 local function keeps(retain, create)
   if retain == nil then return create end
   return retain
 end
 
--- The gradients of outputs with respect to inputs, as one value each.
+-- Returns one gradient for each input. An input that is not used in the graph
+-- raises an error, or gives nil (allow_unused) or zeros (materialize_grads).
 define("grad", function(outputs, inputs, begin, retain, create, only, unused,
                         zeros)
   outputs, inputs = listed(outputs), listed(inputs)
@@ -51,7 +56,8 @@ define("grad", function(outputs, inputs, begin, retain, create, only, unused,
   return table.unpack(found, 1, #inputs)
 end)
 
--- backward of several tensors at once
+-- backward of several tensors; adds to the grad fields of leaves, or of
+-- `inputs' alone.
 define("backward", function(tensors, begin, retain, create, inputs)
   tensors = listed(tensors)
   begin = beginning("backward", "grad_tensors", begin, tensors)
@@ -59,7 +65,7 @@ define("backward", function(tensors, begin, retain, create, inputs)
               create, true)
 end)
 
--- ---- functions with a backward of their own
+-- ---- custom functions
 
 -- local Exp = nacre.autograd.Function{
 --   forward = function(ctx, x)
@@ -73,6 +79,8 @@ end)
 --   end,
 -- }
 -- local y = Exp(x)
+
+-- The methods of ctx.
 local context = {}
 
 function context:save_for_backward(...)
@@ -105,8 +113,8 @@ local function among(t, set)
   return false
 end
 
--- Backward gives a gradient, or nil, for each argument of forward, of which
--- there were n; behind the last that needs one they may be left out.
+-- Checks the results of backward: a gradient or nil for each of the n arguments
+-- of forward; trailing nils may be omitted.
 local function checkgradients(f, all, need, n)
   for i = 1, math.max(n, all.n) do
     if all[i] and need[i] == nil then
@@ -120,8 +128,9 @@ local function checkgradients(f, all, need, n)
   end
 end
 
--- What backward gives, in the order of the operands of forward: the tensors
--- among these get theirs.
+-- The function that autograd.c calls with the gradients of the outputs. It
+-- returns those of the tensors among forward's arguments; at[k] is the position
+-- of the k-th such tensor. zeros[i]() makes the gradient of an unused output.
 local function gradients(f, ctx, at, zeros, n)
   return function(g, needs)
     for i = 1, #zeros do
@@ -138,6 +147,8 @@ local function gradients(f, ctx, at, zeros, n)
   end
 end
 
+-- A function that makes zeros of the shape, dtype and device of t without
+-- keeping t alive.
 local function zerosof(t)
   local shape, dtype, device = t:size(), t.dtype, t.device
   return function()
@@ -145,6 +156,8 @@ local function zerosof(t)
   end
 end
 
+-- Calls forward without recording, then records a node that connects its
+-- outputs to the tensors among its arguments.
 local function apply(f, ...)
   local args = table.pack(...)
   local ctx = setmetatable({_plain = {}, _count = 0, needs_input_grad = {}},
@@ -210,6 +223,7 @@ end)
 
 -- ---- gradcheck
 
+-- The float tensors among the arguments.
 local function tensors(...)
   local all = table.pack(...)
   local found = {}
@@ -222,7 +236,8 @@ local function tensors(...)
   return found
 end
 
--- The gradient of value() by differences, for one of its inputs.
+-- The gradient of value() with respect to x by central differences, (f(x + eps)
+-- - f(x - eps)) / (2 eps); x is changed in place and restored.
 local function differences(value, x, eps)
   local place = x:detach()
   local flat = place:clone():reshape(-1)
@@ -240,7 +255,8 @@ local function differences(value, x, eps)
   return out:view(x:size())
 end
 
--- Different weights, so that gradients of elements cannot make up for another.
+-- The initial gradient of y: different weights, so that errors of different
+-- elements do not cancel.
 local function weights(y, from, to)
   return nacre.linspace(from, to, y:numel(), {dtype = y.dtype,
                                               device = y.device})
@@ -251,7 +267,7 @@ local function largest(t)
   return t:numel() == 0 and 0 or t:max():item()
 end
 
--- What a function is called with: a tensor, or a list of any values.
+-- The arguments of the function: a tensor, or a list of values.
 local function values(op, inputs)
   if nacre.is_tensor(inputs) then return {inputs} end
   if type(inputs) == "table" and #inputs > 0 then return inputs end
@@ -259,7 +275,8 @@ local function values(op, inputs)
            :format(type(inputs)))
 end
 
--- The inputs that require a gradient, and which they are.
+-- The inputs that require a gradient and their positions. Fails if there are
+-- none, or if one is not float64.
 local function wanted(op, inputs)
   local of, at = {}, {}
   for i, x in ipairs(inputs) do
@@ -275,9 +292,9 @@ local function wanted(op, inputs)
   return of, at
 end
 
--- Does backward of f at the inputs agree with differences? f gives tensors;
--- inputs are float64 tensors, of which those that require a gradient are
--- checked. Raises an error that says where not; {raise=false} gives false.
+-- Compares backward with central differences for each input that requires a
+-- gradient: |difference| <= atol + rtol |numeric|. Raises an error that says
+-- where they differ, or returns false if raise is false.
 define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
   inputs = values("gradcheck", inputs)
   local of, at = wanted("gradcheck", inputs)
@@ -293,7 +310,7 @@ define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
       local y = tensors(nacre.no_grad(f, table.unpack(inputs)))[k]
       return (y * weight[k]):sum():item()
     end
-    -- without any graph there must be nothing to lose
+    -- if no output has a graph, none may depend on the inputs
     for n, x in ipairs((got[k] or not graph) and of or {}) do
       local want = differences(value, x, eps)
       local have = got[k] and got[k][n] or want:zeros_like()
@@ -302,7 +319,7 @@ define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
         if not raise then return false end
         error(("the gradient of output %d with respect to input %d is off by "
                .. "%.3g\nbackward: %s\ndifferences: %s")
-              :format(k, at[n], math.abs(off), -- of nan no sign
+              :format(k, at[n], math.abs(off), -- the sign of NaN varies
                       tostring(have), tostring(want)), 2)
       end
     end
@@ -310,7 +327,7 @@ define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
   return true
 end)
 
--- The same for second derivatives: checks the gradients of f as functions.
+-- Applies gradcheck to the function that maps the inputs to the gradients of f.
 define("gradgradcheck", function(f, inputs, ...)
   inputs = values("gradgradcheck", inputs)
   local _, at = wanted("gradgradcheck", inputs)

@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- composed.lua - how an operation is written in Lua over those of the core:
+-- composed.lua - defines operations that are written in Lua over those of the
+-- core. composed.c loads it first and passes the table that it fills, the
+-- function that raises errors, and the module of arguments.lua:
 --
---   all.define("linalg.inv", "A:tensor", "the inverse", function(A) ... end)
+-- all.define("linalg.inv", "A:tensor", "the inverse", function(A) ... end)
 --
--- The signature is read as operators.def has it; the function gets its
+-- The signature has the syntax of operators.def. The function receives its
 -- arguments in that order, checked, with defaults. An operation whose first
--- parameter is called self is a method, too, and "self:inplace" gives name_.
+-- parameter is called self is also a method; "self:inplace" adds the in-place
+-- form name_.
 local all, fail, arguments = ...
 
 all.functions, all.methods, all.info, all.fail = {}, {}, {}, fail
@@ -13,13 +16,14 @@ local spaces = {}
 
 local parse, read, shown = arguments.parse, arguments.read, arguments.shown
 
+-- Copies the first result to the tensor out, if it is given.
 local function into(out, y, ...)
   if not out then return y, ... end
   nacre.clone(y, {out = out})
   return out, ...
 end
 
--- The tensors among arguments, each behind what it is called.
+-- A list of the tensors among the arguments: name, tensor, name, tensor, ...
 local function operands(s, v)
   local list = {}
   for i, p in ipairs(s.params) do
@@ -36,8 +40,9 @@ local function operands(s, v)
   return list
 end
 
--- A text with what operands are called in a list of others; nil if it speaks
--- of one that is not there.
+-- Replaces the roles of an error's operands in a message by the names in `list'
+-- of the same tensors. Returns nil if the message names an operand that is not
+-- in the list.
 local function reworded(text, args, list)
   for _, a in ipairs(args) do
     local word, given = "%f[%w_]" .. a.role .. "%f[^%w_]", nil
@@ -50,7 +55,8 @@ local function reworded(text, args, list)
   return text
 end
 
--- How the second of two operands, on different devices, gets to the first.
+-- A hint for operands on different devices: how to move one to the device of
+-- the other.
 local function moved(list)
   local function on(i) return list[i].device end
   local function by(i, device)
@@ -63,8 +69,9 @@ local function moved(list)
   end
 end
 
--- What failed in an operation that `name' is made of is a failure of name,
--- with the operands it was given, unless the message speaks of others.
+-- Makes an error of an operation that `name' calls an error of `name' itself,
+-- with the arguments of the user as operands, unless the message names another
+-- tensor.
 local function renamed(err, name, s, v)
   local far = type(err) == "table" and err.code == "EDEVICE"
   if type(err) ~= "table" or type(err.args) ~= "table" or
@@ -83,6 +90,8 @@ local function renamed(err, name, s, v)
   return err
 end
 
+-- The function that the user calls: reads the arguments, calls fn in a
+-- protected call, and converts errors.
 local function wrap(name, s, fn)
   local short = name:find "^linalg%." and name or name:match "[^.]+$"
   local function finish(v, out, ok, y, ...)
@@ -95,7 +104,7 @@ local function wrap(name, s, fn)
   end
 end
 
--- The table of a name's space: "nn.functional" is nacre.nn.functional.
+-- The table for a path: "nn.functional" is nacre.nn.functional.
 local function space(path)
   if path == "" then return all.functions end
   if spaces[path] then return spaces[path] end
@@ -106,6 +115,7 @@ local function space(path)
   return t
 end
 
+-- Stores f under its name and its description under its name and under f.
 local function register(name, f, doc, s)
   local path, last = name:match "^(.-)%.?([^.]+)$"
   local method = path == "" and s.params[1] and s.params[1].name == "self"
@@ -120,13 +130,14 @@ local function register(name, f, doc, s)
   all.info[f] = all.info[f] or info
 end
 
--- How many elements, for messages.
+-- "1 element", "2 elements"
 function all.elements(n)
   return ("%d element%s"):format(n, n == 1 and "" or "s")
 end
 
--- Fails if there is no room for a tensor of that size on the device of another:
--- what is put together of parts would find out when it has made many.
+-- Raises an error if there is no memory for a tensor of this size on the device
+-- of `like'. An operation that builds its result from parts calls it first, so
+-- that it fails before it has created many of them.
 function all.room(op, like, size, dtype)
   local ok, t = pcall(nacre.empty, size, {dtype = dtype or like.dtype,
                                           device = like.device})
@@ -135,12 +146,14 @@ function all.room(op, like, size, dtype)
   error(t, 0)
 end
 
+-- Defines an operation; returns the function.
 function all.define(name, signature, doc, fn)
   local s = parse(signature)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then
-    -- What it keeps of self for its gradient is not to be written over.
+    -- in place: fn gets a copy of self if the operation is recorded, because
+    -- the tape saves values that clone overwrites
     local g = wrap(name .. "_", s, fn)
     local function into(self, ...)
       local kept = self
@@ -156,7 +169,7 @@ function all.define(name, signature, doc, fn)
   return f
 end
 
--- Another name for a function, which may be one of the core's.
+-- An alias for a function of Lua or of the core.
 function all.alias(name, f)
   local path, last = name:match "^(.-)%.?([^.]+)$"
   space(path)[last] = f

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- distances.lua - distances between rows, and covariances.
+-- distances.lua - pairwise distances between the rows of matrices, and
+-- covariances.
 local all = ...
 local define, fail = all.define, all.fail
 
@@ -7,8 +8,9 @@ local function isfloat(t) return t:is_floating_point() end
 
 -- ---- distances
 
--- Euclidean distances of many rows by a product of matrices, whose memory is
--- that of the result; a distance of 0 has the gradient 0.
+-- Euclidean distances by one matrix product: |a - b|^2 = |a|^2 - 2 a b' +
+-- |b|^2. Memory is that of the result. The gradient at distance 0 is 0. a: [...
+-- x n x k], b: [... x m x k], result [... x n x m].
 local Euclid
 
 local function euclid(a, b)
@@ -33,8 +35,9 @@ local function euclid(a, b)
   return Euclid(a, b)
 end
 
--- Do the batches of both agree, and are there so many rows that the product
--- is worth the digits it loses?
+-- True if euclid applies: the batches are equal, and there are more than 25
+-- rows, as in PyTorch; for fewer, its cancellation errors are not worth the
+-- time.
 local function many(a, b, mode)
   if mode == "donot_use_mm_for_euclid_dist" or a:dim() ~= b:dim() then
     return false
@@ -46,6 +49,8 @@ local function many(a, b, mode)
          b:size(-2) > 25
 end
 
+-- x1 [... x n x k], x2 [... x m x k] of float dtypes give [... x n x m]. Fails
+-- for fewer than 2 dimensions, another dtype, different k and negative p.
 define("cdist", "x1:tensor, x2:tensor, p:num=2, compute_mode:text=nil",
        "distances of order p between the rows of two matrices, or of batches "
        .. "of them",
@@ -69,11 +74,15 @@ end)
 
 -- ---- covariances
 
+-- x minus its mean, weighted by w, along the last dimension.
 local function centred(x, w, sum)
   if w then return x - (x * w):sum(-1, true) / sum end
   return x - x:mean(-1, true)
 end
 
+-- [n x m] gives [n x n], and [m] a 0-d tensor; integers are converted to the
+-- default float dtype. Fails for bool, for more than 2 dimensions, and for
+-- weights that are negative or not [m].
 define("cov",
        "self, *, correction:int=1, fweights:tensor=nil, aweights:tensor=nil",
        "covariances of variables, one a row, over observations, one a column",
@@ -113,6 +122,7 @@ function(x, correction, f, a)
   return y:numel() == 1 and y:reshape({}) or y
 end)
 
+-- The shapes of cov; c_ij / sqrt(c_ii c_jj), clamped to [-1, 1].
 define("corrcoef", "self",
        "correlation coefficients of variables, one a row",
 function(x)

@@ -1,16 +1,18 @@
 -- SPDX-License-Identifier: MIT
---
--- small_ops.lua - small composed operations: sequences, tensors shaped like
--- others, one-sided limits, properties of dtypes.
+-- small_ops.lua - small operations: sequences, conversion to tensors, one-sided
+-- clamps, promotion and limits of dtypes, queries. Names and shapes are those of
+-- PyTorch.
 
 local all = ...
 local define, fail = all.define, all.fail
 
+-- Result [steps], computed in float64. For an integer dtype start and end are
+-- rounded down first.
 define("logspace", "start:num, end:num, steps:int, base:num=10, *, "
        .. "dtype:dtype=nil, device:any=nil",
        "steps powers of base, whose exponents go from start to end",
 function(first, last, steps, base, dtype, device)
-  if dtype and not dtype:find "float" then         -- as in linspace
+  if dtype and not dtype:find "float" then         -- as linspace does
     first, last = first // 1, last // 1
   end
   local at = nacre.linspace(first, last, steps,
@@ -18,6 +20,7 @@ function(first, last, steps, base, dtype, device)
   return nacre.pow(base, at):to(dtype or nacre.get_default_dtype())
 end)
 
+-- Copies only if the dtype or the device differs.
 define("as_tensor", "data:any, *, dtype:dtype=nil, device:any=nil",
        "data itself if it is such a tensor, else a tensor of it",
 function(data, dtype, device)
@@ -29,6 +32,7 @@ function(data, dtype, device)
   return device and data:to(device) or data
 end)
 
+-- Always copies; the result is not recorded by autograd.
 define("new_tensor", "self, data:any, *, dtype:dtype=nil, device:any=nil",
        "a tensor of data with the dtype and on the device of self",
 function(self, data, dtype, device)
@@ -48,6 +52,8 @@ define("clamp_max",
        "self, but max where it is more",
        function(self, max) return self:clamp {max = max} end)
 
+-- The inverse of broadcasting: sums the dimensions that `size' lacks or has
+-- with size 1. Fails if size does not broadcast to the shape of self.
 define("sum_to_size", "self, size:size",
        "self summed along what broadcasting from size would have repeated",
 function(self, size)
@@ -66,7 +72,9 @@ function(self, size)
   return self:reshape(size)
 end)
 
--- Defined for its text; in place only, as PyTorch has it.
+-- In place only, as in PyTorch. One fill of a strided view; for wrap one fill
+-- for each block of columns + 1 rows. Fails for fewer than 2 dimensions and for
+-- different sizes in more than 2.
 define("fill_diagonal_", "self, value:num, wrap:bool=false",
        "sets the diagonal of self to value; wrap begins it again below, in a "
        .. "matrix that is taller than wide",
@@ -98,7 +106,7 @@ end)
 
 -- ---- dtypes
 
--- A tensor that promotes as one of that dtype does, wherever that is.
+-- An empty CPU tensor that promotes as any tensor of this dtype does.
 local function model(dtype, size)
   return nacre.empty(size or {0}, {dtype = dtype, device = "cpu"})
 end
@@ -108,6 +116,7 @@ local function modelof(v)
   return model(v.dtype, v:dim() == 0 and {} or nil)
 end
 
+-- The dtype is that of the product of two such models.
 define("result_type", "self:operand, other:operand -> dtype",
        "the dtype of what is computed from self and other",
 function(a, b)
@@ -122,6 +131,7 @@ define("promote_types", "type1:dtype, type2:dtype -> dtype",
   return nacre.mul(model(a), model(b)).dtype
 end)
 
+-- bool < integers < floats
 local function category(dtype)
   return dtype == "bool" and 1 or dtype:find "int" and 2 or 3
 end
@@ -130,7 +140,7 @@ define("can_cast", "from:dtype, to:dtype -> boolean",
        "may a result of dtype from be written in place to one of dtype to?",
        function(from, to) return category(from) <= category(to) end)
 
--- Bits, those behind the point, the largest exponent, and digits to rely on.
+-- bits, bits of the fraction, largest exponent, reliable decimal digits
 local floats = {float16 = {16, 10, 15, 3}, bfloat16 = {16, 7, 127, 2},
                 float32 = {32, 23, 127, 6}, float64 = {64, 52, 1023, 15}}
 

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
---
 -- tensor_products.lua - products of tensors that are computed as matrix
--- products: einsum, tensordot and the like.
+-- products: tensordot, einsum, addmv and the like, chains of matrices.
 
 local all = ...
 local define, fail = all.define, all.fail
@@ -10,7 +9,8 @@ local function isfloat(t) return t:is_floating_point() end
 
 -- ---- dimensions
 
--- Dimensions counted from 1, of t, as given: negative ones from the end.
+-- The positions of dimensions of t, where negative ones count from the end, and
+-- the set of them. Fails for 0, for one out of range and for a repeated one.
 local function dimsof(op, t, dims)
   local out, seen, nd = {}, {}, t:dim()
   for i, d in ipairs(type(dims) == "table" and dims or {dims}) do
@@ -29,6 +29,7 @@ local function dimsof(op, t, dims)
 end
 all.dimsof = dimsof
 
+-- The product of sizes[from..to].
 local function product(sizes, from, to)
   local n = 1
   for i = from or 1, to or #sizes do n = n * sizes[i] end
@@ -36,9 +37,9 @@ local function product(sizes, from, to)
 end
 all.product = product
 
--- ---- tensordot: the summed dimensions become the columns of one matrix and
--- the rows of another
+-- ---- tensordot: self becomes a matrix [kept x summed], other [summed x kept]
 
+-- The two lists of dimensions to sum.
 local function listed(op, dims, self, other)
   if type(dims) == "number" then
     local a, b = {}, {}
@@ -58,6 +59,8 @@ local function listed(op, dims, self, other)
   return dims[1], dims[2]
 end
 
+-- The shape of the result is the kept dimensions of self, then those of other.
+-- A summed dimension of size 1 is broadcast. Fails if summed sizes differ.
 define("tensordot", "self, other, dims:any=2",
        "the product summed over the last dims dimensions of self and the first "
        .. "of other, or over those in {of self, of other}",
@@ -73,7 +76,7 @@ function(self, other, dims)
   local k, keep, size, first, second = 1, {}, {}, {}, {}
   for i = 1, #a do
     local n, m = self:size(a[i]), other:size(b[i])
-    if n ~= m and (n == 1 or m == 1) then   -- what has size 1 is repeated
+    if n ~= m and (n == 1 or m == 1) then   -- a dimension of size 1 is expanded
       local t, d = n == 1 and self or other, n == 1 and a[i] or b[i]
       local size = t:size()
       size[d] = math.max(n, m)
@@ -108,8 +111,10 @@ end)
 
 -- ---- einsum
 
--- "ab...c" as a list of labels; "..." counts as the labels ...1, ...2 up to
--- the `extra' dimensions that are left for it, aligned at the last.
+-- Parses the subscripts of one term: "ab...c" as a list of labels. "..."
+-- becomes labels "...n" to "...1", aligned at the last dimension; n is the
+-- number of dimensions of the operand (nd) without a letter, or `most' for the
+-- output.
 local function labels(op, text, nd, most)
   local list, i, letters = {}, 1, 0
   local _, dots = text:gsub("%.%.%.", "")
@@ -131,7 +136,7 @@ local function labels(op, text, nd, most)
   return list, dots > 0
 end
 
--- The diagonal over every label that a term has twice.
+-- Replaces two dimensions of t with the same label by their diagonal.
 local function distinct(op, t, list)
   local at, i = {}, 1
   while i <= #list do
@@ -155,13 +160,14 @@ local function distinct(op, t, list)
   return t, list
 end
 
+-- label -> position
 local function set(list)
   local s = {}
   for i, l in ipairs(list) do s[l] = i end
   return s
 end
 
--- t without the labels that nobody needs
+-- Sums the dimensions of t whose labels are not needed.
 local function summed(t, list, needed)
   local dims, rest = {}, {}
   for i, l in ipairs(list) do
@@ -171,7 +177,8 @@ local function summed(t, list, needed)
   return t, rest
 end
 
--- t with its dimensions in the order of `want'; what it lacks has size 1
+-- Permutes t to the order of labels in `want'; a missing one becomes a
+-- dimension of size 1.
 local function ordered(t, list, want)
   local at, perm, n = set(list), {}, #list
   for i, l in ipairs(want) do
@@ -191,6 +198,7 @@ local function sizes(t, from, to)
   return out
 end
 
+-- The concatenation of lists.
 local function joined(...)
   local out = {}
   for _, list in ipairs {...} do
@@ -199,7 +207,10 @@ local function joined(...)
   return out
 end
 
--- Of two operands: one product, with what nobody needs afterwards summed.
+-- Multiplies two operands, and sums the labels that neither the other operands
+-- nor the output need: one batched matrix product [both x m x sum] [both x sum
+-- x n], or an elementwise product if there is nothing to sum. Returns the
+-- product and its labels.
 local function contract(a, la, b, lb, needed)
   local ina, inb = set(la), set(lb)
   local function later(other)
@@ -238,7 +249,7 @@ local function contract(a, la, b, lb, needed)
   return a:bmm(b):reshape(joined(full, sm, sn)), joined(both, m, n)
 end
 
--- The output of an equation without ->: labels that occur once, in order.
+-- The output of an equation without "->": the labels that occur once, sorted.
 local function implied(terms, most)
   local count, out = {}, {}
   for _, list in ipairs(terms) do
@@ -253,6 +264,7 @@ local function implied(terms, most)
   return joined(out, letters)
 end
 
+-- label -> size. Fails if the sizes of a label differ and none is 1.
 local function checksizes(op, operands, terms)
   local size = {}
   for i, list in ipairs(terms) do
@@ -268,6 +280,8 @@ local function checksizes(op, operands, terms)
   return size
 end
 
+-- The labels of each operand, and the largest number of dimensions that "..."
+-- stands for.
 local function termsof(op, left, operands)
   local texts, terms, most = {}, {}, 0
   for text in (left .. ","):gmatch "([^,]*)," do texts[#texts + 1] = text end
@@ -292,6 +306,7 @@ local function termsof(op, left, operands)
   return terms, most
 end
 
+-- The set of output labels. Fails for a repeated or unknown label.
 local function checkoutput(op, output, size)
   local seen = {}
   for _, l in ipairs(output) do
@@ -322,7 +337,7 @@ local function cheapest(terms, size)
   return bi, bj
 end
 
--- The operands of einsum are all of one dtype.
+-- Fails unless all operands have the same dtype.
 local function checkdtypes(op, operands)
   local first = operands[1]
   for i, t in ipairs(operands) do
@@ -334,6 +349,8 @@ local function checkdtypes(op, operands)
   end
 end
 
+-- Contracts two operands at a time, greedily the pair with the smallest
+-- product. The shape of the result is given by the output labels.
 define("einsum",
        "equation:text, operands:any, b:any=nil, c:any=nil, d:any=nil, "
        .. "e:any=nil, f:any=nil, g:any=nil",
@@ -382,7 +399,8 @@ end)
 
 -- ---- a product added to a tensor
 
--- beta*self + alpha*y(); beta 0 ignores what self holds.
+-- beta*self + alpha*y. With beta 0 the values of self, NaN too, have no effect.
+-- Fails for different dtypes, and if self does not broadcast to y.
 local function added(op, self, y, beta, alpha)
   if not isfloat(y) and (math.type(beta) == "float" or
       math.type(alpha) == "float") then
@@ -405,7 +423,8 @@ local function added(op, self, y, beta, alpha)
   if alpha ~= 1 then y = y * alpha end
   if beta == 0 and self.dtype ~= "bool" then return y end
   y = (beta == 1 and self or self * beta) + y
-  return self.dtype == "bool" and y:bool() or y     -- numbers make integers
+  -- bool times a number is an integer
+  return self.dtype == "bool" and y:bool() or y
 end
 
 define("baddbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
@@ -439,6 +458,8 @@ define("ger", "self, vec2", "outer product of two vectors",
 define("vdot", "self, other", "inner product of two vectors",
        function(a, b) return a:dot(b) end)
 
+-- [... x k] and [... x k] give the leading dimensions of both. Fails if the
+-- last sizes differ. A 0-d operand multiplies elementwise.
 define("inner", "self, other",
        "products summed over the last dimension of both",
 function(a, b)
@@ -460,6 +481,7 @@ function(x)
   return x:diagonal():sum()
 end)
 
+-- The shapes broadcast. Fails if dim has another size than 3.
 define("cross", "self, other, dim:dim=nil",
        "cross product along a dimension of size 3, by default the first one",
 function(a, b, dim)
@@ -487,11 +509,14 @@ function(a, b, dim)
                     at(a, 1) * at(b, 2) - at(a, 2) * at(b, 1)}, d)
 end)
 
--- ---- chains: the cheapest order (Godbole 1973)
+-- ---- chains of matrices: the order with the fewest multiplications, by
+-- dynamic programming (Godbole 1973)
 
+-- The first tensor may be a row vector and the last one a column vector. Fails
+-- for fewer than two tensors and for sizes that do not match.
 local function chain(op, list)
   local n = type(list) == "table" and #list or 0
-  for i = 1, n do                 -- not ipairs, which ends at a nil
+  for i = 1, n do                 -- ipairs would stop at nil
     if not nacre.is_tensor(list[i]) then fail(op, "takes tensors alone") end
   end
   if n < 2 then fail(op, ("needs at least two tensors, not %d"):format(n)) end

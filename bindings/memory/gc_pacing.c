@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gc_pacing.c - when Lua's collector runs.
+** gc_pacing.c - decides when Lua's collector runs. dispatch.c and others call
+** nl_pace after each operation.
 **
-** Lua sees a tensor of gigabytes as a few bytes, so the binding paces the
-** collections itself.  A young one (Lua runs in its generational mode) finds
-** what died soon after it was made, in a fraction of a microsecond however
-** much lives: it comes after every WINDOW bytes of results, so that these
-** keep to a few blocks of memory, which stay in the second-level cache.  A
-** full one comes when the memory that tensors hold would pass a threshold,
-** or early.  What is not due must be cheap: each kind takes a small share
-** of the time, by what its last ones cost.
+** Lua counts a tensor of gigabytes as a few bytes, so the binding paces the
+** collections itself. A young collection (Lua runs in generational mode) finds
+** recently created garbage and takes a fraction of a microsecond, however much
+** is alive. It runs after every WINDOW bytes of results, so that results reuse
+** a few blocks, which stay in the second-level cache. A full collection runs
+** when the memory of tensors would exceed a threshold, or earlier if there is
+** time. Each kind is limited to a small share of the run time, estimated from
+** the cost of its previous runs; the check itself must be cheap.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
@@ -17,16 +18,16 @@
 #include "bindings/binding.h"
 
 #define FLOOR ((int64_t)4 << 20) /* slack of a small session */
-#define WINDOW (256 << 10)       /* results worth a young collection */
+#define WINDOW (256 << 10)       /* bytes between young collections */
 #define APART \
-  4                  /* of them at least: who lives through
-                                       two is old, and waits for a full one */
-#define BOX 64       /* Lua's bytes of a box, not less */
-#define FINALIZE 400 /* ns that a dead box takes at most */
+  4                  /* results, at least: an object that survives
+                        two young collections waits for a full one */
+#define BOX 64       /* Lua bytes of a userdata, at least */
+#define FINALIZE 400 /* ns: limit of finalizing a dead tensor */
 #define ONCE \
-  500            /* ns: a process that was descheduled says
-                                       little of the collections to come */
-#define SHARE 25 /* at most 1/25 of the time for a kind */
+  500            /* ns: limits the effect of one measurement,
+                    in which the process was descheduled */
+#define SHARE 25 /* at most 1/25 of the time for each kind */
 
 static int64_t now(void) {
   struct timespec t;
@@ -38,18 +39,17 @@ static int64_t luabytes(lua_State *L) {
   return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
 }
 
-/* What a collection costs because it comes now: to mark and sweep what
-   lives, of which Lua does at least a byte in half a nanosecond.  The boxes
-   it found had to be finalized early or late. */
+/* The part of a measured cost that exists only because the collection runs now:
+   marking and sweeping live memory, at half a nanosecond or less per byte. Dead
+   tensors must be finalized sooner or later, so their cost does not count. */
 static int64_t untimely(lua_State *L, int64_t measured, int64_t boxes) {
   int64_t bytes = luabytes(L) - boxes * BOX;
   int64_t most = (bytes > 0 ? bytes : 0) / 2;
   return measured < most ? measured : most;
 }
 
-/* Collects and notes when; gives the nanoseconds that this took, without
-   those of giving memory back to the system.  `since' is then what finalizers
-   allocated. */
+/* Collects. Returns the nanoseconds this took, without the time for returning
+   memory to the system. nc_memory.since is then what finalizers allocated. */
 static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
   const int64_t freed = nc_memory.freetime, start = now();
   int64_t cost;
@@ -84,14 +84,15 @@ void nl_collect(lua_State *L) {
   nl_collected(1);
 }
 
-/* A basic step of the generational mode is a young collection.  (A user who
-   chose the incremental mode gets a step of that, which costs as little.) */
+/* A basic step in generational mode is a young collection. (In incremental
+   mode, which the user may select, it is a step of similar cost.) */
 static void collectyoung(lua_State *L) {
   State *s = nl_state(L);
   const int64_t before = s->finalized;
   const int64_t most = 4 * (s->young + ONCE);
   int64_t cost = collect(L, s, LUA_GCSTEP, &s->lastyoung);
-  cost -= (s->finalized - before) * FINALIZE; /* to be paid early or late */
+  /* not caused by this collection */
+  cost -= (s->finalized - before) * FINALIZE;
   cost = cost < 0 ? 0 : cost > most ? most : cost;
   s->young = (3 * s->young + cost) / 4;
 }
@@ -112,7 +113,8 @@ void nl_pace(lua_State *L, int64_t bytes) {
     s->check = nc_memory.since + WINDOW / 4;
     if (!full && !young) return;
   }
-  if (lua_gc(L, LUA_GCISRUNNING) != 1) return; /* by the user; or finalizing */
+  /* stopped by the user, or in a finalizer */
+  if (lua_gc(L, LUA_GCISRUNNING) != 1) return;
   if (full) nl_collect(L);
   else collectyoung(L);
 }

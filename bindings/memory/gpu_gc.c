@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** gpu_gc.c - starts a garbage collection when device memory grows, as
-** gc_pacing.c does for host memory: a full one when the amount held has
-** doubled, and a look at the clock after every few results.
+** gpu_gc.c - starts garbage collections when device memory grows, as
+** gc_pacing.c does for host memory: a full one when the live bytes have
+** doubled, and a check of the clock after every MANY bytes of results.
 **
-** The cache of a device is left as it is, because freeing memory waits for the
-** device. It is emptied when memory is short.
+** Caches of devices are kept, because freeing device memory waits for the
+** device; they are emptied when memory runs out.
 */
 
 #include "bindings/binding.h"
 
-#define FLOOR ((int64_t)32 << 20) /* slack of a device that holds little */
-#define MANY ((int64_t)1 << 20)   /* bytes of results worth a look */
+/* slack of a device with little live memory */
+#define FLOOR ((int64_t)32 << 20)
+/* bytes of results after which to check the clock */
+#define MANY ((int64_t)1 << 20)
 #define DEVICES 64
 
 static int64_t threshold[DEVICES];

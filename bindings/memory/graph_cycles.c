@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** graph_cycles.c - functions of Lua that graphs hold, and cycles through them.
+** graph_cycles.c - Lua functions that autograd graphs hold, and reference
+** cycles through them.
 **
-** A hook, or the backward of a custom function, is held by a node of a graph,
-** which Lua's collector does not see: so all of them are in a table of the
-** registry.  One that names its own tensor, or what became of it, would live
-** for ever: the tensor holds the node, the node the function, the function
-** the tensor.
+** A node of a graph holds a hook, or the backward of a custom function. Lua's
+** collector cannot see the node, so the function is anchored in a table of the
+** registry. A function that refers to its own tensor, or to a tensor computed
+** from it, would then never be collected: the tensor holds the node, the node
+** the function, the function the tensor.
 **
-** Around a full collection such functions are untied: the table lets go of
-** them, and an ephemeron has for each tensor what the graph behind it leads
-** to, as the core says (nc_reach).  Then the collector sees the cycles.  What
-** the core finds to be held by somebody else, too, as by a backward that is
-** at work, stays in the table.  The tensors are those that were given a hook,
-** made by a custom function, or made by operations while there were such
-** functions; one that is not among them counts as somebody else.
+** During a full collection such functions are therefore untied: they move from
+** the registry table to a weak one, and an ephemeron table maps each tensor to
+** what its graph leads to, as nc_reach reports it. The collector then finds the
+** cycles. A function that something else holds too, such as a running backward,
+** stays anchored. The tensors considered are those with a hook, results of
+** custom functions, and results of operations while such functions exist; a
+** reference from any other tensor counts as an external one.
 */
 #include <limits.h>
 #include <string.h>
@@ -23,13 +24,13 @@
 
 #define REACH "nacre.reach"
 
-/* Their addresses name tables in the registry. */
-static const char held;    /* by number: the functions */
-static const char loose;   /* those that are untied, weakly */
-static const char tensors; /* boxes, weakly, as keys */
-static const char behind;  /* what boxes lead to, while it is untied */
+/* Their addresses are registry keys. */
+static const char held;    /* reference number -> function */
+static const char loose;   /* weak values: the untied functions */
+static const char tensors; /* weak keys: tensor userdata */
+static const char behind;  /* tensor -> what its graph leads to, while untied */
 
-/* Pushes the table, made at its first use. */
+/* Pushes the registry table `key', created at its first use. [-0, +1, m] */
 static void pushtable(lua_State *L, const char *key, const char *mode) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TTABLE) return;
   lua_pop(L, 1);
@@ -44,6 +45,7 @@ static void pushtable(lua_State *L, const char *key, const char *mode) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
+/* [-0, +0, -] */
 static lua_State *mainstate(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   lua_State *main = lua_tothread(L, -1);
@@ -90,7 +92,7 @@ void nl_dropref(void *data) {
 int nl_pushref(lua_State *L, const Ref *f) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &held);
   lua_rawgeti(L, -1, f->ref);
-  if (!lua_toboolean(L, -1)) { /* a finalizer asks */
+  if (!lua_toboolean(L, -1)) { /* false while untied: a finalizer called */
     lua_pop(L, 2);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &loose);
     lua_rawgeti(L, -1, f->ref);
@@ -114,15 +116,16 @@ void nl_maycycle(lua_State *L, int i) {
 }
 
 /*
-** Untied
+** Untying
 */
 static int freereach(lua_State *L) {
   nc_freereach(luaL_checkudata(L, 1, REACH));
   return 0;
 }
 
-/* A list of `most' boxes in the table on top, whose tensors go into t: there
-   may be more than when they were counted. */
+/* Counts the live tensors among the keys of the table on top, up to `most'. If
+   t is not NULL, stores them there and pushes a list of their userdata: a
+   finalizer may have added some since they were counted. [-0, +(0|1), m] */
 static int boxes(lua_State *L, Tensor **t, int most) {
   const int from = lua_gettop(L);
   int n = 0;
@@ -138,14 +141,15 @@ static int boxes(lua_State *L, Tensor **t, int most) {
   return n;
 }
 
-/* Does the graph hold it through nl_newref, of this state? */
+/* The Ref of owner k if it was made by nl_newref in this Lua state, else
+   NULL. */
 static const Ref *refof(const Reach *r, int k, lua_State *main) {
   const Ref *f = r->owner[k].data;
   return nl_isref(r->owner[k].drop) && f->main == main ? f : NULL;
 }
 
-/* Pushes a table for each object, with those that it leads to and the
-   functions that it holds. */
+/* Pushes a list of tables, one for each object of r, with the tables of the
+   objects it leads to and the functions it holds. [-0, +1, m] */
 static void pushobjects(lua_State *L, const Reach *r, lua_State *main) {
   lua_createtable(L, r->n, 0);
   const int all = lua_gettop(L);
@@ -169,7 +173,8 @@ static void pushobjects(lua_State *L, const Reach *r, lua_State *main) {
   }
 }
 
-/* The table of functions lets go of those that the objects hold. */
+/* Moves the functions that the objects hold from `held' to `loose'.
+   [-0, +0, m] */
 static void loosen(lua_State *L, const Reach *r, lua_State *main) {
   pushtable(L, &held, NULL);
   pushtable(L, &loose, "v");
@@ -186,11 +191,11 @@ static void loosen(lua_State *L, const Reach *r, lua_State *main) {
 static int untie(lua_State *L) {
   lua_State *main = mainstate(L);
   luaL_checkstack(L, 16, NULL);
-  pushtable(L, &tensors, "k"); /* 1 */
+  pushtable(L, &tensors, "k"); /* index 1 */
   const int n = boxes(L, NULL, INT_MAX);
   Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
   lua_insert(L, 1);
-  const int found = boxes(L, t, n); /* 3: the list */
+  const int found = boxes(L, t, n); /* index 3: the list */
   Reach *r = nl_newowner(L, sizeof(Reach), REACH, freereach);
   nl_check(L, nc_reach(r, t, found));
   pushobjects(L, r, main);
@@ -207,7 +212,8 @@ static int untie(lua_State *L) {
   return 0;
 }
 
-/* No finalizer runs meanwhile: it could register tensors and functions. */
+/* Runs untie in a protected call, with finalizers stopped: they could register
+   tensors and functions. */
 int nl_untie_cycles(lua_State *L) {
   State *s = nl_state(L);
   const int collecting = lua_gc(L, LUA_GCISRUNNING) == 1;
@@ -219,12 +225,12 @@ int nl_untie_cycles(lua_State *L) {
   const int status = lua_pcall(L, 0, 0, 0);
   if (collecting) lua_gc(L, LUA_GCRESTART);
   if (status == LUA_OK) return 1;
-  lua_pop(L, 1); /* without memory it can wait */
+  lua_pop(L, 1); /* out of memory: the cycles wait for the next collection */
   nl_retie_cycles(L);
   return 0;
 }
 
-/* What lives is held as before. */
+/* Anchors the surviving functions again. */
 static int tie(lua_State *L) {
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &behind);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** lua_allocator.c - the allocator of the Lua state: free lists for small
-** blocks.
+** lua_allocator.c - the lua_Alloc of the program: free lists for small blocks.
 **
-** A tensor's userdata often lives for one operation only. malloc would return
-** the top of its heap to the system between collections and take it again,
-** which costs more than the operation; here small blocks are kept. When memory
-** is short the cache of tensor memory is freed.
+** A tensor userdata often lives for one operation only. malloc would return the
+** top of its heap to the system between collections and request it again, which
+** costs more than the operation; here small blocks are kept. When memory runs
+** out, the cache of tensor memory is freed and the request repeated.
 */
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "core/tensor.h"
 
 #define UNIT 16
-#define SMALL 128 /* from here on malloc serves */
+#define SMALL 128 /* larger blocks come from malloc */
 #define CHUNK 16384
 
 typedef struct Free {
@@ -24,18 +23,20 @@ typedef struct Free {
 } Free;
 
 static Free *lists[SMALL / UNIT + 1];
-static Free *chunks; /* so that they are not taken for leaks */
+static Free *chunks; /* keeps the chunks reachable for leak checkers */
 
 static int sizeclass(size_t n) {
   return (int)((n + UNIT - 1) / UNIT);
 }
 
+/* Puts a small block of n bytes on its free list. */
 static void give(void *p, size_t n) {
   Free *f = p;
   f->next = lists[sizeclass(n)];
   lists[sizeclass(n)] = f;
 }
 
+/* Adds the blocks of a new chunk to the free list of size n. */
 static int refill(size_t n) {
   size_t size = (size_t)sizeclass(n) * UNIT;
   char *p = malloc(CHUNK);
@@ -55,7 +56,7 @@ static void *take(size_t n) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-#define issmall(n) 0 /* leave every block to the sanitizer */
+#define issmall(n) 0 /* the sanitizer must see every block */
 #else
 #define issmall(n) ((n) <= SMALL)
 #endif

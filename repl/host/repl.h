@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** repl.h - what the files of the shell share.
+** repl.h - what the C files of the shell share. Only files below repl/ include
+** it.
 **
-** Nothing here is called by other folders.  Functions that can raise a Lua
-** error take a lua_State and say so; the others never jump.
+** A function that takes a lua_State may raise a Lua error, except where a
+** comment says otherwise; the others never do.
 */
 #ifndef repl_h
 #define repl_h
@@ -16,9 +17,9 @@
 
 #define SH_NAME "nacre"
 #define SH_VERSION NC_VERSION
-extern const char sh_commit[]; /* " (0978707)", or "" if there is none */
+extern const char sh_commit[]; /* " (0978707)", or "" without a commit */
 
-/* Exit statuses beside EXIT_SUCCESS and EXIT_FAILURE. */
+/* Exit statuses besides EXIT_SUCCESS and EXIT_FAILURE. */
 enum { EXIT_USAGE = 2, EXIT_SKIP = 77 };
 
 /*
@@ -28,42 +29,43 @@ enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 typedef struct Options {
   char **argv;
-  int script; /* index in argv of the script's name, 0 if there is none */
+  int script; /* index in argv of the script's name, or 0 */
   int interactive, quiet, version, longversion, doctor, help, peak;
-  int code;  /* there is a -e, -l or -p */
+  int code;  /* -e, -l or -p was given */
   int test;  /* index in argv of the first word after --test, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
   int norc, check, strict, time, deterministic;
   const char *device, *dtype, *nan;
-  const char *rc;      /* the start-up file, NULL: the usual one */
-  const char *profile; /* where the table of operations goes; "": stderr */
+  const char *rc;      /* the start-up file; NULL: the default one */
+  const char *profile; /* file for the table of operations; "": stderr */
   enum Color color;
   int seeded;
   long long seed;
 } Options;
 
 typedef struct Option {
-  int id; /* the short letter, or one of the letters given to long options */
+  int id; /* the short letter, or the code of a long option */
   const char *value;
 } Option;
 
-/* Reads the option at argv[*i] and moves on; 0 at the first non-option, -1
-   for a bad one (which is then reported on stderr). */
+/* Reads the option at argv[*i] and advances *i. Returns 0 at the first
+   non-option, and -1 for an invalid option, after reporting it on stderr. */
 int sh_nextoption(char **argv, int *i, Option *o);
-int sh_options(Options *o, char **argv); /* 0, or -1 after a report */
-int sh_usage(void);                      /* -1 after a line about it */
+int sh_options(Options *o, char **argv); /* 0, or -1 after a report on stderr */
+int sh_usage(void);                      /* prints the usage line; returns -1 */
 void sh_help(void);
 
 /*
 ** The terminal (terminal.c)
 */
-void sh_terminal(const Options *o); /* to be called first, once */
-const char *sh_locale(void); /* of characters; NULL: the environment's */
-enum Color sh_setcolor(enum Color c); /* gives the one before */
+void sh_terminal(const Options *o); /* call first, once */
+/* the character set, or NULL for the environment's */
+const char *sh_locale(void);
+enum Color sh_setcolor(enum Color c); /* returns the previous value */
 void sh_setascii(int on);
-void sh_setwidth(int n);            /* 0: the terminal's own */
-int sh_color(int fd);               /* are escapes welcome on fd? */
+void sh_setwidth(int n);            /* 0: the width of the terminal */
+int sh_color(int fd);               /* may escape sequences be written to fd? */
 int sh_columns(void);
 int sh_utf8(void);
 int sh_interactive(void); /* stdin and stdout are both terminals */
@@ -72,52 +74,58 @@ int sh_dumb(void);        /* TERM is unset or "dumb" */
 /*
 ** Ctrl-C (interrupt.c)
 **
-** sh_guard is lua_pcall for user code: within it Ctrl-C raises an error at
-** the next instruction, again and again, so that no pcall can swallow it.
+** sh_guard is lua_pcall for user code. While it runs, Ctrl-C raises an error at
+** the next instruction, and again at every instruction until the guarded call
+** ends, so that no pcall in user code can suppress it.
 */
 enum { GUARD_SHELL, GUARD_SCRIPT };
 
 void sh_interrupts(int mode);
-void sh_interrupt(int sig); /* a handler: what Ctrl-C does */
+void sh_interrupt(int sig); /* the signal handler */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
-void sh_resthook(lua_State *L, lua_Hook f, int mask); /* while there is none */
-void sh_unguarded(void);     /* after a fork: the guards are the parent's */
-/* for message handlers: ended by the guard, too */
+/* sets the hook that is active while no Ctrl-C is pending */
+void sh_resthook(lua_State *L, lua_Hook f, int mask);
+void sh_unguarded(void); /* in the child of fork: forgets the parent's guards */
+/* a message handler sets it while it runs, so that it is not interrupted; the
+   guard resets it */
 void sh_pause_interrupts(int on);
 int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
-void sh_die_if_interrupted(void); /* then a program ends, the shell does not */
-int sh_takeinterrupt(void);  /* is a Ctrl-C pending?  No longer. */
+/* ends a program that was interrupted; no effect in the shell */
+void sh_die_if_interrupted(void);
+int sh_takeinterrupt(void);  /* returns and clears a pending Ctrl-C */
 _Noreturn void sh_diebysignal(int sig);
 
-/* A coroutine starts and stops running: the hook has to follow it. */
+/* Called when a coroutine is resumed and when it yields or ends: the hook must
+   be set in the running Lua thread. */
 lua_State *sh_enterthread(lua_State *co);
 void sh_leavethread(lua_State *outer, lua_State *L);
 
 /*
-** Libraries (each may raise)
+** Libraries. Each function may raise an error.
 */
 void sh_opencoroutines(lua_State *L); /* coroutines.c */
 void sh_open_nan_text(lua_State *L);    /* nan_text.c */
 void sh_open_source_only(lua_State *L);   /* source_only.c */
 void sh_open_embedded_modules(lua_State *L);    /* embedded_modules.c */
 void sh_open_output_capture(lua_State *L);        /* output_capture.c */
-int sh_mute_stdout(lua_State *L); /* output_capture.c: stdout leads nowhere */
-int sh_unmute_stdout(lua_State *L); /* output_capture.c: and is itself again */
+int sh_mute_stdout(lua_State *L); /* output_capture.c: discards stdout */
+int sh_unmute_stdout(lua_State *L); /* output_capture.c: restores stdout */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
-int sh_pages(lua_State *L);           /* embedded_modules.c: a function of it */
-/* Pushes a function of a module that is written in Lua (embedded_modules.c). */
+int sh_pages(lua_State *L);           /* embedded_modules.c: host.pages */
+/* Pushes a function of a module written in Lua (embedded_modules.c).
+   [-0, +1, e] */
 void sh_pushmember(lua_State *L, const char *module, const char *name);
 int sh_query_terminal(lua_State *L); /* terminal_query.c: host.asks */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
 int sh_take_coverage(lua_State *L);     /* "nacre.process" */
-/* process_files.c: into the table on top */
+/* process_files.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
-int sh_gpuclock(lua_State *L);    /* gpu_clock.c: a function of it */
-int sh_measurepeak(lua_State *L); /* an exit status */
-/* machine.c: into the table on top */
+int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
+int sh_measurepeak(lua_State *L); /* returns an exit status */
+/* machine.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_lazy_functions(lua_State *L);
 
 typedef struct Embedded {
@@ -130,18 +138,19 @@ extern const Embedded sh_embedded[]; /* written by embed.cmake */
 extern const Embedded sh_reference[];
 
 /*
-** Calls that report their errors (error_report.c), programs (script.c).  What
-** gives an int gives an exit status.
+** Calls that report their errors (error_report.c), and programs (script.c). A
+** result of type int is an exit status.
 */
 void sh_warnings(lua_State *L);
 void sh_skipfunction(lua_State *L);
-int sh_report(lua_State *L); /* pops the error on top of the stack */
+int sh_report(lua_State *L); /* pops the error on top and prints it */
 int sh_call(lua_State *L, int nargs, int nresults);
-int sh_synchronize(lua_State *L); /* errors of devices come at last here */
+/* waits for the devices and reports their late errors */
+int sh_synchronize(lua_State *L);
 
 void sh_argtable(lua_State *L, const Options *o);
-int sh_begin(lua_State *L, const Options *o); /* what options ask for */
-int sh_finish(lua_State *L);                  /* and say in the end */
+int sh_begin(lua_State *L, const Options *o); /* applies the options */
+int sh_finish(lua_State *L); /* prints what the options ask for at the end */
 int sh_runinit(lua_State *L);
 int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
@@ -149,39 +158,43 @@ int sh_runstdin(lua_State *L);
 int sh_runtests(lua_State *L, char **words); /* process.c: nacre --test */
 
 /*
-** What the program is and finds here (doctor.c)
+** Version and diagnosis of the installation (doctor.c)
 */
 void sh_version(void);
 void sh_longversion(void);
 void sh_doctor(void);
 
 /*
-** The user's own editor (external_editor.c)
+** The user's editor (external_editor.c)
 */
 const char *sh_editorcommand(void); /* $VISUAL, $EDITOR or vi */
-int sh_editfile(const char *path, int line); /* its exit status */
-char *sh_edittext(const char *text); /* malloced; NULL if that failed */
+int sh_editfile(const char *path, int line); /* returns its exit status */
+/* the edited text, malloced, or NULL on failure */
+char *sh_edittext(const char *text);
 
 /*
 ** The prompt (prompt_loop.c, history.c, shell_hooks.c)
 */
 int sh_loop(lua_State *L, const Options *o);
-int sh_takelines(lua_State *L); /* raises */
+/* Reads lines for a shell that runs outside the prompt, in a stopped test,
+   until it ends. */
+int sh_takelines(lua_State *L);
 const char *sh_editorname(void);
-int sh_editsblocks(void); /* are there keys for the lines of a block? */
-int sh_prefill(const char *text); /* into the next line; 0: cannot be */
+int sh_editsblocks(void); /* is a line editor active that can edit blocks? */
+/* puts text into the next line; 0 if it cannot */
+int sh_prefill(const char *text);
 
 typedef struct History {
   char **text;
   int n, size, limit;
-  char *path; /* NULL: not kept in a file */
+  char *path; /* NULL: not saved */
 } History;
 
 extern History sh_history;
 
-char *sh_historypath(void); /* to be freed; NULL: nowhere */
+char *sh_historypath(void); /* malloced; NULL: no history file */
 void sh_historyopen(int file);
-int sh_historyadd(const char *text); /* is it new? */
+int sh_historyadd(const char *text); /* adds an entry; returns 1 if it is new */
 void sh_historyclose(void);
 
 #endif

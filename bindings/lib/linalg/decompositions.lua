@@ -1,7 +1,11 @@
 -- SPDX-License-Identifier: MIT
+-- decompositions.lua - nacre.linalg: QR, eigenvalues, singular values, and
+-- pseudoinverse, rank and least squares, which are computed from them.
 --
--- decompositions.lua - nacre.linalg: QR, eigenvalues, singular values and what
--- is computed from them. Matrices are transposed for LAPACK as in solvers.lua.
+-- Matrices are float32 or float64, [... x m x n], and transposed for LAPACK as
+-- in solvers.lua. Functions fail for other dtypes, for matrices that are not
+-- square where a square one is needed, and where LAPACK does not converge.
+-- Gradients assume distinct eigenvalues or singular values (Giles 2008).
 
 local all = ...
 local fail, M = all.fail, all.matrix
@@ -15,13 +19,18 @@ local function define(op, signature, doc, fn)
   return all.define("linalg." .. op, signature, doc, fn)
 end
 
--- Where the diagonal of the matrices is that values like w make.
+-- A boolean mask of the diagonal of the matrices with values w.
 local function onediagonal(w)
   return nacre.eye(w:size(-1), {dtype = "bool", device = w.device})
 end
 
--- ---- QR
+-- ---- QR (LAPACK's geqrf and orgqr)
 
+-- For m >= n the gradient is (gQ + Q S) R^-T, S the symmetric matrix whose
+-- upper triangle is that of gR R' - Q' gQ. For m < n it is Q gR plus, in the
+-- first m columns, Q S X^-T, where X is the first m columns of R and S the
+-- lower triangle of M' - M, M = gR R' - Q' gQ. Mode complete has none for m >
+-- n.
 local QR = Function {
   name = "qr",
   forward = function(ctx, A, complete)
@@ -53,6 +62,8 @@ local QR = Function {
   end,
 }
 
+-- A [... x m x n] gives Q [... x m x k], R [... x k x n], k = min(m, n), or m
+-- for mode complete.
 define("qr", "A:tensor, mode:reduced|complete|r=reduced -> Q, R",
        "A = Q R, Q with orthonormal columns, R upper triangular; mode r gives "
        .. "R alone",
@@ -63,10 +74,10 @@ function(A, mode)
   return Q, R
 end)
 
--- ---- eigenvalues of symmetric matrices
+-- ---- eigenvalues of symmetric matrices (LAPACK's syevd)
 
--- Slopes among eigenvectors, divided by how far their eigenvalues are apart;
--- those of the eigenvalues themselves in the diagonal.
+-- s / (w_j - w_i) off the diagonal, gw on it: the middle factor of the
+-- gradient. s is V' gV, where 0 / 0 is 0.
 local function byeigenvalues(w, gw, s)
   local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
   local one = onediagonal(w)
@@ -74,6 +85,7 @@ local function byeigenvalues(w, gw, s)
                      s / nacre.where(one, 1.0, gap)))
 end
 
+-- gA = V (diag(gw) + V' gV / (w_j - w_i)) V' (Giles 2008).
 local Eigh = Function {
   name = "eigh",
   forward = function(ctx, A, lower)
@@ -89,6 +101,7 @@ local Eigh = Function {
   end,
 }
 
+-- True for "L", false for "U"; fails for anything else.
 local function checkside(op, side)
   if side:upper() ~= "L" and side:upper() ~= "U" then
     fail(name(op), ("UPLO must be L or U, not '%s'"):format(side))
@@ -96,6 +109,7 @@ local function checkside(op, side)
   return side:upper() == "L"
 end
 
+-- A [... x n x n] gives [... x n], [... x n x n].
 define("eigh", "A:tensor, UPLO:text=L -> eigenvalues, eigenvectors",
        "eigenvalues, ascending, and eigenvectors, the columns, of a symmetric "
        .. "matrix; reads its lower or upper triangle",
@@ -114,7 +128,7 @@ function(A, side)
   return (nacre._lapack_eigh(T(A), lower, false))
 end)
 
--- ---- eigenvalues of other matrices, where they are real
+-- ---- real eigenvalues of other matrices (LAPACK's geev)
 
 local Eig = Function {
   name = "eig",
@@ -125,7 +139,8 @@ local Eig = Function {
     ctx:save_for_backward(w, V)
     return w, V
   end,
-  -- the eigenvectors have length 1: what would change that is projected out
+  -- eigenvectors have length 1, so the part of gV that changes the length is
+  -- projected out
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
     local s = T(V):matmul(gV)
@@ -134,6 +149,7 @@ local Eig = Function {
   end,
 }
 
+-- Fails if an eigenvalue has an imaginary part.
 function M.checkreal(op, imaginary, A)
   local complex = imaginary:ne(0):any(-1)
   if not complex:any():item() then return end
@@ -162,8 +178,10 @@ function(A)
   return w
 end)
 
--- ---- singular values
+-- ---- singular values (LAPACK's gesdd)
 
+-- The gradient is that of Giles 2008, with terms for the parts of gU and gVh
+-- outside the spans of U and Vh.
 local Svd = Function {
   name = "svd",
   forward = function(ctx, A)
@@ -195,6 +213,8 @@ local Svd = Function {
   end,
 }
 
+-- The reduced decomposition: U [... x m x k], S [... x k], Vh [... x k x n], k
+-- = min(m, n).
 local function svd(A)
   if A:numel() > 0 then return Svd(A) end
   local k = math.min(A:size(-1), A:size(-2))
@@ -203,6 +223,8 @@ local function svd(A)
          nacre.eye(k, A:size(-1), like(A)):expand(with(head(A), k, A:size(-1)))
 end
 
+-- With full_matrices U is [... x m x m] and Vh [... x n x n], and only S has a
+-- gradient, unless A is square.
 define("svd", "A:tensor, full_matrices:bool=true -> U, S, Vh",
        "A = U diag(S) Vh, S descending; full_matrices=false leaves out what S "
        .. "does not reach, and has gradients",
@@ -231,7 +253,8 @@ end)
 
 local epsilon = {float32 = 2.0^-23, float64 = 2.0^-52}
 
--- Singular values below it count as 0.
+-- The threshold max(atol, rtol * largest) up to which singular values count as
+-- 0, [... x 1].
 local function cutoff(A, S, atol, rtol)
   if S:size(-1) == 0 then return nacre.zeros(with(head(A), 1), like(A)) end
   local largest = S:narrow(-1, 1, 1)
@@ -240,6 +263,7 @@ local function cutoff(A, S, atol, rtol)
   return (largest * rtol):clamp(atol or 0.0)
 end
 
+-- Result [...], int64; has no gradient.
 define("matrix_rank",
        "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
        "number of singular values above max(atol, rtol*largest)",
@@ -250,6 +274,8 @@ function(A, atol, rtol)
 end)
 
 local Pinv
+-- The gradient is that of Golub and Pereyra 1973; it does not need distinct
+-- singular values.
 Pinv = Function {
   name = "pinv",
   forward = function(ctx, A, atol, rtol)
@@ -286,8 +312,8 @@ function(A, atol, rtol)
   return pinv(A, atol, rtol)
 end)
 
--- Solution, rank and singular values; by the pseudoinverse if a gradient is
--- wanted, which knows its own, else by LAPACK.
+-- The solution, the rank and the singular values: by the pseudoinverse if a
+-- gradient is needed, otherwise by LAPACK's gelsd.
 local function leastsquares(A, B, rcond)
   local needed = nacre.is_grad_enabled() and (A.requires_grad or
       B.requires_grad)
@@ -303,6 +329,9 @@ local function leastsquares(A, B, rcond)
   return T(X):narrow(-2, 1, n), rank:squeeze(-1):to("int64"), S
 end
 
+-- A [... x m x n], B [... x m x k] or [... x m] give X [... x n x k] or [... x
+-- n], the residuals [... x k] (empty unless m > n and the rank is n), the rank
+-- and the singular values. Fails if the rows of A and B differ in number.
 define("lstsq", "A:tensor, B:tensor, rcond:num=nil "
        .. "-> solution, residuals, rank, singular_values",
        "X that minimizes |A X - B|, the shortest of several; B is a matrix, "

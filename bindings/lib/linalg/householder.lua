@@ -1,14 +1,15 @@
 -- SPDX-License-Identifier: MIT
---
--- householder.lua - orthogonal matrices as products of Householder matrices I
--- - tau v v'. The vectors v are stored below the diagonal, as geqrf returns
--- them.
+-- householder.lua - orthogonal matrices as products of Householder reflections
+-- I - tau v v', with LAPACK's geqrf, orgqr and ormqr, and cholesky_inverse. The
+-- vectors v are below the diagonal of a matrix, with an implicit 1 on it.
 
 local all = ...
 local fail, M = all.fail, all.matrix
 local T, head, matrices, sametype = M.T, M.head, M.matrices, M.sametype
 local triangle, with = M.triangle, M.with
 
+-- Fails unless tau is [... x k], k at most the smaller side of A, with the
+-- dtype and batch of A.
 local function checktau(op, A, tau)
   matrices(op, A, "A")
   sametype(op, A, tau)
@@ -21,6 +22,7 @@ local function checktau(op, A, tau)
                     .. "matrix"):format(k), nil, "A", A, "tau", tau)
 end
 
+-- [... x m x n] gives a [... x m x n], tau [... x min(m, n)]. Has no gradient.
 all.define("geqrf", "self -> a, tau",
            "R of a QR decomposition, and below it the Householder vectors "
            .. "that Q is made of; tau are their factors",
@@ -30,7 +32,8 @@ function(A)
   return T(a), tau
 end)
 
--- Q X, or Q' X: each factor in turn, where a gradient is wanted.
+-- Q X, or Q' X for `adjoint', one reflection after the other with recorded
+-- operations; used if a gradient is needed.
 local function reflected(A, tau, X, adjoint)
   local k = tau:size(-1)
   local v = triangle(A, 1):narrow(-1, 1, k) +
@@ -42,6 +45,7 @@ local function reflected(A, tau, X, adjoint)
   return X
 end
 
+-- True if one of the tensors requires a gradient.
 local function differentiated(...)
   if not nacre.is_grad_enabled() then return false end
   for _, x in ipairs {...} do
@@ -49,6 +53,7 @@ local function differentiated(...)
   end
 end
 
+-- A [... x m x n], m >= n, and tau [... x k] give the first n columns of Q.
 local function product(A, tau)
   local op = "householder_product"
   checktau(op, A, tau)
@@ -71,6 +76,8 @@ all.define("orgqr", "self, tau:tensor",
            "the first columns of the orthogonal matrix whose Householder "
            .. "vectors stand below the diagonal of self", product)
 
+-- self [... x m x k]; other [... x m x n], or [... x n x m] if left is false.
+-- Float32 or float64, all of one dtype.
 all.define("ormqr", "self, tau:tensor, other:tensor, left:bool=true, "
            .. "transpose:bool=false",
            "Q other, or other Q: Q is the orthogonal matrix whose Householder "
@@ -95,6 +102,7 @@ function(A, tau, X, left, adjoint)
   return T(reflected(A, tau, T(X), not adjoint))
 end)
 
+-- self [... x n x n]: (L L')^-1 = X' X with X = L^-1.
 all.define("cholesky_inverse", "self, upper:bool=false",
            "the inverse of a matrix, by its Cholesky factor",
 function(L, upper)

@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: MIT
+-- matrix_norms.lua - nacre.linalg: norms, condition number, powers, exponential
+-- and products; and the functions that are also in nacre itself.
 --
--- matrix_norms.lua - nacre.linalg: norms, powers, products, and older names of
--- its functions.
+-- Matrices are float32 or float64, [... x n x n] or [... x m x n]. Functions
+-- fail for other dtypes (norms accept every float dtype), and for matrices that
+-- are not square where a square one is needed.
 
 local all = ...
 local fail, M = all.fail, all.matrix
@@ -21,6 +24,7 @@ local function real(op, x)
   end
 end
 
+-- [...] without the dimensions dim.
 local function vectornorm(op, x, p, dim, keepdim, dtype)
   real(op, x)
   if dtype then x = x:to(dtype) end
@@ -36,6 +40,9 @@ define("vector_norm",
 local inf = math.huge
 local sums = {[1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2}
 
+-- 1 and inf are the largest sums of a column and a row of |A|, -1 and -inf the
+-- smallest; 2, -2 and nuc come from the singular values. Fails for another ord
+-- and for a vector.
 local function matrixnorm(op, A, ord, dim, keepdim, dtype)
   real(op, A)
   if A:dim() < 2 then
@@ -88,6 +95,7 @@ function(A, ord, dim, keepdim, dtype)
   return vectornorm("norm", A, ord or 2, dim, keepdim, dtype)
 end)
 
+-- Result [...]; inf for a single singular matrix.
 define("cond",
        "A:tensor, p:any=nil",
        "condition number: norm of order p of A times that of its inverse",
@@ -106,6 +114,8 @@ function(A, p)
   return matrixnorm("cond", A, p) * matrixnorm("cond", inverse(A, "cond"), p)
 end)
 
+-- Slices are the parts of self at each position of dim. Fails for fewer than
+-- two dimensions, p <= 0 and maxnorm < 0.
 all.define("renorm", "self:inplace, p:num, dim:dim, maxnorm:num",
            "self with the slices along dim scaled down whose norm of order p "
            .. "is above maxnorm",
@@ -122,7 +132,7 @@ function(x, p, dim, most)
   local _ = x:size(dim)               -- fails if there is no such dimension
   if dim < 0 then dim = dim + x:dim() + 1 end
   for d = 1, x:dim() do if d ~= dim then others[#others + 1] = d end end
-  -- the norm of halves as float32, as it is squared
+  -- the norm of float16 and bfloat16 in float32: its squares overflow
   local half = x.dtype == "float16" or x.dtype == "bfloat16"
   local dtype = half and "float32" or x.dtype
   local norm = x:norm(p, others, true, {dtype = dtype})
@@ -132,10 +142,11 @@ end)
 
 -- ---- powers
 
+-- Repeated squaring. Fails for a singular matrix if n < 0.
 local function power(A, n, op)
   square(op or "matrix_power", A)
   if n < 0 then A, n = inverse(A, op or "matrix_power"), -n end
-  -- as bits: -math.mininteger is math.mininteger
+  -- n as unsigned bits: -math.mininteger is math.mininteger
   if n == 0 then return eye(A):clone() end
   local y
   while true do
@@ -157,6 +168,8 @@ local pade = {64764752532480000.0, 32382376266240000.0, 7771770303897600.0,
   1187353796428800.0, 129060195264000.0, 10559470521600.0, 670442572800.0,
   33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0}
 
+-- A / 2^s has a 1-norm of at most 5.37; the approximant is squared s times. A
+-- batch is scaled by its largest norm. NaN for a matrix with NaN or inf.
 define("matrix_exp", "A:tensor", "exponential of a square matrix",
 function(A)
   square("matrix_exp", A)
@@ -168,7 +181,7 @@ function(A)
   local X2 = X:matmul(X)
   local X4 = X2:matmul(X2)
   local X6 = X4:matmul(X2)
-  local function poly(k)              -- of powers of X with c[k], c[k+2]
+  local function poly(k) -- the terms of the odd (1) or even (2) coefficients
     local c = pade
     local low = X6 * c[k + 6] + X4 * c[k + 4] + X2 * c[k + 2] + I * c[k]
     local high = X4 * c[k + 10] + X2 * c[k + 8]
@@ -205,7 +218,7 @@ define("matmul",
        "matrix product",
        function(a, b) return a:matmul(b) end)
 
--- ---- old names
+-- ---- functions that are also in nacre
 
 all.define("det", "self", "determinant", M.det)
 all.define("slogdet", "self -> sign, logabsdet",

@@ -1,8 +1,13 @@
 -- SPDX-License-Identifier: MIT
+-- solvers.lua - nacre.linalg: triangular and general systems, LU, determinants
+-- and Cholesky, with their gradients; and the helpers that the other files of
+-- linalg/ use.
 --
--- solvers.lua - nacre.linalg: triangular and general systems, LU and Cholesky,
--- with their gradients, over the core's calls of LAPACK. LAPACK wants matrices
--- column by column, so it is passed, and returns, transposed matrices.
+-- Matrices are float32 or float64, [... x n x n]. LAPACK stores matrices by
+-- columns, so it is passed, and returns, transposed ones. Functions fail for
+-- another dtype, for matrices that are not square or do not match, and for
+-- singular ones; the error names the matrix of the batch. Formulas of gradients
+-- are in Giles 2008 where no other source is named.
 
 local all = ...
 local fail = all.fail
@@ -40,7 +45,7 @@ local function square(op, A)
   end
 end
 
--- The first matrix of a batch whose info is not 0, in words, and its info.
+-- The first matrix of a batch whose info is not 0, as text, and its info.
 local function broken(info)
   if info:dim() == 0 or info:numel() == 1 then
     return "the matrix", info:reshape(1)[1]
@@ -50,21 +55,24 @@ local function broken(info)
          info[at] or info:select(1, at[1]):item()
 end
 
+-- True if LAPACK reported a failure for some matrix.
 local function isbad(info) return info:ne(0):any():item() end
 
-local function head(A, n)             -- the sizes but for the last n
+local function head(A, n)             -- the sizes except the last n
   local out = {}
   for d = 1, A:dim() - (n or 2) do out[d] = A:size(d) end
   return out
 end
 
+-- The list followed by the other arguments.
 local function with(list, ...)
   local out = {table.unpack(list)}
   for _, v in ipairs {...} do out[#out + 1] = v end
   return out
 end
 
--- Two batches of matrices expanded to one.
+-- Expands two batches of matrices to their common shape. Fails if they do not
+-- broadcast.
 local function together(op, A, B)
   local a, b, size = head(A), head(B), {}
   local n = math.max(#a, #b)
@@ -89,18 +97,19 @@ local function sametype(op, A, B)
   end
 end
 
--- Options of what goes with A: the default device may be another one.
+-- Options for a tensor that is combined with A.
 local function like(A) return {dtype = A.dtype, device = A.device} end
-local function counted(n, x, dtype)   -- 1 to n, where x is
+local function counted(n, x, dtype)   -- the numbers 1 to n, on the device of x
   return nacre.range(1, n, {dtype = dtype, device = x.device})
 end
 
+-- Identity matrices for the batch of A.
 local function eye(A, n)
   return nacre.eye(n or A:size(-1), like(A)):expand(with(head(A), n or
       A:size(-1), n or A:size(-1)))
 end
 
--- x where row - column >= k (lower), or <= k
+-- x where row - column >= k, or where it is <= k for `upper'; 0 elsewhere
 local function triangle(x, k, upper)
   local row = counted(x:size(-2), x):unsqueeze(2)
   local column = counted(x:size(-1), x)
@@ -115,6 +124,7 @@ local function diag(v) return nacre.eye(v:size(-1),
 -- ---- triangular systems
 
 local trisolve
+-- gB = A^-T g, gA = -gB X', restricted to the triangle.
 local Triangular = Function {
   name = "solve_triangular",
   forward = function(ctx, A, B, upper, unit)
@@ -135,6 +145,8 @@ local Triangular = Function {
 function trisolve(A, B, upper, unit) return Triangular(A, B, upper,
                                                        unit or false) end
 
+-- A [... x n x n], B [... x n x k] give [... x n x k]. Does not check for zeros
+-- on the diagonal.
 define("solve_triangular",
        "A:tensor, B:tensor, *, upper:bool, left:bool=true, "
        .. "unitriangular:bool=false",
@@ -155,7 +167,7 @@ function(A, B, upper, left, unit)
   return T(trisolve(T(A), T(B), not upper, unit))
 end)
 
--- ---- general systems
+-- ---- general systems (LAPACK's getrf)
 
 local function checksingular(op, info)
   if not isbad(info) then return end
@@ -164,6 +176,7 @@ local function checksingular(op, info)
 end
 
 local solve
+-- gB = A^-T g, gA = -gB X'.
 local Solve = Function {
   name = "solve",
   forward = function(ctx, A, B, op)
@@ -183,7 +196,7 @@ local Solve = Function {
 }
 function solve(A, B, op) return Solve(A, B, op) end
 
--- Is B a vector for each matrix of A?
+-- True if B is a vector for each matrix of A.
 local function isvector(A, B)
   if B:dim() == 1 then return true end
   if B:dim() ~= A:dim() - 1 then return false end
@@ -193,6 +206,8 @@ local function isvector(A, B)
   return true
 end
 
+-- A [... x n x n], B [... x n x k] or [... x n] give a result of the shape of
+-- B.
 define("solve", "A:tensor, B:tensor, *, left:bool=true",
        "X with A X = B (or X A = B); B is a matrix, or a vector",
 function(A, B, left)
@@ -224,9 +239,9 @@ function(A)
   return inverse(A)
 end)
 
--- ---- LU
+-- ---- LU and determinants
 
--- The diagonal of U, and -1 where the exchanges of rows are odd in number.
+-- The diagonal of U, and the sign of the permutation.
 local function eliminated(A)
   local LU, pivots = nacre._lapack_lu(T(A))
   local still = counted(pivots:size(-1), pivots, "int32")
@@ -242,7 +257,8 @@ local Det = Function {
     ctx:save_for_backward(A, y)
     return y
   end,
-  -- the cofactors, which a singular matrix has, too
+  -- g times the matrix of cofactors. For a singular matrix it is computed from
+  -- the singular value decomposition.
   backward = function(ctx, g)
     local A, y = table.unpack(ctx.saved_tensors)
     g = g:unsqueeze(-1):unsqueeze(-1)
@@ -268,6 +284,7 @@ local function det(A)
 end
 define("det", "A:tensor", "determinant", det)
 
+-- gA = g A^-T; the sign has no gradient.
 local Slogdet = Function {
   name = "slogdet",
   forward = function(ctx, A)
@@ -293,7 +310,8 @@ define("slogdet",
        "sign of the determinant, and the log of its absolute value",
        slogdet)
 
--- Rows in the order that the pivots give them: the positions for each matrix.
+-- The rows in the order that the pivots give: a list of positions for each
+-- matrix.
 local function permutation(pivots, m)
   local n = pivots:size(-1)
   local lists = pivots:reshape(-1, n):totable()
@@ -311,7 +329,7 @@ local function permutation(pivots, m)
   return lists
 end
 
--- P with A = P L U
+-- The permutation matrices P of A = P L U.
 local function permuted(pivots, m, A)
   local size = with(head(pivots, 1), m)
   local rows = pivots:numel() == 0 and counted(m, A):expand(size) or
@@ -321,6 +339,7 @@ local function permuted(pivots, m, A)
   return P:to(A.dtype)
 end
 
+-- For square A = P L U: gA = P L^-T (tril(L' gL, -1) + triu(gU U')) U^-T.
 local Factor = Function {
   name = "lu_factor",
   forward = function(ctx, A, op)
@@ -351,11 +370,15 @@ local function factor(op, A)
   return Factor(A, op)
 end
 
+-- A [... x m x n] gives LU [... x m x n] and pivots [... x min(m, n)]. Fails
+-- for a singular matrix.
 define("lu_factor", "A:tensor -> LU, pivots",
        "L and U of A = P L U in one matrix, and the rows, from 1, that were "
        .. "exchanged",
        function(A) return factor("lu_factor", A) end)
 
+-- P [... x m x m], L [... x m x k], U [... x k x n], k = min(m, n). Also for
+-- singular matrices.
 define("lu",
        "A:tensor -> P, L, U",
        "factors: A = P L U, P a permutation, L lower with ones on its "
@@ -399,8 +422,10 @@ function(LU, pivots, B, left, adjoint)
   return left and X or T(X)
 end)
 
--- ---- Cholesky
+-- ---- Cholesky (LAPACK's potrf)
 
+-- gA = L^-T F L^-1, symmetrized, where F is the lower triangle of L' gL with
+-- its diagonal halved (Murray 2016). Fails if A is not positive definite.
 local Cholesky = Function {
   name = "cholesky",
   forward = function(ctx, A)
@@ -434,6 +459,7 @@ function(A, upper)
   return Cholesky(A)
 end)
 
+-- self [... x n x k], L [... x n x n] give [... x n x k].
 all.define("cholesky_solve", "self, L:tensor, upper:bool=false",
            "X with A X = self, by the Cholesky factor of A",
 function(B, L, upper)
@@ -450,7 +476,7 @@ function(B, L, upper)
   return trisolve(T(L), trisolve(L, B, false), true)
 end)
 
--- What decompositions.lua and matrix_norms.lua are made of.
+-- what the other files of linalg/ use
 all.matrix = {T = T, det = det, diag = diag, diagonal = diagonal, eye = eye,
   head = head, inverse = inverse, isbad = isbad, like = like,
   matrices = matrices, name = name, sametype = sametype, slogdet = slogdet,

@@ -1,7 +1,12 @@
 -- SPDX-License-Identifier: MIT
+-- convolution.lua - convolutions of nacre.nn.functional, unfold and fold. The
+-- core computes convolutions of planes (_conv, _conv_input); a signal is a
+-- plane with one row, and a volume is computed plane by plane.
 --
--- convolution.lua - convolutions of nacre.nn.functional. Pooling is in
--- pooling.lua, resizing in interpolate.lua.
+-- All inputs are of one float dtype, with or without a batch dimension. The
+-- functions fail for other numbers of dimensions, for different dtypes, and for
+-- sizes that do not match; the error names both sizes. pooling.lua
+-- uses all.image.
 
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
@@ -11,7 +16,8 @@ local function define(name, signature, doc, fn)
   return all.define("nn.functional." .. name, signature, doc, fn)
 end
 
--- v, or {v, ...}, as n numbers that are at least `least`
+-- The integer v, or the list v of 1 or n integers, as a list of n. Fails if one
+-- is less than `least'.
 local function several(op, name, v, n, least)
   local list = {}
   if type(v) == "table" and #v ~= n and #v ~= 1 then
@@ -29,15 +35,17 @@ local function several(op, name, v, n, least)
   return list
 end
 
--- f over a batch; a single image is a batch of one.
+-- Applies f to a tensor of nd dimensions. One of nd - 1 dimensions becomes a
+-- batch of one, and the results lose that dimension again.
 local function batched(t, nd, f)
   if t:dim() == nd then return f(t) end
   local y, at = f(t:unsqueeze(1))
-  if not at then return y:squeeze(1) end -- one value, not a nil behind it
+  -- return one value, not a second one that is nil
+  if not at then return y:squeeze(1) end
   return y:squeeze(1), at:squeeze(1)
 end
 
--- t with n zeros behind it along dim
+-- t followed by n zeros along dim.
 local function extended(t, dim, n)
   if n == 0 then return t end
   local size = t:size()
@@ -48,6 +56,8 @@ end
 
 -- ---- convolutions
 
+-- Checks dtypes, dimensions and channels of a convolution, of nd spatial
+-- dimensions.
 local function checkconv(op, x, w, bias, nd, groups, transposed)
   hasdims(op, x, "input", nd + 1, nd + 2)
   hasdims(op, w, "weight", nd + 2)
@@ -76,7 +86,8 @@ local function checkconv(op, x, w, bias, nd, groups, transposed)
   end
 end
 
--- Padding of "same" size; what is odd goes behind.
+-- The padding that keeps the size, for stride 1. An odd total is padded by one
+-- more zero at the end.
 local function same(op, x, w, stride, dilation, nd)
   local padding = {}
   for i = 1, nd do
@@ -99,10 +110,12 @@ local function withbias(y, bias, nd)
   return y + bias:reshape(size)
 end
 
-local function plane(list, fill)          -- one dimension seen as two
+local function plane(list, fill)          -- a signal as a plane with one row
   return #list == 2 and list or {fill, list[1]}
 end
 
+-- Stride, padding, dilation and output size, interleaved by dimension, for the
+-- core.
 local function geometry(stride, padding, dilation, size)
   local list = {}
   for i, two in ipairs {stride, padding, dilation, size or {1, 1}} do
@@ -112,6 +125,7 @@ local function geometry(stride, padding, dilation, size)
   return list
 end
 
+-- Fails if a kernel of extent `reach' exceeds the padded input.
 local function checkfit(op, x, dim, reach, padding)
   local n = x:size(dim)
   if n + 2 * padding < reach then
@@ -120,6 +134,8 @@ local function checkfit(op, x, dim, reach, padding)
   end
 end
 
+-- x [n x c x ...], w [o x c/groups x k...] give [n x o x ...], each spatial
+-- size (size + 2 padding - dilation (k - 1) - 1) // stride + 1.
 local function convolution(op, nd, x, w, bias, stride, padding, dilation,
                            groups)
   checkconv(op, x, w, bias, nd, groups)
@@ -159,8 +175,8 @@ define("conv2d",
        .. "padding may be \"same\" or \"valid\"",
        function(...) return convolution("conv2d", 2, ...) end)
 
--- Planes of a volume in a row, one behind the other for each place of the
--- kernel: so it is a convolution of planes with more channels.
+-- A 3-d convolution as one of planes: the planes that a kernel covers along the
+-- depth become additional channels.
 local function volume(x, w, bias, stride, padding, dilation, groups)
   local op, nd = "conv3d", 3
   checkconv(op, x, w, bias, nd, groups)
@@ -178,7 +194,7 @@ local function volume(x, w, bias, stride, padding, dilation, groups)
       t = t:pad({0, 0, 0, 0, padding[1], padding[1]})
     end
     checkfit(op, t, 3, reach, 0)
-    -- n x c x d x h x w x k, then n*d x c*k x h x w
+    -- [n x c x d x h x w x k], then [n*d x c*k x h x w]
     t = t:unfold(3, reach, stride[1]):slice(6, 1, -1, dilation[1])
     local n, d = t:size(1), t:size(3)
     t = t:permute(1, 3, 2, 6, 4, 5):reshape(n * d, -1, t:size(4), t:size(5))
@@ -193,7 +209,8 @@ define("conv3d", CONV, "convolution [n x c x d x h x w] with kernels "
        .. "[o x c/groups x kd x kh x kw]; padding may be \"same\" or \"valid\"",
        volume)
 
--- The reverse of that: planes of more channels, added up where they overlap.
+-- The inverse of `volume': planes with additional channels, added where they
+-- overlap along the depth.
 local function volumesback(t, w, stride, padding, dilation, size, groups)
   local n, d, o, k = t:size(1), t:size(3), w:size(2) * groups, w:size(3)
   local plane = size[2] * size[3]
@@ -209,6 +226,8 @@ local function volumesback(t, w, stride, padding, dilation, size, groups)
          :reshape(n, o, size[1], size[2], size[3])
 end
 
+-- x [n x c x ...], w [c x o/groups x k...] give [n x o x ...], each spatial
+-- size (size - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1.
 local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
                           dilation)
   checkconv(op, x, w, bias, nd, groups, true)

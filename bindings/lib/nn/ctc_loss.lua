@@ -1,16 +1,18 @@
 -- SPDX-License-Identifier: MIT
 -- ctc_loss.lua - nacre.nn.functional.ctc_loss: connectionist temporal
--- classification (Graves 2006), in logarithms.
+-- classification (Graves et al. 2006), computed with logarithms.
 --
--- A target is read with a blank around each of its classes: these are the
--- states. A step stays in a state, goes to the next one, or over a blank
--- between different classes. Instead of the logarithm of 0 there is a number
--- so far below all others that nothing comes of it, and no nan.
+-- A target is extended by a blank before, between and after its classes; its
+-- elements are the states. In each step a path stays in its state, moves to the
+-- next one, or skips a blank between two different classes. log(0) is replaced
+-- by NEVER, a number so small that it has no effect and that no operation turns
+-- into NaN.
 local all = ...
 local fail = all.fail
 local op, NEVER = "ctc_loss", -1e30
 
--- v, a tensor or a list of integers or one of them, as a list of n.
+-- The tensor, list or integer v as a list of n integers; fails unless they are
+-- from least to most.
 local function lengths(name, v, n, least, most)
   if nacre.is_tensor(v) then v = v:reshape(-1):totable() end
   if type(v) == "number" then v = {v} end
@@ -29,8 +31,9 @@ local function lengths(name, v, n, least, most)
   return list
 end
 
--- The states of every target as classes, as many as the longest has; and
--- where a step may come from the state before the last.
+-- For each sequence: the class of each state, up to the width of the longest
+-- target; and 0 where a path may skip from two states before, NEVER elsewhere.
+-- Fails for a class out of range.
 local function states(targets, counts, n, blank, width, classes, t)
   local label, over, from = {}, {}, 0
   for i = 1, n do
@@ -52,7 +55,8 @@ local function states(targets, counts, n, blank, width, classes, t)
   return label, over
 end
 
--- [t x n x c]; t is what the caller gave
+-- Checks dtypes and shapes. x is [t x n x c]; t is the argument of the caller,
+-- for messages.
 local function checked(x, targets, t)
   if not x:is_floating_point() then
     fail(op, ("log_probs is %s, a float dtype is needed"):format(x.dtype), nil,
@@ -76,7 +80,8 @@ local function checked(x, targets, t)
   end
 end
 
--- The logarithms of having come to each state at the end.
+-- The forward recursion: the log probability of each state after the last step
+-- of each sequence. e: [t x n x width].
 local function arrivals(e, over, steps)
   local T, width = e:size(1), e:size(3)
   local first = {}
@@ -97,13 +102,14 @@ local function arrivals(e, over, steps)
   return a
 end
 
--- Element k[i] of row i
+-- the element k[i] of row i
 local function picked(a, k)
   local at = {}
   for i, place in ipairs(k) do at[i] = {place} end
   return a:gather(2, nacre.tensor(at, {device = a.device})):squeeze(2)
 end
 
+-- The losses [n]: minus the log of the sum over the last two states.
 local function loss(x, targets, steps, counts, blank)
   local T, n, c = x:size(1), x:size(2), x:size(3)
   local longest = 0
@@ -125,6 +131,11 @@ local function loss(x, targets, steps, counts, blank)
                                     nacre.tensor(none, like))
 end
 
+-- log_probs [t x n x c] or [t x c] of a float dtype, logarithms of
+-- probabilities; targets [n x s], or concatenated, int64 or int32. Result [n],
+-- or 0-d; a loss without a possible path is inf, or 0 with zero_infinity.
+-- "mean" divides each loss by the length of its target. Float16 and bfloat16
+-- are computed in float32.
 all.define("nn.functional.ctc_loss",
            "log_probs:tensor, targets:tensor, input_lengths:any, "
            .. "target_lengths:any, blank:int=1, reduction:none|mean|sum=mean, "

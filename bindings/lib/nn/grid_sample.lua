@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
+-- grid_sample.lua - nacre.nn.functional.grid_sample and affine_grid (Jaderberg
+-- et al. 2015): images sampled at arbitrary points.
 --
--- grid_sample.lua - nacre.nn.functional.grid_sample and affine_grid: images
--- sampled at arbitrary points.
---
--- Along each dimension a point has a few neighbours (taps), each with a
--- weight. The image is padded with zeros, where the taps outside of it lie.
+-- Along each dimension a point has one, two or four neighbours (taps), each
+-- with a weight. The image has a frame of zeros; taps outside the image are in
+-- it. Coordinates are those of PyTorch. Float16 and bfloat16 are computed in
+-- float32.
 
 local all = ...
 local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
@@ -15,19 +16,19 @@ local function define(name, signature, doc, fn)
   return all.define("nn.functional." .. name, signature, doc, fn)
 end
 
--- From [-1, 1] to elements of n, counted from 0: -1 and 1 are the middles of
--- the first and last one, or without corners their outer edges.
+-- Maps [-1, 1] to 0-based positions in n elements. With corners -1 and 1 are
+-- the centers of the first and the last element, otherwise their outer edges.
 local function unnormalized(x, n, corners)
   if corners then return (x + 1) / 2 * (n - 1) end
   return ((x + 1) * n - 1) / 2
 end
 
--- Places at or beyond the edge have no gradient.
+-- Clamps to [0, n - 1]; the gradient is 0 at and beyond the edges.
 local function clipped(x, n)
   return nacre.where(x:gt(0) & x:lt(n - 1), x, x:detach():clamp(0, n - 1))
 end
 
--- To and fro between the edges, as between two mirrors.
+-- Reflects positions at the edges until they are inside.
 local function reflected(x, n, corners)
   local low, span = corners and 0 or -0.5, corners and n - 1 or n
   if span == 0 then return x:detach() * 0 end
@@ -35,7 +36,7 @@ local function reflected(x, n, corners)
   local times = (far:detach() / span):floor()
   local extra = far - times * span
   x = nacre.where(nacre.fmod(times, 2):eq(0), extra, span - extra) + low
-  return nacre.where(x:isnan(), 0, x)           -- of an infinity
+  return nacre.where(x:isnan(), 0, x)           -- an infinite position
 end
 
 local padded = {
@@ -46,8 +47,8 @@ local padded = {
   end,
 }
 
--- The taps of places along a dimension: {{place, weight}, ...}; without a
--- weight it is 1.
+-- For each mode the taps of positions along a dimension: a list of {position,
+-- weight}. No weight means 1.
 local taps = {}
 
 function taps.nearest(x, n, outside, corners)
@@ -61,7 +62,7 @@ function taps.bilinear(x, n, outside, corners)
   return {{low, 1 - t}, {low + 1, t}}
 end
 
--- Here the taps are limited, not the places.
+-- the positions of the taps are padded, not the point
 function taps.bicubic(x, n, outside, corners)
   local pad = padded[outside]
   x = padded.zeros(x, n, corners, 2 ^ 24)
@@ -72,8 +73,9 @@ function taps.bicubic(x, n, outside, corners)
   return list
 end
 
--- The sum over all combinations of taps, of which dims has a list for each
--- dimension; x is flat, framed, and of these sizes.
+-- The sum over all combinations of taps; dims[d] is the list of taps of
+-- dimension d. x [n x c x elements] is the framed image, whose spatial sizes
+-- are in `size'.
 local function combined(x, dims, size)
   local n, c = x:size(1), x:size(2)
   local y
@@ -96,6 +98,7 @@ local function combined(x, dims, size)
   return y
 end
 
+-- Checks dtypes and shapes; returns the number of spatial dimensions.
 local function checkgrid(op, x, grid, mode)
   floats(op, x, "input")
   hasdims(op, x, "input", 4, 5)
@@ -123,6 +126,10 @@ local function checkgrid(op, x, grid, mode)
   return nd
 end
 
+-- input [n x c x h x w], grid [n x h' x w' x 2] give [n x c x h' x w']; with
+-- volumes there is one more dimension, and grid has (x, y, z). A NaN position
+-- counts as -1. Fails for other dimensions, different dtypes and batches, and
+-- bicubic volumes.
 define("grid_sample",
        "input:tensor, grid:tensor, mode:bilinear|nearest|bicubic=bilinear, "
        .. "padding_mode:zeros|border|reflection=zeros, "
@@ -145,13 +152,13 @@ function(x, grid, mode, outside, corners)
     out[2 + d] = grid:size(1 + d)
   end
   local y = combined(image:pad(frame):flatten(3), dims, framed):reshape(out)
-  if mode == "nearest" and grid.requires_grad then    -- it is zero
+  if mode == "nearest" and grid.requires_grad then    -- a gradient of zero
     y = y + places:select(-1, 1):unsqueeze(2):clamp(-1, 1) * 0
   end
   return back(y, x)
 end)
 
--- n numbers from -1 to 1, or the middles of n even parts of that.
+-- n values from -1 to 1, or the centers of n equal parts of that interval.
 local function steps(n, corners, like)
   local options = {dtype = like.dtype, device = like.device}
   if n < 2 then return nacre.zeros(n, options) end
@@ -159,6 +166,8 @@ local function steps(n, corners, like)
   return nacre.linspace(-end_, end_, n, options)
 end
 
+-- theta [n x 2 x 3] gives [n x h x w x 2], theta [n x 3 x 4] gives [n x d x h x
+-- w x 3]. Fails unless theta and size match.
 define("affine_grid",
        "theta:tensor, size:ints, align_corners:bool=false",
        "sampling grid for grid_sample from affine matrices theta [n x 2 x 3], "

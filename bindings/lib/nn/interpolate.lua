@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
+-- interpolate.lua - nacre.nn.functional.interpolate and pixel_shuffle.
 --
--- interpolate.lua - nacre.nn.functional.interpolate and relatives: images
--- resized.
+-- Each dimension is resized separately. Coordinates and their rounding are
+-- those of PyTorch. Float16 and bfloat16 are computed in float32.
 
 local all = ...
 local fail, floats, hasdims = all.fail, all.floats, all.hasdims
@@ -11,12 +12,13 @@ local function define(name, signature, doc, fn)
   return all.define("nn.functional." .. name, signature, doc, fn)
 end
 
--- The places 0, 1, ... of a result, as float64.
+-- The positions 0 to out - 1 of a result, as float64.
 local function count(out)
   return nacre.arange(out, {dtype = "float64", device = "cpu"})
 end
 
--- Elements by their 0-based positions along dim; what is outside is the edge.
+-- The elements of x at the 0-based positions along dim; positions outside are
+-- clamped to the edge.
 local function pick(x, dim, at)
   local ix = {}
   for d = 1, dim - 1 do ix[d] = {} end
@@ -24,8 +26,8 @@ local function pick(x, dim, at)
   return x[ix]
 end
 
--- The weights of cubic convolution (Keys 1981) for the two elements before a
--- place and the two behind it, t behind the second.
+-- The four weights of cubic convolution (Keys 1981, a = -0.75) at fraction t
+-- between the second and the third element.
 local function cubic(t)
   local a = -0.75
   local function near(d) return ((a + 2) * d - (a + 3)) * d * d + 1 end
@@ -37,8 +39,8 @@ all.cubic = cubic
 
 local function linear(t) return {1 - t, t} end
 
--- Each of `out` elements from `taps` neighbours, of which weights(t) says how
--- much they count.
+-- Resizes one dimension to `out': each element is a sum of `taps' neighbours of
+-- its position, weighted by weights(fraction).
 local function between(x, dim, out, scale, corners, taps, weights)
   local place = corners and count(out) * scale or
                 (count(out) + 0.5) * scale - 0.5
@@ -73,13 +75,14 @@ local function area(x, dim, out)
   return all.meansalong(x, dim > 0 and dim - x:dim() - 1 or dim, out)
 end
 
--- How a dimension is resized, and of how many the mode is; those that look at
--- corners have a number.
+-- The function that resizes a dimension, and the number of spatial dimensions
+-- that the mode is for; only modes with such a number have align_corners.
 local modes = {nearest = {nearest(0)}, ["nearest-exact"] = {nearest(0.5)},
                area = {area}, linear = {lines, 1},
                bilinear = {lines, 2}, trilinear = {lines, 3},
                bicubic = {curves, 2}}
 
+-- The function of a mode. Fails if the mode does not suit x.
 local function checkmode(op, x, mode, corners)
   local nd, kind = x:dim() - 2, modes[mode]
   if not kind then
@@ -96,8 +99,9 @@ local function checkmode(op, x, mode, corners)
   return kind[1]
 end
 
--- The sizes behind the channels that are asked for, and how far apart the
--- places of x are in which their elements lie.
+-- The requested spatial sizes, and for each the distance in x between
+-- neighbouring elements of the result. Fails if there is no memory for the
+-- result.
 local function resized(op, x, size, factor)
   local outs, scales, nd = {}, {}, x:dim() - 2
   for i = 1, nd do
@@ -122,6 +126,8 @@ local function resized(op, x, size, factor)
   return outs, scales
 end
 
+-- [n x c x ...] of a float dtype with 1 to 3 spatial dimensions. Fails unless
+-- exactly one of size and scale_factor is given.
 define("interpolate",
        "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
        .. "align_corners:bool=nil",
@@ -146,6 +152,8 @@ function(x, size, factor, mode, corners)
   return back(y, x)
 end)
 
+-- [... x c*r*r x h x w] gives [... x c x h*r x w*r] (Shi et al. 2016). Fails
+-- for fewer than 3 dimensions and for channels that are not a multiple of r*r.
 define("pixel_shuffle", "input:tensor, upscale_factor:int",
        "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
 function(x, r)

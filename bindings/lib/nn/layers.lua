@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
---
--- layers.lua - nacre.nn.functional except losses and images: layers without
--- state, composed of operations that have gradients.
+-- layers.lua - layers of nacre.nn.functional without state: linear, embedding,
+-- dropout, normalization, attention; and the checks that the other files of nn/
+-- use. Names, shapes and defaults are those of PyTorch, but rows and classes
+-- count from 1.
 
 local all = ...
 local fail = all.fail
@@ -10,7 +11,7 @@ local function define(name, signature, doc, fn)
   return all.define("nn.functional." .. name, signature, doc, fn)
 end
 
--- ---- what the core has under the same name
+-- ---- operations that the core has under the same name
 
 for _, name in ipairs {"relu", "gelu", "silu", "leaky_relu", "softmax",
     "log_softmax", "softmin", "elu", "selu", "celu", "softplus", "hardtanh",
@@ -29,6 +30,7 @@ local function floats(op, t, name)
   end
 end
 
+-- Fails unless t has one of these numbers of dimensions.
 local function hasdims(op, t, name, ...)
   local want = {...}
   for _, n in ipairs(want) do if t:dim() == n then return end end
@@ -44,7 +46,8 @@ local function sametype(op, a, b, what)
   end
 end
 
--- Halves are worked on in float32, and given back as they came.
+-- wide: float16 and bfloat16 as float32, for the computation; back: a result in
+-- the dtype of t.
 local function wide(t)
   if t.dtype == "float16" or
       t.dtype == "bfloat16" then return t:to("float32") end
@@ -59,6 +62,8 @@ all.hasdims, all.sametype = hasdims, sametype
 
 -- ---- linear layers
 
+-- input [... x in], weight [out x in] or [in], bias [out] give [... x out] or
+-- [...]. Fails if features, dtypes or the size of bias differ.
 define("linear", "input:tensor, weight:tensor, bias:tensor=nil",
        "input times the transpose of weight [out x in], plus bias",
 function(x, w, bias)
@@ -88,6 +93,7 @@ function(x, w, bias)
   return bias and y + bias or y
 end)
 
+-- input1 [... x in1], input2 [... x in2] give [... x out].
 define("bilinear",
        "input1:tensor, input2:tensor, weight:tensor, bias:tensor=nil",
        "products of two inputs by weight [out x in1 x in2], plus bias",
@@ -97,6 +103,8 @@ function(x1, x2, w, bias)
   return bias and y + bias or y
 end)
 
+-- input [...] of int64 or int32, weight [n x k] give [... x k]. Fails for a row
+-- out of 1 to n.
 define("embedding", "input:tensor, weight:tensor, padding_idx:int=nil",
        "rows of weight by their numbers, from 1; padding_idx gets no gradient",
 function(at, w, padding)
@@ -130,6 +138,8 @@ function(at, w, padding)
   return nacre.where(at:eq(padding):unsqueeze(-1), y:detach(), y)
 end)
 
+-- [...] of int64 gives [... x num_classes] of int64. Fails for a class out of 1
+-- to num_classes.
 define("one_hot", "tensor, num_classes:int=-1",
        "classes, from 1, as rows with a 1; by default as many as the largest",
 function(t, n)
@@ -158,8 +168,10 @@ function(t, n)
                                         {device = t.device})):to("int64")
 end)
 
--- ---- dropout
+-- ---- dropout (Srivastava et al. 2014)
 
+-- Multiplies x by a random mask of shape `size', which broadcasts. Fails if p
+-- is outside 0 to 1.
 local function dropped(op, x, p, training, size)
   if not (p >= 0 and p <= 1) then
     fail(op, ("p is %g, a probability is from 0 to 1"):format(p))
@@ -175,6 +187,7 @@ define("dropout", "input:tensor, p:num=0.5, training:bool=true",
        function(x, p, training) return dropped("dropout", x, p, training,
                                                x:size()) end)
 
+-- dropout of whole channels: the mask has size 1 in the last nd dimensions.
 local function channels(op, nd)
   return function(x, p, training)
     hasdims(op, x, "input", nd + 1, nd + 2)
@@ -189,10 +202,10 @@ define("dropout1d", "input:tensor, p:num=0.5, training:bool=true",
 define("dropout2d", "input:tensor, p:num=0.5, training:bool=true",
        "dropout of whole channels [n x c x h x w]", channels("dropout2d", 2))
 
--- ---- normalisation
+-- ---- normalization
 
--- The last dimensions of x have this shape, as weight and bias, if given: how
--- many elements these are.
+-- The arguments of _norm for the last dimensions, which must be `shape', as
+-- must those of weight and bias, which are in `list' by name.
 local function normalized(op, x, shape, list)
   floats(op, x, "input")
   if type(shape) == "number" then shape = {shape} end
@@ -215,6 +228,7 @@ local function normalized(op, x, shape, list)
   return {elements, 1, 1}
 end
 
+-- Ba et al. 2016. The shape of the result is that of input.
 define("layer_norm",
        "input:tensor, normalized_shape:ints, weight:tensor=nil, "
        .. "bias:tensor=nil, eps:num=1e-5",
@@ -225,10 +239,11 @@ function(x, shape, weight, bias, eps)
   return (nacre._norm(x, weight, bias, over, eps))
 end)
 
--- The distance from 1 to the next number.
+-- the distance from 1 to the next number of the dtype
 local epsilon = {float16 = 0x1p-10, bfloat16 = 0x1p-7, float32 = 0x1p-23,
                  float64 = 0x1p-52}
 
+-- Zhang and Sennrich 2019.
 define("rms_norm",
        "input:tensor, normalized_shape:ints, weight:tensor=nil, eps:num=nil",
        "input over the root of its mean square over the last dimensions, of "
@@ -239,6 +254,8 @@ function(x, shape, weight, eps)
   return (nacre._norm(x, weight, nil, over, eps, false))
 end)
 
+-- The shape that broadcasts a value for each channel (dimension 2) to x. Fails
+-- unless each tensor in `list' has one.
 local function perchannel(op, x, list)
   local size = {-1}
   for d = 3, x:dim() do size[d - 1] = 1 end
@@ -251,7 +268,8 @@ local function perchannel(op, x, list)
   return size
 end
 
--- The running statistics go a part of the way to those of n elements.
+-- Moves the running statistics towards those of n elements by momentum; the
+-- variance is the unbiased one, over n - 1.
 local function track(rmean, rvar, mean, var, n, momentum)
   nacre.no_grad(function()
     if rmean then
@@ -264,6 +282,9 @@ local function track(rmean, rvar, mean, var, n, momentum)
   end)
 end
 
+-- Ioffe and Szegedy 2015. x [n x c x ...]. Fails for fewer than 2 dimensions,
+-- for training with one value in each channel, and without running statistics
+-- otherwise.
 local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
                          eps)
   floats(op, x, "input")
@@ -303,6 +324,8 @@ define("batch_norm",
        .. "moves the running statistics, which are used otherwise",
        function(...) return batchnorm("batch_norm", ...) end)
 
+-- Wu and He 2018. x [n x c x ...]; returns the result, and mean and variance of
+-- each group. Fails unless groups divides c.
 local function groupnorm(op, x, groups, weight, bias, eps)
   floats(op, x, "input")
   if x:dim() < 2 then
@@ -325,6 +348,7 @@ define("group_norm",
        .. "eps:num=1e-5",
        "mean 0 and variance 1 of groups of channels, each sample by itself",
        function(...) return (groupnorm("group_norm", ...)) end)
+-- group_norm with one channel in each group, for 3 to 5 dimensions.
 define("instance_norm",
        "input:tensor, running_mean:tensor=nil, running_var:tensor=nil, "
        .. "weight:tensor=nil, bias:tensor=nil, use_input_stats:bool=true, "
@@ -375,6 +399,9 @@ define("pairwise_distance",
 
 -- ---- attention
 
+-- Vaswani et al. 2017. query [... x n x e], key [... x m x e], value [... x m x
+-- v] give [... x n x v]; mask [... x n x m]. Fails for fewer than 2 dimensions
+-- and for a mask together with is_causal.
 define("scaled_dot_product_attention",
        "query:tensor, key:tensor, value:tensor, attn_mask:tensor=nil, "
        .. "dropout_p:num=0, is_causal:bool=false, *, scale:num=nil",

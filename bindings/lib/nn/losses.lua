@@ -1,5 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- losses.lua - the losses of nacre.nn.functional. Classes count from 1.
+-- losses.lua - the losses of nacre.nn.functional except ctc_loss.
+--
+-- Classes count from 1. With reduction "none" a loss has one value for each
+-- element or sample; with "mean" and "sum" it is a 0-d tensor. Definitions are
+-- those of PyTorch.
 local all = ...
 local fail = all.fail
 
@@ -14,7 +18,7 @@ local function reduced(y, reduction)
   return reduction == "sum" and y:sum() or y
 end
 
--- Do two sizes differ only in ones, which reshape may add without harm?
+-- True if two shapes differ only in dimensions of size 1.
 local function alike(a, b)
   local function wide(t)
     local list = {}
@@ -28,7 +32,7 @@ end
 
 local function shape(t) return table.concat(t:size(), "x") end
 
--- Broadcasting would hide a mistake here.
+-- Fails unless the shapes are equal: broadcasting would hide the mistake.
 local function sameshape(op, a, b)
   if shape(a) ~= shape(b) then
     fail(op, ("input is [%s], target is [%s]: shapes must be equal")
@@ -45,7 +49,7 @@ local function floats(op, t)
   end
 end
 
--- ---- differences
+-- ---- elementwise losses of the difference d = input - target
 
 local function difference(name, extra, doc, f)
   define(name, "input:tensor, target:tensor, " .. REDUCTION .. extra, doc,
@@ -75,6 +79,7 @@ function(d, beta)
   return nacre.where(a:lt(beta), a * a * (0.5 / beta), a - beta / 2)
 end)
 
+-- Huber 1964.
 difference("huber_loss", ", delta:num=1",
            "d^2/2 where |d| < delta, delta*(|d| - delta/2) elsewhere; d = "
            .. "input - target",
@@ -93,9 +98,10 @@ local function noclasses(op, t)
        "target", t)
 end
 
--- Input as [n x classes], the classes being dimension 2, or the only one;
--- target as a list; and the shape of the target. `given' is what the caller
--- gave as input.
+-- Returns the input as [n x classes], the target as [n], the number of classes,
+-- and the shape of the target. Classes are dimension 2 of x, or its only one.
+-- Fails unless the target is int64 and has the shape of x without the classes.
+-- `given' is the input of the caller, for messages.
 local function classes(op, x, t, given)
   if x:dim() == 0 then
     fail(op, "input has no dimension of classes", nil, "input", x)
@@ -114,8 +120,9 @@ local function classes(op, x, t, given)
   return x:movedim(dim, -1):reshape(t:numel(), n), t:reshape(-1), n, size
 end
 
--- Which targets count, and targets that can be used as positions; t is the
--- list of `target', which a complaint is about.
+-- Returns which targets count, and the targets with 1 for those that do not.
+-- Fails for a class out of 1 to n, unless it is `ignore'. `target' is that of
+-- the caller, for messages.
 local function checked(op, t, n, ignore, target)
   local counts = t:ne(ignore)
   local wrong = counts:logical_and(t:lt(1):logical_or(t:gt(n)))
@@ -141,7 +148,9 @@ local function checkweight(op, weight, n, x)
   end
 end
 
--- -log p of the classes; smoothing spreads a share of it over all of them.
+-- -w log p of the target classes. With smoothing s it is (1 - s) of that plus
+-- s/n of the sum over all n classes (Szegedy et al. 2016). The mean is over the
+-- sum of the weights.
 local function nll(op, logp, given, target, weight, ignore, reduction,
                    smoothing)
   local x, t, n, size = classes(op, logp, target, given)
@@ -172,6 +181,8 @@ function(x, t, weight, ignore, reduction)
   return nll("nll_loss", x, x, t, weight, ignore, reduction, 0)
 end)
 
+-- A float target has the shape of the input and holds a probability for each
+-- class; the mean is then over the samples.
 define("cross_entropy",
        "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, "
        .. "" .. REDUCTION .. ", label_smoothing:num=0",
@@ -208,14 +219,14 @@ function(x, t, weight, ignore, reduction, smoothing)
   return reduction == "sum" and -y:sum() or y:sum() / -(x:numel() / n)
 end)
 
--- ---- probabilities of one thing
+-- ---- binary classification
 
 local function weighted(op, y, weight)
   return weight and y * weight or y
 end
 
--- As an operation of its own for its gradient, which stays finite at 0 and 1
--- although that of the logarithms does not.
+-- A custom function, because the gradient must stay finite at 0 and 1, where
+-- those of the logarithms are infinite.
 local Entropy
 
 local function entropy(x, t)
@@ -235,6 +246,7 @@ local function entropy(x, t)
   return Entropy(x, t)
 end
 
+-- Fails if an input is outside 0 to 1.
 define("binary_cross_entropy",
        "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
        "-(t*log(x) + (1-t)*log(1-x)), the logarithms limited to -100",
@@ -314,6 +326,8 @@ function(a, b, t, margin, reduction)
   return reduced(y, reduction)
 end)
 
+-- Distances are norms of order p along the last dimension; swap uses the
+-- smaller of those from anchor and positive to negative.
 define("triplet_margin_loss",
        "anchor:tensor, positive:tensor, negative:tensor, margin:num=1, "
        .. "p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
@@ -364,7 +378,7 @@ function(x, t, var, full, eps, reduction)
     fail(op, "var must not be negative", nil, "var", var)
   end
   local v = var:clamp(eps)
-  v = var + (v - var):detach()              -- the limit counts for no gradient
+  v = var + (v - var):detach() -- the clamp does not change the gradient
   local d = x - t
   local y = (v:log() + d * d / v) * 0.5
   if full then y = y + 0.5 * math.log(2 * math.pi) end

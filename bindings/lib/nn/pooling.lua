@@ -1,10 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- pooling.lua - of nacre.nn.functional, the largest elements and the means of
--- windows over signals, images and volumes.
+-- pooling.lua - max, average and adaptive pooling of nacre.nn.functional.
 --
--- The core looks at planes. A signal is one of a single row; of a volume the
--- windows in each plane come first, then, with a plane as a row, those along
--- the depth.
+-- The core pools planes. A signal is a plane with one row. A volume is pooled
+-- in two passes: first within each plane, then along the depth, where a plane
+-- is one row.
+--
+-- Inputs are of a float dtype, [n x c x ...] or [c x ...]; the functions fail
+-- for other numbers of dimensions, for a dimension of size 0, and for padding
+-- of more than half a kernel. Positions count from 1.
 local all = ...
 local fail, floats, hasdims = all.fail, all.floats, all.hasdims
 local wide, back, image = all.wide, all.back, all.image
@@ -34,8 +37,8 @@ local function checkpadding(op, padding, kernel)
   end
 end
 
--- The kernel, the stride and the padding of a pooling, one for each dimension;
--- without a stride windows lie side by side.
+-- The kernel, stride and padding as lists with one number for each dimension.
+-- The stride defaults to the kernel.
 local function pooling(op, nd, x, kernel, stride, padding)
   pooled(op, nd, x)
   kernel = several(op, "kernel_size", kernel, nd, 1)
@@ -46,13 +49,16 @@ local function pooling(op, nd, x, kernel, stride, padding)
   return kernel, stride, padding
 end
 
--- The last two of three numbers, and what lets the first go along the depth.
+-- The parameters of the two passes of a volume: within the planes, and along
+-- the depth.
 local function inplane(list) return {list[2], list[3]} end
 
 local function indepth(list, fill) return {list[1], fill} end
 
--- ---- largest elements
+-- ---- max pooling
 
+-- t [n x c x d x h x w]. The position in the volume is found from those of the
+-- two passes.
 local function maxvolumes(t, kernel, stride, padding, dilation, ceil, indices)
   local n, c, d, area = t:size(1), t:size(2), t:size(3), t:size(4) * t:size(5)
   local y, at = nacre._max_pool(t:reshape(n, c * d, t:size(4), t:size(5)),
@@ -69,6 +75,8 @@ local function maxvolumes(t, kernel, stride, padding, dilation, ceil, indices)
   return z:reshape(size), ((row - 1) // (h * w) * area + at):reshape(size)
 end
 
+-- Returns the maxima and, for `indices', their positions in the signal, plane
+-- or volume.
 local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
                        indices)
   kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
@@ -102,16 +110,18 @@ definemax(1, ", from 1")
 definemax(2, " in its plane, from 1, row by row")
 definemax(3, " in its volume, from 1, plane by plane and row by row")
 
--- ---- means
+-- ---- average pooling
 
--- Places of a window along a dimension of n; with ceil, what it reaches over.
+-- The number of windows along a dimension of n elements, and how far the last
+-- one reaches past the padded input, with ceil.
 local function places(n, k, s, p, ceil)
   local out = (n + 2 * p - k + (ceil and s - 1 or 0)) // s + 1
   if ceil and (out - 1) * s >= n + p then out = out - 1 end
   return out, math.max(0, (out - 1) * s + k - n - 2 * p)
 end
 
--- Sums over windows: a convolution with ones.
+-- Sums over windows of planes: a convolution with ones. `extra' zeros follow
+-- each dimension.
 local function windows(x, kernel, stride, padding, extra)
   local size = x:size()
   local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
@@ -139,7 +149,8 @@ local function zeros(n)
   return list
 end
 
--- How many elements each window has; q is padding that counts as such.
+-- The number of elements in each window; q is the padding that counts as
+-- elements.
 local function counts(t, k, s, p, q, extra)
   local size, rest = {1, 1}, {}
   for i = 1, #k do
@@ -149,6 +160,7 @@ local function counts(t, k, s, p, q, extra)
   return sums(ones, k, s, rest, extra)
 end
 
+-- sums / counts. Fails if a window does not fit.
 local function means(op, t, k, s, p, ceil, include, divisor)
   local extra, by, partial = {}, 1, false
   for i = 1, #k do
@@ -194,15 +206,16 @@ defineavg(1, "")
 defineavg(2, ", divisor_override:int=nil")
 defineavg(3, ", divisor_override:int=nil")
 
--- ---- as many windows as are asked for
+-- ---- adaptive pooling: window i of out over n elements is floor(i n / out) to
+-- ceil((i + 1) n / out) - 1, as in PyTorch
 
--- The first and the last place, from 0, of n in each of so many windows.
+-- The first and the last 0-based positions of the windows.
 local function windowsof(n, out)
   local i = nacre.arange(out, {device = "cpu"})
   return i * n // out, -(-(i + 1) * n // out) - 1
 end
 
--- The means over n even windows as a matrix [out x n].
+-- A matrix [out x n] whose product with a vector gives the means.
 local function evenly(n, out, like)
   local from, to = windowsof(n, out)
   from, to = from:unsqueeze(2), to:unsqueeze(2)
@@ -211,8 +224,8 @@ local function evenly(n, out, like)
   return (inside:double() / (to - from + 1)):to(like.device, like.dtype)
 end
 
--- The means over `out' windows along dim, which is counted from the end; of
--- equal windows without a product, in which 0*inf would be nan.
+-- The means of `out' windows along dim, which counts from the end. Equal
+-- windows use mean, because in the matrix product 0 * inf would be NaN.
 local function meansalong(x, dim, out)
   local n = x:size(dim)
   if n % out == 0 then return x:unflatten(dim, {out, n // out}):mean(dim) end
@@ -225,7 +238,8 @@ end
 
 all.meansalong = meansalong
 
--- The sizes that output_size asks for; what is nil stays as it is.
+-- The output sizes; nil keeps the size of the input. Fails if there is no
+-- memory for the result.
 local function adapted(op, nd, x, size)
   pooled(op, nd, x)
   local list = {}
@@ -240,7 +254,7 @@ local function adapted(op, nd, x, size)
       fail(op, ("output_size must be %d number%s above 0")
                :format(nd, nd == 1 and "" or "s"))
     end
-    all.room(op, x, {list[i], 4}, "int64")  -- the windows' places
+    all.room(op, x, {list[i], 4}, "int64")  -- the positions of the windows
   end
   local whole = x:size()
   all.room(op, x, table.move(list, 1, nd, #whole - nd + 1, whole))
@@ -258,22 +272,23 @@ local function adaptiveavg(op, nd, x, size)
   return back(t, x)
 end
 
+-- The greatest common divisor.
 local function divisor(a, b)
   while b ~= 0 do a, b = b, a % b end
   return a
 end
 
--- How many elements the largest of so many windows over n has: all begin and
--- end at multiples of the common divisor, counted in parts of a window.
+-- The number of elements of the largest window: ceil(a + n / out), where a = 1
+-- - gcd(n, out) / out is the largest fractional part of i n / out.
 local function largest(n, out)
   local rest = n % out
   if rest == 0 then return n // out end
   return n // out + (rest == divisor(n, out) and 1 or 2)
 end
 
--- x with windows along dim that are not even made even: the last place of a
--- shorter one comes again, which changes no maximum. Also the size of them,
--- and the place, from 0, of each in x.
+-- Repeats the last element of shorter windows along dim, so that all have the
+-- same size; this changes no maximum. Returns the tensor, the window size, and
+-- the 0-based position in x of each element.
 local function evened(op, x, dim, out)
   local n = x:size(dim)
   local k = largest(n, out)
@@ -285,6 +300,7 @@ local function evened(op, x, dim, out)
   return x:index_select(dim, at + 1), k, at
 end
 
+-- Max pooling of the equalized windows; positions are mapped back to x.
 local function adaptivemax(op, nd, x, size, indices)
   size = adapted(op, nd, x, size)
   local t, kernel, at = x, {}, {}
