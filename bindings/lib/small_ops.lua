@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- small_ops.lua - small operations: sequences, conversion to tensors, one-sided
--- clamps, promotion and limits of dtypes, queries. Names and shapes are those of
--- PyTorch.
+-- clamps, promotion and limits of dtypes, queries. Names and shapes are
+-- PyTorch's.
 
 local all = ...
 local define, fail = all.define, all.fail
