@@ -138,13 +138,12 @@ int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
 /* Strength reduction: replaces pow by 2, 1 or -1 in a float type by square,
    positive or reciprocal, which have an operand less (*n).  Of the gradients
    only that of square applies: it has the operands of pow's, g and x. */
-static Op reduce_strength(Op op, int part, DType work, const Arg in[], int *n) {
+static Op reduce_pow(int part, DType work, const Arg in[], int *n) {
   const Arg *exponent = &in[*n - 1];
   double by;
-  if (op != OP_pow || part > 1 || exponent->t || nc_category(work) != NC_FLOAT)
-    return op;
+  if (part > 1 || exponent->t || nc_category(work) != NC_FLOAT) return OP_pow;
   by = nc_tofloat(exponent->s);
-  if (by != 2 && (part || (by != 1 && by != -1))) return op;
+  if (by != 2 && (part || (by != 1 && by != -1))) return OP_pow;
   --*n;
   return by == 2 ? OP_square : by == 1 ? OP_positive : OP_reciprocal;
 }
@@ -152,7 +151,7 @@ static Op reduce_strength(Op op, int part, DType work, const Arg in[], int *n) {
 int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[],
                    int n, const double par[2]) {
   TensorIter k;
-  op = reduce_strength(op, part, work, in, &n);
+  if (op == OP_pow) op = reduce_pow(part, work, in, &n);
   if (dense(y, in, n)) return rundense(y, op, part, work, in, n, par);
   k.op = op;
   k.part = part;
@@ -387,7 +386,7 @@ static int runalike(Tensor *y, Op op, const Arg in[], int n, void *v[],
   static const double none[2] = { 1, 0 };
   const Device *d = y->data->device;
   const int64_t numel = nc_numel(y);
-  op = reduce_strength(op, 0, in[0].t->dtype, in, &n);
+  if (op == OP_pow) op = reduce_pow(0, in[0].t->dtype, in, &n);
   int all = d->run_small != NULL && y->dtype == in[0].t->dtype;
   v[0] = nc_data(y);
   for (int j = 2; j <= n; j++) all &= v[j] != NULL;
