@@ -10,12 +10,6 @@
 #ifndef core_autograd_h
 #define core_autograd_h
 
-/* Recording in this thread is on while this is 0; who turns it off increments
-   it. */
-#ifndef __cplusplus
-extern _Thread_local int nc_gradoff;
-#endif
-
 int nc_requires(int *yes, Tensor *t);       /* requires_grad */
 int nc_require(Tensor *t, int yes);         /* sets it, of a leaf */
 int nc_isleaf(int *yes, Tensor *t);
@@ -63,7 +57,7 @@ int nc_customsaved(Tensor **t, const Node *node, int i);
 typedef struct Backward {
   int n;
   Tensor *const *output;      /* the tensors to differentiate */
-  Tensor *const *given;       /* their gradients; NULL: ones */
+  Tensor *const *grad_outputs; /* their gradients; NULL: ones */
   int retain, create;         /* keep the graph; record a new one */
   int ninput;                 /* 0: every leaf */
   Tensor *const *input;

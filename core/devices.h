@@ -21,11 +21,11 @@
 */
 typedef struct TensorIter {
   Op op;
-  int part;                   /* 0: the value.  1, 2, 3: the gradient to that
+  int grad_index;             /* 0: the value.  1, 2, 3: the gradient to that
                                  operand; the operands are then g and those of
                                  a b c y that its text names, and q is n for a
                                  reduction */
-  DType work;                 /* the type of the computation */
+  DType common_dtype;         /* the type of the computation */
   int nargs;                  /* operands, including the result */
   int nd, nfold;              /* dimensions; the last nfold are reduced */
   int64_t n;                  /* elements of the result */
@@ -81,16 +81,16 @@ typedef struct FillRangeCall {
   int spread;
 } FillRangeCall;
 
-/* Converts positions to offsets: offset[i] = (given[i] - 1) * step, or
-   (given[i] + size) * step for a negative position.  0, or a position outside
+/* Converts positions to offsets: offset[i] = (index[i] - 1) * step, or
+   (index[i] + size) * step for a negative position.  0, or a position outside
    of the dimension, is an error with the text of nc_position for dimension
-   `shown' (0-based) of `of'. */
+   `dim' (0-based) of `of'. */
 typedef struct ResolveIndexCall {
-  const Tensor *given;        /* int64, dense */
+  const Tensor *index;        /* int64, dense */
   Tensor *offset;             /* int64, dense, of that shape */
   int64_t size, step;
   const Tensor *of;
-  int shown;
+  int dim;
 } ResolveIndexCall;
 
 /* Finds the true elements of a dense bool tensor, in row-major order.  The
@@ -108,7 +108,7 @@ typedef struct NonzeroCall {
 /* Advanced indexing: reads or writes the elements of x at offsets, from or to
    `other', of the same type.  In other, dimensions at .. at+offset->nd-1 run
    over the offsets; its other dimensions, in order, are those of x whose bit in
-   `picked' is not set. */
+   `indexed_dims' is not set. */
 typedef enum IndexReduce {
   INDEX_ADD, INDEX_MUL, INDEX_MAX, INDEX_MIN /* nan wins; bool: or, and */
 } IndexReduce;
@@ -116,10 +116,10 @@ typedef enum IndexReduce {
 typedef struct IndexCall {
   const Tensor *x, *other;
   Tensor *offset;             /* int64, dense, on the device of x */
-  unsigned picked;
+  unsigned indexed_dims;      /* a mask: those that offset replaces */
   int at;
   int distinct;               /* no two offsets are equal */
-  IndexReduce fold;            /* of accumulate */
+  IndexReduce fold;           /* of accumulate */
 } IndexCall;
 
 /* gather and scatter along dimension dim.  index is int64 and dense, has as
@@ -135,7 +135,7 @@ typedef enum GatherDimMode {
 } GatherDimMode;
 
 typedef struct GatherDimCall {
-  GatherDimMode how;               /* other = x, x = other, x fold= other */
+  GatherDimMode mode;         /* other = x, x = other, x fold= other */
   const Tensor *x, *index, *other;
   int dim;
   IndexReduce fold;
@@ -205,13 +205,13 @@ static inline int64_t nc_firstin(const ConvGeometry *w, int d, int64_t from) {
 }
 
 /* A convolution of input [n x c x size], weight [o x c/groups x kernel] and
-   result [n x o x out], dense and of one float type.  `how' says which of the
-   three is computed from the other two: the result, or the gradient to the
+   result [n x o x out], dense and of one float type.  `product' says which of
+   the three is computed from the other two: the result, or the gradient to the
    input or to the weight.  Neither that one nor a result is empty. */
 typedef enum ConvProduct { CONV_RESULT, CONV_INPUT, CONV_WEIGHT } ConvProduct;
 
 typedef struct ConvCall {
-  ConvProduct how;
+  ConvProduct product;
   const Tensor *input, *weight, *result;
   int64_t n, c, o, groups;
   ConvGeometry at;
@@ -397,11 +397,6 @@ struct Device {
                 int how);
   int (*synchronize)(const Device *d);      /* waits; NC_EINTR if interrupted */
   void (*trim)(const Device *d, int64_t budget); /* frees cached blocks */
-  /* The value of a pointwise operation over n dense elements, all of type
-     `type'; v[0] is the result.  For what is quicker done than planned: 0 says
-     that it was not done, and `run' is asked.  NULL: always `run'. */
-  int (*run_small)(Op op, DType type, int64_t n, void *const v[],
-                   const double par[2]);
 #define X(request, Call) int (*request)(const Device *d, const Call *c);
   DEVICE_REQUESTS(X)
   OPTIONAL_REQUESTS(X)
@@ -409,7 +404,7 @@ struct Device {
 };
 
 extern const Device nc_cpu;
-extern const Device *nc_defaultdevice;      /* where new tensors go */
+const Device *nc_default_device(void);      /* where new tensors go */
 const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
 #define NC_DEVICENAMES "cpu, cuda, cuda:0, cuda:1, ..., auto"
 const Device *nc_host(void);  /* where numbers of the program lie */
@@ -496,7 +491,7 @@ typedef struct Accelerator {
 /* Opens the plug-in; fails with the reason if there is nothing to use. */
 int nc_accelerator(const Accelerator **a);
 /* The same if it is open already, else NULL. */
-const Accelerator *nc_opened(void);
+const Accelerator *nc_open_accelerator(void);
 
 /* What a plug-in gets from the core, and its one entry point.  What comes first
    stays: by it a plug-in of another build finds out that it is one, and says

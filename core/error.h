@@ -26,6 +26,7 @@ enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
 
 typedef struct Operand {      /* what an operand of a failed operation was */
   char role[16];              /* "self", "arg 1", "left", "[2]", ... */
+  int position;               /* among the operands of the call, or -1 */
   const Tensor *identity;     /* to be compared, never followed */
   DType dtype;
   int nd;
@@ -72,8 +73,8 @@ char *nc_printable(char *buf, size_t room, const char *s, size_t n);
 const char *nc_operandtext(int j);
 
 /* Starts a new record; returns code.  In these formats {j} stands for operand j
-   of the operation that fails, from 0: what the user calls it takes its place
-   where the error is shown. */
+   of the operation that fails, from 0.  The record keeps this placeholder; who
+   shows the error fills in what the user calls the operand. */
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
@@ -95,6 +96,9 @@ void nc_error_replace(const Tensor *from, const Tensor *to); /* in the record */
 void nc_error_partial(void);  /* what was written to may be partly updated */
 
 const Error *nc_lasterror(void);          /* of this thread; until the next */
+/* Copies a text of the record, with the roles of its operands in the place of
+   placeholders; returns out. */
+char *nc_error_fill(char *out, size_t room, const Error *e, const char *text);
 const char *nc_errname(int code);                 /* "ESHAPE" */
 
 #define TRY(call)                   \

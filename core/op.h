@@ -8,16 +8,13 @@
 
 #include "core/tensor.h"
 
-/* Runs a pointwise operation over operands that broadcast to the shape of y.
-   The memory of y is that of an operand, element for element, or overlaps
-   none. */
-int nc_runpointwise(Tensor *y, Op op, DType work, const Arg in[], int n,
-                    const double par[2]);
-
-/* The same for gradient number `part' (from 1) of the operation: in[] is g and
-   the operands that the text of the gradient names, in the order a b c y. */
-int nc_rungradient(Tensor *y, Op op, int part, DType work, const Arg in[],
-                   int n, const double par[2]);
+/* Runs a pointwise operation in the type `common' over operands that broadcast
+   to the shape of y.  The memory of y is that of an operand, element for
+   element, or overlaps none.  grad_index > 0: runs the gradient to that
+   operand; in[] is g and the operands that the text of the gradient names, in
+   the order a b c y. */
+int nc_run_pointwise(Tensor *y, Op op, int grad_index, DType common,
+                     const Arg in[], int n, const double par[2]);
 
 /* Fails: v is not an element of type t. */
 int nc_error_doesnotfit(Scalar v, DType t);
@@ -25,20 +22,21 @@ int nc_error_doesnotfit(Scalar v, DType t);
 /* Is v an element of type t?  Fails also where nc_checkfits would wrap v. */
 int nc_checkholds(int64_t v, DType t);
 
-/* *work = the type in which the operation computes on n operands.  Fails if it
-   does not take them, or if that type does not hold the numbers among them. */
-int nc_computetype(DType *work, Op op, const Arg in[], int n);
+/* *common = the type in which the operation computes on n operands.  Fails if
+   it does not take them, or if that type does not hold the numbers among
+   them. */
+int nc_common_dtype(DType *common, Op op, const Arg in[], int n);
 
 /* A number as an element of the type of a computation: wrapped or rounded as
    elements are. */
-Scalar nc_tocomputetype(Scalar s, DType work);
+Scalar nc_cast_scalar(Scalar s, DType common);
 
 /* Can a result of one type be written into another, by PyTorch's rule? */
 int nc_castable(DType from, DType to);
 
 /* May a result of this type and shape be written to out?  If so, increments the
-   version of its storage: this is the one place that does. */
-int nc_checkout(const Tensor *out, DType result, int nd,
+   version of its storage. */
+int nc_check_out(const Tensor *out, DType result, int nd,
                 const int64_t size[]);
 
 /* Counts a request of status r that wrote to y; returns r.  Who runs out of
@@ -56,11 +54,26 @@ int nc_overlaps(const Tensor *a, const Tensor *b);
 
 /* Fails with NC_EINDEX: index `given' is 0 or outside dimension d (0-based),
    which has this size, of a tensor of nd dimensions. */
-int nc_outside(int64_t given, int64_t size, int d, int nd);
+int nc_outside(int64_t index, int64_t size, int d, int nd);
 
 /* *at = index `given' of dimension d of t (from 1, or negative from the end),
    counted from 0.  Fails as nc_outside. */
-int nc_position(int64_t *at, int64_t given, const Tensor *t, int d);
+int nc_position(int64_t *at, int64_t index, const Tensor *t, int d);
+
+/* The dtype in argument a, or `otherwise' if none is there. */
+static inline DType nc_dtype_or(const Arg *a, DType otherwise) {
+  return a->dtype == DT_NONE ? otherwise : a->dtype;
+}
+
+/* Checks of operands; each fails with a message that names what is wrong:
+   a float type (the second adds the hint to convert self); float32 or float64;
+   at most NC_MAXDIM dimensions; at least so many; exactly one. */
+int nc_check_float(DType t);
+int nc_check_floatself(DType t);
+int nc_check_float32or64(const Tensor *x);
+int nc_check_maxdim(int nd);
+int nc_check_mindim(const Tensor *x, int least);
+int nc_check_vector(const Tensor *x);
 
 /* *d = the device of the operands, which must be one; 0-d tensors on the host
    count as numbers in the first and as tensors in the second. */

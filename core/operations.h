@@ -64,7 +64,7 @@ typedef struct Generator {
 /* An argument of an operation.  The type of its parameter says which fields are
    set. */
 struct Arg {
-  int given;                  /* 0: not given; the fields hold the default */
+  int present;                /* 0: left out; the fields hold the default */
   Tensor *t;                  /* NULL: a number in the place of a tensor */
   Scalar s;
   int n, islist;              /* length; was it a list, or one number? */
@@ -140,7 +140,14 @@ typedef struct OperatorInfo {
 
 extern const OperatorInfo nc_operators[OPERATOR_COUNT];
 int nc_call(Call *c);
-int nc_newlist(Call *c, int n);
+int nc_newlist(Call *c, int n);              /* c->list = n times NULL */
 void nc_freelist(Call *c);
+
+/* For a call that is made with other arguments: replaces the list of tensors
+   of `a' by *own, a list of copies, which nc_releaselist releases, also after a
+   failure; and gives c the results of that call. */
+int nc_copylist(Arg *a, Tensor ***own, int (*copy)(Tensor **y, Tensor *x));
+void nc_releaselist(Tensor **list, int n);
+void nc_copyresults(Call *c, const Call *from);
 
 #endif

@@ -97,6 +97,10 @@ void nc_notestreams(Streams *s, const Node *n);
 int nc_joinstreams(const Streams *s, int r);
 int nc_forkstreams(const Streams *s, int r);
 
+/* Grows the array *p of *room bytes to at least `need', by doubling; new bytes
+   are 0 (backward.c). */
+int nc_grow(void *p, int64_t *room, int64_t need);
+
 #define nc_isleafnode(n) ((n)->kind == NULL)
 
 /*
@@ -106,7 +110,7 @@ int nc_newnode(Node **n, const NodeKind *kind, const char *name, int nedge,
                int nout, int nsaved, size_t info, int64_t sizes);
 void nc_releasenode(Node *n); /* NULL is fine */
 void nc_dropsaved(Node *n);
-void nc_forget(Autograd *ad); /* the tensor is about to be freed */
+void nc_drop_autograd(Autograd *ad); /* the tensor is about to be freed */
 int nc_newad(Tensor *t);      /* allocates t->ad, if there is none */
 int nc_refresh(Tensor *t);    /* updates the history of a view */
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
@@ -134,6 +138,9 @@ int nc_record_save(Recording *t, int i, Tensor *x);
 int nc_record_saveresult(Recording *t, int i, Tensor *y, int index);
 int nc_record_commit(Recording *t, Tensor *const out[], int nout);
 void nc_record_cancel(Recording *t);
+/* Ends the recording of an operation of status r: commits it, or cancels it and
+   releases the results.  Returns the final status. */
+int nc_record_end(Recording *t, int r, Tensor *out[], int nout);
 int nc_checkinplace(Tensor *into); /* fails if `into' must not be overwritten
                                       without a record */
 
@@ -154,7 +161,7 @@ int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
 int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
                       int keepdim, DType dtype, const double par[2],
                       Tensor *out);
-int nc_copied(Tensor *y, Tensor *x);        /* y is new, a copy of x */
+int nc_record_copy(Tensor *y, Tensor *x);        /* y is new, a copy of x */
 /* If y, a new result, is a view of x, sets its base, by which it follows
    changes in place. */
 int nc_setbase(Tensor *y, Tensor *x);
@@ -178,7 +185,7 @@ int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
                Tensor *c, double n);
 
 /* BY(product): the gradient of a product over `dims' (prod_grad.c) */
-int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
+int nc_prod_grad(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
 
 extern const NodeKind nc_pointwisenode, nc_reducenode, nc_copynode;
 
@@ -225,38 +232,31 @@ int nc_result(OperatorGrad *g, int i, Tensor **t);
 
 extern const NodeKind nc_operatornode;
 
-#define NOGRAD(op)
-#define COMPOSED(op)
-#define VIEW(op)
-#define INPLACE(op)
-#define GRAD(op) int nc_grad_##op(OperatorGrad *g);
-#define OPERATOR(op, class, ...) class(op)
+/* NC_GRADONLY_<class>(x) is x if the class has gradient functions. */
+#define NC_GRADONLY_NOGRAD(...)
+#define NC_GRADONLY_COMPOSED(...)
+#define NC_GRADONLY_VIEW(...)
+#define NC_GRADONLY_INPLACE(...)
+#define NC_GRADONLY_GRAD(...) __VA_ARGS__
+#define OPERATOR(op, class, ...) \
+  NC_GRADONLY_##class(int nc_grad_##op(OperatorGrad *g);)
 #include "core/operators.def"
 #undef OPERATOR
-#undef NOGRAD
-#undef COMPOSED
-#undef VIEW
-#undef INPLACE
-#undef GRAD
-
-/* The arguments of a signature that are marked with "!", as bits, and the
-   results: those whose values the gradient needs. */
-int nc_marks(const char *signature, unsigned *results);
 
 /*
 ** Building blocks of gradients; all are recorded if recording is on.
 */
-int nc_fit(Tensor **g, const GradMeta *m);  /* sums *g to the shape of m */
+int nc_sum_to_size(Tensor **g, const GradMeta *m);  /* *g, to the shape of m */
 int nc_reshapeto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 int nc_broadcastto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 /* *y = g, the gradient of x reduced along dims, with these dimensions as size
    1 */
-int nc_unfolded(Tensor **y, Tensor *g, const GradMeta *x, unsigned dims);
+int nc_unreduce(Tensor **y, Tensor *g, const GradMeta *x, unsigned dims);
 /* *y = the sum of x along dims, which are kept as size 1 */
-int nc_sumkept(Tensor **y, Tensor *x, unsigned dims);
+int nc_sum_keepdim(Tensor **y, Tensor *x, unsigned dims);
 /* *y = from .. to, int64, on the device of x */
-int nc_counted(Tensor **y, const Tensor *x, int64_t from, int64_t to);
+int nc_index_range(Tensor **y, const Tensor *x, int64_t from, int64_t to);
 int nc_call2(Tensor **y, Operator op, Tensor *a, Tensor *b);
-int nc_transposed(Tensor **y, Tensor *x);   /* the last two dimensions */
+int nc_transpose_matrix(Tensor **y, Tensor *x);   /* the last two dimensions */
 
 #endif

@@ -43,7 +43,6 @@ DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
 int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
 DType nc_promote(DType a, DType b);         /* PyTorch's table */
-extern DType nc_defaultdtype;               /* float32 */
 
 /*
 ** Numbers, as operands and as values
@@ -115,6 +114,8 @@ int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides as x */
 int nc_alias(Tensor **t, const Tensor *x);  /* shares the storage of x */
 void nc_retain(Tensor *t);
 void nc_release(Tensor *t);                 /* t may be NULL */
+/* After a failure r releases t[0..n-1] and sets them to NULL.  Returns r. */
+int nc_release_failed(int r, Tensor *t[], int n);
 int64_t nc_heldbytes(const Storage *s);     /* counted in `live' */
 int64_t nc_numel(const Tensor *t);
 void *nc_data(const Tensor *t);
@@ -128,7 +129,7 @@ int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]);
 
 /* *dim = a dimension, given from 1 or negative from the end, counted from 0.
    Fails if there are not as many; with nd = 0, 1 and -1 are accepted. */
-int nc_dim(int *dim, int64_t given, int nd);
+int nc_dim(int *dim, int64_t number, int nd);
 
 int nc_full(Tensor **t, const Device *d, DType type, int nd,
             const int64_t size[], Scalar v);
@@ -163,6 +164,24 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
 #include "core/trace.h"       /* the trace of operations */
 
 /*
+** What belongs to one user of the core. Each Lua state has a Context, and
+** selects it when it is entered.
+*/
+typedef struct Context {
+  DType dtype;                /* of new tensors: float32 */
+  const Device *device;       /* of new tensors; NULL: the current GPU */
+  Generator generator;        /* the default one */
+  int no_grad;                /* operations are recorded while this is 0; who
+                                 turns recording off increments it */
+  unsigned tracing;           /* what is traced, bits as in trace.h */
+  Generator before_dry_run;   /* `generator' is set to this after a dry run */
+} Context;
+
+#define NC_CONTEXT { .dtype = DT_f32, .device = &nc_cpu }
+extern Context nc_default_context;          /* of a program without Lua */
+extern Context *nc_context;                 /* the selected one */
+
+/*
 ** Counters, interruption, threads, random numbers
 */
 typedef struct Counters {
@@ -186,7 +205,6 @@ void nc_setthreads(int n);    /* 0: nc_cores() */
 int nc_parallel(int64_t n, int64_t grain,
                 void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx);
 
-extern Generator nc_generator;              /* the default one */
 void nc_seed(Generator *g, uint64_t seed);
 uint64_t nc_newseed(Generator *g);          /* from entropy; returns it */
 uint64_t nc_initialseed(Generator *g);

@@ -17,14 +17,12 @@ enum {                        /* what is traced, bits */
                                  no tensor is changed */
 };
 
-extern unsigned nc_tracing;   /* the bits; 0 while nothing is to be traced */
-
-typedef struct Shown {        /* what a tensor was */
+typedef struct OperandInfo {  /* what a tensor was */
   DType dtype;
   int nd;
   int64_t size[NC_MAXDIM];
   const char *device;
-} Shown;
+} OperandInfo;
 
 #define NC_MAXSHOWN 4
 
@@ -33,7 +31,7 @@ typedef struct Step {
   int backward;               /* is it the gradient of op? */
   int isview;                 /* nothing was computed */
   int nin, nout, more;        /* operands and results shown; are there more? */
-  Shown in[NC_MAXSHOWN], out[NC_MAXOUT];
+  OperandInfo in[NC_MAXSHOWN], out[NC_MAXOUT];
   double seconds;             /* until the device had done the work */
   int64_t flops, bytes, launches, allocated;
   int64_t live;               /* bytes on the device of the result, after */

@@ -18,13 +18,13 @@ typedef struct TraceEvent {
   int more;                   /* are there operands that are not shown? */
   int finite;                 /* are the operands that are numbers finite? */
   int nin;
-  Tensor *given[NC_MAXSHOWN]; /* NULL: a number */
+  Tensor *operand[NC_MAXSHOWN]; /* NULL: a number */
   Tensor *value[NC_MAXSHOWN]; /* the same, or a copy if it is overwritten */
   double number[NC_MAXSHOWN];
-  Tensor *twin[NC_MAXARG + 1], *of[NC_MAXARG + 1]; /* of a dry run */
-  int ntwin;
-  unsigned watching;          /* nc_tracing before */
-  const Device *device;       /* the default device before */
+  Tensor *meta[NC_MAXARG + 1], *of[NC_MAXARG + 1]; /* of a dry run */
+  int nmeta;
+  unsigned watching;          /* nc_context->tracing before */
+  const Device *device;       /* nc_context->device before */
   Counters counters;          /* before */
   int64_t start;              /* ns */
 } TraceEvent;

@@ -2,7 +2,7 @@
 /*
 ** backward.c - nc_backward: from results to leaves through the graph.
 **
-** list() sorts the nodes topologically (depth first, postorder); in reverse
+** sort_nodes sorts the nodes topologically (depth first, postorder); in reverse
 ** order the gradients of each node are complete when it is visited.  Gradients
 ** are stored in the BackwardPass, not in the nodes, and a pass restores what it
 ** has changed in a node (walk, slot), because a hook may start another pass
@@ -42,12 +42,13 @@ struct BackwardPass {
 /*
 ** The order of the nodes
 */
-/* Grows the array *p of *room bytes to at least `need', by doubling. */
-static int grow(void *p, int64_t *room, int64_t need) {
-  int64_t want = *room ? *room * 2 : 1024;
+int nc_grow(void *p, int64_t *room, int64_t need) {
+  int64_t want = *room ? 2 * *room : 1024;
   void *old = *(void **)p, *new;
   if (need <= *room) return NC_OK;
+  while (want < need) want *= 2;
   TRY(nc_hostalloc(&new, want));
+  memset(new, 0, (size_t)want);
   if (old) memcpy(new, old, (size_t)*room);
   nc_hostfree(old, *room);
   memcpy(p, &new, sizeof new);
@@ -58,7 +59,8 @@ static int grow(void *p, int64_t *room, int64_t need) {
 /* Pushes n on the stack, unless this pass has met it. */
 static int push(BackwardPass *w, Node *n) {
   if (n->walk == w) return NC_OK;
-  TRY(grow(&w->frame, &w->frameroom, (w->nframe + 1) * (int64_t)sizeof(Frame)));
+  TRY(nc_grow(&w->frame, &w->frameroom,
+              (w->nframe + 1) * (int64_t)sizeof(Frame)));
   w->frame[w->nframe++] = (Frame){ n, n->walk, n->slot, 0 };
   n->walk = w;
   n->slot = -1;
@@ -66,9 +68,9 @@ static int push(BackwardPass *w, Node *n) {
 }
 
 /* Appends the node of f, whose predecessors are listed, as an entry. */
-static int finish(BackwardPass *w, const Frame *f) {
+static int add_entry(BackwardPass *w, const Frame *f) {
   Node *n = f->node;
-  TRY(grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
+  TRY(nc_grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
   w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0 };
   n->slot = w->n++;
   w->nsum += n->nout;
@@ -77,7 +79,7 @@ static int finish(BackwardPass *w, const Frame *f) {
 }
 
 /* Appends n and all nodes that it depends on, those first. */
-static int list(BackwardPass *w, Node *n) {
+static int sort_nodes(BackwardPass *w, Node *n) {
   TRY(push(w, n));
   while (w->nframe > 0) {
     Frame *f = &w->frame[w->nframe - 1];
@@ -87,7 +89,7 @@ static int list(BackwardPass *w, Node *n) {
       if (to) TRY(push(w, to));
     } else {
       const Frame done = *f;
-      TRY(finish(w, &done));
+      TRY(add_entry(w, &done));
       w->nframe--;
     }
   }
@@ -95,7 +97,7 @@ static int list(BackwardPass *w, Node *n) {
 }
 
 /* Restores the nodes and frees everything. */
-static void endwalk(BackwardPass *w) {
+static void end_pass(BackwardPass *w) {
   for (int i = 0; i < w->n; i++) {
     w->entry[i].node->walk = w->entry[i].oldwalk;
     w->entry[i].node->slot = w->entry[i].oldslot;
@@ -113,7 +115,7 @@ static void endwalk(BackwardPass *w) {
 
 /* Marks the entries that lead to an input (all, if there are none).  An
    entry comes after its predecessors.  Allocates the sums. */
-static int mark(BackwardPass *w) {
+static int mark_useful(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->ninput; i++) {
     Node *n = b->input[i]->ad->node;
@@ -138,36 +140,38 @@ static int mark(BackwardPass *w) {
 ** Gradients
 */
 /* Replaces *g by *t, the result of a call of status r. */
-static int replace(Tensor **g, Tensor *const *t, int r) {
+static int replace_tensor(Tensor **g, Tensor *const *t, int r) {
   if (r != NC_OK) return r;
   nc_release(*g);
   *g = *t;
   return NC_OK;
 }
 
-static int sumdims(Tensor **g, unsigned dims, int keepdim) {
+static int sum_dims(Tensor **g, unsigned dims, int keepdim) {
   Tensor *t;
   if (dims == 0) return NC_OK;
-  return replace(g, &t,
-                 nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL, NULL));
+  return replace_tensor(
+      g, &t, nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL, NULL));
 }
 
 /* Fits *g to the operand of meta m, for operations that broadcast, drop
    dimensions, convert or copy between devices: sums, inserts dimensions of
    size 1, casts, moves. */
-int nc_fit(Tensor **g, const GradMeta *m) {
+int nc_sum_to_size(Tensor **g, const GradMeta *m) {
   const int extra = (*g)->nd - m->nd;
   unsigned lead = 0, ones = 0;
   Tensor *t;
   for (int d = 0; d < extra; d++) lead |= 1u << d;
-  TRY(sumdims(g, lead, 0));
+  TRY(sum_dims(g, lead, 0));
   for (int d = 0; d < m->nd && extra >= 0; d++)
     if (m->size[d] == 1 && (*g)->size[d] != 1) ones |= 1u << d;
-  TRY(sumdims(g, ones, 1));
-  if (extra < 0) TRY(replace(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
-  if ((*g)->dtype != m->dtype) TRY(replace(g, &t, nc_cast(&t, *g, m->dtype)));
+  TRY(sum_dims(g, ones, 1));
+  if (extra < 0)
+    TRY(replace_tensor(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
+  if ((*g)->dtype != m->dtype)
+    TRY(replace_tensor(g, &t, nc_cast(&t, *g, m->dtype)));
   if (nc_device(*g) != m->device)
-    TRY(replace(g, &t, nc_todevice(&t, *g, m->device)));
+    TRY(replace_tensor(g, &t, nc_todevice(&t, *g, m->device)));
   return NC_OK;
 }
 
@@ -178,7 +182,7 @@ static int fits(const Tensor *g, const GradMeta *m) {
   return same;
 }
 
-static int misfit(const char *what, const Tensor *g, const GradMeta *m) {
+static int fail_shape(const char *what, const Tensor *g, const GradMeta *m) {
   char have[NC_TEXT], want[NC_TEXT];
   return nc_fail(NC_ESHAPE, "%s has a gradient of [%s], its shape is [%s]",
                  what, nc_shapetext(have, g->nd, g->size),
@@ -186,24 +190,24 @@ static int misfit(const char *what, const Tensor *g, const GradMeta *m) {
 }
 
 /* Fails if g is on another device than m. */
-static int elsewhere(const char *what, const Tensor *g, const GradMeta *m) {
+static int check_device(const char *what, const Tensor *g, const GradMeta *m) {
   if (nc_device(g) == m->device) return NC_OK;
   nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what, m->device->name,
           nc_device(g)->name);
-  nc_error_operand("gradient", g);
-  nc_hint("gradient:to(\"%s\")", m->device->name);
+  nc_error_operandat(0, "gradient", g);
+  nc_hint("{0}:to(\"%s\")", m->device->name);
   return NC_EDEVICE;
 }
 
 /* Returns whether t is the only reference to its memory, so that it may be
    overwritten. */
-static int alone(const Tensor *t) {
+static int is_unshared(const Tensor *t) {
   return t->refs == 1 && t->data->refs == 1 && t->ad == NULL && nc_isdense(t);
 }
 
 /* *sum += g.  Takes over g.  In place if nothing is recorded and *sum has no
    other user. */
-static int add(Tensor **sum, Tensor *g) {
+static int add_gradient(Tensor **sum, Tensor *g) {
   Arg in[2] = { { .t = *sum }, { .t = g } };
   Tensor *y;
   int r;
@@ -211,13 +215,14 @@ static int add(Tensor **sum, Tensor *g) {
     *sum = g;
     return NC_OK;
   }
-  r = nc_apply(&y, OP_add, in, NULL, nc_gradoff && alone(*sum) ? *sum : NULL);
+  r = nc_apply(&y, OP_add, in, NULL,
+               nc_context->no_grad && is_unshared(*sum) ? *sum : NULL);
   nc_release(g);
-  return replace(sum, &y, r);
+  return replace_tensor(sum, &y, r);
 }
 
 /* Calls the hooks of a result with its gradient, which they may replace. */
-static int callhooks(Output *o, Tensor **g) {
+static int call_hooks(Output *o, Tensor **g) {
   for (Hook *next, *h = o->hooks; h; h = next) {
     int r = NC_OK;
     h->refs++; /* keeps h if it removes itself */
@@ -225,8 +230,8 @@ static int callhooks(Output *o, Tensor **g) {
     next = h->next;
     nc_releasehook(h);
     TRY(r);
-    if (!fits(*g, &o->meta)) return misfit("a hook's tensor", *g, &o->meta);
-    TRY(elsewhere("a hook's tensor", *g, &o->meta));
+    if (!fits(*g, &o->meta)) return fail_shape("a hook's tensor", *g, &o->meta);
+    TRY(check_device("a hook's tensor", *g, &o->meta));
   }
   return NC_OK;
 }
@@ -235,17 +240,17 @@ static int callhooks(Output *o, Tensor **g) {
 static int retain(Output *o, Tensor *g) {
   Tensor *copy;
   TRY(nc_apply1(&copy, OP_clone, g));
-  return replace(&o->grad, &copy, NC_OK);
+  return replace_tensor(&o->grad, &copy, NC_OK);
 }
 
 /* The gradients g of an entry are complete: calls hooks, stores gradients
    that retain_grad or an input of nc_backward asks for. */
-static int arrived(BackwardPass *w, Entry *e, Tensor *g[]) {
+static int store_gradients(BackwardPass *w, Entry *e, Tensor *g[]) {
   const Backward *b = w->b;
   Node *n = e->node;
   for (int i = 0; i < n->nout; i++) {
     if (g[i] == NULL) continue;
-    TRY(callhooks(&n->out[i], &g[i]));
+    TRY(call_hooks(&n->out[i], &g[i]));
     if (n->out[i].retain && !nc_isleafnode(n)) TRY(retain(&n->out[i], g[i]));
   }
   for (int i = 0; i < b->ninput && e->target; i++) {
@@ -261,7 +266,7 @@ static int arrived(BackwardPass *w, Entry *e, Tensor *g[]) {
 
 /* Adds d[], the gradients of the operands of n, to the sums of their nodes.
    Takes over the references. */
-static int passon(BackwardPass *w, const Node *n, Tensor *d[]) {
+static int pass_to_inputs(BackwardPass *w, const Node *n, Tensor *d[]) {
   for (int i = 0; i < n->nedge; i++) {
     const Edge *e = &n->edge[i];
     Tensor *g = d[i];
@@ -272,20 +277,20 @@ static int passon(BackwardPass *w, const Node *n, Tensor *d[]) {
       nc_release(g);
       continue;
     }
-    r = nc_fit(&g, &e->meta);
-    if (r == NC_OK && !fits(g, &e->meta)) r = misfit(n->name, g, &e->meta);
+    r = nc_sum_to_size(&g, &e->meta);
+    if (r == NC_OK && !fits(g, &e->meta)) r = fail_shape(n->name, g, &e->meta);
     if (r != NC_OK) {
       nc_release(g);
       return r;
     }
-    TRY(add(&w->sum[w->entry[e->node->slot].first + e->index], g));
+    TRY(add_gradient(&w->sum[w->entry[e->node->slot].first + e->index], g));
   }
   return NC_OK;
 }
 
 /* The gradient of a gradient that is piecewise constant, as that of relu:
    zeros. */
-static int constantback(GradCall *c) {
+static int constant_backward(GradCall *c) {
   for (int i = 0; i < c->node->nedge; i++) {
     const GradMeta *m = &c->node->edge[i].meta;
     if (c->need[i])
@@ -294,13 +299,13 @@ static int constantback(GradCall *c) {
   return NC_OK;
 }
 
-static const NodeKind constant = { constantback, NULL };
+static const NodeKind constant = { constant_backward, NULL };
 
 /* With create_graph: makes a gradient d that was computed from saved
    operands, but by operations without a gradient, depend on these operands,
    with zeros as its own gradient; as in PyTorch it then requires a gradient.
    Leaves d alone if it is recorded already, has other users, or is a view. */
-static int depend(const Node *n, Tensor *d) {
+static int depend_on_saved(const Node *n, Tensor *d) {
   Tensor *from[NC_MAXIN + NC_MAXOUT] = { NULL };
   int r = NC_OK, yes = 0, k = 0;
   if (d == NULL || d->refs > 1 || d->base || n->freed) return NC_OK;
@@ -318,7 +323,7 @@ static int depend(const Node *n, Tensor *d) {
 }
 
 /* Computes the gradients of the operands of a node and passes them on. */
-static int ask(BackwardPass *w, Entry *e, Tensor *g[]) {
+static int call_backward(BackwardPass *w, Entry *e, Tensor *g[]) {
   Node *n = e->node;
   const int64_t each = sizeof(Tensor *) + sizeof(int);
   GradCall call = { .node = n, .g = g };
@@ -333,22 +338,22 @@ static int ask(BackwardPass *w, Entry *e, Tensor *g[]) {
     need[i] = to && w->entry[to->slot].useful;
     any |= need[i];
   }
-  r = !any         ? NC_OK
-      : nc_tracing ? nc_backward_traced(&call)
-                   : n->kind->backward(&call);
+  r = !any                  ? NC_OK
+      : nc_context->tracing ? nc_backward_traced(&call)
+                            : n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_error_op("backward");
-  for (int i = 0; i < n->nedge && r == NC_OK && !nc_gradoff; i++)
+  for (int i = 0; i < n->nedge && r == NC_OK && !nc_context->no_grad; i++)
     if (n->kind == &nc_pointwisenode || n->kind == &nc_operatornode)
-      r = depend(n, call.d[i]);
-  if (r == NC_OK) r = passon(w, n, call.d);
+      r = depend_on_saved(n, call.d[i]);
+  if (r == NC_OK) r = pass_to_inputs(w, n, call.d);
   for (int i = 0; i < n->nedge; i++) nc_release(call.d[i]);
   nc_hostfree(p, n->nedge * each);
   return r;
 }
 
 /* Releases the gradients of an entry. */
-static void done(BackwardPass *w, const Entry *e) {
+static void release_gradients(BackwardPass *w, const Entry *e) {
   for (int i = 0; i < e->node->nout; i++) {
     nc_release(w->sum[e->first + i]);
     w->sum[e->first + i] = NULL;
@@ -364,19 +369,19 @@ static int visit(BackwardPass *w, int i) {
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
   if (!e->useful || !some) return NC_OK;
-  TRY(arrived(w, e, g));
+  TRY(store_gradients(w, e, g));
   if (nc_isleafnode(n)) return NC_OK; /* collect stores it */
-  TRY(ask(w, e, g));
-  done(w, e);
+  TRY(call_backward(w, e, g));
+  release_gradients(w, e);
   if (!w->b->retain) nc_dropsaved(n);
   return NC_OK;
 }
 
 /* Accumulates *g in the gradient of a leaf; may take over *g.  A new
    gradient that shares memory with another tensor is copied. */
-static int collect(Output *o, Tensor **g) {
+static int accumulate_leaf(Output *o, Tensor **g) {
   Tensor *sum = o->grad, *t;
-  if (sum == NULL && (alone(*g) || !nc_gradoff)) {
+  if (sum == NULL && (is_unshared(*g) || !nc_context->no_grad)) {
     o->grad = *g;
     *g = NULL;
     return NC_OK;
@@ -385,19 +390,21 @@ static int collect(Output *o, Tensor **g) {
     TRY(nc_new(&t, nc_device(*g), (*g)->dtype, (*g)->nd, (*g)->size));
     int r = nc_copy(t, *g);
     if (r != NC_OK) nc_release(t);
-    return replace(&o->grad, &t, r);
+    return replace_tensor(&o->grad, &t, r);
   }
   const Arg in[2] = { { .t = sum }, { .t = *g } };
-  return replace(
+  return replace_tensor(
       &o->grad, &t,
       nc_apply(&t, OP_add, in, NULL,
-               nc_gradoff && sum->ad == NULL && nc_isdense(sum) ? sum : NULL));
+               nc_context->no_grad && sum->ad == NULL && nc_isdense(sum)
+                   ? sum
+                   : NULL));
 }
 
 /*
 ** Backward
 */
-static int checkinput(Tensor *t, int i) {
+static int check_input(Tensor *t, int i) {
   int yes;
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
@@ -406,11 +413,11 @@ static int checkinput(Tensor *t, int i) {
   return NC_EVALUE;
 }
 
-static int needsgiven(const Tensor *t) {
+static int fail_no_gradient(const Tensor *t) {
   char shape[NC_TEXT];
   nc_fail(NC_EVALUE,
-          "a result of shape [%s] needs the gradient to begin "
-          "with; only that of one element is 1",
+          "a result of shape [%s] needs an initial gradient; "
+          "it is 1 only for a tensor of one element",
           nc_shapetext(shape, t->nd, t->size));
   nc_error_operandat(0, "self", t);
   nc_hint("{0}:sum():backward(), or {0}:backward(gradient)");
@@ -419,42 +426,45 @@ static int needsgiven(const Tensor *t) {
 
 /* Adds the initial gradient of output i: the one of the caller, or 1 for an
    output of one element. */
-static int start(BackwardPass *w, int i) {
-  Tensor *t = w->b->output[i], *g = w->b->given ? w->b->given[i] : NULL;
+static int add_initial(BackwardPass *w, int i) {
+  Tensor *t = w->b->output[i],
+         *g = w->b->grad_outputs ? w->b->grad_outputs[i] : NULL;
   const Edge e = nc_edgeof(t);
   const Output *o = &e.node->out[e.index];
   if (g == NULL) {
-    if (nc_numel(t) != 1) return needsgiven(t);
+    if (nc_numel(t) != 1) return fail_no_gradient(t);
     TRY(nc_full(&g, nc_device(t), t->dtype, t->nd, t->size, nc_int(1)));
   } else {
-    if (!fits(g, &o->meta)) return misfit("the output", g, &o->meta);
-    if (g->nd > 0) TRY(elsewhere("the output", g, &o->meta));
+    if (!fits(g, &o->meta)) return fail_shape("the output", g, &o->meta);
+    if (g->nd > 0) TRY(check_device("the output", g, &o->meta));
     if (nc_category(g->dtype) != NC_FLOAT)
-      return nc_fail(NC_EDTYPE, "a gradient is a float tensor, not %s",
+      return nc_fail(NC_EDTYPE, "a gradient must be a float tensor, not %s",
                      nc_dtypename(g->dtype));
     nc_retain(g);
-    int r = nc_fit(&g, &o->meta);
+    int r = nc_sum_to_size(&g, &o->meta);
     if (r != NC_OK) {
       nc_release(g);
       return r;
     }
   }
-  return add(&w->sum[w->entry[e.node->slot].first + e.index], g);
+  return add_gradient(&w->sum[w->entry[e.node->slot].first + e.index], g);
 }
 
 /* Checks that the output t requires a gradient. */
-static int checkoutput(Tensor *t) {
+static int check_output(Tensor *t) {
   int yes;
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
-  if (nc_gradoff) {
-    nc_fail(NC_EVALUE,
-            "the tensor does not require a gradient: nothing is "
-            "recorded here, inside of no_grad, a hook or a backward function");
+  if (nc_context->no_grad) {
+    nc_fail(
+        NC_EVALUE,
+        "the tensor does not require a gradient: operations are not recorded "
+        "inside no_grad, a hook or a backward function");
     nc_hint("nacre.enable_grad(function() ... end) records");
   } else {
-    nc_fail(NC_EVALUE, "the tensor does not require a gradient: none of what "
-                       "it was made of does");
+    nc_fail(NC_EVALUE,
+            "the tensor does not require a gradient, nor does anything it was "
+            "computed from");
     nc_hint("x:requires_grad_() before x is used");
   }
   nc_error_operandat(0, "self", t);
@@ -462,57 +472,54 @@ static int checkoutput(Tensor *t) {
 }
 
 /* Visits all entries, then stores the gradients of leaves. */
-static int walk(BackwardPass *w) {
+static int visit_all(BackwardPass *w) {
   const Backward *b = w->b;
-  for (int i = 0; i < b->n; i++) TRY(start(w, i));
+  for (int i = 0; i < b->n; i++) TRY(add_initial(w, i));
   for (int i = w->n - 1; i >= 0; i--) TRY(visit(w, i));
   for (int i = w->n - 1; i >= 0 && b->result == NULL; i--) {
     const Entry *e = &w->entry[i];
     Tensor **g = w->sum + e->first;
     if (nc_isleafnode(e->node) && *g && (b->ninput == 0 || e->target))
-      TRY(collect(&e->node->out[0], g));
+      TRY(accumulate_leaf(&e->node->out[0], g));
   }
   return NC_OK;
 }
 
 /* Runs a pass between joining and forking the streams of the devices. */
-static int between(BackwardPass *w) {
+static int run_pass(BackwardPass *w) {
   const Backward *b = w->b;
   int r;
-  for (int i = 0; i < b->n; i++) TRY(list(w, nc_edgeof(b->output[i]).node));
-  TRY(mark(w));
+  for (int i = 0; i < b->n; i++)
+    TRY(sort_nodes(w, nc_edgeof(b->output[i]).node));
+  TRY(mark_useful(w));
   TRY(nc_joinstreams(&w->streams, NC_OK));
-  r = walk(w);
+  r = visit_all(w);
   return nc_forkstreams(&w->streams, r);
 }
 
 int nc_backward(const Backward *b) {
-  const int off = nc_gradoff;
+  const int off = nc_context->no_grad;
   BackwardPass w = { .b = b };
   Node *root[2] = { NULL, NULL };
   void *p = root;
   const int64_t bytes = b->n * (int64_t)sizeof(Node *);
   int r;
-  if (nc_tracing & NC_META)
-    return nc_fail(NC_EVALUE, "a dry run goes forward only");
-  for (int i = 0; i < b->n; i++) TRY(checkoutput(b->output[i]));
-  for (int i = 0; i < b->ninput; i++) TRY(checkinput(b->input[i], i));
+  if (nc_context->tracing & NC_META)
+    return nc_fail(NC_EVALUE, "a dry run cannot run backward");
+  for (int i = 0; i < b->n; i++) TRY(check_output(b->output[i]));
+  for (int i = 0; i < b->ninput; i++) TRY(check_input(b->input[i], i));
   if (b->n > 2) TRY(nc_hostalloc(&p, bytes));
   for (int i = 0; i < b->n; i++) { /* hooks may release the outputs */
     ((Node **)p)[i] = b->output[i]->ad->node;
     ((Node **)p)[i]->refs++;
   }
-  nc_gradoff = !b->create;
-  r = between(&w);
-  endwalk(&w);
-  nc_gradoff = off;
+  nc_context->no_grad = !b->create;
+  r = run_pass(&w);
+  end_pass(&w);
+  nc_context->no_grad = off;
   for (int i = 0; i < b->n; i++) nc_releasenode(((Node **)p)[i]);
   if (b->n > 2) nc_hostfree(p, bytes);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_error_op("backward");
-  for (int i = 0; r != NC_OK && b->result && i < b->ninput; i++) {
-    nc_release(b->result[i]);
-    b->result[i] = NULL;
-  }
-  return r;
+  return nc_release_failed(r, b->result, b->result ? b->ninput : 0);
 }

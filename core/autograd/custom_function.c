@@ -14,7 +14,7 @@ typedef struct Info {
   char name[40];
 } Info;
 
-static int back(GradCall *g) {
+static int custom_backward(GradCall *g) {
   const Info *info = g->node->info;
   if (g->node->freed && g->node->nsaved > 0) {
     Tensor *t; /* fails: the graph was freed */
@@ -23,23 +23,23 @@ static int back(GradCall *g) {
   return info->c.backward(info->c.data, g->g, g->d, g->need);
 }
 
-static void drop(void *p) {
+static void custom_drop(void *p) {
   const Info *info = p;
   if (info->c.drop) info->c.drop(info->c.data);
 }
 
-static const NodeKind kind = { back, drop };
+static const NodeKind kind = { custom_backward, custom_drop };
 
 /* Saves t, which may be one of the results. */
-static int keep(Recording *tr, int i, Tensor *t, Tensor *const out[],
-                int nout) {
+static int save_tensor(Recording *tr, int i, Tensor *t, Tensor *const out[],
+                       int nout) {
   for (int k = 0; k < nout; k++)
     if (out[k] == t) return nc_record_saveresult(tr, i, t, k);
   return nc_record_save(tr, i, t);
 }
 
 /* Makes the results independent tensors, even if they were made as views. */
-static void unbase(Tensor *const out[], int nout) {
+static void drop_bases(Tensor *const out[], int nout) {
   for (int i = 0; i < nout; i++) {
     if (out[i] == NULL) continue;
     nc_release(out[i]->base);
@@ -57,9 +57,9 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
   int r;
   *node = NULL;
   memset(&tr, 0, sizeof tr);
-  r = nc_gradoff ? NC_OK
-                 : nc_record_begin(&tr, &kind, NULL, in, nin, nout, nsaved,
-                                   sizeof *info, NULL);
+  r = nc_context->no_grad ? NC_OK
+                          : nc_record_begin(&tr, &kind, NULL, in, nin, nout,
+                                            nsaved, sizeof *info, NULL);
   if (r != NC_OK || tr.node == NULL) {
     c->drop(c->data);
     return r;
@@ -69,10 +69,10 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
   snprintf(info->name, sizeof info->name, "%s", c->name);
   tr.node->name = info->name;
   for (int i = 0; i < nsaved && r == NC_OK; i++)
-    if (saved[i]) r = keep(&tr, i, saved[i], out, nout);
+    if (saved[i]) r = save_tensor(&tr, i, saved[i], out, nout);
   if (r == NC_OK) {
     Node *n = tr.node;
-    unbase(out, nout);
+    drop_bases(out, nout);
     r = nc_record_commit(&tr, out, nout);
     if (r == NC_OK) *node = n;
   }

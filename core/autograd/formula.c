@@ -45,7 +45,7 @@ typedef struct Reader {
   const Value *letter;
 } Reader;
 
-static int isname(char c) {
+static int is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          (c >= '0' && c <= '9');
 }
@@ -54,14 +54,14 @@ static int isdigit_(char c) {
   return (c >= '0' && c <= '9') || c == '.';
 }
 
-static size_t wordlength(const char *s) {
+static size_t word_length(const char *s) {
   size_t n = 0;
-  while (isname(s[n])) n++;
+  while (is_name(s[n])) n++;
   return n;
 }
 
 /* Returns the LETTER_ of a word, or -1. */
-static int letterof(const char *s, size_t n) {
+static int letter_of(const char *s, size_t n) {
   const char *p;
   if (n != 1) return -1;
   if (*s == 'x') return LETTER_A;
@@ -72,25 +72,25 @@ static int letterof(const char *s, size_t n) {
 unsigned nc_formula_letters(const char *s) {
   unsigned found = 0;
   while (*s) {
-    size_t n = wordlength(s);
-    int letter = letterof(s, n);
+    size_t n = word_length(s);
+    int letter = letter_of(s, n);
     if (letter >= 0) found |= 1u << letter;
     s += n ? n : 1;
   }
   return found;
 }
 
-static int isnumber(const Value *v) {
+static int is_number(const Value *v) {
   return v->t == NULL;
 }
 
-static void blanks(Reader *r) {
+static void skip_blanks(Reader *r) {
   while (*r->at == ' ' || *r->at == '\n') r->at++;
 }
 
 /* Consumes character c, after blanks, and returns 1; 0 if another follows. */
 static int next(Reader *r, char c) {
-  blanks(r);
+  skip_blanks(r);
   if (*r->at != c) return 0;
   r->at++;
   return 1;
@@ -132,7 +132,7 @@ static int arithmetic(char c, Value v[]) {
           : c == '*' ? OP_mul
                      : OP_true_divide;
   double a, b;
-  if (!isnumber(&v[0]) || !isnumber(&v[1])) return apply(op, v, 2);
+  if (!is_number(&v[0]) || !is_number(&v[1])) return apply(op, v, 2);
   a = nc_tofloat(v[0].s);
   b = nc_tofloat(v[1].s);
   v[0].s = nc_float(c == '+'   ? a + b
@@ -143,7 +143,7 @@ static int arithmetic(char c, Value v[]) {
 }
 
 static int negate(Value *v) {
-  if (!isnumber(v)) return apply(OP_neg, v, 1);
+  if (!is_number(v)) return apply(OP_neg, v, 1);
   v->s = nc_float(-nc_tofloat(v->s));
   return NC_OK;
 }
@@ -151,7 +151,7 @@ static int negate(Value *v) {
 /* v[0] = where(v[0], v[1], v[2]).  A condition that is a number selects at
    once. */
 static int choose(Value v[]) {
-  if (isnumber(&v[0])) {
+  if (is_number(&v[0])) {
     const int i = nc_tofloat(v[0].s) != 0 ? 1 : 2;
     const Value chosen = v[i];
     nc_release(v[3 - i].t);
@@ -163,7 +163,7 @@ static int choose(Value v[]) {
 }
 
 /* *op = the operation that a word of a formula names. */
-static int findop(const char *s, size_t n, Op *op) {
+static int find_op(const char *s, size_t n, Op *op) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strlen(words[i].word) == n && memcmp(words[i].word, s, n) == 0) {
       *op = words[i].op;
@@ -175,7 +175,7 @@ static int findop(const char *s, size_t n, Op *op) {
       *op = (Op)i;
       return NC_OK;
     }
-  return nc_fail(NC_EVALUE, "no row does what '%.*s' means", (int)n, s);
+  return nc_fail(NC_EVALUE, "no operation computes '%.*s'", (int)n, s);
 }
 
 /*
@@ -200,7 +200,7 @@ static int call(Reader *r, const char *word, size_t length, Value *out) {
   }
   if (length == 1 && *word == 'K') status = NC_OK;
   else if (length == 5 && memcmp(word, "where", 5) == 0) status = choose(v);
-  else if ((status = findop(word, length, &op)) == NC_OK)
+  else if ((status = find_op(word, length, &op)) == NC_OK)
     status = apply(op, v, n);
   if (status != NC_OK) drop(v, 3);
   *out = v[0];
@@ -232,27 +232,28 @@ static int primary(Reader *r, Value *v) {
     return NC_OK;
   }
   word = r->at;
-  n = wordlength(word);
+  n = word_length(word);
   r->at += n;
   if (n > 0 && next(r, '(')) return call(r, word, n, v);
-  if ((letter = letterof(word, n)) < 0)
-    return nc_fail(NC_EVALUE, "'%.20s' is no part of an expression", word);
+  if ((letter = letter_of(word, n)) < 0)
+    return nc_fail(NC_EVALUE, "'%.20s' is not part of an expression", word);
   *v = r->letter[letter];
   if (v->t) nc_retain(v->t);
   return NC_OK;
 }
 
-/* term = primary {("*" | "/") primary} */
-static int term(Reader *r, Value *v) {
-  Value pair[2];
-  TRY(primary(r, v));
+/* part {(a | b) part}: a chain of two operators of one precedence */
+static int chain(Reader *r, Value *v, int (*part)(Reader *r, Value *v), char a,
+                 char b) {
+  TRY(part(r, v));
   for (;;) {
-    int times = next(r, '*'), status;
-    if (!times && !next(r, '/')) return NC_OK;
-    pair[0] = *v;
+    const char op = next(r, a) ? a : next(r, b) ? b : '\0';
+    Value pair[2] = { *v };
+    int status;
+    if (op == '\0') return NC_OK;
     v->t = NULL;
-    status = primary(r, &pair[1]);
-    if (status == NC_OK) status = arithmetic(times ? '*' : '/', pair);
+    status = part(r, &pair[1]);
+    if (status == NC_OK) status = arithmetic(op, pair);
     if (status != NC_OK) {
       nc_release(pair[0].t);
       return status;
@@ -261,23 +262,14 @@ static int term(Reader *r, Value *v) {
   }
 }
 
+/* term = primary {("*" | "/") primary} */
+static int term(Reader *r, Value *v) {
+  return chain(r, v, primary, '*', '/');
+}
+
 /* expression = term {("+" | "-") term} */
 static int expression(Reader *r, Value *v) {
-  Value pair[2];
-  TRY(term(r, v));
-  for (;;) {
-    int plus = next(r, '+'), status;
-    if (!plus && !next(r, '-')) return NC_OK;
-    pair[0] = *v;
-    v->t = NULL;
-    status = term(r, &pair[1]);
-    if (status == NC_OK) status = arithmetic(plus ? '+' : '-', pair);
-    if (status != NC_OK) {
-      nc_release(pair[0].t);
-      return status;
-    }
-    *v = pair[0];
-  }
+  return chain(r, v, term, '+', '-');
 }
 
 /* *y = the value of a formula.  A value that is a number fills the shape of
@@ -287,10 +279,10 @@ static int evaluate(Tensor **y, const char *text, const Value letter[]) {
   Value v = { NULL, nc_int(0) };
   const Tensor *g = letter[LETTER_G].t;
   TRY(expression(&r, &v));
-  blanks(&r);
+  skip_blanks(&r);
   if (*r.at) {
     drop(&v, 1);
-    return nc_fail(NC_EVALUE, "'%.20s' is left over", r.at);
+    return nc_fail(NC_EVALUE, "unexpected '%.20s' at the end", r.at);
   }
   if (v.t == NULL)
     return nc_full(y, nc_device(g), g->dtype, g->nd, g->size,

@@ -12,14 +12,14 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-typedef struct Picker { /* an IndexPlan without its tensors, in a node */
+typedef struct SavedPlan { /* an IndexPlan without its tensors, in a node */
   int n, nd;
   int dim[NC_MAXDIM], dims[NC_MAXDIM];
   int64_t size[NC_MAXDIM]; /* of the view */
-} Picker;
+} SavedPlan;
 
 /* Fills k from the plan p. */
-static void describe(Picker *k, const IndexPlan *p) {
+static void save_plan(SavedPlan *k, const IndexPlan *p) {
   memset(k, 0, sizeof *k);
   k->n = p->n;
   k->nd = p->view->nd;
@@ -31,9 +31,10 @@ static void describe(Picker *k, const IndexPlan *p) {
 }
 
 /* Sets p to the plan of node n for x, which has the shape of the view, with
-   the saved index tensors.  Followed by release(), also after a failure. */
-static int replan(IndexPlan *p, Tensor *x, const Node *n) {
-  const Picker *k = n->info;
+   the saved index tensors.  Followed by release_tensors, also after a
+   failure. */
+static int restore_plan(IndexPlan *p, Tensor *x, const Node *n) {
+  const SavedPlan *k = n->info;
   memset(p, 0, sizeof *p);
   p->view = x;
   for (int i = 0; i < k->n; i++) {
@@ -44,32 +45,23 @@ static int replan(IndexPlan *p, Tensor *x, const Node *n) {
   return NC_OK;
 }
 
-static void release(IndexPlan *p) {
+static void release_tensors(IndexPlan *p) {
   for (int i = 0; i < p->n; i++) nc_release(p->by[i].t);
 }
 
 /* Begins the recording of an operation with the index tensors of p. */
-static int begin(Recording *tr, const NodeKind *kind, Tensor *const in[],
-                 int nin, const IndexPlan *p, Tensor *into) {
+static int begin_record(Recording *tr, const NodeKind *kind, Tensor *const in[],
+                        int nin, const IndexPlan *p, Tensor *into) {
   int r = NC_OK;
   memset(tr, 0, sizeof *tr);
-  if (nc_gradoff) return NC_OK;
-  TRY(nc_record_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(Picker),
+  if (nc_context->no_grad) return NC_OK;
+  TRY(nc_record_begin(tr, kind, "index", in, nin, 1, p->n, sizeof(SavedPlan),
                       into));
   if (tr->node == NULL) return NC_OK;
-  describe(tr->node->info, p);
+  save_plan(tr->node->info, p);
   for (int i = 0; i < p->n && r == NC_OK; i++)
     r = nc_record_save(tr, i, p->by[i].t);
   if (r != NC_OK) nc_record_cancel(tr);
-  return r;
-}
-
-static int finish(Recording *tr, int r, Tensor **y) {
-  if (r == NC_OK) r = nc_record_commit(tr, y, 1);
-  if (r == NC_OK) return NC_OK;
-  nc_record_cancel(tr);
-  nc_release(*y);
-  *y = NULL;
   return r;
 }
 
@@ -77,114 +69,94 @@ static int finish(Recording *tr, int r, Tensor **y) {
 ** Nodes: select, spread (its gradient), and clear (zeros at the selected
 ** elements)
 */
-static int pickback(GradCall *c);
-static int spreadback(GradCall *c);
-static int clearback(GradCall *c);
-static const NodeKind picknode = { pickback, NULL };
-static const NodeKind spreadnode = { spreadback, NULL };
-static const NodeKind clearnode = { clearback, NULL };
+static int select_backward(GradCall *c);
+static int spread_backward(GradCall *c);
+static int clear_backward(GradCall *c);
+static const NodeKind select_node = { select_backward, NULL };
+static const NodeKind spread_node = { spread_backward, NULL };
+static const NodeKind clear_node = { clear_backward, NULL };
 
 /* *y = the elements of p->view that p selects, recorded. */
-static int pick(Tensor **y, const IndexPlan *p) {
+static int select_recorded(Tensor **y, const IndexPlan *p) {
   Tensor *x = p->view;
   Recording tr;
   int r;
   *y = NULL;
-  TRY(begin(&tr, &picknode, &x, 1, p, NULL));
-  nc_gradoff++;
+  TRY(begin_record(&tr, &select_node, &x, 1, p, NULL));
+  nc_context->no_grad++;
   r = nc_index_select(y, p);
-  nc_gradoff--;
-  return finish(&tr, r, y);
+  nc_context->no_grad--;
+  return nc_record_end(&tr, r, y, 1);
 }
 
-/* *y = zeros in the shape of the view of n, with g added at the selected
-   elements. */
-static int spread(Tensor **y, Tensor *g, const Node *n) {
-  const Picker *k = n->info;
+/* Records the node `kind', spread or clear, for the index tensors of n.
+   Spread: *y = zeros in the shape of the view, with g added at the selected
+   elements.  Clear: *y = g with zeros at the selected elements. */
+static int put_recorded(Tensor **y, Tensor *g, const Node *n,
+                        const NodeKind *kind) {
+  const int is_spread = kind == &spread_node;
+  const SavedPlan *k = n->info;
   Recording tr;
   IndexPlan p;
   int r;
-  TRY(nc_full(y, nc_device(g), g->dtype, k->nd, k->size, nc_int(0)));
-  if ((r = replan(&p, *y, n)) == NC_OK)
-    r = begin(&tr, &spreadnode, &g, 1, &p, NULL);
-  if (r == NC_OK) {
-    nc_gradoff++;
-    r = nc_index_put(&p, g, nc_int(0), PUT_ADD);
-    nc_gradoff--;
-    r = finish(&tr, r, y);
-  } else {
-    nc_release(*y);
-    *y = NULL;
+  TRY(nc_new(y, nc_device(g), g->dtype, k->nd, k->size));
+  if ((r = restore_plan(&p, *y, n)) == NC_OK &&
+      (r = begin_record(&tr, kind, &g, 1, &p, NULL)) == NC_OK) {
+    nc_context->no_grad++;
+    r = is_spread ? nc_fill(*y, nc_int(0)) : nc_copy(*y, g);
+    if (r == NC_OK)
+      r = nc_index_put(&p, is_spread ? g : NULL, nc_int(0),
+                       is_spread ? PUT_ADD : PUT_SET);
+    nc_context->no_grad--;
+    r = nc_record_end(&tr, r, y, 1);
   }
-  release(&p);
-  return r;
+  release_tensors(&p);
+  return nc_release_failed(r, y, 1);
 }
 
-/* *y = g with zeros at the selected elements. */
-static int clear(Tensor **y, Tensor *g, const Node *n) {
-  Recording tr;
+static int select_from(Tensor **y, Tensor *x, const Node *n) {
   IndexPlan p;
-  int r;
-  TRY(nc_new(y, nc_device(g), g->dtype, g->nd, g->size));
-  if ((r = replan(&p, *y, n)) == NC_OK)
-    r = begin(&tr, &clearnode, &g, 1, &p, NULL);
-  if (r == NC_OK) {
-    nc_gradoff++;
-    r = nc_copy(*y, g);
-    if (r == NC_OK) r = nc_index_put(&p, NULL, nc_int(0), PUT_SET);
-    nc_gradoff--;
-    r = finish(&tr, r, y);
-  } else {
-    nc_release(*y);
-    *y = NULL;
-  }
-  release(&p);
+  int r = restore_plan(&p, x, n);
+  if (r == NC_OK) r = select_recorded(y, &p);
+  release_tensors(&p);
   return r;
 }
 
-static int pickfrom(Tensor **y, Tensor *x, const Node *n) {
-  IndexPlan p;
-  int r = replan(&p, x, n);
-  if (r == NC_OK) r = pick(y, &p);
-  release(&p);
-  return r;
+static int select_backward(GradCall *c) {
+  return put_recorded(&c->d[0], c->g[0], c->node, &spread_node);
 }
 
-static int pickback(GradCall *c) {
-  return spread(&c->d[0], c->g[0], c->node);
+static int spread_backward(GradCall *c) {
+  return select_from(&c->d[0], c->g[0], c->node);
 }
 
-static int spreadback(GradCall *c) {
-  return pickfrom(&c->d[0], c->g[0], c->node);
-}
-
-static int clearback(GradCall *c) {
-  return clear(&c->d[0], c->g[0], c->node);
+static int clear_backward(GradCall *c) {
+  return put_recorded(&c->d[0], c->g[0], c->node, &clear_node);
 }
 
 /* The gradients of an assignment: edge 0 is the tensor written to, 1 the
    value. */
-static int putback(GradCall *c) {
-  if (c->need[0]) TRY(clear(&c->d[0], c->g[0], c->node));
-  if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
+static int put_backward(GradCall *c) {
+  if (c->need[0]) TRY(put_recorded(&c->d[0], c->g[0], c->node, &clear_node));
+  if (c->need[1]) TRY(select_from(&c->d[1], c->g[0], c->node));
   return NC_OK;
 }
 
 /* The gradients of an accumulation. */
-static int addback(GradCall *c) {
+static int accumulate_backward(GradCall *c) {
   if (c->need[0]) nc_retain(c->d[0] = c->g[0]);
-  if (c->need[1]) TRY(pickfrom(&c->d[1], c->g[0], c->node));
+  if (c->need[1]) TRY(select_from(&c->d[1], c->g[0], c->node));
   return NC_OK;
 }
 
-static const NodeKind putnode = { putback, NULL };
-static const NodeKind addnode = { addback, NULL };
+static const NodeKind put_node = { put_backward, NULL };
+static const NodeKind accumulate_node = { accumulate_backward, NULL };
 
 /*
 ** t[...]
 */
 /* Sets p to the plan of t[ix...]; records p->view as a view of t. */
-static int plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
+static int plan_recorded(IndexPlan *p, Tensor *t, const Index ix[], int n) {
   Tensor *dense;
   Geometry g;
   IndexPlan low;
@@ -202,39 +174,37 @@ static int plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
       r = nc_record_new(&nc_viewnode, "index", &t, 1, &p->view, 1, &g,
                         sizeof g);
   }
-  if (r == NC_OK) return NC_OK;
-  nc_release(p->view);
-  p->view = NULL;
-  return r;
+  return nc_release_failed(r, &p->view, 1);
 }
 
 int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n) {
   IndexPlan p;
   int r;
-  TRY(plan(&p, t, ix, n));
+  TRY(plan_recorded(&p, t, ix, n));
   if (p.n == 0) {
     *y = p.view;
     return NC_OK;
   }
-  r = pick(y, &p);
+  r = select_recorded(y, &p);
   nc_release(p.view);
   return nc_error_index(r, t, "index", p.by[0].t);
 }
 
 /* Writes to p->view, recorded.  Without index tensors all old values are
    overwritten, and need no edge. */
-static int write(const IndexPlan *p, Tensor *value, Scalar number,
-                 PutMode put) {
+static int write_recorded(const IndexPlan *p, Tensor *value, Scalar number,
+                          PutMode put) {
   Tensor *in[2] = { p->n ? p->view : NULL, value }, *view = p->view;
   Recording tr;
   int r;
   if (p->n > 0)
-    TRY(begin(&tr, put == PUT_ADD ? &addnode : &putnode, in, 2, p, view));
+    TRY(begin_record(&tr, put == PUT_ADD ? &accumulate_node : &put_node, in, 2,
+                     p, view));
   else TRY(nc_record_begin(&tr, &nc_inplacenode, "set", in, 2, 1, 0, 0, view));
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = put == PUT_SET ? nc_assign(p, value, number)
                      : nc_index_put(p, value, number, put);
-  nc_gradoff--;
+  nc_context->no_grad--;
   if (r == NC_OK) r = nc_record_commit(&tr, &view, 1);
   nc_record_cancel(&tr);
   return r;
@@ -244,10 +214,10 @@ int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
                          Scalar number, PutMode put) {
   IndexPlan p;
   int r = nc_checkinplace(t);
-  if (r == NC_OK) r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (r == NC_OK) r = nc_check_out(t, t->dtype, t->nd, t->size);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
-  TRY(plan(&p, t, ix, n));
-  r = write(&p, value, number, put);
+  TRY(plan_recorded(&p, t, ix, n));
+  r = write_recorded(&p, value, number, put);
   nc_release(p.view);
   return nc_error_index(r, t, "value", value);
 }

@@ -13,14 +13,12 @@
 #include "core/base/memory.h"
 #include "core/op.h"
 
-_Thread_local int nc_gradoff;
-
 static Slab ads = { sizeof(Autograd), NULL, NULL };
 
 /*
 ** Nodes
 */
-static size_t rounded(size_t bytes) {
+static size_t round_up(size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
@@ -29,12 +27,12 @@ static size_t rounded(size_t bytes) {
    result gets room for NC_MAXDIM. */
 int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
                int nout, int nsaved, size_t info, int64_t sizes) {
-  const size_t at = rounded(sizeof(Node));
-  const size_t edges = rounded((size_t)nedge * sizeof(Edge));
-  const size_t outs = rounded((size_t)nout * sizeof(Output));
-  const size_t saved = rounded((size_t)nsaved * sizeof(Saved));
+  const size_t at = round_up(sizeof(Node));
+  const size_t edges = round_up((size_t)nedge * sizeof(Edge));
+  const size_t outs = round_up((size_t)nout * sizeof(Output));
+  const size_t saved = round_up((size_t)nsaved * sizeof(Saved));
   const size_t bytes =
-      at + edges + outs + saved + rounded(info) +
+      at + edges + outs + saved + round_up(info) +
       ((size_t)sizes + (size_t)nout * NC_MAXDIM) * sizeof(int64_t);
   int64_t *size;
   char *p;
@@ -55,7 +53,7 @@ int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
   n->out = (Output *)(p += edges);
   n->saved = (Saved *)(p += outs);
   n->info = p += saved;
-  size = (int64_t *)(p + rounded(info));
+  size = (int64_t *)(p + round_up(info));
   for (int i = 0; i < nout; i++, size += NC_MAXDIM) n->out[i].meta.size = size;
   if (nedge > 0) n->edge[0].meta.size = size; /* room of all */
   *out = n;
@@ -133,7 +131,7 @@ int nc_newad(Tensor *t) {
 /* Frees the Autograd of a tensor that is being freed.  Its gradient is
    released too: no one can read it any more, and it may refer to the node
    (create_graph). */
-void nc_forget(Autograd *ad) {
+void nc_drop_autograd(Autograd *ad) {
   if (ad->node && !ad->borrowed) {
     Output *o = &ad->node->out[ad->index];
     Tensor *grad = o->grad;
@@ -144,7 +142,7 @@ void nc_forget(Autograd *ad) {
   nc_slabfree(&ads, ad);
 }
 
-static void setmeta(GradMeta *m, const Tensor *t) {
+static void set_meta(GradMeta *m, const Tensor *t) {
   m->device = nc_device(t);
   m->dtype = t->dtype;
   m->nd = t->nd;
@@ -153,16 +151,16 @@ static void setmeta(GradMeta *m, const Tensor *t) {
 }
 
 /* Gives a leaf its node, which holds its gradient. */
-static int leafnode(Tensor *t) {
+static int make_leaf_node(Tensor *t) {
   TRY(nc_newad(t));
   if (t->ad->node) return NC_OK;
   TRY(nc_newnode(&t->ad->node, NULL, NULL, 0, 1, 0, 0, 0));
-  setmeta(&t->ad->node->out[0].meta, t);
+  set_meta(&t->ad->node->out[0].meta, t);
   return NC_OK;
 }
 
 /* Returns whether t is a leaf: not the result of a recorded operation. */
-static int isleaf(const Tensor *t) {
+static int is_leaf(const Tensor *t) {
   return t->ad == NULL || t->ad->node == NULL || nc_isleafnode(t->ad->node);
 }
 
@@ -185,24 +183,24 @@ int nc_requires(int *yes, Tensor *t) {
 int nc_isleaf(int *yes, Tensor *t) {
   *yes = 1;
   TRY(nc_refresh(t));
-  *yes = isleaf(t);
+  *yes = is_leaf(t);
   return NC_OK;
 }
 
 int nc_gradname(const char **name, Tensor *t) {
   *name = NULL;
   TRY(nc_refresh(t));
-  if (!isleaf(t)) *name = t->ad->node->name;
+  if (!is_leaf(t)) *name = t->ad->node->name;
   return NC_OK;
 }
 
 uintptr_t nc_gradnode(const Tensor *t) {
-  return isleaf(t) ? 0 : (uintptr_t)t->ad->node;
+  return is_leaf(t) ? 0 : (uintptr_t)t->ad->node;
 }
 
 int nc_require(Tensor *t, int yes) {
   TRY(nc_refresh(t));
-  if (!isleaf(t)) {
+  if (!is_leaf(t)) {
     if (yes) return NC_OK;
     nc_fail(NC_EVALUE,
             "the tensor is a result of %s, and only leaves can "
@@ -223,7 +221,7 @@ int nc_require(Tensor *t, int yes) {
     nc_hint("{0}:to(\"float32\") first");
     return NC_EDTYPE;
   }
-  TRY(leafnode(t));
+  TRY(make_leaf_node(t));
   t->ad->required = 1;
   return NC_OK;
 }
@@ -234,7 +232,7 @@ Tensor *nc_grad(const Tensor *t) {
 }
 
 /* Checks that g has the type, shape and device of t. */
-static int checkgrad(const Tensor *t, const Tensor *g) {
+static int check_grad(const Tensor *t, const Tensor *g) {
   char have[NC_TEXT], want[NC_TEXT];
   int same = g->nd == t->nd && g->dtype == t->dtype;
   for (int d = 0; same && d < t->nd; d++) same = g->size[d] == t->size[d];
@@ -252,10 +250,10 @@ int nc_setgrad(Tensor *t, Tensor *g) {
   Tensor *old;
   if (g == NULL && nc_grad(t) == NULL) return NC_OK;
   if (g) {
-    TRY(checkgrad(t, g));
+    TRY(check_grad(t, g));
     if (g == t)
       return nc_fail(NC_EVALUE, "a tensor cannot be its own gradient");
-    TRY(leafnode(t));
+    TRY(make_leaf_node(t));
     nc_retain(g);
   }
   old = nc_grad(t);
@@ -264,7 +262,7 @@ int nc_setgrad(Tensor *t, Tensor *g) {
   return NC_OK;
 }
 
-static int needsrequired(Tensor *t) {
+static int check_required(Tensor *t) {
   int yes;
   TRY(nc_requires(&yes, t));
   if (yes) return NC_OK;
@@ -274,7 +272,7 @@ static int needsrequired(Tensor *t) {
 }
 
 int nc_retaingrad(Tensor *t) {
-  TRY(needsrequired(t));
+  TRY(check_required(t));
   t->ad->node->out[t->ad->index].retain = 1;
   return NC_OK;
 }
@@ -284,7 +282,7 @@ int nc_addhook(Tensor *t, Hook **out) {
   void *p;
   Hook *h, **last;
   *out = NULL;
-  TRY(needsrequired(t));
+  TRY(check_required(t));
   o = &t->ad->node->out[t->ad->index];
   TRY(nc_hostalloc(&p, sizeof *h));
   h = memset(p, 0, sizeof *h);
@@ -319,7 +317,8 @@ int nc_detachinto(Tensor *t) {
 int nc_checkinplace(Tensor *into) {
   const Tensor *root = into->base ? into->base : into;
   const Autograd *ad = root->ad;
-  if (nc_gradoff || ad == NULL || !ad->required || !isleaf(root)) return NC_OK;
+  if (nc_context->no_grad || ad == NULL || !ad->required || !is_leaf(root))
+    return NC_OK;
   nc_fail(NC_EVALUE,
           root == into
               ? "a leaf that requires a gradient cannot be changed in place"
@@ -332,18 +331,18 @@ int nc_checkinplace(Tensor *into) {
 
 /* Sets e to the edge to t, with a reference to its node; *size is the room for
    the sizes, and is advanced. */
-static void setedge(Edge *e, const Tensor *t, int64_t **size) {
+static void set_edge(Edge *e, const Tensor *t, int64_t **size) {
   *e = nc_edgeof(t);
   if (e->node) e->node->refs++;
   e->meta.size = *size;
-  setmeta(&e->meta, t);
+  set_meta(&e->meta, t);
   *size += t->nd;
 }
 
 /* Allocates what an operation in place on tr->into needs, so that
    nc_record_commit cannot fail: its Autograd, and for a view a node `set' of
    the base and a node `view' of its own. */
-static int prepare(Recording *tr) {
+static int prepare_inplace(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   TRY(nc_newad(t));
   if (base == NULL) return NC_OK;
@@ -371,7 +370,7 @@ int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
     TRY(nc_requires(&yes, into));
     if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes)) return NC_OK;
     tr->into = into;
-    if ((r = prepare(tr)) != NC_OK) {
+    if ((r = prepare_inplace(tr)) != NC_OK) {
       nc_record_cancel(tr);
       return r;
     }
@@ -384,7 +383,7 @@ int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
   }
   size = nin > 0 ? tr->node->edge[0].meta.size : NULL;
   for (int i = 0; i < nin; i++)
-    if (in[i]) setedge(&tr->node->edge[i], in[i], &size);
+    if (in[i]) set_edge(&tr->node->edge[i], in[i], &size);
   return NC_OK;
 }
 
@@ -396,7 +395,7 @@ void nc_record_cancel(Recording *tr) {
 }
 
 /* Makes t result `index' of node n; takes over the reference to n. */
-static void tie(Tensor *t, Node *n, int index) {
+static void set_node(Tensor *t, Node *n, int index) {
   Node *old = t->ad->node;
   t->ad->node = n;
   t->ad->index = index;
@@ -406,60 +405,67 @@ static void tie(Tensor *t, Node *n, int index) {
 
 /* After a write to a view: the base becomes the result of `set' (old base,
    value written), the view becomes a view of it. */
-static void commitview(Recording *tr) {
+static void commit_view(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   int64_t *size = tr->set->edge[0].meta.size;
   nc_geometry(tr->set->info, base, t);
   nc_geometry(tr->view->info, base, t);
-  setedge(&tr->set->edge[0], base, &size);
+  set_edge(&tr->set->edge[0], base, &size);
   tr->set->edge[1].meta.size = size;
-  setmeta(&tr->set->edge[1].meta, t);
+  set_meta(&tr->set->edge[1].meta, t);
   tr->set->edge[1].node = tr->node;
-  setmeta(&tr->set->out[0].meta, base);
-  tie(base, tr->set, 0);
+  set_meta(&tr->set->out[0].meta, base);
+  set_node(base, tr->set, 0);
   size = tr->view->edge[0].meta.size;
-  setedge(&tr->view->edge[0], base, &size);
-  setmeta(&tr->view->out[0].meta, t);
-  tie(t, tr->view, 0);
+  set_edge(&tr->view->edge[0], base, &size);
+  set_meta(&tr->view->out[0].meta, t);
+  set_node(t, tr->view, 0);
   t->ad->epoch = ++base->ad->epoch;
 }
 
 /* Stores the types and shapes of the results, and the versions of saved
    results, which are known now that they have been written. */
-static void describe(Node *n, Tensor *const out[], int nout) {
+static void set_outputs(Node *n, Tensor *const out[], int nout) {
   for (int i = 0; i < nout; i++)
-    if (out[i]) setmeta(&n->out[i].meta, out[i]);
+    if (out[i]) set_meta(&n->out[i].meta, out[i]);
   for (int i = 0; i < n->nsaved; i++)
     if (n->saved[i].own) n->saved[i].version = n->saved[i].t->data->version;
 }
 
 int nc_record_commit(Recording *tr, Tensor *const out[], int nout) {
   int r = NC_OK;
-  if (tr->node) describe(tr->node, out, nout);
+  if (tr->node) set_outputs(tr->node, out, nout);
   if (tr->into == NULL) {
     for (int i = 0; i < nout && tr->node && r == NC_OK; i++) {
       if (out[i] == NULL || nc_category(out[i]->dtype) != NC_FLOAT) continue;
       if ((r = nc_newad(out[i])) != NC_OK) break;
       tr->node->refs++;
-      tie(out[i], tr->node, i);
+      set_node(out[i], tr->node, i);
     }
     nc_record_cancel(tr);
     return r;
   }
-  if (tr->into->base) commitview(tr);
+  if (tr->into->base) commit_view(tr);
   else {
-    tie(tr->into, tr->node, 0);
+    set_node(tr->into, tr->node, 0);
     tr->into->ad->epoch++;
   }
   memset(tr, 0, sizeof *tr);
   return NC_OK;
 }
 
+int nc_record_end(Recording *tr, int r, Tensor *out[], int nout) {
+  if (r == NC_OK) r = nc_record_commit(tr, out, nout);
+  if (r == NC_OK) return r;
+  nc_record_cancel(tr);
+  return nc_release_failed(r, out, nout);
+}
+
 int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
                   int nin, Tensor *const out[], int nout, const void *info,
                   size_t size) {
   Recording tr;
-  if (nc_gradoff) return NC_OK;
+  if (nc_context->no_grad) return NC_OK;
   TRY(nc_record_begin(&tr, kind, name, in, nin, nout, 0, size, NULL));
   if (tr.node == NULL) return NC_OK;
   if (size > 0) memcpy(tr.node->info, info, size);
@@ -475,15 +481,15 @@ int nc_refresh(Tensor *t) {
   if (base == NULL || base->epoch == (t->ad ? t->ad->epoch : 0)) return NC_OK;
   TRY(nc_newad(t));
   if (nc_edgeof(t->base).node == NULL || nc_category(t->dtype) != NC_FLOAT) {
-    tie(t, NULL, 0);
+    set_node(t, NULL, 0);
   } else {
     TRY(nc_newnode(&n, &nc_viewnode, "view", 1, 1, 0, sizeof(Geometry),
                    t->base->nd));
     nc_geometry(n->info, t->base, t);
     size = n->edge[0].meta.size;
-    setedge(&n->edge[0], t->base, &size);
-    setmeta(&n->out[0].meta, t);
-    tie(t, n, 0);
+    set_edge(&n->edge[0], t->base, &size);
+    set_meta(&n->out[0].meta, t);
+    set_node(t, n, 0);
   }
   t->ad->epoch = base->epoch;
   return NC_OK;
@@ -493,7 +499,7 @@ int nc_refresh(Tensor *t) {
 ** Saved tensors
 */
 /* Saves x with its current version. */
-static int keep(Saved *s, Tensor *x) {
+static int save_tensor(Saved *s, Tensor *x) {
   TRY(nc_alias(&s->t, x));
   s->version = x->data->version;
   return NC_OK;
@@ -505,14 +511,14 @@ int nc_record_save(Recording *tr, int i, Tensor *x) {
   Tensor *copy;
   int r;
   if (tr->into && tr->into->data == x->data) {
-    nc_gradoff++;
+    nc_context->no_grad++;
     r = nc_apply1(&copy, OP_clone, x);
-    nc_gradoff--;
+    nc_context->no_grad--;
     TRY(r);
-    r = keep(s, copy);
+    r = save_tensor(s, copy);
     nc_release(copy);
     TRY(r);
-  } else TRY(keep(s, x));
+  } else TRY(save_tensor(s, x));
   s->node = e.node;
   s->index = e.index;
   if (e.node) e.node->refs++;
@@ -521,18 +527,18 @@ int nc_record_save(Recording *tr, int i, Tensor *x) {
 
 int nc_record_saveresult(Recording *tr, int i, Tensor *y, int index) {
   Saved *s = &tr->node->saved[i];
-  TRY(keep(s, y));
+  TRY(save_tensor(s, y));
   s->own = 1;
   s->index = index;
   return NC_OK;
 }
 
 /* Fails: a saved tensor was changed in place. */
-static int changed(const Node *n, const Saved *s) {
+static int fail_changed(const Node *n, const Saved *s) {
   char shape[NC_TEXT];
   nc_fail(NC_EVALUE,
-          "%s of %s, a %s[%s], was changed in place after %s had "
-          "kept it for its gradient: it is at version %d, expected %d",
+          "%s of %s, a %s[%s], was changed in place after %s saved it for its "
+          "gradient: it is at version %d, expected %d",
           s->own ? "the result" : "an operand", n->name,
           nc_dtypename(s->t->dtype), nc_shapetext(shape, s->t->nd, s->t->size),
           n->name, s->t->data->version, s->version);
@@ -552,19 +558,15 @@ int nc_savedtensor(Tensor **t, const Node *n, int i) {
     return NC_EVALUE;
   }
   if (s->t == NULL) return NC_OK;
-  if (s->t->data->version != s->version) return changed(n, s);
-  if (nc_gradoff || node == NULL) {
+  if (s->t->data->version != s->version) return fail_changed(n, s);
+  if (nc_context->no_grad || node == NULL) {
     nc_retain(*t = s->t);
     return NC_OK;
   }
   TRY(nc_alias(t, s->t));
-  if ((r = nc_newad(*t)) != NC_OK) {
-    nc_release(*t);
-    *t = NULL;
-    return r;
-  }
+  if ((r = nc_newad(*t)) != NC_OK) return nc_release_failed(r, t, 1);
   node->refs++;
-  tie(*t, node, s->index);
+  set_node(*t, node, s->index);
   (*t)->ad->required = nc_isleafnode(node);
   (*t)->ad->borrowed = 1;
   return NC_OK;

@@ -13,7 +13,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 
-static int haszero(Temps *w, Tensor *x) {
+static int has_zero(Temps *w, Tensor *x) {
   Tensor *all;
   Scalar v = { NC_BOOL, 1, 0 };
   if (w->status != NC_OK) return 0;
@@ -24,15 +24,13 @@ static int haszero(Temps *w, Tensor *x) {
 
 /* Returns the exclusive cumprod of x: for each element the product of those
    before it along dim. */
-static Tensor *before(Temps *w, Tensor *x, int dim) {
+static Tensor *exclusive_cumprod(Temps *w, Tensor *x, int dim) {
   Tensor *part[2] = { NULL, NULL }, *y;
   int64_t size[NC_MAXDIM];
-  int r;
   if (w->status != NC_OK) return NULL;
   memcpy(size, x->size, sizeof size);
   size[dim] = 1;
-  r = nc_full(&part[0], nc_device(x), x->dtype, x->nd, size, nc_int(1));
-  part[0] = nc_temps_add(w, r, &part[0]);
+  part[0] = nc_temps_full(w, x, x->dtype, x->nd, size, nc_int(1));
   y = nc_temps_call1(w, OPERATOR_cumprod, x, dim + 1, 0);
   if (w->status == NC_OK)
     part[1] = nc_temps_narrow(w, y, dim, 0, x->size[dim] - 1);
@@ -41,8 +39,8 @@ static Tensor *before(Temps *w, Tensor *x, int dim) {
 
 /* dims[] = a permutation of the dimensions of x, 1-based, that moves those
    of the mask to the end; back[] = its inverse. */
-static void order(int64_t dims[], int64_t back[], const Tensor *x,
-                  unsigned mask) {
+static void dim_order(int64_t dims[], int64_t back[], const Tensor *x,
+                      unsigned mask) {
   int n = 0;
   for (int last = 0; last < 2; last++)
     for (int d = 0; d < x->nd; d++)
@@ -50,48 +48,40 @@ static void order(int64_t dims[], int64_t back[], const Tensor *x,
   for (int d = 0; d < x->nd; d++) back[dims[d] - 1] = d + 1;
 }
 
-static Tensor *permuted(Temps *w, Tensor *x, const int64_t dims[]) {
+static Tensor *permute(Temps *w, Tensor *x, const int64_t dims[]) {
   Call c = nc_callon(OPERATOR_permute, x);
-  c.arg[1].given = 1;
-  c.arg[1].n = w->status == NC_OK ? x->nd : 0;
-  c.arg[1].list = dims;
+  nc_setlist(&c, 1, w->status == NC_OK ? x->nd : 0, dims);
   return nc_temps_call(w, &c);
-}
-
-static Tensor *reshaped(Temps *w, Tensor *x, int nd, const int64_t size[]) {
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_reshapeto(&y, x, nd, size), &y);
 }
 
 /* Returns for each element of x the product of the others over the
    dimensions: exclusive cumprods from both ends, multiplied. */
-static Tensor *others(Temps *w, Tensor *x, unsigned mask) {
+static Tensor *product_of_others(Temps *w, Tensor *x, unsigned mask) {
   int64_t dims[NC_MAXDIM], back[NC_MAXDIM], size[NC_MAXDIM] = { 1 };
   Tensor *moved, *flat, *y;
   int kept = 0;
-  order(dims, back, x, mask);
-  moved = permuted(w, x, dims);
+  dim_order(dims, back, x, mask);
+  moved = permute(w, x, dims);
   while (kept < x->nd && !(mask >> (dims[kept] - 1) & 1)) kept++;
   for (int d = 0; d < kept; d++) size[d] = x->size[dims[d] - 1];
   size[kept] = -1;
-  flat = reshaped(w, moved, kept + 1, size);
-  y = before(w, flat, kept);
+  flat = nc_temps_reshape(w, moved, kept + 1, size);
+  y = exclusive_cumprod(w, flat, kept);
   if (w->status == NC_OK)
     y = nc_temps_op2(
         w, OP_mul, y,
-        nc_temps_flip(w, before(w, nc_temps_flip(w, flat, kept), kept), kept));
-  if (w->status == NC_OK) y = reshaped(w, y, moved->nd, moved->size);
-  return permuted(w, y, back);
+        nc_temps_flip(
+            w, exclusive_cumprod(w, nc_temps_flip(w, flat, kept), kept), kept));
+  if (w->status == NC_OK) y = nc_temps_reshape(w, y, moved->nd, moved->size);
+  return permute(w, y, back);
 }
 
 /* Returns g*y/x.  In a slice with a single zero only that element has a
    gradient, in one with more no element has. */
-static Tensor *divided(Temps *w, Tensor *g, Tensor *x, unsigned dims) {
+static Tensor *grad_by_division(Temps *w, Tensor *g, Tensor *x, unsigned dims) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *n, *p, *lone;
-  Arg safe[3] = { { .t = zero }, { .s = nc_int(1) }, { .t = x } };
   n = nc_temps_reduce(w, OP_sum, zero, dims, 1);
-  p = nc_temps_op(w, OP_where, safe, NULL);
+  p = nc_temps_wherenumber(w, zero, nc_int(1), x);
   g = nc_temps_op2(w, OP_mul, g, nc_temps_reduce(w, OP_prod, p, dims, 1));
   lone = nc_temps_op2(w, OP_logical_and, zero,
                       nc_temps_opnumber(w, OP_eq, n, nc_int(1)));
@@ -100,13 +90,14 @@ static Tensor *divided(Temps *w, Tensor *g, Tensor *x, unsigned dims) {
                       nc_temps_op2(w, OP_true_divide, g, x), lone);
 }
 
-int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
+int nc_prod_grad(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
   Temps w = { 0 };
   (void)y;
-  if (nc_gradoff == 0 && x->nd > 0 && nc_numel(x) > 0 && haszero(&w, x))
-    nc_temps_result(&w, d, nc_temps_op2(&w, OP_mul, g, others(&w, x, dims)));
-  else nc_temps_result(&w, d, divided(&w, g, x, dims));
-  return nc_temps_finish(&w);
+  if (nc_context->no_grad == 0 && x->nd > 0 && nc_numel(x) > 0 &&
+      has_zero(&w, x))
+    g = nc_temps_op2(&w, OP_mul, g, product_of_others(&w, x, dims));
+  else g = grad_by_division(&w, g, x, dims);
+  return nc_temps_end(&w, d, g);
 }
 
 /*
@@ -115,35 +106,32 @@ int nc_byproduct(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims) {
 /* Returns the gradient of cumprod by division.  Before the first zero of a
    slice it is reversed cumsum(g*y)/x; at the first zero the same with
    products that leave out this factor; after it all products are 0. */
-static Tensor *runningback(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+static Tensor *cumprod_grad_by_division(Temps *w, Tensor *g, Tensor *x,
+                                        Tensor *y, int dim) {
   Tensor *zero = nc_temps_opnumber(w, OP_eq, x, nc_int(0)), *first, *rest;
   Tensor *seen = nc_temps_call1(w, OPERATOR_cumsum, zero, dim + 1, 0);
-  Arg one[3] = { { .t = NULL }, { .s = nc_int(1) }, { .t = x } };
   first = nc_temps_op2(w, OP_logical_and, zero,
                        nc_temps_opnumber(w, OP_eq, seen, nc_int(1)));
-  one[0].t = first;
-  rest = nc_temps_call1(w, OPERATOR_cumprod,
-                        nc_temps_op(w, OP_where, one, NULL), dim + 1, 0);
+  rest = nc_temps_wherenumber(w, first, nc_int(1), x);
+  rest = nc_temps_call1(w, OPERATOR_cumprod, rest, dim + 1, 0);
   rest = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, rest),
                            dim);
   rest = nc_temps_where(w, first, rest, nc_int(0));
-  one[0].t = zero;
   y = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, y), dim);
-  y = nc_temps_op2(w, OP_true_divide, y, nc_temps_op(w, OP_where, one, NULL));
+  y = nc_temps_op2(w, OP_true_divide, y,
+                   nc_temps_wherenumber(w, zero, nc_int(1), x));
   return nc_temps_op3(w, OP_where, nc_temps_opnumber(w, OP_eq, seen, nc_int(0)),
                       y, rest);
 }
 
 /* Returns it without division: the sum over i >= k of g[i] * product before
    k * product between k and i; the last product as a matrix. */
-static Tensor *matrixback(Temps *w, Tensor *g, Tensor *x, int dim) {
+static Tensor *cumprod_grad_by_matrix(Temps *w, Tensor *g, Tensor *x, int dim) {
   const int64_t n = x->size[dim], nd = x->nd;
   const int64_t column[] = { n, 1 };
-  Tensor *at = NULL, *down, *m, *s;
-  int r = nc_counted(&at, x, 1, n);
-  at = nc_temps_add(w, r, &at);
-  down = reshaped(w, at, 2, column);
-  s = before(w, x, dim);
+  Tensor *at = nc_temps_range(w, x, 1, n), *down, *m, *s;
+  down = nc_temps_reshape(w, at, 2, column);
+  s = exclusive_cumprod(w, x, dim);
   x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1,
                      -1); /* the scanned dimension becomes the last */
   g = nc_temps_call1(w, OPERATOR_transpose, g, dim + 1, -1);
@@ -167,10 +155,9 @@ int nc_grad_cumprod(OperatorGrad *g) {
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
   x = nc_temps_cast(&w, x, y->dtype);
-  if (nc_gradoff == 0 && y->nd > 0 && y->nd < NC_MAXDIM && nc_numel(y) > 0 &&
-      haszero(&w, x))
-    d = matrixback(&w, g->g[0], x, dim);
-  else d = runningback(&w, g->g[0], x, y, dim);
-  nc_temps_result(&w, &g->d[0], d);
-  return nc_temps_finish(&w);
+  if (nc_context->no_grad == 0 && y->nd > 0 && y->nd < NC_MAXDIM &&
+      nc_numel(y) > 0 && has_zero(&w, x))
+    d = cumprod_grad_by_matrix(&w, g->g[0], x, dim);
+  else d = cumprod_grad_by_division(&w, g->g[0], x, y, dim);
+  return nc_temps_end(&w, &g->d[0], d);
 }

@@ -29,22 +29,6 @@ typedef struct Tracing {
   Reach *r;
 } Tracing;
 
-/* Grows the array *p of *room bytes to at least `need'; new bytes are 0. */
-static int grow(void *p, int64_t *room, int64_t need) {
-  int64_t want = *room ? 2 * *room : 4096;
-  void *old, *new;
-  memcpy(&old, p, sizeof old);
-  if (need <= *room) return NC_OK;
-  while (want < need) want *= 2;
-  TRY(nc_hostalloc(&new, want));
-  memset(new, 0, (size_t)want);
-  if (old) memcpy(new, old, (size_t)*room);
-  nc_hostfree(old, *room);
-  memcpy(p, &new, sizeof new);
-  *room = want;
-  return NC_OK;
-}
-
 static const void *address(const Object *o) {
   return o->t ? (const void *)o->t : (const void *)o->n;
 }
@@ -77,7 +61,8 @@ static int find(Tracing *w, Tensor *t, Node *n, int *at) {
   if (2 * (w->n + 1) > w->nslot) TRY(rehash(w));
   slot = place(w, t ? (const void *)t : (const void *)n);
   if (*slot == 0) {
-    TRY(grow(&w->object, &w->objectroom, (w->n + 1) * (int64_t)sizeof(Object)));
+    TRY(nc_grow(&w->object, &w->objectroom,
+                (w->n + 1) * (int64_t)sizeof(Object)));
     w->object[w->n++] = (Object){ t, n, 0, 0, 0, 0 };
     *slot = w->n;
   }
@@ -93,7 +78,8 @@ static int link(Tracing *w, int i, Tensor *t, Node *n) {
   int to;
   if (t == NULL && n == NULL) return NC_OK;
   TRY(find(w, t, n, &to));
-  TRY(grow(&r->link, &w->linkroom, (r->nlink + 1) * (int64_t)sizeof *r->link));
+  TRY(nc_grow(&r->link, &w->linkroom,
+              (r->nlink + 1) * (int64_t)sizeof *r->link));
   r->link[r->nlink].from = i;
   r->link[r->nlink++].to = to;
   return NC_OK;
@@ -104,8 +90,8 @@ static int link(Tracing *w, int i, Tensor *t, Node *n) {
 static int own(Tracing *w, int i, void (*drop)(void *), void *data) {
   Reach *r = w->r;
   if (drop == NULL) return NC_OK;
-  TRY(grow(&r->owner, &w->ownerroom,
-           (r->nowner + 1) * (int64_t)sizeof *r->owner));
+  TRY(nc_grow(&r->owner, &w->ownerroom,
+              (r->nowner + 1) * (int64_t)sizeof *r->owner));
   r->owner[r->nowner].from = i;
   r->owner[r->nowner].drop = drop;
   r->owner[r->nowner++].data = data;
@@ -176,7 +162,7 @@ static void strip(Tracing *w, int nroot) {
 /* Finds all objects that the tensors lead to, then removes those that are held
    from outside. */
 static int trace(Tracing *w, Tensor *const t[], int n) {
-  TRY(grow(&w->r->root, &w->rootroom, (n + 1) * (int64_t)sizeof(int)));
+  TRY(nc_grow(&w->r->root, &w->rootroom, (n + 1) * (int64_t)sizeof(int)));
   for (int i = 0; i < n; i++) TRY(find(w, t[i], NULL, &w->r->root[i]));
   for (int i = 1; i <= w->n; i++) {
     w->object[i - 1].first = w->r->nlink;

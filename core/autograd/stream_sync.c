@@ -10,7 +10,7 @@
 #include "core/tape.h"
 
 int nc_streamnumber(const Device *d) {
-  const Accelerator *a = d->ordinal < 0 ? NULL : nc_opened();
+  const Accelerator *a = d->ordinal < 0 ? NULL : nc_open_accelerator();
   return a ? a->streamnumber(d->ordinal) : 0;
 }
 
@@ -28,16 +28,16 @@ void nc_notestreams(Streams *s, const Node *n) {
 
 /* Calls f for each device of s, until it fails; r is the status so far. */
 static int each(const Streams *s, int r, int (*f)(int i, uint64_t streams)) {
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   for (int i = 0; s->several && i < a->count && i < NC_MAXACCEL; i++)
     if (s->used[i] && r == NC_OK) r = f(i, s->used[i]);
   return r;
 }
 
 int nc_joinstreams(const Streams *s, int r) {
-  return s->several ? each(s, r, nc_opened()->join) : r;
+  return s->several ? each(s, r, nc_open_accelerator()->join) : r;
 }
 
 int nc_forkstreams(const Streams *s, int r) {
-  return s->several ? each(s, r, nc_opened()->fork) : r;
+  return s->several ? each(s, r, nc_open_accelerator()->fork) : r;
 }

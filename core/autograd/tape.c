@@ -9,28 +9,16 @@
 
 #include "core/tape.h"
 #include "core/op.h"
+#include "core/signature.h"
 #include "core/tracing.h"
-
-/* Ends the recording of an operation of status r; releases the results if
-   it, or the recording, failed. */
-static int finish(Recording *tr, int r, Tensor **out, int nout) {
-  if (r == NC_OK) r = nc_record_commit(tr, out, nout);
-  if (r == NC_OK) return r;
-  nc_record_cancel(tr);
-  for (int i = 0; i < nout; i++) {
-    nc_release(out[i]);
-    out[i] = NULL;
-  }
-  return r;
-}
 
 /*
 ** Pointwise operations and reductions
 */
 /* *kept = the letters (bits) of operands and result that occur in those
    gradients that are needed.  x[j] is NULL if operand j has no gradient. */
-static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
-                  int n) {
+static int needed_letters(unsigned *kept, const OpInfo *info, Tensor *const x[],
+                          int n) {
   *kept = 0;
   for (int j = 0; j < n; j++) {
     int yes;
@@ -47,8 +35,8 @@ static int wanted(unsigned *kept, const OpInfo *info, Tensor *const x[],
 
 /* Saves the operands of the letters, in the order of letters.  `out' is the
    tensor written in place: it is saved as y before the operation runs. */
-static int keepletters(Recording *tr, unsigned kept, const Arg in[], int n,
-                       Tensor *out) {
+static int save_letters(Recording *tr, unsigned kept, const Arg in[], int n,
+                        Tensor *out) {
   int at = 0;
   for (int j = 0; j < n; j++) {
     if (!(kept >> (LETTER_A + j) & 1)) continue;
@@ -67,29 +55,29 @@ static int count(unsigned bits) {
 
 /* Begins the recording of an operation with operands in[]; *kept = the
    letters that are saved. */
-static int beginrow(Recording *tr, const NodeKind *kind,
-                    const PointwiseInfo *info, const Arg in[], int n,
-                    unsigned *kept, Tensor *out) {
+static int begin_pointwise(Recording *tr, const NodeKind *kind,
+                           const PointwiseInfo *info, const Arg in[], int n,
+                           unsigned *kept, Tensor *out) {
   const OpInfo *op = &nc_opinfo[info->op];
   Tensor *x[3] = { NULL, NULL, NULL };
   int r;
   for (int j = 0; j < n; j++) x[j] = op->grad[j] ? in[j].t : NULL;
-  TRY(wanted(kept, op, x, n));
+  TRY(needed_letters(kept, op, x, n));
   TRY(nc_record_begin(tr, kind, op->name, x, n, 1, count(*kept), sizeof *info,
                       out));
   if (tr->node == NULL) return NC_OK;
   memcpy(tr->node->info, info, sizeof *info);
   ((PointwiseInfo *)tr->node->info)->kept = *kept;
-  if ((r = keepletters(tr, *kept, in, n, out)) != NC_OK) nc_record_cancel(tr);
+  if ((r = save_letters(tr, *kept, in, n, out)) != NC_OK) nc_record_cancel(tr);
   return r;
 }
 
 /* Ends it; saves the result y first if a gradient needs it. */
-static int endrow(Recording *tr, int r, Tensor **y, unsigned kept,
-                  const Tensor *out) {
+static int end_pointwise(Recording *tr, int r, Tensor **y, unsigned kept,
+                         const Tensor *out) {
   if (r == NC_OK && tr->node && out == NULL && kept >> LETTER_Y & 1)
     r = nc_record_saveresult(tr, tr->node->nsaved - 1, *y, 0);
-  return finish(tr, r, y, 1);
+  return nc_record_end(tr, r, y, 1);
 }
 
 int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
@@ -101,12 +89,12 @@ int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
   unsigned kept;
   int r;
   for (int j = 0; j < n; j++) info.number[j] = in[j].s;
-  r = beginrow(&tr, &nc_pointwisenode, &info, in, n, &kept, out);
+  r = begin_pointwise(&tr, &nc_pointwisenode, &info, in, n, &kept, out);
   if (r != NC_OK) return nc_error_call(r, nc_opinfo[op].name, in, n);
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = nc_apply(y, op, in, par, out);
-  nc_gradoff--;
-  return endrow(&tr, r, y, kept, out);
+  nc_context->no_grad--;
+  return end_pointwise(&tr, r, y, kept, out);
 }
 
 int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
@@ -117,49 +105,36 @@ int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   };
   Recording tr;
   unsigned kept;
-  int r = beginrow(&tr, &nc_reducenode, &info, in, 1, &kept, out);
+  int r = begin_pointwise(&tr, &nc_reducenode, &info, in, 1, &kept, out);
   if (r != NC_OK) return nc_error_call(r, nc_opinfo[op].name, in, 1);
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = nc_reduce(y, op, x, dims, keepdim, dtype, par, out);
-  nc_gradoff--;
-  return endrow(&tr, r, y, kept, out);
+  nc_context->no_grad--;
+  return end_pointwise(&tr, r, y, kept, out);
 }
 
-/* The gradient of a copy to another type or device: nc_fit converts it back. */
-static int copyback(GradCall *g) {
+/* The gradient of a copy to another type or device; nc_sum_to_size converts it
+   back. */
+static int copy_backward(GradCall *g) {
   nc_retain(g->d[0] = g->g[0]);
   return NC_OK;
 }
 
-const NodeKind nc_copynode = { copyback, NULL };
+const NodeKind nc_copynode = { copy_backward, NULL };
 
-int nc_copied(Tensor *y, Tensor *x) {
+int nc_record_copy(Tensor *y, Tensor *x) {
   return nc_record_new(&nc_copynode, "to", &x, 1, &y, 1, NULL, 0);
 }
 
 /*
 ** Operators
 */
-int nc_marks(const char *signature, unsigned *results) {
-  unsigned args = 0, mark = 1;
-  const char *end = strstr(signature, "->");
-  *results = 0;
-  for (const char *s = signature; *s; s++) {
-    if (s == end) mark = 1;
-    if (*s == ',') mark <<= 1;
-    if (*s == '*') mark >>= 1; /* not a parameter */
-    if (*s == '!' && end && s > end) *results |= mark;
-    else if (*s == '!') args |= mark;
-  }
-  return (int)args;
-}
-
 /* Runs the operator unrecorded. */
 static int run(Call *c) {
   int r;
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = nc_operators[c->op].fn(c);
-  nc_gradoff--;
+  nc_context->no_grad--;
   return r;
 }
 
@@ -179,7 +154,7 @@ static Tensor **outputs(Call *c, int *n) {
   return c->list ? c->list : c->out;
 }
 
-static int setbases(Call *c) {
+static int set_bases(Call *c) {
   int n;
   Tensor **y = outputs(c, &n);
   for (int i = 0; i < n; i++) TRY(nc_setbase(y[i], c->arg[0].t));
@@ -208,7 +183,7 @@ static int geometries(Geometry g[], const Call *c, int n) {
 }
 
 /* VIEW: the gradient follows from the geometry of the results (view_grad.c). */
-static int recordview(Call *c) {
+static int record_view(Call *c) {
   Tensor **y, *x = c->arg[0].t;
   Recording tr;
   int n, r;
@@ -225,12 +200,12 @@ static int recordview(Call *c) {
 
 /* INPLACE: overwrites the first operand; the gradient to the second one, if
    it has one, is that of the result. */
-static int recordinto(Call *c) {
+static int record_inplace(Call *c) {
   Tensor *in[2] = { NULL, c->arg[1].t };
   Recording tr;
   TRY(nc_record_begin(&tr, &nc_inplacenode, nc_operators[c->op].name, in, 2, 1,
                       0, 0, c->arg[0].t));
-  return finish(&tr, run(c), c->out, 1);
+  return nc_record_end(&tr, run(c), c->out, 1);
 }
 
 /* Returns the operands that may have a gradient, with *n their number: a
@@ -249,14 +224,14 @@ static Tensor *const *operands(const Call *c, Tensor *x[], int *n) {
 }
 
 /* Info of the node of an operator: its arguments except tensors. */
-typedef struct Kept {
+typedef struct SavedArgs {
   Operator op;
   Arg arg[NC_MAXARG];
   int64_t list[2 * NC_MAXDIM]; /* elements of list arguments */
-} Kept;
+} SavedArgs;
 
 /* Copies the arguments without tensors to k. */
-static int keepargs(Kept *k, const Call *c) {
+static int save_args(SavedArgs *k, const Call *c) {
   int used = 0;
   k->op = c->op;
   for (int i = 0; i < NC_MAXARG; i++) {
@@ -275,10 +250,10 @@ static int keepargs(Kept *k, const Call *c) {
   return NC_OK;
 }
 
-/* Saves the operands that the signature marks with "!" (args, bits). */
-static int keepmarked(Recording *tr, const Call *c, unsigned args) {
+/* Saves the operands that the signature marks. */
+static int save_marked(Recording *tr, const Call *c, const Signature *s) {
   for (int i = 0, at = 0; i < NC_MAXARG; i++) {
-    if (!(args >> i & 1)) continue;
+    if (!(s->saved_args >> i & 1)) continue;
     if (c->arg[i].t) TRY(nc_record_save(tr, at, c->arg[i].t));
     at++;
   }
@@ -287,32 +262,32 @@ static int keepmarked(Recording *tr, const Call *c, unsigned args) {
 
 /* GRAD: the gradient is nc_grad_<name>, which reads saved operands and
    results. */
-static int recordgrad(Call *c) {
-  const OperatorInfo *info = &nc_operators[c->op];
+static int record_grad(Call *c) {
+  const Signature *s = nc_operator_signature(c->op);
+  const int nargs = count(s->saved_args);
   Tensor *x[NC_MAXARG];
-  unsigned results, args = (unsigned)nc_marks(info->signature, &results);
-  const int nargs = count(args);
   Recording tr;
   int n, r;
   Tensor *const *in = operands(c, x, &n);
-  TRY(nc_record_begin(&tr, &nc_operatornode, info->name, in, n, NC_MAXOUT,
-                      nargs + count(results), sizeof(Kept), NULL));
+  TRY(nc_record_begin(&tr, &nc_operatornode, s->name, in, n, NC_MAXOUT,
+                      nargs + count(s->saved_results), sizeof(SavedArgs),
+                      NULL));
   r = NC_OK;
   if (tr.node) {
-    r = keepargs(tr.node->info, c);
-    if (r == NC_OK) r = keepmarked(&tr, c, args);
+    r = save_args(tr.node->info, c);
+    if (r == NC_OK) r = save_marked(&tr, c, s);
   }
   if (r == NC_OK) r = run(c);
   for (int i = 0, at = nargs; i < NC_MAXOUT && tr.node; i++) {
-    if (r != NC_OK || !(results >> i & 1)) continue;
+    if (r != NC_OK || !(s->saved_results >> i & 1)) continue;
     if (c->out[i]) r = nc_record_saveresult(&tr, at, c->out[i], i);
     at++;
   }
-  return finish(&tr, r, c->out, NC_MAXOUT);
+  return nc_record_end(&tr, r, c->out, NC_MAXOUT);
 }
 
 /* Returns whether a tensor of the call may have to be recorded. */
-static int tracked(const Call *c) {
+static int may_be_recorded(const Call *c) {
   const Arg *list = &c->arg[0];
   for (int i = 0; i < NC_MAXARG; i++)
     if (c->arg[i].t && nc_mayrecord(c->arg[i].t)) return 1;
@@ -323,9 +298,9 @@ static int tracked(const Call *c) {
 
 static int record(Call *c, GradClass kind) {
   switch (kind) {
-    case GRADCLASS_VIEW: return recordview(c);
-    case GRADCLASS_INPLACE: return recordinto(c);
-    case GRADCLASS_GRAD: return recordgrad(c);
+    case GRADCLASS_VIEW: return record_view(c);
+    case GRADCLASS_INPLACE: return record_inplace(c);
+    case GRADCLASS_GRAD: return record_grad(c);
     case GRADCLASS_COMPOSED: return nc_operators[c->op].fn(c);
     default: return run(c);
   }
@@ -334,61 +309,49 @@ static int record(Call *c, GradClass kind) {
 int nc_call(Call *c) {
   const GradClass kind = nc_operators[c->op].grad;
   int r;
-  if (nc_tracing) return nc_call_traced(c);
-  r = nc_gradoff == 0 && tracked(c) ? record(c, kind)
-                                    : nc_operators[c->op].fn(c);
-  if (r == NC_OK && kind == GRADCLASS_VIEW) r = setbases(c);
-  if (r == NC_OK) return r;
-  for (int i = 0; i < NC_MAXOUT; i++) {
-    nc_release(c->out[i]);
-    c->out[i] = NULL;
-  }
+  if (nc_context->tracing) return nc_call_traced(c);
+  r = nc_context->no_grad == 0 && may_be_recorded(c)
+          ? record(c, kind)
+          : nc_operators[c->op].fn(c);
+  if (r == NC_OK && kind == GRADCLASS_VIEW) r = set_bases(c);
+  nc_release_failed(r, c->out, NC_MAXOUT);
   return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }
 
 /*
 ** Gradients of operators
 */
-#define NOGRAD(op)
-#define COMPOSED(op)
-#define VIEW(op)
-#define INPLACE(op)
-#define GRAD(op) [OPERATOR_##op] = nc_grad_##op,
-#define OPERATOR(op, class, ...) class(op)
+#define OPERATOR(op, class, ...) \
+  NC_GRADONLY_##class([OPERATOR_##op] = nc_grad_##op, )
 static int (*const gradients[OPERATOR_COUNT])(OperatorGrad *g) = {
 #include "core/operators.def"
 };
 #undef OPERATOR
-#undef NOGRAD
-#undef COMPOSED
-#undef VIEW
-#undef INPLACE
-#undef GRAD
+
+static const Signature *signature(const OperatorGrad *g) {
+  return nc_operator_signature(((const SavedArgs *)g->node->info)->op);
+}
 
 int nc_operand(OperatorGrad *g, int i, Tensor **t) {
-  unsigned results,
-      args = (unsigned)nc_marks(
-          nc_operators[((const Kept *)g->node->info)->op].signature, &results);
-  const int at = count(args & ((1u << i) - 1));
+  const int at = count(signature(g)->saved_args & ((1u << i) - 1));
   int r = g->arg[i].t ? NC_OK : nc_savedtensor(&g->arg[i].t, g->node, at);
   *t = g->arg[i].t;
   return r;
 }
 
 int nc_result(OperatorGrad *g, int i, Tensor **t) {
-  unsigned results,
-      args = (unsigned)nc_marks(
-          nc_operators[((const Kept *)g->node->info)->op].signature, &results);
-  const int at = count(args) + count(results & ((1u << i) - 1));
+  const Signature *s = signature(g);
+  const int at =
+      count(s->saved_args) + count(s->saved_results & ((1u << i) - 1));
   int r = g->out[i] ? NC_OK : nc_savedtensor(&g->out[i], g->node, at);
   *t = g->out[i];
   return r;
 }
 
 /* Calls the gradient function of the operator. */
-static int familyback(GradCall *call) {
+static int operator_backward(GradCall *call) {
   const Node *n = call->node;
-  const Kept *k = n->info;
+  const SavedArgs *k = n->info;
   Arg arg[NC_MAXARG];
   OperatorGrad g = { .node = n,
                      .arg = arg,
@@ -408,4 +371,4 @@ static int familyback(GradCall *call) {
   return r;
 }
 
-const NodeKind nc_operatornode = { familyback, NULL };
+const NodeKind nc_operatornode = { operator_backward, NULL };

@@ -35,7 +35,7 @@ int nc_denselike(Tensor **y, const Tensor *x) {
 }
 
 /* *y = the view of x, whose strides are those of the geometry. */
-static int viewof(Tensor **y, const Tensor *x, const Geometry *g) {
+static int make_view(Tensor **y, const Tensor *x, const Geometry *g) {
   TRY(nc_alias(y, x));
   (*y)->nd = g->nd;
   memcpy((*y)->size, g->size, sizeof g->size);
@@ -45,40 +45,36 @@ static int viewof(Tensor **y, const Tensor *x, const Geometry *g) {
 }
 
 /* Returns whether x has the strides of the base. */
-static int lies(const Tensor *x, const Geometry *g) {
+static int has_base_layout(const Tensor *x, const Geometry *g) {
   for (int d = 0; d < g->xnd; d++)
     if (x->size[d] > 1 && x->step[d] != g->xstep[d]) return 0;
   return 1;
 }
 
 /* *y = a new tensor with the sizes and strides of the base, uninitialized. */
-static int newbase(Tensor **y, const Tensor *like, const Geometry *g) {
+static int new_base(Tensor **y, const Tensor *like, const Geometry *g) {
   TRY(nc_new(y, nc_device(like), like->dtype, g->xnd, g->xsize));
   memcpy((*y)->step, g->xstep, sizeof g->xstep);
   return NC_OK;
 }
 
 /* *y = x, or a copy with the strides of the base. */
-static int laid(Tensor **y, Tensor *x, const Geometry *g) {
-  if (lies(x, g)) {
+static int with_base_layout(Tensor **y, Tensor *x, const Geometry *g) {
+  if (has_base_layout(x, g)) {
     nc_retain(*y = x);
     return NC_OK;
   }
-  TRY(newbase(y, x, g));
-  int r = nc_copy(*y, x);
-  if (r == NC_OK) return NC_OK;
-  nc_release(*y);
-  *y = NULL;
-  return r;
+  TRY(new_base(y, x, g));
+  return nc_release_failed(nc_copy(*y, x), y, 1);
 }
 
 /* *y = g summed over dimensions along which the view repeats elements
    (stride 0); they keep size 1. */
-static int unrepeated(Tensor **y, Tensor *g, const Geometry *v) {
+static int sum_repeated(Tensor **y, Tensor *g, const Geometry *v) {
   unsigned dims = 0;
   for (int d = 0; d < v->nd; d++)
     if (v->size[d] != 1 && v->step[d] == 0) dims |= 1u << d;
-  if (dims) return nc_sumkept(y, g, dims);
+  if (dims) return nc_sum_keepdim(y, g, dims);
   nc_retain(*y = g);
   return NC_OK;
 }
@@ -86,7 +82,7 @@ static int unrepeated(Tensor **y, Tensor *g, const Geometry *v) {
 /* If the view only permutes dimensions, or adds or drops some of size 1,
    sets *y to g as a view in the shape of the base, and *status.  Returns 0
    if it does not. */
-static int reordered(Tensor **y, Tensor *g, const Geometry *v, int *status) {
+static int try_permute(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   unsigned used = 0;
   int64_t step[NC_MAXDIM];
   for (int d = 0; d < v->xnd; d++) {
@@ -110,7 +106,7 @@ static int reordered(Tensor **y, Tensor *g, const Geometry *v, int *status) {
   return 1;
 }
 
-static int isdense(int nd, const int64_t size[], const int64_t step[]) {
+static int is_dense(int nd, const int64_t size[], const int64_t step[]) {
   int64_t n = 1;
   for (int d = nd - 1; d >= 0; d--) {
     if (size[d] != 1 && step[d] != n) return 0;
@@ -119,7 +115,7 @@ static int isdense(int nd, const int64_t size[], const int64_t step[]) {
   return 1;
 }
 
-static int64_t product(int nd, const int64_t size[]) {
+static int64_t numel_of(int nd, const int64_t size[]) {
   int64_t n = 1;
   for (int d = 0; d < nd; d++) n *= size[d];
   return n;
@@ -127,9 +123,10 @@ static int64_t product(int nd, const int64_t size[]) {
 
 /* If view and base have the same elements in row-major order, sets *y to g
    reshaped to the base, and *status.  Returns 0 if they do not. */
-static int reshaped(Tensor **y, Tensor *g, const Geometry *v, int *status) {
-  if (product(v->nd, v->size) != product(v->xnd, v->xsize) ||
-      !isdense(v->nd, v->size, v->step) || !isdense(v->xnd, v->xsize, v->xstep))
+static int try_reshape(Tensor **y, Tensor *g, const Geometry *v, int *status) {
+  if (numel_of(v->nd, v->size) != numel_of(v->xnd, v->xsize) ||
+      !is_dense(v->nd, v->size, v->step) ||
+      !is_dense(v->xnd, v->xsize, v->xstep))
     return 0;
   *status = nc_reshapeto(y, g, v->xnd, v->xsize);
   return 1;
@@ -137,7 +134,7 @@ static int reshaped(Tensor **y, Tensor *g, const Geometry *v, int *status) {
 
 /* part += g.  If elements of part overlap, as in sliding windows,
    recursively slice by slice. */
-static int addto(Tensor *part, Tensor *g) {
+static int add_to(Tensor *part, Tensor *g) {
   Arg in[2] = { { .t = part }, { .t = g } };
   Tensor *sum = NULL, *p = NULL, *q = NULL;
   int least = -1, r = NC_OK;
@@ -154,7 +151,7 @@ static int addto(Tensor *part, Tensor *g) {
       p->size[least] = q->size[least] = 1;
       p->offset += i * p->step[least];
       q->offset += i * q->step[least];
-      r = addto(p, q);
+      r = add_to(p, q);
     }
     nc_release(p);
     nc_release(q);
@@ -164,13 +161,13 @@ static int addto(Tensor *part, Tensor *g) {
 }
 
 /* Adds g to the view v of y. */
-static int place(Tensor *y, Tensor *g, const Geometry *v) {
+static int add_at_view(Tensor *y, Tensor *g, const Geometry *v) {
   Tensor *one = NULL, *part = NULL;
   int r;
-  if ((r = unrepeated(&one, g, v)) == NC_OK &&
-      (r = viewof(&part, y, v)) == NC_OK) {
+  if ((r = sum_repeated(&one, g, v)) == NC_OK &&
+      (r = make_view(&part, y, v)) == NC_OK) {
     for (int d = 0; d < v->nd; d++) part->size[d] = one->size[d];
-    if (nc_numel(part) > 0) r = addto(part, one);
+    if (nc_numel(part) > 0) r = add_to(part, one);
   }
   nc_release(one);
   nc_release(part);
@@ -186,106 +183,101 @@ static int unview(Tensor **y, Tensor *const g[], const Geometry v[], int n) {
   for (int i = 0; i < n; i++)
     if (g[i]) some = g[i];
   if (n == 1) {
-    TRY(unrepeated(&one, g[0], v));
-    int whole = reordered(y, one, v, &r) || reshaped(y, one, v, &r);
+    TRY(sum_repeated(&one, g[0], v));
+    int whole = try_permute(y, one, v, &r) || try_reshape(y, one, v, &r);
     nc_release(one);
     if (whole) return r;
   }
-  TRY(newbase(y, some, v));
+  TRY(new_base(y, some, v));
   r = nc_fill(*y, nc_int(0));
   for (int i = 0; i < n && r == NC_OK; i++)
-    if (g[i]) r = place(*y, g[i], &v[i]);
-  if (r == NC_OK) return NC_OK;
-  nc_release(*y);
-  *y = NULL;
-  return r;
+    if (g[i]) r = add_at_view(*y, g[i], &v[i]);
+  return nc_release_failed(r, y, 1);
 }
 
 /*
 ** Nodes: views, and their gradients
 */
-static int viewback(GradCall *c);
-static int unviewback(GradCall *c);
-const NodeKind nc_viewnode = { viewback, NULL };
-static const NodeKind unviewnode = { unviewback, NULL };
+static int view_backward(GradCall *c);
+static int unview_backward(GradCall *c);
+const NodeKind nc_viewnode = { view_backward, NULL };
+static const NodeKind unview_node = { unview_backward, NULL };
 
 /* Records *y, made with status r, as a node of this kind with operands in[];
    releases it after a failure. */
-static int noted(Tensor **y, int r, const NodeKind *kind, Tensor *const in[],
-                 int n, const Geometry v[], int nv) {
+static int record_result(Tensor **y, int r, const NodeKind *kind,
+                         Tensor *const in[], int n, const Geometry v[],
+                         int nv) {
   if (r == NC_OK)
     r = nc_record_new(kind, "view", in, n, y, 1, v, (size_t)nv * sizeof *v);
-  if (r == NC_OK) return NC_OK;
-  nc_release(*y);
-  *y = NULL;
-  return r;
+  return nc_release_failed(r, y, 1);
 }
 
-static int viewback(GradCall *c) {
+static int view_backward(GradCall *c) {
   const Geometry *v = c->node->info;
   const int n = c->node->nout;
   int r;
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = unview(&c->d[0], c->g, v, n);
-  nc_gradoff--;
-  return noted(&c->d[0], r, &unviewnode, c->g, n, v, n);
+  nc_context->no_grad--;
+  return record_result(&c->d[0], r, &unview_node, c->g, n, v, n);
 }
 
 /* *y = the view of x, recorded. */
-static int view(Tensor **y, Tensor *x, const Geometry *v) {
+static int view_recorded(Tensor **y, Tensor *x, const Geometry *v) {
   Tensor *own = NULL;
   int r;
-  nc_gradoff++;
-  if ((r = laid(&own, x, v)) == NC_OK) r = viewof(y, own, v);
-  nc_gradoff--;
+  nc_context->no_grad++;
+  if ((r = with_base_layout(&own, x, v)) == NC_OK) r = make_view(y, own, v);
+  nc_context->no_grad--;
   nc_release(own);
-  return noted(y, r, &nc_viewnode, &x, 1, v, 1);
+  return record_result(y, r, &nc_viewnode, &x, 1, v, 1);
 }
 
-static int unviewback(GradCall *c) {
+static int unview_backward(GradCall *c) {
   const Geometry *v = c->node->info;
   for (int i = 0; i < c->node->nedge; i++)
-    if (c->need[i]) TRY(view(&c->d[i], c->g[0], &v[i]));
+    if (c->need[i]) TRY(view_recorded(&c->d[i], c->g[0], &v[i]));
   return NC_OK;
 }
 
 /*
 ** Writes into a view
 */
-static int clearback(GradCall *c);
-static const NodeKind clearnode = { clearback, NULL };
+static int clear_backward(GradCall *c);
+static const NodeKind clear_node = { clear_backward, NULL };
 
 /* *y = x with zeros in the view, recorded. */
-static int clear(Tensor **y, Tensor *x, const Geometry *v) {
+static int clear_recorded(Tensor **y, Tensor *x, const Geometry *v) {
   Tensor *part = NULL;
   int r;
   *y = NULL;
-  nc_gradoff++;
-  if ((r = newbase(y, x, v)) == NC_OK && (r = nc_copy(*y, x)) == NC_OK &&
-      (r = viewof(&part, *y, v)) == NC_OK)
+  nc_context->no_grad++;
+  if ((r = new_base(y, x, v)) == NC_OK && (r = nc_copy(*y, x)) == NC_OK &&
+      (r = make_view(&part, *y, v)) == NC_OK)
     r = nc_fill(part, nc_int(0));
-  nc_gradoff--;
+  nc_context->no_grad--;
   nc_release(part);
-  return noted(y, r, &clearnode, &x, 1, v, 1);
+  return record_result(y, r, &clear_node, &x, 1, v, 1);
 }
 
-static int clearback(GradCall *c) {
-  return clear(&c->d[0], c->g[0], c->node->info);
+static int clear_backward(GradCall *c) {
+  return clear_recorded(&c->d[0], c->g[0], c->node->info);
 }
 
 /* Edge 0: the base before the write; edge 1: the value. */
-static int setback(GradCall *c) {
-  if (c->need[0]) TRY(clear(&c->d[0], c->g[0], c->node->info));
-  if (c->need[1]) TRY(view(&c->d[1], c->g[0], c->node->info));
+static int set_backward(GradCall *c) {
+  if (c->need[0]) TRY(clear_recorded(&c->d[0], c->g[0], c->node->info));
+  if (c->need[1]) TRY(view_recorded(&c->d[1], c->g[0], c->node->info));
   return NC_OK;
 }
 
-const NodeKind nc_setnode = { setback, NULL };
+const NodeKind nc_setnode = { set_backward, NULL };
 
 /* Edge 1: the value that overwrote the tensor. */
-static int intoback(GradCall *c) {
+static int inplace_backward(GradCall *c) {
   nc_retain(c->d[1] = c->g[0]);
   return NC_OK;
 }
 
-const NodeKind nc_inplacenode = { intoback, NULL };
+const NodeKind nc_inplacenode = { inplace_backward, NULL };

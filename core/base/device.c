@@ -13,9 +13,10 @@
 
 /* The devices that always exist.  Those of the plug-in are added when it is
    opened. */
-static const Device *const always[] = { &nc_cpu };
+static const Device *const builtin_devices[] = { &nc_cpu };
 
-const Device *nc_defaultdevice = &nc_cpu;
+Context nc_default_context = NC_CONTEXT;
+Context *nc_context = &nc_default_context;
 _Thread_local Counters nc_counters;
 volatile sig_atomic_t nc_interrupted;
 
@@ -27,6 +28,13 @@ void nc_count(int64_t flops, int64_t bytes) {
 
 const Device *nc_host(void) {
   return &nc_cpu;
+}
+
+const Device *nc_default_device(void) {
+  const Accelerator *a;
+  if (nc_context->device) return nc_context->device;
+  a = nc_open_accelerator();
+  return a->device[a->current()];
 }
 
 /* Returns the ordinal in "cuda:N", -1 for "cuda", -2 if the name is not of
@@ -46,9 +54,9 @@ int nc_finddevice(const Device **d, const char *name) {
   const Accelerator *a;
   long i;
   *d = NULL;
-  for (size_t k = 0; k < sizeof always / sizeof *always; k++)
-    if (strcmp(always[k]->name, name) == 0) {
-      *d = always[k];
+  for (size_t k = 0; k < sizeof builtin_devices / sizeof *builtin_devices; k++)
+    if (strcmp(builtin_devices[k]->name, name) == 0) {
+      *d = builtin_devices[k];
       return NC_OK;
     }
   if (ordinal(name, nc_cpu.name) == 0) { /* "cpu:0" */
@@ -56,7 +64,7 @@ int nc_finddevice(const Device **d, const char *name) {
     return NC_OK;
   }
   if ((i = ordinal(name, "cuda")) == -2) {
-    nc_fail(NC_EVALUE, "no device is called '%s'", name);
+    nc_fail(NC_EVALUE, "no device is named '%s'", name);
     nc_hint("a device is %s", NC_DEVICENAMES);
     return NC_EVALUE;
   }
@@ -73,9 +81,9 @@ int nc_finddevice(const Device **d, const char *name) {
 }
 
 int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx) {
-  const Accelerator *a = nc_opened();
-  for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-    TRY(fn(always[i], ctx));
+  const Accelerator *a = nc_open_accelerator();
+  for (size_t i = 0; i < sizeof builtin_devices / sizeof *builtin_devices; i++)
+    TRY(fn(builtin_devices[i], ctx));
   for (int i = 0; a && i < a->count; i++) TRY(fn(a->device[i], ctx));
   return NC_OK;
 }
@@ -90,8 +98,9 @@ int nc_synchronize(void) {
 }
 
 /* Synchronizes a device unless it has failed. */
-static int settle(const Device *d, void *ctx) {
-  if (d->ordinal >= 0 && nc_opened()->failed(d->ordinal)) return NC_OK;
+static int synchronize_if_working(const Device *d, void *ctx) {
+  if (d->ordinal >= 0 && nc_open_accelerator()->failed(d->ordinal))
+    return NC_OK;
   return synchronize(d, ctx);
 }
 
@@ -99,7 +108,7 @@ static int settle(const Device *d, void *ctx) {
    failure has been reported already; a user of other devices need not see it
    again. */
 int nc_synchronize_working(void) {
-  return nc_ondevices(settle, NULL);
+  return nc_ondevices(synchronize_if_working, NULL);
 }
 
 /*
@@ -107,14 +116,15 @@ int nc_synchronize_working(void) {
 */
 /* Returns whether a tensor counts as a number, which any device accepts: a
    0-d tensor on the host. */
-static int asnumber(const Tensor *t) {
+static int is_host_scalar(const Tensor *t) {
   return t->nd == 0 && nc_device(t) == &nc_cpu;
 }
 
 /* Fails: operands i and j are on devices a and b. */
-static int apart(int i, int j, const Device *a, const Device *b) {
+static int fail_devices(int i, int j, const Device *a, const Device *b) {
   if (nc_ismeta(a) != nc_ismeta(b))
-    return nc_fail(NC_EDEVICE, "one operand is of a dry run and has no values");
+    return nc_fail(NC_EDEVICE,
+                   "one operand belongs to a dry run and has no values");
   nc_fail(NC_EDEVICE, "operands are on different devices");
   nc_rule("one operation runs on one device");
   nc_hint("%s:to(\"%s\"), or %s:to(\"%s\")", nc_operandtext(j), a->name,
@@ -124,14 +134,14 @@ static int apart(int i, int j, const Device *a, const Device *b) {
 
 /* *d = the one device of the tensors in[]; with `numbers' 0-d tensors of the
    host do not count. */
-static int agree(const Device **d, const Arg in[], int n, int numbers) {
+static int common_device(const Device **d, const Arg in[], int n, int numbers) {
   int first = -1;
   *d = &nc_cpu;
   for (int j = 0; j < n; j++) {
     const Tensor *t = in[j].t;
-    if (t == NULL || (numbers && asnumber(t))) continue;
+    if (t == NULL || (numbers && is_host_scalar(t))) continue;
     if (first >= 0 && nc_device(t) != *d)
-      return apart(first, j, *d, nc_device(t));
+      return fail_devices(first, j, *d, nc_device(t));
     if (first < 0) first = j;
     *d = nc_device(t);
   }
@@ -139,11 +149,11 @@ static int agree(const Device **d, const Arg in[], int n, int numbers) {
 }
 
 int nc_samedevice(const Device **d, const Arg in[], int n) {
-  return agree(d, in, n, 1);
+  return common_device(d, in, n, 1);
 }
 
 int nc_onedevice(const Device **d, const Arg in[], int n) {
-  return agree(d, in, n, 0);
+  return common_device(d, in, n, 0);
 }
 
 /*
@@ -156,12 +166,12 @@ const OperatorInfo nc_operators[OPERATOR_COUNT] = {
 };
 #undef OPERATOR
 
-static int64_t listbytes(int n) {
+static int64_t list_bytes(int n) {
   return ((int64_t)n + 1) * (int64_t)sizeof(Tensor *);
 }
 
 /* Replaces *t, an owned reference, by a copy on device d. */
-static int bring(Tensor **t, const Device *d) {
+static int move_to(Tensor **t, const Device *d) {
   Tensor *there;
   TRY(nc_todevice(&there, *t, d));
   nc_release(*t);
@@ -169,28 +179,46 @@ static int bring(Tensor **t, const Device *d) {
   return NC_OK;
 }
 
-/* Replaces the list of tensors of `a' by *own, a list of copies on the host,
-   which the caller releases, also after a failure. */
-static int bringlist(Arg *a, Tensor ***own) {
+static int copy_to_host(Tensor **y, Tensor *x) {
+  return nc_todevice(y, x, &nc_cpu);
+}
+
+static int new_list(Tensor ***list, int n) {
   void *p;
-  TRY(nc_hostalloc(&p, listbytes(a->n)));
-  *own = memset(p, 0, (size_t)listbytes(a->n));
-  for (int k = 0; k < a->n; k++)
-    TRY(nc_todevice(&(*own)[k], a->tensors[k], &nc_cpu));
+  TRY(nc_hostalloc(&p, list_bytes(n)));
+  *list = memset(p, 0, (size_t)list_bytes(n));
+  return NC_OK;
+}
+
+int nc_copylist(Arg *a, Tensor ***own, int (*copy)(Tensor **y, Tensor *x)) {
+  TRY(new_list(own, a->n));
+  for (int k = 0; k < a->n; k++) TRY(copy(&(*own)[k], a->tensors[k]));
   a->tensors = *own;
   return NC_OK;
 }
 
+void nc_releaselist(Tensor **list, int n) {
+  for (int k = 0; list && k < n; k++) nc_release(list[k]);
+  nc_hostfree(list, list_bytes(n));
+}
+
+void nc_copyresults(Call *c, const Call *from) {
+  memcpy(c->out, from->out, sizeof c->out);
+  c->value = from->value;
+  c->list = from->list;
+  c->nlist = from->nlist;
+}
+
 /* Runs c with copies of its operands on the host; copies the results to d. */
-static int onhost(Call *c, Tensor **own[], const Device *d) {
+static int run_on_host(Call *c, Tensor **own[], const Device *d) {
   for (int i = 0; i < NC_MAXARG; i++) {
-    if (c->arg[i].t) TRY(bring(&c->arg[i].t, &nc_cpu));
-    if (c->arg[i].tensors) TRY(bringlist(&c->arg[i], &own[i]));
+    if (c->arg[i].t) TRY(move_to(&c->arg[i].t, &nc_cpu));
+    if (c->arg[i].tensors) TRY(nc_copylist(&c->arg[i], &own[i], copy_to_host));
   }
   TRY(nc_operators[c->op].fn(c));
   for (int i = 0; i < NC_MAXOUT; i++)
-    if (c->out[i]) TRY(bring(&c->out[i], d));
-  for (int i = 0; i < c->nlist; i++) TRY(bring(&c->list[i], d));
+    if (c->out[i]) TRY(move_to(&c->out[i], d));
+  for (int i = 0; i < c->nlist; i++) TRY(move_to(&c->list[i], d));
   return NC_OK;
 }
 
@@ -199,35 +227,28 @@ int nc_byhost(Call *c, const Device *d) {
   Tensor **own[NC_MAXARG] = { NULL };
   int r;
   if (nc_ismeta(d))
-    return nc_fail(NC_EVALUE, "the host works it out, for which a dry run has "
-                              "no values");
+    return nc_fail(
+        NC_EVALUE,
+        "the CPU computes this from values, which a dry run does not have");
   for (int i = 0; i < NC_MAXARG; i++)
     if (low.arg[i].t) nc_retain(low.arg[i].t);
-  r = onhost(&low, own, d);
+  r = run_on_host(&low, own, d);
   for (int i = 0; i < NC_MAXARG; i++) {
     nc_release(low.arg[i].t);
-    if (own[i] == NULL) continue;
-    for (int k = 0; k < low.arg[i].n; k++) nc_release(own[i][k]);
-    nc_hostfree(own[i], listbytes(low.arg[i].n));
+    nc_releaselist(own[i], low.arg[i].n);
   }
-  memcpy(c->out, low.out, sizeof c->out);
-  c->value = low.value;
-  c->list = low.list;
-  c->nlist = low.nlist;
+  nc_copyresults(c, &low);
   return r;
 }
 
 int nc_newlist(Call *c, int n) {
-  void *p;
-  TRY(nc_hostalloc(&p, listbytes(n)));
-  c->list = memset(p, 0, (size_t)listbytes(n));
+  TRY(new_list(&c->list, n));
   c->nlist = n;
   return NC_OK;
 }
 
 void nc_freelist(Call *c) {
-  for (int i = 0; i < c->nlist; i++) nc_release(c->list[i]);
-  nc_hostfree(c->list, listbytes(c->nlist));
+  nc_releaselist(c->list, c->nlist);
   c->list = NULL;
   c->nlist = 0;
 }

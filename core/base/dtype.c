@@ -4,8 +4,6 @@
 
 #include "core/tensor.h"
 
-DType nc_defaultdtype = DT_f32;
-
 static const struct {
   const char *name;
   int64_t size;

@@ -117,6 +117,7 @@ void nc_error_operand(const char *role, const Tensor *t) {
   if (record.n == NC_MAXERROROPERANDS) return;
   record.n++;
   snprintf(o->role, sizeof o->role, "%s", role);
+  o->position = -1;
   o->fills = 0;
   o->note[0] = '\0';
   o->identity = t;
@@ -177,7 +178,9 @@ const char *nc_operandtext(int j) {
 void nc_error_operandat(int j, const char *role, const Tensor *t) {
   const int i = record.n;
   nc_error_operand(role, t);
-  if (i < record.n) record.operand[i].fills = 1u << j;
+  if (i == record.n) return;
+  record.operand[i].position = j;
+  record.operand[i].fills = 1u << j;
 }
 
 /* Adds the tensors of in[] as operands; operand j fills placeholder j. */
@@ -237,30 +240,29 @@ int nc_error_call(int r, const char *op, const Arg *in, int n) {
 /*
 ** Reading the record
 */
-static const char *roleof(char placeholder) {
+static const char *roleof(const Error *e, char placeholder) {
   const int j = placeholder - '0';
-  for (int i = 0; i < record.n; i++)
-    if (record.operand[i].fills >> j & 1) return record.operand[i].role;
+  for (int i = 0; i < e->n; i++)
+    if (e->operand[i].fills >> j & 1) return e->operand[i].role;
   return usualrole[j % NC_MAXARG];
 }
 
-/* Copies text, replacing placeholders by the roles of the operands. */
-static void fill(char *out, size_t room, const char *text) {
+char *nc_error_fill(char *out, size_t room, const Error *e, const char *text) {
   size_t n = 0;
-  for (; *text && n + sizeof record.operand->role < room; text++)
+  for (; *text && n + sizeof e->operand->role < room; text++)
     if (*text == PLACEHOLDER && isdigit((unsigned char)text[1])) {
-      const char *role = roleof(*++text);
+      const char *role = roleof(e, *++text);
       memcpy(out + n, role, strlen(role));
       n += strlen(role);
     } else out[n++] = *text;
+  if (*text) { /* cut: not inside a character of UTF-8 */
+    while (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0x80) n--;
+    if (n > 0 && (unsigned char)out[n - 1] >= 0xc0) n--;
+  }
   out[n] = '\0';
+  return out;
 }
 
 const Error *nc_lasterror(void) {
-  static _Thread_local Error shown;
-  memcpy(&shown, &record, sizeof shown);
-  fill(shown.text, sizeof shown.text, record.text);
-  fill(shown.rule, sizeof shown.rule, record.rule);
-  fill(shown.hint, sizeof shown.hint, record.hint);
-  return &shown;
+  return &record;
 }

@@ -23,15 +23,15 @@ const char *nc_openfirst(const char *const names[], int (*bind)(void *handle)) {
 }
 
 int nc_library(Library *l) {
-  const char *given = getenv(l->variable);
-  const int named = given && *given;
-  const char *const one[] = { given, NULL };
-  if (!l->tried) l->name = nc_openfirst(named ? one : l->names, l->bind);
+  const char *file = getenv(l->variable);
+  const int has_file = file && *file;
+  const char *const one[] = { file, NULL };
+  if (!l->tried) l->name = nc_openfirst(has_file ? one : l->names, l->bind);
   l->tried = 1;
   if (l->name != NULL) return NC_OK;
   nc_fail(NC_EFILE, "%s, which was not found%s%s%s%s", l->missing,
-          named ? ": " : "", named ? l->variable : "", named ? " is " : "",
-          named ? given : "");
+          has_file ? ": " : "", has_file ? l->variable : "",
+          has_file ? " is " : "", has_file ? file : "");
   nc_hint("%s", l->hint);
   return NC_EFILE;
 }

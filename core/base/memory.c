@@ -42,18 +42,18 @@ int64_t nc_hostlimit;
 static Block *cache[CLASSES];
 /* The number of the last request for each class, and of all requests. */
 static int64_t last_request[CLASSES], requests;
-static int64_t failafter;
-static int failsticky;
+static int64_t fail_after;
+static int fail_sticky;
 
 void nc_failalloc(int64_t n, int sticky) {
-  failafter = n;
-  failsticky = sticky;
+  fail_after = n;
+  fail_sticky = sticky;
 }
 
 static int inject_failure(void) {
-  if (failafter == 0) return 0;
-  if (failafter > 1) return --failafter, 0;
-  if (!failsticky) failafter = 0;
+  if (fail_after == 0) return 0;
+  if (fail_after > 1) return --fail_after, 0;
+  if (!fail_sticky) fail_after = 0;
   return 1;
 }
 

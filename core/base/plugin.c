@@ -20,8 +20,8 @@
 
 #define MAXPATH 4096
 
-static const Accelerator *opened;
-static int tried;
+static const Accelerator *accelerator;
+static int was_tried;
 static char reason[sizeof((Error *)0)->text - 32];
 static char advice[sizeof((Error *)0)->hint];
 
@@ -55,10 +55,10 @@ const Host nc_forplugins = { .abi = NC_ABI,
 /*
 ** Finding the library
 */
-static int because(const char *fmt, ...) NC_PRINTF(1, 2);
+static int set_reason(const char *fmt, ...) NC_PRINTF(1, 2);
 
 /* Stores the reason why no device can be used; returns 0. */
-static int because(const char *fmt, ...) {
+static int set_reason(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   vsnprintf(reason, sizeof reason, fmt, args);
@@ -67,42 +67,44 @@ static int because(const char *fmt, ...) {
 }
 
 /* Sets path to the folder of the program; returns 0 after a failure. */
-static int programfolder(char path[MAXPATH]) {
+static int program_folder(char path[MAXPATH]) {
   ssize_t n = readlink("/proc/self/exe", path, MAXPATH - 1);
   char *slash;
-  if (n <= 0) return because("/proc/self/exe cannot be read");
+  if (n <= 0) return set_reason("/proc/self/exe cannot be read");
   path[n] = '\0';
-  if ((slash = strrchr(path, '/')) == NULL) return because("no folder");
+  if ((slash = strrchr(path, '/')) == NULL) return set_reason("no folder");
   *slash = '\0';
   return 1;
 }
 
 /* Searches beside the program, and where an installation has it. */
-static int search(char path[MAXPATH], const char *file) {
+static int search_beside_program(char path[MAXPATH], const char *file) {
   static const char *const where[] = { "", "/../lib/nacre" };
   char folder[MAXPATH];
-  if (!programfolder(folder)) return 0;
+  if (!program_folder(folder)) return 0;
   for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
     int n = snprintf(path, MAXPATH, "%s%s/%s", folder, where[i], file);
     if (n < MAXPATH && access(path, F_OK) == 0) return 1;
   }
-  return because("this build has no CUDA plug-in (%s/%s is missing)", folder,
-                 file);
+  return set_reason("this build has no CUDA plug-in (%s/%s is missing)", folder,
+                    file);
 }
 
 /* Sets path to the library that NACRE_CUDA selects; 0: there is none. */
-static int find(char path[MAXPATH]) {
-  const char *wish = getenv("NACRE_CUDA");
-  if (wish == NULL || *wish == '\0') return search(path, "libnacre_cuda.so");
-  if (strcmp(wish, "emulated") == 0)
-    return search(path, "libnacre_cuda_emulated.so");
-  if (strcmp(wish, "off") == 0) return because("NACRE_CUDA=off turns it off");
-  if (strchr(wish, '/') == NULL)
-    return because("NACRE_CUDA is '%s', not off, emulated or the path of a "
-                   "plug-in",
-                   wish);
-  snprintf(path, MAXPATH, "%s", wish);
-  return access(path, F_OK) == 0 || because("%s is missing", path);
+static int find_plugin(char path[MAXPATH]) {
+  const char *setting = getenv("NACRE_CUDA");
+  if (setting == NULL || *setting == '\0')
+    return search_beside_program(path, "libnacre_cuda.so");
+  if (strcmp(setting, "emulated") == 0)
+    return search_beside_program(path, "libnacre_cuda_emulated.so");
+  if (strcmp(setting, "off") == 0)
+    return set_reason("NACRE_CUDA=off turns it off");
+  if (strchr(setting, '/') == NULL)
+    return set_reason("NACRE_CUDA is '%s', not off, emulated or the path of a "
+                      "plug-in",
+                      setting);
+  snprintf(path, MAXPATH, "%s", setting);
+  return access(path, F_OK) == 0 || set_reason("%s is missing", path);
 }
 
 /*
@@ -110,16 +112,16 @@ static int find(char path[MAXPATH]) {
 */
 /* Returns the entry function of the library, or NULL.  The library stays
    open. */
-static PluginEntry *entryof(const char *path) {
+static PluginEntry *load_entry(const char *path) {
   PluginEntry *entry;
   void *p, *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
-    because("its plug-in cannot be loaded: %s", dlerror());
+    set_reason("its plug-in cannot be loaded: %s", dlerror());
     return NULL;
   }
   p = dlsym(library, NC_PLUGIN);
   if (p == NULL) {
-    because("%s is not a plug-in of this program", path);
+    set_reason("%s is not a plug-in of this program", path);
     dlclose(library);
     return NULL;
   }
@@ -129,30 +131,31 @@ static PluginEntry *entryof(const char *path) {
 
 /* Calls the entry.  A plug-in that refuses has left an error record, whose
    text becomes the reason. */
-static int enter(PluginEntry *entry) {
+static int call_entry(PluginEntry *entry) {
   const Error *e;
-  if (entry(&nc_forplugins, &opened) == NC_OK) return 1;
-  opened = NULL;
+  if (entry(&nc_forplugins, &accelerator) == NC_OK) return 1;
+  accelerator = NULL;
   e = nc_lasterror();
   snprintf(advice, sizeof advice, "%s", e->hint);
-  return because("%s", e->text);
+  return set_reason("%s", e->text);
 }
 
-static int try(void) {
+static int open_plugin(void) {
   char path[MAXPATH];
   PluginEntry *entry;
-  tried = 1;
-  return find(path) && (entry = entryof(path)) != NULL && enter(entry);
+  was_tried = 1;
+  return find_plugin(path) && (entry = load_entry(path)) != NULL &&
+         call_entry(entry);
 }
 
 int nc_accelerator(const Accelerator **a) {
-  *a = opened;
-  if (opened) return NC_OK;
-  if (!tried) {
+  *a = accelerator;
+  if (accelerator) return NC_OK;
+  if (!was_tried) {
     const int64_t begin = nc_now();
-    const int found = try();
+    const int found = open_plugin();
     nc_counters.opening += nc_now() - begin;
-    *a = opened;
+    *a = accelerator;
     if (found) return NC_OK;
   }
   nc_fail(NC_EDEVICE, "no usable CUDA device: %s", reason);
@@ -160,6 +163,6 @@ int nc_accelerator(const Accelerator **a) {
   return NC_EDEVICE;
 }
 
-const Accelerator *nc_opened(void) {
-  return opened;
+const Accelerator *nc_open_accelerator(void) {
+  return accelerator;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** signature.c - parses the signatures of operations.
+** signature.c - parses the signatures of operations (signature.h).
 **
-** One text for each operation, in the tables of the core, defines its
-** parameters by position and by name; argument errors, help and completion are
-** derived from it. A parsed signature of an operation of the core is cached for
-** the process.
+** One text for each operation defines its parameters by position and by name;
+** argument errors, help and completion are derived from it. A parsed signature
+** of an operation of the core is cached for the process.
 */
 
 #include <ctype.h>
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/binding.h"
+#include "core/signature.h"
 
 static const struct {
   const char *name;
@@ -63,17 +62,23 @@ static int choice(const char *choices, const char *s, size_t n) {
   }
 }
 
+static int equals(const char *text, size_t n, const char *name) {
+  return strlen(name) == n && memcmp(text, name, n) == 0;
+}
+
 /* Sets the type of a parameter from its type name. */
-static void settype(Signature *s, Param *p, const char *text, size_t n) {
+static void settype(Param *p, const char *text, size_t n) {
   if (memchr(text, '|', n)) {
     p->type = P_CHOICE;
+    p->type_name = "text";
     p->choices = text;
     return;
   }
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (strlen(types[i].name) == n && memcmp(types[i].name, text, n) == 0)
+    if (equals(text, n, types[i].name)) {
       p->type = types[i].type;
-  if (n == 7 && memcmp(text, "inplace", 7) == 0) s->inplace = 1;
+      p->type_name = types[i].name;
+    }
 }
 
 /* Sets the default of a parameter from its text. */
@@ -81,39 +86,51 @@ static void setfallback(Param *p, const char *text, size_t n) {
   Arg *a = &p->fallback;
   char *end;
   p->optional = 1;
-  if (n == 3 && memcmp(text, "nil", 3) == 0) return;
-  if (p->type == P_BOOL) a->s = (Scalar){ NC_BOOL, text[0] == 't', 0 };
-  else if (p->type == P_CHOICE) {
-    a->s = nc_int(choice(p->choices, text, n));
-    a->n = 1;
+  p->written = text;
+  p->nwritten = (int)n;
+  if (equals(text, n, "nil")) return;
+  a->n = p->type != P_BOOL;
+  if (equals(text, n, "true") || equals(text, n, "false"))
+    a->s = (Scalar){ NC_BOOL, text[0] == 't', 0 };
+  else if (isalpha((unsigned char)text[0])) {
+    p->quoted = 1;
+    if (p->choices) a->s = nc_int(choice(p->choices, text, n));
   } else {
     long long i = strtoll(text, &end, 10);
     a->s = end == text + n ? nc_int(i) : nc_float(strtod(text, NULL));
     p->one = i;
-    a->n = 1;
   }
+}
+
+/* Skips the mark "!" of the parameter being parsed. */
+static const char *saved(Signature *s, const char *text) {
+  if (*text != '!') return text;
+  s->saved_args |= 1u << s->n;
+  return text + 1;
 }
 
 /* Parses one parameter, name[!][:type[!]][=default], and returns the rest of
    the text. Without a type, a parameter with a default is a boolean or a
-   number. */
+   number. "!" marks a parameter whose value the gradient needs. */
 static const char *param(Signature *s, const char *text, int byname) {
   Param *p = &s->param[s->n];
   size_t n = word(text, "!:=,-");
+  const char *rest = text + n;
   while (n && text[n - 1] == ' ') n--;
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, "%.*s", (int)n, text);
   p->fallback.dtype = DT_NONE;
   p->byname = byname;
-  text += n;
-  if (*text == '!') text++; /* "!" marks a parameter for autograd */
+  p->type_name = "tensor";
+  text = saved(s, rest);
   if (*text == ':') {
     n = word(text + 1, "!=, ");
-    settype(s, p, text + 1, n);
-    text += 1 + n;
-    if (*text == '!') text++;
-  } else if (*text == '=')
+    settype(p, text + 1, n);
+    text = saved(s, text + 1 + n);
+  } else if (*text == '=') {
     p->type = text[1] == 't' || text[1] == 'f' ? P_BOOL : P_NUM;
+    p->type_name = p->type == P_BOOL ? "bool" : "num";
+  }
   if (*text == '=') {
     n = word(text + 1, ", ");
     setfallback(p, text + 1, n);
@@ -124,22 +141,53 @@ static const char *param(Signature *s, const char *text, int byname) {
   return text;
 }
 
-void nl_parsesignature(Signature *s, const char *name, const char *text) {
+/* Parses what follows "-> ". */
+static void results(Signature *s, const char *text) {
+  s->results = text;
+  for (; *text; text++) {
+    if (*text == '!') s->saved_results |= 1u << (s->nresults - 1);
+    s->nresults += *text == ',';
+  }
+}
+
+int nc_findparam(const Signature *s, const char *name) {
+  for (int i = 0; i < s->n; i++)
+    if (strcmp(s->param[i].name, name) == 0) return i;
+  return -1;
+}
+
+/* Adds the parameters that everything that creates tensors has. A conversion,
+   which has a parameter `target', does not. */
+static void addcreation(Signature *s) {
+  const int device = nc_findparam(s, "device");
+  s->creates = nc_findparam(s, "dtype") >= 0 && device >= 0 &&
+               s->param[device].type == P_DEVICE &&
+               nc_findparam(s, "target") < 0;
+  if (!s->creates) return;
+  param(s, "requires_grad=false", 1);
+  param(s, "pin_memory=false", 1);
+}
+
+void nc_parse_signature(Signature *s, const char *name, const char *text) {
   int byname = 0;
   s->name = name;
-  s->n = s->positional = s->inplace = 0;
+  s->n = s->positional = 0;
+  s->saved_args = s->saved_results = 0;
   s->results = "";
-  s->boxes = 1;
+  s->nresults = 1;
   for (text = skip(text); *text; text = skip(text)) {
     if (text[0] == '-' && text[1] == '>') {
-      s->results = text + 3;
-      for (text = s->results; *text; text++) s->boxes += *text == ',';
-      return;
+      results(s, text + 3);
+      break;
     }
     if (*text == '*') byname = 1, text++;
-    else if (s->n < NL_MAXPARAM) text = param(s, text, byname);
-    else return;
+    else if (s->n < NC_MAXPARAM) text = param(s, text, byname);
+    else break;
   }
+  addcreation(s);
+  s->method = s->n > 0 && strcmp(s->param[0].name, "self") == 0;
+  s->inplace = s->n > 0 && strcmp(s->param[0].type_name, "inplace") == 0;
+  if (s->inplace) s->param[0].type_name = "tensor";
 }
 
 /* The parameters that precede those in ops.def for operations of this kind. */
@@ -153,7 +201,7 @@ static const char *usual(OpKind kind) {
   }
 }
 
-const Signature *nl_pointwise_signature(Op op) {
+const Signature *nc_pointwise_signature(Op op) {
   static Signature signatures[OP_COUNT];
   static char texts[OP_COUNT][128];
   Signature *s = &signatures[op];
@@ -164,83 +212,18 @@ const Signature *nl_pointwise_signature(Op op) {
          strncmp(info->signature, "condition", 9) == 0;
   snprintf(texts[op], sizeof texts[op], "%s%s -> tensor",
            full ? "" : usual(info->kind), info->signature);
-  nl_parsesignature(s, info->name, texts[op]);
+  nc_parse_signature(s, info->name, texts[op]);
   for (int i = 0; i < nc_arity(op); i++) /* operands may be numbers */
-    s->param[i].type = nc_arity(op) > 1 ? P_OPERAND : P_TENSOR;
+    settype(&s->param[i], nc_arity(op) > 1 ? "operand" : "tensor",
+            nc_arity(op) > 1 ? 7 : 6);
   s->inplace = info->kind != REDUCE_OP && info->kind != CHOOSE_OP;
   return s;
 }
 
-const Signature *nl_operator_signature(Operator f) {
+const Signature *nc_operator_signature(Operator f) {
   static Signature signatures[OPERATOR_COUNT];
   Signature *s = &signatures[f];
   if (s->name == NULL)
-    nl_parsesignature(s, nc_operators[f].name, nc_operators[f].signature);
+    nc_parse_signature(s, nc_operators[f].name, nc_operators[f].signature);
   return s;
-}
-
-/* Each element is {name=, type=}, with the type names of operators.def. */
-void nl_pushparams(lua_State *L, const Signature *s) {
-  lua_createtable(L, s->n, 0);
-  for (int i = 0; i < s->n; i++) {
-    size_t t = 0;
-    while (t + 1 < sizeof types / sizeof *types &&
-           types[t].type != s->param[i].type)
-      t++;
-    lua_createtable(L, 0, 2);
-    lua_pushstring(L, s->param[i].name);
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, s->param[i].type == P_CHOICE ? "text" : types[t].name);
-    lua_setfield(L, -2, "type");
-    lua_rawseti(L, -2, i + 1);
-  }
-}
-
-/* Appends the default of p, as Lua writes it. */
-static void adddefault(luaL_Buffer *b, const Param *p) {
-  const Arg *a = &p->fallback;
-  char text[32];
-  if (p->type == P_CHOICE && a->n) {
-    const char *c = p->choices;
-    for (int64_t i = 0; i < a->s.i; i++) c += word(c, "|=,") + 1;
-    luaL_addchar(b, '"');
-    luaL_addlstring(b, c, word(c, "|=,"));
-    luaL_addchar(b, '"');
-    return;
-  }
-  if (p->type == P_BOOL) luaL_addstring(b, a->s.i ? "true" : "false");
-  else if (a->n == 0) luaL_addstring(b, "nil");
-  else {
-    if (a->s.kind == NC_FLOAT) snprintf(text, sizeof text, "%g", a->s.f);
-    else snprintf(text, sizeof text, "%lld", (long long)a->s.i);
-    luaL_addstring(b, text);
-  }
-}
-
-void nl_pushsignature(lua_State *L, const Signature *s) {
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  luaL_addstring(&b, s->name);
-  luaL_addchar(&b, '(');
-  for (int i = 0; i < s->n; i++) {
-    const Param *p = &s->param[i];
-    if (i) luaL_addstring(&b, ", ");
-    if (p->byname && (i == 0 || !s->param[i - 1].byname))
-      luaL_addstring(&b, "*, ");
-    luaL_addstring(&b, p->name);
-    if (p->type == P_SIZE) luaL_addstring(&b, "...");
-    if (p->optional) {
-      luaL_addchar(&b, '=');
-      adddefault(&b, p);
-    }
-  }
-  if (nl_creates(s))
-    luaL_addstring(&b, ", requires_grad=false, pin_memory=false");
-  luaL_addchar(&b, ')');
-  if (s->results[0]) {
-    luaL_addstring(&b, " -> ");
-    for (const char *c = s->results; *c; c++)
-      if (*c != '!') luaL_addchar(&b, *c);
-  }
-  luaL_pushresult(&b);
 }

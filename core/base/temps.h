@@ -26,25 +26,49 @@ typedef struct Temps {
 /* Takes over *t, the result of a call of status r; returns it, or NULL. */
 Tensor *nc_temps_add(Temps *d, int r, Tensor **t);
 
+/* New tensors on the device of `like': uninitialized, filled with v, and
+   from .. to in int64. */
+Tensor *nc_temps_new(Temps *d, const Tensor *like, DType type, int nd,
+                     const int64_t size[]);
+Tensor *nc_temps_full(Temps *d, const Tensor *like, DType type, int nd,
+                      const int64_t size[], Scalar v);
+Tensor *nc_temps_range(Temps *d, const Tensor *like, int64_t from, int64_t to);
+
+/* x itself if there is nothing to do */
+Tensor *nc_temps_cast(Temps *d, Tensor *x, DType type);
+Tensor *nc_temps_dense(Temps *d, Tensor *x);
+Tensor *nc_temps_todevice(Temps *d, Tensor *x, const Device *device);
+
 /* Pointwise operations and reductions. */
 Tensor *nc_temps_op(Temps *d, Op op, const Arg in[], const double par[2]);
 Tensor *nc_temps_op1(Temps *d, Op op, Tensor *a);
 Tensor *nc_temps_op2(Temps *d, Op op, Tensor *a, Tensor *b);
 Tensor *nc_temps_op3(Temps *d, Op op, Tensor *a, Tensor *b, Tensor *c);
 Tensor *nc_temps_opnumber(Temps *d, Op op, Tensor *a, Scalar b);
-/* b where a is true, else the number c */
+/* b where a is true, else c; one of the two is a number */
 Tensor *nc_temps_where(Temps *d, Tensor *a, Tensor *b, Scalar c);
+Tensor *nc_temps_wherenumber(Temps *d, Tensor *a, Scalar b, Tensor *c);
 Tensor *nc_temps_reduce(Temps *d, Op op, Tensor *x, unsigned dims, int keepdim);
-Tensor *nc_temps_cast(Temps *d, Tensor *x, DType type);
 
-/* Operators.  nc_callon prepares a call with its first argument; nc_setint sets
-   argument i, an integer; nc_temps_call makes the call, holds all results,
-   which are also in c->out, and returns the first. */
+/* Operators.  nc_callon prepares a call with its first argument, nc_callints
+   one with three integers after it; nc_setint and nc_setlist set argument i.
+   nc_callfirst makes the call; *y = the first result.  nc_temps_call makes the
+   call, holds all results, which are also in c->out, and returns the first. */
 Call nc_callon(Operator op, Tensor *x);
+Call nc_callints(Operator op, Tensor *x, int64_t a, int64_t b, int64_t c);
 void nc_setint(Call *c, int i, int64_t v);
+void nc_setlist(Call *c, int i, int n, const int64_t list[]);
+int nc_callfirst(Tensor **y, Call *c);
 Tensor *nc_temps_call(Temps *d, Call *c);
 /* op(x, a, b) for an operator with two integer arguments. */
 Tensor *nc_temps_call1(Temps *d, Operator op, Tensor *x, int64_t a, int64_t b);
+
+/* x in another shape of as many elements; -1 is inferred */
+Tensor *nc_temps_reshape(Temps *d, Tensor *x, int nd, const int64_t size[]);
+Tensor *nc_temps_flatten(Temps *d, Tensor *x);    /* x as a vector */
+/* x, or a vector of one element if x is 0-d */
+Tensor *nc_temps_atleast1d(Temps *d, Tensor *x);
+Tensor *nc_temps_expand(Temps *d, Tensor *x, int nd, const int64_t size[]);
 /* length elements of dim (0-based) from `start' (0-based): a view */
 Tensor *nc_temps_narrow(Temps *d, Tensor *x, int dim, int64_t start,
                         int64_t length);
@@ -54,10 +78,20 @@ Tensor *nc_temps_flip(Temps *d, Tensor *x, int dim);
    (core/ops/scan.c) */
 Tensor *nc_temps_reversed(Temps *d, Operator op, Tensor *x, int dim);
 Tensor *nc_temps_cat(Temps *d, Tensor *const t[], int n, int dim);
+void nc_temps_copyinto(Temps *d, Tensor *x, Tensor *y);   /* copies y to x */
+
+/* *dim = argument a, a dimension of x (1-based or negative), 0-based */
+void nc_temps_dim(Temps *d, int *dim, const Arg *a, const Tensor *x);
 
 /* *y = t with a reference of its own, unless something failed. */
 int nc_temps_result(const Temps *d, Tensor **y, Tensor *t);
 /* Releases all tensors; returns the status. */
 int nc_temps_finish(Temps *d);
+/* Both: ends a composed operation with the result t. */
+int nc_temps_end(Temps *d, Tensor **y, Tensor *t);
+/* The same for the first result of an operator, and for an operator in place,
+   whose result is its first operand. */
+int nc_temps_endcall(Temps *d, Call *c, Tensor *y);
+int nc_temps_endinplace(Temps *d, Call *c);
 
 #endif

@@ -45,7 +45,7 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
   static const char *const unit[] = { "B",   "KiB", "MiB", "GiB",
                                       "TiB", "PiB", "EiB" };
   int u = 0;
-  while (bytes >= 1024 && u < 6) bytes /= 1024, u++;
+  while (bytes >= (u ? 1023.95 : 1024) && u < 6) bytes /= 1024, u++;
   snprintf(buf, NC_TEXT, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
   return buf;
 }
@@ -59,10 +59,10 @@ static int fail_toolarge(const Device *d, DType type, int nd,
   for (int i = 0; i < nd; i++) bytes *= (double)size[i];
   nc_shapetext(shape, nd, size);
   if (bytes == 0)
-    return nc_fail(NC_ENOMEM,
-                   "%s[%s] is empty, but its other sizes are too "
-                   "large together",
-                   nc_dtypename(type), shape);
+    return nc_fail(
+        NC_ENOMEM,
+        "%s[%s] is empty, but the product of its other sizes is too large",
+        nc_dtypename(type), shape);
   if (d && d != &nc_cpu) { /* its message has the figures */
     snprintf(why, sizeof why, "%s", nc_lasterror()->text);
     return nc_fail(NC_ENOMEM, "%s[%s] %s", nc_dtypename(type), shape, why);
@@ -77,7 +77,8 @@ int nc_checksize(int64_t *numel, DType type, int nd, const int64_t size[]) {
   char shape[NC_TEXT];
   *numel = 0;
   if (nd > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+    return nc_fail(NC_ESHAPE, "%d dimensions, at most %d are supported", nd,
+                   NC_MAXDIM);
   for (int d = 0; d < nd; d++) {
     if (size[d] < 0)
       return nc_fail(NC_ESHAPE, "size %lld of dim %d is negative: [%s]",
@@ -124,7 +125,7 @@ static void release_storage(Storage *s) {
   if (--s->refs > 0) return;
   if (s->pinned) {
     nc_memory.live -= s->bytes;
-    nc_opened()->unpin(s->p, s->bytes);
+    nc_open_accelerator()->unpin(s->p, s->bytes);
   } else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
   nc_slabfree(&storages, s);
 }
@@ -226,10 +227,18 @@ void nc_retain(Tensor *t) {
 
 void nc_release(Tensor *t) {
   if (t == NULL || --t->refs > 0) return;
-  if (t->ad) nc_forget(t->ad);
+  if (t->ad) nc_drop_autograd(t->ad);
   nc_release(t->base); /* a base is no view itself */
   release_storage(t->data);
   nc_slabfree(&tensors, t);
+}
+
+int nc_release_failed(int r, Tensor *t[], int n) {
+  for (int i = 0; i < n && r != NC_OK; i++) {
+    nc_release(t[i]);
+    t[i] = NULL;
+  }
+  return r;
 }
 
 int nc_isdense(const Tensor *t) {
@@ -270,19 +279,14 @@ int nc_overlapsitself(const Tensor *t) {
 */
 int nc_full(Tensor **t, const Device *d, DType type, int nd,
             const int64_t size[], Scalar v) {
-  int r;
   TRY(nc_new(t, d, type, nd, size));
-  if ((r = nc_fill(*t, v)) != NC_OK) {
-    nc_release(*t);
-    *t = NULL;
-  }
-  return r;
+  return nc_release_failed(nc_fill(*t, v), t, 1);
 }
 
 /* *out = y, a new copy of x made with status r; records the copy, or releases
    y after a failure. */
 static int finish_copy(Tensor **out, Tensor *x, Tensor *y, int r) {
-  if (r == NC_OK && nc_mayrecord(x)) r = nc_copied(y, x);
+  if (r == NC_OK && nc_mayrecord(x)) r = nc_record_copy(y, x);
   if (r == NC_OK) *out = y;
   else nc_release(y);
   return r;
@@ -295,7 +299,7 @@ int nc_cast(Tensor **out, Tensor *x, DType type) {
     nc_retain(*out = x);
     return NC_OK;
   }
-  if (nc_tracing) return nc_cast_traced(out, x, type);
+  if (nc_context->tracing) return nc_cast_traced(out, x, type);
   TRY(nc_newlike(&y, x, type));
   return finish_copy(out, x, y, nc_copy(y, x));
 }
@@ -322,7 +326,7 @@ int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
     nc_retain(*out = x);
     return NC_OK;
   }
-  if (nc_tracing) return nc_move_traced(out, x, d, how);
+  if (nc_context->tracing) return nc_move_traced(out, x, d, how);
   TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
   return finish_copy(out, x, y, nc_copyto(y, x, how));
 }
@@ -355,16 +359,16 @@ int nc_item(Scalar *v, const Tensor *t) {
   char shape[NC_TEXT];
   *v = nc_int(0);
   if (nc_numel(t) != 1) {
-    nc_fail(NC_EVALUE, "a tensor of one element is needed, this is [%s]",
+    nc_fail(NC_EVALUE, "the tensor must have one element, its shape is [%s]",
             nc_shapetext(shape, t->nd, t->size));
     nc_hint("{0}:totable() gives every element");
     return NC_EVALUE;
   }
-  if (nc_tracing) return nc_read_traced(v, "item", t, 0);
+  if (nc_context->tracing) return nc_read_traced(v, "item", t, 0);
   return nc_read(v, t, 0);
 }
 
 int nc_elements(Tensor **y, Tensor *t) {
-  if (nc_tracing) return nc_elements_traced(y, t);
+  if (nc_context->tracing) return nc_elements_traced(y, t);
   return nc_todevice(y, t, &nc_cpu);
 }

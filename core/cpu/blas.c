@@ -27,26 +27,18 @@
 #define NAME(f) f##_f32
 #define number_f32(s) ((float)nc_tofloat(s))
 #include "core/cpu/gemm.inc"
-#undef T
-#undef NAME
 #define T double
 #define NAME(f) f##_f64
 #define number_f64(s) (nc_tofloat(s))
 #include "core/cpu/gemm.inc"
-#undef T
-#undef NAME
 #define T uint32_t /* integers wrap */
 #define NAME(f) f##_i32
 #define number_i32(s) ((uint32_t)(s).i)
 #include "core/cpu/gemm.inc"
-#undef T
-#undef NAME
 #define T uint64_t
 #define NAME(f) f##_i64
 #define number_i64(s) ((uint64_t)(s).i)
 #include "core/cpu/gemm.inc"
-#undef T
-#undef NAME
 
 static void own_gemm(const Gemm *g) {
   switch (g->type) {
@@ -96,13 +88,17 @@ static int find_symbol(void *f, const char *name) {
   return nc_symbol(f, blas.handle, name);
 }
 
-static int bind_symbols(void) {
-  return find_symbol(&blas.f32.gemm, "cblas_sgemm") &&
-         find_symbol(&blas.f64.gemm, "cblas_dgemm") &&
-         find_symbol(&blas.f32.gemv, "cblas_sgemv") &&
-         find_symbol(&blas.f64.gemv, "cblas_dgemv") &&
-         find_symbol(&blas.f32.dot, "cblas_sdot") &&
-         find_symbol(&blas.f64.dot, "cblas_ddot");
+static int bind_symbols(void *handle) {
+  blas.handle = handle;
+  if (find_symbol(&blas.f32.gemm, "cblas_sgemm") &&
+      find_symbol(&blas.f64.gemm, "cblas_dgemm") &&
+      find_symbol(&blas.f32.gemv, "cblas_sgemv") &&
+      find_symbol(&blas.f64.gemv, "cblas_dgemv") &&
+      find_symbol(&blas.f32.dot, "cblas_sdot") &&
+      find_symbol(&blas.f64.dot, "cblas_ddot"))
+    return 1;
+  blas.handle = NULL;
+  return 0;
 }
 
 static void set_one_thread(void) {
@@ -115,12 +111,8 @@ static void set_one_thread(void) {
 }
 
 static int open_library(const char *path) {
-  blas.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (blas.handle == NULL) return 0;
-  if (bind_symbols()) return 1;
-  dlclose(blas.handle);
-  blas.handle = NULL;
-  return 0;
+  const char *const names[] = { path, NULL };
+  return nc_openfirst(names, bind_symbols) != NULL;
 }
 
 /* The kernels that an OpenBLAS has chosen, or NULL. */
@@ -141,6 +133,7 @@ static int open_tuned(const char *path) {
   if ((wide || strcmp(level, "x86-64-v3") == 0) && kernel_name() &&
       strcmp(kernel_name(), "Prescott") == 0 && getenv(choice) == NULL) {
     dlclose(blas.handle);
+    blas.handle = NULL;
     setenv(choice, wide ? "SkylakeX" : "Haswell", 1);
     again = open_library(path);
     unsetenv(choice);
@@ -169,10 +162,9 @@ static int find_library(void) {
   if (product && *product) {
     if (strcmp(product, "none") == 0 || open_tuned(product)) return NC_OK;
     blas.tried = 0;
-    return nc_fail(NC_EFILE,
-                   "NACRE_BLAS is '%s', which is no library with "
-                   "cblas_sgemm",
-                   product);
+    return nc_fail(
+        NC_EFILE, "NACRE_BLAS is '%s', which is not a library with cblas_sgemm",
+        product);
   }
   for (size_t i = 0; i < sizeof path / sizeof *path; i++)
     if (open_tuned(path[i])) break;

@@ -31,14 +31,10 @@ typedef struct BmmWork {
 /*
 ** Tiles
 */
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* The size of nearly equal pieces of n, at most `most'. */
 static int64_t even_tile(int64_t n, int64_t most) {
-  const int64_t pieces = (n - 1) / most + 1;
-  return min64(((n - 1) / pieces + 16) / 16 * 16, most);
+  const int64_t pieces = nc_ceil_div(n, most);
+  return nc_min(((n - 1) / pieces + 16) / 16 * 16, most);
 }
 
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
@@ -49,11 +45,11 @@ static void choose_tiles(BmmWork *p) {
   p->tile[1] = even_tile(p->n, p->n >= 2048 ? 2048 : 512);
   p->tile[2] = even_tile(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
   if (p->m == 1 || p->n == 1) {
-    p->tile[2] = min64(p->k, limit / 16);
+    p->tile[2] = nc_min(p->k, limit / 16);
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
-  p->across[0] = (p->m - 1) / p->tile[0] + 1;
-  p->across[1] = (p->n - 1) / p->tile[1] + 1;
+  p->across[0] = nc_ceil_div(p->m, p->tile[0]);
+  p->across[1] = nc_ceil_div(p->n, p->tile[1]);
 }
 
 static int64_t batch_size(const BmmWork *p) {
@@ -87,11 +83,11 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
              .as = { a[0], a[1] },
              .bs = { b[0], b[1] },
              .beta = p->beta };
-  g.m = min64(p->m - i, p->tile[0]);
-  g.n = min64(p->n - j, p->tile[1]);
+  g.m = nc_min(p->m - i, p->tile[0]);
+  g.n = nc_min(p->n - j, p->tile[1]);
   g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * size);
   for (int64_t k = 0; k < p->k && !nc_interrupted; k += p->tile[2]) {
-    g.k = min64(p->k - k, p->tile[2]);
+    g.k = nc_min(p->k - k, p->tile[2]);
     g.a = matrix_data(p, 0, batch) + (i * a[0] + k * a[1]) * size;
     g.b = matrix_data(p, 1, batch) + (k * b[0] + j * b[1]) * size;
     nc_gemm(&g);
@@ -132,8 +128,8 @@ static int run_bmm(BmmWork *p) {
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
   if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
   choose_tiles(p);
-  work = 2.0 * (double)min64(p->m, p->tile[0]) *
-         (double)min64(p->n, p->tile[1]) * (double)p->k;
+  work = 2.0 * (double)nc_min(p->m, p->tile[0]) *
+         (double)nc_min(p->n, p->tile[1]) * (double)p->k;
   pieces = batch_size(p) * p->across[0] * p->across[1];
   start = nc_now();
   r = nc_parallel(pieces, 1 + (int64_t)(enough / work), run_tiles, p);
@@ -189,12 +185,11 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
   return r;
 }
 
-int nc_cpu_bmm(const Device *d, const BmmCall *call) {
+int nc_cpu_bmm(const BmmCall *call) {
   Tensor *a = call->a, *b = call->b;
   const DType t = compute_dtype(a->dtype);
   BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
   int r;
-  (void)d;
   p.m = a->size[p.nb];
   p.k = a->size[p.nb + 1];
   p.n = b->size[p.nb + 1];

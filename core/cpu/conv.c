@@ -19,17 +19,9 @@
 #define COLUMNS 512       /* of an im2col matrix, about */
 #define PATCHES (1 << 18) /* elements of it, about */
 
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a - 1) / b + 1;
-}
-
 /* The size of nearly equal pieces of n, at most `most'. */
 static int64_t even_pieces(int64_t n, int64_t most) {
-  return ceil_div(n, ceil_div(n, most < 1 ? 1 : most));
+  return nc_ceil_div(n, nc_ceil_div(n, most < 1 ? 1 : most));
 }
 
 /*
@@ -38,8 +30,8 @@ static int64_t even_pieces(int64_t n, int64_t most) {
 ConvTile nc_conv_tile(const ConvWork *w, int64_t i) {
   const PaddedPlane *f = &w->padded;
   ConvTile t = { i / w->across * f->rows, i % w->across * f->cols, 0, 0 };
-  t.rows = min64(f->rows, w->w.out[0] - t.row);
-  t.cols = min64(f->cols, w->w.out[1] - t.col);
+  t.rows = nc_min(f->rows, w->w.out[0] - t.row);
+  t.cols = nc_min(f->cols, w->w.out[1] - t.col);
   return t;
 }
 
@@ -49,7 +41,8 @@ char *nc_conv_input(const ConvWork *w, int64_t sample, int64_t group) {
 }
 
 char *nc_conv_result(const ConvWork *w, int64_t sample, int64_t group) {
-  return w->result + (sample * w->c->o + group * w->each) * w->places * w->size;
+  return w->result +
+         (sample * w->c->o + group * w->out_channels) * w->positions * w->size;
 }
 
 void nc_conv_part(const ConvWork *w, int64_t part, int64_t *from, int64_t *to) {
@@ -67,7 +60,7 @@ static void take_tasks(void *ctx, int64_t begin, int64_t end) {
 }
 
 int nc_conv_tasks(ConvWork *w) {
-  const int64_t slots = min64(w->tasks, nc_threads());
+  const int64_t slots = nc_min(w->tasks, nc_threads());
   void *p = NULL;
   int r;
   w->bytes = (w->bytes + 63) / 64 * 64;
@@ -88,7 +81,7 @@ typedef struct ConvBlock {
   ConvTile t;
   int64_t first, samples, group;
   int64_t channel, channels;
-  int64_t each, columns;               /* positions in a sample, in all */
+  int64_t positions, columns;          /* in a sample, in all */
   char *padded, *patches, *by_channel; /* parts of the thread's buffer */
 } ConvBlock;
 
@@ -98,9 +91,9 @@ static ConvBlock make_block(const ConvWork *w, int64_t batch, int64_t group,
     .w = w, .first = batch * w->samples, .group = group, .channels = w->channels
   };
   p.t = nc_conv_tile(w, tile);
-  p.samples = min64(w->samples, w->c->n - p.first);
-  p.each = p.t.rows * p.t.cols;
-  p.columns = p.samples * p.each;
+  p.samples = nc_min(w->samples, w->c->n - p.first);
+  p.positions = p.t.rows * p.t.cols;
+  p.columns = p.samples * p.positions;
   p.padded = buffer;
   p.patches = buffer + w->padded.size * w->size;
   p.by_channel = p.patches + w->block * w->elements * w->columns * w->size;
@@ -123,7 +116,8 @@ static void im2col_block(const ConvBlock *p, int back) {
       else nc_plane_load(f, w->type, p->padded, x, p->t.row, p->t.col);
       for (int64_t e = 0; e < w->elements; e++) {
         char *col =
-            to + ((ch * w->elements + e) * p->columns + s * p->each) * w->size;
+            to +
+            ((ch * w->elements + e) * p->columns + s * p->positions) * w->size;
         char *from =
             p->padded +
             nc_tap_offset(f, e / w->w.kernel[1], e % w->w.kernel[1]) * w->size;
@@ -148,14 +142,14 @@ static char *block_input(const ConvBlock *p) {
 static char *block_result(const ConvBlock *p, int64_t sample, int64_t o) {
   const ConvWork *w = p->w;
   return nc_conv_result(w, p->first + sample, p->group) +
-         (o * w->places + p->t.row * w->w.out[1] + p->t.col) * w->size;
+         (o * w->positions + p->t.row * w->w.out[1] + p->t.col) * w->size;
 }
 
 /* Copies n output channels, from o on, from the result to p->by_channel, where
    all samples of a channel are contiguous; or `back'. */
 static void gather_samples(const ConvBlock *p, int64_t o, int64_t n, int back) {
   const ConvWork *w = p->w;
-  const int64_t bytes = p->each * w->size;
+  const int64_t bytes = p->positions * w->size;
   for (int64_t i = 0; i < n; i++)
     for (int64_t s = 0; s < p->samples; s++) {
       char *a = p->by_channel + (i * p->samples + s) * bytes;
@@ -167,30 +161,31 @@ static void gather_samples(const ConvBlock *p, int64_t o, int64_t n, int back) {
 /* The result as an operand of a product: a row for each output channel, *step
    elements apart. */
 static const char *result_operand(const ConvBlock *p, int64_t *step) {
-  *step = p->w->samples > 1 ? p->columns : p->w->places;
+  *step = p->w->samples > 1 ? p->columns : p->w->positions;
   if (p->w->samples == 1) return block_result(p, 0, 0);
-  gather_samples(p, 0, p->w->each, 0);
+  gather_samples(p, 0, p->w->out_channels, 0);
   return p->by_channel;
 }
 
 /* Moves the block to the next input channels; 0 after the last. */
 static int next_channels(ConvBlock *p) {
   p->channel += p->channels;
-  p->channels = min64(p->w->block, p->w->channels - p->channel);
+  p->channels = nc_min(p->w->block, p->w->channels - p->channel);
   return p->channels > 0;
 }
 
 /* Moves the block to the i-th block of input channels. */
 static void set_channels(ConvBlock *p, int64_t i) {
   p->channel = i * p->w->block;
-  p->channels = min64(p->w->block, p->w->channels - p->channel);
+  p->channels = nc_min(p->w->block, p->w->channels - p->channel);
 }
 
 /* The weights of the block's input channels, from output channel o on. */
 static char *block_weight(const ConvBlock *p, char *weight, int64_t o) {
   const ConvWork *w = p->w;
   return weight +
-         ((p->group * w->each + o) * w->k + p->channel * w->elements) * w->size;
+         ((p->group * w->out_channels + o) * w->k + p->channel * w->elements) *
+             w->size;
 }
 
 /*
@@ -199,16 +194,16 @@ static char *block_weight(const ConvBlock *p, char *weight, int64_t o) {
 static void compute_result(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t tiles = w->down * w->across, cut = i % w->splits;
   const int64_t unit = i / w->splits / tiles;
-  const int64_t o = w->each * cut / w->splits;
+  const int64_t o = w->out_channels * cut / w->splits;
   ConvBlock p = make_block(w, unit / w->c->groups, unit % w->c->groups,
                            i / w->splits % tiles, buffer);
   Gemm g = { .type = w->type,
-             .m = w->each * (cut + 1) / w->splits - o,
+             .m = w->out_channels * (cut + 1) / w->splits - o,
              .n = p.columns,
              .as = { w->k, 1 },
              .alpha = nc_int(1) };
   g.c = w->samples > 1 ? p.by_channel : block_result(&p, 0, o);
-  g.cs = w->samples > 1 ? p.columns : w->places;
+  g.cs = w->samples > 1 ? p.columns : w->positions;
   p.channels = 0;
   while (next_channels(&p) && !nc_interrupted) {
     if (!w->pointwise) im2col_block(&p, 0);
@@ -224,14 +219,14 @@ static void compute_result(const ConvWork *w, int64_t i, char *buffer) {
 }
 
 static void compute_dinput(const ConvWork *w, int64_t i, char *buffer) {
-  const int64_t blocks = ceil_div(w->channels, w->block);
+  const int64_t blocks = nc_ceil_div(w->channels, w->block);
   const int64_t unit = i / blocks, tiles = w->down * w->across;
   for (int64_t k = 0; k < tiles && !nc_interrupted; k++) {
     ConvBlock p =
         make_block(w, unit / w->c->groups, unit % w->c->groups, k, buffer);
     Gemm g = { .type = w->type,
                .n = p.columns,
-               .k = w->each,
+               .k = w->out_channels,
                .as = { 1, w->k },
                .alpha = nc_int(1) };
     set_channels(&p, i % blocks);
@@ -251,16 +246,18 @@ static void compute_dinput(const ConvWork *w, int64_t i, char *buffer) {
 }
 
 static void compute_dweight(const ConvWork *w, int64_t i, char *buffer) {
-  const int64_t blocks = ceil_div(w->channels, w->block);
+  const int64_t blocks = nc_ceil_div(w->channels, w->block);
   const int64_t unit = i / blocks, part = unit / w->c->groups;
   int64_t s, end;
-  Gemm g = { .type = w->type, .m = w->each, .cs = w->k, .alpha = nc_int(1) };
+  Gemm g = {
+    .type = w->type, .m = w->out_channels, .cs = w->k, .alpha = nc_int(1)
+  };
   for (nc_conv_part(w, part, &s, &end); s < end; s += w->samples)
     for (int64_t k = 0; k < w->down * w->across && !nc_interrupted; k++) {
       ConvBlock p = make_block(w, 0, unit % w->c->groups, k, buffer);
       p.first = s;
-      p.samples = min64(w->samples, end - s);
-      p.columns = p.samples * p.each;
+      p.samples = nc_min(w->samples, end - s);
+      p.columns = p.samples * p.positions;
       set_channels(&p, i % blocks);
       if (!w->pointwise) im2col_block(&p, 0);
       g.n = p.channels * w->elements;
@@ -286,8 +283,8 @@ static void plan_tiles(ConvWork *w) {
       cols < w->w.out[1] ? 1 : even_pieces(w->w.out[0], most / cols);
   w->padded = nc_padded_plane(&w->w, rows, cols);
   w->samples = 1;
-  if (w->places <= COLUMNS / 2 && !w->pointwise)
-    w->samples = even_pieces(w->c->n, COLUMNS / 2 / w->places);
+  if (w->positions <= COLUMNS / 2 && !w->pointwise)
+    w->samples = even_pieces(w->c->n, COLUMNS / 2 / w->positions);
   w->columns = w->samples * rows * cols;
 }
 
@@ -297,24 +294,24 @@ static void plan_product(ConvWork *w) {
   static void (*const task[])(const ConvWork *, int64_t,
                               char *) = { compute_result, compute_dinput,
                                           compute_dweight };
-  const int64_t least = ceil_div(64, w->elements);
-  const int64_t units = ceil_div(w->c->n, w->samples) * w->c->groups;
-  int64_t want = ceil_div(MAXPARTIALS, units);
+  const int64_t least = nc_ceil_div(64, w->elements);
+  const int64_t units = nc_ceil_div(w->c->n, w->samples) * w->c->groups;
+  int64_t want = nc_ceil_div(MAXPARTIALS, units);
   w->block = even_pieces(w->channels, PATCHES / (w->columns * w->elements));
   if (w->pointwise) w->block = w->channels;
-  if (w->c->how != CONV_RESULT && w->block > least && want > 1) {
-    int64_t less = ceil_div(w->channels, want);
-    w->block = min64(w->block, less > least ? less : least);
+  if (w->c->product != CONV_RESULT && w->block > least && want > 1) {
+    int64_t less = nc_ceil_div(w->channels, want);
+    w->block = nc_min(w->block, less > least ? less : least);
   }
-  if (w->c->how == CONV_RESULT) {
-    want = ceil_div(MAXPARTIALS / 2, units * w->down * w->across);
-    w->splits = min64(want, ceil_div(w->each, 128));
+  if (w->c->product == CONV_RESULT) {
+    want = nc_ceil_div(MAXPARTIALS / 2, units * w->down * w->across);
+    w->splits = nc_min(want, nc_ceil_div(w->out_channels, 128));
   }
   if (!w->pointwise)
     w->bytes = (w->padded.size + w->block * w->elements * w->columns +
-                (w->samples > 1 ? w->each * w->columns : 0)) *
+                (w->samples > 1 ? w->out_channels * w->columns : 0)) *
                w->size;
-  w->task = task[w->c->how];
+  w->task = task[w->c->product];
 }
 
 static void plan_conv(ConvWork *w) {
@@ -322,18 +319,18 @@ static void plan_conv(ConvWork *w) {
   w->w = c->at;
   w->size = nc_dtypesize(w->type);
   w->channels = c->c / c->groups;
-  w->each = c->o / c->groups;
+  w->out_channels = c->o / c->groups;
   w->elements = w->w.kernel[0] * w->w.kernel[1];
   w->k = w->channels * w->elements;
   w->plane = w->w.size[0] * w->w.size[1];
-  w->places = w->w.out[0] * w->w.out[1];
-  w->pointwise = w->elements == 1 && w->plane == w->places &&
+  w->positions = w->w.out[0] * w->w.out[1];
+  w->pointwise = w->elements == 1 && w->plane == w->positions &&
                  w->w.pad[0] == 0 && w->w.pad[1] == 0;
   w->samples = w->splits = w->parts = 1;
   w->block = w->channels;
   if (!nc_conv_plan_direct(w)) plan_tiles(w);
-  w->down = ceil_div(w->w.out[0], w->padded.rows);
-  w->across = ceil_div(w->w.out[1], w->padded.cols);
+  w->down = nc_ceil_div(w->w.out[0], w->padded.rows);
+  w->across = nc_ceil_div(w->w.out[1], w->padded.cols);
   if (w->task == NULL) plan_product(w);
 }
 
@@ -357,12 +354,12 @@ static void add_partials(void *ctx, int64_t begin, int64_t end) {
 
 /* dweight: the sum of partial ones, each over a part of the samples. */
 static int run_dweight(ConvWork *w) {
-  const int64_t units = w->c->groups * ceil_div(w->channels, w->block);
+  const int64_t units = w->c->groups * nc_ceil_div(w->channels, w->block);
   PartialSum s = { .w = w, .n = w->c->o * w->k };
   int64_t bytes;
   void *p = NULL;
   int r;
-  w->parts = min64(ceil_div(MAXPARTIALS, units), w->c->n);
+  w->parts = nc_min(nc_ceil_div(MAXPARTIALS, units), w->c->n);
   w->tasks = w->parts * units;
   bytes = w->parts * s.n * w->size;
   if (w->parts > 1) TRY(nc_hostalloc(&p, bytes));
@@ -378,33 +375,30 @@ static int run_dweight(ConvWork *w) {
 static int run_conv(ConvWork *w) {
   TRY(nc_openblas());
   plan_conv(w);
-  if (w->c->how == CONV_WEIGHT) return run_dweight(w);
-  w->tasks = ceil_div(w->c->n, w->samples) * w->c->groups;
-  if (w->c->how == CONV_RESULT) w->tasks *= w->down * w->across * w->splits;
-  else w->tasks *= ceil_div(w->channels, w->block);
+  if (w->c->product == CONV_WEIGHT) return run_dweight(w);
+  w->tasks = nc_ceil_div(w->c->n, w->samples) * w->c->groups;
+  if (w->c->product == CONV_RESULT) w->tasks *= w->down * w->across * w->splits;
+  else w->tasks *= nc_ceil_div(w->channels, w->block);
   return nc_conv_tasks(w);
 }
 
 /* Halves are computed in float32. */
-int nc_cpu_conv(const Device *d, const ConvCall *c) {
+int nc_cpu_conv(const ConvCall *c) {
   const Tensor *const all[3] = { c->result, c->input, c->weight };
   const DType type = c->input->dtype == DT_f64 ? DT_f64 : DT_f32;
   Tensor *t[3] = { NULL, NULL, NULL };
   ConvWork w = { .c = c, .type = type };
   int r = NC_OK;
-  (void)d;
   for (int i = 0; i < 3 && r == NC_OK; i++)
-    if (i != (int)c->how) r = nc_cast(&t[i], (Tensor *)all[i], type);
-    else if (all[i]->dtype == type) r = nc_alias(&t[i], (Tensor *)all[i]);
-    else r = nc_new(&t[i], &nc_cpu, type, 4, all[i]->size);
+    if (i != (int)c->product) r = nc_cast(&t[i], (Tensor *)all[i], type);
+    else r = nc_cpu_result(&t[i], all[i], type);
   if (r == NC_OK) {
     w.result = nc_data(t[0]);
     w.input = nc_data(t[1]);
     w.weight = nc_data(t[2]);
     r = run_conv(&w);
   }
-  if (r == NC_OK && c->input->dtype != type)
-    r = nc_copy((Tensor *)all[c->how], t[c->how]);
-  for (int i = 0; i < 3; i++) nc_release(t[i]);
-  return r;
+  for (int i = 0; i < 3; i++)
+    if (i != (int)c->product) nc_release(t[i]);
+  return nc_cpu_store_result(r, all[c->product], t[c->product]);
 }

@@ -174,7 +174,7 @@ static void set_grad_slots(PointwisePlan *p, const char *text) {
    not use any address will do. */
 static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
   void *all[NC_GRADSLOTS];
-  if (p->k->part == 0) {
+  if (p->k->grad_index == 0) {
     p->f(n, v, p->k->par);
     return;
   }
@@ -186,23 +186,24 @@ static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
 static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
-  const KernelType c = nc_kernel_type(k->work);
+  const KernelType c = nc_kernel_type(k->common_dtype);
   const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
   int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
   p->f = kernels->pointwise[k->op][c];
-  if (k->part > 0) {
-    p->f = kernels->pointwise_grad[k->op][k->part - 1][c == CT_f64];
+  if (k->grad_index > 0) {
+    p->f = kernels->pointwise_grad[k->op][k->grad_index - 1][c == CT_f64];
     condition = info->kind == CHOOSE_OP ? 2 : -1;
-    set_grad_slots(p, info->grad[k->part - 1]);
+    set_grad_slots(p, info->grad[k->grad_index - 1]);
   }
   p->direct = k->nd <= 1;
   for (int j = 0; j < k->nargs; j++) {
     int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
     KernelType own = c;
     if ((j == 0 && truth) || j == condition) own = CT_u8;
-    p->rounds[j] = j > 0 && own == c && k->type[j] != k->work &&
-                   nc_dtypesize(k->work) <= 2 && k->work >= DT_i8;
+    p->rounds[j] = j > 0 && own == c && k->type[j] != k->common_dtype &&
+                   nc_dtypesize(k->common_dtype) <= 2 &&
+                   k->common_dtype >= DT_i8;
     lies = k->p[j] != NULL && matches_kernel(k->type[j], own) && dense &&
            !p->rounds[j];
     if (j == 0 && k->type[0] == DT_b8) lies = lies && result_is_bool(info, k);
@@ -221,8 +222,8 @@ static void round_to_worktype(const PointwisePlan *p, int j, char *buf,
                               int64_t n) {
   const Kernels *kernels = nc_kernels();
   _Alignas(64) char narrow[NC_BLOCK * 2];
-  kernels->store[p->c[j]][p->k->work](narrow, buf, 1, n);
-  kernels->load[p->c[j]][p->k->work](buf, narrow, 1, n);
+  kernels->store[p->c[j]][p->k->common_dtype](narrow, buf, 1, n);
+  kernels->load[p->c[j]][p->k->common_dtype](buf, narrow, 1, n);
 }
 
 /* buf = n copies of a number in kernel type c (u8 for a condition, which must
@@ -301,46 +302,38 @@ static void map_blocks(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* A small loop with numbers among its operands: each number is repeated in a
-   buffer.  0 if the loop is not small enough. */
-static NC_NOINLINE int run_small_numbers(const TensorIter *k) {
+   buffer.  A function of its own for the sake of its stack frame. */
+static NC_NOINLINE void run_small_numbers(const TensorIter *k, KernelType c) {
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
-  const KernelType c = nc_kernel_type(k->work);
   void *v[NC_MAXIN];
-  if (k->n > NC_BLOCK || k->work != nc_kernel_dtype(c)) return 0;
   for (int j = 0; j < k->nargs; j++) {
     v[j] = k->p[j] ? k->p[j] : buf[j];
     if (k->p[j] == NULL) fill_number(v[j], c, k->number[j], k->n);
   }
   nc_kernels()->pointwise[k->op][c](k->n, v, k->par);
-  return 1;
 }
 
-/* The fast path of Device.run_small: few dense elements of one dtype that a
-   kernel can use in place. */
-static int run_small(Op op, DType work, int64_t n, void *const v[],
-                     const double par[2]) {
-  const KernelType c = nc_kernel_type(work);
-  if (n > GRAIN || work != nc_kernel_dtype(c)) return 0;
-  nc_kernels()->pointwise[op][c](n, v, par);
-  return 1;
-}
-
-/* Takes the fast path for a loop that allows it; else returns 0. */
-static int run_dense_small(const TensorIter *k) {
+/* Runs a loop that needs no plan and no thread: few dense elements of one
+   dtype that a kernel can use in place.  Returns 0 for another loop. */
+static int run_small(const TensorIter *k) {
+  const KernelType c = nc_kernel_type(k->common_dtype);
   int numbers = 0;
-  if (k->n > GRAIN || k->nd != 1 || k->part ||
+  if (k->n > GRAIN || k->nd != 1 || k->grad_index ||
+      k->common_dtype != nc_kernel_dtype(c) ||
       nc_opinfo[k->op].kind == CHOOSE_OP)
     return 0;
   for (int j = 0; j < k->nargs; j++)
     if (k->p[j] == NULL) numbers = 1;
-    else if (k->type[j] != k->work || k->step[j][0] != 1) return 0;
-  return numbers ? run_small_numbers(k)
-                 : run_small(k->op, k->work, k->n, k->p, k->par);
+    else if (k->type[j] != k->common_dtype || k->step[j][0] != 1) return 0;
+  if (numbers && k->n > NC_BLOCK) return 0;
+  if (numbers) run_small_numbers(k, c);
+  else nc_kernels()->pointwise[k->op][c](k->n, k->p, k->par);
+  return 1;
 }
 
 static int run_pointwise(const TensorIter *k) {
   PointwisePlan p;
-  if (run_dense_small(k)) return NC_OK;
+  if (run_small(k)) return NC_OK;
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   make_plan(&p, k);
   if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
@@ -352,12 +345,26 @@ static int run_pointwise(const TensorIter *k) {
 }
 
 /*
+** Results of another type
+*/
+int nc_cpu_result(Tensor **out, const Tensor *y, DType type) {
+  if (y->dtype == type) return nc_alias(out, y);
+  return nc_new(out, &nc_cpu, type, y->nd, y->size);
+}
+
+int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
+  if (r == NC_OK && out && out->data != y->data) r = nc_copy((Tensor *)y, out);
+  nc_release(out);
+  return r;
+}
+
+/*
 ** The device
 */
-int nc_cpu_run(const Device *d, const TensorIter *k) {
-  (void)d;
-  return nc_opinfo[k->op].kind == REDUCE_OP && k->part == 0 ? nc_cpu_reduce(k)
-                                                            : run_pointwise(k);
+int nc_cpu_run(const TensorIter *k) {
+  return nc_opinfo[k->op].kind == REDUCE_OP && k->grad_index == 0
+             ? nc_cpu_reduce(k)
+             : run_pointwise(k);
 }
 
 static int alloc(const Device *d, void **p, int64_t bytes) {
@@ -393,11 +400,21 @@ static void trim(const Device *d, int64_t budget) {
   nc_trimcache(budget);
 }
 
-int nc_cpu_device_assert(const Device *d, const AssertCall *e) {
-  (void)d;
+int nc_cpu_device_assert(const AssertCall *e) {
   return *(const uint8_t *)nc_data(e->x) ? NC_OK
                                          : nc_fail(e->code, "%s", e->text);
 }
+
+/* clang-format off */
+#define X(request, Call)                                          \
+  static int cpu_##request(const Device *d, const Call *c) {      \
+    (void)d;                                                      \
+    return nc_cpu_##request(c);                                   \
+  }
+DEVICE_REQUESTS(X)
+OPTIONAL_REQUESTS(X)
+#undef X
+/* clang-format on */
 
 const Device nc_cpu = { .name = "cpu",
                         .ordinal = -1,
@@ -408,8 +425,7 @@ const Device nc_cpu = { .name = "cpu",
                         .tohost = tohost,
                         .synchronize = synchronize,
                         .trim = trim,
-                        .run_small = run_small,
-#define X(request, Call) .request = nc_cpu_##request,
+#define X(request, Call) .request = cpu_##request,
                         DEVICE_REQUESTS(X) OPTIONAL_REQUESTS(X)
 #undef X
 };

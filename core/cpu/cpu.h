@@ -7,9 +7,11 @@
 #ifndef core_cpu_cpu_h
 #define core_cpu_cpu_h
 
+#include <stdatomic.h>
+
 #include "core/tensor.h"
 
-#define X(request, Call) int nc_cpu_##request(const Device *d, const Call *c);
+#define X(request, Call) int nc_cpu_##request(const Call *c);
 DEVICE_REQUESTS(X)
 OPTIONAL_REQUESTS(X)
 #undef X
@@ -30,6 +32,31 @@ int nc_cpu_transpose(const TensorIter *k);
    offsets at[i], in bytes, or sy bytes apart if `at' is NULL. */
 void nc_cpu_reduceinto(char *y, const int64_t at[], int64_t sy, const char *x,
                        int64_t sx, int64_t n, DType type, IndexReduce fold);
+
+/* y = x, n elements of `size' bytes; steps are in bytes (rearrange.c). */
+void nc_copy_strided(void *y, int64_t ystep, const void *x, int64_t xstep,
+                     int64_t n, int64_t size);
+
+/* For a request that computes in another type (cpu.c).  *out = y, if it has
+   the type, or a new tensor; after status r nc_cpu_store_result copies it to y
+   and releases it. */
+int nc_cpu_result(Tensor **out, const Tensor *y, DType type);
+int nc_cpu_store_result(int r, const Tensor *y, Tensor *out);
+
+/* *least = v if that is less.  *least begins as INT64_MAX. */
+static inline void nc_atomic_min(_Atomic int64_t *least, int64_t v) {
+  int64_t known = atomic_load(least);
+  while (v < known && !atomic_compare_exchange_weak(least, &known, v)) {
+  }
+}
+
+static inline int64_t nc_min(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static inline int64_t nc_ceil_div(int64_t a, int64_t b) {
+  return (a - 1) / b + 1;
+}
 
 /* An unsigned integer, of the width of the type, that compares as the element
    does when sorted (sort.c). */

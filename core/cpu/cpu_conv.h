@@ -44,9 +44,9 @@ typedef struct ConvWork {
   int64_t size;               /* of an element */
   char *input, *weight, *result;
   ConvGeometry w;             /* as in c */
-  int64_t channels, each;     /* of a group: input and output channels */
+  int64_t channels, out_channels; /* of a group: input, output channels */
   int64_t elements, k;        /* of the filter in one channel; in all */
-  int64_t plane, places;      /* elements of a plane of input, of output */
+  int64_t plane, positions;   /* elements of a plane of input, of output */
   PaddedPlane padded;         /* of one tile */
   int64_t down, across;       /* tiles of a plane */
   int64_t samples, columns;   /* in a tile; its output positions, in all */

@@ -19,7 +19,7 @@
    channel in rows of a padded plane, and the offset of each filter element,
    ended by -1. */
 typedef struct DirectBuffers {
-  char *padded_planes, *places;
+  char *padded_planes, *positions;
   int64_t *at;
   int64_t n; /* elements from the first position to the last */
 } DirectBuffers;
@@ -30,7 +30,7 @@ static DirectBuffers split_buffer(const ConvWork *w, char *buffer) {
   int64_t *at = (int64_t *)(void *)buffer;
   p.at = at;
   p.padded_planes = buffer + (w->k + 1) * (int64_t)sizeof *at;
-  p.places = p.padded_planes + w->channels * f->size * w->size;
+  p.positions = p.padded_planes + w->channels * f->size * w->size;
   p.n = (f->rows - 1) * f->width + f->cols;
   for (int64_t ch = 0; ch < w->channels; ch++)
     for (int64_t i = 0; i < w->w.kernel[0]; i++)
@@ -48,16 +48,16 @@ static void load_planes(const ConvWork *w, const DirectBuffers *p,
                   x + ch * w->plane * w->size, t->row, t->col);
 }
 
-/* Copies a tile of one output channel y from p->places, or, `back', to it with
-   zeros between the rows. */
+/* Copies a tile of one output channel y from p->positions, or, `back', to it
+   with zeros between the rows. */
 static void copy_rows(const ConvWork *w, const DirectBuffers *p, char *y,
                       const ConvTile *t, int back) {
   const int64_t width = w->padded.width * w->size, n = t->cols * w->size;
-  if (back) memset(p->places, 0, (size_t)(p->n * w->size));
+  if (back) memset(p->positions, 0, (size_t)(p->n * w->size));
   y += (t->row * w->w.out[1] + t->col) * w->size;
   for (int64_t r = 0; r < t->rows; r++, y += w->w.out[1] * w->size)
-    memcpy(back ? p->places + r * width : y, back ? y : p->places + r * width,
-           (size_t)n);
+    memcpy(back ? p->positions + r * width : y,
+           back ? y : p->positions + r * width, (size_t)n);
 }
 
 /*
@@ -74,11 +74,11 @@ static void direct_result(const ConvWork *w, int64_t i, char *buffer) {
   const DirectBuffers p = split_buffer(w, buffer);
   char *y = nc_conv_result(w, s, g);
   load_planes(w, &p, nc_conv_input(w, s, g), &t);
-  for (int64_t o = 0; o < w->each && !nc_interrupted; o++) {
-    row_kernels(w)->taps(p.places, p.padded_planes,
-                         w->weight + (g * w->each + o) * w->k * w->size, p.at,
-                         p.n);
-    copy_rows(w, &p, y + o * w->places * w->size, &t, 0);
+  for (int64_t o = 0; o < w->out_channels && !nc_interrupted; o++) {
+    row_kernels(w)->taps(p.positions, p.padded_planes,
+                         w->weight + (g * w->out_channels + o) * w->k * w->size,
+                         p.at, p.n);
+    copy_rows(w, &p, y + o * w->positions * w->size, &t, 0);
   }
 }
 
@@ -96,12 +96,12 @@ static void direct_dinput(const ConvWork *w, int64_t i, char *buffer) {
   for (int64_t k = 0; k < w->down * w->across && !nc_interrupted; k++) {
     const ConvTile t = nc_conv_tile(w, k);
     memset(p.padded_planes, 0, (size_t)(w->channels * padded));
-    for (int64_t o = 0; o < w->each; o++) {
-      const int64_t from = (g * w->each + o) * w->k;
-      copy_rows(w, &p, nc_conv_result(w, s, g) + o * w->places * w->size, &t,
+    for (int64_t o = 0; o < w->out_channels; o++) {
+      const int64_t from = (g * w->out_channels + o) * w->k;
+      copy_rows(w, &p, nc_conv_result(w, s, g) + o * w->positions * w->size, &t,
                 1);
       for (int64_t e = 0; e < w->k; e++)
-        row_kernels(w)->add(p.padded_planes + p.at[e] * w->size, p.places,
+        row_kernels(w)->add(p.padded_planes + p.at[e] * w->size, p.positions,
                             weight_value(w, from + e), p.n);
     }
     for (int64_t ch = 0; ch < w->channels; ch++)
@@ -118,20 +118,21 @@ static void add_value(const ConvWork *w, char *to, int64_t i, double v) {
 static void direct_dweight(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t part = i / w->c->groups, g = i % w->c->groups;
   const DirectBuffers p = split_buffer(w, buffer);
-  char *to = w->partial + (part * w->c->o + g * w->each) * w->k * w->size;
+  char *to =
+      w->partial + (part * w->c->o + g * w->out_channels) * w->k * w->size;
   int64_t s, end;
-  memset(to, 0, (size_t)(w->each * w->k * w->size));
+  memset(to, 0, (size_t)(w->out_channels * w->k * w->size));
   for (nc_conv_part(w, part, &s, &end); s < end; s++)
     for (int64_t k = 0; k < w->down * w->across && !nc_interrupted; k++) {
       const ConvTile t = nc_conv_tile(w, k);
       load_planes(w, &p, nc_conv_input(w, s, g), &t);
-      for (int64_t o = 0; o < w->each; o++) {
-        copy_rows(w, &p, nc_conv_result(w, s, g) + o * w->places * w->size, &t,
-                  1);
+      for (int64_t o = 0; o < w->out_channels; o++) {
+        copy_rows(w, &p, nc_conv_result(w, s, g) + o * w->positions * w->size,
+                  &t, 1);
         for (int64_t e = 0; e < w->k; e++)
           add_value(w, to, o * w->k + e,
                     row_kernels(w)->dot(p.padded_planes + p.at[e] * w->size,
-                                        p.places, p.n));
+                                        p.positions, p.n));
       }
     }
 }
@@ -143,7 +144,7 @@ int nc_conv_plan_direct(ConvWork *w) {
   const int64_t cols = w->w.out[1] < POSITIONS ? w->w.out[1] : POSITIONS;
   const int64_t most = MAXELEMENTS / w->channels; /* elements of a padded */
   int64_t rows = POSITIONS / cols;
-  if (w->each > MAXROWS) return 0;
+  if (w->out_channels > MAXROWS) return 0;
   if (rows > w->w.out[0]) rows = w->w.out[0];
   w->padded = nc_padded_plane(&w->w, rows, cols);
   if (w->padded.size > most && rows > 1)
@@ -152,6 +153,6 @@ int nc_conv_plan_direct(ConvWork *w) {
   w->bytes = (w->k + 1) * (int64_t)sizeof(int64_t) +
              (w->channels * w->padded.size + w->padded.rows * w->padded.width) *
                  w->size;
-  w->task = task[w->c->how];
+  w->task = task[w->c->product];
   return 1;
 }

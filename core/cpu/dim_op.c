@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.c - the request dim_op on the CPU, and its reductions, whose state
+** dim_op.c - the request dim_op on the CPU, and its reductions, whose state
 ** is more than one number: argmax, argmin, var, std, logsumexp.  softmax.c and
 ** scan.c have the other operations.
 **
@@ -213,12 +213,11 @@ static int reduce_to_number(const DimCall *c, ReduceDimWork *j,
   return r;
 }
 
-int nc_cpu_dim_op(const Device *d, const DimCall *c) {
+int nc_cpu_dim_op(const DimCall *c) {
   ReduceDimWork moments = { .reduce_piece = moments_piece,
                             .merge = moments_merge };
   ReduceDimWork sums = { .reduce_piece = logsumexp_piece,
                          .merge = logsumexp_merge };
-  (void)d;
   switch (c->op) {
     case DIM_ARGMAX:
     case DIM_ARGMIN: return extreme(c);

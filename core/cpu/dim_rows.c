@@ -3,7 +3,7 @@
 #include "core/cpu/dim_rows.h"
 
 /* y = x with the dimensions of the mask moved last, in order. */
-static int movelast(Tensor **y, const Tensor *x, unsigned dims) {
+static int move_dims_last(Tensor **y, const Tensor *x, unsigned dims) {
   int n = 0;
   TRY(nc_alias(y, x));
   for (unsigned pass = 0; pass < 2; pass++)
@@ -26,7 +26,7 @@ int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
   for (int d = 0; d < x->nd; d++)
     *(dims >> d & 1 ? &l->length : &l->n) *= x->size[d];
   l->kernel = as == DT_i64 ? NULL : &nc_kernels()->row[as == DT_f64];
-  if ((r = movelast(&moved, x, dims)) == NC_OK &&
+  if ((r = move_dims_last(&moved, x, dims)) == NC_OK &&
       (r = nc_cast(&cast, moved, as)) == NC_OK)
     r = nc_dense(&l->t, cast);
   nc_release(moved);
@@ -34,7 +34,17 @@ int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
   return r;
 }
 
-int nc_dimrows_restore(Tensor *y, Tensor *rows, int dim) {
+int nc_dimrows_result(Tensor **rows, const DimRows *in, Tensor *y, DType type,
+                      int dim) {
+  if (y == NULL) return NC_OK;
+  if (y->dtype != type || (y->nd > 0 && dim != y->nd - 1))
+    return nc_new(rows, &nc_cpu, type, in->t->nd, in->t->size);
+  nc_retain(*rows = y);
+  return NC_OK;
+}
+
+/* y = rows, whose last dimension goes back to dimension dim. */
+static int restore_dim(Tensor *y, Tensor *rows, int dim) {
   Tensor *moved = NULL;
   const int last = rows->nd - 1;
   int r;
@@ -52,13 +62,14 @@ int nc_dimrows_restore(Tensor *y, Tensor *rows, int dim) {
   return r;
 }
 
+int nc_dimrows_store(int r, Tensor *y, Tensor *rows, int dim) {
+  if (r == NC_OK && rows != y) r = restore_dim(y, rows, dim);
+  nc_release(rows);
+  return r;
+}
+
 int nc_dim_of(const DimCall *c) {
   int d = 0;
   while (!(c->dims >> d & 1)) d++;
   return d;
-}
-
-int nc_dim_islast(const DimCall *c) {
-  const int last = c->x->nd - 1;
-  return last <= 0 || c->dims >> last & 1;
 }

@@ -19,14 +19,15 @@ typedef struct DimRows {
    (NULL then). */
 int nc_dimrows(DimRows *l, Tensor *x, unsigned dims);
 
-/* y = rows, whose last dimension goes back to dimension `dim': the inverse of
-   nc_dimrows for one dimension. */
-int nc_dimrows_restore(Tensor *y, Tensor *rows, int dim);
+/* For a result y in which dimension `dim' of in->t has its place again: *rows =
+   where its rows are written, y itself if it has the type and dim is the last,
+   or a new tensor; NULL if y is.  After status r nc_dimrows_store copies them
+   to y and releases them. */
+int nc_dimrows_result(Tensor **rows, const DimRows *in, Tensor *y, DType type,
+                      int dim);
+int nc_dimrows_store(int r, Tensor *y, Tensor *rows, int dim);
 
-/* The one dimension of c; and is it the last, so that rows can be written to
-   the result itself? */
-int nc_dim_of(const DimCall *c);
-int nc_dim_islast(const DimCall *c);
+int nc_dim_of(const DimCall *c); /* its first dimension */
 
 /* Rows are worked on in pieces of this many elements. */
 #define NC_PIECE 65536

@@ -50,8 +50,7 @@ static void fill_chunk(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_fill_range(const Device *d, const FillRangeCall *s) {
+int nc_cpu_fill_range(const FillRangeCall *s) {
   FillRangeCall own = *s;
-  (void)d;
   return nc_parallel(s->y->size[0], GRAIN, fill_chunk, &own);
 }

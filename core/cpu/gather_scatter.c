@@ -6,7 +6,6 @@
 ** The index is read in pieces of a row.  Elements move while it is read; for a
 ** reduction its numbers first become offsets, which stay in the cache.
 */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "core/cpu/cpu.h"
@@ -40,28 +39,21 @@ static void row_offsets(const GatherWork *j, int64_t i, int64_t *x,
   }
 }
 
-/* Keeps the first index that is out of range. */
-static void note_bad_index(GatherWork *j, int64_t bad) {
-  int64_t known = atomic_load(&j->bad);
-  while (bad < known && !atomic_compare_exchange_weak(&j->bad, &known, bad)) {
-  }
-}
-
 /* For each of n elements of the index, from i on: p = its position along dim,
    from 0.  One out of range is noted and taken as 0. */
-#define FOR_EACH_INDEX(...)                                    \
-  do {                                                         \
-    const int64_t *v = j->index + i, size = j->size;           \
-    int64_t bad = INT64_MAX;                                   \
-    for (int64_t k = 0; k < n; k++) {                          \
-      int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;           \
-      if (NC_UNLIKELY((uint64_t)p >= (uint64_t)size)) {        \
-        if (bad == INT64_MAX) bad = i + k;                     \
-        p = 0;                                                 \
-      }                                                        \
-      __VA_ARGS__;                                             \
-    }                                                          \
-    if (NC_UNLIKELY(bad != INT64_MAX)) note_bad_index(j, bad); \
+#define FOR_EACH_INDEX(...)                                         \
+  do {                                                              \
+    const int64_t *v = j->index + i, size = j->size;                \
+    int64_t bad = INT64_MAX;                                        \
+    for (int64_t k = 0; k < n; k++) {                               \
+      int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;                \
+      if (NC_UNLIKELY((uint64_t)p >= (uint64_t)size)) {             \
+        if (bad == INT64_MAX) bad = i + k;                          \
+        p = 0;                                                      \
+      }                                                             \
+      __VA_ARGS__;                                                  \
+    }                                                               \
+    if (NC_UNLIKELY(bad != INT64_MAX)) nc_atomic_min(&j->bad, bad); \
   } while (0)
 
 /* at[0..n-1] = offsets in bytes, for a row that begins at offset x */
@@ -81,7 +73,7 @@ static void move(GatherWork *j, int64_t i, int64_t n, int64_t start, char *o) {
   char *x = j->x + start;
 #define CASE(bytes)                                                            \
   case bytes:                                                                  \
-    if (j->a->how == GATHER_DIM_GET)                                           \
+    if (j->a->mode == GATHER_DIM_GET)                                          \
       FOR_EACH_INDEX(memcpy(o + k * s, x + p * step + k * rowstep, bytes));    \
     else FOR_EACH_INDEX(memcpy(x + p * step + k * rowstep, o + k * s, bytes)); \
     break;
@@ -101,8 +93,8 @@ static void gather_range(void *ctx, int64_t begin, int64_t end) {
     row_offsets(j, row, &x, &o);
     x += from * j->rowstep[0];
     o += from * j->rowstep[1];
-    if (j->a->how == GATHER_DIM_CHECK) check(j, i, n);
-    else if (j->a->how == GATHER_DIM_REDUCE) {
+    if (j->a->mode == GATHER_DIM_CHECK) check(j, i, n);
+    else if (j->a->mode == GATHER_DIM_REDUCE) {
       resolve(j, at, i, n, x);
       nc_cpu_reduceinto(j->x, at, 0, j->other + o, j->rowstep[1], n,
                         j->a->x->dtype, j->a->fold);
@@ -133,13 +125,12 @@ static void prepare(GatherWork *j, const GatherDimCall *a) {
   atomic_init(&j->bad, INT64_MAX);
 }
 
-int nc_cpu_gather_dim(const Device *d, const GatherDimCall *a) {
+int nc_cpu_gather_dim(const GatherDimCall *a) {
   const int64_t n = nc_numel(a->index);
   int64_t at;
   GatherWork j;
-  (void)d;
   prepare(&j, a);
-  if (a->how == GATHER_DIM_GET || a->how == GATHER_DIM_CHECK)
+  if (a->mode == GATHER_DIM_GET || a->mode == GATHER_DIM_CHECK)
     TRY(nc_parallel(n, GRAIN, gather_range, &j));
   else if (a->dim >
            0) /* equal targets lie in one slice, which is done in order */

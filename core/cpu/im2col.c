@@ -72,22 +72,17 @@ static int run_im2col(Im2colWork *j) {
   return r;
 }
 
-int nc_cpu_im2col(const Device *d, const Im2colCall *p) {
+int nc_cpu_im2col(const Im2colCall *p) {
   Tensor *from = (Tensor *)(p->back ? p->columns : p->x), *in = NULL;
   Tensor *to = (Tensor *)(p->back ? p->x : p->columns), *out = NULL;
   Im2colWork j = { .p = p, .type = to->dtype == DT_f64 ? DT_f64 : DT_f32 };
   int r = nc_cast(&in, from, j.type);
-  (void)d;
-  if (r == NC_OK)
-    r = to->dtype == j.type ? nc_alias(&out, to)
-                            : nc_new(&out, &nc_cpu, j.type, to->nd, to->size);
+  if (r == NC_OK) r = nc_cpu_result(&out, to, j.type);
   if (r == NC_OK) {
     j.x = nc_data(p->back ? out : in);
     j.columns = nc_data(p->back ? in : out);
     r = run_im2col(&j);
   }
-  if (r == NC_OK && to->dtype != j.type) r = nc_copy(to, out);
   nc_release(in);
-  nc_release(out);
-  return r;
+  return nc_cpu_store_result(r, to, out);
 }

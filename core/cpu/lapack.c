@@ -58,7 +58,8 @@ int nc_lapack(const Lapack **l, DType type) {
     lapack.tried = 1;
   }
   if (!lapack.found) {
-    nc_fail(NC_EFILE, "no LAPACK was found, by which matrices are factored");
+    nc_fail(NC_EFILE,
+            "matrix decompositions need a LAPACK library, and none was found");
     nc_hint("install one (Debian: libopenblas0)");
     return NC_EFILE;
   }

@@ -3,7 +3,6 @@
 ** max_pool.c - the request max_pool on the CPU, and its gradient, plane by
 ** plane.  Halves are computed in float32.
 */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "core/cpu/cpu.h"
@@ -13,13 +12,9 @@
 #define T float
 #define NAME(f) f##_f32
 #include "core/cpu/max_pool.inc"
-#undef T
-#undef NAME
 #define T double
 #define NAME(f) f##_f64
 #include "core/cpu/max_pool.inc"
-#undef T
-#undef NAME
 
 typedef struct MaxPoolWork {
   const ConvGeometry *w;
@@ -60,19 +55,14 @@ static int run_max_pool(const MaxPoolCall *p, Tensor *x, Tensor *y) {
   return r;
 }
 
-int nc_cpu_max_pool(const Device *d, const MaxPoolCall *p) {
+int nc_cpu_max_pool(const MaxPoolCall *p) {
   const DType type = p->x->dtype == DT_f64 ? DT_f64 : DT_f32;
   const Tensor *from = p->back ? p->y : p->x, *to = p->back ? p->x : p->y;
   Tensor *in = NULL, *out = NULL;
   int r = nc_cast(&in, (Tensor *)from, type);
-  (void)d;
-  if (r == NC_OK)
-    r = to->dtype == type ? nc_alias(&out, (Tensor *)to)
-                          : nc_new(&out, &nc_cpu, type, 4, to->size);
+  if (r == NC_OK) r = nc_cpu_result(&out, to, type);
   if (r == NC_OK)
     r = p->back ? run_max_pool(p, out, in) : run_max_pool(p, in, out);
-  if (r == NC_OK && to->dtype != type) r = nc_copy((Tensor *)to, out);
   nc_release(in);
-  nc_release(out);
-  return r;
+  return nc_cpu_store_result(r, to, out);
 }

@@ -26,18 +26,6 @@ typedef struct NormWork {
   double *sums;      /* for each part: dweight, dbias, of every channel */
 } NormWork;
 
-/* *y = the result itself, or, if it is of another type, a tensor for it. */
-static int result_tensor(NormWork *j) {
-  const Tensor *y = j->n->y;
-  if (y->dtype == j->type) return nc_alias(&j->y, y);
-  return nc_newlike(&j->y, y, j->type);
-}
-
-static int copy_result(const NormWork *j) {
-  if (j->y == NULL || j->y->data == j->n->y->data) return NC_OK;
-  return nc_copy(j->n->y, j->y);
-}
-
 static const void *data_of(const Tensor *t) {
   return t ? nc_data(t) : NULL;
 }
@@ -78,7 +66,7 @@ static int prepare(NormWork *j) {
   set_layout(j);
   TRY(nc_cast(&j->x, (Tensor *)n->x, j->type));
   if (n->g) TRY(nc_cast(&j->g, (Tensor *)n->g, j->type));
-  if (n->y) TRY(result_tensor(j));
+  if (n->y) TRY(nc_cpu_result(&j->y, n->y, j->type));
   j->k.x = data_of(j->x);
   j->k.g = data_of(j->g);
   j->k.y = j->y ? nc_data(j->y) : NULL;
@@ -141,14 +129,21 @@ static void backward_part(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* dst, from channel c on = n sums; dst may be NULL. */
+static void store_channels(const NormWork *j, Tensor *dst, int64_t c,
+                           const double *sums, int64_t n) {
+  for (int64_t i = 0; dst && i < n; i++)
+    if (j->type == DT_f64) ((double *)nc_data(dst))[c + i] = sums[i];
+    else ((float *)nc_data(dst))[c + i] = (float)sums[i];
+}
+
 /* dst = the sums over all parts */
 static void sum_parts(const NormWork *j, Tensor *dst, const double *sums) {
   const int64_t channels = j->n->channels;
   for (int64_t c = 0; dst && c < channels; c++) {
     double v = 0;
     for (int64_t p = 0; p < j->nparts; p++) v += sums[2 * p * channels + c];
-    if (j->type == DT_f64) ((double *)nc_data(dst))[c] = v;
-    else ((float *)nc_data(dst))[c] = (float)v;
+    store_channels(j, dst, c, &v, 1);
   }
 }
 
@@ -171,13 +166,6 @@ static int backward_by_rows(NormWork *j, int64_t nparts) {
 static void backward_means(void *ctx, int64_t begin, int64_t end) {
   const NormWork *j = ctx;
   j->kernel->backward_means(&j->k, begin, end, j->sums);
-}
-
-static void store_channels(const NormWork *j, Tensor *dst, int64_t c,
-                           const double *sums, int64_t n) {
-  for (int64_t i = 0; dst && i < n; i++)
-    if (j->type == DT_f64) ((double *)nc_data(dst))[c + i] = sums[i];
-    else ((float *)nc_data(dst))[c + i] = (float)sums[i];
 }
 
 /* Blocks of COLUMNS channels; the last block of a group is shorter. */
@@ -224,17 +212,14 @@ static int backward(NormWork *j) {
   return backward_by_rows(j, n->batch ? 1 : j->nparts);
 }
 
-int nc_cpu_norm(const Device *d, const NormCall *n) {
+int nc_cpu_norm(const NormCall *n) {
   NormWork j = { .n = n };
   int r = prepare(&j);
-  (void)d;
   if (r == NC_OK)
     r = n->back         ? backward(&j)
         : is_strips(&j) ? run_strips(&j)
                         : nc_parallel(j.rows, grain(&j), forward_rows, &j);
-  if (r == NC_OK) r = copy_result(&j);
   nc_release(j.x);
   nc_release(j.g);
-  nc_release(j.y);
-  return r;
+  return nc_cpu_store_result(r, n->y, j.y);
 }

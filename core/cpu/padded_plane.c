@@ -41,13 +41,9 @@ static void inside_range(const PaddedPlane *f, int64_t at, int64_t *a,
 #define T float
 #define NAME(f) f##_f32
 #include "core/cpu/padded_plane.inc"
-#undef T
-#undef NAME
 #define T double
 #define NAME(f) f##_f64
 #include "core/cpu/padded_plane.inc"
-#undef T
-#undef NAME
 
 void nc_plane_load(const PaddedPlane *f, DType t, void *padded, const void *x,
                    int64_t row, int64_t col) {

@@ -99,7 +99,7 @@ static void fill_range(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_random_fill(const Device *device, const RandomFillCall *d) {
+int nc_cpu_random_fill(const RandomFillCall *d) {
   static const MakeElements make[3][2] = {
     [RANDOM_UNIFORM] = { make_uniform, make_uniform2 },
     [RANDOM_NORMAL] = { make_normal, make_normal2 },
@@ -108,7 +108,6 @@ int nc_cpu_random_fill(const Device *device, const RandomFillCall *d) {
   const int isint = d->kind == RANDOM_INTEGERS;
   const DType type = d->y->dtype;
   RandomFillWork j = { .d = d, .make = make[d->kind][d->wide] };
-  (void)device;
   j.convert = isint && nc_category(type) == NC_FLOAT;
   j.store = nc_kernels()->store[isint && !j.convert ? CT_i64
                                 : isint || d->wide  ? CT_f64

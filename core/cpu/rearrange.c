@@ -11,23 +11,26 @@
 #define GRAIN 32768 /* elements that are worth a thread */
 #define PIECE 65536 /* elements between two looks at nc_interrupted */
 
-/* y = n elements of x, which are `step' bytes apart. */
-static void copy_strided(char *y, const char *x, int64_t step, int64_t n,
-                         int64_t esize) {
+void nc_copy_strided(void *to, int64_t ystep, const void *from, int64_t xstep,
+                     int64_t n, int64_t size) {
+  char *y = to;
+  const char *x = from;
 #define CASE(bytes)                                    \
   case bytes:                                          \
-    if (step == -bytes)                                \
+    if (ystep == bytes && xstep == -bytes)             \
       NC_IVDEP for (int64_t i = 0; i < n; i++)         \
           memcpy(y + i * bytes, x - i * bytes, bytes); \
+    else if (ystep == bytes)                           \
+      for (int64_t i = 0; i < n; i++)                  \
+        memcpy(y + i * bytes, x + i * xstep, bytes);   \
     else                                               \
       for (int64_t i = 0; i < n; i++)                  \
-        memcpy(y + i * bytes, x + i * step, bytes);    \
+        memcpy(y + i * ystep, x + i * xstep, bytes);   \
     break;
-  if (step == esize) {
-    memcpy(y, x, (size_t)(n * esize));
-    return;
-  }
-  switch (esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
+  if (ystep == size && xstep == size) memcpy(y, x, (size_t)(n * size));
+  else switch (size) {
+      CASE(1) CASE(2) CASE(4) CASE(8)
+    }
 #undef CASE
 }
 
@@ -70,18 +73,17 @@ static void flip_range(void *ctx, int64_t begin, int64_t end) {
     int64_t n = length - from;
     if (n > end - i) n = end - i;
     if (n > PIECE) n = PIECE;
-    copy_strided(l->y + i * l->esize, row_start(l, i / length) + from * step,
-                 step, n, l->esize);
+    nc_copy_strided(l->y + i * l->esize, l->esize,
+                    row_start(l, i / length) + from * step, step, n, l->esize);
     i += n;
   }
 }
 
-int nc_cpu_flip(const Device *device, const FlipCall *c) {
+int nc_cpu_flip(const FlipCall *c) {
   const Tensor *x = c->x;
   FlipWork l = { .x = nc_data(x),
                  .y = nc_data(c->y),
                  .esize = nc_dtypesize(x->dtype) };
-  (void)device;
   for (int d = 0; d < x->nd; d++) {
     const int64_t step = x->step[d] * l.esize;
     if (c->dims >> d & 1) l.x += (x->size[d] - 1) * step;
@@ -114,17 +116,17 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end) {
     bound = bound < 0 ? 0 : bound > n ? n : bound;
     if (t->upper) {
       memset(y, 0, (size_t)(bound * e));
-      copy_strided(y + bound * e, from + bound * step, step, n - bound, e);
+      nc_copy_strided(y + bound * e, e, from + bound * step, step, n - bound,
+                      e);
     } else {
-      copy_strided(y, from, step, bound, e);
+      nc_copy_strided(y, e, from, step, bound, e);
       memset(y + bound * e, 0, (size_t)((n - bound) * e));
     }
   }
 }
 
-int nc_cpu_triangle(const Device *d, const TriangleCall *c) {
+int nc_cpu_triangle(const TriangleCall *c) {
   const int64_t n = c->x->size[c->x->nd - 1];
-  (void)d;
   return nc_parallel(nc_numel(c->x) / n, 1 + GRAIN / n, triangle_rows,
                      (void *)c);
 }
@@ -152,9 +154,8 @@ static void cat_rows(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_cat(const Device *d, const CatCall *c) {
+int nc_cpu_cat(const CatCall *c) {
   const int64_t bytes = row_bytes(c, c->y);
-  (void)d;
   return nc_parallel(c->outer, 1 + GRAIN / (1 + bytes / 4), cat_rows,
                      (void *)c);
 }

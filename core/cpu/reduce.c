@@ -202,9 +202,9 @@ static void choose_pieces(ReducePlan *f) {
 
 int nc_cpu_reduce(const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
-  const KernelType c = nc_category(k->work) != NC_FLOAT ? CT_i64
-                       : k->work == DT_f64              ? CT_f64
-                                                        : CT_f32;
+  const KernelType c = nc_category(k->common_dtype) != NC_FLOAT ? CT_i64
+                       : k->common_dtype == DT_f64              ? CT_f64
+                                                                : CT_f32;
   const KernelType acc = c == CT_i64 ? CT_i64 : CT_f64;
   int64_t grain;
   ReducePlan f;

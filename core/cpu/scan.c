@@ -123,31 +123,16 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-/* *rows = where the rows of result y are written: y itself, if it has the type
-   and the dimension is its last, or a new tensor; none if y is NULL. */
-static int result_rows(Tensor **rows, const DimCall *c, const DimRows *in,
-                       Tensor *y, DType type) {
-  if (y == NULL) return NC_OK;
-  if (y->dtype == type && nc_dim_islast(c)) {
-    nc_retain(*rows = y);
-    return NC_OK;
-  }
-  return nc_new(rows, nc_device(y), type, in->t->nd, in->t->size);
-}
-
 int nc_cpu_scan(const DimCall *c) {
+  const int dim = nc_dim_of(c);
   ScanWork j = { .op = c->op };
-  int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK) r = result_rows(&j.out, c, &j.in, c->y, j.in.t->dtype);
-  if (r == NC_OK) r = result_rows(&j.at, c, &j.in, c->at, DT_i64);
+  int r = nc_dimrows(&j.in, c->x, c->dims);
+  if (r == NC_OK)
+    r = nc_dimrows_result(&j.out, &j.in, c->y, j.in.t->dtype, dim);
+  if (r == NC_OK) r = nc_dimrows_result(&j.at, &j.in, c->at, DT_i64, dim);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, scan_rows, &j);
-  if (r == NC_OK && j.out != c->y)
-    r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
-  if (r == NC_OK && j.at != c->at)
-    r = nc_dimrows_restore(c->at, j.at, nc_dim_of(c));
   nc_release(j.in.t);
-  nc_release(j.out);
-  nc_release(j.at);
-  return r;
+  r = nc_dimrows_store(r, c->y, j.out, dim);
+  return nc_dimrows_store(r, c->at, j.at, dim);
 }

@@ -51,12 +51,11 @@ static void search_range(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_search(const Device *d, const SearchCall *q) {
+int nc_cpu_search(const SearchCall *q) {
   const Tensor *seq = q->seq, *x = q->x;
   SearchWork s = {
     .seq = seq, .x = x, .at = nc_data(q->at), .right = q->right
   };
-  (void)d;
   s.n = seq->size[seq->nd - 1];
   s.m = x->nd ? x->size[x->nd - 1] : 1;
   return nc_parallel(nc_numel(x), 4096, search_range, &s);
@@ -101,14 +100,13 @@ static int merge_rows(int64_t **v, int64_t *w, int64_t n,
   return NC_OK;
 }
 
-int nc_cpu_sort_rows(const Device *d, const SortRowsCall *c) {
+int nc_cpu_sort_rows(const SortRowsCall *c) {
   const Tensor *x = c->x;
   const int64_t n = x->size[0], m = x->size[1];
   const int64_t bytes = m * nc_dtypesize(x->dtype);
   int64_t *y = nc_data(c->at), *v, *w;
   void *keys = NULL, *more = NULL;
   int r = nc_hostalloc(&keys, n * bytes);
-  (void)d;
   if (r == NC_OK) r = nc_hostalloc(&more, 2 * n * (int64_t)sizeof *v);
   if (r == NC_OK) {
     v = more;
@@ -128,12 +126,11 @@ int nc_cpu_sort_rows(const Device *d, const SortRowsCall *c) {
 /*
 ** bincount
 */
-int nc_cpu_bincount(const Device *d, const BincountCall *c) {
+int nc_cpu_bincount(const BincountCall *c) {
   const int64_t n = nc_numel(c->x), *at = nc_data(c->x);
   const double *w = c->weight ? nc_data(c->weight) : NULL;
   int64_t *count = nc_data(c->y);
   double *sum = nc_data(c->y);
-  (void)d;
   for (int64_t i = 0; i < n && !nc_interrupted;)
     for (int64_t end = n - i < PIECE ? n : i + PIECE; i < end; i++) {
       if (w) sum[at[i]] += w[i];
@@ -196,14 +193,13 @@ static void count_range(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_even_bins(const Device *d, const EvenBinsCall *c) {
+int nc_cpu_even_bins(const EvenBinsCall *c) {
   const Tensor *x = c->x;
   const int64_t n = c->y->size[0], length = nc_numel(x);
   EvenBins b = { .x = x, .edge = nc_data(c->edge), .n = n };
   int64_t nchunks = length / (4096 + 4 * n), *sum = nc_data(c->y);
   void *p;
   int r;
-  (void)d;
   *c->done =
       x->dtype == DT_f32 ? check_edges_float(&b) : check_edges_double(&b);
   if (!*c->done) return NC_OK;

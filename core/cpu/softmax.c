@@ -69,20 +69,15 @@ int nc_cpu_softmax(const DimCall *c) {
   static const RowFn fn[] = {
     [DIM_SOFTMAX] = softmax_row, [DIM_LOG_SOFTMAX] = log_softmax_row
   };
+  const int dim = nc_dim_of(c);
   SoftmaxWork j = { .fn = fn[c->op] };
-  int r = nc_dimrows(&j.in, c->x, c->x->nd ? c->dims : 0);
-  if (r == NC_OK && c->y->dtype == j.in.t->dtype && nc_dim_islast(c))
-    nc_retain(j.out = c->y);
-  else if (r == NC_OK)
-    r = nc_new(&j.out, nc_device(c->x), j.in.t->dtype, j.in.t->nd,
-               j.in.t->size);
+  int r = nc_dimrows(&j.in, c->x, c->dims);
+  if (r == NC_OK)
+    r = nc_dimrows_result(&j.out, &j.in, c->y, j.in.t->dtype, dim);
   if (r == NC_OK)
     r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, apply_rows, &j);
-  if (r == NC_OK && j.out != c->y)
-    r = nc_dimrows_restore(c->y, j.out, nc_dim_of(c));
   nc_release(j.in.t);
-  nc_release(j.out);
-  return r;
+  return nc_dimrows_store(r, c->y, j.out, dim);
 }
 
 /*
@@ -104,33 +99,24 @@ static void backward_rows(void *ctx, int64_t begin, int64_t end) {
     char *d = (char *)nc_data(b->out) + i * n * size;
     double sum = 0;
     for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
-      sum += k->softsum(g + at * size, b->log ? NULL : y + at * size,
-                        piece_size(&b->g, at));
+      sum += k->weighted_sum(g + at * size, b->log ? NULL : y + at * size,
+                             piece_size(&b->g, at));
     for (int64_t at = 0; at < n && !nc_interrupted; at += NC_PIECE)
-      (b->log ? k->logsoftback : k->softback)(d + at * size, g + at * size,
-                                              y + at * size,
-                                              piece_size(&b->g, at), sum);
+      (b->log ? k->log_softmax_grad
+              : k->softmax_grad)(d + at * size, g + at * size, y + at * size,
+                                 piece_size(&b->g, at), sum);
   }
 }
 
-int nc_cpu_softmax_backward(const Device *device,
-                            const SoftmaxBackwardCall *s) {
-  const DimCall c = { .x = s->g, .dims = 1u << s->dim };
-  const unsigned dims = s->g->nd ? c.dims : 0;
-  Tensor *d = s->d;
+int nc_cpu_softmax_backward(const SoftmaxBackwardCall *s) {
   SoftmaxGradWork b = { .log = s->log };
-  int r = nc_dimrows(&b.g, s->g, dims);
-  (void)device;
-  if (r == NC_OK) r = nc_dimrows(&b.y, s->y, dims);
-  if (r == NC_OK && d->dtype == b.g.t->dtype && nc_dim_islast(&c))
-    nc_retain(b.out = d);
-  else if (r == NC_OK)
-    r = nc_new(&b.out, nc_device(d), b.g.t->dtype, b.g.t->nd, b.g.t->size);
+  int r = nc_dimrows(&b.g, s->g, 1u << s->dim);
+  if (r == NC_OK) r = nc_dimrows(&b.y, s->y, 1u << s->dim);
+  if (r == NC_OK)
+    r = nc_dimrows_result(&b.out, &b.g, s->d, b.g.t->dtype, s->dim);
   if (r == NC_OK)
     r = nc_parallel(b.g.n, 1 + 16384 / b.g.length, backward_rows, &b);
-  if (r == NC_OK && b.out != d) r = nc_dimrows_restore(d, b.out, s->dim);
   nc_release(b.g.t);
   nc_release(b.y.t);
-  nc_release(b.out);
-  return r;
+  return nc_dimrows_store(r, s->d, b.out, s->dim);
 }

@@ -93,18 +93,18 @@ static void counts_to_offsets(RadixSort *r) {
 /* Without branches, which random signs would mispredict: inverts all bits of a
    negative number, and the sign of others; -0 gets the key of 0; nan gets the
    largest key. */
-static inline uint16_t halfkey(unsigned u, unsigned inf) {
+static inline uint16_t half_key(unsigned u, unsigned inf) {
   const unsigned turn = (0u - (u >> 15)) | 0x8000, nan = (u & 0x7fff) > inf;
   return (uint16_t)(((u ^ turn) + (u == 0x8000)) | (0u - nan));
 }
 
-static inline uint32_t floatkey(uint32_t u) {
+static inline uint32_t float_key(uint32_t u) {
   const uint32_t sign = (uint32_t)1 << 31, turn = (0u - (u >> 31)) | sign;
   const uint32_t nan = (u & ~sign) > 0x7f800000;
   return ((u ^ turn) + (u == sign)) | (0u - nan);
 }
 
-static inline uint64_t doublekey(uint64_t u) {
+static inline uint64_t double_key(uint64_t u) {
   const uint64_t sign = (uint64_t)1 << 63;
   const uint64_t turn = ((uint64_t)0 - (u >> 63)) | sign;
   const uint64_t nan = (u & ~sign) > (uint64_t)0x7ff << 52;
@@ -119,10 +119,10 @@ static inline uint64_t doublekey(uint64_t u) {
   X(i16, uint16_t, (uint64_t)(e ^ 0x8000))     \
   X(i32, uint32_t, (uint64_t)(e ^ 0x80000000)) \
   X(i64, uint64_t, e ^ (uint64_t)1 << 63)      \
-  X(f16, uint16_t, halfkey(e, 0x7c00))         \
-  X(bf16, uint16_t, halfkey(e, 0x7f80))        \
-  X(f32, uint32_t, floatkey(e))                \
-  X(f64, uint64_t, doublekey(e))
+  X(f16, uint16_t, half_key(e, 0x7c00))        \
+  X(bf16, uint16_t, half_key(e, 0x7f80))       \
+  X(f32, uint32_t, float_key(e))               \
+  X(f64, uint64_t, double_key(e))
 
 typedef struct WideElement {
   uint64_t key, position;
@@ -135,12 +135,6 @@ typedef struct WideElement {
 #define LESS(a, b) ((a) < (b))
 #define MAKE(key, position) ((key) << 32 | (uint64_t)(position))
 #include "core/cpu/sort_keys.inc"
-#undef E
-#undef NAME
-#undef KEY
-#undef POSITION
-#undef LESS
-#undef MAKE
 #define E WideElement
 #define NAME(f) f##_wide
 #define KEY(e) ((e).key)
@@ -148,12 +142,6 @@ typedef struct WideElement {
 #define LESS(a, b) ((a).key < (b).key)
 #define MAKE(k, i) ((WideElement){ (k), (uint64_t)(i) })
 #include "core/cpu/sort_keys.inc"
-#undef E
-#undef NAME
-#undef KEY
-#undef POSITION
-#undef LESS
-#undef MAKE
 #include "core/cpu/sort_values.inc"
 
 /*
@@ -293,21 +281,19 @@ static int sort_request(const SortCall *s, const int64_t *rank) {
   return sort_rows(&j);
 }
 
-int nc_cpu_sort(const Device *d, const SortCall *s) {
-  (void)d;
+int nc_cpu_sort(const SortCall *s) {
   return sort_request(s, NULL);
 }
 
-int nc_cpu_sort_values(const Device *d, const SortCall *s) {
-  return nc_cpu_sort(d, s);
+int nc_cpu_sort_values(const SortCall *s) {
+  return nc_cpu_sort(s);
 }
 
-int nc_cpu_select_ranks(const Device *d, const SelectRanksCall *c) {
+int nc_cpu_select_ranks(const SelectRanksCall *c) {
   const int dim = c->x->nd - 1;
   const SortCall s = {
     .x = c->x, .y = c->y, .dim = dim, .keep = c->rank->size[dim]
   };
-  (void)d;
   return sort_request(&s, nc_data(c->rank));
 }
 

@@ -33,8 +33,8 @@ static int operand_dense_dim(const TensorIter *k) {
 }
 
 int nc_cpu_istranspose(const TensorIter *k) {
-  return k->op == OP_clone && k->part == 0 && k->n >= MINCOPY && k->p[1] &&
-         k->type[0] == k->type[1] && k->work == k->type[0] &&
+  return k->op == OP_clone && k->grad_index == 0 && k->n >= MINCOPY &&
+         k->p[1] && k->type[0] == k->type[1] && k->common_dtype == k->type[0] &&
          k->step[0][0] == 1 && k->size[0] >= MINSIZE &&
          operand_dense_dim(k) > 0;
 }
@@ -52,17 +52,17 @@ static char *tile_origin(const TransposeCopy *t, int j, int64_t i, int64_t m,
   return (char *)k->p[j] + at * nc_dtypesize(k->type[j]);
 }
 
-/* y = the transpose of x, `rows' rows of n elements.  Rows of x are `apart'
-   elements from each other, rows of y `beside'. */
+/* y = the transpose of x, `rows' rows of n elements.  Rows of x lie `xstep'
+   elements apart, rows of y `ystep'. */
 #define TRANSPOSE_TILE(type)                                             \
-  static void transpose_##type(type *y, int64_t beside, const type *x,   \
-                               int64_t apart, int64_t rows, int64_t n) { \
+  static void transpose_##type(type *y, int64_t ystep, const type *x,    \
+                               int64_t xstep, int64_t rows, int64_t n) { \
     enum { TILE = TILEBYTES / sizeof(type) };                            \
     _Alignas(64) type tile[TILE][TILE];                                  \
     for (int64_t i = 0; i < rows; i++)                                   \
-      memcpy(tile[i], x + i * apart, (size_t)n * sizeof(type));          \
+      memcpy(tile[i], x + i * xstep, (size_t)n * sizeof(type));          \
     for (int64_t j = 0; j < n; j++)                                      \
-      NC_IVDEP for (int64_t i = 0; i < rows; i++) y[j * beside + i] =    \
+      NC_IVDEP for (int64_t i = 0; i < rows; i++) y[j * ystep + i] =     \
           tile[i][j];                                                    \
   }
 TRANSPOSE_TILE(uint8_t)
@@ -78,14 +78,14 @@ static void copy_tile(const TransposeCopy *t, int64_t i) {
   const int64_t height = k->size[0] - n * t->tile;
   const int64_t w = width < t->tile ? width : t->tile;
   const int64_t h = height < t->tile ? height : t->tile;
-  const int64_t beside = k->step[0][t->dim], apart = k->step[1][0];
+  const int64_t ystep = k->step[0][t->dim], xstep = k->step[1][0];
   void *y = tile_origin(t, 0, i / t->down / t->across, m, n);
   const void *x = tile_origin(t, 1, i / t->down / t->across, m, n);
   switch (nc_dtypesize(k->type[0])) {
-    case 1: transpose_uint8_t(y, beside, x, apart, h, w); break;
-    case 2: transpose_uint16_t(y, beside, x, apart, h, w); break;
-    case 4: transpose_uint32_t(y, beside, x, apart, h, w); break;
-    default: transpose_uint64_t(y, beside, x, apart, h, w);
+    case 1: transpose_uint8_t(y, ystep, x, xstep, h, w); break;
+    case 2: transpose_uint16_t(y, ystep, x, xstep, h, w); break;
+    case 4: transpose_uint32_t(y, ystep, x, xstep, h, w); break;
+    default: transpose_uint64_t(y, ystep, x, xstep, h, w);
   }
 }
 

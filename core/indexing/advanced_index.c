@@ -6,29 +6,24 @@
 */
 #include "core/indexing/advanced_index.h"
 
+#include "core/base/temps.h"
 #include "core/op.h"
 
 int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
   const Device *d = nc_device(x);
-  Tensor *there = NULL, *wide = NULL, *given = NULL, *offset = NULL;
-  int r;
-  *y = NULL;
-  if ((r = nc_todevice(&there, by->t, d)) == NC_OK &&
-      (r = nc_cast(&wide, there, DT_i64)) == NC_OK &&
-      (r = nc_dense(&given, wide)) == NC_OK &&
-      (r = nc_new(&offset, d, DT_i64, given->nd, given->size)) == NC_OK &&
-      nc_numel(given) > 0) {
+  Temps w = { 0 };
+  Tensor *index, *offset = NULL;
+  index = nc_temps_cast(&w, nc_temps_todevice(&w, by->t, d), DT_i64);
+  index = nc_temps_dense(&w, index);
+  if (index) offset = nc_temps_new(&w, x, DT_i64, index->nd, index->size);
+  if (w.status == NC_OK && nc_numel(index) > 0) {
     const ResolveIndexCall p = {
-      given, offset, x->size[by->dim], x->step[by->dim], by->of, by->shown
+      index, offset, x->size[by->dim], x->step[by->dim], by->of, by->of_dim
     };
-    r = d->resolve_index(d, &p);
+    w.status = d->resolve_index(d, &p);
   }
-  if (r == NC_OK) nc_retain(*y = offset);
-  nc_release(there);
-  nc_release(wide);
-  nc_release(given);
-  nc_release(offset);
-  return r;
+  *y = NULL;
+  return nc_temps_end(&w, y, offset);
 }
 
 /* Returns whether there is nothing to do; else counts the bytes. */

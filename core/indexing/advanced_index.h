@@ -15,7 +15,7 @@ typedef struct IndexTensor {
   Tensor *t;
   int dim, dims;              /* the first; how many: 1, or those of a mask */
   const Tensor *of;           /* what the user indexes; its dimension */
-  int shown;
+  int of_dim;
 } IndexTensor;
 
 /* *y = a new int64 tensor: the offsets from the start of x, in elements, of

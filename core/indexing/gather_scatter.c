@@ -16,8 +16,8 @@
 
 /* Checks that the index is no larger than t in any dimension except `but'
    (-1: none). */
-static void checkwithin(Temps *w, const Tensor *index, const Tensor *t, int but,
-                        const char *name) {
+static void check_index_shape(Temps *w, const Tensor *index, const Tensor *t,
+                              int but, const char *name) {
   char a[NC_TEXT], b[NC_TEXT];
   int fits;
   if (w->status != NC_OK) return;
@@ -38,71 +38,63 @@ static void checkwithin(Temps *w, const Tensor *index, const Tensor *t, int but,
 }
 
 /* Sets ix to the index along dim of x and ranges along the other dimensions. */
-static void elements(Temps *w, Index ix[], const Tensor *x, int dim,
-                     Tensor *index) {
+static void set_index(Temps *w, Index ix[], const Tensor *x, int dim,
+                      Tensor *index) {
   memset(ix, 0, NC_MAXDIM * sizeof *ix);
   for (int d = 0; d < x->nd && w->status == NC_OK; d++) {
     int64_t size[NC_MAXDIM];
-    Tensor *t = NULL;
-    int r;
     ix[d].kind = IX_TENSOR;
     ix[d].t = index;
     if (d == dim) continue;
     for (int i = 0; i < x->nd; i++) size[i] = i == d ? index->size[d] : 1;
-    r = nc_counted(&t, x, 1, index->size[d]);
-    ix[d].t = nc_temps_reshape(w, nc_temps_add(w, r, &t), x->nd, size);
+    ix[d].t = nc_temps_range(w, x, 1, index->size[d]);
+    ix[d].t = nc_temps_reshape(w, ix[d].t, x->nd, size);
   }
 }
 
 /* Returns the index as int64, dense, on the device of x. */
-static Tensor *plain(Temps *w, const Tensor *x, Tensor *index) {
-  Tensor *there = NULL, *y = NULL;
-  int r;
-  if (w->status != NC_OK) return NULL;
-  r = nc_todevice(&there, index, nc_device(x));
-  there = nc_temps_cast(w, nc_temps_add(w, r, &there), DT_i64);
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_dense(&y, there), &y);
+static Tensor *prepare_index(Temps *w, const Tensor *x, Tensor *index) {
+  index = nc_temps_todevice(w, index, nc_device(x));
+  return nc_temps_dense(w, nc_temps_cast(w, index, DT_i64));
 }
 
 /* Makes the request, and counts its bytes. */
-static void ask(Temps *w, const GatherDimCall *a) {
+static void run_gather_dim(Temps *w, const GatherDimCall *a) {
   const int64_t n = w->status == NC_OK ? nc_numel(a->index) : 0;
   if (n == 0) return;
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
   w->status = nc_device(a->x)->gather_dim(nc_device(a->x), a);
-  if (a->how >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);
+  if (a->mode >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);
   if (w->status == NC_EINDEX)
     nc_error_index(NC_EINDEX, a->x, "index", a->index);
 }
 
 /* Returns the elements of x along dim at the index; not recorded itself. */
-static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *index) {
+static Tensor *gather_values(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
-  Tensor *y = NULL;
-  nc_temps_checkindex(w, index);
+  Tensor *y;
+  nc_temps_checkindex(w, index, 2);
   x = nc_temps_atleast1d(w, x);
   Tensor *own = nc_temps_atleast1d(w, index);
-  checkwithin(w, own, x, dim, NC_OPERAND(0));
+  check_index_shape(w, own, x, dim, NC_OPERAND(0));
   if (w->status == NC_OK && (nc_device(x)->gather_dim || nc_numel(own) == 0)) {
-    int r = nc_new(&y, nc_device(x), x->dtype, own->nd, own->size);
-    y = nc_temps_add(w, r, &y);
-    own = plain(w, x, own);
+    y = nc_temps_new(w, x, x->dtype, own->nd, own->size);
+    own = prepare_index(w, x, own);
     if (w->status == NC_OK && nc_numel(own) > 0)
-      ask(w, &(GatherDimCall){ .how = GATHER_DIM_GET,
-                               .x = x,
-                               .index = own,
-                               .other = y,
-                               .dim = dim });
+      run_gather_dim(w, &(GatherDimCall){ .mode = GATHER_DIM_GET,
+                                          .x = x,
+                                          .index = own,
+                                          .other = y,
+                                          .dim = dim });
   } else {
-    if (w->status == NC_OK) elements(w, ix, x, dim, own);
+    if (w->status == NC_OK) set_index(w, ix, x, dim, own);
     y = nc_temps_getindex(w, x, ix, w->status == NC_OK ? x->nd : 0);
   }
   return index->nd ? y : nc_temps_reshape(w, y, 0, NULL);
 }
 
 /* Returns the same by the operator gather, which is recorded. */
-static Tensor *gathered(Temps *w, Tensor *x, int dim, Tensor *index) {
+static Tensor *gather(Temps *w, Tensor *x, int dim, Tensor *index) {
   Call c = nc_callon(OPERATOR_gather, x);
   nc_setint(&c, 1, dim + 1);
   c.arg[2].t = index;
@@ -113,11 +105,12 @@ int nc_op_gather(Call *c) {
   Temps w = { 0 };
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], c->arg[0].t);
-  return nc_temps_endcall(&w, c, picked(&w, c->arg[0].t, dim, c->arg[2].t));
+  return nc_temps_endcall(&w, c,
+                          gather_values(&w, c->arg[0].t, dim, c->arg[2].t));
 }
 
 /* Broadcasts *x and *index to each other except along dim. */
-static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
+static void broadcast_except(Temps *w, Tensor **x, Tensor **index, int dim) {
   int64_t a[NC_MAXDIM], b[NC_MAXDIM];
   const int nd = (*x)->nd;
   if ((*index)->nd != nd) {
@@ -143,25 +136,23 @@ static void together(Temps *w, Tensor **x, Tensor **index, int dim) {
   *index = nc_temps_expand(w, *index, nd, b);
 }
 
-static const int64_t all = -1; /* for reshape: a vector of all elements */
-
 int nc_op_take_along_dim(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t;
   Temps w = { 0 };
   int dim = 0;
-  if (c->arg[2].given) {
+  if (c->arg[2].present) {
     nc_temps_dim(&w, &dim, &c->arg[2], x);
-    if (w.status == NC_OK) together(&w, &x, &index, dim);
+    if (w.status == NC_OK) broadcast_except(&w, &x, &index, dim);
   } else {
-    x = nc_temps_reshape(&w, x, 1, &all);
-    index = nc_temps_reshape(&w, index, 1, &all);
+    x = nc_temps_flatten(&w, x);
+    index = nc_temps_flatten(&w, index);
   }
-  return nc_temps_endcall(
-      &w, c, w.status == NC_OK ? gathered(&w, x, dim, index) : NULL);
+  return nc_temps_endcall(&w, c,
+                          w.status == NC_OK ? gather(&w, x, dim, index) : NULL);
 }
 
 /* Returns the part of src that has the shape of the index. */
-static Tensor *reached(Temps *w, Tensor *src, const Tensor *index) {
+static Tensor *narrow_to_index(Temps *w, Tensor *src, const Tensor *index) {
   for (int d = 0; w->status == NC_OK && d < src->nd; d++)
     if (src->size[d] != index->size[d])
       src = nc_temps_narrow(w, src, d, 0, index->size[d]);
@@ -170,15 +161,14 @@ static Tensor *reached(Temps *w, Tensor *src, const Tensor *index) {
 
 /* Returns src, a tensor or a number, as a tensor on the device of x that
    shares no memory with x; a number in the shape of the index. */
-static Tensor *source(Temps *w, const Tensor *x, const Tensor *index, Arg src) {
-  Tensor *y = NULL;
-  int r;
+static Tensor *source_tensor(Temps *w, const Tensor *x, const Tensor *index,
+                             Arg src) {
+  Tensor *y;
   if (src.t == NULL) {
-    r = nc_full(&y, nc_device(x), x->dtype, 0, NULL, src.s);
-    return nc_temps_expand(w, nc_temps_add(w, r, &y), index->nd, index->size);
+    y = nc_temps_full(w, x, x->dtype, 0, NULL, src.s);
+    return nc_temps_expand(w, y, index->nd, index->size);
   }
-  r = nc_todevice(&y, src.t, nc_device(x));
-  y = nc_temps_add(w, r, &y);
+  y = nc_temps_todevice(w, src.t, nc_device(x));
   return y && y->data == x->data ? nc_temps_op1(w, OP_clone, y) : y;
 }
 
@@ -186,58 +176,58 @@ static Tensor *source(Temps *w, const Tensor *x, const Tensor *index, Arg src) {
    that nothing is written after an error.  The CPU checks while it writes, and
    needs no first request if x is `fresh': a new tensor that is dropped after
    an error. */
-static void overthere(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
-                      PutMode how, int fresh) {
-  GatherDimCall a = { .how = GATHER_DIM_CHECK, .x = x, .dim = dim };
-  w->status = nc_checkout(x, x->dtype, x->nd, x->size);
-  a.other = source(w, x, index, src);
-  a.index = index = plain(w, x, index);
+static void scatter_by_request(Temps *w, Tensor *x, int dim, Tensor *index,
+                               Arg src, PutMode how, int fresh) {
+  GatherDimCall a = { .mode = GATHER_DIM_CHECK, .x = x, .dim = dim };
+  w->status = nc_check_out(x, x->dtype, x->nd, x->size);
+  a.other = source_tensor(w, x, index, src);
+  a.index = index = prepare_index(w, x, index);
   if (index && index->data == x->data)
     a.index = nc_temps_op1(w, OP_clone, index);
-  if (!fresh || nc_device(x) != &nc_cpu) ask(w, &a);
-  a.how = how == PUT_SET ? GATHER_DIM_PUT : GATHER_DIM_REDUCE;
+  if (!fresh || nc_device(x) != &nc_cpu) run_gather_dim(w, &a);
+  a.mode = how == PUT_SET ? GATHER_DIM_PUT : GATHER_DIM_REDUCE;
   if (how != PUT_SET) a.fold = (IndexReduce)(how - PUT_ADD);
-  ask(w, &a);
+  run_gather_dim(w, &a);
 }
 
 /* Returns whether the request can be used: the device has it and nothing is
    to be recorded. */
-static int direct(Temps *w, Tensor *x, Tensor *src) {
+static int can_use_request(Temps *w, Tensor *x, Tensor *src) {
   int mine = 0, other = 0;
   if (w->status != NC_OK || nc_device(x)->gather_dim == NULL) return 0;
   w->status = nc_requires(&mine, x);
   if (w->status == NC_OK && src) w->status = nc_requires(&other, src);
-  return w->status == NC_OK && (nc_gradoff || (!mine && !other));
+  return w->status == NC_OK && (nc_context->no_grad || (!mine && !other));
 }
 
 /* x[index along dim] put= src, a tensor or a number, in place.  `fresh': x
    is a new tensor that is dropped after an error. */
-static void scatterto(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
-                      PutMode how, int fresh) {
+static void scatter_to(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
+                       PutMode how, int fresh) {
   Index ix[NC_MAXDIM];
-  nc_temps_checkindex(w, index);
+  nc_temps_checkindex(w, index, 2);
   x = nc_temps_atleast1d(w, x);
   index = nc_temps_atleast1d(w, index);
   if (src.t) {
     src.t = nc_temps_atleast1d(w, src.t);
-    if (w->status == NC_OK) nc_temps_checktype(w, x, src.t, "src");
-    checkwithin(w, index, src.t, -1, "src");
+    if (w->status == NC_OK) nc_temps_checktype(w, x, src.t, "src", 3);
+    check_index_shape(w, index, src.t, -1, "src");
   }
-  checkwithin(w, index, x, dim, NC_OPERAND(0));
+  check_index_shape(w, index, x, dim, NC_OPERAND(0));
   if (w->status != NC_OK || nc_numel(index) == 0) return;
-  if (src.t) src.t = reached(w, src.t, index);
-  if (direct(w, x, src.t)) {
-    overthere(w, x, dim, index, src, how, fresh);
+  if (src.t) src.t = narrow_to_index(w, src.t, index);
+  if (can_use_request(w, x, src.t)) {
+    scatter_by_request(w, x, dim, index, src, how, fresh);
     return;
   }
-  if (w->status == NC_OK) elements(w, ix, x, dim, index);
+  if (w->status == NC_OK) set_index(w, ix, x, dim, index);
   nc_temps_setindex(w, x, ix, w->status == NC_OK ? x->nd : 0, &src, how);
 }
 
 /* The same for a tensor that this file has made. */
 static void scatter(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
                     PutMode how) {
-  scatterto(w, x, dim, index, src, how, 1);
+  scatter_to(w, x, dim, index, src, how, 1);
 }
 
 int nc_grad_gather(OperatorGrad *g) {
@@ -251,17 +241,16 @@ int nc_grad_gather(OperatorGrad *g) {
   zeros = nc_temps_add(&w, r, &zeros);
   if (w.status == NC_OK)
     scatter(&w, zeros, dim, index, (Arg){ .t = g->g[0] }, PUT_ADD);
-  nc_temps_result(&w, &g->d[0], zeros);
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, &g->d[0], zeros);
 }
 
 /* Returns x with src scattered by `how' (PUT_MUL and on), recorded as the
    operator _scatter. */
-static Tensor *scattered(Temps *w, Tensor *x, int dim, Tensor *index,
-                         Tensor *src, PutMode how) {
+static Tensor *scatter_recorded(Temps *w, Tensor *x, int dim, Tensor *index,
+                                Tensor *src, PutMode how) {
   Call c = nc_callon(OPERATOR__scatter, x);
-  checkwithin(w, index, src, -1, "src");
-  src = reached(w, src, index);
+  check_index_shape(w, index, src, -1, "src");
+  src = narrow_to_index(w, src, index);
   nc_setint(&c, 1, dim + 1);
   c.arg[2].t = index;
   c.arg[3].t = src;
@@ -270,39 +259,36 @@ static Tensor *scattered(Temps *w, Tensor *x, int dim, Tensor *index,
 }
 
 /* scatter_: sets, or with reduce= adds or multiplies. */
-static void scatterinto(Temps *w, Call *c, Tensor *x, int fresh) {
+static void scatter_into(Temps *w, Call *c, Tensor *x, int fresh) {
   static const PutMode how[] = { PUT_ADD, PUT_MUL };
   Arg src = c->arg[3];
   int dim;
   nc_temps_dim(w, &dim, &c->arg[1], x);
-  if (c->arg[4].given && src.t == NULL) {
-    Tensor *t = NULL;
-    int r = nc_full(&t, nc_device(x), x->dtype, c->arg[2].t->nd,
-                    c->arg[2].t->size, src.s);
-    src.t = nc_temps_add(w, r, &t);
-  }
-  if (c->arg[4].given && how[c->arg[4].s.i] == PUT_MUL)
+  if (c->arg[4].present && src.t == NULL)
+    src.t = nc_temps_full(w, x, x->dtype, c->arg[2].t->nd, c->arg[2].t->size,
+                          src.s);
+  if (c->arg[4].present && how[c->arg[4].s.i] == PUT_MUL)
     nc_temps_copyinto(w, x,
-                      scattered(w, nc_temps_op1(w, OP_clone, x), dim,
-                                c->arg[2].t, src.t, PUT_MUL));
+                      scatter_recorded(w, nc_temps_op1(w, OP_clone, x), dim,
+                                       c->arg[2].t, src.t, PUT_MUL));
   else
-    scatterto(w, x, dim, c->arg[2].t, src, c->arg[4].given ? PUT_ADD : PUT_SET,
-              fresh);
+    scatter_to(w, x, dim, c->arg[2].t, src,
+               c->arg[4].present ? PUT_ADD : PUT_SET, fresh);
 }
 
-static void addinto(Temps *w, Call *c, Tensor *x, int fresh) {
+static void scatter_add_into(Temps *w, Call *c, Tensor *x, int fresh) {
   int dim;
   nc_temps_dim(w, &dim, &c->arg[1], x);
-  scatterto(w, x, dim, c->arg[2].t, c->arg[3], PUT_ADD, fresh);
+  scatter_to(w, x, dim, c->arg[2].t, c->arg[3], PUT_ADD, fresh);
 }
 
 /* Runs `put' on a copy of the first operand; by the in-place operator `into'
    if it is to be recorded. */
-static int oncopy(Call *c, Operator into,
-                  void (*put)(Temps *w, Call *c, Tensor *x, int fresh)) {
+static int on_copy(Call *c, Operator into,
+                   void (*put)(Temps *w, Call *c, Tensor *x, int fresh)) {
   Temps w = { 0 };
   Tensor *y;
-  if (!direct(&w, c->arg[0].t, c->arg[3].t)) {
+  if (!can_use_request(&w, c->arg[0].t, c->arg[3].t)) {
     TRY(nc_temps_finish(&w));
     return nc_oncopy(c, into);
   }
@@ -314,22 +300,22 @@ static int oncopy(Call *c, Operator into,
 
 int nc_op_scatter_(Call *c) {
   Temps w = { 0 };
-  scatterinto(&w, c, c->arg[0].t, 0);
+  scatter_into(&w, c, c->arg[0].t, 0);
   return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_scatter(Call *c) {
-  return oncopy(c, OPERATOR_scatter_, scatterinto);
+  return on_copy(c, OPERATOR_scatter_, scatter_into);
 }
 
 int nc_op_scatter_add_(Call *c) {
   Temps w = { 0 };
-  addinto(&w, c, c->arg[0].t, 0);
+  scatter_add_into(&w, c, c->arg[0].t, 0);
   return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_scatter_add(Call *c) {
-  return oncopy(c, OPERATOR_scatter_add_, addinto);
+  return on_copy(c, OPERATOR_scatter_add_, scatter_add_into);
 }
 
 /* _scatter: products and extremes, of the elements of self too;
@@ -349,7 +335,7 @@ int nc_op__scatter(Call *c) {
 }
 
 /* Returns the neutral element of a reduction of type t. */
-static Scalar neutral(DType t, PutMode how) {
+static Scalar neutral_element(DType t, PutMode how) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
   const int low = how == PUT_MAX;
   int64_t high;
@@ -363,12 +349,9 @@ static Scalar neutral(DType t, PutMode how) {
 
 /* Returns how many elements are reduced to each of x, including x itself if
    `self'; at least 1. */
-static Tensor *numbers(Temps *w, Tensor *x, int dim, Tensor *index, int self) {
-  Tensor *n = NULL;
-  int r;
-  if (w->status != NC_OK) return NULL;
-  r = nc_full(&n, nc_device(x), x->dtype, x->nd, x->size, nc_int(self));
-  n = nc_temps_add(w, r, &n);
+static Tensor *count_reduced(Temps *w, Tensor *x, int dim, Tensor *index,
+                             int self) {
+  Tensor *n = nc_temps_full(w, x, x->dtype, x->nd, x->size, nc_int(self));
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .s = nc_int(1) }, PUT_ADD);
   return nc_temps_opnumber(w, OP_maximum, n, nc_int(1));
@@ -385,34 +368,31 @@ int nc_op_scatter_reduce(Call *c) {
   nc_temps_dim(&w, &dim, &c->arg[1], x);
   y = nc_temps_op1(&w, OP_clone, x);
   if (w.status == NC_OK && !self)
-    scatter(&w, y, dim, index, (Arg){ .s = neutral(x->dtype, how) }, PUT_SET);
+    scatter(&w, y, dim, index, (Arg){ .s = neutral_element(x->dtype, how) },
+            PUT_SET);
   if (w.status == NC_OK && how == PUT_ADD)
     scatter(&w, y, dim, index, (Arg){ .t = src }, PUT_ADD);
-  else y = scattered(&w, y, dim, index, src, how);
+  else y = scatter_recorded(&w, y, dim, index, src, how);
   if (c->arg[4].s.i == MEAN)
     y = nc_temps_op2(&w,
                      nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
                                                        : OP_floor_divide,
-                     y, numbers(&w, x, dim, index, self));
+                     y, count_reduced(&w, x, dim, index, self));
   return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_scatter_reduce_(Call *c) {
-  Temps w = { 0 };
-  Call one = *c;
-  one.op = OPERATOR_scatter_reduce;
-  nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
-  return nc_temps_endinplace(&w, c);
+  return nc_copy_back(c, OPERATOR_scatter_reduce);
 }
 
 /* The gradient of amax and amin: divided evenly among all elements that are
    equal to the extreme. */
-static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
-                      Tensor *index, Tensor *src, Tensor *y) {
+static void extreme_grad(Temps *w, OperatorGrad *g, Tensor *x, int dim,
+                         Tensor *index, Tensor *src, Tensor *y) {
   const DType type = x->dtype;
   Tensor *ours = nc_temps_cast(w, nc_temps_op2(w, OP_eq, x, y), type);
   Tensor *theirs = nc_temps_cast(
-      w, nc_temps_op2(w, OP_eq, src, gathered(w, y, dim, index)), type);
+      w, nc_temps_op2(w, OP_eq, src, gather(w, y, dim, index)), type);
   Tensor *n = nc_temps_op1(w, OP_clone, ours), *share;
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .t = theirs }, PUT_ADD);
@@ -420,7 +400,7 @@ static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
   share = nc_temps_op2(w, OP_true_divide, g->g[0], n);
   if (g->need[0])
     nc_temps_result(w, &g->d[0], nc_temps_op2(w, OP_mul, share, ours));
-  share = gathered(w, share, dim, index);
+  share = gather(w, share, dim, index);
   if (g->need[3])
     nc_temps_result(w, &g->d[3], nc_temps_op2(w, OP_mul, share, theirs));
 }
@@ -428,33 +408,29 @@ static void shareback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
 /* The gradient of a product: g times the product of the other factors.  An
    element of src that is 0 gets a gradient only if it is the only 0 at its
    position. */
-static void factorback(Temps *w, OperatorGrad *g, Tensor *x, int dim,
-                       Tensor *index, Tensor *src) {
-  Tensor *zero = nc_temps_opnumber(w, OP_eq, src, nc_int(0)), *n = NULL, *lone;
+static void product_grad(Temps *w, OperatorGrad *g, Tensor *x, int dim,
+                         Tensor *index, Tensor *src) {
+  Tensor *zero = nc_temps_opnumber(w, OP_eq, src, nc_int(0)), *n, *lone;
   Tensor *rest, *filled;
   filled =
       nc_temps_where(w, nc_temps_op1(w, OP_logical_not, zero), src, nc_int(1));
-  if (w->status == NC_OK) {
-    int r = nc_full(&n, nc_device(x), x->dtype, x->nd, x->size, nc_int(0));
-    n = nc_temps_add(w, r, &n);
-  }
+  n = nc_temps_full(w, x, x->dtype, x->nd, x->size, nc_int(0));
   if (w->status == NC_OK)
     scatter(w, n, dim, index, (Arg){ .t = nc_temps_cast(w, zero, x->dtype) },
             PUT_ADD);
   if (g->need[0]) { /* the product of the factors in src */
-    Tensor *ones = NULL;
-    int r = nc_full(&ones, nc_device(x), x->dtype, x->nd, x->size, nc_int(1));
-    ones = nc_temps_add(w, r, &ones);
-    nc_temps_result(w, &g->d[0],
-                    nc_temps_op2(w, OP_mul, g->g[0],
-                                 scattered(w, ones, dim, index, src, PUT_MUL)));
+    Tensor *ones = nc_temps_full(w, x, x->dtype, x->nd, x->size, nc_int(1));
+    nc_temps_result(
+        w, &g->d[0],
+        nc_temps_op2(w, OP_mul, g->g[0],
+                     scatter_recorded(w, ones, dim, index, src, PUT_MUL)));
   }
   if (!g->need[3]) return;
   /* product of all factors that are not 0, divided by the own one */
   rest = nc_temps_op2(w, OP_mul, g->g[0],
-                      scattered(w, x, dim, index, filled, PUT_MUL));
-  rest = nc_temps_op2(w, OP_true_divide, gathered(w, rest, dim, index), filled);
-  n = nc_temps_op2(w, OP_sub, gathered(w, n, dim, index),
+                      scatter_recorded(w, x, dim, index, filled, PUT_MUL));
+  rest = nc_temps_op2(w, OP_true_divide, gather(w, rest, dim, index), filled);
+  n = nc_temps_op2(w, OP_sub, gather(w, n, dim, index),
                    nc_temps_cast(w, zero, x->dtype));
   lone = nc_temps_opnumber(w, OP_eq, n, nc_int(0));
   nc_temps_result(w, &g->d[3], nc_temps_where(w, lone, rest, nc_int(0)));
@@ -469,7 +445,7 @@ int nc_grad__scatter(OperatorGrad *g) {
   TRY(nc_operand(g, 3, &src));
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, x->nd));
-  if (g->arg[4].s.i == PUT_MUL) factorback(&w, g, x, dim, index, src);
-  else shareback(&w, g, x, dim, index, src, y);
+  if (g->arg[4].s.i == PUT_MUL) product_grad(&w, g, x, dim, index, src);
+  else extreme_grad(&w, g, x, dim, index, src, y);
   return nc_temps_finish(&w);
 }

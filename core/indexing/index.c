@@ -25,27 +25,28 @@ int nc_error_index(int r, const Tensor *t, const char *role,
 /*
 ** Numbers, ranges, new axes
 */
-static int badindextype(const Tensor *t) {
+static int fail_index_type(const Tensor *t) {
   nc_fail(NC_EDTYPE,
           t->dtype == DT_u8
-              ? "a %s tensor is no index: a mask must be bool, positions int64"
+              ? "a %s tensor cannot be an index: a mask must be bool, "
+                "positions int64"
               : "indices must be integers or bool, not %s",
           nc_dtypename(t->dtype));
-  nc_hint("index:to(\"%s\")", t->dtype == DT_u8 ? "bool" : "int64");
+  nc_hint("{1}:to(\"%s\")", t->dtype == DT_u8 ? "bool" : "int64");
   return NC_EDTYPE;
 }
 
 /* Checks ix; *rest = the number of dimensions that no index takes, for which an
    ellipsis or the end of the list stands. */
-static int counted(const Tensor *t, const Index ix[], int n, int *rest) {
+static int check_indices(const Tensor *t, const Index ix[], int n, int *rest) {
   int taken = 0, shown = t->nd, open = 0;
   for (int i = 0; i < n; i++) {
     const Index *x = &ix[i];
     if (x->kind == IX_TENSOR &&
         (nc_category(x->t->dtype) == NC_FLOAT || x->t->dtype == DT_u8))
-      return nc_error_index(badindextype(x->t), t, "index", x->t);
+      return nc_error_index(fail_index_type(x->t), t, "index", x->t);
     if (x->kind == IX_ELLIPSIS && open++)
-      return nc_fail(NC_EINDEX, "'...' stands twice among the indices");
+      return nc_fail(NC_EINDEX, "'...' occurs twice among the indices");
     if (x->kind == IX_NEWAXIS) shown++;
     else if (x->kind == IX_TENSOR && x->t->dtype == DT_b8) {
       taken += x->t->nd;
@@ -59,26 +60,24 @@ static int counted(const Tensor *t, const Index ix[], int n, int *rest) {
     return nc_fail(NC_EINDEX, "%d %s for a tensor of %d dimension%s", taken,
                    taken == 1 ? "index" : "indices", t->nd,
                    t->nd == 1 ? "" : "s");
-  if (shown > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", shown,
-                   NC_MAXDIM);
+  TRY(nc_check_maxdim(shown));
   *rest = t->nd - taken;
   return NC_OK;
 }
 
 /* Appends a dimension to the view. */
-static void append(Tensor *view, int64_t size, int64_t step) {
+static void append_dim(Tensor *view, int64_t size, int64_t step) {
   view->size[view->nd] = size;
   view->step[view->nd++] = step;
 }
 
 /* Appends the next n dimensions of t, from *d on, to the view. */
-static void keep(Tensor *view, const Tensor *t, int *d, int n) {
-  for (; n > 0; n--, ++*d) append(view, t->size[*d], t->step[*d]);
+static void keep_dims(Tensor *view, const Tensor *t, int *d, int n) {
+  for (; n > 0; n--, ++*d) append_dim(view, t->size[*d], t->step[*d]);
 }
 
 /* Applies a number to dimension *d. */
-static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
+static int apply_number(Tensor *view, const Tensor *t, int *d, int64_t index) {
   int64_t at;
   TRY(nc_position(&at, index, t, *d));
   view->offset += at * t->step[*d];
@@ -87,21 +86,21 @@ static int pickone(Tensor *view, const Tensor *t, int *d, int64_t index) {
 }
 
 /* Applies a range to dimension *d. */
-static int range(Tensor *view, const Tensor *t, int *d, const Index *x) {
+static int apply_range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   int64_t at;
   if (x->first == 0 && x->step > 0) return nc_position(&at, 0, t, *d);
-  keep(view, t, d, 1);
+  keep_dims(view, t, d, 1);
   return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
 }
 
 /* Adds a mask that starts at dimension *d to the plan.  A 0-d mask indexes a
    new dimension of size 1. */
-static int masked(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
+static int apply_mask(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
   char have[NC_TEXT], want[NC_TEXT];
   const int n = mask->nd;
   IndexTensor *by = &p->by[p->n++];
   *by = (IndexTensor){ mask, p->view->nd, n ? n : 1, t, *d };
-  if (n == 0) append(p->view, 1, 1);
+  if (n == 0) append_dim(p->view, 1, 1);
   if (memcmp(mask->size, t->size + *d, (size_t)n * sizeof *t->size) != 0) {
     nc_shapetext(have, n, mask->size);
     nc_shapetext(want, n, t->size + *d);
@@ -115,34 +114,34 @@ static int masked(IndexPlan *p, const Tensor *t, int *d, Tensor *mask) {
               have, *d + 1, *d + n, want);
     return nc_error_index(NC_ESHAPE, t, "mask", mask);
   }
-  keep(p->view, t, d, n);
+  keep_dims(p->view, t, d, n);
   return NC_OK;
 }
 
 /* Adds an index tensor to the plan; one of 0 dimensions acts as a number. */
-static int tensorindex(IndexPlan *p, const Tensor *t, int *d, Tensor *index) {
+static int apply_tensor(IndexPlan *p, const Tensor *t, int *d, Tensor *index) {
   Scalar v;
-  if (index->dtype == DT_b8) return masked(p, t, d, index);
+  if (index->dtype == DT_b8) return apply_mask(p, t, d, index);
   if (index->nd == 0) {
     TRY(nc_item(&v, index));
-    return pickone(p->view, t, d, v.i);
+    return apply_number(p->view, t, d, v.i);
   }
   p->by[p->n++] = (IndexTensor){ index, p->view->nd, 1, t, *d };
-  keep(p->view, t, d, 1);
+  keep_dims(p->view, t, d, 1);
   return NC_OK;
 }
 
 /* Applies index x, which takes dimensions of t from *d on. */
-static int step(IndexPlan *p, const Tensor *t, int *d, const Index *x,
-                int *rest) {
+static int apply_index(IndexPlan *p, const Tensor *t, int *d, const Index *x,
+                       int *rest) {
   switch (x->kind) {
-    case IX_INT: return pickone(p->view, t, d, x->first);
-    case IX_RANGE: return range(p->view, t, d, x);
-    case IX_ALL: keep(p->view, t, d, 1); return NC_OK;
-    case IX_NEWAXIS: append(p->view, 1, 1); return NC_OK;
-    case IX_TENSOR: return tensorindex(p, t, d, x->t);
+    case IX_INT: return apply_number(p->view, t, d, x->first);
+    case IX_RANGE: return apply_range(p->view, t, d, x);
+    case IX_ALL: keep_dims(p->view, t, d, 1); return NC_OK;
+    case IX_NEWAXIS: append_dim(p->view, 1, 1); return NC_OK;
+    case IX_TENSOR: return apply_tensor(p, t, d, x->t);
     default:
-      keep(p->view, t, d, *rest);
+      keep_dims(p->view, t, d, *rest);
       *rest = 0;
       return NC_OK;
   }
@@ -152,17 +151,13 @@ int nc_index_plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
   int d = 0, rest = 0, r;
   p->view = NULL;
   p->n = 0;
-  r = counted(t, ix, n, &rest);
+  r = check_indices(t, ix, n, &rest);
   if (r == NC_OK) r = nc_alias(&p->view, t);
   if (r == NC_OK) p->view->nd = 0;
-  for (int i = 0; i < n && r == NC_OK; i++) r = step(p, t, &d, &ix[i], &rest);
-  if (r == NC_OK) {
-    keep(p->view, t, &d, rest);
-    return NC_OK;
-  }
-  nc_release(p->view);
-  p->view = NULL;
-  return nc_error_index(r, t, NULL, NULL);
+  for (int i = 0; i < n && r == NC_OK; i++)
+    r = apply_index(p, t, &d, &ix[i], &rest);
+  if (r == NC_OK) keep_dims(p->view, t, &d, rest);
+  return nc_error_index(nc_release_failed(r, &p->view, 1), t, NULL, NULL);
 }
 
 /*
@@ -170,7 +165,7 @@ int nc_index_plan(IndexPlan *p, Tensor *t, const Index ix[], int n) {
 */
 /* Adds the offsets of one index tensor to *sum (NULL: sets it), with
    broadcasting. */
-static int addoffsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
+static int add_offsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
   char a[NC_TEXT], b[NC_TEXT];
   Tensor *own, *both = NULL;
   int64_t size[NC_MAXDIM];
@@ -197,24 +192,22 @@ static int addoffsets(Tensor **sum, const Tensor *x, const IndexTensor *by) {
 /* Sets the shape of the result, as NumPy does: the dimensions of the offsets
    replace the indexed ones in their place if these are adjacent, else they
    come first. */
-static int pickedshape(IndexedRead *k, const IndexPlan *p) {
+static int set_result_shape(IndexedRead *k, const IndexPlan *p) {
   const Tensor *x = p->view, *o = k->g.offset;
   int adjacent = 1, first = p->by[0].dim;
-  k->g.picked = 0;
+  k->g.indexed_dims = 0;
   for (int i = 0; i < p->n; i++) {
     if (i && p->by[i].dim != p->by[i - 1].dim + p->by[i - 1].dims) adjacent = 0;
     for (int d = 0; d < p->by[i].dims; d++)
-      k->g.picked |= 1u << (p->by[i].dim + d);
+      k->g.indexed_dims |= 1u << (p->by[i].dim + d);
   }
   k->g.at = adjacent ? first : 0;
   k->nd = o->nd;
-  for (int d = 0; d < x->nd; d++) k->nd += !(k->g.picked >> d & 1);
-  if (k->nd > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", k->nd,
-                   NC_MAXDIM);
+  for (int d = 0; d < x->nd; d++) k->nd += !(k->g.indexed_dims >> d & 1);
+  TRY(nc_check_maxdim(k->nd));
   memcpy(k->size + k->g.at, o->size, (size_t)o->nd * sizeof *o->size);
   for (int d = 0, to = 0; d < x->nd; d++) {
-    if (k->g.picked >> d & 1) continue;
+    if (k->g.indexed_dims >> d & 1) continue;
     if (to == k->g.at) to += o->nd;
     k->size[to++] = x->size[d];
   }
@@ -230,7 +223,7 @@ int nc_index_begin(IndexedRead *k, const IndexPlan *p) {
   int r;
   memset(k, 0, sizeof *k);
   for (int i = 0; i < p->n; i++)
-    if ((r = addoffsets(&sum, p->view, &p->by[i])) != NC_OK) {
+    if ((r = add_offsets(&sum, p->view, &p->by[i])) != NC_OK) {
       nc_release(sum);
       return r;
     }
@@ -239,7 +232,7 @@ int nc_index_begin(IndexedRead *k, const IndexPlan *p) {
   TRY(r);
   k->g.x = p->view;
   k->g.distinct = p->n == 1 && p->by[0].t->dtype == DT_b8;
-  return pickedshape(k, p);
+  return set_result_shape(k, p);
 }
 
 int nc_index_select(Tensor **y, const IndexPlan *p) {
@@ -252,18 +245,16 @@ int nc_index_select(Tensor **y, const IndexPlan *p) {
     r = nc_index_read(&k.g);
   }
   nc_index_end(&k);
-  if (r == NC_OK) return r;
-  nc_release(*y);
-  *y = NULL;
-  return r;
+  return nc_release_failed(r, y, 1);
 }
 
 int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {
   IndexPlan p;
   int r;
   *y = NULL;
-  if (nc_tracing) return nc_index_traced(y, t, ix, n);
-  if (nc_gradoff == 0 && nc_mayrecord(t)) return nc_index_recorded(y, t, ix, n);
+  if (nc_context->tracing) return nc_index_traced(y, t, ix, n);
+  if (nc_context->no_grad == 0 && nc_mayrecord(t))
+    return nc_index_recorded(y, t, ix, n);
   TRY(nc_index_plan(&p, t, ix, n));
   if (p.n == 0) {
     *y = p.view;

@@ -13,7 +13,7 @@
 #include "core/tracing.h"
 
 /* *y = a view of value without leading dimensions of size 1 beyond nd. */
-static int trimmed(Tensor **y, Tensor *value, int nd) {
+static int drop_leading_ones(Tensor **y, Tensor *value, int nd) {
   int extra = 0;
   TRY(nc_alias(y, value));
   while (value->nd - extra > nd && value->size[extra] == 1) extra++;
@@ -25,7 +25,8 @@ static int trimmed(Tensor **y, Tensor *value, int nd) {
 
 /* *y = the value as a tensor of the type and on the device of x that shares
    no memory with x. */
-static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
+static int value_tensor(Tensor **y, const Tensor *x, Tensor *value,
+                        Scalar number) {
   const Device *d = nc_device(x);
   Tensor *there = NULL, *cast = NULL;
   int r;
@@ -43,7 +44,7 @@ static int valueof(Tensor **y, const Tensor *x, Tensor *value, Scalar number) {
 /* *y = value expanded to the shape of the selected elements; a copy unless
    the dimensions of the offsets have a single stride, which IndexCall
    requires. */
-static int spread(Tensor **y, Tensor *value, const IndexedRead *k) {
+static int expand_value(Tensor **y, Tensor *value, const IndexedRead *k) {
   const int end = k->g.at + k->g.offset->nd;
   Tensor *wide;
   int even = 1, last = -1;
@@ -70,9 +71,9 @@ int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number,
   IndexedRead k;
   int r;
   if ((r = nc_index_begin(&k, p)) == NC_OK &&
-      (r = valueof(&own, p->view, value, number)) == NC_OK &&
-      (r = trimmed(&trim, own, k.nd)) == NC_OK &&
-      (r = spread(&wide, trim, &k)) == NC_OK) {
+      (r = value_tensor(&own, p->view, value, number)) == NC_OK &&
+      (r = drop_leading_ones(&trim, own, k.nd)) == NC_OK &&
+      (r = expand_value(&wide, trim, &k)) == NC_OK) {
     k.g.other = wide;
     k.g.fold = (IndexReduce)(put - PUT_ADD);
     r = put == PUT_SET ? nc_index_write(&k.g) : nc_index_accumulate(&k.g);
@@ -86,12 +87,12 @@ int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number,
 
 /* Assigns one value by one mask with `where', which is faster than a
    scatter. */
-static int choose(const IndexPlan *p, Tensor *value, Scalar number) {
+static int assign_by_mask(const IndexPlan *p, Tensor *value, Scalar number) {
   const IndexTensor *by = &p->by[0];
   Tensor *own = NULL, *one = NULL, *mask = NULL, *y = NULL;
   int r;
-  if ((r = valueof(&own, p->view, value, number)) == NC_OK &&
-      (r = trimmed(&one, own, 0)) == NC_OK &&
+  if ((r = value_tensor(&own, p->view, value, number)) == NC_OK &&
+      (r = drop_leading_ones(&one, own, 0)) == NC_OK &&
       (r = nc_alias(&mask, by->t)) == NC_OK) {
     Arg in[3] = { { .t = mask }, { .t = one }, { .t = p->view } };
     for (int d = by->dim + by->dims; d < p->view->nd; d++) {
@@ -113,10 +114,10 @@ int nc_assign(const IndexPlan *p, Tensor *value, Scalar number) {
   if (p->n == 1 && p->by[0].t->dtype == DT_b8 && p->by[0].t->nd > 0 &&
       nc_device(p->by[0].t) == nc_device(p->view) &&
       (value == NULL || nc_numel(value) == 1))
-    return choose(p, value, number);
+    return assign_by_mask(p, value, number);
   if (p->n > 0) return nc_index_put(p, value, number, PUT_SET);
   if (value == NULL) return nc_fill(p->view, number);
-  TRY(trimmed(&trim, value, p->view->nd));
+  TRY(drop_leading_ones(&trim, value, p->view->nd));
   r = nc_copy(p->view, trim);
   nc_release(trim);
   return r;
@@ -124,28 +125,21 @@ int nc_assign(const IndexPlan *p, Tensor *value, Scalar number) {
 
 int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number) {
-  IndexPlan p;
-  if (nc_tracing) return nc_setindex_traced(t, ix, n, value, number);
-  if (nc_gradoff == 0 && (nc_mayrecord(t) || (value && nc_mayrecord(value))))
-    return nc_setindex_recorded(t, ix, n, value, number, PUT_SET);
-  int r = nc_checkout(t, t->dtype, t->nd, t->size);
-  if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
-  TRY(nc_index_plan(&p, t, ix, n));
-  r = nc_assign(&p, value, number);
-  nc_release(p.view);
-  return nc_error_index(r, t, "value", value);
+  if (nc_context->tracing) return nc_setindex_traced(t, ix, n, value, number);
+  return nc_setindex_mode(t, ix, n, value, number, PUT_SET);
 }
 
 int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
                      Scalar number, PutMode put) {
   IndexPlan p;
-  if (put == PUT_SET) return nc_setindex(t, ix, n, value, number);
-  if (nc_gradoff == 0 && (nc_mayrecord(t) || (value && nc_mayrecord(value))))
+  if (nc_context->no_grad == 0 &&
+      (nc_mayrecord(t) || (value && nc_mayrecord(value))))
     return nc_setindex_recorded(t, ix, n, value, number, put);
-  int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  int r = nc_check_out(t, t->dtype, t->nd, t->size);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(nc_index_plan(&p, t, ix, n));
-  r = nc_index_put(&p, value, number, put);
+  r = put == PUT_SET ? nc_assign(&p, value, number)
+                     : nc_index_put(&p, value, number, put);
   nc_release(p.view);
   return nc_error_index(r, t, "value", value);
 }
@@ -154,7 +148,8 @@ int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
 ** Single elements
 */
 /* *offset = the offset of element ix from the start of t. */
-static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
+static int element_offset(int64_t *offset, const Tensor *t,
+                          const int64_t ix[]) {
   int64_t at;
   *offset = 0;
   for (int d = 0; d < t->nd; d++) {
@@ -167,13 +162,13 @@ static int place(int64_t *offset, const Tensor *t, const int64_t ix[]) {
 
 int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   int64_t offset;
-  TRY(place(&offset, t, ix));
-  if (nc_tracing) return nc_read_traced(v, "index", t, offset);
+  TRY(element_offset(&offset, t, ix));
+  if (nc_context->tracing) return nc_read_traced(v, "index", t, offset);
   return nc_read(v, t, offset);
 }
 
 /* Sets an element by nc_setindex, which records and traces it. */
-static int setbyindex(Tensor *t, const int64_t at[], Scalar v) {
+static int set_by_index(Tensor *t, const int64_t at[], Scalar v) {
   Index ix[NC_MAXDIM];
   for (int d = 0; d < t->nd; d++)
     ix[d] = (Index){ IX_INT, at[d], at[d], 1, NULL };
@@ -186,12 +181,12 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   double f = nc_tofloat(v);
   Tensor *one;
   int64_t offset;
-  if (nc_tracing || (nc_gradoff == 0 && nc_mayrecord(t)))
-    return setbyindex(t, ix, v);
-  int r = nc_checkout(t, t->dtype, t->nd, t->size);
+  if (nc_context->tracing || (nc_context->no_grad == 0 && nc_mayrecord(t)))
+    return set_by_index(t, ix, v);
+  int r = nc_check_out(t, t->dtype, t->nd, t->size);
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
-  TRY(place(&offset, t, ix));
+  TRY(element_offset(&offset, t, ix));
   if (nc_device(t) == &nc_cpu) {
     char *p = (char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
     if (isint) k->store[CT_i64][t->dtype](p, &v.i, 1, 1);

@@ -18,28 +18,6 @@
 /*
 ** Functions for other operators
 */
-Tensor *nc_temps_reshape(Temps *w, Tensor *x, int nd, const int64_t size[]) {
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_reshapeto(&y, x, nd, size), &y);
-}
-
-Tensor *nc_temps_expand(Temps *w, Tensor *x, int nd, const int64_t size[]) {
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_broadcastto(&y, x, nd, size), &y);
-}
-
-Tensor *nc_temps_atleast1d(Temps *w, Tensor *x) {
-  if (w->status != NC_OK) return NULL;
-  return x->nd ? x : nc_temps_call1(w, OPERATOR_unsqueeze, x, 1, 0);
-}
-
-int nc_temps_endcall(Temps *w, Call *c, Tensor *y) {
-  nc_temps_result(w, &c->out[0], y);
-  return nc_temps_finish(w);
-}
-
 int nc_oncopy(Call *c, Operator into) {
   Temps w = { 0 };
   Call one = *c;
@@ -50,35 +28,34 @@ int nc_oncopy(Call *c, Operator into) {
   return nc_temps_endcall(&w, c, y);
 }
 
-int nc_temps_endinplace(Temps *w, Call *c) {
-  return nc_temps_endcall(w, c, c->arg[0].t);
+int nc_copy_back(Call *c, Operator op) {
+  Temps w = { 0 };
+  Call one = *c;
+  one.op = op;
+  nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
+  return nc_temps_endinplace(&w, c);
 }
 
 static void fail(Temps *w, int code, const char *text) {
   if (w->status == NC_OK) w->status = nc_fail(code, "%s", text);
 }
 
-void nc_temps_checkindex(Temps *w, const Tensor *index) {
+void nc_temps_checkindex(Temps *w, const Tensor *index, int j) {
   if (w->status != NC_OK) return;
   if (nc_category(index->dtype) == NC_INT && index->dtype != DT_u8) return;
   w->status = nc_fail(NC_EDTYPE,
                       "the index must be int64 (or a shorter "
                       "signed integer), not %s",
                       nc_dtypename(index->dtype));
-  nc_hint("index:to(\"int64\")");
+  nc_hint("%s:to(\"int64\")", nc_operandtext(j));
 }
 
 void nc_temps_checktype(Temps *w, const Tensor *x, const Tensor *src,
-                        const char *name) {
+                        const char *name, int j) {
   if (w->status != NC_OK || x->dtype == src->dtype) return;
   w->status = nc_fail(NC_EDTYPE, "%s is %s, {0} is %s", name,
                       nc_dtypename(src->dtype), nc_dtypename(x->dtype));
-  nc_hint("%s:to(\"%s\")", name, nc_dtypename(x->dtype));
-}
-
-void nc_temps_dim(Temps *w, int *dim, const Arg *a, const Tensor *x) {
-  *dim = 0;
-  if (w->status == NC_OK) w->status = nc_dim(dim, a->s.i, x->nd);
+  nc_hint("%s:to(\"%s\")", nc_operandtext(j), nc_dtypename(x->dtype));
 }
 
 Tensor *nc_temps_getindex(Temps *w, Tensor *x, const Index ix[], int n) {
@@ -93,18 +70,12 @@ void nc_temps_setindex(Temps *w, Tensor *x, const Index ix[], int n,
     w->status = nc_setindex_mode(x, ix, n, value->t, value->s, how);
 }
 
-void nc_temps_copyinto(Temps *w, Tensor *x, Tensor *y) {
-  Call c = nc_callon(OPERATOR_copy_, x);
-  c.arg[1].t = y;
-  nc_temps_call(w, &c);
-}
-
 /*
 ** Slices along a dimension
 */
 /* Sets ix to all elements of the dimensions before dim, and the index along
    dim. */
-static void slices(Index ix[], int dim, Tensor *index) {
+static void set_slices(Index ix[], int dim, Tensor *index) {
   memset(ix, 0, NC_MAXDIM * sizeof *ix);
   for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
   ix[dim].kind = IX_TENSOR;
@@ -113,13 +84,13 @@ static void slices(Index ix[], int dim, Tensor *index) {
 
 Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
-  slices(ix, dim, index);
+  set_slices(ix, dim, index);
   return nc_temps_getindex(w, x, ix, dim + 1);
 }
 
 /* Returns the index of an operation on slices as a vector. */
-static Tensor *vector(Temps *w, Tensor *index) {
-  nc_temps_checkindex(w, index);
+static Tensor *index_vector(Temps *w, Tensor *index) {
+  nc_temps_checkindex(w, index, 2);
   if (index->nd > 1) {
     fail(w, NC_ESHAPE, "the index must be a vector");
     return NULL;
@@ -133,15 +104,15 @@ int nc_op_index_select(Call *c) {
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], x);
   y = nc_temps_indexselect(&w, nc_temps_atleast1d(&w, x), dim,
-                           vector(&w, c->arg[2].t));
+                           index_vector(&w, c->arg[2].t));
   if (x->nd == 0) y = nc_temps_reshape(&w, y, 0, NULL);
   return nc_temps_endcall(&w, c, y);
 }
 
 /* Checks that src has the shape of x, with the length of the index along
    dim. */
-static void checkslices(Temps *w, const Tensor *x, int dim, const Tensor *index,
-                        const Tensor *src) {
+static void check_slices(Temps *w, const Tensor *x, int dim,
+                         const Tensor *index, const Tensor *src) {
   char have[NC_TEXT], want[NC_TEXT];
   int64_t size[NC_MAXDIM] = { 1 };
   const int nd = x->nd;
@@ -150,35 +121,35 @@ static void checkslices(Temps *w, const Tensor *x, int dim, const Tensor *index,
   size[dim] = index->size[0];
   if (src->nd == nd && memcmp(size, src->size, (size_t)nd * sizeof *size) == 0)
     return;
-  w->status = nc_fail(NC_ESHAPE, "source is [%s], and must be [%s]",
+  w->status = nc_fail(NC_ESHAPE, "source is [%s], but must be [%s]",
                       nc_shapetext(have, src->nd, src->size),
                       nc_shapetext(want, nd, size));
 }
 
 /* index_add_ and index_copy_, with the arguments dim, index, source. */
-static int putslices(Call *c, PutMode how, const Scalar *alpha) {
+static int put_slices(Call *c, PutMode how, const Scalar *alpha) {
   Tensor *x = c->arg[0].t, *index, *flat;
   Arg src = c->arg[3];
   Index ix[NC_MAXDIM];
   Temps w = { 0 };
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], x);
-  index = vector(&w, c->arg[2].t);
-  nc_temps_checktype(&w, x, src.t, "source");
+  index = index_vector(&w, c->arg[2].t);
+  nc_temps_checktype(&w, x, src.t, "source", 3);
   flat = nc_temps_atleast1d(&w, x);
   src.t = nc_temps_atleast1d(&w, src.t);
-  if (w.status == NC_OK) checkslices(&w, flat, dim, index, src.t);
+  if (w.status == NC_OK) check_slices(&w, flat, dim, index, src.t);
   if (alpha && !(alpha->kind == NC_INT && alpha->i == 1)) {
     Arg in[2] = { src, { .s = *alpha } };
     src.t = nc_temps_cast(&w, nc_temps_op(&w, OP_mul, in, NULL), x->dtype);
   }
-  slices(ix, dim, index);
+  set_slices(ix, dim, index);
   nc_temps_setindex(&w, flat, ix, dim + 1, &src, how);
   return nc_temps_endinplace(&w, c);
 }
 
 int nc_op_index_add_(Call *c) {
-  return putslices(c, PUT_ADD, &c->arg[4].s);
+  return put_slices(c, PUT_ADD, &c->arg[4].s);
 }
 
 int nc_op_index_add(Call *c) {
@@ -186,7 +157,7 @@ int nc_op_index_add(Call *c) {
 }
 
 int nc_op_index_copy_(Call *c) {
-  return putslices(c, PUT_SET, NULL);
+  return put_slices(c, PUT_SET, NULL);
 }
 
 int nc_op_index_copy(Call *c) {
@@ -201,11 +172,11 @@ int nc_op_index_reduce(Call *c) {
   Call one;
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], x);
-  index = vector(&w, c->arg[2].t);
-  nc_temps_checktype(&w, x, c->arg[3].t, "source");
+  index = index_vector(&w, c->arg[2].t);
+  nc_temps_checktype(&w, x, c->arg[3].t, "source", 3);
   flat = nc_temps_atleast1d(&w, x);
   src = nc_temps_atleast1d(&w, c->arg[3].t);
-  if (w.status == NC_OK) checkslices(&w, flat, dim, index, src);
+  if (w.status == NC_OK) check_slices(&w, flat, dim, index, src);
   one = nc_callon(OPERATOR_scatter_reduce, flat);
   nc_setint(&one, 1, dim + 1);
   for (int d = 0; w.status == NC_OK && d < flat->nd; d++)
@@ -221,15 +192,11 @@ int nc_op_index_reduce(Call *c) {
 }
 
 int nc_op_index_reduce_(Call *c) {
-  Temps w = { 0 };
-  Call one = *c;
-  one.op = OPERATOR_index_reduce;
-  nc_temps_copyinto(&w, c->arg[0].t, nc_temps_call(&w, &one));
-  return nc_temps_endinplace(&w, c);
+  return nc_copy_back(c, OPERATOR_index_reduce);
 }
 
 /* Checks that the value is a number or a 0-d tensor. */
-static void checkfiller(Temps *w, const Tensor *value) {
+static void check_fill_value(Temps *w, const Tensor *value) {
   if (value && value->nd > 0)
     fail(w, NC_ESHAPE,
          "the value must be a number or a tensor without "
@@ -242,9 +209,9 @@ int nc_op_index_fill_(Call *c) {
   Temps w = { 0 };
   int dim;
   nc_temps_dim(&w, &dim, &c->arg[1], x);
-  index = vector(&w, c->arg[2].t);
-  checkfiller(&w, c->arg[3].t);
-  slices(ix, dim, index);
+  index = index_vector(&w, c->arg[2].t);
+  check_fill_value(&w, c->arg[3].t);
+  set_slices(ix, dim, index);
   nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
                     PUT_SET);
   return nc_temps_endinplace(&w, c);
@@ -257,14 +224,12 @@ int nc_op_index_fill(Call *c) {
 /*
 ** Elements by their row-major number
 */
-static const int64_t rest = -1; /* for reshape: a vector of all elements */
-
 int nc_op_take(Call *c) {
   Tensor *x = c->arg[0].t, *index = c->arg[1].t, *y;
   Temps w = { 0 };
-  nc_temps_checkindex(&w, index);
-  y = nc_temps_indexselect(&w, nc_temps_reshape(&w, x, 1, &rest), 0,
-                           nc_temps_reshape(&w, index, 1, &rest));
+  nc_temps_checkindex(&w, index, 1);
+  y = nc_temps_indexselect(&w, nc_temps_flatten(&w, x), 0,
+                           nc_temps_flatten(&w, index));
   return nc_temps_endcall(&w, c,
                           nc_temps_reshape(&w, y, index->nd, index->size));
 }
@@ -274,15 +239,15 @@ int nc_op_put_(Call *c) {
   Arg src = c->arg[2];
   Index ix[NC_MAXDIM];
   Temps w = { 0 };
-  nc_temps_checkindex(&w, index);
-  nc_temps_checktype(&w, x, src.t, "source");
+  nc_temps_checkindex(&w, index, 1);
+  nc_temps_checktype(&w, x, src.t, "source", 2);
   if (w.status == NC_OK && nc_numel(index) != nc_numel(src.t))
     w.status = nc_fail(NC_ESHAPE, "the index has %lld elements, source %lld",
                        (long long)nc_numel(index), (long long)nc_numel(src.t));
   if (!nc_isdense(x)) own = nc_temps_op1(&w, OP_clone, x);
-  flat = nc_temps_reshape(&w, own, 1, &rest);
-  src.t = nc_temps_reshape(&w, src.t, 1, &rest);
-  slices(ix, 0, nc_temps_reshape(&w, index, 1, &rest));
+  flat = nc_temps_flatten(&w, own);
+  src.t = nc_temps_flatten(&w, src.t);
+  set_slices(ix, 0, nc_temps_flatten(&w, index));
   if (nc_numel(index) > 0)
     nc_temps_setindex(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
   if (own != x)
@@ -306,7 +271,8 @@ int nc_op_index_put_(Call *c) {
     ix[i].t = list->tensors[i];
     if (ix[i].t->dtype != DT_b8) ix[i].t = nc_temps_atleast1d(&w, ix[i].t);
   }
-  if (c->arg[2].t) nc_temps_checktype(&w, c->arg[0].t, c->arg[2].t, "values");
+  if (c->arg[2].t)
+    nc_temps_checktype(&w, c->arg[0].t, c->arg[2].t, "values", 2);
   nc_temps_setindex(&w, c->arg[0].t, ix, list->n, &c->arg[2],
                     c->arg[3].s.i ? PUT_ADD : PUT_SET);
   return nc_temps_endinplace(&w, c);

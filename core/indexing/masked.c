@@ -7,38 +7,33 @@
 #include "core/op.h"
 #include "core/indexing/index_select.h"
 
-static void needbool(Temps *w, const Tensor *mask) {
+static void check_mask(Temps *w, const Tensor *mask) {
   if (w->status != NC_OK || mask->dtype == DT_b8) return;
   w->status = nc_fail(NC_EDTYPE, "the mask must be bool, not %s",
                       nc_dtypename(mask->dtype));
-  nc_hint("mask:to(\"bool\")");
+  nc_hint("{1}:to(\"bool\")");
 }
 
 /* Returns the value as a 0-d tensor of the type and on the device of x. */
-static Tensor *filler(Temps *w, const Tensor *x, const Arg *value) {
-  Tensor *t = NULL, *there = NULL;
-  int r;
+static Tensor *fill_value(Temps *w, const Tensor *x, const Arg *value) {
   if (w->status != NC_OK) return NULL;
-  if (value->t == NULL) {
-    r = nc_full(&t, nc_device(x), x->dtype, 0, NULL, value->s);
-    return nc_temps_add(w, r, &t);
-  }
+  if (value->t == NULL) return nc_temps_full(w, x, x->dtype, 0, NULL, value->s);
   if (value->t->nd > 0) {
     w->status = nc_fail(NC_ESHAPE, "the value must be a number or a tensor "
                                    "without dimensions");
     return NULL;
   }
-  r = nc_todevice(&there, value->t, nc_device(x));
-  return nc_temps_cast(w, nc_temps_add(w, r, &there), x->dtype);
+  return nc_temps_cast(w, nc_temps_todevice(w, value->t, nc_device(x)),
+                       x->dtype);
 }
 
 /* masked_fill: where(mask, value, x), into `out' unless it is NULL. */
-static int fill(Call *c, Tensor *out) {
+static int masked_fill(Call *c, Tensor *out) {
   Tensor *x = c->arg[0].t, *y = NULL;
   Temps w = { 0 };
-  needbool(&w, c->arg[1].t);
+  check_mask(&w, c->arg[1].t);
   Arg in[3] = { { .t = c->arg[1].t },
-                { .t = filler(&w, x, &c->arg[2]) },
+                { .t = fill_value(&w, x, &c->arg[2]) },
                 { .t = x } };
   if (w.status == NC_OK) {
     int r = nc_apply(&y, OP_where, in, NULL, out);
@@ -48,15 +43,15 @@ static int fill(Call *c, Tensor *out) {
 }
 
 int nc_op_masked_fill(Call *c) {
-  return fill(c, NULL);
+  return masked_fill(c, NULL);
 }
 
 int nc_op_masked_fill_(Call *c) {
-  return fill(c, c->arg[0].t);
+  return masked_fill(c, c->arg[0].t);
 }
 
 /* Expands x and the mask to the shape to which they broadcast. */
-static void broadcast(Temps *w, Tensor **x, Tensor **mask) {
+static void broadcast_mask(Temps *w, Tensor **x, Tensor **mask) {
   const Arg in[2] = { { .t = *x }, { .t = *mask } };
   int64_t size[NC_MAXDIM];
   int nd = 0;
@@ -68,8 +63,8 @@ static void broadcast(Temps *w, Tensor **x, Tensor **mask) {
 int nc_op_masked_select(Call *c) {
   Tensor *x = c->arg[0].t, *mask = c->arg[1].t, *y = NULL;
   Temps w = { 0 };
-  needbool(&w, mask);
-  broadcast(&w, &x, &mask);
+  check_mask(&w, mask);
+  broadcast_mask(&w, &x, &mask);
   if (w.status == NC_OK) {
     const Index ix = { .kind = IX_TENSOR, .t = mask };
     int r = nc_index(&y, x, &ix, 1);
@@ -79,7 +74,7 @@ int nc_op_masked_select(Call *c) {
 }
 
 /* Returns the number of true elements of the mask.  Waits for the device. */
-static int64_t trues(Temps *w, Tensor *mask) {
+static int64_t count_true(Temps *w, Tensor *mask) {
   Scalar n = { 0 };
   Tensor *count = nc_temps_reduce(w, OP_count_nonzero, mask, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&n, count);
@@ -87,16 +82,15 @@ static int64_t trues(Temps *w, Tensor *mask) {
 }
 
 int nc_op_masked_scatter_(Call *c) {
-  static const int64_t all = -1;
   Tensor *x = c->arg[0].t, *mask = c->arg[1].t, *src = c->arg[2].t;
   Temps w = { 0 };
   int64_t n;
-  needbool(&w, mask);
+  check_mask(&w, mask);
   if (w.status == NC_OK && x->dtype != src->dtype)
     w.status = nc_fail(NC_EDTYPE, "source is %s, {0} is %s",
                        nc_dtypename(src->dtype), nc_dtypename(x->dtype));
   mask = nc_temps_expand(&w, mask, x->nd, x->size);
-  n = trues(&w, mask);
+  n = count_true(&w, mask);
   if (w.status == NC_OK && n > nc_numel(src))
     w.status = nc_fail(NC_ESHAPE,
                        "the mask is true at %lld places, source "
@@ -104,7 +98,7 @@ int nc_op_masked_scatter_(Call *c) {
                        (long long)n, (long long)nc_numel(src));
   if (w.status == NC_OK && n > 0) {
     const Index ix = { .kind = IX_TENSOR, .t = mask };
-    src = nc_temps_narrow(&w, nc_temps_reshape(&w, src, 1, &all), 0, 0, n);
+    src = nc_temps_narrow(&w, nc_temps_flatten(&w, src), 0, 0, n);
     if (w.status == NC_OK) w.status = nc_setindex(x, &ix, 1, src, nc_int(0));
   }
   return nc_temps_endcall(&w, c, x);
@@ -114,7 +108,7 @@ int nc_op_masked_scatter(Call *c) {
   Tensor *x = c->arg[0].t, *mask = c->arg[1].t;
   Call one = *c;
   Temps w = { 0 };
-  broadcast(&w, &x, &mask);
+  broadcast_mask(&w, &x, &mask);
   one.op = OPERATOR_masked_scatter_;
   one.arg[0].t = nc_temps_op1(&w, OP_clone, x);
   return nc_temps_endcall(&w, c, nc_temps_call(&w, &one));

@@ -9,27 +9,23 @@
 #include "core/indexing/index_select.h"
 
 /* *y = the result of the request nonzero t for the mask, copied to device d. */
-static int find(Tensor **y, const Device *d, Tensor *mask, NonzeroCall *t) {
-  Tensor *there = NULL, *truth = NULL, *dense = NULL;
-  int r;
+static int find_true(Tensor **y, const Device *d, Tensor *mask,
+                     NonzeroCall *t) {
+  Temps w = { 0 };
   *y = NULL;
-  if ((r = nc_todevice(&there, mask, d)) == NC_OK &&
-      (r = nc_cast(&truth, there, DT_b8)) == NC_OK &&
-      (r = nc_dense(&dense, truth)) == NC_OK) {
-    t->mask = dense;
-    t->y = y;
-    nc_count(0, 2 * nc_numel(mask));
-    r = d->nonzero(d, t);
+  mask = nc_temps_cast(&w, nc_temps_todevice(&w, mask, d), DT_b8);
+  t->mask = nc_temps_dense(&w, mask);
+  t->y = y;
+  if (w.status == NC_OK) {
+    nc_count(0, 2 * nc_numel(t->mask));
+    w.status = d->nonzero(d, t);
   }
-  nc_release(there);
-  nc_release(truth);
-  nc_release(dense);
-  return r;
+  return nc_temps_finish(&w);
 }
 
 /* Sets the dimensions of t to those of x that the mask indexes, merged where
    they are contiguous. */
-static void walkas(NonzeroCall *t, const Tensor *x, const IndexTensor *by) {
+static void set_dims(NonzeroCall *t, const Tensor *x, const IndexTensor *by) {
   t->nd = 0;
   for (int d = by->dim; d < by->dim + by->dims; d++) {
     int last = t->nd - 1;
@@ -45,19 +41,19 @@ static void walkas(NonzeroCall *t, const Tensor *x, const IndexTensor *by) {
 
 int nc_mask_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
   NonzeroCall t = { .coordinates = 0 };
-  walkas(&t, x, by);
-  return find(y, nc_device(x), by->t, &t);
+  set_dims(&t, x, by);
+  return find_true(y, nc_device(x), by->t, &t);
 }
 
 static int nonzero(Tensor **y, Tensor *x) {
   NonzeroCall t = { .coordinates = 1, .nd = x->nd };
   memcpy(t.size, x->size, sizeof t.size);
-  return find(y, nc_device(x), x, &t);
+  return find_true(y, nc_device(x), x, &t);
 }
 
 /* nonzero(as_tuple=true): a list of one vector a dimension.  A 0-d tensor
    counts as a vector. */
-static int columns(Call *c) {
+static int nonzero_tuple(Call *c) {
   Temps w = { 0 };
   Call all = nc_callon(OPERATOR_unbind, NULL);
   Tensor *x = nc_temps_atleast1d(&w, c->arg[0].t), *y = NULL;
@@ -71,6 +67,5 @@ static int columns(Call *c) {
 }
 
 int nc_op_nonzero(Call *c) {
-  int r = c->arg[1].s.i ? columns(c) : nonzero(&c->out[0], c->arg[0].t);
-  return r;
+  return c->arg[1].s.i ? nonzero_tuple(c) : nonzero(&c->out[0], c->arg[0].t);
 }

@@ -44,7 +44,7 @@ int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step) {
 }
 
 /* Removes dimension d from the sizes and strides. */
-static void removedim(Tensor *y, int d) {
+static void remove_dim(Tensor *y, int d) {
   for (y->nd--; d < y->nd; d++) {
     y->size[d] = y->size[d + 1];
     y->step[d] = y->step[d + 1];
@@ -55,20 +55,23 @@ static void removedim(Tensor *y, int d) {
 ** narrow, select, slice
 */
 
-/* *d = the dimension that argument i names.  Fails for a 0-d tensor. */
-static int realdim(int *d, const Call *c, int i) {
-  const int nd = c->arg[0].t->nd;
+int nc_realdim(int *d, const Tensor *x, int64_t dim) {
   *d = 0;
-  if (nd == 0) return nc_fail(NC_ESHAPE, "the tensor has no dimensions");
-  return nc_dim(d, c->arg[i].s.i, nd);
+  if (x->nd == 0) return nc_fail(NC_ESHAPE, "the tensor has no dimensions");
+  return nc_dim(d, dim, x->nd);
+}
+
+/* *d = the dimension that argument i names.  Fails for a 0-d tensor. */
+static int real_dim(int *d, const Call *c, int i) {
+  return nc_realdim(d, c->arg[0].t, c->arg[i].s.i);
 }
 
 /* Like torch.narrow; the start may be one after the end for an empty view. */
-static int narrow(Call *c) {
+int nc_op_narrow(Call *c) {
   const int64_t start = c->arg[2].s.i, length = c->arg[3].s.i;
   int64_t first, end, size;
   int d;
-  TRY(realdim(&d, c, 1));
+  TRY(real_dim(&d, c, 1));
   size = c->arg[0].t->size[d];
   if (length < 0)
     return nc_fail(NC_EVALUE, "length %lld is negative", (long long)length);
@@ -86,63 +89,42 @@ static int narrow(Call *c) {
   return NC_OK;
 }
 
-int nc_op_narrow(Call *c) {
-  return narrow(c);
-}
-
-static int selectone(Call *c) {
+int nc_op_select(Call *c) {
   int64_t at;
   int d;
-  TRY(realdim(&d, c, 1));
+  TRY(real_dim(&d, c, 1));
   TRY(nc_position(&at, c->arg[2].s.i, c->arg[0].t, d));
   TRY(alias(c));
   c->out[0]->offset += at * c->out[0]->step[d];
-  removedim(c->out[0], d);
+  remove_dim(c->out[0], d);
   return NC_OK;
 }
 
-int nc_op_select(Call *c) {
-  return selectone(c);
-}
-
-static int slice(Call *c) {
-  const Arg *first = &c->arg[2], *last = &c->arg[3];
-  int d, r;
-  TRY(realdim(&d, c, 1));
-  TRY(alias(c));
-  r = nc_cut(c->out[0], d, first->given ? first->s.i : 1,
-             last->given ? last->s.i : -1, c->arg[4].s.i);
-  if (r != NC_OK) {
-    nc_release(c->out[0]);
-    c->out[0] = NULL;
-  }
-  return r;
-}
-
 int nc_op_slice(Call *c) {
-  return slice(c);
+  const Arg *first = &c->arg[2], *last = &c->arg[3];
+  int d;
+  TRY(real_dim(&d, c, 1));
+  TRY(alias(c));
+  return nc_cut(c->out[0], d, first->present ? first->s.i : 1,
+                last->present ? last->s.i : -1, c->arg[4].s.i);
 }
 
 /*
 ** squeeze, unsqueeze, expand
 */
-static int squeeze(Call *c) {
+int nc_op_squeeze(Call *c) {
   unsigned dims;
   TRY(nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd));
-  if (c->arg[1].given && c->arg[1].n == 0) dims = 0;
+  if (c->arg[1].present && c->arg[1].n == 0) dims = 0;
   TRY(alias(c));
   for (int d = c->out[0]->nd - 1; d >= 0; d--)
-    if ((dims >> d & 1) && c->out[0]->size[d] == 1) removedim(c->out[0], d);
+    if ((dims >> d & 1) && c->out[0]->size[d] == 1) remove_dim(c->out[0], d);
   return NC_OK;
-}
-
-int nc_op_squeeze(Call *c) {
-  return squeeze(c);
 }
 
 /* Inserts a dimension of size 1 at d.  The caller has checked that there is
    room. */
-static void insertdim(Tensor *y, int d) {
+static void insert_dim(Tensor *y, int d) {
   for (int i = y->nd++; i > d; i--) {
     y->size[i] = y->size[i - 1];
     y->step[i] = y->step[i - 1];
@@ -151,7 +133,7 @@ static void insertdim(Tensor *y, int d) {
   y->size[d] = 1;
 }
 
-static int unsqueeze(Call *c) {
+int nc_op_unsqueeze(Call *c) {
   const int64_t given = c->arg[1].s.i;
   const int nd = c->arg[0].t->nd + 1;
   int d;
@@ -161,19 +143,14 @@ static int unsqueeze(Call *c) {
                    "tensor is 1 to %d, or -%d to -1",
                    (long long)given, nd, nd);
   TRY(nc_dim(&d, given, nd));
-  if (nd > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  TRY(nc_check_maxdim(nd));
   TRY(alias(c));
-  insertdim(c->out[0], d);
+  insert_dim(c->out[0], d);
   return NC_OK;
 }
 
-int nc_op_unsqueeze(Call *c) {
-  return unsqueeze(c);
-}
-
 /* Expands y, a view of x, to the sizes; -1 keeps the size of x. */
-static int stretch(Tensor *y, const Tensor *x, const int64_t given[]) {
+static int expand_sizes(Tensor *y, const Tensor *x, const int64_t given[]) {
   const int new = y->nd - x->nd;
   for (int d = y->nd - 1; d >= 0; d--) {
     const int64_t have = d < new ? 1 : x->size[d - new];
@@ -187,9 +164,10 @@ static int stretch(Tensor *y, const Tensor *x, const int64_t given[]) {
                          : "size %lld of dim %d is negative",
                      (long long)want, d + 1);
     if (have != want && have != 1) {
-      nc_fail(NC_ESHAPE, "dim %d is %lld and cannot be stretched to %lld",
+      nc_fail(NC_ESHAPE, "dim %d has size %lld and cannot be expanded to %lld",
               d - new + 1, (long long)have, (long long)want);
-      nc_rule("only dimensions of size 1 stretch, aligned at the last");
+      nc_rule(
+          "only dimensions of size 1 expand; shapes are aligned at the last");
       return NC_ESHAPE;
     }
     y->size[d] = want;
@@ -206,27 +184,21 @@ int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t given[]) {
   if (nd < x->nd)
     return nc_fail(NC_ESHAPE, "%d size%s given, the tensor has %d dimension%s",
                    nd, nd == 1 ? " is" : "s are", x->nd, x->nd == 1 ? "" : "s");
-  if (nd > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  TRY(nc_check_maxdim(nd));
   TRY(nc_alias(y, x));
   (*y)->nd = nd;
-  r = stretch(*y, x, given);
+  r = expand_sizes(*y, x, given);
   if (r == NC_OK) {
     r = nc_checksize(&n, x->dtype, nd, (*y)->size);
     if (r != NC_OK)
       r = nc_fail(NC_ESHAPE, "[%s] has more elements than a tensor can have",
                   nc_shapetext(shape, nd, (*y)->size));
   }
-  if (r != NC_OK) {
-    nc_release(*y);
-    *y = NULL;
-  }
-  return r;
+  return nc_release_failed(r, y, 1);
 }
 
 int nc_op_expand(Call *c) {
-  int r = nc_expandto(&c->out[0], c->arg[0].t, c->arg[1].n, c->arg[1].list);
-  return r;
+  return nc_expandto(&c->out[0], c->arg[0].t, c->arg[1].n, c->arg[1].list);
 }
 
 int nc_op_broadcast_to(Call *c) {
@@ -235,14 +207,13 @@ int nc_op_broadcast_to(Call *c) {
 
 int nc_op_expand_as(Call *c) {
   const Tensor *other = c->arg[1].t;
-  int r = nc_expandto(&c->out[0], c->arg[0].t, other->nd, other->size);
-  return r;
+  return nc_expandto(&c->out[0], c->arg[0].t, other->nd, other->size);
 }
 
 /*
 ** diagonal
 */
-static int diagonal(Call *c) {
+int nc_op_diagonal(Call *c) {
   const Tensor *x = c->arg[0].t;
   const int64_t off = c->arg[1].s.i;
   int64_t rows, columns, n, step;
@@ -264,29 +235,24 @@ static int diagonal(Call *c) {
   y = c->out[0];
   if (n > 0) y->offset += off >= 0 ? off * x->step[b] : -off * x->step[a];
   step = x->step[a] + x->step[b];
-  removedim(y, a > b ? a : b);
-  removedim(y, a > b ? b : a);
+  remove_dim(y, a > b ? a : b);
+  remove_dim(y, a > b ? b : a);
   y->size[y->nd] = n;
   y->step[y->nd++] = step;
   return NC_OK;
 }
 
-int nc_op_diagonal(Call *c) {
-  return diagonal(c);
-}
-
 /*
 ** unbind, chunk, split
 */
-static int newlist(Call *c, int64_t n) {
+static int new_list(Call *c, int64_t n) {
   if (n > MAXPIECES)
     return nc_fail(NC_EVALUE, "%lld pieces are too many for a list",
                    (long long)n);
   return nc_newlist(c, (int)n);
 }
 
-/* c->list[i] = a view of elements start .. start+length-1 of dimension d. */
-static int piece(Call *c, int i, int d, int64_t start, int64_t length) {
+int nc_piece(Call *c, int i, int d, int64_t start, int64_t length) {
   Tensor *x = c->arg[0].t;
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   TRY(nc_alias(&c->list[i], x));
@@ -295,86 +261,74 @@ static int piece(Call *c, int i, int d, int64_t start, int64_t length) {
   return NC_OK;
 }
 
-static int unbind(Call *c) {
+int nc_op_unbind(Call *c) {
   int d;
-  TRY(realdim(&d, c, 1));
-  TRY(newlist(c, c->arg[0].t->size[d]));
+  TRY(real_dim(&d, c, 1));
+  TRY(new_list(c, c->arg[0].t->size[d]));
   for (int i = 0; i < c->nlist; i++) {
-    TRY(piece(c, i, d, i, 1));
-    removedim(c->list[i], d);
+    TRY(nc_piece(c, i, d, i, 1));
+    remove_dim(c->list[i], d);
   }
   return NC_OK;
-}
-
-int nc_op_unbind(Call *c) {
-  return unbind(c);
 }
 
 /* Splits dimension d in pieces of `length', the last one shorter.  An empty
    dimension gives `least' empty pieces. */
-static int pieces(Call *c, int d, int64_t length, int64_t least) {
+static int split_evenly(Call *c, int d, int64_t length, int64_t least) {
   const int64_t size = c->arg[0].t->size[d];
   int64_t n = size ? (size - 1) / length + 1 : least;
-  TRY(newlist(c, n));
+  TRY(new_list(c, n));
   for (int i = 0; i < c->nlist; i++) {
     int64_t left = size - i * length;
-    TRY(piece(c, i, d, i * length, left < length ? left : length));
+    TRY(nc_piece(c, i, d, i * length, left < length ? left : length));
   }
   return NC_OK;
 }
 
-static int chunk(Call *c) {
+int nc_op_chunk(Call *c) {
   const int64_t n = c->arg[1].s.i;
   int64_t size;
   int d;
-  TRY(realdim(&d, c, 2));
+  TRY(real_dim(&d, c, 2));
   if (n < 1)
     return nc_fail(NC_EVALUE, "chunks must be at least 1, not %lld",
                    (long long)n);
   size = c->arg[0].t->size[d];
-  return pieces(c, d, size ? (size - 1) / n + 1 : 0, n);
-}
-
-int nc_op_chunk(Call *c) {
-  return chunk(c);
+  return split_evenly(c, d, size ? (size - 1) / n + 1 : 0, n);
 }
 
 /* Splits dimension d in pieces of the sizes in a, which must add up to its
    size. */
-static int piecesof(Call *c, int d, const Arg *a) {
+static int split_by_sizes(Call *c, int d, const Arg *a) {
   const int64_t size = c->arg[0].t->size[d];
   int64_t sum = 0;
   for (int i = 0; i < a->n; i++) {
     if (a->list[i] < 0)
-      return nc_fail(NC_EVALUE, "piece %d has the size %lld", i + 1,
+      return nc_fail(NC_EVALUE, "piece %d has size %lld", i + 1,
                      (long long)a->list[i]);
     if (NC_ADDOVER(sum, a->list[i], &sum)) sum = INT64_MAX;
   }
   if (sum != size)
     return nc_fail(NC_ESHAPE, "the sizes add up to %lld, dim %d has %lld",
                    (long long)sum, d + 1, (long long)size);
-  TRY(newlist(c, a->n));
+  TRY(new_list(c, a->n));
   sum = 0;
   for (int i = 0; i < a->n; i++) {
-    TRY(piece(c, i, d, sum, a->list[i]));
+    TRY(nc_piece(c, i, d, sum, a->list[i]));
     sum += a->list[i];
   }
   return NC_OK;
 }
 
-static int split(Call *c) {
+int nc_op_split(Call *c) {
   const Arg *a = &c->arg[1];
   int64_t length;
   int d;
-  TRY(realdim(&d, c, 2));
-  if (a->islist) return piecesof(c, d, a);
+  TRY(real_dim(&d, c, 2));
+  if (a->islist) return split_by_sizes(c, d, a);
   length = a->list[0];
   if (length < 0 || (length == 0 && c->arg[0].t->size[d] > 0))
     return nc_fail(NC_EVALUE, "split_size must be at least 1, not %lld",
                    (long long)length);
-  return pieces(c, d, length, 1);
-}
-
-int nc_op_split(Call *c) {
-  return split(c);
+  return split_evenly(c, d, length, 1);
 }

@@ -21,14 +21,13 @@ static int alias(Call *c) {
 
 /* Copies the sizes, replacing one -1 by the size that makes n elements;
    fails if the sizes do not make n.  `what' is the subject of n in messages. */
-static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
-                 const char *what) {
+static int infer_sizes(int64_t size[], int nd, const int64_t given[], int64_t n,
+                       const char *what) {
   char shape[NC_TEXT];
   int64_t known = 1;
   int unknown = -1, over = 0, zero = 0;
   double count = 1;
-  if (nd > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  TRY(nc_check_maxdim(nd));
   for (int d = 0; d < nd; d++) {
     size[d] = given[d];
     if (given[d] < -1)
@@ -36,8 +35,7 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
                      (long long)given[d], d + 1);
     if (given[d] == -1 && unknown >= 0)
       return nc_fail(NC_ESHAPE,
-                     "sizes %d and %d are both -1, one can be "
-                     "worked out",
+                     "sizes %d and %d are both -1, only one can be inferred",
                      unknown + 1, d + 1);
     if (given[d] == -1) {
       unknown = d;
@@ -56,19 +54,19 @@ static int infer(int64_t size[], int nd, const int64_t given[], int64_t n,
   }
   nc_shapetext(shape, nd, given); /* slower than a view */
   if (over && !zero)
-    return nc_fail(NC_ESHAPE, "%s has %.3g elements, %s %lld", shape, count,
-                   what, (long long)n);
-  if (over) return nc_fail(NC_ESHAPE, "%s: its sizes are too large", shape);
+    return nc_fail(NC_ESHAPE, "shape [%s] has %.3g elements, %s %lld", shape,
+                   count, what, (long long)n);
+  if (over) return nc_fail(NC_ESHAPE, "shape [%s] is too large", shape);
   if (unknown < 0)
-    return nc_fail(NC_ESHAPE, "%s has %lld elements, %s %lld", shape,
+    return nc_fail(NC_ESHAPE, "shape [%s] has %lld elements, %s %lld", shape,
                    (long long)known, what, (long long)n);
   if (known == 0 && n == 0)
-    return nc_fail(NC_ESHAPE,
-                   "%s: any size does for -1, as there are no "
-                   "elements",
+    return nc_fail(NC_ESHAPE, "cannot infer -1 in [%s]: there are no elements",
                    shape);
-  return nc_fail(NC_ESHAPE, "%s: %lld elements do not divide by %lld", shape,
-                 (long long)n, (long long)known);
+  return nc_fail(NC_ESHAPE,
+                 "cannot infer -1 in [%s]: %lld elements are not divisible by "
+                 "%lld",
+                 shape, (long long)n, (long long)known);
 }
 
 /* Sets row-major strides. */
@@ -84,8 +82,8 @@ static void rowmajor(int64_t step[], int nd, const int64_t size[]) {
    returns 0 if there is none.  Adjacent dimensions of x that are contiguous
    form a chunk; each chunk must be covered by whole new dimensions, as in
    PyTorch's computeStride. */
-static int viewsteps(int64_t step[], const Tensor *x, int nd,
-                     const int64_t size[]) {
+static int view_strides(int64_t step[], const Tensor *x, int nd,
+                        const int64_t size[]) {
   int64_t base, have = 1, made = 1;
   int v = nd - 1;
   rowmajor(step, nd, size);
@@ -108,10 +106,10 @@ static int viewsteps(int64_t step[], const Tensor *x, int nd,
 
 /* *y = a view of x in another shape of as many elements; NULL if that needs
    a copy. */
-static int viewif(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
+static int try_view(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   int64_t step[NC_MAXDIM];
   *y = NULL;
-  if (!viewsteps(step, x, nd, size)) return NC_OK;
+  if (!view_strides(step, x, nd, size)) return NC_OK;
   TRY(nc_alias(y, x));
   (*y)->nd = nd;
   memcpy((*y)->size, size, (size_t)nd * sizeof *size);
@@ -122,16 +120,16 @@ static int viewif(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
 static int reshape(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   Tensor *dense;
   int r;
-  TRY(viewif(y, x, nd, size));
+  TRY(try_view(y, x, nd, size));
   if (*y) return NC_OK;
   TRY(nc_dense(&dense, x));
-  r = viewif(y, dense, nd, size);
+  r = try_view(y, dense, nd, size);
   nc_release(dense);
   return r;
 }
 
 /* Writes the sizes as "2,6". */
-static char *listtext(char buf[NC_TEXT], int nd, const int64_t size[]) {
+static char *list_text(char buf[NC_TEXT], int nd, const int64_t size[]) {
   nc_shapetext(buf, nd, size);
   for (char *p = buf; *p; p++)
     if (*p == 'x') *p = ',';
@@ -139,8 +137,8 @@ static char *listtext(char buf[NC_TEXT], int nd, const int64_t size[]) {
 }
 
 /* Adds a hint: the shape with one size changed so that it fits. */
-static void hintshape(Tensor *x, const char *name, int nd,
-                      const int64_t given[]) {
+static void hint_shape(Tensor *x, const char *name, int nd,
+                       const int64_t given[]) {
   int64_t size[NC_MAXDIM], step[NC_MAXDIM], n = nc_numel(x);
   char exact[NC_TEXT], inferred[NC_TEXT];
   if (n == 0 || nd > NC_MAXDIM) return;
@@ -153,57 +151,56 @@ static void hintshape(Tensor *x, const char *name, int nd,
     }
     if (!fits || n % known != 0) continue;
     size[d] = n / known;
-    if (strcmp(name, "view") == 0 && !viewsteps(step, x, nd, size)) continue;
-    listtext(exact, nd, size);
+    if (strcmp(name, "view") == 0 && !view_strides(step, x, nd, size)) continue;
+    list_text(exact, nd, size);
     size[d] = -1;
     nc_hint("{0}:%s(%s), or {0}:%s(%s) to have it worked out", name, exact,
-            name, listtext(inferred, nd, size));
+            name, list_text(inferred, nd, size));
     return;
   }
 }
 
 /* view, or with `copy' reshape, of argument 0 to these sizes. */
-static int shaped(Call *c, int nd, const int64_t given[], int copy) {
+static int reshape_call(Call *c, int nd, const int64_t given[], int copy) {
   Tensor *x = c->arg[0].t;
   const char *name = copy ? "reshape" : "view";
   char old[NC_TEXT], steps[NC_TEXT], text[NC_TEXT];
   int64_t size[NC_MAXDIM];
-  int r = infer(size, nd, given, nc_numel(x), "the tensor has");
+  int r = infer_sizes(size, nd, given, nc_numel(x), "the tensor has");
   if (r != NC_OK) {
-    hintshape(x, name, nd, given);
+    hint_shape(x, name, nd, given);
     return r;
   }
   if (copy) return reshape(&c->out[0], x, nd, size);
-  TRY(viewif(&c->out[0], x, nd, size));
+  TRY(try_view(&c->out[0], x, nd, size));
   if (c->out[0]) return NC_OK;
   nc_fail(NC_ESHAPE,
-          "[%s] with strides %s cannot be seen as [%s] without a "
-          "copy",
-          nc_shapetext(old, x->nd, x->size), listtext(steps, x->nd, x->step),
+          "[%s] with strides %s cannot be viewed as [%s] without a copy",
+          nc_shapetext(old, x->nd, x->size), list_text(steps, x->nd, x->step),
           nc_shapetext(text, nd, size));
-  nc_hint("{0}:reshape(%s)", listtext(text, nd, size));
+  nc_hint("{0}:reshape(%s)", list_text(text, nd, size));
   return NC_ESHAPE;
 }
 
 int nc_op_view(Call *c) {
-  return shaped(c, c->arg[1].n, c->arg[1].list, 0);
+  return reshape_call(c, c->arg[1].n, c->arg[1].list, 0);
 }
 
 int nc_op_reshape(Call *c) {
-  return shaped(c, c->arg[1].n, c->arg[1].list, 1);
+  return reshape_call(c, c->arg[1].n, c->arg[1].list, 1);
 }
 
 int nc_op_view_as(Call *c) {
   const Tensor *other = c->arg[1].t;
-  return shaped(c, other->nd, other->size, 0);
+  return reshape_call(c, other->nd, other->size, 0);
 }
 
 int nc_op_reshape_as(Call *c) {
   const Tensor *other = c->arg[1].t;
-  return shaped(c, other->nd, other->size, 1);
+  return reshape_call(c, other->nd, other->size, 1);
 }
 
-static int flatten(Call *c) {
+int nc_op_flatten(Call *c) {
   Tensor *x = c->arg[0].t;
   int64_t size[NC_MAXDIM], n = 1;
   int from, to, nd = 0;
@@ -223,11 +220,7 @@ static int flatten(Call *c) {
   return reshape(&c->out[0], x, nd, size);
 }
 
-int nc_op_flatten(Call *c) {
-  return flatten(c);
-}
-
-static int unflatten(Call *c) {
+int nc_op_unflatten(Call *c) {
   const Arg *sizes = &c->arg[2];
   Tensor *x = c->arg[0].t, *y;
   int64_t size[NC_MAXDIM], step;
@@ -238,10 +231,8 @@ static int unflatten(Call *c) {
     return nc_fail(NC_ESHAPE, "the tensor has no dimensions to split");
   if (sizes->n == 0) return nc_fail(NC_ESHAPE, "no sizes are given");
   snprintf(what, sizeof what, "dim %d has", dim + 1);
-  TRY(infer(size, sizes->n, sizes->list, x->size[dim], what));
-  if (x->nd - 1 + sizes->n > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d",
-                   x->nd - 1 + sizes->n, NC_MAXDIM);
+  TRY(infer_sizes(size, sizes->n, sizes->list, x->size[dim], what));
+  TRY(nc_check_maxdim(x->nd - 1 + sizes->n));
   TRY(alias(c));
   y = c->out[0];
   y->nd += sizes->n - 1;
@@ -257,14 +248,10 @@ static int unflatten(Call *c) {
   return NC_OK;
 }
 
-int nc_op_unflatten(Call *c) {
-  return unflatten(c);
-}
-
 /*
 ** Order of dimensions
 */
-static void swapdims(Tensor *y, int a, int b) {
+static void swap_dims(Tensor *y, int a, int b) {
   int64_t size = y->size[a], step = y->step[a];
   y->size[a] = y->size[b];
   y->step[a] = y->step[b];
@@ -272,18 +259,14 @@ static void swapdims(Tensor *y, int a, int b) {
   y->step[b] = step;
 }
 
-static int transpose(Call *c) {
+int nc_op_transpose(Call *c) {
   Tensor *x = c->arg[0].t;
   int a, b;
   TRY(nc_dim(&a, c->arg[1].s.i, x->nd));
   TRY(nc_dim(&b, c->arg[2].s.i, x->nd));
   TRY(alias(c));
-  if (x->nd > 0) swapdims(c->out[0], a, b);
+  if (x->nd > 0) swap_dims(c->out[0], a, b);
   return NC_OK;
-}
-
-int nc_op_transpose(Call *c) {
-  return transpose(c);
 }
 
 int nc_op_t(Call *c) {
@@ -294,7 +277,7 @@ int nc_op_t(Call *c) {
     return NC_ESHAPE;
   }
   TRY(alias(c));
-  if (c->out[0]->nd == 2) swapdims(c->out[0], 0, 1);
+  if (c->out[0]->nd == 2) swap_dims(c->out[0], 0, 1);
   return NC_OK;
 }
 
@@ -307,7 +290,7 @@ static void reorder(Tensor *y, const Tensor *x, const int order[]) {
 }
 
 /* Reads a list of dimensions of x without repetition. */
-static int distinct(int dim[], const Arg *a, const Tensor *x) {
+static int read_distinct_dims(int dim[], const Arg *a, const Tensor *x) {
   unsigned seen = 0;
   for (int i = 0; i < a->n; i++) {
     TRY(nc_dim(&dim[i], a->list[i], x->nd));
@@ -318,36 +301,32 @@ static int distinct(int dim[], const Arg *a, const Tensor *x) {
   return NC_OK;
 }
 
-static int permute(Call *c) {
+int nc_op_permute(Call *c) {
   const Arg *dims = &c->arg[1];
   Tensor *x = c->arg[0].t;
   int order[NC_MAXDIM];
   if (dims->n != x->nd)
     return nc_fail(NC_ESHAPE, "%d dimension%s given, the tensor has %d",
                    dims->n, dims->n == 1 ? " is" : "s are", x->nd);
-  TRY(distinct(order, dims, x));
+  TRY(read_distinct_dims(order, dims, x));
   TRY(alias(c));
   reorder(c->out[0], x, order);
   return NC_OK;
 }
 
-int nc_op_permute(Call *c) {
-  return permute(c);
-}
-
-static int movedim(Call *c) {
+int nc_op_movedim(Call *c) {
   const Arg *source = &c->arg[1], *destination = &c->arg[2];
   Tensor *x = c->arg[0].t;
   int from[NC_MAXDIM], to[NC_MAXDIM], order[NC_MAXDIM], next = 0;
   unsigned moved = 0;
   if (source->n != destination->n)
-    return nc_fail(NC_ESHAPE, "%d dimensions are to move to %d places",
+    return nc_fail(NC_ESHAPE, "source has %d dimensions, destination %d",
                    source->n, destination->n);
   if (source->n > (x->nd ? x->nd : 1))
-    return nc_fail(NC_ESHAPE, "%d dimensions are to move, the tensor has %d",
+    return nc_fail(NC_ESHAPE, "%d dimensions to move, the tensor has %d",
                    source->n, x->nd);
-  TRY(distinct(from, source, x));
-  TRY(distinct(to, destination, x));
+  TRY(read_distinct_dims(from, source, x));
+  TRY(read_distinct_dims(to, destination, x));
   for (int d = 0; d < x->nd; d++) order[d] = -1;
   for (int i = 0; i < source->n; i++) {
     order[to[i]] = from[i];
@@ -361,8 +340,4 @@ static int movedim(Call *c) {
   TRY(alias(c));
   reorder(c->out[0], x, order);
   return NC_OK;
-}
-
-int nc_op_movedim(Call *c) {
-  return movedim(c);
 }

@@ -14,4 +14,11 @@ int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step);
    keeps a size. */
 int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t size[]);
 
+/* *d = dimension `dim' of x (1-based or negative).  Fails for a 0-d tensor. */
+int nc_realdim(int *d, const Tensor *x, int64_t dim);
+
+/* c->list[i] = a view of elements start .. start+length-1 (0-based) of
+   dimension d of argument 0. */
+int nc_piece(Call *c, int i, int d, int64_t start, int64_t length);
+
 #endif

@@ -5,85 +5,75 @@
 */
 #include <string.h>
 
+#include "core/base/temps.h"
+#include "core/indexing/view.h"
 #include "core/op.h"
 #include "core/portable.h"
 
-/* Runs fn, an operator with the same arguments, on c. */
-static int renamed(Call *c, int (*fn)(Call *c)) {
-  int r = fn(c);
-  return r;
-}
-
 int nc_op_swapdims(Call *c) {
-  return renamed(c, nc_op_transpose);
+  return nc_op_transpose(c);
 }
 
 int nc_op_swapaxes(Call *c) {
-  return renamed(c, nc_op_transpose);
+  return nc_op_transpose(c);
 }
 
 int nc_op_moveaxis(Call *c) {
-  return renamed(c, nc_op_movedim);
+  return nc_op_movedim(c);
 }
 
 int nc_op_ravel(Call *c) {
-  Call one = *c;
-  one.arg[1].s = nc_int(1);
-  one.arg[2].s = nc_int(-1);
-  int r = nc_op_flatten(&one);
-  c->out[0] = one.out[0];
-  return r;
+  nc_setint(c, 1, 1);
+  nc_setint(c, 2, -1);
+  return nc_op_flatten(c);
 }
 
 int nc_op_adjoint(Call *c) {
-  Call one = *c;
-  one.arg[1].s = nc_int(-2);
-  one.arg[2].s = nc_int(-1);
   if (c->arg[0].t->nd < 2)
     return nc_fail(NC_ESHAPE, "needs at least 2 dimensions");
-  int r = nc_op_transpose(&one);
-  c->out[0] = one.out[0];
-  return r;
+  nc_setint(c, 1, -2);
+  nc_setint(c, 2, -1);
+  return nc_op_transpose(c);
 }
 
 /*
 ** atleast_1d, atleast_2d, atleast_3d
 */
-static void insert(Tensor *y, int at) {
+static void insert_dim(Tensor *y, int at) {
   memmove(y->size + at + 1, y->size + at, (size_t)(y->nd - at) * 8);
   memmove(y->step + at + 1, y->step + at, (size_t)(y->nd - at) * 8);
   y->nd++;
   y->size[at] = y->step[at] = 1;
 }
 
-static int atleast(Call *c, int nd) {
+static int at_least(Call *c, int nd) {
   Tensor *x = c->arg[0].t;
   if (x->nd >= nd) {
     nc_retain(c->out[0] = x);
     return NC_OK;
   }
   TRY(nc_alias(&c->out[0], x));
-  while (c->out[0]->nd < (nd < 2 ? nd : 2)) insert(c->out[0], 0);
-  if (nd == 3) insert(c->out[0], 2);
+  while (c->out[0]->nd < (nd < 2 ? nd : 2)) insert_dim(c->out[0], 0);
+  if (nd == 3) insert_dim(c->out[0], 2);
   return NC_OK;
 }
 
 int nc_op_atleast_1d(Call *c) {
-  return atleast(c, 1);
+  return at_least(c, 1);
 }
 
 int nc_op_atleast_2d(Call *c) {
-  return atleast(c, 2);
+  return at_least(c, 2);
 }
 
 int nc_op_atleast_3d(Call *c) {
-  return atleast(c, 3);
+  return at_least(c, 3);
 }
 
 /*
 ** unfold, as_strided
 */
-static int unfold(Call *c) {
+int nc_op_unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
   const int64_t size = c->arg[2].s.i, step = c->arg[3].s.i;
   int64_t have;
@@ -93,15 +83,12 @@ static int unfold(Call *c) {
   have = x->nd ? x->size[d] : 1;
   if (size < 0 || size > have)
     return nc_fail(NC_EVALUE,
-                   "windows of %lld do not lie inside dim %d of "
-                   "size %lld",
+                   "windows of %lld do not fit in dim %d of size %lld",
                    (long long)size, d + 1, (long long)have);
   if (step < 1)
     return nc_fail(NC_EVALUE, "step %lld: steps must be positive",
                    (long long)step);
-  if (x->nd == NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", x->nd + 1,
-                   NC_MAXDIM);
+  TRY(nc_check_maxdim(x->nd + 1));
   TRY(nc_alias(&c->out[0], x));
   y = c->out[0];
   y->size[y->nd] = size;
@@ -115,14 +102,10 @@ static int unfold(Call *c) {
   return NC_OK;
 }
 
-int nc_op_unfold(Call *c) {
-  return unfold(c);
-}
-
 /* *end = the offset after the last element of a view; INT64_MAX if it
    overflows. */
-static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
-                 const int64_t step[]) {
+static int view_end(int64_t *end, int64_t offset, int nd, const int64_t size[],
+                    const int64_t step[]) {
   int empty = 0, over = 0;
   int64_t at = offset, part;
   for (int d = 0; d < nd; d++) {
@@ -144,22 +127,20 @@ static int reach(int64_t *end, int64_t offset, int nd, const int64_t size[],
 
 /* The view must stay inside the storage.  If it is recorded, x must be the
    whole storage, dense: the gradient is computed from the geometry in x. */
-static int as_strided(Call *c) {
+int nc_op_as_strided(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg *size = &c->arg[1], *step = &c->arg[2];
-  const int64_t offset = c->arg[3].given ? c->arg[3].s.i : x->offset;
+  const int64_t offset = c->arg[3].present ? c->arg[3].s.i : x->offset;
   const int64_t have = x->data->bytes / nc_dtypesize(x->dtype);
   int64_t end = 0, n;
   int yes;
   if (size->n != step->n)
     return nc_fail(NC_ESHAPE, "%d sizes and %d strides", size->n, step->n);
-  if (size->n > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", size->n,
-                   NC_MAXDIM);
+  TRY(nc_check_maxdim(size->n));
   if (offset < 0)
     return nc_fail(NC_EVALUE, "storage_offset %lld is negative",
                    (long long)offset);
-  TRY(reach(&end, offset, size->n, size->list, step->list));
+  TRY(view_end(&end, offset, size->n, size->list, step->list));
   TRY(nc_checksize(&n, x->dtype, size->n, size->list));
   if (end > have)
     return nc_fail(NC_EINDEX,
@@ -180,34 +161,22 @@ static int as_strided(Call *c) {
   return NC_OK;
 }
 
-int nc_op_as_strided(Call *c) {
-  return as_strided(c);
-}
-
 /*
 ** tensor_split, hsplit, vsplit, dsplit
 */
-/* c->list[i] = a view of elements from .. to-1 of dimension d. */
-static int piece(Call *c, int i, int d, int64_t from, int64_t to) {
-  Tensor *x = c->arg[0].t;
-  TRY(nc_alias(&c->list[i], x));
-  if (to < from) to = from;
-  if (to > from) c->list[i]->offset += from * x->step[d];
-  c->list[i]->size[d] = to - from;
-  return NC_OK;
-}
-
 /* Splits dimension d in n pieces whose sizes differ by at most one, the
    larger ones first. */
-static int sections(Call *c, int d, int64_t n) {
+static int split_sections(Call *c, int d, int64_t n) {
   const int64_t size = c->arg[0].t->size[d];
   int64_t at = 0;
   if (n < 1 || n > 1 << 24)
-    return nc_fail(NC_EVALUE, "%lld pieces", (long long)n);
+    return nc_fail(NC_EVALUE,
+                   "the number of pieces must be from 1 to 16777216, not %lld",
+                   (long long)n);
   TRY(nc_newlist(c, (int)n));
   for (int64_t i = 0; i < n; i++) {
     const int64_t next = at + size / n + (i < size % n);
-    TRY(piece(c, (int)i, d, at, next));
+    TRY(nc_piece(c, (int)i, d, at, next - at));
     at = next;
   }
   return NC_OK;
@@ -215,61 +184,56 @@ static int sections(Call *c, int d, int64_t n) {
 
 /* Returns a position, 1-based or from the end, as an offset clamped to the
    size. */
-static int64_t beginning(int64_t place, int64_t size) {
+static int64_t start_offset(int64_t place, int64_t size) {
   if (place > 0) return place - 1 < size ? place - 1 : size;
   return place + size > 0 ? place + size : 0;
 }
 
-static int tensorsplit(Call *c, int dim, const Arg *a) {
+static int tensor_split(Call *c, int dim, const Arg *a) {
   const Tensor *x = c->arg[0].t;
   int64_t at = 0;
   int d;
-  if (x->nd == 0) return nc_fail(NC_ESHAPE, "the tensor has no dimensions");
-  TRY(nc_dim(&d, dim, x->nd));
-  if (!a->islist) return sections(c, d, a->list[0]);
+  TRY(nc_realdim(&d, x, dim));
+  if (!a->islist) return split_sections(c, d, a->list[0]);
   for (int i = 0; i < a->n; i++)
     if (a->list[i] == 0)
       return nc_fail(NC_EINDEX, "index 0: indices start at 1");
   TRY(nc_newlist(c, a->n + 1));
   for (int i = 0; i <= a->n; i++) {
     const int64_t size = x->size[d];
-    const int64_t next = i < a->n ? beginning(a->list[i], size) : size;
-    TRY(piece(c, i, d, at, next));
+    const int64_t next = i < a->n ? start_offset(a->list[i], size) : size;
+    TRY(nc_piece(c, i, d, at, next > at ? next - at : 0));
     at = next;
   }
   return NC_OK;
 }
 
 int nc_op_tensor_split(Call *c) {
-  return tensorsplit(c, (int)c->arg[2].s.i, &c->arg[1]);
+  return tensor_split(c, (int)c->arg[2].s.i, &c->arg[1]);
 }
 
 /* Splits along dimension dim (1-based), which the operator implies; a number
    of pieces must divide it. */
-static int namedsplit(Call *c, int dim, int least) {
+static int split_named(Call *c, int dim, int least) {
   const Tensor *x = c->arg[0].t;
   const Arg *a = &c->arg[1];
-  if (x->nd < least)
-    return nc_fail(NC_ESHAPE,
-                   "needs at least %d dimension%s, the "
-                   "tensor has %d",
-                   least, least == 1 ? "" : "s", x->nd);
+  TRY(nc_check_mindim(x, least));
   if (!a->islist && (a->list[0] < 1 || x->size[dim - 1] % a->list[0] != 0))
     return nc_fail(NC_ESHAPE,
                    "dim %d of size %lld does not divide "
                    "into %lld equal pieces",
                    dim, (long long)x->size[dim - 1], (long long)a->list[0]);
-  return tensorsplit(c, dim, a);
+  return tensor_split(c, dim, a);
 }
 
 int nc_op_hsplit(Call *c) {
-  return namedsplit(c, c->arg[0].t->nd > 1 ? 2 : 1, 1);
+  return split_named(c, c->arg[0].t->nd > 1 ? 2 : 1, 1);
 }
 
 int nc_op_vsplit(Call *c) {
-  return namedsplit(c, 1, 2);
+  return split_named(c, 1, 2);
 }
 
 int nc_op_dsplit(Call *c) {
-  return namedsplit(c, 3, 3);
+  return split_named(c, 3, 3);
 }

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "core/io/npy.h"
+#include "core/io/rowmajor.h"
 
 /*
 ** Formats
@@ -43,10 +44,8 @@ FileFormat nc_formatbyname(const char *path) {
 /* Do the first bytes look like .safetensors: the length of a header, and the
    brace that begins it? */
 static int is_safetensors(const char *head, int64_t n, int64_t size) {
-  uint64_t length = 0;
-  for (int i = 7; i >= 0 && n > 8; i--)
-    length = length << 8 | (unsigned char)head[i];
-  return n > 8 && head[8] == '{' && length <= (uint64_t)size - 8;
+  return n > 8 && head[8] == '{' &&
+         nc_littleendian(head, 8) <= (uint64_t)size - 8;
 }
 
 int nc_formatof(FileFormat *f, const Source *from) {
@@ -92,7 +91,7 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
   for (int64_t i = 1; i < n; i++)
     if (strcmp(names[i - 1], names[i]) == 0)
       return nc_failfile(
-          NC_EFILE, path, "the name \"%s\" is there twice",
+          NC_EFILE, path, "the name \"%s\" occurs twice",
           nc_printable(shown, sizeof shown, names[i], strlen(names[i])));
   return NC_OK;
 }
@@ -100,13 +99,28 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 /*
 ** Archives
 */
-int nc_openarchive(Archive **a, const Source *from, FileFormat f) {
-  *a = NULL;
-  return f == NC_NPZ ? nc_opennpz(a, from) : nc_opensafetensors(a, from);
+int nc_openarchive(Archive **out, const Source *from, FileFormat f) {
+  const ArchiveFormat *format = f == NC_NPZ ? &nc_npz : &nc_safetensors;
+  Source copy = *from;
+  Archive *a;
+  void *p;
+  int status;
+  *out = NULL;
+  TRY(nc_hostalloc(&p, format->size));
+  a = memset(p, 0, (size_t)format->size);
+  a->format = format;
+  snprintf(a->path, sizeof a->path, "%s", from->path);
+  copy.path = a->path;
+  status = format->open(a, &copy);
+  if (status == NC_OK) *out = a;
+  else nc_closearchive(a);
+  return status;
 }
 
 void nc_closearchive(Archive *a) {
-  if (a) a->close(a);
+  if (a == NULL) return;
+  a->format->close(a);
+  nc_hostfree(a, a->format->size);
 }
 
 int64_t nc_archivesize(const Archive *a) {
@@ -123,5 +137,5 @@ const char *nc_archivemeta(const Archive *a, int64_t i) {
 
 int nc_archiveload(Tensor **t, Archive *a, int64_t i) {
   *t = NULL;
-  return a->load(t, a, i);
+  return a->format->load(t, a, i);
 }

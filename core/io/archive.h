@@ -8,18 +8,24 @@
 
 #include "core/io/file.h"
 
+typedef struct ArchiveFormat {
+  int64_t size;               /* of its struct */
+  /* The struct is zeroed but for format and path, which is also from->path. */
+  int (*open)(Archive *a, const Source *from);
+  int (*load)(Tensor **t, Archive *a, int64_t i);
+  void (*close)(Archive *a);  /* also if open has failed */
+} ArchiveFormat;
+
 struct Archive {
+  const ArchiveFormat *format;
   char path[PATH_MAX];
   int64_t n;                  /* tensors */
   const char *const *name;
   const char *const *meta;    /* texts: name, value, name, value, ... */
   int64_t nmeta;              /* pairs */
-  int (*load)(Tensor **t, Archive *a, int64_t i);
-  void (*close)(Archive *a);
 };
 
-int nc_opennpz(Archive **a, const Source *from);
-int nc_opensafetensors(Archive **a, const Source *from);
+extern const ArchiveFormat nc_npz, nc_safetensors;
 
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */

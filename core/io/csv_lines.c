@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-static int isblank_(char c) {
+static int is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
 static int is_delimiter(const CsvLines *l, char c) {
   const char d = l->format->delimiter;
-  return d == ' ' ? isblank_(c) : c == d;
+  return d == ' ' ? is_blank(c) : c == d;
 }
 
 /*
@@ -32,7 +32,7 @@ int nc_csv_nextline(CsvLines *l) {
 int nc_csv_peek(const CsvLines *l) {
   const int blanks = l->format->delimiter == ' ';
   const char *p = l->p;
-  while (p < l->stop && isblank_(*p) && (blanks || !is_delimiter(l, *p))) p++;
+  while (p < l->stop && is_blank(*p) && (blanks || !is_delimiter(l, *p))) p++;
   return p < l->stop ? (unsigned char)*p : -1;
 }
 
@@ -43,8 +43,8 @@ int nc_csv_nextrow(CsvLines *l) {
 }
 
 static int fail_utf16(const char *path) {
-  nc_failfile(NC_EFILE, path, "the text is in UTF-16, UTF-8 is read");
-  nc_hint("iconv -f UTF-16 -t UTF-8 makes one");
+  nc_failfile(NC_EFILE, path, "the text is in UTF-16, but must be in UTF-8");
+  nc_hint("convert it with iconv -f UTF-16 -t UTF-8");
   return NC_EFILE;
 }
 
@@ -63,8 +63,7 @@ int nc_csv_begin(CsvLines *l, const char *path, const TextFormat *f,
   for (int64_t i = 0; i < f->skip; i++)
     if (!nc_csv_nextline(l))
       return nc_failfile(NC_EFILE, path,
-                         "skip is %lld, the file has %lld "
-                         "lines",
+                         "skip is %lld, the file has %lld lines",
                          (long long)f->skip, (long long)l->number);
   return NC_OK;
 }
@@ -73,14 +72,14 @@ int nc_csv_begin(CsvLines *l, const char *path, const TextFormat *f,
 ** Fields
 */
 static void trim(CsvLines *l) {
-  while (l->n && isblank_(*l->field)) l->field++, l->n--;
-  while (l->n && isblank_(l->field[l->n - 1])) l->n--;
+  while (l->n && is_blank(*l->field)) l->field++, l->n--;
+  while (l->n && is_blank(l->field[l->n - 1])) l->n--;
 }
 
 /* The end of the field at p.  Delimiters in quotes belong to the field. */
 static const char *field_end(const CsvLines *l, const char *p) {
   int quotes = 0;
-  while (p < l->stop && isblank_(*p) && !is_delimiter(l, *p)) p++;
+  while (p < l->stop && is_blank(*p) && !is_delimiter(l, *p)) p++;
   if (p < l->stop && *p == '"')
     for (; p < l->stop && (quotes % 2 || !is_delimiter(l, *p)); p++)
       quotes += *p == '"';
@@ -96,7 +95,7 @@ void nc_csv_firstfield(CsvLines *l) {
 int nc_csv_nextfield(CsvLines *l) {
   const int blanks = l->format->delimiter == ' ';
   const char *end;
-  while (blanks && l->p && l->p < l->stop && isblank_(*l->p)) l->p++;
+  while (blanks && l->p && l->p < l->stop && is_blank(*l->p)) l->p++;
   if (l->p == NULL || (blanks && l->p == l->stop)) return 0;
   end = field_end(l, l->p);
   l->field = l->p;

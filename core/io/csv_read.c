@@ -97,7 +97,7 @@ static int is_exact(const char *s, double x) {
    fails if float64 is not enough. */
 static FieldResult check_precision(CsvTable *t, const char *s, double x) {
   if (!(fabs(x) > 256) || s[strspn(s, "+-.0123456789")]) return FIELD_OK;
-  if (trunc(round_to_dtype(x, nc_defaultdtype)) != trunc(x))
+  if (trunc(round_to_dtype(x, nc_context->dtype)) != trunc(x))
     t->needs_float64 = 1;
   if (fabs(x) >= 9007199254740992.0 && !strchr(s, '.') && !is_exact(s, x))
     return FIELD_INEXACT; /* it lies between two float64 numbers */
@@ -219,7 +219,7 @@ static void hint_for_field(const CsvTable *t, const CsvLines *l) {
       (*d = guess_delimiter(t, &next)))
     also = ", header=true";
   if (memchr(l->field, '\0', (size_t)l->n))
-    nc_hint("it is no text in UTF-8; iconv makes one of UTF-16");
+    nc_hint("it is not text in UTF-8; iconv converts it from UTF-16");
   else if (names && nbelow == t->n && nbelow > found)
     nc_hint("{header=true} reads the first line as names");
   else if (*d) nc_hint("{delimiter=\"%s\"%s}", *d == '\t' ? "\\t" : d, also);
@@ -237,24 +237,23 @@ static int fail_field(const CsvTable *t, const CsvLines *l, FieldResult r) {
   double x;
   nc_printable(shown, sizeof shown, l->field, (size_t)l->n);
   if (r == FIELD_EMPTY) {
-    nc_failfile(NC_EFILE, l->path,
-                "line %lld, column %lld: the field is "
-                "empty",
+    nc_failfile(NC_EFILE, l->path, "line %lld, column %lld: the field is empty",
                 line, column);
     nc_hint("{missing=0/0} makes it nan");
   } else if (r == FIELD_INEXACT) {
-    nc_failfile(NC_EFILE, l->path,
-                "line %lld, column %lld: \"%s\" is between "
-                "two numbers of float64",
-                line, column, shown);
+    nc_failfile(
+        NC_EFILE, l->path,
+        "line %lld, column %lld: \"%s\" lies between two float64 numbers", line,
+        column, shown);
     if (copy_field(l, text) && parse_integer(text, DT_i64, &i) == FIELD_OK)
       nc_hint("{dtype=\"float64\"} rounds it, {usecols={%lld}} reads the "
               "column alone",
               column);
     else nc_hint("{dtype=\"float64\"} rounds it");
   } else {
-    nc_failfile(NC_EFILE, l->path, "line %lld, column %lld: \"%s\" is no %s",
-                line, column, shown, kind);
+    nc_failfile(NC_EFILE, l->path,
+                "line %lld, column %lld: \"%s\" is not a valid %s", line,
+                column, shown, kind);
     if (!copy_field(l, text) || parse_real(text, &x) == FIELD_BAD)
       hint_for_field(t, l);
   }
@@ -280,7 +279,7 @@ static int find_column(const CsvTable *t, const Tensor *names, int64_t i,
   char shown[80];
   *c = f->numbers[i];
   if (name && names == NULL) {
-    nc_failfile(NC_EVALUE, path, "usecols: no line of names was read");
+    nc_failfile(NC_EVALUE, path, "usecols: no header was read");
     nc_hint("{header=true, usecols={\"%s\"}}",
             nc_printable(shown, sizeof shown, name, strlen(name)));
     return NC_EVALUE;
@@ -290,8 +289,7 @@ static int find_column(const CsvTable *t, const Tensor *names, int64_t i,
                        nc_printable(shown, sizeof shown, name, strlen(name)));
   if (*c >= 1 && *c <= t->columns) return NC_OK;
   return nc_failfile(NC_EVALUE, path,
-                     "usecols: there is no column %lld, they "
-                     "are 1 to %lld",
+                     "usecols: there is no column %lld, they are 1 to %lld",
                      (long long)*c, (long long)t->columns);
 }
 
@@ -309,9 +307,7 @@ static int choose_columns(CsvTable *t, const Tensor *names) {
     TRY(find_column(t, names, i, &c));
     if (t->target[c - 1] >= 0)
       return nc_failfile(NC_EVALUE, t->first.path,
-                         "usecols: column %lld is "
-                         "there twice",
-                         (long long)c);
+                         "usecols: column %lld is given twice", (long long)c);
     t->target[c - 1] = i;
   }
   return NC_OK;
@@ -370,8 +366,7 @@ static int measure(CsvTable *t) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     if (l.column == t->columns) continue;
     return nc_failfile(NC_EFILE, l.path,
-                       "line %lld has %lld columns, "
-                       "%s has %lld",
+                       "line %lld has %lld columns, %s has %lld",
                        (long long)l.number, (long long)l.column,
                        t->rows == 1 ? "the header" : "what is before it",
                        (long long)t->columns);
@@ -419,7 +414,7 @@ static int read_matrix(Tensor **out, CsvTable *t) {
     status = read_as(&x, t, as = DT_f64, &retry);
   }
   if (to == DT_NONE)
-    to = as == DT_f64 && !t->needs_float64 ? nc_defaultdtype : as;
+    to = as == DT_f64 && !t->needs_float64 ? nc_context->dtype : as;
   if (status == NC_OK) status = nc_cast(out, x, to);
   nc_release(x);
   return status;
@@ -439,15 +434,12 @@ static int read_header(Tensor **names, CsvLines *l, int64_t *columns) {
   while (nc_csv_peek(l) < 0);
   if (*l->p == '#') l->p++;
   if (nc_csv_peek(l) < 0)
-    return nc_failfile(NC_EFILE, l->path,
-                       "line %lld, the header, has no "
-                       "names",
+    return nc_failfile(NC_EFILE, l->path, "line %lld, the header, has no names",
                        (long long)l->number);
   n = l->stop - l->p + 1;
   if (memchr(l->p, '\0', (size_t)n - 1))
     return nc_failfile(NC_EFILE, l->path,
-                       "line %lld, the header, holds a "
-                       "zero byte",
+                       "line %lld, the header, holds a zero byte",
                        (long long)l->number);
   TRY(nc_new(names, &nc_cpu, DT_u8, 1, &n));
   memset(to = nc_data(*names), 0, (size_t)n);

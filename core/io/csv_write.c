@@ -132,8 +132,8 @@ static int write_matrix(CsvWriter *o, const Tensor *t,
 
 static int check_shape(const Sink *to, const Tensor *t) {
   if (t->nd <= 2) return NC_OK;
-  nc_failfile(NC_ESHAPE, to->path, "a text holds a matrix, not %d dimensions",
-              t->nd);
+  nc_failfile(NC_ESHAPE, to->path,
+              "a text file holds a matrix, not %d dimensions", t->nd);
   nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
   nc_hint("t:flatten(2), or %s",
           to->bytes ? "{format=\"npy\"}" : "a name that ends in .npy");

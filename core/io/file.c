@@ -32,19 +32,6 @@ int nc_failfile(int code, const char *path, const char *fmt, ...) {
                  what);
 }
 
-int nc_expected(const char *path, const char *start, const char *p,
-                const char *end, const char *wanted) {
-  char found[64];
-  size_t left = (size_t)(end - p);
-  if (left == 0)
-    return nc_failfile(NC_EFILE, path, "header: %s expected, it ends here",
-                       wanted);
-  return nc_failfile(
-      NC_EFILE, path, "header: %s expected at byte %lld, found \"%s\"", wanted,
-      (long long)(p - start) + 1,
-      nc_printable(found, sizeof found, p, left < 12 ? left : 12));
-}
-
 int nc_failsystem(const char *path, const char *what, int error) {
   return nc_failfile(NC_EFILE, path, "%s%s%s", what, *what ? ": " : "",
                      strerror(error));
@@ -110,7 +97,7 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
   while (n > 0) {
     ssize_t k;
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    k = pull(r, at, (size_t)n);
+    k = pull(r, at, (size_t)(n < NC_IOBLOCK ? n : NC_IOBLOCK));
     if (k < 0 && !r->pull && errno == EINTR) continue;
     if (k < 0) return fail_read(r, field);
     if (k == 0)
@@ -127,7 +114,7 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
 int nc_seekread(Reader *r, int64_t at) {
   r->at = at;
   if (!r->bytes && nc_files.lseek(r->fd, (off_t)at, SEEK_SET) < 0)
-    return nc_failsystem(r->path, "cannot be sought in", errno);
+    return nc_failsystem(r->path, "cannot be positioned", errno);
   r->left = r->size - at;
   return NC_OK;
 }
@@ -160,10 +147,7 @@ int nc_readfrom(Tensor **bytes, const Source *from) {
   TRY(nc_openfrom(&r, from));
   const int64_t size = r.left;
   status = nc_new(bytes, &nc_cpu, DT_u8, 1, &size);
-  for (char *p = status == NC_OK ? nc_data(*bytes) : NULL;
-       status == NC_OK && r.left > 0; p += NC_IOBLOCK)
-    status =
-        nc_readblock(&r, p, r.left < NC_IOBLOCK ? r.left : NC_IOBLOCK, "data");
+  if (status == NC_OK) status = nc_readblock(&r, nc_data(*bytes), size, "data");
   if (status == NC_OK) status = nc_readend(&r);
   nc_closeread(&r);
   if (status == NC_OK) return NC_OK;

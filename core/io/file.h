@@ -46,10 +46,6 @@ int nc_failfile(int code, const char *path, const char *fmt, ...)
 /* The same for an errno: "path: what: No such file". */
 int nc_failsystem(const char *path, const char *what, int error);
 
-/* Fails: in a header that begins at start, `wanted' was expected at p. */
-int nc_expected(const char *path, const char *start, const char *p,
-                const char *end, const char *wanted);
-
 typedef struct Reader Reader;
 struct Reader {
   const char *path;
@@ -68,7 +64,7 @@ struct Reader {
 /* Regular files only. */
 int nc_openread(Reader *r, const char *path);
 int nc_openfrom(Reader *r, const Source *from);
-/* Exactly n bytes, n at most NC_IOBLOCK; `field' names them in messages. */
+/* Exactly n bytes; `field' names them in messages. */
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
 /* The next read begins at byte `at', which is within the file. */
 int nc_seekread(Reader *r, int64_t at);
@@ -90,7 +86,7 @@ typedef struct Writer {
 /* If to->atomic, the target keeps its old contents until nc_closewrite; a
    target that is no regular file (a pipe, a terminal) is written in place. */
 int nc_openwrite(Writer *w, const Sink *to);
-int nc_writeblock(Writer *w, const void *p, int64_t n); /* <= NC_IOBLOCK */
+int nc_writeblock(Writer *w, const void *p, int64_t n);
 int nc_seekwrite(Writer *w, int64_t at);    /* of a regular file */
 /* Completes the file if status is NC_OK, else removes it; returns the final
    status. */

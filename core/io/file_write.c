@@ -39,7 +39,6 @@ static int grow_memory(Writer *w, int64_t n) {
 
 /* A writer goes back only to what it wrote: there are no holes. */
 static int append_memory(Writer *w, const void *p, int64_t n) {
-  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   TRY(grow_memory(w, w->at + n));
   if (n > 0) memcpy((char *)nc_data(*w->bytes) + w->at, p, (size_t)n);
   w->at += n;
@@ -127,7 +126,7 @@ static int open_temporary(Writer *w, int exists) {
   }
   if (w->fd >= 0) return NC_OK;
   w->temp[0] = '\0';
-  nc_failsystem(w->path, "no new file can be made in its folder", errno);
+  nc_failsystem(w->path, "cannot create a file in its folder", errno);
   if (exists) nc_hint("nacre.save(path, t, {atomic=false}) writes in place");
   return NC_EFILE;
 }
@@ -173,18 +172,18 @@ int nc_openwrite(Writer *w, const Sink *to) {
   w->bytes = to->bytes;
   w->at = w->used = 0;
   if (w->bytes) *w->bytes = NULL;
-  if (nc_tracing & NC_META) return nc_meta_novalues();
+  if (nc_context->tracing & NC_META) return nc_meta_novalues();
   return w->bytes ? grow_memory(w, NC_FIRSTROOM)
                   : open_file(w, to->path, to->atomic);
 }
 
 int nc_writeblock(Writer *w, const void *p, int64_t n) {
   const char *at = p;
-  if (w->bytes) return append_memory(w, p, n);
   while (n > 0) {
-    ssize_t k;
+    ssize_t k = (ssize_t)(n < NC_IOBLOCK ? n : NC_IOBLOCK);
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    k = nc_files.write(w->fd, at, (size_t)n);
+    if (w->bytes) TRY(append_memory(w, at, k));
+    else k = nc_files.write(w->fd, at, (size_t)k);
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) return nc_failsystem(w->path, "cannot be written", errno);
     at += k;
@@ -196,7 +195,7 @@ int nc_writeblock(Writer *w, const void *p, int64_t n) {
 int nc_seekwrite(Writer *w, int64_t at) {
   if (w->bytes) return w->at = at, NC_OK;
   if (nc_files.lseek(w->fd, (off_t)at, SEEK_SET) < 0)
-    return nc_failsystem(w->path, "cannot be sought in", errno);
+    return nc_failsystem(w->path, "cannot be positioned", errno);
   return NC_OK;
 }
 
@@ -213,7 +212,7 @@ static int close_file(Writer *w) {
    is never repeated; EINVAL means that the file system has no fsync. */
 static int sync_file(Writer *w) {
   if (w->regular && nc_files.fsync(w->fd) != 0 && errno != EINVAL)
-    return nc_failsystem(w->path, "cannot be made durable", errno);
+    return nc_failsystem(w->path, "cannot be flushed to disk", errno);
   return NC_OK;
 }
 
@@ -250,12 +249,6 @@ int nc_closewrite(Writer *w, int status) {
 int nc_writefile(const char *path, const void *p, int64_t n) {
   const Sink to = { path, 1, NULL };
   Writer w;
-  const char *at = p;
-  int status;
   TRY(nc_openwrite(&w, &to));
-  for (status = NC_OK; status == NC_OK && n > 0; n -= NC_IOBLOCK) {
-    status = nc_writeblock(&w, at, n < NC_IOBLOCK ? n : NC_IOBLOCK);
-    at += NC_IOBLOCK;
-  }
-  return nc_closewrite(&w, status);
+  return nc_closewrite(&w, nc_writeblock(&w, p, n));
 }

@@ -11,11 +11,16 @@
 static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
   { 0, 14, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
     "a file of torch.save before 1.6",
-    "in Python: safetensors.torch.save_file(torch.load(path), 'x.safetensors')" },
-  { 0, 2, "\x80\x02", "a Python pickle", "in Python: numpy.savez(path, **arrays)" },
-  { 0, 2, "\x80\x03", "a Python pickle", "in Python: numpy.savez(path, **arrays)" },
-  { 0, 2, "\x80\x04", "a Python pickle", "in Python: numpy.savez(path, **arrays)" },
-  { 0, 2, "\x80\x05", "a Python pickle", "in Python: numpy.savez(path, **arrays)" },
+    "in Python: safetensors.torch.save_file(torch.load(path), "
+    "'x.safetensors')" },
+  { 0, 2, "\x80\x02", "a Python pickle", "in Python: numpy.savez(path, "
+                                         "**arrays)" },
+  { 0, 2, "\x80\x03", "a Python pickle", "in Python: numpy.savez(path, "
+                                         "**arrays)" },
+  { 0, 2, "\x80\x04", "a Python pickle", "in Python: numpy.savez(path, "
+                                         "**arrays)" },
+  { 0, 2, "\x80\x05", "a Python pickle", "in Python: numpy.savez(path, "
+                                         "**arrays)" },
   { 257, 5, "ustar", "a tar archive", "tar -xf unpacks it" },
   { 0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file",
     "in Python: numpy.save('x.npy', h5py.File(path)[name])" },
@@ -43,7 +48,8 @@ int nc_foreign(const char *path, const char *head, int64_t n) {
     if (n < known[i].at + known[i].n ||
         memcmp(head + known[i].at, known[i].bytes, (size_t)known[i].n) != 0)
       continue;
-    nc_failfile(NC_EFILE, path, "this is %s, which is not read", known[i].name);
+    nc_failfile(NC_EFILE, path, "this is %s, which cannot be read",
+                known[i].name);
     if (known[i].hint) nc_hint("%s", known[i].hint);
     return NC_EFILE;
   }

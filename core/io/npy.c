@@ -23,19 +23,26 @@
 static int read_magic(Reader *r, int *major) {
   unsigned char b[MAGIC + 2];
   char shown[40];
+  if (r->left < (int64_t)sizeof b)
+    return nc_failfile(NC_EFILE, r->path,
+                       "this is not a .npy file: it has %lld bytes",
+                       (long long)r->left);
   TRY(nc_readblock(r, b, sizeof b, "magic"));
   if (memcmp(b, NPY_MAGIC, MAGIC) != 0) {
     TRY(nc_foreign(r->path, (char *)b, sizeof b));
-    nc_failfile(NC_EFILE, r->path, "magic: no .npy file: it begins with \"%s\"",
+    nc_failfile(NC_EFILE, r->path,
+                "this is not a .npy file: it begins with "
+                "\"%s\"",
                 nc_printable(shown, sizeof shown, (char *)b, MAGIC));
-    nc_hint("what is .safetensors, .csv, .tsv or .txt has such a name, or "
-            "{format=\"csv\"} says so");
+    nc_hint("name the format in the file's extension (.safetensors, .csv, "
+            ".tsv, "
+            ".txt) or with {format=\"csv\"}");
     return NC_EFILE;
   }
   *major = b[MAGIC];
   if (*major < 1 || *major > 3 || b[MAGIC + 1] != 0)
     return nc_failfile(NC_EFILE, r->path,
-                       "version: %d.%d is unknown, 1.0, 2.0 and 3.0 are read",
+                       "version: %d.%d is not supported (1.0, 2.0 and 3.0 are)",
                        *major, b[MAGIC + 1]);
   return NC_OK;
 }
@@ -43,14 +50,14 @@ static int read_magic(Reader *r, int *major) {
 static int read_header(Reader *r, NpyHeader *h) {
   unsigned char b[4] = { 0 };
   char text[NPY_MAXHEADER];
-  int major;
+  int major = 0;
   uint32_t n;
   TRY(read_magic(r, &major));
   TRY(nc_readblock(r, b, major == 1 ? 2 : 4, "header length"));
-  n = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+  n = (uint32_t)nc_littleendian(b, 4);
   if (n > NPY_MAXHEADER)
     return nc_failfile(NC_EFILE, r->path,
-                       "header length: %lu bytes, the most is %d",
+                       "header length: %lu bytes, at most %d are allowed",
                        (unsigned long)n, NPY_MAXHEADER);
   TRY(nc_readblock(r, text, n, "header"));
   return nc_parsenpy(h, r->path, major, text, n);
@@ -66,9 +73,9 @@ static int has_second_array(Reader *r, int64_t n) {
 }
 
 static int fail_several(const Reader *r) {
-  nc_failfile(NC_EFILE, r->path,
-              "data: several arrays lie in this file, one "
-              "behind another: .npz is for that");
+  nc_failfile(
+      NC_EFILE, r->path,
+      "data: the file holds several arrays in sequence, use .npz for that");
   nc_hint("in Python: numpy.savez('x.npz', a, b)");
   return NC_EFILE;
 }
@@ -145,18 +152,14 @@ int nc_loadnpy(Tensor **t, const Source *from) {
 /*
 ** Saving
 */
-static const char *const codes[DT_COUNT] = { "b1", "u1", "i1", "i2", "i4",
-                                             "i8", "f2", "",   "f4", "f8" };
-
 /* The header that NumPy would write, byte for byte: it leaves room for the
    first size to grow to 21 digits.  NC_MAXDIM sizes fit version 1.0. */
 int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
   char order = nc_dtypesize(t->dtype) == 1 ? '|' : nc_bigendian() ? '>' : '<';
   int n = MAGIC + 4, grow = 0;
   n += snprintf(buf + n, 64,
-                "{'descr': '%c%s', 'fortran_order': False, "
-                "'shape': (",
-                order, codes[t->dtype]);
+                "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order,
+                nc_npycodes[t->dtype]);
   for (int d = 0; d < t->nd; d++) {
     int digits = snprintf(buf + n, 32, "%lld", (long long)t->size[d]);
     if (d == 0) grow = 21 - digits;
@@ -173,7 +176,7 @@ int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
 }
 
 int nc_npyfits(const char *path, const Tensor *t) {
-  if (codes[t->dtype][0] != '\0') return NC_OK;
+  if (nc_npycodes[t->dtype][0] != '\0') return NC_OK;
   nc_failfile(NC_EDTYPE, path, "the .npy format has no %s",
               nc_dtypename(t->dtype));
   nc_hint("t:to(\"float32\") keeps every value; .safetensors has %s",

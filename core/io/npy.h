@@ -9,7 +9,10 @@
 #define NPY_MAXHEADER 10000   /* as NumPy: a longer one costs time to parse */
 #define NPY_ROOM 512          /* for a header of ours, with the magic */
 
+extern const char *const nc_npycodes[DT_COUNT]; /* "f4"; "": no such dtype */
+
 typedef struct NpyHeader {
+  int major;                  /* version of the format */
   DType dtype;
   int swap;                   /* elements have the other byte order */
   int fortran;                /* the first dimension is the innermost */
@@ -18,8 +21,8 @@ typedef struct NpyHeader {
 } NpyHeader;
 
 /* Reads the n bytes of text after the length: a Python dict with exactly the
-   keys descr, fortran_order and shape, spaces, a newline.  `major' is the
-   version of the format, `path' is for messages. */
+   keys descr, fortran_order and shape, spaces, a newline.  `path' is for
+   messages. */
 int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
                 int64_t n);
 

@@ -26,7 +26,6 @@ static void close_npz(Archive *a) {
   Npz *z = (Npz *)a;
   nc_closezip(z->zip);
   if (z->name) nc_hostfree(z->name, z->bytes);
-  nc_hostfree(z, sizeof *z);
 }
 
 static int load_member(Tensor **t, Archive *a, int64_t i) {
@@ -85,34 +84,21 @@ static int list_names(Npz *z) {
   return nc_checknames(z->a.path, z->name + n, n);
 }
 
-int nc_opennpz(Archive **a, const Source *from) {
-  Source copy = *from;
-  void *p;
-  Npz *z;
-  int status;
-  TRY(nc_hostalloc(&p, sizeof(Npz)));
-  z = p;
-  memset(z, 0, sizeof *z);
-  snprintf(z->a.path, sizeof z->a.path, "%s", from->path);
-  copy.path = z->a.path;
-  z->a.load = load_member;
-  z->a.close = close_npz;
-  status = nc_openzip(&z->zip, &copy);
-  if (status == NC_OK) {
-    z->a.n = nc_zipmembers(z->zip);
-    status = check_pickle(z);
-  }
-  if (status == NC_OK) status = list_names(z);
-  if (status == NC_OK) *a = &z->a;
-  else close_npz(&z->a);
-  return status;
+static int open_npz(Archive *a, const Source *from) {
+  Npz *z = (Npz *)a;
+  TRY(nc_openzip(&z->zip, from));
+  a->n = nc_zipmembers(z->zip);
+  TRY(check_pickle(z));
+  return list_names(z);
 }
+
+const ArchiveFormat nc_npz = { sizeof(Npz), open_npz, load_member, close_npz };
 
 /*
 ** Saving
 */
 typedef struct MemberSource { /* a tensor as the bytes of a .npy file */
-  Tensor *given, *t;          /* t: on the CPU, while it is written */
+  Tensor *t, *cpu;            /* cpu: a copy there, while it is written */
   char name[NC_MAXNAME + 8];
   char *buf; /* NC_IOBLOCK bytes, of which `used' are filled */
   int64_t used, at;
@@ -122,12 +108,12 @@ typedef struct MemberSource { /* a tensor as the bytes of a .npy file */
 static int begin_member(void *source) {
   MemberSource *x = source;
   void *buf;
-  TRY(nc_todevice(&x->t, x->given, &nc_cpu));
+  TRY(nc_todevice(&x->cpu, x->t, &nc_cpu));
   TRY(nc_hostalloc(&buf, NC_IOBLOCK));
   x->buf = buf;
-  x->used = nc_npyheader(x->buf, x->t);
+  x->used = nc_npyheader(x->buf, x->cpu);
   x->at = 0;
-  nc_elements_start(&x->e, x->t);
+  nc_elements_start(&x->e, x->cpu);
   return NC_OK;
 }
 
@@ -144,13 +130,13 @@ static int next_bytes(void *source, void *p, int64_t room, int64_t *n) {
   return NC_OK;
 }
 
-static void
-end_member(void *source) { /* also if begin failed or was not called */
+/* Also if begin failed or was not called. */
+static void end_member(void *source) {
   MemberSource *x = source;
   nc_hostfree(x->buf, NC_IOBLOCK);
-  nc_release(x->t);
+  nc_release(x->cpu);
   x->buf = NULL;
-  x->t = NULL;
+  x->cpu = NULL;
 }
 
 static int set_feed(ZipFeed *f, MemberSource *x, const char *path,
@@ -161,7 +147,7 @@ static int set_feed(ZipFeed *f, MemberSource *x, const char *path,
     nc_error_operand(named->name, named->t);
     return NC_EDTYPE;
   }
-  x->given = named->t;
+  x->t = named->t;
   snprintf(x->name, sizeof x->name, "%s.npy", named->name);
   f->name = x->name;
   f->source = x;

@@ -11,6 +11,13 @@ int nc_bigendian(void) {
   return first == 0;
 }
 
+uint64_t nc_littleendian(const void *bytes, int n) {
+  const unsigned char *p = bytes;
+  uint64_t v = 0;
+  while (n-- > 0) v = v << 8 | p[n];
+  return v;
+}
+
 void nc_swapbytes(void *bytes, int64_t n, int64_t item) {
   unsigned char *p = bytes;
   for (unsigned char *end = p + n; p < end; p += item)
@@ -76,22 +83,11 @@ int64_t nc_elements_take(ElementCursor *e, void *to, int64_t room) {
   return used;
 }
 
-static int write_dense(Writer *w, const Tensor *t) {
-  int64_t left = nc_numel(t) * nc_dtypesize(t->dtype);
-  const char *p = nc_data(t);
-  while (left > 0) {
-    int64_t n = left < NC_IOBLOCK ? left : NC_IOBLOCK;
-    TRY(nc_writeblock(w, p, n));
-    p += n;
-    left -= n;
-  }
-  return NC_OK;
-}
-
 int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap) {
   ElementCursor e;
   int64_t n;
-  if (!swap && nc_isdense(t)) return write_dense(w, t);
+  if (!swap && nc_isdense(t))
+    return nc_writeblock(w, nc_data(t), nc_numel(t) * nc_dtypesize(t->dtype));
   nc_elements_start(&e, t);
   while ((n = nc_elements_take(&e, buf, NC_IOBLOCK)) > 0) {
     if (swap) nc_swapbytes(buf, n, nc_dtypesize(t->dtype));

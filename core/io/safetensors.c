@@ -7,6 +7,7 @@
 ** A file is untrusted: its header is parsed strictly, and the offsets that it
 ** declares are compared with the bytes of the file before a tensor is made.
 */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,11 @@ typedef struct SafeArchive {
   int64_t data; /* where the elements begin in the file */
 } SafeArchive;
 
-static void close_safe(Archive *a) {
+static void close_safetensors(Archive *a) {
   SafeArchive *s = (SafeArchive *)a;
   nc_closeread(&s->r);
   nc_hostfree(s->text, s->textbytes);
   nc_hostfree(s->lists, s->listbytes);
-  nc_hostfree(s, sizeof *s);
 }
 
 static int load_entry(Tensor **t, Archive *a, int64_t i) {
@@ -55,12 +55,12 @@ static int load_entry(Tensor **t, Archive *a, int64_t i) {
 
 static int read_length(SafeArchive *s, int64_t *n) {
   unsigned char b[8];
-  uint64_t v = 0;
+  uint64_t v;
   TRY(nc_readblock(&s->r, b, 8, "header length"));
-  for (int i = 7; i >= 0; i--) v = v << 8 | b[i];
+  v = nc_littleendian(b, 8);
   if (v > MAXHEADER)
     return nc_failfile(NC_EFILE, s->a.path,
-                       "header length: %llu bytes, the most is %d",
+                       "header length: %llu bytes, at most %d are allowed",
                        (unsigned long long)v, MAXHEADER);
   *n = (int64_t)v;
   if (*n <= s->r.left) return NC_OK;
@@ -104,35 +104,22 @@ static int read_header(SafeArchive *s) {
   TRY(nc_hostalloc(&s->text, n + 1));
   s->textbytes = n + 1;
   text = s->text;
-  for (int64_t at = 0; at < n; at += NC_IOBLOCK)
-    TRY(nc_readblock(&s->r, text + at,
-                     n - at < NC_IOBLOCK ? n - at : NC_IOBLOCK, "header"));
+  TRY(nc_readblock(&s->r, text, n, "header"));
   s->data = n + 8;
   TRY(alloc_lists(s, text, n));
   TRY(nc_parsesafe(&s->h, text, n, s->r.left));
   return list_names(s);
 }
 
-int nc_opensafetensors(Archive **a, const Source *from) {
-  Source copy = *from;
-  void *p;
-  SafeArchive *s;
-  int status;
-  TRY(nc_hostalloc(&p, sizeof(SafeArchive)));
-  s = p;
-  memset(s, 0, sizeof *s);
-  snprintf(s->a.path, sizeof s->a.path, "%s", from->path);
-  copy.path = s->a.path;
-  s->h.path = s->a.path;
-  s->a.load = load_entry;
-  s->a.close = close_safe;
-  s->r.fd = -1;
-  status = nc_openfrom(&s->r, &copy);
-  if (status == NC_OK) status = read_header(s);
-  if (status == NC_OK) *a = &s->a;
-  else close_safe(&s->a);
-  return status;
+static int open_safetensors(Archive *a, const Source *from) {
+  SafeArchive *s = (SafeArchive *)a;
+  s->h.path = a->path;
+  TRY(nc_openfrom(&s->r, from));
+  return read_header(s);
 }
+
+const ArchiveFormat nc_safetensors = { sizeof(SafeArchive), open_safetensors,
+                                       load_entry, close_safetensors };
 
 /*
 ** Saving, byte for byte as the format's own library does: wide elements come
@@ -148,17 +135,26 @@ static void append(TextBuffer *t, const char *s, size_t n) {
   t->n += (int64_t)n;
 }
 
+static void append_format(TextBuffer *t, const char *format, ...)
+    NC_PRINTF(2, 3);
+
+/* At most 80 bytes. */
+static void append_format(TextBuffer *t, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  t->n += vsnprintf(t->p + t->n, 80, format, args);
+  va_end(args);
+}
+
 static void append_quoted(TextBuffer *t, const char *s) {
   static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-  char code[8];
   append(t, "\"", 1);
   for (; *s; s++) {
     const char *at = strchr(from, *s);
     if (at) {
       append(t, "\\", 1);
       append(t, to + (at - from), 1);
-    } else if ((unsigned char)*s < ' ')
-      append(t, code, (size_t)snprintf(code, sizeof code, "\\u%04x", *s));
+    } else if ((unsigned char)*s < ' ') append_format(t, "\\u%04x", *s);
     else append(t, s, 1);
   }
   append(t, "\"", 1);
@@ -166,18 +162,12 @@ static void append_quoted(TextBuffer *t, const char *s) {
 
 static void append_tensor(TextBuffer *t, const NamedTensor *x, int64_t *at) {
   const int64_t bytes = nc_numel(x->t) * nc_dtypesize(x->t->dtype);
-  char s[80];
   append_quoted(t, x->name);
-  append(t, s,
-         (size_t)snprintf(s, sizeof s, ":{\"dtype\":\"%s\",\"shape\":[",
-                          nc_safedtype(x->t->dtype)));
+  append_format(t, ":{\"dtype\":\"%s\",\"shape\":[", nc_safedtype(x->t->dtype));
   for (int d = 0; d < x->t->nd; d++)
-    append(t, s,
-           (size_t)snprintf(s, sizeof s, "%s%lld", d ? "," : "",
-                            (long long)x->t->size[d]));
-  append(t, s,
-         (size_t)snprintf(s, sizeof s, "],\"data_offsets\":[%lld,%lld]}",
-                          (long long)*at, (long long)(*at + bytes)));
+    append_format(t, "%s%lld", d ? "," : "", (long long)x->t->size[d]);
+  append_format(t, "],\"data_offsets\":[%lld,%lld]}", (long long)*at,
+                (long long)(*at + bytes));
   *at += bytes;
 }
 
@@ -246,9 +236,10 @@ int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
   int status;
   for (int64_t i = 0; i < n; i++)
     if (strcmp(list[i].name, "__metadata__") == 0)
-      return nc_failfile(NC_EVALUE, to->path,
-                         "\"__metadata__\" names no tensor: the format "
-                         "has it for {metadata={...}}");
+      return nc_failfile(
+          NC_EVALUE, to->path,
+          "\"__metadata__\" cannot name a tensor: the format reserves it for "
+          "{metadata={...}}");
   TRY(nc_hostalloc(&text, header.room));
   header.p = text;
   qsort(list, (size_t)n, sizeof *list, compare_rank);

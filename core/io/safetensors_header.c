@@ -14,10 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct JsonParser {
-  const char *path;
-  char *start, *p, *end;
-} JsonParser;
+#include "core/io/header_parser.h"
 
 /* clang-format off */
 static const struct { const char *name; DType type; int rank; } dtypes[] = {
@@ -48,27 +45,8 @@ int nc_saferank(DType t) {
 /*
 ** Tokens
 */
-static int fail_expected(const JsonParser *s, const char *wanted) {
-  return nc_expected(s->path, s->start, s->p, s->end, wanted);
-}
-
-static void skip_spaces(JsonParser *s) {
-  while (s->p < s->end && strchr(" \t\r\n", *s->p) && *s->p) s->p++;
-}
-
-static int take(JsonParser *s, char c) {
-  skip_spaces(s);
-  if (s->p == s->end || *s->p != c) return 0;
-  s->p++;
-  return 1;
-}
-
-static int need(JsonParser *s, char c, const char *name) {
-  return take(s, c) ? NC_OK : fail_expected(s, name);
-}
-
 /* The number of four hexadecimal digits, or -1. */
-static int32_t parse_hex(JsonParser *s) {
+static int32_t parse_hex(HeaderParser *s) {
   int32_t v = 0;
   if (s->end - s->p < 4) return -1;
   for (int i = 0; i < 4; i++, s->p++) {
@@ -89,11 +67,11 @@ static char *encode_utf8(char *to, int32_t c) {
 }
 
 /* \uXXXX, or a surrogate pair of two. */
-static int parse_unicode(JsonParser *s, char **to) {
+static int parse_unicode(HeaderParser *s, char **to) {
   int32_t c = parse_hex(s), low;
   if (c >= 0xd800 && c < 0xdc00) {
     if (s->end - s->p < 6 || s->p[0] != '\\' || s->p[1] != 'u')
-      return fail_expected(s, "the second half of a character");
+      return nc_header_expected(s, "the second half of a character");
     s->p += 2;
     low = parse_hex(s);
     c = low >= 0xdc00 && low < 0xe000
@@ -101,32 +79,32 @@ static int parse_unicode(JsonParser *s, char **to) {
             : -1;
   }
   if (c <= 0 || (c >= 0xd800 && c < 0xe000))
-    return fail_expected(s, "a character");
+    return nc_header_expected(s, "a character");
   *to = encode_utf8(*to, c);
   return NC_OK;
 }
 
-static int parse_escape(JsonParser *s, char **to) {
+static int parse_escape(HeaderParser *s, char **to) {
   static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
   const char *at;
-  if (s->p == s->end) return fail_expected(s, "an escape");
+  if (s->p == s->end) return nc_header_expected(s, "an escape");
   if (*s->p == 'u') {
     s->p++;
     return parse_unicode(s, to);
   }
   if (*s->p == '\0' || (at = strchr(from, *s->p)) == NULL)
-    return fail_expected(s, "an escape");
+    return nc_header_expected(s, "an escape");
   *(*to)++ = is[at - from];
   s->p++;
   return NC_OK;
 }
 
 /* A string, decoded in place: it does not become longer. */
-static int parse_string(JsonParser *s, char **text) {
+static int parse_string(HeaderParser *s, char **text) {
   uint32_t c;
   char *to;
-  TRY(need(s, '"', "a text"));
-  to = *text = s->p;
+  TRY(nc_header_need(s, '"', "a text"));
+  to = *text = (char *)s->p;
   while (s->p < s->end && *s->p != '"') {
     if (*s->p == '\\') {
       s->p++;
@@ -134,52 +112,34 @@ static int parse_string(JsonParser *s, char **text) {
       continue;
     }
     const size_t n = nc_utf8(&c, s->p, (size_t)(s->end - s->p));
-    if (n == 0 || c < ' ') return fail_expected(s, "a character");
+    if (n == 0 || c < ' ') return nc_header_expected(s, "a character");
     memmove(to, s->p, n);
     to += n;
     s->p += n;
   }
-  TRY(need(s, '"', "a closing quote"));
+  TRY(nc_header_need(s, '"', "a closing quote"));
   *to = '\0'; /* at the quote, or before it */
   return NC_OK;
 }
 
-static int parse_number(JsonParser *s, int64_t *v) {
-  const char *first;
-  *v = 0;
-  skip_spaces(s);
-  first = s->p;
-  while (s->p < s->end && *s->p >= '0' && *s->p <= '9') {
-    const int digit = *s->p++ - '0';
-    if (*v > (INT64_MAX - digit) / 10)
-      return nc_failfile(NC_EFILE, s->path,
-                         "header: a number is beyond 64 bits");
-    *v = *v * 10 + digit;
-  }
-  if (s->p == first) return fail_expected(s, "a number");
-  if (*first != '0' || s->p - first == 1) return NC_OK;
-  s->p = (char *)first;
-  return fail_expected(s, "a number without leading zeros");
-}
-
 /* Up to `most' numbers in brackets. */
-static int parse_numbers(JsonParser *s, int64_t v[], int most, int *n) {
+static int parse_numbers(HeaderParser *s, int64_t v[], int most, int *n) {
   *n = 0;
-  TRY(need(s, '[', "a list"));
-  if (take(s, ']')) return NC_OK;
+  TRY(nc_header_need(s, '[', "a list"));
+  if (nc_header_take(s, ']')) return NC_OK;
   do {
     if (*n == most)
       return nc_failfile(NC_EFILE, s->path,
                          "header: a list has more than %d numbers", most);
-    TRY(parse_number(s, &v[(*n)++]));
-  } while (take(s, ','));
-  return need(s, ']', "a comma or ]");
+    TRY(nc_header_number(s, &v[(*n)++], "a number"));
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, ']', "a comma or ]");
 }
 
 /*
 ** A tensor
 */
-static int parse_dtype(JsonParser *s, SafeEntry *e) {
+static int parse_dtype(HeaderParser *s, SafeEntry *e) {
   char *name, shown[64];
   TRY(parse_string(s, &name));
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
@@ -190,20 +150,20 @@ static int parse_dtype(JsonParser *s, SafeEntry *e) {
   nc_printable(shown, sizeof shown, name, strlen(name));
   for (size_t i = 0; i < sizeof foreign_dtypes / sizeof *foreign_dtypes; i++)
     if (strcmp(foreign_dtypes[i], name) == 0)
-      return nc_failfile(NC_EDTYPE, s->path, "dtype: there is no %s here",
+      return nc_failfile(NC_EDTYPE, s->path, "dtype: %s is not supported",
                          shown);
   return nc_failfile(NC_EFILE, s->path, "dtype: '%s' is not known", shown);
 }
 
-static int parse_shape(JsonParser *s, SafeEntry *e) {
+static int parse_shape(HeaderParser *s, SafeEntry *e) {
   return parse_numbers(s, e->size, NC_MAXDIM, &e->nd);
 }
 
-static int parse_offsets(JsonParser *s, SafeEntry *e) {
+static int parse_offsets(HeaderParser *s, SafeEntry *e) {
   int64_t v[2] = { 0, 0 };
   int n;
   TRY(parse_numbers(s, v, 2, &n));
-  if (n != 2) return fail_expected(s, "two offsets");
+  if (n != 2) return nc_header_expected(s, "two offsets");
   e->begin = v[0];
   e->end = v[1];
   return NC_OK;
@@ -211,7 +171,7 @@ static int parse_offsets(JsonParser *s, SafeEntry *e) {
 
 static const struct {
   const char *name;
-  int (*read)(JsonParser *s, SafeEntry *e);
+  int (*read)(HeaderParser *s, SafeEntry *e);
 } fields[] = {
   { "dtype", parse_dtype },
   { "shape", parse_shape },
@@ -219,14 +179,14 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-static int parse_field(JsonParser *s, SafeEntry *e, unsigned *seen) {
+static int parse_field(HeaderParser *s, SafeEntry *e, unsigned *seen) {
   char *name, shown[64];
   TRY(parse_string(s, &name));
-  TRY(need(s, ':', "a colon"));
+  TRY(nc_header_need(s, ':', "a colon"));
   for (int i = 0; i < FIELDS; i++) {
     if (strcmp(name, fields[i].name) != 0) continue;
     if (*seen & 1u << i)
-      return nc_failfile(NC_EFILE, s->path, "header: %s is there twice", name);
+      return nc_failfile(NC_EFILE, s->path, "header: %s occurs twice", name);
     *seen |= 1u << i;
     return fields[i].read(s, e);
   }
@@ -235,7 +195,7 @@ static int parse_field(JsonParser *s, SafeEntry *e, unsigned *seen) {
 }
 
 /* Fails unless the byte range has the size that dtype and shape need. */
-static int check_bytes(const JsonParser *s, const SafeEntry *e) {
+static int check_bytes(const HeaderParser *s, const SafeEntry *e) {
   char text[NC_TEXT], name[80];
   int64_t n;
   nc_printable(name, sizeof name, e->name, strlen(e->name));
@@ -249,14 +209,14 @@ static int check_bytes(const JsonParser *s, const SafeEntry *e) {
                      (long long)e->begin, (long long)e->end);
 }
 
-static int parse_tensor(JsonParser *s, SafeEntry *e) {
+static int parse_tensor(HeaderParser *s, SafeEntry *e) {
   char name[80];
   unsigned seen = 0;
-  TRY(need(s, '{', "what is known of a tensor"));
-  if (!take(s, '}')) {
+  TRY(nc_header_need(s, '{', "what is known of a tensor"));
+  if (!nc_header_take(s, '}')) {
     do TRY(parse_field(s, e, &seen));
-    while (take(s, ','));
-    TRY(need(s, '}', "a comma or }"));
+    while (nc_header_take(s, ','));
+    TRY(nc_header_need(s, '}', "a comma or }"));
   }
   for (int i = 0; i < FIELDS; i++)
     if (!(seen & 1u << i))
@@ -270,39 +230,38 @@ static int parse_tensor(JsonParser *s, SafeEntry *e) {
 /*
 ** The header
 */
-static int parse_metadata(JsonParser *s, SafeHeader *h) {
+static int parse_metadata(HeaderParser *s, SafeHeader *h) {
   char *name, *value;
-  TRY(need(s, '{', "an object of texts"));
-  if (take(s, '}')) return NC_OK;
+  TRY(nc_header_need(s, '{', "an object of texts"));
+  if (nc_header_take(s, '}')) return NC_OK;
   do {
     TRY(parse_string(s, &name));
-    TRY(need(s, ':', "a colon"));
+    TRY(nc_header_need(s, ':', "a colon"));
     TRY(parse_string(s, &value));
     h->meta[2 * h->nmeta] = name;
     h->meta[2 * h->nmeta++ + 1] = value;
-  } while (take(s, ','));
-  return need(s, '}', "a comma or }");
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, '}', "a comma or }");
 }
 
-static int parse_object(JsonParser *s, SafeHeader *h) {
+static int parse_object(HeaderParser *s, SafeHeader *h) {
   char *name;
   int seen = 0;
-  TRY(need(s, '{', "an object"));
-  if (take(s, '}')) return NC_OK;
+  TRY(nc_header_need(s, '{', "an object"));
+  if (nc_header_take(s, '}')) return NC_OK;
   do {
     TRY(parse_string(s, &name));
-    TRY(need(s, ':', "a colon"));
+    TRY(nc_header_need(s, ':', "a colon"));
     if (strcmp(name, "__metadata__") == 0) {
       if (seen++)
-        return nc_failfile(NC_EFILE, s->path, "header: %s is there twice",
-                           name);
+        return nc_failfile(NC_EFILE, s->path, "header: %s occurs twice", name);
       TRY(parse_metadata(s, h));
     } else {
       h->entry[h->n].name = name;
       TRY(parse_tensor(s, &h->entry[h->n++]));
     }
-  } while (take(s, ','));
-  return need(s, '}', "a comma or }");
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, '}', "a comma or }");
 }
 
 static int compare_offsets(const void *a, const void *b) {
@@ -319,10 +278,10 @@ static int check_offsets(SafeHeader *h, int64_t bytes) {
     const SafeEntry *e = &h->entry[i];
     nc_printable(name, sizeof name, e->name, strlen(e->name));
     if (e->begin != at)
-      return nc_failfile(NC_EFILE, h->path,
-                         "\"%s\" begins at byte %lld, what is before it ends "
-                         "at %lld",
-                         name, (long long)e->begin, (long long)at);
+      return nc_failfile(
+          NC_EFILE, h->path,
+          "\"%s\" begins at byte %lld, the tensor before it ends at %lld", name,
+          (long long)e->begin, (long long)at);
     at = e->end;
   }
   if (at == bytes) return NC_OK;
@@ -332,9 +291,9 @@ static int check_offsets(SafeHeader *h, int64_t bytes) {
 }
 
 int nc_parsesafe(SafeHeader *h, char *text, int64_t n, int64_t bytes) {
-  JsonParser s = { h->path, text, text, text + n };
+  HeaderParser s = nc_header_parser(h->path, " \t\r\n", text, n);
   TRY(parse_object(&s, h));
-  skip_spaces(&s);
-  if (s.p != s.end) return fail_expected(&s, "nothing more");
+  nc_header_blanks(&s);
+  if (s.p != s.end) return nc_header_expected(&s, "nothing more");
   return check_offsets(h, bytes);
 }

@@ -45,26 +45,16 @@ enum { STORE = 0, DEFLATE = 8 };
 enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_METHOD = 64, HAS_CRYPT = 128 };
 enum { ER_READ = 5, ER_WRITE = 6 };
 enum { UTF8 = 2048 };
-enum Command {
-  OPEN,
-  READ,
-  CLOSE,
-  STAT,
-  ERROR,
-  FREE,
-  SEEK,
-  TELL,
-  BEGIN_WRITE,
-  COMMIT_WRITE,
-  ROLLBACK_WRITE,
-  WRITE,
-  SEEK_WRITE,
-  TELL_WRITE,
-  SUPPORTS,
-  REMOVE
-};
-
 /* clang-format off */
+enum Command {                /* to a source */
+  OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE, COMMIT_WRITE,
+  ROLLBACK_WRITE, WRITE, SEEK_WRITE, TELL_WRITE, SUPPORTS, REMOVE
+};
+/* The commands of a source to be read, and of one to be written, as bits. */
+enum { READING = 1 << OPEN | 1 << READ | 1 << CLOSE | 1 << STAT | 1 << ERROR |
+                 1 << FREE | 1 << SEEK | 1 << TELL | 1 << SUPPORTS,
+       WRITING = (1 << (REMOVE + 1)) - 1 };
+
 #define ZIP_FUNCTIONS(X)                                                      \
   X(zip_source *, source_function_create, (Callback *, void *, zip_error *))  \
   X(void, source_free, (zip_source *))                                        \
@@ -145,12 +135,6 @@ static int64_t report_error(void *data, int code) {
   return sizeof e;
 }
 
-static int64_t command_bits(const int *list, size_t n) {
-  int64_t bits = 0;
-  for (size_t i = 0; i < n; i++) bits |= (int64_t)1 << list[i];
-  return bits;
-}
-
 static int64_t report_size(void *data, int64_t size) {
   zip_stat s = { 0 };
   s.valid = HAS_SIZE;
@@ -181,8 +165,6 @@ static int64_t seek_read(Zip *z, const void *data) {
 }
 
 static int64_t read_source(void *ctx, void *data, uint64_t n, int command) {
-  static const int known[] = { OPEN, READ, CLOSE, STAT,    ERROR,
-                               FREE, SEEK, TELL,  SUPPORTS };
   Zip *z = ctx;
   switch (command) {
     case OPEN:
@@ -192,7 +174,7 @@ static int64_t read_source(void *ctx, void *data, uint64_t n, int command) {
     case SEEK: return seek_read(z, data);
     case TELL: return z->at;
     case ERROR: return report_error(data, ER_READ);
-    case SUPPORTS: return command_bits(known, sizeof known / sizeof *known);
+    case SUPPORTS: return READING;
     case STAT: return report_size(data, z->r.size);
     default: return -1;
   }
@@ -231,11 +213,12 @@ static int check_start(Zip *z) {
   char head[4];
   if (z->r.size == 0) return fail_archive(z->r.path, "the file is empty");
   if (z->r.size < (int64_t)sizeof head)
-    return fail_archive(z->r.path, "this is no zip archive: it is too short");
+    return fail_archive(z->r.path,
+                        "this is not a zip archive: it is too short");
   TRY(nc_readblock(&z->r, head, sizeof head, "magic"));
   if (memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0)
-    return fail_archive(z->r.path,
-                        "this is no zip archive: it begins otherwise");
+    return fail_archive(
+        z->r.path, "this is not a zip archive: its first bytes are others");
   return nc_seekread(&z->r, 0);
 }
 
@@ -304,13 +287,13 @@ static int check_member(const char *label, const zip_stat *s) {
   if (s->comp_method != STORE && s->comp_method != DEFLATE)
     return nc_failfile(NC_EFILE, label,
                        "it is compressed by method %d, "
-                       "deflate alone is read",
+                       "only deflate is supported",
                        s->comp_method);
   if (s->comp_method == STORE ? s->size != s->comp_size
                               : s->size / 1032 > s->comp_size)
-    return nc_failfile(NC_EFILE, label, "%llu bytes do not come out of %llu",
-                       (unsigned long long)s->size,
-                       (unsigned long long)s->comp_size);
+    return nc_failfile(
+        NC_EFILE, label, "%llu bytes cannot be unpacked from %llu",
+        (unsigned long long)s->size, (unsigned long long)s->comp_size);
   return NC_OK;
 }
 
@@ -358,14 +341,9 @@ static int64_t set_failure(ZipTarget *t, int status) {
 }
 
 static int64_t write_some(ZipTarget *t, const char *p, uint64_t n) {
-  for (uint64_t left = n; left > 0;) {
-    int64_t k = left < NC_IOBLOCK ? (int64_t)left : NC_IOBLOCK;
-    int status = nc_writeblock(&t->w, p, k);
-    if (status != NC_OK) return set_failure(t, status);
-    p += k;
-    left -= (uint64_t)k;
-    t->at += k;
-  }
+  const int status = nc_writeblock(&t->w, p, (int64_t)n);
+  if (status != NC_OK) return set_failure(t, status);
+  t->at += (int64_t)n;
   if (t->at > t->size) t->size = t->at;
   return (int64_t)n;
 }
@@ -383,11 +361,6 @@ static int64_t seek_write(ZipTarget *t, const void *data) {
 }
 
 static int64_t write_source(void *ctx, void *data, uint64_t n, int command) {
-  static const int known[] = {
-    OPEN,       READ,       CLOSE,       STAT,         ERROR,          FREE,
-    SEEK,       TELL,       BEGIN_WRITE, COMMIT_WRITE, ROLLBACK_WRITE, WRITE,
-    SEEK_WRITE, TELL_WRITE, SUPPORTS,    REMOVE
-  };
   ZipTarget *t = ctx;
   switch (command) {
     case BEGIN_WRITE:
@@ -401,7 +374,7 @@ static int64_t write_source(void *ctx, void *data, uint64_t n, int command) {
     case SEEK_WRITE: return seek_write(t, data);
     case TELL_WRITE: return t->at;
     case ERROR: return report_error(data, ER_WRITE);
-    case SUPPORTS: return command_bits(known, sizeof known / sizeof *known);
+    case SUPPORTS: return WRITING;
     case STAT: return report_size(data, t->size);
     default: return -1;
   }

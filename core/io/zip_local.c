@@ -8,6 +8,7 @@
 */
 #include <string.h>
 
+#include "core/io/rowmajor.h"
 #include "core/io/zip.h"
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, LOCATOR = 20, END64 = 56 };
@@ -19,13 +20,6 @@ typedef struct ZipEntry {
   unsigned version, flags, name, extra, comment;
 } ZipEntry;
 
-/* The number in n little-endian bytes. */
-static uint64_t little_endian(const unsigned char *p, int n) {
-  uint64_t v = 0;
-  while (n-- > 0) v = v << 8 | p[n];
-  return v;
-}
-
 static int has_signature(const unsigned char *p, int third) {
   return p[0] == 'P' && p[1] == 'K' && p[2] == third && p[3] == third + 1;
 }
@@ -33,8 +27,7 @@ static int has_signature(const unsigned char *p, int third) {
 static int read_at(Reader *r, int64_t at, void *p, int64_t n) {
   if (at < 0 || at > r->size - n)
     return nc_failfile(NC_EFILE, r->path,
-                       "its directory points behind its "
-                       "end");
+                       "its directory points beyond its end");
   TRY(nc_seekread(r, at));
   return nc_readblock(r, p, n, "directory");
 }
@@ -46,12 +39,12 @@ static int find_directory(Reader *r, unsigned char *buf, int64_t *at) {
   TRY(read_at(r, start, buf, n));
   while (i >= 0 && !has_signature(buf + i, 5)) i--;
   if (i < 0) return nc_failfile(NC_EFILE, r->path, "it has no directory");
-  *at = (int64_t)little_endian(buf + i + 16, 4);
+  *at = (int64_t)nc_littleendian(buf + i + 16, 4);
   if (start + i < LOCATOR) return NC_OK;
   TRY(read_at(r, start + i - LOCATOR, buf, LOCATOR));
   if (!has_signature(buf, 6)) return NC_OK;
-  TRY(read_at(r, (int64_t)little_endian(buf + 8, 8), buf, END64));
-  *at = (int64_t)little_endian(buf + 48, 8);
+  TRY(read_at(r, (int64_t)nc_littleendian(buf + 8, 8), buf, END64));
+  *at = (int64_t)nc_littleendian(buf + 48, 8);
   return NC_OK;
 }
 
@@ -61,12 +54,12 @@ static int64_t zip64_offset(const unsigned char *head,
                             const unsigned char *extra, unsigned n) {
   int at = 4;
   for (int k = 20; k <= 24; k += 4)
-    if (little_endian(head + k, 4) == UINT32_MAX) at += 8;
+    if (nc_littleendian(head + k, 4) == UINT32_MAX) at += 8;
   while (n >= 4) {
-    const unsigned length = (unsigned)little_endian(extra + 2, 2) + 4;
+    const unsigned length = (unsigned)nc_littleendian(extra + 2, 2) + 4;
     if (length > n) break;
-    if (little_endian(extra, 2) == 1 && at + 8 <= (int)length)
-      return (int64_t)little_endian(extra + at, 8);
+    if (nc_littleendian(extra, 2) == 1 && at + 8 <= (int)length)
+      return (int64_t)nc_littleendian(extra + at, 8);
     extra += length;
     n -= length;
   }
@@ -80,11 +73,11 @@ static int read_entry(Reader *r, int64_t at, ZipEntry *e, unsigned char *buf) {
   if (!has_signature(head, 1))
     return nc_failfile(NC_EFILE, r->path, "its directory is damaged");
   e->version = head[6];
-  e->flags = (unsigned)little_endian(head + 8, 2);
-  e->name = (unsigned)little_endian(head + 28, 2);
-  e->extra = (unsigned)little_endian(head + 30, 2);
-  e->comment = (unsigned)little_endian(head + 32, 2);
-  e->at = (int64_t)little_endian(head + 42, 4);
+  e->flags = (unsigned)nc_littleendian(head + 8, 2);
+  e->name = (unsigned)nc_littleendian(head + 28, 2);
+  e->extra = (unsigned)nc_littleendian(head + 30, 2);
+  e->comment = (unsigned)nc_littleendian(head + 32, 2);
+  e->at = (int64_t)nc_littleendian(head + 42, 4);
   if (e->at == UINT32_MAX) {
     TRY(read_at(r, at + CENTRAL + e->name, buf, e->extra));
     e->at = zip64_offset(head, buf, e->extra);
@@ -103,11 +96,11 @@ static int check_local(Reader *r, int64_t i, const ZipEntry *e,
   TRY(read_at(r, e->at, head, LOCAL));
   if (!has_signature(head, 3))
     return fail_member(r, i, "its header is not where the directory says");
-  if (little_endian(head + 26, 2) != e->name)
-    return fail_member(r, i, "the directory calls it otherwise");
+  if (nc_littleendian(head + 26, 2) != e->name)
+    return fail_member(r, i, "the directory has another name for it");
   TRY(read_at(r, e->at + LOCAL, other, e->name));
   if (memcmp(buf, other, e->name) != 0)
-    return fail_member(r, i, "the directory calls it otherwise");
+    return fail_member(r, i, "the directory has another name for it");
   if (e->flags & PATCHED)
     return fail_member(r, i, "it is a patch, which is not read");
   if (e->flags & STRONG)

@@ -15,8 +15,8 @@
 */
 /* Concatenates fn(x) of each tensor of the list: along dim (from 1), or
    along `ofvectors' if the first fn(x) is a vector. */
-static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
-                  int ofvectors) {
+static int stack_each(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
+                      int ofvectors) {
   const Arg *list = &c->arg[0];
   Call low = { .op = c->op };
   Call cat = nc_callon(OPERATOR_cat, NULL);
@@ -29,75 +29,67 @@ static int joined(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
     cat.arg[0].tensors = low.list;
     cat.arg[0].n = low.nlist;
     nc_setint(&cat, 1, low.list[0]->nd == 1 ? ofvectors : dim);
-    r = nc_call(&cat);
-    c->out[0] = cat.out[0];
+    r = nc_callfirst(&c->out[0], &cat);
   }
   nc_freelist(&low);
   return r;
 }
 
-static int atleast(Tensor **y, Tensor *x, Operator op) {
-  Call c = nc_callon(op, x);
-  int r = nc_call(&c);
-  *y = c.out[0];
-  return r;
-}
-
 static int atleast1(Tensor **y, Tensor *x) {
-  return atleast(y, x, OPERATOR_atleast_1d);
+  Call c = nc_callon(OPERATOR_atleast_1d, x);
+  return nc_callfirst(y, &c);
 }
 
 static int atleast2(Tensor **y, Tensor *x) {
-  return atleast(y, x, OPERATOR_atleast_2d);
+  Call c = nc_callon(OPERATOR_atleast_2d, x);
+  return nc_callfirst(y, &c);
 }
 
 static int atleast3(Tensor **y, Tensor *x) {
-  return atleast(y, x, OPERATOR_atleast_3d);
+  Call c = nc_callon(OPERATOR_atleast_3d, x);
+  return nc_callfirst(y, &c);
 }
 
 /* *y = a vector as a column; other tensors as they are. */
-static int column(Tensor **y, Tensor *x) {
+static int as_column(Tensor **y, Tensor *x) {
   static const int64_t column[] = { -1, 1 };
   Temps w = { 0 };
-  nc_temps_result(&w, y, x->nd < 2 ? nc_temps_reshape(&w, x, 2, column) : x);
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, y,
+                      x->nd < 2 ? nc_temps_reshape(&w, x, 2, column) : x);
 }
 
 int nc_op_hstack(Call *c) {
-  return joined(c, atleast1, 2, 1);
+  return stack_each(c, atleast1, 2, 1);
 }
 
 int nc_op_vstack(Call *c) {
-  return joined(c, atleast2, 1, 1);
+  return stack_each(c, atleast2, 1, 1);
 }
 
 int nc_op_row_stack(Call *c) {
-  return joined(c, atleast2, 1, 1);
+  return stack_each(c, atleast2, 1, 1);
 }
 
 int nc_op_dstack(Call *c) {
-  return joined(c, atleast3, 3, 1);
+  return stack_each(c, atleast3, 3, 1);
 }
 
 int nc_op_column_stack(Call *c) {
-  return joined(c, column, 2, 1);
+  return stack_each(c, as_column, 2, 1);
 }
 
-static int samecat(Call *c) {
+static int same_as_cat(Call *c) {
   Call cat = *c;
-  int r;
   cat.op = OPERATOR_cat;
-  r = nc_call(&cat);
-  c->out[0] = cat.out[0];
-  return r;
+  return nc_callfirst(&c->out[0], &cat);
 }
 
 int nc_op_concat(Call *c) {
-  return samecat(c);
+  return same_as_cat(c);
 }
 
 int nc_op_concatenate(Call *c) {
-  return samecat(c);
+  return same_as_cat(c);
 }
 
 /*
@@ -125,7 +117,8 @@ int nc_op_broadcast_tensors(Call *c) {
 
 /* Returns the vector x expanded to the grid of this size, along dimension
    `at'. */
-static Tensor *axis(Temps *w, Tensor *x, int at, int nd, const int64_t size[]) {
+static Tensor *grid_axis(Temps *w, Tensor *x, int at, int nd,
+                         const int64_t size[]) {
   int64_t own[NC_MAXDIM];
   for (int d = 0; d < nd; d++) own[d] = d == at ? size[d] : 1;
   return nc_temps_expand(w, nc_temps_reshape(w, x, nd, own), nd, size);
@@ -133,7 +126,7 @@ static Tensor *axis(Temps *w, Tensor *x, int at, int nd, const int64_t size[]) {
 
 /* Checks the vectors of meshgrid and cartesian_prod and sets the size of the
    grid.  With xy the first two dimensions are exchanged. */
-static int gridsize(const Arg *list, int64_t size[], int xy) {
+static int grid_size(const Arg *list, int64_t size[], int xy) {
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   if (list->n > NC_MAXDIM)
     return nc_fail(NC_ESHAPE, "%d tensors, the most is %d", list->n, NC_MAXDIM);
@@ -155,29 +148,27 @@ int nc_op_meshgrid(Call *c) {
   const Arg *list = &c->arg[0];
   const int xy = c->arg[1].s.i == 1 && list->n > 1;
   int64_t size[NC_MAXDIM];
-  TRY(gridsize(list, size, xy));
+  TRY(grid_size(list, size, xy));
   TRY(nc_newlist(c, list->n));
   for (int i = 0; i < list->n; i++) {
     Temps w = { 0 };
-    nc_temps_result(
-        &w, &c->list[i],
-        axis(&w, list->tensors[i], xy && i < 2 ? 1 - i : i, list->n, size));
+    nc_temps_result(&w, &c->list[i],
+                    grid_axis(&w, list->tensors[i], xy && i < 2 ? 1 - i : i,
+                              list->n, size));
     TRY(nc_temps_finish(&w));
   }
   return NC_OK;
 }
 
 int nc_op_cartesian_prod(Call *c) {
-  static const int64_t all = -1;
   const Arg *list = &c->arg[0];
   int64_t size[NC_MAXDIM];
   Tensor *t[NC_MAXDIM], *y;
   Temps w = { 0 };
-  w.status = gridsize(list, size, 0);
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
+  TRY(grid_size(list, size, 0));
   for (int i = 0; i < list->n; i++)
-    t[i] = nc_temps_reshape(&w, axis(&w, list->tensors[i], i, list->n, size), 1,
-                            &all);
+    t[i] =
+        nc_temps_flatten(&w, grid_axis(&w, list->tensors[i], i, list->n, size));
   Call stack = nc_callon(OPERATOR_stack, NULL);
   stack.arg[0].tensors = t;
   stack.arg[0].n = list->n;
@@ -190,9 +181,15 @@ int nc_op_cartesian_prod(Call *c) {
 /*
 ** combinations: r of n elements, in lexicographic order
 */
+static int check_not_negative(const char *name, int64_t n) {
+  if (n >= 0) return NC_OK;
+  return nc_fail(NC_EVALUE, "%s is %lld, but must not be negative", name,
+                 (long long)n);
+}
+
 /* Returns how many there are, with replacement if `again'; INT64_MAX if that
    is more than 1e18. */
-static int64_t choices(int64_t n, int64_t r, int again) {
+static int64_t count_combinations(int64_t n, int64_t r, int again) {
   double count = 1;
   if (again && n > 0 && NC_ADDOVER(n, r - 1, &n)) return INT64_MAX;
   if (r > n) return 0;
@@ -203,8 +200,8 @@ static int64_t choices(int64_t n, int64_t r, int again) {
 }
 
 /* Writes the 1-based positions of all combinations, r in a row. */
-static int fillchoices(int64_t *p, int64_t rows, int64_t n, int64_t r,
-                       int again) {
+static int fill_combinations(int64_t *p, int64_t rows, int64_t n, int64_t r,
+                             int again) {
   for (int64_t k = 0; k < r && rows > 0; k++) p[k] = again ? 1 : k + 1;
   for (int64_t i = 1; i < rows; i++) {
     int64_t *q = p + i * r, k = r - 1;
@@ -218,29 +215,22 @@ static int fillchoices(int64_t *p, int64_t rows, int64_t n, int64_t r,
 }
 
 int nc_op_combinations(Call *c) {
-  static const int64_t all = -1;
   Tensor *x = c->arg[0].t, *here = NULL, *index = NULL;
   const int64_t r = c->arg[1].s.i;
   const int again = (int)c->arg[2].s.i;
   int64_t size[2] = { 0, r };
   Temps w = { 0 };
   int s;
-  if (x->nd != 1)
-    w.status = nc_fail(NC_ESHAPE,
-                       "needs a vector, the tensor has %d "
-                       "dimensions",
-                       x->nd);
-  else if (r < 0)
-    w.status =
-        nc_fail(NC_EVALUE, "r is %lld, and must not be negative", (long long)r);
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
-  size[0] = r ? choices(x->size[0], r, again) : 0;
+  TRY(nc_check_vector(x));
+  TRY(check_not_negative("r", r));
+  size[0] = r ? count_combinations(x->size[0], r, again) : 0;
   if ((s = nc_new(&here, &nc_cpu, DT_i64, r ? 2 : 1, size)) == NC_OK &&
-      (s = fillchoices(nc_data(here), size[0], x->size[0], r, again)) == NC_OK)
+      (s = fill_combinations(nc_data(here), size[0], x->size[0], r, again)) ==
+          NC_OK)
     s = nc_todevice(&index, here, nc_device(x));
   nc_release(here);
   index = nc_temps_add(&w, s, &index);
-  x = nc_temps_indexselect(&w, x, 0, nc_temps_reshape(&w, index, 1, &all));
+  x = nc_temps_indexselect(&w, x, 0, nc_temps_flatten(&w, index));
   return nc_temps_endcall(&w, c, nc_temps_reshape(&w, x, r ? 2 : 1, size));
 }
 
@@ -248,8 +238,8 @@ int nc_op_combinations(Call *c) {
 ** tril_indices and triu_indices: two rows, of row and of column positions
 */
 /* Sets the range from .. to-1 of columns of row i that are in the triangle. */
-static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
-                   int64_t offset, int upper) {
+static void triangle_columns(int64_t *from, int64_t *to, int64_t i, int64_t m,
+                             int64_t offset, int upper) {
   int64_t edge;
   if (NC_ADDOVER(i, offset, &edge)) edge = offset < 0 ? INT64_MIN : INT64_MAX;
   if (!upper && edge < INT64_MAX) edge++;
@@ -260,8 +250,8 @@ static void extent(int64_t *from, int64_t *to, int64_t i, int64_t m,
 
 /* Sets the range first .. last-1 of rows that have elements in the triangle,
    and clamps the offset to -n .. m, beyond which it makes no difference. */
-static void rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
-                 int64_t *offset, int upper) {
+static void triangle_rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
+                          int64_t *offset, int upper) {
   if (*offset < -n) *offset = -n;
   if (*offset > m) *offset = m;
   *first = 0;
@@ -275,8 +265,8 @@ static void rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
    to the second; on the host, then copied to the device. */
 static int triangle(Call *c, int upper) {
   const int64_t n = c->arg[0].s.i, m = c->arg[1].s.i;
-  const DType type = c->arg[3].dtype;
-  const Device *d = c->arg[4].device ? c->arg[4].device : nc_defaultdevice;
+  const DType type = nc_dtype_or(&c->arg[3], DT_i64);
+  const Device *d = c->arg[4].device ? c->arg[4].device : nc_default_device();
   int64_t size[2] = { 2, 0 }, offset = c->arg[2].s.i, from, to, *p;
   int64_t first, last;
   Tensor *y = NULL, *there = NULL;
@@ -284,21 +274,21 @@ static int triangle(Call *c, int upper) {
   if (n < 0 || m < 0)
     return nc_fail(NC_ESHAPE, "size %lld is negative",
                    (long long)(n < 0 ? n : m));
-  rows(&first, &last, n, m, &offset, upper);
+  triangle_rows(&first, &last, n, m, &offset, upper);
   size[1] = last - first; /* a lower bound: fails early if memory is short */
   TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
   nc_release(y);
   size[1] = 0;
   for (int64_t i = first; i < last; i++) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    extent(&from, &to, i, m, offset, upper);
+    triangle_columns(&from, &to, i, m, offset, upper);
     if (NC_ADDOVER(size[1], to - from, &size[1]))
       return nc_fail(NC_ESHAPE, "the triangle is too large");
   }
   TRY(nc_new(&y, &nc_cpu, DT_i64, 2, size));
   p = nc_data(y);
   for (int64_t i = first; i < last && !nc_interrupted; i++) {
-    extent(&from, &to, i, m, offset, upper);
+    triangle_columns(&from, &to, i, m, offset, upper);
     for (; from < to; from++, p++) {
       p[0] = i + 1;
       p[size[1]] = from + 1;
@@ -307,8 +297,7 @@ static int triangle(Call *c, int upper) {
   r = nc_interrupted ? nc_fail(NC_EINTR, "interrupted")
                      : nc_todevice(&there, y, d);
   nc_release(y);
-  if (r == NC_OK)
-    r = nc_cast(&c->out[0], there, type == DT_NONE ? DT_i64 : type);
+  if (r == NC_OK) r = nc_cast(&c->out[0], there, type);
   nc_release(there);
   return r;
 }
@@ -325,23 +314,15 @@ int nc_op_triu_indices(Call *c) {
 int nc_op_vander(Call *c) {
   static const int64_t columnshape[] = { -1, 1 };
   Tensor *x = c->arg[0].t, *exponent = NULL, *y;
-  const int64_t n = c->arg[1].given ? c->arg[1].s.i : x->nd ? x->size[0] : 0;
+  const int64_t n = c->arg[1].present ? c->arg[1].s.i : x->nd ? x->size[0] : 0;
   Temps w = { 0 };
   Call range = nc_callon(OPERATOR_arange, NULL);
-  if (x->nd != 1)
-    w.status = nc_fail(NC_ESHAPE,
-                       "needs a vector, the tensor has %d "
-                       "dimensions",
-                       x->nd);
-  else if (n < 0)
-    w.status =
-        nc_fail(NC_EVALUE, "N is %lld, and must not be negative", (long long)n);
-  if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
+  TRY(nc_check_vector(x));
+  TRY(check_not_negative("N", n));
   const int up = (int)c->arg[2].s.i || n == 0;
-  range.arg[0].s = nc_int(up ? 0 : n - 1);
-  range.arg[1].given = 1;
-  range.arg[1].s = nc_int(up ? n : -1);
-  range.arg[2].s = nc_int(up ? 1 : -1);
+  nc_setint(&range, 0, up ? 0 : n - 1);
+  nc_setint(&range, 1, up ? n : -1);
+  nc_setint(&range, 2, up ? 1 : -1);
   range.arg[4].device = nc_device(x);
   exponent = nc_temps_call(&w, &range);
   if (nc_category(x->dtype) == NC_BOOL) x = nc_temps_cast(&w, x, DT_i64);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/temps.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/portable.h"
@@ -25,28 +26,20 @@ static int mismatch(const Call *c, int i, int j) {
 }
 
 /* Checks that all tensors of the list are on the device of the first. */
-static int together(const Call *c) {
+static int check_devices(const Call *c) {
   const Arg *a = &c->arg[0];
   const Device *d;
   for (int i = 1; i < a->n; i++) {
     const Arg pair[2] = { { .t = a->tensors[0] }, { .t = a->tensors[i] } };
     if (nc_samedevice(&d, pair, 2) == NC_OK) continue;
-    nc_hint("element %d of the list is to be moved: t:to(\"%s\")", i + 1,
+    nc_hint("element %d of the list must move to %s", i + 1,
             nc_device(a->tensors[0])->name);
     return mismatch(c, 0, i);
   }
   return NC_OK;
 }
 
-/* Releases the result of a call that failed. */
-static int finish(Call *c, int r) {
-  if (r == NC_OK) return r;
-  nc_release(c->out[0]);
-  c->out[0] = NULL;
-  return r;
-}
-
-static DType commontype(const Arg *a) {
+static DType common_type(const Arg *a) {
   DType type = a->tensors[0]->dtype;
   for (int i = 1; i < a->n; i++) type = nc_promote(type, a->tensors[i]->dtype);
   return type;
@@ -55,7 +48,7 @@ static DType commontype(const Arg *a) {
 /* Copies x to y: to the part that starts at `at' along dimension d and is as
    long as x, or with `inserted' to position `at' of a dimension d that x
    lacks. */
-static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
+static int copy_part(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
   Tensor *part;
   int r;
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
@@ -76,7 +69,7 @@ static int put(Tensor *y, Tensor *x, int d, int64_t at, int inserted) {
 /* Copies all tensors of the list from `first' on to y with one request, and
    sets *r to its status.  Returns 0 without a copy if tensors differ in type
    or are not dense, or if the pieces are too small to pay. */
-static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
+static int copy_all(int *r, Tensor *y, const Arg *a, int first, int dim) {
   const int n = a->n - first;
   const int64_t least = 32 * n;
   int64_t outer = 1;
@@ -98,17 +91,17 @@ static int putall(int *r, Tensor *y, const Arg *a, int first, int dim) {
 */
 
 /* As in PyTorch, an empty vector is ignored, whatever the other shapes. */
-static int skipped(const Tensor *t) {
+static int is_skipped(const Tensor *t) {
   return t->nd == 1 && t->size[0] == 0;
 }
 
 /* Adds the sizes along dim of the tensors after `first' to size[dim]; checks
    that the other sizes are equal. */
-static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
+static int sum_sizes(Call *c, int first, int dim, int64_t size[]) {
   const Tensor *a = c->arg[0].tensors[first];
   for (int i = first + 1; i < c->arg[0].n; i++) {
     const Tensor *t = c->arg[0].tensors[i];
-    if (skipped(t)) continue;
+    if (is_skipped(t)) continue;
     if (t->nd != a->nd) {
       nc_fail(NC_ESHAPE, "tensor %d has %d dimension%s, tensor %d has %d",
               i + 1, t->nd, t->nd == 1 ? "" : "s", first + 1, a->nd);
@@ -129,48 +122,44 @@ static int sumsizes(Call *c, int first, int dim, int64_t size[]) {
   return NC_OK;
 }
 
-static int cat(Call *c) {
+int nc_op_cat(Call *c) {
   const Arg *a = &c->arg[0];
   int64_t size[NC_MAXDIM], at = 0;
   int first = 0, dim, r;
   if (a->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
-  TRY(together(c));
+  TRY(check_devices(c));
   for (int i = 0; i < a->n; i++)
     if (a->tensors[i]->nd == 0) {
       nc_fail(NC_ESHAPE, "tensor %d has no dimensions", i + 1);
       nc_hint("nacre.stack joins such tensors");
       return mismatch(c, i, i);
     }
-  while (first < a->n - 1 && skipped(a->tensors[first])) first++;
+  while (first < a->n - 1 && is_skipped(a->tensors[first])) first++;
   TRY(nc_dim(&dim, c->arg[1].s.i, a->tensors[first]->nd));
   memcpy(size, a->tensors[first]->size, sizeof size);
-  TRY(sumsizes(c, first, dim, size));
-  TRY(nc_new(&c->out[0], nc_device(a->tensors[0]), commontype(a),
+  TRY(sum_sizes(c, first, dim, size));
+  TRY(nc_new(&c->out[0], nc_device(a->tensors[0]), common_type(a),
              a->tensors[first]->nd, size));
-  if (putall(&r, c->out[0], a, first, dim)) return r;
+  if (copy_all(&r, c->out[0], a, first, dim)) return r;
   for (int i = first; i < a->n; i++) {
-    if (skipped(a->tensors[i])) continue;
-    TRY(put(c->out[0], a->tensors[i], dim, at, 0));
+    if (is_skipped(a->tensors[i])) continue;
+    TRY(copy_part(c->out[0], a->tensors[i], dim, at, 0));
     at += a->tensors[i]->size[dim];
   }
   return NC_OK;
 }
 
-int nc_op_cat(Call *c) {
-  return finish(c, cat(c));
-}
-
 /*
 ** stack: along a new dimension
 */
-static int stack(Call *c) {
+int nc_op_stack(Call *c) {
   const Arg *list = &c->arg[0];
   const Tensor *a;
   char one[NC_TEXT], two[NC_TEXT];
   int64_t size[NC_MAXDIM + 1];
   int dim, r;
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
-  TRY(together(c));
+  TRY(check_devices(c));
   a = list->tensors[0];
   for (int i = 1; i < list->n; i++) {
     const Tensor *t = list->tensors[i];
@@ -186,15 +175,11 @@ static int stack(Call *c) {
   memcpy(size, a->size, (size_t)dim * sizeof *size);
   memcpy(size + dim + 1, a->size + dim, (size_t)(a->nd - dim) * sizeof *size);
   size[dim] = list->n;
-  TRY(nc_new(&c->out[0], nc_device(a), commontype(list), a->nd + 1, size));
-  if (putall(&r, c->out[0], list, 0, dim)) return r;
+  TRY(nc_new(&c->out[0], nc_device(a), common_type(list), a->nd + 1, size));
+  if (copy_all(&r, c->out[0], list, 0, dim)) return r;
   for (int i = 0; i < list->n; i++)
-    TRY(put(c->out[0], list->tensors[i], dim, i, 1));
+    TRY(copy_part(c->out[0], list->tensors[i], dim, i, 1));
   return NC_OK;
-}
-
-int nc_op_stack(Call *c) {
-  return finish(c, stack(c));
 }
 
 /*
@@ -204,7 +189,7 @@ int nc_op_stack(Call *c) {
 /* Fills the rest of dimension d of y, `all' elements long, with copies of
    its first `have', which are filled.  `part' is a view of y with the size
    `have' along d, and is extended to `all'. */
-static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
+static int repeat_dim(Tensor *part, int d, int64_t have, int64_t all) {
   Arg in[1] = { { .t = NULL } };
   Tensor *y = NULL;
   int r;
@@ -214,7 +199,7 @@ static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
     int64_t n = have < all - have ? have : all - have;
     in[0].t->size[d] = y->size[d] = n;
     y->offset = part->offset + have * part->step[d];
-    if ((r = nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL)) != NC_OK)
+    if ((r = nc_run_pointwise(y, OP_clone, 0, y->dtype, in, 1, NULL)) != NC_OK)
       break;
     have += n;
   }
@@ -225,7 +210,7 @@ static int repeat(Tensor *part, int d, int64_t have, int64_t all) {
 }
 
 /* Fills y with x repeated along each dimension. */
-static int repeats(Tensor *y, Tensor *x) {
+static int fill_repeats(Tensor *y, Tensor *x) {
   const int new = y->nd - x->nd;
   Tensor *part;
   int r;
@@ -234,55 +219,34 @@ static int repeats(Tensor *y, Tensor *x) {
     part->size[d] = d < new ? 1 : x->size[d - new];
   r = nc_copy(part, x);
   for (int d = y->nd - 1; d >= 0 && r == NC_OK; d--)
-    r = repeat(part, d, part->size[d], y->size[d]);
+    r = repeat_dim(part, d, part->size[d], y->size[d]);
   nc_release(part);
   return r;
 }
 
 /* Times are aligned at the last dimension, as in torch.tile. */
-static int tile(Call *c) {
+int nc_op_tile(Call *c) {
   Tensor *x = c->arg[0].t;
   const Arg *times = &c->arg[1];
   const int nd = times->n > x->nd ? times->n : x->nd;
   int64_t size[NC_MAXDIM];
-  if (nd > NC_MAXDIM)
-    return nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", nd, NC_MAXDIM);
+  TRY(nc_check_maxdim(nd));
   for (int d = 0; d < nd; d++) {
     const int at = d - (nd - times->n), own = d - (nd - x->nd);
     const int64_t n = at < 0 ? 1 : times->list[at];
     if (n < 0)
-      return nc_fail(NC_EVALUE, "%lld repeats of dim %d", (long long)n, d + 1);
+      return nc_fail(NC_EVALUE, "repeat count %lld of dim %d is negative",
+                     (long long)n, d + 1);
     if (NC_MULOVER(n, own < 0 ? 1 : x->size[own], &size[d]))
       size[d] = INT64_MAX; /* nc_new fails with it */
   }
   TRY(nc_new(&c->out[0], nc_device(x), x->dtype, nd, size));
-  return nc_numel(c->out[0]) ? repeats(c->out[0], x) : NC_OK;
-}
-
-int nc_op_tile(Call *c) {
-  return finish(c, tile(c));
+  return nc_numel(c->out[0]) ? fill_repeats(c->out[0], x) : NC_OK;
 }
 
 /*
 ** Gradients
 */
-/* *y = op(x, dim, a, b); dim is 0-based, a and b are as the operator takes
-   them. */
-static int part(Tensor **y, Operator op, Tensor *x, int dim, int64_t a,
-                int64_t b) {
-  Call c;
-  int r;
-  memset(&c, 0, sizeof c);
-  c.op = op;
-  c.arg[0].t = x;
-  c.arg[1].s = nc_int(dim + 1);
-  c.arg[2].s = nc_int(a);
-  c.arg[3].s = nc_int(b);
-  r = nc_call(&c);
-  *y = c.out[0];
-  return r;
-}
-
 int nc_grad_cat(OperatorGrad *g) {
   int64_t at = 1;
   int dim;
@@ -290,8 +254,10 @@ int nc_grad_cat(OperatorGrad *g) {
   for (int i = 0; i < g->n; i++) {
     const GradMeta *m = &g->in[i].meta;
     if (m->nd == 1 && m->size[0] == 0) continue;
-    if (g->need[i])
-      TRY(part(&g->d[i], OPERATOR_narrow, g->g[0], dim, at, m->size[dim]));
+    if (g->need[i]) {
+      Call c = nc_callints(OPERATOR_narrow, g->g[0], dim + 1, at, m->size[dim]);
+      TRY(nc_callfirst(&g->d[i], &c));
+    }
     at += m->size[dim];
   }
   return NC_OK;
@@ -300,47 +266,37 @@ int nc_grad_cat(OperatorGrad *g) {
 int nc_grad_stack(OperatorGrad *g) {
   int dim;
   TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
-  for (int i = 0; i < g->n; i++)
-    if (g->need[i])
-      TRY(part(&g->d[i], OPERATOR_select, g->g[0], dim, i + 1, 0));
+  for (int i = 0; i < g->n; i++) {
+    Call c = nc_callints(OPERATOR_select, g->g[0], dim + 1, i + 1, 0);
+    if (g->need[i]) TRY(nc_callfirst(&g->d[i], &c));
+  }
   return NC_OK;
 }
 
-/* Replaces *y, the gradient of a result of tile, by its sum over the repeats
-   along dimension d, each of which has `size' elements. */
-static int unrepeat(Tensor **y, int d, int64_t size) {
-  int64_t shape[NC_MAXDIM], wide[3] = { 1, 0, size };
-  const int nd = (*y)->nd;
-  Tensor *split = NULL, *sum = NULL, *back = NULL;
-  int r;
-  for (int i = 0; i < nd; i++) shape[i] = (*y)->size[i];
-  wide[1] = shape[d] / size;
+/* Returns y, the gradient of a result of tile, summed over the repeats along
+   dimension d, each of which has `size' elements. */
+static Tensor *sum_repeats(Temps *w, Tensor *y, int d, int64_t size) {
+  int64_t shape[NC_MAXDIM], split[3] = { 1, 0, size };
+  if (w->status != NC_OK) return NULL;
+  const int nd = y->nd;
+  memcpy(shape, y->size, sizeof shape);
+  split[1] = shape[d] / size;
   shape[d] = size;
-  for (int i = 0; i < d; i++) wide[0] *= shape[i];
-  for (int i = d + 1; i < nd; i++) wide[2] *= shape[i];
-  if ((r = nc_reshapeto(&split, *y, 3, wide)) == NC_OK &&
-      (r = nc_sumkept(&sum, split, 1u << 1)) == NC_OK)
-    r = nc_reshapeto(&back, sum, nd, shape);
-  nc_release(split);
-  nc_release(sum);
-  if (r != NC_OK) return r;
-  nc_release(*y);
-  *y = back;
-  return NC_OK;
+  for (int i = 0; i < d; i++) split[0] *= shape[i];
+  for (int i = d + 1; i < nd; i++) split[2] *= shape[i];
+  y = nc_temps_reduce(w, OP_sum, nc_temps_reshape(w, y, 3, split), 1u << 1, 1);
+  return nc_temps_reshape(w, y, nd, shape);
 }
 
 int nc_grad_tile(OperatorGrad *g) {
   const GradMeta *x = &g->in[0].meta;
   Tensor *y = g->g[0];
-  const int new = y->nd - x->nd;
-  int r = NC_OK;
+  const int nd = y->nd, new = nd - x->nd;
+  Temps w = { 0 };
   if (nc_numel(y) == 0) return NC_OK;
-  nc_retain(y);
-  for (int d = 0; d < y->nd && r == NC_OK; d++) {
+  for (int d = 0; d < nd; d++) {
     const int64_t size = d < new ? 1 : x->size[d - new];
-    if (y->size[d] != size) r = unrepeat(&y, d, size);
+    if (g->g[0]->size[d] != size) y = sum_repeats(&w, y, d, size);
   }
-  if (r == NC_OK) g->d[0] = y;
-  else nc_release(y);
-  return r;
+  return nc_temps_end(&w, &g->d[0], y);
 }

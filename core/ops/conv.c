@@ -25,7 +25,7 @@ int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least) {
   v[1] = a->list[a->n - 1];
   for (int i = 0; i < 2; i++)
     if (v[i] < least || v[i] > INT32_MAX)
-      return nc_fail(NC_EVALUE, "%s is %lld, and must be %lld or %s", name,
+      return nc_fail(NC_EVALUE, "%s is %lld, but must be %lld or %s", name,
                      (long long)v[i],
                      v[i] < least ? (long long)least : (long long)INT32_MAX,
                      v[i] < least ? "more" : "less");
@@ -39,6 +39,16 @@ int64_t nc_windows(ConvGeometry *w, int i) {
   w->out[i] = fits ? (last - more * apart) / w->stride[i] + 1 : 0;
   if (w->out[i] == 1) w->stride[i] = 1;
   return w->out[i];
+}
+
+int nc_check_windows(ConvGeometry *w, int i) {
+  if (nc_windows(w, i) > 0) return NC_OK;
+  return nc_fail(
+      NC_ESHAPE,
+      "a kernel of size %lld with dilation %lld does not fit in %lld "
+      "elements with padding %lld",
+      (long long)w->kernel[i], (long long)w->dilation[i], (long long)w->size[i],
+      (long long)w->pad[i]);
 }
 
 int nc_padded(const ConvGeometry *w) {
@@ -64,7 +74,7 @@ int nc_images(const Call *c, int i, const char *name) {
 /* Checks the arguments except for shapes.  Argument 2 is a list of stride,
    padding, dilation and the sizes of a plane of the result, two numbers
    each; the last are read only if `hw' is not NULL.  Argument 3 is groups. */
-static int options(ConvCall *v, const Call *c, int64_t *hw) {
+static int read_options(ConvCall *v, const Call *c, int64_t *hw) {
   Arg two[4];
   TRY(nc_images(c, 0, NC_OPERAND(0)));
   TRY(nc_images(c, 1, "weight"));
@@ -84,23 +94,22 @@ static int options(ConvCall *v, const Call *c, int64_t *hw) {
   if (hw) TRY(nc_pair(hw, &two[3], "size", 1));
   v->groups = c->arg[3].s.i;
   if (v->groups < 1)
-    return nc_fail(NC_EVALUE, "groups is %lld, and must be 1 or more",
+    return nc_fail(NC_EVALUE, "groups is %lld, but must be 1 or more",
                    (long long)v->groups);
   return NC_OK;
 }
 
 /* Checks that the input sizes x, the weight sizes w and the result sizes y
    (NULL: any) fit together, and sets the sizes of v. */
-static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
-                 const int64_t *y) {
+static int set_sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
+                     const int64_t *y) {
   ConvGeometry *at = &v->at;
   v->n = x[0];
   v->c = x[1];
   v->o = w[0];
   if (v->o % v->groups != 0)
     return nc_fail(NC_ESHAPE,
-                   "%lld channels of the result are no multiple "
-                   "of %lld groups",
+                   "%lld output channels are not divisible by %lld groups",
                    (long long)v->o, (long long)v->groups);
   if (v->c != w[1] * v->groups)
     return nc_fail(NC_ESHAPE,
@@ -113,12 +122,7 @@ static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
     at->kernel[i] = w[2 + i];
     if (at->kernel[i] < 1 || v->o < 1 || v->c < 1)
       return nc_fail(NC_ESHAPE, "the weight has a dimension of size 0");
-    if (nc_windows(at, i) < 1)
-      return nc_fail(NC_ESHAPE,
-                     "a kernel of %lld, %lld apart, does not fit "
-                     "in %lld elements with padding %lld",
-                     (long long)at->kernel[i], (long long)at->dilation[i],
-                     (long long)at->size[i], (long long)at->pad[i]);
+    TRY(nc_check_windows(at, i));
   }
   TRY(nc_padded(at));
   if (y && (y[0] != v->n || y[1] != v->o || y[2] != at->out[0] ||
@@ -128,7 +132,7 @@ static int sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
   return NC_OK;
 }
 
-static void count(const ConvCall *v, const Tensor *made) {
+static void count_flops(const ConvCall *v, const Tensor *made) {
   const Tensor *const all[3] = { v->input, v->weight, v->result };
   double flops = 2.0 * (double)v->n * (double)v->o * (double)(v->c / v->groups);
   int64_t bytes = 0;
@@ -142,83 +146,62 @@ static void count(const ConvCall *v, const Tensor *made) {
 /* Computes the one of input, weight and result that is missing, of this
    size, into c->out[0].  x and w are the fields of v for operands 0 and 1 of
    c, y is the field for the result. */
-static int made(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
-                const Tensor **y, const int64_t size[4]) {
+static int run_conv(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
+                    const Tensor **y, const int64_t size[4]) {
   const Device *d = nc_device(c->arg[0].t);
   const Tensor **to[2] = { x, w };
   Temps f = { 0 };
-  Tensor *t = NULL;
-  int r = nc_new(&t, d, c->arg[0].t->dtype, 4, size);
-  *y = t = nc_temps_add(&f, r, &t);
-  for (int i = 0; i < 2 && f.status == NC_OK; i++) {
-    Tensor *dense = NULL;
-    r = nc_dense(&dense, c->arg[i].t);
-    *to[i] = nc_temps_add(&f, r, &dense);
-  }
+  Tensor *t = nc_temps_new(&f, c->arg[0].t, c->arg[0].t->dtype, 4, size);
+  *y = t;
+  for (int i = 0; i < 2; i++) *to[i] = nc_temps_dense(&f, c->arg[i].t);
   if (f.status == NC_OK && nc_numel(t) > 0) {
-    count(v, t);
+    count_flops(v, t);
     f.status = v->n == 0 ? nc_fill(t, nc_int(0)) : d->conv(d, v);
   }
-  nc_temps_result(&f, &c->out[0], t);
-  return nc_temps_finish(&f);
+  return nc_temps_endcall(&f, c, t);
 }
 
 /* _conv(input [n x c x h x w], weight [o x c/groups x kh x kw]): the result
    [n x o x out]. */
 int nc_op__conv(Call *c) {
   const Device *d;
-  ConvCall v = { .how = CONV_RESULT };
+  ConvCall v = { .product = CONV_RESULT };
   const Tensor *x = c->arg[0].t, *w = c->arg[1].t;
-  int r = options(&v, c, NULL);
-  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
-  if (r == NC_OK) r = sizes(&v, x->size, w->size, NULL);
-  if (r == NC_OK) {
-    const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
-    r = made(c, &v, &v.input, &v.weight, &v.result, size);
-  }
-  return r;
+  TRY(read_options(&v, c, NULL));
+  TRY(nc_samedevice(&d, c->arg, 2));
+  TRY(set_sizes(&v, x->size, w->size, NULL));
+  const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
+  return run_conv(c, &v, &v.input, &v.weight, &v.result, size);
 }
 
 /* _conv_input(gradient of the result, weight): the gradient to the input;
    also conv_transpose. */
 int nc_op__conv_input(Call *c) {
   const Device *d;
-  ConvCall v = { .how = CONV_INPUT };
+  ConvCall v = { .product = CONV_INPUT };
   const Tensor *g = c->arg[0].t, *w = c->arg[1].t;
-  int64_t hw[2], size[4];
-  int r = options(&v, c, hw);
-  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
-  if (r == NC_OK) {
-    size[0] = g->size[0];
-    size[1] = w->size[1] * v.groups;
-    size[2] = hw[0];
-    size[3] = hw[1];
-    r = sizes(&v, size, w->size, g->size);
-  }
-  if (r == NC_OK) r = made(c, &v, &v.result, &v.weight, &v.input, size);
-  return r;
+  int64_t hw[2];
+  TRY(read_options(&v, c, hw));
+  TRY(nc_samedevice(&d, c->arg, 2));
+  const int64_t size[4] = { g->size[0], w->size[1] * v.groups, hw[0], hw[1] };
+  TRY(set_sizes(&v, size, w->size, g->size));
+  return run_conv(c, &v, &v.result, &v.weight, &v.input, size);
 }
 
 /* _conv_weight(gradient of the result, input): the gradient to the weight. */
 int nc_op__conv_weight(Call *c) {
   const Device *d;
-  ConvCall v = { .how = CONV_WEIGHT };
+  ConvCall v = { .product = CONV_WEIGHT };
   const Tensor *g = c->arg[0].t, *x = c->arg[1].t;
-  int64_t hw[2], size[4];
-  int r = options(&v, c, hw);
-  if (r == NC_OK) r = nc_samedevice(&d, c->arg, 2);
-  if (r == NC_OK && x->size[1] % v.groups != 0)
-    r = nc_fail(NC_ESHAPE, "%lld channels are no multiple of %lld groups",
-                (long long)x->size[1], (long long)v.groups);
-  if (r == NC_OK) {
-    size[0] = g->size[1];
-    size[1] = x->size[1] / v.groups;
-    size[2] = hw[0];
-    size[3] = hw[1];
-    r = sizes(&v, x->size, size, g->size);
-  }
-  if (r == NC_OK) r = made(c, &v, &v.result, &v.input, &v.weight, size);
-  return r;
+  int64_t hw[2];
+  TRY(read_options(&v, c, hw));
+  TRY(nc_samedevice(&d, c->arg, 2));
+  if (x->size[1] % v.groups != 0)
+    return nc_fail(NC_ESHAPE, "%lld channels are not divisible by %lld groups",
+                   (long long)x->size[1], (long long)v.groups);
+  const int64_t size[4] = { g->size[1], x->size[1] / v.groups, hw[0], hw[1] };
+  TRY(set_sizes(&v, x->size, size, g->size));
+  return run_conv(c, &v, &v.result, &v.input, &v.weight, size);
 }
 
 /*
@@ -226,21 +209,18 @@ int nc_op__conv_weight(Call *c) {
 */
 /* *y = op(a, b) with the options of the call that g differentiates.  hw are
    the plane sizes of the result, for an operator that needs them; else NULL. */
-static int again(Tensor **y, const OperatorGrad *g, Operator op, Tensor *a,
-                 Tensor *b, const int64_t *hw) {
+static int call_for_grad(Tensor **y, const OperatorGrad *g, Operator op,
+                         Tensor *a, Tensor *b, const int64_t *hw) {
   int64_t geometry[8];
   Call c = nc_callon(op, a);
-  int r;
   memcpy(geometry, g->arg[2].list, sizeof geometry);
   if (hw) memcpy(geometry + 6, hw, 2 * sizeof *hw);
-  c.arg[1].given = 1;
+  c.arg[1].present = 1;
   c.arg[1].t = b;
   c.arg[2] = g->arg[2];
   c.arg[2].list = geometry;
   c.arg[3] = g->arg[3];
-  r = nc_call(&c);
-  *y = c.out[0];
-  return r;
+  return nc_callfirst(y, &c);
 }
 
 int nc_grad__conv(OperatorGrad *g) {
@@ -248,9 +228,11 @@ int nc_grad__conv(OperatorGrad *g) {
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 1, &w));
   if (g->need[0])
-    TRY(again(&g->d[0], g, OPERATOR__conv_input, g->g[0], w, x->size + 2));
+    TRY(call_for_grad(&g->d[0], g, OPERATOR__conv_input, g->g[0], w,
+                      x->size + 2));
   if (g->need[1])
-    TRY(again(&g->d[1], g, OPERATOR__conv_weight, g->g[0], x, w->size + 2));
+    TRY(call_for_grad(&g->d[1], g, OPERATOR__conv_weight, g->g[0], x,
+                      w->size + 2));
   return NC_OK;
 }
 
@@ -258,9 +240,11 @@ int nc_grad__conv_input(OperatorGrad *g) {
   Tensor *x, *w;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 1, &w));
-  if (g->need[0]) TRY(again(&g->d[0], g, OPERATOR__conv, g->g[0], w, NULL));
+  if (g->need[0])
+    TRY(call_for_grad(&g->d[0], g, OPERATOR__conv, g->g[0], w, NULL));
   if (g->need[1])
-    TRY(again(&g->d[1], g, OPERATOR__conv_weight, x, g->g[0], w->size + 2));
+    TRY(call_for_grad(&g->d[1], g, OPERATOR__conv_weight, x, g->g[0],
+                      w->size + 2));
   return NC_OK;
 }
 
@@ -268,8 +252,10 @@ int nc_grad__conv_weight(OperatorGrad *g) {
   Tensor *y, *x;
   TRY(nc_operand(g, 0, &y));
   TRY(nc_operand(g, 1, &x));
-  if (g->need[0]) TRY(again(&g->d[0], g, OPERATOR__conv, x, g->g[0], NULL));
+  if (g->need[0])
+    TRY(call_for_grad(&g->d[0], g, OPERATOR__conv, x, g->g[0], NULL));
   if (g->need[1])
-    TRY(again(&g->d[1], g, OPERATOR__conv_input, y, g->g[0], x->size + 2));
+    TRY(call_for_grad(&g->d[1], g, OPERATOR__conv_input, y, g->g[0],
+                      x->size + 2));
   return NC_OK;
 }

@@ -20,6 +20,9 @@ int nc_images(const Call *c, int i, const char *name);
    effect. */
 int64_t nc_windows(ConvGeometry *w, int i);
 
+/* The same; fails if none fits. */
+int nc_check_windows(ConvGeometry *w, int i);
+
 /* Checks that a plane with its padding is not too large for its elements to
    be counted without overflow. */
 int nc_padded(const ConvGeometry *w);

@@ -26,7 +26,7 @@ static Scalar convert(Scalar v, DType t) {
 
 /* Returns whether type t can represent v.  uint8 accepts integers down to
    -255, which wrap. */
-static int within(Scalar v, DType t) {
+static int fits_in(Scalar v, DType t) {
   static const double largest[DT_COUNT] = { [DT_u8] = UINT8_MAX,
                                             [DT_i8] = INT8_MAX,
                                             [DT_i16] = INT16_MAX,
@@ -51,7 +51,7 @@ int nc_error_doesnotfit(Scalar v, DType t) {
 }
 
 int nc_checkfits(Scalar v, DType t) {
-  return within(v, t) ? NC_OK : nc_error_doesnotfit(v, t);
+  return fits_in(v, t) ? NC_OK : nc_error_doesnotfit(v, t);
 }
 
 int nc_checkholds(int64_t v, DType t) {
@@ -60,27 +60,27 @@ int nc_checkholds(int64_t v, DType t) {
   return nc_checkfits(nc_int(v), t);
 }
 
-static int writable(const Tensor *y) {
-  return nc_checkout(y, y->dtype, y->nd, y->size);
+static int check_writable(const Tensor *y) {
+  return nc_check_out(y, y->dtype, y->nd, y->size);
 }
 
 int nc_fill(Tensor *y, Scalar v) {
   Arg in[1] = { { .s = convert(v, y->dtype) } };
   TRY(nc_checkfits(v, y->dtype));
-  TRY(writable(y));
-  return nc_runpointwise(y, OP_clone, y->dtype, in, 1, NULL);
+  TRY(check_writable(y));
+  return nc_run_pointwise(y, OP_clone, 0, y->dtype, in, 1, NULL);
 }
 
 /* Returns the type in which elements of x are copied to y: that of x, unless
    an integer becomes a float. */
-static DType movetype(const Tensor *y, const Tensor *x) {
+static DType copy_dtype(const Tensor *y, const Tensor *x) {
   int widen =
       nc_category(x->dtype) != NC_FLOAT && nc_category(y->dtype) == NC_FLOAT;
   return widen ? y->dtype : x->dtype;
 }
 
 /* Checks that x broadcasts to the shape of y. */
-static int stretches(const Tensor *y, const Tensor *x) {
+static int check_broadcast(const Tensor *y, const Tensor *x) {
   char a[NC_TEXT], b[NC_TEXT];
   int ok = x->nd <= y->nd;
   for (int d = 0; ok && d < x->nd; d++)
@@ -93,7 +93,7 @@ static int stretches(const Tensor *y, const Tensor *x) {
 
 /* Copies the bytes of x, dense, to y, of the same shape and type, from any
    device to any device.  `how' is NC_PINNED, NC_NOWAIT or 0. */
-static int sendbytes(Tensor *y, Tensor *x, int how) {
+static int copy_bytes(Tensor *y, Tensor *x, int how) {
   const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
   if (bytes == 0) return NC_OK;
   if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
@@ -104,21 +104,21 @@ static int sendbytes(Tensor *y, Tensor *x, int how) {
 }
 
 /* Returns whether the dense bytes of x can be written to y as they are. */
-static int takesbytes(const Tensor *y, const Tensor *x) {
+static int can_copy_bytes(const Tensor *y, const Tensor *x) {
   return y->dtype == x->dtype && nc_numel(y) == nc_numel(x) && nc_isdense(y);
 }
 
 /* Copies between devices: dense bytes first; the conversion runs on the
    device of y. */
-static int cross(Tensor *y, Tensor *x, int how) {
+static int copy_across(Tensor *y, Tensor *x, int how) {
   Tensor *dense = NULL, *there = NULL;
   int r;
   if ((r = nc_dense(&dense, x)) != NC_OK) return r;
-  if (takesbytes(y, x)) {
-    r = sendbytes(y, dense, how);
+  if (can_copy_bytes(y, x)) {
+    r = copy_bytes(y, dense, how);
   } else if ((r = nc_new(&there, nc_device(y), x->dtype, x->nd, x->size)) ==
                  NC_OK &&
-             (r = sendbytes(there, dense, how)) == NC_OK)
+             (r = copy_bytes(there, dense, how)) == NC_OK)
     r = nc_copy(y, there);
   nc_release(dense);
   nc_release(there);
@@ -133,14 +133,14 @@ int nc_copyto(Tensor *y, Tensor *x, int how) {
   Arg in[1] = { { .t = x } };
   Tensor *apart = NULL;
   int r;
-  TRY(stretches(y, x));
-  TRY(writable(y));
-  if (nc_device(x) != nc_device(y)) return cross(y, x, how);
+  TRY(check_broadcast(y, x));
+  TRY(check_writable(y));
+  if (nc_device(x) != nc_device(y)) return copy_across(y, x, how);
   if (nc_overlaps(x, y)) {
     TRY(nc_apply1(&apart, OP_clone, x));
     in[0].t = apart;
   }
-  r = nc_runpointwise(y, OP_clone, movetype(y, x), in, 1, NULL);
+  r = nc_run_pointwise(y, OP_clone, 0, copy_dtype(y, x), in, 1, NULL);
   nc_release(apart);
   return r;
 }
@@ -165,27 +165,26 @@ int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
 ** Operators
 */
 /* Returns the first operand, with a reference, as the result. */
-static int self(Call *c) {
+static int return_self(Call *c) {
   nc_retain(c->out[0] = c->arg[0].t);
   return NC_OK;
 }
 
 int nc_op_copy_(Call *c) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t;
-  int r = x ? nc_copyto(y, x, c->arg[2].s.i ? NC_NOWAIT : 0)
-            : nc_fill(y, c->arg[1].s);
-  TRY(r);
-  return self(c);
+  TRY(x ? nc_copyto(y, x, c->arg[2].s.i ? NC_NOWAIT : 0)
+        : nc_fill(y, c->arg[1].s));
+  return return_self(c);
 }
 
 int nc_op_fill_(Call *c) {
   TRY(nc_fill(c->arg[0].t, c->arg[1].s));
-  return self(c);
+  return return_self(c);
 }
 
 int nc_op_zero_(Call *c) {
   TRY(nc_fill(c->arg[0].t, nc_int(0)));
-  return self(c);
+  return return_self(c);
 }
 
 int nc_op_contiguous(Call *c) {
@@ -193,7 +192,7 @@ int nc_op_contiguous(Call *c) {
 }
 
 /* *v = whether all elements of b are true.  Releases b. */
-static int alltrue(Scalar *v, Tensor *b) {
+static int all_true(Scalar *v, Tensor *b) {
   Tensor *all;
   int r = nc_reduce(&all, OP_all, b, ~0u, 0, DT_NONE, NULL, NULL);
   nc_release(b);
@@ -211,13 +210,14 @@ int nc_op_equal(Call *c) {
   for (int d = 0; d < a->nd; d++)
     if (a->size[d] != b->size[d]) return NC_OK;
   TRY(nc_apply2(&eq, OP_eq, a, b));
-  return alltrue(&c->value, eq);
+  return all_true(&c->value, eq);
 }
 
 /* *y = |a - b| <= atol + rtol*|b| for int64, whose differences a double may
    not represent: they are computed as integers, and are negative where they
    are 2^63 or more.  par is rtol, atol. */
-static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
+static int is_close_int64(Tensor **y, Tensor *a, Tensor *b,
+                          const double par[2]) {
   Temps w = { 0 };
   Tensor *most = nc_temps_op2(&w, OP_maximum, a, b);
   Tensor *apart =
@@ -234,51 +234,34 @@ static int close64(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   far = nc_temps_op2(&w, OP_logical_and,
                      nc_temps_opnumber(&w, OP_lt, apart, nc_int(0)),
                      nc_temps_op2(&w, OP_le, far, allowed));
-  nc_temps_result(&w, y, nc_temps_op2(&w, OP_logical_or, close, far));
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, y, nc_temps_op2(&w, OP_logical_or, close, far));
 }
 
 /* *y = isclose of any two types.  Integers up to int32 are compared in
-   float64, which represents them exactly; int64 in close64. */
-static int close(Tensor **y, Tensor *given[2], const double par[2]) {
-  Arg in[2] = { { .t = given[0] }, { .t = given[1] } };
+   float64, which represents them exactly; int64 in is_close_int64. */
+static int is_close(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
+  Arg in[2] = { { .t = a }, { .t = b } };
   const DType t = nc_resulttype(in, 2);
-  const int isfloat = nc_category(t) == NC_FLOAT;
-  Tensor *x[2] = { NULL, NULL };
-  int r = NC_OK;
+  Temps w = { 0 };
+  for (int i = 0; i < 2 && nc_category(t) != NC_FLOAT; i++)
+    in[i].t = nc_temps_cast(&w, in[i].t, t == DT_i64 ? DT_i64 : DT_f64);
   *y = NULL;
-  for (int i = 0; i < 2 && r == NC_OK; i++) {
-    r = nc_cast(&x[i], given[i],
-                isfloat       ? given[i]->dtype
-                : t == DT_i64 ? DT_i64
-                              : DT_f64);
-    in[i].t = x[i];
-  }
-  if (r == NC_OK)
-    r = t == DT_i64 ? close64(y, x[0], x[1], par)
-                    : nc_apply(y, OP__isclose, in, par, NULL);
-  nc_release(x[0]);
-  nc_release(x[1]);
-  return r;
+  if (w.status == NC_OK)
+    w.status = t == DT_i64 ? is_close_int64(y, in[0].t, in[1].t, par)
+                           : nc_apply(y, OP__isclose, in, par, NULL);
+  return nc_temps_finish(&w);
 }
 
 /* y |= isnan(a) & isnan(b), in place. */
-static int equalnan(Tensor *y, Tensor *a, Tensor *b) {
-  Tensor *na = NULL, *nb = NULL, *nn = NULL, *z = NULL;
-  Arg in[2];
-  int r;
-  if ((r = nc_apply1(&na, OP_isnan, a)) == NC_OK &&
-      (r = nc_apply1(&nb, OP_isnan, b)) == NC_OK &&
-      (r = nc_apply2(&nn, OP_bitwise_and, na, nb)) == NC_OK) {
-    in[0].t = y;
-    in[1].t = nn;
-    r = nc_apply(&z, OP_bitwise_or, in, NULL, y);
-  }
-  nc_release(na);
-  nc_release(nb);
-  nc_release(nn);
-  nc_release(z);
-  return r;
+static int or_both_nan(Tensor *y, Tensor *a, Tensor *b) {
+  Temps w = { 0 };
+  Tensor *z = NULL,
+         *nan = nc_temps_op2(&w, OP_bitwise_and, nc_temps_op1(&w, OP_isnan, a),
+                             nc_temps_op1(&w, OP_isnan, b));
+  const Arg in[2] = { { .t = y }, { .t = nan } };
+  if (w.status == NC_OK)
+    nc_temps_add(&w, nc_apply(&z, OP_bitwise_or, in, NULL, y), &z);
+  return nc_temps_finish(&w);
 }
 
 int nc_op_isclose(Call *c) {
@@ -287,12 +270,8 @@ int nc_op_isclose(Call *c) {
   int r;
   if (par[0] < 0 || par[1] < 0)
     return nc_fail(NC_EVALUE, "tolerances must not be negative");
-  r = close(&c->out[0], x, par);
-  if (r == NC_OK && c->arg[4].s.i) r = equalnan(c->out[0], x[0], x[1]);
-  if (r != NC_OK) {
-    nc_release(c->out[0]);
-    c->out[0] = NULL;
-  }
+  r = is_close(&c->out[0], x[0], x[1], par);
+  if (r == NC_OK && c->arg[4].s.i) r = or_both_nan(c->out[0], x[0], x[1]);
   return r;
 }
 
@@ -301,26 +280,22 @@ int nc_op_allclose(Call *c) {
   TRY(nc_op_isclose(c));
   b = c->out[0];
   c->out[0] = NULL;
-  return alltrue(&c->value, b);
+  return all_true(&c->value, b);
 }
 
 int nc_op_div(Call *c) {
   static const Op rounded[] = { OP_floor_divide, OP_trunc_divide };
-  Op op = c->arg[2].given ? rounded[c->arg[2].s.i] : OP_true_divide;
-  int r = nc_apply(&c->out[0], op, c->arg, NULL, NULL);
-  return r;
+  Op op = c->arg[2].present ? rounded[c->arg[2].s.i] : OP_true_divide;
+  return nc_apply(&c->out[0], op, c->arg, NULL, NULL);
 }
 
 int nc_op_clamp(Call *c) {
   const Arg *low = &c->arg[1], *high = &c->arg[2];
-  Arg one[2] = { c->arg[0], low->given ? *low : *high };
-  int r;
-  if (!low->given && !high->given)
+  Arg one[2] = { c->arg[0], low->present ? *low : *high };
+  if (!low->present && !high->present)
     return nc_fail(NC_EVALUE, "min or max must be given");
-  if (low->given && high->given)
-    r = nc_apply(&c->out[0], OP__clamp, c->arg, NULL, NULL);
-  else
-    r = nc_apply(&c->out[0], low->given ? OP_maximum : OP_minimum, one, NULL,
-                 NULL);
-  return r;
+  if (low->present && high->present)
+    return nc_apply(&c->out[0], OP__clamp, c->arg, NULL, NULL);
+  return nc_apply(&c->out[0], low->present ? OP_maximum : OP_minimum, one, NULL,
+                  NULL);
 }

@@ -17,8 +17,8 @@
 
 /* Returns a float64 tensor of the shape of x, filled as d says, from the
    generator of the call. */
-static Tensor *drawn(Temps *w, const Call *c, const Tensor *x,
-                     RandomFillCall d) {
+static Tensor *draw(Temps *w, const Call *c, const Tensor *x,
+                    RandomFillCall d) {
   Tensor *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
@@ -27,26 +27,20 @@ static Tensor *drawn(Temps *w, const Call *c, const Tensor *x,
   return nc_temps_add(w, r, &y);
 }
 
-static Tensor *uniforms(Temps *w, const Call *c, const Tensor *x) {
-  return drawn(w, c, x, nc_uniform(DT_f64, 0, 1));
-}
-
-static void needfloat(Temps *w, const Tensor *x) {
-  if (w->status != NC_OK || nc_category(x->dtype) == NC_FLOAT) return;
-  w->status =
-      nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
+static Tensor *draw_uniform(Temps *w, const Call *c, const Tensor *x) {
+  return draw(w, c, x, nc_uniform(DT_f64, 0, 1));
 }
 
 /* Sets the error "what, not got" unless `holds'.  fabs makes -nan print as
    nan. */
-static void need(Temps *w, int holds, const char *what, double got) {
+static void check_value(Temps *w, int holds, const char *what, double got) {
   if (w->status == NC_OK && !holds)
     w->status =
         nc_fail(NC_EVALUE, "%s, not %g", what, got == got ? got : fabs(got));
 }
 
 /* Fails with this text unless all elements of the bool tensor x are true. */
-static void expect(Temps *w, Tensor *x, const char *text) {
+static void assert_all(Temps *w, Tensor *x, const char *text) {
   Tensor *all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status != NC_OK) return;
   const AssertCall e = { all, NC_EVALUE, text };
@@ -54,16 +48,14 @@ static void expect(Temps *w, Tensor *x, const char *text) {
 }
 
 /* Writes y, converted, to self and finishes the call. */
-static int fill(Temps *w, Call *c, Tensor *y) {
-  Call copy = nc_callon(OPERATOR_copy_, c->arg[0].t);
-  copy.arg[1].t = y;
-  nc_temps_call(w, &copy);
-  return nc_temps_endcall(w, c, c->arg[0].t);
+static int copy_to_self(Temps *w, Call *c, Tensor *y) {
+  nc_temps_copyinto(w, c->arg[0].t, y);
+  return nc_temps_endinplace(w, c);
 }
 
 /* Exponential numbers of mean 1: -log(1 - u). */
-static Tensor *exponentials(Temps *w, const Call *c, const Tensor *x) {
-  Tensor *u = nc_temps_op1(w, OP_neg, uniforms(w, c, x));
+static Tensor *draw_exponential(Temps *w, const Call *c, const Tensor *x) {
+  Tensor *u = nc_temps_op1(w, OP_neg, draw_uniform(w, c, x));
   return nc_temps_op1(w, OP_neg, nc_temps_op1(w, OP_log1p, u));
 }
 
@@ -71,11 +63,12 @@ int nc_op_exponential_(Call *c) {
   const double lambd = nc_tofloat(c->arg[1].s);
   Tensor *x = c->arg[0].t;
   Temps w = { 0 };
-  needfloat(&w, x);
-  need(&w, lambd > 0, "lambd must be above 0", lambd);
-  return fill(&w, c,
-              nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
-                                nc_float(lambd)));
+  TRY(nc_check_float(x->dtype));
+  check_value(&w, lambd > 0, "lambd must be above 0", lambd);
+  return copy_to_self(&w, c,
+                      nc_temps_opnumber(&w, OP_true_divide,
+                                        draw_exponential(&w, c, x),
+                                        nc_float(lambd)));
 }
 
 int nc_op_cauchy_(Call *c) {
@@ -83,24 +76,25 @@ int nc_op_cauchy_(Call *c) {
   const double sigma = nc_tofloat(c->arg[2].s);
   Tensor *x = c->arg[0].t, *y;
   Temps w = { 0 };
-  needfloat(&w, x);
-  need(&w, sigma > 0, "sigma must be above 0", sigma);
-  y = nc_temps_opnumber(&w, OP_sub, uniforms(&w, c, x), nc_float(0.5));
+  TRY(nc_check_float(x->dtype));
+  check_value(&w, sigma > 0, "sigma must be above 0", sigma);
+  y = nc_temps_opnumber(&w, OP_sub, draw_uniform(&w, c, x), nc_float(0.5));
   y = nc_temps_opnumber(&w, OP_mul, y, nc_float(3.14159265358979323846));
   y = nc_temps_opnumber(&w, OP_mul, nc_temps_op1(&w, OP_tan, y),
                         nc_float(sigma));
-  return fill(&w, c, nc_temps_opnumber(&w, OP_add, y, nc_float(median)));
+  return copy_to_self(&w, c,
+                      nc_temps_opnumber(&w, OP_add, y, nc_float(median)));
 }
 
 int nc_op_log_normal_(Call *c) {
   const double mean = nc_tofloat(c->arg[1].s), std = nc_tofloat(c->arg[2].s);
   Tensor *x = c->arg[0].t;
   Temps w = { 0 };
-  needfloat(&w, x);
-  need(&w, std > 0, "std must be above 0", std);
-  return fill(
+  TRY(nc_check_float(x->dtype));
+  check_value(&w, std > 0, "std must be above 0", std);
+  return copy_to_self(
       &w, c,
-      nc_temps_op1(&w, OP_exp, drawn(&w, c, x, nc_normal(DT_f64, mean, std))));
+      nc_temps_op1(&w, OP_exp, draw(&w, c, x, nc_normal(DT_f64, mean, std))));
 }
 
 /* The number of the first success: 1 + floor(log(1-u) / log(1-p)). */
@@ -108,11 +102,11 @@ int nc_op_geometric_(Call *c) {
   const double p = nc_tofloat(c->arg[1].s);
   Tensor *x = c->arg[0].t, *y;
   Temps w = { 0 };
-  need(&w, p > 0 && p < 1, "p must lie between 0 and 1", p);
-  y = nc_temps_opnumber(&w, OP_true_divide, exponentials(&w, c, x),
+  check_value(&w, p > 0 && p < 1, "p must lie between 0 and 1", p);
+  y = nc_temps_opnumber(&w, OP_true_divide, draw_exponential(&w, c, x),
                         nc_float(-log1p(-p)));
   y = nc_temps_opnumber(&w, OP_add, nc_temps_op1(&w, OP_floor, y), nc_int(1));
-  return fill(&w, c, y);
+  return copy_to_self(&w, c, y);
 }
 
 /*
@@ -120,35 +114,36 @@ int nc_op_geometric_(Call *c) {
 */
 /* Returns u < p for a uniform number u for each element of x.  p is a number,
    or a tensor that broadcasts to x. */
-static Tensor *below(Temps *w, const Call *c, const Tensor *x, const Arg *p) {
-  Arg in[2] = { { .t = uniforms(w, c, x) }, { .t = p->t, .s = p->s } };
+static Tensor *draw_bernoulli(Temps *w, const Call *c, const Tensor *x,
+                              const Arg *p) {
+  Arg in[2] = { { .t = draw_uniform(w, c, x) }, { .t = p->t, .s = p->s } };
   if (p->t) {
     Tensor *ge = nc_temps_opnumber(w, OP_ge, p->t, nc_int(0));
-    expect(w,
-           nc_temps_op2(w, OP_logical_and, ge,
-                        nc_temps_opnumber(w, OP_le, p->t, nc_int(1))),
-           "a probability is not between 0 and 1");
+    assert_all(w,
+               nc_temps_op2(w, OP_logical_and, ge,
+                            nc_temps_opnumber(w, OP_le, p->t, nc_int(1))),
+               "a probability is not between 0 and 1");
     in[1].t =
         nc_temps_expand(w, nc_temps_cast(w, p->t, DT_f64), x->nd, x->size);
   } else {
     const double v = nc_tofloat(p->s);
-    need(w, v >= 0 && v <= 1, "p must lie between 0 and 1", v);
+    check_value(w, v >= 0 && v <= 1, "p must lie between 0 and 1", v);
   }
   return nc_temps_op(w, OP_lt, in, NULL);
 }
 
 int nc_op_bernoulli(Call *c) {
   Tensor *x = c->arg[0].t;
-  const Arg own = { .t = x }, *p = c->arg[1].given ? &c->arg[1] : &own;
+  const Arg own = { .t = x }, *p = c->arg[1].present ? &c->arg[1] : &own;
   Temps w = { 0 };
-  if (p == &own) needfloat(&w, x);
-  return nc_temps_endcall(&w, c,
-                          nc_temps_cast(&w, below(&w, c, x, p), x->dtype));
+  if (p == &own) TRY(nc_check_float(x->dtype));
+  return nc_temps_endcall(
+      &w, c, nc_temps_cast(&w, draw_bernoulli(&w, c, x, p), x->dtype));
 }
 
 int nc_op_bernoulli_(Call *c) {
   Temps w = { 0 };
-  return fill(&w, c, below(&w, c, c->arg[0].t, &c->arg[1]));
+  return copy_to_self(&w, c, draw_bernoulli(&w, c, c->arg[0].t, &c->arg[1]));
 }
 
 /*
@@ -160,23 +155,19 @@ int nc_op_random_(Call *c) {
   Tensor *x = c->arg[0].t;
   const int isfloat = nc_category(x->dtype) == NC_FLOAT;
   const uint64_t all = (uint64_t)1 << bits[x->dtype];
-  int64_t low = 0, high = 0;
-  Temps w = { 0 };
+  int64_t low, high;
   RandomFillCall d = nc_integers(0, all + (uint64_t)isfloat);
-  if (c->arg[1].given) {
-    low = c->arg[2].given ? c->arg[1].s.i : 0;
-    high = c->arg[2].given ? c->arg[2].s.i : c->arg[1].s.i;
-    if (high <= low)
-      w.status = nc_fail(NC_EVALUE,
-                         "there is no integer from %lld to below "
-                         "%lld",
-                         (long long)low, (long long)high);
-    if (w.status == NC_OK) w.status = nc_checkholds(low, x->dtype);
-    if (w.status == NC_OK) w.status = nc_checkholds(high - 1, x->dtype);
+  if (c->arg[1].present) {
+    low = c->arg[2].present ? c->arg[1].s.i : 0;
+    high = c->arg[2].present ? c->arg[2].s.i : c->arg[1].s.i;
+    TRY(nc_check_range(low, high));
+    TRY(nc_checkholds(low, x->dtype));
+    TRY(nc_checkholds(high - 1, x->dtype));
     d = nc_integers(low, (uint64_t)high - (uint64_t)low);
   }
-  if (w.status == NC_OK) w.status = nc_draw(x, &d, nc_generatorof(c));
-  return nc_temps_endcall(&w, c, x);
+  TRY(nc_draw(x, &d, nc_generatorof(c)));
+  nc_retain(c->out[0] = x);
+  return NC_OK;
 }
 
 /*
@@ -186,31 +177,30 @@ int nc_op_normal(Call *c) {
   const Arg *mean = &c->arg[0], *std = &c->arg[1], *size = &c->arg[2];
   const Arg in[2] = { *mean, *std };
   const Tensor *like = mean->t ? mean->t : std->t;
-  DType type = like ? nc_resulttype(in, 2) : nc_defaultdtype;
+  DType type = like ? nc_resulttype(in, 2) : nc_context->dtype;
   int64_t shape[NC_MAXDIM];
   int nd = 0;
   Tensor *y = NULL;
   Temps w = { 0 };
   RandomFillCall d;
   if (c->arg[3].dtype != DT_NONE) type = c->arg[3].dtype;
-  if (like == NULL && !size->given)
-    w.status = nc_fail(NC_EVALUE, "needs a size, or a tensor as mean or std");
-  if (like && size->given)
-    w.status = nc_fail(NC_EVALUE, "the tensor has the size already");
-  if (w.status == NC_OK && nc_category(type) != NC_FLOAT)
-    w.status =
-        nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(type));
-  if (w.status == NC_OK && like) w.status = nc_broadcast(in, 2, &nd, shape);
+  if (like == NULL && !size->present)
+    return nc_fail(NC_EVALUE, "needs a size, or a tensor as mean or std");
+  if (like && size->present)
+    return nc_fail(NC_EVALUE,
+                   "size cannot be given if mean or std is a tensor");
+  TRY(nc_check_float(type));
+  if (like) TRY(nc_broadcast(in, 2, &nd, shape));
   if (std->t)
-    expect(&w, nc_temps_opnumber(&w, OP_ge, std->t, nc_int(0)),
-           "a standard deviation is negative");
+    assert_all(&w, nc_temps_opnumber(&w, OP_ge, std->t, nc_int(0)),
+               "a standard deviation is negative");
   else
-    need(&w, nc_tofloat(std->s) >= 0, "std must not be negative",
-         nc_tofloat(std->s));
+    check_value(&w, nc_tofloat(std->s) >= 0, "std must not be negative",
+                nc_tofloat(std->s));
   if (w.status != NC_OK) return nc_temps_endcall(&w, c, NULL);
   const Device *where = like               ? nc_device(like)
                         : c->arg[4].device ? c->arg[4].device
-                                           : nc_defaultdevice;
+                                           : nc_default_device();
   int r =
       nc_new(&y, where, type, like ? nd : size->n, like ? shape : size->list);
   d = like ? nc_normal(type, 0, 1)
@@ -231,8 +221,9 @@ int nc_op_normal(Call *c) {
 */
 /* Without replacement: the n largest of weight / exponential number
    (Efraimidis and Spirakis, 2006). */
-static Tensor *largest(Temps *w, const Call *c, Tensor *p, int64_t n) {
-  Tensor *q = nc_temps_op2(w, OP_true_divide, p, exponentials(w, c, p));
+static Tensor *sample_without_replacement(Temps *w, const Call *c, Tensor *p,
+                                          int64_t n) {
+  Tensor *q = nc_temps_op2(w, OP_true_divide, p, draw_exponential(w, c, p));
   Call topk = nc_callon(OPERATOR_topk, q);
   nc_setint(&topk, 1, n);
   nc_setint(&topk, 2, p->nd);
@@ -244,20 +235,18 @@ static Tensor *largest(Temps *w, const Call *c, Tensor *p, int64_t n) {
 
 /* With replacement: searches a uniform number in the cumulative sums of the
    weights. */
-static Tensor *fallen(Temps *w, const Call *c, Tensor *p, int64_t n) {
+static Tensor *sample_with_replacement(Temps *w, const Call *c, Tensor *p,
+                                       int64_t n) {
   int64_t size[2] = { p->size[0], n };
   const int d = p->nd;
-  Tensor *sum = nc_temps_call1(w, OPERATOR_cumsum, p, d, 0), *u = NULL, *total;
-  int r;
-  if (w->status != NC_OK) return NULL;
+  Tensor *sum = nc_temps_call1(w, OPERATOR_cumsum, p, d, 0), *u, *total;
   if (d == 1) size[0] = n;
-  r = nc_new(&u, nc_device(p), DT_f64, d, size);
-  if (nc_temps_add(w, r, &u) == NULL) return NULL;
-  u = uniforms(w, c, u);
+  u = nc_temps_new(w, p, DT_f64, d, size);
+  u = draw_uniform(w, c, u);
   total = nc_temps_narrow(w, sum, d - 1, p->size[d - 1] - 1, 1);
   Call search = nc_callon(OPERATOR_searchsorted, sum);
   search.arg[1].t = nc_temps_op2(w, OP_mul, u, total);
-  search.arg[3].given = 1;
+  search.arg[3].present = 1;
   search.arg[3].s = (Scalar){ NC_BOOL, 1, 0 };
   return nc_temps_call(w, &search);
 }
@@ -267,33 +256,31 @@ int nc_op_multinomial(Call *c) {
   const int64_t n = c->arg[1].s.i;
   const int again = (int)c->arg[2].s.i;
   Temps w = { 0 };
-  needfloat(&w, x);
-  if (w.status == NC_OK && (x->nd < 1 || x->nd > 2))
-    w.status = nc_fail(NC_ESHAPE,
-                       "needs a vector or a matrix, the tensor has "
-                       "%d dimensions",
-                       x->nd);
-  if (w.status == NC_OK && n < 1)
-    w.status = nc_fail(NC_EVALUE, "%lld numbers", (long long)n);
-  if (w.status == NC_OK &&
-      (x->size[x->nd - 1] == 0 || (!again && n > x->size[x->nd - 1])))
-    w.status = nc_fail(NC_EVALUE, "%lld numbers of %lld categories%s",
-                       (long long)n, (long long)x->size[x->nd - 1],
-                       again ? "" : " without replacement");
+  TRY(nc_check_float(x->dtype));
+  if (x->nd < 1 || x->nd > 2)
+    return nc_fail(NC_ESHAPE,
+                   "needs a vector or a matrix, the tensor has %d dimensions",
+                   x->nd);
+  if (n < 1) return nc_fail(NC_EVALUE, "%lld numbers", (long long)n);
+  if (x->size[x->nd - 1] == 0 || (!again && n > x->size[x->nd - 1]))
+    return nc_fail(NC_EVALUE, "cannot draw %lld numbers from %lld categories%s",
+                   (long long)n, (long long)x->size[x->nd - 1],
+                   again ? "" : " without replacement");
   p = nc_temps_cast(&w, x, DT_f64);
   if (w.status == NC_OK && nc_numel(x) > 0) {
     Tensor *ge = nc_temps_opnumber(&w, OP_ge, p, nc_int(0));
-    expect(
+    assert_all(
         &w,
         nc_temps_op2(&w, OP_logical_and, ge, nc_temps_op1(&w, OP_isfinite, p)),
         "a weight is negative, nan or infinite");
     at = nc_temps_reduce(&w, OP_sum, nc_temps_opnumber(&w, OP_gt, p, nc_int(0)),
                          1u << (x->nd - 1), 0);
-    expect(&w, nc_temps_opnumber(&w, OP_ge, at, nc_int(again ? 1 : n)),
-           "too few weights are above 0");
+    assert_all(&w, nc_temps_opnumber(&w, OP_ge, at, nc_int(again ? 1 : n)),
+               "too few weights are above 0");
   }
   at = NULL;
   if (w.status == NC_OK)
-    at = again ? fallen(&w, c, p, n) : largest(&w, c, p, n);
+    at = again ? sample_with_replacement(&w, c, p, n)
+               : sample_without_replacement(&w, c, p, n);
   return nc_temps_endcall(&w, c, at);
 }

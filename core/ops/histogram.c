@@ -10,36 +10,24 @@
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
 
-/* Returns x, cast to this type, as a dense tensor. */
-static Tensor *dense(Temps *w, Tensor *x, DType type) {
-  Tensor *y = NULL, *t = nc_temps_cast(w, x, type);
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_dense(&y, t), &y);
-}
-
 /* Adds weight (NULL: 1) to y at the positions x, for a device without the
    request bincount. */
-static void addup(Temps *w, Tensor *y, Tensor *x, Tensor *weight) {
-  Tensor *one = NULL;
-  IndexCall g = { .x = y, .other = weight, .offset = x, .picked = 1 };
+static void accumulate(Temps *w, Tensor *y, Tensor *x, Tensor *weight) {
+  IndexCall g = { .x = y, .other = weight, .offset = x, .indexed_dims = 1 };
   if (weight == NULL)
-    g.other = nc_temps_add(
-        w, nc_full(&one, nc_device(x), DT_i64, 1, x->size, nc_int(1)), &one);
+    g.other = nc_temps_full(w, x, DT_i64, 1, x->size, nc_int(1));
   if (w->status == NC_OK) w->status = nc_index_accumulate(&g);
 }
 
 /* Returns n sums: element i is the number of elements of x, a vector of
    0-based bins, that are i, or the sum of their weights (NULL: none). */
-static Tensor *binned(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
-  Tensor *y = NULL;
-  x = dense(w, x, DT_i64);
-  if (weight) weight = dense(w, weight, DT_f64);
+static Tensor *count_bins(Temps *w, Tensor *x, Tensor *weight, int64_t n) {
+  Tensor *y;
+  x = nc_temps_dense(w, nc_temps_cast(w, x, DT_i64));
+  if (weight) weight = nc_temps_dense(w, nc_temps_cast(w, weight, DT_f64));
+  y = nc_temps_full(w, x, weight ? DT_f64 : DT_i64, 1, &n, nc_int(0));
   if (w->status != NC_OK) return NULL;
-  y = nc_temps_add(
-      w, nc_full(&y, nc_device(x), weight ? DT_f64 : DT_i64, 1, &n, nc_int(0)),
-      &y);
-  if (w->status != NC_OK) return NULL;
-  if (nc_device(x)->bincount == NULL) addup(w, y, x, weight);
+  if (nc_device(x)->bincount == NULL) accumulate(w, y, x, weight);
   else {
     const BincountCall c = { .y = y, .x = x, .weight = weight };
     w->status = nc_device(x)->bincount(nc_device(x), &c);
@@ -57,14 +45,14 @@ typedef struct Binning {
   int64_t n; /* elements in no bin do not count */
 } Binning;
 
-static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight);
+static Tensor *keep_in_range(Temps *w, Tensor *bin, int64_t n, Tensor **weight);
 
 /* *sum += the counts of the vector x; makes *sum if it is NULL. */
-static int addcounts(Tensor **sum, Tensor *x, const Binning *b) {
+static int add_counts(Tensor **sum, Tensor *x, const Binning *b) {
   Temps w = { 0 };
   Tensor *none = NULL, *y, *same = NULL;
-  if (b->find) x = within(&w, b->find(&w, x, b->info), b->n, &none);
-  y = binned(&w, x, NULL, b->n);
+  if (b->find) x = keep_in_range(&w, b->find(&w, x, b->info), b->n, &none);
+  y = count_bins(&w, x, NULL, b->n);
   if (*sum == NULL) {
     nc_temps_result(&w, sum, y);
     return nc_temps_finish(&w);
@@ -80,7 +68,7 @@ static int addcounts(Tensor **sum, Tensor *x, const Binning *b) {
 /* Returns the counts of the vector x.  The CPU counts in blocks whose
    temporaries stay in the cache; an accelerator counts all at once, which
    takes fewer launches. */
-static Tensor *counted(Temps *w, Tensor *x, const Binning *b) {
+static Tensor *count_in_blocks(Temps *w, Tensor *x, const Binning *b) {
   Tensor *sum = NULL;
   int64_t size, n;
   int r = w->status;
@@ -92,7 +80,7 @@ static Tensor *counted(Temps *w, Tensor *x, const Binning *b) {
     Temps own = { 0 };
     const int64_t length = n - at < size ? n - at : size;
     Tensor *part = nc_temps_narrow(&own, x, 0, at, length);
-    if (own.status == NC_OK) own.status = addcounts(&sum, part, b);
+    if (own.status == NC_OK) own.status = add_counts(&sum, part, b);
     r = nc_temps_finish(&own);
     if (size == 0) break;
   }
@@ -100,13 +88,13 @@ static Tensor *counted(Temps *w, Tensor *x, const Binning *b) {
 }
 
 /* *v = the element of x, a reduction to one. */
-static int numberof(Temps *w, Tensor *x, Scalar *v) {
+static int read_number(Temps *w, Tensor *x, Scalar *v) {
   if (w->status == NC_OK) w->status = nc_item(v, x);
   return w->status;
 }
 
 /* Checks the arguments of bincount; *n = the number of bins. */
-static int bins(Temps *w, const Call *c, int64_t *n) {
+static int check_bincount(Temps *w, const Call *c, int64_t *n) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   Scalar low = nc_int(0), high = nc_int(-1);
   *n = c->arg[2].s.i;
@@ -114,16 +102,16 @@ static int bins(Temps *w, const Call *c, int64_t *n) {
     return nc_fail(NC_EDTYPE, "counts integers, not %s",
                    nc_dtypename(x->dtype));
   if (x->nd != 1)
-    return nc_fail(NC_ESHAPE, "counts in a vector, not in %d dimensions",
-                   x->nd);
+    return nc_fail(NC_ESHAPE, "needs a vector, not %d dimensions", x->nd);
   if (weight && (weight->nd != 1 || weight->size[0] != x->size[0]))
-    return nc_fail(NC_ESHAPE, "weights must be as many as there are numbers");
+    return nc_fail(NC_ESHAPE,
+                   "weights must have one element for each of the input");
   if (*n < 0)
-    return nc_fail(NC_EVALUE, "minlength is %lld, and must not be negative",
+    return nc_fail(NC_EVALUE, "minlength is %lld, but must not be negative",
                    (long long)*n);
   if (x->size[0] == 0) return NC_OK;
-  TRY(numberof(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
-  TRY(numberof(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));
+  TRY(read_number(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
+  TRY(read_number(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));
   if (low.i < 0)
     return nc_fail(NC_EVALUE, "%lld is negative", (long long)low.i);
   if (high.i == INT64_MAX)
@@ -136,21 +124,21 @@ int nc_op_bincount(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t, *y;
   Temps w = { 0 };
   int64_t n = 0;
-  w.status = bins(&w, c, &n);
+  w.status = check_bincount(&w, c, &n);
   const Binning all = { NULL, NULL, n };
-  y = weight ? binned(&w, x, weight, n) : counted(&w, x, &all);
+  y = weight ? count_bins(&w, x, weight, n) : count_in_blocks(&w, x, &all);
   if (weight && weight->dtype == DT_f32) y = nc_temps_cast(&w, y, DT_f32);
-  nc_temps_result(&w, &c->out[0], y);
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* Sets the range *from .. *to of the bins: as it is if the two differ, else
    the range of x, extended by `more' on both sides if x has one value only. */
-static int span(Temps *w, Tensor *x, double *from, double *to, double more) {
+static int set_range(Temps *w, Tensor *x, double *from, double *to,
+                     double more) {
   Scalar low = nc_float(*from), high = nc_float(*to);
   if (*from == *to && nc_numel(x) > 0) {
-    TRY(numberof(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
-    TRY(numberof(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));
+    TRY(read_number(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
+    TRY(read_number(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));
   }
   *from = low.f;
   *to = high.f;
@@ -158,8 +146,7 @@ static int span(Temps *w, Tensor *x, double *from, double *to, double more) {
     return nc_fail(NC_EVALUE, "the range from %g to %g is not finite", *from,
                    *to);
   if (*from > *to)
-    return nc_fail(NC_EVALUE, "max is %g, less than min, which is %g", *to,
-                   *from);
+    return nc_fail(NC_EVALUE, "max is %g, less than min, %g", *to, *from);
   if (*from == *to) {
     *from -= more;
     *to += more;
@@ -168,21 +155,17 @@ static int span(Temps *w, Tensor *x, double *from, double *to, double more) {
 }
 
 /* Checks the type of x and the number of bins. */
-static int floats(const Tensor *x, int64_t n) {
-  if (x->dtype != DT_f32 && x->dtype != DT_f64) {
-    nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
-            nc_dtypename(x->dtype));
-    nc_hint("{0}:to(\"float32\") first");
-    return NC_EDTYPE;
-  }
+static int check_floats(const Tensor *x, int64_t n) {
+  TRY(nc_check_float32or64(x));
   if (n > 0) return NC_OK;
-  return nc_fail(NC_EVALUE, "%lld bins, and there must be at least 1",
+  return nc_fail(NC_EVALUE, "bins is %lld, but must be 1 or more",
                  (long long)n);
 }
 
 /* Returns those elements of `bin' that are in 0 .. n-1, and replaces
    *weight, unless it is NULL, by their weights. */
-static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight) {
+static Tensor *keep_in_range(Temps *w, Tensor *bin, int64_t n,
+                             Tensor **weight) {
   Tensor *is, *y = NULL;
   is = nc_temps_op2(w, OP_logical_and,
                     nc_temps_opnumber(w, OP_ge, bin, nc_int(0)),
@@ -197,22 +180,21 @@ static Tensor *within(Temps *w, Tensor *bin, int64_t n, Tensor **weight) {
   return w->status == NC_OK ? y : NULL;
 }
 
-typedef struct Even { /* bins of equal width */
+typedef struct EvenBins { /* bins of equal width */
   double from, to;
   int64_t n;
-} Even;
+} EvenBins;
 
-/* A Finder for Even: floor((x - from) / (to - from) * n); the last bin
+/* A Finder for EvenBins: floor((x - from) / (to - from) * n); the last bin
    includes its right edge. */
-static Tensor *evenly(Temps *w, Tensor *x, const void *info) {
-  const Even *e = info;
+static Tensor *find_even_bins(Temps *w, Tensor *x, const void *info) {
+  const EvenBins *e = info;
   Tensor *last, *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
   bin = nc_temps_opnumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
   bin = nc_temps_op1(w, OP_floor,
                      nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n)));
   last = nc_temps_opnumber(w, OP_eq, x, nc_float(e->to));
-  Arg in[3] = { { .t = last }, { .s = nc_int(e->n - 1) }, { .t = bin } };
-  return nc_temps_op(w, OP_where, in, NULL);
+  return nc_temps_wherenumber(w, last, nc_int(e->n - 1), bin);
 }
 
 int nc_op_histc(Call *c) {
@@ -220,15 +202,14 @@ int nc_op_histc(Call *c) {
   const int64_t n = c->arg[1].s.i;
   double from = nc_tofloat(c->arg[2].s), to = nc_tofloat(c->arg[3].s);
   Temps w = { 0 };
-  w.status = floats(x, n);
-  if (w.status == NC_OK) w.status = span(&w, x, &from, &to, 1);
-  x = w.status == NC_OK ? nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1) : NULL;
-  const Even even = { from, to, n };
-  const Binning all = { evenly, &even, n };
-  y = counted(&w, x, &all);
+  TRY(check_floats(x, n));
+  w.status = set_range(&w, x, &from, &to, 1);
+  x = nc_temps_flatten(&w, x);
+  const EvenBins even = { from, to, n };
+  const Binning all = { find_even_bins, &even, n };
+  y = count_in_blocks(&w, x, &all);
   if (w.status == NC_OK) y = nc_temps_cast(&w, y, x->dtype);
-  nc_temps_result(&w, &c->out[0], y);
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* Returns the edges of the bins of histogram: those of the argument, or an
@@ -242,7 +223,7 @@ static Tensor *edges(Temps *w, const Call *c, Tensor *x) {
       w->status = nc_fail(NC_EVALUE, "the edges must be a vector of %s",
                           nc_dtypename(x->dtype));
     else if (range->n > 0)
-      w->status = nc_fail(NC_EVALUE, "edges and a range are given");
+      w->status = nc_fail(NC_EVALUE, "edges and a range are both given");
     return w->status == NC_OK ? bins->t : NULL;
   }
   if (range->n > 0 && range->n != 2)
@@ -251,9 +232,9 @@ static Tensor *edges(Temps *w, const Call *c, Tensor *x) {
     from = (double)range->list[0];
     to = (double)range->list[1];
   }
-  if (w->status == NC_OK) w->status = floats(x, bins->s.i);
+  if (w->status == NC_OK) w->status = check_floats(x, bins->s.i);
   if (nc_numel(x) == 0 && range->n == 0) to = 1;
-  if (w->status == NC_OK) w->status = span(w, x, &from, &to, 0.5);
+  if (w->status == NC_OK) w->status = set_range(w, x, &from, &to, 0.5);
   line.arg[0].s = nc_float(from);
   line.arg[1].s = nc_float(to);
   nc_setint(&line, 2, bins->s.i + 1);
@@ -273,7 +254,7 @@ static Tensor *density(Temps *w, Tensor *y, Tensor *edge) {
 
 /* A Finder for a vector of edges: by bucketize.  The last bin includes its
    right edge. */
-static Tensor *between(Temps *w, Tensor *x, const void *info) {
+static Tensor *find_edge_bins(Temps *w, Tensor *x, const void *info) {
   Tensor *const *edge = info;
   Tensor *bin, *last;
   const int64_t n = w->status == NC_OK ? edge[0]->size[0] - 1 : 0;
@@ -282,47 +263,45 @@ static Tensor *between(Temps *w, Tensor *x, const void *info) {
   nc_setint(&find, 3, 1);
   bin = nc_temps_opnumber(w, OP_sub, nc_temps_call(w, &find), nc_int(2));
   last = nc_temps_op2(w, OP_eq, x, nc_temps_narrow(w, edge[0], 0, n, 1));
-  Arg in[3] = { { .t = last }, { .s = nc_int(n - 1) }, { .t = bin } };
-  return nc_temps_op(w, OP_where, in, NULL);
+  return nc_temps_wherenumber(w, last, nc_int(n - 1), bin);
 }
 
 /* Returns the counts of the vector x between edges: by the request even_bins
    if the edges are evenly spaced (`even') and the device can, else by
    search. */
-static Tensor *countedbetween(Temps *w, Tensor *x, Tensor *edge, int even) {
-  const Binning all = { between, &edge, edge ? edge->size[0] - 1 : 0 };
+static Tensor *count_between(Temps *w, Tensor *x, Tensor *edge, int even) {
+  const Binning all = { find_edge_bins, &edge, edge ? edge->size[0] - 1 : 0 };
   Tensor *y = NULL;
   int done = 0;
   if (w->status == NC_OK && even && nc_device(x)->even_bins) {
     const Device *d = nc_device(x);
-    y = nc_temps_add(w, nc_full(&y, d, DT_i64, 1, &all.n, nc_int(0)), &y);
+    y = nc_temps_full(w, x, DT_i64, 1, &all.n, nc_int(0));
     nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
     const EvenBinsCall c = { .y = y, .x = x, .edge = edge, .done = &done };
     if (w->status == NC_OK) w->status = d->even_bins(d, &c);
   }
-  return done ? y : counted(w, x, &all);
+  return done ? y : count_in_blocks(w, x, &all);
 }
 
 int nc_op_histogram(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[3].t, *edge, *y;
   Temps w = { 0 };
   int64_t n = 0;
-  w.status = floats(x, 1);
-  if (w.status == NC_OK && weight && nc_numel(weight) != nc_numel(x))
-    w.status = nc_fail(NC_ESHAPE, "weights must be as many as there are "
-                                  "numbers");
-  edge = w.status == NC_OK ? edges(&w, c, x) : NULL;
+  TRY(check_floats(x, 1));
+  if (weight && nc_numel(weight) != nc_numel(x))
+    return nc_fail(NC_ESHAPE,
+                   "weights must have one element for each of the input");
+  edge = edges(&w, c, x);
   if (w.status == NC_OK) n = edge->size[0] - 1;
-  if (w.status == NC_OK && n < 1) w.status = floats(x, n);
-  x = w.status == NC_OK ? nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1) : NULL;
-  if (weight) weight = nc_temps_call1(&w, OPERATOR_flatten, weight, 1, -1);
+  if (w.status == NC_OK && n < 1) w.status = check_floats(x, n);
+  x = nc_temps_flatten(&w, x);
+  if (weight) weight = nc_temps_flatten(&w, weight);
   if (weight) {
-    y = within(&w, between(&w, x, &edge), n, &weight);
-    y = binned(&w, y, weight, n);
-  } else y = countedbetween(&w, x, edge, c->arg[1].t == NULL);
+    y = keep_in_range(&w, find_edge_bins(&w, x, &edge), n, &weight);
+    y = count_bins(&w, y, weight, n);
+  } else y = count_between(&w, x, edge, c->arg[1].t == NULL);
   y = nc_temps_cast(&w, y, c->arg[0].t->dtype);
   if (c->arg[4].s.i) y = density(&w, y, edge);
   nc_temps_result(&w, &c->out[0], y);
-  nc_temps_result(&w, &c->out[1], edge);
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, &c->out[1], edge);
 }

@@ -10,25 +10,20 @@
 #include "core/op.h"
 
 /* Reads kernel_size, dilation, padding and stride from a[0..3]. */
-static int options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
+static int read_options(ConvGeometry *w, const int64_t size[2], const Arg *a) {
   TRY(nc_pair(w->kernel, &a[0], "kernel_size", 1));
   TRY(nc_pair(w->dilation, &a[1], "dilation", 1));
   TRY(nc_pair(w->pad, &a[2], "padding", 0));
   TRY(nc_pair(w->stride, &a[3], "stride", 1));
   for (int i = 0; i < 2; i++) {
     w->size[i] = size[i];
-    if (nc_windows(w, i) < 1)
-      return nc_fail(NC_ESHAPE,
-                     "a kernel of %lld, %lld apart, does not fit in "
-                     "%lld elements with padding %lld",
-                     (long long)w->kernel[i], (long long)w->dilation[i],
-                     (long long)w->size[i], (long long)w->pad[i]);
+    TRY(nc_check_windows(w, i));
   }
   return nc_padded(w);
 }
 
 /* Checks that the columns of x are not more elements than a tensor can have. */
-static int countable(const Tensor *x, const ConvGeometry *w) {
+static int check_count(const Tensor *x, const ConvGeometry *w) {
   const int64_t all[] = { x->size[0],   x->size[1], w->kernel[0],
                           w->kernel[1], w->out[0],  w->out[1] };
   int64_t n;
@@ -37,23 +32,19 @@ static int countable(const Tensor *x, const ConvGeometry *w) {
 
 /* Computes the columns from x, or with p->back x from the columns:
    c->out[0], of this size, from operand 0. */
-static int made(Call *c, Im2colCall *p, int nd, const int64_t size[]) {
+static int run_im2col(Call *c, Im2colCall *p, int nd, const int64_t size[]) {
   const Tensor **from = p->back ? &p->columns : &p->x;
   const Device *d = nc_device(c->arg[0].t);
-  Tensor *y = NULL, *dense = NULL;
   Temps f = { 0 };
-  int r = nc_new(&y, d, c->arg[0].t->dtype, nd, size);
-  y = nc_temps_add(&f, r, &y);
+  Tensor *y = nc_temps_new(&f, c->arg[0].t, c->arg[0].t->dtype, nd, size);
+  Tensor *dense = nc_temps_dense(&f, c->arg[0].t);
   *(p->back ? &p->x : &p->columns) = y;
-  r = f.status;
-  if (r == NC_OK) r = nc_dense(&dense, c->arg[0].t);
-  *from = nc_temps_add(&f, r, &dense);
+  *from = dense;
   if (f.status == NC_OK && nc_numel(y) > 0) {
     nc_count(0, (nc_numel(y) + nc_numel(dense)) * nc_dtypesize(y->dtype));
     f.status = d->im2col(d, p);
   }
-  nc_temps_result(&f, &c->out[0], y);
-  return nc_temps_finish(&f);
+  return nc_temps_endcall(&f, c, y);
 }
 
 /* _unfold(x [n x c x h x w], ..): [n x c*kh*kw x windows] */
@@ -61,21 +52,18 @@ int nc_op__unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
   Im2colCall p = { .back = 0 };
   int64_t size[3];
-  int r = nc_images(c, 0, NC_OPERAND(0));
-  if (r == NC_OK) r = options(&p.at, x->size + 2, &c->arg[1]);
-  if (r == NC_OK) r = countable(x, &p.at);
-  if (r == NC_OK) {
-    p.n = size[0] = x->size[0];
-    p.c = x->size[1];
-    size[1] = p.c * p.at.kernel[0] * p.at.kernel[1];
-    size[2] = p.at.out[0] * p.at.out[1];
-    r = made(c, &p, 3, size);
-  }
-  return r;
+  TRY(nc_images(c, 0, NC_OPERAND(0)));
+  TRY(read_options(&p.at, x->size + 2, &c->arg[1]));
+  TRY(check_count(x, &p.at));
+  p.n = size[0] = x->size[0];
+  p.c = x->size[1];
+  size[1] = p.c * p.at.kernel[0] * p.at.kernel[1];
+  size[2] = p.at.out[0] * p.at.out[1];
+  return run_im2col(c, &p, 3, size);
 }
 
 /* Checks that x has the shape and type of columns of these windows. */
-static int fit(const Tensor *x, const ConvGeometry *w) {
+static int check_columns(const Tensor *x, const ConvGeometry *w) {
   const int64_t rows = w->kernel[0] * w->kernel[1];
   const int64_t columns = w->out[0] * w->out[1];
   if (x->nd != 3)
@@ -95,15 +83,12 @@ int nc_op__fold(Call *c) {
   const Tensor *x = c->arg[0].t;
   Im2colCall p = { .back = 1 };
   int64_t size[4];
-  int r = nc_pair(size + 2, &c->arg[1], "size", 1);
-  if (r == NC_OK) r = options(&p.at, size + 2, &c->arg[2]);
-  if (r == NC_OK) r = fit(x, &p.at);
-  if (r == NC_OK) {
-    p.n = size[0] = x->size[0];
-    p.c = size[1] = x->size[1] / (p.at.kernel[0] * p.at.kernel[1]);
-    r = made(c, &p, 4, size);
-  }
-  return r;
+  TRY(nc_pair(size + 2, &c->arg[1], "size", 1));
+  TRY(read_options(&p.at, size + 2, &c->arg[2]));
+  TRY(check_columns(x, &p.at));
+  p.n = size[0] = x->size[0];
+  p.c = size[1] = x->size[1] / (p.at.kernel[0] * p.at.kernel[1]);
+  return run_im2col(c, &p, 4, size);
 }
 
 /*
@@ -111,24 +96,19 @@ int nc_op__fold(Call *c) {
 */
 /* g->d[0] = op(gradient, size if not NULL, options); the options are those
    of the differentiated call from argument `from' on. */
-static int again(OperatorGrad *g, Operator op, int64_t *size, int from) {
+static int call_for_grad(OperatorGrad *g, Operator op, int64_t *size,
+                         int from) {
   Call c = nc_callon(op, g->g[0]);
-  int to = 1, r;
-  if (size) {
-    c.arg[to].given = 1;
-    c.arg[to].list = size;
-    c.arg[to++].n = 2;
-  }
+  int to = 1;
+  if (size) nc_setlist(&c, to++, 2, size);
   for (int i = 0; i < 4; i++) c.arg[to + i] = g->arg[from + i];
-  r = nc_call(&c);
-  g->d[0] = c.out[0];
-  return r;
+  return nc_callfirst(&g->d[0], &c);
 }
 
 int nc_grad__unfold(OperatorGrad *g) {
-  return again(g, OPERATOR__fold, g->in[0].meta.size + 2, 1);
+  return call_for_grad(g, OPERATOR__fold, g->in[0].meta.size + 2, 1);
 }
 
 int nc_grad__fold(OperatorGrad *g) {
-  return again(g, OPERATOR__unfold, NULL, 2);
+  return call_for_grad(g, OPERATOR__unfold, NULL, 2);
 }

@@ -32,12 +32,12 @@ int nc_checkmatrix(const Tensor *x) {
 }
 
 /* Returns whether matrices on device d have to be copied to the host. */
-static int elsewhere(const Device *d) {
+static int is_on_accelerator(const Device *d) {
   return d != &nc_cpu && !nc_ismeta(d);
 }
 
 /* Initializes the job for the batch x. */
-static int begin(Job *j, const Tensor *x) {
+static int begin_job(LapackJob *j, const Tensor *x) {
   memset(j, 0, sizeof *j);
   TRY(nc_checkmatrix(x));
   j->m = (int)x->size[x->nd - 1];
@@ -50,8 +50,8 @@ static int begin(Job *j, const Tensor *x) {
   return nc_lapack(&j->l, x->dtype);
 }
 
-Tensor *nc_jobresult(Temps *w, Job *j, int i, const Tensor *x, DType type,
-                     int nd, int64_t a, int64_t b) {
+Tensor *nc_lapack_result(Temps *w, LapackJob *j, int i, const Tensor *x,
+                         DType type, int nd, int64_t a, int64_t b) {
   int64_t size[NC_MAXDIM];
   Tensor *t = NULL;
   int r = w->status;
@@ -66,14 +66,14 @@ Tensor *nc_jobresult(Temps *w, Job *j, int i, const Tensor *x, DType type,
   return t;
 }
 
-Tensor *nc_jobcopy(Temps *w, Job *j, int i, Tensor *x) {
-  Tensor *t = nc_jobresult(w, j, i, x, x->dtype, 2, x->size[x->nd - 2],
-                           x->size[x->nd - 1]);
+Tensor *nc_lapack_copy(Temps *w, LapackJob *j, int i, Tensor *x) {
+  Tensor *t = nc_lapack_result(w, j, i, x, x->dtype, 2, x->size[x->nd - 2],
+                               x->size[x->nd - 1]);
   if (t) w->status = nc_copy(t, x);
   return w->status == NC_OK ? t : NULL;
 }
 
-void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x) {
+void nc_lapack_operand(Temps *w, LapackJob *j, int i, Tensor *x) {
   Tensor *dense = NULL;
   int r = w->status == NC_OK ? nc_dense(&dense, x) : w->status;
   dense = nc_temps_add(w, r, &dense);
@@ -88,8 +88,8 @@ void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x) {
 */
 /* The loop of one thread: matrices s, s + slots, .. for each of its slots s,
    each slot with a work space of its own. */
-static void slot(void *ctx, int64_t first, int64_t last) {
-  const Job *j = ctx;
+static void run_slot(void *ctx, int64_t first, int64_t last) {
+  const LapackJob *j = ctx;
   for (int64_t s = first; s < last; s++)
     for (int64_t i = s; i < j->batch && !nc_interrupted; i += j->slots)
       j->one(j, i, j->work + s * j->need);
@@ -97,7 +97,7 @@ static void slot(void *ctx, int64_t first, int64_t last) {
 
 /* Runs the job for all matrices. *failed = the number, from 1, of the first
    with info != 0; 0 if there is none. */
-static int run(Job *j, int64_t *failed) {
+static int run_job(LapackJob *j, int64_t *failed) {
   const int64_t infos = j->batch * (int64_t)sizeof(int);
   void *p = NULL, *q = NULL;
   int r;
@@ -111,7 +111,7 @@ static int run(Job *j, int64_t *failed) {
     j->info = q;
     memset(q, 0, (size_t)infos);
     nc_count(0, j->batch * (j->each[0] + j->each[1] + j->each[2]));
-    r = nc_parallel(j->slots, 1, slot, j);
+    r = nc_parallel(j->slots, 1, run_slot, j);
     for (int64_t i = j->batch; r == NC_OK && i > 0; i--)
       if (j->info[i - 1] != 0) *failed = i;
     nc_hostfree(q, infos);
@@ -120,7 +120,7 @@ static int run(Job *j, int64_t *failed) {
   return r;
 }
 
-static int converged(const Job *j, int64_t failed) {
+static int check_converged(const LapackJob *j, int64_t failed) {
   if (failed == 0) return NC_OK;
   if (j->batch == 1)
     return nc_fail(NC_EVALUE, "does not converge: does the matrix hold nan "
@@ -131,26 +131,28 @@ static int converged(const Job *j, int64_t failed) {
                  (long long)failed);
 }
 
-int nc_jobasked(const Job *j, const double *answer) {
+void nc_lapack_set_work(LapackJob *j, const double *answer, int64_t integers) {
   float f;
   memcpy(&f, answer, sizeof f);
-  return (int)(j->bytes == 8 ? *answer : (double)f * 1.0001 + 8);
+  j->lwork = (int)(j->bytes == 8 ? *answer : (double)f * 1.0001 + 8);
+  j->need = round_up((int64_t)j->lwork * j->bytes) +
+            round_up(integers * (int64_t)sizeof(int));
 }
 
-int nc_carryout(Call *c, const Plan *p) {
+int nc_lapack_run(Call *c, const LapackPlan *p) {
   Tensor *out[NC_MAXOUT] = { NULL };
   const Device *d;
   Temps w = { 0 };
   int64_t failed = 0;
-  Job j;
+  LapackJob j;
   TRY(nc_samedevice(&d, c->arg, p->operands));
-  if (elsewhere(d)) return nc_byhost(c, d);
-  w.status = begin(&j, c->arg[0].t);
+  if (is_on_accelerator(d)) return nc_byhost(c, d);
+  w.status = begin_job(&j, c->arg[0].t);
   if (w.status == NC_OK && p->square && j.m != j.n)
     w.status = nc_fail(NC_ESHAPE, "needs square matrices");
   if (w.status == NC_OK) p->make(&w, &j, c, out);
-  if (w.status == NC_OK) w.status = run(&j, &failed);
-  if (w.status == NC_OK && p->converges) w.status = converged(&j, failed);
+  if (w.status == NC_OK) w.status = run_job(&j, &failed);
+  if (w.status == NC_OK && p->converges) w.status = check_converged(&j, failed);
   for (int i = 0; i < NC_MAXOUT; i++)
     if (out[i]) nc_temps_result(&w, &c->out[i], out[i]);
   return nc_temps_finish(&w);

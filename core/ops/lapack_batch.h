@@ -14,8 +14,8 @@
 #include "core/base/temps.h"
 #include "core/cpu/lapack.h"
 
-typedef struct Job Job;
-struct Job {
+typedef struct LapackJob LapackJob;
+struct LapackJob {
   const Lapack *l;
   int m, n, k, other;         /* rows, columns, min(m, n); another size */
   char flag[4];
@@ -29,52 +29,52 @@ struct Job {
   int64_t need;               /* bytes of work space for a slot */
   int lwork, liwork;
   int dry;                    /* meta device: nothing is computed */
-  void (*one)(const Job *j, int64_t i, char *work);
+  void (*one)(const LapackJob *j, int64_t i, char *work);
 };
 
 /* An operation: `make' makes its results, out[], and fills in the job. */
-typedef struct Plan {
-  const char *name;
+typedef struct LapackPlan {
   int operands;               /* tensors, which must be on one device */
   int square, converges;      /* are matrices square; is info an error? */
-  void (*make)(Temps *w, Job *j, const Call *c, Tensor *out[]);
-} Plan;
+  void (*make)(Temps *w, LapackJob *j, const Call *c, Tensor *out[]);
+} LapackPlan;
 
 /* Runs operator c as p says; on the host, if its tensors are on another
    device. */
-int nc_carryout(Call *c, const Plan *p);
+int nc_lapack_run(Call *c, const LapackPlan *p);
 
 /* Checks that x is a matrix, or a batch of matrices, of float32 or float64. */
 int nc_checkmatrix(const Tensor *x);
 
 /* Makes tensor i of the job, a new result: the batch dimensions of x, then
    nd (0 to 2) sizes a, b.  The results of these functions are held by w. */
-Tensor *nc_jobresult(Temps *w, Job *j, int i, const Tensor *x, DType type,
-                     int nd, int64_t a, int64_t b);
+Tensor *nc_lapack_result(Temps *w, LapackJob *j, int i, const Tensor *x,
+                         DType type, int nd, int64_t a, int64_t b);
 
 /* Makes tensor i of the job, a dense copy of x, which the routine may
    overwrite. */
-Tensor *nc_jobcopy(Temps *w, Job *j, int i, Tensor *x);
+Tensor *nc_lapack_copy(Temps *w, LapackJob *j, int i, Tensor *x);
 
 /* Sets tensor i of the job to an operand that is only read: x, or a dense
    copy. */
-void nc_jobgiven(Temps *w, Job *j, int i, Tensor *x);
+void nc_lapack_operand(Temps *w, LapackJob *j, int i, Tensor *x);
 
-/* Returns the size of the work space from the answer to a query; a float
-   answer may have been rounded down, so that some is added. */
-int nc_jobasked(const Job *j, const double *answer);
+/* Sets the work space of a slot: lwork elements, from the answer to a query,
+   and `integers' ints.  A float answer may have been rounded down, so that some
+   is added. */
+void nc_lapack_set_work(LapackJob *j, const double *answer, int64_t integers);
 
 /* Returns whether n elements are finite.  Some routines print messages to
    the terminal for others. */
 int nc_allfinite(const void *x, int64_t n, int64_t bytes);
 
 /* Returns matrix i of tensor k. */
-static inline void *at(const Job *j, int k, int64_t i) {
+static inline void *at(const LapackJob *j, int k, int64_t i) {
   return j->t[k] + i * j->each[k];
 }
 
 /* Returns the bytes rounded up to 64. */
-static inline int64_t even(int64_t bytes) {
+static inline int64_t round_up(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 

@@ -13,7 +13,7 @@
 /*
 ** LU, Cholesky
 */
-static void lu(const Job *j, int64_t i, char *work) {
+static void lu(const LapackJob *j, int64_t i, char *work) {
   const int ld = j->m > 1 ? j->m : 1;
   (void)work;
   if (j->k > 0)
@@ -21,21 +21,21 @@ static void lu(const Job *j, int64_t i, char *work) {
   else *(int *)at(j, 2, i) = 0;
 }
 
-static void planlu(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planlu(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  out[0] = nc_jobcopy(w, j, 0, x);
-  out[1] = nc_jobresult(w, j, 1, x, DT_i32, 1, j->k, 0);
-  out[2] = nc_jobresult(w, j, 2, x, DT_i32, 0, 1, 0);
+  out[0] = nc_lapack_copy(w, j, 0, x);
+  out[1] = nc_lapack_result(w, j, 1, x, DT_i32, 1, j->k, 0);
+  out[2] = nc_lapack_result(w, j, 2, x, DT_i32, 0, 1, 0);
   j->each[2] = sizeof(int);
   j->one = lu;
 }
 
 int nc_op__lapack_lu(Call *c) {
-  static const Plan plan = { "lu", 1, 0, 0, planlu };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 0, 0, planlu };
+  return nc_lapack_run(c, &plan);
 }
 
-static void cholesky(const Job *j, int64_t i, char *work) {
+static void cholesky(const LapackJob *j, int64_t i, char *work) {
   const int lower = j->flag[0] == 'L', n = j->n;
   char *a = at(j, 0, i);
   (void)work;
@@ -47,18 +47,18 @@ static void cholesky(const Job *j, int64_t i, char *work) {
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }
 
-static void plancholesky(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void plancholesky(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  out[0] = nc_jobcopy(w, j, 0, x);
-  out[1] = nc_jobresult(w, j, 1, x, DT_i32, 0, 1, 0);
+  out[0] = nc_lapack_copy(w, j, 0, x);
+  out[1] = nc_lapack_result(w, j, 1, x, DT_i32, 0, 1, 0);
   j->each[1] = sizeof(int);
   j->flag[0] = c->arg[1].s.i ? 'L' : 'U';
   j->one = cholesky;
 }
 
 int nc_op__lapack_cholesky(Call *c) {
-  static const Plan plan = { "cholesky", 1, 1, 0, plancholesky };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 1, 0, plancholesky };
+  return nc_lapack_run(c, &plan);
 }
 
 /*
@@ -66,14 +66,14 @@ int nc_op__lapack_cholesky(Call *c) {
 */
 /* Checks that b [.. x columns x rows], the right sides, fits the n x n
    matrices a; with `right' for equations x*a = b. */
-static int checkside(const Tensor *a, const Tensor *b, int right) {
+static int check_sides(const Tensor *a, const Tensor *b, int right) {
   TRY(nc_checkmatrix(b));
   if (a->dtype != b->dtype)
     return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
                    nc_dtypename(a->dtype), nc_dtypename(b->dtype));
   if (a->nd != b->nd || a->size[a->nd - 1] != a->size[a->nd - 2] ||
       a->size[a->nd - 1] != b->size[b->nd - (right ? 2 : 1)])
-    return nc_fail(NC_ESHAPE, "the sides of the equations do not fit");
+    return nc_fail(NC_ESHAPE, "the shapes of the two sides do not match");
   for (int d = 0; d < a->nd - 2; d++)
     if (a->size[d] != b->size[d])
       return nc_fail(NC_ESHAPE, "the batches differ");
@@ -81,7 +81,7 @@ static int checkside(const Tensor *a, const Tensor *b, int right) {
 }
 
 /* Returns whether one of n elements is nan. */
-static int hasnan(const void *x, int64_t n, int64_t bytes) {
+static int has_nan(const void *x, int64_t n, int64_t bytes) {
   const float *f = x;
   const double *d = x;
   int found = 0;
@@ -92,7 +92,7 @@ static int hasnan(const void *x, int64_t n, int64_t bytes) {
   return found;
 }
 
-static void setnan(void *x, int64_t n, int64_t bytes) {
+static void set_nan(void *x, int64_t n, int64_t bytes) {
   for (int64_t i = 0; i < n; i++)
     if (bytes == 8) ((double *)x)[i] = NAN;
     else ((float *)x)[i] = NAN;
@@ -100,24 +100,24 @@ static void setnan(void *x, int64_t n, int64_t bytes) {
 
 /* Solves for one matrix.  A nan in the factors or in a right side must make
    the solution nan; a LAPACK that skips multiplications by 0 would lose it. */
-static void lusolve(const Job *j, int64_t i, char *work) {
+static void lusolve(const LapackJob *j, int64_t i, char *work) {
   char *y = at(j, 2, i);
   const int64_t n = j->n;
   (void)work;
   if (n == 0 || j->other == 0) return;
-  if (hasnan(at(j, 0, i), n * n, j->bytes)) {
-    setnan(y, n * j->other, j->bytes);
+  if (has_nan(at(j, 0, i), n * n, j->bytes)) {
+    set_nan(y, n * j->other, j->bytes);
     return;
   }
   for (int64_t col = 0; col < j->other; col++)
-    if (hasnan(y + col * n * j->bytes, n, j->bytes))
-      setnan(y + col * n * j->bytes, n, j->bytes);
+    if (has_nan(y + col * n * j->bytes, n, j->bytes))
+      set_nan(y + col * n * j->bytes, n, j->bytes);
   j->l->getrs(j->flag, &j->n, &j->other, at(j, 0, i), &j->n, at(j, 1, i), y,
               &j->n, &j->info[i], 1);
 }
 
 /* Checks that p holds pivots for the factors x, j->batch matrices. */
-static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
+static int check_pivots(const LapackJob *j, const Tensor *x, const Tensor *p) {
   const int *pivot = nc_data(p);
   if (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
       nc_numel(p) != j->batch * j->n)
@@ -129,25 +129,25 @@ static int checkpivots(const Job *j, const Tensor *x, const Tensor *p) {
   return NC_OK;
 }
 
-static void planlusolve(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planlusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t;
-  w->status = checkside(x, b, 0);
-  if (w->status == NC_OK) w->status = checkpivots(j, x, p);
-  nc_jobgiven(w, j, 0, x);
-  nc_jobgiven(w, j, 1, p);
+  w->status = check_sides(x, b, 0);
+  if (w->status == NC_OK) w->status = check_pivots(j, x, p);
+  nc_lapack_operand(w, j, 0, x);
+  nc_lapack_operand(w, j, 1, p);
   if (w->status != NC_OK) return;
-  out[0] = nc_jobcopy(w, j, 2, b);
+  out[0] = nc_lapack_copy(w, j, 2, b);
   j->other = (int)b->size[b->nd - 2];
   j->flag[0] = c->arg[3].s.i ? 'T' : 'N';
   j->one = lusolve;
 }
 
 int nc_op__lapack_lusolve(Call *c) {
-  static const Plan plan = { "lu_solve", 3, 0, 0, planlusolve };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 3, 0, 0, planlusolve };
+  return nc_lapack_run(c, &plan);
 }
 
-static void trisolve(const Job *j, int64_t i, char *work) {
+static void trisolve(const LapackJob *j, int64_t i, char *work) {
   const float one = 1;
   const double two = 1;
   const void *alpha = j->bytes == 8 ? (const void *)&two : &one;
@@ -158,13 +158,13 @@ static void trisolve(const Job *j, int64_t i, char *work) {
                alpha, at(j, 0, i), &lda, at(j, 1, i), &ldb, 1, 1, 1, 1);
 }
 
-static void plantrisolve(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void plantrisolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t;
   const int right = c->arg[5].s.i != 0;
-  w->status = checkside(x, b, right);
-  nc_jobgiven(w, j, 0, x);
+  w->status = check_sides(x, b, right);
+  nc_lapack_operand(w, j, 0, x);
   if (w->status != NC_OK) return;
-  out[0] = nc_jobcopy(w, j, 1, b);
+  out[0] = nc_lapack_copy(w, j, 1, b);
   j->k = (int)b->size[b->nd - 1];
   j->other = (int)b->size[b->nd - 2];
   j->flag[0] = right ? 'R' : 'L';
@@ -175,8 +175,8 @@ static void plantrisolve(Temps *w, Job *j, const Call *c, Tensor *out[]) {
 }
 
 int nc_op__lapack_trisolve(Call *c) {
-  static const Plan plan = { "solve_triangular", 2, 0, 0, plantrisolve };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 2, 0, 0, plantrisolve };
+  return nc_lapack_run(c, &plan);
 }
 
 /*
@@ -185,9 +185,9 @@ int nc_op__lapack_trisolve(Call *c) {
 /* Tensors of the job: 0 the matrix; 1 the right sides, with as many rows as
    the longer side of the matrix, overwritten by the solutions; 2 singular
    values; 3 ranks. */
-static void lstsq(const Job *j, int64_t i, char *work) {
+static void lstsq(const LapackJob *j, int64_t i, char *work) {
   const int tall = j->m > j->n ? j->m : j->n;
-  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+  int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
   const float low = (float)j->rcond;
   *(int *)at(j, 3, i) = 0;
   j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes) ||
@@ -200,7 +200,7 @@ static void lstsq(const Job *j, int64_t i, char *work) {
 
 /* gelsd overwrites the right sides by the solutions, so that out[0] has
    max(m, n) rows and starts as b with zeros below. */
-static void planlstsq(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planlstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t, *part;
   const int query = -1, tall = j->m > j->n ? j->m : j->n;
   const double rcond = j->rcond = nc_tofloat(c->arg[2].s);
@@ -208,14 +208,14 @@ static void planlstsq(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   double answer = 0;
   int info, rank;
   if (b->nd != x->nd || b->dtype != x->dtype || b->size[b->nd - 1] != j->m) {
-    w->status = nc_fail(NC_ESHAPE, "the sides of the equations do not fit");
+    w->status = nc_fail(NC_ESHAPE, "the shapes of the two sides do not match");
     return;
   }
   j->other = (int)b->size[b->nd - 2];
-  nc_jobcopy(w, j, 0, x);
-  out[0] = nc_jobresult(w, j, 1, x, x->dtype, 2, j->other, tall);
-  out[1] = nc_jobresult(w, j, 2, x, x->dtype, 1, j->k, 0);
-  out[2] = nc_jobresult(w, j, 3, x, DT_i32, 0, 1, 0);
+  nc_lapack_copy(w, j, 0, x);
+  out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 2, j->other, tall);
+  out[1] = nc_lapack_result(w, j, 2, x, x->dtype, 1, j->k, 0);
+  out[2] = nc_lapack_result(w, j, 3, x, DT_i32, 0, 1, 0);
   j->each[3] = sizeof(int);
   j->one = lstsq;
   if (w->status == NC_OK) w->status = nc_fill(out[0], nc_int(0));
@@ -225,12 +225,10 @@ static void planlstsq(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   j->l->gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall, NULL,
               j->bytes == 8 ? (const void *)&rcond : &low, &rank, &answer,
               &query, &j->liwork, &info);
-  j->lwork = nc_jobasked(j, &answer);
-  j->need = even((int64_t)j->lwork * j->bytes) +
-            even(j->liwork * (int64_t)sizeof(int));
+  nc_lapack_set_work(j, &answer, j->liwork);
 }
 
 int nc_op__lapack_lstsq(Call *c) {
-  static const Plan plan = { "lstsq", 2, 0, 1, planlstsq };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 2, 0, 1, planlstsq };
+  return nc_lapack_run(c, &plan);
 }

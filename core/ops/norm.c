@@ -12,20 +12,18 @@
 #include "core/base/temps.h"
 #include "core/tape.h"
 #include "core/op.h"
-#include "core/ops/sort.h"
+#include "core/ops/dim_op.h"
 
 /* Returns the type of the computation for elements of type t. */
-static DType worked(DType t) {
+static DType compute_dtype(DType t) {
   return t == DT_f64 ? DT_f64 : DT_f32;
 }
 
 /* Sets n from the shape of x and the arguments a: {channels, inner, groups},
    eps, centered, batch. */
-static int shape(NormCall *n, const Tensor *x, const Arg *a) {
+static int set_shape(NormCall *n, const Tensor *x, const Arg *a) {
   const int64_t of = nc_numel(x);
-  if (nc_category(x->dtype) != NC_FLOAT)
-    return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                   nc_dtypename(x->dtype));
+  TRY(nc_check_float(x->dtype));
   if (a[0].n != 3)
     return nc_fail(NC_EVALUE, "geometry: channels, elements of one, groups");
   n->channels = a[0].list[0];
@@ -43,31 +41,26 @@ static int shape(NormCall *n, const Tensor *x, const Arg *a) {
   if (n->channels == 0 || n->inner == 0 || of % n->channels != 0 ||
       of / n->channels % n->inner != 0)
     return nc_fail(NC_ESHAPE,
-                   "%lld elements are no multiple of %lld channels "
-                   "of %lld",
+                   "%lld elements are not a multiple of %lld channels of %lld",
                    (long long)of, (long long)n->channels, (long long)n->inner);
   n->n = of / n->channels / n->inner;
   return NC_OK;
 }
 
-/* *w = the weight or bias of each channel, dense and of this type; NULL if
+/* Returns the weight or bias of each channel, dense and of this type; NULL if
    there is none. */
-static int weight(Tensor **w, const NormCall *n, const Arg *a, DType type) {
-  Tensor *cast = NULL;
-  int r;
-  *w = NULL;
-  if (a->t == NULL) return NC_OK;
-  if (nc_numel(a->t) != n->channels)
-    return nc_fail(NC_ESHAPE, "%lld channels need as many weights",
-                   (long long)n->channels);
-  TRY(nc_cast(&cast, a->t, type));
-  r = nc_dense(w, cast);
-  nc_release(cast);
-  return r;
+static Tensor *read_weight(Temps *w, const NormCall *n, Tensor *t, DType type) {
+  if (t == NULL || w->status != NC_OK) return NULL;
+  if (nc_numel(t) == n->channels)
+    return nc_temps_dense(w, nc_temps_cast(w, t, type));
+  w->status =
+      nc_fail(NC_ESHAPE, "weight must have %lld elements, one for each channel",
+              (long long)n->channels);
+  return NULL;
 }
 
 /* Makes the request, which moves `moved' times the bytes of x. */
-static int ask(const NormCall *n, int64_t moved) {
+static int run_norm(const NormCall *n, int64_t moved) {
   const Device *d = nc_device(n->x);
   const int64_t of = nc_numel(n->x);
   if (of == 0) return NC_OK;
@@ -75,108 +68,86 @@ static int ask(const NormCall *n, int64_t moved) {
   return d->norm(d, n);
 }
 
-/* *t = a new vector with an element for each row of x; nan if x is empty. */
-static int statistic(Tensor **t, const Tensor *x, DType type, int64_t rows) {
-  const Device *d = nc_device(x);
-  if (nc_numel(x) > 0) return nc_new(t, d, type, 1, &rows);
-  return nc_full(t, d, type, 1, &rows, nc_float(NAN));
+/* Returns a new vector with an element for each row of x; nan if x is empty. */
+static Tensor *new_statistic(Temps *w, const NormCall *n, const Tensor *x) {
+  const int64_t rows = n->batch ? n->channels : n->n * n->groups;
+  const DType type = compute_dtype(x->dtype);
+  if (nc_numel(x) > 0) return nc_temps_new(w, x, type, 1, &rows);
+  return nc_temps_full(w, x, type, 1, &rows, nc_float(NAN));
 }
 
 int nc_op__norm(Call *c) {
-  const DType type = worked(c->arg[0].t->dtype);
-  Tensor *x = NULL, *w = NULL, *b = NULL;
+  Tensor *x = c->arg[0].t;
+  const DType type = compute_dtype(x->dtype);
   NormCall n = { .back = 0 };
   const Device *d;
-  int64_t rows;
-  int r = shape(&n, c->arg[0].t, &c->arg[3]);
-  if (r == NC_OK) r = nc_onedevice(&d, c->arg, 3);
-  if (r == NC_OK) r = weight(&w, &n, &c->arg[1], type);
-  if (r == NC_OK) r = weight(&b, &n, &c->arg[2], type);
-  if (r == NC_OK) r = nc_dense(&x, c->arg[0].t);
-  rows = n.batch ? n.channels : n.n * n.groups;
-  if (r == NC_OK) r = nc_new(&c->out[0], d, x->dtype, x->nd, x->size);
-  if (r == NC_OK) r = statistic(&c->out[1], x, type, rows);
-  if (r == NC_OK) r = statistic(&c->out[2], x, type, rows);
-  n.x = x;
-  n.weight = w;
-  n.bias = b;
-  n.y = c->out[0];
-  n.mean = c->out[1];
-  n.var = c->out[2];
-  if (r == NC_OK) r = ask(&n, 2);
-  nc_release(x);
-  nc_release(w);
-  nc_release(b);
-  return r;
+  Temps w = { 0 };
+  TRY(set_shape(&n, x, &c->arg[3]));
+  TRY(nc_onedevice(&d, c->arg, 3));
+  n.weight = read_weight(&w, &n, c->arg[1].t, type);
+  n.bias = read_weight(&w, &n, c->arg[2].t, type);
+  n.x = nc_temps_dense(&w, x);
+  n.y = nc_temps_new(&w, x, x->dtype, x->nd, x->size);
+  n.mean = new_statistic(&w, &n, x);
+  n.var = new_statistic(&w, &n, x);
+  if (w.status == NC_OK) w.status = run_norm(&n, 2);
+  nc_temps_result(&w, &c->out[0], n.y);
+  nc_temps_result(&w, &c->out[1], n.mean);
+  return nc_temps_end(&w, &c->out[2], n.var);
 }
 
 /*
 ** Gradients
 */
-static int wanted(const OperatorGrad *g, int i) {
+static int is_needed(const OperatorGrad *g, int i) {
   return i < g->n && g->need[i];
 }
 
-/* *t = a new tensor for the gradient to weight (1) or bias (2); NULL if it
+/* Returns a new tensor for the gradient to weight (1) or bias (2); NULL if it
    is not needed. */
-static int fresh(Tensor **t, const OperatorGrad *g, const NormCall *n, int i) {
+static Tensor *new_grad(Temps *w, const OperatorGrad *g, const NormCall *n,
+                        int i) {
   const DType type = n->mean->dtype;
   const GradMeta *m = &g->in[i].meta;
-  if (!wanted(g, i)) return NC_OK;
-  if (nc_numel(n->x) == 0)
-    return nc_full(t, nc_device(n->x), type, m->nd, m->size, nc_int(0));
-  return nc_new(t, nc_device(n->x), type, m->nd, m->size);
+  if (!is_needed(g, i) || w->status != NC_OK) return NULL;
+  if (nc_numel(n->x) > 0) return nc_temps_new(w, n->x, type, m->nd, m->size);
+  return nc_temps_full(w, n->x, type, m->nd, m->size, nc_int(0));
 }
 
 /* Computes the gradients by the request norm of the device. */
-static int atonce(OperatorGrad *g, NormCall *n, Tensor *x, Tensor *w) {
-  Tensor *dense[3] = { NULL, NULL, NULL }, *made[3] = { NULL, NULL, NULL };
-  const Arg weights = { .t = w };
-  int r = nc_dense(&dense[0], x);
-  if (r == NC_OK) r = nc_cast(&made[0], g->g[0], x->dtype);
-  if (r == NC_OK) r = nc_dense(&dense[1], made[0]);
-  nc_release(made[0]);
-  made[0] = NULL;
-  if (r == NC_OK) r = weight(&dense[2], n, &weights, n->mean->dtype);
-  n->x = dense[0];
-  n->g = dense[1];
-  n->weight = dense[2];
-  if (r == NC_OK && wanted(g, 0))
-    r = nc_new(&made[0], nc_device(x), x->dtype, x->nd, x->size);
-  for (int i = 1; i < 3 && r == NC_OK; i++) r = fresh(&made[i], g, n, i);
-  n->y = made[0];
-  n->dweight = made[1];
-  n->dbias = made[2];
-  if (r == NC_OK) r = ask(n, 3);
-  for (int i = 0; i < 3; i++) {
-    nc_release(dense[i]);
-    if (r == NC_OK && made[i]) g->d[i] = made[i];
-    else nc_release(made[i]);
-  }
-  return r;
+static int grad_by_device(OperatorGrad *g, NormCall *n, Tensor *x, Tensor *w) {
+  Temps f = { 0 };
+  n->x = nc_temps_dense(&f, x);
+  n->g = nc_temps_dense(&f, nc_temps_cast(&f, g->g[0], x->dtype));
+  n->weight = read_weight(&f, n, w, n->mean->dtype);
+  if (is_needed(g, 0)) n->y = nc_temps_new(&f, x, x->dtype, x->nd, x->size);
+  n->dweight = new_grad(&f, g, n, 1);
+  n->dbias = new_grad(&f, g, n, 2);
+  if (f.status == NC_OK) f.status = run_norm(n, 3);
+  if (n->y) nc_temps_result(&f, &g->d[0], n->y);
+  if (n->dweight) nc_temps_result(&f, &g->d[1], n->dweight);
+  if (n->dbias) nc_temps_result(&f, &g->d[2], n->dbias);
+  return nc_temps_finish(&f);
 }
 
 /* Returns t, or with `ischannels' a vector of channels, as [n x groups x
    channels of a group x inner]. */
-static Tensor *parted(Temps *f, const NormCall *n, Tensor *t, int ischannels) {
+static Tensor *split_groups(Temps *f, const NormCall *n, Tensor *t,
+                            int ischannels) {
   const int64_t size[4] = { ischannels ? 1 : n->n, n->groups,
                             n->channels / n->groups,
                             ischannels ? 1 : n->inner };
-  Tensor *y = NULL;
-  if (f->status != NC_OK) return NULL;
-  return nc_temps_add(f, nc_reshapeto(&y, t, 4, size), &y);
+  return nc_temps_reshape(f, t, 4, size);
 }
 
-static Tensor *shaped(Temps *f, Tensor *t, const GradMeta *m) {
-  Tensor *y = NULL;
-  if (f->status != NC_OK) return NULL;
-  return nc_temps_add(f, nc_reshapeto(&y, t, m->nd, m->size), &y);
+static Tensor *reshape_to_meta(Temps *f, Tensor *t, const GradMeta *m) {
+  return nc_temps_reshape(f, t, m->nd, m->size);
 }
 
 /* Returns gw - mean(gw) - y * mean(gw * y) over the dimensions `rows';
    without the mean if not centered. */
-static Tensor *along(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
-                     unsigned rows) {
+static Tensor *grad_input(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
+                          unsigned rows) {
   Tensor *part =
       nc_temps_reduce(f, OP_mean, nc_temps_op2(f, OP_mul, gw, y), rows, 1);
   Tensor *rest = gw;
@@ -187,12 +158,14 @@ static Tensor *along(Temps *f, const NormCall *n, Tensor *gw, Tensor *y,
 }
 
 /* Computes the same by recorded operations. */
-static int byrows(OperatorGrad *g, const NormCall *n, Tensor *x, Tensor *w) {
+static int grad_by_operations(OperatorGrad *g, const NormCall *n, Tensor *x,
+                              Tensor *w) {
   const unsigned rows = n->batch ? 1u | 4u | 8u : 4u | 8u, channels = 1u | 8u;
-  const DType type = worked(x->dtype);
+  const DType type = compute_dtype(x->dtype);
   Temps f = { 0 };
-  Tensor *gy = parted(&f, n, nc_temps_cast(&f, g->g[0], type), 0), *gw = gy;
-  Tensor *c = parted(&f, n, nc_temps_cast(&f, x, type), 0), *s, *y;
+  Tensor *gy = split_groups(&f, n, nc_temps_cast(&f, g->g[0], type), 0),
+         *gw = gy;
+  Tensor *c = split_groups(&f, n, nc_temps_cast(&f, x, type), 0), *s, *y;
   if (n->centered)
     c = nc_temps_op2(&f, OP_sub, c, nc_temps_reduce(&f, OP_mean, c, rows, 1));
   s = nc_temps_reduce(&f, OP_mean, nc_temps_op2(&f, OP_mul, c, c), rows, 1);
@@ -201,22 +174,24 @@ static int byrows(OperatorGrad *g, const NormCall *n, Tensor *x, Tensor *w) {
   y = nc_temps_op2(&f, OP_mul, c, s);
   if (w)
     gw = nc_temps_op2(&f, OP_mul, gy,
-                      parted(&f, n, nc_temps_cast(&f, w, type), 1));
-  if (wanted(g, 0)) {
-    Tensor *d = nc_temps_op2(&f, OP_mul, s, along(&f, n, gw, y, rows));
-    nc_temps_result(&f, &g->d[0], shaped(&f, d, &g->in[0].meta));
+                      split_groups(&f, n, nc_temps_cast(&f, w, type), 1));
+  if (is_needed(g, 0)) {
+    Tensor *d = nc_temps_op2(&f, OP_mul, s, grad_input(&f, n, gw, y, rows));
+    nc_temps_result(&f, &g->d[0], reshape_to_meta(&f, d, &g->in[0].meta));
   }
-  if (wanted(g, 1))
+  if (is_needed(g, 1))
     nc_temps_result(
         &f, &g->d[1],
-        shaped(&f,
-               nc_temps_reduce(&f, OP_sum, nc_temps_op2(&f, OP_mul, gy, y),
-                               channels, 1),
-               &g->in[1].meta));
-  if (wanted(g, 2))
-    nc_temps_result(&f, &g->d[2],
-                    shaped(&f, nc_temps_reduce(&f, OP_sum, gy, channels, 1),
-                           &g->in[2].meta));
+        reshape_to_meta(&f,
+                        nc_temps_reduce(&f, OP_sum,
+                                        nc_temps_op2(&f, OP_mul, gy, y),
+                                        channels, 1),
+                        &g->in[1].meta));
+  if (is_needed(g, 2))
+    nc_temps_result(
+        &f, &g->d[2],
+        reshape_to_meta(&f, nc_temps_reduce(&f, OP_sum, gy, channels, 1),
+                        &g->in[2].meta));
   return nc_temps_finish(&f);
 }
 
@@ -228,10 +203,11 @@ int nc_grad__norm(OperatorGrad *g) {
   TRY(nc_operand(g, 1, &w));
   TRY(nc_result(g, 1, &n.mean));
   TRY(nc_result(g, 2, &n.var));
-  TRY(shape(&n, x, &g->arg[3]));
+  TRY(set_shape(&n, x, &g->arg[3]));
   TRY(nc_recording(&records[0], g->g[0]));
   TRY(nc_recording(&records[1], x));
   if (w) TRY(nc_recording(&records[2], w));
-  if (records[0] || records[1] || records[2]) return byrows(g, &n, x, w);
-  return atonce(g, &n, x, w);
+  if (records[0] || records[1] || records[2])
+    return grad_by_operations(g, &n, x, w);
+  return grad_by_device(g, &n, x, w);
 }

@@ -16,10 +16,10 @@
 */
 /* Tensors of the job: 0 the matrix, 1 Q with `other' columns, 2 R with
    `other' rows. */
-static void qr(const Job *j, int64_t i, char *work) {
+static void qr(const LapackJob *j, int64_t i, char *work) {
   const int m = j->m, n = j->n, q = j->other;
   char *a = at(j, 0, i), *y = at(j, 1, i), *r = at(j, 2, i);
-  char *tau = work + even((int64_t)j->lwork * j->bytes);
+  char *tau = work + round_up((int64_t)j->lwork * j->bytes);
   const size_t size = (size_t)j->bytes;
   int info;
   if (m == 0) return;
@@ -35,53 +35,54 @@ static void qr(const Job *j, int64_t i, char *work) {
   if (q > 0) j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
 }
 
-static void planqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   j->other = c->arg[1].s.i ? j->m : j->k;
-  nc_jobcopy(w, j, 0, x);
-  out[0] = nc_jobresult(w, j, 1, x, x->dtype, 2, j->other, j->m);
-  out[1] = nc_jobresult(w, j, 2, x, x->dtype, 2, j->n, j->other);
+  nc_lapack_copy(w, j, 0, x);
+  out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 2, j->other, j->m);
+  out[1] = nc_lapack_result(w, j, 2, x, x->dtype, 2, j->n, j->other);
   j->lwork = 64 * ((j->m > j->n ? j->m : j->n) + 1);
-  j->need = even((int64_t)j->lwork * j->bytes) + even((j->k + 1) * j->bytes);
+  j->need =
+      round_up((int64_t)j->lwork * j->bytes) + round_up((j->k + 1) * j->bytes);
   j->one = qr;
 }
 
 int nc_op__lapack_qr(Call *c) {
-  static const Plan plan = { "qr", 1, 0, 0, planqr };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 0, 0, planqr };
+  return nc_lapack_run(c, &plan);
 }
 
 /*
 ** Householder vectors, below the diagonal, and their factors tau
 */
-static void geqrf(const Job *j, int64_t i, char *work) {
+static void geqrf(const LapackJob *j, int64_t i, char *work) {
   if (j->k > 0)
     j->l->geqrf(&j->m, &j->n, at(j, 0, i), &j->m, at(j, 1, i), work, &j->lwork,
                 &j->info[i]);
 }
 
 /* Sets the work space: enough for blocks of 64 columns, LAPACK's largest. */
-static void roomy(Job *j, int longest) {
+static void set_blocked_work(LapackJob *j, int longest) {
   j->lwork = 64 * (longest + 1) + 65 * 64;
-  j->need = even((int64_t)j->lwork * j->bytes);
+  j->need = round_up((int64_t)j->lwork * j->bytes);
 }
 
-static void plangeqrf(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void plangeqrf(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
-  out[0] = nc_jobcopy(w, j, 0, x);
-  out[1] = nc_jobresult(w, j, 1, x, x->dtype, 1, j->k, 0);
-  roomy(j, j->m > j->n ? j->m : j->n);
+  out[0] = nc_lapack_copy(w, j, 0, x);
+  out[1] = nc_lapack_result(w, j, 1, x, x->dtype, 1, j->k, 0);
+  set_blocked_work(j, j->m > j->n ? j->m : j->n);
   j->one = geqrf;
 }
 
 int nc_op__lapack_geqrf(Call *c) {
-  static const Plan plan = { "geqrf", 1, 0, 0, plangeqrf };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 0, 0, plangeqrf };
+  return nc_lapack_run(c, &plan);
 }
 
 /* Checks that tau has a vector of at most `most' factors for each matrix of
    x. */
-static int checktau(const Tensor *x, const Tensor *tau, int64_t most) {
+static int check_tau(const Tensor *x, const Tensor *tau, int64_t most) {
   int fits = tau->dtype == x->dtype && tau->nd == x->nd - 1 &&
              tau->size[tau->nd - 1] <= most;
   for (int d = 0; fits && d < tau->nd - 1; d++)
@@ -93,34 +94,34 @@ static int checktau(const Tensor *x, const Tensor *tau, int64_t most) {
                         (long long)most);
 }
 
-static void orgqr(const Job *j, int64_t i, char *work) {
+static void orgqr(const LapackJob *j, int64_t i, char *work) {
   if (j->n > 0)
     j->l->orgqr(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i), work,
                 &j->lwork, &j->info[i]);
 }
 
-static void planorgqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planorgqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t;
-  w->status = j->m < j->n ? nc_fail(NC_ESHAPE, "needs as many rows as columns, "
-                                               "or more")
-                          : checktau(x, tau, j->n);
-  nc_jobgiven(w, j, 1, tau);
+  w->status = j->m < j->n
+                  ? nc_fail(NC_ESHAPE, "needs at least as many rows as columns")
+                  : check_tau(x, tau, j->n);
+  nc_lapack_operand(w, j, 1, tau);
   if (w->status != NC_OK) return;
-  out[0] = nc_jobcopy(w, j, 0, x);
+  out[0] = nc_lapack_copy(w, j, 0, x);
   j->other = (int)tau->size[tau->nd - 1];
-  roomy(j, j->m);
+  set_blocked_work(j, j->m);
   j->one = orgqr;
 }
 
 int nc_op__lapack_orgqr(Call *c) {
-  static const Plan plan = { "householder_product", 2, 0, 0, planorgqr };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 2, 0, 0, planorgqr };
+  return nc_lapack_run(c, &plan);
 }
 
 /* Tensors of the job: 0 the vectors; 1 tau; 2 the other matrix, overwritten
    by the product. k is the number of factors; m and n are the sides of the
    other matrix. */
-static void ormqr(const Job *j, int64_t i, char *work) {
+static void ormqr(const LapackJob *j, int64_t i, char *work) {
   const int rows = j->flag[0] == 'L' ? j->m : j->n;
   if (j->m > 0 && j->n > 0)
     j->l->ormqr(&j->flag[0], &j->flag[1], &j->m, &j->n, &j->k, at(j, 0, i),
@@ -128,7 +129,7 @@ static void ormqr(const Job *j, int64_t i, char *work) {
                 &j->info[i], 1, 1);
 }
 
-static void planormqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t, *b = c->arg[2].t;
   const int left = c->arg[3].s.i != 0, rows = j->m;
   w->status = nc_checkmatrix(b);
@@ -138,29 +139,29 @@ static void planormqr(Temps *w, Job *j, const Call *c, Tensor *out[]) {
   for (int d = 0; w->status == NC_OK && d < b->nd - 2; d++)
     if (b->size[d] != x->size[d])
       w->status = nc_fail(NC_ESHAPE, "the batches differ");
-  if (w->status == NC_OK) w->status = checktau(x, tau, j->k);
+  if (w->status == NC_OK) w->status = check_tau(x, tau, j->k);
   if (w->status != NC_OK) return;
-  nc_jobcopy(w, j, 0, x); /* ormqr changes it while it runs */
-  nc_jobgiven(w, j, 1, tau);
-  out[0] = nc_jobcopy(w, j, 2, b);
+  nc_lapack_copy(w, j, 0, x); /* ormqr changes it while it runs */
+  nc_lapack_operand(w, j, 1, tau);
+  out[0] = nc_lapack_copy(w, j, 2, b);
   j->m = (int)b->size[b->nd - 1];
   j->n = (int)b->size[b->nd - 2];
   j->k = (int)tau->size[tau->nd - 1];
   j->flag[0] = left ? 'L' : 'R';
   j->flag[1] = c->arg[4].s.i ? 'T' : 'N';
-  roomy(j, j->m > j->n ? j->m : j->n);
+  set_blocked_work(j, j->m > j->n ? j->m : j->n);
   j->one = ormqr;
 }
 
 int nc_op__lapack_ormqr(Call *c) {
-  static const Plan plan = { "ormqr", 3, 0, 0, planormqr };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 3, 0, 0, planormqr };
+  return nc_lapack_run(c, &plan);
 }
 
 /*
 ** Eigenvalues, singular values
 */
-static void eig(const Job *j, int64_t i, char *work) {
+static void eig(const LapackJob *j, int64_t i, char *work) {
   const int one = 1, vectors = j->flag[1] == 'V';
   if (j->n == 0) return;
   j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->n * j->n, j->bytes);
@@ -170,63 +171,60 @@ static void eig(const Job *j, int64_t i, char *work) {
                vectors ? &j->n : &one, work, &j->lwork, &j->info[i], 1, 1);
 }
 
-static void planeig(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planeig(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int vectors = c->arg[1].s.i != 0, query = -1, one = 1;
   double answer = 0;
   int info;
-  nc_jobcopy(w, j, 0, x);
-  out[0] = nc_jobresult(w, j, 1, x, x->dtype, 1, j->n, 0);
-  out[1] = nc_jobresult(w, j, 2, x, x->dtype, 1, j->n, 0);
-  if (vectors) out[2] = nc_jobresult(w, j, 3, x, x->dtype, 2, j->n, j->n);
+  nc_lapack_copy(w, j, 0, x);
+  out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 1, j->n, 0);
+  out[1] = nc_lapack_result(w, j, 2, x, x->dtype, 1, j->n, 0);
+  if (vectors) out[2] = nc_lapack_result(w, j, 3, x, x->dtype, 2, j->n, j->n);
   j->flag[0] = 'N';
   j->flag[1] = vectors ? 'V' : 'N';
   j->one = eig;
   if (w->status != NC_OK || j->n == 0) return;
   j->l->geev(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, NULL, NULL,
              &one, NULL, vectors ? &j->n : &one, &answer, &query, &info, 1, 1);
-  j->lwork = nc_jobasked(j, &answer);
-  j->need = even((int64_t)j->lwork * j->bytes);
+  nc_lapack_set_work(j, &answer, 0);
 }
 
 int nc_op__lapack_eig(Call *c) {
-  static const Plan plan = { "eig", 1, 1, 1, planeig };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 1, 1, planeig };
+  return nc_lapack_run(c, &plan);
 }
 
-static void eigh(const Job *j, int64_t i, char *work) {
-  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+static void eigh(const LapackJob *j, int64_t i, char *work) {
+  int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
   if (j->n > 0)
     j->l->syevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
                 at(j, 1, i), work, &j->lwork, iwork, &j->liwork, &j->info[i], 1,
                 1);
 }
 
-static void planeigh(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void planeigh(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int query = -1;
   double answer = 0;
   int info;
-  out[1] = nc_jobcopy(w, j, 0, x);
-  out[0] = nc_jobresult(w, j, 1, x, x->dtype, 1, j->n, 0);
+  out[1] = nc_lapack_copy(w, j, 0, x);
+  out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 1, j->n, 0);
   j->flag[0] = c->arg[2].s.i ? 'V' : 'N';
   j->flag[1] = c->arg[1].s.i ? 'L' : 'U';
   j->one = eigh;
   if (w->status != NC_OK || j->n == 0) return;
   j->l->syevd(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, &answer,
               &query, &j->liwork, &query, &info, 1, 1);
-  j->lwork = nc_jobasked(j, &answer);
-  j->need = even((int64_t)j->lwork * j->bytes) +
-            even(j->liwork * (int64_t)sizeof(int));
+  nc_lapack_set_work(j, &answer, j->liwork);
 }
 
 int nc_op__lapack_eigh(Call *c) {
-  static const Plan plan = { "eigh", 1, 1, 1, planeigh };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 1, 1, planeigh };
+  return nc_lapack_run(c, &plan);
 }
 
-static void svd(const Job *j, int64_t i, char *work) {
-  int *iwork = (int *)(work + even((int64_t)j->lwork * j->bytes));
+static void svd(const LapackJob *j, int64_t i, char *work) {
+  int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
   const int vectors = j->flag[0] != 'N', one = 1;
   const int ldv = vectors ? j->other : 1;
   if (j->k > 0)
@@ -238,30 +236,29 @@ static void svd(const Job *j, int64_t i, char *work) {
 
 /* Results: S, U, and V with its vectors as rows.  LAPACK is called for
    matrices that are not empty only. */
-static void plansvd(Temps *w, Job *j, const Call *c, Tensor *out[]) {
+static void plansvd(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
   const int query = -1;
   double answer = 0;
   int info, none = 0;
-  out[0] = nc_jobresult(w, j, 2, x, x->dtype, 1, j->k, 0);
-  nc_jobcopy(w, j, 0, x);
+  out[0] = nc_lapack_result(w, j, 2, x, x->dtype, 1, j->k, 0);
+  nc_lapack_copy(w, j, 0, x);
   j->flag[0] = !vectors ? 'N' : full ? 'A' : 'S';
   j->other = full ? j->n : j->k;
   if (vectors) {
-    out[1] = nc_jobresult(w, j, 1, x, x->dtype, 2, full ? j->m : j->k, j->m);
-    out[2] = nc_jobresult(w, j, 3, x, x->dtype, 2, j->n, j->other);
+    out[1] =
+        nc_lapack_result(w, j, 1, x, x->dtype, 2, full ? j->m : j->k, j->m);
+    out[2] = nc_lapack_result(w, j, 3, x, x->dtype, 2, j->n, j->other);
   }
   j->one = svd;
   if (w->status != NC_OK || j->k == 0) return;
   j->l->gesdd(j->flag, &j->m, &j->n, NULL, &j->m, NULL, NULL, &j->m, NULL,
               &j->n, &answer, &query, &none, &info, 1);
-  j->lwork = nc_jobasked(j, &answer);
-  j->need = even((int64_t)j->lwork * j->bytes) +
-            even(8 * (int64_t)j->k * (int64_t)sizeof(int));
+  nc_lapack_set_work(j, &answer, 8 * (int64_t)j->k);
 }
 
 int nc_op__lapack_svd(Call *c) {
-  static const Plan plan = { "svd", 1, 0, 1, plansvd };
-  return nc_carryout(c, &plan);
+  static const LapackPlan plan = { 1, 0, 1, plansvd };
+  return nc_lapack_run(c, &plan);
 }

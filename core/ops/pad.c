@@ -11,43 +11,41 @@
 
 /* Copies src to the view of y that call c, complete but for its operand,
    makes. */
-static void putview(Temps *w, Call *c, Tensor *y, Tensor *src) {
-  Call copy = nc_callon(OPERATOR_copy_, NULL);
+static void copy_to_view(Temps *w, Call *c, Tensor *y, Tensor *src) {
+  Tensor *v;
   c->arg[0].t = y;
-  copy.arg[0].t = nc_temps_call(w, c);
-  copy.arg[1].t = src;
+  v = nc_temps_call(w, c);
   if (w->status != NC_OK) return;
-  const Tensor *v = copy.arg[0].t;
   if (src->nd != v->nd || memcmp(src->size, v->size, (size_t)v->nd * 8) != 0) {
     char have[NC_TEXT], want[NC_TEXT];
-    w->status = nc_fail(NC_ESHAPE, "src is [%s], and must be [%s]",
+    w->status = nc_fail(NC_ESHAPE, "src is [%s], but must be [%s]",
                         nc_shapetext(have, src->nd, src->size),
                         nc_shapetext(want, v->nd, v->size));
   }
-  nc_temps_call(w, &copy);
+  nc_temps_copyinto(w, v, src);
 }
 
 /* c->out[0] = a copy of argument 0 with the part `view' replaced by argument
    1; the other arguments are those of the view. */
-static int replaced(Call *c, Operator view) {
+static int replace_view(Call *c, Operator view) {
   Temps w = { 0 };
   Call v = nc_callon(view, NULL);
   Tensor *y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   for (int i = 2; i < NC_MAXARG; i++) v.arg[i - 1] = c->arg[i];
-  putview(&w, &v, y, c->arg[1].t);
+  copy_to_view(&w, &v, y, c->arg[1].t);
   return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_select_scatter(Call *c) {
-  return replaced(c, OPERATOR_select);
+  return replace_view(c, OPERATOR_select);
 }
 
 int nc_op_slice_scatter(Call *c) {
-  return replaced(c, OPERATOR_slice);
+  return replace_view(c, OPERATOR_slice);
 }
 
 int nc_op_diagonal_scatter(Call *c) {
-  return replaced(c, OPERATOR_diagonal);
+  return replace_view(c, OPERATOR_diagonal);
 }
 
 /*
@@ -57,14 +55,15 @@ enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
 /* Returns which of n elements is copied to position i, which counts from
    -before, of the padded dimension. */
-static int64_t origin(int64_t i, int64_t n, int mode) {
+static int64_t source_index(int64_t i, int64_t n, int mode) {
   if (mode == REPLICATE) return i < 0 ? 0 : i < n ? i : n - 1;
   if (mode == CIRCULAR) return i < 0 ? i + n : i < n ? i : i - n;
   return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
 }
 
 /* Checks that dimension d, of size n, can be padded by so much. */
-static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
+static int check_pad(int64_t n, int64_t before, int64_t after, int mode,
+                     int d) {
   const int64_t most = before > after ? before : after;
   const int64_t limit = mode == REFLECT    ? n - 1
                         : mode == CIRCULAR ? n
@@ -78,14 +77,14 @@ static int fits(int64_t n, int64_t before, int64_t after, int mode, int d) {
 }
 
 /* Pads dimension d with its own elements, by index_select. */
-static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
-                        int64_t after, int mode) {
+static Tensor *pad_with_own(Temps *w, Tensor *x, int d, int64_t before,
+                            int64_t after, int mode) {
   const int64_t n = x->size[d];
   int64_t all, *p;
   Tensor *here = NULL, *index = NULL;
   int r;
   if (before == 0 && after == 0) return x;
-  if ((w->status = fits(n, before, after, mode, d)) != NC_OK) return NULL;
+  if ((w->status = check_pad(n, before, after, mode, d)) != NC_OK) return NULL;
   if (NC_ADDOVER(n, before, &all) || NC_ADDOVER(all, after, &all))
     all = INT64_MAX;
   if (all < 0) {
@@ -98,7 +97,7 @@ static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
   if ((r = nc_new(&here, &nc_cpu, DT_i64, 1, &all)) == NC_OK) {
     p = nc_data(here);
     for (int64_t i = 0; i < all && !nc_interrupted; i++)
-      p[i] = origin(i - before, n, mode) + 1;
+      p[i] = source_index(i - before, n, mode) + 1;
     r = nc_interrupted ? nc_fail(NC_EINTR, "interrupted")
                        : nc_todevice(&index, here, nc_device(x));
   }
@@ -107,10 +106,9 @@ static Tensor *extended(Temps *w, Tensor *x, int d, int64_t before,
 }
 
 /* Pads the last dimensions with a number: a copy to a view of a full tensor. */
-static Tensor *surrounded(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
+static Tensor *pad_constant(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
   int64_t size[NC_MAXDIM], from[NC_MAXDIM];
-  Tensor *y = NULL, *part;
-  int r;
+  Tensor *y, *part;
   memcpy(size, x->size, sizeof size);
   memset(from, 0, sizeof from);
   for (int i = 0; 2 * i + 1 < pad->n && w->status == NC_OK; i++) {
@@ -133,16 +131,13 @@ static Tensor *surrounded(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
     if (left != x->size[d]) x = nc_temps_narrow(w, x, d, cut, left);
   }
   if (w->status != NC_OK) return NULL;
-  r = nc_full(&y, nc_device(x), x->dtype, x->nd, size, value);
-  part = nc_temps_add(w, r, &y);
+  part = y = nc_temps_full(w, x, x->dtype, x->nd, size, value);
   for (int d = 0; d < x->nd && w->status == NC_OK; d++)
     if (x->size[d] != size[d]) {
       if (x->size[d] == 0) return y;
       part = nc_temps_narrow(w, part, d, from[d], x->size[d]);
     }
-  Call copy = nc_callon(OPERATOR_copy_, part);
-  copy.arg[1].t = x;
-  nc_temps_call(w, &copy);
+  nc_temps_copyinto(w, part, x);
   return y;
 }
 
@@ -152,17 +147,17 @@ int nc_op_pad(Call *c) {
   const int mode = (int)c->arg[2].s.i;
   Temps w = { 0 };
   if (pad->n % 2 != 0 || pad->n > 2 * x->nd)
-    w.status = nc_fail(NC_ESHAPE,
-                       "%d sizes for %d dimensions: two a dimension "
-                       "are wanted, from the last one on",
-                       pad->n, x->nd);
-  if (w.status == NC_OK && mode != CONSTANT && c->arg[3].given)
-    w.status = nc_fail(NC_EVALUE, "a value is for constant padding");
-  if (w.status == NC_OK && mode == CONSTANT)
-    x = surrounded(&w, x, pad, c->arg[3].s);
+    return nc_fail(
+        NC_ESHAPE,
+        "%d sizes for %d dimensions: two for each dimension are needed, "
+        "from the last on",
+        pad->n, x->nd);
+  if (mode != CONSTANT && c->arg[3].present)
+    return nc_fail(NC_EVALUE, "value is for constant padding only");
+  if (mode == CONSTANT) x = pad_constant(&w, x, pad, c->arg[3].s);
   for (int i = 0; mode != CONSTANT && 2 * i < pad->n && w.status == NC_OK; i++)
-    x = extended(&w, x, c->arg[0].t->nd - 1 - i, pad->list[2 * i],
-                 pad->list[2 * i + 1], mode);
+    x = pad_with_own(&w, x, c->arg[0].t->nd - 1 - i, pad->list[2 * i],
+                     pad->list[2 * i + 1], mode);
   if (x == c->arg[0].t) x = nc_temps_op1(&w, OP_clone, x);
   return nc_temps_endcall(&w, c, x);
 }
@@ -173,10 +168,10 @@ int nc_op_pad(Call *c) {
 int nc_op_block_diag(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[2] = { 0, 0 }, row = 0, column = 0;
-  DType type = list->n ? list->tensors[0]->dtype : nc_defaultdtype;
+  DType type = list->n ? list->tensors[0]->dtype : nc_context->dtype;
   const Device *device = list->n ? nc_device(list->tensors[0]) : &nc_cpu;
-  Tensor *y = NULL;
-  int r;
+  Tensor *y;
+  Temps w = { 0 };
   for (int i = 0; i < list->n; i++) {
     const Tensor *t = list->tensors[i];
     if (t->nd > 2)
@@ -188,26 +183,20 @@ int nc_op_block_diag(Call *c) {
       return nc_fail(NC_ESHAPE, "the blocks are too large");
   }
   if (list->n == 0) size[0] = 1;
-  TRY(nc_full(&y, device, type, 2, size, nc_int(0)));
+  TRY(nc_full(&c->out[0], device, type, 2, size, nc_int(0)));
+  y = c->out[0];
   for (int i = 0; i < list->n; i++) {
     Tensor *t = list->tensors[i];
-    Temps w = { 0 };
-    Call copy = nc_callon(OPERATOR_copy_, NULL);
     const int64_t n = t->nd == 2 ? t->size[0] : 1;
     const int64_t m = t->nd ? t->size[t->nd - 1] : 1;
-    if (nc_numel(t) > 0) {
-      copy.arg[0].t =
-          nc_temps_narrow(&w, nc_temps_narrow(&w, y, 0, row, n), 1, column, m);
-      copy.arg[1].t = t;
-      nc_temps_call(&w, &copy);
-    }
-    if ((r = nc_temps_finish(&w)) != NC_OK) {
-      nc_release(y);
-      return r;
-    }
+    if (nc_numel(t) > 0)
+      nc_temps_copyinto(
+          &w,
+          nc_temps_narrow(&w, nc_temps_narrow(&w, y, 0, row, n), 1, column, m),
+          t);
+    TRY(nc_temps_finish(&w));
     row += n;
     column += m;
   }
-  c->out[0] = y;
   return NC_OK;
 }

@@ -11,6 +11,7 @@
 */
 #include <math.h>
 
+#include "core/base/temps.h"
 #include "core/ops/random_fill.h"
 #include "core/op.h"
 #include "core/base/philox.h"
@@ -56,14 +57,14 @@ static double large(double rate, Uniforms *u) {
   }
 }
 
-typedef struct Job {
+typedef struct PoissonFill {
   const double *rate;
   double *y;
   uint64_t key, block;
-} Job;
+} PoissonFill;
 
 static void draw(void *ctx, int64_t begin, int64_t end) {
-  const Job *j = ctx;
+  const PoissonFill *j = ctx;
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     Uniforms u = { .key = j->key, .block = j->block + (uint64_t)i, .used = 4 };
     const double rate = j->rate[i];
@@ -75,8 +76,8 @@ static void draw(void *ctx, int64_t begin, int64_t end) {
    NULL: the default one. */
 static int fill(Tensor *y, const Tensor *rate, Generator *g) {
   const int64_t n = nc_numel(y);
-  Job j = { .rate = nc_data(rate), .y = nc_data(y) };
-  if (g == NULL) g = &nc_generator;
+  PoissonFill j = { .rate = nc_data(rate), .y = nc_data(y) };
+  if (g == NULL) g = &nc_context->generator;
   for (int64_t i = 0; i < n; i++)
     if (!(j.rate[i] >= 0) || j.rate[i] > 0x1p62)
       return nc_fail(NC_EVALUE, "the rate of element %lld is %g",
@@ -88,19 +89,12 @@ static int fill(Tensor *y, const Tensor *rate, Generator *g) {
 }
 
 int nc_op_poisson(Call *c) {
-  Tensor *x = c->arg[0].t, *wide = NULL, *rate = NULL, *y = NULL;
-  int r = NC_OK;
+  Tensor *x = c->arg[0].t, *rate, *y;
+  Temps w = { 0 };
   if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
-  if (nc_category(x->dtype) != NC_FLOAT)
-    r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                nc_dtypename(x->dtype));
-  if (r == NC_OK && (r = nc_cast(&wide, x, DT_f64)) == NC_OK &&
-      (r = nc_dense(&rate, wide)) == NC_OK &&
-      (r = nc_new(&y, &nc_cpu, DT_f64, x->nd, x->size)) == NC_OK &&
-      (r = fill(y, rate, nc_generatorof(c))) == NC_OK)
-    r = nc_cast(&c->out[0], y, x->dtype);
-  nc_release(wide);
-  nc_release(rate);
-  nc_release(y);
-  return r;
+  TRY(nc_check_float(x->dtype));
+  rate = nc_temps_dense(&w, nc_temps_cast(&w, x, DT_f64));
+  y = nc_temps_new(&w, x, DT_f64, x->nd, x->size);
+  if (w.status == NC_OK) w.status = fill(y, rate, nc_generatorof(c));
+  return nc_temps_endcall(&w, c, nc_temps_cast(&w, y, x->dtype));
 }

@@ -10,51 +10,33 @@
 
 enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT }; /* as in the signature */
 
-static Tensor *move(Temps *w, Tensor *x, int64_t from, int64_t to) {
+static Tensor *move_dim(Temps *w, Tensor *x, int64_t from, int64_t to) {
   Call c = nc_callon(OPERATOR_movedim, x);
-  c.arg[1].n = c.arg[2].n = 1;
-  c.arg[1].list = &from;
-  c.arg[2].list = &to;
+  nc_setlist(&c, 1, 1, &from);
+  nc_setlist(&c, 2, 1, &to);
   return nc_temps_call(w, &c);
 }
 
-static Tensor *shaped(Temps *w, Tensor *x, int nd, const int64_t size[]) {
-  Call c = nc_callon(OPERATOR_reshape, x);
-  c.arg[1].n = nd;
-  c.arg[1].list = size;
-  return nc_temps_call(w, &c);
-}
-
-static int checked(const Tensor *x) {
-  if (x->dtype != DT_f32 && x->dtype != DT_f64) {
-    nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
-            nc_dtypename(x->dtype));
-    nc_hint("{0}:to(\"float32\") first");
-    return NC_EDTYPE;
-  }
+static int check_input(const Tensor *x) {
+  TRY(nc_check_float32or64(x));
   return nc_numel(x) ? NC_OK : nc_fail(NC_EVALUE, "no elements");
 }
 
 /* Returns q as a tensor of the type of x; fails unless all of it is in [0,
    1]. */
-static Tensor *fractions(Temps *w, const Arg *a, const Tensor *x) {
-  Tensor *q = a->t, *in, *y = NULL;
+static Tensor *read_q(Temps *w, const Arg *a, const Tensor *x) {
+  Tensor *q = a->t, *in;
   Scalar all = nc_int(1);
   if (q == NULL)
-    q = nc_temps_add(w,
-                     nc_full(&y, nc_device(x), x->dtype, 0, NULL,
-                             nc_float(nc_tofloat(a->s))),
-                     &y);
+    q = nc_temps_full(w, x, x->dtype, 0, NULL, nc_float(nc_tofloat(a->s)));
   if (w->status != NC_OK) return NULL;
   if (q->dtype != x->dtype) {
     w->status = nc_fail(NC_EDTYPE, "q is %s, {0} is %s", nc_dtypename(q->dtype),
                         nc_dtypename(x->dtype));
-    nc_hint("q:to(\"%s\") first", nc_dtypename(x->dtype));
+    nc_hint("{1}:to(\"%s\") first", nc_dtypename(x->dtype));
   } else if (q->nd > 1)
-    w->status = nc_fail(NC_ESHAPE,
-                        "q has %d dimensions, and at most 1 is "
-                        "possible",
-                        q->nd);
+    w->status =
+        nc_fail(NC_ESHAPE, "q has %d dimensions, at most 1 is allowed", q->nd);
   in =
       nc_temps_op2(w, OP_logical_and, nc_temps_opnumber(w, OP_ge, q, nc_int(0)),
                    nc_temps_opnumber(w, OP_le, q, nc_int(1)));
@@ -70,7 +52,7 @@ typedef struct DimRows {
   Tensor *sorted; /* NULL: elements are selected by rank, see nc_canrank */
 } DimRows;
 
-static DimRows linesof(Temps *w, Tensor *x, const Tensor *q) {
+static DimRows make_rows(Temps *w, Tensor *x, const Tensor *q) {
   DimRows l = { .x = x };
   int yes = 0;
   if (w->status == NC_OK) /* q*(n-1) lies between two ranks */
@@ -81,7 +63,7 @@ static DimRows linesof(Temps *w, Tensor *x, const Tensor *q) {
 }
 
 /* Returns a bool tensor [.. x 1]: whether the slice has a nan. */
-static Tensor *withnan(Temps *w, DimRows l) {
+static Tensor *has_nan(Temps *w, DimRows l) {
   const int dim = l.x->nd - 1;
   return nc_temps_op1(
       w, OP_isnan,
@@ -92,7 +74,7 @@ static Tensor *withnan(Temps *w, DimRows l) {
 /* Returns ranks from 0, [.. x q].  A slice with a nan gets the last rank,
    where nan is sorted to; with `ignore' nan does not count.  The type is
    that of x, unless n is too large for it. */
-static Tensor *ranksof(Temps *w, DimRows l, Tensor *q, int ignore) {
+static Tensor *compute_ranks(Temps *w, DimRows l, Tensor *q, int ignore) {
   Tensor *x = l.x, *y, *most;
   if (w->status != NC_OK) return NULL;
   const int64_t n = x->size[x->nd - 1];
@@ -106,14 +88,11 @@ static Tensor *ranksof(Temps *w, DimRows l, Tensor *q, int ignore) {
     return nc_temps_op2(w, OP_mul, nc_temps_cast(w, most, type), q);
   }
   y = nc_temps_opnumber(w, OP_mul, q, nc_int(n - 1));
-  Arg in[3] = { { .t = withnan(w, l) },
-                { .s = nc_float((double)(n - 1)) },
-                { .t = y } };
-  return nc_temps_op(w, OP_where, in, NULL);
+  return nc_temps_wherenumber(w, has_nan(w, l), nc_float((double)(n - 1)), y);
 }
 
 /* Returns the elements at these ranks, integers of a float type. */
-static Tensor *at(Temps *w, DimRows l, Tensor *rank) {
+static Tensor *elements_at(Temps *w, DimRows l, Tensor *rank) {
   Tensor *y = NULL;
   rank = nc_temps_cast(w, rank, DT_i64);
   if (l.sorted) rank = nc_temps_opnumber(w, OP_add, rank, nc_int(1));
@@ -126,35 +105,37 @@ static Tensor *at(Temps *w, DimRows l, Tensor *rank) {
 
 /* Replaces *low and *high, ranks, by the elements there.  Selection by rank
    does both with one request. */
-static void atboth(Temps *w, DimRows l, Tensor **low, Tensor **high) {
+static void elements_at_both(Temps *w, DimRows l, Tensor **low, Tensor **high) {
   Tensor *both;
   if (l.sorted) {
-    *low = at(w, l, *low);
-    *high = at(w, l, *high);
+    *low = elements_at(w, l, *low);
+    *high = elements_at(w, l, *high);
     return;
   }
   if (w->status != NC_OK) return;
   const int dim = (*low)->nd - 1;
   const int64_t n = (*low)->size[dim];
-  both = at(w, l, nc_temps_cat(w, (Tensor *[]){ *low, *high }, 2, dim));
+  both =
+      elements_at(w, l, nc_temps_cat(w, (Tensor *[]){ *low, *high }, 2, dim));
   *low = nc_temps_narrow(w, both, dim, 0, n);
   *high = nc_temps_narrow(w, both, dim, n, n);
 }
 
 /* Returns the quantiles [.. x q] for these ranks, by the interpolation
    `how'. */
-static Tensor *between(Temps *w, DimRows l, Tensor *rank, int64_t how) {
+static Tensor *interpolate(Temps *w, DimRows l, Tensor *rank, int64_t how) {
   const double whole[2] = { 0, 0 }; /* round to 0 decimals */
   Tensor *low, *high, *weight;
   Arg one[1] = { { .t = rank } };
   if (w->status != NC_OK) return NULL;
-  if (how == NEAREST) return at(w, l, nc_temps_op(w, OP_round, one, whole));
-  if (how == LOWER) return at(w, l, nc_temps_op1(w, OP_floor, rank));
-  if (how == HIGHER) return at(w, l, nc_temps_op1(w, OP_ceil, rank));
+  if (how == NEAREST)
+    return elements_at(w, l, nc_temps_op(w, OP_round, one, whole));
+  if (how == LOWER) return elements_at(w, l, nc_temps_op1(w, OP_floor, rank));
+  if (how == HIGHER) return elements_at(w, l, nc_temps_op1(w, OP_ceil, rank));
   low = nc_temps_op1(w, OP_floor, rank);
   high = nc_temps_op1(w, OP_ceil, rank);
   weight = nc_temps_cast(w, nc_temps_op2(w, OP_sub, rank, low), l.x->dtype);
-  atboth(w, l, &low, &high);
+  elements_at_both(w, l, &low, &high);
   if (how == LINEAR) return nc_temps_op3(w, OP_lerp, low, high, weight);
   Arg in[3] = { { .t = low }, { .t = high }, { .s = nc_float(0.5) } };
   return nc_temps_op(w, OP_lerp, in, NULL);
@@ -162,23 +143,20 @@ static Tensor *between(Temps *w, DimRows l, Tensor *rank, int64_t how) {
 
 /* Returns y [.. x q] in the shape of the result: q first, or dropped if it
    is one number; the reduced dimensions with size 1 if keepdim. */
-static Tensor *arranged(Temps *w, const Call *c, Tensor *y, int dim, int one) {
+static Tensor *arrange_result(Temps *w, const Call *c, Tensor *y, int dim,
+                              int one) {
   const Tensor *x = c->arg[0].t;
   int64_t size[NC_MAXDIM + 1];
   int n = 0;
   if (w->status != NC_OK) return NULL;
   if (one) y = nc_temps_call1(w, OPERATOR_select, y, -1, 1);
-  else y = move(w, y, -1, 1);
+  else y = move_dim(w, y, -1, 1);
   if (!c->arg[3].s.i || w->status != NC_OK) return y;
   if (!one) size[n++] = y->size[0];
-  if (n + x->nd > NC_MAXDIM) {
-    w->status = nc_fail(NC_ESHAPE, "%d dimensions, the most is %d", n + x->nd,
-                        NC_MAXDIM);
-    return NULL;
-  }
+  if ((w->status = nc_check_maxdim(n + x->nd)) != NC_OK) return NULL;
   for (int d = 0; d < x->nd; d++)
-    size[n++] = c->arg[2].given && d != dim ? x->size[d] : 1;
-  return shaped(w, y, n, size);
+    size[n++] = c->arg[2].present && d != dim ? x->size[d] : 1;
+  return nc_temps_reshape(w, y, n, size);
 }
 
 /* nanquantile with `ignore'.  Without dim the tensor is flattened. */
@@ -186,20 +164,15 @@ static int quantile(Call *c, int ignore) {
   Tensor *x = c->arg[0].t, *q, *y;
   Temps w = { 0 };
   int dim = 0;
-  w.status = checked(x);
-  if (w.status == NC_OK && c->arg[2].given)
-    w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
-  if (w.status == NC_OK) {
-    q = fractions(&w, &c->arg[1], x);
-    y = c->arg[2].given && x->nd > 0
-            ? move(&w, x, dim + 1, -1)
-            : nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1);
-    const DimRows l = linesof(&w, y, q);
-    y = between(&w, l, ranksof(&w, l, q, ignore), c->arg[4].s.i);
-    y = arranged(&w, c, y, dim, q == NULL || q->nd == 0);
-    nc_temps_result(&w, &c->out[0], y);
-  }
-  return nc_temps_finish(&w);
+  TRY(check_input(x));
+  if (c->arg[2].present) TRY(nc_dim(&dim, c->arg[2].s.i, x->nd));
+  q = read_q(&w, &c->arg[1], x);
+  y = c->arg[2].present && x->nd > 0 ? move_dim(&w, x, dim + 1, -1)
+                                     : nc_temps_flatten(&w, x);
+  const DimRows l = make_rows(&w, y, q);
+  y = interpolate(&w, l, compute_ranks(&w, l, q, ignore), c->arg[4].s.i);
+  y = arrange_result(&w, c, y, dim, q == NULL || q->nd == 0);
+  return nc_temps_endcall(&w, c, y);
 }
 
 int nc_op_quantile(Call *c) {

@@ -11,12 +11,7 @@
 /*
 ** Arguments
 */
-static int needsfloat(DType t) {
-  if (nc_category(t) == NC_FLOAT) return NC_OK;
-  return nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
-}
-
-static double largest(DType t) {
+static double largest_finite(DType t) {
   return t == DT_f16    ? 65504
          : t == DT_bf16 ? 0x1.fep127
          : t == DT_f32  ? 0x1.fffffep127
@@ -25,7 +20,7 @@ static double largest(DType t) {
 
 /* Sets the range of integers that t represents exactly.  Returns 0 if t is a
    float type, which has numbers outside of it. */
-static int extent(DType t, int64_t *low, int64_t *high) {
+static int exact_range(DType t, int64_t *low, int64_t *high) {
   static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
   if (nc_category(t) == NC_FLOAT) {
     *high = (int64_t)1 << nc_precision(t);
@@ -38,9 +33,9 @@ static int extent(DType t, int64_t *low, int64_t *high) {
 }
 
 /* Checks that t represents every integer low .. high exactly. */
-static int holds(DType t, int64_t low, int64_t high) {
+static int check_holds(DType t, int64_t low, int64_t high) {
   int64_t least, most;
-  int whole = extent(t, &least, &most);
+  int whole = exact_range(t, &least, &most);
   if (low >= least && high <= most) return NC_OK;
   return nc_fail(NC_EVALUE, "%lld is outside the %s of %s: %lld to %lld",
                  (long long)(low < least ? low : high),
@@ -48,90 +43,90 @@ static int holds(DType t, int64_t low, int64_t high) {
                  (long long)least, (long long)most);
 }
 
+int nc_check_range(int64_t low, int64_t high) {
+  if (low < high) return NC_OK;
+  return nc_fail(NC_EVALUE, "there is no integer in [%lld, %lld)",
+                 (long long)low, (long long)high);
+}
+
 /* Sets *d to integers in [low, high); arg holds low and high, or high only. */
-static int integer(RandomFillCall *d, DType t, const Arg arg[]) {
-  int64_t low = arg[1].given ? arg[0].s.i : 0;
-  int64_t high = arg[1].given ? arg[1].s.i : arg[0].s.i;
-  if (high <= low)
-    return nc_fail(NC_EVALUE, "there is no integer from %lld to below %lld",
-                   (long long)low, (long long)high);
-  TRY(holds(t, low, high - 1));
+static int set_integers(RandomFillCall *d, DType t, const Arg arg[]) {
+  int64_t low = arg[1].present ? arg[0].s.i : 0;
+  int64_t high = arg[1].present ? arg[1].s.i : arg[0].s.i;
+  TRY(nc_check_range(low, high));
+  TRY(check_holds(t, low, high - 1));
   *d = nc_integers(low, (uint64_t)high - (uint64_t)low);
   return NC_OK;
 }
 
 /* c->out[0] = y, filled.  Takes over y, which may be NULL after a failure r. */
-static int give(Call *c, int r, Tensor *y, RandomFillCall *d) {
+static int fill_result(Call *c, int r, Tensor *y, RandomFillCall *d) {
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     c->out[0] = y;
   else nc_release(y);
   return r;
 }
 
-static DType typeor(const Arg *a, DType otherwise) {
-  return a->dtype == DT_NONE ? otherwise : a->dtype;
-}
-
 /* *y = a new tensor of type t: of the sizes a, or like the tensor of a;
    where[0] is the device. */
-static int make(Tensor **y, const Arg *a, DType t, const Arg *where) {
+static int new_result(Tensor **y, const Arg *a, DType t, const Arg *where) {
   const Device *d = where->device;
   *y = NULL;
   if (a->t == NULL)
-    return nc_new(y, d ? d : nc_defaultdevice, t, a->n, a->list);
+    return nc_new(y, d ? d : nc_default_device(), t, a->n, a->list);
   if (d && d != nc_device(a->t)) return nc_new(y, d, t, a->t->nd, a->t->size);
   return nc_newlike(y, a->t, t);
 }
 
 /* rand and randn: argument 0 is a size or a tensor, 1 the dtype, 2 the
    device. */
-static int floats(Call *c,
-                  RandomFillCall (*distribution)(DType, double, double),
-                  double b) {
+static int rand_float(Call *c,
+                      RandomFillCall (*distribution)(DType, double, double),
+                      double b) {
   Tensor *like = c->arg[0].t, *y = NULL;
-  DType t = typeor(&c->arg[1], like ? like->dtype : nc_defaultdtype);
+  DType t = nc_dtype_or(&c->arg[1], like ? like->dtype : nc_context->dtype);
   RandomFillCall d = distribution(t, 0, b);
-  int r = needsfloat(t);
-  if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[2]);
-  return give(c, r, y, &d);
+  int r = nc_check_float(t);
+  if (r == NC_OK) r = new_result(&y, &c->arg[0], t, &c->arg[2]);
+  return fill_result(c, r, y, &d);
 }
 
 int nc_op_rand(Call *c) {
-  return floats(c, nc_uniform, 1);
+  return rand_float(c, nc_uniform, 1);
 }
 
 int nc_op_rand_like(Call *c) {
-  return floats(c, nc_uniform, 1);
+  return rand_float(c, nc_uniform, 1);
 }
 
 int nc_op_randn(Call *c) {
-  return floats(c, nc_normal, 1);
+  return rand_float(c, nc_normal, 1);
 }
 
 int nc_op_randn_like(Call *c) {
-  return floats(c, nc_normal, 1);
+  return rand_float(c, nc_normal, 1);
 }
 
 int nc_op_randint(Call *c) {
-  DType t = typeor(&c->arg[3], DT_i64);
+  DType t = nc_dtype_or(&c->arg[3], DT_i64);
   Tensor *y = NULL;
   RandomFillCall d;
-  int r = integer(&d, t, &c->arg[0]);
-  if (r == NC_OK) r = make(&y, &c->arg[2], t, &c->arg[4]);
-  return give(c, r, y, &d);
+  int r = set_integers(&d, t, &c->arg[0]);
+  if (r == NC_OK) r = new_result(&y, &c->arg[2], t, &c->arg[4]);
+  return fill_result(c, r, y, &d);
 }
 
 int nc_op_randint_like(Call *c) {
-  DType t = typeor(&c->arg[3], c->arg[0].t->dtype);
+  DType t = nc_dtype_or(&c->arg[3], c->arg[0].t->dtype);
   Tensor *y = NULL;
   RandomFillCall d;
-  int r = integer(&d, t, &c->arg[1]);
-  if (r == NC_OK) r = make(&y, &c->arg[0], t, &c->arg[4]);
-  return give(c, r, y, &d);
+  int r = set_integers(&d, t, &c->arg[1]);
+  if (r == NC_OK) r = new_result(&y, &c->arg[0], t, &c->arg[4]);
+  return fill_result(c, r, y, &d);
 }
 
 /* Fills self in place, unless r is an error. */
-static int inplace(Call *c, int r, RandomFillCall *d) {
+static int fill_self(Call *c, int r, RandomFillCall *d) {
   Tensor *y = c->arg[0].t;
   if (r == NC_OK && (r = nc_draw(y, d, nc_generatorof(c))) == NC_OK)
     nc_retain(c->out[0] = y);
@@ -139,16 +134,16 @@ static int inplace(Call *c, int r, RandomFillCall *d) {
 }
 
 /* Returns x; a nan without the sign that printf shows. */
-static double unsignednan(double x) {
+static double unsigned_nan(double x) {
   return x == x ? x : fabs(x);
 }
 
-static int checkuniform(DType t, double from, double to) {
-  const double most = largest(t);
-  TRY(needsfloat(t));
+static int check_uniform(DType t, double from, double to) {
+  const double most = largest_finite(t);
+  TRY(nc_check_float(t));
   if (!(from <= to))
-    return nc_fail(NC_EVALUE, "from is %g, and to is %g", unsignednan(from),
-                   unsignednan(to));
+    return nc_fail(NC_EVALUE, "from is %g, and to is %g", unsigned_nan(from),
+                   unsigned_nan(to));
   if (from < -most || to > most || to - from > most)
     return nc_fail(NC_EVALUE, "the interval from %g to %g is too wide for %s",
                    from, to, nc_dtypename(t));
@@ -159,34 +154,36 @@ int nc_op_uniform_(Call *c) {
   DType t = c->arg[0].t->dtype;
   double from = nc_tofloat(c->arg[1].s), to = nc_tofloat(c->arg[2].s);
   RandomFillCall d = { .wide = 0 };
-  int r = checkuniform(t, from, to);
+  int r = check_uniform(t, from, to);
   if (r == NC_OK) d = nc_uniform(t, from, to);
-  return inplace(c, r, &d);
+  return fill_self(c, r, &d);
 }
 
 int nc_op_normal_(Call *c) {
   DType t = c->arg[0].t->dtype;
   double mean = nc_tofloat(c->arg[1].s), std = nc_tofloat(c->arg[2].s);
   RandomFillCall d = nc_normal(t, mean, std);
-  int r = needsfloat(t);
+  int r = nc_check_float(t);
   if (r == NC_OK && !(std >= 0))
-    r = nc_fail(NC_EVALUE, "a standard deviation of %g", unsignednan(std));
-  return inplace(c, r, &d);
+    r = nc_fail(NC_EVALUE,
+                "the standard deviation must not be negative, it is %g",
+                unsigned_nan(std));
+  return fill_self(c, r, &d);
 }
 
 int nc_op_randperm(Call *c) {
   const int64_t n = c->arg[0].s.i;
   const Device *where = c->arg[2].device;
-  DType t = typeor(&c->arg[1], DT_i64);
+  DType t = nc_dtype_or(&c->arg[1], DT_i64);
   Tensor *p = NULL, *cast = NULL;
-  int r =
-      n < 0 ? nc_fail(NC_EVALUE, "a permutation of %lld numbers", (long long)n)
-            : holds(t, 0, n);
+  int r = n < 0 ? nc_fail(NC_EVALUE, "n is %lld, but must not be negative",
+                          (long long)n)
+                : check_holds(t, 0, n);
   if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
   if (r == NC_OK) r = nc_shuffle(nc_data(p), n, nc_generatorof(c));
   if (r == NC_OK) r = nc_cast(&cast, p, t);
   if (r == NC_OK)
-    r = nc_todevice(&c->out[0], cast, where ? where : nc_defaultdevice);
+    r = nc_todevice(&c->out[0], cast, where ? where : nc_default_device());
   if (r == NC_OK) nc_count(n, 2 * n * nc_dtypesize(DT_i64));
   nc_release(p);
   nc_release(cast);

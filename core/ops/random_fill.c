@@ -18,8 +18,6 @@
 /*
 ** Generators
 */
-Generator nc_generator;
-
 void nc_seed(Generator *g, uint64_t seed) {
   g->seeded = 1;
   g->seed = seed;
@@ -51,7 +49,7 @@ uint64_t nc_takeblocks(Generator *g, uint64_t blocks) {
 }
 
 /* Reserves the blocks for n elements, `per' in each; returns the first. */
-static uint64_t take(Generator *g, int64_t n, int per) {
+static uint64_t take_blocks(Generator *g, int64_t n, int per) {
   return nc_takeblocks(g, (uint64_t)n / (unsigned)per + (n % per != 0));
 }
 
@@ -62,12 +60,12 @@ int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
   const Device *d = nc_device(y);
   const int64_t n = nc_numel(y);
   int r = NC_OK;
-  if (g == NULL) g = &nc_generator;
-  TRY(nc_checkout(y, y->dtype, y->nd, y->size));
+  if (g == NULL) g = &nc_context->generator;
+  TRY(nc_check_out(y, y->dtype, y->nd, y->size));
   w->y = y;
   if (!nc_isdense(y)) TRY(nc_new(&w->y, d, y->dtype, y->nd, y->size));
   w->key = nc_initialseed(g);
-  w->block = take(g, n, w->wide ? 2 : 4);
+  w->block = take_blocks(g, n, w->wide ? 2 : 4);
   nc_count(n, n * nc_dtypesize(y->dtype));
   if (n > 0) r = nc_countwrite(w->y, d->random_fill(d, w));
   if (w->y == y) return r;
@@ -85,7 +83,7 @@ int nc_precision(DType t) {
 
 /* Returns the largest number of type t below x; subnormal numbers do not
    count. */
-static double below(double x, DType t) {
+static double largest_below(double x, DType t) {
   int e;
   double half = frexp(x, &e), ulp = ldexp(1, e - nc_precision(t)), y;
   if (x == 0)
@@ -99,7 +97,7 @@ RandomFillCall nc_uniform(DType t, double from, double to) {
   d.bits = nc_precision(t);
   d.a = from;
   d.b = to - from;
-  d.limit = below(to, t);
+  d.limit = largest_below(to, t);
   if (d.limit < from) d.limit = from;
   return d;
 }
@@ -124,8 +122,8 @@ RandomFillCall nc_integers(int64_t low, uint64_t range) {
 int nc_shuffle(int64_t *p, int64_t n, Generator *g) {
   const RandomKernels *kernel = &nc_kernels()->random;
   const int wide = n > (int64_t)1 << 32, per = wide ? 2 : 4;
-  if (g == NULL) g = &nc_generator;
-  const uint64_t key = nc_initialseed(g), first = take(g, n, per);
+  if (g == NULL) g = &nc_context->generator;
+  const uint64_t key = nc_initialseed(g), first = take_blocks(g, n, per);
   RandomWords w;
   for (int64_t i = 0; i < n && !nc_interrupted; i++) p[i] = i + 1;
   for (int64_t k = 0; k < n; k++) {

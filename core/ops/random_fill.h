@@ -16,6 +16,9 @@ RandomFillCall nc_normal(DType t, double mean, double std);
 RandomFillCall nc_integers(int64_t low, uint64_t range);
 int nc_precision(DType t); /* significant bits of a float type */
 
+/* Fails unless there is an integer from low to below high (random.c). */
+int nc_check_range(int64_t low, int64_t high);
+
 /* Fills y, of any type, strides and device, as w says; sets w->y, key and
    block.  g = NULL is the default generator. */
 int nc_draw(Tensor *y, RandomFillCall *w, Generator *g);

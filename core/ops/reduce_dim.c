@@ -10,8 +10,8 @@
 #include "core/op.h"
 
 /* *y = a new dense tensor of the shape of x reduced along dims. */
-static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
-                     DType type) {
+static int new_result(Tensor **y, Tensor *x, unsigned dims, int keepdim,
+                      DType type) {
   int64_t size[NC_MAXDIM];
   int nd;
   nc_reducedshape(x, dims, keepdim, &nd, size);
@@ -19,7 +19,7 @@ static int newresult(Tensor **y, Tensor *x, unsigned dims, int keepdim,
 }
 
 /* Makes the request dim_op to the device of x, to reduce call->dims. */
-static int ask(DimCall *call) {
+static int run_reduction(DimCall *call) {
   const Tensor *x = call->x;
   const Device *d = nc_device(x);
   call->lines = call->length = 1;
@@ -33,7 +33,7 @@ static int ask(DimCall *call) {
 ** max, min, argmax, argmin
 */
 /* Checks that no reduced dimension is empty. */
-static int someelements(const Tensor *x, unsigned dims) {
+static int check_not_empty(const Tensor *x, unsigned dims) {
   for (int d = 0; d < x->nd; d++)
     if ((dims >> d & 1) && x->size[d] == 0)
       return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
@@ -45,18 +45,15 @@ static int someelements(const Tensor *x, unsigned dims) {
 static int extreme(Tensor **y, Tensor **at, Tensor *x, unsigned dims,
                    int keepdim, int low) {
   DimCall l = { .op = low ? DIM_ARGMIN : DIM_ARGMAX, .x = x, .dims = dims };
-  int r = someelements(x, dims);
-  if (r == NC_OK) r = newresult(&l.at, x, dims, keepdim, DT_i64);
-  if (r == NC_OK && y) r = newresult(&l.y, x, dims, keepdim, x->dtype);
-  if (r == NC_OK) r = ask(&l);
-  if (r != NC_OK) {
-    nc_release(l.at);
-    nc_release(l.y);
-    return r;
-  }
+  int r = check_not_empty(x, dims);
+  if (r == NC_OK) r = new_result(&l.at, x, dims, keepdim, DT_i64);
+  if (r == NC_OK && y) r = new_result(&l.y, x, dims, keepdim, x->dtype);
+  if (r == NC_OK) r = run_reduction(&l);
+  nc_release_failed(r, &l.at, 1);
+  nc_release_failed(r, &l.y, 1);
   if (y) *y = l.y;
   *at = l.at;
-  return NC_OK;
+  return r;
 }
 
 /* _extreme(x, dim, keepdim, low): values and positions; differentiable. */
@@ -69,7 +66,7 @@ int nc_op__extreme(Call *c) {
 }
 
 /* max and min along a dimension, by _extreme, which has the gradient. */
-static int alongdim(Call *c, int low) {
+static int extreme_along_dim(Call *c, int low) {
   Call one = *c;
   int r;
   one.op = OPERATOR__extreme;
@@ -80,36 +77,29 @@ static int alongdim(Call *c, int low) {
 }
 
 /* max and min: of all elements, along a dimension, or of two tensors. */
-static int maxmin(Call *c, Op all, Op pair, int low) {
+static int max_or_min(Call *c, Op all, Op pair, int low) {
   Tensor *x = c->arg[0].t;
-  int r;
   if (c->arg[1].t) return nc_apply2(&c->out[0], pair, x, c->arg[1].t);
-  if (!c->arg[1].given) {
-    r = nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
-                  NULL);
-    return r;
-  }
-  r = alongdim(c, low);
-  return r;
+  if (c->arg[1].present) return extreme_along_dim(c, low);
+  return nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
+                   NULL);
 }
 
 int nc_op_max(Call *c) {
-  return maxmin(c, OP_amax, OP_maximum, 0);
+  return max_or_min(c, OP_amax, OP_maximum, 0);
 }
 
 int nc_op_min(Call *c) {
-  return maxmin(c, OP_amin, OP_minimum, 1);
+  return max_or_min(c, OP_amin, OP_minimum, 1);
 }
 
 static int argextreme(Call *c, int low) {
   Tensor *x = c->arg[0].t;
-  int dim = 0, r = NC_OK;
-  if (c->arg[1].given) r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  else if (nc_numel(x) == 0) r = nc_fail(NC_EVALUE, "no elements");
-  if (r == NC_OK)
-    r = extreme(NULL, &c->out[0], x, c->arg[1].given ? 1u << dim : ~0u,
-                (int)c->arg[2].s.i, low);
-  return r;
+  int dim = 0;
+  if (c->arg[1].present) TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  else if (nc_numel(x) == 0) return nc_fail(NC_EVALUE, "no elements");
+  return extreme(NULL, &c->out[0], x, c->arg[1].present ? 1u << dim : ~0u,
+                 (int)c->arg[2].s.i, low);
 }
 
 int nc_op_argmax(Call *c) {
@@ -123,18 +113,11 @@ int nc_op_argmin(Call *c) {
 /*
 ** var, std
 */
-static int needfloat(const Tensor *x) {
-  if (nc_category(x->dtype) == NC_FLOAT) return NC_OK;
-  nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(x->dtype));
-  nc_hint("{0}:to(\"float32\") first");
-  return NC_EDTYPE;
-}
-
 /* *y = the result of the reduction l, in the type of x. */
-static int number(Tensor **y, DimCall *l, int keepdim) {
+static int reduce_float(Tensor **y, DimCall *l, int keepdim) {
   int r;
-  TRY(newresult(&l->y, l->x, l->dims, keepdim, l->x->dtype));
-  if ((r = ask(l)) == NC_OK) *y = l->y;
+  TRY(new_result(&l->y, l->x, l->dims, keepdim, l->x->dtype));
+  if ((r = run_reduction(l)) == NC_OK) *y = l->y;
   else nc_release(l->y);
   return r;
 }
@@ -142,25 +125,24 @@ static int number(Tensor **y, DimCall *l, int keepdim) {
 static int variance(Tensor **y, Call *c, unsigned dims, int root) {
   DimCall l = { .op = root ? DIM_STD : DIM_VAR, .x = c->arg[0].t };
   l.dims = dims;
-  l.correction =
-      c->arg[4].given ? nc_tofloat(c->arg[4].s) : (double)(c->arg[2].s.i != 0);
-  return number(y, &l, (int)c->arg[3].s.i);
+  l.correction = c->arg[4].present ? nc_tofloat(c->arg[4].s)
+                                   : (double)(c->arg[2].s.i != 0);
+  return reduce_float(y, &l, (int)c->arg[3].s.i);
 }
 
-static int varstd(Call *c, int root) {
+static int var_or_std(Call *c, int root) {
   unsigned dims;
-  int r = needfloat(c->arg[0].t);
-  if (r == NC_OK) r = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
-  if (r == NC_OK) r = variance(&c->out[0], c, dims, root);
-  return r;
+  TRY(nc_check_floatself(c->arg[0].t->dtype));
+  TRY(nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd));
+  return variance(&c->out[0], c, dims, root);
 }
 
 int nc_op_var(Call *c) {
-  return varstd(c, 0);
+  return var_or_std(c, 0);
 }
 
 int nc_op_std(Call *c) {
-  return varstd(c, 1);
+  return var_or_std(c, 1);
 }
 
 /*
@@ -168,11 +150,12 @@ int nc_op_std(Call *c) {
 */
 /* *y = the p-norm of x; p = 0 counts the elements other than 0, inf and -inf
    are the largest and the smallest absolute value. */
-static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
+static int vector_norm(Tensor **y, Tensor *x, double p, unsigned dims,
+                       int keepdim) {
   double par[2] = { p, 0 };
   Tensor *t;
   int r;
-  if (p < 0) TRY(someelements(x, dims));
+  if (p < 0) TRY(check_not_empty(x, dims));
   if (!isinf(p) && p != 0)
     return nc_reduce(y,
                      p == 2   ? OP__norm2
@@ -192,27 +175,27 @@ static int norm(Tensor **y, Tensor *x, double p, unsigned dims, int keepdim) {
 }
 
 int nc_op_norm(Call *c) {
-  Tensor *x = c->arg[0].t, *cast = NULL;
-  DType type = c->arg[4].dtype == DT_NONE ? x->dtype : c->arg[4].dtype;
+  Tensor *x = c->arg[0].t, *cast;
+  DType type = nc_dtype_or(&c->arg[4], x->dtype);
   unsigned dims;
-  int r = nc_dimmask(&dims, &c->arg[2], x->nd);
-  if (r == NC_OK) r = nc_cast(&cast, x, type);
-  if (r == NC_OK) r = needfloat(cast);
-  if (r == NC_OK)
-    r = norm(&c->out[0], cast, nc_tofloat(c->arg[1].s), dims,
-             (int)c->arg[3].s.i);
+  int r;
+  TRY(nc_dimmask(&dims, &c->arg[2], x->nd));
+  TRY(nc_check_floatself(type));
+  TRY(nc_cast(&cast, x, type));
+  r = vector_norm(&c->out[0], cast, nc_tofloat(c->arg[1].s), dims,
+                  (int)c->arg[3].s.i);
   nc_release(cast);
   return r;
 }
 
 int nc_op_logsumexp(Call *c) {
-  Tensor *x = c->arg[0].t, *cast = NULL;
+  Tensor *x = c->arg[0].t, *cast;
   DimCall l = { .op = DIM_LOGSUMEXP };
-  int isint = nc_category(x->dtype) != NC_FLOAT;
-  int r = nc_dimmask(&l.dims, &c->arg[1], x->nd);
-  if (r == NC_OK) r = nc_cast(&cast, x, isint ? nc_defaultdtype : x->dtype);
+  int r, isint = nc_category(x->dtype) != NC_FLOAT;
+  TRY(nc_dimmask(&l.dims, &c->arg[1], x->nd));
+  TRY(nc_cast(&cast, x, isint ? nc_context->dtype : x->dtype));
   l.x = cast;
-  if (r == NC_OK) r = number(&c->out[0], &l, (int)c->arg[2].s.i);
+  r = reduce_float(&c->out[0], &l, (int)c->arg[2].s.i);
   nc_release(cast);
   return r;
 }
@@ -220,78 +203,77 @@ int nc_op_logsumexp(Call *c) {
 /*
 ** Gradients
 */
+static Tensor *unreduce(Temps *w, Tensor *g, const GradMeta *m, unsigned dims) {
+  Tensor *y = NULL;
+  if (w->status != NC_OK) return NULL;
+  return nc_temps_add(w, nc_unreduce(&y, g, m, dims), &y);
+}
+
 int nc_grad_logsumexp(OperatorGrad *g) {
   const GradMeta *m = &g->in[0].meta;
-  Tensor *x, *y, *wide = NULL, *wideg = NULL;
+  Tensor *x, *y, *wide;
+  Temps w = { 0 };
   unsigned dims;
-  int r;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_result(g, 0, &y));
   TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
-  if ((r = nc_unfolded(&wide, y, m, dims)) == NC_OK &&
-      (r = nc_unfolded(&wideg, g->g[0], m, dims)) == NC_OK)
-    r = nc_formula(&g->d[0], "g*exp(a - b)", wideg, x, wide, NULL, 0);
-  nc_release(wide);
-  nc_release(wideg);
-  return r;
+  y = unreduce(&w, y, m, dims);
+  wide = unreduce(&w, g->g[0], m, dims);
+  if (w.status == NC_OK)
+    w.status = nc_formula(&g->d[0], "g*exp(a - b)", wide, x, y, NULL, 0);
+  return nc_temps_finish(&w);
 }
 
 /* Returns 1 / (n - correction), inf if n is not greater. */
-static double weight(const OperatorGrad *g, unsigned dims) {
+static double inverse_count(const OperatorGrad *g, unsigned dims) {
   const GradMeta *m = &g->in[0].meta;
   double n = 1, correction = (double)(g->arg[2].s.i != 0);
   for (int d = 0; d < m->nd; d++)
     if (dims >> d & 1) n *= (double)m->size[d];
-  if (g->arg[4].given) correction = nc_tofloat(g->arg[4].s);
+  if (g->arg[4].present) correction = nc_tofloat(g->arg[4].s);
   return 1 / (n > correction ? n - correction : 0);
 }
 
 /* The gradient of var and std by a formula of g, x (a), the mean (b), y (c)
    and the weight (n). */
-static int vargrad(OperatorGrad *g, const char *text, Tensor *y) {
+static int var_grad(OperatorGrad *g, const char *text, Tensor *y) {
   const GradMeta *m = &g->in[0].meta;
-  Tensor *x, *mean = NULL, *wideg = NULL, *wide = NULL;
+  Tensor *x, *mean, *wide;
+  Temps w = { 0 };
   unsigned dims;
-  int r;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
-  if ((r = nc_reduce(&mean, OP_mean, x, dims, 1, DT_NONE, NULL, NULL)) ==
-          NC_OK &&
-      (r = nc_unfolded(&wideg, g->g[0], m, dims)) == NC_OK &&
-      (y == NULL || (r = nc_unfolded(&wide, y, m, dims)) == NC_OK))
-    r = nc_formula(&g->d[0], text, wideg, x, mean, wide, weight(g, dims));
-  nc_release(mean);
-  nc_release(wideg);
-  nc_release(wide);
-  return r;
+  mean = nc_temps_reduce(&w, OP_mean, x, dims, 1);
+  wide = unreduce(&w, g->g[0], m, dims);
+  if (y) y = unreduce(&w, y, m, dims);
+  if (w.status == NC_OK)
+    w.status =
+        nc_formula(&g->d[0], text, wide, x, mean, y, inverse_count(g, dims));
+  return nc_temps_finish(&w);
 }
 
 int nc_grad_var(OperatorGrad *g) {
-  return vargrad(g, "2*n*g*(a - b)", NULL);
+  return var_grad(g, "2*n*g*(a - b)", NULL);
 }
 
 int nc_grad_std(OperatorGrad *g) {
   Tensor *y;
   TRY(nc_result(g, 0, &y));
-  return vargrad(g, "where(eq(c, 0), 0, n*g*(a - b)/c)", y);
+  return var_grad(g, "where(eq(c, 0), 0, n*g*(a - b)/c)", y);
 }
 
 /* The gradient goes to the element at the position of the extreme. */
 int nc_grad__extreme(OperatorGrad *g) {
   const GradMeta *m = &g->in[0].meta;
-  Tensor *at, *zeros = NULL, *wide[2] = { NULL, NULL };
+  Tensor *at;
   Call c = nc_callon(OPERATOR_scatter_, NULL);
   Temps w = { 0 };
-  int dim, r;
+  int dim;
   TRY(nc_result(g, 1, &at));
   TRY(nc_dim(&dim, g->arg[1].s.i, m->nd));
-  r = nc_full(&zeros, m->device, m->dtype, m->nd, m->size, nc_int(0));
-  c.arg[0].t = nc_temps_add(&w, r, &zeros);
-  if (w.status == NC_OK) r = nc_unfolded(&wide[0], at, m, 1u << dim);
-  c.arg[2].t = nc_temps_add(&w, r, &wide[0]);
-  if (w.status == NC_OK) r = nc_unfolded(&wide[1], g->g[0], m, 1u << dim);
-  c.arg[3].t = nc_temps_add(&w, r, &wide[1]);
+  c.arg[0].t = nc_temps_full(&w, at, m->dtype, m->nd, m->size, nc_int(0));
   nc_setint(&c, 1, dim + 1);
-  nc_temps_result(&w, &g->d[0], nc_temps_call(&w, &c));
-  return nc_temps_finish(&w);
+  c.arg[2].t = unreduce(&w, at, m, 1u << dim);
+  c.arg[3].t = unreduce(&w, g->g[0], m, 1u << dim);
+  return nc_temps_end(&w, &g->d[0], nc_temps_call(&w, &c));
 }

@@ -8,94 +8,66 @@
 #include "core/base/temps.h"
 #include "core/tape.h"
 #include "core/op.h"
+#include "core/ops/dim_op.h"
 #include "core/ops/sort.h"
-
-/* Runs a scan along dim of x: *y = its elements, *at = its positions; either
-   may be NULL. */
-static int running(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op) {
-  const Device *d = nc_device(x);
-  DimCall l = { .op = op, .x = x, .dims = 1u << dim };
-  const int64_t n = nc_numel(x);
-  int r = NC_OK;
-  if (y) r = nc_new(&l.y, d, x->dtype, x->nd, x->size);
-  if (r == NC_OK && at) r = nc_new(&l.at, d, DT_i64, x->nd, x->size);
-  l.length = x->nd ? x->size[dim] : 1;
-  l.lines = n ? n / l.length : 0;
-  nc_count(n, 2 * n * nc_dtypesize(x->dtype));
-  if (r == NC_OK && n > 0) r = d->dim_op(d, &l);
-  if (r == NC_OK) {
-    if (y) *y = l.y;
-    if (at) *at = l.at;
-    return NC_OK;
-  }
-  nc_release(l.y);
-  nc_release(l.at);
-  return r;
-}
 
 /* cumsum and cumprod.  Integers are computed in int64 and then converted to
    the dtype of the result. */
-static int cumulated(Call *c, DimOp op) {
-  Tensor *x = c->arg[0].t, *cast = NULL, *wide = NULL, *y = NULL;
-  const DType given = c->arg[2].dtype == DT_NONE ? x->dtype : c->arg[2].dtype;
+static int cumulate(Call *c, DimOp op) {
+  Tensor *x = c->arg[0].t, *y = NULL;
+  const DType given = nc_dtype_or(&c->arg[2], x->dtype);
   const DType work = nc_category(given) == NC_FLOAT ? given : DT_i64;
   const DType type = c->arg[2].dtype == DT_NONE ? work : given;
-  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (r == NC_OK) r = nc_cast(&cast, x, type);
-  if (r == NC_OK) r = nc_cast(&wide, cast, work);
-  if (r == NC_OK) r = running(&y, NULL, wide, dim, op);
-  if (r == NC_OK) r = nc_cast(&c->out[0], y, type);
-  nc_release(cast);
-  nc_release(wide);
-  nc_release(y);
-  return r;
+  Temps w = { 0 };
+  int dim;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  x = nc_temps_cast(&w, nc_temps_cast(&w, x, type), work);
+  if (w.status == NC_OK)
+    nc_temps_add(&w, nc_dim_op(&y, NULL, x, dim, op, 1), &y);
+  return nc_temps_endcall(&w, c, nc_temps_cast(&w, y, type));
 }
 
 int nc_op_cumsum(Call *c) {
-  return cumulated(c, DIM_CUMSUM);
+  return cumulate(c, DIM_CUMSUM);
 }
 
 int nc_op_cumprod(Call *c) {
-  return cumulated(c, DIM_CUMPROD);
+  return cumulate(c, DIM_CUMPROD);
 }
 
 int nc_op_logcumsumexp(Call *c) {
   Tensor *x = c->arg[0].t;
-  int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (r == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
-    r = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                nc_dtypename(x->dtype));
-    nc_hint("{0}:to(\"float32\") first");
-  }
-  if (r == NC_OK) r = running(&c->out[0], NULL, x, dim, DIM_LOGCUMSUMEXP);
-  return r;
+  int dim;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  TRY(nc_check_floatself(x->dtype));
+  return nc_dim_op(&c->out[0], NULL, x, dim, DIM_LOGCUMSUMEXP, 1);
 }
 
 /* cummax and cummin.  If a gradient is recorded the values are gathered by
    their positions, so that gather records it. */
-static int extremes(Call *c, DimOp op) {
+static int cummax_or_min(Call *c, DimOp op) {
   Tensor *x = c->arg[0].t;
   int dim, recorded = 0, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK) r = nc_recording(&recorded, x);
   if (r == NC_OK)
-    r = running(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op);
+    r = nc_dim_op(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op, 1);
   if (r == NC_OK && recorded) r = nc_gatherdim(&c->out[0], x, c->out[1], dim);
   return r;
 }
 
 int nc_op_cummax(Call *c) {
-  return extremes(c, DIM_CUMMAX);
+  return cummax_or_min(c, DIM_CUMMAX);
 }
 
 int nc_op_cummin(Call *c) {
-  return extremes(c, DIM_CUMMIN);
+  return cummax_or_min(c, DIM_CUMMIN);
 }
 
 /*
 ** diff
 */
 /* Returns x with `prepend' (argument 3) and `append' (4). */
-static Tensor *extended(Temps *w, const Call *c, Tensor *x, int dim) {
+static Tensor *with_ends(Temps *w, const Call *c, Tensor *x, int dim) {
   Tensor *part[3];
   int n = 0;
   if (c->arg[3].t) part[n++] = c->arg[3].t;
@@ -108,31 +80,25 @@ int nc_op_diff(Call *c) {
   Tensor *x = c->arg[0].t;
   const int64_t times = c->arg[1].s.i;
   Temps w = { 0 };
-  int dim = 0;
-  w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
-  if (w.status == NC_OK && x->nd == 0)
-    w.status = nc_fail(NC_ESHAPE, "needs at least one dimension");
-  if (w.status == NC_OK && times < 0)
-    w.status = nc_fail(NC_EVALUE, "n is %lld, and must not be negative",
-                       (long long)times);
-  if (w.status == NC_OK && times > 0) x = extended(&w, c, x, dim);
+  int dim;
+  TRY(nc_dim(&dim, c->arg[2].s.i, x->nd));
+  if (x->nd == 0) return nc_fail(NC_ESHAPE, "needs at least one dimension");
+  if (times < 0)
+    return nc_fail(NC_EVALUE, "n is %lld, but must not be negative",
+                   (long long)times);
+  if (times > 0) x = with_ends(&w, c, x, dim);
   for (int64_t i = 0; w.status == NC_OK && i < times && x->size[dim] > 0; i++) {
     const int64_t n = x->size[dim] - 1;
     Temps step = { 0 };
-    Tensor *y = NULL;
-    int r;
-    nc_temps_result(&step, &y,
-                    nc_temps_op2(&step,
-                                 x->dtype == DT_b8 ? OP_logical_xor : OP_sub,
-                                 nc_temps_narrow(&step, x, dim, 1, n),
-                                 nc_temps_narrow(&step, x, dim, 0, n)));
-    r = nc_temps_finish(&step);
+    Tensor *y = nc_temps_op2(&step, x->dtype == DT_b8 ? OP_logical_xor : OP_sub,
+                             nc_temps_narrow(&step, x, dim, 1, n),
+                             nc_temps_narrow(&step, x, dim, 0, n));
+    int r = nc_temps_end(&step, &y, y);
     if (i > 0) nc_release(w.t[--w.n]); /* the result of the round before */
     x = nc_temps_add(&w, r, &y);
   }
   if (w.status == NC_OK && times == 0) x = nc_temps_op1(&w, OP_clone, x);
-  nc_temps_result(&w, &c->out[0], x);
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, x);
 }
 
 /*
@@ -145,18 +111,17 @@ Tensor *nc_temps_reversed(Temps *w, Operator op, Tensor *x, int dim) {
 
 /* Returns y with 0 for -inf: sums of elements that are all -inf, which get
    no gradient. */
-static Tensor *begun(Temps *w, Tensor *y) {
+static Tensor *zero_where_inf(Temps *w, Tensor *y) {
   const double none = -1 / (double)0;
-  Arg in[3] = { { .t = nc_temps_opnumber(w, OP_eq, y, nc_float(none)) },
-                { .s = nc_int(0) },
-                { .t = y } };
-  return nc_temps_op(w, OP_where, in, NULL);
+  return nc_temps_wherenumber(w, nc_temps_opnumber(w, OP_eq, y, nc_float(none)),
+                              nc_int(0), y);
 }
 
 /* Returns the part of the gradient from the positive elements of g: exp(x) *
    reversed cumsum(g * exp(-y)), in logarithms, so that exp does not
    overflow.  For the negative elements it is called with -g. */
-static Tensor *logpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+static Tensor *grad_by_logs(Temps *w, Tensor *g, Tensor *x, Tensor *y,
+                            int dim) {
   Tensor *t =
       nc_temps_op1(w, OP_log, nc_temps_opnumber(w, OP_maximum, g, nc_int(0)));
   t = nc_temps_reversed(w, OPERATOR_logcumsumexp, nc_temps_op2(w, OP_sub, t, y),
@@ -165,8 +130,8 @@ static Tensor *logpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
 }
 
 /* Returns the gradient without logarithms, whose second derivative does not
-   exist at 0.  For a y that moderate() accepts, else exp overflows. */
-static Tensor *plainpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+   exist at 0.  For a y that is_moderate() accepts, else exp overflows. */
+static Tensor *grad_by_exp(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
   Tensor *base = nc_temps_narrow(w, y, dim, 0, 1), *t;
   t = nc_temps_op1(w, OP_exp, nc_temps_op2(w, OP_sub, base, y));
   t = nc_temps_reversed(w, OPERATOR_cumsum, nc_temps_op2(w, OP_mul, g, t), dim);
@@ -176,13 +141,11 @@ static Tensor *plainpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
 
 /* Returns the gradient by a matrix of exp(x[k] - y[i]), i >= k.  No element
    is above 1, so that nothing overflows. */
-static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
+static Tensor *grad_by_matrix(Temps *w, Tensor *g, Tensor *x, Tensor *y,
+                              int dim) {
   const int64_t nd = x->nd, size[] = { x->size[dim], 1 };
-  Tensor *at = NULL, *down = NULL, *m;
-  int r = nc_counted(&at, x, 1, size[0]);
-  at = nc_temps_add(w, r, &at);
-  if (w->status == NC_OK) r = nc_reshapeto(&down, at, 2, size);
-  down = nc_temps_add(w, r, &down);
+  Tensor *at = nc_temps_range(w, x, 1, size[0]), *m;
+  Tensor *down = nc_temps_reshape(w, at, 2, size);
   x = nc_temps_call1(w, OPERATOR_transpose, x, dim + 1,
                      -1); /* the scanned dimension becomes the last */
   y = nc_temps_call1(w, OPERATOR_transpose, y, dim + 1, -1);
@@ -200,7 +163,7 @@ static Tensor *matrixpart(Temps *w, Tensor *g, Tensor *x, Tensor *y, int dim) {
 
 /* Returns whether y grows along dim by no more than exp can represent.
    Waits for the device. */
-static int moderate(Temps *w, Tensor *y, int dim) {
+static int is_moderate(Temps *w, Tensor *y, int dim) {
   const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
   Scalar v = { NC_FLOAT, 0, 1 / (double)0 };
   Tensor *rise =
@@ -212,38 +175,33 @@ static int moderate(Temps *w, Tensor *y, int dim) {
 }
 
 /* Returns the gradient in a form that is itself differentiable. */
-static Tensor *recordedpart(Temps *w, Tensor *g, Tensor *x, Tensor *y,
-                            int dim) {
+static Tensor *grad_recorded(Temps *w, Tensor *g, Tensor *x, Tensor *y,
+                             int dim) {
   if (nc_numel(y) == 0 || y->nd == 0) return nc_temps_op1(w, OP_clone, g);
-  if (y->nd == NC_MAXDIM || moderate(w, y, dim))
-    return plainpart(w, g, x, y, dim);
-  return matrixpart(w, g, x, begun(w, y), dim);
+  if (y->nd == NC_MAXDIM || is_moderate(w, y, dim))
+    return grad_by_exp(w, g, x, y, dim);
+  return grad_by_matrix(w, g, x, zero_where_inf(w, y), dim);
 }
 
 int nc_grad_cumsum(OperatorGrad *g) {
   Temps w = { 0 };
   int dim;
   TRY(nc_dim(&dim, g->arg[1].s.i, g->g[0]->nd));
-  nc_temps_result(&w, &g->d[0],
-                  nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, &g->d[0],
+                      nc_temps_reversed(&w, OPERATOR_cumsum, g->g[0], dim));
 }
 
 int nc_grad_logcumsumexp(OperatorGrad *g) {
   Temps w = { 0 };
   Tensor *x, *y, *plus, *minus;
-  int dim = 0;
-  w.status = nc_operand(g, 0, &x);
-  if (w.status == NC_OK) w.status = nc_result(g, 0, &y);
-  if (w.status == NC_OK) w.status = nc_dim(&dim, g->arg[1].s.i, y->nd);
-  if (w.status != NC_OK) return w.status;
-  if (nc_gradoff == 0) { /* create_graph: the gradient is recorded */
-    nc_temps_result(&w, &g->d[0], recordedpart(&w, g->g[0], x, y, dim));
-    return nc_temps_finish(&w);
-  }
-  y = begun(&w, y);
-  plus = logpart(&w, g->g[0], x, y, dim);
-  minus = logpart(&w, nc_temps_op1(&w, OP_neg, g->g[0]), x, y, dim);
-  nc_temps_result(&w, &g->d[0], nc_temps_op2(&w, OP_sub, plus, minus));
-  return nc_temps_finish(&w);
+  int dim;
+  TRY(nc_operand(g, 0, &x));
+  TRY(nc_result(g, 0, &y));
+  TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
+  if (nc_context->no_grad == 0) /* create_graph: the gradient is recorded */
+    return nc_temps_end(&w, &g->d[0], grad_recorded(&w, g->g[0], x, y, dim));
+  y = zero_where_inf(&w, y);
+  plus = grad_by_logs(&w, g->g[0], x, y, dim);
+  minus = grad_by_logs(&w, nc_temps_op1(&w, OP_neg, g->g[0]), x, y, dim);
+  return nc_temps_end(&w, &g->d[0], nc_temps_op2(&w, OP_sub, plus, minus));
 }

@@ -7,6 +7,7 @@
 ** elements are gathered by their positions instead, so that gather records the
 ** gradient.
 */
+#include "core/ops/dim_op.h"
 #include "core/ops/sort.h"
 
 #include <math.h>
@@ -15,17 +16,9 @@
 #include "core/base/temps.h"
 #include "core/op.h"
 
-/*
-** Functions for other operators
-*/
-int nc_recording(int *yes, Tensor *x) {
-  *yes = 0;
-  return nc_gradoff ? NC_OK : nc_requires(yes, x);
-}
-
 /* *y = a new dense tensor in the shape of x with size `keep' along dim. */
-static int newpart(Tensor **y, const Tensor *x, DType type, int dim,
-                   int64_t keep) {
+static int new_part(Tensor **y, const Tensor *x, DType type, int dim,
+                    int64_t keep) {
   int64_t size[NC_MAXDIM];
   memcpy(size, x->size, sizeof size);
   if (x->nd > 0) size[dim] = keep;
@@ -41,9 +34,9 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
   int r;
   *at = NULL;
   if (y) *y = NULL;
-  r = newpart(&s.at, x, DT_i64, dim, keep);
+  r = new_part(&s.at, x, DT_i64, dim, keep);
   if (x->nd == 0) s.keep = 1; /* a 0-d tensor has one element */
-  if (r == NC_OK && y) r = newpart(&s.y, x, x->dtype, dim, keep);
+  if (r == NC_OK && y) r = new_part(&s.y, x, x->dtype, dim, keep);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype) + 8 * keep);
   if (r == NC_OK && nc_numel(s.at) > 0) r = d->sort(d, &s);
   if (r == NC_OK) {
@@ -56,12 +49,12 @@ int nc_sortpart(Tensor **y, Tensor **at, Tensor *x, int dim, int descending,
   return r;
 }
 
-static int64_t lengthof(const Tensor *x, int dim) {
+static int64_t dim_length(const Tensor *x, int dim) {
   return x->nd ? x->size[dim] : 1;
 }
 
 int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
-  SortCall s = { .x = x, .dim = dim, .keep = lengthof(x, dim) };
+  SortCall s = { .x = x, .dim = dim, .keep = dim_length(x, dim) };
   const Device *d = nc_device(x);
   Temps w = { 0 };
   int recorded;
@@ -71,12 +64,10 @@ int nc_sortvalues(Tensor **y, Tensor *x, int dim) {
     nc_temps_result(&w, y, nc_temps_call1(&w, OPERATOR_sort, x, dim + 1, 0));
     return nc_temps_finish(&w);
   }
-  w.status = newpart(&s.y, x, x->dtype, dim, s.keep);
-  nc_temps_add(&w, w.status, &s.y);
+  nc_temps_add(&w, new_part(&s.y, x, x->dtype, dim, s.keep), &s.y);
   nc_count(0, 2 * nc_numel(x) * nc_dtypesize(x->dtype));
   if (w.status == NC_OK && nc_numel(x) > 0) w.status = d->sort_values(d, &s);
-  nc_temps_result(&w, y, s.y);
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, y, s.y);
 }
 
 #define SHORT 4096 /* below this, sorting is as fast as selecting */
@@ -92,17 +83,15 @@ int nc_canrank(int *yes, Tensor *x, int64_t m) {
 
 int nc_ranked(Tensor **y, Tensor *x, Tensor *rank) {
   Temps w = { 0 };
-  Tensor *at = NULL, *out = NULL;
+  Tensor *at = nc_temps_dense(&w, rank), *out = NULL;
   const int dim = x->nd - 1;
-  nc_temps_add(&w, nc_dense(&at, rank), &at);
   if (w.status == NC_OK)
-    nc_temps_add(&w, newpart(&out, x, x->dtype, dim, rank->size[dim]), &out);
+    nc_temps_add(&w, new_part(&out, x, x->dtype, dim, rank->size[dim]), &out);
   nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
   const SelectRanksCall c = { .y = out, .x = x, .rank = at };
   if (w.status == NC_OK)
     w.status = nc_device(x)->select_ranks(nc_device(x), &c);
-  nc_temps_result(&w, y, out);
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, y, out);
 }
 
 int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim) {
@@ -111,9 +100,7 @@ int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim) {
   if (x->nd == 0) return nc_apply1(y, OP_clone, x);
   nc_setint(&c, 1, dim + 1);
   c.arg[2].t = at;
-  TRY(nc_call(&c));
-  *y = c.out[0];
-  return NC_OK;
+  return nc_callfirst(y, &c);
 }
 
 /*
@@ -121,12 +108,10 @@ int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim) {
 */
 /* Returns the elements of ranks from .. from+keep-1 and their positions in
    *at, both held by w; differentiable. */
-static Tensor *ranks(Temps *w, Tensor **at, Tensor *x, int dim, int descending,
-                     int64_t from, int64_t keep) {
+static Tensor *select_ranks(Temps *w, Tensor **at, Tensor *x, int dim,
+                            int descending, int64_t from, int64_t keep) {
   Tensor *y = NULL;
   int r, recorded = 0;
-  *at = NULL;
-  if (w->status != NC_OK) return NULL;
   r = nc_recording(&recorded, x);
   if (r == NC_OK)
     r = nc_sortpart(recorded ? NULL : &y, at, x, dim, descending, from, keep);
@@ -135,27 +120,34 @@ static Tensor *ranks(Temps *w, Tensor **at, Tensor *x, int dim, int descending,
   return nc_temps_add(w, r, &y);
 }
 
+/* Stores elements and positions as the results; finishes. */
+static int store_results(Temps *w, Call *c, Tensor *y, Tensor *at) {
+  nc_temps_result(w, &c->out[0], y);
+  return nc_temps_end(w, &c->out[1], at);
+}
+
 int nc_op_sort(Call *c) {
-  Tensor *x = c->arg[0].t, *y, *at;
+  Tensor *x = c->arg[0].t, *y, *at = NULL;
   Temps w = { 0 };
   int dim;
-  w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (w.status == NC_OK) {
-    y = ranks(&w, &at, x, dim, (int)c->arg[2].s.i, 0, lengthof(x, dim));
-    nc_temps_result(&w, &c->out[0], y);
-    nc_temps_result(&w, &c->out[1], at);
-  }
-  return nc_temps_finish(&w);
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  y = select_ranks(&w, &at, x, dim, (int)c->arg[2].s.i, 0, dim_length(x, dim));
+  return store_results(&w, c, y, at);
 }
 
 int nc_op_argsort(Call *c) {
   Tensor *x = c->arg[0].t;
-  int dim, r;
-  r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (r == NC_OK)
-    r = nc_sortpart(NULL, &c->out[0], x, dim, (int)c->arg[2].s.i, 0,
-                    lengthof(x, dim));
-  return r;
+  int dim;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  return nc_sortpart(NULL, &c->out[0], x, dim, (int)c->arg[2].s.i, 0,
+                     dim_length(x, dim));
+}
+
+/* Checks that k is from `least' to the number of elements along dim. */
+static int check_k(const Tensor *x, int dim, int64_t k, int64_t least) {
+  if (k >= least && k <= dim_length(x, dim)) return NC_OK;
+  return nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
+                 (long long)k, dim + 1, (long long)dim_length(x, dim));
 }
 
 int nc_op_msort(Call *c) {
@@ -163,20 +155,14 @@ int nc_op_msort(Call *c) {
 }
 
 int nc_op_topk(Call *c) {
-  Tensor *x = c->arg[0].t, *y, *at;
+  Tensor *x = c->arg[0].t, *y, *at = NULL;
   const int64_t k = c->arg[1].s.i;
   Temps w = { 0 };
   int dim;
-  w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
-  if (w.status == NC_OK && (k < 0 || k > lengthof(x, dim)))
-    w.status = nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
-                       (long long)k, dim + 1, (long long)lengthof(x, dim));
-  if (w.status == NC_OK) {
-    y = ranks(&w, &at, x, dim, c->arg[3].s.i != 0, 0, k);
-    nc_temps_result(&w, &c->out[0], y);
-    nc_temps_result(&w, &c->out[1], at);
-  }
-  return nc_temps_finish(&w);
+  TRY(nc_dim(&dim, c->arg[2].s.i, x->nd));
+  TRY(check_k(x, dim, k, 0));
+  y = select_ranks(&w, &at, x, dim, c->arg[3].s.i != 0, 0, k);
+  return store_results(&w, c, y, at);
 }
 
 /*
@@ -184,43 +170,39 @@ int nc_op_topk(Call *c) {
 */
 /* Stores values and positions, which have size 1 along dim, as the results,
    without dim unless keepdim; finishes. */
-static int givelines(Temps *w, Call *c, Tensor *y, Tensor *at, int dim,
-                     int keepdim) {
+static int store_along(Temps *w, Call *c, Tensor *y, Tensor *at, int dim,
+                       int keepdim) {
   const int drop = w->status == NC_OK && !keepdim && at->nd > 0;
   if (drop) {
     y = nc_temps_call1(w, OPERATOR_select, y, dim + 1, 1);
     at = nc_temps_call1(w, OPERATOR_select, at, dim + 1, 1);
   }
-  nc_temps_result(w, &c->out[0], y);
-  nc_temps_result(w, &c->out[1], at);
-  return nc_temps_finish(w);
+  return store_results(w, c, y, at);
 }
 
-static int haselements(const Tensor *x, int dim) {
-  if (lengthof(x, dim) > 0) return NC_OK;
+static int check_not_empty(const Tensor *x, int dim) {
+  if (dim_length(x, dim) > 0) return NC_OK;
   return nc_fail(NC_EVALUE, "no elements along dim %d", dim + 1);
 }
 
 int nc_op_kthvalue(Call *c) {
-  Tensor *x = c->arg[0].t, *y, *at;
+  Tensor *x = c->arg[0].t, *y, *at = NULL;
   const int64_t k = c->arg[1].s.i;
   Temps w = { 0 };
   int dim;
-  w.status = nc_dim(&dim, c->arg[2].s.i, x->nd);
-  if (w.status == NC_OK) w.status = haselements(x, dim);
-  if (w.status == NC_OK && (k < 1 || k > lengthof(x, dim)))
-    w.status = nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
-                       (long long)k, dim + 1, (long long)lengthof(x, dim));
-  if (w.status != NC_OK) return w.status;
-  y = ranks(&w, &at, x, dim, 0, k - 1, 1);
-  return givelines(&w, c, y, at, dim, (int)c->arg[3].s.i);
+  TRY(nc_dim(&dim, c->arg[2].s.i, x->nd));
+  TRY(check_not_empty(x, dim));
+  TRY(check_k(x, dim, k, 1));
+  y = select_ranks(&w, &at, x, dim, 0, k - 1, 1);
+  return store_along(&w, c, y, at, dim, (int)c->arg[3].s.i);
 }
 
 /* Returns the positions of the lower median, or of the first nan if there is
    one. */
-static Tensor *middle(Temps *w, Tensor *x, int dim) {
+static Tensor *median_positions(Temps *w, Tensor *x, int dim) {
   Tensor *at = NULL, *nan, *first;
-  w->status = nc_sortpart(NULL, &at, x, dim, 0, (lengthof(x, dim) - 1) / 2, 1);
+  w->status =
+      nc_sortpart(NULL, &at, x, dim, 0, (dim_length(x, dim) - 1) / 2, 1);
   nc_temps_add(w, w->status, &at);
   if (nc_category(x->dtype) != NC_FLOAT || nc_numel(x) == 0) return at;
   nan = nc_temps_op1(w, OP_isnan, nc_temps_reduce(w, OP_amax, x, 1u << dim, 1));
@@ -230,10 +212,10 @@ static Tensor *middle(Temps *w, Tensor *x, int dim) {
 
 /* Returns the positions of the lower median of the elements that are not
    nan; of a nan if there are no others. */
-static Tensor *nanmiddle(Temps *w, Tensor *x, int dim) {
+static Tensor *nanmedian_positions(Temps *w, Tensor *x, int dim) {
   Tensor *all = NULL, *n, *k, *at = NULL;
-  if (nc_category(x->dtype) != NC_FLOAT) return middle(w, x, dim);
-  w->status = nc_sortpart(NULL, &all, x, dim, 0, 0, lengthof(x, dim));
+  if (nc_category(x->dtype) != NC_FLOAT) return median_positions(w, x, dim);
+  w->status = nc_sortpart(NULL, &all, x, dim, 0, 0, dim_length(x, dim));
   nc_temps_add(w, w->status, &all);
   n = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), 1u << dim, 1);
   k = nc_temps_opnumber(w, OP_floor_divide,
@@ -248,19 +230,20 @@ typedef Tensor *Chooser(Temps *w, Tensor *x, int dim);
 
 /* The results are the elements of x along dim at the positions that `choose'
    returns, and these positions. */
-static int chosen(Call *c, Tensor *x, int dim, int keepdim, Chooser *choose) {
+static int choose_along(Call *c, Tensor *x, int dim, int keepdim,
+                        Chooser *choose) {
   Temps w = { 0 };
   Tensor *at, *y = NULL;
-  nc_gradoff++;
+  nc_context->no_grad++;
   at = choose(&w, x, dim);
-  nc_gradoff--;
+  nc_context->no_grad--;
   if (w.status == NC_OK) nc_temps_add(&w, nc_gatherdim(&y, x, at, dim), &y);
-  return givelines(&w, c, y, at, dim, keepdim);
+  return store_along(&w, c, y, at, dim, keepdim);
 }
 
 /* Returns the rank, from 0, of the median of the vector x; -1 if the median
    is nan. */
-static int64_t middlerank(Temps *w, Tensor *x, Operator op) {
+static int64_t median_rank(Temps *w, Tensor *x, Operator op) {
   Scalar n = nc_int(nc_numel(x)), nan = nc_int(0);
   Tensor *t;
   if (nc_category(x->dtype) == NC_FLOAT) {
@@ -277,7 +260,7 @@ static int64_t middlerank(Temps *w, Tensor *x, Operator op) {
 
 /* *y = the median of the vector x, selected by its rank; NULL if nc_canrank
    refuses or the median is nan. */
-static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
+static int median_by_rank(Tensor **y, Tensor *x, Operator op) {
   const int64_t one = 1;
   Temps w = { 0 };
   Tensor *rank = NULL, *own = NULL;
@@ -285,7 +268,7 @@ static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
   int64_t k = -1;
   *y = NULL;
   w.status = nc_canrank(&yes, x, 1);
-  if (yes) k = middlerank(&w, x, op);
+  if (yes) k = median_rank(&w, x, op);
   if (k >= 0) {
     nc_temps_add(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)),
                  &rank);
@@ -296,14 +279,14 @@ static int rankedmiddle(Tensor **y, Tensor *x, Operator op) {
 }
 
 /* The median of all elements, without a position. */
-static int chosenofall(Call *c, Chooser *choose) {
+static int choose_of_all(Call *c, Chooser *choose) {
   Temps w = { 0 };
   Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, c->arg[0].t, 1, -1);
   int r = w.status;
-  if (r == NC_OK) r = rankedmiddle(&c->out[0], flat, c->op);
+  if (r == NC_OK) r = median_by_rank(&c->out[0], flat, c->op);
   const int done = r == NC_OK && c->out[0] != NULL;
   if (r == NC_OK && !done && nc_numel(flat) > 0) {
-    r = chosen(c, flat, 0, 0, choose);
+    r = choose_along(c, flat, 0, 0, choose);
     nc_release(c->out[1]);
     c->out[1] = NULL;
   } else if (r == NC_OK && !done && nc_category(flat->dtype) == NC_FLOAT) {
@@ -314,59 +297,39 @@ static int chosenofall(Call *c, Chooser *choose) {
   return r;
 }
 
-static int choice(Call *c, Chooser *choose) {
+static int choose_dim(Call *c, Chooser *choose) {
   Tensor *x = c->arg[0].t;
-  int dim, r;
-  if (!c->arg[1].given && c->op != OPERATOR_mode) return chosenofall(c, choose);
-  r = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (r == NC_OK) r = haselements(x, dim);
-  if (r == NC_OK) r = chosen(c, x, dim, (int)c->arg[2].s.i, choose);
-  return r;
+  int dim;
+  if (!c->arg[1].present && c->op != OPERATOR_mode)
+    return choose_of_all(c, choose);
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  TRY(check_not_empty(x, dim));
+  return choose_along(c, x, dim, (int)c->arg[2].s.i, choose);
 }
 
 int nc_op_median(Call *c) {
-  return choice(c, middle);
+  return choose_dim(c, median_positions);
 }
 
 int nc_op_nanmedian(Call *c) {
-  return choice(c, nanmiddle);
-}
-
-/* ix = 1 .. n along dimension d of x, broadcastable to x.  The caller
-   releases ix->t. */
-static int counting(Index *ix, const Tensor *x, int d, int64_t n) {
-  Temps w = { 0 };
-  Call c = nc_callon(OPERATOR_range, NULL);
-  int64_t size[NC_MAXDIM];
-  nc_setint(&c, 0, 1);
-  nc_setint(&c, 1, n);
-  nc_setint(&c, 2, 1);
-  c.arg[3].dtype = DT_i64;
-  c.arg[4].device = nc_device(x);
-  Tensor *line = nc_temps_call(&w, &c);
-  for (int i = 0; i < x->nd; i++) size[i] = i == d ? n : 1;
-  Call shape = nc_callon(OPERATOR_reshape, line);
-  shape.arg[1].n = x->nd;
-  shape.arg[1].list = size;
-  ix->kind = IX_TENSOR;
-  nc_temps_result(&w, &ix->t, nc_temps_call(&w, &shape));
-  return nc_temps_finish(&w);
+  return choose_dim(c, nanmedian_positions);
 }
 
 /* Returns the positions of the mode.  In the sorted elements it computes how
    far each is inside a run of equal ones: the first that is furthest ends
    the longest run. */
-static Tensor *commonest(Temps *w, Tensor *x, int dim) {
-  const int64_t n = lengthof(x, dim);
+static Tensor *mode_positions(Temps *w, Tensor *x, int dim) {
+  const int64_t n = dim_length(x, dim);
   Tensor *y = NULL, *all = NULL, *begins, *start, *line, *at = NULL;
-  Index ix = { 0 };
+  int64_t size[NC_MAXDIM];
   w->status = nc_sortpart(&y, &all, x, dim, 0, 0, n);
   nc_temps_add(w, w->status, &y);
   nc_temps_add(w, w->status, &all);
   if (x->nd == 0) return all;
   if (n < 2 || nc_numel(x) == 0) return nc_temps_narrow(w, all, dim, 0, 1);
-  if (w->status == NC_OK) w->status = counting(&ix, x, dim, n - 1);
-  line = nc_temps_add(w, w->status, &ix.t);
+  for (int i = 0; i < x->nd; i++) size[i] = i == dim ? n - 1 : 1;
+  line = nc_temps_range(w, x, 1, n - 1);
+  line = nc_temps_reshape(w, line, x->nd, size);
   begins = nc_temps_op2(w, OP_ne, nc_temps_narrow(w, y, dim, 1, n - 1),
                         nc_temps_narrow(w, y, dim, 0, n - 1));
   start = nc_temps_where(w, begins, line, nc_int(0));
@@ -381,5 +344,5 @@ static Tensor *commonest(Temps *w, Tensor *x, int dim) {
 }
 
 int nc_op_mode(Call *c) {
-  return choice(c, commonest);
+  return choose_dim(c, mode_positions);
 }

@@ -28,7 +28,4 @@ int nc_ranked(Tensor **y, Tensor *x, Tensor *rank);
    x and at agree in the other dimensions. */
 int nc_gatherdim(Tensor **y, Tensor *x, Tensor *at, int dim);
 
-/* *yes = is an operation on x to be recorded? */
-int nc_recording(int *yes, Tensor *x);
-
 #endif

@@ -11,7 +11,7 @@
 #include "core/op.h"
 
 /* The largest finite number of a float type. */
-static double largest(DType t) {
+static double largest_finite(DType t) {
   return t == DT_f16    ? 65504
          : t == DT_bf16 ? 3.3895313892515355e38
          : t == DT_f32  ? (double)FLT_MAX
@@ -20,26 +20,23 @@ static double largest(DType t) {
 
 int nc_op_nan_to_num(Call *c) {
   Tensor *x = c->arg[0].t;
-  const double most = largest(x->dtype);
+  const double most = largest_finite(x->dtype);
   const Arg *high = &c->arg[2], *low = &c->arg[3];
   double par[2] = { nc_tofloat(c->arg[1].s), 0 };
   Arg in[3] = { { .t = x }, { .s = nc_float(most) }, { .s = nc_float(-most) } };
   if (nc_category(x->dtype) != NC_FLOAT)
     return nc_apply1(&c->out[0], OP_clone, x);
-  if (high->given) in[1].s = nc_float(nc_tofloat(high->s));
-  if (low->given) in[2].s = nc_float(nc_tofloat(low->s));
+  if (high->present) in[1].s = nc_float(nc_tofloat(high->s));
+  if (low->present) in[2].s = nc_float(nc_tofloat(low->s));
   return nc_apply(&c->out[0], OP__nan_to_num, in, par, NULL);
 }
 
 int nc_op_nextafter(Call *c) {
   const DType t = nc_resulttype(c->arg, 2);
-  int r;
-  if (t == DT_f16 || t == DT_bf16) {
-    r = nc_fail(NC_EDTYPE, "needs float32 or float64, not %s", nc_dtypename(t));
-    return r;
-  }
-  r = nc_apply(&c->out[0], OP__nextafter, c->arg, NULL, NULL);
-  return r;
+  if (t == DT_f16 || t == DT_bf16)
+    return nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
+                   nc_dtypename(t));
+  return nc_apply(&c->out[0], OP__nextafter, c->arg, NULL, NULL);
 }
 
 int nc_op_float_power(Call *c) {
@@ -49,15 +46,14 @@ int nc_op_float_power(Call *c) {
     if (in[i].t) in[i].t = nc_temps_cast(&w, in[i].t, DT_f64);
     else in[i].s = nc_float(nc_tofloat(in[i].s));
   }
-  nc_temps_result(&w, &c->out[0], nc_temps_op(&w, OP_pow, in, NULL));
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, nc_temps_op(&w, OP_pow, in, NULL));
 }
 
 /*
 ** Gamma functions
 */
 /* Returns polygamma(n, x) = (-1)^(n+1) * n! * zeta(n+1, x). */
-static Tensor *manyth(Temps *w, Tensor *x, int64_t n) {
+static Tensor *polygamma(Temps *w, Tensor *x, int64_t n) {
   Arg in[2] = { { .s = nc_int(n + 1) }, { .t = x } };
   const double factor = (n % 2 ? 1 : -1) * tgamma((double)n + 1);
   return nc_temps_opnumber(w, OP_mul, nc_temps_op(w, OP_zeta, in, NULL),
@@ -71,13 +67,11 @@ int nc_op_polygamma(Call *c) {
   const Scalar n = c->arg[!swap].s;
   Temps w = { 0 };
   if (x == NULL || c->arg[!swap].t || n.kind != NC_INT || n.i < 0)
-    w.status = nc_fail(NC_EVALUE, "needs an integer from 0 on and a tensor");
-  if (w.status == NC_OK)
-    nc_temps_result(&w, &c->out[0],
-                    n.i == 0   ? nc_temps_op1(&w, OP_digamma, x)
-                    : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x)
-                               : manyth(&w, x, n.i));
-  return nc_temps_finish(&w);
+    return nc_fail(NC_EVALUE, "needs an integer from 0 on and a tensor");
+  return nc_temps_endcall(&w, c,
+                          n.i == 0   ? nc_temps_op1(&w, OP_digamma, x)
+                          : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x)
+                                     : polygamma(&w, x, n.i));
 }
 
 /* The sum of lgamma(x - k/2) for k = 0 .. p-1, plus p*(p-1)/4 * log(pi). */
@@ -87,15 +81,16 @@ int nc_op_mvlgamma(Call *c) {
   Temps w = { 0 };
   Call line = nc_callon(OPERATOR_linspace, NULL);
   if (p < 1)
-    w.status =
-        nc_fail(NC_EVALUE, "p is %lld, and must be at least 1", (long long)p);
-  if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT)
-    x = nc_temps_cast(&w, x, nc_defaultdtype);
+    return nc_fail(NC_EVALUE, "p is %lld, but must be 1 or more", (long long)p);
+  if (nc_category(x->dtype) != NC_FLOAT)
+    x = nc_temps_cast(&w, x, nc_context->dtype);
   line.arg[0].s = nc_float(0);
   line.arg[1].s = nc_float(-0.5 * (double)(p - 1));
   nc_setint(&line, 2, p);
-  line.arg[3].dtype = w.status == NC_OK ? x->dtype : DT_f32;
-  line.arg[4].device = w.status == NC_OK ? nc_device(x) : NULL;
+  if (w.status == NC_OK) {
+    line.arg[3].dtype = x->dtype;
+    line.arg[4].device = nc_device(x);
+  }
   shift = nc_temps_call(&w, &line);
   x = nc_temps_op2(&w, OP_add, nc_temps_call1(&w, OPERATOR_unsqueeze, x, -1, 0),
                    shift);
@@ -105,8 +100,7 @@ int nc_op_mvlgamma(Call *c) {
   x = nc_temps_opnumber(
       &w, OP_add, x,
       nc_float((double)p * (double)(p - 1) / 4 * 1.1447298858494001741));
-  nc_temps_result(&w, &c->out[0], x);
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, x);
 }
 
 /*
@@ -114,27 +108,21 @@ int nc_op_mvlgamma(Call *c) {
 */
 int nc_op_threshold(Call *c) {
   const double par[2] = { nc_tofloat(c->arg[1].s), nc_tofloat(c->arg[2].s) };
-  int r = nc_apply(&c->out[0], OP__threshold, c->arg, par, NULL);
-  return r;
+  return nc_apply(&c->out[0], OP__threshold, c->arg, par, NULL);
 }
 
 int nc_op_glu(Call *c) {
   Tensor *x = c->arg[0].t, *gate;
   Temps w = { 0 };
-  int dim = 0;
-  int64_t half = 0;
-  w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
-  if (w.status == NC_OK && x->nd == 0)
-    w.status = nc_fail(NC_ESHAPE, "needs at least one dimension");
-  if (w.status == NC_OK && x->size[dim] % 2)
-    w.status = nc_fail(NC_ESHAPE,
-                       "dim %d must be halved, and has %lld "
-                       "elements",
-                       dim + 1, (long long)x->size[dim]);
-  if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT)
-    w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
-                       nc_dtypename(x->dtype));
-  if (w.status == NC_OK) half = x->size[dim] / 2;
+  int dim;
+  int64_t half;
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  if (x->nd == 0) return nc_fail(NC_ESHAPE, "needs at least one dimension");
+  half = x->size[dim] / 2;
+  if (x->size[dim] != 2 * half)
+    return nc_fail(NC_ESHAPE, "dim %d cannot be halved, it has %lld elements",
+                   dim + 1, (long long)x->size[dim]);
+  TRY(nc_check_float(x->dtype));
   gate = nc_temps_op1(&w, OP_sigmoid, nc_temps_narrow(&w, x, dim, half, half));
   nc_temps_result(
       &w, &c->out[0],
@@ -147,22 +135,17 @@ int nc_op_prelu(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   const int64_t n = nc_numel(weight), channels = x->nd > 1 ? x->size[1] : 1;
   int64_t size[NC_MAXDIM] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-  Call shape = nc_callon(OPERATOR_reshape, weight);
   Temps w = { 0 };
   if (n != 1 && (x->nd < 1 || n != channels))
-    w.status = nc_fail(NC_ESHAPE, "%lld weights, and dim 2 has %lld elements",
-                       (long long)n, (long long)channels);
-  else if (weight->nd > 1)
-    w.status = nc_fail(NC_ESHAPE, "the weights must be a vector");
-  else if (weight->dtype != x->dtype)
-    w.status = nc_fail(NC_EDTYPE, "the weights are %s, {0} is %s",
-                       nc_dtypename(weight->dtype), nc_dtypename(x->dtype));
+    return nc_fail(NC_ESHAPE, "%lld weights, and dim 2 has %lld elements",
+                   (long long)n, (long long)channels);
+  if (weight->nd > 1) return nc_fail(NC_ESHAPE, "the weights must be a vector");
+  if (weight->dtype != x->dtype)
+    return nc_fail(NC_EDTYPE, "the weights are %s, {0} is %s",
+                   nc_dtypename(weight->dtype), nc_dtypename(x->dtype));
   size[1] = n;
-  shape.arg[1].n = n == 1 ? 0 : x->nd;
-  shape.arg[1].list = size;
-  nc_temps_result(&w, &c->out[0],
-                  nc_temps_op2(&w, OP__prelu, x, nc_temps_call(&w, &shape)));
-  return nc_temps_finish(&w);
+  weight = nc_temps_reshape(&w, weight, n == 1 ? 0 : x->nd, size);
+  return nc_temps_endcall(&w, c, nc_temps_op2(&w, OP__prelu, x, weight));
 }
 
 int nc_op_softmin(Call *c) {
@@ -170,13 +153,10 @@ int nc_op_softmin(Call *c) {
   Call soft = *c;
   soft.op = OPERATOR_softmax;
   soft.arg[0].t = nc_temps_op1(&w, OP_neg, c->arg[0].t);
-  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &soft));
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, nc_temps_call(&w, &soft));
 }
 
 int nc_op_argwhere(Call *c) {
-  Temps w = { 0 };
-  Call places = nc_callon(OPERATOR_nonzero, c->arg[0].t);
-  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &places));
-  return nc_temps_finish(&w);
+  Call nonzero = nc_callon(OPERATOR_nonzero, c->arg[0].t);
+  return nc_callfirst(&c->out[0], &nonzero);
 }

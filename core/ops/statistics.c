@@ -10,8 +10,8 @@ int nc_op_nanmean(Call *c) {
   Tensor *x = c->arg[0].t, *sum, *n;
   const int keep = (int)c->arg[2].s.i;
   Temps w = { 0 };
-  unsigned dims = 0;
-  w.status = nc_dimmask(&dims, &c->arg[1], x->nd);
+  unsigned dims;
+  TRY(nc_dimmask(&dims, &c->arg[1], x->nd));
   if (c->arg[3].dtype != DT_NONE) x = nc_temps_cast(&w, x, c->arg[3].dtype);
   if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
@@ -20,47 +20,44 @@ int nc_op_nanmean(Call *c) {
   }
   sum = nc_temps_reduce(&w, OP_nansum, x, dims, keep);
   n = nc_temps_reduce(&w, OP_sum, nc_temps_op2(&w, OP_eq, x, x), dims, keep);
-  nc_temps_result(&w, &c->out[0], nc_temps_op2(&w, OP_true_divide, sum, n));
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, nc_temps_op2(&w, OP_true_divide, sum, n));
 }
 
 /* The results are op(x) and mean(x) over the same dimensions. */
-static int withmean(Call *c, Operator op) {
+static int with_mean(Call *c, Operator op) {
   Call one = *c;
   Temps w = { 0 };
-  unsigned dims;
+  unsigned dims = 0;
   one.op = op;
   nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &one));
   if (w.status == NC_OK)
     w.status = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
-  if (w.status == NC_OK)
-    nc_temps_result(
-        &w, &c->out[1],
-        nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims, (int)c->arg[3].s.i));
-  return nc_temps_finish(&w);
+  return nc_temps_end(
+      &w, &c->out[1],
+      nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims, (int)c->arg[3].s.i));
 }
 
 int nc_op_var_mean(Call *c) {
-  return withmean(c, OPERATOR_var);
+  return with_mean(c, OPERATOR_var);
 }
 
 int nc_op_std_mean(Call *c) {
-  return withmean(c, OPERATOR_std);
+  return with_mean(c, OPERATOR_std);
 }
 
 int nc_op_aminmax(Call *c) {
   Tensor *x = c->arg[0].t;
   const int keep = (int)c->arg[2].s.i;
   Temps w = { 0 };
-  int dim = 0;
+  int dim;
   unsigned dims = ~0u;
-  if (c->arg[1].given) {
-    w.status = nc_dim(&dim, c->arg[1].s.i, x->nd);
+  if (c->arg[1].present) {
+    TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
     dims = 1u << dim;
   }
   nc_temps_result(&w, &c->out[0], nc_temps_reduce(&w, OP_amin, x, dims, keep));
-  nc_temps_result(&w, &c->out[1], nc_temps_reduce(&w, OP_amax, x, dims, keep));
-  return nc_temps_finish(&w);
+  return nc_temps_end(&w, &c->out[1],
+                      nc_temps_reduce(&w, OP_amax, x, dims, keep));
 }
 
 int nc_op_dist(Call *c) {
@@ -68,8 +65,7 @@ int nc_op_dist(Call *c) {
   Call norm = nc_callon(OPERATOR_norm, NULL);
   norm.arg[0].t = nc_temps_op2(&w, OP_sub, c->arg[0].t, c->arg[1].t);
   norm.arg[1] = c->arg[2];
-  nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &norm));
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c, nc_temps_call(&w, &norm));
 }
 
 /*
@@ -77,7 +73,7 @@ int nc_op_dist(Call *c) {
 */
 /* Returns twice the areas between neighbours along dim: (y[i] + y[i+1]) *
    dx. */
-static Tensor *areas(Temps *w, const Call *c, int dim) {
+static Tensor *neighbour_areas(Temps *w, const Call *c, int dim) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t, *sum;
   const int64_t n = y->nd ? y->size[dim] - 1 : -1;
   if (n < 0) {
@@ -95,38 +91,31 @@ static Tensor *areas(Temps *w, const Call *c, int dim) {
                         dim + 1, (long long)n + 1);
     return NULL;
   }
-  Call diff = nc_callon(OPERATOR_diff, x);
-  nc_setint(&diff, 1, 1);
-  nc_setint(&diff, 2, along + 1);
-  x = nc_temps_call(w, &diff);
+  x = nc_temps_call1(w, OPERATOR_diff, x, 1, along + 1);
   if (w->status == NC_OK && x->nd == 1 && dim < y->nd - 1) {
     int64_t size[NC_MAXDIM];
-    Call shape = nc_callon(OPERATOR_reshape, x);
     for (int d = 0; d < y->nd; d++) size[d] = d == dim ? n : 1;
-    shape.arg[1].n = y->nd;
-    shape.arg[1].list = size;
-    x = nc_temps_call(w, &shape);
+    x = nc_temps_reshape(w, x, y->nd, size);
   }
   return nc_temps_op2(w, OP_mul, sum, x);
 }
 
-static int area(Call *c, int cumulative) {
+static int trapezoid(Call *c, int cumulative) {
   Temps w = { 0 };
-  Tensor *y = NULL;
-  int dim = 0;
-  w.status = nc_dim(&dim, c->arg[3].s.i, c->arg[0].t->nd);
-  if (w.status == NC_OK) y = areas(&w, c, dim);
+  Tensor *y;
+  int dim;
+  TRY(nc_dim(&dim, c->arg[3].s.i, c->arg[0].t->nd));
+  y = neighbour_areas(&w, c, dim);
   y = cumulative ? nc_temps_call1(&w, OPERATOR_cumsum, y, dim + 1, 0)
                  : nc_temps_reduce(&w, OP_sum, y, 1u << dim, 0);
-  nc_temps_result(&w, &c->out[0],
-                  nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
-  return nc_temps_finish(&w);
+  return nc_temps_endcall(&w, c,
+                          nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
 }
 
 int nc_op_trapezoid(Call *c) {
-  return area(c, 0);
+  return trapezoid(c, 0);
 }
 
 int nc_op_cumulative_trapezoid(Call *c) {
-  return area(c, 1);
+  return trapezoid(c, 1);
 }

@@ -7,93 +7,73 @@
 ** differs from the one before; positions, group numbers and counts follow from
 ** it.
 */
-#include <string.h>
-
-#include "core/base/temps.h"
+#include "core/indexing/index_select.h"
 #include "core/op.h"
 #include "core/ops/sort.h"
 
 /* Returns bool [n]: whether an element, or a slice along dim, differs from
    the one before it; true for the first. */
-static Tensor *begins(Temps *w, Tensor *x, int dim) {
+static Tensor *group_starts(Temps *w, Tensor *x, int dim) {
   const int64_t n = x->size[dim], one = 1;
-  Tensor *y, *first = NULL;
+  Tensor *y, *first;
   y = nc_temps_op2(w, OP_ne, nc_temps_narrow(w, x, dim, 1, n - 1),
                    nc_temps_narrow(w, x, dim, 0, n - 1));
   if (x->nd > 1) y = nc_temps_reduce(w, OP_any, y, ~(1u << dim), 0);
-  if (w->status == NC_OK)
-    first = nc_temps_add(
-        w, nc_full(&first, nc_device(x), DT_b8, 1, &one, nc_int(1)), &first);
+  first = nc_temps_full(w, x, DT_b8, 1, &one, nc_int(1));
   return nc_temps_cat(w, (Tensor *[]){ first, y }, 2, 0);
 }
 
 /* Returns a new y in the shape of x with y[at] = x. */
-static Tensor *putat(Temps *w, Tensor *x, Tensor *at) {
+static Tensor *scatter_to(Temps *w, Tensor *x, Tensor *at) {
   Index ix = { .kind = IX_TENSOR, .t = at };
-  Tensor *y = NULL;
+  Tensor *y;
   if (w->status != NC_OK) return NULL;
-  nc_temps_add(w, nc_new(&y, nc_device(x), x->dtype, x->nd, x->size), &y);
+  y = nc_temps_new(w, x, x->dtype, x->nd, x->size);
   if (w->status == NC_OK) w->status = nc_setindex(y, &ix, 1, x, nc_int(0));
   return w->status == NC_OK ? y : NULL;
 }
 
 /* Returns the lengths of the groups of n elements that begin at `start',
    1-based. */
-static Tensor *lengths(Temps *w, Tensor *start, int64_t n) {
+static Tensor *group_lengths(Temps *w, Tensor *start, int64_t n) {
   const int64_t one = 1;
-  Tensor *end = NULL;
+  Tensor *end;
   if (w->status != NC_OK) return NULL;
-  end = nc_temps_add(
-      w, nc_full(&end, nc_device(start), DT_i64, 1, &one, nc_int(n + 1)), &end);
+  end = nc_temps_full(w, start, DT_i64, 1, &one, nc_int(n + 1));
   end = nc_temps_cat(w, (Tensor *[]){ start, end }, 2, 0);
   return nc_temps_op2(w, OP_sub, nc_temps_narrow(w, end, 0, 1, start->size[0]),
                       start);
 }
 
-/* Returns x[.., at], indexed along dim. */
-static Tensor *picked(Temps *w, Tensor *x, int dim, Tensor *at) {
-  Index ix[NC_MAXDIM];
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return NULL;
-  memset(ix, 0, sizeof ix);
-  for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
-  ix[dim].kind = IX_TENSOR;
-  ix[dim].t = at;
-  return nc_temps_add(w, nc_index(&y, x, ix, dim + 1), &y);
-}
-
-typedef struct Wanted {
+typedef struct UniqueOutputs {
   int inverse, counts;
-} Wanted;
+} UniqueOutputs;
 
 /* Stores the results for the groups of x along dim: elements, inverse,
    counts.  `order' holds the original positions of the elements of x, or is
    NULL if x was not sorted; the inverse has the shape of `like'. */
-static int give(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
-                const Tensor *like, Wanted want) {
-  Tensor *first = begins(w, x, dim), *start, *ids;
+static int store_results(Temps *w, Call *c, Tensor *x, int dim, Tensor *order,
+                         const Tensor *like, UniqueOutputs want) {
+  Tensor *first = group_starts(w, x, dim), *start, *ids;
   int n = 0;
   start =
       nc_temps_call1(w, OPERATOR_select,
                      nc_temps_call1(w, OPERATOR_nonzero, first, 0, 0), 2, 1);
-  nc_temps_result(w, &c->out[n++], picked(w, x, dim, start));
+  nc_temps_result(w, &c->out[n++], nc_temps_indexselect(w, x, dim, start));
   if (want.inverse) {
-    Call shape = nc_callon(OPERATOR_reshape, NULL);
     ids = nc_temps_call1(w, OPERATOR_cumsum, first, 1, 0);
-    if (order) ids = putat(w, ids, order);
-    shape.arg[0].t = ids;
-    shape.arg[1].n = like->nd;
-    shape.arg[1].list = like->size;
-    if (like->nd != 1) ids = nc_temps_call(w, &shape);
+    if (order) ids = scatter_to(w, ids, order);
+    if (like->nd != 1) ids = nc_temps_reshape(w, ids, like->nd, like->size);
     nc_temps_result(w, &c->out[n++], ids);
   }
   if (want.counts)
-    nc_temps_result(w, &c->out[n++], lengths(w, start, x->size[dim]));
+    nc_temps_result(w, &c->out[n++], group_lengths(w, start, x->size[dim]));
   return nc_temps_finish(w);
 }
 
 /* Stores the results for an empty tensor. */
-static int nothing(Call *c, Tensor *x, const Tensor *like, Wanted want) {
+static int store_empty(Call *c, Tensor *x, const Tensor *like,
+                       UniqueOutputs want) {
   const Device *d = nc_device(x);
   const int64_t none = 0;
   int n = 1, r = nc_apply1(&c->out[0], OP_clone, x);
@@ -105,81 +85,69 @@ static int nothing(Call *c, Tensor *x, const Tensor *like, Wanted want) {
 
 /* Unique elements.  Without the inverse only values are sorted, not
    positions. */
-static int ofall(Call *c, Tensor *x, int sorted, Wanted want) {
+static int unique_elements(Call *c, Tensor *x, int sorted, UniqueOutputs want) {
   Temps w = { 0 };
-  Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, x, 1, -1), *order = NULL,
-         *y = NULL;
+  Tensor *flat = nc_temps_flatten(&w, x), *order = NULL, *y = NULL;
   int r;
   if (w.status == NC_OK && nc_numel(x) == 0) {
-    r = nothing(c, flat, x, want);
+    r = store_empty(c, flat, x, want);
     nc_temps_finish(&w);
     return r;
   }
   if (w.status == NC_OK && sorted && !want.inverse) {
-    nc_gradoff++; /* values only: no positions, no gradient */
+    nc_context->no_grad++; /* values only: no positions, no gradient */
     r = nc_sortvalues(&y, flat, 0);
-    nc_gradoff--;
+    nc_context->no_grad--;
     flat = nc_temps_add(&w, r, &y);
   } else if (w.status == NC_OK && sorted) {
     r = nc_sortpart(&y, &order, flat, 0, 0, 0, flat->size[0]);
     nc_temps_add(&w, r, &order);
     flat = nc_temps_add(&w, r, &y);
   }
-  return w.status == NC_OK ? give(&w, c, flat, 0, order, x, want)
+  return w.status == NC_OK ? store_results(&w, c, flat, 0, order, x, want)
                            : nc_temps_finish(&w);
 }
 
 /* Returns the positions of the slices of x along dim in lexicographic order. */
-static Tensor *sliceorder(Temps *w, Tensor *x, int dim) {
-  Call c = nc_callon(OPERATOR_transpose, x),
-       r = nc_callon(OPERATOR_reshape, NULL);
+static Tensor *slice_order(Temps *w, Tensor *x, int dim) {
   int64_t size[2] = { x->size[dim], -1 };
-  Tensor *rows, *at = NULL;
-  nc_setint(&c, 1, 1);
-  nc_setint(&c, 2, dim + 1);
-  r.arg[0].t = nc_temps_call(w, &c);
-  r.arg[1].n = 2;
-  r.arg[1].list = size;
-  rows = nc_temps_call(w, &r);
-  if (w->status != NC_OK) return NULL;
-  w->status = nc_dense(&rows, rows);
-  rows = nc_temps_add(w, w->status, &rows);
-  if (w->status == NC_OK)
-    w->status = nc_new(&at, nc_device(x), DT_i64, 1, size);
-  nc_temps_add(w, w->status, &at);
+  Tensor *rows = nc_temps_call1(w, OPERATOR_transpose, x, 1, dim + 1), *at;
+  rows = nc_temps_dense(w, nc_temps_reshape(w, rows, 2, size));
+  at = nc_temps_new(w, x, DT_i64, 1, size);
   const SortRowsCall s = { .at = at, .x = rows };
   if (w->status == NC_OK) w->status = nc_device(x)->sort_rows(nc_device(x), &s);
   return at;
 }
 
 /* Unique slices along dim. */
-static int ofslices(Call *c, Tensor *x, int dim, int sorted, Wanted want) {
+static int unique_slices(Call *c, Tensor *x, int dim, int sorted,
+                         UniqueOutputs want) {
   Temps w = { 0 };
   Tensor *order = NULL, like = { .nd = 1, .size = { x->size[dim] } };
-  if (nc_numel(x) == 0 && x->size[dim] == 0) return nothing(c, x, &like, want);
+  if (nc_numel(x) == 0 && x->size[dim] == 0)
+    return store_empty(c, x, &like, want);
   if (nc_numel(x) == 0)
-    return nc_fail(NC_EVALUE, "slices without elements do not differ");
+    return nc_fail(NC_EVALUE, "slices without elements cannot be compared");
   if (sorted) {
-    order = sliceorder(&w, x, dim);
-    x = picked(&w, x, dim, order);
+    order = slice_order(&w, x, dim);
+    x = nc_temps_indexselect(&w, x, dim, order);
   }
-  return w.status == NC_OK ? give(&w, c, x, dim, order, &like, want)
+  return w.status == NC_OK ? store_results(&w, c, x, dim, order, &like, want)
                            : nc_temps_finish(&w);
 }
 
 /* c->arg[i] .. c->arg[i+2] are return_inverse, return_counts, dim. */
 static int unique(Call *c, int i, int sorted) {
   Tensor *x = c->arg[0].t;
-  const Wanted want = { (int)c->arg[i].s.i, (int)c->arg[i + 1].s.i };
-  int dim, r;
-  if (!c->arg[i + 2].given) return ofall(c, x, sorted, want);
+  const UniqueOutputs want = { (int)c->arg[i].s.i, (int)c->arg[i + 1].s.i };
+  int dim;
+  if (!c->arg[i + 2].present) return unique_elements(c, x, sorted, want);
   if (sorted && nc_device(x)->sort_rows == NULL)
     return nc_byhost(c, nc_device(x));
-  r = nc_dim(&dim, c->arg[i + 2].s.i, x->nd);
-  if (r == NC_OK && x->nd == 0)
-    r = nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
-  if (r == NC_OK) r = ofslices(c, x, dim, sorted, want);
-  return r;
+  TRY(nc_dim(&dim, c->arg[i + 2].s.i, x->nd));
+  if (x->nd == 0)
+    return nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
+  return unique_slices(c, x, dim, sorted, want);
 }
 
 int nc_op_unique(Call *c) {

@@ -6,7 +6,7 @@
 **   NAME(f)     f_<type>
 **   INTS(...)   its arguments for an integer type, else nothing
 **   FLTS(...)   the same for a floating type
-** and the classes of ops.def as macros that keep or drop their arguments.
+** and the classes of ops.def (op_classes.h).
 ** Shorter integers, bool and halves are converted by the callers of kernels.
 ** (no include guard: it is included several times)
 */
@@ -14,18 +14,7 @@
 #define PASTE(a, b)   PASTE_(a, b)
 #define NAME(f)       PASTE(f, TYPE)
 
-#define ANY(...)  __VA_ARGS__
-#define NUMERIC(...)  __VA_ARGS__
-#define NO_BOOL(...)  __VA_ARGS__
-#define BOOL_AS_INT(...)  __VA_ARGS__
-#define DIVISION(...)  __VA_ARGS__
-#define TO_BOOL(...)  __VA_ARGS__
-#define COUNT(...)  __VA_ARGS__
-#define INT_OR_BOOL(...)  INTS(__VA_ARGS__)
-#define INTEGER(...)  INTS(__VA_ARGS__)
-#define ROUNDING(...)  FLTS(__VA_ARGS__)
-#define FLOAT(...)  FLTS(__VA_ARGS__)
-#define FLOAT_ONLY(...)  FLTS(__VA_ARGS__)
+#include "core/pointwise/op_classes.h"
 
 #define INTS(...) __VA_ARGS__
 #define FLTS(...)

@@ -8,7 +8,7 @@
 #include "core/op.h"
 
 /* Dimension `to' of a loop becomes dimension d. */
-static void movedim(TensorIter *k, int d, int to) {
+static void move_dim(TensorIter *k, int d, int to) {
   if (d == to) return;
   k->size[to] = k->size[d];
   for (int j = 0; j < k->nargs; j++) k->step[j][to] = k->step[j][d];
@@ -21,7 +21,7 @@ int nc_iter_collapse(TensorIter *k, int from, int to) {
     for (int j = 0; j < k->nargs; j++)
       even &= k->step[j][d] == k->step[j][last] * k->size[last];
     if (even) k->size[last] *= k->size[d];
-    else movedim(k, d, ++last);
+    else move_dim(k, d, ++last);
   }
   return to > from ? last + 1 : from;
 }
@@ -40,16 +40,31 @@ void nc_iter_sortdims(TensorIter *k, int from, int to, int j) {
     }
 }
 
-void nc_iter_operand(TensorIter *k, int j, const Tensor *t, const Scalar *v) {
-  k->p[j] = t ? nc_data(t) : NULL;
-  k->type[j] = t ? t->dtype : k->work;
-  if (t == NULL) k->number[j] = nc_tocomputetype(*v, k->work);
+static void set_tensor(TensorIter *k, int j, const Tensor *t) {
+  k->p[j] = nc_data(t);
+  k->type[j] = t->dtype;
 }
 
-void nc_iter_operands(TensorIter *k, const Tensor *y, const Arg in[], int n) {
+static void set_number(TensorIter *k, int j, const Scalar *v) {
+  k->p[j] = NULL;
+  k->type[j] = k->common_dtype;
+  k->number[j] = nc_cast_scalar(*v, k->common_dtype);
+}
+
+void nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
+                   const Arg in[], int n, const double par[2]) {
+  k->op = op;
+  k->grad_index = 0;
+  k->common_dtype = common;
   k->nargs = n + 1;
-  nc_iter_operand(k, 0, y, NULL);
-  for (int j = 0; j < n; j++) nc_iter_operand(k, j + 1, in[j].t, &in[j].s);
+  k->nd = k->nfold = 0;
+  k->n = nc_numel(y);
+  k->par[0] = par ? par[0] : 1;
+  k->par[1] = par ? par[1] : 0;
+  set_tensor(k, 0, y);
+  for (int j = 0; j < n; j++)
+    if (in[j].t) set_tensor(k, j + 1, in[j].t);
+    else set_number(k, j + 1, &in[j].s);
 }
 
 int64_t nc_iter_bytes(const Tensor *y, const Arg in[], int n) {

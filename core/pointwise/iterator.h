@@ -15,11 +15,10 @@ int nc_iter_collapse(TensorIter *k, int from, int to);
 /* Sorts dimensions from..to-1 by the stride of operand j, smallest first. */
 void nc_iter_sortdims(TensorIter *k, int from, int to, int j);
 
-/* Sets operand j of the loop: the tensor t, or, if t is NULL, the number v. */
-void nc_iter_operand(TensorIter *k, int j, const Tensor *t, const Scalar *v);
-
-/* Sets the result and all operands. */
-void nc_iter_operands(TensorIter *k, const Tensor *y, const Arg in[], int n);
+/* Starts a loop of operation op in the type `common' from in[] to y: sets all
+   fields except the dimensions, of which it has none yet.  par may be NULL. */
+void nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
+                   const Arg in[], int n, const double par[2]);
 
 /* The bytes of the result and of all operands, for nc_count. */
 int64_t nc_iter_bytes(const Tensor *y, const Arg in[], int n);

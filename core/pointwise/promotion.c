@@ -7,7 +7,7 @@
 #include "core/pointwise/scalar.h"
 
 static DType number_dtype(Scalar s) {
-  if (s.kind == NC_FLOAT) return nc_defaultdtype;
+  if (s.kind == NC_FLOAT) return nc_context->dtype;
   return s.kind == NC_INT ? DT_i64 : DT_b8;
 }
 
@@ -59,23 +59,23 @@ static int is_modular(Op op) {
 /* Numbers that do not fit an integer dtype.  A comparison is made in int64; a
    modular operation lets the number wrap; a bitwise operation with uint8 takes
    the low bits of a negative number; everything else is an error. */
-static int check_numbers(DType *work, Op op, const Arg in[], int n) {
+static int check_numbers(DType *common, Op op, const Arg in[], int n) {
   const OpInfo *info = &nc_opinfo[op];
   for (int i = 0; i < n; i++) {
-    if (in[i].t || in[i].s.kind != NC_INT || number_fits(in[i].s, *work))
+    if (in[i].t || in[i].s.kind != NC_INT || number_fits(in[i].s, *common))
       continue;
-    if (info->kind == COMPARE_OP) *work = DT_i64; /* 300 is not 44 */
+    if (info->kind == COMPARE_OP) *common = DT_i64; /* 300 is not 44 */
     else if (!is_modular(op) && (info->types != CLASS_INT_OR_BOOL ||
-                                 in[i].s.i >= 0 || *work != DT_u8))
-      return nc_error_doesnotfit(in[i].s, *work);
+                                 in[i].s.i >= 0 || *common != DT_u8))
+      return nc_error_doesnotfit(in[i].s, *common);
   }
   return NC_OK;
 }
 
-int nc_computetype(DType *work, Op op, const Arg in[], int n) {
+int nc_common_dtype(DType *common, Op op, const Arg in[], int n) {
   DType t = nc_resulttype(in, n);
   Category c = nc_category(t);
-  *work = t;
+  *common = t;
   switch (nc_opinfo[op].types) {
     case CLASS_NO_BOOL:
       if (has_bool(in, n))
@@ -91,7 +91,7 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
       break;
     case CLASS_BOOL_AS_INT:
       if (c == NC_BOOL || (c == NC_INT && nc_opinfo[op].kind == REDUCE_OP))
-        *work = DT_i64;
+        *common = DT_i64;
       break;
     case CLASS_INT_OR_BOOL:
     case CLASS_INTEGER:
@@ -101,7 +101,7 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
         return fail_dtype("needs integers, not bool", NULL);
       break;
     case CLASS_FLOAT:
-      if (c != NC_FLOAT) *work = nc_defaultdtype;
+      if (c != NC_FLOAT) *common = nc_context->dtype;
       break;
     case CLASS_FLOAT_ONLY:
       if (c != NC_FLOAT) {
@@ -114,11 +114,12 @@ int nc_computetype(DType *work, Op op, const Arg in[], int n) {
       break;
     default: break;
   }
-  return nc_category(*work) == NC_INT ? check_numbers(work, op, in, n) : NC_OK;
+  return nc_category(*common) == NC_INT ? check_numbers(common, op, in, n)
+                                        : NC_OK;
 }
 
-Scalar nc_tocomputetype(Scalar s, DType work) {
-  switch (work) {
+Scalar nc_cast_scalar(Scalar s, DType common) {
+  switch (common) {
     case DT_u8: return nc_int((uint8_t)s.i);
     case DT_i8: return nc_int((int8_t)s.i);
     case DT_i16: return nc_int((int16_t)s.i);

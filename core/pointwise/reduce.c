@@ -3,8 +3,6 @@
 ** reduce.c - nc_reduce: applies a reduction of ops.def.  It decides types and
 ** shape, allocates the result and builds the loop; the device runs it.
 */
-#include <string.h>
-
 #include "core/tape.h"
 #include "core/pointwise/iterator.h"
 #include "core/op.h"
@@ -78,27 +76,18 @@ static int run_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
         nc_opinfo[op].fold[0][0] != '1')
       return nc_fail(NC_EVALUE, "no elements along dim %d", d + 1);
   if (out) {
-    TRY(nc_checkout(out, result, nd, size));
+    TRY(nc_check_out(out, result, nd, size));
     TRY(nc_checkoutdevice(out, nc_device(x)));
     if (out->dtype != result && nc_device(x) != &nc_cpu)
       return reduce_by_copy(y, op, x, dims, keepdim, result, par, out);
     nc_retain(*y = out);
   } else TRY(nc_new(y, nc_device(x), result, nd, size));
-  memset(&k, 0, sizeof k);
-  k.op = op;
-  k.n = nc_numel(*y);
-  k.par[0] = par ? par[0] : 1;
-  nc_iter_operands(&k, *y, in, 1);
-  k.work = x->dtype;
+  nc_iter_start(&k, op, x->dtype, *y, in, 1, par);
   add_dims(&k, x, *y, dims, keepdim, 0);
   add_dims(&k, x, *y, dims, keepdim, 1);
   nc_count(nc_numel(x), nc_iter_bytes(*y, in, 1));
   r = k.n ? nc_countwrite(*y, nc_device(x)->run(nc_device(x), &k)) : NC_OK;
-  if (r != NC_OK) {
-    nc_release(*y);
-    *y = NULL;
-  }
-  return r;
+  return nc_release_failed(r, y, 1);
 }
 
 /* The dtypes of a reduction: x is first converted to *cast. */
@@ -109,7 +98,7 @@ static int reduce_dtypes(DType *cast, DType *result, Op op, Tensor *x,
   if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_BOOL_AS_INT)
     *result = dtype;
   if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLOAT_ONLY) {
-    if (dtype == DT_NONE) TRY(nc_computetype(result, op, in, 1));
+    if (dtype == DT_NONE) TRY(nc_common_dtype(result, op, in, 1));
     else if (nc_category(dtype) != NC_FLOAT)
       return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                      nc_dtypename(dtype));
@@ -127,9 +116,10 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   DType cast, result;
   int r;
   *y = NULL;
-  if (nc_tracing)
+  if (nc_context->tracing)
     return nc_reduce_traced(y, op, x, dims, keepdim, dtype, par, out);
-  if ((nc_mayrecord(x) || (out && nc_mayrecord(out))) && nc_gradoff == 0)
+  if ((nc_mayrecord(x) || (out && nc_mayrecord(out))) &&
+      nc_context->no_grad == 0)
     return nc_reduce_recorded(y, op, x, dims, keepdim, dtype, par, out);
   if ((r = reduce_dtypes(&cast, &result, op, x, dtype)) == NC_OK &&
       (r = nc_cast(&t, x, cast)) == NC_OK) {

@@ -16,7 +16,6 @@ static Device metas[MAXDEVICES];
 static const Device *owner[MAXDEVICES];
 static Memory memory[MAXDEVICES];
 static int nmetas;
-static Generator generator;
 
 static int alloc(const Device *d, void **p, int64_t bytes) {
   static char nowhere[16];
@@ -32,8 +31,8 @@ static void release(const Device *d, void *p, int64_t bytes) {
 }
 
 int nc_meta_novalues(void) {
-  return nc_fail(NC_EVALUE, "depends on values, which a dry run does not "
-                            "work out");
+  return nc_fail(NC_EVALUE,
+                 "depends on values, which a dry run does not compute");
 }
 
 static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
@@ -116,7 +115,7 @@ const Memory *nc_meta_memory(const Device *d) {
 
 int nc_readable(Tensor **y, Tensor *t) {
   *y = NULL;
-  if (nc_tracing & NC_META) return nc_meta_novalues();
+  if (nc_context->tracing & NC_META) return nc_meta_novalues();
   return nc_todevice(y, t, &nc_cpu);
 }
 
@@ -149,10 +148,10 @@ int nc_metacopy(Tensor **y, Tensor *x) {
 
 /* The generator is restored afterwards, since meta operations advance it. */
 void nc_meta_begin(void) {
-  generator = nc_generator;
+  nc_context->before_dry_run = nc_context->generator;
   for (int i = 0; i < nmetas; i++) memory[i].peak = memory[i].live;
 }
 
 void nc_meta_end(void) {
-  nc_generator = generator;
+  nc_context->generator = nc_context->before_dry_run;
 }

@@ -129,10 +129,10 @@ static int add_operands(const TraceEvent *p) {
   char role[16];
   for (int i = 0; i < p->nin; i++) {
     Summary s;
-    if (p->given[i] == NULL) continue;
+    if (p->operand[i] == NULL) continue;
     TRY(nc_summary(&s, p->value[i], 0));
     snprintf(role, sizeof role, i ? "arg %d" : "self", i);
-    nc_error_operand(p->backward ? "gradient" : role, p->given[i]);
+    nc_error_operandat(i, p->backward ? "gradient" : role, p->operand[i]);
     if (s.n > 0) nc_error_note("min %.4g  max %.4g", s.min, s.max);
   }
   return NC_OK;

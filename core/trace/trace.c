@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** trace.c - tracing of operations (core/trace.h): steps with times and counts,
-** checks for nan and inf, and the meta device.  While nc_tracing is set, each
-** public operation calls its nc_*_traced function here, which wraps it in a
-** TraceEvent with tracing off.
+** checks for nan and inf, and the meta device.  While nc_context->tracing is
+** set, each public operation calls its nc_*_traced function here, which wraps
+** it in a TraceEvent with tracing off.
 */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include "core/portable.h"
 #include "core/tracing.h"
 
-unsigned nc_tracing;
 int nc_trace_any;
 
 static Step *steps;
@@ -23,10 +22,10 @@ static Error warning;
 static int warned;
 
 unsigned nc_trace(unsigned wanted) {
-  const unsigned before = nc_tracing;
+  const unsigned before = nc_context->tracing;
   if (wanted & ~before & NC_META) nc_meta_begin();
   if (before & ~wanted & NC_META) nc_meta_end();
-  nc_tracing = wanted;
+  nc_context->tracing = wanted;
   return before;
 }
 
@@ -61,7 +60,7 @@ static Step *new_step(void) {
   return memset(&steps[nsteps++], 0, sizeof *steps);
 }
 
-static void set_shown(Shown *s, const Tensor *t) {
+static void set_operand_info(OperandInfo *s, const Tensor *t) {
   s->dtype = t->dtype;
   s->nd = t->nd;
   memcpy(s->size, t->size, sizeof s->size);
@@ -74,7 +73,7 @@ static const Device *device_of(const TraceEvent *p, Tensor *const out[],
   for (int i = 0; i < nout; i++)
     if (out[i]) return nc_device(out[i]);
   for (int i = 0; i < p->nin; i++)
-    if (p->given[i]) return nc_device(p->given[i]);
+    if (p->operand[i]) return nc_device(p->operand[i]);
   return NULL;
 }
 
@@ -88,9 +87,9 @@ static void add_step(const TraceEvent *p, Tensor *const out[], int nout,
   s->isview = p->isview;
   s->more = p->more;
   for (int i = 0; i < p->nin; i++)
-    if (p->given[i]) set_shown(&s->in[s->nin++], p->given[i]);
+    if (p->operand[i]) set_operand_info(&s->in[s->nin++], p->operand[i]);
   for (int i = 0; i < nout && s->nout < NC_MAXOUT; i++)
-    if (out[i]) set_shown(&s->out[s->nout++], out[i]);
+    if (out[i]) set_operand_info(&s->out[s->nout++], out[i]);
   s->seconds = 1e-9 * (double)(ns - (c->opening - p->counters.opening));
   s->flops = c->flops - p->counters.flops;
   s->bytes = c->bytes - p->counters.bytes;
@@ -107,34 +106,35 @@ void nc_trace_begin(TraceEvent *p, const char *op) {
   memset(p, 0, sizeof *p);
   p->op = op;
   p->finite = 1;
-  p->watching = nc_tracing;
-  p->device = nc_defaultdevice;
-  nc_tracing = 0;
-  if (p->watching & NC_META) nc_defaultdevice = nc_metadevice(nc_defaultdevice);
+  p->watching = nc_context->tracing;
+  p->device = nc_context->device;
+  nc_context->tracing = 0;
+  if (p->watching & NC_META)
+    nc_context->device = nc_metadevice(nc_default_device());
 }
 
 void nc_trace_operand(TraceEvent *p, Tensor **slot) {
   Tensor *t = *slot;
   if (p->nin < NC_MAXSHOWN) {
-    p->given[p->nin] = t;
+    p->operand[p->nin] = t;
     p->value[p->nin++] = t;
   }
   if (!(p->watching & NC_META) || p->status != NC_OK) return;
-  for (int i = 0; i < p->ntwin; i++)
+  for (int i = 0; i < p->nmeta; i++)
     if (p->of[i] == t) {
-      *slot = p->twin[i];
+      *slot = p->meta[i];
       return;
     }
   p->status = nc_metacopy(slot, t);
   if (p->status != NC_OK) return;
-  p->of[p->ntwin] = t;
-  p->twin[p->ntwin++] = *slot;
+  p->of[p->nmeta] = t;
+  p->meta[p->nmeta++] = *slot;
 }
 
 void nc_trace_number(TraceEvent *p, Scalar s) {
   if (s.kind == NC_FLOAT && !isfinite(s.f)) p->finite = 0;
   if (p->nin == NC_MAXSHOWN) return;
-  p->given[p->nin] = p->value[p->nin] = NULL;
+  p->operand[p->nin] = p->value[p->nin] = NULL;
   p->number[p->nin++] = nc_tofloat(s);
 }
 
@@ -149,11 +149,11 @@ static void add_out(TraceEvent *p, Tensor **out) {
    afterwards. */
 static void keep_values(TraceEvent *p, const Tensor *out) {
   if (!(p->watching & NC_NAN) || out == NULL) return;
-  nc_gradoff++;
+  nc_context->no_grad++;
   for (int i = 0; i < p->nin && p->status == NC_OK; i++)
-    if (p->given[i] && p->given[i]->data == out->data)
-      p->status = nc_apply1(&p->value[i], OP_clone, p->given[i]);
-  nc_gradoff--;
+    if (p->operand[i] && p->operand[i]->data == out->data)
+      p->status = nc_apply1(&p->value[i], OP_clone, p->operand[i]);
+  nc_context->no_grad--;
 }
 
 static void start_clock(TraceEvent *p) {
@@ -176,9 +176,9 @@ static int finish_step(const TraceEvent *p, int r, Tensor *const out[],
 }
 
 /* A result that is the meta copy of an operand becomes the operand. */
-static void replace_twin(const TraceEvent *p, Tensor **out) {
-  for (int i = 0; i < p->ntwin; i++)
-    if (*out == p->twin[i] && p->twin[i] != p->of[i]) {
+static void replace_meta(const TraceEvent *p, Tensor **out) {
+  for (int i = 0; i < p->nmeta; i++)
+    if (*out == p->meta[i] && p->meta[i] != p->of[i]) {
       nc_release(*out);
       nc_retain(*out = p->of[i]);
       return;
@@ -189,9 +189,9 @@ static int check_values(const TraceEvent *p, int r, Tensor *const out[],
                         int nout) {
   int found;
   if (r != NC_OK || !(p->watching & NC_NAN) || p->watching & NC_META) return r;
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = nc_checkfinite(&found, p, out, nout);
-  nc_gradoff--;
+  nc_context->no_grad--;
   if (r != NC_OK || !found) return r;
   if (p->watching & NC_TRAP) return NC_EVALUE;
   if (!warned) warning = *nc_lasterror();
@@ -203,21 +203,27 @@ int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
   r = finish_step(p, r, out, nout);
   r = check_values(p, r, out, nout);
   for (int i = 0; i < nout; i++) {
-    if (r == NC_OK && out[i]) replace_twin(p, &out[i]);
+    if (r == NC_OK && out[i]) replace_meta(p, &out[i]);
     if (r == NC_OK) continue;
     nc_release(out[i]);
     out[i] = NULL;
   }
-  for (int i = 0; i < p->ntwin; i++) {
-    if (r != NC_OK) nc_error_replace(p->twin[i], p->of[i]);
-    nc_release(p->twin[i]);
+  for (int i = 0; i < p->nmeta; i++) {
+    if (r != NC_OK) nc_error_replace(p->meta[i], p->of[i]);
+    nc_release(p->meta[i]);
   }
   for (int i = 0; i < p->nin; i++)
-    if (p->value[i] != p->given[i]) nc_release(p->value[i]);
-  nc_tracing = p->watching;
-  nc_defaultdevice = p->device;
+    if (p->value[i] != p->operand[i]) nc_release(p->value[i]);
+  nc_context->tracing = p->watching;
+  nc_context->device = p->device;
   return r;
 }
+
+/* Starts the clock, makes the call unless the preparation failed, and ends the
+   event. */
+#define RUN_TRACED(p, call, out, nout) \
+  (start_clock(p),                     \
+   nc_trace_end(p, (p)->status == NC_OK ? (call) : (p)->status, out, nout))
 
 /*
 ** Pointwise operations and reductions
@@ -227,7 +233,6 @@ NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
   const int n = nc_arity(op);
   Arg in[NC_MAXIN];
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, nc_opinfo[op].name);
   p.elementwise = 1;
   for (int j = 0; j < n; j++) {
@@ -237,51 +242,31 @@ NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
   }
   keep_values(&p, out);
   add_out(&p, &out);
-  start_clock(&p);
-  r = p.status == NC_OK ? nc_apply(y, op, in, par, out) : p.status;
-  return nc_trace_end(&p, r, y, 1);
+  return RUN_TRACED(&p, nc_apply(y, op, in, par, out), y, 1);
 }
 
 NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
                                  int keepdim, DType dtype, const double par[2],
                                  Tensor *out) {
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, nc_opinfo[op].name);
   nc_trace_operand(&p, &x);
   keep_values(&p, out);
   add_out(&p, &out);
-  start_clock(&p);
-  r = p.status == NC_OK ? nc_reduce(y, op, x, dims, keepdim, dtype, par, out)
-                        : p.status;
-  return nc_trace_end(&p, r, y, 1);
+  return RUN_TRACED(&p, nc_reduce(y, op, x, dims, keepdim, dtype, par, out), y,
+                    1);
 }
 
 /*
 ** Operators
 */
-/* Replaces a list of tensors by *own, their meta copies. */
-static int meta_copies(Arg *a, Tensor ***own) {
-  void *mem;
-  TRY(nc_hostalloc(&mem, a->n * (int64_t)sizeof **own));
-  *own = memset(mem, 0, (size_t)a->n * sizeof **own);
-  for (int k = 0; k < a->n; k++) TRY(nc_metacopy(&(*own)[k], a->tensors[k]));
-  a->tensors = *own;
-  return NC_OK;
-}
-
-static void release_copies(const Arg *a, Tensor **own) {
-  for (int k = 0; own && k < a->n; k++) nc_release(own[k]);
-  nc_hostfree(own, a->n * (int64_t)sizeof *own);
-}
-
 static void add_list(TraceEvent *p, Arg *a, Tensor ***own) {
   const int n = p->nin;
   for (int k = 0; k < a->n && p->nin < NC_MAXSHOWN; k++)
-    p->given[p->nin] = p->value[p->nin] = a->tensors[k], p->nin++;
+    p->operand[p->nin] = p->value[p->nin] = a->tensors[k], p->nin++;
   p->more |= n + a->n > p->nin;
   if (p->watching & NC_META && p->status == NC_OK)
-    p->status = meta_copies(a, own);
+    p->status = nc_copylist(a, own, nc_metacopy);
 }
 
 static void add_args(TraceEvent *p, Call *c, Tensor **own[]) {
@@ -289,19 +274,11 @@ static void add_args(TraceEvent *p, Call *c, Tensor **own[]) {
     Arg *a = &c->arg[i];
     if (a->tensors) add_list(p, a, &own[i]);
     else if (a->t) nc_trace_operand(p, &a->t);
-    else if (a->given && a->s.kind == NC_FLOAT && !isfinite(a->s.f))
+    else if (a->present && a->s.kind == NC_FLOAT && !isfinite(a->s.f))
       p->finite = 0;
     if (a->device && p->watching & NC_META)
       a->device = nc_metadevice(a->device);
   }
-}
-
-/* The caller's call gets the results; its arguments stay its own. */
-static void copy_results(Call *c, const Call *low) {
-  memcpy(c->out, low->out, sizeof c->out);
-  c->value = low->value;
-  c->list = low->list;
-  c->nlist = low->nlist;
 }
 
 NC_NOINLINE int nc_call_traced(Call *c) {
@@ -320,9 +297,9 @@ NC_NOINLINE int nc_call_traced(Call *c) {
     keep_values(&p, c->arg[0].t);
   start_clock(&p);
   r = p.status == NC_OK ? nc_call(&low) : p.status;
-  copy_results(c, &low);
+  nc_copyresults(c, &low);
   r = nc_trace_end(&p, r, c->out, NC_MAXOUT);
-  for (int i = 0; i < NC_MAXARG; i++) release_copies(&c->arg[i], own[i]);
+  for (int i = 0; i < NC_MAXARG; i++) nc_releaselist(own[i], c->arg[i].n);
   return r;
 }
 
@@ -343,13 +320,10 @@ NC_NOINLINE int nc_index_traced(Tensor **y, Tensor *t, const Index given[],
                                 int n) {
   Index ix[NC_MAXINDEX];
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, "index");
   nc_trace_operand(&p, &t);
   add_index(&p, ix, given, n);
-  start_clock(&p);
-  r = p.status == NC_OK ? nc_index(y, t, ix, n) : p.status;
-  return nc_trace_end(&p, r, y, 1);
+  return RUN_TRACED(&p, nc_index(y, t, ix, n), y, 1);
 }
 
 NC_NOINLINE int nc_setindex_traced(Tensor *t, const Index given[], int n,
@@ -357,37 +331,28 @@ NC_NOINLINE int nc_setindex_traced(Tensor *t, const Index given[], int n,
   Index ix[NC_MAXINDEX];
   Tensor *out[1] = { NULL };
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, "setindex");
   nc_trace_operand(&p, &t);
   add_index(&p, ix, given, n);
   p.isview = 0;
   if (value) nc_trace_operand(&p, &value);
-  start_clock(&p);
-  r = p.status == NC_OK ? nc_setindex(t, ix, n, value, number) : p.status;
-  return nc_trace_end(&p, r, out, 1);
+  return RUN_TRACED(&p, nc_setindex(t, ix, n, value, number), out, 1);
 }
 
 NC_NOINLINE int nc_cast_traced(Tensor **y, Tensor *x, DType type) {
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, "to");
   nc_trace_operand(&p, &x);
-  start_clock(&p);
-  r = p.status == NC_OK ? nc_cast(y, x, type) : p.status;
-  return nc_trace_end(&p, r, y, 1);
+  return RUN_TRACED(&p, nc_cast(y, x, type), y, 1);
 }
 
 NC_NOINLINE int nc_move_traced(Tensor **y, Tensor *x, const Device *d,
                                int how) {
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, "to");
   nc_trace_operand(&p, &x);
   if (p.watching & NC_META) d = nc_metadevice(d);
-  start_clock(&p);
-  r = p.status == NC_OK ? nc_move(y, x, d, how) : p.status;
-  return nc_trace_end(&p, r, y, 1);
+  return RUN_TRACED(&p, nc_move(y, x, d, how), y, 1);
 }
 
 /*
@@ -396,28 +361,23 @@ NC_NOINLINE int nc_move_traced(Tensor **y, Tensor *x, const Device *d,
 */
 static void begin_read(TraceEvent *p, const char *op, const Tensor *t) {
   nc_trace_begin(p, op);
-  p->given[0] = p->value[0] = (Tensor *)t;
+  p->operand[0] = p->value[0] = (Tensor *)t;
   p->nin = 1;
-  start_clock(p);
 }
 
 NC_NOINLINE int nc_read_traced(Scalar *v, const char *op, const Tensor *t,
                                int64_t offset) {
   TraceEvent p;
-  int r;
-  if (nc_tracing & NC_META) return nc_read(v, t, offset);
+  if (nc_context->tracing & NC_META) return nc_read(v, t, offset);
   begin_read(&p, op, t);
-  r = p.status == NC_OK ? nc_read(v, t, offset) : p.status;
-  return nc_trace_end(&p, r, NULL, 0);
+  return RUN_TRACED(&p, nc_read(v, t, offset), NULL, 0);
 }
 
 NC_NOINLINE int nc_elements_traced(Tensor **y, Tensor *t) {
   TraceEvent p;
-  int r;
-  if (nc_tracing & NC_META) return nc_todevice(y, t, &nc_cpu);
+  if (nc_context->tracing & NC_META) return nc_todevice(y, t, &nc_cpu);
   begin_read(&p, "totable", t);
-  r = p.status == NC_OK ? nc_todevice(y, t, &nc_cpu) : p.status;
-  return nc_trace_end(&p, r, y, 1);
+  return RUN_TRACED(&p, nc_todevice(y, t, &nc_cpu), y, 1);
 }
 
 /*
@@ -425,14 +385,11 @@ NC_NOINLINE int nc_elements_traced(Tensor **y, Tensor *t) {
 */
 NC_NOINLINE int nc_backward_traced(GradCall *g) {
   TraceEvent p;
-  int r;
   nc_trace_begin(&p, g->node->name);
   p.backward = 1;
   for (int i = 0; i < g->node->nout; i++) {
     Tensor *t = g->g[i];
     if (t) nc_trace_operand(&p, &t);
   }
-  start_clock(&p);
-  r = p.status == NC_OK ? g->node->kind->backward(g) : p.status;
-  return nc_trace_end(&p, r, g->d, g->node->nedge);
+  return RUN_TRACED(&p, g->node->kind->backward(g), g->d, g->node->nedge);
 }

@@ -25,6 +25,14 @@
 #define GENERIC "core/cpu/kernels/pointwise.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
+/* Expands for the classes of binary operations that have gradients. */
+#define DIFFERENTIABLE_INT_OR_BOOL(...)
+#define DIFFERENTIABLE_INTEGER(...)
+#define DIFFERENTIABLE_ANY(...) __VA_ARGS__
+#define DIFFERENTIABLE_NO_BOOL(...) __VA_ARGS__
+#define DIFFERENTIABLE_DIVISION(...) __VA_ARGS__
+#define DIFFERENTIABLE_FLOAT(...) __VA_ARGS__
+#define DIFFERENTIABLE_FLOAT_ONLY(...) __VA_ARGS__
 #define GENERIC "core/cpu/kernels/pointwise_grad.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -108,13 +116,6 @@
 
 #define GRADS(op, k) \
   { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
-#define GRADS2_INT_OR_BOOL(op)
-#define GRADS2_INTEGER(op)
-#define GRADS2_ANY(op) [OP_##op] = { GRADS(op, d0), GRADS(op, d1) },
-#define GRADS2_NO_BOOL GRADS2_ANY
-#define GRADS2_DIVISION GRADS2_ANY
-#define GRADS2_FLOAT GRADS2_ANY
-#define GRADS2_FLOAT_ONLY GRADS2_ANY
 
 #define REDUCTIONS(op, t)                                            \
   [CT_##t] = { init_##op##_##t, along_##op##_##t, across_##op##_##t, \
@@ -150,17 +151,17 @@
         ALL_CONVERSIONS(store, i64), ALL_CONVERSIONS(store, f32), \
         ALL_CONVERSIONS(store, f64)                               \
   }
-#define ROW_KERNELS(t)                                                      \
-  {                                                                         \
-    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t, softsum_##t, \
-        softback_##t, logsoftback_##t, cumsum_##t, tapped_##t, axpy_##t,    \
-        inner_##t                                                           \
+#define ROW_KERNELS(t)                                                        \
+  {                                                                           \
+    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
+        weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
+        taps_##t, add_scaled_##t, dot_product_##t                             \
   }
 
-#define NORM_KERNELS(t)                                       \
-  {                                                           \
-    normforward_##t, normbackward_##t, normbackwardmeans_##t, \
-        normbackwardcolumns_##t, normstrip_##t                \
+#define NORM_KERNELS(t)                                           \
+  {                                                               \
+    norm_forward_##t, norm_backward_##t, norm_backward_means_##t, \
+        norm_backward_columns_##t, norm_strip_##t                 \
   }
 
 #define STRING_(x) #x
@@ -189,7 +190,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .pointwise_grad = {
 #define UNARY(op, ...) [OP_##op] = { GRADS(op, d0) },
 #define TEST(op, ...)
-#define BINARY(op, class, ...) GRADS2_##class(op)
+#define BINARY(op, class, ...) \
+  DIFFERENTIABLE_##class([OP_##op] = { GRADS(op, d0), GRADS(op, d1) }, )
 #define COMPARE(op, ...)
 #define TERNARY(op, ...) \
   [OP_##op] = { GRADS(op, d0), GRADS(op, d1), GRADS(op, d2) },

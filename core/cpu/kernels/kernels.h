@@ -57,11 +57,11 @@ typedef struct RowKernels {
   void (*shift)(void *y, const void *x, int64_t n, double a, double b);
                                               /* (x - a) - b */
   /* sum of x*w, or of x if w is NULL */
-  double (*softsum)(const void *x, const void *w, int64_t n);
+  double (*weighted_sum)(const void *x, const void *w, int64_t n);
   /* gradients of softmax, y*(g - sum), and log_softmax, g - exp(y)*sum */
-  void (*softback)(void *d, const void *g, const void *y, int64_t n,
+  void (*softmax_grad)(void *d, const void *g, const void *y, int64_t n,
                    double sum);
-  void (*logsoftback)(void *d, const void *g, const void *y, int64_t n,
+  void (*log_softmax_grad)(void *d, const void *g, const void *y, int64_t n,
                       double sum);
   /* y = the running sums of x, beginning with `sum'; returns the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
