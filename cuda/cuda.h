@@ -5,8 +5,8 @@
 ** table (Device in core/devices.h).
 **
 ** The plug-in is not linked against the core.  It calls the core through the
-** table nc_hostside; the macros below give these calls the names that the
-** functions have in the core.
+** table nc_hostside; the macros below give most of these calls the
+** names that the functions have in the core.
 **
 ** Errors: a function that can fail returns NC_OK, or records an error and
 ** returns its code.

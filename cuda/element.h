@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** element.h - the element types of tensors, for kernels that are templates
-** over S, the C type in which an element is stored.  Included by the .cu files
-** of all operators that are not generated from core/ops.def.
+** over S, the C type in which an element is stored.
 **
 **   Compute<S>           the type to compute in: float for f16, bf16 and f32,
 **                        double for f64, int64_t for i64, int32_t for bool and
@@ -10,13 +9,13 @@
 **   load_element(s)      converts an element to Compute<S>
 **   store_element<S>(a)  converts it back
 **   VEC                  the number of elements in a vector of 16 bytes
+**   element_of<S>, set_element   access one of them
 **   unpack<S>, pack<S>   convert such a vector to Compute<S> and back
 **   is_nan(a)            is a NaN?  Always false for integers
 **   NC_DISPATCH_FLOAT, NC_DISPATCH_ALL
 **                        call a template with the S of a DType
 **
-** The kernels of pointwise operations and of their reductions, which are
-** generated from core/ops.def, use typed_elements.h instead.
+** Kernels that are generated from core/ops.def also use typed_elements.h.
 */
 #ifndef cuda_element_h
 #define cuda_element_h
@@ -24,51 +23,25 @@
 #include "cuda/offsets.h"
 #include "core/pointwise/scalar.h"
 
-template <class S> struct Element {
-  typedef int32_t Compute;
-  static NC_MEMBER Compute load(S s) { return s; }
-  static NC_MEMBER S store(Compute a) { return (S)a; }
-};
-
-template <> struct Element<b8_s> {
-  typedef int32_t Compute;
-  static NC_MEMBER Compute load(b8_s s) { return s.bits; }
-  static NC_MEMBER b8_s store(Compute a) {
-    b8_s b;
-    b.bits = a != 0;
-    return b;
-  }
-};
-
-template <> struct Element<int64_t> {
-  typedef int64_t Compute;
-  static NC_MEMBER Compute load(int64_t s) { return s; }
-  static NC_MEMBER int64_t store(Compute a) { return a; }
-};
-
-template <> struct Element<f16_s> {
-  typedef float Compute;
-  static NC_MEMBER Compute load(f16_s s) { return f16_tofloat(s); }
-  static NC_MEMBER f16_s store(Compute a) { return f16_fromfloat(a); }
-};
-
-template <> struct Element<bf16_s> {
-  typedef float Compute;
-  static NC_MEMBER Compute load(bf16_s s) { return bf16_tofloat(s); }
-  static NC_MEMBER bf16_s store(Compute a) { return bf16_fromfloat(a); }
-};
-
-template <> struct Element<float> {
-  typedef float Compute;
-  static NC_MEMBER Compute load(float s) { return s; }
-  static NC_MEMBER float store(Compute a) { return a; }
-};
-
-template <> struct Element<double> {
-  typedef double Compute;
-  static NC_MEMBER Compute load(double s) { return s; }
-  static NC_MEMBER double store(Compute a) { return a; }
-};
+/* The compute type of S, an element s as a number, a number a as an element. */
+template <class S> struct Element;
+#define ELEMENT(S, C, number, element)                      \
+  template <> struct Element<S> {                           \
+    typedef C Compute;                                      \
+    static NC_MEMBER Compute load(S s) { return number; }   \
+    static NC_MEMBER S store(Compute a) { return element; } \
+  };
+ELEMENT(b8_s, int32_t, s.bits, (b8_s{ (uint8_t)(a != 0) }))
+ELEMENT(uint8_t, int32_t, s, (uint8_t)a)
+ELEMENT(int8_t, int32_t, s, (int8_t)a)
+ELEMENT(int16_t, int32_t, s, (int16_t)a)
+ELEMENT(int32_t, int32_t, s, a)
+ELEMENT(int64_t, int64_t, s, a)
+ELEMENT(f16_s, float, f16_tofloat(s), f16_fromfloat(a))
+ELEMENT(bf16_s, float, bf16_tofloat(s), bf16_fromfloat(a))
+ELEMENT(float, float, s, a)
+ELEMENT(double, double, s, a)
+#undef ELEMENT
 
 template <class S> using Compute = typename Element<S>::Compute;
 
@@ -94,30 +67,45 @@ template <class A> NC_DEVICE bool is_nan(A a) {
 */
 #define VEC ((int)(16 / sizeof(S)))
 
+/* Element i of words w, where i is a constant after unrolling. */
+template <class S> NC_DEVICE S element_of(const uint32_t w[], int i) {
+  const int bit = i * 8 * (int)sizeof(S);
+  uint64_t b = w[bit / 32] >> bit % 32;
+  S e;
+  if constexpr (sizeof(S) == 8) b |= (uint64_t)w[bit / 32 + 1] << 32;
+  memcpy(&e, &b, sizeof e);
+  return e;
+}
+
+template <class S> NC_DEVICE S element_of(uint4 v, int i) {
+  const uint32_t w[4] = { v.x, v.y, v.z, v.w };
+  return element_of<S>(w, i);
+}
+
+/* Sets element i of words w, where it must be zero before. */
+template <class S> NC_DEVICE void set_element(uint32_t w[], int i, S e) {
+  const int bit = i * 8 * (int)sizeof(S);
+  uint64_t b = 0;
+  memcpy(&b, &e, sizeof e);
+  w[bit / 32] |= (uint32_t)b << bit % 32;
+  if constexpr (sizeof(S) == 8) w[bit / 32 + 1] = (uint32_t)(b >> 32);
+}
+
+NC_DEVICE uint4 vector_of_words(const uint32_t w[]) {
+  return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
 template <class S, class A = Compute<S>>
 NC_DEVICE void unpack(A v[], uint4 u) {
-  const uint32_t w[4] = { u.x, u.y, u.z, u.w };
-  NC_UNROLL for (int i = 0; i < VEC; i++) {
-    const int bit = i * 8 * (int)sizeof(S);
-    uint64_t b = w[bit / 32] >> bit % 32;
-    S e;
-    if (sizeof(S) == 8) b |= (uint64_t)w[(bit / 32 + 1) % 4] << 32;
-    memcpy(&e, &b, sizeof e);
-    v[i] = load_element(e);
-  }
+  NC_UNROLL for (int i = 0; i < VEC; i++)
+    v[i] = load_element(element_of<S>(u, i));
 }
 
 template <class S, class A = Compute<S>> NC_DEVICE uint4 pack(const A v[]) {
   uint32_t w[4] = { 0, 0, 0, 0 };
-  NC_UNROLL for (int i = 0; i < VEC; i++) {
-    const int bit = i * 8 * (int)sizeof(S);
-    const S e = store_element<S>(v[i]);
-    uint64_t b = 0;
-    memcpy(&b, &e, sizeof e);
-    w[bit / 32] |= (uint32_t)b << bit % 32;
-    if (sizeof(S) == 8) w[(bit / 32 + 1) % 4] = (uint32_t)(b >> 32);
-  }
-  return make_uint4(w[0], w[1], w[2], w[3]);
+  NC_UNROLL for (int i = 0; i < VEC; i++)
+    set_element(w, i, store_element<S>(v[i]));
+  return vector_of_words(w);
 }
 
 /*

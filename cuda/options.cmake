@@ -58,12 +58,12 @@ set(NACRE_EMULATION_FLAVOUR plain CACHE STRING
   "how the emulated CUDA device watches memory: plain, asan or check")
 set_property(CACHE NACRE_EMULATION_FLAVOUR PROPERTY STRINGS plain asan check)
 if(NACRE_SANITIZE AND NOT NACRE_EMULATION_FLAVOUR STREQUAL "asan")
-  message(STATUS "The emulated CUDA device is of the flavour asan, as the "
+  message(STATUS "The emulated CUDA device is of the variant asan, as the "
     "whole program is")
   set(NACRE_EMULATION_FLAVOUR asan)
 endif()
 if(NACRE_EMULATION_FLAVOUR STREQUAL "asan" AND NOT NACRE_SANITIZE)
-  message(FATAL_ERROR "The flavour asan needs the whole program sanitized: "
+  message(FATAL_ERROR "The variant asan needs the whole program sanitized: "
     "-DNACRE_SANITIZE=ON")
 endif()
 if(NOT NACRE_EMULATION_FLAVOUR MATCHES "^(plain|asan|check)$")

@@ -5,22 +5,18 @@
 ** type and defines NC_TYPE as that type (u8, i8, ..., f64).
 **
 ** This file compiles the expressions of ops.def as device functions for all
-** types of computation, and defines
-**        TYPED(name)      name_<NC_TYPE>
-**        CODE, COMPUTED   codes of NC_TYPE and of the type it is computed in
-**        BITS, E          bits of an element; elements in a vector of 16 bytes
-**        Elem             the unsigned integer of BITS bits
-**        Number           the type it is computed in
-**        ISTYPE           for GENERIC files: is TYPE the type computed in?
-**        element, setelement, bitsof (see below)
-** A vector is four words; elements are extracted by shifts, because nvcc 13.0
-** miscompiles structures of 8 or 16 chars for sm_90.
+** compute types, and defines
+**        TYPED(name)    name_<NC_TYPE>
+**        NAME(name)     name_<type that NC_TYPE is computed in>
+**        Stored, Number  the types that it is stored and computed in
+**        CODE           its code, for #if; E: elements in a vector of 16 bytes
+**        ANY, FLOAT ... the classes of ops.def, which keep their arguments if
+**                       the class has operations for the compute type
 */
 #ifndef cuda_typed_elements_h
 #define cuda_typed_elements_h
 
-#include "cuda/offsets.h"
-#include "core/pointwise/scalar.h"
+#include "cuda/element.h"
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-parameter"  /* of expressions */
@@ -44,177 +40,89 @@
 #define CODE_bf16  7
 #define CODE_f32   8
 #define CODE_f64   9
+#define COMPUTED_u8    u8
+#define COMPUTED_i8    i32
+#define COMPUTED_i16   i32
+#define COMPUTED_i32   i32
+#define COMPUTED_i64   i64
+#define COMPUTED_f16   f32
+#define COMPUTED_bf16  f32
+#define COMPUTED_f32   f32
+#define COMPUTED_f64   f64
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define CODE JOIN(CODE_, NC_TYPE)
 #define TYPED__(name, type) name##_##type
 #define TYPED_(name, type) TYPED__(name, type)
 #define TYPED(name) TYPED_(name, NC_TYPE)
-
-#if CODE <= CODE_i8
-#define BITS 8
-typedef uint8_t Elem;
-#elif CODE == CODE_i16 || CODE == CODE_f16 || CODE == CODE_bf16
-#define BITS 16
-typedef uint16_t Elem;
-#elif CODE == CODE_i32 || CODE == CODE_f32
-#define BITS 32
-typedef uint32_t Elem;
+#define NAME(name) TYPED_(name, JOIN(COMPUTED_, NC_TYPE))
+#if CODE <= CODE_i64
+#define INTS(...) __VA_ARGS__
+#define FLTS(...)
 #else
-#define BITS 64
-typedef uint64_t Elem;
+#define INTS(...)
+#define FLTS(...) __VA_ARGS__
 #endif
-#define E (128 / BITS)
+#include "core/pointwise/op_classes.h"
 
-#if CODE == CODE_i8 || CODE == CODE_i16
-#define COMPUTED CODE_i32
-#elif CODE == CODE_f16 || CODE == CODE_bf16
-#define COMPUTED CODE_f32
-#else
-#define COMPUTED CODE
-#endif
-#define ISTYPE (JOIN(CODE_, TYPE) == COMPUTED)
+#define X(id, name, storage, category) typedef storage stored_##id;
+DTYPES(X)
+#undef X
+typedef TYPED(stored) Stored;
+typedef Compute<Stored> Number;
+#define E ((int)(16 / sizeof(Stored)))
 
-#if CODE == CODE_u8
-typedef uint8_t Signed;
-#elif CODE == CODE_i8
-typedef int8_t Signed;
-#elif CODE == CODE_i16
-typedef int16_t Signed;
-#elif CODE == CODE_i32
-typedef int32_t Signed;
-#else
-typedef int64_t Signed;
-#endif
-
-#if COMPUTED == CODE_i64
-typedef int64_t Number;
-#elif COMPUTED == CODE_f32
-typedef float Number;
-#elif COMPUTED == CODE_f64
-typedef double Number;
-#else
-typedef int32_t Number;
-#endif
-
-/* The bits of an element to a number, and back. */
-NC_DEVICE Number numberof(Elem bits) {
-#if CODE == CODE_f16
-  f16_s h = { bits };
-  return f16_tofloat(h);
-#elif CODE == CODE_bf16
-  bf16_s h = { bits };
-  return bf16_tofloat(h);
-#elif CODE == CODE_f32 || CODE == CODE_f64
+/* The number that has these bits, for the parameters of an operation. */
+NC_DEVICE Number number_of_bits(uint64_t bits) {
   Number x;
   memcpy(&x, &bits, sizeof x);
   return x;
-#else
-  return (Number)(Signed)bits;
-#endif
 }
 
-NC_DEVICE Elem bitsof(Number x) {
-#if CODE == CODE_f16
-  return f16_fromfloat(x).bits;
-#elif CODE == CODE_bf16
-  return bf16_fromfloat(x).bits;
-#elif CODE == CODE_f32 || CODE == CODE_f64
-  Elem bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-#else
-  return (Elem)x;
-#endif
+NC_DEVICE uint32_t byte_of(uint4 v, int i) {
+  return element_of<uint8_t>(v, i);
 }
 
-/*
-** Vectors.  The index e of an element is a constant after unrolling.
-*/
-NC_DEVICE uint32_t wordof(uint4 v, int w) {
-  return w == 0 ? v.x : w == 1 ? v.y : w == 2 ? v.z : v.w;
+NC_DEVICE Number element(uint4 v, int i) {
+  return load_element(element_of<Stored>(v, i));
 }
 
-NC_DEVICE uint32_t byteof(uint4 v, int e) {
-  return wordof(v, e / 4) >> (8 * (e % 4)) & 255;
-}
-
-NC_DEVICE Elem bitsin(uint4 v, int e) {
-#if BITS == 64
-  return wordof(v, 2 * e) | (uint64_t)wordof(v, 2 * e + 1) << 32;
-#else
-  return (Elem)(wordof(v, e * BITS / 32) >> (e * BITS % 32));
-#endif
-}
-
-NC_DEVICE Number element(uint4 v, int e) {
-  return numberof(bitsin(v, e));
-}
-
-/* Sets element e of the four words w, where it must be zero before. */
-NC_DEVICE void setelement(uint32_t w[], int e, Elem bits) {
-#if BITS == 64
-  w[2 * e] = (uint32_t)bits;
-  w[2 * e + 1] = (uint32_t)(bits >> 32);
-#else
-  w[e * BITS / 32] |= (uint32_t)bits << (e * BITS % 32);
-#endif
-}
-
-/* vectorof fills a vector with one element, bytesof with one byte. */
-NC_DEVICE uint4 vectorof(Elem bits) {
-#if BITS == 64
-  const uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
+/* A vector of copies of one element. */
+template <class S> NC_DEVICE uint4 filled_vector(S e) {
+  uint64_t bits = 0;
+  uint32_t low, high;
+  memcpy(&bits, &e, sizeof e);
+  low = (uint32_t)bits;
+  if (sizeof(S) == 1) low |= low << 8;
+  if (sizeof(S) <= 2) low |= low << 16;
+  high = sizeof(S) == 8 ? (uint32_t)(bits >> 32) : low;
   return make_uint4(low, high, low, high);
-#else
-  uint32_t w = bits;
-#if BITS <= 8
-  w |= w << 8;
-#endif
-#if BITS <= 16
-  w |= w << 16;
-#endif
-  return make_uint4(w, w, w, w);
-#endif
 }
 
-NC_DEVICE uint4 bytesof(uint8_t b) {
-  const uint32_t w = b * 0x01010101u;
-  return make_uint4(w, w, w, w);
-}
-
-NC_DEVICE uint4 loadvector(const char *p) {
+NC_DEVICE uint4 load_vector(const char *p) {
   return *(const uint4 *)p;
 }
 
-NC_DEVICE void storevector(char *p, const uint32_t w[]) {
-  *(uint4 *)p = make_uint4(w[0], w[1], w[2], w[3]);
+NC_DEVICE void store_vector(char *p, const uint32_t w[]) {
+  *(uint4 *)p = vector_of_words(w);
 }
 
 /* Load and store E bytes: a vector of conditions or truth values. */
-NC_DEVICE uint4 loadbytes(const char *p) {
-#if BITS == 8
-  return loadvector(p);
-#elif BITS == 16
-  const uint2 v = *(const uint2 *)p;
-  return make_uint4(v.x, v.y, 0, 0);
-#elif BITS == 32
-  return make_uint4(*(const uint32_t *)p, 0, 0, 0);
-#else
-  return make_uint4(*(const uint16_t *)p, 0, 0, 0);
-#endif
+NC_DEVICE uint4 load_bytes(const char *p) {
+  if (E == 16) return load_vector(p);
+  if (E == 8) {
+    const uint2 v = *(const uint2 *)p;
+    return make_uint4(v.x, v.y, 0, 0);
+  }
+  return make_uint4(E == 4 ? *(const uint32_t *)p : *(const uint16_t *)p, 0, 0,
+                    0);
 }
 
-NC_DEVICE void storebytes(char *p, const uint32_t w[]) {
-#if BITS == 8
-  storevector(p, w);
-#elif BITS == 16
-  *(uint2 *)p = make_uint2(w[0], w[1]);
-#elif BITS == 32
-  *(uint32_t *)p = w[0];
-#else
-  *(uint16_t *)p = (uint16_t)w[0];
-#endif
+NC_DEVICE void store_bytes(char *p, const uint32_t w[]) {
+  if (E == 16) store_vector(p, w);
+  else if (E == 8) *(uint2 *)p = make_uint2(w[0], w[1]);
+  else if (E == 4) *(uint32_t *)p = w[0];
+  else *(uint16_t *)p = (uint16_t)w[0];
 }
 
 #endif

@@ -3,17 +3,18 @@
 ** conv.c - the requests conv, max_pool and im2col; plans the kernels of conv.cu
 ** and max_pool.cu (see conv.h).
 **
-** im2col is done for as many samples at a time as fit in MAX_COLUMN_BYTES.  How
-** many these are depends on the sizes alone.
+** A convolution handles a chunk of samples at a time, as many as have columns
+** of MAX_COLUMN_BYTES in all.  The size of a chunk depends on the sizes alone.
 */
 #include "cuda/conv/conv.h"
 
 #include "cuda/product/bmm.h"
 
-/* a convolution is direct: */
-#define MIN_ROWS 4                           /* if a product has fewer rows */
-#define MAX_COLUMNS ((int64_t)1 << 28)       /* if a sample has more columns */
-#define MAX_COLUMN_BYTES ((int64_t)64 << 20) /* of im2col at a time, about */
+/* A convolution is direct if its product would have at most MIN_ROWS rows or if
+   the columns of a sample have more than MAX_COLUMNS elements. */
+#define MIN_ROWS 4
+#define MAX_COLUMNS ((int64_t)1 << 28)
+#define MAX_COLUMN_BYTES ((int64_t)64 << 20) /* of a chunk, about */
 
 Planes nc_planes(int64_t planes, const int64_t size[2]) {
   Planes p = { .n = planes * size[0] * size[1], .size = { size[0], size[1] } };
@@ -29,11 +30,11 @@ typedef struct ConvPlan {
   int64_t bytes;         /* of an element */
   int64_t k;             /* weights of an output channel: the inner dimension */
   int64_t out_size;      /* elements of a plane of the result */
-  int64_t plane;         /* and of the input */
+  int64_t in_size;       /* elements of a plane of the input */
   int64_t rows;          /* of the columns of a sample */
   int64_t group_outputs; /* output channels of a group */
-  int64_t chunk;         /* samples at a time */
-  int pointwise;         /* a 1x1 kernel: is the input its own columns? */
+  int64_t chunk;         /* samples */
+  int pointwise;         /* 1x1 kernel: the input is used as its columns */
   char *columns;         /* scratch, or NULL */
   char *transposed;      /* scratch, or NULL: the result, channels first */
 } ConvPlan;
@@ -42,7 +43,7 @@ static char *at(const ConvPlan *j, const Tensor *t, int64_t element) {
   return (char *)nc_data(t) + element * j->bytes;
 }
 
-static void prepare(ConvPlan *j) {
+static void make_plan(ConvPlan *j) {
   const ConvCall *c = j->c;
   const ConvGeometry *w = &c->at;
   const int64_t elements = w->kernel[0] * w->kernel[1];
@@ -52,12 +53,11 @@ static void prepare(ConvPlan *j) {
   j->rows = c->c * elements;
   j->group_outputs = c->o / c->groups;
   j->out_size = w->out[0] * w->out[1];
-  j->plane = w->size[0] * w->size[1];
+  j->in_size = w->size[0] * w->size[1];
   j->pointwise = elements == 1 && w->stride[0] == 1 && w->stride[1] == 1 &&
                  w->pad[0] == 0 && w->pad[1] == 0;
   j->chunk = MAX_COLUMN_BYTES / j->bytes / (j->rows * j->out_size);
-  if (j->chunk < 1) j->chunk = 1;
-  if (j->chunk > c->n) j->chunk = c->n;
+  j->chunk = min64(max64(j->chunk, 1), c->n);
 }
 
 static Im2colPlan im2col_plan(const ConvPlan *j, const Tensor *t, int64_t first,
@@ -65,15 +65,15 @@ static Im2colPlan im2col_plan(const ConvPlan *j, const Tensor *t, int64_t first,
   Im2colPlan p = { .columns = j->columns,
                    .samples = samples,
                    .channels = j->c->c,
-                   .row = j->out_size,
-                   .sample = j->rows * j->out_size,
+                   .row_step = j->out_size,
+                   .sample_step = j->rows * j->out_size,
                    .w = j->c->at };
-  p.x = at(j, t, first * j->c->c * j->plane);
+  p.x = at(j, t, first * j->c->c * j->in_size);
   return p;
 }
 
-/* A product for each of some samples and each group: of weight, or its
-   transpose, and b. */
+/* A product for each sample of a chunk and each group: of weight, or for the
+   gradient of the input its transpose, and b. */
 static BmmPlan bmm_plan(const ConvPlan *j, const void *b, void *y,
                         int64_t samples, int64_t m, int64_t k) {
   const int64_t groups = j->c->groups;
@@ -88,7 +88,7 @@ static BmmPlan bmm_plan(const ConvPlan *j, const void *b, void *y,
                 .nb = 2,
                 .size = { samples, groups },
                 .count = samples * groups };
-  if (j->c->how == CONV_INPUT) {
+  if (j->c->product == CONV_INPUT) {
     t.astep[0] = 1;
     t.astep[1] = j->k;
   }
@@ -103,28 +103,30 @@ static int multiply(const ConvPlan *j, BmmPlan *t, int beta) {
   return nc_bmm_float(j->d, j->type, t, alpha, add);
 }
 
-static int result(const ConvPlan *j, int64_t first, int64_t samples) {
+static int compute_result(const ConvPlan *j, int64_t first, int64_t samples) {
   const Im2colPlan p = im2col_plan(j, j->c->input, first, samples);
   BmmPlan t = bmm_plan(j, j->pointwise ? p.x : j->columns,
                        at(j, j->c->result, first * j->c->o * j->out_size),
                        samples, j->group_outputs, j->k);
-  if (!j->pointwise) CUDA_TRY(nc_im2col(j->type, &p, nc_current_stream(j->d)));
+  if (!j->pointwise)
+    CUDA_TRY(nc_im2col(j->type, &p, 0, nc_current_stream(j->d)));
   return multiply(j, &t, 0);
 }
 
-static int input(const ConvPlan *j, int64_t first, int64_t samples) {
+static int compute_input(const ConvPlan *j, int64_t first, int64_t samples) {
   const Im2colPlan p = im2col_plan(j, j->c->input, first, samples);
   BmmPlan t = bmm_plan(j, at(j, j->c->result, first * j->c->o * j->out_size),
                        j->pointwise ? p.x : j->columns, samples, j->k,
                        j->group_outputs);
   TRY(multiply(j, &t, 0));
-  if (!j->pointwise) CUDA_TRY(nc_col2im(j->type, &p, nc_current_stream(j->d)));
+  if (!j->pointwise)
+    CUDA_TRY(nc_im2col(j->type, &p, 1, nc_current_stream(j->d)));
   return NC_OK;
 }
 
-/* The sum over the samples belongs to the inner dimension of one product, so
-   samples lie side by side in the columns and in the transposed result. */
-static int weight(const ConvPlan *j, int64_t first, int64_t samples) {
+/* The inner dimension of the product is that of all samples of the chunk, so
+   the samples are side by side in the columns and in the transposed result. */
+static int compute_weight(const ConvPlan *j, int64_t first, int64_t samples) {
   const ConvCall *c = j->c;
   const int64_t inner = samples * j->out_size;
   Im2colPlan p = im2col_plan(j, c->input, first, samples), y = p;
@@ -142,35 +144,35 @@ static int weight(const ConvPlan *j, int64_t first, int64_t samples) {
   t.step[0][0] = j->group_outputs * inner;
   t.step[1][0] = j->k * inner;
   if (!j->pointwise || samples > 1) {
-    p.row = inner;
-    p.sample = j->out_size;
+    p.row_step = inner;
+    p.sample_step = j->out_size;
     t.b = p.columns;
-    CUDA_TRY(nc_im2col(j->type, &p, nc_current_stream(j->d)));
+    CUDA_TRY(nc_im2col(j->type, &p, 0, nc_current_stream(j->d)));
   }
   if (samples > 1) {
     y.x = (void *)t.a;
     t.a = y.columns = j->transposed;
     y.channels = c->o;
-    y.row = inner;
-    y.sample = j->out_size;
+    y.row_step = inner;
+    y.sample_step = j->out_size;
     for (int i = 0; i < 2; i++) {
       y.w.size[i] = c->at.out[i];
       y.w.kernel[i] = y.w.stride[i] = y.w.dilation[i] = 1;
       y.w.pad[i] = 0;
     }
-    CUDA_TRY(nc_im2col(j->type, &y, nc_current_stream(j->d)));
+    CUDA_TRY(nc_im2col(j->type, &y, 0, nc_current_stream(j->d)));
   }
   return multiply(j, &t, first > 0);
 }
 
-static int scratch(ConvPlan *j) {
-  const int side = j->c->how == CONV_WEIGHT && j->chunk > 1;
+static int allocate_scratch(ConvPlan *j) {
+  const int transposes = j->c->product == CONV_WEIGHT && j->chunk > 1;
   void *p = NULL;
-  if (!j->pointwise || side) {
+  if (!j->pointwise || transposes) {
     TRY(nc_scratch(j->d, &p, j->chunk * j->rows * j->out_size * j->bytes));
     j->columns = p;
   }
-  if (!side) return NC_OK;
+  if (!transposes) return NC_OK;
   TRY(nc_scratch(j->d, &p, j->chunk * j->c->o * j->out_size * j->bytes));
   j->transposed = p;
   return NC_OK;
@@ -178,7 +180,7 @@ static int scratch(ConvPlan *j) {
 
 static int run_direct(const ConvPlan *j) {
   const ConvCall *c = j->c;
-  const DirectConv k = { .how = c->how,
+  const DirectConv k = { .how = c->product,
                          .input = nc_data(c->input),
                          .weight = nc_data(c->weight),
                          .result = nc_data(c->result),
@@ -193,10 +195,11 @@ static int run_direct(const ConvPlan *j) {
 
 static int run_chunks(ConvPlan *j) {
   static int (*const fn[])(const ConvPlan *, int64_t,
-                           int64_t) = { result, input, weight };
-  int r = scratch(j);
+                           int64_t) = { compute_result, compute_input,
+                                        compute_weight };
+  int r = allocate_scratch(j);
   for (int64_t i = 0; i < j->c->n && r == NC_OK; i += j->chunk)
-    r = fn[j->c->how](j, i, j->c->n - i < j->chunk ? j->c->n - i : j->chunk);
+    r = fn[j->c->product](j, i, min64(j->c->n - i, j->chunk));
   nc_scratchfree(j->d, j->transposed);
   nc_scratchfree(j->d, j->columns);
   return r;
@@ -208,7 +211,7 @@ int nc_cuda_conv(const Device *d, const ConvCall *c) {
   nc_record_use(d, nc_data(c->input));
   nc_record_use(d, nc_data(c->weight));
   nc_record_use(d, nc_data(c->result));
-  prepare(&j);
+  make_plan(&j);
   TRY(j.group_outputs <= MIN_ROWS ||
               (!j.pointwise && j.rows * j.out_size > MAX_COLUMNS)
           ? run_direct(&j)
@@ -232,17 +235,16 @@ int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p) {
 
 int nc_cuda_im2col(const Device *d, const Im2colCall *p) {
   const ConvGeometry *w = &p->at;
-  const DType type = p->x->dtype;
   const cudaStream_t s = nc_current_stream(d);
   Im2colPlan k = { .x = nc_data(p->x),
                    .columns = nc_data(p->columns),
                    .samples = p->n,
                    .channels = p->c,
-                   .row = w->out[0] * w->out[1],
+                   .row_step = w->out[0] * w->out[1],
                    .w = *w };
-  k.sample = p->c * w->kernel[0] * w->kernel[1] * k.row;
+  k.sample_step = p->c * w->kernel[0] * w->kernel[1] * k.row_step;
   nc_record_use(d, k.x);
   nc_record_use(d, k.columns);
-  CUDA_TRY(p->back ? nc_col2im(type, &k, s) : nc_im2col(type, &k, s));
+  CUDA_TRY(nc_im2col(p->x->dtype, &k, p->back, s));
   return nc_check_launch(d, p->back ? "fold" : "unfold");
 }

@@ -3,14 +3,15 @@
 ** conv.h - convolution and pooling: what conv.c plans for the kernels of
 ** conv.cu and max_pool.cu.
 **
-** A convolution is im2col and a matrix product; or, where the product would
-** have few rows, every element is summed up where it is needed (direct).  No
-** two threads write one element, and each adds in a fixed order: results do
-** not vary.
+** A convolution is im2col and a matrix product or, where the product would have
+** few rows, a direct convolution, which reads the input in place.  Each element
+** is written by one thread, which adds in a fixed order, so that results are
+** deterministic.
 */
 #ifndef cuda_conv_conv_h
 #define cuda_conv_conv_h
 
+#include "cuda/blocks.h"
 #include "cuda/cuda.h"
 #include "cuda/offsets.h"
 
@@ -18,25 +19,28 @@
 extern "C" {
 #endif
 
-/* The elements of n/(size[0]*size[1]) planes, a thread for each. */
+/* Planes of size[0] rows and size[1] columns.  Kernels have a thread for
+   each of their n elements. */
 typedef struct Planes {
   int64_t n, size[2];
-  int large;                  /* more than 2^31 elements: by is not set */
-  Divisor by[2];              /* columns, rows */
+  int large;                  /* more than 2^31 elements: `by' is not set */
+  Divisor by[2];              /* by the columns, by the rows */
 } Planes;
 
 Planes nc_planes(int64_t planes, const int64_t size[2]);
 
-/* x is [samples x channels x w.size].  In columns, row (channel, element of the
-   kernel) of sample s begins at s*sample + r*row and has w.out elements. */
+/* x is [samples x channels x w.size].  The columns of sample s are a matrix
+   with a row for each channel and element of the kernel: row r begins at
+   s*sample_step + r*row_step and has an element for each of the w.out
+   windows. */
 typedef struct Im2colPlan {
   void *x, *columns;
   int64_t samples, channels;
-  int64_t sample, row;        /* steps */
+  int64_t sample_step, row_step;
   ConvGeometry w;
 } Im2colPlan;
 
-/* One of input, weight and result, as `how' says, is made of the others. */
+/* Computes `how', one of input, weight and result, from the other two. */
 typedef struct DirectConv {
   ConvProduct how;
   void *input, *weight, *result;
@@ -47,12 +51,12 @@ typedef struct DirectConv {
 typedef struct MaxPoolPlan {
   void *x, *y;
   int64_t *at;
-  Planes planes;              /* of what is written */
+  Planes planes;              /* of y; for the gradient, of x */
   ConvGeometry w;
 } MaxPoolPlan;
 
-cudaError_t nc_im2col(DType t, const Im2colPlan *k, cudaStream_t s);
-cudaError_t nc_col2im(DType t, const Im2colPlan *k, cudaStream_t s); /* sum */
+/* back: col2im, which sums the columns into x. */
+cudaError_t nc_im2col(DType t, const Im2colPlan *k, int back, cudaStream_t s);
 cudaError_t nc_direct_conv(DType t, const DirectConv *k, cudaStream_t s);
 cudaError_t nc_max_pool(DType t, const MaxPoolPlan *k, int back,
                         cudaStream_t s);
@@ -89,8 +93,16 @@ NC_DEVICE PlaneIndex plane_index(const Planes &p, int64_t i) {
   return s;
 }
 
-/* The index along dimension d of the window whose element k is at position
-   `at' of the plane; -1: there is none. */
+/* The position along dimension d that element k of window i covers; negative if
+   that is in the padding. */
+NC_DEVICE int64_t position_of(const ConvGeometry &w, int d, int64_t i,
+                              int64_t k) {
+  const int64_t at = i * w.stride[d] - w.pad[d] + k * w.dilation[d];
+  return at < w.size[d] ? at : -1;
+}
+
+/* The reverse: the window along dimension d whose element k covers position
+   `at'; -1 if there is none. */
 NC_DEVICE int64_t window_of(const ConvGeometry &w, int d, int64_t at,
                             int64_t k) {
   const int64_t from = at + w.pad[d] - k * w.dilation[d];
@@ -104,10 +116,9 @@ NC_DEVICE int64_t window_of(const ConvGeometry &w, int d, int64_t at,
   return i < w.out[d] ? i : -1;
 }
 
-/* Blocks for a grid-stride loop over n. */
+/* A grid-stride loop over n, and its blocks. */
 static inline unsigned grid_stride_blocks(int64_t n) {
-  const int64_t blocks = (n - 1) / CONV_THREADS + 1;
-  return blocks < INT32_MAX ? (unsigned)blocks : INT32_MAX;
+  return (unsigned)min64(ceil_div(n, CONV_THREADS), INT32_MAX);
 }
 
 #define EACH_THREAD(i, n)                                              \

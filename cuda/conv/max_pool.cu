@@ -3,8 +3,8 @@
 #include "cuda/conv/conv.h"
 #include "cuda/element.h"
 
-/* A thread finds the maximum of one window and its position.  NaN is larger
-   than any number. */
+/* A thread finds the maximum of a window and its position.  NaN is larger than
+   any number. */
 template <class S, class A = Compute<S>>
 NC_KERNEL_WIDE(CONV_THREADS)
 max_pool(const MaxPoolPlan k) {
@@ -14,13 +14,11 @@ max_pool(const MaxPoolPlan k) {
     int64_t best = -1;
     A most = 0;
     for (int64_t a = 0; a < k.w.kernel[0]; a++) {
-      const int64_t r =
-          at.row * k.w.stride[0] - k.w.pad[0] + a * k.w.dilation[0];
-      if (r < 0 || r >= k.w.size[0]) continue;
+      const int64_t r = position_of(k.w, 0, at.row, a);
+      if (r < 0) continue;
       for (int64_t b = 0; b < k.w.kernel[1]; b++) {
-        const int64_t c =
-            at.column * k.w.stride[1] - k.w.pad[1] + b * k.w.dilation[1];
-        if (c < 0 || c >= k.w.size[1]) continue;
+        const int64_t c = position_of(k.w, 1, at.column, b);
+        if (c < 0) continue;
         const A v = load_element(x[r * k.w.size[1] + c]);
         if (best < 0 || v > most || (v != v && most == most)) {
           most = v;
@@ -33,8 +31,8 @@ max_pool(const MaxPoolPlan k) {
   }
 }
 
-/* A thread adds up the gradients of the windows whose maximum its element is,
-   in their order. */
+/* A thread sums, in order, the gradients of the windows whose maximum is its
+   element. */
 template <class S, class A = Compute<S>>
 NC_KERNEL_OF(CONV_THREADS)
 max_pool_grad(const MaxPoolPlan k) {
@@ -57,9 +55,9 @@ max_pool_grad(const MaxPoolPlan k) {
 
 template <class S>
 static cudaError_t launch_pool(const MaxPoolPlan *k, int back, cudaStream_t s) {
-  const unsigned blocks = grid_stride_blocks(k->planes.n);
-  return back ? NC_LAUNCH(max_pool_grad<S>, blocks, CONV_THREADS, 0, s, *k)
-              : NC_LAUNCH(max_pool<S>, blocks, CONV_THREADS, 0, s, *k);
+  const unsigned grid = grid_stride_blocks(k->planes.n);
+  return back ? NC_LAUNCH(max_pool_grad<S>, grid, CONV_THREADS, 0, s, *k)
+              : NC_LAUNCH(max_pool<S>, grid, CONV_THREADS, 0, s, *k);
 }
 
 cudaError_t nc_max_pool(DType t, const MaxPoolPlan *k, int back,

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** block_reduce.h - the sum or maximum over the blockDim.x threads of a row of
-** a block, for each of these threads; for kernels of softmax and norm.
+** block_reduce.h - reductions over the threads of a block, for the kernels of
+** this folder and of norm.  A row is the blockDim.x threads of one threadIdx.y,
+** a column the blockDim.y threads of one threadIdx.x.
 **
 ** blockDim.x is a power of two below 32, or a multiple of 32.  Every thread of
-** the block calls these.  `warp' is shared memory for 32 values, of which no
-** two calls may use the same without a barrier between them.
+** the block calls these functions.
 */
 #ifndef cuda_dim_block_reduce_h
 #define cuda_dim_block_reduce_h
 
 #include "cuda/element.h"
 
-/* NaN is larger than any number. */
+/* The sum or maximum over a row, for each thread of it.  NaN is larger than any
+   number.  `warp' is shared memory for 32 values; no two calls may use the same
+   without a barrier between them. */
 template <class A> NC_DEVICE A block_allreduce(A v, bool sum, A *warp) {
   const int width = blockDim.x, lane = threadIdx.x % 32;
   for (int pass = 0; pass < 2; pass++) {
@@ -34,6 +36,33 @@ template <class A> NC_DEVICE A block_sum(A v, A *warp) {
 
 template <class A> NC_DEVICE A block_max(A v, A *warp) {
   return block_allreduce(v, false, warp);
+}
+
+/* Merges the states of a row into that of its first thread, in blocks of at
+   most MERGE_THREADS threads. */
+#define MERGE_THREADS 256
+
+template <class State> NC_DEVICE void merge_row(State *p) {
+  const int width = blockDim.x, me = threadIdx.x;
+  NC_SHARED(State, warp, MERGE_THREADS / 32);
+  for (int by = (width < 32 ? width : 32) / 2; by > 0; by /= 2)
+    p->merge(p->shuffle_down(by, 32));
+  if (width <= 32) return;
+  if (me % 32 == 0) warp[me / 32] = *p;
+  __syncthreads();
+  if (me == 0)
+    for (int w = 1; w < width / 32; w++) p->merge(warp[w]);
+}
+
+/* The same for a column; `share' is shared memory for the states of all
+   threads. */
+template <class State> NC_DEVICE void merge_column(State *p, State *share) {
+  const int width = blockDim.x, me = threadIdx.x;
+  if (blockDim.y == 1) return;
+  share[threadIdx.y * width + me] = *p;
+  __syncthreads();
+  if (threadIdx.y > 0) return;
+  for (int y = 1; y < (int)blockDim.y; y++) p->merge(share[y * width + me]);
 }
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** cumsum.cu - cumsum.  A long slice of integers is scanned by CUB, which reads
-** each element once: a block takes over the sums of those blocks before it
-** that are done, in an order that varies from run to run.  That is of no
-** matter for integers, which wrap; floats are scanned by our own kernels,
-** whose results do not vary.
+** each element once.  CUB adds in an order that varies from run to run: this
+** does not matter for integers, which wrap.  Floats are scanned by our own
+** kernels, whose results are deterministic.
 */
-#define CCCL_DISABLE_NVTX /* it would look for a profiler's library */
+#define CCCL_DISABLE_NVTX /* NVTX would search for a profiler's library */
 #include <cub/device/device_scan.cuh>
 
 #include "cuda/dim/scan_kernels.h"

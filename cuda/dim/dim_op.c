@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.c - the request dim_op: reductions, softmax and scans along
-** dimensions.  It decides how the elements of x are seen, and how many threads
-** take which of them; see reduce_dim.h.
+** dim_op.c - the request dim_op: reductions, softmax and scans along
+** dimensions.  It plans the layout of x and the threads; see dim_op.h.
 **
-** A dense slice is read by neighbouring threads; of slices that are neighbours
-** each thread reads its own.  Any other layout is copied first.  A few long
-** slices are cut in splits, so that they fill the device.
+** Neighbouring threads read neighbouring elements: those of a dense slice, or
+** of neighbouring slices if these are interleaved.  Other layouts are copied
+** first. A few long slices are divided into splits, so that they fill the
+** device.
 */
-#include "cuda/dim/reduce_dim.h"
+#include "cuda/dim/dim_op.h"
 
 #include <math.h>
 
-#define PER_THREAD 8                      /* elements worth a thread */
+#define PER_THREAD 8                      /* elements of a thread, at least */
 #define MIN_CUB_LENGTH ((int64_t)1 << 20) /* of a slice that fills a device */
-
-/* The largest power of two up to n; 1 if there is none. */
-static int64_t floor_power2(int64_t n) {
-  int64_t p = 1;
-  while (p <= n / 2) p *= 2;
-  return p;
-}
-
-/* The least power of two from n on, but at most `most', a power of two. */
-static int64_t ceil_power2(int64_t n, int64_t most) {
-  int64_t p = 1;
-  while (p < n && p < most) p *= 2;
-  return p;
-}
 
 /*
 ** Dimensions and strides
@@ -89,7 +75,7 @@ static int64_t inner_step(const StridedDims *x) {
 /*
 ** Reductions
 */
-/* Cuts a slice in at most `want' splits of at least `least' elements. */
+/* Divides a slice into at most `want' splits of at least `least' elements. */
 static void choose_splits(DimReduction *k, int64_t want, int64_t least) {
   int64_t n = min64(min64(want, k->length / least), MAX_SPLITS);
   k->split_size = ceil_div(k->length, max64(n, 1));
@@ -99,7 +85,7 @@ static void choose_splits(DimReduction *k, int64_t want, int64_t least) {
 }
 
 static void plan_rows(DimReduction *k, int64_t enough) {
-  int64_t wide = floor_power2(min64(k->length / PER_THREAD, 32)), high;
+  int64_t wide = floor_power2(k->length / PER_THREAD, 32), high;
   if (wide == 32 &&
       (k->length >= 4096 || (k->length >= 1024 && k->results < enough / 32)))
     wide = DIM_THREADS;
@@ -141,8 +127,8 @@ static int run_reduction(const Device *d, DimReduction *k, DType type,
   return NC_OK;
 }
 
-/* Would neighbouring threads read elements that are apart, though x has a
-   dense dimension? */
+/* Would neighbouring threads read elements that are not neighbours, although x
+   has a dense dimension? */
 static int needs_copy(const Tensor *x, const DimReduction *k) {
   if (nc_numel(x) < 4096 || inner_step(&k->kept) == 1 ||
       inner_step(&k->reduced) == 1)
@@ -161,7 +147,7 @@ static int reduce_dim(const Device *d, const DimCall *c, DimReducer *fn) {
   for (Tensor *from = c->x; r == NC_OK; from = x) {
     select_dims(&k.kept, from, c->dims, 1);
     select_dims(&k.reduced, from, c->dims, 0);
-    if (!extreme) { /* no positions: any order will do */
+    if (!extreme) { /* without positions the order does not matter */
       sort_by_step(&k.reduced);
       merge_dims(&k.reduced);
     }
@@ -185,7 +171,7 @@ static int reduce_dim(const Device *d, const DimCall *c, DimReducer *fn) {
 /*
 ** Transforms
 */
-/* Sees x as [outer x length x inner]; 0 if it must be copied for that. */
+/* Views x as [outer x length x inner]; returns 0 if x must be copied first. */
 static int view_as_3d(DimTransform *k, const Tensor *x, unsigned mask) {
   StridedDims part[3] = { { .nd = 0 },
                           { .nd = 0 },
@@ -246,7 +232,7 @@ static int softmax(const Device *d, DimTransform *k, DType type) {
   return done ? NC_OK : softmax_two_pass(d, k, type);
 }
 
-/* Is it a cumsum that CUB does faster?  CUB counts in int. */
+/* Is it a cumsum for which CUB is faster?  CUB counts in int. */
 static int prefers_cub(const DimTransform *k, DType type) {
   return k->op == DIM_CUMSUM && type == DT_i64 && k->inner == 1 &&
          (k->outer == 1 || k->length >= MIN_CUB_LENGTH) &&
@@ -263,7 +249,7 @@ static int scan(const Device *d, DimTransform *k, DType type) {
   const int64_t enough = (int64_t)nc_multiprocessors(d) * THREADS_PER_SM;
   const int columns = k->inner > 1;
   int64_t n, wide = columns ? ceil_power2(k->inner, 128)
-                            : floor_power2(min64(length / 4, 32));
+                            : floor_power2(length / 4, 32);
   cudaError_t e;
   if (!columns && length >= 1024) wide = DIM_THREADS;
   k->block_x = (int)wide;
@@ -306,12 +292,16 @@ static int transform_dim(const Device *d, const DimCall *c,
 }
 
 int nc_cuda_dim_op(const Device *d, const DimCall *c) {
-  static const char *const name[] = { "softmax",      "log_softmax", "cumsum",
-                                      "max",          "min",         "var",
-                                      "std",          "logsumexp",   "cumprod",
-                                      "logcumsumexp", "cummax",      "cummin" };
+  static const char *const name[] = {
+    [DIM_SOFTMAX] = "softmax", [DIM_LOG_SOFTMAX] = "log_softmax",
+    [DIM_CUMSUM] = "cumsum",   [DIM_ARGMAX] = "max",
+    [DIM_ARGMIN] = "min",      [DIM_VAR] = "var",
+    [DIM_STD] = "std",         [DIM_LOGSUMEXP] = "logsumexp",
+    [DIM_CUMPROD] = "cumprod", [DIM_LOGCUMSUMEXP] = "logcumsumexp",
+    [DIM_CUMMAX] = "cummax",   [DIM_CUMMIN] = "cummin",
+  };
   int r = NC_OK;
-  nc_current_stream(d);
+  nc_current_stream(d); /* makes d the current device */
   if (c->lines == 0) return NC_OK;
   switch (c->op) {
     case DIM_SOFTMAX:

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_dim.h - what reduce_dim.c plans for a DimCall (core/devices.h), for
+** dim_op.h - what dim_op.c plans for a DimCall (core/devices.h), for
 ** the kernels.  A slice is all elements along the dimensions of the call, for
 ** one index of the others.
 **
-** Reductions (max, min, var, std, logsumexp): the elements of a slice are cut
-** in splits of `split_size' elements, one for a group of threads.  With more
-** than one split a slice the partial results go to `partial', and a second
-** kernel merges them.  Which elements meet in which order depends on the sizes
-** and the device only.
+** Reductions (max, min, var, std, logsumexp): a slice is divided into splits of
+** `split_size' elements, one for each group of threads.  If a slice has several
+** splits, their partial results go to `partial', and a second kernel merges
+** them. The order depends on the sizes and the device only.
 **
-** Transforms (softmax, log_softmax, scans) see x and y as [outer x length x
-** inner], where length is along the dimension: slice outer*inner + i.
+** Transforms (softmax, log_softmax, scans) view x and y as [outer x length x
+** inner], where length is along the dimension: there are outer*inner slices.
 **
-** norm.c cuts its reductions in the same way.
+** norm.c divides its reductions in the same way.
 */
-#ifndef cuda_dim_reduce_dim_h
-#define cuda_dim_reduce_dim_h
+#ifndef cuda_dim_dim_op_h
+#define cuda_dim_dim_op_h
 
 #include "cuda/blocks.h"
 #include "cuda/cuda.h"
@@ -36,11 +35,11 @@ typedef struct DimReduction {
   int64_t results, length;    /* slices; elements of each */
   int64_t split_size;
   int splits;                 /* of a slice */
-  int dense;                  /* is a slice contiguous? */
-  int columns;                /* are slices neighbours, and none dense? */
-  int block_x, block_y;       /* blockDim: threads for a slice, slices; with
-                                 `columns' slices, threads for each */
-  int minimum;                /* max_dim: the minimum? */
+  int dense;                  /* slices are contiguous */
+  int columns;                /* slices are interleaved */
+  int block_x, block_y;       /* blockDim: threads for a slice, slices; if
+                                 `columns': slices, threads for each */
+  int minimum;                /* max_dim: computes the minimum */
   double divisor;             /* var: of the sum of squares */
   float divisor32;
   void *partial;              /* [results x splits], or NULL */
@@ -59,10 +58,10 @@ typedef struct DimTransform {
   int64_t split_size;         /* scans: as in DimReduction */
   int splits;
   int block_x, block_y;       /* scans: as in DimReduction */
-  int vectors;                /* is every slice dense and 16-byte aligned? */
+  int vectors;                /* slices are dense and 16-byte aligned */
   const void *sums;           /* softmax: SumExp of each slice */
-  void *carry;                /* scans: the prefix of each split, then of all
-                                 splits before it */
+  void *carry;                /* scans: the prefix of each split, then the
+                                 prefix of all splits before it */
 } DimTransform;
 
 /* Each launches the kernels of one operation for element type t. */
@@ -75,8 +74,8 @@ DimScan nc_cumsum, nc_cumprod, nc_logcumsumexp, nc_cummax;
 /* cumsum of int64, inner being 1, by CUB. */
 int nc_cumsum_i64(const Device *d, const DimTransform *k);
 
-/* Softmax in one pass, of slices that fit in registers or in `shared' bytes,
-   the shared memory a block may have.  Else *done is 0. */
+/* Softmax in one pass, if slices fit in registers or in `shared' bytes, the
+   largest shared memory of a block; otherwise *done = 0. */
 cudaError_t nc_softmax(DType t, const DimTransform *k, int shared, int *done,
                        cudaStream_t s);
 

@@ -3,10 +3,10 @@
 ** moments.h - number, mean and sum of squared deviations of some elements, for
 ** var, std and the statistics of norm.
 **
-** Small groups of elements are merged as by Chan, Golub and LeVeque (1979);
-** E[x^2] - E[x]^2 is never formed.  Elements are taken relative to `origin',
-** the first element of their slice, so that a mean far from 0 costs no
-** accuracy.
+** Small groups of elements are merged by the algorithm of Chan, Golub and
+** LeVeque (1979), which avoids E[x^2] - E[x]^2.  Elements are relative to
+** `origin', the first element of their slice, so that a mean far from 0 costs
+** no accuracy.
 */
 #ifndef cuda_dim_moments_h
 #define cuda_dim_moments_h

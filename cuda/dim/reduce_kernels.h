@@ -13,8 +13,8 @@
 #ifndef cuda_dim_reduce_kernels_h
 #define cuda_dim_reduce_kernels_h
 
-#include "cuda/dim/reduce_dim.h"
-#include "cuda/element.h"
+#include "cuda/dim/block_reduce.h"
+#include "cuda/dim/dim_op.h"
 
 /* Adds elements first .. first+n-1 of the dense slice at x, shared among the
    threads of a row of the block: head and tail one by one, vectors between. */
@@ -87,20 +87,6 @@ NC_DEVICE void finish_split(const DimReduction &k, int64_t q,
   else R::write(k, q, p);
 }
 
-/* Merges the states of the blockDim.x threads of a slice into that of the
-   first.  Every thread of the block calls it. */
-template <class State> NC_DEVICE void merge_threads(State *p) {
-  const int width = blockDim.x, me = threadIdx.x;
-  NC_SHARED(State, warp, DIM_THREADS / 32);
-  for (int by = (width < 32 ? width : 32) / 2; by > 0; by /= 2)
-    p->merge(p->shuffle_down(by, 32));
-  if (width <= 32) return;
-  if (me % 32 == 0) warp[me / 32] = *p;
-  __syncthreads();
-  if (me == 0)
-    for (int w = 1; w < width / 32; w++) p->merge(warp[w]);
-}
-
 /* blockDim.x threads reduce a split of a slice; blockDim.y splits a block. */
 template <class R>
 NC_KERNEL_WIDE(DIM_THREADS) reduce_rows(const DimReduction k) {
@@ -116,7 +102,7 @@ NC_KERNEL_WIDE(DIM_THREADS) reduce_rows(const DimReduction k) {
     if (k.dense) reduce_dense<R>(k, &p, x, first, n);
     else reduce_strided<R>(k, &p, x, first, n, threadIdx.x, blockDim.x);
   }
-  merge_threads(&p);
+  merge_row(&p);
   if (threadIdx.x == 0 && r < k.results) finish_split<R>(k, q, p);
 }
 
@@ -126,7 +112,6 @@ template <class R>
 NC_KERNEL_WIDE(DIM_THREADS) reduce_columns(const DimReduction k) {
   const int64_t r = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
   const int64_t first = blockIdx.y * k.split_size;
-  const int me = threadIdx.y * blockDim.x + threadIdx.x;
   NC_SHARED(typename R::State, share, DIM_THREADS);
   typename R::State p;
   p.start();
@@ -134,14 +119,9 @@ NC_KERNEL_WIDE(DIM_THREADS) reduce_columns(const DimReduction k) {
     reduce_strided<R>(k, &p,
                       (const typename R::S *)k.x + strided_offset(&k.kept, r),
                       first, split_length(k, first), threadIdx.y, blockDim.y);
-  if (blockDim.y > 1) {
-    share[me] = p;
-    __syncthreads();
-  }
-  if (threadIdx.y > 0 || r >= k.results) return;
-  for (int y = 1; y < (int)blockDim.y; y++)
-    p.merge(share[y * blockDim.x + me]);
-  finish_split<R>(k, r * k.splits + blockIdx.y, p);
+  merge_column(&p, share);
+  if (threadIdx.y == 0 && r < k.results)
+    finish_split<R>(k, r * k.splits + blockIdx.y, p);
 }
 
 /* Merges the splits of each slice, with a warp for a slice. */
@@ -154,7 +134,7 @@ NC_KERNEL_WIDE(DIM_THREADS) merge_splits(const DimReduction k) {
   p.start();
   for (int i = threadIdx.x; r < k.results && i < k.splits; i += blockDim.x)
     p.merge(partial[i]);
-  merge_threads(&p);
+  merge_row(&p);
   if (threadIdx.x == 0 && r < k.results) R::write(k, r, p);
 }
 

@@ -14,15 +14,16 @@
 **                     result i; results i .. i+VEC-1, aligned
 ** ScanNumber has what does not depend on the operator where P is a number.
 **
-** A slice is cut in splits if there are too few slices to fill the device:
-** then the first kernel reduces each split, the second one scans the splits of
-** each slice, and the third one starts each split with what comes before it.
-** The order is fixed, so the results of floats do not vary from run to run.
+** A slice is divided into splits if there are too few slices to fill the
+** device: then the first kernel reduces each split, the second one scans the
+** splits of each slice, and the third one scans each split, starting with the
+** prefix of the splits before it.  The order is fixed, so that results are
+** deterministic.
 */
 #ifndef cuda_dim_scan_kernels_h
 #define cuda_dim_scan_kernels_h
 
-#include "cuda/dim/reduce_dim.h"
+#include "cuda/dim/dim_op.h"
 #include "cuda/element.h"
 
 template <class S_> struct ScanNumber {
@@ -150,8 +151,8 @@ NC_KERNEL_WIDE(DIM_THREADS) reduce_splits(const DimTransform k) {
   if (threadIdx.x == 0) ((P *)k.carry)[q] = all;
 }
 
-/* Turns the prefixes of the splits in k.carry into what comes before each,
-   with a warp for a slice. */
+/* Replaces the prefixes of the splits in k.carry by the prefix of all splits
+   before each, with a warp for a slice. */
 template <class O>
 NC_KERNEL_WIDE(DIM_THREADS) scan_splits(const DimTransform k) {
   typedef typename O::P P;

@@ -2,26 +2,26 @@
 /*
 ** softmax.cu - softmax and log_softmax.
 **
-** A slice of up to MAX_VECTORS * ROW_THREADS vectors is held in registers, so
-** that x is read once: the maximum, the sum and the result are made of what is
-** held.  A longer one is held in shared memory, or in that and registers, if
-** it fits (nc_softmax).  For all others logsumexp.cu makes the maximum and the
-** sum first, and x is read a second time (nc_softmax_from_sums).
+** A slice of up to MAX_VECTORS * ROW_THREADS vectors is kept in registers, so
+** that x is read only once.  A longer slice is kept in shared memory, or in
+** shared memory and registers, if it fits (nc_softmax).  For all others,
+** logsumexp.cu computes the maximum and the sum first, and x is read a second
+** time (nc_softmax_from_sums).
 */
 #include "cuda/dim/block_reduce.h"
-#include "cuda/dim/reduce_dim.h"
+#include "cuda/dim/dim_op.h"
 #include "cuda/dim/sum_exp.h"
 
-#define ROW_THREADS 512     /* of a block, if slices are held in registers */
-#define SHARED_THREADS 1024 /* and if they are held in shared memory */
-#define MAX_VECTORS 4       /* vectors of a thread, held in registers */
-#define STATIC_SHARED 1024  /* bytes of shared memory that hold no slice */
+#define ROW_THREADS 512     /* of a block that keeps slices in registers */
+#define SHARED_THREADS 1024 /* of a block that keeps them in shared memory */
+#define MAX_VECTORS 4       /* of a thread, in registers */
+#define STATIC_SHARED 1024  /* bytes of shared memory beside the slice */
 
-/* Elements of a thread, held in registers one by one. */
+/* Elements of a thread in registers, if there are no vectors. */
 #define MAX_ELEMENTS ((int)(64 / sizeof(A)))
 
-/* Vectors of a thread that are held in registers beside shared memory; exp
-   takes the rest of the registers. */
+/* Vectors of a thread in registers beside shared memory; exp needs the other
+   registers. */
 #define REGISTER_VECTORS (sizeof(A) == 8 ? 1 : 6)
 
 template <class A>
@@ -156,9 +156,8 @@ template <class A> NC_DEVICE void block_merge(SumExp<A> *p) {
   *p = all[0];
 }
 
-/* A block for a slice.  Every thread keeps what it reads: the first `held'
-   vectors in registers (every thread has as many), the others in shared
-   memory. */
+/* A block for a slice.  Every thread keeps the vectors that it reads: the first
+   `held' in registers, the others in shared memory. */
 template <class S, int held>
 NC_KERNEL_WIDE(SHARED_THREADS)
 softmax_shared(const DimTransform k) {
@@ -193,7 +192,7 @@ softmax_shared(const DimTransform k) {
     y[i] = softmax_of_vector<S>(k, slice[i], p.max, scale, logsum);
 }
 
-/* *done = 0: the slices do not fit in `shared' bytes a block. */
+/* *done = 0: a slice does not fit in `shared' bytes. */
 template <class S, class A = Compute<S>>
 static cudaError_t launch_shared(const DimTransform *k, int shared, int *done,
                                  cudaStream_t s) {
@@ -230,9 +229,8 @@ static cudaError_t launch_rows(const DimTransform *k, int shared, int *done,
                                                         : 4)
                    : n <= 128 ? 4
                               : MAX_ELEMENTS;
-  int wide = 1;
-  while (wide < 32 && wide * most < n) wide *= 2;
-  if (wide * most < n) wide = (int)((n + 32 * most - 1) / (32 * most)) * 32;
+  const int64_t wide = n > 32 * most ? ceil_div(n, 32 * most) * 32
+                                     : ceil_power2(ceil_div(n, most), 32);
   if (wide <= ROW_THREADS && n < INT32_MAX) {
     Kernel *const kernel = !k->vectors ? most == 4
                                              ? softmax_rows<S, 0, 4>
@@ -240,7 +238,7 @@ static cudaError_t launch_rows(const DimTransform *k, int shared, int *done,
                            : most == 1 ? softmax_rows<S, 1, 1>
                            : most == 2 ? softmax_rows<S, 1, 2>
                                        : softmax_rows<S, 1, 4>;
-    const dim3 block(wide, wide > 32 ? 1 : 128 / wide);
+    const dim3 block((unsigned)wide, wide > 32 ? 1 : 128 / (unsigned)wide);
     return NC_LAUNCH(kernel, blocks(k->outer, block.y), block, 0, s, *k);
   }
   return launch_shared<S>(k, shared, done, s);

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 
 #include "cuda/emulation/shadow.h"
-#include "cuda/emulation/stacks.h"
 
 #define STACK ((size_t)64 << 10)
 #define GUARD ((size_t)4 << 10)
@@ -39,7 +38,7 @@ static struct { /* the running launch */
 /*
 ** Threads
 */
-static void setcurrent(int t) {
+static void set_current(int t) {
   Block *b = &emu_block;
   b->current = t;
   b->state[t] = RUNNING;
@@ -55,10 +54,10 @@ void emu_block_ready(int t) {
 }
 
 /* Removes a runnable thread from the ring. */
-static int nextready(void) {
+static int next_ready(void) {
   Block *b = &emu_block;
   int *first = &b->ready[b->head], t = *first;
-  if (emu_lever.order == EMU_RANDOM && b->waiting > 1) {
+  if (emu_settings.order == EMU_RANDOM && b->waiting > 1) {
     int *other = &b->ready[(b->head + (int)emu_random((uint32_t)b->waiting)) %
                            MAXTHREADS];
     t = *other;
@@ -70,7 +69,7 @@ static int nextready(void) {
 }
 
 /* All threads that have not exited are at the barrier: releases them. */
-static void openbarrier(void) {
+static void release_barrier(void) {
   Block *b = &emu_block;
   const int trues = b->barrier.trues;
   b->barrier.result[EMU_COUNT] = trues;
@@ -80,24 +79,25 @@ static void openbarrier(void) {
   b->barrier.epoch++;
   emu_counts.barriers++;
   for (int i = 0; i < b->n; i++) {
-    int t = emu_lever.order == EMU_REVERSED ? b->n - 1 - i : i;
+    int t = emu_settings.order == EMU_REVERSED ? b->n - 1 - i : i;
     if (b->state[t] == AT_BARRIER) emu_block_ready(t);
   }
 }
 
-static void endthread(void) {
+static void end_thread(void) {
   Block *b = &emu_block;
   b->state[b->current] = DONE;
   b->done++;
   emu_warp_end(b->current);
-  if (b->barrier.arrived && b->barrier.arrived == b->n - b->done) openbarrier();
+  if (b->barrier.arrived && b->barrier.arrived == b->n - b->done)
+    release_barrier();
 }
 
 /*
 ** Runners
 */
 /* Reports that no thread can run, although some have not exited. */
-static void deadlock(void) {
+static void report_deadlock(void) {
   const Block *b = &emu_block;
   int barrier = 0, warp = 0;
   for (int t = 0; t < b->n; t++) {
@@ -113,7 +113,7 @@ static void deadlock(void) {
 static void run(void);
 
 /* An idle runner, or a new one.  The stacks are mapped at the first call. */
-static Fiber *getrunner(void) {
+static Fiber *get_runner(void) {
   Fiber *f;
   if (idles) return idle[--idles];
   if (emu_stacks == NULL) {
@@ -136,18 +136,18 @@ static Fiber *getrunner(void) {
 
 /* Switches from fiber `self' to a runner for new threads, to the fiber of a
    runnable thread, or to the host's stack when the launch is finished. */
-static void leave(Fiber *self) {
+static void switch_from(Fiber *self) {
   Block *b = &emu_block;
   Fiber *to;
   if (b->started < b->n &&
-      (emu_lever.order != EMU_RANDOM || !b->waiting || emu_random(2))) {
-    to = starting = getrunner();
+      (emu_settings.order != EMU_RANDOM || !b->waiting || emu_random(2))) {
+    to = starting = get_runner();
   } else if (b->waiting) {
-    int t = nextready();
-    setcurrent(t);
+    int t = next_ready();
+    set_current(t);
     to = b->fiber[t];
   } else {
-    if (b->done < b->n) deadlock();
+    if (b->done < b->n) report_deadlock();
     to = &origin;
   }
   if (to == self) return;
@@ -155,7 +155,7 @@ static void leave(Fiber *self) {
   emu_fiber_switch(self, to);
 }
 
-static int nextblock(void);
+static int next_block(void);
 
 /* The main function of a runner: runs threads until all have started; the
    runner that ends the last thread prepares the next block. */
@@ -168,22 +168,22 @@ static void run(void) {
       while (b->started < b->n) {
         int t = b->order[b->started++];
         b->fiber[t] = self;
-        setcurrent(t);
+        set_current(t);
         emu_quiet--;
         grid.launch->run(emu_closure);
         emu_quiet++;
-        endthread();
+        end_thread();
       }
-    } while (b->done == b->n && nextblock());
+    } while (b->done == b->n && next_block());
     idle[idles++] = self;
-    leave(self);
+    switch_from(self);
   }
 }
 
 void emu_block_wait(int state) {
   Block *b = &emu_block;
   b->state[b->current] = (unsigned char)state;
-  leave(b->fiber[b->current]);
+  switch_from(b->fiber[b->current]);
 }
 
 void emu_block_yield(void) {
@@ -206,7 +206,7 @@ int emu_barrier(int line, int site, int kind, int predicate) {
   b->barrier.trues += predicate;
   b->barrier.arrived++;
   b->state[b->current] = AT_BARRIER;
-  if (b->barrier.arrived == b->n - b->done) openbarrier();
+  if (b->barrier.arrived == b->n - b->done) release_barrier();
   emu_block_wait(AT_BARRIER);
   emu_quiet--;
   return b->barrier.result[kind];
@@ -221,26 +221,26 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
 
 /* Chooses a permutation: the i-th block to run is i * factor + offset, modulo
    their number. */
-static void orderblocks(void) {
+static void order_blocks(void) {
   const uint32_t n = grid.blocks > 1u << 30 ? 1u << 30 : (uint32_t)grid.blocks;
   grid.factor = 1;
   grid.offset = 0;
-  if (emu_lever.order == EMU_REVERSED) {
+  if (emu_settings.order == EMU_REVERSED) {
     grid.factor = grid.blocks > 1 ? grid.blocks - 1 : 1;
     grid.offset = grid.blocks - 1;
-  } else if (emu_lever.order == EMU_RANDOM) {
+  } else if (emu_settings.order == EMU_RANDOM) {
     do grid.factor = 1 + emu_random(n);
     while (gcd(grid.factor, grid.blocks) != 1);
     grid.offset = emu_random(n);
   }
 }
 
-static uint64_t numbered(uint64_t i) {
+static uint64_t block_number(uint64_t i) {
   __extension__ typedef unsigned __int128 Wide;
   return (uint64_t)(((Wide)i * grid.factor + grid.offset) % grid.blocks);
 }
 
-static void shufflethreads(void) {
+static void shuffle_threads(void) {
   Block *b = &emu_block;
   for (int i = b->n - 1; i > 0; i--) {
     int j = (int)emu_random((uint32_t)i + 1), t = b->order[i];
@@ -250,22 +250,22 @@ static void shufflethreads(void) {
 }
 
 /* Prepares the next block; returns 0 if there is none. */
-static int nextblock(void) {
+static int next_block(void) {
   Block *b = &emu_block;
   const dim3 g = grid.launch->grid;
   uint64_t k;
   if (grid.next == grid.blocks) return 0;
-  k = numbered(grid.next++);
+  k = block_number(grid.next++);
   emu_place.block.x = (unsigned)(k % g.x);
   emu_place.block.y = (unsigned)(k / g.x % g.y);
   emu_place.block.z = (unsigned)(k / g.x / g.y);
   emu_view.block = (uint32_t)k;
-  if (emu_lever.order == EMU_RANDOM) shufflethreads();
+  if (emu_settings.order == EMU_RANDOM) shuffle_threads();
   memset(b->state, NEW, (size_t)b->n);
   memset(b->epoch, 0, (size_t)b->n * sizeof *b->epoch);
   for (int w = 0; w * 32 < b->n; w++) {
     const int lanes = b->n - w * 32;
-    b->warp[w].meetings = 0;
+    b->warp[w].pending_ops = 0;
     b->warp[w].present = lanes >= 32 ? ~0u : (1u << lanes) - 1;
   }
   memset(&b->barrier, 0, sizeof b->barrier);
@@ -275,12 +275,12 @@ static int nextblock(void) {
 }
 
 /* Computes threadIdx of all threads, and the order in which they start. */
-static void placethreads(dim3 size) {
+static void place_threads(dim3 size) {
   Block *b = &emu_block;
   uint3 at = { 0, 0, 0 };
   b->n = (int)(size.x * size.y * size.z);
   for (int i = 0; i < b->n; i++) {
-    b->order[i] = emu_lever.order == EMU_REVERSED ? b->n - 1 - i : i;
+    b->order[i] = emu_settings.order == EMU_REVERSED ? b->n - 1 - i : i;
     b->place[i] = at;
     if (++at.x < size.x) continue;
     at.x = 0;
@@ -301,16 +301,16 @@ void emu_block_run(const EmuLaunch *launch, const void *closure, size_t size) {
   grid.launch = launch;
   grid.blocks = (uint64_t)g.x * g.y * g.z;
   grid.next = 0;
-  placethreads(launch->block);
-  orderblocks();
+  place_threads(launch->block);
+  order_blocks();
   emu_fences_reset();
   emu_counts.launches++;
   emu_counts.blocks += (long long)grid.blocks;
   emu_counts.threads += (long long)grid.blocks * emu_block.n;
-  nextblock();
+  next_block();
   emu_inkernel = 1;
-  emu_inexact = (int)emu_lever.ulps;
-  starting = getrunner();
+  emu_inexact = (int)emu_settings.ulps;
+  starting = get_runner();
   emu_counts.switches++;
   emu_fiber_switch(&origin, starting);
   emu_inkernel = emu_inexact = 0;

@@ -12,15 +12,15 @@
 
 enum { NEW, RUNNING, AT_BARRIER, AT_WARP, DONE };
 
-typedef struct Meeting {     /* a warp operation that waits for lanes */
+typedef struct WarpOp {     /* a warp operation that waits for lanes */
   unsigned mask, arrived;
   int kind;
-} Meeting;
+} WarpOp;
 
 typedef struct Warp {
   unsigned present;          /* lanes that exist and have not exited */
-  int meetings;
-  Meeting meeting[32];
+  int pending_ops;
+  WarpOp pending[32];
 } Warp;
 
 typedef struct Block {

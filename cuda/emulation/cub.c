@@ -49,8 +49,8 @@ static cudaError_t submit(const char *name, void run(void *), const Work *w,
 }
 
 /* Makes n bytes undefined. */
-static void scramble(void *p, size_t n) {
-  emu_touch(p, n, 1);
+static void make_undefined(void *p, size_t n) {
+  emu_access(p, n, 1);
   memset(p, EMU_FILLER, n);
   emu_shadow_undefine(p, n);
 }
@@ -64,7 +64,7 @@ int emu_sortpasses(const EmuSort *s) {
              : (s->end - s->begin + DIGIT - 1) / DIGIT;
 }
 
-static uint64_t keyat(const void *p, size_t i, int size) {
+static uint64_t key_at(const void *p, size_t i, int size) {
   switch (size) {
     case 1: return ((const uint8_t *)p)[i];
     case 2: return ((const uint16_t *)p)[i];
@@ -73,9 +73,9 @@ static uint64_t keyat(const void *p, size_t i, int size) {
   }
 }
 
-static unsigned digitat(const EmuSort *s, int from, size_t i, int bit) {
+static unsigned digit_at(const EmuSort *s, int from, size_t i, int bit) {
   const int bits = s->end - bit < DIGIT ? s->end - bit : DIGIT;
-  return (unsigned)(keyat(s->key[from], i, s->keysize) >> bit) &
+  return (unsigned)(key_at(s->key[from], i, s->keysize) >> bit) &
          ((1u << bits) - 1);
 }
 
@@ -87,10 +87,10 @@ static void move(void *const buffer[2], int from, size_t to, size_t i,
 
 static void pass(const EmuSort *s, int from, int bit) {
   size_t start[DIGITS + 1] = { 0 };
-  for (size_t i = 0; i < s->n; i++) start[digitat(s, from, i, bit) + 1]++;
+  for (size_t i = 0; i < s->n; i++) start[digit_at(s, from, i, bit) + 1]++;
   for (int k = 1; k < DIGITS; k++) start[k] += start[k - 1];
   for (size_t i = 0; i < s->n; i++) {
-    const size_t to = start[digitat(s, from, i, bit)]++;
+    const size_t to = start[digit_at(s, from, i, bit)]++;
     move(s->key, from, to, i, s->keysize);
     if (s->valuesize) move(s->value, from, to, i, s->valuesize);
   }
@@ -103,28 +103,24 @@ static void sortnow(void *arg) {
   const size_t values = s->n * (size_t)s->valuesize;
   const int passes = emu_sortpasses(s), at = passes % 2;
   for (int write = 0; write < 2; write++) {
-    emu_touch(s->key[write], keys, write);
-    emu_touch(s->value[write], values, write);
+    emu_access(s->key[write], keys, write);
+    emu_access(s->value[write], values, write);
   }
   for (int i = 0; i < passes; i++) pass(s, i % 2, s->begin + i * DIGIT);
-  emu_touch(s->key[at], keys, 1);
-  emu_touch(s->value[at], values, 1);
-  scramble(s->key[!at], keys);
-  scramble(s->value[!at], values);
-  scramble(w->temp, w->bytes);
+  emu_access(s->key[at], keys, 1);
+  emu_access(s->value[at], values, 1);
+  make_undefined(s->key[!at], keys);
+  make_undefined(s->value[!at], values);
+  make_undefined(w->temp, w->bytes);
 }
 
-static cudaError_t sort(const EmuSort *s, void *temp, size_t *bytes,
-                        cudaStream_t stream) {
+API(emu_sort,
+    (const EmuSort *s, void *temp, size_t *bytes, cudaStream_t stream),
+    (s, temp, bytes, stream)) {
   const Work w = { .sort = *s, .temp = temp, .bytes = *bytes };
   if (s->begin < 0 || s->end > 8 * s->keysize) return cudaErrorInvalidValue;
   return submit("CUB sort", sortnow, &w, emu_sortpasses(s) ? s->n : 0, bytes,
                 stream);
-}
-
-cudaError_t emu_sort(const EmuSort *s, void *temp, size_t *bytes,
-                     cudaStream_t stream) {
-  API(sort(s, temp, bytes, stream));
 }
 
 /*
@@ -134,19 +130,15 @@ static void scannow(void *arg) {
   const Work *w = arg;
   const EmuScan *s = &w->scan;
   uint64_t sum = 0;
-  emu_touch(s->x, s->n * sizeof *s->x, 0);
-  emu_touch(s->y, s->n * sizeof *s->y, 1);
+  emu_access(s->x, s->n * sizeof *s->x, 0);
+  emu_access(s->y, s->n * sizeof *s->y, 1);
   for (size_t i = 0; i < s->n; i++) s->y[i] = sum += s->x[i];
-  scramble(w->temp, w->bytes);
+  make_undefined(w->temp, w->bytes);
 }
 
-static cudaError_t scan(const EmuScan *s, void *temp, size_t *bytes,
-                        cudaStream_t stream) {
+API(emu_scan,
+    (const EmuScan *s, void *temp, size_t *bytes, cudaStream_t stream),
+    (s, temp, bytes, stream)) {
   const Work w = { .scan = *s, .temp = temp, .bytes = *bytes };
   return submit("CUB sum", scannow, &w, s->n, bytes, stream);
-}
-
-cudaError_t emu_scan(const EmuScan *s, void *temp, size_t *bytes,
-                     cudaStream_t stream) {
-  API(scan(s, temp, bytes, stream));
 }

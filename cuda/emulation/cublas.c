@@ -35,7 +35,7 @@ static Matrix matrix(const void *p, cudaDataType type, int transposed, int rows,
 }
 
 /* Is the leading dimension large enough? */
-static int steps(const Matrix *x) {
+static int valid_step(const Matrix *x) {
   return x->step >= (x->rows > 1 ? x->rows : 1);
 }
 
@@ -58,9 +58,9 @@ static cublasStatus_t submit(cublasHandle_t h, Gemm *g, const void *alpha,
                              const void *beta, cublasComputeType_t compute) {
   cudaStream_t s;
   if (h == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (g->m < 0 || g->n < 0 || g->k < 0 || g->batch < 0 || !steps(&g->a) ||
-      !steps(&g->b) || !steps(&g->c) || alpha == NULL || beta == NULL ||
-      h->device != emu_current)
+  if (g->m < 0 || g->n < 0 || g->k < 0 || g->batch < 0 || !valid_step(&g->a) ||
+      !valid_step(&g->b) || !valid_step(&g->c) || alpha == NULL ||
+      beta == NULL || h->device != emu_current)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (!supported(g, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
   s = emu_stream(h->stream);
@@ -78,7 +78,8 @@ static cublasStatus_t submit(cublasHandle_t h, Gemm *g, const void *alpha,
 /* Reports an error if the handle is not in the pointer mode that the caller's
    scalars need (alpha and beta on the host, a dot product on the device): real
    cuBLAS would access the wrong memory without any error. */
-static void judge(cublasHandle_t h, const char *name, int pointers) {
+static void check_pointer_mode(cublasHandle_t h, const char *name,
+                               int pointers) {
   if (h && h->pointers != pointers)
     emu_report("cuBLAS", "%s by a handle in the wrong pointer mode", name);
 }
@@ -94,7 +95,7 @@ static cublasStatus_t run(cublasHandle_t h, Gemm *g, const void *alpha,
 
 static cublasStatus_t product(cublasHandle_t h, Gemm *g, const void *alpha,
                               const void *beta, cublasComputeType_t compute) {
-  judge(h, "a product", CUBLAS_POINTER_MODE_HOST);
+  check_pointer_mode(h, "a product", CUBLAS_POINTER_MODE_HOST);
   return run(h, g, alpha, beta, compute);
 }
 
@@ -107,7 +108,7 @@ cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
   static const float narrow[] = { 1, 0 };
   const int w = compute == CUDA_R_64F;
   Gemm g = { .m = 1, .n = 1, .k = n, .batch = 1 };
-  judge(handle, "a dot product", CUBLAS_POINTER_MODE_DEVICE);
+  check_pointer_mode(handle, "a dot product", CUBLAS_POINTER_MODE_DEVICE);
   g.a = matrix(x, xtype, 0, 1, n, xstep, 0);
   g.b = matrix(y, ytype, 1, n, 1, ystep, 0);
   g.c = matrix(result, type, 0, 1, 1, 1, 0);
@@ -219,13 +220,8 @@ const char *cublasGetStatusString(cublasStatus_t status) {
     int value;
     const char *name;
   } values[] = {
-#define ENUM(tag)
 #define VALUE(name, value) { value, #name },
-#define END(tag)
 #include "cuda/emulation/cublas.def"
-#undef ENUM
-#undef VALUE
-#undef END
   };
   /* Values of other enumerations can be equal, but statuses are the first. */
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)

@@ -13,9 +13,6 @@
 #define VALUE(name, value)  name = value,
 #define END(tag)            tag##_limit_ = 1000 /* ends the list */ } tag;
 #include "cuda/emulation/cublas.def"
-#undef ENUM
-#undef VALUE
-#undef END
 
 typedef struct cublasContext *cublasHandle_t;
 

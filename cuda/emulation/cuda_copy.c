@@ -26,8 +26,8 @@ static void copynow(void *arg) {
     char *to = c->to + i * c->topitch;
     const char *from = c->from ? c->from + i * c->frompitch
                                : (const char *)(c + 1) + i * c->width;
-    if (c->from) emu_touch(from, c->width, 0);
-    emu_touch(to, c->width, 1);
+    if (c->from) emu_access(from, c->width, 0);
+    emu_access(to, c->width, 1);
     memmove(to, from, c->width);
   }
 }
@@ -99,35 +99,36 @@ static cudaError_t copyline(void *to, const void *from, size_t n,
 
 /* Waits only if host memory takes part: CUDA's copy within device memory may
    return early. */
-cudaError_t cudaMemcpy(void *to, const void *from, size_t n,
-                       enum cudaMemcpyKind kind) {
-  API(copyline(to, from, n, kind, NULL,
-               emu_deviceof(to) < 0 || emu_deviceof(from) < 0));
+API(cudaMemcpy,
+    (void *to, const void *from, size_t n, enum cudaMemcpyKind kind),
+    (to, from, n, kind)) {
+  return copyline(to, from, n, kind, NULL,
+                  emu_deviceof(to) < 0 || emu_deviceof(from) < 0);
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n,
-                            enum cudaMemcpyKind kind, cudaStream_t stream) {
-  API(copyline(to, from, n, kind, stream, 0));
+API(cudaMemcpyAsync,
+    (void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
+     cudaStream_t stream),
+    (to, from, n, kind, stream)) {
+  return copyline(to, from, n, kind, stream, 0);
 }
 
-static cudaError_t copypeer(void *to, int todevice, const void *from,
-                            int fromdevice, size_t n, cudaStream_t s) {
+API(cudaMemcpyPeerAsync,
+    (void *to, int todevice, const void *from, int fromdevice, size_t n,
+     cudaStream_t s),
+    (to, todevice, from, fromdevice, n, s)) {
   if (n > 0 &&
       (emu_deviceof(to) != todevice || emu_deviceof(from) != fromdevice))
     return cudaErrorInvalidValue;
   return copyline(to, from, n, cudaMemcpyDeviceToDevice, s, 0);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int todevice, const void *from,
-                                int fromdevice, size_t n, cudaStream_t stream) {
-  API(copypeer(to, todevice, from, fromdevice, n, stream));
-}
-
-cudaError_t cudaMemcpy2DAsync(void *to, size_t topitch, const void *from,
-                              size_t frompitch, size_t width, size_t height,
-                              enum cudaMemcpyKind kind, cudaStream_t stream) {
+API(cudaMemcpy2DAsync,
+    (void *to, size_t topitch, const void *from, size_t frompitch, size_t width,
+     size_t height, enum cudaMemcpyKind kind, cudaStream_t s),
+    (to, topitch, from, frompitch, width, height, kind, s)) {
   const Copy c = { to, from, topitch, frompitch, width, height };
-  API(copy(&c, kind, stream, 0));
+  return copy(&c, kind, s, 0);
 }
 
 typedef struct Fill {
@@ -138,7 +139,7 @@ typedef struct Fill {
 
 static void fillnow(void *arg) {
   const Fill *f = arg;
-  emu_touch(f->p, f->n, 1);
+  emu_access(f->p, f->n, 1);
   memset(f->p, f->value, f->n);
 }
 
@@ -152,10 +153,11 @@ static cudaError_t fill(void *p, int value, size_t n, cudaStream_t s) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void *p, int value, size_t n) {
-  API(fill(p, value, n, NULL));
+API(cudaMemset, (void *p, int value, size_t n), (p, value, n)) {
+  return fill(p, value, n, NULL);
 }
 
-cudaError_t cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t stream) {
-  API(fill(p, value, n, stream));
+API(cudaMemsetAsync, (void *p, int value, size_t n, cudaStream_t stream),
+    (p, value, n, stream)) {
+  return fill(p, value, n, stream);
 }

@@ -30,7 +30,8 @@ int emu_eventleaks(void) {
   return n;
 }
 
-static cudaError_t create(cudaEvent_t *event, unsigned flags) {
+API(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags),
+    (event, flags)) {
   cudaEvent_t e;
   if (event == NULL) return cudaErrorInvalidValue;
   *event = e = calloc(1, sizeof *e);
@@ -42,11 +43,7 @@ static cudaError_t create(cudaEvent_t *event, unsigned flags) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-  API(create(event, flags));
-}
-
-static cudaError_t destroy(cudaEvent_t e) {
+API(cudaEventDestroy, (cudaEvent_t e), (e)) {
   cudaEvent_t *p = find(e);
   if (p == NULL) return cudaErrorInvalidResourceHandle;
   *p = e->next;
@@ -55,15 +52,11 @@ static cudaError_t destroy(cudaEvent_t e) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  API(destroy(event));
-}
-
 static void nothing(void *arg) {
   (void)arg;
 }
 
-static cudaError_t record(cudaEvent_t e, cudaStream_t s) {
+API(cudaEventRecord, (cudaEvent_t e, cudaStream_t s), (e, s)) {
   Op *op;
   s = emu_stream(s);
   if (!find(e) || s == NULL || e->device != s->device)
@@ -74,11 +67,9 @@ static cudaError_t record(cudaEvent_t e, cudaStream_t s) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  API(record(event, stream));
-}
-
-static cudaError_t waitevent(cudaStream_t s, cudaEvent_t e) {
+API(cudaStreamWaitEvent, (cudaStream_t s, cudaEvent_t e, unsigned flags),
+    (s, e, flags)) {
+  (void)flags;
   s = emu_stream(s);
   if (!find(e) || s == NULL) return cudaErrorInvalidResourceHandle;
   if (e->recorded)
@@ -86,32 +77,19 @@ static cudaError_t waitevent(cudaStream_t s, cudaEvent_t e) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-                                unsigned flags) {
-  (void)flags;
-  API(waitevent(stream, event));
-}
-
-static cudaError_t synchronize(cudaEvent_t e) {
+API(cudaEventSynchronize, (cudaEvent_t e), (e)) {
   if (!find(e)) return cudaErrorInvalidResourceHandle;
   emu_await(e->recorded);
   return cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  API(synchronize(event));
-}
-
-static cudaError_t query(cudaEvent_t e) {
+API(cudaEventQuery, (cudaEvent_t e), (e)) {
   if (!find(e)) return cudaErrorInvalidResourceHandle;
   return emu_ready(e->recorded) ? cudaSuccess : cudaErrorNotReady;
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  API(query(event));
-}
-
-static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end) {
+API(cudaEventElapsedTime, (float *ms, cudaEvent_t start, cudaEvent_t end),
+    (ms, start, end)) {
   if (ms == NULL) return cudaErrorInvalidValue;
   if (!find(start) || !find(end) || !start->recorded || !end->recorded ||
       ((start->flags | end->flags) & cudaEventDisableTiming) ||
@@ -120,9 +98,4 @@ static cudaError_t elapsed(float *ms, cudaEvent_t start, cudaEvent_t end) {
   if (!start->recorded->done || !end->recorded->done) return cudaErrorNotReady;
   *ms = (float)((end->recorded->time - start->recorded->time) * 1e3);
   return cudaSuccess;
-}
-
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start,
-                                 cudaEvent_t end) {
-  API(elapsed(ms, start, end));
 }

@@ -21,8 +21,8 @@ static Registered *registered;
 int emu_pinned(const void *p, size_t n) {
   const char *at = p;
   if (at >= EMU_PINNED->base && at < EMU_PINNED->base + EMU_PINNED->size) {
-    Piece *piece = emu_owned(p);
-    return piece && at + n <= piece->p + piece->n;
+    Allocation *allocation = emu_live_allocation(p);
+    return allocation && at + n <= allocation->p + allocation->n;
   }
   for (Registered *r = registered; r; r = r->next)
     if (at >= r->p && at + n <= r->p + r->n) return 1;
@@ -32,10 +32,10 @@ int emu_pinned(const void *p, size_t n) {
 int emu_memoryleaks(void) {
   int n = 0;
   for (int d = 0; d <= EMU_DEVICES; d++)
-    for (int i = 0; i < emu_arena[d].pieces; i++) {
-      const Piece *piece = &emu_arena[d].piece[i];
-      if (piece->state != EMU_LIVE) continue;
-      fprintf(stderr, "EMU: leak: %s\n", emu_where(piece->p));
+    for (int i = 0; i < emu_arena[d].allocations; i++) {
+      const Allocation *allocation = &emu_arena[d].allocation[i];
+      if (allocation->state != EMU_LIVE) continue;
+      fprintf(stderr, "EMU: leak: %s\n", emu_where(allocation->p));
       n++;
     }
   for (Registered *r = registered; r; r = r->next) {
@@ -45,44 +45,41 @@ int emu_memoryleaks(void) {
   return n;
 }
 
-/* The live piece that begins at p, in pinned (host) or device memory. */
-static Piece *begins(const void *p, int host) {
+/* The live allocation that begins at p, in pinned (host) or device memory. */
+static Allocation *allocation_begins(const void *p, int host) {
   int d = emu_deviceof(p);
-  Piece *piece;
+  Allocation *allocation;
   if (host ? d >= 0 : d < 0) return NULL;
-  piece = emu_piece(host ? EMU_PINNED : &emu_arena[d], p);
-  if (piece == NULL || piece->p != p || piece->state != EMU_LIVE) return NULL;
-  return piece;
+  allocation = emu_allocation_at(host ? EMU_PINNED : &emu_arena[d], p);
+  if (allocation == NULL || allocation->p != p || allocation->state != EMU_LIVE)
+    return NULL;
+  return allocation;
 }
 
-static cudaError_t take(Arena *a, void **p, size_t n) {
+static cudaError_t allocate(Arena *a, void **p, size_t n) {
   if (p == NULL) return cudaErrorInvalidValue;
   *p = NULL;
   if (n == 0) return cudaSuccess;
-  *p = emu_take(a, n);
+  *p = emu_allocate(a, n);
   return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 /*
 ** Device memory
 */
-cudaError_t cudaMalloc(void **p, size_t size) {
-  API(take(&emu_arena[emu_current], p, size));
+API(cudaMalloc, (void **p, size_t size), (p, size)) {
+  return allocate(&emu_arena[emu_current], p, size);
 }
 
-static cudaError_t release(void *p) {
-  Piece *piece;
+API(cudaFree, (void *p), (p)) {
+  Allocation *allocation;
   int d = emu_deviceof(p);
   if (p == NULL) return cudaSuccess;
-  if (!begins(p, 0)) return cudaErrorInvalidValue;
+  if (!allocation_begins(p, 0)) return cudaErrorInvalidValue;
   emu_awaitdevice(d); /* cudaFree waits, too */
-  piece = begins(p, 0);
-  emu_drop(&emu_arena[d], piece);
+  allocation = allocation_begins(p, 0);
+  emu_deallocate(&emu_arena[d], allocation);
   return cudaSuccess;
-}
-
-cudaError_t cudaFree(void *p) {
-  API(release(p));
 }
 
 typedef struct Range {
@@ -91,51 +88,43 @@ typedef struct Range {
 } Range;
 
 /* Makes a range accessible. */
-static void hand(void *arg) {
+static void make_accessible(void *arg) {
   const Range *r = arg;
   emu_shadow_reuse(r->p, r->n);
 }
 
-static cudaError_t takeasync(void **p, size_t n, cudaStream_t s) {
+API(cudaMallocAsync, (void **p, size_t n, cudaStream_t s), (p, n, s)) {
   cudaError_t e;
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
-  e = take(&emu_arena[s->device], p, n);
+  e = allocate(&emu_arena[s->device], p, n);
   if (e == cudaSuccess && n > 0) {
     Range r = { *p, n };
     emu_shadow_free(*p, n); /* inaccessible until the operation runs */
-    emu_enqueue(s, "cudaMallocAsync", hand, &r, sizeof r, NULL);
+    emu_enqueue(s, "cudaMallocAsync", make_accessible, &r, sizeof r, NULL);
   }
   return e;
 }
 
-cudaError_t cudaMallocAsync(void **p, size_t size, cudaStream_t stream) {
-  API(takeasync(p, size, stream));
-}
-
-static void dropnow(void *arg) {
+static void deallocate_now(void *arg) {
   const Range *r = arg;
   Arena *a = &emu_arena[emu_deviceof(r->p)];
-  emu_drop(a, emu_piece(a, r->p));
+  emu_deallocate(a, emu_allocation_at(a, r->p));
 }
 
-static cudaError_t releaseasync(void *p, cudaStream_t s) {
-  Piece *piece = begins(p, 0);
+API(cudaFreeAsync, (void *p, cudaStream_t s), (p, s)) {
+  Allocation *allocation = allocation_begins(p, 0);
   Range r = { p, 0 };
   s = emu_stream(s);
   if (p == NULL) return cudaSuccess;
   if (s == NULL) return cudaErrorInvalidResourceHandle;
-  if (piece == NULL) return cudaErrorInvalidValue;
-  piece->state = EMU_LEAVING;
-  emu_enqueue(s, "cudaFreeAsync", dropnow, &r, sizeof r, NULL);
+  if (allocation == NULL) return cudaErrorInvalidValue;
+  allocation->state = EMU_LEAVING;
+  emu_enqueue(s, "cudaFreeAsync", deallocate_now, &r, sizeof r, NULL);
   return cudaSuccess;
 }
 
-cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
-  API(releaseasync(p, stream));
-}
-
-static cudaError_t info(size_t *free_, size_t *total) {
+API(cudaMemGetInfo, (size_t * free_, size_t *total), (free_, total)) {
   const Arena *a = &emu_arena[emu_current];
   if (free_ == NULL || total == NULL) return cudaErrorInvalidValue;
   *total = a->size;
@@ -143,47 +132,36 @@ static cudaError_t info(size_t *free_, size_t *total) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
-  API(info(free, total));
-}
-
 /*
 ** Host memory
 */
-static cudaError_t hostalloc(void **p, size_t n, unsigned flags) {
+API(cudaHostAlloc, (void **p, size_t size, unsigned flags), (p, size, flags)) {
   const unsigned known =
       cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if (flags & ~known) return cudaErrorInvalidValue;
-  return take(EMU_PINNED, p, n);
+  return allocate(EMU_PINNED, p, size);
 }
 
-cudaError_t cudaHostAlloc(void **p, size_t size, unsigned flags) {
-  API(hostalloc(p, size, flags));
+API(cudaMallocHost, (void **p, size_t size), (p, size)) {
+  return allocate(EMU_PINNED, p, size);
 }
 
-cudaError_t cudaMallocHost(void **p, size_t size) {
-  API(hostalloc(p, size, cudaHostAllocDefault));
-}
-
-static cudaError_t freehost(void *p) {
+API(cudaFreeHost, (void *p), (p)) {
   if (p == NULL) return cudaSuccess;
-  if (!begins(p, 1)) return cudaErrorInvalidValue;
+  if (!allocation_begins(p, 1)) return cudaErrorInvalidValue;
   emu_awaitdevice(-1);
-  emu_drop(EMU_PINNED, begins(p, 1));
+  emu_deallocate(EMU_PINNED, allocation_begins(p, 1));
   return cudaSuccess;
 }
 
-cudaError_t cudaFreeHost(void *p) {
-  API(freehost(p));
-}
-
-static Registered **findregistered(const void *p) {
+static Registered **find_registered(const void *p) {
   Registered **r = &registered;
   while (*r && (*r)->p != p) r = &(*r)->next;
   return r;
 }
 
-static cudaError_t enlist(void *p, size_t n) {
+API(cudaHostRegister, (void *p, size_t n, unsigned flags), (p, n, flags)) {
+  (void)flags;
   Registered *r;
   if (p == NULL || n == 0) return cudaErrorInvalidValue;
   if (emu_pinned(p, 1)) return cudaErrorHostMemoryAlreadyRegistered;
@@ -194,13 +172,8 @@ static cudaError_t enlist(void *p, size_t n) {
   return cudaSuccess;
 }
 
-cudaError_t cudaHostRegister(void *p, size_t size, unsigned flags) {
-  (void)flags;
-  API(enlist(p, size));
-}
-
-static cudaError_t delist(void *p) {
-  Registered **at = findregistered(p), *r = *at;
+API(cudaHostUnregister, (void *p), (p)) {
+  Registered **at = find_registered(p), *r = *at;
   if (r == NULL) return cudaErrorHostMemoryNotRegistered;
   emu_awaitdevice(-1);
   *at = r->next;
@@ -208,28 +181,21 @@ static cudaError_t delist(void *p) {
   return cudaSuccess;
 }
 
-cudaError_t cudaHostUnregister(void *p) {
-  API(delist(p));
-}
-
-static cudaError_t mapped(void **device, void *host) {
+API(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags),
+    (device, host, flags)) {
+  (void)flags;
   if (device == NULL || !emu_pinned(host, 1)) return cudaErrorInvalidValue;
   *device = host;
   return cudaSuccess;
 }
 
-cudaError_t cudaHostGetDevicePointer(void **device, void *host,
-                                     unsigned flags) {
-  (void)flags;
-  API(mapped(device, host));
-}
-
-static cudaError_t attributes(struct cudaPointerAttributes *a, const void *p) {
+API(cudaPointerGetAttributes, (struct cudaPointerAttributes * a, const void *p),
+    (a, p)) {
   int d = emu_deviceof(p);
   if (a == NULL) return cudaErrorInvalidValue;
   memset(a, 0, sizeof *a);
   a->device = -2;
-  if (d >= 0 && emu_owned(p)) {
+  if (d >= 0 && emu_live_allocation(p)) {
     a->type = cudaMemoryTypeDevice;
     a->device = d;
     a->devicePointer = (void *)(uintptr_t)p;
@@ -244,18 +210,13 @@ static cudaError_t attributes(struct cudaPointerAttributes *a, const void *p) {
   return cudaSuccess;
 }
 
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
-                                     const void *p) {
-  API(attributes(a, p));
-}
-
 /*
 ** Annotations of a caching allocator
 */
 /* Makes a range inaccessible. */
-static void cached(void *arg) {
+static void make_inaccessible(void *arg) {
   const Range *r = arg;
-  if (emu_lever.fill) {
+  if (emu_settings.fill) {
     emu_open(emu_deviceof(r->p));
     emu_shadow_reuse(r->p, r->n); /* its end may be inaccessible */
     memset(r->p, EMU_FILLER, r->n);
@@ -263,13 +224,13 @@ static void cached(void *arg) {
   emu_shadow_free(r->p, r->n);
 }
 
-static void remark(cudaStream_t s, const char *name, void (*run)(void *),
-                   const void *p, size_t n) {
+static void annotate(cudaStream_t s, const char *name, void (*run)(void *),
+                     const void *p, size_t n) {
   Range r = { (char *)(uintptr_t)p, n };
   if (n == 0) return;
   emu_quiet++;
   s = emu_stream(s);
-  if (s == NULL || !emu_owned(p))
+  if (s == NULL || !emu_live_allocation(p))
     emu_report("allocator", "no stream, or no memory of a device: %p, %s", p,
                emu_where(p));
   emu_enqueue(s, name, run, &r, sizeof r, NULL);
@@ -278,9 +239,9 @@ static void remark(cudaStream_t s, const char *name, void (*run)(void *),
 }
 
 void emu_poison(cudaStream_t stream, const void *p, size_t n) {
-  remark(stream, "return to a cache", cached, p, n);
+  annotate(stream, "return to a cache", make_inaccessible, p, n);
 }
 
 void emu_unpoison(cudaStream_t stream, const void *p, size_t n) {
-  remark(stream, "reuse from a cache", hand, p, n);
+  annotate(stream, "reuse from a cache", make_accessible, p, n);
 }

@@ -27,10 +27,10 @@ uint32_t emu_hostclock[EMU_STREAMS], emu_hostseq = 1;
 int emu_current;
 static uint32_t nextid = 1;
 static cudaStream_t streams[EMU_STREAMS], defaults[EMU_DEVICES];
-static uint32_t seq[EMU_STREAMS]; /* outlives a stream, see make() */
+static uint32_t seq[EMU_STREAMS]; /* outlives a stream, see new_stream() */
 static int used;                  /* lower indices are or were in use */
 
-static void *need(void *p) {
+static void *check_memory(void *p) {
   if (p == NULL) {
     fprintf(stderr, "emulated CUDA: the host has no memory left\n");
     exit(EMU_EXIT);
@@ -61,13 +61,13 @@ static void join(uint32_t *clock, const Op *op) {
 ** Running
 */
 /* Runs the first operation of a stream, after those that it waits for. */
-static void runfirst(cudaStream_t s) {
+static void run_first(cudaStream_t s) {
   Op *op = s->first, *outer = emu_op;
   s->first = op->next;
   if (s->first == NULL) s->end = NULL;
   s->queued--;
   for (int i = 0; i < op->waits; i++)
-    while (!op->wait[i]->done) runfirst(op->wait[i]->stream);
+    while (!op->wait[i]->done) run_first(op->wait[i]->stream);
   emu_op = op;
   op->run(op->arg);
   emu_op = outer;
@@ -78,11 +78,11 @@ static void runfirst(cudaStream_t s) {
 }
 
 static void finish(Op *op) {
-  while (!op->done) runfirst(op->stream);
+  while (!op->done) run_first(op->stream);
 }
 
 /* Sleeps until the operation is due. */
-static void sleepfor(const Op *op) {
+static void sleep_until_due(const Op *op) {
   double left;
   while (op->due > 0 && (left = op->due - emu_now()) > 0) {
     struct timespec t = { (time_t)left, 0 };
@@ -95,7 +95,7 @@ void emu_await(Op *op) {
   if (op == NULL) return;
   emu_retain(op);
   finish(op);
-  sleepfor(op);
+  sleep_until_due(op);
   join(emu_hostclock, op);
   emu_release(op);
 }
@@ -106,11 +106,11 @@ void emu_awaitdevice(int device) {
       emu_await(streams[i]->last);
 }
 
-void emu_stepany(void) {
-  if (emu_lever.streams != EMU_ANYTIME) return;
+void emu_run_some(void) {
+  if (emu_settings.streams != EMU_ANYTIME) return;
   for (uint32_t n = emu_random(4); n > 0; n--) {
     cudaStream_t s = streams[emu_random((uint32_t)used)];
-    if (s && s->first) runfirst(s);
+    if (s && s->first) run_first(s);
   }
 }
 
@@ -118,16 +118,17 @@ void emu_stepany(void) {
    forever. */
 int emu_ready(Op *op) {
   if (op == NULL) return 1;
-  emu_stepany();
+  emu_run_some();
   if (op->due > 0) {
     if (emu_now() < op->due) return 0;
     finish(op);
   }
   if (!op->done) {
-    if (emu_lever.streams == EMU_LAZY) runfirst(op->stream);
+    if (emu_settings.streams == EMU_LAZY) run_first(op->stream);
     return 0;
   }
-  if (emu_lever.busy && emu_now() - op->time < 1e-3 * (double)emu_lever.busy)
+  if (emu_settings.busy &&
+      emu_now() - op->time < 1e-3 * (double)emu_settings.busy)
     return 0;
   join(emu_hostclock, op);
   return 1;
@@ -136,41 +137,41 @@ int emu_ready(Op *op) {
 /*
 ** Queueing
 */
-static void waitfor(Op *op, Op *other) {
+static void add_wait(Op *op, Op *other) {
   if (other == NULL) return;
   if ((op->waits & (op->waits + 1)) == 0) /* room is 1, 3, 7, ... */
-    op->wait =
-        need(realloc(op->wait, (size_t)(2 * op->waits + 1) * sizeof *op->wait));
+    op->wait = check_memory(
+        realloc(op->wait, (size_t)(2 * op->waits + 1) * sizeof *op->wait));
   op->wait[op->waits++] = emu_retain(other);
   join(op->clock, other);
 }
 
 /* The rule of the legacy default stream: it and the blocking streams of its
    device wait for each other. */
-static void defaultrule(Op *op, cudaStream_t s) {
+static void add_default_waits(Op *op, cudaStream_t s) {
   if (s->flags & cudaStreamNonBlocking) return;
   if (s != defaults[s->device]) {
-    waitfor(op, defaults[s->device]->last);
+    add_wait(op, defaults[s->device]->last);
     return;
   }
   for (int i = 0; i < used; i++)
     if (streams[i] && streams[i] != s && streams[i]->device == s->device &&
         !(streams[i]->flags & cudaStreamNonBlocking))
-      waitfor(op, streams[i]->last);
+      add_wait(op, streams[i]->last);
 }
 
 /* The time when the operation is due, for late=N; otherwise 0. */
-static double duetime(const Op *op, const Op *before) {
+static double due_time(const Op *op, const Op *before) {
   double start = emu_now();
-  if (emu_lever.late == 0) return 0;
+  if (emu_settings.late == 0) return 0;
   if (before && before->due > start) start = before->due;
   for (int i = 0; i < op->waits; i++)
     if (op->wait[i]->due > start) start = op->wait[i]->due;
-  return start + (op->timed ? 1e-3 * (double)emu_lever.late : 0);
+  return start + (op->timed ? 1e-3 * (double)emu_settings.late : 0);
 }
 
 /* Assigns the id and the next sequence number of the stream. */
-static void number(Op *op, cudaStream_t s) {
+static void assign_number(Op *op, cudaStream_t s) {
   op->id = nextid++;
   op->clock[s->index] = ++seq[s->index];
   emu_shadow_queued(op->id, op->name, s->index, seq[s->index]);
@@ -200,23 +201,23 @@ void emu_submit(cudaStream_t s, Op *op, Op *wait) {
   op->stream = s;
   op->device = s->device;
   op->clocks = used;
-  op->clock = need(calloc((size_t)used, sizeof *op->clock));
+  op->clock = check_memory(calloc((size_t)used, sizeof *op->clock));
   memcpy(op->clock, emu_hostclock, (size_t)used * sizeof *op->clock);
   if (s->last) join(op->clock, s->last);
-  waitfor(op, wait);
-  defaultrule(op, s);
-  op->due = duetime(op, s->last);
-  number(op, s);
+  add_wait(op, wait);
+  add_default_waits(op, s);
+  op->due = due_time(op, s->last);
+  assign_number(op, s);
   append(s, op);
   emu_release(op); /* the stream holds it */
-  if (emu_lever.streams == EMU_EAGER && op->due == 0) finish(op);
-  else if (s->queued > QUEUE) runfirst(s);
-  else emu_stepany();
+  if (emu_settings.streams == EMU_EAGER && op->due == 0) finish(op);
+  else if (s->queued > QUEUE) run_first(s);
+  else emu_run_some();
 }
 
 Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
                 const void *arg, size_t size, Op *wait) {
-  Op *op = need(emu_newop(name, run, size));
+  Op *op = check_memory(emu_newop(name, run, size));
   if (size) memcpy(op->arg, arg, size);
   emu_submit(s, op, wait);
   return op;
@@ -228,7 +229,7 @@ Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
 /* Creates a stream with a free index.  It continues the sequence numbers of the
    destroyed stream that had the index.  The operations of that stream seem to
    happen before its own, which can hide a race but never invents one. */
-static cudaStream_t make(int device, unsigned flags, int priority) {
+static cudaStream_t new_stream(int device, unsigned flags, int priority) {
   cudaStream_t s;
   int i = 0;
   while (i < used && streams[i]) i++;
@@ -244,8 +245,8 @@ static cudaStream_t make(int device, unsigned flags, int priority) {
 }
 
 int emu_stream_start(void) {
-  for (int d = 0; d < emu_lever.devices; d++) {
-    defaults[d] = make(d, cudaStreamDefault, 0);
+  for (int d = 0; d < emu_settings.devices; d++) {
+    defaults[d] = new_stream(d, cudaStreamDefault, 0);
     if (defaults[d] == NULL) return -1;
   }
   return 0;
@@ -258,8 +259,8 @@ cudaStream_t emu_stream(cudaStream_t s) {
   return NULL;
 }
 
-static int isdefault(cudaStream_t s) {
-  return s->index < emu_lever.devices;
+static int is_default(cudaStream_t s) {
+  return s->index < emu_settings.devices;
 }
 
 int emu_streamleaks(void) {
@@ -267,7 +268,7 @@ int emu_streamleaks(void) {
   for (int i = 0; i < used; i++) {
     if (streams[i] == NULL) continue;
     queued += streams[i]->queued;
-    if (isdefault(streams[i])) continue;
+    if (is_default(streams[i])) continue;
     fprintf(stderr, "EMU: leak: stream %d\n", i);
     n++;
   }
@@ -279,76 +280,59 @@ int emu_streamleaks(void) {
 static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority) {
   if (stream == NULL || flags > cudaStreamNonBlocking)
     return cudaErrorInvalidValue;
-  *stream = make(emu_current, flags,
-                 priority < -1  ? -1
-                 : priority > 0 ? 0
-                                : priority);
+  *stream = new_stream(emu_current, flags,
+                       priority < -1  ? -1
+                       : priority > 0 ? 0
+                                      : priority);
   return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-  API(create(stream, flags, 0));
+API(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags),
+    (stream, flags)) {
+  return create(stream, flags, 0);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags,
-                                         int priority) {
-  API(create(stream, flags, priority));
+API(cudaStreamCreateWithPriority,
+    (cudaStream_t * stream, unsigned flags, int priority),
+    (stream, flags, priority)) {
+  return create(stream, flags, priority);
 }
 
-static cudaError_t range(int *least, int *greatest) {
+API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
+    (least, greatest)) {
   if (least) *least = 0;
   if (greatest) *greatest = -1;
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  API(range(least, greatest));
-}
-
-static cudaError_t getpriority(cudaStream_t s, int *priority) {
+API(cudaStreamGetPriority, (cudaStream_t s, int *priority), (s, priority)) {
   s = emu_stream(s);
   if (s == NULL || priority == NULL) return cudaErrorInvalidResourceHandle;
   *priority = s->priority;
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-  API(getpriority(stream, priority));
-}
-
-static cudaError_t destroy(cudaStream_t s) {
-  if (s == NULL || emu_stream(s) == NULL || isdefault(s))
+API(cudaStreamDestroy, (cudaStream_t s), (s)) {
+  if (s == NULL || emu_stream(s) == NULL || is_default(s))
     return cudaErrorInvalidResourceHandle;
-  while (s->first) runfirst(s);
+  while (s->first) run_first(s);
   streams[s->index] = NULL;
   emu_release(s->last);
   free(s);
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  API(destroy(stream));
-}
-
-static cudaError_t synchronize(cudaStream_t s) {
+API(cudaStreamSynchronize, (cudaStream_t s), (s)) {
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
   emu_await(s->last);
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  API(synchronize(stream));
-}
-
-static cudaError_t query(cudaStream_t s) {
+API(cudaStreamQuery, (cudaStream_t s), (s)) {
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
   return emu_ready(s->last) ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  API(query(stream));
 }
 
 /* A host function.  It cannot access device memory and must not call CUDA. */
@@ -359,20 +343,16 @@ typedef struct Call {
 
 static void callhost(void *arg) {
   const Call *c = arg;
-  emu_only(0);
+  emu_open_only(0);
   c->f(c->data);
 }
 
-static cudaError_t launchhost(cudaStream_t s, cudaHostFn_t f, void *data) {
+API(cudaLaunchHostFunc, (cudaStream_t s, cudaHostFn_t f, void *data),
+    (s, f, data)) {
   Call c = { f, data };
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
   if (f == NULL) return cudaErrorInvalidValue;
   emu_enqueue(s, "function of the host", callhost, &c, sizeof c, NULL);
   return cudaSuccess;
-}
-
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f,
-                               void *data) {
-  API(launchhost(stream, f, data));
 }

@@ -19,7 +19,7 @@ extern "C" {
    lists them).  Returns 0, or -1 after a message on stderr.  `failat' counts
    from this call.  `devices', `memory' and `protect' cannot be changed after
    the first CUDA call. */
-int emu_set(const char *levers);
+int emu_set(const char *settings);
 
 /* Returns a counter by name: launches, blocks, threads, switches (of fibers),
    barriers, calls, ops, reports, or live (bytes of device memory); -1 if there

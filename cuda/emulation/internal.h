@@ -23,16 +23,30 @@ enum { EMU_SEQUENTIAL, EMU_REVERSED, EMU_RANDOM };   /* order */
 enum { EMU_EAGER, EMU_LAZY, EMU_ANYTIME };           /* streams */
 enum { EMU_AUTO, EMU_OFF, EMU_MPROTECT, EMU_PKEYS }; /* protect */
 
-typedef struct Levers {
-  long long devices, memory, order, streams, seed, failat, failcode, peer,
-      protect, fill, driver, busy, ulps, late;
-} Levers;
-extern Levers emu_lever;
+/* X(name, default value, fixed after the first call) */
+#define EMU_SETTINGS(X) \
+  X(devices, 1, 1) X(memory, 1LL << 30, 1) X(protect, EMU_AUTO, 1) \
+  X(order, EMU_SEQUENTIAL, 0) X(streams, EMU_EAGER, 0) X(seed, 1, 0) \
+  X(failat, 0, 0) X(failcode, cudaErrorMemoryAllocation, 0) X(peer, 1, 0) \
+  X(fill, 1, 0) X(driver, CUDART_VERSION, 0) X(busy, 0, 0) X(ulps, 0, 0) \
+  X(late, 0, 0)
+#define EMU_COUNTERS(X) \
+  X(launches) X(blocks) X(threads) X(switches) X(barriers) X(calls) X(ops) \
+  X(reports)
 
-typedef struct Counts {
-  long long launches, blocks, threads, switches, barriers, calls, ops, reports;
-} Counts;
-extern Counts emu_counts;
+typedef struct Settings {
+#define X(name, value, fixed) long long name;
+  EMU_SETTINGS(X)
+#undef X
+} Settings;
+extern Settings emu_settings;
+
+typedef struct Counters {
+#define X(name) long long name;
+  EMU_COUNTERS(X)
+#undef X
+} Counters;
+extern Counters emu_counts;
 
 extern int emu_quiet;        /* > 0: the emulator runs; check no accesses */
 extern int emu_inkernel;      /* does a kernel run? */
@@ -42,12 +56,16 @@ void emu_start(void);         /* initializes the emulator on the first call */
    records the error e for cudaGetLastError and returns it. */
 cudaError_t emu_enter(void);
 cudaError_t emu_leave(cudaError_t e);
-/* The body of an API function. */
-#define API(result) \
-  cudaError_t entered = emu_enter(); \
-  return emu_leave(entered != cudaSuccess ? entered : (result))
+/* API(f, (parameters), (their names)) { ... } defines function f of the API. */
+#define API(f, parameters, names) \
+  static cudaError_t do_##f parameters; \
+  cudaError_t f parameters { \
+    const cudaError_t e_ = emu_enter(); \
+    return emu_leave(e_ != cudaSuccess ? e_ : do_##f names); \
+  } \
+  static cudaError_t do_##f parameters
 cudaError_t emu_lasterror(int clear);
-void emu_unstick(void);            /* clears the sticky error */
+void emu_clear_sticky(void);            /* clears the sticky error */
 uint32_t emu_random(uint32_t n);   /* 0..n-1 */
 double emu_now(void);              /* seconds */
 
@@ -56,20 +74,20 @@ double emu_now(void);              /* seconds */
 */
 void emu_report(const char *kind, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
-void emu_nopeer(const void *p) __attribute__((noreturn));
+void emu_report_no_peer(const void *p) __attribute__((noreturn));
 void emu_context(void);            /* prints the running kernel or operation */
 const char *emu_where(const void *p);  /* describes p; static buffer */
 
 /*
-** arena.c: device memory and pinned host memory.  A Piece is an allocation.
+** arena.c: device memory and pinned host memory
 */
 enum { EMU_LIVE, EMU_LEAVING, EMU_FREED };
-typedef struct Piece { char *p; size_t n; int id, state; } Piece;
+typedef struct Allocation { char *p; size_t n; int id, state; } Allocation;
 typedef struct Arena {
   char *base;
   size_t size, high, used;   /* high: bytes in use so far, from base on */
-  Piece *piece;              /* sorted by address */
-  int pieces, room;
+  Allocation *allocation;     /* sorted by address */
+  int allocations, room;
 } Arena;
 extern Arena emu_arena[EMU_DEVICES + 1];
 #define EMU_PINNED (&emu_arena[EMU_DEVICES])
@@ -78,13 +96,15 @@ extern size_t emu_arenasize, emu_devicesize;
 
 int emu_arena_start(void);    /* 0, or -1: no memory */
 int emu_deviceof(const void *p);              /* -1: not device memory */
-Piece *emu_piece(Arena *a, const void *p);    /* the last that begins <= p */
-Piece *emu_owned(const void *p);   /* the live one that contains p, or NULL */
-void *emu_take(Arena *a, size_t n);           /* allocates; NULL: no room */
-void emu_drop(Arena *a, Piece *piece);        /* frees */
-/* Access of the host thread to device memory: emu_only allows it for exactly
-   this set of devices, emu_open for one more (-1: none). */
-void emu_only(unsigned devices);
+/* The last allocation that begins at p or before. */
+Allocation *emu_allocation_at(Arena *a, const void *p);
+/* The live allocation that contains p, or NULL. */
+Allocation *emu_live_allocation(const void *p);
+void *emu_allocate(Arena *a, size_t n);    /* NULL: no room */
+void emu_deallocate(Arena *a, Allocation *allocation);
+/* Access of the host thread to device memory: emu_open_only allows it for this
+   set of devices only, emu_open for one more (-1: none). */
+void emu_open_only(unsigned devices);
 void emu_open(int device);
 int emu_isopen(int device);
 void emu_closeall(void);
@@ -92,7 +112,7 @@ void emu_closeall(void);
 /* The running operation accesses n bytes at p.  If p is in an arena, reports an
    error unless all bytes are within one allocation.  Updates the shadow
    memory. */
-void emu_touch(const void *p, size_t n, int write);
+void emu_access(const void *p, size_t n, int write);
 int emu_pinned(const void *p, size_t n);      /* cuda_memory.c */
 int emu_memoryleaks(void);
 
@@ -141,7 +161,7 @@ Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
                 const void *arg, size_t size, Op *wait);
 void emu_await(Op *op);                       /* the host waits; NULL: no-op */
 void emu_awaitdevice(int device);             /* -1: all devices */
-void emu_stepany(void);          /* streams=random: runs some operations */
+void emu_run_some(void);          /* streams=random: runs some operations */
 int emu_ready(Op *op);           /* has it finished?  Makes progress if not */
 Op *emu_retain(Op *op);
 void emu_release(Op *op);
@@ -163,6 +183,8 @@ extern const char *emu_closure;               /* its parameters */
 extern size_t emu_closuresize;
 extern char *emu_sharedarena;
 #define EMU_SHAREDSIZE ((size_t)256 << 10)
+extern char *emu_stacks;       /* of threads, which kernels access freely */
+extern size_t emu_stackssize;
 int emu_shared_start(void);
 void emu_shared_reset(size_t dynamic, size_t limit);
 /* Did the block publish its writes by a fence and an atomic that the running
@@ -173,5 +195,11 @@ extern int emu_peer[EMU_DEVICES][EMU_DEVICES];
 /* The limit of dynamic shared memory of a kernel on the current device. */
 size_t emu_sharedlimit(const void *kernel);
 extern size_t emu_sharedmost;  /* limit of the launch, static and dynamic */
+
+/*
+** shadow_check.c: checks an access of n bytes at p, for tsan.c.  aligned: p
+** must be a multiple of n.
+*/
+void emu_check_access(const void *p, size_t n, int write, int aligned);
 
 #endif

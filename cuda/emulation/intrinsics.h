@@ -94,31 +94,25 @@ static inline unsigned __activemask() { return 1u << emu_lane(); }
     emu_atomic_end(); \
     return old; \
   }
-#define ATOMICS(suffix) \
-  ATOMIC(atomicAdd##suffix, old + v) \
-  ATOMIC(atomicSub##suffix, old - v) \
-  ATOMIC(atomicMax##suffix, old > v ? old : v) \
-  ATOMIC(atomicMin##suffix, old < v ? old : v) \
-  ATOMIC(atomicExch##suffix, v) \
-  ATOMIC(atomicAnd##suffix, old & v) \
-  ATOMIC(atomicOr##suffix, old | v) \
-  ATOMIC(atomicXor##suffix, old ^ v) \
-  ATOMIC(atomicInc##suffix, old >= v ? 0 : old + 1) \
-  ATOMIC(atomicDec##suffix, old == 0 || old > v ? v : old - 1) \
-  template <class T> \
-  static inline T atomicCAS##suffix(T *p, std::common_type_t<T> expected, \
-                                    std::common_type_t<T> v) { \
-    emu_atomic_begin(p); \
-    T old = *p; \
-    if (old == expected) *p = v; \
-    emu_atomic_end(); \
-    return old; \
-  }
-ATOMICS()
-ATOMICS(_block)
-ATOMICS(_system)
-#undef ATOMICS
+ATOMIC(atomicAdd, old + v)
+ATOMIC(atomicSub, old - v)
+ATOMIC(atomicMax, old > v ? old : v)
+ATOMIC(atomicMin, old < v ? old : v)
+ATOMIC(atomicExch, v)
+ATOMIC(atomicAnd, old & v)
+ATOMIC(atomicOr, old | v)
+ATOMIC(atomicXor, old ^ v)
 #undef ATOMIC
+
+template <class T>
+static inline T atomicCAS(T *p, std::common_type_t<T> expected,
+                          std::common_type_t<T> v) {
+  emu_atomic_begin(p);
+  T old = *p;
+  if (old == expected) *p = v;
+  emu_atomic_end();
+  return old;
+}
 
 template <class T> static inline T emu_load(const T *p) {
   emu_atomic_begin(p);
@@ -132,14 +126,8 @@ template <class T> static inline void emu_store(T *p, T v) {
   emu_atomic_end();
 }
 static inline void __threadfence() { emu_fence(); }
-static inline void __threadfence_system() { emu_fence(); }
-static inline void __threadfence_block() {}
 static inline void __trap() { emu_trap(); }
 template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldcs(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
-template <class T> static inline void __stcs(T *p, T v) { *p = v; }
-template <class T> static inline void __stcg(T *p, T v) { *p = v; }
 
 /*
 ** Bits
@@ -167,7 +155,6 @@ static inline int __clzll(long long x) {
   return x ? __builtin_clzll((unsigned long long)x) : 64;
 }
 static inline int __ffs(int x) { return __builtin_ffs(x); }
-static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 static inline unsigned __brev(unsigned x) {
   unsigned r = 0;
   for (int i = 0; i < 32; i++) r = r << 1 | (x >> i & 1);
@@ -190,13 +177,6 @@ static inline unsigned long long __umul64hi(unsigned long long a,
                                             unsigned long long b) {
   return (unsigned long long)((__extension__ (unsigned __int128)a) * b >> 64);
 }
-static inline float __fdividef(float a, float b) { return a / b; }
-static inline float __fmaf_rn(float a, float b, float c) {
-  return fmaf(a, b, c);
-}
-static inline double __fma_rn(double a, double b, double c) {
-  return fma(a, b, c);
-}
 /* Prevents the compiler from contracting a product and a sum to an FMA, if
    NACRE_EMULATION_FMA allows it to.  As for nvcc, separate statements would not
    prevent it. */
@@ -206,26 +186,12 @@ template <class T> static inline T emu_apart(T x) {
 #endif
   return x;
 }
-static inline float __fadd_rn(float a, float b) { return a + b; }
-static inline float __fsub_rn(float a, float b) { return a - b; }
-static inline float __fmul_rn(float a, float b) { return emu_apart(a * b); }
-static inline float __fdiv_rn(float a, float b) { return a / b; }
-static inline float __fsqrt_rn(float a) { return sqrtf(a); }
 static inline double __dadd_rn(double a, double b) { return a + b; }
-static inline double __dsub_rn(double a, double b) { return a - b; }
 static inline double __dmul_rn(double a, double b) { return emu_apart(a * b); }
-static inline double __ddiv_rn(double a, double b) { return a / b; }
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-static inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }
-static inline float rsqrt(float x) { return rsqrtf(x); }
 static inline float __saturatef(float x) {
   return x > 0 ? (x < 1 ? x : 1) : 0;   /* 0 for NaN, as in CUDA */
 }
-#define __expf(x)  expf(x)   /* macros: the C library defines these, too */
-#define __logf(x)  logf(x)
-#define __sinf(x)  sinf(x)
-#define __cosf(x)  cosf(x)
-#define __powf(x, y)  powf(x, y)
 
 #define EXTREMES(T) \
   static inline T min(T a, T b) { return a < b ? a : b; } \

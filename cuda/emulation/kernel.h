@@ -58,8 +58,8 @@ extern const int emu_inexact;
 #else
 extern int emu_inexact;
 #endif
-float emu_single(int f, float x, float y);
-double emu_wide(int f, double x, double y);
+float emu_inexact_float(int f, float x, float y);
+double emu_inexact_double(int f, double x, double y);
 
 typedef struct EmuLaunch {
   const char *name;

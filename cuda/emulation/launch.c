@@ -39,7 +39,7 @@ int emu_shared_start(void) {
 
 static void place(size_t at, size_t n) {
   emu_shadow_shared(emu_sharedarena + at, n);
-  if (emu_lever.fill) memset(emu_sharedarena + at, EMU_FILLER, n);
+  if (emu_settings.fill) memset(emu_sharedarena + at, EMU_FILLER, n);
   shared.top = at + n + APART;
   shared.bytes += n;
 }
@@ -170,7 +170,7 @@ static void launchnow(void *arg) {
   unsigned devices = 1u << emu_op->device;
   for (int d = 0; d < EMU_DEVICES; d++)
     if (emu_peer[emu_op->device][d]) devices |= 1u << d;
-  emu_only(devices);
+  emu_open_only(devices);
   emu_sharedmost = l->sharedmost;
   emu_block_run(&l->launch, l->closure, l->size);
 }
@@ -183,8 +183,8 @@ static int fits(dim3 g, dim3 b) {
          threads >= 1 && threads <= MAXTHREADS;
 }
 
-static cudaError_t launch(const EmuLaunch *l, const void *closure,
-                          size_t size) {
+API(emu_launch, (const EmuLaunch *l, const void *closure, size_t size),
+    (l, closure, size)) {
   cudaStream_t s = emu_stream(l->stream);
   Launch *copy;
   Op *op;
@@ -202,8 +202,4 @@ static cudaError_t launch(const EmuLaunch *l, const void *closure,
   memcpy(copy->closure, closure, size);
   emu_submit(s, op, NULL);
   return cudaSuccess;
-}
-
-cudaError_t emu_launch(const EmuLaunch *l, const void *closure, size_t size) {
-  API(launch(l, closure, size));
 }

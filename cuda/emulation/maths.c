@@ -31,8 +31,6 @@ static Result exact(int function, long double x, long double y) {
   case EMU_##f:                                           \
     return (Result){ f##l(x, y), least, most, single, wide, mirrored };
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
     default: return (Result){ 0 };
   }
 }
@@ -86,6 +84,6 @@ static int nearroots(int function, double x, double from) {
     if (size > (T)r.most) size = (T)r.most;                                 \
     return r.value < 0 ? -size : size;                                      \
   }
-INEXACT(emu_single, float, single, nextafterf, FLT_EPSILON, -10.001)
-INEXACT(emu_wide, double, wide, nextafter, DBL_EPSILON, -23.0001)
+INEXACT(emu_inexact_float, float, single, nextafterf, FLT_EPSILON, -10.001)
+INEXACT(emu_inexact_double, double, wide, nextafter, DBL_EPSILON, -23.0001)
 #undef INEXACT

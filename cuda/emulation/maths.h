@@ -17,32 +17,32 @@ enum {
 #define FUNCTION(f, ...)   EMU_##f,
 #define FUNCTION2(f, ...)  EMU_##f,
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
 };
 
 #ifdef __cplusplus
 #define FUNCTION(name, ...) \
   static inline float emu_##name(float x) { \
-    return __builtin_expect(emu_inexact, 0) ? emu_single(EMU_##name, x, 1) \
-                                            : ::name##f(x); \
+    return __builtin_expect(emu_inexact, 0) \
+               ? emu_inexact_float(EMU_##name, x, 1) \
+               : ::name##f(x); \
   } \
   static inline double emu_##name(double x) { \
-    return __builtin_expect(emu_inexact, 0) ? emu_wide(EMU_##name, x, 1) \
-                                            : ::name(x); \
+    return __builtin_expect(emu_inexact, 0) \
+               ? emu_inexact_double(EMU_##name, x, 1) \
+               : ::name(x); \
   }
 #define FUNCTION2(name, ...) \
   static inline float emu_##name(float x, float y) { \
-    return __builtin_expect(emu_inexact, 0) ? emu_single(EMU_##name, x, y) \
-                                            : ::name##f(x, y); \
+    return __builtin_expect(emu_inexact, 0) \
+               ? emu_inexact_float(EMU_##name, x, y) \
+               : ::name##f(x, y); \
   } \
   static inline double emu_##name(double x, double y) { \
-    return __builtin_expect(emu_inexact, 0) ? emu_wide(EMU_##name, x, y) \
-                                            : ::name(x, y); \
+    return __builtin_expect(emu_inexact, 0) \
+               ? emu_inexact_double(EMU_##name, x, y) \
+               : ::name(x, y); \
   }
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
 
 #define exp(x)       emu_exp(x)
 #define exp2(x)      emu_exp2(x)

@@ -15,18 +15,18 @@ static const char *states[] = { "live", "live", "FREED" };
 /* Describes p if it is in arena a, which `owner' names; else returns 0. */
 static int inarena(char *text, size_t room, const char *owner, Arena *a,
                    const char *p) {
-  Piece *piece;
+  Allocation *allocation;
   if (p < a->base || p >= a->base + a->size) return 0;
-  piece = emu_piece(a, p);
-  if (piece == NULL) {
+  allocation = emu_allocation_at(a, p);
+  if (allocation == NULL) {
     snprintf(text, room, "%s, never allocated", owner);
   } else {
-    size_t at = (size_t)(p - piece->p);
-    int inside = at < piece->n;
+    size_t at = (size_t)(p - allocation->p);
+    int inside = at < allocation->n;
     snprintf(text, room, "%s, %zu bytes %s %s allocation %d of %zu bytes",
-             owner, inside ? at : at - piece->n,
-             inside ? "into" : "after the end of", states[piece->state],
-             piece->id, piece->n);
+             owner, inside ? at : at - allocation->n,
+             inside ? "into" : "after the end of", states[allocation->state],
+             allocation->id, allocation->n);
   }
   return 1;
 }
@@ -40,7 +40,7 @@ const char *emu_where(const void *address) {
              (long)(p - emu_sharedarena));
     return text;
   }
-  for (int d = 0; d < emu_lever.devices; d++) {
+  for (int d = 0; d < emu_settings.devices; d++) {
     snprintf(owner, sizeof owner, "device %d", d);
     if (inarena(text, sizeof text, owner, &emu_arena[d], p)) return text;
   }
@@ -81,7 +81,7 @@ void emu_report(const char *kind, const char *format, ...) {
   _exit(EMU_EXIT);
 }
 
-void emu_nopeer(const void *p) {
+void emu_report_no_peer(const void *p) {
   emu_report("peer access",
              "a kernel of device %d touches %p, %s, without "
              "access to that device",

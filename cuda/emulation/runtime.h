@@ -16,13 +16,8 @@
 
 #define ENUM(tag)           enum tag {
 #define VALUE(name, value)  name = value,
-#define ERROR(name, value, text)  name = value,
 #define END(tag)            tag##_count_ /* only ends the list */ };
 #include "cuda/emulation/constants.def"
-#undef ENUM
-#undef VALUE
-#undef ERROR
-#undef END
 
 #define cudaStreamDefault           0x00
 #define cudaStreamNonBlocking       0x01

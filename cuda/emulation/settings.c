@@ -14,14 +14,12 @@
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-Levers emu_lever = { .devices = 1,
-                     .memory = 1LL << 30,
-                     .seed = 1,
-                     .failcode = cudaErrorMemoryAllocation,
-                     .peer = 1,
-                     .fill = 1,
-                     .driver = CUDART_VERSION };
-Counts emu_counts;
+Settings emu_settings = {
+#define X(name, value, fixed) .name = value,
+  EMU_SETTINGS(X)
+#undef X
+};
+Counters emu_counts;
 int emu_quiet, emu_inkernel, emu_inexact;
 static int started, depth, broken, forked;
 static cudaError_t last, sticky;
@@ -33,20 +31,16 @@ static const struct {
   const char *name;
   long long *value;
   int fixed;
-} levers[] = {
-  { "devices", &emu_lever.devices, 1 },   { "memory", &emu_lever.memory, 1 },
-  { "order", &emu_lever.order, 0 },       { "streams", &emu_lever.streams, 0 },
-  { "seed", &emu_lever.seed, 0 },         { "failat", &emu_lever.failat, 0 },
-  { "failcode", &emu_lever.failcode, 0 }, { "peer", &emu_lever.peer, 0 },
-  { "protect", &emu_lever.protect, 1 },   { "fill", &emu_lever.fill, 0 },
-  { "driver", &emu_lever.driver, 0 },     { "busy", &emu_lever.busy, 0 },
-  { "ulps", &emu_lever.ulps, 0 },         { "late", &emu_lever.late, 0 },
+} settings[] = {
+#define X(name, value, fixed) { #name, &emu_settings.name, fixed },
+  EMU_SETTINGS(X)
+#undef X
 };
-#define LEVERS ((int)(sizeof levers / sizeof levers[0]))
+#define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
 /* Settings whose values are words. */
 static const struct {
-  const char *lever, *name;
+  const char *setting, *name;
   int value;
 } words[] = {
   { "order", "sequential", EMU_SEQUENTIAL },
@@ -72,15 +66,16 @@ uint32_t emu_random(uint32_t n) { /* Marsaglia's xorshift, 2003 */
 }
 
 static void reseed(void) {
-  state = 88172645463325252u ^ (uint64_t)emu_lever.seed * 0x9E3779B97F4A7C15u;
+  state =
+      88172645463325252u ^ (uint64_t)emu_settings.seed * 0x9E3779B97F4A7C15u;
 }
 
 /* Parses a value; returns 0 if it is invalid for this setting. */
-static int parse(const char *lever, const char *text, long long *value) {
+static int parse(const char *setting, const char *text, long long *value) {
   char *end;
   int named = 0;
   for (int i = 0; i < WORDS; i++) {
-    if (strcmp(words[i].lever, lever) != 0) continue;
+    if (strcmp(words[i].setting, setting) != 0) continue;
     named = 1;
     if (strcmp(words[i].name, text) != 0) continue;
     *value = words[i].value;
@@ -95,30 +90,30 @@ static int parse(const char *lever, const char *text, long long *value) {
   return *end == '\0';
 }
 
-static const char *outofrange(const char *name, long long value) {
+static const char *check_range(const char *name, long long value) {
   if (strcmp(name, "devices") == 0 && value > EMU_DEVICES) return "too many";
   if (strcmp(name, "memory") == 0 && (value < 1 << 20 || value > 1LL << 40))
     return "1M to 1024G are possible";
   return NULL;
 }
 
-static int setone(const char *name, const char *text) {
+static int set_one(const char *name, const char *text) {
   long long value;
   const char *why;
   int i = 0;
-  while (i < LEVERS && strcmp(levers[i].name, name) != 0) i++;
-  if (i == LEVERS) why = "no such lever";
+  while (i < SETTINGS && strcmp(settings[i].name, name) != 0) i++;
+  if (i == SETTINGS) why = "no such setting";
   else if (!parse(name, text, &value)) why = "no such value";
-  else if (levers[i].fixed && started) why = "a device was used already";
-  else why = outofrange(name, value);
+  else if (settings[i].fixed && started) why = "a device was used already";
+  else why = check_range(name, value);
   if (why) {
     fprintf(stderr, "emulated CUDA: %s=%s: %s\n", name, text, why);
     return -1;
   }
-  *levers[i].value = value;
+  *settings[i].value = value;
   if (strcmp(name, "seed") == 0) reseed();
   if (strcmp(name, "failat") == 0 && value)
-    emu_lever.failat += emu_counts.calls;
+    emu_settings.failat += emu_counts.calls;
   return 0;
 }
 
@@ -133,7 +128,7 @@ int emu_set(const char *text) {
       status = -1;
       break;
     }
-    status = setone(name, value);
+    status = set_one(name, value);
     text += n;
     text += strspn(text, ", ");
   }
@@ -146,16 +141,15 @@ long long emu_count(const char *name) {
     const char *name;
     const long long *value;
   } counts[] = {
-    { "launches", &emu_counts.launches }, { "blocks", &emu_counts.blocks },
-    { "threads", &emu_counts.threads },   { "switches", &emu_counts.switches },
-    { "barriers", &emu_counts.barriers }, { "calls", &emu_counts.calls },
-    { "ops", &emu_counts.ops },           { "reports", &emu_counts.reports },
+#define X(name) { #name, &emu_counts.name },
+    EMU_COUNTERS(X)
+#undef X
   };
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
     if (strcmp(counts[i].name, name) == 0) return *counts[i].value;
   if (strcmp(name, "live") == 0) {
     long long live = 0;
-    for (int d = 0; d < emu_lever.devices; d++)
+    for (int d = 0; d < emu_settings.devices; d++)
       live += (long long)emu_arena[d].used;
     return live;
   }
@@ -180,7 +174,7 @@ double emu_now(void) {
 ** API functions
 */
 /* Initializes the emulator; -1 after a message on stderr. */
-static int begin(void) {
+static int initialize(void) {
   const char *wish = getenv("NACRE_EMULATION");
   if (wish && emu_set(wish) != 0) return -1;
   if (state == 0) reseed();
@@ -200,12 +194,12 @@ static void leftbehind(void) {
 void emu_start(void) {
   if (started) return;
   pthread_atfork(NULL, NULL, leftbehind);
-  broken = begin() != 0;
+  broken = initialize() != 0;
   started = 1;
 }
 
 /* Is the error sticky: does a real device fail every later call? */
-static int sticks(cudaError_t e) {
+static int is_sticky(cudaError_t e) {
   return e == cudaErrorIllegalAddress || e == cudaErrorLaunchFailure ||
          e == cudaErrorLaunchTimeout || e == cudaErrorAssert ||
          e == cudaErrorMisalignedAddress || e == cudaErrorECCUncorrectable;
@@ -220,9 +214,9 @@ cudaError_t emu_enter(void) {
     emu_report("call from a stream", "a function or kernel that a stream "
                                      "runs calls CUDA's API");
   emu_counts.calls++;
-  if (emu_lever.failat && emu_counts.calls == emu_lever.failat) {
-    cudaError_t e = (cudaError_t)emu_lever.failcode;
-    if (sticks(e)) sticky = e;
+  if (emu_settings.failat && emu_counts.calls == emu_settings.failat) {
+    cudaError_t e = (cudaError_t)emu_settings.failcode;
+    if (is_sticky(e)) sticky = e;
     return e;
   }
   return sticky;
@@ -241,6 +235,6 @@ cudaError_t emu_lasterror(int clear) {
   return e;
 }
 
-void emu_unstick(void) {
+void emu_clear_sticky(void) {
   sticky = last = cudaSuccess;
 }

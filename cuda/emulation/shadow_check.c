@@ -22,9 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "cuda/emulation/check.h"
 #include "cuda/emulation/internal.h"
-#include "cuda/emulation/stacks.h"
 
 #define GRANULE 256 /* accessible ranges begin at multiples of it */
 #define RANGES 128  /* variables in shared memory */
@@ -52,8 +50,8 @@ static int ranges;
 static struct {
   const char *name;
   uint32_t stream, seq;
-} * past; /* all operations, by id */
-static uint32_t pasts;
+} * op_record; /* all operations, by id */
+static uint32_t op_room;
 static const char *image, *imageend; /* the plug-in's library in memory */
 
 /*
@@ -66,7 +64,7 @@ static void *map(size_t n) {
 }
 
 /* Finds the address range of the library that contains the kernels. */
-static int findimage(struct dl_phdr_info *info, size_t size, void *unused) {
+static int find_image(struct dl_phdr_info *info, size_t size, void *unused) {
   const char *low = NULL, *high = NULL, *me = (const char *)&emu_place;
   (void)size, (void)unused;
   for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -88,7 +86,7 @@ int emu_shadow_start(void) {
   written = map(words);
   usable = map(emu_arenasize / GRANULE * sizeof *usable);
   sharedcells = map(EMU_SHAREDSIZE / 4 * sizeof *sharedcells);
-  dl_iterate_phdr(findimage, NULL);
+  dl_iterate_phdr(find_image, NULL);
   return cells && written && usable && sharedcells ? 0 : -1;
 }
 
@@ -97,7 +95,7 @@ void emu_shadow_grow(const void *p, size_t n) {
 }
 
 /* Zeroes n bytes; if there are many, returns whole pages to the system. */
-static void forget(void *p, size_t n) {
+static void zero(void *p, size_t n) {
   const size_t page = 4096;
   char *from = p, *end = from + n;
   char *low = from + (-(uintptr_t)from & (page - 1));
@@ -115,7 +113,7 @@ static size_t offset(const void *p) {
   return (size_t)((const char *)p - emu_arenas);
 }
 
-static void setusable(size_t at, size_t n, int yes) {
+static void set_usable(size_t at, size_t n, int yes) {
   for (; n > 0; at += GRANULE) {
     const size_t m = n < GRANULE ? n : GRANULE;
     usable[at / GRANULE] = yes ? (uint16_t)m : 0;
@@ -125,24 +123,24 @@ static void setusable(size_t at, size_t n, int yes) {
 
 void emu_shadow_alloc(const void *p, size_t n) {
   const size_t word = offset(p) / 4, words = (n + 3) / 4;
-  forget(&cells[word], words * sizeof *cells);
-  forget(&written[word], words);
-  setusable(offset(p), n, 1);
+  zero(&cells[word], words * sizeof *cells);
+  zero(&written[word], words);
+  set_usable(offset(p), n, 1);
 }
 
 void emu_shadow_free(const void *p, size_t n) {
-  setusable(offset(p), n, 0);
+  set_usable(offset(p), n, 0);
 }
 
 void emu_shadow_reuse(const void *p, size_t n) {
-  setusable(offset(p), n, 1);
+  set_usable(offset(p), n, 1);
   emu_shadow_touch(p, n, 1);
-  forget(&written[offset(p) / 4], (n + 3) / 4);
+  zero(&written[offset(p) / 4], (n + 3) / 4);
 }
 
 void emu_shadow_undefine(const void *p, size_t n) {
   const size_t at = offset(p), from = (at + 3) / 4, end = (at + n) / 4;
-  if (at < emu_arenasize && end > from) forget(&written[from], end - from);
+  if (at < emu_arenasize && end > from) zero(&written[from], end - from);
 }
 
 void emu_shadow_block(void *p, size_t n) {
@@ -174,42 +172,43 @@ void emu_shadow_arrive(void *fake, const void **stack, size_t *size) {
 */
 void emu_shadow_queued(uint32_t id, const char *name, int stream,
                        uint32_t seq) {
-  if (id >= pasts) {
-    pasts = pasts ? 2 * pasts : 1024;
-    past = realloc(past, pasts * sizeof *past);
-    if (past == NULL) abort();
+  if (id >= op_room) {
+    op_room = op_room ? 2 * op_room : 1024;
+    op_record = realloc(op_record, op_room * sizeof *op_record);
+    if (op_record == NULL) abort();
   }
-  past[id].name = name;
-  past[id].stream = (uint32_t)stream;
-  past[id].seq = seq;
+  op_record[id].name = name;
+  op_record[id].stream = (uint32_t)stream;
+  op_record[id].seq = seq;
 }
 
 /* Describes the thread or operation of an access. */
-static const char *who(char *text, size_t room, const Access *a) {
+static const char *describe(char *text, size_t room, const Access *a) {
   if (a->op == EMU_HOST) return "code of the host";
   snprintf(text, room, "%s (operation %u, stream %u) block %u thread %u",
-           past[a->op].name, a->op, past[a->op].stream, a->block, a->thread);
+           op_record[a->op].name, a->op, op_record[a->op].stream, a->block,
+           a->thread);
   return text;
 }
 
 /* Reports that the current access conflicts with an earlier one. */
-static void race(const char *kind, const void *p, const Access *earlier,
-                 int earlierwrote, int write) {
+static void report_race(const char *kind, const void *p, const Access *earlier,
+                        int earlierwrote, int write) {
   char one[200], other[200];
   const Access now = { .op = emu_view.op,
                        .block = emu_view.block,
                        .thread = emu_view.thread };
   emu_report(kind, "%s at %p (%s) by %s conflicts with the %s by %s",
              write ? "write" : "read", p, emu_where(p),
-             who(one, sizeof one, &now), earlierwrote ? "write" : "read",
-             who(other, sizeof other, earlier));
+             describe(one, sizeof one, &now), earlierwrote ? "write" : "read",
+             describe(other, sizeof other, earlier));
 }
 
 enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS }; /* who did earlier reads */
 
 /* For an earlier access of the same launch: the kind of race, or NULL if it
    happens before the current access. */
-static const char *within(const Access *a, int several, int shared) {
+static const char *race_in_launch(const Access *a, int several, int shared) {
   const View *v = &emu_view;
   if (a->block != v->block) {
     if (shared || emu_published(a->block)) return NULL;
@@ -224,15 +223,16 @@ static const char *within(const Access *a, int several, int shared) {
 }
 
 /* The kind of race with an earlier access; NULL if that happens before. */
-static const char *conflict(const Access *a, int several, int shared) {
+static const char *race_with(const Access *a, int several, int shared) {
   const uint32_t op = emu_view.op;
   uint32_t stream, seq;
-  if (a->op == op) return op == EMU_HOST ? NULL : within(a, several, shared);
+  if (a->op == op)
+    return op == EMU_HOST ? NULL : race_in_launch(a, several, shared);
   if (shared) return NULL;
   if (a->op == EMU_HOST)
     return a->block <= emu_op->hostseq ? NULL : "race of host and stream";
-  stream = past[a->op].stream;
-  seq = past[a->op].seq;
+  stream = op_record[a->op].stream;
+  seq = op_record[a->op].seq;
   if (op == EMU_HOST)
     return emu_hostclock[stream] >= seq
                ? NULL
@@ -241,19 +241,19 @@ static const char *conflict(const Access *a, int several, int shared) {
   return "race between streams (no event, nobody waited)";
 }
 
-static void setaccess(Access *a, uint8_t bytes, uint8_t flag) {
+static void set_access(Access *a, uint8_t bytes, uint8_t flag) {
   const View *v = &emu_view;
   *a = (Access){ v->op, v->block, v->thread, v->barrier, v->warp, bytes, flag };
 }
 
 /* Is the access by the running block? */
-static int same(const Access *a) {
+static int by_this_block(const Access *a) {
   const View *v = &emu_view;
   return a->op == v->op && a->block == v->block;
 }
 
 /* The relation of two threads. */
-static int apart(unsigned one, unsigned other) {
+static int relation(unsigned one, unsigned other) {
   return one == other             ? ONE_THREAD
          : one / 32 == other / 32 ? ONE_WARP
                                   : SEVERAL_WARPS;
@@ -262,7 +262,7 @@ static int apart(unsigned one, unsigned other) {
 /* The last reads of the given bytes of a word, as one Access; *several says who
    did them.  Elements smaller than a word have other elements in it, which
    other threads may have read. */
-static Access readof(const Cell *c, uint8_t bytes, int *several) {
+static Access reads_of(const Cell *c, uint8_t bytes, int *several) {
   Access a = c->read;
   int first = -1;
   bytes &= c->read.bytes;
@@ -271,54 +271,56 @@ static Access readof(const Cell *c, uint8_t bytes, int *several) {
                                        : ONE_THREAD;
   for (int i = 0; i < 4; i++) {
     if (!(bytes >> i & 1)) continue;
-    if (first >= 0 && apart((unsigned)first, c->reader[i]) > *several)
-      *several = apart((unsigned)first, c->reader[i]);
+    if (first >= 0 && relation((unsigned)first, c->reader[i]) > *several)
+      *several = relation((unsigned)first, c->reader[i]);
     first = a.thread = c->reader[i];
   }
   return a;
 }
 
 /* Records a read of some bytes of a word. */
-static void setread(Cell *c, uint8_t bytes) {
-  const int also = same(&c->read) && c->read.barrier == emu_view.barrier;
+static void record_read(Cell *c, uint8_t bytes) {
+  const int also =
+      by_this_block(&c->read) && c->read.barrier == emu_view.barrier;
   const uint8_t before = also ? c->read.bytes : 0;
   const uint16_t epoch = also ? c->read.warp : 0;
   uint8_t shared = also ? c->read.flag : 0;
   for (int i = 0; i < 4; i++) {
     if (!(bytes >> i & 1)) continue;
     if (before >> i & 1) {
-      const int kind = apart(c->reader[i], emu_view.thread);
+      const int kind = relation(c->reader[i], emu_view.thread);
       if (kind != ONE_THREAD) shared |= (uint8_t)(1 << i);
       if (kind == SEVERAL_WARPS) shared |= (uint8_t)(16 << i);
     }
     c->reader[i] = emu_view.thread;
   }
-  setaccess(&c->read, bytes | before, shared);
+  set_access(&c->read, bytes | before, shared);
   if (epoch > c->read.warp) c->read.warp = epoch; /* the latest of them */
 }
 
 /* Checks an access to some bytes of one word for races, and records it. */
-static void word(Cell *c, const char *p, uint8_t bytes, int write, int shared) {
+static void check_word(Cell *c, const char *p, uint8_t bytes, int write,
+                       int shared) {
   const int atomic = emu_atomics > 0 && emu_view.op != EMU_HOST;
   const char *kind;
   if ((c->write.bytes & bytes) && c->write.op && !(atomic && c->write.flag) &&
-      (kind = conflict(&c->write, 0, shared)) != NULL)
-    race(kind, p, &c->write, 1, write);
+      (kind = race_with(&c->write, 0, shared)) != NULL)
+    report_race(kind, p, &c->write, 1, write);
   if (write && (c->read.bytes & bytes) && c->read.op) {
     int several;
-    const Access read = readof(c, bytes, &several);
-    if ((kind = conflict(&read, several, shared)) != NULL)
-      race(kind, p, &read, 0, 1);
+    const Access read = reads_of(c, bytes, &several);
+    if ((kind = race_with(&read, several, shared)) != NULL)
+      report_race(kind, p, &read, 0, 1);
   }
   if (write) {
-    if (same(&c->write) && c->write.thread == emu_view.thread)
+    if (by_this_block(&c->write) && c->write.thread == emu_view.thread)
       bytes |= c->write.bytes;
-    setaccess(&c->write, bytes, (uint8_t)atomic);
-  } else if (!atomic) setread(c, bytes);
+    set_access(&c->write, bytes, (uint8_t)atomic);
+  } else if (!atomic) record_read(c, bytes);
 }
 
 /* The set of bytes of word w that are in [at, at + n). */
-static uint8_t part(size_t w, size_t at, size_t n) {
+static uint8_t bytes_of_word(size_t w, size_t at, size_t n) {
   const size_t low = at > w * 4 ? at - w * 4 : 0;
   const size_t high = at + n < w * 4 + 4 ? at + n - w * 4 : 4;
   return (uint8_t)((1u << high) - (1u << low));
@@ -328,7 +330,7 @@ static uint8_t part(size_t w, size_t at, size_t n) {
 ** Accesses
 */
 /* Are the n bytes at this offset accessible? */
-static int isusable(size_t at, size_t n) {
+static int is_usable(size_t at, size_t n) {
   while (n > 0) {
     const size_t in = at % GRANULE;
     const size_t m = n < GRANULE - in ? n : GRANULE - in;
@@ -340,25 +342,25 @@ static int isusable(size_t at, size_t n) {
 }
 
 /* Checks an access to device or pinned memory. */
-static void inarena(const char *p, size_t n, int write) {
+static void check_arena(const char *p, size_t n, int write) {
   const size_t at = offset(p);
   const int device = at < emu_devicesize;
-  if (device && !emu_isopen(emu_deviceof(p))) emu_nopeer(p);
-  if (!isusable(at, n))
+  if (device && !emu_isopen(emu_deviceof(p))) emu_report_no_peer(p);
+  if (!is_usable(at, n))
     emu_report("invalid device access", "%s of %zu bytes at %p: %s",
                write ? "write" : "read", n, (const void *)p, emu_where(p));
   for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
-    const uint8_t bytes = part(w, at, n);
+    const uint8_t bytes = bytes_of_word(w, at, n);
     if (write) written[w] |= bytes;
     else if (device && (written[w] & bytes) != bytes)
       emu_report("uninitialised read", "%zu bytes at %p: %s", n,
                  (const void *)p, emu_where(p));
-    word(&cells[w], emu_arenas + w * 4, bytes, write, 0);
+    check_word(&cells[w], emu_arenas + w * 4, bytes, write, 0);
   }
 }
 
 /* Checks an access of a kernel to shared memory. */
-static void inshared(const char *p, size_t n, int write) {
+static void check_shared(const char *p, size_t n, int write) {
   const size_t at = (size_t)(p - emu_sharedarena);
   int i = 0;
   while (i < ranges && (p < range[i].p || p + n > range[i].p + range[i].n)) i++;
@@ -369,12 +371,12 @@ static void inshared(const char *p, size_t n, int write) {
                write ? "write" : "read", n, at);
   for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
     Cell *c = &sharedcells[w];
-    if (!write && !same(&c->write))
+    if (!write && !by_this_block(&c->write))
       emu_report("uninitialised read",
                  "this block never wrote at %zu of "
                  "shared memory",
                  at);
-    word(c, emu_sharedarena + w * 4, part(w, at, n), write, 1);
+    check_word(c, emu_sharedarena + w * 4, bytes_of_word(w, at, n), write, 1);
   }
 }
 
@@ -384,7 +386,7 @@ static int inside(const char *p, const char *from, size_t n) {
 
 /* Checks an access of a kernel to other memory.  It may access its stack, and
    read its parameters and constants of the library. */
-static void elsewhere(const char *p, size_t n, int write) {
+static void check_elsewhere(const char *p, size_t n, int write) {
   if (inside(p, emu_stacks, emu_stackssize)) return;
   if (!write &&
       (inside(p, emu_closure, emu_closuresize) || (p >= image && p < imageend)))
@@ -406,12 +408,12 @@ void emu_check_access(const void *address, size_t n, int write, int aligned) {
     else if (aligned && ((uintptr_t)p & (n - 1)))
       emu_report("misaligned access", "%zu bytes at %p: %s", n, address,
                  emu_where(p));
-    inarena(p, n, write);
+    check_arena(p, n, write);
     emu_quiet--;
   } else if (emu_inkernel) {
     emu_quiet++;
-    if (inside(p, emu_sharedarena, EMU_SHAREDSIZE)) inshared(p, n, write);
-    else elsewhere(p, n, write);
+    if (inside(p, emu_sharedarena, EMU_SHAREDSIZE)) check_shared(p, n, write);
+    else check_elsewhere(p, n, write);
     emu_quiet--;
   }
 }
@@ -423,13 +425,13 @@ void emu_shadow_touch(const void *address, size_t n, int write) {
   const size_t at = offset(p);
   if (at >= emu_arenasize || n == 0) return;
   emu_view = (View){ .op = emu_op->id };
-  if (!isusable(at, n))
+  if (!is_usable(at, n))
     emu_report("invalid device access", "%s of %zu bytes at %p: %s",
                write ? "write" : "read", n, address, emu_where(p));
   for (size_t w = at / 4; w <= (at + n - 1) / 4; w++) {
-    const uint8_t bytes = part(w, at, n);
+    const uint8_t bytes = bytes_of_word(w, at, n);
     if (write) written[w] |= bytes;
-    word(&cells[w], emu_arenas + w * 4, bytes, write, 0);
+    check_word(&cells[w], emu_arenas + w * 4, bytes, write, 0);
   }
   emu_view = view;
 }

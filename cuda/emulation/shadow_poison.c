@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shadow_asan.c - the build variant with AddressSanitizer: inaccessible memory
-** is poisoned.  This file itself is not instrumented.
+** shadow_poison.c - the build variants `asan' and `plain'.  With EMU_ASAN,
+** inaccessible memory is poisoned for AddressSanitizer; without, there is no
+** shadow memory and nothing is checked.  This file itself is not instrumented.
 */
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
 #include <stdio.h>
 
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
+
+#ifdef EMU_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
 
 /* Declared here because some compilers lack the header. */
 int __sanitizer_get_ownership(const volatile void *p);
@@ -27,6 +30,20 @@ int emu_shadow_start(void) {
   __asan_set_error_report_callback(onreport);
   return 0;
 }
+
+#else
+#define __asan_poison_memory_region(p, n) ((void)(p), (void)(n))
+#define __asan_unpoison_memory_region(p, n) ((void)(p), (void)(n))
+#define __asan_region_is_poisoned(p, n) ((void)(n), NULL)
+#define __sanitizer_get_ownership(p) ((void)(p), 0)
+#define __sanitizer_start_switch_fiber(f, p, n) \
+  ((void)(f), (void)(p), (void)(n))
+#define __sanitizer_finish_switch_fiber __sanitizer_start_switch_fiber
+
+int emu_shadow_start(void) {
+  return 0;
+}
+#endif
 
 void emu_shadow_grow(const void *p, size_t n) {
   __asan_poison_memory_region(p, n);

@@ -6,35 +6,27 @@
 */
 #include <stdint.h>
 
-#include "cuda/emulation/check.h"
+#include "cuda/emulation/internal.h"
 
 /* There is no header for these functions; the compiler emits the calls. */
 #define DEFINE(type, name, ...)                                 \
   type name(__VA_ARGS__) __attribute__((visibility("hidden"))); \
   type name(__VA_ARGS__)
 
-#define ACCESSES(n)                                  \
-  DEFINE(void, __tsan_read##n, void *p) {            \
-    emu_check_access(p, n, 0, 1);                    \
-  }                                                  \
-  DEFINE(void, __tsan_write##n, void *p) {           \
-    emu_check_access(p, n, 1, 1);                    \
-  }                                                  \
-  DEFINE(void, __tsan_unaligned_read##n, void *p) {  \
-    emu_check_access(p, n, 0, 0);                    \
-  }                                                  \
-  DEFINE(void, __tsan_unaligned_write##n, void *p) { \
-    emu_check_access(p, n, 1, 0);                    \
-  }                                                  \
-  DEFINE(void, __tsan_volatile_read##n, void *p) {   \
-    emu_check_access(p, n, 0, 1);                    \
-  }                                                  \
-  DEFINE(void, __tsan_volatile_write##n, void *p) {  \
-    emu_check_access(p, n, 1, 1);                    \
-  }                                                  \
-  DEFINE(void, __tsan_read_write##n, void *p) {      \
-    emu_check_access(p, n, 0, 1);                    \
-    emu_check_access(p, n, 1, 1);                    \
+#define ACCESS(name, n, write, aligned)     \
+  DEFINE(void, __tsan_##name##n, void *p) { \
+    emu_check_access(p, n, write, aligned); \
+  }
+#define ACCESSES(n)                             \
+  ACCESS(read, n, 0, 1)                         \
+  ACCESS(write, n, 1, 1)                        \
+  ACCESS(unaligned_read, n, 0, 0)               \
+  ACCESS(unaligned_write, n, 1, 0)              \
+  ACCESS(volatile_read, n, 0, 1)                \
+  ACCESS(volatile_write, n, 1, 1)               \
+  DEFINE(void, __tsan_read_write##n, void *p) { \
+    emu_check_access(p, n, 0, 1);               \
+    emu_check_access(p, n, 1, 1);               \
   }
 ACCESSES(1)
 ACCESSES(2)
@@ -100,6 +92,12 @@ DEFINE(void, __tsan_atomic_signal_fence, int order) {
     (void)order;                                                              \
     return __atomic_fetch_##what(p, v, ORDER);                                \
   }
+#define EXCHANGE(n, T, kind)                                             \
+  DEFINE(int, __tsan_atomic##n##_compare_exchange_##kind, volatile T *p, \
+         T *expected, T v, int order, int failed) {                      \
+    (void)order, (void)failed;                                           \
+    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER); \
+  }
 #define ATOMICS(n, T)                                                     \
   DEFINE(T, __tsan_atomic##n##_load, const volatile T *p, int order) {    \
     (void)order;                                                          \
@@ -113,16 +111,8 @@ DEFINE(void, __tsan_atomic_signal_fence, int order) {
     (void)order;                                                          \
     return __atomic_exchange_n(p, v, ORDER);                              \
   }                                                                       \
-  DEFINE(int, __tsan_atomic##n##_compare_exchange_strong, volatile T *p,  \
-         T *expected, T v, int order, int failed) {                       \
-    (void)order, (void)failed;                                            \
-    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER);  \
-  }                                                                       \
-  DEFINE(int, __tsan_atomic##n##_compare_exchange_weak, volatile T *p,    \
-         T *expected, T v, int order, int failed) {                       \
-    (void)order, (void)failed;                                            \
-    return __atomic_compare_exchange_n(p, expected, v, 0, ORDER, ORDER);  \
-  }                                                                       \
+  EXCHANGE(n, T, strong)                                                  \
+  EXCHANGE(n, T, weak)                                                    \
   FETCH(n, T, add)                                                        \
   FETCH(n, T, sub) FETCH(n, T, and) FETCH(n, T, or) FETCH(n, T, xor)
 ATOMICS(8, int8_t)

@@ -14,7 +14,7 @@ int emu_lane(void) {
 }
 
 /* Reports why a mask is invalid. */
-static void badmask(unsigned mask, const char *what) {
+static void report_bad_mask(unsigned mask, const char *what) {
   const Block *b = &emu_block;
   const int lane = b->current & 31, first = b->current - lane;
   if (!(mask >> lane & 1))
@@ -40,26 +40,27 @@ static void badmask(unsigned mask, const char *what) {
 void emu_warp_end(int t) {
   Warp *w = &emu_block.warp[t / 32];
   const unsigned bit = 1u << (t & 31);
-  for (int i = 0; i < w->meetings; i++)
-    if (w->meeting[i].mask & bit)
+  for (int i = 0; i < w->pending_ops; i++)
+    if (w->pending[i].mask & bit)
       emu_report("bad warp mask",
                  "lane %d ends while lanes 0x%08x wait in %s "
                  "whose mask 0x%08x names it",
-                 t & 31, w->meeting[i].arrived, names[w->meeting[i].kind],
-                 w->meeting[i].mask);
+                 t & 31, w->pending[i].arrived, names[w->pending[i].kind],
+                 w->pending[i].mask);
   w->present &= ~bit;
 }
 
 /* The pending operation with this mask and kind, or a new one. */
-static Meeting *join(Warp *w, unsigned mask, int kind) {
-  Meeting *m = w->meeting;
-  while (m < w->meeting + w->meetings && (m->mask != mask || m->kind != kind))
+static WarpOp *pending_op(Warp *w, unsigned mask, int kind) {
+  WarpOp *m = w->pending;
+  while (m < w->pending + w->pending_ops &&
+         (m->mask != mask || m->kind != kind))
     m++;
-  if (m == w->meeting + w->meetings) {
+  if (m == w->pending + w->pending_ops) {
     m->mask = mask;
     m->kind = kind;
     m->arrived = 0;
-    w->meetings++;
+    w->pending_ops++;
   }
   return m;
 }
@@ -83,7 +84,7 @@ static void shuffle(unsigned mask, int first) {
 
 /* Starts a new epoch: __syncwarp, unlike the other operations, orders memory
    accesses among the lanes. */
-static void order(unsigned mask, int first) {
+static void start_epoch(unsigned mask, int first) {
   Block *b = &emu_block;
   uint16_t last = 0;
   for (unsigned m = mask; m; m &= m - 1) {
@@ -95,17 +96,18 @@ static void order(unsigned mask, int first) {
 }
 
 /* All lanes have arrived: computes the results and releases the others. */
-static void meet(unsigned mask, int kind, int me) {
+static void complete(unsigned mask, int kind, int me) {
   Block *b = &emu_block;
   const int first = me & ~31;
   if (kind == EMU_VOTE) vote(mask, first);
-  else if (kind == EMU_SYNCWARP) order(mask, first);
+  else if (kind == EMU_SYNCWARP) start_epoch(mask, first);
   else shuffle(mask, first);
   for (unsigned m = mask; m; m &= m - 1) {
     int t = first + __builtin_ctz(m);
     if (t != me) emu_block_ready(t);
   }
-  if (kind == EMU_SYNCWARP && emu_lever.order == EMU_RANDOM) emu_block_yield();
+  if (kind == EMU_SYNCWARP && emu_settings.order == EMU_RANDOM)
+    emu_block_yield();
   b->state[me] = RUNNING;
   emu_view.warp = b->epoch[me];
 }
@@ -115,9 +117,10 @@ uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from) {
   const int me = b->current;
   const unsigned bit = 1u << (me & 31);
   Warp *w = &b->warp[me / 32];
-  Meeting *m;
+  WarpOp *m;
   emu_quiet++;
-  if ((mask & w->present) != mask || !(mask & bit)) badmask(mask, names[kind]);
+  if ((mask & w->present) != mask || !(mask & bit))
+    report_bad_mask(mask, names[kind]);
   if (from < 0 || from > 31 || !(mask >> from & 1))
     emu_report("bad warp mask",
                "%s reads lane %d, which is not in the mask "
@@ -125,13 +128,13 @@ uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from) {
                names[kind], from, mask);
   b->value[me] = value;
   b->from[me] = from;
-  m = join(w, mask, kind);
+  m = pending_op(w, mask, kind);
   m->arrived |= bit;
   if (m->arrived != mask) {
     emu_block_wait(AT_WARP);
   } else {
-    *m = w->meeting[--w->meetings];
-    meet(mask, kind, me);
+    *m = w->pending[--w->pending_ops];
+    complete(mask, kind, me);
   }
   emu_quiet--;
   return b->result[me];

@@ -4,35 +4,36 @@
 ** numbers.  They are computed in int64 or double; each product and sum is
 ** rounded once (no FMA), so that the bits are those of the CPU.
 */
+#include "cuda/blocks.h"
 #include "cuda/cuda.h"
 #include "core/pointwise/scalar.h"
 
 #define THREADS 256
 #define EACH 4 /* elements of a thread */
 
-typedef struct Run {
-  int64_t n, half; /* from element `half' on, counts back from end */
+typedef struct RangePlan {
+  int64_t n, half; /* from element `half' on, computed back from the end */
   int64_t istart, istep;
   double start, end, step;
   int isint;
   DType type;
   void *y;
-} Run;
+} RangePlan;
 
 /* Element i of a range of integers. */
-NC_DEVICE int64_t whole(const Run &k, int64_t i) {
+NC_DEVICE int64_t integer_at(const RangePlan &k, int64_t i) {
   return (int64_t)((uint64_t)k.istart + (uint64_t)i * (uint64_t)k.istep);
 }
 
 /* Element i of a range of doubles. */
-NC_DEVICE double broken(const Run &k, int64_t i) {
+NC_DEVICE double double_at(const RangePlan &k, int64_t i) {
   if (i >= k.half)
     return __dadd_rn(k.end, -__dmul_rn((double)(k.n - 1 - i), k.step));
   return __dadd_rn(k.start, __dmul_rn((double)i, k.step));
 }
 
 /* y[i] = v or f, converted to the type of y. */
-NC_DEVICE void put(const Run &k, int64_t i, int64_t v, double f) {
+NC_DEVICE void store(const RangePlan &k, int64_t i, int64_t v, double f) {
   const int isint = k.isint;
   const double real = isint ? (double)v : f;
   switch (k.type) {
@@ -49,20 +50,20 @@ NC_DEVICE void put(const Run &k, int64_t i, int64_t v, double f) {
   }
 }
 
-NC_KERNEL_OF(THREADS) fill(const Run k) {
+NC_KERNEL_OF(THREADS) fill(const RangePlan k) {
   const int64_t first = blockIdx.x * (int64_t)(THREADS * EACH) + threadIdx.x;
   for (int j = 0; j < EACH; j++) {
     const int64_t i = first + j * THREADS;
     if (i >= k.n) return;
-    if (k.isint) put(k, i, whole(k, i), 0);
-    else put(k, i, 0, broken(k, i));
+    if (k.isint) store(k, i, integer_at(k, i), 0);
+    else store(k, i, 0, double_at(k, i));
   }
 }
 
 int nc_cuda_fill_range(const Device *d, const FillRangeCall *s) {
   const int64_t n = nc_numel(s->y);
   const cudaStream_t stream = nc_current_stream(d);
-  Run k = {};
+  RangePlan k = {};
   if (n == 0) return NC_OK;
   k.n = n;
   k.half = s->spread && n > 1 ? n / 2 : n;
@@ -75,8 +76,6 @@ int nc_cuda_fill_range(const Device *d, const FillRangeCall *s) {
   k.type = s->y->dtype;
   k.y = nc_data(s->y);
   nc_record_use(d, k.y);
-  CUDA_TRY(NC_LAUNCH(fill,
-                     (unsigned)((n + THREADS * EACH - 1) / (THREADS * EACH)),
-                     THREADS, 0, stream, k));
+  CUDA_TRY(NC_LAUNCH(fill, blocks(n, THREADS * EACH), THREADS, 0, stream, k));
   return nc_check_launch(d, "arange");
 }

@@ -5,6 +5,7 @@
 ** four elements, or two wide ones.  Compiled with -fmad=false, so that the bits
 ** of the numbers are those of the CPU.
 */
+#include "cuda/blocks.h"
 #include "cuda/cuda.h"
 #include "cuda/element.h"
 #include "core/base/philox.h"
@@ -121,8 +122,8 @@ random_floats(const RandomPlan k, int normal) {
 template <class S, class A = Compute<S>>
 static cudaError_t launch_random(const RandomPlan *k, RandomKind kind, int wide,
                                  cudaStream_t s) {
-  const int64_t threads = (k->n + PER(wide) - 1) / PER(wide);
-  const unsigned grid = (unsigned)((threads + THREADS - 1) / THREADS);
+  const int64_t threads = ceil_div(k->n, PER(wide));
+  const unsigned grid = blocks(threads, THREADS);
   if (kind == RANDOM_INTEGERS)
     return wide ? NC_LAUNCH(random_integers_wide<S>, grid, THREADS, 0, s, *k)
                 : NC_LAUNCH(random_integers<S>, grid, THREADS, 0, s, *k);

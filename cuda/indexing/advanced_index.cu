@@ -11,14 +11,16 @@
 
 #include <string.h>
 
+#include "cuda/blocks.h"
+
 #define THREADS 256
 #define EACH 2 /* units of a thread, loaded together */
 
-/* Where unit i locate_unit; 0 if its offset is that of a wrong index. */
+/* Finds unit i in x and in other; returns 0 if its index is invalid. */
 NC_DEVICE int locate_unit(const IndexPlan &k, uint32_t i, char **x,
                           char **other) {
   int64_t atx = 0, ato = 0;
-  int good = 1;
+  int valid = 1;
   for (int d = 0; d < k.nd; d++) {
     uint32_t rest = 0, c = i;
     if (d + 1 < k.nd) { /* the last one takes what is left */
@@ -27,7 +29,7 @@ NC_DEVICE int locate_unit(const IndexPlan &k, uint32_t i, char **x,
     }
     if (d == k.picked) {
       const int64_t at = k.offset[c];
-      if (at < 0) good = 0;
+      if (at < 0) valid = 0;
       else atx += at * k.esize;
     } else {
       atx += c * k.xstep[d];
@@ -37,48 +39,41 @@ NC_DEVICE int locate_unit(const IndexPlan &k, uint32_t i, char **x,
   }
   *x = k.x + atx;
   *other = k.other + ato;
-  return good;
+  return valid;
 }
 
-/* A kernel that copies units of type U. */
-#define COPY_UNITS(name, U)                                              \
-  NC_KERNEL_OF(THREADS) name(const IndexPlan k) {                        \
-    const uint32_t first = blockIdx.x * blockDim.x * EACH + threadIdx.x; \
-    U v[EACH];                                                           \
-    char *to[EACH];                                                      \
-    NC_UNROLL for (int j = 0; j < EACH; j++) {                           \
-      const uint32_t i = first + j * blockDim.x;                         \
-      char *x, *o;                                                       \
-      to[j] = NULL;                                                      \
-      if (i >= k.n) continue;                                            \
-      const int good = locate_unit(k, i, &x, &o);                        \
-      memset(&v[j], 0, sizeof v[j]);                                     \
-      if (good) v[j] = *(const U *)(k.out ? x : o);                      \
-      if (good || k.out) to[j] = k.out ? o : x;                          \
-    }                                                                    \
-    NC_UNROLL for (int j = 0; j < EACH; j++) {                           \
-      if (to[j] == NULL) continue;                                       \
-      if (k.distinct) *(U *)to[j] = v[j];                                \
-      else NC_STORE_RELAXED((U *)to[j], v[j]);                           \
-    }                                                                    \
+/* Copies units of type U. */
+template <class U> NC_KERNEL_OF(THREADS) copy_units(const IndexPlan k) {
+  const uint32_t first = blockIdx.x * blockDim.x * EACH + threadIdx.x;
+  U v[EACH];
+  char *to[EACH];
+  NC_UNROLL for (int j = 0; j < EACH; j++) {
+    const uint32_t i = first + j * blockDim.x;
+    char *x, *o;
+    to[j] = NULL;
+    if (i >= k.n) continue;
+    const int valid = locate_unit(k, i, &x, &o);
+    memset(&v[j], 0, sizeof v[j]);
+    if (valid) v[j] = *(const U *)(k.out ? x : o);
+    if (valid || k.out) to[j] = k.out ? o : x;
   }
-COPY_UNITS(move1, uint8_t)
-COPY_UNITS(move2, uint16_t)
-COPY_UNITS(move4, uint32_t)
-COPY_UNITS(move8, uint2)
-COPY_UNITS(move16, uint4)
-#undef COPY_UNITS
+  NC_UNROLL for (int j = 0; j < EACH; j++) {
+    if (to[j] == NULL) continue;
+    if (k.distinct) *(U *)to[j] = v[j];
+    else NC_STORE_RELAXED((U *)to[j], v[j]);
+  }
+}
 
 static cudaError_t launch(IndexPlan *k, int bytes, cudaStream_t s) {
   unsigned grid, threads = 32;
   while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
-  grid = (unsigned)((k->n + threads * EACH - 1) / (threads * EACH));
+  grid = blocks(k->n, threads * EACH);
   switch (bytes) {
-    case 1: return NC_LAUNCH(move1, grid, threads, 0, s, *k);
-    case 2: return NC_LAUNCH(move2, grid, threads, 0, s, *k);
-    case 4: return NC_LAUNCH(move4, grid, threads, 0, s, *k);
-    case 8: return NC_LAUNCH(move8, grid, threads, 0, s, *k);
-    default: return NC_LAUNCH(move16, grid, threads, 0, s, *k);
+    case 1: return NC_LAUNCH(copy_units<uint8_t>, grid, threads, 0, s, *k);
+    case 2: return NC_LAUNCH(copy_units<uint16_t>, grid, threads, 0, s, *k);
+    case 4: return NC_LAUNCH(copy_units<uint32_t>, grid, threads, 0, s, *k);
+    case 8: return NC_LAUNCH(copy_units<uint2>, grid, threads, 0, s, *k);
+    default: return NC_LAUNCH(copy_units<uint4>, grid, threads, 0, s, *k);
   }
 }
 

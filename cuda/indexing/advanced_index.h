@@ -15,20 +15,19 @@
 extern "C" {
 #endif
 
-#define NC_INDEXDIMS (NC_MAXDIM + 1)
 #define NC_MAXUNITS ((int64_t)1 << 30) /* units of a launch */
 
 typedef struct IndexPlan {
   char *x, *other;
   const int64_t *offset;
   int64_t n, esize;           /* number of units; bytes of an element */
-  int out;                    /* from x to other, not back? */
-  int distinct;               /* is no element of x written twice? */
-  int nd, picked;             /* dimensions, 0 the innermost; which of them
-                                 is that of the offsets */
-  Divisor by[NC_INDEXDIMS];
-  int64_t size[NC_INDEXDIMS];
-  int64_t xstep[NC_INDEXDIMS], ostep[NC_INDEXDIMS];   /* in bytes */
+  int out;                    /* copy from x to other, not to x */
+  int distinct;               /* no element of x is written twice */
+  int nd, picked;             /* dimensions, 0 is the innermost; the one that
+                                 the offsets replace */
+  Divisor by[NC_MAXDIM + 1];
+  int64_t size[NC_MAXDIM + 1];
+  int64_t xstep[NC_MAXDIM + 1], ostep[NC_MAXDIM + 1]; /* in bytes */
 } IndexPlan;
 
 /* Fills k except n, by, out and distinct; returns the bytes of a unit, at most

@@ -9,6 +9,7 @@
 ** Sums of int32 and int64 do not depend on the order: these use atomics.
 */
 #include "cuda/indexing/advanced_index.h"
+#include "cuda/blocks.h"
 #include "cuda/element.h"
 #include "cuda/sort/sort.h"
 
@@ -18,17 +19,17 @@
 typedef struct IndexAddPlan {
   IndexPlan m;
   IndexReduce fold;
-  const int64_t *key, *from; /* sort_offsets offsets; where they were, from 1 */
+  const int64_t *key, *from; /* sorted offsets; their old positions, from 1 */
   int64_t count;
 } IndexAddPlan;
 
 typedef struct UnitLocation {
-  char *x;            /* less the offset */
-  const char *other;  /* of the first element that is picked */
-  int64_t rank, step; /* of the offset; of other, in bytes */
+  char *x;            /* without the offset */
+  const char *other;  /* the element of the first offset */
+  int64_t rank, step; /* of the offset; step of other, in bytes */
 } UnitLocation;
 
-/* Where unit i lies, of those that k stands for. */
+/* Finds unit i. */
 NC_DEVICE UnitLocation locate_unit(const IndexAddPlan &f, uint32_t i) {
   const IndexPlan &k = f.m;
   UnitLocation s = { k.x, k.other, k.offset - f.key, k.ostep[k.picked] };
@@ -68,7 +69,7 @@ template <class A> NC_DEVICE A combine(A a, A b, IndexReduce fold) {
   }
 }
 
-/* A thread for each element of x and each offset.  That of the first of equal
+/* A thread for each element and each offset.  The thread of the first of equal
    offsets combines the elements of all of them. */
 template <class S, class A = Compute<S>>
 NC_KERNEL_WIDE(THREADS)
@@ -96,18 +97,14 @@ accumulate_sorted(const IndexAddPlan f) {
   *x = store_element<S>(a);
 }
 
-#define ATOMIC_ADD(name, T)                                              \
-  NC_KERNEL_OF(THREADS) name(const IndexAddPlan f) {                     \
-    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;            \
-    if (i >= f.m.n) return;                                              \
-    const UnitLocation s = locate_unit(f, i);                            \
-    const int64_t at = f.key[s.rank];                                    \
-    if (at >= 0)                                                         \
-      atomicAdd((T *)s.x + at, *(const T *)(s.other + s.rank * s.step)); \
-  }
-ATOMIC_ADD(add_atomic_u32, unsigned)
-ATOMIC_ADD(add_atomic_u64, unsigned long long)
-#undef ATOMIC_ADD
+template <class T> NC_KERNEL_OF(THREADS) add_atomic(const IndexAddPlan f) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= f.m.n) return;
+  const UnitLocation s = locate_unit(f, i);
+  const int64_t at = f.key[s.rank];
+  if (at >= 0)
+    atomicAdd((T *)s.x + at, *(const T *)(s.other + s.rank * s.step));
+}
 
 static int uses_atomics(const IndexCall *g) {
   return g->fold == INDEX_ADD && !g->distinct &&
@@ -116,9 +113,9 @@ static int uses_atomics(const IndexCall *g) {
 
 static cudaError_t launch(const IndexAddPlan *f, DType type, int atomics,
                           cudaStream_t s) {
-  const unsigned grid = (unsigned)((f->m.n + THREADS - 1) / THREADS);
+  const unsigned grid = blocks(f->m.n, THREADS);
   void (*kernel)(const IndexAddPlan) =
-      type == DT_i32 ? add_atomic_u32 : add_atomic_u64;
+      type == DT_i32 ? add_atomic<unsigned> : add_atomic<unsigned long long>;
   if (!atomics) switch (type) {
 #define X(id, name, storage, category) \
   case DT_##id: kernel = accumulate_sorted<storage>; break;
@@ -129,7 +126,7 @@ static cudaError_t launch(const IndexAddPlan *f, DType type, int atomics,
   return NC_LAUNCH(kernel, grid, THREADS, 0, s, *f);
 }
 
-/* *some: is a part of it done? */
+/* Sets *some if a part has been launched. */
 static cudaError_t launch_halves(IndexAddPlan *f, DType type, int atomics,
                                  cudaStream_t s, int *some) {
   IndexAddPlan half = *f;
@@ -143,26 +140,26 @@ static cudaError_t launch_halves(IndexAddPlan *f, DType type, int atomics,
   return e == cudaSuccess ? launch_halves(f, type, atomics, s, some) : e;
 }
 
-/* Bits of the largest offset into x, and of the next one: no offset that is
-   none is then equal to one.  0 if x has no elements, and so no offset. */
+/* The bits of a key: enough for every offset into x and for one more, so that
+   the key of an invalid offset differs from all others.  0 if x is empty. */
 static int offset_bits(const IndexCall *g) {
   int64_t next = 1;
   int bits = 0;
   if (nc_numel(g->x) == 0) return 0;
   for (int i = 0; i < g->x->nd; i++)
-    if (g->picked >> i & 1) next += (g->x->size[i] - 1) * g->x->step[i];
+    if (g->indexed_dims >> i & 1) next += (g->x->size[i] - 1) * g->x->step[i];
   while (next >> bits) bits++;
   return bits;
 }
 
-/* f gets the offsets in order, in memory to be freed. */
+/* Sorts the offsets of f into scratch memory, which the caller frees. */
 static int sort_offsets(const Device *d, IndexAddPlan *f, int bits,
                         void **memory) {
   SortPlan k = {};
   char *p;
   TRY(nc_scratch(d, memory, f->count * 16));
   p = (char *)*memory;
-  k.key_bits = bits; /* as they are: what is negative comes last */
+  k.key_bits = bits; /* negative offsets come last */
   k.x = f->m.offset;
   k.slices = 1;
   k.n = k.keep = (uint32_t)f->count;

@@ -10,6 +10,8 @@
 ** coalesced.
 */
 #include "cuda/cuda.h"
+#include "cuda/block_sums.h"
+#include "cuda/blocks.h"
 #include "cuda/strided_offset.h"
 
 #define THREADS 256
@@ -41,61 +43,33 @@ NC_DEVICE unsigned load_bits(const NonzeroPlan &k, int64_t i) {
   return m;
 }
 
-/* Returns the sum of v over the threads before this one; *all = the sum over
-   the block.  All threads of the block must call it, once: it contains a
-   barrier and does not protect its shared memory for a second call. */
-NC_DEVICE int block_exclusive_sum(int v, int *all) {
-  NC_SHARED(int, warp, THREADS / 32);
-  const int me = threadIdx.x, lane = me % 32, warps = blockDim.x / 32;
-  int sum = v, rest = 0;
-  for (int by = 1; by < 32; by *= 2) {
-    const int up = __shfl_up_sync(~0u, sum, by, 32);
-    if (lane >= by) sum += up;
-  }
-  if (lane == 31) warp[me / 32] = sum;
-  __syncthreads();
-  *all = 0;
-  for (int w = 0; w < warps; w++) {
-    if (w == me / 32) rest = *all;
-    *all += warp[w];
-  }
-  return rest + sum - v;
-}
-
 NC_KERNEL_OF(THREADS) count_chunks(const NonzeroPlan k) {
   const int64_t from = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * EACH;
+  NC_SHARED(int, warp, THREADS / 32);
   int n = 0, all;
   for (int j = 0; j < EACH && from + j < k.n; j += 16)
     n += __popc(load_bits(k, from + j));
-  block_exclusive_sum(n, &all);
+  block_exclusive_sum(n, &all, warp, blockDim.x / 32);
   if (threadIdx.x == 0) k.before[blockIdx.x] = all;
 }
 
 /* Grid: one block.  Replaces the counts of the chunks by their exclusive
    prefix sums. */
 NC_KERNEL_OF(SCAN_THREADS) scan_counts(const NonzeroPlan k) {
-  NC_SHARED(int64_t, part, SCAN_THREADS);
+  NC_SHARED(int64_t, warp, SCAN_THREADS / 32);
   const int me = threadIdx.x, width = blockDim.x;
   const int64_t each = (k.chunks + width - 1) / width;
   const int64_t first = me * each;
   const int64_t end = first + each < k.chunks ? first + each : k.chunks;
-  int64_t sum = 0;
+  int64_t sum = 0, all;
   for (int64_t i = first; i < end; i++) sum += k.before[i];
-  part[me] = sum;
-  for (int by = 1; by < width; by *= 2) {
-    int64_t add;
-    __syncthreads();
-    add = me >= by ? part[me - by] : 0;
-    __syncthreads();
-    part[me] += add;
-  }
-  sum = part[me] - sum;
+  sum = block_exclusive_sum(sum, &all, warp, width / 32);
   for (int64_t i = first; i < end; i++) {
     const int64_t n = k.before[i];
     k.before[i] = sum;
     sum += n;
   }
-  if (me == width - 1) k.before[k.chunks] = part[me];
+  if (me == 0) k.before[k.chunks] = all;
 }
 
 /* Writes row r of the result: the position of element i of the mask, as an
@@ -116,6 +90,7 @@ NC_DEVICE void write_position(const NonzeroPlan &k, int64_t r, int64_t i) {
 
 NC_KERNEL_OF(THREADS) write_positions(const NonzeroPlan k) {
   NC_SHARED(uint16_t, found, CHUNK);
+  NC_SHARED(int, warp, THREADS / 32);
   const int64_t chunk = blockIdx.x * (int64_t)blockDim.x * EACH;
   const int64_t start = k.before[blockIdx.x];
   const int mine = threadIdx.x * EACH;
@@ -126,7 +101,7 @@ NC_KERNEL_OF(THREADS) write_positions(const NonzeroPlan k) {
         chunk + mine + 16 * j < k.n ? load_bits(k, chunk + mine + 16 * j) : 0;
     n += __popc(m[j]);
   }
-  at = block_exclusive_sum(n, &all);
+  at = block_exclusive_sum(n, &all, warp, blockDim.x / 32);
   NC_UNROLL for (int j = 0; j < EACH / 16; j++) for (; m[j]; m[j] &= m[j] - 1)
       found[at++] = (uint16_t)(mine + 16 * j + __ffs((int)m[j]) - 1);
   __syncthreads();
@@ -134,7 +109,7 @@ NC_KERNEL_OF(THREADS) write_positions(const NonzeroPlan k) {
     write_position(k, start + i, chunk + found[i]);
 }
 
-static void dimensions(NonzeroPlan *k, const NonzeroCall *t) {
+static void set_dimensions(NonzeroPlan *k, const NonzeroCall *t) {
   int64_t n = 1;
   k->nd = k->dims.nd = t->nd;
   k->coordinates = t->coordinates;
@@ -148,11 +123,10 @@ static void dimensions(NonzeroPlan *k, const NonzeroCall *t) {
   }
 }
 
-static int counted(const Device *d, const NonzeroPlan *k, int threads,
-                   int64_t *n) {
+static int count_elements(const Device *d, const NonzeroPlan *k, int threads,
+                          int64_t *n) {
   const cudaStream_t s = nc_current_stream(d);
-  int width = 32;
-  while (width < SCAN_THREADS && width < k->chunks) width *= 2;
+  const int width = (int)max64(ceil_power2(k->chunks, SCAN_THREADS), 32);
   CUDA_TRY(NC_LAUNCH(count_chunks, (unsigned)k->chunks, threads, 0, s, *k));
   CUDA_TRY(NC_LAUNCH(scan_counts, 1, width, 0, s, *k));
   TRY(nc_check_launch(d, "nonzero"));
@@ -163,8 +137,8 @@ static int find(const Device *d, Tensor **y, NonzeroPlan *k, int nd) {
   int64_t size[2] = { 0, nd };
   int threads = 32;
   while (threads < THREADS && threads * (int64_t)EACH < k->n) threads *= 2;
-  k->chunks = (k->n + threads * (int64_t)EACH - 1) / (threads * EACH);
-  TRY(counted(d, k, threads, &size[0]));
+  k->chunks = ceil_div(k->n, threads * EACH);
+  TRY(count_elements(d, k, threads, &size[0]));
   TRY(nc_newtensor(y, d, DT_i64, k->coordinates ? 2 : 1, size));
   if (nc_numel(*y) == 0) return NC_OK;
   k->y = (int64_t *)nc_data(*y);
@@ -186,7 +160,7 @@ int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
   nc_current_stream(d);
   k.mask = (const uint8_t *)nc_data(t->mask);
   k.y = NULL;
-  dimensions(&k, t);
+  set_dimensions(&k, t);
   nc_record_use(d, k.mask);
   TRY(nc_scratch(d, &before,
                  (k.n / (32 * EACH) + 2) * (int64_t)sizeof(int64_t)));

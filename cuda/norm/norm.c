@@ -5,9 +5,9 @@
 */
 #include "cuda/norm/norm.h"
 
-#define MIN_ROW_INNER 32    /* contiguous elements worth a row of threads */
-#define MIN_BLOCKS_PER_SM 4 /* whatever the work */
-#define ROWS_PER_BLOCK 32   /* groups of rows, if there are more blocks */
+#define MIN_ROW_INNER 32    /* contiguous elements for a row of threads */
+#define MIN_BLOCKS_PER_SM 4 /* of norm_grad_rows; more blocks have at least */
+#define ROWS_PER_BLOCK 32   /* so many groups of rows */
 
 static int64_t stat_bytes(const NormCall *n) {
   return nc_dtypesize(n->mean->dtype);
@@ -19,8 +19,8 @@ static void *at(const Device *d, const Tensor *t) {
   return nc_data(t);
 }
 
-/* May 16 bytes be read at once?  They must be of one row, and of one channel or
-   of neighbouring channels. */
+/* Can vectors of 16 bytes be read?  A vector must be within a row, and within a
+   channel or in neighbouring channels. */
 static int check_vectors(const NormCall *n, const NormPlan *k) {
   const int64_t of = 16 / nc_dtypesize(n->x->dtype);
   const uintptr_t where = (uintptr_t)k->x | (uintptr_t)k->g | (uintptr_t)k->y |
@@ -61,16 +61,15 @@ static NormPlan make_plan(const Device *d, const NormCall *n) {
   return k;
 }
 
-/* Does a row fit in the registers of a block, `most' vectors a thread?  Then
-   the block gets its plan_reduction. */
+/* Does a row fit in the registers of a block, with at most `most' vectors in a
+   thread?  If so, sets the size of the block. */
 static int fits_registers(const NormCall *n, NormPlan *k, int most) {
   const int64_t all = k->length * nc_dtypesize(n->x->dtype) / 16;
   if (k->batch || !k->vectors || all > NORM_THREADS * most) return 0;
   k->held = all <= 32 ? 1 : all <= NORM_THREADS * 2 ? 2 : NORM_VECTORS;
-  k->block_x = 1;
-  while (k->block_x < 32 && k->block_x * k->held < all) k->block_x *= 2;
-  if (k->block_x * k->held < all)
-    k->block_x = (int)ceil_div(all, 32 * k->held) * 32;
+  k->block_x =
+      (int)(all > 32 * k->held ? ceil_div(all, 32 * k->held) * 32
+                               : ceil_power2(ceil_div(all, k->held), 32));
   k->block_y = k->block_x > 32 ? 1 : 128 / k->block_x;
   return 1;
 }
@@ -78,7 +77,7 @@ static int fits_registers(const NormCall *n, NormPlan *k, int most) {
 /*
 ** Reductions
 */
-/* Cuts a slice in at most `want' splits of at least `least' elements. */
+/* Divides a slice into at most `want' splits of at least `least' elements. */
 static void choose_splits(NormPlan *k, int64_t want, int64_t least) {
   int64_t n = min64(min64(want, k->slice_length / least), MAX_SPLITS);
   if (n < 1) n = 1;
@@ -91,15 +90,15 @@ static void plan_reduction(NormPlan *k, int per_channel, int64_t enough) {
   k->slices = per_channel ? k->channels : k->rows;
   k->slice_length = k->rows * k->length / k->slices;
   k->columns = per_channel && k->inner < MIN_ROW_INNER;
-  k->block_x = 32;
-  k->block_y = SUM_THREADS / 32;
   if (k->columns) {
+    k->block_x = 32;
+    k->block_y = SUM_THREADS / 32;
     choose_splits(k, enough / (ceil_div(k->slices, 32) * SUM_THREADS),
                   k->block_y * 16);
     return;
   }
-  while (k->block_x > 1 && k->block_x / 2 >= k->slice_length) k->block_x /= 2;
-  if (k->slice_length >= 1024) k->block_x = SUM_THREADS;
+  k->block_x = k->slice_length >= 1024 ? SUM_THREADS
+                                       : (int)ceil_power2(k->slice_length, 32);
   k->block_y = k->block_x == SUM_THREADS ? 1 : 128 / k->block_x;
   choose_splits(k, enough / (k->slices * k->block_x), k->block_x * 16);
 }
@@ -138,9 +137,9 @@ static int forward(const Device *d, const NormCall *n, NormPlan *k,
 /*
 ** Gradients
 */
-/* The number of blocks for norm_grad_rows with sums over columns.  The partial
-   sums of each block are written, read and merged, so that more blocks than a
-   few must be worth it. */
+/* The number of blocks for norm_grad_rows with sums over columns: as few as
+   fill the device, or more if each has ROWS_PER_BLOCK rows, since the
+   partial sums of each block are written, read and merged. */
 static int64_t grad_blocks(const Device *d, const NormPlan *k) {
   const int64_t most = THREADS_PER_SM / (k->block_x * k->block_y);
   const int64_t all = ceil_div(k->rows, k->block_y);
@@ -149,7 +148,7 @@ static int64_t grad_blocks(const Device *d, const NormPlan *k) {
   return n > few ? n : few;
 }
 
-/* In one pass; each block leaves a row of partial sums over columns. */
+/* In one pass; each block writes a row of partial sums over columns. */
 static int grad_with_column_sums(const Device *d, const NormCall *n,
                                  NormPlan *k, DType type) {
   cudaError_t e;

@@ -5,7 +5,6 @@
 ** rms_norm).
 */
 #include "cuda/norm/norm.h"
-#include "cuda/dim/block_reduce.h"
 #include "cuda/norm/norm_reduce.h"
 
 /*
@@ -248,32 +247,16 @@ static cudaError_t launch_apply(const NormPlan *k, cudaStream_t s) {
 }
 
 /*
-** For each float type
+** Launchers for each float type
 */
-cudaError_t nc_norm_rows(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_rows<S>(k, s));
-}
-
-cudaError_t nc_norm_grad_rows(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_grad_rows<S>(k, s));
-}
-
-cudaError_t nc_norm_stats(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_norm_reduction<RowStats<S>>(k, s));
-}
-
-cudaError_t nc_norm_grad_sums(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_norm_reduction<GradSums<S>>(k, s));
-}
-
-cudaError_t nc_norm_merge_sums(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, merge_norm_splits<GradSums<S>>(k, s));
-}
-
-cudaError_t nc_norm_apply(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_apply<S, 0>(k, s));
-}
-
-cudaError_t nc_norm_grad_apply(DType t, const NormPlan *k, cudaStream_t s) {
-  NC_DISPATCH_FLOAT(t, launch_apply<S, 1>(k, s));
-}
+#define LAUNCHER(name, ...)                                      \
+  cudaError_t name(DType t, const NormPlan *k, cudaStream_t s) { \
+    NC_DISPATCH_FLOAT(t, __VA_ARGS__);                           \
+  }
+LAUNCHER(nc_norm_rows, launch_rows<S>(k, s))
+LAUNCHER(nc_norm_grad_rows, launch_grad_rows<S>(k, s))
+LAUNCHER(nc_norm_stats, launch_norm_reduction<RowStats<S>>(k, s))
+LAUNCHER(nc_norm_grad_sums, launch_norm_reduction<GradSums<S>>(k, s))
+LAUNCHER(nc_norm_merge_sums, merge_norm_splits<GradSums<S>>(k, s))
+LAUNCHER(nc_norm_apply, launch_apply<S, 0>(k, s))
+LAUNCHER(nc_norm_grad_apply, launch_apply<S, 1>(k, s))

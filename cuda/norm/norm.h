@@ -3,22 +3,21 @@
 ** norm.h - what norm.c plans for a NormCall (core/devices.h), for the kernels
 ** of norm.cu.
 **
-** x is [n x channels x inner].  A row is what is normalized together: `length'
-** elements that share a mean and a variance.  A piece is `inner' elements of
-** one channel of one n.
+** x is [n x channels x inner].  A row is `length' elements that are normalized
+** together: they share a mean and a variance.  A piece is the `inner' elements
+** of one channel of one sample.
 **
-** Rows of up to NORM_THREADS * NORM_VECTORS vectors are held in registers: the
-** statistics and the result, or the gradient, come from one read of memory.
-** Blocks of the gradient take many rows each and leave partial sums over
-** columns; a second kernel merges these.
+** Rows of up to NORM_THREADS * NORM_VECTORS vectors are kept in registers, so
+** that x is read only once.  For the gradient, each block handles many rows and
+** writes partial sums over columns, which a second kernel merges.
 **
-** Longer rows take two passes: a reduction over rows or channels, cut in
-** splits where these are few and long, and a pointwise kernel.  Which elements
-** meet in which order depends on the sizes and the device only.
+** Longer rows take two passes: a reduction over rows or channels, which are
+** divided into splits if they are few and long, and a pointwise kernel.  The
+** order of sums depends on the sizes and the device only.
 **
-** An element loses the mean in two steps, mean and mean_low, which is what the
-** mean was rounded by: a mean far from 0 costs no accuracy.  Gradients use the
-** mean as it was saved, as they do on the CPU.
+** The mean is subtracted in two steps, as mean and mean_low, its rounding
+** error: a mean far from 0 costs no accuracy.  Gradients use the mean as it was
+** saved, as on the CPU.
 */
 #ifndef cuda_norm_norm_h
 #define cuda_norm_norm_h
@@ -31,7 +30,7 @@
 extern "C" {
 #endif
 
-#define NORM_THREADS 512      /* of a block that holds rows in registers */
+#define NORM_THREADS 512      /* of a block that keeps rows in registers */
 #define NORM_VECTORS 4        /* vectors of a thread there */
 #define GRAD_VECTORS 2        /* and in the gradient, of each operand */
 #define SUM_THREADS 256       /* of a block of all other kernels */
@@ -46,7 +45,7 @@ typedef struct NormPlan {
   int64_t group_channels;
   int64_t rows, length;
   int batch, centered;
-  int vectors;                /* may 16 bytes be read at once? */
+  int vectors;                /* x can be read in vectors of 16 bytes */
   double eps;
   int block_x, block_y;       /* blockDim */
   int held;                   /* vectors of a row in each thread */
@@ -55,19 +54,19 @@ typedef struct NormPlan {
   int64_t slices, slice_length;
   int64_t split_size;
   int splits;                 /* of a slice */
-  int columns;                /* do neighbouring threads take neighbouring
-                                 slices? */
+  int columns;                /* neighbouring threads take neighbouring
+                                 slices */
   void *partial;              /* [splits x slices] */
-  void *mean_low;             /* of rows: what the mean was rounded by */
+  void *mean_low;             /* of rows: the rounding error of the mean */
   void *row_sums;             /* of rows: {sum, product sum} of the gradient */
-  int large;                  /* more elements than the divisors serve */
+  int large;                  /* too many elements for the divisors */
   Divisor by_inner, by_channels, by_group_channels, by_groups;
 } NormPlan;
 
 typedef cudaError_t NormLauncher(DType t, const NormPlan *k, cudaStream_t s);
 
-/* In one pass: y, mean and var; y, dweight and dbias, where k->splits blocks
-   leave partial sums over columns if k->partial is set. */
+/* In one pass: y, mean and var; the gradient y and, if k->partial is set,
+   partial sums over columns from each of k->splits blocks. */
 NormLauncher nc_norm_rows, nc_norm_grad_rows;
 
 /* Reductions: mean, mean_low and var of rows; row_sums, or dweight and dbias;

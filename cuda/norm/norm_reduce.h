@@ -10,6 +10,7 @@
 #ifndef cuda_norm_norm_reduce_h
 #define cuda_norm_norm_reduce_h
 
+#include "cuda/dim/block_reduce.h"
 #include "cuda/dim/moments.h"
 #include "cuda/norm/norm.h"
 
@@ -165,17 +166,6 @@ NC_DEVICE void finish_split(const NormPlan &k, int64_t slice, int64_t split,
   else R::write(k, slice, p);
 }
 
-/* Merges p over the blockDim.y threads of each column; those of threadIdx.y 0
-   have the result.  Every thread of the block calls it. */
-template <class State>
-NC_DEVICE void merge_columns(State *p, State *share, bool on) {
-  const int width = blockDim.x, me = threadIdx.x;
-  share[threadIdx.y * width + me] = *p;
-  __syncthreads();
-  if (threadIdx.y > 0 || !on) return;
-  for (int y = 1; y < (int)blockDim.y; y++) p->merge(share[y * width + me]);
-}
-
 /* blockDim.x threads a split, blockDim.y slices a block; splits along
    gridDim.y. */
 template <class R>
@@ -184,17 +174,10 @@ NC_KERNEL_WIDE(SUM_THREADS) norm_reduce_rows(const NormPlan k) {
   const int64_t first = blockIdx.y * k.split_size;
   const int64_t n = split_length(k, first);
   const int width = blockDim.x, me = threadIdx.x;
-  NC_SHARED(typename R::State, warp, SUM_THREADS / 32);
   typename R::State p;
   p.start();
   if (slice < k.slices) R::add(k, &p, slice, first, n, me, width);
-  for (int by = (width < 32 ? width : 32) / 2; by > 0; by /= 2)
-    p.merge(p.shuffle_down(by, 32));
-  if (width > 32) {
-    if (me % 32 == 0) warp[me / 32] = p;
-    __syncthreads();
-    for (int w = 1; me == 0 && w < width / 32; w++) p.merge(warp[w]);
-  }
+  merge_row(&p);
   if (me == 0 && slice < k.slices) finish_split<R>(k, slice, blockIdx.y, p);
 }
 
@@ -209,7 +192,7 @@ NC_KERNEL_WIDE(SUM_THREADS) norm_reduce_columns(const NormPlan k) {
   p.start();
   if (slice < k.slices)
     R::add(k, &p, slice, first, n, threadIdx.y, blockDim.y);
-  merge_columns(&p, share, slice < k.slices);
+  merge_column(&p, share);
   if (threadIdx.y == 0 && slice < k.slices)
     finish_split<R>(k, slice, blockIdx.y, p);
 }
@@ -226,7 +209,7 @@ NC_KERNEL_WIDE(SUM_THREADS) norm_merge_splits(const NormPlan k) {
   for (int64_t i = threadIdx.y; slice < k.slices && i < k.splits;
        i += blockDim.y)
     p.merge(partial[i * k.slices]);
-  merge_columns(&p, share, slice < k.slices);
+  merge_column(&p, share);
   if (threadIdx.y == 0 && slice < k.slices) R::write(k, slice, p);
 }
 

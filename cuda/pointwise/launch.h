@@ -38,7 +38,7 @@ typedef struct VectorMap {
 } VectorMap;
 
 /* A pointwise operation on single elements, of any types and strides.  An
-   operand whose bit in `via' is set is first converted to the type `work',
+   operand whose bit in `via' is set is first converted to the common dtype,
    which is narrower than the compute type. */
 typedef struct StridedMap {
   char *p[NC_MAXIN];
@@ -46,7 +46,7 @@ typedef struct StridedMap {
   uint64_t par[2];
   uint32_t n;
   uint32_t via;
-  int32_t work;
+  int32_t common_dtype;
   int32_t type[NC_MAXIN];
   Offsets at;
 } StridedMap;
@@ -58,9 +58,6 @@ typedef cudaError_t VectorLauncher(int op, const VectorMap *a,
 typedef cudaError_t StridedLauncher(int op, const StridedMap *a,
                                     cudaStream_t stream);
 
-/* The storage types, and the compute types. */
-#define NC_STOREDTYPES(X) \
-  X(u8) X(i8) X(i16) X(i32) X(i64) X(f16) X(bf16) X(f32) X(f64)
 #define NC_COMPUTEDTYPES(X) X(u8) X(i32) X(i64) X(f32) X(f64)
 
 #define X(t) VectorLauncher nc_vectors_##t;
@@ -70,9 +67,10 @@ NC_STOREDTYPES(X)
 NC_COMPUTEDTYPES(X)
 #undef X
 
-/* Gradient `part' (from 1: of which operand) of an operation.  The operands are
-   g and those that its formula names. */
-typedef cudaError_t GradientLauncher(int op, int part, const StridedMap *a,
+/* Gradient `grad_index' (from 1: of which operand) of an operation.  The
+   operands are g and those that its formula names. */
+typedef cudaError_t GradientLauncher(int op, int grad_index,
+                                     const StridedMap *a,
                                      cudaStream_t stream);
 GradientLauncher nc_gradients_f32, nc_gradients_f64;
 

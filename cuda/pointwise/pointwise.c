@@ -20,17 +20,18 @@
 #define TILEFILL 5 /* tiles must be at least a fifth full */
 
 /* clang-format off */
-#define UNARY(op, class, ...)    { #op, UNARY_OP },
-#define TEST(op, class, ...)     { #op, TEST_OP },
-#define BINARY(op, class, ...)   { #op, BINARY_OP },
-#define COMPARE(op, class, ...)  { #op, COMPARE_OP },
-#define TERNARY(op, class, ...)  { #op, TERNARY_OP },
-#define CHOOSE(op, class, ...)   { #op, CHOOSE_OP },
-#define REDUCE(op, class, ...)   { #op, REDUCE_OP },
+#define UNARY(op, class, ...)    { #op, UNARY_OP, CLASS_##class },
+#define TEST(op, class, ...)     { #op, TEST_OP, CLASS_##class },
+#define BINARY(op, class, ...)   { #op, BINARY_OP, CLASS_##class },
+#define COMPARE(op, class, ...)  { #op, COMPARE_OP, CLASS_##class },
+#define TERNARY(op, class, ...)  { #op, TERNARY_OP, CLASS_##class },
+#define CHOOSE(op, class, ...)   { #op, CHOOSE_OP, CLASS_##class },
+#define REDUCE(op, class, ...)   { #op, REDUCE_OP, CLASS_##class },
 /* clang-format on */
 static const struct {
   const char *name;
   OpKind kind;
+  OpClass class;
 } rows[OP_COUNT] = {
 #include "core/ops.def"
 };
@@ -38,6 +39,10 @@ static const struct {
 
 const char *nc_opname(Op op) {
   return rows[op].name;
+}
+
+OpClass nc_opclass(Op op) {
+  return rows[op].class;
 }
 
 const char *nc_typename(DType t) {
@@ -115,7 +120,7 @@ uint64_t nc_parameterbits(double x, DType computed) {
    conditions and truth values. */
 static DType kernel_type(const TensorIter *k, int j, DType t) {
   const OpKind kind = rows[k->op].kind;
-  if (k->part > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
+  if (k->grad_index > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
   if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
   if (j == 1 && kind == CHOOSE_OP) return DT_u8;
   return t;
@@ -136,7 +141,7 @@ static int vectorizes(const TensorIter *k, int j, DType t, int each) {
 
 /* Fills m if all operands can be accessed in vectors; else returns 0. */
 static int plan_vectors(VectorMap *m, const TensorIter *k) {
-  const DType t = storage_type(k->work);
+  const DType t = storage_type(k->common_dtype);
   const int each = (int)(NC_VECTOR / nc_dtypesize(t));
   int64_t size[NC_MAXDIM], step[NC_MAXIN][NC_MAXDIM];
   if (k->nd > 1 && k->size[0] % each != 0) return 0;
@@ -162,25 +167,17 @@ static int plan_vectors(VectorMap *m, const TensorIter *k) {
   return 1;
 }
 
-static VectorLauncher *vectorlauncher(DType t) {
-  switch (t) {
-#define X(t) \
-  case DT_##t: return nc_vectors_##t;
-    NC_STOREDTYPES(X)
+static VectorLauncher *const vector_launcher[DT_COUNT] = {
+#define X(t) [DT_##t] = nc_vectors_##t,
+  NC_STOREDTYPES(X)
 #undef X
-    default: return NULL;
-  }
-}
+};
 
-static StridedLauncher *stridedlauncher(DType t) {
-  switch (t) {
-#define X(t) \
-  case DT_##t: return nc_strided_##t;
-    NC_COMPUTEDTYPES(X)
+static StridedLauncher *const strided_launcher[DT_COUNT] = {
+#define X(t) [DT_##t] = nc_strided_##t,
+  NC_COMPUTEDTYPES(X)
 #undef X
-    default: return NULL;
-  }
-}
+};
 
 /*
 ** Elementwise, one by one
@@ -242,15 +239,16 @@ static void tile_dims(TensorIter *k) {
 }
 
 static void plan_strided(StridedMap *m, const TensorIter *k) {
-  const DType c = nc_compute_type(k->work);
+  const DType c = nc_compute_type(k->common_dtype);
   memset(m, 0, sizeof *m);
   m->n = (uint32_t)k->n;
-  m->work = (int32_t)k->work;
+  m->common_dtype = (int32_t)k->common_dtype;
   for (int j = 0; j < k->nargs; j++) {
     m->p[j] = k->p[j];
     m->type[j] = (int32_t)k->type[j];
     if (k->p[j] == NULL) m->number[j] = elementbits(k->number[j], c);
-    if (k->type[j] != k->work && kernel_type(k, j, c) == c && k->work != c)
+    if (k->type[j] != k->common_dtype && kernel_type(k, j, c) == c &&
+        k->common_dtype != c)
       m->via |= 1u << j;
   }
   nc_makeoffsets(&m->at, k->nd, k->size, k->nargs, k->step);
@@ -263,17 +261,17 @@ int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e) {
   if (e == cudaErrorInvalidDeviceFunction &&
       cudaPeekAtLastError() == cudaSuccess)
     return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
-                   nc_typename(k->work));
+                   nc_typename(k->common_dtype));
   CUDA_TRY(e);
   return nc_check_launch(d, rows[k->op].name);
 }
 
 static cudaError_t launchstrided(const TensorIter *k, const StridedMap *m,
                                  cudaStream_t stream) {
-  const DType c = nc_compute_type(k->work);
-  if (k->part == 0) return stridedlauncher(c)(k->op, m, stream);
-  return (c == DT_f64 ? nc_gradients_f64 : nc_gradients_f32)(k->op, k->part, m,
-                                                             stream);
+  const DType c = nc_compute_type(k->common_dtype);
+  if (k->grad_index == 0) return strided_launcher[c](k->op, m, stream);
+  return (c == DT_f64 ? nc_gradients_f64
+                      : nc_gradients_f32)(k->op, k->grad_index, m, stream);
 }
 
 /* Runs a pointwise operation or gradient within the limits of Offsets. */
@@ -282,11 +280,12 @@ static int map(const Device *d, const TensorIter *k) {
   StridedMap s;
   TensorIter one;
   cudaStream_t stream = nc_current_stream(d);
-  const DType t = storage_type(k->work), c = nc_compute_type(k->work);
+  const DType t = storage_type(k->common_dtype),
+              c = nc_compute_type(k->common_dtype);
   for (int j = 0; j < k->nargs; j++) nc_record_use(d, k->p[j]);
-  if (k->part == 0 && plan_vectors(&v, k)) {
+  if (k->grad_index == 0 && plan_vectors(&v, k)) {
     for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
-    return nc_check_op_launch(d, k, vectorlauncher(t)(k->op, &v, stream));
+    return nc_check_op_launch(d, k, vector_launcher[t](k->op, &v, stream));
   }
   one = *k;
   tile_dims(&one);
@@ -305,7 +304,7 @@ static DType integerof(int64_t size) {
 /* Turns a copy into one of half as many elements of twice the size, if
    alignment and strides allow it. */
 static int widen(TensorIter *k) {
-  const int64_t size = nc_dtypesize(k->work);
+  const int64_t size = nc_dtypesize(k->common_dtype);
   if (size == 8 || k->nd == 0 || k->size[0] % 2 != 0) return 0;
   for (int j = 0; j < 2; j++) {
     if (k->step[j][0] != 1 || (uintptr_t)k->p[j] % (uintptr_t)(2 * size) != 0)
@@ -319,7 +318,7 @@ static int widen(TensorIter *k) {
     for (int d = 1; d < k->nd; d++) k->step[j][d] /= 2;
     k->type[j] = integerof(2 * size);
   }
-  k->work = integerof(2 * size);
+  k->common_dtype = integerof(2 * size);
   return 1;
 }
 
@@ -338,7 +337,7 @@ static int words_fit(const TensorIter *k, int along, int size) {
 
 /* Are the tiles full enough?  In a nearly empty tile most threads are idle. */
 static int fills_tiles(const TensorIter *k, int along) {
-  const int size = (int)nc_dtypesize(k->work);
+  const int size = (int)nc_dtypesize(k->common_dtype);
   const int64_t side = nc_tile(size, words_fit(k, along, size));
   const int64_t wide = (k->size[0] + side - 1) / side * side;
   const int64_t high = (k->size[along] + side - 1) / side * side;
@@ -348,7 +347,7 @@ static int fills_tiles(const TensorIter *k, int along) {
 
 /* A copy by tiles: y is contiguous along dimension 0, x along `along'. */
 static int transpose(const Device *d, const TensorIter *k, int along) {
-  const int size = (int)nc_dtypesize(k->work), dim[2] = { 0, along };
+  const int size = (int)nc_dtypesize(k->common_dtype), dim[2] = { 0, along };
   int64_t rest[NC_MAXDIM], step[2][NC_MAXDIM], batches = 1;
   int nd = 0;
   Transpose t;
@@ -382,7 +381,7 @@ static int move(const Device *d, const TensorIter *iter) {
   if (k.p[1] == NULL)
     k.number[1] =
         (Scalar){ NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0 };
-  k.work = k.type[0] = k.type[1] = integerof(size);
+  k.common_dtype = k.type[0] = k.type[1] = integerof(size);
   if (k.p[1] == NULL) return map(d, &k);
   nc_record_use(d, k.p[0]);
   nc_record_use(d, k.p[1]);
@@ -469,11 +468,12 @@ static int convert_doubles(const Device *d, const TensorIter *iter) {
 
 /* Runs one chunk. */
 static int run(const Device *d, const TensorIter *k) {
-  if (k->op == OP_clone && k->part == 0)
+  if (k->op == OP_clone && k->grad_index == 0)
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
                                                        : cast(d, k);
   for (int j = 1; j < k->nargs; j++)
-    if (k->p[j] && k->type[j] == DT_f64 && nc_compute_type(k->work) == DT_f32)
+    if (k->p[j] && k->type[j] == DT_f64 &&
+        nc_compute_type(k->common_dtype) == DT_f32)
       return convert_doubles(d, k);
   return map(d, k);
 }
@@ -546,6 +546,7 @@ int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
 }
 
 int nc_cuda_run(const Device *d, const TensorIter *k) {
-  if (rows[k->op].kind == REDUCE_OP && k->part == 0) return nc_runreduce(d, k);
+  if (rows[k->op].kind == REDUCE_OP && k->grad_index == 0)
+    return nc_runreduce(d, k);
   return nc_in_chunks(d, k, k->nd, run);
 }

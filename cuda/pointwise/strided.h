@@ -18,59 +18,50 @@
 #define BLOCK NC_ROWBLOCK
 #define EACH(k) NC_UNROLL for (int k = 0; k < NC_EACH; k++)
 
-/* The number that has these bits. */
-NC_DEVICE Number plain(uint64_t bits) {
-  Number x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-/* Converts a loaded number to the compute type. */
-#if CODE == CODE_u8
-#define FROM(x) ((Number)(uint8_t)(x))
-#else
-#define FROM(x) ((Number)(x))
-#endif
-#define LOAD(type, C, value)                                                  \
-  case DT_##type:                                                             \
-    EACH(k) { const C raw = ((const C *)p)[at[k]]; v[k] = FROM(value); }      \
-    break
-
-NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
-  switch (type) {
-    LOAD(i8, int8_t, raw);
-    LOAD(i16, int16_t, raw);
-    LOAD(i32, int32_t, raw);
-    LOAD(i64, int64_t, raw);
-#if CODE == CODE_f32 || CODE == CODE_f64
-    LOAD(f16, f16_s, f16_tofloat(raw));
-    LOAD(bf16, bf16_s, bf16_tofloat(raw));
-    LOAD(f32, float, raw);
-#endif
-#if CODE == CODE_f64
-    LOAD(f64, double, raw);
-#endif
-    default:
-      EACH(k) v[k] = ((const uint8_t *)p)[at[k]];
+/* Loads elements of type C.  A number that u8 kernels compute with is one that
+   u8 holds. */
+template <class C>
+NC_DEVICE void load_as(Number v[], const char *p, const uint64_t at[]) {
+  EACH(k) {
+    const Compute<C> raw = load_element(((const C *)p)[at[k]]);
+    v[k] = CODE == CODE_u8 ? (Number)(uint8_t)raw : (Number)raw;
   }
 }
 
-/* Converts numbers to the type `work', which is narrower than the compute
+NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
+  switch (type) {
+    case DT_i8: load_as<int8_t>(v, p, at); break;
+    case DT_i16: load_as<int16_t>(v, p, at); break;
+    case DT_i32: load_as<int32_t>(v, p, at); break;
+    case DT_i64: load_as<int64_t>(v, p, at); break;
+#if CODE >= CODE_f32
+    case DT_f16: load_as<f16_s>(v, p, at); break;
+    case DT_bf16: load_as<bf16_s>(v, p, at); break;
+    case DT_f32: load_as<float>(v, p, at); break;
+#endif
+#if CODE == CODE_f64
+    case DT_f64: load_as<double>(v, p, at); break;
+#endif
+    default: load_as<uint8_t>(v, p, at);
+  }
+}
+
+/* Converts numbers to the type `common', which is narrower than the compute
    type, and back. */
-NC_DEVICE void narrow(Number v[], int work) {
+NC_DEVICE void narrow(Number v[], int common) {
 #if CODE == CODE_i32
-  if (work == DT_i8) EACH(k) v[k] = (int8_t)v[k];
+  if (common == DT_i8) EACH(k) v[k] = (int8_t)v[k];
   else EACH(k) v[k] = (int16_t)v[k];
 #elif CODE == CODE_f32
-  if (work == DT_f16) EACH(k) v[k] = f16_tofloat(f16_fromfloat(v[k]));
+  if (common == DT_f16) EACH(k) v[k] = f16_tofloat(f16_fromfloat(v[k]));
   else EACH(k) v[k] = bf16_tofloat(bf16_fromfloat(v[k]));
 #else
-  (void)v, (void)work;
+  (void)v, (void)common;
 #endif
 }
 
 /* Stores x as element i of type `type'. */
-NC_DEVICE void put(char *p, uint64_t i, Number x, int type) {
+NC_DEVICE void store(char *p, uint64_t i, Number x, int type) {
   switch (type) {
 #if CODE == CODE_u8
     case DT_b8: ((uint8_t *)p)[i] = (uint8_t)x != 0; break;
@@ -81,15 +72,15 @@ NC_DEVICE void put(char *p, uint64_t i, Number x, int type) {
     case DT_f16: ((f16_s *)p)[i] = f16_fromfloat(x); break;
     case DT_bf16: ((bf16_s *)p)[i] = bf16_fromfloat(x); break;
 #endif
-    default: ((Elem *)p)[i] = bitsof(x);
+    default: ((Stored *)p)[i] = store_element<Stored>(x);
   }
 }
 
 /* at[j][k] = the offset of element k of this thread in operand j.  An element
    past the end gets the offsets of the thread's first one; it is loaded but
    never stored. */
-NC_DEVICE void places(uint64_t at[][NC_EACH], const StridedMap *a,
-                      uint32_t start, int operands) {
+NC_DEVICE void locate_elements(uint64_t at[][NC_EACH], const StridedMap *a,
+                               uint32_t start, int operands) {
   EACH(k) {
     uint32_t i = start + k * BLOCK;
     uint64_t one[NC_MAXIN];
@@ -100,14 +91,14 @@ NC_DEVICE void places(uint64_t at[][NC_EACH], const StridedMap *a,
 }
 
 /* Loads the elements of operand j. */
-NC_DEVICE void operand(Number v[], const StridedMap *a, int j,
-                       const uint64_t at[]) {
+NC_DEVICE void load_operand(Number v[], const StridedMap *a, int j,
+                            const uint64_t at[]) {
   if (a->p[j] == NULL) {
-    EACH(k) v[k] = plain(a->number[j]);
+    EACH(k) v[k] = number_of_bits(a->number[j]);
     return;
   }
   load(v, a->p[j], at, a->type[j]);
-  if (a->via >> j & 1) narrow(v, a->work);
+  if (a->via >> j & 1) narrow(v, a->common_dtype);
 }
 
 #endif

@@ -3,14 +3,10 @@
 ** vectorized.cu - pointwise operations with vectorized loads and stores of 16
 ** bytes, for elements of type NC_TYPE; see VectorMap in launch.h.  pointwise.c
 ** calls the launchers nc_vectors_<type>.
-**
-** A thread first loads all its vectors and then computes, so that several loads
-** are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one
-** thread for every `vectors' vectors (VECTORS or COSTLY); the first threads
-** also compute the `tail' elements.
 */
 #include "cuda/pointwise/launch.h"
 #include "cuda/typed_elements.h"
+#include "cuda/pointwise/op_call.h"
 
 #define BLOCK NC_ROWBLOCK
 
@@ -18,129 +14,150 @@
 ** The number of vectors of a thread: enough for about four loads in flight, but
 ** at most 32 elements, or 8 for costly operations, to limit the code size.
 */
-#if BITS == 8
-#define VECTORS(inputs) (inputs == 1 ? 2 : 1)
-#define COSTLY(inputs) 1
-#elif BITS == 16
-#define VECTORS(inputs) (inputs < 3 ? 2 : 1)
-#define COSTLY(inputs) 1
-#elif BITS == 32
-#define VECTORS(inputs) (inputs == 1 ? 4 : 2)
-#define COSTLY(inputs) (inputs < 3 ? 2 : 1)
-#else
-#define VECTORS(inputs) (inputs == 1 ? 4 : 1)
-#define COSTLY(inputs) 1
-#endif
+constexpr int vectors_of_thread(OpClass c, int inputs) {
+  const bool costly =
+      c == CLASS_DIVISION || c == CLASS_FLOAT || c == CLASS_FLOAT_ONLY;
+  switch (sizeof(Stored)) {
+    case 1: return costly || inputs > 1 ? 1 : 2;
+    case 2: return costly || inputs > 2 ? 1 : 2;
+    case 4: return costly ? (inputs < 3 ? 2 : 1) : inputs == 1 ? 4 : 2;
+    default: return costly || inputs > 1 ? 1 : 4;
+  }
+}
 
-/* Loads one element; element 0 of the result is it. */
-NC_DEVICE uint4 fetchone(const char *p, uint64_t i, int byte) {
+/* Loads one element into element 0 of the result. */
+NC_DEVICE uint4 load_one(const char *p, uint64_t i, int byte) {
   if (byte) return make_uint4(*(const uint8_t *)(p + i), 0, 0, 0);
-  return vectorof(((const Elem *)p)[i]);
+  return filled_vector(((const Stored *)p)[i]);
 }
 
 /* Loads operand j at element i: a vector, or for a broadcast operand the one
-   element, with which spread fills the vector later.  byte: its elements are
-   bytes (a condition). */
-NC_DEVICE uint4 fetch(const VectorMap *a, int j, uint64_t i, int byte) {
+   element, with which fill_broadcast fills the vector later.  byte: its
+   elements are bytes (a condition). */
+NC_DEVICE uint4 load_operand(const VectorMap *a, int j, uint64_t i, int byte) {
   const char *p = a->p[j];
   if (p == NULL) {
     const uint32_t low = (uint32_t)a->number[j];
     const uint32_t high = (uint32_t)(a->number[j] >> 32);
     return make_uint4(low, high, low, high);
   }
-  if (a->still >> j & 1) return fetchone(p, i, byte);
-  return byte ? loadbytes(p + i) : loadvector(p + i * sizeof(Elem));
+  if (a->still >> j & 1) return load_one(p, i, byte);
+  return byte ? load_bytes(p + i) : load_vector(p + i * sizeof(Stored));
 }
 
-/* Loads the operands of vector i with fetch; returns the offset of its result.
+/* Loads the operands of vector i; returns the offset of its result.
    condition: operand 1 is a condition. */
-NC_DEVICE uint64_t fetchall(uint4 in[], const VectorMap *a, uint32_t i,
-                            int inputs, int condition) {
+NC_DEVICE uint64_t load_operands(uint4 in[], const VectorMap *a, uint32_t i,
+                                 int inputs, int condition) {
   uint64_t at[NC_MAXIN];
   if (a->at.nd > 0) nc_offsets_at(at, &a->at, i, inputs + 1);
   else
     NC_UNROLL for (int j = 0; j <= inputs; j++) at[j] =
         a->still >> j & 1 ? 0 : (uint64_t)i * E;
   NC_UNROLL for (int j = 0; j < inputs; j++) in[j] =
-      fetch(a, j + 1, at[j + 1], j == 0 && condition);
+      load_operand(a, j + 1, at[j + 1], j == 0 && condition);
   return at[0];
 }
 
 /* Fills the vectors of broadcast operands with their element. */
-NC_DEVICE void spread(uint4 in[], const VectorMap *a, int inputs,
-                      int condition) {
+NC_DEVICE void fill_broadcast(uint4 in[], const VectorMap *a, int inputs,
+                              int condition) {
   NC_UNROLL for (int j = 0; j < inputs; j++) if (a->still >> (j + 1) & 1)
-      in[j] = j == 0 && condition ? bytesof((uint8_t)in[j].x)
-                                  : vectorof(bitsin(in[j], 0));
+      in[j] = j == 0 && condition ? filled_vector((uint8_t)in[j].x)
+                                  : filled_vector(element_of<Stored>(in[j], 0));
 }
 
 /* Loads the operands of element i, which is behind the vectors. */
-NC_DEVICE void fetchtail(uint4 in[], const VectorMap *a, uint64_t i, int inputs,
+NC_DEVICE void load_tail(uint4 in[], const VectorMap *a, uint64_t i, int inputs,
                          int condition) {
   NC_UNROLL for (int j = 0; j < inputs; j++) in[j] =
       a->p[j + 1] == NULL
-          ? fetch(a, j + 1, 0, 0)
-          : fetchone(a->p[j + 1], a->still >> (j + 1) & 1 ? 0 : i,
+          ? load_operand(a, j + 1, 0, 0)
+          : load_one(a->p[j + 1], a->still >> (j + 1) & 1 ? 0 : i,
                      j == 0 && condition);
 }
 
-NC_DEVICE Number parameter(uint64_t bits) {
-  Number x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
+/* Element e of the operands, which are vectors. */
+struct VectorOperands {
+  const uint4 *in;
+  int e;
+  NC_MEMBER Number operator[](int j) const { return element(in[j], e); }
+  NC_MEMBER uint8_t condition() const { return (uint8_t)byte_of(in[0], e); }
+};
 
-/* Normalizes the element of a bool result to 0 or 1. */
-NC_DEVICE Elem settled(const VectorMap *a, Elem bits) {
+/* The result as an element; of a bool result 0 or 1. */
+NC_DEVICE Stored stored_result(const VectorMap &map, Number v) {
+  const Stored s = store_element<Stored>(v);
 #if CODE == CODE_u8
-  if (a->truth) return bits != 0;
+  if (map.truth) return s != 0;
 #else
-  (void)a;
+  (void)map;
 #endif
-  return bits;
+  return s;
 }
 
-#define PUTNUMBER(value) setelement(w, e, settled(&map, bitsof(value)))
-#define PUTTRUTH(value) w[e / 4] |= (uint32_t)((value) != 0) << 8 * (e % 4)
-#define SAVENUMBER(i) storevector(map.p[0] + (i) * sizeof(Elem), w)
-#define SAVETRUTH(i) storebytes(map.p[0] + (i), w)
-#define LASTNUMBER(value, i) \
-  ((Elem *)map.p[0])[i] = settled(&map, bitsof(value))
-#define LASTTRUTH(value, i) map.p[0][i] = (value) != 0
-
-#define KERNEL(op, inputs, vectors, condition, PUT, SAVE, LAST, value)     \
-  NC_KERNEL_OF(BLOCK) TYPED(vector_##op)(const VectorMap map) {            \
-    const Number p = parameter(map.par[0]), q = parameter(map.par[1]);     \
-    const uint32_t start = blockIdx.x * (BLOCK * (vectors)) + threadIdx.x; \
-    uint4 all[vectors][inputs];                                            \
-    uint64_t to[vectors];                                                  \
-    (void)p, (void)q;                                                      \
-    NC_UNROLL for (int v = 0; v < (vectors);                               \
-                   v++) if (start + v * BLOCK < map.n) to[v] =             \
-        fetchall(all[v], &map, start + v * BLOCK, inputs, condition);      \
-    NC_UNROLL for (int v = 0; v < (vectors); v++) {                        \
-      uint4 *in = all[v];                                                  \
-      uint32_t w[4] = { 0, 0, 0, 0 };                                      \
-      if (start + v * BLOCK >= map.n) break;                               \
-      spread(in, &map, inputs, condition);                                 \
-      NC_UNROLL for (int e = 0; e < E; e++) PUT(value);                    \
-      SAVE(to[v]);                                                         \
-    }                                                                      \
-    if (start < map.tail) {                                                \
-      const uint64_t i = (uint64_t)map.n * E + start;                      \
-      const int e = 0;                                                     \
-      uint4 in[inputs];                                                    \
-      fetchtail(in, &map, i, inputs, condition);                           \
-      LAST(value, i);                                                      \
-    }                                                                      \
+/*
+** A thread first loads all its vectors and then computes, so that several loads
+** are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one
+** thread for every `vectors' vectors; the first threads also compute the `tail'
+** elements.  truth: the result is a byte, 0 or 1.
+*/
+template <class S, auto f, int inputs, int vectors, bool truth>
+NC_KERNEL_OF(BLOCK)
+vector_map(const VectorMap map) {
+  const Number p = number_of_bits(map.par[0]), q = number_of_bits(map.par[1]);
+  const uint32_t start = blockIdx.x * (BLOCK * vectors) + threadIdx.x;
+  const int condition = takes_condition(f);
+  uint4 all[vectors][inputs];
+  uint64_t to[vectors];
+  NC_UNROLL for (int v = 0; v < vectors; v++) if (start + v * BLOCK < map.n)
+      to[v] = load_operands(all[v], &map, start + v * BLOCK, inputs, condition);
+  NC_UNROLL for (int v = 0; v < vectors; v++) {
+    uint4 *in = all[v];
+    uint32_t w[4] = { 0, 0, 0, 0 };
+    if (start + v * BLOCK >= map.n) break;
+    fill_broadcast(in, &map, inputs, condition);
+    NC_UNROLL for (int e = 0; e < E; e++) {
+      const Number y = call(f, VectorOperands{ in, e }, p, q);
+      if (truth) set_element(w, e, (uint8_t)(y != 0));
+      else set_element(w, e, stored_result(map, y));
+    }
+    if (truth) store_bytes(map.p[0] + to[v], w);
+    else store_vector(map.p[0] + to[v] * sizeof(S), w);
   }
-#define NUMBERS(op, inputs, vectors, condition, value)                      \
-  KERNEL(op, inputs, vectors, condition, PUTNUMBER, SAVENUMBER, LASTNUMBER, \
-         value)
-#define TRUTHS(op, inputs, vectors, value) \
-  KERNEL(op, inputs, vectors, 0, PUTTRUTH, SAVETRUTH, LASTTRUTH, value)
-#define IN(j) element(in[j], e)
+  if (start < map.tail) {
+    const uint64_t i = (uint64_t)map.n * E + start;
+    uint4 in[inputs];
+    load_tail(in, &map, i, inputs, condition);
+    const Number y = call(f, VectorOperands{ in, 0 }, p, q);
+    if (truth) map.p[0][i] = y != 0;
+    else ((S *)map.p[0])[i] = stored_result(map, y);
+  }
+}
 
-#define GENERIC "cuda/pointwise/vectorized.inc"
-#include "core/pointwise/for_each_compute_type.h"
-#undef GENERIC
+extern "C" cudaError_t TYPED(nc_vectors)(int op, const VectorMap *a,
+                                         cudaStream_t stream) {
+  const uint32_t n = a->n > a->tail ? a->n : a->tail;
+  void (*kernel)(const VectorMap) = NULL;
+  int vectors = 1;
+#define CASE(op, class, inputs, truth)                                        \
+  class(case OP_##op                                                          \
+        : vectors = vectors_of_thread(CLASS_##class, inputs);                 \
+        kernel = vector_map<Stored, NAME(op), inputs,                         \
+                            vectors_of_thread(CLASS_##class, inputs), truth>; \
+        break;)
+  switch (op) {
+#define UNARY(op, class, ...) CASE(op, class, 1, false)
+#define TEST(op, class, ...) CASE(op, class, 1, true)
+#define BINARY(op, class, ...) CASE(op, class, 2, false)
+#define COMPARE(op, class, ...) CASE(op, class, 2, true)
+#define TERNARY(op, class, ...) CASE(op, class, 3, false)
+#define CHOOSE TERNARY
+#define REDUCE(op, class, ...)
+#include "core/ops.def"
+#include "core/ops_end.h"
+  }
+  if (kernel == NULL) return cudaErrorInvalidDeviceFunction;
+  return NC_LAUNCH(kernel, (n - 1) / (BLOCK * vectors) + 1, BLOCK, 0, stream,
+                   *a);
+}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** bmm.c - batches of products of two matrices, which are looked at
-** through their strides.
+** bmm.c - the request bmm: batches of matrix products.
 **
-** Floats go to cuBLAS: as one product, as a batch in even steps, or, where
-** the steps are not even, as some of those or as a list of pointers.  All
-** else goes to our own kernels, which take any strides.
+** Floats go to cuBLAS: as one product, as a strided batch or, if the batch has
+** no single stride, as several strided batches (runs) or as a list of
+** pointers.  All others go to our own kernels, which take any strides.
 */
 #include "cuda/product/bmm.h"
 
@@ -14,13 +13,13 @@
 
 #include "cuda/product/cublas_library.h"
 
-/* A batch in more than one even run is launched run by run if these are few
-   or if each is worth it (operations); otherwise pointers are run_pointers. */
+/* A batch is launched run by run if there are at most MAX_RUNS or if each
+   has at least MIN_RUN_WORK operations; otherwise as a list of pointers. */
 #define MAX_RUNS 8
 #define MIN_RUN_WORK 2e9
 
-/* cuBLAS's batches go along a dimension of the grid, which is shorter than
-   2^16.  A power of two keeps the matrices of the next part aligned. */
+/* The largest batch of a call: cuBLAS places it along a dimension of the grid,
+   which is shorter than 2^16.  A power of two keeps later matrices aligned. */
 #define MAXCOUNT 32768
 
 /*
@@ -66,7 +65,7 @@ void nc_product_close(void) {
 /*
 ** Operands
 */
-static int isfloat(DType t) {
+static int is_float(DType t) {
   return t == DT_f16 || t == DT_bf16 || t == DT_f32 || t == DT_f64;
 }
 
@@ -86,9 +85,9 @@ static int matrix_layout(MatrixLayout *l, int64_t rows, int64_t cols,
   return 0;
 }
 
-/* y = x in a layout that cuBLAS takes, with a new reference.  What the batch
-   repeats is not copied more than once. */
-static int prepare(Tensor **y, Tensor *x) {
+/* y = a new reference to x, or to a copy of it if cuBLAS does not support its
+   layout.  Matrices that the batch repeats are copied once. */
+static int cublas_operand(Tensor **y, Tensor *x) {
   const int rows = x->nd - 2;
   Tensor once = *x;
   MatrixLayout l;
@@ -104,9 +103,9 @@ static int prepare(Tensor **y, Tensor *x) {
   return nc_dense(y, &once);
 }
 
-/* Drops the dimensions of size 1 and joins those that all walk through as
-   one, y among them, whose steps are known. */
-static void collapse(BmmPlan *t) {
+/* Removes batch dimensions of size 1 and merges those that the strides of both
+   operands allow; y is dense. */
+static void merge_batch_dims(BmmPlan *t) {
   int to = 0;
   for (int d = 0; d < t->nb; d++) {
     int joins = to > 0;
@@ -120,7 +119,7 @@ static void collapse(BmmPlan *t) {
   t->nb = to;
 }
 
-static BmmPlan describe(const Tensor *a, const Tensor *b, const Tensor *y) {
+static BmmPlan make_plan(const Tensor *a, const Tensor *b, const Tensor *y) {
   BmmPlan t = { .a = nc_data(a), .b = nc_data(b), .y = nc_data(y), .count = 1 };
   const int nb = t.nb = y->nd - 2;
   t.m = y->size[nb];
@@ -133,7 +132,7 @@ static BmmPlan describe(const Tensor *a, const Tensor *b, const Tensor *y) {
     t.step[0][d] = a->size[d] == 1 ? 0 : a->step[d];
     t.step[1][d] = b->size[d] == 1 ? 0 : b->step[d];
   }
-  collapse(&t);
+  merge_batch_dims(&t);
   return t;
 }
 
@@ -151,10 +150,12 @@ static const void *at(const CublasBatch *b, const void *p, int64_t elements) {
   return (const char *)p + elements * b->element;
 }
 
-/* One call of cuBLAS, of which a product may take several.  One that it
-   refuses after another is done cannot be left to our own kernels, which begin
-   at the beginning: if they add to the result, they would add to it twice. */
-static int call(const CublasBatch *b, const Gemm *g, int *some, int *done) {
+/* Makes one of the cuBLAS calls of a product.  *done = 0: cuBLAS does not
+   support it, and our own kernels must do the whole product.  That is an
+   error if an earlier call has already added to the result: they would add
+   to it twice. */
+static int call_gemm(const CublasBatch *b, const Gemm *g, int *some,
+                     int *done) {
   TRY(nc_cublas_gemm(b->d, g, done));
   if (!*done && *some && g->beta != 0) {
     nc_fail(NC_EDEVICE, "cuBLAS refused a part of a product");
@@ -165,24 +166,25 @@ static int call(const CublasBatch *b, const Gemm *g, int *some, int *done) {
   return NC_OK;
 }
 
-/* A run of n products in even steps. */
-static int run_strided(const CublasBatch *b, Gemm g, int64_t n, int *some,
-                       int *done) {
+/* A run of n products with constant strides. */
+static int multiply_strided(const CublasBatch *b, Gemm g, int64_t n, int *some,
+                            int *done) {
   for (int64_t i = 0; i < n; i += MAXCOUNT) {
     Gemm part = g;
     part.a = at(b, g.a, i * g.step[0]);
     part.b = at(b, g.b, i * g.step[1]);
     part.c = (void *)at(b, g.c, i * g.step[2]);
     part.count = (int)(n - i < MAXCOUNT ? n - i : MAXCOUNT);
-    TRY(call(b, &part, some, done));
+    TRY(call_gemm(b, &part, some, done));
     if (!*done) return NC_OK;
   }
   return NC_OK;
 }
 
-/* Lists of pointers are read by kernels that were chosen without them, which
-   for tensor cores load 16 bytes at a time: where a matrix of a list would
-   begin between such, a device stops for good (cudaErrorMisalignedAddress). */
+/* May matrices be passed as a list of pointers?  cuBLAS chooses a kernel
+   without reading the pointers, and those for tensor cores load 16 bytes at
+   a time: a misaligned matrix is a sticky error
+   (cudaErrorMisalignedAddress). */
 static int pointers_aligned(const CublasBatch *b) {
   const BmmPlan *t = b->t;
   uint64_t all = (uintptr_t)t->a | (uintptr_t)t->b | (uintptr_t)t->y;
@@ -192,8 +194,8 @@ static int pointers_aligned(const CublasBatch *b) {
   return (all | (uint64_t)(t->m * t->n * b->element)) % 16 == 0;
 }
 
-/* Run by run along the innermost dimension of the batch. */
-static int runs(const CublasBatch *b, int *done) {
+/* A call for each run along the innermost dimension of the batch. */
+static int multiply_by_runs(const CublasBatch *b, int *done) {
   const BmmPlan *t = b->t;
   const int inner = t->nb - 1;
   const int64_t n = t->nb > 0 ? t->size[inner] : 1;
@@ -210,13 +212,13 @@ static int runs(const CublasBatch *b, int *done) {
     g.b = at(b, g.b, offset[1]);
     g.c = (void *)at(b, g.c, i * n * t->m * t->n);
     for (int j = 0; j < 2; j++) g.step[j] = n > 1 ? t->step[j][inner] : 0;
-    TRY(run_strided(b, g, n, &some, done));
+    TRY(multiply_strided(b, g, n, &some, done));
     if (!*done) return NC_OK;
   }
   return NC_OK;
 }
 
-static int run_pointers(const CublasBatch *b, int *done) {
+static int multiply_pointers(const CublasBatch *b, int *done) {
   const int64_t count = b->t->count;
   void **list, *p;
   int r, some = 0;
@@ -230,16 +232,16 @@ static int run_pointers(const CublasBatch *b, int *done) {
     g.b = list + count + i;
     g.c = list + 2 * count + i;
     g.count = (int)(count - i < MAXCOUNT ? count - i : MAXCOUNT);
-    r = call(b, &g, &some, done);
+    r = call_gemm(b, &g, &some, done);
     if (!*done) break;
   }
   nc_scratchfree(b->d, p);
   return r;
 }
 
-/* *done = 0: cuBLAS cannot do it, and nothing has happened. */
-static int library(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
-                   Scalar beta, int *done) {
+/* *done = 0: cuBLAS does not support the product, and nothing was computed. */
+static int multiply_with_cublas(const Device *d, DType type, const BmmPlan *t,
+                                Scalar alpha, Scalar beta, int *done) {
   CublasBatch b = { .d = d, .t = t, .element = nc_dtypesize(type) };
   double work = 2.0 * (double)t->m * (double)t->n * (double)t->k;
   int64_t runcount;
@@ -260,27 +262,29 @@ static int library(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
   g->beta = nc_tofloat(beta);
   if (t->nb > 0) work *= (double)t->size[t->nb - 1];
   runcount = t->nb > 0 ? t->count / t->size[t->nb - 1] : 1;
-  if (runcount <= MAX_RUNS || work >= MIN_RUN_WORK) return runs(&b, done);
-  return pointers_aligned(&b) ? run_pointers(&b, done) : NC_OK;
+  if (runcount <= MAX_RUNS || work >= MIN_RUN_WORK)
+    return multiply_by_runs(&b, done);
+  return pointers_aligned(&b) ? multiply_pointers(&b, done) : NC_OK;
 }
 
 /*
 ** The request
 */
-static int small(const Tensor *x) {
+static int fits_int(const Tensor *x) {
   const int64_t rows = x->size[x->nd - 2], cols = x->size[x->nd - 1];
   return rows > 0 && rows <= INT_MAX && cols > 0 && cols <= INT_MAX;
 }
 
-/* cuBLAS counts in int; what has no inner dimension is not its business. */
-static int floats(const Device *d, const BmmCall *p, int *done) {
+/* Tries cuBLAS, which counts in int and needs an inner dimension. */
+static int multiply_floats(const Device *d, const BmmCall *p, int *done) {
   Tensor *a = NULL, *b = NULL;
   int r;
   *done = 0;
-  if (!small(p->a) || !small(p->b)) return NC_OK;
-  if ((r = prepare(&a, p->a)) == NC_OK && (r = prepare(&b, p->b)) == NC_OK) {
-    const BmmPlan t = describe(a, b, p->y);
-    r = library(d, p->y->dtype, &t, p->alpha, p->beta, done);
+  if (!fits_int(p->a) || !fits_int(p->b)) return NC_OK;
+  if ((r = cublas_operand(&a, p->a)) == NC_OK &&
+      (r = cublas_operand(&b, p->b)) == NC_OK) {
+    const BmmPlan t = make_plan(a, b, p->y);
+    r = multiply_with_cublas(d, p->y->dtype, &t, p->alpha, p->beta, done);
   }
   nc_release(a);
   nc_release(b);
@@ -290,9 +294,9 @@ static int floats(const Device *d, const BmmCall *p, int *done) {
 int nc_bmm_float(const Device *d, DType type, BmmPlan *t, Scalar alpha,
                  Scalar beta) {
   int done = 0;
-  collapse(t);
+  merge_batch_dims(t);
   if (nc_cublas_open() && t->m <= INT_MAX && t->n <= INT_MAX && t->k <= INT_MAX)
-    TRY(library(d, type, t, alpha, beta, &done));
+    TRY(multiply_with_cublas(d, type, t, alpha, beta, &done));
   return done ? NC_OK : nc_bmm_own(d, type, t, alpha, beta);
 }
 
@@ -303,9 +307,9 @@ int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   nc_record_use(d, nc_data(p->a));
   nc_record_use(d, nc_data(p->b));
   nc_record_use(d, nc_data(p->y));
-  if (isfloat(type) && nc_cublas_open()) TRY(floats(d, p, &done));
+  if (is_float(type) && nc_cublas_open()) TRY(multiply_floats(d, p, &done));
   if (done) return NC_OK;
-  t = describe(p->a, p->b, p->y);
+  t = make_plan(p->a, p->b, p->y);
   return nc_bmm_own(d, type, &t, t.k > 0 ? p->alpha : (Scalar){ NC_INT, 0, 0 },
                     p->beta);
 }

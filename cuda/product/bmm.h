@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** bmm.h - our own product kernels (bmm.cu), for integers, for sizes
-** that cuBLAS cannot count and for machines without it.
+** bmm.h - batches of matrix products: by cuBLAS, or by our own kernels (bmm.cu)
+** for integers, for sizes beyond int and without cuBLAS.
 */
 #ifndef cuda_product_bmm_h
 #define cuda_product_bmm_h
@@ -10,7 +10,7 @@
 
 #define NC_MAXBATCH (NC_MAXDIM - 2)
 
-/* A batch of products; all steps are in elements.  y is dense. */
+/* A batch of products.  Steps are in elements; y is dense. */
 typedef struct BmmPlan {
   const void *a, *b;
   void *y;
@@ -28,15 +28,15 @@ extern "C" {
 
 /* y = beta*y + alpha*a*b for any type but bool */
 int nc_bmm_own(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
-             Scalar beta);
+               Scalar beta);
 
-/* The same for float types, by cuBLAS if there is one.  t, whose batch is not
-   empty, may be written to. */
+/* The same for float types, by cuBLAS if possible.  The batch is not empty;
+   dimensions of t may be merged. */
 int nc_bmm_float(const Device *d, DType type, BmmPlan *t, Scalar alpha,
-                Scalar beta);
+                 Scalar beta);
 
-/* Fills three arrays on the device, of t->count each, with the addresses of
-   the matrices of a, b and y; `size' is that of an element. */
+/* Fills three arrays on the device, of t->count each, with the addresses of the
+   matrices of a, b and y; elements have `size' bytes. */
 int nc_bmm_pointers(const Device *d, const BmmPlan *t, int64_t size,
                     void **list);
 

@@ -3,9 +3,9 @@
 ** cublas_library.c - cuBLAS: finds and opens the library, keeps a handle for
 ** each device and a workspace for each stream, and calls its products.
 **
-** The library is half a gigabyte and takes tens of milliseconds to open, and
-** it may be missing: so it is opened by the first product that wants it.  The
-** emulated plug-in calls the emulation's in its place.
+** The library has half a gigabyte, takes tens of milliseconds to open and may
+** be missing, so it is opened by the first product of floats.  The emulated
+** plug-in calls the emulated cuBLAS instead.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/product/cublas_library.h"
@@ -32,7 +32,7 @@ typedef struct Workspace {
 static struct {
   int tried;
   void *library;
-  char fact[512];
+  char info[512];
 #define X(name, symbol, params) int(*name) params;
   BLAS_FUNCTIONS(X)
 #undef X
@@ -42,7 +42,7 @@ static struct {
     const Device *device;
     Workspace *workspaces;
     int64_t size; /* of each */
-  } on[MAXDEVICES];
+  } device[MAXDEVICES];
 } blas;
 
 int nc_allowtf32;
@@ -69,10 +69,10 @@ static int bind(void) {
 
 static void describe(const char *path) {
   int (*property)(int which, int *value), v[3] = { 0 };
-  snprintf(blas.fact, sizeof blas.fact, "cuBLAS (%s)", path);
+  snprintf(blas.info, sizeof blas.info, "cuBLAS (%s)", path);
   if (!find(&property, "cublasGetProperty")) return;
   for (int i = 0; i < 3; i++) property(i, &v[i]);
-  snprintf(blas.fact, sizeof blas.fact, "cuBLAS %d.%d.%d (%s)", v[0], v[1],
+  snprintf(blas.info, sizeof blas.info, "cuBLAS %d.%d.%d (%s)", v[0], v[1],
            v[2], path);
 }
 
@@ -103,7 +103,7 @@ static int search(void) {
 
 #endif
 
-/* A test, and a user in need, may do without. */
+/* NACRE_CUBLAS is the path of a library, or "none". */
 int nc_cublas_open(void) {
   const char *given = getenv("NACRE_CUBLAS");
   int64_t start;
@@ -111,7 +111,7 @@ int nc_cublas_open(void) {
   if (blas.tried) return blas.create != NULL;
   blas.tried = 1;
   if (given && strcmp(given, "none") == 0) {
-    snprintf(blas.fact, sizeof blas.fact,
+    snprintf(blas.info, sizeof blas.info,
              "cuBLAS is turned off (NACRE_CUBLAS=none); matrix products use "
              "own kernels");
     return 0;
@@ -121,7 +121,7 @@ int nc_cublas_open(void) {
   nc_cuda_counters.opening += nc_clock() - start;
   if (found) return 1;
   blas.create = NULL;
-  snprintf(blas.fact, sizeof blas.fact,
+  snprintf(blas.info, sizeof blas.info,
            "cuBLAS is missing (%s); matrix products use own, slower kernels",
            given && *given ? given
                            : "libcublas.so.13, libcublas.so.12: "
@@ -130,15 +130,15 @@ int nc_cublas_open(void) {
 }
 
 const char *nc_cublas_info(void) {
-  return blas.tried ? blas.fact : "cuBLAS: not opened yet";
+  return blas.tried ? blas.info : "cuBLAS: not opened yet";
 }
 
 /*
 ** Handles
 */
-/* cuBLAS has a runtime of its own, and what it tells is what it was doing: ours
-   is asked whether the device is in order. */
-static int failure(const Device *d, int status) {
+/* Fails with the error of a cuBLAS call; with the error of the device if it has
+   one, since cuBLAS reports only what it was doing. */
+static int cublas_failed(const Device *d, int status) {
   const char *(*text)(int status);
   TRY(nc_waitidle(gpuof(d)));
   return nc_fail(status == ALLOC_FAILED ? NC_ENOMEM : NC_EDEVICE,
@@ -147,10 +147,11 @@ static int failure(const Device *d, int status) {
                  status);
 }
 
-/* It allocates some memory of its own, which our cache may be sitting on. */
-static int newhandle(const Device *d) {
+/* Creates the handle of d.  cuBLAS allocates device memory for it: if there is
+   none, this frees the cache and tries again. */
+static int create_handle(const Device *d) {
   const int64_t start = nc_clock();
-  Handle *h = &blas.on[d->ordinal].handle;
+  Handle *h = &blas.device[d->ordinal].handle;
   sigset_t before;
   int status;
   nc_holdsignals(&before);
@@ -161,29 +162,31 @@ static int newhandle(const Device *d) {
   }
   if (status != SUCCESS) *h = NULL;
   else {
-    blas.on[d->ordinal].device = d;
+    blas.device[d->ordinal].device = d;
     status = blas.setmathmode(*h, DEFAULT_MATH | NO_REDUCED_REDUCTION);
   }
   nc_freesignals(&before);
   nc_cuda_counters.opening += nc_clock() - start;
-  return status == SUCCESS ? NC_OK : failure(d, status);
+  return status == SUCCESS ? NC_OK : cublas_failed(d, status);
 }
 
-/* Of the memory of a small device a workspace takes a 256th at most. */
-static int64_t worksize(const Device *d) {
+/* The bytes of a workspace: at most a 256th of the memory of the device. */
+static int64_t workspace_size(const Device *d) {
   const int64_t part = gpuof(d)->total / 256;
   return part < WORKSPACE ? part : WORKSPACE;
 }
 
-/* w = the workspace of stream s; cuBLAS's own one if there is no memory. */
+/* w = the workspace of stream s; without memory, w->p is NULL and cuBLAS uses a
+   workspace of its own. */
 static int workspace(const Device *d, cudaStream_t s, Workspace **w) {
-  Workspace **list = &blas.on[d->ordinal].workspaces;
+  Workspace **list = &blas.device[d->ordinal].workspaces;
   for (*w = *list; *w; *w = (*w)->next)
     if ((*w)->stream == s) return NC_OK;
   if ((*w = malloc(sizeof **w)) == NULL)
     return nc_fail(NC_ENOMEM, "out of memory");
-  if (blas.on[d->ordinal].size == 0) blas.on[d->ordinal].size = worksize(d);
-  if (nc_scratch(d, &(*w)->p, blas.on[d->ordinal].size) != NC_OK)
+  if (blas.device[d->ordinal].size == 0)
+    blas.device[d->ordinal].size = workspace_size(d);
+  if (nc_scratch(d, &(*w)->p, blas.device[d->ordinal].size) != NC_OK)
     (*w)->p = NULL;
   (*w)->stream = s;
   (*w)->next = *list;
@@ -191,35 +194,35 @@ static int workspace(const Device *d, cudaStream_t s, Workspace **w) {
   return NC_OK;
 }
 
-/* h = the handle of d, set to its current stream */
+/* h = the handle of d, set to its current stream. */
 static int handle(const Device *d, Handle *h) {
   const cudaStream_t s = nc_current_stream(d);
   int status = SUCCESS;
   Workspace *w;
-  if (blas.on[d->ordinal].handle == NULL) TRY(newhandle(d));
-  *h = blas.on[d->ordinal].handle;
-  if (blas.on[d->ordinal].stream == s) return NC_OK;
+  if (blas.device[d->ordinal].handle == NULL) TRY(create_handle(d));
+  *h = blas.device[d->ordinal].handle;
+  if (blas.device[d->ordinal].stream == s) return NC_OK;
   TRY(workspace(d, s, &w));
-  blas.on[d->ordinal].stream = NULL;
+  blas.device[d->ordinal].stream = NULL;
   status = blas.setstream(*h, s); /* takes the old workspace away */
   if (status == SUCCESS && w->p)
-    status = blas.setworkspace(*h, w->p, (size_t)blas.on[d->ordinal].size);
-  if (status != SUCCESS) return failure(d, status);
-  blas.on[d->ordinal].stream = s;
+    status = blas.setworkspace(*h, w->p, (size_t)blas.device[d->ordinal].size);
+  if (status != SUCCESS) return cublas_failed(d, status);
+  blas.device[d->ordinal].stream = s;
   return NC_OK;
 }
 
 void nc_cublas_close(void) {
   for (int i = 0; i < MAXDEVICES; i++) {
-    Workspace *w = blas.on[i].workspaces, *next;
-    if (blas.on[i].handle) blas.destroy(blas.on[i].handle);
+    Workspace *w = blas.device[i].workspaces, *next;
+    if (blas.device[i].handle) blas.destroy(blas.device[i].handle);
     for (; w; w = next) {
       next = w->next;
-      nc_scratchfree(blas.on[i].device, w->p);
+      nc_scratchfree(blas.device[i].device, w->p);
       free(w);
     }
   }
-  memset(blas.on, 0, sizeof blas.on);
+  memset(blas.device, 0, sizeof blas.device);
 }
 
 /*
@@ -239,7 +242,7 @@ static int compute(DType t) {
   return t == DT_f32 && nc_allowtf32 ? COMPUTE_FAST_TF32 : COMPUTE_32F;
 }
 
-typedef union Factor { /* in the type that is computed in */
+typedef union Factor { /* in the compute type */
   float f32;
   double f64;
 } Factor;
@@ -251,9 +254,9 @@ static Factor factor(DType t, double v) {
   return f;
 }
 
-/* A product of two long vectors: of a matrix of one element few blocks of
-   threads, if more than one, would make all. */
-static int isdot(const Gemm *g) {
+/* Is it a dot product of long vectors?  cuBLAS's gemm would compute its one
+   element with few blocks. */
+static int is_dot(const Gemm *g) {
   return g->m == 1 && g->n == 1 && g->k >= LONGDOT && g->count == 1 &&
          !g->lists && g->alpha == 1 && g->beta == 0;
 }
@@ -268,12 +271,12 @@ static int dot(Handle h, const Gemm *g) {
   return status;
 }
 
-/* What is row-major to us is transposed to cuBLAS: c' = b' * a'. */
+/* Our row-major matrices are transposed ones to cuBLAS: c' = b' * a'. */
 static int multiply(Handle h, const Gemm *g) {
   const Factor alpha = factor(g->type, g->alpha);
   const Factor beta = factor(g->type, g->beta);
   const int t = datatype(g->type), how = compute(g->type);
-  if (isdot(g)) return dot(h, g);
+  if (is_dot(g)) return dot(h, g);
   if (g->lists)
     return blas.listed(h, g->lb.trans, g->la.trans, g->n, g->m, g->k, &alpha,
                        g->b, t, g->lb.ld, g->a, t, g->la.ld, &beta, g->c, t,
@@ -288,16 +291,17 @@ static int multiply(Handle h, const Gemm *g) {
                    ALGO_DEFAULT);
 }
 
-/* Code of kernels that is loaded at their first launch takes memory of the
-   device, and so do some algorithms; of its lack cuBLAS tells no more than that
-   a launch or something within failed. */
+/* May lack of memory be the reason of the error?  Loading the code of a
+   kernel and some algorithms need device memory; if there is none, cuBLAS
+   only reports that a launch or an internal operation failed. */
 static int maybe_out_of_memory(int status) {
   return status == ALLOC_FAILED || status == EXECUTION_FAILED ||
          status == INTERNAL_ERROR;
 }
 
-/* Gives all cached memory back, if a product that adds to nothing may be had
-   by that: what the first attempt wrote is written again. */
+/* Frees the cache if a second attempt could then succeed.  Only for products
+   that do not add to their result, since the first attempt may have written
+   to it. */
 static int can_retry(const Device *d, const Gemm *g, int status) {
   if (!maybe_out_of_memory(status) || g->beta != 0 ||
       gpuof(d)->memory.cached == 0)
@@ -316,5 +320,5 @@ int nc_cublas_gemm(const Device *d, const Gemm *g, int *done) {
   if (status != SUCCESS && can_retry(d, g, status)) status = multiply(h, g);
   *done = status != NOT_SUPPORTED;
   return status == SUCCESS || !*done ? nc_check_launch(d, "matmul")
-                                     : failure(d, status);
+                                     : cublas_failed(d, status);
 }

@@ -8,15 +8,15 @@
 
 #include "cuda/cuda.h"
 
-/* A matrix whose rows (or columns, if trans) lie without gaps, `ld' elements
+/* A matrix whose rows, or columns if trans, are contiguous and `ld' elements
    apart. */
 typedef struct MatrixLayout {
   int trans, ld;
 } MatrixLayout;
 
-/* c = beta*c + alpha*a*b of [m x k] and [k x n], row-major, `count' times.
-   The matrices of a batch follow each other in steps; or, if `lists', a, b
-   and c are arrays of pointers to them, which lie on the device. */
+/* c = beta*c + alpha*a*b for a batch of `count' matrices, [m x k] and [k x
+   n], row-major.  The matrices of a batch are `step' elements apart; or, if
+   `lists', a, b and c are arrays on the device of pointers to them. */
 typedef struct Gemm {
   DType type;                 /* a float type */
   int m, n, k;                /* all above 0 */
@@ -34,8 +34,8 @@ extern int nc_allowtf32;      /* may float32 be rounded to tf32? */
 /* Opens the library at its first call.  Is there one? */
 int nc_cublas_open(void);
 
-/* On the current stream of d.  *done = 0: this cuBLAS has no such product,
-   and nothing has happened. */
+/* On the current stream of d.  *done = 0: cuBLAS does not support this product,
+   and nothing was computed. */
 int nc_cublas_gemm(const Device *d, const Gemm *g, int *done);
 
 const char *nc_cublas_info(void);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce.c - how a reduction is run: which kernels fit, how many threads share
-** a result, in how many pieces its elements are cut.
+** reduce.c - plans a reduction: chooses the kernel, the number of threads that
+** share a result, and the number of pieces that its elements are divided into.
 */
 #include "cuda/reduce/reduce.h"
 
 #include <string.h>
 
+#include "cuda/blocks.h"
 #include "cuda/pointwise/pointwise.h"
 
-#define BLOCKS 1024 /* enough to fill a device, if in pieces */
+#define BLOCKS 1024 /* enough to fill a device */
 #define MAX_PIECES 4096
-#define ROUNDS 16    /* elements, or vectors, worth a thread */
-#define MAX_CHAIN 64 /* elements folded one after the other */
+#define ROUNDS 16    /* elements or vectors of a thread, at least */
+#define MAX_CHAIN 64 /* elements folded without partial sums */
 
 typedef struct ReducePlan {
   const TensorIter *k;
@@ -22,43 +23,15 @@ typedef struct ReducePlan {
   Reduction f;
 } ReducePlan;
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-/* The largest power of two up to n, from 1 to most. */
-static uint32_t floor_power2(int64_t n, uint32_t most) {
-  uint32_t p = 1;
-  while (p < most && 2 * (int64_t)p <= n) p *= 2;
-  return p;
-}
-
-static int classof(Op op) {
-  switch (op) {
-#define UNARY(op, class, ...)
-#define TEST(op, class, ...)
-#define BINARY(op, class, ...)
-#define COMPARE(op, class, ...)
-#define TERNARY(op, class, ...)
-#define CHOOSE(op, class, ...)
-#define REDUCE(op, class, ...) \
-  case OP_##op:                \
-    return CLASS_##class;
-#include "core/ops.def"
-#include "core/ops_end.h"
-    default: return -1;
-  }
-}
-
-/* The type in which values of a row are folded. */
+/* The type of the accumulator. */
 static DType accumulate_type(const TensorIter *k) {
-  const OpClass kind = (OpClass)classof(k->op);
+  const OpClass kind = nc_opclass(k->op);
   const DType c = nc_compute_type(k->type[1]);
   if (kind == CLASS_TO_BOOL || kind == CLASS_COUNT) return DT_i64;
   return c == DT_f32 || c == DT_f64 ? c : DT_i64;
 }
 
-/* Are the steps of x along dimensions first .. last-1 whole vectors? */
+/* Are the steps of x along dimensions first .. last-1 multiples of a vector? */
 static int steps_divide(const ReducePlan *p, int first, int last) {
   for (int d = first; d < last; d++)
     if (p->k->step[1][d] % p->each != 0) return 0;
@@ -75,7 +48,8 @@ static int rows_vectorize(const ReducePlan *p) {
          (uintptr_t)k->p[1] % NC_VECTOR == 0;
 }
 
-/* Do neighbouring results lie closer block_reduce than what each folds? */
+/* Are neighbouring results closer together in memory than the elements of
+   one? */
 static int results_adjacent(const ReducePlan *p) {
   const TensorIter *k = p->k;
   return p->inner > 0 && k->nfold > 0 && k->step[1][0] < k->step[1][p->inner];
@@ -94,7 +68,8 @@ static void choose_kernel(ReducePlan *p) {
   } else p->way = rows_vectorize(p) ? REDUCE_ROWS : REDUCE_STRIDED;
 }
 
-/* Dimensions of results and of what they fold, as the kernels count them. */
+/* Fills the offsets of the results and of the elements of one, in the units of
+   the kernel: elements or vectors. */
 static int make_offsets(ReducePlan *p) {
   const TensorIter *k = p->k;
   Reduction *f = &p->f;
@@ -123,10 +98,10 @@ static int make_offsets(ReducePlan *p) {
   if (!nc_fitsoffsets(k->nfold, size + p->inner, 1,
                       (const int64_t(*)[NC_MAXDIM])step)) {
     nc_fail(NC_EVALUE,
-            "%lld elements behind one result, which do not lie "
-            "in a row, are more than a GPU can count",
+            "%lld strided elements for one result are more than the GPU kernel "
+            "can count",
             (long long)f->count);
-    nc_hint("self:contiguous() first");
+    nc_hint("{0}:contiguous() first");
     return NC_EVALUE;
   }
   nc_makeoffsets(&f->folded, k->nfold, size + p->inner, 1,
@@ -134,8 +109,9 @@ static int make_offsets(ReducePlan *p) {
   return NC_OK;
 }
 
-/* How many threads share a result.  Within a warp, or a block of its own, if
-   these are neighbours; else as many as leave warps full rows. */
+/* Chooses how many threads share a result: neighbours in a warp or a whole
+   block; or, if neighbouring threads take different results, so many that
+   warps still read whole rows. */
 static void choose_lanes(ReducePlan *p) {
   Reduction *f = &p->f;
   const int64_t units = p->way == REDUCE_ROWS && p->k->nfold == 1
@@ -143,16 +119,16 @@ static void choose_lanes(ReducePlan *p) {
                             : f->length;
   f->lanes = 1;
   if (f->beside) {
-    const uint32_t columns = floor_power2(2 * (int64_t)f->results - 1, 32);
-    f->lanes = floor_power2(units / 4, NC_REDUCEBLOCK / columns);
+    const int64_t columns = floor_power2(2 * (int64_t)f->results - 1, 32);
+    f->lanes = (uint32_t)floor_power2(units / 4, NC_REDUCEBLOCK / columns);
   } else if (units >= 4 * NC_REDUCEBLOCK || (units >= 128 && f->results < 64))
     f->lanes = NC_REDUCEBLOCK;
-  else f->lanes = floor_power2(units / 4, 32);
+  else f->lanes = (uint32_t)floor_power2(units / 4, 32);
   while ((1u << f->shift) < f->lanes) f->shift++;
 }
 
-/* Pieces by the shape alone: enough blocks, but each with work enough, and
-   in kernels that keep no partial sums not too many elements in a chain. */
+/* Chooses the number of pieces, from the shape alone: enough blocks, but enough
+   work for each, and in kernels without partial sums not too long chains. */
 static void choose_pieces(ReducePlan *p) {
   Reduction *f = &p->f;
   const int64_t columns = NC_REDUCEBLOCK / f->lanes;
@@ -161,12 +137,12 @@ static void choose_pieces(ReducePlan *p) {
   const int64_t unit = dense ? p->each : 1;
   int64_t pieces = BLOCKS / blocks, most;
   most = f->length / (f->lanes * ROUNDS * unit);
-  pieces = least(pieces, most);
+  pieces = min64(pieces, most);
   if (p->way == REDUCE_COLUMNS) {
     int64_t chains = f->length / (f->lanes * MAX_CHAIN);
     if (pieces < chains) pieces = chains;
   }
-  pieces = least(pieces, MAX_PIECES);
+  pieces = min64(pieces, MAX_PIECES);
   if (pieces < 1) pieces = 1;
   f->piece = (f->length - 1) / pieces + 1;
   if (dense) f->piece = (f->piece + 127) / 128 * 128;
@@ -176,16 +152,11 @@ static void choose_pieces(ReducePlan *p) {
 
 static ReduceLauncher *launcher(DType t) {
   switch (t) {
-    case DT_b8:
-    case DT_u8: return nc_reduce_u8;
-    case DT_i8: return nc_reduce_i8;
-    case DT_i16: return nc_reduce_i16;
-    case DT_i32: return nc_reduce_i32;
-    case DT_i64: return nc_reduce_i64;
-    case DT_f16: return nc_reduce_f16;
-    case DT_bf16: return nc_reduce_bf16;
-    case DT_f32: return nc_reduce_f32;
-    default: return nc_reduce_f64;
+#define X(t) \
+  case DT_##t: return nc_reduce_##t;
+    NC_STOREDTYPES(X)
+#undef X
+    default: return nc_reduce_u8; /* bool */
   }
 }
 
@@ -196,7 +167,7 @@ static ReduceLauncher *strided_launcher(DType t) {
                        : nc_reduce_strided_i64;
 }
 
-/* The second launch: folds what the pieces left in scratch memory. */
+/* The second launch: folds the partial results of the pieces. */
 static int merge(const Device *d, const ReducePlan *p, const void *part) {
   const TensorIter *k = p->k;
   const int64_t pieces = p->f.pieces;
@@ -249,7 +220,7 @@ static int launch(const Device *d, ReducePlan *p) {
   return r;
 }
 
-/* Can what is folded be stored as the result's type? */
+/* Can the accumulator be stored as the type of the result? */
 static int stores(const TensorIter *k) {
   const DType a = accumulate_type(k), y = k->type[0];
   if (a == DT_i64) return y <= DT_i64;
@@ -259,7 +230,7 @@ static int stores(const TensorIter *k) {
 static int fold(const Device *d, const TensorIter *k) {
   ReducePlan p;
   if (!stores(k))
-    return nc_fail(NC_EDTYPE, "no CUDA kernel folds %s to %s",
+    return nc_fail(NC_EDTYPE, "no CUDA kernel reduces %s to %s",
                    nc_typename(k->type[1]), nc_typename(k->type[0]));
   memset(&p, 0, sizeof p);
   p.k = k;

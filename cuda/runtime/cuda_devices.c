@@ -59,7 +59,7 @@ Gpu *nc_active(void) {
   return active;
 }
 
-static void prepare(Gpu *g, int i) {
+static void init_gpu(Gpu *g, int i) {
   memset(g, 0, sizeof *g);
   snprintf(g->name, sizeof g->name, "cuda:%d", i);
   g->ordinal = i;
@@ -77,7 +77,7 @@ int nc_finddevices(void) {
   if (n < 1) return nc_fail(NC_EDEVICE, "the driver reports no device");
   nc_gpus = n < MAXDEVICES ? n : MAXDEVICES;
   nc_selected = 0;
-  for (int i = 0; i < nc_gpus; i++) prepare(&nc_gpu[i], i);
+  for (int i = 0; i < nc_gpus; i++) init_gpu(&nc_gpu[i], i);
   return NC_OK;
 }
 
@@ -85,7 +85,7 @@ int nc_finddevices(void) {
 ** Opening
 */
 /* Fails if the compute capability of g is below the minimum. */
-static int recent(const Gpu *g) {
+static int check_capability(const Gpu *g) {
   int major = 0, minor = 0;
   CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
                                   g->ordinal));
@@ -100,14 +100,14 @@ static int recent(const Gpu *g) {
 
 /* Fails if CUDA cannot load a kernel of the plug-in for the current device.
    The list of architectures that nc_probe checked does not guarantee it. */
-static int runnable(void) {
+static int check_code(void) {
   const cudaError_t e = nc_check_device_code();
   return e == cudaSuccess ? NC_OK : nc_cudafail(e);
 }
 
 /* Allocates the error flag in pinned host memory that is mapped into the
    device's address space, so that the host reads it without a copy. */
-static int makeflag(Gpu *g) {
+static int create_error_flag(Gpu *g) {
   void *p = NULL, *there = NULL;
   TRY(nc_newpages(&p, sizeof(ErrorFlag), cudaHostAllocMapped));
   memset(p, 0, sizeof(ErrorFlag));
@@ -117,20 +117,20 @@ static int makeflag(Gpu *g) {
   return NC_OK;
 }
 
-static int begin(Gpu *g) {
+static int open_device(Gpu *g) {
   size_t available = 0, total = 0;
   CUDA_TRY(activate(g));
-  TRY(recent(g));
-  TRY(runnable());
+  TRY(check_capability(g));
+  TRY(check_code());
   CUDA_TRY(cudaDeviceGetAttribute(&g->processors,
                                   cudaDevAttrMultiProcessorCount, g->ordinal));
   CUDA_TRY(cudaMemGetInfo(&available, &total));
   g->total = (int64_t)total;
-  TRY(makeflag(g));
+  TRY(create_error_flag(g));
   return nc_openstreams(g);
 }
 
-static void finish(Gpu *g) {
+static void close_device(Gpu *g) {
   nc_activate(g);
   nc_closestreams(g);
   if (g->flag) cudaFreeHost(g->flag);
@@ -149,8 +149,8 @@ int nc_open(Gpu *g) {
     return NC_OK;
   }
   nc_holdsignals(&before);
-  if ((r = begin(g)) == NC_OK) g->isopen = 1;
-  else finish(g);
+  if ((r = open_device(g)) == NC_OK) g->isopen = 1;
+  else close_device(g);
   nc_freesignals(&before);
   nc_cuda_counters.opening += nc_clock() - start;
   return r;
@@ -169,7 +169,7 @@ void nc_close(void) {
     nc_closememory(g);
     nc_closestaging(g);
     nc_closeevents(g);
-    finish(g);
+    close_device(g);
   }
 }
 

@@ -16,35 +16,25 @@
 
 #define MAXTEXTS 32
 
-static int careful; /* NACRE_CUDA_SYNC=1: wait after each launch */
+static int sync_launches; /* NACRE_CUDA_SYNC=1: wait after each launch */
 static const char *texts[MAXTEXTS];
 
 void nc_errorinit(void) {
   const char *s = getenv("NACRE_CUDA_SYNC");
-  careful = s && *s && strcmp(s, "0") != 0;
+  sync_launches = s && *s && strcmp(s, "0") != 0;
 }
 
 /* Is the error sticky?  The numbers are those of cudaError_t. */
-static int lasting(cudaError_t e) {
-  switch ((int)e) {
-    case 4: /* the runtime is unloading */
-    case 214:
-    case 220:
-    case 226: /* ECC, NVLink, error containment */
-    case 700:
-    case 702:
-    case 709:
-    case 710:
-    case 714:
-    case 715:
-    case 716:
-    case 717:
-    case 718:
-    case 719:
-    case 721:
-    case 999: return 1;
-    default: return 0;
-  }
+static int is_sticky(cudaError_t e) {
+  static const int sticky[] = {
+    4,                                                     /* unloading */
+    214, 220, 226,                                         /* ECC, NVLink */
+    700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, /* kernels */
+    999,
+  };
+  for (size_t i = 0; i < sizeof sticky / sizeof *sticky; i++)
+    if ((int)e == sticky[i]) return 1;
+  return 0;
 }
 
 int nc_broken(const Gpu *g) {
@@ -54,7 +44,7 @@ int nc_broken(const Gpu *g) {
 }
 
 /* Records that the sticky error e made g unusable. */
-static int breaks(Gpu *g, cudaError_t e) {
+static int record_sticky(Gpu *g, cudaError_t e) {
   snprintf(g->why, sizeof g->why, "%s (%s)", cudaGetErrorString(e),
            cudaGetErrorName(e));
   nc_fail(NC_EDEVICE, "%s failed: %s", g->name, g->why);
@@ -63,22 +53,22 @@ static int breaks(Gpu *g, cudaError_t e) {
   return NC_EDEVICE;
 }
 
-static Gpu *anybroken(void) {
+static Gpu *first_broken(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (*nc_gpu[i].why) return &nc_gpu[i];
   return NULL;
 }
 
 int nc_failed(int i) {
-  return i < 0 ? anybroken() != NULL : *nc_gpu[i].why != '\0';
+  return i < 0 ? first_broken() != NULL : *nc_gpu[i].why != '\0';
 }
 
 int nc_cudafail(cudaError_t e) {
-  Gpu *g = nc_active() ? nc_active() : anybroken();
+  Gpu *g = nc_active() ? nc_active() : first_broken();
   const char *name = g ? g->name : "CUDA";
   cudaGetLastError(); /* clears it; the next launch would report it again */
   if (g && *g->why) return nc_broken(g);
-  if (g && lasting(e)) return breaks(g, e);
+  if (g && is_sticky(e)) return record_sticky(g, e);
   if (e == cudaErrorMemoryAllocation)
     return nc_fail(NC_ENOMEM, "%s is out of memory", name);
   nc_fail(NC_EDEVICE, "%s: %s (%s)", name, cudaGetErrorString(e),
@@ -96,7 +86,7 @@ int nc_check_launch(const Device *d, const char *what) {
   cudaError_t e = cudaPeekAtLastError();
   int r;
   if (what) gpuof(d)->latest = what;
-  if (e == cudaSuccess && !careful) return NC_OK;
+  if (e == cudaSuccess && !sync_launches) return NC_OK;
   r = e == cudaSuccess ? nc_wait_current_stream(d) : nc_cudafail(e);
   if (r != NC_OK && what) nc_error_op(what);
   return r;
@@ -131,11 +121,12 @@ int nc_check_error_flag(Gpu *g) {
   if (f.kind == FLAG_INDEX)
     f.code = nc_hostside->outside(f.value, f.size, f.dim, f.nd);
   else nc_fail(f.code, "%s", texts[f.text]);
-  if (!careful) { /* the waiting operation is not the one that failed */
+  if (!sync_launches) { /* the waiting operation is not the one that failed */
     nc_error_op(g->name);
     nc_error_final();
-    nc_hint("it works later than it is asked: NACRE_CUDA_SYNC=1 names the "
-            "operation");
+    nc_hint(
+        "CUDA operations are asynchronous: set NACRE_CUDA_SYNC=1 to find the "
+        "one that failed");
   }
   return f.code;
 }

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 
-#include "cuda/runtime/events.h"
+#include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
 #include "cuda/pointwise/pointwise.h"
 
@@ -20,38 +20,38 @@ static int selected(void) {
 }
 
 /* Fails if there is no device i. */
-static int askable(int i) {
+static int check_device_number(int i) {
   if (i >= 0 && i < nc_gpus) return NC_OK;
   return nc_fail(NC_EDEVICE, "there is no cuda:%d, only %d device%s", i,
                  nc_gpus, nc_gpus == 1 ? "" : "s");
 }
 
-static int choose(int i) {
-  TRY(askable(i));
+static int set_current(int i) {
+  TRY(check_device_number(i));
   nc_selected = i;
   return NC_OK;
 }
 
 static int info(int i, DeviceInfo *out) {
-  TRY(askable(i));
+  TRY(check_device_number(i));
   return nc_info(i, out);
 }
 
 static int memory(int i, MemoryInfo *out) {
-  TRY(askable(i));
+  TRY(check_device_number(i));
   return nc_memoryinfo(i, out);
 }
 
 static int newstream(Stream **s, int i, int priority) {
   *s = NULL;
-  TRY(askable(i));
+  TRY(check_device_number(i));
   return nc_newstream(s, i, priority);
 }
 
 static Accelerator accelerator = { .kind = "cuda",
                                    .device = list,
                                    .current = selected,
-                                   .setcurrent = choose,
+                                   .setcurrent = set_current,
                                    .info = info,
                                    .memory = memory,
                                    .resetpeak = nc_resetpeak,
@@ -84,17 +84,17 @@ static Accelerator accelerator = { .kind = "cuda",
 
 /* Do both builds number the operations of ops.def alike?  Requests identify
    an operation by its number. */
-static int samerows(const Host *h) {
+static int same_operations(const Host *h) {
   for (int i = 0; i < OP_COUNT; i++)
     if (strcmp(h->op[i].name, nc_opname((Op)i)) != 0) return 0;
   return 1;
 }
 
-static int sameheaders(const Host *h) {
+static int check_same_build(const Host *h) {
   if (h->abi == NC_ABI && h->host == sizeof(Host) &&
       h->calls == NC_REQUESTBYTES && h->device == sizeof(Device) &&
       h->accelerator == sizeof(Accelerator) && h->ops == OP_COUNT &&
-      strcmp(h->requests, NC_REQUESTS) == 0 && samerows(h))
+      strcmp(h->requests, NC_REQUESTS) == 0 && same_operations(h))
     return NC_OK;
   h->fail(NC_EDEVICE,
           "its plug-in is of another build (version " NC_VERSION
@@ -105,7 +105,7 @@ static int sameheaders(const Host *h) {
 }
 
 /* Finds the driver and the devices. */
-static int look(const Host *h) {
+static int find_devices(const Host *h) {
 #ifdef NC_EMULATED
   (void)h;
   accelerator.emulated = 1;
@@ -125,10 +125,10 @@ int nacre_plugin(const Host *h, const Accelerator **a) {
   sigset_t before;
   int r;
   *a = NULL;
-  TRY(sameheaders(h));
+  TRY(check_same_build(h));
   nc_hostside = h;
   nc_holdsignals(&before);
-  r = look(h);
+  r = find_devices(h);
   nc_freesignals(&before);
   if (r != NC_OK) return r;
   for (int i = 0; i < nc_gpus; i++) list[i] = &nc_gpu[i].device;

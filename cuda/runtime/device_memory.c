@@ -49,7 +49,7 @@ static int uncached(void) {
 */
 /* Puts a block that nobody uses any more into the cache; without a cache,
    returns it to CUDA. */
-static void keep(Gpu *g, Block *b) {
+static void cache_block(Gpu *g, Block *b) {
   Segment *s = b->segment;
   if (uncached()) nc_activate(g);
   if (uncached() && cudaDeviceSynchronize() == cudaSuccess) {
@@ -64,7 +64,7 @@ static void keep(Gpu *g, Block *b) {
 /* Records an event on stream i; b is not free before it has passed.  If no
    event can be recorded, waits for the stream.  If that fails too, the block
    stays awaited and is never reused. */
-static void await(Gpu *g, Block *b, int i) {
+static void wait_for_stream(Gpu *g, Block *b, int i) {
   const cudaStream_t s = g->stream[i].handle;
   Awaited *a = calloc(1, sizeof *a);
   b->awaited++;
@@ -80,12 +80,12 @@ static void await(Gpu *g, Block *b, int i) {
 
 /* Removes the oldest awaited event of stream i, which has passed, and caches
    its block if that was the last one. */
-static void passed(Gpu *g, int i) {
+static void finish_wait(Gpu *g, int i) {
   Awaited *a = g->awaited[i];
   g->awaited[i] = a->next;
   if (a->next == NULL) g->awaitedend[i] = &g->awaited[i];
   nc_putevent(g, a->event);
-  if (--a->block->awaited == 0) keep(g, a->block);
+  if (--a->block->awaited == 0) cache_block(g, a->block);
   free(a);
 }
 
@@ -97,7 +97,7 @@ static void reclaim(Gpu *g) {
         cudaGetLastError();
         break;
       }
-      passed(g, i);
+      finish_wait(g, i);
     }
 }
 
@@ -112,7 +112,7 @@ void nc_record_other_use(const Device *d, const void *p) {
 ** Returning memory to CUDA
 */
 /* Is the segment one free block? */
-static int whole(const Segment *s) {
+static int is_unused(const Segment *s) {
   const Block *b = s->at[0];
   return b->isfree && b->bytes == s->bytes;
 }
@@ -126,7 +126,7 @@ static void release(Gpu *g, int64_t budget) {
     for (int k = g->nsegments - 1; k >= 0; k--) {
       Segment *s = g->segment[k];
       if (g->memory.cached <= budget) break;
-      if (whole(s)) nc_dropsegment(g, s);
+      if (is_unused(s)) nc_dropsegment(g, s);
     }
   }
   g->memory.freetime += nc_clock() - start;
@@ -141,7 +141,7 @@ void nc_cuda_trim(const Device *d, int64_t budget) {
 ** Allocation
 */
 /* Fails with the state of the device's memory. */
-static int nomemory(Gpu *g, int64_t bytes) {
+static int out_of_memory(Gpu *g, int64_t bytes) {
   char want[NC_TEXT], have[NC_TEXT], live[NC_TEXT], cached[NC_TEXT];
   size_t available = 0, total = 0;
   if (cudaMemGetInfo(&available, &total) != cudaSuccess) cudaGetLastError();
@@ -165,7 +165,7 @@ static int64_t segmentsize(int64_t bytes) {
 /* Allocates a segment and returns it as one block.  If CUDA has no memory for
    a full segment, tries one that just holds the block.  Returns NULL, and the
    error in *e, if that fails too. */
-static Block *obtain(Gpu *g, int64_t bytes, cudaError_t *e) {
+static Block *new_block(Gpu *g, int64_t bytes, cudaError_t *e) {
   const int small = bytes <= SMALL;
   const int64_t full = segmentsize(bytes), least = roundup(bytes, 2 * MiB);
   Block *b = nc_newsegment(g, full, small, e);
@@ -178,7 +178,7 @@ static Block *obtain(Gpu *g, int64_t bytes, cudaError_t *e) {
 }
 
 /* Poisons the part of a new segment behind block b, which is not in use. */
-static void unused(const Gpu *g, const Block *b) {
+static void poison_rest(const Gpu *g, const Block *b) {
   const Block *rest = b->after;
   if (rest)
     NC_MEM_POISON(g->stream[g->current].handle, rest->p, (size_t)rest->bytes);
@@ -187,22 +187,22 @@ static void unused(const Gpu *g, const Block *b) {
 
 /* Allocates a new segment for *b.  If memory is short, returns the whole cache
    to CUDA and tries again. */
-static int extend(Gpu *g, Block **b, int64_t bytes) {
+static int allocate_segment(Gpu *g, Block **b, int64_t bytes) {
   cudaError_t e;
-  if ((*b = obtain(g, bytes, &e)) != NULL) return NC_OK;
+  if ((*b = new_block(g, bytes, &e)) != NULL) return NC_OK;
   if (e == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     g->info.retries++;
     release(g, 0);
-    if ((*b = obtain(g, bytes, &e)) != NULL) return NC_OK;
+    if ((*b = new_block(g, bytes, &e)) != NULL) return NC_OK;
   }
   if (e != cudaErrorMemoryAllocation) return nc_cudafail(e);
   cudaGetLastError();
-  return nomemory(g, bytes);
+  return out_of_memory(g, bytes);
 }
 
 /* Counts b as live. */
-static void hold(Gpu *g, Block *b) {
+static void count_live(Gpu *g, Block *b) {
   Memory *m = &g->memory;
   m->cached -= b->bytes;
   m->live += b->bytes;
@@ -212,7 +212,7 @@ static void hold(Gpu *g, Block *b) {
 
 /* Shortens b to `bytes' and frees the rest.  A large block is cut only if the
    rest is a large block too, against fragmentation. */
-static void cut(Gpu *g, Block *b, int64_t bytes) {
+static void shorten_block(Gpu *g, Block *b, int64_t bytes) {
   const int64_t rest = b->bytes - bytes;
   if (uncached()) return;
   if (rest > (b->segment->small ? 0 : SMALL)) nc_cutblock(g, b, bytes);
@@ -223,12 +223,12 @@ static int allocate(Gpu *g, void **p, int64_t bytes) {
   Pool *pool = nc_pool(g, g->current, n <= SMALL);
   Block *b = pool ? nc_takeblock(pool, n) : NULL;
   const int hit = b != NULL;
-  if (!hit) TRY(extend(g, &b, n));
+  if (!hit) TRY(allocate_segment(g, &b, n));
   g->info.allocs++;
   g->info.hits += hit;
-  cut(g, b, n);
-  if (!hit) unused(g, b);
-  hold(g, b);
+  shorten_block(g, b, n);
+  if (!hit) poison_rest(g, b);
+  count_live(g, b);
   NC_MEM_UNPOISON(g->stream[g->current].handle, b->p, (size_t)bytes);
   *p = b->p;
   return NC_OK;
@@ -239,7 +239,7 @@ int nc_cuda_alloc(const Device *d, void **p, int64_t bytes) {
   *p = NULL;
   TRY(nc_open(g));
   if (*g->why) return nc_broken(g);
-  if (bytes > g->total) return nomemory(g, bytes); /* keeps the cache */
+  if (bytes > g->total) return out_of_memory(g, bytes); /* keeps the cache */
   if (nc_many_streams) reclaim(g);
   return allocate(g, p, bytes);
 }
@@ -256,8 +256,8 @@ void nc_cuda_free(const Device *d, void *p, int64_t bytes) {
   used = b->used;
   b->used = 0;
   for (int i = 0; used; i++, used >>= 1)
-    if (used & 1) await(g, b, i);
-  if (b->awaited == 0) keep(g, b);
+    if (used & 1) wait_for_stream(g, b, i);
+  if (b->awaited == 0) cache_block(g, b);
 }
 
 int nc_scratch(const Device *d, void **p, int64_t bytes) {

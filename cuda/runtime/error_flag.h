@@ -30,6 +30,6 @@ NC_DEVICE void flag_assert(ErrorFlag *flag, int code, int text) {
 
 /* The offset that stands for an invalid index.  It stays negative if other
    offsets are added, so that kernels can detect it and skip the access. */
-#define NOWHERE (INT64_MIN / 16)
+#define INVALID_OFFSET (INT64_MIN / 16)
 
 #endif

@@ -8,7 +8,7 @@
 */
 #include <stdlib.h>
 
-#include "cuda/runtime/events.h"
+#include "cuda/runtime/gpu.h"
 
 struct Event {
   Gpu *gpu; /* NULL: never recorded */
@@ -19,7 +19,7 @@ struct Event {
 /*
 ** The stock of unused CUDA events, with and without timing
 */
-static int take(Gpu *g, cudaEvent_t *e, int timing) {
+static int take_event(Gpu *g, cudaEvent_t *e, int timing) {
   Stock *stock = &g->stock[timing];
   nc_activate(g);
   if (stock->n > 0) {
@@ -31,7 +31,7 @@ static int take(Gpu *g, cudaEvent_t *e, int timing) {
   return NC_OK;
 }
 
-static void put(Gpu *g, cudaEvent_t e, int timing) {
+static void put_event(Gpu *g, cudaEvent_t e, int timing) {
   Stock *stock = &g->stock[timing];
   if (stock->n == stock->room) {
     const int room = stock->room * 2 + 16;
@@ -47,11 +47,11 @@ static void put(Gpu *g, cudaEvent_t e, int timing) {
 }
 
 int nc_takeevent(Gpu *g, cudaEvent_t *e) {
-  return take(g, e, 0);
+  return take_event(g, e, 0);
 }
 
 void nc_putevent(Gpu *g, cudaEvent_t e) {
-  put(g, e, 0);
+  put_event(g, e, 0);
 }
 
 int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
@@ -85,7 +85,7 @@ int nc_newevent(Event **e, int timing) {
 
 void nc_freeevent(Event *e) {
   if (e == NULL) return;
-  if (e->gpu) put(e->gpu, e->handle, e->timing);
+  if (e->gpu) put_event(e->gpu, e->handle, e->timing);
   free(e);
 }
 
@@ -94,7 +94,7 @@ int nc_record(Event *e, Stream *s) {
   if (e->gpu && e->gpu != s->gpu)
     return nc_fail(NC_EDEVICE, "the event is of %s, the stream of %s",
                    e->gpu->name, s->gpu->name);
-  if (e->gpu == NULL) TRY(take(s->gpu, &e->handle, e->timing));
+  if (e->gpu == NULL) TRY(take_event(s->gpu, &e->handle, e->timing));
   e->gpu = s->gpu;
   CUDA_TRY(cudaEventRecord(e->handle, s->handle));
   return NC_OK;
@@ -126,9 +126,9 @@ int nc_waitevent(Event *e) {
 
 /* Fails unless the event measures time and was recorded; `which' names it in
    the message. */
-static int timed(const Event *e, const char *which) {
+static int check_timed(const Event *e, const char *which) {
   if (!e->timing) {
-    nc_fail(NC_EVALUE, "the %s event does not take the time", which);
+    nc_fail(NC_EVALUE, "the %s event was created without timing", which);
     nc_hint("nacre.cuda.Event{enable_timing=true}");
     return NC_EVALUE;
   }
@@ -140,8 +140,8 @@ int nc_elapsed(double *ms, Event *from, Event *to) {
   float t = 0;
   cudaError_t r;
   *ms = 0;
-  TRY(timed(from, "first"));
-  TRY(timed(to, "second"));
+  TRY(check_timed(from, "first"));
+  TRY(check_timed(to, "second"));
   if (from->gpu != to->gpu)
     return nc_fail(NC_EDEVICE, "the events are of %s and %s", from->gpu->name,
                    to->gpu->name);
@@ -149,7 +149,7 @@ int nc_elapsed(double *ms, Event *from, Event *to) {
   r = cudaEventElapsedTime(&t, from->handle, to->handle);
   if (r == cudaErrorNotReady) {
     cudaGetLastError();
-    nc_fail(NC_EVALUE, "the device has not come to both events yet");
+    nc_fail(NC_EVALUE, "the device has not reached both events yet");
     nc_hint("wait for the second one: e:synchronize()");
     return NC_EVALUE;
   }

@@ -120,7 +120,7 @@ int nc_check_error_flag(Gpu *g);  /* fails if a kernel set it; clears it */
 int nc_failed(int i);         /* device i, or -1: any; see Accelerator */
 
 /*
-** wait.c: each function polls, fails with NC_EINTR if the user interrupts, and
+** wait.c: each function but nc_waitidle polls, fails with NC_EINTR if the user interrupts, and
 ** then checks the error flag
 */
 int nc_waitfor(Gpu *g, cudaStream_t s);
@@ -129,19 +129,41 @@ int nc_waitall(Gpu *g);       /* every stream */
 int nc_waitidle(Gpu *g);      /* the same without checking the flag */
 
 /*
-** event.c: events without timing, for the runtime itself
+** event.c
 */
+/* Events without timing, for the runtime itself. */
 int nc_takeevent(Gpu *g, cudaEvent_t *e); /* from the stock, or a new one */
 void nc_putevent(Gpu *g, cudaEvent_t e);  /* back into the stock */
 /* Takes an event and records it on s; the caller puts it back. */
 int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s);
 void nc_closeevents(Gpu *g);
+/* Events of the user; core/devices.h has the contracts. */
+int nc_newevent(Event **e, int timing);
+void nc_freeevent(Event *e);
+int nc_record(Event *e, Stream *s);
+int nc_after(Stream *s, Event *e);
+int nc_queryevent(Event *e, int *done);
+int nc_waitevent(Event *e);
+int nc_elapsed(double *ms, Event *from, Event *to);
 
 /*
 ** stream.c
 */
 int nc_openstreams(Gpu *g);
 void nc_closestreams(Gpu *g);
+/* Of the table Accelerator; core/devices.h has the contracts. */
+int nc_newstream(Stream **s, int i, int priority);
+void nc_freestream(Stream *s);
+Stream *nc_stream(int i);
+Stream *nc_defaultstream(int i);
+int nc_setstream(Stream *s);
+int nc_streamdevice(const Stream *s);
+uint64_t nc_streamid(const Stream *s);
+int nc_querystream(Stream *s, int *done);
+int nc_waitstream(Stream *s);
+int nc_streamnumber(int i);
+int nc_join(int i, uint64_t streams);
+int nc_fork(int i, uint64_t streams);
 
 /*
 ** segments.c

@@ -87,7 +87,7 @@ static void insert(Pinned *b) {
 }
 
 /* Returns block k to CUDA; keeps it if CUDA fails. */
-static void drop(int k) {
+static void drop_block(int k) {
   if (cudaFreeHost(block[k]->p) != cudaSuccess) {
     cudaGetLastError();
     return;
@@ -97,9 +97,9 @@ static void drop(int k) {
   nblocks--;
 }
 
-static void dropfree(void) {
+static void drop_free_blocks(void) {
   for (int k = nblocks - 1; k >= 0; k--)
-    if (block[k]->isfree) drop(k);
+    if (block[k]->isfree) drop_block(k);
 }
 
 /*
@@ -112,7 +112,7 @@ void nc_pinnedused(const Gpu *g, const void *p) {
 
 /* Records an event on stream i of g; b is not free before it has passed.  As
    the function of that name in device_memory.c. */
-static void await(Pinned *b, Gpu *g, int i) {
+static void wait_for_stream(Pinned *b, Gpu *g, int i) {
   const cudaStream_t s = g->stream[i].handle;
   Copied *c = calloc(1, sizeof *c);
   b->awaited++;
@@ -127,7 +127,7 @@ static void await(Pinned *b, Gpu *g, int i) {
   copied = c;
 }
 
-static int done(const Copied *c) {
+static int has_passed(const Copied *c) {
   if (cudaEventQuery(c->event) == cudaSuccess) return 1;
   cudaGetLastError();
   return 0;
@@ -137,7 +137,7 @@ static int done(const Copied *c) {
 static void reclaim(void) {
   for (Copied **at = &copied; *at;) {
     Copied *c = *at;
-    if (!done(c)) {
+    if (!has_passed(c)) {
       at = &c->next;
       continue;
     }
@@ -149,7 +149,7 @@ static void reclaim(void) {
 }
 
 /* The smallest free block that fits and is at most about twice as large. */
-static Pinned *take(int64_t bytes) {
+static Pinned *take_block(int64_t bytes) {
   Pinned *best = NULL;
   for (int k = 0; k < nblocks; k++) {
     Pinned *b = block[k];
@@ -162,19 +162,19 @@ static Pinned *take(int64_t bytes) {
 
 /* Allocates a block.  If memory is short, returns the cached ones to CUDA and
    tries again. */
-static int create(Pinned **b, int64_t bytes) {
+static int create_block(Pinned **b, int64_t bytes) {
   void *p;
   int r = nc_newpages(&p, bytes, cudaHostAllocDefault);
   *b = NULL;
   if (r == NC_ENOMEM) {
-    dropfree();
+    drop_free_blocks();
     r = nc_newpages(&p, bytes, cudaHostAllocDefault);
   }
   if (r != NC_OK) return r;
   *b = makeroom() ? calloc(1, sizeof **b) : NULL;
   if (*b == NULL) {
     cudaFreeHost(p);
-    return nc_fail(NC_ENOMEM, "no memory to keep account of memory");
+    return nc_fail(NC_ENOMEM, "no memory for the list of blocks");
   }
   (*b)->p = p;
   (*b)->bytes = bytes;
@@ -188,8 +188,8 @@ int nc_pinpages(void **p, int64_t bytes) {
   *p = NULL;
   TRY(nc_open(&nc_gpu[nc_selected]));
   reclaim();
-  b = take(size);
-  if (b == NULL) TRY(create(&b, size));
+  b = take_block(size);
+  if (b == NULL) TRY(create_block(&b, size));
   *p = b->p;
   return NC_OK;
 }
@@ -200,7 +200,7 @@ void nc_unpinpages(void *p, int64_t bytes) {
   if (b == NULL) return;
   for (int k = 0; k < nc_gpus; k++) {
     for (int i = 0; i < MAXSTREAMS && b->used[k]; i++)
-      if (b->used[k] >> i & 1) await(b, &nc_gpu[k], i);
+      if (b->used[k] >> i & 1) wait_for_stream(b, &nc_gpu[k], i);
     b->used[k] = 0;
   }
   if (b->awaited == 0) b->isfree = 1;
@@ -208,7 +208,7 @@ void nc_unpinpages(void *p, int64_t bytes) {
 
 void nc_closepinned(void) {
   reclaim();
-  dropfree();
+  drop_free_blocks();
   if (nblocks > 0) return;
   free(block);
   block = NULL;

@@ -68,7 +68,7 @@ static int load(const Host *h, Driver *d) {
    CUDA x.0 runs code that was built with any x.y.  The exception is CUDA 12:
    from 12.8 on nvcc compresses code in a format that needs a driver for CUDA
    12.4. */
-static int newenough(const Host *h, const Driver *d, int version) {
+static int check_driver_version(const Host *h, const Driver *d, int version) {
   const int compressed = version >= 12080 && version < 13000;
   const int need = compressed ? 12040 : version / 1000 * 1000;
   int v = 0;
@@ -84,7 +84,7 @@ static int newenough(const Host *h, const Driver *d, int version) {
   return NC_EDEVICE;
 }
 
-static int nodevice(const Host *h) {
+static int fail_no_device(const Host *h) {
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   h->fail(NC_EDEVICE, "the NVIDIA driver reports no GPU");
   if (visible)
@@ -96,13 +96,13 @@ static int nodevice(const Host *h) {
 }
 
 /* Fails with the meaning of an error code (CUresult) of cuInit. */
-static int initfailed(const Host *h, int code) {
+static int fail_init(const Host *h, int code) {
   switch (code) {
     case 34:
       h->fail(NC_EDEVICE, "libcuda.so.1 is the toolkit's stub, not a driver");
       h->hint("take .../lib64/stubs out of LD_LIBRARY_PATH");
       break;
-    case 100: return nodevice(h);
+    case 100: return fail_no_device(h);
     case 802:
       h->fail(NC_EDEVICE, "the NVIDIA driver is not ready yet: the links "
                           "between the GPUs of this machine are not set up");
@@ -151,7 +151,7 @@ Code nc_codefor(const char *code, int cc) {
   return best;
 }
 
-static int nocode(const Host *h, const char *code, int cc) {
+static int fail_no_code(const Host *h, const char *code, int cc) {
   h->fail(NC_EDEVICE,
           "this build has no code for the GPU: its compute "
           "capability is %d.%d, the code is for %s",
@@ -163,7 +163,8 @@ static int nocode(const Host *h, const char *code, int cc) {
 }
 
 /* Fails unless there is code for at least one of the n devices. */
-static int recent(const Host *h, const Driver *d, int n, const char *code) {
+static int check_devices(const Host *h, const Driver *d, int n,
+                         const char *code) {
   int major = 0, minor = 0;
   for (int i = 0; i < n; i++) {
     if (d->attribute(&major, MAJOR, i) != 0 ||
@@ -174,7 +175,7 @@ static int recent(const Host *h, const Driver *d, int n, const char *code) {
       return NC_OK;
   }
   if (major * 10 + minor >= NC_OLDEST)
-    return nocode(h, code, major * 10 + minor);
+    return fail_no_code(h, code, major * 10 + minor);
   return h->fail(NC_EDEVICE,
                  "the GPU is too old: its compute capability is "
                  "%d.%d, this build needs %d.%d or newer",
@@ -185,8 +186,8 @@ int nc_probe(const Host *h, int version, const char *code) {
   Driver d = { NULL, NULL, NULL, NULL };
   int status, n = 0;
   TRY(load(h, &d));
-  TRY(newenough(h, &d, version));
-  if ((status = d.init(0)) != 0) return initfailed(h, status);
-  if (d.count(&n) != 0 || n < 1) return nodevice(h);
-  return recent(h, &d, n, code);
+  TRY(check_driver_version(h, &d, version));
+  if ((status = d.init(0)) != 0) return fail_init(h, status);
+  if (d.count(&n) != 0 || n < 1) return fail_no_device(h);
+  return check_devices(h, &d, n, code);
 }

@@ -51,7 +51,7 @@ static int nextbin(const Pool *pool, int b) {
   return BINS;
 }
 
-static void putin(Pool *pool, Block *b) {
+static void add_to_bin(Pool *pool, Block *b) {
   const int i = binof(b->bytes);
   b->isfree = 1;
   b->last = NULL;
@@ -61,7 +61,7 @@ static void putin(Pool *pool, Block *b) {
   pool->some[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-static void takeout(Pool *pool, Block *b) {
+static void remove_from_bin(Pool *pool, Block *b) {
   const int i = binof(b->bytes);
   if (b->next) b->next->last = b->last;
   if (b->last) b->last->next = b->next;
@@ -72,7 +72,7 @@ static void takeout(Pool *pool, Block *b) {
 
 /* The smallest of the first `most' blocks of a list that fits; among equals the
    most recently freed one. */
-static Block *bestof(Block *b, int64_t bytes, int64_t most) {
+static Block *best_fit(Block *b, int64_t bytes, int64_t most) {
   Block *best = NULL;
   for (; b && most > 0; b = b->next, most--) {
     if (b->bytes < bytes || (best && b->bytes >= best->bytes)) continue;
@@ -89,10 +89,10 @@ Block *nc_takeblock(Pool *pool, int64_t bytes) {
   const int first = binof(bytes);
   Block *b = NULL;
   int i = nextbin(pool, first);
-  while (i < BINS && (b = bestof(pool->bin[i], bytes, SOME)) == NULL)
+  while (i < BINS && (b = best_fit(pool->bin[i], bytes, SOME)) == NULL)
     i = nextbin(pool, i + 1);
-  if (b == NULL) b = bestof(pool->bin[first], bytes, INT64_MAX);
-  if (b) takeout(pool, b);
+  if (b == NULL) b = best_fit(pool->bin[first], bytes, INT64_MAX);
+  if (b) remove_from_bin(pool, b);
   return b;
 }
 
@@ -184,7 +184,7 @@ static void insert(Gpu *g, Segment *s) {
 
 /* Creates the Segment structure, without device memory; NULL if out of host
    memory. */
-static Segment *describe(Gpu *g, int64_t bytes, int small) {
+static Segment *new_segment(Gpu *g, int64_t bytes, int small) {
   Segment *s = calloc(1, sizeof *s);
   if (s == NULL) return NULL;
   s->bytes = bytes;
@@ -199,18 +199,18 @@ static Segment *describe(Gpu *g, int64_t bytes, int small) {
 }
 
 /* Frees the Segment structure only. */
-static void forget(Segment *s) {
+static void free_segment(Segment *s) {
   free(s->at);
   free(s);
 }
 
 Block *nc_newsegment(Gpu *g, int64_t bytes, int small, cudaError_t *e) {
-  Segment *s = describe(g, bytes, small);
+  Segment *s = new_segment(g, bytes, small);
   Block *b = newblock();
   void *p = NULL;
   *e = cudaErrorMemoryAllocation;
   if (s == NULL || b == NULL || (*e = cudaMalloc(&p, (size_t)bytes)) != 0) {
-    if (s) forget(s);
+    if (s) free_segment(s);
     dropblock(b);
     return NULL;
   }
@@ -229,14 +229,14 @@ int nc_dropsegment(Gpu *g, Segment *s) {
     cudaGetLastError();
     return 0;
   }
-  takeout(g->pool[s->stream][s->small], b);
+  remove_from_bin(g->pool[s->stream][s->small], b);
   memmove(g->segment + k, g->segment + k + 1,
           (size_t)(g->nsegments - k - 1) * sizeof *g->segment);
   g->nsegments--;
   g->info.reserved -= s->bytes;
   g->memory.cached -= s->bytes;
   dropblock(b);
-  forget(s);
+  free_segment(s);
   return 1;
 }
 
@@ -256,12 +256,12 @@ int nc_cutblock(Gpu *g, Block *b, int64_t bytes) {
   b->after = rest;
   b->bytes = bytes;
   s->at[unitof(s, rest->p)] = rest;
-  putin(g->pool[s->stream][s->small], rest);
+  add_to_bin(g->pool[s->stream][s->small], rest);
   return 1;
 }
 
 /* Merges the block after b into b. */
-static void swallow(Block *b) {
+static void merge_next(Block *b) {
   Block *rest = b->after;
   b->segment->at[unitof(b->segment, rest->p)] = NULL;
   b->bytes += rest->bytes;
@@ -273,13 +273,13 @@ static void swallow(Block *b) {
 void nc_returnblock(Gpu *g, Block *b) {
   Pool *pool = g->pool[b->segment->stream][b->segment->small];
   if (b->after && b->after->isfree) {
-    takeout(pool, b->after);
-    swallow(b);
+    remove_from_bin(pool, b->after);
+    merge_next(b);
   }
   if (b->before && b->before->isfree) {
     b = b->before;
-    takeout(pool, b);
-    swallow(b);
+    remove_from_bin(pool, b);
+    merge_next(b);
   }
-  putin(pool, b);
+  add_to_bin(pool, b);
 }

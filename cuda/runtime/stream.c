@@ -8,11 +8,11 @@
 ** A stream that the user frees keeps its handle and the memory cached for it;
 ** nc_newstream reuses it for the next request with the same priority.
 */
-#include "cuda/runtime/events.h"
+#include "cuda/runtime/gpu.h"
 
 int nc_many_streams; /* has any device had a second stream? */
 
-static int make(Gpu *g, int i, int priority) {
+static int create_stream(Gpu *g, int i, int priority) {
   Stream *s = &g->stream[i];
   CUDA_TRY(cudaStreamCreateWithPriority(&s->handle, cudaStreamNonBlocking,
                                         priority));
@@ -26,7 +26,7 @@ static int make(Gpu *g, int i, int priority) {
 
 int nc_openstreams(Gpu *g) {
   g->current = 0;
-  return make(g, 0, 0);
+  return create_stream(g, 0, 0);
 }
 
 void nc_closestreams(Gpu *g) {
@@ -46,7 +46,7 @@ cudaStream_t nc_current_stream(const Device *d) {
 
 /* Clamps the priority to the range of the device, as CUDA does, so that freed
    streams are compared with the real priority. */
-static int clamped(int *priority) {
+static int clamp_priority(int *priority) {
   int least = 0, greatest = 0;
   CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   if (*priority > least) *priority = least;
@@ -58,7 +58,7 @@ int nc_newstream(Stream **s, int i, int priority) {
   Gpu *g = &nc_gpu[i];
   *s = NULL;
   TRY(nc_open(g));
-  TRY(clamped(&priority));
+  TRY(clamp_priority(&priority));
   for (int k = 1; k < g->nstreams && *s == NULL; k++)
     if (!g->stream[k].taken && g->stream[k].priority == priority)
       *s = &g->stream[k];
@@ -69,7 +69,7 @@ int nc_newstream(Stream **s, int i, int priority) {
   if (g->nstreams == MAXSTREAMS)
     return nc_fail(NC_ENOMEM, "all %d streams of %s are in use", MAXSTREAMS,
                    g->name);
-  TRY(make(g, g->nstreams, priority));
+  TRY(create_stream(g, g->nstreams, priority));
   nc_many_streams = 1;
   *s = &g->stream[g->nstreams - 1];
   return NC_OK;
@@ -128,7 +128,7 @@ int nc_streamnumber(int i) {
 }
 
 /* Makes later work of stream `to' wait for all work submitted to `from'. */
-static int follow(Gpu *g, int to, int from) {
+static int order_streams(Gpu *g, int to, int from) {
   cudaEvent_t e;
   cudaError_t failure;
   TRY(nc_record_event(g, &e, g->stream[from].handle));
@@ -138,7 +138,7 @@ static int follow(Gpu *g, int to, int from) {
 }
 
 /* Is k in the set, and not the current stream? */
-static int other(const Gpu *g, uint64_t streams, int k) {
+static int is_other_stream(const Gpu *g, uint64_t streams, int k) {
   return (streams >> k & 1) && k != g->current;
 }
 
@@ -146,7 +146,7 @@ int nc_join(int i, uint64_t streams) {
   Gpu *g = &nc_gpu[i];
   nc_activate(g);
   for (int k = 0; k < g->nstreams; k++)
-    if (other(g, streams, k)) TRY(follow(g, g->current, k));
+    if (is_other_stream(g, streams, k)) TRY(order_streams(g, g->current, k));
   return NC_OK;
 }
 
@@ -154,6 +154,6 @@ int nc_fork(int i, uint64_t streams) {
   Gpu *g = &nc_gpu[i];
   nc_activate(g);
   for (int k = 0; k < g->nstreams; k++)
-    if (other(g, streams, k)) TRY(follow(g, k, g->current));
+    if (is_other_stream(g, streams, k)) TRY(order_streams(g, k, g->current));
   return NC_OK;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/blocks.h"
 #include "cuda/runtime/gpu.h"
 
 #define LARGEST (8 * MiB)        /* bytes of a half */
@@ -59,7 +60,7 @@ static int newstaging(Gpu *g) {
   return NC_OK;
 }
 
-static int prepare(Gpu *g, int large) {
+static int create_buffers(Gpu *g, int large) {
   struct Staging *s;
   void *p = NULL;
   if (g->staging == NULL) TRY(newstaging(g));
@@ -72,7 +73,7 @@ static int prepare(Gpu *g, int large) {
 }
 
 /* Waits until the device no longer uses the buffer. */
-static int settle(Gpu *g, Buffer *b) {
+static int wait_for_buffer(Gpu *g, Buffer *b) {
   if (!b->busy) return NC_OK;
   TRY(nc_waitforevent(g, b->event));
   nc_putevent(g, b->event);
@@ -82,7 +83,7 @@ static int settle(Gpu *g, Buffer *b) {
 
 /* Records an event on s, after which the device no longer uses the buffer.  If
    that fails, waits for the stream. */
-static int mark(Gpu *g, Buffer *b, cudaStream_t s) {
+static int record_buffer(Gpu *g, Buffer *b, cudaStream_t s) {
   int r = nc_record_event(g, &b->event, s);
   b->busy = r == NC_OK;
   if (r != NC_OK) cudaStreamSynchronize(s);
@@ -98,8 +99,8 @@ static Buffer *nextslot(Gpu *g) {
 void nc_closestaging(Gpu *g) {
   struct Staging *s = g->staging;
   if (s == NULL) return;
-  for (int i = 0; i < SLOTS; i++) settle(g, &s->slot[i]);
-  for (int i = 0; i < 2; i++) settle(g, &s->half[i]);
+  for (int i = 0; i < SLOTS; i++) wait_for_buffer(g, &s->slot[i]);
+  for (int i = 0; i < 2; i++) wait_for_buffer(g, &s->half[i]);
   cudaFreeHost(s->small);
   if (s->large) cudaFreeHost(s->large);
   free(s);
@@ -119,7 +120,7 @@ static void move(void *ctx, int64_t begin, int64_t end) {
   memcpy(b->dst + begin, b->src + begin, (size_t)(end - begin));
 }
 
-static int hostcopy(char *dst, const char *src, int64_t n) {
+static int copy_on_host(char *dst, const char *src, int64_t n) {
   Bytes b = { dst, src };
   if (n <= GRAIN) {
     move(&b, 0, n);
@@ -132,69 +133,64 @@ static int hostcopy(char *dst, const char *src, int64_t n) {
 ** Staged copies
 */
 /* Copies n bytes from the host to the device through buffer b. */
-static int send(Gpu *g, Buffer *b, char *dst, const char *src, int64_t n) {
+static int upload_piece(Gpu *g, Buffer *b, char *dst, const char *src,
+                        int64_t n) {
   const cudaStream_t s = nc_current_stream(&g->device);
-  TRY(settle(g, b));
-  TRY(hostcopy(b->p, src, n));
+  TRY(wait_for_buffer(g, b));
+  TRY(copy_on_host(b->p, src, n));
   CUDA_TRY(cudaMemcpyAsync(dst, b->p, (size_t)n, cudaMemcpyHostToDevice, s));
-  return mark(g, b, s);
+  return record_buffer(g, b, s);
 }
 
-/* Starts a copy from the device to buffer b; receive finishes it. */
-static int fetch(Gpu *g, Buffer *b, const char *src, int64_t n) {
+/* Starts a copy from the device to buffer b; finish_download ends it. */
+static int start_download(Gpu *g, Buffer *b, const char *src, int64_t n) {
   const cudaStream_t s = nc_current_stream(&g->device);
-  TRY(settle(g, b));
+  TRY(wait_for_buffer(g, b));
   CUDA_TRY(cudaMemcpyAsync(b->p, src, (size_t)n, cudaMemcpyDeviceToHost, s));
-  return mark(g, b, s);
+  return record_buffer(g, b, s);
 }
 
 /* The size of the pieces of a copy: large enough for full speed, small enough
    that the copies of host and device overlap. */
-static int64_t piece(int64_t bytes) {
-  int64_t n = bytes / 4;
-  if (n < LEAST) n = LEAST;
-  return n > LARGEST ? LARGEST : n;
-}
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
+static int64_t piece_size(int64_t bytes) {
+  return min64(max64(bytes / 4, LEAST), LARGEST);
 }
 
 static int upload(Gpu *g, char *dst, const char *src, int64_t bytes) {
-  const int64_t n = piece(bytes);
+  const int64_t n = piece_size(bytes);
   int k = 0;
-  TRY(prepare(g, bytes > SLOT));
-  if (bytes <= SLOT) return send(g, nextslot(g), dst, src, bytes);
+  TRY(create_buffers(g, bytes > SLOT));
+  if (bytes <= SLOT) return upload_piece(g, nextslot(g), dst, src, bytes);
   for (int64_t at = 0; at < bytes; at += n, k = !k)
-    TRY(send(g, &g->staging->half[k], dst + at, src + at,
-             least(n, bytes - at)));
+    TRY(upload_piece(g, &g->staging->half[k], dst + at, src + at,
+                     min64(n, bytes - at)));
   return NC_OK;
 }
 
-static int receive(Gpu *g, Buffer *b, char *dst, int64_t n) {
-  TRY(settle(g, b));
-  return hostcopy(dst, b->p, n);
+static int finish_download(Gpu *g, Buffer *b, char *dst, int64_t n) {
+  TRY(wait_for_buffer(g, b));
+  return copy_on_host(dst, b->p, n);
 }
 
 static int downloadsmall(Gpu *g, char *dst, const char *src, int64_t bytes) {
   Buffer *b = nextslot(g);
-  TRY(fetch(g, b, src, bytes));
-  return receive(g, b, dst, bytes);
+  TRY(start_download(g, b, src, bytes));
+  return finish_download(g, b, dst, bytes);
 }
 
 /* Starts up to two pieces ahead, so that the device copies the next piece while
    the host copies the last one out of its buffer. */
 static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
-  const int64_t n = piece(bytes);
+  const int64_t n = piece_size(bytes);
   int64_t asked = 0, got = 0;
-  TRY(prepare(g, bytes > SLOT));
+  TRY(create_buffers(g, bytes > SLOT));
   if (bytes <= SLOT) return downloadsmall(g, dst, src, bytes);
   for (; got < bytes; got += n) {
     for (; asked < bytes && asked < got + 2 * n; asked += n)
-      TRY(fetch(g, &g->staging->half[asked / n % 2], src + asked,
-                least(n, bytes - asked)));
-    TRY(receive(g, &g->staging->half[got / n % 2], dst + got,
-                least(n, bytes - got)));
+      TRY(start_download(g, &g->staging->half[asked / n % 2], src + asked,
+                         min64(n, bytes - asked)));
+    TRY(finish_download(g, &g->staging->half[got / n % 2], dst + got,
+                        min64(n, bytes - got)));
   }
   return NC_OK;
 }
@@ -204,7 +200,7 @@ static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
 */
 /* Enables peer access, if the hardware has it; otherwise CUDA copies through
    the host. */
-static void befriend(Gpu *g, const Gpu *other) {
+static void enable_peer_access(Gpu *g, const Gpu *other) {
   const uint64_t bit = (uint64_t)1 << other->ordinal;
   if (g->peers & bit) return;
   g->peers |= bit;
@@ -215,7 +211,7 @@ static void befriend(Gpu *g, const Gpu *other) {
 
 /* Makes later work of stream `to' of h wait for all work submitted to stream
    `from' of g. */
-static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
+static int order_streams(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
   cudaEvent_t e;
   cudaError_t r;
   TRY(nc_record_event(g, &e, from));
@@ -228,21 +224,22 @@ static int order(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
 /* Copies between devices.  The copy runs on the current stream of g, the
    destination.  Events order it in the current stream of the source as well, so
    that later work there does not overwrite the source too early. */
-static int across(Gpu *g, char *dst, const char *src, int64_t bytes,
-                  Gpu *from) {
+static int copy_between_devices(Gpu *g, char *dst, const char *src,
+                                int64_t bytes, Gpu *from) {
   const cudaStream_t theirs = nc_current_stream(&from->device);
   const cudaStream_t ours = nc_current_stream(&g->device);
   int r;
-  TRY(order(from, theirs, g, ours));
-  befriend(g, from);
+  TRY(order_streams(from, theirs, g, ours));
+  enable_peer_access(g, from);
   CUDA_TRY(cudaMemcpyPeerAsync(dst, g->ordinal, src, from->ordinal,
                                (size_t)bytes, ours));
-  r = order(g, ours, from, theirs);
+  r = order_streams(g, ours, from, theirs);
   if (r != NC_OK) cudaStreamSynchronize(ours);
   return r;
 }
 
-static int within(Gpu *g, char *dst, const char *src, int64_t bytes) {
+static int copy_within_device(Gpu *g, char *dst, const char *src,
+                              int64_t bytes) {
   CUDA_TRY(cudaMemcpyAsync(dst, src, (size_t)bytes, cudaMemcpyDeviceToDevice,
                            nc_current_stream(&g->device)));
   return nc_check_launch(&g->device, "copy");
@@ -252,8 +249,8 @@ static int within(Gpu *g, char *dst, const char *src, int64_t bytes) {
 ** Device.copy and Device.tohost
 */
 /* Copies from or to pinned memory, which is at `host' (equal to dst or src). */
-static int directly(Gpu *g, void *dst, const void *src, int64_t bytes,
-                    const void *host, int how) {
+static int copy_pinned(Gpu *g, void *dst, const void *src, int64_t bytes,
+                       const void *host, int how) {
   const cudaStream_t s = nc_current_stream(&g->device);
   nc_pinnedused(g, host);
   CUDA_TRY(cudaMemcpyAsync(
@@ -270,10 +267,11 @@ int nc_cuda_copy(const Device *d, void *dst, const void *src, int64_t bytes,
   if (bytes <= 0) return NC_OK;
   nc_record_use(d, dst);
   if (from->ordinal >= 0) nc_record_use(from, src);
-  if (from == d) return within(g, dst, src, bytes);
-  if (from->ordinal >= 0) return across(g, dst, src, bytes, gpuof(from));
+  if (from == d) return copy_within_device(g, dst, src, bytes);
+  if (from->ordinal >= 0)
+    return copy_between_devices(g, dst, src, bytes, gpuof(from));
   nc_cuda_counters.copied_in += bytes;
-  if (how & NC_PINNED) return directly(g, dst, src, bytes, src, how);
+  if (how & NC_PINNED) return copy_pinned(g, dst, src, bytes, src, how);
   return upload(g, dst, src, bytes);
 }
 
@@ -284,6 +282,6 @@ int nc_cuda_tohost(const Device *d, void *dst, const void *src, int64_t bytes,
   if (bytes <= 0) return NC_OK;
   nc_record_use(d, src);
   nc_cuda_counters.copied_out += bytes;
-  if (how & NC_PINNED) return directly(g, dst, src, bytes, dst, how);
+  if (how & NC_PINNED) return copy_pinned(g, dst, src, bytes, dst, how);
   return download(g, dst, src, bytes);
 }

@@ -38,7 +38,7 @@ static int interrupted(const Gpu *g) {
 
 /* One step of a polling loop: fails if the user interrupts, else pauses if it
    is time.  *start is the time of the first call; 0 before. */
-static int linger(const Gpu *g, int64_t *start) {
+static int poll_pause(const Gpu *g, int64_t *start) {
   const int64_t t = nc_clock();
   struct timespec pause = { 0, LONGEST };
   if (nc_wantsstop()) return interrupted(g);
@@ -52,26 +52,26 @@ static int linger(const Gpu *g, int64_t *start) {
 /* Evaluates the result e of a query: returns 1 to continue polling; otherwise
    the wait is over with status *r.  CUDA records "not ready" as its last error,
    which is cleared here. */
-static int goeson(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
+static int keep_polling(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
   if (e != cudaErrorNotReady) {
     *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);
     return 0;
   }
   cudaGetLastError();
-  return (*r = linger(g, start)) == NC_OK;
+  return (*r = poll_pause(g, start)) == NC_OK;
 }
 
-static int forstream(const Gpu *g, cudaStream_t s) {
+static int poll_stream(const Gpu *g, cudaStream_t s) {
   int64_t start = 0;
   int r;
-  while (goeson(g, cudaStreamQuery(s), &start, &r)) {
+  while (keep_polling(g, cudaStreamQuery(s), &start, &r)) {
   }
   return r;
 }
 
 int nc_waitfor(Gpu *g, cudaStream_t s) {
   nc_activate(g);
-  TRY(forstream(g, s));
+  TRY(poll_stream(g, s));
   return nc_check_error_flag(g);
 }
 
@@ -79,14 +79,15 @@ int nc_waitforevent(Gpu *g, cudaEvent_t e) {
   int64_t start = 0;
   int r;
   nc_activate(g);
-  while (goeson(g, cudaEventQuery(e), &start, &r)) {
+  while (keep_polling(g, cudaEventQuery(e), &start, &r)) {
   }
   return r == NC_OK ? nc_check_error_flag(g) : r;
 }
 
 int nc_waitidle(Gpu *g) {
   nc_activate(g);
-  for (int i = 0; i < g->nstreams; i++) TRY(forstream(g, g->stream[i].handle));
+  for (int i = 0; i < g->nstreams; i++)
+    TRY(poll_stream(g, g->stream[i].handle));
   return NC_OK;
 }
 

@@ -3,6 +3,7 @@
 ** search.cu - the request search (searchsorted): a binary search, with a thread
 ** for each value.
 */
+#include "cuda/blocks.h"
 #include "cuda/cuda.h"
 
 #define THREADS 256
@@ -10,35 +11,31 @@
 typedef struct Search {
   const void *seq, *x;
   int64_t *at;
-  int64_t count, n, m; /* values; elements of a sequence; values for
-                                 it, or 0 if there is but one */
+  int64_t count; /* values to search */
+  int64_t n;     /* elements of a sequence */
+  int64_t m;     /* values for each sequence, or 0 if there is one sequence */
   int right;
 } Search;
 
-#define BISECT(name, T)                                               \
-  NC_KERNEL_OF(THREADS) name(const Search k) {                        \
-    const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; \
-    if (i >= k.count) return;                                         \
-    const T *s = (const T *)k.seq + (k.m ? i / k.m * k.n : 0);        \
-    const T v = ((const T *)k.x)[i];                                  \
-    int64_t low = 0, high = k.n;                                      \
-    while (low < high) {                                              \
-      const int64_t mid = low + (high - low) / 2;                     \
-      if (k.right ? !(s[mid] > v) : !(s[mid] >= v)) low = mid + 1;    \
-      else high = mid;                                                \
-    }                                                                 \
-    k.at[i] = low + 1;                                                \
+template <class T> NC_KERNEL_OF(THREADS) binary_search(const Search k) {
+  const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (i >= k.count) return;
+  const T *s = (const T *)k.seq + (k.m ? i / k.m * k.n : 0);
+  const T v = ((const T *)k.x)[i];
+  int64_t low = 0, high = k.n;
+  while (low < high) {
+    const int64_t mid = low + (high - low) / 2;
+    if (k.right ? !(s[mid] > v) : !(s[mid] >= v)) low = mid + 1;
+    else high = mid;
   }
-BISECT(search_i64, int64_t)
-BISECT(search_f32, float)
-BISECT(search_f64, double)
-#undef BISECT
+  k.at[i] = low + 1;
+}
 
 int nc_cuda_search(const Device *d, const SearchCall *s) {
   const DType t = s->x->dtype;
-  void (*kernel)(const Search) = t == DT_i64   ? search_i64
-                                 : t == DT_f32 ? search_f32
-                                               : search_f64;
+  void (*kernel)(const Search) = t == DT_i64   ? binary_search<int64_t>
+                                 : t == DT_f32 ? binary_search<float>
+                                               : binary_search<double>;
   Search k = { nc_data(s->seq),
                nc_data(s->x),
                (int64_t *)nc_data(s->at),
@@ -51,7 +48,6 @@ int nc_cuda_search(const Device *d, const SearchCall *s) {
   nc_record_use(d, k.seq);
   nc_record_use(d, k.x);
   nc_record_use(d, k.at);
-  CUDA_TRY(NC_LAUNCH(kernel, (unsigned)((k.count + THREADS - 1) / THREADS),
-                     THREADS, 0, stream, k));
+  CUDA_TRY(NC_LAUNCH(kernel, blocks(k.count, THREADS), THREADS, 0, stream, k));
   return nc_check_launch(d, "searchsorted");
 }

@@ -70,7 +70,7 @@ static int search(const Device *d, SortPlan *k) {
 static int setranks(const Device *d, const SortPlan *k) {
   const Scalar rank = { NC_INT, (int64_t)k->first + k->keep - 1, 0 };
   TensorIter l = {
-    .op = OP_clone, .work = DT_i32, .nargs = 2, .nd = 1, .n = k->slices
+    .op = OP_clone, .common_dtype = DT_i32, .nargs = 2, .nd = 1, .n = k->slices
   };
   l.size[0] = k->slices;
   l.step[0][0] = 1;
@@ -135,7 +135,9 @@ int nc_sort_slices(const Device *d, SortPlan *k, DType type) {
    from p to t. */
 static int copy_slices(const Device *d, const Tensor *t, int dim, void *p,
                        int out) {
-  TensorIter l = { .op = OP_clone, .work = t->dtype, .nargs = 2, .nd = t->nd };
+  TensorIter l = {
+    .op = OP_clone, .common_dtype = t->dtype, .nargs = 2, .nd = t->nd
+  };
   const int there = out ? 0 : 1; /* the operand that is t */
   int64_t n = 1;
   for (int i = 0, at = dim; i < t->nd; i++) {

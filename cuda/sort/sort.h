@@ -93,22 +93,24 @@ int nc_sort_scratch(const Device *d, char **p, int n, const int64_t bytes[],
 */
 #if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
 
-#define KEYOF(name, K)                                                        \
-  NC_DEVICE K name(SortOrder o, K u) {                                        \
-    const K sign = (K)o.sign, inf = (K)o.inf;                                 \
-    if (inf == 0) {                                                           \
-      u ^= sign;                                                              \
-    } else if ((u & ~sign) > inf) {                                           \
-      u = sign | (sign - 1);                                                  \
-    } else {                                                                  \
-      if (u == sign) u = 0;                                                   \
-      u = u & sign ? ~u & (sign | (sign - 1)) : u | sign;                     \
-    }                                                                         \
-    return u ^ (K)o.flip;                                                     \
+/* The type of the key of an element with the bits of T. */
+template <class T> struct SortKey { typedef uint32_t K; };
+template <> struct SortKey<uint64_t> { typedef uint64_t K; };
+
+template <class T, class K = typename SortKey<T>::K>
+NC_DEVICE K sort_key(SortOrder o, T element) {
+  const K sign = (K)o.sign, inf = (K)o.inf;
+  K u = element;
+  if (inf == 0) {
+    u ^= sign;
+  } else if ((u & ~sign) > inf) {
+    u = sign | (sign - 1);
+  } else {
+    if (u == sign) u = 0;
+    u = u & sign ? ~u & (sign | (sign - 1)) : u | sign;
   }
-KEYOF(nc_key32, uint32_t)
-KEYOF(nc_key64, uint64_t)
-#undef KEYOF
+  return u ^ (K)o.flip;
+}
 
 #endif
 #endif

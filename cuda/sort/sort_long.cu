@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** sort_long.cu - sorts all of long slices by CUB's radix sort.
+** sort_long.cu - sorts long slices completely, by CUB's radix sort.
 **
-** A kernel makes a key and a position of each element, CUB sorts these pairs,
-** another kernel writes the wanted ranks.  Slices that fill a device are sorted
-** one by one.  Shorter ones are sorted in batches: the bits of a position above
-** those within a slice are the number of the slice, and a second, stable sort
-** of the positions by these bits alone separates the slices again.
+** A kernel computes a pair of key and position for each element, CUB sorts the
+** pairs, another kernel writes the wanted ranks.  Slices that fill a device are
+** sorted one by one.  Shorter ones are sorted in batches: the upper bits of a
+** position are the number of its slice, and a second, stable sort of the
+** positions by these bits alone separates the slices again.
 **
-** CUB generates code for each type of key, so there are four: all orders are
-** orders of unsigned integers.
+** CUB generates code for each type of key, so keys have only four types:
+** unsigned integers of the sizes of elements.
 */
-#define CCCL_DISABLE_NVTX /* it would look for a profiler's library */
+#define CCCL_DISABLE_NVTX /* NVTX would search for a profiler's library */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "cuda/dim/reduce_dim.h"
+#include "cuda/dim/dim_op.h"
 #include "cuda/sort/sort.h"
 
 #define ITEMS 4 /* of a thread */
@@ -25,22 +25,19 @@ typedef struct SortBatch { /* slices that are sorted together */
   int64_t *at; /* positions, and */
   void *y;     /* elements; may be NULL */
   uint32_t n, slices, first, keep;
-  int low;            /* bits of a position within its slice */
-  int key_bits;       /* bits of a key, */
-  uint64_t largest;   /* which has all of these */
-  Divisor line, part; /* by n, by keep */
+  int low;          /* bits of a position within its slice */
+  int key_bits;     /* bits of a key */
+  uint64_t largest; /* the key with all of these bits */
+  Divisor by_n, by_keep;
 } SortBatch;
 
 /*
 ** Kernels, for keys and elements of type K
 */
-template <class K> NC_DEVICE K keyof(SortOrder o, K u) {
-  return sizeof(K) == 8 ? (K)nc_key64(o, u) : (K)nc_key32(o, (uint32_t)u);
-}
-
-/* The element that has a key; 0 if there may be several: nan, 0 and -0, what
-   exceeds the bits of a key. */
-template <class K> NC_DEVICE int elementof(const SortBatch &b, K key, K *u) {
+/* Finds the element that has a key; returns 0 if there may be several: NaN,
+   0 and -0, and elements whose keys exceed key_bits. */
+template <class K>
+NC_DEVICE int element_of_key(const SortBatch &b, K key, K *u) {
   const K sign = (K)b.order.sign, all = (K) ~(K)0, own = key ^ (K)b.order.flip;
   const int whole = b.order.inf == 0;
   *u = whole || (own & sign) ? own ^ sign : (K)~own;
@@ -56,15 +53,15 @@ make_pairs(const SortBatch b, K *key, uint32_t *pos) {
   NC_UNROLL for (int j = 0; j < ITEMS; j++) {
     const uint32_t i = from + j * SORT_THREADS;
     if (i >= all) return;
-    const uint32_t line = b.slices > 1 ? nc_quotient(i, b.line) : 0;
-    const K own = keyof(b.order, x[i]), most = (K)b.largest;
+    const uint32_t slice = b.slices > 1 ? nc_quotient(i, b.by_n) : 0;
+    const K own = (K)sort_key(b.order, x[i]), most = (K)b.largest;
     key[i] = own < most ? own : most;
-    pos[i] = line << b.low | (i - line * b.n);
+    pos[i] = slice << b.low | (i - slice * b.n);
   }
 }
 
-/* Keys of NULL are no longer those of the positions.  What a key does not tell
-   is looked up; such elements are neighbours, in their own order. */
+/* Computes elements from their keys, or reads them from x if key is NULL (the
+   keys are not in the order of the positions) or if the key is ambiguous. */
 template <class K>
 NC_KERNEL_OF(SORT_THREADS)
 write_ranks(const SortBatch b, const K *key, const uint32_t *pos) {
@@ -73,13 +70,13 @@ write_ranks(const SortBatch b, const K *key, const uint32_t *pos) {
   NC_UNROLL for (int j = 0; j < ITEMS; j++) {
     const uint32_t i = from + j * SORT_THREADS;
     if (i >= all) return;
-    const uint32_t line = b.slices > 1 ? nc_quotient(i, b.part) : 0;
-    const uint32_t begin = line * b.n;
-    const uint32_t rank = begin + b.first + i - line * b.keep;
+    const uint32_t slice = b.slices > 1 ? nc_quotient(i, b.by_keep) : 0;
+    const uint32_t begin = slice * b.n;
+    const uint32_t rank = begin + b.first + i - slice * b.keep;
     const uint32_t c = pos[rank] & within;
     if (b.y) {
       K u;
-      if (key == NULL || !elementof(b, key[rank], &u))
+      if (key == NULL || !element_of_key(b, key[rank], &u))
         u = ((const K *)b.x)[begin + c];
       ((K *)b.y)[i] = u;
     }
@@ -97,19 +94,19 @@ static int bitsof(int64_t n) {
   return bits;
 }
 
-/* By key; then by line, where there are several. */
+/* Sorts by key, then by slice if there are several. */
 template <class K> struct Sort {
   cub::DoubleBuffer<K> key;
   cub::DoubleBuffer<uint32_t> pos;
 
-  cudaError_t bykey(const SortBatch &b, void *temp, size_t &bytes,
-                    cudaStream_t s) {
+  cudaError_t sort_by_key(const SortBatch &b, void *temp, size_t &bytes,
+                          cudaStream_t s) {
     return cub::DeviceRadixSort::SortPairs(temp, bytes, key, pos,
                                            b.n * b.slices, 0, b.key_bits, s);
   }
 
-  cudaError_t byline(const SortBatch &b, void *temp, size_t &bytes,
-                     cudaStream_t s) {
+  cudaError_t sort_by_slice(const SortBatch &b, void *temp, size_t &bytes,
+                            cudaStream_t s) {
     return cub::DeviceRadixSort::SortKeys(temp, bytes, pos, b.n * b.slices,
                                           b.low, b.low + bitsof(b.slices), s);
   }
@@ -117,8 +114,9 @@ template <class K> struct Sort {
   /* The most that either needs. */
   cudaError_t needs(const SortBatch &b, size_t *bytes) {
     size_t other = 0;
-    cudaError_t e = bykey(b, NULL, *bytes, NULL);
-    if (e == cudaSuccess && b.slices > 1) e = byline(b, NULL, other, NULL);
+    cudaError_t e = sort_by_key(b, NULL, *bytes, NULL);
+    if (e == cudaSuccess && b.slices > 1)
+      e = sort_by_slice(b, NULL, other, NULL);
     if (other > *bytes) *bytes = other;
     return e;
   }
@@ -129,8 +127,8 @@ template <class K> struct Sort {
     cudaError_t e =
         NC_LAUNCH(make_pairs<K>, blocks(b.n * b.slices, each), SORT_THREADS, 0,
                   s, b, key.Current(), pos.Current());
-    if (e == cudaSuccess) e = bykey(b, temp, bytes, s);
-    if (e == cudaSuccess && b.slices > 1) e = byline(b, temp, bytes, s);
+    if (e == cudaSuccess) e = sort_by_key(b, temp, bytes, s);
+    if (e == cudaSuccess && b.slices > 1) e = sort_by_slice(b, temp, bytes, s);
     if (e != cudaSuccess) return e;
     return NC_LAUNCH(write_ranks<K>, blocks(b.keep * b.slices, each),
                      SORT_THREADS, 0, s, b, b.slices > 1 ? NULL : key.Current(),
@@ -156,7 +154,7 @@ template <class K> static int sort_batch(const Device *d, const SortBatch &b) {
   return NC_OK;
 }
 
-static int sortany(const Device *d, const SortBatch &b, int bits) {
+static int sort_by_type(const Device *d, const SortBatch &b, int bits) {
   switch (bits) {
     case 8: return sort_batch<uint8_t>(d, b);
     case 16: return sort_batch<uint16_t>(d, b);
@@ -174,8 +172,8 @@ int nc_sort_long(const Device *d, const SortPlan *k, int64_t alone,
   b.low = bitsof(k->n);
   b.key_bits = k->key_bits ? k->key_bits : k->bits;
   b.largest = UINT64_MAX >> (64 - b.key_bits);
-  b.line = nc_divisor(k->n);
-  b.part = nc_divisor(k->keep);
+  b.by_n = nc_divisor(k->n);
+  b.by_keep = nc_divisor(k->keep);
   int64_t together = k->n >= alone ? 1 : most >> b.low;
   if (together < 1) together = 1;
   for (int64_t i = 0; i < k->slices; i += together) {
@@ -183,7 +181,7 @@ int nc_sort_long(const Device *d, const SortPlan *k, int64_t alone,
     b.x = (const char *)k->x + i * k->n * size;
     b.y = k->y ? (char *)k->y + i * k->keep * size : NULL;
     b.at = k->at + i * k->keep;
-    TRY(sortany(d, b, k->bits));
+    TRY(sort_by_type(d, b, k->bits));
   }
   return NC_OK;
 }
