@@ -25,15 +25,18 @@
 #include <lua.h>
 
 #include "bindings/nacre.h"
-#include "core/tensor.h"
+#include "core/signature.h"
 
 /*
 ** Tensors and errors (userdata.c)
 */
 
+#define NL_MAXGPUS 64
+
 /* The state of the binding in one Lua state. The extra space of the Lua state
    points to it. */
 typedef struct State {
+  Context context;            /* defaults and switches for the core */
   int64_t threshold;          /* live bytes that cause a full collection */
   int64_t lastyoung, lastfull; /* ns: time of the last collection */
   int64_t young, full;        /* ns: mean cost of a collection */
@@ -43,18 +46,27 @@ typedef struct State {
   int collecting;             /* the binding collects: no tensor is in use */
   int refs;                   /* number of Lua functions that graphs hold */
   int untied;                 /* they are untied (graph_cycles.c) */
+  int64_t gpu_threshold[NL_MAXGPUS]; /* as `threshold', of each GPU; 0: none */
 } State;
 
 #define nl_state(L) (*(State **)lua_getextraspace(L))
+#define nl_context(L) (&nl_state(L)->context)
+/* Makes the core work with the Context of this Lua state. nl_newbox,
+   nl_readargs and the wrapper of nl_pushbound do it. What calls the core
+   without them does it itself, and so does what goes on in the core after Lua
+   code has run, which may have entered another Lua state. */
+#define nl_select(L) ((void)(nc_context = nl_context(L)))
 
 /* Pushes an empty tensor userdata. The caller, or the core, stores a reference
-   in it, which the userdata then owns. [-0, +1, m] */
+   in it, which the userdata then owns. Selects the Context. [-0, +1, m] */
 Tensor **nl_newbox(lua_State *L);
 /* Pushes a userdata of zeroed bytes with the metatable `kind'; `giveback' is
    its __gc and releases what the bytes hold. For C structs that own
    something while an error may be raised. [-0, +1, m] */
 void *nl_newowner(lua_State *L, size_t bytes, const char *kind,
                   lua_CFunction giveback);
+/* Pushes a tensor userdata with a new reference to t. [-0, +1, m] */
+void nl_pushtensor(lua_State *L, Tensor *t);
 /* The tensor at index i, borrowed from the userdata, or NULL for a value that
    is not a tensor; raises an error for a freed tensor. [-0, +0, e] */
 Tensor *nl_totensor(lua_State *L, int i);
@@ -76,11 +88,20 @@ void nl_free_deferred(lua_State *L);
    reports pending trace events and returns 1. The only place that turns a
    status into a Lua error. [-0, +0, e] */
 int nl_check(lua_State *L, int status);
+/* As nl_check; the error is in the name of the operation op. [-0, +0, e] */
+int nl_check_as(lua_State *L, int status, const char *op);
+/* As nl_check; names op in an error without an operation. [-0, +0, e] */
+int nl_check_op(lua_State *L, int status, const char *op);
+/* The same; the tensor at index 1 is self in an error without operands.
+   [-0, +0, e] */
+int nl_check_self(lua_State *L, int status, const char *op);
 /* Adds to the recorded error of `op' that a tensor may be partly updated, if
    that is so. Returns the status. */
 int nl_written(int status, const char *op);
-/* Pushes the error object of a copy of an error record. [-0, +1, m] */
-void nl_pusherror(lua_State *L, const Error *e);
+/* Pushes an error object: the fields of the record, with the roles of the
+   operands in its texts; args, the operands; template, the texts with their
+   placeholders "\2j", of which args[i].fills has the digits. [-0, +1, m] */
+void nl_pusherror(lua_State *L, Error e);
 /* Passes pending trace events to the callback (op_events.c). [-0, +0, e] */
 void nl_report_events(lua_State *L);
 /* Raises an error of the operation `op' ("" for none). [-0, +0, v] */
@@ -93,6 +114,20 @@ int nl_toscalar(lua_State *L, int i, Scalar *v);
 void nl_open_userdata(lua_State *L);
 /* Adds fields to strings, as ("cuda:0").type (string_fields.c). [-0, +0, m] */
 void nl_open_string_fields(lua_State *L);
+
+/*
+** Tables and metatables (lua_helpers.c)
+*/
+
+/* Sets the metatable `kind' of the value on top. The first call creates it with
+   these functions. [-0, +0, m] */
+void nl_set_metatable(lua_State *L, const char *kind, const luaL_Reg *events);
+/* Set a field of the table on top. [-0, +0, m] */
+void nl_set_integer(lua_State *L, const char *key, lua_Integer v);
+void nl_set_number(lua_State *L, const char *key, lua_Number v);
+void nl_set_boolean(lua_State *L, const char *key, int v);
+void nl_set_string(lua_State *L, const char *key, const char *v);
+int nl_concat(lua_State *L);    /* __concat of values that have a __tostring */
 
 /*
 ** Garbage collection (memory/)
@@ -108,8 +143,8 @@ void nl_collect(lua_State *L);
 typedef enum Pressure {
   PRESSURE_NONE, PRESSURE_SOME, PRESSURE_FULL
 } Pressure;
-Pressure nl_gpu_pressure(void);
-void nl_collected(int full);   /* a collection has run */
+Pressure nl_gpu_pressure(const State *s);
+void nl_collected(State *s, int full); /* a collection has run */
 void nl_empty_caches(void);    /* frees the caches of all devices */
 /* True if an operation failed for lack of memory and must be tried once more.
    It has then collected, so tensors must be read from the stack again.
@@ -124,52 +159,20 @@ int nl_retry_into(lua_State *L, int status, int attempt, int out,
 int64_t nl_writes(lua_State *L, int out);
 
 /*
-** Signatures (signature.c) and arguments (arguments.c)
+** Signatures and arguments (arguments.c)
 */
-typedef enum ParamType {
-  P_TENSOR, P_OPERAND, P_TENSORS, P_DIM, P_DIMS, P_DIMORTENSOR, P_SIZE,
-  P_INTS, P_INDEX, P_INT, P_NUM, P_BOOL, P_DTYPE, P_DEVICE, P_TEXT, P_CHOICE,
-  P_ANY, P_GENERATOR
-} ParamType;
-
-typedef struct Param {
-  char name[20];
-  ParamType type;
-  int optional, byname;       /* byname: not accepted by position */
-  Arg fallback;               /* the default */
-  int64_t one;                /* storage for fallback.list */
-  const char *choices;        /* "none|tanh", ended by '=' or ',' */
-} Param;
-
-#define NL_MAXPARAM 12
-
-typedef struct Signature {
-  const char *name;
-  int n, positional;          /* parameters; those accepted by position */
-  int inplace;                /* there is an in-place form name_ */
-  Param param[NL_MAXPARAM];
-  const char *results;        /* the text after "->", or "" */
-  int boxes;                  /* maximum number of results */
-} Signature;
-
-/* Parses text; s keeps pointers to name and text. */
-void nl_parsesignature(Signature *s, const char *name, const char *text);
-/* The signature of an operation of the core, parsed once per process. */
-const Signature *nl_pointwise_signature(Op op);
-const Signature *nl_operator_signature(Operator f);
-int nl_findparam(const Signature *s, const char *name); /* position, or -1 */
-int nl_creates(const Signature *s);       /* does it create tensors? */
-/* Pushes "sum(self, dim=nil, ...) -> tensor". [-0, +1, m] */
-void nl_pushsignature(lua_State *L, const Signature *s);
-/* Pushes a list with a table for each parameter. [-0, +1, m] */
-void nl_pushparams(lua_State *L, const Signature *s);
+/* Sets fields of the table on top: signature = "sum(self, dim=nil) -> tensor",
+   results = "tensor", and params, a list of {name=, type=, optional=, byname=,
+   default=, choices="a|b"} (signature_table.c).
+   [-0, +0, m] */
+void nl_set_signature(lua_State *L, const Signature *s);
 
 typedef struct Args {
-  Arg arg[NL_MAXPARAM];
+  Arg arg[NC_MAXPARAM];
   int out;                    /* stack index of {out=...}, or 0 */
   int require;                /* {requires_grad=true} */
   int pin;                    /* {pin_memory=true} */
-  int64_t list[NL_MAXPARAM][NC_MAXDIM]; /* storage for arg[].list */
+  int64_t list[NC_MAXPARAM][NC_MAXDIM]; /* storage for arg[].list */
 } Args;
 
 /* Sets *from to the input at index i: a path, or an open Lua file, which is
@@ -204,9 +207,9 @@ void nl_reseed(lua_State *L, Signature *s, const char *op);
    a plain copy made through them: its elements, its pairs, and, if it is not
    a list, the fields named in the list at index `names' (0: none). Returns 0
    for any other value, which stays. [-0, +0, e] */
-int nl_plain(lua_State *L, int i, int names);
+int nl_plain_table(lua_State *L, int i, int names);
 /* The same for a table of named arguments. [-0, +0, e] */
-void nl_plainoptions(lua_State *L, int i, const Signature *s);
+void nl_plain_options(lua_State *L, int i, const Signature *s);
 /* True if the pair on top is the field n of table.pack, in a table of n
    elements. [-0, +0, -] */
 int nl_ispacked(lua_State *L, int64_t n);
@@ -233,8 +236,10 @@ typedef struct Bound {        /* a C function of the binding */
   int where;                  /* NL_FUNCTION, NL_METHOD or both */
 } Bound;
 
+/* Pushes a table with the functions of the list. [-0, +1, m] */
+void nl_push_bound_table(lua_State *L, const Bound *list);
 /* Pushes the function of b, in a wrapper that refuses surplus arguments and
-   moves named arguments to their positions (arguments.c). [-0, +1, m] */
+   moves named arguments to their positions (bound_functions.c). [-0, +1, m] */
 void nl_pushbound(lua_State *L, const Bound *b);
 /* True if the value at index i is that function. [-0, +0, -] */
 int nl_isbound(lua_State *L, int i, const Bound *b);
@@ -311,27 +316,30 @@ void nl_maycycle(lua_State *L, int i);
    must not be called then. [-0, +0, -] */
 int nl_untie_cycles(lua_State *L);
 void nl_retie_cycles(lua_State *L);
-int nl_inbackward(void);                      /* autograd.c */
+int nl_inbackward(void);                      /* lua_backward.c */
 
 /*
 ** The tables of C functions, one or more of each file
 */
-extern const Bound nl_conversions[];               /* conversion.c */
+extern const Bound nl_conversions[];          /* conversion.c */
 extern const Bound nl_bytes[];                /* byte_strings.c */
-extern const Bound nl_tensor_fields[];              /* tensor_fields.c */
-extern const Bound nl_inplace_views[];               /* inplace_views.c */
-extern const Bound nl_defaults[];              /* defaults.c */
+extern const Bound nl_tensor_fields[];        /* tensor_fields.c */
+extern const Bound nl_inplace_views[];        /* inplace_views.c */
+extern const Bound nl_defaults[];             /* defaults.c */
 extern const Bound nl_files[];                /* tensor_files.c */
-extern const Bound nl_op_events[];             /* op_events.c */
-extern const Bound nl_to_device[];                /* to_device.c */
+extern const Bound nl_op_events[];            /* op_events.c */
+extern const Bound nl_to_device[];            /* to_device.c */
 extern const Bound nl_cuda[];                 /* cuda_module.c: nacre.cuda */
-extern const Bound nl_stream_methods[]; /* cuda_streams.c: methods */
-extern const Bound nl_gradient_methods[];            /* autograd.c */
-extern const Bound nl_autograd_functions[]; /* autograd.c: nacre.autograd */
+extern const Bound nl_stream_methods[];       /* cuda_streams.c: methods */
+extern const Bound nl_gradient_methods[];     /* autograd.c */
+extern const Bound nl_backward_methods[];     /* lua_backward.c */
+extern const luaL_Reg nl_backward_internals[]; /* nacre.autograd._backward */
+extern const Bound nl_grad_mode[];            /* grad_mode.c */
+extern const Bound nl_autograd_functions[];   /* autograd.c: nacre.autograd */
 extern const Bound nl_event_methods[];        /* cuda_streams.c: methods */
 extern const Bound nl_png[];                  /* png.c */
-extern const Bound nl_random_functions[];           /* generator.c */
-extern const Bound nl_generator_methods[];            /* generator.c */
+extern const Bound nl_random_functions[];     /* generator.c */
+extern const Bound nl_generator_methods[];    /* generator.c */
 /* The generator at index i, or NULL. [-0, +0, m] */
 Generator *nl_togenerator(lua_State *L, int i);
 
@@ -402,7 +410,6 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op);
 int nl_pin(Tensor **box);
 /* As nl_check, with a hint if the plug-in cannot be opened. [-0, +0, e] */
 void nl_checkcuda(lua_State *L, int r, const char *op);
-void nl_device_changed(void);   /* call it after a change of current device */
 /* t:float() and so on; upvalue 1 is the dtype. */
 int nl_convert_dtype(lua_State *L);
 
@@ -417,6 +424,7 @@ int nl_ordinal(lua_State *L, int i, const char *op);
 
 #define NL_STREAM "device:device=nil, priority:int=0 -> stream"
 #define NL_EVENT "enable_timing=false, blocking=false -> event"
+int nl_empty_cache(lua_State *L);             /* defaults.c */
 int nl_newstream(lua_State *L);               /* cuda_streams.c */
 int nl_newevent(lua_State *L);
 int nl_withstream(lua_State *L);

@@ -13,17 +13,34 @@
 
 #define COMPOSED "nacre.composed"
 
-/* nacre._fail(op, text, hint, role, tensor, ...): raises an error like those of
-   the core; each pair (role, tensor) becomes an operand of it. [-0, +0, v] */
+/* Returns the text at index i with the placeholder of operand j for each
+   "{role}". [-0, +n, e] */
+static const char *template(lua_State *L, int i, int top) {
+  const char *text = lua_tostring(L, i);
+  for (int j = 0; text && 4 + 2 * j < top && j < NC_MAXARG; j++) {
+    const char *role = luaL_checkstring(L, 4 + 2 * j);
+    const int given = nl_totensor(L, 5 + 2 * j) != NULL;
+    text = luaL_gsub(L, text, lua_pushfstring(L, "{%s}", role),
+                     given ? nc_operandtext(j) : role);
+  }
+  return text;
+}
+
+/* fail(op, text, hint, role, tensor, ...): raises an error like those of the
+   core; each pair (role, tensor) becomes an operand of it. In the texts {role}
+   stands for that operand. [-0, +0, v] */
 static int fail(lua_State *L) {
   const int top = lua_gettop(L);
-  const char *hint = lua_tostring(L, 3);
-  nc_fail(NC_EVALUE, "%s", luaL_checkstring(L, 2));
+  luaL_checkstack(L, 4 * NC_MAXARG, NULL);
+  luaL_checkstring(L, 2);
+  const char *text = template(L, 2, top), *hint = template(L, 3, top);
+  nc_fail(NC_EVALUE, "%s", text);
   nc_error_op(luaL_checkstring(L, 1));
   if (hint) nc_hint("%s", hint);
   for (int i = 4; i < top; i += 2)
     if (nl_totensor(L, i + 1))
-      nc_error_operand(luaL_checkstring(L, i), nl_totensor(L, i + 1));
+      nc_error_operandat(i / 2 - 2, luaL_checkstring(L, i),
+                         nl_totensor(L, i + 1));
   return nl_check(L, NC_EVALUE);
 }
 
@@ -43,13 +60,13 @@ void nl_pushembedded(lua_State *L, const char *name) {
 
 /* Pushes the table {functions=, methods=, info=} that composed.lua fills; loads
    the Lua files first if necessary. [-0, +1, e] */
-static void pushall(lua_State *L) {
+static void push_library(lua_State *L) {
   static const char *const part[] = {
-    "nacre.small_ops",    "nacre.tensor_products", "nacre.distances",
-    "nacre.layers",       "nacre.convolution",     "nacre.pooling",
-    "nacre.interpolate",  "nacre.grid_sample",     "nacre.losses",
-    "nacre.ctc_loss",     "nacre.solvers",         "nacre.decompositions",
-    "nacre.matrix_norms", "nacre.householder"
+    "nacre.checks",         "nacre.small_ops",    "nacre.tensor_products",
+    "nacre.distances",      "nacre.layers",       "nacre.convolution",
+    "nacre.pooling",        "nacre.interpolate",  "nacre.grid_sample",
+    "nacre.losses",         "nacre.ctc_loss",     "nacre.solvers",
+    "nacre.decompositions", "nacre.matrix_norms", "nacre.householder"
   };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
@@ -77,10 +94,10 @@ static void pushall(lua_State *L) {
 
 /* Pushes all[table][name]. Returns 0, with nothing pushed, if there is no such
    field. [-0, +(0|1), e] */
-static int find(lua_State *L, const char *table, const char *name) {
+static int push_entry(lua_State *L, const char *table, const char *name) {
   const int top = lua_gettop(L);
   if (name[0] == '_') return 0;
-  pushall(L);
+  push_library(L);
   lua_getfield(L, -1, table);
   lua_getfield(L, -1, name);
   lua_replace(L, top + 1);
@@ -91,14 +108,15 @@ static int find(lua_State *L, const char *table, const char *name) {
 }
 
 int nl_pushcomposed(lua_State *L, const char *name, int where) {
-  return find(L, where == NL_METHOD ? "methods" : "functions", name);
+  return push_entry(L, where == NL_METHOD ? "methods" : "functions", name);
 }
 
 /* The contracts of the functions below are in binding.h. */
 int nl_composedinfo(lua_State *L, int i) {
   const int top = lua_gettop(L);
-  if (lua_type(L, i) == LUA_TSTRING) return find(L, "info", lua_tostring(L, i));
-  pushall(L);
+  if (lua_type(L, i) == LUA_TSTRING)
+    return push_entry(L, "info", lua_tostring(L, i));
+  push_library(L);
   lua_getfield(L, -1, "info");
   lua_pushvalue(L, i);
   lua_gettable(L, -2);
@@ -109,7 +127,7 @@ int nl_composedinfo(lua_State *L, int i) {
 
 int nl_composednames(lua_State *L, int n, int all) {
   const int list = lua_gettop(L);
-  pushall(L);
+  push_library(L);
   lua_getfield(L, -1, "info");
   for (lua_pushnil(L); lua_next(L, list + 2); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING) continue;
@@ -124,7 +142,7 @@ int nl_composednames(lua_State *L, int n, int all) {
 void nl_makecomposed(lua_State *L, int where) {
   const int t = lua_gettop(L);
   luaL_checkstack(L, 6, NULL);
-  pushall(L);
+  push_library(L);
   lua_getfield(L, -1, where == NL_METHOD ? "methods" : "functions");
   for (lua_pushnil(L); lua_next(L, t + 2);) {
     lua_pushvalue(L, -2);

@@ -17,7 +17,7 @@ typedef struct Table { /* shape and category of a nested table */
 
 /* Raises the error for a list at level d that has `got' elements.
    [-0, +0, v] */
-static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
+static int fail_ragged(lua_State *L, const Table *t, int d, int64_t got) {
   return nl_error(L, "tensor",
                   "the table is ragged: %lld element%s at dim %d, "
                   "where others have %lld",
@@ -27,13 +27,13 @@ static int ragged(lua_State *L, const Table *t, int d, int64_t got) {
 
 /* Sets nd and size from the first element of each level of the table at index
    i. [-0, +0, e] */
-static void measure(lua_State *L, int i, Table *t) {
+static void read_shape(lua_State *L, int i, Table *t) {
   t->nd = 0;
   int top = lua_gettop(L);
   luaL_checkstack(L, 2 * NC_MAXDIM + 8, NULL);
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
-    nl_plain(L, -1, 0);
+    nl_plain_table(L, -1, 0);
     if (t->nd == NC_MAXDIM)
       nl_error(L, "tensor", "tables are nested deeper than %d", NC_MAXDIM);
     t->size[t->nd] = (int64_t)lua_rawlen(L, -1);
@@ -45,7 +45,7 @@ static void measure(lua_State *L, int i, Table *t) {
 
 /* True if a string looks like the contents of a Python list: tensor[[1, 2]]
    passes the string "1, 2". */
-static int pythonlist(const char *text) {
+static int is_python_list(const char *text) {
   return text[strspn(text, "0123456789.,+-eE []")] == '\0' &&
          strchr(text, ',') != NULL;
 }
@@ -53,17 +53,16 @@ static int pythonlist(const char *text) {
 /* Visits every number of the value on top, which is at nesting level d. If p is
    NULL it checks the table and finds the category of the numbers; otherwise it
    stores each number at *p as int64 or double and advances *p. [-0, +0, e] */
-static void visit(lua_State *L, Table *t, int d, char **p) {
+static void visit_numbers(lua_State *L, Table *t, int d, char **p) {
   Scalar v;
   if (d == t->nd) {
     if (lua_type(L, -1) == LUA_TSTRING) { /* tensor[[1, 2]] */
       nc_fail(NC_EVALUE, "an element is a string, not a number");
-      nc_error_op("tensor");
       nc_hint(
-          pythonlist(lua_tostring(L, -1))
+          is_python_list(lua_tostring(L, -1))
               ? "lists are written tensor{{1, 2}, {3, 4}}; [[ ]] is a string"
               : "a tensor holds numbers and booleans; a table holds texts");
-      nl_check(L, NC_EVALUE);
+      nl_check_op(L, NC_EVALUE, "tensor");
     }
     if (!nl_toscalar(L, -1, &v))
       nl_error(L, "tensor", "an element is a %s, not a number",
@@ -73,36 +72,33 @@ static void visit(lua_State *L, Table *t, int d, char **p) {
       if (v.kind > t->kind) t->kind = v.kind;
       return;
     }
-    if (nc_category(t->dtype) == NC_INT && nc_checkfits(v, t->dtype) != NC_OK) {
-      nc_error_op("tensor");
-      nl_check(L, NC_EVALUE);
-    }
+    if (nc_category(t->dtype) == NC_INT && nc_checkfits(v, t->dtype) != NC_OK)
+      nl_check_as(L, NC_EVALUE, "tensor");
     if (t->kind == NC_FLOAT) v.f = nc_tofloat(v), memcpy(*p, &v.f, 8);
     else memcpy(*p, &v.i, 8);
     *p += 8;
     return;
   }
-  if (!lua_istable(L, -1)) ragged(L, t, d, 1);
-  nl_plain(L, -1, 0);
+  if (!lua_istable(L, -1)) fail_ragged(L, t, d, 1);
+  nl_plain_table(L, -1, 0);
   if ((int64_t)lua_rawlen(L, -1) != t->size[d])
-    ragged(L, t, d, (int64_t)lua_rawlen(L, -1));
+    fail_ragged(L, t, d, (int64_t)lua_rawlen(L, -1));
   if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
   for (int64_t k = 1; k <= t->size[d]; k++) {
     if (lua_rawgeti(L, -1, k) == LUA_TNIL)
       nl_error(L, "tensor",
-               "element %lld of a list is nil: a list has no "
-               "holes",
+               "element %lld of a list is nil: a list has no holes",
                (long long)k);
-    visit(L, t, d + 1, p);
+    visit_numbers(L, t, d + 1, p);
     lua_pop(L, 1);
   }
   if (p == NULL) nl_checklist(L, "tensor", -1);
 }
 
 /* The dtype of a table for which none was requested. */
-static DType inferred(const Table *t) {
+static DType infer_dtype(lua_State *L, const Table *t) {
   if (t->kind == NC_FLOAT || (t->nd && t->size[t->nd - 1] == 0))
-    return nc_defaultdtype;
+    return nl_context(L)->dtype;
   return t->kind == NC_INT ? DT_i64 : DT_b8;
 }
 
@@ -110,50 +106,49 @@ static DType inferred(const Table *t) {
 
 /* Stores the value at index 1 in *wide as int64 or float64. Returns the dtype
    that the value implies if none was requested. [-0, +0, e] */
-static DType fromtable(lua_State *L, Tensor **wide, DType asked) {
+static DType read_table(lua_State *L, Tensor **wide, DType asked) {
   Table t = { .kind = NC_BOOL };
   t.dtype = asked == DT_NONE ? DT_f64 : asked;
   char *p;
-  measure(L, 1, &t);
+  read_shape(L, 1, &t);
   lua_pushvalue(L, 1);
-  visit(L, &t, 0, NULL);
+  visit_numbers(L, &t, 0, NULL);
   nl_check(L, nc_new(wide, nc_host(), t.kind == NC_FLOAT ? DT_f64 : DT_i64,
                      t.nd, t.size));
   p = nc_data(*wide);
-  visit(L, &t, 0, &p);
+  visit_numbers(L, &t, 0, &p);
   lua_pop(L, 1);
-  return inferred(&t);
+  return infer_dtype(L, &t);
 }
 
 /* *y = a copy of x that is not recorded. Returns a status. */
-static int unrecorded(Tensor **y, Tensor *x) {
+static int clone_unrecorded(Tensor **y, Tensor *x) {
   int r;
-  nc_gradoff++;
+  nc_context->no_grad++;
   r = nc_apply1(y, OP_clone, x);
-  nc_gradoff--;
+  nc_context->no_grad--;
   return r;
 }
 
 /* nacre.tensor(data, {dtype=, device=}). [-0, +1, e] */
-static int newtensor(lua_State *L) {
+static int tensor(lua_State *L) {
   static Signature s;
   const int64_t before = nc_memory.since;
   Tensor **wide, **cast, **there, *given;
   const Device *d;
   DType type;
   Args a;
-  if (s.name == NULL) nl_parsesignature(&s, "tensor", SIGNATURE);
-  nl_readargs(L, &s, &a);
+  nl_args(L, &s, "tensor", SIGNATURE, &a);
   given = nl_totensor(L, 1);
   wide = nl_newbox(L);
   if (given) {
-    nl_check(L, unrecorded(wide, given));
+    nl_check(L, clone_unrecorded(wide, given));
     type = given->dtype;
-  } else type = fromtable(L, wide, a.arg[1].dtype);
+  } else type = read_table(L, wide, a.arg[1].dtype);
   if (a.arg[1].dtype != DT_NONE) type = a.arg[1].dtype;
   d = a.arg[2].device ? a.arg[2].device
       : given         ? nc_device(given)
-                      : nc_defaultdevice;
+                      : nc_default_device();
   cast = there = nl_newbox(L);
   nl_check(L, nc_cast(cast, *wide, type));
   if (nc_device(*cast) != d) {
@@ -163,8 +158,7 @@ static int newtensor(lua_State *L) {
   if (a.require || a.pin) {
     int r = a.pin ? nl_pin(there) : NC_OK;
     if (r == NC_OK && a.require) r = nc_require(*there, 1);
-    if (r != NC_OK) nc_error_op("tensor");
-    nl_check(L, r);
+    nl_check_as(L, r, "tensor");
   }
   nl_pace(L, nc_memory.since - before);
   return 1;
@@ -175,7 +169,7 @@ static int newtensor(lua_State *L) {
 */
 /* Pushes the elements from dimension d on, at this offset, as nested tables.
    [-0, +1, e] */
-static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
+static void push_level(lua_State *L, const Tensor *t, int d, int64_t offset) {
   if (d == t->nd) {
     Scalar v;
     nl_check(L, nc_read(&v, t, offset));
@@ -185,14 +179,14 @@ static void pushlevel(lua_State *L, const Tensor *t, int d, int64_t offset) {
   lua_createtable(L, t->size[d] < 1 << 26 ? (int)t->size[d] : 0, 0);
   for (int64_t i = 0; i < t->size[d]; i++) {
     if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
-    pushlevel(L, t, d + 1, offset + i * t->step[d]);
+    push_level(L, t, d + 1, offset + i * t->step[d]);
     lua_rawseti(L, -2, i + 1);
   }
 }
 
 /* The number of table entries that totable creates: one for each element, or
    one for each empty list. */
-static double entries(const Tensor *t) {
+static double table_entries(const Tensor *t) {
   double n = 1;
   for (int d = 0; d < t->nd && t->size[d] > 0; d++) n *= (double)t->size[d];
   return n;
@@ -204,27 +198,21 @@ static int totable(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host;
   luaL_checkstack(L, 2 * NC_MAXDIM + 4, NULL);
   host = nl_newbox(L);
-  if (entries(t) > 1 << 22 && entries(t) > (double)nc_hostavailable() / 16) {
+  if (table_entries(t) > 1 << 22 &&
+      table_entries(t) > (double)nc_hostavailable() / 16) {
     nc_fail(NC_ENOMEM, "a table of %.15g entries does not fit into memory",
-            entries(t));
-    nc_error_op("totable");
-    nc_error_operand("self", t);
-    nl_check(L, NC_ENOMEM);
+            table_entries(t));
+    nl_check_self(L, NC_ENOMEM, "totable");
   }
   nl_check(L, nc_elements(host, nl_checktensor(L, 1)));
-  pushlevel(L, *host, 0, 0);
+  push_level(L, *host, 0, 0);
   return 1;
 }
 
 static int item(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);
   Scalar v;
-  int r = nc_item(&v, t);
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') {
-    nc_error_op("item");
-    nc_error_operand("self", t);
-  }
-  nl_check(L, r);
+  nl_check_self(L, nc_item(&v, t), "item");
   nl_pushscalar(L, v);
   return 1;
 }
@@ -237,15 +225,14 @@ static int summary(lua_State *L) {
   Summary s;
   nl_check(L, nc_summary(&s, t, luaL_optinteger(L, 2, 0)));
   lua_createtable(L, 0, 16);
-#define INTEGER(f) lua_pushinteger(L, s.f), lua_setfield(L, -2, #f)
-#define NUMBER(f) lua_pushnumber(L, s.f), lua_setfield(L, -2, #f)
+#define INTEGER(f) nl_set_integer(L, #f, s.f)
+#define NUMBER(f) nl_set_number(L, #f, s.f)
   INTEGER(n), INTEGER(nan), INTEGER(posinf), INTEGER(neginf), INTEGER(zero);
   INTEGER(seen), INTEGER(imin), INTEGER(imax), INTEGER(firstbad);
   NUMBER(min), NUMBER(max), NUMBER(mean), NUMBER(std);
 #undef INTEGER
 #undef NUMBER
-  lua_pushboolean(L, s.constant);
-  lua_setfield(L, -2, "constant");
+  nl_set_boolean(L, "constant", s.constant);
   lua_createtable(L, 12, 0);
   for (int i = 0; i < 12; i++) {
     lua_pushinteger(L, s.histogram[i]);
@@ -256,7 +243,7 @@ static int summary(lua_State *L) {
 }
 
 const Bound nl_conversions[] = {
-  { "tensor", newtensor, SIGNATURE,
+  { "tensor", tensor, SIGNATURE,
     "a tensor of a number or of nested tables; integers give int64, "
     "others the default float dtype, true and false bool",
     1 },

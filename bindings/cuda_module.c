@@ -20,7 +20,7 @@ const Accelerator *nl_accelerator(lua_State *L, const char *op) {
 }
 
 /* Replaces the table {device = ...} at index i by the device. [-0, +0, e] */
-static void unwrap(lua_State *L, int i, const char *op) {
+static void unwrap_device(lua_State *L, int i, const char *op) {
   luaL_checkstack(L, 4, NULL);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
     if (lua_type(L, -2) != LUA_TSTRING ||
@@ -33,15 +33,16 @@ static void unwrap(lua_State *L, int i, const char *op) {
 int nl_ordinal(lua_State *L, int i, const char *op) {
   const Accelerator *a = nl_accelerator(L, op);
   const Device *d;
-  if (lua_istable(L, i)) unwrap(L, i, op);
+  if (lua_istable(L, i)) unwrap_device(L, i, op);
   if (lua_isnoneornil(L, i)) return a->current();
   d = nl_needdevice(L, i, op);
-  if (d->ordinal < 0) return nl_error(L, op, "%s is no CUDA device", d->name);
+  if (d->ordinal < 0)
+    return nl_error(L, op, "%s is not a CUDA device", d->name);
   return d->ordinal;
 }
 
 /* The device given at index i, or the current one. [-0, +0, e] */
-static const Device *deviceat(lua_State *L, int i, const char *op) {
+static const Device *device_at(lua_State *L, int i, const char *op) {
   int k = nl_ordinal(L, i, op);
   return nl_accelerator(L, op)->device[k];
 }
@@ -56,7 +57,7 @@ static int is_available(lua_State *L) {
 }
 
 static int is_initialized(lua_State *L) {
-  lua_pushboolean(L, nc_opened() != NULL);
+  lua_pushboolean(L, nc_open_accelerator() != NULL);
   return 1;
 }
 
@@ -82,17 +83,14 @@ static int current_device(lua_State *L) {
 }
 
 /* Makes device i current. [-0, +0, e] */
-static void makecurrent(lua_State *L, int i, const char *op) {
-  int r = nl_accelerator(L, op)->setcurrent(i);
-  if (r != NC_OK) nc_error_op(op);
-  nl_check(L, r);
-  nl_device_changed();
+static void make_current(lua_State *L, int i, const char *op) {
+  nl_check_as(L, nl_accelerator(L, op)->setcurrent(i), op);
 }
 
 static int set_device(lua_State *L) {
   const char *op = "cuda.set_device";
   if (lua_isnoneornil(L, 1)) return nl_error(L, op, "device is missing");
-  makecurrent(L, nl_ordinal(L, 1, op), op);
+  make_current(L, nl_ordinal(L, 1, op), op);
   return 0;
 }
 
@@ -102,12 +100,11 @@ static int device(lua_State *L) {
   const char *op = "cuda.device";
   int i = nl_ordinal(L, 1, op);
   if (!lua_isfunction(L, 2))
-    return nl_error(L, op, "what is to run there must be a function, not %s",
-                    nl_typename(L, 2));
+    return nl_error(L, op, "fn must be a function, not %s", nl_typename(L, 2));
   nl_push_restore(L, i);
   lua_replace(L, 1);
   lua_toclose(L, 1);
-  makecurrent(L, i, op);
+  make_current(L, i, op);
   lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
   return lua_gettop(L) - 1;
 }
@@ -140,16 +137,17 @@ static int get_device_capability(lua_State *L) {
 static int get_device_properties(lua_State *L) {
   const DeviceInfo *d = info(L, "cuda.get_device_properties");
   lua_createtable(L, 0, 12);
-#define TEXT(name, f) lua_pushstring(L, d->f), lua_setfield(L, -2, name)
-#define INTEGER(name, f) lua_pushinteger(L, d->f), lua_setfield(L, -2, name)
-  TEXT("name", name), TEXT("uuid", uuid), TEXT("pci_bus_id", pci);
-  INTEGER("major", major), INTEGER("minor", minor);
-  INTEGER("total_memory", memory), INTEGER("L2_cache_size", l2);
-  INTEGER("multi_processor_count", processors);
-  INTEGER("clock_rate", clock), INTEGER("memory_clock_rate", memoryclock);
-  INTEGER("memory_bus_width", bus);
-#undef TEXT
-#undef INTEGER
+  nl_set_string(L, "name", d->name);
+  nl_set_string(L, "uuid", d->uuid);
+  nl_set_string(L, "pci_bus_id", d->pci);
+  nl_set_integer(L, "major", d->major);
+  nl_set_integer(L, "minor", d->minor);
+  nl_set_integer(L, "total_memory", d->memory);
+  nl_set_integer(L, "L2_cache_size", d->l2);
+  nl_set_integer(L, "multi_processor_count", d->processors);
+  nl_set_integer(L, "clock_rate", d->clock);
+  nl_set_integer(L, "memory_clock_rate", d->memoryclock);
+  nl_set_integer(L, "memory_bus_width", d->bus);
   return 1;
 }
 
@@ -200,44 +198,28 @@ static int mem_get_info(lua_State *L) {
   return 2;
 }
 
-static const char *bytes(lua_State *L, int64_t n) {
+static const char *pushbytes(lua_State *L, int64_t n) {
   char text[NC_TEXT];
   return lua_pushstring(L, nc_bytestext(text, (double)n));
 }
 
-/* Adds a line with two sizes to the buffer. */
-static void row(lua_State *L, luaL_Buffer *b, const char *name, int64_t now,
-                int64_t most) {
-  lua_pushfstring(L, "\n  %s  %s, at most %s", name, bytes(L, now),
-                  bytes(L, most));
-  lua_insert(L, -3);
-  lua_pop(L, 2);
-  luaL_addvalue(b);
-}
-
 static int memory_summary(lua_State *L) {
   const char *op = "cuda.memory_summary";
-  const Device *d = deviceat(L, 1, op);
+  const Device *d = device_at(L, 1, op);
   const MemoryInfo m = memory(L, op);
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  luaL_addstring(&b, d->name);
-  row(L, &b, "tensors hold   ", m.allocated, m.peak);
-  row(L, &b, "cache included ", m.reserved, m.reservedpeak);
-  lua_pushfstring(L, "\n  of the device    %s free", bytes(L, m.free));
-  lua_remove(L, -2);
-  luaL_addvalue(&b);
-  lua_pushfstring(L, " of %s", bytes(L, m.total));
-  lua_remove(L, -2);
-  luaL_addvalue(&b);
   lua_pushfstring(L,
-                  "\n  calls            %I to allocate, %I of them served "
-                  "by the cache, %I to free, %I segment%s",
+                  "%s\n"
+                  "  tensors hold     %s, at most %s\n"
+                  "  cache included   %s, at most %s\n"
+                  "  of the device    %s free of %s\n"
+                  "  calls            %I to allocate, %I of them served by the "
+                  "cache, %I to free, %I segment%s",
+                  d->name, pushbytes(L, m.allocated), pushbytes(L, m.peak),
+                  pushbytes(L, m.reserved), pushbytes(L, m.reservedpeak),
+                  pushbytes(L, m.free), pushbytes(L, m.total),
                   (LUAI_UACINT)m.allocs, (LUAI_UACINT)m.hits,
                   (LUAI_UACINT)m.frees, (LUAI_UACINT)m.segments,
                   m.segments == 1 ? "" : "s");
-  luaL_addvalue(&b);
-  luaL_pushresult(&b);
   return 1;
 }
 
@@ -245,25 +227,16 @@ static int memory_summary(lua_State *L) {
    for. */
 static int memory_stats(lua_State *L) {
   const MemoryInfo m = memory(L, "cuda.memory_stats");
-  const struct {
-    const char *name;
-    int64_t v;
-  } figures[] = {
-    { "allocated_bytes.all.current", m.allocated },
-    { "allocated_bytes.all.peak", m.peak },
-    { "reserved_bytes.all.current", m.reserved },
-    { "reserved_bytes.all.peak", m.reservedpeak },
-    { "allocation.all.current", m.allocs - m.frees },
-    { "allocation.all.allocated", m.allocs },
-    { "allocation.all.freed", m.frees },
-    { "segment.all.current", m.segments },
-    { "num_alloc_retries", m.retries },
-  };
-  lua_newtable(L);
-  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-    lua_pushinteger(L, figures[i].v);
-    lua_setfield(L, -2, figures[i].name);
-  }
+  lua_createtable(L, 0, 9);
+  nl_set_integer(L, "allocated_bytes.all.current", m.allocated);
+  nl_set_integer(L, "allocated_bytes.all.peak", m.peak);
+  nl_set_integer(L, "reserved_bytes.all.current", m.reserved);
+  nl_set_integer(L, "reserved_bytes.all.peak", m.reservedpeak);
+  nl_set_integer(L, "allocation.all.current", m.allocs - m.frees);
+  nl_set_integer(L, "allocation.all.allocated", m.allocs);
+  nl_set_integer(L, "allocation.all.freed", m.frees);
+  nl_set_integer(L, "segment.all.current", m.segments);
+  nl_set_integer(L, "num_alloc_retries", m.retries);
   return 1;
 }
 
@@ -274,22 +247,12 @@ static int reset_peak_memory_stats(lua_State *L) {
   return 0;
 }
 
-/* Does not open the plug-in: a closed plug-in has no cache. */
-static int empty_cache(lua_State *L) {
-  nl_collect(L);
-  nl_empty_caches();
-  return 0;
-}
-
 /*
 ** Work
 */
 static int synchronize(lua_State *L) {
-  const Device *d = deviceat(L, 1, "cuda.synchronize");
-  int r = d->synchronize(d);
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0')
-    nc_error_op("cuda.synchronize");
-  nl_check(L, r);
+  const Device *d = device_at(L, 1, "cuda.synchronize");
+  nl_check_op(L, d->synchronize(d), "cuda.synchronize");
   return 0;
 }
 
@@ -350,7 +313,7 @@ const Bound nl_cuda[] = {
     1 },
   { "reset_peak_memory_stats", reset_peak_memory_stats, ON,
     "the peaks count from now on", 1 },
-  { "empty_cache", empty_cache, "",
+  { "empty_cache", nl_empty_cache, "",
     "collects, and gives cached memory back to the devices and the system", 1 },
   { "synchronize", synchronize, ON,
     "waits until a device has done what it was asked to do; an error of that "
@@ -386,8 +349,8 @@ const Bound nl_cuda[] = {
 */
 static int64_t tf32;
 
-static int getsetting(lua_State *L) {
-  const Accelerator *a = nc_opened();
+static int backend_index(lua_State *L) {
+  const Accelerator *a = nc_open_accelerator();
   const char *name = luaL_checkstring(L, 2);
   int64_t v = tf32;
   if (strcmp(name, "allow_tf32") != 0)
@@ -397,7 +360,7 @@ static int getsetting(lua_State *L) {
   return 1;
 }
 
-static int setsetting(lua_State *L) {
+static int backend_newindex(lua_State *L) {
   const char *op = "backends.cuda.matmul", *name = luaL_checkstring(L, 2);
   const Accelerator *a;
   if (strcmp(name, "allow_tf32") != 0)
@@ -410,9 +373,9 @@ static int setsetting(lua_State *L) {
   return 0;
 }
 
-static void pushbackends(lua_State *L) {
-  static const luaL_Reg events[] = { { "__index", getsetting },
-                                     { "__newindex", setsetting },
+static void push_backends(lua_State *L) {
+  static const luaL_Reg events[] = { { "__index", backend_index },
+                                     { "__newindex", backend_newindex },
                                      { NULL, NULL } };
   lua_createtable(L, 0, 1);
   lua_createtable(L, 0, 1);
@@ -427,16 +390,12 @@ static void pushbackends(lua_State *L) {
    [-0, +(0|1), e] */
 int nl_pushtable(lua_State *L, const char *name) {
   if (strcmp(name, "backends") == 0) {
-    pushbackends(L);
+    push_backends(L);
     nl_make_strict(L, name);
     return 1;
   }
   if (strcmp(name, "cuda") != 0) return 0;
-  lua_newtable(L);
-  for (const Bound *b = nl_cuda; b->name; b++) {
-    nl_pushbound(L, b);
-    lua_setfield(L, -2, b->name);
-  }
+  nl_push_bound_table(L, nl_cuda);
   nl_make_strict(L, name);
   return 1;
 }

@@ -15,6 +15,7 @@
 #define STREAM "nacre.stream"
 #define EVENT "nacre.event"
 #define CURRENT "nacre.streams"
+#define RESTORE "nacre.restore"
 
 typedef struct StreamBox {
   Stream *s; /* NULL after close */
@@ -26,18 +27,12 @@ typedef struct EventBox {
   int timing;
 } EventBox;
 
-/* As nl_check; names the operation op if the error has none. [-0, +0, e] */
-static void checked(lua_State *L, const char *op, int r) {
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
-  nl_check(L, r);
-}
-
 /*
 ** Userdata
 */
 /* The stream at index i; raises an error for any other value and for a closed
    stream. [-0, +0, e] */
-static StreamBox *checkstream(lua_State *L, int i, const char *op) {
+static StreamBox *check_stream(lua_State *L, int i, const char *op) {
   StreamBox *b = luaL_testudata(L, i, STREAM);
   if (b == NULL && i == 1 && lua_isnone(L, 1))
     nl_error(L, op, "self is missing: a stream expected");
@@ -49,7 +44,7 @@ static StreamBox *checkstream(lua_State *L, int i, const char *op) {
 
 /* The event at index i; raises an error for any other value and for a closed
    event. [-0, +0, e] */
-static EventBox *checkevent(lua_State *L, int i, const char *op) {
+static EventBox *check_event(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
   if (b == NULL && lua_isnone(L, i))
     nl_error(L, op, "%s is missing: an event expected",
@@ -63,27 +58,22 @@ static EventBox *checkevent(lua_State *L, int i, const char *op) {
 }
 
 /* Pushes the registry table of current streams. [-0, +1, e] */
-static void pushcurrents(lua_State *L) {
+static void push_stream_table(lua_State *L) {
   luaL_checkstack(L, 8, NULL);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, CURRENT);
 }
 
-static int streamfield(lua_State *L);
-static int freestream(lua_State *L);
-static int eventfield(lua_State *L);
-static int freeevent(lua_State *L);
-
 /* __eq: two userdata of one stream are equal. */
-static int samestream(lua_State *L) {
+static int stream_equal(lua_State *L) {
   const StreamBox *a = luaL_testudata(L, 1, STREAM);
   const StreamBox *b = luaL_testudata(L, 2, STREAM);
   lua_pushboolean(L, a && b && a->s == b->s);
   return 1;
 }
 
-static int streamtext(lua_State *L) {
+static int stream_text(lua_State *L) {
   const StreamBox *b = luaL_checkudata(L, 1, STREAM);
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   if (b->s == NULL || a == NULL) lua_pushliteral(L, "stream (closed)");
   else
     lua_pushfstring(L, "stream %p on %s", (void *)b->s,
@@ -91,7 +81,7 @@ static int streamtext(lua_State *L) {
   return 1;
 }
 
-static int eventtext(lua_State *L) {
+static int event_text(lua_State *L) {
   const EventBox *b = luaL_checkudata(L, 1, EVENT);
   lua_pushfstring(L, b->e ? "event %p" : "event (closed)", (void *)b->e);
   return 1;
@@ -99,15 +89,11 @@ static int eventtext(lua_State *L) {
 
 /* Sets the metatable `kind' of the userdata on top; its __index has the table
    of methods as upvalue 1. [-0, +0, m] */
-static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
-                    const Bound *methods, lua_CFunction index) {
+static void set_kind(lua_State *L, const char *kind, const luaL_Reg *events,
+                     const Bound *methods, lua_CFunction index) {
   if (luaL_newmetatable(L, kind)) {
     luaL_setfuncs(L, events, 0);
-    lua_newtable(L);
-    for (const Bound *b = methods; b->name; b++) {
-      nl_pushbound(L, b);
-      lua_setfield(L, -2, b->name);
-    }
+    nl_push_bound_table(L, methods);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "methods"); /* help and completion read it */
     lua_pushcclosure(L, index, 1);
@@ -116,41 +102,14 @@ static void setkind(lua_State *L, const char *kind, const luaL_Reg *events,
   lua_setmetatable(L, -2);
 }
 
-/* Pushes a stream userdata without a stream. [-0, +1, m] */
-static StreamBox *newstreambox(lua_State *L) {
-  static const luaL_Reg events[] = { { "__gc", freestream },
-                                     { "__close", freestream },
-                                     { "__eq", samestream },
-                                     { "__tostring", streamtext },
-                                     { NULL, NULL } };
-  StreamBox *b = lua_newuserdatauv(L, sizeof *b, 0);
-  memset(b, 0, sizeof *b);
-  setkind(L, STREAM, events, nl_stream_methods, streamfield);
-  return b;
-}
-
-/* Pushes an event userdata without an event. [-0, +1, m] */
-static EventBox *neweventbox(lua_State *L) {
-  static const luaL_Reg events[] = { { "__gc", freeevent },
-                                     { "__close", freeevent },
-                                     { "__tostring", eventtext },
-                                     { NULL, NULL } };
-  EventBox *b = lua_newuserdatauv(L, sizeof *b, 0);
-  memset(b, 0, sizeof *b);
-  setkind(L, EVENT, events, nl_event_methods, eventfield);
-  return b;
-}
-
 /* Pushes the method whose name is at index 2; raises an error with the nearest
    name if there is none. [-0, +1, e] */
 static int method(lua_State *L, const char *kind, const Bound *methods) {
-  const char *names[24], *key, *near;
-  int n = 0;
+  const char *names[24] = { NULL }, *key, *near;
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
   key = luaL_tolstring(L, 2, NULL);
-  for (; methods[n].name && n < 23; n++) names[n] = methods[n].name;
-  names[n] = NULL;
+  for (int n = 0; methods[n].name && n < 23; n++) names[n] = methods[n].name;
   near = nl_nearname(key, names);
   return nl_error(L, "",
                   near ? "%s has no method '%s', did you mean '%s'?"
@@ -158,9 +117,9 @@ static int method(lua_State *L, const char *kind, const Bound *methods) {
                   kind, key, near);
 }
 
-static int streamfield(lua_State *L) {
+static int stream_field(lua_State *L) {
   const StreamBox *b = luaL_checkudata(L, 1, STREAM);
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (strcmp(key, "priority") == 0) lua_pushinteger(L, b->priority);
   else if (strcmp(key, "device") == 0 && b->s)
@@ -173,15 +132,15 @@ static int streamfield(lua_State *L) {
   return 1;
 }
 
-static int eventfield(lua_State *L) {
+static int event_field(lua_State *L) {
   return method(L, "event", nl_event_methods);
 }
 
 /* __gc and __close. If the stream is current, the default stream of its device
    becomes current. */
-static int freestream(lua_State *L) {
+static int free_stream(lua_State *L) {
   StreamBox *b = luaL_checkudata(L, 1, STREAM);
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   Stream *s = b->s;
   int i, now;
   if (s == NULL || a == NULL || !b->owned) return 0;
@@ -191,7 +150,7 @@ static int freestream(lua_State *L) {
     now = a->current();
     a->setstream(a->defaultstream(i));
     a->setcurrent(now);
-    pushcurrents(L);
+    push_stream_table(L);
     lua_pushnil(L);
     lua_rawseti(L, -2, i);
   }
@@ -199,24 +158,49 @@ static int freestream(lua_State *L) {
   return 0;
 }
 
-static int freeevent(lua_State *L) {
+static int free_event(lua_State *L) {
   EventBox *b = luaL_checkudata(L, 1, EVENT);
   Event *e = b->e;
   b->e = NULL;
-  if (e) nc_opened()->freeevent(e);
+  if (e) nc_open_accelerator()->freeevent(e);
   return 0;
+}
+
+/* Pushes a stream userdata without a stream. [-0, +1, m] */
+static StreamBox *new_stream_box(lua_State *L) {
+  static const luaL_Reg events[] = { { "__gc", free_stream },
+                                     { "__close", free_stream },
+                                     { "__eq", stream_equal },
+                                     { "__tostring", stream_text },
+                                     { NULL, NULL } };
+  StreamBox *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  set_kind(L, STREAM, events, nl_stream_methods, stream_field);
+  return b;
+}
+
+/* Pushes an event userdata without an event. [-0, +1, m] */
+static EventBox *new_event_box(lua_State *L) {
+  static const luaL_Reg events[] = { { "__gc", free_event },
+                                     { "__close", free_event },
+                                     { "__tostring", event_text },
+                                     { NULL, NULL } };
+  EventBox *b = lua_newuserdatauv(L, sizeof *b, 0);
+  memset(b, 0, sizeof *b);
+  set_kind(L, EVENT, events, nl_event_methods, event_field);
+  return b;
 }
 
 /*
 ** Current and default streams
 */
 /* Pushes the default stream of device i. [-0, +1, m] */
-static int pushdefault(lua_State *L, const Accelerator *a, int i) {
+static int push_default_stream(lua_State *L, const Accelerator *a, int i) {
   StreamBox *b;
-  pushcurrents(L);
+  push_stream_table(L);
   if (lua_rawgeti(L, -1, -1 - i) == LUA_TNIL) {
     lua_pop(L, 1);
-    b = newstreambox(L);
+    b = new_stream_box(L);
     b->s = a->defaultstream(i);
     lua_pushvalue(L, -1);
     lua_rawseti(L, -3, -1 - i);
@@ -226,69 +210,65 @@ static int pushdefault(lua_State *L, const Accelerator *a, int i) {
 }
 
 /* Pushes the current stream of device i. [-0, +1, m] */
-static int pushcurrent(lua_State *L, const Accelerator *a, int i) {
-  if (a->stream(i) == a->defaultstream(i)) return pushdefault(L, a, i);
-  pushcurrents(L);
+static int push_current_stream(lua_State *L, const Accelerator *a, int i) {
+  if (a->stream(i) == a->defaultstream(i)) return push_default_stream(L, a, i);
+  push_stream_table(L);
   lua_rawgeti(L, -1, i);
   lua_remove(L, -2);
   return 1;
 }
 
 /* Makes the stream at index k the current one. [-0, +0, e] */
-static void setcurrent(lua_State *L, int k, const char *op) {
+static void set_current_stream(lua_State *L, int k, const char *op) {
   const Accelerator *a = nl_accelerator(L, op);
-  const StreamBox *b = checkstream(L, k, op);
+  const StreamBox *b = check_stream(L, k, op);
   k = lua_absindex(L, k);
-  pushcurrents(L);
-  checked(L, op, a->setstream(b->s));
+  push_stream_table(L);
+  nl_check_op(L, a->setstream(b->s), op);
   lua_pushvalue(L, k);
   lua_rawseti(L, -2, a->streamdevice(b->s));
   lua_pop(L, 1);
-  nl_device_changed();
 }
 
 int nl_currentstream(lua_State *L) {
   const char *op = "cuda.current_stream";
   int i = nl_ordinal(L, 1, op);
-  return pushcurrent(L, nl_accelerator(L, op), i);
+  return push_current_stream(L, nl_accelerator(L, op), i);
 }
 
 int nl_defaultstream(lua_State *L) {
   const char *op = "cuda.default_stream";
   int i = nl_ordinal(L, 1, op);
-  return pushdefault(L, nl_accelerator(L, op), i);
+  return push_default_stream(L, nl_accelerator(L, op), i);
 }
 
 int nl_setstream(lua_State *L) {
   luaL_checkany(L, 1);
-  setcurrent(L, 1, "cuda.set_stream");
+  set_current_stream(L, 1, "cuda.set_stream");
   return 0;
 }
 
 /* __close of the userdata that nl_push_restore pushes: makes the saved device
    current, and the saved stream (user value 1) current on its device. */
-static int restore(lua_State *L) {
-  const int *device = luaL_checkudata(L, 1, "nacre.restore");
-  const Accelerator *a = nc_opened();
+static int restore_current(lua_State *L) {
+  const int *device = luaL_checkudata(L, 1, RESTORE);
+  const Accelerator *a = nc_open_accelerator();
   if (lua_getiuservalue(L, 1, 1) == LUA_TUSERDATA) {
     const StreamBox *b = lua_touserdata(L, -1);
-    if (b->s) setcurrent(L, -1, "cuda.stream");
+    if (b->s) set_current_stream(L, -1, "cuda.stream");
   }
   nl_check(L, a->setcurrent(*device));
-  nl_device_changed();
   return 0;
 }
 
 void nl_push_restore(lua_State *L, int i) {
-  const Accelerator *a = nc_opened();
+  static const luaL_Reg events[] = { { "__close", restore_current },
+                                     { NULL, NULL } };
+  const Accelerator *a = nc_open_accelerator();
   int *device = lua_newuserdatauv(L, sizeof *device, 1);
   *device = a->current();
-  if (luaL_newmetatable(L, "nacre.restore")) {
-    lua_pushcfunction(L, restore);
-    lua_setfield(L, -2, "__close");
-  }
-  lua_setmetatable(L, -2);
-  pushcurrent(L, a, i);
+  nl_set_metatable(L, RESTORE, events);
+  push_current_stream(L, a, i);
   lua_setiuservalue(L, -2, 1);
 }
 
@@ -303,12 +283,12 @@ int nl_withstream(lua_State *L) {
                     lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
   if (!lua_isnil(L, 1)) {
     const Accelerator *a = nl_accelerator(L, op);
-    nl_push_restore(L, a->streamdevice(checkstream(L, 1, op)->s));
+    nl_push_restore(L, a->streamdevice(check_stream(L, 1, op)->s));
     lua_pushvalue(L, 1);
     lua_insert(L, 2); /* the stream stays on the stack while it is current */
     lua_replace(L, 1);
     lua_toclose(L, 1);
-    setcurrent(L, 2, op);
+    set_current_stream(L, 2, op);
   } else {
     lua_pushnil(L);
     lua_insert(L, 1);
@@ -323,7 +303,7 @@ int nl_recordstream(lua_State *L) {
   const char *op = "record_stream";
   const Device *d = nc_device(nl_checktensor(L, 1));
   const Accelerator *a = nl_accelerator(L, op);
-  const int i = a->streamdevice(checkstream(L, 2, op)->s);
+  const int i = a->streamdevice(check_stream(L, 2, op)->s);
   if (d->ordinal != i)
     return nl_error(L, op, "the tensor is on %s, the stream on %s", d->name,
                     a->device[i]->name);
@@ -345,82 +325,85 @@ int nl_newstream(lua_State *L) {
   nl_args(L, &s, op, NL_STREAM, &args);
   i = args.arg[0].device ? args.arg[0].device->ordinal : a->current();
   if (i < 0)
-    return nl_error(L, op, "%s is no CUDA device", args.arg[0].device->name);
-  b = newstreambox(L);
+    return nl_error(L, op, "%s is not a CUDA device", args.arg[0].device->name);
+  b = new_stream_box(L);
   b->priority = (int)args.arg[1].s.i;
   b->owned = 1;
   r = a->newstream(&b->s, i, b->priority);
   if (nl_retry(L, r, 0)) r = a->newstream(&b->s, i, b->priority);
-  checked(L, op, r);
+  nl_check_op(L, r, op);
   return 1;
 }
 
 /* The stream at index i, or the current one for none or nil. [-0, +0, e] */
-static Stream *optstream(lua_State *L, int i, const char *op) {
+static Stream *stream_or_current(lua_State *L, int i, const char *op) {
   const Accelerator *a = nl_accelerator(L, op);
   if (lua_isnoneornil(L, i)) return a->stream(a->current());
-  return checkstream(L, i, op)->s;
+  return check_stream(L, i, op)->s;
 }
 
 static int wait_event(lua_State *L) {
   const char *op = "wait_event";
-  Stream *s = checkstream(L, 1, op)->s;
-  checked(L, op, nc_opened()->after(s, checkevent(L, 2, op)->e));
+  Stream *s = check_stream(L, 1, op)->s;
+  nl_check_op(L, nc_open_accelerator()->after(s, check_event(L, 2, op)->e), op);
   return 0;
 }
 
 static int wait_stream(lua_State *L) {
   const char *op = "wait_stream";
-  Stream *s = checkstream(L, 1, op)->s, *other = checkstream(L, 2, op)->s;
-  const Accelerator *a = nc_opened();
-  EventBox *b = neweventbox(L);
-  checked(L, op, a->newevent(&b->e, 0));
-  checked(L, op, a->record(b->e, other));
-  checked(L, op, a->after(s, b->e));
+  Stream *s = check_stream(L, 1, op)->s, *other = check_stream(L, 2, op)->s;
+  const Accelerator *a = nc_open_accelerator();
+  EventBox *b = new_event_box(L);
+  nl_check_op(L, a->newevent(&b->e, 0), op);
+  nl_check_op(L, a->record(b->e, other), op);
+  nl_check_op(L, a->after(s, b->e), op);
   return 0;
 }
 
 static int record_event(lua_State *L) {
   const char *op = "record_event";
-  Stream *s = checkstream(L, 1, op)->s;
-  const Accelerator *a = nc_opened();
+  Stream *s = check_stream(L, 1, op)->s;
+  const Accelerator *a = nc_open_accelerator();
   lua_settop(L, 2);
   if (lua_isnil(L, 2)) {
-    EventBox *b = neweventbox(L);
-    checked(L, op, a->newevent(&b->e, 0));
+    EventBox *b = new_event_box(L);
+    nl_check_op(L, a->newevent(&b->e, 0), op);
     lua_replace(L, 2);
   }
-  checked(L, op, a->record(checkevent(L, 2, op)->e, s));
+  nl_check_op(L, a->record(check_event(L, 2, op)->e, s), op);
   return 1;
 }
 
-static int querystream(lua_State *L) {
+static int query_stream(lua_State *L) {
   int done = 0;
-  checked(L, "query",
-          nc_opened()->querystream(checkstream(L, 1, "query")->s, &done));
+  nl_check_op(
+      L,
+      nc_open_accelerator()->querystream(check_stream(L, 1, "query")->s, &done),
+      "query");
   lua_pushboolean(L, done);
   return 1;
 }
 
-static int waitstream(lua_State *L) {
+static int wait_for_stream(lua_State *L) {
   const char *op = "synchronize";
-  checked(L, op, nc_opened()->waitstream(checkstream(L, 1, op)->s));
+  nl_check_op(L, nc_open_accelerator()->waitstream(check_stream(L, 1, op)->s),
+              op);
   return 0;
 }
 
 const Bound nl_stream_methods[] = {
   { "wait_event", wait_event, "self, event:any",
-    "what the stream is asked to do from now on waits for an event", 2 },
+    "makes work submitted to the stream after this call wait for an event", 2 },
   { "wait_stream", wait_stream, "self, stream:any",
-    "what the stream is asked to do from now on waits for what another was "
-    "asked to do",
+    "makes work submitted to the stream after this call wait for the work "
+    "already submitted to another stream",
     2 },
   { "record_event", record_event, "self, event:any=nil -> event",
-    "marks this place of the stream with an event, a new one if none is "
-    "given",
+    "marks this place of the stream with an event, a new one if none is given",
     2 },
-  { "query", querystream, "self -> boolean", "is all its work done?", 2 },
-  { "synchronize", waitstream, "self", "waits until all its work is done", 2 },
+  { "query", query_stream, "self -> boolean", "is all its work done?", 2 },
+  { "synchronize", wait_for_stream, "self", "waits until all its work is done",
+    2 },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
@@ -434,51 +417,55 @@ int nl_newevent(lua_State *L) {
   EventBox *b;
   Args args;
   nl_args(L, &s, op, NL_EVENT, &args);
-  b = neweventbox(L);
+  b = new_event_box(L);
   b->timing = (int)args.arg[0].s.i;
-  checked(L, op, a->newevent(&b->e, b->timing));
+  nl_check_op(L, a->newevent(&b->e, b->timing), op);
   return 1;
 }
 
 static int record(lua_State *L) {
   const char *op = "record";
-  Event *e = checkevent(L, 1, op)->e;
-  checked(L, op, nc_opened()->record(e, optstream(L, 2, op)));
+  Event *e = check_event(L, 1, op)->e;
+  nl_check_op(L, nc_open_accelerator()->record(e, stream_or_current(L, 2, op)),
+              op);
   return 0;
 }
 
 static int wait(lua_State *L) {
   const char *op = "wait";
-  Event *e = checkevent(L, 1, op)->e;
-  checked(L, op, nc_opened()->after(optstream(L, 2, op), e));
+  Event *e = check_event(L, 1, op)->e;
+  nl_check_op(L, nc_open_accelerator()->after(stream_or_current(L, 2, op), e),
+              op);
   return 0;
 }
 
-static int queryevent(lua_State *L) {
+static int query_event(lua_State *L) {
   int done = 0;
-  checked(L, "query",
-          nc_opened()->queryevent(checkevent(L, 1, "query")->e, &done));
+  nl_check_op(
+      L,
+      nc_open_accelerator()->queryevent(check_event(L, 1, "query")->e, &done),
+      "query");
   lua_pushboolean(L, done);
   return 1;
 }
 
-static int waitevent(lua_State *L) {
+static int wait_for_event(lua_State *L) {
   const char *op = "synchronize";
-  checked(L, op, nc_opened()->waitevent(checkevent(L, 1, op)->e));
+  nl_check_op(L, nc_open_accelerator()->waitevent(check_event(L, 1, op)->e),
+              op);
   return 0;
 }
 
 static int elapsed_time(lua_State *L) {
   const char *op = "elapsed_time";
-  const EventBox *from = checkevent(L, 1, op), *to = checkevent(L, 2, op);
+  const EventBox *from = check_event(L, 1, op), *to = check_event(L, 2, op);
   double ms = 0;
   if (!from->timing || !to->timing) {
-    nc_fail(NC_EVALUE, "an event keeps its time only if it was made to");
-    nc_error_op(op);
+    nc_fail(NC_EVALUE, "the event was created without timing");
     nc_hint("nacre.cuda.Event{enable_timing=true}");
-    return nl_check(L, NC_EVALUE);
+    return nl_check_op(L, NC_EVALUE, op);
   }
-  checked(L, op, nc_opened()->elapsed(&ms, from->e, to->e));
+  nl_check_op(L, nc_open_accelerator()->elapsed(&ms, from->e, to->e), op);
   lua_pushnumber(L, ms);
   return 1;
 }
@@ -488,12 +475,12 @@ const Bound nl_event_methods[] = {
     "marks the present place of a stream, the current one if none is given",
     2 },
   { "wait", wait, "self, stream:any=nil",
-    "what a stream, the current one if none is given, is asked to do from "
-    "now on waits for the event",
+    "makes work submitted to a stream after this call wait for the event; "
+    "the current stream if none is given",
     2 },
-  { "query", queryevent, "self -> boolean",
+  { "query", query_event, "self -> boolean",
     "is the work done that came before the mark?", 2 },
-  { "synchronize", waitevent, "self",
+  { "synchronize", wait_for_event, "self",
     "waits until the work is done that came before the mark", 2 },
   { "elapsed_time", elapsed_time, "self, other:any -> milliseconds",
     "from this event to the other; both must be done", 2 },

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* defaults.c - process-wide settings: random seed, number of threads, default
-   dtype, memory limit; and counters for the shell and the tests. */
-#define _POSIX_C_SOURCE 200809L
-#include <string.h>
-#include <time.h>
-
+/* defaults.c - settings: random seed, number of threads, default dtype, memory
+   limit; and counters for the shell and the tests. */
 #include "bindings/binding.h"
 
 void nl_reseed(lua_State *L, Signature *s, const char *op) {
   Args a;
   nl_args(L, s, op, NL_SEED, &a);
-  nc_seed(&nc_generator, (uint64_t)a.arg[0].s.i);
+  nc_seed(&nl_context(L)->generator, (uint64_t)a.arg[0].s.i);
   nl_seedmath(L, (uint64_t)a.arg[0].s.i);
 }
 
@@ -21,7 +17,7 @@ static int manual_seed(lua_State *L) {
 }
 
 static int initial_seed(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)nc_initialseed(&nc_generator));
+  lua_pushinteger(L, (lua_Integer)nc_initialseed(&nl_context(L)->generator));
   return 1;
 }
 
@@ -29,8 +25,7 @@ static int set_num_threads(lua_State *L) {
   lua_Integer n = luaL_checkinteger(L, 1);
   if (n < 1 || n > 256)
     return nl_error(L, "set_num_threads",
-                    "the number of threads must be 1 to "
-                    "256, not %lld",
+                    "the number of threads must be 1 to 256, not %lld",
                     (long long)n);
   nc_setthreads((int)n);
   return 0;
@@ -44,14 +39,14 @@ static int get_num_threads(lua_State *L) {
 static int set_default_dtype(lua_State *L) {
   DType t = nc_dtypefrom(luaL_checkstring(L, 1));
   if (t == DT_NONE || nc_category(t) != NC_FLOAT)
-    return nl_error(L, "set_default_dtype", "'%s' is no float dtype",
+    return nl_error(L, "set_default_dtype", "'%s' is not a float dtype",
                     lua_tostring(L, 1));
-  nc_defaultdtype = t;
+  nl_context(L)->dtype = t;
   return 0;
 }
 
 static int get_default_dtype(lua_State *L) {
-  lua_pushstring(L, nc_dtypename(nc_defaultdtype));
+  lua_pushstring(L, nc_dtypename(nl_context(L)->dtype));
   return 1;
 }
 
@@ -70,10 +65,8 @@ int nl_settle(lua_State *L) {
   return 0;
 }
 
-static int clocktime(lua_State *L) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+static int clock_time(lua_State *L) {
+  lua_pushnumber(L, 1e-9 * (double)nc_now());
   return 1;
 }
 
@@ -98,15 +91,11 @@ static int counters(lua_State *L) {
 }
 
 static int memory(lua_State *L) {
-  lua_createtable(L, 0, 3);
-  lua_pushinteger(L, nc_memory.live);
-  lua_setfield(L, -2, "live");
-  lua_pushinteger(L, nc_memory.cached);
-  lua_setfield(L, -2, "cached");
-  lua_pushinteger(L, nc_memory.peak);
-  lua_setfield(L, -2, "peak");
-  lua_pushnumber(L, 1e-9 * (double)nl_state(L)->total);
-  lua_setfield(L, -2, "collecting");
+  lua_createtable(L, 0, 4);
+  nl_set_integer(L, "live", nc_memory.live);
+  nl_set_integer(L, "cached", nc_memory.cached);
+  nl_set_integer(L, "peak", nc_memory.peak);
+  nl_set_number(L, "collecting", 1e-9 * (double)nl_state(L)->total);
   return 1;
 }
 
@@ -114,21 +103,18 @@ static int memory(lua_State *L) {
    nc_ondevices. */
 static int addmemory(const Device *d, void *ctx) {
   lua_State *L = ctx;
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   MemoryInfo m;
   lua_createtable(L, 0, 6);
-  lua_pushstring(L, d->name);
-  lua_setfield(L, -2, "name");
-#define FIGURE(name, v) lua_pushinteger(L, v), lua_setfield(L, -2, name)
-  FIGURE("live", d->memory->live);
-  FIGURE("cached", d->memory->cached);
-  FIGURE("peak", d->memory->peak);
+  nl_set_string(L, "name", d->name);
+  nl_set_integer(L, "live", d->memory->live);
+  nl_set_integer(L, "cached", d->memory->cached);
+  nl_set_integer(L, "peak", d->memory->peak);
   if (d->ordinal >= 0 && a->memory(d->ordinal, &m) == NC_OK) {
-    FIGURE("free", m.free);
-    FIGURE("total", m.total);
+    nl_set_integer(L, "free", m.free);
+    nl_set_integer(L, "total", m.total);
   }
-  if (d->ordinal < 0) FIGURE("free", nc_hostavailable());
-#undef FIGURE
+  if (d->ordinal < 0) nl_set_integer(L, "free", nc_hostavailable());
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   return NC_OK;
 }
@@ -146,7 +132,8 @@ static int fail_alloc(lua_State *L) {
   return 0;
 }
 
-static int empty_cache(lua_State *L) {
+/* Does not open the plug-in: a closed plug-in has no cache. */
+int nl_empty_cache(lua_State *L) {
   nl_collect(L);
   nl_empty_caches();
   return 0;
@@ -156,9 +143,7 @@ static int set_memory_limit(lua_State *L) {
   lua_Integer bytes = luaL_checkinteger(L, 1);
   if (bytes < 0)
     return nl_error(L, "set_memory_limit",
-                    "the limit must be 0 or more, not "
-                    "%lld",
-                    (long long)bytes);
+                    "the limit must be 0 or more, not %lld", (long long)bytes);
   nc_hostlimit = bytes;
   return 0;
 }
@@ -179,11 +164,11 @@ const Bound nl_defaults[] = {
     "true if value is a tensor that was not freed", 1 },
   { "synchronize", nl_synchronize, "",
     "waits for every device, and raises the errors of its work", 1 },
-  { "clock", clocktime, "-> seconds",
+  { "clock", clock_time, "-> seconds",
     "a clock that never goes back, for measuring time", 1 },
   { "scope", scope, "fn, ... -> results",
     "calls fn and then releases what it left", 1 },
-  { "empty_cache", empty_cache, "",
+  { "empty_cache", nl_empty_cache, "",
     "collects, and gives cached memory back to the system", 1 },
   { "set_memory_limit", set_memory_limit, "bytes:int",
     "the most that tensors may hold; 0 is no limit", 1 },

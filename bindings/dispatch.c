@@ -36,11 +36,13 @@ int nl_written(int r, const char *name) {
                    "updated",
                    text, name);
   }
-  if (r == NC_EINTR && strstr(nc_lasterror()->text, "interrupted:") == NULL)
-    return nc_fail(r,
-                   "interrupted: %s was writing to a tensor, which may be "
-                   "partly updated",
-                   name);
+  if (r == NC_EINTR && !nc_lasterror()->final) {
+    nc_fail(r,
+            "interrupted: %s was writing to a tensor, which may be partly "
+            "updated",
+            name);
+    nc_error_final(); /* a second call adds nothing */
+  }
   return r;
 }
 
@@ -67,7 +69,7 @@ int nl_retry_into(lua_State *L, int status, int attempt, int out,
 
 /* Names the operation `name_' in an error of `name' if the in-place form was
    called (into). */
-static int named(int r, int into, const char *name) {
+static int name_inplace(int r, int into, const char *name) {
   char full[64];
   if (r == NC_OK || !into || strcmp(nc_lasterror()->op, name) != 0) return r;
   snprintf(full, sizeof full, "%s_", name);
@@ -75,16 +77,53 @@ static int named(int r, int into, const char *name) {
   return r;
 }
 
+/* Checks the status of a call that wrote to an existing tensor; raises an error
+   after a failure.  [-0, +0, v] */
+static void check_written(lua_State *L, int r, int into, const char *name) {
+  nl_check(L, nl_written(name_inplace(r, into, name), name));
+}
+
 /*
 ** Pointwise operations and reductions
 */
 
-/* Reads the operands of a call without options into in[]. Returns the number of
-   tensors among them, or 0 if the call has another form. [-0, +0, e] */
-static int quick(lua_State *L, Op op, Arg in[]) {
+/* The position in the signature of the first numeric parameter: behind the
+   operands, for a reduction behind (self, dim, keepdim, dtype). */
+static int first_parameter(Op op) {
+  return nc_opinfo[op].kind == REDUCE_OP ? 4 : nc_arity(op);
+}
+
+static const double *default_parameters(Op op) {
+  static double par[OP_COUNT][2];
+  static char is_known[OP_COUNT];
+  const Signature *s;
+  if (is_known[op]) return par[op];
+  s = nc_pointwise_signature(op);
+  par[op][0] = 1;
+  for (int i = 0, k = first_parameter(op); i < 2 && k + i < s->n; i++)
+    par[op][i] = nc_tofloat(s->param[k + i].fallback.s);
+  is_known[op] = 1;
+  return par[op];
+}
+
+/* Reads the numeric parameters from the arguments. */
+static void read_parameters(Op op, const Signature *s, const Arg *arg,
+                            double par[2]) {
+  const int k = first_parameter(op);
+  par[0] = 1;
+  par[1] = 0;
+  for (int i = 0; i < 2 && k + i < s->n; i++)
+    if (s->param[k + i].type == P_NUM || s->param[k + i].type == P_CHOICE)
+      par[i] = nc_tofloat(arg[k + i].s);
+}
+
+/* Reads the operands of a call that has nothing else into in[]. Returns the
+   number of tensors among them, or 0 if the call has another form.
+   [-0, +0, e] */
+static int read_operands(lua_State *L, Op op, Arg in[]) {
   const int n = nc_arity(op);
   int tensors = 0;
-  if (lua_gettop(L) != n || nc_opinfo[op].kind == REDUCE_OP) return 0;
+  if (lua_gettop(L) != n) return 0;
   for (int i = 0; i < n; i++) {
     in[i].t = nl_totensor(L, i + 1);
     if (in[i].t) tensors++;
@@ -93,52 +132,35 @@ static int quick(lua_State *L, Op op, Arg in[]) {
   return tensors;
 }
 
-/* Reads the numeric parameters of the operation, which follow its operands in
-   arg[]. */
-static void parameters(const Signature *s, const Arg *arg, int from,
-                       double par[2]) {
-  par[0] = 1;
-  par[1] = 0;
-  for (int i = from; i < s->n && i < from + 2; i++)
-    if (s->param[i].type == P_NUM || s->param[i].type == P_CHOICE)
-      par[i - from] = nc_tofloat(arg[i].s);
-}
-
 /* Raises an error if no operand is a tensor. [-0, +0, e] */
-static int sometensor(lua_State *L, const Signature *s, const Arg in[], int n) {
+static void check_tensor(lua_State *L, const Signature *s, const Arg in[],
+                         int n) {
   for (int i = 0; i < n; i++)
-    if (in[i].t) return 1;
-  return nl_error(L, s->name, "%s must be a tensor, not a number",
-                  s->param[0].name);
+    if (in[i].t) return;
+  nl_error(L, s->name, "%s must be a tensor, not a number", s->param[0].name);
 }
 
 /* Calls the core with parsed arguments; *y, the result, is the userdata on top
    of the stack. Returns a status; raises only if no operand is a tensor. */
-static int runrow(lua_State *L, Op op, const Signature *s, const Args *a,
-                  Tensor **y, Tensor *out) {
+static int call_parsed(lua_State *L, Op op, const Signature *s, const Args *a,
+                       Tensor **y, Tensor *out) {
   double par[2];
+  read_parameters(op, s, a->arg, par);
   if (nc_opinfo[op].kind == REDUCE_OP) {
     unsigned dims;
     int r = nc_dimmask(&dims, &a->arg[1], a->arg[0].t->nd);
-    if (r != NC_OK) {
-      nc_error_op(s->name);
-      nc_error_operand("self", a->arg[0].t);
-      return r;
-    }
-    par[0] = s->n > 4 ? nc_tofloat(a->arg[4].s) : 1;
-    par[1] = 0;
+    if (r != NC_OK) return nc_error_call(r, s->name, a->arg, 1);
     return nc_reduce(y, op, a->arg[0].t, dims, (int)a->arg[2].s.i,
                      a->arg[3].dtype, par, out);
   }
-  sometensor(L, s, a->arg, nc_arity(op));
-  parameters(s, a->arg, nc_arity(op), par);
+  check_tensor(L, s, a->arg, nc_arity(op));
   return nc_apply(y, op, a->arg, par, out);
 }
 
 /* The general path: parses all arguments. `into': the result goes to self.
    [-0, +1, e] */
-static int fullrow(lua_State *L, Op op, int into) {
-  const Signature *s = nl_pointwise_signature(op);
+static int general_call(lua_State *L, Op op, int into) {
+  const Signature *s = nc_pointwise_signature(op);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
   int64_t writes = 0;
@@ -151,50 +173,27 @@ static int fullrow(lua_State *L, Op op, int into) {
     out = into ? 1 : a.out;
     y = nl_newbox(L);
     if (attempt == 0) writes = nl_writes(L, out);
-    r = runrow(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
+    r = call_parsed(L, op, s, &a, y, out ? nl_checktensor(L, out) : NULL);
     if (!nl_retry_into(L, r, attempt, out, writes)) break;
   }
-  nl_check(L, out ? nl_written(named(r, into, s->name), s->name) : r);
+  if (out) check_written(L, r, into, s->name);
+  else nl_check(L, r);
   if (out) lua_pushvalue(L, out);
   nl_result(L, -1);
   pace(L, before);
   return 1;
 }
 
-/* The numeric parameters of calls without options: the defaults of the
-   signature. */
-static const double *known[OP_COUNT]; /* NULL: not computed yet */
-
-static const double *finddefaults(Op op) {
-  static double par[OP_COUNT][2];
-  const Signature *s = nl_pointwise_signature(op);
-  const int n = nc_arity(op);
-  par[op][0] = 1;
-  for (int i = 0; i < 2 && n + i < s->n; i++)
-    par[op][i] = nc_tofloat(s->param[n + i].fallback.s);
-  return known[op] = par[op];
-}
-
-static const double *defaults(Op op) {
-  return known[op] ? known[op] : finddefaults(op);
-}
-
-/* The fast path: t:sum(), a + b. Pushes the result and sets *status; returns 0,
-   with nothing pushed, if the call has another form. [-0, +(0|1), e] */
-static int quickrow(lua_State *L, Op op, int *status) {
+/* The fast path: operands without options, as in a + b and t:sum(). Pushes the
+   userdata of the result and sets *status; returns 0, with nothing pushed, if
+   the call has another form. [-0, +(0|1), e] */
+static int fast_call(lua_State *L, Op op, int *status) {
   Arg in[NC_MAXIN];
-  Tensor *t;
-  if (nc_opinfo[op].kind == REDUCE_OP) {
-    double par[2] = { 1, 0 };
-    if (lua_gettop(L) != 1 || (t = nl_totensor(L, 1)) == NULL) return 0;
-    par[0] = nl_pointwise_signature(op)->n > 4
-                 ? nc_tofloat(nl_pointwise_signature(op)->param[4].fallback.s)
-                 : 1;
-    *status = nc_reduce(nl_newbox(L), op, t, ~0u, 0, DT_NONE, par, NULL);
-    return 1;
-  }
-  if (!quick(L, op, in)) return 0;
-  *status = nc_apply(nl_newbox(L), op, in, defaults(op), NULL);
+  if (!read_operands(L, op, in)) return 0;
+  *status = nc_opinfo[op].kind == REDUCE_OP
+                ? nc_reduce(nl_newbox(L), op, in[0].t, ~0u, 0, DT_NONE,
+                            default_parameters(op), NULL)
+                : nc_apply(nl_newbox(L), op, in, default_parameters(op), NULL);
   return 1;
 }
 
@@ -202,7 +201,7 @@ int nl_call_pointwise(lua_State *L) {
   const Op op = (Op)nl_which(L);
   const int64_t before = nc_memory.since;
   int r;
-  if (quickrow(L, op, &r)) {
+  if (fast_call(L, op, &r)) {
     if (r == NC_OK) {
       nl_result(L, -1);
       pace(L, before);
@@ -212,44 +211,44 @@ int nl_call_pointwise(lua_State *L) {
     lua_pop(L, 1);
   }
   if (op == OP_where && lua_gettop(L) == 1) return nl_where_condition(L);
-  return fullrow(L, op, 0);
+  return general_call(L, op, 0);
 }
 
 int nl_call_pointwise_into(lua_State *L) {
   const Op op = (Op)nl_which(L);
   Arg in[NC_MAXIN];
   Tensor *y;
-  if (quick(L, op, in) && in[0].t) {
-    int r = nc_apply(&y, op, in, defaults(op), in[0].t);
+  nl_select(L);
+  if (nc_opinfo[op].kind != REDUCE_OP && read_operands(L, op, in) && in[0].t) {
+    int r = nc_apply(&y, op, in, default_parameters(op), in[0].t);
     if (r != NC_ENOMEM || nc_lasterror()->partly) {
       if (r != NC_OK || nc_trace_any)
-        nl_check(
-            L, nl_written(named(r, 1, nc_opinfo[op].name), nc_opinfo[op].name));
+        check_written(L, r, 1, nc_opinfo[op].name);
       nc_release(y); /* self holds the other reference */
       lua_pushvalue(L, 1);
       return 1;
     }
   }
-  return fullrow(L, op, 1);
+  return general_call(L, op, 1);
 }
 
 /*
 ** Operators: calls through nc_call with any number of arguments and results
 */
-static int freecall(lua_State *L) {
+static int free_call(lua_State *L) {
   nc_freelist(luaL_checkudata(L, 1, CALL));
   return 0;
 }
 
 /* Pushes a userdata with a zeroed Call; its finalizer frees the list of results
    if an error is raised first. [-0, +1, m] */
-static Call *newcall(lua_State *L) {
-  return nl_newowner(L, sizeof(Call), CALL, freecall);
+static Call *new_call(lua_State *L) {
+  return nl_newowner(L, sizeof(Call), CALL, free_call);
 }
 
 /* Pushes the list of result tensors and moves each reference from c->list into
    its userdata. [-0, +1, m] */
-static int pushlist(lua_State *L, Call *c) {
+static int push_list(lua_State *L, Call *c) {
   lua_createtable(L, c->nlist, 0);
   for (int i = 0; i < c->nlist; i++) {
     Tensor **box = nl_newbox(L);
@@ -265,7 +264,7 @@ static int pushlist(lua_State *L, Call *c) {
 
 /* Copies the result y into the tensor out, with the conversion and the checks
    of a pointwise operation. Never raises. */
-static int writeto(Tensor *out, Tensor *y) {
+static int copy_to_out(Tensor *out, Tensor *y) {
   Arg in[1] = { { .t = y } };
   Tensor *same = NULL;
   int r;
@@ -278,17 +277,18 @@ static int writeto(Tensor *out, Tensor *y) {
 /* Copies all results into {out=...} at index out: one tensor for a single
    result, otherwise a list with as many tensors as there are results. Returns a
    status. [-0, +0, e] */
-static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
+static int copy_all_to_out(lua_State *L, const Signature *s, int out,
+                           Tensor **y[]) {
   const int list = lua_istable(L, out);
   int n = 0, r = NC_OK;
-  while (n < s->boxes && *y[n]) n++;
+  while (n < s->nresults && *y[n]) n++;
   if (n != (list ? (int)lua_rawlen(L, out) : 1) && n > 0)
     return nl_error(L, s->name, "gives %d result%s: out must be %s", n,
                     n == 1 ? "" : "s",
                     n == 1 ? "a tensor" : "a list of as many tensors");
   for (int i = 0; i < n && r == NC_OK; i++) {
     if (list) lua_rawgeti(L, out, i + 1);
-    r = writeto(nl_checktensor(L, list ? -1 : out), *y[i]);
+    r = copy_to_out(nl_checktensor(L, list ? -1 : out), *y[i]);
     if (list) lua_pop(L, 1); /* the list keeps the tensor alive */
   }
   if (r != NC_OK) nc_error_op(s->name); /* report the operation, not the copy */
@@ -297,7 +297,7 @@ static int writeall(lua_State *L, const Signature *s, int out, Tensor **y[]) {
 
 /* Pushes the elements of the list at index `list'; returns how many.
    [-0, +n, e] */
-static int unpacked(lua_State *L, int list) {
+static int push_elements(lua_State *L, int list) {
   const int n = (int)lua_rawlen(L, list);
   luaL_checkstack(L, n, NULL);
   for (int i = 1; i <= n; i++) lua_rawgeti(L, list, i);
@@ -306,21 +306,22 @@ static int unpacked(lua_State *L, int list) {
 
 /* Pushes the results of the call; the userdata of the result tensors start at
    index `box'. Returns how many values it pushed. [-0, +n, e] */
-static int results(lua_State *L, const Signature *s, Call *c, int box, int out,
-                   Tensor *self) {
-  if (c->list) return pushlist(L, c);
+static int push_results(lua_State *L, const Signature *s, Call *c, int box,
+                        int out, Tensor *self) {
+  if (c->list) return push_list(L, c);
   if (strncmp(s->results, "tensor", 6) != 0) {
     nl_pushscalar(L, c->value);
     return 1;
   }
   if (out)
-    return nl_totensor(L, out) ? (lua_pushvalue(L, out), 1) : unpacked(L, out);
+    return nl_totensor(L, out) ? (lua_pushvalue(L, out), 1)
+                               : push_elements(L, out);
   if (self && *(Tensor **)lua_touserdata(L, box) == self) {
     lua_pushvalue(L, 1); /* the result is the argument itself */
     return 1;
   }
   int n = 1;
-  while (n < s->boxes && *(Tensor **)lua_touserdata(L, box + n)) n++;
+  while (n < s->nresults && *(Tensor **)lua_touserdata(L, box + n)) n++;
   for (int i = 0; i < n; i++) lua_pushvalue(L, box + i);
   return n;
 }
@@ -328,10 +329,10 @@ static int results(lua_State *L, const Signature *s, Call *c, int box, int out,
 /* Replaces *self by a copy if the operation is recorded: the tape would save
    self's values, which the in-place form is about to overwrite. The copy is
    pushed. Returns a status. [-0, +(0|1), m] */
-static int apart(lua_State *L, Tensor **self) {
+static int copy_if_recorded(lua_State *L, Tensor **self) {
   Tensor **copy;
   int yes, r = nc_requires(&yes, *self);
-  if (r != NC_OK || !yes || nc_gradoff) return r;
+  if (r != NC_OK || !yes || nl_context(L)->no_grad) return r;
   copy = nl_newbox(L);
   r = nc_apply1(copy, OP_clone, *self);
   if (r == NC_OK) *self = *copy;
@@ -340,9 +341,9 @@ static int apart(lua_State *L, Tensor **self) {
 
 /* Calls the operator in upvalue 1; `into': the result goes to self.
    [-0, +n, e] */
-static int family(lua_State *L, int into) {
+static int call_operator(lua_State *L, int into) {
   const Operator f = (Operator)nl_which(L);
-  const Signature *s = nl_operator_signature(f);
+  const Signature *s = nc_operator_signature(f);
   const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
   const int lists = strstr(s->results, "tensors") != NULL;
@@ -358,20 +359,20 @@ static int family(lua_State *L, int into) {
     nl_readargs(L, s, &a);
     out = into ? 1 : a.out;
     if (attempt == 0) writes = nl_writes(L, writer ? 1 : out);
-    if (lists) c = newcall(L);
+    if (lists) c = new_call(L);
     else memset(c, 0, sizeof *c);
     c->op = f;
     box = lua_gettop(L) + 1;
-    for (int i = 0; i < s->boxes; i++) y[i] = nl_newbox(L);
+    for (int i = 0; i < s->nresults; i++) y[i] = nl_newbox(L);
     memcpy(c->arg, a.arg, sizeof c->arg);
     if (s->n && s->param[0].type == P_TENSOR) self = a.arg[0].t;
-    r = into ? apart(L, &c->arg[0].t) : NC_OK;
+    r = into ? copy_if_recorded(L, &c->arg[0].t) : NC_OK;
     if (r == NC_OK) r = nc_call(c);
-    for (int i = 0; i < s->boxes; i++) {
+    for (int i = 0; i < s->nresults; i++) {
       *y[i] = c->out[i];
       c->out[i] = NULL;
     }
-    if (r == NC_OK && out) r = writeall(L, s, out, y);
+    if (r == NC_OK && out) r = copy_all_to_out(L, s, out, y);
     if (r == NC_OK && a.pin) r = nl_pin(y[0]);
     if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
     if (!nl_retry_into(L, r, attempt, writer ? 1 : out, writes)) break;
@@ -379,21 +380,21 @@ static int family(lua_State *L, int into) {
   if (r != NC_OK) {
     if (into) nc_error_replace(c->arg[0].t, a.arg[0].t);
     nc_error_call(r, s->name, a.arg, s->n);
-    named(r, into, s->name);
+    name_inplace(r, into, s->name);
     if (writer || out) r = nl_written(r, s->name);
   }
   nl_check(L, r);
-  n = results(L, s, c, box, out, self);
+  n = push_results(L, s, c, box, out, self);
   for (int i = 1; i <= n; i++) nl_result(L, -i);
   pace(L, before);
   return n;
 }
 
 int nl_call_operator(lua_State *L) {
-  const int given = nl_call_overload(L, (Operator)nl_which(L));
-  return given ? given : family(L, 0);
+  const int results = nl_call_overload(L, (Operator)nl_which(L));
+  return results ? results : call_operator(L, 0);
 }
 
 int nl_call_operator_into(lua_State *L) {
-  return family(L, 1);
+  return call_operator(L, 1);
 }

@@ -11,13 +11,13 @@
 #include "bindings/binding.h"
 
 /* True for the name of a device, whether or not the device exists. */
-static int devicename(const char *text) {
+static int is_device_name(const char *text) {
   return strncmp(text, "cuda", 4) == 0 || strcmp(text, "auto") == 0 ||
          strcmp(text, nc_host()->name) == 0;
 }
 
 /* True if the value at index i has the type of parameter p. */
-static int suits(lua_State *L, int i, const Param *p) {
+static int has_type_of(lua_State *L, int i, const Param *p) {
   switch (lua_type(L, i)) {
     case LUA_TNUMBER:
       return p->type == P_NUM || (p->type == P_INT && lua_isinteger(L, i));
@@ -25,17 +25,17 @@ static int suits(lua_State *L, int i, const Param *p) {
     case LUA_TSTRING:
       return (p->type == P_DTYPE &&
               nc_dtypefrom(lua_tostring(L, i)) != DT_NONE) ||
-             (p->type == P_DEVICE && devicename(lua_tostring(L, i)));
+             (p->type == P_DEVICE && is_device_name(lua_tostring(L, i)));
     default: return 0;
   }
 }
 
 /* The first named-only parameter that the value at index i suits. Parameters
    whose bit is set in *used are skipped; the bit of the result is set. */
-static const Param *byname(lua_State *L, int i, const Signature *s,
-                           unsigned *used) {
+static const Param *find_named_only(lua_State *L, int i, const Signature *s,
+                                    unsigned *used) {
   for (int k = s->positional; k < s->n; k++)
-    if (!(*used >> k & 1) && suits(L, i, &s->param[k])) {
+    if (!(*used >> k & 1) && has_type_of(L, i, &s->param[k])) {
       *used |= 1u << k;
       return &s->param[k];
     }
@@ -43,7 +43,7 @@ static const Param *byname(lua_State *L, int i, const Signature *s,
 }
 
 /* Pushes "alpha=0.1" for the value at index i. [-0, +1, e] */
-static void pushpair(lua_State *L, int i, const char *name) {
+static void push_pair(lua_State *L, int i, const char *name) {
   const char *text = luaL_tolstring(L, i, NULL);
   if (lua_type(L, i) == LUA_TSTRING)
     lua_pushfstring(L, "%s=\"%s\"", name, text);
@@ -60,12 +60,12 @@ int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   luaL_buffinit(L, &b);
   for (int i = next; i <= top; i++) {
-    const Param *p = byname(L, i, s, &used);
+    const Param *p = find_named_only(L, i, s, &used);
     const size_t n = strlen(names);
     if (p == NULL) return 0;
     snprintf(names + n, sizeof names - n, "%s%s", n ? " and " : "", p->name);
     if (n) luaL_addstring(&b, ", ");
-    pushpair(L, i, p->name);
+    push_pair(L, i, p->name);
     luaL_addvalue(&b);
   }
   luaL_pushresult(&b);
@@ -77,8 +77,8 @@ int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
 
 /* Sets the error "takes at most 2 arguments besides self, got 3". In x:add(...)
    the user does not count x, so the message does not either. */
-static void count(const Signature *s, int got) {
-  const int self = s->n > 0 && strcmp(s->param[0].name, "self") == 0;
+static void fail_count(const Signature *s, int got) {
+  const int self = s->method;
   const int most = s->positional - self;
   char number[16];
   snprintf(number, sizeof number, "at most %d", most);
@@ -96,7 +96,7 @@ int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
   if (sizes)
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
             nl_typename(L, next));
-  else count(s, top);
+  else fail_count(s, top);
   nc_error_op(s->name);
   if (s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
     nc_hint("%s{1, 2, 3} makes one of a list", s->name);

@@ -25,7 +25,7 @@ Generator *nl_togenerator(lua_State *L, int i) {
 }
 
 /* The generator at index 1; raises an error for any other value. [-0, +0, e] */
-static GeneratorBox *check(lua_State *L, const char *op) {
+static GeneratorBox *check_generator(lua_State *L, const char *op) {
   GeneratorBox *b = luaL_testudata(L, 1, GENERATOR);
   if (b == NULL)
     nl_error(L, op, "expected a generator, not a %s", nl_typename(L, 1));
@@ -39,7 +39,7 @@ static GeneratorBox *check(lua_State *L, const char *op) {
 enum { MATHSTATE = 4 * sizeof(uint64_t) };
 
 /* Pushes math[name], or nil. Returns true if it is a C function. [-0, +1, m] */
-static int pushmath(lua_State *L, const char *name) {
+static int push_math(lua_State *L, const char *name) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_pushnil(L);
   if (lua_getfield(L, -2, "math") == LUA_TTABLE) {
@@ -54,7 +54,7 @@ static int pushmath(lua_State *L, const char *name) {
 
 void nl_seedmath(lua_State *L, uint64_t seed) {
   luaL_checkstack(L, 4, NULL);
-  if (pushmath(L, "randomseed")) {
+  if (push_math(L, "randomseed")) {
     lua_pushinteger(L, (lua_Integer)seed);
     lua_call(L, 1, 0);
   } else lua_pop(L, 1);
@@ -62,9 +62,9 @@ void nl_seedmath(lua_State *L, uint64_t seed) {
 
 /* The address of the state of math.random, or NULL if math.random is not Lua's
    own. [-0, +0, m] */
-static void *mathstate(lua_State *L) {
+static void *math_state(lua_State *L) {
   void *state = NULL;
-  if (pushmath(L, "random") && lua_getupvalue(L, -1, 1) != NULL) {
+  if (push_math(L, "random") && lua_getupvalue(L, -1, 1) != NULL) {
     if (lua_isuserdata(L, -1) && lua_rawlen(L, -1) == MATHSTATE)
       state = lua_touserdata(L, -1);
     lua_pop(L, 1);
@@ -77,7 +77,7 @@ static void *mathstate(lua_State *L) {
 ** Shared by methods and functions
 */
 /* Pushes the state of g as a tensor. [-0, +1, e] */
-static int pushstate(lua_State *L, Generator *g) {
+static int push_state(lua_State *L, Generator *g) {
   const int64_t n = 2;
   Tensor **y = nl_newbox(L);
   int64_t *p;
@@ -89,20 +89,19 @@ static int pushstate(lua_State *L, Generator *g) {
 }
 
 /* Sets the state of g from the tensor at index i. [-0, +0, e] */
-static void setstate(lua_State *L, Generator *g, int i, const char *op) {
+static void set_state_from(lua_State *L, Generator *g, int i, const char *op) {
   const Tensor *t = nl_checktensor(L, i);
   Scalar v[2];
   if (t->dtype != DT_i64 || t->nd != 1 || t->size[0] != 2)
     nl_error(L, op,
-             "a state is an int64 tensor of 2 elements, as get_state "
-             "gives it");
+             "a state is an int64 tensor of 2 elements, as get_state gives it");
   for (int k = 0; k < 2; k++) nl_check(L, nc_read(&v[k], t, k * t->step[0]));
   nc_seed(g, (uint64_t)v[0].i);
   g->next = (uint64_t)v[1].i;
 }
 
 /* The integer at index i; raises an error for any other value. [-0, +0, e] */
-static uint64_t seedat(lua_State *L, int i, const char *op) {
+static uint64_t seed_at(lua_State *L, int i, const char *op) {
   int is;
   lua_Integer seed = lua_tointegerx(L, i, &is);
   if (!is || lua_type(L, i) != LUA_TNUMBER)
@@ -115,33 +114,34 @@ static uint64_t seedat(lua_State *L, int i, const char *op) {
 ** Methods
 */
 static int manual_seed(lua_State *L) {
-  nc_seed(&check(L, "manual_seed")->g, seedat(L, 2, "manual_seed"));
+  nc_seed(&check_generator(L, "manual_seed")->g, seed_at(L, 2, "manual_seed"));
   lua_settop(L, 1);
   return 1;
 }
 
 static int seed(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)nc_newseed(&check(L, "seed")->g));
+  lua_pushinteger(L, (lua_Integer)nc_newseed(&check_generator(L, "seed")->g));
   return 1;
 }
 
 static int initial_seed(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)nc_initialseed(&check(L, "initial_seed")->g));
+  lua_pushinteger(
+      L, (lua_Integer)nc_initialseed(&check_generator(L, "initial_seed")->g));
   return 1;
 }
 
 static int get_state(lua_State *L) {
-  return pushstate(L, &check(L, "get_state")->g);
+  return push_state(L, &check_generator(L, "get_state")->g);
 }
 
 static int set_state(lua_State *L) {
-  setstate(L, &check(L, "set_state")->g, 2, "set_state");
+  set_state_from(L, &check_generator(L, "set_state")->g, 2, "set_state");
   lua_settop(L, 1);
   return 1;
 }
 
 static int clone(lua_State *L) {
-  const GeneratorBox *b = check(L, "clone");
+  const GeneratorBox *b = check_generator(L, "clone");
   GeneratorBox *copy = lua_newuserdatauv(L, sizeof *copy, 0);
   *copy = *b;
   luaL_setmetatable(L, GENERATOR);
@@ -156,15 +156,15 @@ const Bound nl_generator_methods[] = {
   { "initial_seed", initial_seed, "self:any -> integer", "the seed in use",
     NL_METHOD },
   { "get_state", get_state, "self:any -> tensor",
-    "where it stands, for set_state", NL_METHOD },
+    "the state of the generator, for set_state", NL_METHOD },
   { "set_state", set_state, "self:any, state -> generator",
     "goes on from a state that get_state gave", NL_METHOD },
   { "clone", clone, "self:any -> generator",
-    "another one that stands where this does", NL_METHOD },
+    "a copy of the generator, with the same state", NL_METHOD },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
-static int totext(lua_State *L) {
+static int generator_text(lua_State *L) {
   GeneratorBox *b = luaL_checkudata(L, 1, GENERATOR);
   if (b->g.seeded)
     lua_pushfstring(L, "generator of seed %I", (lua_Integer)b->g.seed);
@@ -172,7 +172,7 @@ static int totext(lua_State *L) {
   return 1;
 }
 
-static int field(lua_State *L) {
+static int generator_field(lua_State *L) {
   const GeneratorBox *b = luaL_checkudata(L, 1, GENERATOR);
   const char *key = luaL_checkstring(L, 2);
   if (strcmp(key, "device") == 0) {
@@ -190,7 +190,10 @@ static int field(lua_State *L) {
 /*
 ** Functions of nacre
 */
-static int new (lua_State *L) {
+static int new_generator(lua_State *L) {
+  static const luaL_Reg events[] = { { "__index", generator_field },
+                                     { "__tostring", generator_text },
+                                     { NULL, NULL } };
   static Signature s;
   GeneratorBox *b;
   Args a;
@@ -198,29 +201,23 @@ static int new (lua_State *L) {
   b = lua_newuserdatauv(L, sizeof *b, 0);
   memset(b, 0, sizeof *b);
   b->device = a.arg[0].device ? a.arg[0].device : nc_host();
-  if (luaL_newmetatable(L, GENERATOR)) {
-    lua_pushcfunction(L, field);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, totext);
-    lua_setfield(L, -2, "__tostring");
-  }
-  lua_setmetatable(L, -2);
+  nl_set_metatable(L, GENERATOR, events);
   return 1;
 }
 
-static int seedagain(lua_State *L) {
-  uint64_t seed = nc_newseed(&nc_generator);
+static int seed_from_system(lua_State *L) {
+  uint64_t seed = nc_newseed(&nl_context(L)->generator);
   nl_seedmath(L, seed);
   lua_pushinteger(L, (lua_Integer)seed);
   return 1;
 }
 
 static int get_rng_state(lua_State *L) {
-  return pushstate(L, &nc_generator);
+  return push_state(L, &nl_context(L)->generator);
 }
 
 static int set_rng_state(lua_State *L) {
-  setstate(L, &nc_generator, 1, "set_rng_state");
+  set_state_from(L, &nl_context(L)->generator, 1, "set_rng_state");
   return 0;
 }
 
@@ -228,21 +225,21 @@ static int set_rng_state(lua_State *L) {
    math.random when fn returns or raises an error. */
 static int fork_rng(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
-  nc_initialseed(&nc_generator);
-  const Generator saved = nc_generator;
+  nc_initialseed(&nl_context(L)->generator);
+  const Generator saved = nl_context(L)->generator;
   unsigned char lua[MATHSTATE];
-  void *state = mathstate(L);
+  void *state = math_state(L);
   if (state != NULL) memcpy(lua, state, MATHSTATE);
   int r = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-  nc_generator = saved;
-  if (state != NULL && state == mathstate(L)) memcpy(state, lua, MATHSTATE);
+  nl_context(L)->generator = saved;
+  if (state != NULL && state == math_state(L)) memcpy(state, lua, MATHSTATE);
   return r == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
 const Bound nl_random_functions[] = {
-  { "Generator", new, NEW,
-    "a source of random numbers of its own, for generator=", NL_FUNCTION },
-  { "seed", seedagain, "-> integer",
+  { "Generator", new_generator, NEW,
+    "an independent random number generator, for generator=", NL_FUNCTION },
+  { "seed", seed_from_system, "-> integer",
     "seeds the random numbers from the system; returns the seed", NL_FUNCTION },
   { "get_rng_state", get_rng_state, "-> tensor",
     "where the random numbers stand, for set_rng_state", NL_FUNCTION },

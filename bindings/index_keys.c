@@ -26,7 +26,7 @@ typedef struct Keys {
 
 /* Raises an index error with self as its operand and a hint, which may be NULL.
    [-0, +0, v] */
-static int wrong(lua_State *L, const char *hint, const char *fmt, ...) {
+static int index_error(lua_State *L, const char *hint, const char *fmt, ...) {
   char text[256];
   va_list args;
   va_start(args, fmt);
@@ -45,15 +45,15 @@ typedef struct Text {
   const char *s, *end;
 } Text;
 
-static int ahead(const Text *t) {
+static int peek(const Text *t) {
   return t->s < t->end ? *t->s : '\0';
 }
 
-static void blanks(Text *t) {
-  while (ahead(t) == ' ' || ahead(t) == '\t') t->s++;
+static void skip_blanks(Text *t) {
+  while (peek(t) == ' ' || peek(t) == '\t') t->s++;
 }
 
-static int word(Text *t, const char *w) {
+static int accept(Text *t, const char *w) {
   size_t n = strlen(w);
   if ((size_t)(t->end - t->s) < n || memcmp(t->s, w, n) != 0) return 0;
   t->s += n;
@@ -61,11 +61,11 @@ static int word(Text *t, const char *w) {
 }
 
 /* Reads an integer; one out of the range of int64_t is clamped to it. */
-static int number(Text *t, int64_t *v) {
-  int negative = word(t, "-");
-  if (ahead(t) < '0' || ahead(t) > '9') return 0;
-  for (*v = 0; ahead(t) >= '0' && ahead(t) <= '9'; t->s++) {
-    int digit = ahead(t) - '0';
+static int parse_integer(Text *t, int64_t *v) {
+  int negative = accept(t, "-");
+  if (peek(t) < '0' || peek(t) > '9') return 0;
+  for (*v = 0; peek(t) >= '0' && peek(t) <= '9'; t->s++) {
+    int digit = peek(t) - '0';
     if (*v < (INT64_MIN + digit) / 10) *v = INT64_MIN;
     /* accumulated as a negative number, whose range is larger */
     else *v = *v * 10 - digit;
@@ -75,18 +75,18 @@ static int number(Text *t, int64_t *v) {
 }
 
 /* Reads a, a:b or a:b:step; a number next to a colon may be absent. */
-static int numbers(Text *t, Index *x) {
+static int parse_range(Text *t, Index *x) {
   int64_t *part[3] = { &x->first, &x->last, &x->step };
   int given = 0, colons = 0;
   *x = (Index){ IX_ALL, 1, -1, 1, NULL };
   for (;;) {
-    blanks(t);
-    if (ahead(t) == '-' || (ahead(t) >= '0' && ahead(t) <= '9')) {
-      if (!number(t, part[colons])) return 0;
+    skip_blanks(t);
+    if (peek(t) == '-' || (peek(t) >= '0' && peek(t) <= '9')) {
+      if (!parse_integer(t, part[colons])) return 0;
       given = 1;
     }
-    blanks(t);
-    if (colons == 2 || !word(t, ":")) break;
+    skip_blanks(t);
+    if (colons == 2 || !accept(t, ":")) break;
     colons++;
   }
   if (colons == 0) x->kind = IX_INT;
@@ -98,14 +98,14 @@ int nl_parseindex(Index ix[], int max, const char *s, size_t n) {
   Text t = { s, s + n };
   for (int i = 0; i < max; i++) {
     ix[i] = (Index){ IX_ALL, 1, -1, 1, NULL };
-    blanks(&t);
-    if (word(&t, "...")) ix[i].kind = IX_ELLIPSIS;
-    else if (word(&t, "newaxis")) ix[i].kind = IX_NEWAXIS;
-    else if (!numbers(&t, &ix[i])) return -1;
-    blanks(&t);
+    skip_blanks(&t);
+    if (accept(&t, "...")) ix[i].kind = IX_ELLIPSIS;
+    else if (accept(&t, "newaxis")) ix[i].kind = IX_NEWAXIS;
+    else if (!parse_range(&t, &ix[i])) return -1;
+    skip_blanks(&t);
     if (t.s == t.end) return i + 1;
-    if (!word(&t, ",")) return -1;
-    blanks(&t);
+    if (!accept(&t, ",")) return -1;
+    skip_blanks(&t);
     if (t.s == t.end) return i + 1; /* a trailing comma, as in Python's x[1,] */
   }
   return -1;
@@ -114,116 +114,119 @@ int nl_parseindex(Index ix[], int max, const char *s, size_t n) {
 /*
 ** Keys
 */
-static void toomany(lua_State *L) {
-  wrong(L, "nacre.tensor{...} as an index picks elements",
-        "more than %d indices", NC_MAXINDEX);
+static void too_many(lua_State *L) {
+  index_error(L, "nacre.tensor{...} as an index picks elements",
+              "more than %d indices", NC_MAXINDEX);
 }
 
 static void add(lua_State *L, Keys *k, Index x) {
-  if (k->n == NC_MAXINDEX) toomany(L);
+  if (k->n == NC_MAXINDEX) too_many(L);
   k->ix[k->n++] = x;
   k->ints += x.kind == IX_INT;
   k->others += x.kind != IX_INT && x.kind != IX_ELLIPSIS;
 }
 
 /* The integer at index i; raises an error for any other value. [-0, +0, e] */
-static int64_t integer(lua_State *L, int i) {
+static int64_t check_integer(lua_State *L, int i) {
   int is = 0;
   int64_t v = 0;
   if (lua_type(L, i) == LUA_TNUMBER) v = lua_tointegerx(L, i, &is);
   if (!is && lua_type(L, i) == LUA_TNUMBER) {
     char text[40];
     snprintf(text, sizeof text, "%.14g", (double)lua_tonumber(L, i));
-    wrong(L, NULL, "index %s is not an integer", text);
+    index_error(L, NULL, "index %s is not an integer", text);
   }
   if (!is)
-    wrong(L, NULL, "a range is made of integers, not of a %s",
-          nl_typename(L, i));
+    index_error(L, NULL, "a range is made of integers, not of a %s",
+                nl_typename(L, i));
   return v;
 }
 
 /* Adds the range {}, {first, last} or {first, last, step} at index i.
    [-0, +0, e] */
-static void addrange(lua_State *L, Keys *k, int i) {
+static void add_range(lua_State *L, Keys *k, int i) {
   Index x = { IX_RANGE, 1, -1, 1, NULL };
   int64_t *part[3] = { &x.first, &x.last, &x.step };
   const char *name;
-  nl_plain(L, i, 0);
+  nl_plain_table(L, i, 0);
   size_t n = lua_rawlen(L, i);
   if (nl_find_bad_key(L, i, &name))
-    wrong(L, NULL, "a range is {first, last} or {first, last, step}");
+    index_error(L, NULL, "a range is {first, last} or {first, last, step}");
   if (n == 0) x.kind = IX_ALL;
   if (n == 1)
-    wrong(L, "{2,-1} goes from 2 to the end, {2,2} is 2 alone",
-          "a range needs a first and a last number");
+    index_error(L, "{2,-1} goes from 2 to the end, {2,2} is 2 alone",
+                "a range needs a first and a last number");
   if (n > 3)
-    wrong(L, "nacre.tensor{...} as an index picks elements",
-          "a range has two or three numbers, not %d", (int)n);
+    index_error(L, "nacre.tensor{...} as an index picks elements",
+                "a range has two or three numbers, not %d", (int)n);
   for (size_t j = 0; j < n; j++) {
     lua_rawgeti(L, i, (lua_Integer)j + 1);
-    *part[j] = integer(L, -1);
+    *part[j] = check_integer(L, -1);
     lua_pop(L, 1);
   }
   add(L, k, x);
 }
 
 /* Adds the indices in the string at index i. [-0, +0, e] */
-static void addtext(lua_State *L, Keys *k, int i) {
+static void add_text(lua_State *L, Keys *k, int i) {
   size_t length;
   const char *s = lua_tolstring(L, i, &length);
   Index ix[NC_MAXINDEX];
   int n = nl_parseindex(ix, NC_MAXINDEX, s, length);
-  if (n < 0) wrong(L, "indices as text: " FORMS, "'%.60s' is no index", s);
+  if (n < 0)
+    index_error(L, "indices as text: " FORMS, "'%.60s' is not a valid index",
+                s);
   for (int j = 0; j < n; j++) add(L, k, ix[j]);
 }
 
 /* Adds the index at stack index i. [-0, +0, e] */
-static void addkey(lua_State *L, Keys *k, int i) {
+static void add_key(lua_State *L, Keys *k, int i) {
   Index x = { IX_INT, 0, 0, 1, NULL };
   switch (lua_type(L, i)) {
     case LUA_TNUMBER:
-      x.first = integer(L, i);
+      x.first = check_integer(L, i);
       add(L, k, x);
       return;
-    case LUA_TSTRING: addtext(L, k, i); return;
-    case LUA_TTABLE: addrange(L, k, i); return;
+    case LUA_TSTRING: add_text(L, k, i); return;
+    case LUA_TTABLE: add_range(L, k, i); return;
     default:
       x.t = nl_totensor(L, i);
       x.kind = IX_TENSOR;
       if (x.t == NULL)
-        wrong(L, NULL,
-              "a %s is no index: use an integer, {first, last}, {}, "
-              "a tensor or a text",
-              nl_typename(L, i));
+        index_error(
+            L, NULL,
+            "a %s is not a valid index: use an integer, {first, last}, {}, "
+            "a tensor or a text",
+            nl_typename(L, i));
       add(L, k, x);
   }
 }
 
 /* Reads the key of t[key] at index i: one index, or several in a table.
    [-0, +0, e] */
-static void readkey(lua_State *L, Keys *k, int i) {
+static void read_key(lua_State *L, Keys *k, int i) {
   k->n = k->ints = k->others = 0;
   if (!lua_istable(L, i)) {
-    addkey(L, k, i);
+    add_key(L, k, i);
     return;
   }
   luaL_checkstack(L, 8, NULL);
-  nl_plain(L, i, 0);
+  nl_plain_table(L, i, 0);
   const char *name, *odd = nl_find_bad_key(L, i, &name);
   size_t n = lua_rawlen(L, i);
   int item = lua_gettop(L) + 1;
-  if (n > NC_MAXINDEX) toomany(L);
-  if (name) wrong(L, NULL, "indices have no names");
-  if (odd) wrong(L, NULL, "%s", odd);
+  if (n > NC_MAXINDEX) too_many(L);
+  if (name) index_error(L, NULL, "indices have no names");
+  if (odd) index_error(L, NULL, "%s", odd);
   for (size_t j = 0; j < n; j++) {
     lua_rawgeti(L, i, (lua_Integer)j + 1);
-    addkey(L, k, item);
+    add_key(L, k, item);
     lua_settop(L, item - 1);
   }
 }
 
 /* True if the key selects one element; at[] are then its indices. */
-static int isfull(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
+static int is_element(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
   int n = 0;
   if (k->others > 0 || k->ints != t->nd) return 0;
   for (int i = 0; i < k->n; i++)
@@ -237,15 +240,16 @@ static int isfull(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
 ** An element is a Lua number, except that an element of a tensor recorded by
 ** autograd is a 0-d tensor: a number would lose the gradient.
 */
-static int recorded(lua_State *L, Tensor *t) {
+static int is_recorded(lua_State *L, Tensor *t) {
   int yes;
-  if (nc_gradoff > 0 || (t->ad == NULL && t->base == NULL)) return 0;
+  if (nl_context(L)->no_grad > 0 || (t->ad == NULL && t->base == NULL))
+    return 0;
   nl_check(L, nc_requires(&yes, t));
   return yes;
 }
 
 /* Pushes one element as a number or boolean. [-0, +1, e] */
-static int pushelement(lua_State *L, const Tensor *t, const int64_t at[]) {
+static int push_element(lua_State *L, const Tensor *t, const int64_t at[]) {
   Scalar v;
   nl_check(L, nc_getelement(&v, t, at));
   nl_pushscalar(L, v);
@@ -254,12 +258,12 @@ static int pushelement(lua_State *L, const Tensor *t, const int64_t at[]) {
 
 /* Pushes the result of indexing. Returns NC_OK, or NC_ENOMEM for the caller to
    retry; raises any other error. [-0, +1, e] */
-static int get(lua_State *L, const Keys *k) {
+static int push_indexed(lua_State *L, const Keys *k) {
   Tensor *t = nl_checktensor(L, 1), **y;
   int64_t at[NC_MAXDIM];
   int r;
-  if (isfull(k, t, at) && !recorded(L, t)) {
-    pushelement(L, t, at);
+  if (is_element(k, t, at) && !is_recorded(L, t)) {
+    push_element(L, t, at);
     return NC_OK;
   }
   y = nl_newbox(L);
@@ -270,7 +274,7 @@ static int get(lua_State *L, const Keys *k) {
 
 /* Returns 1 if the caller must try again, 0 after success; raises any other
    status as an error. [-0, +0, e] */
-static int again(lua_State *L, int r, int *attempts) {
+static int retry_read(lua_State *L, int r, int *attempts) {
   if (nl_retry(L, r, (*attempts)++)) return 1;
   nl_check(L, r);
   return 0;
@@ -278,7 +282,7 @@ static int again(lua_State *L, int r, int *attempts) {
 
 /* The same for an assignment to the tensor at index 1; `writes' is the result
    of nl_writes before the first attempt. */
-static int againinto(lua_State *L, int r, int *attempts, int64_t writes) {
+static int retry_assign(lua_State *L, int r, int *attempts, int64_t writes) {
   if (nl_retry_into(L, r, (*attempts)++, 1, writes)) return 1;
   nl_check(L, nl_written(r, "the assignment"));
   return 0;
@@ -286,7 +290,7 @@ static int againinto(lua_State *L, int r, int *attempts, int64_t writes) {
 
 /* Pushes t[key] for the key at index 2, or t(...) for all arguments after self.
    [-?, +1, e] */
-static int indexed(lua_State *L, int arguments) {
+static int index_by_keys(lua_State *L, int arguments) {
   const int64_t before = nc_counters.allocated;
   const int top = lua_gettop(L);
   int attempts = 0;
@@ -294,12 +298,12 @@ static int indexed(lua_State *L, int arguments) {
   do {
     lua_settop(L, top);
     luaL_checkstack(L, 8, NULL);
-    if (!arguments) readkey(L, &k, 2);
+    if (!arguments) read_key(L, &k, 2);
     else {
       k.n = k.ints = k.others = 0;
-      for (int i = 2; i <= top; i++) addkey(L, &k, i);
+      for (int i = 2; i <= top; i++) add_key(L, &k, i);
     }
-  } while (again(L, get(L, &k), &attempts));
+  } while (retry_read(L, push_indexed(L, &k), &attempts));
   if (nc_counters.allocated > before)
     nl_pace(L, nc_counters.allocated - before);
   return 1;
@@ -307,16 +311,18 @@ static int indexed(lua_State *L, int arguments) {
 
 int nl_index(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);
-  if (t->nd == 1 && lua_isinteger(L, 2) && !recorded(L, t)) {
+  nl_select(L);
+  if (t->nd == 1 && lua_isinteger(L, 2) && !is_recorded(L, t)) {
     int64_t at = lua_tointeger(L, 2);
-    return pushelement(L, t, &at);
+    return push_element(L, t, &at);
   }
-  return indexed(L, 0);
+  return index_by_keys(L, 0);
 }
 
 int nl_call(lua_State *L) {
   nl_checktensor(L, 1);
-  return indexed(L, 1);
+  nl_select(L);
+  return index_by_keys(L, 1);
 }
 
 /*
@@ -326,18 +332,16 @@ int nl_call(lua_State *L) {
    integer tensor the dtype is inferred from the list, and a list of floats
    becomes float64, so that the core can check that the values fit.
    [-0, +0, e] */
-static void readlist(lua_State *L) {
+static void list_to_tensor(lua_State *L) {
   const Tensor *t = nl_checktensor(L, 1);
   DType type = nc_category(t->dtype) == NC_FLOAT ? t->dtype : DT_NONE;
   for (;;) {
     nl_pushfunction(L, "tensor", NL_FUNCTION);
     lua_pushvalue(L, 3);
     lua_createtable(L, 0, 2);
-    lua_pushstring(L, nc_device(t)->name);
-    lua_setfield(L, -2, "device");
+    nl_set_string(L, "device", nc_device(t)->name);
     if (type != DT_NONE) {
-      lua_pushstring(L, nc_dtypename(type));
-      lua_setfield(L, -2, "dtype");
+      nl_set_string(L, "dtype", nc_dtypename(type));
     }
     lua_call(L, 2, 1);
     if (type != DT_NONE ||
@@ -351,25 +355,25 @@ static void readlist(lua_State *L) {
 
 /* The value at index 3: returns a tensor, or NULL and sets *number.
    [-0, +0, e] */
-static Tensor *readvalue(lua_State *L, Scalar *number) {
+static Tensor *read_value(lua_State *L, Scalar *number) {
   Tensor *value = nl_totensor(L, 3);
   *number = nc_int(0);
   if (value == NULL && !nl_toscalar(L, 3, number))
-    wrong(L, NULL,
-          "a %s cannot be assigned to elements: use a number, a "
-          "boolean, a list or a tensor",
-          nl_typename(L, 3));
+    index_error(L, NULL,
+                "a %s cannot be assigned to elements: use a number, a "
+                "boolean, a list or a tensor",
+                nl_typename(L, 3));
   return value;
 }
 
 /* Assigns. Returns NC_OK or NC_ENOMEM; raises any other error. [-0, +0, e] */
-static int set(lua_State *L, const Keys *k) {
+static int assign_once(lua_State *L, const Keys *k) {
   Tensor *t = nl_checktensor(L, 1), *value;
   int64_t at[NC_MAXDIM];
   Scalar number;
   int r;
-  value = readvalue(L, &number);
-  if (value == NULL && isfull(k, t, at)) r = nc_setelement(t, at, number);
+  value = read_value(L, &number);
+  if (value == NULL && is_element(k, t, at)) r = nc_setelement(t, at, number);
   else r = nc_setindex(t, k->ix, k->n, value, number);
   if (r == NC_ENOMEM) return r;
   if (r != NC_OK) r = nl_written(r, "the assignment");
@@ -388,11 +392,11 @@ static int assign(lua_State *L) {
       (nl_setgradfield(L, lua_tostring(L, 2)) || nl_checkassign(L)))
     return 0;
   lua_settop(L, 3);
-  if (lua_istable(L, 3)) readlist(L);
+  if (lua_istable(L, 3)) list_to_tensor(L);
   do {
     lua_settop(L, 3);
-    readkey(L, &k, 2);
-  } while (againinto(L, set(L, &k), &attempts, writes));
+    read_key(L, &k, 2);
+  } while (retry_assign(L, assign_once(L, &k), &attempts, writes));
   if (nc_counters.allocated > before)
     nl_pace(L, nc_counters.allocated - before);
   return 0;
@@ -401,6 +405,7 @@ static int assign(lua_State *L) {
 int nl_newindex(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1);
   Scalar v;
+  nl_select(L);
   if (t->nd != 1 || !lua_isinteger(L, 2) || !nl_toscalar(L, 3, &v))
     return assign(L);
   int64_t at = lua_tointeger(L, 2);

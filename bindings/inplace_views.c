@@ -14,12 +14,12 @@
 /* Swaps the tensors of self (index 1) and of the userdata on top, and leaves
    only self on the stack. Raises an error if self is a leaf that requires a
    gradient. */
-static int show(lua_State *L, const char *name) {
+static int replace_self(lua_State *L, const char *name) {
   Tensor **self = lua_touserdata(L, 1), **y = lua_touserdata(L, -1), *old;
   int leaf, required;
   nl_check(L, nc_isleaf(&leaf, *self));
   nl_check(L, nc_requires(&required, *self));
-  if (leaf && required && nc_gradoff == 0)
+  if (leaf && required && nl_context(L)->no_grad == 0)
     return nl_error(L, name,
                     "a leaf that requires a gradient cannot be "
                     "changed in place");
@@ -32,31 +32,31 @@ static int show(lua_State *L, const char *name) {
 
 /* Applies the view operator f to the arguments and stores the result in self.
    [-?, +1, e] */
-static int byview(lua_State *L, const char *name, Operator f) {
+static int apply_view(lua_State *L, const char *name, Operator f) {
   nl_checktensor(L, 1);
   nl_closure(L, nl_call_operator, f);
   lua_pushvalue(L, 1);
   lua_rotate(L, 2, 2);
   lua_call(L, lua_gettop(L) - 2, 1);
   if (lua_rawequal(L, 1, -1)) return 1; /* no change */
-  return show(L, name);
+  return replace_self(L, name);
 }
 
-#define BYVIEW(name)                              \
-  static int name(lua_State *L) {                 \
-    return byview(L, #name "_", OPERATOR_##name); \
+#define VIEW_IN_PLACE(name)                           \
+  static int name(lua_State *L) {                     \
+    return apply_view(L, #name "_", OPERATOR_##name); \
   }
-BYVIEW(transpose)
-BYVIEW(swapdims)
-BYVIEW(swapaxes)
-BYVIEW(t)
-BYVIEW(squeeze)
-BYVIEW(unsqueeze)
-BYVIEW(as_strided)
+VIEW_IN_PLACE(transpose)
+VIEW_IN_PLACE(swapdims)
+VIEW_IN_PLACE(swapaxes)
+VIEW_IN_PLACE(t)
+VIEW_IN_PLACE(squeeze)
+VIEW_IN_PLACE(unsqueeze)
+VIEW_IN_PLACE(as_strided)
 
 /* Copies to the vector y what the storage of x contains from x's first element
    on, as many elements as both have. Returns a status. */
-static int carry(Tensor *y, const Tensor *x) {
+static int copy_storage(Tensor *y, const Tensor *x) {
   const int64_t have = x->data->bytes / nc_dtypesize(x->dtype) - x->offset;
   Tensor *from = NULL, *to = NULL;
   int r;
@@ -74,7 +74,7 @@ static int carry(Tensor *y, const Tensor *x) {
 
 /* *y = the storage of x with another shape, or a copy of it in a larger
    storage. Returns a status. */
-static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
+static int new_size(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
   const int64_t have = x->data->bytes / nc_dtypesize(x->dtype) - x->offset;
   int64_t n, step = 1;
   int r;
@@ -83,7 +83,7 @@ static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
     if (x->dtype == DT_b8) /* uninitialized bytes may not be valid booleans */
       TRY(nc_full(y, nc_device(x), x->dtype, nd, size, nc_int(0)));
     else TRY(nc_new(y, nc_device(x), x->dtype, nd, size));
-    if (have <= 0 || (r = carry(*y, x)) == NC_OK) return NC_OK;
+    if (have <= 0 || (r = copy_storage(*y, x)) == NC_OK) return NC_OK;
     nc_release(*y);
     *y = NULL;
     return r;
@@ -99,35 +99,33 @@ static int resized(Tensor **y, Tensor *x, int nd, const int64_t size[]) {
 }
 
 /* Resizes the tensor x at index 1 in place. [-?, +1, e] */
-static int resizeto(lua_State *L, const char *op, Tensor *x, int nd,
-                    const int64_t size[]) {
+static int resize_to(lua_State *L, const char *op, Tensor *x, int nd,
+                     const int64_t size[]) {
   Tensor **y;
   int required, r;
   nl_check(L, nc_requires(&required, x));
   if (required)
     return nl_error(L, op,
-                    "a tensor that requires a gradient cannot be "
-                    "resized");
+                    "a tensor that requires a gradient cannot be resized");
   y = nl_newbox(L);
-  r = resized(y, x, nd, size);
-  if (r != NC_OK) nc_error_op(op);
-  nl_check(L, r);
-  return show(L, op);
+  r = new_size(y, x, nd, size);
+  nl_check_as(L, r, op);
+  return replace_self(L, op);
 }
 
 static int resize(lua_State *L) {
   static Signature s;
   Args a;
   nl_args(L, &s, "resize_", "self, size:size -> tensor", &a);
-  return resizeto(L, "resize_", a.arg[0].t, a.arg[1].n, a.arg[1].list);
+  return resize_to(L, "resize_", a.arg[0].t, a.arg[1].n, a.arg[1].list);
 }
 
 static int resize_as(lua_State *L) {
   static Signature s;
   Args a;
   nl_args(L, &s, "resize_as_", "self, other -> tensor", &a);
-  return resizeto(L, "resize_as_", a.arg[0].t, a.arg[1].t->nd,
-                  a.arg[1].t->size);
+  return resize_to(L, "resize_as_", a.arg[0].t, a.arg[1].t->nd,
+                   a.arg[1].t->size);
 }
 
 /* True if both tensors share storage, offset, sizes and strides. */
@@ -160,7 +158,7 @@ static int set(lua_State *L) {
                     nc_dtypename(a.arg[0].t->dtype),
                     nc_dtypename(a.arg[1].t->dtype));
   nl_check(L, nc_detach(y, a.arg[1].t));
-  return show(L, "set_");
+  return replace_self(L, "set_");
 }
 
 const Bound nl_inplace_views[] = {

@@ -8,13 +8,12 @@
 #include "bindings/binding.h"
 
 /* ipairs(t) would raise an index error after the last element. */
-static int noipairs(lua_State *L) {
+static int ipairs(lua_State *L) {
   luaL_checkany(L, 1);
   if (nl_totensor(L, 1)) {
-    nc_fail(NC_EVALUE, "ipairs does not go through tensors");
-    nc_error_op("ipairs");
+    nc_fail(NC_EVALUE, "ipairs does not iterate over tensors");
     nc_hint("for i, row in pairs(t) do ... end");
-    return nl_check(L, NC_EVALUE);
+    return nl_check_op(L, NC_EVALUE, "ipairs");
   }
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
@@ -65,7 +64,7 @@ static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
 
 void nl_open_overrides(lua_State *L) {
   lua_pushglobaltable(L);
-  wrap(L, lua_gettop(L), "ipairs", noipairs);
+  wrap(L, lua_gettop(L), "ipairs", ipairs);
   wrap(L, lua_gettop(L), "collectgarbage", collectgarbage);
   if (lua_getfield(L, -1, "debug") == LUA_TTABLE)
     wrap(L, lua_gettop(L), "traceback", traceback);

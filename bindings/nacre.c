@@ -60,14 +60,14 @@ static int equals(lua_State *L) {
 }
 
 /* True for a tensor of one element and for a number. [-0, +0, e] */
-static int single(lua_State *L, int i) {
+static int is_single(lua_State *L, int i) {
   const Tensor *t = nl_totensor(L, i);
   return t ? nc_numel(t) == 1 : lua_type(L, i) == LUA_TNUMBER;
 }
 
 /* Replaces the two arguments by the boolean result of the operation `name'.
    [-2, +1, e] */
-static int compared(lua_State *L, const char *name) {
+static int compare(lua_State *L, const char *name) {
   Scalar v;
   lua_settop(L, 2);
   nl_pushfunction(L, name, NL_FUNCTION);
@@ -86,25 +86,24 @@ static int less(lua_State *L) {
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
   const int equal = symbol[1] != 0;
   if (a == NULL && b == NULL) nl_checktensor(L, 1);
-  if (single(L, 1) && single(L, 2)) return compared(L, equal ? "le" : "lt");
+  if (is_single(L, 1) && is_single(L, 2))
+    return compare(L, equal ? "le" : "lt");
   if ((!a && lua_type(L, 1) != LUA_TNUMBER) ||
       (!b && lua_type(L, 2) != LUA_TNUMBER))
-    return nl_error(L, equal ? "<= or >=" : "< or >",
-                    "a tensor is compared "
-                    "with a number or a tensor, not with a %s",
-                    nl_typename(L, a ? 2 : 1));
+    return nl_error(
+        L, equal ? "<= or >=" : "< or >",
+        "a tensor can be compared with a number or a tensor, not with a %s",
+        nl_typename(L, a ? 2 : 1));
   nc_fail(NC_EVALUE,
-          "Lua's %s and %s give one boolean, not one for each "
-          "element",
-          symbol, equal ? ">=" : ">");
-  nc_error_op(equal ? "<= or >=" : "< or >");
-  if (a) nc_error_operand("left", a);
-  if (b) nc_error_operand("right", b);
-  if (a && b) nc_hint("left:%s(right)", equal ? "le" : "lt");
+          "Lua's %s and %s give one boolean, not one for each element", symbol,
+          equal ? ">=" : ">");
+  if (a) nc_error_operandat(0, "left", a);
+  if (b) nc_error_operandat(1, "right", b);
+  if (a && b) nc_hint("{0}:%s({1})", equal ? "le" : "lt");
   else if (a)
-    nc_hint("left:%s(%s)", equal ? "le" : "lt", luaL_tolstring(L, 2, NULL));
-  else nc_hint("right:%s(%s)", equal ? "ge" : "gt", luaL_tolstring(L, 1, NULL));
-  return nl_check(L, NC_EVALUE);
+    nc_hint("{0}:%s(%s)", equal ? "le" : "lt", luaL_tolstring(L, 2, NULL));
+  else nc_hint("{1}:%s(%s)", equal ? "ge" : "gt", luaL_tolstring(L, 1, NULL));
+  return nl_check_op(L, NC_EVALUE, equal ? "<= or >=" : "< or >");
 }
 
 /* __concat: a .. b concatenates along dim 1. [-0, +1, e] */
@@ -112,13 +111,12 @@ static int concat(lua_State *L) {
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
   if (a == NULL && b == NULL) nl_checktensor(L, 1);
   if (a == NULL || b == NULL) {
-    const char *role = a ? "left" : "right";
-    nc_fail(NC_EVALUE, "a tensor is joined with tensors only, not with a %s",
+    nc_fail(NC_EVALUE,
+            "a tensor can be concatenated with tensors only, not with a %s",
             nl_typename(L, a ? 2 : 1));
-    nc_error_op("..");
-    nc_error_operand(role, a ? a : b);
-    nc_hint("tostring(%s)", role);
-    return nl_check(L, NC_EVALUE);
+    nc_error_operandat(a ? 0 : 1, a ? "left" : "right", a ? a : b);
+    nc_hint("tostring(%s)", nc_operandtext(a ? 0 : 1));
+    return nl_check_op(L, NC_EVALUE, "..");
   }
   lua_createtable(L, 2, 0);
   lua_insert(L, 1);
@@ -128,7 +126,7 @@ static int concat(lua_State *L) {
 }
 
 /* Pushes the type of t: "float32[2x3] cpu". [-0, +1, m] */
-static int pushtype(lua_State *L, const Tensor *t) {
+static int push_type(lua_State *L, const Tensor *t) {
   char shape[NC_TEXT];
   lua_pushfstring(L, "%s[%s] %s", nc_dtypename(t->dtype),
                   nc_shapetext(shape, t->nd, t->size), nc_device(t)->name);
@@ -139,21 +137,22 @@ static int pushtype(lua_State *L, const Tensor *t) {
    fails, the result is the type of the tensor: code that formats a log line or
    an error message must not fail. Asynchronous errors of a device and an
    interrupt are raised all the same. [-0, +1, e] */
-static int totext(lua_State *L) {
+static int tensor_text(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
   if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_settle(L);
   lua_settop(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "_tostring");
-  if (!lua_isfunction(L, -1)) return pushtype(L, nl_checktensor(L, 1));
+  if (!lua_isfunction(L, -1)) return push_type(L, nl_checktensor(L, 1));
   lua_pushvalue(L, 1);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1)) return 1;
   if (nc_interrupted || nl_isinterrupt(L, -1)) return lua_error(L);
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
-  return pushtype(L, nl_checktensor(L, 1));
+  return push_type(L, nl_checktensor(L, 1));
 }
 
 /* Sets the field `name' of the table at index meta to f. [-0, +0, m] */
-static void event(lua_State *L, int meta, const char *name, lua_CFunction f) {
+static void set_function(lua_State *L, int meta, const char *name,
+                         lua_CFunction f) {
   lua_pushcfunction(L, f);
   lua_setfield(L, meta, name);
 }
@@ -174,15 +173,15 @@ static void openevents(lua_State *L, int lib) {
   lua_pushstring(L, "<=");
   lua_pushcclosure(L, less, 1);
   lua_setfield(L, meta, "__le");
-  event(L, meta, "__len", length);
-  event(L, meta, "__eq", equals);
+  set_function(L, meta, "__len", length);
+  set_function(L, meta, "__eq", equals);
   nl_closure(L, concat, OPERATOR_cat);
   lua_setfield(L, meta, "__concat");
-  event(L, meta, "__call", nl_call);
-  event(L, meta, "__newindex", nl_newindex);
-  event(L, meta, "__pairs", nl_pairs);
+  set_function(L, meta, "__call", nl_call);
+  set_function(L, meta, "__newindex", nl_newindex);
+  set_function(L, meta, "__pairs", nl_pairs);
   lua_pushvalue(L, lib);
-  lua_pushcclosure(L, totext, 1);
+  lua_pushcclosure(L, tensor_text, 1);
   lua_setfield(L, meta, "__tostring");
   lua_pushvalue(L, lib + 1);
   lua_pushcclosure(L, nl_getfield, 1);
@@ -201,17 +200,12 @@ static void opentypes(lua_State *L, int lib) {
   nl_setcasts(L, lib);
 }
 
-static void setnumber(lua_State *L, int lib, const char *name, double v) {
-  lua_pushnumber(L, v);
-  lua_setfield(L, lib, name);
-}
-
 /*
 ** The table nacre: its __index (upvalue 1: the table of methods) creates
 ** functions at their first use.
 */
 /* Creates all functions and subtables of nacre, at index 1. [-0, +0, e] */
-static void makeall(lua_State *L) {
+static void make_all(lua_State *L) {
   static const char *const tables[] = { "cuda", "backends", "autograd" };
   lua_settop(L, 1);
   nl_makeall(L, NL_FUNCTION);
@@ -227,7 +221,7 @@ int nl_pushname(lua_State *L, const char *name) {
 }
 
 /* __index of nacre. [-0, +(0|1), e] */
-static int lookup(lua_State *L) {
+static int library_index(lua_State *L) {
   const char *name;
   luaL_checktype(L, 1, LUA_TTABLE);
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
@@ -243,7 +237,7 @@ static int lookup(lua_State *L) {
     return 1;
   }
   if (strcmp(name, "_functions") == 0) {
-    makeall(L);
+    make_all(L);
     return 1;
   }
   if (strcmp(name, "Tensor") == 0) {
@@ -257,15 +251,15 @@ static int lookup(lua_State *L) {
 }
 
 /* __pairs of nacre */
-static int everything(lua_State *L) {
+static int library_pairs(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
-  makeall(L);
+  make_all(L);
   lua_getglobal(L, "next");
   lua_pushvalue(L, 1);
   return 2;
 }
 
-static int title(lua_State *L) {
+static int library_text(lua_State *L) {
   lua_pushliteral(L, "nacre " NC_VERSION);
   return 1;
 }
@@ -273,11 +267,11 @@ static int title(lua_State *L) {
 static void openlookup(lua_State *L, int lib) {
   lua_createtable(L, 0, 3);
   lua_pushvalue(L, lib + 1);
-  lua_pushcclosure(L, lookup, 1);
+  lua_pushcclosure(L, library_index, 1);
   lua_setfield(L, -2, "__index");
-  lua_pushcfunction(L, everything);
+  lua_pushcfunction(L, library_pairs);
   lua_setfield(L, -2, "__pairs");
-  lua_pushcfunction(L, title);
+  lua_pushcfunction(L, library_text);
   lua_setfield(L, -2, "__tostring");
   lua_setmetatable(L, lib);
 }
@@ -291,18 +285,16 @@ int luaopen_nacre(lua_State *L) {
   openevents(L, lib);
   opentypes(L, lib);
   openlookup(L, lib);
-  setnumber(L, lib, "inf", (double)INFINITY);
-  setnumber(L, lib, "nan", (double)NAN);
-  setnumber(L, lib, "pi", 3.14159265358979323846);
-  lua_pushstring(L, "newaxis");
-  lua_setfield(L, lib, "newaxis");
-  event(L, lib, "_info", nl_info);
-  event(L, lib, "_names", nl_names);
-  event(L, lib, "_rows", nl_rows);
-  lua_pushstring(L, NC_VERSION);
-  lua_setfield(L, lib, "version");
-  lua_pushstring(L, NC_VERSION);
-  lua_setfield(L, lib, "__version__");
+  lua_settop(L, lib);
+  nl_set_number(L, "inf", (double)INFINITY);
+  nl_set_number(L, "nan", (double)NAN);
+  nl_set_number(L, "pi", 3.14159265358979323846);
+  nl_set_string(L, "newaxis", "newaxis");
+  nl_set_string(L, "version", NC_VERSION);
+  nl_set_string(L, "__version__", NC_VERSION);
+  set_function(L, lib, "_info", nl_info);
+  set_function(L, lib, "_names", nl_names);
+  set_function(L, lib, "_rows", nl_rows);
   nl_open_string_fields(L);
   lua_settop(L, lib);
   return 1;

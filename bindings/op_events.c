@@ -10,13 +10,10 @@
 
 static const char handler; /* its address is the registry key of the callback */
 
-static void setfield(lua_State *L, const char *key, lua_Integer v) {
-  lua_pushinteger(L, v);
-  lua_setfield(L, -2, key);
-}
-
-/* Pushes a list of strings such as "float32[3x4] cpu". [-0, +1, m] */
-static void pushshown(lua_State *L, const Shown s[], int n) {
+/* Sets a field of the table on top to a list of strings such as
+   "float32[3x4] cpu". [-0, +0, m] */
+static void set_types(lua_State *L, const char *key, const OperandInfo s[],
+                      int n) {
   char shape[NC_TEXT];
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
@@ -24,58 +21,50 @@ static void pushshown(lua_State *L, const Shown s[], int n) {
                     nc_shapetext(shape, s[i].nd, s[i].size), s[i].device);
     lua_rawseti(L, -2, i + 1);
   }
+  lua_setfield(L, -2, key);
 }
 
 /* Pushes a table that describes one traced operation. [-0, +1, m] */
-static void pushstep(lua_State *L, const Step *s) {
+static void push_step(lua_State *L, const Step *s) {
   lua_createtable(L, 0, 12);
-  lua_pushstring(L, s->op);
-  lua_setfield(L, -2, "op");
-  pushshown(L, s->in, s->nin);
-  lua_setfield(L, -2, "operands");
-  pushshown(L, s->out, s->nout);
-  lua_setfield(L, -2, "results");
-  lua_pushboolean(L, s->backward);
-  lua_setfield(L, -2, "backward");
-  lua_pushboolean(L, s->isview);
-  lua_setfield(L, -2, "view");
-  lua_pushboolean(L, s->more);
-  lua_setfield(L, -2, "more");
-  lua_pushnumber(L, s->seconds);
-  lua_setfield(L, -2, "seconds");
-  setfield(L, "flops", s->flops);
-  setfield(L, "bytes", s->bytes);
-  setfield(L, "launches", s->launches);
-  setfield(L, "allocated", s->allocated);
-  setfield(L, "live", s->live);
+  nl_set_string(L, "op", s->op);
+  set_types(L, "operands", s->in, s->nin);
+  set_types(L, "results", s->out, s->nout);
+  nl_set_boolean(L, "backward", s->backward);
+  nl_set_boolean(L, "view", s->isview);
+  nl_set_boolean(L, "more", s->more);
+  nl_set_number(L, "seconds", s->seconds);
+  nl_set_integer(L, "flops", s->flops);
+  nl_set_integer(L, "bytes", s->bytes);
+  nl_set_integer(L, "launches", s->launches);
+  nl_set_integer(L, "allocated", s->allocated);
+  nl_set_integer(L, "live", s->live);
 }
 
 /* Pushes the list of recorded steps and the error object of a warning, or nil;
    then clears the record of the core. [-0, +2, e] */
-static void pushpassed(lua_State *L) {
+static void push_steps(lua_State *L) {
   const Error *e;
   int n;
   const Step *s = nc_trace_steps(&n, &e);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
-    pushstep(L, &s[i]);
+    push_step(L, &s[i]);
     lua_rawseti(L, -2, i + 1);
   }
-  if (e) {
-    const Error copy = *e;
-    nl_pusherror(L, &copy);
-  } else lua_pushnil(L);
+  if (e) nl_pusherror(L, *e);
+  else lua_pushnil(L);
   nc_trace_clear();
 }
 
 /* Calls the callback with the recorded steps; runs in a protected call. */
-static int tell(lua_State *L) {
+static int call_handler(lua_State *L) {
   luaL_checkstack(L, 16, NULL);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &handler) != LUA_TFUNCTION) {
     nc_trace_clear();
     return 0;
   }
-  pushpassed(L);
+  push_steps(L);
   lua_call(L, 2, 0);
   return 0;
 }
@@ -83,13 +72,14 @@ static int tell(lua_State *L) {
 /* Tracing is off while the callback runs, so that its own operations are not
    recorded; it is on again even if the callback raises an error. [-0, +0, e] */
 void nl_report_events(lua_State *L) {
-  const unsigned watching = nc_tracing;
+  const unsigned watching = nl_context(L)->tracing;
   int status;
   luaL_checkstack(L, 2, NULL);
-  nc_tracing = 0;
-  lua_pushcfunction(L, tell);
+  nl_context(L)->tracing = 0;
+  lua_pushcfunction(L, call_handler);
   status = lua_pcall(L, 0, 0, 0);
-  nc_tracing = watching;
+  nl_select(L);
+  nl_context(L)->tracing = watching;
   if (status != LUA_OK) lua_error(L);
 }
 
@@ -111,18 +101,18 @@ static int watch(lua_State *L) {
 /* _unwatched(f, ...): calls f(...) without tracing and without recording it for
    autograd. */
 static int unwatched(lua_State *L) {
-  const unsigned watching = nc_tracing;
+  const unsigned watching = nl_context(L)->tracing;
   int status;
-  nc_tracing = 0;
-  nc_gradoff++;
+  nl_context(L)->tracing = 0;
+  nl_context(L)->no_grad++;
   status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-  nc_gradoff--;
-  nc_tracing = watching;
+  nl_context(L)->no_grad--;
+  nl_context(L)->tracing = watching;
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
 /* _drymemory(device): live and peak bytes of the meta tensors of a device. */
-static int drymemory(lua_State *L) {
+static int dry_memory(lua_State *L) {
   const Device *d;
   const Memory *m;
   nl_check(L, nc_finddevice(&d, luaL_checkstring(L, 1)));
@@ -132,7 +122,7 @@ static int drymemory(lua_State *L) {
   return 2;
 }
 
-static int isdry(lua_State *L) {
+static int is_dry(lua_State *L) {
   lua_pushboolean(L, nc_ismetatensor(nl_checktensor(L, 1)));
   return 1;
 }
@@ -140,7 +130,7 @@ static int isdry(lua_State *L) {
 const Bound nl_op_events[] = {
   { "_watch", watch, "wanted:text, fn=nil", "", 1 },
   { "_unwatched", unwatched, "fn:any, ... -> results", "", 1 },
-  { "_isdry", isdry, "self -> boolean", "", 1 },
-  { "_drymemory", drymemory, "device:text -> live, peak", "", 1 },
+  { "_isdry", is_dry, "self -> boolean", "", 1 },
+  { "_drymemory", dry_memory, "device:text -> live, peak", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

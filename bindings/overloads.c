@@ -28,8 +28,7 @@ int nl_where_condition(lua_State *L) {
   nl_pushfunction(L, "nonzero", NL_FUNCTION);
   lua_insert(L, 1);
   lua_createtable(L, 0, 1);
-  lua_pushboolean(L, 1);
-  lua_setfield(L, -2, "as_tuple");
+  nl_set_boolean(L, "as_tuple", 1);
   lua_call(L, 2, 1);
   return 1;
 }
@@ -37,7 +36,7 @@ int nl_where_condition(lua_State *L) {
 /* Moves the option p from the table on top to index 2. The original table is
    not changed; a copy without p replaces it, if anything else is in it.
    [-1, +(1|2), e] */
-static void orderfirst(lua_State *L) {
+static void move_p_first(lua_State *L) {
   const int options = lua_gettop(L);
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, options);) {
@@ -59,18 +58,18 @@ static void orderfirst(lua_State *L) {
 /* norm(t, "fro") becomes norm(t, 2); norm(t, "nuc") calls linalg.matrix_norm.
    Returns 1 if it pushed the result, 0 if the general path must run.
    [-0, +(0|1), e] */
-static int namednorm(lua_State *L) {
+static int norm_by_name(lua_State *L) {
   const int top = lua_gettop(L);
   const char *p;
   if (top > 1 && lua_istable(L, top)) {
-    nl_plainoptions(L, top, nl_operator_signature(OPERATOR_norm));
+    nl_plain_options(L, top, nc_operator_signature(OPERATOR_norm));
     lua_pushliteral(L, "p");
     const int named = lua_rawget(L, top) == LUA_TSTRING;
     lua_pop(L, 1);
     if (named && top > 2 && !lua_isnil(L, 2))
       return nl_error(L, "norm", "p is given twice");
     if (named && top > 2) lua_remove(L, 2);
-    if (named) orderfirst(L);
+    if (named) move_p_first(L);
   }
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   p = lua_tostring(L, 2);
@@ -81,9 +80,7 @@ static int namednorm(lua_State *L) {
   }
   if (strcmp(p, "nuc") != 0)
     return nl_error(L, "norm",
-                    "p must be a number, \"fro\" or \"nuc\", not "
-                    "'%s'",
-                    p);
+                    "p must be a number, \"fro\" or \"nuc\", not '%s'", p);
   nl_pushcomposed(L, "linalg", NL_FUNCTION);
   lua_getfield(L, -1, "matrix_norm");
   lua_insert(L, 1);
@@ -94,9 +91,9 @@ static int namednorm(lua_State *L) {
 
 /* f(a, b) or f{a, b}: pushes the list of the results of f for each tensor.
    Returns 0 for a call with a single tensor. [-0, +(0|1), e] */
-static int ofeach(lua_State *L, Operator f) {
+static int call_for_each(lua_State *L, Operator f) {
   const int list = lua_gettop(L) + 1;
-  nl_plain(L, 1, 0);
+  nl_plain_table(L, 1, 0);
   if (lua_istable(L, 1)) lua_pushvalue(L, 1);
   else if (list > 2 && nl_totensor(L, 2)) {
     lua_createtable(L, list, 0);
@@ -111,8 +108,7 @@ static int ofeach(lua_State *L, Operator f) {
     nl_closure(L, nl_call_operator, (int)f);
     if (lua_rawgeti(L, list, i) == LUA_TTABLE)
       return nl_error(L, nc_operators[f].name,
-                      "element %d of the list is a "
-                      "table, not a tensor",
+                      "element %d of the list is a table, not a tensor",
                       (int)i);
     lua_call(L, 1, 1);
     lua_rawseti(L, list + 1, i);
@@ -122,10 +118,10 @@ static int ofeach(lua_State *L, Operator f) {
 
 int nl_call_overload(lua_State *L, Operator f) {
   switch (f) {
-    case OPERATOR_norm: return namednorm(L);
+    case OPERATOR_norm: return norm_by_name(L);
     case OPERATOR_atleast_1d:
     case OPERATOR_atleast_2d:
-    case OPERATOR_atleast_3d: return ofeach(L, f);
+    case OPERATOR_atleast_3d: return call_for_each(L, f);
     default: return 0;
   }
 }

@@ -12,12 +12,19 @@
 
 #include "bindings/binding.h"
 
-static const Bound *const bounds[] = {
-  nl_conversions,      nl_bytes,     nl_tensor_fields,
-  nl_inplace_views,    nl_defaults,  nl_files,
-  nl_op_events,        nl_to_device, nl_gradient_methods,
-  nl_random_functions, nl_png
-};
+static const Bound *const bounds[] = { nl_conversions,
+                                       nl_bytes,
+                                       nl_tensor_fields,
+                                       nl_inplace_views,
+                                       nl_defaults,
+                                       nl_files,
+                                       nl_op_events,
+                                       nl_to_device,
+                                       nl_png,
+                                       nl_grad_mode,
+                                       nl_gradient_methods,
+                                       nl_backward_methods,
+                                       nl_random_functions };
 
 /* The functions that are not fields of `nacre' or methods of tensors, with the
    prefix of their full names. */
@@ -33,45 +40,45 @@ static const struct {
 
 /* The C function of this name that belongs in `where' (NL_FUNCTION, NL_METHOD),
    or NULL. */
-static const Bound *findbound(const char *name, int where) {
+static const Bound *find_bound(const char *name, int where) {
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
     for (const Bound *b = bounds[i]; b->name; b++)
       if (strcmp(b->name, name) == 0 && (b->where & where)) return b;
   return NULL;
 }
 
+/* True if `entry' is the first n bytes of `name'. */
+static int is_prefix(const char *entry, const char *name, size_t n) {
+  return strncmp(entry, name, n) == 0 && entry[n] == '\0';
+}
+
 /* The index of the pointwise operation whose name is the first n bytes of
-   `name', or -1. findfamily does the same for operators. */
-static int findrow(const char *name, size_t n) {
+   `name', or -1. find_operator does the same for operators. */
+static int find_pointwise(const char *name, size_t n) {
   for (int op = 0; op < OP_COUNT; op++)
-    if (strncmp(nc_opinfo[op].name, name, n) == 0 &&
-        nc_opinfo[op].name[n] == '\0')
-      return op;
+    if (is_prefix(nc_opinfo[op].name, name, n)) return op;
   return -1;
 }
 
-static int findfamily(const char *name, size_t n) {
+static int find_operator(const char *name, size_t n) {
   for (int f = 0; f < OPERATOR_COUNT; f++)
-    if (strncmp(nc_operators[f].name, name, n) == 0 &&
-        nc_operators[f].name[n] == '\0')
-      return f;
+    if (is_prefix(nc_operators[f].name, name, n)) return f;
   return -1;
 }
 
 /* An operator is also a method if its first parameter is self. */
-static int familywhere(int f) {
-  return strncmp(nc_operators[f].signature, "self", 4) == 0
-             ? NL_FUNCTION | NL_METHOD
-             : NL_FUNCTION;
+static int operator_where(int f) {
+  return nc_operator_signature((Operator)f)->method ? NL_FUNCTION | NL_METHOD
+                                                    : NL_FUNCTION;
 }
 
 /* True if the operator has an in-place form, name_. */
-static int familyinto(int f) {
-  return strncmp(nc_operators[f].signature, "self:inplace", 12) == 0;
+static int operator_has_inplace(int f) {
+  return nc_operator_signature((Operator)f)->inplace;
 }
 
 /* True if the pointwise operation has an in-place form. */
-static int rowinto(int op) {
+static int pointwise_has_inplace(int op) {
   OpKind kind = nc_opinfo[op].kind;
   return kind != REDUCE_OP && kind != CHOOSE_OP;
 }
@@ -102,7 +109,7 @@ void nl_setcasts(lua_State *L, int lib) {
   }
 }
 
-static int findcast(const char *name) {
+static int find_cast(const char *name) {
   for (size_t i = 0; i < NCASTS; i++)
     if (strcmp(casts[i].name, name) == 0) return (int)i;
   return -1;
@@ -110,10 +117,12 @@ static int findcast(const char *name) {
 
 /* Pushes the in-place form of the operation whose name is the first n bytes of
    `name'. Returns 0, with nothing pushed, if it has none. [-0, +(0|1), m] */
-static int pushinto(lua_State *L, const char *name, size_t n) {
-  int op = findrow(name, n), f = findfamily(name, n);
-  if (op >= 0 && rowinto(op)) return nl_closure(L, nl_call_pointwise_into, op);
-  if (f >= 0 && familyinto(f)) return nl_closure(L, nl_call_operator_into, f);
+static int push_inplace(lua_State *L, const char *name, size_t n) {
+  int op = find_pointwise(name, n), f = find_operator(name, n);
+  if (op >= 0 && pointwise_has_inplace(op))
+    return nl_closure(L, nl_call_pointwise_into, op);
+  if (f >= 0 && operator_has_inplace(f))
+    return nl_closure(L, nl_call_operator_into, f);
   return 0;
 }
 
@@ -121,29 +130,37 @@ int nl_pushfunction(lua_State *L, const char *given, int where) {
   char own[NL_NAME];
   const char *name = nl_resolve_alias(given, own);
   size_t n = strlen(name);
-  int op = findrow(name, n), f = findfamily(name, n);
+  int op = find_pointwise(name, n), f = find_operator(name, n);
   const Bound *b;
   if (op == OP_where && where == NL_METHOD)
     return nl_closure(L, nl_callwhere, op);
   if (op >= 0) return nl_closure(L, nl_call_pointwise, op);
-  if (f >= 0 && (familywhere(f) & where))
+  if (f >= 0 && (operator_where(f) & where))
     return nl_closure(L, nl_call_operator, f);
-  if ((b = findbound(name, where)) != NULL) {
+  if ((b = find_bound(name, where)) != NULL) {
     nl_pushbound(L, b);
     return 1;
   }
   if (where != NL_METHOD || n == 0) return 0;
-  if (findcast(name) >= 0)
-    return nl_closure(L, nl_convert_dtype, casts[findcast(name)].type);
-  return name[n - 1] == '_' ? pushinto(L, name, n - 1) : 0;
+  if (find_cast(name) >= 0)
+    return nl_closure(L, nl_convert_dtype, casts[find_cast(name)].type);
+  return name[n - 1] == '_' ? push_inplace(L, name, n - 1) : 0;
 }
 
 /* Creates t[name] unless it exists. Removes everything above t. [-?, +0, e] */
-static void make(lua_State *L, int t, const char *name, int where) {
+static void make_entry(lua_State *L, int t, const char *name, int where) {
   lua_pushstring(L, name);
   if (lua_rawget(L, t) == LUA_TNIL && nl_pushfunction(L, name, where))
     lua_setfield(L, t, name);
   lua_settop(L, t);
+}
+
+/* The same for t[name] and t[name_]. [-?, +0, e] */
+static void make_with_inplace(lua_State *L, int t, const char *name,
+                              int where) {
+  make_entry(L, t, name, where);
+  lua_pushfstring(L, "%s_", name);
+  make_entry(L, t, lua_tostring(L, -1), where);
 }
 
 /* Creates every function (NL_FUNCTION) or method (NL_METHOD) in the table on
@@ -151,24 +168,15 @@ static void make(lua_State *L, int t, const char *name, int where) {
 void nl_makeall(lua_State *L, int where) {
   const int t = lua_gettop(L);
   luaL_checkstack(L, 4, NULL);
-  for (int op = 0; op < OP_COUNT; op++) {
-    make(L, t, nc_opinfo[op].name, where);
-    lua_pushfstring(L, "%s_", nc_opinfo[op].name);
-    make(L, t, lua_tostring(L, -1), where);
-  }
-  for (int f = 0; f < OPERATOR_COUNT; f++) {
-    make(L, t, nc_operators[f].name, where);
-    lua_pushfstring(L, "%s_", nc_operators[f].name);
-    make(L, t, lua_tostring(L, -1), where);
-  }
+  for (int op = 0; op < OP_COUNT; op++)
+    make_with_inplace(L, t, nc_opinfo[op].name, where);
+  for (int f = 0; f < OPERATOR_COUNT; f++)
+    make_with_inplace(L, t, nc_operators[f].name, where);
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
-    for (const Bound *b = bounds[i]; b->name; b++) make(L, t, b->name, where);
-  for (size_t i = 0; i < NCASTS; i++) make(L, t, casts[i].name, where);
-  for (int i = 0; nl_alias(i); i++) {
-    make(L, t, nl_alias(i), where);
-    lua_pushfstring(L, "%s_", nl_alias(i));
-    make(L, t, lua_tostring(L, -1), where);
-  }
+    for (const Bound *b = bounds[i]; b->name; b++)
+      make_entry(L, t, b->name, where);
+  for (size_t i = 0; i < NCASTS; i++) make_entry(L, t, casts[i].name, where);
+  for (int i = 0; nl_alias(i); i++) make_with_inplace(L, t, nl_alias(i), where);
   nl_makecomposed(L, where);
 }
 
@@ -176,30 +184,12 @@ void nl_makeall(lua_State *L, int where) {
 ** Introspection, for help and completion. Each function below sets fields of
 ** the table on top.
 */
-static void setinfo(lua_State *L, const char *key, const char *value) {
-  if (value == NULL) return;
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, key);
-}
-
-static void setflag(lua_State *L, const char *key, int value) {
-  lua_pushboolean(L, value);
-  lua_setfield(L, -2, key);
-}
-
-static void setsignature(lua_State *L, const Signature *s) {
-  nl_pushsignature(L, s);
-  lua_setfield(L, -2, "signature");
-  nl_pushparams(L, s);
-  lua_setfield(L, -2, "params");
-}
-
 /* True if a formula of ops.def says that the operand has no gradient. */
-static int isnone(const char *gradient) {
+static int has_no_gradient(const char *gradient) {
   return gradient == NULL || strcmp(gradient, "NONE") == 0;
 }
 
-static void rowinfo(lua_State *L, int op) {
+static void set_pointwise_info(lua_State *L, int op) {
   static const char *const kinds[] = { "unary",   "test",   "binary", "compare",
                                        "ternary", "choose", "reduce" };
 #define X(class) #class,
@@ -207,58 +197,60 @@ static void rowinfo(lua_State *L, int op) {
 #undef X
   static const char *const folds[] = { "init", "map", "fold" };
   const OpInfo *info = &nc_opinfo[op];
-  setinfo(L, "kind", kinds[info->kind]);
-  setinfo(L, "class", classes[info->types]);
-  setinfo(L, "value", info->value);
-  setinfo(L, "doc", info->doc);
-  for (int i = 0; i < 3; i++) setinfo(L, folds[i], info->fold[i]);
-  setflag(L, "into", rowinto(op));
-  setflag(L, "differentiable",
-          !isnone(info->grad[0]) || !isnone(info->grad[1]) ||
-              !isnone(info->grad[2]));
+  nl_set_string(L, "kind", kinds[info->kind]);
+  nl_set_string(L, "class", classes[info->types]);
+  nl_set_string(L, "value", info->value);
+  nl_set_string(L, "doc", info->doc);
+  for (int i = 0; i < 3; i++) nl_set_string(L, folds[i], info->fold[i]);
+  nl_set_boolean(L, "into", pointwise_has_inplace(op));
+  nl_set_boolean(L, "differentiable",
+                 !has_no_gradient(info->grad[0]) ||
+                     !has_no_gradient(info->grad[1]) ||
+                     !has_no_gradient(info->grad[2]));
   lua_newtable(L);
   for (int i = 0; i < 3; i++) {
-    if (isnone(info->grad[i]) || strncmp(info->grad[i], "BY", 2) == 0) continue;
+    if (has_no_gradient(info->grad[i]) || strncmp(info->grad[i], "BY", 2) == 0)
+      continue;
     lua_pushstring(L, info->grad[i]);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "grad");
-  setsignature(L, nl_pointwise_signature((Op)op));
+  nl_set_signature(L, nc_pointwise_signature((Op)op));
 }
 
-static void plaininfo(lua_State *L, const Signature *s, const char *kind,
-                      const char *doc) {
-  setinfo(L, "kind", kind);
-  setinfo(L, "doc", doc);
-  setsignature(L, s);
+static void set_common_info(lua_State *L, const Signature *s, const char *kind,
+                            const char *doc) {
+  nl_set_string(L, "kind", kind);
+  nl_set_string(L, "doc", doc);
+  nl_set_signature(L, s);
 }
 
-static void familyinfo(lua_State *L, int f) {
+static void set_operator_info(lua_State *L, int f) {
   const OperatorInfo *info = &nc_operators[f];
-  const Signature *s = nl_operator_signature((Operator)f);
+  const Signature *s = nc_operator_signature((Operator)f);
   const int source = s->n > 1 && (s->param[1].type == P_TENSOR ||
                                   s->param[1].type == P_OPERAND);
-  plaininfo(L, s, "family", info->doc);
-  setflag(L, "into", familyinto(f));
-  setflag(L, "view", info->grad == GRADCLASS_VIEW);
-  setflag(L, "differentiable",
-          info->grad != GRADCLASS_NOGRAD &&
-              (info->grad != GRADCLASS_INPLACE || source));
+  set_common_info(L, s, "operator", info->doc);
+  nl_set_boolean(L, "into", operator_has_inplace(f));
+  nl_set_boolean(L, "view", info->grad == GRADCLASS_VIEW);
+  nl_set_boolean(L, "differentiable",
+                 info->grad != GRADCLASS_NOGRAD &&
+                     (info->grad != GRADCLASS_INPLACE || source));
 }
 
-static void castinfo(lua_State *L, int i) {
+static void set_cast_info(lua_State *L, int i) {
   Signature s;
-  nl_parsesignature(&s, casts[i].name, "self -> tensor");
-  plaininfo(L, &s, "function", "");
-  lua_pushfstring(L, "converted to %s; self if it is that already",
+  nc_parse_signature(&s, casts[i].name, "self -> tensor");
+  set_common_info(L, &s, "function", "");
+  lua_pushfstring(L, "converted to %s; self if it already has that dtype",
                   nc_dtypename(casts[i].type));
   lua_setfield(L, -2, "doc");
-  setflag(L, "differentiable", nc_category(casts[i].type) == NC_FLOAT);
+  nl_set_boolean(L, "differentiable", nc_category(casts[i].type) == NC_FLOAT);
 }
 
 /* Replaces the function at index 1 by its name. Returns 0, with the stack
    possibly higher, if it is not a function of nacre or a method of tensors. */
-static int pushname(lua_State *L) {
+static int replace_by_name(lua_State *L) {
   const lua_CFunction f = lua_tocfunction(L, 1);
   const char *name = NULL;
   const void *upvalue = lua_getupvalue(L, 1, 1) ? lua_touserdata(L, -1) : NULL;
@@ -283,10 +275,10 @@ static int pushname(lua_State *L) {
 
 /* The name of an in-place form without its "_"; any other name unchanged. May
    push a string. [-0, +(0|1), m] */
-static const char *basename(lua_State *L, const char *name) {
+static const char *strip_inplace(lua_State *L, const char *name) {
   size_t n = strlen(name);
-  if (n < 2 || name[n - 1] != '_' || findfamily(name, n) >= 0 ||
-      findbound(name, NL_FUNCTION | NL_METHOD))
+  if (n < 2 || name[n - 1] != '_' || find_operator(name, n) >= 0 ||
+      find_bound(name, NL_FUNCTION | NL_METHOD))
     return name;
   return lua_pushlstring(L, name, n - 1);
 }
@@ -294,7 +286,7 @@ static const char *basename(lua_State *L, const char *name) {
 /* Pushes the description of a function of `others': by its full name, or, if
    name is NULL, of the function at index 1. Returns 0 if there is none.
    [-0, +(0|1), e] */
-static int otherinfo(lua_State *L, const char *name) {
+static int push_other_info(lua_State *L, const char *name) {
   for (size_t i = 0; i < NOTHERS; i++) {
     size_t n = strlen(others[i].prefix);
     int here = name && strncmp(name, others[i].prefix, n) == 0;
@@ -304,11 +296,10 @@ static int otherinfo(lua_State *L, const char *name) {
         continue;
       lua_createtable(L, 0, 6);
       lua_pushfstring(L, "%s%s", others[i].prefix, b->name);
-      nl_parsesignature(&s, lua_tostring(L, -1), b->signature);
+      nc_parse_signature(&s, lua_tostring(L, -1), b->signature);
       lua_setfield(L, -2, "name");
-      plaininfo(L, &s, "function", b->doc);
-      lua_pushboolean(L, b->where & NL_METHOD);
-      lua_setfield(L, -2, "method");
+      set_common_info(L, &s, "function", b->doc);
+      nl_set_boolean(L, "method", b->where & NL_METHOD);
       return 1;
     }
   }
@@ -316,7 +307,7 @@ static int otherinfo(lua_State *L, const char *name) {
 }
 
 /* Sets the field aliases of the table on top. [-0, +0, m] */
-static void setaliases(lua_State *L, const char *name) {
+static void set_aliases(lua_State *L, const char *name) {
   int n = 0;
   lua_newtable(L);
   for (int i = 0; nl_alias(i); i++) {
@@ -331,44 +322,44 @@ static void setaliases(lua_State *L, const char *name) {
 /* nacre._info(name or function): a table that describes the operation, or
    nothing. [-0, +(0|1), e] */
 int nl_info(lua_State *L) {
-  if (lua_iscfunction(L, 1) && !pushname(L)) {
+  if (lua_iscfunction(L, 1) && !replace_by_name(L)) {
     lua_settop(L, 1);
-    return otherinfo(L, NULL) || nl_composedinfo(L, 1);
+    return push_other_info(L, NULL) || nl_composedinfo(L, 1);
   }
   if (lua_type(L, 1) == LUA_TFUNCTION) return nl_composedinfo(L, 1);
   char own[NL_NAME];
   const char *given = nl_resolve_alias(luaL_checkstring(L, 1), own);
-  const char *name = basename(L, given);
+  const char *name = strip_inplace(L, given);
   size_t n = strlen(name);
-  int op = findrow(name, n), f = findfamily(name, n);
-  int where = NL_FUNCTION | NL_METHOD, cast = findcast(name);
-  const Bound *b = findbound(name, NL_FUNCTION | NL_METHOD);
+  int op = find_pointwise(name, n), f = find_operator(name, n);
+  int where = NL_FUNCTION | NL_METHOD, cast = find_cast(name);
+  const Bound *b = find_bound(name, NL_FUNCTION | NL_METHOD);
   Signature s;
-  if (name != given && !pushinto(L, name, n)) {
+  if (name != given && !push_inplace(L, name, n)) {
     name = given; /* operations written in Lua have no in-place form either */
     op = f = cast = -1;
     b = NULL;
   }
   if (op < 0 && f < 0 && b == NULL && cast < 0)
-    return otherinfo(L, name) || nl_composedinfo(L, 1);
+    return push_other_info(L, name) || nl_composedinfo(L, 1);
   lua_createtable(L, 0, 10);
-  setinfo(L, "name", name);
-  if (op >= 0) rowinfo(L, op);
+  nl_set_string(L, "name", name);
+  if (op >= 0) set_pointwise_info(L, op);
   else if (f >= 0) {
-    familyinfo(L, f);
-    where = familywhere(f);
+    set_operator_info(L, f);
+    where = operator_where(f);
   } else if (b == NULL) {
-    castinfo(L, cast);
+    set_cast_info(L, cast);
     where = NL_METHOD;
   } else {
-    nl_parsesignature(&s, b->name, b->signature);
-    plaininfo(L, &s, "function", b->doc);
+    nc_parse_signature(&s, b->name, b->signature);
+    set_common_info(L, &s, "function", b->doc);
     where = b->where;
   }
-  setflag(L, "inplace", name != given);
-  setflag(L, "method", where & NL_METHOD);
-  setflag(L, "function", where & NL_FUNCTION);
-  setaliases(L, name);
+  nl_set_boolean(L, "inplace", name != given);
+  nl_set_boolean(L, "method", where & NL_METHOD);
+  nl_set_boolean(L, "function", where & NL_FUNCTION);
+  set_aliases(L, name);
   return 1;
 }
 

@@ -12,7 +12,7 @@
 
 /* The part of a full name after "path.", or NULL; the whole name if path is
    empty. */
-static const char *within(const char *path, const char *name) {
+static const char *after_path(const char *path, const char *name) {
   const size_t n = strlen(path);
   if (n == 0) return name;
   return strncmp(name, path, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
@@ -20,7 +20,8 @@ static const char *within(const char *path, const char *name) {
 
 /* True if the full name, such as linalg.svd, has this last part and belongs to
    another subtable than path. */
-static int elsewhere(const char *full, const char *path, const char *name) {
+static int is_in_other_table(const char *full, const char *path,
+                             const char *name) {
   const char *dot = strrchr(full, '.');
   if (dot == NULL) return *path != '\0' && strcmp(full, name) == 0;
   return strcmp(dot + 1, name) == 0;
@@ -28,7 +29,7 @@ static int elsewhere(const char *full, const char *path, const char *name) {
 
 /* True if `name' is a method of tensors and not a function of nacre.
    [-0, +0, e] */
-static int method(lua_State *L, const char *name) {
+static int is_method(lua_State *L, const char *name) {
   const int top = lua_gettop(L);
   const int found =
       !nl_pushname(L, name) && (nl_pushfunction(L, name, NL_METHOD) ||
@@ -41,8 +42,8 @@ static int method(lua_State *L, const char *name) {
    nl_nearname, and sets *there to the full name of a function `name' in another
    subtable, or NULL. The strings and the array stay on the stack.
    [-0, +n, e] */
-static const char *const *names(lua_State *L, const char *path,
-                                const char *name, const char **there) {
+static const char *const *names_of_table(lua_State *L, const char *path,
+                                         const char *name, const char **there) {
   const char **list;
   int n = 0, all;
   *there = NULL;
@@ -55,9 +56,9 @@ static const char *const *names(lua_State *L, const char *path,
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1))
     if (lua_type(L, -2) == LUA_TSTRING) list[n++] = lua_tostring(L, -2);
   for (lua_Integer i = 1; lua_rawgeti(L, -2, i) == LUA_TSTRING; i++) {
-    const char *full = lua_tostring(L, -1), *own = within(path, full);
+    const char *full = lua_tostring(L, -1), *own = after_path(path, full);
     if (own && strcmp(own, name) != 0) list[n++] = own;
-    if (elsewhere(full, path, name) &&
+    if (is_in_other_table(full, path, name) &&
         (*there == NULL || strchr(full, '.') == NULL))
       *there = full;
     lua_pop(L, 1);
@@ -70,15 +71,15 @@ int nl_unknown_name(lua_State *L, const char *path, const char *name) {
   const char *const *list, *near, *dot = *path ? "." : "";
   luaL_checktype(L, 1, LUA_TTABLE);
   if (name[0] == '_') return 0; /* private names are nil */
-  list = names(L, path, name, &near);
-  if (method(L, name)) {
+  list = names_of_table(L, path, name, &near);
+  if (is_method(L, name)) {
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
     nc_hint("t:%s(...)", name);
   } else if (near) {
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean 'nacre.%s'?", dot,
             path, name, near);
   } else if ((near = nl_nearname(name, list)) != NULL) {
-    const int own = *path == '\0' && method(L, near);
+    const int own = *path == '\0' && is_method(L, near);
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean '%s%s%s%s'?", dot,
             path, name, own ? "t:" : "nacre.", path, dot, near);
   } else nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
@@ -86,7 +87,7 @@ int nl_unknown_name(lua_State *L, const char *path, const char *name) {
 }
 
 /* __index of a subtable; upvalue 1 is its path. */
-static int lookup(lua_State *L) {
+static int strict_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
   return nl_unknown_name(L, lua_tostring(L, lua_upvalueindex(1)),
                          lua_tostring(L, 2));
@@ -103,7 +104,7 @@ void nl_make_strict(lua_State *L, const char *path) {
   }
   lua_createtable(L, 0, 1);
   lua_pushstring(L, path);
-  lua_pushcclosure(L, lookup, 1);
+  lua_pushcclosure(L, strict_index, 1);
   lua_setfield(L, -2, "__index");
   lua_setmetatable(L, t);
 }

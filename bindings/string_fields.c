@@ -15,7 +15,7 @@
 
 /* The ordinal in "cuda:3"; -1 for "cuda" and "cpu"; -2 for a string that is not
    a device name. Does not check that the device exists. */
-static int ordinal(const char *name) {
+static int device_ordinal(const char *name) {
   const size_t kind = strcspn(name, ":");
   const char *digits = name + kind + 1;
   long n = 0;
@@ -30,9 +30,10 @@ static int ordinal(const char *name) {
 }
 
 /* Pushes the field `key' of a device name. Returns 0, with nothing pushed, if
-   there is no such field. ofdtype and ofversion do the same. [-0, +(0|1), e] */
-static int ofdevice(lua_State *L, const char *name, const char *key) {
-  const int n = ordinal(name);
+   there is no such field. The two functions after it do the same.
+   [-0, +(0|1), e] */
+static int push_device_field(lua_State *L, const char *name, const char *key) {
+  const int n = device_ordinal(name);
   if (n == -2) return 0;
   if (strcmp(key, "type") == 0) lua_pushlstring(L, name, strcspn(name, ":"));
   else if (strcmp(key, "index") == 0 && n >= 0) lua_pushinteger(L, n);
@@ -40,7 +41,7 @@ static int ofdevice(lua_State *L, const char *name, const char *key) {
   return 1;
 }
 
-static int ofdtype(lua_State *L, const char *name, const char *key) {
+static int push_dtype_field(lua_State *L, const char *name, const char *key) {
   const DType t = nc_dtypefrom(name);
   if (t == DT_NONE) return 0;
   if (strcmp(key, "itemsize") == 0) lua_pushinteger(L, nc_dtypesize(t));
@@ -55,7 +56,7 @@ static int ofdtype(lua_State *L, const char *name, const char *key) {
 
 /* The version of the CUDA runtime, such as "13.0"; nil if no CUDA device is
    usable. */
-static int ofversion(lua_State *L, const char *name, const char *key) {
+static int push_version_field(lua_State *L, const char *name, const char *key) {
   const Accelerator *a;
   int64_t v;
   if (strcmp(name, NC_VERSION) != 0 || strcmp(key, "cuda") != 0 ||
@@ -66,7 +67,7 @@ static int ofversion(lua_State *L, const char *name, const char *key) {
 }
 
 /* __index of strings; upvalue 1 is the table `string'. */
-static int index(lua_State *L) {
+static int string_index(lua_State *L) {
   const char *text, *key;
   size_t n;
   lua_pushvalue(L, 2); /* a direct call may pass more than two arguments */
@@ -77,8 +78,8 @@ static int index(lua_State *L) {
   text = lua_tolstring(L, 1, &n);
   if (strlen(text) != n) return 0;
   key = lua_tostring(L, 2);
-  return ofdevice(L, text, key) || ofdtype(L, text, key) ||
-         ofversion(L, text, key);
+  return push_device_field(L, text, key) || push_dtype_field(L, text, key) ||
+         push_version_field(L, text, key);
 }
 
 /* Does nothing if the program has replaced __index of strings. [-0, +0, m] */
@@ -88,7 +89,7 @@ void nl_open_string_fields(lua_State *L) {
   if (lua_getmetatable(L, -1) && lua_getglobal(L, "string") == LUA_TTABLE &&
       lua_getfield(L, -2, "__index") == LUA_TTABLE && lua_rawequal(L, -1, -2)) {
     lua_pop(L, 1);
-    lua_pushcclosure(L, index, 1);
+    lua_pushcclosure(L, string_index, 1);
     lua_setfield(L, -2, "__index");
   }
   lua_settop(L, top);

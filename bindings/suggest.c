@@ -16,7 +16,7 @@
 
 enum { MAXWORD = 48 };
 
-static int least(int a, int b) {
+static int min(int a, int b) {
   return a < b ? a : b;
 }
 
@@ -29,10 +29,10 @@ static int distance(const char *a, int m, const char *b, int n) {
   for (i = 1; i <= m; i++) {
     now[0] = i;
     for (j = 1; j <= n; j++) {
-      int d = least(last[j], now[j - 1]) + 1;
-      d = least(d, last[j - 1] + (a[i - 1] != b[j - 1]));
+      int d = min(last[j], now[j - 1]) + 1;
+      d = min(d, last[j - 1] + (a[i - 1] != b[j - 1]));
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d = least(d, before[j - 2] + 1);
+        d = min(d, before[j - 2] + 1);
       now[j] = d;
     }
     int *free = before;
@@ -68,21 +68,21 @@ static const char *nearest(const char *word, const char *const list[], int most,
   return found;
 }
 
-static int any(const char *word, int m, const char *name, int n, int d) {
+static int accept_any(const char *word, int m, const char *name, int n, int d) {
   (void)word, (void)m, (void)name, (void)n, (void)d;
   return 1;
 }
 
 const char *nl_nearest(const char *word, const char *const list[]) {
-  return nearest(word, list, strlen(word) < 6 ? 1 : 2, any);
+  return nearest(word, list, strlen(word) < 6 ? 1 : 2, accept_any);
 }
 
-static int vowel(char c) {
+static int is_vowel(char c) {
   return c != '\0' && strchr("aeiou", c) != NULL;
 }
 
 /* The index of the first letter of `longer' that differs from `shorter'. */
-static int extra(const char *shorter, const char *longer) {
+static int first_difference(const char *shorter, const char *longer) {
   int i = 0;
   while (shorter[i] && shorter[i] == longer[i]) i++;
   return i;
@@ -90,25 +90,26 @@ static int extra(const char *shorter, const char *longer) {
 
 /* Accepts one additional letter: in a short word only a vowel inside the word
    or a doubled letter. */
-static int padded(const char *shorter, const char *longer, int m) {
-  const int i = extra(shorter, longer);
+static int accept_extra_letter(const char *shorter, const char *longer, int m) {
+  const int i = first_difference(shorter, longer);
   const char c = longer[i];
-  return m >= 5 || (vowel(c) && longer[i + 1]) ||
+  return m >= 5 || (is_vowel(c) && longer[i + 1]) ||
          (i > 0 && longer[i - 1] == c) || longer[i + 1] == c;
 }
 
 /* Accepts one changed letter: a vowel for a vowel; in long words any letter. */
-static int changed(const char *word, const char *name, int m) {
-  const int i = extra(word, name);
+static int accept_changed_letter(const char *word, const char *name, int m) {
+  const int i = first_difference(word, name);
   /* transposed letters */
   if (strcmp(word + i + 1, name + i + 1) != 0) return 1;
-  return m >= 6 || (m >= 4 && vowel(word[i]) && vowel(name[i]));
+  return m >= 6 || (m >= 4 && is_vowel(word[i]) && is_vowel(name[i]));
 }
 
 /* Accepts a likely typing error. A name with "_" at its end is never suggested
    for one without, or the reverse: one is the in-place form. A conversion such
    as int is not suggested for a name with one letter more. */
-static int slip(const char *word, int m, const char *name, int n, int d) {
+static int accept_typing_error(const char *word, int m, const char *name, int n,
+                               int d) {
   static const char *const casts[] = { "bool",   "byte",  "char",
                                        "double", "float", "half",
                                        "int",    "long",  "short" };
@@ -116,12 +117,13 @@ static int slip(const char *word, int m, const char *name, int n, int d) {
   if (m < 3 || word[0] != name[0]) return 0;
   if ((word[m - 1] == '_') != (name[n - 1] == '_')) return 0;
   if (d > 1) return m >= 9;
-  if (m == n) return changed(word, name, m);
+  if (m == n) return accept_changed_letter(word, name, m);
   for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
     if (strcmp(casts[i], name) == 0) return 0;
-  return n > m ? padded(word, name, m) : padded(name, word, m);
+  return n > m ? accept_extra_letter(word, name, m)
+               : accept_extra_letter(name, word, m);
 }
 
 const char *nl_nearname(const char *word, const char *const list[]) {
-  return nearest(word, list, 2, slip);
+  return nearest(word, list, 2, accept_typing_error);
 }

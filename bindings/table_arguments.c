@@ -17,7 +17,7 @@
 
 /* True if the metatable on top is that of sizes or of result lists.
    [-0, +0, -] */
-static int isours(lua_State *L) {
+static int is_own_metatable(lua_State *L) {
   int is;
   luaL_getmetatable(L, "nacre.size");
   is = lua_rawequal(L, -1, -2);
@@ -32,11 +32,11 @@ static int isours(lua_State *L) {
 /* True if Lua would read the table at index i through metamethods. The
    metatables of sizes and result lists do not count: their __index serves keys
    that are not elements. [-0, +0, m] */
-static int hasevents(lua_State *L, int i) {
+static int has_metamethods(lua_State *L, int i) {
   static const char *const events[] = { "__index", "__len", "__pairs" };
   int has = 0;
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
-  if (!isours(L))
+  if (!is_own_metatable(L))
     for (size_t k = 0; !has && k < sizeof events / sizeof *events; k++) {
       lua_pushstring(L, events[k]);
       has = lua_rawget(L, -2) != LUA_TNIL;
@@ -50,9 +50,7 @@ static int hasevents(lua_State *L, int i) {
 static lua_Integer copylist(lua_State *L, int t, int copy) {
   const lua_Integer n = luaL_len(L, t);
   if (n <= 0 && lua_geti(L, t, 1) != LUA_TNIL)
-    nl_error(L, "",
-             "a table has elements by __index, and no __len that says "
-             "how many");
+    nl_error(L, "", "a table has elements through __index, but no __len");
   for (lua_Integer k = 1; k <= n; k++) {
     if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
     if (lua_geti(L, t, k) == LUA_TNIL)
@@ -111,8 +109,8 @@ static void copynames(lua_State *L, int t, int copy, int names) {
   lua_pop(L, 1);
 }
 
-int nl_plain(lua_State *L, int i, int names) {
-  if (!hasevents(L, i)) return 0;
+int nl_plain_table(lua_State *L, int i, int names) {
+  if (!has_metamethods(L, i)) return 0;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 12, NULL);
   lua_newtable(L);
@@ -127,22 +125,16 @@ int nl_plain(lua_State *L, int i, int names) {
   return 1;
 }
 
-void nl_plainoptions(lua_State *L, int i, const Signature *s) {
-  static const char *const more[] = { "out", "requires_grad", "pin_memory" };
-  int n = 0;
-  if (!hasevents(L, i)) return;
+void nl_plain_options(lua_State *L, int i, const Signature *s) {
+  if (!has_metamethods(L, i)) return;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 4, NULL);
-  lua_createtable(L, s->n + 3, 0);
-  for (int k = 0; k < s->n; k++) {
-    lua_pushstring(L, s->param[k].name);
-    lua_rawseti(L, -2, ++n);
+  lua_createtable(L, s->n + 1, 0);
+  for (int k = 0; k <= s->n; k++) {
+    lua_pushstring(L, k < s->n ? s->param[k].name : "out");
+    lua_rawseti(L, -2, k + 1);
   }
-  for (size_t k = 0; k < sizeof more / sizeof *more; k++) {
-    lua_pushstring(L, more[k]);
-    lua_rawseti(L, -2, ++n);
-  }
-  nl_plain(L, i, lua_gettop(L));
+  nl_plain_table(L, i, lua_gettop(L));
   lua_pop(L, 1);
 }
 
@@ -187,7 +179,7 @@ const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
 }
 
 void nl_checklist(lua_State *L, const char *op, int i) {
-  const char *name, *odd = nl_find_bad_key(L, i, &name);
+  const char *name, *bad_key = nl_find_bad_key(L, i, &name);
   if (name) {
     nc_fail(NC_EVALUE, "a table holds either a list or named arguments, not "
                        "both");
@@ -195,7 +187,7 @@ void nl_checklist(lua_State *L, const char *op, int i) {
     nc_hint("%s({...}, {%s=...})", op, name);
     nl_check(L, NC_EVALUE);
   }
-  if (odd) nl_error(L, op, "%s", odd);
+  if (bad_key) nl_error(L, op, "%s", bad_key);
 }
 
 int nl_isoptions(lua_State *L, int i, const Signature *s) {
@@ -221,16 +213,16 @@ int nl_isoptions(lua_State *L, int i, const Signature *s) {
 ** Functions for arguments.lua, which reads the arguments of operations written
 ** in Lua
 */
-/* plain(v, names): v, or a plain copy if v is a table with metamethods */
-static int plain(lua_State *L) {
+/* plain_copy(v, names): v, or a plain copy if v is a table with metamethods */
+static int plain_copy(lua_State *L) {
   lua_settop(L, 2);
-  nl_plain(L, 1, lua_istable(L, 2) ? 2 : 0);
+  nl_plain_table(L, 1, lua_istable(L, 2) ? 2 : 0);
   lua_settop(L, 1);
   return 1;
 }
 
-/* odd(t): what is wrong with the keys of the list t, or nil */
-static int odd(lua_State *L) {
+/* bad_key(t): what is wrong with the keys of the list t, or nil */
+static int bad_key(lua_State *L) {
   const char *name, *text;
   luaL_checktype(L, 1, LUA_TTABLE);
   text = nl_find_bad_key(L, 1, &name);
@@ -239,14 +231,28 @@ static int odd(lua_State *L) {
   return 1;
 }
 
+/* parse(name, text): the signature as nl_set_signature gives it, and more */
+static int parse(lua_State *L) {
+  Signature s;
+  nc_parse_signature(&s, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+  lua_createtable(L, 0, 8);
+  nl_set_signature(L, &s);
+  lua_pushinteger(L, s.positional);
+  lua_setfield(L, -2, "positional");
+  nl_set_boolean(L, "method", s.method);
+  nl_set_boolean(L, "inplace", s.inplace);
+  return 1;
+}
+
 void nl_pusharguments(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, ARGUMENTS) == LUA_TTABLE) return;
   lua_pop(L, 1);
   nl_pushembedded(L, ARGUMENTS);
   nl_pushfail(L);
-  lua_pushcfunction(L, plain);
-  lua_pushcfunction(L, odd);
-  lua_call(L, 3, 1);
+  lua_pushcfunction(L, plain_copy);
+  lua_pushcfunction(L, bad_key);
+  lua_pushcfunction(L, parse);
+  lua_call(L, 4, 1);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, ARGUMENTS);
 }
@@ -255,17 +261,17 @@ void nl_pusharguments(lua_State *L) {
 ** Lists of results: in a, b = t:split(2) the variable a receives the list.
 ** Using a list as a tensor raises an error that says so.
 */
-static int nolist(lua_State *L) {
+static int fail_list_as_tensor(lua_State *L) {
   const int i = lua_istable(L, 1) ? 1 : 2;
   luaL_checktype(L, i, LUA_TTABLE);
-  nc_fail(NC_EVALUE, "a list of %d tensors stands where a tensor is meant",
+  nc_fail(NC_EVALUE, "a tensor is expected here, not a list of %d tensors",
           (int)lua_rawlen(L, i));
   nc_hint("a, b = table.unpack(list)");
   return nl_check(L, NC_EVALUE);
 }
 
 /* __index of a result list: list.shape and list:sum() raise that error. */
-static int listfield(lua_State *L) {
+static int list_index(lua_State *L) {
   const char *key;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 2);
@@ -273,7 +279,7 @@ static int listfield(lua_State *L) {
   key = lua_tostring(L, 2);
   if (nl_isfield(key) || nl_pushfunction(L, key, NL_METHOD) ||
       nl_pushcomposed(L, key, NL_METHOD))
-    return nolist(L);
+    return fail_list_as_tensor(L);
   return 0;
 }
 
@@ -285,10 +291,10 @@ void nl_setlist(lua_State *L) {
   luaL_checkstack(L, 4, NULL);
   if (luaL_newmetatable(L, LIST)) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-      lua_pushcfunction(L, nolist);
+      lua_pushcfunction(L, fail_list_as_tensor);
       lua_setfield(L, -2, events[i]);
     }
-    lua_pushcfunction(L, listfield);
+    lua_pushcfunction(L, list_index);
     lua_setfield(L, -2, "__index");
     lua_pushnil(L); /* luaL_typeerror then says "table" */
     lua_setfield(L, -2, "__name");

@@ -13,7 +13,7 @@
 /*
 ** Sizes and strides are tables that print, compare and concatenate as text.
 */
-static int sizetext(lua_State *L) {
+static int sizes_text(lua_State *L) {
   luaL_Buffer b;
   luaL_checktype(L, 1, LUA_TTABLE);
   const lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
@@ -31,7 +31,7 @@ static int sizetext(lua_State *L) {
   return 1;
 }
 
-static int sizeequal(lua_State *L) {
+static int sizes_equal(lua_State *L) {
   if (!lua_istable(L, 1) || !lua_istable(L, 2)) return 0;
   lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
   int same = n == (lua_Integer)lua_rawlen(L, 2);
@@ -45,16 +45,9 @@ static int sizeequal(lua_State *L) {
   return 1;
 }
 
-static int sizeconcat(lua_State *L) {
-  luaL_tolstring(L, 1, NULL);
-  luaL_tolstring(L, 2, NULL);
-  lua_concat(L, 2);
-  return 1;
-}
-
 /* __index of sizes: s[-1] is the last size; an index past the end is nil, so
    that ipairs stops. */
-static int sizeindex(lua_State *L) {
+static int sizes_index(lua_State *L) {
   int isint;
   luaL_checktype(L, 1, LUA_TTABLE);
   const lua_Integer i = lua_tointegerx(L, 2, &isint);
@@ -69,16 +62,14 @@ static int sizeindex(lua_State *L) {
 }
 
 /* Sets the metatable of the table on top to that of sizes. [-0, +0, m] */
-static void setsize(lua_State *L) {
+static void set_sizes_metatable(lua_State *L) {
+  static const luaL_Reg events[] = { { "__tostring", sizes_text },
+                                     { "__eq", sizes_equal },
+                                     { "__concat", nl_concat },
+                                     { "__index", sizes_index },
+                                     { NULL, NULL } };
   if (luaL_newmetatable(L, "nacre.size")) {
-    lua_pushcfunction(L, sizetext);
-    lua_setfield(L, -2, "__tostring");
-    lua_pushcfunction(L, sizeequal);
-    lua_setfield(L, -2, "__eq");
-    lua_pushcfunction(L, sizeconcat);
-    lua_setfield(L, -2, "__concat");
-    lua_pushcfunction(L, sizeindex);
-    lua_setfield(L, -2, "__index");
+    luaL_setfuncs(L, events, 0);
     lua_pushnil(L); /* luaL_typeerror then says "table" */
     lua_setfield(L, -2, "__name");
   }
@@ -99,7 +90,7 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
       lua_pushinteger(L, v[i]);
       lua_rawseti(L, -2, i + 1);
     }
-    setsize(L);
+    set_sizes_metatable(L);
     return 1;
   }
   lua_Integer given;
@@ -111,11 +102,7 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
   int r = nc_dim(&d, given, t->nd);
   if (r == NC_OK && t->nd == 0)
     r = nc_fail(NC_EINDEX, "a tensor without dimensions has no sizes");
-  if (r != NC_OK) {
-    nc_error_op(name);
-    nc_error_operand("self", t);
-  }
-  nl_check(L, r);
+  nl_check_self(L, r, name);
   lua_pushinteger(L, v[d]);
   return 1;
 }
@@ -128,35 +115,19 @@ static int stride(lua_State *L) {
   return sizes(L, "stride", nl_checktensor(L, 1)->step);
 }
 
-static int numel(lua_State *L) {
-  lua_pushinteger(L, nc_numel(nl_checktensor(L, 1)));
-  return 1;
-}
-
-static int dim(lua_State *L) {
-  lua_pushinteger(L, nl_checktensor(L, 1)->nd);
-  return 1;
-}
-
-static int element_size(lua_State *L) {
-  lua_pushinteger(L, nc_dtypesize(nl_checktensor(L, 1)->dtype));
-  return 1;
-}
-
-static int storage_offset(lua_State *L) {
-  lua_pushinteger(L, nl_checktensor(L, 1)->offset);
-  return 1;
-}
-
-static int is_contiguous(lua_State *L) {
-  lua_pushboolean(L, nc_isdense(nl_checktensor(L, 1)));
-  return 1;
-}
-
-static int is_floating_point(lua_State *L) {
-  lua_pushboolean(L, nc_category(nl_checktensor(L, 1)->dtype) == NC_FLOAT);
-  return 1;
-}
+/* A function that pushes a value that is computed from self, t. */
+#define QUERY(name, type, value)            \
+  static int name(lua_State *L) {           \
+    const Tensor *t = nl_checktensor(L, 1); \
+    lua_push##type(L, value);               \
+    return 1;                               \
+  }
+QUERY(numel, integer, nc_numel(t))
+QUERY(dim, integer, t->nd)
+QUERY(element_size, integer, nc_dtypesize(t->dtype))
+QUERY(storage_offset, integer, t->offset)
+QUERY(is_contiguous, boolean, nc_isdense(t))
+QUERY(is_floating_point, boolean, nc_category(t->dtype) == NC_FLOAT)
 
 /* Returns the address of the storage, its size in bytes, its number of
    references, the bytes it counts for in the memory statistics, and the number
@@ -174,7 +145,7 @@ static int storage_id(lua_State *L) {
 /*
 ** Lifetime and iteration
 */
-static int freetensor(lua_State *L) {
+static int free_tensor(lua_State *L) {
   nl_checktensor(L, 1);
   nl_free(L, 1);
   return 0;
@@ -197,9 +168,9 @@ static int next(lua_State *L) {
 
 int nl_pairs(lua_State *L) {
   if (nl_checktensor(L, 1)->nd == 0)
-    return nl_error(L, "pairs",
-                    "a tensor without dimensions has no elements "
-                    "to go through");
+    return nl_error(
+        L, "pairs",
+        "a tensor without dimensions has no elements to iterate over");
   lua_pushcfunction(L, next);
   lua_pushvalue(L, 1);
   lua_pushnil(L);
@@ -208,7 +179,7 @@ int nl_pairs(lua_State *L) {
 
 /* t:iter(): iterates over the first dimension without the index; upvalue 1 is
    the tensor, upvalue 2 the index. */
-static int nextrow(lua_State *L) {
+static int next_part(lua_State *L) {
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
   lua_settop(L, 0);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -222,7 +193,7 @@ static int iter(lua_State *L) {
   if (nl_checktensor(L, 1)->nd == 0) return nl_pairs(L);
   lua_settop(L, 1);
   lua_pushinteger(L, 0);
-  lua_pushcclosure(L, nextrow, 2);
+  lua_pushcclosure(L, next_part, 2);
   return 1;
 }
 
@@ -230,7 +201,7 @@ static int iter(lua_State *L) {
 ** Fields
 */
 /* Pushes nacre[name](self). [-0, +1, e] */
-static int transposed(lua_State *L, const char *name) {
+static int call_function(lua_State *L, const char *name) {
   lua_getglobal(L, "nacre");
   lua_getfield(L, -1, name);
   lua_pushvalue(L, 1);
@@ -251,17 +222,17 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
     return sizes(L, "shape", t->size);
   } else if (strcmp(key, "T") == 0) {
     lua_settop(L, 1);
-    return transposed(L, "t");
+    return call_function(L, "t");
   } else if (strcmp(key, "mT") == 0) {
     lua_settop(L, 1);
-    return transposed(L, "adjoint");
+    return call_function(L, "adjoint");
   } else return 0;
   return 1;
 }
 
 /* True for a string that can only be an index: "1:3, -1". A name with digits,
    such as float16, is not. */
-static int slicetext(const char *key) {
+static int is_index_text(const char *key) {
   if (isalpha((unsigned char)key[0]) && strpbrk(key, ":, ") == NULL)
     return strcmp(key, "newaxis") == 0;
   return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
@@ -280,55 +251,54 @@ int nl_isfield(const char *key) {
 
 int nl_checkassign(lua_State *L) {
   const char *key = lua_tostring(L, 2);
-  if (slicetext(key)) return 0;
+  if (is_index_text(key)) return 0;
   nc_fail(NC_EVALUE,
           nl_isfield(key) ? "%s cannot be assigned"
                           : "a tensor has no field '%s'",
           key);
-  nc_error_operand("self", nl_checktensor(L, 1));
+  nc_error_operandat(0, "self", nl_checktensor(L, 1));
   if ((strcmp(key, "dtype") == 0 || strcmp(key, "device") == 0) &&
       lua_type(L, 3) == LUA_TSTRING)
-    nc_hint("self = self:to(\"%s\")", lua_tostring(L, 3));
-  else if (strcmp(key, "shape") == 0) nc_hint("self = self:reshape(...)");
+    nc_hint("{0} = {0}:to(\"%s\")", lua_tostring(L, 3));
+  else if (strcmp(key, "shape") == 0) nc_hint("{0} = {0}:reshape(...)");
   return nl_check(L, NC_EVALUE);
 }
 
 /* Adds the hint for a name that is a dtype or a function but not a method, such
    as cat, which takes a list. */
-static void elsewhere(const char *key) {
-  if (nc_dtypefrom(key) != DT_NONE) nc_hint("self:to(\"%s\")", key);
+static void hint_function(const char *key) {
+  if (nc_dtypefrom(key) != DT_NONE) nc_hint("{0}:to(\"%s\")", key);
   for (int i = 0; i < OPERATOR_COUNT; i++)
     if (strcmp(nc_operators[i].name, key) == 0)
-      nc_hint(nl_operator_signature((Operator)i)->param[0].type == P_TENSORS
-                  ? "nacre.%s{self, ...}"
+      nc_hint(nc_operator_signature((Operator)i)->param[0].type == P_TENSORS
+                  ? "nacre.%s{{0}, ...}"
                   : "nacre.%s(...)",
               key);
 }
 
 /* Raises the error for an unknown method or field, with the nearest name.
    [-0, +0, v] */
-static int nomethod(lua_State *L, const char *key) {
+static int unknown_method(lua_State *L, const char *key) {
+  static const Bound *const methods[] = { nl_tensor_fields, nl_conversions,
+                                          nl_to_device, nl_gradient_methods,
+                                          nl_backward_methods };
   const char *names[OPERATOR_COUNT + OP_COUNT + 80], *near;
   const int most = OPERATOR_COUNT + OP_COUNT + 79;
   int n = 0;
   for (int i = 0; fields[i]; i++) names[n++] = fields[i];
   for (int i = 0; i < OP_COUNT; i++) names[n++] = nc_opinfo[i].name;
   for (int i = 0; i < OPERATOR_COUNT; i++)
-    if (strncmp(nc_operators[i].signature, "self", 4) == 0)
+    if (nc_operator_signature((Operator)i)->method)
       names[n++] = nc_operators[i].name;
-  for (const Bound *b = nl_tensor_fields; b->name && n < most; b++)
-    names[n++] = b->name;
-  for (const Bound *b = nl_conversions; b->name && n < most; b++)
-    names[n++] = b->name;
-  for (const Bound *b = nl_to_device; b->name && n < most; b++)
-    names[n++] = b->name;
-  for (const Bound *b = nl_gradient_methods; b->name && n < most; b++)
-    names[n++] = b->name;
+  for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+    for (const Bound *b = methods[i]; b->name && n < most; b++)
+      names[n++] = b->name;
   names[n] = NULL;
   near = nl_nearname(key, names);
   nc_fail(NC_EVALUE, "tensor has no method '%s'", key);
-  elsewhere(key);
-  if (nc_lasterror()->hint[0]) nc_error_operand("self", nl_checktensor(L, 1));
+  hint_function(key);
+  if (nc_lasterror()->hint[0])
+    nc_error_operandat(0, "self", nl_checktensor(L, 1));
   else if (near)
     nc_fail(NC_EVALUE,
             nl_isfield(near) ? "tensor has no field '%s', did you mean '%s'?"
@@ -352,20 +322,15 @@ int nl_getfield(lua_State *L) {
       if (field(L, nl_checktensor(L, 1), key)) return 1;
       return nl_gradfield(L, nl_checktensor(L, 1), key);
     }
-    if (strpbrk(key, "0123456789:,.") == NULL || key[0] > '9')
-      if (nl_pushfunction(L, key, NL_METHOD)) {
-        lua_pushvalue(L, 2);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, lua_upvalueindex(1));
-        return 1;
-      }
-    if (nl_pushcomposed(L, key, NL_METHOD)) {
+    if (((strpbrk(key, "0123456789:,.") == NULL || key[0] > '9') &&
+         nl_pushfunction(L, key, NL_METHOD)) ||
+        nl_pushcomposed(L, key, NL_METHOD)) {
       lua_pushvalue(L, 2);
       lua_pushvalue(L, -2);
       lua_rawset(L, lua_upvalueindex(1));
       return 1;
     }
-    if (!slicetext(key)) return nomethod(L, key);
+    if (!is_index_text(key)) return unknown_method(L, key);
   }
   return nl_index(L);
 }
@@ -385,7 +350,7 @@ const Bound nl_tensor_fields[] = {
     "do the elements lie row by row without gaps?", 2 },
   { "is_floating_point", is_floating_point, "self -> boolean",
     "is the dtype a float?", 3 },
-  { "free", freetensor, "self",
+  { "free", free_tensor, "self",
     "releases the memory now; using the tensor afterwards is an error", 2 },
   { "iter", iter, "self -> iterator",
     "goes through the elements of the first dimension", 2 },

@@ -14,7 +14,7 @@
 */
 
 /* The name that "auto" stands for: "cuda" if a CUDA device is usable. */
-static const char *best(void) {
+static const char *best_device(void) {
   const Accelerator *a;
   return nc_accelerator(&a) == NC_OK ? "cuda" : nc_host()->name;
 }
@@ -22,7 +22,7 @@ static const char *best(void) {
 void nl_checkcuda(lua_State *L, int r, const char *op) {
   if (r != NC_OK) {
     nc_error_op(op);
-    if (nc_opened() == NULL && nc_lasterror()->hint[0] == '\0')
+    if (nc_open_accelerator() == NULL && nc_lasterror()->hint[0] == '\0')
       nc_hint("nacre --doctor explains; everything else works on the cpu");
   }
   nl_check(L, r);
@@ -32,33 +32,23 @@ const Device *nl_device(lua_State *L, int i, const char *op) {
   const Device *d;
   char name[32];
   const char *given = name;
-  int r, whole = 0;
+  int r, isint = 0;
   const lua_Integer k =
-      lua_type(L, i) == LUA_TNUMBER ? lua_tointegerx(L, i, &whole) : 0;
-  if (whole) snprintf(name, sizeof name, "cuda:%lld", (long long)k);
+      lua_type(L, i) == LUA_TNUMBER ? lua_tointegerx(L, i, &isint) : 0;
+  if (isint) snprintf(name, sizeof name, "cuda:%lld", (long long)k);
   else if (lua_type(L, i) == LUA_TSTRING) given = lua_tostring(L, i);
   else return NULL;
-  if (strcmp(given, "auto") == 0) given = best();
+  if (strcmp(given, "auto") == 0) given = best_device();
   r = nc_finddevice(&d, given);
   if (strncmp(given, "cuda", 4) == 0) nl_checkcuda(L, r, op);
-  else if (r != NC_OK) nc_error_op(op);
-  nl_check(L, r);
+  nl_check_as(L, r, op);
   return d;
 }
 
 /* True if d was given at index i as "cuda", without an ordinal. */
-static int anyof(lua_State *L, int i, const Device *d) {
+static int without_ordinal(lua_State *L, int i, const Device *d) {
   return d->ordinal >= 0 && lua_type(L, i) == LUA_TSTRING &&
          strchr(lua_tostring(L, i), ':') == NULL;
-}
-
-/* True if the default device was set as "cuda": it then follows the current
-   CUDA device. */
-static int follows;
-
-void nl_device_changed(void) {
-  const Accelerator *a = nc_opened();
-  if (follows && a) nc_defaultdevice = a->device[a->current()];
 }
 
 const Device *nl_needdevice(lua_State *L, int i, const char *op) {
@@ -66,7 +56,7 @@ const Device *nl_needdevice(lua_State *L, int i, const char *op) {
   if (d == NULL && lua_isnoneornil(L, i))
     nl_error(L, op, "device is missing: a name or a number expected");
   if (d == NULL && lua_type(L, i) == LUA_TNUMBER)
-    nl_error(L, op, "%s is the number of no device", lua_tostring(L, i));
+    nl_error(L, op, "%s is not the number of a device", lua_tostring(L, i));
   if (d == NULL)
     nl_error(L, op, "a device is a name or a number, not a %s",
              nl_totensor(L, i) ? "tensor" : nl_typename(L, i));
@@ -84,7 +74,7 @@ static int device(lua_State *L) {
     lua_replace(L, 1);
   }
   d = nl_needdevice(L, 1, "device");
-  lua_pushstring(L, anyof(L, 1, d) ? "cuda" : d->name);
+  lua_pushstring(L, without_ordinal(L, 1, d) ? "cuda" : d->name);
   return 1;
 }
 
@@ -92,13 +82,12 @@ static int set_default_device(lua_State *L) {
   const Device *d;
   if (lua_isnoneornil(L, 1)) d = nc_host();
   else d = nl_needdevice(L, 1, "set_default_device");
-  follows = anyof(L, 1, d);
-  nc_defaultdevice = d;
+  nl_context(L)->device = without_ordinal(L, 1, d) ? NULL : d;
   return 0;
 }
 
 static int get_default_device(lua_State *L) {
-  lua_pushstring(L, nc_defaultdevice->name);
+  lua_pushstring(L, nc_default_device()->name);
   return 1;
 }
 
@@ -119,7 +108,7 @@ typedef struct Move {
 
 /* Fills in the dtype and device of self where m does not specify them.
    [-0, +0, e] */
-static Move whole(lua_State *L, Move m) {
+static Move fill_in(lua_State *L, Move m) {
   const Tensor *t = nl_checktensor(L, 1);
   if (m.type == DT_NONE) m.type = t->dtype;
   if (m.d == NULL) m.d = nc_device(t);
@@ -128,12 +117,12 @@ static Move whole(lua_State *L, Move m) {
 
 /* Pushes self converted as m says, or self itself if nothing changes.
    [-?, +1, e] */
-static int converted(lua_State *L, const char *op, Move m) {
+static int convert(lua_State *L, const char *op, Move m) {
   const Tensor *given = nl_checktensor(L, 1);
   const int64_t before = nc_memory.since;
   Tensor *t, **there, **cast;
   int r, attempt = 0;
-  m = whole(L, m);
+  m = fill_in(L, m);
   if (!m.copy && given->dtype == m.type && nc_device(given) == m.d) {
     lua_settop(L, 1);
     return 1;
@@ -150,37 +139,35 @@ static int converted(lua_State *L, const char *op, Move m) {
               ? nc_apply1(cast, OP_clone, t)
               : nc_cast(cast, *there, m.type);
   } while (nl_retry(L, r, attempt++));
-  if (r != NC_OK && nc_lasterror()->op[0] == '\0') nc_error_op(op);
-  nl_check(L, r);
+  nl_check_op(L, r, op);
   nl_pace(L, nc_memory.since - before);
   return 1;
 }
 
 /* Set the device or the dtype of m; raise an error if it was already set. */
-static void todevice(lua_State *L, Move *m, const Device *d) {
+static void set_device(lua_State *L, Move *m, const Device *d) {
   if (m->d) nl_error(L, "to", "device is given twice");
   m->d = d;
 }
 
-/* See todevice. */
-static void totype(lua_State *L, Move *m, DType type) {
+/* See set_device. */
+static void set_dtype(lua_State *L, Move *m, DType type) {
   if (m->type != DT_NONE) nl_error(L, "to", "dtype is given twice");
   m->type = type;
 }
 
 /* Reads a string argument of `to': a dtype or a device. [-0, +0, e] */
-static void named(lua_State *L, int i, Move *m) {
+static void read_name(lua_State *L, int i, Move *m) {
   const char *text = lua_tostring(L, i);
   DType type = nc_dtypefrom(text);
-  if (type != DT_NONE) totype(L, m, type);
+  if (type != DT_NONE) set_dtype(L, m, type);
   else if (strcmp(text, "auto") == 0 || strcmp(text, nc_host()->name) == 0 ||
            strncmp(text, "cuda", 4) == 0)
-    todevice(L, m, nl_device(L, i, "to"));
+    set_device(L, m, nl_device(L, i, "to"));
   else {
     nc_fail(NC_EVALUE, "'%s' is neither a dtype nor a device", text);
-    nc_error_op("to");
     nc_hint("a device is %s; a dtype is float32 and so on", NC_DEVICENAMES);
-    nl_check(L, NC_EVALUE);
+    nl_check_op(L, NC_EVALUE, "to");
   }
 }
 
@@ -188,7 +175,7 @@ static const char *const options[] = { "dtype", "device", "non_blocking",
                                        "copy", NULL };
 
 /* The boolean at index i; raises an error for any other value. [-0, +0, e] */
-static int flag(lua_State *L, int i, const char *name) {
+static int read_flag(lua_State *L, int i, const char *name) {
   if (!lua_isboolean(L, i))
     nl_error(L, "to", "%s must be true or false, not a %s", name,
              nl_typename(L, i));
@@ -196,19 +183,19 @@ static int flag(lua_State *L, int i, const char *name) {
 }
 
 /* Reads one named argument of `to', whose value is on top. [-0, +0, e] */
-static void option(lua_State *L, const char *name, Move *m) {
+static void read_option(lua_State *L, const char *name, Move *m) {
   const int i = lua_gettop(L);
   const Device *d;
   const char *near;
   if (strcmp(name, "non_blocking") == 0)
-    m->how = flag(L, i, name) ? NC_NOWAIT : 0;
-  else if (strcmp(name, "copy") == 0) m->copy = flag(L, i, name);
+    m->how = read_flag(L, i, name) ? NC_NOWAIT : 0;
+  else if (strcmp(name, "copy") == 0) m->copy = read_flag(L, i, name);
   else if (strcmp(name, "dtype") == 0 && lua_type(L, i) == LUA_TSTRING) {
     const DType type = nc_dtypefrom(lua_tostring(L, i));
     if (type == DT_NONE) nl_error(L, "to", "no dtype '%s'", lua_tostring(L, i));
-    totype(L, m, type);
+    set_dtype(L, m, type);
   } else if (strcmp(name, "device") == 0 && (d = nl_device(L, i, "to")) != NULL)
-    todevice(L, m, d);
+    set_device(L, m, d);
   else if ((near = nl_nearest(name, options)) == NULL)
     nl_error(L, "to", "no argument '%s'", name);
   else if (strcmp(near, name) == 0)
@@ -216,29 +203,23 @@ static void option(lua_State *L, const char *name, Move *m) {
   else nl_error(L, "to", "no argument '%s', did you mean '%s'?", name, near);
 }
 
-static void tooptions(lua_State *L, int i, Move *m) {
+static void read_options(lua_State *L, int i, Move *m) {
   luaL_checkstack(L, 8, NULL);
   lua_createtable(L, 4, 0);
   for (int k = 0; options[k]; k++) {
     lua_pushstring(L, options[k]);
     lua_rawseti(L, -2, k + 1);
   }
-  nl_plain(L, i, lua_gettop(L));
+  nl_plain_table(L, i, lua_gettop(L));
   lua_pop(L, 1);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
       nl_error(L, "to", "arguments in a table have names");
-    option(L, lua_tostring(L, -2), m);
+    read_option(L, lua_tostring(L, -2), m);
   }
 }
 
-/*
-** to(dtype
-**
-** device
-**
-** other, ..., non_blocking, copy)
-*/
+/* to(dtype | device | other, ..., non_blocking, copy) */
 static int to(lua_State *L) {
   const int top = lua_gettop(L);
   Move m = { DT_NONE, NULL, 0, 0 };
@@ -250,15 +231,15 @@ static int to(lua_State *L) {
                     "expected");
   for (int i = 2; i <= top; i++) {
     const Tensor *other;
-    if (lua_type(L, i) == LUA_TSTRING) named(L, i, &m);
-    else if (lua_isinteger(L, i)) todevice(L, &m, nl_device(L, i, "to"));
-    else if (lua_istable(L, i)) tooptions(L, i, &m);
+    if (lua_type(L, i) == LUA_TSTRING) read_name(L, i, &m);
+    else if (lua_isinteger(L, i)) set_device(L, &m, nl_device(L, i, "to"));
+    else if (lua_istable(L, i)) read_options(L, i, &m);
     else if (lua_isboolean(L, i) && flags == 0)
       m.how = lua_toboolean(L, i) ? NC_NOWAIT : 0, flags++;
     else if (lua_isboolean(L, i) && flags == 1)
       m.copy = lua_toboolean(L, i), flags++;
     else if ((other = nl_totensor(L, i)) != NULL)
-      totype(L, &m, other->dtype), todevice(L, &m, nc_device(other));
+      set_dtype(L, &m, other->dtype), set_device(L, &m, nc_device(other));
     else if (i > 2 && lua_isnil(L, i)) continue;
     else
       return nl_error(L, "to",
@@ -266,7 +247,7 @@ static int to(lua_State *L) {
                       "tensor, not %s",
                       i - 1, lua_isnil(L, i) ? "nil" : nl_typename(L, i));
   }
-  return converted(L, "to", m);
+  return convert(L, "to", m);
 }
 
 int nl_convert_dtype(lua_State *L) {
@@ -274,7 +255,7 @@ int nl_convert_dtype(lua_State *L) {
   const DType type = (DType)nl_which(L);
   Args a;
   if (lua_gettop(L) > 1) nl_args(L, &s, "to", "self -> tensor", &a);
-  return converted(L, "to", (Move){ type, NULL, 0, 0 });
+  return convert(L, "to", (Move){ type, NULL, 0, 0 });
 }
 
 #define TYPEAS "self, other -> tensor"
@@ -285,12 +266,11 @@ static int type_as(lua_State *L) {
   Args a;
   nl_args(L, &s, "type_as", TYPEAS, &a);
   other = a.arg[1].t;
-  return converted(L, "type_as",
-                   (Move){ other->dtype, nc_device(other), 0, 0 });
+  return convert(L, "type_as", (Move){ other->dtype, nc_device(other), 0, 0 });
 }
 
 static int cpu(lua_State *L) {
-  return converted(L, "cpu", (Move){ DT_NONE, nc_host(), 0, 0 });
+  return convert(L, "cpu", (Move){ DT_NONE, nc_host(), 0, 0 });
 }
 
 #define CUDA "self, device:device=nil, non_blocking=false -> tensor"
@@ -305,9 +285,9 @@ static int cuda(lua_State *L) {
     int r = nc_finddevice(&d, "cuda");
     nl_checkcuda(L, r, "cuda");
   } else if (d->ordinal < 0)
-    return nl_error(L, "cuda", "%s is no CUDA device", d->name);
-  return converted(L, "cuda",
-                   (Move){ DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0 });
+    return nl_error(L, "cuda", "%s is not a CUDA device", d->name);
+  return convert(L, "cuda",
+                 (Move){ DT_NONE, d, a.arg[2].s.i ? NC_NOWAIT : 0, 0 });
 }
 
 /* t:pin_memory(): a copy in page-locked memory, or self if it is there.
@@ -321,11 +301,8 @@ static int pin_memory(lua_State *L) {
   y = nl_newbox(L);
   do r = nc_pin(y, nl_checktensor(L, 1));
   while (nl_retry(L, r, attempt++));
-  if (r != NC_OK) {
-    nc_error_op("pin_memory");
-    if (nc_lasterror()->n == 0) nc_error_operand("self", nl_checktensor(L, 1));
-  }
-  nl_check(L, r);
+  if (r != NC_OK) nc_error_op("pin_memory");
+  nl_check_self(L, r, "pin_memory");
   if (*y == nl_checktensor(L, 1)) lua_settop(L, 1);
   nl_pace(L, nc_memory.since - before);
   return 1;
@@ -347,8 +324,8 @@ static int is_pinned(lua_State *L) {
 const Bound nl_to_device[] = {
   { "device", device, "name:any, ordinal:int=nil -> name",
     "checks the name of a device: \"cpu\", \"cuda:1\", 1 for \"cuda:1\"; "
-    "\"cuda\" is the one that is current where it is used, \"auto\" the best "
-    "kind there is",
+    "\"cuda\" is the one that is current where it is used, \"auto\" "
+    "is a GPU if there is one, else the CPU",
     1 },
   { "set_default_device", set_default_device, "device:device=nil",
     "the device of new tensors whose device is not given; \"auto\" is the "
@@ -369,16 +346,15 @@ const Bound nl_to_device[] = {
     2 },
   { "cpu", cpu, "self -> tensor", "on the CPU; self if it is there", 2 },
   { "cuda", cuda, CUDA,
-    "on a CUDA device, the current one if none is given; "
-    "self if it is there",
+    "on a CUDA device, the current one if none is given; self if it is there",
     2 },
   { "pin_memory", pin_memory, "self -> tensor",
     "in page-locked memory, from which copies to a device are quick and "
     "need not be waited for; self if it is there",
     2 },
   { "record_stream", nl_recordstream, "self, stream:any",
-    "nothing needs to be said: the memory of a tensor is kept until every "
-    "stream that was given it is done; for programs that say it",
+    "has no effect, kept for compatibility: the memory of a tensor is kept "
+    "until every stream that uses it has finished",
     2 },
   { "is_pinned", is_pinned, "self -> boolean", "is it in page-locked memory?",
     2 },

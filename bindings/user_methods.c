@@ -15,7 +15,7 @@
 #define METHODS lua_upvalueindex(1) /* methods that were used or added */
 #define ADDED lua_upvalueindex(2)   /* set of the names that were added */
 
-static int isname(const char *s, size_t n) {
+static int is_name(const char *s, size_t n) {
   if (n == 0 || isdigit((unsigned char)*s) || strlen(s) != n) return 0;
   for (; *s; s++)
     if (!isalnum((unsigned char)*s) && *s != '_') return 0;
@@ -24,7 +24,7 @@ static int isname(const char *s, size_t n) {
 
 /* True if the program added the method whose name is at index `name'.
    [-0, +0, -] */
-static int wasadded(lua_State *L, int name) {
+static int was_added(lua_State *L, int name) {
   lua_pushvalue(L, name);
   const int was = lua_rawget(L, ADDED) != LUA_TNIL;
   lua_pop(L, 1);
@@ -32,7 +32,7 @@ static int wasadded(lua_State *L, int name) {
 }
 
 /* Pushes the method whose name is at index `name', or nil. [-0, +1, e] */
-static void find(lua_State *L, int name) {
+static void push_method(lua_State *L, int name) {
   lua_pushvalue(L, name);
   if (lua_rawget(L, METHODS) != LUA_TNIL) return;
   lua_pop(L, 1);
@@ -44,29 +44,26 @@ static void find(lua_State *L, int name) {
 }
 
 /* __newindex: nacre.Tensor.name = f; nil removes a method that was added. */
-static int add(lua_State *L) {
+static int methods_newindex(lua_State *L) {
   size_t n;
   const char *name;
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 3);
   name = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &n) : NULL;
-  if (name == NULL || !isname(name, n))
-    return nl_error(L, "nacre.Tensor",
-                    "a method has a name, as in "
-                    "nacre.Tensor.mean_square = f");
+  if (name == NULL || !is_name(name, n))
+    return nl_error(
+        L, "nacre.Tensor",
+        "a method needs a name, as in nacre.Tensor.mean_square = f");
   if (!lua_isfunction(L, 3) && !lua_isnil(L, 3))
     return nl_error(L, "nacre.Tensor",
-                    "the method %s must be a function, not "
-                    "a %s",
-                    name, nl_typename(L, 3));
+                    "the method %s must be a function, not a %s", name,
+                    nl_typename(L, 3));
   if (nl_isfield(name))
     return nl_error(L, "nacre.Tensor", "%s is a field of every tensor", name);
-  if (!wasadded(L, 2)) {
-    find(L, 2);
+  if (!was_added(L, 2)) {
+    push_method(L, 2);
     if (!lua_isnil(L, -1))
-      return nl_error(L, "nacre.Tensor",
-                      "tensors have a method %s, which is "
-                      "not replaced",
+      return nl_error(L, "nacre.Tensor", "tensors already have a method %s",
                       name);
     lua_pop(L, 1);
   }
@@ -78,16 +75,16 @@ static int add(lua_State *L) {
 }
 
 /* __index */
-static int get(lua_State *L) {
+static int methods_index(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 2);
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
-  find(L, 2);
+  push_method(L, 2);
   return 1;
 }
 
 /* __pairs */
-static int all(lua_State *L) {
+static int methods_pairs(lua_State *L) {
   lua_pushvalue(L, METHODS);
   nl_makeall(L, NL_METHOD);
   lua_getglobal(L, "next");
@@ -97,23 +94,26 @@ static int all(lua_State *L) {
 
 /* __call: raises an error, because PyTorch's torch.Tensor(...) creates
    tensors. */
-static int make(lua_State *L) {
-  nc_fail(NC_EVALUE, "nacre.Tensor holds the methods of tensors, and makes "
-                     "none");
+static int methods_call(lua_State *L) {
+  nc_fail(
+      NC_EVALUE,
+      "nacre.Tensor holds the methods of tensors, it does not create tensors");
   nc_hint("nacre.zeros(2, 3), or nacre.tensor{1, 2}");
   return nl_check(L, NC_EVALUE);
 }
 
-static int text(lua_State *L) {
+static int methods_text(lua_State *L) {
   lua_pushliteral(L, "nacre.Tensor");
   return 1;
 }
 
 /* Replaces the table of methods on top by the proxy. [-1, +1, m] */
 void nl_push_user_methods(lua_State *L) {
-  static const luaL_Reg events[] = { { "__newindex", add },  { "__index", get },
-                                     { "__pairs", all },     { "__call", make },
-                                     { "__tostring", text }, { NULL, NULL } };
+  static const luaL_Reg events[] = {
+    { "__newindex", methods_newindex }, { "__index", methods_index },
+    { "__pairs", methods_pairs },       { "__call", methods_call },
+    { "__tostring", methods_text },     { NULL, NULL }
+  };
   const int methods = lua_gettop(L);
   luaL_checkstack(L, 8, NULL);
   lua_newtable(L);

@@ -31,6 +31,7 @@ Tensor **nl_newbox(lua_State *L) {
   Box *box = lua_newuserdatauv(L, sizeof *box, 0);
   box->t = NULL;
   box->mark = &mark;
+  nl_select(L);
   lua_rawgetp(L, LUA_REGISTRYINDEX, nl_state(L));
   lua_setmetatable(L, -2);
   return &box->t;
@@ -160,18 +161,43 @@ static void pushidentity(lua_State *L, const Tensor *t, int top) {
   lua_pushnil(L);
 }
 
-/* The role shown in the message: the operands of an operator are "left" and
-   "right", not "self" and "arg 1". */
-static const char *rolename(const char *role, int operator) {
-  if (operator&& strcmp(role, "self") == 0) return "left";
-  if (operator&& strcmp(role, "arg 1") == 0) return "right";
-  return role;
+/* The operands of an operator are called left and right. */
+static void nameoperands(Error *e) {
+  static const char *const names[] = { "left", "right" };
+  for (int i = 0; i < e->n; i++) {
+    Operand *o = &e->operand[i];
+    if (o->position == 0 || o->position == 1)
+      snprintf(o->role, sizeof o->role, "%s", names[o->position]);
+  }
+}
+
+/* Sets a text of the error on top, and in the table below it the text with the
+   placeholders. [-0, +0, m] */
+static void settext(lua_State *L, const Error *e, const char *key,
+                    const char *text) {
+  char filled[sizeof e->text];
+  setstring(L, key, nc_error_fill(filled, sizeof filled, e, text));
+  lua_insert(L, -2);
+  setstring(L, key, text);
+  lua_insert(L, -2);
+}
+
+/* Sets the field fills of the operand on top: the digits of its placeholders.
+   [-0, +0, m] */
+static void setfills(lua_State *L, unsigned fills) {
+  char digits[NC_MAXARG + 1];
+  int n = 0;
+  for (int j = 0; j < NC_MAXARG; j++)
+    if (fills >> j & 1) digits[n++] = (char)('0' + j);
+  lua_pushlstring(L, digits, (size_t)n);
+  lua_setfield(L, -2, "fills");
 }
 
 /* Pushes the table that describes operand o. [-0, +1, m] */
-static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
-  lua_createtable(L, 0, 6);
-  setstring(L, "role", rolename(o->role, operator));
+static void pushoperand(lua_State *L, const Operand *o, int top) {
+  lua_createtable(L, 0, 7);
+  setstring(L, "role", o->role);
+  setfills(L, o->fills);
   setstring(L, "dtype", nc_dtypename(o->dtype));
   setstring(L, "device", o->device);
   if (o->isview) setstring(L, "note", "view");
@@ -186,34 +212,36 @@ static void pushoperand(lua_State *L, const Operand *o, int top, int operator) {
   lua_setfield(L, -2, "tensor");
 }
 
-/* The caller passes a copy of the error record: a finalizer that runs here may
-   fail and overwrite the record of the thread. */
-void nl_pusherror(lua_State *L, const Error *e) {
+/* The error is passed as a copy: a finalizer that runs here may fail and
+   overwrite the record of the thread. */
+void nl_pusherror(lua_State *L, Error e) {
   int top = lua_gettop(L), operator;
   luaL_checkstack(L, 12, NULL);
-  lua_createtable(L, 0, 8);
-  setstring(L, "code", nc_errname(e->code));
-  setstring(L, "op", e->op);
-  setstring(L, "message", e->text);
-  setstring(L, "rule", e->rule);
-  setstring(L, "hint", e->hint);
-  setstring(L, "first", e->first);
+  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 10);
+  setstring(L, "code", nc_errname(e.code));
+  setstring(L, "op", e.op);
+  setstring(L, "first", e.first);
   setposition(L, &operator);
   /* an index operation has no left and right side */
-  if (e->op[0] == '\0') operator= 0;
-  lua_createtable(L, e->n, 0);
-  for (int i = 0; i < e->n; i++) {
-    pushoperand(L, &e->operand[i], top, operator);
+  if (operator&& e.op[0]) nameoperands(&e);
+  settext(L, &e, "message", e.text);
+  settext(L, &e, "rule", e.rule);
+  settext(L, &e, "hint", e.hint);
+  lua_createtable(L, e.n, 0);
+  for (int i = 0; i < e.n; i++) {
+    pushoperand(L, &e.operand[i], top);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "args");
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "template");
   luaL_setmetatable(L, ERROR);
 }
 
 /* Raises the last error of the core. [-0, +0, v] */
 static int throw(lua_State * L) {
-  const Error e = *nc_lasterror();
-  nl_pusherror(L, &e);
+  nl_pusherror(L, *nc_lasterror());
   return lua_error(L);
 }
 
@@ -254,15 +282,6 @@ static int errortext(lua_State *L) {
   }
   luaL_addstring(&b, lua_isstring(L, 5) ? lua_tostring(L, 5) : "?");
   luaL_pushresult(&b);
-  return 1;
-}
-
-/* __concat: code that concatenates the error with a string continues to
-   work. */
-static int errorconcat(lua_State *L) {
-  luaL_tolstring(L, 1, NULL);
-  luaL_tolstring(L, 2, NULL);
-  lua_concat(L, 2);
   return 1;
 }
 
@@ -360,19 +379,32 @@ static int closed(lua_State *L) {
   return 0;
 }
 
+/* __gc of the State */
+static int closestate(lua_State *L) {
+  const State *s = lua_touserdata(L, 1);
+  if (nc_context == &s->context) nc_context = &nc_default_context;
+  return 0;
+}
+
+/* Creates the State. The registry keeps it alive. [-0, +0, m] */
+static State *newstate(lua_State *L) {
+  State *s = nl_newowner(L, sizeof *s, "nacre.context", closestate);
+  s->context = (Context)NC_CONTEXT;
+  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state");
+  nl_state(L) = s;
+  nl_select(L);
+  return s;
+}
+
 void nl_open_userdata(lua_State *L) {
   static const luaL_Reg events[] = { { "__gc", collected },
                                      { "__close", closed },
                                      { NULL, NULL } };
   static const luaL_Reg errors[] = { { "__tostring", errortext },
-                                     { "__concat", errorconcat },
+                                     { "__concat", nl_concat },
                                      { "__index", errorindex },
                                      { NULL, NULL } };
-  State *s = lua_newuserdatauv(L, sizeof *s, 0);
-  memset(s, 0, sizeof *s);
-  /* the registry keeps the state alive */
-  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state");
-  nl_state(L) = s;
+  const State *s = newstate(L);
   lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
   lua_newtable(L);
   lua_pushstring(L, "tensor");

@@ -16,7 +16,8 @@ enum { FROM_DTYPE = 1, FROM_COUNT, FROM_OFFSET, FROM_SHAPE, FROM_DEVICE };
 
 /* The number of elements of `size' bytes from the offset on in a buffer of n
    bytes. [-0, +0, e] */
-static int64_t counted(lua_State *L, const Args *a, int64_t n, int64_t size) {
+static int64_t count_elements(lua_State *L, const Args *a, int64_t n,
+                              int64_t size) {
   const int64_t offset = a->arg[FROM_OFFSET].s.i;
   const int64_t count = a->arg[FROM_COUNT].s.i;
   if (offset < 0 || offset > n)
@@ -24,7 +25,8 @@ static int64_t counted(lua_State *L, const Args *a, int64_t n, int64_t size) {
              (long long)offset, (long long)n);
   if (count < -1) nl_error(L, OP, "count is %lld", (long long)count);
   if (count < 0 && (n - offset) % size != 0)
-    nl_error(L, OP, "%lld bytes are no whole number of elements of %lld bytes",
+    nl_error(L, OP,
+             "%lld bytes are not a whole number of elements of %lld bytes",
              (long long)(n - offset), (long long)size);
   if (count > (n - offset) / size)
     nl_error(L, OP,
@@ -36,10 +38,11 @@ static int64_t counted(lua_State *L, const Args *a, int64_t n, int64_t size) {
 
 /* Stores the requested sizes for n elements and returns how many there are; one
    size may be -1, which is computed. [-0, +0, e] */
-static int shaped(lua_State *L, const Arg *shape, int64_t n, int64_t size[]) {
+static int read_shape(lua_State *L, const Arg *shape, int64_t n,
+                      int64_t size[]) {
   int64_t known = 1;
   int left = -1;
-  if (!shape->given) return size[0] = n, 1;
+  if (!shape->present) return size[0] = n, 1;
   if (shape->n > NC_MAXDIM)
     nl_error(L, OP, "a tensor has at most %d dimensions", NC_MAXDIM);
   for (int d = 0; d < shape->n; d++) {
@@ -71,11 +74,11 @@ static int frombuffer(lua_State *L) {
     return nl_error(L, OP, "buffer comes first, not by name");
   const DType type = a.arg[FROM_DTYPE].dtype != DT_NONE
                          ? a.arg[FROM_DTYPE].dtype
-                         : nc_defaultdtype;
-  const Device *d =
-      a.arg[FROM_DEVICE].device ? a.arg[FROM_DEVICE].device : nc_defaultdevice;
-  const int64_t n = counted(L, &a, (int64_t)bytes, nc_dtypesize(type));
-  const int nd = shaped(L, &a.arg[FROM_SHAPE], n, size);
+                         : nl_context(L)->dtype;
+  const Device *d = a.arg[FROM_DEVICE].device ? a.arg[FROM_DEVICE].device
+                                              : nc_default_device();
+  const int64_t n = count_elements(L, &a, (int64_t)bytes, nc_dtypesize(type));
+  const int nd = read_shape(L, &a.arg[FROM_SHAPE], n, size);
   y = there = nl_newbox(L);
   nl_check(L, nc_new(y, nc_host(), type, nd, size));
   unsigned char *p = nc_data(*y);

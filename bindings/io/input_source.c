@@ -15,7 +15,7 @@
 
 /* Reads up to n bytes from a FILE; returns -1 on an error. A callback of
    nc_readstream. */
-static int64_t pull(void *stream, void *p, int64_t n) {
+static int64_t read_file(void *stream, void *p, int64_t n) {
   FILE *f = stream;
   const size_t k = fread(p, 1, (size_t)n, f);
   if (k > 0 || !ferror(f)) return (int64_t)k;
@@ -23,25 +23,15 @@ static int64_t pull(void *stream, void *p, int64_t n) {
   return -1;
 }
 
-/* As nl_check; an error names the operation load. [-0, +0, e] */
-static void check(lua_State *L, int status) {
-  if (status != NC_OK) nc_error_op("load");
-  nl_check(L, status);
-}
-
-/* Reads f to its end. [-0, +1, e] */
-static void stream(lua_State *L, Source *from, FILE *f) {
+/* Reads f, or, if it is NULL, the pipe or device at from->path, to its end.
+   [-0, +1, e] */
+static void read_to_end(lua_State *L, Source *from, FILE *f) {
   Tensor **bytes = nl_newbox(L);
-  from->path = f == stdin ? "stdin" : "stream";
-  check(L, nc_readstream(bytes, from->path, pull, f));
-  from->bytes = nc_data(*bytes);
-  from->n = nc_numel(*bytes);
-}
-
-/* Reads the pipe or device at from->path to its end. [-0, +1, e] */
-static void pipe(lua_State *L, Source *from) {
-  Tensor **bytes = nl_newbox(L);
-  check(L, nc_readpipe(bytes, from->path));
+  if (f) from->path = f == stdin ? "stdin" : "stream";
+  nl_check_as(L,
+              f ? nc_readstream(bytes, from->path, read_file, f)
+                : nc_readpipe(bytes, from->path),
+              "load");
   from->bytes = nc_data(*bytes);
   from->n = nc_numel(*bytes);
 }
@@ -51,7 +41,7 @@ void nl_read_source(lua_State *L, int i, Source *from) {
   memset(from, 0, sizeof *from);
   if (s && s->closef == NULL) nl_error(L, "load", "the file is closed");
   if (s) {
-    stream(L, from, s->f);
+    read_to_end(L, from, s->f);
     return;
   }
   if (lua_type(L, i) != LUA_TSTRING)
@@ -61,6 +51,6 @@ void nl_read_source(lua_State *L, int i, Source *from) {
   from->path = lua_tostring(L, i);
   if (strlen(from->path) != lua_rawlen(L, i))
     nl_error(L, "load", "path holds a zero byte");
-  if (strcmp(from->path, "-") == 0) stream(L, from, stdin);
-  else if (nc_isstream(from->path)) pipe(L, from);
+  if (strcmp(from->path, "-") == 0) read_to_end(L, from, stdin);
+  else if (nc_isstream(from->path)) read_to_end(L, from, NULL);
 }

@@ -157,7 +157,7 @@ static uint32_t big(const unsigned char *p) {
 
 /* True if the pixels depend on a chunk of this type. A lower-case first letter
    marks an ancillary chunk; of these only tRNS (transparency) is used. */
-static int matters(const unsigned char *type) {
+static int affects_pixels(const unsigned char *type) {
   return !(type[0] & 0x20) || memcmp(type, "tRNS", 4) == 0;
 }
 
@@ -167,7 +167,7 @@ static void nextchunk(Job *j) {
   while (j->n >= 12) {
     const int64_t size = (int64_t)big(j->in) + 12;
     if (size > j->n) return;
-    if (matters(j->in + 4)) {
+    if (affects_pixels(j->in + 4)) {
       j->chunk = size;
       return;
     }
@@ -224,7 +224,7 @@ static int64_t filebits(int color, int depth) {
 }
 
 /* True for a combination of colour type and depth that PNG defines. */
-static int known(int color, int depth) {
+static int is_valid_type(int color, int depth) {
   if (color == 0)
     return depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
   if (color == 3) return depth == 1 || depth == 2 || depth == 4 || depth == 8;
@@ -259,7 +259,7 @@ int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n) {
   int color, depth, clear;
   int64_t data, line;
   if (n < 8 || memcmp(p, magic, 8) != 0)
-    return nc_fail(NC_EFILE, "this is no PNG image");
+    return nc_fail(NC_EFILE, "this is not a PNG image");
   if (n < 33 || big(p + 8) != 13 || memcmp(p + 12, "IHDR", 4) != 0)
     return nc_fail(NC_EFILE, "the header is damaged");
   m->width = big(p + 16);
@@ -267,12 +267,13 @@ int nl_pngheader(PngImage *m, const unsigned char *p, int64_t n) {
   depth = p[24];
   color = p[25];
   if (m->width < 1 || m->height < 1 || m->width > INT32_MAX ||
-      m->height > INT32_MAX || !known(color, depth))
+      m->height > INT32_MAX || !is_valid_type(color, depth))
     return nc_fail(NC_EFILE, "the header is damaged");
   TRY(chunks(p + 33, n - 33, &data, &clear));
   line = (m->width * filebits(color, depth) + 7) / 8 + 1;
   if (m->height > (data + 64) * 1032 / line)
-    return nc_fail(NC_EFILE, "%lldx%lld pixels do not come out of %lld bytes",
+    return nc_fail(NC_EFILE,
+                   "%lldx%lld pixels cannot be unpacked from %lld bytes",
                    (long long)m->width, (long long)m->height, (long long)data);
   m->channels =
       (color & 2 ? 3 : 1) + (color & 4 || (clear && color != 4 && color != 6));

@@ -12,10 +12,8 @@
 
 #include "bindings/io/tensor_files.h"
 
-static const char *const oftext[] = { "delimiter", "skip",    "header",
-                                      "missing",   "usecols", NULL };
-#define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
-
+static const char *const text_options[] = { "delimiter", "skip",    "header",
+                                            "missing",   "usecols", NULL };
 enum {
   PATH,
   DEVICE,
@@ -41,7 +39,7 @@ typedef struct Load {
 
 /* __gc and __close: an archive is closed when the function that opened it
    returns or raises an error. */
-static int closearchive(lua_State *L) {
+static int close_archive(lua_State *L) {
   Archive **a = luaL_checkudata(L, 1, "nacre.archive");
   nc_closearchive(*a);
   *a = NULL;
@@ -49,14 +47,13 @@ static int closearchive(lua_State *L) {
 }
 
 /* Pushes a to-be-closed userdata for an archive. [-0, +1, e] */
-static Archive **newarchive(lua_State *L) {
-  static const luaL_Reg events[] = { { "__gc", closearchive },
-                                     { "__close", closearchive },
+static Archive **new_archive(lua_State *L) {
+  static const luaL_Reg events[] = { { "__gc", close_archive },
+                                     { "__close", close_archive },
                                      { NULL, NULL } };
   Archive **a = lua_newuserdatauv(L, sizeof *a, 0);
   *a = NULL;
-  if (luaL_newmetatable(L, "nacre.archive")) luaL_setfuncs(L, events, 0);
-  lua_setmetatable(L, -2);
+  nl_set_metatable(L, "nacre.archive", events);
   lua_toclose(L, -1);
   return a;
 }
@@ -75,7 +72,7 @@ static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
 
 /* Adds a hint to an error: the names of the tensors that can be read instead of
    entry i. */
-static void others(const Archive *a, int64_t i) {
+static void hint_other_names(const Archive *a, int64_t i) {
   char list[120] = "";
   size_t n = 0;
   for (int64_t k = 0; k < nc_archivesize(a) && n < 80; k++)
@@ -88,27 +85,27 @@ static void others(const Archive *a, int64_t i) {
 
 /* Pushes the tensor; *x is the tensor as read from the file, or NULL if it is
    still to be read. [-0, +1, e] */
-static void pushloaded(lua_State *L, const Load *o, Archive *a, int64_t i,
-                       Tensor **x) {
+static void push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
+                        Tensor **x) {
   const int64_t before = nc_memory.since;
   Tensor **y = nl_newbox(L), **z = nl_newbox(L);
   int r, attempt = 0;
   do r = fetch(x, y, z, o, a, i);
   while (nl_retry(L, r, attempt++));
-  if (r == NC_EDTYPE && a) others(a, i);
-  nl_filecheck(L, o->op, r);
+  if (r == NC_EDTYPE && a) hint_other_names(a, i);
+  nl_check_as(L, r, o->op);
   lua_remove(L, -2); /* *y */
   nl_pace(L, nc_memory.since - before);
 }
 
 /* [-0, +1, e] */
-static int loadnpy(lua_State *L, const Load *o) {
-  pushloaded(L, o, NULL, 0, nl_newbox(L));
+static int load_npy(lua_State *L, const Load *o) {
+  push_loaded(L, o, NULL, 0, nl_newbox(L));
   return 1;
 }
 
 /* Pushes the list of the n zero-terminated strings in t. [-0, +1, m] */
-static void pushnames(lua_State *L, const Tensor *t, int64_t n) {
+static void push_names(lua_State *L, const Tensor *t, int64_t n) {
   const char *p = nc_data(t);
   lua_newtable(L);
   for (int64_t i = 1; i <= n; i++) {
@@ -118,7 +115,7 @@ static void pushnames(lua_State *L, const Tensor *t, int64_t n) {
   }
 }
 
-static int badcolumns(lua_State *L, const char *op) {
+static int bad_columns(lua_State *L, const char *op) {
   return nl_error(L, op,
                   "usecols must be a list of columns' numbers, "
                   "from 1, or names");
@@ -126,7 +123,8 @@ static int badcolumns(lua_State *L, const char *op) {
 
 /* Reads the option usecols: a column number or name, or a list of them. The
    list and the arrays made of it stay on the stack. [-0, +n, e] */
-static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
+static void read_usecols(lua_State *L, const Load *o, TextFormat *f,
+                         int options) {
   int64_t *numbers;
   const char **names;
   if (nl_option(L, options, "usecols") == LUA_TNIL) return;
@@ -137,7 +135,7 @@ static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
   }
   const int list = lua_gettop(L);
   const int64_t n = (int64_t)lua_rawlen(L, list);
-  if (n == 0) badcolumns(L, o->op);
+  if (n == 0) bad_columns(L, o->op);
   numbers = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *numbers, 0);
   names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
   for (int64_t i = 0; i < n; i++) {
@@ -145,7 +143,7 @@ static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
     numbers[i] = lua_tointegerx(L, -1, &whole);
     names[i] = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (names[i] == NULL && (type != LUA_TNUMBER || !whole))
-      badcolumns(L, o->op);
+      bad_columns(L, o->op);
     lua_pop(L, 1);
   }
   f->ncolumns = n;
@@ -155,21 +153,21 @@ static void usecols(lua_State *L, const Load *o, TextFormat *f, int options) {
 
 /* Pushes the tensor and, if the file has a header, the list of column names.
    [-0, +(1|2), e] */
-static int loadtext(lua_State *L, const Load *o, const TextFormat *f) {
+static int load_text(lua_State *L, const Load *o, const TextFormat *f) {
   Tensor **x = nl_newbox(L), **names = nl_newbox(L);
   int r, attempt = 0;
   do r = nc_loadtext(x, names, &o->from, f, o->dtype);
   while (nl_retry(L, r, attempt++));
-  nl_filecheck(L, o->op, r);
-  pushloaded(L, o, NULL, 0, x);
+  nl_check_as(L, r, o->op);
+  push_loaded(L, o, NULL, 0, x);
   if (!f->header) return 1;
-  pushnames(L, *names, nl_checktensor(L, -1)->size[1]);
+  push_names(L, *names, nl_checktensor(L, -1)->size[1]);
   return 2;
 }
 
 /* The number of entries if their names are arr_0, arr_1, ... without a gap;
    then the result is a list. Otherwise 0. */
-static int64_t listlength(const Archive *a) {
+static int64_t list_length(const Archive *a) {
   const int64_t n = nc_archivesize(a);
   int64_t found = 0, most = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -181,7 +179,7 @@ static int64_t listlength(const Archive *a) {
 }
 
 /* True if the list on top contains the name. [-0, +0, m] */
-static int asked(lua_State *L, const char *name) {
+static int is_requested(lua_State *L, const char *name) {
   int found = 0;
   for (lua_Integer k = 1; !found && lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {
     found = lua_type(L, -1) == LUA_TSTRING &&
@@ -192,8 +190,8 @@ static int asked(lua_State *L, const char *name) {
   return found;
 }
 
-static int unknownname(lua_State *L, const Load *o, const Archive *a,
-                       const char *name) {
+static int unknown_name(lua_State *L, const Load *o, const Archive *a,
+                        const char *name) {
   const int64_t n = nc_archivesize(a);
   const char **names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
   const char *near;
@@ -206,7 +204,7 @@ static int unknownname(lua_State *L, const Load *o, const Archive *a,
 }
 
 /* Checks that the archive has every name of the list on top. [-0, +0, e] */
-static void checkasked(lua_State *L, const Load *o, const Archive *a) {
+static void check_names(lua_State *L, const Load *o, const Archive *a) {
   const int64_t n = nc_archivesize(a);
   for (lua_Integer k = 1; lua_rawgeti(L, -1, k) != LUA_TNIL; k++) {
     const char *name;
@@ -216,7 +214,7 @@ static void checkasked(lua_State *L, const Load *o, const Archive *a) {
                nl_typename(L, -1));
     name = lua_tostring(L, -1);
     while (i < n && strcmp(nc_archivename(a, i), name) != 0) i++;
-    if (i == n) unknownname(L, o, a, name);
+    if (i == n) unknown_name(L, o, a, name);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -224,7 +222,7 @@ static void checkasked(lua_State *L, const Load *o, const Archive *a) {
 
 /* Pushes the table of metadata, if there is any; returns how many values it
    pushed. [-0, +(0|1), m] */
-static int pushmeta(lua_State *L, const Archive *a) {
+static int push_metadata(lua_State *L, const Archive *a) {
   const char *name;
   if (nc_archivemeta(a, 0) == NULL) return 0;
   lua_newtable(L);
@@ -238,37 +236,37 @@ static int pushmeta(lua_State *L, const Archive *a) {
 
 /* Pushes the table of tensors and the metadata; the list of requested names, or
    nil, is at index `names'. [-0, +(1|2), e] */
-static int loadarchive(lua_State *L, const Load *o, int names) {
-  Archive **a = newarchive(L);
+static int load_archive(lua_State *L, const Load *o, int names) {
+  Archive **a = new_archive(L);
   int64_t n, list;
   int result;
-  nl_filecheck(L, o->op, nc_openarchive(a, &o->from, o->format));
+  nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
   n = nc_archivesize(*a);
-  list = listlength(*a);
+  list = list_length(*a);
   lua_newtable(L);
   result = lua_gettop(L);
   lua_pushvalue(L, names);
   if (lua_istable(L, -1)) {
-    nl_plain(L, -1, 0);
+    nl_plain_table(L, -1, 0);
     nl_checklist(L, o->op, -1);
   }
-  if (!lua_isnil(L, -1)) checkasked(L, o, *a);
+  if (!lua_isnil(L, -1)) check_names(L, o, *a);
   for (int64_t i = 0; i < n; i++) {
     const char *name = nc_archivename(*a, i);
     const int64_t k = list ? nl_listplace(name) : 0;
-    if (!lua_isnil(L, -1) && !asked(L, name)) continue;
-    pushloaded(L, o, *a, i, nl_newbox(L));
+    if (!lua_isnil(L, -1) && !is_requested(L, name)) continue;
+    push_loaded(L, o, *a, i, nl_newbox(L));
     if (k) lua_rawseti(L, result, k);
     else lua_setfield(L, result, name);
     lua_pop(L, 1); /* *x */
   }
   lua_settop(L, result);
-  return 1 + pushmeta(L, *a);
+  return 1 + push_metadata(L, *a);
 }
 
 /* Renames the option map_location, PyTorch's name for device, in a copy of the
    options on top. [-0, +0, e] */
-static void located(lua_State *L, const char *op) {
+static void rename_map_location(lua_State *L, const char *op) {
   const int given = lua_gettop(L);
   if (nl_option(L, given, "map_location") == LUA_TNIL) {
     lua_settop(L, given);
@@ -281,7 +279,7 @@ static void located(lua_State *L, const char *op) {
     lua_rawset(L, given + 2);
   }
   if (nl_option(L, given, "device") != LUA_TNIL)
-    nl_error(L, op, "device and map_location are the same: one of them");
+    nl_error(L, op, "device and map_location mean the same: give one of them");
   lua_pop(L, 1);
   lua_pushnil(L);
   lua_setfield(L, -2, "map_location");
@@ -292,60 +290,60 @@ static void located(lua_State *L, const char *op) {
 }
 
 /* Sets the format: the requested one, or that of the file. [-0, +0, e] */
-static void formatof(lua_State *L, Load *o, const char *given) {
+static void set_format(lua_State *L, Load *o, const char *given) {
   o->name = given ? given : nc_extension(o->from.path);
-  if (given == NULL) nl_filecheck(L, o->op, nc_formatof(&o->format, &o->from));
+  if (given == NULL) nl_check_as(L, nc_formatof(&o->format, &o->from), o->op);
   else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
     nl_error(L, o->op,
-             "format must be npy, npz, safetensors, csv, tsv or "
-             "txt, not '%s'",
+             "format must be npy, npz, safetensors, csv, tsv or txt, not '%s'",
              given);
 }
 
 /* Reads the arguments; argument 1 is the data. [-0, +n, e] */
-static void readarguments(lua_State *L, Load *o, Args *a, Signature *s,
-                          const char *text) {
-  located(L, o->op);
+static void read_arguments(lua_State *L, Load *o, Args *a, Signature *s,
+                           const char *text) {
+  rename_map_location(L, o->op);
   nl_args(L, s, o->op, text, a);
-  o->device = a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_defaultdevice;
+  o->device =
+      a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_default_device();
   o->dtype = a->arg[DTYPE].dtype;
   o->require = a->require;
   if (a->pin)
     nl_error(L, o->op,
-             "what is read is not page-locked: "
-             "t:pin_memory() makes it so");
+             "files are not read into pinned memory: call t:pin_memory() "
+             "afterwards");
 }
 
 /* Reads the options for text files. [-0, +n, e] */
-static void textformat(lua_State *L, const Load *o, TextFormat *f,
-                       const Args *a, int options) {
+static void read_text_format(lua_State *L, const Load *o, TextFormat *f,
+                             const Args *a, int options) {
   f->delimiter = nl_delimiter(L, o->op, a->arg[DELIMITER].text, o->name);
   f->header = (int)a->arg[HEADER].s.i;
   f->skip = a->arg[SKIP].s.i;
-  f->missing = a->arg[MISSING].given ? &a->arg[MISSING].s : NULL;
-  usecols(L, o, f, options);
+  f->missing = a->arg[MISSING].present ? &a->arg[MISSING].s : NULL;
+  read_usecols(L, o, f, options);
   if (f->skip < 0)
-    nl_error(L, o->op, "skip must not be below 0, as %lld is",
+    nl_error(L, o->op, "skip is %lld, but must not be negative",
              (long long)f->skip);
 }
 
 /* Pushes what o->from holds; the options are at index `options'.
    [-0, +(1|2), e] */
-static int loadfrom(lua_State *L, Load *o, const Args *a, int options) {
+static int load_from(lua_State *L, Load *o, const Args *a, int options) {
   TextFormat f = { 0 };
-  formatof(L, o, a->arg[FORMAT].text);
+  set_format(L, o, a->arg[FORMAT].text);
   if (o->format != NC_CSV)
-    nl_checkoptions(L, o->op, options, oftext, TEXTFILES);
+    nl_checkoptions(L, o->op, options, text_options, TEXTFILES);
   if (nl_option(L, options, "names") != LUA_TNIL) {
     if (nl_onetensor(o->format))
       nl_error(L, o->op, "names is for files of several tensors");
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "names must be a list, not a %s", nl_typename(L, -1));
   }
-  if (!nl_onetensor(o->format)) return loadarchive(L, o, lua_gettop(L));
-  if (o->format != NC_CSV) return loadnpy(L, o);
-  textformat(L, o, &f, a, options);
-  return loadtext(L, o, &f);
+  if (!nl_onetensor(o->format)) return load_archive(L, o, lua_gettop(L));
+  if (o->format != NC_CSV) return load_npy(L, o);
+  read_text_format(L, o, &f, a, options);
+  return load_text(L, o, &f);
 }
 
 int nl_load(lua_State *L) {
@@ -354,9 +352,9 @@ int nl_load(lua_State *L) {
   Args a;
   if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
   const int options = lua_gettop(L);
-  readarguments(L, &o, &a, &s, LOAD);
+  read_arguments(L, &o, &a, &s, LOAD);
   nl_read_source(L, 1, &o.from);
-  return loadfrom(L, &o, &a, options);
+  return load_from(L, &o, &a, options);
 }
 
 int nl_deserialize(lua_State *L) {
@@ -369,9 +367,9 @@ int nl_deserialize(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
     return nl_error(L, o.op, "data must be a string, not a %s",
                     nl_typename(L, 1));
-  readarguments(L, &o, &a, &s, DESERIALIZE);
+  read_arguments(L, &o, &a, &s, DESERIALIZE);
   o.from.bytes = lua_tolstring(L, 1, &n);
   o.from.n = (int64_t)n;
   o.from.path = "data";
-  return loadfrom(L, &o, &a, options);
+  return load_from(L, &o, &a, options);
 }

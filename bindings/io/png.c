@@ -21,7 +21,7 @@ typedef struct Planes { /* destination of decoding */
 } Planes;
 
 /* Stores row y of the image: interleaved channels become planes. */
-static void putrow(void *ctx, int64_t y, void *line) {
+static void put_row(void *ctx, int64_t y, void *line) {
   const Planes *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
   const unsigned char *x8 = line;
@@ -34,8 +34,8 @@ static void putrow(void *ctx, int64_t y, void *line) {
       else y32[at] = x16[x * k + c];
 }
 
-/* The inverse of putrow: returns a stored row. */
-static void getrow(void *ctx, int64_t y, void *line) {
+/* The inverse of put_row: returns a stored row. */
+static void get_row(void *ctx, int64_t y, void *line) {
   const Planes *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
   unsigned char *x8 = line;
@@ -48,28 +48,21 @@ static void getrow(void *ctx, int64_t y, void *line) {
       else x16[x * k + c] = (uint16_t)y32[at];
 }
 
-/* Sets the operation of an error; returns the status. */
-static int blamed(int status, const char *op) {
-  if (status != NC_OK) nc_error_op(op);
-  return status;
-}
-
 /* Pushes the image encoded in the n bytes at p, which a value on the stack must
    keep alive. [-0, +1, e] */
-static int decoded(lua_State *L, const char *op, const unsigned char *p,
-                   int64_t n) {
+static int push_decoded(lua_State *L, const char *op, const unsigned char *p,
+                        int64_t n) {
   const int64_t before = nc_memory.since;
   Planes s;
-  PngRows rows = { putrow, getrow, &s };
+  PngRows rows = { put_row, get_row, &s };
   Tensor **y;
-  nl_check(L, blamed(nl_pngheader(&s.m, p, n), op));
+  nl_check_as(L, nl_pngheader(&s.m, p, n), op);
   const int64_t size[] = { s.m.channels, s.m.height, s.m.width };
   y = nl_newbox(L);
-  nl_check(
-      L, blamed(nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3, size),
-                op));
+  nl_check_as(L, nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3, size),
+              op);
   s.t = *y;
-  nl_check(L, blamed(nl_pngdecode(&s.m, p, n, &rows), op));
+  nl_check_as(L, nl_pngdecode(&s.m, p, n, &rows), op);
   nl_pace(L, nc_memory.since - before);
   return 1;
 }
@@ -77,14 +70,14 @@ static int decoded(lua_State *L, const char *op, const unsigned char *p,
 static int decode_png(lua_State *L) {
   size_t n;
   const char *p = luaL_checklstring(L, 1, &n);
-  return decoded(L, "decode_png", (const unsigned char *)p, (int64_t)n);
+  return push_decoded(L, "decode_png", (const unsigned char *)p, (int64_t)n);
 }
 
 static int readpng(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   Tensor **bytes = nl_newbox(L);
-  nl_check(L, blamed(nc_readfile(bytes, path), "readpng"));
-  return decoded(L, "readpng", nc_data(*bytes), nc_numel(*bytes));
+  nl_check_as(L, nc_readfile(bytes, path), "readpng");
+  return push_decoded(L, "readpng", nc_data(*bytes), nc_numel(*bytes));
 }
 
 /*
@@ -96,13 +89,13 @@ typedef struct Picture { /* source of encoding */
 } Picture;
 
 /* The byte for a value of 0 to 1; values outside are clamped. */
-static unsigned char level(float v) {
+static unsigned char to_byte(float v) {
   if (!(v > 0)) return 0; /* also NaN */
   return v >= 1 ? 255 : (unsigned char)(v * 255 + 0.5f);
 }
 
 /* Fills row y: planes become interleaved channels. */
-static void fillrow(void *ctx, int64_t y, void *line) {
+static void fill_row(void *ctx, int64_t y, void *line) {
   const Picture *s = ctx;
   const int64_t w = s->m.width, plane = w * s->m.height, k = s->m.channels;
   const unsigned char *u = nc_data(s->t);
@@ -113,12 +106,12 @@ static void fillrow(void *ctx, int64_t y, void *line) {
   for (int64_t c = 0; c < k; c++)
     for (int64_t x = 0, at = c * plane + y * w; x < w; x++, at++)
       if (s->t->dtype == DT_u8) out8[x * k + c] = u[at];
-      else if (s->t->dtype == DT_f32) out8[x * k + c] = level(f[at]);
+      else if (s->t->dtype == DT_f32) out8[x * k + c] = to_byte(f[at]);
       else out16[x * k + c] = (uint16_t)i[at];
 }
 
 /* Fails if an int64 element is out of the range of 16 bits. */
-static int fits(const Tensor *t) {
+static int fits_16_bits(const Tensor *t) {
   const int64_t *p = nc_data(t), n = nc_numel(t);
   for (int64_t i = 0; i < n; i++)
     if (p[i] < 0 || p[i] > 65535) {
@@ -131,7 +124,7 @@ static int fits(const Tensor *t) {
 }
 
 /* Sets the size of the image from the shape of t. */
-static int shape(Picture *s, const Tensor *t) {
+static int set_size(Picture *s, const Tensor *t) {
   const int d = t->nd - 2;
   if ((t->nd == 2 || (t->nd == 3 && t->size[0] >= 1 && t->size[0] <= 4)) &&
       t->size[d] > 0 && t->size[d + 1] > 0) {
@@ -141,15 +134,16 @@ static int shape(Picture *s, const Tensor *t) {
     return NC_OK;
   }
   nc_fail(NC_ESHAPE, "an image is HxW or CxHxW with 1 to 4 channels");
-  nc_error_operand("image", t);
+  nc_error_operandat(0, "image", t);
   if (t->nd == 3 && t->size[2] >= 1 && t->size[2] <= 4)
-    nc_hint("image:permute(3, 1, 2)");
+    nc_hint("{0}:permute(3, 1, 2)");
   return NC_ESHAPE;
 }
 
 /* Converts t to one of the three dtypes of Picture, through the intermediate
    tensors *a, *b and *c. Returns a status. */
-static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
+static int set_source(Picture *s, Tensor *t, Tensor **a, Tensor **b,
+                      Tensor **c) {
   DType type = nc_category(t->dtype) == NC_FLOAT ? DT_f32
                : t->dtype == DT_u8               ? DT_u8
                : t->dtype == DT_b8               ? DT_f32
@@ -159,13 +153,13 @@ static int source(Picture *s, Tensor *t, Tensor **a, Tensor **b, Tensor **c) {
   TRY(nc_dense(c, *b));
   s->t = *c;
   s->m.depth = type == DT_i64 ? 16 : 8;
-  return type == DT_i64 ? fits(*c) : NC_OK;
+  return type == DT_i64 ? fits_16_bits(*c) : NC_OK;
 }
 
 /* Pushes a userdata with the *n bytes of the PNG file for the tensor at index
    i. Returns its address. [-0, +n, e] */
-static unsigned char *encoded(lua_State *L, const char *op, int i, int64_t *n,
-                              lua_Integer compression) {
+static unsigned char *push_encoded(lua_State *L, const char *op, int i,
+                                   int64_t *n, lua_Integer compression) {
   Picture s;
   Tensor **made[3];
   unsigned char *out;
@@ -173,16 +167,14 @@ static unsigned char *encoded(lua_State *L, const char *op, int i, int64_t *n,
   if (compression < 0 || compression > 9)
     nl_error(L, op, "compression_level is 0 to 9, not %lld",
              (long long)compression);
-  nl_check(L, blamed(shape(&s, nl_checktensor(L, i)), op));
+  nl_check_as(L, set_size(&s, nl_checktensor(L, i)), op);
   for (int k = 0; k < 3; k++) made[k] = nl_newbox(L);
-  nl_check(
-      L,
-      blamed(source(&s, nl_checktensor(L, i), made[0], made[1], made[2]), op));
+  nl_check_as(
+      L, set_source(&s, nl_checktensor(L, i), made[0], made[1], made[2]), op);
   line = lua_newuserdatauv(L, (size_t)(s.m.width * s.m.channels * 2), 0);
   out = lua_newuserdatauv(L, (size_t)nl_pngroom(&s.m), 0);
-  nl_check(
-      L, blamed(nl_pngencode(out, n, &s.m, (int)compression, fillrow, &s, line),
-                op));
+  nl_check_as(
+      L, nl_pngencode(out, n, &s.m, (int)compression, fill_row, &s, line), op);
   return out;
 }
 
@@ -198,7 +190,7 @@ static int encode_png(lua_State *L) {
   int64_t n;
   Args a;
   nl_args(L, &s, "encode_png", ENCODE, &a);
-  unsigned char *p = encoded(L, "encode_png", 1, &n, compression(&a, 1));
+  unsigned char *p = push_encoded(L, "encode_png", 1, &n, compression(&a, 1));
   lua_pushlstring(L, (const char *)p, (size_t)n);
   return 1;
 }
@@ -209,13 +201,12 @@ static int writepng(lua_State *L) {
   Args a;
   if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
     nc_fail(NC_EVALUE, "the path comes first, then the image");
-    nc_error_op("png");
     nc_hint("nacre.png(\"%s\", image)", lua_tostring(L, 2));
-    return nl_check(L, NC_EVALUE);
+    return nl_check_op(L, NC_EVALUE, "png");
   }
   nl_args(L, &s, "png", WRITE, &a);
-  unsigned char *p = encoded(L, "png", 2, &n, compression(&a, 2));
-  nl_check(L, blamed(nc_writefile(lua_tostring(L, 1), p, n), "png"));
+  unsigned char *p = push_encoded(L, "png", 2, &n, compression(&a, 2));
+  nl_check_as(L, nc_writefile(lua_tostring(L, 1), p, n), "png");
   return 0;
 }
 

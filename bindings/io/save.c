@@ -23,31 +23,31 @@ typedef struct Save {
 } Save;
 
 /* Raises the current error with a hint. [-0, +0, v] */
-static int failsave(lua_State *L, const Save *o, const char *hint) {
-  nc_error_op(o->op);
+static int fail_with_hint(lua_State *L, const Save *o, const char *hint) {
   nc_hint("%s", hint);
-  return nl_check(L, NC_EVALUE);
+  return nl_check_op(L, NC_EVALUE, o->op);
 }
 
 /* Raises the error for an unknown extension, with a hint for well-known ones.
    [-0, +0, v] */
-static int unknownformat(lua_State *L, const Save *o) {
+static int unknown_format(lua_State *L, const Save *o) {
   const char *extension = o->name;
   nc_fail(NC_EVALUE, "there is no format .%s", extension);
   if (strcmp(extension, "png") == 0)
-    return failsave(L, o,
-                    o->to.bytes ? "nacre.encode_png(image)"
-                                : "nacre.png(path, image)");
+    return fail_with_hint(L, o,
+                          o->to.bytes ? "nacre.encode_png(image)"
+                                      : "nacre.png(path, image)");
   if (strncmp(extension, "pt", 2) == 0 || strcmp(extension, "bin") == 0)
-    return failsave(L, o, "PyTorch reads .safetensors and NumPy's .npz too");
-  return failsave(L, o,
-                  ".npy, .csv, .tsv and .txt hold one tensor, .npz and "
-                  ".safetensors several");
+    return fail_with_hint(L, o,
+                          "PyTorch reads .safetensors and NumPy's .npz too");
+  return fail_with_hint(L, o,
+                        ".npy, .csv, .tsv and .txt hold one tensor, .npz and "
+                        ".safetensors several");
 }
 
 /* The hint for save(t, "x.pt"), PyTorch's order of arguments: the correct call,
    with an extension that exists. */
-static void hintpathfirst(lua_State *L, const char *path) {
+static void hint_path_first(lua_State *L, const char *path) {
   const int several = lua_istable(L, 1);
   const FileFormat f = nc_formatbyname(path);
   const char *dot = strrchr(path, '.');
@@ -59,7 +59,7 @@ static void hintpathfirst(lua_State *L, const char *path) {
 }
 
 /* Pushes an array with the n strings of the list at index i. [-0, +1, e] */
-static const char **textlist(lua_State *L, const Save *o, int i, int64_t n) {
+static const char **text_array(lua_State *L, const Save *o, int i, int64_t n) {
   const char **list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
   for (int64_t k = 0; k < n; k++) {
     if (lua_rawgeti(L, i, k + 1) != LUA_TSTRING)
@@ -70,7 +70,7 @@ static const char **textlist(lua_State *L, const Save *o, int i, int64_t n) {
   return list;
 }
 
-static void savetext(lua_State *L, const Save *o) {
+static void save_text(lua_State *L, const Save *o) {
   const char d = nl_delimiter(L, o->op, o->delimiter, o->name);
   const char **names = NULL;
   if (nl_option(L, o->options, "header") != LUA_TNIL) {
@@ -79,23 +79,23 @@ static void savetext(lua_State *L, const Save *o) {
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "header must be a list of texts, not a %s",
                nl_typename(L, -1));
-    nl_plain(L, -1, 0);
+    nl_plain_table(L, -1, 0);
     if ((int64_t)lua_rawlen(L, -1) != columns)
       nl_error(L, o->op, "header has %d names, the matrix %lld columns",
                (int)lua_rawlen(L, -1), (long long)columns);
-    names = textlist(L, o, lua_gettop(L), columns);
+    names = text_array(L, o, lua_gettop(L), columns);
   }
-  nl_filecheck(L, o->op,
-               nc_savetext(&o->to, nl_checktensor(L, o->self), d, names));
+  nl_check_as(L, nc_savetext(&o->to, nl_checktensor(L, o->self), d, names),
+              o->op);
 }
 
 /* The string at index i; raises an error if a file cannot hold it.
    [-0, +0, e] */
-static const char *checktext(lua_State *L, const Save *o, int i,
-                             const char *what) {
+static const char *check_text(lua_State *L, const Save *o, int i,
+                              const char *what) {
   size_t n;
   const char *s = lua_tolstring(L, i, &n);
-  nl_filecheck(L, o->op, nc_checktext(s, n, what));
+  nl_check_as(L, nc_checktext(s, n, what), o->op);
   return s;
 }
 
@@ -103,7 +103,7 @@ static const char *checktext(lua_State *L, const Save *o, int i,
    list part of the table has n elements. [-0, +1, e] */
 static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
   if (lua_type(L, i) == LUA_TSTRING) {
-    const size_t length = strlen(checktext(L, o, i, "a name"));
+    const size_t length = strlen(check_text(L, o, i, "a name"));
     if (length == 0 || length > NC_MAXNAME)
       nl_error(L, o->op, "a name has 1 to %d bytes, not %d", NC_MAXNAME,
                (int)length);
@@ -113,19 +113,18 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
     lua_pushfstring(L, "arr_%I", (LUAI_UACINT)(lua_tointeger(L, i) - 1));
   } else
     nl_error(L, o->op,
-             "tensors have names or are a list, what has the key "
-             "%s is neither",
+             "tensors must have names or form a list, the key %s does neither",
              luaL_tolstring(L, i, NULL));
 }
 
 /* Raises the error for a value that is not a tensor. [-0, +0, v] */
-static int notensor(lua_State *L, const Save *o, const char *name, int i) {
+static int not_a_tensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
   if (lua_istable(L, i))
-    return failsave(L, o,
-                    "names may have dots in them: "
-                    "{[\"layer.weight\"] = w}");
-  return failsave(
+    return fail_with_hint(L, o,
+                          "names may have dots in them: "
+                          "{[\"layer.weight\"] = w}");
+  return fail_with_hint(
       L, o,
       lua_pushfstring(L, "nacre.tensor(%s) makes one of a number or a table",
                       lua_type(L, i) == LUA_TNUMBER ? luaL_tolstring(L, i, NULL)
@@ -135,7 +134,7 @@ static int notensor(lua_State *L, const Save *o, const char *name, int i) {
 /* Pushes an array of the tensors of the table, in the order of lua_next, and a
    table that keeps their names alive. [-0, +2, e] */
 static NamedTensor *tensors(lua_State *L, const Save *o, int64_t *count) {
-  nl_plain(L, o->self, 0);
+  nl_plain_table(L, o->self, 0);
   const lua_Integer listed = (lua_Integer)lua_rawlen(L, o->self);
   NamedTensor *list;
   int64_t n = 0;
@@ -148,7 +147,7 @@ static NamedTensor *tensors(lua_State *L, const Save *o, int64_t *count) {
     if (listed > 0 && nl_ispacked(L, listed)) continue;
     pushname(L, o, kept + 1, listed);
     list[n].name = lua_tostring(L, -1);
-    if (!nl_totensor(L, kept + 2)) notensor(L, o, list[n].name, kept + 2);
+    if (!nl_totensor(L, kept + 2)) not_a_tensor(L, o, list[n].name, kept + 2);
     list[n++].t = nl_checktensor(L, kept + 2);
     if (lua_rawget(L, kept) != LUA_TNIL)
       nl_error(L, o->op, "two tensors have the name %s", list[n - 1].name);
@@ -157,19 +156,19 @@ static NamedTensor *tensors(lua_State *L, const Save *o, int64_t *count) {
     lua_pushboolean(L, 1);
     lua_rawset(L, kept);
   }
-  if (n == 0) nl_error(L, o->op, "there is no tensor in the table");
+  if (n == 0) nl_error(L, o->op, "the table has no tensors");
   *count = n;
   return list;
 }
 
-static int byname(const void *a, const void *b) {
+static int by_name(const void *a, const void *b) {
   const char *x = ((const NamedTensor *)a)->name;
   const char *y = ((const NamedTensor *)b)->name;
   const int64_t i = nl_listplace(x), j = nl_listplace(y);
   return i && j ? (i > j) - (i < j) : strcmp(x, y);
 }
 
-static int bytext(const void *a, const void *b) {
+static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -184,7 +183,7 @@ static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
   if (!lua_istable(L, t))
     nl_error(L, o->op, "metadata must be a table of texts, not a %s",
              nl_typename(L, t));
-  nl_plain(L, t, 0);
+  nl_plain_table(L, t, 0);
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
       nl_error(L, o->op, "metadata must be a table of texts by name");
@@ -193,50 +192,49 @@ static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
   list = lua_newuserdatauv(L, (size_t)(2 * *n + 1) * sizeof *list, 0);
   *n = 0;
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
-    list[2 * *n] = checktext(L, o, -2, "metadata");
-    list[2 * (*n)++ + 1] = checktext(L, o, -1, "metadata");
+    list[2 * *n] = check_text(L, o, -2, "metadata");
+    list[2 * (*n)++ + 1] = check_text(L, o, -1, "metadata");
   }
-  qsort(list, (size_t)*n, 2 * sizeof *list, bytext);
+  qsort(list, (size_t)*n, 2 * sizeof *list, by_text);
   return list;
 }
 
-static void savearchive(lua_State *L, const Save *o) {
+static void save_archive(lua_State *L, const Save *o) {
   const char **meta;
   NamedTensor *list;
   int64_t n, nmeta;
   nl_option(L, o->options, "metadata");
   meta = metadata(L, o, &nmeta);
   list = tensors(L, o, &n);
-  qsort(list, (size_t)n, sizeof *list, byname);
+  qsort(list, (size_t)n, sizeof *list, by_name);
   if (o->format == NC_SAFETENSORS)
-    nl_filecheck(L, o->op, nc_savesafetensors(&o->to, list, n, meta, nmeta));
-  else nl_filecheck(L, o->op, nc_savenpz(&o->to, list, n, o->compressed));
+    nl_check_as(L, nc_savesafetensors(&o->to, list, n, meta, nmeta), o->op);
+  else nl_check_as(L, nc_savenpz(&o->to, list, n, o->compressed), o->op);
 }
 
 /* Raises an error unless the value to save is what the format holds: one
    tensor, or a table of tensors. [-0, +0, e] */
-static void checkself(lua_State *L, const Save *o) {
+static void check_self(lua_State *L, const Save *o) {
   const int i = o->self, one = nl_onetensor(o->format);
   const int table = lua_istable(L, i) && !nl_totensor(L, i);
   if (nl_totensor(L, i) && !one) {
     nc_fail(NC_EVALUE, "such a file holds tensors by name");
-    failsave(L, o, "{x = t}, or {t, u} without names");
+    fail_with_hint(L, o, "{x = t}, or {t, u} without names");
   }
   if (nl_totensor(L, i) || (table && !one)) return;
   nc_fail(NC_EVALUE, "t must be a tensor, not %s%s",
           lua_isnone(L, i) ? "" : "a ",
           lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
   if (table)
-    failsave(L, o,
-             o->to.bytes ? "npz and safetensors hold several"
-                         : "a .npz or .safetensors file holds several: "
-                           "nacre.save(\"w.npz\", {w = w})");
-  nc_error_op(o->op);
-  nl_check(L, NC_EVALUE);
+    fail_with_hint(L, o,
+                   o->to.bytes ? "npz and safetensors hold several"
+                               : "a .npz or .safetensors file holds several: "
+                                 "nacre.save(\"w.npz\", {w = w})");
+  nl_check_op(L, NC_EVALUE, o->op);
 }
 
 /* Raises an error for an option of another format. [-0, +0, e] */
-static void checksaveoptions(lua_State *L, const Save *o) {
+static void check_options(lua_State *L, const Save *o) {
   const FileFormat f = o->format;
   const int options = o->options;
   static const char *const text[] = { "delimiter", "header", NULL };
@@ -251,8 +249,8 @@ static void checksaveoptions(lua_State *L, const Save *o) {
 /* Reads the options, which follow the value to save; that value may itself be a
    table. `first' is the position of `compressed' in the signature.
    [-?, +n, e] */
-static void readoptions(lua_State *L, Save *o, Signature *s, const char *text,
-                        int first) {
+static void read_options(lua_State *L, Save *o, Signature *s, const char *text,
+                         int first) {
   const int at = o->self + 1;
   const int given = lua_gettop(L) > at || !lua_isnoneornil(L, at);
   Args a;
@@ -261,18 +259,17 @@ static void readoptions(lua_State *L, Save *o, Signature *s, const char *text,
   if (!given) {
     lua_settop(L, o->self);
     lua_createtable(L, 0, 1);
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "compressed");
+    nl_set_boolean(L, "compressed", 0);
   }
   nl_args(L, s, o->op, text, &a);
   o->options = given ? at : 0;
   o->compressed = (int)a.arg[first].s.i;
   o->delimiter = a.arg[first + 2].text;
   o->to.atomic = first == 3 ? (int)a.arg[2].s.i : 1;
-  if (given) checksaveoptions(L, o);
+  if (given) check_options(L, o);
 }
 
-static const char *givenformat(lua_State *L, int options) {
+static const char *format_option(lua_State *L, int options) {
   const char *format;
   nl_option(L, options, "format");
   format = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
@@ -280,10 +277,10 @@ static const char *givenformat(lua_State *L, int options) {
   return format;
 }
 
-static void writeall(lua_State *L, Save *o) {
-  if (!nl_onetensor(o->format)) savearchive(L, o);
-  else if (o->format == NC_CSV) savetext(L, o);
-  else nl_filecheck(L, o->op, nc_save(&o->to, nl_checktensor(L, o->self)));
+static void write_value(lua_State *L, Save *o) {
+  if (!nl_onetensor(o->format)) save_archive(L, o);
+  else if (o->format == NC_CSV) save_text(L, o);
+  else nl_check_as(L, nc_save(&o->to, nl_checktensor(L, o->self)), o->op);
 }
 
 int nl_save(lua_State *L) {
@@ -292,21 +289,20 @@ int nl_save(lua_State *L) {
   if ((nl_totensor(L, 1) || lua_istable(L, 1)) &&
       lua_type(L, 2) == LUA_TSTRING) {
     nc_fail(NC_EVALUE, "the path comes first, then the tensor");
-    nc_error_op("save");
-    hintpathfirst(L, lua_tostring(L, 2));
-    return nl_check(L, NC_EVALUE);
+    hint_path_first(L, lua_tostring(L, 2));
+    return nl_check_op(L, NC_EVALUE, "save");
   }
   if (lua_type(L, 1) != LUA_TSTRING)
     return nl_error(L, "save", "path must be a text, not a %s",
                     nl_typename(L, 1));
   o.to.path = lua_tostring(L, 1);
-  o.name = givenformat(L, 3);
+  o.name = format_option(L, 3);
   o.format = o.name ? nc_formatnamed(o.name) : nc_formatbyname(o.to.path);
   if (o.name == NULL) o.name = nc_extension(o.to.path);
-  if (o.format == NC_UNKNOWN) return unknownformat(L, &o);
-  checkself(L, &o);
-  readoptions(L, &o, &s, SAVE, 3);
-  writeall(L, &o);
+  if (o.format == NC_UNKNOWN) return unknown_format(L, &o);
+  check_self(L, &o);
+  read_options(L, &o, &s, SAVE, 3);
+  write_value(L, &o);
   return 0;
 }
 
@@ -319,15 +315,15 @@ int nl_serialize(lua_State *L) {
   Tensor *none = NULL;
   o.to.path = "data";
   o.to.bytes = &none; /* replaced by a userdata below */
-  o.name = givenformat(L, 2);
+  o.name = format_option(L, 2);
   if (o.name == NULL) o.name = table ? "safetensors" : "npy";
   o.format = nc_formatnamed(o.name);
-  if (o.format == NC_UNKNOWN) return unknownformat(L, &o);
-  checkself(L, &o);
-  readoptions(L, &o, &s, SERIALIZE, 1);
+  if (o.format == NC_UNKNOWN) return unknown_format(L, &o);
+  check_self(L, &o);
+  read_options(L, &o, &s, SERIALIZE, 1);
   bytes = nl_newbox(L);
   o.to.bytes = bytes;
-  writeall(L, &o);
+  write_value(L, &o);
   lua_pushlstring(L, nc_data(*bytes), (size_t)nc_numel(*bytes));
   nc_release(*bytes); /* free it now: it is as large as the string */
   *bytes = NULL;

@@ -10,11 +10,6 @@
 
 #include "bindings/io/tensor_files.h"
 
-void nl_filecheck(lua_State *L, const char *op, int r) {
-  if (r != NC_OK) nc_error_op(op);
-  nl_check(L, r);
-}
-
 int nl_onetensor(FileFormat f) {
   return f != NC_NPZ && f != NC_SAFETENSORS;
 }
@@ -40,10 +35,10 @@ char nl_delimiter(lua_State *L, const char *op, const char *given,
            : extension[1] == 's' || extension[1] == 'S' ? '\t'
                                                         : ' ';
   if (strlen(given) != 1 || strchr("\n\r\"#.+-0123456789", *given))
-    nl_error(L, op,
-             "'%s' cannot be a delimiter: a character that is in no "
-             "number is wanted",
-             given);
+    nl_error(
+        L, op,
+        "'%s' cannot be a delimiter: use a character that no number contains",
+        given);
   return *given;
 }
 

@@ -25,8 +25,6 @@ int nl_deserialize(lua_State *L);
 int nl_save(lua_State *L);
 int nl_serialize(lua_State *L);
 
-/* As nl_check; an error names the operation op. [-0, +0, e] */
-void nl_filecheck(lua_State *L, const char *op, int status);
 /* True if a file of this format holds one tensor, without a name. */
 int nl_onetensor(FileFormat f);
 /* Pushes the field `name' of the table at index i, or nil if i is 0; returns

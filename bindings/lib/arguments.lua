@@ -4,7 +4,7 @@
 -- order, with defaults. table_arguments.c loads it; composed.lua and
 -- autograd.lua use it. Its rules and messages are those of arguments.c.
 
-local fail, plaintable, odd = ...
+local fail, plaintable, odd, parsed = ...
 
 -- A noun phrase for v, used in messages.
 local function kindof(v)
@@ -64,7 +64,7 @@ local types = {
   any = {"a value", function() return true end},
 }
 local whole = {int = true, ints = true, dim = true, dims = true, size = true}
-types.inplace, types.dim, types.dims = types.tensor, types.int, types.ints
+types.dim, types.dims = types.int, types.ints
 types.size = types.ints       -- as the last parameter also single numbers
 
 -- The type of "a|b|c": one of these strings.
@@ -74,55 +74,20 @@ local function choices(text)
   return {"one of " .. text, function(v) return set[v] == true end}
 end
 
-local values = {["true"] = true, ["false"] = false}
-
--- The value of a default: true, false, nil, a number or a string.
-local function default(text)
-  if values[text] ~= nil then return values[text] end
-  if text == "nil" then return nil end
-  return tonumber(text) or text
-end
-
--- Parses a signature into {params=, byname=, names=, positional=, results=,
--- inplace=}.
-local function parse(signature)
-  local s = {params = {}, byname = {}, names = {"out"}, positional = nil}
-  local args, results = signature:match "^(.-)%s*%->%s*(.*)$"
-  s.results = results or "tensor"
-  for part in (args or signature):gmatch "[^,]+" do
-    part = part:match "^%s*(.-)%s*$"
-    if part == "*" then s.positional = #s.params
-    else
-      local name, kind, value = part:match "^([%w_]+):?([%w_|]*)=?(.*)$"
-      if kind == "" then kind = "tensor" end
-      local known = types[kind] or choices(kind)
-      s.params[#s.params + 1] = {
-        name = name, type = kind, what = known[1], fits = known[2],
-        shown = value,
-        optional = value ~= "", default = value ~= "" and default(value),
-      }
-      if value == "nil" then s.params[#s.params].default = nil end
-      s.byname[name] = #s.params
-      s.names[#s.names + 1] = name
-      s.inplace = s.inplace or kind == "inplace"
-    end
-  end
-  s.positional = s.positional or #s.params
-  return s
-end
-
--- The signature as help shows it.
-local function shown(name, s)
-  local parts = {}
+-- The signature of the function `name' as a table: {signature=, params=,
+-- positional=, results=, method=, inplace=} of C; byname, the position of each
+-- parameter; names, those that a table of arguments may have. A parameter also
+-- has what and fits, of its type.
+local function parse(name, text)
+  local s = parsed(name, text)
+  s.byname, s.names = {}, {"out"}
   for i, p in ipairs(s.params) do
-    if i == s.positional + 1 then parts[#parts + 1] = "*" end
-    local value = tonumber(p.shown) or values[p.shown] ~= nil or
-                  p.shown == "nil" or p.shown == ""
-    parts[#parts + 1] = p.name .. (p.optional and "=" ..
-                                   (value and p.shown or
-                                       '"' .. p.shown .. '"') or "")
+    local known = p.choices and choices(p.choices) or types[p.type]
+    p.what, p.fits = known[1], known[2]
+    s.byname[p.name] = i
+    s.names[i + 1] = p.name
   end
-  return ("%s(%s) -> %s"):format(name, table.concat(parts, ", "), s.results)
+  return s
 end
 
 -- True for a table whose keys are names.
@@ -181,7 +146,7 @@ local function toomany(name, s, args, n)
          (n > s.positional + 1 and " are" or " is") .. " given by name",
          ("%s(..., {%s})"):format(name, given))
   end
-  local self = s.params[1] and s.params[1].name == "self" and 1 or 0
+  local self = s.method and 1 or 0
   local most = s.positional - self
   fail(name, ("takes %s argument%s%s, got %d"):format(
     most == 0 and "no" or "at most " .. most, most < 2 and "" or "s",
@@ -267,4 +232,4 @@ local function read(name, s, ...)
   return v, out
 end
 
-return {parse = parse, read = read, shown = shown}
+return {parse = parse, read = read}

@@ -7,27 +7,27 @@ local A, signatures, arguments, fail = ...
 
 -- Defines A.name: reads the arguments by the signature, then calls fn.
 local function define(name, fn)
-  local s = arguments.parse(signatures[name])
+  local s = arguments.parse(name, signatures[name])
   A[name] = function(...)
     local v = arguments.read(name, s, ...)
     return fn(table.unpack(v, 1, #s.params))
   end
 end
 
-local function listed(v) return nacre.is_tensor(v) and {v} or v end
+local function as_list(v) return nacre.is_tensor(v) and {v} or v end
 
 -- The list of initial gradients, or nil. Fails unless there is one for each
 -- output.
-local function beginning(op, what, given, outputs)
-  local begin = given ~= nil and listed(given) or nil
+local function initial_gradients(op, what, given, outputs)
+  local begin = given ~= nil and as_list(given) or nil
   if begin and #begin ~= #outputs then
-    fail(op, ("%s are %d, and the outputs %d"):format(what, #begin, #outputs))
+    fail(op, ("%s has %d entries, one for each of %d outputs is needed"):format(what, #begin, #outputs))
   end
   return begin
 end
 
 -- retain_graph defaults to create_graph.
-local function keeps(retain, create)
+local function retain_or_create(retain, create)
   if retain == nil then return create end
   return retain
 end
@@ -36,15 +36,15 @@ end
 -- raises an error, or gives nil (allow_unused) or zeros (materialize_grads).
 define("grad", function(outputs, inputs, begin, retain, create, only, unused,
                         zeros)
-  outputs, inputs = listed(outputs), listed(inputs)
-  begin = beginning("grad", "grad_outputs", begin, outputs)
+  outputs, inputs = as_list(outputs), as_list(inputs)
+  begin = initial_gradients("grad", "grad_outputs", begin, outputs)
   if not only then
     fail("grad", "only_inputs is always true",
-         "outputs:backward() adds up the gradients of leaves", "outputs",
+         "{outputs}:backward() adds up the gradients of leaves", "outputs",
          outputs[1])
   end
-  local found = A._backward(outputs, begin, inputs, keeps(retain, create),
-                            create)
+  local found = A._backward(outputs, begin, inputs,
+                            retain_or_create(retain, create), create)
   for i, x in ipairs(inputs) do
     if not found[i] and not unused and not zeros then
       fail("grad", ("input %d is not used in the graph of the outputs")
@@ -59,10 +59,10 @@ end)
 -- backward of several tensors; adds to the grad fields of leaves, or of
 -- `inputs' alone.
 define("backward", function(tensors, begin, retain, create, inputs)
-  tensors = listed(tensors)
-  begin = beginning("backward", "grad_tensors", begin, tensors)
-  A._backward(tensors, begin, inputs and listed(inputs), keeps(retain, create),
-              create, true)
+  tensors = as_list(tensors)
+  begin = initial_gradients("backward", "grad_tensors", begin, tensors)
+  A._backward(tensors, begin, inputs and as_list(inputs),
+              retain_or_create(retain, create), create, true)
 end)
 
 -- ---- custom functions
@@ -106,10 +106,8 @@ local meta = {
   end,
 }
 
-local function same(a, b) return rawequal(a, b) end
-
-local function among(t, set)
-  for _, v in ipairs(set) do if same(v, t) then return true end end
+local function contains(t, set)
+  for _, v in ipairs(set) do if rawequal(v, t) then return true end end
   return false
 end
 
@@ -149,7 +147,7 @@ end
 
 -- A function that makes zeros of the shape, dtype and device of t without
 -- keeping t alive.
-local function zerosof(t)
+local function zeros_like_later(t)
   local shape, dtype, device = t:size(), t.dtype, t.device
   return function()
     return nacre.zeros(shape, {dtype = dtype, device = device})
@@ -182,10 +180,10 @@ local function apply(f, ...)
       fail("Function", ("forward of %s gave a %s, not a tensor")
                        :format(f.name, type(y)))
     end
-    if among(y, inputs) or y.requires_grad then y = y:detach() end
+    if contains(y, inputs) or y.requires_grad then y = y:detach() end
     results[i] = y
-    outputs[i] = not among(y, ctx._plain) and y
-    zeros[i] = zerosof(y)
+    outputs[i] = not contains(y, ctx._plain) and y
+    zeros[i] = zeros_like_later(y)
   end
   local saved = ctx._saved or {n = 0}
   rawset(ctx, "_saved", nil)
@@ -263,12 +261,12 @@ local function weights(y, from, to)
            :reshape(y:size())
 end
 
-local function largest(t)
+local function max_or_zero(t)
   return t:numel() == 0 and 0 or t:max():item()
 end
 
 -- The arguments of the function: a tensor, or a list of values.
-local function values(op, inputs)
+local function input_list(op, inputs)
   if nacre.is_tensor(inputs) then return {inputs} end
   if type(inputs) == "table" and #inputs > 0 then return inputs end
   fail(op, ("inputs must be a tensor or a list of tensors, not a %s")
@@ -277,12 +275,12 @@ end
 
 -- The inputs that require a gradient and their positions. Fails if there are
 -- none, or if one is not float64.
-local function wanted(op, inputs)
+local function differentiable_inputs(op, inputs)
   local of, at = {}, {}
   for i, x in ipairs(inputs) do
     if nacre.is_tensor(x) and x.requires_grad then
       if x.dtype ~= "float64" then
-        fail(op, ("input %d is %s, differences need float64")
+        fail(op, ("input %d is %s, numerical differences need float64")
                  :format(i, x.dtype))
       end
       of[#of + 1], at[#at + 1] = x, i
@@ -296,8 +294,8 @@ end
 -- gradient: |difference| <= atol + rtol |numeric|. Raises an error that says
 -- where they differ, or returns false if raise is false.
 define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
-  inputs = values("gradcheck", inputs)
-  local of, at = wanted("gradcheck", inputs)
+  inputs = input_list("gradcheck", inputs)
+  local of, at = differentiable_inputs("gradcheck", inputs)
   local outputs = tensors(f(table.unpack(inputs)))
   local weight, got, graph = {}, {}, false
   for k, y in ipairs(outputs) do
@@ -314,7 +312,7 @@ define("gradcheck", function(f, inputs, eps, atol, rtol, raise)
     for n, x in ipairs((got[k] or not graph) and of or {}) do
       local want = differences(value, x, eps)
       local have = got[k] and got[k][n] or want:zeros_like()
-      local off = largest((have - want):abs() - rtol * want:abs())
+      local off = max_or_zero((have - want):abs() - rtol * want:abs())
       if not (off <= atol) then
         if not raise then return false end
         error(("the gradient of output %d with respect to input %d is off by "
@@ -329,8 +327,8 @@ end)
 
 -- Applies gradcheck to the function that maps the inputs to the gradients of f.
 define("gradgradcheck", function(f, inputs, ...)
-  inputs = values("gradgradcheck", inputs)
-  local _, at = wanted("gradgradcheck", inputs)
+  inputs = input_list("gradgradcheck", inputs)
+  local _, at = differentiable_inputs("gradgradcheck", inputs)
   local function first(...)
     local all, of = {...}, {}
     for n, i in ipairs(at) do of[n] = all[i] end

@@ -14,7 +14,7 @@ local all, fail, arguments = ...
 all.functions, all.methods, all.info, all.fail = {}, {}, {}, fail
 local spaces = {}
 
-local parse, read, shown = arguments.parse, arguments.read, arguments.shown
+local parse, read = arguments.parse, arguments.read
 
 -- Copies the first result to the tensor out, if it is given.
 local function into(out, y, ...)
@@ -40,53 +40,55 @@ local function operands(s, v)
   return list
 end
 
--- Replaces the roles of an error's operands in a message by the names in `list'
--- of the same tensors. Returns nil if the message names an operand that is not
--- in the list.
-local function reworded(text, args, list)
-  for _, a in ipairs(args) do
-    local word, given = "%f[%w_]" .. a.role .. "%f[^%w_]", nil
-    for i = 2, #list, 2 do
-      if rawequal(list[i], a.tensor) then given = given or list[i - 1] end
-    end
-    if not given and text:find(word) then return nil end
-    if given then text = text:gsub(word, given) end
-  end
-  return text
+-- The template with the placeholders of the operands at[j] in the place of \2j;
+-- nil if it mentions another one.
+local function about(text, at)
+  local known = text ~= nil
+  text = (text or ""):gsub("\2(%d)", function(j)
+    known = known and at[j] ~= nil
+    return at[j] and "\2" .. at[j].fills
+  end)
+  return known and text or nil
 end
 
 -- A hint for operands on different devices: how to move one to the device of
 -- the other.
-local function moved(list)
-  local function on(i) return list[i].device end
-  local function by(i, device)
-    return ('%s:to("%s")'):format(list[i - 1], device)
-  end
-  for i = 4, #list, 2 do
-    if on(i) ~= on(2) then
-      return by(i, on(2)) .. ", or " .. by(2, on(i))
+local function moved(args)
+  for i = 2, #args do
+    if args[i].device ~= args[1].device then
+      return ('\2%d:to("%s"), or \0020:to("%s")'):format(i - 1,
+               args[1].device, args[i].device)
     end
   end
 end
 
 -- Makes an error of an operation that `name' calls an error of `name' itself,
--- with the arguments of the user as operands, unless the message names another
--- tensor.
+-- with the arguments of the user as operands, unless the message is about
+-- another tensor.
 local function renamed(err, name, s, v)
   local far = type(err) == "table" and err.code == "EDEVICE"
-  if type(err) ~= "table" or type(err.args) ~= "table" or
+  if type(err) ~= "table" or type(err.template) ~= "table" or
      not (err.args[1] or far) or err.first or err.op == name or
      err.code == "EINTR" then
     return err
   end
-  local list = operands(s, v)
-  local message = reworded(err.message, err.args, list)
+  local _, own = pcall(fail, name, "", nil, table.unpack(operands(s, v)))
+  local old, args, at = err.template, own.args, {}
+  for _, a in ipairs(err.args) do
+    for i = #args, 1, -1 do
+      for j in a.fills:gmatch "%d" do
+        at[j] = rawequal(a.tensor, args[i].tensor) and args[i] or at[j]
+      end
+    end
+  end
+  local new = {message = about(old.message, at), rule = old.rule,
+               hint = far and moved(args) or about(old.hint, at)}
   err.op = name
-  if not list[1] or not message then return err end
-  local _, own = pcall(fail, name, message, nil, table.unpack(list))
-  err.hint = far and moved(list) or
-             err.hint and reworded(err.hint, err.args, list)
-  err.message, err.args = message, own.args
+  if not args[1] or not new.message then return err end
+  err.args, err.template, err.hint = args, new, nil
+  for key, text in pairs(new) do
+    err[key] = text:gsub("\2(%d)", function(j) return args[j + 1].role end)
+  end
   return err
 end
 
@@ -118,37 +120,23 @@ end
 -- Stores f under its name and its description under its name and under f.
 local function register(name, f, doc, s)
   local path, last = name:match "^(.-)%.?([^.]+)$"
-  local method = path == "" and s.params[1] and s.params[1].name == "self"
+  local method = path == "" and s.method
   space(path)[last] = f
   if method then all.methods[last] = f end
   local info = {name = name, kind = "function", doc = doc,
-                method = method or false,
-                inplace = false, ["function"] = true,
-                signature = shown(name, s), params = s.params,
+                method = method, inplace = false, ["function"] = true,
+                signature = s.signature, params = s.params,
+                results = s.results,
                 into = s.inplace, out = s.results == "tensor"}
   all.info[name] = info
   all.info[f] = all.info[f] or info
 end
 
--- "1 element", "2 elements"
-function all.elements(n)
-  return ("%d element%s"):format(n, n == 1 and "" or "s")
-end
-
--- Raises an error if there is no memory for a tensor of this size on the device
--- of `like'. An operation that builds its result from parts calls it first, so
--- that it fails before it has created many of them.
-function all.room(op, like, size, dtype)
-  local ok, t = pcall(nacre.empty, size, {dtype = dtype or like.dtype,
-                                          device = like.device})
-  if ok then return t:free() end
-  if type(t) == "table" then t.op = op end
-  error(t, 0)
-end
-
--- Defines an operation; returns the function.
+-- Defines an operation, which gives a tensor if the signature does not say what
+-- it gives; returns the function.
 function all.define(name, signature, doc, fn)
-  local s = parse(signature)
+  local gives = signature:find "%->" and "" or " -> tensor"
+  local s = parse(name, signature .. gives)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then

@@ -4,8 +4,6 @@
 local all = ...
 local define, fail = all.define, all.fail
 
-local function isfloat(t) return t:is_floating_point() end
-
 -- ---- distances
 
 -- Euclidean distances by one matrix product: |a - b|^2 = |a|^2 - 2 a b' +
@@ -38,7 +36,7 @@ end
 -- True if euclid applies: the batches are equal, and there are more than 25
 -- rows, as in PyTorch; for fewer, its cancellation errors are not worth the
 -- time.
-local function many(a, b, mode)
+local function use_matrix_product(a, b, mode)
   if mode == "donot_use_mm_for_euclid_dist" or a:dim() ~= b:dim() then
     return false
   end
@@ -59,23 +57,24 @@ function(a, b, p, mode)
   if a:dim() < 2 or b:dim() < 2 then
     fail(op, "needs matrices, or batches of them", nil, "x1", a, "x2", b)
   end
-  if not isfloat(a) or not isfloat(b) then
+  if not a:is_floating_point() or not b:is_floating_point() then
     fail(op, ("needs float tensors, not %s and %s"):format(a.dtype, b.dtype))
   end
   if a:size(-1) ~= b:size(-1) then
-    fail(op, ("x1 has %d columns, x2 has %d"):format(a:size(-1), b:size(-1)),
+    fail(op,
+         ("{x1} has %d columns, {x2} has %d"):format(a:size(-1), b:size(-1)),
          nil, "x1", a, "x2", b)
   end
-  if p < 0 then fail(op, ("p is %g, and must not be negative"):format(p)) end
+  if p < 0 then fail(op, ("p is %g, but must not be negative"):format(p)) end
   if p == 2 and a.dtype == b.dtype and a:numel() > 0 and b:numel() > 0 and
-     many(a, b, mode) then return euclid(a, b) end
+     use_matrix_product(a, b, mode) then return euclid(a, b) end
   return (a:unsqueeze(-2) - b:unsqueeze(-3)):norm(p, -1)
 end)
 
 -- ---- covariances
 
 -- x minus its mean, weighted by w, along the last dimension.
-local function centred(x, w, sum)
+local function centered(x, w, sum)
   if w then return x - (x * w):sum(-1, true) / sum end
   return x - x:mean(-1, true)
 end
@@ -89,25 +88,28 @@ define("cov",
 function(x, correction, f, a)
   local op = "cov"
   if x:dim() > 2 then
-    fail(op, ("self has %d dimensions, at most 2 are"):format(x:dim()), nil,
-         "self", x)
+    fail(op, ("{self} has %d dimensions, at most 2 are allowed")
+             :format(x:dim()), nil, "self", x)
   end
   if x.dtype == "bool" then fail(op, "self is bool: numbers are needed") end
   if x:dim() < 2 then x = x:reshape(1, -1) end
-  if not isfloat(x) then x = x:to(nacre.get_default_dtype()) end
-  if a and isfloat(a) then x = x:to(nacre.promote_types(x.dtype, a.dtype)) end
+  if not x:is_floating_point() then x = x:to(nacre.get_default_dtype()) end
+  if a and a:is_floating_point() then
+    x = x:to(nacre.promote_types(x.dtype, a.dtype))
+  end
   local n, w = x:size(2), nil
   for name, given in pairs {fweights = f or false, aweights = a or false} do
     if given then
       if given:dim() > 1 or given:numel() ~= n then
-        fail(op, name .. " must have " .. all.elements(n), nil, name, given)
+        fail(op, ("{%s} must have %s"):format(name, all.elements(n)), nil,
+             name, given)
       end
       if (given:lt(0)):any():item() then
         fail(op, name .. " must not be negative")
       end
     end
   end
-  if f and isfloat(f) then fail(op, "fweights must be integers") end
+  if f and f:is_floating_point() then fail(op, "fweights must be integers") end
   if f then w = f:to(x.dtype) end
   if a then w = w and w * a:to(x.dtype) or a:to(x.dtype) end
   local sum = w and w:sum()
@@ -117,7 +119,7 @@ function(x, correction, f, a)
     norm = sum - correction * (w * a:to(x.dtype)):sum() / sum
   else norm = sum - correction end
   norm = type(norm) == "number" and math.max(norm, 0) or norm:clamp(0)
-  local c = centred(x, w, sum)
+  local c = centered(x, w, sum)
   local y = (w and c * w or c):mm(c:t()) / norm
   return y:numel() == 1 and y:reshape({}) or y
 end)

@@ -22,7 +22,7 @@ end)
 
 -- Copies only if the dtype or the device differs.
 define("as_tensor", "data:any, *, dtype:dtype=nil, device:any=nil",
-       "data itself if it is such a tensor, else a tensor of it",
+       "data itself if it is a tensor of that dtype and device, else converted",
 function(data, dtype, device)
   if not nacre.is_tensor(data) then
     if not (dtype or device) then return nacre.tensor(data) end
@@ -65,7 +65,7 @@ function(self, size)
     elseif want ~= self:size(d) then dims = nil break end
   end
   if extra < 0 or not dims then
-    fail("sum_to_size", ("[%s] does not broadcast to the shape of self")
+    fail("sum_to_size", ("[%s] does not broadcast to the shape of {self}")
          :format(table.concat(size, "x")), nil, "self", self)
   end
   if #dims > 0 then self = self:sum(dims, true) end
@@ -86,7 +86,7 @@ function(self, value, wrap)
     n = math.min(n, size[d])
     if #size > 2 and size[d] ~= size[1] then
       fail("fill_diagonal_",
-           "of more than 2 dimensions all must be of one size",
+           "with more than 2 dimensions all sizes must be equal",
            nil, "self", self)
     end
   end
@@ -151,7 +151,7 @@ function(dtype)
   dtype = dtype or nacre.get_default_dtype()
   local f = floats[dtype]
   if not f then
-    fail("finfo", ("%s is no float dtype"):format(dtype),
+    fail("finfo", ("%s is not a float dtype"):format(dtype),
          ("nacre.iinfo(\"%s\")"):format(dtype))
   end
   local eps, tiny = 2.0 ^ -f[2], 2.0 ^ (1 - f[3])
@@ -166,7 +166,7 @@ define("iinfo", "dtype:dtype -> table",
 function(dtype)
   local bits = tonumber(dtype:match "int(%d+)$")
   if not bits then
-    fail("iinfo", ("%s is no integer dtype"):format(dtype),
+    fail("iinfo", ("%s is not an integer dtype"):format(dtype),
          ("nacre.finfo(\"%s\")"):format(dtype))
   end
   local signed = dtype:sub(1, 1) == "i"
@@ -175,10 +175,10 @@ function(dtype)
           min = signed and -most - 1 or 0}
 end)
 
-define("is_signed", "self -> boolean", "has the dtype negative numbers?",
+define("is_signed", "self -> boolean", "true if the dtype can hold negative numbers",
        function(self) return self.dtype ~= "bool" and self.dtype ~= "uint8" end)
 
-define("is_same_size", "self, other:tensor -> boolean", "have both one shape?",
+define("is_same_size", "self, other:tensor -> boolean", "true if both have the same shape",
 function(self, other)
   return table.concat(self:size(), "x") == table.concat(other:size(), "x")
 end)

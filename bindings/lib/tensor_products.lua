@@ -5,8 +5,6 @@
 local all = ...
 local define, fail = all.define, all.fail
 
-local function isfloat(t) return t:is_floating_point() end
-
 -- ---- dimensions
 
 -- The positions of dimensions of t, where negative ones count from the end, and
@@ -40,7 +38,7 @@ all.product = product
 -- ---- tensordot: self becomes a matrix [kept x summed], other [summed x kept]
 
 -- The two lists of dimensions to sum.
-local function listed(op, dims, self, other)
+local function dims_to_sum(op, dims, self, other)
   if type(dims) == "number" then
     local a, b = {}, {}
     if dims < 0 or dims > self:dim() or dims > other:dim() then
@@ -66,7 +64,7 @@ define("tensordot", "self, other, dims:any=2",
        .. "of other, or over those in {of self, of other}",
 function(self, other, dims)
   local op = "tensordot"
-  local a, b = listed(op, dims, self, other)
+  local a, b = dims_to_sum(op, dims, self, other)
   local ina, inb
   a, ina = dimsof(op, self, a)
   b, inb = dimsof(op, other, b)
@@ -82,8 +80,8 @@ function(self, other, dims)
       size[d] = math.max(n, m)
       if n == 1 then self = t:expand(size) else other = t:expand(size) end
     elseif n ~= m then
-      fail(op, ("size %d of dimension %d of self against %d of dimension "
-                .. "%d of other")
+      fail(op, ("size %d of dimension %d of {self} against %d of dimension "
+                .. "%d of {other}")
                :format(self:size(a[i]), a[i], other:size(b[i]), b[i]),
            nil, "self", self, "other", other)
     end
@@ -130,14 +128,14 @@ local function labels(op, text, nd, most)
       for k = n, 1, -1 do list[#list + 1] = "..." .. k end
       i = i + 3
     else
-      fail(op, ("'%s' is no subscript: letters and ... are"):format(c))
+      fail(op, ("'%s' is not a subscript: use letters and ..."):format(c))
     end
   end
   return list, dots > 0
 end
 
 -- Replaces two dimensions of t with the same label by their diagonal.
-local function distinct(op, t, list)
+local function take_diagonals(op, t, list)
   local at, i = {}, 1
   while i <= #list do
     local j = at[list[i]]
@@ -161,14 +159,14 @@ local function distinct(op, t, list)
 end
 
 -- label -> position
-local function set(list)
+local function positions(list)
   local s = {}
   for i, l in ipairs(list) do s[l] = i end
   return s
 end
 
 -- Sums the dimensions of t whose labels are not needed.
-local function summed(t, list, needed)
+local function sum_unneeded(t, list, needed)
   local dims, rest = {}, {}
   for i, l in ipairs(list) do
     if needed[l] then rest[#rest + 1] = l else dims[#dims + 1] = i end
@@ -179,8 +177,8 @@ end
 
 -- Permutes t to the order of labels in `want'; a missing one becomes a
 -- dimension of size 1.
-local function ordered(t, list, want)
-  local at, perm, n = set(list), {}, #list
+local function permute_to(t, list, want)
+  local at, perm, n = positions(list), {}, #list
   for i, l in ipairs(want) do
     if not at[l] then
       t = t:unsqueeze(-1)
@@ -199,7 +197,7 @@ local function sizes(t, from, to)
 end
 
 -- The concatenation of lists.
-local function joined(...)
+local function concat(...)
   local out = {}
   for _, list in ipairs {...} do
     for _, v in ipairs(list) do out[#out + 1] = v end
@@ -212,15 +210,15 @@ end
 -- x n], or an elementwise product if there is nothing to sum. Returns the
 -- product and its labels.
 local function contract(a, la, b, lb, needed)
-  local ina, inb = set(la), set(lb)
+  local ina, inb = positions(la), positions(lb)
   local function later(other)
     return setmetatable({}, {__index = function(_, l)
       return needed[l] or other[l]
     end})
   end
-  a, la = summed(a, la, later(inb))
-  b, lb = summed(b, lb, later(ina))
-  ina, inb = set(la), set(lb)
+  a, la = sum_unneeded(a, la, later(inb))
+  b, lb = sum_unneeded(b, lb, later(ina))
+  ina, inb = positions(la), positions(lb)
   local both, sum, m, n = {}, {}, {}, {}
   for _, l in ipairs(la) do
     local list = not inb[l] and m or needed[l] and both or sum
@@ -230,11 +228,11 @@ local function contract(a, la, b, lb, needed)
     if not ina[l] then n[#n + 1] = l end
   end
   if #sum == 0 then
-    local order = joined(both, m, n)
-    return ordered(a, la, order) * ordered(b, lb, order), order
+    local order = concat(both, m, n)
+    return permute_to(a, la, order) * permute_to(b, lb, order), order
   end
-  a, b = ordered(a, la, joined(both, m, sum)), ordered(b, lb, joined(both, sum,
-                                                                     n))
+  a = permute_to(a, la, concat(both, m, sum))
+  b = permute_to(b, lb, concat(both, sum, n))
   local nb, nm, ns, nn = #both, #m, #sum, #n
   local full, wide = {}, {}                 -- sizes of 1 broadcast
   for i = 1, nb do full[i] = a:size(i) == 1 and b:size(i) or a:size(i) end
@@ -244,13 +242,13 @@ local function contract(a, la, b, lb, needed)
   end
   local sm, sn = sizes(a, nb + 1, nb + nm), sizes(b, nb + ns + 1, nb + ns + nn)
   local k, count = product(wide), product(full)
-  a = a:expand(joined(full, sm, wide)):reshape(count, product(sm), k)
-  b = b:expand(joined(full, wide, sn)):reshape(count, k, product(sn))
-  return a:bmm(b):reshape(joined(full, sm, sn)), joined(both, m, n)
+  a = a:expand(concat(full, sm, wide)):reshape(count, product(sm), k)
+  b = b:expand(concat(full, wide, sn)):reshape(count, k, product(sn))
+  return a:bmm(b):reshape(concat(full, sm, sn)), concat(both, m, n)
 end
 
 -- The output of an equation without "->": the labels that occur once, sorted.
-local function implied(terms, most)
+local function implied_output(terms, most)
   local count, out = {}, {}
   for _, list in ipairs(terms) do
     for _, l in ipairs(list) do count[l] = (count[l] or 0) + 1 end
@@ -261,7 +259,7 @@ local function implied(terms, most)
     if n == 1 and #l == 1 then letters[#letters + 1] = l end
   end
   table.sort(letters)
-  return joined(out, letters)
+  return concat(out, letters)
 end
 
 -- label -> size. Fails if the sizes of a label differ and none is 1.
@@ -322,12 +320,12 @@ local function checkoutput(op, output, size)
 end
 
 -- The pair of operands whose product has the fewest elements.
-local function cheapest(terms, size)
+local function cheapest_pair(terms, size)
   local best, bi, bj
   for i = 1, #terms do
     for j = i + 1, #terms do
       local n, seen = 1, {}
-      for _, l in ipairs(joined(terms[i], terms[j])) do
+      for _, l in ipairs(concat(terms[i], terms[j])) do
         if not seen[l] then n = n * size[l] end
         seen[l] = true
       end
@@ -342,7 +340,7 @@ local function checkdtypes(op, operands)
   local first = operands[1]
   for i, t in ipairs(operands) do
     if t.dtype ~= first.dtype then
-      fail(op, ("dtypes differ: operand 1 is %s, operand %d is %s")
+      fail(op, ("dtypes differ: {operand 1} is %s, {operand %d} is %s")
                :format(first.dtype, i, t.dtype), nil,
            "operand 1", first, "operand " .. i, t)
     end
@@ -373,15 +371,16 @@ function(equation, first, ...)
   local left, right = text:match "^(.-)%->(.*)$"
   local most
   terms, most = termsof(op, left or text, operands)
-  local output = right and labels(op, right, nil, most) or implied(terms, most)
+  local output = right and labels(op, right, nil, most) or
+                 implied_output(terms, most)
   for i, list in ipairs(terms) do
-    operands[i], terms[i] = distinct(op, operands[i], list)
+    operands[i], terms[i] = take_diagonals(op, operands[i], list)
   end
   local size = checksizes(op, operands, terms)
   checkdtypes(op, given)
   local wanted = checkoutput(op, output, size)
   while #operands > 1 do
-    local i, j = cheapest(terms, size)
+    local i, j = cheapest_pair(terms, size)
     local needed = setmetatable({}, {__index = wanted})
     for k, list in ipairs(terms) do
       if k ~= i and k ~= j then
@@ -393,21 +392,21 @@ function(equation, first, ...)
     table.remove(operands, j)
     table.remove(terms, j)
   end
-  local y, list = summed(operands[1], terms[1], wanted)
-  return ordered(y, list, output)
+  local y, list = sum_unneeded(operands[1], terms[1], wanted)
+  return permute_to(y, list, output)
 end)
 
 -- ---- a product added to a tensor
 
 -- beta*self + alpha*y. With beta 0 the values of self, NaN too, have no effect.
 -- Fails for different dtypes, and if self does not broadcast to y.
-local function added(op, self, y, beta, alpha)
-  if not isfloat(y) and (math.type(beta) == "float" or
+local function add_product(op, self, y, beta, alpha)
+  if not y:is_floating_point() and (math.type(beta) == "float" or
       math.type(alpha) == "float") then
     fail(op, ("beta and alpha must be integers for %s tensors"):format(y.dtype))
   end
   if self.dtype ~= y.dtype then
-    fail(op, ("dtypes differ: self is %s, the product %s"):format(self.dtype,
+    fail(op, ("dtypes differ: {self} is %s, the product %s"):format(self.dtype,
                                                                   y.dtype),
          nil, "self", self)
   end
@@ -417,7 +416,7 @@ local function added(op, self, y, beta, alpha)
     ok = ok and (n == want or n == 1)
   end
   if not ok then
-    fail(op, ("self does not broadcast to the product [%s]")
+    fail(op, ("{self} does not broadcast to the product [%s]")
              :format(table.concat(y:size(), "x")), nil, "self", self)
   end
   if alpha ~= 1 then y = y * alpha end
@@ -427,30 +426,25 @@ local function added(op, self, y, beta, alpha)
   return self.dtype == "bool" and y:bool() or y
 end
 
-define("baddbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
-       "beta*self + alpha*(batch1 bmm batch2); beta=0 ignores self",
-function(self, a, b, beta, alpha)
-  return added("baddbmm", self, a:bmm(b), beta, alpha)
-end)
+local function define_added(name, operands, doc, product)
+  define(name,
+         "self:inplace, " .. operands .. ", *, beta:num=1, alpha:num=1", doc,
+  function(self, a, b, beta, alpha)
+    return add_product(name, self, product(a, b), beta, alpha)
+  end)
+end
 
-define("addbmm", "self:inplace, batch1, batch2, *, beta:num=1, alpha:num=1",
-       "beta*self + alpha*(the sum of the products of a batch)",
-function(self, a, b, beta, alpha)
-  return added("addbmm", self, a:bmm(b):sum(1, {dtype = a.dtype}), beta,
-               alpha)
-end)
-
-define("addmv", "self:inplace, mat, vec, *, beta:num=1, alpha:num=1",
-       "beta*self + alpha*(mat vec)",
-function(self, a, b, beta, alpha)
-  return added("addmv", self, a:mv(b), beta, alpha)
-end)
-
-define("addr", "self:inplace, vec1, vec2, *, beta:num=1, alpha:num=1",
-       "beta*self + alpha*(outer product of vec1 and vec2)",
-function(self, a, b, beta, alpha)
-  return added("addr", self, a:outer(b), beta, alpha)
-end)
+define_added("baddbmm", "batch1, batch2",
+             "beta*self + alpha*(batch1 bmm batch2); beta=0 ignores self",
+             function(a, b) return a:bmm(b) end)
+define_added("addbmm", "batch1, batch2",
+             "beta*self + alpha*(the sum of the products of a batch)",
+             function(a, b) return a:bmm(b):sum(1, {dtype = a.dtype}) end)
+define_added("addmv", "mat, vec", "beta*self + alpha*(mat vec)",
+             function(a, b) return a:mv(b) end)
+define_added("addr", "vec1, vec2",
+             "beta*self + alpha*(outer product of vec1 and vec2)",
+             function(a, b) return a:outer(b) end)
 
 define("ger", "self, vec2", "outer product of two vectors",
        function(a, b) return a:outer(b) end)
@@ -476,7 +470,7 @@ define("trace", "self", "sum of the diagonal of a matrix",
 function(x)
   if x:dim() ~= 2 then
     fail("trace",
-         ("self has %d dimensions, not 2"):format(x:dim()), nil, "self", x)
+         ("{self} has %d dimensions, not 2"):format(x:dim()), nil, "self", x)
   end
   return x:diagonal():sum()
 end)
@@ -517,7 +511,7 @@ end)
 local function chain(op, list)
   local n = type(list) == "table" and #list or 0
   for i = 1, n do                 -- ipairs would stop at nil
-    if not nacre.is_tensor(list[i]) then fail(op, "takes tensors alone") end
+    if not nacre.is_tensor(list[i]) then fail(op, "takes tensors only") end
   end
   if n < 2 then fail(op, ("needs at least two tensors, not %d"):format(n)) end
   local row, column = list[1]:dim() == 1, list[n]:dim() == 1

@@ -12,38 +12,29 @@
 ** time. Each kind is limited to a small share of the run time, estimated from
 ** the cost of its previous runs; the check itself must be cheap.
 */
-#define _POSIX_C_SOURCE 200809L
-#include <time.h>
-
 #include "bindings/binding.h"
 
-#define FLOOR ((int64_t)4 << 20) /* slack of a small session */
-#define WINDOW (256 << 10)       /* bytes between young collections */
-#define APART \
-  4                  /* results, at least: an object that survives
-                        two young collections waits for a full one */
-#define BOX 64       /* Lua bytes of a userdata, at least */
-#define FINALIZE 400 /* ns: limit of finalizing a dead tensor */
-#define ONCE \
-  500            /* ns: limits the effect of one measurement,
-                    in which the process was descheduled */
+#define MIN_SLACK ((int64_t)4 << 20) /* of a small session */
+#define WINDOW (256 << 10)           /* bytes between young collections */
+/* Results between young collections, at least: an object that survives two of
+   them waits for a full one. */
+#define MIN_RESULTS 4
+#define BOX_BYTES 64     /* Lua bytes of a userdata, at least */
+#define MAX_FINALIZE 400 /* ns: limit of finalizing a dead tensor */
+/* ns: limits the effect of one measurement, in which the process was
+   descheduled */
+#define MAX_SURPRISE 500
 #define SHARE 25 /* at most 1/25 of the time for each kind */
 
-static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
-}
-
-static int64_t luabytes(lua_State *L) {
+static int64_t lua_bytes(lua_State *L) {
   return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
 }
 
 /* The part of a measured cost that exists only because the collection runs now:
    marking and sweeping live memory, at half a nanosecond or less per byte. Dead
    tensors must be finalized sooner or later, so their cost does not count. */
-static int64_t untimely(lua_State *L, int64_t measured, int64_t boxes) {
-  int64_t bytes = luabytes(L) - boxes * BOX;
+static int64_t avoidable_cost(lua_State *L, int64_t measured, int64_t boxes) {
+  int64_t bytes = lua_bytes(L) - boxes * BOX_BYTES;
   int64_t most = (bytes > 0 ? bytes : 0) / 2;
   return measured < most ? measured : most;
 }
@@ -51,17 +42,17 @@ static int64_t untimely(lua_State *L, int64_t measured, int64_t boxes) {
 /* Collects. Returns the nanoseconds this took, without the time for returning
    memory to the system. nc_memory.since is then what finalizers allocated. */
 static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
-  const int64_t freed = nc_memory.freetime, start = now();
+  const int64_t freed = nc_memory.freetime, start = nc_now();
   int64_t cost;
   nl_free_deferred(L);
   nc_memory.since = 0;
-  nl_collected(0);
+  nl_collected(s, 0);
   const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
   s->collecting = 1;
   lua_gc(L, what, 0);
   s->collecting = 0;
   if (untied) nl_retie_cycles(L);
-  *last = now();
+  *last = nc_now();
   s->check = WINDOW;
   cost = *last - start - (nc_memory.freetime - freed);
   s->total += cost;
@@ -75,48 +66,49 @@ void nl_collect(lua_State *L) {
   if (lua_gc(L, LUA_GCCOUNT) < 0) return; /* called by a finalizer */
   cost = collect(L, s, LUA_GCCOLLECT, &s->lastfull);
   if (nc_memory.since > 0) cost += collect(L, s, LUA_GCCOLLECT, &s->lastfull);
-  s->full = (3 * s->full + untimely(L, cost, s->finalized - before)) / 4;
-  slack = nc_memory.live + luabytes(L);
-  if (slack < FLOOR) slack = FLOOR;
+  s->full = (3 * s->full + avoidable_cost(L, cost, s->finalized - before)) / 4;
+  slack = nc_memory.live + lua_bytes(L);
+  if (slack < MIN_SLACK) slack = MIN_SLACK;
   s->threshold = nc_memory.live + slack;
   nc_memory.budget = slack;
   nc_trimcache(slack);
-  nl_collected(1);
+  nl_collected(s, 1);
 }
 
 /* A basic step in generational mode is a young collection. (In incremental
    mode, which the user may select, it is a step of similar cost.) */
-static void collectyoung(lua_State *L) {
+static void collect_young(lua_State *L) {
   State *s = nl_state(L);
   const int64_t before = s->finalized;
-  const int64_t most = 4 * (s->young + ONCE);
+  const int64_t most = 4 * (s->young + MAX_SURPRISE);
   int64_t cost = collect(L, s, LUA_GCSTEP, &s->lastyoung);
   /* not caused by this collection */
-  cost -= (s->finalized - before) * FINALIZE;
+  cost -= (s->finalized - before) * MAX_FINALIZE;
   cost = cost < 0 ? 0 : cost > most ? most : cost;
   s->young = (3 * s->young + cost) / 4;
 }
 
 void nl_pace(lua_State *L, int64_t bytes) {
   State *s = nl_state(L);
-  const Pressure devices = nc_opened() ? nl_gpu_pressure() : PRESSURE_NONE;
+  const Pressure devices =
+      nc_open_accelerator() ? nl_gpu_pressure(s) : PRESSURE_NONE;
   int full = nc_memory.live + bytes > s->threshold, young = 0;
   full |= devices == PRESSURE_FULL;
   if (!full) {
     int64_t at;
-    if (bytes < WINDOW / APART && nc_memory.since < s->check && !devices)
+    if (bytes < WINDOW / MIN_RESULTS && nc_memory.since < s->check && !devices)
       return;
-    at = now();
+    at = nc_now();
     full = (at - s->lastfull) / SHARE > s->full;
     young = (at - s->lastyoung) / SHARE > s->young &&
-            (devices || nc_memory.since / APART >= bytes);
+            (devices || nc_memory.since / MIN_RESULTS >= bytes);
     s->check = nc_memory.since + WINDOW / 4;
     if (!full && !young) return;
   }
   /* stopped by the user, or in a finalizer */
   if (lua_gc(L, LUA_GCISRUNNING) != 1) return;
   if (full) nl_collect(L);
-  else collectyoung(L);
+  else collect_young(L);
 }
 
 int nl_retry(lua_State *L, int status, int attempt) {

@@ -2,7 +2,7 @@
 /*
 ** gpu_gc.c - starts garbage collections when device memory grows, as
 ** gc_pacing.c does for host memory: a full one when the live bytes have
-** doubled, and a check of the clock after every MANY bytes of results.
+** doubled, and a check of the clock after every WINDOW bytes of results.
 **
 ** Caches of devices are kept, because freeing device memory waits for the
 ** device; they are emptied when memory runs out.
@@ -11,39 +11,39 @@
 #include "bindings/binding.h"
 
 /* slack of a device with little live memory */
-#define FLOOR ((int64_t)32 << 20)
+#define MIN_SLACK ((int64_t)32 << 20)
 /* bytes of results after which to check the clock */
-#define MANY ((int64_t)1 << 20)
-#define DEVICES 64
-
-static int64_t threshold[DEVICES];
+#define WINDOW ((int64_t)1 << 20)
 
 static Memory *memory(const Accelerator *a, int i) {
   return a->device[i]->memory;
 }
 
-Pressure nl_gpu_pressure(void) {
-  const Accelerator *a = nc_opened();
+Pressure nl_gpu_pressure(const State *s) {
+  const Accelerator *a = nc_open_accelerator();
   Pressure p = PRESSURE_NONE;
-  for (int i = 0; a && i < a->count && i < DEVICES; i++) {
+  for (int i = 0; a && i < a->count && i < NL_MAXGPUS; i++) {
     const Memory *m = memory(a, i);
-    if (m->live > (threshold[i] ? threshold[i] : FLOOR)) return PRESSURE_FULL;
-    if (m->since >= MANY) p = PRESSURE_SOME;
+    const int64_t most = s->gpu_threshold[i] ? s->gpu_threshold[i] : MIN_SLACK;
+    if (m->live > most) return PRESSURE_FULL;
+    if (m->since >= WINDOW) p = PRESSURE_SOME;
   }
   return p;
 }
 
-void nl_collected(int full) {
-  const Accelerator *a = nc_opened();
-  for (int i = 0; a && i < a->count && i < DEVICES; i++) {
+void nl_collected(State *s, int full) {
+  const Accelerator *a = nc_open_accelerator();
+  for (int i = 0; a && i < a->count && i < NL_MAXGPUS; i++) {
     Memory *m = memory(a, i);
     m->since = 0;
-    if (full) threshold[i] = m->live + (m->live > FLOOR ? m->live : FLOOR);
+    if (full)
+      s->gpu_threshold[i] =
+          m->live + (m->live > MIN_SLACK ? m->live : MIN_SLACK);
   }
 }
 
 void nl_empty_caches(void) {
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   nc_trimcache(0);
   for (int i = 0; a && i < a->count; i++) a->device[i]->trim(a->device[i], 0);
 }

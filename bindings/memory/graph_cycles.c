@@ -25,20 +25,19 @@
 #define REACH "nacre.reach"
 
 /* Their addresses are registry keys. */
-static const char held;    /* reference number -> function */
-static const char loose;   /* weak values: the untied functions */
-static const char tensors; /* weak keys: tensor userdata */
-static const char behind;  /* tensor -> what its graph leads to, while untied */
+static const char anchored;  /* reference number -> function */
+static const char untied;    /* weak values: the untied functions */
+static const char tensors;   /* weak keys: tensor userdata */
+static const char reachable; /* tensor -> objects of its graph */
 
 /* Pushes the registry table `key', created at its first use. [-0, +1, m] */
-static void pushtable(lua_State *L, const char *key, const char *mode) {
+static void push_table(lua_State *L, const char *key, const char *mode) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) == LUA_TTABLE) return;
   lua_pop(L, 1);
   lua_newtable(L);
   if (mode) {
     lua_createtable(L, 0, 1);
-    lua_pushstring(L, mode);
-    lua_setfield(L, -2, "__mode");
+    nl_set_string(L, "__mode", mode);
     lua_setmetatable(L, -2);
   }
   lua_pushvalue(L, -1);
@@ -46,7 +45,7 @@ static void pushtable(lua_State *L, const char *key, const char *mode) {
 }
 
 /* [-0, +0, -] */
-static lua_State *mainstate(lua_State *L) {
+static lua_State *main_thread(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   lua_State *main = lua_tothread(L, -1);
   lua_pop(L, 1);
@@ -58,9 +57,9 @@ Ref *nl_newref(lua_State *L, int i, Node **node) {
   void *p;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 6, NULL);
-  pushtable(L, &tensors, "k");
-  pushtable(L, &loose, "v");
-  pushtable(L, &held, NULL);
+  push_table(L, &tensors, "k");
+  push_table(L, &untied, "v");
+  push_table(L, &anchored, NULL);
   lua_pushvalue(L, i);
   const int ref = luaL_ref(L, -2);
   const int r = nc_hostalloc(&p, sizeof *f);
@@ -68,7 +67,7 @@ Ref *nl_newref(lua_State *L, int i, Node **node) {
   lua_pop(L, 3);
   nl_check(L, r);
   f = p;
-  *f = (Ref){ mainstate(L), ref, node };
+  *f = (Ref){ main_thread(L), ref, node };
   nl_state(L)->refs++;
   return f;
 }
@@ -77,9 +76,9 @@ void nl_dropref(void *data) {
   Ref *f = data;
   lua_State *L = f->main;
   if (lua_checkstack(L, 4)) {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &held);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchored);
     luaL_unref(L, -1, f->ref);
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &loose) == LUA_TTABLE) {
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &untied) == LUA_TTABLE) {
       lua_pushnil(L);
       lua_rawseti(L, -2, f->ref);
     }
@@ -90,11 +89,11 @@ void nl_dropref(void *data) {
 }
 
 int nl_pushref(lua_State *L, const Ref *f) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &held);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &anchored);
   lua_rawgeti(L, -1, f->ref);
   if (!lua_toboolean(L, -1)) { /* false while untied: a finalizer called */
     lua_pop(L, 2);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &loose);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &untied);
     lua_rawgeti(L, -1, f->ref);
   }
   lua_remove(L, -2);
@@ -108,7 +107,7 @@ void nl_maycycle(lua_State *L, int i) {
   if (t == NULL || (t->ad == NULL && t->base == NULL)) return;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 4, NULL);
-  pushtable(L, &tensors, "k");
+  push_table(L, &tensors, "k");
   lua_pushvalue(L, i);
   lua_pushboolean(L, 1);
   lua_rawset(L, -3);
@@ -118,7 +117,7 @@ void nl_maycycle(lua_State *L, int i) {
 /*
 ** Untying
 */
-static int freereach(lua_State *L) {
+static int free_reach(lua_State *L) {
   nc_freereach(luaL_checkudata(L, 1, REACH));
   return 0;
 }
@@ -126,7 +125,7 @@ static int freereach(lua_State *L) {
 /* Counts the live tensors among the keys of the table on top, up to `most'. If
    t is not NULL, stores them there and pushes a list of their userdata: a
    finalizer may have added some since they were counted. [-0, +(0|1), m] */
-static int boxes(lua_State *L, Tensor **t, int most) {
+static int live_tensors(lua_State *L, Tensor **t, int most) {
   const int from = lua_gettop(L);
   int n = 0;
   if (t) lua_newtable(L);
@@ -143,14 +142,14 @@ static int boxes(lua_State *L, Tensor **t, int most) {
 
 /* The Ref of owner k if it was made by nl_newref in this Lua state, else
    NULL. */
-static const Ref *refof(const Reach *r, int k, lua_State *main) {
+static const Ref *own_ref(const Reach *r, int k, lua_State *main) {
   const Ref *f = r->owner[k].data;
   return nl_isref(r->owner[k].drop) && f->main == main ? f : NULL;
 }
 
 /* Pushes a list of tables, one for each object of r, with the tables of the
    objects it leads to and the functions it holds. [-0, +1, m] */
-static void pushobjects(lua_State *L, const Reach *r, lua_State *main) {
+static void push_objects(lua_State *L, const Reach *r, lua_State *main) {
   lua_createtable(L, r->n, 0);
   const int all = lua_gettop(L);
   for (int i = 1; i <= r->n; i++) {
@@ -164,7 +163,7 @@ static void pushobjects(lua_State *L, const Reach *r, lua_State *main) {
     lua_pop(L, 1);
   }
   for (int k = 0; k < r->nowner; k++) {
-    const Ref *f = refof(r, k, main);
+    const Ref *f = own_ref(r, k, main);
     if (f == NULL) continue;
     lua_rawgeti(L, all, r->owner[k].from);
     if (nl_pushref(L, f))
@@ -173,13 +172,13 @@ static void pushobjects(lua_State *L, const Reach *r, lua_State *main) {
   }
 }
 
-/* Moves the functions that the objects hold from `held' to `loose'.
+/* Moves the functions that the objects hold from `anchored' to `untied'.
    [-0, +0, m] */
-static void loosen(lua_State *L, const Reach *r, lua_State *main) {
-  pushtable(L, &held, NULL);
-  pushtable(L, &loose, "v");
+static void untie_functions(lua_State *L, const Reach *r, lua_State *main) {
+  push_table(L, &anchored, NULL);
+  push_table(L, &untied, "v");
   for (int k = 0; k < r->nowner; k++) {
-    const Ref *f = refof(r, k, main);
+    const Ref *f = own_ref(r, k, main);
     if (f == NULL || !nl_pushref(L, f)) continue;
     lua_rawseti(L, -2, f->ref);
     lua_pushboolean(L, 0);
@@ -189,25 +188,25 @@ static void loosen(lua_State *L, const Reach *r, lua_State *main) {
 }
 
 static int untie(lua_State *L) {
-  lua_State *main = mainstate(L);
+  lua_State *main = main_thread(L);
   luaL_checkstack(L, 16, NULL);
-  pushtable(L, &tensors, "k"); /* index 1 */
-  const int n = boxes(L, NULL, INT_MAX);
+  push_table(L, &tensors, "k"); /* index 1 */
+  const int n = live_tensors(L, NULL, INT_MAX);
   Tensor **t = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *t, 0);
   lua_insert(L, 1);
-  const int found = boxes(L, t, n); /* index 3: the list */
-  Reach *r = nl_newowner(L, sizeof(Reach), REACH, freereach);
+  const int found = live_tensors(L, t, n); /* index 3: the list */
+  Reach *r = nl_newowner(L, sizeof(Reach), REACH, free_reach);
   nl_check(L, nc_reach(r, t, found));
-  pushobjects(L, r, main);
+  push_objects(L, r, main);
   const int objects = lua_gettop(L);
-  pushtable(L, &behind, "k");
+  push_table(L, &reachable, "k");
   for (int i = 0; i < found; i++) {
     if (r->root[i] == 0) continue;
     lua_rawgeti(L, 3, i + 1);
     lua_rawgeti(L, objects, r->root[i]);
     lua_rawset(L, -3);
   }
-  loosen(L, r, main);
+  untie_functions(L, r, main);
   nc_freereach(r);
   return 0;
 }
@@ -233,9 +232,9 @@ int nl_untie_cycles(lua_State *L) {
 /* Anchors the surviving functions again. */
 static int tie(lua_State *L) {
   lua_pushnil(L);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &behind);
-  pushtable(L, &held, NULL);
-  pushtable(L, &loose, "v");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &reachable);
+  push_table(L, &anchored, NULL);
+  push_table(L, &untied, "v");
   for (lua_pushnil(L); lua_next(L, 2);) {
     lua_rawseti(L, 1, lua_tointeger(L, -2));
     lua_pushvalue(L, -1);

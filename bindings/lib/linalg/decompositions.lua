@@ -11,16 +11,14 @@ local all = ...
 local fail, M = all.fail, all.matrix
 local Function = nacre.autograd.Function
 local T, diag, diagonal, eye, head = M.T, M.diag, M.diagonal, M.eye, M.head
-local inverse, like, matrices, name = M.inverse, M.like, M.matrices, M.name
+local inverse, like, matrices, name = M.inverse, all.like, M.matrices, M.name
 local sametype, square, with = M.sametype, M.square, M.with
 local triangle, trisolve = M.triangle, M.trisolve
 
-local function define(op, signature, doc, fn)
-  return all.define("linalg." .. op, signature, doc, fn)
-end
+local define = all.definer "linalg."
 
 -- A boolean mask of the diagonal of the matrices with values w.
-local function onediagonal(w)
+local function diagonal_mask(w)
   return nacre.eye(w:size(-1), {dtype = "bool", device = w.device})
 end
 
@@ -78,9 +76,9 @@ end)
 
 -- s / (w_j - w_i) off the diagonal, gw on it: the middle factor of the
 -- gradient. s is V' gV, where 0 / 0 is 0.
-local function byeigenvalues(w, gw, s)
+local function eigen_gradient(w, gw, s)
   local gap = w:unsqueeze(-2) - w:unsqueeze(-1)
-  local one = onediagonal(w)
+  local one = diagonal_mask(w)
   return nacre.where(one, gw:unsqueeze(-2), nacre.where(s:eq(0), s,
                      s / nacre.where(one, 1.0, gap)))
 end
@@ -96,7 +94,7 @@ local Eigh = Function {
   end,
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
-    local s = byeigenvalues(w, gw, T(V):matmul(gV))
+    local s = eigen_gradient(w, gw, T(V):matmul(gV))
     return V:matmul(s):matmul(T(V))
   end,
 }
@@ -144,7 +142,7 @@ local Eig = Function {
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
     local s = T(V):matmul(gV)
-    s = byeigenvalues(w, gw, s - T(V):matmul(V) * diagonal(s):unsqueeze(-2))
+    s = eigen_gradient(w, gw, s - T(V):matmul(V) * diagonal(s):unsqueeze(-2))
     return M.solve(T(V), s:matmul(T(V)), "eig")
   end,
 }
@@ -193,7 +191,7 @@ local Svd = Function {
   backward = function(ctx, gU, gS, gVh)
     local U, S, Vh = table.unpack(ctx.saved_tensors)
     local k, m, n = S:size(-1), U:size(-2), Vh:size(-1)
-    local one = onediagonal(S)
+    local one = diagonal_mask(S)
     local function skew(x) return x - T(x) end
     local function over(x, by) return nacre.where(x:eq(0), x, x / by) end
     local E = nacre.where(one, 1.0,
@@ -344,8 +342,8 @@ function(A, B, rcond)
   if vector then B = B:unsqueeze(-1) end
   matrices(op, B, "B")
   if A:size(-2) ~= B:size(-2) then
-    fail(name(op), ("A has %d rows, B has %d"):format(A:size(-2), B:size(-2)),
-         nil, "A", A, "B", B)
+    fail(name(op), ("{A} has %d rows, {B} has %d")
+                   :format(A:size(-2), B:size(-2)), nil, "A", A, "B", B)
   end
   local X, rank, S = leastsquares(A, B, rcond)
   local residuals = nacre.zeros({0}, like(A))

@@ -18,7 +18,7 @@ local function checktau(op, A, tau)
   local fits = tau:dim() == A:dim() - 1 and tau:size(-1) <= k
   for d = 1, fits and #size - 1 or 0 do fits = fits and size[d] == A:size(d) end
   if fits then return end
-  fail(M.name(op), ("tau must be a vector of at most %d factors for each "
+  fail(M.name(op), ("{tau} must be a vector of at most %d factors for each "
                     .. "matrix"):format(k), nil, "A", A, "tau", tau)
 end
 
@@ -34,10 +34,10 @@ end)
 
 -- Q X, or Q' X for `adjoint', one reflection after the other with recorded
 -- operations; used if a gradient is needed.
-local function reflected(A, tau, X, adjoint)
+local function apply_reflections(A, tau, X, adjoint)
   local k = tau:size(-1)
   local v = triangle(A, 1):narrow(-1, 1, k) +
-            nacre.eye(A:size(-2), k, M.like(A))
+            nacre.eye(A:size(-2), k, all.like(A))
   for i = adjoint and 1 or k, adjoint and k or 1, adjoint and 1 or -1 do
     local vi = v:narrow(-1, i, 1)
     X = X - vi * tau:narrow(-1, i, 1):unsqueeze(-1) * T(vi):matmul(X)
@@ -46,7 +46,7 @@ local function reflected(A, tau, X, adjoint)
 end
 
 -- True if one of the tensors requires a gradient.
-local function differentiated(...)
+local function needs_gradient(...)
   if not nacre.is_grad_enabled() then return false end
   for _, x in ipairs {...} do
     if x.requires_grad then return true end
@@ -59,14 +59,14 @@ local function product(A, tau)
   checktau(op, A, tau)
   local m, n = A:size(-2), A:size(-1)
   if m < n then
-    fail(M.name(op), ("A is %d by %d: it needs as many rows as columns, or "
+    fail(M.name(op), ("{A} is %d by %d: it needs as many rows as columns, or "
                       .. "more"):format(m, n), nil, "A", A)
   end
-  if not differentiated(A, tau) then
+  if not needs_gradient(A, tau) then
     return T(nacre._lapack_orgqr(T(A), tau))
   end
-  local I = nacre.eye(m, n, M.like(A)):expand(with(head(A), m, n))
-  return reflected(A, tau, I)
+  local I = nacre.eye(m, n, all.like(A)):expand(with(head(A), m, n))
+  return apply_reflections(A, tau, I)
 end
 
 all.define("linalg.householder_product", "A:tensor, tau:tensor",
@@ -90,16 +90,16 @@ function(A, tau, X, left, adjoint)
   local m = A:size(-2)
   if X:size(left and -2 or -1) ~= m or
      table.concat(head(X), "x") ~= table.concat(head(A), "x") then
-    fail("ormqr", ("self is [%s], other is [%s]")
+    fail("ormqr", ("{self} is [%s], {other} is [%s]")
                   :format(table.concat(A:size(), "x"),
                           table.concat(X:size(), "x")), nil, "self", A,
          "other", X)
   end
-  if not differentiated(A, tau, X) then
+  if not needs_gradient(A, tau, X) then
     return T(nacre._lapack_ormqr(T(A), tau, T(X), left, adjoint))
   end
-  if left then return reflected(A, tau, X, adjoint) end
-  return T(reflected(A, tau, T(X), not adjoint))
+  if left then return apply_reflections(A, tau, X, adjoint) end
+  return T(apply_reflections(A, tau, T(X), not adjoint))
 end)
 
 -- self [... x n x n]: (L L')^-1 = X' X with X = L^-1.

@@ -9,24 +9,16 @@
 local all = ...
 local fail, M = all.fail, all.matrix
 local name, matrices, square, T, eye = M.name, M.matrices, M.square, M.T, M.eye
-local like, head, isbad, solve = M.like, M.head, M.isbad, M.solve
+local like, head, isbad, solve = all.like, M.head, M.isbad, M.solve
 local inverse, svdvals, pinv, slogdet = M.inverse, M.svdvals, M.pinv, M.slogdet
 
-local function define(op, signature, doc, fn)
-  return all.define("linalg." .. op, signature, doc, fn)
-end
+local define = all.definer "linalg."
 
 -- ---- norms
 
-local function real(op, x)
-  if not x:is_floating_point() then
-    fail(name(op), ("needs a float dtype, not %s"):format(x.dtype), nil, "x", x)
-  end
-end
-
 -- [...] without the dimensions dim.
 local function vectornorm(op, x, p, dim, keepdim, dtype)
-  real(op, x)
+  all.check_float(name(op), x, "x")
   if dtype then x = x:to(dtype) end
   return x:norm(p, dim, keepdim)
 end
@@ -44,11 +36,8 @@ local sums = {[1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2}
 -- smallest; 2, -2 and nuc come from the singular values. Fails for another ord
 -- and for a vector.
 local function matrixnorm(op, A, ord, dim, keepdim, dtype)
-  real(op, A)
-  if A:dim() < 2 then
-    fail(name(op), ("A has %d dimension%s, at least 2 are needed")
-                   :format(A:dim(), A:dim() == 1 and "" or "s"), nil, "A", A)
-  end
+  all.check_float(name(op), A, "A")
+  all.check_min_dims(name(op), A, "A", 2)
   if dtype then A = A:to(dtype) end
   dim = dim or {-2, -1}
   if type(dim) ~= "table" or
@@ -121,7 +110,7 @@ all.define("renorm", "self:inplace, p:num, dim:dim, maxnorm:num",
            .. "is above maxnorm",
 function(x, p, dim, most)
   if x:dim() < 2 then
-    fail("renorm", ("needs two dimensions or more, self has %d")
+    fail("renorm", ("needs two dimensions or more, {self} has %d")
                    :format(x:dim()), nil, "self", x)
   elseif p <= 0 then
     fail("renorm", ("p must be above 0, not %s"):format(p))
@@ -132,10 +121,8 @@ function(x, p, dim, most)
   local _ = x:size(dim)               -- fails if there is no such dimension
   if dim < 0 then dim = dim + x:dim() + 1 end
   for d = 1, x:dim() do if d ~= dim then others[#others + 1] = d end end
-  -- the norm of float16 and bfloat16 in float32: its squares overflow
-  local half = x.dtype == "float16" or x.dtype == "bfloat16"
-  local dtype = half and "float32" or x.dtype
-  local norm = x:norm(p, others, true, {dtype = dtype})
+  -- widened: squares of float16 overflow
+  local norm = all.widen(x):norm(p, others, true)
   local scale = nacre.where(norm:gt(most), most / (norm + 1e-7), 1.0)
   return x * scale:to(x.dtype)
 end)

@@ -10,12 +10,10 @@
 -- are in Giles 2008 where no other source is named.
 
 local all = ...
-local fail = all.fail
+local fail, like = all.fail, all.like
 local Function = nacre.autograd.Function
 
-local function define(name, signature, doc, fn)
-  return all.define("linalg." .. name, signature, doc, fn)
-end
+local define = all.definer "linalg."
 
 local function T(x) return x:transpose(-2, -1) end
 
@@ -26,13 +24,13 @@ local function name(op) return "linalg." .. op end
 local function matrices(op, A, what)
   if A:dim() < 2 then
     fail(name(op),
-         ("%s must be a matrix or a batch of them, it has %d dimension%s")
+         ("{%s} must be a matrix or a batch of them, it has %d dimension%s")
                    :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"),
                      nil, what or "A", A)
   end
   if A.dtype ~= "float32" and A.dtype ~= "float64" then
     fail(name(op), ("needs float32 or float64, not %s"):format(A.dtype),
-         'A:to("float32")', what or "A", A)
+         ('{%s}:to("float32")'):format(what or "A"), what or "A", A)
   end
 end
 
@@ -46,7 +44,7 @@ local function square(op, A)
 end
 
 -- The first matrix of a batch whose info is not 0, as text, and its info.
-local function broken(info)
+local function first_failure(info)
   if info:dim() == 0 or info:numel() == 1 then
     return "the matrix", info:reshape(1)[1]
   end
@@ -73,7 +71,7 @@ end
 
 -- Expands two batches of matrices to their common shape. Fails if they do not
 -- broadcast.
-local function together(op, A, B)
+local function broadcast_batches(op, A, B)
   local a, b, size = head(A), head(B), {}
   local n = math.max(#a, #b)
   for i = 1, n do
@@ -90,16 +88,21 @@ local function together(op, A, B)
 end
 
 local function sametype(op, A, B)
-  if A.dtype ~= B.dtype then
-    fail(name(op),
-         ("dtypes differ: A is %s, B is %s"):format(A.dtype, B.dtype), nil,
-         "A", A, "B", B)
+  all.check_same_dtype(name(op), "A", A, "B", B)
+end
+
+-- Fails unless A, square, times B is defined, or B times A if left is false.
+local function checksizes(op, nameA, A, nameB, B, left)
+  local n = B:size(left and -2 or -1)
+  if A:size(-1) ~= n then
+    fail(op, ("{%s} is %d by %d, {%s} has %d %s"):format(nameA, A:size(-2),
+         A:size(-1), nameB, n, left and "rows" or "columns"), nil, nameA, A,
+         nameB, B)
   end
 end
 
--- Options for a tensor that is combined with A.
-local function like(A) return {dtype = A.dtype, device = A.device} end
-local function counted(n, x, dtype)   -- the numbers 1 to n, on the device of x
+-- The numbers 1 to n, on the device of x.
+local function range_like(n, x, dtype)
   return nacre.range(1, n, {dtype = dtype, device = x.device})
 end
 
@@ -111,15 +114,16 @@ end
 
 -- x where row - column >= k, or where it is <= k for `upper'; 0 elsewhere
 local function triangle(x, k, upper)
-  local row = counted(x:size(-2), x):unsqueeze(2)
-  local column = counted(x:size(-1), x)
+  local row = range_like(x:size(-2), x):unsqueeze(2)
+  local column = range_like(x:size(-1), x)
   local d = row - column
   return nacre.where(upper and d:le(k) or not upper and d:ge(k), x, 0.0)
 end
 
 local function diagonal(x) return x:diagonal(0, -2, -1) end
-local function diag(v) return nacre.eye(v:size(-1),
-                                        like(v)) * v:unsqueeze(-2) end
+local function diag(v)
+  return nacre.eye(v:size(-1), like(v)) * v:unsqueeze(-2)
+end
 
 -- ---- triangular systems
 
@@ -142,8 +146,9 @@ local Triangular = Function {
     return triangle(gA, ctx.upper and -k or k, ctx.upper), gB
   end,
 }
-function trisolve(A, B, upper, unit) return Triangular(A, B, upper,
-                                                       unit or false) end
+function trisolve(A, B, upper, unit)
+  return Triangular(A, B, upper, unit or false)
+end
 
 -- A [... x n x n], B [... x n x k] give [... x n x k]. Does not check for zeros
 -- on the diagonal.
@@ -157,12 +162,8 @@ function(A, B, upper, left, unit)
   square(op, A)
   matrices(op, B, "B")
   sametype(op, A, B)
-  if A:size(-1) ~= B:size(left and -2 or -1) then
-    fail(name(op), ("A is %d by %d, B is %d by %d")
-                   :format(A:size(-2), A:size(-1), B:size(-2), B:size(-1)),
-         nil, "A", A, "B", B)
-  end
-  A, B = together(op, A, B)
+  checksizes(name(op), "A", A, "B", B, left)
+  A, B = broadcast_batches(op, A, B)
   if left then return trisolve(A, B, upper, unit) end
   return T(trisolve(T(A), T(B), not upper, unit))
 end)
@@ -171,7 +172,7 @@ end)
 
 local function checksingular(op, info)
   if not isbad(info) then return end
-  local which, pivot = broken(info)
+  local which, pivot = first_failure(info)
   fail(name(op), ("%s is singular: pivot %d is zero"):format(which, pivot))
 end
 
@@ -217,16 +218,12 @@ function(A, B, left)
   local vector = isvector(A, B)
   if vector then
     if not left then
-      fail(name(op), "left=false needs matrices, B is a vector", nil, "B", B)
+      fail(name(op), "left=false needs matrices, {B} is a vector", nil, "B", B)
     end
     B = B:unsqueeze(-1)
   else matrices(op, B, "B") end
-  if A:size(-1) ~= B:size(left and -2 or -1) then
-    fail(name(op), ("A is %d by %d, B has %d %s"):format(A:size(-2), A:size(-1),
-         B:size(left and -2 or -1), left and "rows" or "columns"), nil, "A", A,
-           "B", B)
-  end
-  A, B = together(op, A, B)
+  checksizes(name(op), "A", A, "B", B, left)
+  A, B = broadcast_batches(op, A, B)
   local X = left and solve(A, B, op) or T(solve(T(A), T(B), op))
   return vector and X:squeeze(-1) or X
 end)
@@ -242,9 +239,9 @@ end)
 -- ---- LU and determinants
 
 -- The diagonal of U, and the sign of the permutation.
-local function eliminated(A)
+local function diagonal_and_parity(A)
   local LU, pivots = nacre._lapack_lu(T(A))
-  local still = counted(pivots:size(-1), pivots, "int32")
+  local still = range_like(pivots:size(-1), pivots, "int32")
   local moved = pivots:ne(still):sum(-1)
   return diagonal(LU), (1 - 2 * (moved % 2)):to(A.dtype)
 end
@@ -252,7 +249,7 @@ end
 local Det = Function {
   name = "det",
   forward = function(ctx, A)
-    local d, parity = eliminated(A)
+    local d, parity = diagonal_and_parity(A)
     local y = d:prod(-1) * parity
     ctx:save_for_backward(A, y)
     return y
@@ -269,7 +266,7 @@ local Det = Function {
     local U, S, Vh = all.matrix.svd(A)
     local n, others = S:size(-1), {}
     for i = 1, n do
-      local one = counted(n, S):eq(i)
+      local one = range_like(n, S):eq(i)
       others[i] = nacre.where(one, 1.0, S):prod(-1)
     end
     local sign = nacre.linalg.det(U:detach()) * nacre.linalg.det(Vh:detach())
@@ -288,7 +285,7 @@ define("det", "A:tensor", "determinant", det)
 local Slogdet = Function {
   name = "slogdet",
   forward = function(ctx, A)
-    local d, parity = eliminated(A)
+    local d, parity = diagonal_and_parity(A)
     local sign = d:sign():prod(-1) * parity
     local log = d:abs():log():sum(-1)
     ctx:save_for_backward(A)
@@ -330,12 +327,12 @@ local function permutation(pivots, m)
 end
 
 -- The permutation matrices P of A = P L U.
-local function permuted(pivots, m, A)
+local function permutation_matrices(pivots, m, A)
   local size = with(head(pivots, 1), m)
-  local rows = pivots:numel() == 0 and counted(m, A):expand(size) or
+  local rows = pivots:numel() == 0 and range_like(m, A):expand(size) or
                nacre.tensor(permutation(pivots, m), {device = A.device})
                  :view(size)
-  local P = rows:unsqueeze(-2):eq(counted(m, A):unsqueeze(-1))
+  local P = rows:unsqueeze(-2):eq(range_like(m, A):unsqueeze(-1))
   return P:to(A.dtype)
 end
 
@@ -361,7 +358,7 @@ local Factor = Function {
                   triangle(triangle(g, 0, true):matmul(T(U)), 0, true)
     local x = trisolve(T(L), inner, true)
     x = T(trisolve(U, T(x), true))
-    return permuted(pivots, n, LU):matmul(x)
+    return permutation_matrices(pivots, n, LU):matmul(x)
   end,
 }
 
@@ -389,7 +386,8 @@ function(A)
   local k = math.min(m, n)
   local L = triangle(LU:narrow(-1, 1, k), 1) +
             nacre.eye(m, k, like(A))
-  return permuted(pivots, m, A), L, triangle(LU:narrow(-2, 1, k), 0, true)
+  return permutation_matrices(pivots, m, A), L,
+         triangle(LU:narrow(-2, 1, k), 0, true)
 end)
 
 define("lu_solve",
@@ -403,13 +401,9 @@ function(LU, pivots, B, left, adjoint)
   matrices(op, B, "B")
   sametype(op, LU, B)
   local n = LU:size(-1)
-  if n ~= B:size(left and -2 or -1) then
-    fail(name(op),
-         ("LU is %d by %d, B is %d by %d"):format(n, n, B:size(-2), B:size(-1)),
-         nil, "LU", LU, "B", B)
-  end
-  local P = permuted(pivots, n, LU)
-  LU, B = together(op, LU, left and B or T(B))
+  checksizes(name(op), "LU", LU, "B", B, left)
+  local P = permutation_matrices(pivots, n, LU)
+  LU, B = broadcast_batches(op, LU, left and B or T(B))
   if not left then adjoint = not adjoint end
   local X
   if adjoint then
@@ -431,7 +425,7 @@ local Cholesky = Function {
   forward = function(ctx, A)
     local L, info = nacre._lapack_cholesky(T(A), true)
     if isbad(info) then
-      local which, order = broken(info)
+      local which, order = first_failure(info)
       fail("linalg.cholesky",
            ("%s is not positive definite: its leading minor of order %d is not")
                               :format(which, order))
@@ -466,19 +460,15 @@ function(B, L, upper)
   matrices("cholesky", B, "B")
   square("cholesky", L)
   sametype("cholesky", L, B)
-  if L:size(-1) ~= B:size(-2) then
-    fail("cholesky_solve", ("L is %d by %d, self has %d rows")
-                           :format(L:size(-1), L:size(-1), B:size(-2)),
-         nil, "self", B, "L", L)
-  end
-  L, B = together("cholesky", L, B)
+  checksizes("cholesky_solve", "L", L, "self", B, true)
+  L, B = broadcast_batches("cholesky", L, B)
   if upper then L = T(L) end
   return trisolve(T(L), trisolve(L, B, false), true)
 end)
 
 -- what the other files of linalg/ use
 all.matrix = {T = T, det = det, diag = diag, diagonal = diagonal, eye = eye,
-  head = head, inverse = inverse, isbad = isbad, like = like,
+  head = head, inverse = inverse, isbad = isbad,
   matrices = matrices, name = name, sametype = sametype, slogdet = slogdet,
   solve = solve, square = square, triangle = triangle, trisolve = trisolve,
   with = with}

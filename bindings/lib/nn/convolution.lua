@@ -9,12 +9,11 @@
 -- uses all.image.
 
 local all = ...
-local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
-  all.sametype
+local fail, like = all.fail, all.like
+local check_float, check_dims = all.check_float, all.check_dims
+local check_same_dtype = all.check_same_dtype
 
-local function define(name, signature, doc, fn)
-  return all.define("nn.functional." .. name, signature, doc, fn)
-end
+local define = all.definer "nn.functional."
 
 -- The integer v, or the list v of 1 or n integers, as a list of n. Fails if one
 -- is less than `least'.
@@ -29,7 +28,7 @@ local function several(op, name, v, n, least)
     if not list[i] then fail(op, name .. " must be an integer or a list") end
     if list[i] < least then
       fail(op,
-           ("%s is %d, and must be %d or more"):format(name, list[i], least))
+           ("%s is %d, but must be %d or more"):format(name, list[i], least))
     end
   end
   return list
@@ -50,8 +49,7 @@ local function extended(t, dim, n)
   if n == 0 then return t end
   local size = t:size()
   size[dim] = n
-  return nacre.cat({t, nacre.zeros(size, {dtype = t.dtype,
-                                          device = t.device})}, dim)
+  return nacre.cat({t, nacre.zeros(size, like(t))}, dim)
 end
 
 -- ---- convolutions
@@ -59,36 +57,35 @@ end
 -- Checks dtypes, dimensions and channels of a convolution, of nd spatial
 -- dimensions.
 local function checkconv(op, x, w, bias, nd, groups, transposed)
-  hasdims(op, x, "input", nd + 1, nd + 2)
-  hasdims(op, w, "weight", nd + 2)
-  floats(op, x, "input")
-  sametype(op, x, w, "weight")
-  if bias then sametype(op, x, bias, "bias") end
+  check_dims(op, x, "input", nd + 1, nd + 2)
+  check_dims(op, w, "weight", nd + 2)
+  check_float(op, x, "input")
+  check_same_dtype(op, "input", x, "weight", w)
+  if bias then check_same_dtype(op, "input", x, "bias", bias) end
   if groups < 1 then
-    fail(op, ("groups is %d, and must be 1 or more"):format(groups))
+    fail(op, ("groups is %d, but must be 1 or more"):format(groups))
   end
   local have, want = x:size(-nd - 1),
     transposed and w:size(1) or w:size(2) * groups
   if have ~= want then
-    fail(op, ("input has %d channel%s, the weight takes %d in %d group%s")
+    fail(op, ("{input} has %d channel%s, the {weight} takes %d in %d group%s")
              :format(have, have == 1 and "" or "s", want, groups,
                      groups == 1 and "" or "s"),
          nil, "input", x, "weight", w)
   end
   local out = transposed and w:size(2) * groups or w:size(1)
   if not transposed and out % groups ~= 0 then
-    fail(op, ("weight has %d kernels, no multiple of %d groups"):format(out,
-                                                                        groups),
-         nil, "weight", w)
+    fail(op, ("{weight} has %d kernels, not divisible by %d groups")
+             :format(out, groups), nil, "weight", w)
   end
   if bias and (bias:dim() ~= 1 or bias:size(1) ~= out) then
-    fail(op, "bias must have " .. all.elements(out), nil, "bias", bias)
+    fail(op, "{bias} must have " .. all.elements(out), nil, "bias", bias)
   end
 end
 
 -- The padding that keeps the size, for stride 1. An odd total is padded by one
 -- more zero at the end.
-local function same(op, x, w, stride, dilation, nd)
+local function same_padding(op, x, w, stride, dilation, nd)
   local padding = {}
   for i = 1, nd do
     if stride[i] ~= 1 then
@@ -103,7 +100,7 @@ local function same(op, x, w, stride, dilation, nd)
   return x, padding
 end
 
-local function withbias(y, bias, nd)
+local function add_bias(y, bias, nd)
   if not bias then return y end
   local size = {-1}
   for i = 1, nd do size[i + 1] = 1 end
@@ -134,20 +131,29 @@ local function checkfit(op, x, dim, reach, padding)
   end
 end
 
--- x [n x c x ...], w [o x c/groups x k...] give [n x o x ...], each spatial
--- size (size + 2 padding - dilation (k - 1) - 1) // stride + 1.
-local function convolution(op, nd, x, w, bias, stride, padding, dilation,
-                           groups)
+-- The checked arguments of a convolution: the input, which "same" may extend,
+-- and stride, padding and dilation as lists.
+local function convarguments(op, nd, x, w, bias, stride, padding, dilation,
+                             groups)
   checkconv(op, x, w, bias, nd, groups)
   stride = several(op, "stride", stride, nd, 1)
   dilation = several(op, "dilation", dilation, nd, 1)
   if padding == "same" then
-    x, padding = same(op, x, w, stride, dilation, nd)
+    x, padding = same_padding(op, x, w, stride, dilation, nd)
   elseif padding == "valid" then padding = several(op, "padding", 0, nd, 0)
   elseif type(padding) == "string" then
     fail(op, ("padding must be numbers, \"same\" or \"valid\", not '%s'")
              :format(padding))
   else padding = several(op, "padding", padding, nd, 0) end
+  return x, stride, padding, dilation
+end
+
+-- x [n x c x ...], w [o x c/groups x k...] give [n x o x ...], each spatial
+-- size (size + 2 padding - dilation (k - 1) - 1) // stride + 1.
+local function convolution(op, nd, x, w, bias, stride, padding, dilation,
+                           groups)
+  x, stride, padding, dilation =
+    convarguments(op, nd, x, w, bias, stride, padding, dilation, groups)
   for i = 1, nd do
     checkfit(op, x, i - nd - 1, dilation[i] * (w:size(2 + i) - 1) + 1,
              padding[i])
@@ -156,37 +162,15 @@ local function convolution(op, nd, x, w, bias, stride, padding, dilation,
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
     local y = nacre._conv(t, w, geometry(stride, padding, dilation), groups)
     if nd == 1 then y = y:squeeze(-2) end
-    return withbias(y, bias, nd)
+    return add_bias(y, bias, nd)
   end)
 end
 
-local CONV =
-  "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, padding:any=0, "
-  .. "dilation:ints=1, groups:int=1"
-
-define("conv1d",
-       CONV,
-       "convolution [n x c x l] with kernels [o x c/groups x k]; padding may "
-       .. "be \"same\" or \"valid\"",
-       function(...) return convolution("conv1d", 1, ...) end)
-define("conv2d",
-       CONV,
-       "convolution [n x c x h x w] with kernels [o x c/groups x kh x kw]; "
-       .. "padding may be \"same\" or \"valid\"",
-       function(...) return convolution("conv2d", 2, ...) end)
-
 -- A 3-d convolution as one of planes: the planes that a kernel covers along the
 -- depth become additional channels.
-local function volume(x, w, bias, stride, padding, dilation, groups)
-  local op, nd = "conv3d", 3
-  checkconv(op, x, w, bias, nd, groups)
-  stride = several(op, "stride", stride, nd, 1)
-  dilation = several(op, "dilation", dilation, nd, 1)
-  if padding == "same" then
-    x, padding = same(op, x, w, stride, dilation, nd)
-  else
-    padding = several(op, "padding", padding == "valid" and 0 or padding, nd, 0)
-  end
+local function volume(op, nd, x, w, bias, stride, padding, dilation, groups)
+  x, stride, padding, dilation =
+    convarguments(op, nd, x, w, bias, stride, padding, dilation, groups)
   return batched(x, nd + 2, function(t)
     local k = w:size(3)
     local reach = dilation[1] * (k - 1) + 1
@@ -198,20 +182,16 @@ local function volume(x, w, bias, stride, padding, dilation, groups)
     t = t:unfold(3, reach, stride[1]):slice(6, 1, -1, dilation[1])
     local n, d = t:size(1), t:size(3)
     t = t:permute(1, 3, 2, 6, 4, 5):reshape(n * d, -1, t:size(4), t:size(5))
-    local y = convolution("conv3d", 2, t, w:reshape(w:size(1), -1, w:size(4),
+    local y = convolution(op, 2, t, w:reshape(w:size(1), -1, w:size(4),
       w:size(5)), bias, {stride[2], stride[3]}, {padding[2], padding[3]},
       {dilation[2], dilation[3]}, groups)
     return y:reshape(n, d, y:size(2), y:size(3), y:size(4)):transpose(2, 3)
   end)
 end
 
-define("conv3d", CONV, "convolution [n x c x d x h x w] with kernels "
-       .. "[o x c/groups x kd x kh x kw]; padding may be \"same\" or \"valid\"",
-       volume)
-
 -- The inverse of `volume': planes with additional channels, added where they
 -- overlap along the depth.
-local function volumesback(t, w, stride, padding, dilation, size, groups)
+local function transposed_volume(t, w, stride, padding, dilation, size, groups)
   local n, d, o, k = t:size(1), t:size(3), w:size(2) * groups, w:size(3)
   local plane = size[2] * size[3]
   local y = nacre._conv_input(
@@ -228,8 +208,8 @@ end
 
 -- x [n x c x ...], w [c x o/groups x k...] give [n x o x ...], each spatial
 -- size (size - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1.
-local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
-                          dilation)
+local function conv_transpose(op, nd, x, w, bias, stride, padding, extra,
+                              groups, dilation)
   checkconv(op, x, w, bias, nd, groups, true)
   stride = several(op, "stride", stride, nd, 1)
   padding = several(op, "padding", padding, nd, 0)
@@ -251,35 +231,34 @@ local function transposed(op, nd, x, w, bias, stride, padding, extra, groups,
   end
   return batched(x, nd + 2, function(t)
     if nd == 3 then
-      return withbias(volumesback(t, w, stride, padding, dilation, size,
+      return add_bias(transposed_volume(t, w, stride, padding, dilation, size,
                                   groups), bias, nd)
     end
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
     local y = nacre._conv_input(t, w, geometry(stride, padding, dilation, size),
                                 groups)
     if nd == 1 then y = y:squeeze(-2) end
-    return withbias(y, bias, nd)
+    return add_bias(y, bias, nd)
   end)
 end
 
-local TRANSPOSED =
-  "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
-  .. "padding:ints=0, output_padding:ints=0, groups:int=1, dilation:ints=1"
-
-define("conv_transpose1d",
-       TRANSPOSED,
-       "transposed convolution: the gradient of conv1d to its input; weight [c x o/groups x k]",
-       function(...) return transposed("conv_transpose1d", 1, ...) end)
-define("conv_transpose2d",
-       TRANSPOSED,
-       "transposed convolution: the gradient of conv2d to its input; weight [c x o/groups x kh x kw]",
-       function(...) return transposed("conv_transpose2d", 2, ...) end)
-
-define("conv_transpose3d",
-       TRANSPOSED,
-       "transposed convolution: the gradient of conv3d to its input; weight [c x o/groups x kd x kh x "
-       .. "kw]",
-       function(...) return transposed("conv_transpose3d", 3, ...) end)
+for nd = 1, 3 do
+  local name, back = ("conv%dd"):format(nd), ("conv_transpose%dd"):format(nd)
+  local size = ({"l", "h x w", "d x h x w"})[nd]
+  local kernel = ({"k", "kh x kw", "kd x kh x kw"})[nd]
+  local compute = nd == 3 and volume or convolution
+  define(name, "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
+         .. "padding:any=0, dilation:ints=1, groups:int=1",
+         ("convolution [n x c x %s] with kernels [o x c/groups x %s]; padding "
+          .. "may be \"same\" or \"valid\""):format(size, kernel),
+         function(...) return compute(name, nd, ...) end)
+  define(back, "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
+         .. "padding:ints=0, output_padding:ints=0, groups:int=1, "
+         .. "dilation:ints=1",
+         ("transposed convolution: the gradient of %s to its input; weight "
+          .. "[c x o/groups x %s]"):format(name, kernel),
+         function(...) return conv_transpose(back, nd, ...) end)
+end
 
 define("unfold",
        "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, "
@@ -287,9 +266,9 @@ define("unfold",
        "the patches that a kernel sees, one a column: [n x c*kh*kw x places]",
 function(x, k, dilation, padding, stride)
   local op = "unfold"
-  hasdims(op, x, "input", 3, 4)
+  check_dims(op, x, "input", 3, 4)
   k = several(op, "kernel_size", k, 2, 1)
-  floats(op, x, "input")
+  check_float(op, x, "input")
   stride = several(op, "stride", stride, 2, 1)
   padding = several(op, "padding", padding, 2, 0)
   dilation = several(op, "dilation", dilation, 2, 1)
@@ -308,8 +287,8 @@ define("fold",
        .. "unfold",
 function(x, size, k, dilation, padding, stride)
   local op = "fold"
-  hasdims(op, x, "input", 2, 3)
-  floats(op, x, "input")
+  check_dims(op, x, "input", 2, 3)
+  check_float(op, x, "input")
   size = several(op, "output_size", size, 2, 1)
   k = several(op, "kernel_size", k, 2, 1)
   dilation = several(op, "dilation", dilation, 2, 1)
@@ -325,8 +304,8 @@ function(x, size, k, dilation, padding, stride)
     l = l * out[i]
   end
   if x:size(-2) % n ~= 0 or x:size(-1) ~= l or out[1] < 1 then
-    fail(op,
-         ("input must have a multiple of %d rows and %d columns"):format(n, l),
+    fail(op, ("{input} must have a multiple of %d rows and %d columns")
+             :format(n, l),
          nil, "input", x)
   end
   return batched(x, 3, function(t)

@@ -57,37 +57,30 @@ end
 
 -- Checks dtypes and shapes. x is [t x n x c]; t is the argument of the caller,
 -- for messages.
-local function checked(x, targets, t)
-  if not x:is_floating_point() then
-    fail(op, ("log_probs is %s, a float dtype is needed"):format(x.dtype), nil,
-         "log_probs", t)
-  end
-  if x:dim() ~= 3 then
-    fail(op, ("log_probs has %d dimensions, not 2 or 3"):format(t:dim()), nil,
-         "log_probs", t)
-  end
+local function check_inputs(x, targets, t)
+  all.check_float(op, t, "log_probs")
+  all.check_dims(op, t, "log_probs", 2, 3)
   if targets.dtype ~= "int64" and targets.dtype ~= "int32" then
     fail(op, ("classes must be int64 or int32, not %s"):format(targets.dtype),
          nil, "targets", targets)
   end
   if targets:dim() ~= 1 and
      (targets:dim() ~= 2 or targets:size(1) ~= x:size(2)) then
-    fail(op, ("targets must be a vector, or %d rows"):format(x:size(2)), nil,
+    fail(op, ("{targets} must be a vector, or %d rows"):format(x:size(2)), nil,
          "log_probs", t, "targets", targets)
   end
   if x:numel() == 0 then
-    fail(op, "log_probs has no elements", nil, "log_probs", t)
+    fail(op, "{log_probs} has no elements", nil, "log_probs", t)
   end
 end
 
 -- The forward recursion: the log probability of each state after the last step
 -- of each sequence. e: [t x n x width].
-local function arrivals(e, over, steps)
+local function forward_pass(e, over, steps)
   local T, width = e:size(1), e:size(3)
   local first = {}
   for s = 1, width do first[s] = s < 3 and 0 or NEVER end
-  local like = {dtype = e.dtype, device = e.device}
-  local a, ragged, ends = e[1] + nacre.tensor(first, like), false, {}
+  local a, ragged, ends = e[1] + nacre.tensor(first, all.like(e)), false, {}
   for i, n in ipairs(steps) do
     ragged = ragged or n < T
     ends[i] = {n}
@@ -103,7 +96,7 @@ local function arrivals(e, over, steps)
 end
 
 -- the element k[i] of row i
-local function picked(a, k)
+local function element_of_rows(a, k)
   local at = {}
   for i, place in ipairs(k) do at[i] = {place} end
   return a:gather(2, nacre.tensor(at, {device = a.device})):squeeze(2)
@@ -117,18 +110,17 @@ local function loss(x, targets, steps, counts, blank)
   local width = 2 * longest + 1
   local label, over = states(targets:reshape(-1):totable(), counts, n, blank,
                              width, c, targets)
-  local like = {dtype = x.dtype, device = x.device}
   label = nacre.tensor(label, {device = x.device})
-  local a = arrivals(x:clamp {min = NEVER}
+  local a = forward_pass(x:clamp {min = NEVER}
                       :gather(3, label:unsqueeze(1):expand(T, n, width)),
-                     nacre.tensor(over, like), steps)
+                     nacre.tensor(over, all.like(x)), steps)
   local last, before, none = {}, {}, {}
   for i, k in ipairs(counts) do
     last[i], before[i] = 2 * k + 1, math.max(2 * k, 1)
     none[i] = k == 0 and NEVER or 0
   end
-  return -picked(a, last):logaddexp(picked(a, before) +
-                                    nacre.tensor(none, like))
+  return -element_of_rows(a, last):logaddexp(element_of_rows(a, before) +
+                                    nacre.tensor(none, all.like(x)))
 end
 
 -- log_probs [t x n x c] or [t x c] of a float dtype, logarithms of
@@ -145,28 +137,27 @@ all.define("nn.functional.ctc_loss",
            .. "blank, count from 1",
 function(t, targets, steps, counts, blank, reduction, zero)
   local x = t:dim() == 2 and t:unsqueeze(2) or t
-  checked(x, targets, t)
+  check_inputs(x, targets, t)
   local n, classes = x:size(2), x:size(3)
   local most = targets:size(-1)
   steps = lengths("input_lengths", steps, n, 1, x:size(1))
   counts = lengths("target_lengths", counts, n, 0, most)
   if blank < 1 or blank > classes then
-    fail(op, ("blank is %d, and must be from 1 to %d"):format(blank, classes))
+    fail(op, ("blank is %d, but must be from 1 to %d"):format(blank, classes))
   end
   local sum, divisor = 0, {}
   for i, k in ipairs(counts) do
     sum, divisor[i] = sum + k, math.max(k, 1)
   end
   if targets:dim() == 1 and sum ~= most then
-    fail(op, ("target_lengths add up to %d, targets has %d classes")
+    fail(op, ("target_lengths add up to %d, {targets} has %d classes")
              :format(sum, most), nil, "targets", targets)
   end
-  local y = loss(all.wide(x), targets, steps, counts, blank)
+  local y = loss(all.widen(x), targets, steps, counts, blank)
   y = nacre.where(y:gt(-NEVER / 10), zero and 0 or math.huge, y)
   if reduction == "mean" then
-    y = (y / nacre.tensor(divisor, {dtype = y.dtype, device = y.device}))
-        :mean()
+    y = (y / nacre.tensor(divisor, all.like(y))):mean()
   elseif reduction == "sum" then y = y:sum()
   elseif t:dim() == 2 then y = y:squeeze(1) end
-  return all.back(y, t)
+  return all.convert_back(y, t)
 end)

@@ -8,28 +8,26 @@
 -- float32.
 
 local all = ...
-local fail, floats, hasdims, sametype = all.fail, all.floats, all.hasdims,
-  all.sametype
-local wide, back = all.wide, all.back
+local fail, widen, convert_back = all.fail, all.widen, all.convert_back
+local check_float, check_dims = all.check_float, all.check_dims
+local check_same_dtype = all.check_same_dtype
 
-local function define(name, signature, doc, fn)
-  return all.define("nn.functional." .. name, signature, doc, fn)
-end
+local define = all.definer "nn.functional."
 
 -- Maps [-1, 1] to 0-based positions in n elements. With corners -1 and 1 are
 -- the centers of the first and the last element, otherwise their outer edges.
-local function unnormalized(x, n, corners)
+local function unnormalize(x, n, corners)
   if corners then return (x + 1) / 2 * (n - 1) end
   return ((x + 1) * n - 1) / 2
 end
 
 -- Clamps to [0, n - 1]; the gradient is 0 at and beyond the edges.
-local function clipped(x, n)
+local function clip(x, n)
   return nacre.where(x:gt(0) & x:lt(n - 1), x, x:detach():clamp(0, n - 1))
 end
 
 -- Reflects positions at the edges until they are inside.
-local function reflected(x, n, corners)
+local function reflect(x, n, corners)
   local low, span = corners and 0 or -0.5, corners and n - 1 or n
   if span == 0 then return x:detach() * 0 end
   local far = (x - low):abs()
@@ -39,11 +37,11 @@ local function reflected(x, n, corners)
   return nacre.where(x:isnan(), 0, x)           -- an infinite position
 end
 
-local padded = {
+local paddings = {
   zeros = function(x, n, _, reach) return x:clamp(-reach, n - 1 + reach) end,
-  border = clipped,
+  border = clip,
   reflection = function(x, n, corners)
-    return clipped(reflected(x, n, corners), n)
+    return clip(reflect(x, n, corners), n)
   end,
 }
 
@@ -52,11 +50,11 @@ local padded = {
 local taps = {}
 
 function taps.nearest(x, n, outside, corners)
-  return {{padded[outside](x, n, corners, 1):detach():round()}}
+  return {{paddings[outside](x, n, corners, 1):detach():round()}}
 end
 
 function taps.bilinear(x, n, outside, corners)
-  x = padded[outside](x, n, corners, 1)
+  x = paddings[outside](x, n, corners, 1)
   local low = x:detach():floor()
   local t = x - low
   return {{low, 1 - t}, {low + 1, t}}
@@ -64,8 +62,8 @@ end
 
 -- the positions of the taps are padded, not the point
 function taps.bicubic(x, n, outside, corners)
-  local pad = padded[outside]
-  x = padded.zeros(x, n, corners, 2 ^ 24)
+  local pad = paddings[outside]
+  x = paddings.zeros(x, n, corners, 2 ^ 24)
   local low, list = x:detach():floor(), {}
   for i, weight in ipairs(all.cubic(x - low)) do
     list[i] = {pad(low + (i - 2), n, corners, 2), weight}
@@ -76,7 +74,7 @@ end
 -- The sum over all combinations of taps; dims[d] is the list of taps of
 -- dimension d. x [n x c x elements] is the framed image, whose spatial sizes
 -- are in `size'.
-local function combined(x, dims, size)
+local function combine_taps(x, dims, size)
   local n, c = x:size(1), x:size(2)
   local y
   local function go(d, at, weight)
@@ -100,27 +98,27 @@ end
 
 -- Checks dtypes and shapes; returns the number of spatial dimensions.
 local function checkgrid(op, x, grid, mode)
-  floats(op, x, "input")
-  hasdims(op, x, "input", 4, 5)
-  sametype(op, x, grid, "grid")
+  check_float(op, x, "input")
+  check_dims(op, x, "input", 4, 5)
+  check_same_dtype(op, "input", x, "grid", grid)
   local nd = x:dim() - 2
-  hasdims(op, grid, "grid", nd + 2)
+  check_dims(op, grid, "grid", nd + 2)
   if grid:size(-1) ~= nd then
-    fail(op, ("the last dimension of grid has %d elements, not %d")
+    fail(op, ("the last dimension of {grid} has %d elements, not %d")
              :format(grid:size(-1), nd), nil, "input", x, "grid", grid)
   end
   if grid:size(1) ~= x:size(1) then
-    fail(op, ("input is a batch of %d, grid of %d"):format(x:size(1),
+    fail(op, ("{input} is a batch of %d, {grid} of %d"):format(x:size(1),
                                                           grid:size(1)),
          nil, "input", x, "grid", grid)
   end
   for d = 3, nd + 2 do
     if x:size(d) == 0 then
-      fail(op, "input has a dimension of size 0", nil, "input", x)
+      fail(op, "{input} has a dimension of size 0", nil, "input", x)
     end
   end
   if mode == "bicubic" and nd ~= 2 then
-    fail(op, "mode bicubic is for two dimensions behind the channels, not 3",
+    fail(op, "mode bicubic is for two dimensions after the channels, not 3",
          nil, "input", x)
   end
   return nd
@@ -138,7 +136,7 @@ define("grid_sample",
        .. "[n x h' x w' x 2], of which -1 and 1 are the edges",
 function(x, grid, mode, outside, corners)
   local nd = checkgrid("grid_sample", x, grid, mode)
-  local image, places = wide(x), wide(grid)
+  local image, places = widen(x), widen(grid)
   places = nacre.where(places:isnan(), -1, places)
   local n, c, count = x:size(1), x:size(2), 1
   local dims, frame, out, framed = {}, {}, {n, c}, {}
@@ -146,24 +144,23 @@ function(x, grid, mode, outside, corners)
   for d = 1, nd do
     local at = places:select(-1, nd + 1 - d):reshape(n, count)
     local size = x:size(2 + d)
-    dims[d] = taps[mode](unnormalized(at, size, corners), size, outside,
+    dims[d] = taps[mode](unnormalize(at, size, corners), size, outside,
                          corners)
     frame[2 * d - 1], frame[2 * d], framed[d] = 1, 1, size + 2
     out[2 + d] = grid:size(1 + d)
   end
-  local y = combined(image:pad(frame):flatten(3), dims, framed):reshape(out)
+  local y = combine_taps(image:pad(frame):flatten(3), dims, framed):reshape(out)
   if mode == "nearest" and grid.requires_grad then    -- a gradient of zero
     y = y + places:select(-1, 1):unsqueeze(2):clamp(-1, 1) * 0
   end
-  return back(y, x)
+  return convert_back(y, x)
 end)
 
 -- n values from -1 to 1, or the centers of n equal parts of that interval.
-local function steps(n, corners, like)
-  local options = {dtype = like.dtype, device = like.device}
-  if n < 2 then return nacre.zeros(n, options) end
-  local end_ = corners and 1 or (n - 1) / n
-  return nacre.linspace(-end_, end_, n, options)
+local function steps(n, corners, t)
+  if n < 2 then return nacre.zeros(n, all.like(t)) end
+  local last = corners and 1 or (n - 1) / n
+  return nacre.linspace(-last, last, n, all.like(t))
 end
 
 -- theta [n x 2 x 3] gives [n x h x w x 2], theta [n x 3 x 4] gives [n x d x h x
@@ -174,23 +171,23 @@ define("affine_grid",
        .. "or [n x 3 x 4] for volumes; size is that of the result",
 function(theta, size, corners)
   local op = "affine_grid"
-  floats(op, theta, "theta")
-  hasdims(op, theta, "theta", 3)
+  check_float(op, theta, "theta")
+  check_dims(op, theta, "theta", 3)
   if type(size) ~= "table" or #size ~= 4 and #size ~= 5 then
-    fail(op, "size must be 4 or 5 numbers: n, c, and the sizes behind them")
+    fail(op, "size must be 4 or 5 numbers: n, c and the spatial sizes")
   end
   local n, nd = size[1], #size - 2
   if theta:size(1) ~= n or theta:size(2) ~= nd or theta:size(3) ~= nd + 1 then
-    fail(op, ("theta must have the shape [%d x %d x %d] for such a size")
+    fail(op, ("{theta} must have the shape [%d x %d x %d] for such a size")
              :format(n, nd, nd + 1), nil, "theta", theta)
   end
   for i = 2, #size do
     if size[i] < 1 then
-      fail(op, ("size is %d in dimension %d, and must be above 0")
+      fail(op, ("size is %d in dimension %d, but must be above 0")
                :format(size[i], i))
     end
   end
-  local t, parts, out = wide(theta), {}, {table.unpack(size, 3)}
+  local t, parts, out = widen(theta), {}, {table.unpack(size, 3)}
   for d = 1, nd do
     local shape = {}
     for i = 1, nd do shape[i] = i == d and out[d] or 1 end
@@ -201,5 +198,5 @@ function(theta, size, corners)
   local y = base:matmul(t:transpose(2, 3))
   table.insert(out, 1, n)
   out[#out + 1] = nd
-  return back(y:reshape(out), theta)
+  return convert_back(y:reshape(out), theta)
 end)

@@ -5,21 +5,19 @@
 -- those of PyTorch. Float16 and bfloat16 are computed in float32.
 
 local all = ...
-local fail, floats, hasdims = all.fail, all.floats, all.hasdims
-local wide, back = all.wide, all.back
+local fail, widen, convert_back = all.fail, all.widen, all.convert_back
+local check_float, check_dims = all.check_float, all.check_dims
 
-local function define(name, signature, doc, fn)
-  return all.define("nn.functional." .. name, signature, doc, fn)
-end
+local define = all.definer "nn.functional."
 
 -- The positions 0 to out - 1 of a result, as float64.
-local function count(out)
+local function positions(out)
   return nacre.arange(out, {dtype = "float64", device = "cpu"})
 end
 
 -- The elements of x at the 0-based positions along dim; positions outside are
 -- clamped to the edge.
-local function pick(x, dim, at)
+local function select_clamped(x, dim, at)
   local ix = {}
   for d = 1, dim - 1 do ix[d] = {} end
   ix[dim] = at:clamp(0, x:size(dim) - 1):long():to(x.device) + 1
@@ -41,9 +39,9 @@ local function linear(t) return {1 - t, t} end
 
 -- Resizes one dimension to `out': each element is a sum of `taps' neighbours of
 -- its position, weighted by weights(fraction).
-local function between(x, dim, out, scale, corners, taps, weights)
-  local place = corners and count(out) * scale or
-                (count(out) + 0.5) * scale - 0.5
+local function resample(x, dim, out, scale, corners, taps, weights)
+  local place = corners and positions(out) * scale or
+                (positions(out) + 0.5) * scale - 0.5
   if taps == 2 then place = place:clamp(0) end
   local low = place:floor():clamp(nil, x:size(dim) - 1)
   local share = weights(place - low)
@@ -51,7 +49,7 @@ local function between(x, dim, out, scale, corners, taps, weights)
   for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
   for k = 1, taps do
     local w = share[k]:to(x.device, x.dtype):reshape(size)
-    local part = pick(x, dim, low + (k - taps // 2)) * w
+    local part = select_clamped(x, dim, low + (k - taps // 2)) * w
     y = y and y + part or part
   end
   return y
@@ -59,16 +57,16 @@ end
 
 local function nearest(shift)
   return function(x, dim, out, scale)
-    return pick(x, dim, ((count(out) + shift) * scale):floor())
+    return select_clamped(x, dim, ((positions(out) + shift) * scale):floor())
   end
 end
 
-local function lines(x, dim, out, scale, corners)
-  return between(x, dim, out, scale, corners, 2, linear)
+local function linear_resize(x, dim, out, scale, corners)
+  return resample(x, dim, out, scale, corners, 2, linear)
 end
 
-local function curves(x, dim, out, scale, corners)
-  return between(x, dim, out, scale, corners, 4, cubic)
+local function cubic_resize(x, dim, out, scale, corners)
+  return resample(x, dim, out, scale, corners, 4, cubic)
 end
 
 local function area(x, dim, out)
@@ -78,9 +76,9 @@ end
 -- The function that resizes a dimension, and the number of spatial dimensions
 -- that the mode is for; only modes with such a number have align_corners.
 local modes = {nearest = {nearest(0)}, ["nearest-exact"] = {nearest(0.5)},
-               area = {area}, linear = {lines, 1},
-               bilinear = {lines, 2}, trilinear = {lines, 3},
-               bicubic = {curves, 2}}
+               area = {area}, linear = {linear_resize, 1},
+               bilinear = {linear_resize, 2}, trilinear = {linear_resize, 3},
+               bicubic = {cubic_resize, 2}}
 
 -- The function of a mode. Fails if the mode does not suit x.
 local function checkmode(op, x, mode, corners)
@@ -90,7 +88,7 @@ local function checkmode(op, x, mode, corners)
               .. "trilinear or bicubic, not '%s'"):format(mode))
   end
   if kind[2] and kind[2] ~= nd then
-    fail(op, ("mode %s is for %d dimensions behind the channels, not %d")
+    fail(op, ("mode %s is for %d dimensions after the channels, not %d")
              :format(mode, kind[2], nd), nil, "input", x)
   end
   if not kind[2] and corners ~= nil then
@@ -102,7 +100,7 @@ end
 -- The requested spatial sizes, and for each the distance in x between
 -- neighbouring elements of the result. Fails if there is no memory for the
 -- result.
-local function resized(op, x, size, factor)
+local function output_sizes(op, x, size, factor)
   local outs, scales, nd = {}, {}, x:dim() - 2
   for i = 1, nd do
     local n, given = x:size(2 + i), size or factor
@@ -114,10 +112,10 @@ local function resized(op, x, size, factor)
     end
     outs[i] = size and math.tointeger(given) or math.floor(n * given)
     if n < 1 or outs[i] < 1 then
-      fail(op, "input and result must not be empty", nil, "input", x)
+      fail(op, "{input} and result must not be empty", nil, "input", x)
     end
     if not math.tointeger(outs[i]) then
-      fail(op, ("a result of %g elements along dim %d"):format(outs[i], 2 + i))
+      fail(op, ("a result of %g elements along dim %d is too large"):format(outs[i], 2 + i))
     end
     scales[i] = size and n / outs[i] or 1 / given
   end
@@ -136,20 +134,20 @@ define("interpolate",
        .. "(three)",
 function(x, size, factor, mode, corners)
   local op = "interpolate"
-  floats(op, x, "input")
-  hasdims(op, x, "input", 3, 4, 5)
+  check_float(op, x, "input")
+  check_dims(op, x, "input", 3, 4, 5)
   local resize = checkmode(op, x, mode, corners)
   if (size == nil) == (factor == nil) then
-    fail(op, "needs size or scale_factor, and not both")
+    fail(op, "needs either size or scale_factor")
   end
-  local outs, scales = resized(op, x, size, factor)
-  local y = wide(x)
+  local outs, scales = output_sizes(op, x, size, factor)
+  local y = widen(x)
   for i, out in ipairs(outs) do
     local n, scale = x:size(2 + i), scales[i]
     if corners then scale = out > 1 and (n - 1) / (out - 1) or 0 end
     y = resize(y, 2 + i, out, scale, corners)
   end
-  return back(y, x)
+  return convert_back(y, x)
 end)
 
 -- [... x c*r*r x h x w] gives [... x c x h*r x w*r] (Shi et al. 2016). Fails
@@ -162,14 +160,11 @@ function(x, r)
     fail(op, ("upscale_factor is too large: %d"):format(r))
   end
   if r < 1 then
-    fail(op, ("upscale_factor is %d, and must be 1 or more"):format(r))
+    fail(op, ("upscale_factor is %d, but must be 1 or more"):format(r))
   end
-  if n < 3 then
-    fail(op, ("input has %d dimension%s, at least 3 are needed")
-               :format(n, n == 1 and "" or "s"), nil, "input", x)
-  end
+  all.check_min_dims(op, x, "input", 3)
   if x:size(-3) % (r * r) ~= 0 then
-    fail(op, ("input must have a multiple of %d channels"):format(r * r), nil,
+    fail(op, ("{input} must have a multiple of %d channels"):format(r * r), nil,
          "input", x)
   end
   local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)

@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: MIT
 -- layers.lua - layers of nacre.nn.functional without state: linear, embedding,
--- dropout, normalization, attention; and the checks that the other files of nn/
--- use. Names, shapes and defaults are those of PyTorch, but rows and classes
--- count from 1.
+-- dropout, normalization, attention. Names, shapes and defaults are those of
+-- PyTorch, but rows and classes count from 1.
 
 local all = ...
-local fail = all.fail
+local fail, widen = all.fail, all.widen
+local check_float, check_dims = all.check_float, all.check_dims
+local check_same_dtype = all.check_same_dtype
 
-local function define(name, signature, doc, fn)
-  return all.define("nn.functional." .. name, signature, doc, fn)
-end
+local define = all.definer "nn.functional."
 
 -- ---- operations that the core has under the same name
 
@@ -21,45 +20,6 @@ for _, name in ipairs {"relu", "gelu", "silu", "leaky_relu", "softmax",
   all.alias("nn.functional." .. name, nacre[name])
 end
 
--- ---- checks
-
-local function floats(op, t, name)
-  if not t:is_floating_point() then
-    fail(op, ("%s is %s, a float dtype is needed"):format(name, t.dtype), nil,
-         name, t)
-  end
-end
-
--- Fails unless t has one of these numbers of dimensions.
-local function hasdims(op, t, name, ...)
-  local want = {...}
-  for _, n in ipairs(want) do if t:dim() == n then return end end
-  fail(op, ("%s has %d dimensions, not %s"):format(name, t:dim(),
-            table.concat(want, " or ")), nil, name, t)
-end
-
-local function sametype(op, a, b, what)
-  if a.dtype ~= b.dtype then
-    fail(op, ("dtypes differ: input is %s, %s is %s"):format(a.dtype, what,
-                                                             b.dtype),
-         nil, "input", a, what, b)
-  end
-end
-
--- wide: float16 and bfloat16 as float32, for the computation; back: a result in
--- the dtype of t.
-local function wide(t)
-  if t.dtype == "float16" or
-      t.dtype == "bfloat16" then return t:to("float32") end
-  return t
-end
-
-local function back(y, t)
-  return y.dtype == t.dtype and y or y:to(t.dtype)
-end
-all.wide, all.back, all.floats = wide, back, floats
-all.hasdims, all.sametype = hasdims, sametype
-
 -- ---- linear layers
 
 -- input [... x in], weight [out x in] or [in], bias [out] give [... x out] or
@@ -68,14 +28,14 @@ define("linear", "input:tensor, weight:tensor, bias:tensor=nil",
        "input times the transpose of weight [out x in], plus bias",
 function(x, w, bias)
   local op = "linear"
-  hasdims(op, w, "weight", 1, 2)
-  sametype(op, x, w, "weight")
+  check_dims(op, w, "weight", 1, 2)
+  check_same_dtype(op, "input", x, "weight", w)
   if x:dim() == 0 or x:size(-1) ~= w:size(-1) then
-    fail(op, ("input has %s features, weight takes %d")
+    fail(op, ("{input} has %s features, {weight} takes %d")
              :format(x:dim() > 0 and x:size(-1) or "no", w:size(-1)),
          nil, "input", x, "weight", w)
   end
-  if bias then sametype(op, x, bias, "bias") end
+  if bias then check_same_dtype(op, "input", x, "bias", bias) end
   if w:dim() == 1 then
     local y = x:matmul(w)
     return bias and y + bias or y
@@ -88,7 +48,7 @@ function(x, w, bias)
   if bias and (bias:dim() > 1 or
       bias:numel() ~= 1 and bias:size(-1) ~= w:size(1)) then
     fail(op,
-         "bias must have " .. all.elements(w:size(1)), nil, "bias", bias)
+         "{bias} must have " .. all.elements(w:size(1)), nil, "bias", bias)
   end
   return bias and y + bias or y
 end)
@@ -98,7 +58,7 @@ define("bilinear",
        "input1:tensor, input2:tensor, weight:tensor, bias:tensor=nil",
        "products of two inputs by weight [out x in1 x in2], plus bias",
 function(x1, x2, w, bias)
-  hasdims("bilinear", w, "weight", 3)
+  check_dims("bilinear", w, "weight", 3)
   local y = nacre.einsum("...i,oij,...j->...o", x1, w, x2)
   return bias and y + bias or y
 end)
@@ -109,10 +69,10 @@ define("embedding", "input:tensor, weight:tensor, padding_idx:int=nil",
        "rows of weight by their numbers, from 1; padding_idx gets no gradient",
 function(at, w, padding)
   local op = "embedding"
-  hasdims(op, w, "weight", 2)
+  check_dims(op, w, "weight", 2)
   if at.dtype ~= "int64" and at.dtype ~= "int32" then
     fail(op,
-         ("input is %s, numbers of rows are int64 or int32"):format(at.dtype),
+         ("{input} is %s, numbers of rows are int64 or int32"):format(at.dtype),
          nil, "input", at)
   end
   if at:numel() > 0 and at:min():item() < 1 then
@@ -123,7 +83,7 @@ function(at, w, padding)
   local n = w:size(1)
   if at:numel() > 0 and at:max():item() > n then
     fail(op,
-         ("row %d does not exist: weight has %d"):format(at:max():item(), n),
+         ("row %d does not exist: {weight} has %d"):format(at:max():item(), n),
          nil, "input", at, "weight", w)
   end
   local y = w[at:reshape(-1):to("int64")]
@@ -158,7 +118,7 @@ function(t, n)
   end
   if n == -1 then n = high end
   if n < 1 then
-    fail(op, ("num_classes is %d, and must be above 0"):format(n))
+    fail(op, ("num_classes is %d, but must be above 0"):format(n))
   end
   if high > n then
     fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
@@ -172,9 +132,9 @@ end)
 
 -- Multiplies x by a random mask of shape `size', which broadcasts. Fails if p
 -- is outside 0 to 1.
-local function dropped(op, x, p, training, size)
+local function drop(op, x, p, training, size)
   if not (p >= 0 and p <= 1) then
-    fail(op, ("p is %g, a probability is from 0 to 1"):format(p))
+    fail(op, ("p is %g, but must be from 0 to 1"):format(p))
   end
   if not training or p == 0 then return x end
   if p == 1 then return x * 0 end
@@ -184,30 +144,31 @@ end
 
 define("dropout", "input:tensor, p:num=0.5, training:bool=true",
        "elements become 0 with probability p, the others grow by 1/(1-p)",
-       function(x, p, training) return dropped("dropout", x, p, training,
+       function(x, p, training) return drop("dropout", x, p, training,
                                                x:size()) end)
 
 -- dropout of whole channels: the mask has size 1 in the last nd dimensions.
-local function channels(op, nd)
+local function channel_dropout(op, nd)
   return function(x, p, training)
-    hasdims(op, x, "input", nd + 1, nd + 2)
+    check_dims(op, x, "input", nd + 1, nd + 2)
     local size = x:size()
     for i = #size - nd + 1, #size do size[i] = 1 end
-    return dropped(op, x, p, training, size)
+    return drop(op, x, p, training, size)
   end
 end
 
 define("dropout1d", "input:tensor, p:num=0.5, training:bool=true",
-       "dropout of whole channels [n x c x l]", channels("dropout1d", 1))
+       "dropout of whole channels [n x c x l]", channel_dropout("dropout1d", 1))
 define("dropout2d", "input:tensor, p:num=0.5, training:bool=true",
-       "dropout of whole channels [n x c x h x w]", channels("dropout2d", 2))
+       "dropout of whole channels [n x c x h x w]",
+       channel_dropout("dropout2d", 2))
 
 -- ---- normalization
 
 -- The arguments of _norm for the last dimensions, which must be `shape', as
 -- must those of weight and bias, which are in `list' by name.
-local function normalized(op, x, shape, list)
-  floats(op, x, "input")
+local function norm_arguments(op, x, shape, list)
+  check_float(op, x, "input")
   if type(shape) == "number" then shape = {shape} end
   local n, elements = #shape, 1
   local ok = n > 0 and n <= x:dim()
@@ -217,12 +178,13 @@ local function normalized(op, x, shape, list)
   end
   local text = table.concat(shape, "x")
   if not ok then
-    fail(op, ("input does not end in the shape [%s]"):format(text), nil,
+    fail(op, ("{input} does not end in the shape [%s]"):format(text), nil,
          "input", x)
   end
   for what, t in pairs(list) do
     if table.concat(t:size(), "x") ~= text then
-      fail(op, ("%s must have the shape [%s]"):format(what, text), nil, what, t)
+      fail(op, ("{%s} must have the shape [%s]"):format(what, text), nil, what,
+           t)
     end
   end
   return {elements, 1, 1}
@@ -234,7 +196,7 @@ define("layer_norm",
        .. "bias:tensor=nil, eps:num=1e-5",
        "mean 0 and variance 1 over the last dimensions, of that shape",
 function(x, shape, weight, bias, eps)
-  local over = normalized("layer_norm", x, shape,
+  local over = norm_arguments("layer_norm", x, shape,
                           {weight = weight, bias = bias})
   return (nacre._norm(x, weight, bias, over, eps))
 end)
@@ -249,20 +211,21 @@ define("rms_norm",
        "input over the root of its mean square over the last dimensions, of "
        .. "that shape; eps: the dtype's own",
 function(x, shape, weight, eps)
-  local over = normalized("rms_norm", x, shape, {weight = weight})
+  local over = norm_arguments("rms_norm", x, shape, {weight = weight})
   eps = eps or epsilon[x.dtype]
   return (nacre._norm(x, weight, nil, over, eps, false))
 end)
 
 -- The shape that broadcasts a value for each channel (dimension 2) to x. Fails
 -- unless each tensor in `list' has one.
-local function perchannel(op, x, list)
+local function channel_shape(op, x, list)
   local size = {-1}
   for d = 3, x:dim() do size[d - 1] = 1 end
   for what, t in pairs(list) do
     if t:numel() ~= x:size(2) then
       fail(op,
-           what .. " must have " .. all.elements(x:size(2)), nil, what, t)
+           ("{%s} must have %s"):format(what, all.elements(x:size(2))), nil,
+           what, t)
     end
   end
   return size
@@ -270,7 +233,7 @@ end
 
 -- Moves the running statistics towards those of n elements by momentum; the
 -- variance is the unbiased one, over n - 1.
-local function track(rmean, rvar, mean, var, n, momentum)
+local function update_running(rmean, rvar, mean, var, n, momentum)
   nacre.no_grad(function()
     if rmean then
       rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype))
@@ -287,12 +250,9 @@ end
 -- otherwise.
 local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
                          eps)
-  floats(op, x, "input")
-  if x:dim() < 2 then
-    fail(op, ("input has %d dimensions, at least 2 are needed")
-             :format(x:dim()), nil, "input", x)
-  end
-  local size = perchannel(op, x, {running_mean = rmean, running_var = rvar,
+  check_float(op, x, "input")
+  all.check_min_dims(op, x, "input", 2)
+  local size = channel_shape(op, x, {running_mean = rmean, running_var = rvar,
                                   weight = weight, bias = bias})
   if training then
     local n, channels = x:numel() // math.max(x:size(2), 1), x:size(2)
@@ -303,17 +263,17 @@ local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
     local y, mean, var = nacre._norm(x, weight, bias,
                                      {channels, n // x:size(1), channels},
                                      eps, true, true)
-    track(rmean, rvar, mean, var, n, momentum)
+    update_running(rmean, rvar, mean, var, n, momentum)
     return y
   end
   if not rmean or not rvar then
-    fail(op, "running_mean and running_var are needed but for training")
+    fail(op, "running_mean and running_var are needed unless training")
   end
-  local scale = (wide(rvar) + eps):rsqrt()
-  if weight then scale = scale * wide(weight):reshape(-1) end
-  local y = (wide(x) - wide(rmean):reshape(size)) * scale:reshape(size)
-  if bias then y = y + wide(bias):reshape(size) end
-  return back(y, x)
+  local scale = (widen(rvar) + eps):rsqrt()
+  if weight then scale = scale * widen(weight):reshape(-1) end
+  local y = (widen(x) - widen(rmean):reshape(size)) * scale:reshape(size)
+  if bias then y = y + widen(bias):reshape(size) end
+  return all.convert_back(y, x)
 end
 
 define("batch_norm",
@@ -327,17 +287,15 @@ define("batch_norm",
 -- Wu and He 2018. x [n x c x ...]; returns the result, and mean and variance of
 -- each group. Fails unless groups divides c.
 local function groupnorm(op, x, groups, weight, bias, eps)
-  floats(op, x, "input")
-  if x:dim() < 2 then
-    fail(op, ("input has %d dimensions, at least 2 are needed")
-             :format(x:dim()), nil, "input", x)
-  end
+  check_float(op, x, "input")
+  all.check_min_dims(op, x, "input", 2)
   if groups < 1 or x:size(2) % groups ~= 0 then
     fail(op,
-         ("%d channels are no multiple of %d groups"):format(x:size(2), groups),
+         ("%d channels are not divisible by %d groups"):format(x:size(2),
+                                                               groups),
          nil, "input", x)
   end
-  perchannel(op, x, {weight = weight, bias = bias})
+  channel_shape(op, x, {weight = weight, bias = bias})
   local channels = x:size(2)
   local inner = x:numel() // math.max(x:size(1) * channels, 1)
   return nacre._norm(x, weight, bias, {channels, inner, groups}, eps)
@@ -357,16 +315,17 @@ define("instance_norm",
        .. "running statistics, which are used without use_input_stats",
 function(x, rmean, rvar, weight, bias, own, momentum, eps)
   local op = "instance_norm"
-  hasdims(op, x, "input", 3, 4, 5)
+  check_dims(op, x, "input", 3, 4, 5)
   if not own then
     return batchnorm(op, x, rmean, rvar, weight, bias, false, momentum, eps)
   end
-  perchannel(op, x, {running_mean = rmean, running_var = rvar})
+  channel_shape(op, x, {running_mean = rmean, running_var = rvar})
   local y, mean, var = groupnorm(op, x, x:size(2), weight, bias, eps)
   if (rmean or rvar) and x:numel() > 0 then
     local rows = {x:size(1), x:size(2)}
     mean, var = mean:reshape(rows):mean(1), var:reshape(rows):mean(1)
-    track(rmean, rvar, mean, var, x:numel() // (rows[1] * rows[2]), momentum)
+    local n = x:numel() // (rows[1] * rows[2])
+    update_running(rmean, rvar, mean, var, n, momentum)
   end
   return y
 end)
@@ -382,8 +341,8 @@ end)
 define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
        "cosine of the angle between x1 and x2 along dim",
 function(a, b, dim, eps)
-  floats("cosine_similarity", a, "x1")
-  floats("cosine_similarity", b, "x2")
+  check_float("cosine_similarity", a, "x1")
+  check_float("cosine_similarity", b, "x2")
   if not a:is_same_size(b) then
     a, b = table.unpack(nacre.broadcast_tensors {a, b})
   end
@@ -423,5 +382,5 @@ function(q, k, v, mask, p, causal, scale)
   end
   if mask and mask.dtype == "bool" then s = nacre.where(mask, s, -math.huge)
   elseif mask then s = s + mask end
-  return dropped(op, s:softmax(-1), p, true, s:size()):matmul(v)
+  return drop(op, s:softmax(-1), p, true, s:size()):matmul(v)
 end)

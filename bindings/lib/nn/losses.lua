@@ -5,21 +5,19 @@
 -- element or sample; with "mean" and "sum" it is a 0-d tensor. Definitions are
 -- those of PyTorch.
 local all = ...
-local fail = all.fail
+local fail, check_float, like = all.fail, all.check_float, all.like
 
-local function define(name, signature, doc, fn)
-  return all.define("nn.functional." .. name, signature, doc, fn)
-end
+local define = all.definer "nn.functional."
 
 local REDUCTION = "reduction:none|mean|sum=mean"
 
-local function reduced(y, reduction)
+local function reduce(y, reduction)
   if reduction == "mean" then return y:mean() end
   return reduction == "sum" and y:sum() or y
 end
 
 -- True if two shapes differ only in dimensions of size 1.
-local function alike(a, b)
+local function same_without_ones(a, b)
   local function wide(t)
     local list = {}
     for _, n in ipairs(t:size()) do
@@ -35,17 +33,10 @@ local function shape(t) return table.concat(t:size(), "x") end
 -- Fails unless the shapes are equal: broadcasting would hide the mistake.
 local function sameshape(op, a, b)
   if shape(a) ~= shape(b) then
-    fail(op, ("input is [%s], target is [%s]: shapes must be equal")
+    fail(op, ("{input} is [%s], {target} is [%s]: shapes must be equal")
              :format(shape(a), shape(b)),
-         alike(a, b) and "target:reshape(input:size())" or nil,
+         same_without_ones(a, b) and "{target}:reshape({input}:size())" or nil,
          "input", a, "target", b)
-  end
-end
-
-local function floats(op, t)
-  if not t:is_floating_point() then
-    fail(op, ("input is %s, a float dtype is needed"):format(t.dtype), nil,
-         "input", t)
   end
 end
 
@@ -56,9 +47,9 @@ local function difference(name, extra, doc, f)
   function(x, t, reduction, ...)
     sameshape(name, x, t)
     if not x:is_floating_point() and not t:is_floating_point() then
-      floats(name, x)
+      check_float(name, x, "input")
     end
-    return reduced(f(x - t, ...), reduction)
+    return reduce(f(x - t, ...), reduction)
   end)
 end
 
@@ -71,7 +62,7 @@ difference("smooth_l1_loss", ", beta:num=1",
            .. "target",
 function(d, beta)
   if beta < 0 then
-    fail("smooth_l1_loss", ("beta is %g, and must not be negative")
+    fail("smooth_l1_loss", ("beta is %g, but must not be negative")
                            :format(beta))
   end
   local a = d:abs()
@@ -85,7 +76,7 @@ difference("huber_loss", ", delta:num=1",
            .. "input - target",
 function(d, delta)
   if delta <= 0 then
-    fail("huber_loss", ("delta is %g, and must be above 0"):format(delta))
+    fail("huber_loss", ("delta is %g, but must be above 0"):format(delta))
   end
   local a = d:abs()
   return nacre.where(a:lt(delta), a * a * 0.5, delta * (a - delta / 2))
@@ -93,8 +84,8 @@ end)
 
 -- ---- classes
 
-local function noclasses(op, t)
-  fail(op, ("classes must be int64, not %s"):format(t.dtype), "target:long()",
+local function fail_class_dtype(op, t)
+  fail(op, ("classes must be int64, not %s"):format(t.dtype), "{target}:long()",
        "target", t)
 end
 
@@ -102,9 +93,9 @@ end
 -- and the shape of the target. Classes are dimension 2 of x, or its only one.
 -- Fails unless the target is int64 and has the shape of x without the classes.
 -- `given' is the input of the caller, for messages.
-local function classes(op, x, t, given)
+local function flatten_classes(op, x, t, given)
   if x:dim() == 0 then
-    fail(op, "input has no dimension of classes", nil, "input", x)
+    fail(op, "{input} has no dimension of classes", nil, "input", x)
   end
   local dim = x:dim() == 1 and 1 or 2
   local size = x:size()
@@ -115,7 +106,7 @@ local function classes(op, x, t, given)
          nil, "input", given, "target", t)
   end
   if t.dtype ~= "int64" then
-    noclasses(op, t)
+    fail_class_dtype(op, t)
   end
   return x:movedim(dim, -1):reshape(t:numel(), n), t:reshape(-1), n, size
 end
@@ -123,14 +114,14 @@ end
 -- Returns which targets count, and the targets with 1 for those that do not.
 -- Fails for a class out of 1 to n, unless it is `ignore'. `target' is that of
 -- the caller, for messages.
-local function checked(op, t, n, ignore, target)
+local function check_classes(op, t, n, ignore, target)
   local counts = t:ne(ignore)
   local wrong = counts:logical_and(t:lt(1):logical_or(t:gt(n)))
   if wrong:any():item() then
     local class = t[wrong][1]
     fail(op, class == 0 and "class 0: classes count from 1"
              or ("class %d of %d"):format(class, n),
-         class == 0 and "target + 1" or nil, "target", target)
+         class == 0 and "{target} + 1" or nil, "target", target)
   end
   return counts, nacre.where(counts, t, 1)
 end
@@ -138,14 +129,10 @@ end
 local function checkweight(op, weight, n, x)
   if weight and (weight:dim() ~= 1 or weight:size(1) ~= n) then
     fail(op,
-         ("weight must have %s, one for each class"):format(all.elements(n)),
+         ("{weight} must have %s, one for each class"):format(all.elements(n)),
          nil, "weight", weight)
   end
-  if weight and weight.dtype ~= x.dtype then
-    fail(op, ("dtypes differ: input is %s, weight is %s"):format(x.dtype,
-                                                                 weight.dtype),
-         nil, "input", x, "weight", weight)
-  end
+  if weight then all.check_same_dtype(op, "input", x, "weight", weight) end
 end
 
 -- -w log p of the target classes. With smoothing s it is (1 - s) of that plus
@@ -153,12 +140,11 @@ end
 -- sum of the weights.
 local function nll(op, logp, given, target, weight, ignore, reduction,
                    smoothing)
-  local x, t, n, size = classes(op, logp, target, given)
+  local x, t, n, size = flatten_classes(op, logp, target, given)
   checkweight(op, weight, n, given)
-  local counts, at = checked(op, t, n, ignore, target)
-  local zero = nacre.zeros({}, {dtype = x.dtype, device = x.device})
-  local w = weight and weight[at] or nacre.ones(t:size(), {dtype = x.dtype,
-                                                           device = x.device})
+  local counts, at = check_classes(op, t, n, ignore, target)
+  local zero = nacre.zeros({}, like(x))
+  local w = weight and weight[at] or nacre.ones(t:size(), like(x))
   w = nacre.where(counts, w, zero)
   local rows = nacre.range(1, t:numel(), {device = x.device})
   local y = nacre.where(counts, x[{rows, at}], zero) * w * -1
@@ -173,11 +159,11 @@ end
 
 define("nll_loss",
        "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, "
-       .. "" .. REDUCTION,
+       .. REDUCTION,
        "-log p of the target class, by the logarithms in input [n x classes x "
        .. "...]; mean: over the weights of the targets",
 function(x, t, weight, ignore, reduction)
-  floats("nll_loss", x)
+  check_float("nll_loss", x, "input")
   return nll("nll_loss", x, x, t, weight, ignore, reduction, 0)
 end)
 
@@ -185,18 +171,18 @@ end)
 -- class; the mean is then over the samples.
 define("cross_entropy",
        "input:tensor, target:tensor, weight:tensor=nil, ignore_index:int=-100, "
-       .. "" .. REDUCTION .. ", label_smoothing:num=0",
+       .. REDUCTION .. ", label_smoothing:num=0",
        "nll_loss of log_softmax of input [n x classes x ...]; target: classes "
        .. "from 1, or a probability of each",
 function(x, t, weight, ignore, reduction, smoothing)
   local op = "cross_entropy"
-  floats(op, x)
+  check_float(op, x, "input")
   if x:dim() == 0 then
-    fail(op, "input has no dimension of classes", nil, "input", x)
+    fail(op, "{input} has no dimension of classes", nil, "input", x)
   end
   if not (smoothing >= 0 and smoothing <= 1) then
     fail(op,
-         ("label_smoothing is %g, a share is from 0 to 1"):format(smoothing))
+         ("label_smoothing is %g, but must be from 0 to 1"):format(smoothing))
   end
   local dim = x:dim() == 1 and 1 or 2
   local logp = x:log_softmax(dim)
@@ -205,7 +191,7 @@ function(x, t, weight, ignore, reduction, smoothing)
   end
   local size = x:size()
   local n = table.remove(size, dim)
-  if table.concat(size, "x") == shape(t) then noclasses(op, t) end
+  if table.concat(size, "x") == shape(t) then fail_class_dtype(op, t) end
   sameshape(op, x, t)
   checkweight(op, weight, n, x)
   if smoothing > 0 then t = t * (1 - smoothing) + smoothing / n end
@@ -221,7 +207,7 @@ end)
 
 -- ---- binary classification
 
-local function weighted(op, y, weight)
+local function apply_weight(y, weight)
   return weight and y * weight or y
 end
 
@@ -252,26 +238,26 @@ define("binary_cross_entropy",
        "-(t*log(x) + (1-t)*log(1-x)), the logarithms limited to -100",
 function(x, t, weight, reduction)
   local op = "binary_cross_entropy"
-  floats(op, x)
+  check_float(op, x, "input")
   sameshape(op, x, t)
   if x:numel() > 0 and not (x:ge(0):all():item() and x:le(1):all():item()) then
-    fail(op, "input must be from 0 to 1",
+    fail(op, "{input} must be from 0 to 1",
          "binary_cross_entropy_with_logits takes any", "input", x)
   end
-  return reduced(weighted(op, entropy(x, t), weight), reduction)
+  return reduce(apply_weight(entropy(x, t), weight), reduction)
 end)
 
 define("binary_cross_entropy_with_logits",
        "input:tensor, target:tensor, weight:tensor=nil, "
-       .. "" .. REDUCTION .. ", pos_weight:tensor=nil",
+       .. REDUCTION .. ", pos_weight:tensor=nil",
        "binary_cross_entropy of sigmoid(input), without overflow",
 function(x, t, weight, reduction, positive)
   local op = "binary_cross_entropy_with_logits"
-  floats(op, x)
+  check_float(op, x, "input")
   sameshape(op, x, t)
   local log = x:logsigmoid()
   if positive then log = log * ((positive - 1) * t + 1) end
-  return reduced(weighted(op, (1 - t) * x - log, weight), reduction)
+  return reduce(apply_weight((1 - t) * x - log, weight), reduction)
 end)
 
 define("kl_div",
@@ -284,7 +270,7 @@ function(x, t, reduction, log)
     if y:dim() == 0 then return y:sum() end
     return y:sum() / y:size(1)
   end
-  return reduced(y, reduction)
+  return reduce(y, reduction)
 end)
 
 -- ---- margins
@@ -295,27 +281,27 @@ define("hinge_embedding_loss",
 function(x, t, margin, reduction)
   local y = nacre.where(t:ne(1), (margin - x):clamp(0),
                         0) + nacre.where(t:ne(-1), x, 0)
-  return reduced(y, reduction)
+  return reduce(y, reduction)
 end)
 
 define("margin_ranking_loss",
        "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
-       .. "" .. REDUCTION,
+       .. REDUCTION,
        "max(0, margin - target*(input1 - input2))",
 function(a, b, t, margin, reduction)
-  return reduced((margin - t * (a - b)):clamp(0), reduction)
+  return reduce((margin - t * (a - b)):clamp(0), reduction)
 end)
 
 define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
        "log(1 + exp(-target*input))",
 function(x, t, reduction)
   sameshape("soft_margin_loss", x, t)
-  return reduced((-t * x):exp():log1p(), reduction)
+  return reduce((-t * x):exp():log1p(), reduction)
 end)
 
 define("cosine_embedding_loss",
        "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
-       .. "" .. REDUCTION,
+       .. REDUCTION,
        "1 - cos where target is 1, max(0, cos - margin) where it is -1",
 function(a, b, t, margin, reduction)
   local eps = 1e-12
@@ -323,7 +309,7 @@ function(a, b, t, margin, reduction)
       eps)):sqrt()
   local y = nacre.where(t:eq(1), 1 - cos, 0) +
       nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
-  return reduced(y, reduction)
+  return reduce(y, reduction)
 end)
 
 -- Distances are norms of order p along the last dimension; swap uses the
@@ -336,7 +322,7 @@ function(a, p, n, margin, order, eps, swap, reduction)
   local function distance(x, y) return (x - y + eps):norm(order, -1) end
   local far = distance(a, n)
   if swap then far = far:minimum(distance(p, n)) end
-  return reduced((distance(a, p) - far + margin):clamp(0), reduction)
+  return reduce((distance(a, p) - far + margin):clamp(0), reduction)
 end)
 
 define("multilabel_soft_margin_loss",
@@ -345,7 +331,7 @@ define("multilabel_soft_margin_loss",
 function(x, t, weight, reduction)
   sameshape("multilabel_soft_margin_loss", x, t)
   local y = -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
-  return reduced((weight and y * weight or y):mean(-1), reduction)
+  return reduce(apply_weight(y, weight):mean(-1), reduction)
 end)
 
 -- ---- likelihoods
@@ -361,7 +347,7 @@ function(x, t, log, full, eps, reduction)
     local s = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
     y = y + nacre.where(t:le(1), 0, s)
   end
-  return reduced(y, reduction)
+  return reduce(y, reduction)
 end)
 
 define("gaussian_nll_loss",
@@ -375,13 +361,13 @@ function(x, t, var, full, eps, reduction)
     var = var:unsqueeze(-1)
   end
   if var:numel() > 0 and var:lt(0):any():item() then
-    fail(op, "var must not be negative", nil, "var", var)
+    fail(op, "{var} must not be negative", nil, "var", var)
   end
   local v = var:clamp(eps)
   v = var + (v - var):detach() -- the clamp does not change the gradient
   local d = x - t
   local y = (v:log() + d * d / v) * 0.5
   if full then y = y + 0.5 * math.log(2 * math.pi) end
-  return reduced(y, reduction)
+  return reduce(y, reduction)
 end)
 

@@ -9,21 +9,20 @@
 -- for other numbers of dimensions, for a dimension of size 0, and for padding
 -- of more than half a kernel. Positions count from 1.
 local all = ...
-local fail, floats, hasdims = all.fail, all.floats, all.hasdims
-local wide, back, image = all.wide, all.back, all.image
+local fail, like, image = all.fail, all.like, all.image
+local widen, convert_back = all.widen, all.convert_back
+local check_float, check_dims = all.check_float, all.check_dims
 local several, batched, extended = image.several, image.batched, image.extended
 local plane = image.plane
 
-local function define(name, signature, doc, fn)
-  return all.define("nn.functional." .. name, signature, doc, fn)
-end
+local define = all.definer "nn.functional."
 
-local function pooled(op, nd, x)
-  hasdims(op, x, "input", nd + 1, nd + 2)
-  floats(op, x, "input")
+local function check_input(op, nd, x)
+  check_dims(op, x, "input", nd + 1, nd + 2)
+  check_float(op, x, "input")
   for d = -nd, -1 do
     if x:size(d) == 0 then
-      fail(op, "input has a dimension of size 0", nil, "input", x)
+      fail(op, "{input} has a dimension of size 0", nil, "input", x)
     end
   end
 end
@@ -39,8 +38,8 @@ end
 
 -- The kernel, stride and padding as lists with one number for each dimension.
 -- The stride defaults to the kernel.
-local function pooling(op, nd, x, kernel, stride, padding)
-  pooled(op, nd, x)
+local function pool_arguments(op, nd, x, kernel, stride, padding)
+  check_input(op, nd, x)
   kernel = several(op, "kernel_size", kernel, nd, 1)
   if type(stride) == "table" and #stride == 0 then stride = nil end
   stride = several(op, "stride", stride or kernel, nd, 1)
@@ -51,9 +50,9 @@ end
 
 -- The parameters of the two passes of a volume: within the planes, and along
 -- the depth.
-local function inplane(list) return {list[2], list[3]} end
+local function plane_part(list) return {list[2], list[3]} end
 
-local function indepth(list, fill) return {list[1], fill} end
+local function depth_part(list, fill) return {list[1], fill} end
 
 -- ---- max pooling
 
@@ -62,12 +61,13 @@ local function indepth(list, fill) return {list[1], fill} end
 local function maxvolumes(t, kernel, stride, padding, dilation, ceil, indices)
   local n, c, d, area = t:size(1), t:size(2), t:size(3), t:size(4) * t:size(5)
   local y, at = nacre._max_pool(t:reshape(n, c * d, t:size(4), t:size(5)),
-                                inplane(kernel), inplane(stride),
-                                inplane(padding), inplane(dilation), ceil)
+                                plane_part(kernel), plane_part(stride),
+                                plane_part(padding), plane_part(dilation), ceil)
   local h, w = y:size(3), y:size(4)
-  local z, row = nacre._max_pool(y:reshape(n, c, d, h * w), indepth(kernel, 1),
-                                 indepth(stride, 1), indepth(padding, 0),
-                                 indepth(dilation, 1), ceil)
+  local z, row = nacre._max_pool(y:reshape(n, c, d, h * w),
+                                 depth_part(kernel, 1), depth_part(stride, 1),
+                                 depth_part(padding, 0),
+                                 depth_part(dilation, 1), ceil)
   local size = {n, c, z:size(3), h, w}
   if not indices then return z:reshape(size) end
   row = row:reshape(n, c, size[3] * h * w)
@@ -79,7 +79,7 @@ end
 -- or volume.
 local function maxpool(op, nd, x, kernel, stride, padding, dilation, ceil,
                        indices)
-  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
+  kernel, stride, padding = pool_arguments(op, nd, x, kernel, stride, padding)
   dilation = several(op, "dilation", dilation, nd, 1)
   return batched(x, nd + 2, function(t)
     local y, at
@@ -114,7 +114,7 @@ definemax(3, " in its volume, from 1, plane by plane and row by row")
 
 -- The number of windows along a dimension of n elements, and how far the last
 -- one reaches past the padded input, with ceil.
-local function places(n, k, s, p, ceil)
+local function count_windows(n, k, s, p, ceil)
   local out = (n + 2 * p - k + (ceil and s - 1 or 0)) // s + 1
   if ceil and (out - 1) * s >= n + p then out = out - 1 end
   return out, math.max(0, (out - 1) * s + k - n - 2 * p)
@@ -122,24 +122,25 @@ end
 
 -- Sums over windows of planes: a convolution with ones. `extra' zeros follow
 -- each dimension.
-local function windows(x, kernel, stride, padding, extra)
+local function sum_windows(x, kernel, stride, padding, extra)
   local size = x:size()
   local t = x:reshape(size[1] * size[2], 1, size[3], size[4])
   t = extended(extended(t, 3, extra[1]), 4, extra[2])
-  local ones = nacre.ones(1, 1, kernel[1], kernel[2], {dtype = x.dtype,
-                                                       device = x.device})
+  local ones = nacre.ones(1, 1, kernel[1], kernel[2], like(x))
   local y = nacre._conv(t, ones, image.geometry(stride, padding, {1, 1}), 1)
   return y:reshape(size[1], size[2], y:size(3), y:size(4))
 end
 
-local function sums(x, kernel, stride, padding, extra)
-  if x:dim() == 4 then return windows(x, kernel, stride, padding, extra) end
+local function sum_pool(x, kernel, stride, padding, extra)
+  if x:dim() == 4 then return sum_windows(x, kernel, stride, padding, extra) end
   local n, c, d = x:size(1), x:size(2), x:size(3)
-  local y = windows(x:reshape(n, c * d, x:size(4), x:size(5)), inplane(kernel),
-                    inplane(stride), inplane(padding), inplane(extra))
+  local y = sum_windows(x:reshape(n, c * d, x:size(4), x:size(5)),
+                        plane_part(kernel), plane_part(stride),
+                        plane_part(padding), plane_part(extra))
   local h, w = y:size(3), y:size(4)
-  y = windows(y:reshape(n, c, d, h * w), indepth(kernel, 1),
-              indepth(stride, 1), indepth(padding, 0), indepth(extra, 0))
+  y = sum_windows(y:reshape(n, c, d, h * w), depth_part(kernel, 1),
+                  depth_part(stride, 1), depth_part(padding, 0),
+                  depth_part(extra, 0))
   return y:reshape(n, c, y:size(3), h, w)
 end
 
@@ -151,21 +152,20 @@ end
 
 -- The number of elements in each window; q is the padding that counts as
 -- elements.
-local function counts(t, k, s, p, q, extra)
+local function count_elements(t, k, s, p, q, extra)
   local size, rest = {1, 1}, {}
   for i = 1, #k do
     size[2 + i], rest[i] = t:size(2 + i) + 2 * q[i], p[i] - q[i]
   end
-  local ones = nacre.ones(size, {dtype = t.dtype, device = t.device})
-  return sums(ones, k, s, rest, extra)
+  return sum_pool(nacre.ones(size, like(t)), k, s, rest, extra)
 end
 
 -- sums / counts. Fails if a window does not fit.
-local function means(op, t, k, s, p, ceil, include, divisor)
+local function mean_pool(op, t, k, s, p, ceil, include, divisor)
   local extra, by, partial = {}, 1, false
   for i = 1, #k do
     local out
-    out, extra[i] = places(t:size(2 + i), k[i], s[i], p[i], ceil)
+    out, extra[i] = count_windows(t:size(2 + i), k[i], s[i], p[i], ceil)
     if out < 1 then
       fail(op, ("a window of %d does not fit in %d elements with padding %d")
                :format(k[i], t:size(2 + i), p[i]), nil, "input", t)
@@ -173,22 +173,22 @@ local function means(op, t, k, s, p, ceil, include, divisor)
     by = by * k[i]
     partial = partial or extra[i] > 0 or p[i] > 0 and not include
   end
-  local x = wide(t)
+  local x = widen(t)
   if partial and not divisor then
-    by = counts(x, k, s, p, include and p or zeros(#k), extra)
+    by = count_elements(x, k, s, p, include and p or zeros(#k), extra)
   end
-  return back(sums(x, k, s, p, extra) / (divisor or by), t)
+  return convert_back(sum_pool(x, k, s, p, extra) / (divisor or by), t)
 end
 
 local function avgpool(op, nd, x, kernel, stride, padding, ceil, include,
                        divisor)
-  kernel, stride, padding = pooling(op, nd, x, kernel, stride, padding)
+  kernel, stride, padding = pool_arguments(op, nd, x, kernel, stride, padding)
   if divisor == 0 then fail(op, "divisor_override must not be 0") end
   return batched(x, nd + 2, function(t)
     if nd > 1 then
-      return means(op, t, kernel, stride, padding, ceil, include, divisor)
+      return mean_pool(op, t, kernel, stride, padding, ceil, include, divisor)
     end
-    return means(op, t:unsqueeze(-2), plane(kernel, 1), plane(stride, 1),
+    return mean_pool(op, t:unsqueeze(-2), plane(kernel, 1), plane(stride, 1),
                  plane(padding, 0), ceil, include, divisor):squeeze(-2)
   end)
 end
@@ -210,14 +210,14 @@ defineavg(3, ", divisor_override:int=nil")
 -- ceil((i + 1) n / out) - 1, as in PyTorch
 
 -- The first and the last 0-based positions of the windows.
-local function windowsof(n, out)
+local function window_bounds(n, out)
   local i = nacre.arange(out, {device = "cpu"})
   return i * n // out, -(-(i + 1) * n // out) - 1
 end
 
 -- A matrix [out x n] whose product with a vector gives the means.
-local function evenly(n, out, like)
-  local from, to = windowsof(n, out)
+local function mean_matrix(n, out, like)
+  local from, to = window_bounds(n, out)
   from, to = from:unsqueeze(2), to:unsqueeze(2)
   local j = nacre.arange(n, {device = "cpu"})
   local inside = j:ge(from):logical_and(j:le(to))
@@ -229,7 +229,7 @@ end
 local function meansalong(x, dim, out)
   local n = x:size(dim)
   if n % out == 0 then return x:unflatten(dim, {out, n // out}):mean(dim) end
-  local m = evenly(n, out, x)
+  local m = mean_matrix(n, out, x)
   if dim == -1 then return x:matmul(m:t()) end
   local size = x:size()
   return m:matmul(x:flatten(dim + 1))
@@ -240,8 +240,8 @@ all.meansalong = meansalong
 
 -- The output sizes; nil keeps the size of the input. Fails if there is no
 -- memory for the result.
-local function adapted(op, nd, x, size)
-  pooled(op, nd, x)
+local function adaptive_sizes(op, nd, x, size)
+  check_input(op, nd, x)
   local list = {}
   if type(size) == "table" and #size > nd then
     fail(op, ("output_size has %d numbers, not %d"):format(#size, nd))
@@ -262,39 +262,39 @@ local function adapted(op, nd, x, size)
 end
 
 local function adaptiveavg(op, nd, x, size)
-  size = adapted(op, nd, x, size)
+  size = adaptive_sizes(op, nd, x, size)
   for i = 1, nd do
     local n = x:size(i - nd - 1)
     if n % size[i] > 0 then all.room(op, x, {size[i], n}, "float64") end
   end
-  local t = wide(x)
+  local t = widen(x)
   for i = 1, nd do t = meansalong(t, i - nd - 1, size[i]) end
-  return back(t, x)
+  return convert_back(t, x)
 end
 
 -- The greatest common divisor.
-local function divisor(a, b)
+local function gcd(a, b)
   while b ~= 0 do a, b = b, a % b end
   return a
 end
 
 -- The number of elements of the largest window: ceil(a + n / out), where a = 1
 -- - gcd(n, out) / out is the largest fractional part of i n / out.
-local function largest(n, out)
+local function largest_window(n, out)
   local rest = n % out
   if rest == 0 then return n // out end
-  return n // out + (rest == divisor(n, out) and 1 or 2)
+  return n // out + (rest == gcd(n, out) and 1 or 2)
 end
 
 -- Repeats the last element of shorter windows along dim, so that all have the
 -- same size; this changes no maximum. Returns the tensor, the window size, and
 -- the 0-based position in x of each element.
-local function evened(op, x, dim, out)
+local function equalize_windows(op, x, dim, out)
   local n = x:size(dim)
-  local k = largest(n, out)
+  local k = largest_window(n, out)
   if k * out == n then return x, k, nacre.arange(n, {device = x.device}) end
   all.room(op, x, {out, k}, "int64")
-  local from, to = windowsof(n, out)
+  local from, to = window_bounds(n, out)
   local at = (from:unsqueeze(2) + nacre.arange(k, {device = "cpu"}))
              :minimum(to:unsqueeze(2)):flatten():to(x.device)
   return x:index_select(dim, at + 1), k, at
@@ -302,10 +302,10 @@ end
 
 -- Max pooling of the equalized windows; positions are mapped back to x.
 local function adaptivemax(op, nd, x, size, indices)
-  size = adapted(op, nd, x, size)
+  size = adaptive_sizes(op, nd, x, size)
   local t, kernel, at = x, {}, {}
   for i = 1, nd do
-    t, kernel[i], at[i] = evened(op, t, i - nd - 1, size[i])
+    t, kernel[i], at[i] = equalize_windows(op, t, i - nd - 1, size[i])
   end
   local y, found = maxpool(op, nd, t, kernel, kernel, 0, 1, false, true)
   if not indices then return y end

@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: MIT
+-- checks.lua - what the operations written in Lua share: checks of dtypes and
+-- dimensions, computing in float32, options for new tensors. `op' is the
+-- operation that an error names, `name' what the tensor is called.
+
+local all = ...
+local fail = all.fail
+
+-- A define for the functions of a table: definer "linalg." (name, ...).
+function all.definer(prefix)
+  return function(name, ...) return all.define(prefix .. name, ...) end
+end
+
+-- "1 element", "2 elements"
+function all.elements(n)
+  return ("%d element%s"):format(n, n == 1 and "" or "s")
+end
+
+-- The options for a tensor with the dtype and on the device of t.
+function all.like(t) return {dtype = t.dtype, device = t.device} end
+
+function all.check_float(op, t, name)
+  if not t:is_floating_point() then
+    fail(op, ("{%s} is %s, a float dtype is needed"):format(name, t.dtype), nil,
+         name, t)
+  end
+end
+
+-- Fails unless t has one of these numbers of dimensions.
+function all.check_dims(op, t, name, ...)
+  local want = {...}
+  for _, n in ipairs(want) do if t:dim() == n then return end end
+  fail(op, ("{%s} has %d dimensions, not %s"):format(name, t:dim(),
+            table.concat(want, " or ")), nil, name, t)
+end
+
+function all.check_min_dims(op, t, name, n)
+  if t:dim() < n then
+    fail(op, ("{%s} has %d dimension%s, at least %d are needed")
+             :format(name, t:dim(), t:dim() == 1 and "" or "s", n), nil, name,
+         t)
+  end
+end
+
+function all.check_same_dtype(op, name_a, a, name_b, b)
+  if a.dtype ~= b.dtype then
+    fail(op, ("dtypes differ: {%s} is %s, {%s} is %s")
+             :format(name_a, a.dtype, name_b, b.dtype), nil, name_a, a, name_b,
+         b)
+  end
+end
+
+local half = {float16 = true, bfloat16 = true}
+
+-- t, or float16 and bfloat16 as float32, for a computation; and its result y in
+-- the dtype of t.
+function all.widen(t) return half[t.dtype] and t:to("float32") or t end
+function all.convert_back(y, t) return y:to(t.dtype) end
+
+-- Raises an error if there is no memory for a tensor of this size on the device
+-- of `like'. An operation that builds its result from parts calls it first, so
+-- that it fails before it has created many of them.
+function all.room(op, like, size, dtype)
+  local ok, t = pcall(nacre.empty, size, {dtype = dtype or like.dtype,
+                                          device = like.device})
+  if ok then return t:free() end
+  if type(t) == "table" then t.op = op end
+  error(t, 0)
+end
