@@ -6,13 +6,15 @@
 -- are read (tensor_grid.lua); statistics take one pass over all elements, or
 -- over a sample if the tensor is large.
 
-local istensor = require "nacre.tensor_facts".istensor
+local facts = require "nacre.tensor_facts"
 local grid = require "nacre.tensor_grid"
 local numbers = require "nacre.number_text"
 local values = require "nacre.lua_values"
 local units = require "nacre.units"
 
 local nacre = package.loaded.nacre or _G.nacre
+
+local kind = facts.kind_and_device
 
 local display = {}
 
@@ -55,12 +57,10 @@ end
 
 display.sparkline = sparkline       -- of any list of counts
 
-local function isfloat(t) return t.dtype:find "float" ~= nil end
-
 -- The common value of all elements, if there is one.
 local function constant(t, s, opts)
   if not s.constant or s.constant == 0 or s.seen < s.n then return nil end
-  if not isfloat(t) then return ("%d"):format(s.imin) end
+  if not facts.isfloat(t) then return ("%d"):format(s.imin) end
   if s.posinf > 0 then return "inf" end
   if s.neginf > 0 then return "-inf" end
   local text = shorten(s.min, opts, t.dtype)
@@ -87,7 +87,7 @@ local function moment_fields(t, s, opts)
   if same then return {"all " .. same} end
   local known = s.seen - s.nan - s.posinf - s.neginf
   if known == 0 then return {} end
-  if not isfloat(t) then
+  if not facts.isfloat(t) then
     local mean = about == "" and numbers.mean or numbers.brief
     return {"min " .. about .. s.imin, "max " .. about .. s.imax,
             "mean " .. about .. mean(s.mean)}
@@ -140,12 +140,7 @@ end
 local function bad_line(size, s, opts)
   local text = bad_counts(s)
   if not text then return nil end
-  local at, rest = {}, s.firstbad
-  for d = #size, 1, -1 do
-    at[d] = rest % size[d] + 1
-    rest = rest // size[d]
-  end
-  at = ("[%s]"):format(table.concat(at, ","))
+  local at = facts.index(s.firstbad + 1, size)
   if s.seen < s.n then
     text = ("! %s in a sample of %d, one at %s"):format(text, s.seen, at)
   else
@@ -179,11 +174,6 @@ end
 --
 -- Tensors
 --
-local function kind(t)
-  return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
-                              tostring(t.device))
-end
-
 -- "view of a, strides 1,1000"
 local function notes(t, opts)
   local list = {}
@@ -260,7 +250,7 @@ end
 -- nacre.summary: one line with statistics. It is called from machine.c, so
 -- that errors name the right function.
 function display.summary(t)
-  if not istensor(t) then
+  if not facts.istensor(t) then
     error(t == nil and
           "bad argument #1 to 'summary' (tensor expected, got nil)" or
           ("summary: self must be a tensor, not a %s"):format(type(t)), 3)
@@ -292,7 +282,7 @@ function display.baseof(t, names)
   local id, n, dense = nacre._storage_id(t), t:numel(), t:is_contiguous()
   if dense and not is_variable(t, names) then n = n - 1 end
   for name, v in next, names do
-    if type(name) == "string" and istensor(v) and not rawequal(v, t) and
+    if type(name) == "string" and facts.istensor(v) and not rawequal(v, t) and
        not name:find "^_+$" and name ~= "ans" and
        nacre._storage_id(v) == id and v:is_contiguous() and
        (v:numel() > n or not dense) then
@@ -325,13 +315,13 @@ end
 -- maxlines, and nameof(t), the name of what t is a view of.
 function display.show(value, opts)
   opts = options(opts)
-  if istensor(value) then return tensor(value, opts) end
+  if facts.istensor(value) then return tensor(value, opts) end
   if type(value) == "function" then
     return signature(value) or tostring(value)
   end
   opts.brief = function(v)
     if type(v) == "function" then return signature(v) or "function" end
-    return istensor(v) and display.brief(v)
+    return facts.istensor(v) and display.brief(v)
   end
   return values.show(value, opts)
 end

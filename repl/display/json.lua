@@ -35,13 +35,15 @@ local function list(t, indent)
   return "[" .. table.concat(parts, ", ") .. "]"
 end
 
+-- On lines of its own, or on one if there is no indent.
 local function object(t, indent)
-  local names, deeper = {}, indent .. "  "
+  local names, deeper = {}, indent and indent .. "  "
   for name in pairs(t) do names[#names + 1] = tostring(name) end
   table.sort(names)
   for i, name in ipairs(names) do
-    names[i] = deeper .. string(name) .. ": " .. encode(t[name], deeper)
+    names[i] = (deeper or "") .. string(name) .. ": " .. encode(t[name], deeper)
   end
+  if not indent then return "{" .. table.concat(names, ", ") .. "}" end
   return "{\n" .. table.concat(names, ",\n") .. "\n" .. indent .. "}"
 end
 
@@ -57,6 +59,12 @@ function encode(v, indent)
 end
 
 function json.encode(v) return encode(v, "") .. "\n" end
+
+-- The same on one line, without its end.
+function json.line(v) return encode(v) end
+
+-- A field that is to be null rather than missing.
+json.null = 0 / 0
 
 -- Reading. Each reader takes the text and a position, and returns a value and
 -- the position after it; errors are raised.
@@ -164,18 +172,16 @@ end
 
 -- Reads a file; nil and why if that fails.
 function json.load(path)
-  local f, message = io.open(path, "r")
-  if not f then return nil, message end
-  local all = f:read "a"
-  f:close()
-  local value, why = json.decode(all or "")
+  local text, wrong = require "nacre.files".read(path)
+  if not text then return nil, wrong end
+  local value, why = json.decode(text)
   if value == nil then return nil, ("%s: %s"):format(path, why or "null") end
   return value
 end
 
 -- Writes a file atomically: a new file is written and replaces the old one.
 function json.save(path, value)
-  return require "nacre.host".replace(path, json.encode(value))
+  return require "nacre.host".write_file(path, json.encode(value))
 end
 
 return json

@@ -84,7 +84,7 @@ function Line:tick()
   if now < self.due then return end
   self.due = now + AGAIN
   io.stdout:flush()
-  if not self.watching and host.terminal "stdout" then
+  if not self.watching and host.is_terminal "stdout" then
     self.watching = true
     watching = watching + 1
     if watching == 1 then watch() end
@@ -119,7 +119,7 @@ function progress.over(n, label)
           tostring(n), 2)
   end
   local line
-  if host.terminal "stderr" then
+  if host.is_terminal "stderr" then
     local now = host.clock()
     line = setmetatable({n = n and math.tointeger(n), label = label, done = 0,
                          begin = now, due = now + FIRST}, Line)

@@ -13,19 +13,13 @@ local codes = {dim = "2", red = "31", green = "32"}
 
 -- Text in a colour, where `stream` ("stdout" or "stderr") takes colours.
 function styled.paint(text, kind, stream)
-  if not host.color(stream or "stdout") then return text end
+  if not host.has_color(stream or "stdout") then return text end
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
-end
-
--- "float32[3x4] cpu", without reading the elements.
-function styled.kind(t)
-  return ("%s[%s] %s"):format(t.dtype, table.concat(t:size(), "x"),
-                              tostring(t.device))
 end
 
 local function show(v, options)
   local display = require "nacre.display"
-  options.width, options.utf8 = host.columns(), host.utf8()
+  options.width, options.utf8 = host.columns(), host.has_utf8()
   options.nameof = display.baseof
   for _, name in ipairs {"precision", "edge", "maxlines", "stats"} do
     if options[name] ~= false then options[name] = settings.get(name) end
@@ -43,18 +37,17 @@ end
 
 -- A value on one line of at most `most' characters.
 function styled.line(v, most)
-  local text = facts.istensor(v) and styled.kind(v) or styled.brief(v)
+  local text = facts.istensor(v) and facts.kind_and_device(v) or styled.brief(v)
   text = text:gsub("{%s*\n%s*", "{"):gsub("%s*\n%s*}", "}")
              :gsub("%s*\n%s*", " ")
-  if (utf8.len(text) or #text) <= most then return text end
-  return text:sub(1, (utf8.offset(text, most - 2) or most - 2) - 1) .. "..."
+  return require "nacre.wrap_lines".cut(text, most)
 end
 
 -- Are there two or more tensors that need several lines?
 local function several(list, n)
   local large = 0
   for i = 1, n do
-    if nacre.is_tensor(list[i]) and list[i]:numel() > 1 then
+    if facts.istensor(list[i]) and list[i]:numel() > 1 then
       large = large + 1
     end
   end
@@ -67,7 +60,7 @@ function styled.text(...)
   local n, list = select("#", ...), {...}
   if n == 0 then return "" end
   if n == 1 then
-    local text = show(list[1], {color = host.color "stdout", stats = true})
+    local text = show(list[1], {color = host.has_color "stdout", stats = true})
     if list[1] == nil then text = styled.paint(text, "dim") end
     return text .. "\n"
   end

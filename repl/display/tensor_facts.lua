@@ -20,7 +20,26 @@ function facts.istensor(v)
   return type(v) == "userdata" and nacre.is_tensor(v)
 end
 
+-- Is this a tensor that was not freed?
+function facts.is_alive(v)
+  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
+end
+
+-- "tensor", or what type gives.
+function facts.typename(v) return facts.istensor(v) and "tensor" or type(v) end
+
 function facts.isfloat(t) return facts.floats[t.dtype] ~= nil end
+
+-- "float32[2x3]", without reading the elements.
+function facts.kind(t) return ("%s[%s]"):format(t.dtype, facts.shape(t)) end
+
+-- "float32[2x3] cpu"
+function facts.kind_and_device(t)
+  return facts.kind(t) .. " " .. tostring(t.device)
+end
+
+-- The bytes of the elements.
+function facts.bytes(t) return t:numel() * t:element_size() end
 
 -- "2x3"
 function facts.shape(t) return table.concat(t:size(), "x") end
@@ -29,14 +48,19 @@ function facts.same_shape(a, b)
   return a:dim() == b:dim() and facts.shape(a) == facts.shape(b)
 end
 
--- "[2,3]" for the k-th element, counted row by row from 1.
-function facts.index(k, size)
+-- The indices of the k-th element, counted row by row from 1.
+function facts.indices(k, size)
   local at = {}
   for d = #size, 1, -1 do
     at[d] = (k - 1) % size[d] + 1
     k = (k - 1) // size[d] + 1
   end
-  return "[" .. table.concat(at, ",") .. "]"
+  return at
+end
+
+-- "[2,3]"
+function facts.index(k, size)
+  return "[" .. table.concat(facts.indices(k, size), ",") .. "]"
 end
 
 -- Of two dtypes the float one with fewer bits; nil if neither is a float.

@@ -11,6 +11,7 @@
 -- opts, everywhere: width, color, precision (digits, or "full": each number so
 -- that it reads back), edge, maxlines.
 
+local facts = require "nacre.tensor_facts"
 local numbers = require "nacre.number_text"
 
 local grid = {}
@@ -337,11 +338,7 @@ function grid.slices(lines, t, size, opts)
     first, last = rowsof(r, 6, 3, 3)
   end
   for i = 0, n - 1, n > 4 and n - 1 or 1 do
-    local at, rest, part = {}, i, t
-    for d = #lead, 1, -1 do
-      at[d] = rest % lead[d] + 1
-      rest = rest // lead[d]
-    end
+    local at, part = facts.indices(i + 1, lead), t
     for d = 1, #lead do part = part:select(1, at[d]) end
     lines[#lines + 1] = "[" .. table.concat(at, ",") .. ",:,:]"
     matrix(lines, part, size, first, last, opts)

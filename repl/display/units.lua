@@ -3,43 +3,72 @@
 -- units.lua - times, sizes in bytes and rates as text with three significant
 -- digits, and times and sizes read from text.
 
+local host = require "nacre.host"
+
 local units = {}
 
--- Three significant digits.
-local function digits(x)
-  if x >= 100 then return ("%.0f"):format(x) end
-  if x >= 10 then return ("%.1f"):format(x) end
-  return ("%.2f"):format(x)
+-- x rounded to n significant digits.
+function units.round(x, n)
+  if x == 0 or x ~= x or x == math.huge or x == -math.huge then return x end
+  local unit = 10.0 ^ (math.floor(math.log(math.abs(x), 10)) - n + 1)
+  return math.floor(x / unit + 0.5) * unit
 end
 
-function units.seconds(s)
-  if s >= 120 then
-    return ("%d min %02.0f s"):format(s // 60, s % 60)
-  end
-  for _, unit in ipairs {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}} do
-    if s >= unit[1] * 0.9995 then
-      return digits(s / unit[1]) .. " " .. unit[2]
-    end
-  end
-  return digits(s / 1e-9) .. " ns"
+-- x with n significant digits and without an exponent.
+local function significant(x, n)
+  if x == 0 then return "0" end
+  x = units.round(x, n)
+  local decimals = n - 1 - math.floor(math.log(math.abs(x), 10) + 1e-9)
+  return ("%%.%df"):format(math.max(0, decimals)):format(x)
 end
 
-function units.bytes(n)
-  if n < 1024 then return ("%d B"):format(n) end
-  for _, unit in ipairs {"KiB", "MiB", "GiB"} do
-    n = n / 1024
-    if n < 1023.95 then return ("%.1f %s"):format(n, unit) end
+-- The first of the scales {{size, name}, ...} that x, rounded to n digits,
+-- reaches, or nil.
+local function scale_of(x, n, scales)
+  x = units.round(x, n)
+  for _, scale in ipairs(scales) do
+    if x >= scale[1] * 0.9999 then return scale end
   end
-  return ("%.1f TiB"):format(n / 1024)
 end
 
--- 1.21e9, "B/s" -> "1.21 GB/s"; nil below 1e6.
-function units.rate(x, unit)
-  for _, scale in ipairs {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} do
-    if x >= scale[1] * 0.9995 then
-      return ("%s %s%s"):format(digits(x / scale[1]), scale[2], unit)
-    end
+local TIMES = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
+
+local function minutes(s)
+  return ("%d min %02.0f s"):format(s // 60, s % 60)
+end
+
+-- A time with n significant digits, by default 3.
+function units.seconds(s, n)
+  n = n or 3
+  if s >= 119.5 then return minutes(s) end
+  local scale = scale_of(s, n, TIMES) or TIMES[#TIMES]
+  return significant(s / scale[1], n) .. " " .. scale[2]
+end
+
+-- "100 .. 103 ms"
+function units.seconds_range(low, high, n)
+  if high >= 119.5 then
+    return units.seconds(low, n) .. " .. " .. units.seconds(high, n)
   end
+  local scale = scale_of(high, n, TIMES) or TIMES[#TIMES]
+  return ("%s .. %s %s"):format(significant(low / scale[1], n),
+                                significant(high / scale[1], n), scale[2])
+end
+
+units.bytes = host.bytes_text
+
+local RATES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
+
+-- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil if x is below 1. A second number
+-- shows its unit only if that differs: "1.66" or "1.66 PFLOP/s".
+function units.rate(x, unit, n, other)
+  n = n or 3
+  local scale = x >= 1 and x < math.huge and scale_of(x, n, RATES)
+  if not scale then return nil end
+  local same = other and other < 1000 * scale[1]
+  return significant(x / scale[1], n) .. " " .. scale[2] .. unit,
+         same and significant(other / scale[1], 3) or
+         other and units.rate(other, unit) or nil
 end
 
 local SECONDS = {[""] = 1, us = 1e-6, ms = 1e-3, s = 1, m = 60, min = 60,

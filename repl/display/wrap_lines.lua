@@ -24,6 +24,36 @@ function wrap.right(text, width)
   return (" "):rep(width - length(text)) .. text
 end
 
+-- Text of at most `most' characters; "..." stands for the rest.
+function wrap.cut(text, most)
+  if length(text) <= most then return text end
+  local n = math.max(most - 3, 1)
+  return text:sub(1, (utf8.offset(text, n + 1) or n + 1) - 1) .. "..."
+end
+
+-- Rows of texts, the first one a heading, as lines with aligned columns.
+-- `sides` has an "l" or "r" for each column. With drop_empty a column that has
+-- only a heading is left out.
+function wrap.columns(rows, sides, gap, drop_empty)
+  local lines, cells = {}, {}
+  for i = 1, #rows do cells[i] = {} end
+  for k = 1, #sides do
+    local wide, empty = 0, drop_empty
+    for i, row in ipairs(rows) do
+      wide = math.max(wide, length(row[k]))
+      empty = empty and (i == 1 or row[k] == "")
+    end
+    local align = sides:sub(k, k) == "l" and wrap.pad or wrap.right
+    for i, row in ipairs(empty and {} or rows) do
+      table.insert(cells[i], align(row[k], wide))
+    end
+  end
+  for i, row in ipairs(cells) do
+    lines[i] = ("  " .. table.concat(row, gap)):gsub("%s+$", "")
+  end
+  return lines
+end
+
 -- Adds a cell and the blanks before it, or begins a new line with it.
 local function add(lines, gap, cell, indent, width)
   local line = lines[#lines]
@@ -64,7 +94,7 @@ end
 function wrap.say(lines)
   local width = host.columns()
   if type(lines) == "table" then lines = table.concat(lines, "\n") end
-  if width < 80 or host.terminal "stdout" then
+  if width < 80 or host.is_terminal "stdout" then
     lines = lines:gsub("[^\n]+", function(line)
       return table.concat(wrap.fit(line, width), "\n")
     end)

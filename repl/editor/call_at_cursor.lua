@@ -63,23 +63,12 @@ local function function_at(path)
   return info, f, object, method
 end
 
--- The parameters of a signature: {name, by name only?, optional?}.
-local function parameters(signature, method)
-  local list, named = {}, false
-  local inner = signature:match "%((.*)%)%s*%->" or
-                signature:match "%((.*)%)" or ""
-  for item in inner:gmatch "[^,]+" do
-    item = item:match "^%s*(.-)%s*$"
-    local name, default = item:match "^([%a_][%w_]*)%.*=?(.*)$"
-    if item == "*" then
-      named = true
-    elseif name and not (method and #list == 0 and name == "self" and
-                         not list.skipped) then
-      list[#list + 1] = {name = name, named = named,
-                         optional = default ~= "" or nil}
-    elseif name then
-      list.skipped = true
-    end
+-- The parameters that have a name, without the self of a method.
+local function parameters(info, method)
+  local list = {}
+  for i, p in ipairs(info.params) do
+    local isself = method and i == 1 and p.name == "self"
+    if not isself and p.name ~= "..." then list[#list + 1] = p end
   end
   return list
 end
@@ -110,7 +99,7 @@ end
 local function options_may_follow(params, typed)
   local required = 0
   for _, p in ipairs(params) do
-    if not p.optional and not p.named then required = required + 1 end
+    if not p.optional and not p.byname then required = required + 1 end
   end
   return #typed >= required
 end
@@ -135,7 +124,7 @@ function call_at_cursor.around(text)
   if not path then return nil end
   local info, f, object, method = function_at(path)
   local typed, rest = arguments(text, tokens, at)
-  local params = info and parameters(info.signature or "", method) or {}
+  local params = info and parameters(info, method) or {}
   if inner.word == "{" and
      (not options or at == outer and not options_may_follow(params, typed)) then
     return nil

@@ -19,7 +19,7 @@ local function firstline(text) return (text or ""):match "[^\n]*" end
 
 -- A note on a value. It must not run a user's __tostring.
 local function valuenote(value)
-  if facts.istensor(value) then return styled.kind(value) end
+  if facts.istensor(value) then return facts.kind_and_device(value) end
   local kind = type(value)
   if kind == "table" or kind == "userdata" then return kind end
   return firstline(styled.brief(value))
@@ -273,7 +273,7 @@ local function head(call)
   end
   if text and call.method and facts.istensor(call.object) then
     text = ("%s    %s is %s"):format(text, call.path:match "^(.*):",
-                                     styled.kind(call.object))
+      facts.kind_and_device(call.object))
   end
   return text
 end

@@ -43,29 +43,19 @@ static int remember(const char *text, size_t n) {
 /*
 ** Where the file is
 */
-static char *join(const char *a, const char *b) {
-  char *s = malloc(strlen(a) + strlen(b) + 1);
-  if (s != NULL) strcat(strcpy(s, a), b);
-  return s;
-}
-
 char *sh_historypath(void) {
   const char *name = getenv("NACRE_HISTORY");
-  if (name != NULL) return *name ? join(name, "") : NULL;
-  name = getenv("XDG_STATE_HOME");
-  if (name != NULL && name[0] == '/') return join(name, "/nacre/history");
-  name = getenv("HOME");
-  if (name == NULL || name[0] != '/') return NULL;
-  return join(name, "/.local/state/nacre/history");
+  if (name != NULL) return *name ? strdup(name) : NULL;
+  return sh_userfile("XDG_STATE_HOME", "/.local/state", "history");
 }
 
+/* The folder of the file; a failure shows when the file is opened. */
 static void makefolders(char *path) {
-  char *slash;
-  for (slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-    *slash = '\0';
-    mkdir(path, 0700); /* a failure shows when the file is opened */
-    *slash = '/';
-  }
+  char *slash = strrchr(path, '/');
+  if (slash == NULL || slash == path) return;
+  *slash = '\0';
+  sh_makefolders(path, 0700);
+  *slash = '/';
 }
 
 /* What is wrong with the file, NULL if it is a regular file of ours: the path
@@ -188,17 +178,6 @@ void sh_historyopen(int file) {
 /*
 ** Writing
 */
-static int writeall(int fd, const char *text, size_t n) {
-  while (n > 0) {
-    ssize_t put = write(fd, text, n);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return -1;
-    text += put;
-    n -= (size_t)put;
-  }
-  return 0;
-}
-
 static void append(const char *text) {
   const char *why;
   size_t n = strlen(text) + 32;
@@ -207,7 +186,7 @@ static void append(const char *text) {
   if (entry == NULL) return;
   if ((fd = openlocked(O_WRONLY | O_APPEND, &why)) >= 0) {
     int k = snprintf(entry, n, "#%lld\n%s\n", (long long)time(NULL), text);
-    writeall(fd, entry, (size_t)k);
+    sh_writeall(fd, entry, (size_t)k);
     close(fd);
   }
   free(entry);
@@ -234,10 +213,15 @@ static const char *lastblocks(const char *text, int n) {
 }
 
 static void replace(const char *text) {
-  char *name = join(sh_history.path, ".XXXXXX");
-  int fd = name != NULL ? mkstemp(name) : -1;
+  const size_t n = strlen(sh_history.path) + sizeof ".XXXXXX";
+  char *name = malloc(n);
+  int fd = -1;
+  if (name != NULL) {
+    snprintf(name, n, "%s.XXXXXX", sh_history.path);
+    fd = mkstemp(name);
+  }
   if (fd >= 0) {
-    int bad = writeall(fd, text, strlen(text)) != 0 || fsync(fd) != 0;
+    int bad = sh_writeall(fd, text, strlen(text)) != 0 || fsync(fd) != 0;
     if (close(fd) != 0 || bad || rename(name, sh_history.path) != 0)
       unlink(name);
   }

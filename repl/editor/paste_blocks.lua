@@ -18,8 +18,7 @@ function paste_blocks.strip(text)
   return list and table.concat(list, "\n> ")
 end
 
-local opens = {["("] = true, ["["] = true, ["{"] = true}
-local closes = {[")"] = true, ["]"] = true, ["}"] = true}
+local opens, closes = lexer.opens, lexer.closes
 
 -- The ranges of strings, comments and brackets, which may span lines.
 local function spans(text)

@@ -33,9 +33,7 @@ static char *next(const char *text, int state) {
   (void)text;
   if (state == 0) i = 0;
   if (i >= found.n) return NULL;
-  const char *item = found.item[i++].text;
-  char *copy = malloc(strlen(item) + 1);
-  return copy != NULL ? strcpy(copy, item) : NULL;
+  return strdup(found.item[i++].text);
 }
 
 /* Where words end depends on what is completed; so the candidates are found

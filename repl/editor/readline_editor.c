@@ -69,8 +69,8 @@ static void online(char *text) {
 
 static int prefill(const char *text) {
   free(waiting);
-  waiting = malloc(strlen(text) + 1);
-  return waiting != NULL && strcpy(waiting, text) != NULL;
+  waiting = strdup(text);
+  return waiting != NULL;
 }
 
 /* Inserts after the prompt what prefill or Ctrl-O asked for. */

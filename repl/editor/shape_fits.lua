@@ -104,12 +104,19 @@ local function takes(f, args)
   return false
 end
 
+local function is_random(info)
+  for _, p in ipairs(info.params) do
+    if p.type == "generator" then return true end
+  end
+  return info.name:find "drop" ~= nil
+end
+
 -- The variables that fit as the next argument of a call (see
 -- call_at_cursor.around), a list of {name =, value =}; nil if that is unknown.
 function shape_fits.list(call)
   local info = call.info
   if not info or type(call.f) ~= "function" or call.options or
-     info.signature:find "generator" or info.name:find "drop" then
+     is_random(info) then
     return nil
   end
   local args, all, found = before(call), variables(), {}

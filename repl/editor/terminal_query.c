@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <string.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -16,9 +15,7 @@
 #include "repl/host/repl.h"
 
 static long now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+  return (long)(nc_now() / 1000000);
 }
 
 /* Is there something to read within so many ms? */
@@ -52,8 +49,8 @@ static size_t listen(char *buf, size_t room, long ms) {
   return n;
 }
 
-/* asks(text, ms): what the terminal answers to text within ms; nil if there
-   is none to ask, or if keys wait to be read, which must not be lost. */
+/* query_terminal(text, ms): what the terminal answers to text within ms; nil if
+   there is no terminal, or if keys wait to be read, which must not be lost. */
 int sh_query_terminal(lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring(L, 1, &n);

@@ -168,7 +168,7 @@ function debugger.command(shell, text)
   say(title(stack[1]), "\n")
   if not help_mentioned then
     help_mentioned = true
-    shell.note "help lists the words, q leaves"
+    shell.note "help lists the commands, q leaves"
   end
   shell.reader = {
     prompt = "debug> ",

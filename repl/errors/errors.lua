@@ -8,7 +8,6 @@
 -- text.
 
 local display = require "nacre.display"
-local dot_call = require "nacre.dot_call"
 local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
 local operand_names = require "nacre.operand_names"
@@ -135,10 +134,10 @@ local function observe(thread, err, level)
   local names, there = frames.variables(thread, o.at or list[1])
   if o.object then
     o.args = operand_names.operands(err, o.source or "", names)
+    o.hint = operand_names.hint_template(err)
   end
   if o.first then o.hint = require "nacre.nonfinite_hints".hint(err) end
   local function value(path) return frames.value_of(path, names) end
-  dot_call.mark(o, o.source or "", value)
   runtime_errors.explain(o, o.source or "", value,
                  {there = there, text = text, line = o.line})
   if o.hint then o.hint = operand_names.hint(o, o.source or "") end

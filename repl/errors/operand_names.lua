@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- operand_names.lua - the operands of an error by the names they have in the
--- source: the list of operands, and the hint with those names in place of
--- "self", "arg 1" and the like.
+-- source: the list of operands, and the hint with those names in it.
 
 local display = require "nacre.display"
 local frames = require "nacre.stack_frames"
@@ -43,8 +42,8 @@ local function visible_name(t, names)
   return least(names) or least(_G)
 end
 
--- The operands of an error object as {role, name, what, note}. One tensor may
--- be several operands with different names on the line.
+-- The operands of an error object as {role, name, what, note, fills}. One
+-- tensor may be several operands with different names on the line.
 function operand_names.operands(err, line, names)
   local list, before = {}, {}
   for i, a in ipairs(err.args or {}) do
@@ -63,7 +62,7 @@ function operand_names.operands(err, line, names)
       before[t] = (before[t] or 0) + 1
       name = found[before[t]] or found[#found] or visible_name(t, names)
     end
-    list[i] = {role = a.role or "", name = name, note = note,
+    list[i] = {role = a.role, name = name, note = note, fills = a.fills,
                values = a.values, what = ("%s[%s] %s"):format(a.dtype,
                  table.concat(a.shape or {}, "x"), a.device)}
   end
@@ -105,91 +104,67 @@ local function only_argument(line, op)
   return chain_end(text, 1) == #text + 1 and text or nil
 end
 
-local function mentions(text, role)
-  return text:find("%f[%w_]" .. role .. "%f[^%w_]")
+-- The expression on the line that is an operand without a name, or nil.
+local function expression(o, a, line)
+  local op = o.op or o.message:match "^tensor has no method '(.*)'"
+  if not op or not op:find "^[%w_]+$" then return nil end
+  return a.role == "self" and method_object(line, op) or
+         a.role == "arg 1" and only_argument(line, op) or nil
 end
 
--- Replaces parameter names in a hint by their position: "mask" becomes arg 1.
--- The core uses both.
-local function number_roles(text, o)
-  local f = o.op and (rawget(nacre._functions, o.op) or nacre._methods[o.op])
-  local params = f and nacre._info(f) and nacre._info(f).params or {}
-  for _, a in ipairs(o.args) do
-    local k = math.tointeger(a.role:match "^arg (%d+)$")
-    local name = k and params[k + 1] and params[k + 1].name
-    if name then text = text:gsub("%f[%w_]" .. name .. ":", a.role .. ":") end
-  end
-  return text
-end
-
--- A hint with an operand that has no name, in words: 'move arg 1 with
--- :to("cuda:0")'.
-local function move_in_words(text)
-  local alone = text:match "^[%l_]+ ?%d*(:to%b())$" or
-                not mentions(text, "self") and
-                text:match "^[%l_]+ ?%d*(:%l+%([%d, ]*%))$"
-  if alone then return "(...)" .. alone end
-  local one, like = text:match "^(%l+):reshape%((%l+):size%(%)%)$"
+-- A hint that is no code without the names of its operands, in words: 'move arg
+-- 1 with :to("cuda:0")'. Nil if there are none.
+local function in_words(hint, role)
+  local call = hint:match "^\2%d(:to%b())$" or
+               role ~= "self" and hint:match "^\2%d(:%l+%([%d, ]*%))$" or
+               hint:match "^\2%d(:[lg][te]%([^\2]*%))$"
+  if call then return "(...)" .. call end
+  local one, like = hint:match "^(.-):reshape%((.-):size%(%)%)$"
   if one then return ("reshape %s to the size of %s"):format(one, like) end
-  local each = text:match "^left(:l[te]%b())$" or
-               text:match "^right(:g[te]%b())$"
-  if each and not mentions(each, "right") then return "(...)" .. each end
   local from, there, other, back =
-    text:match '^(.-)(:to%b()), or (.-)(:to%b())$'
+    hint:match "^(.-)(:to%b()), or (.-)(:to%b())$"
   return from and ("move %s with %s, or %s with %s"):format(from, there,
                                                             other, back)
 end
 
--- The hint of an error with the names of its operands, and the expression that
--- self stands for; nil if an operand remains whose role means nothing to the
--- user.
+local sides = {left = "the left operand", right = "the right operand"}
+
+-- The hint of an error with its placeholders; as it is if the program has
+-- changed it.
+function operand_names.hint_template(err)
+  local template = type(err.template) == "table" and err.template.hint
+  if not template then return err.hint end
+  local roles = {}
+  for _, a in ipairs(err.args or {}) do
+    for j in (a.fills or ""):gmatch "%d" do roles[j] = a.role end
+  end
+  local text = template:gsub("\2(%d)", function(j)
+    return roles[j] or (j == "0" and "self" or "arg " .. j)
+  end)
+  return text == err.hint and template or err.hint
+end
+
+-- The hint of an error, a template, with the names of its operands; nil if an
+-- operand has none and the hint says nothing without it.
 function operand_names.hint(o, line)
-  local same = {left = "self", right = "arg 1"}
-  local text, isself = number_roles(o.hint, o), false
-  local function replace(role, name)
-    text = text:gsub("%f[%w_]" .. role .. "%f[^%w_]",
-                     (name:gsub("%%", "%%%%")))
-    isself = isself or name == "self"
-  end
+  local names, roles = {}, {}
   for _, a in ipairs(o.args) do
-    local name = a.name
-    local op = o.op or o.message:match "^tensor has no method '(.*)'"
-    if a.role == "self" and not name and op and op:find "^[%w_]+$" then
-      name = method_object(line, op)
-    elseif a.role == "arg 1" and not name and op and op:find "^[%w_]+$" then
-      name = only_argument(line, op)
-    end
-    if name and a.role:find "^%a[%w ]*$" then
-      if name ~= a.role or name == "self" then replace(a.role, name) end
-      if same[a.role] then replace(same[a.role], name) end
+    for j in (a.fills or ""):gmatch "%d" do
+      names[j], roles[j] = a.name or expression(o, a, line), a.role
     end
   end
-  local function in_words()       -- operands of a sign are left and right
-    local said = move_in_words(text)
-    for _, a in ipairs(o.args) do
-      if said and same[a.role] then
-        said = said:gsub("%f[%w]" .. same[a.role] .. "%f[^%w]",
-                         "the " .. a.role .. " operand")
-      end
-    end
-    return said
-  end
-  for _, role in ipairs {"arg %d", "left:", "right:"} do
-    if text:find("%f[%w]" .. role) then return in_words() end
-  end
-  for _, a in ipairs(o.args) do      -- "tensors 2" is no expression
-    if not a.name and a.role:find " %d" and mentions(text, a.role) then
-      return in_words()
+  local text = o.hint:gsub("\2(%d)", names)
+  for j, after in text:gmatch "\2(%d)(.?)" do
+    local role = roles[j]
+    if not role then return nil end
+    if after == ":" or role == "self" or role:find " " then
+      text = in_words(text, role)
+      return text and (text:gsub("\2(%d)", function(k)
+        return sides[roles[k]] or roles[k]
+      end))
     end
   end
-  for _, a in ipairs(o.args) do      -- an expression, not a variable
-    if not a.name and a.role:find "^%l+$" and a.role ~= "self" and
-       text:find("%f[%w_]" .. a.role .. ":") then
-      return in_words()
-    end
-  end
-  if not isself and mentions(text, "self") then return in_words() end
-  return text
+  return (text:gsub("\2(%d)", roles))
 end
 
 return operand_names

@@ -9,6 +9,7 @@ local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local reference = require "nacre.reference"
 local facts = require "nacre.tensor_facts"
+local suggestion = require "nacre.suggestion"
 local topics = require "nacre.topics"
 local other_libraries = require "nacre.other_libraries"
 
@@ -39,7 +40,7 @@ local function members(path)
       names[#names + 1] = at:sub(#path + 2)
     end
   end
-  return ("nacre.%s holds\n%s\n%s"):format(path,
+  return ("nacre.%s contains\n%s\n%s"):format(path,
     reference.wrapped(table.concat(names, " "), "  ", host.columns()),
     reference.wrapped(("?nacre.%s.%s explains one"):format(path, names[1]),
                       "  ", host.columns()))
@@ -82,8 +83,8 @@ local function describe(name, v)
       info.short_src, info.linedefined)
   end
   if rawequal(v, nacre) then
-    return ("%s is the library, %d functions and methods\n  %s.<Tab><Tab> lists them, " ..
-            "?%s.sum explains one, ??word searches"):format(name,
+    return ("%s is the library, %d functions and methods\n  %s.<Tab><Tab> " ..
+            "lists them, ?%s.sum explains one, ??word searches"):format(name,
             #nacre._names(true), name, name)
   end
   local space = type(v) == "table" and path_of_table(v)
@@ -162,7 +163,7 @@ local function meaning(name)
     return operation(reference.described(last))
   end
   if value then return describe("nacre." .. last, value) end
-  if lexer.keywords[name] then return name .. " is a word of Lua itself" end
+  if lexer.keywords[name] then return name .. " is a keyword of Lua" end
   return usage(name, true) or owner == "" and
          (in_parts(name) or topic(name) and name) or usage(name)
 end
@@ -271,7 +272,7 @@ end
 local function all_topics()
   local rows = {}
   for i, row in ipairs(topics.list) do rows[i] = {row[1], row[2]} end
-  return "topics that are no function\n" .. listing(rows)
+  return "topics that are not functions\n" .. listing(rows)
 end
 
 -- Names that begin with this one: conv1d, conv2d.
@@ -297,11 +298,10 @@ end
 -- The message for a name without help.
 local function no_help(name)
   local last = name:match "[%w_]*$"
-  local close = host.suggest(last, names(), true)
-  local list = not close and #last > 2 and with_prefix(last) or ""
-  return ("no help for '%s'%s"):format(name, close and
-    (", did you mean '%s'?"):format(close) or list ~= "" and
-    ", did you mean one of: " .. list or "")
+  local near = suggestion.text(last, names(), "'%s'", true)
+  local list = near == "" and #last > 2 and with_prefix(last) or ""
+  return ("no help for '%s'%s"):format(name, list ~= "" and
+    ", did you mean one of: " .. list or near)
 end
 
 -- ?name and ??word
@@ -337,9 +337,8 @@ end
 function help.method(shell, path, name)
   local object = lookup.value(path)
   if object == nil and path:find "^[%a_][%w_]*$" then
-    local close = host.suggest(path, names(), true)
-    return shell.fail(("no variable '%s'%s"):format(path, close and
-      (", did you mean '%s'?"):format(close) or ""))
+    return shell.fail(("no variable '%s'%s"):format(path,
+      suggestion.text(path, names(), "'%s'", true)))
   end
   local tensor = object == nil or facts.istensor(object)
   local info = tensor and nacre._methods[name] and nacre._info(name)
@@ -357,7 +356,7 @@ function help.method(shell, path, name)
   end
   for _, property in ipairs(tensor and lookup.properties() or {}) do
     if property == name then
-      return shell.fail(("%s is no method: %s.%s"):format(name,
+      return shell.fail(("%s is not a method: %s.%s"):format(name,
         path ~= "" and path or "(...)", name))
     end
   end
@@ -365,10 +364,9 @@ function help.method(shell, path, name)
   lookup.members(object == nil and nacre._methods or object, function(k)
     list[#list + 1] = k
   end)
-  local close = host.suggest(name, list, true)
   shell.fail(("%s has no method '%s'%s"):format(
     tensor and "tensor" or type(object), name,
-    close and (", did you mean '%s'?"):format(close) or ""))
+    suggestion.text(name, list, "'%s'", true)))
 end
 
 -- The help for the name around a position in a block; nil if none.

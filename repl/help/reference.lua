@@ -82,7 +82,7 @@ end
 local function load()
   if pages then return end
   pages, entries = {}, {}
-  for i, page in ipairs(host.pages()) do
+  for i, page in ipairs(host.reference_pages()) do
     pages[i] = parse(page.name:match "[^.]+$", page.text)
   end
 end
@@ -102,13 +102,13 @@ end
 -- What the tables say
 --
 local DTYPES = {
-  ANY = "every", NUMERIC = "every but bool", NO_BOOL = "every but bool",
-  BOOL_AS_INT = "every; bool counts as int64", DIVISION = "every but bool",
-  ROUNDING = "floats; integers come back as they are",
+  ANY = "all", NUMERIC = "all except bool", NO_BOOL = "all except bool",
+  BOOL_AS_INT = "all; bool counts as int64", DIVISION = "all except bool",
+  ROUNDING = "floats; integers are returned unchanged",
   INT_OR_BOOL = "bool and integers", INTEGER = "integers",
   FLOAT_ONLY = "floats",
   FLOAT = "floats; bool and integers become the default float dtype",
-  TO_BOOL = "every; gives bool, for uint8 uint8", COUNT = "every; gives int64",
+  TO_BOOL = "all; gives bool, for uint8 uint8", COUNT = "all; gives int64",
 }
 
 local function dtype(info)
@@ -116,7 +116,7 @@ local function dtype(info)
   if info.kind == "test" or info.kind == "compare" then
     return text .. "; gives bool"
   elseif info.kind == "reduce" and info.class == "BOOL_AS_INT" then
-    return "every; bool and integers give int64"
+    return "all; bool and integers give int64"
   elseif info.kind ~= "unary" and info.kind ~= "reduce" then
     return text .. "; operands are promoted to a common one"
   end
@@ -128,8 +128,8 @@ local ARITY = {unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
 
 local function shape(info)
   if info.kind == "reduce" then
-    return "without the dims in dim (size 1 with keepdim); without dim, a " ..
-           "tensor without dimensions"
+    return "the dims in dim are removed (size 1 with keepdim); without dim " ..
+           "all are"
   elseif ARITY[info.kind] == 1 then
     return "that of self"
   elseif info.inplace then
@@ -202,7 +202,7 @@ end
 local function forms(info, add)
   local list = {}
   local last = info.name:match "[%w_]+$"
-  local result, more = (info.signature or ""):match "%-> (%w+)(,?)"
+  local result, more = (info.results or ""):match "^(%w+)(,?)"
   if info.method and info["function"] and not info.inplace then
     list[1] = ("t:%s(...)"):format(last)
   end
@@ -238,7 +238,7 @@ function reference.facts(info)
   elseif not row then
     add("grad", own.grad or common.grad)
   end
-  local gives = (info.signature or ""):find("->", 1, true) and common or {}
+  local gives = (info.results or "") ~= "" and common or {}
   add("shape", own.shape or row and shape(info) or gives.shape)
   add("dtype", own.dtype or row and dtype(info) or gives.dtype)
   mistakes(info, add)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- source_view.lua - name?? shows the source of a function; for an operation,
--- its formula, its dtypes and its devices.
+-- its formula and its devices.
 
 local frames = require "nacre.stack_frames"
 local help = require "nacre.help"
@@ -11,12 +11,8 @@ local source_view = {}
 
 -- Lines a to b of a text.
 local function lines(text, a, b)
-  local list, n = {}, 0
-  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    n = n + 1
-    if n >= a and n <= b then list[#list + 1] = line end
-  end
-  return table.concat(list, "\n")
+  local list = require "nacre.files".lines(text)
+  return table.concat(list, "\n", a, math.min(b, #list))
 end
 
 -- The source of a function, or nil.
@@ -26,35 +22,22 @@ function source_view.text(f)
   return text and lines(text, info.linedefined, info.lastlinedefined) or nil
 end
 
-local kinds = {family = "a family: one function for each device",
-               composed = "composed of other operations",
-               view = "a view: it moves no element"}
-
-local classes = {N = "numbers", U = "unsigned", I = "integers",
-                 F = "floats", B = "bool"}
-
--- The dtypes of a pointwise operation, from the letters of its class.
-local function types(class)
-  if not class then return nil end
-  local whole = {ANY = "all dtypes", FLT = "floats; integers become floats",
-                 INT = "integers", BIT = "integers and bool",
-                 NUM = "numbers"}
-  if whole[class] then return whole[class] end
-  local list = {}
-  for letter in class:gmatch "." do
-    list[#list + 1] = classes[letter] or letter
+-- Where an operation is defined.
+local function definition(info)
+  if info.view then return "a view: it moves no element" end
+  if info.kind == "operator" then
+    return "an operator: a line of core/operators.def"
+  elseif info.kind ~= "function" then
+    return ("a pointwise operation or reduction: a line of core/ops.def (%s)")
+           :format(info.kind)
   end
-  return table.concat(list, ", ")
+  return info.differentiable ~= nil and "composed of other operations" or
+         "a function of the bindings"
 end
 
 -- The text of `?name`, and how the operation is computed.
 local function operation(info, text)
-  local list = {text}
-  local kind = info.view and kinds.view or kinds[info.kind] or
-               ("one row of core/ops.def (%s)"):format(info.kind)
-  list[#list + 1] = "  made    " .. kind
-  local takes = not text:find "\n  dtypes?%s" and types(info.class)
-  if takes then list[#list + 1] = "  dtypes  " .. takes end
+  local list = {text, "  made    " .. definition(info)}
   local devices = {"cpu"}
   for _, d in ipairs(nacre._devices()) do
     if d.name ~= "cpu" then devices[#devices + 1] = d.name end

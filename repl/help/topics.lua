@@ -8,8 +8,8 @@ local topics = {}
 -- Each row: the name, a summary, the page and the heading in the guide.
 topics.list = {
   {"dtype", "The type of the elements: bool, uint8, int8, int16, int32, " ..
-   "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} makes " ..
-   "a tensor of one, t:to \"float64\" converts.",
+   "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} " ..
+   "creates a tensor of that dtype, t:to \"float64\" converts.",
    "docs/guide/first-steps.md", "Dtypes"},
   {"device", "The device that holds the elements: \"cpu\" or \"cuda:0\". " ..
    "t:cuda(), t:cpu() and t:to \"cuda:0\" copy; :dev lists the devices and " ..
@@ -33,13 +33,13 @@ topics.list = {
    "equal, 1 or missing; 1 and missing dims are repeated to match the other, " ..
    "so [3x1] and [4] give [3x4]. t:expand(...) broadcasts one tensor.",
    "docs/guide/first-steps.md", "Arithmetic"},
-  {"strides", "How many elements lie between neighbours along each " ..
-   "dimension: t:stride(). Views have other strides than a new tensor; " ..
+  {"strides", "The distance in memory, in elements, between neighbours along " ..
+   "each dimension: t:stride(). Views have other strides than a new tensor; " ..
    "t:contiguous() is a copy in row-major order where they differ.",
    "docs/guide/indexing.md", "Views and copies"},
   {"limits", "A tensor has at most 8 dimensions. There are no complex and " ..
    "no sparse tensors.",
-   "docs/guide/limits.md", "What there is not"},
+   "docs/guide/limits.md", "What is missing"},
   {"threads", "Operations on the CPU use as many threads as there are " ..
    "processors: --threads N, :set threads N and nacre.set_num_threads(N) " ..
    "change that.",

@@ -28,7 +28,7 @@ static int searcher(lua_State *L) {
   return 1;
 }
 
-/* host.pages(): the reference, as it is written: a list of {name, text} */
+/* host.reference_pages(): the sources of the reference, {name, text} each */
 int sh_pages(lua_State *L) {
   lua_Integer n = 0;
   const Embedded *e;
@@ -44,8 +44,8 @@ int sh_pages(lua_State *L) {
   return 1;
 }
 
-/* Goes in second place, behind package.preload: a file of the same name
-   somewhere on the path must not take our module's place. */
+/* The searcher comes second, after that of package.preload: a file of the same
+   name on the path must not replace a module of the program. */
 void sh_open_embedded_modules(lua_State *L) {
   lua_Integer i;
   lua_getglobal(L, "package");
@@ -73,4 +73,32 @@ void sh_pushmember(lua_State *L, const char *module, const char *name) {
   lua_call(L, 1, 1);
   lua_getfield(L, -1, name);
   lua_remove(L, -2);
+}
+
+/* Calls the function of the module that the upvalues name. */
+static int lazy(lua_State *L) {
+  sh_pushmember(L, lua_tostring(L, lua_upvalueindex(1)),
+                lua_tostring(L, lua_upvalueindex(2)));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+void sh_pushlazy(lua_State *L, const char *module, const char *name) {
+  lua_pushstring(L, module);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, lazy, 2);
+}
+
+void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f) {
+  lua_getfield(L, -1, field);
+  lua_pushcclosure(L, f, 1);
+  lua_setfield(L, -2, field);
+}
+
+int sh_callwrapped(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
 }

@@ -18,9 +18,7 @@
 static double lasted; /* the seconds of the last guard */
 
 static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  return 1e-9 * (double)nc_now();
 }
 
 /* guard(handler, f, ...): xpcall that Ctrl-C can end.  Gives true and the
@@ -37,7 +35,7 @@ static int guard(lua_State *L) {
   return 3;
 }
 
-/* quiet(): to be called first in a handler given to guard */
+/* pause_interrupts(): to be called first in a handler given to guard */
 static int setquiet(lua_State *L) {
   (void)L;
   sh_pause_interrupts(1);
@@ -49,7 +47,7 @@ static int columns(lua_State *L) {
   return 1;
 }
 
-/* color("stdout" or "stderr") */
+/* has_color("stdout" or "stderr") */
 static int color(lua_State *L) {
   static const char *const names[] = { "stdin", "stdout", "stderr", NULL };
   lua_pushboolean(L, sh_color(luaL_checkoption(L, 1, "stdout", names)));
@@ -67,7 +65,7 @@ static int terminal(lua_State *L) {
   return 1;
 }
 
-/* terminalsettings(color, ascii, width): nil leaves a setting as it is; gives
+/* terminal_settings(color, ascii, width): nil leaves a setting as it is; gives
    the old color. */
 static int terminalsettings(lua_State *L) {
   static const char *const names[] = { "auto", "always", "never", NULL };
@@ -90,7 +88,7 @@ static int rest(lua_State *L) {
   return 0;
 }
 
-/* usage(): seconds of the CPU so far, and the most memory held, in bytes */
+/* resource_usage(): CPU seconds so far, and the peak memory in bytes */
 static int usage(lua_State *L) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
@@ -101,7 +99,14 @@ static int usage(lua_State *L) {
   return 2;
 }
 
-/* changed(path): when the file was written, in seconds; nil: no such file */
+/* bytes_text(n): "1.5 MiB" */
+static int bytestext(lua_State *L) {
+  char text[NC_TEXT];
+  lua_pushstring(L, nc_bytestext(text, luaL_checknumber(L, 1)));
+  return 1;
+}
+
+/* file_time(path): when the file was written, in seconds; nil: no such file */
 static int changed(lua_State *L) {
   struct stat s;
   if (stat(luaL_checkstring(L, 1), &s) != 0 || S_ISDIR(s.st_mode)) return 0;
@@ -110,13 +115,14 @@ static int changed(lua_State *L) {
   return 1;
 }
 
-/* editsblocks(): are there keys for the lines of a block? */
+/* edits_blocks(): are there keys for the lines of a block? */
 static int editsblocks(lua_State *L) {
   lua_pushboolean(L, sh_editsblocks());
   return 1;
 }
 
-/* folder([path]): goes there; gives the working folder, or nil and why not */
+/* working_folder([path]): changes to the path; returns the working folder, or
+   nil and why that failed */
 static int folder(lua_State *L) {
   const char *path = luaL_optstring(L, 1, NULL);
   char name[4096];
@@ -126,7 +132,7 @@ static int folder(lua_State *L) {
   return 1;
 }
 
-/* replace(path, text): the file is what it was, or whole; nil and why */
+/* write_file(path, text): the file is what it was, or whole; nil and why */
 static int replace(lua_State *L) {
   size_t n;
   const char *path = luaL_checkstring(L, 1);
@@ -145,7 +151,7 @@ static int prefill(lua_State *L) {
   return 1;
 }
 
-/* editfile(path, line): the user's editor; false and what is wrong */
+/* edit_file(path, line): the user's editor; false and what is wrong */
 static int editfile(lua_State *L) {
   int status =
       sh_editfile(luaL_checkstring(L, 1), (int)luaL_optinteger(L, 2, 0));
@@ -154,7 +160,7 @@ static int editfile(lua_State *L) {
   return 2;
 }
 
-/* edittext(text): the text as the user's editor leaves it, or nil */
+/* edit_text(text): the text as the user's editor leaves it, or nil */
 static int edittext(lua_State *L) {
   char *text = sh_edittext(luaL_checkstring(L, 1));
   lua_pushstring(L, text);
@@ -168,14 +174,13 @@ static int clocktime(lua_State *L) {
   return 1;
 }
 
-/* lasted(): the seconds of the last guarded call, which took place between
-   two looks at the clock and nothing else of ours */
+/* last_duration(): the seconds of the last guarded call alone */
 static int guardlasted(lua_State *L) {
   lua_pushnumber(L, lasted);
   return 1;
 }
 
-/* historyfile(): its path, or nil */
+/* history_file(): its path, or nil */
 static int historyfile(lua_State *L) {
   char *path = sh_historypath();
   lua_pushstring(L, path);
@@ -221,30 +226,33 @@ static int history(lua_State *L) {
 
 int sh_openhost(lua_State *L) {
   static const luaL_Reg list[] = { { "guard", guard },
-                                   { "lasted", guardlasted },
+                                   { "last_duration", guardlasted },
                                    { "columns", columns },
-                                   { "color", color },
-                                   { "utf8", utf8 },
-                                   { "terminal", terminal },
+                                   { "has_color", color },
+                                   { "has_utf8", utf8 },
+                                   { "is_terminal", terminal },
                                    { "clock", clocktime },
                                    { "suggest", suggest },
                                    { "history", history },
-                                   { "historyfile", historyfile },
-                                   { "quiet", setquiet },
+                                   { "history_file", historyfile },
+                                   { "pause_interrupts", setquiet },
                                    { "doctor", doctor },
-                                   { "pages", sh_pages },
+                                   { "reference_pages", sh_pages },
                                    { "synchronize", nl_settle },
                                    { "sleep", rest },
-                                   { "changed", changed },
-                                   { "usage", usage },
-                                   { "folder", folder },
-                                   { "replace", replace },
-                                   { "asks", sh_query_terminal },
+                                   { "file_time", changed },
+                                   { "resource_usage", usage },
+                                   { "bytes_text", bytestext },
+                                   { "userfile", sh_lua_userfile },
+                                   { "makefolders", sh_lua_makefolders },
+                                   { "working_folder", folder },
+                                   { "write_file", replace },
+                                   { "query_terminal", sh_query_terminal },
                                    { "prefill", prefill },
-                                   { "editfile", editfile },
-                                   { "edittext", edittext },
-                                   { "editsblocks", editsblocks },
-                                   { "terminalsettings", terminalsettings },
+                                   { "edit_file", editfile },
+                                   { "edit_text", edittext },
+                                   { "edits_blocks", editsblocks },
+                                   { "terminal_settings", terminalsettings },
                                    { NULL, NULL } };
   luaL_newlib(L, list);
   lua_pushliteral(L, SH_VERSION);

@@ -86,17 +86,18 @@ static void askwhether(int sig) {
   _exit(128 + sig);
 }
 
-static double seconds(clockid_t clock) {
+static double work_seconds(void) {
   struct timespec t;
-  clock_gettime(clock, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double since, worked; /* the first Ctrl-C: when, and our CPU time */
+static int64_t since; /* the first Ctrl-C: when, and our CPU time */
+static double worked;
 
 static void note(void) {
-  since = seconds(CLOCK_MONOTONIC);
-  worked = seconds(CLOCK_THREAD_CPUTIME_ID);
+  since = nc_now();
+  worked = work_seconds();
 }
 
 /* Has a Ctrl-C gone unanswered for long, while this thread was working?  Lua
@@ -104,8 +105,7 @@ static void note(void) {
    raises, and functions in C.  A machine that merely stalled is no reason to
    ask. */
 static int unanswered(void) {
-  return seconds(CLOCK_MONOTONIC) - since > 1 &&
-         seconds(CLOCK_THREAD_CPUTIME_ID) - worked > 0.2;
+  return nc_now() - since > 1000000000 && work_seconds() - worked > 0.2;
 }
 
 /* Ends the program as the signal would have, after removing the temporary files

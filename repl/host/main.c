@@ -84,58 +84,15 @@ static int settings(lua_State *L, const Options *o) {
   return status;
 }
 
-/* tostring of a tensor; the module that shows it is loaded when needed. */
-static int tensortext(lua_State *L) {
-  lua_settop(L, 1);
-  sh_pushmember(L, "nacre.display", "tostring");
-  lua_pushvalue(L, 1);
-  lua_call(L, 1, 1);
-  return 1;
-}
-
-static void fill(lua_State *L) {
-  sh_pushmember(L, "nacre.shell_functions", "fill");
-  lua_pushvalue(L, 1);
-  lua_call(L, 1, 0);
-}
-
-/* The first look into the global `shell` fills it: at a field, ... */
-static int shellfield(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  luaL_checkany(L, 2);
-  lua_settop(L, 2);
-  fill(L);
-  lua_pushvalue(L, 2);
-  lua_rawget(L, 1);
-  return 1;
-}
-
-/* ... at all of them, ... */
-static int shellpairs(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lua_settop(L, 1);
-  fill(L);
-  lua_getglobal(L, "next");
-  lua_pushvalue(L, 1);
-  return 2;
-}
-
-/* ... or as a text. */
-static int shelltext(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lua_settop(L, 1);
-  fill(L);
-  luaL_tolstring(L, 1, NULL);
-  return 1;
-}
-
+/* The global `shell` is filled at the first look into it. */
 static void openfunctions(lua_State *L) {
-  static const luaL_Reg list[] = { { "__index", shellfield },
-                                   { "__pairs", shellpairs },
-                                   { "__tostring", shelltext },
-                                   { NULL, NULL } };
+  static const char *const looks[] = { "__index", "__pairs", "__tostring" };
   lua_newtable(L);
-  luaL_newlib(L, list);
+  lua_createtable(L, 0, 3);
+  for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+    sh_pushlazy(L, "nacre.shell_functions", looks[i]);
+    lua_setfield(L, -2, looks[i]);
+  }
   lua_setmetatable(L, -2);
   lua_setglobal(L, "shell");
 }
@@ -169,14 +126,14 @@ static int openlibs(lua_State *L, const Options *o) {
   sh_openexit(L);
   sh_skipfunction(L);
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
-  lua_pushcfunction(L, tensortext);
+  sh_pushlazy(L, "nacre.display", "tostring");
   lua_setfield(L, -2, "_tostring");
   sh_open_lazy_functions(L);
   opentorch(L);
   lua_setglobal(L, "torch");
   openfunctions(L);
   sh_argtable(L, o);
-  nl_seedmath(L, nc_initialseed(&nc_generator)); /* it may be asked for later */
+  nl_seedmath(L, nc_initialseed(&nc_context->generator));
   return settings(L, o);
 }
 

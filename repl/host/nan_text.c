@@ -34,13 +34,6 @@ static int writing(lua_State *L) {
   return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
-/* Covers `write' of the table on top. */
-static void cover(lua_State *L) {
-  lua_getfield(L, -1, "write");
-  lua_pushcclosure(L, writing, 1);
-  lua_setfield(L, -2, "write");
-}
-
 void sh_open_nan_text(lua_State *L) {
   lua_pushinteger(L, 0);
   lua_createtable(L, 0, 1);
@@ -48,9 +41,9 @@ void sh_open_nan_text(lua_State *L) {
   lua_setfield(L, -2, "__tostring");
   lua_setmetatable(L, -2);
   lua_getglobal(L, "io");
-  cover(L);
+  sh_wrapfield(L, "write", writing);
   luaL_getmetatable(L, LUA_FILEHANDLE);
   lua_getfield(L, -1, "__index");
-  cover(L);
+  sh_wrapfield(L, "write", writing);
   lua_pop(L, 4);
 }

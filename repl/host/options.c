@@ -51,9 +51,11 @@ void sh_help(void) {
       "  -l MOD, -l g=MOD   require MOD into a global\n"
       "  -i                 enter the shell after the script or -e\n"
       "  -v                 version\n"
-      "  -E                 ignore LUA_INIT, LUA_PATH and the like, NACRE_DEVICE,\n"
+      "  -E                 ignore LUA_INIT, LUA_PATH and the like, "
+      "NACRE_DEVICE,\n"
       "                     the start-up file and the history\n"
-      "  -W                 turn warnings on (the default; warn \"@off\" turns\n"
+      "  -W                 turn warnings on (the default; warn \"@off\" "
+      "turns\n"
       "                     them off)\n"
       "  --                 end of options\n"
       "  -                  run stdin as a script\n"
@@ -62,14 +64,16 @@ void sh_help(void) {
       "  -q                 no banner\n"
       "  -V, --version      the version, its commit, libraries and compiler\n"
       "  -h, --help         this text\n"
-      "  --device NAME      create new tensors on cpu, cuda, cuda:1 or auto (a GPU\n"
+      "  --device NAME      create new tensors on cpu, cuda, cuda:1 or auto "
+      "(a GPU\n"
       "                     if there is one); also NACRE_DEVICE\n"
       "  --dtype T          dtype of new float tensors: float32, ...\n"
       "  --seed N           seed of the random numbers\n"
       "  --threads N        number of CPU threads\n"
       "  --check            compile the script, do not run it\n"
       "  --strict           an undefined global is an error\n"
-      "  --time             at the end, print time, memory and rates to stderr\n"
+      "  --time             at the end, print time, memory and rates to "
+      "stderr\n"
       "  --profile[=FILE]   at the end, print a table of the operations\n"
       "  --nan=off|warn|trap\n"
       "                     what to do if finite numbers give nan or inf\n"
@@ -80,7 +84,8 @@ void sh_help(void) {
       "  --width N          width of the output\n"
       "  --rc FILE, --no-rc the shell's start-up file, or none\n"
       "  --no-history       neither read nor write the history\n"
-      "  --doctor           show the devices, libraries, terminal and files that\n"
+      "  --doctor           show the devices, libraries, terminal and files "
+      "that\n"
       "                     are found\n"
       "  --peak             measure the peak rates of this machine, for the\n"
       "                     percentages of :time, and save them\n"
@@ -230,7 +235,9 @@ static int take(Options *o, const Option *x) {
 static int tests(Options *o, int i) {
   o->test = i;
   if (i == 2) return 0;
-  fputs(SH_NAME ": --test comes first, its own options after it\n", stderr);
+  fputs(SH_NAME
+        ": --test must be the first option; its own options follow it\n",
+        stderr);
   return sh_usage();
 }
 

@@ -63,21 +63,13 @@ static void keepall(lua_State *L, int i) {
   }
 }
 
-/* Calls the function that is the upvalue with all arguments. */
-static int original(lua_State *L) {
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
 static int isours(const luaL_Stream *s) {
   return s != NULL && s->closef != NULL && (s->f == stdout || s->f == stderr);
 }
 
 static int filewrite(lua_State *L) {
   if (isours(luaL_testudata(L, 1, LUA_FILEHANDLE))) keepall(L, 2);
-  return original(L);
+  return sh_callwrapped(L);
 }
 
 static int iowrite(lua_State *L) {
@@ -86,14 +78,7 @@ static int iowrite(lua_State *L) {
     lua_pop(L, 1);
     keepall(L, 1);
   } else lua_pop(L, 1);
-  return original(L);
-}
-
-/* Puts f over the field of the table on top, as its upvalue. */
-static void cover(lua_State *L, const char *field, lua_CFunction f) {
-  lua_getfield(L, -1, field);
-  lua_pushcclosure(L, f, 1);
-  lua_setfield(L, -2, field);
+  return sh_callwrapped(L);
 }
 
 /* captured(): what was printed since the last call, and whether that is not
@@ -147,12 +132,12 @@ int sh_unmute_stdout(lua_State *L) {
 
 void sh_open_output_capture(lua_State *L) {
   lua_pushglobaltable(L);
-  cover(L, "print", print);
+  sh_wrapfield(L, "print", print);
   lua_getfield(L, -1, "io");
-  cover(L, "write", iowrite);
+  sh_wrapfield(L, "write", iowrite);
   luaL_getmetatable(L, LUA_FILEHANDLE);
   lua_getfield(L, -1, "__index");
-  cover(L, "write", filewrite);
+  sh_wrapfield(L, "write", filewrite);
   lua_pop(L, 4);
   luaL_requiref(L, "nacre.host", sh_openhost, 0);
   lua_pushcfunction(L, captured);

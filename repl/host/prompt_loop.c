@@ -31,7 +31,7 @@ const char *sh_editorname(void) {
 
 /* Names a device only if it is open already: looking for one takes long. */
 static void banner(void) {
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   int n = nc_threads();
   DeviceInfo info;
   fprintf(stderr,

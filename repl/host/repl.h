@@ -112,11 +112,21 @@ int sh_mute_stdout(lua_State *L); /* output_capture.c: discards stdout */
 int sh_unmute_stdout(lua_State *L); /* output_capture.c: restores stdout */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
-int sh_pages(lua_State *L);           /* embedded_modules.c: host.pages */
+int sh_pages(lua_State *L);           /* embedded_modules.c */
+int sh_lua_userfile(lua_State *L);    /* user_files.c: host.userfile */
+int sh_lua_makefolders(lua_State *L); /* user_files.c: host.makefolders */
 /* Pushes a function of a module written in Lua (embedded_modules.c).
    [-0, +1, e] */
 void sh_pushmember(lua_State *L, const char *module, const char *name);
-int sh_query_terminal(lua_State *L); /* terminal_query.c: host.asks */
+/* Pushes a function that loads the module at its first call. [-0, +1, m] */
+void sh_pushlazy(lua_State *L, const char *module, const char *name);
+/* Puts f, which has the old function as its upvalue, into a field of the table
+   on top. [-0, +0, e] */
+void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f);
+/* In such a function: calls the old one with all arguments; returns the number
+   of results. */
+int sh_callwrapped(lua_State *L);
+int sh_query_terminal(lua_State *L); /* terminal_query.c: host.query_terminal */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
 int sh_take_coverage(lua_State *L);     /* "nacre.process" */
 /* process_files.c: adds functions to the table on top. [-0, +0, m] */
@@ -163,6 +173,18 @@ int sh_runtests(lua_State *L, char **words); /* process.c: nacre --test */
 void sh_version(void);
 void sh_longversion(void);
 void sh_doctor(void);
+
+/*
+** Files of the user (user_files.c)
+*/
+
+/* "$VARIABLE/nacre/NAME", or "~USUAL/nacre/NAME" if that is not an absolute
+   path; malloced. NULL: there is no home. */
+char *sh_userfile(const char *variable, const char *usual, const char *name);
+/* Makes a folder and those above it; returns 0 or an errno. */
+int sh_makefolders(char *path, unsigned mode);
+/* Writes all of a text; -1 on failure. */
+int sh_writeall(int fd, const char *text, size_t n);
 
 /*
 ** The user's editor (external_editor.c)

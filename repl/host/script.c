@@ -192,7 +192,7 @@ int sh_runstdin(lua_State *L) {
 ** lost.  A device that failed for good is reported once.
 */
 int sh_synchronize(lua_State *L) {
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   static int told;
   int status;
   if (a == NULL) return 0;
@@ -243,16 +243,11 @@ static int leave(lua_State *L) {
     lua_replace(L, 1);
   }
   sh_finish(L);
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, 0);
-  return 0;
+  return sh_callwrapped(L);
 }
 
 void sh_openexit(lua_State *L) {
   lua_getglobal(L, "os");
-  lua_getfield(L, -1, "exit");
-  lua_pushcclosure(L, leave, 1);
-  lua_setfield(L, -2, "exit");
+  sh_wrapfield(L, "exit", leave);
   lua_pop(L, 1);
 }

@@ -44,7 +44,7 @@ static int ask(Question *q) {
   status = lua_pcall(L, 1, 0, 0);
   if (status != LUA_OK) {
     const char *text = lua_tostring(L, -1);
-    fprintf(stderr, SH_NAME ": the shell itself failed: %s\n",
+    fprintf(stderr, SH_NAME ": internal error of the shell: %s\n",
             text ? text : "(error object)");
     lua_pop(L, 1);
   }
@@ -69,8 +69,7 @@ static void takeint(lua_State *L, void *out) {
 }
 
 static char *copy(const char *s) {
-  char *t = s != NULL ? malloc(strlen(s) + 1) : NULL;
-  return t != NULL ? strcpy(t, s) : NULL;
+  return s != NULL ? strdup(s) : NULL;
 }
 
 static void taketext(lua_State *L, void *out) {
@@ -126,32 +125,28 @@ static void complete(const char *text, size_t point, Candidates *c) {
   askquietly(&q);
 }
 
-static char *help(const char *text, size_t point) {
+/* The text that a function answers, malloced, or NULL. */
+static char *asktext(const char *function, const char *text, size_t number) {
   char *answer = NULL;
-  Question q = { "helpat", text, NULL, (lua_Integer)point, taketext, &answer };
+  Question q = { function, text, NULL, (lua_Integer)number, taketext, &answer };
   askquietly(&q);
   return answer;
+}
+
+static char *help(const char *text, size_t point) {
+  return asktext("helpat", text, point);
 }
 
 static char *pasted(const char *text) {
-  char *answer = NULL;
-  Question q = { "pasted", text, NULL, 0, taketext, &answer };
-  askquietly(&q);
-  return answer;
+  return asktext("pasted", text, 0);
 }
 
 static char *split(const char *text) {
-  char *answer = NULL;
-  Question q = { "split", text, NULL, 0, taketext, &answer };
-  askquietly(&q);
-  return answer;
+  return asktext("split", text, 0);
 }
 
 static char *next(void) {
-  char *answer = NULL;
-  Question q = { "next", NULL, NULL, 0, taketext, &answer };
-  askquietly(&q);
-  return answer;
+  return asktext("next", NULL, 0);
 }
 
 const EditorHooks shellhooks = { ready,      indent, complete, help,

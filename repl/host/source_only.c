@@ -25,10 +25,7 @@ static int textmode(lua_State *L) {
   if (lua_gettop(L) < at) lua_settop(L, at);
   lua_pushliteral(L, "t");
   lua_replace(L, at);
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+  return sh_callwrapped(L);
 }
 
 static void restrict_mode(lua_State *L, const char *name, int at) {

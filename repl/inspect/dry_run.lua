@@ -13,7 +13,8 @@ local listeners = require "nacre.op_listeners"
 local dry_run = {}
 
 local function work(flops)
-  return units.rate(flops, "FLOP") or ("%d FLOP"):format(flops)
+  if flops < 1e6 then return ("%d FLOP"):format(flops) end
+  return (units.rate(flops, "FLOP"))
 end
 
 local function line(step)
@@ -33,7 +34,7 @@ local function shown(results)
   local list = {}
   for i = 1, results.n do
     local v = results[i]
-    list[i] = facts.istensor(v) and styled.kind(v) or styled.brief(v)
+    list[i] = facts.istensor(v) and facts.kind_and_device(v) or styled.brief(v)
   end
   return table.concat(list, "  ")
 end
@@ -59,7 +60,6 @@ local function isolate(unit)
 end
 
 function dry_run.run(shell, text)
-  if text == "" then return shell.fail ":shape needs an expression" end
   local unit = shell.compile(text)
   if not unit then return end
   local flops = 0
@@ -105,7 +105,7 @@ function dry_run.forms(path, object, info)
                            table.unpack(args))
     if not ok or not facts.istensor(y) then break end
     parts[#parts + 1] = ("%s:%s(%s) is %s%s"):format(path, info.name,
-      args[1] or "", styled.kind(y):match "%S+", #parts == 0 and " here" or "")
+      args[1] or "", facts.kind(y), #parts == 0 and " here" or "")
   end
   return #parts > 0 and table.concat(parts, "; ") or nil
 end

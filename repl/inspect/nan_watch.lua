@@ -12,8 +12,8 @@ local nan_watch = {}
 local mode = "off"
 
 local says = {
-  off = "nothing is looked for",
-  warn = "an operation that makes nan or inf from finite input is told of",
+  off = "nan and inf are not checked",
+  warn = "an operation that makes nan or inf from finite input is reported",
   trap = "an operation that makes nan or inf from finite input is an error",
 }
 

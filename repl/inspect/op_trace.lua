@@ -71,7 +71,6 @@ function trace.block(shell, unit, each)
 end
 
 function trace.run(shell, text)
-  if text == "" then return shell.fail ":trace needs a statement" end
   local unit = shell.compile(text)
   if not unit then return end
   local _, n, inside = trace.block(shell, unit, function(step)
@@ -79,9 +78,8 @@ function trace.run(shell, text)
     io.stdout:flush()
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end
-  io.stdout:write(("  %d operation%s, %s%s\n"):format(n,
-    n == 1 and "" or "s", units.seconds(inside),
-    require "nacre.timing_text".emulatedmark()))
+  io.stdout:write(("  %s, %s%s\n"):format(units.count(n, "operation"),
+    units.seconds(inside), require "nacre.timing_text".emulatedmark()))
 end
 
 -- shell.trace(f, ...): the steps as a list of tables, then what f gave.

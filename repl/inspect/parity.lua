@@ -9,6 +9,7 @@ local compare = require "nacre.compare"
 local difference = require "nacre.tensor_difference"
 local facts = require "nacre.tensor_facts"
 local wrap = require "nacre.wrap_lines"
+local measure = require "nacre.measure"
 local operands = require "nacre.operand_copies"
 
 local nacre = package.loaded.nacre
@@ -62,7 +63,7 @@ function parity.difference(a, b)
     for _, line in ipairs(difference.histogram(d)) do add("%s", line) end
   end
   if a:dim() > 0 and d.n >= 16 and d.different < d.n then
-    add "where they are (rows x columns, darker: further apart)"
+    add "positions (rows x columns; darker: larger difference)"
     for _, line in ipairs(difference.map(a, b, d.abs)) do add("%s", line) end
   end
   return lines, d
@@ -94,8 +95,7 @@ function parity.diff(shell, words)
   end
   if not shell.compile(one) or not shell.compile(other) then return end
   bench.guarded(shell, function()
-    local lines = parity.difference(value(one), value(other))
-    wrap.say(lines)
+    wrap.say((parity.difference(value(one), value(other))))
   end)
 end
 
@@ -120,9 +120,7 @@ local function evaluate(source, device, state)
   end)
   local f = compare.on(place, bench.subject(source, env).once)
   local was = nacre.get_default_dtype()
-  local _ <close> = setmetatable({}, {__close = function()
-    nacre.set_default_dtype(was)
-  end})
+  local _ <close> = measure.defer(function() nacre.set_default_dtype(was) end)
   if wide then nacre.set_default_dtype "float64" end
   local results, uses, drawn = operands.observed(state, f)
   return checked(results[1], source), uses, drawn
@@ -141,7 +139,7 @@ local function incomparable(source, devices, values, uses, state)
   local again = evaluate(source, devices[1], state)
   local d = difference.measure(again, values[1])
   if not d or d.different > 0 then
-    return {"not compared: it gives another result each time"}
+    return {"not compared: the result differs from run to run"}
   end
 end
 
@@ -167,7 +165,7 @@ local function compare_devices(source)
   for _, line in ipairs(wrong or {}) do add(line) end
   if wrong then return lines end
   if drawn then
-    add "it draws random numbers, which are others in float64"
+    add "it draws random numbers, which differ in float64"
   else
     local reference = evaluate(source, "reference", state)
     add "against float64 on the cpu"
@@ -191,19 +189,9 @@ local function compare_devices(source)
   return lines
 end
 
-local function expression(shell, words, name)
-  if words == "" then
-    return shell.fail((":%s needs an expression"):format(name))
-  end
-  return shell.compile(words) and words
-end
-
-function parity.parity(shell, words)
-  local source = expression(shell, words, "parity")
-  if not source then return end
-  bench.guarded(shell, function()
-    wrap.say(compare_devices(source))
-  end)
+function parity.parity(shell, source)
+  if not shell.compile(source) then return end
+  bench.guarded(shell, function() wrap.say(compare_devices(source)) end)
 end
 
 --
@@ -254,14 +242,12 @@ function parity.times(shell, words)
   local n, source = words:match "^(%d+)%s+(.+)$"
   if not n or not load("return " .. source) then n, source = RUNS, nil end
   n = math.tointeger(tonumber(n))
-  if not n or n < 2 then
-    return shell.fail ":repeat needs a number from 2 on and an expression"
+  if not n or n < 2 or words == "" then
+    return shell.fail ":repeat needs a number of 2 or more and an expression"
   end
   source = source or words
-  if not expression(shell, source, "repeat") then return end
-  bench.guarded(shell, function()
-    wrap.say(repeated(source, n))
-  end)
+  if not shell.compile(source) then return end
+  bench.guarded(shell, function() wrap.say(repeated(source, n)) end)
 end
 
 return parity

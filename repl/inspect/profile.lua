@@ -49,33 +49,10 @@ local function cells(row, total)
     ("%.1f%%"):format(100 * s / total), units.seconds(s / row.calls),
     row.calls > 1 and units.seconds(row.least) .. " .. " ..
                       units.seconds(row.most) or "",
-    units.rate(row.flops / s, "FLOP/s") or "",
-    units.rate(row.bytes / s, "B/s") or "",
+    (units.rate(row.flops / s, "FLOP/s")) or "",
+    (units.rate(row.bytes / s, "B/s")) or "",
     row.allocated > 0 and "+" .. units.bytes(row.allocated) or "", row.device,
   }
-end
-
--- Aligns columns to their widest cell; empty columns are left out.
-local function layout(lines)
-  local formats = {}
-  for k, title in ipairs(lines[1]) do
-    local wide = 0
-    for i = 2, #lines do wide = math.max(wide, #lines[i][k]) end
-    if wide > 0 then
-      local left = k == 1 or k == #lines[1]
-      formats[k] = ("  %%%s%ds"):format(left and "-" or "",
-                                        math.max(wide, #title))
-    end
-  end
-  local out = {}
-  for i, row in ipairs(lines) do
-    local text = ""
-    for k, cell in ipairs(row) do
-      if formats[k] then text = text .. formats[k]:format(cell) end
-    end
-    out[i] = text:gsub("%s+$", "")
-  end
-  return out
 end
 
 -- The table as text, the slowest rows first; `wall' is the total time.
@@ -86,16 +63,15 @@ function profile.text(rows, wall)
   end
   local total = math.max(wall, inside)
   for _, row in ipairs(rows) do lines[#lines + 1] = cells(row, total) end
-  lines = layout(lines)
-  lines[#lines + 1] = ("  %d operation%s in %s of %s; the rest is Lua and " ..
-    "the measuring%s"):format(calls, calls == 1 and "" or "s",
-                              units.seconds(inside), units.seconds(total),
-                              require "nacre.timing_text".emulatedmark())
+  lines = require "nacre.wrap_lines".columns(lines, "lrrrrrrrrl", "  ",
+                                             true)
+  lines[#lines + 1] = ("  %s in %s of %s; the rest is Lua and the measuring%s")
+    :format(units.count(calls, "operation"), units.seconds(inside),
+            units.seconds(total), require "nacre.timing_text".emulatedmark())
   return table.concat(lines, "\n") .. "\n"
 end
 
 function profile.run(shell, text)
-  if text == "" then return shell.fail ":profile needs a statement" end
   local unit = shell.compile(text)
   if not unit then return end
   local rows = {}

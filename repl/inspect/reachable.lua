@@ -3,14 +3,14 @@
 -- reachable.lua - finds which tensors the program can reach, and through what:
 -- walks all Lua objects as the garbage collector does.
 
+local facts = require "nacre.tensor_facts"
+local lookup = require "nacre.lookup"
+
 local reachable = {}
 
-local BUDGET = 0.25         -- seconds; a walk that takes longer is given up
-
--- Is this a tensor that was not freed?
-function reachable.istensor(v)
-  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
-end
+-- A walk over more objects is given up: it would take about half a second.
+-- A count, not a time, so that the answer does not depend on the load.
+local MOST_OBJECTS = 1000000
 
 -- Records a tensor: its storage, and the largest part of it that one tensor
 -- shows.
@@ -21,7 +21,7 @@ local function note(found, t)
     s = {bytes = bytes, held = held, device = tostring(t.device), most = 0}
     found[id] = s
   end
-  s.most = math.max(s.most, t:numel() * t:element_size())
+  s.most = math.max(s.most, facts.bytes(t))
   if t.requires_grad then
     found.graphs = found.graphs or t.grad_fn ~= nil
     if t.grad then note(found, t.grad) end
@@ -42,11 +42,7 @@ function inside.table(t, add)
 end
 
 inside["function"] = function(f, add)
-  for i = 1, 255 do
-    local name, value = debug.getupvalue(f, i)
-    if not name then break end
-    add(value)
-  end
+  for _, value in lookup.upvalues(f) do add(value) end
 end
 
 function inside.userdata(u, add)
@@ -74,10 +70,9 @@ end
 
 -- The storages of all tensors reachable from the roots, by id: {bytes =, held
 -- =, device =, most =}. `graphs' says whether graphs of operations keep
--- tensors that are not seen. Nil if the walk takes too long.
+-- tensors that are not seen. Nil if there are more than MOST_OBJECTS objects.
 function reachable.from(...)
   local found, seen, list, n = {}, {}, {}, 0
-  local limit = nacre.clock() + BUDGET
   local walked = 0
   local function add(v)
     if inside[type(v)] and not seen[v] then
@@ -92,8 +87,8 @@ function reachable.from(...)
     local v = list[n]
     list[n], n = nil, n - 1
     walked = walked + 1
-    if walked % 1000 == 0 and nacre.clock() > limit then return nil end
-    if reachable.istensor(v) then note(found, v)
+    if walked > MOST_OBJECTS then return nil end
+    if facts.is_alive(v) then note(found, v)
     else
       inside[type(v)](v, add)
       add(debug.getmetatable(v))

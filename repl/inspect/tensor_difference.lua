@@ -100,19 +100,17 @@ end
 --
 -- What is to be expected
 --
-local PRODUCTS = {mm = true, matmul = true, bmm = true, dot = true, mv = true,
-                  addmm = true}
 local SUMS = {sum = true, mean = true, std = true, var = true, norm = true,
               cumsum = true, logsumexp = true}
 
 -- How many terms each element of the result sums up, judged by the text.
 function difference.inner(what)
   local last, kind, t
+  local measure = require "nacre.measure"
   for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
-    local v = token.kind == "name" and
-              require "nacre.measure".value_of(what.env, token.text)
+    local v = token.kind == "name" and measure.value_of(what.env, token.text)
     if last == ":" or last == "." then
-      kind = kind or PRODUCTS[token.text] and "product" or
+      kind = kind or measure.products[token.text] and "product" or
              SUMS[token.text] and "sum"
     elseif not t and facts.istensor(v) then
       t = v
@@ -160,7 +158,6 @@ function difference.histogram(s)
   return lines
 end
 
-local RAMP = " .:-=+*#%@"
 local HIGH, WIDE = 16, 60
 
 -- From..to of the i-th of n parts of a whole.
@@ -168,13 +165,11 @@ local function part(i, n, whole)
   return (i - 1) * whole // n + 1, i * whole // n
 end
 
-local function mark(x, most)
-  if x <= 0 then return " " end
-  local level = x == math.huge and #RAMP or
-                2 + math.floor((#RAMP - 2) * math.min(1, math.max(0,
-                  1 + math.log(x / most, 10) / 4)))
-  level = math.min(level, #RAMP)
-  return RAMP:sub(level, level)
+-- How dark a difference is, from 0 to 1: on a logarithmic scale.
+local function darkness(x, most)
+  if x <= 0 then return 0 end
+  if x == math.huge then return 1 end
+  return math.min(1, math.max(1e-9, 1 + math.log(x / most, 10) / 4))
 end
 
 -- A map of where they differ, rows by columns of the last dimension: a darker
@@ -186,18 +181,16 @@ function difference.map(a, b, most)
                b:detach():cpu():reshape(-1, columns)
   local height = math.min(A:size(1), HIGH)
   local width = math.min(columns, WIDE)
-  local lines = {}
+  local rows = {}
   for r = 1, height do
     local from, to = part(r, height, A:size(1))
     local x, y = A[{{from, to}}]:double(), B[{{from, to}}]:double()
-    local row, line = absolute_difference(x, y):amax(1), {}
-    for c = 1, width do
-      local left, right = part(c, width, columns)
-      line[c] = mark(row[{{left, right}}]:max():item(), most)
-    end
-    lines[r] = "|" .. table.concat(line) .. "|"
+    rows[r] = absolute_difference(x, y):amax(1)
   end
-  return lines
+  return require "nacre.character_image".map(function(c, r)
+    local left, right = part(c, width, columns)
+    return darkness(rows[r][{{left, right}}]:max():item(), most)
+  end, width, height)
 end
 
 return difference

@@ -4,6 +4,7 @@
 -- of them share it.
 
 local styled = require "nacre.styled_output"
+local facts = require "nacre.tensor_facts"
 local lookup = require "nacre.lookup"
 local wrap = require "nacre.wrap_lines"
 local reachable = require "nacre.reachable"
@@ -11,8 +12,6 @@ local escape_controls = require "nacre.lua_values".escape_controls
 local units = require "nacre.units"
 
 local variables = {}
-
-local function bytes(t) return t:numel() * t:element_size() end
 
 -- The names of the variables that owned memory at the last look.
 local before = {}           -- by storage: {name =, bytes =}
@@ -23,9 +22,9 @@ local before = {}           -- by storage: {name =, bytes =}
 local function owners(vars)
   local owner = {}
   for _, var in ipairs(vars) do
-    if reachable.istensor(var.value) then
+    if facts.is_alive(var.value) then
       local id, all = nacre._storage_id(var.value)
-      local size = bytes(var.value)
+      local size = facts.bytes(var.value)
       local dense = var.value:is_contiguous() and 1 or 0
       local now = owner[id] or {all = all, views = 0}
       if not owner[id] or size > now.size or
@@ -45,7 +44,7 @@ local function orphan_view(var, id, owner)
   local old = before[id]
   local what = "view of memory without a variable"
   if old and old.bytes == owner.all and rawget(_G, old.name) == nil then
-    what = ("view of %s (not a variable any more)"):format(old.name)
+    what = ("view of %s (no longer a variable)"):format(old.name)
   end
   if owner.views == 1 then var.release = owner.all - owner.size end
   return ("%s, keeps %s alive"):format(what, units.bytes(owner.all))
@@ -57,11 +56,11 @@ local function tensornote(var, id, owner, reached)
   if owner.name ~= var.name then
     notes[1] = "view of " .. owner.name
   elseif most > owner.size then
-    notes[1] = "view of a tensor that no variable is"
+    notes[1] = "view of a tensor that is not a variable"
   elseif owner.all >= 2 * owner.size and owner.all > owner.size + 1024 then
     notes[1] = orphan_view(var, id, owner)
   else
-    var.memory = units.bytes(bytes(t))
+    var.memory = units.bytes(facts.bytes(t))
   end
   if not t:is_contiguous() then
     notes[#notes + 1] = "strides " .. table.concat(t:stride(), ",")
@@ -69,15 +68,15 @@ local function tensornote(var, id, owner, reached)
   if t:is_pinned() then notes[#notes + 1] = "pinned" end
   if t.requires_grad then
     local g = t.is_leaf and t.grad
-    notes[#notes + 1] = "requires grad" ..
-                        (g and ", has one of " .. units.bytes(bytes(g)) or "")
+    notes[#notes + 1] = "requires grad" .. (g and ", has one of " ..
+                        units.bytes(facts.bytes(g)) or "")
   end
   var.note = table.concat(notes, ", ")
 end
 
 -- Calls each(t) for the tensors in a table and the tables in it.
 local function each_tensor(v, each, seen)
-  if reachable.istensor(v) then return each(v) end
+  if facts.is_alive(v) then return each(v) end
   if type(v) ~= "table" or seen[v] or v == _G or v == package.loaded then
     return
   end
@@ -117,16 +116,14 @@ local function holdings(value, owner)
   local list = {}
   each_tensor(value, function(t) list[#list + 1] = t end, {})
   if #list == 0 then return nil end
-  return ("holds %d tensor%s, %s"):format(#list, #list == 1 and "" or "s",
-                                          sizes(list, owner))
+  return ("holds %s, %s"):format(units.count(#list, "tensor"),
+                                 sizes(list, owner))
 end
 
 -- The variables that a function keeps.
 local function upvalues(f)
   local list = {}
-  for i = 1, 255 do
-    local name, value = debug.getupvalue(f, i)
-    if not name then break end
+  for name, value in lookup.upvalues(f) do
     if name ~= "_ENV" then list[#list + 1] = value end
   end
   return list
@@ -135,14 +132,14 @@ end
 local function tablenote(var, owner)
   local keys = 0
   for _ in next, var.value do keys = keys + 1 end
-  var.text = ("table, %d key%s"):format(keys, keys == 1 and "" or "s")
+  var.text = "table, " .. units.count(keys, "key")
   var.note = holdings(var.value, owner)
 end
 
 local function describe(vars, reached)
   local owner = owners(vars)
   for _, var in ipairs(vars) do
-    if reachable.istensor(var.value) then
+    if facts.is_alive(var.value) then
       local id = nacre._storage_id(var.value)
       var.text = styled.brief(var.value):match "[^\n]*"
       tensornote(var, id, owner[id], reached)
@@ -154,24 +151,10 @@ local function describe(vars, reached)
     else
       var.text = styled.brief(var.value):match "[^\n]*"
     end
-    if #var.text > 40 then var.text = var.text:sub(1, 37) .. "..." end
   end
   for id, o in next, owner do
     if o.size == o.all then before[id] = {name = o.name, bytes = o.all} end
   end
-end
-
-local function widest(vars, field, least)
-  for _, var in ipairs(vars) do
-    least = math.max(least, utf8.len(var[field] or "") or #var[field])
-  end
-  return least
-end
-
-local function row(var, name, text)
-  local line = ("  %s  %s  %10s  %s"):format(wrap.pad(var.name, name),
-    wrap.pad(var.text, text), var.memory or "", var.note or "")
-  return (line:gsub("%s+$", ""))
 end
 
 -- Converts "a*" (as in a command shell) or a Lua pattern to a function.
@@ -195,11 +178,16 @@ local function hint(vars)
     best.name, units.bytes(best.release))
 end
 
-local function heading(vars)
-  local noted
-  for _, var in ipairs(vars) do noted = noted or (var.note or "") ~= "" end
-  return {name = "name", text = "value", memory = "memory",
-          note = noted and "note" or nil}
+-- The variables as lines in columns.
+local function table_lines(vars)
+  local rows, noted = {{"name", "value", "    memory"}}, ""
+  for i, var in ipairs(vars) do
+    local note = var.note or ""
+    rows[i + 1] = {var.name, wrap.cut(var.text, 40), var.memory or "", note}
+    if note ~= "" then noted = "note" end
+  end
+  rows[1][4] = noted
+  return wrap.columns(rows, "llrl", "  ")
 end
 
 function variables.print(names, pattern)
@@ -212,21 +200,18 @@ function variables.print(names, pattern)
   end
   if #vars == 0 then
     io.stdout:write(#names == 0 and "no variables\n" or
-      ("none of %d variable%s matches\n"):format(#names,
-                                                 #names > 1 and "s" or ""))
+      ("none of %s matches\n"):format(units.count(#names, "variable")))
     return
   end
   local reached = reachable.all()
   describe(vars, reached)
-  local name, text = widest(vars, "name", 4), widest(vars, "text", 5)
-  local tip = hint(vars)
-  table.insert(vars, 1, heading(vars))
-  for _, var in ipairs(vars) do
-    wrap.say(escape_controls(row(var, name, text)))
+  for _, line in ipairs(table_lines(vars)) do
+    wrap.say(escape_controls(line))
   end
   for _, line in ipairs(variables.memory(reached)) do
     wrap.say("  " .. line)
   end
+  local tip = hint(vars)
   if tip then wrap.say("  " .. tip) end
 end
 
@@ -260,18 +245,11 @@ end
 
 -- A line for each device that is open, in columns.
 function variables.memory(reached)
-  local rows, lines, wide = {}, {}, {0, 0, 0, 0, 0, 0}
-  for i, m in ipairs(nacre._devices()) do
-    rows[i] = figures(m, reached)
-    for k, cell in ipairs(rows[i]) do wide[k] = math.max(wide[k], #cell) end
-  end
-  for i, cells in ipairs(rows) do
-    local out = {}
-    for k, cell in ipairs(cells) do
-      if wide[k] > 0 then out[#out + 1] = wrap.pad(cell, wide[k]) end
-    end
-    lines[i] = table.concat(out, "  "):gsub("%s+$", "")
-  end
+  local rows = {{"", "", "", "", "", ""}}
+  for i, m in ipairs(nacre._devices()) do rows[i + 1] = figures(m, reached) end
+  local lines = wrap.columns(rows, "llllll", "  ", true)
+  table.remove(lines, 1)
+  for i, line in ipairs(lines) do lines[i] = line:sub(3) end
   return lines
 end
 

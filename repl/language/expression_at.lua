@@ -40,13 +40,9 @@ function expressions.beginning(text)
   return stop and text:sub(1, stop - 1), stop and text:sub(stop)
 end
 
-local opens = {["("] = true, ["{"] = true, ["["] = true}
-local closes = {[")"] = true, ["}"] = true, ["]"] = true}
-local cuts = {["="] = true, [","] = true, [";"] = true}
-for word in ("return then do else elseif if while until in local end")
-            :gmatch "%a+" do
-  cuts[word] = true
-end
+local opens, closes = lexer.opens, lexer.closes
+local cuts = lexer.set("= , ; return then do else elseif if while until in " ..
+                       "local end")
 
 -- The expression that ends a text.
 function expressions.last(text)

@@ -26,9 +26,7 @@ local HEAD = "local __keep <const> = ...; "
 local function compile(text) return load(text, NAME, "t") end
 
 -- Words that begin a block in Python.
-local python = {["for"] = true, ["if"] = true, ["while"] = true,
-                ["else"] = true, ["elif"] = true, ["elseif"] = true,
-                try = true, except = true, finally = true}
+local python = lexer.set "for if while else elif elseif try except finally"
 
 -- The first word of a line with the colon of a Python block: "if x == 3:" or
 -- "for i in range(3): print(i)"; else nil.
@@ -173,7 +171,7 @@ local function statements(text)
                           text:sub(from) .. "\n)") or f
 end
 
-local heads = {["if"] = true, ["while"] = true, ["for"] = true}
+local heads = lexer.set "if while for"
 
 -- The method without a call that ends a line; and whether it is no such line
 -- but one of Python ("for i in list: pass").

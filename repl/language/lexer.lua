@@ -81,10 +81,34 @@ function lexer.tokens(text)
   end
 end
 
-local opens = {["function"] = true, ["do"] = true, ["then"] = true,
-               ["repeat"] = true, ["("] = true, ["{"] = true, ["["] = true}
-local closes = {["end"] = true, ["until"] = true, ["elseif"] = true,
-                ["else"] = true, [")"] = true, ["}"] = true, ["]"] = true}
+-- The same without the comments.
+function lexer.code(text)
+  local list = {}
+  for _, token in ipairs(lexer.tokens(text)) do
+    if token.kind ~= "comment" then list[#list + 1] = token end
+  end
+  return list
+end
+
+-- The names in a text that are not fields or methods, each once, in order.
+function lexer.variables(text)
+  local list, seen, last = {}, {}, nil
+  for _, token in ipairs(lexer.tokens(text)) do
+    local field = last == "." or last == ":"
+    if token.kind == "name" and not field and not seen[token.text] then
+      seen[token.text] = true
+      list[#list + 1] = token.text
+    end
+    last = token.text
+  end
+  return list
+end
+
+-- The brackets that open and close.
+lexer.opens, lexer.closes = lexer.set "( { [", lexer.set ") } ]"
+
+local opens = lexer.set "function do then repeat ( { ["
+local closes = lexer.set "end until elseif else ) } ]"
 
 -- Pushes and pops the lines of the brackets and blocks that are open.
 local function step(stack, token)

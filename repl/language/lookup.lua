@@ -79,6 +79,14 @@ end
 
 function lookup.properties() return properties end
 
+local function next_upvalue(state)
+  state.i = state.i + 1
+  return debug.getupvalue(state.f, state.i)
+end
+
+-- Iterates over the names and the values of a function's upvalues.
+function lookup.upvalues(f) return next_upvalue, {f = f, i = 0} end
+
 -- The parameters of a function written in Lua.
 function lookup.parameters(f)
   local info = debug.getinfo(f, "u")

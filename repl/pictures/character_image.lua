@@ -105,6 +105,17 @@ function character_image.text(value, width, height)
   return lines
 end
 
+-- A framed map. share(x, y) is from 0 to 1; what is not 0 has a mark.
+function character_image.map(share, width, height)
+  local marks = #character_image.ramp - 2
+  local lines = character_image.text(function(x, y)
+    local v = share(x, y)
+    return v > 0 and (1 + math.min(v, 1) * marks // 1) / (marks + 1) or 0
+  end, width, height)
+  for i, line in ipairs(lines) do lines[i] = "|" .. line .. "|" end
+  return lines
+end
+
 -- Does the terminal take any colour?
 function character_image.exact()
   local depth = os.getenv "COLORTERM"

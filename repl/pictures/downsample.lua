@@ -6,11 +6,11 @@
 
 local nacre = package.loaded.nacre or _G.nacre
 
+local facts = require "nacre.tensor_facts"
+
 local downsample = {}
 
 local MOST = 1 << 22 -- elements that are worked on as doubles
-
-local function isfloat(t) return t.dtype:find "float" ~= nil end
 
 -- t, or an evenly spaced part of about `limit' elements, as a view. The first
 -- dimensions are thinned first.
@@ -111,8 +111,8 @@ end
 function downsample.values(t)
   local part, thinned = downsample.thin(t, MOST)
   local x = part:reshape(-1)
-  x = x:to(isfloat(t) and (t.dtype == "float64" and "float64" or "float32") or
-           "float64")
+  local half = facts.isfloat(t) and t.dtype ~= "float64"
+  x = x:to(half and "float32" or "float64")
   local n, good = x:numel(), x:isfinite()
   if not good:all():item() then x = x[good] end
   return x, n - x:numel(), thinned

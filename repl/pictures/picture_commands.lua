@@ -68,10 +68,7 @@ end
 
 -- The values of expressions and their texts; nil after reporting an error. An
 -- expression gives one value.
-local function values(shell, text, name)
-  if not text:find "%S" then
-    return shell.fail((":%s needs an expression"):format(name))
-  end
+local function values(shell, text)
   local list = split(text)
   local unit = shell.compile(list and table.concat(list, ", ") or text)
   local results = unit and shell.run(unit)
@@ -89,27 +86,16 @@ local function guarded(shell, f, ...)
   end, ...)
 end
 
-local function command(shell, text, name, known, f)
+local function command(shell, text, known, f)
   local rest, o = options(text, known)
-  local results, names = values(shell, rest, name)
+  local results, names = values(shell, rest)
   if results then guarded(shell, f, results, o, names) end
 end
 
-local OPTIONS = {"title", "width", "height", "utf8", "color", "xlog", "ylog",
-                 "bins", "center", "graphics"}
-
--- What is wrong with the options of a function, or nil.
-local function option_error(o)
-  local known = {}
-  for _, name in ipairs(OPTIONS) do known[name] = true end
-  for name in pairs(o) do
-    local close = host.suggest(tostring(name), OPTIONS)
-    if not known[name] then
-      return ("no option '%s'%s"):format(name,
-        close and (", did you mean %s?"):format(close) or "")
-    end
-  end
-end
+local KINDS = {title = "string", width = "number", height = "number",
+               utf8 = "boolean", color = "boolean", xlog = "boolean",
+               ylog = "boolean", bins = "number", center = "number",
+               graphics = "string"}
 
 local function call(f, n, ...)
   local o = {}
@@ -119,19 +105,18 @@ local function call(f, n, ...)
      next(last) ~= nil then
     args[args.n], args.n, o = nil, args.n - 1, last
   end
-  local wrong = option_error(o)
-  if wrong then error(wrong, 3) end
+  require "nacre.suggestion".check(o, KINDS, "")
   if n and args.n > n then error(("%d values at most"):format(n), 3) end
   local ok, why = f(args, o, {})
   if ok == nil then error(why, 3) end
 end
 
 local function appearance(o)
-  local color = host.color "stdout" and host.terminal "stdout"
+  local color = host.has_color "stdout" and host.is_terminal "stdout"
   return setmetatable({}, {__index = function(_, k)
     if o[k] ~= nil then return o[k] end
     if k == "width" then return host.columns() end
-    if k == "utf8" then return host.utf8() end
+    if k == "utf8" then return host.has_utf8() end
     if k == "color" then return color end
   end})
 end
@@ -176,7 +161,7 @@ local function addseries(list, v, name, o)
   else
     local lies = v:dim() == 2 and v:size(1) <= 6
     return nil, ("a curve is a vector, or a matrix with up to 6 columns; " ..
-                 "%s is %s%s"):format(name, styled.kind(v),
+                 "%s is %s%s"):format(name, facts.kind_and_device(v),
                  lies and ": try its :t()" or "")
   end
   return #list <= 6 or nil, "6 curves at most"
@@ -268,7 +253,7 @@ end
 local PLOT = {x = log "xlog", y = log "ylog"}
 
 function pictures.plot(shell, text)
-  command(shell, text, "plot", PLOT, curves)
+  command(shell, text, PLOT, curves)
 end
 
 function pictures.plotcall(...) call(curves, nil, ...) end
@@ -353,7 +338,7 @@ function pictures.hist(shell, text)
   if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
     return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
   end
-  command(shell, text, "hist", HIST, histogram)
+  command(shell, text, HIST, histogram)
 end
 
 function pictures.histcall(...) call(histogram, 2, ...) end
@@ -368,7 +353,7 @@ local function field(args, o, names)
   while m:dim() < 2 do m = m:unsqueeze(1) end
   if m:dim() ~= 2 then
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
-                                                        styled.kind(m))
+      facts.kind_and_device(m))
   end
   local look = appearance(o)
   return say(require "nacre.heatmap".lines(m, {width = look.width,
@@ -382,7 +367,7 @@ local HEAT = {z = function(o, value)
 end}
 
 function pictures.heat(shell, text)
-  command(shell, text, "heat", HEAT, field)
+  command(shell, text, HEAT, field)
 end
 
 function pictures.heatcall(...) call(field, 1, ...) end
@@ -420,7 +405,7 @@ end
 function pictures.show(shell, text)
   local name = filename(text)
   if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
-  command(shell, text, "show", {}, picture)
+  command(shell, text, {}, picture)
 end
 
 function pictures.showcall(...) call(picture, 1, ...) end
@@ -454,7 +439,7 @@ function pictures.png(shell, text)
     return shell.fail((":png writes PNG, and %s says that it is %s"):format(
       path, kind))
   end
-  local results, names = values(shell, rest, "png")
+  local results, names = values(shell, rest)
   if not results then return end
   guarded(shell, function()
     local t, why = tensor(results[1], names[1])

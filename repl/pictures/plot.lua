@@ -10,6 +10,7 @@
 -- What is not finite, or not above 0 on a logarithmic axis, leaves a gap.
 
 local canvas = require "nacre.canvas"
+local wrap = require "nacre.wrap_lines"
 
 local plot = {}
 
@@ -224,18 +225,11 @@ local function widest(labels)
   return n
 end
 
--- A text of no more than n characters.
-local function short(text, n)
-  if (utf8.len(text) or #text) <= n then return text end
-  n = math.max(n - 3, 1)
-  return text:sub(1, (utf8.offset(text, n + 1) or n + 1) - 1) .. "..."
-end
-
 local function legend(o, room)
   local parts, each = {}, (room + 3) // #o.series - 3 -- blanks between them
   for k, s in ipairs(o.series) do
     local mark = o.braille and "--" or canvas.mark(k)
-    local name = short(s.name or "series " .. k, each - #mark - 1)
+    local name = wrap.cut(s.name or "series " .. k, each - #mark - 1)
     if o.color then mark = canvas.paint(mark, k) end
     parts[k] = mark .. " " .. name
   end
@@ -244,7 +238,7 @@ end
 
 local function heading(lines, o, margin)
   local room, indent = (o.width or 80) - margin - 2, (" "):rep(margin + 2)
-  if o.title then lines[#lines + 1] = indent .. short(o.title, room) end
+  if o.title then lines[#lines + 1] = indent .. wrap.cut(o.title, room) end
   if #o.series > 1 then lines[#lines + 1] = indent .. legend(o, room) end
 end
 
@@ -258,8 +252,8 @@ local function framed(o, c, labels, bottom)
   heading(lines, o, margin)
   for r = 1, c.height do
     local text = labels[r] or ""
-    local pad = (" "):rep(margin - (utf8.len(text) or #text))
-    lines[#lines + 1] = (pad .. text .. " " .. side .. c:row(r, o.color))
+    lines[#lines + 1] = wrap.right(text, margin) .. " " .. side ..
+                        c:row(r, o.color)
   end
   lines[#lines + 1] = (" "):rep(margin + 1) .. corner .. line:rep(c.width)
   lines[#lines + 1] = (" "):rep(margin + 2) .. bottom

@@ -5,6 +5,7 @@
 -- a uint8 tensor CxHxW on the CPU; C is 1 (grey), 2 (grey, alpha), 3 or 4.
 
 local downsample = require "nacre.downsample"
+local facts = require "nacre.tensor_facts"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -23,10 +24,9 @@ end
 -- As images NxCxHxW, or nil and why not.
 local function batch(t)
   local n = t:dim()
-  local shape = table.concat(t:size(), "x")
   if n < 2 or n > 4 or t:numel() == 0 then
-    return nil, ("an image is HxW, CxHxW or HxWxC, many are NxCxHxW; " ..
-                 "this is %s[%s]"):format(t.dtype, shape)
+    return nil, "an image is HxW, CxHxW or HxWxC, many are NxCxHxW; this is " ..
+                facts.kind(t)
   end
   if n == 2 then return t[{nacre.newaxis, nacre.newaxis}] end
   if n == 3 then
@@ -36,8 +36,8 @@ local function batch(t)
   end
   if iscolor(t:size(2)) then return t end
   if channelslast(t) then return t:permute(1, 4, 2, 3) end
-  return nil, ("%s[%s] has %d channels, not 1, 3 or 4: show one image, t[1]")
-              :format(t.dtype, shape, t:size(2))
+  return nil, ("%s has %d channels, not 1, 3 or 4: show one image, t[1]")
+              :format(facts.kind(t), t:size(2))
 end
 
 -- Thins an image to at most `most' pixels a side.

@@ -41,7 +41,8 @@ end
 -- Asks the terminal whether it knows kitty's protocol, then what it is, which
 -- every terminal answers.
 local function answers()
-  local reply = host.asks("\27_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\27\\\27[c", 100)
+  local question = "\27_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\27\\\27[c"
+  local reply = host.query_terminal(question, 100)
   if not reply then return nil end
   if reply:find("\27_Gi=1;OK", 1, true) then return "kitty" end
   local attributes = reply:match "\27%[%?([%d;]*)c"
@@ -56,14 +57,14 @@ local known -- asked once
 -- The way to show images; `wanted` is the setting, or nil to detect it. No
 -- escapes are sent to what is not a terminal or wants none.
 function terminal_image.way(wanted)
-  if not host.terminal "stdout" or not host.color "stdout" then
+  if not host.is_terminal "stdout" or not host.has_color "stdout" then
     return wanted == "off" and "off" or "ascii"
   end
   if wanted and wanted ~= "auto" then return wanted end
   known = known or environment() or
-          host.terminal "stdin" and answers() or nil
+          host.is_terminal "stdin" and answers() or nil
   if known and known ~= "blocks" then return known end
-  return host.utf8() and "blocks" or "ascii"
+  return host.has_utf8() and "blocks" or "ascii"
 end
 
 --

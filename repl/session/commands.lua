@@ -15,6 +15,7 @@
 --   module            where `run` and `call` are, unless they are functions:
 --                     fields of these names, or of the names given here. It is
 --                     required on first use
+--   needs             what the text must not be without, "an expression"
 --   lua               the text is Lua, possibly of several lines, and `run`
 --                     guards the user's code itself
 --   files             the text is the name of a file
@@ -83,14 +84,14 @@ local function print_help(shell, topic)
   overview()
   say "\n"
   require "nacre.wrap_lines".say {
-    "  :help NAME  :help all   what a command does, or all of them",
-    "  ?name  name?  name??    what a name stands for, how it is made",
-    "  ??word                  operations that have the word in their line",
+    "  :help NAME  :help all   what a command does; all commands",
+    "  ?name  name?  name??    documentation of a name; how it is computed",
+    "  ??word                  operations whose description has the word",
     "  a:sum                   (no parentheses) what the method does",
-    "  !cmd                    the system's shell",
-    "  _ __ ___ ans            last results, _ = nil drops them; " ..
+    "  !cmd                    run a system command",
+    "  _ __ ___ ans            last results; _ = nil drops them, " ..
     "a final ; hides one",
-    "  Tab completes, twice lists; Alt-Enter breaks the line; F1 helps"}
+    "  Tab completes, twice lists; Alt-Enter adds a line; F1 explains"}
 end
 
 local function print_variables(shell, pattern)
@@ -129,7 +130,7 @@ commands.list = {
    module = "nacre.session_commands", run = "reset", varies = true,
    doc = "remove all variables"},
   {group = "time", name = "time", args = "STAT", module = "nacre.time_once",
-   lua = true,
+   lua = true, needs = "a statement",
    call = "call", form = "(f or text, ...) -> table, results",
    varies = true, doc = "run once: show wall time and rates"},
   {name = "bench", args = "[OPTIONS] EXPR", module = "nacre.bench",
@@ -152,7 +153,8 @@ commands.list = {
    call = "diffcall", form = "(a, b) -> table", lua = true,
    doc = "show how much two tensors differ, where, and by how many ulp"},
   {name = "parity", args = "EXPR", module = "nacre.parity", run = "parity",
-   lua = true, doc = "compare the result of every device with float64, in ulp"},
+   lua = true, needs = "an expression",
+   doc = "compare the result of every device with float64, in ulp"},
   {name = "repeat", as = "repeated", args = "[N] EXPR",
    module = "nacre.parity", run = "times", call = "again",
    form = "(f, n) -> list", lua = true,
@@ -160,7 +162,7 @@ commands.list = {
   {name = "timing", args = "on|off|500ms", module = "nacre.settings",
    run = "timing", call = function(v)
      return require "nacre.settings".call("timing", v)
-   end, form = "(value)", doc = "show how long each line takes, from that time on"},
+   end, form = "(value)", doc = "show how long lines take, if at least this long"},
   {name = "watch", args = "[SEC] EXPR",
    module = "nacre.watch_expression", lua = true,
    form = "(f[, seconds[, count]])",
@@ -169,14 +171,17 @@ commands.list = {
    run = "command",
    doc = "open the stack of the last error: frames, locals"},
   {name = "trace", args = "STAT", module = "nacre.op_trace", lua = true,
+   needs = "a statement",
    varies = true,
    form = "(f, ...) -> steps, results",
    doc = "run once: show each operation, its shapes and its time"},
   {name = "profile", args = "STAT", module = "nacre.profile", lua = true,
+   needs = "a statement",
    varies = true,
    form = "(f, ...) -> rows, results",
    doc = "run once: show a table of the operations, slowest first"},
   {name = "shape", args = "EXPR", module = "nacre.dry_run", lua = true,
+   needs = "an expression",
    form = "(f, ...) -> steps, results",
    doc = "show shapes, memory and work without computing anything"},
   {name = "nan", args = "off|warn|trap", module = "nacre.nan_watch",
@@ -184,17 +189,21 @@ commands.list = {
   {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log]",
    module = "nacre.picture_commands",
    run = "plot", call = "plotcall", lua = true,
+   needs = "an expression",
    form = "([x,] y, ..., [opts])",
    doc = "draw curves over the first argument if it rises, else over 1, 2, ..."},
   {name = "hist", args = "X [BINS] [-y log]", module = "nacre.picture_commands",
-   run = "hist", call = "histcall", lua = true, form = "(x[, bins][, opts])",
+   run = "hist", call = "histcall", lua = true,
+   needs = "an expression", form = "(x[, bins][, opts])",
    doc = "draw the distribution of the values"},
   {name = "heat", args = "M [-z CENTER]", module = "nacre.picture_commands",
-   run = "heat", call = "heatcall", lua = true, form = "(m[, opts])",
+   run = "heat", call = "heatcall", lua = true,
+   needs = "an expression", form = "(m[, opts])",
    doc = "draw a matrix in colours"},
   {name = "show", args = "IMAGE",
    module = "nacre.picture_commands", run = "show",
-   call = "showcall", lua = true, form = "(image[, opts])",
+   call = "showcall", lua = true,
+   needs = "an expression", form = "(image[, opts])",
    doc = "show one image or many: HxW, CxHxW, HxWxC, NxCxHxW"},
   {name = "png", args = "FILE IMAGE",
    module = "nacre.picture_commands", run = "png",
@@ -226,7 +235,7 @@ commands.list = {
    module = "nacre.transcript", files = true,
    about = true, doc = "write the session to a file from now on, as it looks"},
   {name = "transcript", args = "FILE", module = "nacre.transcript",
-   run = "transcript", files = true, about = true,
+   run = "transcript", files = true, about = true, needs = "a file",
    doc = "write the session so far to a file, as it looks"},
 }
 
@@ -313,6 +322,9 @@ end
 function commands.run(shell, name, rest)
   local command = commands.find(name)
   if not command then return unknown(shell, name, rest) end
+  if command.needs and rest == "" then
+    return shell.fail((":%s needs %s"):format(command.name, command.needs))
+  end
   if command.lua then return function_of(command, "run")(shell, rest) end
   shell.protected(function_of(command, "run"), shell, rest)
 end

@@ -42,16 +42,9 @@ function file_commands.cd(shell, text)
   if folder == "~" then folder = os.getenv "HOME" end
   if why then return shell.fail(why) end
   local now
-  now, why = host.folder(folder and file_commands.path(folder))
+  now, why = host.working_folder(folder and file_commands.path(folder))
   if not now then return shell.fail(why) end
   io.stdout:write(now, "\n")
-end
-
-local function read(name)
-  local f, why = io.open(file_commands.path(name), "rb")
-  local text = f and f:read(1 << 24)
-  if f then f:close() end
-  return text or f and "", why
 end
 
 local last                    -- the words of the last :run
@@ -98,10 +91,10 @@ local readers = {["\x93NUMPY"] = "nacre.load", ["PK\3\4"] = "nacre.load",
 local function tensor_file(text)
   for magic, reader in next, readers do
     if text:sub(1, #magic) == magic then
-      return ("this is no text; %s(FILE) reads it"):format(reader)
+      return ("this is not a text file; %s(FILE) reads it"):format(reader)
     end
   end
-  return text:find "\0" and "this is no text" or nil
+  return text:find "\0" and "this is not a text file" or nil
 end
 
 local function prefill(shell, text)
@@ -109,7 +102,7 @@ local function prefill(shell, text)
   local why = tensor_file(text)
   if why then return shell.fail(why) end
   if not host.prefill(text) then
-    shell.fail "there is no line to edit here, :run FILE runs it"
+    shell.fail "there is no line to edit here; :run FILE runs the file"
   end
 end
 
@@ -120,7 +113,7 @@ function file_commands.load(shell, text)
     return shell.fail(why or ":load needs one file")
   end
   local content
-  content, why = read(list[1])
+  content, why = require "nacre.files".read(file_commands.path(list[1]))
   if not content then return shell.fail("cannot open " .. why) end
   prefill(shell, content)
 end
@@ -148,16 +141,16 @@ end
 
 -- Opens a block in the editor and puts the result into the input line.
 local function edit_block(shell, text)
-  local edited = host.edittext(text)
+  local edited = host.edit_text(text)
   if not edited then return shell.fail "the editor failed" end
   if edited:find "%S" then prefill(shell, edited) end
 end
 
 local function edit_file(shell, path, line)
-  local before = host.changed(path)
-  local ok, why = host.editfile(path, line)
+  local before = host.file_time(path)
+  local ok, why = host.edit_file(path, line)
   if not ok then return shell.fail("the editor failed: " .. why) end
-  local after = host.changed(path)
+  local after = host.file_time(path)
   if after and after ~= before then
     require "nacre.reload".file(shell, path)
   end
@@ -165,7 +158,7 @@ end
 
 -- :edit [NAME]: a function where it was written, a file, or the last block
 function file_commands.edit(shell, text)
-  if not host.terminal "stdin" then
+  if not host.is_terminal "stdin" then
     return shell.fail ":edit needs a terminal"
   end
   if text == "" then return edit_block(shell, last_block(shell)) end

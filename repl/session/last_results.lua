@@ -5,7 +5,6 @@
 -- is held weakly, so that the result history never keeps a large tensor alive.
 
 local globals = require "nacre.globals"
-local styled = require "nacre.styled_output"
 local settings = require "nacre.settings"
 local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
@@ -18,17 +17,12 @@ local NAMES = {"_", "__", "___"}
 -- not; was: the description of a released value. nil is a value, too.
 local entries = {}
 
--- Is this a tensor that was not freed?
-local function alive(v)
-  return type(v) == "userdata" and (pcall(nacre._storage_id, v))
-end
-
 -- Calls each(tensor) for a tensor, or for those in a table's own fields.
 local function tensors(value, each)
-  if alive(value) then return each(value) end
+  if facts.is_alive(value) then return each(value) end
   if type(value) ~= "table" then return end
   for _, v in next, value do
-    if alive(v) then each(v) end
+    if facts.is_alive(v) then each(v) end
   end
 end
 
@@ -67,7 +61,7 @@ end
 
 local function release(e, bytes, where)
   local what = facts.istensor(e.value[1]) and
-               styled.kind(e.value[1]):match "^%S+" or "a table"
+               facts.kind(e.value[1]) or "a table"
   e.was = ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
   setmetatable(e.value, {__mode = "v"})
 end

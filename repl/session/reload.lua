@@ -26,7 +26,7 @@ local function find_modules()
     if type(name) == "string" and known[name] == nil then
       local path = not is_own(name) and
                    package.searchpath(name, package.path)
-      known[name] = path and {path = path, written = host.changed(path)} or
+      known[name] = path and {path = path, written = host.file_time(path)} or
                     false
     end
   end
@@ -49,7 +49,7 @@ local function replace_globals(old, new)
 end
 
 local function load(shell, name, file)
-  file.written = host.changed(file.path)
+  file.written = host.file_time(file.path)
   local f, why = loadfile(file.path, "t")
   if not f then return shell.fail(why) end
   local got = shell.run {f = function() return f(name, file.path) end}
@@ -70,7 +70,7 @@ local function reload_changed(shell)
   local names, done = {}, {}
   for name, file in pairs(known) do
     if file and package.loaded[name] ~= nil then
-      local now = host.changed(file.path)
+      local now = host.file_time(file.path)
       if now and now ~= file.written then names[#names + 1] = name end
     end
   end

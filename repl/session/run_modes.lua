@@ -44,10 +44,10 @@ end
 local function time()
   local now = counters()
   local wall = now.clock - start.clock
-  local cpu, peak = host.usage()
+  local cpu, peak = host.resource_usage()
   local parts = {"wall " .. units.seconds(wall), "cpu " .. units.seconds(cpu)}
-  parts[#parts + 1] = units.rate((now.flops - start.flops) / wall, "FLOP/s")
-  parts[#parts + 1] = units.rate((now.bytes - start.bytes) / wall, "B/s")
+  parts[#parts + 1] = (units.rate((now.flops - start.flops) / wall, "FLOP/s"))
+  parts[#parts + 1] = (units.rate((now.bytes - start.bytes) / wall, "B/s"))
   parts[#parts + 1] = "peak " .. units.bytes(peak)
   devices(parts)
   io.stderr:write("  ", table.concat(parts, "  "),
@@ -62,9 +62,8 @@ local function profile()
     io.stderr:write(text)
     return
   end
-  local f, why = io.open(asked.profile, "wb")
-  if f and f:write(text) and f:close() then return end
-  error("cannot write " .. (why or asked.profile), 0)
+  local ok, why = host.write_file(asked.profile, text)
+  if not ok then error("cannot write " .. why, 0) end
 end
 
 function run_modes.finish()

@@ -140,7 +140,7 @@ local function as_shown(shell, list, place, files)
     lines[#lines + 1] = text
     count(text)
   end
-  if not host.utf8() then put "> :set ascii on\n..." end
+  if not host.has_utf8() then put "> :set ascii on\n..." end
   for _, one in ipairs(list) do
     if one.width and one.width ~= width then
       width = one.width
@@ -154,7 +154,7 @@ end
 
 -- Runs the tests in a file; returns success and the output.
 local function run_tests(options, path)
-  local program = process.absolute "/proc/self/exe" or "nacre"
+  local program = process.real_path "/proc/self/exe" or "nacre"
   local command = "%s --test --color=never %s -- %s 2>&1"
   local pipe <close> = io.popen(command:format(quoted(program), options,
                                                quoted(path)))
@@ -181,14 +181,12 @@ local function difference(text, places, list)
   end
   local drawn = false
   for _, one in ipairs(list) do drawn = drawn or draws_random(one) end
-  return ("replayed, this gives something else (- as shown, + replayed):\n" ..
-    "  > %s\n%s\n  a replay has the files beside the test and in the root " ..
-    "of the project, no\n  earlier lines, no start-up file, another time, " ..
-    "and of the options of the\n  command line only --seed, --dtype, --nan, " ..
-    "--strict%s")
-    :format(entry.text:match "[^\n]*",
-    table.concat(rows, "\n"), drawn and "\n  random numbers come " ..
-    "again behind :seed N, if that is a part of what is saved" or "")
+  return ("a replay gives different output (- as shown, + replayed):\n" ..
+    "  > %s\n%s\n  it has the files beside the test and in the root of the " ..
+    "project, no earlier\n  lines, no start-up file, a different time, and " ..
+    "of the command-line options only\n  --seed, --dtype, --nan, --strict%s")
+    :format(entry.text:match "[^\n]*", table.concat(rows, "\n"), drawn and
+    "\n  random numbers repeat if :seed N is one of the saved lines" or "")
 end
 
 -- Waits until the clock shows another second, for the replay.
@@ -280,7 +278,7 @@ end
 
 -- The folder of the test, where its modules are searched.
 local function folder_of(path)
-  local folder = process.absolute(path:match "^(.*/)[^/]*$" or ".")
+  local folder = process.real_path(path:match "^(.*/)[^/]*$" or ".")
   return folder and {folder = folder,
                      root = require "nacre.project_root".of(folder)}
 end
@@ -299,7 +297,7 @@ local function save_test(shell, path, list, novalues)
   end
   local text, where, files, values = replay(shell, list, place, novalues)
   if not text then
-    return shell.fail("no test was made of this session\n" .. where)
+    return shell.fail("no test was written\n" .. where)
   end
   where = where and where:gsub("session%.nacre", (path:match "[^/]*$"
                                                  :gsub("%%", "%%%%")))
@@ -336,7 +334,7 @@ local function parse(text)
   end
   if not o.path then return nil, ":save needs a file" end
   if o.novalues and not o.test then
-    return nil, "--no-values goes with --test"
+    return nil, "--no-values needs --test"
   end
   return o
 end
@@ -344,7 +342,7 @@ end
 -- The existing file that would be overwritten, or nil.
 local function existing(o)
   for _, path in ipairs {o.path, o.test and o.path .. ".safetensors"} do
-    if process.absolute(path) then return path end
+    if process.real_path(path) then return path end
   end
 end
 
@@ -362,7 +360,7 @@ function save_session.run(shell, text)
   local list, endless = inputs(shell, o)
   if #list == 0 then return shell.fail "there is nothing to save" end
   if endless > 0 then
-    shell.note(("what was interrupted is left out: %s"):format(
+    shell.note(("interrupted inputs are left out: %s"):format(
       units.count(endless, "input")))
   end
   if o.test then return save_test(shell, o.path, list, o.novalues) end

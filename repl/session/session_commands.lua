@@ -46,7 +46,7 @@ function session_commands.callhistory(which)
 end
 
 function session_commands.clear()
-  if host.color "stdout" and host.terminal "stdout" then
+  if host.has_color "stdout" and host.is_terminal "stdout" then
     say "\27[H\27[2J\27[3J"
   end
 end
@@ -101,18 +101,17 @@ end
 
 -- The path of one of the program's files, and whether it exists.
 local function ownfile(what, path)
-  local file = path and io.open(path)
-  if file then file:close() end
+  local there = not path or host.file_time(path)
   path = path and require "nacre.lua_values".escape_controls(path)
   say(("%-9s %s%s\n"):format(what, path or "none: HOME is not set",
-                             (file or not path) and "" or "  (none yet)"))
+                             there and "" or "  (none yet)"))
 end
 
 function session_commands.doctor()
   io.stdout:flush()
   host.doctor()
   ownfile("start-up", require "nacre.settings".initfile())
-  ownfile("history", host.historyfile())
+  ownfile("history", host.history_file())
   ownfile("peaks", require "nacre.machine_peak".path())
 end
 

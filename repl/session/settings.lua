@@ -4,27 +4,17 @@
 -- each setting; other modules read a value with settings.get.
 
 local host = require "nacre.host"
+local readers = require "nacre.value_readers"
 local units = require "nacre.units"
 
 local settings = {}
 
-local function bytes(v) return units.parse_bytes(tostring(v)) end
+local integer, word = readers.integer, readers.one_of
 
-local function integer(low, high)
-  return function(v)
-    local n = math.tointeger(tonumber(v))
-    return n and n >= low and n <= high and n or nil
-  end
-end
+local function bytes(v) return units.parse_bytes(tostring(v)) end
 
 local switches = {on = true, off = false, ["true"] = true, ["false"] = false}
 local function switch(v) return switches[tostring(v)] end
-
-local function word(...)
-  local words = {}
-  for _, w in ipairs {...} do words[w] = w end
-  return function(v) return words[v] end
-end
 
 -- "on", "off" or the shortest time that is reported, which needs its unit.
 local function threshold(v)
@@ -49,7 +39,7 @@ local function elsewhere(get, set)
   return {get = get, set = set, own = true}
 end
 
-local terminal = host.terminalsettings
+local terminal = host.terminal_settings
 
 -- Each row: the name, the initial value, a function that converts what the
 -- user typed (nil if it is invalid), a function that formats the value, the
@@ -74,7 +64,7 @@ settings.list = {
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto, always or never",
    "colours"},
-  {"ascii", elsewhere(function() return not host.utf8() end, function(v)
+  {"ascii", elsewhere(function() return not host.has_utf8() end, function(v)
      terminal(nil, v)
    end), switch, onoff, "on or off", "write only ASCII characters"},
   {"graphics", "auto", word("auto", "kitty", "iterm", "sixel", "blocks",
@@ -111,11 +101,8 @@ end
 local function find(name)
   local row = rows[name]
   if row then return row end
-  local names = {}
-  for _, r in ipairs(settings.list) do names[#names + 1] = r[1] end
-  local close = host.suggest(name, names)
-  error(("no setting '%s'%s"):format(name,
-    close and (", did you mean '%s'?"):format(close) or ""), 0)
+  error(("no setting '%s'%s"):format(name, require "nacre.suggestion".text(name,
+    rows, "'%s'")), 0)
 end
 
 local function change(row, word)
@@ -143,13 +130,7 @@ end
 -- The start-up file
 --
 function settings.initfile()
-  local folder = os.getenv "XDG_CONFIG_HOME"
-  if not folder or not folder:find "^/" then
-    local home = os.getenv "HOME"
-    if not home or not home:find "^/" then return nil end
-    folder = home .. "/.config"
-  end
-  return folder .. "/nacre/init.lua"
+  return host.userfile("XDG_CONFIG_HOME", "/.config", "init.lua")
 end
 
 -- The text of a file in which `line` replaces the one that begins with
@@ -169,33 +150,19 @@ local function replace_line(text, start, line)
   return table.concat(list, "\n") .. "\n"
 end
 
--- The text of a file, "" if there is none. Raises an error if it cannot be
--- read, so that it is not lost.
-local function read_file(path)
-  local ENOENT <const> = 2
-  local file, why, code = io.open(path, "rb")
-  if not file then
-    if code == ENOENT then return "" end
-    error("cannot read " .. why, 0)
-  end
-  local text
-  text, why = file:read "a"
-  file:close()
-  return text or error(("cannot read %s: %s"):format(path, why), 0)
-end
-
 -- Writes a setting to the start-up file and returns the file's name.
 local function write_to_file(row)
   local path = settings.initfile() or
                error("there is no home folder to keep it in", 0)
-  local process = require "nacre.process"
-  for at in path:gmatch "()/" do
-    if at > 1 then process.makefolder(path:sub(1, at - 1)) end
+  host.makefolders(path:match "^(.*)/", true)
+  local text, wrong, code = require "nacre.files".read(path)
+  local ENOENT <const> = 2
+  if not text and code ~= ENOENT then
+    error("cannot read " .. wrong, 0) -- or it would be lost
   end
-  local text = read_file(path)
   local start = ('shell.set("%s", '):format(row.name)
   local line = ('%s%q)'):format(start, row.show(settings.get(row.name)))
-  local ok, why = host.replace(path, replace_line(text, start, line))
+  local ok, why = host.write_file(path, replace_line(text or "", start, line))
   if not ok then error("cannot write " .. why, 0) end
   return path
 end

@@ -63,7 +63,7 @@ function shell.fail(text)
 end
 
 local function options()
-  return {color = host.color(error_stream()), width = host.columns()}
+  return {color = host.has_color(error_stream()), width = host.columns()}
 end
 
 -- The message of the operation that Ctrl-C interrupted, or nil.
@@ -82,7 +82,7 @@ local function show_error(err, interrupted, script)
   if interrupted then
     shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
-    if host.terminal "stdout" then io.stdout:write "\n" end
+    if host.is_terminal "stdout" then io.stdout:write "\n" end
     return complain(interrupted_operation(err, interrupted) or interrupted)
   end
   local opts = options()
@@ -158,7 +158,7 @@ local function handler(unit)
   local capture = require "nacre.errors".capture
   local base = stack_depth() -- as deep as host.guard: the block stands on it
   return function(err)
-    host.quiet()
+    host.pause_interrupts()
     local level = stack_depth() - base
     local info = debug.getinfo(level, "f")
     if info and info.func == unit.f then keep_locals(unit, level) end
@@ -177,7 +177,7 @@ end
 function shell.settle()
   local ok, err, interrupted = host.guard(with_traceback, host.synchronize)
   if not ok then
-    show_error(err, interrupted and "interrupted: a device is still at work")
+    show_error(err, interrupted and "interrupted: a device is still working")
   end
   return ok
 end
@@ -202,11 +202,11 @@ function shell.run(unit)
   end
   local begin = host.clock()
   local got = table.pack(host.guard(handler(unit), unit.f, keep))
-  unit.seconds = host.lasted()
+  unit.seconds = host.last_duration()
   report_kept(unit, unit.kept)
   if got[1] then
     local settled = shell.settle()
-    unit.seconds = unit.seconds + host.lasted()
+    unit.seconds = unit.seconds + host.last_duration()
     local first = unit.kind == "expression" and 3 or 2 -- see input_block.lua
     return settled and
            (unit.results or table.pack(table.unpack(got, first, got.n))) or nil
@@ -225,9 +225,9 @@ local function syntaxerror(unit)
   shell.failed = true
   complain(require "nacre.errors".syntax(unit.message, unit.text, options()))
   if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
-     host.terminal "stdin" then
-    shell.note("a blank line ends the input" .. (host.editsblocks() and
-               "; Alt-Enter gives one, Up the block" or ""))
+     host.is_terminal "stdin" then
+    shell.note("a blank line ends the input" .. (host.edits_blocks() and
+               "; Alt-Enter inserts one, Up recalls the block" or ""))
   end
 end
 
@@ -250,7 +250,7 @@ end
 -- already.
 local function report_time(seconds)
   local least = settings.get "timing"
-  local terminal = host.terminal "stdout"
+  local terminal = host.is_terminal "stdout"
   if least == false or least ~= true and
      (seconds < least or shell.interrupted or shell.transcript or
       not terminal) then
@@ -410,11 +410,11 @@ end
 -- in it do not end the session.
 function shell.startup(path)
   local usual = settings.initfile()
-  if not path and not (usual and host.changed(usual)) then return end
+  if not path and not (usual and host.file_time(usual)) then return end
   local f, message = loadfile(path or usual, "t")
   if f then
     local ok, err, interrupted = host.guard(function(e)
-      host.quiet()
+      host.pause_interrupts()
       return require "nacre.errors".capture(e, 2)
     end, f)
     return ok or show_error(err, interrupted and "interrupted", true)
@@ -496,7 +496,7 @@ function shell.prompt(_, which)
   if which == 2 then return user_prompt "_PROMPT2" or ">> " end
   if shell.reader then return shell.reader.prompt end
   local text = user_prompt "_PROMPT" or shell.ondevice() .. "> "
-  if not shell.failed or not host.color "stdout" then return text end
+  if not shell.failed or not host.has_color "stdout" then return text end
   -- readline counts no width between \1 and \2
   return "\1\27[31m\2" .. text .. "\1\27[0m\2"
 end

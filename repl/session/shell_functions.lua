@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- shell_functions.lua - fills the global table `shell`, the commands as
--- functions. main.c makes the table empty; the first access to it calls fill.
+-- functions. main.c makes the table empty; the first look into it fills it.
 
 local commands = require "nacre.commands"
 local host = require "nacre.host"
@@ -21,20 +21,20 @@ end
 -- The list of its functions that `shell' shows as a value.
 local function function_list()
   local wrapped = require "nacre.reference".wrapped
-  local parts, width = {"what the commands do, for programs; :help NAME tells " ..
-                        "how one is called"}, host.columns()
+  local parts, width = {"the commands as functions; :help NAME says how one " ..
+                        "is called"}, host.columns()
   for _, command in ipairs(commands.list) do
     local head = ("  shell.%-11s "):format(command.as or command.name)
     local doc = wrapped(command.doc, (" "):rep(#head), width)
     parts[#parts + 1] = head .. doc:sub(#head + 1)
   end
-  parts[#parts + 1] = '  shell.lines       the lines a command of the ' ..
-                      'system prints, as a table'
+  parts[#parts + 1] = "  shell.lines       the output of a system command " ..
+                      "as a list of lines"
   return table.concat(parts, "\n")
 end
 
 -- A command's module is required when its function is called.
-function shell_functions.fill(t)
+local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
   for _, command in ipairs(commands.list) do
     t[command.as or command.name] = function(...)
@@ -42,6 +42,22 @@ function shell_functions.fill(t)
     end
   end
   t.lines = lines
+end
+
+-- The metamethods of the empty table, each called at most once.
+function shell_functions.__index(t, name)
+  fill(t)
+  return rawget(t, name)
+end
+
+function shell_functions.__pairs(t)
+  fill(t)
+  return next, t
+end
+
+function shell_functions.__tostring(t)
+  fill(t)
+  return function_list()
 end
 
 return shell_functions

@@ -69,7 +69,7 @@ end
 
 local function create(shell, name)
   name = require "nacre.file_commands".path(name)
-  if process.absolute(name) then
+  if process.real_path(name) then
     shell.fail(name .. " exists already")
     return nil
   end
@@ -82,13 +82,13 @@ end
 function transcript.run(shell, text)
   if text == "off" or text == "" then
     if not file then
-      return shell.fail(text == "off" and "nothing is recorded" or
+      return shell.fail(text == "off" and "nothing is being recorded" or
                         ":record needs a file")
     end
     if text == "off" then
       io.stdout:write(stop(shell), " is closed\n")
     else
-      io.stdout:write("recording into ", path, "\n")
+      io.stdout:write("recording to ", path, "\n")
     end
     return
   end
@@ -100,7 +100,6 @@ end
 
 -- :transcript FILE: the session so far
 function transcript.transcript(shell, text)
-  if text == "" then return shell.fail ":transcript needs a file" end
   if #shell.log == 0 then return shell.fail "there is nothing to write" end
   local f, name = create(shell, text)
   if not f then return end

@@ -41,7 +41,7 @@ local function round(shell, unit, title)
 end
 
 local function loop(shell, unit, seconds, count)
-  local redraw = host.terminal "stdout" and host.color "stdout"
+  local redraw = host.is_terminal "stdout" and host.has_color "stdout"
   local rows, text, n = 0, nil, 0
   repeat
     n = n + 1

@@ -16,7 +16,7 @@ local CALL = 'require"nacre.assertion_operands".keep(%d,'
 
 local set = lexer.set
 
-local opens, closes = set "( [ {", set ") ] }"
+local opens, closes = lexer.opens, lexer.closes
 local compares = set "== ~= < > <= >="
 local constants = set "nil true false"
 
@@ -37,12 +37,12 @@ local function constant(tokens, from, to)
 end
 
 -- Adds the calls of keep around the tokens of an operand to `before` and
--- `behind`.
-local function wrap(text, tokens, from, to, before, behind)
+-- `after`.
+local function wrap(text, tokens, from, to, before, after)
   if from > to or constant(tokens, from, to) then return end
   texts[#texts + 1] = text:sub(tokens[from].from, tokens[to].to)
                           :gsub("%s+", " ")
-  before[from], behind[to] = CALL:format(#texts), ")"
+  before[from], after[to] = CALL:format(#texts), ")"
 end
 
 -- The end of the first argument, which begins at token i, and the positions of
@@ -83,18 +83,15 @@ end
 
 -- The text of a test file with its operands wrapped in calls of keep.
 function assertion_operands.rewritten(text)
-  local tokens, before, behind = {}, {}, {}
-  for _, token in ipairs(lexer.tokens(text)) do
-    if token.kind ~= "comment" then tokens[#tokens + 1] = token end
-  end
+  local tokens, before, after = lexer.code(text), {}, {}
   if not requires(tokens) then return text end
   for i = 4, #tokens do
     if tokens[i - 3].text == "." and tokens[i - 2].text == "ok" and
        tokens[i - 1].text == "(" then
       for _, part in ipairs(parts(tokens, i) or {}) do
         if part.at and not part.more then
-          wrap(text, tokens, part.from, part.at - 1, before, behind)
-          wrap(text, tokens, part.at + 1, part.to, before, behind)
+          wrap(text, tokens, part.from, part.at - 1, before, after)
+          wrap(text, tokens, part.at + 1, part.to, before, after)
         end
       end
     end
@@ -102,7 +99,7 @@ function assertion_operands.rewritten(text)
   local out, at = {}, 1
   for i, token in ipairs(tokens) do
     out[#out + 1] = text:sub(at, token.from - 1) .. (before[i] or "") ..
-                    token.text .. (behind[i] or "")
+                    token.text .. (after[i] or "")
     at = token.to + 1
   end
   local new = table.concat(out) .. text:sub(at)

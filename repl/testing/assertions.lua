@@ -130,14 +130,14 @@ end
 local function failing(text, o, wrong, f, ...)
   if wrong then return wrong end
   if not callable(f) then
-    return ERR .. "no function to be called, but " .. styled.brief(f)
+    return ERR .. "expected a function, not " .. styled.brief(f)
   end
   local ok, err = pcall(f, ...)
   if ok then return "no error; expected: " .. text end
   local message = tostring(err)
   if message:find(text, 1, not o.pattern) then return nil, message, err end
   return ("the error does not %s '%s':\n  %s"):format(
-    o.pattern and "match" or "hold", text, (message:gsub("\n", "\n  ")))
+    o.pattern and "match" or "contain", text, (message:gsub("\n", "\n  ")))
 end
 
 function checks.err(_, text, ...)
@@ -154,7 +154,7 @@ function assertions.new(job, source)
   end
   local function dotted(name, first)
     if rawequal(first, t) then
-      finish(("a check is called with a point: t.%s(...)"):format(name))
+      finish(("call a check with a dot: t.%s(...)"):format(name))
     end
   end
   for name, f in pairs(checks) do

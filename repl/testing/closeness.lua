@@ -65,8 +65,6 @@ local function survey(A, B, o)
 end
 
 -- A map of where a matrix differs, at most 16 x 60 cells, darker for more.
-local RAMP = " .:-=+*#%@"
-
 local function map(off, rows, columns)
   local height, width = math.min(rows, 16), math.min(columns, 60)
   local cells, most = {}, 0
@@ -77,17 +75,9 @@ local function map(off, rows, columns)
     cells[cell] = (cells[cell] or 0) + 1
     most = math.max(most, cells[cell])
   end
-  local lines = {}
-  for r = 0, height - 1 do
-    local line = {}
-    for c = 0, width - 1 do
-      local n = cells[r * width + c] or 0
-      local level = n == 0 and 1 or 2 + n * (#RAMP - 2) // most
-      line[c + 1] = RAMP:sub(math.min(level, #RAMP), math.min(level, #RAMP))
-    end
-    lines[r + 1] = "  |" .. table.concat(line) .. "|"
-  end
-  return lines
+  return require "nacre.character_image".map(function(x, y)
+    return (cells[(y - 1) * width + x - 1] or 0) / most
+  end, width, height)
 end
 
 -- The elements in a list: floats as float64, integers exactly, bools as 0 or 1.
@@ -134,9 +124,9 @@ local function described(A, B, size, o, kind)
   end
   lines[#lines + 1] = "  " .. allowed(o)
   if #size == 2 and #A >= 16 then
-    lines[#lines + 1] = "  where they are (one mark: up to many of them)"
+    lines[#lines + 1] = "  positions (darker: more of them)"
     for _, line in ipairs(map(s.off, size[1], size[2])) do
-      lines[#lines + 1] = line
+      lines[#lines + 1] = "  " .. line
     end
   end
   return table.concat(lines, "\n")
@@ -213,7 +203,7 @@ local function tensorlike(t, v)
   if type(v) == "number" then return nacre.full_like(t, v) end
   local ok, made = pcall(nacre.tensor, v, {dtype = t.dtype})
   if ok then return made end
-  return nil, "the table is no tensor: " .. tostring(made)
+  return nil, "the table is not a tensor: " .. tostring(made)
 end
 
 local function called(v)

@@ -30,8 +30,7 @@ static File *fileof(const char *source) {
       return files = f;
     }
   if ((f = calloc(1, sizeof *f)) == NULL) return NULL;
-  if ((f->name = malloc(strlen(source) + 1)) == NULL) return free(f), NULL;
-  strcpy(f->name, source);
+  if ((f->name = strdup(source)) == NULL) return free(f), NULL;
   f->next = files;
   return files = f;
 }
@@ -55,7 +54,7 @@ static void count(lua_State *L, lua_Debug *ar) {
     f->hits[line]++;
 }
 
-/* cover(f): counts from now on; f is called when the program exits */
+/* start_coverage(f): counts from now on; f is called when the program exits */
 int sh_start_coverage(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);
@@ -64,7 +63,7 @@ int sh_start_coverage(lua_State *L) {
   return 0;
 }
 
-/* covered(): what was counted since the last call: {file = "line:times ..."} */
+/* take_coverage(): the counts since the last call, {file = "line:times ..."} */
 int sh_take_coverage(lua_State *L) {
   luaL_Buffer b;
   File *f;

@@ -15,13 +15,13 @@ local coverage = {}
 
 -- Sends what was counted since the last call.
 function coverage.tell(tell)
-  for name, counts in next, process.covered() do
+  for name, counts in next, process.take_coverage() do
     if counts ~= "" then tell("cover", name, counts) end
   end
 end
 
 function coverage.start(tell)
-  process.cover(function() coverage.tell(tell) end)
+  process.start_coverage(function() coverage.tell(tell) end)
 end
 
 -- The lines that have code. For the functions in a chunk only its dump has
@@ -101,8 +101,7 @@ end
 -- The lines with code, {line = true}; empty if the file does not compile.
 function coverage.lines(text)
   local lines = {}
-  local f = load(text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "", 1), "=",
-                 "t")
+  local f = load(require "nacre.files".source(text), "=", "t")
   if f then code(reader(string.dump(f)), lines) end
   return lines
 end
@@ -119,7 +118,7 @@ end
 
 -- Does a file count?
 local function wanted(path, o)
-  if not path:find "%.lua$" or istest(path) or process.entries(path) then
+  if not path:find "%.lua$" or istest(path) or process.list_folder(path) then
     return false
   end
   return o.cover == true or root.within(path, o.cover)
@@ -129,7 +128,7 @@ function coverage.add(outcome, o)
   local unit = outcome.job.unit
   for _, m in ipairs(outcome.messages) do
     local name = m[1] == "cover" and m[2]
-    local path = name and process.absolute(name:find "^/" and name or
+    local path = name and process.real_path(name:find "^/" and name or
                                            unit.root .. "/" .. name)
     if path and root.within(path, unit.root) and wanted(path, o) then
       local of = hits[path] or {}
@@ -144,7 +143,7 @@ end
 
 -- The files of a folder that no test has loaded.
 local function unloaded(folder, o)
-  for _, entry in ipairs(process.entries(folder) or {}) do
+  for _, entry in ipairs(process.list_folder(folder) or {}) do
     local path = folder .. "/" .. entry[1]
     if entry[1]:find "^%." then
       -- not the user's to look into

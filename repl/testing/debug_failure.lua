@@ -13,7 +13,7 @@ local debug_failure = {on = nil} -- the job, if it is to stop
 local function ask(banner)
   local shell = require "nacre.shell"
   io.stdout:flush()
-  process.console(true)
+  process.take_terminal(true)
   if not shell.seed then shell.start(false) end
   local transcript = shell.transcript
   shell.transcript = false
@@ -24,10 +24,10 @@ local function ask(banner)
   else
     shell.note "the session is as this line left it; Ctrl-D goes on"
   end
-  process.prompt()
+  process.read_lines()
   shell.reader, shell.leaving = nil, false
   shell.transcript = transcript
-  process.console(false)
+  process.take_terminal(false)
 end
 
 -- Stops at an error, whose stack is kept.

@@ -6,39 +6,14 @@
 
 local closeness = require "nacre.closeness"
 local jobs = require "nacre.job_pool"
-local lexer = require "nacre.lexer"
 local process = require "nacre.process"
 local run = require "nacre.run_test"
 
 local diagnosis = {}
 
-local pairs_of = {[")"] = "(", ["]"] = "[", ["}"] = "{"}
-
--- The token that opens what the one at n closes.
-local function opening(tokens, n)
-  local depth = 0
-  for k = n, 1, -1 do
-    local text = tokens[k].text
-    if pairs_of[text] then
-      depth = depth + 1
-    elseif text == "(" or text == "[" or text == "{" then
-      depth = depth - 1
-      if depth == 0 then return k end
-    end
-  end
-end
-
 -- "a:mm(b)" of "a:mm(b):sum()"; nil if the text ends in no method call.
 local function method_object(text)
-  local tokens = lexer.tokens(text)
-  local n = #tokens
-  if n == 0 or tokens[n].text ~= ")" then return nil end
-  local k = opening(tokens, n)
-  if not k or k < 4 or tokens[k - 1].kind ~= "name" or
-     tokens[k - 2].text ~= ":" then
-    return nil
-  end
-  return text:sub(1, tokens[k - 2].from - 1)
+  return text:match "^(.+):%s*[%a_][%w_]*%s*%b()%s*$"
 end
 
 local function large(text)

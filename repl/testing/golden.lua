@@ -17,7 +17,7 @@ local count, last = 0, nil    -- of the names in the test at work
 
 -- The name of a value, or nil and why it has none.
 local function named(job, name)
-  if not job.test then return nil, "t.golden is for what a test gives" end
+  if not job.test then return nil, "t.golden can only be called in a test" end
   if job.test ~= last then count, last = 0, job.test end
   count = count + 1
   if name ~= nil and type(name) ~= "string" then

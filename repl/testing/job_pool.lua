@@ -44,8 +44,8 @@ local function start(job, body)
   local inside = p.folder
   for _ = 1, job.unit and root.depth(job.unit) or 0 do
     inside = inside .. "/test"
-    process.makefolder(inside)
   end
+  host.makefolders(inside, true)
   if job.values or job.unit and job.unit.errors then
     p.shown = process.folder(count .. "-shown")
   end
@@ -62,7 +62,7 @@ local function finish(p, ended)
   process.remove(p.folder)
   if p.shown then process.remove(p.shown) end
   return {job = p.job, messages = p.messages,
-          printed = process.printed(p.print), how = how, status = n,
+          printed = process.take_output(p.print), how = how, status = n,
           signal = name, late = not ended, time = host.clock() - p.begin}
 end
 
@@ -215,7 +215,7 @@ function jobs.run(list, o, each)
   local s = {waiting = table.move(list, 1, #list, 1, {}), running = {},
              before = {}, most = o.jobs, ongpu = o.gpujobs, each = each}
   start_more(s)
-  while #s.running > 0 and not process.ended() do
+  while #s.running > 0 and not process.pending_signal() do
     step(s)
     start_more(s)
   end
@@ -223,7 +223,7 @@ function jobs.run(list, o, each)
   for _, job in ipairs(s.waiting) do -- it was stopped between two tests
     local before = s.before[job]
     if before then
-      before.interrupted = process.ended() ~= nil
+      before.interrupted = process.pending_signal() ~= nil
       each(before)
     end
   end

@@ -257,7 +257,7 @@ function match_line.badnote(text)
   for word in (note or ""):gmatch "%S+" do
     local value = word:match "^[ra]tol=(.*)$"
     if not tonumber(value) or tonumber(value) < 0 then
-      return ("'%s' is no tolerance (#~ rtol=1e-3 atol=1e-6); if it was " ..
+      return ("'%s' is not a tolerance (#~ rtol=1e-3 atol=1e-6); if it was " ..
               "printed, write <...> for the #"):format(word)
     end
   end

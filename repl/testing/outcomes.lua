@@ -34,7 +34,7 @@ end
 -- Why a process did not end normally.
 local function why_ended(outcome)
   if outcome.late then
-    return ("no end within %g s"):format(outcome.job.timeout)
+    return ("timed out after %g s"):format(outcome.job.timeout)
   end
   if outcome.how == "signal" then
     return ("killed by signal %d (%s)"):format(outcome.status, outcome.signal)
@@ -158,7 +158,7 @@ local function session(outcome, m)
   for i, step in ipairs(job.steps) do
     if outcome.interrupted and not m.to[i] then break end
     if not m.from[i] then
-      r.reason = r.reason or ("the session was over before line %d%s"):format(
+      r.reason = r.reason or ("the session ended before line %d%s"):format(
         step.line, unrun(#job.steps - i + 1))
       r.line = r.line or step.line
       break
@@ -206,7 +206,7 @@ local function reason(outcome, c, lost)
   local more = #lines - MOST_PRINTED
   if more > 0 then
     lines = table.move(lines, 1, MOST_PRINTED, 1, {})
-    lines[#lines + 1] = ("... %d lines more"):format(more)
+    lines[#lines + 1] = ("... %d more lines"):format(more)
   end
   return why .. "\nit printed:\n  " .. table.concat(lines, "\n  ")
 end
@@ -249,7 +249,7 @@ local function apply_xfail(list, why)
   end
   if failed then return end
   list[1].status = "fail"
-  list[1].reason = "passed, though it was expected to fail: " .. why
+  list[1].reason = "passed, but was expected to fail: " .. why
 end
 
 -- Did the test run out of memory, judged by its messages and its end?

@@ -19,7 +19,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -50,20 +49,14 @@ enum { NENDINGS = sizeof endings / sizeof *endings };
 static volatile sig_atomic_t ending, held;
 static int wakeup[2] = { -1, -1 }; /* a signal can be read from it */
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* A second signal is not held: it does not wait for the report.  But timeout(1)
    sends each signal twice, to the process and to its group; that counts once.
    A SIGPIPE is not held either, as nobody reads the report. */
 static void onending(int sig) {
-  static double first;
-  if (ending && sig == ending && seconds() - first < 0.3) return;
+  static int64_t first;
+  if (ending && sig == ending && nc_now() - first < 300000000) return;
   ending = sig;
-  first = seconds();
+  first = nc_now();
   if (held && sig != SIGPIPE) {
     int keep = errno;
     held = 0;
@@ -88,13 +81,13 @@ static void openwakeup(void) {
   }
 }
 
-/* hold(on): does a signal wait until the runner asks for it? */
+/* hold_signals(on): does a signal wait until the runner asks for it? */
 static int hold(lua_State *L) {
   held = lua_toboolean(L, 1);
   return 0;
 }
 
-/* ended(): the name of the signal that is to end the run, or nil */
+/* pending_signal(): the name of the signal that is to end the run, or nil */
 static int ended(lua_State *L) {
   int i;
   for (i = 0; i < NENDINGS; i++)
@@ -106,16 +99,6 @@ static int ended(lua_State *L) {
 ** In the child
 */
 static int talk; /* the end of the pipe that the child writes to */
-
-static void writeall(const char *text, size_t n) {
-  while (n > 0) {
-    ssize_t put = write(talk, text, n);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return;
-    text += put;
-    n -= (size_t)put;
-  }
-}
 
 /* tell(word, text, text2): one message, and how much was printed so far; each
    part after its length. */
@@ -133,7 +116,7 @@ static int tell(lua_State *L) {
   lua_concat(L, 8);
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);
-  writeall(s, n);
+  sh_writeall(talk, s, n);
   return 0;
 }
 
@@ -189,8 +172,7 @@ static void keepterminal(void) {
   const char *name = getenv("TERM");
   int i;
   for (i = 0; i < 3; i++) terminal[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
-  if (name != NULL && (term = malloc(strlen(name) + 1)) != NULL)
-    strcpy(term, name);
+  if (name != NULL) term = strdup(name);
 }
 
 /* Makes the process group `to' the one the terminal listens to, if `from' is
@@ -211,7 +193,7 @@ static void streamsto(const int to[3]) {
     if (to[i] >= 0) dup2(to[i], i);
 }
 
-/* console(on): the standard streams are those of the runner, or the test's */
+/* take_terminal(on): uses the standard streams of the runner, or the test's */
 static int console(lua_State *L) {
   Options plain = { .color = COLOR_NEVER, .width = 80 }, users = { 0 };
   int i, on = lua_toboolean(L, 1);
@@ -382,7 +364,7 @@ static int readpipe(lua_State *L) {
   return 1;
 }
 
-/* printed(fd): the whole file, which is closed */
+/* take_output(fd): the whole file, which is closed */
 static int printed(lua_State *L) {
   int fd = (int)luaL_checkinteger(L, 1);
   readall(L, fd, 0);
@@ -493,17 +475,17 @@ int sh_openprocess(lua_State *L) {
   static const luaL_Reg list[] = { { "start", start },
                                    { "wait", waitpipes },
                                    { "read", readpipe },
-                                   { "printed", printed },
+                                   { "take_output", printed },
                                    { "finish", finishjob },
                                    { "folder", folder },
                                    { "remove", removefolder },
-                                   { "cover", sh_start_coverage },
-                                   { "covered", sh_take_coverage },
-                                   { "console", console },
+                                   { "start_coverage", sh_start_coverage },
+                                   { "take_coverage", sh_take_coverage },
+                                   { "take_terminal", console },
                                    { "output", output },
-                                   { "prompt", sh_takelines },
-                                   { "hold", hold },
-                                   { "ended", ended },
+                                   { "read_lines", sh_takelines },
+                                   { "hold_signals", hold },
+                                   { "pending_signal", ended },
                                    { NULL, NULL } };
   luaL_newlib(L, list);
   sh_open_process_files(L);

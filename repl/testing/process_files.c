@@ -18,8 +18,8 @@
 
 #include "repl/host/repl.h"
 
-/* entries(path): {{name, folder?}, ...}, nil if path is no folder.  A link to
-   a folder counts as a file: it may lead in a circle. */
+/* list_folder(path): {{name, is folder}, ...}; nil if path is not a folder. A
+   link to a folder counts as a file: it may lead in a circle. */
 static int entries(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   DIR *d = opendir(path);
@@ -43,19 +43,13 @@ static int entries(lua_State *L) {
   return 1;
 }
 
-/* errors(path): stderr goes to a file of its own from now on */
+/* redirect_stderr(path): stderr goes to a file of its own from now on */
 static int errors(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
   int good = fd >= 0 && dup2(fd, STDERR_FILENO) >= 0;
   if (fd >= 0) close(fd);
   return good ? 0 : luaL_error(L, "%s: %s", path, strerror(errno));
-}
-
-static int makefolder(lua_State *L) {
-  lua_pushboolean(L,
-                  mkdir(luaL_checkstring(L, 1), 0700) == 0 || errno == EEXIST);
-  return 1;
 }
 
 /* The bytes that this process can write to, of its own. */
@@ -68,8 +62,8 @@ static long long ownbytes(void) {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* limit(bytes): so much more memory than it has by now, and its children each
-   as much */
+/* limit_memory(bytes): limits what this process allocates from now on, and
+   what each of its children does */
 static int limitmemory(lua_State *L) {
   struct rlimit r;
   rlim_t most;
@@ -81,7 +75,7 @@ static int limitmemory(lua_State *L) {
   return 0;
 }
 
-/* absolute(path), nil if there is no such file */
+/* real_path(path), nil if there is no such file */
 static int absolute(lua_State *L) {
   char *path = realpath(luaL_checkstring(L, 1), NULL);
   lua_pushstring(L, path);
@@ -124,11 +118,12 @@ static int cores(lua_State *L) {
 }
 
 void sh_open_process_files(lua_State *L) {
-  static const luaL_Reg list[] = {
-    { "entries", entries },   { "makefolder", makefolder },
-    { "absolute", absolute }, { "copy", copyfile },
-    { "errors", errors },     { "limit", limitmemory },
-    { "cores", cores },       { NULL, NULL }
-  };
+  static const luaL_Reg list[] = { { "list_folder", entries },
+                                   { "real_path", absolute },
+                                   { "copy", copyfile },
+                                   { "redirect_stderr", errors },
+                                   { "limit_memory", limitmemory },
+                                   { "cores", cores },
+                                   { NULL, NULL } };
   luaL_setfuncs(L, list, 0);
 }

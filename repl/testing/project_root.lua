@@ -5,6 +5,8 @@
 -- repository. A test requires modules from its own folder and from the root,
 -- and messages name files relative to the root, the same in every checkout.
 
+local files = require "nacre.files"
+local host = require "nacre.host"
 local process = require "nacre.process"
 
 local root = {}
@@ -20,7 +22,7 @@ end
 
 local function marked(folder)
   for _, mark in ipairs(MARKS) do
-    if process.absolute(folder .. mark) then return true end
+    if process.real_path(folder .. mark) then return true end
   end
 end
 
@@ -40,7 +42,7 @@ function root.of(folder, given)
   local at = folder
   while not marked(at) do
     if at == "/" then
-      local here = process.absolute "."
+      local here = process.real_path "."
       return here and within(folder, here) and here or folder
     end
     at = above(at)
@@ -58,9 +60,9 @@ end
 
 -- The file of this name for a test: beside it or in the root.
 function root.find(unit, name)
-  if name:find "^/" then return process.absolute(name) end
-  return process.absolute(join(unit.folder, name)) or
-         process.absolute(join(unit.root, name))
+  if name:find "^/" then return process.real_path(name) end
+  return process.real_path(join(unit.folder, name)) or
+         process.real_path(join(unit.root, name))
 end
 
 -- How many folders above its own a test needs files: "../x" is 1.
@@ -82,7 +84,7 @@ end
 function root.each(unit, name)
   local list, at = {}, unit.folder
   while true do
-    local path = process.absolute(join(at, name))
+    local path = process.real_path(join(at, name))
     if path then table.insert(list, 1, path) end
     if at == unit.root or not within(at, unit.root) then return list end
     at = above(at)
@@ -92,11 +94,11 @@ end
 -- Renames the files in printed text to the names that a test uses: at the
 -- prompt a module is found as ./lib.lua.
 function root.renamed(unit, text)
-  local here = within(process.absolute ".", unit.root)
+  local here = within(process.real_path ".", unit.root)
   local start = join(unit.root, "")
   text = text:gsub(start:gsub("%p", "%%%0"), "")
   return here and (text:gsub("%f[^%s'\"(\0]%./([^%s:'\n]+%.lua)", function(name)
-    if process.absolute(name) then
+    if process.real_path(name) then
       return here == "" and name or join(here, name)
     end
   end)) or text
@@ -107,13 +109,13 @@ end
 --
 
 local function copy(from, to)
-  local list = process.entries(from)
+  local list = process.list_folder(from)
   if not list then
     local ok, why = process.copy(from, to)
     if not ok then error(("cannot copy %s: %s"):format(from, why), 0) end
     return
   end
-  process.makefolder(to)
+  host.makefolders(to, true)
   for _, entry in ipairs(list) do
     local name = entry[1]
     if name ~= "." and name ~= ".." then
@@ -124,7 +126,7 @@ end
 
 -- Copies a file to the name that the test uses.
 local function bring(name, path)
-  for at in name:gmatch "()/" do process.makefolder(name:sub(1, at - 1)) end
+  if name:find "/" then host.makefolders(name:match "^(.*)/", true) end
   copy(path, name)
 end
 
@@ -142,7 +144,7 @@ function root.bringing(unit, tell)
     local f = library[name]
     library[name] = function(file, mode, ...)
       if type(file) == "string" and file:find "^[^/]" and
-         not process.absolute(file) and
+         not process.real_path(file) and
          not (writes and tostring(mode):find "^w") then
         local path = root.find(unit, file)
         if path then
@@ -169,17 +171,6 @@ end
 
 root.called = called
 
--- Reads a file like luaL_loadfilex: without a byte order mark and a first line
--- for the system.
-local function source(path)
-  local f, why = io.open(path, "rb")
-  if not f then return nil, why end
-  local text
-  text, why = f:read "a"
-  f:close()
-  return text and text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "", 1), why
-end
-
 local names = {} -- by chunkname: the absolute path
 
 -- debug.getinfo returns the full path, for modules that look for files beside
@@ -204,21 +195,21 @@ end
 
 local function loadwith(unit, path, ...)
   local name = called(unit, path)
-  local text, why = source(path)
+  local text, why = files.read(path)
   if not text then return nil, ("cannot open %s"):format(why) end
   if name ~= path then
     if not next(names) then openinfo() end
     names["@" .. name] = "@" .. path
   end
-  return load(text, "@" .. name, ...)
+  return load(files.source(text), "@" .. name, ...)
 end
 
 local function openloads(unit)
   local plain = loadfile
   local function ours(path)
-    local full = type(path) == "string" and process.absolute(path)
+    local full = type(path) == "string" and process.real_path(path)
     return full and within(full, unit.root) and
-           not within(full, process.absolute ".") and full
+           not within(full, process.real_path ".") and full
   end
   function _G.loadfile(path, mode, ...)
     local full = ours(path)
@@ -273,7 +264,7 @@ local function openlibraries(unit)
   end
 end
 
-local started = process.absolute "." -- by the runner, before its tests
+local started = process.real_path "." -- by the runner, before its tests
 
 -- LUA_PATH and LUA_CPATH are relative to where the runner was started.
 local function frombefore(path, variable)

@@ -4,6 +4,7 @@
 -- the annotations of GitHub. `stop` is nil unless a signal ended the run: then
 -- {signal = its name, unfinished = number of files, text = a message}.
 
+local json = require "nacre.json"
 local report = require "nacre.text_report"
 
 local formats = {}
@@ -66,11 +67,11 @@ function formats.junit(results, peers, seconds, stop)
         xml(r.job.title .. (r.name and ": " .. r.name or "")),
         xml(r.job.unit.path), r.time, body)
   end
-  local before, behind = around(stop)
+  local before, after = around(stop)
   return ('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' ..
     '<testsuite name="nacre" tests="%d" failures="%d" errors="0" ' ..
     'skipped="%d" time="%.3f">\n%s%s%s</testsuite>\n</testsuites>\n'):format(
-    #results, failed, skipped, seconds, before, table.concat(lines), behind)
+    #results, failed, skipped, seconds, before, table.concat(lines), after)
 end
 
 --
@@ -106,28 +107,20 @@ end
 --
 -- JSON
 --
-local function json(text)
-  if not utf8.len(text) then text = text:gsub("[\128-\255]", "?") end
-  return '"' .. text:gsub('[%c"\\]', function(c)
-    return ("\\u%04x"):format(c:byte())
-  end) .. '"'
-end
-
 function formats.json(results, peers, seconds, stop)
   local lines = {}
-  for _, r in ipairs(results) do
-    lines[#lines + 1] = ('    {"file": %s, "line": %s, "device": %s, ' ..
-      '"dtype": %s, "name": %s, "status": %s, "seconds": %.3f, "seed": %d, ' ..
-      '"text": %s}'):format(
-      json(r.job.unit.path), r.line or "null", json(r.job.device),
-      r.job.dtype and json(r.job.dtype) or "null",
-      r.name and json(r.name) or "null", json(r.status), r.time, r.job.seed,
-      json(about(r, peers)))
+  local function rounded(s) return tonumber(("%.3f"):format(s)) end
+  for i, r in ipairs(results) do
+    lines[i] = "    " .. json.line {
+      file = r.job.unit.path, line = r.line or json.null,
+      device = r.job.device, dtype = r.job.dtype or json.null,
+      name = r.name or json.null, status = r.status,
+      seconds = rounded(r.time), seed = r.job.seed, text = about(r, peers)}
   end
-  return ('{\n  "seconds": %.3f,\n  "interrupted": %s,\n' ..
+  return ('{\n  "seconds": %s,\n  "interrupted": %s,\n' ..
           '  "unfinished": %d,\n  "results": [\n%s\n  ]\n}\n'):format(
-    seconds, stop and json(stop.signal) or "null", stop and stop.unfinished or 0,
-    table.concat(lines, ",\n"))
+    json.line(rounded(seconds)), json.line(stop and stop.signal),
+    stop and stop.unfinished or 0, table.concat(lines, ",\n"))
 end
 
 --

@@ -7,6 +7,7 @@
 local assertions = require "nacre.assertions"
 local coverage = require "nacre.coverage"
 local errors = require "nacre.errors"
+local files = require "nacre.files"
 local fixtures = require "nacre.fixtures"
 local frames = require "nacre.stack_frames"
 local host = require "nacre.host"
@@ -26,7 +27,7 @@ function run.prepare(job)
   if job.limit then
     nacre.set_memory_limit(job.limit)
     -- a driver of devices takes what it likes
-    if job.device == "cpu" then process.limit(job.limit) end
+    if job.device == "cpu" then process.limit_memory(job.limit) end
   end
   root.enter(job.unit)
   _G.arg = {[0] = job.unit.steps and job.unit.kind ~= "unit" and
@@ -64,10 +65,10 @@ local function called(unit)
 end
 
 local function load(job)
-  local text = assert(io.open(job.unit.full, "rb")):read "a"
+  local text = assert(files.read(job.unit.full))
   local name = "@" .. called(job.unit)
   frames.sources[name] = text -- for messages: the folder is another one
-  text = text:gsub("^\xEF\xBB\xBF", "", 1):gsub("^#[^\n]*", "", 1)
+  text = files.source(text)
   if job.unit.kind == "unit" then
     text = require "nacre.assertion_operands".rewritten(text)
   end
@@ -95,7 +96,7 @@ end
 -- Runs f as user code; true, or false and the error.
 local function guarded(f, ...)
   local ok, err = host.guard(function(e)
-    host.quiet()
+    host.pause_interrupts()
     if assertions.isrefusal(e) and debug_failure.on then
       errors.capture(e, 2)
     end
@@ -116,7 +117,7 @@ end
 local function writeerrors(path, tell)
   io.stderr:flush()
   tell("step", 2)
-  io.stdout:write(require "nacre.test_file".read(path) or "")
+  io.stdout:write(files.read(path) or "")
   tell("done", 2)
 end
 
@@ -137,7 +138,7 @@ end
 local function script(job, tell)
   local watch = values.watch(job, tell)
   local path = job.unit.errors and job.shown .. "/stderr"
-  if path then process.errors(path) end
+  if path then process.redirect_stderr(path) end
   values.step(watch, job.steps[1], 1)
   tell("step", 1)
   local over = atexit(function()

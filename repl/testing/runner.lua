@@ -10,6 +10,7 @@ local options = require "nacre.test_options"
 local plan = require "nacre.job_plan"
 local process = require "nacre.process"
 local report = require "nacre.text_report"
+local units = require "nacre.units"
 
 local runner = {}
 
@@ -24,21 +25,8 @@ end
 
 -- The failures of the last run in a folder, one on each line: the absolute
 -- path, the device, the dtype, and the test of a *_test.lua
-local function state_file(make)
-  local folder = os.getenv "XDG_STATE_HOME"
-  if not folder or not folder:find "^/" then
-    local home = os.getenv "HOME"
-    if not home or not home:find "^/" then return nil end
-    folder = home .. "/.local/state"
-  end
-  folder = folder .. "/nacre"
-  if make then
-    for part in folder:gmatch "()/" do
-      if part > 1 then process.makefolder(folder:sub(1, part - 1)) end
-    end
-    process.makefolder(folder)
-  end
-  return folder .. "/last-failed"
+local function state_file()
+  return host.userfile("XDG_STATE_HOME", "/.local/state", "last-failed")
 end
 
 local function key(job)
@@ -47,7 +35,7 @@ end
 
 -- {key = {name of a test = true, ...}}
 local function last_failed()
-  local path, set = state_file(false), {}
+  local path, set = state_file(), {}
   local f = path and io.open(path, "rb")
   if not f then return set end
   for line in f:lines() do
@@ -64,10 +52,11 @@ end
 -- Stores the failures. Those of files that did not run are kept.
 local function store_failed(results)
   local set, list = last_failed(), {}
-  local path = state_file(true)
+  local path = state_file()
+  if path then host.makefolders(path:match "^(.*)/", true) end
   local f = path and io.open(path, "wb")
   if not f then return end
-  local here = process.absolute "." .. "/"
+  local here = process.real_path "." .. "/"
   for _, r in ipairs(results) do
     if not r.job.cut then set[key(r.job)] = nil end
   end
@@ -176,7 +165,7 @@ local function dots(o)
 end
 
 local function save(path, text)
-  local ok, why = host.replace(path, text)
+  local ok, why = host.write_file(path, text)
   if not ok then complain(("cannot write %s"):format(why)) end
   return ok
 end
@@ -257,9 +246,9 @@ local function interrupted(results, o, seconds, left)
   for _, r in ipairs(failures(results)) do
     if r.failures and r.failures[1] then r.failures[1].found = "" end
   end
-  local stop = {signal = process.ended(), unfinished = left}
-  stop.text = ("interrupted by %s, %d file%s not finished"):format(
-    stop.signal, left, left == 1 and "" or "s")
+  local stop = {signal = process.pending_signal(), unfinished = left}
+  stop.text = ("interrupted by %s, %s not finished"):format(
+    stop.signal, units.count(left, "file"))
   tell(results, o, seconds, stop)
   complain(stop.text)
   if not o.ci then store_failed(results) end
@@ -269,11 +258,11 @@ end
 local function run(o, todo)
   local begin = host.clock()
   local mark, finish = dots(o)
-  process.hold(true)
+  process.hold_signals(true)
   local results, left = runner.results(todo, o, mark)
-  process.hold(false)
+  process.hold_signals(false)
   finish()
-  if process.ended() then
+  if process.pending_signal() then
     return interrupted(results, o, host.clock() - begin, left)
   end
   if #results == 0 then
@@ -291,7 +280,7 @@ end
 -- The exit status of `nacre --test WORDS...`.
 function runner.main(words)
   local o, wrong = options.parse(words)
-  if o and o.color then host.terminalsettings(o.color) end
+  if o and o.color then host.terminal_settings(o.color) end
   if not o then
     complain(wrong)
     io.stderr:write("usage: nacre --test [options] [PATH[:LINE] ...]   ",

@@ -14,6 +14,7 @@
 
 local closeness = require "nacre.closeness"
 local facts = require "nacre.tensor_facts"
+local host = require "nacre.host"
 local match = require "nacre.match_output"
 
 local values = {}
@@ -52,12 +53,6 @@ local function parts(name)
   local n, key = name:match "^(%d+): (.*)$"
   if not n then return 0, name, name end
   return tonumber(n), key, (key:gsub(" #%d+$", ""))
-end
-
-local function exists(path)
-  local f = io.open(path, "rb")
-  if f then f:close() end
-  return f ~= nil
 end
 
 --
@@ -113,7 +108,7 @@ function values.watch(job, tell)
     local step = watch.step
     if not step or open(step) or nacre._isdry(t) then return end
     watch.n = watch.n + 1
-    local bytes = t:numel() * t:element_size()
+    local bytes = facts.bytes(t)
     local one = {step = step, index = watch.index,
                  key = keyof(step, watch.n), needed = not determined(t, text),
                  path = ("%s/%d.safetensors"):format(job.shown,
@@ -250,7 +245,9 @@ local function loaded(path, key)
 end
 
 -- The tensors in a file; none if there is no file.
-function values.load(path) return exists(path) and loaded(path) or {} end
+function values.load(path)
+  return host.file_time(path) and loaded(path) or {}
+ end
 
 -- The names in a file by their keys; for inputs that are no longer in the test
 -- by their number, as they may have been edited.

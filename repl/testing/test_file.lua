@@ -11,31 +11,22 @@
 -- A file may say how it is to be run: "--: seed 1" in a line of its own, in
 -- Markdown also "<!--: seed 1 -->".
 
+local files = require "nacre.files"
 local host = require "nacre.host"
 local match = require "nacre.match_output"
 local process = require "nacre.process"
 local input_block = require "nacre.input_block"
+local readers = require "nacre.value_readers"
 local units = require "nacre.units"
 
 local file = {}
 
-function file.read(path)
-  local f, why = io.open(path, "rb")
-  if not f then return nil, why end
-  local text
-  text, why = f:read "a"
-  f:close()
-  return text, why
-end
+file.read = files.read
 
 --
 -- Which files
 --
-local function isfile(path)
-  local f = io.open(path, "rb")
-  if f then f:close() end
-  return f ~= nil
-end
+local function isfile(path) return host.file_time(path) ~= nil end
 
 -- "transcript", "markdown", "unit", "script", or nil.
 function file.kind(path)
@@ -52,7 +43,7 @@ function file.kind(path)
 end
 
 local function sorted(path)
-  local list = process.entries(path)
+  local list = process.list_folder(path)
   if list then table.sort(list, function(a, b) return a[1] < b[1] end) end
   return list
 end
@@ -73,7 +64,7 @@ end
 -- The test files under path, or path itself; nil and why if there is none.
 function file.find(path)
   local found = {}
-  if process.entries(path) then
+  if process.list_folder(path) then
     walk(path:gsub("(.)/+$", "%1"), found)
     return found
   end
@@ -82,8 +73,8 @@ function file.find(path)
                 ": no such file or folder"
   end
   if not file.kind(path) then
-    return nil, path .. ": no test (a *.nacre, a *.md with ```nacre blocks, " ..
-                "a *_test.lua, or a *.lua with its *.out)"
+    return nil, path .. ": not a test (a *.nacre, a *.md with ```nacre " ..
+                "blocks, a *_test.lua, or a *.lua with its *.out)"
   end
   return {path}
 end
@@ -105,11 +96,6 @@ function file.bytes(text)
   return n and n >= 1 and n < 1 << 62 and n or nil
 end
 
-local function positive(text)
-  local n = tonumber(text)
-  return n and n >= 0 and n or nil
-end
-
 local NEEDS = {cuda = true, mem = true, file = true, png = true}
 
 -- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =}
@@ -126,38 +112,27 @@ local function need(text)
 end
 
 -- Converts the text of each directive; nil if it is invalid.
-local readers = {
-  seed = function(s) return math.tointeger(tonumber(s)) end,
-  devices = function(s)
-    local list = words(s)
-    for _, d in ipairs(list) do
-      if not (d == "cpu" or d:find "^cuda:?%d*$") then return nil end
-    end
-    return #list > 0 and list or nil
-  end,
+local directives = {
+  seed = readers.integer(),
+  devices = readers.devices(),
   dtype = function(s) local l = words(s); return #l > 0 and l or nil end,
-  rtol = positive,
-  atol = positive,
+  rtol = readers.unsigned,
+  atol = readers.unsigned,
   timeout = units.parse_seconds,
   memory = file.bytes,
   skip = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   xfail = function(s) return s ~= "" and quoted(s) or "no reason given" end,
   serial = function(s) return s == "" or nil end,
-  exit = function(s)
-    local n = math.tointeger(tonumber(s))
-    return n and n >= 0 and n <= 255 and n or nil
-  end,
+  exit = readers.integer(0, 255),
   values = function(s) return s == "" or nil end,
   needs = need,
 }
 
 -- ", did you mean 'devices'?" where a name is near that.
 local function meant(name)
-  local names = {"only"}
-  for known in pairs(readers) do names[#names + 1] = known end
-  table.sort(names)
-  local near = name and host.suggest(name, names)
-  return near and (", did you mean '%s'?"):format(near) or ""
+  local known = {only = true}
+  for other in pairs(directives) do known[other] = true end
+  return name and require "nacre.suggestion".text(name, known, "'%s'") or ""
 end
 
 -- A directive that follows output may have been printed.
@@ -167,7 +142,7 @@ local function printed(unit, n, text)
      text:find "^%s*only%s" or text:find "^%s*}" then
     return false
   end
-  unit.bad = unit.bad or ("%s:%d: '--:%s' stands behind the output of line " ..
+  unit.bad = unit.bad or ("%s:%d: '--:%s' follows the output of line " ..
     "%d: a directive needs an empty line above it; if it was printed, write " ..
     "<...>-:%s"):format(unit.path, n, text, step.line, text)
   return true
@@ -181,14 +156,14 @@ local function directive(unit, n, text)
     unit.only = only
   elseif text == "}" then
     unit.only = nil
-  elseif not readers[name] then
+  elseif not directives[name] then
     unit.bad = unit.bad or ("%s:%d: no directive '%s'%s"):format(unit.path, n,
                                                        text, meant(name))
   else
-    local value = readers[name](rest)
+    local value = directives[name](rest)
     if value == nil or value == false then
-      unit.bad = unit.bad or ("%s:%d: '%s' cannot be: '%s'"):format(unit.path,
-        n, name, rest)
+      unit.bad = unit.bad or ("%s:%d: invalid value of '%s': '%s'"):format(
+        unit.path, n, name, rest)
     elseif name == "needs" then
       unit.needs[#unit.needs + 1] = value
     else
@@ -249,7 +224,7 @@ end
 -- The inputs of a copied session, a list; nil if the text is not one.
 function file.inputs(text)
   local list, lines = {}, {}
-  for line in (text .. "\n"):gmatch "(.-)\r?\n" do
+  for _, line in ipairs(files.lines(text)) do
     if #lines > 0 or line:find "%S" then lines[#lines + 1] = line end
   end
   if not lines[1] or not prompt(lines[1]) then return nil end
@@ -297,8 +272,8 @@ local function session(unit, lines, from, last)
       if says then
         if not printed(unit, n, says) then directive(unit, n, says) end
       elseif lines[n]:find "%S" and not lines[n]:find "^%-%-" then
-        unit.bad = unit.bad or ("%s:%d: this is no input (> ...), comment " ..
-          "(-- ...) or output"):format(unit.path, n)
+        unit.bad = unit.bad or ("%s:%d: this is neither input (> ...), " ..
+          "nor a comment (-- ...), nor output"):format(unit.path, n)
       end
       n = n + 1
     end
@@ -350,14 +325,6 @@ local function luafile(unit, lines)
   end
 end
 
-local function linesof(text)
-  local list = {}
-  for line in (text:gsub("\n$", "") .. "\n"):gmatch "(.-)\r?\n" do
-    list[#list + 1] = line
-  end
-  return list
-end
-
 -- Without a byte order mark.
 local function plain(text) return (text:gsub("^\xEF\xBB\xBF", "", 1)) end
 
@@ -377,7 +344,7 @@ end
 -- Reads a test file: {path, full, kind, lines, steps, says, needs}, with `bad`
 -- if it has an error.
 function file.load(path)
-  local unit = {path = path, full = process.absolute(path),
+  local unit = {path = path, full = process.real_path(path),
                 kind = file.kind(path), steps = {}, says = {}, needs = {}}
   local text, why = file.read(path)
   if not text then
@@ -385,7 +352,7 @@ function file.load(path)
     return unit
   end
   unit.text, unit.bom = text, text:match "^\xEF\xBB\xBF"
-  unit.lines = linesof(plain(text))
+  unit.lines = files.lines(plain(text))
   if unit.kind == "transcript" then
     session(unit, unit.lines, 1, #unit.lines)
   elseif unit.kind == "markdown" then
@@ -399,7 +366,7 @@ function file.load(path)
   end
   require "nacre.stored_values".name(unit)
   if unit.kind ~= "unit" and #unit.steps == 0 and not unit.says.skip then
-    unit.bad = unit.bad or unit.path .. ": there is no input (> ...) in it"
+    unit.bad = unit.bad or unit.path .. ": it has no input (> ...)"
   end
   return unit
 end

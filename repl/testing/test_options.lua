@@ -3,8 +3,8 @@
 -- test_options.lua - the command line of `nacre --test`.
 
 local file = require "nacre.test_file"
-local host = require "nacre.host"
 local process = require "nacre.process"
+local readers = require "nacre.value_readers"
 local units = require "nacre.units"
 
 local options = {}
@@ -67,38 +67,12 @@ Exit status: 0 all tests passed, 1 a test failed, 2 bad usage, 5 nothing to
 run, or nothing on the devices of --device; after a signal, that of the signal.
 ]]
 
-local function integer(low)
-  return function(s)
-    local n = math.tointeger(tonumber(s))
-    return n and n >= low and n or nil
-  end
-end
-
-local function positive(s)
-  local n = tonumber(s)
-  return n and n >= 0 and n or nil
-end
-
-local function devices(s)
-  local list = {}
-  for word in s:gmatch "[^,]+" do
-    if not (word == "cpu" or word == "all" or word:find "^cuda:?%d*$") then
-      return nil
-    end
-    list[#list + 1] = word
-  end
-  return #list > 0 and list or nil
-end
+local integer, positive = readers.integer, readers.unsigned
+local text, one_of = readers.text, readers.one_of
 
 local function folder(s)
-  local path = process.absolute(s)
-  return path and process.entries(path) and path
-end
-
-local function text(s) return s ~= "" and s or nil end
-
-local function color(s)
-  return (s == "auto" or s == "always" or s == "never") and s or nil
+  local path = process.real_path(s)
+  return path and process.list_folder(path) and path
 end
 
 -- Each row: the field, the function that converts the value, its name in
@@ -106,12 +80,11 @@ end
 local valued = {
   ["-l"] = {"libraries", text, "a module", true},
   ["-k"] = {"word", text, "a word"},
-  ["--device"] = {"devices", devices, "cpu, cuda, cuda:N or all"},
-  ["--require"] = {"require", function(s) return s == "cuda" and s or nil end,
-                   "cuda"},
+  ["--device"] = {"devices", readers.devices "all", "cpu, cuda, cuda:N or all"},
+  ["--require"] = {"require", one_of "cuda", "cuda"},
   ["-j"] = {"jobs", integer(1), "a number from 1"},
   ["--gpu-jobs"] = {"gpujobs", integer(1), "a number from 1"},
-  ["--seed"] = {"seed", integer(math.mininteger), "an integer"},
+  ["--seed"] = {"seed", integer(), "an integer"},
   ["--threads"] = {"threads", integer(1), "a number from 1"},
   ["--timeout"] = {"timeout", units.parse_seconds, "a time such as 10s"},
   ["--rtol"] = {"rtol", positive, "a number"},
@@ -123,7 +96,8 @@ local valued = {
   ["--at"] = {"at", folder, "a folder"},
   ["--lcov"] = {"lcov", text, "a file"},
   ["--junit"] = {"junit", text, "a file"},
-  ["--color"] = {"color", color, "auto, always or never"},
+  ["--color"] = {"color", one_of("auto", "always", "never"),
+                 "auto, always or never"},
 }
 
 local flags = {
@@ -136,13 +110,11 @@ local flags = {
 }
 
 local function unknown(word)
-  local names = {}
-  for name in pairs(valued) do names[#names + 1] = name end
-  for name in pairs(flags) do names[#names + 1] = name end
-  table.sort(names)
-  local near = host.suggest(word, names)
+  local known = {}
+  for name in pairs(valued) do known[name] = true end
+  for name in pairs(flags) do known[name] = true end
   return ("unknown option %s%s"):format(word,
-    near and (", did you mean %s?"):format(near) or "")
+    require "nacre.suggestion".text(word, known, "%s"))
 end
 
 -- "--name", "value" of "--name=value", "-j8" and plain words
@@ -204,7 +176,7 @@ end
 
 local function path(o, word)
   local name, line = word:match "^(.*):(%d+)$"
-  if name and process.absolute(name) and not process.absolute(word) then
+  if name and process.real_path(name) and not process.real_path(word) then
     o.paths[#o.paths + 1] = {name, math.tointeger(tonumber(line))}
   else
     o.paths[#o.paths + 1] = {word}
@@ -215,10 +187,10 @@ local function clash(o)
   if o.ci and (o.update or o.review) then
     return "--ci allows neither --update nor --review"
   end
-  if o.within and not o.update then return "--within goes with --update" end
+  if o.within and not o.update then return "--within needs --update" end
   if o.update and o.review then return "--update or --review, not both" end
   if o.pdb and (o.ci or o.update or o.review or o.tap or o.json) then
-    return "--pdb is for a run whose text is read by a person"
+    return "--pdb excludes --ci, --update, --review, --tap and --json"
   end
   if o.tap and o.json then return "--tap or --json, not both" end
 end

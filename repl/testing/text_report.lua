@@ -8,6 +8,7 @@ local diagnosis = require "nacre.device_diagnosis"
 local host = require "nacre.host"
 local styled = require "nacre.styled_output"
 local match = require "nacre.match_output"
+local units = require "nacre.units"
 
 local report = {}
 
@@ -77,7 +78,7 @@ end
 local function add(lines, more, most)
   for k, line in ipairs(more) do
     if most and k > most then
-      lines[#lines + 1] = ("       ... %d lines more"):format(#more - most)
+      lines[#lines + 1] = ("       ... %d more lines"):format(#more - most)
       return
     end
     lines[#lines + 1] = line
@@ -107,7 +108,7 @@ local function oncpu(r, f, peer)
   if peer.values[f.index] or not match.lines(f.step.expect, got, options) then
     return nil -- it has failed, too, and a block of its own
   end
-  return INDENT .. ("cpu gives %s, inside tolerance: only %s differs"):format(
+  return INDENT .. ("cpu gives %s, within tolerance: only %s differs"):format(
     #got == 1 and got[1] or "what is expected", r.job.device)
 end
 
@@ -118,7 +119,7 @@ local function rest(failures)
     places[k] = failures[MOST_STEPS + k].step.line
   end
   if n > MOST_PLACES then places[#places + 1] = "..." end
-  return INDENT .. ("... %d input%s more differ%s, in line%s %s"):format(n,
+  return INDENT .. ("... %d more input%s differ%s, in line%s %s"):format(n,
     n == 1 and "" or "s", n == 1 and "s" or "", n == 1 and "" or "s",
     table.concat(places, ", "))
 end
@@ -213,7 +214,7 @@ end
 -- The report for a terminal: expected lines red, printed ones green, if stdout
 -- has colours.
 function report.painted(text)
-  if not host.color "stdout" then return text end
+  if not host.has_color "stdout" then return text end
   return (text:gsub("[^\n]+", function(line)
     local mark = line:match "^%s*([-+]) "
     local red = mark == "-" or line:find "^FAIL "
@@ -253,8 +254,8 @@ function report.summary(results, seconds, jobs)
     parts[#parts + 1] = ("%d skipped (%s)"):format(n.skip,
                                                    table.concat(order, ", "))
   end
-  return ("%s   in %.1f s, %d job%s"):format(table.concat(parts, ", "),
-    seconds, jobs, jobs == 1 and "" or "s")
+  return ("%s   in %.1f s, %s"):format(table.concat(parts, ", "), seconds,
+                                       units.count(jobs, "job"))
 end
 
 return report

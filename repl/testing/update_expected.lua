@@ -11,6 +11,7 @@ local match = require "nacre.match_output"
 local process = require "nacre.process"
 local report = require "nacre.text_report"
 local values = require "nacre.stored_values"
+local units = require "nacre.units"
 
 local update = {}
 
@@ -89,7 +90,7 @@ local function refusal(new, all)
     local value = r.second and r.values[i]
     if value and value[1].text == values.toolarge then return value[1].text end
     if value and own then
-      return "not the same in two runs: " .. value[1].text:match "[^\n]*"
+      return "differs between two runs: " .. value[1].text:match "[^\n]*"
     end
     others = others or value and ("%s gives other values: %s"):format(
       r.job.title, value[1].text:match "[^\n]*")
@@ -97,7 +98,7 @@ local function refusal(new, all)
     if not match.lines(new, got, options) then
       local a, b = difference(new, got, options)
       a, b = brief(a), brief(b)
-      if own then return ("not the same in two runs: %s / %s"):format(a, b) end
+      if own then return ("differs between two runs: %s / %s"):format(a, b) end
       others = others or ("%s gives %s, %s gives %s"):format(base.title, a,
                                                              r.job.title, b)
     end
@@ -221,7 +222,7 @@ local function changes(unit, results, o)
 end
 
 -- A file that is there is whole; nil and why if it cannot be.
-update.write = require "nacre.host".replace
+update.write = require "nacre.host".write_file
 
 -- The new lines with the indentation of their block.
 local function indented(change)
@@ -263,7 +264,7 @@ local function apply(unit, list, novalues)
     table.move(rest, 1, #rest, step.from + #new, lines)
   end
   if file.read(unit.path) ~= unit.text then
-    return nil, "it was changed meanwhile"
+    return nil, "it has changed in the meantime"
   end
   if novalues and unit.says.values then withoutvalues(unit, lines) end
   local eol = unit.text:find("\r\n", 1, true) and "\r\n" or "\n"
@@ -398,11 +399,9 @@ local function changed(unit, list, results, count)
   say(("%s: %d of %d inputs rewritten; replayed twice on %s, identical " ..
        "within written digits%s%s\n"):format(unit.path, #list, #unit.steps,
          devices(results), lines == 0 and "" or
-         (", or within the #~ of %d line%s"):format(lines,
-                                             lines == 1 and "" or "s"),
-         (count or 0) == 0 and "" or ("; %d tensor%s in %s"):format(count,
-           count == 1 and "" or "s",
-           values.path(unit):match "[^/]*$")))
+         ", or within the #~ of " .. units.count(lines, "line"),
+         (count or 0) == 0 and "" or ("; %s in %s"):format(
+           units.count(count, "tensor"), values.path(unit):match "[^/]*$")))
 end
 
 local function refuse(unit, one)
@@ -452,8 +451,8 @@ local function settlegolden(unit, results, o, failed)
   left = left or failed ~= nil        -- whose values are to stay
   for _, one in ipairs(list) do renew[one.key] = true end
   local n, why = writevalues(unit, renew, results, left)
-  say(n and ("%s: %d tensor%s in %s, the same in two runs on %s\n"):format(
-    unit.path, n, n == 1 and "" or "s", values.path(unit):match "[^/]*$",
+  say(n and ("%s: %s in %s, the same in two runs on %s\n"):format(unit.path,
+    units.count(n, "tensor"), values.path(unit):match "[^/]*$",
     devices(results)) or ("%s: not written: %s\n"):format(unit.path, why))
   return left or n == nil, n ~= nil
 end
@@ -468,7 +467,7 @@ local function settle(unit, results, o)
   local list, left = take(unit, changes(unit, results, o), o, refuse)
   if #list == 0 and (left or not drops(unit, o)) then return left, false end
   if o.novalues and unit.says.values and unit.kind ~= "transcript" then
-    say(unit.path, ": not written: take the line '--: values' out of it\n")
+    say(unit.path, ": not written: remove the line '--: values' first\n")
     return true, false
   end
   local ok, why = apply(unit, list, o.novalues)
@@ -503,7 +502,7 @@ function update.run(o, todo)
     failing = failing or left
     if done then written = written + 1 end
   end
-  say(("%d file%s written\n"):format(written, written == 1 and "" or "s"))
+  say(units.count(written, "file"), " written\n")
   if failing then return 1 end
   return written > 0 and not o.ok and not o.review and 1 or 0
 end

@@ -3,6 +3,7 @@
 -- value_diff.lua - where two values differ: tables by path, strings of several
 -- lines as a diff, long strings around the first byte that differs.
 
+local alignment = require "nacre.alignment"
 local closeness = require "nacre.closeness"
 local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
@@ -22,66 +23,36 @@ local function split(text)
   return list
 end
 
--- How many elements two lists have in common at the start, or at the end.
-local function common(A, B, most, last)
-  local n = 0
-  while n < most and A[last and #A - n or n + 1] ==
-                     B[last and #B - n or n + 1] do
-    n = n + 1
-  end
-  return n
-end
-
--- length[i][j]: of the longest common subsequence of A from i, B from j.
-local function lengths(A, B)
-  local c = {[#A + 1] = setmetatable({}, {__index = function() return 0 end})}
-  for i = #A, 1, -1 do
-    c[i] = {[#B + 1] = 0}
-    for j = #B, 1, -1 do
-      c[i][j] = A[i] == B[j] and c[i + 1][j + 1] + 1 or
-                math.max(c[i + 1][j], c[i][j + 1])
-    end
-  end
-  return c
-end
-
--- The steps from list A to list B: {"-" or "+" or " ", line}.
+-- The steps from list A to list B: {"-" or "+" or " ", line}, and the number
+-- of the first that is no " ".
 local function steps(A, B)
-  local list, i, j = {}, 1, 1
-  if #A * #B > 90000 then -- no search: all of one, then all of the other
-    for _, line in ipairs(A) do list[#list + 1] = {"-", line} end
-    for _, line in ipairs(B) do list[#list + 1] = {"+", line} end
-    return list
-  end
-  local c = lengths(A, B)
-  while i <= #A or j <= #B do
-    if A[i] and A[i] == B[j] then
-      list[#list + 1] = {" ", A[i]}
-      i, j = i + 1, j + 1
-    elseif A[i] and (not B[j] or c[i + 1][j] >= c[i][j + 1]) then
-      list[#list + 1] = {"-", A[i]}
-      i = i + 1
+  local list, first = {}, nil
+  for _, s in ipairs(alignment.steps(#A, #B, {
+    pair = math.huge, gap = function() return false end,
+    same = function(i, j) return A[i] == B[j] end})) do
+    if s.same then
+      list[#list + 1] = {" ", A[s.e]}
     else
-      list[#list + 1] = {"+", B[j]}
-      j = j + 1
+      first = first or #list + 1
+      if s.e then list[#list + 1] = {"-", A[s.e]} end
+      if s.a then list[#list + 1] = {"+", B[s.a]} end
     end
   end
-  return list
+  return list, first
 end
 
 -- The lines in which `got` differs from the expected text, marked - and +,
 -- with one line of context.
 function diff.lines(got, expected)
-  local A, B = split(expected), split(got)
-  local head = common(A, B, math.min(#A, #B))
-  local tail = common(A, B, math.min(#A, #B) - head, true)
-  local from = math.max(0, head - 1)
-  local list = steps(table.move(A, from + 1, #A - math.max(0, tail - 1), 1, {}),
-                     table.move(B, from + 1, #B - math.max(0, tail - 1), 1, {}))
-  local lines = {("line %d: - expected, + got"):format(head + 1)}
+  local list, first = steps(split(expected), split(got))
+  local last = #list
+  while list[last][1] == " " do last = last - 1 end
+  list = table.move(list, math.max(1, first - 1), math.min(last + 1, #list), 1,
+                    {})
+  local lines = {("line %d: - expected, + got"):format(first)}
   for k, step in ipairs(list) do
     if k > LINES then
-      lines[#lines + 1] = ("... %d lines more"):format(#list - LINES)
+      lines[#lines + 1] = ("... %d more lines"):format(#list - LINES)
       break
     end
     local text = styled.brief(step[2]):sub(2, -2):gsub('\\"', '"')
@@ -202,7 +173,7 @@ function diff.values(got, expected, compare)
   if #out == 0 then return nil end
   for k, place in ipairs(out) do
     if k > MOST then
-      lines[#lines + 1] = ("... %d places more"):format(#out - MOST)
+      lines[#lines + 1] = ("... %d more places"):format(#out - MOST)
       break
     end
     local path, says = place[1], place[2]

@@ -5,11 +5,12 @@
 
 local errors = require "nacre.errors"
 local measurements = require "nacre.measurement_files"
-local host = require "nacre.host"
 local wrap = require "nacre.wrap_lines"
 local peak = require "nacre.machine_peak"
+local facts = require "nacre.tensor_facts"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
+local suggestion = require "nacre.suggestion"
 
 local bench = {}
 
@@ -60,16 +61,12 @@ local function not_an_option(words)
   local word = words:match "^%-%-%a%S*" or
                words:match "^(%-%a)%s+[%w_\"']"
   if not word then return nil end
-  local names = {}
-  for name in pairs(WORDS) do names[#names + 1] = name end
-  table.sort(names)
   if word == "-r" then return "no option '-r': there are as many runs as " ..
                               "fit in --budget SECONDS" end
   local name = word:match "^[^=]*"
-  local close = WORDS[name] and name .. " with its value behind a blank" or
-                #name > 2 and host.suggest(name, names)
-  return ("no option '%s'%s"):format(word,
-    close and (", did you mean %s?"):format(close) or "")
+  return ("no option '%s'%s"):format(word, WORDS[name] and
+    (", did you mean %s with its value after a blank?"):format(name) or
+    #name > 2 and suggestion.text(name, WORDS, "%s") or "")
 end
 
 -- The options before an expression, and the expression; nil and why.
@@ -92,8 +89,8 @@ function bench.options(words)
     else
       o[WORDS[word][1]] = false       -- the only one: -n, no warm-up
       if rest:find "^%d+%s+[%w_(]" or rest:find "^%d+%s+%-%a%s" then
-        return nil, "-n leaves the warm-up out and takes no number; " ..
-                    "--budget SECONDS says for how long to measure"
+        return nil, "-n skips the warm-up and takes no number; " ..
+                    "--budget SECONDS sets the measuring time"
       end
     end
     words = rest
@@ -112,8 +109,7 @@ end
 
 local function rates(r, n)
   if r.operations == 0 then return nil end
-  local known = not r.emulated and peak.of(r.device) or nil
-  local o = text.reached(r, r.median, known)
+  local o, known = peak.reached(r, r.median)
   local limit = text.limit(o)
   local rate, top = text.rate(limit[1], limit[2], n, limit[4])
   local parts = {}
@@ -138,7 +134,7 @@ function bench.report(r, name, old)
   local lines = {heading(r)}
   local function add(line) lines[#lines + 1] = line and "  " .. line end
   if text.nothing(r) then
-    add(("nothing measurable: %s a run, as an empty loop"):format(
+    add(("nothing measurable: %s per run, like an empty loop"):format(
       text.time(r.median, 1)))
     add(text.printed {r})
     return lines
@@ -182,11 +178,13 @@ function bench.named(r, source, o, env)
   return setmetatable(r, Result)
 end
 
--- Runs the setup, if any, in the environment of the texts, which keeps its
--- variables. Raises its errors.
-function bench.setup(o, texts)
+-- Runs the setup, if any, in the environment of the texts among the sources,
+-- which keeps its variables. Raises its errors.
+function bench.setup(o, sources)
   local all = {o.setup or ""}
-  table.move(texts, 1, #texts, 2, all)
+  for _, source in ipairs(sources) do
+    if type(source) == "string" then all[#all + 1] = source end
+  end
   local base = o.globals and setmetatable({}, {__index = _G})
   for name, v in pairs(o.globals or {}) do base[name] = v end
   local env = measure.environment(all, base)
@@ -199,36 +197,15 @@ function bench.setup(o, texts)
   return env
 end
 
-local KNOWN = {setup = "string", globals = "table", cold = "boolean",
-               warmup = "boolean", budget = "number", samples = "number",
-               n = "number", save = "string", against = "string",
+local KINDS = {setup = "string", globals = "table", cold = "boolean",
+               warmup = "boolean", budget = "positive", samples = "positive",
+               n = "positive", save = "string", against = "string",
                json = "string", markdown = "string"}
-
-local function typeof(v) return nacre.is_tensor(v) and "tensor" or type(v) end
 
 -- Checks the options of a function and returns them, or an empty table.
 function bench.check(o)
   o = o == nil and {} or o
-  if type(o) ~= "table" then
-    error("options are a table, not a " .. typeof(o), 3)
-  end
-  local names = {}
-  for name in pairs(KNOWN) do names[#names + 1] = name end
-  table.sort(names)
-  for name, v in pairs(o) do
-    if not KNOWN[name] then
-      local close = host.suggest(tostring(name), names)
-      error(("no option '%s'%s"):format(tostring(name),
-        close and (", did you mean %s?"):format(close) or ""), 3)
-    end
-    if type(v) ~= KNOWN[name] then
-      error(("option %s is a %s, not a %s"):format(name, KNOWN[name],
-                                                   type(v)), 3)
-    end
-    if type(v) == "number" and not (v > 0) then
-      error(("option %s must be above 0"):format(name), 3)
-    end
-  end
+  suggestion.check(o, KINDS, "")
   return o
 end
 
@@ -244,8 +221,7 @@ local function save(r, o)
     local path, why = measurements.save(o.save, r)
     if not path then error(why, 0) end
   end
-  local ok, why = measurements.export({r}, o)
-  if not ok then error(why, 0) end
+  measurements.export({r}, o)
 end
 
 local function run_once(what, o)
@@ -278,23 +254,23 @@ local function hidden_local(source, o)
     if not name then break end
     names[name] = true
   end
-  local last
-  for _, token in ipairs(require "nacre.lexer".tokens(source)) do
-    if token.text == "local" or token.text == "function" then return nil end
-    local name = token.kind == "name" and last ~= "." and last ~= ":" and
-                 token.text
-    if name and names[name] and not o.setup and
-       measure.value_of(_G, name) == nil and not (o.globals or {})[name] then
+  if o.setup or source:find "%f[%w_]local%f[^%w_]" or
+     source:find "%f[%w_]function%f[^%w_]" then
+    return nil
+  end
+  for _, name in ipairs(require "nacre.lexer".variables(source)) do
+    if names[name] and measure.value_of(_G, name) == nil and
+       not (o.globals or {})[name] then
       return name
     end
-    last = token.text
   end
 end
 
 -- For programs: nacre.bench(f, options), shell.bench(f, options).
 function bench.call(what, o)
   if type(what) ~= "string" and type(what) ~= "function" then
-    error("bench: a function or a text is timed, not a " .. typeof(what), 2)
+    error("bench: a function or a text is timed, not a " ..
+          facts.typename(what), 2)
   end
   o = bench.check(o)
   local hidden = type(what) == "string" and hidden_local(what, o)

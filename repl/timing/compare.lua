@@ -56,9 +56,9 @@ end
 function compare.on(device, f)
   return function(...)
     local was = nacre.get_default_device()
-    local _ <close> = setmetatable({}, {__close = function()
+    local _ <close> = measure.defer(function()
       nacre.set_default_device(was)
-    end})
+    end)
     nacre.set_default_device(device)
     return f(...)
   end
@@ -112,8 +112,7 @@ end
 -- The cells of a result: median, rate, share, and the ratio if it is valid.
 local function cells(r, base, valid)
   local n = text.digits(r)
-  local o = text.reached(r, r.median, not r.emulated and peak.of(r.device) or
-                                      nil)
+  local o = peak.reached(r, r.median)
   local limit = text.limit(o, text.moves(base))
   local rate = r.operations > 0 and text.rate(limit[1], limit[2], n) or ""
   return {text.time(r.median, n), rate or "",
@@ -122,34 +121,17 @@ local function cells(r, base, valid)
           valid and speedup(base.median / r.median) or ""}
 end
 
-local function rows(list, valid)
-  local wide, width = 0, {6, 4, 7, 6}
-  local all = {}
+-- The lines of a table of results, {r =, name =, note =, short =} each.
+local function table_lines(list, valid)
+  local rows = {{"", "median", "rate", "of peak",
+                 "vs " .. (list[1].short or "first"), ""}}
   for i, item in ipairs(list) do
-    all[i] = cells(item.r, list[1].r, valid)
-    wide = math.max(wide, utf8.len(item.name) or #item.name)
-    for k, cell in ipairs(all[i]) do width[k] = math.max(width[k], #cell) end
+    local row = cells(item.r, list[1].r, valid)
+    table.insert(row, 1, wrap.cut(item.name, 36))
+    row[6] = item.note and "  " .. item.note or ""
+    rows[i + 1] = row
   end
-  wide = math.min(wide, 36)
-  local function line(name, c, note)
-    local parts = {"  " .. wrap.pad(name, wide)}
-    for k = 1, 4 do parts[k + 1] = wrap.right(c[k], width[k]) end
-    if note then parts[#parts + 1] = "  " .. note end
-    return (table.concat(parts, "   "):gsub("%s+$", ""))
-  end
-  local lines = {line("", {"median", "rate", "of peak", "vs " ..
-                           (list[1].short or "first")})}
-  for i, item in ipairs(list) do
-    local name = item.name
-    if (utf8.len(name) or #name) > wide then name = name:sub(1, 33) .. "..." end
-    lines[#lines + 1] = line(name, all[i], item.note)
-  end
-  return lines
-end
-
-local function devicename(r)
-  if r.device ~= "cpu" then return r.device end
-  return ("cpu %d thread%s"):format(r.threads, r.threads == 1 and "" or "s")
+  return wrap.columns(rows, "lrrrrl", "   ")
 end
 
 --
@@ -166,7 +148,7 @@ local function agreement(a, b, what, hint)
     fine and "agree" or "differ", difference.number(d.abs),
     difference.number(d.rel), d.relat, d.dtype,
     inner > 1 and ", inner size " .. inner or "",
-    fine and ": fine" or hint and ": :parity says which is wrong" or ""), fine
+    fine and ": fine" or hint and ": :parity shows which is wrong" or ""), fine
 end
 
 -- The number of calls from which copying the operands once pays off.
@@ -184,20 +166,33 @@ local function payoff_line(cpu, gpu, copied)
          :format(n)
 end
 
-local function doubts(list)
-  local seen, lines = {}, {}
+local function doubts(list, results, add)
+  local seen = {}
   for _, item in ipairs(list) do
     local warning = text.warning(item.r)
     if warning and not seen[warning] then
       seen[warning] = true
-      lines[#lines + 1] = ("  warning: %s: %s"):format(item.name, warning)
+      add(("warning: %s: %s"):format(item.name, warning))
     end
   end
-  local results = {}
-  for i, item in ipairs(list) do results[i] = item.r end
-  local load = text.load(results)
-  lines[#lines + 1] = load and "  " .. load
-  return lines
+  add(text.load(results))
+end
+
+-- The table, the lines that say(add) adds below it, and what to doubt.
+local function report(list, results, valid, say)
+  local lines = table_lines(list, valid)
+  local function add(line) lines[#lines + 1] = line and "  " .. line end
+  say(add)
+  add(text.emulated(results))
+  add(text.printed(results))
+  doubts(list, results, add)
+  return lines, results
+end
+
+-- Times subjects by turns, with the options of the commands.
+local function times(subjects, o)
+  return measure.together(subjects, {budget = o.budget or 0.7,
+                                     warmup = o.warmup, cold = o.cold})
 end
 
 -- The subjects of an expression: on the CPU, on the second device, and with
@@ -240,7 +235,7 @@ local function agreement_lines(values, again, what, hint)
   if fine ~= false then return line end
   local d = difference.measure(again(), values[1])
   if d and d.different == 0 then return line end
-  return "results not compared: the first gives another one each time"
+  return "results not compared: the first differs from run to run"
 end
 
 -- Compares the first results of two devices: the lines to print, and whether
@@ -262,12 +257,10 @@ local function ondevices(source, o)
   local devices, why = compare.devices()
   local subjects = compare.subjects(source, env, devices)
   local seen, valid = compare_first(source, env, devices, subjects)
-  local results = measure.together(subjects, {budget = o.budget or 0.7,
-                                             warmup = o.warmup, cold = o.cold})
-  local list = {}
+  local results, list = times(subjects, o), {}
   for i, r in ipairs(results) do
     bench.named(r, source, o, env).copies = i == 3 or nil
-    list[i] = {r = r, name = devicename(r)}
+    list[i] = {r = r, name = text.place(r)}
   end
   list[1].short = "cpu"
   if list[3] then
@@ -277,17 +270,13 @@ local function ondevices(source, o)
       units.bytes(results[3].copied_in // 1),
       units.bytes(results[3].copied_out // 1))
   end
-  local lines = rows(list, valid)
-  local function add(line) lines[#lines + 1] = line and "  " .. line end
-  add(compare.alone(why))
-  for _, line in ipairs(seen) do add(line) end
-  if devices[2] and valid then
-    add(payoff_line(results[1].median, results[2].median, results[3].median))
-  end
-  add(text.emulated(results))
-  add(text.printed(results))
-  table.move(doubts(list), 1, 9, #lines + 1, lines)
-  return lines, results
+  return report(list, results, valid, function(add)
+    add(compare.alone(why))
+    for _, line in ipairs(seen) do add(line) end
+    if devices[2] and valid then
+      add(payoff_line(results[1].median, results[2].median, results[3].median))
+    end
+  end)
 end
 
 --
@@ -307,16 +296,8 @@ local function own_subject(source, env)
                                operands.environment(source, env) or nil)
 end
 
-local function alltexts(sources)
-  local list = {}
-  for _, s in ipairs(sources) do
-    if type(s) == "string" then list[#list + 1] = s end
-  end
-  return list
-end
-
 local function expressions(sources, o)
-  local env = bench.setup(o, alltexts(sources))
+  local env = bench.setup(o, sources)
   local subjects, list, values = {}, {}, {}
   local state, seen = nacre.get_rng_state(), nil
   for i, source in ipairs(sources) do subjects[i] = own_subject(source, env) end
@@ -324,26 +305,21 @@ local function expressions(sources, o)
     for i = 1, 2 do values[i] = first_result(subjects[i], state) end
     seen = agreement_lines(values, function()
       return (first_result(own_subject(sources[1], env), state))
-    end, {source = alltexts {sources[1]}[1] or "", env = env})
+    end, {source = type(sources[1]) == "string" and sources[1] or "",
+          env = env})
   end
-  local results = measure.together(subjects, {budget = o.budget or 0.7,
-                                             warmup = o.warmup, cold = o.cold})
+  local results = times(subjects, o)
   for i, r in ipairs(results) do
     local source = type(sources[i]) == "string" and sources[i] or nil
     bench.named(r, source, o, env)
     list[i] = {r = r, name = source or "function " .. i,
-               note = r.device ~= "cpu" and devicename(r) or nil}
+               note = r.device ~= "cpu" and r.device or nil}
   end
-  local lines = rows(list, true)
-  local function add(line) lines[#lines + 1] = line and "  " .. line end
-  if #results == 2 then
+  return report(list, results, true, function(add)
+    if #results ~= 2 then return end
     add(interval(results[1], results[2]))
     add(seen)
-  end
-  add(text.emulated(results))
-  add(text.printed(results))
-  table.move(doubts(list), 1, 9, #lines + 1, lines)
-  return lines, results
+  end)
 end
 
 --
@@ -359,8 +335,7 @@ local function compare_any(sources, o)
   else
     lines, results = ondevices(sources[1], o)
   end
-  local ok, why = measurements.export(results, o)
-  if not ok then error(why, 0) end
+  measurements.export(results, o)
   return lines, results
 end
 
@@ -372,7 +347,7 @@ function compare.sources(what, name)
   for _, v in ipairs(list) do
     if type(v) ~= "string" and type(v) ~= "function" then
       error(("%s: a text or a function is timed, not a %s"):format(name,
-                                                                 type(v)), 3)
+        facts.typename(v)), 3)
     end
   end
   if #list == 0 then error(name .. ": there is nothing to time", 3) end
@@ -404,13 +379,10 @@ function compare.run(shell, words)
     if not shell.compile(source) then return end
     if #sources == 1 and load("return " .. source) and
        not load("return (" .. source .. "\n)") then
-      return shell.fail ":compare: several stand between ;;, as in a ;; b"
+      return shell.fail ":compare: separate the expressions by ;;, as in a ;; b"
     end
   end
-  bench.guarded(shell, function()
-    local lines = compare_any(sources, o)
-    wrap.say(lines)
-  end)
+  bench.guarded(shell, function() wrap.say((compare_any(sources, o))) end)
 end
 
 return compare

@@ -4,11 +4,9 @@
 ** counters that are read before and after a timed run.
 */
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <lauxlib.h>
 
@@ -16,7 +14,7 @@
 
 /* A figure of the plug-in; 0 as long as none is open. */
 static int64_t figure(const char *name) {
-  const Accelerator *a = nc_opened();
+  const Accelerator *a = nc_open_accelerator();
   int64_t v = 0;
   if (a == NULL || a->get(name, &v) != NC_OK) return 0;
   return v;
@@ -87,35 +85,18 @@ static int cache(lua_State *L) {
   return 1;
 }
 
-/* accelerator(): is the plug-in open, and is it the emulation?  And its fact
-   about the driver. */
-static int accelerator(lua_State *L) {
-  const Accelerator *a = nc_opened();
-  lua_pushboolean(L, a != NULL);
-  lua_pushboolean(L, a != NULL && a->emulated);
+/* driver(): what the open plug-in says of its driver, or nil if none is open */
+static int driver(lua_State *L) {
+  const Accelerator *a = nc_open_accelerator();
   lua_pushstring(L, a != NULL ? a->fact(0) : NULL);
-  return 3;
+  return 1;
 }
 
-/* makefolder(path): it and those it lies in; nil and why if that cannot be */
-static int makefolder(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1), *end = path;
-  struct stat s;
-  int why = ENOENT;
-  while (*end != '\0') {
-    end += strspn(end, "/");
-    end += strcspn(end, "/");
-    lua_pushlstring(L, path, (size_t)(end - path));
-    if (mkdir(lua_tostring(L, -1), 0777) != 0) why = errno;
-    lua_pop(L, 1);
-  }
-  if (stat(path, &s) == 0) {
-    if (S_ISDIR(s.st_mode)) return lua_pushboolean(L, 1), 1;
-    why = ENOTDIR;
-  }
-  lua_pushnil(L);
-  lua_pushfstring(L, "%s: %s", path, strerror(why));
-  return 2;
+/* emulated(): is the device of the open plug-in emulated? */
+static int emulated(lua_State *L) {
+  const Accelerator *a = nc_open_accelerator();
+  lua_pushboolean(L, a != NULL && a->emulated);
+  return 1;
 }
 
 int sh_openmachine(lua_State *L) {
@@ -123,8 +104,8 @@ int sh_openmachine(lua_State *L) {
                                    { "model", model },
                                    { "load", load },
                                    { "cache", cache },
-                                   { "accelerator", accelerator },
-                                   { "makefolder", makefolder },
+                                   { "driver", driver },
+                                   { "emulated", emulated },
                                    { "gpuclock", sh_gpuclock },
                                    { "mute", sh_mute_stdout },
                                    { "unmute", sh_unmute_stdout },
@@ -141,22 +122,7 @@ int sh_measurepeak(lua_State *L) {
   return sh_call(L, 0, 0);
 }
 
-/*
-** Functions of `nacre' that are the shell's: they are made by a module on
-** their first call
-*/
-static int later(lua_State *L) {
-  lua_getglobal(L, "require");
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_call(L, 1, 1);
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_gettable(L, -2);
-  lua_replace(L, -2);
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
+/* Functions of `nacre' that are the shell's. */
 void sh_open_lazy_functions(lua_State *L) {
   static const char *const list[][3] = {
     /* name, module, its function */
@@ -166,9 +132,7 @@ void sh_open_lazy_functions(lua_State *L) {
     { "summary", "nacre.display", "summary" },
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    lua_pushstring(L, list[i][1]);
-    lua_pushstring(L, list[i][2]);
-    lua_pushcclosure(L, later, 2);
+    sh_pushlazy(L, list[i][1], list[i][2]);
     lua_setfield(L, -2, list[i][0]);
   }
   lua_getfield(L, -1, "_made");

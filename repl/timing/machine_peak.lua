@@ -5,9 +5,11 @@
 -- a device and back. The figures are kept in a file, per processor and number
 -- of threads, and per GPU and driver.
 
+local host = require "nacre.host"
 local json = require "nacre.json"
 local machine = require "nacre.machine"
 local text = require "nacre.timing_text"
+local units = require "nacre.units"
 
 local nacre = package.loaded.nacre
 local clock, synchronize = nacre.clock, nacre.synchronize
@@ -18,10 +20,7 @@ local peak = {}
 -- The file
 --
 function peak.path()
-  local cache = os.getenv "XDG_CACHE_HOME"
-  local home = os.getenv "HOME"
-  if cache and cache:find "^/" then return cache .. "/nacre/peak.json" end
-  return home and home:find "^/" and home .. "/.cache/nacre/peak.json" or nil
+  return host.userfile("XDG_CACHE_HOME", "/.cache", "peak.json")
 end
 
 local known                   -- what the file holds: key to figures
@@ -46,7 +45,7 @@ local function save(figures)
   if not path then return nil, "there is no HOME to keep it in" end
   local all = read()
   for key, p in pairs(figures) do all[key] = p end
-  local ok, why = machine.makefolder(path:match "^(.*)/")
+  local ok, why = host.makefolders(path:match "^(.*)/")
   if ok then ok, why = json.save(path, {version = 1, machines = all}) end
   return ok, why
 end
@@ -55,13 +54,13 @@ end
 -- nothing.
 function peak.key(device)
   if device == "cpu" then
-    local n = nacre.get_num_threads()
-    return ("%s, %d thread%s"):format(machine.model(), n, n == 1 and "" or "s")
+    return machine.model() .. ", " ..
+           units.count(nacre.get_num_threads(), "thread")
   end
-  local _, emulated, driver = machine.accelerator()
-  if emulated then return nil end
+  if machine.emulated() then return nil end
   local p = nacre.cuda.get_device_properties(device)
-  return ("%s, %s, %s"):format(p.name, p.uuid, driver or "?")
+  return ("%s, %s, %s"):format(p.name, p.uuid,
+                              machine.driver() or "?")
 end
 
 local function positive(v)
@@ -86,6 +85,13 @@ function peak.of(device)
   local key = peak.key(device)
   local p = key and load()[key]
   return is_valid(p) and p or nil
+end
+
+-- What a run reached of the peaks, as timing_text.reached returns it, and the
+-- peaks, if they are known.
+function peak.reached(r, seconds)
+  local known = not r.emulated and peak.of(r.device) or nil
+  return text.reached(r, seconds, known), known
 end
 
 local hint_given
@@ -231,7 +237,7 @@ local function devices()
     notes[1] = "cuda   " .. nacre.cuda.why()
     return list, notes
   end
-  local _, emulated = machine.accelerator()
+  local emulated = machine.emulated()
   for i = 0, nacre.cuda.device_count() - 1 do
     if emulated then
       notes[#notes + 1] = ("cuda:%d is emulated: it has no peak to measure")
@@ -247,9 +253,9 @@ end
 local function why_disturbed()
   local load, limit = machine.load(), 0.5 * machine.processors
   if not load or load <= limit then return nil end
-  return ("load average is %.1f on %d core%s, so the peaks may be higher; " ..
-          "measure again when it is below %.1f"):format(load,
-          machine.processors, machine.processors == 1 and "" or "s", limit)
+  return ("load average is %.1f on %s, so the peaks may be higher; measure " ..
+          "again when it is below %.1f"):format(load,
+          units.count(machine.processors, "core"), limit)
 end
 
 -- Measures what is missing, or everything `again`; prints the figures and the

@@ -22,7 +22,8 @@ local stats = require "nacre.timing_stats"
 local nacre = package.loaded.nacre
 local clock, synchronize = nacre.clock, nacre.synchronize
 
-local measure = {}
+-- products: the operations that multiply matrices.
+local measure = {products = lexer.set "mm matmul bmm dot mv addmm"}
 
 local function nothing() end
 
@@ -45,15 +46,9 @@ end
 
 -- The names in a text that have a value now, each once, in order.
 local function names_in(text, env)
-  local list, seen, last = {}, {}, nil
-  for _, token in ipairs(lexer.tokens(text)) do
-    local field = last and (last.text == "." or last.text == ":")
-    if token.kind == "name" and not field and not seen[token.text] and
-       measure.value_of(env, token.text) ~= nil then
-      seen[token.text] = true
-      list[#list + 1] = token.text
-    end
-    last = token
+  local list = {}
+  for _, name in ipairs(lexer.variables(text)) do
+    if measure.value_of(env, name) ~= nil then list[#list + 1] = name end
   end
   return list
 end
@@ -70,7 +65,7 @@ function measure.environment(texts, base)
   return env
 end
 
-local JUMPS = {["return"] = true, ["break"] = true, ["goto"] = true}
+local JUMPS = lexer.set "return break goto"
 
 local function jumps(text)
   for _, token in ipairs(lexer.tokens(text)) do
@@ -78,6 +73,9 @@ local function jumps(text)
   end
   return false
 end
+
+-- Calls f when the returned value, a <close> variable, ends.
+function measure.defer(f) return setmetatable({}, {__close = f}) end
 
 local function chunk(source, text, env)
   local f, message = load(source, "=stdin", "t", env)
@@ -119,12 +117,7 @@ local function functionsubject(f)
 end
 
 -- Does a text hold more than blanks and comments?
-function measure.has_code(text)
-  for _, token in ipairs(lexer.tokens(text)) do
-    if token.kind ~= "comment" then return true end
-  end
-  return false
-end
+function measure.has_code(text) return lexer.code(text)[1] ~= nil end
 
 function measure.prepare(what, env)
   if type(what) == "string" then
@@ -168,7 +161,6 @@ end
 function measure.counters() return {machine.counters()} end
 measure.gained = counter_gain
 
-
 -- The device that was used, and the dtype of its floats, judged by the
 -- counters and the tensors at hand.
 function measure.place(counted, tensors)
@@ -183,15 +175,15 @@ function measure.place(counted, tensors)
   return device, dtype
 end
 
-local function tensorsof(results, s)
+-- The tensors among results and, if there is a text, among its variables.
+function measure.tensors(results, text, env)
   local list = {}
   for i = 1, results.n do
     if istensor(results[i]) then list[#list + 1] = results[i] end
   end
-  if s.text then
-    for _, name in ipairs(names_in(s.text, s.env)) do
-      if istensor(s.env[name]) then list[#list + 1] = s.env[name] end
-    end
+  for _, name in ipairs(text and names_in(text, env) or {}) do
+    local v = measure.value_of(env, name)
+    if istensor(v) then list[#list + 1] = v end
   end
   return list
 end
@@ -208,9 +200,9 @@ end
 local function stop_collector()
   local running = collectgarbage "isrunning"
   collectgarbage "stop"
-  return setmetatable({}, {__close = function()
+  return measure.defer(function()
     if running then collectgarbage "restart" end
-  end})
+  end)
 end
 
 -- How much garbage may stay on a subject's device: a part of its free memory.
@@ -246,10 +238,10 @@ end
 -- discarded, or, until it is known whether a run prints, redirected to a file.
 local function discard_output(s)
   if not machine.mute(s.prints == nil) then return nil end
-  return setmetatable({}, {__close = function()
+  return measure.defer(function()
     local bytes = machine.unmute()
     if s.prints == nil then s.prints = bytes > 0 end
-  end})
+  end)
 end
 
 --
@@ -270,8 +262,7 @@ end
 
 -- The clock of the subject's GPU in MHz, and why it is limited.
 local function gpuclock(s)
-  local _, emulated = machine.accelerator()
-  if s.device == "cpu" or emulated then return nil end
+  if s.device == "cpu" or machine.emulated() then return nil end
   return machine.gpuclock(nacre.cuda.get_device_properties(s.device).uuid)
 end
 
@@ -285,7 +276,8 @@ local function first(s)
   s.first = clock() - start
   s.counted = counter_gain(before, 1)
   s.opening = s.counted.opening * 1e-9
-  s.device, s.dtype = measure.place(s.counted, tensorsof(results, s))
+  s.device, s.dtype = measure.place(s.counted,
+    measure.tensors(results, s.text, s.env))
 end
 
 -- How many runs fit into memory without a collection.
@@ -326,28 +318,28 @@ local function runs_per_sample(s, each, budget)
   return math.max(1, n > 1 and n or least)
 end
 
--- The second run: the garbage it leaves, in bytes, and whether it prints.
--- Returns its seconds.
-local function second(s)
-  local _ <close> = discard_output(s)
+-- One run by f, counted: the garbage it leaves, in bytes. Returns its seconds.
+local function counted_run(s, f, ...)
   local before, lua = measure.counters(), collectgarbage "count"
-  local seconds = run(s, 1)
+  local seconds = f(...)
   s.counted = counter_gain(before, 1)
   s.garbage = s.counted.allocated +
               1024 * math.max(0, collectgarbage "count" - lua)
   return seconds
 end
 
+-- The second run, which shows whether it prints.
+local function second(s)
+  local _ <close> = discard_output(s)
+  return counted_run(s, run, s, 1)
+end
+
 -- Without a warm-up the first sample is the first run.
 local function without_warmup(s)
-  local before, lua = measure.counters(), collectgarbage "count"
-  local seconds = s.loop(1, clock, synchronize)
-  s.first = seconds
-  s.counted = counter_gain(before, 1)
-  s.opening = s.counted.opening * 1e-9
-  s.garbage = s.counted.allocated +
-              1024 * math.max(0, collectgarbage "count" - lua)
-  s.device, s.dtype = measure.place(s.counted, tensorsof({n = 0}, s))
+  local seconds = counted_run(s, s.loop, 1, clock, synchronize)
+  s.first, s.opening = seconds, s.counted.opening * 1e-9
+  s.device, s.dtype = measure.place(s.counted,
+    measure.tensors({n = 0}, s.text, s.env))
   if seconds >= LEAST then s.samples[1] = seconds end
   return seconds
 end
@@ -413,8 +405,7 @@ local function result(s, seconds)
   r.cold = s.flush and true or nil
   r.short = #s.samples < FEWEST and #s.samples > 1 or nil
   r.clock = s.clock and {s.clock, gpuclock(s)}
-  local _, emulated = machine.accelerator()
-  r.emulated = r.device ~= "cpu" and emulated or nil
+  r.emulated = r.device ~= "cpu" and machine.emulated() or nil
   return r
 end
 

@@ -3,6 +3,7 @@
 -- measurement_files.lua - saves measurements: under a name, to compare with
 -- later, and as JSON and Markdown in the form that hyperfine writes.
 
+local host = require "nacre.host"
 local json = require "nacre.json"
 local machine = require "nacre.machine"
 local stats = require "nacre.timing_stats"
@@ -54,14 +55,14 @@ local function path(name) return FOLDER .. "/" .. name .. ".json" end
 
 function measurements.name(name)
   if name:find "^[%w_%-][%w_%-%.]*$" then return name end
-  return nil, ("%q is no name: letters, digits, _, - and . make one"):format(
-    name)
+  return nil, ("%q is not a valid name: use letters, digits, _, - and .")
+              :format(name)
 end
 
 -- Saves r under a name; returns the path, or nil and why not.
 function measurements.save(name, r)
   local ok, why = measurements.name(name)
-  if ok then ok, why = machine.makefolder(FOLDER) end
+  if ok then ok, why = host.makefolders(FOLDER) end
   if ok then ok, why = json.save(path(name), measurements.record(r)) end
   return ok and path(name) or nil, why
 end
@@ -73,11 +74,11 @@ function measurements.load(name)
   local t, wrong = json.load(path(name))
   if not t then return nil, wrong end
   if type(t) ~= "table" or type(t.times) ~= "table" or #t.times == 0 then
-    return nil, path(name) .. " is no measurement"
+    return nil, path(name) .. " is not a measurement"
   end
   for _, x in ipairs(t.times) do
     if type(x) ~= "number" or x <= 0 then
-      return nil, path(name) .. " is no measurement"
+      return nil, path(name) .. " is not a measurement"
     end
   end
   return t
@@ -110,18 +111,9 @@ end
 --
 -- For others
 --
-local function write(where, content)
-  local f, why = io.open(where, "w")
-  if not f then return nil, why end
-  local ok, wrong = f:write(content)
-  local closed, whynot = f:close()
-  return ok and closed, wrong or whynot
-end
-
 local function row(r)
   local n = text.digits(r)
-  local known = require "nacre.machine_peak".of(r.device)
-  local o = text.reached(r, r.median, not r.emulated and known or nil)
+  local o = require "nacre.machine_peak".reached(r, r.median)
   local limit = text.limit(o)
   local size = r.sizes and (" (%s)"):format(r.sizes) or ""
   return ("| `%s`%s | %s | %s | %s | %s | %s | %s |"):format(
@@ -146,17 +138,14 @@ function measurements.json(results)
   return json.encode {results = list}
 end
 
--- Writes the files that the options ask for; nil and why.
+-- Writes the files that the options ask for; raises an error if that fails.
 function measurements.export(results, o)
-  if o.json then
-    local ok, why = write(o.json, measurements.json(results))
-    if not ok then return nil, why end
+  for _, form in ipairs {"json", "markdown"} do
+    if o[form] then
+      local ok, why = host.write_file(o[form], measurements[form](results))
+      if not ok then error(why, 0) end
+    end
   end
-  if o.markdown then
-    local ok, why = write(o.markdown, measurements.markdown(results))
-    if not ok then return nil, why end
-  end
-  return true
 end
 
 return measurements

@@ -6,15 +6,12 @@
 
 local bench = require "nacre.bench"
 local compare = require "nacre.compare"
-local errors = require "nacre.errors"
 local measurements = require "nacre.measurement_files"
 local host = require "nacre.host"
 local wrap = require "nacre.wrap_lines"
 local stats = require "nacre.timing_stats"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
-
-local nacre = package.loaded.nacre
 
 local sweep = {}
 
@@ -24,19 +21,12 @@ local LONG = 10               -- what would take longer is left out
 --
 -- One size
 --
+-- The environment of the expressions at a size, after the setup.
 local function setup(o, name, n, sources)
-  local texts = {}
-  for _, source in ipairs(sources) do
-    if type(source) == "string" then texts[#texts + 1] = source end
-  end
-  local env = measure.environment(texts, nil)
-  env[name] = n
-  if not o.setup then return env end
-  local f, message = load(o.setup, "=stdin", "t", env)
-  if not f then error("setup: " .. message, 0) end
-  errors.remember(f, o.setup)
-  f()
-  return env
+  local globals = {}
+  for k, v in pairs(o.globals or {}) do globals[k] = v end
+  globals[name] = n
+  return bench.setup({setup = o.setup, globals = globals}, sources)
 end
 
 -- The name of the i-th expression; a function has no text.
@@ -147,16 +137,14 @@ end
 
 local MOST = 28               -- characters of a heading
 
-local function short(name)
-  return #name <= MOST and name or name:sub(1, MOST - 3) .. "..."
-end
+local function short(name) return wrap.cut(name, MOST) end
 
 -- "1.1 us" and " 58   us": numbers and units below each other.
 local function cell(r, width)
-  if not r then return (" "):rep(width - 1) .. "-" end
+  if not r then return wrap.right("-", width) end
   local number, unit = text.time(r.median, text.digits(r)):match "^(%S+) (.*)$"
   local s = ("%s %-2s"):format(number, unit)
-  return (" "):rep(math.max(0, width - #s)) .. s
+  return wrap.right(s, width)
 end
 
 local function line(t, i, width)
@@ -172,7 +160,7 @@ end
 local function heading(t, width)
   local parts = {("%8s"):format(t.name)}
   for k, c in ipairs(t.columns) do
-    parts[k + 1] = (" "):rep(width[k] - #short(c.name)) .. short(c.name)
+    parts[k + 1] = wrap.right(short(c.name), width[k])
   end
   return table.concat(parts, "   ")
 end
@@ -238,7 +226,7 @@ end
 
 local function unmeasured(t)
   if not t.left then return nil end
-  return ("what would have taken more than %d s was left out"):format(LONG)
+  return ("measurements of more than %d s were left out"):format(LONG)
 end
 
 -- The warning of the worst of all results.
@@ -295,8 +283,7 @@ end
 local function sweep_and_report(name, sizes, sources, o, say)
   local t = run_sweep(name, sizes, sources, o, say)
   for _, s in ipairs(conclusions(t)) do say("  " .. s) end
-  local ok, why = measurements.export(all(t), o)
-  if not ok then error(why, 0) end
+  measurements.export(all(t), o)
   return t
 end
 
@@ -328,30 +315,23 @@ end
 local function parse(shell, words)
   local o, rest = bench.options(words)
   if not o then return shell.fail(":sweep: " .. rest) end
-  local given, behind = rest:match "^(%S+)%s*(.*)$"
+  local given, tail = rest:match "^(%S+)%s*(.*)$"
   local name, sizes = stats.sizes(given or "")
   if not name then return shell.fail(":sweep: " .. sizes) end
-  local more, expression = bench.options(behind)
+  local more, expression = bench.options(tail)
   if not more then return shell.fail(":sweep: " .. expression) end
   for k, v in pairs(more) do o[k] = v end
   if expression == "" then
-    return shell.fail ":sweep needs an expression behind the sizes"
+    return shell.fail ":sweep needs an expression after the sizes"
   end
   return o, name, sizes, compare.split(expression)
 end
 
--- Does a text use the variable?
-local function uses(source, name)
-  for _, token in ipairs(require "nacre.lexer".tokens(source)) do
-    if token.kind == "name" and token.text == name then return true end
-  end
-  return false
-end
-
+-- Does the setup or an expression use the variable?
 local function depends(o, name, sources)
-  if o.setup and uses(o.setup, name) then return true end
-  for _, source in ipairs(sources) do
-    if uses(source, name) then return true end
+  local text = table.concat(sources, "\n") .. "\n" .. (o.setup or "")
+  for _, used in ipairs(require "nacre.lexer".variables(text)) do
+    if used == name then return true end
   end
   return false
 end
@@ -373,9 +353,10 @@ function sweep.run(shell, words)
       io.stdout:flush()
     end
     local t = sweep_and_report(name, sizes, sources, o, say)
-    local color = host.color "stdout"
+    local color = host.has_color "stdout"
     local lines = #t.reached > 2 and sweep.chart(t, {
-      width = math.min(host.columns(), 80), utf8 = host.utf8(), color = color})
+      width = math.min(host.columns(), 80), utf8 = host.has_utf8(),
+      color = color})
     for _, s in ipairs(lines or {}) do say(s) end
   end)
 end

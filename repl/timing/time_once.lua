@@ -11,7 +11,6 @@
 local host = require "nacre.host"
 local machine = require "nacre.machine"
 local peak = require "nacre.machine_peak"
-local facts = require "nacre.tensor_facts"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
 local units = require "nacre.units"
@@ -23,7 +22,7 @@ local time_once = {}
 -- Records events on the current device, if one is in use; `stop` returns the
 -- seconds between them.
 local function device_timer()
-  if not machine.accelerator() then return nil end
+  if not machine.driver() then return nil end
   local from = nacre.cuda.Event {enable_timing = true}
   local to = nacre.cuda.Event {enable_timing = true}
   from:record()
@@ -46,17 +45,8 @@ local function once(run, source)
   local device = stop and stop()
   r.seconds, r.opening = seconds, r.opening * 1e-9
   r.devicetime = r.uses > 0 and device or nil
-  local tensors = {}
-  for i = 1, results.n do
-    if facts.istensor(results[i]) then tensors[#tensors + 1] = results[i] end
-  end
-  for _, name in ipairs(source and measure.named(source, _G) or {}) do
-    local v = rawget(_G, name)
-    if facts.istensor(v) then tensors[#tensors + 1] = v end
-  end
-  r.device, r.dtype = measure.place(r, tensors)
-  local _, emulated = machine.accelerator()
-  r.emulated = r.uses > 0 and emulated or nil
+  r.device, r.dtype = measure.place(r, measure.tensors(results, source, _G))
+  r.emulated = r.uses > 0 and machine.emulated() or nil
   return r, results
 end
 
@@ -85,11 +75,10 @@ end
 function time_once.line(r)
   local parts = {text.time(r.seconds)}
   local function add(part) parts[#parts + 1] = part end
-  local known = not r.emulated and r.operations > 0 and peak.of(r.device)
   local working = math.max(r.seconds - r.opening, 1e-9)
   local device = r.devicetime and r.devicetime < 0.9 * working and
                  r.devicetime                 -- shown, and used for the rates
-  local o = text.reached(r, device or working, known or nil)
+  local o, known = peak.reached(r, device or working)
   if device then add(text.time(device) .. " on the device") end
   if r.operations > 0 and o.flops >= 1e6 then
     add(withshare(text.rate(o.flops, "FLOP/s"), o.compute, " of peak"))
@@ -116,7 +105,6 @@ function time_once.line(r)
 end
 
 function time_once.run(shell, source)
-  if source == "" then return shell.fail ":time needs a statement" end
   local unit = shell.compile(source)
   if not unit or not shell.settle() then return end
   local r = once(function()
@@ -124,7 +112,7 @@ function time_once.run(shell, source)
     return results, unit.seconds
   end, source)
   if not r then return end
-  local out = (host.terminal "stdout" or shell.transcript) and io.stdout or
+  local out = (host.is_terminal "stdout" or shell.transcript) and io.stdout or
               io.stderr
   out:write(time_once.line(r), "\n")
 end

@@ -10,9 +10,9 @@
 -- otherwise.
 
 local bench = require "nacre.bench"
-local host = require "nacre.host"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
+local suggestion = require "nacre.suggestion"
 
 local nacre = package.loaded.nacre
 
@@ -77,9 +77,7 @@ function Timer.__tostring(t) return "timer of " .. title {task = t} end
 -- With the timer's number of threads.
 local function run(t, options)
   local was = nacre.get_num_threads()
-  local _ <close> = setmetatable({}, {__close = function()
-    nacre.set_num_threads(was)
-  end})
+  local _ <close> = measure.defer(function() nacre.set_num_threads(was) end)
   nacre.set_num_threads(t.num_threads)
   local source = type(t.stmt) == "string" and t.stmt or nil
   local env = source and bench.setup(t, {source})
@@ -105,14 +103,9 @@ local function seconds(method, order, usual, ...)
     given = {}
     for i, name in ipairs(order) do given[name] = select(i, ...) end
   end
-  local o = {}
-  for name, v in pairs(given) do
-    if usual[name] == nil then
-      error(("%s: no option '%s'"):format(method, tostring(name)), 3)
-    elseif type(v) ~= "number" or not (v > 0) then
-      error(("%s: %s is a number above 0"):format(method, name), 3)
-    end
-  end
+  local o, kinds = {}, {}
+  for name in pairs(usual) do kinds[name] = "positive" end
+  suggestion.check(given, kinds, method .. ": ")
   for name, v in pairs(usual) do o[name] = given[name] or v end
   return o
 end
@@ -138,26 +131,11 @@ function Timer:adaptive_autorange(...)
   return m
 end
 
-local KINDS = {stmt = "string", setup = "string", globals = "table",
-               num_threads = "number", label = "string", sub_label = "string",
-               description = "string"}
+local KINDS = {stmt = "string or function", setup = "string",
+               globals = "table", num_threads = "number", label = "string",
+               sub_label = "string", description = "string"}
 
--- Raises an error if an option is invalid.
-local function check(name, v)
-  local kind = KINDS[name]
-  if not kind then
-    local names = {}
-    for known in pairs(KINDS) do names[#names + 1] = known end
-    table.sort(names)
-    local close = type(name) == "string" and host.suggest(name, names)
-    error(("Timer: no option '%s'%s"):format(tostring(name),
-      close and (", did you mean %s?"):format(close) or ""), 3)
-  end
-  if type(v) ~= kind and not (name == "stmt" and type(v) == "function") then
-    error(("Timer: %s is a %s, not a %s"):format(name,
-      name == "stmt" and "text or a function" or kind, type(v)), 3)
-  end
-end
+local function check(o) suggestion.check(o, KINDS, "Timer: ") end
 
 -- nacre.Timer {stmt =, setup =, globals =, num_threads =, label =, ...}
 function timer.new(o)
@@ -166,10 +144,8 @@ function timer.new(o)
     error("Timer: a table with stmt is needed", 2)
   end
   local t = {num_threads = nacre.get_num_threads()}
-  for name, v in pairs(o) do
-    check(name, v)
-    t[name] = v
-  end
+  check(o)
+  for name, v in pairs(o) do t[name] = v end
   if not t.stmt then error("Timer: stmt is missing", 2) end
   return setmetatable(t, Timer)
 end

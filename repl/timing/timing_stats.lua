@@ -61,13 +61,6 @@ function stats.digits(x, spread)
   return math.max(1, math.min(3, n))
 end
 
--- x rounded to n significant digits.
-function stats.trim(x, n)
-  if x == 0 or x ~= x or x == math.huge or x == -math.huge then return x end
-  local unit = 10.0 ^ (math.floor(math.log(math.abs(x), 10)) - n + 1)
-  return math.floor(x / unit + 0.5) * unit
-end
-
 --
 -- Two lists of samples
 --
@@ -181,7 +174,7 @@ function stats.sizes(text)
   local list = {}
   for word in values:gmatch "[^,]+" do
     local n, last = wholes(word), list[#list]
-    if not n then return nil, ("%q is no size"):format(word) end
+    if not n then return nil, ("%q is not a size"):format(word) end
     if last and n <= last then return nil, "the sizes must grow" end
     list[#list + 1] = n
   end

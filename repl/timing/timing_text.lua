@@ -12,65 +12,16 @@ local units = require "nacre.units"
 
 local text = {}
 
--- x with n significant digits and without an exponent.
-local function significant(x, n)
-  if x == 0 then return "0" end
-  x = stats.trim(x, n)
-  local decimals = n - 1 - math.floor(math.log(math.abs(x), 10) + 1e-9)
-  return ("%%.%df"):format(math.max(0, decimals)):format(x)
-end
-
-local SECONDS = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}
-
--- The unit in which x, rounded to n digits, is between 1 and 1000.
-local function unitof(x, n)
-  x = stats.trim(x, n)
-  for _, unit in ipairs(SECONDS) do
-    if x >= unit[1] * 0.9999 then return unit end
-  end
-  return SECONDS[#SECONDS]
-end
-
--- A time with n significant digits, by default 3.
-function text.time(x, n)
-  n = n or 3
-  if x >= 119.5 then return units.seconds(x) end
-  local unit = unitof(x, n)
-  return significant(x / unit[1], n) .. " " .. unit[2]
-end
-
--- "100 .. 103 ms"
-function text.range(low, high, n)
-  if high >= 119.5 then return text.time(low, n) .. " .. " ..
-                               text.time(high, n) end
-  local unit = unitof(high, n)
-  return ("%s .. %s %s"):format(significant(low / unit[1], n),
-                                significant(high / unit[1], n), unit[2])
-end
-
-local SCALES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
-
--- 1.36e12, "FLOP/s" is "1.36 TFLOP/s"; nil if x is too small. A second number
--- shows its unit only if that differs: "1.66" or "1.66 PFLOP/s".
-function text.rate(x, unit, n, other)
-  n = n or 3
-  if not (x >= 1) or x == math.huge then return nil end
-  for _, scale in ipairs(SCALES) do
-    if stats.trim(x, n) >= scale[1] * 0.9999 then
-      local same = other and other < 1000 * scale[1]
-      return significant(x / scale[1], n) .. " " .. scale[2] .. unit,
-             same and significant(other / scale[1], 3) or
-             other and text.rate(other, unit) or nil
-    end
-  end
-end
+text.time, text.range = units.seconds, units.seconds_range
+text.rate = units.rate
 
 -- A percentage; with 1 digit unless that would hide on which side of 100 it
 -- is.
 function text.percent(part, n)
   part = 100 * part
   if part < 1 then return "<1%" end
-  return ("%.0f%%"):format(n == 1 and part < 95 and stats.trim(part, 1) or part)
+  if n == 1 and part < 95 then part = units.round(part, 1) end
+  return ("%.0f%%"):format(part)
 end
 
 function text.digits(r)
@@ -136,8 +87,7 @@ function text.cached(o) return o.cached and "from a cache" or nil end
 function text.printed(results)
   for _, r in ipairs(results) do
     if r.prints then
-      return "what it prints was shown once: the runs that count wrote it " ..
-             "to /dev/null"
+      return "its output was shown once; the measured runs wrote to /dev/null"
     end
   end
 end
@@ -146,50 +96,42 @@ end
 function text.emulated(results)
   for _, r in pairs(results) do
     if r.emulated then
-      return r.device .. " is emulated on the cpu: its times say nothing of " ..
-             "a GPU"
+      return r.device .. " is emulated on the cpu: its times say nothing " ..
+             "about a GPU"
     end
   end
 end
 
 -- The same for the devices in use, after a line of times; "" if they are real.
 function text.emulatedmark()
-  local _, emulated = machine.accelerator()
-  return emulated and "  (CUDA is emulated: not a GPU)" or ""
+  return machine.emulated() and "  (CUDA is emulated: not a GPU)" or ""
 end
 
 function text.place(r)
   if r.device == "cpu" then
-    return ("cpu, %d thread%s"):format(r.threads, r.threads == 1 and "" or "s")
+    return "cpu, " .. units.count(r.threads, "thread")
   end
   return r.device .. (r.emulated and " (emulated: not a GPU)" or "")
-end
-
-local PRODUCTS = {mm = true, matmul = true, bmm = true, dot = true, mv = true,
-                  addmm = true}
-
-local function shapeof(t)
-  return ("%s[%s]"):format(t.dtype, table.concat(t:size(), "x"))
 end
 
 -- The operands in the order of the text: "float32[2x3] x float32[3x4]".
 function text.operands(source, env)
   local tokens = require "nacre.lexer".tokens(source)
-  local valueof = require "nacre.measure".value_of
+  local measure = require "nacre.measure"
   local names, product, seen = {}, false, {}
   for i, token in ipairs(tokens) do
     local last, next = (tokens[i - 1] or {}).text, (tokens[i + 1] or {}).text
     local field = last == "." or last == ":"
-    product = product or field and PRODUCTS[token.text] or false
+    product = product or field and measure.products[token.text] or false
     if token.kind == "name" and not field and next ~= "=" and
-       facts.istensor(valueof(env, token.text)) then
+       facts.istensor(measure.value_of(env, token.text)) then
       names[#names + 1] = token.text
     end
   end
   local tensors = {}
   for _, name in ipairs(names) do
     if (product or not seen[name]) and #tensors < 4 then
-      tensors[#tensors + 1] = shapeof(env[name])
+      tensors[#tensors + 1] = facts.kind(env[name])
     end
     seen[name] = true
   end
@@ -213,7 +155,7 @@ function text.histogram(r)
     local i = math.min(BINS, math.floor((x - low) / (high - low) * BINS) + 1)
     if x > high then far = far + 1 else bins[i] = bins[i] + 1 end
   end
-  local line = host.utf8() and require "nacre.display".sparkline(bins) or
+  local line = host.has_utf8() and require "nacre.display".sparkline(bins) or
                text.ramp(bins)
   local rest = far > 0 and ("   %d longer, up to %s"):format(far,
                text.time(r.max)) or ""
@@ -221,15 +163,13 @@ function text.histogram(r)
   return ("%s %s %s%s"):format(least, line, text.time(high), rest)
 end
 
-local RAMP = "_.:-=+*#%@"
-
+-- The counts as characters, "_" for none.
 function text.ramp(bins)
-  local top, list = math.max(table.unpack(bins)), {}
-  for i, n in ipairs(bins) do
-    local level = n == 0 and 1 or 2 + (n * (#RAMP - 2)) // top
-    list[i] = RAMP:sub(level, level)
-  end
-  return table.concat(list)
+  local top = math.max(table.unpack(bins))
+  local line = require "nacre.character_image".map(function(i)
+    return bins[i] / top
+  end, #bins, 1)[1]
+  return (line:sub(2, -2):gsub(" ", "_"))
 end
 
 -- "10 runs", "50 x 10000 runs"
@@ -281,8 +221,8 @@ function text.load(results)
   local most = 0
   for _, r in ipairs(results) do most = math.max(most, r.load or 0) end
   if most <= machine.processors then return nil end
-  return ("warning: load average %.1f on %d core%s"):format(most,
-    machine.processors, machine.processors == 1 and "" or "s")
+  return ("warning: load average %.1f on %s"):format(most,
+    units.count(machine.processors, "core"))
 end
 
 -- All doubts on one line, or nil.

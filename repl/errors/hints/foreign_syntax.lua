@@ -134,7 +134,7 @@ end
 
 -- Of several results, the one that [1] or .indices after the call selects.
 local function select_result(info, text, tail)
-  if not (info and info.signature or ""):find "%->.*," then
+  if not (info and info.results or ""):find(",", 1, true) then
     return text, tail
   end
   local which, rest = tail:match "^%[%s*([01])%s*%](.*)$"
@@ -224,7 +224,7 @@ local function statement(before, rest)
   if word == "import" or word == "from" or word == "using" then
     local name = rest:match "^[%w_]+"
     return python_statements.import(rest) or runtime_errors.modules[name] or
-           rawget(_G, name) and name .. " is there already" or
+           rawget(_G, name) and name .. " is available without an import" or
            name and python_statements.module(name)
   end
   if word == "class" then
@@ -234,7 +234,9 @@ local function statement(before, rest)
   if word == "raise" or word == "throw" then
     return ("error(%s)"):format(tail:match "%((.*)%)" or '"..."')
   end
-  if word == "global" then return "what is not local is global" end
+  if word == "global" then
+    return "variables are global unless declared local"
+  end
   if rest:find "^is%f[^%w_]" then
     local x = last(before)
     local y, behind = rest:match "^is%s+([%w_]+)%s*([%w_]*)"
@@ -274,7 +276,7 @@ local macros = {time = "time", elapsed = "time", btime = "bench",
 local function command(rest)
   local word, tail = rest:match "^[\\@](%l+)%s*(.*)$"
   return word and require "nacre.commands".line(macros[word] or word, tail) or
-         "commands begin with a colon, :help lists them"
+         "commands begin with a colon; :help lists them"
 end
 
 -- x if y else z
@@ -294,8 +296,7 @@ local function misplaced_else(before, rest)
 end
 
 -- f(x) = x + 1, as in Julia; x(1, 2) = 5; a = b = 1
-local tests = {["if"] = true, ["elseif"] = true, ["while"] = true,
-               ["until"] = true, ["and"] = true, ["or"] = true, ["not"] = true}
+local tests = lexer.set "if elseif while until and or not"
 
 local function assignment(before, rest)
   if tests[before:match "%f[%w_](%l+)%s*%([^()]*$"] then

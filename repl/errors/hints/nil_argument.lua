@@ -12,7 +12,7 @@ local nil_argument = {}
 -- count: a file may lack something, too.
 local messages = {"^[%w_]+ is missing", "^[%w_]+ is nil$", "^arg %d+ is nil$",
               " not nothing$", " not a? ?nil$", "got nil", "got no value",
-              "^a nil is no index", "^[%w_]+ must be .* not a nil"}
+              "^a nil is not a valid index", "^[%w_]+ must be .* not a nil"}
 
 local function isnil(message)
   for _, pattern in ipairs(messages) do
@@ -98,7 +98,7 @@ end
 -- arg[1] in a script without arguments
 local function script_argument(text)
   local n = text:match "^arg%[(%d+)%]$"
-  return n and ("%s is nil: the script was given %s"):format(text,
+  return n and ("%s is nil: the script has %s"):format(text,
     #arg == 0 and "no arguments" or #arg == 1 and "one argument" or
     #arg .. " arguments")
 end

@@ -4,6 +4,8 @@
 -- operands. A hint is given only if its proposal was tried and gave a finite
 -- result.
 
+local units = require "nacre.units"
+
 local nonfinite_hints = {}
 
 local largest = {float16 = 65504, bfloat16 = 3.3895e38, float32 = 3.4028e38,
@@ -32,8 +34,7 @@ end
 -- "2 values below 0": counts the elements of t for which the method holds.
 local function count(t, method, x, word)
   local n = math.tointeger(t[method](t, x):sum():item())
-  return n > 0 and ("%d value%s %s %g"):format(n, n == 1 and "" or "s", word,
-                                             x) or nil
+  return n > 0 and ("%s %s %g"):format(units.count(n, "value"), word, x) or nil
 end
 
 local function join(a, b)
@@ -41,10 +42,10 @@ local function join(a, b)
   return a or b
 end
 
--- By operation: the operand, what is wrong with it, what to write instead (%s
--- is the operand), and the same as a function.
+-- By operation: the operand, from 0, what is wrong with it, what to write
+-- instead (%s is the operand), and the same as a function.
 local function below(x, form, try)
-  return {1, function(t)
+  return {0, function(t)
     return join(count(t, "lt", x, "below"), count(t, "eq", x, "equal to"))
   end, form, try}
 end
@@ -58,7 +59,7 @@ end
 
 local inside = {}
 for _, name in ipairs {"acos", "asin"} do
-  inside[name] = {1, function(t)
+  inside[name] = {0, function(t)
     return join(count(t, "lt", -1, "below"), count(t, "gt", 1, "above"))
   end, "%s:clamp(-1, 1):" .. name .. "()", function(t)
     return nacre[name](t:clamp(-1, 1))
@@ -66,34 +67,33 @@ for _, name in ipairs {"acos", "asin"} do
 end
 
 local causes = setmetatable({
-  sqrt = {1, function(t) return count(t, "lt", 0, "below") end,
+  sqrt = {0, function(t) return count(t, "lt", 0, "below") end,
           "%s:clamp(0):sqrt()", function(t) return t:clamp(0):sqrt() end},
   rsqrt = below(0, "%s:clamp(1e-12):rsqrt()", function(t)
     return t:clamp(1e-12):rsqrt()
   end),
   log1p = below(-1),
   acos = inside.acos, asin = inside.asin,
-  reciprocal = {1, function(t) return count(t, "eq", 0, "equal to") end},
-  true_divide = {2, function(t) return count(t, "eq", 0, "equal to") end},
-  pow = {1, function(t) return count(t, "lt", 0, "below") end},
+  reciprocal = {0, function(t) return count(t, "eq", 0, "equal to") end},
+  true_divide = {1, function(t) return count(t, "eq", 0, "equal to") end},
+  pow = {0, function(t) return count(t, "lt", 0, "below") end},
 }, {__index = logs})
 
-local roles = {"self", "arg 1"}
-
+-- A template, in which "\2j" stands for operand j.
 local function hint(err)
   local cause = causes[err.op]
   local arg
   for _, a in ipairs(err.args or {}) do
-    local which = (a.role == "right" or a.role == "arg 1") and 2 or 1
-    if cause and which == cause[1] then arg = a end
+    if cause and a.fills == tostring(cause[1]) then arg = a end
   end
   local t = arg and arg.tensor
   if not t or not t:isfinite():all():item() then return nil end
   local what = cause[2](t)
   if not what then return nil end
-  local text = ("%s has %s"):format(roles[cause[1]], what)
+  local operand = "\2" .. cause[1]
+  local text = ("%s has %s"):format(operand, what)
   if cause[4] and cause[4](t):isfinite():all():item() then
-    text = text .. "; " .. cause[3]:format(roles[cause[1]]) .. " is finite"
+    text = text .. "; " .. cause[3]:format(operand) .. " is finite"
   end
   return text
 end

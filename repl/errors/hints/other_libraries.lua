@@ -89,7 +89,7 @@ local rows = {
    "of elements; nacre.linalg.matrix_rank(m) is that of a matrix"},
   {"describe info", "x:summary()"},
   {"value_counts", "nacre.unique(x, {return_counts = true})"},
-  {"histogram2d histogramdd", nil, "histograms have one dimension here"},
+  {"histogram2d histogramdd", nil, "histograms have one dimension"},
   {"hist", ":hist x", "nacre.histogram(x) has the numbers"},
   -- what is nan
   {"fillna", "=x:nan_to_num(0)"},
@@ -164,14 +164,14 @@ local rows = {
   {"solve_ex inv_ex cholesky_ex lu_factor_ex ldl_factor ldl_solve " ..
    "ldl_factor_ex tensorinv tensorsolve", nil,
    "nacre.linalg has solve, inv, cholesky, lu_factor"},
-  {"pdist", "nacre.cdist(m, m)", "every pair twice"},
+  {"pdist", "nacre.cdist(m, m)", "has every pair twice"},
   -- dtypes
   {"uint16 uint32 uint64 ulonglong uint uintp uintc ushort", '"int64"',
    "of the unsigned integers there is uint8"},
   {"float_ double_", '"float64"'}, {"single", '"float32"'},
   {"int_ intp longlong", '"int64"'}, {"intc", '"int32"'},
   {"bool_", '"bool"'}, {"ubyte", '"uint8"'},
-  {"float128 longdouble longfloat", '"float64"', "is the widest"},
+  {"float128 longdouble longfloat", '"float64"', "is the widest float"},
   {"complex complex64 complex128 complex32 complex256 cfloat cdouble chalf " ..
    "csingle real imag conj conjugate angle polar is_complex iscomplex isreal " ..
    "view_as_real view_as_complex conj_physical resolve_conj complex_", nil,
@@ -183,10 +183,10 @@ local rows = {
   -- asking
   {"isscalar", 'type(x) == "number"'},
   {"is_storage storage data_ptr untyped_storage", nil,
-   "memory has no object of its own; nacre.save and x:view(...) share it"},
+   "there is no storage object; views such as x:view(...) share memory"},
   {"set_printoptions get_printoptions printoptions", ":set precision 2"},
   {"set_default_tensor_type", 'nacre.set_default_dtype "float64"'},
-  {"use_deterministic_algorithms", nil, "nacre --deterministic starts so"},
+  {"use_deterministic_algorithms", nil, "start with nacre --deterministic"},
   {"inference_mode", "nacre.no_grad(function() return x:sum() end)"},
   {"set_anomaly_enabled set_detect_anomaly", ":nan trap"},
   {"isinstance", "nacre.is_tensor(x)",
@@ -222,7 +222,7 @@ local rows = {
   {"dropout3d alpha_dropout feature_alpha_dropout rrelu rrelu_ " ..
    "gumbel_softmax channel_shuffle pixel_unshuffle embedding_bag " ..
    "multi_margin_loss multilabel_margin_loss", nil,
-   "it is not there; ?nacre.nn.functional lists what is"},
+   "not available; ?nacre.nn.functional lists the functions"},
   {"upsample upsample_bilinear upsample_nearest",
    "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
   {"ReflectionPad1d ReflectionPad2d ReplicationPad1d ReplicationPad2d " ..
@@ -247,27 +247,27 @@ local rows = {
   {"amp autocast GradScaler", 'x:to("float16")',
    "there is no automatic mixed precision"},
   {"jit compile script onnx export fx", nil,
-   "nothing is compiled ahead: an operation runs when it is called"},
+   "nothing is compiled ahead of time: an operation runs when it is called"},
   {"distributed DataParallel DistributedDataParallel nccl multiprocessing " ..
    "rpc parallel SyncBatchNorm", nil, "there is no distributed training; " ..
    'x:to("cuda:1") places a tensor'},
   {"distributions Normal Categorical", "nacre.randn(3)",
-   "?? random lists what draws; there are no distribution objects"},
+   "??random lists the functions that draw numbers; there are no distribution objects"},
   {"hub torchvision torchaudio torchtext models transforms", nil,
-   "no models and data sets come with it"},
-  {"cudnn mkldnn mkl", nil, "it is not used: products go to BLAS and cuBLAS"},
+   "no models or data sets are included"},
+  {"cudnn mkldnn mkl", nil, "not used: BLAS and cuBLAS compute products"},
   {"special", "nacre.erfinv(x * 0.1)", "special functions are in nacre itself"},
   {"from_dlpack to_dlpack share_memory_", nil,
-   "memory is not shared with other libraries"},
+   "memory cannot be shared with other libraries"},
   {"groupby", "x:unique{return_inverse = true}",
    "then index_reduce; see ?unique"},
   {"merge join_tables pivot concat_tables", nil, "there are no tables of " ..
    "records"},
   {"odeint solve_ivp quad simps simpson fsolve minimize curve_fit root " ..
    "medfilt butter lfilter spline splev kdtree poly1d roots", nil,
-   "it is not there"},
+   "not available"},
   {"magic hilbert hankel toeplitz circulant hermite legendre packbits " ..
-   "unpackbits frexp", nil, "it is not there"},
+   "unpackbits frexp", nil, "not available"},
   {"errstate seterr geterr", ":nan trap", "stops where nan arises"},
   {"values", "v, i = x:max(1)"},
   {"indices", "v, i = x:max(1)"},

@@ -39,7 +39,7 @@ function python_statements.module(name)
      package.searchpath(name, package.cpath) then
     return ('require "%s"'):format(name)
   end
-  return 'there is no module of that name; require "x" loads x.lua'
+  return 'no module has that name; require "x" loads x.lua'
 end
 
 -- Splits a line at the colon that ends a Python head: outside brackets, and

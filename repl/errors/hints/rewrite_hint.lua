@@ -12,8 +12,7 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local rewrite_hint = {}
 
-local opens = {["("] = true, ["{"] = true, ["["] = true}
-local closes = {[")"] = true, ["}"] = true, ["]"] = true}
+local opens, closes = lexer.opens, lexer.closes
 
 -- The arguments of a call, "(a, {1, 2})", as a list of texts.
 local function arguments(text)
@@ -63,8 +62,7 @@ end
 
 -- t:abs_(...) for nacre.abs_(x); "" if x is a constant, which has no methods
 local function as_method(o, line)
-  local name = o.hint:match "^t:([%w_]+)%(%.%.%.%)$" or
-               o.hint:match "is a method: t:([%w_]+)%(%.%.%.%)$"
+  local name = o.hint:match "^t:([%w_]+)%(%.%.%.%)$"
   local call = name and only_call(line, name)
   if not call or call.mark ~= "." or not call.args[1] then return nil end
   if call.args[1]:find "^[%d\"'{]" then return "" end
@@ -72,9 +70,9 @@ local function as_method(o, line)
                               table.concat(call.args, ", ", 2))
 end
 
--- nacre.searchsorted(...) for x:searchsorted(y), nacre.cat{self, ...}
+-- nacre.searchsorted(...) for x:searchsorted(y), nacre.cat{\2 0, ...}
 local function as_function(o, line)
-  local path, open = o.hint:match "^(nacre[%w_.]*)([({])[%w, ]*%.%.%.[)}]$"
+  local path, open = o.hint:match "^(nacre[%w_.]*)([({])[\2%w, ]*%.%.%.[)}]$"
   local call = path and only_call(line, path:match "[%w_]+$")
   if not call or call.mark ~= ":" then return nil end
   local info = nacre._info(path:match "^nacre%.(.*)$")

@@ -4,9 +4,9 @@
 -- time that come from the habits of other languages, and for names that do not
 -- exist.
 
-local index_base = require "nacre.index_base"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
 local unknown_names = require "nacre.unknown_names"
 local expressions = require "nacre.expression_at"
 
@@ -34,7 +34,7 @@ end
 runtime_errors.words = unknown_names.constants
 
 -- What replaces modules that other languages import.
-local here = "nacre, also called torch, is there without an import"
+local here = "nacre, also called torch, needs no import"
 local reads = 'nacre.load("x.csv") reads a table of numbers'
 local draws = ":plot, :hist, :heat and :show draw"
 runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
@@ -45,7 +45,7 @@ runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
                   argparse = "arg[1], arg[2], ... are the arguments",
                   sys = "arg has the arguments, os.exit() ends",
                   re = "string.match and string.gsub, with Lua's patterns",
-                  json = "there is none for JSON",
+                  json = "there is no JSON module",
                   pickle = 'nacre.save("x.safetensors", {w = x})',
                   csv = reads, scipy = here, jax = here, tensorflow = here,
                   cupy = here}
@@ -86,8 +86,7 @@ end
 
 -- Methods of PyTorch that convert all parameters of a module; here parameters
 -- are in a table.
-local moves = {cuda = true, cpu = true, to = true, float = true, double = true,
-               half = true}
+local moves = lexer.set "cuda cpu to float double half"
 
 -- "attempt to call a nil value (method 'uper')"
 local function missing_field(o, line, value)
@@ -108,43 +107,9 @@ local function missing_field(o, line, value)
                     nearest(name, fields))
 end
 
--- a.sum(1) where a:sum(1) is meant: `self' is no tensor, but `a' is one.
-local function dot_for_colon(o, line, value)
-  local name = o.hint and o.hint:match "^([%w_]+) is a method"
-  local missing = o.op and (o.message:find " is missing: " or
-                            o.message:find "^expected an? %l+, not ")
-  if name then o.hint = nil end
-  name = name or missing and o.op or
-         o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
-  if not name then return end
-  local path, form, args =
-    line:match("([%a_][%w_%.]*)%.(" .. name .. "_?)%s*(%b())")
-  local first = args and args:match "^%(%s*([%w_%.]*)"
-  if path and type(value(path)) == "userdata" and first ~= path then
-    local method, note = nacre._methods[form], nil
-    local counted, any, zero =
-      index_base.arguments(method and nacre._info(method), args)
-    if zero then args = counted end
-    if any then note = "dims count from 1" end
-    if any and not zero then
-      note = ("%s; Python's is %s:%s%s"):format(note, path, form, counted)
-    end
-    o.message = ("%s is a method: %s:%s%s"):format(form, path, form, args)
-    o.op, o.object, o.hint = nil, nil, note
-  elseif not path then        -- nacre.ones(2, 3).size(1)
-    local at = line:match("%)()%." .. name .. "%s*%b()")
-    local object = at and expressions.ending(line:sub(1, at - 1))
-    args = at and line:match("^%." .. name .. "%s*(%b())", at)
-    o.hint = object and ("%s:%s%s"):format(object, name, args) or o.hint
-  end
-end
-
 -- Properties of a tensor, which are not called, used when the variable is
 -- unknown.
-local fields = {T = true, mT = true, grad = true, requires_grad = true,
-                is_leaf = true, grad_fn = true, dtype = true, device = true,
-                shape = true,
-                ndim = true, is_cuda = true}
+local fields = lexer.set(table.concat(lookup.properties(), " "))
 
 -- A property that is called, as a.shape() or a:shape().
 local function called_property(o, line, value)
@@ -161,18 +126,18 @@ local function called_property(o, line, value)
   if kind == "method" and not path and fields[name] then
     local at = line:find(":%s*" .. name .. "%s*%(")
     local object = at and expressions.ending(line:sub(1, at - 1)) or "(...)"
-    o.message = ("%s is no method: %s.%s"):format(name, object, name)
+    o.message = ("%s is not a method: %s.%s"):format(name, object, name)
     o.op, o.object, o.hint, o.args = nil, nil, nil, {}
     return
   end
   if not istensor(v) then return end
   if kind == "method" then
-    o.message = ("%s is no method: %s.%s"):format(name, path, name)
+    o.message = ("%s is not a method: %s.%s"):format(name, path, name)
     o.op, o.object, o.hint, o.args = nil, nil, nil, {}
   elseif name == "shape" then
     o.hint = ("%s:size() is {%s}"):format(path, table.concat(v:size(), ", "))
   else
-    o.hint = ("%s.%s is no function: leave out ()"):format(path, name)
+    o.hint = ("%s.%s is not a function: leave out ()"):format(path, name)
   end
 end
 
@@ -198,10 +163,8 @@ local function assignment_targets(tokens, at, set)
 end
 
 -- The names that a block may assign: variables, parameters, labels.
-local declares = {["local"] = true, ["for"] = true, ["function"] = true,
-                  ["goto"] = true, ["::"] = true}
-local passes = {[","] = true, ["("] = true, ["<"] = true, [">"] = true,
-                ["."] = true, [":"] = true, ["function"] = true}
+local declares = lexer.set "local for function goto ::"
+local passes = lexer.set ", ( < > . : function"
 
 local function assigned_names(tokens)
   local set = {}
@@ -226,10 +189,7 @@ function runtime_errors.constant(text)
     some = some or runtime_errors.words[word] and rawget(_G, word) == nil
   end
   if not some or text:find "%f[%w_]_ENV%f[^%w_]" then return nil end
-  local tokens = {}
-  for _, t in ipairs(lexer.tokens(text)) do
-    if t.kind ~= "comment" then tokens[#tokens + 1] = t end
-  end
+  local tokens = lexer.code(text)
   local set = assigned_names(tokens)
   for i, t in ipairs(tokens) do
     local before = i > 1 and tokens[i - 1].text
@@ -244,7 +204,7 @@ end
 
 -- for row in t do
 local function not_an_iterator(o, line)
-  local list = o.message:find "^a nil is no index" and
+  local list = o.message:find "^a nil is not a valid index" and
                line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
   if list then
     o.hint = ("for i, row in pairs(%s) do ... end"):format(list)
@@ -258,7 +218,7 @@ local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
                sorted = "x:sort()", float = "tonumber(x)", int = "x // 1"}
 
 -- Those that also apply to a number literal.
-local number_functions = {str = true, int = true, float = true}
+local number_functions = lexer.set "str int float"
 
 -- Translates a format of Python: `>10.3f' is %10.3f.
 local function lua_format(spec)
@@ -396,7 +356,7 @@ local function missing_module(o)
   near[#near + 1] = "where package.path says"
   o.message = ("module '%s' not found"):format(name)
   o.hint = runtime_errors.modules[name] or
-           "looked for it in " .. table.concat(near, ", ")
+           "searched in " .. table.concat(near, ", ")
 end
 
 -- Names the operation sub_ where the line calls that.
@@ -443,11 +403,13 @@ function runtime_errors.explain(o, line, value, scope)
   if o.op == ".." then o.hint = nil end
   local arguments = o.hint and o.hint:match "^it takes .*"
   if arguments then o.hint = nil end  -- a better one may follow
+  if arguments == "it takes self" or arguments and
+     arguments:find "^it takes self," then arguments = nil end
   inplace_name(o, line)
   missing_module(o)
   missing_gradient(o, line, value)
   missing_field(o, line, value)
-  dot_for_colon(o, line, value)
+  if require "nacre.dot_call".explain(o, line, value) then arguments = nil end
   called_property(o, line, value)
   not_a_number(o, line, value)
   not_an_iterator(o, line)

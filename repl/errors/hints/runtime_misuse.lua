@@ -69,7 +69,7 @@ local function string_arithmetic(o, line, value)
     local x = text and operand(rest)
     if x and not lua then x = "tostring(" .. x .. ")" end
     return x and ("%s .. %s"):format(text, x) or
-           lua and "texts are joined with .." or nil
+           lua and "strings are joined with .." or nil
   end
   local text, rest = line:match "(%b\"\")%s*%%(.*)$"
   if not text then text, rest = line:match "(%b'')%s*%%(.*)$" end
@@ -91,7 +91,7 @@ local compares = {["=="] = "eq", ["~="] = "ne"}
 
 -- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
 local function tensor_comparison(o, line, value)
-  if not o.message:find "^a boolean is no index" then return nil end
+  if not o.message:find "^a boolean is not a valid index" then return nil end
   local path, left, op, right =
     line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
   if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
@@ -117,7 +117,7 @@ local function inplace_option(o, line)
   local x, rest = line:match(name .. "%s*%(%s*([%a_][%w_%.]*)%s*,(.*)$")
   local alone = rest and rest:find "^%s*{%s*inplace%s*=%s*[%w]+%s*}%s*%)"
   return alone and ("%s:%s_()"):format(x, name) or
-         name .. "_ is the one in place"
+         name .. "_ works in place"
 end
 
 -- lst[1]() where the element is not a function
@@ -129,18 +129,18 @@ local function called_element(o, line, value)
      element ~= nil and type(element) ~= kind then
     return nil
   end
-  o.message = ("%s%s is a %s and no function"):format(path, index, kind)
+  o.message = ("%s%s is a %s, not a function"):format(path, index, kind)
   return path .. index
 end
 
 -- "mean " .. x:mean(), x .. 7
 local function joined_tensor(o, line, value)
   local kind = o.op == ".." and
-               o.message:match "^a tensor is joined with tensors .* a (%l+)"
+               o.message:match "^a tensor can be concatenated .* a (%l+)$"
   if not kind then return nil end
   local before, after = line:match "^(.-)%s*%.%.%s*(.*)$"
   local x = expressions.beginning(after or "")
-  local left = o.args[1] and o.args[1].role == "left"
+  local left = o.args[1] and o.args[1].fills == "0"
   if left then x = expressions.ending(before) end
   if not x or line:find("%.%..*%.%.") then return nil end
   if kind == "number" then
@@ -159,7 +159,7 @@ local function lost_dimension(o, line)
   if not o.message:find "^shapes do not broadcast" then return nil end
   local text, n = line:gsub("(:%l+)%((%-?%d+)%)", function(method, dim)
     local info = nacre._info(method:sub(2))
-    return info and (info.signature or ""):find "keepdim" and
+    return info and info.signature:find("keepdim", 1, true) and
            ("%s(%s, {keepdim=true})"):format(method, dim) or nil
   end)
   return n == 1 and text ~= line and text:match "^%s*(.-)%s*$" or nil
@@ -194,7 +194,7 @@ function misuse.unpacked(o, _, _, scope)
       local info = method and nacre._info(method)
       if info and names:find(",", 1, true) and
          names:find("%f[%w_]" .. name .. "%f[^%w_]") and
-         (info.signature or ""):find "%->%s*tensors" then
+         info.results:find "^tensors" then
         return ("%s gives a list: %s= table.unpack(%s)"):format(method, names,
                                                                 right)
       end

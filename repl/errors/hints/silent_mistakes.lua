@@ -29,7 +29,7 @@ local signs = set "+ - * / % ^ // & | ~ << >> .."
 -- Is the value of a path, or the result of calling it, a tensor?
 local function gives_tensor(f)
   local info = type(f) == "function" and nacre._info(f)
-  return info and (info.signature or ""):find "%->%s*tensor" ~= nil
+  return info and info.results:find "^tensor" ~= nil
 end
 
 local fields = set "T mT grad"
@@ -134,7 +134,7 @@ local function tensor_equality(text, tokens, i)
   if not isnumber(right) or not is_tensor(left) then return nil end
   local x = enclosed(left)
   return ("Lua's %s of a tensor and a number is %s; %s:%s(%s) compares each " ..
-          "element, %s:item() %s %s the number of one"):format(op,
+          "element, %s:item() %s %s a single one"):format(op,
           op == "==" and "false" or "true", x, methods[op], right, x, op,
           right)
 end
@@ -146,8 +146,8 @@ local function tensor_logic(text, tokens, i)
   if not left or not is_tensor(left) or not is_tensor(right) then return nil end
   local name = left:match "^%s*([%a_][%w_]*)%s*$"
   if name and right:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
-  return ("Lua's %s gives one of two tensors; %s:logical_%s(%s) is each " ..
-          "element's"):format(op, enclosed(left), op, right)
+  return ("Lua's %s returns one of the two tensors; %s:logical_%s(%s) works " ..
+          "on each element"):format(op, enclosed(left), op, right)
 end
 
 -- if x:gt(0) then
@@ -164,7 +164,7 @@ local function tensor_condition(text, tokens, i)
      inner:find "^not%f[^%w_]" or not is_tensor(inner) then
     return nil
   end
-  return ("a tensor counts as true; %s:all():item() asks its elements")
+  return ("a tensor counts as true; %s:all():item() tests its elements")
          :format(enclosed(inner))
 end
 
@@ -182,10 +182,7 @@ function silent_mistakes.note(text)
      text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
     return nil
   end
-  local tokens = {}
-  for _, t in ipairs(lexer.tokens(text)) do
-    if t.kind ~= "comment" then tokens[#tokens + 1] = t end
-  end
+  local tokens = lexer.code(text)
   for i, t in ipairs(tokens) do
     local look = t.kind ~= "string" and checks[t.text]
     local note = look and look(text, tokens, i)
