@@ -14,6 +14,8 @@
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 local cases = dofile(here .. "/gpu_cases.lua")
+local json = require "nacre.json"
+local median = require "nacre.timing_stats".median
 local device, mode, groups = "cuda:0", "run", {}
 local quick = false
 do
@@ -36,34 +38,8 @@ local samples, warmups = 5, quick and 1 or 3
 local cachesize = 300e6       -- several times the largest
 local letters = {"a", "b", "m", "i", "p"}
 
---
--- JSON
---
-local function json(v)
-  if type(v) == "table" and (#v > 0 or next(v) == nil) then
-    local parts = {}
-    for i, x in ipairs(v) do parts[i] = json(x) end
-    return "[" .. table.concat(parts, ", ") .. "]"
-  elseif type(v) == "table" then
-    local names, parts = {}, {}
-    for name in pairs(v) do names[#names + 1] = name end
-    table.sort(names)
-    for i, name in ipairs(names) do
-      parts[i] = json(name) .. ": " .. json(v[name])
-    end
-    return "{" .. table.concat(parts, ", ") .. "}"
-  elseif type(v) == "number" then
-    return math.type(v) == "integer" and ("%d"):format(v) or ("%.9g"):format(v)
-  elseif type(v) == "string" then
-    return '"' .. v:gsub('[%c"\\]', function(c)
-      return ("\\u%04x"):format(c:byte())
-    end) .. '"'
-  end
-  return tostring(v)
-end
-
 local function say(t)
-  print(json(t))
+  print(json.line(t))
   io.stdout:flush()
 end
 
@@ -231,11 +207,6 @@ end
 --
 -- Ways to run
 --
-local function median(list)
-  table.sort(list)
-  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
-end
-
 local function run()
   for _, case in ipairs(cases) do
     if next(groups) == nil or groups[case.group] then

@@ -14,12 +14,11 @@ that others use.
 """
 import argparse
 import pathlib
-import statistics
-import subprocess
-import sys
 import time
 
 import numpy as np
+
+from bench_common import Program, at_least_two_turns, print_row
 
 HERE = pathlib.Path(__file__).parent
 
@@ -54,30 +53,17 @@ def holes(x):
     return x
 
 
-class Ours:
+class Ours(Program):
     def __init__(self, options):
-        self.process = subprocess.Popen(
-            [options.nacre, str(HERE / "order_bench.lua"), str(options.size),
-             str(options.threads), options.dtype,
-             "processor" if options.processor else "wall"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def send(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"nacre ended with {self.process.wait()}")
-        return float(answer)
+        super().__init__(
+            options.nacre, HERE / "order_bench.lua", options.size,
+            options.threads, options.dtype,
+            "processor" if options.processor else "wall")
 
     def memory(self, name):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return next(int(line.split()[1]) * 1024 for line in f
                         if line.startswith(name))
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def measure(options, case):
@@ -86,14 +72,14 @@ def measure(options, case):
     side = Ours(options)
     empty = side.memory("VmRSS")
     make, numpys = DATA[data]
-    side.send(f"data {make}")
+    side.ask(f"data {make}")
     with open(f"/proc/{side.process.pid}/clear_refs", "w") as f:
         f.write("5")          # the peak starts again
     x = numpys(np.random.default_rng(1), options.size, np.dtype(options.dtype))
     clock = time.process_time if options.processor else time.perf_counter
     times = [[], []]
     for turn in range(options.turns + 1):
-        seconds = side.send(f"run {ours}")
+        seconds = side.ask(f"run {ours}")
         start = clock()
         theirs(x)
         if turn > 0:
@@ -102,14 +88,6 @@ def measure(options, case):
     peak = (side.memory("VmHWM") - empty) / x.nbytes
     side.end()
     return times, peak
-
-
-def report(name, times, peak):
-    ratios = [a / b for a, b in zip(*times)]
-    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    ours, theirs = (statistics.median(side) for side in times)
-    print(f"| `{name}` | {ours:.3f} s | {theirs:.3f} s | {middle:.2f} | "
-          f"{low:.2f} to {high:.2f} | {peak:.2f} |", flush=True)
 
 
 def main():
@@ -123,12 +101,12 @@ def main():
     parser.add_argument("--processor", action="store_true")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_intermixed_args()
-    if options.turns < 2:
-        parser.error("at least 2 turns")
+    at_least_two_turns(parser, options)
     print("|  | Nacre | NumPy | Nacre / NumPy | quartiles | memory |")
     print("|---|---:|---:|---:|---:|---:|")
     for case in options.cases or CASES:
-        report(case, *measure(options, case))
+        times, peak = measure(options, case)
+        print_row(f"`{case}`", times, "s", [f"{peak:.2f}"])
 
 
 if __name__ == "__main__":

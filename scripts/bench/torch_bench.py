@@ -13,36 +13,23 @@ import argparse
 import os
 import pathlib
 import platform
-import statistics
 import subprocess
-import sys
 import time
+
+from bench_common import Program, at_least_two_turns, print_row
 
 HERE = pathlib.Path(__file__).parent
 LEAST = 0.02                  # seconds of a turn
 
 
-class Ours:
+class Ours(Program):
     """The program, which times what it is told to."""
-
-    def __init__(self, nacre, threads):
-        self.process = subprocess.Popen(
-            [nacre, str(HERE / "torch_bench.lua"), str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def case(self, number, _):
         self.send(f"case {number}")
 
-    def send(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
     def time(self, what, calls):
-        self.send(f"{what} {calls}")
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"nacre ended with {self.process.wait()}")
-        return float(answer)
+        return self.ask(f"{what} {calls}")
 
 
 class Theirs:
@@ -118,19 +105,6 @@ def measure(sides, what, turns):
     return times
 
 
-def shown(seconds):
-    return f"{seconds * 1e3:.3f} ms"
-
-
-def report(name, times, goal):
-    ratios = [a / b for a, b in zip(*times)]
-    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    met = "yes" if middle <= goal else "**no**"
-    print(f"| {name} | {shown(statistics.median(times[0]))} | "
-          f"{shown(statistics.median(times[1]))} | {middle:.2f} | "
-          f"{low:.2f} to {high:.2f} | <= {goal} | {met} |", flush=True)
-
-
 def machine(nacre, options, torch):
     version = subprocess.run([nacre, "--version"], check=True, text=True,
                              capture_output=True).stdout.splitlines()[0]
@@ -152,21 +126,21 @@ def main():
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("groups", nargs="*", metavar="GROUP")
     options = parser.parse_intermixed_args()
-    if options.turns < 2:
-        parser.error("at least 2 turns")
-    sides = [Ours(options.nacre, options.threads), Theirs(options.threads)]
+    at_least_two_turns(parser, options)
+    sides = [Ours(options.nacre, HERE / "torch_bench.lua", options.threads),
+             Theirs(options.threads)]
     machine(options.nacre, options, sides[1].torch)
     print("|  | Nacre | PyTorch | Nacre / PyTorch | quartiles | goal | met |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for number, row in cases(options.nacre, options.groups):
         for side in sides:
             side.case(number, row)
-        report(f"`{row['name']}`", measure(sides, "forward", options.turns),
-               float(row["goal"]))
+        print_row(f"`{row['name']}`", measure(sides, "forward", options.turns),
+                  "ms", [], float(row["goal"]))
         if row["back"]:
-            report(f"`{row['name']}`, gradient",
-                   measure(sides, "backward", options.turns),
-                   float(row["back"]))
+            print_row(f"`{row['name']}`, gradient",
+                      measure(sides, "backward", options.turns), "ms", [],
+                      float(row["back"]))
 
 
 if __name__ == "__main__":
