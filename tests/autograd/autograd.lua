@@ -40,17 +40,16 @@ do
   x.requires_grad = true
   assert((x + 1).requires_grad)
   assert(not nacre.tensor(x).requires_grad, "tensor() copies without a history")
-  fails("only float tensors", nil, function()
+  fails("only float tensors", function()
     nacre.arange(3):requires_grad_()
   end)
-  fails("only float tensors", nil, nacre.tensor, {1, 2},
-        {requires_grad = true})
-  fails("only float tensors", nil, nacre.zeros, 2,
+  fails("only float tensors", nacre.tensor, {1, 2}, {requires_grad = true})
+  fails("only float tensors", nacre.zeros, 2,
         {dtype = "bool", requires_grad = true})
-  fails("only leaves", nil, function() y:requires_grad_(false) end)
-  fails("no argument 'requires_grad'", nil,
+  fails("only leaves", function() y:requires_grad_(false) end)
+  fails("no argument 'requires_grad'",
         function() x:sum {requires_grad = true} end)
-  fails("cannot be set", nil, function() x.is_leaf = false end)
+  fails("cannot be set", function() x.is_leaf = false end)
 end
 
 -- ---- accumulation
@@ -68,11 +67,11 @@ do
   same(x.grad, "{4.0,4.0}")
   x.grad:zero_()
   same(x.grad, "{0.0,0.0}")
-  fails("cannot be a", nil, function() x.grad = nacre.ones(3,
+  fails("cannot be a", function() x.grad = nacre.ones(3,
       {dtype = "float64"}) end)
-  fails("cannot be a", nil, function() x.grad = nacre.ones(2) end)
-  fails("a tensor or nil", nil, function() x.grad = 3 end)
-  fails("its own gradient", nil, function() x.grad = x end)
+  fails("cannot be a", function() x.grad = nacre.ones(2) end)
+  fails("a tensor or nil", function() x.grad = 3 end)
+  fails("its own gradient", function() x.grad = x end)
   -- the same leaf several times, and in several roles
   local z = leaf {3};
   (z * z * z + z):sum():backward()
@@ -105,13 +104,13 @@ do
   local z = (x + 1):sum()                -- keeps nothing that could be freed
   z:backward()
   z:backward()
-  fails("does not require a gradient", nil, function()
+  fails("does not require a gradient", function()
     nacre.ones(1):backward()
   end)
   fails("shape [2]", "self:sum():backward(), or self:backward(gradient)",
         function() (x * 2):backward() end)
-  fails("its shape is [2]", nil, function() (x * 2):backward(nacre.ones(3)) end)
-  fails("list of inputs is empty", nil,
+  fails("its shape is [2]", function() (x * 2):backward(nacre.ones(3)) end)
+  fails("list of inputs is empty",
         function() (x * 2):sum():backward {inputs = {}} end)
   -- only some leaves
   local a, b = leaf {1}, leaf {2};
@@ -123,9 +122,9 @@ do
   local ga, gb = grad.grad(c:sum(), {a, b})
   same(ga, "{2.0}") same(gb, "{1.0}")
   assert(b.grad == nil, "grad() accumulates nothing")
-  fails("input 1 is not used", nil, grad.grad, (a * 2):sum(), b)
+  fails("input 1 is not used", grad.grad, (a * 2):sum(), b)
   assert(grad.grad((a * 2):sum(), b, {allow_unused = true}) == nil)
-  fails("no argument", nil, grad.grad, (a * 2):sum(), a, {retain = true})
+  fails("no argument", grad.grad, (a * 2):sum(), a, {retain = true})
   local d = a * 3                        -- a result as an input
   same(grad.grad((d * d):sum(), d), "{6.0}")
   -- several outputs
@@ -210,31 +209,31 @@ do
   assert(not (x * 2).requires_grad)
   nacre.set_grad_enabled(true)
   assert((x * 2).requires_grad)
-  fails("takes a function", nil, nacre.no_grad, 3)
+  fails("takes a function", nacre.no_grad, 3)
 end
 
 -- ---- in place
 do
   local x = leaf {1, 2, 3}
-  fails("a leaf that requires a gradient", nil, function() x:add_(1) end)
-  fails("a leaf that requires a gradient", nil, function() x[1] = 5 end)
-  fails("a leaf that requires a gradient", nil, function() x["1:2"] = 5 end)
-  fails("a leaf that requires a gradient", nil, function() x:zero_() end)
-  fails("a leaf that requires a gradient", nil, function() x:uniform_() end)
-  fails("a leaf that requires a gradient", nil, function() x:clamp_(0, 1) end)
-  fails("a leaf that requires a gradient", nil, nacre.add, x, x, {out = x})
-  fails("a view of a leaf", nil, function() x["1:2"]:mul_(2) end)
-  fails("a view of a leaf", nil, function() x["1:2"][1] = 2 end)
+  fails("a leaf that requires a gradient", function() x:add_(1) end)
+  fails("a leaf that requires a gradient", function() x[1] = 5 end)
+  fails("a leaf that requires a gradient", function() x["1:2"] = 5 end)
+  fails("a leaf that requires a gradient", function() x:zero_() end)
+  fails("a leaf that requires a gradient", function() x:uniform_() end)
+  fails("a leaf that requires a gradient", function() x:clamp_(0, 1) end)
+  fails("a leaf that requires a gradient", nacre.add, x, x, {out = x})
+  fails("a view of a leaf", function() x["1:2"]:mul_(2) end)
+  fails("a view of a leaf", function() x["1:2"][1] = 2 end)
   is(x:detach(), "{1.0,2.0,3.0}")
   -- versions
   local y = x * 2
   local z = y:exp()
   z:add_(1)
-  fails("the result of exp", nil, function() z:sum():backward() end)
+  fails("the result of exp", function() z:sum():backward() end)
   y = x * 2
   z = y * y
   y:add_(1)
-  local e = fails("an operand of mul", nil, function() z:sum():backward() end)
+  local e = fails("an operand of mul", function() z:sum():backward() end)
   assert(tostring(e):find("version 1, expected 0", 1, true), tostring(e))
   y = x * 2
   z = y + 1                              -- does not need y
@@ -245,7 +244,7 @@ do
   y = x * 2
   z = y:sin()
   y:detach():zero_()                     -- shares the version
-  fails("an operand of sin", nil, function() z:sum():backward() end)
+  fails("an operand of sin", function() z:sum():backward() end)
   -- an operand whose values are not needed may change
   local w = leaf {4, 5, 6}
   local k = nacre.tensor({1, 1, 1}, {dtype = "float64"})
@@ -298,7 +297,7 @@ do
   local q = leaf {1, 2} * 1
   local v = nacre.no_grad(function() return q["1:1"] end)
   assert(not v.requires_grad)
-  fails("cannot be detached", nil, function() q["1:1"]:detach_() end)
+  fails("cannot be detached", function() q["1:1"]:detach_() end)
   assert(q:detach_() == q and not q.requires_grad)
 end
 
@@ -329,10 +328,10 @@ do
   assert(not ok and e == thrown and w.grad == nil)
   bad:remove()
   bad = w:register_hook(function() return nacre.ones(2) end)
-  fails("its shape is [1]", nil, function() (w * 2):sum():backward() end)
+  fails("its shape is [1]", function() (w * 2):sum():backward() end)
   bad:remove()
   bad = w:register_hook(function() return 5 end)
-  fails("gives a tensor or nothing", nil, function()
+  fails("must return a tensor or nothing", function()
     (w * 2):sum():backward()
   end)
   bad:remove()
@@ -349,10 +348,10 @@ do
   (u * 3):sum():backward()
   same(inner, "{2.0}")
   same(w.grad, "{6.0}")
-  fails("does not require", nil, function()
+  fails("does not require", function()
     nacre.ones(1):register_hook(print)
   end)
-  fails("a hook is a function", nil, function() w:register_hook(3) end)
+  fails("a hook must be a function", function() w:register_hook(3) end)
 end
 
 -- ---- custom functions
@@ -377,7 +376,7 @@ do
   assert(grad.gradcheck(function(t) return Exp.apply(t, 2) end, x))
   assert(grad.gradgradcheck(function(t) return Exp(t, 2) end, x))
   y:sum():backward()
-  fails("freed by an earlier", nil, function() y:sum():backward() end)
+  fails("freed by an earlier", function() y:sum():backward() end)
   assert(not nacre.no_grad(Exp, x, 2).requires_grad)
   assert(not Exp(x:detach(), 2).requires_grad)
   -- several operands and results, one without a gradient
@@ -404,18 +403,18 @@ do
   -- a saved result, changed
   y = Exp(x, 2)
   y:add_(1)
-  fails("the result of Exp", nil, function() y:sum():backward() end)
+  fails("the result of Exp", function() y:sum():backward() end)
   -- wrong ones
   local Wrong = grad.Function {forward = function(_, t) return t * 2 end,
                                backward = function() return nacre.ones(7) end}
-  fails("has a gradient of [7]", nil, function() Wrong(a):sum():backward() end)
+  fails("has a gradient of [7]", function() Wrong(a):sum():backward() end)
   local thrown = {}
   Wrong = grad.Function {forward = function(_, t) return t end,
                          backward = function() error(thrown) end}
   local ok, e = pcall(function() Wrong(a):sum():backward() end)
   assert(not ok and e == thrown)
-  fails("Function: takes a table", nil, grad.Function, {})
-  fails("Function: no field 'foo'", nil, grad.Function,
+  fails("Function: takes a table", grad.Function, {})
+  fails("Function: no field 'foo'", grad.Function,
         {forward = print, backward = print, foo = 1})
   -- gradients that are too few or too many
   local function product(...)
@@ -427,13 +426,13 @@ do
   end
   local two = nacre.ones(2)
   local other = nacre.ones(2):requires_grad_()
-  fails("gave 1 gradient, and argument 2 of forward needs one", nil, function()
+  fails("gave 1 gradient, and argument 2 of forward needs one", function()
     product(two)(a, other):sum():backward()
   end)
-  fails("gradient 2 belongs to no tensor: forward took 2", nil, function()
+  fails("gradient 2 belongs to no tensor: forward took 2", function()
     product(two, two)(a, 2):sum():backward()
   end)
-  fails("gradient 3 belongs to no tensor", nil, function()
+  fails("gradient 3 belongs to no tensor", function()
     product(two, two, two)(a, other):sum():backward()
   end)
   product(two, nil)(a, other):sum():backward()  -- none, said so
@@ -451,31 +450,25 @@ do
   Keep(a)
   collectgarbage()
   collectgarbage()
-  fails("the graph is gone", nil, function() return kept.saved_tensors end)
+  fails("the graph was freed", function() return kept.saved_tensors end)
   local bad = grad.Function {forward = function(_, t) return t * t end,
                              backward = function(_, g) return g end}
-  fails("is off by", nil, grad.gradcheck, bad.apply, a)
+  fails("is off by", grad.gradcheck, bad.apply, a)
   assert(grad.gradcheck(bad.apply, a, {raise = false}) == false)
   local worse = grad.Function {forward = function(_, t) return t * t end,
                                backward = function(_, g) return g / 0 * 0 end}
-  fails("is off by nan\n", nil, grad.gradcheck, worse.apply, a)
-  fails("differences need float64", nil, grad.gradcheck, nacre.exp,
+  fails("is off by nan\n", grad.gradcheck, worse.apply, a)
+  fails("differences need float64", grad.gradcheck, nacre.exp,
         nacre.ones(2, {requires_grad = true}))
 end
 
 -- ---- long chains, and what is left
-local function settled()
-  collectgarbage()
-  collectgarbage()
-  nacre.empty_cache()
-  return nacre._memory().live
-end
-
 do
   -- more steps than the C stack has room for calls of any size, 8 MiB by 28
-  -- bytes; a device changes nothing about that
-  local long = nacre.get_default_device() == "cpu" and 300000 or 3000
-  local before = settled()
+  -- bytes; a device and sanitizers, which are slow, change nothing about that
+  local slow = nacre.get_default_device() ~= "cpu" or os.getenv "ASAN_OPTIONS"
+  local long = slow and 3000 or 300000
+  local before = C.live()
   do
     local x = nacre.ones(1, {requires_grad = true})
     local y = x
@@ -487,21 +480,17 @@ do
     local wide = nacre.stack {y, y}    -- let go of without backward
     assert(wide.requires_grad)
   end
-  local after = settled()
+  local after = C.live()
   assert(after == before, after - before .. " bytes are left of a long chain")
 end
 
 local function leaks(what, f)
   f()
-  local before = settled()
+  local before = C.live()
   for _ = 1, 10 do f() end
-  local after = settled()
+  local after = C.live()
   assert(after == before, ("%s leaves %d bytes"):format(what, after - before))
 end
-leaks("backward", function()
-  local x = leaf {1, 2};
-  (x:exp() * x):sum():backward()
-end)
 leaks("a graph that nobody walked", function()
   local x = leaf {1, 2}
   return x:softmax(1):cumsum(1):matmul(x)
@@ -519,23 +508,6 @@ leaks("in-place changes", function()
   y[1] = y[2]
   return y:sum(), v
 end)
-leaks("hooks", function()
-  local x = leaf {1, 2}
-  local y = x * 2
-  y:register_hook(function(g) return g * 2 end)
-  y:retain_grad()
-  y:sum():backward()
-end)
-leaks("custom functions", function()
-  local F = grad.Function {forward = function(ctx, x)
-    local y = x:exp()
-    ctx:save_for_backward(y, x)
-    return y
-  end, backward = function(ctx, g) return g * ctx.saved_tensors[1] end}
-  local x = leaf {1, 2}
-  F(x):sum():backward()
-  return F(x)
-end)
 leaks("failures", function()
   local x = leaf {1, 2}
   pcall(function() (x * 2):backward() end)
@@ -544,20 +516,6 @@ leaks("failures", function()
   pcall(function() (y * y):sum():backward() end)
   pcall(grad.grad, (x * 2):sum(), leaf {1})
 end)
-
--- ---- interrupted and short of memory
-do
-  local x = leaf {1, 2}
-  for n = 1, 60 do
-    local y = (x:exp() * x):tanh():sum()
-    nacre._fail_alloc(n, true)
-    local ok = pcall(y.backward, y)
-    nacre._fail_alloc(0)
-    assert(ok == (x.grad ~= nil), "a failure left a gradient")
-    if ok then break end
-    assert(n < 60)
-  end
-end
 
 -- ---- display
 do

@@ -37,26 +37,26 @@ do
 end
 fails("grad: input 2 is not used", "{allow_unused=true} gives nil for it",
       grad, p:sum(), {p, other})
-fails("grad: only_inputs", nil, grad, p:sum(), p, nil, nil, nil, false)
-fails("grad: only_inputs must be true or false", nil, grad, p:sum(), p, nil,
-      nil, true, 5)
-fails("grad: takes at most 7 arguments, got 8", nil, grad, p:sum(), p, nil, nil,
+fails("grad: only_inputs", grad, p:sum(), p, nil, nil, nil, false)
+fails("grad: only_inputs must be true or false", grad, p:sum(), p, nil, nil,
+      true, 5)
+fails("grad: takes at most 7 arguments, got 8", grad, p:sum(), p, nil, nil,
       true, true, true, "y")
-fails("grad: grad_outputs must be", nil, grad, p:sum(), p, "what")
-fails("grad: the output has a gradient of [1]", nil, grad, p:sum(), p,
+fails("grad: grad_outputs must be", grad, p:sum(), p, "what")
+fails("grad: the output has a gradient of [1]", grad, p:sum(), p,
       nacre.tensor {5.})
-fails("grad: grad_outputs are 2, and the outputs 1", nil, grad, p:sum(), p,
+fails("grad: grad_outputs has 2 entries, one for each of 1 outputs", grad,
+      p:sum(), p,
       {false, false})
-fails("grad: element 1 of grad_outputs is nil", nil, grad, p:sum(), p,
-      {nil, nil, p})
+fails("grad: element 1 of grad_outputs is nil", grad, p:sum(), p, {nil, nil, p})
 fails("grad: outputs must be a tensor or a list of tensors, not an integer",
-      nil, grad, 1, 2, 3)
-fails("grad: outputs must be", nil, grad, {}, p)
-fails("grad: inputs must be", nil, grad, p:sum(), {p, 3})
-fails("grad: inputs is missing", nil, grad, p:sum())
-fails("grad: no argument 'retain_graphs', did you mean 'retain_graph'?", nil,
-      grad, p:sum(), p, {retain_graphs = true})
-fails("grad: retain_graph must be true or false", nil, grad, p:sum(), p,
+      grad, 1, 2, 3)
+fails("grad: outputs must be", grad, {}, p)
+fails("grad: inputs must be", grad, p:sum(), {p, 3})
+fails("grad: inputs is missing", grad, p:sum())
+fails("grad: no argument 'retain_graphs', did you mean 'retain_graph'?", grad,
+      p:sum(), p, {retain_graphs = true})
+fails("grad: retain_graph must be true or false", grad, p:sum(), p,
       {retain_graph = 1})
 
 -- backward(tensors, grad_tensors, retain_graph, create_graph, *, inputs)
@@ -78,9 +78,9 @@ do
   assert(p.grad.requires_grad)
   p.grad = nil
 end
-fails("backward: tensors must be", nil, A.backward, 8, 8, "x")
-fails("backward: takes at most 4 arguments, got 5", nil, A.backward, p:sum(),
-      nil, nil, false, p)
+fails("backward: tensors must be", A.backward, 8, 8, "x")
+fails("backward: takes at most 4 arguments, got 5", A.backward, p:sum(), nil,
+      nil, false, p)
 
 -- the others
 local double = nacre.tensor({0.5}, {dtype = "float64",
@@ -91,21 +91,33 @@ local wrong = A.Function {name = "wrong",
   backward = function(_, g) return g * 3 end}
 assert(not A.gradcheck(wrong, double, 1e-6, 1e-5, 1e-3, false))
 assert(A.gradcheck(wrong, double, 1e-6, 10))
-fails("gradcheck: fn must be a function", nil, A.gradcheck, 3, double)
-fails("gradcheck: inputs must be", nil, A.gradcheck, nacre.exp, 3)
-fails("gradcheck: no input requires", nil, A.gradcheck, nacre.exp,
-      nacre.ones(1))
-fails("gradgradcheck: input 1 is float32", nil, A.gradgradcheck, nacre.exp,
-      other)
-fails("Function: definition must be a table", nil, A.Function, 3)
-fails("Function: name must be a text", nil, A.Function,
+do                  -- a gradient that is lost, a wrong second derivative
+  local second_order = dofile(here .. "../lib/second_order.lua")
+  local cube = A.Function {
+    forward = function(ctx, t)
+      ctx:save_for_backward(t)
+      return t ^ 3
+    end,
+    backward = function(ctx, g)
+      local t = ctx.saved_tensors[1]
+      return g * 3 * t:detach() * t
+    end}
+  assert(not pcall(A.gradcheck, function(t) return t:detach() * 2 end, double))
+  assert(A.gradcheck(cube, double) and not pcall(second_order, cube, {double}))
+end
+fails("gradcheck: fn must be a function", A.gradcheck, 3, double)
+fails("gradcheck: inputs must be", A.gradcheck, nacre.exp, 3)
+fails("gradcheck: no input requires", A.gradcheck, nacre.exp, nacre.ones(1))
+fails("gradgradcheck: input 1 is float32", A.gradgradcheck, nacre.exp, other)
+fails("Function: definition must be a table", A.Function, 3)
+fails("Function: name must be a text", A.Function,
       {forward = print, backward = print, name = {}})
 
 -- what they are made of looks at what it is given, too
-fails("table expected", nil, A._backward, "x")
-fails("nacre.node expected", nil, A._saved, 8)
-fails("nacre.node expected", nil, A._saved, io.stdout, 1)
-fails("table expected", nil, A._custom, "sum", other)
-fails("function expected", nil, A._custom, "sum", {}, {}, {}, 1)
+fails("table expected", A._backward, "x")
+fails("nacre.node expected", A._saved, 8)
+fails("nacre.node expected", A._saved, io.stdout, 1)
+fails("table expected", A._custom, "sum", other)
+fails("function expected", A._custom, "sum", {}, {}, {}, 1)
 
 print("grad_arguments: ok")

@@ -85,14 +85,14 @@ do
   local x = leaf {1, 2}
   assert(x[1] < 2 and x[2] >= x[1] and 1 <= x[1] and not (x[2] < x[1]))
   assert(x[1] ~= 1 and x[1]:item() == 1)
-  fails("number expected, got tensor", nil, math.floor, x[1])
-  fails("number expected, got tensor", nil, string.format, "%g", x[1])
-  fails("outside dim 1", nil, function() return x[3] end)
-  fails("indices start at 1", nil, function() return x[0] end)
+  fails("number expected, got tensor", math.floor, x[1])
+  fails("number expected, got tensor", string.format, "%g", x[1])
+  fails("outside dim 1", function() return x[3] end)
+  fails("indices start at 1", function() return x[0] end)
 end
 
 -- ---- what is not recorded because recording is off
-fails("nothing is recorded here", nil, function()
+fails("operations are not recorded inside", function()
   local x = leaf {1, 2}
   x:register_hook(function()
     leaf {1}:sum():backward()

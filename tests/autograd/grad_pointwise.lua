@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: MIT
--- Gradients of every row of core/ops.def: the compiled kernel of its text
--- against differences and against the text word by word, in every float type,
--- for every way to broadcast, with numbers for operands, and once more for
--- second derivatives. A new row needs no line here.
--- Run by: nacre tests/autograd/grad_pointwise.lua [row ...]
+-- Gradients of every operation of core/ops.def: the compiled kernel of its text
+-- is compared with differences and with the text evaluated word by word, in
+-- every float dtype, for every way to broadcast and with numbers for operands;
+-- so are second derivatives. A new operation needs no line here.
+-- Run by: nacre tests/autograd/grad_pointwise.lua [operation ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
+local fails = dofile(here .. "../lib/common.lua").fails
 local check = O.check
 local grad = nacre.autograd
 
--- Where a row is defined and has no kinks; of all operands, or of each.
+-- Where an operation is defined and has no kinks; of all operands, or of each.
 local inside = {0.2, 0.85}
 local domain = {acosh = {1.2, 2.5}, remainder = {{3.2, 3.4}, {0.9, 1}},
   fmod = {{3.2, 3.4}, {0.9, 1}}, floor_divide = {{3.2, 3.4}, {0.9, 1}},
@@ -21,17 +22,17 @@ local domain = {acosh = {1.2, 2.5}, remainder = {{3.2, 3.4}, {0.9, 1}},
 
 nacre.manual_seed(20)
 
-local function sample(row, i, shape, dtype)
-  local d = domain[row.name] or inside
+local function sample(op, i, shape, dtype)
+  local d = domain[op.name] or inside
   if type(d[1]) == "table" then d = d[i] end
   local t = nacre.rand(shape, {dtype = "float64"}) * (d[2] - d[1]) + d[1]
-  if row.kind == "choose" and i == 1 then return t:gt(0.5) end
-  return t:to(dtype):requires_grad_(row.kind == "reduce" or row.grad[i] ~= nil)
+  if op.kind == "choose" and i == 1 then return t:gt(0.5) end
+  return t:to(dtype):requires_grad_(op.kind == "reduce" or op.grad[i] ~= nil)
 end
 
-local function differentiable(row)
-  if row.kind == "test" or row.kind == "compare" then return false end
-  if row.class:find("^IN") or row.class == "TO_BOOL" or row.class == "COUNT" then
+local function differentiable(op)
+  if op.kind == "test" or op.kind == "compare" then return false end
+  if op.class:find("^IN") or op.class == "TO_BOOL" or op.class == "COUNT" then
     return false
   end
   return true
@@ -46,9 +47,9 @@ local forms = {
    {{2, 3}, {}, {3}}, {{}, {}, {2}}},
 }
 
-local function parameters(row)
+local function parameters(op)
   local sets = {{}}
-  for _, p in ipairs(O.parameters(row)) do
+  for _, p in ipairs(O.parameters(op)) do
     if p.words then
       for _, w in ipairs(p.words) do sets[#sets + 1] = {[p.name] = w} end
     else
@@ -58,9 +59,9 @@ local function parameters(row)
   return sets
 end
 
-local function operands(row, shapes, dtype)
+local function operands(op, shapes, dtype)
   local list = {}
-  for i = 1, row.arity do list[i] = sample(row, i, shapes[i], dtype) end
+  for i = 1, op.arity do list[i] = sample(op, i, shapes[i], dtype) end
   return list
 end
 
@@ -82,7 +83,7 @@ local function close(a, b, dtype)
 end
 
 -- The kernel against the text.
-local function fusedtext(row, what, f, list, dtype)
+local function fusedtext(op, what, f, list, dtype)
   local of = wanted(list)
   local y = f(table.unpack(list))
   if not y.requires_grad then return end
@@ -94,9 +95,11 @@ local function fusedtext(row, what, f, list, dtype)
     create_graph = true, allow_unused = true}))
   for i = 1, #of do
     if not kernel[i] then goto continue end     -- it has none: NONE
-    check(close(kernel[i], text[i], dtype), "%s %s: operand %d: kernel %s, text %s",
-          what, dtype, i, tostring(kernel[i]), tostring(text[i]))
-    check(kernel[i].dtype == of[i].dtype, "%s: a gradient of another type", what)
+    check(close(kernel[i], text[i], dtype),
+          "%s %s: operand %d: kernel %s, text %s", what, dtype, i,
+          tostring(kernel[i]), tostring(text[i]))
+    check(kernel[i].dtype == of[i].dtype, "%s: a gradient of another dtype",
+          what)
     ::continue::
   end
 end
@@ -105,29 +108,29 @@ local function verify(what, ok, e)
   check(ok, "%s: %s", what, tostring(e))
 end
 
-local function one(row, what, f, shapes)
-  local list = operands(row, shapes, "float64")
+local function one(op, what, f, shapes)
+  local list = operands(op, shapes, "float64")
   verify(what, pcall(grad.gradcheck, f, list))
   verify(what .. ", second order", pcall(grad.gradgradcheck, f, list))
   for _, dtype in ipairs(O.floats) do
-    fusedtext(row, what, f, operands(row, shapes, dtype), dtype)
+    fusedtext(op, what, f, operands(op, shapes, dtype), dtype)
   end
 end
 
-local function elementwise(row)
-  local f = nacre[row.name]
-  for _, shapes in ipairs(forms[row.arity]) do
+local function elementwise(op)
+  local f = nacre[op.name]
+  for _, shapes in ipairs(forms[op.arity]) do
     local text = {}
     for i, s in ipairs(shapes) do text[i] = table.concat(s, "x") end
-    local what = row.name .. "[" .. table.concat(text, "],[") .. "]"
-    one(row, what, f, shapes)
+    local what = op.name .. "[" .. table.concat(text, "],[") .. "]"
+    one(op, what, f, shapes)
   end
   local same = {}
-  for i = 1, row.arity do same[i] = {2, 2} end
-  for _, set in ipairs(parameters(row)) do
+  for i = 1, op.arity do same[i] = {2, 2} end
+  for _, set in ipairs(parameters(op)) do
     if next(set) then
       local k, v = next(set)
-      one(row, ("%s{%s=%s}"):format(row.name, k, v), function(...)
+      one(op, ("%s{%s=%s}"):format(op.name, k, v), function(...)
         local args = {...}
         args[#args + 1] = set
         return f(table.unpack(args))
@@ -135,72 +138,73 @@ local function elementwise(row)
     end
   end
   -- numbers for all operands but one; transposes; mixed types
-  for i = 1, row.arity do
-    if row.arity > 1 and row.grad[i] then
-      local list = operands(row, same, "float64")
+  for i = 1, op.arity do
+    if op.arity > 1 and op.grad[i] then
+      local list = operands(op, same, "float64")
       local function f1(x)
         local args = {}
-        for k = 1, row.arity do
+        for k = 1, op.arity do
           args[k] = k == i and x or list[k].dtype == "bool" and list[k]
                     or list[k][{1, 1}]
         end
         return f(table.unpack(args))
       end
-      verify(row.name .. " with numbers", pcall(grad.gradcheck, f1, {list[i]}))
-      verify(row.name .. " with numbers, second order",
+      verify(op.name .. " with numbers", pcall(grad.gradcheck, f1, {list[i]}))
+      verify(op.name .. " with numbers, second order",
              pcall(grad.gradgradcheck, f1, {list[i]}))
     end
   end
-  local list = operands(row, same, "float64")
+  local list = operands(op, same, "float64")
   local function ft(...)
     local args = {...}
     for i, t in ipairs(args) do args[i] = t:t() end
     return f(table.unpack(args))
   end
-  verify(row.name .. " of transposes", pcall(grad.gradcheck, ft, list))
+  verify(op.name .. " of transposes", pcall(grad.gradcheck, ft, list))
 end
 
-local function reduction(row)
-  local f = nacre[row.name]
+local function reduction(op)
+  local f = nacre[op.name]
   for _, shape in ipairs {{2, 3, 2}, {4}, {}} do
-    for _, o in ipairs {{}, {dim = 1}, {dim = -1, keepdim = true}, {dim = {1, -1}},
-                        {keepdim = true}} do
+    for _, o in ipairs {{}, {dim = 1}, {dim = -1, keepdim = true},
+                        {dim = {1, -1}}, {keepdim = true}} do
       local dims = type(o.dim) == "table" and 2 or o.dim and 1 or 0
       if #shape >= dims then
-        local what = ("%s[%s] dim %s"):format(row.name, table.concat(shape, "x"),
+        local what = ("%s[%s] dim %s"):format(op.name, table.concat(shape, "x"),
                                               tostring(o.dim))
-        one(row, what, function(x) return f(x, {dim = o.dim, keepdim = o.keepdim}) end,
-            {shape})
+        one(op, what, function(x)
+          return f(x, {dim = o.dim, keepdim = o.keepdim})
+        end, {shape})
       end
     end
   end
-  for _, set in ipairs(parameters(row)) do
+  for _, set in ipairs(parameters(op)) do
     if next(set) then
-      one(row, row.name .. " with a parameter", function(x) return f(x, set) end,
+      one(op, op.name .. " with a parameter", function(x) return f(x, set) end,
           {{2, 3}})
     end
   end
-  local x = sample(row, 1, {0, 3}, "float64")
+  local x = sample(op, 1, {0, 3}, "float64")
   if pcall(f, x) then
     f(x):sum():backward()
-    check(x.grad:numel() == 0, "%s of nothing", row.name)
+    check(x.grad:numel() == 0, "%s of nothing", op.name)
   end
 end
 
 local chosen = {}
 for _, name in ipairs(arg or {}) do chosen[name] = true end
-for _, row in ipairs(O.rows()) do
-  if differentiable(row) and (next(chosen) == nil or chosen[row.name]) then
-    if row.kind == "reduce" then reduction(row)
-    elseif next(row.grad) then elementwise(row) end
+for _, op in ipairs(O.operations()) do
+  if differentiable(op) and (next(chosen) == nil or chosen[op.name]) then
+    if op.kind == "reduce" then reduction(op)
+    elseif next(op.grad) then elementwise(op) end
   elseif next(chosen) == nil then
     local list = {}
-    for i = 1, row.arity do
-      list[i] = row.class:find("^IN") and nacre.ones(2, {dtype = "int32"})
+    for i = 1, op.arity do
+      list[i] = op.class:find("^IN") and nacre.ones(2, {dtype = "int32"})
                 or nacre.ones(2, {requires_grad = true})
     end
-    check(not nacre[row.name](table.unpack(list)).requires_grad,
-          "%s requires a gradient", row.name)
+    check(not nacre[op.name](table.unpack(list)).requires_grad,
+          "%s requires a gradient", op.name)
   end
 end
 
@@ -211,8 +215,8 @@ local function at(f, values, want)
   f(x):sum():backward()
   local got = x.grad:totable()
   for i, v in ipairs(want) do
-    check(got[i] == v or v ~= v and got[i] ~= got[i], "element %d: %s, not %s", i,
-          got[i], v)
+    check(got[i] == v or v ~= v and got[i] ~= got[i],
+          "element %d: %s, not %s", i, got[i], v)
   end
 end
 
@@ -220,8 +224,8 @@ if next(chosen) == nil then
   local inf = math.huge
   if nacre.zeta then                   -- NONE is an error, not a zero
     local s = nacre.ones(1, {requires_grad = true}) + 1
-    O.raises("NONE", "EVALUE", "no gradient with respect to operand 1",
-             function() nacre.zeta(s, 1):sum():backward() end)
+    fails("EVALUE: no gradient with respect to operand 1",
+          function() nacre.zeta(s, 1):sum():backward() end)
   end
   at(nacre.abs, {-1, 0, 2}, {-1, 0, 1})
   at(nacre.relu, {-1, 0, 2}, {0, 0, 1})
@@ -231,8 +235,10 @@ if next(chosen) == nil then
   at(function(x) return x:norm(1) end, {0, -2}, {0, -1})
   at(function(x) return x:norm(3) end, {0, 0}, {0, 0})
   at(function(x) return x:clamp(0, 1) end, {-1, 0, 0.5, 1, 2}, {0, 1, 1, 1, 0})
-  at(function(x) return nacre.maximum(x, nacre.ones(3)) end, {0, 1, 2}, {0, 0.5, 1})
-  at(function(x) return nacre.minimum(x, nacre.ones(3)) end, {0, 1, 2}, {1, 0.5, 0})
+  at(function(x) return nacre.maximum(x, nacre.ones(3)) end, {0, 1, 2},
+     {0, 0.5, 1})
+  at(function(x) return nacre.minimum(x, nacre.ones(3)) end, {0, 1, 2},
+     {1, 0.5, 0})
   at(function(x) return x:amax() end, {3, 1, 3}, {0.5, 0, 0.5})
   at(function(x) return x:max() end, {3, 1, 3}, {0.5, 0, 0.5})
   at(function(x) return x:amin() end, {1, 1, 3}, {0.5, 0.5, 0})
@@ -244,8 +250,8 @@ if next(chosen) == nil then
   at(function(x) return x ^ 2 end, {0, 3}, {0, 6})
   at(function(x) return x ^ 0 end, {0, 3}, {0, 0})
   at(function(x) return x:std(1) end, {2, 2}, {0, 0})
-  at(function(x) return x:round() + x:floor() + x:ceil() + x:trunc() end, {0.3, 2},
-     {0, 0})
+  at(function(x) return x:round() + x:floor() + x:ceil() + x:trunc() end,
+     {0.3, 2}, {0, 0})
 end
 
-O.done("grad_rows")
+O.done "grad_pointwise"

@@ -1,133 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- The law of gradients: every public operation that takes tensors and gives
--- tensors says whether it has a gradient, and it is so. Rows are checked
--- against differences by grad_pointwise.lua and the families that have a
--- gradient by grad_operators.lua, which walk their tables; all others, and what
--- has none, by the calls of grad_public_calls.lua, in float64, once and, along
--- a random direction, once more. An operation without a line fails.
+-- Every public operation that takes tensors and gives tensors says whether it
+-- has a gradient, and that is true. Pointwise operations are checked by
+-- grad_pointwise.lua, operators by grad_operators.lua; all others, and those
+-- without a gradient, by the calls of grad_public_calls.lua, in float64: first
+-- derivatives, and second ones along a random direction. An operation without
+-- a line fails.
 -- Run by: nacre tests/autograd/grad_public.lua [operation]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local G = dofile(here .. "../lib/gradient_calls.lua")
 local reference = require "nacre.reference"
-local second_order = dofile(here .. "../lib/second_order.lua")
-local grad, methods = nacre.autograd, nacre._methods
-
-local failures = 0
-
-local function check(ok, ...)
-  if ok then return end
-  failures = failures + 1
-  print(select("#", ...) > 1 and (...):format(select(2, ...)) or (...))
-end
-
--- ---- the names that a line can use
-
--- Inputs are made when a line is evaluated for the first time, and are those
--- given when it is evaluated again.
-local given, made, place
-
-local function input(create)
-  return function(...)
-    place = place + 1
-    if not given then made[place] = create({...}) end
-    return (given or made)[place]
-  end
-end
-
-local float64 = {dtype = "float64"}
-local function normal(size) return nacre.randn(size, float64) end
-local function between(low, high)
-  return function(size)
-    return (nacre.rand(size, float64) * (high - low) + low):requires_grad_()
-  end
-end
-
-local x = input(function(size) return normal(size):requires_grad_() end)
-local names = {
-  F = nacre.nn.functional, x = x, c = input(normal),
-  p = input(between(0.5, 2)), q = input(between(0.1, 0.9)),
-  s = function(n) local a = x(n, n) return a + a:t() end,
-  d = function(n)
-    local a = x(n, n)
-    return a:mm(a:t()) + nacre.eye(n, float64)
-  end,
-  select = select, math = math,
-}
-
--- What writes in place gets a result for its self, as only those can be
--- written to.
-local function inplace(f)
-  return function(self, ...) return f(self * 1, ...) end
-end
-
-setmetatable(names, {__index = function(_, name)
-  local method = methods[name]
-  if name:sub(-1) == "_" then return inplace(method) end
-  local f = rawget(nacre._functions, name)
-  return type(f) ~= "string" and f or method    -- float is a dtype here
-end})
-
--- ---- evaluating lines
-
-local function tensors(list, v, ...)
-  if nacre.is_tensor(v) then
-    list[#list + 1] = v
-  elseif type(v) == "table" then
-    tensors(list, table.unpack(v))
-  end
-  if select("#", ...) > 0 then return tensors(list, ...) end
-  return list
-end
-
--- A function of inputs from a text, and inputs for it: those that are made at
--- the first call.
-local function compiled(text)
-  local f = assert(load("return " .. text, "=" .. text, "t", names))
-  local function call(inputs)
-    given, place = inputs, 0
-    made = made or {}
-    nacre.manual_seed(5)
-    return tensors({}, f())
-  end
-  made = nil
-  local ok, first = pcall(call)
-  if not ok then return nil, first end
-  local inputs = made
-  return function(...)
-    local results = call({...})
-    for i, y in ipairs(results) do
-      -- what was written in place is part of a larger graph here
-      results[i] = y:is_floating_point() and y.requires_grad and y * 1 or y
-    end
-    return table.unpack(results)
-  end, inputs, first
-end
-
-local function anyrequires(list)
-  for _, t in ipairs(list) do
-    if t.requires_grad then return true end
-  end
-  return false
-end
-
-local function options(text)
-  local o = {}
-  for key, value in text:gmatch "(%w+)=(%S+)" do o[key] = tonumber(value) end
-  return o
-end
-
--- The gradients are those of differences, also those of gradients.
-local function differentiable(text, f, inputs, results, with)
-  if not anyrequires(results) then
-    return check(false, "%s: no result requires a gradient", text)
-  end
-  local o = options(with)
-  local ok, e = pcall(grad.gradcheck, f, inputs, o)
-  check(ok, "%s: %s", text, tostring(e))
-  if not ok or o.eps then return end  -- too rough for differences of these
-  ok, e = pcall(second_order, f, inputs)
-  check(ok, "%s, second order: %s", text, tostring(e))
-end
+local grad, check = nacre.autograd, G.check
 
 -- Nothing comes back to any input.
 local function constant(text, inputs, results)
@@ -186,7 +69,7 @@ for word in ([[boolean integer number text string table sizes strides dtype
 end
 
 local function givestensors(info)
-  local word = (info.signature or ""):match "%->%s*(%w+)"
+  local word = (info.results or ""):match "%w+"
   return word and not plain[word]
 end
 
@@ -198,56 +81,17 @@ local apart = {requires_grad_ = true, resize_ = true,
 -- ---- the walk
 
 local wanted = arg and arg[1]
-local lines = {}              -- name -> list of { text, options }
+local lines = G.lines(dofile(here .. "grad_public_calls.lua"))
 
-local function line(name, text, with)
-  name = name:match "([%w_.]+)%(" or name
-  lines[name] = lines[name] or {}
-  table.insert(lines[name], {text, with})
-end
-
-local all = dofile(here .. "grad_public_calls.lua"):gsub("\n  ", " ")
-for text in all:gmatch "[^\n]+" do
-  local call, with = text:match "^(.-) | (.*)$"
-  call, with = call or text, with or ""
-  local words, rest = call:match "^{([%w_. ]+)} (.*)$"
-  if not text:find "^%-%-" then
-    for word in (words or "-"):gmatch "%S+" do
-      local one = (rest or call):gsub("%$", word)
-      line(one:match "^select%(2, (.*)%)$" or one, one, with)
-    end
-  end
-end
-
--- The in-place form of what has one, where its result has the shape of self.
-local function written(name, list)
-  local into, done = methods[name .. "_"], 0
-  if not into then return 1 end
+local function constants(list)
   for _, l in ipairs(list) do
-    local text = l[1]:gsub("^[%w_.]+%(", name .. "_(", 1)
-    local f, inputs, results = compiled(text)
-    if f then
-      done = done + 1
-      differentiable(text, f, inputs, results, l[2])
-    end
-  end
-  return done
-end
-
-local function spoken(info, list, claim)
-  for _, l in ipairs(list) do
-    local f, inputs, results = compiled(l[1])
-    if not f then
-      check(false, "%s: %s", l[1], tostring(inputs))
-    elseif claim then
-      differentiable(l[1], f, inputs, results, l[2])
-    else
-      constant(l[1], inputs, results)
-    end
+    local f, inputs, results = G.compile(l[1])
+    check(f, "%s: %s", l[1], tostring(inputs))
+    if f then constant(l[1], inputs, results) end
   end
 end
 
-local seen, counts = {}, {rows = 0, families = 0, yes = 0, no = 0}
+local seen, counts = {}, {pointwise = 0, operators = 0, yes = 0, no = 0}
 
 local function operation(f, path)
   local info = f and nacre._info(f) or nacre._info(path)
@@ -264,16 +108,15 @@ local function operation(f, path)
     return check(false, "%s: says nothing of its gradient", name)
   end
   if info.class then
-    check(claim == info.differentiable, "%s: says otherwise than its row", name)
-    counts.rows = counts.rows + 1
-  elseif info.kind == "family" and info.differentiable and claim then
-    counts.families = counts.families + 1
+    check(claim == info.differentiable, "%s: says otherwise than ops.def", name)
+    counts.pointwise = counts.pointwise + 1
+  elseif info.kind == "operator" and info.differentiable and claim then
+    counts.operators = counts.operators + 1
   elseif not lines[name] then
     check(false, "%s: no line in grad_public_calls.lua", name)
   else
-    spoken(info, lines[name], claim)
-    check(not claim or written(name, lines[name]) > 0,
-          "%s_: no line that it can take", name)
+    if claim then G.operation(name, lines[name])
+    else constants(lines[name]) end
     local of = claim and "yes" or "no"
     counts[of] = counts[of] + 1
   end
@@ -297,25 +140,7 @@ if not wanted then
   end
 end
 
--- A function that loses its gradient does not pass for one without inputs.
-local lost = function(t) return t:detach() * 2 end
-local leaf = nacre.ones(2, float64):requires_grad_()
-check(not pcall(grad.gradcheck, lost, {leaf}),
-      "gradcheck: a gradient that is lost is not found")
--- Nor does one whose second derivative is not that of its first.
-local cube = grad.Function {
-  forward = function(ctx, t)
-    ctx:save_for_backward(t)
-    return t ^ 3
-  end,
-  backward = function(ctx, g)
-    local t = ctx.saved_tensors[1]
-    return g * 3 * t:detach() * t
-  end}
-check(pcall(grad.gradcheck, cube, {leaf}) and
-      not pcall(second_order, cube, {leaf}),
-      "second_order: a wrong second derivative is not found")
-
-assert(failures == 0, failures .. " are not as they say")
-print(("grad_public: %d rows, %d families, %d by lines, %d without a gradient")
-      :format(counts.rows, counts.families, counts.yes, counts.no))
+assert(G.failures == 0, G.failures .. " are not as they say")
+print(("grad_public: %d pointwise operations, %d operators, %d by lines, " ..
+       "%d without a gradient")
+      :format(counts.pointwise, counts.operators, counts.yes, counts.no))

@@ -1,11 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- For grad_public.lua: calls of the operations that are no rows, a line each.
--- x(sizes) is a float64 input whose gradient is checked, p(sizes) one above
--- 0.5, q(sizes) one from 0.1 to 0.9, c(sizes) one that takes no part, s(n) a
--- symmetric matrix of an input, d(n) a definite one. After | come options of
--- gradcheck, where a type is too narrow for the usual ones. {a b} stands for
--- each of its words, put in for $. A line that begins with two blanks goes on
--- with the last.
+-- Calls of the operations that are neither pointwise nor operators with a
+-- gradient, a line each, for grad_public.lua. The form of a line is explained
+-- in tests/lib/gradient_calls.lua.
 return [==[
 -- products
 addbmm(x(2, 4), x(3, 2, 3), x(3, 3, 4))
@@ -255,6 +251,8 @@ F.conv2d(x(1, 1, 5, 5), x(1, 1, 2, 2), {dilation = {2, 3}, stride = 2})
 F.conv2d(x(1, 1, 3, 3), x(1, 1, 3, 3), {padding = "same"})
 F.conv3d(x(1, 1, 2, 3, 3), x(2, 1, 2, 2, 2), x(2))
 F.conv3d(x(1, 1, 2, 3, 2), x(1, 1, 1, 2, 2), {padding = 1, stride = 2})
+F.conv3d(x(1, 2, 3, 3, 2), x(2, 2, 2, 2, 2), x(2), {1, 2, 1}, {1, 0, 1},
+  {2, 1, 1})
 F.conv_transpose1d(x(1, 2, 3), x(2, 2, 2), x(2))
 F.conv_transpose1d(x(1, 2, 3), x(2, 1, 2),
   {stride = 2, padding = 1, output_padding = 1, groups = 2})
@@ -308,6 +306,9 @@ F.interpolate(x(1, 2, 4), {size = 3, mode = "linear", align_corners = false})
 F.interpolate(x(1, 1, 3, 2),
   {size = {4, 5}, mode = "bilinear", align_corners = true})
 F.interpolate(x(1, 1, 3, 2), {scale_factor = 2, mode = "bilinear"})
+{bicubic area} F.interpolate(x(1, 1, 5, 3), {size = {3, 2}, mode = "$"})
+F.interpolate(x(1, 1, 2, 1, 2), {size = {3, 2, 4}, mode = "trilinear"})
+F.interpolate(x(1, 1, 3), {size = 5, mode = "nearest-exact"})
 F.pixel_shuffle(x(1, 4, 2, 3), 2)
 
 -- losses

@@ -129,12 +129,12 @@ assert(nacre.device(0.0) == GPU and a:cuda(0.0).device == GPU)
 assert(nacre.device "cpu:0" == "cpu" and nacre.device("cpu", 0) == "cpu")
 assert(a:to(GPU, nil, true).device == GPU, "no dtype; and non_blocking")
 for _, name in ipairs {"gpu", "CUDA", "cuda:", "cuda:x", "cpu:1"} do
-  local e = fails("no device is called '" .. name .. "'", nil, nacre.device,
+  local e = fails("no device is named '" .. name .. "'", nil, nacre.device,
                   name)
   assert(e.hint:find("cuda:0", 1, true), e.hint)
 end
 fails("device is missing", nil, nacre.device)
-fails("0.5 is the number of no device", nil, nacre.device, 0.5)
+fails("0.5 is not the number of a device", nil, nacre.device, 0.5)
 fails("not a tensor", nil, nacre.device, a)
 
 -- ---- values, and writing them
@@ -283,9 +283,9 @@ assert(nacre.initial_seed() == 3)
 fails("cuda.manual_seed: seed must be an integer", nil, cuda.manual_seed, "x")
 fails("there is no cuda:99", nil, a.cuda, a, 99)
 fails("there is no cuda:99", nil, cuda.get_device_name, 99)
-fails("no device is called", nil, cuda.set_device, -1)
-fails("is no CUDA device", nil, cuda.synchronize, "cpu")
-fails("is no CUDA device", nil, a.cuda, a, "cpu")
+fails("no device is named", nil, cuda.set_device, -1)
+fails("is not a CUDA device", nil, cuda.synchronize, "cpu")
+fails("is not a CUDA device", nil, a.cuda, a, "cpu")
 fails("must be a function", nil, cuda.device, 0)
 
 -- ---- settings

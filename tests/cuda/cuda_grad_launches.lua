@@ -81,7 +81,7 @@ local function several(row)
   end
 end
 
-for _, row in ipairs(O.rows()) do
+for _, row in ipairs(O.operations()) do
   local of = {}
   for i = 1, row.arity do
     if row.grad[i] and row.grad[i] ~= "NONE" then of[#of + 1] = i end

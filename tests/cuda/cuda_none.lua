@@ -77,7 +77,7 @@ C.fails("there is allow_tf32", nil, function() matmul.tf32 = true end)
 C.fails("true or false", nil, function() matmul.allow_tf32 = 1 end)
 
 -- what is no device at all
-C.fails("no device is called 'gpu'", nil, nacre.device, "gpu")
+C.fails("no device is named 'gpu'", nil, nacre.device, "gpu")
 C.fails("neither a dtype nor a device", nil, t.to, t, "gpu")
 C.fails("a name or a number", nil, nacre.device, {})
 C.fails("did you mean 'non_blocking'", nil, t.to, t, {nonblocking = true})

@@ -8,6 +8,9 @@ if os.getenv "NACRE_CUDA" ~= "emulated" then
   skip "only the emulated device fails when it is told to"
 end
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local program = dofile(here .. "../lib/program.lua")
+
 local steps = {-- on three elements of 5, and what they become
   ["v:add_(1)"] = 6,
   ["v:mul_(v)"] = 25,
@@ -17,7 +20,7 @@ local steps = {-- on three elements of 5, and what they become
 
 -- Elements so far apart that each is a piece of its own.  The child prints how
 -- many it asked of the device before the step, then what came of that.
-local program = [[
+local step_program = [[
 local far = 1 << 32
 local x = nacre.empty(2 * far + 64, {dtype = "int8", device = 0})
 local v = x[{{1, -1, far}}]
@@ -29,11 +32,8 @@ print(ok, ok or e.message)
 ]]
 
 local function attempt(step, n, code)
-  local p = io.popen(
-    ("NACRE_EMULATION=memory=12G,fill=0,failat=%d,failcode=%d '%s' -e '%s' 2>&1")
-      :format(n, code, arg[-1], program:format(step)))
-  local text = p:read "a"
-  p:close()
+  local text = program(("-e '%s'"):format(step_program:format(step)), nil,
+    ("NACRE_EMULATION=memory=12G,fill=0,failat=%d,failcode=%d"):format(n, code))
   local a, b, c, ok, why = text:match "(%d+) (%d+) (%d+) (%a+)\t(.-)\n"
   return ok and {tonumber(a), tonumber(b), tonumber(c)}, ok == "true", why,
          text
@@ -74,11 +74,8 @@ print(ok and e or e.message)
 local errors = 0
 for step, sum in pairs {["mm(a)"] = "512.0", ["addmm(a, a)"] = "576.0"} do
   for n = 10, 30 do
-    local p = io.popen(
-      ("NACRE_EMULATION=failat=%d '%s' -e '%s' 2>&1")
-        :format(n, arg[-1], product:format(step)))
-    local text = p:read "a"
-    p:close()
+    local text = program(("-e '%s'"):format(product:format(step)), nil,
+                         "NACRE_EMULATION=failat=" .. n)
     local failed = text:find "EXECUTION_FAILED" ~= nil
     assert(failed or text:find("^" .. sum) or text:find "memory", text)
     assert(not failed or step:find "addmm", text)
@@ -86,4 +83,4 @@ for step, sum in pairs {["mm(a)"] = "512.0", ["addmm(a, a)"] = "576.0"} do
   end
 end
 assert(errors > 0, "no product failed")
-print(("cuda_pieces: %d failures between pieces"):format(halfway))
+print(("cuda_partial_writes: %d failures between pieces"):format(halfway))

@@ -109,7 +109,7 @@ local event = cuda.Event()
 assert(event:query(), "an event that was never recorded is done")
 event:record(s)
 event:synchronize()
-fails("keeps its time", "nacre.cuda.Event{enable_timing=true}",
+fails("created without timing", "nacre.cuda.Event{enable_timing=true}",
       event.elapsed_time, event, last)
 local never = cuda.Event {enable_timing = true}
 assert(not pcall(never.elapsed_time, never, last), "it was not recorded")
@@ -140,7 +140,7 @@ fails("event has no method", nil, function() return event.device end)
 fails("must be a function", nil, cuda.stream, s)
 fails("expected a stream", nil, cuda.set_stream, 0)
 fails("no argument 'enable_timin'", nil, cuda.Event, {enable_timin = true})
-fails("is no CUDA device", nil, cuda.Stream, "cpu")
+fails("is not a CUDA device", nil, cuda.Stream, "cpu")
 fails("there is no cuda:99", nil, cuda.Stream, 99)
 
 -- ---- released early

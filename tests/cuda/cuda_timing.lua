@@ -4,21 +4,12 @@
 -- Run by: nacre tests/cuda/cuda_timing.lua, with a device or
 -- NACRE_CUDA=emulated
 
-local exe = io.popen "readlink /proc/$PPID/exe":read "l"
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local program = dofile(here .. "../lib/program.lua")
 if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
 
 -- What the program says to these lines, all of it.
-local function session(lines)
-  local path = os.tmpname()
-  local f = assert(io.open(path, "w"))
-  f:write(lines)
-  f:close()
-  local p = io.popen(("'%s' -i < %s 2>&1"):format(exe, path))
-  local text = p:read "a"
-  p:close()
-  os.remove(path)
-  return text
-end
+local function session(lines) return (program("-i", lines)) end
 
 local function has(text, ...)
   for _, what in ipairs {...} do
@@ -52,7 +43,7 @@ do
 :compare --budget 0.02 nacre.rand(9)
 :parity nacre.rand(9)
 ]]
-  has(text, "results agree: bit by bit", "which are others in float64",
+  has(text, "results agree: bit by bit", "which differ in float64",
       "both give the same bits")
   lacks(text, "max ulp")
 end
@@ -97,9 +88,8 @@ g = nacre.ones(8, {device = "cuda"})
     text = session('g = nacre.ones(8, {device = "cuda"})\n' .. line .. "\n")
     has(text, "(CUDA is emulated: not a GPU)")
   end
-  local p = io.popen(("'%s' --time -e 'nacre.ones(8):cuda()' 2>&1"):format(exe))
-  has(p:read "a", "wall", "(CUDA is emulated: not a GPU)")
-  p:close()
+  has(program "--time -e 'nacre.ones(8):cuda()'", "wall",
+      "(CUDA is emulated: not a GPU)")
 end
 
 -- what a sample leaves behind is not what memory is short of

@@ -56,7 +56,7 @@ end
 local function complete(entry, info)
   local said = {}
   for _, fact in ipairs(reference.facts(info)) do said[fact[1]] = true end
-  local gives = (info.signature or ""):match "%-> (%w+)"
+  local gives = (info.results or ""):match "%w+"
   if gives ~= "tensor" and gives ~= "tensors" then return end
   local silent = entry.fields
   if not said.shape and silent.shape ~= "-" then
@@ -119,7 +119,7 @@ end
 local groups = {
   floats = {"float16", "bfloat16", "float32", "float64"},
   integers = {"uint8", "int8", "int16", "int32", "int64"},
-  every = C.dtypes, bool = {"bool"},
+  all = C.dtypes, bool = {"bool"},
 }
 
 local function takes(text)
@@ -128,12 +128,12 @@ local function takes(text)
     for _, d in ipairs(groups[word] or {word}) do set[d] = yes end
   end
   local first, rest = text:match "^([^;,]*)[;,]?%s*(.*)$"
-  local plain = first:gsub(" but .*$", "")
+  local plain = first:gsub(" except .*$", "")
   for word in plain:gmatch "%w+" do add(word, true) end
-  local but = first:match " but (%w+)"
-  if but then add(but, nil) end
+  local except = first:match " except (%w+)"
+  if except then add(except, nil) end
   local more = rest:match "^(.*) become the default" or
-               rest:match "^(.*) come back"
+               rest:match "^(.*) are returned"
   for word in (more or ""):gmatch "%w+" do add(word, true) end
   return set
 end
@@ -183,7 +183,7 @@ local function checkdtypes(entry, info)
   for _, fact in ipairs(reference.facts(info)) do
     if fact[1] == "dtype" then text = fact[2] end
   end
-  if not text or text:find " for " or text:find "^what" or
+  if not text or text:find " for " or text:find "^dtype" or
      text:find "^that" or text:find "^int64" then
     return
   end
@@ -259,7 +259,7 @@ for _, page in ipairs(reference.files()) do
   f:close()
   written[page.name] = true
 end
-for _, entry in ipairs(require "nacre.process".entries(folder)) do
+for _, entry in ipairs(require "nacre.process".list_folder(folder)) do
   if not written[entry[1]] and not entry[2] then
     fail("docs/reference/%s is no page of the reference", entry[1])
   end

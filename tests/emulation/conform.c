@@ -10,11 +10,9 @@
 #include "cuda/emulation/cublas.inc"
 #include "cuda/emulation/runtime.inc"
 
-#define ENUM(tag)
-#define END(tag)
 #define VALUE(name, value) _Static_assert((int)name == value, #name);
-#define ERROR(name, value, text) VALUE(name, value)
 #include "cuda/emulation/constants.def"
+#define VALUE(name, value) _Static_assert((int)name == value, #name);
 #include "cuda/emulation/cublas.def"
 
 #define PROPERTY(type, name, value)              \

@@ -5,25 +5,12 @@
 */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "cuda/device.h"
+#include "tests/emulation/checks.h"
 
 #define MOST 3000
 
-static int failures;
 static cudaStream_t stream;
-
-#define CHECK(what) check(what, #what, __LINE__)
-#define MUST(call) CHECK((call) == cudaSuccess)
-
-static void check(int holds, const char *what, int line) {
-  if (holds) return;
-  printf("cub.cu:%d: %s (last error: %s)\n", line, what,
-         cudaGetErrorName(cudaPeekAtLastError()));
-  failures++;
-}
 
 static uint64_t state = 88172645463325252u;
 

@@ -48,4 +48,16 @@ void fetch(size_t n);                  /* of y, into g; waits */
 
 #define LAUNCH(...)  must(NC_LAUNCH(__VA_ARGS__))
 
+#ifdef __cplusplus
+template <class T> NC_KERNEL fill(T *to, T value, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) to[i] = value;
+}
+
+template <class T> NC_KERNEL copy(T *to, const T *from, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) to[i] = from[i];
+}
+#endif
+
 #endif

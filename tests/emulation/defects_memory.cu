@@ -72,16 +72,6 @@ static int dynamic_past_end(void) {
   return g[0] == 1 && g[98] == 99;
 }
 
-NC_KERNEL fill(float *to, float value, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) to[i] = value;
-}
-
-NC_KERNEL copy(float *to, const float *from, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) to[i] = from[i];
-}
-
 /* The host's memory, given to a kernel. */
 static float *hostmemory(void) {
   float *p = (float *)malloc(N * sizeof *p);
@@ -90,7 +80,7 @@ static float *hostmemory(void) {
 }
 
 static int host_pointer(void) {
-  LAUNCH(copy, 1, 256, 0, s, y, hostmemory(), 256);
+  LAUNCH(copy<float>, 1, 256, 0, s, y, hostmemory(), 256);
   fetch(256);
   return g[0] == 1;
 }
@@ -114,14 +104,14 @@ static int host_pointer_in_struct(void) {
 }
 
 static int host_reads_device(void) {
-  LAUNCH(fill, 1, 256, 0, s, y, 3.0f, 256);
+  LAUNCH(fill<float>, 1, 256, 0, s, y, 3.0f, 256);
   must(cudaStreamSynchronize(s));
   return y[0] == 3;
 }
 
 static int use_after_free(void) {
   must(cudaFree(y));
-  LAUNCH(fill, 1, 256, 0, s, y, 3.0f, 256);
+  LAUNCH(fill<float>, 1, 256, 0, s, y, 3.0f, 256);
   must(cudaStreamSynchronize(s));
   return 1;
 }
@@ -129,9 +119,9 @@ static int use_after_free(void) {
 static int use_after_free_in_stream(void) {
   float *z;
   must(cudaMallocAsync((void **)&z, 4096, s));
-  LAUNCH(fill, 1, 256, 0, s, z, 3.0f, 256);
+  LAUNCH(fill<float>, 1, 256, 0, s, z, 3.0f, 256);
   must(cudaFreeAsync(z, s));
-  LAUNCH(copy, 1, 256, 0, s, y, z, 256);
+  LAUNCH(copy<float>, 1, 256, 0, s, y, z, 256);
   fetch(256);
   return g[0] == 3;
 }
@@ -155,14 +145,14 @@ static int peer_without_access(void) {
   must(cudaMemset(z, 0, N * sizeof *z));
   must(cudaDeviceSynchronize());
   must(cudaSetDevice(0));
-  LAUNCH(copy, 1, 256, 0, s, y, z, 256);
+  LAUNCH(copy<float>, 1, 256, 0, s, y, z, 256);
   fetch(256);
   return g[0] == 0;
 }
 
 static int stream_of_other_device(void) {
   must(cudaSetDevice(1));
-  LAUNCH(fill, 1, 256, 0, s, y, 3.0f, 256);
+  LAUNCH(fill<float>, 1, 256, 0, s, y, 3.0f, 256);
   return 1;
 }
 
@@ -178,7 +168,7 @@ static int misaligned(void) {
 }
 
 static int uninitialised(void) {
-  LAUNCH(copy, 1, 256, 0, s, y, device(N), 256);
+  LAUNCH(copy<float>, 1, 256, 0, s, y, device(N), 256);
   fetch(256);
   return 1;
 }
@@ -211,7 +201,7 @@ static int too_much_shared(void) {
 }
 
 static int too_much_dynamic(void) {
-  LAUNCH(fill, 1, 64, 60000, s, y, 1.0f, N);
+  LAUNCH(fill<float>, 1, 64, 60000, s, y, 1.0f, N);
   return 1;
 }
 
@@ -219,29 +209,30 @@ static int too_much_dynamic(void) {
 static int raised_elsewhere(void) {
   cudaStream_t there;
   float *z;
-  must(cudaFuncSetAttribute(
-      (const void *)fill, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000));
-  LAUNCH(fill, 1, 64, 60000, s, y, 1.0f, N);
+  must(cudaFuncSetAttribute((const void *)fill<float>,
+                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            60000));
+  LAUNCH(fill<float>, 1, 64, 60000, s, y, 1.0f, N);
   must(cudaStreamSynchronize(s));
   must(cudaSetDevice(1));
   must(cudaStreamCreateWithFlags(&there, cudaStreamNonBlocking));
   z = device(N);
-  LAUNCH(fill, 1, 64, 60000, there, z, 1.0f, N);
+  LAUNCH(fill<float>, 1, 64, 60000, there, z, 1.0f, N);
   return 1;
 }
 
 static int block_too_large(void) {
-  LAUNCH(fill, 1, 2048, 0, s, y, 1.0f, N);
+  LAUNCH(fill<float>, 1, 2048, 0, s, y, 1.0f, N);
   return 1;
 }
 
 static int grid_of_nothing(void) {
-  LAUNCH(fill, 0, 64, 0, s, y, 1.0f, N);
+  LAUNCH(fill<float>, 0, 64, 0, s, y, 1.0f, N);
   return 1;
 }
 
 static int grid_too_high(void) {
-  LAUNCH(fill, dim3(1, 70000), 1, 0, s, y, 1.0f, N);
+  LAUNCH(fill<float>, dim3(1, 70000), 1, 0, s, y, 1.0f, N);
   return 1;
 }
 
@@ -264,7 +255,7 @@ static int copy_past_end(void) {
 
 /* A device address that nothing ever had. */
 static int wild_pointer(void) {
-  LAUNCH(fill, 1, 256, 0, s, y + (1 << 18), 3.0f, 256);
+  LAUNCH(fill<float>, 1, 256, 0, s, y + (1 << 18), 3.0f, 256);
   must(cudaStreamSynchronize(s));
   return 1;
 }

@@ -7,18 +7,8 @@
 
 #include "tests/emulation/defects.h"
 
-NC_KERNEL fill(float *to, float value, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) to[i] = value;
-}
-
-NC_KERNEL copy(float *to, const float *from, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) to[i] = from[i];
-}
-
 static void fillall(float value) {
-  LAUNCH(fill, 4, 256, 0, s, y, value, N);
+  LAUNCH(fill<float>, 4, 256, 0, s, y, value, N);
 }
 
 static int host_does_not_wait(void) {
@@ -66,10 +56,10 @@ static int cache_ignores_stream(void) {
   float *z = device(N);
   up(y, h, N, s);
   must(cudaStreamSynchronize(s));
-  LAUNCH(copy, 1, 256, 0, s, z, y, 256);
+  LAUNCH(copy<float>, 1, 256, 0, s, z, y, 256);
   NC_MEM_POISON(s, y, N * sizeof *y);
   NC_MEM_UNPOISON(other, y, N * sizeof *y);
-  LAUNCH(fill, 1, 256, 0, other, y, 7.0f, 256);
+  LAUNCH(fill<float>, 1, 256, 0, other, y, 7.0f, 256);
   must(cudaStreamSynchronize(other));
   down(g, z, 256, s);
   must(cudaStreamSynchronize(s));
@@ -82,7 +72,7 @@ static int pageable_copy_then_stream(void) {
   float *v = (float *)malloc(N * sizeof *v);
   for (int i = 0; i < N; i++) v[i] = 4;
   must(cudaMemcpy(x, v, N * sizeof *v, cudaMemcpyHostToDevice));
-  LAUNCH(copy, 1, 256, 0, s, y, x, 256);
+  LAUNCH(copy<float>, 1, 256, 0, s, y, x, 256);
   fetch(256);
   return g[9] == 4;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** knobs.c - the settings of the emulated device do what they say: orders,
-** failures, limits of memory, errors of functions, counters, the search for
-** leaks.
+** emulation_settings.c - the settings of the emulated device do what they say:
+** orders, failures, limits of memory, errors of functions, counters, the search
+** for leaks.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "tests/emulation/knobs.h"
+#include "tests/emulation/emulation_settings.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,17 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int failures;
-
-#define CHECK(what) check(what, #what, __LINE__)
-#define MUST(call) CHECK((call) == cudaSuccess)
-
-static void check(int holds, const char *what, int line) {
-  if (holds) return;
-  printf("knobs.c:%d: %s (last error: %s)\n", line, what,
-         cudaGetErrorName(cudaPeekAtLastError()));
-  failures++;
-}
+#include "tests/emulation/checks.h"
 
 static cudaStream_t newstream(void) {
   cudaStream_t s = NULL;
@@ -171,9 +161,9 @@ static void each_call_fails(void) {
   int n = 0;
   CHECK(emu_set("failcode=701") == 0);
   do {
-    char lever[32];
-    snprintf(lever, sizeof lever, "failat=%d", ++n);
-    CHECK(emu_set(lever) == 0);
+    char setting[32];
+    snprintf(setting, sizeof setting, "failat=%d", ++n);
+    CHECK(emu_set(setting) == 0);
     e = scenario();
     CHECK(e == code || e == cudaSuccess);
     CHECK(cudaGetLastError() == e);
@@ -290,8 +280,6 @@ enum {
 #define FUNCTION(f, ...) F_##f,
 #define FUNCTION2(f, ...) F_##f,
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
   FUNCTIONS
 };
 
@@ -301,8 +289,6 @@ static const struct {
 #define FUNCTION(f, single, wide, ...) { single, wide },
 #define FUNCTION2(f, single, wide, ...) { single, wide },
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
 };
 
 #define ARGUMENTS 200
@@ -320,13 +306,13 @@ static double argument(int i) {
   return i % 2 ? -size : size;
 }
 
-static void maths(const char *lever, Maths *m) {
+static void maths(const char *setting, Maths *m) {
   cudaStream_t s = newstream();
   double x[ARGUMENTS], *there = device(sizeof x);
   double *wide = device(sizeof m->wide);
   float *single = device(sizeof m->single);
   for (int i = 0; i < ARGUMENTS; i++) x[i] = argument(i);
-  CHECK(emu_set(lever) == 0);
+  CHECK(emu_set(setting) == 0);
   MUST(cudaMemcpy(there, x, sizeof x, cudaMemcpyHostToDevice));
   MUST(cudaDeviceSynchronize());
   MUST(run_maths(single, wide, there, ARGUMENTS, s));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** knobs.cu - kernels that show the order they run in, and what mathematical
-** functions give in them.
+** emulation_settings.cu - kernels that show the order they run in, and what
+** mathematical functions give in them.
 */
-#include "tests/emulation/knobs.h"
+#include "tests/emulation/emulation_settings.h"
 
 NC_KERNEL order(unsigned *to, unsigned *counter) {
   to[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(counter, 1u);
@@ -28,8 +28,6 @@ template <class T> NC_DEVICE void maths(T *to, T x, int n) {
 #define FUNCTION(f, ...) *to = f(x), to += n;
 #define FUNCTION2(f, ...) *to = f(x, (T)1.5), to += n;
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
 }
 
 NC_KERNEL every(float *single, double *wide, const double *x) {
@@ -56,8 +54,6 @@ long double by_far(int f, long double x) {
 #define FUNCTION2(f, ...)  case EMU_##f: return f##l(x, 1.5L);
 /* clang-format on */
 #include "cuda/emulation/maths.def"
-#undef FUNCTION
-#undef FUNCTION2
   }
   return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** knobs.h - what knobs.c asks of the kernels in knobs.cu.
+** emulation_settings.h - what emulation_settings.c asks of the kernels in
+** emulation_settings.cu.
 */
-#ifndef knobs_h
-#define knobs_h
+#ifndef emulation_settings_h
+#define emulation_settings_h
 
 #include "cuda/device.h"
 

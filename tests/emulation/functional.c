@@ -3,38 +3,19 @@
 ** functional.c - kernels, copies, streams and events give what they must, on
 ** every device there is.  Nothing in it knows of the emulation, so it also
 ** holds the emulation's behaviour against a real device.
-**
-**   functional         the tests
-**   functional bench   how fast kernels of each kind are
 */
-#define _POSIX_C_SOURCE 200809L
 #include "tests/emulation/functional.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "tests/emulation/checks.h"
 
 #define N 5000
 
-static int failures;
 static cudaStream_t s;
-
-#define MUST(call) must(call, #call, __LINE__)
-#define CHECK(what) check(what, #what, __LINE__)
-
-static void must(cudaError_t e, const char *what, int line) {
-  if (e == cudaSuccess) return;
-  printf("functional.c:%d: %s: %s\n", line, what, cudaGetErrorName(e));
-  exit(1);
-}
-
-static void check(int holds, const char *what, int line) {
-  if (holds) return;
-  printf("functional.c:%d: %s\n", line, what);
-  failures++;
-}
 
 /* Memory of the device and as much of the host, page-locked. */
 typedef struct Both {
@@ -344,50 +325,7 @@ static void peers(int devices) {
   MUST(cudaSetDevice(0));
 }
 
-/*
-** Speed
-*/
-static double cputime(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-#define BENCH(name, elements, call)                             \
-  do {                                                          \
-    double t0 = cputime(), t;                                   \
-    int n = 0;                                                  \
-    do {                                                        \
-      MUST(call);                                               \
-      MUST(cudaStreamSynchronize(s));                           \
-      n++;                                                      \
-    } while ((t = cputime() - t0) < 0.3);                       \
-    printf("%-34s %9.3f ms %9.2f Melem/s\n", name, t / n * 1e3, \
-           (elements)*n / t * 1e-6);                            \
-  } while (0)
-
-static void bench(void) {
-  enum { M = 1 << 20 };
-  Both x = both(M * sizeof(float)), y = both(M * sizeof(float));
-  float *a = x.d, *b = y.d;
-  memset(x.h, 0, x.size);
-  up(&x);
-  MUST(cudaMemsetAsync(b, 0, y.size, s));
-  BENCH("elementwise, float4", M, run_axpb(b, a, 2, 1, M, s));
-  BENCH("elementwise, scalar", M - 1, run_axpb(b + 1, a + 1, 2, 1, M - 1, s));
-  BENCH("sum", M, run_sum(b, b + 128, a, M, s));
-  BENCH("softmax, 1024 x 1024", M, run_softmax(b, a, 1024, 1024, s));
-  BENCH("softmax, 4096 x 256", M, run_softmax(b, a, 4096, 256, s));
-  BENCH("philox", M, run_philox((uint32_t *)b, M, 1, s));
-  BENCH("histogram", M, run_histogram((unsigned *)b, x.d, M, s));
-  BENCH("transpose, 1024 x 1024", M, run_transpose(b, a, 1024, 1024, s));
-  BENCH("scan, 1000", 1000, run_scan(b, a, 1000, s));
-  BENCH("one element", 1, run_axpb(b, a, 2, 1, 1, s));
-  drop(&x);
-  drop(&y);
-}
-
-int main(int argc, char **argv) {
+int main(void) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     printf("no device: skipped\n");
@@ -396,16 +334,12 @@ int main(int argc, char **argv) {
   for (int d = 0; d < devices && d < 8; d++) {
     MUST(cudaSetDevice(d));
     MUST(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-    if (argc > 1 && strcmp(argv[1], "bench") == 0) {
-      bench();
-    } else {
-      kernels();
-      copies();
-      streams();
-      defaultstream();
-      pointers();
-      memoryinfo(d);
-    }
+    kernels();
+    copies();
+    streams();
+    defaultstream();
+    pointers();
+    memoryinfo(d);
     MUST(cudaStreamDestroy(s));
   }
   peers(devices < 8 ? devices : 8);

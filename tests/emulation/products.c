@@ -4,12 +4,11 @@
 ** transposed or not, one product or many; and what it refuses.
 */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device.h"
 #include "cuda/emulation/cublas.h"
+#include "tests/emulation/checks.h"
 
 enum {
   M = 5,
@@ -19,17 +18,8 @@ enum {
   ROOM = 13 * 13 + 7
 }; /* a multiple of 16 bytes in every type */
 
-static int failures;
 static cudaStream_t stream;
 static cublasHandle_t handle;
-
-#define CHECK(what) check(what, #what, __LINE__)
-
-static void check(int holds, const char *what, int line) {
-  if (holds) return;
-  printf("products.c:%d: %s\n", line, what);
-  failures++;
-}
 
 /* A half by way of its parts: 1.fraction * 2^(exponent - 15). */
 static uint16_t halfof(int v) {

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- .npz and .safetensors files: what is saved is loaded again, a file that lies
--- about itself is refused in words, and nothing of the old one is lost.
+-- .npz and .safetensors files: names, options, every malformed header and its
+-- message; a failed save leaves the old file as it was.
 -- Run by: nacre tests/files/archives.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -18,27 +18,11 @@ end
 local safe, npz = path ".safetensors", path ".npz"
 local haszip = pcall(nacre.save, npz, {nacre.ones(1)})
 if not haszip then
-  fails("libzip, which was not found", nil, nacre.save, npz,
-        {nacre.ones(1)})
+  fails("libzip, which was not found", nacre.save, npz, {nacre.ones(1)})
   print "archives: there is no libzip, .npz files are left out"
 end
 
--- ---- every dtype, every kind of tensor, in both formats
-
-nacre.manual_seed(1)
-local function models(dtypes)
-  local list = {[1] = nacre.ones(2), [2] = nacre.arange(3)}
-  for _, dtype in ipairs(dtypes) do
-    local t = (nacre.rand(4, 3, 5) * 100):to(dtype)
-    list[dtype] = t
-    list[dtype .. ".permuted"] = t:permute(3, 1, 2)
-    list[dtype .. "/sliced"] = t["::2, :, 2:4"]
-    list[dtype .. " 0-d"] = t[{1, 2, {3, 3}}]:reshape({})
-    list[dtype .. " expanded"] = t:narrow(1, 1, 1):expand(4, 3, 5)
-    list[dtype .. " émpty"] = nacre.zeros(2, 0, 3, {dtype = dtype})
-  end
-  return list
-end
+-- ---- names, sizes, order
 
 local function same(got, want, what)
   local n = 0
@@ -52,21 +36,13 @@ local function same(got, want, what)
   assert(n == 0, what .. ": there is more than was saved")
 end
 
-local list = models(C.dtypes)
-list[1], list[2] = nil, nil
-nacre.save(safe, list)
-same(nacre.load(safe), list, "safetensors")
-
-local some = {}
-for _, dtype in ipairs(C.dtypes) do
-  if dtype ~= "bfloat16" then some[#some + 1] = dtype end
-end
+nacre.save(safe, {["a/b é"] = nacre.ones(2), [" "] = nacre.arange(3)})
+same(nacre.load(safe), {["a/b é"] = nacre.ones(2), [" "] = nacre.arange(3)},
+     "safetensors")
 if haszip then
-  for _, compressed in ipairs {false, true} do
-    local all = models(some)
-    nacre.save(npz, all, {compressed = compressed})
-    same(nacre.load(npz), all, "npz")
-  end
+  local mixed = {nacre.ones(2), nacre.arange(3), ["a/b é"] = nacre.zeros(1)}
+  nacre.save(npz, mixed)
+  same(nacre.load(npz), mixed, "npz")
 end
 
 -- Larger than any buffer, dense and strided; deflate finds zeros small.
@@ -111,7 +87,7 @@ nacre.save(safe, {arr_0 = nacre.ones(1),
                   arr_9223372036854775807 = nacre.ones(2)})
 got = nacre.load(safe)                  -- no place is behind the last
 assert(got.arr_9223372036854775807)
-fails("two tensors have the name arr_0", nil, nacre.save, safe,
+fails("two tensors have the name arr_0", nacre.save, safe,
       {nacre.ones(1), arr_0 = nacre.ones(1)})
 
 -- Options: some of the tensors, a dtype, the metadata, a gradient.
@@ -128,13 +104,12 @@ assert(nacre.load(safe, {names = {"w"}, requires_grad = true})
        .w.requires_grad)
 nacre.save(safe, {w = w})
 assert(select("#", nacre.load(safe)) == 1)
-fails("no tensor 'weight', did you mean 'weights'?", nil, function()
+fails("no tensor 'weight', did you mean 'weights'?", function()
   nacre.save(safe, {weights = w})
   nacre.load(safe, {names = {"weight"}})
 end)
-fails("names must be a list, not a string", nil, nacre.load, safe,
-      {names = "w"})
-fails("names must be a list of texts, not of numbers", nil, nacre.load, safe,
+fails("names must be a list, not a string", nacre.load, safe, {names = "w"})
+fails("names must be a list of texts, not of numbers", nacre.load, safe,
       {names = {1}})
 
 -- What requires a gradient is saved as what it is.
@@ -151,44 +126,40 @@ fails("w must be a tensor, not a number",
 fails("layer must be a tensor, not a table",
       'names may have dots in them: {["layer.weight"] = w}', nacre.save, safe,
       {layer = {w = x}})
-fails("what has the key 0 is neither", nil, nacre.save, safe, {[0] = x})
-fails("what has the key true is neither", nil, nacre.save, safe,
-      {[true] = x})
-fails("there is no tensor in the table", nil, nacre.save, safe, {})
-fails("a name has 1 to 1000 bytes, not 0", nil, nacre.save, safe,
-      {[""] = x})
-fails("a name has 1 to 1000 bytes, not 1001", nil, nacre.save, safe,
+fails("the key 0 does neither", nacre.save, safe, {[0] = x})
+fails("the key true does neither", nacre.save, safe, {[true] = x})
+fails("the table has no tensors", nacre.save, safe, {})
+fails("a name has 1 to 1000 bytes, not 0", nacre.save, safe, {[""] = x})
+fails("a name has 1 to 1000 bytes, not 1001", nacre.save, safe,
       {[("x"):rep(1001)] = x})
-fails('a name must be a text in UTF-8, not "a\\xff"', nil, nacre.save, safe,
+fails('a name must be a text in UTF-8, not "a\\xff"', nacre.save, safe,
       {["a\xff"] = x})
-fails('a name must be a text in UTF-8, not "a\\x00b"', nil, nacre.save, safe,
+fails('a name must be a text in UTF-8, not "a\\x00b"', nacre.save, safe,
       {["a\0b"] = x})
-fails("names no tensor", nil, nacre.save, safe, {__metadata__ = x})
-fails("metadata must be a table of texts, not a string", nil, nacre.save,
-      safe, {x}, {metadata = "pt"})
-fails("metadata must be a table of texts by name", nil, nacre.save, safe,
-      {x}, {metadata = {a = 1}})
-fails("compressed is for .npz files", nil, nacre.save, safe, {x},
+fails("cannot name a tensor", nacre.save, safe, {__metadata__ = x})
+fails("metadata must be a table of texts, not a string", nacre.save, safe, {x},
+      {metadata = "pt"})
+fails("metadata must be a table of texts by name", nacre.save, safe, {x},
+      {metadata = {a = 1}})
+fails("compressed is for .npz files", nacre.save, safe, {x},
       {compressed = true})
-fails("delimiter is for texts", nil, nacre.save, safe, {x},
-      {delimiter = ","})
-fails("no argument 'metdata', did you mean 'metadata'?", nil, nacre.save,
-      safe, {x}, {metdata = {}})
+fails("delimiter is for texts", nacre.save, safe, {x}, {delimiter = ","})
+fails("no argument 'metdata', did you mean 'metadata'?", nacre.save, safe, {x},
+      {metdata = {}})
 fails("such a file holds tensors by name",
       "{x = t}, or {t, u} without names", nacre.save, safe, x)
-fails("t must be a tensor, not a table", nil, nacre.save, base .. ".npy",
-      {w = x})
+fails("t must be a tensor, not a table", nacre.save, base .. ".npy", {w = x})
 local freed = nacre.ones(1)
 freed:free()
-fails("freed", nil, nacre.save, safe, {w = freed})
+fails("freed", nacre.save, safe, {w = freed})
 assert(read(safe) == before)
 nacre.save(safe, {x}, {atomic = false})
 assert(read(safe) ~= before)
 if haszip then
   before = read(npz)
-  fails("the .npy format has no bfloat16", nil, nacre.save, npz,
+  fails("the .npy format has no bfloat16", nacre.save, npz,
         {a = x, b = x:to("bfloat16")})
-  fails("metadata is for .safetensors files", nil, nacre.save, npz, {x},
+  fails("metadata is for .safetensors files", nacre.save, npz, {x},
         {metadata = {}})
   assert(read(npz) == before)
 end
@@ -206,14 +177,14 @@ nacre.png(plain, nacre.zeros(2, 2))
 fails("this is a PNG image", "nacre.readpng(path)", nacre.load, plain)
 local numbers = path ".csv"
 nacre.save(numbers, nacre.zeros(2, 2))
-fails("names is for files of several tensors", nil, nacre.load, numbers,
+fails("names is for files of several tensors", nacre.load, numbers,
       {names = {}})
-fails("skip is for texts", nil, nacre.load, safe, {skip = 1})
+fails("skip is for texts", nacre.load, safe, {skip = 1})
 
 -- A device without room: the error is the system's, nothing stays behind.
 local full = path "full.safetensors"
 if os.execute("ln -s /dev/full '" .. full .. "' 2>&-") then
-  fails("No space left on device", nil, nacre.save, full, {x})
+  fails("No space left on device", nacre.save, full, {x})
 end
 
 -- ---- the bytes of a .safetensors file
@@ -255,7 +226,7 @@ local bad = {
   {'{"a":1}', "what is known of a tensor expected"},
   {'{"a":{}}', '"a": dtype is missing'},
   {'{"a":{"dtype":"F32","shape":[1]}}', '"a": data_offsets is missing'},
-  {'{"a":{"dtype":"F32","dtype":"F32"}}', "dtype is there twice"},
+  {'{"a":{"dtype":"F32","dtype":"F32"}}', "dtype occurs twice"},
   {'{"a":{"dtype":"F32","strides":[1]}}', 'unknown field "strides"'},
   {'{"a":{"shape":[1,2}}', "a comma or ] expected"},
   {'{"a":{"shape":[-1]}}', "a number expected"},
@@ -265,18 +236,18 @@ local bad = {
   {'{"a":{"shape":[1,1,1,1,1,1,1,1,1]}}', "more than 8 numbers"},
   {'{"a":{"data_offsets":[1]}}', "two offsets expected"},
   {'{"a":' .. entry("F99", "1", 0, 4) .. "}", "'F99' is not known"},
-  {'{"a":' .. entry("F8_E4M3", "1", 0, 1) .. "}", "there is no F8_E4M3 here"},
+  {'{"a":' .. entry("F8_E4M3", "1", 0, 1) .. "}", "F8_E4M3 is not supported"},
   {'{"a":' .. entry("F32", "2", 0, 4) .. "}",
    '"a": float32[2] does not take bytes 0 to 4'},
   {'{"a":' .. entry("F32", "1", 4, 0) .. "}", "does not take bytes 4 to 0"},
   {'{"a":' .. entry("F32", "4294967296,4294967296,4294967296", 0, 4) .. "}",
    "beyond 64 bits"},
   {'{"a":' .. good .. ',"a":' .. entry("F32", "1", 4, 8) .. "}",
-   'the name "a" is there twice', "12345678"},
+   'the name "a" occurs twice', "12345678"},
   {'{"a":' .. good .. ',"b":' .. good .. "}",
-   "begins at byte 0, what is before it ends at 4", "12345678"},
+   "begins at byte 0, the tensor before it ends at 4", "12345678"},
   {'{"a":' .. good .. ',"b":' .. entry("F32", "1", 8, 12) .. "}",
-   '"b" begins at byte 8, what is before it ends at 4', "123456789012"},
+   '"b" begins at byte 8, the tensor before it ends at 4', "123456789012"},
   {'{"a":' .. good .. "}", "take 4 bytes, the file has 5", "12345"},
   {'{"a":' .. good .. "}", "take 4 bytes, the file has 3", "123"},
   {'{"a":' .. entry("U8", "4000000000000", 0, 4000000000000) .. "}",
@@ -291,21 +262,21 @@ local bad = {
   {'{"\xff":' .. good .. "}", "a character expected", "1234"},
   {'{"a\nb":' .. good .. "}", "a character expected", "1234"},
   {'{"__metadata__":{"a":1}}', "a text expected"},
-  {'{"__metadata__":{},"__metadata__":{}}', "is there twice"},
+  {'{"__metadata__":{},"__metadata__":{}}', "occurs twice"},
 }
 for _, case in ipairs(bad) do
   file(case[1], case[3])
-  local e = fails(case[2], nil, nacre.load, safe)
+  local e = fails(case[2], nacre.load, safe)
   assert(tostring(e):find("load: ", 1, true))
 end
 for n = 0, #header + 7 do               -- cut anywhere, it is refused
   write(safe, (string.pack("<I8", #header) .. header .. data):sub(1, n))
-  fails(safe:match "[^/]+$", nil, nacre.load, safe)
+  fails(safe:match "[^/]+$", nacre.load, safe)
 end
 write(safe, string.pack("<I8", 1 << 40) .. header)
-fails("header length: 1099511627776 bytes", nil, nacre.load, safe)
+fails("header length: 1099511627776 bytes", nacre.load, safe)
 write(safe, string.pack("<I8", 90000000) .. header)
-fails("header: 90000000 bytes are needed", nil, nacre.load, safe)
+fails("header: 90000000 bytes are needed", nacre.load, safe)
 
 -- ---- damaged archives
 
@@ -315,7 +286,7 @@ if haszip then
   local refused = 0
   for n = 0, #whole - 1, 7 do           -- the directory is at the end
     write(npz, whole:sub(1, n))
-    fails(npz:match "[^/]+$", nil, nacre.load, npz)
+    fails(npz:match "[^/]+$", nacre.load, npz)
   end
   for at = 1, #whole, 3 do              -- one wrong byte: refused, or no harm
     write(npz, whole:sub(1, at - 1) .. string.char(whole:byte(at) ~ 0x55)
@@ -328,7 +299,7 @@ if haszip then
   -- a wrong element is found by its checksum
   local at = whole:find(string.pack("<i8", 77), 1, true)
   write(npz, whole:sub(1, at - 1) .. "\78" .. whole:sub(at + 1))
-  fails("w.npy: end: CRC error", nil, nacre.load, npz)
+  fails("w.npy: end: CRC error", nacre.load, npz)
   assert(nacre.load(npz, {names = {"b"}}).b == nacre.ones(3))
   -- a member that declares what cannot come out of it
   nacre.save(npz, {z = nacre.zeros(100000)}, {compressed = true})
@@ -337,7 +308,7 @@ if haszip then
   local hit = whole:find(size, 100, true)
   write(npz, whole:sub(1, hit - 1) .. string.pack("<I4", 0xfffffff0)
              .. whole:sub(hit + 4))
-  fails("bytes do not come out of", nil, nacre.load, npz)
+  fails("bytes cannot be unpacked from", nacre.load, npz)
   -- no archive, and one of another kind
   -- the directory and the members' own headers
   nacre.save(npz, {w = nacre.arange(4), b = nacre.ones(3)})
@@ -345,26 +316,27 @@ if haszip then
   local second = whole:find("PK\1\2", whole:find "PK\1\2" + 1, true)
   local function patched(why, place, text)
     write(npz, whole:sub(1, place - 1) .. text .. whole:sub(place + #text))
-    fails(why, nil, nacre.load, npz, {names = {"b"}})
-    fails(why, nil, nacre.load, npz, {names = {"w"}})
+    fails(why, nacre.load, npz, {names = {"b"}})
+    fails(why, nacre.load, npz, {names = {"w"}})
   end
-  patched("member 1: the directory calls it otherwise", 31, "v")
-  patched("member 1: the directory calls it otherwise", 27, "\4")
+  patched("member 1: the directory has another name for it", 31, "v")
+  patched("member 1: the directory has another name for it", 27, "\4")
   patched("member 2: it is a patch", second + 8, "\32")
   patched("member 2: it is encrypted", second + 8, "\64")
   patched("member 2: it needs a newer version", second + 6, "\64")
-  patched("its directory points behind its end", second + 42, "\0\0\0\x70")
+  patched("its directory points beyond its end", second + 42, "\0\0\0\x70")
   patched("member 2: its header is not where", second + 42, "\1\0")
 
   write(npz, "no archive at all, but text")
-  fails("this is no zip archive: it begins otherwise", nil, nacre.load, npz)
+  fails("this is not a zip archive: its first bytes are others", nacre.load,
+        npz)
   write(npz, "PK\3")
-  fails("this is no zip archive: it is too short", nil, nacre.load, npz)
+  fails("this is not a zip archive: it is too short", nacre.load, npz)
   -- what stands before an archive, as before one that unpacks itself
   nacre.save(npz, {nacre.ones(1)})
   for _, junk in ipairs {"j", "#!/bin/sh\n", ("\0"):rep(512)} do
     local bytes = junk .. read(npz)
-    fails("it begins otherwise", nil, nacre.deserialize, bytes,
+    fails("its first bytes are others", nacre.deserialize, bytes,
           {format = "npz"})
   end
 end

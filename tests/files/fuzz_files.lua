@@ -6,11 +6,8 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local live = dofile(here .. "../lib/common.lua").live
-local option = {seed = 1, seconds = 1.5}
-for _, a in ipairs(arg) do
-  local name, v = a:match "^(%w+)=(.+)$"
-  option[assert(name, a)] = tonumber(v) or v
-end
+local option = dofile(here .. "../lib/options.lua") {seed = 1, seconds = 1.5,
+                                                    only = ""}
 local LIMIT = 64 << 20          -- bytes of tensors, far above the files'
 nacre.set_memory_limit(LIMIT)
 
@@ -133,7 +130,7 @@ local before, began, n = live(), os.clock(), 0
 repeat
   local seed = seeds[n % #seeds + 1]
   n = n + 1
-  if not option.only or option.only == seed[1] then
+  if option.only == "" or option.only == seed[1] then
     try(seed, mutant(seed[2]))
   end
   if n % 4096 == 0 and live() ~= before then
@@ -142,7 +139,7 @@ repeat
 until os.clock() - began > option.seconds
 assert(live() == before, ("%d bytes are lost"):format(live() - before))
 for format, count in pairs(refused) do
-  assert(option.only or count > 0 and (read[format] or 0) > 0,
+  assert(option.only ~= "" or count > 0 and (read[format] or 0) > 0,
          format .. ": all alike")
 end
 print(("fuzz_files: %d mutants"):format(n))

@@ -50,23 +50,23 @@ C.is(read(nacre.tensor {{0, 0.5, 1}, {-3.0, 7.5, 0 / 0}})[1],
 C.is(read(nacre.tensor {{0, 0.25}}:half())[1], "{{0,64}}")
 C.is(read(nacre.tensor {{true, false}})[1], "{{255,0}}")
 C.is(read(nacre.tensor {{0, 300}})[1], "{{0,300}}")
-C.fails("an element is -1, a PNG image has 0 to 65535", nil, nacre.png, path,
+C.fails("an element is -1, a PNG image has 0 to 65535", nacre.png, path,
         nacre.tensor {{1, -1}})
-C.fails("an element is 65536", nil, nacre.encode_png, nacre.tensor {{65536}})
+C.fails("an element is 65536", nacre.encode_png, nacre.tensor {{65536}})
 
 -- ---- arguments
 
-C.fails("an image is HxW or CxHxW", nil, nacre.png, path, nacre.zeros(3))
-C.fails("an image is HxW or CxHxW", nil, nacre.png, path, nacre.zeros(0, 4))
+C.fails("an image is HxW or CxHxW", nacre.png, path, nacre.zeros(3))
+C.fails("an image is HxW or CxHxW", nacre.png, path, nacre.zeros(0, 4))
 C.fails("an image is HxW or CxHxW", "image:permute(3, 1, 2)", nacre.encode_png,
         nacre.zeros(8, 9, 3))
-C.fails("the path comes first", nil, nacre.png, x, path)
-C.fails("compression_level is 0 to 9", nil, nacre.png, path, x, 10)
-C.fails("No such file", nil, nacre.readpng, path .. ".no")
+C.fails("the path comes first", nacre.png, x, path)
+C.fails("compression_level is 0 to 9", nacre.png, path, x, 10)
+C.fails("No such file", nacre.readpng, path .. ".no")
 nacre.png(path, x) -- a file is no folder
-C.fails("Not a directory", nil, nacre.readpng, path .. "/x.png")
-C.fails("Not a directory", nil, nacre.png, path .. "/x.png", x)
-C.fails("this is a directory", nil, nacre.readpng, "/")
+C.fails("Not a directory", nacre.readpng, path .. "/x.png")
+C.fails("Not a directory", nacre.png, path .. "/x.png", x)
+C.fails("this is a directory", nacre.readpng, "/")
 
 -- What cannot be written leaves what was there.
 nacre.png(path, x)
@@ -75,12 +75,12 @@ same(x, nacre.readpng(path)[1])
 
 -- ---- what is damaged
 
-local function spoilt(text) return C.fails("decode_png", nil, nacre.decode_png,
+local function spoilt(text) return C.fails("decode_png", nacre.decode_png,
                                            text) end
 local good = nacre.encode_png(nacre.randint(0, 256, {3, 20, 30},
                                             {dtype = "uint8"}))
-C.fails("this is no PNG image", nil, nacre.decode_png, "")
-C.fails("this is no PNG image", nil, nacre.decode_png, "GIF89a and so on")
+C.fails("this is not a PNG image", nacre.decode_png, "")
+C.fails("this is not a PNG image", nacre.decode_png, "GIF89a and so on")
 for n = 0, #good - 1 do spoilt(good:sub(1, n)) end
 
 -- A crc over a changed header: libpng itself must not be asked to believe it.
@@ -103,14 +103,14 @@ local function header(w, h, depth, color, interlace)
                                            interlace or 0))
 end
 local function rest(text) return text:sub(34) end
-C.fails("do not come out of", nil, nacre.decode_png,
+C.fails("cannot be unpacked from", nacre.decode_png,
         header(1000000, 1000000, 8, 2) .. rest(good))
-C.fails("do not come out of", nil, nacre.decode_png,
+C.fails("cannot be unpacked from", nacre.decode_png,
         header(2147483647, 2147483647, 16, 6) .. rest(good))
 for _, h in ipairs {{0, 5, 8, 2}, {5, 0, 8, 2}, {1 << 31, 1, 8, 0},
                     {4, 4, 3, 0}, {4, 4, 16, 3}, {4, 4, 8, 1}, {4, 4, 8, 7},
                     {4, 4, 8, 255}} do
-  C.fails("the header is damaged", nil, nacre.decode_png,
+  C.fails("the header is damaged", nacre.decode_png,
           header(table.unpack(h)) .. rest(good))
 end
 for _, h in ipairs {{31, 20, 8, 2}, {30, 21, 8, 2}, {30, 20, 8, 6},
@@ -176,10 +176,10 @@ C.is(nacre.decode_png(header(2, 2, 16, 0, 1) ..
 local dot = header(1, 1, 8, 0)
 for _, kind in ipairs {"iTXt", "tEXt", "zTXt", "sPLT", "pCAL", "sCAL", "iCCP",
                        "eXIf", "noNe", "IDAT", "PLTE", "tRNS"} do
-  C.fails('chunk "' .. kind .. '" has 2147483632 bytes', nil, nacre.decode_png,
+  C.fails('chunk "' .. kind .. '" has 2147483632 bytes', nacre.decode_png,
           dot .. "\x7f\xff\xff\xf0" .. kind .. "abc" .. ("\0"):rep(40))
 end
-C.fails('chunk "\\x1b[m\\x00" has', nil, nacre.decode_png,
+C.fails('chunk "\\x1b[m\\x00" has', nacre.decode_png,
         dot .. "\1\0\0\0\27[m\0" .. ("\0"):rep(40))
 -- Texts that deflate makes 64 MiB of, before and behind the pixels.
 local zeros = nacre.encode_png(nacre.zeros(4096, 4096, {dtype = "uint8"}),
@@ -198,20 +198,7 @@ limit(4 << 20)
 C.is(nacre.decode_png(dot .. texts .. one:sub(1, -13) .. texts ..
                       one:sub(-12)), "{{{9}}}")
 -- The image is judged before a pixel is read.
-C.fails("needs 16.0 MiB", nil, nacre.decode_png, zeros)
+C.fails("needs 16.0 MiB", nacre.decode_png, zeros)
 limit(0)
 
--- Every allocation may fail; nothing is lost.
-local big = nacre.randint(0, 256, {3, 40, 40}, {dtype = "uint8"})
-local text = nacre.encode_png(big)
-for n = 1, 12 do
-  nacre._fail_alloc(n, true)
-  local wrote, e1 = pcall(nacre.encode_png, big)
-  nacre._fail_alloc(n, true)
-  local read1, e2 = pcall(nacre.decode_png, text)
-  nacre._fail_alloc(0)
-  assert(wrote or e1.code == "ENOMEM", tostring(e1))
-  assert(read1 or e2.code == "ENOMEM", tostring(e2))
-end
-same(big, nacre.decode_png(nacre.encode_png(big)))
 os.remove(path)

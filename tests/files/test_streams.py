@@ -29,13 +29,14 @@ CSV = b"1,2\n3,4.5\n"
 os.chdir(tempfile.mkdtemp())
 for path in '"-"', '"/dev/stdin"', "io.stdin":
     gives("float32[2x2]", f'print(nacre.load({path}, {{format="csv"}}))', CSV)
-    gives("float32[1x2]", f'print(nacre.load({path}, {{format="tsv", skip=1}}))',
+    gives("float32[1x2]",
+          f'print(nacre.load({path}, {{format="tsv", skip=1}}))',
           b"1\t2\n3\t4.5\n")
 gives("float32[1x2]", 'io.read() print(nacre.load(io.stdin, {format="csv"}))',
       CSV)
 gives("a 2", 't, n = nacre.load("-", {format="csv", header=true, '
       'usecols="a"}) print(n[1] .. " " .. t:numel())', b"a,b\n1,x\n2,y\n")
-gives('stdin: line 1, column 2: "x" is no number',
+gives('stdin: line 1, column 2: "x" is not a valid number',
       'nacre.load("-", {format="csv"})', b"1,x\n")
 
 # The formats that tell what they are, from a file and from a pipe.
@@ -106,12 +107,12 @@ foreign += [("a Python pickle", pickle.dumps([1.5], p)) for p in (2, 3, 4, 5)]
 for name, data in foreign:
     for path in "x.npy", "x.csv", "x.pt", "x":
         open(path, "wb").write(data + bytes(600))
-        gives(f"this is {name}, which is not read", f'nacre.load("{path}")')
+        gives(f"this is {name}, which cannot be read", f'nacre.load("{path}")')
 
 # Several arrays in one file.
 one = open("w.npy", "rb").read()
 open("two.npy", "wb").write(one + one)
-gives("several arrays lie in this file", 'nacre.load "two.npy"')
+gives("holds several arrays in sequence", 'nacre.load "two.npy"')
 open("long.npy", "wb").write(one + b"123456")
 gives("takes 8 bytes, the file has 14 left", 'nacre.load "long.npy"')
 print("streams: ok")

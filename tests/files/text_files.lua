@@ -90,36 +90,39 @@ local function refused(text, says, hint, options, name)
   local e = fails(says, hint, nacre.load, name or csv, options)
   assert(tostring(e):find("load: ", 1, true))
 end
-refused("1,2\n3,x4\n", 'line 2, column 2: "x4" is no number')
-refused("x,y\n1,2\n", 'line 1, column 1: "x" is no number',
+refused("1,2\n3,x4\n", 'line 2, column 2: "x4" is not a valid number')
+refused("x,y\n1,2\n", 'line 1, column 1: "x" is not a valid number',
         "{header=true} reads the first line as names")
-refused("1;2\n3;4\n", 'line 1, column 1: "1;2" is no number',
+refused("1;2\n3;4\n", 'line 1, column 1: "1;2" is not a valid number',
         '{delimiter=";"}')
-refused("1\t2\n", 'column 1: "1\\x092" is no number', '{delimiter="\\t"}')
-refused("1,2\n", 'column 1: "1,2" is no number', '{delimiter=","}', nil, txt)
+refused("1\t2\n", 'column 1: "1\\x092" is not a valid number',
+        '{delimiter="\\t"}')
+refused("1,2\n", 'column 1: "1,2" is not a valid number', '{delimiter=","}',
+        nil, txt)
 refused("1,2\n\n# x\n3\n", "line 4 has 1 columns, what is before it has 2")
 refused("a,b,c\n1,2\n", "line 2 has 2 columns, the header has 3", nil,
         {header = true})
 refused("1,,2\n", "line 1, column 2: the field is empty",
         "{missing=0/0} makes it nan")
 refused("1,2,\n", "line 1, column 3: the field is empty")
-refused("1,\n", 'column 2: "" is no int64', nil,
+refused("1,\n", 'column 2: "" is not a valid int64', nil,
         {missing = 0.5, dtype = "int64"})
-refused("1,300\n", 'line 1, column 2: "300" is no uint8', nil,
+refused("1,300\n", 'line 1, column 2: "300" is not a valid uint8', nil,
         {dtype = "uint8"})
-refused("1,2.0\n", '"2.0" is no int32', nil, {dtype = "int32"})
-refused("1,2\n", '"2" is no bool', nil, {dtype = "bool"})
-refused("1,9223372036854775808\n", '"9223372036854775808" is no int64', nil,
+refused("1,2.0\n", '"2.0" is not a valid int32', nil, {dtype = "int32"})
+refused("1,2\n", '"2" is not a valid bool', nil, {dtype = "bool"})
+refused("1,9223372036854775808\n",
+        '"9223372036854775808" is not a valid int64', nil,
         {dtype = "int64"})
-refused("0x10\n", '"0x10" is no number')
-refused("1 2\n", '"1 2" is no number', '{delimiter=" "}')
-refused("1,--2\n", '"--2" is no number')
-refused(("9"):rep(500) .. "\n", "is no number")
-refused("1,\0002\n", '"\\x002" is no number')
-refused("1,\27[2J\n", '"\\x1b[2J" is no number')
-refused('"1,2\n3,4\n', 'column 1: ""1,2" is no number')
+refused("0x10\n", '"0x10" is not a valid number')
+refused("1 2\n", '"1 2" is not a valid number', '{delimiter=" "}')
+refused("1,--2\n", '"--2" is not a valid number')
+refused(("9"):rep(500) .. "\n", "is not a valid number")
+refused("1,\0002\n", '"\\x002" is not a valid number')
+refused("1,\27[2J\n", '"\\x1b[2J" is not a valid number')
+refused('"1,2\n3,4\n', 'column 1: ""1,2" is not a valid number')
 refused("1\n", "skip is 3, the file has 1 lines", nil, {skip = 3})
-refused("1\n", "skip must not be below 0, as -1 is", nil, {skip = -1})
+refused("1\n", "skip is -1, but must not be negative", nil, {skip = -1})
 refused("", "there is no header", nil, {header = true})
 refused("# \n1 2 3\n", "line 1, the header, has no names", nil,
         {header = true, delimiter = " "})
@@ -131,14 +134,14 @@ refused("1\n", "no argument 'delimeter', did you mean 'delimiter'?", nil,
         {delimeter = ","})
 
 -- Bytes that end a text of C, and blanks that strtod passes over.
-refused("\0001,2\n3,4\n", 'line 1, column 1: "\\x001" is no number')
-refused("1,2\n\0003,4\n", 'line 2, column 1: "\\x003" is no number')
+refused("\0001,2\n3,4\n", 'line 1, column 1: "\\x001" is not a valid number')
+refused("1,2\n\0003,4\n", 'line 2, column 1: "\\x003" is not a valid number')
 refused(("\0"):rep(4096), 'line 1, column 1: "\\x00\\x00',
-        "it is no text in UTF-8; iconv makes one of UTF-16")
-refused("\0001\0,\0002\0\n", 'column 1: "\\x001\\x00" is no number')
-refused("\xff\xfe1\0\n\0", "the text is in UTF-16, UTF-8 is read",
-        "iconv -f UTF-16 -t UTF-8 makes one")
-refused("\xfe\xff\0001\0\n", "the text is in UTF-16, UTF-8 is read")
+        "it is not text in UTF-8; iconv converts it from UTF-16")
+refused("\0001\0,\0002\0\n", 'column 1: "\\x001\\x00" is not a valid number')
+refused("\xff\xfe1\0\n\0", "the text is in UTF-16, but must be in UTF-8",
+        "convert it with iconv -f UTF-16 -t UTF-8")
+refused("\xfe\xff\0001\0\n", "the text is in UTF-16, but must be in UTF-8")
 refused("x\0y,z\n1,2\n", "line 1, the header, holds a zero byte", nil,
         {header = true})
 for _, blank in ipairs {"\v", "\f", "\r", "\r\r"} do
@@ -174,9 +177,9 @@ becomes("float16", "2048,1.5\n")
 becomes("float64", "2049,1.5\n")
 nacre.set_default_dtype "float32"
 refused("1.5,1\n2.5,9007199254740993\n", 'line 2, column 2: ' ..
-        '"9007199254740993" is between two numbers of float64',
+        '"9007199254740993" lies between two float64 numbers',
         '{dtype="float64"} rounds it, {usecols={2}} reads the column alone')
-refused("18446744073709551615\n", "is between two numbers of float64",
+refused("18446744073709551615\n", "lies between two float64 numbers",
         '{dtype="float64"} rounds it')
 t = load("1.5,9007199254740993\n", {dtype = "float64"})
 assert(t[1][2] == 2 ^ 53)
@@ -195,24 +198,25 @@ is(t, "{{2.5,1.0},{4.5,3.0}}")
 assert(table.concat(names, "|") == "y|x")
 is(load(mixed, {skip = 1, usecols = 2}), "{{1},{3}}")
 is(load(mixed, {header = true, usecols = "x", dtype = "uint8"}), "{{1},{3}}")
-refused(mixed, 'line 1, column 1: "day" is no number',
+refused(mixed, 'line 1, column 1: "day" is not a valid number',
         "{header=true, usecols={2,3}} reads the columns of numbers")
-refused(mixed, 'line 2, column 1: "2024-01-01" is no number',
+refused(mixed, 'line 2, column 1: "2024-01-01" is not a valid number',
         "{usecols={2,3}} reads the columns of numbers", {header = true})
-refused("a,b\nc,d\n", '"a" is no number', 
+refused("a,b\nc,d\n", '"a" is not a valid number', 
         "a tensor holds numbers; io.lines(path) reads texts")
-refused("2024-01-01 10:00,3\n", "is no number",
+refused("2024-01-01 10:00,3\n", "is not a valid number",
         "{usecols={2}} reads the columns of numbers")
-refused("x;y\n1;2\n", '"x;y" is no number', '{delimiter=";", header=true}')
+refused("x;y\n1;2\n", '"x;y" is not a valid number',
+        '{delimiter=";", header=true}')
 refused(mixed, 'usecols: no column is called "z"', nil,
         {header = true, usecols = {"x", "z"}})
-refused(mixed, "usecols: no line of names was read",
+refused(mixed, "usecols: no header was read",
         '{header=true, usecols={"x"}}', {usecols = "x"})
 refused(mixed, "usecols: there is no column 5, they are 1 to 4", nil,
         {usecols = {5}})
 refused(mixed, "usecols: there is no column 0", nil, {usecols = 0})
 refused(mixed, "usecols: there is no column -1", nil, {usecols = {-1}})
-refused(mixed, "usecols: column 2 is there twice", nil,
+refused(mixed, "usecols: column 2 is given twice", nil,
         {header = true, usecols = {2, "x"}})
 for _, wrong in ipairs {{}, {1.5}, {true}, false, {{}}} do
   refused(mixed, "usecols must be a list of columns' numbers", nil,
@@ -276,21 +280,21 @@ assert(#read(csv) > 1 << 20 and nacre.load(csv) == wide)
 
 -- What is refused leaves the old file.
 local before = read(csv)
-fails("a text holds a matrix, not 3 dimensions",
+fails("a text file holds a matrix, not 3 dimensions",
       "t:flatten(2), or a name that ends in .npy", nacre.save, csv,
       nacre.zeros(2, 2, 2))
-fails("header has 1 names, the matrix 2 columns", nil, nacre.save, csv,
+fails("header has 1 names, the matrix 2 columns", nacre.save, csv,
       nacre.ones(2, 2), {header = {"a"}})
-fails("header must be a list of texts, not a boolean", nil, nacre.save, csv,
+fails("header must be a list of texts, not a boolean", nacre.save, csv,
       nacre.ones(2, 2), {header = true})
-fails("header must be a list of texts", nil, nacre.save, csv,
-      nacre.ones(2, 2), {header = {"a", 2}})
-fails("'1' cannot be a delimiter", nil, nacre.save, csv, nacre.ones(2),
+fails("header must be a list of texts", nacre.save, csv, nacre.ones(2, 2),
+      {header = {"a", 2}})
+fails("'1' cannot be a delimiter", nacre.save, csv, nacre.ones(2),
       {delimiter = "1"})
-fails("compressed is for .npz files", nil, nacre.save, csv, nacre.ones(2),
+fails("compressed is for .npz files", nacre.save, csv, nacre.ones(2),
       {compressed = true})
-fails("t must be a tensor, not a table", nil, nacre.save, csv, {1, 2})
+fails("t must be a tensor, not a table", nacre.save, csv, {1, 2})
 assert(read(csv) == before)
 
 for _, name in ipairs {base, csv, tsv, txt} do os.remove(name) end
-print "texts: ok"
+print "text_files: ok"

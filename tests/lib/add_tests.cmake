@@ -3,10 +3,10 @@
 
 # Seconds of the long tests: ctest starts the longest first, else it waits for
 # the last one alone.
-set(TEST_COSTS adding_operations=300 oom_emulated=100 embedding_runs=100
-  extreme_arguments_emulated=90 extreme_arguments=90 grad_public=60
-  grad_public_emulated=60 cuda_large=50 gpu_check_wrong=45 oom=40
-  grad_operators_emulated=45 arguments_emulated=30 matmul_emulated=30)
+set(TEST_COSTS adding_operations=300 oom_emulated=250
+  extreme_arguments_emulated=250 extreme_arguments=150 cuda_large=60 oom=60
+  gpu_check_wrong=50 hints=20 embedding_runs=20 gpu_check=20
+  pointwise_layouts_emulated=20 arguments_emulated=20 matmul_emulated=20)
 
 # The test `name': a command. Labels: quick (seconds), slow, emulated.
 function(add_nacre_test name label)
@@ -38,13 +38,26 @@ function(add_python_test name label python script)
   endif()
 endfunction()
 
-# The test `name': the program with these arguments and an emulated device.
+# The test `name': the program with these arguments and an emulated device,
+# which the preset emulated also runs.
 # settings: of the emulator, in the words of cuda/emulation/settings.c
 function(add_emulated_test name settings)
+  add_plain_test(${name} "${settings}" ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS emulated)
+endfunction()
+
+# The same for a test that the preset emulated leaves out.
+function(add_plain_test name settings)
   string(REPLACE " " "," settings "${settings}")
-  add_nacre_test(${name} emulated $<TARGET_FILE:nacre> ${ARGN})
+  add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${ARGN})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
     "NACRE_CUDA=emulated;NACRE_EMULATION=${settings}")
+endfunction()
+
+# Links a program without link-time optimization, which takes 20 seconds.
+function(link_without_lto target)
+  set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  target_link_options(${target} PRIVATE $<$<C_COMPILER_ID:GNU>:-fno-lto>)
 endfunction()
 
 # The path of a Python 3 that has the module, or nothing.

@@ -1,27 +1,37 @@
 -- SPDX-License-Identifier: MIT
--- What several tests say in the same words: assertions about tensors and
--- failures, and numbers that are no good as sizes or indices.
+-- What several tests share: assertions about tensors and failures, dtypes, and
+-- numbers that are no good as sizes or indices.
 --   local C = dofile(here .. "common.lua")
 
-local dtypes = {"bool", "uint8", "int8", "int16", "int32", "int64",
-                "float16", "bfloat16", "float32", "float64"}
+local ints = {"uint8", "int8", "int16", "int32", "int64"}
+local floats = {"float16", "bfloat16", "float32", "float64"}
+local dtypes = {"bool", table.unpack(ints)}
+table.move(floats, 1, #floats, #dtypes + 1, dtypes)
 local minint, maxint = math.mininteger, math.maxinteger
 local odd = {0, 1, -1, 2, -2, 9, -9, 127, 128, 255, 256, 65536, 1 << 31,
              -(1 << 31), 1 << 32, 1 << 61, 1 << 62, minint, minint + 1,
              maxint, maxint - 1}
 
 -- A device may find out later what is wrong.
-local function settled(f, ...)
+local function call_and_wait(f, ...)
   f(...)
   nacre.synchronize()
 end
 
-local function works(f, ...) return (pcall(settled, f, ...)) end
+local function works(f, ...) return (pcall(call_and_wait, f, ...)) end
 
--- The call fails; its message has the text, its hint is this one.
-local function fails(text, hint, f, ...)
-  local ok, e = pcall(settled, f, ...)
+-- fails(text, [hint,] f, ...): the call fails with a message that has the
+-- text, and with this hint; a text "ECODE: ..." begins with the error's code.
+-- The error.
+local function fails(text, hint, ...)
+  if hint ~= nil and type(hint) ~= "string" then
+    return fails(text, nil, hint, ...)
+  end
+  local ok, e = pcall(call_and_wait, ...)
   assert(not ok, "no error; expected: " .. text)
+  local code, rest = text:match "^(E%u+): (.*)$"
+  assert(not code or e.code == code, ("%s wanted: %s"):format(code, e))
+  text = rest or text
   assert(tostring(e):find(text, 1, true),
          ("%q is not in %q"):format(text, tostring(e)))
   assert(not hint or e.hint == hint, ("hint: %q"):format(e.hint))
@@ -63,6 +73,7 @@ end
 local function live()
   collectgarbage()
   collectgarbage()
+  nacre.empty_cache()
   local n = 0
   for _, m in ipairs(nacre._devices()) do n = n + m.live end
   return n
@@ -86,6 +97,7 @@ local function read(name)
   return f:read "a"
 end
 
-return {dtypes = dtypes, odd = odd, fails = fails, works = works, text = text,
-        range = range, read = read, write = write,
-        live = live, shape = shape, is = is, shares = shares, grads = grads}
+return {dtypes = dtypes, ints = ints, floats = floats, odd = odd,
+        fails = fails, works = works, text = text, range = range, read = read,
+        write = write, live = live, shape = shape, is = is, shares = shares,
+        grads = grads}

@@ -1,138 +1,209 @@
 -- SPDX-License-Identifier: MIT
--- Cases for grad_operators.lua: picking, writing to positions, shapes.
+-- Checks the gradients of calls that are written as lines of text, such as
+--   linear(x(2, 3), x(4, 3), x(4))
+-- for grad_operators.lua and grad_public.lua. In a line
+--   x(sizes)   is a float64 input whose gradient is checked
+--   p(sizes)   one from 0.5 to 2
+--   q(sizes)   one from 0.1 to 0.9
+--   c(sizes)   one whose gradient is not checked
+--   s(n), d(n) a symmetric and a positive definite matrix made of an input
+--   at(...)    an int64 tensor of positions
+--   NAME       a function or a method of nacre; NAME_ gets a copy of self
+-- After | come options of gradcheck, where a dtype is too narrow for the
+-- defaults. {a b} stands for each of its words, put in for $. A line belongs to
+-- the operation that it calls, or to NAME if it begins with "NAME: ". A line
+-- that begins with two blanks goes on with the last, one with -- is a comment.
+--   local G = dofile(here .. "../lib/gradient_calls.lua")
 
-return function(case, x, method, list, all)
-  local function at(...) return nacre.tensor({...}) end
-  -- The in-place form, on what was computed and is used again.
-  local function into(name, ...)
-    local args = table.pack(...)
-    return function(t, u)
-      local y, given = t * t, {table.unpack(args, 1, args.n)}
-      for i = 1, args.n do
-        if given[i] == "other" then given[i] = u end
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local second_order = dofile(here .. "second_order.lua")
+local grad = nacre.autograd
+local functions, methods = nacre._functions, nacre._methods
+
+local G = {failures = 0}
+
+function G.check(ok, ...)
+  if ok then return end
+  G.failures = G.failures + 1
+  print(select("#", ...) > 1 and (...):format(select(2, ...)) or (...))
+end
+local check = G.check
+
+-- ---- the names that a line can use
+
+-- Inputs are made when a line is evaluated for the first time. When it is
+-- evaluated again they are those given.
+local given, made, place
+
+local function input(create)
+  return function(...)
+    place = place + 1
+    if not given then made[place] = create({...}) end
+    return (given or made)[place]
+  end
+end
+
+local float64 = {dtype = "float64"}
+local function normal(size) return nacre.randn(size, float64) end
+local function between(low, high)
+  return function(size)
+    return (nacre.rand(size, float64) * (high - low) + low):requires_grad_()
+  end
+end
+
+local x = input(function(size) return normal(size):requires_grad_() end)
+local names = {
+  F = nacre.nn.functional, x = x, c = input(normal),
+  p = input(between(0.5, 2)), q = input(between(0.1, 0.9)),
+  s = function(n) local a = x(n, n) return a + a:t() end,
+  d = function(n)
+    local a = x(n, n)
+    return a:mm(a:t()) + nacre.eye(n, float64)
+  end,
+  at = function(...) return nacre.tensor({...}) end,
+  get = function(t, key) return t[key] end,
+  set = function(t, key, v)
+    local y = t * t
+    y[key] = v
+    return y * t
+  end,
+  -- an operation in place on a row, and on a part that another view shows
+  in_row = function(t, name)
+    local y = t * 2
+    local row = y[1]
+    row[name](row)
+    return y * t, row
+  end,
+  in_part = function(t, name, u)
+    local y = t * 2
+    local part, other = y["1:2, 2:3"], y:t()
+    part[name](part, u)
+    return y * y, other * 2, part * 3
+  end,
+  select = select, math = math,
+}
+
+-- What writes in place gets a result for its self, as only those can be
+-- written to. With `reuse' what was written is used again, as is self.
+local reuse
+
+local function inplace(f)
+  return function(self, ...)
+    local y = f(self * 1, ...)
+    return reuse and y:is_same_size(self) and y * self or y
+  end
+end
+
+setmetatable(names, {__index = function(_, name)
+  local method = methods[name]
+  if name:sub(-1) == "_" then return inplace(method) end
+  local f = rawget(functions, name)
+  return type(f) ~= "string" and f or method    -- float is a dtype here
+end})
+
+-- ---- evaluating lines
+
+local function tensors(list, v, ...)
+  if nacre.is_tensor(v) then
+    list[#list + 1] = v
+  elseif type(v) == "table" then
+    tensors(list, table.unpack(v))
+  end
+  if select("#", ...) > 0 then return tensors(list, ...) end
+  return list
+end
+
+-- A function of inputs from a text, inputs for it, and the results of its first
+-- call; or nil and the error of that call.
+function G.compile(text, again)
+  local f = assert(load("return " .. text, "=" .. text, "t", names))
+  local function call(inputs)
+    given, place = inputs, 0
+    made = made or {}
+    reuse = again
+    nacre.manual_seed(5)
+    return tensors({}, f())
+  end
+  made = nil
+  local ok, first = pcall(call)
+  if not ok then return nil, first end
+  local inputs = made
+  return function(...)
+    local results = call({...})
+    for i, y in ipairs(results) do
+      -- what was written in place is part of a larger graph here
+      results[i] = y:is_floating_point() and y.requires_grad and y * 1 or y
+    end
+    return table.unpack(results)
+  end, inputs, first
+end
+
+-- The lines of a text: operation -> list of {line, options of gradcheck}.
+function G.lines(text)
+  local lines = {}
+  for line in text:gsub("\n  +", " "):gmatch "[^\n]+" do
+    local call, with = line:match "^(.-) | (.*)$"
+    call = call or line
+    local label, unlabelled = call:match "^([^%s(]+): (.*)$"
+    call = unlabelled or call
+    local words, rest = call:match "^{([%w_.%- ]+)} (.*)$"
+    if not line:find "^%-%-" then
+      for word in (words or "-"):gmatch "%S+" do
+        local one = (rest or call):gsub("%$", word)
+        one = one:match "^select%(2, (.*)%)$" or one
+        local name = label or one:match "([%w_.]+)%("
+        lines[name] = lines[name] or {}
+        table.insert(lines[name], {one, with or ""})
       end
-      y[name](y, table.unpack(given, 1, args.n))
-      return y * t
     end
   end
-  -- Both forms; "other" stands for the second tensor.
-  local function both(name, args, ...)
-    local inputs = {...}
-    case(name, function(t, u)
-      local given = {table.unpack(args)}
-      for i, v in ipairs(given) do if v == "other" then given[i] = u end end
-      return t[name](t, table.unpack(given))
-    end, table.unpack(inputs))
-    case(name .. "_", into(name .. "_", table.unpack(args)),
-         table.unpack(inputs))
-  end
-
-  case("index_select", method("index_select", 2, at(3, 1, 3)), x(2, 3))
-  case("index_select", method("index_select", 1, at(1)), x())
-  both("index_add", {1, at(3, 1, 3), "other"}, x(3, 2), x(3, 2))
-  both("index_add", {1, at(2), "other", {alpha = 3}}, x(3, 2), x(1, 2))
-  both("index_copy", {2, at(3, 1), "other"}, x(2, 3), x(2, 2))
-  for _, how in ipairs {"prod", "mean", "amax", "amin"} do
-    both("index_reduce", {1, at(3, 1, 3), "other", how}, x(3, 2), x(3, 2))
-    both("index_reduce", {2, at(2), "other", how, {include_self = false}},
-         x(2, 3), x(2, 1))
-  end
-  both("index_fill", {2, at(3, 1), 4}, x(2, 3))
-  both("index_put", {{at(1, 2), at(2, 2)}, "other"}, x(2, 3), x(2))
-  both("index_put", {{at(1, 1)}, "other", true}, x(2, 3), x(3))
-  local index = at({1, 2, 1}, {2, 2, 1})
-  case("gather", method("gather", 1, index), x(2, 3))
-  case("gather", method("gather", 2, at({3}, {1})), x(2, 3))
-  case("gather", method("gather", 1, nacre.tensor(1)), x())
-  case("take_along_dim", method("take_along_dim", at({2, 3}), 2), x(2, 3))
-  case("take_along_dim", method("take_along_dim", at(5, 1, 5)), x(2, 3))
-  local apart = at({1, 3}, {3, 2})
-  both("scatter", {2, apart, "other"}, x(2, 3), x(2, 2))
-  both("scatter", {2, apart, 3}, x(2, 3))
-  both("scatter", {1, index, "other", {reduce = "add"}}, x(2, 3), x(2, 3))
-  both("scatter", {1, index, "other", {reduce = "multiply"}}, x(2, 3),
-       x(2, 3))
-  both("scatter_add", {1, index, "other"}, x(3, 4), x(2, 5))
-  for _, how in ipairs {"sum", "prod", "mean", "amax", "amin"} do
-    both("scatter_reduce", {1, index, "other", how}, x(3, 4), x(2, 4))
-    both("scatter_reduce", {1, index, "other", how, {include_self = false}},
-         x(2, 3), x(2, 3))
-    case("_scatter", method("scatter_reduce", 1, index, x(2, 3):detach(), how),
-         x(2, 3))
-  end
-  case("take", method("take", at({6, 1}, {1, -1})), x(2, 3))
-  both("put", {at(6, 1), "other"}, x(2, 3), x(2))
-  both("put", {at(2, 2), "other", true}, x(2, 3), x(2))
-  local mask = nacre.tensor({true, false, true})
-  both("masked_fill", {mask, 2}, x(2, 3))
-  both("masked_fill", {mask, "other"}, x(2, 3), x())
-  case("masked_select", method("masked_select", mask), x(2, 3))
-  both("masked_scatter", {mask, "other"}, x(2, 3), x(5))
-
-  case("swapdims", method("swapdims", 1, -1), x(2, 3, 2))
-  case("swapaxes", method("swapaxes", 1, 2), x(2, 3))
-  case("moveaxis", method("moveaxis", 1, 3), x(2, 3, 2))
-  case("ravel", method("ravel"), x(2, 3))
-  case("adjoint", method("adjoint"), x(2, 2, 3))
-  for n = 1, 3 do
-    local name = ("atleast_%dd"):format(n)
-    case(name, method(name), x())
-    case(name, method(name), x(3))
-    case(name, method(name), x(2, 3))
-  end
-  case("unfold", method("unfold", 2, 3, 1), x(2, 6))
-  case("unfold", method("unfold", 1, 2, 3), x(7))
-  case("unfold", function(t) return t:unfold(1, 3, 1):unfold(1, 2, 1) end, x(5))
-  case("as_strided", method("as_strided", {2, 3}, {1, 1}), x(6))
-  case("as_strided", method("as_strided", {2, 2}, {0, 2}, 1), x(6))
-  case("tensor_split", all("tensor_split", 3, 2), x(2, 5))
-  case("tensor_split", all("tensor_split", {2, 4}), x(5))
-  case("hsplit", all("hsplit", 2), x(3, 4))
-  case("vsplit", all("vsplit", {2}), x(3, 2))
-  case("dsplit", all("dsplit", 2), x(1, 2, 2))
-
-  case("flip", method("flip", 1, 3), x(2, 3, 2))
-  case("fliplr", method("fliplr"), x(2, 3))
-  case("flipud", method("flipud"), x(3))
-  case("rot90", method("rot90"), x(2, 3))
-  case("rot90", method("rot90", 2), x(2, 3))
-  case("roll", method("roll", 2), x(2, 3))
-  case("roll", method("roll", {1, -1}, {1, 2}), x(2, 3))
-  case("tril", method("tril", -1), x(3, 3))
-  case("triu", method("triu", 1), x(2, 3, 3))
-  case("diag", method("diag", 1), x(3))
-  case("diag", method("diag", -1), x(3, 3))
-  case("diagflat", method("diagflat"), x(2, 2))
-  case("diag_embed", method("diag_embed", 1, 1, 3), x(2, 2))
-  case("repeat_interleave", method("repeat_interleave", 2, 2), x(2, 3))
-  case("repeat_interleave", method("repeat_interleave", at(2, 0, 1), 1), x(3, 2))
-  case("kron", nacre.kron, x(2, 2), x(3))
-
-  case("pad", method("pad", {1, 2, -1 , 1}), x(3, 2))
-  for _, mode in ipairs {"reflect", "replicate", "circular"} do
-    case("pad", method("pad", {2, 1, 1, 0}, mode), x(2, 3))
-  end
-  case("select_scatter", function(t, u) return t:select_scatter(u, 2, 1) end,
-       x(2, 3), x(2))
-  case("slice_scatter", function(t, u) return t:slice_scatter(u, 1, 2, 3) end,
-       x(3, 2), x(2, 2))
-  case("diagonal_scatter", function(t, u) return t:diagonal_scatter(u, 1) end,
-       x(2, 3), x(2))
-  case("block_diag", list("block_diag"), x(2, 1), x(2), x())
-  case("hstack", list("hstack"), x(2, 1), x(2, 2))
-  case("vstack", list("vstack"), x(2), x(2))
-  case("row_stack", list("row_stack"), x(2), x(2))
-  case("dstack", list("dstack"), x(2), x(2))
-  case("column_stack", list("column_stack"), x(2), x(2, 2))
-  case("concat", list("concat"), x(2), x(1))
-  case("concatenate", list("concatenate", -1), x(2, 1), x(2, 1))
-  case("broadcast_tensors", function(t, u)
-    return table.unpack(nacre.broadcast_tensors {t, u})
-  end, x(2, 1), x(3))
-  case("meshgrid", function(t, u)
-    return table.unpack(nacre.meshgrid({t, u}, {indexing = "xy"}))
-  end, x(2), x(3))
-  case("cartesian_prod", list("cartesian_prod"), x(2), x(2))
-  case("combinations", method("combinations", 2, true), x(3))
-  case("vander", method("vander"), x(3))
+  return lines
 end
+
+local function anyrequires(list)
+  for _, t in ipairs(list) do
+    if t.requires_grad then return true end
+  end
+  return false
+end
+
+local function options(text)
+  local o = {}
+  for key, value in text:gmatch "(%w+)=(%S+)" do o[key] = tonumber(value) end
+  return o
+end
+
+-- The gradients of a call are those of differences, also those of gradients.
+-- False if it cannot be called.
+function G.differentiable(text, with)
+  local f, inputs, results = G.compile(text, true)
+  if not f then return false, inputs end
+  if not anyrequires(results) then
+    check(false, "%s: no result requires a gradient", text)
+    return true
+  end
+  local o = options(with)
+  local ok, e = pcall(grad.gradcheck, f, inputs, o)
+  check(ok, "%s: %s", text, tostring(e))
+  if not ok or o.eps then return true end -- too rough for differences of these
+  ok, e = pcall(second_order, f, inputs)
+  check(ok, "%s, second order: %s", text, tostring(e))
+  return true
+end
+
+-- The lines of an operation and, if it has an in-place form, the same calls of
+-- that, where its result has the shape of self.
+function G.operation(name, list)
+  local into, done = methods[name .. "_"], 0
+  for _, l in ipairs(list) do
+    local ok, e = G.differentiable(l[1], l[2])
+    check(ok, "%s: %s", l[1], tostring(e))
+    if into and not l[1]:find "^%(" then
+      local text = l[1]:gsub("^[%w_.]+%(", name .. "_(", 1)
+      if G.differentiable(text, l[2]) then done = done + 1 end
+    end
+  end
+  check(not into or done > 0, "%s_: no line that it can take", name)
+end
+
+return G

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What the tests compare with: the element types, their promotion and
--- rounding, and (in oracle_functions.lua) the vocabulary of the rows. Also counts checks.
+-- What the tests compare with: dtypes, their promotion and rounding, and (in
+-- oracle_functions.lua) the words of the texts in core/ops.def. Counts checks.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = {device = nacre.get_default_device()}
@@ -26,21 +26,6 @@ function O.try(f, ...)
   local ok, e = pcall(nacre.synchronize)
   if r[1] and not ok then return ok, e end
   return table.unpack(r, 1, r.n)
-end
-
--- Calls f, which must raise; gives the error. code, text: parts of it.
-function O.raises(what, code, text, f, ...)
-  local ok, e = O.try(f, ...)
-  if not O.check(not ok, "%s: no error", what) then return {} end
-  if code then
-    O.check(type(e) == "table" and e.code == code, "%s: code %s wanted: %s",
-            what, code, tostring(e))
-  end
-  if text then
-    O.check(tostring(e):find(text, 1, true), "%s: '%s' wanted: %s", what,
-            text, tostring(e))
-  end
-  return type(e) == "table" and e or {}
 end
 
 function O.done(name)
@@ -96,14 +81,14 @@ function O.resulttype(operands)
   return t
 end
 
--- In which type a class of rows computes operands of type t, or nil if it
+-- In which type a class of operations computes operands of type t, or nil if it
 -- refuses them; `bools': is an operand bool?
 function O.worktype(class, kind, t, bools)
   local c = category[t]
   if class == "NO_BOOL" and bools then return nil end
-  if (class == "NUMERIC" or class == "DIVISION" or class == "ROUNDING") and c == 0 then
-    return nil
-  end
+  local numeric = class == "NUMERIC" or class == "DIVISION" or
+                  class == "ROUNDING"
+  if numeric and c == 0 then return nil end
   if class == "INT_OR_BOOL" and c == 2 then return nil end
   if class == "INTEGER" and c ~= 1 then return nil end
   if class == "FLOAT_ONLY" and c ~= 2 then return nil end
@@ -196,49 +181,37 @@ end
 
 assert(loadfile(here .. "oracle_functions.lua"))(O)
 
--- ---- rows
+-- ---- operations
 
 local kinds = {unary = 1, test = 1, binary = 2, compare = 2, ternary = 3,
                choose = 3, reduce = 1}
 
--- Every row of the table, also those whose names begin with "_".
-function O.rows()
-  local rows = {}
+-- Every operation of the table, also those whose names begin with "_".
+function O.operations()
+  local ops = {}
   for name in pairs(nacre) do
-    local row = nacre._info(name)
-    if row and row.class then
-      row.arity = kinds[row.kind]
-      rows[#rows + 1] = row
+    local op = nacre._info(name)
+    if op and op.class then
+      op.arity = kinds[op.kind]
+      ops[#ops + 1] = op
     end
   end
-  table.sort(rows, function(a, b) return a.name < b.name end)
-  assert(#rows > 50, "where are the rows?")
-  return rows
+  table.sort(ops, function(a, b) return a.name < b.name end)
+  assert(#ops > 50, "where are the operations?")
+  return ops
 end
 
--- The parameters p and q of a row: a list of { name, default }. A choice has
--- the number of its word as value, and `words'.
-function O.parameters(row)
+-- The parameters p and q of an operation: a list of {name, default}. A choice
+-- has the number of its word as default, and `words'.
+function O.parameters(op)
   local list = {}
-  local args = row.signature:match("%((.*)%)")
-  local i = 0
-  for word in args:gmatch("[^,]+") do
-    local name, default = word:match("^%s*([%w_]+)=?(.*)$")
-    if name then
-      i = i + 1
-      local usual = row.kind == "reduce" and 4 or row.arity
-      if i > usual then
-        local p = {name = name, default = tonumber(default)}
-        if default:find('"') then
-          local x = nacre.ones(1)
-          local ok, e = pcall(nacre[row.name], x, {[name] = "?"})
-          local words = tostring(e):match("one of ([%w_|]+)")
-          p.words, p.default = {}, 0
-          for w in words:gmatch("[%w_]+") do p.words[#p.words + 1] = w end
-        end
-        list[#list + 1] = p
-      end
-    end
+  local usual = op.kind == "reduce" and 4 or op.arity
+  for i = usual + 1, #op.params do
+    local p = op.params[i]
+    local words = p.choices and {}
+    for w in (p.choices or ""):gmatch "[^|]+" do words[#words + 1] = w end
+    list[#list + 1] = {name = p.name, words = words,
+                       default = words and 0 or tonumber(p.default)}
   end
   return list
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- The vocabulary of core/pointwise/scalar.h in Lua, so that the text of a row of
--- core/ops.def can be evaluated: over floats, over integers, and over floats
--- that know how far off a narrower type may be. A part of oracle.lua.
+-- The words of core/pointwise/scalar.h in Lua, so that the text of an operation
+-- of core/ops.def can be evaluated: over floats, over integers, and over floats
+-- that know how far off a narrower dtype may be. A part of oracle.lua.
 
 local O = ...                 -- the oracle: its types and rounding
 
@@ -47,7 +47,7 @@ local function floatwords()
   return V
 end
 
--- Integers; `width' is that of the type in which the row computes.
+-- Integers; `width' is that of the type in which the operation computes.
 local function intwords(width)
   local V = common()
   V.lowest, V.highest = math.mininteger, math.maxinteger
@@ -101,7 +101,7 @@ function vocabulary.float32.nextafter(a, b)
 end
 vocabulary.bool.bnot = function(x) return 1 - x end
 
--- The words for rows that compute in type t.
+-- The words for operations that compute in type t.
 local function words(t)
   if O.isfloat(t) then
     return vocabulary[t == "float64" and "float" or "float32"]
@@ -109,7 +109,7 @@ local function words(t)
   return vocabulary[t == "int64" and t or t == "bool" and t or "int32"]
 end
 
--- A function of named numbers from the text of a row.
+-- A function of named numbers from the text of an operation.
 local function compile(text, env, names)
   local f, why = load("local " .. names .. " = ...; return " .. text,
                       "=" .. text, "t", env)

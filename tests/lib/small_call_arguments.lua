@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Calls whose operands must fit each other more closely than their types say:
--- from a 2x2 tensor the arguments of a small call that succeeds. For small_calls.lua.
+-- from a 2x2 tensor the arguments of a small call that succeeds. For
+-- small_calls.lua.
 
 local function int(t) return nacre.tensor(t, {dtype = "int64"}) end
 local function places() return int {{1, 2}, {2, 1}} end
@@ -32,8 +33,8 @@ local samples = {
     return {t, t:select(1, 1), t:select(1, 2), {2, 1, 1}, 0.1}
   end,
   _max_pool_back = function(t)
-    return {t:reshape(1, 1, 2, 2), nacre.ones(1, 1, 2, 2, {dtype = "int64"}), {3, 3}, 2, 1, 0,
-            1}
+    return {t:reshape(1, 1, 2, 2), nacre.ones(1, 1, 2, 2, {dtype = "int64"}),
+            {3, 3}, 2, 1, 0, 1}
   end,
   -- picking
   index_select = function(t) return {t, 1, int {2, 1}} end,
@@ -65,7 +66,9 @@ local samples = {
   diag_embed = function(t) return {t, 0, 1, 2} end,
   dsplit = function(t) return {t:reshape(1, 2, 2), 1} end,
   select_scatter = function(t) return {t, row(t):clone(), 1, 1} end,
-  slice_scatter = function(t) return {t, t:narrow(1, 1, 1):clone(), 1, 1, 1} end,
+  slice_scatter = function(t)
+    return {t, t:narrow(1, 1, 1):clone(), 1, 1, 1}
+  end,
   diagonal_scatter = function(t) return {t, row(t):clone(), 0, 1, 2} end,
   meshgrid = function(t) return {{row(t), row(t)}} end,
   cartesian_prod = function(t) return {{row(t), row(t)}} end,
@@ -99,8 +102,9 @@ samples._conv_weight = conv(1, 1)
 
 -- what writes in place takes the same
 for _, name in ipairs {"index_add", "index_copy", "index_fill", "index_put",
-                       "index_reduce", "scatter", "scatter_add", "scatter_reduce", "put",
-                       "masked_fill", "masked_scatter"} do
+                       "index_reduce", "scatter", "scatter_add",
+                       "scatter_reduce", "put", "masked_fill",
+                       "masked_scatter"} do
   samples[name .. "_"] = samples[name]
 end
 return samples

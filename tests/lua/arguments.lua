@@ -6,7 +6,8 @@
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
 local C = dofile(here .. "../lib/small_calls.lua")
-local check, raises = O.check, O.raises
+local fails = dofile(here .. "../lib/common.lua").fails
+local check = O.check
 local T = nacre.tensor
 local a = T {{1.0, 2, 3}, {4, 5, 6}}
 
@@ -43,8 +44,7 @@ check(#nacre.randint(10, {4}) == 4, "randint(high, sizes)")
 check(#nacre.randint(1, 10, {4}) == 4, "randint(low, high, sizes)")
 same(a:sum(2.0), a:sum(2), "a whole float is an integer")
 check(a:size(2.0) == 3, "size(2.0)")
-raises("size(1.5)", nil, "size: dim must be a dimension, not 1.5", a.size, a,
-       1.5)
+fails("size: dim must be a dimension, not 1.5", a.size, a, 1.5)
 local out = nacre.zeros(2, 3)
 check(a:mul(2, {out = out}) == out and out[1][1] == 2, "out")
 same(a:gelu {approximate = "tanh"}, a:gelu {approximate = "tanh"}, "choice")
@@ -57,79 +57,71 @@ check(options.dim == 1 and next(options, "dim") == nil,
 
 -- ---- mistakes
 
-raises("unknown name", "EVALUE",
-       "sum: no argument 'keepdims', did you mean 'keepdim'?",
-       a.sum, a, {keepdims = true})
-raises("unknown name", nil, "no argument 'zzzzzz'", a.sum, a, {zzzzzz = 1})
-raises("mixed table", nil, "not both", a.sum, a, {1, keepdim = true})
+fails("EVALUE: sum: no argument 'keepdims', did you mean 'keepdim'?", a.sum, a,
+      {keepdims = true})
+fails("no argument 'zzzzzz'", a.sum, a, {zzzzzz = 1})
+fails("not both", a.sum, a, {1, keepdim = true})
 for _, data in ipairs {{1, 2, dtype = "float64"},
                        {{1, x = 1}, {2}}} do
-  raises("mixed table", nil, "not both", T, data)
+  fails("not both", T, data)
 end
-check(raises("a dtype by position", nil, "zeros: dtype is given by name",
-             nacre.zeros, 2, "int32").hint == 'zeros(..., {dtype="int32"})',
-      "hint of a dtype")
-check(raises("no list", nil, "at most 1", T, 1, 2, 3).hint
+fails("zeros: dtype is given by name", 'zeros(..., {dtype="int32"})',
+      nacre.zeros, 2, "int32")
+check(fails("at most 1", T, 1, 2, 3).hint
       :find("tensor{1, 2, 3}", 1, true), "hint of tensor(1, 2, 3)")
-check(raises("text", nil, "tensor: an element is a string", T, [[1,2],[3,4]])
+check(fails("tensor: an element is a string", T, [[1,2],[3,4]])
       .hint:find("tensor{{1, 2}, {3, 4}}", 1, true), "hint of [[ ]]")
 if not nacre.cuda.is_available() then
-  raises("device", "EDEVICE", "tensor: no usable", T, {1},
-         {device = "cuda"})
+  fails("EDEVICE: tensor: no usable", T, {1}, {device = "cuda"})
 end
-raises("twice", nil, "dim is given twice", a.sum, a, 1, {dim = 2})
-raises("out is no tensor", nil, "out must be a tensor", a.exp, a, {out = 3})
-raises("too many", nil, "exp: takes no argument besides self, got 1", nacre.exp, a, 2)
-raises("too many behind a nil", nil, "unique: takes at most 4 arguments besides " ..
-       "self, got 5", nacre.unique, a, true, true, true, nil, 7)
-raises("too many", nil, "add: takes at most 1 argument besides self, got 2", nacre.add, a,
-       a, a)
-raises("missing", nil, "add: other is missing", nacre.add, a)
-raises("missing", nil, "cumsum: dim is missing", nacre.cumsum, a)
-raises("nil self", nil, "exp: self", nacre.exp)
-raises("nil self", nil, "exp: self", nacre.exp, nil)
-raises("number self", nil, "must be a tensor", nacre.exp, 3)
-raises("table self", nil, "not a table", nacre.exp, {})
-raises("function self", nil, "not a function", nacre.exp, print)
-raises("only numbers", nil, "add: self must be a tensor, not a number",
-       nacre.add, 1, 2)
-raises("fraction as dim", nil, "dim", nacre.select, a, 1.5, 1)
-raises("string as dim", nil, "a dimension", nacre.select, a, "1", 1)
-raises("string as size", nil, "zeros: size must be", nacre.zeros, "2")
-raises("fraction as size", nil, "1.5", nacre.zeros, 2, 1.5)
-raises("fraction in sizes", nil, "1.5", nacre.zeros, {2, 1.5})
-raises("nan as size", nil, "", nacre.zeros, 0 / 0)
-raises("dtype", nil, "no dtype 'float31', did you mean 'float3", nacre.zeros, 2,
-       {dtype = "float31"})
-raises("dtype", nil, "a dtype", nacre.zeros, 2, {dtype = 3})
-raises("device", "EVALUE", "no device is called 'gpu'", nacre.zeros, 2,
-       {device = "gpu"})
+fails("dim is given twice", a.sum, a, 1, {dim = 2})
+fails("out must be a tensor", a.exp, a, {out = 3})
+fails("exp: takes no argument besides self, got 1", nacre.exp, a, 2)
+fails("unique: takes at most 4 arguments besides " .. "self, got 5",
+      nacre.unique, a, true, true, true, nil, 7)
+fails("add: takes at most 1 argument besides self, got 2", nacre.add, a, a, a)
+fails("add: other is missing", nacre.add, a)
+fails("cumsum: dim is missing", nacre.cumsum, a)
+fails("exp: self", nacre.exp)
+fails("exp: self", nacre.exp, nil)
+fails("must be a tensor", nacre.exp, 3)
+fails("not a table", nacre.exp, {})
+fails("not a function", nacre.exp, print)
+fails("add: self must be a tensor, not a number", nacre.add, 1, 2)
+fails("dim", nacre.select, a, 1.5, 1)
+fails("a dimension", nacre.select, a, "1", 1)
+fails("zeros: size must be", nacre.zeros, "2")
+fails("1.5", nacre.zeros, 2, 1.5)
+fails("1.5", nacre.zeros, {2, 1.5})
+fails("", nacre.zeros, 0 / 0)
+fails("no dtype 'float31', did you mean 'float3", nacre.zeros, 2,
+      {dtype = "float31"})
+fails("a dtype", nacre.zeros, 2, {dtype = 3})
+fails("EVALUE: no device is named 'gpu'", nacre.zeros, 2, {device = "gpu"})
 if not nacre.cuda.is_available() then
-  raises("device", "EDEVICE", "no usable CUDA device", nacre.zeros, 2,
-         {device = "cuda"})
+  fails("EDEVICE: no usable CUDA device", nacre.zeros, 2, {device = "cuda"})
 end
-raises("choice", nil, "approximate must be one of none|tanh, not 'x'", a.gelu,
-       a, {approximate = "x"})
-raises("bool", nil, "keepdim must be true or false", a.sum, a, {keepdim = 1})
-raises("list", nil, "element 2 of tensors is an integer", nacre.cat, {a, 2})
-raises("list", nil, "a list of tensors", nacre.cat, a)
-raises("method", nil, "tensor has no method 'summ', did you mean 'sum'?",
-       function() return a:summ() end)
-check(raises("compare", nil, "<", function() return a < a end).hint
+fails("approximate must be one of none|tanh, not 'x'", a.gelu, a,
+      {approximate = "x"})
+fails("keepdim must be true or false", a.sum, a, {keepdim = 1})
+fails("element 2 of tensors is an integer", nacre.cat, {a, 2})
+fails("a list of tensors", nacre.cat, a)
+fails("tensor has no method 'summ', did you mean 'sum'?",
+      function() return a:summ() end)
+check(fails("<", function() return a < a end).hint
       :find(":lt(", 1, true), "hint of <")
-check(raises("compare", nil, "<=", function() return a <= a end).hint
+check(fails("<=", function() return a <= a end).hint
       :find(":le(", 1, true), "hint of <=")
-local function hint(f) return raises("compare", nil, "<", f).hint end
+local function hint(f) return fails("<", f).hint end
 check(hint(function() return a > 0.5 end) == "right:gt(0.5)", "hint of >")
 check(hint(function() return a <= 2 end) == "left:le(2)", "hint of <= 2")
 local one = nacre.tensor {1.5}
 check(one < 2 and one:sum() <= 1.5 and 1 < one and not (one > one) and
       one >= one and not (nacre.tensor(0 / 0) < 1), "one element compares")
-raises("compare", nil, "not with a string", function() return one < "2" end)
-raises("compare", nil, "not with a table", function() return {} <= a end)
+fails("not with a string", function() return one < "2" end)
+fails("not with a table", function() return {} <= a end)
 for _, word in ipairs {"data", "type", "foo", "a"} do
-  local e = raises("far from any name", nil, "no method '" .. word .. "'",
-                   function() return a[word] end)
+  local e = fails("no method '" .. word .. "'", function() return a[word] end)
   check(not tostring(e):find "did you mean", "%s is near nothing", word)
 end
 check(require "torch" == nacre, "require 'torch'")
@@ -137,11 +129,11 @@ check(tostring(a.shape) == "{2, 3}" and a.shape == nacre.ones(2, 3):size() and
       a.shape ~= a.T.shape and a.shape ~= a:sum(1).shape and
       "of " .. a.shape == "of {2, 3}" and tostring(a:sum().shape) == "{}",
       "sizes print, compare and join")
-raises("ipairs", nil, "pairs", function() for _ in ipairs(a) do end end)
-raises("operator", nil, "add", function() return a + "x" end)
-raises("operator", nil, "add", function() return {} + a end)
-raises("operator", nil, "add", function() return a + nil end)
-raises("concat", nil, "tensors only", function() return a .. "x" end)
+fails("pairs", function() for _ in ipairs(a) do end end)
+fails("add", function() return a + "x" end)
+fails("add", function() return {} + a end)
+fails("add", function() return a + nil end)
+fails("tensors only", function() return a .. "x" end)
 
 -- ---- what errors tell
 
@@ -165,20 +157,19 @@ check(table.concat(e.args[2].shape, "x") == "2x4", "shape of the right operand")
 check(e.args[1].dtype == "float32" and e.args[1].device == O.device,
       "dtype, device")
 check("at " .. e == "at " .. tostring(e), "an error concatenates as its text")
-e = raises("method", "ESHAPE", "add", a.add, a, nacre.ones(2, 4))
+e = fails("ESHAPE: add", a.add, a, nacre.ones(2, 4))
 check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1",
       "roles in a call")
-e = raises("mm", "ESHAPE", "mm: inner sizes differ", a.mm, a, a)
+e = fails("ESHAPE: mm: inner sizes differ", a.mm, a, a)
 check(e.args and e.args[1].role == "self" and e.args[2].role == "arg 1" and
       rawequal(e.args[2].tensor, a), "roles of mm")
-e = raises("cat", "ESHAPE", "cat: tensor 2 differs", nacre.cat,
-           {a, nacre.ones(2, 2)})
+e = fails("ESHAPE: cat: tensor 2 differs", nacre.cat, {a, nacre.ones(2, 2)})
 check(e.args and #e.args == 2, "cat blames two")
 if e.args and #e.args == 2 then
   check(e.args[1].role == "[1]" and e.args[2].role == "[2]", "roles of cat")
   check(rawequal(e.args[1].tensor, a), "identity inside a list")
 end
-e = raises("view of a view", "ESHAPE", "", a.view, a:t(), 5)
+e = fails("ESHAPE: ", a.view, a:t(), 5)
 check(e.args and e.args[1].note == "view", "a view is noted")
 local text = select(2, pcall(nacre.exp, "x"))
 check(tostring(text):find("exp: self must be a tensor, not a string", 1, true),
@@ -193,14 +184,12 @@ for _, op in ipairs(C.all()) do
   for i, v in ipairs(args) do
     if nacre.is_tensor(v) then
       args[i] = gone
-      raises(op.name .. " of a freed tensor", nil, "the tensor was freed",
-             op.f or op.method, table.unpack(args))
+      fails("the tensor was freed", op.f or op.method, table.unpack(args))
       args[i] = v
     end
   end
   if op.into then
-    raises(op.name .. "_ of a freed tensor", nil, "the tensor was freed",
-           op.into, gone, table.unpack(args, 2))
+    fails("the tensor was freed", op.into, gone, table.unpack(args, 2))
   end
 end
 for _, f in ipairs {function() return gone[1] end, function() gone[1] = 2 end,
@@ -218,7 +207,7 @@ for _, f in ipairs {function() return gone[1] end, function() gone[1] = 2 end,
                     function() return nacre.tensor(gone) end,
                     function() return nacre.cat {a, gone} end,
                     function() return nacre.save("/dev/null", gone) end} do
-  raises("a freed tensor", nil, "freed", f)
+  fails("freed", f)
 end
 check(tostring(gone) == "a freed tensor" and ("%s"):format(gone) ==
       "a freed tensor", "the text of a freed tensor")
@@ -269,7 +258,7 @@ for _, op in ipairs(C.all()) do
       attempt({[p.name] = v})
     end
   end
-  raises(op.name .. " with an unknown name", nil, "no argument 'qqqqqqqq'", f,
+  fails("no argument 'qqqqqqqq'", f,
          table.unpack((function()
            local z = C.sample(op)
            z[#z + 1] = {qqqqqqqq = 1}
@@ -277,13 +266,10 @@ for _, op in ipairs(C.all()) do
          end)()))
 end
 local one = nacre.ones(1)
-raises("two devices", nil, "device is given twice", one.to, one, "cpu", "cpu")
-raises("two dtypes", nil, "dtype is given twice", one.to, one, "int64",
-       {dtype = "int32"})
-raises("a word for true", nil, "requires_grad must be true or false",
-       one.requires_grad_, one, "no")
-raises("a number as path", nil, "path must be a text, not an integer",
-       nacre.load, 3)
+fails("device is given twice", one.to, one, "cpu", "cpu")
+fails("dtype is given twice", one.to, one, "int64", {dtype = "int32"})
+fails("requires_grad must be true or false", one.requires_grad_, one, "no")
+fails("path must be a text, not an integer", nacre.load, 3)
 check(one:size {dim = 1} == 1 and not one:requires_grad_(false).requires_grad,
       "arguments by name")
 for _, name in ipairs(nacre._names()) do      -- also what is no operation
@@ -303,4 +289,4 @@ for _, name in ipairs(nacre._names()) do      -- also what is no operation
 end
 check(calls > 10000, "%d calls", calls)
 
-O.done("args")
+O.done "arguments"

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Hooks and custom functions that name the tensor whose graph holds them are
--- collected, and none that a graph may still call is.
+-- Hooks and custom functions that refer to the tensor whose graph holds them
+-- are collected, and none that a graph may still call is.
+-- Run by: nacre tests/lua/collector_cycles.lua
 
 local function collect() collectgarbage() collectgarbage() end
 
@@ -213,4 +214,4 @@ assert(collectgarbage "count" > 0 and collectgarbage "isrunning" == true)
 assert(collectgarbage() == 0 and collectgarbage "collect" == 0)
 local _, why = pcall(collectgarbage, "what")
 assert(why:find "invalid option 'what'", why)
-print("cycles: ok")
+print("collector_cycles: ok")

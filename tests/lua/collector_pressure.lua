@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- P15: memory that tensors leave.  Loops stay near what is alive, whatever
--- Lua's collector is told; finalizers, closed variables, coroutines, free.
+-- P15: memory of tensors that are garbage. Loops need little more than what is
+-- alive, whatever the settings of Lua's collector; finalizers, closed
+-- variables, coroutines, free.
 -- Run by: nacre tests/lua/collector_pressure.lua [full]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
-local check, raises = O.check, O.raises
+local C = dofile(here .. "../lib/common.lua")
+local fails, live_bytes = C.fails, C.live
+local check = O.check
 local MB = 1 << 20
 local full = arg and arg[1] == "full"
 local sanitized = os.getenv("ASAN_OPTIONS")   -- its quarantine keeps memory
@@ -19,16 +22,9 @@ local function resident()
   return tonumber(text:match("VmRSS:%s*(%d+)")) * 1024
 end
 
-local function settled()
-  collectgarbage()
-  collectgarbage()
-  nacre.empty_cache()
-  return nacre._memory().live
-end
-
 -- Runs body(i) n times; what tensors hold, and the process, stay below.
 local function loop(what, n, live, body)
-  settled()
+  live_bytes()
   local base, peak, rss = resident(), 0, 0
   local start = nacre.clock()
   for i = 1, n do
@@ -96,7 +92,7 @@ check(collectgarbage("isrunning"), "the collector runs again")
 
 -- ---- release at once
 
-local live = settled()
+local live = live_bytes()
 do
   local x <close> = tensors(8 * MB)
   check(nacre._memory().live >= live + 8 * MB, "a tensor is alive")
@@ -105,27 +101,27 @@ check(nacre._memory().live < live + MB, "a closed variable is released")
 local x = tensors(8 * MB)
 x:free()
 check(nacre._memory().live < live + MB, "a freed tensor is released")
-raises("free twice", nil, "freed", x.free, x)
+fails("freed", x.free, x)
 x = tensors(8 * MB)
 local part = x:narrow(1, 1, 10)
 x:free()
 check(part:sum():item() == 10, "a view outlives what it was taken from")
 check(nacre._memory().live >= live + 8 * MB, "a view keeps its memory")
 part = nil
-check(settled() < live + MB, "the last view releases it")
+check(live_bytes() < live + MB, "the last view releases it")
 local y = nacre.scope(function()
   for _ = 1, 4 do local _ = tensors(4 * MB) end
   return nacre.ones(3)
 end)
 check(nacre._memory().live < live + MB and y:sum():item() == 3, "scope")
-raises("scope passes errors on", nil, "inside", nacre.scope, error, "inside")
+fails("inside", nacre.scope, error, "inside")
 
 -- ---- what dies young
 
 do  -- results of a loop keep to a few blocks, also beside many old objects
   local old, a, high = {}, tensors(40000), 0
   for i = 1, 20000 do old[i] = {i} end
-  settled()
+  live_bytes()
   local base = nacre._memory().live
   for _ = 1, 5000 do
     local _ = a + a
@@ -135,7 +131,7 @@ do  -- results of a loop keep to a few blocks, also beside many old objects
         high)
 end
 if not sanitized then  -- a cache full of another size does not keep one out
-  settled()
+  live_bytes()
   local many = {}
   for i = 1, 200 do many[i] = tensors(60000) end
   for i = 1, 200 do many[i]:free() end
@@ -154,9 +150,9 @@ local co = coroutine.create(function()
   return t
 end)
 coroutine.resume(co)
-check(settled() >= live + 8 * MB, "a coroutine keeps its tensors")
+check(live_bytes() >= live + 8 * MB, "a coroutine keeps its tensors")
 co = nil
-check(settled() < live + MB, "a dead coroutine releases them")
+check(live_bytes() < live + MB, "a dead coroutine releases them")
 co = coroutine.create(function()
   local t <close> = tensors(8 * MB)
   coroutine.yield()
@@ -176,7 +172,7 @@ pcall(function()
   local t = tensors(8 * MB)
   error(t)
 end)
-check(settled() < live + MB, "an error keeps nothing")
+check(live_bytes() < live + MB, "an error keeps nothing")
 
 -- ---- finalizers that use tensors while others are collected
 
@@ -194,7 +190,7 @@ loop("finalizers that free", 1000, 8 * MB, function()
   hook(function() t:free(); freed = freed + 1 end)
   local _ = shared + t
 end)
-settled()
+live_bytes()
 check(made > 900 and freed > 900, "%d and %d finalizers ran", made, freed)
 -- one that frees an operand, at whatever moment it runs
 for _ = 1, 300 do
@@ -246,11 +242,11 @@ revived = nil
 
 -- ---- the limit of memory
 
-settled()
+live_bytes()
 nacre.set_memory_limit(nacre._memory().live + 40 * MB)
 loop("below a limit", 300, 40 * MB, function() return tensors(10 * MB) end)
 local kept = {}
-e = raises("over the limit", "ENOMEM", "needs", function()
+e = fails("ENOMEM: needs", function()
   for i = 1, 10 do kept[i] = tensors(10 * MB) end
 end)
 check(#kept >= 2 and #kept <= 4, "%d tensors of 10 MB below 40 MB", #kept)
@@ -258,7 +254,7 @@ check(e.message and e.message:find("MiB", 1, true), "the figures are told")
 kept = nil
 check(tensors(10 * MB):sum():item() > 0, "after an error there is room again")
 nacre.set_memory_limit(0)
-raises("a limit below 0", nil, "0 or more", nacre.set_memory_limit, -1)
+fails("0 or more", nacre.set_memory_limit, -1)
 
 a, b, big, shared, y, x = nil, nil, nil, nil, nil, nil
-O.done("collect")
+O.done "collector_pressure"

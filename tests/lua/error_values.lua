@@ -108,7 +108,8 @@ do
       tables[name] = v
     end
   end
-  for _, v in ipairs {nacre.ones(2):unbind(), nacre.ones(1), nacre.ones(1).shape, nacre, nacre.nn,
+  for _, v in ipairs {nacre.ones(2):unbind(), nacre.ones(1),
+                      nacre.ones(1).shape, nacre, nacre.nn,
                       nacre.nn.functional, nacre.linalg, nacre.cuda,
                       nacre.autograd, nacre.backends,
                       nacre.backends.cuda.matmul, e} do
@@ -124,4 +125,9 @@ do
   end
 end
 
-print("errorvalues: ok")
+do -- a long message is cut between characters
+  local ok, err = pcall(nacre.ones, 2, {[("\u{e9}"):rep(300)] = 1})
+  assert(not ok and #err.message > 400 and utf8.len(err.message))
+end
+
+print("error_values: ok")

@@ -37,20 +37,20 @@ do
   assert(text == "abcd", "it is a copy")
 end
 
-fails("3 bytes are no whole number", nil, from, "abc", "int16")
-fails("3 elements of 1 bytes are asked for", nil, from, "abc", "uint8", 3, 1)
-fails("elements of 8 bytes are asked for", nil, from, "abc", "int64",
+fails("3 bytes are not a whole number", from, "abc", "int16")
+fails("3 elements of 1 bytes are asked for", from, "abc", "uint8", 3, 1)
+fails("elements of 8 bytes are asked for", from, "abc", "int64",
       math.maxinteger)
-fails("count is -2", nil, from, "abc", "uint8", -2)
-fails("offset is 4", nil, from, "abc", "uint8", -1, 4)
-fails("offset is -1", nil, from, "abc", "uint8", -1, -1)
+fails("count is -2", from, "abc", "uint8", -2)
+fails("offset is 4", from, "abc", "uint8", -1, 4)
+fails("offset is -1", from, "abc", "uint8", -1, -1)
 for _, size in ipairs {{4}, {-1, 2}, {-1, -1}, {-2, -3}, {0}, {-1, 0},
                        {1 << 62, 4}, {1 << 32, 1 << 32}} do
-  fails("do not fill shape", nil, from, "abc", "uint8", {shape = size})
+  fails("do not fill shape", from, "abc", "uint8", {shape = size})
 end
-fails("do not fill shape", nil, from, "", "uint8", {shape = {1 << 62, 4}})
-fails("buffer must be a text", nil, from, 5)
-fails("buffer comes first", nil, from, {buffer = "abcd"})
-fails("no dtype", nil, from, "abc", "uint9")
+fails("do not fill shape", from, "", "uint8", {shape = {1 << 62, 4}})
+fails("buffer must be a text", from, 5)
+fails("buffer comes first", from, {buffer = "abcd"})
+fails("no dtype", from, "abc", "uint9")
 
-print("bytes: ok")
+print("frombuffer: ok")

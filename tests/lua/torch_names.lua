@@ -65,7 +65,7 @@ is(T({4, 5}):subtract(T {1, 2}), "{3,3}")
 local x = T {-1.0, 2}
 assert(rawequal(x:clip_(0, 1), x) and x[2] == 1)
 assert(nacre._info("multiply").name == "mul")
-fails("mul", nil, nacre.multiply, T {1, 2}, T {1, 2, 3})
+fails("mul", nacre.multiply, T {1, 2}, T {1, 2, 3})
 
 -- ---- positions
 
@@ -77,12 +77,12 @@ is(x[at], "{5,6}")
 is(x:nonzero {as_tuple = true}[2], "{2,1}")
 is(T(7):nonzero {as_tuple = true}[1], "{1}")
 assert(#T({0, 0}):nonzero {as_tuple = true} == 1)
-fails("self", nil, nacre.where, 5)
+fails("self", nacre.where, 5)
 is(nacre.repeat_interleave(T {2, 0, 1}), "{1,1,3}")
-fails("self must be a vector", nil, nacre.repeat_interleave, x)
+fails("self must be a vector", nacre.repeat_interleave, x)
 is(nacre.range(1, 5):tensor_split(T {2, 4})[2], "{2,3}")
 assert(#nacre.range(1, 5):tensor_split(T(2)) == 2)
-fails("indices_or_sections", nil, x.tensor_split, x, T {1.5})
+fails("indices_or_sections", x.tensor_split, x, T {1.5})
 
 -- ---- results to several tensors
 
@@ -93,11 +93,11 @@ do
   assert(rawequal(a, v) and rawequal(b, i))
   is(v, "{{3.0,1.0},{4.0,2.0}}")
   is(i, "{{2,1},{1,2}}")
-  fails("gives 2 results", nil, y.sort, y, 2, {out = v})
-  fails("gives 2 results", nil, y.max, y, 2, {out = {v, i, v}})
-  fails("out must be a tensor", nil, y.sort, y, 2, {out = {}})
-  fails("out must be a tensor", nil, y.exp, y, {out = {v}})
-  fails("cannot be written", nil, y.sort, y, 2, {out = {i, i}})
+  fails("gives 2 results", y.sort, y, 2, {out = v})
+  fails("gives 2 results", y.max, y, 2, {out = {v, i, v}})
+  fails("out must be a tensor", y.sort, y, 2, {out = {}})
+  fails("out must be a tensor", y.exp, y, {out = {v}})
+  fails("cannot be written", y.sort, y, 2, {out = {i, i}})
 end
 
 -- ---- what a tensor shows, in place
@@ -118,10 +118,10 @@ do
   local b = nacre.zeros(2, {dtype = "int64"})
   b:set_(view)
   assert(C.shares(b, view))
-  fails("self is int64, source is float32", nil, b.set_, b, nacre.ones(1))
+  fails("self is int64, source is float32", b.set_, b, nacre.ones(1))
   local leaf = nacre.ones(2, 2, {requires_grad = true})
-  fails("leaf", nil, leaf.t_, leaf)
-  fails("requires a gradient", nil, leaf.resize_, leaf, 1)
+  fails("leaf", leaf.t_, leaf)
+  fails("requires a gradient", leaf.resize_, leaf, 1)
   local y = leaf * T {{1, 2}, {3, 4}}
   y:t_()
   y[1]:sum():backward()
@@ -138,14 +138,14 @@ assert(x:new_ones({2}).dtype == "int16")
 is(x:new_full({2}, 7), "{7,7}")
 is(x:new_tensor {1.5}, "{1}")
 shape(x:new_empty(0, 4, {dtype = "float64"}), 0, 4)
-fails("new_zeros", nil, x.new_zeros, x, -1)
+fails("new_zeros", x.new_zeros, x, -1)
 assert(rawequal(nacre.as_tensor(x), x))
 assert(nacre.as_tensor({1}).dtype == "int64")
 is(T({1, 5}):clamp_min(3), "{3,5}")
 is(T({1.0, 5}):clamp_max_(3), "{1.0,3.0}")
 is(nacre.ones(2, 3):sum_to_size {1, 3}, "{{2.0,2.0,2.0}}")
 is(nacre.ones(2, 3):sum_to_size(3), "{2.0,2.0,2.0}")
-fails("does not broadcast", nil, nacre.sum_to_size, nacre.ones(3), {2})
+fails("does not broadcast", nacre.sum_to_size, nacre.ones(3), {2})
 is(nacre.zeros(2, 2):fill_diagonal_(1), "{{1.0,0.0},{0.0,1.0}}")
 is(nacre.zeros(5, 2):fill_diagonal_(1, true),
    "{{1.0,0.0},{0.0,1.0},{0.0,0.0},{1.0,0.0},{0.0,1.0}}")
@@ -159,7 +159,7 @@ assert(nacre.result_type(T(1.5):double(), T {1}) == "float64")
 
 -- ---- what a dtype holds
 
-for _, d in ipairs {"float16", "bfloat16", "float32", "float64"} do
+for _, d in ipairs(C.floats) do
   local f, one = nacre.finfo(d), T(1, {dtype = d})
   assert((one + f.eps):gt(one):item() and (one + f.eps / 2):eq(one):item(), d)
   assert(T(f.max, {dtype = d}):item() == f.max and f.min == -f.max, d)
@@ -167,7 +167,7 @@ for _, d in ipairs {"float16", "bfloat16", "float32", "float64"} do
   assert(T(f.tiny, {dtype = d}):item() == f.tiny, d)
   assert(f.bits == 8 * one:element_size(), d)
 end
-for _, d in ipairs {"uint8", "int8", "int16", "int32", "int64"} do
+for _, d in ipairs(C.ints) do
   local f = nacre.iinfo(d)
   local most = T(f.max, {dtype = d})
   assert(most:item() == f.max and (most + 1):item() == f.min, d)
@@ -178,7 +178,7 @@ assert(not pcall(nacre.finfo, "int8") and not pcall(nacre.iinfo, "bool"))
 assert(nacre.equal(T {{{1, 2}}}.mT, T {{{1}, {2}}}))
 assert(T({1}):is_signed() and not T({true}):is_signed())
 assert(T({0.5}):is_nonzero() and not T({false}):is_nonzero())
-fails("has 2 elements", nil, nacre.is_nonzero, T {1, 2})
+fails("has 2 elements", nacre.is_nonzero, T {1, 2})
 assert(T({1}):is_same_size(T {2}) and not T({1}):is_same_size(T(2)))
 
 -- ---- distances of many rows, by a product; least squares by LAPACK
@@ -190,23 +190,13 @@ do
   b[1] = a[2]
   local direct = nacre.cdist(a, b, 2, "donot_use_mm_for_euclid_dist")
   assert(nacre.cdist(a, b):allclose(direct, 1e-7, 1e-7))
-  local function many(p, q)
-    return nacre.cdist(p, q, 2, "use_mm_for_euclid_dist")
-  end
-  C.grads("cdist", many, a:narrow(1, 5, 3):clone():requires_grad_(),
-          b:clone():requires_grad_())
   local same = T({{1.0, 2}}, {requires_grad = true})
-  many(same, same:detach()):sum():backward()
+  nacre.cdist(same, same:detach(), 2, "use_mm_for_euclid_dist"):sum()
+    :backward()
   is(same.grad, "{{0.0,0.0}}")
   local A = T {{1.0, 1}, {1, 1}, {0, 0}}     -- of rank 1
   local X, _, rank = nacre.linalg.lstsq(A, T {2.0, 2, 5})
   assert(X:allclose(T {1.0, 1}) and rank:item() == 1)
-  fails("nan or inf", nil, nacre.linalg.lstsq, A / 0, T {2.0, 2, 5})
-  for _, s in ipairs {{5, 3}, {3, 5}} do
-    A = nacre.randn(2, s[1], s[2], {dtype = "float64"})
-    local B = nacre.randn(2, s[1], 2, {dtype = "float64"})
-    assert(nacre.linalg.lstsq(A, B)
-           :allclose(nacre.linalg.pinv(A):matmul(B), 1e-9, 1e-9))
-  end
+  fails("nan or inf", nacre.linalg.lstsq, A / 0, T {2.0, 2, 5})
 end
-print("vocabulary: passed")
+print("torch_names: passed")

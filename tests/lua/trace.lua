@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: MIT
--- Who watches operations is told of each once, also when some fail, memory is
+-- A listener hears of each operation once, also when some fail, memory is
 -- short, coroutines run them or the listener itself fails.
+-- Run by: nacre tests/lua/trace.lua
 
 local steps, warnings = {}, {}
-local function told(list, warning)
+local function listen(list, warning)
   for _, s in ipairs(list) do steps[#steps + 1] = s end
   warnings[#warnings + 1] = warning
 end
 
 local function watch(what, f, ...)
   steps, warnings = {}, {}
-  nacre._watch(what, told)
+  nacre._watch(what, listen)
   local results = table.pack(pcall(f, ...))
   nacre._watch ""
   return table.unpack(results, 1, results.n)
@@ -32,7 +33,7 @@ end
 
 local a, b = nacre.ones(2, 3), nacre.ones(3, 2)
 
--- Each once, in order; what an operation is made of is not told.
+-- Each once, in order; what an operation is made of is not reported.
 assert(watch("steps", function()
   local c = a:mm(b) + 1
   c:add_(2)
@@ -83,7 +84,7 @@ local w = nacre.ones(3, {requires_grad = true})
 assert(watch("steps", function() w:exp():sum():backward() end))
 is(names(), "exp sum sum' exp'")
 
--- One that fails is not told; the next ones are.
+-- One that fails is not reported; the next ones are.
 local ok, err = watch("steps", function()
   pcall(a.mm, a, a)
   a:exp()

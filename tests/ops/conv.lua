@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Convolutions and pooling against sums over shifted slices, and the gradients
--- of these: of sizes that are cut in tiles, blocks and parts, of every way a
--- device has for them.  Run by: nacre tests/ops/conv.lua
+-- Convolutions and pooling and their gradients are compared with sums over
+-- shifted slices, for sizes that are cut into tiles and blocks, and for every
+-- algorithm that a device has.
+-- Run by: nacre tests/ops/conv.lua
 local F = nacre.nn.functional
 nacre.manual_seed(11)
 
@@ -75,18 +76,25 @@ local function run(f, x, w, o)
   return {y:detach(), x.grad, w.grad}
 end
 
+local function conv(x, w, o)
+  return F.conv2d(x, w, nil, o.stride, o.padding, o.dilation, o.groups)
+end
+
 local function case(xs, ws, o, dtype)
   o, dtype = options(o), dtype or "float32"
   local x = nacre.randn(xs):mul(0.5):to(dtype)
   local w = nacre.randn(ws):mul(0.5):to(dtype)
-  local mine = run(function(a, b)
-    return F.conv2d(a, b, nil, o.stride, o.padding, o.dilation, o.groups)
-  end, x, w, o)
+  local mine = run(conv, x, w, o)
   local by = run(byslices, x:double(), w:double(), o)
+  local threads = nacre.get_num_threads()
+  nacre.set_num_threads(1)
+  local alone = run(conv, x, w, o)
+  nacre.set_num_threads(threads)
   local name = ("%s %s %s"):format(table.concat(xs, "x"),
                                    table.concat(ws, "x"), dtype)
   for i, what in ipairs {"result", "input", "weight"} do
     close(mine[i], by[i]:to(dtype), tolerance[dtype], name .. ": " .. what)
+    assert(mine[i] == alone[i], name .. ": threads change the " .. what)
   end
 end
 
@@ -103,6 +111,8 @@ case({2, 6, 40, 40}, {10, 3, 1, 1}, {groups = 2})
 case({9, 8, 5, 5}, {12, 8, 3, 3}, {padding = 1})
 case({2, 150, 12, 12}, {8, 150, 3, 3},
      {padding = {2, 0}, dilation = {2, 1}})
+case({11, 6, 70, 70}, {4, 3, 3, 3}, {padding = 1, groups = 2,
+                                     stride = {1, 2}})
 -- tiles of rows, and of columns
 case({1, 3, 50, 61}, {6, 3, 5, 3}, {stride = 2, padding = 2})
 case({2, 3, 1, 2500}, {8, 3, 1, 5},

@@ -2,33 +2,17 @@
 -- New tensors: constants, sequences, the identity.
 -- Run by: nacre tests/ops/create.lua
 
-local dtypes = {"bool", "uint8", "int8", "int16", "int32", "int64",
-                "float16", "bfloat16", "float32", "float64"}
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local dtypes, fails, shape = C.dtypes, C.fails, C.shape
 local inf, nan = math.huge, 0 / 0
 local minint, maxint = math.mininteger, math.maxinteger
 
--- The call fails; its message has the text.
-local function fails(text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error; expected: " .. text)
-  assert(tostring(e):find(text, 1, true),
-         ("%q is not in %q"):format(text, tostring(e)))
-end
-
 -- t is 1-d, of this dtype and with these values.
 local function is(t, dtype, ...)
-  local want = {...}
+  local want = nacre.tensor({...}, {dtype = dtype})
   assert(t.dtype == dtype, t.dtype .. ", not " .. dtype)
-  assert(t:dim() == 1 and #t == #want, #t .. " elements")
-  for i, v in ipairs(want) do
-    assert(t[i] == v, ("[%d] is %s, not %s"):format(i, t[i], v))
-  end
-end
-
-local function shape(t, ...)
-  local size = t:size()
-  assert(#size == select("#", ...))
-  for i, n in ipairs {...} do assert(size[i] == n) end
+  assert(nacre.equal(t, want), ("%s, not %s"):format(t, want))
 end
 
 -- Constants
@@ -48,8 +32,9 @@ for _, f in ipairs {"zeros", "ones", "empty"} do
   fails("size -3 of dim 2 is negative: [2x-3]", nacre[f], 2, -3)
   fails("9 dimensions", nacre[f], 1, 1, 1, 1, 1, 1, 1, 1, 1)
   fails(f .. ": float32[4611686018427387904x4]", nacre[f], 1 << 62, 4)
-  fails(f .. ": float32[0x4611686018427387904x4] is empty, but its other " ..
-        "sizes are too large together", nacre[f], 0, 1 << 62, 4)
+  fails(f .. ": float32[0x4611686018427387904x4] is empty, but the product " ..
+             "of its other " ..
+        "sizes is too large", nacre[f], 0, 1 << 62, 4)
   fails("is negative", nacre[f], minint)
   fails("needs", nacre[f], maxint)
 end
@@ -112,9 +97,9 @@ is(nacre.arange(minint, maxint, maxint), "int64", minint, -1, maxint - 1)
 is(nacre.arange(maxint, minint, minint), "int64", maxint, -1)
 assert(#nacre.arange(0, 1, .1) == 10)
 fails("the step is 0", nacre.arange, 0, 1, 0)
-fails("steps of -1 do not lead from 0 to 1", nacre.arange, 0, 1, -1)
-fails("steps of 1 do not lead from 0 to -1", nacre.arange, -1)
-fails("steps of 0.5 do not lead from 2 to 1", nacre.arange, 2, 1, .5)
+fails("steps of -1 do not go from 0 to 1", nacre.arange, 0, 1, -1)
+fails("steps of 1 do not go from 0 to -1", nacre.arange, -1)
+fails("steps of 0.5 do not go from 2 to 1", nacre.arange, 2, 1, .5)
 fails("the end is inf, not a finite number", nacre.arange, inf)
 fails("the start is nan, not a finite number", nacre.arange, nan, 1)
 fails("the step is -inf", nacre.arange, 1, 2, -inf)
@@ -170,7 +155,7 @@ for _, n in ipairs {3, 10, 101, 1000} do
     if n % 2 == 0 or i ~= (n + 1) // 2 then assert(x[i] == y[n + 1 - i]) end
   end
 end
-fails("the number of steps is -1", nacre.linspace, 0, 1, -1)
+fails("steps is -1, but must not be negative", nacre.linspace, 0, 1, -1)
 fails("the end is inf", nacre.linspace, 0, inf, 3)
 fails("the start is nan", nacre.linspace, nan, 1, 3)
 fails("not bool", nacre.linspace, 0, 1, 3, {dtype = "bool"})

@@ -1,16 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- Calls of the examples of the reference, with arguments that are changed:
--- first each number to sizes that no machine has, then at random to whatever
--- there is. Every call ends soon, in little memory, with a result or an error
--- that says what is wrong.
+-- Calls of the examples of the reference with changed arguments: first each
+-- number becomes a size that no machine has, then any argument anything. Every
+-- call ends soon, in little memory, with a result or an error that says what is
+-- wrong.
 -- Run by: nacre tests/ops/fuzz_calls.lua [seed=N] [seconds=N] [only=NAME]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local option = {seed = 1, seconds = 2}
-for _, a in ipairs(arg) do
-  local name, v = a:match "^(%w+)=(.+)$"
-  option[assert(name, a)] = tonumber(v) or v
-end
+local option = dofile(here .. "../lib/options.lua") {seed = 1, seconds = 2,
+                                                    only = ""}
 local calls = dofile(here .. "../parity/recorded_calls.lua")({}, 1)
 assert(#calls > 500, "where are the examples?")
 
@@ -121,7 +118,8 @@ local apart = {bench = true, bench_compare = true, set_memory_limit = true,
                set_default_device = true, use_deterministic_algorithms = true}
 local chosen = {}
 for _, call in ipairs(calls) do
-  if not apart[call.name] and (not option.only or call.name == option.only) then
+  local wanted = option.only == "" or call.name == option.only
+  if wanted and not apart[call.name] then
     chosen[#chosen + 1] = call
   end
 end

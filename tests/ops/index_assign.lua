@@ -51,11 +51,11 @@ do -- assigning: one element
   assert(f[1] ~= f[1] and f[2] == -math.huge)
   local i = nacre.zeros(3, {dtype = "int32"})
   for _, key in ipairs {1, {{1, 2}}, T {1, 2}, i:eq(0)} do
-    fails("300 does not fit in uint8", nil, set, u, key, 300)
-    fails("3e+09 does not fit in int32", nil, set, i, key, 3e9)
-    fails("nan does not fit in int32", nil, set, i, key, 0 / 0)
+    fails("300 does not fit in uint8", set, u, key, 300)
+    fails("3e+09 does not fit in int32", set, i, key, 3e9)
+    fails("nan does not fit in int32", set, i, key, 0 / 0)
   end
-  fails("1e+300 does not fit in float32", nil, set, f, 1, 1e300)
+  fails("1e+300 does not fit in float32", set, f, 1, 1e300)
   is(u, "{255,255,255}")
   is(i, "{0,0,0}")
 end
@@ -82,22 +82,19 @@ do -- assigning: views
   is(t, "{{7,7,7,7},{8,8,8,8},{1,1,1,1}}")
   t:t()[1] = T {4, 5, 6}
   is(t[{{}, 1}], "{4,5,6}")
-  local e = fails("a [2] tensor does not broadcast to [4]", nil, set, t, 1,
-                  T {1, 2})
+  local e = fails("a [2] tensor does not broadcast to [4]", set, t, 1, T {1, 2})
   assert(e.args[1].role == "self" and e.args[2].role == "value")
-  fails("a [2x4] tensor does not broadcast to [4]", nil, set, t, 1,
-        nacre.ones(2, 4))
+  fails("a [2x4] tensor does not broadcast to [4]", set, t, 1, nacre.ones(2, 4))
   fails("a function cannot be assigned to elements: use a number, a boolean, "
-        .. "a list or a tensor", nil, set, t, 1, print)
+        .. "a list or a tensor", set, t, 1, print)
   t[1] = {1, 2, 3, 4}
   t[{2, {}}] = {5}
   t["3, 1:2"] = {6, 7.9}
   is(t, "{{1,2,3,4},{5,5,5,5},{6,7,1,1}}")
-  fails("a [2] tensor does not broadcast to [4]", nil, set, t, 1, {1, 2})
-  fails("a [2] tensor does not broadcast to []", nil, set, t, {1, 1},
-        {1, 2})
-  fails("an element is a string", nil, set, t, 1, {1, 2, 3, "x"})
-  fails("a list has the key 0", nil, set, t, 1, {[0] = 1, 1, 2, 3, 4})
+  fails("a [2] tensor does not broadcast to [4]", set, t, 1, {1, 2})
+  fails("a [2] tensor does not broadcast to []", set, t, {1, 1}, {1, 2})
+  fails("an element is a string", set, t, 1, {1, 2, 3, "x"})
+  fails("a list has the key 0", set, t, 1, {[0] = 1, 1, 2, 3, 4})
   local double = nacre.zeros(2, {dtype = "float64"})
   double[{{}}] = {0.1, 0.2}
   assert(double[1] == 0.1 and double[2] == 0.2)
@@ -106,15 +103,15 @@ do -- assigning: views
   assert(whole[1] == 1 << 53 | 1)
   whole["1:2"] = {16777217.5, -2.5}
   assert(whole[1] == 16777217 and whole[2] == -2)
-  fails("a nil cannot be assigned to elements", nil, set, t, 1, nil)
-  fails("a string cannot be assigned to elements", nil, set, t, 1, "1")
+  fails("a nil cannot be assigned to elements", set, t, 1, nil)
+  fails("a string cannot be assigned to elements", set, t, 1, "1")
   fails("dtype cannot be assigned", 'self = self:to("int8")', set, t, "dtype",
         "int8")
   fails("shape cannot be assigned", "self = self:reshape(...)", set, t,
         "shape", {4})
-  fails("a tensor has no field 'foo'", nil, set, t, "foo", 3)
-  fails("index 4 is outside dim 1", nil, set, t, 4, 1)
-  fails("3 indices for a tensor of 2 dimensions", nil, set, t, {1, 1, 1}, 1)
+  fails("a tensor has no field 'foo'", set, t, "foo", 3)
+  fails("index 4 is outside dim 1", set, t, 4, 1)
+  fails("3 indices for a tensor of 2 dimensions", set, t, {1, 1, 1}, 1)
   for _, from in ipairs(dtypes) do
     for _, to in ipairs(dtypes) do
       local x = nacre.zeros(2, 2, {dtype = to})
@@ -156,10 +153,10 @@ do -- assigning: what overlaps
 
   local e = nacre.zeros(3):expand(2, 3)
   for _, key in ipairs {1, {1, 1}, {}, {{}, 1}, T {1}, e:eq(0)} do
-    fails("several elements of the tensor share one place in memory, it "
+    fails("several elements of the tensor share memory, it "
           .. "cannot be written to", "self:clone() first", set, e, key, 1)
   end
-  fails("share one place", nil, set, nacre.zeros(1):expand(3), 2, 1)
+  fails("share memory", set, nacre.zeros(1):expand(3), 2, 1)
   is(e, "{{0.0,0.0,0.0},{0.0,0.0,0.0}}")
   nacre.zeros(1, 3):expand(1, 3)[1] = 1        -- nothing is shared
 end
@@ -199,15 +196,13 @@ do -- assigning: index tensors
   c[{T {1, 2}, {}, T {1, 4}}] = T {1, 2, 3}
   is(c[{2, {}, 4}], "{1.0,2.0,3.0}")
   local keep = m:clone()
-  fails("index 5 is outside dim 2 of size 4", nil, set, m,
-        {{}, T {1, 5}}, 0)
-  fails("index 0: indices start at 1", nil, set, m, {1, T {1, 0}}, 0)
-  fails("index 4 is outside dim 1", nil, set, m, {T {1, 4}, T {1, 1}}, 0)
-  fails("index tensors of [2] and [3] do not broadcast", nil, set, m,
+  fails("index 5 is outside dim 2 of size 4", set, m, {{}, T {1, 5}}, 0)
+  fails("index 0: indices start at 1", set, m, {1, T {1, 0}}, 0)
+  fails("index 4 is outside dim 1", set, m, {T {1, 4}, T {1, 1}}, 0)
+  fails("index tensors of [2] and [3] do not broadcast", set, m,
         {T {1, 2}, T {1, 2, 3}}, 0)
-  fails("cannot be stretched to 2", nil, set, m,
-        {T {1, 2}, T {1, 2}}, T {1, 2, 3})
-  fails("indices must be integers or bool, not float64", nil, set, m,
+  fails("cannot be expanded to 2", set, m, {T {1, 2}, T {1, 2}}, T {1, 2, 3})
+  fails("indices must be integers or bool, not float64", set, m,
         T {1.0}:to "float64", 0)
   if m.device == "cpu" then                    -- others find out too late
     assert(m:equal(keep))                      -- nothing was written
@@ -254,10 +249,10 @@ do -- assigning: masks
   c[{1, range(3, 4):ge(10)}] = 5
   is(c[{1, 3}], "{0.0,0.0,5.0,5.0}")
   local keep = t:clone()
-  fails("the mask is [5], dim 1 of the tensor is [6]", nil, set, t,
+  fails("the mask is [5], dim 1 of the tensor is [6]", set, t,
         nacre.ones(5):gt(0), 0)
-  fails("cannot be stretched", nil, set, t, t:eq(2), T {1, 2})
-  fails("a uint8 tensor is no index", nil, set, t, t:eq(2):to "uint8", 1)
+  fails("cannot be expanded", set, t, t:eq(2), T {1, 2})
+  fails("a uint8 tensor cannot be an index", set, t, t:eq(2):to "uint8", 1)
   assert(t:equal(keep))
   for _, dtype in ipairs(dtypes) do
     local x = nacre.zeros(2, 2, {dtype = dtype})
@@ -268,4 +263,4 @@ do -- assigning: masks
   end
 end
 
-print "assign: ok"
+print "index_assign: ok"

@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- Walks the table of operations: every elementwise row of core/ops.def is
--- compared with its own text, in every type. A new row needs no line here.
--- Run by: nacre tests/ops/pointwise.lua [row ...]; NACRE_ULP=1 prints the
+-- Every pointwise operation of core/ops.def is compared with its own text, in
+-- every dtype. A new operation needs no line here.
+-- Run by: nacre tests/ops/pointwise.lua [operation ...]; NACRE_ULP=1 prints the
 -- errors seen.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
-local check, raises = O.check, O.raises
+local fails = dofile(here .. "../lib/common.lua").fails
+local check = O.check
 local inf, nan = math.huge, 0 / 0
 
 -- ---- samples
@@ -16,26 +17,26 @@ local floats = {0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -7.25,
   -88.0, 103.0, -104.0, 1e4, -12345.678, 1e7, -3e9, 1e30, -1e30, 3.3e38,
   -3.3e38, 1.18e-38, 1e-44, -1e-40, inf, -inf, nan, math.pi, -1.9, 0.99,
   -0.999, 0.4999999, 5.96e-8, 65504.0, 1e300, -1e-300, 720.0}
-local few = {0.0, -0.0, 0.5, -0.75, 1.0, -1.0, 2.0, 2.5, -3.0, 0.1, 7.0,
+local floats2 = {0.0, -0.0, 0.5, -0.75, 1.0, -1.0, 2.0, 2.5, -3.0, 0.1, 7.0,
   -10.5, 88.0, -1e4, 1e-3, 1e30, 1e-40, inf, -inf, nan}
-local fewest = {0.0, 0.25, -0.5, 1.0, -2.0, 3.5, 0.7, 1e6, inf, nan}
+local floats3 = {0.0, 0.25, -0.5, 1.0, -2.0, 3.5, 0.7, 1e6, inf, nan}
 local ints = {0, 1, -1, 2, -2, 3, 5, 7, -7, 8, 10, 31, 32, 33, 63, 64, 100,
   127, -128, 128, 200, 255, -100, 32767, -32768, 65535, 2147483647,
   -2147483648, 4294967296, 16777217, math.maxinteger, math.mininteger}
-local fewestints = {0, 1, -1, 2, 3, -5, 7, 100, 127, -128, 255, 2147483647}
+local ints3 = {0, 1, -1, 2, 3, -5, 7, 100, 127, -128, 255, 2147483647}
 
 local function fits(v, t)
   return t ~= "bool" and O.wrap(v, t) == v
 end
 
--- The sample values of a type, for a row of some operands.
+-- The sample values of a type, for an operation of so many operands.
 local function samples(t, arity)
   if t == "bool" then return {false, true} end
   if O.isfloat(t) then
-    return arity == 1 and floats or arity == 2 and few or fewest
+    return arity == 1 and floats or arity == 2 and floats2 or floats3
   end
   local list = {}
-  for _, v in ipairs(arity == 3 and fewestints or ints) do
+  for _, v in ipairs(arity == 3 and ints3 or ints) do
     if fits(v, t) then list[#list + 1] = v end
   end
   return list
@@ -65,7 +66,7 @@ end
 
 -- ---- comparison
 
-local worst = {}              -- by row and type, in ulp
+local worst = {}              -- by operation and type, in ulp
 
 local function same(got, want)
   if want ~= want then return got ~= got end
@@ -85,13 +86,14 @@ local function ulps(got, want, t, least)
   return d <= 0 and 0 or d / O.ulp(math.max(math.abs(want), least or 0), t)
 end
 
--- Is `got' what a row gives that is evaluated in type t, rounding each step?
-local function tolerable(row, got, t, out, args)
-  local words = row.tracking[t]
+-- Is `got' what the operation gives if it is evaluated in type t, where each
+-- step rounds?
+local function tolerable(op, got, t, out, args)
+  local words = op.tracking[t]
   local lifted = {}
   for i = 1, 3 do lifted[i] = args[i] and words.number(args[i] * 1.0) end
-  local f = row.tracked[t]
-  local r = f(lifted[1], lifted[1], lifted[2], lifted[3], row.p, row.q)
+  local f = op.tracked[t]
+  local r = f(lifted[1], lifted[1], lifted[2], lifted[3], op.p, op.q)
   if type(r) == "number" then r = words.number(r * 1.0) end
   local want, slack = r[1], r[2]
   if slack < inf and want == want and
@@ -103,9 +105,9 @@ local function tolerable(row, got, t, out, args)
   return ulps(got, near, out) <= 8
 end
 
--- The ulp that a row may be off in float32. On a device, where the words of
--- core/pointwise/special.inc are in float32 too, there are more of them; and CUDA's own
--- acosh, erfc and tan may be 4 ulp off their rounded values.
+-- The ulp that an operation may be off in float32. On a device, where the
+-- functions of core/pointwise/special.inc are in float32 too, there are more of
+-- them; and CUDA's own acosh, erfc and tan may be 4 ulp off the rounded values.
 -- CUDA's lgamma counts in ulp of 1 near the roots of lgamma(x < 0).
 local special = O.device ~= "cpu" and {
   erfinv = 8, digamma = 24, _trigamma = 8, zeta = 16, lgamma = 16,
@@ -117,28 +119,28 @@ local atleast = {digamma = 1, lgamma = 1, zeta = 1e-34}
 -- Below 0 what cancels in digamma is as large as log(-x).
 local terms = {digamma = function(x) return x:abs():log1p() end}
 
-local function limitof(row) return special[row.name] or 4 end
+local function limitof(op) return special[op.name] or 4 end
 
--- One result of a row against its text.
-local function compare(row, got, want, work, out, args)
+-- One result of an operation against its text.
+local function compare(op, got, want, work, out, args)
   if not O.isfloat(out) then
     if out == "bool" then want = want ~= 0 else want = O.wrap(want, out) end
     return got == want
   end
   want = want * 1.0
   local off = ulps(got, O.round(want, out), out,
-                   special[row.name] and out == work and atleast[row.name])
+                   special[op.name] and out == work and atleast[op.name])
   local limit = out ~= work and 1 or out == "float64" and 45 or
-                out == "float32" and limitof(row) or 1
+                out == "float32" and limitof(op) or 1
   if off <= limit and (want ~= 0 or same(got, want)) then
-    local key = row.name .. " " .. out
+    local key = op.name .. " " .. out
     worst[key] = math.max(worst[key] or 0, off)
     return true
   end
   if got == 0 and want == 0 then return false end     -- of another sign
   local as = work == "float64" and work or "float32"
-  if tolerable(row, got, as, out, args) then
-    local key = row.name .. " " .. out .. " *"
+  if tolerable(op, got, as, out, args) then
+    local key = op.name .. " " .. out .. " *"
     worst[key] = math.max(worst[key] or 0, off)
     return true
   end
@@ -147,76 +149,76 @@ end
 
 -- ---- values
 
--- The numbers that a row sees of elements of type t when it works in `work'.
+-- What an operation that computes in `work' reads of elements of type t.
 local function seen(v, work)
   v = number(v)
   if O.isfloat(work) then return O.round(v * 1.0, work) end
   return work == "bool" and v or O.wrap(v, work)
 end
 
-local function prepare(row)
-  row.parameter = O.parameters(row)
-  row.tracking, row.tracked = {}, {}
-  row.f = {}
+local function prepare(op)
+  op.parameter = O.parameters(op)
+  op.tracking, op.tracked = {}, {}
+  op.f = {}
   for _, t in ipairs {"float32", "float64", "bool", "int32", "int64"} do
-    if not (O.isfloat(t) and row.class:find("^IN")) and
-       not (not O.isfloat(t) and row.class:find("^FL")) then
-      row.f[t] = O.compile(row.value, O.words(t), "x, a, b, c, p, q")
+    if not (O.isfloat(t) and op.class:find("^IN")) and
+       not (not O.isfloat(t) and op.class:find("^FL")) then
+      op.f[t] = O.compile(op.value, O.words(t), "x, a, b, c, p, q")
     end
-    if O.isfloat(t) and row.f[t] then
-      row.tracking[t] = O.tracked(t)
-      row.tracked[t] = O.compile(row.value, row.tracking[t], "x, a, b, c, p, q")
+    if O.isfloat(t) and op.f[t] then
+      op.tracking[t] = O.tracked(t)
+      op.tracked[t] = O.compile(op.value, op.tracking[t], "x, a, b, c, p, q")
     end
   end
 end
 
-local function refused(row, types, work)
-  if row.kind == "choose" then return types[1] ~= "bool" end
+local function refused(op, types, work)
+  if op.kind == "choose" then return types[1] ~= "bool" end
   return work == nil
 end
 
 -- Zero divisors, which are refused, leave the samples.
-local function divisors(row, list, t)
-  if row.class ~= "DIVISION" or O.isfloat(t) then return list end
+local function divisors(op, list, t)
+  if op.class ~= "DIVISION" or O.isfloat(t) then return list end
   local out = {}
   for _, v in ipairs(list) do if v ~= 0 then out[#out + 1] = v end end
   return out
 end
 
 -- par: values of p and q by name, or nil.
-local function values(row, types, par)
-  local skip = row.kind == "choose" and 1 or 0
+local function values(op, types, par)
+  local skip = op.kind == "choose" and 1 or 0
   local kinds, bools = {}, false
   for i = 1 + skip, #types do
     kinds[#kinds + 1] = {dtype = types[i], dim = 1}
     bools = bools or types[i] == "bool"
   end
   local t = O.resulttype(kinds)
-  local work = O.worktype(row.class, row.kind, t, bools)
+  local work = O.worktype(op.class, op.kind, t, bools)
   local lists, x = {}, {}
   for i = 1, #types do
-    lists[i] = samples(types[i], row.arity)
-    if i == 2 then lists[i] = divisors(row, lists[i], t) end
+    lists[i] = samples(types[i], op.arity)
+    if i == 2 then lists[i] = divisors(op, lists[i], t) end
   end
   local columns, n = grid(lists)
   for i = 1, #types do
     x[i] = nacre.tensor(columns[i], {dtype = types[i]})
     columns[i] = x[i]:totable()
   end
-  local what = row.name .. "(" .. table.concat(types, ", ") .. ")"
-  local f = nacre[row.name]
-  if refused(row, types, work) then
-    raises(what, "EDTYPE", row.name .. ": ", f, table.unpack(x))
+  local what = op.name .. "(" .. table.concat(types, ", ") .. ")"
+  local f = nacre[op.name]
+  if refused(op, types, work) then
+    fails("EDTYPE: " .. op.name .. ": ", f, table.unpack(x))
     return
   end
   if par then x[#x + 1] = par end
   local y = f(table.unpack(x))
-  local out = O.outtype(row.class, row.kind, t, work)
+  local out = O.outtype(op.class, op.kind, t, work)
   check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
   local got = y:totable()
-  local of = row.f[O.isfloat(work) and (work == "float64" and work or "float32")
+  local of = op.f[O.isfloat(work) and (work == "float64" and work or "float32")
                    or (work == "int64" or work == "bool") and work or "int32"]
-  local whole = row.class == "ROUNDING" and not O.isfloat(work)
+  local whole = op.class == "ROUNDING" and not O.isfloat(work)
   for k = 1, n do
     local args = {}
     for i = 1, #types do
@@ -224,8 +226,8 @@ local function values(row, types, par)
       args[i] = seen(columns[i][k], as)
     end
     local want = whole and args[1] or
-                 of(args[1], args[1], args[2], args[3], row.p, row.q)
-    if not compare(row, got[k], want, work, out, args) then
+                 of(args[1], args[1], args[2], args[3], op.p, op.q)
+    if not compare(op, got[k], want, work, out, args) then
       check(false, "%s of %s %s %s is %s, not %s", what, args[1], args[2],
             args[3], got[k], want)
     else
@@ -234,9 +236,9 @@ local function values(row, types, par)
   end
 end
 
-local function setparameters(row, t, chosen)
-  local list = row.parameter
-  row.p, row.q = 1, 0
+local function setparameters(op, t, chosen)
+  local list = op.parameter
+  op.p, op.q = 1, 0
   for i, p in ipairs(list) do
     local v = chosen and chosen[p.name] or p.default
     if type(v) == "string" then
@@ -245,71 +247,71 @@ local function setparameters(row, t, chosen)
     if O.isfloat(t) then
       v = O.round(v * 1.0, t == "float64" and t or "float32")
     end
-    row[i == 1 and "p" or "q"] = v
+    op[i == 1 and "p" or "q"] = v
   end
 end
 
 -- Another value for each parameter.
-local function others(row)
+local function others(op)
   local par = {}
-  for _, p in ipairs(row.parameter) do
+  for _, p in ipairs(op.parameter) do
     par[p.name] = p.words and p.words[#p.words] or 2
   end
   return next(par) and par
 end
 
-local function everytype(row)
+local function everytype(op)
   for _, t in ipairs(O.dtypes) do
     local types = {}
-    for i = 1, row.arity do types[i] = t end
-    if row.kind == "choose" then types[1] = "bool" end
-    setparameters(row, t)
-    values(row, types)
-    if (t == "float32" or t == "float64" or t == "int16") and others(row) and
-       O.worktype(row.class, row.kind, t, false) then
-      setparameters(row, t, others(row))
-      values(row, types, others(row))
+    for i = 1, op.arity do types[i] = t end
+    if op.kind == "choose" then types[1] = "bool" end
+    setparameters(op, t)
+    values(op, types)
+    if (t == "float32" or t == "float64" or t == "int16") and others(op) and
+       O.worktype(op.class, op.kind, t, false) then
+      setparameters(op, t, others(op))
+      values(op, types, others(op))
     end
   end
-  if row.kind == "choose" then
-    values(row, {"float32", "float32", "float32"})
-  elseif row.arity == 2 then        -- some mixtures
+  if op.kind == "choose" then
+    values(op, {"float32", "float32", "float32"})
+  elseif op.arity == 2 then        -- some mixtures
     for _, m in ipairs {{"int32", "float32"}, {"float16", "bfloat16"},
                         {"uint8", "int8"}, {"float32", "float64"},
                         {"int64", "float16"}, {"int8", "int64"}} do
       local t = O.resulttype {{dtype = m[1], dim = 1},
                               {dtype = m[2], dim = 1}}
-      setparameters(row, t)
-      values(row, m)
+      setparameters(op, t)
+      values(op, m)
     end
   end
 end
 
 -- ---- gradients: the text against differences of the value's
 
-local function gradients(row)
+local function gradients(op)
   local words = O.vocabulary.float
   local points = {0.3, -0.45, 0.7, 1.6, -2.3, 4.1, 0.05, -3.7}
   local names = {"a", "b", "c"}
-  if not next(row.grad) or row.kind == "reduce" then return end
-  setparameters(row, "float64")
-  local value = O.compile(row.value, words, "x, a, b, c, p, q")
-  for i, text in pairs(row.grad) do
+  if not next(op.grad) or op.kind == "reduce" then return end
+  setparameters(op, "float64")
+  local value = O.compile(op.value, words, "x, a, b, c, p, q")
+  for i, text in pairs(op.grad) do
     local grad = O.compile(text, words, "g, x, a, b, c, y, p, q")
     local lists = {}
-    for k = 1, row.arity do
+    for k = 1, op.arity do
       lists[k] = {}                 -- no ties
       for j, v in ipairs(points) do lists[k][j] = v + 0.011 * k end
-      if row.kind == "choose" and k == 1 then lists[k] = {0, 1} end
+      if op.kind == "choose" and k == 1 then lists[k] = {0, 1} end
     end
     local columns, n = grid(lists)
     for k = 1, n do
       local at = {}
-      for j = 1, row.arity do at[j] = columns[j][k] end
+      for j = 1, op.arity do at[j] = columns[j][k] end
       local function f(h)
         local z = {table.unpack(at)}
         z[i] = z[i] + h
-        return value(z[1], z[1], z[2], z[3], row.p, row.q) + 0.0
+        return value(z[1], z[1], z[2], z[3], op.p, op.q) + 0.0
       end
       local h = 1e-4 * math.max(1, math.abs(at[i]))
       local y = f(0)
@@ -319,10 +321,10 @@ local function gradients(row)
                      math.abs((f(2 * h) - f(-2 * h)) / (4 * h) - d) <
                      0.02 * (math.abs(d) + 1)
       if y == y and d == d and smooth then
-        local want = grad(1.5, at[1], at[1], at[2], at[3], y, row.p, row.q)
+        local want = grad(1.5, at[1], at[1], at[2], at[3], y, op.p, op.q)
         check(math.abs(want - 1.5 * d) <= 2e-5 * (1 + math.abs(want)),
               "%s: gradient %d (%s) at %s %s %s is %s, differences say %s",
-              row.name, i, text, at[1], at[2], at[3], want, 1.5 * d)
+              op.name, i, text, at[1], at[2], at[3], want, 1.5 * d)
       end
     end
   end
@@ -332,7 +334,7 @@ end
 
 local many
 
-local function sweep(row, name, f)
+local function sweep(op, name, f)
   if many == nil then
     local u = (nacre.arange(60000) * 40503 % 65536):to("float64") / 65536
     many = nacre.cat {u * 2 - 1, u * 20 - 10, u * 200 - 100,
@@ -343,9 +345,9 @@ local function sweep(row, name, f)
   local got = f(many):to("float64")
   local normal = want:isfinite() & want:abs():gt(1.2e-38) & want:abs():lt(
       3.4e38)
-  local size = want:abs():clamp(special[row.name] and atleast[row.name] or 0)
-  if special[row.name] and terms[row.name] then
-    size = size:maximum(terms[row.name](many:to("float64")))
+  local size = want:abs():clamp(special[op.name] and atleast[op.name] or 0)
+  if special[op.name] and terms[op.name] then
+    size = size:maximum(terms[op.name](many:to("float64")))
   end
   local off = ((got - want) / size):abs() * 0x1p23  -- in ulp, at most
   off = nacre.where(normal, off, 0)
@@ -355,16 +357,16 @@ local function sweep(row, name, f)
   local odd = got:isnan():ne(want:isnan()) |
               got:isfinite() & want:abs():gt(3.41e38)
   check(not odd:any():item(), "%s is a number where it is none", name)
-  check(most:item() <= limitof(row), "%s(%.9g) is off by %.2f ulp", name,
+  check(most:item() <= limitof(op), "%s(%.9g) is off by %.2f ulp", name,
         many[at:item()], most:item())
 end
 
-local function sweeps(row)
-  if row.kind == "unary" and row.class == "FLOAT" then
-    sweep(row, row.name, nacre[row.name])
-  elseif row.name == "zeta" then
+local function sweeps(op)
+  if op.kind == "unary" and op.class == "FLOAT" then
+    sweep(op, op.name, nacre[op.name])
+  elseif op.name == "zeta" then
     for _, s in ipairs {1.5, 2, 8, 30} do
-      sweep(row, ("zeta(%g, ...)"):format(s), function(x)
+      sweep(op, ("zeta(%g, ...)"):format(s), function(x)
         return nacre.zeta(s, x)
       end)
     end
@@ -376,12 +378,12 @@ end
 nacre.manual_seed(1)
 local wanted = {}
 for _, name in ipairs(arg or {}) do wanted[name] = true end
-for _, row in ipairs(O.rows()) do
-  if row.kind ~= "reduce" and (not next(wanted) or wanted[row.name]) then
-    prepare(row)
-    everytype(row)
-    sweeps(row)
-    gradients(row)
+for _, op in ipairs(O.operations()) do
+  if op.kind ~= "reduce" and (not next(wanted) or wanted[op.name]) then
+    prepare(op)
+    everytype(op)
+    sweeps(op)
+    gradients(op)
   end
 end
 
@@ -414,4 +416,4 @@ if os.getenv("NACRE_ULP") then
   table.sort(list)
   print(table.concat(list, "\n"))
 end
-O.done("ops")
+O.done "pointwise"

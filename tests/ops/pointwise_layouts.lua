@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- Walks the table of operations: whatever the layout of its operands, on
--- however many threads and wherever its result goes, an elementwise row gives
--- what it gives for dense operands (whose values pointwise.lua tests).
--- Run by: nacre tests/ops/pointwise_layouts.lua [row ...]
+-- Every pointwise operation gives the same for operands of every layout, on any
+-- number of threads and with out=, as for dense operands, whose values
+-- pointwise.lua tests. A new operation needs no line here.
+-- Run by: nacre tests/ops/pointwise_layouts.lua [operation ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
-local check, raises = O.check, O.raises
+local fails = dofile(here .. "../lib/common.lua").fails
+local check = O.check
 
 local big = 40000             -- enough for threads
 local pool = {}
@@ -25,16 +26,16 @@ local function vector(i, t)
   return pool[key]
 end
 
-local function operands(row, t)
+local function operands(op, t)
   local x = {}
-  for i = 1, row.arity do x[i] = vector(i, t) end
-  if row.kind == "choose" then x[1] = vector(1, "float32"):gt(0) end
+  for i = 1, op.arity do x[i] = vector(i, t) end
+  if op.kind == "choose" then x[1] = vector(1, "float32"):gt(0) end
   return x
 end
 
--- The type in which most is tested.
-local function usual(row)
-  return O.worktype(row.class, row.kind, "float32") and "float32" or "int32"
+-- The dtype in which most is tested.
+local function main_dtype(op)
+  return O.worktype(op.class, op.kind, "float32") and "float32" or "int32"
 end
 
 local function map(x, f)
@@ -63,11 +64,11 @@ local function equal(a, b)
          nacre.allclose(a, b, tolerance, tolerance / 10, true)
 end
 
-local function layouts(row, t)
-  local f, x = nacre[row.name], operands(row, t)
+local function layouts(op, t)
+  local f, x = nacre[op.name], operands(op, t)
   local dense = f(table.unpack(x))
   local function is(y, part, what)
-    check(equal(y, part), "%s of %s: %s differ from the dense ones", row.name,
+    check(equal(y, part), "%s of %s: %s differ from the dense ones", op.name,
           t, what)
   end
   for _, n in ipairs {1, 7, 8, 15, 16, 17, 31, 33, 63, 65, 1023, 1024,
@@ -77,7 +78,7 @@ local function layouts(row, t)
   end
   for threads = 1, 3 do
     nacre.set_num_threads(threads)
-    check(exact(f(table.unpack(x)), dense), "%s of %s on %d threads", row.name,
+    check(exact(f(table.unpack(x)), dense), "%s of %s on %d threads", op.name,
           t, threads)
   end
   nacre.set_num_threads(2)
@@ -98,8 +99,8 @@ local function layouts(row, t)
   each("0-d elements", function(t) return t:select(1, 77) end)
   each("no elements", function(t) return t:narrow(1, 5, 0) end)
   each("no rows", function(t) return t:narrow(1, 5, 0):view(2, 0, 3) end)
-  if row.arity == 1 then return end
-  for i = 1, row.arity do           -- operand i has one row only
+  if op.arity == 1 then return end
+  for i = 1, op.arity do           -- operand i has one row only
     local wide = map(x, function(t, k)
       t = t:narrow(1, 1, 4 * 30):view(4, 30)
       return k == i and t:narrow(1, 1, 1) or t
@@ -109,83 +110,83 @@ local function layouts(row, t)
     wide[i] = wide[i]:view(30)
     is(f(table.unpack(wide)), f(table.unpack(full)), "lower dimensions")
   end
-  raises(row.name .. " of 3 and 4 elements", "ESHAPE", "broadcast", f,
-         table.unpack(map(x, function(t, i)
-           return t:narrow(1, 1, i == row.arity and 4 or 3)
-         end)))
+  fails("ESHAPE: " .. op.name .. ": shapes do not broadcast", f,
+        table.unpack(map(x, function(t, i)
+          return t:narrow(1, 1, i == op.arity and 4 or 3)
+        end)))
 end
 
 -- ---- where results go
 
-local function destinations(row)
-  local f, x = nacre[row.name], operands(row, usual(row))
+local function destinations(op)
+  local f, x = nacre[op.name], operands(op, main_dtype(op))
   local n = 1000
   x = map(x, function(t) return t:narrow(1, 1, n):clone() end)
   local want = f(table.unpack(x))
   local function is(y, what)
-    check(equal(y, want), "%s: %s differs", row.name, what)
+    check(equal(y, want), "%s: %s differs", op.name, what)
   end
   local into = {out = want:zeros_like()}
   local args = map(x, function(t) return t end)
   args[#args + 1] = into
   check(f(table.unpack(args)) == into.out, "%s: out is not given back",
-        row.name)
+        op.name)
   is(into.out, "the result in out")
-  local function given(out, what)
+  local function into_out(out, what)
     args[#args] = {out = out}
     is(f(table.unpack(args)), what)
   end
-  given(nacre.zeros(n, 3, {dtype = want.dtype}):select(2, 2), "out with gaps")
-  for i = row.kind == "choose" and 2 or 1, row.arity do
+  into_out(nacre.zeros(n, 3, {dtype = want.dtype}):select(2, 2),
+           "out with gaps")
+  for i = op.kind == "choose" and 2 or 1, op.arity do
     if x[i].dtype == want.dtype then
       local mem = nacre.zeros(n + 1, {dtype = want.dtype})
       local low, high = mem:narrow(1, 1, n), mem:narrow(1, 2, n)
       local keep = args[i]
       args[i] = keep:clone()
-      given(args[i], "out that is operand " .. i)
+      into_out(args[i], "out that is operand " .. i)
       low:copy_(keep)
       args[i] = low
-      given(high, "out that overlaps operand " .. i .. " above")
+      into_out(high, "out that overlaps operand " .. i .. " above")
       high:copy_(keep)
       args[i] = high
-      given(low, "out that overlaps operand " .. i .. " below")
+      into_out(low, "out that overlaps operand " .. i .. " below")
       args[i] = keep
     end
   end
-  raises(row.name .. " into another shape", "ESHAPE", nil, function()
+  fails("ESHAPE: ", function()
     args[#args] = {out = want:narrow(1, 1, 5)}
     f(table.unpack(args))
   end)
-  raises(row.name .. " into an expanded tensor", nil, nil, function()
+  fails("", function()
     args[#args] = {out = want:narrow(1, 1, 1):expand(n)}
     f(table.unpack(args))
   end)
-  local inplace = row.kind ~= "choose" and
-                  nacre._methods[row.name .. "_"]
+  local inplace = op.kind ~= "choose" and
+                  nacre._methods[op.name .. "_"]
   if not inplace then return end
   local self = x[1]:clone()
   local rest = {table.unpack(x, 2)}
-  check(inplace(self, table.unpack(rest)) == self, "%s_ gives self", row.name)
-  check(equal(self, want:to(self.dtype)), "%s_ differs", row.name)
+  check(inplace(self, table.unpack(rest)) == self, "%s_ gives self", op.name)
+  check(equal(self, want:to(self.dtype)), "%s_ differs", op.name)
   local whole = x[1]:to("int32")
-  if row.class == "FLOAT" and want.dtype == "float32" then
-    raises(row.name .. "_ of int32", "EDTYPE", nil, inplace, whole,
-           table.unpack(rest))
+  if op.class == "FLOAT" and want.dtype == "float32" then
+    fails("EDTYPE: ", inplace, whole, table.unpack(rest))
   end
 end
 
 -- Numbers where tensors may stand.
-local function numbers(row)
-  if row.arity == 1 then return end
-  local f = nacre[row.name]
+local function numbers(op)
+  if op.arity == 1 then return end
+  local f = nacre[op.name]
   for _, case in ipairs {{"float32", 1.5}, {"int32", 3}, {"int32", 2.5},
                          {"float16", 2.5}, {"bool", 2}, {"uint8", true},
                          {"int8", 5}, {"bfloat16", 2}} do
-    for i = row.kind == "choose" and 2 or 1, row.arity do
+    for i = op.kind == "choose" and 2 or 1, op.arity do
       local args, full, kinds = {}, {}, {}
       local bools = false
-      for k = 1, row.arity do
-        args[k] = row.kind == "choose" and k == 1 and
+      for k = 1, op.arity do
+        args[k] = op.kind == "choose" and k == 1 and
                   nacre.tensor {true, false}
                   or nacre.tensor({3, 7}, {dtype = case[1]})
         full[k] = args[k]
@@ -196,18 +197,18 @@ local function numbers(row)
         end
         bools = bools or kinds[k].dtype == "bool"
       end
-      if row.kind == "choose" then table.remove(kinds, 1) end
+      if op.kind == "choose" then table.remove(kinds, 1) end
       local t = O.resulttype(kinds)
-      local work = O.worktype(row.class, row.kind, t, bools)
-      local what = ("%s of %s and %s"):format(row.name, case[1], case[2])
+      local work = O.worktype(op.class, op.kind, t, bools)
+      local what = ("%s of %s and %s"):format(op.name, case[1], case[2])
       if work == nil then
-        raises(what, "EDTYPE", nil, f, table.unpack(args))
+        fails("EDTYPE: ", f, table.unpack(args))
       else
         local y = f(table.unpack(args))
-        local out = O.outtype(row.class, row.kind, t, work)
+        local out = O.outtype(op.class, op.kind, t, work)
         check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
         full = map(full, function(x, k)
-          if row.kind == "choose" and k == 1 then return x end
+          if op.kind == "choose" and k == 1 then return x end
           return k == i and nacre.full(2, case[2], {dtype = t}) or x:to(t)
         end)
         check(equal(y, f(table.unpack(full))), "%s is not that of a tensor",
@@ -217,14 +218,14 @@ local function numbers(row)
   end
 end
 
-for _, row in ipairs(O.rows()) do
-  if row.kind ~= "reduce" and (not arg or not arg[1] or arg[1] == row.name) then
-    layouts(row, usual(row))
+for _, op in ipairs(O.operations()) do
+  if op.kind ~= "reduce" and (not arg or not arg[1] or arg[1] == op.name) then
+    layouts(op, main_dtype(op))
     for _, t in ipairs {"uint8", "int64", "float16", "float64"} do
-      if O.worktype(row.class, row.kind, t) then layouts(row, t) end
+      if O.worktype(op.class, op.kind, t) then layouts(op, t) end
     end
-    destinations(row)
-    numbers(row)
+    destinations(op)
+    numbers(op)
   end
 end
 -- A result too large for the cache goes past it, in bursts; here the last is
@@ -241,4 +242,4 @@ do
   check(nacre.equal(y, b + (a - b):clamp(0)), "of three")
 end
 
-O.done("layouts")
+O.done "pointwise_layouts"

@@ -2,18 +2,11 @@
 -- Random numbers: the stream, its distributions, bad arguments.
 -- Run by: nacre tests/ops/random.lua
 
-local floats = {"float16", "bfloat16", "float32", "float64"}
-local ints = {"uint8", "int8", "int16", "int32", "int64"}
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local fails, floats, ints = C.fails, C.floats, C.ints
 local inf, nan = math.huge, 0 / 0
 local minint, maxint = math.mininteger, math.maxinteger
-
--- The call fails; its message has the text.
-local function fails(text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error; expected: " .. text)
-  assert(tostring(e):find(text, 1, true),
-         ("%q is not in %q"):format(text, tostring(e)))
-end
 
 local function near(a, b, bound)
   assert(math.abs(a - b) <= bound, ("%g is not near %g"):format(a, b))
@@ -203,8 +196,8 @@ fails("needs a float dtype, not int32",
 local i8 = nacre.zeros(2, {dtype = "int8"})
 fails("needs a float dtype, not int8", i8.uniform_, i8)
 fails("needs a float dtype, not int8", i8.normal_, i8)
-fails("there is no integer from 3 to below 3", nacre.randint, 3, 3, {2})
-fails("there is no integer from 0 to below -1", nacre.randint, -1, {2})
+fails("there is no integer in [3, 3)", nacre.randint, 3, 3, {2})
+fails("there is no integer in [0, -1)", nacre.randint, -1, {2})
 fails("256 is outside the range of uint8: 0 to 255", nacre.randint, 0, 257,
       {2}, {dtype = "uint8"})
 fails("-1 is outside the range of uint8", nacre.randint, -1, 3, {2},
@@ -214,7 +207,7 @@ fails("exact integers of float16: -2048 to 2048", nacre.randint, 5000, {2},
 fails("is negative", nacre.randint, 3, {-1})
 fails("is negative", nacre.randn, -1)
 fails("randn: float32[1000000x1000000] needs", nacre.randn, 1e6, 1e6)
-fails("a permutation of -1 numbers", nacre.randperm, -1)
+fails("n is -1, but must not be negative", nacre.randperm, -1)
 fails("200 is outside the range of int8", nacre.randperm, 200,
       {dtype = "int8"})
 fails("needs", nacre.randperm, maxint)
@@ -223,10 +216,11 @@ fails("from is 2, and to is 1", f.uniform_, f, 2, 1)
 fails("from is nan", f.uniform_, f, nan, 1)
 fails("too wide for float32", f.uniform_, f, 0, 1e39)
 fails("too wide for float32", f.uniform_, f, -inf, 0)
-fails("a standard deviation of -1", f.normal_, f, 0, -1)
-fails("a standard deviation of", f.normal_, f, 0, nan)
+fails("the standard deviation must not be negative, it is -1", f.normal_, f, 0,
+      -1)
+fails("the standard deviation must not be negative", f.normal_, f, 0, nan)
 local e = nacre.zeros(1):expand(3)
-fails("share one place", e.normal_, e)
+fails("share memory", e.normal_, e)
 local after = nacre.rand(3)
 assert(seeded(function() nacre.manual_seed(5); return nacre.rand(3) end) ==
        after)

@@ -1,30 +1,31 @@
 -- SPDX-License-Identifier: MIT
--- Walks the table of operations: every reduction of core/ops.def is compared
--- with its own text, folded over plain numbers, in every type, over all, one
--- and several dimensions. A new row needs no line here.
--- Run by: nacre tests/ops/reductions.lua [row ...]
+-- Every reduction of core/ops.def is compared with its own text, evaluated over
+-- plain numbers, in every dtype, over all, one and several dimensions. A new
+-- operation needs no line here.
+-- Run by: nacre tests/ops/reductions.lua [operation ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
-local check, raises = O.check, O.raises
+local fails = dofile(here .. "../lib/common.lua").fails
+local check = O.check
 local inf, nan = math.huge, 0 / 0
 
 -- ---- the oracle
 
-local function prepare(row)
-  row.f = {}
+local function prepare(op)
+  op.f = {}
   for _, t in ipairs {"float64", "int64"} do
-    if t == "float64" or not row.class:find("^FL") then
+    if t == "float64" or not op.class:find("^FL") then
       local words, f = O.words(t), {}
       for _, part in ipairs {"init", "map", "fold", "value"} do
-        f[part] = O.compile(row[part], words, "x, a, b, s, n, p")
+        f[part] = O.compile(op[part], words, "x, a, b, s, n, p")
       end
-      row.f[t] = f
+      op.f[t] = f
     end
   end
-  row.parameter = O.parameters(row)
-  row.p = row.parameter[1] and row.parameter[1].default or 1
-  row.identity = row.init == "0" or row.init == "1"
+  op.parameter = O.parameters(op)
+  op.p = op.parameter[1] and op.parameter[1].default or 1
+  op.identity = op.init == "0" or op.init == "1"
 end
 
 local function number(v)
@@ -75,16 +76,16 @@ end
 local function shape(t) return table.concat(t:size(), "x") end
 
 -- Compares a reduction of x (as type `as') over dims with its text.
-local function compare(row, x, dims, options)
+local function compare(op, x, dims, options)
   local as = options and options.dtype or x.dtype
-  local out = O.outtype(row.class, row.kind, x.dtype, options and options.dtype
-                        or O.worktype(row.class, row.kind, as))
-  local what = ("%s of %s[%s] over %s%s"):format(row.name, x.dtype, shape(x),
+  local out = O.outtype(op.class, op.kind, x.dtype, options and options.dtype
+                        or O.worktype(op.class, op.kind, as))
+  local what = ("%s of %s[%s] over %s%s"):format(op.name, x.dtype, shape(x),
       dims and table.concat(dims, ",") or "all",
       options and options.dtype and " as " .. as or "")
   local args = {dim = dims}
   for k, v in pairs(options or {}) do args[k] = v end
-  local y = x[row.name](x, args)
+  local y = x[op.name](x, args)
   local list, kept, keepdim = groups(x:to(as), dims)
   check(y.dtype == out, "%s gives %s, not %s", what, y.dtype, out)
   local want = args.keepdim and keepdim or kept
@@ -92,9 +93,9 @@ local function compare(row, x, dims, options)
         what, shape(y), table.concat(want, "x"))
   if y:numel() ~= #list then return end
   local got = y:view(-1):totable()
-  local f = row.f[O.isfloat(as) and "float64" or "int64"]
+  local f = op.f[O.isfloat(as) and "float64" or "int64"]
   for i, elements in ipairs(list) do
-    local v, size = fold(f, elements, row.p)
+    local v, size = fold(f, elements, op.p)
     local g, ok = got[i], nil
     if out == "bool" then ok = g == (v ~= 0)
     elseif not O.isfloat(out) then ok = g == O.wrap(v, out)
@@ -133,125 +134,122 @@ end
 local alldims = {{1}, {2}, {3}, {-1}, {1, 2}, {1, 3}, {2, 3},
                  {-3, -1}, {1, 2, 3}}
 
-local function everytype(row)
+local function everytype(op)
   for _, t in ipairs(O.dtypes) do
-    if O.worktype(row.class, row.kind, t) == nil then
-      raises(row.name .. " of " .. t, "EDTYPE", row.name, nacre[row.name],
-             filled(t, {3}))
+    if O.worktype(op.class, op.kind, t) == nil then
+      fails("EDTYPE: " .. op.name, nacre[op.name], filled(t, {3}))
     else
       for _, n in ipairs {1, 7, 16, 33, 65, 1025} do
-        compare(row, filled(t, {n}))
+        compare(op, filled(t, {n}))
       end
-      compare(row, filled(t, {}))
-      compare(row, filled(t, {}), {-1}, {keepdim = true})
+      compare(op, filled(t, {}))
+      compare(op, filled(t, {}), {-1}, {keepdim = true})
       local x = filled(t, {3, 4, 5})
-      compare(row, x)
+      compare(op, x)
       for _, dims in ipairs(alldims) do
-        compare(row, x, dims)
-        compare(row, x, dims, {keepdim = true})
+        compare(op, x, dims)
+        compare(op, x, dims, {keepdim = true})
       end
     end
   end
 end
 
-local function layouts(row, t)
+local function layouts(op, t)
   local x = filled(t, {6, 7, 10})
   for _, dims in ipairs {{1}, {2}, {3}, {1, 3}, {1, 2, 3}} do
-    compare(row, x:permute(3, 1, 2), dims)
-    compare(row, x:transpose(1, 2), dims, {keepdim = true})
-    compare(row, x:slice(3, 2, -1, 3), dims)
-    compare(row, x:slice(1, 1, -1, 2), dims)
-    compare(row, x:narrow(2, 3, 1):expand(6, 4, 10), dims)
-    compare(row, x:narrow(1, 2, 1), dims)
+    compare(op, x:permute(3, 1, 2), dims)
+    compare(op, x:transpose(1, 2), dims, {keepdim = true})
+    compare(op, x:slice(3, 2, -1, 3), dims)
+    compare(op, x:slice(1, 1, -1, 2), dims)
+    compare(op, x:narrow(2, 3, 1):expand(6, 4, 10), dims)
+    compare(op, x:narrow(1, 2, 1), dims)
   end
-  compare(row, filled(t, {2, 40, 300}), {3})
-  compare(row, filled(t, {300, 40}), {1})
-  compare(row, filled(t, {20000}))
-  compare(row, filled(t, {2, 2, 2, 2, 2, 2, 2, 2}), {1, 3, 5, 8})
+  compare(op, filled(t, {2, 40, 300}), {3})
+  compare(op, filled(t, {300, 40}), {1})
+  compare(op, filled(t, {20000}))
+  compare(op, filled(t, {2, 2, 2, 2, 2, 2, 2, 2}), {1, 3, 5, 8})
 end
 
-local function empty(row)
-  local t = row.class:find("^FL") and "float32" or "int32"
+local function empty(op)
+  local t = op.class:find("^FL") and "float32" or "int32"
   for _, size in ipairs {{0}, {3, 0}, {2, 0, 4}} do
     local x = filled(t, size)
-    if row.identity then
-      compare(row, x)
-      compare(row, x, {#size})
-      compare(row, x, {1}, {keepdim = true})
+    if op.identity then
+      compare(op, x)
+      compare(op, x, {#size})
+      compare(op, x, {1}, {keepdim = true})
     else
-      raises(row.name .. " of nothing", "EVALUE", "no elements",
-             nacre[row.name], x)
+      fails("EVALUE: no elements", nacre[op.name], x)
     end
   end
-  compare(row, filled(t, {2, 0, 4}), {1})     -- an empty result
-  compare(row, filled(t, {2, 0, 4}), {3}, {keepdim = true})
+  compare(op, filled(t, {2, 0, 4}), {1})     -- an empty result
+  compare(op, filled(t, {2, 0, 4}), {3}, {keepdim = true})
 end
 
-local function odd(row)
+local function odd(op)
   for _, t in ipairs(O.floats) do
     for _, list in ipairs {{1, nan, 3}, {nan, -inf, inf}, {inf, 1, 2},
                            {-inf, 1, 0.5}, {inf, -inf, 0}, {-0.0, 0.0},
                            {0, -0.0, 3, -2}} do
-      compare(row, nacre.tensor(list, {dtype = t}))
+      compare(op, nacre.tensor(list, {dtype = t}))
       local many = filled(t, {1000})
       for k, v in ipairs(list) do many:narrow(1, 200 * k, 1):fill_(v) end
-      compare(row, many)
+      compare(op, many)
     end
   end
-  if row.class:find("^FL") then return end
+  if op.class:find("^FL") then return end
   local huge = nacre.tensor {math.maxinteger, math.maxinteger, 3, -7}
-  compare(row, huge)
-  compare(row, huge:view(2, 2), {1})
+  compare(op, huge)
+  compare(op, huge:view(2, 2), {1})
 end
 
-local function types(row)
-  if row.class == "BOOL_AS_INT" then
-    compare(row, filled("int32", {40}), nil, {dtype = "float32"})
-    compare(row, filled("uint8", {4, 10}), {1}, {dtype = "int32"})
-    compare(row, filled("float16", {40}), nil, {dtype = "float64"})
-    compare(row, filled("float32", {9}), nil, {dtype = "int64"})
-    compare(row, filled("bool", {9}), nil, {dtype = "float16"})
-  elseif row.class == "FLOAT_ONLY" then
-    compare(row, filled("int32", {40}), nil, {dtype = "float32"})
-    compare(row, filled("float16", {4, 10}), {1}, {dtype = "float64"})
-    raises(row.name .. " as int64", "EDTYPE", row.name, nacre[row.name],
-           filled("float32", {3}), {dtype = "int64"})
+local function types(op)
+  if op.class == "BOOL_AS_INT" then
+    compare(op, filled("int32", {40}), nil, {dtype = "float32"})
+    compare(op, filled("uint8", {4, 10}), {1}, {dtype = "int32"})
+    compare(op, filled("float16", {40}), nil, {dtype = "float64"})
+    compare(op, filled("float32", {9}), nil, {dtype = "int64"})
+    compare(op, filled("bool", {9}), nil, {dtype = "float16"})
+  elseif op.class == "FLOAT_ONLY" then
+    compare(op, filled("int32", {40}), nil, {dtype = "float32"})
+    compare(op, filled("float16", {4, 10}), {1}, {dtype = "float64"})
+    fails("EDTYPE: " .. op.name, nacre[op.name], filled("float32", {3}),
+          {dtype = "int64"})
   end
 end
 
-local function parameters(row)
-  local p = row.parameter[1]
+local function parameters(op)
+  local p = op.parameter[1]
   if p == nil then return end
   for _, v in ipairs {1, 3, 0.5, -1} do
-    row.p = v
-    compare(row, filled("float32", {70}), nil, {[p.name] = v})
-    compare(row, filled("float64", {7, 10}), {1}, {[p.name] = v})
+    op.p = v
+    compare(op, filled("float32", {70}), nil, {[p.name] = v})
+    compare(op, filled("float64", {7, 10}), {1}, {[p.name] = v})
   end
-  row.p = p.default
+  op.p = p.default
 end
 
-local function destinations(row)
-  local t = row.class:find("^FL") and "float32" or "int32"
-  local f, x = nacre[row.name], filled(t, {30, 40})
+local function destinations(op)
+  local t = op.class:find("^FL") and "float32" or "int32"
+  local f, x = nacre[op.name], filled(t, {30, 40})
   local want = f(x, 1)
   local out = want:zeros_like()
-  check(f(x, 1, {out = out}) == out and out == want, "%s: out", row.name)
+  check(f(x, 1, {out = out}) == out and out == want, "%s: out", op.name)
   local wide = nacre.zeros(40, 3, {dtype = want.dtype})
   f(x, 1, {out = wide:select(2, 3)})
   check(wide:select(2, 3) == want and not wide:select(2, 2):any():item(),
-        "%s: out with gaps", row.name)
+        "%s: out with gaps", op.name)
   if want.dtype == x.dtype then
     local y = x:clone()
     f(y, 1, {out = y:select(1, 7)})
-    check(y:select(1, 7) == want, "%s: out inside the operand", row.name)
+    check(y:select(1, 7) == want, "%s: out inside the operand", op.name)
   end
-  raises(row.name .. " into another shape", "ESHAPE", row.name, f, x, 1,
-         {out = wide})
+  fails("ESHAPE: " .. op.name, f, x, 1, {out = wide})
 end
 
 -- Bit for bit the same, whatever the number of threads.
-local function threads(row)
-  local t = row.class:find("^FL") and "float32" or "int32"
+local function threads(op)
+  local t = op.class:find("^FL") and "float32" or "int32"
   for _, size in ipairs {{100003}, {3, 50001}, {50001, 3}} do
     local x = filled(t, size, 3)
     if O.isfloat(t) then x = x * x:sin() end
@@ -259,9 +257,9 @@ local function threads(row)
       local first
       for n = 1, 3 do
         nacre.set_num_threads(n)
-        local y = x[row.name](x, {dim = dim or nil})
+        local y = x[op.name](x, {dim = dim or nil})
         first = first or y
-        check(y == first, "%s of %s over %s on %d threads", row.name, shape(x),
+        check(y == first, "%s of %s over %s on %d threads", op.name, shape(x),
               dim, n)
       end
     end
@@ -270,36 +268,36 @@ local function threads(row)
 end
 
 -- The gradient to each element against differences.
-local function gradients(row)
-  if not row.grad[1] then return end
-  local grad = O.compile(row.grad[1], O.words("float64"), "g, x, y, n, p")
-  local f, x = row.f.float64, {0.7, -1.3, 2.1, 0.4, -0.2}
-  local y = fold(f, x, row.p)
+local function gradients(op)
+  if not op.grad[1] then return end
+  local grad = O.compile(op.grad[1], O.words("float64"), "g, x, y, n, p")
+  local f, x = op.f.float64, {0.7, -1.3, 2.1, 0.4, -0.2}
+  local y = fold(f, x, op.p)
   for i, v in ipairs(x) do
     local h, z = 1e-5, {table.unpack(x)}
     z[i] = v + h
-    local up = fold(f, z, row.p)
+    local up = fold(f, z, op.p)
     z[i] = v - h
-    local d = (up - fold(f, z, row.p)) / (2 * h)
-    local want = grad(1.5, v, y, #x, row.p)
+    local d = (up - fold(f, z, op.p)) / (2 * h)
+    local want = grad(1.5, v, y, #x, op.p)
     check(math.abs(want - 1.5 * d) < 1e-6, "%s: the gradient at %s is %s, "
-          .. "differences say %s", row.name, v, want, 1.5 * d)
+          .. "differences say %s", op.name, v, want, 1.5 * d)
   end
 end
 
-for _, row in ipairs(O.rows()) do
-  if row.kind == "reduce" and (not arg or not arg[1] or arg[1] == row.name) then
-    prepare(row)
-    everytype(row)
-    layouts(row, row.class:find("^FL") and "float32" or "int16")
-    layouts(row, row.class:find("^FL") and "float16" or "float64")
-    empty(row)
-    odd(row)
-    types(row)
-    parameters(row)
-    destinations(row)
-    threads(row)
-    gradients(row)
+for _, op in ipairs(O.operations()) do
+  if op.kind == "reduce" and (not arg or not arg[1] or arg[1] == op.name) then
+    prepare(op)
+    everytype(op)
+    layouts(op, op.class:find("^FL") and "float32" or "int16")
+    layouts(op, op.class:find("^FL") and "float16" or "float64")
+    empty(op)
+    odd(op)
+    types(op)
+    parameters(op)
+    destinations(op)
+    threads(op)
+    gradients(op)
   end
 end
-O.done("folds")
+O.done "reductions"

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Sorting and selecting without positions gives what it gives with them, bit
 -- by bit: with nan of both signs, infinities, zeros of both signs, and ties.
-local nacre = require "nacre"
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
 local nan = nacre.nan
 nacre.manual_seed(5)
 
@@ -13,9 +14,6 @@ local function same(a, b, what)
   assert(ok and table.concat(a:size(), ",") == table.concat(b:size(), ","),
          what)
 end
-
-local INTEGERS = {"uint8", "int8", "int16", "int32", "int64"}
-local FLOATS = {"float16", "bfloat16", "float32", "float64"}
 
 -- n numbers with everything that is special
 local function special(n, dtype)
@@ -32,13 +30,13 @@ end
 
 -- ---- msort: lengths around what is sorted another way
 
-for _, dtype in ipairs(FLOATS) do
+for _, dtype in ipairs(C.floats) do
   for _, n in ipairs {9, 2048, 2049, 5000, 70001} do
     sorts(special(n, dtype), dtype .. " " .. n)
   end
   local x = special(3 * 2500, dtype)
   sorts(x:reshape(2500, 3), dtype .. " columns")
-  sorts(x:reshape(3, 2500):t(), dtype .. " turned")
+  sorts(x:reshape(3, 2500):t(), dtype .. " transposed")
   sorts(x:reshape(2500, 3):select(2, 2), dtype .. " strided")
   sorts(x:flip(1), dtype .. " reversed")
   sorts(nacre.full({3000}, 1, {dtype = dtype}), dtype .. " equal")
@@ -46,7 +44,7 @@ for _, dtype in ipairs(FLOATS) do
   sorts(nacre.zeros(3000, {dtype = dtype}) * nacre.randn(3000):to(dtype),
         dtype .. " zeros")
 end
-for _, dtype in ipairs(INTEGERS) do
+for _, dtype in ipairs(C.ints) do
   local info = nacre.iinfo(dtype)
   for _, n in ipairs {100, 5000, 70001} do
     local x = nacre.randint(-2 ^ 40 // 1, 2 ^ 40 // 1, {n}) * 8191
@@ -77,7 +75,9 @@ local threads = nacre.get_num_threads()
 for _, n in ipairs {1, 3} do
   nacre.set_num_threads(n)
   for what, x in pairs(uneven(special(600001, "float64"))) do
-    for _, dtype in ipairs(FLOATS) do sorts(x:to(dtype), what .. dtype .. n) end
+    for _, dtype in ipairs(C.floats) do
+      sorts(x:to(dtype), what .. dtype .. n)
+    end
     same(x:nanmedian(), x:clone():requires_grad_():nanmedian():detach(), what)
   end
 end
@@ -135,7 +135,7 @@ for _, dtype in ipairs {"float32", "float64"} do
   x:select(2, 4):fill_(nan)
   chooses(x, dtype .. " dim 1", 1)
   chooses(x:t(), dtype .. " dim 2", 2)
-  chooses(x:t(), dtype .. " turned")
+  chooses(x:t(), dtype .. " transposed")
   local many = nacre.linspace(0, 1, 1000, {dtype = dtype})
   same(x:quantile(many), x:clone():requires_grad_():quantile(many):detach(),
        "many")
@@ -165,4 +165,4 @@ do
   assert(x:nanquantile(1):item() == x[n])
   assert(x:quantile(0):item() == x[1])
 end
-print("sortvalues: passed")
+print("sort_values: passed")

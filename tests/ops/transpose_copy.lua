@@ -3,6 +3,8 @@
 -- type, at the edges of tiles, into dense and into strided results.
 -- Run by: nacre tests/ops/transpose_copy.lua
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
 local checks = 0
 
 -- The elements 0, 1, ... modulo 97 of a tensor with these sizes, its
@@ -26,20 +28,20 @@ local function same(got, want, ...)
                  select(3, ...)))
 end
 
-local function turn(dtype, sizes, p)
+local function check(dtype, sizes, p)
   local name = table.concat(sizes, "x")
   local order = {}
   for i = 1, #sizes do order[i] = i end
   local x = permuted(sizes, order):to(dtype):contiguous()
   local want = permuted(sizes, p):to(dtype):contiguous()
-  local turned = x:permute(p)
-  local copy = turned:contiguous()
+  local permuted_view = x:permute(p)
+  local copy = permuted_view:contiguous()
   assert(copy:is_contiguous())
   same(copy, want, name, p, "contiguous")
   local wide = nacre.zeros(want:size(1), want:size(2) * 2, want:numel() //
                            want:size(1) // want:size(2), {dtype = dtype})
   local half = wide:narrow(2, 1, want:size(2))
-  half:copy_(turned:reshape(half:size()))
+  half:copy_(permuted_view:reshape(half:size()))
   same(half, want:reshape(half:size()), name, p, "into a part")
   assert(wide:narrow(2, want:size(2) + 1, want:size(2)):sum():item() == 0)
   local back = nacre.empty(x:size(), {dtype = dtype})
@@ -47,20 +49,18 @@ local function turn(dtype, sizes, p)
   same(back, x, name, p, "back")
 end
 
-local types = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
-               "bfloat16", "float32", "float64"}
-for _, dtype in ipairs(types) do
+for _, dtype in ipairs(C.dtypes) do
   for _, sizes in ipairs {{200, 300}, {257, 129}, {8, 5000},
                           {5000, 9}} do
-    turn(dtype, sizes, {2, 1})
+    check(dtype, sizes, {2, 1})
   end
   for _, p in ipairs {{1, 3, 2}, {3, 2, 1}, {2, 1, 3}, {3, 1, 2},
                       {2, 3, 1}} do
-    turn(dtype, {33, 65, 34}, p)
+    check(dtype, {33, 65, 34}, p)
   end
 end
 
 -- the sign of 0 is kept
 local x = nacre.zeros(200, 300):neg_():t():contiguous()
 assert((1 / x):max():item() == -math.huge)
-print(("turned: %d checks passed"):format(checks))
+print(("transpose_copy: %d checks passed"):format(checks))

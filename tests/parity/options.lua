@@ -1,15 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- For the tests of parity, which need a device: what is told them as NAME=VALUE
--- instead of the given defaults, which are texts.
---   local options = dofile(here .. "options.lua") { seed = "1" }
+-- The arguments of a test of parity, which needs a device; see
+-- lib/options.lua.
 
-return function(options)
-  for _, text in ipairs(arg) do
-    local key, v = text:match "^(%w+)=(.*)$"
-    if not options[key or ""] then error("what is " .. text .. "?", 0) end
-    options[key] = v
-  end
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local options = dofile(here .. "../lib/options.lua")
+
+return function(defaults)
   if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
   io.stdout:setvbuf "line"      -- a long run shows what it finds
-  return options
+  return options(defaults)
 end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The law of parity: what an operation does on the CPU it does on a device:
--- the same values, dtype, shape, strides, gradients, errors. The calls are
+-- Parity: what an operation does on the CPU it does on a device: the same
+-- values, dtype, shape, strides, gradients, errors. The calls are
 -- those of the examples of the reference and of the tests of gradients, made
 -- again as they are and then, by chance, with other values, dtypes, shapes and
 -- layouts, in place or into out=. What is made of tensors lies where they do,
@@ -216,7 +216,7 @@ local function complete(calls)
   end
 end
 
-local tests = {"grad_public", "grad_families"}
+local tests = {"autograd/grad_public", "autograd/grad_operators"}
 for name in options.with:gmatch "[%w_/]+" do tests[#tests + 1] = name end
 local calls = record(tests, tonumber(options.kinds))
 complete(calls)

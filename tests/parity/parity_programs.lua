@@ -280,7 +280,7 @@ local function run(calls, number)
   return why, program
 end
 
-local tests = {"grad_public", "grad_families"}
+local tests = {"autograd/grad_public", "autograd/grad_operators"}
 for name in options.with:gmatch "[%w_/]+" do tests[#tests + 1] = name end
 local calls, failed, steps = {}, 0, 0
 for _, call in ipairs(record(tests, 1)) do

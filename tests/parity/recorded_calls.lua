@@ -126,7 +126,8 @@ end
 
 -- Those whose results are no matter of a device, or say where they are.
 local other = {}
-for name in ([[free empty empty_like new_empty empty_strided resize_ resize_as_ seed
+for name in ([[free empty empty_like new_empty empty_strided resize_ resize_as_
+  seed
   initial_seed get_rng_state cpu get_device]]):gmatch "%S+" do
   other[name] = true
 end
@@ -161,13 +162,17 @@ local function during(f, ...)
     put(metatable, key, name == "index" and indexed(g) or recorded(key, g))
   end
   put(nacre, "_info", function(x) return info(original[x] or x) end)
-  local function once(g, given) g(table.unpack(given)) return true end
+  local function once(g, given)
+    if nacre.is_tensor(given) then given = {given} end
+    g(table.unpack(given))
+    return true
+  end
   put(nacre.autograd, "gradcheck", once)
   put(nacre.autograd, "gradgradcheck", once)
   local ok, e = pcall(f, ...)
   inside = false
   for i = #undo, 1, -1 do rawset(undo[i][1], undo[i][2], undo[i][3]) end
-  return ok, e
+  if not ok then error(e, 0) end
 end
 
 -- ---- of what
@@ -180,13 +185,13 @@ local function examples()
   end
 end
 
--- A test, as ops/sort, with what it prints left out.
+-- A test, such as ops/sort, without what it prints.
 local function script(name)
   local shown = print
   print = function() end
   local ok, e = pcall(dofile, here .. "../" .. name .. ".lua")
   print = shown
-  return ok, e
+  assert(ok, ("%s: %s"):format(name, tostring(e)))
 end
 
 -- All calls of the examples and of the tests that are named, at most `limit'

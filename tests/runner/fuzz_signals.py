@@ -3,8 +3,9 @@
 """Signals at random moments: to a script that saves files, and to
 `nacre --test`, also while it writes tests and reports.  The program ends by
 the signal that it got; a file is whole, the old one or the new one; nothing
-is left beside it, nor in the folder of temporary files, and no process.
-Ctrl-C at a terminal is shell/sigints.py.
+is left beside it, nor in the folder of temporary files, and no process. A
+signal that is ignored when the program starts stays so.  Ctrl-C at a terminal
+is shell/fuzz_sigint.py.
 
     tests/runner/fuzz_signals.py PROGRAM [seed=N] [seconds=N]
 
@@ -113,7 +114,7 @@ class Round:
         self.check(sent)
 
     def clear(self):
-        """What a round that failed has left."""
+        """Removes what a round that failed has left."""
         for pid in processes(self.mark):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
@@ -150,6 +151,24 @@ end
             return
         subprocess.run([PROGRAM, "-", self.path], input=self.LOAD.encode(),
                        check=True, timeout=PATIENCE)
+
+
+class Ignoring(Saving):
+    """The same under nohup(1): SIGHUP changes nothing."""
+
+    def run(self, first):
+        with open(self.folder + "/out", "wb") as out:
+            self.child = subprocess.Popen(
+                ["sh", "-c", 'trap "" HUP; exec "$0" "$@"', PROGRAM,
+                 *self.words], cwd=self.work, stdout=out, stderr=out,
+                env=self.environment())
+        assert until(lambda: os.path.exists(self.begun)), "it has no start"
+        self.child.send_signal(signal.SIGHUP)
+        time.sleep(0.05)
+        assert self.child.poll() is None, "SIGHUP ended it"
+        self.child.terminate()
+        assert self.child.wait(PATIENCE) == -signal.SIGTERM
+        self.check([signal.SIGTERM])
 
 
 class Testing(Round):
@@ -218,6 +237,9 @@ def main():
         option[name] = int(value)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     dice = random.Random(option["seed"])
+    ignoring = Ignoring("npy", 0, dice)
+    ignoring.run(signal.SIGHUP)
+    ignoring.clear()
     begin, number = time.monotonic(), 0
     rounds = list(itertools.product(PROGRAMS, SIGNALS))
     while number == 0 or time.monotonic() - begin < option["seconds"]:

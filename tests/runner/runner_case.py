@@ -1,69 +1,93 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A signal that ends the program while it saves leaves the old file, or the
-new one, and nothing beside it.  Run by: tests/runner/test_save_signals.py PROGRAM"""
+#
+# runner_case.py - the base class of the tests of nacre --test: a home, a folder
+# of tests, and ways to run the program over them.
+
 import os
-import resource
-import signal
 import subprocess
 import sys
 import tempfile
-import time
+import unittest
 
-PROGRAM = os.path.abspath(sys.argv[1])
-SAVES = """
-local t = nacre.ones(%d, 500)
-nacre.save("x.%s", %s)
-io.stdout:write("begun\\n") io.stdout:flush()
-while true do nacre.save("x.%s", %s) end
-"""
-SIGNALS = signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT
-FORMATS = (("npy", "t", 2000), ("safetensors", "{t = t}", 2000),
-           ("csv", "t", 200))
+NACRE = ""
+PASSED = "> 1 + 1\n2\n"
+FAILED = "> 1 + 1\n3\n"
 
 
-def litter(folder):
-    return [name for name in os.listdir(folder) if ".tmp" in name]
+class Case(unittest.TestCase):
+    cuda = "off"  # NACRE_CUDA of the tests
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = os.path.realpath(folder.name)
+        self.tests = os.path.join(self.home, "tests")
+        self.tmp = os.path.join(self.home, "tmp")
+        os.mkdir(self.tests)
+        os.mkdir(self.tmp)
+
+    def env(self, **variables):
+        env = {"HOME": self.home, "PATH": os.environ["PATH"],
+               "TMPDIR": self.tmp, "TERM": "xterm"}
+        if self.cuda is not None:
+            env["NACRE_CUDA"] = self.cuda
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            env[name] = os.environ.get(name, "")
+        env.update(variables)
+        return env
+
+    def nacre(self, *words, text=None, **variables):
+        """Gives (status, stdout, stderr) of nacre --test WORDS."""
+        p = subprocess.run(
+            [NACRE, "--test", *words], env=self.env(**variables),
+            cwd=self.tests, input=text or "", timeout=60, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(os.listdir(self.tmp), [], "folders were left")
+        return p.returncode, p.stdout, p.stderr
+
+    def typed(self, text, *words):
+        """What a session prints in which this is typed."""
+        return subprocess.run(
+            [NACRE, "-E", "-q", "-i", *words], env=self.env(), input=text,
+            cwd=self.tests, encoding="utf-8", stdout=subprocess.PIPE,
+            timeout=60).stdout
+
+    def change(self, name, old, new):
+        text = self.read(name)
+        self.assertIn(old, text)
+        self.file(name, text.replace(old, new))
+
+    def file(self, name, text):
+        path = os.path.join(self.tests, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.tests, name), encoding="utf-8") as f:
+            return f.read()
+
+    def one(self, text, *words, name="a.nacre", **variables):
+        """Runs one file of this text; gives the status and what is said."""
+        self.file(name, text)
+        status, out, err = self.nacre(*words, name, **variables)
+        self.assertEqual(err, "")
+        return status, out
+
+    def passes(self, text, *words, **options):
+        status, out = self.one(text, *words, **options)
+        self.assertEqual(status, 0, out)
+        return out
+
+    def fails(self, text, *words, **options):
+        status, out = self.one(text, *words, **options)
+        self.assertEqual(status, 1, out)
+        return out
 
 
-def caught_saving(folder, delay):
-    """Waits until a temporary file is there, and a moment more."""
-    end = time.monotonic() + 60
-    while not litter(folder) and time.monotonic() < end:
-        pass
-    time.sleep(delay)
-
-
-def ends(form, number, delay):
-    extension, what, rows = form
-    with tempfile.TemporaryDirectory() as folder:
-        child = subprocess.Popen(
-            [PROGRAM, "-e", SAVES % (rows, extension, what, extension, what)],
-            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        child.stdout.readline()
-        caught_saving(folder, delay)
-        child.send_signal(number)
-        assert child.wait(60) == -number, (form, number, child.returncode)
-        assert os.listdir(folder) == ["x." + extension], os.listdir(folder)
-        child.stdout.close()
-
-
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-for index, number in enumerate(SIGNALS):
-    for k, form in enumerate(FORMATS):
-        ends(form, number, 0.001 * ((index + k) % 4))
-
-# What is ignored stays so: nohup(1).
-with tempfile.TemporaryDirectory() as folder:
-    child = subprocess.Popen(
-        ["sh", "-c", 'trap "" HUP; exec "$0" "$@"', PROGRAM, "-e",
-         SAVES % (2000, "npy", "t", "npy", "t")], cwd=folder,
-        stdout=subprocess.PIPE)
-    child.stdout.readline()
-    child.send_signal(signal.SIGHUP)
-    time.sleep(0.05)
-    assert child.poll() is None
-    child.terminate()
-    assert child.wait(60) == -signal.SIGTERM
-    assert os.listdir(folder) == ["x.npy"], os.listdir(folder)
-    child.stdout.close()
+def main():
+    """Runs the tests of the file that calls it: FILE NACRE [OPTIONS]."""
+    global NACRE
+    NACRE = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -9,10 +9,9 @@
 import os
 import shutil
 import subprocess
-import sys
 import unittest
 
-import test_runner as runner
+import runner_case as runner
 
 LIBRARY = """\
 local M = {}
@@ -44,7 +43,7 @@ error: error loading module 'broken' from file 'broken.lua':
 ...
 > require "nosuch"
 error: module 'nosuch' not found
-  hint: looked for it in tests/nosuch.lua, nosuch.lua, where package.path says
+  hint: searched in tests/nosuch.lua, nosuch.lua, where package.path says
 > io.open(stats.here() .. "/deep.lua"):read "l"
 "return {n = 7}"
 > io.open(stats.file):read "l"
@@ -282,12 +281,10 @@ return M
     def test_a_saved_session_passes_elsewhere(self):
         self.project()
         os.remove(os.path.join(self.tests, "tests", "s.nacre"))
-        typed = ("stats = require 'stats'\nstats.inner {}\n"
-                 "print(pcall(stats.refuse))\nrequire 'stats.deep'\n:save --test tests/t.nacre\n")
-        p = subprocess.run([runner.NACRE, "-E", "-q", "-i"], input=typed,
-                           env=self.env(), cwd=self.tests, encoding="utf-8",
-                           stdout=subprocess.PIPE, timeout=60)
-        self.assertIn("tests/t.nacre: 4 inputs, replayed twice", p.stdout)
+        out = self.typed("stats = require 'stats'\nstats.inner {}\n"
+                         "print(pcall(stats.refuse))\n"
+                         "require 'stats.deep'\n:save --test tests/t.nacre\n")
+        self.assertIn("tests/t.nacre: 4 inputs, replayed twice", out)
         self.assertIn("at stats/init.lua:3   return", self.read("tests/t.nacre"))
         self.passing()
         shutil.move(self.tests, self.home + "/a folder that is not the other")
@@ -296,5 +293,4 @@ return M
 
 
 if __name__ == "__main__":
-    runner.NACRE = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    runner.main()

@@ -1,32 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_save.py - :save --test: what was seen is in the test, or there is none.
-#
-# And --review, which asks.
+# test_save.py - :save --test, the values beside a session, and --review.
 #
 #   test_save.py NACRE [unittest options]
 
 import os
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
-import test_runner as runner
+import runner_case as runner
 
 
 class Save(runner.Case):
     def save(self, typed, *words):
         """Types that and :save --test t.nacre; gives what is said of it, and
         the test, None if there is none."""
-        p = subprocess.run([runner.NACRE, "-E", "-q", *words, "-i"],
-                           env=self.env(), input=typed + ":save --test t.nacre\n",
-                           cwd=self.tests, encoding="utf-8",
-                           stdout=subprocess.PIPE, timeout=60)
+        said = self.typed(typed + ":save --test t.nacre\n", *words)
         self.assertEqual(os.listdir(self.tmp), [])
-        said = p.stdout.split("> :save --test t.nacre\n")[1]
+        said = said.split("> :save --test t.nacre\n")[1]
         path = os.path.join(self.tests, "t.nacre")
         if not os.path.exists(path):
             return said, None
@@ -41,18 +35,14 @@ class Save(runner.Case):
         self.file("s.lua", "s = 5")
         self.file("sub/m.lua", "m = 7")
         for typed, first, words in (
-                ("x = 1\nrequire 'nacre.host'.folder 'sub';\ndofile 'm.lua'\n"
-                 "require 'nacre.host'.folder '..';\n",
+                ("x = 1\nrequire 'nacre.host'.working_folder 'sub';\ndofile 'm.lua'\n"
+                 "require 'nacre.host'.working_folder '..';\n",
                  "dofile 'm.lua'", ()),
                 ("1\ns\n", "s", ("s.lua",)),
                 ("t = os.time()\nt\n", "t", ())):
-            p = subprocess.run([runner.NACRE, "-E", "-q", "-i", *words],
-                               input=typed + ":save --test t.nacre\n",
-                               env=self.env(), cwd=self.tests,
-                               encoding="utf-8", stdout=subprocess.PIPE,
-                               timeout=60)
-            self.assertIn("no test was made", p.stdout, typed)
-            self.assertIn("  > %s\n" % first, p.stdout)
+            out = self.typed(typed + ":save --test t.nacre\n", *words)
+            self.assertIn("no test was written", out, typed)
+            self.assertIn("  > %s\n" % first, out)
             self.assertFalse(os.path.exists(
                 os.path.join(self.tests, "t.nacre")))
 
@@ -89,12 +79,8 @@ class Save(runner.Case):
                           "debug> z = 9\ndebug> for i = 1, 2 do\n"
                           ">> print(i)\n>> end\n1\n2\n", text)
             self.assertIn("debug> %s\n> z + 1\n10\n" % leave, text)
-        p = subprocess.run(
-            [runner.NACRE, "-E", "-q", "-i"], env=self.env(),
-            cwd=self.tests, input=typed % "q" + ":save a.lua\n:edit\n"
-            ":transcript a.nacre\n", encoding="utf-8",
-            stdout=subprocess.PIPE, timeout=60)
-        self.assertIn("a.lua: 3 inputs", p.stdout)
+        self.assertIn("a.lua: 3 inputs", self.typed(
+            typed % "q" + ":save a.lua\n:edit\n:transcript a.nacre\n"))
         self.assertNotIn("locals", self.read("a.lua"))
         self.assertIn("\ndebug> locals\n  c  1\n", self.read("a.nacre"))
 
@@ -102,12 +88,8 @@ class Save(runner.Case):
         said, text = self.save("nacre.rand(2)\n:seed 5\nnacre.rand(2)\n",
                                "--seed", "3")
         self.assertIn("--: seed 3\n", text, said)
-        p = subprocess.run([runner.NACRE, "-E", "-q", "-i"], input=
-                           "x = nacre.rand(2)\nnacre.rand(2)\n"
-                           ":save --test t.nacre 2\n", env=self.env(),
-                           cwd=self.tests, encoding="utf-8",
-                           stdout=subprocess.PIPE, timeout=60)
-        self.assertIn("come again behind :seed N", p.stdout)
+        self.assertIn("repeat if :seed N is one of", self.typed(
+            "x = nacre.rand(2)\nnacre.rand(2)\n:save --test t.nacre 2\n"))
 
     def test_how_a_session_was_started_goes_into_its_test(self):
         said, text = self.save("nacre.randn(3)\n", "--dtype", "float64",
@@ -125,29 +107,30 @@ class Save(runner.Case):
         said, text = self.save("a = nacre.ones(2)\n:whos\n")
         self.assertRegex(text, "a +float32.2. cpu +8 B\n\\.\\.\\.\n")
 
-    def test_what_was_interrupted_is_not_saved(self):
-        p = subprocess.Popen([runner.NACRE, "-E", "-q", "-i"], env=self.env(),
-                             cwd=self.tests, encoding="utf-8", bufsize=1,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        p.stdin.write("print 'on' while true do end\n")
-        while p.stdout.readline() != "on\n":
-            pass
-        time.sleep(0.2)
-        p.send_signal(signal.SIGINT)
-        out = p.communicate("1 + 1\n:save --test t.nacre\n:save s.lua\n",
-                            timeout=60)[0]
-        self.assertEqual(out.count("was interrupted is left out: 1 input"), 2)
-        self.assertNotIn("while", self.read("t.nacre"))
-        self.assertEqual(self.read("s.lua"), "print(1 + 1)\n")
-
-    def test_an_interrupted_save_leaves_nothing(self):
+    def session(self, typed, line):
+        """A session in which that is typed, when it has printed the line."""
         p = subprocess.Popen([runner.NACRE, "-E", "-q", "-i"], env=self.env(),
                              cwd=self.tests, encoding="utf-8", bufsize=1,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              start_new_session=True)
-        p.stdin.write("os.execute 'sleep 2';\n:save --test t.nacre\n")
-        while p.stdout.readline() != "> :save --test t.nacre\n":
+        p.stdin.write(typed)
+        while p.stdout.readline() != line:
             pass
+        return p
+
+    def test_what_was_interrupted_is_not_saved(self):
+        p = self.session("print 'on' while true do end\n", "on\n")
+        time.sleep(0.2)
+        p.send_signal(signal.SIGINT)
+        out = p.communicate("1 + 1\n:save --test t.nacre\n:save s.lua\n",
+                            timeout=60)[0]
+        self.assertEqual(out.count("interrupted inputs are left out: 1 input"), 2)
+        self.assertNotIn("while", self.read("t.nacre"))
+        self.assertEqual(self.read("s.lua"), "print(1 + 1)\n")
+
+    def test_an_interrupted_save_leaves_nothing(self):
+        p = self.session("os.execute 'sleep 2';\n:save --test t.nacre\n",
+                         "> :save --test t.nacre\n")
         for _ in range(500):
             if os.listdir(self.tmp):
                 break
@@ -162,17 +145,6 @@ class Save(runner.Case):
 
     SHOWN = (":seed 1\nx = nacre.randn(100,100)\nx\n"
              "nacre.tensor(1/3, {dtype='float64'})\nx:sum()\n:save --test ")
-
-    def typed(self, text):
-        return subprocess.run([runner.NACRE, "-E", "-q", "-i"],
-                              env=self.env(), input=text, cwd=self.tests,
-                              encoding="utf-8", stdout=subprocess.PIPE,
-                              timeout=60).stdout
-
-    def change(self, name, old, new):
-        text = self.read(name)
-        self.assertIn(old, text)
-        self.file(name, text.replace(old, new))
 
     def test_what_a_text_leaves_open_is_kept(self):
         out = self.typed(self.SHOWN + "t.nacre\n:save --test t.nacre\n")
@@ -222,7 +194,7 @@ class Save(runner.Case):
                                                    "--no-values")[1])
         self.assertEqual(os.listdir(self.tests), ["t.nacre"])
         self.assertEqual("--: values\n" + self.read("t.nacre"), text)
-        self.assertIn("goes with --test",
+        self.assertIn("needs --test",
                       self.typed("1\n:save --no-values x.lua\n"))
 
     def test_values_that_are_too_many(self):
@@ -281,7 +253,7 @@ class Save(runner.Case):
                   "os.clock(); x\n")
         status, out, err = self.nacre("--update", "--ok")
         self.assertEqual(status, 1)
-        self.assertIn("refused: not the same in two runs: 1 of 900", out)
+        self.assertIn("refused: differs between two runs: 1 of 900", out)
 
     # ---- --review and --within
 
@@ -315,9 +287,8 @@ class Save(runner.Case):
         self.file("a.nacre", runner.PASSED)
         status, out, err = self.nacre("--within", "1e-4")
         self.assertEqual(status, 2)
-        self.assertIn("--within goes with --update", err)
+        self.assertIn("--within needs --update", err)
 
 
 if __name__ == "__main__":
-    runner.NACRE = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    runner.main()

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_units.py - *_test.lua and --last-failed: what is said of them, a test
-# that takes its process with it hides no other, what failed is run again.
+# test_units.py - *_test.lua and --last-failed: the messages; a test that ends
+# its process hides no other test; what failed runs again.
 #
 #   test_units.py NACRE [unittest options]
 
 import os
 import re
-import sys
 import unittest
 
-import test_runner as runner
+import runner_case as runner
 
 LOST = """\
 test("first", function(t) t.ok(true) end)
@@ -244,7 +243,7 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertTrue(out.startswith(".F.FF.F\n"), out)
         self.assertIn("4 failed, 3 passed", out)
         for text in ("FAIL u_test.lua:2  endless (n=1)  cpu",
-                     "no end within 1 s\n       it printed:\n"
+                     "timed out after 1 s\n       it printed:\n"
                      "         n is\t1\n",
                      "FAIL u_test.lua:7  wrong  cpu",
                      "    7  t.eq(1, 2)\n       got 1, expected 2\n",
@@ -320,7 +319,7 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
 
     def test_a_file_without_input(self):
         for text in ("", "-- only prose\n", "--: seed 1\n"):
-            self.assertIn("there is no input", self.fails(text), repr(text))
+            self.assertIn("it has no input", self.fails(text), repr(text))
         self.passes('--: skip "later"\n')
 
     def test_names_that_are_nearly_right(self):
@@ -329,5 +328,4 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
 
 
 if __name__ == "__main__":
-    runner.NACRE = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    runner.main()

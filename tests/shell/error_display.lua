@@ -23,19 +23,21 @@ local function position()
   end
 end
 
-local function operand(role, t)
-  return {role = role, tensor = t, dtype = t.dtype, shape = t:size(),
-          device = t.device}
+local function operand(role, fills, t)
+  return {role = role, fills = fills, tensor = t, dtype = t.dtype,
+          shape = t:size(), device = t.device}
 end
 
 return function(x, y, hint)
   local file, line = position()
+  hint = hint or "\0020:mm(\0021:t()) gives float32[3x5]"
   error(setmetatable({
+    hint = hint:gsub("\0020", "self"):gsub("\0021", "arg 1"),
     op = "mm", code = "ESHAPE", file = file, line = line,
     message = ("inner sizes differ: self has %d columns, arg 1 has %d rows")
       :format(x:size(2), y:size(1)),
-    args = {operand("self", x), operand("arg 1", y)},
-    hint = hint or "self:mm(arg 1:t()) gives float32[3x5]"
+    args = {operand("self", "0", x), operand("arg 1", "1", y)},
+    template = {hint = hint}
   }, {__name = "nacre.error"}), 0)
 end
 ]=], "=nacre.prelude")()
@@ -77,8 +79,6 @@ error: add: shapes do not broadcast: dim 1 is 3 in one and 5 in the other
   left   a  float32[3x4] cpu
   right  b  float32[5x4] cpu
   rule: sizes must be equal or 1, aligned at the last dimension]=])
-
-check("a:summ()", "error: tensor has no method 'summ', did you mean 'sum'?")
 
 check("a:sum(7)", [=[
 error: sum: dim 7 is outside a tensor of 2 dimensions
@@ -123,24 +123,24 @@ error: mm: inner sizes differ: self has 4 columns, arg 1 has 3 rows
   arg 1     float32[3x4] cpu  view of b]=])
 
 -- nobody sees what self would be in a hint
-check("mm(nacre.ones(3, 4), nacre.ones(5, 4), 'self has a hint') return 1", [=[
+check("mm(nacre.ones(3, 4), nacre.ones(5, 4), '\\0020 has') return 1", [=[
 error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
-  at stdin:1   mm(nacre.ones(3, 4), nacre.ones(5, 4), 'self has a hint') return 1
+  at stdin:1   mm(nacre.ones(3, 4), nacre.ones(5, 4), '\0020 has') return 1
   self   float32[3x4] cpu
   arg 1  float32[5x4] cpu]=])
 
--- only whole words are replaced
-check("mm(a, b, 'myself: self, arg 12, arg 1') return 1", [=[
+-- there is no operand 2; words are not replaced
+check("mm(a, b, '\\0020, \\0022, \\0021') return 1", [=[
 error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
-  at stdin:1   mm(a, b, 'myself: self, arg 12, arg 1') return 1
+  at stdin:1   mm(a, b, '\0020, \0022, \0021') return 1
   self   a  float32[3x4] cpu
   arg 1  b  float32[5x4] cpu]=])
-check("mm(a, b, 'myself: self, arg 1') return 1", [=[
+check("mm(a, b, 'self: \\0020, \\0021') return 1", [=[
 error: mm: inner sizes differ: self has 4 columns, arg 1 has 5 rows
-  at stdin:1   mm(a, b, 'myself: self, arg 1') return 1
+  at stdin:1   mm(a, b, 'self: \0020, \0021') return 1
   self   a  float32[3x4] cpu
   arg 1  b  float32[5x4] cpu
-  hint: myself: a, b]=])
+  hint: self: a, b]=])
 
 check("mm(a, b) return 1", "\27[1;31merror:\27[0m mm: inner sizes differ: " ..
   "self has 4 columns, arg 1 has 5 rows\n  at stdin:1   mm(a, b) return 1\n" ..
@@ -202,120 +202,16 @@ local _, frames = block("local r = h15()"):gsub("\n  in ", "")
 same("at most ten frames", frames <= 10, true)
 
 --
--- Errors of Lua
+-- Errors of Lua: see also tests/transcripts/error_messages.nacre
 --
-check("nacer.zeros(3)", "error: no variable 'nacer', did you mean 'nacre'?")
-check("local x = 1 + nacer",
-      "error: no variable 'nacer', did you mean 'nacre'?")
-check("randn(3)", "error: no variable 'randn', did you mean 'nacre.randn'?")
-check("nacre.rndn(3)",
-      "error: nacre has no 'rndn', did you mean 'nacre.randn'?")
-check("None.x", "error: no variable 'None', did you mean nil?")
-check("True.x", "error: no variable 'True', did you mean true?")
-check("qqqqqq.x", "error: no variable 'qqqqqq'")
-check("len(a)", "error: no variable 'len'\n  hint: #a")
-check("local s = 'x' s:uper()",
-      "error: s has no method 'uper', did you mean 'upper'?")
-check("math.flor(2)",
-      "error: math has no function 'flor', did you mean 'floor'?")
-check("a.sum(1)", "error: sum is a method: a:sum(1)\n"
-      .. "  hint: dims count from 1; Python's is a:sum(2)")
-check("a.sum()", "error: sum is a method: a:sum()")
-check("a.add_(1)", "error: add_ is a method: a:add_(1)")
-check("a.size()", "error: size is a method: a:size()")
-check("a.detach()", "error: detach is a method: a:detach()")
-check("a.absolute()", "error: absolute is a method: a:absolute()")
-check("a.clip(0, 1)", "error: clip is a method: a:clip(0, 1)")
-check("a.clip_(0, 1)", "error: clip_ is a method: a:clip_(0, 1)")
-check("local s = nacre.sum(a.divide(b))",
-      "error: divide is a method: a:divide(b)")
-check("a.eq(a)", "error: eq is a method: a:eq(a)")
-check("a.lerp(b, 0.5)", "error: lerp is a method: a:lerp(b, 0.5)")
-check("a.masked_fill(b, 0)",
-      "error: masked_fill is a method: a:masked_fill(b, 0)")
-check("a.type_as(b)", "error: type_as is a method: a:type_as(b)")
-check("local s = a.summary()", "error: summary is a method: a:summary()")
-check("nacre.eq(a)", [=[
-error: eq: other is missing: a tensor or a number expected
-  at stdin:1   nacre.eq(a)]=])
-check("a.lerp(a, b, 'x')", [=[
-error: lerp: weight must be a tensor or a number, not a string
-  at stdin:1   a.lerp(a, b, 'x')]=])
-check("nacre.detach(3)", "error: nacre has no 'detach'")
-check("nacre.detach(a)", "error: nacre has no 'detach'\n  hint: a:detach()")
-check("a.requires_grad = 1",
-      "error: requires_grad must be true or false, not 1")
-check("a.requires_grad = {}",
-      "error: requires_grad must be true or false, not a table")
-check("nacre.load(a)", [=[
-error: load: path must be a text, not a tensor
-  at stdin:1   nacre.load(a)]=])
-check("a:item()", [=[
-error: item: a tensor of one element is needed, this is [3x4]
-  at stdin:1   a:item()
-  self   a  float32[3x4] cpu
-  hint: a:totable() gives every element]=])
-check("nacre.save('x.npz', {a = a, b = 3})", [=[
-error: save: b must be a tensor, not a number
-  at stdin:1   nacre.save('x.npz', {a = a, b = 3})
-  hint: nacre.tensor(3) makes one of a number or a table]=])
-check("nacre.bench(a)", "error: bench: a function or a text is timed, " ..
-      "not a tensor")
-check("a:T()", "error: T is no method: a.T")
-check("for row in a do end", [=[
-error: a nil is no index: use an integer, {first, last}, {}, a tensor or a text
-  at stdin:1   for row in a do end
-  self   a  float32[3x4] cpu
-  hint: for i, row in pairs(a) do ... end]=])
-check("nacre.nn.Linear(2)", "error: nacre.nn has no 'Linear', " ..
-      "did you mean 'nacre.nn.functional.linear'?")
-check("nacre.conv2d(2)", "error: nacre has no 'conv2d', " ..
-      "did you mean 'nacre.nn.functional.conv2d'?")
-check("a:float16()", [=[
-error: tensor has no method 'float16'
-  at stdin:1   a:float16()
-  self   a  float32[3x4] cpu
-  hint: a:to("float16")]=])
-check("a:is_cuda()", "error: is_cuda is no method: a.is_cuda")
-check("with nacre.no_grad(): a", [[
-error: syntax error near 'nacre'
-  stdin:1   with nacre.no_grad(): a
-                 ^
-  hint: nacre.no_grad(function() return a end)]])
-check("local s = 'a: ' .. a", [=[
-error: ..: a tensor is joined with tensors only, not with a string
-  at stdin:1   local s = 'a: ' .. a
-  right  a  float32[3x4] cpu
-  hint: tostring(a)]=])
-check("a:shape()", "error: shape is no method: a.shape")
 check("exit()", "error: no variable 'exit', :quit leaves")
-check("help(a)", "error: no variable 'help'\n  hint: ?a")
-check("np.zeros(3)", [=[
-error: no variable 'np'
-  hint: nacre.zeros(3)]=])
-check("nacre.sum(1)", [=[
-error: sum: self must be a tensor, not an integer
-  at stdin:1   nacre.sum(1)]=])
-check("a.shape()", [=[
-error: attempt to call a table value (field 'shape')
-  hint: a:size() is {3, 4}]=])
-check("a:mm(undefinedvar)", [=[
-error: mm: mat2 is missing: a tensor expected
-  at stdin:1   a:mm(undefinedvar)
-  hint: no variable 'undefinedvar']=])
 check("local w = 1\nlocal v = w()", [=[
 error: attempt to call a number value (local 'w')
   at stdin:2   local v = w()]=])
-check("error('12:30: no place', 0)", "error: 12:30: no place")
-check("error 'two\\nlines'", "error: two\nlines")
 
 --
 -- Error values of other kinds
 --
-check("error()", "error: nil (error was called without a message)")
-check("error {code = 3}", "error: the error is a table: {code = 3}")
-check("error(setmetatable({}, {__tostring = function() return 'own' end}))",
-      "error: own")
 same("a value that was not captured", errors.render("plain text", {}),
      "error: plain text")
 same("with a position", errors.render("x.lua:3: plain text", {script = true}),
@@ -334,7 +230,7 @@ same("with their identity", rawequal(err.args[2].tensor, b), true)
 same("with their shapes", table.concat(err.args[1].shape, "x"), "3x4")
 
 --
--- Syntax
+-- Syntax: where the caret stands, which sessions do not compare
 --
 check("x = = 3", [=[
 error: unexpected symbol near '='
@@ -358,18 +254,8 @@ check("2 t", [=[
 error: <eof> expected near 't'
   stdin:1   2 t
               ^]=])
-check("for i = 1, 3 do", "error: 'end' expected")
 check("for i = 1, 3 do\n", "error: 'end' expected to close 'for' at line 1")
 
--- habits that have their own words
-local own = {
-  {"if a != b then", "'!=' is written ~= in Lua"},
-  {"x += 1", "Lua has no +=; x = x + 1, or in place x:add_(1)"},
-  {"x //= 2", "Lua has no //=; x = x // 2"},
-  {"x ..= 'a'", "Lua has no ..=; x = x .. 'a'"},
-  {"x++", "Lua has no ++; x = x + 1"},
-}
-for _, c in ipairs(own) do check(c[1], "error: " .. c[2]) end
 check("local s = 1\nif a != b then", [=[
 error: '!=' is written ~= in Lua
   stdin:2   if a != b then
@@ -382,7 +268,7 @@ local hints = {
   {"v = a > b ? 1 : 2", 10, "a > b and 1 or 2"},
   {"print a", 6, "print(a)"},
   {"import foo", 7,
-   'there is no module of that name; require "x" loads x.lua'},
+   'no module has that name; require "x" loads x.lua'},
   {"import torch.nn as nn", 7, "nn = nacre.nn"},
   {"f(2, dtype=x, y=True)", 10, "f(2, {dtype=x, y=true})"},
   {"a:sum(dim=1)", 9, "a:sum({dim=2}), counted from 1"},
@@ -406,6 +292,7 @@ local hints = {
   {"while x do {", 11, "a block ends with end and has no { }"},
   {"let x = 1", 4, "local x = 1"},
   {"elif x then", 5, "elseif"},
+  {"with nacre.no_grad(): a", 5, "nacre.no_grad(function() return a end)"},
 }
 for _, c in ipairs(hints) do
   local shown = block(c[1])

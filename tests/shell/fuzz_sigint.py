@@ -13,7 +13,7 @@ import tempfile
 import time
 
 import terminal
-from terminal import CTRL_R, ENTER, PASTE, PASTED, TAB, UP
+from terminal import CTRL_R, ENTER, PASTE, TAB, UP
 
 EACH = 20  # signals for each program
 ACCEPTED = "\x1b[?2004l"  # readline leaves the terminal to the program

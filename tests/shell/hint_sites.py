@@ -55,7 +55,8 @@ def literals(code):
 
 def pattern(text):
     """What a text made with this format looks like."""
-    parts = re.split(r"%(?:\.\*)?(?:ll)?[sdgu]|\{[0-7]\}", text)
+    parts = re.split(r"\{(?:[0-7]|%s|[A-Za-z]\w*)\}|"
+                     r"%(?:\.\*)?(?:ll)?[sdgu]", text)
     return ".*".join(map(re.escape, parts))
 
 

@@ -22,11 +22,30 @@ def surroundings(home, **variables):
     return env
 
 
-class Program(unittest.TestCase):
+class Home(unittest.TestCase):
+    """A test with an empty home, self.home."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.home = folder.name
+
+    def file(self, name, text="", mode=0o644):
+        """Writes a file of the home; gives its path."""
+        path = os.path.join(self.home, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.home, name), encoding="utf-8") as f:
+            return f.read()
+
+
+class Program(Home):
+    """A test of the program without a terminal."""
 
     def env(self, **variables):
         return surroundings(self.home, **variables)
@@ -48,13 +67,6 @@ class Program(unittest.TestCase):
                            stderr=subprocess.PIPE, timeout=60,
                            encoding="utf-8", cwd=self.home)
         return p.returncode, p.stdout, p.stderr
-
-    def file(self, name, text):
-        path = os.path.join(self.home, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        return path
 
 
 def main():

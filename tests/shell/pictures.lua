@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Pictures of whatever there is: no value, dtype, layout or width breaks one,
--- no line is wider than asked, and what they show is what is there.
+-- Pictures of tensors of every value, dtype, layout and width: no line is wider
+-- than asked, and they show the values that are there.
 local here = arg[0]:match "^(.*/)" or ""
 local C = dofile(here .. "../lib/common.lua")
 local graphics = require "nacre.terminal_image"

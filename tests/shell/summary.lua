@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the display tells of all elements, against the operations that say the
--- same: in any layout, with nan and inf anywhere, of all or of a sample.
+-- The statistics that the display shows are those that the operations compute:
+-- in any layout, with nan and inf anywhere, of all or of a sample.
 
 nacre.manual_seed(3)
 math.randomseed(3)

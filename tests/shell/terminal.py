@@ -5,7 +5,6 @@
 import os
 import re
 import sys
-import tempfile
 import time
 import unittest
 
@@ -15,13 +14,14 @@ except ImportError:
     print("skip: python3-pexpect is not installed")
     sys.exit(77)
 
-from launch import surroundings
+from launch import Home, surroundings
 
 PROGRAM = ""
 UP, DOWN, TAB, ENTER = "\x1b[A", "\x1b[B", "\t", "\r"
 CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x03", "\x04", "\x12", "\x1a"
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 READY = "\x1b\\[\\?2004h"  # readline asks for bracketed paste at each prompt
+PASTE_OFF = "\x1b[?2004l"   # and no longer when the line is accepted
 
 
 def clean(text):
@@ -34,13 +34,14 @@ def clean(text):
 class Session:
     def __init__(self, home, *args, columns=80, **variables):
         env = surroundings(home, **{"NO_COLOR": "1", **variables})
-        self.dumb = env["TERM"] == "dumb"
+        # of these terminfo may know nothing
+        self.dumb = env["TERM"] in ("dumb", "xterm-kitty")
         # through env, for pexpect splits a lone command at its blanks
         self.child = pexpect.spawn("/usr/bin/env", [PROGRAM, *args], env=env,
                                    timeout=60, dimensions=(24, columns),
                                    encoding="utf-8")
         self.child.delaybeforesend = None
-        self.prompt()
+        self.greeting = self.prompt()
 
     def prompt(self):
         """Waits for the prompt; gives what came before it."""
@@ -59,44 +60,74 @@ class Session:
         out = self.prompt()
         return out.split("\n", 1)[1] if "\n" in out else ""
 
-    def settle(self, seconds=0.3):
-        """Everything that comes until nothing does."""
+    def raw(self, seconds=0.2):
+        """Everything that comes until nothing does, with its escapes."""
         out = ""
         while True:
             try:
                 out += self.child.read_nonblocking(4096, seconds)
             except (pexpect.TIMEOUT, pexpect.EOF):
-                return clean(out)
+                return out
 
-    def quit(self):
-        self.child.send(CTRL_D)
+    def settle(self, seconds=0.3):
+        """The same without escapes."""
+        return clean(self.raw(seconds))
+
+    def expect(self, text):
+        """Waits for exactly this text."""
+        self.child.expect_exact(text)
+
+    def drop(self):
+        """Ctrl-C at the prompt: the line is dropped."""
+        self.send(CTRL_C)
+        self.prompt()
+
+    def end(self, keys=""):
+        """Types keys that end the program; gives its exit status, or the
+        number of the signal that ended it, negative."""
+        self.send(keys)
         self.child.expect(pexpect.EOF)
         self.child.close()
+        if self.child.signalstatus is not None:
+            return -self.child.signalstatus
         return self.child.exitstatus
 
+    def quit(self):
+        return self.end(CTRL_D)
 
-class Shell(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.home = self.folder.name
-        self.sessions = []
 
-    def tearDown(self):
-        for s in self.sessions:
-            s.child.close(force=True)
-        self.folder.cleanup()
+class Shell(Home):
+    """A test of the shell at a terminal."""
 
     def open(self, *args, **options):
         s = Session(self.home, *args, **options)
-        self.sessions.append(s)
+        self.addCleanup(s.child.close, force=True)
         return s
 
-    def history(self):
-        return os.path.join(self.home, ".local/state/nacre/history")
+    def job_shell(self):
+        """A shell with job control that has started the program."""
+        env = surroundings(self.home, PS1="sh$ ", NO_COLOR="1",
+                           PATH="/usr/bin:/bin")
+        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=60,
+                          encoding="utf-8", dimensions=(24, 80))
+        self.addCleanup(c.close, force=True)
+        c.expect_exact("sh$ ")
+        c.send('"%s" -q --no-rc' % PROGRAM + ENTER)
+        c.expect(READY + "> ")
+        return c
+
+    HISTORY = ".local/state/nacre/history"
 
     def entries(self):
-        with open(self.history()) as f:
-            return re.split(r"(?m)^#\d+\n", f.read())[1:]
+        """The blocks in the history file."""
+        if not os.path.exists(os.path.join(self.home, self.HISTORY)):
+            return []
+        return re.split(r"(?m)^#\d+\n", self.read(self.HISTORY))[1:]
+
+    def shows(self, s, *pairs):
+        """Each pair is a block and what it prints."""
+        for typed, printed in pairs:
+            self.assertEqual(s.run(typed), printed, typed)
 
     def timed(self, s, keys, wait=0.3):
         """Types, presses Ctrl-C a little later; gives what comes then."""

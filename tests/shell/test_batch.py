@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_batch.py - the shell as a Unix program: no terminal, exit statuses, pipes.
+# test_batch.py - the program without a terminal: exit statuses, pipes.
 #
 #   test_batch.py NACRE [unittest options]
 
 import os
 import re
-import signal
 import subprocess
-import time
 
 import launch
 from launch import Program
@@ -40,13 +38,6 @@ class Batch(Program):
             self.assertEqual(bool(err), status in (1, 2, 77) and
                              "os.exit" not in args[-1], (args, err))
 
-    def test_unknown_option(self):
-        status, out, err = self.run_("--hepl")
-        self.assertEqual(err.split("\n")[0],
-                         "nacre: unknown option --hepl, did you mean --help?")
-        self.assertEqual(out, "")
-        self.assertIn("unknown option -z", self.run_("-z")[2])
-
     def test_hint_of_sessions_on_stdin(self):
         status, out, err = self.run_(text="x = nacre.ones(2)\nx\n")
         self.assertEqual((status, out), (1, ""))
@@ -60,33 +51,11 @@ class Batch(Program):
                     "  p.lua:1   for epoch in range(3):\n"
                     "  hint: for epoch = 1, 3 do ... end\n"))
 
-    def test_missing_script(self):
-        self.assertEqual(
-            self.run_("nosuch.lua"),
-            (2, "", "nacre: cannot open nosuch.lua: "
-                    "No such file or directory\n"))
-
     def test_skip(self):
         self.file("s.lua", "skip 'no gpu here' print 'not reached'")
         status, out, err = self.run_("s.lua")
         self.assertEqual((status, out), (77, ""))
         self.assertIn("no gpu here", err)
-
-    def test_interrupted_script_dies_by_signal(self):
-        for body in ("while true do end",
-                     "while true do pcall(function() while true do end end)"
-                     " end",
-                     "coroutine.wrap(function() while true do end end)()"):
-            path = self.file("loop.lua", "print 'on' io.stdout:flush() " + body)
-            p = subprocess.Popen([launch.NACRE, path], env=self.env(),
-                                 stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE)
-            p.stdout.readline()
-            time.sleep(0.05)
-            p.send_signal(signal.SIGINT)
-            out, err = p.communicate(timeout=60)
-            self.assertEqual(p.returncode, -signal.SIGINT, body)
-            self.assertIn(b"interrupted", err)
 
     # ---- programs
 
@@ -105,15 +74,6 @@ class Batch(Program):
     def test_print_option(self):
         status, out, err = self.run_("-p", '1, "a", {2}, nil')
         self.assertEqual(out, '1\t"a"\t{2}\tnil\n')
-
-    def test_shebang(self):
-        link = os.path.join(self.home, "nacre")  # its path holds no blanks
-        os.symlink(launch.NACRE, link)
-        path = self.file("x.lua", "#!%s\nprint('ran', ...)\n" % link)
-        os.chmod(path, 0o755)
-        out = subprocess.run([path, "a"], env=self.env(), encoding="utf-8",
-                             stdout=subprocess.PIPE).stdout
-        self.assertEqual(out, "ran\ta\n")
 
     def test_modules_beside_the_script(self):
         self.file("lib.lua", "return 'current'")
@@ -277,15 +237,6 @@ load("error 'x'", "@" .. e)()
         self.assertIn("oops", err)
         self.assertIn("the script stopped", err)
 
-    def test_full_disk(self):
-        for program in ("print(1)", "print(1) os.exit(0)"):
-            with open("/dev/full", "w") as full:
-                p = subprocess.run([launch.NACRE, "-e", program],
-                                   env=self.env(), stdout=full,
-                                   stderr=subprocess.PIPE)
-            self.assertEqual(p.returncode, 1)
-            self.assertIn(b"No space left", p.stderr)
-
     def test_closed_files(self):
         for redirect in ("<&-", "<&- -p 1", ">&-"):
             status, out, err = self.shell('"$0" -e "x = 1" ' + redirect)
@@ -316,11 +267,6 @@ load("error 'x'", "@" .. e)()
 
     def test_globals(self):
         self.assertEqual(self.run_("-p", "nacre == torch")[1], "true\n")
-
-    def test_print_of_a_tensor(self):
-        out = self.run_("-e", "print(nacre.eye(2))")[1]
-        self.assertEqual(out, "float32[2x2] cpu  16 B\n"
-                              "  1.0  0.0\n  0.0  1.0\n")
 
     def test_seed_and_threads(self):
         one = self.run_("--seed", "7", "-p", "nacre.rand(1):sum():item()")
@@ -356,12 +302,12 @@ load("error 'x'", "@" .. e)()
             status, out, err = self.run_(*args, *default, **variables)
             self.assertEqual((status, out), (2, ""))
             self.assertRegex(err, r"nacre: (--device|NACRE_DEVICE): "
-                                  "no device is called '(gpu|cuda:x)'\nusage")
+                                  "no device is named '(gpu|cuda:x)'\nusage")
 
     def test_values_that_cannot_be(self):
         for words, text in [
-                (["--dtype", "float99"], "--dtype: 'float99' is no float"),
-                (["--dtype=int64"], "--dtype: 'int64' is no float dtype"),
+                (["--dtype", "float99"], "--dtype: 'float99' is not a float"),
+                (["--dtype=int64"], "--dtype: 'int64' is not a float dtype"),
                 (["--seed", "x"], "--seed needs an integer"),
                 (["--width", "3"], "--width needs an integer"),
                 (["--nan", "on"], "--nan is off, warn or trap")]:
@@ -389,17 +335,10 @@ load("error 'x'", "@" .. e)()
         self.assertIn("error: set_default_device: no usable CUDA device", out)
         self.assertIn("default device cpu (was cpu)", out)
 
-    def test_start(self):
-        """At most 5 ms and 8 MiB to start; a loaded machine gets more time."""
+    def test_memory_of_the_start(self):
+        """At most 8 MiB; test_budgets.py measures the time."""
         if os.environ.get("ASAN_OPTIONS"):
-            self.skipTest("sanitizers are slow")
-        times = []
-        for _ in range(20):
-            begin = time.time()
-            self.run_("-e", "")
-            times.append(time.time() - begin)
-        print("start: %.1f ms" % (min(times) * 1e3))
-        self.assertLess(min(times), 0.1)
+            self.skipTest("a sanitizer takes more")
         program = ("for l in io.lines '/proc/self/status' do "
                    "local k = l:match 'VmHWM:%s*(%d+)' "
                    "if k then print(k) end end")

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_budgets.py - what the shell may take, measured through a pseudo-terminal and
-# printed.  A machine that has other work is slow: only what is SLACK times its
-# budget fails.
+# test_budgets.py - how long the shell takes to answer, measured at a terminal
+# and printed. Other work slows a machine down: only SLACK times a budget fails.
 #
 #   test_budgets.py NACRE [unittest options]
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_completion.py - what Tab offers inside calls, commands and quotes.
+# test_completion.py - what Tab completes and offers: names, what fits in a call,
+# words of commands, files in quotes.
 #
 #   test_completion.py NACRE [unittest options]
 
-import os
 import re
 
 import terminal
-from terminal import CTRL_C, Shell, TAB
+from terminal import Shell, TAB
 
 
 class Completion(Shell):
@@ -17,9 +17,13 @@ class Completion(Shell):
         """What is listed for a text, a line each."""
         s.send(text + TAB)
         out = s.settle(0.25)
-        s.send(CTRL_C)
-        s.prompt()
+        s.drop()
         return out.split("\n")
+
+    def completes(self, s, text, whole):
+        """Tab puts in what is missing; the line is not run."""
+        s.send(text + TAB)
+        s.expect(whole)
 
     def names(self, s, text):
         return [m.group(1) for m in
@@ -33,6 +37,21 @@ class Completion(Shell):
               "  v = nacre.zeros(4)  i = nacre.ones(3000, 4, "
               "{dtype='int64'})  n = 5  t = {}")
         return s
+
+    def test_names(self):
+        s = self.open()
+        s.run("subject = {field = 1, fields = 2}")
+        s.run("result = subj" + TAB + ".field" + TAB)
+        self.assertEqual(s.run("result"), "1\n")
+        self.assertEqual(s.run("('x'):re" + TAB + "p" + TAB + "3)"),
+                         '"xxx"\n')
+        self.assertIn("name", s.run(":who" + TAB))
+        s.run("t = nacre.zeros(2)")
+        for text, pattern in (
+                ("nacre.ran", r"\n  random_\([^\n]*\)  +\S"),
+                ("nacre.ran", r"\n  range\("), ("t:su", r"sum\("),
+                ("('x'):rep():mul", r"\n  mul\(other\)[^\n]*\n  mul_\(o")):
+            self.assertRegex("\n".join(self.offered(s, text + TAB)), pattern)
 
     def test_shapes_that_fit(self):
         s = self.tensors()
@@ -56,12 +75,10 @@ class Completion(Shell):
     def test_the_only_one_is_put_in(self):
         s = self.tensors()
         s.run("w = nil")
-        s.send("r = a:mm(" + TAB)
-        s.child.expect_exact("a:mm(w2")
+        self.completes(s, "r = a:mm(", "a:mm(w2")
         s.run("):size(2)")
         self.assertEqual(s.run("r"), "4\n")
-        s.send("r = a:gather(2, " + TAB)
-        s.child.expect_exact("(2, i")
+        self.completes(s, "r = a:gather(2, ", "(2, i")
         s.run(")")
 
     def test_nothing_fits(self):
@@ -91,8 +108,7 @@ class Completion(Shell):
         self.assertEqual(self.names(s, "a:sum{dim=1, "),
                          ["dtype=", "keepdim="])
         self.assertIn("dtype=", self.names(s, "nacre.zeros(2, {"))
-        s.send("r = a:sum{k" + TAB)
-        s.child.expect_exact("keepdim=")
+        self.completes(s, "r = a:sum{k", "keepdim=")
         s.run("true}:size()")
         self.assertEqual(s.run("r"), "{1, 1}\n")
 
@@ -103,19 +119,16 @@ class Completion(Shell):
 
     def test_values_of_options(self):
         s = self.tensors()
-        s.send("r = nacre.zeros(2, {dtype='int6" + TAB)
-        s.child.expect_exact("int64'")
+        self.completes(s, "r = nacre.zeros(2, {dtype='int6", "int64'")
         s.run("})")
         self.assertEqual(s.run("r.dtype"), '"int64"\n')
-        s.send("r = nacre.zeros(2, {device='cp" + TAB)
-        s.child.expect_exact("cpu'")
+        self.completes(s, "r = nacre.zeros(2, {device='cp", "cpu'")
         s.run("})")
 
     def test_commands_take_files(self):
-        open(os.path.join(self.home, "unlikely.lua"), "w").close()
+        self.file("unlikely.lua")
         s = self.open()
-        s.send(":run %s/unli" % self.home + TAB)
-        s.child.expect_exact("unlikely.lua ")
+        self.completes(s, ":run %s/unli" % self.home, "unlikely.lua ")
         s.run("")
         self.assertEqual(self.entries()[-1],
                          ":run %s/unlikely.lua \n" % self.home)
@@ -132,10 +145,8 @@ class Completion(Shell):
                            (":set dtype float6", "float64"),
                            (":timing of", "off"), (":reload au", "auto"),
                            (":dev cp", "cpu"), (":set stats = of", "off")):
-            s.send(keys + TAB)
-            s.child.expect_exact(text)
-            s.send(CTRL_C)
-            s.prompt()
+            self.completes(s, keys, text)
+            s.drop()
         s.send(":set color " + TAB + TAB)
         out = s.settle()
         for word in ("auto", "always", "never"):
@@ -144,19 +155,22 @@ class Completion(Shell):
 
     def test_files_only_in_quotes(self):
         """P7"""
-        open(os.path.join(self.home, "unlikely.txt"), "w").close()
+        path = self.file("unlikely.txt")
         s = self.open()
         s.run("os.execute 'true'")
-        s.send("x = unli" + TAB + TAB)
-        self.assertNotIn("unlikely.txt", s.settle(0.3))
+        self.assertNotIn("unlikely.txt",
+                         "\n".join(self.offered(s, "x = unli" + TAB)))
+        out = s.run("f = '%s/unli" % self.home + TAB)
+        self.assertEqual(s.run("f == '%s'" % path), "true\n", out)
 
-    def test_no_user_code_in_calls(self):
+    def test_no_user_code(self):
+        """P6: what Tab looks at is not run, so it cannot fail either."""
         s = self.open()
         s.run("ran = 0  local function hit() ran = 1 return 1 end "
               "trap = setmetatable({}, {__index = hit, __call = hit, "
               "__len = hit, __tostring = hit, __eq = hit})")
         for text in ("trap(", "trap.x(", "trap:y(", "nacre.mm(trap, ",
-                     "nacre.zeros(trap.n, {"):
+                     "nacre.zeros(trap.n, {", "trap.x" + TAB, "tra" + TAB):
             self.offered(s, text)
         self.assertEqual(s.run("ran"), "0\n")
 

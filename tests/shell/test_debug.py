@@ -6,26 +6,25 @@
 #
 #   test_debug.py NACRE [unittest options]
 
-import os
 import time
 
-import pexpect
-
 import terminal
-from terminal import CTRL_C, CTRL_D, ENTER, READY, Shell
+from terminal import CTRL_D, ENTER, READY, Shell
 
 
 class Debug(Shell):
-    def stop(self, s):
+    def stopped(self):
+        """A session in the debugger, after an error."""
+        s = self.open()
         s.run("function inner(t) local k = 7 error 'stop' end")
         s.run("function outer(t) inner(t) return 1 end")
         self.assertIn("stop", s.run("outer(nacre.ones(2))"))
-
-    def test_prompt_and_frames(self):
-        s = self.open()
-        self.stop(s)
         s.send(":debug" + ENTER)
         s.child.expect("debug> ")
+        return s
+
+    def test_prompt_and_frames(self):
+        s = self.stopped()
         self.assertIn("inner at stdin:1", s.child.before)
         out = s.run("locals")
         self.assertRegex(out, r"t +float32\[2\] cpu")
@@ -33,17 +32,13 @@ class Debug(Shell):
         self.assertIn("outer at", s.run("up"))
         self.assertIn("float32[2] cpu", s.run("t"))
         s.send("q" + ENTER)
-        s.child.expect(READY)
-        s.child.expect("> ")
+        s.prompt()
         self.assertNotIn("debug", s.child.before)
         self.assertEqual(s.run("1 + 1"), "2\n")
         self.assertIn("no error", s.run(":debug"))
 
     def test_end_of_input_leaves_the_debugger_alone(self):
-        s = self.open()
-        self.stop(s)
-        s.send(":debug" + ENTER)
-        s.child.expect("debug> ")
+        s = self.stopped()
         s.child.expect(READY + "|$")
         time.sleep(0.2)
         s.send(CTRL_D)
@@ -53,21 +48,15 @@ class Debug(Shell):
         self.assertEqual(s.quit(), 0)
 
     def test_interrupt_in_the_debugger(self):
-        s = self.open()
-        self.stop(s)
-        s.send(":debug" + ENTER)
-        s.child.expect("debug> ")
+        s = self.stopped()
         out = self.timed(s, "while true do end" + ENTER)
         self.assertIn("interrupted", out)
         self.assertRegex(s.run("locals"), r"k +7")
 
     def test_script(self):
-        path = os.path.join(self.home, "train.lua")
-        with open(path, "w") as f:
-            f.write("function step(x)\n  local bad = x:view(5)\n"
-                    "  return bad\nend\nx = nacre.ones(3)\n"
-                    "local y = step(x)\n")
-        s = self.open("-i", path)
+        s = self.open("-i", self.file(
+            "train.lua", "function step(x)\n  local bad = x:view(5)\n"
+            "  return bad\nend\nx = nacre.ones(3)\nlocal y = step(x)\n"))
         s.send(":debug locals" + ENTER)
         self.assertRegex(s.prompt(), r"x +float32\[3\] cpu")
         self.assertIn("step at train.lua:2",
@@ -81,10 +70,6 @@ class Debug(Shell):
         self.assertRegex(s.run(":trace nacre.ones(2)"), "1 operation,")
         s.run("y = nacre.ones(3) + 1")
         self.assertEqual(s.run("y:sum():item()"), "6.0\n")
-
-    def file(self, name, text):
-        with open(os.path.join(self.home, name), "w") as f:
-            f.write(text)
 
     def test_tests_stop_in_the_debugger(self):
         self.file("a_test.lua", """\
@@ -113,14 +98,12 @@ test("third", function(t) end)
         self.assertIn("- 5\n+ 8\n", s.prompt())
         s.send(CTRL_D)
         self.assertIn("got 1, expected 2", s.prompt())
-        s.send("os.exit(4)" + ENTER)  # the runner has its terminal again
-        s.child.expect(pexpect.EOF)
+        # the runner has its terminal again
+        self.assertEqual(s.end("os.exit(4)" + ENTER), 1)
         out = terminal.clean(s.child.before)
         self.assertIn("the program ended with status 4", out)
         self.assertIn("-   5  5\n+   5  8 ", out)
         self.assertIn("4 failed, 2 passed, 1 skipped", out)
-        s.child.close()
-        self.assertEqual(s.child.exitstatus, 1)
 
 
 if __name__ == "__main__":

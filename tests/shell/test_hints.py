@@ -7,6 +7,7 @@ holds a text for the user must be reached by some case, and each text of the
 core, of the bindings and of the CUDA plug-in must be given in one.
 
 test_hints.py PROGRAM"""
+import functools
 import os
 import pathlib
 import re
@@ -76,19 +77,20 @@ def session(inputs, watch=False, environment=()):
 
 
 # A text that is words alone: there is nothing to run.
-PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|texts are "
-                   r"|a list is written|what is not local|no models|nothing is"
-                   r"|memory (is|has)|it is not|histograms|of |looked for"
+PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|strings are"
+                   r" |a list is written|variables are global|no mod|nothing is"
+                   r"|memory (is|cannot)|not (used|avail)|histograms|of "
+                   r"|searched "
                    r"|\w+ is a number|== compares|\{name = value\}|a comment "
-                   r"|goto continue|\w+_ is the one|local |a tensor holds"
+                   r"|goto continue|\w+_ works in|local |a tensor holds"
                    r"|commands begin|a result's backward|dims count"
                    r"|arg\[1\], arg|nacre, also|the functions of layers"
                    r"|os and io|string\.match and|nacre\.rand, nacre"
-                   r"|no such|nacre --det|nacre\.linalg has|\w+ is there "
+                   r"|no such|start with|nacre\.linalg has|\w+ is (there|avail)"
                    r"|and$|or$|elseif$|elseif \.\.\. then$|else$|lapply"
                    r"|write: |tensor\{|1 is the first|no variable|[\w.]+ is nil"
                    r"|nacre\.autograd\.grad\(|[\w.]+:requires_grad_\(\), then"
-                   r"|:plot, :hist|CPU tensors|install it|it works later"
+                   r"|:plot, :hist|CPU tensors|install it|CUDA operations"
                    r"|ordinals count|element \d|t:copy_\(result\)"
                    r"|\d is the first|use logical_xor|use ~|none of "
                    r"|a device is"
@@ -162,7 +164,7 @@ def runnable(hint, typed):
 # In what is said beside hints.
 SAID = [r"^  hint: (.*)$", r"is a method: (.*)$", r"did you mean '(.*)'\?",
         r"Lua has no \S+; (.*)$", r"^\(no variable '\w+'; here (.*)\)$",
-        r"the command is (:\w+.*)\)$", r"is no method: (.*)$"]
+        r"the command is (:\w+.*)\)$", r"is not a method: (.*)$"]
 
 
 def lines_of(output, typed):
@@ -188,8 +190,12 @@ def groups():
     return found
 
 
-def cases():
-    return groups()[()]
+@functools.cache
+def watched(environment):
+    """What the cases of an environment print under WATCH, and what SEEN."""
+    inputs = [[*before, typed] for before, typed, _ in groups()[environment]]
+    *outputs, seen = session([*inputs, [SEEN]], True, environment)
+    return "".join(outputs), seen
 
 
 def wordrows():
@@ -239,7 +245,7 @@ class Hints(unittest.TestCase):
         return len(follow)
 
     def test_each_hint_is_followed(self):
-        self.assertGreater(self.follow(cases()), 120)
+        self.assertGreater(self.follow(groups()[()]), 120)
 
     def test_each_hint_of_other_environments(self):
         for environment, list_ in groups().items():
@@ -248,9 +254,7 @@ class Hints(unittest.TestCase):
                     self.follow(list_, environment)
 
     def test_no_hint_is_without_a_case(self):
-        inputs = [[*before, typed] for before, typed, _ in cases()]
-        *_, last = session([*inputs, [SEEN]], watch=True)
-        seen = set(re.findall(r"^@seen (\S+)$", last, re.M))
+        seen = set(re.findall(r"^@seen (\S+)$", watched(())[1], re.M))
         self.assertGreater(len(seen), 500)
         unseen = [f"{m}.lua:{n}: {line}" for m in MODULES
                   for n, line in texts(m) if f"{m}:{n}" not in seen]
@@ -258,11 +262,8 @@ class Hints(unittest.TestCase):
 
     def test_no_text_of_a_hint_is_without_a_case(self):
         raw = []
-        for environment, list_ in groups().items():
-            output = "".join(session(
-                [[*before, typed] for before, typed, _ in list_], True,
-                environment))
-            raw += re.findall(r"^@raw (.*)$", output, re.M)
+        for environment in groups():
+            raw += re.findall(r"^@raw (.*)$", watched(environment)[0], re.M)
         if not os.path.exists(EMULATED):
             self.skipTest("no emulated device was built")
         never = [place for place, pattern in hint_sites.texts(ROOT)
@@ -336,7 +337,7 @@ class Absent(unittest.TestCase):
                                    "nacre.ones(2):sub_(cfg.rate)\n"),
                          "cfg.rate is nil")
         self.assertEqual(self.hint("print(nacre.load(arg[1]))\n"),
-                         "arg[1] is nil: the script was given no arguments")
+                         "arg[1] is nil: the script has no arguments")
 
     def test_what_is_no_variable(self):
         self.assertEqual(self.hint("print(nacre.ones(nosuchname))\n"),

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_history.py - what the shell keeps of its lines.
+# test_history.py - the history at a terminal, :record, :transcript and :save.
 #
 #   test_history.py NACRE [unittest options]
 
+import fcntl
 import os
 import stat
 import subprocess
-
-import pexpect
 
 import terminal
 from terminal import ENTER, Shell, UP
@@ -28,8 +27,8 @@ class History(Shell):
         self.assertEqual(a.quit() + b.quit(), 0)
         self.assertEqual(self.entries(),
                          ["a1 = 1\n", "b1 = 1\n", "a2 = 1\n", "b2 = 1\n"])
-        mode = stat.S_IMODE(os.stat(self.history()).st_mode)
-        self.assertEqual(mode, 0o600)
+        status = os.stat(os.path.join(self.home, self.HISTORY))
+        self.assertEqual(stat.S_IMODE(status.st_mode), 0o600)
 
     def test_block_comes_back_in_a_new_session(self):
         """P8, P10"""
@@ -38,8 +37,11 @@ class History(Shell):
         s.run("end")
         s.quit()
         s = self.open()
-        s.send(UP)
+        s.run("x = 1")
+        s.send(UP + UP)
         self.assertIn("\n8\n9\n", s.run(""))
+        self.assertRegex(s.run(":history /print/"),
+                         r"(?m)^ +3  for i = 8, 9 do \.\.\.$")
 
     def test_history_by_beginning(self):
         s = self.open()
@@ -62,30 +64,48 @@ class History(Shell):
         self.assertEqual(len(self.entries()), 2)
 
     def test_written_before_it_runs(self):
-        s = self.open()
-        s.send("os.exit(1)" + ENTER)
-        s.child.expect(pexpect.EOF)
+        self.assertEqual(self.open().end("os.exit(1)" + ENTER), 1)
         self.assertEqual(self.entries(), ["os.exit(1)\n"])
 
     def test_history_is_trimmed(self):
-        path = os.path.join(self.home, "hist")
-        with open(path, "w") as f:
-            for i in range(50):
-                f.write("#1700000000\nx = %d\ny = %d\n" % (i, i))
+        path = self.file("hist", "".join(
+            "#1700000000\nx = %d\ny = %d\n" % (i, i) for i in range(50)))
         s = self.open(NACRE_HISTORY=path, NACRE_HISTSIZE="10")
         s.run("last = 1")
         s.quit()
-        with open(path) as f:
-            text = f.read()
+        text = self.read("hist")
         self.assertEqual(text.count("#"), 10)
         self.assertTrue(text.startswith("#1700000000\nx = 41\ny = 41\n"))
         self.assertTrue(text.endswith("\nlast = 1\n"))
+
+    def test_history_that_cannot_be_had(self):
+        """The shell starts without it and says why."""
+        os.mkfifo(self.home + "/pipe")
+        os.mkdir(self.home + "/folder")
+        with open(self.file("locked")) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            for name, why in (("pipe", "this is not a regular file"),
+                              ("folder", ""), ("locked", "it is locked")):
+                path = "%s/%s" % (self.home, name)
+                s = self.open(NACRE_HISTORY=path)
+                self.assertIn("no history: %s: %s" % (path, why), s.greeting)
+                self.assertEqual(s.run("40 + 2"), "42\n")
+
+    def test_what_lies_behind_a_zero_byte_is_not_lost(self):
+        path = self.file("zero", "#1\na = \0001\n#2\nb = 2\n")
+        s = self.open(NACRE_HISTORY=path)
+        s.run("c = 3")
+        s.quit()
+        text = self.read("zero")
+        self.assertIn("b = 2", text)
+        self.assertIn("c = 3", text)
 
     def test_history_command(self):
         s = self.open()
         s.run("one = 1")
         s.run("two = 2")
-        self.assertIn("    1  one = 1\n", s.run(":history"))
+        for command in (":history", "%hist"):
+            self.assertIn("    1  one = 1\n", s.run(command))
         out = s.run(":history /two/")
         self.assertIn("two = 2", out)
         self.assertNotIn("one = 1", out)
@@ -107,8 +127,7 @@ class History(Shell):
         s.run("io.write('x', 1, '\\n') io.stdout:write 'z'")
         s.run("nosuch()")
         s.run("!echo out")
-        with open(path) as f:  # it is there before it is closed
-            recorded = f.read()
+        recorded = self.read("record.nacre")  # before it is closed
         self.assertEqual(recorded, "> a = nacre.eye(2)\n> a\n"
                          "float32[2x2] cpu  16 B\n  1.0  0.0\n  0.0  1.0\n"
                          "> for i = 1, 2 do\n>>   print(i, nil, 2.5)\n"
@@ -121,8 +140,7 @@ class History(Shell):
         self.assertIn("error: cannot write", s.run(":record /no/such/file"))
         whole = os.path.join(self.home, "whole.nacre")
         self.assertIn("whole.nacre: 11 inputs", s.run(":transcript " + whole))
-        with open(whole) as f:
-            text = f.read()
+        text = self.read("whole.nacre")
         self.assertTrue(text.startswith("--: seed 5\n> early = 1\n"), text)
         self.assertIn(recorded, text)
         s.quit()
@@ -131,13 +149,11 @@ class History(Shell):
         self.assertEqual(run.returncode, 0, run.stdout)
 
     def test_record_of_much(self):
-        path = os.path.join(self.home, "much.nacre")
         s = self.open()
-        s.run(":record " + path)
+        s.run(":record ~/much.nacre")
         s.run("io.write(('x'):rep(79, '\\n'), ('\\n'):rep(100000));")
         s.run("1")
-        with open(path) as f:
-            text = f.read()
+        text = self.read("much.nacre")
         self.assertLess(len(text), 70000)
         self.assertTrue(text.endswith("\n...\n> 1\n1\n"))
 
@@ -145,14 +161,11 @@ class History(Shell):
         s = self.open()
         for text in ("x = 1", "nosuch()", ":history", "x + 1"):
             s.run(text)
-        one = os.path.join(self.home, "one.lua")
-        two = os.path.join(self.home, "all.lua")
-        self.assertIn("2 inputs", s.run(":save " + one))
-        self.assertIn("3 inputs", s.run(":save --all " + two))
-        with open(one) as f:
-            self.assertEqual(f.read(), "x = 1\nprint(x + 1)\n")
-        with open(two) as f:
-            self.assertEqual(f.read(), "x = 1\nnosuch()\nprint(x + 1)\n")
+        self.assertIn("2 inputs", s.run(":save ~/one.lua"))
+        self.assertIn("3 inputs", s.run(":save --all ~/all.lua"))
+        self.assertEqual(self.read("one.lua"), "x = 1\nprint(x + 1)\n")
+        self.assertEqual(self.read("all.lua"),
+                         "x = 1\nnosuch()\nprint(x + 1)\n")
 
 
 if __name__ == "__main__":

@@ -98,9 +98,10 @@ def interrupt(nacre, name, text):
         finally:
             p.kill()
             p.wait()
-        if p.returncode != -signal.SIGINT:
+        said = p.stderr.read().strip()
+        if p.returncode != -signal.SIGINT or "interrupted" not in said:
             print(f"FAILED: {name}: ended with {p.returncode}, not by SIGINT: "
-                  f"{p.stderr.read().strip()[:300]}")
+                  f"{said[:300]}")
             return None
         return took
 

@@ -5,27 +5,20 @@
 #
 #   test_keys.py NACRE [unittest options]
 
-import os
-import re
 import signal
 import time
 
-import pexpect
-
 import terminal
-from terminal import CTRL_C, DOWN, ENTER, READY, Shell, TAB, UP
+from terminal import CTRL_C, CTRL_R, CTRL_Z, DOWN, ENTER, Shell, TAB, UP
 
 CTRL_L, CTRL_O, CTRL_S, EDIT = "\x0c", "\x0f", "\x13", "\x18\x05"
-CTRL_R, QUIT, F1 = "\x12", "\x1c", "\x1bOP"
+QUIT, F1 = "\x1c", "\x1bOP"
 
 
 class Keys(Shell):
     def editor(self, script):
-        path = os.path.join(self.home, "editor with a blank")
-        with open(path, "w") as f:
-            f.write("#!/bin/sh\n" + script)
-        os.chmod(path, 0o755)
-        return "'%s'" % path
+        return "'%s'" % self.file("editor with a blank",
+                                  "#!/bin/sh\n" + script, 0o755)
 
     def test_edit_the_block(self):
         s = self.open(VISUAL=self.editor(
@@ -34,8 +27,7 @@ class Keys(Shell):
         s.send("y = 1" + EDIT)
         s.child.expect(r"x \+ 2")
         self.assertIn("42\n", s.run(""))
-        with open(os.path.join(self.home, "seen")) as f:
-            self.assertEqual(f.read(), "y = 1\n")
+        self.assertEqual(self.read("seen"), "y = 1\n")
         self.assertEqual(self.entries(), ["x = 40\nx + 2\n"])
         self.assertEqual(s.run("y"), "nil\n(no variable 'y')\n")
 
@@ -75,10 +67,8 @@ class Keys(Shell):
         self.assertEqual(s.run("f()"), "2\n")
 
     def test_edit_a_module(self):
-        path = os.path.join(self.home, "mod.lua")
-        with open(path, "w") as f:
-            f.write("local M = {}\nfunction M.f()\n  return 1\nend\n"
-                    "return M\n")
+        self.file("mod.lua", "local M = {}\nfunction M.f()\n  return 1\n"
+                  "end\nreturn M\n")
         s = self.open(EDITOR=self.editor(
             'sed -i "s/return 1/return 2/" "$2"; echo "$1" > "$HOME/at"\n'),
             LUA_PATH=self.home + "/?.lua")
@@ -86,13 +76,10 @@ class Keys(Shell):
         self.assertEqual(s.run("m.f()"), "1\n")
         s.run(":edit m.f")
         self.assertEqual(s.run("m.f()"), "2\n")
-        with open(os.path.join(self.home, "at")) as f:
-            self.assertEqual(f.read(), "+2\n")
+        self.assertEqual(self.read("at"), "+2\n")
 
     def test_load(self):
-        path = os.path.join(self.home, "two lines.lua")
-        with open(path, "w") as f:
-            f.write("a = 5\na * 2\n\n")
+        path = self.file("two lines.lua", "a = 5\na * 2\n\n")
         s = self.open()
         s.send(":load '%s'" % path + ENTER)
         s.prompt()
@@ -111,8 +98,7 @@ class Keys(Shell):
             s.send(CTRL_O)
         s.prompt()
         s.child.expect("a = 1")  # what Ctrl-O sent is behind the rest
-        s.send(CTRL_C)
-        s.prompt()
+        s.drop()
         self.assertEqual(s.run("a"), "5\n")
 
     def test_fetch_waits_for_a_whole_block(self):
@@ -143,8 +129,7 @@ class Keys(Shell):
         for key in ("\x1bh", F1):
             s.send("x = nacre.mm" + key)
             self.assertIn("mm(self, mat2)", s.settle(0.2))
-            s.send(CTRL_C)
-            s.prompt()
+            s.drop()
 
     def test_submit_always(self):
         s = self.open()
@@ -157,8 +142,7 @@ class Keys(Shell):
         s.run("first = 1")
         s.send("t = {" + ENTER + "1" + UP + UP + DOWN + DOWN)
         s.settle(0.2)
-        s.send(CTRL_C)
-        s.prompt()
+        s.drop()
         self.assertEqual(s.run("first"), "1\n")
 
     def test_tab_indents(self):
@@ -167,10 +151,8 @@ class Keys(Shell):
         self.assertEqual(s.run("y"), "5\n")
 
     def test_vi_commands_move_inside_a_block(self):
-        rc = os.path.join(self.home, "inputrc")
-        with open(rc, "w") as f:
-            f.write("set editing-mode vi\nset keyseq-timeout 50\n")
-        s = self.open(INPUTRC=rc)
+        s = self.open(INPUTRC=self.file(
+            "inputrc", "set editing-mode vi\nset keyseq-timeout 50\n"))
         s.run("first = 1")
         s.send("for i = 1, 2 do\r")
         s.send("last = i\r")
@@ -190,56 +172,45 @@ class Keys(Shell):
 
     # ---- Ctrl-\
 
+    def ask(self, s):
+        """Presses Ctrl-\\ while a loop runs; waits for the question."""
+        s.send("while true do end" + ENTER)
+        time.sleep(0.2)
+        s.send(QUIT)
+        s.expect("[y/N] ")
+
     def test_quit_asks_while_running(self):
         s = self.open()
         s.run("kept = 7")
-        s.send("while true do end" + ENTER)
-        time.sleep(0.2)
-        s.send(QUIT)
-        s.child.expect_exact("[y/N] ")
+        self.ask(s)
         s.send("n" + ENTER)
         time.sleep(0.1)
         s.send(CTRL_C)
-        s.child.expect("interrupted")
+        s.expect("interrupted")
         s.prompt()
         self.assertEqual(s.run("kept"), "7\n")
-        s.send("while true do end" + ENTER)
-        time.sleep(0.2)
-        s.send(QUIT)
-        s.child.expect_exact("[y/N] ")
-        s.send("y" + ENTER)
-        s.child.expect(pexpect.EOF)
-        s.child.close()
-        self.assertEqual(s.child.exitstatus, 128 + signal.SIGQUIT)
+        self.ask(s)
+        self.assertEqual(s.end("y" + ENTER), 128 + signal.SIGQUIT)
 
     def test_quit_at_the_prompt(self):
         s = self.open()
         s.send("half" + QUIT)
-        s.child.expect(re.escape("\x1b[?2004l"))
-        s.child.expect(pexpect.EOF)
-        s.child.close()
-        self.assertEqual(s.child.signalstatus, signal.SIGQUIT)
+        s.expect(terminal.PASTE_OFF)
+        self.assertEqual(s.end(), -signal.SIGQUIT)
 
     # ---- Ctrl-Z and what follows
 
     def test_stop_inside_a_block(self):
-        env = {"HOME": self.home, "TERM": "xterm", "PS1": "sh$ ",
-               "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"}
-        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=60,
-                          encoding="utf-8", dimensions=(24, 80))
-        c.expect_exact("sh$ ")
-        c.send('"%s" -q --no-rc' % terminal.PROGRAM + ENTER)
-        c.expect(READY + "> ")
+        c = self.job_shell()
         c.send("for i = 7, 8 do" + ENTER + "print(i)")
         c.expect_exact("print(i)")
-        c.send("\x1a")
+        c.send(CTRL_Z)
         c.expect_exact("sh$ ")
         c.send("stty -a | grep -o '.icanon'; fg" + ENTER)
         c.expect_exact(" icanon")  # the terminal is as it was
         c.expect_exact("print(i)")
         c.send(ENTER + "end" + ENTER)
         c.expect("[\r\n]7\r\n8\r\n")
-        c.close(force=True)
 
 
 if __name__ == "__main__":

@@ -106,8 +106,7 @@ class Matrix(Program):
         self.until_end(fd)
         os.waitpid(pid, 0)
         os.close(fd)
-        with open(os.path.join(self.home, "log")) as f:
-            self.assertEqual(f.read(), "42\n")
+        self.assertEqual(self.read("log"), "42\n")
 
     def test_closed_stdin(self):
         for line, status, says in (
@@ -119,6 +118,7 @@ class Matrix(Program):
 
     def test_full_disk(self):
         for line in ('"$0" -p "nacre.rand(100)" > /dev/full',
+                     '"$0" -e "print(1) os.exit(0)" > /dev/full',
                      'echo 1 + 1 | "$0" -i > /dev/full',
                      '"$0" -h > /dev/full', '"$0" -V > /dev/full'):
             status, out, err = self.shell(line)
@@ -190,8 +190,7 @@ class Matrix(Program):
         self.assertRegex(err, r"\n  mm +3 ")
         status, out, err = self.run_("--profile=table.txt", "-e", program)
         self.assertEqual((status, out, err), (0, "", ""))
-        with open(os.path.join(self.home, "table.txt")) as f:
-            self.assertRegex(f.read(), r"\n  mm +3 ")
+        self.assertRegex(self.read("table.txt"), r"\n  mm +3 ")
         status, out, err = self.run_("--profile=no/where", "-e", program)
         self.assertEqual(status, 1)
         self.assertIn("no/where", err)
@@ -212,7 +211,7 @@ class Matrix(Program):
                                    "nacre.zeros(1).dtype")[1], '"float64"\n')
         status, _, err = self.run_("--dtype=int8", "-e", "")
         self.assertEqual(status, 2)
-        self.assertIn("no float dtype", err)
+        self.assertIn("not a float dtype", err)
         numbers = [self.run_("--deterministic", "-p", "nacre.rand(2)")[1]
                    for _ in range(2)]
         self.assertEqual(numbers[0], numbers[1])
@@ -274,9 +273,9 @@ class Matrix(Program):
         out = self.run_("-i", "-q", text=":set! edge 2\n:set! timing off\n"
                         ":set! edge 4\n")[1]
         self.assertEqual(out.count(" in " + path), 3)
-        with open(path) as f:
-            self.assertEqual(f.read(), '-- mine\nshell.set("edge", "4")\n'
-                             'x = 1\nshell.set("timing", "off")\n')
+        self.assertEqual(self.read(".config/nacre/init.lua"),
+                         '-- mine\nshell.set("edge", "4")\n'
+                         'x = 1\nshell.set("timing", "off")\n')
         status, out = self.terminal("-q", keys=":set edge\n", TERM="dumb")
         self.assertRegex(out, r"edge +4 ")
 

@@ -1,185 +1,164 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures at a terminal: which way :show goes, and the line of
-nacre.progress.  Usage: test_pictures.py PROGRAM"""
+#
+# test_pictures.py - pictures at a terminal: which way :show goes, and the line
+# of nacre.progress.
+#
+#   test_pictures.py NACRE [unittest options]
+
 import base64
-import os
 import re
 import subprocess
-import sys
-import tempfile
 import time
 
-import pexpect
+import terminal
+from launch import surroundings
+from terminal import CTRL_C, ENTER, PASTE_OFF, Shell
 
-PROGRAM = os.path.abspath(sys.argv[1])
-SHOW = ':show nacre.linspace(0,1,64):reshape(8,8)'
-ASK = '\x1b_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c'
-HOME = tempfile.mkdtemp()
-CLEAN = {'PATH': os.environ['PATH'], 'HOME': HOME, 'LANG': 'C.UTF-8',
-         'TERM': 'xterm-256color'}
+SHOW = ":show nacre.linspace(0,1,64):reshape(8,8)"
+ASK = "\x1b_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c"
+# Runs for a twentieth of a second.
+WAIT = "local t = nacre.clock() while nacre.clock() < t + 0.05 do end"
 
 
-class Session:
-    def __init__(self, **env):
-        self.p = pexpect.spawn(PROGRAM, ['-q', '--no-rc', '--no-history'],
-                               env={**CLEAN, **env}, dimensions=(40, 80),
-                               encoding='utf-8', timeout=60)
-        self.p.expect('> ')
+class Pictures(Shell):
+    def open(self, **variables):
+        return super().open("-q", "--no-rc", "--no-history", **{
+            "NO_COLOR": "", "TERM": "xterm-256color", **variables})
 
-    def show(self, answer=None, code=SHOW):
+    def show(self, s, answer=None):
         """What stands between the line typed and the note below."""
-        self.p.sendline(code)
+        s.send(SHOW + ENTER)
         if answer is not None:
-            self.p.expect_exact(ASK)
-            self.p.send(answer)
-        self.p.expect(r'8x8 grey, 0\.\.1\r\n')
-        out = self.p.before
+            s.expect(ASK)
+            s.send(answer)
+        s.child.expect(r"8x8 grey, 0\.\.1\r\n")
+        out = s.child.before
         if answer is None:  # then the line typed stands before it
-            out = out[out.index('\r\n') + 2:]
-        return out.replace('\x1b[?2004l', '')
+            out = out[out.index("\r\n") + 2:]
+        s.prompt()
+        return out.replace(PASTE_OFF, "")
 
-    def end(self):
-        """No key went astray: the shell still reads."""
-        self.p.sendline('6 * 7')
-        self.p.expect(r'[\r\n]42\r\n')
-        self.p.close(force=True)
+    def shown(self, answer=None, **variables):
+        s = self.open(**variables)
+        out = self.show(s, answer)
+        self.assertEqual(s.run("6 * 7"), "42\n")  # no key went astray
+        return out
 
+    def image(self, data):
+        """The PNG image that base64 digits stand for."""
+        raw = base64.b64decode(data, validate=True)
+        self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
 
-def shown(answer=None, **env):
-    s = Session(**env)
-    out = s.show(answer)
-    s.end()
-    return out
+    def test_protocols(self):
+        out = self.shown(KITTY_WINDOW_ID="1")
+        m = re.search("\x1b_Gf=100,a=T,q=2,c=8,r=4,m=0;([^\x1b]*)\x1b\\\\", out)
+        self.assertTrue(m, out)
+        self.image(m.group(1))
+        self.assertIn(m.group(0), self.shown(TERM="xterm-kitty"))
+        self.assertIn(m.group(0), self.shown(TERM_PROGRAM="ghostty"))
+        out = self.shown(TERM_PROGRAM="WezTerm")
+        m = re.search("\x1b]1337;File=inline=1;size=(\\d+);width=8;height=4:"
+                      "([^\x07]*)\x07", out)
+        self.assertTrue(m, out)
+        self.assertEqual(len(base64.b64decode(m.group(2))), int(m.group(1)))
+        self.image(m.group(2))
 
+    def test_questions(self):
+        self.assertIn("\x1b_Gf=100", self.shown("\x1b_Gi=1;OK\x1b\\\x1b[?62c"))
+        out = self.shown("\x1b[?62;4;22c")
+        self.assertIn('\x1bPq"1;1;64;64#0;2;0;0;0', out)
+        self.assertIn("\x1b\\", out)
+        self.assertIn("▀", self.shown("\x1b[?62;14;22c"))
 
-def image(data):
-    """The PNG image that base64 digits stand for."""
-    raw = base64.b64decode(data, validate=True)
-    assert raw[:8] == b'\x89PNG\r\n\x1a\n', raw[:8]
+    def test_a_terminal_that_answers_nothing(self):
+        begin = time.time()
+        s = self.open()
+        self.assertIn("▀", self.show(s, ""))
+        self.assertLess(time.time() - begin, 15)
+        self.assertNotIn(ASK, self.show(s))  # it is asked once
+        self.assertEqual(s.run("6 * 7"), "42\n")
 
+    def test_blocks(self):
+        exact = self.shown(TMUX="x", KITTY_WINDOW_ID="1", COLORTERM="truecolor")
+        self.assertIn("\x1b[0;38;2;0;0;0;48;2;", exact)
+        self.assertNotIn(ASK, exact)
+        self.assertIn("\x1b[0;38;5;16;48;5;", self.shown(STY="x"))
+        for line in exact.rstrip("\r\n").split("\r\n"):
+            self.assertTrue(line.endswith("\x1b[0m"), line)
+            self.assertEqual(line.count("▀"), 32, line)
 
-def test_protocols():
-    out = shown(KITTY_WINDOW_ID='1')
-    m = re.search('\x1b_Gf=100,a=T,q=2,c=8,r=4,m=0;([^\x1b]*)\x1b\\\\', out)
-    assert m, out
-    image(m.group(1))
-    assert m.group(0) in shown(TERM='xterm-kitty')
-    assert m.group(0) in shown(TERM_PROGRAM='ghostty')
-    out = shown(TERM_PROGRAM='WezTerm')
-    m = re.search('\x1b]1337;File=inline=1;size=(\\d+);width=8;height=4:'
-                  '([^\x07]*)\x07', out)
-    assert m and len(base64.b64decode(m.group(2))) == int(m.group(1)), out
-    image(m.group(2))
+    def test_plain(self):
+        for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            out = self.shown(KITTY_WINDOW_ID="1", **variables)
+            self.assertIn("@@@@", out)
+            for escape in ("\x1b_", "\x1bP", "\x1b[0"):
+                self.assertNotIn(escape, out)
 
+    def test_set(self):
+        s = self.open(KITTY_WINDOW_ID="1")
+        s.run(":set graphics sixel")
+        self.assertIn("\x1bPq", self.show(s))
+        s.run(":set graphics off")
+        self.assertNotIn("\x1b_", self.show(s))
 
-def test_questions():
-    assert '\x1b_Gf=100' in shown('\x1b_Gi=1;OK\x1b\\\x1b[?62c')
-    out = shown('\x1b[?62;4;22c')
-    assert '\x1bPq"1;1;64;64#0;2;0;0;0' in out and '\x1b\\' in out, out
-    assert '▀' in shown('\x1b[?62;14;22c')
-    begin = time.time()
-    s = Session()
-    assert '▀' in s.show('')  # a terminal that answers nothing
-    assert time.time() - begin < 15
-    assert ASK not in s.show()  # it is asked once
-    s.end()
+    def test_heat(self):
+        s = self.open(COLORTERM="truecolor")
+        s.send(":heat nacre.tensor{{-1,0},{1,2}}" + ENTER)
+        s.child.expect("-2 .* 2\r\n")  # on both sides of 0: as far on each
+        self.assertIn("▀", s.child.before + s.child.after)
 
+    def piped(self, *args, text="", **variables):
+        """What the program prints where nothing is a terminal."""
+        done = subprocess.run(
+            [terminal.PROGRAM, *args], input=text.encode(), check=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=surroundings(self.home, TERM="xterm-256color", **variables))
+        return done.stdout
 
-def test_blocks():
-    exact = shown(TMUX='x', KITTY_WINDOW_ID='1', COLORTERM='truecolor')
-    assert '\x1b[0;38;2;0;0;0;48;2;' in exact and ASK not in exact, exact
-    assert '\x1b[0;38;5;16;48;5;' in shown(STY='x')
-    for line in exact.rstrip('\r\n').split('\r\n'):
-        assert line.endswith('\x1b[0m') and line.count('▀') == 32, line
+    def test_pipe(self):
+        """No escape goes into a pipe, whatever the environment wants."""
+        text = SHOW + ("\n:heat nacre.eye(3)\n:plot nacre.rand(9)\n"
+                       "for i in nacre.progress(3) do end\n")
+        for variables in ({"KITTY_WINDOW_ID": "1"}, {"CLICOLOR_FORCE": "1"}):
+            out = self.piped("-i", "--no-rc", text=text, **variables)
+            self.assertIn(b"@@", out)
+            for escape in (b"\x1b_", b"\x1bP", b"\x1b]", b"38;"):
+                self.assertNotIn(escape, out)
 
+    def test_silence(self):
+        self.assertEqual(self.piped("-e", "for i in nacre.progress(16) do %s "
+                                    "end" % WAIT), b"")
 
-def test_plain():
-    for env in ({'NO_COLOR': '1'}, {'TERM': 'dumb'}):
-        out = shown(KITTY_WINDOW_ID='1', **env)
-        assert '@@@@' in out and '\x1b_' not in out and '\x1bP' not in out
-        assert '\x1b[0' not in out, out
+    def test_progress(self):
+        loop = 'for i in nacre.progress(%d, "epochs") do ' + WAIT + " %s end"
+        s = self.open()
+        s.send(loop % (24, "") + ENTER)
+        s.child.expect(r"epochs +\d+%  \d+/24  [\d.]+/s  [\d.]+ m?s left")
+        s.child.expect(r"\repochs  24 in [\d.]+ s  [\d.]+/s\r\n")
+        s.send(loop % (100, "if i == 16 then break end") + ENTER)
+        s.child.expect(r"\repochs  15 of 100 in [\d.]+ (m?)s  [\d.]+/s\r\n")
+        s.send(loop % (1000, "") + ENTER)
+        s.child.expect("left")
+        s.send(CTRL_C)
+        s.child.expect(r"epochs  \d+ of 1000 in ")
+        s.child.expect("interrupted")
 
-
-def test_set():
-    s = Session(KITTY_WINDOW_ID='1')
-    s.p.sendline(':set graphics sixel')
-    s.p.expect('> ')
-    assert '\x1bPq' in s.show()
-    s.p.sendline(':set graphics off')
-    s.p.expect('> ')
-    assert '\x1b_' not in s.show()
-    s.end()
-
-
-def test_heat():
-    s = Session(COLORTERM='truecolor')
-    s.p.sendline(':heat nacre.tensor{{-1,0},{1,2}}')
-    s.p.expect('-2 .* 2\r\n')  # on both sides of 0: as far on each
-    assert '▀' in s.p.before + s.p.after
-    s.end()
-
-
-def test_pipe():
-    """No escape goes into a pipe, whatever the environment wants."""
-    code = '%s\n:heat nacre.eye(3)\n:plot nacre.rand(9)\n' \
-           'for i in nacre.progress(3) do end\n' % SHOW
-    for env in ({'KITTY_WINDOW_ID': '1'}, {'CLICOLOR_FORCE': '1'}):
-        r = subprocess.run([PROGRAM, '-i', '--no-rc'], input=code.encode(),
-                           env={**CLEAN, **env}, capture_output=True)
-        text = r.stdout + r.stderr
-        assert b'@@' in text, text
-        for bad in (b'\x1b_', b'\x1bP', b'\x1b]', b'38;'):
-            assert bad not in text, text
-
-
-def test_silence():
-    loop = 'for i in nacre.progress(8) do ' \
-           'local t = nacre.clock() while nacre.clock() < t + 0.1 do end end'
-    r = subprocess.run([PROGRAM, '-e', loop], env=CLEAN, capture_output=True)
-    assert r.stdout + r.stderr == b'' and r.returncode == 0, r
-
-
-def test_progress():
-    loop = 'for i in nacre.progress(%d, "epochs") do ' \
-           'local t = nacre.clock() while nacre.clock() < t + 0.05 do end ' \
-           '%s end'
-    s = Session()
-    s.p.sendline(loop % (24, ''))
-    s.p.expect(r'epochs +\d+%  \d+/24  [\d.]+/s  [\d.]+ m?s left')
-    s.p.expect(r'\repochs  24 in [\d.]+ s  [\d.]+/s\r\n')
-    s.p.sendline(loop % (100, 'if i == 16 then break end'))
-    s.p.expect(r'\repochs  15 of 100 in [\d.]+ (m?)s  [\d.]+/s\r\n')
-    s.p.sendline(loop % (1000, ''))
-    s.p.expect('left')
-    s.p.sendintr()
-    s.p.expect(r'epochs  \d+ of 1000 in ')
-    s.p.expect('interrupted')
-    s.end()
-
-
-def test_progress_and_print():
-    """What the loop prints has its lines for itself."""
-    s = Session()
-    s.p.sendline('p, w = print, io.write')
-    s.p.sendline('for i in nacre.progress(24, "epochs") do '
-                 'local t = nacre.clock() while nacre.clock() < t + 0.05 do '
-                 'end (i % 2 == 0 and print or io.write)("row ", i, "\\n") end')
-    s.p.expect(r'epochs +\d+%[^\r]*left *\r')
-    s.p.expect(r'\r +\rrow [\t ]*\d+[\t ]*\r\n')
-    s.p.expect(r'epochs +\d+%[^\r]*left *\r')
-    s.p.expect(r'\r +\rrow [\t ]*\d+[\t ]*\r\n')
-    s.p.expect(r'epochs  24 in [\d.]+ s  [\d.]+/s\r\n')
-    s.p.sendline('print == p and io.write == w and "same"')
-    s.p.expect('"same"\r\n')
-    s.end()
+    def test_progress_and_print(self):
+        """What the loop prints has its lines for itself."""
+        s = self.open()
+        s.run("p, w = print, io.write")
+        s.send('for i in nacre.progress(24, "epochs") do ' + WAIT +
+               ' (i % 2 == 0 and print or io.write)("row ", i, "\\n") end' +
+               ENTER)
+        for _ in range(2):
+            s.child.expect(r"epochs +\d+%[^\r]*left *\r")
+            s.child.expect(r"\r +\rrow [\t ]*\d+[\t ]*\r\n")
+        s.child.expect(r"epochs  24 in [\d.]+ s  [\d.]+/s\r\n")
+        s.prompt()
+        self.assertEqual(s.run('print == p and io.write == w and "same"'),
+                         '"same"\n')
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith('test_'):
-            test()
-            print('ok', name[5:])
-
-
-main()
+if __name__ == "__main__":
+    terminal.main()

@@ -108,7 +108,7 @@ class Pitfalls(Shell):
             s.send("_PROMPT = " + prompt + ENTER)
             s.child.expect(terminal.READY)
             s.send("6*7" + ENTER)
-            s.child.expect_exact("42\r\n")
+            s.expect("42\r\n")
             s.child.expect(terminal.READY)
         s.send("_PROMPT = nil" + ENTER)
         s.prompt()
@@ -127,20 +127,12 @@ class Pitfalls(Shell):
             self.assertEqual("\x1b[31m" in sent, colours == "")
             for keys in (text, HOME_KEY, "y, ", RIGHT * 45, "Z", LEFT * 46):
                 s.send(keys)
-                sent += self.raw(s)
+                sent += s.raw()
             screen = Screen(40).feed(sent)
             want = "> y, " + text[:45] + "Z" + text[45:]
             self.assertEqual([screen.line(0), screen.line(1)],
                              [want[:40], want[40:]])
             self.assertEqual((screen.y, screen.x), (0, 5))
-
-    def raw(self, s):
-        out = ""
-        while True:
-            try:
-                out += s.child.read_nonblocking(4096, 0.2)
-            except (terminal.pexpect.TIMEOUT, terminal.pexpect.EOF):
-                return out
 
     def cooked(self, s):
         return bool(termios.tcgetattr(s.child.child_fd)[3] &
@@ -153,7 +145,7 @@ class Pitfalls(Shell):
         s.settle(0.1)
         self.assertFalse(self.cooked(s))
         s.send("text = io.read()" + ENTER)
-        s.child.expect_exact("\x1b[?2004l")
+        s.expect(terminal.PASTE_OFF)
         for _ in range(100):
             if self.cooked(s):
                 break
@@ -167,11 +159,9 @@ class Pitfalls(Shell):
                         "function() end}) os.exit(3)"):
             s = self.open()
             s.send(leaving + ENTER)
-            s.child.expect_exact("\x1b[?2004l")
-            s.child.expect(terminal.pexpect.EOF)
+            s.expect(terminal.PASTE_OFF)
+            self.assertEqual(s.end(), 3)
             self.assertNotIn("\x1b[?2004h", s.child.before)
-            s.child.close()
-            self.assertEqual(s.child.exitstatus, 3)
 
     def test_lines_are_chunks(self):
         """P14: what Lua would join or lose between lines is not."""

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_samples.py - the sample sessions that a transcript cannot hold: keys,
-# pipes, a test that comes to fail.
+# test_samples.py - the sample sessions that a transcript cannot hold, as far as
+# no other test has them: keys and pipes.
 #
 #   test_samples.py NACRE [unittest options]
 
@@ -12,7 +12,7 @@ import subprocess
 
 import terminal
 from launch import surroundings
-from terminal import ENTER, PASTE, PASTED, Shell, UP
+from terminal import ENTER, Shell
 
 
 class Samples(Shell):
@@ -43,27 +43,6 @@ class Samples(Shell):
         # the result was discarded, big is unchanged
         self.assertEqual(s.run("big:eq(1):all():item()"), "true\n")
         self.assertEqual(s.quit(), 0)
-
-    # ---- 9: a paste with its prompts, a block recalled in another session
-
-    def test_9_paste_and_recall(self):
-        s = self.open()
-        s.run("x = nacre.ones(5)")
-        s.send(PASTE + "> y = x * 2\n> z = y:sum()\n> z\n" + PASTED)
-        s.run("")
-        s.prompt()
-        self.assertEqual(s.prompt(), "z\n10.0  float32[] cpu\n")
-        self.assertEqual(self.entries()[-3:],
-                         ["y = x * 2\n", "z = y:sum()\n", "z\n"])
-        s.send(PASTE + "y = x * 2\nz = y:sum()\nz\n" + PASTED)
-        self.assertIn("10.0  float32[] cpu\n", s.run(""))
-        s.quit()
-        s = self.open()
-        s.run("x = nacre.ones(3)")
-        s.send(UP + UP)
-        self.assertIn("6.0  float32[] cpu\n", s.run(""))
-        self.assertRegex(s.run(":history /sum/"),
-                         r"(?m)^ +5  y = x \* 2 \.\.\.$")
 
     # ---- 10: scripts and pipes
 
@@ -108,9 +87,7 @@ float32[64x784] cpu  196.0 KiB  all 0
     def bash(self, line):
         """What a line of bash prints, in a folder that has the scripts."""
         for name, text in self.SCRIPTS.items():
-            with open(os.path.join(self.home, name), "w") as f:
-                f.write(text)
-            os.chmod(f.name, 0o755)
+            self.file(name, text, 0o755)
         env = surroundings(self.home, PATH=self.home + "/bin:" +
                            os.environ["PATH"])
         if not os.path.exists(self.home + "/bin"):
@@ -127,47 +104,6 @@ float32[64x784] cpu  196.0 KiB  all 0
         shown = "".join("$ %s\n%s" % (line, self.bash(line))
                         for line in inputs)
         self.assertEqual(shown, self.PIPES)
-
-    # ---- 12: a session becomes a test, and the test comes to fail
-
-    def test_12_a_session_becomes_a_test(self):
-        s = self.open("-E")
-        for line in (":seed 1", "a = nacre.arange(6, {dtype='float32'})"
-                     ":view(2, 3)  b = a:t()",
-                     "a:mm(b):sum():item()", "a:mm(a)"):
-            s.run(line)
-        path = os.path.join(self.home, "mm.nacre")
-        self.assertRegex(s.run(":save --test " + path),
-                         r"4 inputs, replayed twice on cpu[^\n]*, identical "
-                         "within written digits\n")
-        self.assertIn("1 passed", self.bash("nacre --test --device cpu"))
-        with open(path) as f:
-            text = f.read()
-        with open(path, "w") as f:
-            f.write(text.replace("83.0\n", "83.5\n"))
-        out = self.bash("nacre --test --device cpu -j8 --junit out.xml")
-        out = re.sub(r"\(?\d\.\d+ s\)?", "TIME", out)
-        self.assertEqual(out, """\
-F
-
-FAIL mm.nacre:4  cpu  TIME
-    3  > a:mm(b):sum():item()
--   4  83.5
-+   4  83.0   abs 0.5  rel 0.006   allowed 8.3e-6 (precision of float64)
-       rerun   nacre --test mm.nacre:4 --device cpu --seed 0
-       accept  nacre --test mm.nacre:4 --update
-
-1 failed, 0 passed   in TIME, 8 jobs
-""")
-        with open(os.path.join(self.home, "out.xml")) as f:
-            self.assertIn('failures="1"', f.read())
-        out = self.bash("echo t | nacre --test --review --device cpu")
-        self.assertIn("-  83.5\n+  83.0\n[a]ccept  [t]olerance rtol=6e-3 "
-                      "covers it", out)
-        with open(path) as f:
-            self.assertIn("83.5  #~ rtol=6e-3\n", f.read())
-        self.assertIn("1 passed",
-                      self.bash("nacre --test --device cpu; echo $?"))
 
 
 if __name__ == "__main__":

@@ -1,95 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# test_shell.py - the shell through a pseudo-terminal, as a user meets it:
-# results, blocks, kinds of terminals.
+# test_shell.py - the shell at a terminal: blocks, pastes, kinds of terminals.
+# What it says of a line is tested by the sessions in tests/transcripts/.
 #
 #   test_shell.py NACRE [unittest options]
 
-import os
 import time
 
-import pexpect
-
 import terminal
-from terminal import (CTRL_C, CTRL_D, DOWN, ENTER, PASTE, PASTED, READY,
-                      Shell, TAB, UP)
+from terminal import (CTRL_C, DOWN, ENTER, PASTE, PASTED, READY, Shell, TAB,
+                      UP)
 
 
 class Basics(Shell):
-    # ---- results
-
-    def test_values(self):
-        s = self.open()
-        self.assertEqual(s.run("1+1"), "2\n")
-        self.assertEqual(s.run("nil"), "nil\n")
-        self.assertEqual(s.run(r'"a\n\"b\""'), '"a\\n\\"b\\""\n')
-        self.assertEqual(s.run('"\\27[31m"'), '"\\x1B[31m"\n')
-        self.assertEqual(s.run("x = 5"), "")
-        self.assertEqual(s.run("x"), "5\n")
-        self.assertEqual(s.run("x;"), "")
-        self.assertEqual(s.run("x -- no; result"), "5\n")
-        self.assertEqual(s.run("=x"), "5\n")
-        self.assertEqual(s.run("1, nil, 'a'"), '1\tnil\t"a"\n')
-        self.assertEqual(s.run("{3, b=1, a={2}}"), "{3, a = {2}, b = 1}\n")
-        self.assertEqual(s.run("t = {} t.t = t; t"), "{t = <cycle>}\n")
-        self.assertIn("... 70 more", s.run(
-            "(function() local r = {} for i=1,100 do r[i]=i end "
-            "return r end)()"))
-
-    def test_last_results(self):
-        s = self.open()
-        for n in (1, 2, 3):
-            s.run(str(n))
-        self.assertEqual(s.run("_, __, ___, ans"), "3\t2\t1\t3\n")
-        s.run("_ = 'mine'")
-        s.run("7")
-        self.assertEqual(s.run("_;"), "")
-        self.assertEqual(s.run("_"), '"mine"\n')
-
-    def test_tail_expression(self):
-        s = self.open()
-        self.assertEqual(s.run("a=1; a"), "1\n")
-        self.assertEqual(s.run("for i=1,2 do end a"), "1\n")
-        self.assertEqual(s.run("s = 'a;b'; s"), '"a;b"\n')
-        self.assertEqual(s.run("q=1 q"), "1\n")
-
-    def test_locals_are_kept(self):
-        """P14"""
-        s = self.open()
-        self.assertIn("kept as a session variable", s.run("local x = 3; x*2"))
-        self.assertEqual(s.run("x"), "3\n")
-        self.assertIn("kept", s.run("local y <const> = 4"))
-        self.assertEqual(s.run("y"), "4\n")
-        s.run("local z = 6 error 'late'")
-        self.assertEqual(s.run("z"), "6\n")
-        s.run("local w = 8 return w")
-        self.assertEqual(s.run("w"), "8\n")
-        s.run("local function twice(n) local deep = 2 return n * deep end")
-        self.assertEqual(s.run("twice(4), deep"), "8\tnil\n")
-        s.run("do local scratch = 1 end")
-        self.assertEqual(s.run("scratch"), "nil\n")
-        self.assertEqual(s.run("__keep"), "nil\n")
-
-    def test_inner_locals_are_not_kept_after_an_error(self):
-        s = self.open()
-        s.run("local out = 1 for deep = 1, 2 do error 'x' end")
-        self.assertEqual(s.run("out, deep"), "1\tnil\n")
-
-    def test_errors_come_at_once(self):
-        s = self.open()
-        self.assertIn("error", s.run("'abc"))
-        self.assertIn("error", s.run("x = = 3"))
-        self.assertIn("error", s.run("nosuch()"))
-        self.assertEqual(s.run("1"), "1\n")
-
-    def test_stack_overflow(self):
-        s = self.open()
-        out = s.run("function f() return 1 + f() end f()")
-        self.assertIn("stack overflow", out)
-        self.assertLess(out.count("\n"), 40)
-        self.assertEqual(s.run("1"), "1\n")
-
     # ---- blocks
 
     def test_block(self):
@@ -160,57 +84,54 @@ class Basics(Shell):
         s.run(ENTER + "}")
         self.assertEqual(s.run("x"), "{10, 2}\n")
 
+    def paste(self, text, blocks=1):
+        """Pastes a text and presses Enter; gives the session and what each
+        block printed."""
+        s = self.open()
+        s.send(PASTE + text + PASTED)
+        return s, [s.run("")] + [s.prompt() for _ in range(blocks - 1)]
+
     def test_paste(self):
         """P9: a paste is one block, which waits for Enter."""
         s = self.open()
         s.send(PASTE + "local k = 20\nfor i = 1, 2 do\n\n  k = k + 1\nend\n"
                "k\n" + PASTED)
         s.settle(0.2)
-        self.assertFalse(os.path.exists(self.history()) and self.entries())
+        self.assertEqual(self.entries(), [])
         self.assertIn("22\n", s.run(""))
         self.assertEqual(s.run("k"), "22\n")
 
     def test_paste_with_prompts(self):
-        s = self.open()
-        s.send(PASTE + "> y = 2\n> z = {y,\n>> 5}\n17\n> z\n" + PASTED)
-        s.run("")
-        self.assertEqual(s.prompt(), "z = {y,\n5}\n")
-        self.assertEqual(s.prompt(), "z\n{2, 5}\n")
+        _, out = self.paste("> y = 2\n> z = {y,\n>> 5}\n17\n> z\n", 3)
+        self.assertEqual(out[1:], ["z = {y,\n5}\n", "z\n{2, 5}\n"])
         self.assertEqual(self.entries(), ["y = 2\n", "z = {y,\n5}\n", "z\n"])
 
     def test_paste_of_several_inputs(self):
         """Lines that are no block together run one by one, with an echo."""
-        s = self.open()
-        s.send(PASTE + "x = nacre.ones(2)\n  :mul(3)\nx\nfor i = 1, 2 do\n\n"
-               "  print(i)\nend\nx:sum()\n:seed 3\n" + PASTED)
-        s.run("")
-        self.assertEqual(s.prompt(), "x\nfloat32[2] cpu  8 B\n  3.0  3.0\n")
-        self.assertEqual(s.prompt(),
-                         "for i = 1, 2 do\n\n  print(i)\nend\n1\n2\n")
-        self.assertEqual(s.prompt(), "x:sum()\n6.0  float32[] cpu\n")
-        self.assertTrue(s.prompt().startswith(":seed 3\n"))
+        s, out = self.paste("x = nacre.ones(2)\n  :mul(3)\nx\n"
+                            "for i = 1, 2 do\n\n  print(i)\nend\n"
+                            "x:sum()\n:seed 3\n", 5)
+        self.assertEqual(out[1:4], [
+            "x\nfloat32[2] cpu  8 B\n  3.0  3.0\n",
+            "for i = 1, 2 do\n\n  print(i)\nend\n1\n2\n",
+            "x:sum()\n6.0  float32[] cpu\n"])
+        self.assertTrue(out[4].startswith(":seed 3\n"))
         self.assertEqual(s.run("1"), "1\n")
         self.assertEqual(len(self.entries()), 6)
 
     def test_paste_that_is_wrong(self):
         """Where a line is wrong by itself, none runs."""
-        s = self.open()
-        s.send(PASTE + "x = 1\nx[0, :]\nx\n" + PASTED)
-        self.assertIn("stdin:2   x[0, :]", s.run(""))
+        s, out = self.paste("x = 1\nx[0, :]\nx\n")
+        self.assertIn("stdin:2   x[0, :]", out[0])
         self.assertEqual(s.run("x == nil"), "true\n")
 
-    def test_paste_of_text_with_prompts_in_it(self):
-        s = self.open()
-        s.send(PASTE + "s = [[\n> 1\n]]\n#s\n" + PASTED)
-        self.assertTrue(s.run("").endswith("#s\n4\n"))
-        self.assertEqual(self.entries(), ["s = [[\n> 1\n]]\n#s\n"])
-
-    def test_paste_of_a_comparison(self):
-        """A line in brackets may begin with "> "."""
-        s = self.open()
-        s.send(PASTE + "ok = (5\n> 3)\nok\n" + PASTED)
-        self.assertTrue(s.run("").endswith("ok\ntrue\n"))
-        self.assertEqual(self.entries(), ["ok = (5\n> 3)\nok\n"])
+    def test_paste_that_looks_like_prompts(self):
+        """A line in a text or in brackets may begin with "> "."""
+        for text, end in (("s = [[\n> 1\n]]\n#s\n", "#s\n4\n"),
+                          ("ok = (5\n> 3)\nok\n", "ok\ntrue\n")):
+            s, out = self.paste(text)
+            self.assertTrue(out[0].endswith(end), out)
+            self.assertEqual(self.entries()[-1], text)
         s.send("a = (2" + ENTER)
         s.settle(0.2)
         s.run("> 1)")
@@ -218,20 +139,14 @@ class Basics(Shell):
 
     def test_paste_of_a_command_alone(self):
         """A command that may take Lua needs none."""
-        s = self.open()
-        s.send(PASTE + "x = 1\n:debug\nx + 41\n" + PASTED)
-        s.run("")
-        s.prompt()
-        self.assertEqual(s.prompt(), "x + 41\n42\n")
+        _, out = self.paste("x = 1\n:debug\nx + 41\n", 3)
+        self.assertEqual(out[2], "x + 41\n42\n")
         self.assertEqual(self.entries(), ["x = 1\n", ":debug\n", "x + 41\n"])
 
     def test_paste_of_indented_lines(self):
         """As code is in a page."""
-        s = self.open()
-        s.send(PASTE + "    v = 40\n    v + 1\n    v + 2\n" + PASTED)
-        s.run("")
-        self.assertEqual(s.prompt(), "v + 1\n41\n")
-        self.assertEqual(s.prompt(), "v + 2\n42\n")
+        _, out = self.paste("    v = 40\n    v + 1\n    v + 2\n", 3)
+        self.assertEqual(out[1:], ["v + 1\n41\n", "v + 2\n42\n"])
 
     def test_paste_is_dropped_by_an_interrupt(self):
         s = self.open()
@@ -274,8 +189,7 @@ class Basics(Shell):
         """P9, P13"""
         s = self.open(TERM="dumb", NO_COLOR="")
         s.send("nil\rerror 'x'\rio.write 'y'\r")
-        s.send(CTRL_D)
-        s.child.expect(pexpect.EOF)
+        s.quit()
         self.assertIn("error", s.child.before)
         self.assertNotIn("\x1b", s.child.before)
 
@@ -304,11 +218,9 @@ class Basics(Shell):
         s.child.expect_exact("hey> ")
 
     def test_no_inputrc_surprise(self):
-        rc = os.path.join(self.home, "inputrc")
-        with open(rc, "w") as f:
-            f.write('"\\e[A": history-search-backward\n'
-                    '$if nacre\n"\\C-o": nacre-newline\n$endif\n')
-        s = self.open(INPUTRC=rc)
+        s = self.open(INPUTRC=self.file(
+            "inputrc", '"\\e[A": history-search-backward\n'
+            '$if nacre\n"\\C-o": nacre-newline\n$endif\n'))
         s.send("x = 1\x0f")
         s.run("y = 2")
         self.assertEqual(self.entries(), ["x = 1\ny = 2\n"])

@@ -30,7 +30,7 @@ class Timing(Shell):
         s = self.open("-q")
         out = s.run(":bench --budget 0.05 print 'pp'")
         self.assertEqual(out.count("pp\n"), 1, out)
-        self.assertIn("what it prints was shown once", out)
+        self.assertIn("its output was shown once", out)
         self.timed(s, ":bench --budget 60 print 'pp'" + ENTER)
         self.assertEqual(s.run("print 'here'"), "here\n")
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files of the user's that the program writes again: what cannot be read is
-not replaced, a link stays one, nothing is written under a name that somebody
-may have prepared.  Run by: tests/shell/test_user_files.py PROGRAM"""
+"""Files of the user that the program rewrites: what cannot be read is not
+replaced, a link stays a link, and nobody can prepare a temporary name.  Run by: tests/shell/test_user_files.py PROGRAM"""
 import os
 import subprocess
 import sys

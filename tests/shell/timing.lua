@@ -13,6 +13,17 @@ local timing = require "nacre.measure"
 
 local a = nacre.ones(100, 100, {device = "cpu"})
 
+-- What the program prints when it runs this Lua with these options, in this
+-- environment.
+local exe = io.popen "readlink /proc/$PPID/exe":read "l"
+local function output(options, program, variables)
+  local p = io.popen(("%s '%s' %s -e '%s' 2>&1"):format(
+    variables or "", exe, options, program))
+  local text = p:read "a"
+  p:close()
+  return text
+end
+
 -- words
 do
   assert(text.time(101.3e-3) == "101 ms")
@@ -154,8 +165,7 @@ end
 -- what is measured prints once, and stdout is itself again, also after an
 -- error and when one measurement is in another
 do
-  local exe = io.popen "readlink /proc/$PPID/exe":read "l"
-  local program = [[
+  local text = output("", [[
     io.write "a "
     local r = nacre.bench("io.write \"b \"", {budget = 0.01})
     print(r.prints, tostring(r):find "was shown once" ~= nil)
@@ -169,21 +179,15 @@ do
       nacre.bench("os.execute \"echo d\"", {budget = 0.001})
     end, {budget = 0.001})
     print(nacre.bench("1", {budget = 0.01}).prints)
-    print(#shell.compare({"print(1)", "print(2)"}, {budget = 0.01}))]]
-  local p = io.popen(("'%s' -e '%s' 2>&1"):format(exe, program))
-  local text = p:read "a"
-  p:close()
+    print(#shell.compare({"print(1)", "print(2)"}, {budget = 0.01}))]])
   assert(text == "a b true\ttrue\nc true\nd\nfalse\n1\n2\n2\n", text)
 end
 
 -- names of locals, and where an undefined global is an error
 do
-  local exe = io.popen "readlink /proc/$PPID/exe":read "l"
-  local program = 'print(nacre.bench("local q = 1", {budget = 0.01}).n > 0) ' ..
-    'nacre.bench("nosuch()", {budget = 0.01})'
-  local p = io.popen(("'%s' --strict -e '%s' 2>&1"):format(exe, program))
-  local text = p:read "a"
-  p:close()
+  local text = output("--strict", [[
+    print(nacre.bench("local q = 1", {budget = 0.01}).n > 0)
+    nacre.bench("nosuch()", {budget = 0.01})]])
   assert(text:find "^true\n" and text:find "no variable 'nosuch'", text)
 end
 
@@ -196,9 +200,10 @@ do
   assert(m.raw_times[1] == m.times[1] * m.number_per_run)
   C.fails("no option 'min_runtime'", nil, t.blocked_autorange, t,
           {min_runtime = 1})
-  C.fails("min_run_time is a number above 0", nil, t.blocked_autorange, t, -1)
+  C.fails("min_run_time must be above 0", nil, t.blocked_autorange, t, -1)
   C.fails("threshold is a number", nil, t.adaptive_autorange, t, "0.1")
-  for _, case in ipairs {{{}, "stmt is missing"}, {{stmt = 1}, "text or a"},
+  for _, case in ipairs {
+    {{}, "stmt is missing"}, {{stmt = 1}, "a string or function"},
     {{stmt = "1", num_thread = 1}, "did you mean num_threads?"},
     {{stmt = "1", num_threads = "2"}, "num_threads is a number"},
     {{stmt = "1", globals = 5}, "globals is a table"}} do
@@ -222,7 +227,7 @@ end
 for _, case in ipairs {
   {{warmpu = false}, "did you mean warmup?"}, {{cold = 1}, "is a boolean"},
   {{budget = 0}, "above 0"}, {{samples = -1}, "above 0"},
-  {{save = "a/b"}, "is no name"}, {{against = "nosuch"}, "No such file"},
+  {{save = "a/b"}, "not a valid name"}, {{against = "nosuch"}, "No such file"},
   {{json = "/nosuch/x"}, "No such file"}, {{setup = "x y"}, "setup: "},
 } do
   case[1].budget = case[1].budget or 0.01
@@ -286,7 +291,7 @@ do
   turn = 0
   function held.next() turn = turn + 1 return nacre.ones(2) * turn end
   r = compare.call({"held.next() + 1", "nacre.ones(2)"}, {budget = 0.01})
-  assert(tostring(r):find "another one each time", tostring(r))
+  assert(tostring(r):find "differs from run to run", tostring(r))
   held, turn = nil, nil
 end
 
@@ -336,7 +341,7 @@ end
 -- options before an expression
 do
   for _, case in ipairs {{"--bugdet 1 a", "did you mean --budget"},
-                         {"--budget=1 a", "behind a blank"},
+                         {"--budget=1 a", "after a blank"},
                          {"--xyzzy a", "no option '--xyzzy'"},
                          {"-q a", "no option '-q'"}} do
     local none, why = bench.options(case[1])
@@ -507,24 +512,20 @@ end
 
 -- shares of peaks that a file tells of; a file that is damaged tells nothing
 do
-  local exe = io.popen "readlink /proc/$PPID/exe":read "l"
   local cache = os.tmpname()
   os.remove(cache)
   local machine = require "nacre.machine"
-  assert(machine.makefolder(cache .. "/nacre"))
+  assert(require "nacre.host".makefolders(cache .. "/nacre"))
   local path = cache .. "/nacre/peak.json"
   local key = machine.model() .. ", 1 thread"
   local function line(peaks)
     local f = assert(io.open(path, "w"))
     f:write(peaks)
     f:close()
-    local program = "a = nacre.ones(64, 64) a:mm(a) " ..
-                    "print(shell.time(function() return a:mm(a) end).text)"
-    local p = io.popen(("XDG_CACHE_HOME='%s' '%s' --threads 1 --device cpu " ..
-                        "-e '%s' 2>&1"):format(cache, exe, program))
-    local text = p:read "a"
-    p:close()
-    return text
+    return output("--threads 1 --device cpu", [[
+      a = nacre.ones(64, 64) a:mm(a)
+      print(shell.time(function() return a:mm(a) end).text)]],
+      ("XDG_CACHE_HOME='%s'"):format(cache))
   end
   local function figures(change)
     local t = {bandwidth = 1e15, copy = 1e15, triad = 1e15, latency = 1e-12,
@@ -549,7 +550,7 @@ end
 
 -- folders for what is kept
 do
-  local make = require "nacre.machine".makefolder
+  local make = require "nacre.host".makefolders
   local base = os.tmpname()
   local ok, why = make(base)
   assert(not ok and why == base .. ": Not a directory", why)

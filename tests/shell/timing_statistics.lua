@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- The arithmetic of timing, on samples that are made up.
+-- The statistics of timing, on made-up samples.
 
 local stats = require "nacre.timing_stats"
+local units = require "nacre.units"
 
 local function near(a, b, tolerance, what)
   assert(math.abs(a - b) <= tolerance * math.max(1, math.abs(b)),
@@ -34,11 +35,11 @@ do
   assert(stats.digits(1.0, 100) == 1)
   assert(stats.digits(1.0, 0) == 3)
   assert(stats.digits(0, 0) == 3)
-  near(stats.trim(123.456, 2), 120, 1e-12)
-  near(stats.trim(1.96e-6, 2), 2.0e-6, 1e-12)
-  near(stats.trim(-0.01234, 3), -0.0123, 1e-12)
-  assert(stats.trim(0, 3) == 0)
-  assert(stats.trim(math.huge, 2) == math.huge)
+  near(units.round(123.456, 2), 120, 1e-12)
+  near(units.round(1.96e-6, 2), 2.0e-6, 1e-12)
+  near(units.round(-0.01234, 3), -0.0123, 1e-12)
+  assert(units.round(0, 3) == 0)
+  assert(units.round(math.huge, 2) == math.huge)
 end
 
 -- the ratio of two medians and its interval

@@ -35,8 +35,8 @@ ARITHMETIC = re.compile(
     r"(?:\.[a-z0-9_:]+)*\.f64)\b(.*)", re.M)
 TRIGONOMETRY = "0d3BF921FB54442D19"
 # Kernels that are in double for every type: sequences (start + i*step).
-DOUBLE = ["fill3Run"]
-DOUBLE_TEMPLATE = re.compile(r"Id[a-z]*[LE]")     # mangled: <double, ...>
+DOUBLE = ["fill9RangePlan"]
+DOUBLE_TEMPLATE = re.compile(r"Id[a-z0-9_]*[LE]")  # mangled: <double, ...>
 
 
 def unpacked(data):

@@ -29,17 +29,18 @@ import sys
 
 C = (".c", ".h", ".cu", ".cuh", ".inc")
 PRODUCT = ("core", "cuda", "bindings", "repl")
+ALL = (*PRODUCT, "scripts", "tests"), (*C, ".lua")
 FORMATTER = "clang-format version 14"    # others break lines otherwise
 WIDTH = 80
 
 
-def sources(root):
+def sources(root, folders, suffixes):
     """The texts of all source files by their paths."""
     found = {}
-    for top in (*PRODUCT, "scripts", "tests"):
+    for top in folders:
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
-                if name.endswith((*C, ".lua")):
+                if name.endswith(suffixes):
                     path = os.path.join(folder, name)
                     with open(path, encoding="utf-8") as f:
                         found[os.path.relpath(path, root)] = f.read()
@@ -176,7 +177,7 @@ def exceptions(text):
 
 
 def check(root):
-    files = sources(root)
+    files = sources(root, *ALL)
     with open(os.path.join(root, "tests/sources/exceptions.txt"),
               encoding="utf-8") as f:
         excused = exceptions(f.read())
@@ -240,7 +241,7 @@ def main(words):
     if words == ["--self-test"]:
         return self_test()
     if len(words) == 2 and words[0] == "--exceptions":
-        files = sources(words[1])
+        files = sources(words[1], *ALL)
         found = {**broken(files), **(unformatted(words[1], files) or {})}
         for (rule, path), where in sorted(found.items()):
             print(rule, len(where), path)

@@ -24,15 +24,18 @@ STEPS = [
     ("({0} - 2 * {1})", "({0} - 2 * {1})"),
     ("({0} / ({1} * {1} + 1))", "({0} / ({1} * {1} + 1))"),
     ("{0}:sin()", "{0}.sin()"), ("{0}:tanh()", "{0}.tanh()"),
-    ("{0}:sigmoid()", "{0}.sigmoid()"), ("({0}:abs() + 0.5):log()", "({0}.abs() + 0.5).log()"),
+    ("{0}:sigmoid()", "{0}.sigmoid()"),
+    ("({0}:abs() + 0.5):log()", "({0}.abs() + 0.5).log()"),
     ("({0}:square() + 1):sqrt()", "({0}.square() + 1).sqrt()"),
-    ("{0}:relu()", "{0}.relu()"), ("{0}:clamp(-0.7, 0.8)", "{0}.clamp(-0.7, 0.8)"),
+    ("{0}:relu()", "{0}.relu()"),
+    ("{0}:clamp(-0.7, 0.8)", "{0}.clamp(-0.7, 0.8)"),
     ("nacre.maximum({0}, {1})", "torch.maximum({0}, {1})"),
     ("nacre.atan2({0}, {1} * {1} + 1)", "torch.atan2({0}, {1} * {1} + 1)"),
     ("nacre.where({0}:gt(0), {0}, {1})", "torch.where({0} > 0, {0}, {1})"),
     ("nacre.lerp({0}, {1}, 0.3)", "torch.lerp({0}, {1}, 0.3)"),
     ("({0}:softmax(2) * {1})", "({0}.softmax(1) * {1})"),
-    ("{0}:log_softmax(1)", "{0}.log_softmax(0)"), ("{0}:cumsum(2)", "{0}.cumsum(1)"),
+    ("{0}:log_softmax(1)", "{0}.log_softmax(0)"),
+    ("{0}:cumsum(2)", "{0}.cumsum(1)"),
     ("({0} - {0}:mean(1, true))", "({0} - {0}.mean(0, True))"),
     ("({0} * {1}:sum(2, true))", "({0} * {1}.sum(1, True))"),
     ("({0} + {1}:amax(1, true))", "({0} + {1}.amax(0, True))"),
@@ -42,7 +45,8 @@ STEPS = [
     ("({0} + {1}:var(2, true, true))", "({0} + {1}.var(1, True, True))"),
     ("({0} * {1}:norm())", "({0} * {1}.norm())"),
     ("{0}:mm({1}:t()):mm({0})", "{0}.mm({1}.t()).mm({0})"),
-    ("{0}:matmul({1}[1]):unsqueeze(2) * {1}", "{0}.matmul({1}[0]).unsqueeze(1) * {1}"),
+    ("{0}:matmul({1}[1]):unsqueeze(2) * {1}",
+     "{0}.matmul({1}[0]).unsqueeze(1) * {1}"),
     ("{0}:t():reshape({0}:size(1), {0}:size(2))", "{0}.t().reshape({0}.shape)"),
     ("nacre.cat({{{0}['1:1'], {1}['2:-1']}})", "torch.cat([{0}[:1], {1}[1:]])"),
     ("nacre.stack({{{0}, {1}}}):sum(1)", "torch.stack([{0}, {1}]).sum(0)"),
@@ -114,7 +118,8 @@ def main():
                          "{dtype='float64', requires_grad=true})")
         lines.append(f"""
 local y = {lua}
-local first = {{nacre.autograd.grad(y:sum(), {{a, b, c}}, {{create_graph=true}})}}
+local first = {{nacre.autograd.grad(y:sum(), {{a, b, c}},
+                                    {{create_graph = true}})}}
 local total = nacre.zeros({{}}, {{dtype='float64'}}) + 0 * (a + b + c):sum()
 for _, g in ipairs(first) do total = total + (g * g):sum() end
 local second = {{nacre.autograd.grad(total, {{a, b, c}})}}

@@ -5,13 +5,13 @@
   diff_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME]
                 [--device NAME] [--verbose]
 
-Every operation is one function in a file tests/torch_*.py, which draws a call
-from a Draw: tensors of random dtype, shape and layout, options, and the same
-call in Lua and in PyTorch. Compared are dtype, shape, values, gradients, and
-whether there is an error at all. A difference that has a reason stands in
-diff_torch_known.txt; what is not there fails. With --device all tensors of
-Nacre, and so its results, are there; PyTorch's stay on the CPU. Without torch
-the test is skipped (77).
+Every operation is one function in a file torch_*.py beside this one, which
+draws a call from a Draw: tensors of random dtype, shape and layout, and
+options. call() writes it in Lua and makes it in PyTorch. Compared are dtype,
+shape, values, gradients, and whether there is an error at all. A difference
+that has a reason stands in diff_torch_known.txt; what is not there fails. With
+--device all tensors of Nacre, and so its results, are there; PyTorch's stay on
+the CPU. Without torch the test is skipped (77).
 """
 import argparse
 import importlib
@@ -44,8 +44,22 @@ LARGEST = {"float16": 65504, "bfloat16": 3e38, "float32": 3e38,
 OPERATIONS = {}
 
 
+class Redraw(Exception):
+    """What was drawn makes no call: another one is drawn."""
+
+
+class Position(int):
+    """A dimension or an index: counted from 0 in Python, from 1 in Lua."""
+
+
+class Positions:
+    """A tensor of indices, counted in the same way."""
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
 def operation(weight=1):
-    """Enters a function Draw -> Case (or None: drawn again) in the table."""
+    """Enters a function Draw -> Case in the table."""
     def enter(f):
         OPERATIONS[f.__name__] = (f, weight)
         return f
@@ -62,6 +76,8 @@ def lua(v):
         return "nil"
     if isinstance(v, bool):
         return "true" if v else "false"
+    if isinstance(v, Position):
+        return str(v + 1 if v >= 0 else v)
     if isinstance(v, float):
         if v != v:
             return "0/0"
@@ -75,12 +91,6 @@ def lua(v):
     return str(v)
 
 
-def options(**kw):
-    """{name = value, ...}, or nothing if all are None."""
-    some = [f"{k} = {lua(v)}" for k, v in kw.items() if v is not None]
-    return "{%s}" % ", ".join(some)
-
-
 class Case:
     """text: Lua over a, b, c, ...; want: Python over the tensors.
 
@@ -88,7 +98,6 @@ class Case:
     largest of the result if `norm'; grad: may gradients be compared?
     """
     def __init__(self, text, inputs, want, times=8, grad=True, norm=False):
-        text = text.replace(", {})", ")").replace("({})", "()")
         self.text, self.inputs, self.want = text, inputs, want
         self.times, self.grad, self.norm = times, grad, norm
         self.views = [None] * len(inputs)
@@ -96,6 +105,75 @@ class Case:
     def shown(self):
         kinds = [f"{name(t.dtype)}{list(t.shape)}" for t in self.inputs]
         return f"{self.text} of {', '.join(kinds)}"
+
+
+def pytorch(name):
+    """The function of PyTorch that has the name of one of Nacre."""
+    space, _, last = name.rpartition(".")
+    if space.endswith("linalg"):
+        return getattr(torch.linalg, last)
+    functional = torch.nn.functional
+    if space.endswith("functional"):
+        return getattr(functional, last)
+    for space in torch, torch.special, torch.Tensor, functional:
+        if hasattr(space, last):
+            return getattr(space, last)
+    raise AttributeError(name)
+
+
+def writer(tensors):
+    """A function that writes an argument in Lua and collects its tensors."""
+    def written(v):
+        if isinstance(v, Positions):
+            return written(v.tensor) + " + 1"
+        if isinstance(v, torch.Tensor):
+            tensors.append(v)
+            return ascii_lowercase[len(tensors) - 1]
+        if isinstance(v, (list, tuple)):
+            return "{%s}" % ", ".join(written(x) for x in v)
+        return lua(v)
+    return written
+
+
+def restored(v, tensors):
+    """An argument with the next of `tensors', an iterator, for its own."""
+    if isinstance(v, (Positions, torch.Tensor)):
+        return next(tensors)
+    if isinstance(v, (list, tuple)):
+        return type(v)(restored(x, tensors) for x in v)
+    return v
+
+
+def call(name, *args, f=None, found=(), first=False, times=8, norm=False,
+         grad=True, **options):
+    """A call with the same arguments in Lua and in PyTorch.
+
+    name: of a method of the first tensor or, with dots, of a function; f: what
+    it is in PyTorch if not of the same name; args and options: numbers,
+    Position, tensors, Positions, lists; an option that is None is left out;
+    found: which results are positions; first: only the first result is
+    compared; times, norm, grad: of Case.
+    """
+    tensors = []
+    written = writer(tensors)
+    f = f or pytorch(name)
+    options = {k: v for k, v in options.items() if v is not None}
+    texts = [written(v) for v in args]
+    named = ", ".join(f"{k} = {written(v)}" for k, v in options.items())
+    texts += [f"{{{named}}}"] if named else []
+    if "." not in name:
+        name = f"{texts.pop(0)}:{name}"
+    text = f"{name}({', '.join(texts)})"
+
+    def want(*given):
+        given = iter(given)
+        y = f(*[restored(v, given) for v in args],
+              **{k: restored(v, given) for k, v in options.items()})
+        y = y if isinstance(y, (tuple, list)) else [y]
+        y = [t + 1 if k in found else t for k, t in enumerate(y)]
+        return y[0] if first else y
+    return Case(f"({text})" if first else text, tensors, want, times, grad,
+                norm)
 
 
 class Draw:
@@ -128,7 +206,10 @@ class Draw:
 
     def tensor(self, dtypes=ALL, shape=None, low=-10, high=10, special=0.15,
                ties=0.4, **kw):
-        """Random elements; now and then nan and infinities, or many ties."""
+        """Random elements; now and then nan and infinities, or many ties.
+        dtypes: a list to choose from, one, or a tensor that has it."""
+        if isinstance(dtypes, torch.Tensor):
+            dtypes = name(dtypes.dtype)
         dtype = self.choice(dtypes) if isinstance(dtypes, list) else dtypes
         shape = self.shape(**kw) if shape is None else list(shape)
         rng = self.rng
@@ -149,20 +230,22 @@ class Draw:
         return torch.from_numpy(a).to(getattr(torch, dtype))
 
     def dim(self, t, wrong=0.03):
-        """(Python's, Lua's) number of a dimension, now and then none."""
+        """A dimension of t, now and then one that it has not."""
         nd = max(t.dim(), 1)
         if self.flag(wrong):
-            d = self.choice([nd, -nd - 1])
-        else:
-            d = self.integer(-nd, nd - 1)
-        return d, d + 1 if d >= 0 else d
+            return Position(self.choice([nd, -nd - 1]))
+        return Position(self.integer(-nd, nd - 1))
 
     def dims(self, t):
-        """The same for a list of distinct ones, which may be empty: all."""
+        """A list of distinct dimensions, which may be empty: all."""
         nd = t.dim()
         many = self.rng.permutation(nd)[:self.integer(0, nd)]
-        many = [int(d) - (nd if self.flag() else 0) for d in many]
-        return many, [d + 1 if d >= 0 else d for d in many]
+        return [Position(int(d) - (nd if self.flag() else 0)) for d in many]
+
+    def order(self, n, seed=None):
+        """0 .. n-1 in a random order."""
+        seed = self.integer(0, 999) if seed is None else seed
+        return torch.randperm(n, generator=torch.Generator().manual_seed(seed))
 
     def layout(self, t):
         """(memory, Lua function): t strided, transposed or expanded."""
@@ -184,9 +267,9 @@ class Draw:
         return t, None
 
 
-def plus1(t):
-    """Positions as Lua counts them."""
-    return t + 1
+def inside(t, d):
+    """Is d a dimension of t?"""
+    return -t.dim() <= d < t.dim()
 
 
 # ---- running
@@ -247,8 +330,9 @@ def make(rng, count, only):
     while len(cases) < count:
         f = table[rng.choice(len(table), p=weights / weights.sum())][0]
         draw = Draw(rng)
-        case = f(draw)
-        if case is None:
+        try:
+            case = f(draw)
+        except Redraw:
             continue
         case.operation = f.__name__
         wide = all(t.dtype in (torch.float32, torch.float64)
@@ -369,22 +453,19 @@ def differs(case, line, i, folder):
     return None
 
 
-def known():
-    """Patterns of diff_torch_known.txt; what follows # is the reason."""
-    patterns = []
-    with open(os.path.join(HERE, "diff_torch_known.txt"),
-              encoding="utf-8") as f:
-        for line in f:
-            line = line.split(" # ")[0].strip()
-            if line and not line.startswith("#"):
-                patterns.append(re.compile(line))
-    return patterns
+def known(name):
+    """The patterns of NAME_known.txt; what follows " # " is the reason."""
+    path = os.path.join(HERE, name + "_known.txt")
+    with open(path, encoding="utf-8") as f:
+        return [re.compile(line.split(" # ")[0].strip()) for line in f
+                if line.strip() and not line.startswith("#")]
 
 
-def compare(name, args, cases, judge, reasons):
+def compare(name, args, cases, judge):
     """Runs the cases; how many differ for a known reason. Ends the program if
     one differs for another."""
     failed = excused = 0
+    reasons = known(name)
     with tempfile.TemporaryDirectory() as folder:
         write(cases, folder)
         lines = run(args, folder)
@@ -430,7 +511,7 @@ def main():
             importlib.import_module(file[:-3])
     cases = make(np.random.default_rng(args.seed), args.cases, args.only)
     errors = sum(isinstance(case.result, Exception) for case in cases)
-    excused = compare("diff_torch", args, cases, differs, known())
+    excused = compare("diff_torch", args, cases, differs)
     print(f"diff_torch: {len(cases)} cases of {len(OPERATIONS)} operations "
           f"agree with PyTorch {torch.__version__} ({errors} of them in being "
           f"errors, {excused} differ for a known reason)")

@@ -380,13 +380,6 @@ def samples(op, dtypes, references):
             yield wrong.sample_input, "error", str(wrong.error_regex)
 
 
-def known_reasons():
-    path = os.path.join(HERE, "opinfo_torch_known.txt")
-    with open(path, encoding="utf-8") as f:
-        return [re.compile(line.split(" # ")[0].strip()) for line in f
-                if line.strip() and not line.startswith("#")]
-
-
 def dtypes(args, rng):
     """Gradients are compared in float64; one other a run does, of ten."""
     if args.dtypes:
@@ -469,7 +462,7 @@ def main():
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     cases, untold = gather(args, rng, signatures(args.nacre))
-    excused = d.compare("opinfo_torch", args, cases, judge, known_reasons())
+    excused = d.compare("opinfo_torch", args, cases, judge)
     print(f"opinfo_torch: {len(cases)} samples agree with PyTorch "
           f"{torch.__version__} ({excused} differ for a known reason, {untold} "
           "are of what Nacre has not)")

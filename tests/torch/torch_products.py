@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Products of tensors: calls for diff_torch.py."""
+import re
+
 import torch
 
-from diff_torch import WIDE, Case, lua, name, operation, options
+from diff_torch import WIDE, Position, call, operation
 
 TYPES = WIDE * 4 + ["int64"]
 
@@ -21,8 +23,8 @@ EQUATIONS = ["ij,jk->ik", "ij,kj->ik", "bij,bjk->bik", "ij->ji", "ii->i", "ii",
              "ij->", "ij->i", "i,j->ij", "ij,ij->", "ij,ij->ij", "i,ij,j",
              "bij,bkj->bik", "abc,cd,de->abe", "ijk,ikl->jl", "a,b,c->abc",
              "...ij,...jk->...ik", "...i,...i->...", "b...,b...->...b",
-             "ij,jk", "ba", "iij->j", "ij,jk,kl->il", "i,i->", "bhwk,bhqk->bhwq",
-             " a b , b -> a ", "ab,ab,ab->ba"]
+             "ij,jk", "ba", "iij->j", "ij,jk,kl->il", "i,i->",
+             "bhwk,bhqk->bhwq", " a b , b -> a ", "ab,ab,ab->ba"]
 
 
 @operation(6)
@@ -32,22 +34,16 @@ def einsum(r):
     extra = [r.integer(1, 3) for _ in range(r.integer(0, 2))]
     shapes = []
     for term in equation.split("->")[0].replace(" ", "").split(","):
-        shape, i = [], 0
-        while i < len(term):
-            if term[i] == ".":
+        shape = []
+        for word in re.findall(r"\.\.\.|.", term):
+            if word == "...":
                 shape += [1 if r.flag(0.2) else n for n in extra]
-                i += 3
             else:
-                n = sizes[term[i]]
-                shape.append(1 if r.flag(0.05) else off(r, n))
-                i += 1
+                shape.append(1 if r.flag(0.05) else off(r, sizes[word]))
         shapes.append(shape)
     given = tensors(r, *shapes)
-    names = ", ".join("abc"[:len(given)])
-    text = f"nacre.einsum({lua(equation)}, {names})" if r.flag() else \
-        f"nacre.einsum({lua(equation)}, {{{names}}})"
-    return Case(text, given, lambda *t: torch.einsum(equation, *t), times=64,
-                norm=True)
+    given = given if r.flag() else [given]
+    return call("nacre.einsum", equation, *given, times=64, norm=True)
 
 
 @operation(2)
@@ -56,26 +52,18 @@ def tensordot(r):
     mid = [r.integer(1, 3) for _ in range(k)]
     a, b = tensors(r, r.shape(2, size=3, empty=0) + mid,
                    [off(r, n) for n in mid] + r.shape(2, size=3, empty=0))
-    if r.flag():
-        return Case(f"a:tensordot(b, {k})", [a, b],
-                    lambda x, y: torch.tensordot(x, y, k), 64, norm=True)
-    da, db = [d - k for d in range(k)], list(range(k))
-    return Case(f"a:tensordot(b, {{{lua(da)}, {lua([d + 1 for d in db])}}})",
-                [a, b], lambda x, y: torch.tensordot(x, y, (da, db)), 64,
-                norm=True)
+    dims = k if r.flag() else ([Position(d - k) for d in range(k)],
+                               [Position(d) for d in range(k)])
+    return call("tensordot", a, b, dims, times=64, norm=True)
 
 
 def added(r, product, shapes, out):
     """beta*self + alpha*product"""
-    own = r.broadcast(out)
-    given = tensors(r, own, *shapes)
-    float_ = given[0].is_floating_point()
-    beta, alpha = ((r.number(-2, 2), r.number(-2, 2)) if float_ else
-                   (r.integer(-2, 2), r.integer(-2, 2)))
-    beta = r.choice([beta, 0, 1])
-    return Case(f"a:{product}(b, c, {options(beta=beta, alpha=alpha)})", given,
-                lambda x, a, b: getattr(torch, product)(
-                    x, a, b, beta=beta, alpha=alpha), 64, norm=True)
+    given = tensors(r, r.broadcast(out), *shapes)
+    number = r.number if given[0].is_floating_point() else r.integer
+    beta, alpha = number(-2, 2), number(-2, 2)
+    return call(product, *given, beta=r.choice([beta, 0, 1]), alpha=alpha,
+                times=64, norm=True)
 
 
 @operation()
@@ -102,32 +90,42 @@ def addr(r):
     return added(r, "addr", [[n], [m]], [n, m])
 
 
+@operation(3)
+def matmul(r):
+    n, k, m = (r.integer(0 if r.flag(0.1) else 1, 19) for _ in range(3))
+    batch = r.shape(3, size=4)
+    left = r.choice([[n, k], [k], r.broadcast(batch) + [n, k]])
+    right = r.choice([[off(r, k), m], [k], r.broadcast(batch) + [k, m]])
+    return call(r.choice(["matmul", "nacre.matmul"]),
+                *tensors(r, left, right,
+                         types=TYPES + ["float16", "bfloat16", "int32"]),
+                times=64, norm=True)
+
+
 @operation()
 def inner(r):
     n = r.integer(1, 4)
-    a, b = tensors(r, r.shape(2, size=3, empty=0) + [n],
-                   r.shape(2, size=3, empty=0) + [off(r, n)])
-    return Case("a:inner(b)", [a, b], torch.inner, 64, norm=True)
+    return call("inner", *tensors(r, r.shape(2, size=3, empty=0) + [n],
+                                  r.shape(2, size=3, empty=0) + [off(r, n)]),
+                times=64, norm=True)
 
 
 @operation()
 def vdot(r):
     n = r.integer(0, 9)
-    return Case("a:vdot(b)", tensors(r, [n], [off(r, n)]), torch.vdot, 64,
-                norm=True)
+    return call("vdot", *tensors(r, [n], [off(r, n)]), times=64, norm=True)
 
 
 @operation()
 def ger(r):
-    return Case("a:ger(b)", tensors(r, [r.integer(1, 4)], [r.integer(1, 4)]),
-                torch.ger)
+    return call("ger", *tensors(r, [r.integer(1, 4)], [r.integer(1, 4)]))
 
 
 @operation()
 def trace(r):
     shape = [r.integer(0, 5), r.integer(0, 5)]
-    return Case("a:trace()", tensors(r, shape + ([2] if r.flag(0.05) else [])),
-                torch.trace, norm=True)
+    return call("trace", *tensors(r, shape + ([2] if r.flag(0.05) else [])),
+                norm=True)
 
 
 @operation()
@@ -138,10 +136,8 @@ def multi_dot(r):
         shapes[0] = shapes[0][1:]
     if r.flag(0.2):
         shapes[-1] = shapes[-1][:1]
-    given = tensors(r, *shapes, types=WIDE)
-    names = ", ".join("abcd"[:len(given)])
-    return Case(f"nacre.linalg.multi_dot({{{names}}})", given,
-                lambda *t: torch.linalg.multi_dot(t), 256, norm=True)
+    return call("nacre.linalg.multi_dot", tensors(r, *shapes, types=WIDE),
+                times=256, norm=True)
 
 
 @operation(2)
@@ -153,9 +149,9 @@ def cdist(r):
                    batch + [r.integer(1, 4), off(r, k)], types=WIDE)
     if p in (0.0, float("inf")):     # of nan PyTorch has its own mind
         a, b = (torch.nan_to_num(t) for t in (a, b))
-    return Case(f"nacre.cdist(a, b, {lua(p)})", [a, b],
-                lambda x, y: torch.cdist(
-                    x, y, p, "donot_use_mm_for_euclid_dist"), 64, norm=True,
+    return call("nacre.cdist", a, b, p, times=64, norm=True,
+                f=lambda x, y, p: torch.cdist(
+                    x, y, p, "donot_use_mm_for_euclid_dist"),
                 grad=p not in (0.0, float("inf")))
 
 
@@ -164,32 +160,24 @@ def cross(r):
     shape = r.shape(2, size=4, empty=0)
     at = r.integer(0, len(shape))
     shape.insert(at, off(r, 3))
-    return Case(f"a:cross(b, {at + 1})", tensors(r, shape, shape),
-                lambda a, b: torch.cross(a, b, at), 64, norm=True)
+    return call("cross", *tensors(r, shape, shape), Position(at), times=64,
+                norm=True)
 
 
 @operation(2)
 def cov(r):
     n = r.integer(1, 5)
-    shape = [r.integer(1, 3), n] if r.flag(0.8) else [n]
-    given = [r.tensor(WIDE, shape, special=0)]
-    kw = {"correction": r.integer(0, 1)}
-    text = f"correction = {kw['correction']}"
-    which = []
+    x = r.tensor(WIDE, [r.integer(1, 3), n] if r.flag(0.8) else [n], special=0)
+    weights = {}
     if r.flag(0.3):
-        given.append(r.tensor("int64", [n], low=1, high=3))
-        which.append("fweights")
+        weights["fweights"] = r.tensor("int64", [n], low=1, high=3)
     if r.flag(0.3):
-        given.append(r.tensor(name(given[0].dtype), [n], low=1, high=3,
-                              special=0))
-        which.append("aweights")
-    for letter, way in zip("bc", which):
-        text += f", {way} = {letter}"
-    return Case(f"a:cov({{{text}}})", given, lambda x, *w: torch.cov(
-        x, **kw, **dict(zip(which, w))), 256, norm=True, grad=not which)
+        weights["aweights"] = r.tensor(x, [n], low=1, high=3, special=0)
+    return call("cov", x, correction=r.integer(0, 1), **weights, times=256,
+                norm=True, grad=not weights)
 
 
 @operation()
 def corrcoef(r):
     x = r.tensor(WIDE, [r.integer(1, 4), r.integer(3, 6)], special=0, ties=0)
-    return Case("a:corrcoef()", [x], torch.corrcoef, 256, norm=True)
+    return call("corrcoef", x, times=256, norm=True)

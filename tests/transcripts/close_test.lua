@@ -54,7 +54,7 @@ test("numbers and tables beside a tensor", function(t)
   t.close(1, nacre.ones(2))
   t.ok(close.compare(a, {1, 2, 4}):find "at %[3%]: 3 / 4")
   t.eq(close.compare(a, {1, 2}), "shapes differ: 3 and 2")
-  t.ok(close.compare(a, {1, {2}}):find "^the table is no tensor: ")
+  t.ok(close.compare(a, {1, {2}}):find "^the table is not a tensor: ")
 end)
 
 test("tensors that are equal", function(t)

@@ -24,7 +24,6 @@ static int wanted(int i) {
 /* Threads that a driver starts here would take over the mask. */
 int cuInit(unsigned flags) {
   sigset_t now;
-  (void)flags;
   pthread_sigmask(SIG_SETMASK, NULL, &now);
   setenv("FAKECUDA_SIGINT", sigismember(&now, SIGINT) ? "held" : "free", 1);
   return wanted(0);
@@ -41,7 +40,6 @@ int cuDeviceGetCount(int *n) {
 }
 
 int cuDeviceGetAttribute(int *value, int what, int device) {
-  (void)device;
   *value = wanted(what == 75 ? 3 : 4);
   return 0;
 }

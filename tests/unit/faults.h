@@ -14,8 +14,7 @@
 
 #include "core/io/file.h"
 
-enum { OPEN, CLOSE, READ, WRITE, FSTAT, STAT, FCHMOD, FSYNC, RENAME, UNLINK,
-       LSEEK };
+enum { OPEN, CLOSE, READ, WRITE, FSTAT, STAT, FCHMOD, FSYNC, RENAME, LSEEK };
 
 #define INTERRUPT (-1)
 
@@ -61,32 +60,22 @@ static ssize_t f_write(int fd, const void *p, size_t n) {
   return fault.error ? -1 : write(fd, p, n / 2 + 1);
 }
 
-static int f_fstat(int fd, struct stat *s) {
-  return strikes(FSTAT) ? -1 : fstat(fd, s);
-}
-static int f_stat(const char *path, struct stat *s) {
-  return strikes(STAT) ? -1 : stat(path, s);
-}
-static int f_fchmod(int fd, mode_t mode) {
-  return strikes(FCHMOD) ? -1 : fchmod(fd, mode);
-}
-static int f_fsync(int fd) {
-  return strikes(FSYNC) ? -1 : fsync(fd);
-}
-static int f_rename(const char *a, const char *b) {
-  return strikes(RENAME) ? -1 : rename(a, b);
-}
-static int f_unlink(const char *path) {
-  return strikes(UNLINK) ? -1 : unlink(path);
-}
+/* f_<name> fails as a whole: it does nothing. */
+#define FAILING(kind, result, name, parameters, arguments)  \
+  static result f_##name parameters {                       \
+    return strikes(kind) ? -1 : name arguments;             \
+  }
+FAILING(FSTAT, int, fstat, (int fd, struct stat *s), (fd, s))
+FAILING(STAT, int, stat, (const char *path, struct stat *s), (path, s))
+FAILING(FCHMOD, int, fchmod, (int fd, mode_t mode), (fd, mode))
+FAILING(FSYNC, int, fsync, (int fd), (fd))
+FAILING(RENAME, int, rename, (const char *a, const char *b), (a, b))
+FAILING(LSEEK, off_t, lseek, (int fd, off_t at, int whence), (fd, at, whence))
+#undef FAILING
 
-static off_t f_lseek(int fd, off_t at, int whence) {
-  return strikes(LSEEK) ? -1 : lseek(fd, at, whence);
-}
-
-static const Files faulty = { f_open,  f_close,  f_read,   f_write,
-                              f_fstat, f_stat,   f_fchmod, f_fsync,
-                              f_rename, f_unlink, f_lseek };
+static const Files faulty = { f_open,   f_close, f_read,   f_write,
+                              f_fstat,  f_stat,  f_fchmod, f_fsync,
+                              f_rename, unlink,  f_lseek };
 
 static int openfds(void) {
   int n = 0;

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** random_loops.h - random loops on both sides, the CPU and a CUDA device, for
-** the tests of rows.
+** random_loops.h - random loops (TensorIter) on the CPU and a CUDA device, for
+** the tests of pointwise operations and reductions.
 */
 #ifndef random_loops_h
 #define random_loops_h
 
-#include "tests/unit/cuda_setup.h"
-
-#include <math.h>
-
+/* First: the fixture's `d' is a name of theirs, too. */
 #include "cuda/pointwise/launch.h"
 #include "cuda/pointwise/pointwise.h"
-#include "core/pointwise/scalar.h"
 
-/* last: its `d` is a name of theirs, too */
 #include "tests/unit/cuda_fixture.h"
-#undef nc_fail                /* the core's again */
-#undef nc_dtypesize
 
 #define SPACE 65536           /* bytes of an operand */
 
@@ -26,62 +19,38 @@ static double uniform(double low, double high) {
 }
 
 /*
-** Operands, on both sides
+** Operands, on both devices
 */
-typedef struct Twin {
+typedef struct Buffer {
   char *host;
   void *there;
   int64_t bytes;
-} Twin;
+} Buffer;
 
-static Twin twin(int64_t bytes) {
-  Twin t = { malloc((size_t)bytes), NULL, bytes };
-  assert_non_null(t.host);
-  memset(t.host, 0, (size_t)bytes);
-  ok(d->alloc(d, &t.there, bytes));
-  return t;
-}
-
-static void send(const Twin *t) {
+static void send(const Buffer *t) {
   ok(d->copy(d, t->there, t->host, t->bytes, &nc_cpu, 0));
 }
 
-static void drop(Twin *t) {
+static void clear(const Buffer *t) {
+  memset(t->host, 0, (size_t)t->bytes);
+  send(t);
+}
+
+static Buffer new_buffer(int64_t bytes) {
+  Buffer t = { malloc((size_t)bytes), NULL, bytes };
+  assert_non_null(t.host);
+  ok(d->alloc(d, &t.there, bytes));
+  clear(&t);
+  return t;
+}
+
+static void drop(Buffer *t) {
   free(t->host);
   d->free(d, t->there, t->bytes);
 }
 
-static void store(char *p, DType t, int64_t i, double v) {
-  switch (t) {
-    case DT_b8: ((b8_s *)p)[i].bits = v != 0; break;
-    case DT_u8: ((uint8_t *)p)[i] = (uint8_t)(int64_t)v; break;
-    case DT_i8: ((int8_t *)p)[i] = (int8_t)v; break;
-    case DT_i16: ((int16_t *)p)[i] = (int16_t)v; break;
-    case DT_i32: ((int32_t *)p)[i] = (int32_t)v; break;
-    case DT_i64: ((int64_t *)p)[i] = (int64_t)v; break;
-    case DT_f16: ((f16_s *)p)[i] = f16_fromfloat((float)v); break;
-    case DT_bf16: ((bf16_s *)p)[i] = bf16_fromfloat((float)v); break;
-    case DT_f32: ((float *)p)[i] = (float)v; break;
-    default: ((double *)p)[i] = v;
-  }
-}
-
-static double load(const char *p, DType t, int64_t i) {
-  switch (t) {
-    case DT_b8: return ((const b8_s *)p)[i].bits;
-    case DT_u8: return ((const uint8_t *)p)[i];
-    case DT_i8: return ((const int8_t *)p)[i];
-    case DT_i16: return ((const int16_t *)p)[i];
-    case DT_i32: return ((const int32_t *)p)[i];
-    case DT_i64: return (double)((const int64_t *)p)[i];
-    case DT_f16: return f16_tofloat(((const f16_s *)p)[i]);
-    case DT_bf16: return bf16_tofloat(((const bf16_s *)p)[i]);
-    case DT_f32: return ((const float *)p)[i];
-    default: return ((const double *)p)[i];
-  }
-}
-
-/* A number for an element: small, and now and then a strange one. */
+/* A number for an element: small, and now and then (one in `odd') a strange
+   one. */
 static double number(DType t, int odd) {
   static const double strange[] = { INFINITY, -INFINITY, NAN, 0, -0.0, 1,
                                     1e-30, 70000, -3e9, 1e19, 6e-8 };
@@ -91,37 +60,41 @@ static double number(DType t, int odd) {
   if (nc_category(t) == NC_INT)
     return odd && below(odd) == 0 ? limits[below(t == DT_i64 ? 10 : 9)]
                                   : (double)(below(23) - 11);
-  return odd && below(odd) == 0 ? strange[below(11)] : uniform(-5, 5);
+  return odd && below(odd) == 0 ? ANYOF(strange) : uniform(-5, 5);
 }
 
-static void fill(Twin *t, DType type, int odd) {
+static void fill(Buffer *t, DType type, int odd) {
   const int64_t n = t->bytes / nc_dtypesize(type);
   for (int64_t i = 0; i < n; i++) store(t->host, type, i, number(type, odd));
   send(t);
 }
 
 /*
-** Loops
+** Loops: k on the CPU, g on the device
 */
-static const DType types[] = { DT_b8,  DT_u8,  DT_i8,   DT_i16, DT_i32,
-                               DT_i64, DT_f16, DT_bf16, DT_f32, DT_f64 };
+/* A loop of an operation of nargs - 1 operands, all of one type. */
+static TensorIter new_loop(Op op, DType type, int nargs) {
+  TensorIter k = { .op = op, .common_dtype = type, .nargs = nargs };
+  for (int j = 0; j < nargs; j++) k.type[j] = type;
+  return k;
+}
 
 /* Random sizes; n of about `most' elements at most. */
-static void sizes(TensorIter *k, int nd, int64_t most) {
+static void set_sizes(TensorIter *k, int nd, int64_t most) {
   static const int64_t liked[] = { 1, 2, 3, 4, 5, 8, 16, 17, 31, 32, 64, 100 };
   k->nd = nd;
   k->n = 1;
   for (int i = 0; i < nd; i++) {
-    int64_t s = nd == 1 ? 1 + below(most) : liked[below(12)];
+    int64_t s = nd == 1 ? 1 + below(most) : ANYOF(liked);
     if (s > most / k->n) s = 1;
     k->size[i] = s;
     k->n *= s;
   }
 }
 
-/* Steps of operand j: in order or not, with gaps, repeated; gives how many
-   elements they reach over. */
-static int64_t anysteps(TensorIter *k, int j) {
+/* Random steps of operand j: in order or not, with gaps, repeated; returns how
+   many elements they reach over. */
+static int64_t any_steps(TensorIter *k, int j) {
   int order[NC_MAXDIM];
   int64_t reach = 1;
   const int permute = j > 0 && below(3) == 0, repeat = j > 0 && below(3) == 0;
@@ -143,34 +116,53 @@ static int64_t anysteps(TensorIter *k, int j) {
   return reach;
 }
 
-static int64_t steps(TensorIter *k, int j) {
+/* The same, within SPACE. */
+static int64_t set_steps(TensorIter *k, int j) {
   int64_t reach;
-  do reach = anysteps(k, j);
+  do reach = any_steps(k, j);
   while (reach > SPACE / 8 - 20);
   return reach;
 }
 
-/* Lets operand j lie in t, mostly at an even address. */
-static void place(TensorIter *here, TensorIter *there, int j, const Twin *t,
-                  int64_t reach) {
-  const int64_t size = nc_dtypesize(here->type[j]);
-  const int64_t most = t->bytes / size - reach;
-  const int64_t offset = below(3) ? 0 : below(most < 20 ? most + 1 : 20);
-  assert_true(most >= 0);
-  here->p[j] = t->host + offset * size;
-  there->p[j] = (char *)t->there + offset * size;
+/* Operand j lies in t, `offset' elements from its beginning. */
+static void set_operand(TensorIter *k, TensorIter *g, int j, const Buffer *t,
+                        int64_t offset) {
+  const int64_t at = offset * nc_dtypesize(k->type[j]);
+  k->p[j] = t->host + at;
+  g->p[j] = (char *)t->there + at;
 }
 
-/* Do both have one result?  `most' is relative to it, or to `unit'. */
-static void same(const TensorIter *k, const Twin *t, double most, double unit) {
+/* The same, mostly at an even address. */
+static void place(TensorIter *k, TensorIter *g, int j, const Buffer *t,
+                  int64_t reach) {
+  const int64_t most = t->bytes / nc_dtypesize(k->type[j]) - reach;
+  assert_true(most >= 0);
+  set_operand(k, g, j, t,
+              below(3) ? 0 : below(most < 20 ? most + 1 : 20));
+}
+
+/* Operand j is the same number in all places. */
+static inline void set_number(TensorIter *k, TensorIter *g, int j, DType type,
+                              Scalar v) {
+  TensorIter *both[2] = { k, g };
+  for (int i = 0; i < 2; i++) {
+    both[i]->number[j] = v;
+    both[i]->type[j] = type;
+    memset(both[i]->step[j], 0, sizeof k->step[j]);
+  }
+}
+
+/* Runs both; the results, in t, must be the same (see is_close). */
+static void run_both(const TensorIter *k, const TensorIter *g, const Buffer *t,
+                     double most, double unit) {
   char *back = malloc((size_t)t->bytes);
   const DType y = k->type[0];
+  ok(nc_cpu.run(&nc_cpu, k));
+  ok(d->run(d, g));
   ok(d->tohost(d, back, t->there, t->bytes, 0));
   for (int64_t i = 0; i < t->bytes / nc_dtypesize(y); i++) {
     const double a = load(t->host, y, i), b = load(back, y, i);
-    const double size = fabs(a) > unit ? fabs(a) : unit;
-    if (a == b || (isnan(a) && isnan(b))) continue;
-    if (fabs(a - b) <= most * size) continue;
+    if (is_close(a, b, most, unit)) continue;
     fail_msg("%s of %s to %s, %d dims, n %d, size %d %d, steps %d %d: "
              "element %d: %.17g is to be %.17g",
              nc_opname(k->op), nc_dtypename(k->nargs > 1 ? k->type[1] : y),

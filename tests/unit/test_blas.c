@@ -4,24 +4,15 @@
 ** unless the user has said so.
 */
 #define _POSIX_C_SOURCE 200809L
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/cpu/blas.h"
+#include "tests/unit/unit.h"
 
 static const char choice[] = "OPENBLAS_CORETYPE";
 
 /* Not the kernels of a processor without AVX, if this one has it. */
-static void told(void **state) {
+static void test_core_type(void **state) {
   const char *level = nc_cpulevel(), *given = getenv(choice);
-  (void)state;
-  assert_int_equal(nc_openblas(), NC_OK);
+  ok(nc_openblas());
   if (given == NULL) assert_null(getenv(choice));
   if (strcmp(level, "x86-64-v3") != 0 && strcmp(level, "x86-64-v4") != 0)
     skip();
@@ -31,6 +22,6 @@ static void told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(told) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_core_type) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

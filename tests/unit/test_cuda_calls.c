@@ -6,7 +6,7 @@
 */
 #include "tests/unit/cpu_vs_device.h"
 
-/* Both work on these. */
+/* What all of them work on. */
 static Twin a, b, y;
 static float number;
 
@@ -45,7 +45,7 @@ static void fetch(void) {
   ok(d->tohost(d, &number, nc_data(a.gpu), 4, 0));
 }
 
-static void test_calls(void **unused) {
+static void test_calls(void **state) {
   static const struct {
     const char *name;
     void (*run)(void);
@@ -56,8 +56,7 @@ static void test_calls(void **unused) {
                { "copy on the device", clone, 1 },
                { "copy to the device", send, 3 },
                { "copy to the host", fetch, 4 } };
-  (void)unused;
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+  for (int i = 0; i < COUNT(list); i++) {
     long long before;
     for (int k = 0; k < 40; k++) list[i].run();
     before = emu_count("calls");
@@ -68,22 +67,18 @@ static void test_calls(void **unused) {
   }
 }
 
-static int prepare(void **unused) {
-  const int64_t size[2] = { 64, 64 }, step[2] = { 64, 1 };
-  if (begin(unused) != 0) return -1;
-  a = vector(DT_f32, 64 * 64, 0);
-  b = vector(DT_f32, 64 * 64, 0);
-  y = blank(DT_f32, 2, size);
-  shape(a, 2, size, step, 0);
-  shape(b, 2, size, step, 0);
+static int prepare(void **state) {
+  const int64_t size[2] = { 64, 64 };
+  if (begin(state) != 0) return -1;
+  a = random_matrix(DT_f32, 64, 64, 0);
+  b = random_matrix(DT_f32, 64, 64, 0);
+  y = new_twin(DT_f32, 2, size);
   return 0;
 }
 
-static int finish(void **unused) {
-  drop(a);
-  drop(b);
-  drop(y);
-  return end(unused);
+static int finish(void **state) {
+  drop(a, b, y);
+  return end(state);
 }
 
 int main(void) {

@@ -5,43 +5,28 @@
 ** environment's NACRE_EMULATION says.
 */
 #define _XOPEN_SOURCE 700 /* setenv */
-#include "tests/unit/cuda_setup.h"
-
-#include "cuda/emulation/emulation.h"
-#include "cuda/runtime/gpu.h"
-#undef nc_hint /* the core's again */
-#undef nc_fail
-
-static const Accelerator *cuda;
-
-#define KiB 1024
+#include "tests/unit/cuda_fixture.h"
 
 static const int64_t sizes[] = { 0,           1,        7,
                                  63 * KiB,    64 * KiB, 64 * KiB + 1,
                                  MiB / 2 + 3, 3 * MiB,  17 * MiB + 5 };
-#define SIZES ((int)(sizeof sizes / sizeof *sizes))
 #define MOST (18 * MiB)
 
-static const Device *d;
 static unsigned char *a, *b;
 
-static int begin(void **state) {
-  (void)state;
-  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
-  d = cuda->device[0];
+static int set_up(void **state) {
+  if (begin(state) != 0) return -1;
   a = malloc(MOST);
   b = calloc(1, MOST);
   for (int64_t i = 0; i < MOST; i++) a[i] = (unsigned char)(i * 31 + i / 251);
   return a && b ? 0 : -1;
 }
 
-static int end(void **state) {
-  (void)state;
+static int tear_down(void **state) {
   nc_interrupted = 0;
   free(a);
   free(b);
-  nc_close();
-  return emu_leaks();
+  return end(state);
 }
 
 static char *take(const Device *on, int64_t bytes) {
@@ -59,8 +44,7 @@ static void clear(int64_t n) {
 }
 
 static void test_pageable(void **state) {
-  (void)state;
-  for (int i = 0; i < SIZES; i++) {
+  for (int i = 0; i < COUNT(sizes); i++) {
     char *p = take(d, sizes[i] + 1);
     ok(d->copy(d, p + 1, a, sizes[i], nc_host(), 0));
     clear(sizes[i] + 1);
@@ -74,7 +58,6 @@ static void test_pageable(void **state) {
 /* The source may change as soon as the copy returns. */
 static void test_source_is_read(void **state) {
   char *p = take(d, MiB), *q = take(d, 100);
-  (void)state;
   ok(d->copy(d, p, a, MiB, nc_host(), 0));
   ok(d->copy(d, q, a, 100, nc_host(), NC_NOWAIT));
   memset(a, 0xEE, MiB);
@@ -88,11 +71,10 @@ static void test_source_is_read(void **state) {
 
 static void test_pinned(void **state) {
   void *p, *q;
-  (void)state;
   ok(cuda->pin(&p, MOST));
   ok(cuda->pin(&q, MOST));
   memcpy(p, a, MOST);
-  for (int i = 0; i < SIZES; i++)
+  for (int i = 0; i < COUNT(sizes); i++)
     for (int how = NC_PINNED; how <= (NC_PINNED | NC_NOWAIT);
          how += NC_NOWAIT) {
       char *x = take(d, sizes[i]);
@@ -111,7 +93,6 @@ static void test_pinned(void **state) {
 static void test_pinned_reuse(void **state) {
   char *x = take(d, MiB);
   void *p, *q, *r;
-  (void)state;
   emu_set("streams=lazy");
   ok(cuda->pin(&p, 1000));
   cuda->unpin(p, 1000);
@@ -135,7 +116,6 @@ static void test_pinned_reuse(void **state) {
 
 static void test_within(void **state) {
   char *x = take(d, MOST), *y = take(d, MOST);
-  (void)state;
   ok(d->copy(d, x, a, MOST, nc_host(), 0));
   ok(d->copy(d, y, x, MOST, d, 0));
   ok(d->tohost(d, b, y, MOST, 0));
@@ -146,10 +126,9 @@ static void test_within(void **state) {
 
 /* From each device to each other one, with peer access or without. */
 static void test_across(void **state) {
-  (void)state;
   for (int i = 0; i < cuda->count; i++)
     for (int j = 0; j < cuda->count; j++)
-      for (int k = 0; k < SIZES; k += 2) {
+      for (int k = 0; k < COUNT(sizes); k += 2) {
         const Device *from = cuda->device[i], *to = cuda->device[j];
         char *x = take(from, sizes[k]), *y = take(to, sizes[k]);
         ok(from->copy(from, x, a, sizes[k], nc_host(), 0));
@@ -166,7 +145,6 @@ static void test_across(void **state) {
 }
 
 static void test_peers(void **state) {
-  (void)state;
   assert_int_equal(cuda->peer(0, 0), 1);
   if (cuda->count > 1) assert_in_range(cuda->peer(0, 1), 0, 1);
 }
@@ -174,13 +152,11 @@ static void test_peers(void **state) {
 /* An interrupt ends a wait; the work goes on, and nothing is lost. */
 static void test_interrupt(void **state) {
   char *x = take(d, MOST), *y = take(d, MOST);
-  (void)state;
   emu_set("streams=lazy");
   ok(d->copy(d, x, a, MOST, nc_host(), 0));
   ok(d->copy(d, y, x, MOST, d, 0));
   nc_interrupted = 1;
-  assert_int_equal(d->synchronize(d), NC_EINTR);
-  says("is still running");
+  fails(d->synchronize(d), NC_EINTR, "is still running");
   assert_int_equal(d->tohost(d, b, y, MOST, 0), NC_EINTR);
   assert_int_equal(d->tohost(d, b, y, 10, 0), NC_EINTR);
   nc_interrupted = 0;
@@ -198,10 +174,9 @@ static void test_interrupt(void **state) {
 static void test_streams_take_turns(void **state) {
   Stream *s[3] = { cuda->defaultstream(0) };
   char *x = take(d, 300 * 64);
-  (void)state;
   ok(cuda->newstream(&s[1], 0, 0));
   ok(cuda->newstream(&s[2], 0, -1));
-  for (int i = 1; i < 3; i++) ok(inorder(cuda, s[i], s[0]));
+  for (int i = 1; i < 3; i++) ok(wait_for(s[i], s[0]));
   for (int i = 0; i < 300; i++) {
     ok(cuda->setstream(s[i % 3]));
     ok(d->copy(d, x + i * 64, a + i * 64, 64, nc_host(), 0));
@@ -219,22 +194,19 @@ static void test_streams_take_turns(void **state) {
 static void test_flag(void **state) {
   ErrorFlag *f;
   char *x = take(d, 8);
-  (void)state;
   ok(d->copy(d, x, a, 8, nc_host(), 0));
   f = nc_gpu[0].flag;
   assert_non_null(nc_error_flag(d));
   *f = (ErrorFlag){
     .set = 1, .kind = FLAG_INDEX, .value = 9, .size = 5, .dim = 1, .nd = 2
   };
-  assert_int_equal(d->synchronize(d), NC_EINDEX);
-  says("index 9 is outside dim 2 of size 5");
+  fails(d->synchronize(d), NC_EINDEX, "index 9 is outside dim 2 of size 5");
   ok(d->synchronize(d));
   *f = (ErrorFlag){ .set = 1,
                     .kind = FLAG_ASSERT,
                     .code = NC_EVALUE,
                     .text = nc_error_text("that is not so") };
-  assert_int_equal(d->tohost(d, b, x, 8, 0), NC_EVALUE);
-  says("that is not so");
+  fails(d->tohost(d, b, x, 8, 0), NC_EVALUE, "that is not so");
   ok(d->tohost(d, b, x, 8, 0));
   d->free(d, x, 8);
 }
@@ -242,7 +214,6 @@ static void test_flag(void **state) {
 /* NACRE_CUDA_SYNC=1: the operation that went wrong is the one that fails. */
 static void test_sync(void **state) {
   char *x = take(d, 64), *y = take(d, 64);
-  (void)state;
   ok(d->copy(d, x, a, 64, nc_host(), 0));
   nc_gpu[0].flag->code = NC_EVALUE;
   nc_gpu[0].flag->kind = FLAG_ASSERT;
@@ -262,19 +233,20 @@ static void test_sync(void **state) {
   d->free(d, y, 64);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void) {
-  const struct CMUnitTest tests[] = { test(pageable),
-                                      test(source_is_read),
-                                      test(pinned),
-                                      test(within),
-                                      test(across),
-                                      test(peers),
-                                      test(streams_take_turns),
-                                      test(flag),
-                                      test(sync),
-                                      test(pinned_reuse),
-                                      test(interrupt) };
+  const struct CMUnitTest tests[] = { TEST(pageable),
+                                      TEST(source_is_read),
+                                      TEST(pinned),
+                                      TEST(within),
+                                      TEST(across),
+                                      TEST(peers),
+                                      TEST(streams_take_turns),
+                                      TEST(flag),
+                                      TEST(sync),
+                                      TEST(pinned_reuse),
+                                      TEST(interrupt) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,11 @@
 ** so, nothing is lost, and the next attempt works.  Some failures last: then
 ** the device refuses all that follows, with the first reason.
 */
-#include "tests/unit/cuda_setup.h"
-
-#include "cuda/emulation/emulation.h"
-#include "cuda/runtime/gpu.h"
-#undef nc_hint /* the core's again */
-#undef nc_fail
-
-static const Accelerator *cuda;
-
-#define KiB 1024
+#include "tests/unit/cuda_fixture.h"
 
 static char bytes[600 * KiB];
 
-static int exchange(const Device *d, void *p, void *pinned) {
+static int exchange(void *p, void *pinned) {
   TRY(d->copy(d, p, bytes, 100, nc_host(), 0));
   TRY(d->copy(d, p, bytes, sizeof bytes, nc_host(), 0));
   TRY(d->copy(d, p, pinned, 5000, nc_host(), NC_PINNED | NC_NOWAIT));
@@ -40,20 +31,20 @@ static int timed(Stream *s, Event *e, Event *f) {
 }
 
 /* A block that two streams use, freed while the other one may be at work. */
-static int shared(const Device *d, void *p, Stream *s) {
+static int shared(void *p, Stream *s) {
   Stream *first = cuda->defaultstream(0);
   int r;
-  TRY(inorder(cuda, s, first));
+  TRY(wait_for(s, first));
   TRY(cuda->setstream(s));
   nc_record_use(d, p);
   r = d->copy(d, p, bytes, 50, nc_host(), 0);
   TRY(cuda->setstream(first));
-  TRY(inorder(cuda, first, s));
+  TRY(wait_for(first, s));
   return r;
 }
 
 static int other(void *p) {
-  const Device *d = cuda->device[0], *e = cuda->device[1];
+  const Device *e = cuda->device[1];
   void *q;
   int r;
   TRY(e->alloc(e, &q, 1000));
@@ -72,18 +63,17 @@ static int statistics(void) {
 
 /* All that the runtime does; gives back what it has, whatever fails. */
 static int all(void) {
-  const Device *d = cuda->device[0];
   void *p = NULL, *pinned = NULL;
   Stream *s = NULL;
   Event *e = NULL, *f = NULL;
   int r = d->alloc(d, &p, sizeof bytes);
   if (r == NC_OK) r = cuda->pin(&pinned, 5000);
-  if (r == NC_OK) r = exchange(d, p, pinned);
+  if (r == NC_OK) r = exchange(p, pinned);
   if (r == NC_OK) r = cuda->newstream(&s, 0, 0);
   if (r == NC_OK) r = cuda->newevent(&e, 1);
   if (r == NC_OK) r = cuda->newevent(&f, 1);
   if (r == NC_OK) r = timed(s, e, f);
-  if (r == NC_OK) r = shared(d, p, s);
+  if (r == NC_OK) r = shared(p, s);
   if (r == NC_OK) r = other(p);
   if (r == NC_OK) r = statistics();
   cuda->freeevent(e);
@@ -95,17 +85,13 @@ static int all(void) {
   return r;
 }
 
-static long long calls(void) {
-  return emu_count("calls");
-}
-
 static int attempt(int n, int code) {
-  char lever[64];
+  char settings[64];
   int r;
-  snprintf(lever, sizeof lever, "failat=%d,failcode=%d", n, code);
-  emu_set(lever);
+  snprintf(settings, sizeof settings, "failat=%d,failcode=%d", n, code);
+  emu_set(settings);
   r = nacre_plugin(&nc_forplugins, &cuda);
-  if (r == NC_OK) r = all();
+  if (r == NC_OK) d = cuda->device[0], r = all();
   emu_set("failat=0");
   return r;
 }
@@ -122,9 +108,9 @@ static void recovers(int n) {
 static void sweep(int code) {
   int failed = 0, n = 1;
   for (;; n++) {
-    const long long before = calls();
+    const long long before = emu_count("calls");
     const int r = attempt(n, code);
-    const int reached = calls() - before >= n;
+    const int reached = emu_count("calls") - before >= n;
     if (r != NC_OK) {
       failed++;
       assert_true(strlen(nc_lasterror()->text) > 5);
@@ -138,23 +124,19 @@ static void sweep(int code) {
 }
 
 static void test_no_memory(void **state) {
-  (void)state;
   sweep(cudaErrorMemoryAllocation);
 }
 
 static void test_invalid(void **state) {
-  (void)state;
   sweep(cudaErrorInvalidValue);
 }
 
 /* A failure that lasts is told again, with the first reason; the other
    device and the host go on. */
 static void test_lasting(void **state) {
-  const Device *d, *e;
+  const Device *e;
   void *p, *q, *x;
-  (void)state;
-  ok(nacre_plugin(&nc_forplugins, &cuda));
-  d = cuda->device[0];
+  assert_int_equal(begin(state), 0);
   e = cuda->device[1];
   ok(d->alloc(d, &p, 1000));
   ok(e->alloc(e, &q, 1000));
@@ -162,9 +144,9 @@ static void test_lasting(void **state) {
   d->free(d, x, 8);
   assert_int_equal(cuda->failed(-1), 0);
   emu_set("failat=1,failcode=700");
-  assert_int_equal(d->copy(d, p, bytes, 1000, nc_host(), 0), NC_EDEVICE);
-  says("cuda:0 failed: an illegal memory access was encountered "
-       "(cudaErrorIllegalAddress)");
+  fails(d->copy(d, p, bytes, 1000, nc_host(), 0), NC_EDEVICE,
+        "cuda:0 failed: an illegal memory access was encountered "
+        "(cudaErrorIllegalAddress)");
   emu_set("failat=0");
   assert_int_equal(cuda->failed(-1), 1);
   assert_int_equal(cuda->failed(0), 1);
@@ -172,7 +154,7 @@ static void test_lasting(void **state) {
   assert_int_equal(d->alloc(d, &x, 8), NC_EDEVICE); /* even from the cache */
   assert_null(x);
   says("the CUDA device failed earlier: an illegal memory access");
-  assert_non_null(strstr(nc_lasterror()->hint, "CPU tensors stay usable"));
+  hints("CPU tensors stay usable");
   d->free(d, p, 1000);
   d->trim(d, 0);
   e->free(e, q, 1000);

@@ -4,19 +4,11 @@
 ** order.  The first argument is a library to be found, under another name.
 */
 #define _XOPEN_SOURCE 700
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cuda/runtime/libraries.h"
+#include "tests/unit/unit.h"
 
 #define NAME "nacretest" /* which no machine has */
 
@@ -75,7 +67,6 @@ static void found(int i, const char *folder) {
 }
 
 static void test_order(void **state) {
-  (void)state;
   set("NACRE_CUDA_LIBRARIES", "/nowhere:%s/named");
   set("CUDA_HOME", "%s/toolkit");
   set("VIRTUAL_ENV", "%s/venv");
@@ -100,14 +91,12 @@ static void test_none(void **state) {
     "NACRE_CUDA_LIBRARIES", "CUDA_HOME", "VIRTUAL_ENV",
     "CONDA_PREFIX",         "PATH",      "HOME"
   };
-  (void)state;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+  for (int i = 0; i < COUNT(names); i++) unsetenv(names[i]);
   assert_int_equal(look(1), 0);
   assert_int_equal(ntried, 0);
 }
 
 static int begin(void **state) {
-  (void)state;
   if (mkdtemp(root) == NULL) return -1;
   plant("named");
   plantold("named", 12);
@@ -121,7 +110,6 @@ static int begin(void **state) {
 
 static int end(void **state) {
   char command[128];
-  (void)state;
   snprintf(command, sizeof command, "exec /bin/rm -r %s", root);
   return system(command);
 }

@@ -3,33 +3,7 @@
 ** test_cuda_memory.c - the caching allocator of a device: what is handed out
 ** again, to whom, when, and what is said when there is no more.
 */
-#include "tests/unit/cuda_setup.h"
-
-#include "cuda/emulation/emulation.h"
-#include "cuda/runtime/gpu.h"
-#undef nc_hint /* the core's again */
-#undef nc_fail
-
-static const Accelerator *cuda;
-
-#define KiB 1024
-
-static const Device *d;
-
-static int begin(void **state) {
-  (void)state;
-  emu_set("streams=lazy");
-  if (nacre_plugin(&nc_forplugins, &cuda) != NC_OK) return -1;
-  d = cuda->device[0];
-  nc_many_streams = 0;
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  nc_close();
-  return emu_leaks();
-}
+#include "tests/unit/cuda_fixture.h"
 
 static char *take(int64_t bytes) {
   void *p;
@@ -50,7 +24,6 @@ static MemoryInfo info(void) {
 
 static void test_reuse(void **state) {
   char *a = take(1000), *b;
-  (void)state;
   assert_int_equal(d->memory->live, 1024);
   assert_int_equal(d->memory->since, 1024);
   b = take(0);
@@ -76,7 +49,6 @@ static void test_reuse(void **state) {
 
 static void test_split_and_merge(void **state) {
   char *a = take(512 * KiB), *b = take(512 * KiB), *c = take(1024 * KiB);
-  (void)state;
   assert_ptr_equal(b, a + 512 * KiB);
   assert_ptr_equal(c, a + 1024 * KiB);
   give(b);
@@ -91,7 +63,6 @@ static void test_split_and_merge(void **state) {
 
 static void test_large(void **state) {
   char *a = take(3 * MiB), *b = take(4 * MiB), *c = take(15 * MiB + 1), *e;
-  (void)state;
   assert_ptr_equal(b, a + 3 * MiB);
   assert_int_equal(info().reserved, 20 * MiB + 16 * MiB);
   give(c);
@@ -107,7 +78,6 @@ static void test_large(void **state) {
 /* The smallest that fits, not the first. */
 static void test_fit(void **state) {
   char *a = take(64 * KiB), *x = take(1), *b = take(33 * KiB), *y = take(1);
-  (void)state;
   give(a);
   give(b);
   assert_ptr_equal(take(33 * KiB - 100), b);
@@ -121,7 +91,6 @@ static void test_fit(void **state) {
 static void test_trim(void **state) {
   char *a = take(3 * MiB), *b = take(100), *c = take(30 * MiB);
   const long long before = emu_count("live");
-  (void)state;
   give(c);
   give(a);
   d->trim(d, 60 * MiB);
@@ -139,7 +108,6 @@ static void test_trim(void **state) {
 static void test_streams_apart(void **state) {
   Stream *s;
   char *a = take(1000), *b;
-  (void)state;
   ok(cuda->newstream(&s, 0, 0));
   give(a);
   ok(cuda->setstream(s));
@@ -158,10 +126,9 @@ static void test_streams_apart(void **state) {
 static void test_used_elsewhere(void **state) {
   Stream *s;
   char *a = take(1000), *b;
-  (void)state;
   ok(cuda->newstream(&s, 0, 0));
   ok(cuda->setstream(s));
-  ok(inorder(cuda, s, cuda->defaultstream(0)));
+  ok(wait_for(s, cuda->defaultstream(0)));
   nc_record_use(d, a + 999);
   assert_int_equal(cudaMemsetAsync(a, 1, 1000, nc_current_stream(d)),
                    cudaSuccess);
@@ -182,7 +149,6 @@ static void test_addresses(void **state) {
                                   MiB + 1, 5 * MiB, 9 * MiB, 33 * MiB };
   const Gpu *g = &nc_gpu[0];
   char *p[8];
-  (void)state;
   for (int i = 0; i < 8; i++) p[i] = take(size[i]);
   for (int i = 0; i < 8; i++)
     for (int64_t at = 0; at < size[i]; at += size[i] / 7 + 1) {
@@ -197,7 +163,6 @@ static void test_no_memory(void **state) {
   void *p, *q;
   MemoryInfo m = info();
   const int64_t half = m.total / 2;
-  (void)state;
   p = take(half + 2 * MiB);
   assert_int_equal(d->alloc(d, &q, half), NC_ENOMEM);
   assert_null(q);
@@ -210,8 +175,7 @@ static void test_no_memory(void **state) {
   give(q);
   /* what can never be had costs the cache nothing */
   assert_int_equal(d->alloc(d, &q, m.total + 1), NC_ENOMEM);
-  assert_int_equal(d->alloc(d, &q, INT64_MAX), NC_ENOMEM);
-  says("needs");
+  fails(d->alloc(d, &q, INT64_MAX), NC_ENOMEM, "needs");
   assert_true(d->memory->cached > half);
 }
 
@@ -219,7 +183,6 @@ static void test_no_memory(void **state) {
 static void test_short_segment(void **state) {
   const int64_t total = info().total;
   char *p = take(total - 8 * MiB), *q = take(3 * MiB);
-  (void)state;
   assert_true(info().reserved < total);
   give(p);
   give(q);
@@ -243,7 +206,6 @@ static void test_at_random(void **state) {
   Held held[MANY] = { { NULL, 0 } };
   Stream *s[2];
   uint32_t seed = 12345;
-  (void)state;
   ok(cuda->newstream(&s[1], 0, 0));
   s[0] = cuda->defaultstream(0);
   for (int i = 0; i < 4000; i++) {
@@ -268,16 +230,16 @@ static void test_at_random(void **state) {
   ok(cuda->setstream(s[0]));
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin_lazy, end)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    test(reuse),          test(split_and_merge),
-    test(large),          test(fit),
-    test(trim),           test(streams_apart),
-    test(used_elsewhere), test(addresses),
-    test(no_memory),      test(short_segment),
-    test(at_random)
+    TEST(reuse),          TEST(split_and_merge),
+    TEST(large),          TEST(fit),
+    TEST(trim),           TEST(streams_apart),
+    TEST(used_elsewhere), TEST(addresses),
+    TEST(no_memory),      TEST(short_segment),
+    TEST(at_random)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

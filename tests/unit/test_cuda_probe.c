@@ -5,38 +5,34 @@
 ** second a library that is no driver.
 */
 #define _XOPEN_SOURCE 700
-#include "tests/unit/cuda_setup.h"
-
 #include "cuda/runtime/probe.h"
+#include "tests/unit/unit.h"
 
 static const char *fake, *nodriver, *code = "75-real 80-real 90";
 
-static int answer(const char *says_) {
+/* Probes a driver that answers with these numbers. */
+static int answer(const char *driver) {
   setenv("NACRE_CUDA_DRIVER", fake, 1);
-  setenv("FAKECUDA", says_, 1);
+  setenv("FAKECUDA", driver, 1);
   return nc_probe(&nc_forplugins, 13000, code);
 }
 
-static void fails(const char *says_, const char *text, const char *hint) {
-  assert_int_equal(answer(says_), NC_EDEVICE);
-  if (strstr(nc_lasterror()->text, text) == NULL ||
-      strstr(nc_lasterror()->hint, hint) == NULL)
-    fail_msg("%s: %s; %s", says_, nc_lasterror()->text, nc_lasterror()->hint);
+static void refuses(const char *driver, const char *text, const char *hint) {
+  fails(answer(driver), NC_EDEVICE, text);
+  hints(hint);
 }
 
 static void test_missing(void **state) {
-  (void)state;
   setenv("NACRE_CUDA_DRIVER", "/no/such/libcuda.so.1", 1);
-  assert_int_equal(nc_probe(&nc_forplugins, 13000, code), NC_EDEVICE);
-  says("there is no NVIDIA driver on this machine");
-  assert_non_null(strstr(nc_lasterror()->hint, "--gpus all"));
+  fails(nc_probe(&nc_forplugins, 13000, code), NC_EDEVICE,
+        "there is no NVIDIA driver on this machine");
+  hints("--gpus all");
   setenv("NACRE_CUDA_DRIVER", nodriver, 1);
-  assert_int_equal(nc_probe(&nc_forplugins, 13000, code), NC_EDEVICE);
-  says("is not an NVIDIA driver");
+  fails(nc_probe(&nc_forplugins, 13000, code), NC_EDEVICE,
+        "is not an NVIDIA driver");
 }
 
 static void test_good(void **state) {
-  (void)state;
   ok(answer("0 13000 1 9 0"));
   ok(answer("0 13010 8 7 5"));
   setenv("FAKECUDA", "0 12040 1 9 0", 1);
@@ -49,7 +45,6 @@ static void test_good(void **state) {
 /* What the program wraps around it keeps signals from a driver's threads. */
 static void test_signals(void **state) {
   sigset_t before, after;
-  (void)state;
   ok(answer("0 13000 1 9 0"));
   assert_string_equal(getenv("FAKECUDA_SIGINT"), "free");
   nc_holdsignals(&before);
@@ -61,38 +56,36 @@ static void test_signals(void **state) {
 }
 
 static void test_old(void **state) {
-  (void)state;
-  fails("0 12020 1 9 0",
-        "too old: it supports CUDA 12.2, this build needs "
-        "13.0",
-        "update the driver (to R580");
-  fails("0 13000 1 6 1", "its compute capability is 6.1, this build needs 7.5",
-        "");
+  refuses("0 12020 1 9 0",
+          "too old: it supports CUDA 12.2, this build needs "
+          "13.0",
+          "update the driver (to R580");
+  refuses("0 13000 1 6 1",
+          "its compute capability is 6.1, this build needs 7.5", "");
 }
 
 /* Code that CUDA 12.8 and later compress is not for all drivers of CUDA 12. */
 static void test_compressed(void **state) {
-  (void)state;
   answer("0 12030 1 9 0");
-  assert_int_equal(nc_probe(&nc_forplugins, 12080, code), NC_EDEVICE);
-  says("it supports CUDA 12.3, this build needs 12.4");
-  assert_non_null(strstr(nc_lasterror()->hint, "R550"));
+  fails(nc_probe(&nc_forplugins, 12080, code), NC_EDEVICE,
+        "it supports CUDA 12.3, this build needs 12.4");
+  hints("R550");
 }
 
 /* A build without code for the GPU is told before anything is begun. */
 static void test_nocode(void **state) {
   const char *all = code;
-  (void)state;
   code = "90";
-  fails("0 13000 1 7 5",
-        "no code for the GPU: its compute capability is 7.5, "
-        "the code is for 90",
-        "build it with -DNACRE_CUDA_ARCH=75");
-  fails("0 13000 2 8 9", "its compute capability is 8.9", "NACRE_CUDA_ARCH=89");
+  refuses("0 13000 1 7 5",
+          "no code for the GPU: its compute capability is 7.5, "
+          "the code is for 90",
+          "build it with -DNACRE_CUDA_ARCH=75");
+  refuses("0 13000 2 8 9", "its compute capability is 8.9",
+          "NACRE_CUDA_ARCH=89");
   ok(answer("0 13000 1 9 0"));
   ok(answer("0 13000 1 12 0")); /* the driver compiles it */
   code = "90-real";
-  fails("0 13000 1 12 0", "its compute capability is 12.0", "ARCH=120");
+  refuses("0 13000 1 12 0", "its compute capability is 12.0", "ARCH=120");
   code = "";
   ok(answer("0 13000 1 8 9"));
   code = all;
@@ -121,30 +114,28 @@ static void test_codefor(void **state) {
     { "100-real 120", 121, CODE_READY },
     { "120-real 75", 90, CODE_COMPILED },
   };
-  (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+  for (int i = 0; i < COUNT(cases); i++)
     if (nc_codefor(cases[i].code, cases[i].cc) != cases[i].found)
       fail_msg("%s for %d", cases[i].code, cases[i].cc);
 }
 
 static void test_none(void **state) {
-  (void)state;
   unsetenv("CUDA_VISIBLE_DEVICES");
-  fails("100 13000 0 0 0", "reports no GPU", "nvidia-smi");
-  fails("0 13000 0 0 0", "reports no GPU", "nvidia-smi");
+  refuses("100 13000 0 0 0", "reports no GPU", "nvidia-smi");
+  refuses("0 13000 0 0 0", "reports no GPU", "nvidia-smi");
   setenv("CUDA_VISIBLE_DEVICES", "7", 1);
-  fails("100 13000 0 0 0", "reports no GPU", "CUDA_VISIBLE_DEVICES='7' hides");
+  refuses("100 13000 0 0 0", "reports no GPU",
+          "CUDA_VISIBLE_DEVICES='7' hides");
 }
 
 static void test_broken(void **state) {
-  (void)state;
-  fails("34 0 0 0 0", "the toolkit's stub", "LD_LIBRARY_PATH");
-  fails("802 13000 0 0 0", "is not ready yet", "nvidia-fabricmanager");
-  fails("803 13000 0 0 0", "of different versions", "reboot");
-  fails("804 13000 0 0 0", "compatibility package", "LD_LIBRARY_PATH");
-  fails("999 13000 0 0 0", "failed to start (error 999)", "nvidia_uvm");
-  fails("304 13000 0 0 0", "failed to start (error 304)", "nvidia_uvm");
-  fails("1 13000 0 0 0", "failed to start (error 1)", "nvidia-smi");
+  refuses("34 0 0 0 0", "the toolkit's stub", "LD_LIBRARY_PATH");
+  refuses("802 13000 0 0 0", "is not ready yet", "nvidia-fabricmanager");
+  refuses("803 13000 0 0 0", "of different versions", "reboot");
+  refuses("804 13000 0 0 0", "compatibility package", "LD_LIBRARY_PATH");
+  refuses("999 13000 0 0 0", "failed to start (error 999)", "nvidia_uvm");
+  refuses("304 13000 0 0 0", "failed to start (error 304)", "nvidia_uvm");
+  refuses("1 13000 0 0 0", "failed to start (error 1)", "nvidia-smi");
 }
 
 int main(int argc, char **argv) {

@@ -8,7 +8,7 @@
 /*
 ** Reductions
 */
-static DType foldedtype(Op op, DType x) {
+static DType result_type(Op op, DType x) {
   switch (nc_opinfo[op].types) {
     case CLASS_BOOL_AS_INT: return nc_category(x) == NC_FLOAT ? x : DT_i64;
     case CLASS_TO_BOOL: return x == DT_u8 ? DT_u8 : DT_b8;
@@ -17,10 +17,10 @@ static DType foldedtype(Op op, DType x) {
   }
 }
 
-/* Steps of x for kept dimensions, those of y, and for folded ones, which the
+/* Steps of x for kept dimensions, those of y, and for reduced ones, which the
    core sorts. */
-static int64_t foldsteps(TensorIter *k) {
-  const int64_t reach = steps(k, 1);
+static int64_t reduce_steps(TensorIter *k) {
+  const int64_t reach = set_steps(k, 1);
   const int inner = k->nd - k->nfold;
   int64_t n = 1;
   for (int i = 0; i < inner; i++) {
@@ -42,7 +42,7 @@ static int64_t foldsteps(TensorIter *k) {
 }
 
 /* Elements whose product stays a number. */
-static void fillsmall(Twin *t, DType type) {
+static void fill_small(Buffer *t, DType type) {
   const int64_t n = t->bytes / nc_dtypesize(type);
   for (int64_t i = 0; i < n; i++)
     store(t->host, type, i,
@@ -51,71 +51,64 @@ static void fillsmall(Twin *t, DType type) {
   send(t);
 }
 
-static void foldboth(TensorIter *k, TensorIter *g, Twin *y, double count) {
+/* Runs both, from `count' elements for each result. */
+static void reduce_both(TensorIter *k, TensorIter *g, Buffer *y, double count) {
   const double wide = k->type[0] == DT_f64 ? 1e-12 : 3e-6;
   double unit = 1e-30;
   if (k->op == OP_sum || k->op == OP_mean) unit = 5;
   if (k->op == OP_sum) unit *= sqrt(count);
-  ok(nc_cpu.run(&nc_cpu, k));
-  ok(d->run(d, g));
-  same(k, y,
-       nc_category(k->type[0]) != NC_FLOAT
-           ? 0
-           : fmax(accuracy(k->type[0]), wide * (k->op == OP_prod ? 9 : 1)),
-       unit);
+  clear(y);
+  run_both(k, g, y,
+           nc_category(k->type[0]) != NC_FLOAT
+               ? 0
+               : fmax(accuracy(k->type[0]), wide * (k->op == OP_prod ? 9 : 1)),
+           unit);
 }
 
-static void foldcase(Op op, DType type, Twin *y, Twin *x) {
-  TensorIter k, g;
+static void check_reduce(Op op, DType type, Buffer *y, Buffer *x) {
+  TensorIter k = new_loop(op, type, 2), g;
   double count = 1;
-  memset(&k, 0, sizeof k);
-  k.op = op;
-  k.work = k.type[1] = type;
-  k.type[0] = foldedtype(op, type);
-  k.nargs = 2;
+  k.type[0] = result_type(op, type);
   k.par[0] = op == OP__normp ? 3 : 1;
-  sizes(&k, (int)below(5), 4000);
+  set_sizes(&k, (int)below(5), 4000);
   k.nfold = (int)below(k.nd + 1);
-  const int64_t reach = foldsteps(&k);
+  const int64_t reach = reduce_steps(&k);
   const char *init = nc_opinfo[op].fold[0];
   if (k.nfold && below(15) == 0 && (init[0] == '0' || init[0] == '1'))
     k.size[k.nd - 1] = 0;
   for (int i = k.nd - k.nfold; i < k.nd; i++) count *= (double)k.size[i];
   g = k;
   if (op == OP_sum || op == OP_prod || op == OP_mean || op >= OP__norm1)
-    fillsmall(x, type);
+    fill_small(x, type);
   else fill(x, type, 9);
-  memset(y->host, 0, (size_t)y->bytes);
-  send(y);
   place(&k, &g, 0, y, k.n);
   place(&k, &g, 1, x, reach);
-  foldboth(&k, &g, y, count);
+  reduce_both(&k, &g, y, count);
 }
 
-static void test_folds(void **unused) {
-  Twin y = twin(SPACE), x = twin(2 * SPACE);
-  (void)unused;
+/* Does the reduction take this type? */
+static int takes(Op op, DType type) {
+  return nc_opinfo[op].types != CLASS_FLOAT_ONLY ||
+         nc_category(type) == NC_FLOAT;
+}
+
+static void test_reduce(void **state) {
+  Buffer y = new_buffer(SPACE), x = new_buffer(2 * SPACE);
   for (int op = 0; op < OP_COUNT; op++)
     for (int t = 0; t < 10; t++)
       for (int i = 0; i < 25; i++)
-        if (nc_opinfo[op].kind == REDUCE_OP &&
-            (nc_opinfo[op].types != CLASS_FLOAT_ONLY ||
-             nc_category(types[t]) == NC_FLOAT))
-          foldcase((Op)op, types[t], &y, &x);
+        if (nc_opinfo[op].kind == REDUCE_OP && takes((Op)op, dtypes[t]))
+          check_reduce((Op)op, dtypes[t], &y, &x);
   drop(&y);
   drop(&x);
 }
 
 /* Few results of many elements: these are cut in pieces. */
-static void longcase(Op op, DType type, int along, Twin *y, Twin *x) {
+static void check_long(Op op, DType type, int along, Buffer *y, Buffer *x) {
   const int64_t results = 1 + below(along ? 3 : 40), offset = below(2);
   const int64_t count = (600000 - 64) / 8 / results - below(50);
-  TensorIter k, g;
-  memset(&k, 0, sizeof k);
-  k.op = op;
-  k.work = k.type[1] = type;
-  k.type[0] = foldedtype(op, type);
-  k.nargs = 2;
+  TensorIter k = new_loop(op, type, 2), g;
+  k.type[0] = result_type(op, type);
   k.nd = results > 1 ? 2 : 1;
   k.nfold = 1;
   k.n = k.size[0] = results;
@@ -124,82 +117,59 @@ static void longcase(Op op, DType type, int along, Twin *y, Twin *x) {
   k.step[1][0] = along ? count : 1;
   k.step[1][k.nd - 1] = along || results == 1 ? 1 : results;
   g = k;
-  k.p[0] = y->host;
-  g.p[0] = y->there;
-  k.p[1] = x->host + offset * nc_dtypesize(type);
-  g.p[1] = (char *)x->there + offset * nc_dtypesize(type);
-  memset(y->host, 0, (size_t)y->bytes);
-  send(y);
-  foldboth(&k, &g, y, (double)count);
+  set_operand(&k, &g, 0, y, 0);
+  set_operand(&k, &g, 1, x, offset);
+  reduce_both(&k, &g, y, (double)count);
 }
 
-static void test_longfolds(void **unused) {
+static void test_long_reduce(void **state) {
   static const Op ops[] = { OP_sum, OP_mean,          OP_amax,
                             OP_all, OP_count_nonzero, OP__norm2 };
-  Twin y = twin(1024), x = twin(600000);
-  (void)unused;
+  Buffer y = new_buffer(1024), x = new_buffer(600000);
   for (int t = 0; t < 10; t++) {
-    fillsmall(&x, types[t]);
-    for (int i = 0; i < 6; i++)
-      if (nc_opinfo[ops[i]].types != CLASS_FLOAT_ONLY ||
-          nc_category(types[t]) == NC_FLOAT) {
-        longcase(ops[i], types[t], 1, &y, &x);
-        longcase(ops[i], types[t], 0, &y, &x);
-      }
+    fill_small(&x, dtypes[t]);
+    for (int i = 0; i < COUNT(ops); i++)
+      for (int along = 1; along >= 0 && takes(ops[i], dtypes[t]); along--)
+        check_long(ops[i], dtypes[t], along, &y, &x);
   }
   drop(&y);
   drop(&x);
 }
 
-/* Equal numbers, whose sum is rounded to one side again and again: this is
-   where a long chain of additions goes wrong. */
-static void test_accuracy(void **unused) {
-  enum { N = 1500000 };
-  Twin y = twin(8), x = twin(N * 4);
+/* The sum of n float32 elements of x, on the device. */
+static float device_sum(const Buffer *y, const Buffer *x, int64_t n) {
+  TensorIter k = new_loop(OP_sum, DT_f32, 2);
   float sum;
-  TensorIter k;
-  (void)unused;
-  for (int64_t i = 0; i < N; i++) store(x.host, DT_f32, i, 0.1f);
-  send(&x);
-  memset(&k, 0, sizeof k);
-  k.op = OP_sum;
-  k.work = k.type[0] = k.type[1] = DT_f32;
-  k.nargs = 2;
   k.nd = k.nfold = 1;
   k.n = 1;
-  k.size[0] = N;
+  k.size[0] = n;
   k.step[1][0] = 1;
-  k.p[0] = y.there;
-  k.p[1] = x.there;
+  k.p[0] = y->there;
+  k.p[1] = x->there;
   ok(d->run(d, &k));
-  ok(d->tohost(d, &sum, y.there, 4, 0));
-  assert_true(fabs(sum / (N * (double)0.1f) - 1) < 1e-6);
+  ok(d->tohost(d, &sum, y->there, 4, 0));
+  return sum;
+}
+
+/* Equal numbers, whose sum is rounded to one side again and again: this is
+   where a long chain of additions goes wrong. */
+static void test_accuracy(void **state) {
+  enum { N = 1500000 };
+  Buffer y = new_buffer(8), x = new_buffer(N * 4);
+  for (int64_t i = 0; i < N; i++) store(x.host, DT_f32, i, 0.1f);
+  send(&x);
+  assert_true(fabs(device_sum(&y, &x, N) / (N * (double)0.1f) - 1) < 1e-6);
   drop(&y);
   drop(&x);
 }
 
 /* The same bits whenever it is run. */
-static void test_repeatable(void **unused) {
-  Twin y = twin(16), x = twin(SPACE);
-  float first, again;
-  TensorIter k;
-  (void)unused;
+static void test_repeatable(void **state) {
+  Buffer y = new_buffer(16), x = new_buffer(SPACE);
   fill(&x, DT_f32, 0);
-  memset(&k, 0, sizeof k);
-  k.op = OP_sum;
-  k.work = k.type[0] = k.type[1] = DT_f32;
-  k.nargs = 2;
-  k.nd = k.nfold = 1;
-  k.n = 1;
-  k.size[0] = SPACE / 4;
-  k.step[1][0] = 1;
-  k.p[0] = y.there;
-  k.p[1] = x.there;
-  ok(d->run(d, &k));
-  ok(d->tohost(d, &first, y.there, 4, 0));
+  const float first = device_sum(&y, &x, SPACE / 4);
   for (int i = 0; i < 3; i++) {
-    ok(d->run(d, &k));
-    ok(d->tohost(d, &again, y.there, 4, 0));
+    const float again = device_sum(&y, &x, SPACE / 4);
     assert_memory_equal(&first, &again, 4);
   }
   drop(&y);
@@ -208,8 +178,8 @@ static void test_repeatable(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_folds),
-    cmocka_unit_test(test_longfolds),
+    cmocka_unit_test(test_reduce),
+    cmocka_unit_test(test_long_reduce),
     cmocka_unit_test(test_accuracy),
     cmocka_unit_test(test_repeatable),
   };

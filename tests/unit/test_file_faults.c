@@ -1,170 +1,274 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** test_file.c - whatever call fails while a file is saved, the old one stays
-** as it was and nothing is left lying about.
+** test_file_faults.c - files of every format: whatever call fails, whatever
+** allocation fails and wherever the user interrupts, the old file stays as it
+** was, no temporary file is left and no memory is lost.
 */
 #define _XOPEN_SOURCE 700
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include "tests/unit/faults.h"
 #include "tests/unit/save_setup.h"
+
+static Tensor *large, *strided, *little;
+static int haszip;
+
+/*
+** The formats
+*/
+static int save_npy(void) {
+  return nc_save(TO_TARGET, strided);
+}
+
+static int save_npz(void) {
+  const NamedTensor list[] = { { "a", large }, { "b", strided } };
+  return nc_savenpz(TO_TARGET, list, 2, 0);
+}
+
+static int save_deflated(void) {
+  const NamedTensor list[] = { { "a", large }, { "b", strided } };
+  return nc_savenpz(TO_TARGET, list, 2, 1);
+}
+
+static int save_safetensors(void) {
+  static const char *const meta[] = { "format", "pt" };
+  NamedTensor list[] = { { "a", large }, { "b", strided } };
+  return nc_savesafetensors(TO_TARGET, list, 2, meta, 1);
+}
+
+static int save_csv(void) {
+  return nc_savetext(TO_TARGET, strided, ',', NULL);
+}
+
+/* Compares a tensor that was loaded, with this status. */
+static int compare(int status, Tensor *t, const Tensor *want) {
+  if (status == NC_OK) assert_equal(t, want);
+  else assert_null(t);
+  nc_release(t);
+  return status;
+}
+
+static int load_npy(void) {
+  Tensor *t;
+  int status = nc_loadnpy(&t, FROM_TARGET);
+  return compare(status, t, strided);
+}
+
+static int load_archive(FileFormat f) {
+  Archive *a;
+  int status = NC_OK;
+  TRY(nc_openarchive(&a, FROM_TARGET, f));
+  assert_int_equal(nc_archivesize(a), 2);
+  for (int64_t i = 0; i < 2 && status == NC_OK; i++) {
+    Tensor *t;
+    status = nc_archiveload(&t, a, i);
+    compare(status, t, *nc_archivename(a, i) == 'a' ? large : strided);
+  }
+  nc_closearchive(a);
+  return status;
+}
+
+static int load_npz(void) {
+  return load_archive(NC_NPZ);
+}
+
+static int load_safetensors(void) {
+  return load_archive(NC_SAFETENSORS);
+}
+
+static int load_csv(void) {
+  static const TextFormat format = { .delimiter = ',' };
+  Tensor *t, *names;
+  int status = nc_loadtext(&t, &names, FROM_TARGET, &format, DT_NONE);
+  assert_null(names);
+  return compare(status, t, strided);
+}
+
+static const struct {
+  int (*save)(void), (*load)(void);
+  int zip;
+} formats[] = {
+  { save_npy, load_npy, 0 },      { save_safetensors, load_safetensors, 0 },
+  { save_csv, load_csv, 0 },      { save_npz, load_npz, 1 },
+  { save_deflated, load_npz, 1 },
+};
+
+#define EACH_FORMAT(f) \
+  for (int f = 0; f < COUNT(formats) && (haszip || !formats[f].zip); f++)
 
 /*
 ** Tests
 */
-/* Errors after which nothing is lost, and what still succeeds. */
-static void fails(Tensor *t, int call, int error) {
-  int fds = openfds();
-  for (int n = 1;; n++) {
-    int64_t live = nc_memory.live;
-    fault.call = call, fault.n = n, fault.error = error;
-    nc_files = faulty;
-    int status = nc_save(&(Sink){ target, 1, NULL }, t);
-    int struck = fault.n == 0;
-    fault.n = 0;
-    nc_files = real;
-    assert_int_equal(nc_memory.live, live);
-    assert_int_equal(openfds(), fds);
-    assert_int_equal(files(), 1);
-    if (status == NC_OK) {
-      holds(300, 500);
-      assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_OK);
-      if (!struck) return;
-      Tensor *old = counting(2, 2);
-      save(old);
-      nc_release(old);
+static void assert_old_file(void) {
+  assert_target(little);
+  assert_int_equal(count_files(), 1);
+}
+
+/* Runs a save or a load while the n-th call of a kind fails.  *struck: was
+   there one? */
+static int run_with_fault(int (*run)(void), int call, int n, int error,
+                          int *struck) {
+  const int fds = openfds();
+  const int64_t live = nc_memory.live;
+  fault.call = call, fault.n = n, fault.error = error;
+  nc_files = faulty;
+  const int status = run();
+  *struck = fault.n == 0;
+  fault.n = 0;
+  nc_files = real;
+  nc_interrupted = 0;
+  assert_int_equal(nc_memory.live, live);
+  assert_int_equal(openfds(), fds);
+  return status;
+}
+
+/* The same while an allocation fails. */
+static int run_without_memory(int (*run)(void), int n) {
+  const int64_t live = nc_memory.live;
+  nc_failalloc(n, 0);
+  const int status = run();
+  nc_failalloc(0, 0);
+  assert_int_equal(nc_memory.live, live);
+  if (status != NC_OK) assert_int_equal(status, NC_ENOMEM);
+  return status;
+}
+
+/* The first calls of a kind, then fewer and fewer of the many. */
+#define EACH_CALL(n) for (int n = 1;; n += 1 + n / 4)
+
+/* Lets each call of a kind fail while a file is saved; returns how many did. */
+static int save_with_faults(int f, int call, int error) {
+  EACH_CALL(n) {
+    int struck;
+    save(little);
+    const int status = run_with_fault(formats[f].save, call, n, error, &struck);
+    assert_int_equal(count_files(), 1);
+    if (!struck) {
+      ok(status);
+      return n - 1;
+    }
+    if (status == NC_OK || strstr(nc_lasterror()->text, "saved, but")) {
+      ok(formats[f].load());
       continue;
     }
-    assert_true(struck);
-    assert_int_equal(status, NC_EFILE);
-    assert_non_null(strstr(nc_lasterror()->text, "x.npy"));
-    assert_non_null(strstr(nc_lasterror()->text, strerror(error)));
-    if (strstr(nc_lasterror()->text, "saved, but")) {
-      holds(300, 500);
-      Tensor *old = counting(2, 2);
-      save(old);
-      nc_release(old);
-    } else holds(2, 2);
+    assert_old_file();
+    if (error == INTERRUPT) assert_int_equal(status, NC_EINTR);
+    else {
+      fails(status, NC_EFILE, strerror(error));
+      says("x.npy");
+    }
   }
 }
 
-static void test_faults(void **state) {
+static void test_whole(void **state) {
+  EACH_FORMAT(f) {
+    ok(formats[f].save());
+    ok(formats[f].load());
+  }
+}
+
+static void test_save_faults(void **state) {
   static const int calls[] = {
     OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME, STAT
   };
   static const int errors[] = { ENOSPC, EIO, EDQUOT, EFBIG, EACCES, EROFS };
-  Tensor *old = counting(2, 2), *t = counting(300, 500), *v;
-  (void)state;
-  for (size_t c = 0; c < COUNT(calls); c++)
-    for (size_t e = 0; e < COUNT(errors); e++) {
-      save(old);
-      fails(t, calls[c], errors[e]);
-    }
-  assert_int_equal(nc_alias(&v, t), NC_OK); /* through the buffer as well */
-  v->size[1] = 250;
-  for (size_t e = 0; e < COUNT(errors); e++) {
-    save(old);
-    fault.call = WRITE, fault.n = 2, fault.error = errors[e];
-    nc_files = faulty;
-    assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, v), NC_EFILE);
-    nc_files = real;
-    holds(2, 2);
-    assert_int_equal(files(), 1);
+  EACH_FORMAT(f) {
+    for (int c = 0; c < COUNT(calls); c++)
+      for (int e = 0; e < (f == 0 ? COUNT(errors) : 1); e++)
+        assert_true(save_with_faults(f, calls[c], errors[e]) > 0);
+    if (formats[f].zip) assert_true(save_with_faults(f, LSEEK, EIO) > 0);
+    assert_true(save_with_faults(f, WRITE, INTERRUPT) > 0);
   }
-  nc_release(v);
-  nc_release(t);
-  nc_release(old);
-  unlink(target);
 }
 
-/* A call that a signal interrupted, or that did a part, is gone on with. */
+/* A call that a signal interrupted, or that transferred a part, is repeated. */
 static void test_resumed(void **state) {
   static const int calls[] = { OPEN, READ, WRITE };
-  Tensor *t = counting(300, 500), *u;
-  (void)state;
-  for (size_t c = 0; c < COUNT(calls); c++)
+  EACH_FORMAT(f)
+  for (int c = 0; c < COUNT(calls); c++)
     for (int n = 1; n < 8; n++) {
-      fault.call = calls[c], fault.n = n;
-      fault.error = calls[c] == OPEN || n % 2 ? EINTR : 0;
-      nc_files = faulty;
-      if (calls[c] == OPEN && n == 2) fault.n = 0; /* of the folder */
-      assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_OK);
-      assert_int_equal(nc_loadnpy(&u, &(Source){ target, NULL, 0 }), NC_OK);
-      nc_release(u);
-      nc_files = real;
-      holds(300, 500);
+      const int error = calls[c] == OPEN || n % 2 ? EINTR : 0;
+      int struck;
+      if (calls[c] == OPEN && n == 2) continue; /* of the folder */
+      ok(run_with_fault(formats[f].save, calls[c], n, error, &struck));
+      ok(run_with_fault(formats[f].load, calls[c], n, error, &struck));
     }
-  fault.n = 0;
-  nc_release(t);
-  unlink(target);
 }
 
-static void test_readfaults(void **state) {
-  static const int calls[] = { OPEN, FSTAT, READ };
-  Tensor *t = counting(300, 500), *u;
-  int fds = openfds();
-  (void)state;
-  save(t);
-  for (size_t c = 0; c < COUNT(calls); c++)
-    for (int n = 1;; n++) {
-      fault.call = calls[c], fault.n = n, fault.error = EIO;
-      nc_files = faulty;
-      int status = nc_loadnpy(&u, &(Source){ target, NULL, 0 });
-      nc_files = real;
-      assert_int_equal(openfds(), fds);
-      if (fault.n > 0) { /* there is no n-th call */
-        nc_release(u);
-        break;
+static void test_load_faults(void **state) {
+  static const int calls[] = { OPEN, FSTAT, READ, LSEEK };
+  EACH_FORMAT(f) {
+    ok(formats[f].save());
+    for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
+        int struck;
+        const int status =
+            run_with_fault(formats[f].load, calls[c], n, EIO, &struck);
+        assert_int_equal(status, struck ? NC_EFILE : NC_OK);
+        if (!struck) break;
+        says(strerror(EIO));
       }
-      assert_int_equal(status, NC_EFILE);
-      assert_null(u);
-      assert_non_null(strstr(nc_lasterror()->text, strerror(EIO)));
-    }
-  fault.n = 0;
-  nc_release(t);
-  unlink(target);
+  }
 }
 
-static void test_memory(void **state) {
-  Tensor *t = counting(3, 4), *v, *old = counting(2, 2);
-  (void)state;
-  save(old);
-  assert_int_equal(nc_alias(&v, t), NC_OK);
-  v->size[1] = 2; /* needs the buffer */
-  nc_failalloc(1, 0);
-  assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, v), NC_ENOMEM);
-  nc_failalloc(0, 0);
-  holds(2, 2);
-  assert_int_equal(files(), 1);
-  nc_release(v);
-  nc_release(t);
-  nc_release(old);
-  unlink(target);
+static void test_interrupted(void **state) {
+  EACH_FORMAT(f) {
+    save(little);
+    nc_interrupted = 1;
+    assert_int_equal(formats[f].save(), NC_EINTR);
+    nc_interrupted = 0;
+    assert_old_file();
+    ok(formats[f].save());
+    nc_interrupted = 1;
+    assert_int_equal(formats[f].load(), NC_EINTR);
+    nc_interrupted = 0;
+  }
 }
 
-static void test_interrupt(void **state) {
-  Tensor *t = counting(300, 500), *old = counting(2, 2);
-  (void)state;
-  save(old);
-  nc_interrupted = 1;
-  assert_int_equal(nc_save(&(Sink){ target, 1, NULL }, t), NC_EINTR);
-  nc_interrupted = 0;
-  holds(2, 2);
-  assert_int_equal(files(), 1);
-  nc_release(t);
-  nc_release(old);
+static void test_no_memory(void **state) {
+  EACH_FORMAT(f) {
+    int n = 1;
+    for (save(little); run_without_memory(formats[f].save, n) != NC_OK; n++)
+      assert_old_file();
+    assert_true(n > 1);
+    for (n = 1; run_without_memory(formats[f].load, n) != NC_OK;) n++;
+    assert_true(n > 1);
+  }
+}
+
+/* A zip archive needs a file that can be sought in. */
+static void test_pipe(void **state) {
+  const NamedTensor list[] = { { "a", little } };
+  char name[32], buf[16];
+  int fd[2];
+  if (!haszip) skip();
+  assert_int_equal(pipe(fd), 0);
+  snprintf(name, sizeof name, "/dev/fd/%d", fd[1]);
+  fails(nc_savenpz(&(Sink){ name, 1, NULL }, list, 1, 0), NC_EFILE,
+        "this is not a regular file");
+  close(fd[1]);
+  assert_int_equal(read(fd[0], buf, sizeof buf), 0);
+  close(fd[0]);
+}
+
+static int begin(void **state) {
+  if (make_folder(state) != 0) return -1;
+  large = counting(200, 700);
+  little = counting(2, 2);
+  if (nc_alias(&strided, large) != NC_OK) return -1;
+  strided->size[1] = 350, strided->step[1] = 2;
+  const NamedTensor list[] = { { "a", little } };
+  haszip = nc_savenpz(TO_TARGET, list, 1, 0) == NC_OK;
   unlink(target);
+  return haszip || strstr(nc_lasterror()->text, "libzip") ? 0 : -1;
+}
+
+static int end(void **state) {
+  release(strided, large, little);
+  return remove_folder(state);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_faults),     cmocka_unit_test(test_resumed),
-    cmocka_unit_test(test_readfaults), cmocka_unit_test(test_memory),
-    cmocka_unit_test(test_interrupt),
+    TEST(whole),       TEST(save_faults), TEST(resumed), TEST(load_faults),
+    TEST(interrupted), TEST(no_memory),   TEST(pipe),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, begin, end);
 }

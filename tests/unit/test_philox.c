@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_philox.c - the known answers of Random123, and what philox.h makes of
    words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/philox.h"
+#include "tests/unit/unit.h"
 
 typedef struct Known {
   uint32_t counter[4], key[2], block[4];
@@ -28,8 +22,7 @@ static const Known known[] = {
 };
 
 static void answers(void **state) {
-  (void)state;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+  for (int i = 0; i < COUNT(known); i++) {
     const Known *k = &known[i];
     uint32_t c[4];
     memcpy(c, k->counter, sizeof c);
@@ -41,14 +34,12 @@ static void answers(void **state) {
 static void layout(void **state) {
   uint32_t w[4];
   uint32_t c[4] = { 0x89abcdef, 0x01234567, 3, 0 };
-  (void)state;
   philox(c, 0x55667788, 0x11223344);
   philox_block(w, 0x1122334455667788u, 0x0123456789abcdefu, 3);
   assert_memory_equal(w, c, sizeof w);
 }
 
 static void uniform(void **state) {
-  (void)state;
   assert_true(philox_uniform(0, 24) == 0);
   assert_true(philox_uniform(0xffffffff, 24) == 1 - 0x1p-24f);
   assert_true(philox_uniform(0xffffffff, 11) == 1 - 0x1p-11f);
@@ -64,7 +55,6 @@ static double far(double a, double b) {
 /* Against libm, at the ends of the range and in between. */
 static void normals(void **state) {
   const double turn = 6.28318530717958647692;
-  (void)state;
   for (uint32_t i = 0; i < 200000; i++) {
     uint32_t w[4] = { i, i + 1, i + 2, i + 3 };
     float z[2];
@@ -89,7 +79,6 @@ static void normals(void **state) {
 
 static void product(void **state) {
   uint64_t low;
-  (void)state;
   assert_int_equal(philox_product(&low, UINT64_MAX, UINT64_MAX),
                    UINT64_MAX - 1);
   assert_int_equal(low, 1);
@@ -102,7 +91,6 @@ static void product(void **state) {
 static void integers(void **state) {
   const uint64_t three = UINT64_MAX / 3 * 2; /* a third is refused */
   int seen[3] = { 0 };
-  (void)state;
   for (uint64_t i = 0; i < 300; i++) {
     uint32_t w[4];
     philox_block(w, 7, i, 0);

@@ -6,19 +6,10 @@
 ** no plug-in, and the emulated plug-in if it was built.
 */
 #define _XOPEN_SOURCE 700
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/tensor.h"
+#include "tests/unit/unit.h"
 
 static const char *emulated, *other;
 
@@ -27,7 +18,8 @@ static int refuses(const char *wish, const char *words) {
   const Accelerator *a;
   setenv("NACRE_CUDA", wish, 1);
   for (int i = 0; i < 2; i++) {
-    if (nc_accelerator(&a) != NC_EDEVICE || a || nc_opened()) return 0;
+    if (nc_accelerator(&a) != NC_EDEVICE || a || nc_open_accelerator())
+      return 0;
     if (strncmp(nc_lasterror()->text, "no usable CUDA device: ", 23) != 0 ||
         strstr(nc_lasterror()->text, words) == NULL) {
       fprintf(stderr, "%s: %s\n", wish, nc_lasterror()->text);
@@ -38,14 +30,15 @@ static int refuses(const char *wish, const char *words) {
   return 1;
 }
 
-static int opens(const char *wish) {
+static int opens(const char *wish, const char *unused) {
   const Accelerator *a, *again;
   const Device *d;
   setenv("NACRE_CUDA", wish, 1);
-  return nc_opened() == NULL && nc_accelerator(&a) == NC_OK &&
-         nc_accelerator(&again) == NC_OK && a == again && nc_opened() == a &&
-         a->count >= 1 && a->emulated && nc_finddevice(&d, "cuda") == NC_OK &&
-         d == a->device[0] && nc_finddevice(&d, "cuda:0") == NC_OK &&
+  return nc_open_accelerator() == NULL && nc_accelerator(&a) == NC_OK &&
+         nc_accelerator(&again) == NC_OK && a == again &&
+         nc_open_accelerator() == a && a->count >= 1 && a->emulated &&
+         nc_finddevice(&d, "cuda") == NC_OK && d == a->device[0] &&
+         nc_finddevice(&d, "cuda:0") == NC_OK &&
          nc_finddevice(&d, "cuda:99") == NC_EDEVICE;
 }
 
@@ -60,7 +53,6 @@ static void inchild(int (*test)(const char *, const char *), const char *a,
 }
 
 static void test_refusals(void **state) {
-  (void)state;
   inchild(refuses, "off", "NACRE_CUDA=off turns it off");
   inchild(refuses, "on", "NACRE_CUDA is 'on', not off, emulated or the path");
   inchild(refuses, "/no/such/file.so", "/no/such/file.so is missing");
@@ -69,15 +61,9 @@ static void test_refusals(void **state) {
   inchild(refuses, "", "this build has no CUDA plug-in (");
 }
 
-static int opened(const char *path, const char *unused) {
-  (void)unused;
-  return opens(path);
-}
-
 static void test_opens(void **state) {
-  (void)state;
   if (*emulated == '\0') skip();
-  inchild(opened, emulated, NULL);
+  inchild(opens, emulated, NULL);
 }
 
 int main(int argc, char **argv) {

@@ -2,9 +2,9 @@
 /*
 ** fuzz_csv.c - arbitrary bytes as a text of numbers, for libFuzzer.
 **
-** Not built by default: tests/files/fuzz/run.sh csv.  The first byte says how the
-** others are read.  A matrix has no more elements than the text has bytes, and
-** there is a name for each of its columns.
+** Not built by default: tests/files/fuzz/run.sh csv.  The first byte says how
+** the others are read.  A matrix has no more elements than the text has bytes,
+** and there is a name for each of its columns.
 */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /*
 ** fuzz_safetensors.c - arbitrary bytes as a .safetensors file, for libFuzzer.
 **
-** Not built by default: tests/files/fuzz/run.sh safetensors.  What can be opened has
-** tensors that together are the bytes behind the header, each of which can be
-** read, under names that differ.
+** Not built by default: tests/files/fuzz/run.sh safetensors.  A file that can
+** be opened has tensors that together are the bytes behind the header, each of
+** which can be read, under names that differ.
 */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
