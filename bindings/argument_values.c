@@ -21,8 +21,8 @@ const char *const nl_type_names[] = { /* in the order of ParamType */
                                       "true or false",
                                       "a dtype",
                                       "a device",
-                                      "a text",
-                                      "a text",
+                                      "a string",
+                                      "a string",
                                       "a value",
                                       "a generator"
 };

@@ -128,6 +128,12 @@ void nl_set_number(lua_State *L, const char *key, lua_Number v);
 void nl_set_boolean(lua_State *L, const char *key, int v);
 void nl_set_string(lua_State *L, const char *key, const char *v);
 int nl_concat(lua_State *L);    /* __concat of values that have a __tostring */
+/* Calls the function below the nargs values on top; then, also after an error,
+   the __close of the value at index 1. The results go on top; returns how many
+   values are above index 1. Lua leaves the to-be-closed variables of a
+   coroutine that fails open until the coroutine is closed; there the call is
+   protected instead. [-(nargs+1), +n, e] */
+int nl_call_restoring(lua_State *L, int nargs);
 
 /*
 ** Garbage collection (memory/)

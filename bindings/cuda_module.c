@@ -103,10 +103,8 @@ static int device(lua_State *L) {
     return nl_error(L, op, "fn must be a function, not %s", nl_typename(L, 2));
   nl_push_restore(L, i);
   lua_replace(L, 1);
-  lua_toclose(L, 1);
   make_current(L, i, op);
-  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
-  return lua_gettop(L) - 1;
+  return nl_call_restoring(L, lua_gettop(L) - 2);
 }
 
 /*

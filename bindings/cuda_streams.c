@@ -287,14 +287,12 @@ int nl_withstream(lua_State *L) {
     lua_pushvalue(L, 1);
     lua_insert(L, 2); /* the stream stays on the stack while it is current */
     lua_replace(L, 1);
-    lua_toclose(L, 1);
     set_current_stream(L, 2, op);
   } else {
     lua_pushnil(L);
     lua_insert(L, 1);
   }
-  lua_call(L, lua_gettop(L) - 3, LUA_MULTRET);
-  return lua_gettop(L) - 2;
+  return nl_call_restoring(L, lua_gettop(L) - 3) - 1;
 }
 
 /* record_stream(s) only checks its arguments: the allocator records which

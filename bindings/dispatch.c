@@ -270,6 +270,7 @@ static int copy_to_out(Tensor *out, Tensor *y) {
   int r;
   if (out == y) return NC_OK;
   r = nc_apply(&same, OP_clone, in, NULL, out);
+  if (r != NC_OK) nc_error_forget(y);
   nc_release(same);
   return r;
 }

@@ -10,8 +10,8 @@ static int restore_mode(lua_State *L) {
   return 0;
 }
 
-/* Calls fn with recording off or on. A to-be-closed variable restores the
-   previous mode when fn returns or raises an error. [-?, +n, e] */
+/* Calls fn with recording off or on, then restores the previous mode.
+   [-?, +n, e] */
 static int call_with_mode(lua_State *L, const char *name, int no_grad) {
   static const luaL_Reg events[] = { { "__close", restore_mode },
                                      { NULL, NULL } };
@@ -29,10 +29,8 @@ static int call_with_mode(lua_State *L, const char *name, int no_grad) {
   *before = nl_context(L)->no_grad;
   nl_set_metatable(L, RECORDING, events);
   lua_insert(L, 1);
-  lua_toclose(L, 1);
   nl_context(L)->no_grad = no_grad;
-  lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
-  return lua_gettop(L) - 1;
+  return nl_call_restoring(L, lua_gettop(L) - 2);
 }
 
 static int no_grad(lua_State *L) {

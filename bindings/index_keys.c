@@ -196,7 +196,7 @@ static void add_key(lua_State *L, Keys *k, int i) {
         index_error(
             L, NULL,
             "a %s is not a valid index: use an integer, {first, last}, {}, "
-            "a tensor or a text",
+            "a tensor or a string",
             nl_typename(L, i));
       add(L, k, x);
   }

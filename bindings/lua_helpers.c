@@ -57,6 +57,20 @@ void nl_set_string(lua_State *L, const char *key, const char *v) {
   lua_setfield(L, -2, key);
 }
 
+int nl_call_restoring(lua_State *L, int nargs) {
+  const int in_coroutine = !lua_pushthread(L);
+  int status;
+  lua_pop(L, 1);
+  if (!in_coroutine) {
+    lua_toclose(L, 1);
+    lua_call(L, nargs, LUA_MULTRET);
+    return lua_gettop(L) - 1;
+  }
+  status = lua_pcall(L, nargs, LUA_MULTRET, 0);
+  if (luaL_callmeta(L, 1, "__close")) lua_pop(L, 1);
+  return status == LUA_OK ? lua_gettop(L) - 1 : lua_error(L);
+}
+
 int nl_concat(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
   luaL_tolstring(L, 2, NULL);

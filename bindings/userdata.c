@@ -118,19 +118,24 @@ static void setstring(lua_State *L, const char *key, const char *value) {
   lua_setfield(L, -2, key);
 }
 
-/* Sets the fields file and line of the table on top to the innermost Lua
-   function outside the binding's own Lua code. Sets *operator if the running C
-   function was called as the metamethod of an arithmetic operator.
-   [-0, +0, m] */
-static void setposition(lua_State *L, int *operator) {
+/* Returns whether the running C function was called as the metamethod of an
+   operator with a left and a right side. [-0, +0, -] */
+static int has_sides(lua_State *L) {
+  static const char *const others[] = { "index", "newindex", "call",
+                                        "unm",   "bnot",     "len" };
   lua_Debug ar;
-  *operator= 0;
-  if (lua_getstack(L, 0, &ar)) {
-    lua_getinfo(L, "n", &ar);
-    *operator= ar.namewhat && strcmp(ar.namewhat, "metamethod") == 0 &&
-        strcmp(ar.name, "index") != 0 && strcmp(ar.name, "newindex") != 0 &&
-        strcmp(ar.name, "call") != 0;
-  }
+  if (!lua_getstack(L, 0, &ar)) return 0;
+  lua_getinfo(L, "n", &ar);
+  if (!ar.namewhat || strcmp(ar.namewhat, "metamethod") != 0) return 0;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(ar.name, others[i]) == 0) return 0;
+  return 1;
+}
+
+/* Sets the fields file and line of the table on top to the innermost Lua
+   function outside the binding's own Lua code. [-0, +0, m] */
+static void setposition(lua_State *L) {
+  lua_Debug ar;
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
     lua_getinfo(L, "Sl", &ar);
     if (ar.currentline <= 0 || strncmp(ar.source, "=nacre.", 7) == 0) continue;
@@ -185,9 +190,9 @@ static void settext(lua_State *L, const Error *e, const char *key,
 /* Sets the field fills of the operand on top: the digits of its placeholders.
    [-0, +0, m] */
 static void setfills(lua_State *L, unsigned fills) {
-  char digits[NC_MAXARG + 1];
+  char digits[10];
   int n = 0;
-  for (int j = 0; j < NC_MAXARG; j++)
+  for (int j = 0; j < 10; j++)
     if (fills >> j & 1) digits[n++] = (char)('0' + j);
   lua_pushlstring(L, digits, (size_t)n);
   lua_setfield(L, -2, "fills");
@@ -215,16 +220,15 @@ static void pushoperand(lua_State *L, const Operand *o, int top) {
 /* The error is passed as a copy: a finalizer that runs here may fail and
    overwrite the record of the thread. */
 void nl_pusherror(lua_State *L, Error e) {
-  int top = lua_gettop(L), operator;
+  int top = lua_gettop(L);
   luaL_checkstack(L, 12, NULL);
   lua_createtable(L, 0, 3);
   lua_createtable(L, 0, 10);
   setstring(L, "code", nc_errname(e.code));
   setstring(L, "op", e.op);
   setstring(L, "first", e.first);
-  setposition(L, &operator);
-  /* an index operation has no left and right side */
-  if (operator&& e.op[0]) nameoperands(&e);
+  setposition(L);
+  if (e.op[0] && has_sides(L)) nameoperands(&e);
   settext(L, &e, "message", e.text);
   settext(L, &e, "rule", e.rule);
   settext(L, &e, "hint", e.hint);
@@ -386,12 +390,15 @@ static int closestate(lua_State *L) {
   return 0;
 }
 
-/* Creates the State. The registry keeps it alive. [-0, +0, m] */
+/* Creates the State. The registry keeps it alive. New coroutines get the main
+   thread's pointer to it, and this thread may be a coroutine. [-0, +0, m] */
 static State *newstate(lua_State *L) {
   State *s = nl_newowner(L, sizeof *s, "nacre.context", closestate);
   s->context = (Context)NC_CONTEXT;
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state");
-  nl_state(L) = s;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  nl_state(lua_tothread(L, -1)) = nl_state(L) = s;
+  lua_pop(L, 1);
   nl_select(L);
   return s;
 }

@@ -73,8 +73,9 @@ char *nc_printable(char *buf, size_t room, const char *s, size_t n);
 const char *nc_operandtext(int j);
 
 /* Starts a new record; returns code.  In these formats {j} stands for operand j
-   of the operation that fails, from 0.  The record keeps this placeholder; who
-   shows the error fills in what the user calls the operand. */
+   of the operation that fails, from 0, and {out} for the tensor it writes to.
+   The record keeps this placeholder; who shows the error fills in what the user
+   calls the operand. */
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
@@ -90,6 +91,10 @@ void nc_error_op(const char *op);                        /* names it */
 void nc_error_operand(const char *role, const Tensor *t); /* adds an operand */
 /* The same for operand j, which may be another one of an outer operation. */
 void nc_error_operandat(int j, const char *role, const Tensor *t);
+/* Element i of a list, "[i + 1]". */
+void nc_error_element(int i, const Tensor *t);
+void nc_error_out(const Tensor *t);           /* what the operation writes to */
+void nc_error_forget(const Tensor *t);        /* removes an operand */
 void nc_error_note(const char *fmt, ...) NC_PRINTF(1, 2); /* to the last one */
 void nc_error_final(void);    /* nobody is to replace these */
 void nc_error_replace(const Tensor *from, const Tensor *to); /* in the record */

@@ -37,7 +37,10 @@ int nc_castable(DType from, DType to);
 /* May a result of this type and shape be written to out?  If so, increments the
    version of its storage. */
 int nc_check_out(const Tensor *out, DType result, int nd,
-                const int64_t size[]);
+                 const int64_t size[]);
+
+/* The same for an operation that writes to self, its operand 0. */
+int nc_check_writable(const Tensor *self);
 
 /* Counts a request of status r that wrote to y; returns r.  Who runs out of
    memory later must not repeat such a request. */

@@ -293,7 +293,7 @@ int nl_save(lua_State *L) {
     return nl_check_op(L, NC_EVALUE, "save");
   }
   if (lua_type(L, 1) != LUA_TSTRING)
-    return nl_error(L, "save", "path must be a text, not a %s",
+    return nl_error(L, "save", "path must be a string, not a %s",
                     nl_typename(L, 1));
   o.to.path = lua_tostring(L, 1);
   o.name = format_option(L, 3);

@@ -42,7 +42,7 @@ local types = {
   end},
   num = {"a number", function(v) return type(v) == "number" end},
   bool = {"true or false", function(v) return type(v) == "boolean" end},
-  text = {"a text", function(v) return type(v) == "string" end},
+  text = {"a string", function(v) return type(v) == "string" end},
   dtype = {"a dtype", function(v)
     return type(v) == "string" and nacre[v] == v
   end},

@@ -21,7 +21,8 @@ local function as_list(v) return nacre.is_tensor(v) and {v} or v end
 local function initial_gradients(op, what, given, outputs)
   local begin = given ~= nil and as_list(given) or nil
   if begin and #begin ~= #outputs then
-    fail(op, ("%s has %d entries, one for each of %d outputs is needed"):format(what, #begin, #outputs))
+    fail(op, ("%s has %d entries, one for each of %d outputs is needed")
+             :format(what, #begin, #outputs))
   end
   return begin
 end
@@ -208,7 +209,7 @@ define("Function", function(f)
     end
   end
   if f.name ~= nil and type(f.name) ~= "string" then
-    fail("Function", ("name must be a text, not a %s"):format(type(f.name)))
+    fail("Function", ("name must be a string, not a %s"):format(type(f.name)))
   end
   local made = {forward = f.forward, backward = f.backward,
                 name = f.name or "Function"}

@@ -16,15 +16,9 @@ local spaces = {}
 
 local parse, read = arguments.parse, arguments.read
 
--- Copies the first result to the tensor out, if it is given.
-local function into(out, y, ...)
-  if not out then return y, ... end
-  nacre.clone(y, {out = out})
-  return out, ...
-end
-
--- A list of the tensors among the arguments: name, tensor, name, tensor, ...
-local function operands(s, v)
+-- A list of the tensors among the arguments, and of out if that is not self:
+-- name, tensor, name, tensor, ...
+local function operands(s, v, out)
   local list = {}
   for i, p in ipairs(s.params) do
     if nacre.is_tensor(v[i]) then
@@ -36,6 +30,9 @@ local function operands(s, v)
         list[#list + 1] = t
       end
     end
+  end
+  if out and not rawequal(out, v[1]) then
+    table.move({"out", out}, 1, 2, #list + 1, list)
   end
   return list
 end
@@ -62,27 +59,46 @@ local function moved(args)
   end
 end
 
+-- The hint of the operation `inner' as one of an operation that calls it: no
+-- call of `inner', which is not what the user calls; a conversion of its
+-- argument stays.
+local function hint_for_caller(hint, inner)
+  if not hint or not inner or not hint:find("\2%d[^\2]*:" .. inner .. "%(") then
+    return hint
+  end
+  return hint:match "%((\2%d:to%b())%)$" or hint:match "^(\2%d:to%b()):%w+%(\2"
+end
+
+-- The operand of the list that is the tensor of the operand a: the one in the
+-- place of placeholder j, if a tensor is there twice.
+local function find_operand(list, a, j)
+  local same = list[tonumber(j) + 1]
+  if same and rawequal(same.tensor, a.tensor) then return same end
+  for _, own in ipairs(list) do
+    if rawequal(own.tensor, a.tensor) then return own end
+  end
+end
+
 -- Makes an error of an operation that `name' calls an error of `name' itself,
 -- with the arguments of the user as operands, unless the message is about
--- another tensor.
-local function renamed(err, name, s, v)
+-- another tensor. `out' is the tensor to which the operation was writing,
+-- `copy' the one that fn got in the place of self.
+local function renamed(err, name, s, v, out, copy)
   local far = type(err) == "table" and err.code == "EDEVICE"
   if type(err) ~= "table" or type(err.template) ~= "table" or
      not (err.args[1] or far) or err.first or err.op == name or
      err.code == "EINTR" then
     return err
   end
-  local _, own = pcall(fail, name, "", nil, table.unpack(operands(s, v)))
+  local _, own = pcall(fail, name, "", nil, table.unpack(operands(s, v, out)))
   local old, args, at = err.template, own.args, {}
   for _, a in ipairs(err.args) do
-    for i = #args, 1, -1 do
-      for j in a.fills:gmatch "%d" do
-        at[j] = rawequal(a.tensor, args[i].tensor) and args[i] or at[j]
-      end
-    end
+    if copy and rawequal(a.tensor, copy) then a.tensor = v[1] end
+    for j in a.fills:gmatch "%d" do at[j] = find_operand(args, a, j) end
   end
   local new = {message = about(old.message, at), rule = old.rule,
-               hint = far and moved(args) or about(old.hint, at)}
+               hint = far and moved(args) or
+                      about(hint_for_caller(old.hint, err.op), at)}
   err.op = name
   if not args[1] or not new.message then return err end
   err.args, err.template, err.hint = args, new, nil
@@ -92,17 +108,34 @@ local function renamed(err, name, s, v)
   return err
 end
 
+-- What fn may read while self is overwritten: a copy if the operation is
+-- recorded, because the tape saves its values.
+local function unwritten(self)
+  local recorded = self.requires_grad and nacre.is_grad_enabled()
+  return recorded and self:clone() or self
+end
+
 -- The function that the user calls: reads the arguments, calls fn in a
--- protected call, and converts errors.
-local function wrap(name, s, fn)
+-- protected call, copies the first result to out or, in place, to self, and
+-- converts errors.
+local function wrap(name, s, fn, inplace)
   local short = name:find "^linalg%." and name or name:match "[^.]+$"
-  local function finish(v, out, ok, y, ...)
-    if not ok then error(renamed(y, short, s, v), 0) end
-    return into(out, y, ...)
+  local function finish(v, out, copy, ok, y, ...)
+    if not ok then error(renamed(y, short, s, v, nil, copy), 0) end
+    if not out then return y, ... end
+    local copied, err = pcall(nacre.clone, y, {out = out})
+    if not copied then error(renamed(err, short, s, v, out), 0) end
+    return out, ...
   end
   return function(...)
     local v, out = read(name, s, ...)
-    return finish(v, out, pcall(fn, table.unpack(v, 1, #s.params)))
+    local first, copy = v[1], nil
+    if inplace then
+      copy = unwritten(first)
+      first, out = copy, first
+    end
+    return finish(v, out, copy,
+                  pcall(fn, first, table.unpack(v, 2, #s.params)))
   end
 end
 
@@ -140,16 +173,7 @@ function all.define(name, signature, doc, fn)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then
-    -- in place: fn gets a copy of self if the operation is recorded, because
-    -- the tape saves values that clone overwrites
-    local g = wrap(name .. "_", s, fn)
-    local function into(self, ...)
-      local kept = self
-      if nacre.is_tensor(self) and self.requires_grad and
-         nacre.is_grad_enabled() then kept = self:clone() end
-      local y = g(kept, ...)
-      return nacre.clone(y, {out = self})
-    end
+    local into = wrap(name .. "_", s, fn, true)
     all.methods[name .. "_"] = into
     local info = setmetatable({inplace = true}, {__index = all.info[name]})
     all.info[into] = info

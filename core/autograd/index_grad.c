@@ -214,7 +214,7 @@ int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
                          Scalar number, PutMode put) {
   IndexPlan p;
   int r = nc_checkinplace(t);
-  if (r == NC_OK) r = nc_check_out(t, t->dtype, t->nd, t->size);
+  if (r == NC_OK) r = nc_check_writable(t);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(plan_recorded(&p, t, ix, n));
   r = write_recorded(&p, value, number, put);

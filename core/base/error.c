@@ -15,6 +15,8 @@
 /* In a stored text a placeholder {j} is this byte, which no text contains,
    followed by the digit. */
 #define PLACEHOLDER '\2'
+/* The digit of {out}. */
+#define OUT 9
 
 static _Thread_local Error record;
 
@@ -59,7 +61,7 @@ static void agree(char *text) {
   }
 }
 
-/* Replaces {j} in a format by the placeholder. */
+/* Replaces {j} and {out} in a format by the placeholder. */
 static void markplaceholders(char *out, size_t room, const char *fmt) {
   size_t n = 0;
   while (*fmt && n + 2 < room) {
@@ -67,6 +69,10 @@ static void markplaceholders(char *out, size_t room, const char *fmt) {
       out[n++] = PLACEHOLDER;
       out[n++] = fmt[1];
       fmt += 3;
+    } else if (strncmp(fmt, "{out}", 5) == 0) {
+      out[n++] = PLACEHOLDER;
+      out[n++] = '0' + OUT;
+      fmt += 5;
     } else out[n++] = *fmt++;
   }
   out[n] = '\0';
@@ -126,6 +132,26 @@ void nc_error_operand(const char *role, const Tensor *t) {
   memcpy(o->size, t->size, sizeof o->size);
   o->device = nc_device(t)->name;
   o->isview = t->data->refs > 1 && !nc_isdense(t);
+}
+
+void nc_error_element(int i, const Tensor *t) {
+  char role[sizeof record.operand->role];
+  snprintf(role, sizeof role, "[%d]", i + 1);
+  nc_error_operand(role, t);
+}
+
+void nc_error_out(const Tensor *t) {
+  const int i = record.n;
+  nc_error_operand("out", t);
+  if (i < record.n) record.operand[i].fills = 1u << OUT;
+}
+
+void nc_error_forget(const Tensor *t) {
+  int n = 0;
+  for (int i = 0; i < record.n; i++)
+    if (record.operand[i].identity != t)
+      record.operand[n++] = record.operand[i];
+  record.n = n;
 }
 
 void nc_error_note(const char *fmt, ...) {
@@ -206,9 +232,11 @@ static int positionof(const Operand *o, const Arg in[], int n) {
 }
 
 /* Replaces the operands of an inner operation by those of the outer one,
-   unless the text mentions a tensor that is no operand of the outer one. */
+   unless the text mentions a tensor that is no operand of the outer one.  The
+   tensor to write to stays in any case. */
 static void replaceoperands(const Arg in[], int n) {
   const int ninner = record.n;
+  const Tensor *out = NULL;
   unsigned fills[NC_MAXARG] = { 0 };
   int tensors = 0;
   for (int j = 0; j < n; j++) tensors += in[j].t != NULL;
@@ -217,6 +245,7 @@ static void replaceoperands(const Arg in[], int n) {
     const int at = positionof(o, in, n);
     if (o->fills == 0 || tensors == 0) return;
     if (at >= 0) fills[at] |= o->fills;
+    else if (o->fills == 1u << OUT) out = o->identity;
     else if (ismentioned(record.text, o->fills) ||
              ismentioned(record.hint, o->fills))
       return;
@@ -227,6 +256,7 @@ static void replaceoperands(const Arg in[], int n) {
     while (in[j].t == NULL) j++;
     record.operand[i].fills = fills[j];
   }
+  if (out) nc_error_out(out);
 }
 
 int nc_error_call(int r, const char *op, const Arg *in, int n) {
@@ -244,7 +274,7 @@ static const char *roleof(const Error *e, char placeholder) {
   const int j = placeholder - '0';
   for (int i = 0; i < e->n; i++)
     if (e->operand[i].fills >> j & 1) return e->operand[i].role;
-  return usualrole[j % NC_MAXARG];
+  return j == OUT ? "out" : usualrole[j % NC_MAXARG];
 }
 
 char *nc_error_fill(char *out, size_t room, const Error *e, const char *text) {

@@ -179,7 +179,7 @@ static Tensor *source_tensor(Temps *w, const Tensor *x, const Tensor *index,
 static void scatter_by_request(Temps *w, Tensor *x, int dim, Tensor *index,
                                Arg src, PutMode how, int fresh) {
   GatherDimCall a = { .mode = GATHER_DIM_CHECK, .x = x, .dim = dim };
-  w->status = nc_check_out(x, x->dtype, x->nd, x->size);
+  w->status = nc_check_writable(x);
   a.other = source_tensor(w, x, index, src);
   a.index = index = prepare_index(w, x, index);
   if (index && index->data == x->data)

@@ -135,7 +135,7 @@ int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
   if (nc_context->no_grad == 0 &&
       (nc_mayrecord(t) || (value && nc_mayrecord(value))))
     return nc_setindex_recorded(t, ix, n, value, number, put);
-  int r = nc_check_out(t, t->dtype, t->nd, t->size);
+  int r = nc_check_writable(t);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(nc_index_plan(&p, t, ix, n));
   r = put == PUT_SET ? nc_assign(&p, value, number)
@@ -183,7 +183,7 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   int64_t offset;
   if (nc_context->tracing || (nc_context->no_grad == 0 && nc_mayrecord(t)))
     return set_by_index(t, ix, v);
-  int r = nc_check_out(t, t->dtype, t->nd, t->size);
+  int r = nc_check_writable(t);
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(element_offset(&offset, t, ix));

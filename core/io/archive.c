@@ -74,8 +74,8 @@ int nc_checktext(const char *s, size_t n, const char *what) {
   for (uint32_t c = 0; at < end;) {
     const size_t k = nc_utf8(&c, at, (size_t)(end - at));
     if (k == 0 || c == 0)
-      return nc_fail(NC_EVALUE, "%s must be a text in UTF-8, not \"%s\"", what,
-                     nc_printable(shown, sizeof shown, s, n));
+      return nc_fail(NC_EVALUE, "%s must be a string in UTF-8, not \"%s\"",
+                     what, nc_printable(shown, sizeof shown, s, n));
     at += k;
   }
   return NC_OK;

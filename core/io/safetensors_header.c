@@ -103,7 +103,7 @@ static int parse_escape(HeaderParser *s, char **to) {
 static int parse_string(HeaderParser *s, char **text) {
   uint32_t c;
   char *to;
-  TRY(nc_header_need(s, '"', "a text"));
+  TRY(nc_header_need(s, '"', "a string"));
   to = *text = (char *)s->p;
   while (s->p < s->end && *s->p != '"') {
     if (*s->p == '\\') {

@@ -95,6 +95,21 @@ int nc_op_concatenate(Call *c) {
 /*
 ** Grids
 */
+/* Fails for the first element before element i that does not broadcast with
+   it. */
+static int mismatch(const Arg *list, int i) {
+  int64_t size[NC_MAXDIM];
+  int nd;
+  for (int k = 0; k < i; k++) {
+    const Arg in[2] = { { .t = list->tensors[k] }, { .t = list->tensors[i] } };
+    if (nc_broadcast(in, 2, &nd, size) == NC_OK) continue;
+    nc_error_element(k, in[0].t);
+    nc_error_element(i, in[1].t);
+    break;
+  }
+  return nc_lasterror()->code;
+}
+
 int nc_op_broadcast_tensors(Call *c) {
   const Arg *list = &c->arg[0];
   int64_t size[NC_MAXDIM];
@@ -103,7 +118,7 @@ int nc_op_broadcast_tensors(Call *c) {
     Tensor shape = { .nd = nd };
     memcpy(shape.size, size, (size_t)nd * sizeof *size);
     const Arg in[2] = { { .t = &shape }, { .t = list->tensors[i] } };
-    TRY(nc_broadcast(in, 2, &nd, size));
+    if (nc_broadcast(in, 2, &nd, size) != NC_OK) return mismatch(list, i);
   }
   TRY(nc_newlist(c, list->n));
   for (int i = 0; i < list->n; i++) {

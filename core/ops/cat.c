@@ -3,7 +3,6 @@
 ** cat.c - cat, stack and tile, and their gradients.  Each tensor is copied to a
 ** view of the result, or all at once where the device can.
 */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/temps.h"
@@ -15,11 +14,9 @@
    just set; returns its code. */
 static int mismatch(const Call *c, int i, int j) {
   const int at[2] = { i, j };
-  char role[16];
   nc_error_op(nc_operators[c->op].name);
   for (int k = 0; k < 2; k++) {
-    snprintf(role, sizeof role, "[%d]", at[k] + 1);
-    nc_error_operand(role, c->arg[0].tensors[at[k]]);
+    nc_error_element(at[k], c->arg[0].tensors[at[k]]);
     if (i == j) break;
   }
   return nc_lasterror()->code;

@@ -60,14 +60,10 @@ int nc_checkholds(int64_t v, DType t) {
   return nc_checkfits(nc_int(v), t);
 }
 
-static int check_writable(const Tensor *y) {
-  return nc_check_out(y, y->dtype, y->nd, y->size);
-}
-
 int nc_fill(Tensor *y, Scalar v) {
   Arg in[1] = { { .s = convert(v, y->dtype) } };
   TRY(nc_checkfits(v, y->dtype));
-  TRY(check_writable(y));
+  TRY(nc_check_writable(y));
   return nc_run_pointwise(y, OP_clone, 0, y->dtype, in, 1, NULL);
 }
 
@@ -134,7 +130,7 @@ int nc_copyto(Tensor *y, Tensor *x, int how) {
   Tensor *apart = NULL;
   int r;
   TRY(check_broadcast(y, x));
-  TRY(check_writable(y));
+  TRY(nc_check_writable(y));
   if (nc_device(x) != nc_device(y)) return copy_across(y, x, how);
   if (nc_overlaps(x, y)) {
     TRY(nc_apply1(&apart, OP_clone, x));

@@ -19,6 +19,15 @@ static int multiply(Tensor **y, Tensor *a, Tensor *b) {
 /*
 ** Checks
 */
+/* Adds a hint: operand j, of the operands i and j, converted to the dtype.  The
+   whole call is shown if these are all operands. */
+static void hint_convert(const Call *c, int i, int j, DType t) {
+  const char *op = nc_operators[c->op].name, *type = nc_dtypename(t);
+  if (c->arg[2].t) nc_hint("%s:to(\"%s\")", nc_operandtext(j), type);
+  else if (i < j) nc_hint("{0}:%s({1}:to(\"%s\"))", op, type);
+  else nc_hint("{0}:to(\"%s\"):%s({1})", type, op);
+}
+
 /* Checks that operands i and j have one type, and not bool. */
 static int check_same_dtype(const Call *c, int i, int j) {
   const DType a = c->arg[i].t->dtype, b = c->arg[j].t->dtype;
@@ -26,14 +35,15 @@ static int check_same_dtype(const Call *c, int i, int j) {
   if (a == b && a != DT_b8) return NC_OK;
   if (a == b) {
     nc_fail(NC_EDTYPE, "bool tensors have no product");
-    if (j == 1) nc_hint("{0}:to(\"int64\"):%s({1}:to(\"int64\"))", op);
+    if (c->arg[2].t == NULL)
+      nc_hint("{0}:to(\"int64\"):%s({1}:to(\"int64\"))", op);
     return NC_EDTYPE;
   }
   nc_fail(NC_EDTYPE, "dtypes differ: %s is %s, %s is %s", nc_operandtext(i),
           nc_dtypename(a), nc_operandtext(j), nc_dtypename(b));
-  if (j == 1 && nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
-    nc_hint("{0}:to(\"%s\"):%s({1})", nc_dtypename(b), op);
-  else if (j == 1) nc_hint("{0}:%s({1}:to(\"%s\"))", op, nc_dtypename(a));
+  if (nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
+    hint_convert(c, j, i, b);
+  else hint_convert(c, i, j, a);
   return NC_EDTYPE;
 }
 

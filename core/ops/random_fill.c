@@ -61,7 +61,7 @@ int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
   const int64_t n = nc_numel(y);
   int r = NC_OK;
   if (g == NULL) g = &nc_context->generator;
-  TRY(nc_check_out(y, y->dtype, y->nd, y->size));
+  TRY(nc_check_writable(y));
   w->y = y;
   if (!nc_isdense(y)) TRY(nc_new(&w->y, d, y->dtype, y->nd, y->size));
   w->key = nc_initialseed(g);

@@ -183,8 +183,21 @@ int nc_overlaps(const Tensor *a, const Tensor *b) {
   return low[0] < high[1] && low[1] < high[0];
 }
 
-int nc_check_out(const Tensor *out, DType result, int nd,
-                 const int64_t size[]) {
+int nc_check_writable(const Tensor *self) {
+  if (nc_overlapsitself(self)) {
+    nc_fail(
+        NC_EVALUE,
+        "several elements of the tensor share memory, it cannot be written to");
+    nc_hint("{0}:clone() first");
+    return NC_EVALUE;
+  }
+  self->data->version++;
+  return NC_OK;
+}
+
+/* nc_check_out, but for the name of the operand. */
+static int check_result(const Tensor *out, DType result, int nd,
+                        const int64_t size[]) {
   char have[NC_TEXT], want[NC_TEXT];
   if (!same_shape(out, nd, size))
     return nc_fail(
@@ -194,18 +207,18 @@ int nc_check_out(const Tensor *out, DType result, int nd,
     nc_fail(NC_EDTYPE, "%s %s result cannot be written to %s %s tensor",
             nc_article(result), nc_dtypename(result), nc_article(out->dtype),
             nc_dtypename(out->dtype));
-    nc_hint("{0}:to(\"%s\") first", nc_dtypename(result));
+    nc_hint("{out}:to(\"%s\") first", nc_dtypename(result));
     return NC_EDTYPE;
   }
-  if (nc_overlapsitself(out)) {
-    nc_fail(
-        NC_EVALUE,
-        "several elements of the tensor share memory, it cannot be written to");
-    nc_hint("{0}:clone() first");
-    return NC_EVALUE;
-  }
-  out->data->version++;
-  return NC_OK;
+  return nc_check_writable(out);
+}
+
+int nc_check_out(const Tensor *out, DType result, int nd,
+                 const int64_t size[]) {
+  const int r = check_result(out, result, nd, size);
+  if (r == NC_EVALUE) nc_hint("{out}:clone() first");
+  if (r != NC_OK) nc_error_out(out);
+  return r;
 }
 
 /* Returns the operand whose memory order the result has; NULL: none has its
@@ -223,6 +236,7 @@ int nc_checkoutdevice(const Tensor *out, const Device *d) {
           "the result is on %s, the tensor it is written to is on %s", d->name,
           nc_device(out)->name);
   nc_hint("t:copy_(result) writes it there");
+  nc_error_out(out);
   return NC_EDEVICE;
 }
 

@@ -115,6 +115,8 @@ end
 -- A hint that is no code without the names of its operands, in words: 'move arg
 -- 1 with :to("cuda:0")'. Nil if there are none.
 local function in_words(hint, role)
+  local convert = role ~= "self" and hint:match "^\2%d(:to%b())$"
+  if convert then return ("convert %s with %s"):format(role, convert) end
   local call = hint:match "^\2%d(:to%b())$" or
                role ~= "self" and hint:match "^\2%d(:%l+%([%d, ]*%))$" or
                hint:match "^\2%d(:[lg][te]%([^\2]*%))$"

@@ -21,7 +21,7 @@ local function named(job, name)
   if job.test ~= last then count, last = 0, job.test end
   count = count + 1
   if name ~= nil and type(name) ~= "string" then
-    return nil, "t.golden(tensor, name, {rtol=, atol=}): the name is a text"
+    return nil, "t.golden(tensor, name, {rtol=, atol=}): the name is a string"
   end
   return ("%s: %s"):format(job.test, name or "#" .. count)
 end

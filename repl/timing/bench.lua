@@ -269,13 +269,13 @@ end
 -- For programs: nacre.bench(f, options), shell.bench(f, options).
 function bench.call(what, o)
   if type(what) ~= "string" and type(what) ~= "function" then
-    error("bench: a function or a text is timed, not a " ..
+    error("bench: a function or a string is timed, not a " ..
           facts.typename(what), 2)
   end
   o = bench.check(o)
   local hidden = type(what) == "string" and hidden_local(what, o)
   if hidden then
-    error(("bench: '%s' is a local variable, and a text sees globals only: " ..
+    error(("bench: '%s' is a local variable, a string sees globals only; " ..
            "give function() return %s end, or the option globals"):format(
            hidden, what), 2)
   end

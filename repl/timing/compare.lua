@@ -346,7 +346,7 @@ function compare.sources(what, name)
                type(what) == "table" and what or {what}
   for _, v in ipairs(list) do
     if type(v) ~= "string" and type(v) ~= "function" then
-      error(("%s: a text or a function is timed, not a %s"):format(name,
+      error(("%s: a string or a function is timed, not a %s"):format(name,
         facts.typename(v)), 3)
     end
   end
@@ -361,7 +361,7 @@ function compare.call(what, o)
   local sources = compare.sources(what, "compare")
   if #sources == 1 and type(sources[1]) == "function" then
     error("compare: the operands of a function cannot be copied to a " ..
-          "device: give a text, or several functions", 2)
+          "device: give a string, or several functions", 2)
   end
   local lines, results = compare_any(sources, o)
   return setmetatable(results, {__name = "comparison", __tostring = function()

@@ -205,6 +205,12 @@ do
   local thrown = {}
   local ok, e = pcall(nacre.no_grad, function() error(thrown) end)
   assert(not ok and e == thrown and nacre.is_grad_enabled())
+  local co = coroutine.create(function(...)
+    local v = nacre.no_grad(function(...) return ... end, ...)
+    nacre.no_grad(function() error(thrown) end, v)
+  end)
+  ok, e = coroutine.resume(co, 7)        -- fails, and is not closed
+  assert(not ok and e == thrown and nacre.is_grad_enabled())
   nacre.set_grad_enabled(false)
   assert(not (x * 2).requires_grad)
   nacre.set_grad_enabled(true)

@@ -110,7 +110,7 @@ fails("gradcheck: inputs must be", A.gradcheck, nacre.exp, 3)
 fails("gradcheck: no input requires", A.gradcheck, nacre.exp, nacre.ones(1))
 fails("gradgradcheck: input 1 is float32", A.gradgradcheck, nacre.exp, other)
 fails("Function: definition must be a table", A.Function, 3)
-fails("Function: name must be a text", A.Function,
+fails("Function: name must be a string", A.Function,
       {forward = print, backward = print, name = {}})
 
 -- what they are made of looks at what it is given, too

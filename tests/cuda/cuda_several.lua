@@ -34,6 +34,8 @@ local got, extra = cuda.device(1, function(...)
 end, 7)
 assert(got == "cuda:1" and extra == 7 and cuda.current_device() == 0)
 assert(not pcall(cuda.device, 1, error, "x") and cuda.current_device() == 0)
+local co = coroutine.create(cuda.device)
+assert(not coroutine.resume(co, 1, error) and cuda.current_device() == 0)
 
 -- a default called "cuda" is the current one; with a number it stays
 nacre.set_default_device "cuda"

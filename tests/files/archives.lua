@@ -132,9 +132,9 @@ fails("the table has no tensors", nacre.save, safe, {})
 fails("a name has 1 to 1000 bytes, not 0", nacre.save, safe, {[""] = x})
 fails("a name has 1 to 1000 bytes, not 1001", nacre.save, safe,
       {[("x"):rep(1001)] = x})
-fails('a name must be a text in UTF-8, not "a\\xff"', nacre.save, safe,
+fails('a name must be a string in UTF-8, not "a\\xff"', nacre.save, safe,
       {["a\xff"] = x})
-fails('a name must be a text in UTF-8, not "a\\x00b"', nacre.save, safe,
+fails('a name must be a string in UTF-8, not "a\\x00b"', nacre.save, safe,
       {["a\0b"] = x})
 fails("cannot name a tensor", nacre.save, safe, {__metadata__ = x})
 fails("metadata must be a table of texts, not a string", nacre.save, safe, {x},
@@ -221,7 +221,7 @@ local good = entry("F32", "1", 0, 4)
 local bad = {
   {"", "an object expected, it ends here"},
   {"[]", 'an object expected at byte 1, found "[]"'},
-  {"{", "a text expected"},
+  {"{", "a string expected"},
   {'{"a"}', "a colon expected"},
   {'{"a":1}', "what is known of a tensor expected"},
   {'{"a":{}}', '"a": dtype is missing'},
@@ -253,7 +253,7 @@ local bad = {
   {'{"a":' .. entry("U8", "4000000000000", 0, 4000000000000) .. "}",
    "take 4000000000000 bytes, the file has 4", "1234"},
   {'{"a":' .. good .. "} x", "nothing more expected", "1234"},
-  {'{"a":' .. good .. ",}", "a text expected", "1234"},
+  {'{"a":' .. good .. ",}", "a string expected", "1234"},
   {'{"a\\x":' .. good .. "}", "an escape expected", "1234"},
   {'{"\\u0000":' .. good .. "}", "a character expected", "1234"},
   {'{"\\ud800":' .. good .. "}", "the second half of a character", "1234"},
@@ -261,7 +261,7 @@ local bad = {
   {'{"\\udc00":' .. good .. "}", "a character expected", "1234"},
   {'{"\xff":' .. good .. "}", "a character expected", "1234"},
   {'{"a\nb":' .. good .. "}", "a character expected", "1234"},
-  {'{"__metadata__":{"a":1}}', "a text expected"},
+  {'{"__metadata__":{"a":1}}', "a string expected"},
   {'{"__metadata__":{},"__metadata__":{}}', "occurs twice"},
 }
 for _, case in ipairs(bad) do

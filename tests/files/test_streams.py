@@ -73,7 +73,7 @@ gives("float32[2x2]", 'f = io.popen "printf \'1,2\\\\n3,4.5\\\\n\'" '
       'print(nacre.load(f, {format="csv"}))')
 gives("the file is closed", 'f = io.open("t.dat") f:close() nacre.load(f)')
 gives("this is not a regular file", 'nacre.load "/dev/zero"')
-gives("path must be a text, not an integer", "nacre.load(3)")
+gives("path must be a string, not an integer", "nacre.load(3)")
 
 # What a shell writes <(...).
 out, into = os.pipe()

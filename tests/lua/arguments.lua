@@ -269,7 +269,7 @@ local one = nacre.ones(1)
 fails("device is given twice", one.to, one, "cpu", "cpu")
 fails("dtype is given twice", one.to, one, "int64", {dtype = "int32"})
 fails("requires_grad must be true or false", one.requires_grad_, one, "no")
-fails("path must be a text, not an integer", nacre.load, 3)
+fails("path must be a string, not an integer", nacre.load, 3)
 check(one:size {dim = 1} == 1 and not one:requires_grad_(false).requires_grad,
       "arguments by name")
 for _, name in ipairs(nacre._names()) do      -- also what is no operation

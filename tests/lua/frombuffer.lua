@@ -49,7 +49,7 @@ for _, size in ipairs {{4}, {-1, 2}, {-1, -1}, {-2, -3}, {0}, {-1, 0},
   fails("do not fill shape", from, "abc", "uint8", {shape = size})
 end
 fails("do not fill shape", from, "", "uint8", {shape = {1 << 62, 4}})
-fails("buffer must be a text", from, 5)
+fails("buffer must be a string", from, 5)
 fails("buffer comes first", from, {buffer = "abcd"})
 fails("no dtype", from, "abc", "uint9")
 

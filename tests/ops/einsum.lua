@@ -23,7 +23,7 @@ fails("the output has subscript x, which no operand has", nacre.einsum, "ij->x",
       a)
 fails("the output has subscript i twice", nacre.einsum, "ij->ii", a)
 fails("'1' is not a subscript", nacre.einsum, "i1->i", a)
-fails("equation must be a text, not a tensor", nacre.einsum, a)
+fails("equation must be a string, not a tensor", nacre.einsum, a)
 
 -- ---- the others
 fails("no dimension 3 in a tensor of 2", a.tensordot, a, b, {{3}, {1}})

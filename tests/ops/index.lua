@@ -194,7 +194,7 @@ do -- what is not a valid index
   fails("index 2.5 is not an integer", get, v, {{1, 2.5}})
   fails("a boolean is not a valid index: use an integer, {first, last}, {}, " ..
         "a tensor "
-        .. "or a text", get, v, true)
+        .. "or a string", get, v, true)
   fails("a function is not a valid index", get, v, print)
   fails("a nil is not a valid index", get, v, nil)
   fails("a userdata is not a valid index", get, v, io.stdout)

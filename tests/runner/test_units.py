@@ -186,7 +186,7 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertIn("1 of 1 elements differ", out)
         self.assertEqual(os.listdir(self.tests), ["g_test.lua"])
         for call, says in (("'x'", "takes a tensor, a number or"),
-                           ("1, 2", "the name is a text"), ("nil", "takes a"),
+                           ("1, 2", "the name is a string"), ("nil", "takes a"),
                            ("1, 'x', {rtl = 1}", "not rtl = 1"),
                            ("1, 'x', {equal_nan = true}",
                             "t.golden takes {rtol = number, atol = number}, "

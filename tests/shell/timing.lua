@@ -265,13 +265,13 @@ do
   local seen = {}
   sweep.call({3}, function(n) seen[n] = true end, {budget = 0.01})
   assert(seen[3])
-  C.fails("a text as in n=16..4096 or a list", nil, sweep.call, 3, "n")
+  C.fails("a string as in n=16..4096 or a list", nil, sweep.call, 3, "n")
   C.fails("not a number", nil, sweep.call, {3}, 5)
   C.fails("the sizes must grow", nil, sweep.call, {8, 4}, "n")
   local list = compare.call({function() return a + 1 end,
                              function() return a + 1 end}, {budget = 0.01})
   assert(tostring(list):find "results agree: bit by bit", tostring(list))
-  C.fails("give a text, or several functions", nil, compare.call,
+  C.fails("give a string, or several functions", nil, compare.call,
           function() end)
   C.fails("not a number", nil, compare.call, {1})
   C.fails("options are a table", nil, compare.call, "1 ;; 2", 3)

@@ -212,6 +212,21 @@ static void test_device(void **state) {
       "is(nacre.zeros(1).device, 'cuda:1')");
 }
 
+/* A module that a coroutine loads serves the whole state. */
+static void test_coroutine(void **state) {
+  lua_State *L = luaL_newstate();
+  (void)state;
+  luaL_openlibs(L);
+  lua_pushcfunction(L, luaopen_nacre);
+  lua_setglobal(L, "open");
+  run(L, "coroutine.wrap(function() nacre = open() end)()\n"
+         "local x = nacre.ones(3)\n"
+         "assert(nacre.no_grad(function() return x:sum() end):item() == 3)\n"
+         "coroutine.wrap(function() x:add_(1) end)()\n"
+         "assert(x:sum():item() == 6)");
+  lua_close(L);
+}
+
 static void test_close(void **state) {
   States *s = *state;
   run(s->b, "nacre.set_default_dtype('float64') nacre.manual_seed(1)\n"
@@ -227,9 +242,15 @@ static void test_close(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(test_dtype),  TEST(test_random),          TEST(test_recording),
-    TEST(test_hook),   TEST(test_custom_function), TEST(test_tracing),
-    TEST(test_device), TEST(test_close),
+    TEST(test_dtype),
+    TEST(test_random),
+    TEST(test_recording),
+    TEST(test_hook),
+    TEST(test_custom_function),
+    TEST(test_tracing),
+    TEST(test_device),
+    TEST(test_close),
+    cmocka_unit_test(test_coroutine),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
