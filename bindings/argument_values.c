@@ -46,11 +46,15 @@ static const char *describe_value(lua_State *L, int i) {
    [-0, +0, v] */
 int nl_wrong_type(Reader *r, const Param *p, int i) {
   const char *got = describe_value(r->L, i);
+  const int tensor = p->type == P_TENSOR || p->type == P_OPERAND;
+  const Cause cause = { tensor ? NC_CAUSE_tensor : NC_CAUSE_type, p->name,
+                        nl_typename(r->L, i) };
   if (i == r->next && lua_type(r->L, i) == LUA_TSTRING && /* eye(3, "cuda") */
       nl_hint_named_arguments(r->L, r->s, i, r->top))
     return nl_check(r->L, NC_EVALUE);
   if (strcmp(p->name, "self") == 0) {
     nc_fail(NC_EVALUE, "self must be a tensor, not %s", got);
+    nc_cause(cause);
     nc_error_op(r->s->name);
     nc_hint("%s is a method: t:%s(...)", r->s->name, r->s->name);
     return nl_check(r->L, NC_EVALUE);
@@ -59,11 +63,11 @@ int nl_wrong_type(Reader *r, const Param *p, int i) {
       p->type != P_TENSOR) {
     char text[40];
     snprintf(text, sizeof text, "%.14g", lua_tonumber(r->L, i));
-    return nl_error(r->L, r->s->name, "%s must be %s, not %s", p->name,
-                    nl_type_names[p->type], text);
+    return nl_refuse(r->L, r->s->name, cause, "%s must be %s, not %s", p->name,
+                     nl_type_names[p->type], text);
   }
-  return nl_error(r->L, r->s->name, "%s must be %s, not %s", p->name,
-                  nl_type_names[p->type], got);
+  return nl_refuse(r->L, r->s->name, cause, "%s must be %s, not %s", p->name,
+                   nl_type_names[p->type], got);
 }
 
 /* Reads a 0-d tensor at index i as a number. Returns 0 for any other value, and

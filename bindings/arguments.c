@@ -62,7 +62,8 @@ static void read_positional(Reader *r) {
     if (r->next > r->top) continue;
     if (lua_isnil(r->L, r->next)) {
       if (p->type == P_SIZE && !p->optional)
-        nl_error(r->L, r->s->name, "%s is nil", p->name);
+        nl_refuse(r->L, r->s->name, NL_TYPE(r->L, p->name, r->next),
+                  "%s is nil", p->name);
       r->next++;
       r->refused = NULL;
       continue;
@@ -105,14 +106,16 @@ static const char *push_names(lua_State *L, const char *const names[]) {
 /* Raises the error for an unknown named argument. [-0, +0, v] */
 int nl_unknown_argument(Reader *r, const char *name) {
   const char *names[NC_MAXPARAM + 2] = { NULL }, *near;
+  const Cause cause = { NC_CAUSE_argument, name, NULL };
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
   if (strncmp(r->s->results, "tensor", 6) == 0) names[n] = "out";
   near = nl_nearest(name, names);
   if (near)
-    return nl_error(r->L, r->s->name, "no argument '%s', did you mean '%s'?",
-                    name, near);
+    return nl_refuse(r->L, r->s->name, cause,
+                     "no argument '%s', did you mean '%s'?", name, near);
   nc_fail(NC_EVALUE, "no argument '%s'", name);
+  nc_cause(cause);
   nc_error_op(r->s->name);
   if (*names) nc_hint("it takes %s", push_names(r->L, names));
   return nl_check(r->L, NC_EVALUE);
@@ -186,8 +189,9 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a) {
   for (int i = 0; i < s->n; i++)
     if (!a->arg[i].present && !s->param[i].optional &&
         s->param[i].type != P_SIZE)
-      nl_error(L, s->name, "%s is missing: %s expected", s->param[i].name,
-               nl_type_names[s->param[i].type]);
+      nl_refuse(L, s->name, NL_MISSING(s->param[i].name),
+                "%s is missing: %s expected", s->param[i].name,
+                nl_type_names[s->param[i].type]);
   a->require = s->creates && a->arg[s->n - 2].s.i;
   a->pin = s->creates && a->arg[s->n - 1].s.i;
 }

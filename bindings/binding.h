@@ -106,6 +106,11 @@ void nl_pusherror(lua_State *L, Error e);
 void nl_report_events(lua_State *L);
 /* Raises an error of the operation `op' ("" for none). [-0, +0, v] */
 int nl_error(lua_State *L, const char *op, const char *fmt, ...);
+/* The same, with its cause; NL_MISSING and NL_TYPE are two of them.
+   [-0, +0, v] */
+int nl_refuse(lua_State *L, const char *op, Cause c, const char *fmt, ...);
+#define NL_MISSING(name)    ((Cause){ NC_CAUSE_missing, name, NULL })
+#define NL_TYPE(L, name, i) ((Cause){ NC_CAUSE_type, name, nl_typename(L, i) })
 /* [-0, +1, -] */
 void nl_pushscalar(lua_State *L, Scalar v);
 /* Reads a number or boolean; returns 0 for any other value. [-0, +0, -] */

@@ -26,15 +26,34 @@ static const char *template(lua_State *L, int i, int top) {
   return text;
 }
 
+/* Takes the cause out of the table {cause=, name=, got=, hint=} at index i, and
+   leaves the hint there. [-0, +0, e] */
+static Cause read_cause(lua_State *L, int i) {
+  Cause c = { NC_NOCAUSE, NULL, NULL };
+  if (!lua_istable(L, i)) return c;
+  for (int k = 0; k < 3; k++)
+    lua_getfield(L, i, (const char *[]){ "cause", "name", "got" }[k]);
+  c.kind = luaL_checkoption(L, -3, NULL, nc_causenames);
+  c.name = lua_tostring(L, -2);
+  c.got = lua_tostring(L, -1);
+  lua_getfield(L, i, "hint");
+  lua_replace(L, i);
+  return c;
+}
+
 /* fail(op, text, hint, role, tensor, ...): raises an error like those of the
    core; each pair (role, tensor) becomes an operand of it. In the texts {role}
-   stands for that operand. [-0, +0, v] */
+   stands for that operand. Instead of the hint there may be a table, see
+   read_cause. [-0, +0, v] */
 static int fail(lua_State *L) {
   const int top = lua_gettop(L);
   luaL_checkstack(L, 4 * NC_MAXARG, NULL);
   luaL_checkstring(L, 2);
+  lua_settop(L, top < 3 ? 3 : top);
+  const Cause cause = read_cause(L, 3);
   const char *text = template(L, 2, top), *hint = template(L, 3, top);
   nc_fail(NC_EVALUE, "%s", text);
+  nc_cause(cause);
   nc_error_op(luaL_checkstring(L, 1));
   if (hint) nc_hint("%s", hint);
   for (int i = 4; i < top; i += 2)

@@ -89,7 +89,8 @@ static void make_current(lua_State *L, int i, const char *op) {
 
 static int set_device(lua_State *L) {
   const char *op = "cuda.set_device";
-  if (lua_isnoneornil(L, 1)) return nl_error(L, op, "device is missing");
+  if (lua_isnoneornil(L, 1))
+    return nl_refuse(L, op, NL_MISSING("device"), "device is missing");
   make_current(L, nl_ordinal(L, 1, op), op);
   return 0;
 }
@@ -100,7 +101,8 @@ static int device(lua_State *L) {
   const char *op = "cuda.device";
   int i = nl_ordinal(L, 1, op);
   if (!lua_isfunction(L, 2))
-    return nl_error(L, op, "fn must be a function, not %s", nl_typename(L, 2));
+    return nl_refuse(L, op, NL_TYPE(L, "fn", 2),
+                     "fn must be a function, not %s", nl_typename(L, 2));
   nl_push_restore(L, i);
   lua_replace(L, 1);
   make_current(L, i, op);

@@ -35,9 +35,10 @@ typedef struct EventBox {
 static StreamBox *check_stream(lua_State *L, int i, const char *op) {
   StreamBox *b = luaL_testudata(L, i, STREAM);
   if (b == NULL && i == 1 && lua_isnone(L, 1))
-    nl_error(L, op, "self is missing: a stream expected");
+    nl_refuse(L, op, NL_MISSING("self"), "self is missing: a stream expected");
   if (b == NULL)
-    nl_error(L, op, "expected a stream, not a %s", nl_typename(L, i));
+    nl_refuse(L, op, NL_TYPE(L, NULL, i), "expected a stream, not a %s",
+              nl_typename(L, i));
   else if (b->s == NULL) nl_error(L, op, "the stream was closed");
   return b;
 }
@@ -46,13 +47,16 @@ static StreamBox *check_stream(lua_State *L, int i, const char *op) {
    event. [-0, +0, e] */
 static EventBox *check_event(lua_State *L, int i, const char *op) {
   EventBox *b = luaL_testudata(L, i, EVENT);
-  if (b == NULL && lua_isnone(L, i))
-    nl_error(L, op, "%s is missing: an event expected",
-             i == 1                       ? "self"
-             : strcmp(op, "elapsed_time") ? "event"
-                                          : "other");
+  if (b == NULL && lua_isnone(L, i)) {
+    const char *name = i == 1                       ? "self"
+                       : strcmp(op, "elapsed_time") ? "event"
+                                                    : "other";
+    nl_refuse(L, op, NL_MISSING(name), "%s is missing: an event expected",
+              name);
+  }
   if (b == NULL)
-    nl_error(L, op, "expected an event, not a %s", nl_typename(L, i));
+    nl_refuse(L, op, NL_TYPE(L, NULL, i), "expected an event, not a %s",
+              nl_typename(L, i));
   else if (b->e == NULL) nl_error(L, op, "the event was closed");
   return b;
 }
@@ -276,11 +280,13 @@ void nl_push_restore(lua_State *L, int i) {
 int nl_withstream(lua_State *L) {
   const char *op = "cuda.stream";
   if (!lua_isfunction(L, 2))
-    return nl_error(L, op,
-                    lua_isfunction(L, 1)
-                        ? "stream is missing: stream(s, function() ... end)"
-                        : "fn must be a function, not %s",
-                    lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
+    return nl_refuse(L, op,
+                     lua_isfunction(L, 1) ? NL_MISSING("stream")
+                                          : NL_TYPE(L, "fn", 2),
+                     lua_isfunction(L, 1)
+                         ? "stream is missing: stream(s, function() ... end)"
+                         : "fn must be a function, not %s",
+                     lua_isnone(L, 2) ? "nothing" : nl_typename(L, 2));
   if (!lua_isnil(L, 1)) {
     const Accelerator *a = nl_accelerator(L, op);
     nl_push_restore(L, a->streamdevice(check_stream(L, 1, op)->s));

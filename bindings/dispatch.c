@@ -137,7 +137,8 @@ static void check_tensor(lua_State *L, const Signature *s, const Arg in[],
                          int n) {
   for (int i = 0; i < n; i++)
     if (in[i].t) return;
-  nl_error(L, s->name, "%s must be a tensor, not a number", s->param[0].name);
+  nl_refuse(L, s->name, (Cause){ NC_CAUSE_tensor, s->param[0].name, "number" },
+            "%s must be a tensor, not a number", s->param[0].name);
 }
 
 /* Calls the core with parsed arguments; *y, the result, is the userdata on top

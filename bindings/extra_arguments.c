@@ -90,13 +90,14 @@ static void fail_count(const Signature *s, int got) {
 int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
   int sizes = 0;
   if (lua_isnil(L, next)) /* zeros(3, n) with an undefined n */
-    return nl_error(L, s->name, "arg %d is nil", next);
+    return nl_refuse(L, s->name, NL_TYPE(L, NULL, next), "arg %d is nil", next);
   if (nl_hint_named_arguments(L, s, next, top)) return nl_check(L, NC_EVALUE);
   for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;
-  if (sizes)
+  if (sizes) {
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
             nl_typename(L, next));
-  else fail_count(s, top);
+    nc_cause(NL_TYPE(L, NULL, next));
+  } else fail_count(s, top);
   nc_error_op(s->name);
   if (s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
     nc_hint("%s{1, 2, 3} makes one of a list", s->name);

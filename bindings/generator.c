@@ -28,7 +28,8 @@ Generator *nl_togenerator(lua_State *L, int i) {
 static GeneratorBox *check_generator(lua_State *L, const char *op) {
   GeneratorBox *b = luaL_testudata(L, 1, GENERATOR);
   if (b == NULL)
-    nl_error(L, op, "expected a generator, not a %s", nl_typename(L, 1));
+    nl_refuse(L, op, NL_TYPE(L, NULL, 1), "expected a generator, not a %s",
+              nl_typename(L, 1));
   return b;
 }
 
@@ -105,8 +106,8 @@ static uint64_t seed_at(lua_State *L, int i, const char *op) {
   int is;
   lua_Integer seed = lua_tointegerx(L, i, &is);
   if (!is || lua_type(L, i) != LUA_TNUMBER)
-    nl_error(L, op, "seed must be an integer, not %s",
-             luaL_tolstring(L, i, NULL));
+    nl_refuse(L, op, NL_TYPE(L, "seed", i), "seed must be an integer, not %s",
+              luaL_tolstring(L, i, NULL));
   return (uint64_t)seed;
 }
 

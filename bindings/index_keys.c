@@ -192,12 +192,15 @@ static void add_key(lua_State *L, Keys *k, int i) {
     default:
       x.t = nl_totensor(L, i);
       x.kind = IX_TENSOR;
-      if (x.t == NULL)
-        index_error(
-            L, NULL,
-            "a %s is not a valid index: use an integer, {first, last}, {}, "
-            "a tensor or a string",
-            nl_typename(L, i));
+      if (x.t == NULL) {
+        nc_fail(NC_EINDEX,
+                "a %s is not a valid index: use an integer, {first, last}, {}, "
+                "a tensor or a string",
+                nl_typename(L, i));
+        nc_cause((Cause){ NC_CAUSE_index, NULL, nl_typename(L, i) });
+        nc_error_operand("self", nl_checktensor(L, 1));
+        nl_check(L, NC_EINDEX);
+      }
       add(L, k, x);
   }
 }

@@ -114,6 +114,7 @@ static int concat(lua_State *L) {
     nc_fail(NC_EVALUE,
             "a tensor can be concatenated with tensors only, not with a %s",
             nl_typename(L, a ? 2 : 1));
+    nc_cause(NL_TYPE(L, NULL, a ? 2 : 1));
     nc_error_operandat(a ? 0 : 1, a ? "left" : "right", a ? a : b);
     nc_hint("tostring(%s)", nc_operandtext(a ? 0 : 1));
     return nl_check_op(L, NC_EVALUE, "..");

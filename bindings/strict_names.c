@@ -83,6 +83,8 @@ int nl_unknown_name(lua_State *L, const char *path, const char *name) {
     nc_fail(NC_EVALUE, "nacre%s%s has no '%s', did you mean '%s%s%s%s'?", dot,
             path, name, own ? "t:" : "nacre.", path, dot, near);
   } else nc_fail(NC_EVALUE, "nacre%s%s has no '%s'", dot, path, name);
+  nc_cause((Cause){ NC_CAUSE_function,
+                    lua_pushfstring(L, "%s%s%s", path, dot, name), NULL });
   return nl_check(L, NC_EVALUE);
 }
 

@@ -97,8 +97,9 @@ static int sizes(lua_State *L, const char *name, const int64_t v[]) {
   int isint;
   given = lua_tointegerx(L, 2, &isint);
   if (!isint || lua_type(L, 2) != LUA_TNUMBER)
-    return nl_error(L, name, "dim must be a dimension, not %s",
-                    luaL_tolstring(L, 2, NULL));
+    return nl_refuse(L, name, NL_TYPE(L, "dim", 2),
+                     "dim must be a dimension, not %s",
+                     luaL_tolstring(L, 2, NULL));
   int r = nc_dim(&d, given, t->nd);
   if (r == NC_OK && t->nd == 0)
     r = nc_fail(NC_EINDEX, "a tensor without dimensions has no sizes");
@@ -297,13 +298,15 @@ static int unknown_method(lua_State *L, const char *key) {
   near = nl_nearname(key, names);
   nc_fail(NC_EVALUE, "tensor has no method '%s'", key);
   hint_function(key);
-  if (nc_lasterror()->hint[0])
-    nc_error_operandat(0, "self", nl_checktensor(L, 1));
+  const int hinted = nc_lasterror()->hint[0] != '\0';
+  const int field = !hinted && near && nl_isfield(near);
+  if (hinted) nc_error_operandat(0, "self", nl_checktensor(L, 1));
   else if (near)
     nc_fail(NC_EVALUE,
-            nl_isfield(near) ? "tensor has no field '%s', did you mean '%s'?"
-                             : "tensor has no method '%s', did you mean '%s'?",
+            field ? "tensor has no field '%s', did you mean '%s'?"
+                  : "tensor has no method '%s', did you mean '%s'?",
             key, near);
+  nc_cause((Cause){ field ? NC_CAUSE_field : NC_CAUSE_method, key, NULL });
   return nl_check(L, NC_EVALUE);
 }
 

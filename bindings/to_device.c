@@ -54,7 +54,8 @@ static int without_ordinal(lua_State *L, int i, const Device *d) {
 const Device *nl_needdevice(lua_State *L, int i, const char *op) {
   const Device *d = nl_device(L, i, op);
   if (d == NULL && lua_isnoneornil(L, i))
-    nl_error(L, op, "device is missing: a name or a number expected");
+    nl_refuse(L, op, NL_MISSING("device"),
+              "device is missing: a name or a number expected");
   if (d == NULL && lua_type(L, i) == LUA_TNUMBER)
     nl_error(L, op, "%s is not the number of a device", lua_tostring(L, i));
   if (d == NULL)
@@ -187,6 +188,7 @@ static void read_option(lua_State *L, const char *name, Move *m) {
   const int i = lua_gettop(L);
   const Device *d;
   const char *near;
+  const Cause cause = { NC_CAUSE_argument, name, NULL };
   if (strcmp(name, "non_blocking") == 0)
     m->how = read_flag(L, i, name) ? NC_NOWAIT : 0;
   else if (strcmp(name, "copy") == 0) m->copy = read_flag(L, i, name);
@@ -197,10 +199,13 @@ static void read_option(lua_State *L, const char *name, Move *m) {
   } else if (strcmp(name, "device") == 0 && (d = nl_device(L, i, "to")) != NULL)
     set_device(L, m, d);
   else if ((near = nl_nearest(name, options)) == NULL)
-    nl_error(L, "to", "no argument '%s'", name);
+    nl_refuse(L, "to", cause, "no argument '%s'", name);
   else if (strcmp(near, name) == 0)
-    nl_error(L, "to", "%s must be a name, not a %s", name, nl_typename(L, i));
-  else nl_error(L, "to", "no argument '%s', did you mean '%s'?", name, near);
+    nl_refuse(L, "to", NL_TYPE(L, name, i), "%s must be a name, not a %s", name,
+              nl_typename(L, i));
+  else
+    nl_refuse(L, "to", cause, "no argument '%s', did you mean '%s'?", name,
+              near);
 }
 
 static void read_options(lua_State *L, int i, Move *m) {
@@ -226,9 +231,9 @@ static int to(lua_State *L) {
   int flags = 0;
   nl_checktensor(L, 1);
   if (top < 2)
-    return nl_error(L, "to",
-                    "target is missing: a dtype, a device or a tensor "
-                    "expected");
+    return nl_refuse(L, "to", NL_MISSING("target"),
+                     "target is missing: a dtype, a device or a tensor "
+                     "expected");
   for (int i = 2; i <= top; i++) {
     const Tensor *other;
     if (lua_type(L, i) == LUA_TSTRING) read_name(L, i, &m);
@@ -242,10 +247,10 @@ static int to(lua_State *L) {
       set_dtype(L, &m, other->dtype), set_device(L, &m, nc_device(other));
     else if (i > 2 && lua_isnil(L, i)) continue;
     else
-      return nl_error(L, "to",
-                      "argument %d must be a dtype, a device or a "
-                      "tensor, not %s",
-                      i - 1, lua_isnil(L, i) ? "nil" : nl_typename(L, i));
+      return nl_refuse(L, "to", NL_TYPE(L, NULL, i),
+                       "argument %d must be a dtype, a device or a "
+                       "tensor, not %s",
+                       i - 1, lua_isnil(L, i) ? "nil" : nl_typename(L, i));
   }
   return convert(L, "to", m);
 }

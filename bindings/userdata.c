@@ -226,6 +226,9 @@ void nl_pusherror(lua_State *L, Error e) {
   lua_createtable(L, 0, 10);
   setstring(L, "code", nc_errname(e.code));
   setstring(L, "op", e.op);
+  setstring(L, "cause", nc_causenames[e.cause]);
+  setstring(L, "name", e.name);
+  setstring(L, "got", e.got);
   setstring(L, "first", e.first);
   setposition(L);
   if (e.op[0] && has_sides(L)) nameoperands(&e);
@@ -255,15 +258,26 @@ int nl_check(lua_State *L, int status) {
   return 1;
 }
 
-int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
+static int refuse(lua_State *L, const char *op, Cause c, const char *fmt,
+                  va_list args) {
   char text[400];
-  va_list args;
-  va_start(args, fmt);
   vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
   nc_fail(NC_EVALUE, "%s", text);
+  nc_cause(c);
   nc_error_op(op);
   return nl_check(L, NC_EVALUE);
+}
+
+int nl_error(lua_State *L, const char *op, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  return refuse(L, op, (Cause){ NC_NOCAUSE, NULL, NULL }, fmt, args);
+}
+
+int nl_refuse(lua_State *L, const char *op, Cause c, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  return refuse(L, op, c, fmt, args);
 }
 
 /* __tostring: "file:line: op: message" */

@@ -24,6 +24,31 @@ typedef struct Arg Arg;       /* of operations.h */
 enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
 #undef X
 
+/* What some failures are about, for who explains them: nobody is to read their
+   text. With the name in `name' and the type of the value in `got'. */
+/* clang-format off */
+#define NC_CAUSES(X)                                                         \
+  X(missing)    /* the argument `name' */                                    \
+  X(type)       /* the argument `name' cannot be of the type `got' */        \
+  X(tensor)     /* the same; it must be a tensor */                          \
+  X(argument)   /* there is no argument `name' */                            \
+  X(index)      /* an index cannot be of the type `got' */                   \
+  X(method)     /* tensors have no method `name' */                          \
+  X(field)      /* tensors have no field `name' */                           \
+  X(function)   /* there is no function `name', as "nn.LSTM" */              \
+  X(broadcast)  /* the shapes of operands do not broadcast */
+/* clang-format on */
+
+#define X(name) NC_CAUSE_##name,
+enum { NC_NOCAUSE, NC_CAUSES(X) NC_CAUSECOUNT };
+#undef X
+
+typedef struct Cause {
+  int kind;
+  const char *name;           /* or NULL */
+  const char *got;            /* or NULL */
+} Cause;
+
 typedef struct Operand {      /* what an operand of a failed operation was */
   char role[16];              /* "self", "arg 1", "left", "[2]", ... */
   int position;               /* among the operands of the call, or -1 */
@@ -43,6 +68,9 @@ typedef struct Error {
   int code;
   int final;                  /* operation and operands are the right ones */
   int partly;                 /* what was written to may be partly updated */
+  int cause;                  /* NC_CAUSE_..., or NC_NOCAUSE */
+  char name[48];              /* of the cause, or "" */
+  char got[16];               /* of the cause, or "" */
   char op[48];                /* the operation, or "" */
   char text[512];             /* what is wrong, without the operation */
   char rule[160];             /* the rule that was broken, or "" */
@@ -80,6 +108,11 @@ int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
+
+/* Says what the failure is about. */
+void nc_cause(Cause c);
+/* The names of the causes; the list ends with NULL. */
+extern const char *const nc_causenames[];
 
 /* Who calls an operation (nc_call, nc_apply, ...) adds its name and operands,
    or puts them in the place of those of the operation inside that failed; r is

@@ -45,9 +45,10 @@ void nl_read_source(lua_State *L, int i, Source *from) {
     return;
   }
   if (lua_type(L, i) != LUA_TSTRING)
-    nl_error(L, "load", "path must be a string, not %s%s",
-             lua_isinteger(L, i) ? "an " : "a ",
-             lua_isinteger(L, i) ? "integer" : nl_typename(L, i));
+    nl_refuse(L, "load", NL_TYPE(L, "path", i),
+              "path must be a string, not %s%s",
+              lua_isinteger(L, i) ? "an " : "a ",
+              lua_isinteger(L, i) ? "integer" : nl_typename(L, i));
   from->path = lua_tostring(L, i);
   if (strlen(from->path) != lua_rawlen(L, i))
     nl_error(L, "load", "path holds a zero byte");

@@ -120,6 +120,7 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
 /* Raises the error for a value that is not a tensor. [-0, +0, v] */
 static int not_a_tensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
+  nc_cause((Cause){ NC_CAUSE_tensor, name, nl_typename(L, i) });
   if (lua_istable(L, i))
     return fail_with_hint(L, o,
                           "names may have dots in them: "
@@ -225,6 +226,7 @@ static void check_self(lua_State *L, const Save *o) {
   nc_fail(NC_EVALUE, "t must be a tensor, not %s%s",
           lua_isnone(L, i) ? "" : "a ",
           lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
+  nc_cause((Cause){ NC_CAUSE_tensor, "t", nl_typename(L, i) });
   if (table)
     fail_with_hint(L, o,
                    o->to.bytes ? "npz and safetensors hold several"

@@ -63,6 +63,8 @@ local types = {
   table = {"a table", function(v) return type(v) == "table" end},
   any = {"a value", function() return true end},
 }
+local tensorial = {tensor = true, operand = true, several = true,
+                   gradients = true}
 local whole = {int = true, ints = true, dim = true, dims = true, size = true}
 types.dim, types.dims = types.int, types.ints
 types.size = types.ints       -- as the last parameter also single numbers
@@ -111,13 +113,15 @@ end
 local function unknown(name, s, key)
   for known in pairs(s.byname) do
     if known:sub(1, 3) == key:sub(1, 3) then
-      fail(name, ("no argument '%s', did you mean '%s'?"):format(key, known))
+      fail(name, ("no argument '%s', did you mean '%s'?"):format(key, known),
+           {cause = "argument", name = key})
     end
   end
   local list = {}
   for i, p in ipairs(s.params) do list[i] = p.name end
   fail(name, ("no argument '%s'"):format(key),
-       list[1] and "it takes " .. table.concat(list, ", "))
+       {cause = "argument", name = key,
+        hint = list[1] and "it takes " .. table.concat(list, ", ")})
 end
 
 -- The arguments after the positional ones as text, "size=3", if each can be
@@ -215,14 +219,17 @@ local function read(name, s, ...)
     if v[i] ~= nil then v[i] = checklist(name, p, v[i]) end
     if v[i] == nil then
       if not p.optional then
-        fail(name, ("%s is missing: %s expected"):format(p.name, p.what))
+        fail(name, ("%s is missing: %s expected"):format(p.name, p.what),
+             {cause = "missing", name = p.name})
       end
       v[i] = p.default
     elseif not p.fits(v[i]) and p.fits(plain(v[i])) then
       v[i] = plain(v[i])
     elseif not p.fits(v[i]) then
       local got = type(v[i]) == "string" and "'" .. v[i] .. "'" or kindof(v[i])
-      fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got))
+      fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got),
+           {cause = tensorial[p.type] and "tensor" or "type", name = p.name,
+            got = type(v[i])})
     end
     -- 2.0 counts as an integer and becomes one
     if whole[p.type] and math.type(v[i]) == "float" then

@@ -271,7 +271,8 @@ local function input_list(op, inputs)
   if nacre.is_tensor(inputs) then return {inputs} end
   if type(inputs) == "table" and #inputs > 0 then return inputs end
   fail(op, ("inputs must be a tensor or a list of tensors, not a %s")
-           :format(type(inputs)))
+           :format(type(inputs)),
+       {cause = "tensor", name = "inputs", got = type(inputs)})
 end
 
 -- The inputs that require a gradient and their positions. Fails if there are

@@ -90,6 +90,7 @@ int nc_fail(int code, const char *fmt, ...) {
   record.code = code;
   record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
   record.n = record.partly = record.final = 0;
+  nc_cause((Cause){ NC_NOCAUSE, NULL, NULL });
   va_start(args, fmt);
   print(record.text, sizeof record.text, fmt, args);
   va_end(args);
@@ -117,6 +118,16 @@ void nc_first(const char *fmt, ...) {
   print(record.first, sizeof record.first, fmt, args);
   va_end(args);
 }
+
+void nc_cause(Cause c) {
+  record.cause = c.kind;
+  snprintf(record.name, sizeof record.name, "%s", c.name ? c.name : "");
+  snprintf(record.got, sizeof record.got, "%s", c.got ? c.got : "");
+}
+
+#define X(name) #name,
+const char *const nc_causenames[] = { "", NC_CAUSES(X) NULL };
+#undef X
 
 void nc_error_operand(const char *role, const Tensor *t) {
   Operand *o = &record.operand[record.n];

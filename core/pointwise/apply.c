@@ -66,6 +66,7 @@ int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]) {
                 "shapes do not broadcast: dim %d is %lld in one "
                 "and %lld in the other",
                 at + 1, (long long)*want, (long long)have);
+        nc_cause((Cause){ .kind = NC_CAUSE_broadcast });
         nc_rule("sizes must be equal or 1, aligned at the last dimension");
         return NC_ESHAPE;
       }

@@ -87,7 +87,7 @@ local function describe(err, list)
   if isours(err) then
     o.op, o.message, o.code = err.op, err.message or "?", err.code
     o.rule, o.hint, o.file, o.line = err.rule, err.hint, err.file, err.line
-    o.first = err.first
+    o.first, o.cause, o.name, o.got = err.first, err.cause, err.name, err.got
     o.at = place(list, o.file, o.line)
     o.object = true
   else

@@ -106,7 +106,7 @@ end
 
 -- The expression on the line that is an operand without a name, or nil.
 local function expression(o, a, line)
-  local op = o.op or o.message:match "^tensor has no method '(.*)'"
+  local op = o.op or o.cause == "method" and o.name
   if not op or not op:find "^[%w_]+$" then return nil end
   return a.role == "self" and method_object(line, op) or
          a.role == "arg 1" and only_argument(line, op) or nil

@@ -65,8 +65,10 @@ def codes(path, source):
     for maker, which in MAKERS[path.suffix]:
         for call in re.finditer(rf"\b{maker}\(", source):
             given = arguments(source, call.end() - 1)
-            if len(given) > which:
-                yield call.start(), given[which]
+            code = given[which] if len(given) > which else ""
+            if code.strip().startswith("{cause ="):
+                code = code.partition("hint =")[2]
+            yield call.start(), code
 
 
 def apart(root, place):

@@ -293,6 +293,44 @@ class Hints(unittest.TestCase):
         self.assertEqual(ours, [])
 
 
+# What fails, and what its error says of the cause.
+CAUSES = [
+    ("x:add()", "missing other"), ("torch.linalg.inv()", "missing A"),
+    ("x:reshape(i)", "type shape nil"), ("x:sum('1')", "type dim string"),
+    ("torch.linalg.inv(t)", "tensor A table"),
+    ("torch.add('a', x)", "tensor self string"),
+    ("x:sum{axis = 1}", "argument axis"),
+    ("torch.linalg.inv(m, {axis = 1})", "argument axis"),
+    ("return x[i]", "index nil"), ("return x[true]", "index boolean"),
+    ("x:fillna()", "method fillna"), ("x:shap()", "field shap"),
+    ("torch.nn.LSTM()", "function nn.LSTM"), ("torch.lstm()", "function lstm"),
+    ("return x + torch.ones(2)", "broadcast"),
+    ("return x .. 7", "type number")]
+
+
+class Causes(unittest.TestCase):
+    """The causes by which hints decide are raised, with their name and type."""
+
+    def test_each_is_raised(self):
+        outputs = session([[
+            f"_, e = pcall(load({code!r})); print('is', e.cause .. (e.name and "
+            f"' ' .. e.name or '') .. (e.got and ' ' .. e.got or ''))"]
+            for code, _ in CAUSES])
+        self.assertEqual([(code, *re.findall(r"^is\t(.*)$", output, re.M))
+                          for (code, _), output in zip(CAUSES, outputs)],
+                         CAUSES)
+
+    def test_those_of_hints_exist(self):
+        table = (ROOT / "core/error.h").read_text().partition("NC_CAUSES(X)")[2]
+        names = set(re.findall(r"^  X\((\w+)\)", table, re.M))
+        self.assertEqual(names, {said.split()[0] for _, said in CAUSES})
+        used = {name for path in (ROOT / "repl/errors").rglob("*.lua")
+                for name in re.findall(r'cause [=~]= "(\w+)"',
+                                       path.read_text())}
+        self.assertGreater(len(used), 5)
+        self.assertLessEqual(used, names)
+
+
 def script(text, *args):
     """What a script of this text says of its error."""
     with tempfile.TemporaryDirectory() as folder:

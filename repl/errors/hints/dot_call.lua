@@ -11,16 +11,14 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local dot_call = {}
 
+local shifted = {missing = true, type = true, tensor = true}
+
 -- The operation of an error that a call through a dot causes, or nil. A hint
 -- of the binding that it is a method gets its object here.
 local function operation(o)
   local method = o.hint and o.hint:match "^([%w_]+) is a method"
   if method then o.hint = nil end
-  if o.op and (o.message:find " is missing: " or
-               o.message:find " must be an? " or
-               o.message:find "^expected an? %l+, not ") then
-    return o.op
-  end
+  if o.op and shifted[o.cause] then return o.op end
   return method or
          o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
 end
@@ -73,7 +71,7 @@ function dot_call.explain(o, line, value)
   local note
   if args:match "^%(%s*([%w_%.]*)" ~= path then
     args, note = counted_from_one(path, name, args)
-  elseif not o.message:find " is missing: " then
+  elseif o.cause ~= "missing" then
     return false              -- x.eq(x, 1)
   end
   o.message = ("%s is a method: %s:%s%s"):format(name, path, name, args)

@@ -8,18 +8,6 @@ local unknown_names = require "nacre.unknown_names"
 
 local nil_argument = {}
 
--- Messages about an argument that is nil. Only the operation's own words
--- count: a file may lack something, too.
-local messages = {"^[%w_]+ is missing", "^[%w_]+ is nil$", "^arg %d+ is nil$",
-              " not nothing$", " not a? ?nil$", "got nil", "got no value",
-              "^a nil is not a valid index", "^[%w_]+ must be .* not a nil"}
-
-local function isnil(message)
-  for _, pattern in ipairs(messages) do
-    if message:find(pattern) then return true end
-  end
-end
-
 -- The arguments of the operation's call if the line has one such call, else
 -- the line.
 local function argument_text(o, line)
@@ -105,7 +93,9 @@ end
 
 -- The hint for an argument that is nil, or nil.
 function nil_argument.hint(o, line, value, scope)
-  if not isnil(o.message) then return nil end
+  if o.cause ~= "missing" and o.got ~= "nil" and o.got ~= "no value" then
+    return nil
+  end
   local name = first_nil(argument_text(o, line), value)
   if not name then return nil end
   local owner, key = split(name)

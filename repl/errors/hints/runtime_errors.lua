@@ -204,7 +204,7 @@ end
 
 -- for row in t do
 local function not_an_iterator(o, line)
-  local list = o.message:find "^a nil is not a valid index" and
+  local list = o.cause == "index" and o.got == "nil" and
                line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
   if list then
     o.hint = ("for i, row in pairs(%s) do ... end"):format(list)
@@ -302,7 +302,7 @@ runtime_errors.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
                     keep = "keepdim", ddof = "correction"}
 
 local function unknown_argument(o)
-  local name = not o.hint and o.message:match "^no argument '(%l+)'"
+  local name = not o.hint and o.cause == "argument" and o.name
   local ours = runtime_errors.arguments[name]
   if not ours then return end
   o.message = ("no argument '%s'"):format(name)
@@ -333,7 +333,7 @@ end
 
 -- x:conv2d(w), which is a function elsewhere in the library
 local function function_as_method(o, line)
-  local name = not o.hint and o.message:match "^tensor has no method '([%w_]+)'"
+  local name = not o.hint and o.cause == "method" and o.name:match "^[%w_]+$"
   local place = name and elsewhere(name)
   if place and place:find "%.%w+%." then o.hint = place .. "(...)" end
   local path = name and line:match("([%a_][%w_%.]*)%s*:%s*" .. name)
@@ -371,15 +371,18 @@ end
 -- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": the hint for that
 -- name
 local function unknown_member(o, line, value)
-  local part, name = o.message:match "^nacre%.?([%w_.]*) has no '([%w_]+)'"
-  local hint, place
-  if name then
+  local hint, place, part, name
+  if o.cause == "function" then
+    part, name = o.name:match "^(.-)%.?([%w_]+)$"
+  elseif o.cause == "method" or o.cause == "field" then
+    name = o.name:match "^[%w_]+$"
+  end
+  if part then
     local path = line:match("%f[%w_]" .. name .. "[%w_%.]*[%w_]") or name
     hint = unknown_names.ofpath(path, line, value, part)
     place = not hint and name:find "%u" and elsewhere(name)
-  else
-    name = o.message:match "^tensor has no %l+ '([%w_]+)'"
-    hint = name and unknown_names.hint(name, line, value)
+  elseif name then
+    hint = unknown_names.hint(name, line, value)
   end
   if hint or place then
     o.message = o.message:gsub(", did you mean .*$", "")

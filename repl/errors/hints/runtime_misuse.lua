@@ -55,7 +55,7 @@ end
 
 -- "a" + 1, "%d" % 3, with numbers and tensors
 local function string_arithmetic(o, line, value)
-  local noself = o.message == "self must be a tensor, not a string"
+  local noself = o.cause == "tensor" and o.name == "self" and o.got == "string"
   -- a number is joined as it is, a tensor is not, a table has no text
   local a, b = o.message:match "^attempt to add a '(%l+)' with a '(%l+)'"
   local lua = a == "string" and (b == "number" or b == "string") or
@@ -91,7 +91,7 @@ local compares = {["=="] = "eq", ["~="] = "ne"}
 
 -- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
 local function tensor_comparison(o, line, value)
-  if not o.message:find "^a boolean is not a valid index" then return nil end
+  if o.cause ~= "index" or o.got ~= "boolean" then return nil end
   local path, left, op, right =
     line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
   if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
@@ -109,7 +109,9 @@ end
 
 -- F.relu(x, {inplace=true})
 local function inplace_option(o, line)
-  if o.message ~= "no argument 'inplace'" or not o.op then return nil end
+  if not o.op or o.cause ~= "argument" or o.name ~= "inplace" then
+    return nil
+  end
   local name = o.op:match "([%w_]+)$"
   if not pcall(function() return nacre.zeros(1)[name .. "_"] end) then
     return nil
@@ -135,8 +137,7 @@ end
 
 -- "mean " .. x:mean(), x .. 7
 local function joined_tensor(o, line, value)
-  local kind = o.op == ".." and
-               o.message:match "^a tensor can be concatenated .* a (%l+)$"
+  local kind = o.op == ".." and o.cause == "type" and o.got
   if not kind then return nil end
   local before, after = line:match "^(.-)%s*%.%.%s*(.*)$"
   local x = expressions.beginning(after or "")
@@ -156,7 +157,7 @@ end
 
 -- m - m:mean(2): the mean has one dimension less
 local function lost_dimension(o, line)
-  if not o.message:find "^shapes do not broadcast" then return nil end
+  if o.cause ~= "broadcast" then return nil end
   local text, n = line:gsub("(:%l+)%((%-?%d+)%)", function(method, dim)
     local info = nacre._info(method:sub(2))
     return info and info.signature:find("keepdim", 1, true) and
@@ -168,7 +169,7 @@ end
 -- m:quantile({0.1, 0.9}): a list where a tensor is wanted
 local function list_for_tensor(o, line)
   local op = o.op and o.op:match "[%w_]+$"
-  if not op or not o.message:find "must be a tensor.* not a table$" then
+  if not op or o.cause ~= "tensor" or o.got ~= "table" then
     return nil
   end
   local head, list, rest = line:match("^(.-" .. op .. "%s*%([^{}]-)(%b{})(.*)$")
