@@ -125,7 +125,7 @@ end
 
 -- ---- files
 do
-  local path = os.tmpname() .. ".npz"
+  local path = os.tmpname() .. ".safetensors"
   n.save(path, proxy {a = n.ones(2)})
   is(n.load(path).a, "{1.0,1.0}")
   is(n.load(path, {names = proxy {"a"}}).a, "{1.0,1.0}")
