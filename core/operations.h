@@ -22,7 +22,6 @@ typedef enum Op {
 #include "core/ops.def"
   OP_COUNT
 } Op;
-#include "core/ops_end.h"
 #undef ROW
 
 typedef enum OpKind {

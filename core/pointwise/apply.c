@@ -41,7 +41,6 @@
 const OpInfo nc_opinfo[OP_COUNT] = {
 #include "core/ops.def"
 };
-#include "core/ops_end.h"
 
 int nc_arity(Op op) {
   static const int arity[] = { 1, 1, 2, 2, 3, 3, 1 }; /* order of OpKind */

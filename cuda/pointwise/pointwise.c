@@ -35,7 +35,6 @@ static const struct {
 } rows[OP_COUNT] = {
 #include "core/ops.def"
 };
-#include "core/ops_end.h"
 
 const char *nc_opname(Op op) {
   return rows[op].name;

@@ -90,17 +90,14 @@ NC_DEVICE void store_float(char *p, uint64_t i, Number x, int type) {
 #define PICK(op, k, text) \
   KERNEL(NAMED(op, k), text, NAME(op##_##k)(IN('g'), IN('a') != 0))
 #define UNARY(op, class, val, dx, ...) GRAD1(op, d0, #dx)
-#define TEST(op, ...)
 #define BINARY(op, class, val, da, db, ...) \
   class(GRAD2(op, d0, #da) GRAD2(op, d1, #db))
-#define COMPARE(op, ...)
 #define TERNARY(op, class, val, da, db, dc, ...) \
   GRAD3(op, d0, #da) GRAD3(op, d1, #db) GRAD3(op, d2, #dc)
 #define CHOOSE(op, class, val, db, dc, ...) PICK(op, d1, #db) PICK(op, d2, #dc)
 #define REDUCE(op, class, init, map, fold, val, dx, ...) \
   KERNEL(NAMED(op, d0), #dx, NAME(op##_d0)(IN('g'), IN('a'), IN('y'), q, p))
 #include "core/ops.def"
-#include "core/ops_end.h"
 
 extern "C" cudaError_t TYPED(nc_gradients)(int op, int grad_index,
                                            const StridedMap *a,
@@ -112,14 +109,11 @@ extern "C" cudaError_t TYPED(nc_gradients)(int op, int grad_index,
     kernel = NAMED(op, k);       \
     break;
 #define UNARY(op, ...) ROW(op, 1, d0)
-#define TEST(op, ...)
 #define BINARY(op, class, ...) class(ROW(op, 1, d0) ROW(op, 2, d1))
-#define COMPARE(op, ...)
 #define TERNARY(op, ...) ROW(op, 1, d0) ROW(op, 2, d1) ROW(op, 3, d2)
 #define CHOOSE(op, ...) ROW(op, 2, d1) ROW(op, 3, d2)
 #define REDUCE(op, ...) ROW(op, 1, d0)
 #include "core/ops.def"
-#include "core/ops_end.h"
   }
   if (kernel == NULL) return cudaErrorInvalidDeviceFunction;
   return NC_LAUNCH(kernel, (a->n - 1) / (BLOCK * NC_EACH) + 1, BLOCK, 0, stream,

@@ -48,9 +48,7 @@ extern "C" cudaError_t TYPED(nc_strided)(int op, const StridedMap *a,
 #define COMPARE(op, class, ...) CASE(op, class, 2, true)
 #define TERNARY(op, class, ...) CASE(op, class, 3, false)
 #define CHOOSE TERNARY
-#define REDUCE(op, class, ...)
 #include "core/ops.def"
-#include "core/ops_end.h"
   }
   if (kernel == NULL) return cudaErrorInvalidDeviceFunction;
   return NC_LAUNCH(kernel, (a->n - 1) / (BLOCK * NC_EACH) + 1, BLOCK, 0, stream,

@@ -153,9 +153,7 @@ extern "C" cudaError_t TYPED(nc_vectors)(int op, const VectorMap *a,
 #define COMPARE(op, class, ...) CASE(op, class, 2, true)
 #define TERNARY(op, class, ...) CASE(op, class, 3, false)
 #define CHOOSE TERNARY
-#define REDUCE(op, class, ...)
 #include "core/ops.def"
-#include "core/ops_end.h"
   }
   if (kernel == NULL) return cudaErrorInvalidDeviceFunction;
   return NC_LAUNCH(kernel, (n - 1) / (BLOCK * vectors) + 1, BLOCK, 0, stream,

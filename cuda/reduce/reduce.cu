@@ -135,15 +135,8 @@ extern "C" cudaError_t TYPED(nc_reduce)(int op, ReduceKernel way,
                                 : reduce_columns<Stored, __VA_ARGS__>; \
     break;
   switch (op) {
-#define UNARY(op, ...)
-#define TEST(op, ...)
-#define BINARY(op, ...)
-#define COMPARE(op, ...)
-#define TERNARY(op, ...)
-#define CHOOSE(op, ...)
 #define REDUCE(op, class, ...) class(REDUCTION_##class(op))
 #include "core/ops.def"
-#include "core/ops_end.h"
   }
   if (kernel == NULL) return cudaErrorInvalidDeviceFunction;
   return NC_LAUNCH(kernel, grid_of(f), BLOCK, 0, stream, *f);

@@ -22,7 +22,7 @@ LIMIT = 400     # lines of the public header
 # What others may see of core. An operation's expression is compiled for every
 # device, so also what it is made of; random numbers are the same on all.
 PUBLIC = {"core/" + name for name in (
-    "tensor.h", "signature.h", "ops.def", "operators.def", "ops_end.h",
+    "tensor.h", "signature.h", "ops.def", "operators.def",
     "dtype.h")}
 FOR_DEVICES = PUBLIC | {"core/" + name for name in (
     "pointwise/scalar.h", "pointwise/for_each_compute_type.h",

@@ -183,34 +183,22 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define COMPARE POINTWISE
 #define TERNARY POINTWISE
 #define CHOOSE POINTWISE
-#define REDUCE(op, class, ...)
 #include "core/ops.def"
-#include "core/ops_end.h"
   },
   .pointwise_grad = {
 #define UNARY(op, ...) [OP_##op] = { GRADS(op, d0) },
-#define TEST(op, ...)
 #define BINARY(op, class, ...) \
   DIFFERENTIABLE_##class([OP_##op] = { GRADS(op, d0), GRADS(op, d1) }, )
-#define COMPARE(op, ...)
 #define TERNARY(op, ...) \
   [OP_##op] = { GRADS(op, d0), GRADS(op, d1), GRADS(op, d2) },
 #define CHOOSE(op, ...) \
   [OP_##op] = { [1] = GRADS(op, d1), [2] = GRADS(op, d2) },
 #define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
 #include "core/ops.def"
-#include "core/ops_end.h"
   },
   .reduce = {
-#define UNARY(op, ...)
-#define TEST(op, ...)
-#define BINARY(op, ...)
-#define COMPARE(op, ...)
-#define TERNARY(op, ...)
-#define CHOOSE(op, ...)
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
-#include "core/ops_end.h"
   },
   .load = LOADS,
   .store = STORES,
