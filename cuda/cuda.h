@@ -118,6 +118,13 @@ void nc_record_other_use(const Device *d, const void *p);
 #define nc_record_use(d, p)  \
   ((void)(nc_many_streams ? nc_record_other_use(d, p) : (void)0))
 
+/* The data of a tensor that the next launch uses; NULL if there is none. */
+static inline void *nc_used(const Device *d, const Tensor *t) {
+  if (t == NULL) return NULL;
+  nc_record_use(d, nc_data(t));
+  return nc_data(t);
+}
+
 /* Temporary device memory for work on the current stream.  The caller frees it,
    and may do so as soon as the work is launched: the memory is reused in stream
    order.  nc_scratchfree accepts NULL. */

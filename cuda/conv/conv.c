@@ -208,9 +208,9 @@ static int run_chunks(ConvPlan *j) {
 int nc_cuda_conv(const Device *d, const ConvCall *c) {
   ConvPlan j = { .d = d, .c = c };
   nc_current_stream(d);
-  nc_record_use(d, nc_data(c->input));
-  nc_record_use(d, nc_data(c->weight));
-  nc_record_use(d, nc_data(c->result));
+  nc_used(d, c->input);
+  nc_used(d, c->weight);
+  nc_used(d, c->result);
   make_plan(&j);
   TRY(j.group_outputs <= MIN_ROWS ||
               (!j.pointwise && j.rows * j.out_size > MAX_COLUMNS)
@@ -222,13 +222,11 @@ int nc_cuda_conv(const Device *d, const ConvCall *c) {
 int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p) {
   const ConvGeometry *w = &p->windows;
   const cudaStream_t s = nc_current_stream(d);
-  MaxPoolPlan k = {
-    .x = nc_data(p->x), .y = nc_data(p->y), .at = nc_data(p->at), .w = *w
-  };
+  MaxPoolPlan k = { .x = nc_used(d, p->x),
+                    .y = nc_used(d, p->y),
+                    .at = nc_used(d, p->at),
+                    .w = *w };
   k.planes = nc_planes(p->planes, p->back ? w->size : w->out);
-  nc_record_use(d, k.x);
-  nc_record_use(d, k.y);
-  nc_record_use(d, k.at);
   CUDA_TRY(nc_max_pool(p->x->dtype, &k, p->back, s));
   return nc_check_launch(d, "max_pool2d");
 }
@@ -236,15 +234,13 @@ int nc_cuda_max_pool(const Device *d, const MaxPoolCall *p) {
 int nc_cuda_im2col(const Device *d, const Im2colCall *p) {
   const ConvGeometry *w = &p->at;
   const cudaStream_t s = nc_current_stream(d);
-  Im2colPlan k = { .x = nc_data(p->x),
-                   .columns = nc_data(p->columns),
+  Im2colPlan k = { .x = nc_used(d, p->x),
+                   .columns = nc_used(d, p->columns),
                    .samples = p->n,
                    .channels = p->c,
                    .row_step = w->out[0] * w->out[1],
                    .w = *w };
   k.sample_step = p->c * w->kernel[0] * w->kernel[1] * k.row_step;
-  nc_record_use(d, k.x);
-  nc_record_use(d, k.columns);
   CUDA_TRY(nc_im2col(p->x->dtype, &k, p->back, s));
   return nc_check_launch(d, p->back ? "fold" : "unfold");
 }

@@ -151,18 +151,15 @@ static int reduce_dim(const Device *d, const DimCall *c, DimReducer *fn) {
       sort_by_step(&k.reduced);
       merge_dims(&k.reduced);
     }
-    k.x = nc_data(from);
+    k.x = nc_used(d, from);
     if (x || !needs_copy(from, &k)) break;
     r = nc_dense(&x, from);
   }
   k.minimum = c->op == DIM_ARGMIN;
   k.divisor = c->length == 0 ? NAN : n > 0 ? n : 0;
   k.divisor32 = (float)k.divisor;
-  k.y = c->y ? nc_data(c->y) : NULL;
-  k.index = c->at ? nc_data(c->at) : NULL;
-  nc_record_use(d, k.x);
-  nc_record_use(d, k.y);
-  nc_record_use(d, k.index);
+  k.y = nc_used(d, c->y);
+  k.index = nc_used(d, c->at);
   if (r == NC_OK) r = run_reduction(d, &k, c->x->dtype, fn);
   nc_release(x);
   return r;
@@ -274,8 +271,8 @@ static int scan(const Device *d, DimTransform *k, DType type) {
 static int transform_dim(const Device *d, const DimCall *c,
                          int fn(const Device *d, DimTransform *k, DType type)) {
   DimTransform k = { .op = c->op,
-                     .y = c->y ? nc_data(c->y) : NULL,
-                     .index = c->at ? nc_data(c->at) : NULL };
+                     .y = nc_used(d, c->y),
+                     .index = nc_used(d, c->at) };
   const unsigned mask = c->x->nd > 0 ? c->dims : 0;
   Tensor *x = NULL;
   int r = NC_OK;
@@ -284,8 +281,6 @@ static int transform_dim(const Device *d, const DimCall *c,
     view_as_3d(&k, x, mask);
   check_vectors(&k, c->x->dtype);
   nc_record_use(d, k.x);
-  nc_record_use(d, k.y);
-  nc_record_use(d, k.index);
   if (r == NC_OK) r = fn(d, &k, c->x->dtype);
   nc_release(x);
   return r;

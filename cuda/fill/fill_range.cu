@@ -74,8 +74,7 @@ int nc_cuda_fill_range(const Device *d, const FillRangeCall *s) {
   k.end = nc_tofloat(s->end);
   k.step = nc_tofloat(s->step);
   k.type = s->y->dtype;
-  k.y = nc_data(s->y);
-  nc_record_use(d, k.y);
+  k.y = nc_used(d, s->y);
   CUDA_TRY(NC_LAUNCH(fill, blocks(n, THREADS * EACH), THREADS, 0, stream, k));
   return nc_check_launch(d, "arange");
 }

@@ -142,7 +142,7 @@ static cudaError_t dispatch(DType t, const RandomPlan *k, RandomKind kind,
 int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
   const cudaStream_t s = nc_current_stream(d);
   RandomPlan k = {};
-  k.y = nc_data(w->y);
+  k.y = nc_used(d, w->y);
   k.n = nc_numel(w->y);
   if (k.n == 0) return NC_OK;
   k.low = w->low;
@@ -154,7 +154,6 @@ int nc_cuda_random_fill(const Device *d, const RandomFillCall *w) {
   k.limit = (float)(k.limit2 = w->limit);
   k.bits = w->bits;
   k.aligned = (uintptr_t)k.y % 16 == 0;
-  nc_record_use(d, k.y);
   CUDA_TRY(dispatch(w->y->dtype, &k, w->kind, w->wide, s));
   return nc_check_launch(d, "random");
 }

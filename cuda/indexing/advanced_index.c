@@ -30,21 +30,22 @@ static int choose_unit(const IndexPlan *k, IndexedDims *s, const IndexCall *g,
   return (int)bytes;
 }
 
-int nc_plan_index(IndexPlan *k, const IndexCall *g, int widest) {
+int nc_plan_index(const Device *d, IndexPlan *k, const IndexCall *g,
+                  int widest) {
   IndexedDims s = nc_indexed_dims(g);
   int bytes;
-  k->x = nc_data(g->x);
-  k->other = nc_data(g->other);
-  k->offset = nc_data(g->offset);
+  k->x = nc_used(d, g->x);
+  k->other = nc_used(d, g->other);
+  k->offset = nc_used(d, g->offset);
   k->esize = nc_dtypesize(g->x->dtype);
   bytes = choose_unit(k, &s, g, widest);
   k->nd = s.nd;
   k->picked = s.nd - 1 - s.offset_dim;
-  for (int d = 0; d < s.nd; d++) { /* the innermost dimension is the first */
-    const int e = s.nd - 1 - d;
-    k->size[d] = s.size[e];
-    k->xstep[d] = s.step[0][e];
-    k->ostep[d] = s.step[1][e];
+  for (int i = 0; i < s.nd; i++) { /* the innermost dimension is the first */
+    const int e = s.nd - 1 - i;
+    k->size[i] = s.size[e];
+    k->xstep[i] = s.step[0][e];
+    k->ostep[i] = s.step[1][e];
   }
   return bytes;
 }

@@ -91,12 +91,9 @@ static int copy_indexed(const Device *d, const IndexCall *g, int out) {
   IndexPlan k = {};
   int bytes;
   if (nc_numel(g->other) == 0 || nc_numel(g->x) == 0) return NC_OK;
-  bytes = nc_plan_index(&k, g, NC_VECTOR);
+  bytes = nc_plan_index(d, &k, g, NC_VECTOR);
   k.out = out;
   k.distinct = out || g->distinct;
-  nc_record_use(d, k.x);
-  nc_record_use(d, k.other);
-  nc_record_use(d, k.offset);
   CUDA_TRY(launch_halves(&k, bytes, s));
   return nc_check_launch(d, out ? "index" : "index assignment");
 }

@@ -32,7 +32,8 @@ typedef struct IndexPlan {
 
 /* Fills k except n, by, out and distinct; returns the bytes of a unit, at most
    `widest', but no less than an element. */
-int nc_plan_index(IndexPlan *k, const IndexCall *g, int widest);
+int nc_plan_index(const Device *d, IndexPlan *k, const IndexCall *g,
+                  int widest);
 
 /* If k has few enough units for one launch, sets n and by and returns 1.  Else
    returns 0: *half is now its first half, k the second one; call it again for

@@ -176,16 +176,13 @@ int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
   IndexAddPlan f = {};
   void *memory = NULL;
   int r = NC_OK;
-  nc_plan_index(&f.m, g, 0);
+  nc_plan_index(d, &f.m, g, 0);
   f.fold = g->fold;
   f.key = f.m.offset;
   f.count = nc_numel(g->offset);
   if (f.count >> 31)
     return nc_fail(NC_EVALUE, "%lld positions, more than %s takes at a time",
                    (long long)f.count, d->name);
-  nc_record_use(d, f.m.x);
-  nc_record_use(d, f.m.other);
-  nc_record_use(d, f.m.offset);
   if (!atomics && !g->distinct && f.count > 1)
     r = sort_offsets(d, &f, offset_bits(g), &memory);
   if (r == NC_OK) {

@@ -141,8 +141,7 @@ static int find(const Device *d, Tensor **y, NonzeroPlan *k, int nd) {
   TRY(count_elements(d, k, threads, &size[0]));
   TRY(nc_newtensor(y, d, DT_i64, k->coordinates ? 2 : 1, size));
   if (nc_numel(*y) == 0) return NC_OK;
-  k->y = (int64_t *)nc_data(*y);
-  nc_record_use(d, k->y);
+  k->y = (int64_t *)nc_used(d, *y);
   CUDA_TRY(NC_LAUNCH(write_positions, (unsigned)k->chunks, threads, 0,
                      nc_current_stream(d), *k));
   return nc_check_launch(d, "nonzero");
@@ -158,10 +157,8 @@ int nc_cuda_nonzero(const Device *d, const NonzeroCall *t) {
   k.n = nc_numel(t->mask);
   if (k.n == 0) return nc_newtensor(y, d, DT_i64, t->coordinates ? 2 : 1, none);
   nc_current_stream(d);
-  k.mask = (const uint8_t *)nc_data(t->mask);
-  k.y = NULL;
+  k.mask = (const uint8_t *)nc_used(d, t->mask);
   set_dimensions(&k, t);
-  nc_record_use(d, k.mask);
   TRY(nc_scratch(d, &before,
                  (k.n / (32 * EACH) + 2) * (int64_t)sizeof(int64_t)));
   k.before = (int64_t *)before;

@@ -43,16 +43,14 @@ int nc_cuda_resolve_index(const Device *d, const ResolveIndexCall *p) {
   const cudaStream_t s = nc_current_stream(d);
   ResolvePlan k = {};
   if (n == 0) return NC_OK;
-  k.index = (const int64_t *)nc_data(p->index);
-  k.offset = (int64_t *)nc_data(p->offset);
+  k.index = (const int64_t *)nc_used(d, p->index);
+  k.offset = (int64_t *)nc_used(d, p->offset);
   k.n = n;
   k.size = p->size;
   k.step = p->step;
   k.dim = p->dim;
   k.nd = p->of->nd;
   k.flag = nc_error_flag(d);
-  nc_record_use(d, k.index);
-  nc_record_use(d, k.offset);
   CUDA_TRY(NC_LAUNCH(resolve, blocks(n, THREADS * EACH), THREADS, 0, s, k));
   return nc_check_launch(d, "index");
 }

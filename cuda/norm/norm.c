@@ -13,12 +13,6 @@ static int64_t stat_bytes(const NormCall *n) {
   return nc_dtypesize(n->mean->dtype);
 }
 
-static void *at(const Device *d, const Tensor *t) {
-  if (t == NULL) return NULL;
-  nc_record_use(d, nc_data(t));
-  return nc_data(t);
-}
-
 /* Can vectors of 16 bytes be read?  A vector must be within a row, and within a
    channel or in neighbouring channels. */
 static int check_vectors(const NormCall *n, const NormPlan *k) {
@@ -31,15 +25,15 @@ static int check_vectors(const NormCall *n, const NormPlan *k) {
 }
 
 static NormPlan make_plan(const Device *d, const NormCall *n) {
-  NormPlan k = { .x = at(d, n->x),
-                 .g = at(d, n->g),
-                 .y = at(d, n->y),
-                 .weight = at(d, n->weight),
-                 .bias = at(d, n->bias),
-                 .mean = at(d, n->mean),
-                 .var = at(d, n->var),
-                 .dweight = at(d, n->dweight),
-                 .dbias = at(d, n->dbias),
+  NormPlan k = { .x = nc_used(d, n->x),
+                 .g = nc_used(d, n->g),
+                 .y = nc_used(d, n->y),
+                 .weight = nc_used(d, n->weight),
+                 .bias = nc_used(d, n->bias),
+                 .mean = nc_used(d, n->mean),
+                 .var = nc_used(d, n->var),
+                 .dweight = nc_used(d, n->dweight),
+                 .dbias = nc_used(d, n->dbias),
                  .n = n->n,
                  .channels = n->channels,
                  .inner = n->inner,

@@ -304,9 +304,9 @@ int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   const DType type = p->y->dtype;
   BmmPlan t;
   int done = 0;
-  nc_record_use(d, nc_data(p->a));
-  nc_record_use(d, nc_data(p->b));
-  nc_record_use(d, nc_data(p->y));
+  nc_used(d, p->a);
+  nc_used(d, p->b);
+  nc_used(d, p->y);
   if (is_float(type) && nc_cublas_open()) TRY(multiply_floats(d, p, &done));
   if (done) return NC_OK;
   t = make_plan(p->a, p->b, p->y);

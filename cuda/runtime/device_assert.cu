@@ -19,8 +19,7 @@ cudaError_t nc_check_device_code(void) {
 
 int nc_cuda_device_assert(const Device *d, const AssertCall *e) {
   const cudaStream_t s = nc_current_stream(d);
-  const uint8_t *x = (const uint8_t *)nc_data(e->x);
-  nc_record_use(d, x);
+  const uint8_t *x = (const uint8_t *)nc_used(d, e->x);
   CUDA_TRY(NC_LAUNCH(expect, 1, 1, 0, s, x, nc_error_flag(d), e->code,
                      nc_error_text(e->text)));
   return nc_check_launch(d, NULL); /* an error belongs to the caller's op */

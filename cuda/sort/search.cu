@@ -36,18 +36,15 @@ int nc_cuda_search(const Device *d, const SearchCall *s) {
   void (*kernel)(const Search) = t == DT_i64   ? binary_search<int64_t>
                                  : t == DT_f32 ? binary_search<float>
                                                : binary_search<double>;
-  Search k = { nc_data(s->seq),
-               nc_data(s->x),
-               (int64_t *)nc_data(s->at),
+  Search k = { nc_used(d, s->seq),
+               nc_used(d, s->x),
+               (int64_t *)nc_used(d, s->at),
                nc_numel(s->x),
                s->seq->size[s->seq->nd - 1],
                0,
                s->right };
   const cudaStream_t stream = nc_current_stream(d);
   if (s->seq->nd > 1) k.m = s->x->size[s->x->nd - 1];
-  nc_record_use(d, k.seq);
-  nc_record_use(d, k.x);
-  nc_record_use(d, k.at);
   CUDA_TRY(NC_LAUNCH(kernel, blocks(k.count, THREADS), THREADS, 0, stream, k));
   return nc_check_launch(d, "searchsorted");
 }
