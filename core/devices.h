@@ -440,52 +440,59 @@ typedef struct MemoryInfo {
   int64_t retries;            /* the cache was given back to allocate again */
 } MemoryInfo;
 
+/* The functions of an accelerator: X(type of the result, name, parameters). The
+   fields of Accelerator and the functions nc_cuda_<name> come from it.  A set
+   of streams of device i has a bit for each, by number: join makes the current
+   one go on after what the others were given, fork them after what it was
+   given. */
+#define ACCELERATOR_CALLS(X)                                              \
+  X(int, current, (void))             /* the device that "cuda" means */  \
+  X(int, setcurrent, (int i))                                             \
+  X(int, info, (int i, DeviceInfo *out))                                  \
+  X(int, memory, (int i, MemoryInfo *out))                                \
+  X(void, resetpeak, (int i))                                             \
+  X(int, peer, (int i, int j))        /* can i read the memory of j? */   \
+  X(int, pin, (void **p, int64_t bytes)) /* page-locked host memory */    \
+  X(void, unpin, (void *p, int64_t bytes))                                \
+  /* Streams.  The default one of a device is always there. */            \
+  X(int, newstream, (Stream **s, int i, int priority))                    \
+  X(void, freestream, (Stream *s))                                        \
+  X(Stream *, stream, (int i))        /* the current one */               \
+  X(Stream *, defaultstream, (int i))                                     \
+  X(int, setstream, (Stream *s))      /* also makes its device current */ \
+  X(int, streamdevice, (const Stream *s))                                 \
+  X(uint64_t, streamid, (const Stream *s)) /* the CUDA handle, to show */ \
+  X(int, querystream, (Stream *s, int *done))                             \
+  X(int, waitstream, (Stream *s))     /* the host waits */                \
+  X(int, streamnumber, (int i))       /* of the current one, below 64 */  \
+  X(int, join, (int i, uint64_t streams))                                 \
+  X(int, fork, (int i, uint64_t streams))                                 \
+  X(int, newevent, (Event **e, int timing))                               \
+  X(void, freeevent, (Event *e))                                          \
+  X(int, record, (Event *e, Stream *s))                                   \
+  X(int, after, (Stream *s, Event *e)) /* what s does next waits for e */ \
+  X(int, queryevent, (Event *e, int *done))                               \
+  X(int, waitevent, (Event *e))                                           \
+  X(int, elapsed, (double *ms, Event *from, Event *to))                   \
+  /* Settings by name: "allow_tf32" (0, 1); and figures, which cannot be  \
+     set: see cuda.h. */                                                  \
+  X(int, get, (const char *name, int64_t *value))                         \
+  X(int, set, (const char *name, int64_t value))                          \
+  /* A fact by number, as text, for :doctor: "driver 580.65, CUDA 13.0";  \
+     NULL at the end. */                                                  \
+  X(const char *, fact, (int n))                                          \
+  /* Has device i, or any if i is -1, failed so that only a restart       \
+     helps?  The program's exit status must tell. */                      \
+  X(int, failed, (int i))
+
 typedef struct Accelerator {
   const char *kind;           /* "cuda" */
   int emulated;
   int count;
   const Device *const *device;
-  int (*current)(void);
-  int (*setcurrent)(int i);
-  int (*info)(int i, DeviceInfo *out);
-  int (*memory)(int i, MemoryInfo *out);
-  void (*resetpeak)(int i);
-  int (*peer)(int i, int j);  /* can i read the memory of j? */
-  int (*pin)(void **p, int64_t bytes);      /* page-locked host memory */
-  void (*unpin)(void *p, int64_t bytes);
-  /* Streams.  The default one of a device is always there. */
-  int (*newstream)(Stream **s, int i, int priority);
-  void (*freestream)(Stream *s);
-  Stream *(*stream)(int i);                 /* the current one */
-  Stream *(*defaultstream)(int i);
-  int (*setstream)(Stream *s);              /* also makes its device current */
-  int (*streamdevice)(const Stream *s);
-  uint64_t (*streamid)(const Stream *s);    /* the CUDA handle, to be shown */
-  int (*querystream)(Stream *s, int *done);
-  int (*waitstream)(Stream *s);             /* the host waits */
-  /* Streams of device i by number, as bits: the current one goes on after what
-     the others were given, or they after what it was given. */
-  int (*streamnumber)(int i);               /* of the current one, below 64 */
-  int (*join)(int i, uint64_t streams);
-  int (*fork)(int i, uint64_t streams);
-  /* Events. */
-  int (*newevent)(Event **e, int timing);
-  void (*freeevent)(Event *e);
-  int (*record)(Event *e, Stream *s);
-  int (*after)(Stream *s, Event *e);        /* what s does next waits for e */
-  int (*queryevent)(Event *e, int *done);
-  int (*waitevent)(Event *e);
-  int (*elapsed)(double *ms, Event *from, Event *to);
-  /* Settings by name: "allow_tf32" (0, 1); and figures, which cannot be set:
-     see cuda.h. */
-  int (*get)(const char *name, int64_t *value);
-  int (*set)(const char *name, int64_t value);
-  /* A fact by number, as text, for :doctor: "driver 580.65, CUDA 13.0"; NULL
-     at the end. */
-  const char *(*fact)(int n);
-  /* Has device i, or any if i is -1, failed so that only a restart helps?  The
-     program's exit status must tell. */
-  int (*failed)(int i);
+#define X(type, name, parameters) type(*name) parameters;
+  ACCELERATOR_CALLS(X)
+#undef X
 } Accelerator;
 
 /* Opens the plug-in; fails with the reason if there is nothing to use. */

@@ -75,11 +75,12 @@ static inline void *nc_data_(const Tensor *t) {
    kernel), every later call for the device fails with the same text. */
 int nc_cudafail(cudaError_t e);
 
-#define CUDA_TRY(call)                                  \
-  do {                                                  \
-    cudaError_t e_ = (call);                            \
-    if (e_ != cudaSuccess) return nc_cudafail(e_);      \
-  } while (0)
+/* The same, or NC_OK if e is none. */
+static inline int nc_cudastatus(cudaError_t e) {
+  return e == cudaSuccess ? NC_OK : nc_cudafail(e);
+}
+
+#define CUDA_TRY(call)  TRY(nc_cudastatus(call))
 
 /* Returns the current stream of d, and makes d the current device of the CUDA
    runtime. */
@@ -128,8 +129,8 @@ static inline void *nc_used(const Device *d, const Tensor *t) {
 /* Temporary device memory for work on the current stream.  The caller frees it,
    and may do so as soon as the work is launched: the memory is reused in stream
    order.  nc_scratchfree accepts NULL. */
-int nc_scratch(const Device *d, void **p, int64_t bytes);
-void nc_scratchfree(const Device *d, void *p);
+#define nc_scratch(d, p, bytes)  nc_cuda_alloc(d, p, bytes)
+#define nc_scratchfree(d, p)     nc_cuda_free(d, p, 0)
 
 /*
 ** The error flag of a device.  Kernels set it with the functions of
@@ -170,17 +171,6 @@ void nc_cuda_trim(const Device *d, int64_t budget);
 #define X(request, Call) int nc_cuda_##request(const Device *d, const Call *c);
 DEVICE_REQUESTS(X)
 #undef X
-
-/*
-** product/bmm.c
-*/
-/* Reads and writes settings and counters of the plug-in by name. */
-int nc_cuda_get(const char *name, int64_t *value);
-int nc_cuda_set(const char *name, int64_t value);
-
-/* "cuBLAS 13.0.1 (path)", or the reason why cuBLAS is not available. */
-const char *nc_product_info(void);
-void nc_product_close(void);           /* destroys all cuBLAS handles */
 
 #ifdef __cplusplus
 }

@@ -189,8 +189,7 @@ static int run_direct(const ConvPlan *j) {
                          .o = c->o,
                          .groups = c->groups,
                          .w = c->at };
-  CUDA_TRY(nc_direct_conv(j->type, &k, nc_current_stream(j->d)));
-  return NC_OK;
+  return nc_cudastatus(nc_direct_conv(j->type, &k, nc_current_stream(j->d)));
 }
 
 static int run_chunks(ConvPlan *j) {

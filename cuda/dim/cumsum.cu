@@ -42,6 +42,5 @@ int nc_cumsum_i64(const Device *d, const DimTransform *k) {
     e = cub::DeviceScan::InclusiveSum(temp, bytes, x + i * k->outer_step,
                                       y + i * n, n, s);
   nc_scratchfree(d, temp);
-  CUDA_TRY(e);
-  return NC_OK;
+  return nc_cudastatus(e);
 }

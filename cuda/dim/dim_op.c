@@ -123,8 +123,7 @@ static int run_reduction(const Device *d, DimReduction *k, DType type,
     TRY(nc_scratch(d, &k->partial, k->results * k->splits * DIM_PARTIAL_BYTES));
   e = fn(type, k, s);
   nc_scratchfree(d, k->partial);
-  CUDA_TRY(e);
-  return NC_OK;
+  return nc_cudastatus(e);
 }
 
 /* Would neighbouring threads read elements that are not neighbours, although x
@@ -203,7 +202,6 @@ static void check_vectors(DimTransform *k, DType type) {
 /* Reads x twice: for the maximum and sum of each slice, then for y. */
 static int softmax_two_pass(const Device *d, DimTransform *k, DType type) {
   DimReduction f = { .op = k->op, .x = k->x };
-  cudaError_t e;
   int r;
   f.results = k->outer * k->inner;
   f.length = k->length;
@@ -212,10 +210,9 @@ static int softmax_two_pass(const Device *d, DimTransform *k, DType type) {
   add_outer(&f.reduced, k->length, k->step);
   TRY(nc_scratch(d, &f.sums, f.results * DIM_PARTIAL_BYTES));
   k->sums = f.sums;
-  if ((r = run_reduction(d, &f, type, nc_sum_exp)) == NC_OK) {
-    e = nc_softmax_from_sums(type, k, nc_current_stream(d));
-    if (e != cudaSuccess) r = nc_cudafail(e);
-  }
+  r = run_reduction(d, &f, type, nc_sum_exp);
+  if (r == NC_OK)
+    r = nc_cudastatus(nc_softmax_from_sums(type, k, nc_current_stream(d)));
   nc_scratchfree(d, f.sums);
   return r;
 }
@@ -264,8 +261,7 @@ static int scan(const Device *d, DimTransform *k, DType type) {
     TRY(nc_scratch(d, &k->carry, slices * k->splits * DIM_PARTIAL_BYTES));
   e = kernels[k->op](type, k, nc_current_stream(d));
   nc_scratchfree(d, k->carry);
-  CUDA_TRY(e);
-  return NC_OK;
+  return nc_cudastatus(e);
 }
 
 static int transform_dim(const Device *d, const DimCall *c,

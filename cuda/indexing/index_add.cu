@@ -187,9 +187,8 @@ int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
     r = sort_offsets(d, &f, offset_bits(g), &memory);
   if (r == NC_OK) {
     int some = 0;
-    const cudaError_t e = launch_halves(&f, g->x->dtype, atomics, s, &some);
-    if (e != cudaSuccess) r = nc_cudafail(e);
-    if (e != cudaSuccess && some) nc_error_partial();
+    r = nc_cudastatus(launch_halves(&f, g->x->dtype, atomics, s, &some));
+    if (r != NC_OK && some) nc_error_partial();
   }
   nc_scratchfree(d, memory);
   return r == NC_OK ? nc_check_launch(d, "index assignment") : r;

@@ -108,23 +108,19 @@ static int reduce(const Device *d, NormPlan *k, int per_channel, DType type,
   e = launch(type, k, nc_current_stream(d));
   nc_scratchfree(d, k->partial);
   k->partial = NULL;
-  CUDA_TRY(e);
-  return NC_OK;
+  return nc_cudastatus(e);
 }
 
 static int forward(const Device *d, const NormCall *n, NormPlan *k,
                    DType type) {
-  cudaError_t e = cudaSuccess;
   int r;
-  if (fits_registers(n, k, NORM_VECTORS)) {
-    CUDA_TRY(nc_norm_rows(type, k, nc_current_stream(d)));
-    return NC_OK;
-  }
+  if (fits_registers(n, k, NORM_VECTORS))
+    return nc_cudastatus(nc_norm_rows(type, k, nc_current_stream(d)));
   TRY(nc_scratch(d, &k->mean_low, k->rows * stat_bytes(n)));
   r = reduce(d, k, k->batch, type, nc_norm_stats);
-  if (r == NC_OK) e = nc_norm_apply(type, k, nc_current_stream(d));
+  if (r == NC_OK)
+    r = nc_cudastatus(nc_norm_apply(type, k, nc_current_stream(d)));
   nc_scratchfree(d, k->mean_low);
-  CUDA_TRY(e);
   return r;
 }
 
@@ -153,8 +149,7 @@ static int grad_with_column_sums(const Device *d, const NormCall *n,
   e = nc_norm_grad_rows(type, k, nc_current_stream(d));
   if (e == cudaSuccess) e = nc_norm_merge_sums(type, k, nc_current_stream(d));
   nc_scratchfree(d, k->partial);
-  CUDA_TRY(e);
-  return NC_OK;
+  return nc_cudastatus(e);
 }
 
 /* Sums over rows and channels first, then the pointwise kernel. */
@@ -166,10 +161,8 @@ static int grad_two_pass(const Device *d, const NormCall *n, NormPlan *k,
   TRY(nc_scratch(d, &sums, 2 * k->rows * stat_bytes(n)));
   k->row_sums = sums;
   if (k->batch || k->y) r = reduce(d, k, k->batch, type, nc_norm_grad_sums);
-  if (r == NC_OK && k->y) {
-    const cudaError_t e = nc_norm_grad_apply(type, k, nc_current_stream(d));
-    if (e != cudaSuccess) r = nc_cudafail(e);
-  }
+  if (r == NC_OK && k->y)
+    r = nc_cudastatus(nc_norm_grad_apply(type, k, nc_current_stream(d)));
   k->row_sums = NULL;
   if (r == NC_OK && weights && !k->batch)
     r = reduce(d, k, 1, type, nc_norm_grad_sums);

@@ -23,46 +23,6 @@
 #define MAXCOUNT 32768
 
 /*
-** Settings and facts
-*/
-CudaCounters nc_cuda_counters;
-
-int nc_cuda_get(const char *name, int64_t *value) {
-#define FIGURE(f) \
-  if (strcmp(name, #f) == 0) return *value = nc_cuda_counters.f, NC_OK
-  FIGURE(uses);
-  FIGURE(copied_in);
-  FIGURE(copied_out);
-  FIGURE(opening);
-#undef FIGURE
-  if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
-    int v = 0;
-    CUDA_TRY(cudaRuntimeGetVersion(&v));
-    *value = v;
-    return NC_OK;
-  }
-  if (strcmp(name, "allow_tf32") != 0)
-    return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
-  *value = nc_allowtf32;
-  return NC_OK;
-}
-
-int nc_cuda_set(const char *name, int64_t value) {
-  if (strcmp(name, "allow_tf32") != 0)
-    return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
-  nc_allowtf32 = value != 0;
-  return NC_OK;
-}
-
-const char *nc_product_info(void) {
-  return nc_cublas_info();
-}
-
-void nc_product_close(void) {
-  nc_cublas_close();
-}
-
-/*
 ** Operands
 */
 static int is_float(DType t) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** cublas_library.h - cuBLAS, opened when the first product of floats needs it.
-** Only bmm.c uses it.
+** Of products only bmm.c uses it.
 */
 #ifndef cuda_product_cublas_library_h
 #define cuda_product_cublas_library_h
@@ -38,7 +38,8 @@ int nc_cublas_open(void);
    and nothing was computed. */
 int nc_cublas_gemm(const Device *d, const Gemm *g, int *done);
 
+/* "cuBLAS 13.0.1 (path)", or the reason why cuBLAS is not available. */
 const char *nc_cublas_info(void);
-void nc_cublas_close(void);
+void nc_cublas_close(void);   /* destroys all handles */
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
 
@@ -81,6 +82,23 @@ int nc_finddevices(void) {
   return NC_OK;
 }
 
+/* Fails if there is no device i. */
+int nc_check_number(int i) {
+  if (i >= 0 && i < nc_gpus) return NC_OK;
+  return nc_fail(NC_EDEVICE, "there is no cuda:%d, only %d device%s", i,
+                 nc_gpus, nc_gpus == 1 ? "" : "s");
+}
+
+int nc_cuda_current(void) {
+  return nc_selected;
+}
+
+int nc_cuda_setcurrent(int i) {
+  TRY(nc_check_number(i));
+  nc_selected = i;
+  return NC_OK;
+}
+
 /*
 ** Opening
 */
@@ -96,13 +114,6 @@ static int check_capability(const Gpu *g) {
                  "%s is too old: its compute capability is %d.%d, "
                  "this build needs %d.%d or newer",
                  g->name, major, minor, NC_OLDEST / 10, NC_OLDEST % 10);
-}
-
-/* Fails if CUDA cannot load a kernel of the plug-in for the current device.
-   The list of architectures that nc_probe checked does not guarantee it. */
-static int check_code(void) {
-  const cudaError_t e = nc_check_device_code();
-  return e == cudaSuccess ? NC_OK : nc_cudafail(e);
 }
 
 /* Allocates the error flag in pinned host memory that is mapped into the
@@ -121,7 +132,9 @@ static int open_device(Gpu *g) {
   size_t available = 0, total = 0;
   CUDA_TRY(activate(g));
   TRY(check_capability(g));
-  TRY(check_code());
+  /* CUDA may be unable to load a kernel of the plug-in although nc_probe has
+     checked the list of architectures. */
+  CUDA_TRY(nc_check_device_code());
   CUDA_TRY(cudaDeviceGetAttribute(&g->processors,
                                   cudaDevAttrMultiProcessorCount, g->ordinal));
   CUDA_TRY(cudaMemGetInfo(&available, &total));
@@ -160,7 +173,7 @@ int nc_open(Gpu *g) {
 void nc_close(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
-  nc_product_close();
+  nc_cublas_close();
   nc_closepinned();
   for (int i = 0; i < nc_gpus; i++) {
     Gpu *g = &nc_gpu[i];
@@ -194,8 +207,9 @@ static void uuid(char out[48], const struct cudaDeviceProp *p) {
 #endif
 }
 
-int nc_info(int i, DeviceInfo *out) {
+int nc_cuda_info(int i, DeviceInfo *out) {
   struct cudaDeviceProp p;
+  TRY(nc_check_number(i));
   memset(out, 0, sizeof *out);
   CUDA_TRY(cudaGetDeviceProperties(&p, i));
   snprintf(out->name, sizeof out->name, "%.255s", p.name);
@@ -215,7 +229,7 @@ int nc_info(int i, DeviceInfo *out) {
   return NC_OK;
 }
 
-int nc_peer(int i, int j) {
+int nc_cuda_peer(int i, int j) {
   int can = 0;
   if (i == j) return 1;
   if (cudaDeviceCanAccessPeer(&can, i, j) != cudaSuccess) cudaGetLastError();

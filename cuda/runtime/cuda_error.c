@@ -59,7 +59,7 @@ static Gpu *first_broken(void) {
   return NULL;
 }
 
-int nc_failed(int i) {
+int nc_cuda_failed(int i) {
   return i < 0 ? first_broken() != NULL : *nc_gpu[i].why != '\0';
 }
 

@@ -15,72 +15,12 @@ const Host *nc_hostside;
 
 static const Device *list[MAXDEVICES];
 
-static int selected(void) {
-  return nc_selected;
-}
-
-/* Fails if there is no device i. */
-static int check_device_number(int i) {
-  if (i >= 0 && i < nc_gpus) return NC_OK;
-  return nc_fail(NC_EDEVICE, "there is no cuda:%d, only %d device%s", i,
-                 nc_gpus, nc_gpus == 1 ? "" : "s");
-}
-
-static int set_current(int i) {
-  TRY(check_device_number(i));
-  nc_selected = i;
-  return NC_OK;
-}
-
-static int info(int i, DeviceInfo *out) {
-  TRY(check_device_number(i));
-  return nc_info(i, out);
-}
-
-static int memory(int i, MemoryInfo *out) {
-  TRY(check_device_number(i));
-  return nc_memoryinfo(i, out);
-}
-
-static int newstream(Stream **s, int i, int priority) {
-  *s = NULL;
-  TRY(check_device_number(i));
-  return nc_newstream(s, i, priority);
-}
-
 static Accelerator accelerator = { .kind = "cuda",
                                    .device = list,
-                                   .current = selected,
-                                   .setcurrent = set_current,
-                                   .info = info,
-                                   .memory = memory,
-                                   .resetpeak = nc_resetpeak,
-                                   .peer = nc_peer,
-                                   .pin = nc_pinpages,
-                                   .unpin = nc_unpinpages,
-                                   .newstream = newstream,
-                                   .freestream = nc_freestream,
-                                   .stream = nc_stream,
-                                   .defaultstream = nc_defaultstream,
-                                   .setstream = nc_setstream,
-                                   .streamdevice = nc_streamdevice,
-                                   .streamid = nc_streamid,
-                                   .streamnumber = nc_streamnumber,
-                                   .join = nc_join,
-                                   .fork = nc_fork,
-                                   .querystream = nc_querystream,
-                                   .waitstream = nc_waitstream,
-                                   .newevent = nc_newevent,
-                                   .freeevent = nc_freeevent,
-                                   .record = nc_record,
-                                   .after = nc_after,
-                                   .queryevent = nc_queryevent,
-                                   .waitevent = nc_waitevent,
-                                   .elapsed = nc_elapsed,
-                                   .get = nc_cuda_get,
-                                   .set = nc_cuda_set,
-                                   .fact = nc_fact,
-                                   .failed = nc_failed };
+#define X(type, name, parameters) .name = nc_cuda_##name,
+                                   ACCELERATOR_CALLS(X)
+#undef X
+};
 
 /* Do both builds number the operations of ops.def alike?  Requests identify
    an operation by its number. */

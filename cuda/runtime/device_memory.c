@@ -47,9 +47,10 @@ static int uncached(void) {
 /*
 ** Blocks that other streams used
 */
-/* Puts a block that nobody uses any more into the cache; without a cache,
+/* Puts block p, which nobody uses any more, into the cache; without a cache,
    returns it to CUDA. */
-static void cache_block(Gpu *g, Block *b) {
+static void cache_block(Gpu *g, void *p) {
+  Block *b = p;
   Segment *s = b->segment;
   if (uncached()) nc_activate(g);
   if (uncached() && cudaDeviceSynchronize() == cudaSuccess) {
@@ -61,36 +62,36 @@ static void cache_block(Gpu *g, Block *b) {
   nc_returnblock(g, b);
 }
 
-/* Records an event on stream i; b is not free before it has passed.  If no
-   event can be recorded, waits for the stream.  If that fails too, the block
-   stays awaited and is never reused. */
-static void wait_for_stream(Gpu *g, Block *b, int i) {
+/* If no event can be recorded, waits for the stream.  If that fails too, the
+   block stays awaited and is never reused. */
+void nc_free_after(Gpu *g, int i, int *awaited, BlockEnd *end, void *block) {
   const cudaStream_t s = g->stream[i].handle;
   Awaited *a = calloc(1, sizeof *a);
-  b->awaited++;
+  ++*awaited;
   if (a == NULL || nc_record_event(g, &a->event, s) != NC_OK) {
-    b->awaited -= cudaStreamSynchronize(s) == cudaSuccess;
+    *awaited -= cudaStreamSynchronize(s) == cudaSuccess;
     free(a);
     return;
   }
-  a->block = b;
+  a->awaited = awaited;
+  a->end = end;
+  a->block = block;
   *g->awaitedend[i] = a;
   g->awaitedend[i] = &a->next;
 }
 
-/* Removes the oldest awaited event of stream i, which has passed, and caches
-   its block if that was the last one. */
+/* Removes the oldest awaited event of stream i, which has passed, and frees its
+   block if that was the last one. */
 static void finish_wait(Gpu *g, int i) {
   Awaited *a = g->awaited[i];
   g->awaited[i] = a->next;
   if (a->next == NULL) g->awaitedend[i] = &g->awaited[i];
   nc_putevent(g, a->event);
-  if (--a->block->awaited == 0) cache_block(g, a->block);
+  if (--*a->awaited == 0) a->end(g, a->block);
   free(a);
 }
 
-/* Caches the blocks whose events have passed.  Never waits. */
-static void reclaim(Gpu *g) {
+void nc_reclaim(Gpu *g) {
   for (int i = 0; i < g->nstreams; i++)
     while (g->awaited[i]) {
       if (cudaEventQuery(g->awaited[i]->event) != cudaSuccess) {
@@ -122,7 +123,7 @@ static int is_unused(const Segment *s) {
 static void release(Gpu *g, int64_t budget) {
   const int64_t start = nc_clock();
   if (g->memory.cached > budget && nc_waitidle(g) == NC_OK) {
-    reclaim(g);
+    nc_reclaim(g);
     for (int k = g->nsegments - 1; k >= 0; k--) {
       Segment *s = g->segment[k];
       if (g->memory.cached <= budget) break;
@@ -240,7 +241,7 @@ int nc_cuda_alloc(const Device *d, void **p, int64_t bytes) {
   TRY(nc_open(g));
   if (*g->why) return nc_broken(g);
   if (bytes > g->total) return out_of_memory(g, bytes); /* keeps the cache */
-  if (nc_many_streams) reclaim(g);
+  if (nc_many_streams) nc_reclaim(g);
   return allocate(g, p, bytes);
 }
 
@@ -256,24 +257,17 @@ void nc_cuda_free(const Device *d, void *p, int64_t bytes) {
   used = b->used;
   b->used = 0;
   for (int i = 0; used; i++, used >>= 1)
-    if (used & 1) wait_for_stream(g, b, i);
+    if (used & 1) nc_free_after(g, i, &b->awaited, cache_block, b);
   if (b->awaited == 0) cache_block(g, b);
-}
-
-int nc_scratch(const Device *d, void **p, int64_t bytes) {
-  return nc_cuda_alloc(d, p, bytes);
-}
-
-void nc_scratchfree(const Device *d, void *p) {
-  nc_cuda_free(d, p, 0);
 }
 
 /*
 ** Statistics
 */
-int nc_memoryinfo(int i, MemoryInfo *out) {
+int nc_cuda_memory(int i, MemoryInfo *out) {
   Gpu *g = &nc_gpu[i];
   size_t available = 0, total = 0;
+  TRY(nc_check_number(i));
   TRY(nc_open(g));
   CUDA_TRY(cudaMemGetInfo(&available, &total));
   *out = g->info;
@@ -284,14 +278,14 @@ int nc_memoryinfo(int i, MemoryInfo *out) {
   return NC_OK;
 }
 
-void nc_resetpeak(int i) {
+void nc_cuda_resetpeak(int i) {
   if (i < 0 || i >= nc_gpus) return;
   nc_gpu[i].memory.peak = nc_gpu[i].memory.live;
   nc_gpu[i].info.reservedpeak = nc_gpu[i].info.reserved;
 }
 
 void nc_closememory(Gpu *g) {
-  reclaim(g);
+  nc_reclaim(g);
   release(g, 0);
   for (int i = 0; i < MAXSTREAMS; i++)
     for (int small = 0; small < 2 && g->memory.cached == 0; small++) {

@@ -46,17 +46,13 @@ static void put_event(Gpu *g, cudaEvent_t e, int timing) {
   stock->event[stock->n++] = e;
 }
 
-int nc_takeevent(Gpu *g, cudaEvent_t *e) {
-  return take_event(g, e, 0);
-}
-
 void nc_putevent(Gpu *g, cudaEvent_t e) {
   put_event(g, e, 0);
 }
 
 int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
   cudaError_t failure;
-  TRY(nc_takeevent(g, e));
+  TRY(take_event(g, e, 0));
   failure = cudaEventRecord(*e, s);
   if (failure == cudaSuccess) return NC_OK;
   nc_putevent(g, *e);
@@ -76,51 +72,43 @@ void nc_closeevents(Gpu *g) {
 /*
 ** Events of the user; core/devices.h has the contracts
 */
-int nc_newevent(Event **e, int timing) {
+int nc_cuda_newevent(Event **e, int timing) {
   *e = calloc(1, sizeof **e);
   if (*e == NULL) return nc_fail(NC_ENOMEM, "no memory for an event");
   (*e)->timing = timing != 0;
   return NC_OK;
 }
 
-void nc_freeevent(Event *e) {
+void nc_cuda_freeevent(Event *e) {
   if (e == NULL) return;
   if (e->gpu) put_event(e->gpu, e->handle, e->timing);
   free(e);
 }
 
-int nc_record(Event *e, Stream *s) {
+int nc_cuda_record(Event *e, Stream *s) {
   TRY(nc_open(s->gpu));
   if (e->gpu && e->gpu != s->gpu)
     return nc_fail(NC_EDEVICE, "the event is of %s, the stream of %s",
                    e->gpu->name, s->gpu->name);
   if (e->gpu == NULL) TRY(take_event(s->gpu, &e->handle, e->timing));
   e->gpu = s->gpu;
-  CUDA_TRY(cudaEventRecord(e->handle, s->handle));
-  return NC_OK;
+  return nc_cudastatus(cudaEventRecord(e->handle, s->handle));
 }
 
-int nc_after(Stream *s, Event *e) {
+int nc_cuda_after(Stream *s, Event *e) {
   if (e->gpu == NULL) return NC_OK;
   TRY(nc_open(s->gpu));
-  CUDA_TRY(cudaStreamWaitEvent(s->handle, e->handle, 0));
-  return NC_OK;
+  return nc_cudastatus(cudaStreamWaitEvent(s->handle, e->handle, 0));
 }
 
-int nc_queryevent(Event *e, int *done) {
-  cudaError_t r;
+int nc_cuda_queryevent(Event *e, int *done) {
   *done = 1;
   if (e->gpu == NULL) return NC_OK;
   nc_activate(e->gpu);
-  r = cudaEventQuery(e->handle);
-  if (r == cudaSuccess) return NC_OK;
-  *done = 0;
-  if (r != cudaErrorNotReady) return nc_cudafail(r);
-  cudaGetLastError();
-  return NC_OK;
+  return nc_queried(cudaEventQuery(e->handle), done);
 }
 
-int nc_waitevent(Event *e) {
+int nc_cuda_waitevent(Event *e) {
   return e->gpu ? nc_waitforevent(e->gpu, e->handle) : NC_OK;
 }
 
@@ -136,7 +124,7 @@ static int check_timed(const Event *e, const char *which) {
   return nc_fail(NC_EVALUE, "the %s event was never recorded", which);
 }
 
-int nc_elapsed(double *ms, Event *from, Event *to) {
+int nc_cuda_elapsed(double *ms, Event *from, Event *to) {
   float t = 0;
   cudaError_t r;
   *ms = 0;
@@ -153,7 +141,6 @@ int nc_elapsed(double *ms, Event *from, Event *to) {
     nc_hint("wait for the second one: e:synchronize()");
     return NC_EVALUE;
   }
-  if (r != cudaSuccess) return nc_cudafail(r);
   *ms = t;
-  return NC_OK;
+  return nc_cudastatus(r);
 }

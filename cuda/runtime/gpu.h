@@ -21,7 +21,8 @@ typedef struct Segment Segment;
 
 /*
 ** Streams.  A stream that the user frees is not destroyed: it keeps its CUDA
-** stream, its cached memory and its index, and nc_newstream returns it again.
+** stream, its cached memory and its index, and nc_cuda_newstream returns it
+** again.
 */
 struct Stream {
   Gpu *gpu;
@@ -58,9 +59,14 @@ typedef struct Pool {         /* free blocks of a stream, in bins by size */
   Block *bin[BINS];           /* last in, first out */
 } Pool;
 
-/* A freed block that another stream may still be using, until the event. */
+/* A freed block, of the device or pinned, that a stream may still be using,
+   until the event.  `end' makes it free after the last of its events, which
+   *awaited counts. */
+typedef void BlockEnd(Gpu *g, void *block);
 typedef struct Awaited {
-  Block *block;
+  int *awaited;
+  BlockEnd *end;
+  void *block;
   cudaEvent_t event;
   struct Awaited *next;
 } Awaited;
@@ -98,6 +104,11 @@ extern int nc_selected;       /* the current device, which "cuda" means */
 
 #define gpuof(d) ((Gpu *)(d))
 
+/* The functions of the table Accelerator; core/devices.h has the contracts. */
+#define X(type, name, parameters) type nc_cuda_##name parameters;
+ACCELERATOR_CALLS(X)
+#undef X
+
 /*
 ** cuda_devices.c
 */
@@ -106,9 +117,7 @@ int nc_finddevices(void);     /* fills nc_gpu */
 int nc_open(Gpu *g);
 void nc_activate(const Gpu *g); /* makes g current for the CUDA runtime */
 Gpu *nc_active(void);         /* the device current for CUDA, or NULL */
-int nc_info(int i, DeviceInfo *out);
-int nc_peer(int i, int j);
-const char *nc_fact(int n);   /* info.c */
+int nc_check_number(int i);   /* fails if there is no device i */
 void nc_close(void);          /* waits for all devices and frees all */
 
 /*
@@ -117,13 +126,14 @@ void nc_close(void);          /* waits for all devices and frees all */
 void nc_errorinit(void);      /* reads NACRE_CUDA_SYNC */
 int nc_broken(const Gpu *g);  /* fails with g's sticky error */
 int nc_check_error_flag(Gpu *g);  /* fails if a kernel set it; clears it */
-int nc_failed(int i);         /* device i, or -1: any; see Accelerator */
 
 /*
-** wait.c: each function but nc_waitidle polls, fails with NC_EINTR if the user interrupts, and
-** then checks the error flag
+** wait.c: each function that waits, but nc_waitidle, polls, fails with NC_EINTR
+** if the user interrupts, and then checks the error flag
 */
 int nc_waitfor(Gpu *g, cudaStream_t s);
+/* *done = has the work ended whose query gave e? */
+int nc_queried(cudaError_t e, int *done);
 int nc_waitforevent(Gpu *g, cudaEvent_t e);
 int nc_waitall(Gpu *g);       /* every stream */
 int nc_waitidle(Gpu *g);      /* the same without checking the flag */
@@ -131,39 +141,20 @@ int nc_waitidle(Gpu *g);      /* the same without checking the flag */
 /*
 ** event.c
 */
-/* Events without timing, for the runtime itself. */
-int nc_takeevent(Gpu *g, cudaEvent_t *e); /* from the stock, or a new one */
-void nc_putevent(Gpu *g, cudaEvent_t e);  /* back into the stock */
-/* Takes an event and records it on s; the caller puts it back. */
+/* Takes an event without timing from the stock, or a new one, and records it on
+   s; the caller puts it back into the stock. */
 int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s);
+void nc_putevent(Gpu *g, cudaEvent_t e);
 void nc_closeevents(Gpu *g);
-/* Events of the user; core/devices.h has the contracts. */
-int nc_newevent(Event **e, int timing);
-void nc_freeevent(Event *e);
-int nc_record(Event *e, Stream *s);
-int nc_after(Stream *s, Event *e);
-int nc_queryevent(Event *e, int *done);
-int nc_waitevent(Event *e);
-int nc_elapsed(double *ms, Event *from, Event *to);
 
 /*
 ** stream.c
 */
 int nc_openstreams(Gpu *g);
 void nc_closestreams(Gpu *g);
-/* Of the table Accelerator; core/devices.h has the contracts. */
-int nc_newstream(Stream **s, int i, int priority);
-void nc_freestream(Stream *s);
-Stream *nc_stream(int i);
-Stream *nc_defaultstream(int i);
-int nc_setstream(Stream *s);
-int nc_streamdevice(const Stream *s);
-uint64_t nc_streamid(const Stream *s);
-int nc_querystream(Stream *s, int *done);
-int nc_waitstream(Stream *s);
-int nc_streamnumber(int i);
-int nc_join(int i, uint64_t streams);
-int nc_fork(int i, uint64_t streams);
+/* Makes later work of stream `to' of h wait for all work submitted to stream
+   `from' of g. */
+int nc_order_streams(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to);
 
 /*
 ** segments.c
@@ -187,15 +178,15 @@ void nc_dropspares(void);     /* frees the unused Block structures */
 /*
 ** device_memory.c
 */
-int nc_memoryinfo(int i, MemoryInfo *out);
-void nc_resetpeak(int i);
+/* Records an event on stream i: the block is not free before it has passed. */
+void nc_free_after(Gpu *g, int i, int *awaited, BlockEnd *end, void *block);
+/* Frees the blocks whose events have passed.  Never waits. */
+void nc_reclaim(Gpu *g);
 void nc_closememory(Gpu *g);
 
 /*
 ** pinned.c
 */
-int nc_pinpages(void **p, int64_t bytes);
-void nc_unpinpages(void *p, int64_t bytes);
 /* Records that the current stream of g uses the pinned block containing p. */
 void nc_pinnedused(const Gpu *g, const void *p);
 /* cudaHostAlloc without the cache; the caller calls cudaFreeHost. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** info.c - describes the driver, the devices and cuBLAS in text, a line each.
-** The shell shows these lines for :doctor (Accelerator.fact).
+** info.c - describes the driver, the devices and cuBLAS in text, a line each,
+** which the shell shows for :doctor (Accelerator.fact); and settings and
+** counters by name.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
 
@@ -59,7 +61,7 @@ static const char *compiled(const DeviceInfo *d) {
 static const char *device(char *out, size_t room, int i) {
   char memory[NC_TEXT];
   DeviceInfo d;
-  if (nc_info(i, &d) != NC_OK)
+  if (nc_cuda_info(i, &d) != NC_OK)
     snprintf(out, room, "cuda:%d: gives no information", i);
   else
     snprintf(out, room,
@@ -72,10 +74,42 @@ static const char *device(char *out, size_t room, int i) {
 
 /* Line n: the versions, then the devices, then cuBLAS; NULL after the last.
    The text is valid until the next call. */
-const char *nc_fact(int n) {
+const char *nc_cuda_fact(int n) {
   static char text[512];
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
-  if (n == nc_gpus + 1) return nc_product_info();
+  if (n == nc_gpus + 1) return nc_cublas_info();
   return NULL;
+}
+
+/*
+** Settings and counters by name
+*/
+CudaCounters nc_cuda_counters;
+
+int nc_cuda_get(const char *name, int64_t *value) {
+#define FIGURE(f) \
+  if (strcmp(name, #f) == 0) return *value = nc_cuda_counters.f, NC_OK
+  FIGURE(uses);
+  FIGURE(copied_in);
+  FIGURE(copied_out);
+  FIGURE(opening);
+#undef FIGURE
+  if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
+    int v = 0;
+    CUDA_TRY(cudaRuntimeGetVersion(&v));
+    *value = v;
+    return NC_OK;
+  }
+  if (strcmp(name, "allow_tf32") != 0)
+    return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
+  *value = nc_allowtf32;
+  return NC_OK;
+}
+
+int nc_cuda_set(const char *name, int64_t value) {
+  if (strcmp(name, "allow_tf32") != 0)
+    return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
+  nc_allowtf32 = value != 0;
+  return NC_OK;
 }

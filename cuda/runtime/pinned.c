@@ -22,17 +22,8 @@ typedef struct Pinned {
   uint64_t used[MAXDEVICES]; /* the set of streams of each device */
 } Pinned;
 
-/* A freed block that a stream may still be using, until the event. */
-typedef struct Copied {
-  Pinned *block;
-  Gpu *gpu;
-  cudaEvent_t event;
-  struct Copied *next;
-} Copied;
-
 static Pinned **block; /* sorted by address */
 static int nblocks, room;
-static Copied *copied;
 
 /*
 ** Pages
@@ -110,42 +101,16 @@ void nc_pinnedused(const Gpu *g, const void *p) {
   if (b) b->used[g->ordinal] |= (uint64_t)1 << g->current;
 }
 
-/* Records an event on stream i of g; b is not free before it has passed.  As
-   the function of that name in device_memory.c. */
-static void wait_for_stream(Pinned *b, Gpu *g, int i) {
-  const cudaStream_t s = g->stream[i].handle;
-  Copied *c = calloc(1, sizeof *c);
-  b->awaited++;
-  if (c == NULL || nc_record_event(g, &c->event, s) != NC_OK) {
-    b->awaited -= cudaStreamSynchronize(s) == cudaSuccess;
-    free(c);
-    return;
-  }
-  c->block = b;
-  c->gpu = g;
-  c->next = copied;
-  copied = c;
+/* Frees the block at p, which nobody uses any more. */
+static void free_block(Gpu *g, void *p) {
+  Pinned *b = p;
+  (void)g;
+  b->isfree = 1;
 }
 
-static int has_passed(const Copied *c) {
-  if (cudaEventQuery(c->event) == cudaSuccess) return 1;
-  cudaGetLastError();
-  return 0;
-}
-
-/* Frees the blocks whose events have passed.  Never waits. */
+/* Frees the blocks whose events have passed. */
 static void reclaim(void) {
-  for (Copied **at = &copied; *at;) {
-    Copied *c = *at;
-    if (!has_passed(c)) {
-      at = &c->next;
-      continue;
-    }
-    *at = c->next;
-    nc_putevent(c->gpu, c->event);
-    if (--c->block->awaited == 0) c->block->isfree = 1;
-    free(c);
-  }
+  for (int k = 0; k < nc_gpus; k++) nc_reclaim(&nc_gpu[k]);
 }
 
 /* The smallest free block that fits and is at most about twice as large. */
@@ -182,7 +147,7 @@ static int create_block(Pinned **b, int64_t bytes) {
   return NC_OK;
 }
 
-int nc_pinpages(void **p, int64_t bytes) {
+int nc_cuda_pin(void **p, int64_t bytes) {
   const int64_t size = (bytes / PAGE + 1) * PAGE;
   Pinned *b;
   *p = NULL;
@@ -194,13 +159,14 @@ int nc_pinpages(void **p, int64_t bytes) {
   return NC_OK;
 }
 
-void nc_unpinpages(void *p, int64_t bytes) {
+void nc_cuda_unpin(void *p, int64_t bytes) {
   Pinned *b = p ? blockat(p) : NULL;
   (void)bytes;
   if (b == NULL) return;
   for (int k = 0; k < nc_gpus; k++) {
     for (int i = 0; i < MAXSTREAMS && b->used[k]; i++)
-      if (b->used[k] >> i & 1) wait_for_stream(b, &nc_gpu[k], i);
+      if (b->used[k] >> i & 1)
+        nc_free_after(&nc_gpu[k], i, &b->awaited, free_block, b);
     b->used[k] = 0;
   }
   if (b->awaited == 0) b->isfree = 1;

@@ -6,7 +6,7 @@
 ** The default stream of a device is a non-blocking stream created here, never
 ** CUDA's legacy default stream, so streams synchronize only by explicit events.
 ** A stream that the user frees keeps its handle and the memory cached for it;
-** nc_newstream reuses it for the next request with the same priority.
+** nc_cuda_newstream reuses it for the next request with the same priority.
 */
 #include "cuda/runtime/gpu.h"
 
@@ -54,9 +54,10 @@ static int clamp_priority(int *priority) {
   return NC_OK;
 }
 
-int nc_newstream(Stream **s, int i, int priority) {
+int nc_cuda_newstream(Stream **s, int i, int priority) {
   Gpu *g = &nc_gpu[i];
   *s = NULL;
+  TRY(nc_check_number(i));
   TRY(nc_open(g));
   TRY(clamp_priority(&priority));
   for (int k = 1; k < g->nstreams && *s == NULL; k++)
@@ -76,84 +77,80 @@ int nc_newstream(Stream **s, int i, int priority) {
 }
 
 /* If s is the current stream, the default stream becomes current. */
-void nc_freestream(Stream *s) {
+void nc_cuda_freestream(Stream *s) {
   if (s == NULL || s->index == 0) return;
   s->taken = 0;
   if (s->gpu->current == s->index) s->gpu->current = 0;
 }
 
-Stream *nc_stream(int i) {
+Stream *nc_cuda_stream(int i) {
   return nc_open(&nc_gpu[i]) == NC_OK ? &nc_gpu[i].stream[nc_gpu[i].current]
                                       : NULL;
 }
 
-Stream *nc_defaultstream(int i) {
+Stream *nc_cuda_defaultstream(int i) {
   return nc_open(&nc_gpu[i]) == NC_OK ? &nc_gpu[i].stream[0] : NULL;
 }
 
-int nc_setstream(Stream *s) {
+int nc_cuda_setstream(Stream *s) {
   TRY(nc_open(s->gpu));
   nc_selected = s->gpu->ordinal;
   s->gpu->current = s->index;
   return NC_OK;
 }
 
-int nc_streamdevice(const Stream *s) {
+int nc_cuda_streamdevice(const Stream *s) {
   return s->gpu->ordinal;
 }
 
-uint64_t nc_streamid(const Stream *s) {
+uint64_t nc_cuda_streamid(const Stream *s) {
   return (uint64_t)(uintptr_t)s->handle;
 }
 
-int nc_querystream(Stream *s, int *done) {
-  cudaError_t r;
+int nc_cuda_querystream(Stream *s, int *done) {
   nc_activate(s->gpu);
-  r = cudaStreamQuery(s->handle);
-  *done = r == cudaSuccess;
-  if (r != cudaSuccess && r != cudaErrorNotReady) return nc_cudafail(r);
-  if (r == cudaErrorNotReady) cudaGetLastError();
-  return NC_OK;
+  return nc_queried(cudaStreamQuery(s->handle), done);
 }
 
-int nc_waitstream(Stream *s) {
+int nc_cuda_waitstream(Stream *s) {
   return nc_waitfor(s->gpu, s->handle);
 }
 
 /*
 ** Sets of streams
 */
-int nc_streamnumber(int i) {
+int nc_cuda_streamnumber(int i) {
   return nc_gpu[i].current;
 }
 
-/* Makes later work of stream `to' wait for all work submitted to `from'. */
-static int order_streams(Gpu *g, int to, int from) {
+int nc_order_streams(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
   cudaEvent_t e;
   cudaError_t failure;
-  TRY(nc_record_event(g, &e, g->stream[from].handle));
-  failure = cudaStreamWaitEvent(g->stream[to].handle, e, 0);
+  TRY(nc_record_event(g, &e, from));
+  nc_activate(h);
+  failure = cudaStreamWaitEvent(to, e, 0);
   nc_putevent(g, e);
-  return failure == cudaSuccess ? NC_OK : nc_cudafail(failure);
+  return nc_cudastatus(failure);
 }
 
-/* Is k in the set, and not the current stream? */
-static int is_other_stream(const Gpu *g, uint64_t streams, int k) {
-  return (streams >> k & 1) && k != g->current;
-}
-
-int nc_join(int i, uint64_t streams) {
+/* The current stream and those of a set: the current one goes on after the
+   others, or with `fork' they after it. */
+static int order_set(int i, uint64_t streams, int fork) {
   Gpu *g = &nc_gpu[i];
+  const cudaStream_t own = g->stream[g->current].handle;
   nc_activate(g);
-  for (int k = 0; k < g->nstreams; k++)
-    if (is_other_stream(g, streams, k)) TRY(order_streams(g, g->current, k));
+  for (int k = 0; k < g->nstreams; k++) {
+    const cudaStream_t other = g->stream[k].handle;
+    if (!(streams >> k & 1) || k == g->current) continue;
+    TRY(nc_order_streams(g, fork ? own : other, g, fork ? other : own));
+  }
   return NC_OK;
 }
 
-int nc_fork(int i, uint64_t streams) {
-  Gpu *g = &nc_gpu[i];
-  nc_activate(g);
-  for (int k = 0; k < g->nstreams; k++)
-    if (is_other_stream(g, streams, k)) TRY(order_streams(g, k, g->current));
-  return NC_OK;
+int nc_cuda_join(int i, uint64_t streams) {
+  return order_set(i, streams, 0);
+}
+
+int nc_cuda_fork(int i, uint64_t streams) {
+  return order_set(i, streams, 1);
 }

@@ -204,21 +204,9 @@ static void enable_peer_access(Gpu *g, const Gpu *other) {
   const uint64_t bit = (uint64_t)1 << other->ordinal;
   if (g->peers & bit) return;
   g->peers |= bit;
-  if (nc_peer(g->ordinal, other->ordinal) &&
+  if (nc_cuda_peer(g->ordinal, other->ordinal) &&
       cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess)
     cudaGetLastError();
-}
-
-/* Makes later work of stream `to' of h wait for all work submitted to stream
-   `from' of g. */
-static int order_streams(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
-  cudaEvent_t e;
-  cudaError_t r;
-  TRY(nc_record_event(g, &e, from));
-  nc_activate(h);
-  r = cudaStreamWaitEvent(to, e, 0);
-  nc_putevent(g, e);
-  return r == cudaSuccess ? NC_OK : nc_cudafail(r);
 }
 
 /* Copies between devices.  The copy runs on the current stream of g, the
@@ -229,11 +217,11 @@ static int copy_between_devices(Gpu *g, char *dst, const char *src,
   const cudaStream_t theirs = nc_current_stream(&from->device);
   const cudaStream_t ours = nc_current_stream(&g->device);
   int r;
-  TRY(order_streams(from, theirs, g, ours));
+  TRY(nc_order_streams(from, theirs, g, ours));
   enable_peer_access(g, from);
   CUDA_TRY(cudaMemcpyPeerAsync(dst, g->ordinal, src, from->ordinal,
                                (size_t)bytes, ours));
-  r = order_streams(g, ours, from, theirs);
+  r = nc_order_streams(g, ours, from, theirs);
   if (r != NC_OK) cudaStreamSynchronize(ours);
   return r;
 }

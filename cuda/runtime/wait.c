@@ -49,15 +49,20 @@ static int poll_pause(const Gpu *g, int64_t *start) {
   return NC_OK;
 }
 
-/* Evaluates the result e of a query: returns 1 to continue polling; otherwise
-   the wait is over with status *r.  CUDA records "not ready" as its last error,
-   which is cleared here. */
-static int keep_polling(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
-  if (e != cudaErrorNotReady) {
-    *r = e == cudaSuccess ? NC_OK : nc_cudafail(e);
-    return 0;
-  }
+/* CUDA records "not ready" as its last error, which is cleared here. */
+int nc_queried(cudaError_t e, int *done) {
+  *done = e == cudaSuccess;
+  if (e != cudaErrorNotReady) return nc_cudastatus(e);
   cudaGetLastError();
+  return NC_OK;
+}
+
+/* Evaluates the result e of a query: returns 1 to continue polling; otherwise
+   the wait is over with status *r. */
+static int keep_polling(const Gpu *g, cudaError_t e, int64_t *start, int *r) {
+  int done;
+  *r = nc_queried(e, &done);
+  if (*r != NC_OK || done) return 0;
   return (*r = poll_pause(g, start)) == NC_OK;
 }
 

@@ -62,8 +62,7 @@ static int search(const Device *d, SortPlan *k) {
     k->shift = top - k->digit;
     CUDA_TRY(nc_sort_find_digit(k, s));
   }
-  CUDA_TRY(nc_sort_collect(k, s));
-  return NC_OK;
+  return nc_cudastatus(nc_sort_collect(k, s));
 }
 
 /* k->left = the rank to find, for each slice. */
@@ -107,10 +106,8 @@ static int select_ranks(const Device *d, SortPlan *k) {
   low.from = k->pos;
   low.n = k->keep;
   low.first = 0;
-  if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK) {
-    const cudaError_t e = nc_sort_short(&low, nc_current_stream(d));
-    if (e != cudaSuccess) r = nc_cudafail(e);
-  }
+  if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK)
+    r = nc_cudastatus(nc_sort_short(&low, nc_current_stream(d)));
   nc_scratchfree(d, p);
   return r;
 }
@@ -124,8 +121,7 @@ int nc_sort_slices(const Device *d, SortPlan *k, DType type) {
   if (k->n > brief && k->keep <= brief && (k->first == 0 || k->keep == 1))
     return select_ranks(d, k);
   if (k->n > brief) return nc_sort_long(d, k, MIN_ALONE, MAX_BATCH);
-  CUDA_TRY(nc_sort_short(k, nc_current_stream(d)));
-  return NC_OK;
+  return nc_cudastatus(nc_sort_short(k, nc_current_stream(d)));
 }
 
 /*

@@ -150,8 +150,7 @@ template <class K> static int sort_batch(const Device *d, const SortBatch &b) {
                                          (uint32_t *)(p + at[3]));
   const cudaError_t e = sort.run(b, p + at[4], temp, nc_current_stream(d));
   nc_scratchfree(d, p);
-  CUDA_TRY(e);
-  return NC_OK;
+  return nc_cudastatus(e);
 }
 
 static int sort_by_type(const Device *d, const SortBatch &b, int bits) {
