@@ -10,19 +10,11 @@
 /*
 ** Pointwise operations and reductions (ops.def)
 */
-#define ROW(op) OP_##op,
-#define UNARY(op, ...) ROW(op)
-#define TEST(op, ...) ROW(op)
-#define BINARY(op, ...) ROW(op)
-#define COMPARE(op, ...) ROW(op)
-#define TERNARY(op, ...) ROW(op)
-#define CHOOSE(op, ...) ROW(op)
-#define REDUCE(op, ...) ROW(op)
+#define EVERY_OP(op, ...) OP_##op,
 typedef enum Op {
 #include "core/ops.def"
   OP_COUNT
 } Op;
-#undef ROW
 
 typedef enum OpKind {
   UNARY_OP, TEST_OP, BINARY_OP, COMPARE_OP, TERNARY_OP, CHOOSE_OP, REDUCE_OP

@@ -24,9 +24,7 @@
 #include "cuda/device.h"
 #include "core/tensor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 /*
 ** The core
@@ -44,6 +42,7 @@ extern const Host *nc_hostside;
 #define nc_cast         nc_hostside->cast
 #define nc_bytestext    nc_hostside->bytestext
 #define nc_error_partial       nc_hostside->partly
+#define nc_opinfo       nc_hostside->op
 #define nc_wantsstop()  (*nc_hostside->interrupted != 0)
 
 static inline int64_t nc_sizeof_(DType t) {
@@ -172,8 +171,6 @@ void nc_cuda_trim(const Device *d, int64_t budget);
 DEVICE_REQUESTS(X)
 #undef X
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

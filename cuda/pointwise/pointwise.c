@@ -19,31 +19,6 @@
 #define LINE 32    /* bytes of a memory sector */
 #define TILEFILL 5 /* tiles must be at least a fifth full */
 
-/* clang-format off */
-#define UNARY(op, class, ...)    { #op, UNARY_OP, CLASS_##class },
-#define TEST(op, class, ...)     { #op, TEST_OP, CLASS_##class },
-#define BINARY(op, class, ...)   { #op, BINARY_OP, CLASS_##class },
-#define COMPARE(op, class, ...)  { #op, COMPARE_OP, CLASS_##class },
-#define TERNARY(op, class, ...)  { #op, TERNARY_OP, CLASS_##class },
-#define CHOOSE(op, class, ...)   { #op, CHOOSE_OP, CLASS_##class },
-#define REDUCE(op, class, ...)   { #op, REDUCE_OP, CLASS_##class },
-/* clang-format on */
-static const struct {
-  const char *name;
-  OpKind kind;
-  OpClass class;
-} rows[OP_COUNT] = {
-#include "core/ops.def"
-};
-
-const char *nc_opname(Op op) {
-  return rows[op].name;
-}
-
-OpClass nc_opclass(Op op) {
-  return rows[op].class;
-}
-
 const char *nc_typename(DType t) {
 #define X(id, name, storage, category) name,
   static const char *const names[DT_COUNT] = { DTYPES(X) };
@@ -118,7 +93,7 @@ uint64_t nc_parameterbits(double x, DType computed) {
 /* The storage type of operand j in a kernel for type t: t, or u8 for
    conditions and truth values. */
 static DType kernel_type(const TensorIter *k, int j, DType t) {
-  const OpKind kind = rows[k->op].kind;
+  const OpKind kind = nc_opinfo[k->op].kind;
   if (k->grad_index > 0) return j == 2 && kind == CHOOSE_OP ? DT_u8 : t;
   if (j == 0 && (kind == TEST_OP || kind == COMPARE_OP)) return DT_u8;
   if (j == 1 && kind == CHOOSE_OP) return DT_u8;
@@ -262,7 +237,7 @@ int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e) {
     return nc_fail(NC_EDTYPE, "this build has no CUDA kernel of it for %s",
                    nc_typename(k->common_dtype));
   CUDA_TRY(e);
-  return nc_check_launch(d, rows[k->op].name);
+  return nc_check_launch(d, nc_opinfo[k->op].name);
 }
 
 static cudaError_t launchstrided(const TensorIter *k, const StridedMap *m,
@@ -387,7 +362,7 @@ static int move(const Device *d, const TensorIter *iter) {
   if (k.nd == 0 || (k.nd == 1 && k.step[0][0] == 1 && k.step[1][0] == 1)) {
     CUDA_TRY(cudaMemcpyAsync(k.p[0], k.p[1], (size_t)(k.n * size),
                              cudaMemcpyDeviceToDevice, nc_current_stream(d)));
-    return nc_check_launch(d, rows[k.op].name);
+    return nc_check_launch(d, nc_opinfo[k.op].name);
   }
   if ((along = fastest_dim(&k, 1)) != 0 && fills_tiles(&k, along))
     return transpose(d, &k, along);
@@ -545,7 +520,7 @@ int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
 }
 
 int nc_cuda_run(const Device *d, const TensorIter *k) {
-  if (rows[k->op].kind == REDUCE_OP && k->grad_index == 0)
+  if (nc_opinfo[k->op].kind == REDUCE_OP && k->grad_index == 0)
     return nc_runreduce(d, k);
   return nc_in_chunks(d, k, k->nd, run);
 }

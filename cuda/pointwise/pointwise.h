@@ -5,8 +5,6 @@
 
 #include "cuda/cuda.h"
 
-const char *nc_opname(Op op);
-OpClass nc_opclass(Op op);
 const char *nc_typename(DType t);
 
 /* The compute type of t: u8, i32, i64, f32 or f64. */

@@ -25,7 +25,7 @@ typedef struct ReducePlan {
 
 /* The type of the accumulator. */
 static DType accumulate_type(const TensorIter *k) {
-  const OpClass kind = nc_opclass(k->op);
+  const OpClass kind = nc_opinfo[k->op].types;
   const DType c = nc_compute_type(k->type[1]);
   if (kind == CLASS_TO_BOOL || kind == CLASS_COUNT) return DT_i64;
   return c == DT_f32 || c == DT_f64 ? c : DT_i64;

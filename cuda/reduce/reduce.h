@@ -15,9 +15,7 @@
 #include "cuda/cuda.h"
 #include "cuda/offsets.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define NC_REDUCEBLOCK 256    /* threads of a block */
 
@@ -59,8 +57,6 @@ NC_STOREDTYPES(X)
 ReduceLauncher nc_reduce_strided_i64, nc_reduce_strided_f32,
     nc_reduce_strided_f64;
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

@@ -165,7 +165,7 @@ static void run_both(const TensorIter *k, const TensorIter *g, const Buffer *t,
     if (is_close(a, b, most, unit)) continue;
     fail_msg("%s of %s to %s, %d dims, n %d, size %d %d, steps %d %d: "
              "element %d: %.17g is to be %.17g",
-             nc_opname(k->op), nc_dtypename(k->nargs > 1 ? k->type[1] : y),
+             nc_opinfo[k->op].name, nc_dtypename(k->nargs > 1 ? k->type[1] : y),
              nc_dtypename(y), k->nd, (int)k->n, (int)k->size[0],
              (int)k->size[1], (int)k->step[1][0], (int)k->step[1][1], (int)i,
              b, a);
