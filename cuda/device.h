@@ -9,6 +9,7 @@
 ** outside these macros, no managed or texture memory, no cooperative launches,
 ** and no block waits for another.
 **
+**   NC_C_BEGIN ... NC_C_END    surround what files in C and .cu files share
 **   NC_KERNEL name(...)        defines a kernel; only this file launches it
 **   NC_KERNEL_OF(n) name(...)  the same, for blocks of at most n threads
 **   NC_KERNEL_WIDE(n) name(...)  the same, but a thread may use all registers
@@ -83,6 +84,14 @@ static inline cudaError_t nc_launch(void (*kernel)(P...), dim3 grid,
 #define NC_LAUNCH(kernel, grid, block, bytes, stream, ...) \
   nc_launch(kernel, grid, block, bytes, stream, __VA_ARGS__)
 
+#endif
+
+#ifdef __cplusplus
+#define NC_C_BEGIN  extern "C" {
+#define NC_C_END    }
+#else
+#define NC_C_BEGIN
+#define NC_C_END
 #endif
 
 #define NC_KERNEL        static __global__ void

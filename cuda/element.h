@@ -95,6 +95,30 @@ NC_DEVICE uint4 vector_of_words(const uint32_t w[]) {
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
+/* Loads and stores `bytes' bytes, 2 to 32, a constant, which are aligned up to
+   16; unused words of w are left as they are. */
+NC_DEVICE void load_words(uint32_t w[], const char *p, int bytes) {
+  if (bytes == 2) w[0] = *(const uint16_t *)p;
+  if (bytes == 4) w[0] = *(const uint32_t *)p;
+  if (bytes == 8) {
+    const uint2 v = *(const uint2 *)p;
+    w[0] = v.x, w[1] = v.y;
+  }
+  NC_UNROLL for (int k = 0; k < bytes / 16; k++) {
+    const uint4 v = ((const uint4 *)p)[k];
+    w[4 * k] = v.x, w[4 * k + 1] = v.y, w[4 * k + 2] = v.z;
+    w[4 * k + 3] = v.w;
+  }
+}
+
+NC_DEVICE void store_words(void *p, const uint32_t w[], int bytes) {
+  if (bytes == 2) *(uint16_t *)p = (uint16_t)w[0];
+  if (bytes == 4) *(uint32_t *)p = w[0];
+  if (bytes == 8) *(uint2 *)p = make_uint2(w[0], w[1]);
+  NC_UNROLL for (int k = 0; k < bytes / 16; k++)
+    ((uint4 *)p)[k] = vector_of_words(w + 4 * k);
+}
+
 template <class S, class A = Compute<S>>
 NC_DEVICE void unpack(A v[], uint4 u) {
   NC_UNROLL for (int i = 0; i < VEC; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* offsets.c - the host's side of offsets.h: fills Divisor and Offsets. */
-#include "cuda/offsets.h"
+/* offsets.c - the host's side of offsets.h and strided_offset.h: fills Divisor,
+   Offsets and StridedDims. */
+#include "cuda/strided_offset.h"
 
 #define MOST ((int64_t)1 << 31)
 
@@ -32,5 +33,15 @@ void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
   for (int d = 0; d < nd; d++) {
     x->size[d] = nc_divisor(size[d]);
     for (int j = 0; j < n; j++) x->step[j][d] = (uint32_t)step[j][d];
+  }
+}
+
+void nc_set_divisors(StridedDims *x) {
+  int64_t n = 1;
+  x->large = 0;
+  for (int d = 0; d < x->nd && !x->large; d++) {
+    x->large = n > 0 && x->size[d] > MOST / n;
+    n *= x->size[d];
+    if (!x->large && x->size[d] > 0) x->by[d] = nc_divisor(x->size[d]);
   }
 }

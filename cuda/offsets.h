@@ -14,9 +14,7 @@
 #include "cuda/device.h"
 #include "core/tensor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define NC_VECTOR 16          /* bytes of a vectorized load or store */
 
@@ -48,14 +46,12 @@ int nc_fitsoffsets(int nd, const int64_t size[], int n,
 void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
                   const int64_t step[][NC_MAXDIM]);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 /*
 ** In kernels
 */
-#if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
+#ifdef __cplusplus
 
 #ifdef __CUDA_ARCH__
 #define NC_UNROLL _Pragma("unroll")

@@ -17,7 +17,11 @@ typedef struct StridedDims {
   int64_t step[NC_MAXDIM];
 } StridedDims;
 
-#if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
+NC_C_BEGIN
+void nc_set_divisors(StridedDims *x);  /* sets `large' and `by' */
+NC_C_END
+
+#ifdef __cplusplus
 
 NC_DEVICE int64_t strided_offset(const StridedDims *x, int64_t i) {
   int64_t at = 0;

@@ -104,25 +104,14 @@ NC_DEVICE uint4 load_vector(const char *p) {
 }
 
 NC_DEVICE void store_vector(char *p, const uint32_t w[]) {
-  *(uint4 *)p = vector_of_words(w);
+  store_words(p, w, 16);
 }
 
-/* Load and store E bytes: a vector of conditions or truth values. */
+/* Load E bytes: a vector of conditions or truth values. */
 NC_DEVICE uint4 load_bytes(const char *p) {
-  if (E == 16) return load_vector(p);
-  if (E == 8) {
-    const uint2 v = *(const uint2 *)p;
-    return make_uint4(v.x, v.y, 0, 0);
-  }
-  return make_uint4(E == 4 ? *(const uint32_t *)p : *(const uint16_t *)p, 0, 0,
-                    0);
-}
-
-NC_DEVICE void store_bytes(char *p, const uint32_t w[]) {
-  if (E == 16) store_vector(p, w);
-  else if (E == 8) *(uint2 *)p = make_uint2(w[0], w[1]);
-  else if (E == 4) *(uint32_t *)p = w[0];
-  else *(uint16_t *)p = (uint16_t)w[0];
+  uint32_t w[4] = { 0, 0, 0, 0 };
+  load_words(w, p, E);
+  return vector_of_words(w);
 }
 
 #endif

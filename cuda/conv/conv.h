@@ -15,9 +15,7 @@
 #include "cuda/cuda.h"
 #include "cuda/offsets.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 /* Planes of size[0] rows and size[1] columns.  Kernels have a thread for
    each of their n elements. */
@@ -61,14 +59,12 @@ cudaError_t nc_direct_conv(DType t, const DirectConv *k, cudaStream_t s);
 cudaError_t nc_max_pool(DType t, const MaxPoolPlan *k, int back,
                         cudaStream_t s);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 /*
 ** In kernels
 */
-#if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
+#ifdef __cplusplus
 
 #define CONV_THREADS 256
 

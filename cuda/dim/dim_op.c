@@ -49,17 +49,6 @@ static void merge_dims(StridedDims *x) {
   for (int d = 0; d < all.nd; d++) add_outer(x, all.size[d], all.step[d]);
 }
 
-static void set_divisors(StridedDims *x) {
-  const int64_t most = (int64_t)1 << 31;
-  int64_t n = 1;
-  x->large = 0;
-  for (int d = 0; d < x->nd && !x->large; d++) {
-    x->large = x->size[d] > most / max64(n, 1);
-    n *= x->size[d];
-    if (!x->large && x->size[d] > 0) x->by[d] = nc_divisor(x->size[d]);
-  }
-}
-
 /* y = the dimensions of x that are in the mask, or the others. */
 static void select_dims(StridedDims *y, const Tensor *x, unsigned mask,
                         int others) {
@@ -115,8 +104,8 @@ static int run_reduction(const Device *d, DimReduction *k, DType type,
   k->dense = k->reduced.nd <= 1 && inner_step(&k->reduced) == 1;
   k->columns = inner_step(&k->reduced) != 1 && inner_step(&k->kept) == 1 &&
                k->kept.nd > 0;
-  set_divisors(&k->kept);
-  set_divisors(&k->reduced);
+  nc_set_divisors(&k->kept);
+  nc_set_divisors(&k->reduced);
   if (k->columns) plan_columns(k, enough);
   else plan_rows(k, enough);
   if (k->splits > 1)

@@ -21,9 +21,7 @@
 #include "cuda/cuda.h"
 #include "cuda/strided_offset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define DIM_THREADS 256       /* of a block, at most, where not said */
 #define DIM_PARTIAL_BYTES 24  /* of a partial result, at most */
@@ -83,8 +81,6 @@ cudaError_t nc_softmax(DType t, const DimTransform *k, int shared, int *done,
 cudaError_t nc_softmax_from_sums(DType t, const DimTransform *k,
                                  cudaStream_t s);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

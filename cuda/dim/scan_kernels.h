@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** scan_kernels.h - the kernels of an inclusive scan along a dimension, for
-** cumsum.cu, cumprod.cu, logcumsumexp.cu and cummax.cu; templates over the
+** scans.cu and cummax.cu; templates over the
 ** operator O, which has
 **   S, A              the type of an element, and the one to compute in
 **   P                 a prefix: what several elements are combined to

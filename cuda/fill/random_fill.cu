@@ -24,15 +24,6 @@ typedef struct RandomPlan {
   int64_t aligned;
 } RandomPlan;
 
-/* Stores `bytes' (2 to 32) bytes; y is aligned to them, up to 16. */
-NC_DEVICE void store(void *y, const uint32_t w[], const int bytes) {
-  if (bytes == 2) *(uint16_t *)y = (uint16_t)w[0];
-  else if (bytes == 4) *(uint32_t *)y = w[0];
-  else if (bytes == 8) *(uint2 *)y = make_uint2(w[0], w[1]);
-  else *(uint4 *)y = make_uint4(w[0], w[1], w[2], w[3]);
-  if (bytes == 32) ((uint4 *)y)[1] = make_uint4(w[4], w[5], w[6], w[7]);
-}
-
 NC_DEVICE void uniforms(float e[], const uint32_t w[], int bits) {
   for (int i = 0; i < 4; i++) e[i] = philox_uniform(w[i], bits);
 }
@@ -66,7 +57,7 @@ NC_DEVICE void write_block(const RandomPlan &k, int64_t b, const A e[],
   NC_UNROLL for (int i = 0; i < per; i++) s[i] = store_element<S>(e[i]);
   if (k.aligned && first + per <= k.n) {
     memcpy(w, s, per * sizeof(S));
-    store(y, w, per * (int)sizeof(S));
+    store_words(y, w, per * (int)sizeof(S));
     return;
   }
   NC_UNROLL for (int i = 0; i < per; i++) if (first + i < k.n) y[i] = s[i];

@@ -11,9 +11,7 @@
 #include "cuda/cuda.h"
 #include "cuda/offsets.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define NC_MAXUNITS ((int64_t)1 << 30) /* units of a launch */
 
@@ -40,8 +38,6 @@ int nc_plan_index(const Device *d, IndexPlan *k, const IndexCall *g,
    both. */
 int nc_split_index(IndexPlan *k, IndexPlan *half);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

@@ -110,17 +110,13 @@ NC_KERNEL_OF(THREADS) write_positions(const NonzeroPlan k) {
 }
 
 static void set_dimensions(NonzeroPlan *k, const NonzeroCall *t) {
-  int64_t n = 1;
   k->nd = k->dims.nd = t->nd;
   k->coordinates = t->coordinates;
-  k->dims.large = k->n > (int64_t)1 << 31;
   for (int d = 0; d < t->nd; d++) {
-    const int64_t size = t->size[t->nd - 1 - d];
-    k->dims.size[d] = size;
+    k->dims.size[d] = t->size[t->nd - 1 - d];
     k->dims.step[d] = t->coordinates ? 0 : t->step[t->nd - 1 - d];
-    if (!k->dims.large && n > 0 && size > 0) k->dims.by[d] = nc_divisor(size);
-    n *= size;
   }
+  nc_set_divisors(&k->dims);
 }
 
 static int count_elements(const Device *d, const NonzeroPlan *k, int threads,

@@ -26,9 +26,7 @@
 #include "cuda/cuda.h"
 #include "cuda/offsets.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define NORM_THREADS 512      /* of a block that keeps rows in registers */
 #define NORM_VECTORS 4        /* vectors of a thread there */
@@ -76,8 +74,6 @@ NormLauncher nc_norm_stats, nc_norm_grad_sums, nc_norm_merge_sums;
 /* The second pass: y from the statistics, or from row_sums. */
 NormLauncher nc_norm_apply, nc_norm_grad_apply;
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

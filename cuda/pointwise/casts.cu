@@ -48,29 +48,6 @@ template <> struct To<b8_s> {
 };
 
 /*
-** W elements, of 1, 2, 4 or 8 bytes each, as 32-bit words
-*/
-NC_DEVICE void load_words(uint32_t w[], const char *p, int size) {
-  if (size == 1) w[0] = *(const uint32_t *)p;
-  if (size == 2) {
-    const uint2 v = *(const uint2 *)p;
-    w[0] = v.x, w[1] = v.y;
-  }
-  if (size >= 4) EACH(k, size / 4) {
-      const uint4 v = ((const uint4 *)p)[k];
-      w[4 * k] = v.x, w[4 * k + 1] = v.y, w[4 * k + 2] = v.z,
-            w[4 * k + 3] = v.w;
-    }
-}
-
-NC_DEVICE void store_words(char *p, const uint32_t w[], int size) {
-  if (size == 1) *(uint32_t *)p = w[0];
-  if (size == 2) *(uint2 *)p = make_uint2(w[0], w[1]);
-  if (size >= 4) EACH(k, size / 4)
-  ((uint4 *)p)[k] = vector_of_words(w + 4 * k);
-}
-
-/*
 ** The kernels, from type S to type D.  Grid: one thread for VECTORS*W elements
 ** (dense) or NC_EACH elements (strided).  A thread first loads all its
 ** elements, so that several loads are in flight.
@@ -81,13 +58,13 @@ template <class S, class D> NC_KERNEL_OF(BLOCK) cast_dense(const Cast c) {
   EACH(v, VECTORS)
   if (start + v * BLOCK < c.n)
     load_words(in[v], c.x + (uint64_t)(start + v * BLOCK) * W * sizeof(S),
-               sizeof(S));
+               W * sizeof(S));
   EACH(v, VECTORS) if (start + v * BLOCK < c.n) {
     uint32_t out[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
     EACH(k, W)
     set_element(out, k, To<D>::convert(load_element(element_of<S>(in[v], k))));
     store_words(c.y + (uint64_t)(start + v * BLOCK) * W * sizeof(D), out,
-                sizeof(D));
+                W * sizeof(D));
   }
   if (start < c.tail) {
     const uint64_t i = (uint64_t)c.n * W + start;

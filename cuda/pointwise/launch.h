@@ -12,9 +12,7 @@
 #include "cuda/cuda.h"
 #include "cuda/offsets.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define NC_ROWBLOCK 128       /* threads of a block */
 #define NC_EACH 4             /* elements of a thread without vectors */
@@ -109,8 +107,6 @@ typedef struct Transpose {
 cudaError_t nc_transposes(int size, const Transpose *t, uint32_t batches,
                           cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

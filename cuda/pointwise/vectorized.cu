@@ -122,7 +122,7 @@ vector_map(const VectorMap map) {
       if (truth) set_element(w, e, (uint8_t)(y != 0));
       else set_element(w, e, stored_result(map, y));
     }
-    if (truth) store_bytes(map.p[0] + to[v], w);
+    if (truth) store_words(map.p[0] + to[v], w, E);
     else store_vector(map.p[0] + to[v] * sizeof(S), w);
   }
   if (start < map.tail) {

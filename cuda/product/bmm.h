@@ -22,9 +22,7 @@ typedef struct BmmPlan {
   int64_t count;              /* products */
 } BmmPlan;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 /* y = beta*y + alpha*a*b for any type but bool */
 int nc_bmm_own(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
@@ -40,8 +38,6 @@ int nc_bmm_float(const Device *d, DType type, BmmPlan *t, Scalar alpha,
 int nc_bmm_pointers(const Device *d, const BmmPlan *t, int64_t size,
                     void **list);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 #endif

@@ -17,9 +17,7 @@
 #include "cuda/cuda.h"
 #include "cuda/strided_offset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NC_C_BEGIN
 
 #define SORT_THREADS 256      /* of a block, but for short slices */
 #define SORT_DIGIT_BITS 11      /* bits of a digit in radix select */
@@ -84,14 +82,12 @@ SortOrder nc_sort_order(DType type, int descending);
 int nc_sort_scratch(const Device *d, char **p, int n, const int64_t bytes[],
                   int64_t offset[]);
 
-#ifdef __cplusplus
-}
-#endif
+NC_C_END
 
 /*
 ** In kernels
 */
-#if defined(__CUDACC__) || (defined(NC_EMULATED) && defined(__cplusplus))
+#ifdef __cplusplus
 
 /* The type of the key of an element with the bits of T. */
 template <class T> struct SortKey { typedef uint32_t K; };
