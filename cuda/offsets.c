@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* offsets.c - the host's side of offsets.h and strided_offset.h: fills Divisor,
-   Offsets and StridedDims. */
-#include "cuda/strided_offset.h"
+/* offsets.c - the host's side of offsets.h: fills Divisor, Offsets and
+   StridedDims. */
+#include "cuda/offsets.h"
 
 #define MOST ((int64_t)1 << 31)
 

@@ -35,6 +35,15 @@ typedef struct Offsets {
   uint32_t step[NC_MAXIN][NC_MAXDIM];
 } Offsets;
 
+/* The same for one operand without a limit on the number of elements. */
+typedef struct StridedDims {
+  int nd;
+  int large;                  /* more than 2^31 elements: `by' is unused */
+  Divisor by[NC_MAXDIM];
+  int64_t size[NC_MAXDIM];    /* dimension 0 is the innermost */
+  int64_t step[NC_MAXDIM];
+} StridedDims;
+
 /* Prepares the division by d, which is from 1 to 2^31. */
 Divisor nc_divisor(int64_t d);
 
@@ -45,6 +54,8 @@ int nc_fitsoffsets(int nd, const int64_t size[], int n,
 /* Fills x.  The caller has checked the limits with nc_fitsoffsets. */
 void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
                   const int64_t step[][NC_MAXDIM]);
+
+void nc_set_divisors(StridedDims *x);  /* sets `large' and `by' */
 
 NC_C_END
 
@@ -84,6 +95,28 @@ NC_DEVICE void nc_offsets_at(uint64_t at[], const Offsets *x, uint32_t i,
       at[j] += (uint64_t)c * x->step[j][d];
     i = rest;
   }
+}
+
+/* The offset of element i.  It multiplies if there are at most 2^31 elements,
+   and divides otherwise. */
+NC_DEVICE int64_t strided_offset(const StridedDims *x, int64_t i) {
+  int64_t at = 0;
+  if (x->nd == 1) return i * x->step[0];
+  if (x->large) {
+    for (int d = 0; d < x->nd; d++) {
+      const int64_t rest = i / x->size[d];
+      at += (i - rest * x->size[d]) * x->step[d];
+      i = rest;
+    }
+  } else {
+    uint32_t left = (uint32_t)i;
+    for (int d = 0; d < x->nd; d++) {
+      const uint32_t rest = nc_quotient(left, x->by[d]);
+      at += (int64_t)(left - rest * x->by[d].d) * x->step[d];
+      left = rest;
+    }
+  }
+  return at;
 }
 
 #endif

@@ -47,7 +47,7 @@ static inline void nc_add_kept_dims(IndexedDims *k, const IndexCall *g, int *d,
 static inline IndexedDims nc_indexed_dims(const IndexCall *g) {
   const Tensor *o = g->other;
   const int after = g->at + g->offset->nd;
-  IndexedDims k = { .nd = 0, .offset_dim = -1 };
+  IndexedDims k = { 0, -1, { 0 }, { { 0 } } };
   int d = 0;
   nc_add_kept_dims(&k, g, &d, 0, g->at);
   k.offset_dim = k.nd++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** conv.c - the requests conv, max_pool and im2col; plans the kernels of conv.cu
-** and max_pool.cu (see conv.h).
+** (see conv.h).
 **
 ** A convolution handles a chunk of samples at a time, as many as have columns
 ** of MAX_COLUMN_BYTES in all.  The size of a chunk depends on the sizes alone.

@@ -1,12 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** conv.cu - im2col and its reverse, col2im, and direct convolutions, for float
-** types.
+** conv.cu - im2col and its reverse, col2im, direct convolutions, and max
+** pooling and its gradient, for float types.
 */
 #include "cuda/conv/conv.h"
 #include "cuda/block_sums.h"
 #include "cuda/element.h"
 
+#define CONV_THREADS 256
+
+typedef struct PlaneIndex {
+  int64_t plane, row, column;
+} PlaneIndex;
+
+NC_DEVICE PlaneIndex plane_index(const Planes &p, int64_t i) {
+  PlaneIndex s;
+  if (p.large) {
+    const int64_t row = i / p.size[1];
+    s.column = i - row * p.size[1];
+    s.plane = row / p.size[0];
+    s.row = row - s.plane * p.size[0];
+  } else {
+    const uint32_t row = nc_quotient((uint32_t)i, p.by[0]);
+    const uint32_t plane = nc_quotient(row, p.by[1]);
+    s.column = (uint32_t)i - row * p.by[0].d;
+    s.row = row - plane * p.by[1].d;
+    s.plane = plane;
+  }
+  return s;
+}
+
+/* The position along dimension d that element k of window i covers; negative if
+   that is in the padding. */
+NC_DEVICE int64_t position_of(const ConvGeometry &w, int d, int64_t i,
+                              int64_t k) {
+  const int64_t at = i * w.stride[d] - w.pad[d] + k * w.dilation[d];
+  return at < w.size[d] ? at : -1;
+}
+
+/* The reverse: the window along dimension d whose element k covers position
+   `at'; -1 if there is none. */
+NC_DEVICE int64_t window_of(const ConvGeometry &w, int d, int64_t at,
+                            int64_t k) {
+  const int64_t from = at + w.pad[d] - k * w.dilation[d];
+  int64_t i = from;
+  if (from < 0) return -1;
+  if (w.stride[d] > 1) {
+    i = from >> 31 ? from / w.stride[d]
+                   : (uint32_t)from / (uint32_t)w.stride[d];
+    if (i * w.stride[d] != from) return -1;
+  }
+  return i < w.out[d] ? i : -1;
+}
+
+/* A grid-stride loop over n, and its blocks. */
+static inline unsigned grid_stride_blocks(int64_t n) {
+  return (unsigned)min64(ceil_div(n, CONV_THREADS), INT32_MAX);
+}
+
+#define EACH_THREAD(i, n)                                                     \
+  for (int64_t i = blockIdx.x * (int64_t)CONV_THREADS + threadIdx.x; i < (n); \
+       i += gridDim.x * (int64_t)CONV_THREADS)
+
+/*
+** Convolution
+*/
 /* A thread copies the elements of a channel that one window covers. */
 template <class S, class A = Compute<S>>
 NC_KERNEL_OF(CONV_THREADS)
@@ -173,4 +231,69 @@ cudaError_t nc_im2col(DType t, const Im2colPlan *k, int back, cudaStream_t s) {
 
 cudaError_t nc_direct_conv(DType t, const DirectConv *k, cudaStream_t s) {
   NC_DISPATCH_FLOAT(t, launch_direct<S>(k, s));
+}
+
+/*
+** Max pooling
+*/
+/* A thread finds the maximum of a window and its position.  NaN is larger than
+   any number. */
+template <class S, class A = Compute<S>>
+NC_KERNEL_WIDE(CONV_THREADS)
+max_pool(const MaxPoolPlan k) {
+  EACH_THREAD(i, k.planes.n) {
+    const PlaneIndex at = plane_index(k.planes, i);
+    const S *x = (const S *)k.x + at.plane * k.w.size[0] * k.w.size[1];
+    int64_t best = -1;
+    A most = 0;
+    for (int64_t a = 0; a < k.w.kernel[0]; a++) {
+      const int64_t r = position_of(k.w, 0, at.row, a);
+      if (r < 0) continue;
+      for (int64_t b = 0; b < k.w.kernel[1]; b++) {
+        const int64_t c = position_of(k.w, 1, at.column, b);
+        if (c < 0) continue;
+        const A v = load_element(x[r * k.w.size[1] + c]);
+        if (best < 0 || v > most || (v != v && most == most)) {
+          most = v;
+          best = r * k.w.size[1] + c;
+        }
+      }
+    }
+    ((S *)k.y)[i] = x[best];
+    k.at[i] = best + 1;
+  }
+}
+
+/* A thread sums, in order, the gradients of the windows whose maximum is its
+   element. */
+template <class S, class A = Compute<S>>
+NC_KERNEL_OF(CONV_THREADS)
+max_pool_grad(const MaxPoolPlan k) {
+  EACH_THREAD(i, k.planes.n) {
+    const PlaneIndex at = plane_index(k.planes, i);
+    const int64_t from = at.plane * k.w.out[0] * k.w.out[1];
+    const int64_t me = at.row * k.w.size[1] + at.column + 1;
+    A sum = 0;
+    for (int64_t a = k.w.kernel[0] - 1; a >= 0; a--) {
+      const int64_t r = window_of(k.w, 0, at.row, a);
+      for (int64_t b = k.w.kernel[1] - 1; r >= 0 && b >= 0; b--) {
+        const int64_t c = window_of(k.w, 1, at.column, b);
+        const int64_t j = from + r * k.w.out[1] + c;
+        if (c >= 0 && k.at[j] == me) sum += load_element(((const S *)k.y)[j]);
+      }
+    }
+    ((S *)k.x)[i] = store_element<S>(sum);
+  }
+}
+
+template <class S>
+static cudaError_t launch_pool(const MaxPoolPlan *k, int back, cudaStream_t s) {
+  const unsigned grid = grid_stride_blocks(k->planes.n);
+  return back ? NC_LAUNCH(max_pool_grad<S>, grid, CONV_THREADS, 0, s, *k)
+              : NC_LAUNCH(max_pool<S>, grid, CONV_THREADS, 0, s, *k);
+}
+
+cudaError_t nc_max_pool(DType t, const MaxPoolPlan *k, int back,
+                        cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_pool<S>(k, back, s));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** conv.h - convolution and pooling: what conv.c plans for the kernels of
-** conv.cu and max_pool.cu.
+** conv.cu.
 **
 ** A convolution is im2col and a matrix product or, where the product would have
 ** few rows, a direct convolution, which reads the input in place.  Each element
@@ -61,65 +61,4 @@ cudaError_t nc_max_pool(DType t, const MaxPoolPlan *k, int back,
 
 NC_C_END
 
-/*
-** In kernels
-*/
-#ifdef __cplusplus
-
-#define CONV_THREADS 256
-
-typedef struct PlaneIndex {
-  int64_t plane, row, column;
-} PlaneIndex;
-
-NC_DEVICE PlaneIndex plane_index(const Planes &p, int64_t i) {
-  PlaneIndex s;
-  if (p.large) {
-    const int64_t row = i / p.size[1];
-    s.column = i - row * p.size[1];
-    s.plane = row / p.size[0];
-    s.row = row - s.plane * p.size[0];
-  } else {
-    const uint32_t row = nc_quotient((uint32_t)i, p.by[0]);
-    const uint32_t plane = nc_quotient(row, p.by[1]);
-    s.column = (uint32_t)i - row * p.by[0].d;
-    s.row = row - plane * p.by[1].d;
-    s.plane = plane;
-  }
-  return s;
-}
-
-/* The position along dimension d that element k of window i covers; negative if
-   that is in the padding. */
-NC_DEVICE int64_t position_of(const ConvGeometry &w, int d, int64_t i,
-                              int64_t k) {
-  const int64_t at = i * w.stride[d] - w.pad[d] + k * w.dilation[d];
-  return at < w.size[d] ? at : -1;
-}
-
-/* The reverse: the window along dimension d whose element k covers position
-   `at'; -1 if there is none. */
-NC_DEVICE int64_t window_of(const ConvGeometry &w, int d, int64_t at,
-                            int64_t k) {
-  const int64_t from = at + w.pad[d] - k * w.dilation[d];
-  int64_t i = from;
-  if (from < 0) return -1;
-  if (w.stride[d] > 1) {
-    i = from >> 31 ? from / w.stride[d]
-                   : (uint32_t)from / (uint32_t)w.stride[d];
-    if (i * w.stride[d] != from) return -1;
-  }
-  return i < w.out[d] ? i : -1;
-}
-
-/* A grid-stride loop over n, and its blocks. */
-static inline unsigned grid_stride_blocks(int64_t n) {
-  return (unsigned)min64(ceil_div(n, CONV_THREADS), INT32_MAX);
-}
-
-#define EACH_THREAD(i, n)                                              \
-  for (int64_t i = blockIdx.x * (int64_t)CONV_THREADS + threadIdx.x;   \
-       i < (n); i += gridDim.x * (int64_t)CONV_THREADS)
-
-#endif
 #endif

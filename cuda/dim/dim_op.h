@@ -19,7 +19,7 @@
 
 #include "cuda/blocks.h"
 #include "cuda/cuda.h"
-#include "cuda/strided_offset.h"
+#include "cuda/offsets.h"
 
 NC_C_BEGIN
 

@@ -5,7 +5,7 @@
 ** A slice of up to MAX_VECTORS * ROW_THREADS vectors is kept in registers, so
 ** that x is read only once.  A longer slice is kept in shared memory, or in
 ** shared memory and registers, if it fits (nc_softmax).  For all others,
-** logsumexp.cu computes the maximum and the sum first, and x is read a second
+** reductions.cu computes the maximum and the sum first, and x is read a second
 ** time (nc_softmax_from_sums).
 */
 #include "cuda/dim/block_reduce.h"

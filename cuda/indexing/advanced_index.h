@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** advanced_index.h - how advanced_index.c describes an IndexCall
-** (core/devices.h) to the kernels: a copy, or a reduction, of units between x
-** and other, where the offset of one dimension of x is read from an array.  A
-** unit is an element, or several that lie together.
+** advanced_index.h - how advanced_index.cu describes an IndexCall
+** (core/devices.h) to its kernels, and how it splits large ones.
 */
 #ifndef cuda_indexing_advanced_index_h
 #define cuda_indexing_advanced_index_h
@@ -27,11 +25,6 @@ typedef struct IndexPlan {
   int64_t size[NC_MAXDIM + 1];
   int64_t xstep[NC_MAXDIM + 1], ostep[NC_MAXDIM + 1]; /* in bytes */
 } IndexPlan;
-
-/* Fills k except n, by, out and distinct; returns the bytes of a unit, at most
-   `widest', but no less than an element. */
-int nc_plan_index(const Device *d, IndexPlan *k, const IndexCall *g,
-                  int widest);
 
 /* If k has few enough units for one launch, sets n and by and returns 1.  Else
    returns 0: *half is now its first half, k the second one; call it again for

@@ -12,7 +12,7 @@
 #include "cuda/cuda.h"
 #include "cuda/block_sums.h"
 #include "cuda/blocks.h"
-#include "cuda/strided_offset.h"
+#include "cuda/offsets.h"
 
 #define THREADS 256
 #define EACH 64 /* elements of a thread: four vectors */

@@ -49,20 +49,14 @@ typedef struct StridedMap {
   Offsets at;
 } StridedMap;
 
-/* Returns cudaErrorInvalidDeviceFunction if the operation has no kernel for the
+/* Launches v, or if it is NULL s, which is for a compute type.  Returns
+   cudaErrorInvalidDeviceFunction if the operation has no kernel for the
    type. */
-typedef cudaError_t VectorLauncher(int op, const VectorMap *a,
-                                   cudaStream_t stream);
-typedef cudaError_t StridedLauncher(int op, const StridedMap *a,
-                                    cudaStream_t stream);
-
-#define NC_COMPUTEDTYPES(X) X(u8) X(i32) X(i64) X(f32) X(f64)
-
-#define X(t) VectorLauncher nc_vectors_##t;
+typedef cudaError_t PointwiseLauncher(int op, const VectorMap *v,
+                                      const StridedMap *s,
+                                      cudaStream_t stream);
+#define X(t) PointwiseLauncher nc_pointwise_##t;
 NC_STOREDTYPES(X)
-#undef X
-#define X(t) StridedLauncher nc_strided_##t;
-NC_COMPUTEDTYPES(X)
 #undef X
 
 /* Gradient `grad_index' (from 1: of which operand) of an operation.  The

@@ -141,15 +141,9 @@ static int plan_vectors(VectorMap *m, const TensorIter *k) {
   return 1;
 }
 
-static VectorLauncher *const vector_launcher[DT_COUNT] = {
-#define X(t) [DT_##t] = nc_vectors_##t,
+static PointwiseLauncher *const launcher[DT_COUNT] = {
+#define X(t) [DT_##t] = nc_pointwise_##t,
   NC_STOREDTYPES(X)
-#undef X
-};
-
-static StridedLauncher *const strided_launcher[DT_COUNT] = {
-#define X(t) [DT_##t] = nc_strided_##t,
-  NC_COMPUTEDTYPES(X)
 #undef X
 };
 
@@ -243,7 +237,7 @@ int nc_check_op_launch(const Device *d, const TensorIter *k, cudaError_t e) {
 static cudaError_t launchstrided(const TensorIter *k, const StridedMap *m,
                                  cudaStream_t stream) {
   const DType c = nc_compute_type(k->common_dtype);
-  if (k->grad_index == 0) return strided_launcher[c](k->op, m, stream);
+  if (k->grad_index == 0) return launcher[c](k->op, NULL, m, stream);
   return (c == DT_f64 ? nc_gradients_f64
                       : nc_gradients_f32)(k->op, k->grad_index, m, stream);
 }
@@ -259,7 +253,7 @@ static int map(const Device *d, const TensorIter *k) {
   for (int j = 0; j < k->nargs; j++) nc_record_use(d, k->p[j]);
   if (k->grad_index == 0 && plan_vectors(&v, k)) {
     for (int j = 0; j < 2; j++) v.par[j] = nc_parameterbits(k->par[j], c);
-    return nc_check_op_launch(d, k, vector_launcher[t](k->op, &v, stream));
+    return nc_check_op_launch(d, k, launcher[t](k->op, &v, NULL, stream));
   }
   one = *k;
   tile_dims(&one);

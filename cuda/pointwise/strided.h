@@ -2,7 +2,7 @@
 /*
 ** strided.h - loads and stores operands of any types and strides, for kernels
 ** that compute in NC_TYPE (u8, i32, i64, f32 or f64); see StridedMap.  Included
-** by strided.cu and pointwise_grad.cu.
+** by pointwise.cu and pointwise_grad.cu.
 **
 ** A thread handles NC_EACH elements, which are blockDim.x apart, so that their
 ** loads are in flight together.  It switches on the type of an operand once for

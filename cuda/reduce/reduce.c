@@ -150,21 +150,21 @@ static void choose_pieces(ReducePlan *p) {
   if (f->pieces == 1) f->piece = f->length;
 }
 
-static ReduceLauncher *launcher(DType t) {
-  switch (t) {
-#define X(t) \
-  case DT_##t: return nc_reduce_##t;
-    NC_STOREDTYPES(X)
+/* Launches the kernel for elements of type t; for single elements, the one that
+   accumulates in the type for t. */
+static int launch_kernel(const Device *d, const TensorIter *k, DType t,
+                         ReduceKernel way, const Reduction *f) {
+  static ReduceLauncher *const launcher[DT_COUNT] = { [DT_b8] = nc_reduce_u8,
+#define X(t) [DT_##t] = nc_reduce_##t,
+                                                      NC_STOREDTYPES(X)
 #undef X
-    default: return nc_reduce_u8; /* bool */
+  };
+  if (way == REDUCE_STRIDED) {
+    t = nc_compute_type(t);
+    if (t != DT_f32 && t != DT_f64) t = DT_i64;
   }
-}
-
-static ReduceLauncher *strided_launcher(DType t) {
-  const DType c = nc_compute_type(t);
-  return c == DT_f32   ? nc_reduce_strided_f32
-         : c == DT_f64 ? nc_reduce_strided_f64
-                       : nc_reduce_strided_i64;
+  return nc_check_op_launch(d, k,
+                            launcher[t](k->op, way, f, nc_current_stream(d)));
 }
 
 /* The second launch: folds the partial results of the pieces. */
@@ -197,16 +197,11 @@ static int merge(const Device *d, const ReducePlan *p, const void *part) {
   again.f = f;
   again.way = REDUCE_STRIDED;
   choose_lanes(&again);
-  return nc_check_op_launch(
-      d, k,
-      strided_launcher(accumulate_type(k))(k->op, REDUCE_STRIDED, &again.f,
-                                           nc_current_stream(d)));
+  return launch_kernel(d, k, accumulate_type(k), REDUCE_STRIDED, &again.f);
 }
 
 static int launch(const Device *d, ReducePlan *p) {
   const TensorIter *k = p->k;
-  ReduceLauncher *f = p->way == REDUCE_STRIDED ? strided_launcher(k->type[1])
-                                               : launcher(k->type[1]);
   void *part = NULL;
   int r;
   p->f.y = k->p[0];
@@ -214,7 +209,7 @@ static int launch(const Device *d, ReducePlan *p) {
     TRY(nc_scratch(d, &part, p->f.pieces * k->n * 8));
     p->f.y = part;
   }
-  r = nc_check_op_launch(d, k, f(k->op, p->way, &p->f, nc_current_stream(d)));
+  r = launch_kernel(d, k, k->type[1], p->way, &p->f);
   if (r == NC_OK && part) r = merge(d, p, part);
   nc_scratchfree(d, part);
   return r;

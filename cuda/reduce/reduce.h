@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce.h - what reduce.c plans for the kernels of reduce.cu and
-** reduce_strided.cu, which are compiled once for each type.
+** reduce.h - what reduce.c plans for the kernels of reduce.cu, which is
+** compiled once for each type.
 **
 ** Integers are accumulated in int64, halves and float in float, double in
 ** double; true elements (any, all, count_nonzero) are counted in int64.  The
@@ -54,8 +54,6 @@ typedef cudaError_t ReduceLauncher(int op, ReduceKernel way, const Reduction *f,
 #define X(t) ReduceLauncher nc_reduce_##t;
 NC_STOREDTYPES(X)
 #undef X
-ReduceLauncher nc_reduce_strided_i64, nc_reduce_strided_f32,
-    nc_reduce_strided_f64;
 
 NC_C_END
 

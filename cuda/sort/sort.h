@@ -15,7 +15,7 @@
 #define cuda_sort_sort_h
 
 #include "cuda/cuda.h"
-#include "cuda/strided_offset.h"
+#include "cuda/offsets.h"
 
 NC_C_BEGIN
 

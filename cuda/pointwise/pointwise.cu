@@ -1,19 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** vectorized.cu - pointwise operations with vectorized loads and stores of 16
-** bytes, for elements of type NC_TYPE; see VectorMap in launch.h.  pointwise.c
-** calls the launchers nc_vectors_<type>.
+** pointwise.cu - pointwise operations, for elements of type NC_TYPE: with
+** vectorized loads and stores of 16 bytes (VectorMap in launch.h) and, if
+** NC_TYPE is one that is computed in, on operands of any types and strides
+** (StridedMap).  pointwise.c calls the launchers nc_pointwise_<type>.
+**
+** call(f, v, p, q) calls the function f of an operation, which
+** core/pointwise/op_functions.inc makes of its line of ops.def.  v has the
+** operands: v[j] is operand j as a Number, v.condition() operand 0 as a
+** condition.
 */
-#include "cuda/pointwise/launch.h"
-#include "cuda/typed_elements.h"
-#include "cuda/pointwise/op_call.h"
+#include "cuda/pointwise/strided.h"
 
-#define BLOCK NC_ROWBLOCK
+typedef Number UnaryOp(Number a, Number p, Number q);
+typedef Number BinaryOp(Number a, Number b, Number p, Number q);
+typedef Number TernaryOp(Number a, Number b, Number c, Number p, Number q);
+typedef Number ChooseOp(uint8_t condition, Number a, Number b);
+
+template <class V> NC_DEVICE Number call(UnaryOp *f, V v, Number p, Number q) {
+  return f(v[0], p, q);
+}
+
+template <class V> NC_DEVICE Number call(BinaryOp *f, V v, Number p, Number q) {
+  return f(v[0], v[1], p, q);
+}
+
+template <class V>
+NC_DEVICE Number call(TernaryOp *f, V v, Number p, Number q) {
+  return f(v[0], v[1], v[2], p, q);
+}
+
+template <class V> NC_DEVICE Number call(ChooseOp *f, V v, Number, Number) {
+  return f(v.condition(), v[1], v[2]);
+}
+
+NC_DEVICE constexpr bool takes_condition(ChooseOp *) {
+  return true;
+}
+template <class F> NC_DEVICE constexpr bool takes_condition(F *) {
+  return false;
+}
 
 /*
-** The number of vectors of a thread: enough for about four loads in flight, but
-** at most 32 elements, or 8 for costly operations, to limit the code size.
+** By vectors
 */
+/* The number of vectors of a thread: enough for about four loads in flight, but
+   at most 32 elements, or 8 for costly operations, to limit the code size. */
 constexpr int vectors_of_thread(OpClass c, int inputs) {
   const bool costly =
       c == CLASS_DIVISION || c == CLASS_FLOAT || c == CLASS_FLOAT_ONLY;
@@ -96,12 +128,10 @@ NC_DEVICE Stored stored_result(const VectorMap &map, Number v) {
   return s;
 }
 
-/*
-** A thread first loads all its vectors and then computes, so that several loads
-** are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one
-** thread for every `vectors' vectors; the first threads also compute the `tail'
-** elements.  truth: the result is a byte, 0 or 1.
-*/
+/* A thread first loads all its vectors and then computes, so that several loads
+   are in flight.  The vectors of a thread are blockDim.x apart.  Grid: one
+   thread for every `vectors' vectors; the first threads also compute the `tail'
+   elements.  truth: the result is a byte, 0 or 1. */
 template <class S, auto f, int inputs, int vectors, bool truth>
 NC_KERNEL_OF(BLOCK)
 vector_map(const VectorMap map) {
@@ -135,17 +165,59 @@ vector_map(const VectorMap map) {
   }
 }
 
-extern "C" cudaError_t TYPED(nc_vectors)(int op, const VectorMap *a,
-                                         cudaStream_t stream) {
-  const uint32_t n = a->n > a->tail ? a->n : a->tail;
-  void (*kernel)(const VectorMap) = NULL;
+/*
+** One by one
+*/
+/* Element k of the operands. */
+template <int inputs> struct StridedOperands {
+  const Number (*v)[NC_EACH];
+  int k;
+  NC_MEMBER Number operator[](int j) const { return v[j][k]; }
+  NC_MEMBER uint8_t condition() const { return v[0][k] != 0; }
+};
+
+/* truth: the result is a byte, 0 or 1. */
+template <class S, auto f, int inputs, bool truth>
+NC_KERNEL_OF(BLOCK)
+strided_map(const StridedMap map) {
+  const Number p = number_of_bits(map.par[0]), q = number_of_bits(map.par[1]);
+  const uint32_t start = blockIdx.x * (BLOCK * NC_EACH) + threadIdx.x;
+  uint64_t at[inputs + 1][NC_EACH];
+  Number v[inputs][NC_EACH];
+  if (start >= map.n) return;
+  locate_elements(at, &map, start, inputs + 1);
+  NC_UNROLL for (int j = 0; j < inputs; j++)
+      load_operand(v[j], &map, j + 1, at[j + 1]);
+  EACH(k) if (start + k * BLOCK < map.n) {
+    const Number y = call(f, StridedOperands<inputs>{ v, k }, p, q);
+    if (truth) map.p[0][at[0][k]] = y != 0;
+    else store(map.p[0], at[0][k], y, map.type[0]);
+  }
+}
+
+/*
+** The launcher
+*/
+#if CODE == CODE_u8 || CODE == CODE_i32 || CODE == CODE_i64 || CODE >= CODE_f32
+#define STRIDED(...) __VA_ARGS__
+#else
+#define STRIDED(...)
+#endif
+
+extern "C" cudaError_t TYPED(nc_pointwise)(int op, const VectorMap *v,
+                                           const StridedMap *s,
+                                           cudaStream_t stream) {
+  void (*by_vectors)(const VectorMap) = NULL;
+  void (*one_by_one)(const StridedMap) = NULL;
   int vectors = 1;
-#define CASE(op, class, inputs, truth)                                        \
-  class(case OP_##op                                                          \
-        : vectors = vectors_of_thread(CLASS_##class, inputs);                 \
-        kernel = vector_map<Stored, NAME(op), inputs,                         \
-                            vectors_of_thread(CLASS_##class, inputs), truth>; \
-        break;)
+#define CASE(op, class, inputs, truth)                                   \
+  class(case OP_##op                                                     \
+        : vectors = vectors_of_thread(CLASS_##class, inputs);            \
+        by_vectors =                                                     \
+            vector_map<Stored, NAME(op), inputs,                         \
+                       vectors_of_thread(CLASS_##class, inputs), truth>; \
+        STRIDED(one_by_one =                                             \
+                    strided_map<Stored, NAME(op), inputs, truth>;) break;)
   switch (op) {
 #define UNARY(op, class, ...) CASE(op, class, 1, false)
 #define TEST(op, class, ...) CASE(op, class, 1, true)
@@ -155,7 +227,13 @@ extern "C" cudaError_t TYPED(nc_vectors)(int op, const VectorMap *a,
 #define CHOOSE TERNARY
 #include "core/ops.def"
   }
-  if (kernel == NULL) return cudaErrorInvalidDeviceFunction;
-  return NC_LAUNCH(kernel, (n - 1) / (BLOCK * vectors) + 1, BLOCK, 0, stream,
-                   *a);
+  if (v && by_vectors)
+    return NC_LAUNCH(
+        by_vectors,
+        ((v->n > v->tail ? v->n : v->tail) - 1) / (BLOCK * vectors) + 1, BLOCK,
+        0, stream, *v);
+  if (s && one_by_one)
+    return NC_LAUNCH(one_by_one, (s->n - 1) / (BLOCK * NC_EACH) + 1, BLOCK, 0,
+                     stream, *s);
+  return cudaErrorInvalidDeviceFunction;
 }

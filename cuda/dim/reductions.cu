@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** reduce_kernels.h - the kernels of max_dim.cu, var_dim.cu and logsumexp.cu,
-** templates over the reduction R, which has
+** reductions.cu - reductions along dimensions that have a state of their own:
+** maximum and minimum with their positions, variance, logsumexp.  The kernels
+** are templates over the reduction R, which has
 **   S, A           the type of an element, and the one to compute in
 **   State          what is known of some elements: start(), merge(q),
 **                  shuffle_down(by, width)
@@ -10,18 +11,17 @@
 **                  origin is the first element of the slice, n a constant
 **   write(k, r, state)      writes result r
 */
-#ifndef cuda_dim_reduce_kernels_h
-#define cuda_dim_reduce_kernels_h
-
 #include "cuda/dim/block_reduce.h"
 #include "cuda/dim/dim_op.h"
+#include "cuda/dim/moments.h"
+#include "cuda/dim/sum_exp.h"
 
 /* Adds elements first .. first+n-1 of the dense slice at x, shared among the
    threads of a row of the block: head and tail one by one, vectors between. */
 template <class R, class S = typename R::S, class A = typename R::A>
 NC_DEVICE void reduce_dense(const DimReduction &k, typename R::State *p,
                             const S *x, int64_t first, int64_t n) {
-  const int ahead = sizeof(A) == 8 ? 2 : 4;   /* loads in flight */
+  const int ahead = sizeof(A) == 8 ? 2 : 4; /* loads in flight */
   const int me = threadIdx.x, width = blockDim.x;
   const S *from = x + first;
   const A origin = n > 0 ? load_element(x[0]) : (A)0;
@@ -64,9 +64,8 @@ NC_DEVICE void reduce_strided(const DimReduction &k, typename R::State *p,
   A e[ahead];
   int64_t i = me;
   for (; i + (ahead - 1) * width < n; i += ahead * width) {
-    NC_UNROLL for (int j = 0; j < ahead; j++)
-      e[j] = load_element(x[strided_offset(&k.reduced,
-                                           first + i + j * width)]);
+    NC_UNROLL for (int j = 0; j < ahead; j++) e[j] =
+        load_element(x[strided_offset(&k.reduced, first + i + j * width)]);
     R::add(k, p, origin, e, first + i, width, ahead);
   }
   for (; i < n; i += width) {
@@ -89,7 +88,8 @@ NC_DEVICE void finish_split(const DimReduction &k, int64_t q,
 
 /* blockDim.x threads reduce a split of a slice; blockDim.y splits a block. */
 template <class R>
-NC_KERNEL_WIDE(DIM_THREADS) reduce_rows(const DimReduction k) {
+NC_KERNEL_WIDE(DIM_THREADS)
+reduce_rows(const DimReduction k) {
   const int64_t q = blockIdx.x * (int64_t)blockDim.y + threadIdx.y;
   const int64_t r = k.splits == 1 ? q : q / k.splits;
   const int64_t first = (q - r * k.splits) * k.split_size;
@@ -109,7 +109,8 @@ NC_KERNEL_WIDE(DIM_THREADS) reduce_rows(const DimReduction k) {
 /* blockDim.x neighbouring slices a block, blockDim.y threads for each; splits
    along gridDim.y. */
 template <class R>
-NC_KERNEL_WIDE(DIM_THREADS) reduce_columns(const DimReduction k) {
+NC_KERNEL_WIDE(DIM_THREADS)
+reduce_columns(const DimReduction k) {
   const int64_t r = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
   const int64_t first = blockIdx.y * k.split_size;
   NC_SHARED(typename R::State, share, DIM_THREADS);
@@ -126,7 +127,8 @@ NC_KERNEL_WIDE(DIM_THREADS) reduce_columns(const DimReduction k) {
 
 /* Merges the splits of each slice, with a warp for a slice. */
 template <class R>
-NC_KERNEL_WIDE(DIM_THREADS) merge_splits(const DimReduction k) {
+NC_KERNEL_WIDE(DIM_THREADS)
+merge_splits(const DimReduction k) {
   typedef typename R::State State;
   const int64_t r = blockIdx.x * (int64_t)blockDim.y + threadIdx.y;
   const State *partial = (const State *)k.partial + r * k.splits;
@@ -141,16 +143,133 @@ NC_KERNEL_WIDE(DIM_THREADS) merge_splits(const DimReduction k) {
 template <class R>
 static cudaError_t launch_reduction(const DimReduction *k, cudaStream_t s) {
   const dim3 block(k->block_x, k->block_y);
-  const unsigned n = k->columns
-                         ? blocks(k->results, k->block_x)
-                         : blocks(k->results * k->splits, k->block_y);
-  cudaError_t e =
-      k->columns
-          ? NC_LAUNCH(reduce_columns<R>, dim3(n, k->splits), block, 0, s, *k)
-          : NC_LAUNCH(reduce_rows<R>, n, block, 0, s, *k);
+  const unsigned n = k->columns ? blocks(k->results, k->block_x)
+                                : blocks(k->results * k->splits, k->block_y);
+  cudaError_t e = k->columns ? NC_LAUNCH(reduce_columns<R>, dim3(n, k->splits),
+                                         block, 0, s, *k)
+                             : NC_LAUNCH(reduce_rows<R>, n, block, 0, s, *k);
   if (e != cudaSuccess || k->partial == NULL) return e;
   return NC_LAUNCH(merge_splits<R>, blocks(k->results, 4), dim3(32, 4), 0, s,
                    *k);
 }
 
-#endif
+/*
+** The maximum or minimum along dimensions and its position, for every type.
+** NaN is larger, and smaller, than any number; of equal elements the first
+** counts.  For the minimum, elements are negated (integers: every bit is
+** inverted), so that the least becomes the largest.
+*/
+template <class S_> struct MaxDim {
+  typedef S_ S;
+  typedef Compute<S> A;
+
+  struct State {
+    A v;
+    int64_t at; /* in the slice; -1: no element yet */
+
+    NC_MEMBER void start() {
+      v = 0;
+      at = -1;
+    }
+
+    NC_MEMBER void merge(const State &q) {
+      if (q.at < 0) return;
+      if (at < 0 || beats(q.v, v) || (!beats(v, q.v) && q.at < at)) *this = q;
+    }
+
+    NC_MEMBER State shuffle_down(int by, int width) const {
+      State q;
+      q.v = __shfl_down_sync(~0u, v, by, width);
+      q.at = __shfl_down_sync(~0u, at, by, width);
+      return q;
+    }
+  };
+
+  static NC_MEMBER bool beats(A a, A b) {
+    return a > b || (is_nan(a) && !is_nan(b));
+  }
+
+  static NC_MEMBER A negate(const DimReduction &k, A v) {
+    if constexpr (is_float<A>()) return k.minimum ? -v : v;
+    else return v ^ -(A)k.minimum;
+  }
+
+  /* Searches the position only if the maximum is larger than all before. */
+  static NC_MEMBER void add(const DimReduction &k, State *p, A, const A v[],
+                            int64_t at, int64_t step, const int n) {
+    A most = negate(k, v[0]);
+    int where = 0;
+    NC_UNROLL for (int i = 1; i < n; i++) {
+      const A e = negate(k, v[i]);
+      most = e > most || is_nan(e) ? e : most;
+    }
+    if (p->at >= 0 && !beats(most, p->v)) return;
+    NC_UNROLL for (int i = n - 1; i >= 0; i--) {
+      const A e = negate(k, v[i]);
+      if (e == most || (is_nan(e) && is_nan(most))) where = i;
+    }
+    p->v = most;
+    p->at = at + where * step;
+  }
+
+  static NC_MEMBER void write(const DimReduction &k, int64_t r,
+                              const State &p) {
+    if (k.y) ((S *)k.y)[r] = store_element<S>(negate(k, p.v));
+    k.index[r] = p.at + 1;
+  }
+};
+
+cudaError_t nc_max_dim(DType t, const DimReduction *k, cudaStream_t s) {
+  NC_DISPATCH_ALL(t, launch_reduction<MaxDim<S>>(k, s));
+}
+
+/*
+** Variance and standard deviation
+*/
+template <class S_> struct VarDim {
+  typedef S_ S;
+  typedef Compute<S> A;
+  typedef Moments<A> State;
+
+  static NC_MEMBER void add(const DimReduction &, State *p, A origin,
+                            const A v[], int64_t, int64_t, const int n) {
+    p->add(origin, v, n);
+  }
+
+  static NC_MEMBER void write(const DimReduction &k, int64_t r,
+                              const State &p) {
+    const A v = p.squares / (sizeof(A) == 8 ? (A)k.divisor : (A)k.divisor32);
+    ((S *)k.y)[r] = store_element<S>(k.op == DIM_STD ? sqrt(v) : v);
+  }
+};
+
+cudaError_t nc_var_dim(DType t, const DimReduction *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_reduction<VarDim<S>>(k, s));
+}
+
+/*
+** logsumexp, and with k->sums the first of the two passes of softmax over
+** slices that do not fit on the chip
+*/
+template <class S_> struct LogSumExp {
+  typedef S_ S;
+  typedef Compute<S> A;
+  typedef SumExp<A> State;
+
+  static NC_MEMBER void add(const DimReduction &, State *p, A, const A v[],
+                            int64_t, int64_t, const int n) {
+    p->add(v, n);
+  }
+
+  static NC_MEMBER void write(const DimReduction &k, int64_t r,
+                              const State &p) {
+    if (k.sums) ((State *)k.sums)[r] = p;
+    else if (p.max - p.max == 0)
+      ((S *)k.y)[r] = store_element<S>(p.max + log(p.sum));
+    else /* infinite, or NaN */ ((S *)k.y)[r] = store_element<S>(p.max);
+  }
+};
+
+cudaError_t nc_sum_exp(DType t, const DimReduction *k, cudaStream_t s) {
+  NC_DISPATCH_FLOAT(t, launch_reduction<LogSumExp<S>>(k, s));
+}
