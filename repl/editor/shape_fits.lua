@@ -97,11 +97,9 @@ local function takes(f, args)
     f(table.unpack(args, 1, #args))
   end)
   if ok then return true end
-  local text = tostring(type(err) == "table" and err.message or err)
-  if text:find "is missing" or text:find "expected, got no value" then
-    return nil
-  end
-  return false
+  local more = type(err) == "table" and err.cause == "missing" or
+               tostring(err):find "expected, got no value"
+  return not more and false or nil
 end
 
 local function is_random(info)

@@ -302,7 +302,7 @@ CAUSES = [
     ("x:sum{axis = 1}", "argument axis"),
     ("torch.linalg.inv(m, {axis = 1})", "argument axis"),
     ("return x[i]", "index nil"), ("return x[true]", "index boolean"),
-    ("x:fillna()", "method fillna"), ("x:shap()", "field shap"),
+    ("x:fillna()", "method fillna"), ("return x.gradd", "field gradd"),
     ("torch.nn.LSTM()", "function nn.LSTM"), ("torch.lstm()", "function lstm"),
     ("return x + torch.ones(2)", "broadcast"),
     ("return x .. 7", "type number")]
