@@ -3,26 +3,21 @@
 -- call_at_cursor.lua - the call around the cursor: which function, which
 -- argument, and the arguments before it. Found from the text; nothing is run.
 
+local expressions = require "nacre.expression_at"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 
 local call_at_cursor = {}
 
-local opens = {["("] = true, ["{"] = true, ["["] = true}
-local closes = {[")"] = true, ["}"] = true, ["]"] = true}
-
--- The brackets that are open after the tokens, outermost first: {at = index of
--- the bracket, commas = {index of each comma in it}}.
+-- The brackets that are open after the tokens, outermost first: {at = index,
+-- word = the bracket}.
 local function brackets(tokens)
   local stack = {}
   for i, token in ipairs(tokens) do
-    local word = token.kind == "op" and token.text
-    if opens[word] then
-      stack[#stack + 1] = {at = i, commas = {}, word = word}
-    elseif closes[word] then
+    if lexer.opens[token.text] then
+      stack[#stack + 1] = {at = i, word = token.text}
+    elseif lexer.closes[token.text] then
       stack[#stack] = nil
-    elseif word == "," and stack[1] then
-      table.insert(stack[#stack].commas, i)
     end
   end
   return stack
@@ -75,13 +70,10 @@ end
 
 -- The texts of the complete arguments before the cursor.
 local function arguments(text, tokens, bracket)
-  local list, from = {}, tokens[bracket.at].to + 1
-  for _, comma in ipairs(bracket.commas) do
-    list[#list + 1] = text:sub(from, tokens[comma].from - 1)
-      :match "^%s*(.-)%s*$"
-    from = tokens[comma].to + 1
-  end
-  return list, text:sub(from)
+  local list = expressions.items(text:sub(tokens[bracket.at].to + 1))
+  local rest = table.remove(list)
+  for i, item in ipairs(list) do list[i] = item:match "^%s*(.-)%s*$" end
+  return list, rest
 end
 
 -- The names already set in a table of options; nil if it is a list.

@@ -23,7 +23,7 @@ typedef struct Candidate {
 enum { FILES_NONE, FILES_QUOTED, FILES_WORD };
 
 typedef struct Candidates {
-  Candidate *item; /* sorted by text; freed by freecandidates */
+  Candidate *item; /* sorted by text; freed by who asks */
   int n;
   int files; /* complete file names instead: FILES_... */
   char *head; /* a line to stand above the list; may be NULL */
@@ -61,12 +61,6 @@ extern const Editor editor_plain;
 #if NACRE_READLINE
 extern const Editor editor_readline;
 #endif
-
-void freecandidates(Candidates *c);
-
-/* Takes the prompts out of text that was copied from a session and drops
-   its output; leaves other text alone.  In place. */
-void stripprompts(char *text);
 
 /* Is text an open block that ends in a blank line and, if it is typed, has
    more of a paste waiting after it?  ready is the hook. */

@@ -74,11 +74,8 @@ int sh_editfile(const char *path, int line) {
 }
 
 static int writetext(int fd, const char *text) {
-  FILE *f = fdopen(fd, "w");
-  int bad;
-  if (f == NULL) return close(fd), -1;
-  bad = fputs(text, f) < 0 || fputc('\n', f) < 0;
-  return fclose(f) != 0 || bad ? -1 : 0;
+  int bad = sh_writeall(fd, text, strlen(text)) || sh_writeall(fd, "\n", 1);
+  return close(fd) != 0 || bad ? -1 : 0;
 }
 
 /* The file's text without what is blank at its end; NULL on failure. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** paste_prompts.c - removes prompts from pasted text. In text copied from a
-** session the lines after "> " or ">> " are input and the others are output;
-** no Lua statement starts with ">". In other text a blank line inside an open
-** block does not end it.
+** paste_prompts.c - pasted text that the terminal did not mark: a blank line
+** inside an open block does not end it.
 */
 
 #include <stdlib.h>
@@ -12,28 +10,6 @@
 #include <unistd.h>
 
 #include "repl/editor/editor.h"
-
-static size_t promptsize(const char *line) {
-  if (strncmp(line, ">> ", 3) == 0) return 3;
-  if (strncmp(line, "> ", 2) == 0) return 2;
-  return 0;
-}
-
-void stripprompts(char *text) {
-  char *to = text;
-  const char *from = text + strspn(text, "\n");
-  if (promptsize(from) == 0) return;
-  while (*from != '\0') {
-    size_t n = strcspn(from, "\n"), skip = promptsize(from);
-    if (skip > 0) {
-      memmove(to, from + skip, n - skip);
-      to += n - skip;
-      *to++ = '\n';
-    }
-    from += n + (from[n] == '\n');
-  }
-  to[-1] = '\0'; /* there was at least the first line */
-}
 
 /* Is there more to read from the terminal?  A paste may come in pieces. */
 static int more(void) {

@@ -78,6 +78,14 @@ static EditResult getaline(const char *prompt, char **line) {
   return EDIT_LINE;
 }
 
+/* Takes the prompt off a line that was copied from a session; no statement of
+   Lua starts with ">". */
+static void dropprompt(char *line) {
+  const size_t n = strncmp(line, ">> ", 3) == 0 ? 3 : 2;
+  if (strncmp(line, "> ", 2) == 0 || n == 3)
+    memmove(line, line + n, strlen(line + n) + 1);
+}
+
 /* Adds line to the block, which it frees or becomes. */
 static char *joined(char *block, char *line) {
   if (block == NULL) return line;
@@ -99,7 +107,7 @@ static EditResult getblock(const char *prompt, const char *prompt2,
   for (;;) {
     result = getaline(*text != NULL ? prompt2 : prompt, &line);
     if (result != EDIT_LINE) break;
-    if (*text == NULL) stripprompts(line);
+    if (*text == NULL) dropprompt(line);
     if ((*text = joined(*text, line)) == NULL) return EDIT_END;
     if (hooks->ready(*text) && !openpaste(*text, hooks->ready, tty))
       return EDIT_LINE;

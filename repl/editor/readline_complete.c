@@ -17,7 +17,7 @@ enum { LONGLIST = 24 }; /* up to here a line each */
 static const EditorHooks *hooks;
 static Candidates found;
 
-void freecandidates(Candidates *c) {
+static void freecandidates(Candidates *c) {
   int i;
   for (i = 0; i < c->n; i++) {
     free(c->item[i].text);

@@ -238,7 +238,8 @@ static EditResult readblock(const char *prompt, const char *prompt2,
     fputc('\n', rl_outstream);
     return EDIT_END;
   }
-  stripprompts(line);
+  if ((*text = asked->pasted(line)) == NULL) *text = line;
+  else free(line);
   return EDIT_LINE;
 }
 

@@ -99,7 +99,8 @@ local function takes(f, args)
   if ok then return true end
   local more = type(err) == "table" and err.cause == "missing" or
                tostring(err):find "expected, got no value"
-  return not more and false or nil
+  if more then return nil end
+  return false
 end
 
 local function is_random(info)

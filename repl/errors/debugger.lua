@@ -117,21 +117,19 @@ end
 
 -- A command of the shell, or ?name; nil if the text is neither.
 local function run_shell_line(s, text)
-  local name, rest, sign = input_block.command(text)
   local topic = text:match "^%s*%?+%s*([%w_%.:]+)%s*$"
   if topic then
     require "nacre.help".show(s.shell, topic)
     return true
   end
-  if not name then return nil end
+  if not input_block.command(text) then return nil end
   local commands = require "nacre.commands"
   local row = commands.of(text)
   if row and (row.lua or row.name == "debug") then
     s.shell.fail((":%s is for the prompt: q leaves the debugger")
                  :format(row.name))
   else
-    commands.run(s.shell, sign == "%" and commands.magic(name) or name,
-                 rest:match "^%s*(.-)%s*$")
+    commands.run(s.shell, commands.parse(text))
   end
   return true
 end

@@ -3,6 +3,7 @@
 -- stack_frames.lua - the user's frames on the call stack: their source text,
 -- their names, the variables visible in them.
 
+local lookup = require "nacre.lookup"
 local runtime_errors = require "nacre.runtime_errors"
 
 -- sources[chunkname]: the text of a chunk that is no file.
@@ -72,7 +73,10 @@ frames.textof = sourceof
 --
 local EACH = 20         -- frames looked at on either end of a deep stack
 
-local function stack_depth(thread, level)
+-- The last level of a stack, seen from where this is called. Looking at a level
+-- takes time in proportion to its depth, so levels are not counted one by one:
+-- after a stack overflow there are 200000.
+function frames.depth(thread, level)
   local low, step = level - 1, 1
   while debug.getinfo(thread, low + step, "l") do
     low, step = low + step, 2 * step
@@ -124,7 +128,7 @@ end
 -- The user's frames, innermost first. If the stack is deep, `skipped' levels
 -- are missing after frame `gap'.
 function frames.collect(thread, level)
-  local list, last = {}, stack_depth(thread, level)
+  local list, last = {}, frames.depth(thread, level)
   local gap = last - level > 2 * EACH and level + EACH or nil
   while level <= last do
     if level == gap then
@@ -141,34 +145,34 @@ end
 -- Names
 --
 
--- Adds a table of globals, which may itself stand for the variables of another
--- frame.
-local function add_scope(names, globals)
-  local meta = debug.getmetatable(globals)
-  for _, var in ipairs(type(meta) == "table" and meta.variables or {}) do
-    names[var.name] = var.value
+-- Calls each(name, value, outer) for the locals of a frame, then for the
+-- upvalues of its function.
+local function each_variable(thread, at, each)
+  for i = 1, thread and 255 or 0 do
+    local name, value = debug.getlocal(thread, at.level, i)
+    if not name then break end
+    if name:find "^[%a_]" then each(name, value, false) end
+  end
+  for name, value in lookup.upvalues(at.func) do
+    if name ~= "" then each(name, value, true) end
   end
 end
 
 -- The visible variables of a frame by name, locals before upvalues; and the
--- set of their names, including those that are nil.
+-- set of their names, including those that are nil. A table of globals may
+-- itself stand for the variables of another frame.
 function frames.variables(thread, at)
-  local names, there = {}, {}
+  local names, there, meta = {}, {}, nil
   if not at then return names, there end
-  local i = 1
-  while true do
-    local name, value = debug.getupvalue(at.func, i)
-    if not name then break end
-    if name == "_ENV" then add_scope(names, value)
-    elseif name ~= "" then names[name], there[name] = value, true end
-    i = i + 1
-  end
-  i = 1
-  while thread do
-    local name, value = debug.getlocal(thread, at.level, i)
-    if not name then break end
-    if name:find "^[%a_]" then names[name], there[name] = value, true end
-    i = i + 1
+  each_variable(thread, at, function(name, value, outer)
+    if outer and name == "_ENV" then
+      meta = debug.getmetatable(value)
+    elseif not (outer and there[name]) then
+      names[name], there[name] = value, true
+    end
+  end)
+  for _, var in ipairs(type(meta) == "table" and meta.variables or {}) do
+    if not there[var.name] then names[var.name] = var.value end
   end
   return names, there
 end
@@ -177,23 +181,15 @@ end
 -- globals of the frame.
 function frames.variable_list(thread, at)
   local list, globals, known = {}, _G, {}
-  local function add(name, value, outer)
-    if not name:find "^[%a_]" or name == "__keep" then return end
-    local var = known[name] or {name = name}
-    if not known[name] then list[#list + 1] = var end
-    known[name], var.value, var.outer = var, value, outer
-  end
-  for i = 1, 255 do
-    local name, value = debug.getlocal(thread, at.level, i)
-    if not name then break end
-    add(name, value)
-  end
-  for i = 1, 255 do
-    local name, value = debug.getupvalue(at.func, i)
-    if not name then break end
-    if name == "_ENV" and type(value) == "table" then globals = value
-    elseif not known[name] then add(name, value, true) end
-  end
+  each_variable(thread, at, function(name, value, outer)
+    if outer and name == "_ENV" and type(value) == "table" then
+      globals = value
+    elseif name ~= "__keep" and not (outer and known[name]) then
+      local var = known[name] or {name = name}
+      if not known[name] then list[#list + 1] = var end
+      known[name], var.value, var.outer = var, value, outer
+    end
+  end)
   return list, globals
 end
 

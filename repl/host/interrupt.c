@@ -108,19 +108,11 @@ static int unanswered(void) {
   return nc_now() - since > 1000000000 && work_seconds() - worked > 0.2;
 }
 
-/* Ends the program as the signal would have, after removing the temporary files
-   of a save. */
-static void end(int sig) {
-  nc_unlinktemporaries();
-  signal(sig, SIG_DFL);
-  raise(sig);
-}
-
 void sh_interrupt(int sig) {
   lua_State *L = running;
   const int saved = errno;
   if (nc_interrupted && mode == GUARD_SCRIPT)
-    end(sig); /* the first one was not answered */
+    sh_diebysignal(sig); /* the first one was not answered */
   if (!nc_interrupted) note();
   else if (L != NULL && asks && unanswered()) {
     askwhether(sig);
@@ -134,12 +126,12 @@ void sh_interrupt(int sig) {
 /* Ctrl-\ asks at once. */
 static void onsigquit(int sig) {
   if (running != NULL) askwhether(sig);
-  else end(sig);
+  else sh_diebysignal(sig);
 }
 
 /* Unless it is ignored, as under nohup. */
 static void catchending(int sig) {
-  struct sigaction action = { .sa_handler = end }, old;
+  struct sigaction action = { .sa_handler = sh_diebysignal }, old;
   sigfillset(&action.sa_mask);
   if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
     sigaction(sig, &action, NULL);

@@ -74,6 +74,20 @@ function expressions.first(text)
   return text ~= "" and load("return " .. text, "=", "t") and text or nil
 end
 
+-- The parts of a text between the commas that stand in no bracket.
+function expressions.items(text)
+  local list, from, depth = {}, 1, 0
+  for _, t in ipairs(lexer.tokens(text)) do
+    depth = depth + (opens[t.text] and 1 or closes[t.text] and -1 or 0)
+    if depth == 0 and t.text == "," then
+      list[#list + 1] = text:sub(from, t.from - 1)
+      from = t.to + 1
+    end
+  end
+  list[#list + 1] = text:sub(from)
+  return list
+end
+
 -- Adds parentheses, except to an operand or a number.
 function expressions.enclosed(text)
   local _, rest = expressions.beginning(text)

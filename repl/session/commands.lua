@@ -250,8 +250,6 @@ local others = {ls = "!ls ", find = "??", apropos = "??", search = "??",
 -- The command for a name after a percent sign, as in IPython.
 local magics = {hist = "history", lsmagic = "help", quickref = "help"}
 
-function commands.magic(name) return magics[name] or name end
-
 -- The function of a row, `kind` "run" or "call", or nil.
 local function function_of(command, kind)
   local f = command[kind]
@@ -280,10 +278,17 @@ function commands.line(word, rest)
   return (":%s %s"):format(command.name, rest or ""):match "^.*%S"
 end
 
+-- The name and the arguments of a line that is a command, or nil.
+function commands.parse(text)
+  local name, rest, sign = require "nacre.input_block".command(text)
+  if not name then return nil end
+  return sign == "%" and magics[name] or name, rest:match "^%s*(.-)%s*$"
+end
+
 -- The command of a line, or nil.
 function commands.of(text)
-  local name, _, sign = require "nacre.input_block".command(text)
-  return name and commands.find(sign == "%" and commands.magic(name) or name)
+  local name = commands.parse(text)
+  return name and commands.find(name)
 end
 
 function commands.usage(command)

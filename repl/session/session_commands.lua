@@ -22,26 +22,28 @@ local function entry(i, text)
   say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
 end
 
-function session_commands.history(shell, text)
+-- Calls each(number, text) for the last n entries of the history that have a
+-- part in them, if one is given.
+local function entries(n, part, each)
   local list = host.history()
-  local part = text:match "^/(.-)/?$"
-  local n = part and #list or math.tointeger(tonumber(text)) or
-            text == "" and 20
-  if not n then return shell.fail ":history takes a number or /text/" end
-  for i = math.max(1, #list - n + 1), #list do
-    if not part or list[i]:find(part, 1, true) then entry(i, list[i]) end
+  for i = n and math.max(1, #list - n + 1) or 1, #list do
+    if not part or list[i]:find(part, 1, true) then each(i, list[i]) end
   end
+end
+
+function session_commands.history(shell, text)
+  local part = text:match "^/(.-)/?$"
+  local n = math.tointeger(tonumber(text)) or text == "" and 20 or nil
+  if not n and not part then
+    return shell.fail ":history takes a number or /text/"
+  end
+  entries(n, part, entry)
 end
 
 -- shell.history([N or part]): the texts, the oldest first
 function session_commands.callhistory(which)
-  local list, found = host.history(), {}
-  local n = math.tointeger(which)
-  for i = n and math.max(1, #list - n + 1) or 1, #list do
-    if n or not which or list[i]:find(which, 1, true) then
-      found[#found + 1] = list[i]
-    end
-  end
+  local found, n = {}, math.tointeger(which)
+  entries(n, not n and which, function(_, text) found[#found + 1] = text end)
   return found
 end
 

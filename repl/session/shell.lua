@@ -119,23 +119,6 @@ local function report_kept(unit, name)
   end
 end
 
--- The depth of the stack at the caller, itself included. Looking at a level
--- takes time in proportion to its depth, so levels are not counted one by one:
--- after a stack overflow there are 200000.
-local function stack_depth()
-  local low, high = 1, 2
-  while debug.getinfo(high + 1, "l") do low, high = high, 2 * high end
-  while high - low > 1 do
-    local middle = (low + high) // 2
-    if debug.getinfo(middle + 1, "l") then
-      low = middle
-    else
-      high = middle
-    end
-  end
-  return low
-end
-
 -- The functions from an interrupted one to the prompt.
 local function interrupted_functions(level)
   local globalname = require "nacre.stack_frames".global_name
@@ -156,10 +139,11 @@ end
 -- be no memory to load anything.
 local function handler(unit)
   local capture = require "nacre.errors".capture
-  local base = stack_depth() -- as deep as host.guard: the block stands on it
+  local depth, thread = require "nacre.stack_frames".depth, coroutine.running()
+  local base = depth(thread, 1) -- as deep as host.guard: the block stands on it
   return function(err)
     host.pause_interrupts()
-    local level = stack_depth() - base
+    local level = depth(thread, 1) - base
     local info = debug.getinfo(level, "f")
     if info and info.func == unit.f then keep_locals(unit, level) end
     unit.where = interrupted_functions(2)
@@ -374,10 +358,8 @@ local function dispatch(text)
   elseif text:find "^%s*:%a+%s*%?+%s*$" then
     help(text:match ":%a+")
   elseif input_block.command(text) then
-    local name, rest, sign = input_block.command(text)
     local commands = require "nacre.commands"
-    if sign == "%" then name = commands.magic(name) end
-    commands.run(shell, name, rest:match "^%s*(.-)%s*$")
+    commands.run(shell, commands.parse(text))
   elseif first == "?" then
     local marks, name = text:match "(%?+)%s*(.-)%s*$"
     help(name, #marks > 1)

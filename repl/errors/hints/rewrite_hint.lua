@@ -4,7 +4,6 @@
 -- arguments: zeros(..., {device="cuda"}) becomes nacre.zeros(8,
 -- {device="cuda"}).
 
-local lexer = require "nacre.lexer"
 local unknown_names = require "nacre.unknown_names"
 local expressions = require "nacre.expression_at"
 
@@ -12,19 +11,11 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local rewrite_hint = {}
 
-local opens, closes = lexer.opens, lexer.closes
-
 -- The arguments of a call, "(a, {1, 2})", as a list of texts.
 local function arguments(text)
-  local list, from, depth = {}, 2, 0
-  for _, t in ipairs(lexer.tokens(text)) do
-    if closes[t.text] then depth = depth - 1 end
-    if depth == 1 and t.text == "," or depth == 0 and t.text == ")" then
-      local part = text:sub(from, t.from - 1):match "^%s*(.-)%s*$"
-      if part ~= "" then list[#list + 1] = part end
-      from = t.to + 1
-    end
-    if opens[t.text] then depth = depth + 1 end
+  local list = {}
+  for _, item in ipairs(expressions.items(text:sub(2, -2))) do
+    if item:find "%S" then list[#list + 1] = item:match "^%s*(.-)%s*$" end
   end
   return list
 end

@@ -123,14 +123,13 @@ local function called_property(o, line, value)
   if kind ~= "field" and kind ~= "method" then return end
   local mark = kind == "method" and ":" or "%."
   local path, v = owner(line, mark, name, value)
+  local tensor = istensor(v)
   if kind == "method" and not path and fields[name] then
     local at = line:find(":%s*" .. name .. "%s*%(")
-    local object = at and expressions.ending(line:sub(1, at - 1)) or "(...)"
-    o.message = ("%s is not a method: %s.%s"):format(name, object, name)
-    o.op, o.object, o.hint, o.args = nil, nil, nil, {}
-    return
+    path = at and expressions.ending(line:sub(1, at - 1)) or "(...)"
+    tensor = true
   end
-  if not istensor(v) then return end
+  if not tensor then return end
   if kind == "method" then
     o.message = ("%s is not a method: %s.%s"):format(name, path, name)
     o.op, o.object, o.hint, o.args = nil, nil, nil, {}

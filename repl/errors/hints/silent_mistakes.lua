@@ -7,6 +7,7 @@
 -- Whether an operand is a tensor is decided from the text and the session's
 -- variables; nothing is run.
 
+local enclosed = require "nacre.expression_at".enclosed
 local frames = require "nacre.stack_frames"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
@@ -87,26 +88,25 @@ function is_tensor(text)
   return chain_is_tensor(text:sub(from))
 end
 
+-- The last token of the operand after (step 1) or before (-1) tokens[i].
+local function edge(tokens, i, step)
+  local depth = 0
+  local enters, leaves = opens, closes
+  if step < 0 then enters, leaves = closes, opens end
+  while tokens[i + step] do
+    local t = tokens[i + step].text
+    if depth == 0 and (outer[t] or compares[t]) then break end
+    if enters[t] then depth = depth + 1 end
+    if leaves[t] then depth = depth - 1 end
+    if depth < 0 then break end
+    i = i + step
+  end
+  return i
+end
+
 -- The operands around tokens[i], as texts.
 local function operands(text, tokens, i)
-  local depth, from, to = 0, i, i
-  while tokens[from - 1] do
-    local t = tokens[from - 1]
-    if depth == 0 and (outer[t.text] or compares[t.text]) then break end
-    if closes[t.text] then depth = depth + 1 end
-    if opens[t.text] then depth = depth - 1 end
-    if depth < 0 then break end
-    from = from - 1
-  end
-  depth = 0
-  while tokens[to + 1] do
-    local t = tokens[to + 1]
-    if depth == 0 and (outer[t.text] or compares[t.text]) then break end
-    if opens[t.text] then depth = depth + 1 end
-    if closes[t.text] then depth = depth - 1 end
-    if depth < 0 then break end
-    to = to + 1
-  end
+  local from, to = edge(tokens, i, -1), edge(tokens, i, 1)
   if from == i or to == i then return nil end
   return text:sub(tokens[from].from, tokens[i - 1].to),
          text:sub(tokens[i + 1].from, tokens[to].to)
@@ -116,11 +116,6 @@ local function isnumber(text)
   return tonumber(text) ~= nil or text:find "^%-%s*[%d.]+$" ~= nil or
          math.type(frames.value_of(text, {})) ~= nil and
          text:find "^[%a_][%w_%.]*$" ~= nil
-end
-
-local function enclosed(text)
-  local _, rest = require "nacre.expression_at".beginning(text)
-  return rest == "" and text or "(" .. text .. ")"
 end
 
 local methods = {["=="] = "eq", ["~="] = "ne"}
