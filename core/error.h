@@ -36,7 +36,8 @@ enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
   X(method)     /* tensors have no method `name' */                          \
   X(field)      /* tensors have no field `name' */                           \
   X(function)   /* there is no function `name', as "nn.LSTM" */              \
-  X(broadcast)  /* the shapes of operands do not broadcast */
+  X(broadcast)  /* the shapes of operands do not broadcast */               \
+  X(infinite)   /* finite operands give inf */
 /* clang-format on */
 
 #define X(name) NC_CAUSE_##name,

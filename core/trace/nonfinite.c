@@ -152,6 +152,7 @@ int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
   format_counts(what, sizeof what, &s);
   snprintf(op, sizeof op, "%s%s", p->op, p->backward ? " backward" : "");
   nc_fail(NC_EVALUE, "made %s from finite input", what);
+  if (s.posinf + s.neginf > 0) nc_cause((Cause){ .kind = NC_CAUSE_infinite });
   nc_error_op(op);
   nc_error_final();
   TRY(add_operands(p));

@@ -127,7 +127,7 @@ local function members(before, separator, list)
     value = nacre._methods -- most calls give a tensor
     for name, f in next, value do list.add(name, f, true) end
   elseif tensor and not method then
-    for _, name in ipairs(lookup.properties()) do list.add(name) end
+    for _, name in ipairs(lookup.properties) do list.add(name) end
   elseif value ~= nil then
     lookup.members(value, function(name, field)
       if not method or type(field) == "function" then
@@ -178,7 +178,7 @@ local function helped(left)
     add(last, rawget(functions, path))
   end
   for _, row in ipairs(topics.list) do add(row[1]) end
-  for _, name in ipairs(lookup.properties()) do add(name) end
+  for _, name in ipairs(lookup.properties) do add(name) end
   return finish(list, "(")
 end
 

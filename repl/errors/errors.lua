@@ -176,9 +176,7 @@ local function painter(color)
 end
 
 local function trimmed(line, width)
-  line = line:gsub("^%s+", ""):gsub("%s+$", ""):gsub("[%c]", " ")
-  if #line <= width then return line end
-  return line:sub(1, utf8.offset(line, 0, width - 2) - 1) .. "..."
+  return wrap.cut(line:match "^%s*(.-)%s*$":gsub("%c", " "), width)
 end
 
 local function operandlines(lines, args, paint)

@@ -200,11 +200,12 @@ local function gradient(v, path, at)
   return ok and grad or nil, stop
 end
 
--- The value of a path such as "x.y[1]", found without calling anything.
+-- The value of a path such as "x.y[1]", found without calling anything, among
+-- some names, if given, and the globals.
 function frames.value_of(path, names)
   local first, at = path:match "^([%a_][%w_]*)()"
   if not first then return nil end
-  local v = names[first]
+  local v = names and names[first]
   if v == nil then v = rawget(_G, first) end
   while at <= #path do
     local grad, behind = gradient(v, path, at)

@@ -354,11 +354,9 @@ function help.method(shell, path, name)
                     describe(name, value), "\n")
     return
   end
-  for _, property in ipairs(tensor and lookup.properties() or {}) do
-    if property == name then
-      return shell.fail(("%s is not a method: %s.%s"):format(name,
-        path ~= "" and path or "(...)", name))
-    end
+  if tensor and lookup.properties[name] then
+    return shell.fail(("%s is not a method: %s.%s"):format(name,
+      path ~= "" and path or "(...)", name))
   end
   local list = {}
   lookup.members(object == nil and nacre._methods or object, function(k)

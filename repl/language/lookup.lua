@@ -7,9 +7,10 @@ local facts = require "nacre.tensor_facts"
 
 local lookup = {}
 
--- Properties of a tensor that are not functions.
-local properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
-                    "requires_grad", "grad", "is_leaf", "grad_fn"}
+-- Properties of a tensor that are not functions; the names are keys, too.
+lookup.properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
+                     "requires_grad", "grad", "is_leaf", "grad_fn"}
+for _, name in ipairs(lookup.properties) do lookup.properties[name] = true end
 
 -- The table in which indexing a value looks up its fields.
 local function fieldsof(v)
@@ -76,8 +77,6 @@ function lookup.members(v, each)
     t, left = parent(t), left - 1
   end
 end
-
-function lookup.properties() return properties end
 
 local function next_upvalue(state)
   state.i = state.i + 1

@@ -23,20 +23,6 @@ class Debug(Shell):
         s.child.expect("debug> ")
         return s
 
-    def test_prompt_and_frames(self):
-        s = self.stopped()
-        self.assertIn("inner at stdin:1", s.child.before)
-        out = s.run("locals")
-        self.assertRegex(out, r"t +float32\[2\] cpu")
-        self.assertRegex(out, r"k +7")
-        self.assertIn("outer at", s.run("up"))
-        self.assertIn("float32[2] cpu", s.run("t"))
-        s.send("q" + ENTER)
-        s.prompt()
-        self.assertNotIn("debug", s.child.before)
-        self.assertEqual(s.run("1 + 1"), "2\n")
-        self.assertIn("no error", s.run(":debug"))
-
     def test_end_of_input_leaves_the_debugger_alone(self):
         s = self.stopped()
         s.child.expect(READY + "|$")

@@ -305,7 +305,8 @@ CAUSES = [
     ("x:fillna()", "method fillna"), ("return x.gradd", "field gradd"),
     ("torch.nn.LSTM()", "function nn.LSTM"), ("torch.lstm()", "function lstm"),
     ("return x + torch.ones(2)", "broadcast"),
-    ("return x .. 7", "type number")]
+    ("return x .. 7", "type number"),
+    ("shell.nan 'trap'; return (x * 100):exp()", "infinite")]
 
 
 class Causes(unittest.TestCase):

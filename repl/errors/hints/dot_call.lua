@@ -16,11 +16,9 @@ local shifted = {missing = true, type = true, tensor = true}
 -- The operation of an error that a call through a dot causes, or nil. A hint
 -- of the binding that it is a method gets its object here.
 local function operation(o)
-  local method = o.hint and o.hint:match "^([%w_]+) is a method"
-  if method then o.hint = nil end
+  if o.cause == "tensor" and o.name == "self" then o.hint = nil end
   if o.op and shifted[o.cause] then return o.op end
-  return method or
-         o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
+  return o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
 end
 
 local function bare(name) return (name:gsub("_$", "")) end

@@ -4,7 +4,7 @@
 -- Julia, MATLAB, C or JavaScript, and how it is written in Lua.
 
 local index_base = require "nacre.index_base"
-local frames = require "nacre.stack_frames"
+local value_of = require "nacre.stack_frames".value_of
 local runtime_errors = require "nacre.runtime_errors"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
@@ -20,9 +20,6 @@ local call = expressions.call
 local nacre = package.loaded.nacre or _G.nacre
 
 local foreign_syntax = {}
-
--- The value of a path at the prompt.
-local function value_of(path) return frames.value_of(path, {}) end
 
 local inplace = {["+"] = "add_", ["-"] = "sub_", ["*"] = "mul_",
                  ["/"] = "div_"}

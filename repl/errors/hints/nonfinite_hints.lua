@@ -25,7 +25,7 @@ local overflow = {
 function nonfinite_hints.limit(err)
   local a = err.args and err.args[1]
   local at = a and overflow[err.op]
-  if not at or not largest[a.dtype] or not err.message:find "inf" then
+  if not at or not largest[a.dtype] or err.cause ~= "infinite" then
     return nil
   end
   return ("(%s overflows above %.4g)"):format(a.dtype, at(largest[a.dtype]))

@@ -107,10 +107,6 @@ local function missing_field(o, line, value)
                     nearest(name, fields))
 end
 
--- Properties of a tensor, which are not called, used when the variable is
--- unknown.
-local fields = lexer.set(table.concat(lookup.properties(), " "))
-
 -- A property that is called, as a.shape() or a:shape().
 local function called_property(o, line, value)
   local kind, name =
@@ -124,7 +120,7 @@ local function called_property(o, line, value)
   local mark = kind == "method" and ":" or "%."
   local path, v = owner(line, mark, name, value)
   local tensor = istensor(v)
-  if kind == "method" and not path and fields[name] then
+  if kind == "method" and not path and lookup.properties[name] then
     local at = line:find(":%s*" .. name .. "%s*%(")
     path = at and expressions.ending(line:sub(1, at - 1)) or "(...)"
     tensor = true
@@ -403,7 +399,7 @@ function runtime_errors.explain(o, line, value, scope)
     return
   end
   if o.op == ".." then o.hint = nil end
-  local arguments = o.hint and o.hint:match "^it takes .*"
+  local arguments = o.cause == "argument" and o.hint
   if arguments then o.hint = nil end  -- a better one may follow
   if arguments == "it takes self" or arguments and
      arguments:find "^it takes self," then arguments = nil end

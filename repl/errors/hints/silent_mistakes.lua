@@ -8,7 +8,7 @@
 -- variables; nothing is run.
 
 local enclosed = require "nacre.expression_at".enclosed
-local frames = require "nacre.stack_frames"
+local value_of = require "nacre.stack_frames".value_of
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
@@ -44,10 +44,10 @@ local function first_operand(text)
   local path
   path, rest = text:match "^([%a_][%w_%.]*)(.*)$"
   if not path then return false, "" end
-  local v = frames.value_of(path, {})
+  local v = value_of(path)
   if istensor(v) then return true, rest end
   local owner, field = path:match "^(.*)%.(%w+)$"
-  if fields[field] and istensor(frames.value_of(owner, {})) then
+  if fields[field] and istensor(value_of(owner)) then
     return true, rest
   end
   local args, more = rest:match "^%s*(%b())(.*)$"
@@ -114,7 +114,7 @@ end
 
 local function isnumber(text)
   return tonumber(text) ~= nil or text:find "^%-%s*[%d.]+$" ~= nil or
-         math.type(frames.value_of(text, {})) ~= nil and
+         math.type(value_of(text)) ~= nil and
          text:find "^[%a_][%w_%.]*$" ~= nil
 end
 
