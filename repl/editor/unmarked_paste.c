@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** paste_prompts.c - pasted text that the terminal did not mark: a blank line
+** unmarked_paste.c - pasted text that the terminal did not mark: a blank line
 ** inside an open block does not end it.
 */
 
