@@ -81,9 +81,10 @@ static EditResult getaline(const char *prompt, char **line) {
 /* Takes the prompt off a line that was copied from a session; no statement of
    Lua starts with ">". */
 static void dropprompt(char *line) {
-  const size_t n = strncmp(line, ">> ", 3) == 0 ? 3 : 2;
-  if (strncmp(line, "> ", 2) == 0 || n == 3)
-    memmove(line, line + n, strlen(line + n) + 1);
+  const size_t n = strncmp(line, ">> ", 3) == 0  ? 3
+                   : strncmp(line, "> ", 2) == 0 ? 2
+                                                 : 0;
+  memmove(line, line + n, strlen(line + n) + 1);
 }
 
 /* Adds line to the block, which it frees or becomes. */
