@@ -45,7 +45,7 @@ for _, space in ipairs {"linalg", "nn.functional", "autograd", "cuda"} do
 end
 
 local leaf = nacre.ones(1, 1):requires_grad_()
-for _, name in ipairs(require "nacre.lookup".properties()) do
+for _, name in ipairs(require "nacre.lookup".properties) do
   local ok = pcall(function() return leaf[name] end)
   if not (ok and reference.described("t." .. name)) then
     fail("t.%s: no field, or it has no entry%s", name, REMEDY)
