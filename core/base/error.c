@@ -89,8 +89,8 @@ int nc_fail(int code, const char *fmt, ...) {
   va_list args;
   record.code = code;
   record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
-  record.n = record.partly = record.final = 0;
-  nc_cause((Cause){ NC_NOCAUSE, NULL, NULL });
+  record.name[0] = record.got[0] = '\0';
+  record.n = record.partly = record.final = record.cause = 0;
   va_start(args, fmt);
   print(record.text, sizeof record.text, fmt, args);
   va_end(args);
