@@ -103,25 +103,23 @@ static int multiply(const ConvPlan *j, BmmPlan *t, int beta) {
   return nc_bmm_float(j->d, j->type, t, alpha, add);
 }
 
-static int compute_result(const ConvPlan *j, int64_t first, int64_t samples) {
-  const Im2colPlan p = im2col_plan(j, j->c->input, first, samples);
-  BmmPlan t = bmm_plan(j, j->pointwise ? p.x : j->columns,
-                       at(j, j->c->result, first * j->c->o * j->out_size),
-                       samples, j->group_outputs, j->k);
-  if (!j->pointwise)
-    CUDA_TRY(nc_im2col(j->type, &p, 0, nc_current_stream(j->d)));
-  return multiply(j, &t, 0);
+static int copy_columns(const ConvPlan *j, const Im2colPlan *p, int back) {
+  return nc_cudastatus(nc_im2col(j->type, p, back, nc_current_stream(j->d)));
 }
 
-static int compute_input(const ConvPlan *j, int64_t first, int64_t samples) {
+/* The result, of the columns of the input; or the gradient of the input, which
+   is the sum of its columns. */
+static int compute_planes(const ConvPlan *j, int64_t first, int64_t samples) {
+  const int back = j->c->product == CONV_INPUT;
   const Im2colPlan p = im2col_plan(j, j->c->input, first, samples);
-  BmmPlan t = bmm_plan(j, at(j, j->c->result, first * j->c->o * j->out_size),
-                       j->pointwise ? p.x : j->columns, samples, j->k,
-                       j->group_outputs);
+  void *columns = j->pointwise ? p.x : j->columns;
+  void *result = at(j, j->c->result, first * j->c->o * j->out_size);
+  BmmPlan t =
+      back ? bmm_plan(j, result, columns, samples, j->k, j->group_outputs)
+           : bmm_plan(j, columns, result, samples, j->group_outputs, j->k);
+  if (!back && !j->pointwise) TRY(copy_columns(j, &p, 0));
   TRY(multiply(j, &t, 0));
-  if (!j->pointwise)
-    CUDA_TRY(nc_im2col(j->type, &p, 1, nc_current_stream(j->d)));
-  return NC_OK;
+  return back && !j->pointwise ? copy_columns(j, &p, 1) : NC_OK;
 }
 
 /* The inner dimension of the product is that of all samples of the chunk, so
@@ -147,7 +145,7 @@ static int compute_weight(const ConvPlan *j, int64_t first, int64_t samples) {
     p.row_step = inner;
     p.sample_step = j->out_size;
     t.b = p.columns;
-    CUDA_TRY(nc_im2col(j->type, &p, 0, nc_current_stream(j->d)));
+    TRY(copy_columns(j, &p, 0));
   }
   if (samples > 1) {
     y.x = (void *)t.a;
@@ -160,7 +158,7 @@ static int compute_weight(const ConvPlan *j, int64_t first, int64_t samples) {
       y.w.kernel[i] = y.w.stride[i] = y.w.dilation[i] = 1;
       y.w.pad[i] = 0;
     }
-    CUDA_TRY(nc_im2col(j->type, &y, 0, nc_current_stream(j->d)));
+    TRY(copy_columns(j, &y, 0));
   }
   return multiply(j, &t, first > 0);
 }
@@ -193,12 +191,12 @@ static int run_direct(const ConvPlan *j) {
 }
 
 static int run_chunks(ConvPlan *j) {
-  static int (*const fn[])(const ConvPlan *, int64_t,
-                           int64_t) = { compute_result, compute_input,
-                                        compute_weight };
   int r = allocate_scratch(j);
-  for (int64_t i = 0; i < j->c->n && r == NC_OK; i += j->chunk)
-    r = fn[j->c->product](j, i, min64(j->c->n - i, j->chunk));
+  for (int64_t i = 0; i < j->c->n && r == NC_OK; i += j->chunk) {
+    const int64_t samples = min64(j->c->n - i, j->chunk);
+    r = j->c->product == CONV_WEIGHT ? compute_weight(j, i, samples)
+                                     : compute_planes(j, i, samples);
+  }
   nc_scratchfree(j->d, j->transposed);
   nc_scratchfree(j->d, j->columns);
   return r;

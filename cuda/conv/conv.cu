@@ -209,10 +209,11 @@ static cudaError_t launch_direct(const DirectConv *k, cudaStream_t s) {
                              input ? k->w.size : k->w.out);
   const unsigned grid = result || input ? grid_stride_blocks(p.n)
                                         : (unsigned)min64(weights, INT32_MAX);
-  if (result)
-    return NC_LAUNCH(direct_result<S>, grid, CONV_THREADS, 0, s, *k, p);
-  if (input) return NC_LAUNCH(direct_input<S>, grid, CONV_THREADS, 0, s, *k, p);
-  return NC_LAUNCH(direct_weight<S>, grid, CONV_THREADS, 0, s, *k, p);
+  void (*const kernel)(const DirectConv, const Planes) =
+      result  ? direct_result<S>
+      : input ? direct_input<S>
+              : direct_weight<S>;
+  return NC_LAUNCH(kernel, grid, CONV_THREADS, 0, s, *k, p);
 }
 
 template <class S>

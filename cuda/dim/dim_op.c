@@ -15,6 +15,26 @@
 #define PER_THREAD 8                      /* elements of a thread, at least */
 #define MIN_CUB_LENGTH ((int64_t)1 << 20) /* of a slice that fills a device */
 
+/* The operations: a reduction, a scan, or softmax. */
+static const struct {
+  const char *name;
+  DimReducer *reduce;
+  DimScan *scan;
+} ops[] = {
+  [DIM_SOFTMAX] = { "softmax", NULL, NULL },
+  [DIM_LOG_SOFTMAX] = { "log_softmax", NULL, NULL },
+  [DIM_ARGMAX] = { "max", nc_max_dim, NULL },
+  [DIM_ARGMIN] = { "min", nc_max_dim, NULL },
+  [DIM_VAR] = { "var", nc_var_dim, NULL },
+  [DIM_STD] = { "std", nc_var_dim, NULL },
+  [DIM_LOGSUMEXP] = { "logsumexp", nc_sum_exp, NULL },
+  [DIM_CUMSUM] = { "cumsum", NULL, nc_cumsum },
+  [DIM_CUMPROD] = { "cumprod", NULL, nc_cumprod },
+  [DIM_LOGCUMSUMEXP] = { "logcumsumexp", NULL, nc_logcumsumexp },
+  [DIM_CUMMAX] = { "cummax", NULL, nc_cummax },
+  [DIM_CUMMIN] = { "cummin", NULL, nc_cummax },
+};
+
 /*
 ** Dimensions and strides
 */
@@ -223,11 +243,6 @@ static int prefers_cub(const DimTransform *k, DType type) {
 }
 
 static int scan(const Device *d, DimTransform *k, DType type) {
-  static DimScan *const kernels[] = { [DIM_CUMSUM] = nc_cumsum,
-                                      [DIM_CUMPROD] = nc_cumprod,
-                                      [DIM_LOGCUMSUMEXP] = nc_logcumsumexp,
-                                      [DIM_CUMMAX] = nc_cummax,
-                                      [DIM_CUMMIN] = nc_cummax };
   const int64_t slices = k->outer * k->inner, length = k->length;
   const int64_t enough = (int64_t)nc_multiprocessors(d) * THREADS_PER_SM;
   const int columns = k->inner > 1;
@@ -248,7 +263,7 @@ static int scan(const Device *d, DimTransform *k, DType type) {
   if (k->splits > 1 && prefers_cub(k, type)) return nc_cumsum_i64(d, k);
   if (k->splits > 1)
     TRY(nc_scratch(d, &k->carry, slices * k->splits * DIM_PARTIAL_BYTES));
-  e = kernels[k->op](type, k, nc_current_stream(d));
+  e = ops[k->op].scan(type, k, nc_current_stream(d));
   nc_scratchfree(d, k->carry);
   return nc_cudastatus(e);
 }
@@ -272,36 +287,15 @@ static int transform_dim(const Device *d, const DimCall *c,
 }
 
 int nc_cuda_dim_op(const Device *d, const DimCall *c) {
-  static const char *const name[] = {
-    [DIM_SOFTMAX] = "softmax", [DIM_LOG_SOFTMAX] = "log_softmax",
-    [DIM_CUMSUM] = "cumsum",   [DIM_ARGMAX] = "max",
-    [DIM_ARGMIN] = "min",      [DIM_VAR] = "var",
-    [DIM_STD] = "std",         [DIM_LOGSUMEXP] = "logsumexp",
-    [DIM_CUMPROD] = "cumprod", [DIM_LOGCUMSUMEXP] = "logcumsumexp",
-    [DIM_CUMMAX] = "cummax",   [DIM_CUMMIN] = "cummin",
-  };
-  int r = NC_OK;
+  const int extreme = c->op == DIM_CUMMAX || c->op == DIM_CUMMIN;
+  DimReducer *const reducer = ops[c->op].reduce;
   nc_current_stream(d); /* makes d the current device */
   if (c->lines == 0) return NC_OK;
-  switch (c->op) {
-    case DIM_SOFTMAX:
-    case DIM_LOG_SOFTMAX: r = transform_dim(d, c, softmax); break;
-    case DIM_CUMMAX:
-    case DIM_CUMMIN:
-      if (c->length > INT32_MAX)
-        return nc_fail(NC_EVALUE,
-                       "%lld elements along a dimension, %s takes "
-                       "%d at most",
-                       (long long)c->length, d->name, INT32_MAX);
-      /* fall through */
-    case DIM_CUMSUM:
-    case DIM_CUMPROD:
-    case DIM_LOGCUMSUMEXP: r = transform_dim(d, c, scan); break;
-    case DIM_ARGMAX:
-    case DIM_ARGMIN: r = reduce_dim(d, c, nc_max_dim); break;
-    case DIM_VAR:
-    case DIM_STD: r = reduce_dim(d, c, nc_var_dim); break;
-    case DIM_LOGSUMEXP: r = reduce_dim(d, c, nc_sum_exp); break;
-  }
-  return r == NC_OK ? nc_check_launch(d, name[c->op]) : r;
+  if (extreme && c->length > INT32_MAX)
+    return nc_fail(NC_EVALUE,
+                   "%lld elements along a dimension, %s takes %d at most",
+                   (long long)c->length, d->name, INT32_MAX);
+  TRY(reducer ? reduce_dim(d, c, reducer)
+              : transform_dim(d, c, ops[c->op].scan ? scan : softmax));
+  return nc_check_launch(d, ops[c->op].name);
 }

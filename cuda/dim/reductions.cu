@@ -11,7 +11,7 @@
 **                  origin is the first element of the slice, n a constant
 **   write(k, r, state)      writes result r
 */
-#include "cuda/dim/block_reduce.h"
+#include "cuda/block_sums.h"
 #include "cuda/dim/dim_op.h"
 #include "cuda/dim/moments.h"
 #include "cuda/dim/sum_exp.h"

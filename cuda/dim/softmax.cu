@@ -8,7 +8,7 @@
 ** reductions.cu computes the maximum and the sum first, and x is read a second
 ** time (nc_softmax_from_sums).
 */
-#include "cuda/dim/block_reduce.h"
+#include "cuda/block_sums.h"
 #include "cuda/dim/dim_op.h"
 #include "cuda/dim/sum_exp.h"
 
@@ -272,7 +272,6 @@ apply_rows(const DimTransform k) {
   const int64_t me = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
   const int64_t width = gridDim.x * (int64_t)blockDim.x;
   const int64_t n = k.vectors ? k.length / VEC : k.length;
-  A e[VEC];
   for (int64_t r = blockIdx.y; r < k.outer; r += gridDim.y) {
     const SumExp<A> p = ((const SumExp<A> *)k.sums)[r];
     const A scale = 1 / p.sum, logsum = log(p.sum);
@@ -284,10 +283,8 @@ apply_rows(const DimTransform k) {
             softmax_of(k, load_element(x[i]), p.max, scale, logsum));
         continue;
       }
-      unpack<S>(e, ((const uint4 *)x)[i]);
-      NC_UNROLL for (int j = 0; j < VEC; j++) e[j] =
-          softmax_of(k, e[j], p.max, scale, logsum);
-      ((uint4 *)y)[i] = pack<S>(e);
+      ((uint4 *)y)[i] =
+          softmax_of_vector<S>(k, ((const uint4 *)x)[i], p.max, scale, logsum);
     }
   }
 }

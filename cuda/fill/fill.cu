@@ -141,8 +141,9 @@ NC_DEVICE void write_block(const RandomPlan &k, int64_t b, const A e[],
   NC_UNROLL for (int i = 0; i < per; i++) if (first + i < k.n) y[i] = s[i];
 }
 
-template <class S, class A = Compute<S>>
-NC_DEVICE void fill_integers(const RandomPlan &k, const int wide) {
+template <class S, int wide, class A = Compute<S>>
+NC_KERNEL_OF(THREADS)
+random_integers(const RandomPlan k) {
   const int64_t b = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   const uint64_t block = k.block + (uint64_t)b;
   uint32_t w[4];
@@ -156,16 +157,6 @@ NC_DEVICE void fill_integers(const RandomPlan &k, const int wide) {
     e[i] = (A)(int64_t)((uint64_t)k.low + v);
   }
   write_block<S>(k, b, e, wide);
-}
-
-template <class S> NC_KERNEL_OF(THREADS) random_integers(const RandomPlan k) {
-  fill_integers<S>(k, 0);
-}
-
-template <class S>
-NC_KERNEL_OF(THREADS)
-random_integers_wide(const RandomPlan k) {
-  fill_integers<S>(k, 1);
 }
 
 template <class S, class A = Compute<S>>
@@ -194,8 +185,8 @@ static cudaError_t launch_random(const RandomPlan *k, RandomKind kind, int wide,
   const int64_t threads = ceil_div(k->n, PER(wide));
   const unsigned grid = blocks(threads, THREADS);
   if (kind == RANDOM_INTEGERS)
-    return wide ? NC_LAUNCH(random_integers_wide<S>, grid, THREADS, 0, s, *k)
-                : NC_LAUNCH(random_integers<S>, grid, THREADS, 0, s, *k);
+    return wide ? NC_LAUNCH((random_integers<S, 1>), grid, THREADS, 0, s, *k)
+                : NC_LAUNCH((random_integers<S, 0>), grid, THREADS, 0, s, *k);
   if constexpr (is_float<A>())
     if (wide == (sizeof(A) == 8))
       return NC_LAUNCH(random_floats<S>, grid, THREADS, 0, s, *k,

@@ -10,7 +10,7 @@
 #ifndef cuda_norm_norm_reduce_h
 #define cuda_norm_norm_reduce_h
 
-#include "cuda/dim/block_reduce.h"
+#include "cuda/block_sums.h"
 #include "cuda/dim/moments.h"
 #include "cuda/norm/norm.h"
 

@@ -44,16 +44,12 @@ static const Device functions = { .alloc = nc_cuda_alloc,
    in `active', because cudaGetDevice or cudaSetDevice before every call would
    cost more than most calls.  Foreign code that calls cudaSetDevice in this
    thread must therefore restore the device. */
-static cudaError_t activate(const Gpu *g) {
+cudaError_t nc_activate(const Gpu *g) {
   cudaError_t e;
   if (active == g) return cudaSuccess;
   e = cudaSetDevice(g->ordinal);
   active = e == cudaSuccess ? &nc_gpu[g->ordinal] : NULL;
   return e;
-}
-
-void nc_activate(const Gpu *g) {
-  activate(g);
 }
 
 Gpu *nc_active(void) {
@@ -130,7 +126,7 @@ static int create_error_flag(Gpu *g) {
 
 static int open_device(Gpu *g) {
   size_t available = 0, total = 0;
-  CUDA_TRY(activate(g));
+  CUDA_TRY(nc_activate(g));
   TRY(check_capability(g));
   /* CUDA may be unable to load a kernel of the plug-in although nc_probe has
      checked the list of architectures. */

@@ -86,7 +86,7 @@ static void finish_wait(Gpu *g, int i) {
   Awaited *a = g->awaited[i];
   g->awaited[i] = a->next;
   if (a->next == NULL) g->awaitedend[i] = &g->awaited[i];
-  nc_putevent(g, a->event);
+  nc_putevent(g, a->event, 0);
   if (--*a->awaited == 0) a->end(g, a->block);
   free(a);
 }

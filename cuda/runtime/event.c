@@ -31,7 +31,7 @@ static int take_event(Gpu *g, cudaEvent_t *e, int timing) {
   return NC_OK;
 }
 
-static void put_event(Gpu *g, cudaEvent_t e, int timing) {
+void nc_putevent(Gpu *g, cudaEvent_t e, int timing) {
   Stock *stock = &g->stock[timing];
   if (stock->n == stock->room) {
     const int room = stock->room * 2 + 16;
@@ -46,16 +46,12 @@ static void put_event(Gpu *g, cudaEvent_t e, int timing) {
   stock->event[stock->n++] = e;
 }
 
-void nc_putevent(Gpu *g, cudaEvent_t e) {
-  put_event(g, e, 0);
-}
-
 int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
   cudaError_t failure;
   TRY(take_event(g, e, 0));
   failure = cudaEventRecord(*e, s);
   if (failure == cudaSuccess) return NC_OK;
-  nc_putevent(g, *e);
+  nc_putevent(g, *e, 0);
   return nc_cudafail(failure);
 }
 
@@ -81,7 +77,7 @@ int nc_cuda_newevent(Event **e, int timing) {
 
 void nc_cuda_freeevent(Event *e) {
   if (e == NULL) return;
-  if (e->gpu) put_event(e->gpu, e->handle, e->timing);
+  if (e->gpu) nc_putevent(e->gpu, e->handle, e->timing);
   free(e);
 }
 

@@ -115,7 +115,7 @@ ACCELERATOR_CALLS(X)
 int nc_finddevices(void);     /* fills nc_gpu */
 /* Opens g unless it is open; makes it current for the CUDA runtime. */
 int nc_open(Gpu *g);
-void nc_activate(const Gpu *g); /* makes g current for the CUDA runtime */
+cudaError_t nc_activate(const Gpu *g);  /* makes g current for CUDA */
 Gpu *nc_active(void);         /* the device current for CUDA, or NULL */
 int nc_check_number(int i);   /* fails if there is no device i */
 void nc_close(void);          /* waits for all devices and frees all */
@@ -135,8 +135,7 @@ int nc_waitfor(Gpu *g, cudaStream_t s);
 /* *done = has the work ended whose query gave e? */
 int nc_queried(cudaError_t e, int *done);
 int nc_waitforevent(Gpu *g, cudaEvent_t e);
-int nc_waitall(Gpu *g);       /* every stream */
-int nc_waitidle(Gpu *g);      /* the same without checking the flag */
+int nc_waitidle(Gpu *g);      /* every stream, without checking the flag */
 
 /*
 ** event.c
@@ -144,7 +143,7 @@ int nc_waitidle(Gpu *g);      /* the same without checking the flag */
 /* Takes an event without timing from the stock, or a new one, and records it on
    s; the caller puts it back into the stock. */
 int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s);
-void nc_putevent(Gpu *g, cudaEvent_t e);
+void nc_putevent(Gpu *g, cudaEvent_t e, int timing);
 void nc_closeevents(Gpu *g);
 
 /*

@@ -129,7 +129,7 @@ int nc_order_streams(Gpu *g, cudaStream_t from, Gpu *h, cudaStream_t to) {
   TRY(nc_record_event(g, &e, from));
   nc_activate(h);
   failure = cudaStreamWaitEvent(to, e, 0);
-  nc_putevent(g, e);
+  nc_putevent(g, e, 0);
   return nc_cudastatus(failure);
 }
 

@@ -76,7 +76,7 @@ static int create_buffers(Gpu *g, int large) {
 static int wait_for_buffer(Gpu *g, Buffer *b) {
   if (!b->busy) return NC_OK;
   TRY(nc_waitforevent(g, b->event));
-  nc_putevent(g, b->event);
+  nc_putevent(g, b->event, 0);
   b->busy = 0;
   return NC_OK;
 }
@@ -172,19 +172,17 @@ static int finish_download(Gpu *g, Buffer *b, char *dst, int64_t n) {
   return copy_on_host(dst, b->p, n);
 }
 
-static int downloadsmall(Gpu *g, char *dst, const char *src, int64_t bytes) {
-  Buffer *b = nextslot(g);
-  TRY(start_download(g, b, src, bytes));
-  return finish_download(g, b, dst, bytes);
-}
-
 /* Starts up to two pieces ahead, so that the device copies the next piece while
    the host copies the last one out of its buffer. */
 static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
   const int64_t n = piece_size(bytes);
   int64_t asked = 0, got = 0;
   TRY(create_buffers(g, bytes > SLOT));
-  if (bytes <= SLOT) return downloadsmall(g, dst, src, bytes);
+  if (bytes <= SLOT) {
+    Buffer *b = nextslot(g);
+    TRY(start_download(g, b, src, bytes));
+    return finish_download(g, b, dst, bytes);
+  }
   for (; got < bytes; got += n) {
     for (; asked < bytes && asked < got + 2 * n; asked += n)
       TRY(start_download(g, &g->staging->half[asked / n % 2], src + asked,

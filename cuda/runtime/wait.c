@@ -96,11 +96,6 @@ int nc_waitidle(Gpu *g) {
   return NC_OK;
 }
 
-int nc_waitall(Gpu *g) {
-  TRY(nc_waitidle(g));
-  return nc_check_error_flag(g);
-}
-
 int nc_wait_current_stream(const Device *d) {
   Gpu *g = gpuof(d);
   if (!g->isopen) return NC_OK;
@@ -109,5 +104,7 @@ int nc_wait_current_stream(const Device *d) {
 
 int nc_cuda_synchronize(const Device *d) {
   Gpu *g = gpuof(d);
-  return g->isopen ? nc_waitall(g) : NC_OK;
+  if (!g->isopen) return NC_OK;
+  TRY(nc_waitidle(g));
+  return nc_check_error_flag(g);
 }

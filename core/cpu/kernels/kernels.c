@@ -176,13 +176,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .name = "portable C",
 #endif
   .pointwise = {
-#define POINTWISE(op, class, ...) [OP_##op] = POINTWISE_##class(op),
-#define UNARY POINTWISE
-#define TEST POINTWISE
-#define BINARY POINTWISE
-#define COMPARE POINTWISE
-#define TERNARY POINTWISE
-#define CHOOSE POINTWISE
+#define EVERY_OP(op, class, ...) [OP_##op] = POINTWISE_##class(op),
+#define REDUCE(...)
 #include "core/ops.def"
   },
   .pointwise_grad = {
