@@ -51,6 +51,16 @@ static void check_dim_op(DimCall c, Twin x, int nd, const int64_t size[],
   drop(x, y, at);
 }
 
+/* The size below which errors of a reduction of n elements are absolute.  A
+   logsumexp is max + log(sum of exp(x - max)), and where it is near 0 these two
+   cancel: each is at most log(n) then, and has the error of the type that sums,
+   not of the result's. */
+static double reduce_unit(DimOp op, DType type, int64_t n) {
+  const DType sums = type == DT_f64 ? DT_f64 : DT_f32;
+  if (op != DIM_LOGSUMEXP) return 1e-3;
+  return (1 + log((double)(n + 1))) * accuracy(sums) / accuracy(type);
+}
+
 static void check_reduce(DimOp op, DType type, int nd, const int64_t size[],
                          unsigned dims, int odd) {
   const DimCall c = { .op = op, .dims = dims, .correction = (double)below(3) };
@@ -60,7 +70,7 @@ static void check_reduce(DimOp op, DType type, int nd, const int64_t size[],
     if (!(dims >> i & 1)) kept[n++] = size[i];
   Twin x = random_tensor(type, nd, size, odd);
   check_dim_op(c, x, n, kept, !is_position(op) || below(2), accuracy(type),
-               1e-3);
+               reduce_unit(op, type, count_elements(x.cpu, dims)));
 }
 
 static void test_reduce(void **state) {
@@ -100,6 +110,20 @@ static void test_far_mean(void **state) {
     set_element(x.cpu, i, 1e5 + (double)below(256) / 128);
   upload(&x);
   check_dim_op(c, x, 1, x.cpu->size, 1, 1e-5, 0);
+}
+
+/* Sums of exponentials that are nearly 1. */
+static void test_logsumexp_near_0(void **state) {
+  const int64_t n = 100;
+  const DimCall c = { .op = DIM_LOGSUMEXP, .dims = 2 };
+  for (int t = 0; t < COUNT(floats); t++) {
+    Twin x = random_matrix(floats[t], 50, n, 0);
+    for (int64_t i = 0; i < 50 * n; i++)
+      set_element(x.cpu, i, (double)below(64) / 512 - log((double)n));
+    upload(&x);
+    check_dim_op(c, x, 1, x.cpu->size, 1, accuracy(floats[t]),
+                 reduce_unit(c.op, floats[t], n));
+  }
 }
 
 static void test_empty(void **state) {
@@ -428,6 +452,7 @@ int main(void) {
     TEST(reduce),
     TEST(long_reduce),
     TEST(far_mean),
+    TEST(logsumexp_near_0),
     TEST(empty),
     TEST(softmax_and_cumsum),
     TEST(long_softmax_and_cumsum),
