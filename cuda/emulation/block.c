@@ -71,11 +71,8 @@ static int next_ready(void) {
 /* All threads that have not exited are at the barrier: releases them. */
 static void release_barrier(void) {
   Block *b = &emu_block;
-  const int trues = b->barrier.trues;
-  b->barrier.result[EMU_COUNT] = trues;
-  b->barrier.result[EMU_AND] = trues == b->barrier.arrived;
-  b->barrier.result[EMU_OR] = trues > 0;
-  b->barrier.trues = b->barrier.arrived = 0;
+  b->barrier.result = b->barrier.any;
+  b->barrier.any = b->barrier.arrived = 0;
   b->barrier.epoch++;
   emu_counts.barriers++;
   for (int i = 0; i < b->n; i++) {
@@ -191,7 +188,7 @@ void emu_block_yield(void) {
   emu_block_wait(AT_WARP);
 }
 
-int emu_barrier(int line, int site, int kind, int predicate) {
+int emu_barrier(int line, int site, int predicate) {
   Block *b = &emu_block;
   emu_quiet++;
   if (b->barrier.arrived == 0) {
@@ -203,13 +200,13 @@ int emu_barrier(int line, int site, int kind, int predicate) {
                "barriers: lines %d and %d",
                b->barrier.line, line);
   }
-  b->barrier.trues += predicate;
+  b->barrier.any |= predicate;
   b->barrier.arrived++;
   b->state[b->current] = AT_BARRIER;
   if (b->barrier.arrived == b->n - b->done) release_barrier();
   emu_block_wait(AT_BARRIER);
   emu_quiet--;
-  return b->barrier.result[kind];
+  return b->barrier.result;
 }
 
 /*
@@ -303,7 +300,6 @@ void emu_block_run(const EmuLaunch *launch, const void *closure, size_t size) {
   grid.next = 0;
   place_threads(launch->block);
   order_blocks();
-  emu_fences_reset();
   emu_counts.launches++;
   emu_counts.blocks += (long long)grid.blocks;
   emu_counts.threads += (long long)grid.blocks * emu_block.n;

@@ -35,8 +35,8 @@ typedef struct Block {
   int ready[MAXTHREADS], head, waiting;   /* ring of runnable threads */
   Warp warp[MAXTHREADS / 32];
   struct {
-    int arrived, line, site, trues;
-    int result[4];           /* for EMU_SYNC ... EMU_OR */
+    int arrived, line, site;
+    int any, result;         /* predicates; of the last barrier */
     uint16_t epoch;          /* counts barriers, for races */
   } barrier;
 } Block;

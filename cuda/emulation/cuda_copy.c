@@ -13,7 +13,7 @@
 typedef struct Copy {
   char *to;
   const char *from; /* NULL: the bytes follow this struct */
-  size_t topitch, frompitch, width, height;
+  size_t n;
 } Copy;
 
 static const char *names[] = { "copy within the host", "copy to a device",
@@ -22,14 +22,10 @@ static const char *names[] = { "copy within the host", "copy to a device",
 
 static void copynow(void *arg) {
   const Copy *c = arg;
-  for (size_t i = 0; i < c->height; i++) {
-    char *to = c->to + i * c->topitch;
-    const char *from = c->from ? c->from + i * c->frompitch
-                               : (const char *)(c + 1) + i * c->width;
-    if (c->from) emu_access(from, c->width, 0);
-    emu_access(to, c->width, 1);
-    memmove(to, from, c->width);
-  }
+  const char *from = c->from ? c->from : (const char *)(c + 1);
+  if (c->from) emu_access(from, c->n, 0);
+  emu_access(c->to, c->n, 1);
+  memmove(c->to, from, c->n);
 }
 
 /* Does the kind of the copy match the pointers? */
@@ -45,56 +41,43 @@ static int fits(const Copy *c, enum cudaMemcpyKind kind) {
   }
 }
 
-static int pageable(const char *p, size_t pitch, const Copy *c) {
-  return emu_deviceof(p) < 0 &&
-         !emu_pinned(p, (c->height - 1) * pitch + c->width);
+static int pageable(const char *p, size_t n) {
+  return emu_deviceof(p) < 0 && !emu_pinned(p, n);
 }
 
 /* Creates a copy operation that contains the bytes of the source. */
 static Op *staged(const Copy *c, const char *name) {
-  Op *op = emu_newop(name, copynow, sizeof *c + c->width * c->height);
+  Op *op = emu_newop(name, copynow, sizeof *c + c->n);
   Copy *copy;
   if (op == NULL) return NULL;
   copy = (Copy *)op->arg;
   *copy = *c;
   copy->from = NULL;
-  for (size_t i = 0; i < c->height; i++)
-    memcpy((char *)(copy + 1) + i * c->width, c->from + i * c->frompitch,
-           c->width);
+  memcpy(copy + 1, c->from, c->n);
   return op;
 }
 
-static int valid(const Copy *c, enum cudaMemcpyKind kind) {
-  if (c->to == NULL || c->from == NULL || !fits(c, kind)) return 0;
-  return c->height == 1 || (c->topitch >= c->width && c->frompitch >= c->width);
-}
-
 /* Queues a copy in stream s.  wait: returns only when it is complete. */
-static cudaError_t copy(const Copy *c, enum cudaMemcpyKind kind, cudaStream_t s,
-                        int wait) {
+static cudaError_t copy(void *to, const void *from, size_t n,
+                        enum cudaMemcpyKind kind, cudaStream_t s, int wait) {
+  const Copy c = { to, from, n };
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
   if ((unsigned)kind > cudaMemcpyDefault)
     return cudaErrorInvalidMemcpyDirection;
-  if (c->width == 0 || c->height == 0) return cudaSuccess;
-  if (!valid(c, kind)) return cudaErrorInvalidValue;
-  if (emu_deviceof(c->to) >= 0 && pageable(c->from, c->frompitch, c)) {
-    Op *op = staged(c, names[kind]);
+  if (n == 0) return cudaSuccess;
+  if (to == NULL || from == NULL || !fits(&c, kind))
+    return cudaErrorInvalidValue;
+  if (emu_deviceof(to) >= 0 && pageable(from, n)) {
+    Op *op = staged(&c, names[kind]);
     if (op == NULL) return cudaErrorMemoryAllocation;
     emu_submit(s, op, NULL);
     return cudaSuccess;
   }
-  if (pageable(c->to, c->topitch, c)) wait = 1;
-  emu_enqueue(s, names[kind], copynow, c, sizeof *c, NULL);
+  if (pageable(to, n)) wait = 1;
+  emu_enqueue(s, names[kind], copynow, &c, sizeof c, NULL);
   if (wait) emu_await(s->last);
   return cudaSuccess;
-}
-
-static cudaError_t copyline(void *to, const void *from, size_t n,
-                            enum cudaMemcpyKind kind, cudaStream_t s,
-                            int wait) {
-  const Copy c = { to, from, n, n, n, 1 };
-  return copy(&c, kind, s, wait);
 }
 
 /* Waits only if host memory takes part: CUDA's copy within device memory may
@@ -102,15 +85,15 @@ static cudaError_t copyline(void *to, const void *from, size_t n,
 API(cudaMemcpy,
     (void *to, const void *from, size_t n, enum cudaMemcpyKind kind),
     (to, from, n, kind)) {
-  return copyline(to, from, n, kind, NULL,
-                  emu_deviceof(to) < 0 || emu_deviceof(from) < 0);
+  return copy(to, from, n, kind, NULL,
+              emu_deviceof(to) < 0 || emu_deviceof(from) < 0);
 }
 
 API(cudaMemcpyAsync,
     (void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
      cudaStream_t stream),
     (to, from, n, kind, stream)) {
-  return copyline(to, from, n, kind, stream, 0);
+  return copy(to, from, n, kind, stream, 0);
 }
 
 API(cudaMemcpyPeerAsync,
@@ -120,15 +103,7 @@ API(cudaMemcpyPeerAsync,
   if (n > 0 &&
       (emu_deviceof(to) != todevice || emu_deviceof(from) != fromdevice))
     return cudaErrorInvalidValue;
-  return copyline(to, from, n, cudaMemcpyDeviceToDevice, s, 0);
-}
-
-API(cudaMemcpy2DAsync,
-    (void *to, size_t topitch, const void *from, size_t frompitch, size_t width,
-     size_t height, enum cudaMemcpyKind kind, cudaStream_t s),
-    (to, topitch, from, frompitch, width, height, kind, s)) {
-  const Copy c = { to, from, topitch, frompitch, width, height };
-  return copy(&c, kind, s, 0);
+  return copy(to, from, n, cudaMemcpyDeviceToDevice, s, 0);
 }
 
 typedef struct Fill {

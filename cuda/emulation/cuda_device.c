@@ -91,13 +91,8 @@ static cudaError_t properties(struct cudaDeviceProp *p, int d) {
   if (!isdevice(d)) return cudaErrorInvalidDevice;
   memset(p, 0, sizeof *p);
 #define PROPERTY(type, field, value) p->field = value;
-#define DIMENSIONS(field, a, b, c) \
-  p->field[0] = a;                 \
-  p->field[1] = b;                 \
-  p->field[2] = c;
 #include "cuda/emulation/properties.def"
 #undef PROPERTY
-#undef DIMENSIONS
   snprintf(p->name, sizeof p->name, "Emulated CUDA device");
   p->totalGlobalMem = (size_t)emu_settings.memory;
   p->pciBusID = d + 1;
@@ -144,25 +139,15 @@ API(cudaDeviceCanAccessPeer, (int *answer, int a, int b), (answer, a, b)) {
   return give(answer, emu_settings.peer && a != b);
 }
 
-static cudaError_t setpeer(int peer, unsigned flags, int to) {
+API(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), (peer, flags)) {
   int *now;
   if (!isdevice(peer) || peer == emu_current) return cudaErrorInvalidDevice;
   if (flags) return cudaErrorInvalidValue;
   if (!emu_settings.peer) return cudaErrorPeerAccessUnsupported;
   now = &emu_peer[emu_current][peer];
-  if (*now == to)
-    return to ? cudaErrorPeerAccessAlreadyEnabled
-              : cudaErrorPeerAccessNotEnabled;
-  *now = to;
+  if (*now) return cudaErrorPeerAccessAlreadyEnabled;
+  *now = 1;
   return cudaSuccess;
-}
-
-API(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), (peer, flags)) {
-  return setpeer(peer, flags, 1);
-}
-
-API(cudaDeviceDisablePeerAccess, (int peer), (peer)) {
-  return setpeer(peer, 0, 0);
 }
 
 /*
@@ -185,8 +170,6 @@ API(cudaFuncSetAttribute, (const void *f, enum cudaFuncAttribute a, int value),
     (f, a, value)) {
   size_t *limit = limitof(f);
   if (f == NULL) return cudaErrorInvalidDeviceFunction;
-  if (a == cudaFuncAttributePreferredSharedMemoryCarveout)
-    return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
   if (a != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
       value > 227 << 10)
     return cudaErrorInvalidValue;
@@ -204,23 +187,6 @@ API(cudaFuncGetAttributes, (struct cudaFuncAttributes * a, const void *f),
     (a, f)) {
   if (f == NULL) return cudaErrorInvalidDeviceFunction;
   if (a == NULL) return cudaErrorInvalidValue;
-  memset(a, 0, sizeof *a);
-  a->maxThreadsPerBlock = 1024;
-  a->numRegs = 32;
-  a->ptxVersion = a->binaryVersion = 90;
   a->maxDynamicSharedSizeBytes = (int)emu_sharedlimit(f);
   return cudaSuccess;
-}
-
-API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
-    (int *blocks, const void *f, int threads, size_t shared),
-    (blocks, f, threads, shared)) {
-  (void)f;
-  int n;
-  if (threads < 1 || threads > 1024) return cudaErrorInvalidValue;
-  n = 2048 / ((threads + 31) / 32 * 32);
-  if (n > 32) n = 32;
-  if (shared > 0 && (size_t)n > (228 << 10) / (shared + 1024))
-    n = (int)((228 << 10) / (shared + 1024));
-  return give(blocks, n);
 }

@@ -71,13 +71,9 @@
 #define blockIdx   emu_place.block
 #define blockDim   emu_place.blocksize
 #define gridDim    emu_place.gridsize
-static const int warpSize = 32;
 
-#define EMU_BARRIER(kind, p)     emu_barrier(__LINE__, __COUNTER__, kind, p)
-#define __syncthreads()          ((void)EMU_BARRIER(EMU_SYNC, 0))
-#define __syncthreads_count(p)   EMU_BARRIER(EMU_COUNT, (p) != 0)
-#define __syncthreads_and(p)     EMU_BARRIER(EMU_AND, (p) != 0)
-#define __syncthreads_or(p)      EMU_BARRIER(EMU_OR, (p) != 0)
+#define __syncthreads()          ((void)__syncthreads_or(0))
+#define __syncthreads_or(p)      emu_barrier(__LINE__, __COUNTER__, (p) != 0)
 
 #include "cuda/emulation/intrinsics.h"
 #include "cuda/emulation/maths.h"

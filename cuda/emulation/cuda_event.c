@@ -77,12 +77,6 @@ API(cudaStreamWaitEvent, (cudaStream_t s, cudaEvent_t e, unsigned flags),
   return cudaSuccess;
 }
 
-API(cudaEventSynchronize, (cudaEvent_t e), (e)) {
-  if (!find(e)) return cudaErrorInvalidResourceHandle;
-  emu_await(e->recorded);
-  return cudaSuccess;
-}
-
 API(cudaEventQuery, (cudaEvent_t e), (e)) {
   if (!find(e)) return cudaErrorInvalidResourceHandle;
   return emu_ready(e->recorded) ? cudaSuccess : cudaErrorNotReady;

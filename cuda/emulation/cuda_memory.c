@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cuda_memory.c - the API of memory: device memory, pinned and registered host
-** memory; and the annotations of a caching allocator.
+** cuda_memory.c - the API of memory: device memory, pinned host memory; and the
+** annotations of a caching allocator.
 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/shadow.h"
 
-typedef struct Registered {
-  struct Registered *next;
-  char *p;
-  size_t n;
-} Registered;
-static Registered *registered;
-
-/* Are the n bytes at p within pinned or registered memory? */
+/* Are the n bytes at p within pinned memory? */
 int emu_pinned(const void *p, size_t n) {
   const char *at = p;
   if (at >= EMU_PINNED->base && at < EMU_PINNED->base + EMU_PINNED->size) {
     Allocation *allocation = emu_live_allocation(p);
     return allocation && at + n <= allocation->p + allocation->n;
   }
-  for (Registered *r = registered; r; r = r->next)
-    if (at >= r->p && at + n <= r->p + r->n) return 1;
   return 0;
 }
 
@@ -38,10 +28,6 @@ int emu_memoryleaks(void) {
       fprintf(stderr, "EMU: leak: %s\n", emu_where(allocation->p));
       n++;
     }
-  for (Registered *r = registered; r; r = r->next) {
-    fprintf(stderr, "EMU: leak: %zu bytes are still registered\n", r->n);
-    n++;
-  }
   return n;
 }
 
@@ -82,48 +68,6 @@ API(cudaFree, (void *p), (p)) {
   return cudaSuccess;
 }
 
-typedef struct Range {
-  char *p;
-  size_t n;
-} Range;
-
-/* Makes a range accessible. */
-static void make_accessible(void *arg) {
-  const Range *r = arg;
-  emu_shadow_reuse(r->p, r->n);
-}
-
-API(cudaMallocAsync, (void **p, size_t n, cudaStream_t s), (p, n, s)) {
-  cudaError_t e;
-  s = emu_stream(s);
-  if (s == NULL) return cudaErrorInvalidResourceHandle;
-  e = allocate(&emu_arena[s->device], p, n);
-  if (e == cudaSuccess && n > 0) {
-    Range r = { *p, n };
-    emu_shadow_free(*p, n); /* inaccessible until the operation runs */
-    emu_enqueue(s, "cudaMallocAsync", make_accessible, &r, sizeof r, NULL);
-  }
-  return e;
-}
-
-static void deallocate_now(void *arg) {
-  const Range *r = arg;
-  Arena *a = &emu_arena[emu_deviceof(r->p)];
-  emu_deallocate(a, emu_allocation_at(a, r->p));
-}
-
-API(cudaFreeAsync, (void *p, cudaStream_t s), (p, s)) {
-  Allocation *allocation = allocation_begins(p, 0);
-  Range r = { p, 0 };
-  s = emu_stream(s);
-  if (p == NULL) return cudaSuccess;
-  if (s == NULL) return cudaErrorInvalidResourceHandle;
-  if (allocation == NULL) return cudaErrorInvalidValue;
-  allocation->state = EMU_LEAVING;
-  emu_enqueue(s, "cudaFreeAsync", deallocate_now, &r, sizeof r, NULL);
-  return cudaSuccess;
-}
-
 API(cudaMemGetInfo, (size_t * free_, size_t *total), (free_, total)) {
   const Arena *a = &emu_arena[emu_current];
   if (free_ == NULL || total == NULL) return cudaErrorInvalidValue;
@@ -136,8 +80,7 @@ API(cudaMemGetInfo, (size_t * free_, size_t *total), (free_, total)) {
 ** Host memory
 */
 API(cudaHostAlloc, (void **p, size_t size, unsigned flags), (p, size, flags)) {
-  const unsigned known =
-      cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+  const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped;
   if (flags & ~known) return cudaErrorInvalidValue;
   return allocate(EMU_PINNED, p, size);
 }
@@ -154,33 +97,6 @@ API(cudaFreeHost, (void *p), (p)) {
   return cudaSuccess;
 }
 
-static Registered **find_registered(const void *p) {
-  Registered **r = &registered;
-  while (*r && (*r)->p != p) r = &(*r)->next;
-  return r;
-}
-
-API(cudaHostRegister, (void *p, size_t n, unsigned flags), (p, n, flags)) {
-  (void)flags;
-  Registered *r;
-  if (p == NULL || n == 0) return cudaErrorInvalidValue;
-  if (emu_pinned(p, 1)) return cudaErrorHostMemoryAlreadyRegistered;
-  r = malloc(sizeof *r);
-  if (r == NULL) return cudaErrorMemoryAllocation;
-  *r = (Registered){ registered, p, n };
-  registered = r;
-  return cudaSuccess;
-}
-
-API(cudaHostUnregister, (void *p), (p)) {
-  Registered **at = find_registered(p), *r = *at;
-  if (r == NULL) return cudaErrorHostMemoryNotRegistered;
-  emu_awaitdevice(-1);
-  *at = r->next;
-  free(r);
-  return cudaSuccess;
-}
-
 API(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags),
     (device, host, flags)) {
   (void)flags;
@@ -189,30 +105,20 @@ API(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags),
   return cudaSuccess;
 }
 
-API(cudaPointerGetAttributes, (struct cudaPointerAttributes * a, const void *p),
-    (a, p)) {
-  int d = emu_deviceof(p);
-  if (a == NULL) return cudaErrorInvalidValue;
-  memset(a, 0, sizeof *a);
-  a->device = -2;
-  if (d >= 0 && emu_live_allocation(p)) {
-    a->type = cudaMemoryTypeDevice;
-    a->device = d;
-    a->devicePointer = (void *)(uintptr_t)p;
-  } else if (emu_pinned(p, 1)) {
-    a->type = cudaMemoryTypeHost;
-    a->device = emu_current;
-    a->devicePointer = a->hostPointer = (void *)(uintptr_t)p;
-  } else {
-    a->type = cudaMemoryTypeUnregistered;
-    a->hostPointer = (void *)(uintptr_t)p;
-  }
-  return cudaSuccess;
-}
-
 /*
 ** Annotations of a caching allocator
 */
+typedef struct Range {
+  char *p;
+  size_t n;
+} Range;
+
+/* Makes a range accessible. */
+static void make_accessible(void *arg) {
+  const Range *r = arg;
+  emu_shadow_reuse(r->p, r->n);
+}
+
 /* Makes a range inaccessible. */
 static void make_inaccessible(void *arg) {
   const Range *r = arg;

@@ -229,7 +229,7 @@ Op *emu_enqueue(cudaStream_t s, const char *name, void (*run)(void *),
 /* Creates a stream with a free index.  It continues the sequence numbers of the
    destroyed stream that had the index.  The operations of that stream seem to
    happen before its own, which can hide a race but never invents one. */
-static cudaStream_t new_stream(int device, unsigned flags, int priority) {
+static cudaStream_t new_stream(int device, unsigned flags) {
   cudaStream_t s;
   int i = 0;
   while (i < used && streams[i]) i++;
@@ -238,7 +238,6 @@ static cudaStream_t new_stream(int device, unsigned flags, int priority) {
   if (s == NULL) return NULL;
   s->device = device;
   s->flags = flags;
-  s->priority = priority;
   s->index = i;
   if (i == used) used++;
   return streams[i] = s;
@@ -246,7 +245,7 @@ static cudaStream_t new_stream(int device, unsigned flags, int priority) {
 
 int emu_stream_start(void) {
   for (int d = 0; d < emu_settings.devices; d++) {
-    defaults[d] = new_stream(d, cudaStreamDefault, 0);
+    defaults[d] = new_stream(d, cudaStreamDefault);
     if (defaults[d] == NULL) return -1;
   }
   return 0;
@@ -277,38 +276,26 @@ int emu_streamleaks(void) {
   return n + (queued > 0);
 }
 
-static cudaError_t create(cudaStream_t *stream, unsigned flags, int priority) {
+API(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags),
+    (stream, flags)) {
   if (stream == NULL || flags > cudaStreamNonBlocking)
     return cudaErrorInvalidValue;
-  *stream = new_stream(emu_current, flags,
-                       priority < -1  ? -1
-                       : priority > 0 ? 0
-                                      : priority);
+  *stream = new_stream(emu_current, flags);
   return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-API(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags),
-    (stream, flags)) {
-  return create(stream, flags, 0);
-}
-
+/* Priorities change nothing here. */
 API(cudaStreamCreateWithPriority,
     (cudaStream_t * stream, unsigned flags, int priority),
     (stream, flags, priority)) {
-  return create(stream, flags, priority);
+  (void)priority;
+  return do_cudaStreamCreateWithFlags(stream, flags);
 }
 
 API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
     (least, greatest)) {
   if (least) *least = 0;
   if (greatest) *greatest = -1;
-  return cudaSuccess;
-}
-
-API(cudaStreamGetPriority, (cudaStream_t s, int *priority), (s, priority)) {
-  s = emu_stream(s);
-  if (s == NULL || priority == NULL) return cudaErrorInvalidResourceHandle;
-  *priority = s->priority;
   return cudaSuccess;
 }
 
@@ -333,26 +320,4 @@ API(cudaStreamQuery, (cudaStream_t s), (s)) {
   s = emu_stream(s);
   if (s == NULL) return cudaErrorInvalidResourceHandle;
   return emu_ready(s->last) ? cudaSuccess : cudaErrorNotReady;
-}
-
-/* A host function.  It cannot access device memory and must not call CUDA. */
-typedef struct Call {
-  cudaHostFn_t f;
-  void *data;
-} Call;
-
-static void callhost(void *arg) {
-  const Call *c = arg;
-  emu_open_only(0);
-  c->f(c->data);
-}
-
-API(cudaLaunchHostFunc, (cudaStream_t s, cudaHostFn_t f, void *data),
-    (s, f, data)) {
-  Call c = { f, data };
-  s = emu_stream(s);
-  if (s == NULL) return cudaErrorInvalidResourceHandle;
-  if (f == NULL) return cudaErrorInvalidValue;
-  emu_enqueue(s, "function of the host", callhost, &c, sizeof c, NULL);
-  return cudaSuccess;
 }

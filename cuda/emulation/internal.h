@@ -81,7 +81,7 @@ const char *emu_where(const void *p);  /* describes p; static buffer */
 /*
 ** arena.c: device memory and pinned host memory
 */
-enum { EMU_LIVE, EMU_LEAVING, EMU_FREED };
+enum { EMU_LIVE, EMU_FREED };
 typedef struct Allocation { char *p; size_t n; int id, state; } Allocation;
 typedef struct Arena {
   char *base;
@@ -138,7 +138,7 @@ struct Op {
 };
 struct CUstream_st {
   Op *first, *end, *last;    /* the queue; the latest operation ever */
-  int device, index, priority, queued;
+  int device, index, queued;
   unsigned flags;
 };
 
@@ -187,10 +187,6 @@ extern char *emu_stacks;       /* of threads, which kernels access freely */
 extern size_t emu_stackssize;
 int emu_shared_start(void);
 void emu_shared_reset(size_t dynamic, size_t limit);
-/* Did the block publish its writes by a fence and an atomic that the running
-   block then acquired? */
-int emu_published(uint32_t block);
-void emu_fences_reset(void);
 extern int emu_peer[EMU_DEVICES][EMU_DEVICES];
 /* The limit of dynamic shared memory of a kernel on the current device. */
 size_t emu_sharedlimit(const void *kernel);

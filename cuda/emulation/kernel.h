@@ -27,16 +27,14 @@ extern const EmuPlace emu_place;
 extern EmuPlace emu_place;
 #endif
 
-/* __syncthreads and its variants; `site' identifies the call in the kernel.
-   Returns for EMU_COUNT how many threads have a true predicate, for EMU_AND and
-   EMU_OR whether all or any do. */
-enum { EMU_SYNC, EMU_COUNT, EMU_AND, EMU_OR };
-int emu_barrier(int line, int site, int kind, int predicate);
+/* __syncthreads_or: is any predicate true?  `site' identifies the call in the
+   kernel. */
+int emu_barrier(int line, int site, int predicate);
 
 /* A warp operation of all lanes in mask, which waits for them.  Returns the
-   value of lane `from'; for a vote, the set of lanes whose value is not 0. */
-enum { EMU_SYNCWARP, EMU_SHFL, EMU_SHFL_DOWN, EMU_SHFL_UP, EMU_SHFL_XOR,
-       EMU_VOTE };
+   value of lane `from'. */
+enum { EMU_SYNCWARP, EMU_SHFL, EMU_SHFL_DOWN, EMU_SHFL_UP,
+       EMU_SHFL_XOR };
 uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from);
 int emu_lane(void);
 
@@ -44,10 +42,8 @@ int emu_lane(void);
 void *emu_shared(const void *tag, size_t size, size_t alignment);
 void *emu_shared_dynamic(void);
 
-void emu_atomic_begin(const volatile void *p);
+void emu_atomic_begin(void);
 void emu_atomic_end(void);
-void emu_fence(void);
-void emu_trap(void) __attribute__((noreturn));
 
 /* Function `f' of maths.h, with an error within the bounds of CUDA's; y is 1 if
    the function has one argument.  They are called if emu_inexact is not 0: it

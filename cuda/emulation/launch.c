@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** launch.c - launches, and the functions that kernels call while they run:
-** shared memory, atomics, fences.
+** shared memory, atomics.
 */
 #define _DEFAULT_SOURCE
 #include <stdlib.h>
@@ -80,55 +80,14 @@ void *emu_shared(const void *tag, size_t size, size_t alignment) {
   return emu_sharedarena + at;
 }
 
-/*
-** Atomics and fences.  The writes of a block before its fence happen before the
-** accesses of another block after an atomic that ran after that fence.  So the
-** last block to finish may read the results of the others.
-*/
 int emu_atomics;
-static uint32_t *published, fences, acquired, acquirer;
-static uint64_t publishers;
 
-void emu_fences_reset(void) {
-  if (fences) memset(published, 0, publishers * sizeof *published);
-  fences = 0;
-  acquired = 0;
-}
-
-void emu_fence(void) {
-  const dim3 g = emu_place.gridsize;
-  const uint64_t blocks = (uint64_t)g.x * g.y * g.z;
-  emu_quiet++;
-  if (publishers < blocks) {
-    uint32_t *more = realloc(published, blocks * sizeof *more);
-    if (more == NULL) abort();
-    memset(more + publishers, 0, (blocks - publishers) * sizeof *more);
-    published = more;
-    publishers = blocks;
-  }
-  published[emu_view.block] = ++fences;
-  emu_quiet--;
-}
-
-int emu_published(uint32_t block) {
-  const uint32_t seen = acquirer == emu_view.block ? acquired : 0;
-  return seen && block < publishers && published[block] &&
-         published[block] <= seen;
-}
-
-void emu_atomic_begin(const volatile void *p) {
+void emu_atomic_begin(void) {
   emu_atomics++;
-  if (emu_deviceof((const void *)p) < 0) return;
-  acquired = fences;
-  acquirer = emu_view.block;
 }
 
 void emu_atomic_end(void) {
   emu_atomics--;
-}
-
-void emu_trap(void) {
-  emu_report("trap", "the kernel gave up");
 }
 
 /*

@@ -10,7 +10,7 @@
 
 #include "cuda/emulation/internal.h"
 
-static const char *states[] = { "live", "live", "FREED" };
+static const char *states[] = { "live", "FREED" };
 
 /* Describes p if it is in arena a, which `owner' names; else returns 0. */
 static int inarena(char *text, size_t room, const char *owner, Arena *a,

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #define CUDART_VERSION 13000
-#define CUDART_CB
 
 #define ENUM(tag)           enum tag {
 #define VALUE(name, value)  name = value,
@@ -22,40 +21,24 @@
 #define cudaStreamDefault           0x00
 #define cudaStreamNonBlocking       0x01
 #define cudaEventDefault            0x00
-#define cudaEventBlockingSync       0x01
 #define cudaEventDisableTiming      0x02
 #define cudaHostAllocDefault        0x00
 #define cudaHostAllocPortable       0x01
 #define cudaHostAllocMapped         0x02
-#define cudaHostAllocWriteCombined  0x04
-#define cudaHostRegisterDefault     0x00
-#define cudaHostRegisterPortable    0x01
-#define cudaHostRegisterMapped      0x02
 
 typedef enum cudaError cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
-typedef void (*cudaHostFn_t)(void *data);
 
 struct cudaDeviceProp {
   char name[256];
 #define PROPERTY(type, name, value)  type name;
-#define DIMENSIONS(name, x, y, z)    int name[3];
 #include "cuda/emulation/properties.def"
 #undef PROPERTY
-#undef DIMENSIONS
-};
-
-struct cudaPointerAttributes {
-  enum cudaMemoryType type;
-  int device;
-  void *devicePointer, *hostPointer;
 };
 
 struct cudaFuncAttributes {
-  size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-  int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA;
-  int maxDynamicSharedSizeBytes, preferredShmemCarveout;
+  int maxDynamicSharedSizeBytes;
 };
 
 typedef struct uint3 { unsigned x, y, z; } uint3;

@@ -8,8 +8,8 @@
 **
 ** The shadow memory has a Cell for each word of 4 bytes, with the last write
 ** and the last reads since.  An access happens before another one of the same
-** launch if there is a barrier between them (same block), a __syncwarp (same
-** warp), or a fence and an atomic (different blocks).  It happens before one of
+** launch if there is a barrier between them (same block) or a __syncwarp (same
+** warp).  It happens before one of
 ** another operation if the vector clock of that operation contains its own
 ** (cuda_stream.c).
 */
@@ -211,8 +211,7 @@ enum { ONE_THREAD, ONE_WARP, SEVERAL_WARPS }; /* who did earlier reads */
 static const char *race_in_launch(const Access *a, int several, int shared) {
   const View *v = &emu_view;
   if (a->block != v->block) {
-    if (shared || emu_published(a->block)) return NULL;
-    return "race between blocks";
+    return shared ? NULL : "race between blocks";
   }
   if (several == ONE_THREAD && a->thread == v->thread) return NULL;
   if (several != SEVERAL_WARPS && a->thread / 32 == v->thread / 32 &&

@@ -5,9 +5,8 @@
 */
 #include "cuda/emulation/block.h"
 
-static const char *names[] = { "__syncwarp",       "__shfl_sync",
-                               "__shfl_down_sync", "__shfl_up_sync",
-                               "__shfl_xor_sync",  "a vote" };
+static const char *names[] = { "__syncwarp", "__shfl_sync", "__shfl_down_sync",
+                               "__shfl_up_sync", "__shfl_xor_sync" };
 
 int emu_lane(void) {
   return emu_block.current & 31;
@@ -65,15 +64,6 @@ static WarpOp *pending_op(Warp *w, unsigned mask, int kind) {
   return m;
 }
 
-static void vote(unsigned mask, int first) {
-  Block *b = &emu_block;
-  uint64_t ballot = 0;
-  for (unsigned m = mask; m; m &= m - 1)
-    if (b->value[first + __builtin_ctz(m)]) ballot |= m & -m;
-  for (unsigned m = mask; m; m &= m - 1)
-    b->result[first + __builtin_ctz(m)] = ballot;
-}
-
 static void shuffle(unsigned mask, int first) {
   Block *b = &emu_block;
   for (unsigned m = mask; m; m &= m - 1) {
@@ -99,8 +89,7 @@ static void start_epoch(unsigned mask, int first) {
 static void complete(unsigned mask, int kind, int me) {
   Block *b = &emu_block;
   const int first = me & ~31;
-  if (kind == EMU_VOTE) vote(mask, first);
-  else if (kind == EMU_SYNCWARP) start_epoch(mask, first);
+  if (kind == EMU_SYNCWARP) start_epoch(mask, first);
   else shuffle(mask, first);
   for (unsigned m = mask; m; m &= m - 1) {
     int t = first + __builtin_ctz(m);
