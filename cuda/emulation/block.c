@@ -24,7 +24,7 @@
 EmuPlace emu_place;
 Block emu_block;
 View emu_view;
-const char *emu_kernel, *emu_closure;
+const char *emu_closure;
 size_t emu_closuresize;
 char *emu_stacks;
 size_t emu_stackssize;
@@ -291,7 +291,6 @@ void emu_block_run(const EmuLaunch *launch, const void *closure, size_t size) {
   const dim3 g = launch->grid;
   emu_place.blocksize = launch->block;
   emu_place.gridsize = g;
-  emu_kernel = launch->name;
   emu_closure = closure;
   emu_closuresize = size;
   emu_view = (View){ .op = emu_op->id };

@@ -111,7 +111,7 @@ template <class... P> struct EmuClosure {
 /* Checks argument i.  A pointer must point to device memory.  The words of a
    struct can be anything, but an obvious pointer to host memory is an error. */
 template <class T>
-static inline void emu_inspect(const char *kernel, int i, const T &arg) {
+static inline void emu_inspect(const void *kernel, int i, const T &arg) {
   if constexpr (std::is_pointer_v<T>) {
     emu_argument(kernel, i, (const void *)arg, 0);
   } else if constexpr (sizeof(T) >= sizeof(void *)) {
@@ -125,24 +125,24 @@ static inline void emu_inspect(const char *kernel, int i, const T &arg) {
 }
 
 template <class... P, class... A>
-static inline cudaError_t nc_launch(void (*kernel)(P...), const char *name,
-                                    dim3 grid, dim3 block, size_t bytes,
-                                    cudaStream_t stream, A... a) {
+static inline cudaError_t nc_launch(void (*kernel)(P...), dim3 grid, dim3 block,
+                                    size_t bytes, cudaStream_t stream,
+                                    A... a) {
   static_assert(sizeof...(P) == sizeof...(A), "number of arguments");
   static_assert((std::is_trivially_copyable_v<P> && ...), "plain parameters");
   EmuClosure<P...> c = { kernel, std::tuple<P...>(static_cast<P>(a)...) };
-  EmuLaunch launch = { name,  (const void *)kernel, grid, block,
-                       bytes, stream, EmuClosure<P...>::run };
+  EmuLaunch launch = { (const void *)kernel, grid, block, bytes, stream,
+                       EmuClosure<P...>::run };
   std::apply(
-      [name](const P &...p) {
+      [&launch](const P &...p) {
         int i = 0;
-        (emu_inspect(name, ++i, p), ...);
+        (emu_inspect(launch.kernel, ++i, p), ...);
         (void)i;
       },
       c.args);
   return emu_launch(&launch, &c, sizeof c);
 }
 #define NC_LAUNCH(kernel, grid, block, bytes, stream, ...) \
-  nc_launch(kernel, #kernel, grid, block, bytes, stream, __VA_ARGS__)
+  nc_launch(kernel, grid, block, bytes, stream, __VA_ARGS__)
 
 #endif

@@ -174,7 +174,7 @@ static double due_time(const Op *op, const Op *before) {
 static void assign_number(Op *op, cudaStream_t s) {
   op->id = nextid++;
   op->clock[s->index] = ++seq[s->index];
-  emu_shadow_queued(op->id, op->name, s->index, seq[s->index]);
+  emu_shadow_queued(op, s->index, seq[s->index]);
   op->hostseq = emu_hostseq++;
 }
 

@@ -77,6 +77,9 @@ void emu_report(const char *kind, const char *format, ...)
 void emu_report_no_peer(const void *p) __attribute__((noreturn));
 void emu_context(void);            /* prints the running kernel or operation */
 const char *emu_where(const void *p);  /* describes p; static buffer */
+/* The name of an operation: of its kernel, unless that is NULL.  Only for
+   reports: it searches the program's file, and the text is never freed. */
+const char *emu_op_name(const char *name, const void *kernel);
 
 /*
 ** arena.c: device memory and pinned host memory
@@ -126,7 +129,8 @@ struct Op {
   cudaStream_t stream;
   Op **wait;                 /* operations of other streams to wait for */
   int waits, refs, done, device;
-  const char *name;          /* a string constant */
+  const char *name;          /* a string constant, unless it is a launch */
+  const void *kernel;        /* NULL: not a launch */
   uint32_t id, hostseq;      /* hostseq: host time when it was queued */
   uint32_t *clock;           /* what happens before it, and itself */
   int clocks;
@@ -178,7 +182,6 @@ typedef struct View {        /* who accesses memory now, for race detection */
 #define EMU_HOST 0xffffffffu
 extern View emu_view;
 extern int emu_atomics;                       /* > 0: within an atomic */
-extern const char *emu_kernel;
 extern const char *emu_closure;               /* its parameters */
 extern size_t emu_closuresize;
 extern char *emu_sharedarena;

@@ -58,7 +58,6 @@ float emu_inexact_float(int f, float x, float y);
 double emu_inexact_double(int f, double x, double y);
 
 typedef struct EmuLaunch {
-  const char *name;
   const void *kernel;
   dim3 grid, block;
   size_t shared;                      /* dynamic shared memory, bytes */
@@ -68,7 +67,7 @@ typedef struct EmuLaunch {
 
 /* Reports an error if the kernel must not get pointer p as argument i.  hidden:
    p is a word of a struct, and an error only if it is surely a host pointer. */
-void emu_argument(const char *kernel, int i, const void *p, int hidden);
+void emu_argument(const void *kernel, int i, const void *p, int hidden);
 
 /* Queues a launch, with a copy of the closure, in its stream. */
 cudaError_t emu_launch(const EmuLaunch *launch, const void *closure,

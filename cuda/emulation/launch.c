@@ -103,7 +103,7 @@ static int onstack(const void *p) {
   return mincore((void *)((uintptr_t)p & ~(page - 1)), 1, &resident) == 0;
 }
 
-void emu_argument(const char *kernel, int i, const void *p, int hidden) {
+void emu_argument(const void *kernel, int i, const void *p, int hidden) {
   emu_start();
   if (p == NULL || emu_deviceof(p) >= 0 || emu_pinned(p, 1)) return;
   if (hidden && !emu_shadow_ishost(p) && !onstack(p)) return;
@@ -111,7 +111,8 @@ void emu_argument(const char *kernel, int i, const void *p, int hidden) {
   emu_report("bad kernel argument",
              "%sargument %d of %s is %p, no memory of "
              "a device",
-             hidden ? "a pointer within " : "", i, kernel, p);
+             hidden ? "a pointer within " : "", i, emu_op_name(NULL, kernel),
+             p);
 }
 
 size_t emu_sharedmost;
@@ -151,8 +152,9 @@ API(emu_launch, (const EmuLaunch *l, const void *closure, size_t size),
     return cudaErrorInvalidResourceHandle;
   if (!fits(l->grid, l->block)) return cudaErrorInvalidConfiguration;
   if (l->shared > emu_sharedlimit(l->kernel)) return cudaErrorInvalidValue;
-  op = emu_newop(l->name, launchnow, sizeof *copy + size);
+  op = emu_newop(NULL, launchnow, sizeof *copy + size);
   if (op == NULL) return cudaErrorMemoryAllocation;
+  op->kernel = l->kernel;
   copy = (Launch *)op->arg;
   copy->launch = *l;
   copy->size = size;

@@ -2,10 +2,15 @@
 /*
 ** report.c - reports an error in the emulated program and ends the process.
 */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cuda/emulation/internal.h"
@@ -49,18 +54,52 @@ const char *emu_where(const void *address) {
   return "memory of the host";
 }
 
+/* The name of the function at this address of an ELF file, or NULL. */
+static const char *symbol_at(const char *file, ElfW(Addr) address) {
+  const ElfW(Ehdr) *header = (const void *)file;
+  const ElfW(Shdr) *all = (const void *)(file + header->e_shoff);
+  for (int i = 0; i < header->e_shnum; i++) {
+    const ElfW(Sym) *symbol = (const void *)(file + all[i].sh_offset);
+    if (all[i].sh_type != SHT_SYMTAB) continue;
+    for (size_t n = all[i].sh_size / sizeof *symbol; n > 0; n--, symbol++)
+      if (symbol->st_value == address && (symbol->st_info & 15) == STT_FUNC)
+        return file + all[all[i].sh_link].sh_offset + symbol->st_name;
+  }
+  return NULL;
+}
+
+/* Kernels are static, so dladdr does not know their names.  The symbol table of
+   the file has them, unless it was stripped; c++filt shows their types. */
+const char *emu_op_name(const char *name, const void *kernel) {
+  Dl_info unused;
+  struct link_map *map;
+  struct stat s;
+  const char *file, *symbol;
+  int fd;
+  if (kernel == NULL) return name;
+  if (!dladdr1(kernel, &unused, (void **)&map, RTLD_DL_LINKMAP)) return "?";
+  fd = open(*map->l_name ? map->l_name : "/proc/self/exe", O_RDONLY);
+  if (fd < 0 || fstat(fd, &s) != 0) return "?";
+  file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  if (file == MAP_FAILED) return "?";
+  symbol = symbol_at(file, (ElfW(Addr))kernel - map->l_addr);
+  return symbol ? symbol : "?";
+}
+
 void emu_context(void) {
   const EmuPlace *at = &emu_place;
   if (emu_inkernel)
     fprintf(stderr,
             "EMU:   in kernel %s, block (%u,%u,%u), thread (%u,%u,%u), "
             "operation %u of stream %d\n",
-            emu_kernel, at->block.x, at->block.y, at->block.z, at->thread.x,
-            at->thread.y, at->thread.z, (unsigned)emu_op->id,
-            emu_op->stream->index);
+            emu_op_name(NULL, emu_op->kernel), at->block.x, at->block.y,
+            at->block.z, at->thread.x, at->thread.y, at->thread.z,
+            (unsigned)emu_op->id, emu_op->stream->index);
   else if (emu_op)
     fprintf(stderr, "EMU:   in operation %u of stream %d: %s\n",
-            (unsigned)emu_op->id, emu_op->stream->index, emu_op->name);
+            (unsigned)emu_op->id, emu_op->stream->index,
+            emu_op_name(emu_op->name, emu_op->kernel));
   else fprintf(stderr, "EMU:   in code of the host\n");
 }
 

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct Op;
+
 int emu_shadow_start(void);    /* after the arenas; -1: out of memory */
 void emu_shadow_grow(const void *p, size_t n);      /* new, inaccessible */
 void emu_shadow_alloc(const void *p, size_t n);     /* accessible, undefined */
@@ -21,9 +23,8 @@ void emu_shadow_free(const void *p, size_t n);      /* inaccessible */
 void emu_shadow_reuse(const void *p, size_t n);
 /* The running operation left the range undefined. */
 void emu_shadow_undefine(const void *p, size_t n);
-/* An operation was queued.  Ids count from 1; the name is a constant. */
-void emu_shadow_queued(uint32_t id, const char *name, int stream,
-                       uint32_t seq);
+/* An operation was queued: number `seq' of its stream. */
+void emu_shadow_queued(const struct Op *op, int stream, uint32_t seq);
 /* The running operation accesses the range. */
 void emu_shadow_touch(const void *p, size_t n, int write);
 

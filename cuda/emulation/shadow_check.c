@@ -49,6 +49,7 @@ static struct {
 static int ranges;
 static struct {
   const char *name;
+  const void *kernel;
   uint32_t stream, seq;
 } * op_record; /* all operations, by id */
 static uint32_t op_room;
@@ -170,14 +171,15 @@ void emu_shadow_arrive(void *fake, const void **stack, size_t *size) {
 /*
 ** Happens-before
 */
-void emu_shadow_queued(uint32_t id, const char *name, int stream,
-                       uint32_t seq) {
+void emu_shadow_queued(const Op *op, int stream, uint32_t seq) {
+  const uint32_t id = op->id;
   if (id >= op_room) {
     op_room = op_room ? 2 * op_room : 1024;
     op_record = realloc(op_record, op_room * sizeof *op_record);
     if (op_record == NULL) abort();
   }
-  op_record[id].name = name;
+  op_record[id].name = op->name;
+  op_record[id].kernel = op->kernel;
   op_record[id].stream = (uint32_t)stream;
   op_record[id].seq = seq;
 }
@@ -186,15 +188,15 @@ void emu_shadow_queued(uint32_t id, const char *name, int stream,
 static const char *describe(char *text, size_t room, const Access *a) {
   if (a->op == EMU_HOST) return "code of the host";
   snprintf(text, room, "%s (operation %u, stream %u) block %u thread %u",
-           op_record[a->op].name, a->op, op_record[a->op].stream, a->block,
-           a->thread);
+           emu_op_name(op_record[a->op].name, op_record[a->op].kernel), a->op,
+           op_record[a->op].stream, a->block, a->thread);
   return text;
 }
 
 /* Reports that the current access conflicts with an earlier one. */
 static void report_race(const char *kind, const void *p, const Access *earlier,
                         int earlierwrote, int write) {
-  char one[200], other[200];
+  char one[400], other[400];
   const Access now = { .op = emu_view.op,
                        .block = emu_view.block,
                        .thread = emu_view.thread };

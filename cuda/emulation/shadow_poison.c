@@ -65,9 +65,8 @@ void emu_shadow_undefine(const void *p, size_t n) {
   (void)p, (void)n;
 }
 
-void emu_shadow_queued(uint32_t id, const char *name, int stream,
-                       uint32_t seq) {
-  (void)id, (void)name, (void)stream, (void)seq;
+void emu_shadow_queued(const Op *op, int stream, uint32_t seq) {
+  (void)op, (void)stream, (void)seq;
 }
 
 void emu_shadow_touch(const void *p, size_t n, int write) {
