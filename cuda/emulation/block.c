@@ -74,7 +74,6 @@ static void release_barrier(void) {
   b->barrier.result = b->barrier.any;
   b->barrier.any = b->barrier.arrived = 0;
   b->barrier.epoch++;
-  emu_counts.barriers++;
   for (int i = 0; i < b->n; i++) {
     int t = emu_settings.order == EMU_REVERSED ? b->n - 1 - i : i;
     if (b->state[t] == AT_BARRIER) emu_block_ready(t);
@@ -300,7 +299,6 @@ void emu_block_run(const EmuLaunch *launch, const void *closure, size_t size) {
   place_threads(launch->block);
   order_blocks();
   emu_counts.launches++;
-  emu_counts.blocks += (long long)grid.blocks;
   emu_counts.threads += (long long)grid.blocks * emu_block.n;
   next_block();
   emu_inkernel = 1;

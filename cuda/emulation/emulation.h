@@ -21,9 +21,8 @@ extern "C" {
    the first CUDA call. */
 int emu_set(const char *settings);
 
-/* Returns a counter by name: launches, blocks, threads, switches (of fibers),
-   barriers, calls, ops, reports, or live (bytes of device memory); -1 if there
-   is no such counter. */
+/* Returns a counter by name: launches, threads, switches (of fibers), calls, or
+   live (bytes of device memory); -1 if there is no such counter. */
 long long emu_count(const char *name);
 
 /* Reports on stderr everything that was not freed, and whether operations are

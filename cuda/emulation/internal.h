@@ -31,8 +31,7 @@ enum { EMU_AUTO, EMU_OFF, EMU_MPROTECT, EMU_PKEYS }; /* protect */
   X(fill, 1, 0) X(driver, CUDART_VERSION, 0) X(busy, 0, 0) X(ulps, 0, 0) \
   X(late, 0, 0)
 #define EMU_COUNTERS(X) \
-  X(launches) X(blocks) X(threads) X(switches) X(barriers) X(calls) X(ops) \
-  X(reports)
+  X(launches) X(threads) X(switches) X(calls)
 
 typedef struct Settings {
 #define X(name, value, fixed) long long name;

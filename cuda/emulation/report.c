@@ -107,7 +107,6 @@ void emu_report(const char *kind, const char *format, ...) {
   void *trace[32];
   va_list args;
   emu_quiet++;
-  emu_counts.reports++;
   fflush(stdout);
   fprintf(stderr, "EMU: ERROR: %s: ", kind);
   va_start(args, format);
