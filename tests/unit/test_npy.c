@@ -291,34 +291,6 @@ static void test_changing(void **state) {
   assert_null(t);
 }
 
-static void test_nomemory(void **state) {
-  Image f;
-  Tensor *t;
-  int64_t live = nc_memory.live;
-  build(&f, 1, DICT("<f8", "False", "(30,)"), 240);
-  for (int64_t n = 1;; n++) {
-    nc_failalloc(n, (int)(n & 1));
-    int status = load(&t, f.b, f.n);
-    nc_failalloc(0, 0);
-    if (status == NC_OK) break;
-    assert_int_equal(status, NC_ENOMEM);
-    assert_null(t);
-    assert_int_equal(nc_memory.live, live);
-    assert_true(n < 10);
-  }
-  nc_release(t);
-}
-
-static void test_interrupted(void **state) {
-  Image f;
-  Tensor *t;
-  build(&f, 1, DICT("<f8", "False", "(30,)"), 240);
-  nc_interrupted = 1;
-  assert_int_equal(load(&t, f.b, f.n), NC_EINTR);
-  nc_interrupted = 0;
-  assert_null(t);
-}
-
 /* Text may be shown on a terminal: nothing in it acts there. */
 static void test_printable(void **state) {
   static const struct {
@@ -348,7 +320,6 @@ int main(void) {
     cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
     cmocka_unit_test(test_refused),   cmocka_unit_test(test_preamble),
     cmocka_unit_test(test_longest),   cmocka_unit_test(test_changing),
-    cmocka_unit_test(test_nomemory),  cmocka_unit_test(test_interrupted),
     cmocka_unit_test(test_flush),     cmocka_unit_test(test_printable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
