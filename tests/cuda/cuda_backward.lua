@@ -34,6 +34,12 @@ local function given(d)
   return host:to(d or "cuda:0"):requires_grad_(), w
 end
 
+-- f on a stream, after what the current one has been given.
+local function on(stream, f)
+  stream:wait_stream(cuda.current_stream())
+  return cuda.stream(stream, f)
+end
+
 -- Each program makes a gradient, and what is used before the host waits.
 local programs = {}
 
@@ -49,20 +55,19 @@ function programs.backward_on_a_stream(s, current)
 end
 
 -- A loss that stream s is at work on, with the operands.
-local function lossof(s, current)
+local function lossof(s)
   local x, w = given()
-  s:wait_stream(current)
-  return x, cuda.stream(s, function() return forward(x, w):sum() end), w
+  return x, on(s, function() return forward(x, w):sum() end), w
 end
 
-function programs.forward_on_a_stream(s, current)
-  local x, loss = lossof(s, current)
+function programs.forward_on_a_stream(s)
+  local x, loss = lossof(s)
   loss:backward()
   return x.grad, x.grad * 1
 end
 
 function programs.one_stream_each(s, current, t)
-  local x, loss = lossof(s, current)
+  local x, loss = lossof(s)
   cuda.stream(t, function() loss:backward() end)
   current:wait_stream(t)
   return x.grad, x.grad * 1
@@ -70,11 +75,8 @@ end
 
 function programs.two_branches(s, current, t)
   local x, w = given()
-  local a, b
-  s:wait_stream(current)
-  t:wait_stream(current)
-  cuda.stream(s, function() a = forward(x, w) end)
-  cuda.stream(t, function() b = forward(x, w) end)
+  local a = on(s, function() return forward(x, w) end)
+  local b = on(t, function() return forward(x, w) end)
   current:wait_stream(s)
   current:wait_stream(t)
   local loss = (a / 2 + b / 2):sum()
@@ -83,20 +85,17 @@ function programs.two_branches(s, current, t)
 end
 
 -- Two losses that nobody waited for, differentiated together.
-function programs.several_outputs(s, current, t)
+function programs.several_outputs(s, _, t)
   local x, w = given()
-  local a, b
-  s:wait_stream(current)
-  t:wait_stream(current)
-  cuda.stream(s, function() a = forward(x, w):sum() / 2 end)
-  cuda.stream(t, function() b = forward(x, w):sum() / 2 end)
+  local a = on(s, function() return forward(x, w):sum() / 2 end)
+  local b = on(t, function() return forward(x, w):sum() / 2 end)
   local g = {nacre.autograd.grad({a, b}, {x})}
   return g[1], g[1] * 1
 end
 
 -- What follows on the stream of forward does not overtake backward.
 function programs.written_afterwards(s, current, t)
-  local x, loss, w = lossof(s, current)
+  local x, loss, w = lossof(s)
   cuda.stream(t, function() loss:backward() end)
   cuda.stream(s, function() w:fill_(1e300) end)
   local used = cuda.stream(s, function() return x.grad * 1 end)
@@ -105,24 +104,18 @@ function programs.written_afterwards(s, current, t)
 end
 
 -- A gradient onto one that another stream made.
-function programs.accumulated(s, current, t)
+function programs.accumulated(s, _, t)
   local x, w = given()
   for _, stream in ipairs {s, t} do
-    local loss
-    stream:wait_stream(current)
-    cuda.stream(stream, function() loss = forward(x, w):sum() / 2 end)
-    loss:backward()
+    on(stream, function() return forward(x, w):sum() / 2 end):backward()
   end
   return x.grad, x.grad * 1
 end
 
-function programs.of_gradients(s, current, t)
-  local x, w = given()
-  local loss, g
-  s:wait_stream(current)
-  cuda.stream(s, function() loss = forward(x, w):sum() end)
-  cuda.stream(t, function()
-    g = nacre.autograd.grad(loss, x, {create_graph = true})
+function programs.of_gradients(s, _, t)
+  local x, loss = lossof(s)
+  local g = cuda.stream(t, function()
+    return nacre.autograd.grad(loss, x, {create_graph = true})
   end)
   local back = g:sum() * 0 + loss
   back:backward()
@@ -130,13 +123,12 @@ function programs.of_gradients(s, current, t)
 end
 
 if cuda.device_count() > 1 then
-  function programs.over_devices(s, current)
+  function programs.over_devices(s)
     local x, w = given "cuda:0"
     local w1 = twist:to "cuda:1"
     local there, loss = cuda.Stream(1), nil
-    s:wait_stream(current)
     there:wait_stream(cuda.current_stream(1))
-    cuda.stream(s, function()
+    on(s, function()
       cuda.stream(there, function()
         local half = (x * w + 1):sin()
         half = (half * w + 1):sin():to "cuda:1"

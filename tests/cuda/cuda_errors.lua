@@ -201,11 +201,6 @@ local at = out:find("index 9", 1, true)
 assert(at and at < out:find("1 + 1", 1, true), out)
 assert(not out:find("index 9", at + 1, true), "once: " .. out)
 assert(out:find("\n2\n"), out)
-out = transcript(":dev cuda\nnacre.ones(2)\n:dev cpu\nnacre.ones(2)\n")
-assert(out:find("default device cuda:0 (was cpu)", 1, true), out)
-assert(out:find("\ncuda:0> nacre.ones(2)\nfloat32[2] cuda:0  8 B\n", 1, true),
-       out)
-assert(out:find("\n> nacre.ones(2)\nfloat32[2] cpu  8 B\n", 1, true), out)
 out = transcript("g = nacre.ones(1000):cuda()\nh = g:cpu():pin_memory()\n" ..
                  ":whos\n:mem\n:time g + g\n" ..
                  ":doctor\n:gc\n")
