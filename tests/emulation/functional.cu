@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** functional.cu - a kernel that streams and copies are tested with, and what
-** CUDA has for kernels.  The plug-in's own tests run kernels of every kind.
+** functional.cu - what holds on every CUDA device and the plug-in's own tests
+** do not show: what CUDA has for kernels, its default stream, its errors.
 */
-#include "tests/emulation/functional.h"
+#include <string.h>
+
+#include "tests/emulation/checks.h"
 
 #define ALL 0xffffffffu
-
-NC_KERNEL_OF(256) axpb(float *y, const float *x, float a, float b, int64_t n) {
-  const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-  if (i < n) y[i] = a * x[i] + b;
-}
-
-cudaError_t run_axpb(float *y, const float *x, float a, float b, int64_t n,
-                     cudaStream_t s) {
-  return NC_LAUNCH(axpb, (unsigned)(n + 255) / 256, 256, 0, s, y, x, a, b, n);
-}
 
 /*
 ** y[lane] becomes 1 where all is as CUDA's documentation says.
@@ -48,6 +40,80 @@ NC_KERNEL intrinsics(int *y) {
   y[t] = ok;
 }
 
-cudaError_t run_intrinsics(int *y, cudaStream_t s) {
-  return NC_LAUNCH(intrinsics, 1, 32, 0, s, y);
+static void built_in(void) {
+  int *there, y[32];
+  MUST(cudaMalloc((void **)&there, sizeof y));
+  MUST(NC_LAUNCH(intrinsics, 1, 32, 0, NULL, there));
+  MUST(cudaMemcpy(y, there, sizeof y, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 32; i++) CHECK(y[i] == 1);
+  MUST(cudaFree(there));
+}
+
+NC_KERNEL scale(int *x, int by, int more) {
+  *x = *x * by + more;
+}
+
+/* The default stream and blocking streams wait for each other. */
+static void default_stream(void) {
+  cudaStream_t blocking;
+  int *there, x;
+  MUST(cudaMalloc((void **)&there, sizeof x));
+  MUST(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault));
+  MUST(cudaMemsetAsync(there, 0, sizeof x, blocking));
+  MUST(NC_LAUNCH(scale, 1, 1, 0, NULL, there, 1, 3));
+  MUST(NC_LAUNCH(scale, 1, 1, 0, blocking, there, 2, 0));
+  MUST(cudaMemcpy(&x, there, sizeof x, cudaMemcpyDeviceToHost));
+  CHECK(x == 6);
+  MUST(cudaStreamDestroy(blocking));
+  MUST(cudaFree(there));
+}
+
+static void pointers(void) {
+  char stack[100], *mapped, *there;
+  void *p = stack;
+  MUST(cudaHostAlloc((void **)&mapped, 64, cudaHostAllocMapped));
+  MUST(cudaHostGetDevicePointer((void **)&there, mapped, 0));
+  MUST(cudaMemset(there, 3, 64));
+  MUST(cudaDeviceSynchronize());
+  CHECK(mapped[63] == 3);
+  MUST(cudaFreeHost(mapped));
+  MUST(cudaMalloc(&p, 0));
+  CHECK(p == NULL);
+  MUST(cudaFree(NULL));
+  CHECK(cudaFree(stack) == cudaErrorInvalidValue);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(strcmp(cudaGetErrorName(cudaErrorMemoryAllocation),
+               "cudaErrorMemoryAllocation") == 0);
+  CHECK(strcmp(cudaGetErrorString(cudaErrorMemoryAllocation),
+               "out of memory") == 0);
+}
+
+static void facts(int device) {
+  struct cudaDeviceProp prop;
+  size_t left, total;
+  int value;
+  MUST(cudaGetDeviceProperties(&prop, device));
+  MUST(cudaMemGetInfo(&left, &total));
+  CHECK(left <= total && total <= prop.totalGlobalMem);
+  MUST(cudaDeviceGetAttribute(&value, cudaDevAttrComputeCapabilityMajor,
+                              device));
+  CHECK(value == prop.major);
+  CHECK(cudaSetDevice(1000) == cudaErrorInvalidDevice);
+  (void)cudaGetLastError();
+}
+
+int main(void) {
+  int devices = 0;
+  MUST(cudaGetDeviceCount(&devices));
+  for (int d = 0; d < devices; d++) {
+    MUST(cudaSetDevice(d));
+    built_in();
+    default_stream();
+    pointers();
+    facts(d);
+  }
+  CHECK(emu_leaks() == 0);
+  return failures > 0;
 }
