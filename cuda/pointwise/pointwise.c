@@ -48,25 +48,19 @@ DType nc_compute_type(DType t) {
 /*
 ** Numbers as bits
 */
-static uint64_t doublebits(double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static uint64_t floatbits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 /* The bits of v as an element of type t. */
 static uint64_t elementbits(Scalar v, DType t) {
+  const double x = nc_tofloat(v);
+  const float low = (float)x;
+  uint32_t word;
+  uint64_t bits;
+  memcpy(&word, &low, sizeof word);
+  memcpy(&bits, &x, sizeof bits);
   switch (t) {
-    case DT_f16: return f16_fromfloat((float)nc_tofloat(v)).bits;
-    case DT_bf16: return bf16_fromfloat((float)nc_tofloat(v)).bits;
-    case DT_f32: return floatbits((float)nc_tofloat(v));
-    case DT_f64: return doublebits(nc_tofloat(v));
+    case DT_f16: return f16_fromfloat(low).bits;
+    case DT_bf16: return bf16_fromfloat(low).bits;
+    case DT_f32: return word;
+    case DT_f64: return bits;
     default: return (uint64_t)v.i;
   }
 }
@@ -82,9 +76,7 @@ static uint64_t pattern(Scalar v, DType t) {
 }
 
 uint64_t nc_parameterbits(double x, DType computed) {
-  if (computed == DT_f32) return floatbits((float)x);
-  if (computed == DT_f64) return doublebits(x);
-  return (uint64_t)f64_toi64(x);
+  return elementbits((Scalar){ NC_FLOAT, f64_toi64(x), x }, computed);
 }
 
 /*
@@ -375,9 +367,9 @@ static int cast(const Device *d, const TensorIter *k) {
   memset(&c, 0, sizeof c);
   c.y = k->p[0];
   c.x = k->p[1];
+  c.n = (uint32_t)k->n;
   nc_record_use(d, k->p[0]);
   nc_record_use(d, k->p[1]);
-  c.n = (uint32_t)k->n;
   c.dense =
       k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 && k->step[1][0] == 1 &&
                      aligned(c.y, k->type[0]) && aligned(c.x, k->type[1]));
