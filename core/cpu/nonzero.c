@@ -115,9 +115,5 @@ int nc_cpu_nonzero(const NonzeroCall *t) {
   j.first = p;
   r = fill_result(y, &j);
   nc_hostfree(p, bytes);
-  if (r != NC_OK) {
-    nc_release(*y);
-    *y = NULL;
-  }
-  return r;
+  return nc_release_failed(r, y, 1);
 }

@@ -473,9 +473,6 @@ int nc_loadtext(Tensor **x, Tensor **names, const Source *from,
   if (status == NC_OK) nc_count(0, nc_numel(bytes));
   if (t.target) nc_hostfree(t.target, (t.columns + 1) * 8);
   nc_release(bytes);
-  if (status == NC_OK) return NC_OK;
-  nc_release(*x);
-  nc_release(*names);
-  *x = *names = NULL;
-  return status;
+  nc_release_failed(status, names, 1);
+  return nc_release_failed(status, x, 1);
 }

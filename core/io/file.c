@@ -150,10 +150,7 @@ int nc_readfrom(Tensor **bytes, const Source *from) {
   if (status == NC_OK) status = nc_readblock(&r, nc_data(*bytes), size, "data");
   if (status == NC_OK) status = nc_readend(&r);
   nc_closeread(&r);
-  if (status == NC_OK) return NC_OK;
-  nc_release(*bytes);
-  *bytes = NULL;
-  return status;
+  return nc_release_failed(status, bytes, 1);
 }
 
 int nc_readfile(Tensor **bytes, const char *path) {
@@ -213,13 +210,8 @@ static int read_all(Tensor **bytes, const char *path, StreamPull *pullstream,
 
 int nc_readstream(Tensor **bytes, const char *path, StreamPull *pullstream,
                   void *stream) {
-  int status;
   *bytes = NULL;
-  status = read_all(bytes, path, pullstream, stream);
-  if (status == NC_OK) return NC_OK;
-  nc_release(*bytes);
-  *bytes = NULL;
-  return status;
+  return nc_release_failed(read_all(bytes, path, pullstream, stream), bytes, 1);
 }
 
 static int64_t pull_file(void *stream, void *p, int64_t n) {

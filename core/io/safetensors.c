@@ -44,13 +44,8 @@ static int load_entry(Tensor **t, Archive *a, int64_t i) {
   TRY(nc_seekread(&s->r, s->data + e->begin));
   TRY(nc_new(t, &nc_cpu, e->dtype, e->nd, e->size));
   status = nc_readelements(&s->r, *t, nc_bigendian());
-  if (status == NC_OK) {
-    nc_count(0, e->end - e->begin);
-    return NC_OK;
-  }
-  nc_release(*t);
-  *t = NULL;
-  return status;
+  if (status == NC_OK) nc_count(0, e->end - e->begin);
+  return nc_release_failed(status, t, 1);
 }
 
 static int read_length(SafeArchive *s, int64_t *n) {

@@ -40,13 +40,11 @@ int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
   BmmCall p = { .a = a, .b = b, .alpha = alpha, .beta = beta };
   int64_t size[NC_MAXDIM];
   const Device *d;
-  int r;
   *y = NULL;
   TRY(nc_samedevice(&d, in, 3));
   for (int i = 0; i < a->nd - 1; i++) size[i] = a->size[i];
   size[a->nd - 1] = b->size[b->nd - 1];
-  TRY(nc_new(&p.y, d, a->dtype, a->nd, size));
-  if ((r = fill(&p, d, addend)) == NC_OK) *y = p.y;
-  else nc_release(p.y);
-  return r;
+  TRY(nc_new(y, d, a->dtype, a->nd, size));
+  p.y = *y;
+  return nc_release_failed(fill(&p, d, addend), y, 1);
 }

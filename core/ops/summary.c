@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/pointwise/scalar.h"
+#include "core/cpu/kernels/kernels.h"
 
 #define BLOCK 1024  /* elements read at once; they fit in the L1 cache */
 #define GRAIN 65536 /* elements of a chunk: less than a millisecond */
@@ -44,43 +44,6 @@ typedef struct Scan {
   Part *part;
   double low, range; /* of the histogram */
 } Scan;
-
-/*
-** Loading: integers and booleans as int64_t, other types as double
-*/
-#define PLAIN(v) (v)
-#define BITS(v) ((v).bits)
-#define LOAD(id, storage, type, value)                                        \
-  static void load_##id(void *out, const void *in, int64_t step, int64_t n) { \
-    type *x = out;                                                            \
-    const storage *p = in;                                                    \
-    if (step == 1)                                                            \
-      for (int64_t i = 0; i < n; i++) x[i] = value(p[i]);                     \
-    else                                                                      \
-      for (int64_t i = 0; i < n; i++) x[i] = value(p[i * step]);              \
-  }
-
-LOAD(b8, b8_s, int64_t, BITS)
-LOAD(u8, uint8_t, int64_t, PLAIN)
-LOAD(i8, int8_t, int64_t, PLAIN)
-LOAD(i16, int16_t, int64_t, PLAIN)
-LOAD(i32, int32_t, int64_t, PLAIN)
-LOAD(i64, int64_t, int64_t, PLAIN)
-LOAD(f16, f16_s, double, f16_tofloat)
-LOAD(bf16, bf16_s, double, bf16_tofloat)
-LOAD(f32, float, double, PLAIN)
-LOAD(f64, double, double, PLAIN)
-#undef LOAD
-#undef BITS
-#undef PLAIN
-
-typedef void Load(void *out, const void *in, int64_t step, int64_t n);
-
-static Load *const loads[DT_COUNT] = {
-#define X(id, name, storage, category) load_##id,
-  DTYPES(X)
-#undef X
-};
 
 /* Returns the offset of element i, and sets its coordinates at[]. */
 static int64_t locate(const Scan *s, int64_t i, int64_t at[]) {
@@ -137,6 +100,9 @@ static int64_t advance(const Scan *s, int64_t at[], int64_t offset,
 
 /* Loads n elements from the i-th on, 8 bytes each, into x. */
 static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
+  const int isfloat = nc_category(s->type) == NC_FLOAT;
+  const ConvertKernel load =
+      nc_kernels()->load[isfloat ? CT_f64 : CT_i64][s->type];
   const int64_t width = nc_dtypesize(s->type);
   const int last = s->nd - 1;
   int64_t at[NC_MAXDIM], run = 1, offset = locate(s, position(s, i), at);
@@ -144,7 +110,7 @@ static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
     if (last >= 0) run = s->size[last] - at[last];
     if (s->group && run > RUN - i % RUN) run = RUN - i % RUN;
     if (run > n) run = n;
-    loads[s->type](x, s->p + offset * width, last < 0 ? 1 : s->step[last], run);
+    load(x, s->p + offset * width, last < 0 ? 1 : s->step[last], run);
     if (run == n) return;
     offset = s->group ? locate(s, position(s, i + run), at)
                       : advance(s, at, offset, run);
