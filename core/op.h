@@ -78,6 +78,12 @@ int nc_check_maxdim(int nd);
 int nc_check_mindim(const Tensor *x, int least);
 int nc_check_vector(const Tensor *x);
 
+/* Checks an argument that must not be below 0. */
+int nc_check_notnegative(const char *name, int64_t n);
+
+/* The largest finite number of a float type. */
+double nc_largest(DType t);
+
 /* *d = the device of the operands, which must be one; 0-d tensors on the host
    count as numbers in the first and as tensors in the second. */
 int nc_samedevice(const Device **d, const Arg in[], int n);

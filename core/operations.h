@@ -112,6 +112,7 @@ typedef struct Call {
 } Call;
 
 #define OPERATOR(op, ...) int nc_op_##op(Call *c);
+#define OPERATOR_AS(other, ...)
 #include "core/operators.def"
 #undef OPERATOR
 

@@ -159,8 +159,9 @@ int nc_onedevice(const Device **d, const Arg in[], int n) {
 /*
 ** Operators
 */
-#define OPERATOR(op, class, signature, doc) \
-  { #op, GRADCLASS_##class, signature, doc, nc_op_##op },
+#define OPERATOR(op, ...) OPERATOR_AS(op, op, __VA_ARGS__)
+#define OPERATOR_AS(other, op, class, signature, doc) \
+  { #op, GRADCLASS_##class, signature, doc, nc_op_##other },
 const OperatorInfo nc_operators[OPERATOR_COUNT] = {
 #include "core/operators.def"
 };

@@ -85,3 +85,9 @@ int nc_check_float32or64(const Tensor *x) {
   nc_hint("{0}:to(\"float32\") first");
   return NC_EDTYPE;
 }
+
+int nc_check_notnegative(const char *name, int64_t n) {
+  if (n >= 0) return NC_OK;
+  return nc_fail(NC_EVALUE, "%s is %lld, but must not be negative", name,
+                 (long long)n);
+}

@@ -2,7 +2,7 @@
 /* dtype.c - names, sizes and promotion of the dtypes. */
 #include <string.h>
 
-#include "core/tensor.h"
+#include "core/op.h"
 
 static const struct {
   const char *name;
@@ -28,6 +28,13 @@ int64_t nc_dtypesize(DType t) {
 
 Category nc_category(DType t) {
   return dtypes[t].category;
+}
+
+double nc_largest(DType t) {
+  return t == DT_f16    ? 65504
+         : t == DT_bf16 ? 0x1.fep127
+         : t == DT_f32  ? 0x1.fffffep127
+                        : 0x1.fffffffffffffp1023;
 }
 
 DType nc_dtypefrom(const char *name) {

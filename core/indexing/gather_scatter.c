@@ -258,64 +258,44 @@ static Tensor *scatter_recorded(Temps *w, Tensor *x, int dim, Tensor *index,
   return nc_temps_call(w, &c);
 }
 
-/* scatter_: sets, or with reduce= adds or multiplies. */
+/* scatter and scatter_add: set, or with reduce= add or multiply, or add. */
 static void scatter_into(Temps *w, Call *c, Tensor *x, int fresh) {
-  static const PutMode how[] = { PUT_ADD, PUT_MUL };
+  const int multiplies = c->arg[4].present && c->arg[4].s.i == 1;
+  const int adds = c->arg[4].present || c->op == OPERATOR_scatter_add ||
+                   c->op == OPERATOR_scatter_add_;
   Arg src = c->arg[3];
   int dim;
   nc_temps_dim(w, &dim, &c->arg[1], x);
   if (c->arg[4].present && src.t == NULL)
     src.t = nc_temps_full(w, x, x->dtype, c->arg[2].t->nd, c->arg[2].t->size,
                           src.s);
-  if (c->arg[4].present && how[c->arg[4].s.i] == PUT_MUL)
+  if (multiplies)
     nc_temps_copyinto(w, x,
                       scatter_recorded(w, nc_temps_op1(w, OP_clone, x), dim,
                                        c->arg[2].t, src.t, PUT_MUL));
-  else
-    scatter_to(w, x, dim, c->arg[2].t, src,
-               c->arg[4].present ? PUT_ADD : PUT_SET, fresh);
+  else scatter_to(w, x, dim, c->arg[2].t, src, adds ? PUT_ADD : PUT_SET, fresh);
 }
 
-static void scatter_add_into(Temps *w, Call *c, Tensor *x, int fresh) {
-  int dim;
-  nc_temps_dim(w, &dim, &c->arg[1], x);
-  scatter_to(w, x, dim, c->arg[2].t, c->arg[3], PUT_ADD, fresh);
-}
-
-/* Runs `put' on a copy of the first operand; by the in-place operator `into'
-   if it is to be recorded. */
-static int on_copy(Call *c, Operator into,
-                   void (*put)(Temps *w, Call *c, Tensor *x, int fresh)) {
-  Temps w = { 0 };
-  Tensor *y;
-  if (!can_use_request(&w, c->arg[0].t, c->arg[3].t)) {
-    TRY(nc_temps_finish(&w));
-    return nc_oncopy(c, into);
-  }
-  y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
-  if (y) put(&w, c, y, 1);
-  if (w.status != NC_OK) nc_error_replace(y, c->arg[0].t);
-  return nc_temps_endcall(&w, c, y);
-}
-
+/* scatter_ and scatter_add_ */
 int nc_op_scatter_(Call *c) {
   Temps w = { 0 };
   scatter_into(&w, c, c->arg[0].t, 0);
   return nc_temps_endinplace(&w, c);
 }
 
+/* scatter and scatter_add, on a copy of the first operand; by the in-place
+   operator, the next one of the table, if it is to be recorded. */
 int nc_op_scatter(Call *c) {
-  return on_copy(c, OPERATOR_scatter_, scatter_into);
-}
-
-int nc_op_scatter_add_(Call *c) {
   Temps w = { 0 };
-  scatter_add_into(&w, c, c->arg[0].t, 0);
-  return nc_temps_endinplace(&w, c);
-}
-
-int nc_op_scatter_add(Call *c) {
-  return on_copy(c, OPERATOR_scatter_add_, scatter_add_into);
+  Tensor *y;
+  if (!can_use_request(&w, c->arg[0].t, c->arg[3].t)) {
+    TRY(nc_temps_finish(&w));
+    return nc_oncopy(c, (Operator)(c->op + 1));
+  }
+  y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
+  if (y) scatter_into(&w, c, y, 1);
+  if (w.status != NC_OK) nc_error_replace(y, c->arg[0].t);
+  return nc_temps_endcall(&w, c, y);
 }
 
 /* _scatter: products and extremes, of the elements of self too;
@@ -379,10 +359,6 @@ int nc_op_scatter_reduce(Call *c) {
                                                        : OP_floor_divide,
                      y, count_reduced(&w, x, dim, index, self));
   return nc_temps_endcall(&w, c, y);
-}
-
-int nc_op_scatter_reduce_(Call *c) {
-  return nc_copy_back(c, OPERATOR_scatter_reduce);
 }
 
 /* The gradient of amax and amin: divided evenly among all elements that are

@@ -126,8 +126,21 @@ static void check_slices(Temps *w, const Tensor *x, int dim,
                       nc_shapetext(want, nd, size));
 }
 
+/* The operators that run the next one of the table, which is in place, on a
+   copy. */
+int nc_op_index_add(Call *c) {
+  return nc_oncopy(c, (Operator)(c->op + 1));
+}
+
+/* The in-place operators that copy the result of the one before. */
+int nc_op_index_reduce_(Call *c) {
+  return nc_copy_back(c, (Operator)(c->op - 1));
+}
+
 /* index_add_ and index_copy_, with the arguments dim, index, source. */
-static int put_slices(Call *c, PutMode how, const Scalar *alpha) {
+int nc_op_index_add_(Call *c) {
+  const int adds = c->op == OPERATOR_index_add_;
+  const Scalar *alpha = &c->arg[4].s;
   Tensor *x = c->arg[0].t, *index, *flat;
   Arg src = c->arg[3];
   Index ix[NC_MAXDIM];
@@ -139,29 +152,13 @@ static int put_slices(Call *c, PutMode how, const Scalar *alpha) {
   flat = nc_temps_atleast1d(&w, x);
   src.t = nc_temps_atleast1d(&w, src.t);
   if (w.status == NC_OK) check_slices(&w, flat, dim, index, src.t);
-  if (alpha && !(alpha->kind == NC_INT && alpha->i == 1)) {
+  if (adds && !(alpha->kind == NC_INT && alpha->i == 1)) {
     Arg in[2] = { src, { .s = *alpha } };
     src.t = nc_temps_cast(&w, nc_temps_op(&w, OP_mul, in, NULL), x->dtype);
   }
   set_slices(ix, dim, index);
-  nc_temps_setindex(&w, flat, ix, dim + 1, &src, how);
+  nc_temps_setindex(&w, flat, ix, dim + 1, &src, adds ? PUT_ADD : PUT_SET);
   return nc_temps_endinplace(&w, c);
-}
-
-int nc_op_index_add_(Call *c) {
-  return put_slices(c, PUT_ADD, &c->arg[4].s);
-}
-
-int nc_op_index_add(Call *c) {
-  return nc_oncopy(c, OPERATOR_index_add_);
-}
-
-int nc_op_index_copy_(Call *c) {
-  return put_slices(c, PUT_SET, NULL);
-}
-
-int nc_op_index_copy(Call *c) {
-  return nc_oncopy(c, OPERATOR_index_copy_);
 }
 
 /* index_reduce, by scatter_reduce with the index expanded over each slice. */
@@ -191,10 +188,6 @@ int nc_op_index_reduce(Call *c) {
       &w, c, nc_temps_reshape(&w, nc_temps_call(&w, &one), x->nd, x->size));
 }
 
-int nc_op_index_reduce_(Call *c) {
-  return nc_copy_back(c, OPERATOR_index_reduce);
-}
-
 /* Checks that the value is a number or a 0-d tensor. */
 static void check_fill_value(Temps *w, const Tensor *value) {
   if (value && value->nd > 0)
@@ -215,10 +208,6 @@ int nc_op_index_fill_(Call *c) {
   nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
                     PUT_SET);
   return nc_temps_endinplace(&w, c);
-}
-
-int nc_op_index_fill(Call *c) {
-  return nc_oncopy(c, OPERATOR_index_fill_);
 }
 
 /*
@@ -255,10 +244,6 @@ int nc_op_put_(Call *c) {
   return nc_temps_endinplace(&w, c);
 }
 
-int nc_op_put(Call *c) {
-  return nc_oncopy(c, OPERATOR_put_);
-}
-
 int nc_op_index_put_(Call *c) {
   const Arg *list = &c->arg[1];
   Index ix[NC_MAXINDEX];
@@ -276,8 +261,4 @@ int nc_op_index_put_(Call *c) {
   nc_temps_setindex(&w, c->arg[0].t, ix, list->n, &c->arg[2],
                     c->arg[3].s.i ? PUT_ADD : PUT_SET);
   return nc_temps_endinplace(&w, c);
-}
-
-int nc_op_index_put(Call *c) {
-  return nc_oncopy(c, OPERATOR_index_put_);
 }

@@ -27,9 +27,10 @@ static Tensor *fill_value(Temps *w, const Tensor *x, const Arg *value) {
                        x->dtype);
 }
 
-/* masked_fill: where(mask, value, x), into `out' unless it is NULL. */
-static int masked_fill(Call *c, Tensor *out) {
+/* masked_fill and masked_fill_: where(mask, value, x), a new tensor or x. */
+int nc_op_masked_fill(Call *c) {
   Tensor *x = c->arg[0].t, *y = NULL;
+  Tensor *out = c->op == OPERATOR_masked_fill_ ? x : NULL;
   Temps w = { 0 };
   check_mask(&w, c->arg[1].t);
   Arg in[3] = { { .t = c->arg[1].t },
@@ -40,14 +41,6 @@ static int masked_fill(Call *c, Tensor *out) {
     y = nc_temps_add(&w, r, &y);
   }
   return nc_temps_endcall(&w, c, y);
-}
-
-int nc_op_masked_fill(Call *c) {
-  return masked_fill(c, NULL);
-}
-
-int nc_op_masked_fill_(Call *c) {
-  return masked_fill(c, c->arg[0].t);
 }
 
 /* Expands x and the mask to the shape to which they broadcast. */

@@ -197,17 +197,11 @@ int nc_expandto(Tensor **y, Tensor *x, int nd, const int64_t given[]) {
   return nc_release_failed(r, y, 1);
 }
 
+/* To a size (expand, broadcast_to), or that of a tensor (expand_as). */
 int nc_op_expand(Call *c) {
-  return nc_expandto(&c->out[0], c->arg[0].t, c->arg[1].n, c->arg[1].list);
-}
-
-int nc_op_broadcast_to(Call *c) {
-  return nc_op_expand(c);
-}
-
-int nc_op_expand_as(Call *c) {
   const Tensor *other = c->arg[1].t;
-  return nc_expandto(&c->out[0], c->arg[0].t, other->nd, other->size);
+  return nc_expandto(&c->out[0], c->arg[0].t, other ? other->nd : c->arg[1].n,
+                     other ? other->size : c->arg[1].list);
 }
 
 /*

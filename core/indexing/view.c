@@ -160,8 +160,12 @@ static void hint_shape(Tensor *x, const char *name, int nd,
   }
 }
 
-/* view, or with `copy' reshape, of argument 0 to these sizes. */
-static int reshape_call(Call *c, int nd, const int64_t given[], int copy) {
+/* view or reshape, to a size or (_as) that of a tensor. */
+int nc_op_view(Call *c) {
+  const int copy = c->op == OPERATOR_reshape || c->op == OPERATOR_reshape_as;
+  const Tensor *other = c->arg[1].t;
+  const int nd = other ? other->nd : c->arg[1].n;
+  const int64_t *given = other ? other->size : c->arg[1].list;
   Tensor *x = c->arg[0].t;
   const char *name = copy ? "reshape" : "view";
   char old[NC_TEXT], steps[NC_TEXT], text[NC_TEXT];
@@ -180,24 +184,6 @@ static int reshape_call(Call *c, int nd, const int64_t given[], int copy) {
           nc_shapetext(text, nd, size));
   nc_hint("{0}:reshape(%s)", list_text(text, nd, size));
   return NC_ESHAPE;
-}
-
-int nc_op_view(Call *c) {
-  return reshape_call(c, c->arg[1].n, c->arg[1].list, 0);
-}
-
-int nc_op_reshape(Call *c) {
-  return reshape_call(c, c->arg[1].n, c->arg[1].list, 1);
-}
-
-int nc_op_view_as(Call *c) {
-  const Tensor *other = c->arg[1].t;
-  return reshape_call(c, other->nd, other->size, 0);
-}
-
-int nc_op_reshape_as(Call *c) {
-  const Tensor *other = c->arg[1].t;
-  return reshape_call(c, other->nd, other->size, 1);
 }
 
 int nc_op_flatten(Call *c) {

@@ -10,18 +10,6 @@
 #include "core/op.h"
 #include "core/portable.h"
 
-int nc_op_swapdims(Call *c) {
-  return nc_op_transpose(c);
-}
-
-int nc_op_swapaxes(Call *c) {
-  return nc_op_transpose(c);
-}
-
-int nc_op_moveaxis(Call *c) {
-  return nc_op_movedim(c);
-}
-
 int nc_op_ravel(Call *c) {
   nc_setint(c, 1, 1);
   nc_setint(c, 2, -1);
@@ -46,7 +34,8 @@ static void insert_dim(Tensor *y, int at) {
   y->size[at] = y->step[at] = 1;
 }
 
-static int at_least(Call *c, int nd) {
+int nc_op_atleast_1d(Call *c) {
+  const int nd = (int)c->op - OPERATOR_atleast_1d + 1;
   Tensor *x = c->arg[0].t;
   if (x->nd >= nd) {
     nc_retain(c->out[0] = x);
@@ -56,18 +45,6 @@ static int at_least(Call *c, int nd) {
   while (c->out[0]->nd < (nd < 2 ? nd : 2)) insert_dim(c->out[0], 0);
   if (nd == 3) insert_dim(c->out[0], 2);
   return NC_OK;
-}
-
-int nc_op_atleast_1d(Call *c) {
-  return at_least(c, 1);
-}
-
-int nc_op_atleast_2d(Call *c) {
-  return at_least(c, 2);
-}
-
-int nc_op_atleast_3d(Call *c) {
-  return at_least(c, 3);
 }
 
 /*
@@ -212,10 +189,12 @@ int nc_op_tensor_split(Call *c) {
   return tensor_split(c, (int)c->arg[2].s.i, &c->arg[1]);
 }
 
-/* Splits along dimension dim (1-based), which the operator implies; a number
-   of pieces must divide it. */
-static int split_named(Call *c, int dim, int least) {
+/* hsplit, vsplit and dsplit imply the dimension (1-based); a number of pieces
+   must divide it. */
+int nc_op_hsplit(Call *c) {
   const Tensor *x = c->arg[0].t;
+  const int least = (int)c->op - OPERATOR_hsplit + 1;
+  const int dim = least == 3 ? 3 : least == 1 && x->nd > 1 ? 2 : 1;
   const Arg *a = &c->arg[1];
   TRY(nc_check_mindim(x, least));
   if (!a->islist && (a->list[0] < 1 || x->size[dim - 1] % a->list[0] != 0))
@@ -224,16 +203,4 @@ static int split_named(Call *c, int dim, int least) {
                    "into %lld equal pieces",
                    dim, (long long)x->size[dim - 1], (long long)a->list[0]);
   return tensor_split(c, dim, a);
-}
-
-int nc_op_hsplit(Call *c) {
-  return split_named(c, c->arg[0].t->nd > 1 ? 2 : 1, 1);
-}
-
-int nc_op_vsplit(Call *c) {
-  return split_named(c, 1, 2);
-}
-
-int nc_op_dsplit(Call *c) {
-  return split_named(c, 3, 3);
 }

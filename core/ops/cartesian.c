@@ -13,83 +13,49 @@
 /*
 ** Stacks
 */
-/* Concatenates fn(x) of each tensor of the list: along dim (from 1), or
-   along `ofvectors' if the first fn(x) is a vector. */
-static int stack_each(Call *c, int (*fn)(Tensor **y, Tensor *x), int dim,
-                      int ofvectors) {
+/* Returns x as the stack takes it: with at least as many dimensions as the
+   result has, or for column_stack a vector as a column. */
+static Tensor *stacked_part(Temps *w, Tensor *x, Operator stack) {
+  static const int64_t column[] = { -1, 1 };
+  if (stack == OPERATOR_column_stack)
+    return x->nd < 2 ? nc_temps_reshape(w, x, 2, column) : x;
+  Call c = nc_callon(stack == OPERATOR_hstack   ? OPERATOR_atleast_1d
+                     : stack == OPERATOR_dstack ? OPERATOR_atleast_3d
+                                                : OPERATOR_atleast_2d,
+                     x);
+  return nc_temps_call(w, &c);
+}
+
+/* Concatenates the parts along the dimension that the name implies. */
+int nc_op_hstack(Call *c) {
+  const int rows = c->op == OPERATOR_vstack || c->op == OPERATOR_row_stack;
+  const int dim = rows ? 1 : c->op == OPERATOR_dstack ? 3 : 2;
   const Arg *list = &c->arg[0];
   Call low = { .op = c->op };
   Call cat = nc_callon(OPERATOR_cat, NULL);
   int r = NC_OK;
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   TRY(nc_newlist(&low, list->n));
-  for (int i = 0; i < list->n && r == NC_OK; i++)
-    r = fn(&low.list[i], list->tensors[i]);
+  for (int i = 0; i < list->n && r == NC_OK; i++) {
+    Temps w = { 0 };
+    r = nc_temps_end(&w, &low.list[i],
+                     stacked_part(&w, list->tensors[i], c->op));
+  }
   if (r == NC_OK) {
     cat.arg[0].tensors = low.list;
     cat.arg[0].n = low.nlist;
-    nc_setint(&cat, 1, low.list[0]->nd == 1 ? ofvectors : dim);
+    nc_setint(&cat, 1, low.list[0]->nd == 1 ? 1 : dim);
     r = nc_callfirst(&c->out[0], &cat);
   }
   nc_freelist(&low);
   return r;
 }
 
-static int atleast1(Tensor **y, Tensor *x) {
-  Call c = nc_callon(OPERATOR_atleast_1d, x);
-  return nc_callfirst(y, &c);
-}
-
-static int atleast2(Tensor **y, Tensor *x) {
-  Call c = nc_callon(OPERATOR_atleast_2d, x);
-  return nc_callfirst(y, &c);
-}
-
-static int atleast3(Tensor **y, Tensor *x) {
-  Call c = nc_callon(OPERATOR_atleast_3d, x);
-  return nc_callfirst(y, &c);
-}
-
-/* *y = a vector as a column; other tensors as they are. */
-static int as_column(Tensor **y, Tensor *x) {
-  static const int64_t column[] = { -1, 1 };
-  Temps w = { 0 };
-  return nc_temps_end(&w, y,
-                      x->nd < 2 ? nc_temps_reshape(&w, x, 2, column) : x);
-}
-
-int nc_op_hstack(Call *c) {
-  return stack_each(c, atleast1, 2, 1);
-}
-
-int nc_op_vstack(Call *c) {
-  return stack_each(c, atleast2, 1, 1);
-}
-
-int nc_op_row_stack(Call *c) {
-  return stack_each(c, atleast2, 1, 1);
-}
-
-int nc_op_dstack(Call *c) {
-  return stack_each(c, atleast3, 3, 1);
-}
-
-int nc_op_column_stack(Call *c) {
-  return stack_each(c, as_column, 2, 1);
-}
-
-static int same_as_cat(Call *c) {
+/* concat and concatenate */
+int nc_op_concat(Call *c) {
   Call cat = *c;
   cat.op = OPERATOR_cat;
   return nc_callfirst(&c->out[0], &cat);
-}
-
-int nc_op_concat(Call *c) {
-  return same_as_cat(c);
-}
-
-int nc_op_concatenate(Call *c) {
-  return same_as_cat(c);
 }
 
 /*
@@ -196,12 +162,6 @@ int nc_op_cartesian_prod(Call *c) {
 /*
 ** combinations: r of n elements, in lexicographic order
 */
-static int check_not_negative(const char *name, int64_t n) {
-  if (n >= 0) return NC_OK;
-  return nc_fail(NC_EVALUE, "%s is %lld, but must not be negative", name,
-                 (long long)n);
-}
-
 /* Returns how many there are, with replacement if `again'; INT64_MAX if that
    is more than 1e18. */
 static int64_t count_combinations(int64_t n, int64_t r, int again) {
@@ -237,7 +197,7 @@ int nc_op_combinations(Call *c) {
   Temps w = { 0 };
   int s;
   TRY(nc_check_vector(x));
-  TRY(check_not_negative("r", r));
+  TRY(nc_check_notnegative("r", r));
   size[0] = r ? count_combinations(x->size[0], r, again) : 0;
   if ((s = nc_new(&here, &nc_cpu, DT_i64, r ? 2 : 1, size)) == NC_OK &&
       (s = fill_combinations(nc_data(here), size[0], x->size[0], r, again)) ==
@@ -278,7 +238,8 @@ static void triangle_rows(int64_t *first, int64_t *last, int64_t n, int64_t m,
 
 /* Counts the positions, then writes rows to the first half of y and columns
    to the second; on the host, then copied to the device. */
-static int triangle(Call *c, int upper) {
+int nc_op_tril_indices(Call *c) {
+  const int upper = c->op == OPERATOR_triu_indices;
   const int64_t n = c->arg[0].s.i, m = c->arg[1].s.i;
   const DType type = nc_dtype_or(&c->arg[3], DT_i64);
   const Device *d = c->arg[4].device ? c->arg[4].device : nc_default_device();
@@ -317,14 +278,6 @@ static int triangle(Call *c, int upper) {
   return r;
 }
 
-int nc_op_tril_indices(Call *c) {
-  return triangle(c, 0);
-}
-
-int nc_op_triu_indices(Call *c) {
-  return triangle(c, 1);
-}
-
 /* vander: the powers of a vector as columns. */
 int nc_op_vander(Call *c) {
   static const int64_t columnshape[] = { -1, 1 };
@@ -333,7 +286,7 @@ int nc_op_vander(Call *c) {
   Temps w = { 0 };
   Call range = nc_callon(OPERATOR_arange, NULL);
   TRY(nc_check_vector(x));
-  TRY(check_not_negative("N", n));
+  TRY(nc_check_notnegative("N", n));
   const int up = (int)c->arg[2].s.i || n == 0;
   nc_setint(&range, 0, up ? 0 : n - 1);
   nc_setint(&range, 1, up ? n : -1);

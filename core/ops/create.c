@@ -21,14 +21,10 @@ static int constant(Call *c, Scalar v, DType type, const Arg *device) {
                  size->list, v);
 }
 
+/* Also ones. */
 int nc_op_zeros(Call *c) {
   DType t = nc_dtype_or(&c->arg[1], nc_context->dtype);
-  return constant(c, nc_int(0), t, &c->arg[2]);
-}
-
-int nc_op_ones(Call *c) {
-  DType t = nc_dtype_or(&c->arg[1], nc_context->dtype);
-  return constant(c, nc_int(1), t, &c->arg[2]);
+  return constant(c, nc_int(c->op == OPERATOR_ones), t, &c->arg[2]);
 }
 
 int nc_op_empty(Call *c) {
@@ -45,36 +41,21 @@ int nc_op_full(Call *c) {
   return constant(c, v, nc_dtype_or(&c->arg[2], t), &c->arg[3]);
 }
 
-/* Runs fn, which takes a size, with the dtype and the device of self as the
-   defaults.  `options' is the number of fn's dtype argument; the device
-   follows. */
-static int call_new(Call *c, int (*fn)(Call *c), int options) {
+/* new_zeros, new_ones, new_empty, new_full: zeros and so on, in the same order,
+   with the dtype and the device of self as the defaults. */
+int nc_op_new_zeros(Call *c) {
+  const int options = c->op == OPERATOR_new_full ? 2 : 1; /* dtype, device */
   const Tensor *x = c->arg[0].t;
   Call one = *c;
   int r;
+  one.op = (Operator)(c->op - OPERATOR_new_zeros + OPERATOR_zeros);
   for (int i = 0; i + 1 < NC_MAXARG; i++) one.arg[i] = c->arg[i + 1];
   one.arg[options].dtype = nc_dtype_or(&one.arg[options], x->dtype);
   if (one.arg[options + 1].device == NULL)
     one.arg[options + 1].device = nc_device(x);
-  r = fn(&one);
+  r = nc_operators[one.op].fn(&one);
   c->out[0] = one.out[0];
   return r;
-}
-
-int nc_op_new_zeros(Call *c) {
-  return call_new(c, nc_op_zeros, 1);
-}
-
-int nc_op_new_ones(Call *c) {
-  return call_new(c, nc_op_ones, 1);
-}
-
-int nc_op_new_empty(Call *c) {
-  return call_new(c, nc_op_empty, 1);
-}
-
-int nc_op_new_full(Call *c) {
-  return call_new(c, nc_op_full, 2);
 }
 
 /* c->out[0] = an uninitialized tensor of the shape of argument 0; opt[0] and
@@ -92,12 +73,9 @@ static int constant_like(Call *c, Scalar v, const Arg opt[]) {
   return nc_fill(c->out[0], v);
 }
 
+/* Also ones_like. */
 int nc_op_zeros_like(Call *c) {
-  return constant_like(c, nc_int(0), &c->arg[1]);
-}
-
-int nc_op_ones_like(Call *c) {
-  return constant_like(c, nc_int(1), &c->arg[1]);
+  return constant_like(c, nc_int(c->op == OPERATOR_ones_like), &c->arg[1]);
 }
 
 int nc_op_empty_like(Call *c) {
@@ -138,13 +116,10 @@ int nc_op_eye(Call *c) {
 /* *y = a new vector of n elements, filled by the request fill_range. */
 static int fill_range(Tensor **y, FillRangeCall *s, int64_t n, const Device *d,
                       DType type) {
-  int r;
-  TRY(nc_new(&s->y, d, type, 1, &n));
+  TRY(nc_new(y, d, type, 1, &n));
+  s->y = *y;
   nc_count(2 * n, n * nc_dtypesize(type));
-  r = n ? d->fill_range(d, s) : NC_OK;
-  if (r == NC_OK) *y = s->y;
-  else nc_release(s->y);
-  return r;
+  return nc_release_failed(n ? d->fill_range(d, s) : NC_OK, y, 1);
 }
 
 static int check_finite(const char *what, Scalar v) {
@@ -212,9 +187,10 @@ static int check_not_bool(DType type) {
   return nc_fail(NC_EDTYPE, "needs a numeric dtype, not bool");
 }
 
-/* arange, and range (`closed').  Computed in integers if the result has an
-   integer type. */
-static int range(Call *c, int closed) {
+/* arange, and range, which is closed.  Computed in integers if the result has
+   an integer type. */
+int nc_op_arange(Call *c) {
+  const int closed = c->op == OPERATOR_range;
   const Arg *a = c->arg;
   FillRangeCall s = { .start = nc_int(closed), .end = a[0].s, .step = a[2].s };
   DType type = nc_dtype_or(&a[3], any_float(a, 3) ? nc_context->dtype : DT_i64);
@@ -239,14 +215,6 @@ static int range(Call *c, int closed) {
     TRY(nc_checkholds(s.start.i + (n - 1) * s.step.i, type));
   }
   return fill_range(&c->out[0], &s, n, device_or_default(&a[4]), type);
-}
-
-int nc_op_arange(Call *c) {
-  return range(c, 0);
-}
-
-int nc_op_range(Call *c) {
-  return range(c, 1);
 }
 
 /* Writes the first and the last of n elements: integers that the computation
@@ -281,9 +249,7 @@ int nc_op_linspace(Call *c) {
   TRY(check_not_bool(type));
   TRY(check_finite("the start", a[0].s));
   TRY(check_finite("the end", a[1].s));
-  if (n < 0)
-    return nc_fail(NC_EVALUE, "steps is %lld, but must not be negative",
-                   (long long)n);
+  TRY(nc_check_notnegative("steps", n));
   s.step = nc_float((s.end.f - s.start.f) / gaps);
   if (!isfinite(s.step.f)) /* the distance overflows, the step may not */
     s.step.f = s.end.f / gaps - s.start.f / gaps;

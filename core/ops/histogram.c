@@ -106,9 +106,7 @@ static int check_bincount(Temps *w, const Call *c, int64_t *n) {
   if (weight && (weight->nd != 1 || weight->size[0] != x->size[0]))
     return nc_fail(NC_ESHAPE,
                    "weights must have one element for each of the input");
-  if (*n < 0)
-    return nc_fail(NC_EVALUE, "minlength is %lld, but must not be negative",
-                   (long long)*n);
+  TRY(nc_check_notnegative("minlength", *n));
   if (x->size[0] == 0) return NC_OK;
   TRY(read_number(w, nc_temps_reduce(w, OP_amin, x, ~0u, 0), &low));
   TRY(read_number(w, nc_temps_reduce(w, OP_amax, x, ~0u, 0), &high));

@@ -139,7 +139,30 @@ void nc_lapack_set_work(LapackJob *j, const double *answer, int64_t integers) {
             round_up(integers * (int64_t)sizeof(int));
 }
 
-int nc_lapack_run(Call *c, const LapackPlan *p) {
+#define PLAN(name, operands, square, converges) \
+  [OPERATOR__lapack_##name -                    \
+      OPERATOR__lapack_lu] = { operands, square, converges, nc_plan_##name },
+/* clang-format off */
+static const LapackPlan plans[] = {
+  PLAN(lu, 1, 0, 0)
+  PLAN(cholesky, 1, 1, 0)
+  PLAN(lusolve, 3, 0, 0)
+  PLAN(trisolve, 2, 0, 0)
+  PLAN(lstsq, 2, 0, 1)
+  PLAN(qr, 1, 0, 0)
+  PLAN(geqrf, 1, 0, 0)
+  PLAN(orgqr, 2, 0, 0)
+  PLAN(ormqr, 3, 0, 0)
+  PLAN(eig, 1, 1, 1)
+  PLAN(eigh, 1, 1, 1)
+  PLAN(svd, 1, 0, 1)
+};
+/* clang-format on */
+#undef PLAN
+
+/* All operators _lapack_<name>. */
+int nc_op__lapack_lu(Call *c) {
+  const LapackPlan *p = &plans[c->op - OPERATOR__lapack_lu];
   Tensor *out[NC_MAXOUT] = { NULL };
   const Device *d;
   Temps w = { 0 };

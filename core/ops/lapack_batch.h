@@ -32,16 +32,18 @@ struct LapackJob {
   void (*one)(const LapackJob *j, int64_t i, char *work);
 };
 
-/* An operation: `make' makes its results, out[], and fills in the job. */
+/* Makes the results of an operation, out[], and fills in the job. */
+typedef void LapackMaker(Temps *w, LapackJob *j, const Call *c, Tensor *out[]);
+LapackMaker nc_plan_lu, nc_plan_cholesky, nc_plan_lusolve, nc_plan_trisolve,
+    nc_plan_lstsq, nc_plan_qr, nc_plan_geqrf, nc_plan_orgqr, nc_plan_ormqr,
+    nc_plan_eig, nc_plan_eigh, nc_plan_svd;
+
+/* How an operation is run; the list is in lapack_batch.c. */
 typedef struct LapackPlan {
   int operands;               /* tensors, which must be on one device */
   int square, converges;      /* are matrices square; is info an error? */
-  void (*make)(Temps *w, LapackJob *j, const Call *c, Tensor *out[]);
+  LapackMaker *make;
 } LapackPlan;
-
-/* Runs operator c as p says; on the host, if its tensors are on another
-   device. */
-int nc_lapack_run(Call *c, const LapackPlan *p);
 
 /* Checks that x is a matrix, or a batch of matrices, of float32 or float64. */
 int nc_checkmatrix(const Tensor *x);

@@ -21,18 +21,13 @@ static void lu(const LapackJob *j, int64_t i, char *work) {
   else *(int *)at(j, 2, i) = 0;
 }
 
-static void planlu(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_lu(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_lapack_copy(w, j, 0, x);
   out[1] = nc_lapack_result(w, j, 1, x, DT_i32, 1, j->k, 0);
   out[2] = nc_lapack_result(w, j, 2, x, DT_i32, 0, 1, 0);
   j->each[2] = sizeof(int);
   j->one = lu;
-}
-
-int nc_op__lapack_lu(Call *c) {
-  static const LapackPlan plan = { 1, 0, 0, planlu };
-  return nc_lapack_run(c, &plan);
 }
 
 static void cholesky(const LapackJob *j, int64_t i, char *work) {
@@ -47,18 +42,13 @@ static void cholesky(const LapackJob *j, int64_t i, char *work) {
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
 }
 
-static void plancholesky(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_cholesky(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_lapack_copy(w, j, 0, x);
   out[1] = nc_lapack_result(w, j, 1, x, DT_i32, 0, 1, 0);
   j->each[1] = sizeof(int);
   j->flag[0] = c->arg[1].s.i ? 'L' : 'U';
   j->one = cholesky;
-}
-
-int nc_op__lapack_cholesky(Call *c) {
-  static const LapackPlan plan = { 1, 1, 0, plancholesky };
-  return nc_lapack_run(c, &plan);
 }
 
 /*
@@ -129,7 +119,7 @@ static int check_pivots(const LapackJob *j, const Tensor *x, const Tensor *p) {
   return NC_OK;
 }
 
-static void planlusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_lusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *p = c->arg[1].t, *b = c->arg[2].t;
   w->status = check_sides(x, b, 0);
   if (w->status == NC_OK) w->status = check_pivots(j, x, p);
@@ -140,11 +130,6 @@ static void planlusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->other = (int)b->size[b->nd - 2];
   j->flag[0] = c->arg[3].s.i ? 'T' : 'N';
   j->one = lusolve;
-}
-
-int nc_op__lapack_lusolve(Call *c) {
-  static const LapackPlan plan = { 3, 0, 0, planlusolve };
-  return nc_lapack_run(c, &plan);
 }
 
 static void trisolve(const LapackJob *j, int64_t i, char *work) {
@@ -158,7 +143,7 @@ static void trisolve(const LapackJob *j, int64_t i, char *work) {
                alpha, at(j, 0, i), &lda, at(j, 1, i), &ldb, 1, 1, 1, 1);
 }
 
-static void plantrisolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_trisolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t;
   const int right = c->arg[5].s.i != 0;
   w->status = check_sides(x, b, right);
@@ -172,11 +157,6 @@ static void plantrisolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->flag[2] = c->arg[3].s.i ? 'T' : 'N';
   j->flag[3] = c->arg[4].s.i ? 'U' : 'N';
   j->one = trisolve;
-}
-
-int nc_op__lapack_trisolve(Call *c) {
-  static const LapackPlan plan = { 2, 0, 0, plantrisolve };
-  return nc_lapack_run(c, &plan);
 }
 
 /*
@@ -200,7 +180,7 @@ static void lstsq(const LapackJob *j, int64_t i, char *work) {
 
 /* gelsd overwrites the right sides by the solutions, so that out[0] has
    max(m, n) rows and starts as b with zeros below. */
-static void planlstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_lstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *b = c->arg[1].t, *part;
   const int query = -1, tall = j->m > j->n ? j->m : j->n;
   const double rcond = j->rcond = nc_tofloat(c->arg[2].s);
@@ -226,9 +206,4 @@ static void planlstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
               j->bytes == 8 ? (const void *)&rcond : &low, &rank, &answer,
               &query, &j->liwork, &info);
   nc_lapack_set_work(j, &answer, j->liwork);
-}
-
-int nc_op__lapack_lstsq(Call *c) {
-  static const LapackPlan plan = { 2, 0, 1, planlstsq };
-  return nc_lapack_run(c, &plan);
 }

@@ -288,13 +288,9 @@ static int matmul(Tensor **y, Tensor *a, Tensor *b) {
   return r;
 }
 
+/* mv and dot */
 int nc_op_mv(Call *c) {
-  TRY(check_product(c, 0, 2, 1, 1));
-  return matmul(&c->out[0], c->arg[0].t, c->arg[1].t);
-}
-
-int nc_op_dot(Call *c) {
-  TRY(check_product(c, 0, 1, 1, 1));
+  TRY(check_product(c, 0, c->op == OPERATOR_mv ? 2 : 1, 1, 1));
   return matmul(&c->out[0], c->arg[0].t, c->arg[1].t);
 }
 

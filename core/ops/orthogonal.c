@@ -35,7 +35,7 @@ static void qr(const LapackJob *j, int64_t i, char *work) {
   if (q > 0) j->l->orgqr(&m, &q, &j->k, y, &m, tau, work, &j->lwork, &info);
 }
 
-static void planqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_qr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   j->other = c->arg[1].s.i ? j->m : j->k;
   nc_lapack_copy(w, j, 0, x);
@@ -45,11 +45,6 @@ static void planqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->need =
       round_up((int64_t)j->lwork * j->bytes) + round_up((j->k + 1) * j->bytes);
   j->one = qr;
-}
-
-int nc_op__lapack_qr(Call *c) {
-  static const LapackPlan plan = { 1, 0, 0, planqr };
-  return nc_lapack_run(c, &plan);
 }
 
 /*
@@ -67,17 +62,12 @@ static void set_blocked_work(LapackJob *j, int longest) {
   j->need = round_up((int64_t)j->lwork * j->bytes);
 }
 
-static void plangeqrf(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_geqrf(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_lapack_copy(w, j, 0, x);
   out[1] = nc_lapack_result(w, j, 1, x, x->dtype, 1, j->k, 0);
   set_blocked_work(j, j->m > j->n ? j->m : j->n);
   j->one = geqrf;
-}
-
-int nc_op__lapack_geqrf(Call *c) {
-  static const LapackPlan plan = { 1, 0, 0, plangeqrf };
-  return nc_lapack_run(c, &plan);
 }
 
 /* Checks that tau has a vector of at most `most' factors for each matrix of
@@ -100,7 +90,7 @@ static void orgqr(const LapackJob *j, int64_t i, char *work) {
                 &j->lwork, &j->info[i]);
 }
 
-static void planorgqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_orgqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t;
   w->status = j->m < j->n
                   ? nc_fail(NC_ESHAPE, "needs at least as many rows as columns")
@@ -111,11 +101,6 @@ static void planorgqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->other = (int)tau->size[tau->nd - 1];
   set_blocked_work(j, j->m);
   j->one = orgqr;
-}
-
-int nc_op__lapack_orgqr(Call *c) {
-  static const LapackPlan plan = { 2, 0, 0, planorgqr };
-  return nc_lapack_run(c, &plan);
 }
 
 /* Tensors of the job: 0 the vectors; 1 tau; 2 the other matrix, overwritten
@@ -129,7 +114,7 @@ static void ormqr(const LapackJob *j, int64_t i, char *work) {
                 &j->info[i], 1, 1);
 }
 
-static void planormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_ormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t, *tau = c->arg[1].t, *b = c->arg[2].t;
   const int left = c->arg[3].s.i != 0, rows = j->m;
   w->status = nc_checkmatrix(b);
@@ -153,11 +138,6 @@ static void planormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->one = ormqr;
 }
 
-int nc_op__lapack_ormqr(Call *c) {
-  static const LapackPlan plan = { 3, 0, 0, planormqr };
-  return nc_lapack_run(c, &plan);
-}
-
 /*
 ** Eigenvalues, singular values
 */
@@ -171,7 +151,7 @@ static void eig(const LapackJob *j, int64_t i, char *work) {
                vectors ? &j->n : &one, work, &j->lwork, &j->info[i], 1, 1);
 }
 
-static void planeig(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_eig(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int vectors = c->arg[1].s.i != 0, query = -1, one = 1;
   double answer = 0;
@@ -189,11 +169,6 @@ static void planeig(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   nc_lapack_set_work(j, &answer, 0);
 }
 
-int nc_op__lapack_eig(Call *c) {
-  static const LapackPlan plan = { 1, 1, 1, planeig };
-  return nc_lapack_run(c, &plan);
-}
-
 static void eigh(const LapackJob *j, int64_t i, char *work) {
   int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
   if (j->n > 0)
@@ -202,7 +177,7 @@ static void eigh(const LapackJob *j, int64_t i, char *work) {
                 1);
 }
 
-static void planeigh(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_eigh(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int query = -1;
   double answer = 0;
@@ -218,11 +193,6 @@ static void planeigh(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   nc_lapack_set_work(j, &answer, j->liwork);
 }
 
-int nc_op__lapack_eigh(Call *c) {
-  static const LapackPlan plan = { 1, 1, 1, planeigh };
-  return nc_lapack_run(c, &plan);
-}
-
 static void svd(const LapackJob *j, int64_t i, char *work) {
   int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
   const int vectors = j->flag[0] != 'N', one = 1;
@@ -236,7 +206,7 @@ static void svd(const LapackJob *j, int64_t i, char *work) {
 
 /* Results: S, U, and V with its vectors as rows.  LAPACK is called for
    matrices that are not empty only. */
-static void plansvd(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+void nc_plan_svd(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
   const int query = -1;
@@ -256,9 +226,4 @@ static void plansvd(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->l->gesdd(j->flag, &j->m, &j->n, NULL, &j->m, NULL, NULL, &j->m, NULL,
               &j->n, &answer, &query, &none, &info, 1);
   nc_lapack_set_work(j, &answer, 8 * (int64_t)j->k);
-}
-
-int nc_op__lapack_svd(Call *c) {
-  static const LapackPlan plan = { 1, 0, 1, plansvd };
-  return nc_lapack_run(c, &plan);
 }

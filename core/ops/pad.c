@@ -25,27 +25,19 @@ static void copy_to_view(Temps *w, Call *c, Tensor *y, Tensor *src) {
   nc_temps_copyinto(w, v, src);
 }
 
-/* c->out[0] = a copy of argument 0 with the part `view' replaced by argument
-   1; the other arguments are those of the view. */
-static int replace_view(Call *c, Operator view) {
+/* select_scatter, slice_scatter, diagonal_scatter: a copy of argument 0 with a
+   view of it replaced by argument 1; the other arguments are those of the
+   view. */
+int nc_op_select_scatter(Call *c) {
+  const Operator view = c->op == OPERATOR_select_scatter  ? OPERATOR_select
+                        : c->op == OPERATOR_slice_scatter ? OPERATOR_slice
+                                                          : OPERATOR_diagonal;
   Temps w = { 0 };
   Call v = nc_callon(view, NULL);
   Tensor *y = nc_temps_op1(&w, OP_clone, c->arg[0].t);
   for (int i = 2; i < NC_MAXARG; i++) v.arg[i - 1] = c->arg[i];
   copy_to_view(&w, &v, y, c->arg[1].t);
   return nc_temps_endcall(&w, c, y);
-}
-
-int nc_op_select_scatter(Call *c) {
-  return replace_view(c, OPERATOR_select);
-}
-
-int nc_op_slice_scatter(Call *c) {
-  return replace_view(c, OPERATOR_slice);
-}
-
-int nc_op_diagonal_scatter(Call *c) {
-  return replace_view(c, OPERATOR_diagonal);
 }
 
 /*

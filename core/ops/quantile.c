@@ -159,8 +159,9 @@ static Tensor *arrange_result(Temps *w, const Call *c, Tensor *y, int dim,
   return nc_temps_reshape(w, y, n, size);
 }
 
-/* nanquantile with `ignore'.  Without dim the tensor is flattened. */
-static int quantile(Call *c, int ignore) {
+/* quantile and nanquantile.  Without dim the tensor is flattened. */
+int nc_op_quantile(Call *c) {
+  const int ignore = c->op == OPERATOR_nanquantile;
   Tensor *x = c->arg[0].t, *q, *y;
   Temps w = { 0 };
   int dim = 0;
@@ -173,12 +174,4 @@ static int quantile(Call *c, int ignore) {
   y = interpolate(&w, l, compute_ranks(&w, l, q, ignore), c->arg[4].s.i);
   y = arrange_result(&w, c, y, dim, q == NULL || q->nd == 0);
   return nc_temps_endcall(&w, c, y);
-}
-
-int nc_op_quantile(Call *c) {
-  return quantile(c, 0);
-}
-
-int nc_op_nanquantile(Call *c) {
-  return quantile(c, 1);
 }

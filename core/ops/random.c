@@ -11,13 +11,6 @@
 /*
 ** Arguments
 */
-static double largest_finite(DType t) {
-  return t == DT_f16    ? 65504
-         : t == DT_bf16 ? 0x1.fep127
-         : t == DT_f32  ? 0x1.fffffep127
-                        : 0x1.fffffffffffffp1023;
-}
-
 /* Sets the range of integers that t represents exactly.  Returns 0 if t is a
    float type, which has numbers outside of it. */
 static int exact_range(DType t, int64_t *low, int64_t *high) {
@@ -78,33 +71,16 @@ static int new_result(Tensor **y, const Arg *a, DType t, const Arg *where) {
   return nc_newlike(y, a->t, t);
 }
 
-/* rand and randn: argument 0 is a size or a tensor, 1 the dtype, 2 the
-   device. */
-static int rand_float(Call *c,
-                      RandomFillCall (*distribution)(DType, double, double),
-                      double b) {
+/* rand, randn and their _like: argument 0 is a size or a tensor, 1 the dtype, 2
+   the device. */
+int nc_op_rand(Call *c) {
+  const int normal = c->op == OPERATOR_randn || c->op == OPERATOR_randn_like;
   Tensor *like = c->arg[0].t, *y = NULL;
   DType t = nc_dtype_or(&c->arg[1], like ? like->dtype : nc_context->dtype);
-  RandomFillCall d = distribution(t, 0, b);
+  RandomFillCall d = (normal ? nc_normal : nc_uniform)(t, 0, 1);
   int r = nc_check_float(t);
   if (r == NC_OK) r = new_result(&y, &c->arg[0], t, &c->arg[2]);
   return fill_result(c, r, y, &d);
-}
-
-int nc_op_rand(Call *c) {
-  return rand_float(c, nc_uniform, 1);
-}
-
-int nc_op_rand_like(Call *c) {
-  return rand_float(c, nc_uniform, 1);
-}
-
-int nc_op_randn(Call *c) {
-  return rand_float(c, nc_normal, 1);
-}
-
-int nc_op_randn_like(Call *c) {
-  return rand_float(c, nc_normal, 1);
 }
 
 int nc_op_randint(Call *c) {
@@ -139,7 +115,7 @@ static double unsigned_nan(double x) {
 }
 
 static int check_uniform(DType t, double from, double to) {
-  const double most = largest_finite(t);
+  const double most = nc_largest(t);
   TRY(nc_check_float(t));
   if (!(from <= to))
     return nc_fail(NC_EVALUE, "from is %g, and to is %g", unsigned_nan(from),
@@ -176,9 +152,8 @@ int nc_op_randperm(Call *c) {
   const Device *where = c->arg[2].device;
   DType t = nc_dtype_or(&c->arg[1], DT_i64);
   Tensor *p = NULL, *cast = NULL;
-  int r = n < 0 ? nc_fail(NC_EVALUE, "n is %lld, but must not be negative",
-                          (long long)n)
-                : check_holds(t, 0, n);
+  int r = nc_check_notnegative("n", n);
+  if (r == NC_OK) r = check_holds(t, 0, n);
   if (r == NC_OK) r = nc_new(&p, &nc_cpu, DT_i64, 1, &n);
   if (r == NC_OK) r = nc_shuffle(nc_data(p), n, nc_generatorof(c));
   if (r == NC_OK) r = nc_cast(&cast, p, t);

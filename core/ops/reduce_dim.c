@@ -77,37 +77,24 @@ static int extreme_along_dim(Call *c, int low) {
 }
 
 /* max and min: of all elements, along a dimension, or of two tensors. */
-static int max_or_min(Call *c, Op all, Op pair, int low) {
-  Tensor *x = c->arg[0].t;
-  if (c->arg[1].t) return nc_apply2(&c->out[0], pair, x, c->arg[1].t);
-  if (c->arg[1].present) return extreme_along_dim(c, low);
-  return nc_reduce(&c->out[0], all, x, ~0u, (int)c->arg[2].s.i, DT_NONE, NULL,
-                   NULL);
-}
-
 int nc_op_max(Call *c) {
-  return max_or_min(c, OP_amax, OP_maximum, 0);
+  const int low = c->op == OPERATOR_min;
+  Tensor *x = c->arg[0].t;
+  if (c->arg[1].t)
+    return nc_apply2(&c->out[0], low ? OP_minimum : OP_maximum, x, c->arg[1].t);
+  if (c->arg[1].present) return extreme_along_dim(c, low);
+  return nc_reduce(&c->out[0], low ? OP_amin : OP_amax, x, ~0u,
+                   (int)c->arg[2].s.i, DT_NONE, NULL, NULL);
 }
 
-int nc_op_min(Call *c) {
-  return max_or_min(c, OP_amin, OP_minimum, 1);
-}
-
-static int argextreme(Call *c, int low) {
+/* argmax and argmin */
+int nc_op_argmax(Call *c) {
   Tensor *x = c->arg[0].t;
   int dim = 0;
   if (c->arg[1].present) TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
   else if (nc_numel(x) == 0) return nc_fail(NC_EVALUE, "no elements");
   return extreme(NULL, &c->out[0], x, c->arg[1].present ? 1u << dim : ~0u,
-                 (int)c->arg[2].s.i, low);
-}
-
-int nc_op_argmax(Call *c) {
-  return argextreme(c, 0);
-}
-
-int nc_op_argmin(Call *c) {
-  return argextreme(c, 1);
+                 (int)c->arg[2].s.i, c->op == OPERATOR_argmin);
 }
 
 /*
@@ -115,34 +102,20 @@ int nc_op_argmin(Call *c) {
 */
 /* *y = the result of the reduction l, in the type of x. */
 static int reduce_float(Tensor **y, DimCall *l, int keepdim) {
-  int r;
-  TRY(new_result(&l->y, l->x, l->dims, keepdim, l->x->dtype));
-  if ((r = run_reduction(l)) == NC_OK) *y = l->y;
-  else nc_release(l->y);
-  return r;
+  TRY(new_result(y, l->x, l->dims, keepdim, l->x->dtype));
+  l->y = *y;
+  return nc_release_failed(run_reduction(l), y, 1);
 }
 
-static int variance(Tensor **y, Call *c, unsigned dims, int root) {
-  DimCall l = { .op = root ? DIM_STD : DIM_VAR, .x = c->arg[0].t };
-  l.dims = dims;
+/* var and std */
+int nc_op_var(Call *c) {
+  DimCall l = { .op = c->op == OPERATOR_var ? DIM_VAR : DIM_STD,
+                .x = c->arg[0].t };
+  TRY(nc_check_floatself(l.x->dtype));
+  TRY(nc_dimmask(&l.dims, &c->arg[1], l.x->nd));
   l.correction = c->arg[4].present ? nc_tofloat(c->arg[4].s)
                                    : (double)(c->arg[2].s.i != 0);
-  return reduce_float(y, &l, (int)c->arg[3].s.i);
-}
-
-static int var_or_std(Call *c, int root) {
-  unsigned dims;
-  TRY(nc_check_floatself(c->arg[0].t->dtype));
-  TRY(nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd));
-  return variance(&c->out[0], c, dims, root);
-}
-
-int nc_op_var(Call *c) {
-  return var_or_std(c, 0);
-}
-
-int nc_op_std(Call *c) {
-  return var_or_std(c, 1);
+  return reduce_float(&c->out[0], &l, (int)c->arg[3].s.i);
 }
 
 /*

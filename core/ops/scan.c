@@ -13,7 +13,8 @@
 
 /* cumsum and cumprod.  Integers are computed in int64 and then converted to
    the dtype of the result. */
-static int cumulate(Call *c, DimOp op) {
+int nc_op_cumsum(Call *c) {
+  const DimOp op = c->op == OPERATOR_cumsum ? DIM_CUMSUM : DIM_CUMPROD;
   Tensor *x = c->arg[0].t, *y = NULL;
   const DType given = nc_dtype_or(&c->arg[2], x->dtype);
   const DType work = nc_category(given) == NC_FLOAT ? given : DT_i64;
@@ -27,14 +28,6 @@ static int cumulate(Call *c, DimOp op) {
   return nc_temps_endcall(&w, c, nc_temps_cast(&w, y, type));
 }
 
-int nc_op_cumsum(Call *c) {
-  return cumulate(c, DIM_CUMSUM);
-}
-
-int nc_op_cumprod(Call *c) {
-  return cumulate(c, DIM_CUMPROD);
-}
-
 int nc_op_logcumsumexp(Call *c) {
   Tensor *x = c->arg[0].t;
   int dim;
@@ -45,7 +38,8 @@ int nc_op_logcumsumexp(Call *c) {
 
 /* cummax and cummin.  If a gradient is recorded the values are gathered by
    their positions, so that gather records it. */
-static int cummax_or_min(Call *c, DimOp op) {
+int nc_op_cummax(Call *c) {
+  const DimOp op = c->op == OPERATOR_cummax ? DIM_CUMMAX : DIM_CUMMIN;
   Tensor *x = c->arg[0].t;
   int dim, recorded = 0, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
   if (r == NC_OK) r = nc_recording(&recorded, x);
@@ -53,14 +47,6 @@ static int cummax_or_min(Call *c, DimOp op) {
     r = nc_dim_op(recorded ? NULL : &c->out[0], &c->out[1], x, dim, op, 1);
   if (r == NC_OK && recorded) r = nc_gatherdim(&c->out[0], x, c->out[1], dim);
   return r;
-}
-
-int nc_op_cummax(Call *c) {
-  return cummax_or_min(c, DIM_CUMMAX);
-}
-
-int nc_op_cummin(Call *c) {
-  return cummax_or_min(c, DIM_CUMMIN);
 }
 
 /*
@@ -83,9 +69,7 @@ int nc_op_diff(Call *c) {
   int dim;
   TRY(nc_dim(&dim, c->arg[2].s.i, x->nd));
   if (x->nd == 0) return nc_fail(NC_ESHAPE, "needs at least one dimension");
-  if (times < 0)
-    return nc_fail(NC_EVALUE, "n is %lld, but must not be negative",
-                   (long long)times);
+  TRY(nc_check_notnegative("n", times));
   if (times > 0) x = with_ends(&w, c, x, dim);
   for (int64_t i = 0; w.status == NC_OK && i < times && x->size[dim] > 0; i++) {
     const int64_t n = x->size[dim] - 1;

@@ -67,18 +67,11 @@ Tensor *nc_temps_flip(Temps *w, Tensor *x, int dim) {
   return nc_temps_call(w, &c);
 }
 
-static int flip_named(Call *c, int dim) {
+int nc_op_fliplr(Call *c) {
+  const int dim = c->op == OPERATOR_fliplr ? 2 : 1;
   Temps w = { 0 };
   TRY(nc_check_mindim(c->arg[0].t, dim));
   return nc_temps_endcall(&w, c, nc_temps_flip(&w, c->arg[0].t, dim - 1));
-}
-
-int nc_op_fliplr(Call *c) {
-  return flip_named(c, 2);
-}
-
-int nc_op_flipud(Call *c) {
-  return flip_named(c, 1);
 }
 
 int nc_op_rot90(Call *c) {
@@ -162,7 +155,8 @@ static Scalar clamp_diagonal(int64_t diagonal, const Tensor *x) {
   return nc_int(diagonal < low ? low : diagonal > high ? high : diagonal);
 }
 
-static int triangle(Call *c, int upper) {
+int nc_op_tril(Call *c) {
+  const int upper = c->op == OPERATOR_triu;
   Tensor *x = c->arg[0].t, *y;
   Scalar diagonal;
   Temps w = { 0 };
@@ -177,14 +171,6 @@ static int triangle(Call *c, int upper) {
     if (y) w.status = nc_device(x)->triangle(nc_device(x), &t);
   } else y = triangle_by_mask(&w, x, diagonal, upper ? OP_ge : OP_le);
   return nc_temps_endcall(&w, c, y);
-}
-
-int nc_op_tril(Call *c) {
-  return triangle(c, 0);
-}
-
-int nc_op_triu(Call *c) {
-  return triangle(c, 1);
 }
 
 int nc_grad_tril(OperatorGrad *g) {

@@ -7,8 +7,9 @@
 #include "core/op.h"
 #include "core/ops/dim_op.h"
 
-/* Casts to the dtype argument first, then computes. */
-static int softmax_dim(Call *c, DimOp op) {
+/* softmax and log_softmax: cast to the dtype argument first, then compute. */
+int nc_op_softmax(Call *c) {
+  const DimOp op = c->op == OPERATOR_softmax ? DIM_SOFTMAX : DIM_LOG_SOFTMAX;
   Tensor *x = c->arg[0].t, *cast = NULL;
   DType type = nc_dtype_or(&c->arg[2], x->dtype);
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
@@ -17,14 +18,6 @@ static int softmax_dim(Call *c, DimOp op) {
   if (r == NC_OK) r = nc_dim_op(&c->out[0], NULL, cast, dim, op, 5);
   nc_release(cast);
   return r;
-}
-
-int nc_op_softmax(Call *c) {
-  return softmax_dim(c, DIM_SOFTMAX);
-}
-
-int nc_op_log_softmax(Call *c) {
-  return softmax_dim(c, DIM_LOG_SOFTMAX);
 }
 
 /*
@@ -37,7 +30,6 @@ static int grad_by_device(int *r, OperatorGrad *g, Tensor *y, int dim,
                           int log) {
   const Device *device = nc_device(y);
   int records[2] = { 0, 0 };
-  Tensor *d = NULL;
   *r = nc_recording(&records[0], g->g[0]);
   if (*r == NC_OK) *r = nc_recording(&records[1], y);
   if (*r != NC_OK) return 1;
@@ -45,13 +37,12 @@ static int grad_by_device(int *r, OperatorGrad *g, Tensor *y, int dim,
       dim < y->nd - 1 || nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
     return 0;
   nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
-  *r = nc_new(&d, device, y->dtype, y->nd, y->size);
+  *r = nc_new(&g->d[0], device, y->dtype, y->nd, y->size);
   const SoftmaxBackwardCall c = {
-    .d = d, .g = g->g[0], .y = y, .dim = dim, .log = log
+    .d = g->d[0], .g = g->g[0], .y = y, .dim = dim, .log = log
   };
   if (*r == NC_OK) *r = device->softmax_backward(device, &c);
-  if (*r == NC_OK) g->d[0] = d;
-  else nc_release(d);
+  nc_release_failed(*r, &g->d[0], 1);
   return 1;
 }
 

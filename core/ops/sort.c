@@ -297,24 +297,6 @@ static int choose_of_all(Call *c, Chooser *choose) {
   return r;
 }
 
-static int choose_dim(Call *c, Chooser *choose) {
-  Tensor *x = c->arg[0].t;
-  int dim;
-  if (!c->arg[1].present && c->op != OPERATOR_mode)
-    return choose_of_all(c, choose);
-  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
-  TRY(check_not_empty(x, dim));
-  return choose_along(c, x, dim, (int)c->arg[2].s.i, choose);
-}
-
-int nc_op_median(Call *c) {
-  return choose_dim(c, median_positions);
-}
-
-int nc_op_nanmedian(Call *c) {
-  return choose_dim(c, nanmedian_positions);
-}
-
 /* Returns the positions of the mode.  In the sorted elements it computes how
    far each is inside a run of equal ones: the first that is furthest ends
    the longest run. */
@@ -343,6 +325,16 @@ static Tensor *mode_positions(Temps *w, Tensor *x, int dim) {
   return nc_temps_add(w, nc_gatherdim(&at, all, line, dim), &at);
 }
 
-int nc_op_mode(Call *c) {
-  return choose_dim(c, mode_positions);
+/* median, nanmedian and mode */
+int nc_op_median(Call *c) {
+  Chooser *choose = c->op == OPERATOR_mode        ? mode_positions
+                    : c->op == OPERATOR_nanmedian ? nanmedian_positions
+                                                  : median_positions;
+  Tensor *x = c->arg[0].t;
+  int dim;
+  if (!c->arg[1].present && c->op != OPERATOR_mode)
+    return choose_of_all(c, choose);
+  TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  TRY(check_not_empty(x, dim));
+  return choose_along(c, x, dim, (int)c->arg[2].s.i, choose);
 }

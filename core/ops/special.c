@@ -4,23 +4,14 @@
 ** arguments before pointwise operations: nan_to_num, polygamma, mvlgamma, glu,
 ** prelu and others.
 */
-#include <float.h>
 #include <math.h>
 
 #include "core/base/temps.h"
 #include "core/op.h"
 
-/* The largest finite number of a float type. */
-static double largest_finite(DType t) {
-  return t == DT_f16    ? 65504
-         : t == DT_bf16 ? 3.3895313892515355e38
-         : t == DT_f32  ? (double)FLT_MAX
-                        : DBL_MAX;
-}
-
 int nc_op_nan_to_num(Call *c) {
   Tensor *x = c->arg[0].t;
-  const double most = largest_finite(x->dtype);
+  const double most = nc_largest(x->dtype);
   const Arg *high = &c->arg[2], *low = &c->arg[3];
   double par[2] = { nc_tofloat(c->arg[1].s), 0 };
   Arg in[3] = { { .t = x }, { .s = nc_float(most) }, { .s = nc_float(-most) } };
@@ -154,9 +145,4 @@ int nc_op_softmin(Call *c) {
   soft.op = OPERATOR_softmax;
   soft.arg[0].t = nc_temps_op1(&w, OP_neg, c->arg[0].t);
   return nc_temps_endcall(&w, c, nc_temps_call(&w, &soft));
-}
-
-int nc_op_argwhere(Call *c) {
-  Call nonzero = nc_callon(OPERATOR_nonzero, c->arg[0].t);
-  return nc_callfirst(&c->out[0], &nonzero);
 }

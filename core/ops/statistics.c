@@ -23,26 +23,18 @@ int nc_op_nanmean(Call *c) {
   return nc_temps_endcall(&w, c, nc_temps_op2(&w, OP_true_divide, sum, n));
 }
 
-/* The results are op(x) and mean(x) over the same dimensions. */
-static int with_mean(Call *c, Operator op) {
+/* var_mean and std_mean */
+int nc_op_var_mean(Call *c) {
   Call one = *c;
   Temps w = { 0 };
   unsigned dims = 0;
-  one.op = op;
+  one.op = c->op == OPERATOR_var_mean ? OPERATOR_var : OPERATOR_std;
   nc_temps_result(&w, &c->out[0], nc_temps_call(&w, &one));
   if (w.status == NC_OK)
     w.status = nc_dimmask(&dims, &c->arg[1], c->arg[0].t->nd);
   return nc_temps_end(
       &w, &c->out[1],
       nc_temps_reduce(&w, OP_mean, c->arg[0].t, dims, (int)c->arg[3].s.i));
-}
-
-int nc_op_var_mean(Call *c) {
-  return with_mean(c, OPERATOR_var);
-}
-
-int nc_op_std_mean(Call *c) {
-  return with_mean(c, OPERATOR_std);
 }
 
 int nc_op_aminmax(Call *c) {
@@ -100,22 +92,15 @@ static Tensor *neighbour_areas(Temps *w, const Call *c, int dim) {
   return nc_temps_op2(w, OP_mul, sum, x);
 }
 
-static int trapezoid(Call *c, int cumulative) {
+int nc_op_trapezoid(Call *c) {
   Temps w = { 0 };
   Tensor *y;
   int dim;
   TRY(nc_dim(&dim, c->arg[3].s.i, c->arg[0].t->nd));
   y = neighbour_areas(&w, c, dim);
-  y = cumulative ? nc_temps_call1(&w, OPERATOR_cumsum, y, dim + 1, 0)
-                 : nc_temps_reduce(&w, OP_sum, y, 1u << dim, 0);
+  y = c->op == OPERATOR_trapezoid
+          ? nc_temps_reduce(&w, OP_sum, y, 1u << dim, 0)
+          : nc_temps_call1(&w, OPERATOR_cumsum, y, dim + 1, 0);
   return nc_temps_endcall(&w, c,
                           nc_temps_opnumber(&w, OP_true_divide, y, nc_int(2)));
-}
-
-int nc_op_trapezoid(Call *c) {
-  return trapezoid(c, 0);
-}
-
-int nc_op_cumulative_trapezoid(Call *c) {
-  return trapezoid(c, 1);
 }

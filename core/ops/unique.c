@@ -136,8 +136,10 @@ static int unique_slices(Call *c, Tensor *x, int dim, int sorted,
                            : nc_temps_finish(&w);
 }
 
-/* c->arg[i] .. c->arg[i+2] are return_inverse, return_counts, dim. */
-static int unique(Call *c, int i, int sorted) {
+/* unique, which sorts, and unique_consecutive.  c->arg[i] .. c->arg[i+2] are
+   return_inverse, return_counts, dim. */
+int nc_op_unique(Call *c) {
+  const int sorted = c->op == OPERATOR_unique, i = sorted ? 2 : 1;
   Tensor *x = c->arg[0].t;
   const UniqueOutputs want = { (int)c->arg[i].s.i, (int)c->arg[i + 1].s.i };
   int dim;
@@ -148,12 +150,4 @@ static int unique(Call *c, int i, int sorted) {
   if (x->nd == 0)
     return nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");
   return unique_slices(c, x, dim, sorted, want);
-}
-
-int nc_op_unique(Call *c) {
-  return unique(c, 2, 1);
-}
-
-int nc_op_unique_consecutive(Call *c) {
-  return unique(c, 1, 0);
 }

@@ -23,7 +23,8 @@ local random = {uniform_ = true, normal_ = true, bernoulli_ = true,
                 exponential_ = true, cauchy_ = true, log_normal_ = true,
                 geometric_ = true, random_ = true}
 local file <close> = assert(io.open(here .. "../../core/operators.def"))
-for name, class in file:read "a":gmatch "OPERATOR%(([%w_]+),%s*(%u+)," do
+local rows = file:read "a"
+for name, class in rows:gmatch "\nOPERATOR[^\n]-([%w_]+), (%u+)," do
   local covered = lines[name] or lines[name:match "^(.-)_?$"]
   G.check(class == "NOGRAD" or random[name] or covered,
           "no line for the gradient of %s", name)

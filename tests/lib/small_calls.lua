@@ -9,7 +9,7 @@ local function operators()
   local path = here .. "../../core/operators.def"
   local file = assert(io.open(path), "no " .. path)
   local ops = {}
-  for name in file:read("a"):gmatch "OPERATOR%(([%w_]+),%s*%u+," do
+  for name in file:read("a"):gmatch "\nOPERATOR[^\n]-([%w_]+), %u+," do
     ops[#ops + 1] = {name = name}
   end
   file:close()
