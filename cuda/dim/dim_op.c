@@ -27,7 +27,7 @@ static const struct {
   [DIM_ARGMIN] = { "min", nc_max_dim, NULL },
   [DIM_VAR] = { "var", nc_var_dim, NULL },
   [DIM_STD] = { "std", nc_var_dim, NULL },
-  [DIM_LOGSUMEXP] = { "logsumexp", nc_sum_exp, NULL },
+  [DIM_LOGSUMEXP] = { "logsumexp", nc_logsumexp, NULL },
   [DIM_CUMSUM] = { "cumsum", NULL, nc_cumsum },
   [DIM_CUMPROD] = { "cumprod", NULL, nc_cumprod },
   [DIM_LOGCUMSUMEXP] = { "logcumsumexp", NULL, nc_logcumsumexp },
@@ -219,7 +219,7 @@ static int softmax_two_pass(const Device *d, DimTransform *k, DType type) {
   add_outer(&f.reduced, k->length, k->step);
   TRY(nc_scratch(d, &f.sums, f.results * DIM_PARTIAL_BYTES));
   k->sums = f.sums;
-  r = run_reduction(d, &f, type, nc_sum_exp);
+  r = run_reduction(d, &f, type, nc_logsumexp);
   if (r == NC_OK)
     r = nc_cudastatus(nc_softmax_from_sums(type, k, nc_current_stream(d)));
   nc_scratchfree(d, f.sums);

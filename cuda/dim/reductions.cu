@@ -270,6 +270,6 @@ template <class S_> struct LogSumExp {
   }
 };
 
-cudaError_t nc_sum_exp(DType t, const DimReduction *k, cudaStream_t s) {
+cudaError_t nc_logsumexp(DType t, const DimReduction *k, cudaStream_t s) {
   NC_DISPATCH_FLOAT(t, launch_reduction<LogSumExp<S>>(k, s));
 }
