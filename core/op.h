@@ -81,8 +81,13 @@ int nc_check_vector(const Tensor *x);
 /* Checks an argument that must not be below 0. */
 int nc_check_notnegative(const char *name, int64_t n);
 
-/* The largest finite number of a float type. */
+/* The largest finite number of a float type, and its significant bits. */
 double nc_largest(DType t);
+int nc_precision(DType t);
+
+/* Sets the range of integers that t represents exactly.  Returns 0 if t is a
+   float type, which has numbers outside of it. */
+int nc_exact_range(DType t, int64_t *low, int64_t *high);
 
 /* *d = the device of the operands, which must be one; 0-d tensors on the host
    count as numbers in the first and as tensors in the second. */

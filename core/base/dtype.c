@@ -37,6 +37,22 @@ double nc_largest(DType t) {
                         : 0x1.fffffffffffffp1023;
 }
 
+int nc_precision(DType t) {
+  return t == DT_f16 ? 11 : t == DT_bf16 ? 8 : t == DT_f32 ? 24 : 53;
+}
+
+int nc_exact_range(DType t, int64_t *low, int64_t *high) {
+  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
+  if (nc_category(t) == NC_FLOAT) {
+    *high = (int64_t)1 << nc_precision(t);
+    *low = -*high;
+    return 0;
+  }
+  *high = (int64_t)(((uint64_t)1 << bits[t]) - 1);
+  *low = t == DT_b8 || t == DT_u8 ? 0 : -*high - 1;
+  return 1;
+}
+
 DType nc_dtypefrom(const char *name) {
   static const struct {
     const char *name;

@@ -316,15 +316,14 @@ int nc_op__scatter(Call *c) {
 
 /* Returns the neutral element of a reduction of type t. */
 static Scalar neutral_element(DType t, PutMode how) {
-  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
   const int low = how == PUT_MAX;
-  int64_t high;
+  int64_t least, most;
   if (how == PUT_ADD) return nc_int(0);
   if (how == PUT_MUL) return nc_int(1);
   if (nc_category(t) == NC_FLOAT)
     return nc_float(low ? -1 / (double)0 : 1 / (double)0);
-  high = (int64_t)(((uint64_t)1 << bits[t]) - 1);
-  return nc_int(!low ? high : t == DT_b8 || t == DT_u8 ? 0 : -high - 1);
+  nc_exact_range(t, &least, &most);
+  return nc_int(low ? least : most);
 }
 
 /* Returns how many elements are reduced to each of x, including x itself if

@@ -151,12 +151,10 @@ int nc_op_bernoulli_(Call *c) {
 ** exactly
 */
 int nc_op_random_(Call *c) {
-  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63, 11, 8, 24, 53 };
   Tensor *x = c->arg[0].t;
-  const int isfloat = nc_category(x->dtype) == NC_FLOAT;
-  const uint64_t all = (uint64_t)1 << bits[x->dtype];
   int64_t low, high;
-  RandomFillCall d = nc_integers(0, all + (uint64_t)isfloat);
+  nc_exact_range(x->dtype, &low, &high);
+  RandomFillCall d = nc_integers(0, (uint64_t)high + 1);
   if (c->arg[1].present) {
     low = c->arg[2].present ? c->arg[1].s.i : 0;
     high = c->arg[2].present ? c->arg[2].s.i : c->arg[1].s.i;

@@ -11,24 +11,10 @@
 /*
 ** Arguments
 */
-/* Sets the range of integers that t represents exactly.  Returns 0 if t is a
-   float type, which has numbers outside of it. */
-static int exact_range(DType t, int64_t *low, int64_t *high) {
-  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
-  if (nc_category(t) == NC_FLOAT) {
-    *high = (int64_t)1 << nc_precision(t);
-    *low = -*high;
-    return 0;
-  }
-  *high = (int64_t)(((uint64_t)1 << bits[t]) - 1);
-  *low = t == DT_b8 || t == DT_u8 ? 0 : -*high - 1;
-  return 1;
-}
-
 /* Checks that t represents every integer low .. high exactly. */
 static int check_holds(DType t, int64_t low, int64_t high) {
   int64_t least, most;
-  int whole = exact_range(t, &least, &most);
+  int whole = nc_exact_range(t, &least, &most);
   if (low >= least && high <= most) return NC_OK;
   return nc_fail(NC_EVALUE, "%lld is outside the %s of %s: %lld to %lld",
                  (long long)(low < least ? low : high),

@@ -77,10 +77,6 @@ int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
 /*
 ** Distributions
 */
-int nc_precision(DType t) {
-  return t == DT_f16 ? 11 : t == DT_bf16 ? 8 : t == DT_f32 ? 24 : 53;
-}
-
 /* Returns the largest number of type t below x; subnormal numbers do not
    count. */
 static double largest_below(double x, DType t) {

@@ -14,7 +14,6 @@ RandomFillCall nc_uniform(DType t, double from, double to);
 RandomFillCall nc_normal(DType t, double mean, double std);
 /* the integers low .. low+range-1 */
 RandomFillCall nc_integers(int64_t low, uint64_t range);
-int nc_precision(DType t); /* significant bits of a float type */
 
 /* Fails unless there is an integer from low to below high (random.c). */
 int nc_check_range(int64_t low, int64_t high);
