@@ -81,11 +81,13 @@ void nl_pushembedded(lua_State *L, const char *name) {
    the Lua files first if necessary. [-0, +1, e] */
 static void push_library(lua_State *L) {
   static const char *const part[] = {
-    "nacre.checks",         "nacre.small_ops",    "nacre.tensor_products",
-    "nacre.distances",      "nacre.layers",       "nacre.convolution",
-    "nacre.pooling",        "nacre.interpolate",  "nacre.grid_sample",
-    "nacre.losses",         "nacre.ctc_loss",     "nacre.solvers",
-    "nacre.decompositions", "nacre.matrix_norms", "nacre.householder"
+    "nacre.checks",          "nacre.small_ops",     "nacre.tensor_products",
+    "nacre.distances",       "nacre.stochastic",    "nacre.layers",
+    "nacre.embedding",       "nacre.convolution",   "nacre.pooling",
+    "nacre.unpool",          "nacre.interpolate",   "nacre.grid_sample",
+    "nacre.losses",          "nacre.margin_losses", "nacre.ctc_loss",
+    "nacre.recurrent_cells", "nacre.solvers",       "nacre.decompositions",
+    "nacre.matrix_norms",    "nacre.householder"
   };
   int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;

@@ -213,6 +213,25 @@ def embedding(r):
                       padding_idx=pad, norm=False)
 
 
+@operation(2)
+def embedding_bag(r):
+    n, d = r.integer(1, 6), r.integer(1, 4)
+    mode = r.choice(["sum", "mean", "max"])
+    flat = r.flag()
+    at = r.tensor("int64", [r.integer(1, 7)] if flat else sizes(r, 1, 4, 2),
+                  low=0, high=n - 1)
+    options = {"mode": mode}
+    if flat:
+        bags = sorted(r.integer(0, len(at)) for _ in range(r.integer(0, 3)))
+        options["offsets"] = Positions(torch.tensor([0] + bags))
+    if r.flag(0.3):
+        options["padding_idx"] = Position(r.integer(0, n - 1))
+    if mode == "sum" and r.flag():
+        options["per_sample_weights"] = torch.rand(at.shape)
+    return functional("embedding_bag", Positions(at), torch.rand([n, d]),
+                      times=16, **options)
+
+
 @operation()
 def one_hot(r):
     n = r.integer(1, 5)
@@ -310,6 +329,79 @@ def pixel_shuffle(r):
     return functional("pixel_shuffle", *floats(r, shape), k, norm=False)
 
 
+@operation()
+def pixel_unshuffle(r):
+    k = r.integer(1, 3)
+    shape = [r.integer(1, 2), 2, off(r, k * r.integer(1, 2)), k * 2]
+    return functional("pixel_unshuffle", *floats(r, shape), k, norm=False)
+
+
+@operation()
+def channel_shuffle(r):
+    k = r.integer(1, 3)
+    shape = [r.integer(1, 2), off(r, k * r.integer(1, 3)), r.integer(1, 3)]
+    return functional("channel_shuffle", *floats(r, shape), k, norm=False)
+
+
+@operation()
+def local_response_norm(r):
+    x = floats(r, r.shape(4, least=3, empty=0), special=0)
+    return functional("local_response_norm", *x, r.integer(1, 4),
+                      alpha=r.choice([1e-4, 0.5]), beta=r.choice([0.75, 1.0]),
+                      k=r.choice([1.0, 2.0]), times=64)
+
+
+@operation()
+def lp_pool(r):
+    nd = r.integer(1, 3)
+    x = floats(r, sizes(r, 1, 3, 2) + sizes(r, 3, 6, nd), special=0, low=0.1,
+               high=3)
+    return functional(f"lp_pool{nd}d", *x, r.choice([1.0, 2.0, 3.0]),
+                      r.integer(1, 3), stride=r.choice([None, 1, 2]),
+                      ceil_mode=r.flag(), times=256)
+
+
+@operation()
+def cells(r):
+    which = r.choice(["rnn_tanh_cell", "rnn_relu_cell", "gru_cell"])
+    n, i, h = sizes(r, 1, 4, 3)
+    g = 3 if which == "gru_cell" else 1
+    t = floats(r, [n, i], [n, h], [g * h, i], [g * h, h], [g * h], [g * h],
+               special=0, low=-2, high=2)
+    return call("nacre." + which, *t, times=128)
+
+
+@operation()
+def lstm_cell(r):
+    n, i, h = sizes(r, 1, 4, 3)
+    x, a, c, *w = floats(r, [n, i], [n, h], [n, h], [4 * h, i], [4 * h, h],
+                         [4 * h], [4 * h], special=0, low=-2, high=2)
+    return call("nacre.lstm_cell", x, [a, c], *w, times=128)
+
+
+@operation()
+def max_unpool(r):
+    nd = r.integer(1, 3)
+    x = floats(r, sizes(r, 1, 2, 2) + [4] * nd, special=0, ties=0)[0]
+    y, at = getattr(F, f"max_pool{nd}d")(x, 2, return_indices=True)
+    return functional(f"max_unpool{nd}d", y, Positions(at), 2)
+
+
+@operation()
+def pdist(r):
+    x = floats(r, sizes(r, 1, 5, 2), special=0)
+    return call("nacre.pdist", *x, r.choice([0.5, 1.0, 2.0, 3.0]), times=64)
+
+
+@operation()
+def grouped_attention(r):
+    heads, group, n, m, e, v = sizes(r, 1, 3, 6)
+    t = floats(r, [1, heads * group, n, e], [1, heads, m, e], [1, heads, m, v],
+               special=0, low=-2, high=2)
+    return functional("scaled_dot_product_attention", *t, enable_gqa=True,
+                      times=64)
+
+
 # ---- losses
 
 @operation(3)
@@ -396,6 +488,23 @@ def margin_loss(r):
     return functional(which, *x, reduction=r.choice(REDUCTIONS),
                       margin=r.choice([0.0, 0.5, 1.0]), times=128,
                       grad=triplet)
+
+
+@operation()
+def class_margin_loss(r):
+    n, c = sizes(r, 1, 4, 2)
+    x = floats(r, [n, c], special=0, ties=0)
+    if r.flag():
+        at = r.tensor("int64", [n], low=0, high=c - 1)
+        weight = torch.rand(c, dtype=x[0].dtype) if r.flag() else None
+        return functional("multi_margin_loss", *x, Positions(at),
+                          p=r.choice([1, 2]), margin=r.choice([1.0, 0.5]),
+                          weight=weight, reduction=r.choice(REDUCTIONS),
+                          times=64, grad=weight is None)
+    at = torch.stack([torch.randperm(c) for _ in range(n)])
+    at[:, r.integer(0, c - 1):] = -1
+    return functional("multilabel_margin_loss", *x, Positions(at),
+                      reduction=r.choice(REDUCTIONS), times=64)
 
 
 @operation()

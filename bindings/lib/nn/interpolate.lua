@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- interpolate.lua - nacre.nn.functional.interpolate and pixel_shuffle.
+-- interpolate.lua - nacre.nn.functional.interpolate; pixels and channels.
 --
 -- Each dimension is resized separately. Coordinates and their rounding are
 -- those of PyTorch. Float16 and bfloat16 are computed in float32.
@@ -150,18 +150,25 @@ function(x, size, factor, mode, corners)
   return convert_back(y, x)
 end)
 
+all.alias("nn.functional.upsample",
+          all.functions.nn.functional.interpolate)
+
+-- ---- pixels and channels
+
+local function check_factor(op, name, r)
+  if r > 1 << 30 then fail(op, ("%s is too large: %d"):format(name, r)) end
+  if r < 1 then
+    fail(op, ("%s is %d, but must be 1 or more"):format(name, r))
+  end
+end
+
 -- [... x c*r*r x h x w] gives [... x c x h*r x w*r] (Shi et al. 2016). Fails
 -- for fewer than 3 dimensions and for channels that are not a multiple of r*r.
 define("pixel_shuffle", "input:tensor, upscale_factor:int",
        "channels [c*r*r x h x w] become pixels [c x h*r x w*r]",
 function(x, r)
   local op, n = "pixel_shuffle", x:dim()
-  if r > 1 << 30 then
-    fail(op, ("upscale_factor is too large: %d"):format(r))
-  end
-  if r < 1 then
-    fail(op, ("upscale_factor is %d, but must be 1 or more"):format(r))
-  end
+  check_factor(op, "upscale_factor", r)
   all.check_min_dims(op, x, "input", 3)
   if x:size(-3) % (r * r) ~= 0 then
     fail(op, ("{input} must have a multiple of %d channels"):format(r * r), nil,
@@ -172,4 +179,40 @@ function(x, r)
   for d = 1, n - 3 do batch = batch * size[d] end
   size[n - 2], size[n - 1], size[n] = c, h * r, w * r
   return x:reshape(batch, c, r, r, h, w):permute(1, 2, 5, 3, 6, 4):reshape(size)
+end)
+
+-- [... x c x h*r x w*r] gives [... x c*r*r x h x w]. Fails for fewer than 3
+-- dimensions and for sizes that are not a multiple of r.
+define("pixel_unshuffle", "input:tensor, downscale_factor:int",
+       "pixels [c x h*r x w*r] become channels [c*r*r x h x w]",
+function(x, r)
+  local op, n = "pixel_unshuffle", x:dim()
+  check_factor(op, "downscale_factor", r)
+  all.check_min_dims(op, x, "input", 3)
+  if x:size(-2) % r ~= 0 or x:size(-1) % r ~= 0 then
+    fail(op, ("height and width of {input} must be multiples of %d"):format(r),
+         nil, "input", x)
+  end
+  local c, h, w = x:size(-3), x:size(-2) // r, x:size(-1) // r
+  local size, batch = x:size(), 1
+  for d = 1, n - 3 do batch = batch * size[d] end
+  size[n - 2], size[n - 1], size[n] = c * r * r, h, w
+  return x:reshape(batch, c, h, r, w, r):permute(1, 2, 4, 6, 3, 5):reshape(size)
+end)
+
+-- [n x c x ...] (Zhang et al. 2018). Fails for fewer than 3 dimensions and for
+-- channels that are not a multiple of groups.
+define("channel_shuffle", "input:tensor, groups:int",
+       "channels of the groups in turn: channel j of group i becomes channel i "
+       .. "of group j",
+function(x, groups)
+  local op = "channel_shuffle"
+  check_factor(op, "groups", groups)
+  all.check_min_dims(op, x, "input", 3)
+  if x:size(2) % groups ~= 0 then
+    fail(op, ("{input} must have a multiple of %d channels"):format(groups),
+         nil, "input", x)
+  end
+  return x:unflatten(2, {groups, x:size(2) // groups}):transpose(2, 3)
+         :flatten(2, 3)
 end)

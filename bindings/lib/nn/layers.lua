@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- layers.lua - layers of nacre.nn.functional without state: linear, embedding,
--- dropout, normalization, attention. Names, shapes and defaults are those of
--- PyTorch, but rows and classes count from 1.
+-- layers.lua - layers of nacre.nn.functional without state: linear,
+-- normalization, attention. Names, shapes and defaults are those of PyTorch.
 
 local all = ...
 local fail, widen = all.fail, all.widen
@@ -62,106 +61,6 @@ function(x1, x2, w, bias)
   local y = nacre.einsum("...i,oij,...j->...o", x1, w, x2)
   return bias and y + bias or y
 end)
-
--- input [...] of int64 or int32, weight [n x k] give [... x k]. Fails for a row
--- out of 1 to n.
-define("embedding", "input:tensor, weight:tensor, padding_idx:int=nil",
-       "rows of weight by their numbers, from 1; padding_idx gets no gradient",
-function(at, w, padding)
-  local op = "embedding"
-  check_dims(op, w, "weight", 2)
-  if at.dtype ~= "int64" and at.dtype ~= "int32" then
-    fail(op,
-         ("{input} is %s, numbers of rows are int64 or int32"):format(at.dtype),
-         nil, "input", at)
-  end
-  if at:numel() > 0 and at:min():item() < 1 then
-    fail(op,
-         ("row %d does not exist: they count from 1"):format(at:min():item()),
-         nil, "input", at)
-  end
-  local n = w:size(1)
-  if at:numel() > 0 and at:max():item() > n then
-    fail(op,
-         ("row %d does not exist: {weight} has %d"):format(at:max():item(), n),
-         nil, "input", at, "weight", w)
-  end
-  local y = w[at:reshape(-1):to("int64")]
-  local size = at:size()
-  size[#size + 1] = w:size(2)
-  y = y:reshape(size)
-  if not padding then return y end
-  if padding < 0 then padding = padding + n + 1 end
-  if padding < 1 or padding > n then
-    fail(op, ("padding_idx must be a row of weight, which has %d"):format(n))
-  end
-  return nacre.where(at:eq(padding):unsqueeze(-1), y:detach(), y)
-end)
-
--- [...] of int64 gives [... x num_classes] of int64. Fails for a class out of 1
--- to num_classes.
-define("one_hot", "tensor, num_classes:int=-1",
-       "classes, from 1, as rows with a 1; by default as many as the largest",
-function(t, n)
-  local op = "one_hot"
-  if t.dtype ~= "int64" then
-    fail(op,
-         ("classes must be int64, not %s"):format(t.dtype), nil, "tensor", t)
-  end
-  if t:numel() == 0 and n < 1 then
-    fail(op, "num_classes is needed if there are no classes", nil, "tensor", t)
-  end
-  local low = t:numel() > 0 and t:min():item() or 1
-  local high = t:numel() > 0 and t:max():item() or 1
-  if low < 1 then
-    fail(op, ("class %d: they count from 1"):format(low), nil, "tensor", t)
-  end
-  if n == -1 then n = high end
-  if n < 1 then
-    fail(op, ("num_classes is %d, but must be above 0"):format(n))
-  end
-  if high > n then
-    fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
-  end
-  all.room(op, t, {n})
-  return t:unsqueeze(-1):eq(nacre.range(1, n,
-                                        {device = t.device})):to("int64")
-end)
-
--- ---- dropout (Srivastava et al. 2014)
-
--- Multiplies x by a random mask of shape `size', which broadcasts. Fails if p
--- is outside 0 to 1.
-local function drop(op, x, p, training, size)
-  if not (p >= 0 and p <= 1) then
-    fail(op, ("p is %g, but must be from 0 to 1"):format(p))
-  end
-  if not training or p == 0 then return x end
-  if p == 1 then return x * 0 end
-  local keep = nacre.rand(size, {dtype = "float32", device = x.device}):ge(p)
-  return x * (keep:to(x.dtype) / (1 - p))
-end
-
-define("dropout", "input:tensor, p:num=0.5, training:bool=true",
-       "elements become 0 with probability p, the others grow by 1/(1-p)",
-       function(x, p, training) return drop("dropout", x, p, training,
-                                               x:size()) end)
-
--- dropout of whole channels: the mask has size 1 in the last nd dimensions.
-local function channel_dropout(op, nd)
-  return function(x, p, training)
-    check_dims(op, x, "input", nd + 1, nd + 2)
-    local size = x:size()
-    for i = #size - nd + 1, #size do size[i] = 1 end
-    return drop(op, x, p, training, size)
-  end
-end
-
-define("dropout1d", "input:tensor, p:num=0.5, training:bool=true",
-       "dropout of whole channels [n x c x l]", channel_dropout("dropout1d", 1))
-define("dropout2d", "input:tensor, p:num=0.5, training:bool=true",
-       "dropout of whole channels [n x c x h x w]",
-       channel_dropout("dropout2d", 2))
 
 -- ---- normalization
 
@@ -356,24 +255,61 @@ define("pairwise_distance",
        function(a, b, p, eps, keepdim) return (a - b + eps):norm(p, -1,
                                                                  keepdim) end)
 
+-- input [n x c x ...] or [c x ...] of a float dtype (Krizhevsky et al. 2012).
+-- Sums run over `size' neighbouring channels. Fails for fewer than 3 dimensions
+-- and for size 0.
+define("local_response_norm",
+       "input:tensor, size:int, alpha:num=1e-4, beta:num=0.75, k:num=1",
+       "input / (k + alpha/size * sum of squares over neighbouring "
+       .. "channels)^beta",
+function(x, size, alpha, beta, k)
+  local op = "local_response_norm"
+  check_float(op, x, "input")
+  all.check_min_dims(op, x, "input", 3)
+  if size < 1 then
+    fail(op, ("size is %d, but must be above 0"):format(size))
+  end
+  local squares = (x * x):flatten(3):transpose(2, 3)
+  local sums = nacre.pad(squares, {size // 2, (size - 1) // 2})
+               :unfold(-1, size, 1):mean(-1)
+  local scale = (sums:transpose(2, 3) * alpha + k) ^ beta
+  return x / scale:reshape(x:size())
+end)
+
 -- ---- attention
 
+-- Repeats the heads of key or value t [... x h x m x e] for those of query, of
+-- which several share one.
+local function repeat_heads(op, q, t)
+  local have, want = t:size(-3), q:size(-3)
+  if want % have ~= 0 then
+    fail(op, ("{query} has %d heads, no multiple of %d"):format(want, have),
+         nil, "query", q, "key", t)
+  end
+  return t:repeat_interleave(want // have, -3)
+end
+
 -- Vaswani et al. 2017. query [... x n x e], key [... x m x e], value [... x m x
--- v] give [... x n x v]; mask [... x n x m]. Fails for fewer than 2 dimensions
--- and for a mask together with is_causal.
+-- v] give [... x n x v]; mask [... x n x m]. With enable_gqa (Ainslie et al.
+-- 2023) the dimension before the last two are heads, fewer in key and value.
+-- Fails for fewer than 2 dimensions and for a mask together with is_causal.
 define("scaled_dot_product_attention",
        "query:tensor, key:tensor, value:tensor, attn_mask:tensor=nil, "
-       .. "dropout_p:num=0, is_causal:bool=false, *, scale:num=nil",
+       .. "dropout_p:num=0, is_causal:bool=false, *, scale:num=nil, "
+       .. "enable_gqa:bool=false",
        "softmax(query key' scale + mask) value; a bool mask says what takes "
        .. "part",
-function(q, k, v, mask, p, causal, scale)
+function(q, k, v, mask, p, causal, scale, gqa)
   local op = "scaled_dot_product_attention"
-  if q:dim() < 2 or k:dim() < 2 or v:dim() < 2 then
-    fail(op, "needs matrices, or batches of them", nil, "query", q, "key", k)
+  local least = gqa and 3 or 2
+  if q:dim() < least or k:dim() < least or v:dim() < least then
+    fail(op, gqa and "needs heads of matrices: at least 3 dimensions"
+             or "needs matrices, or batches of them", nil, "query", q, "key", k)
   end
   if mask and causal then
     fail(op, "attn_mask and is_causal exclude each other")
   end
+  if gqa then k, v = repeat_heads(op, q, k), repeat_heads(op, q, v) end
   local s = q:matmul(k:transpose(-2, -1)) * (scale or 1 / math.sqrt(q:size(-1)))
   if causal then
     local n, m = q:size(-2), k:size(-2)
@@ -382,5 +318,5 @@ function(q, k, v, mask, p, causal, scale)
   end
   if mask and mask.dtype == "bool" then s = nacre.where(mask, s, -math.huge)
   elseif mask then s = s + mask end
-  return drop(op, s:softmax(-1), p, true, s:size()):matmul(v)
+  return all.drop(op, s:softmax(-1), p, true, s:size()):matmul(v)
 end)

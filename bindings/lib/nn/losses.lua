@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- losses.lua - the losses of nacre.nn.functional except ctc_loss.
+-- losses.lua - the losses of nacre.nn.functional except ctc_loss and those with
+-- margins (margin_losses.lua).
 --
 -- Classes count from 1. With reduction "none" a loss has one value for each
 -- element or sample; with "mean" and "sum" it is a 0-d tensor. Definitions are
@@ -135,6 +136,16 @@ local function checkweight(op, weight, n, x)
   if weight then all.check_same_dtype(op, "input", x, "weight", weight) end
 end
 
+local function apply_weight(y, weight)
+  return weight and y * weight or y
+end
+
+-- For margin_losses.lua.
+all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
+            flatten_classes = flatten_classes, check_classes = check_classes,
+            checkweight = checkweight, apply_weight = apply_weight,
+            fail_class_dtype = fail_class_dtype}
+
 -- -w log p of the target classes. With smoothing s it is (1 - s) of that plus
 -- s/n of the sum over all n classes (Szegedy et al. 2016). The mean is over the
 -- sum of the weights.
@@ -207,10 +218,6 @@ end)
 
 -- ---- binary classification
 
-local function apply_weight(y, weight)
-  return weight and y * weight or y
-end
-
 -- A custom function, because the gradient must stay finite at 0 and 1, where
 -- those of the logarithms are infinite.
 local Entropy
@@ -271,67 +278,6 @@ function(x, t, reduction, log)
     return y:sum() / y:size(1)
   end
   return reduce(y, reduction)
-end)
-
--- ---- margins
-
-define("hinge_embedding_loss",
-       "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
-       "x where target is 1, max(0, margin - x) where it is -1",
-function(x, t, margin, reduction)
-  local y = nacre.where(t:ne(1), (margin - x):clamp(0),
-                        0) + nacre.where(t:ne(-1), x, 0)
-  return reduce(y, reduction)
-end)
-
-define("margin_ranking_loss",
-       "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
-       .. REDUCTION,
-       "max(0, margin - target*(input1 - input2))",
-function(a, b, t, margin, reduction)
-  return reduce((margin - t * (a - b)):clamp(0), reduction)
-end)
-
-define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
-       "log(1 + exp(-target*input))",
-function(x, t, reduction)
-  sameshape("soft_margin_loss", x, t)
-  return reduce((-t * x):exp():log1p(), reduction)
-end)
-
-define("cosine_embedding_loss",
-       "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
-       .. REDUCTION,
-       "1 - cos where target is 1, max(0, cos - margin) where it is -1",
-function(a, b, t, margin, reduction)
-  local eps = 1e-12
-  local cos = (a * b):sum(-1) / (((a * a):sum(-1) + eps) * ((b * b):sum(-1) +
-      eps)):sqrt()
-  local y = nacre.where(t:eq(1), 1 - cos, 0) +
-      nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
-  return reduce(y, reduction)
-end)
-
--- Distances are norms of order p along the last dimension; swap uses the
--- smaller of those from anchor and positive to negative.
-define("triplet_margin_loss",
-       "anchor:tensor, positive:tensor, negative:tensor, margin:num=1, "
-       .. "p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
-       "max(0, |anchor - positive| - |anchor - negative| + margin)",
-function(a, p, n, margin, order, eps, swap, reduction)
-  local function distance(x, y) return (x - y + eps):norm(order, -1) end
-  local far = distance(a, n)
-  if swap then far = far:minimum(distance(p, n)) end
-  return reduce((distance(a, p) - far + margin):clamp(0), reduction)
-end)
-
-define("multilabel_soft_margin_loss",
-       "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
-       "mean over classes of binary_cross_entropy_with_logits",
-function(x, t, weight, reduction)
-  sameshape("multilabel_soft_margin_loss", x, t)
-  local y = -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
-  return reduce(apply_weight(y, weight):mean(-1), reduction)
 end)
 
 -- ---- likelihoods

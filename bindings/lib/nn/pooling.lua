@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- pooling.lua - max, average and adaptive pooling of nacre.nn.functional.
+-- pooling.lua - max, average, power-average and adaptive pooling of
+-- nacre.nn.functional.
 --
 -- The core pools planes. A signal is a plane with one row. A volume is pooled
 -- in two passes: first within each plane, then along the depth, where a plane
@@ -205,6 +206,28 @@ end
 defineavg(1, "")
 defineavg(2, ", divisor_override:int=nil")
 defineavg(3, ", divisor_override:int=nil")
+
+-- ---- power-average pooling
+
+-- The norm of order p of each window: from the mean of the powers, without
+-- padding.
+local function lp_pool(op, nd, x, p, kernel, stride, ceil)
+  if p == 0 then fail(op, "norm_type must not be 0") end
+  local n = 1
+  for _, k in ipairs(several(op, "kernel_size", kernel, nd, 1)) do n = n * k end
+  local y = avgpool(op, nd, x ^ p, kernel, stride, 0, ceil, true) * n
+  local is_zero = y:eq(0)     -- where the gradient is 0, not infinite
+  return nacre.where(is_zero, 0, nacre.where(is_zero, 1, y) ^ (1 / p))
+end
+
+for nd = 1, 3 do
+  local name = ("lp_pool%dd"):format(nd)
+  define(name,
+         "input:tensor, norm_type:num, kernel_size:ints, stride:ints=nil, "
+         .. "ceil_mode:bool=false",
+         "sum(x^norm_type)^(1/norm_type) of each window",
+         function(...) return lp_pool(name, nd, ...) end)
+end
 
 -- ---- adaptive pooling: window i of out over n elements is floor(i n / out) to
 -- ceil((i + 1) n / out) - 1, as in PyTorch

@@ -1,0 +1,114 @@
+-- SPDX-License-Identifier: MIT
+-- margin_losses.lua - the losses of nacre.nn.functional that are 0 beyond a
+-- margin. Conventions are those of losses.lua, which loads first.
+local all = ...
+local fail, check_float, loss = all.fail, all.check_float, all.loss
+local reduce, sameshape, REDUCTION = loss.reduce, loss.sameshape, loss.REDUCTION
+
+local define = all.definer "nn.functional."
+
+define("hinge_embedding_loss",
+       "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
+       "x where target is 1, max(0, margin - x) where it is -1",
+function(x, t, margin, reduction)
+  local y = nacre.where(t:ne(1), (margin - x):clamp(0),
+                        0) + nacre.where(t:ne(-1), x, 0)
+  return reduce(y, reduction)
+end)
+
+define("margin_ranking_loss",
+       "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
+       .. REDUCTION,
+       "max(0, margin - target*(input1 - input2))",
+function(a, b, t, margin, reduction)
+  return reduce((margin - t * (a - b)):clamp(0), reduction)
+end)
+
+define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
+       "log(1 + exp(-target*input))",
+function(x, t, reduction)
+  sameshape("soft_margin_loss", x, t)
+  return reduce((-t * x):exp():log1p(), reduction)
+end)
+
+define("cosine_embedding_loss",
+       "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
+       .. REDUCTION,
+       "1 - cos where target is 1, max(0, cos - margin) where it is -1",
+function(a, b, t, margin, reduction)
+  local eps = 1e-12
+  local cos = (a * b):sum(-1) / (((a * a):sum(-1) + eps) * ((b * b):sum(-1) +
+      eps)):sqrt()
+  local y = nacre.where(t:eq(1), 1 - cos, 0) +
+      nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
+  return reduce(y, reduction)
+end)
+
+-- Distances are norms of order p along the last dimension; swap uses the
+-- smaller of those from anchor and positive to negative.
+define("triplet_margin_loss",
+       "anchor:tensor, positive:tensor, negative:tensor, margin:num=1, "
+       .. "p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
+       "max(0, |anchor - positive| - |anchor - negative| + margin)",
+function(a, p, n, margin, order, eps, swap, reduction)
+  local function distance(x, y) return (x - y + eps):norm(order, -1) end
+  local far = distance(a, n)
+  if swap then far = far:minimum(distance(p, n)) end
+  return reduce((distance(a, p) - far + margin):clamp(0), reduction)
+end)
+
+define("multilabel_soft_margin_loss",
+       "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
+       "mean over classes of binary_cross_entropy_with_logits",
+function(x, t, weight, reduction)
+  sameshape("multilabel_soft_margin_loss", x, t)
+  local y = -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
+  return reduce(loss.apply_weight(y, weight):mean(-1), reduction)
+end)
+
+-- input [n x c] or [c] and target [n] or [] of int64. Fails for a class out of
+-- 1 to c and for p other than 1 and 2.
+define("multi_margin_loss",
+       "input:tensor, target:tensor, p:int=1, margin:num=1, "
+       .. "weight:tensor=nil, " .. REDUCTION,
+       "mean over the other classes j of max(0, margin - x[target] + x[j])^p, "
+       .. "times weight[target]",
+function(x, target, p, margin, weight, reduction)
+  local op = "multi_margin_loss"
+  all.check_dims(op, x, "input", 1, 2)
+  check_float(op, x, "input")
+  if p ~= 1 and p ~= 2 then fail(op, ("p is %d, not 1 or 2"):format(p)) end
+  local rows, t, n, size = loss.flatten_classes(op, x, target, x)
+  loss.check_classes(op, t, n, 0, target)
+  loss.checkweight(op, weight, n, x)
+  local at = t:unsqueeze(2)
+  local y = (margin - rows:gather(2, at) + rows):clamp(0) ^ p
+  if weight then y = y * weight[t]:unsqueeze(2) end
+  y = y:scatter(2, at, 0):sum(2) / n
+  return reduce(y:reshape(size), reduction)
+end)
+
+-- input [n x c] or [c]; target, of the same shape, has the classes of each
+-- sample from the front, and then 0 or -1. Fails for a class above c.
+define("multilabel_margin_loss",
+       "input:tensor, target:tensor, " .. REDUCTION,
+       "sum over classes i of target and others j of max(0, 1 - x[i] + x[j]), "
+       .. "divided by the number of classes",
+function(x, target, reduction)
+  local op = "multilabel_margin_loss"
+  all.check_dims(op, x, "input", 1, 2)
+  check_float(op, x, "input")
+  sameshape(op, x, target)
+  if target.dtype ~= "int64" then loss.fail_class_dtype(op, target) end
+  local n = x:size(-1)
+  if target:numel() > 0 and target:gt(n):any():item() then
+    fail(op, ("class %d of %d"):format(target:max():item(), n), nil, "target",
+         target)
+  end
+  local is_class = target:ge(1):to("int64"):cumprod(-1)
+  local at = target:clamp(1, n)
+  local others = nacre.zeros_like(is_class):scatter_add(-1, at, is_class):eq(0)
+  local y = (1 - x:gather(-1, at):unsqueeze(-1) + x:unsqueeze(-2)):clamp(0)
+  y = y * is_class:unsqueeze(-1) * others:unsqueeze(-2)
+  return reduce(y:sum({-2, -1}) / n, reduction)
+end)
