@@ -45,6 +45,16 @@ static void raise_refused(Reader *r, const Param *p) {
   nl_wrong_type(r, r->refused ? r->refused : p, r->next);
 }
 
+/* Skips a nil in the place of the options at the end, which a caller passes on.
+   Behind sizes it is not skipped: zeros(3, n) with an undefined n.
+   [-0, +0, -] */
+static void skip_nil_options(Reader *r) {
+  if (r->next != r->top || !lua_isnil(r->L, r->next)) return;
+  for (int i = 0; i < r->s->positional; i++)
+    if (r->s->param[i].type == P_SIZE && !r->a->arg[i].islist) return;
+  r->next++;
+}
+
 /* Matches the arguments to the positional parameters in order. An optional
    parameter that does not accept a value keeps its default, and the value goes
    to the next one. [-0, +n, e] */
@@ -81,6 +91,7 @@ static void read_positional(Reader *r) {
       if (!r->refused) r->refused = p;
     }
   }
+  skip_nil_options(r);
   if (r->next > r->top || nl_skip_empty_options(r)) return;
   for (int i = 0; i < r->s->positional; i++) /* zeros(2, 1.5) */
     if (r->s->param[i].type == P_SIZE && !r->a->arg[i].islist &&

@@ -203,6 +203,9 @@ local function read(name, s, ...)
     args[s.positional] = {table.unpack(args, s.positional, n)}
     n = s.positional
   end
+  if n == s.positional + 1 and args[n] == nil then
+    n = n - 1                 -- options that a caller passes on and has not
+  end
   if n > s.positional then toomany(name, s, args, n) end
   local v, out = {}, nil
   for i = 1, n do v[i] = args[i] end
@@ -216,6 +219,9 @@ local function read(name, s, ...)
     else v[i] = value end
   end
   for i, p in ipairs(s.params) do
+    if v[i] == false and p.optional and p.type == "tensor" then
+      v[i] = nil              -- linear(x, w, false): without bias
+    end
     if v[i] ~= nil then v[i] = checklist(name, p, v[i]) end
     if v[i] == nil then
       if not p.optional then

@@ -29,6 +29,16 @@ same(nacre.add(a, 1, {alpha = 3}), a + 3, "alpha")
 same(a:add {other = a}, a + a, "an operand by name")
 same(a:clamp {max = 3}, a:minimum(3), "clamp by name")
 same(a:clamp(nil, 3), a:minimum(3), "clamp(nil, 3)")
+-- options that a caller passes on and was not given
+check(nacre.randperm(5, nil):size(1) == 5, "randperm(5, nil)")
+check(nacre.zeros({2}, nil):size(1) == 2, "zeros({2}, nil)")
+same(a:add(1, nil), a + 1, "add(1, nil)")
+same(nacre.cdist(a, a, 2, nil, nil), nacre.cdist(a, a), "cdist")
+fails("arg 2 is nil", nacre.zeros, 2, nil)
+fails("takes at most 4 arguments, got 6", nacre.cdist, a, a, 2, nil, nil, nil)
+fails("arg 2 is nil", nacre.randperm, 5, nil, nil)
+local F = nacre.nn.functional
+same(F.linear(a, a, false), F.linear(a, a), "no bias")
 same(nacre.zeros(2, 3), nacre.zeros {2, 3}, "sizes as numbers or list")
 same(nacre.zeros(2, 3, {dtype = "float64"}),
      nacre.zeros({2, 3}, {dtype = nacre.float64}), "sizes and names")
