@@ -91,6 +91,8 @@ int nl_gradfield(lua_State *L, Tensor *t, const char *key) {
     lua_pushboolean(L, yes);
   } else if (strcmp(key, "grad_fn") == 0) {
     push_grad_fn(L, t);
+  } else if (strcmp(key, "data") == 0) {
+    nl_check_self(L, nc_detach(nl_newbox(L), t), key);
   } else return 0;
   return 1;
 }
@@ -113,6 +115,7 @@ int nl_setgradfield(lua_State *L, const char *key) {
                       nl_typename(L, 3));
     return nl_check_self(L, nc_setgrad(t, g), key);
   }
+  if (strcmp(key, "data") == 0) return nl_setdata(L);
   if (strcmp(key, "is_leaf") == 0 || strcmp(key, "grad_fn") == 0)
     return nl_error(L, "", "%s cannot be set", key);
   return 0;

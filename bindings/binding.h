@@ -372,6 +372,9 @@ int nl_gradfield(lua_State *L, Tensor *t, const char *key);
 /* For t[key] = value: sets such a field; returns 0 if key is not one.
    [-0, +0, e] */
 int nl_setgradfield(lua_State *L, const char *key);
+/* t.data = x: the tensor at index 1 shows the storage of the one at index 3; a
+   leaf that requires a gradient stays one. [-?, +1, e] */
+int nl_setdata(lua_State *L);
 /* Pushes nacre.autograd and returns 1. [-0, +1, e] */
 int nl_pushautograd(lua_State *L);
 

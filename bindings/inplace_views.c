@@ -11,23 +11,38 @@
 
 #include "bindings/binding.h"
 
-/* Swaps the tensors of self (index 1) and of the userdata on top, and leaves
-   only self on the stack. Raises an error if self is a leaf that requires a
-   gradient. */
-static int replace_self(lua_State *L, const char *name) {
-  Tensor **self = lua_touserdata(L, 1), **y = lua_touserdata(L, -1), *old;
+/* Returns whether t is a leaf that requires a gradient. [-0, +0, e] */
+static int is_required_leaf(lua_State *L, Tensor *t) {
   int leaf, required;
-  nl_check(L, nc_isleaf(&leaf, *self));
-  nl_check(L, nc_requires(&required, *self));
-  if (leaf && required && nl_context(L)->no_grad == 0)
-    return nl_error(L, name,
-                    "a leaf that requires a gradient cannot be "
-                    "changed in place");
+  nl_check(L, nc_isleaf(&leaf, t));
+  nl_check(L, nc_requires(&required, t));
+  return leaf && required;
+}
+
+/* Raises an error if self (index 1) is a leaf that requires a gradient, and
+   operations are recorded. [-0, +0, e] */
+static void check_replaceable(lua_State *L, const char *name) {
+  if (nl_context(L)->no_grad == 0 &&
+      is_required_leaf(L, *(Tensor **)lua_touserdata(L, 1)))
+    nl_error(L, name,
+             "a leaf that requires a gradient cannot be changed in place");
+}
+
+/* Swaps the tensors of self (index 1) and of the userdata on top, and leaves
+   only self on the stack. [-?, +1, -] */
+static int swap_self(lua_State *L) {
+  Tensor **self = lua_touserdata(L, 1), **y = lua_touserdata(L, -1), *old;
   old = *self;
   *self = *y;
   *y = old;
   lua_settop(L, 1);
   return 1;
+}
+
+/* The same, unless check_replaceable raises an error. [-?, +1, e] */
+static int replace_self(lua_State *L, const char *name) {
+  check_replaceable(L, name);
+  return swap_self(L);
 }
 
 /* Applies the view operator f to the arguments and stores the result in self.
@@ -145,20 +160,39 @@ static int is_set_to(lua_State *L) {
   return 1;
 }
 
-/* set_(source): self becomes a view of source's storage, without its history.
-   The dtypes must be equal. */
+/* Returns whether g can be the gradient of t. */
+static int is_gradient_of(const Tensor *g, const Tensor *t) {
+  int same =
+      g->dtype == t->dtype && nc_device(g) == nc_device(t) && g->nd == t->nd;
+  for (int d = 0; same && d < t->nd; d++) same = g->size[d] == t->size[d];
+  return same;
+}
+
+/* Makes self (index 1) a tensor that shows the storage of source, without its
+   history. If self is a leaf that requires a gradient, it stays one, and keeps
+   its gradient where that still fits. [-?, +1, e] */
+static int adopt(lua_State *L, const char *op, Tensor *source) {
+  Tensor *self = nl_checktensor(L, 1), *g = nc_grad(self), **y = nl_newbox(L);
+  nl_check(L, nc_detach(y, source));
+  if (is_required_leaf(L, self)) nl_check_self(L, nc_require(*y, 1), op);
+  if (g && is_gradient_of(g, *y)) nl_check_self(L, nc_setgrad(*y, g), op);
+  return swap_self(L);
+}
+
+/* set_(source): self shows source's storage from now on. */
 static int set(lua_State *L) {
   static Signature s;
-  Tensor **y;
   Args a;
   nl_args(L, &s, "set_", "self, source -> tensor", &a);
-  y = nl_newbox(L);
-  if (a.arg[0].t->dtype != a.arg[1].t->dtype)
-    return nl_error(L, "set_", "self is %s, source is %s",
-                    nc_dtypename(a.arg[0].t->dtype),
-                    nc_dtypename(a.arg[1].t->dtype));
-  nl_check(L, nc_detach(y, a.arg[1].t));
-  return replace_self(L, "set_");
+  check_replaceable(L, "set_");
+  return adopt(L, "set_", a.arg[1].t);
+}
+
+int nl_setdata(lua_State *L) {
+  if (!nl_istensor(L, 3))
+    return nl_error(L, "", "data must be a tensor, not a %s",
+                    nl_typename(L, 3));
+  return adopt(L, "data", nl_checktensor(L, 3));
 }
 
 const Bound nl_inplace_views[] = {

@@ -239,10 +239,10 @@ static int is_index_text(const char *key) {
   return strpbrk(key, "0123456789:,") != NULL || strcmp(key, "...") == 0;
 }
 
-static const char *const fields[] = { "dtype",   "device",  "is_cuda",
-                                      "ndim",    "shape",   "T",
-                                      "mT",      "grad",    "requires_grad",
-                                      "is_leaf", "grad_fn", NULL };
+static const char *const fields[] = {
+  "dtype", "device",        "is_cuda", "ndim",    "shape", "T", "mT",
+  "grad",  "requires_grad", "is_leaf", "grad_fn", "data",  NULL
+};
 
 int nl_isfield(const char *key) {
   for (int i = 0; fields[i]; i++)

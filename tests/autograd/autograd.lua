@@ -218,6 +218,31 @@ do
   fails("takes a function", nacre.no_grad, 3)
 end
 
+-- ---- another storage for a leaf
+do
+  local x = leaf {1, 2}
+  local same_leaf = x
+  x:square():sum():backward()
+  x.data = x.data * 3
+  assert(rawequal(x, same_leaf) and x.requires_grad and x.is_leaf)
+  assert(not x.data.requires_grad)
+  same(x:detach(), "{3.0,6.0}")
+  same(x.grad, "{2.0,4.0}")
+  x.data = x.data:half()                 -- a gradient that does not fit goes
+  assert(x.dtype == "float16" and x.requires_grad and x.grad == nil)
+  x:square():sum():backward()
+  same(x.grad, "{6.0,12.0}")
+  fails("a leaf that requires a gradient", x.set_, x, nacre.zeros(2))
+  nacre.no_grad(function() x:set_(nacre.zeros(3)) end)
+  assert(x.requires_grad and x.dtype == "float32" and #x == 3)
+  fails("only float tensors", function() x.data = nacre.tensor {1} end)
+  fails("data must be a tensor, not a number", function() x.data = 3 end)
+  local plain, other = nacre.ones(2), nacre.zeros(2, 2)
+  plain.data = other
+  other:fill_(7)
+  same(plain, "{{7.0,7.0},{7.0,7.0}}")
+end
+
 -- ---- in place
 do
   local x = leaf {1, 2, 3}

@@ -144,7 +144,6 @@ local rows = {
   {"nbytes", "x:numel() * x:element_size()"},
   {"is_cpu", "not x.is_cuda"},
   {"is_leaf_ retains_grad", "x.is_leaf"},
-  {"data", "x:detach()", "or nacre.no_grad(function() ... end)"},
   {"numpy", "x:tolist()", 'nacre.save("x.npy", x) for a file'},
   {"type", "x.dtype"},
   {"new", "x:new_zeros(3)"},
