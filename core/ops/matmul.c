@@ -324,6 +324,29 @@ static Tensor *transposed(Temps *w, Tensor *x) {
   return nc_temps_add(w, nc_transpose_matrix(&y, x), &y);
 }
 
+/* Views a batch of matrices as one matrix with all their rows. */
+static Tensor *all_rows(Temps *w, Tensor *x) {
+  int64_t size[2];
+  if (w->status != NC_OK) return NULL;
+  size[1] = x->size[x->nd - 1];
+  size[0] = nc_numel(x) / size[1];
+  return nc_temps_reshape(w, x, 2, size);
+}
+
+/* Returns a'*y, the gradient to the right operand.  If that was one matrix for
+   a whole batch (`shared'), this is one product over all rows; a batch of
+   products would need as many times the memory, and a sum. */
+static Tensor *right_grad(Temps *w, OperatorGrad *g, Tensor *a, Tensor *y,
+                          int shared) {
+  if (w->status != NC_OK) return NULL;
+  if (shared && a->nd > 2 && y->nd == a->nd && nc_numel(a) > 0 &&
+      nc_numel(y) > 0) {
+    a = all_rows(w, a);
+    y = all_rows(w, y);
+  }
+  return product(w, g, transposed(w, a), y);
+}
+
 /* Sets the gradients to operands i (the left one) and i+1 of a product; y is
    the gradient to the product.  `row' and `column' say which operand is a
    vector, and is viewed as a matrix of one row or column; y is viewed
@@ -341,7 +364,7 @@ static int product_grad(Temps *w, OperatorGrad *g, int i, Tensor *y, int row,
   if (g->need[i + 1] && w->status == NC_OK &&
       (w->status = nc_operand(g, i, &x)) == NC_OK) {
     if (row) x = nc_temps_call1(w, OPERATOR_unsqueeze, x, -2, 0);
-    x = product(w, g, transposed(w, x), y);
+    x = right_grad(w, g, x, y, g->in[i + 1].meta.nd <= 2);
     if (column && w->status == NC_OK)
       x = nc_temps_reshape(w, x, x->nd - 1, x->size); /* the last size is 1 */
     nc_temps_result(w, &g->d[i + 1], x);
