@@ -56,6 +56,10 @@ int nc_backward_traced(GradCall *g);        /* trace.c */
 typedef struct NodeKind {
   int (*backward)(GradCall *g);
   void (*drop)(void *info);   /* NULL: nothing to release */
+  /* For an operation that shows elements of its one operand: adds their
+     gradient to `sum', the gradient of the operand so far, dense and without
+     another user.  NULL: backward does it all. */
+  int (*add)(const GradCall *g, Tensor *sum);
 } NodeKind;
 
 typedef struct BackwardPass BackwardPass;

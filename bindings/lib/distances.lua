@@ -73,13 +73,13 @@ end)
 
 -- [n x k] of a float dtype gives [n*(n-1)/2]. Fails for other dimensions, for
 -- other dtypes and negative p.
-define("pdist", "self, p:num=2",
+define("pdist", "input:tensor, p:num=2",
        "distances of order p between rows i < j, in the order of the upper "
        .. "triangle of cdist",
 function(x, p)
   local op = "pdist"
-  all.check_dims(op, x, "self", 2)
-  all.check_float(op, x, "self")
+  all.check_dims(op, x, "input", 2)
+  all.check_float(op, x, "input")
   if p < 0 then fail(op, ("p is %g, but must not be negative"):format(p)) end
   local at = nacre.triu_indices(x:size(1), x:size(1), 1):to(x.device)
   return (x[at[1]] - x[at[2]]):norm(p, 2)

@@ -264,6 +264,11 @@ static int store_gradients(BackwardPass *w, Entry *e, Tensor *g[]) {
   return NC_OK;
 }
 
+/* Where the gradients of the operand of e are summed. */
+static Tensor **sum_of(BackwardPass *w, const Edge *e) {
+  return &w->sum[w->entry[e->node->slot].first + e->index];
+}
+
 /* Adds d[], the gradients of the operands of n, to the sums of their nodes.
    Takes over the references. */
 static int pass_to_inputs(BackwardPass *w, const Node *n, Tensor *d[]) {
@@ -283,7 +288,7 @@ static int pass_to_inputs(BackwardPass *w, const Node *n, Tensor *d[]) {
       nc_release(g);
       return r;
     }
-    TRY(add_gradient(&w->sum[w->entry[e->node->slot].first + e->index], g));
+    TRY(add_gradient(sum_of(w, e), g));
   }
   return NC_OK;
 }
@@ -299,7 +304,7 @@ static int constant_backward(GradCall *c) {
   return NC_OK;
 }
 
-static const NodeKind constant = { constant_backward, NULL };
+static const NodeKind constant = { .backward = constant_backward };
 
 /* With create_graph: makes a gradient d that was computed from saved
    operands, but by operations without a gradient, depend on these operands,
@@ -322,6 +327,23 @@ static int depend_on_saved(const Node *n, Tensor *d) {
   return r;
 }
 
+/* Adds the gradient of elements that a node shows to the sum of its operand,
+   if there is one to add to: a loop over the slices of a tensor would make a
+   gradient of the whole for each.  Returns 0 if that is not possible. */
+static int try_add(BackwardPass *w, const GradCall *c, int *status) {
+  const Node *n = c->node;
+  const Edge *e = n->edge;
+  Tensor *sum, *g = c->g[0];
+  if (n->kind->add == NULL || !c->need[0] || !nc_context->no_grad) return 0;
+  sum = *sum_of(w, e);
+  for (int i = 1; i < n->nout && g == NULL; i++) g = c->g[i];
+  if (sum == NULL || !is_unshared(sum) || sum->dtype != g->dtype ||
+      nc_device(sum) != nc_device(g))
+    return 0;
+  *status = n->kind->add(c, sum);
+  return 1;
+}
+
 /* Computes the gradients of the operands of a node and passes them on. */
 static int call_backward(BackwardPass *w, Entry *e, Tensor *g[]) {
   Node *n = e->node;
@@ -338,9 +360,9 @@ static int call_backward(BackwardPass *w, Entry *e, Tensor *g[]) {
     need[i] = to && w->entry[to->slot].useful;
     any |= need[i];
   }
-  r = !any                  ? NC_OK
-      : nc_context->tracing ? nc_backward_traced(&call)
-                            : n->kind->backward(&call);
+  if (!any) r = NC_OK;
+  else if (nc_context->tracing) r = nc_backward_traced(&call);
+  else if (!try_add(w, &call, &r)) r = n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_error_op("backward");
   for (int i = 0; i < n->nedge && r == NC_OK && !nc_context->no_grad; i++)

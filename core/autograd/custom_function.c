@@ -28,7 +28,8 @@ static void custom_drop(void *p) {
   if (info->c.drop) info->c.drop(info->c.data);
 }
 
-static const NodeKind kind = { custom_backward, custom_drop };
+static const NodeKind kind = { .backward = custom_backward,
+                               .drop = custom_drop };
 
 /* Saves t, which may be one of the results. */
 static int save_tensor(Recording *tr, int i, Tensor *t, Tensor *const out[],

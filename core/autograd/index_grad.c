@@ -72,9 +72,11 @@ static int begin_record(Recording *tr, const NodeKind *kind, Tensor *const in[],
 static int select_backward(GradCall *c);
 static int spread_backward(GradCall *c);
 static int clear_backward(GradCall *c);
-static const NodeKind select_node = { select_backward, NULL };
-static const NodeKind spread_node = { spread_backward, NULL };
-static const NodeKind clear_node = { clear_backward, NULL };
+static int select_add(const GradCall *c, Tensor *sum);
+static const NodeKind select_node = { .backward = select_backward,
+                                      .add = select_add };
+static const NodeKind spread_node = { .backward = spread_backward };
+static const NodeKind clear_node = { .backward = clear_backward };
 
 /* *y = the elements of p->view that p selects, recorded. */
 static int select_recorded(Tensor **y, const IndexPlan *p) {
@@ -126,6 +128,14 @@ static int select_backward(GradCall *c) {
   return put_recorded(&c->d[0], c->g[0], c->node, &spread_node);
 }
 
+static int select_add(const GradCall *c, Tensor *sum) {
+  IndexPlan p;
+  int r = restore_plan(&p, sum, c->node);
+  if (r == NC_OK) r = nc_index_put(&p, c->g[0], nc_int(0), PUT_ADD);
+  release_tensors(&p);
+  return r;
+}
+
 static int spread_backward(GradCall *c) {
   return select_from(&c->d[0], c->g[0], c->node);
 }
@@ -149,20 +159,36 @@ static int accumulate_backward(GradCall *c) {
   return NC_OK;
 }
 
-static const NodeKind put_node = { put_backward, NULL };
-static const NodeKind accumulate_node = { accumulate_backward, NULL };
+static const NodeKind put_node = { .backward = put_backward };
+static const NodeKind accumulate_node = { .backward = accumulate_backward };
 
 /*
 ** t[...]
 */
-/* Sets p to the plan of t[ix...]; records p->view as a view of t. */
-static int plan_recorded(IndexPlan *p, Tensor *t, const Index ix[], int n) {
+/* Whether the view has the elements of t in their order and place. */
+static int is_whole(const Tensor *view, const Tensor *t) {
+  int same = view->nd == t->nd && view->offset == t->offset;
+  for (int d = 0; same && d < t->nd; d++)
+    same = view->size[d] == t->size[d] && view->step[d] == t->step[d];
+  return same;
+}
+
+/* Sets p to the plan of t[ix...]; records p->view as a view of t.  Unless
+   it is written to, a view with all elements for index tensors is t itself:
+   backward adds to the gradient of t without a step between. */
+static int plan_recorded(IndexPlan *p, Tensor *t, const Index ix[], int n,
+                         int write) {
   Tensor *dense;
   Geometry g;
   IndexPlan low;
   int r, yes;
   TRY(nc_requires(&yes, t));
   TRY(nc_index_plan(p, t, ix, n));
+  if (!write && p->n > 0 && is_whole(p->view, t)) {
+    nc_release(p->view);
+    nc_retain(p->view = t);
+    return NC_OK;
+  }
   r = nc_setbase(p->view, t);
   if (r == NC_OK && yes && (r = nc_denselike(&dense, t)) == NC_OK) {
     if ((r = nc_index_plan(&low, dense, ix, n)) == NC_OK) {
@@ -180,7 +206,7 @@ static int plan_recorded(IndexPlan *p, Tensor *t, const Index ix[], int n) {
 int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n) {
   IndexPlan p;
   int r;
-  TRY(plan_recorded(&p, t, ix, n));
+  TRY(plan_recorded(&p, t, ix, n, 0));
   if (p.n == 0) {
     *y = p.view;
     return NC_OK;
@@ -216,7 +242,7 @@ int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
   int r = nc_checkinplace(t);
   if (r == NC_OK) r = nc_check_writable(t);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
-  TRY(plan_recorded(&p, t, ix, n));
+  TRY(plan_recorded(&p, t, ix, n, 1));
   r = write_recorded(&p, value, number, put);
   nc_release(p.view);
   return nc_error_index(r, t, "value", value);

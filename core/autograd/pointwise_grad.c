@@ -150,7 +150,7 @@ static int pointwise_backward(GradCall *c) {
   return r;
 }
 
-const NodeKind nc_pointwisenode = { pointwise_backward, NULL };
+const NodeKind nc_pointwisenode = { .backward = pointwise_backward };
 
 /*
 ** Reductions
@@ -227,4 +227,4 @@ static int reduce_backward(GradCall *c) {
   return r;
 }
 
-const NodeKind nc_reducenode = { reduce_backward, NULL };
+const NodeKind nc_reducenode = { .backward = reduce_backward };

@@ -120,7 +120,7 @@ static int copy_backward(GradCall *g) {
   return NC_OK;
 }
 
-const NodeKind nc_copynode = { copy_backward, NULL };
+const NodeKind nc_copynode = { .backward = copy_backward };
 
 int nc_record_copy(Tensor *y, Tensor *x) {
   return nc_record_new(&nc_copynode, "to", &x, 1, &y, 1, NULL, 0);
@@ -371,4 +371,4 @@ static int operator_backward(GradCall *call) {
   return r;
 }
 
-const NodeKind nc_operatornode = { operator_backward, NULL };
+const NodeKind nc_operatornode = { .backward = operator_backward };

@@ -200,8 +200,9 @@ static int unview(Tensor **y, Tensor *const g[], const Geometry v[], int n) {
 */
 static int view_backward(GradCall *c);
 static int unview_backward(GradCall *c);
-const NodeKind nc_viewnode = { view_backward, NULL };
-static const NodeKind unview_node = { unview_backward, NULL };
+static int view_add(const GradCall *c, Tensor *sum);
+const NodeKind nc_viewnode = { .backward = view_backward, .add = view_add };
+static const NodeKind unview_node = { .backward = unview_backward };
 
 /* Records *y, made with status r, as a node of this kind with operands in[];
    releases it after a failure. */
@@ -221,6 +222,20 @@ static int view_backward(GradCall *c) {
   r = unview(&c->d[0], c->g, v, n);
   nc_context->no_grad--;
   return record_result(&c->d[0], r, &unview_node, c->g, n, v, n);
+}
+
+static int view_add(const GradCall *c, Tensor *sum) {
+  const Geometry *v = c->node->info;
+  Tensor *own = NULL;
+  int r = NC_OK;
+  if (!has_base_layout(sum, v)) {
+    TRY(unview(&own, c->g, v, c->node->nout));
+    r = add_to(sum, own);
+  }
+  for (int i = 0; i < c->node->nout && r == NC_OK && !own; i++)
+    if (c->g[i]) r = add_at_view(sum, c->g[i], &v[i]);
+  nc_release(own);
+  return r;
 }
 
 /* *y = the view of x, recorded. */
@@ -245,7 +260,7 @@ static int unview_backward(GradCall *c) {
 ** Writes into a view
 */
 static int clear_backward(GradCall *c);
-static const NodeKind clear_node = { clear_backward, NULL };
+static const NodeKind clear_node = { .backward = clear_backward };
 
 /* *y = x with zeros in the view, recorded. */
 static int clear_recorded(Tensor **y, Tensor *x, const Geometry *v) {
@@ -272,7 +287,7 @@ static int set_backward(GradCall *c) {
   return NC_OK;
 }
 
-const NodeKind nc_setnode = { set_backward, NULL };
+const NodeKind nc_setnode = { .backward = set_backward };
 
 /* Edge 1: the value that overwrote the tensor. */
 static int inplace_backward(GradCall *c) {
@@ -280,4 +295,4 @@ static int inplace_backward(GradCall *c) {
   return NC_OK;
 }
 
-const NodeKind nc_inplacenode = { inplace_backward, NULL };
+const NodeKind nc_inplacenode = { .backward = inplace_backward };

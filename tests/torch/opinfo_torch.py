@@ -45,6 +45,7 @@ except ImportError as missing:
 NAMES = {"repeat": "tile", "narrow_copy": "narrow"}
 # Lua's order of arguments where it is not that of the sample.
 ORDER = {"where": [1, 0, 2], "nn.functional.embedding": [1, 0],
+         "nn.functional.embedding_bag": [1, 0],
          "einsum": [1, 0]}
 OPERATORS = {"__radd__": "+", "__rand__": "&", "__rdiv__": "/",
              "__rmod__": "%", "__rmul__": "*", "__ror__": "|",
@@ -52,7 +53,8 @@ OPERATORS = {"__radd__": "+", "__rand__": "&", "__rdiv__": "/",
 # Values are drawn or left as they were: only dtype and shape are compared.
 DRAWN = re.compile(r"^(empty|new_empty|empty_like|rand|randn|rand_like|"
                    r"randint|randn_like|randint_like|normal|bernoulli|"
-                   r"multinomial|nn\.functional\.dropout.*)$")
+                   r"multinomial|nn\.functional\.(dropout.*|rrelu|gumbel_softmax|"
+                   r".*alpha_dropout))$")
 # Parameters that are tensors of positions, and results that are.
 POSITIONS = {
     "gather": ["index"], "scatter": ["index"], "scatter_add": ["index"],
@@ -65,6 +67,12 @@ POSITIONS = {
     "tensor_split": ["indices_or_sections"], "narrow": ["start"],
     "nn.functional.cross_entropy": ["target"],
     "nn.functional.nll_loss": ["target"],
+    "nn.functional.multi_margin_loss": ["target"],
+    "nn.functional.multilabel_margin_loss": ["target"],
+    "nn.functional.max_unpool1d": ["indices"],
+    "nn.functional.max_unpool2d": ["indices"],
+    "nn.functional.max_unpool3d": ["indices"],
+    "nn.functional.embedding_bag": ["input", "offsets"],
     "nn.functional.ctc_loss": ["targets"],
 }
 FOUND = {

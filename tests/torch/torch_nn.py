@@ -340,7 +340,11 @@ def pixel_unshuffle(r):
 def channel_shuffle(r):
     k = r.integer(1, 3)
     shape = [r.integer(1, 2), off(r, k * r.integer(1, 3)), r.integer(1, 3)]
-    return functional("channel_shuffle", *floats(r, shape), k, norm=False)
+
+    def want(x, _):                    # that of 1.13 has no gradient
+        return x.unflatten(1, (k, -1)).transpose(1, 2).flatten(1, 2)
+    return functional("channel_shuffle", *floats(r, shape), k, f=want,
+                      norm=False)
 
 
 @operation()
@@ -353,7 +357,7 @@ def local_response_norm(r):
 
 @operation()
 def lp_pool(r):
-    nd = r.integer(1, 3)
+    nd = r.integer(1, 3 if hasattr(F, "lp_pool3d") else 2)
     x = floats(r, sizes(r, 1, 3, 2) + sizes(r, 3, 6, nd), special=0, low=0.1,
                high=3)
     return functional(f"lp_pool{nd}d", *x, r.choice([1.0, 2.0, 3.0]),
@@ -398,8 +402,12 @@ def grouped_attention(r):
     heads, group, n, m, e, v = sizes(r, 1, 3, 6)
     t = floats(r, [1, heads * group, n, e], [1, heads, m, e], [1, heads, m, v],
                special=0, low=-2, high=2)
+
+    def want(q, k, v, enable_gqa):     # that of PyTorch 2.5 on
+        k, v = (x.repeat_interleave(group, -3) for x in (k, v))
+        return (q @ k.transpose(-2, -1) / e ** 0.5).softmax(-1) @ v
     return functional("scaled_dot_product_attention", *t, enable_gqa=True,
-                      times=64)
+                      f=want, times=64)
 
 
 # ---- losses

@@ -66,8 +66,8 @@ function(x, t, weight, reduction)
   return reduce(loss.apply_weight(y, weight):mean(-1), reduction)
 end)
 
--- input [n x c] or [c] and target [n] or [] of int64. Fails for a class out of
--- 1 to c and for p other than 1 and 2.
+-- input [n x c], [c] or [] and target [n] or [] of int64. Fails for a class out
+-- of 1 to c and for p other than 1 and 2.
 define("multi_margin_loss",
        "input:tensor, target:tensor, p:int=1, margin:num=1, "
        .. "weight:tensor=nil, " .. REDUCTION,
@@ -75,8 +75,9 @@ define("multi_margin_loss",
        .. "times weight[target]",
 function(x, target, p, margin, weight, reduction)
   local op = "multi_margin_loss"
-  all.check_dims(op, x, "input", 1, 2)
+  all.check_dims(op, x, "input", 0, 1, 2)
   check_float(op, x, "input")
+  if x:dim() == 0 then x = x:reshape(1) end
   if p ~= 1 and p ~= 2 then fail(op, ("p is %d, not 1 or 2"):format(p)) end
   local rows, t, n, size = loss.flatten_classes(op, x, target, x)
   loss.check_classes(op, t, n, 0, target)

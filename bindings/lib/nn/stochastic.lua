@@ -58,9 +58,9 @@ local SELU_FLOOR = -1.7580993408473766
 -- 2017): elements become SELU_FLOOR, then all are scaled and shifted. The mask
 -- has this size and broadcasts.
 local function alpha_drop(op, x, p, training, size)
-  check_float(op, x, "input")
   check_probability(op, p)
   if not training or p == 0 then return x end
+  check_float(op, x, "input")
   if p == 1 then return x * 0 end
   local scale = ((1 - p) * (1 + p * SELU_FLOOR ^ 2)) ^ -0.5
   local keep = nacre.rand(size, {dtype = "float32", device = x.device})
@@ -79,7 +79,7 @@ define("feature_alpha_dropout", "input:tensor, p:num=0.5, training:bool=false",
        "alpha_dropout of whole channels [n x c x ...]",
 function(x, p, training)
   local op = "feature_alpha_dropout"
-  all.check_min_dims(op, x, "input", 2)
+  if training then all.check_min_dims(op, x, "input", 2) end
   local size = x:size()
   for d = 3, #size do size[d] = 1 end
   return alpha_drop(op, x, p, training, size)

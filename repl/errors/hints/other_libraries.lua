@@ -163,7 +163,6 @@ local rows = {
   {"solve_ex inv_ex cholesky_ex lu_factor_ex ldl_factor ldl_solve " ..
    "ldl_factor_ex tensorinv tensorsolve", nil,
    "nacre.linalg has solve, inv, cholesky, lu_factor"},
-  {"pdist", "nacre.cdist(m, m)", "has every pair twice"},
   -- dtypes
   {"uint16 uint32 uint64 ulonglong uint uintp uintc ushort", '"int64"',
    "of the unsigned integers there is uint8"},
@@ -204,25 +203,21 @@ local rows = {
   {"Module Sequential ModuleList ModuleDict ParameterList ParameterDict",
    "function layer(x) return nacre.nn.functional.linear(x, m, y) end",
    "a layer is a function of its weights; there are no modules yet"},
-  {"LSTM GRU RNN LSTMCell GRUCell RNNCell lstm gru lstm_cell gru_cell " ..
-   "rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell quantized_lstm", nil,
-   "there are no recurrent layers yet: a cell is a few lines of linear, " ..
-   "sigmoid and tanh"},
+  {"LSTM GRU RNN LSTMCell GRUCell RNNCell lstm gru rnn_tanh rnn_relu " ..
+   "quantized_lstm", nil,
+   "there are no recurrent layers yet; ?nacre.lstm_cell and ?nacre.gru_cell " ..
+   "are one step of them"},
   {"Transformer TransformerEncoder TransformerEncoderLayer " ..
    "TransformerDecoder TransformerDecoderLayer MultiheadAttention " ..
    "multi_head_attention_forward",
    "nacre.nn.functional.scaled_dot_product_attention(m, m, m)",
    "there are no layers of it yet"},
-  {"local_response_norm LocalResponseNorm CrossMapLRN2d", nil,
-   "there is no local response normalization; batch_norm and group_norm are"},
-  {"max_unpool1d max_unpool2d max_unpool3d fractional_max_pool2d " ..
-   "fractional_max_pool3d lp_pool1d lp_pool2d", nil,
-   "of pooling there are max_pool, avg_pool and the adaptive ones"},
-  {"dropout3d alpha_dropout feature_alpha_dropout rrelu rrelu_ " ..
-   "gumbel_softmax channel_shuffle pixel_unshuffle embedding_bag " ..
-   "multi_margin_loss multilabel_margin_loss", nil,
-   "not available; ?nacre.nn.functional lists the functions"},
-  {"upsample upsample_bilinear upsample_nearest",
+  {"LocalResponseNorm CrossMapLRN2d",
+   "nacre.nn.functional.local_response_norm(m:view(1, 3, 3), 2)"},
+  {"fractional_max_pool2d fractional_max_pool3d", nil,
+   "of pooling there are max_pool, avg_pool, lp_pool and the adaptive ones"},
+  {"rrelu_", "nacre.nn.functional.rrelu(x)"},
+  {"upsample_bilinear upsample_nearest",
    "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
   {"ReflectionPad1d ReflectionPad2d ReplicationPad1d ReplicationPad2d " ..
    "ZeroPad2d ConstantPad1d ConstantPad2d ConstantPad3d",
