@@ -42,6 +42,19 @@ late("index 9", function() return g[index(9)]:sum():item() end)
 late("index 9", function() return g[index(9)]:cpu() end)
 late("index 9", function() return g[index(9)]:totable() end)
 late("index 9", function() return tostring(g[index(9)]) end)
+-- classes and rows, from 1
+do
+  local F, x = nacre.nn.functional, g:float()
+  for _, loss in ipairs {F.cross_entropy, F.nll_loss, F.multi_margin_loss} do
+    late("index 5 is outside dim 2 of size 4", loss, x, index(1, 5, 2))
+    late("index 0", loss, x, index(1, 0, 2))
+    late("index 0", loss, x, index(1, -1, 2))
+  end
+  for _, rows in ipairs {F.embedding, F.embedding_bag} do
+    late("index 4 is outside dim 1 of size 3", rows, index(1, 4):view(1, 2), x)
+    late("index 0", rows, index(1, -1):view(1, 2), x)
+  end
+end
 -- the first of several is told
 late("index 9", function()
   local _ = g[index(9)]

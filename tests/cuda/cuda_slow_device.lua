@@ -58,6 +58,37 @@ for _ = 1, 20 do
 end
 assert(beside, "the default stream does not wait for the other")
 
+-- losses and embedding wait for nothing: an operation before them is not done
+-- when backward returns
+local F = nacre.nn.functional
+local function tensor(t) return nacre.tensor(t, {device = "cuda"}) end
+local table_of_rows = nacre.ones(5, 3, {device = "cuda", requires_grad = true})
+local at, class = tensor {1, 5, 2}, tensor {1, 3, 2}
+local logits = nacre.ones(3, 3, {device = "cuda", requires_grad = true})
+for name, loss in pairs {
+  embedding = function() return F.embedding(at, table_of_rows):sum() end,
+  embedding_bag = function()
+    return F.embedding_bag(at:view(1, 3), table_of_rows):sum()
+  end,
+  cross_entropy = function() return F.cross_entropy(logits, class) end,
+  nll_loss = function()
+    return F.nll_loss(logits, class, {reduction = "sum"})
+  end,
+  multi_margin = function() return F.multi_margin_loss(logits, class) end,
+} do
+  local pending
+  for _ = 1, 20 do
+    cuda.synchronize()
+    local before, busy = cuda.Event(), g * 2
+    before:record()
+    loss():backward()
+    pending = not before:query() and busy ~= nil
+    if pending then break end
+  end
+  cuda.synchronize()
+  assert(pending, name .. " waits for the device")
+end
+
 -- an error comes when something waits
 local wrong = g[nacre.tensor({9}, {device = "cuda"})]
 local e = C.fails("index 9 is outside dim 1", nil, cuda.synchronize)

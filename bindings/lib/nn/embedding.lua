@@ -6,7 +6,9 @@ local fail, check_dims = all.fail, all.check_dims
 
 local define = all.definer "nn.functional."
 
--- Fails unless `at' has the numbers of rows of w.
+-- Returns `at', or what indexing refuses in the same cases: fails unless it has
+-- the numbers of rows of w. On a GPU it does not wait for them: a number below 1
+-- becomes 0.
 local function check_rows(op, at, w)
   check_dims(op, w, "weight", 2)
   if at.dtype ~= "int64" and at.dtype ~= "int32" then
@@ -14,7 +16,8 @@ local function check_rows(op, at, w)
          ("{input} is %s, numbers of rows are int64 or int32"):format(at.dtype),
          nil, "input", at)
   end
-  if at:numel() == 0 then return end
+  if at:numel() == 0 then return at end
+  if at.is_cuda then return at:clamp(0) end
   local low, high, n = at:min():item(), at:max():item(), w:size(1)
   if low < 1 then
     fail(op, ("row %d does not exist: they count from 1"):format(low), nil,
@@ -24,6 +27,7 @@ local function check_rows(op, at, w)
     fail(op, ("row %d does not exist: {weight} has %d"):format(high, n), nil,
          "input", at, "weight", w)
   end
+  return at
 end
 
 -- padding_idx as a row from 1; negative numbers count from the end.
@@ -58,7 +62,7 @@ define("embedding",
        .. "longer rows than max_norm are first scaled down to it, in place",
 function(at, w, padding, max_norm, norm_type)
   local op = "embedding"
-  check_rows(op, at, w)
+  at = check_rows(op, at, w)
   padding = padding_row(op, padding, w)
   limit_norms(w, at, max_norm, norm_type)
   local y = w[at:reshape(-1):to("int64")]
@@ -140,7 +144,7 @@ define("embedding_bag",
        .. "out",
 function(at, w, offsets, max_norm, norm_type, mode, weights, last, padding)
   local op = "embedding_bag"
-  check_rows(op, at, w)
+  at = check_rows(op, at, w)
   padding = padding_row(op, padding, w)
   if weights and mode ~= "sum" then
     fail(op, "per_sample_weights need mode \"sum\"")

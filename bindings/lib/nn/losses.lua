@@ -114,9 +114,11 @@ end
 
 -- Returns which targets count, and the targets with 1 for those that do not.
 -- Fails for a class out of 1 to n, unless it is `ignore'. `target' is that of
--- the caller, for messages.
+-- the caller, for messages. On a GPU it does not wait for the values: a class
+-- below 1 becomes 0, which the indexing that follows refuses, as one above n.
 local function check_classes(op, t, n, ignore, target)
   local counts = t:ne(ignore)
+  if t.is_cuda then return counts, nacre.where(counts, t:clamp(0), 1) end
   local wrong = counts:logical_and(t:lt(1):logical_or(t:gt(n)))
   if wrong:any():item() then
     local class = t[wrong][1]

@@ -80,11 +80,11 @@ function(x, target, p, margin, weight, reduction)
   if x:dim() == 0 then x = x:reshape(1) end
   if p ~= 1 and p ~= 2 then fail(op, ("p is %d, not 1 or 2"):format(p)) end
   local rows, t, n, size = loss.flatten_classes(op, x, target, x)
-  loss.check_classes(op, t, n, 0, target)
+  local _, class = loss.check_classes(op, t, n, math.mininteger, target)
   loss.checkweight(op, weight, n, x)
-  local at = t:unsqueeze(2)
+  local at = class:unsqueeze(2)
   local y = (margin - rows:gather(2, at) + rows):clamp(0) ^ p
-  if weight then y = y * weight[t]:unsqueeze(2) end
+  if weight then y = y * weight[class]:unsqueeze(2) end
   y = y:scatter(2, at, 0):sum(2) / n
   return reduce(y:reshape(size), reduction)
 end)
