@@ -6,9 +6,8 @@ local fail, check_dims = all.fail, all.check_dims
 
 local define = all.definer "nn.functional."
 
--- Returns `at', or what indexing refuses in the same cases: fails unless it has
--- the numbers of rows of w. On a GPU it does not wait for them: a number below 1
--- becomes 0.
+-- Returns `at'; fails unless it has the numbers of rows of w. On a GPU it does
+-- not wait for them: a number below 1 becomes 0, and indexing refuses it.
 local function check_rows(op, at, w)
   check_dims(op, w, "weight", 2)
   if at.dtype ~= "int64" and at.dtype ~= "int32" then
