@@ -110,6 +110,8 @@ struct Tensor {
 
 int nc_new(Tensor **t, const Device *d, DType type, int nd,
            const int64_t size[]);           /* uninitialized, dense */
+int nc_newdense(Tensor **t, const Device *d, DType type,
+                const Tensor *x);           /* the same, in the shape of x */
 int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides as x */
 int nc_alias(Tensor **t, const Tensor *x);  /* shares the storage of x */
 void nc_retain(Tensor *t);

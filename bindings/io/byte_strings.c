@@ -101,7 +101,7 @@ static int tobytes(lua_State *L) {
   nl_check(L, nc_elements(host, t));
   if (!nc_isdense(*host)) {
     dense = nl_newbox(L);
-    nl_check(L, nc_new(dense, nc_host(), t->dtype, t->nd, t->size));
+    nl_check(L, nc_newdense(dense, nc_host(), t->dtype, t));
     nl_check(L, nc_copy(*dense, *host));
   }
   t = *dense;

@@ -154,14 +154,12 @@ static Tensor *new_struct(DType type, int nd) {
   return t;
 }
 
-int nc_new(Tensor **out, const Device *d, DType type, int nd,
-           const int64_t size[]) {
-  Tensor *t;
-  int64_t n;
+/* nc_new for sizes that nc_checksize accepts, with a product of n. */
+static int new_dense(Tensor **out, const Device *d, DType type, int nd,
+                     const int64_t size[], int64_t n) {
+  Tensor *t = new_struct(type, nd);
   int r;
-  *out = NULL;
-  TRY(nc_checksize(&n, type, nd, size));
-  if ((t = new_struct(type, nd)) == NULL) return NC_ENOMEM;
+  if (t == NULL) return NC_ENOMEM;
   r = new_storage(&t->data, d, n * nc_dtypesize(type));
   if (r != NC_OK) {
     nc_slabfree(&tensors, t);
@@ -175,6 +173,19 @@ int nc_new(Tensor **out, const Device *d, DType type, int nd,
   }
   *out = t;
   return NC_OK;
+}
+
+int nc_new(Tensor **out, const Device *d, DType type, int nd,
+           const int64_t size[]) {
+  int64_t n;
+  *out = NULL;
+  TRY(nc_checksize(&n, type, nd, size));
+  return new_dense(out, d, type, nd, size, n);
+}
+
+int nc_newdense(Tensor **out, const Device *d, DType type, const Tensor *x) {
+  *out = NULL;
+  return new_dense(out, d, type, x->nd, x->size, nc_numel(x));
 }
 
 /* order[] = the dimensions of x by stride, largest first; 0 if x has gaps. */
@@ -199,7 +210,7 @@ static int dense_order(const Tensor *x, int order[]) {
 int nc_newlike(Tensor **out, const Tensor *x, DType type) {
   int order[NC_MAXDIM];
   int64_t n = 1;
-  TRY(nc_new(out, nc_device(x), type, x->nd, x->size));
+  TRY(nc_newdense(out, nc_device(x), type, x));
   if (nc_isdense(x) || nc_numel(x) == 0 || !dense_order(x, order)) return NC_OK;
   for (int i = x->nd - 1; i >= 0; i--) {
     (*out)->step[order[i]] = n;
@@ -311,7 +322,7 @@ int nc_dense(Tensor **out, Tensor *x) {
     nc_retain(*out = x);
     return NC_OK;
   }
-  TRY(nc_new(&y, nc_device(x), x->dtype, x->nd, x->size));
+  TRY(nc_newdense(&y, nc_device(x), x->dtype, x));
   return finish_copy(out, x, y, nc_copy(y, x));
 }
 
@@ -327,7 +338,7 @@ int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
     return NC_OK;
   }
   if (nc_context->tracing) return nc_move_traced(out, x, d, how);
-  TRY(nc_new(&y, d, x->dtype, x->nd, x->size));
+  TRY(nc_newdense(&y, d, x->dtype, x));
   return finish_copy(out, x, y, nc_copyto(y, x, how));
 }
 
@@ -346,7 +357,7 @@ int nc_pin(Tensor **out, Tensor *x) {
     return NC_OK;
   }
   TRY(nc_accelerator(&a));
-  TRY(nc_new(&y, &nc_cpu, x->dtype, x->nd, x->size));
+  TRY(nc_newdense(&y, &nc_cpu, x->dtype, x));
   int r = a->pin(&p, y->data->bytes);
   if (r == NC_OK) {
     replace_by_pinned(y->data, p);

@@ -177,7 +177,7 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
   p->beta = nc_tofloat(beta) != 0;
   if (y->dtype == t) nc_retain(p->x[2] = y);
   else if (p->beta) TRY(nc_cast(&p->x[2], y, t));
-  else TRY(nc_new(&p->x[2], &nc_cpu, t, y->nd, y->size));
+  else TRY(nc_newdense(&p->x[2], &nc_cpu, t, y));
   if (!p->beta || nc_tofloat(beta) == 1) return NC_OK;
   Arg in[2] = { { .t = p->x[2] }, { .s = beta } };
   r = nc_apply(&scaled, OP_mul, in, NULL, p->x[2]);

@@ -349,7 +349,7 @@ static int run_pointwise(const TensorIter *k) {
 */
 int nc_cpu_result(Tensor **out, const Tensor *y, DType type) {
   if (y->dtype == type) return nc_alias(out, y);
-  return nc_new(out, &nc_cpu, type, y->nd, y->size);
+  return nc_newdense(out, &nc_cpu, type, y);
 }
 
 int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {

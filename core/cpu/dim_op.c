@@ -74,7 +74,7 @@ static int store_values(Tensor *y, const ReduceDimWork *j) {
   Tensor *wide;
   double *v;
   int r;
-  TRY(nc_new(&wide, nc_device(y), DT_f64, y->nd, y->size));
+  TRY(nc_newdense(&wide, nc_device(y), DT_f64, y));
   v = nc_data(wide);
   for (int64_t i = 0; i < j->in.n; i++) v[i] = j->partial[i].value;
   r = nc_copy(y, wide);
@@ -118,7 +118,7 @@ static int store_extremes(Tensor *y, const ReduceDimWork *j) {
   int64_t *v;
   int r;
   if (j->in.kernel) return store_values(y, j);
-  TRY(nc_new(&whole, nc_device(y), DT_i64, y->nd, y->size));
+  TRY(nc_newdense(&whole, nc_device(y), DT_i64, y));
   v = nc_data(whole);
   for (int64_t i = 0; i < j->in.n; i++)
     v[i] = x[i * j->in.length + j->partial[i].at];

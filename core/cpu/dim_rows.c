@@ -38,7 +38,7 @@ int nc_dimrows_result(Tensor **rows, const DimRows *in, Tensor *y, DType type,
                       int dim) {
   if (y == NULL) return NC_OK;
   if (y->dtype != type || (y->nd > 0 && dim != y->nd - 1))
-    return nc_new(rows, &nc_cpu, type, in->t->nd, in->t->size);
+    return nc_newdense(rows, &nc_cpu, type, in->t);
   nc_retain(*rows = y);
   return NC_OK;
 }

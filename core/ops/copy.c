@@ -112,8 +112,7 @@ static int copy_across(Tensor *y, Tensor *x, int how) {
   if ((r = nc_dense(&dense, x)) != NC_OK) return r;
   if (can_copy_bytes(y, x)) {
     r = copy_bytes(y, dense, how);
-  } else if ((r = nc_new(&there, nc_device(y), x->dtype, x->nd, x->size)) ==
-                 NC_OK &&
+  } else if ((r = nc_newdense(&there, nc_device(y), x->dtype, x)) == NC_OK &&
              (r = copy_bytes(there, dense, how)) == NC_OK)
     r = nc_copy(y, there);
   nc_release(dense);

@@ -64,7 +64,7 @@ static int new_like(Call *c, const Arg opt[]) {
   Tensor *x = c->arg[0].t;
   DType t = nc_dtype_or(&opt[0], x->dtype);
   if (opt[1].device && opt[1].device != nc_device(x))
-    return nc_new(&c->out[0], opt[1].device, t, x->nd, x->size);
+    return nc_newdense(&c->out[0], opt[1].device, t, x);
   return nc_newlike(&c->out[0], x, t);
 }
 

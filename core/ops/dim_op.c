@@ -10,8 +10,8 @@ int nc_dim_op(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op,
   DimCall l = { .op = op, .x = x, .dims = 1u << dim };
   const int64_t n = nc_numel(x);
   int r = NC_OK;
-  if (y) r = nc_new(&l.y, d, x->dtype, x->nd, x->size);
-  if (r == NC_OK && at) r = nc_new(&l.at, d, DT_i64, x->nd, x->size);
+  if (y) r = nc_newdense(&l.y, d, x->dtype, x);
+  if (r == NC_OK && at) r = nc_newdense(&l.at, d, DT_i64, x);
   l.length = x->nd ? x->size[dim] : 1;
   l.lines = n ? n / l.length : 0;
   nc_count(flops * n, 2 * n * nc_dtypesize(x->dtype));

@@ -22,7 +22,7 @@ static Tensor *draw(Temps *w, const Call *c, const Tensor *x,
   Tensor *y = NULL;
   int r;
   if (w->status != NC_OK) return NULL;
-  if ((r = nc_new(&y, nc_device(x), DT_f64, x->nd, x->size)) == NC_OK)
+  if ((r = nc_newdense(&y, nc_device(x), DT_f64, x)) == NC_OK)
     r = nc_draw(y, &d, nc_generatorof(c));
   return nc_temps_add(w, r, &y);
 }

@@ -53,7 +53,7 @@ static int new_result(Tensor **y, const Arg *a, DType t, const Arg *where) {
   *y = NULL;
   if (a->t == NULL)
     return nc_new(y, d ? d : nc_default_device(), t, a->n, a->list);
-  if (d && d != nc_device(a->t)) return nc_new(y, d, t, a->t->nd, a->t->size);
+  if (d && d != nc_device(a->t)) return nc_newdense(y, d, t, a->t);
   return nc_newlike(y, a->t, t);
 }
 

@@ -63,7 +63,7 @@ int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
   if (g == NULL) g = &nc_context->generator;
   TRY(nc_check_writable(y));
   w->y = y;
-  if (!nc_isdense(y)) TRY(nc_new(&w->y, d, y->dtype, y->nd, y->size));
+  if (!nc_isdense(y)) TRY(nc_newdense(&w->y, d, y->dtype, y));
   w->key = nc_initialseed(g);
   w->block = take_blocks(g, n, w->wide ? 2 : 4);
   nc_count(n, n * nc_dtypesize(y->dtype));

@@ -37,7 +37,7 @@ static int grad_by_device(int *r, OperatorGrad *g, Tensor *y, int dim,
       dim < y->nd - 1 || nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
     return 0;
   nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
-  *r = nc_new(&g->d[0], device, y->dtype, y->nd, y->size);
+  *r = nc_newdense(&g->d[0], device, y->dtype, y);
   const SoftmaxBackwardCall c = {
     .d = g->d[0], .g = g->g[0], .y = y, .dim = dim, .log = log
   };

@@ -78,7 +78,7 @@ static int store_empty(Call *c, Tensor *x, const Tensor *like,
   const int64_t none = 0;
   int n = 1, r = nc_apply1(&c->out[0], OP_clone, x);
   if (r == NC_OK && want.inverse)
-    r = nc_new(&c->out[n++], d, DT_i64, like->nd, like->size);
+    r = nc_newdense(&c->out[n++], d, DT_i64, like);
   if (r == NC_OK && want.counts) r = nc_new(&c->out[n], d, DT_i64, 1, &none);
   return r;
 }

@@ -93,22 +93,9 @@ static int are_dense(const Tensor *y, const Arg in[], int n) {
   return 1;
 }
 
-/* Gives a loop over dense operands its one dimension.  Returns the bytes of
-   all operands. */
-static int64_t set_dense(TensorIter *k) {
-  int64_t bytes = 0;
-  k->nd = 1;
-  k->size[0] = k->n;
-  for (int j = 0; j < k->nargs; j++) {
-    k->step[j][0] = k->p[j] != NULL;
-    if (k->p[j]) bytes += nc_dtypesize(k->type[j]);
-  }
-  return k->n * bytes;
-}
-
-/* Gives a loop the dimensions of y, to which its operands broadcast.  Returns
-   the bytes of all operands. */
-static int64_t set_strided(TensorIter *k, const Tensor *y, const Arg in[]) {
+/* Gives a loop the dimensions of y, to which its operands broadcast. */
+static void set_strided(TensorIter *k, const Tensor *y, const Arg in[]) {
+  k->nd = 0;
   for (int d = y->nd - 1; d >= 0; d--) {
     if (y->size[d] == 1) continue;
     k->size[k->nd] = y->size[d];
@@ -122,7 +109,6 @@ static int64_t set_strided(TensorIter *k, const Tensor *y, const Arg in[]) {
   }
   nc_iter_sortdims(k, 0, k->nd, 0);
   k->nd = nc_iter_collapse(k, 0, k->nd);
-  return nc_iter_bytes(y, in, k->nargs - 1);
 }
 
 /* Strength reduction: replaces pow by 2, 1 or -1 in a float type by square,
@@ -146,10 +132,13 @@ static int run_loop(Tensor *y, Op op, int grad_index, DType common,
   int64_t bytes;
   TensorIter k;
   if (op == OP_pow) op = reduce_pow(grad_index, common, in, &n);
-  nc_iter_start(&k, op, common, y, in, n, par);
+  bytes = nc_iter_start(&k, op, common, y, in, n, par);
   k.grad_index = grad_index;
   if (k.n == 0) return NC_OK;
-  bytes = dense ? set_dense(&k) : set_strided(&k, y, in);
+  if (!dense) {
+    set_strided(&k, y, in);
+    bytes = nc_iter_bytes(y, in, n);
+  }
   nc_count(op == OP_clone ? 0 : k.n, bytes);
   return nc_countwrite(y, d->run(d, &k));
 }
@@ -421,10 +410,9 @@ static int fast_apply(Tensor **y, Op op, const Arg in[], int n,
   if (out) {
     nc_retain(*y = out);
     out->data->version++;
-  } else
-    TRY(nc_new(y, t->data->device, to_bool ? DT_b8 : t->dtype, t->nd, t->size));
+  } else TRY(nc_newdense(y, t->data->device, to_bool ? DT_b8 : t->dtype, t));
   r = run_loop(*y, op, 0, t->dtype, in, n, par, 1);
-  return nc_release_failed(r, y, 1);
+  return r == NC_OK ? r : nc_release_failed(r, y, 1);
 }
 
 /* Returns whether the operation may have to be recorded. */

@@ -40,31 +40,39 @@ void nc_iter_sortdims(TensorIter *k, int from, int to, int j) {
     }
 }
 
-static void set_tensor(TensorIter *k, int j, const Tensor *t) {
-  k->p[j] = nc_data(t);
+/* Returns the size of an element. */
+static int64_t set_tensor(TensorIter *k, int j, const Tensor *t) {
+  const int64_t esize = nc_dtypesize(t->dtype);
+  k->p[j] = (char *)t->data->p + t->offset * esize;
   k->type[j] = t->dtype;
+  k->step[j][0] = 1;
+  return esize;
 }
 
 static void set_number(TensorIter *k, int j, const Scalar *v) {
   k->p[j] = NULL;
   k->type[j] = k->common_dtype;
+  k->step[j][0] = 0;
   k->number[j] = nc_cast_scalar(*v, k->common_dtype);
 }
 
-void nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
-                   const Arg in[], int n, const double par[2]) {
+int64_t nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
+                      const Arg in[], int n, const double par[2]) {
+  int64_t bytes;
   k->op = op;
   k->grad_index = 0;
   k->common_dtype = common;
   k->nargs = n + 1;
-  k->nd = k->nfold = 0;
-  k->n = nc_numel(y);
+  k->nd = 1;
+  k->nfold = 0;
+  k->n = k->size[0] = nc_numel(y);
   k->par[0] = par ? par[0] : 1;
   k->par[1] = par ? par[1] : 0;
-  set_tensor(k, 0, y);
+  bytes = set_tensor(k, 0, y);
   for (int j = 0; j < n; j++)
-    if (in[j].t) set_tensor(k, j + 1, in[j].t);
+    if (in[j].t) bytes += set_tensor(k, j + 1, in[j].t);
     else set_number(k, j + 1, &in[j].s);
+  return k->n * bytes;
 }
 
 int64_t nc_iter_bytes(const Tensor *y, const Arg in[], int n) {

@@ -83,6 +83,7 @@ static int run_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
     nc_retain(*y = out);
   } else TRY(nc_new(y, nc_device(x), result, nd, size));
   nc_iter_start(&k, op, x->dtype, *y, in, 1, par);
+  k.nd = 0;
   add_dims(&k, x, *y, dims, keepdim, 0);
   add_dims(&k, x, *y, dims, keepdim, 1);
   nc_count(nc_numel(x), nc_iter_bytes(*y, in, 1));
