@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Gathering and scattering by index tensors and masks: errors, in-place forms,
--- tensors without dimensions. diff_torch.py compares the values with PyTorch.
+-- tensors without dimensions. opinfo_torch.py compares the values with PyTorch.
 -- Run by: nacre tests/ops/gather_scatter.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -42,7 +42,7 @@ do -- writing gives self; the other form leaves it alone
   is(z, "4")
 end
 
-do -- folding of bools and of nan; diff_torch.py has the other types
+do -- folding of bools and of nan; opinfo_torch.py has the other types
   local b = nacre.tensor({false, true})
   is(b:scatter_add(1, at(1, 1), nacre.tensor({true, false})), "{true,true}")
   local nan = nacre.zeros(1):scatter_reduce(1, at(1), nacre.tensor({0 / 0}),

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- nacre.nn.functional: values that can be worked out by hand, and errors.
--- tests/torch/torch_nn.py compares it with PyTorch, tests/autograd/ has the
+-- tests/torch/ compares it with PyTorch, tests/autograd/ has the
 -- gradients.
 -- Run by: nacre tests/ops/nn.lua
 

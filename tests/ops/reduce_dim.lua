@@ -139,7 +139,7 @@ fails("EINDEX: sum", m.sum, m, {1, 0})
 local e = fails("EDTYPE: mean: needs a float dtype, not int64", m.mean, m)
 check(e.hint and e.hint:find("dtype", 1, true), "mean of integers hints")
 
--- ---- var, std; diff_torch.py compares them with PyTorch
+-- ---- var, std; opinfo_torch.py compares them with PyTorch
 
 local x = T {1, 2, 3, 4.5}
 near(x:var {correction = 2}, 3.34375, 1e-6, "var, correction 2")

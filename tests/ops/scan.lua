@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Running products, extremes and logarithmic sums, differences: dtypes, errors,
--- infinities, gradients where dividing would fail. diff_torch.py compares the
+-- infinities, gradients where dividing would fail. opinfo_torch.py compares the
 -- values with PyTorch.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"

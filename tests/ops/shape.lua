@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Copies in other orders and shapes, pads, grids, windows: errors, aliasing,
--- what PyTorch does not have. diff_torch.py compares the values with PyTorch.
+-- what PyTorch does not have. opinfo_torch.py compares the values with PyTorch.
 -- Run by: nacre tests/ops/shape.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"

@@ -138,7 +138,7 @@ for _, t in ipairs {"bool", "int8", "float16", "int32", "float64"} do
   assert(lines:kthvalue(2500, 2) == lines:sort(2):select(2, 2500))
 end
 
--- ---- ranks and sets; diff_torch.py compares them with PyTorch
+-- ---- ranks and sets; opinfo_torch.py compares them with PyTorch
 
 y, at = T({1.0, nan, 0.0}):median(1)
 assert(y:item() ~= y:item() and at:item() == 2, "the first nan")

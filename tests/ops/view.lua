@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Views, and tensors joined: sharing, sizes at the edges, every message.
--- diff_torch.py compares the values with PyTorch.
+-- opinfo_torch.py compares the values with PyTorch.
 -- Run by: nacre tests/ops/view.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"

@@ -5,13 +5,14 @@
   diff_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME]
                 [--device NAME] [--verbose]
 
-Every operation is one function in a file torch_*.py beside this one, which
-draws a call from a Draw: tensors of random dtype, shape and layout, and
-options. call() writes it in Lua and makes it in PyTorch. Compared are dtype,
-shape, values, gradients, and whether there is an error at all. A difference
-that has a reason stands in diff_torch_known.txt; what is not there fails. With
---device all tensors of Nacre, and so its results, are there; PyTorch's stay on
-the CPU. Without torch the test is skipped (77).
+Of operations that opinfo_torch.py cannot compare, or not enough: each is one
+function in a file torch_*.py beside this one, which draws a call from a Draw:
+tensors of random dtype, shape and layout, and options. call() writes it in Lua
+and makes it in PyTorch. Compared are dtype, shape, values, gradients, and
+whether there is an error at all. A difference that has a reason stands in
+diff_torch_known.txt; what is not there fails. With --device all tensors of
+Nacre, and so its results, are there; PyTorch's stay on the CPU. Without torch
+the test is skipped (77).
 """
 import argparse
 import importlib
@@ -48,16 +49,6 @@ class Redraw(Exception):
     """What was drawn makes no call: another one is drawn."""
 
 
-class Position(int):
-    """A dimension or an index: counted from 0 in Python, from 1 in Lua."""
-
-
-class Positions:
-    """A tensor of indices, counted in the same way."""
-    def __init__(self, tensor):
-        self.tensor = tensor
-
-
 def operation(weight=1):
     """Enters a function Draw -> Case in the table."""
     def enter(f):
@@ -76,8 +67,6 @@ def lua(v):
         return "nil"
     if isinstance(v, bool):
         return "true" if v else "false"
-    if isinstance(v, Position):
-        return str(v + 1 if v >= 0 else v)
     if isinstance(v, float):
         if v != v:
             return "0/0"
@@ -124,8 +113,6 @@ def pytorch(name):
 def writer(tensors):
     """A function that writes an argument in Lua and collects its tensors."""
     def written(v):
-        if isinstance(v, Positions):
-            return written(v.tensor) + " + 1"
         if isinstance(v, torch.Tensor):
             tensors.append(v)
             return ascii_lowercase[len(tensors) - 1]
@@ -137,22 +124,21 @@ def writer(tensors):
 
 def restored(v, tensors):
     """An argument with the next of `tensors', an iterator, for its own."""
-    if isinstance(v, (Positions, torch.Tensor)):
+    if isinstance(v, torch.Tensor):
         return next(tensors)
     if isinstance(v, (list, tuple)):
         return type(v)(restored(x, tensors) for x in v)
     return v
 
 
-def call(name, *args, f=None, found=(), first=False, times=8, norm=False,
+def call(name, *args, f=None, first=False, times=8, norm=False,
          grad=True, **options):
     """A call with the same arguments in Lua and in PyTorch.
 
     name: of a method of the first tensor or, with dots, of a function; f: what
     it is in PyTorch if not of the same name; args and options: numbers,
-    Position, tensors, Positions, lists; an option that is None is left out;
-    found: which results are positions; first: only the first result is
-    compared; times, norm, grad: of Case.
+    tensors, lists; an option that is None is left out; first: only the first
+    result is compared; times, norm, grad: of Case.
     """
     tensors = []
     written = writer(tensors)
@@ -170,7 +156,6 @@ def call(name, *args, f=None, found=(), first=False, times=8, norm=False,
         y = f(*[restored(v, given) for v in args],
               **{k: restored(v, given) for k, v in options.items()})
         y = y if isinstance(y, (tuple, list)) else [y]
-        y = [t + 1 if k in found else t for k, t in enumerate(y)]
         return y[0] if first else y
     return Case(f"({text})" if first else text, tensors, want, times, grad,
                 norm)
@@ -190,9 +175,6 @@ class Draw:
 
     def choice(self, values):
         return values[int(self.rng.integers(0, len(values)))]
-
-    def number(self, low, high):
-        return round(float(self.rng.uniform(low, high)), 3)
 
     def shape(self, most=4, least=0, size=6, empty=0.05):
         nd = self.integer(least, most)
@@ -229,24 +211,6 @@ class Draw:
                 a.flat[self.integer(0, a.size - 1)] = v
         return torch.from_numpy(a).to(getattr(torch, dtype))
 
-    def dim(self, t, wrong=0.03):
-        """A dimension of t, now and then one that it has not."""
-        nd = max(t.dim(), 1)
-        if self.flag(wrong):
-            return Position(self.choice([nd, -nd - 1]))
-        return Position(self.integer(-nd, nd - 1))
-
-    def dims(self, t):
-        """A list of distinct dimensions, which may be empty: all."""
-        nd = t.dim()
-        many = self.rng.permutation(nd)[:self.integer(0, nd)]
-        return [Position(int(d) - (nd if self.flag() else 0)) for d in many]
-
-    def order(self, n, seed=None):
-        """0 .. n-1 in a random order."""
-        seed = self.integer(0, 999) if seed is None else seed
-        return torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-
     def layout(self, t):
         """(memory, Lua function): t strided, transposed or expanded."""
         way = self.integer(0, 5)
@@ -265,11 +229,6 @@ class Draw:
             return memory, (f"return t:narrow({d + 1}, {t.shape[d] + 1}, "
                             f"{t.shape[d]})")
         return t, None
-
-
-def inside(t, d):
-    """Is d a dimension of t?"""
-    return -t.dim() <= d < t.dim()
 
 
 # ---- running

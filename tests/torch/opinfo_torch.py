@@ -10,7 +10,8 @@ PyTorch tests its operations with a database of sample calls, OpInfo: operands,
 arguments and calls that must fail. Each sample is written in Lua, as a
 function, a method, in place or into out=, of a dtype that both have, and is
 compared as diff_torch.py does: error or none, dtype, shape, values, gradients.
---cases bounds how many are drawn of all there are; 0 takes every one.
+--cases bounds how many are drawn of all there are; 0 takes every one. With
+--strided operands lie in other ways, and some have nan and infinities.
 Differences that have a reason stand in opinfo_torch_known.txt. Without torch or
 its testing internals the test is skipped (77).
 """
@@ -86,6 +87,12 @@ FOUND = {
     "nn.functional.adaptive_max_pool2d": [1],
     "nn.functional.adaptive_max_pool3d": [1],
 }
+# Where nan and infinities are not compared: what iterates until it converges,
+# layers, and where PyTorch leaves open what becomes of them.
+FINITE = re.compile(r"^nn|linalg|lu|svd|qr|eig|cholesky|geqrf|pinverse|"
+                    r"triangular|lobpcg|cdist|multinomial|logdet|matrix_exp|"
+                    r"unique|histc|cov|norm|lerp|trap")
+LAID = ("view", "view_as", "as_strided", "resize_as_")  # ask for their layout
 DIMS = re.compile(r"^(dims?|dim0|dim1|dim2|start_dim|end_dim|dimension|axis|"
                   r"source|destination|ignore_index|padding_idx|blank)$")
 # Steps of the dtype that a result may be off, relative to its largest; a half
@@ -150,8 +157,14 @@ def lua_name(op):
     return NAMES.get(name, name)
 
 
+def short(name):
+    """Many functions of nn.functional are Nacre's own."""
+    return name.replace("nn.functional.", "")
+
+
 def signatures(nacre):
-    names = sorted({lua_name(op) for op in op_db})
+    names = {lua_name(op) for op in op_db}
+    names = sorted(names | {short(name) for name in names})
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as f:
         f.write(SIGNATURES)
         f.flush()
@@ -388,11 +401,22 @@ def samples(op, dtypes, references):
             yield wrong.sample_input, "error", str(wrong.error_regex)
 
 
-def dtypes(args, rng):
+def dtypes(args, rng, op):
     """Gradients are compared in float64; one other a run does, of ten."""
     if args.dtypes:
         return args.dtypes.split(",")
-    return ["float64", DTYPES[rng.choice(len(DTYPES))]]
+    taken = [t for t in DTYPES if op.supports_dtype(getattr(torch, t), "cpu")]
+    return ["float64"] + ([taken[rng.choice(len(taken))]] if taken else [])
+
+
+def strange(draw, t):
+    """t, now and then with nan, infinities and zeros among its elements."""
+    if t.is_floating_point() and t.numel() and draw.flag(0.15):
+        t = t.contiguous().clone()
+        for v in draw.rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0],
+                                 draw.integer(1, 3)):
+            t.view(-1)[draw.integer(0, t.numel() - 1)] = v
+    return t
 
 
 def gather(args, rng, table):
@@ -400,13 +424,14 @@ def gather(args, rng, table):
     for op in op_db:
         if op.name in ("zero_", "resize_"):     # change what they are given
             continue
-        signature = table.get(lua_name(op))
+        signature = table.get(lua_name(op)) or \
+            table.get(short(lua_name(op)))
         if op.name in OPERATORS:
             signature = Signature("\t".join([op.name, "", "", "", "", ""]))
         if signature is None or args.only and not re.search(args.only, op.name):
             continue
         try:
-            taken = list(samples(op, dtypes(args, rng), args.references))
+            taken = list(samples(op, dtypes(args, rng, op), args.references))
         except Exception as e:              # needs what is not installed
             print(op.name, "samples:", str(e)[:100])
             continue
@@ -427,12 +452,14 @@ def gather(args, rng, table):
                  sorted(rng.permutation(len(cases))[:args.cases])]
     draw = d.Draw(rng)
     for case in cases:
-        if args.strided:
-            if case.operation not in ("view", "as_strided"):
-                case.laid = [draw.layout(t) for t in case.inputs]
+        if args.strided and case.operation not in LAID:
+            if not FINITE.search(case.operation):
+                case.inputs = [strange(draw, t) for t in case.inputs]
+            case.laid = [draw.layout(t) for t in case.inputs]
         case.grad = case.dtype == "float64" and \
             not DRAWN.match(case.operation) and case.how != "out" and \
-            any(t.is_floating_point() for t in case.inputs)
+            any(t.is_floating_point() for t in case.inputs) and \
+            all(bool(torch.isfinite(t).all()) for t in case.inputs)
         case.result = reference(case)
         if case.grad and isinstance(case.result, Exception):
             case.grad = False
@@ -463,7 +490,7 @@ def main():
     parser.add_argument("--dtypes", help="instead of float64 and a random one")
     parser.add_argument("--references", action="store_true")
     parser.add_argument("--strided", action="store_true",
-                        help="operands that are not contiguous")
+                        help="other layouts; nan and infinities")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

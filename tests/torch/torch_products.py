@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Products of tensors: calls for diff_torch.py."""
+"""Products and linear algebra: calls for diff_torch.py."""
 import re
 
 import torch
 
-from diff_torch import WIDE, Position, call, operation
+from diff_torch import Case, WIDE, call, lua, operation
 
 TYPES = WIDE * 4 + ["int64"]
+EQUATIONS = ["ij,jk->ik", "ij,kj->ik", "bij,bjk->bik", "ij->ji", "ii->i", "ii",
+             "ij->", "ij->i", "i,j->ij", "ij,ij->", "ij,ij->ij", "i,ij,j",
+             "bij,bkj->bik", "abc,cd,de->abe", "ijk,ikl->jl", "a,b,c->abc",
+             "...ij,...jk->...ik", "...i,...i->...", "b...,b...->...b",
+             "ij,jk", "ba", "iij->j", "ij,jk,kl->il", "i,i->",
+             "bhwk,bhqk->bhwq", " a b , b -> a ", "ab,ab,ab->ba"]
 
 
 def tensors(r, *shapes, types=TYPES):
@@ -17,14 +23,6 @@ def tensors(r, *shapes, types=TYPES):
 def off(r, n):
     """n, now and then a wrong one"""
     return n + 1 if r.flag(0.03) else n
-
-
-EQUATIONS = ["ij,jk->ik", "ij,kj->ik", "bij,bjk->bik", "ij->ji", "ii->i", "ii",
-             "ij->", "ij->i", "i,j->ij", "ij,ij->", "ij,ij->ij", "i,ij,j",
-             "bij,bkj->bik", "abc,cd,de->abe", "ijk,ikl->jl", "a,b,c->abc",
-             "...ij,...jk->...ik", "...i,...i->...", "b...,b...->...b",
-             "ij,jk", "ba", "iij->j", "ij,jk,kl->il", "i,i->",
-             "bhwk,bhqk->bhwq", " a b , b -> a ", "ab,ab,ab->ba"]
 
 
 @operation(6)
@@ -46,50 +44,6 @@ def einsum(r):
     return call("nacre.einsum", equation, *given, times=64, norm=True)
 
 
-@operation(2)
-def tensordot(r):
-    k = r.integer(0, 2)
-    mid = [r.integer(1, 3) for _ in range(k)]
-    a, b = tensors(r, r.shape(2, size=3, empty=0) + mid,
-                   [off(r, n) for n in mid] + r.shape(2, size=3, empty=0))
-    dims = k if r.flag() else ([Position(d - k) for d in range(k)],
-                               [Position(d) for d in range(k)])
-    return call("tensordot", a, b, dims, times=64, norm=True)
-
-
-def added(r, product, shapes, out):
-    """beta*self + alpha*product"""
-    given = tensors(r, r.broadcast(out), *shapes)
-    number = r.number if given[0].is_floating_point() else r.integer
-    beta, alpha = number(-2, 2), number(-2, 2)
-    return call(product, *given, beta=r.choice([beta, 0, 1]), alpha=alpha,
-                times=64, norm=True)
-
-
-@operation()
-def baddbmm(r):
-    b, n, k, m = (r.integer(0 if r.flag(0.1) else 1, 4) for _ in range(4))
-    return added(r, "baddbmm", [[b, n, k], [off(r, b), k, m]], [b, n, m])
-
-
-@operation()
-def addbmm(r):
-    b, n, k, m = (r.integer(1, 4) for _ in range(4))
-    return added(r, "addbmm", [[b, n, k], [b, off(r, k), m]], [n, m])
-
-
-@operation()
-def addmv(r):
-    n, m = r.integer(1, 5), r.integer(1, 5)
-    return added(r, "addmv", [[n, m], [off(r, m)]], [n])
-
-
-@operation()
-def addr(r):
-    n, m = r.integer(1, 5), r.integer(1, 5)
-    return added(r, "addr", [[n], [m]], [n, m])
-
-
 @operation(3)
 def matmul(r):
     n, k, m = (r.integer(0 if r.flag(0.1) else 1, 19) for _ in range(3))
@@ -103,81 +57,73 @@ def matmul(r):
 
 
 @operation()
-def inner(r):
-    n = r.integer(1, 4)
-    return call("inner", *tensors(r, r.shape(2, size=3, empty=0) + [n],
-                                  r.shape(2, size=3, empty=0) + [off(r, n)]),
-                times=64, norm=True)
-
-
-@operation()
-def vdot(r):
-    n = r.integer(0, 9)
-    return call("vdot", *tensors(r, [n], [off(r, n)]), times=64, norm=True)
-
-
-@operation()
 def ger(r):
     return call("ger", *tensors(r, [r.integer(1, 4)], [r.integer(1, 4)]))
 
 
-@operation()
-def trace(r):
-    shape = [r.integer(0, 5), r.integer(0, 5)]
-    return call("trace", *tensors(r, shape + ([2] if r.flag(0.05) else [])),
-                norm=True)
+L = torch.linalg
+PREFIX = "nacre.linalg."
 
 
-@operation()
-def multi_dot(r):
-    sizes = [r.integer(1, 6) for _ in range(r.integer(3, 5))]
-    shapes = [[a, b] for a, b in zip(sizes, sizes[1:])]
-    if r.flag(0.2):
-        shapes[0] = shapes[0][1:]
-    if r.flag(0.2):
-        shapes[-1] = shapes[-1][:1]
-    return call("nacre.linalg.multi_dot", tensors(r, *shapes, types=WIDE),
-                times=256, norm=True)
+def linalg(name, *args, times=4096, **kw):
+    return call(PREFIX + name, *args, times=times, norm=True, **kw)
 
 
-@operation(2)
-def cdist(r):
-    k = r.integer(1, 4)
-    batch = r.shape(2, size=2, empty=0)
-    p = r.choice([2.0, 1.0, 3.0, 0.0, float("inf")])
-    a, b = tensors(r, batch + [r.integer(1, 4), k],
-                   batch + [r.integer(1, 4), off(r, k)], types=WIDE)
-    if p in (0.0, float("inf")):     # of nan PyTorch has its own mind
-        a, b = (torch.nan_to_num(t) for t in (a, b))
-    return call("nacre.cdist", a, b, p, times=64, norm=True,
-                f=lambda x, y, p: torch.cdist(
-                    x, y, p, "donot_use_mm_for_euclid_dist"),
-                grad=p not in (0.0, float("inf")))
+def matrix(r, *sizes, like=None, batch=None):
+    lead = r.shape(2, size=3) if batch is None else batch
+    return r.tensor(WIDE if like is None else like, lead + list(sizes),
+                    special=0, ties=0.1, low=-2, high=2)
 
 
-@operation()
-def cross(r):
-    shape = r.shape(2, size=4, empty=0)
-    at = r.integer(0, len(shape))
-    shape.insert(at, off(r, 3))
-    return call("cross", *tensors(r, shape, shape), Position(at), times=64,
-                norm=True)
+def any_matrix(r, least=1):
+    return matrix(r, r.integer(least, 4), r.integer(least, 4))
 
 
-@operation(2)
-def cov(r):
+def issquare(x):
+    return x.shape[-1] == x.shape[-2]
+
+
+def square(r, **kw):
     n = r.integer(1, 5)
-    x = r.tensor(WIDE, [r.integer(1, 3), n] if r.flag(0.8) else [n], special=0)
-    weights = {}
-    if r.flag(0.3):
-        weights["fweights"] = r.tensor("int64", [n], low=1, high=3)
-    if r.flag(0.3):
-        weights["aweights"] = r.tensor(x, [n], low=1, high=3, special=0)
-    return call("cov", x, correction=r.integer(0, 1), **weights, times=256,
-                norm=True, grad=not weights)
+    x = matrix(r, n, n + 1 if r.flag(0.03) else n, **kw)
+    return x + 3 * torch.eye(n, dtype=x.dtype) if issquare(x) else x
+
+
+@operation(2)
+def svd(r):
+    full = r.flag()
+    text = (f"(function() local u, s, v = {PREFIX}svd(a, {lua(full)}) "
+            "return s, u:narrow(-1, 1, s:size(-1)):mul(s:unsqueeze(-2))"
+            ":matmul(v:narrow(-2, 1, s:size(-1))) end)()")
+
+    def run(t):
+        u, s, v = L.svd(t, full)
+        k = s.shape[-1]
+        return s, u[..., :k] * s.unsqueeze(-2) @ v[..., :k, :]
+    return Case(text, [any_matrix(r)], run, 1 << 13, norm=True, grad=False)
+
+
+@operation(2)
+def eig(r):
+    x = square(r)
+    if issquare(x):
+        n = x.shape[-1]
+        x = x.triu() + torch.diag(torch.arange(n).to(x.dtype) * 8)
+
+    def run(t):
+        if issquare(t) and not t.isfinite().all():
+            raise RuntimeError("not finite")
+        w = L.eigvals(t).real
+        return w.sort()[0] if t.dim() == 2 else w.amax(-1)
+    text = PREFIX + "eigvals(a):" + ("msort()" if x.dim() == 2 else "amax(-1)")
+    return Case(text, [x], run, 1 << 14, norm=True, grad=False)
 
 
 @operation()
-def corrcoef(r):
-    x = r.tensor(WIDE, [r.integer(1, 4), r.integer(3, 6)], special=0, ties=0)
-    return call("corrcoef", x, times=256, norm=True)
+def lstsq(r):
+    m, n = r.integer(1, 5), r.integer(1, 4)
+    lead = r.shape(1, size=3, empty=0)
+    a = matrix(r, m, n, batch=lead)
+    b = matrix(r, m, r.integer(1, 3), like=a, batch=lead)
+    return linalg("lstsq", a, b, first=True, times=1 << 16, grad=False,
+                  f=lambda x, y: L.lstsq(x, y, driver="gelsd"))
