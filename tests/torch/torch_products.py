@@ -127,3 +127,10 @@ def lstsq(r):
     b = matrix(r, m, r.integer(1, 3), like=a, batch=lead)
     return linalg("lstsq", a, b, first=True, times=1 << 16, grad=False,
                   f=lambda x, y: L.lstsq(x, y, driver="gelsd"))
+
+
+@operation()
+def vander(r):
+    x = r.tensor(["float32", "float64", "int64"], [r.integer(0, 4)], low=-3,
+                 high=3, special=0)
+    return call("vander", x, r.integer(0, 5), r.flag(), times=32, grad=False)
