@@ -124,6 +124,11 @@ local known = {
   {"", "not: index %-?%d"},
   {"", "not: integer division by zero"},
   {"", "not: a probability is not"},
+  -- two values for one element
+  {"max_unpool", "result 1"},
+  -- rows and classes, which the CPU checks and the device finds by an index
+  {"embedding", "not: row %-?%d+ does not exist"},
+  {"loss", "not: class %-?%d"}, {"cross_entropy", "not: class %-?%d"},
   -- powers of float32 are added up in float32 there: too large, too small
   {"norm", "inf, not"}, {"norm", "0.0, not .*e%-"},
   -- the mean of an infinity, and a deviation from it
