@@ -13,6 +13,8 @@
 #ifndef core_devices_h
 #define core_devices_h
 
+#include "core/optimizer_step.h"
+
 /*
 ** A strided loop over operands: a pointwise operation, the gradient of one, or
 ** a reduction.  Operand 0 is the result.  Dimension 0 is the innermost.
@@ -269,6 +271,18 @@ typedef struct AssertCall {
 ** Calls of the optional requests.  No operand and no result is empty.
 */
 
+/* One step of an optimizer for n parameters: p[j] and the states s[i][j] change
+   by the gradient g[j].  All tensors are dense and of one type, float32 or
+   float64; those of a parameter have one shape.  STEP_SGD has the state
+   momentum, or none; STEP_ADAM the two means and, or NULL, the largest second
+   mean.  The lists of states that are not there are NULL. */
+typedef struct OptimizerCall {
+  StepRule rule;
+  int n;
+  Tensor *const *p, *const *g, *const *s[3];
+  StepNumbers numbers;
+} OptimizerCall;
+
 /* y, dense, of the shape and type of x = x with the dimensions of the mask
    `dims' reversed. */
 typedef struct FlipCall {
@@ -361,6 +375,7 @@ typedef struct EvenBinsCall {
   X(max_pool, MaxPoolCall)                                            \
   X(im2col, Im2colCall)                                               \
   X(norm, NormCall)                                                   \
+  X(optimizer_step, OptimizerCall)                                    \
   X(device_assert, AssertCall)
 
 /* NULL where a device does the same by other requests, as each says: an

@@ -18,7 +18,7 @@ typedef enum ParamType {
 } ParamType;
 
 typedef struct Param {
-  char name[20];
+  char name[28];
   ParamType type;
   const char *type_name;      /* as it is written, but "text" for a choice
                                  and "tensor" for inplace */
@@ -31,7 +31,7 @@ typedef struct Param {
   int quoted;                 /* the default is a string */
 } Param;
 
-#define NC_MAXPARAM 12
+#define NC_MAXPARAM 14
 
 typedef struct Signature {
   const char *name;

@@ -66,6 +66,7 @@
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/norm.inc"
+#include "core/cpu/kernels/optimizer.inc"
 #undef S
 #undef NAME
 #define S double
@@ -74,6 +75,7 @@
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/norm.inc"
+#include "core/cpu/kernels/optimizer.inc"
 #undef S
 #undef A
 #undef NAME
@@ -202,4 +204,6 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .stream = stream,
   .fence = fence,
   .random = { random_words, random_normals, random_normals2 },
+  .step = { [STEP_SGD] = { sgd_f32, sgd_f64 },
+            [STEP_ADAM] = { adam_f32, adam_f64 } },
 };

@@ -7,6 +7,7 @@
 #ifndef core_cpu_kernels_kernels_h
 #define core_cpu_kernels_kernels_h
 
+#include "core/optimizer_step.h"
 #include "core/tensor.h"
 
 /* The C types in which kernels compute.  Elements of the other dtypes are
@@ -121,6 +122,14 @@ typedef struct RandomKernels {
   void (*normals2)(double *v, RandomWords w); /* 2 a block */
 } RandomKernels;
 
+/* A step of an optimizer over n dense elements of float or double
+   (optimizer.inc); a state that the rule does not have is NULL. */
+typedef struct StepRows {
+  void *p, *state[3];
+  const void *g;
+} StepRows;
+typedef void (*StepKernel)(const StepRows *r, int64_t n, const StepNumbers *k);
+
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
@@ -134,6 +143,7 @@ typedef struct Kernels {
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);
   RandomKernels random;
+  StepKernel step[STEP_RULES][2];             /* f32, f64 */
 } Kernels;
 
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** optimizer_step.cu - the request optimizer_step: one launch for each MOST
+** parameters, whose addresses are arguments of the kernel.
+*/
+#include "core/optimizer_step.h"
+#include "cuda/blocks.h"
+#include "cuda/cuda.h"
+#include "cuda/element.h"
+
+#define THREADS 256
+#define EACH 4    /* elements of a thread of the longest parameter */
+#define MOST 64   /* parameters: their addresses fit in 4 KiB of arguments */
+#define WIDE 1024 /* blocks for each parameter, at most */
+
+typedef struct StepBatch {
+  void *p[MOST], *s[3][MOST];
+  const void *g[MOST];
+  int64_t n[MOST];
+} StepBatch;
+
+NC_DEVICE void step_sgd(float *p, float g, float *m, const StepNumbers *k) {
+  step_sgd_f32(p, g, m, k);
+}
+NC_DEVICE void step_sgd(double *p, double g, double *m, const StepNumbers *k) {
+  step_sgd_f64(p, g, m, k);
+}
+NC_DEVICE void step_adam(float *p, float g, float *m, float *v, float *top,
+                         const StepNumbers *k) {
+  step_adam_f32(p, g, m, v, top, k);
+}
+NC_DEVICE void step_adam(double *p, double g, double *m, double *v, double *top,
+                         const StepNumbers *k) {
+  step_adam_f64(p, g, m, v, top, k);
+}
+
+/* Element i of the array x of T, or NULL. */
+#define AT(x) ((x) ? (T *)(x) + i : NULL)
+
+/* Grid: x covers the elements of a parameter, y the parameters. */
+template <class T, StepRule rule>
+NC_KERNEL_OF(THREADS)
+optimizer_step(const StepBatch b, const StepNumbers k) {
+  const int j = blockIdx.y;
+  const int64_t stride = (int64_t)gridDim.x * THREADS;
+  for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < b.n[j];
+       i += stride) {
+    T *p = (T *)b.p[j] + i;
+    const T g = ((const T *)b.g[j])[i];
+    if (rule == STEP_SGD) step_sgd(p, g, AT(b.s[0][j]), &k);
+    else
+      step_adam(p, g, (T *)b.s[0][j] + i, (T *)b.s[1][j] + i, AT(b.s[2][j]),
+                &k);
+  }
+}
+
+template <class T>
+static cudaError_t launch(const StepBatch &b, int n, int64_t longest,
+                          const OptimizerCall *c, cudaStream_t stream) {
+  const int64_t wide = blocks(longest, THREADS * EACH);
+  const dim3 grid((unsigned)(wide < WIDE ? wide : WIDE), (unsigned)n);
+  if (c->rule == STEP_SGD)
+    return NC_LAUNCH((optimizer_step<T, STEP_SGD>), grid, THREADS, 0, stream, b,
+                     c->numbers);
+  return NC_LAUNCH((optimizer_step<T, STEP_ADAM>), grid, THREADS, 0, stream, b,
+                   c->numbers);
+}
+
+/* Sets the batch of the parameters from `first' on; returns how many.  Those
+   without elements are left out. */
+static int fill_batch(StepBatch *b, int *first, int64_t *longest,
+                      const Device *d, const OptimizerCall *c) {
+  int n = 0;
+  memset(b, 0, sizeof *b); /* undefined bytes could look like host pointers */
+  *longest = 0;
+  for (; n < MOST && *first < c->n; ++*first) {
+    const int64_t elements = nc_numel(c->p[*first]);
+    if (elements == 0) continue;
+    b->n[n] = elements;
+    b->p[n] = nc_used(d, c->p[*first]);
+    b->g[n] = nc_used(d, c->g[*first]);
+    for (int i = 0; i < 3; i++)
+      if (c->s[i]) b->s[i][n] = nc_used(d, c->s[i][*first]);
+    if (elements > *longest) *longest = elements;
+    n++;
+  }
+  return n;
+}
+
+int nc_cuda_optimizer_step(const Device *d, const OptimizerCall *c) {
+  const cudaStream_t stream = nc_current_stream(d);
+  int64_t longest;
+  StepBatch b;
+  int n, next = 0;
+  while ((n = fill_batch(&b, &next, &longest, d, c)) > 0) {
+    if (c->p[0]->dtype == DT_f32)
+      CUDA_TRY(launch<float>(b, n, longest, c, stream));
+    else CUDA_TRY(launch<double>(b, n, longest, c, stream));
+  }
+  return nc_check_launch(d, "optimizer_step");
+}
