@@ -390,6 +390,17 @@ typedef struct Embedded {     /* a Lua file, see embed.cmake */
 extern const Embedded nl_embedded[];
 /* Pushes an embedded Lua file as a function. [-0, +1, e] */
 void nl_pushembedded(lua_State *L, const char *name);
+/* Loads nn.Module and what is made of it (bindings/lib/modules), unless it is
+   loaded; returns whether it did. [-0, +0, e] */
+int nl_load_modules(lua_State *L);
+/* Pushes all[name] of the Lua files, for functions that C calls.
+   [-0, +1, e] */
+int nl_push_module_function(lua_State *L, const char *name);
+/* Sets functions of module_call.c in the table on top. [-0, +0, m] */
+void nl_push_module_functions(lua_State *L);
+/* Pushes which nn.Module runs, "fc1: Linear(64, 128), of Net", and returns 1,
+   or 0 if none does. [-0, +(0|1), m] */
+int nl_push_modules(lua_State *L);
 /* Pushes fail(op, text, hint, role, t, ...), which raises an error.
    [-0, +1, -] */
 void nl_pushfail(lua_State *L);

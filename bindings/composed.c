@@ -4,7 +4,8 @@
 **
 ** Lookups of names ask here for a name that nothing in C defines. The Lua files
 ** are loaded at the first such request, so a program that does not use them
-** does not pay for them.
+** does not pay for them; those of modules (bindings/lib/modules) at the first
+** request of a name that the others do not define.
 */
 
 #include <string.h>
@@ -77,6 +78,21 @@ void nl_pushembedded(lua_State *L, const char *name) {
   lua_remove(L, -2);
 }
 
+/* Calls each of the embedded files with the table `all' at this index, and
+   makes the tables of functions strict. [-0, +0, e] */
+static void load_parts(lua_State *L, int all, const char *const part[]) {
+  for (int i = 0; part[i]; i++) {
+    nl_pushembedded(L, part[i]);
+    lua_pushvalue(L, all);
+    lua_call(L, 1, 0);
+  }
+  lua_getfield(L, all, "functions");
+  const int functions = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, functions); lua_settop(L, functions + 1))
+    if (lua_istable(L, -1)) nl_make_strict(L, lua_tostring(L, -2));
+  lua_settop(L, functions - 1);
+}
+
 /* Pushes the table {functions=, methods=, info=} that composed.lua fills; loads
    the Lua files first if necessary. [-0, +1, e] */
 static void push_library(lua_State *L) {
@@ -87,30 +103,52 @@ static void push_library(lua_State *L) {
     "nacre.unpool",          "nacre.interpolate",   "nacre.grid_sample",
     "nacre.losses",          "nacre.margin_losses", "nacre.ctc_loss",
     "nacre.recurrent_cells", "nacre.solvers",       "nacre.decompositions",
-    "nacre.matrix_norms",    "nacre.householder"
+    "nacre.matrix_norms",    "nacre.householder",   NULL
   };
-  int all;
   if (lua_getfield(L, LUA_REGISTRYINDEX, COMPOSED) == LUA_TTABLE) return;
   lua_pop(L, 1);
   luaL_checkstack(L, 8, NULL);
   lua_newtable(L);
-  all = lua_gettop(L);
-  lua_pushvalue(L, all);
+  lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, COMPOSED);
   nl_pushembedded(L, "nacre.composed");
-  lua_pushvalue(L, all);
+  lua_pushvalue(L, -2);
   lua_pushcfunction(L, fail);
   nl_pusharguments(L);
   lua_call(L, 3, 0);
-  for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-    nl_pushembedded(L, part[i]);
-    lua_pushvalue(L, all);
-    lua_call(L, 1, 0);
+  load_parts(L, lua_gettop(L), part);
+}
+
+int nl_load_modules(lua_State *L) {
+  static const char *const part[] = {
+    "nacre.module",          "nacre.module_tensors",
+    "nacre.module_state",    "nacre.module_text",
+    "nacre.function_layers", "nacre.weight_layers",
+    "nacre.containers",      "nacre.init",
+    "nacre.parameters",      "nacre.optimizer",
+    "nacre.optimizers",      "nacre.schedules",
+    "nacre.datasets",        "nacre.loader",
+    "nacre.checkpoint",      "nacre.recurrent",
+    "nacre.attention",       NULL
+  };
+  const int top = lua_gettop(L);
+  push_library(L);
+  const int load = lua_getfield(L, top + 1, "Module") == LUA_TNIL;
+  lua_settop(L, top + 1);
+  if (load) {
+    nl_push_module_functions(L);
+    load_parts(L, top + 1, part);
   }
-  lua_getfield(L, all, "functions");
-  for (lua_pushnil(L); lua_next(L, all + 1); lua_settop(L, all + 2))
-    if (lua_istable(L, -1)) nl_make_strict(L, lua_tostring(L, -2));
-  lua_settop(L, all);
+  lua_settop(L, top);
+  return load;
+}
+
+int nl_push_module_function(lua_State *L, const char *name) {
+  nl_load_modules(L);
+  push_library(L);
+  const int type = lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+  return type;
 }
 
 /* Pushes all[table][name]. Returns 0, with nothing pushed, if there is no such
@@ -129,14 +167,17 @@ static int push_entry(lua_State *L, const char *table, const char *name) {
 }
 
 int nl_pushcomposed(lua_State *L, const char *name, int where) {
-  return push_entry(L, where == NL_METHOD ? "methods" : "functions", name);
+  if (where == NL_METHOD) return push_entry(L, "methods", name);
+  return push_entry(L, "functions", name) ||
+         (nl_load_modules(L) && push_entry(L, "functions", name));
 }
 
 /* The contracts of the functions below are in binding.h. */
 int nl_composedinfo(lua_State *L, int i) {
   const int top = lua_gettop(L);
   if (lua_type(L, i) == LUA_TSTRING)
-    return push_entry(L, "info", lua_tostring(L, i));
+    return push_entry(L, "info", lua_tostring(L, i)) ||
+           (nl_load_modules(L) && push_entry(L, "info", lua_tostring(L, i)));
   push_library(L);
   lua_getfield(L, -1, "info");
   lua_pushvalue(L, i);
@@ -148,6 +189,7 @@ int nl_composedinfo(lua_State *L, int i) {
 
 int nl_composednames(lua_State *L, int n, int all) {
   const int list = lua_gettop(L);
+  nl_load_modules(L);
   push_library(L);
   lua_getfield(L, -1, "info");
   for (lua_pushnil(L); lua_next(L, list + 2); lua_pop(L, 1)) {

@@ -326,7 +326,8 @@ int nl_info(lua_State *L) {
     lua_settop(L, 1);
     return push_other_info(L, NULL) || nl_composedinfo(L, 1);
   }
-  if (lua_type(L, 1) == LUA_TFUNCTION) return nl_composedinfo(L, 1);
+  if (lua_type(L, 1) == LUA_TFUNCTION || lua_type(L, 1) == LUA_TTABLE)
+    return nl_composedinfo(L, 1);
   char own[NL_NAME];
   const char *given = nl_resolve_alias(luaL_checkstring(L, 1), own);
   const char *name = strip_inplace(L, given);

@@ -91,6 +91,10 @@ int nl_unknown_name(lua_State *L, const char *path, const char *name) {
 /* __index of a subtable; upvalue 1 is its path. */
 static int strict_index(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  if (nl_load_modules(L)) { /* they add to the subtables */
+    lua_gettable(L, 1);
+    return 1;
+  }
   return nl_unknown_name(L, lua_tostring(L, lua_upvalueindex(1)),
                          lua_tostring(L, 2));
 }

@@ -223,7 +223,7 @@ void nl_pusherror(lua_State *L, Error e) {
   int top = lua_gettop(L);
   luaL_checkstack(L, 12, NULL);
   lua_createtable(L, 0, 3);
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 12);
   setstring(L, "code", nc_errname(e.code));
   setstring(L, "op", e.op);
   setstring(L, "cause", nc_causenames[e.cause]);
@@ -231,6 +231,7 @@ void nl_pusherror(lua_State *L, Error e) {
   setstring(L, "got", e.got);
   setstring(L, "first", e.first);
   setposition(L);
+  if (nl_push_modules(L)) lua_setfield(L, -2, "module");
   if (e.op[0] && has_sides(L)) nameoperands(&e);
   settext(L, &e, "message", e.text);
   settext(L, &e, "rule", e.rule);

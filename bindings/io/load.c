@@ -234,6 +234,32 @@ static int push_metadata(lua_State *L, const Archive *a) {
   return 1;
 }
 
+/* Replaces the tensors below the metadata on top by the nested tables that were
+   saved, if the metadata describes any. Returns the number of values.
+   [-2, +(1|2), e] */
+static int nest(lua_State *L) {
+  const int meta = lua_gettop(L);
+  if (lua_getfield(L, meta, "nacre") != LUA_TSTRING) {
+    lua_settop(L, meta);
+    return 2;
+  }
+  nl_push_module_function(L, "from_flat");
+  lua_pushvalue(L, meta - 1);
+  lua_pushvalue(L, meta + 1);
+  lua_call(L, 2, 1);
+  lua_pushnil(L); /* the metadata without the structure */
+  lua_setfield(L, meta, "nacre");
+  lua_replace(L, meta - 1);
+  lua_settop(L, meta);
+  lua_pushnil(L);
+  if (lua_next(L, meta)) {
+    lua_settop(L, meta);
+    return 2;
+  }
+  lua_settop(L, meta - 1);
+  return 1;
+}
+
 /* Pushes the table of tensors and the metadata; the list of requested names, or
    nil, is at index `names'. [-0, +(1|2), e] */
 static int load_archive(lua_State *L, const Load *o, int names) {
@@ -260,8 +286,10 @@ static int load_archive(lua_State *L, const Load *o, int names) {
     else lua_setfield(L, result, name);
     lua_pop(L, 1); /* *x */
   }
+  const int whole = lua_isnil(L, result + 1);
   lua_settop(L, result);
-  return 1 + push_metadata(L, *a);
+  n = 1 + push_metadata(L, *a);
+  return n == 2 && whole ? nest(L) : (int)n;
 }
 
 /* Renames the option map_location, PyTorch's name for device, in a copy of the

@@ -122,9 +122,7 @@ static int not_a_tensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
   nc_cause((Cause){ NC_CAUSE_tensor, name, nl_typename(L, i) });
   if (lua_istable(L, i))
-    return fail_with_hint(L, o,
-                          "names may have dots in them: "
-                          "{[\"layer.weight\"] = w}");
+    return fail_with_hint(L, o, ".safetensors files hold nested tables");
   return fail_with_hint(
       L, o,
       lua_pushfstring(L, "nacre.tensor(%s) makes one of a number or a table",
@@ -200,11 +198,52 @@ static const char **metadata(lua_State *L, const Save *o, int64_t *n) {
   return list;
 }
 
+/* Is the table at index i anything else than a plain table of tensors?
+   [-0, +0, m] */
+static int is_nested(lua_State *L, int i) {
+  if (lua_getmetatable(L, i)) {
+    lua_pop(L, 1);
+    return 1;
+  }
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
+    if (!nl_totensor(L, -1) && !nl_ispacked(L, (int64_t)lua_rawlen(L, i))) {
+      lua_pop(L, 2);
+      return 1;
+    }
+  return 0;
+}
+
+/* Replaces nested tables and modules by their tensors, and adds their structure
+   to the metadata on top (checkpoint.lua). [-0, +0, e] */
+static void flatten(lua_State *L, const Save *o) {
+  const int meta = lua_gettop(L);
+  if (!is_nested(L, o->self)) return;
+  nl_push_module_function(L, "to_flat");
+  lua_pushvalue(L, o->self);
+  lua_call(L, 1, 2);
+  if (!lua_isnil(L, -1)) {
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_istable(L, meta) && lua_next(L, meta);) {
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, meta + 3);
+    }
+    lua_settop(L, meta + 3);
+    lua_pushvalue(L, meta + 2);
+    lua_setfield(L, meta + 3, "nacre");
+    lua_replace(L, meta);
+  }
+  lua_pushvalue(L, meta + 1);
+  lua_replace(L, o->self);
+  lua_settop(L, meta);
+}
+
 static void save_archive(lua_State *L, const Save *o) {
   const char **meta;
   NamedTensor *list;
   int64_t n, nmeta;
   nl_option(L, o->options, "metadata");
+  if (o->format == NC_SAFETENSORS) flatten(L, o);
   meta = metadata(L, o, &nmeta);
   list = tensors(L, o, &n);
   qsort(list, (size_t)n, sizeof *list, by_name);
@@ -279,6 +318,17 @@ static const char *format_option(lua_State *L, int options) {
   return format;
 }
 
+/* Replaces a module or another object by its state_dict. [-0, +0, e] */
+static void take_state(lua_State *L, const Save *o) {
+  if (o->format != NC_SAFETENSORS || !lua_getmetatable(L, o->self)) return;
+  lua_pop(L, 1);
+  if (nl_totensor(L, o->self)) return;
+  nl_push_module_function(L, "state_of");
+  lua_pushvalue(L, o->self);
+  lua_call(L, 1, 1);
+  lua_replace(L, o->self);
+}
+
 static void write_value(lua_State *L, Save *o) {
   if (!nl_onetensor(o->format)) save_archive(L, o);
   else if (o->format == NC_CSV) save_text(L, o);
@@ -302,6 +352,7 @@ int nl_save(lua_State *L) {
   o.format = o.name ? nc_formatnamed(o.name) : nc_formatbyname(o.to.path);
   if (o.name == NULL) o.name = nc_extension(o.to.path);
   if (o.format == NC_UNKNOWN) return unknown_format(L, &o);
+  take_state(L, &o);
   check_self(L, &o);
   read_options(L, &o, &s, SAVE, 3);
   write_value(L, &o);
@@ -321,6 +372,7 @@ int nl_serialize(lua_State *L) {
   if (o.name == NULL) o.name = table ? "safetensors" : "npy";
   o.format = nc_formatnamed(o.name);
   if (o.format == NC_UNKNOWN) return unknown_format(L, &o);
+  take_state(L, &o);
   check_self(L, &o);
   read_options(L, &o, &s, SERIALIZE, 1);
   bytes = nl_newbox(L);

@@ -92,9 +92,12 @@ local function parse(name, text)
   return s
 end
 
--- True for a table whose keys are names.
+-- True for a table whose keys are names; an object that can be called, as a
+-- module, is a value.
 local function isoptions(v, s)
   if type(v) ~= "table" or #v > 0 then return false end
+  local meta = getmetatable(v)
+  if type(meta) == "table" and rawget(meta, "__call") then return false end
   local key, value = next(v)
   if key == "n" and value == 0 and not s.byname.n then   -- table.pack()
     key = next(v, key)

@@ -15,6 +15,7 @@ all.functions, all.methods, all.info, all.fail = {}, {}, {}, fail
 local spaces = {}
 
 local parse, read = arguments.parse, arguments.read
+all.parse, all.read = parse, read
 
 -- A list of the tensors among the arguments, and of out if that is not self:
 -- name, tensor, name, tensor, ...
@@ -149,6 +150,19 @@ local function space(path)
   spaces[path] = t
   return t
 end
+all.space = space
+
+-- Describes f, which has this name and signature.
+function all.describe(name, f, doc, s)
+  local info = {name = name, kind = "function", doc = doc,
+                method = false, inplace = false, ["function"] = true,
+                signature = s.signature, params = s.params,
+                results = s.results,
+                into = s.inplace, out = s.results == "tensor"}
+  all.info[name] = info
+  all.info[f] = all.info[f] or info
+  return info
+end
 
 -- Stores f under its name and its description under its name and under f.
 local function register(name, f, doc, s)
@@ -156,13 +170,7 @@ local function register(name, f, doc, s)
   local method = path == "" and s.method
   space(path)[last] = f
   if method then all.methods[last] = f end
-  local info = {name = name, kind = "function", doc = doc,
-                method = method, inplace = false, ["function"] = true,
-                signature = s.signature, params = s.params,
-                results = s.results,
-                into = s.inplace, out = s.results == "tensor"}
-  all.info[name] = info
-  all.info[f] = all.info[f] or info
+  all.describe(name, f, doc, s).method = method
 end
 
 -- Defines an operation, which gives a tensor if the signature does not say what

@@ -1,0 +1,221 @@
+-- SPDX-License-Identifier: MIT
+-- datasets.lua - nacre.utils.data: datasets and the samples in a batch.
+--
+-- A dataset has a length, #dataset, and get(i), which gives sample i, counted
+-- from 1, as one or several values. It may have batch(indices), which gives
+-- the list of the values for an int64 tensor of indices: the fast way.
+local all = ...
+local fail, data = all.fail, all.space "utils.data"
+
+local function describe(name, class, signature, doc)
+  data[name] = class
+  all.describe("utils.data." .. name, class, doc,
+               all.parse("utils.data." .. name, signature))
+end
+
+-- ---- batches
+
+-- The value of several samples as one: tensors are stacked, numbers become a
+-- tensor, tables go by key, anything else is a list.
+local function collate(values)
+  local first = values[1]
+  if nacre.is_tensor(first) then return nacre.stack(values) end
+  if type(first) == "number" or type(first) == "boolean" then
+    return nacre.tensor(values)
+  end
+  if type(first) ~= "table" or getmetatable(first) ~= nil then return values end
+  local out = {}
+  for key in pairs(first) do
+    local column = {}
+    for i, sample in ipairs(values) do
+      column[i] = sample[key]
+      if column[i] == nil then
+        fail("collate", ("sample %d of the batch has no '%s'"):format(i, key))
+      end
+    end
+    out[key] = collate(column)
+  end
+  return out
+end
+all.define("utils.data.default_collate", "values:table -> value",
+           "the values of several samples as one: tensors stacked, numbers as "
+           .. "a tensor", collate)
+
+-- The list of the values of samples i of a dataset that has only get.
+function all.batch_by_samples(dataset, indices, collate_fn)
+  local samples = {}
+  for k, i in ipairs(indices:tolist()) do
+    samples[k] = table.pack(dataset:get(i))
+  end
+  if collate_fn then
+    for k, s in ipairs(samples) do samples[k] = s.n == 1 and s[1] or s end
+    return table.pack(collate_fn(samples))
+  end
+  local out = {n = samples[1].n}
+  for j = 1, samples[1].n do
+    local values = {}
+    for k, s in ipairs(samples) do values[k] = s[j] end
+    out[j] = collate(values)
+  end
+  local first = out[1]
+  if out.n == 1 and type(first) == "table" and getmetatable(first) == nil and
+     type(samples[1][1]) == "table" and first[1] ~= nil then
+    first.n = #first          -- samples that are lists {x, y}
+    return first
+  end
+  return out
+end
+
+-- ---- datasets
+
+local function class_of(name)
+  local class = {__name = name}
+  class.__index = class
+  class.__len = function(self) return self:len() end
+  class.__tostring = function(self)
+    return ("%s of %d samples"):format(name, #self)
+  end
+  return class
+end
+
+-- A class of datasets: Squares = nacre.utils.data.Dataset "Squares", then
+-- Squares:init(...), Squares:len() and Squares:get(i).
+describe("Dataset", function(name)
+  if type(name) ~= "string" then
+    fail("Dataset", 'a class has a name: nacre.utils.data.Dataset "Squares"')
+  end
+  return setmetatable(class_of(name), {__call = function(class, ...)
+    local self = setmetatable({}, class)
+    if class.init then class.init(self, ...) end
+    return self
+  end})
+end, "name:text -> class", "a class of datasets with init, len and get(i)")
+
+local Tensors = class_of "TensorDataset"
+function Tensors:len() return self[1]:size(1) end
+function Tensors:get(i)
+  local list = {}
+  for k, t in ipairs(self) do list[k] = t:select(1, i) end
+  return table.unpack(list)
+end
+function Tensors:batch(indices)
+  local list = {n = #self}
+  for k, t in ipairs(self) do
+    list[k] = t:index_select(1, indices:to(t.device))
+  end
+  return list
+end
+
+describe("TensorDataset", function(...)
+  local self = setmetatable({...}, Tensors)
+  if #self == 0 then fail("TensorDataset", "no tensors") end
+  for i, t in ipairs(self) do
+    if not nacre.is_tensor(t) or t:dim() == 0 then
+      fail("TensorDataset", ("argument %d has no rows"):format(i))
+    end
+    if t:size(1) ~= self[1]:size(1) then
+      fail("TensorDataset", ("{first} has %d rows, {other} has %d")
+                            :format(self[1]:size(1), t:size(1)), nil,
+           "first", self[1], "other", t)
+    end
+  end
+  return self
+end, "tensors:any -> dataset", "the rows of one or several tensors")
+
+local Subset = class_of "Subset"
+function Subset:len() return self.indices:size(1) end
+function Subset:get(i) return self.dataset:get(self.indices[i]) end
+
+-- The batch of another dataset at these indices.
+local function forward_batch(self, at)
+  return self.dataset:batch(self.indices:index_select(1, at))
+end
+
+local function subset(dataset, indices)
+  if not nacre.is_tensor(indices) then
+    indices = nacre.tensor(indices, {dtype = "int64", device = "cpu"})
+  end
+  local self = setmetatable({dataset = all.dataset(dataset, "Subset"),
+                             indices = indices}, Subset)
+  if self.dataset.batch then self.batch = forward_batch end
+  return self
+end
+describe("Subset", subset, "dataset:any, indices:any -> dataset",
+         "samples of another dataset, by number")
+
+local Concat = class_of "ConcatDataset"
+function Concat:len()
+  local n = 0
+  for _, d in ipairs(self.datasets) do n = n + #d end
+  return n
+end
+function Concat:get(i)
+  for _, d in ipairs(self.datasets) do
+    if i <= #d then return d:get(i) end
+    i = i - #d
+  end
+end
+describe("ConcatDataset", function(...)
+  local self = setmetatable({datasets = {}}, Concat)
+  local list = {...}
+  if #list == 1 and type(list[1]) == "table" and
+     getmetatable(list[1]) == nil and type(list[1][1]) == "table" then
+    list = list[1]
+  end
+  for i, d in ipairs(list) do
+    self.datasets[i] = all.dataset(d, "ConcatDataset")
+  end
+  return self
+end, "datasets:any -> dataset", "several datasets, one behind the other")
+
+-- v as a dataset: a tensor and a list of tensors stand for their rows.
+function all.dataset(v, op)
+  if nacre.is_tensor(v) then return data.TensorDataset(v) end
+  local meta = type(v) == "table" and getmetatable(v)
+  if type(v) == "table" and not meta and nacre.is_tensor(v[1]) then
+    return data.TensorDataset(table.unpack(v))
+  end
+  if type(v) == "table" and (v.get or v.batch) and
+     (meta and meta.__len or #v > 0) then
+    return v
+  end
+  fail(op, "a dataset is a tensor, a list of tensors, or has a length and "
+           .. "get(i)")
+end
+
+-- The sizes of the parts of n samples: numbers of samples, or fractions.
+local function part_sizes(lengths, n)
+  local sum, sizes = 0, {}
+  for i, part in ipairs(lengths) do sum, sizes[i] = sum + part, part end
+  if math.abs(sum - 1) < 1e-9 and n ~= 1 then
+    local left = n
+    for i, part in ipairs(lengths) do
+      sizes[i] = math.floor(n * part + 1e-9)
+      left = left - sizes[i]
+    end
+    for i = 1, left do
+      local at = (i - 1) % #sizes + 1
+      sizes[at] = sizes[at] + 1
+    end
+  elseif sum ~= n then
+    fail("random_split", ("the parts have %g samples, the dataset %d")
+                         :format(sum, n))
+  end
+  return sizes
+end
+
+all.define("utils.data.random_split",
+           "dataset:any, lengths:table, generator:any=nil -> datasets",
+           "parts of a dataset in random order; sizes or fractions",
+function(dataset, lengths, generator)
+  dataset = all.dataset(dataset, "random_split")
+  local sizes = part_sizes(lengths, #dataset)
+  local order = nacre.randperm(#dataset,
+                               {generator = generator, device = "cpu"})
+  local from, parts = 1, {}
+  for i, n in ipairs(sizes) do
+    parts[i] = subset(dataset, order:narrow(1, from, n))
+    from = from + n
+  end
+  return table.unpack(parts)
+end)

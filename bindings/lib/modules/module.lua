@@ -1,0 +1,258 @@
+-- SPDX-License-Identifier: MIT
+-- module.lua - nn.Module: classes of networks, and the fields of an instance
+-- that hold parameters, buffers and parts (other modules).
+--
+--   Net = nn.Module "Net"
+--   function Net:init(hidden)
+--     self.fc1, self.fc2 = nn.Linear(64, hidden), nn.Linear(hidden, 10)
+--   end
+--   function Net:forward(x) return self.fc2(self.fc1(x):relu()) end
+--
+-- A module is a plain table; its metatable records the fields that count when
+-- they are first assigned:
+--   a leaf tensor that requires a gradient, or nn.Parameter(t)   a parameter
+--   another leaf tensor                    moved by `to', not in the state
+--   a tensor of register_buffer            a buffer: moved, and in the state
+--   a module, or a list of modules         a part
+-- A name that begins with "_" and any other value do not count.
+local all = ...
+local fail, nn = all.fail, all.space "nn"
+
+local Module = {__name = "Module"}
+nn.Module, all.Module = Module, Module
+
+-- The number of each tensor that nn.Parameter made, in the order of creation.
+local declared = setmetatable({}, {__mode = "k"})
+local made = 0                -- modules and parameters created so far
+
+local function number()
+  made = made + 1
+  return made
+end
+
+local function is_module(v)
+  return type(v) == "table" and rawget(v, "_fields") ~= nil
+end
+all.is_module = is_module
+
+local function is_list(v)
+  return type(v) == "table" and getmetatable(v) == nil and is_module(v[1])
+end
+
+local function is_parameter(t)
+  return declared[t] ~= nil or t.requires_grad and t.is_leaf
+end
+all.is_parameter = is_parameter
+
+-- Marks t as a parameter, whether it requires a gradient or not.
+function all.declare(t)
+  declared[t] = declared[t] or number()
+  return t
+end
+
+local function counts(k, v)
+  return not (type(k) == "string" and k:sub(1, 1) == "_") and
+         (nacre.is_tensor(v) or is_module(v) or is_list(v))
+end
+
+-- Records field k of a module. Fields are in the order in which their values
+-- were made: in self.a, self.b = A(), B() Lua assigns b first.
+local function record(self, k, v, kind)
+  local fields = rawget(self, "_fields")
+  for i = 1, #fields do
+    if fields[i].key == k then
+      fields[i].kind = kind or fields[i].kind
+      return
+    end
+  end
+  local n = declared[v] or is_module(v) and v._made or number()
+  local at = #fields + 1
+  while at > 1 and fields[at - 1].made > n do at = at - 1 end
+  if kind == nil and nacre.is_tensor(v) then
+    kind = is_parameter(v) and "parameter" or "plain"
+  end
+  table.insert(fields, at, {key = k, made = n, kind = kind or "part"})
+end
+
+local function assign(self, k, v)
+  rawset(self, k, v)
+  if counts(k, v) then record(self, k, v) end
+end
+
+-- Records what was assigned to fields that held something else before.
+local function record_others(self)
+  local known, new = {}, {}
+  for _, f in ipairs(self._fields) do known[f.key] = true end
+  for k, v in next, self do
+    if not known[k] and counts(k, v) then new[#new + 1] = k end
+  end
+  table.sort(new, function(a, b) return tostring(a) < tostring(b) end)
+  for _, k in ipairs(new) do record(self, k, rawget(self, k)) end
+end
+
+-- A key as it is written in the names of a state: they count from 0.
+local function label(k)
+  return math.type(k) == "integer" and tostring(k - 1) or tostring(k)
+end
+
+-- The kind of tensor t in a field that was recorded as `kind'; nil if it does
+-- not count.
+local function kind_of(t, kind)
+  if kind == "buffer" then return kind end
+  if kind == "parameter" and t.is_leaf or is_parameter(t) then
+    return "parameter"
+  end
+  return t.is_leaf and "plain" or nil
+end
+
+-- The fields that count, as a list of {name=, value=, kind=, owner=, key=}:
+-- the kind is "parameter", "buffer", "plain" or "part".
+function all.members(self)
+  local list = {}
+  local function add(name, v, kind, owner, key)
+    list[#list + 1] = {name = name, value = v, kind = kind, owner = owner,
+                       key = key}
+  end
+  record_others(self)
+  for _, f in ipairs(self._fields) do
+    local v, name = rawget(self, f.key), label(f.key)
+    if nacre.is_tensor(v) then
+      local kind = kind_of(v, f.kind)
+      if kind then add(name, v, kind, self, f.key) end
+    elseif is_module(v) then add(name, v, "part", self, f.key)
+    elseif is_list(v) then
+      for i, part in ipairs(v) do
+        if is_module(part) then
+          add(name .. "." .. label(i), part, "part", v, i)
+        end
+      end
+    end
+  end
+  return list
+end
+
+-- ---- classes and instances
+
+local function new(class)
+  return setmetatable({_fields = {}, _made = number(), training = true}, class)
+end
+
+local function construct(class, ...)
+  if class == Module then return Module:extend(...) end
+  local self = new(class)
+  if class.init then class.init(self, ...) end
+  return self
+end
+
+setmetatable(Module, {__call = construct, __tostring = function()
+  return "class Module"
+end})
+
+-- A class derived from this one: nn.Module "Net", or Net:extend "Deeper".
+function Module:extend(name)
+  if type(name) ~= "string" then
+    fail("Module", 'a class has a name: nn.Module "Net"')
+  end
+  local class = {__name = name, __newindex = assign, __call = all.module_call,
+                 __tostring = function(m) return m:_text() end}
+  class.__index = class
+  return setmetatable(class, {__index = self, __call = construct,
+                              __tostring = function(c)
+    return "class " .. c.__name
+  end})
+end
+
+all.describe("nn.Module", Module,
+             "a class of networks; it has init, forward and their parts",
+             all.parse("nn.Module", "name:text -> class"))
+
+-- A class of the library. init(self, ...) gets the arguments of the signature,
+-- checked, with defaults; each becomes a field of its name unless init has set
+-- one.
+function all.layer(name, signature, doc, parent, init)
+  local class = (parent or Module):extend(name)
+  local s = all.parse("nn." .. name, signature .. " -> module")
+  class._signature = s
+  function class.init(self, ...)
+    local v = all.read(name, s, ...)
+    rawset(self, "_arguments", v)
+    if init then init(self, table.unpack(v, 1, #s.params)) end
+    for i, p in ipairs(s.params) do
+      if rawget(self, p.name) == nil then rawset(self, p.name, v[i]) end
+    end
+  end
+  all.describe("nn." .. name, class, doc, s)
+  nn[name] = class
+  return class
+end
+
+-- ---- calls
+
+-- nn.Module's forward, for a class that has none.
+function Module:forward()
+  fail(self.__name, "the class has no forward",
+       ("function %s:forward(x) ... end"):format(self.__name))
+end
+
+local function replaced(old, ...)
+  return select("#", ...) > 0 and (...) ~= nil and table.pack(...) or old
+end
+
+-- A call of a module that has hooks; a hook may replace the arguments or the
+-- results by what it returns.
+function Module:_call_hooked(...)
+  local args = table.pack(...)
+  for _, h in ipairs(self._hooks) do
+    if h.before then args = replaced(args, h.before(self, args)) end
+  end
+  local out = table.pack(self:forward(table.unpack(args, 1, args.n)))
+  for _, h in ipairs(self._hooks) do
+    if h.after then
+      out = replaced(out, h.after(self, args, table.unpack(out, 1, out.n)))
+    end
+  end
+  return table.unpack(out, 1, out.n)
+end
+
+local function add_hook(self, hook)
+  local hooks = rawget(self, "_hooks") or {}
+  rawset(self, "_hooks", hooks)
+  hooks[#hooks + 1] = hook
+  return {remove = function()
+    for i, h in ipairs(hooks) do
+      if h == hook then table.remove(hooks, i) end
+    end
+    if #hooks == 0 and rawget(self, "_hooks") == hooks then
+      rawset(self, "_hooks", nil)
+    end
+  end}
+end
+
+-- f(module, args) before forward.
+function Module:register_forward_pre_hook(f)
+  return add_hook(self, {before = f})
+end
+
+-- f(module, args, output, ...) after forward.
+function Module:register_forward_hook(f)
+  return add_hook(self, {after = f})
+end
+
+-- ---- fields
+
+-- A leaf that is a parameter of the module whose field it becomes.
+all.define("nn.Parameter", "data:tensor, requires_grad:bool=true",
+           "a leaf that is a parameter of the module it is assigned to",
+function(t, requires_grad)
+  return all.declare(t:detach():requires_grad_(requires_grad))
+end)
+
+function Module:register_buffer(name, t, persistent)
+  rawset(self, name, t)
+  record(self, name, t, persistent == false and "plain" or "buffer")
+end
+
+function Module:register_parameter(name, t)
+  rawset(self, name, t)
+  if t then record(self, name, t, "parameter") end
+end

@@ -1,0 +1,311 @@
+-- SPDX-License-Identifier: MIT
+-- recurrent.lua - RNN, LSTM and GRU of several layers and both directions, and
+-- their cells as modules. Names, keys and gates are those of PyTorch.
+--
+-- out, state = lstm(x, state, {lengths=...}): x is [time x samples x features],
+-- [samples x time x features] with batch_first, or [time x features]. The state
+-- of an LSTM is {h, c}, of the others h. `lengths' says where sequences end:
+-- beyond that the output is 0, and the state is that of the last step, in any
+-- order of lengths; x may be a table of pack_padded_sequence instead.
+local all = ...
+local fail, layer = all.fail, all.layer
+local nn, F = all.space "nn", all.space "nn.functional"
+local uniform = all.uniform_parameter
+
+local GATES = {RNN = 1, LSTM = 4, GRU = 3}
+
+-- ---- one step: the next h, and c, for gx, the input times its weights, and
+-- the weights w, b of h
+
+local step = {}
+
+function step.LSTM(gx, h, c, w)
+  local i, f, g, o = table.unpack((gx + F.linear(h, w)):chunk(4, 2))
+  c = f:sigmoid() * c + i:sigmoid() * g:tanh()
+  return o:sigmoid() * c:tanh(), c
+end
+
+function step.GRU(gx, h, _, w, b)
+  local size = h:size(2)
+  local gh = F.linear(h, w, b)
+  local r, z = table.unpack((gx:narrow(2, 1, 2 * size) +
+                             gh:narrow(2, 1, 2 * size)):sigmoid():chunk(2, 2))
+  local n = (gx:narrow(2, 2 * size + 1, size) +
+             r * gh:narrow(2, 2 * size + 1, size)):tanh()
+  return n + z * (h - n)
+end
+
+function step.RNN(gx, h, _, w, _, nonlinearity)
+  local sum = gx + F.linear(h, w)
+  return nonlinearity == "relu" and sum:relu() or sum:tanh()
+end
+
+-- ---- layers
+
+-- Sets the parameters of layer k in one direction.
+local function set_weights(self, kind, k, suffix, inputs)
+  local gates, bound = GATES[kind] * self.hidden_size,
+                       1 / math.sqrt(self.hidden_size)
+  local out = (self.proj_size or 0) > 0 and self.proj_size or self.hidden_size
+  local function set(name, ...)
+    self[("%s_l%d%s"):format(name, k, suffix)] = uniform(bound, ...)
+  end
+  set("weight_ih", gates, inputs)
+  set("weight_hh", gates, out)
+  if self.bias then
+    set("bias_ih", gates)
+    set("bias_hh", gates)
+  end
+  if out ~= self.hidden_size then set("weight_hr", out, self.hidden_size) end
+end
+
+local function check_sizes(kind, self)
+  for _, key in ipairs {"input_size", "hidden_size", "num_layers"} do
+    if self[key] < 1 then
+      fail(kind, ("%s is %d, but must be positive"):format(key, self[key]))
+    end
+  end
+  if self.proj_size and (self.proj_size < 0 or
+                         self.proj_size >= self.hidden_size) then
+    fail(kind, ("proj_size is %d, but must be below hidden_size, %d")
+               :format(self.proj_size, self.hidden_size))
+  end
+end
+
+local function set_all_weights(self, kind)
+  check_sizes(kind, self)
+  local both = self.bidirectional and 2 or 1
+  local out = (self.proj_size or 0) > 0 and self.proj_size or self.hidden_size
+  for k = 0, self.num_layers - 1 do
+    local inputs = k == 0 and self.input_size or both * out
+    set_weights(self, kind, k, "", inputs)
+    if both == 2 then set_weights(self, kind, k, "_reverse", inputs) end
+  end
+end
+
+-- One layer in one direction over the steps of x [time x samples x features].
+-- masks[t], if given, is true for the samples that have step t. Returns the
+-- outputs and the last h and c.
+local function run(self, kind, x, h, c, name, masks, backward)
+  local function weight(key) return rawget(self, key .. name) end
+  local bias, b_hh = weight "bias_ih", weight "bias_hh"
+  if bias and kind ~= "GRU" then bias, b_hh = bias + b_hh, nil end
+  local steps = F.linear(x, weight "weight_ih", bias):unbind(1)
+  local w, project, out = weight "weight_hh", weight "weight_hr", {}
+  for i = 1, #steps do
+    local t = backward and #steps + 1 - i or i
+    local new, new_c = step[kind](steps[t], h, c, w, b_hh,
+                                  self.nonlinearity)
+    if project then new = F.linear(new, project) end
+    out[t] = new
+    if masks then
+      out[t] = new:masked_fill(masks[t]:logical_not(), 0)
+      new = nacre.where(masks[t], new, h)
+      new_c = new_c and nacre.where(masks[t], new_c, c)
+    end
+    h, c = new, new_c
+  end
+  return nacre.stack(out), h, c
+end
+
+-- For each step the samples that have it, as [samples x 1] booleans.
+local function masks_of(lengths, time, device)
+  local list = {}
+  local n = nacre.tensor(lengths, {dtype = "int64", device = "cpu"})
+            :to(device):unsqueeze(2)
+  for t = 1, time do list[t] = n:ge(t) end
+  return list
+end
+
+-- Fails for an x or lengths that do not fit; returns x as
+-- [time x samples x features] and the masks.
+local function read_input(self, kind, x, lengths)
+  all.check_dims(kind, x, "input", 2, 3)
+  if x:size(-1) ~= self.input_size then
+    fail(kind, ("{input} has %d features, the layer takes %d")
+               :format(x:size(-1), self.input_size), nil, "input", x)
+  end
+  if x:dim() == 2 then x = x:unsqueeze(2)
+  elseif self.batch_first then x = x:transpose(1, 2) end
+  if x:size(1) == 0 then
+    fail(kind, "{input} has no steps", nil, "input", x)
+  end
+  if lengths == nil then return x end
+  if nacre.is_tensor(lengths) then lengths = lengths:tolist() end
+  if #lengths ~= x:size(2) then
+    fail(kind, ("there are %d lengths and %d samples")
+               :format(#lengths, x:size(2)))
+  end
+  for i, n in ipairs(lengths) do
+    if n < 1 or n > x:size(1) then
+      fail(kind, ("length %d is %d, but must be from 1 to %d")
+                 :format(i, n, x:size(1)))
+    end
+  end
+  return x, masks_of(lengths, x:size(1), x.device)
+end
+
+-- The first h and c of all layers, [layers*directions x samples x size]: those
+-- given, or zeros.
+local function first_state(self, kind, x, state, single)
+  local rows = self.num_layers * (self.bidirectional and 2 or 1)
+  local out = (self.proj_size or 0) > 0 and self.proj_size or self.hidden_size
+  local function read(t, what, size)
+    if t == nil then return x:new_zeros(rows, x:size(2), size) end
+    if single and t:dim() == 2 then t = t:unsqueeze(2) end
+    local want = ("%dx%dx%d"):format(rows, x:size(2), size)
+    if table.concat(t:size(), "x") ~= want then
+      fail(kind, ("{%s} is [%s], an input of this shape needs [%s]")
+                 :format(what, table.concat(t:size(), "x"), want), nil, what, t)
+    end
+    return t
+  end
+  if kind ~= "LSTM" then
+    if state ~= nil and not nacre.is_tensor(state) then
+      fail(kind, "the state is a tensor, not a " .. type(state))
+    end
+    return read(state, "h", out)
+  end
+  if state ~= nil and (type(state) ~= "table" or #state ~= 2) then
+    fail(kind, "the state is a list {h, c}")
+  end
+  state = state or {}
+  return read(state[1], "h", out), read(state[2], "c", self.hidden_size)
+end
+
+-- All layers; returns the output, and lists of the last h and c.
+local function run_layers(self, kind, x, h, c, masks)
+  local last_h, last_c, row = {}, {}, 0
+  local directions = self.bidirectional and {"", "_reverse"} or {""}
+  for k = 0, self.num_layers - 1 do
+    local out = {}
+    for d, suffix in ipairs(directions) do
+      row = row + 1
+      out[d], last_h[row], last_c[row] =
+        run(self, kind, x, h:select(1, row), c and c:select(1, row),
+            ("_l%d%s"):format(k, suffix), masks, d == 2)
+    end
+    x = #out == 2 and nacre.cat(out, 3) or out[1]
+    if self.dropout > 0 and k < self.num_layers - 1 then
+      x = F.dropout(x, self.dropout, self.training)
+    end
+  end
+  return x, last_h, last_c
+end
+
+local function define(kind, extra, doc)
+  local Layer = layer(kind,
+    "input_size:int, hidden_size:int, num_layers:int=1, " .. extra ..
+    "bias:bool=true, batch_first:bool=false, dropout:num=0, "
+    .. "bidirectional:bool=false" ..
+    (kind == "LSTM" and ", proj_size:int=0" or ""), doc, nil,
+  function(self, ...)
+    for i, p in ipairs(self._signature.params) do
+      rawset(self, p.name, (select(i, ...)))
+    end
+    set_all_weights(self, kind)
+  end)
+
+  function Layer:forward(x, state, options)
+    local packed = type(x) == "table" and not nacre.is_tensor(x) and x
+    local lengths = packed and packed.lengths or options and options.lengths
+    local given = packed and packed.data or x
+    local single = given:dim() == 2
+    local masks
+    x, masks = read_input(self, kind, packed and self.batch_first and
+                          given:transpose(1, 2) or given, lengths)
+    local h, c = first_state(self, kind, x, state, single)
+    local out, last_h, last_c = run_layers(self, kind, x, h, c, masks)
+    h, c = nacre.stack(last_h), last_c[1] and nacre.stack(last_c)
+    if single then
+      out, h, c = out:squeeze(2), h:squeeze(2), c and c:squeeze(2)
+    elseif packed then out = {data = out, lengths = lengths}
+    elseif self.batch_first then out = out:transpose(1, 2) end
+    return out, c and {h, c} or h
+  end
+end
+
+define("RNN", "nonlinearity:tanh|relu=tanh, ",
+       "layers of h' = tanh(w_ih x + b_ih + w_hh h + b_hh)")
+define("LSTM", "", "layers of long short-term memory; the state is {h, c}")
+define("GRU", "", "layers of gated recurrent units")
+
+-- ---- cells
+
+local function define_cell(kind, extra, doc, call)
+  local name = kind .. "Cell"
+  local Cell = layer(name, "input_size:int, hidden_size:int, bias:bool=true" ..
+                     extra, doc, nil,
+  function(self, inputs, hidden, bias)
+    local gates, bound = GATES[kind] * hidden, 1 / math.sqrt(hidden)
+    self.weight_ih = uniform(bound, gates, inputs)
+    self.weight_hh = uniform(bound, gates, hidden)
+    if bias then
+      self.bias_ih = uniform(bound, gates)
+      self.bias_hh = uniform(bound, gates)
+    end
+  end)
+  function Cell:forward(x, state)
+    if state == nil then
+      local size = x:size()
+      size[#size] = self.hidden_size
+      state = x:new_zeros(size)
+      if kind == "LSTM" then state = {state, state} end
+    end
+    return call(self, x, state, self.weight_ih, self.weight_hh,
+                rawget(self, "bias_ih"), rawget(self, "bias_hh"))
+  end
+end
+
+define_cell("RNN", ", nonlinearity:tanh|relu=tanh", "one step of an RNN",
+function(self, ...)
+  local f = self.nonlinearity == "relu" and nacre.rnn_relu_cell or
+            nacre.rnn_tanh_cell
+  return f(...)
+end)
+define_cell("LSTM", "", "one step of an LSTM: h and c",
+            function(_, ...) return nacre.lstm_cell(...) end)
+define_cell("GRU", "", "one step of a GRU",
+            function(_, ...) return nacre.gru_cell(...) end)
+
+-- ---- sequences of several lengths
+
+all.define("nn.utils.rnn.pad_sequence",
+  "sequences:tensors, batch_first:bool=false, padding_value:num=0",
+  "sequences as one tensor [time x samples x ...], the shorter ones padded",
+function(sequences, batch_first, value)
+  local time = 0
+  for _, s in ipairs(sequences) do time = math.max(time, s:size(1)) end
+  local list = {}
+  for i, s in ipairs(sequences) do
+    local size = s:size()
+    size[1] = time - size[1]
+    list[i] = nacre.cat {s, s:new_full(size, value)}
+  end
+  return nacre.stack(list, batch_first and 1 or 2)
+end)
+
+all.define("nn.utils.rnn.pack_padded_sequence",
+  "input:tensor, lengths:any, batch_first:bool=false, "
+  .. "enforce_sorted:bool=true -> table",
+  "{data=, lengths=}: padded sequences and their lengths, for layers",
+function(x, lengths, batch_first)
+  if nacre.is_tensor(lengths) then lengths = lengths:tolist() end
+  return {data = batch_first and x:transpose(1, 2) or x, lengths = lengths}
+end)
+
+all.define("nn.utils.rnn.pad_packed_sequence",
+  "sequence:table, batch_first:bool=false, padding_value:num=0 "
+  .. "-> tensor, lengths",
+  "the padded sequences and the lengths of a packed table",
+function(packed, batch_first, value)
+  local x, time = packed.data, 0
+  for _, n in ipairs(packed.lengths) do time = math.max(time, n) end
+  x = x:narrow(1, 1, time)
+  if value ~= 0 then
+    local masks = nacre.stack(masks_of(packed.lengths, time, x.device))
+    x = x:masked_fill(masks:logical_not(), value)
+  end
+  return batch_first and x:transpose(1, 2) or x,
+         nacre.tensor(packed.lengths, {dtype = "int64", device = "cpu"})
+end)

@@ -1,0 +1,267 @@
+-- SPDX-License-Identifier: MIT
+-- optimizer.lua - what all optimizers of nacre.optim share: groups of
+-- parameters, state, steps, state_dict.
+--
+--   opt = nacre.optim.Adam(net, {lr = 1e-3})
+--   opt:zero_grad(); loss:backward(); opt:step()
+--
+-- An optimizer has param_groups, a list of tables with params and the options,
+-- and state, a table from a parameter to the values that its algorithm keeps.
+local all = ...
+local fail, optim = all.fail, all.space "optim"
+
+local Optimizer = {}
+all.Optimizer = Optimizer
+
+-- The list of tensors that the user gave: a list, a module, or its parameters.
+local function tensors_of(op, params)
+  if all.is_module(params) then return params:parameters() end
+  local list = {}
+  for i, p in ipairs(params) do
+    if not nacre.is_tensor(p) then
+      fail(op, ("element %d of params is a %s, not a tensor")
+               :format(i, type(p)))
+    end
+    list[i] = p
+  end
+  return list
+end
+
+local function check_parameter(op, p, seen)
+  if seen[p] then
+    fail(op, "{param} is given twice", nil, "param", p)
+  elseif not p.is_leaf then
+    fail(op, "{param} is a result, not a leaf: it cannot be optimized",
+         "{param}:detach():requires_grad_()", "param", p)
+  elseif not all.is_parameter(p) then
+    fail(op, "{param} requires no gradient", "{param}:requires_grad_()",
+         "param", p)
+  end
+  seen[p] = true
+end
+
+-- Adds a group {params=, options}; options that it has not are the defaults.
+function Optimizer:add_param_group(group)
+  local op = self.name
+  if type(group) ~= "table" or type(group.params) ~= "table" and
+     not nacre.is_tensor(group.params) then
+    fail(op, "a group is a table {params = ..., lr = ...}")
+  end
+  local given = group.params
+  local params = tensors_of(op, nacre.is_tensor(given) and {given} or given)
+  if #params == 0 then fail(op, "there are no parameters") end
+  local seen = {}
+  for _, g in ipairs(self.param_groups) do
+    for _, p in ipairs(g.params) do seen[p] = true end
+  end
+  for _, p in ipairs(params) do check_parameter(op, p, seen) end
+  local new = {params = params}
+  for key, value in pairs(self.defaults) do new[key] = value end
+  for key, value in pairs(group) do
+    if key ~= "params" then
+      if self._known[key] == nil and key ~= "initial_lr" then
+        fail(op, ("no argument '%s'"):format(key))
+      end
+      new[key] = value
+    end
+  end
+  self._check(op, new)
+  self.param_groups[#self.param_groups + 1] = new
+end
+
+-- Is this a list of groups?
+local function are_groups(params)
+  return not all.is_module(params) and type(params[1]) == "table" and
+         not nacre.is_tensor(params[1])
+end
+
+-- nacre.optim[name]: a function that makes an optimizer from params and the
+-- options of the signature. fields.update(p, g, s, o, t) is one step of
+-- parameter p with gradient g, state s, options o; t counts the steps from 1.
+-- It is also the reference of the tests of fields.fused, if there is that.
+-- fields.check(op, options) fails for wrong values.
+function all.optimizer(name, signature, doc, fields)
+  local s = all.parse("optim." .. name,
+                      "params:table, " .. signature .. " -> optimizer")
+  local class = setmetatable(fields, {__index = Optimizer})
+  class.__index, class.__tostring = class, Optimizer.__tostring
+  class.name, class._known = name, s.byname
+  class._check = fields.check or function() end
+  local function construct(...)
+    local v = all.read(name, s, ...)
+    local self = setmetatable({param_groups = {}, state = {}, defaults = {}},
+                              class)
+    for i = 2, #s.params do self.defaults[s.params[i].name] = v[i] end
+    if fields.defaults then fields.defaults(self.defaults) end
+    if are_groups(v[1]) then
+      for _, group in ipairs(v[1]) do self:add_param_group(group) end
+    else
+      self:add_param_group {params = v[1]}
+    end
+    return self
+  end
+  optim[name] = construct
+  all.describe("optim." .. name, construct, doc, s)
+  return construct
+end
+
+-- Removes the gradients.
+function Optimizer:zero_grad()
+  for _, group in ipairs(self.param_groups) do
+    for _, p in ipairs(group.params) do p.grad = nil end
+  end
+end
+
+-- The parameters of a group that have a gradient, their gradients and states.
+local function with_gradients(self, group)
+  local params, grads, states = {}, {}, {}
+  for _, p in ipairs(group.params) do
+    local g = p.grad
+    if g then
+      local n, s = #params + 1, self.state[p]
+      if s == nil then
+        s = {step = 0}
+        self.state[p] = s
+      end
+      params[n], grads[n], states[n] = p, g, s
+    end
+  end
+  return params, grads, states
+end
+
+-- All of params as one operation, if the algorithm has one and the tensors are
+-- fit for it; false if nothing was done. fields.fused(o, t) gives the rule, the
+-- keys of the states, and the numbers of StepNumbers (optimizer_step.h).
+local function step_fused(self, group, params, grads, states)
+  if not self.fused or #params == 0 then return false end
+  local t, n = states[1].step + 1, #params
+  local rule, keys, numbers = self.fused(group, t)
+  local list = {}
+  for j, s in ipairs(states) do
+    if s.step + 1 ~= t then return false end
+    for i, key in ipairs(keys) do
+      if t > 1 and not s[key] then return false end
+      s[key] = s[key] or nacre.zeros_like(params[j])
+      list[(i - 1) * n + j] = s[key]
+    end
+  end
+  local done = nacre._optimizer_step(rule, params, grads, list,
+    nacre.tensor(numbers, {dtype = "float64", device = "cpu"}))
+  for j = 1, done and n or 0 do states[j].step = t end
+  return done
+end
+
+-- One step of a group by the Lua text of the algorithm.
+local function step_text(self, group, params, grads, states)
+  for j, p in ipairs(params) do
+    local g, s = grads[j], states[j]
+    s.step = s.step + 1
+    self.update(p, group.maximize and -g or g, s, group, s.step)
+  end
+end
+
+function Optimizer:step_group(group)
+  local params, grads, states = with_gradients(self, group)
+  if not step_fused(self, group, params, grads, states) then
+    step_text(self, group, params, grads, states)
+  end
+end
+
+-- Changes the parameters by their gradients. closure(), if given, computes the
+-- loss with gradients; step returns it.
+function Optimizer:step(closure)
+  local loss = closure and nacre.enable_grad(closure)
+  nacre.no_grad(function()
+    for _, group in ipairs(self.param_groups) do self:step_group(group) end
+  end)
+  return loss
+end
+
+-- ---- state
+
+-- {state=, param_groups=}: the parameters by their number, counted from 1
+-- through all groups.
+function Optimizer:state_dict()
+  local n, out = 0, {state = {}, param_groups = {}}
+  for i, group in ipairs(self.param_groups) do
+    local g = {}
+    for key, value in pairs(group) do g[key] = value end
+    g.params = {}
+    for j, p in ipairs(group.params) do
+      n = n + 1
+      g.params[j], out.state[n] = n, self.state[p]
+    end
+    out.param_groups[i] = g
+  end
+  return out
+end
+
+local function check_groups(self, saved)
+  local own, other = self.param_groups, saved.param_groups
+  if type(other) ~= "table" or type(saved.state) ~= "table" then
+    fail("load_state_dict", "a table of state_dict is expected")
+  end
+  if #own ~= #other then
+    fail("load_state_dict", ("the optimizer has %d groups, the state %d")
+                            :format(#own, #other))
+  end
+  for i, group in ipairs(own) do
+    if #group.params ~= #other[i].params then
+      fail("load_state_dict",
+           ("group %d has %d parameters, that of the state %d")
+           :format(i, #group.params, #other[i].params))
+    end
+  end
+end
+
+-- A copy of a value of a state for parameter p: on its device, in its dtype if
+-- it is of floating point numbers.
+local function state_value(v, p)
+  if not nacre.is_tensor(v) then return v end
+  v = v:to(p.device)
+  return (v:is_floating_point() and v:to(p.dtype) or v):clone()
+end
+
+function Optimizer:load_state_dict(saved)
+  check_groups(self, saved)
+  for i, group in ipairs(self.param_groups) do
+    local from = saved.param_groups[i]
+    for key, value in pairs(from) do
+      if key ~= "params" then group[key] = value end
+    end
+    for j, p in ipairs(group.params) do
+      local s, new = saved.state[from.params[j]], nil
+      for key, value in pairs(s or {}) do
+        new = new or {}
+        new[key] = state_value(value, p)
+      end
+      self.state[p] = new
+    end
+  end
+end
+
+local function option_text(v)
+  if type(v) ~= "table" then return tostring(v) end
+  local list = {}
+  for i, element in ipairs(v) do list[i] = tostring(element) end
+  return "{" .. table.concat(list, ", ") .. "}"
+end
+
+function Optimizer:__tostring()
+  local lines = {self.name}
+  for i, group in ipairs(self.param_groups) do
+    local n, keys = 0, {}
+    for _, p in ipairs(group.params) do n = n + p:numel() end
+    for key in pairs(group) do
+      if key ~= "params" then keys[#keys + 1] = key end
+    end
+    table.sort(keys)
+    for k, key in ipairs(keys) do
+      keys[k] = key .. "=" .. option_text(group[key])
+    end
+    lines[i + 1] = ("  group %d  %d parameter%s, %d elements  %s"):format(
+      i, #group.params, #group.params == 1 and "" or "s", n,
+      table.concat(keys, " "))
+  end
+  return table.concat(lines, "\n")
+end

@@ -1,0 +1,259 @@
+-- SPDX-License-Identifier: MIT
+-- optimizers.lua - the optimizers of nacre.optim but LBFGS (lbfgs.lua): the
+-- update of one parameter by its gradient. Algorithms, defaults and the order
+-- of rounding are those of PyTorch.
+local all = ...
+local fail, optimizer = all.fail, all.optimizer
+
+-- Fails unless option `key' is at least 0 and, if given, below `below'.
+local function check_range(op, o, key, below)
+  local v = o[key]
+  if type(v) ~= "number" or v < 0 or below and v >= below then
+    fail(op, ("%s is %s, but must be a number %s"):format(key, tostring(v),
+      below and ("from 0 to below %g"):format(below) or "not below 0"))
+  end
+end
+
+local function check_betas(op, o)
+  local b = o.betas
+  if type(b) ~= "table" or #b ~= 2 then
+    fail(op, "betas must be a list of two numbers")
+  end
+  for i = 1, 2 do
+    if type(b[i]) ~= "number" or b[i] < 0 or b[i] >= 1 then
+      fail(op, ("betas[%d] is %s, but must be from 0 to below 1")
+               :format(i, tostring(b[i])))
+    end
+  end
+end
+
+local function check_common(op, o)
+  check_range(op, o, "lr")
+  check_range(op, o, "weight_decay")
+  if o.eps then check_range(op, o, "eps") end
+  if o.betas then check_betas(op, o) end
+end
+
+local function default_betas(o) o.betas = o.betas or {0.9, 0.999} end
+
+-- The gradient with the gradient of the penalty weight_decay*|p|^2/2.
+local function decayed(p, g, o)
+  return o.weight_decay ~= 0 and g:add(p, {alpha = o.weight_decay}) or g
+end
+
+-- s[key], which begins as zeros in the shape of p.
+local function zeros(s, key, p)
+  s[key] = s[key] or nacre.zeros_like(p)
+  return s[key]
+end
+
+-- ---- gradient descent
+
+optimizer("SGD",
+  "lr:num=1e-3, momentum:num=0, dampening:num=0, weight_decay:num=0, "
+  .. "nesterov:bool=false, maximize:bool=false",
+  "stochastic gradient descent, with momentum", {
+  check = function(op, o)
+    check_common(op, o)
+    check_range(op, o, "momentum")
+    if o.nesterov and (o.momentum == 0 or o.dampening ~= 0) then
+      fail(op, "nesterov needs a momentum, and no dampening")
+    end
+  end,
+  fused = function(o, t)
+    return "sgd", o.momentum ~= 0 and {"momentum_buffer"} or {},
+           {o.maximize and -1 or 1, o.weight_decay, 1, o.lr, o.momentum,
+            1 - o.dampening, t == 1 and 1 or 0, o.nesterov and 1 or 0,
+            0, 0, 0, 1}
+  end,
+  update = function(p, g, s, o, t)
+    g = decayed(p, g, o)
+    if o.momentum ~= 0 then
+      local m = t > 1 and s.momentum_buffer
+      if m then m:mul_(o.momentum):add_(g, {alpha = 1 - o.dampening})
+      else
+        m = g:clone()
+        s.momentum_buffer = m
+      end
+      g = o.nesterov and g:add(m, {alpha = o.momentum}) or m
+    end
+    p:add_(g, {alpha = -o.lr})
+  end})
+
+-- ---- Adam and its kin
+
+-- Kingma and Ba 2015; amsgrad: Reddi, Kale and Kumar 2018.
+local function adam(p, g, s, o, t)
+  local b1, b2 = o.betas[1], o.betas[2]
+  zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
+  local v = zeros(s, "exp_avg_sq", p)
+  v:mul_(b2):addcmul_(g, g, {value = 1 - b2})
+  if o.amsgrad then
+    v = nacre.maximum(zeros(s, "max_exp_avg_sq", p), v,
+                      {out = s.max_exp_avg_sq})
+  end
+  local root = v:sqrt():div_(math.sqrt(1 - b2 ^ t)):add_(o.eps)
+  p:addcdiv_(s.exp_avg, root, {value = -o.lr / (1 - b1 ^ t)})
+end
+
+-- The same for all parameters; decay: of the penalty, shrink: p is first
+-- multiplied by it.
+local function adam_fused(o, t, decay, shrink)
+  local b1, b2 = o.betas[1], o.betas[2]
+  return "adam", o.amsgrad and {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} or
+                 {"exp_avg", "exp_avg_sq"},
+         {o.maximize and -1 or 1, decay, shrink, o.lr / (1 - b1 ^ t), 0, 0, 0,
+          0, b1, b2, o.eps, math.sqrt(1 - b2 ^ t)}
+end
+
+optimizer("Adam",
+  "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
+  .. "amsgrad:bool=false, maximize:bool=false",
+  "Adam; betas are {0.9, 0.999}", {
+  check = check_common, defaults = default_betas,
+  fused = function(o, t) return adam_fused(o, t, o.weight_decay, 1) end,
+  update = function(p, g, s, o, t) adam(p, decayed(p, g, o), s, o, t) end})
+
+-- Loshchilov and Hutter 2019.
+optimizer("AdamW",
+  "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=1e-2, "
+  .. "amsgrad:bool=false, maximize:bool=false",
+  "Adam with decoupled weight decay; betas are {0.9, 0.999}", {
+  check = check_common, defaults = default_betas,
+  fused = function(o, t)
+    return adam_fused(o, t, 0, 1 - o.lr * o.weight_decay)
+  end,
+  update = function(p, g, s, o, t)
+    p:mul_(1 - o.lr * o.weight_decay)
+    adam(p, g, s, o, t)
+  end})
+
+optimizer("Adamax",
+  "lr:num=2e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
+  .. "maximize:bool=false",
+  "Adam with the largest gradient in place of the second moment", {
+  check = check_common, defaults = default_betas,
+  update = function(p, g, s, o, t)
+    local b1, b2 = o.betas[1], o.betas[2]
+    g = decayed(p, g, o)
+    zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
+    local u = zeros(s, "exp_inf", p)
+    nacre.maximum(u:mul_(b2), g:abs():add_(o.eps), {out = u})
+    p:addcdiv_(s.exp_avg, u, {value = -o.lr / (1 - b1 ^ t)})
+  end})
+
+-- The decay of an algorithm that has both kinds; returns the gradient.
+local function decay(p, g, o)
+  if not o.decoupled_weight_decay then return decayed(p, g, o) end
+  p:mul_(1 - o.lr * o.weight_decay)
+  return g
+end
+
+-- Dozat 2016.
+optimizer("NAdam",
+  "lr:num=2e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
+  .. "momentum_decay:num=4e-3, decoupled_weight_decay:bool=false, "
+  .. "maximize:bool=false",
+  "Adam with Nesterov's momentum; betas are {0.9, 0.999}", {
+  check = check_common, defaults = default_betas,
+  update = function(p, g, s, o, t)
+    local b1, b2 = o.betas[1], o.betas[2]
+    local mu = b1 * (1 - 0.5 * 0.96 ^ (t * o.momentum_decay))
+    local next_mu = b1 * (1 - 0.5 * 0.96 ^ ((t + 1) * o.momentum_decay))
+    s.mu_product = (s.mu_product or 1) * mu
+    g = decay(p, g, o)
+    zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
+    zeros(s, "exp_avg_sq", p):mul_(b2):addcmul_(g, g, {value = 1 - b2})
+    local root = s.exp_avg_sq:div(1 - b2 ^ t):sqrt_():add_(o.eps)
+    p:addcdiv_(g, root, {value = -o.lr * (1 - mu) / (1 - s.mu_product)})
+    p:addcdiv_(s.exp_avg, root,
+               {value = -o.lr * next_mu / (1 - s.mu_product * next_mu)})
+  end})
+
+-- Liu et al. 2020.
+optimizer("RAdam",
+  "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
+  .. "decoupled_weight_decay:bool=false, maximize:bool=false",
+  "Adam that rectifies the variance of its rate; betas are {0.9, 0.999}", {
+  check = check_common, defaults = default_betas,
+  update = function(p, g, s, o, t)
+    local b1, b2 = o.betas[1], o.betas[2]
+    g = decay(p, g, o)
+    zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
+    zeros(s, "exp_avg_sq", p):mul_(b2):addcmul_(g, g, {value = 1 - b2})
+    local limit, rest = 2 / (1 - b2) - 1, 1 - b2 ^ t
+    local rho = limit - 2 * t * b2 ^ t / rest
+    local step = s.exp_avg:div(1 - b1 ^ t):mul_(o.lr)
+    if rho > 5 then
+      local rect = math.sqrt((rho - 4) * (rho - 2) * limit /
+                             ((limit - 4) * (limit - 2) * rho))
+      step:mul_(s.exp_avg_sq:sqrt():add_(o.eps):reciprocal_()
+                 :mul_(math.sqrt(rest))):mul_(rect)
+    end
+    p:sub_(step)
+  end})
+
+-- ---- rates from the squares of gradients
+
+-- Tieleman and Hinton 2012; centered: Graves 2013.
+optimizer("RMSprop",
+  "lr:num=1e-2, alpha:num=0.99, eps:num=1e-8, weight_decay:num=0, "
+  .. "momentum:num=0, centered:bool=false, maximize:bool=false",
+  "divides the gradient by the root of a moving mean of its squares", {
+  check = function(op, o)
+    check_common(op, o)
+    check_range(op, o, "momentum")
+    check_range(op, o, "alpha")
+  end,
+  update = function(p, g, s, o)
+    g = decayed(p, g, o)
+    local v = zeros(s, "square_avg", p)
+    v:mul_(o.alpha):addcmul_(g, g, {value = 1 - o.alpha})
+    if o.centered then
+      local mean = zeros(s, "grad_avg", p):lerp_(g, 1 - o.alpha)
+      v = v:addcmul(mean, mean, {value = -1})
+    end
+    local root = v:sqrt():add_(o.eps)
+    if o.momentum == 0 then
+      p:addcdiv_(g, root, {value = -o.lr})
+    else
+      local m = zeros(s, "momentum_buffer", p)
+      p:add_(m:mul_(o.momentum):addcdiv_(g, root), {alpha = -o.lr})
+    end
+  end})
+
+-- Duchi, Hazan and Singer 2011.
+optimizer("Adagrad",
+  "lr:num=1e-2, lr_decay:num=0, weight_decay:num=0, "
+  .. "initial_accumulator_value:num=0, eps:num=1e-10, maximize:bool=false",
+  "divides the gradient by the root of the sum of its squares", {
+  check = function(op, o)
+    check_common(op, o)
+    check_range(op, o, "lr_decay")
+    check_range(op, o, "initial_accumulator_value")
+  end,
+  update = function(p, g, s, o, t)
+    g = decayed(p, g, o)
+    s.sum = s.sum or nacre.full_like(p, o.initial_accumulator_value)
+    s.sum:addcmul_(g, g)
+    p:addcdiv_(g, s.sum:sqrt():add_(o.eps),
+               {value = -o.lr / (1 + (t - 1) * o.lr_decay)})
+  end})
+
+-- Zeiler 2012.
+optimizer("Adadelta",
+  "lr:num=1, rho:num=0.9, eps:num=1e-6, weight_decay:num=0, "
+  .. "maximize:bool=false",
+  "steps in proportion to a moving mean of the steps before", {
+  check = function(op, o)
+    check_common(op, o)
+    check_range(op, o, "rho", 1)
+  end,
+  update = function(p, g, s, o)
+    g = decayed(p, g, o)
+    local v, u = zeros(s, "square_avg", p), zeros(s, "acc_delta", p)
+    v:mul_(o.rho):addcmul_(g, g, {value = 1 - o.rho})
+    local step = u:add(o.eps):sqrt_():div_(v:add(o.eps):sqrt_()):mul_(g)
+    u:mul_(o.rho):addcmul_(step, step, {value = 1 - o.rho})
+    p:add_(step, {alpha = -o.lr})
+  end})

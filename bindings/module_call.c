@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** module_call.c - calls of an nn.Module (bindings/lib/modules), and the modules
+** that run.
+**
+** The call is a C function, because `return self.fc(x)' is a tail call: Lua
+** forgets the frame of forward, but the frame of the C function stays, with the
+** module as its first value. So an error can name the module in which it
+** occurred, and no call has to record anything.
+*/
+
+#include "bindings/binding.h"
+
+#define DESCRIBE "nacre.describe_modules"
+#define MOST_LEVELS 200
+
+/* [-0, +n, e] */
+static int finish(lua_State *L, int status, lua_KContext context) {
+  (void)status, (void)context;
+  return lua_gettop(L) - 1;
+}
+
+/* __call of modules: module(...) is module:forward(...), with hooks. The module
+   stays at index 1. [-0, +n, e] */
+static int module_call(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_pushliteral(L, "_hooks");
+  lua_getfield(L, 1, lua_rawget(L, 1) == LUA_TNIL ? "forward" : "_call_hooked");
+  lua_replace(L, -2);
+  lua_pushvalue(L, 1);
+  lua_rotate(L, 2, 2);
+  lua_callk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, finish);
+  return finish(L, LUA_OK, 0);
+}
+
+/* set_describe(f): f(modules) gives the text for a list of the modules that
+   run, the innermost first. */
+static int set_describe(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_setfield(L, LUA_REGISTRYINDEX, DESCRIBE);
+  return 0;
+}
+
+/* bytes_text(n): "3.8 MiB" */
+static int bytes_text(lua_State *L) {
+  char text[NC_TEXT];
+  lua_pushstring(L, nc_bytestext(text, luaL_checknumber(L, 1)));
+  return 1;
+}
+
+void nl_push_module_functions(lua_State *L) {
+  lua_pushcfunction(L, bytes_text);
+  lua_setfield(L, -2, "bytes_text");
+  lua_pushcfunction(L, module_call);
+  lua_setfield(L, -2, "module_call");
+  lua_pushcfunction(L, set_describe);
+  lua_setfield(L, -2, "set_describe");
+}
+
+/* Adds the modules that run in this thread to the list on top.
+   [-0, +0, m] */
+static void collect(lua_State *L) {
+  lua_Debug ar;
+  for (int i = 0; i < MOST_LEVELS && lua_getstack(L, i, &ar); i++) {
+    lua_getinfo(L, "f", &ar);
+    const int is = lua_tocfunction(L, -1) == module_call;
+    lua_pop(L, 1);
+    if (is && lua_getlocal(L, &ar, 1))
+      lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
+}
+
+int nl_push_modules(lua_State *L) {
+  const int top = lua_gettop(L);
+  luaL_checkstack(L, 8, NULL);
+  if (lua_getfield(L, LUA_REGISTRYINDEX, DESCRIBE) == LUA_TFUNCTION) {
+    lua_newtable(L);
+    collect(L);
+    if (lua_rawlen(L, -1) > 0 && lua_pcall(L, 1, 1, 0) == LUA_OK &&
+        lua_isstring(L, -1))
+      return 1;
+  }
+  lua_settop(L, top);
+  return 0;
+}
