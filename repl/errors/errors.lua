@@ -88,6 +88,7 @@ local function describe(err, list)
     o.op, o.message, o.code = err.op, err.message or "?", err.code
     o.rule, o.hint, o.file, o.line = err.rule, err.hint, err.file, err.line
     o.first, o.cause, o.name, o.got = err.first, err.cause, err.name, err.got
+    o.module = err.module
     o.at = place(list, o.file, o.line)
     o.object = true
   else
@@ -283,6 +284,7 @@ function errors.render(err, opts)
     lines[2] = ("  at %s:%d   %s"):format(escape_controls(o.file), o.line,
                                           trimmed(o.source, width))
   end
+  if o.module then lines[#lines + 1] = "  in " .. o.module end
   operandlines(lines, o.args, paint)
   if o.first then lines[#lines + 1] = paint("  first  " .. o.first, "dim") end
   if o.rule then lines[#lines + 1] = "  rule: " .. o.rule end

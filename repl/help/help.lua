@@ -20,7 +20,9 @@ local function operation(info, method)
 end
 
 -- The tables of functions in nacre, by their paths.
-local spaces = {"linalg", "nn", "nn.functional", "autograd", "cuda"}
+local spaces = {"linalg", "nn", "nn.functional", "nn.init", "nn.utils",
+                "nn.utils.rnn", "optim", "optim.lr_scheduler", "utils",
+                "utils.data", "autograd", "cuda"}
 
 local function path_of_table(v)
   for _, path in ipairs(spaces) do

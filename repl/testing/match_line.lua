@@ -180,10 +180,13 @@ end
 --
 local function isdevice(word) return word == "cpu" or word == "cuda" end
 
--- The word after "]" and a blank, with ":0" if it is a device with a number.
+-- The word after "]" or "B", as in the headers of tensors and modules, and a
+-- blank; with ":0" if it is a device with a number.
 local function deviceat(tokens, i)
   local a, b = tokens[i - 2], tokens[i - 1]
-  if not (a and a.text == "]" and b.text == " ") then return nil end
+  if not (a and (a.text == "]" or a.text == "B") and b.text == " ") then
+    return nil
+  end
   local word = tokens[i].text
   if not isdevice(word) then return nil end
   local colon, n = tokens[i + 1], tokens[i + 2]

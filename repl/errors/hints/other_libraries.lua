@@ -196,40 +196,16 @@ local rows = {
   -- gradients and learning
   {"jacobian hessian jvp vjp vmap func functorch", nil,
    "nacre.autograd.grad(result, inputs) gives gradients of one number"},
-  {"SGD sgd Adam AdamW adam RMSprop Adagrad optim lr_scheduler", "nacre." ..
-   "no_grad(function() x:sub_(y * 0.1) end)", "is a step with gradient y; " ..
-   "there are no optimizers yet"},
-  {"Parameter", "x:requires_grad_()", "makes x a parameter"},
-  {"Module Sequential ModuleList ModuleDict ParameterList ParameterDict",
-   "function layer(x) return nacre.nn.functional.linear(x, m, y) end",
-   "a layer is a function of its weights; there are no modules yet"},
-  {"LSTM GRU RNN LSTMCell GRUCell RNNCell lstm gru rnn_tanh rnn_relu " ..
-   "quantized_lstm", nil,
-   "there are no recurrent layers yet; ?nacre.lstm_cell and ?nacre.gru_cell " ..
-   "are one step of them"},
-  {"Transformer TransformerEncoder TransformerEncoderLayer " ..
-   "TransformerDecoder TransformerDecoderLayer MultiheadAttention " ..
-   "multi_head_attention_forward",
-   "nacre.nn.functional.scaled_dot_product_attention(m, m, m)",
-   "there are no layers of it yet"},
-  {"LocalResponseNorm CrossMapLRN2d",
-   "nacre.nn.functional.local_response_norm(m:view(1, 3, 3), 2)"},
+  {"sgd adam", "nacre.optim.SGD({x:requires_grad_()}, {lr = 0.1})"},
+  {"rnn_tanh rnn_relu lstm gru quantized_lstm", "nacre.nn.LSTM(3, 4)"},
+  {"multi_head_attention_forward", "nacre.nn.MultiheadAttention(4, 2)"},
+  {"CrossMapLRN2d", "nacre.nn.LocalResponseNorm(2)"},
+  {"ParameterDict", "nacre.nn.ParameterList(x, y)"},
   {"fractional_max_pool2d fractional_max_pool3d", nil,
    "of pooling there are max_pool, avg_pool, lp_pool and the adaptive ones"},
   {"rrelu_", "nacre.nn.functional.rrelu(x)"},
   {"upsample_bilinear upsample_nearest",
    "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
-  {"ReflectionPad1d ReflectionPad2d ReplicationPad1d ReplicationPad2d " ..
-   "ZeroPad2d ConstantPad1d ConstantPad2d ConstantPad3d",
-   "nacre.nn.functional.pad(m:view(1, 1, 3, 3), {1, 1, 1, 1})"},
-  {"init kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_",
-   "nacre.randn(3, 3) * 0.1", "or m:uniform_(-a, a)", "nn"},
-  {"clip_grad_norm_ clip_grad_value_", "x:mul_(1 / math.max(1, " ..
-   "x:norm():item()))", "of a gradient x"},
-  {"DataLoader Dataset TensorDataset utils",
-   'for _, i in ipairs(nacre.randperm(#x):split(2)) do local batch = x[i] ' ..
-   'end', "goes through batches; there is no loader yet"},
-  {"state_dict load_state_dict", 'nacre.save("x.safetensors", {w = m})'},
   -- parts that are not there
   {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq hann_window " ..
    "hamming_window blackman_window bartlett_window kaiser_window hanning " ..

@@ -38,7 +38,7 @@ local here = "nacre, also called torch, needs no import"
 local reads = 'nacre.load("x.csv") reads a table of numbers'
 local draws = ":plot, :hist, :heat and :show draw"
 runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
-                  nn = "the functions of layers are nacre.nn.functional",
+                  nn = "nn = nacre.nn", optim = "optim = nacre.optim",
                   matplotlib = draws, plt = draws, pandas = reads, pd = reads,
                   time = ":time EXPR, and nacre.clock() in seconds",
                   random = "nacre.rand, nacre.randint, nacre.randperm",

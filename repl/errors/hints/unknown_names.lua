@@ -44,24 +44,14 @@ end
 
 -- Where a name that `nacre' or a part of it does not have is looked up
 -- instead: nacre.conv2d is in nn.functional.
-local parts = {"", "nn.functional.", "linalg.", "autograd.", "cuda."}
+local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
+               "optim.", "optim.lr_scheduler.", "nn.init.", "nn.utils.",
+               "utils.data."}
 
-local special = {BCELoss = "binary_cross_entropy",
-                 BCEWithLogitsLoss = "binary_cross_entropy_with_logits"}
-
--- The name of a class as the name of a function: MaxPool2d, LeakyReLU,
--- NLLLoss.
-local function function_names(name)
-  local snake = name:gsub("ReLU", "Relu"):gsub("(%u)(%u%l)", "%1_%2")
-                    :gsub("([%l%d])(%u)", "%1_%2"):lower()
-  return {name, name:lower(), special[name] or snake,
-          (snake:gsub("_loss$", "")), (snake:gsub("%d+d$", ""))}
-end
-
--- The path of the function with this name, or this class's name, in another
--- part of the library.
+-- The path of the function or class with this name in another part of the
+-- library.
 function unknown_names.elsewhere(name)
-  local list = name:find "%u" and function_names(name) or {name}
+  local list = {name, name:lower()}
   for _, part in ipairs(parts) do
     local t = nacre
     for word in part:gmatch "[%w_]+" do t = t[word] end
