@@ -64,7 +64,8 @@ end
 local plain = {}
 for word in ([[boolean integer number text string table sizes strides dtype
   device iterator handle generator stream event milliseconds bytes results
-  function seconds name]]):gmatch "%w+" do
+  function seconds name class module optimizer schedule dataset datasets
+  loader sampler value]]):gmatch "%w+" do
   plain[word] = true
 end
 
@@ -73,10 +74,11 @@ local function givestensors(info)
   return word and not plain[word]
 end
 
--- These change what a tensor is, not its value; or need a CUDA device.
+-- These change what a tensor is, not its value; or need a CUDA device. Those
+-- of nn.init write to their operand without recording.
 local apart = {requires_grad_ = true, resize_ = true,
                resize_as_ = true, set_ = true,
-               cuda = true, pin_memory = true}
+               cuda = true, pin_memory = true, ["nn.Parameter"] = true}
 
 -- ---- the walk
 
@@ -99,7 +101,8 @@ local function operation(f, path)
   local name = canonical(info)
   if seen[name] or wanted and wanted ~= name then return end
   seen[name] = true
-  if not takestensors(info) or not givestensors(info) or apart[name] then
+  if not takestensors(info) or not givestensors(info) or apart[name] or
+     name:find "^nn%.init%." then
     return check(not lines[name],
                  "%s: a line, but it takes or gives no tensors", name)
   end

@@ -95,7 +95,8 @@ is(nacre.deserialize("1 2\n", {format = "txt", dtype = "int8"}).dtype, "int8",
 local before = live()
 fails("serialize: t must be a tensor", nacre.serialize, 3)
 fails("serialize: t must be a tensor, not nothing", nacre.serialize)
-fails("serialize: a must be a tensor", nacre.serialize, {a = 3})
+fails("serialize: a must be a tensor", nacre.serialize, {a = 3},
+      {format = "npz"})
 fails("serialize: there is no format .t7", nacre.serialize, nacre.ones(1),
       {format = "t7"})
 fails("such a file holds tensors by name", nacre.serialize, nacre.ones(1),

@@ -303,7 +303,7 @@ CAUSES = [
     ("torch.linalg.inv(m, {axis = 1})", "argument axis"),
     ("return x[i]", "index nil"), ("return x[true]", "index boolean"),
     ("x:fillna()", "method fillna"), ("return x.gradd", "field gradd"),
-    ("torch.nn.LSTM()", "function nn.LSTM"), ("torch.lstm()", "function lstm"),
+    ("torch.nn.LSTMM()", "function nn.LSTMM"), ("torch.lstm()", "function lstm"),
     ("return x + torch.ones(2)", "broadcast"),
     ("return x .. 7", "type number"),
     ("shell.nan 'trap'; return (x * 100):exp()", "infinite")]

@@ -27,6 +27,7 @@ PUBLIC = {"core/" + name for name in (
 FOR_DEVICES = PUBLIC | {"core/" + name for name in (
     "pointwise/scalar.h", "pointwise/for_each_compute_type.h",
     "pointwise/op_classes.h", "base/philox.h",
+    "optimizer_step.h",
     "portable.h", "base/indexed_dims.h")}
 
 # Headers of others: the name of a kind, its form, who may not include it.

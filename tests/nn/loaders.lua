@@ -1,0 +1,149 @@
+-- SPDX-License-Identifier: MIT
+-- nacre.utils.data: datasets, samplers, loaders and their loops.
+-- Run by: nacre tests/nn/loaders.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local fails, is = C.fails, C.is
+local data = nacre.utils.data
+
+local X, y = nacre.arange(1, 11):reshape(5, 2), nacre.arange(1, 6)
+
+local function batches(loader)
+  local list = {}
+  for _, b in loader do list[#list + 1] = tostring(b:totable()[1]) .. "+" ..
+                                          b:numel() end
+  return table.concat(list, " ")
+end
+
+local function eq(got, want)
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+-- ---- order, sizes
+
+local loader = data.DataLoader({X, y}, {batch_size = 2})
+eq(#loader, 3)
+eq(batches(loader), "1+2 3+2 5+1")
+eq(batches(data.DataLoader({X, y}, 2, {drop_last = true})), "1+2 3+2")
+eq(#data.DataLoader({X, y}, 2, {drop_last = true}), 2)
+for prefetch = 0, 3 do
+  eq(batches(data.DataLoader({X, y}, {batch_size = 2, prefetch = prefetch})),
+     "1+2 3+2 5+1")
+end
+local shuffled = data.DataLoader({X, y}, {batch_size = 5, shuffle = true})
+nacre.manual_seed(3)
+local _, one = shuffled(nil, nil)
+nacre.manual_seed(3)
+local x, two = shuffled(nil, nil)
+assert(one == two)
+is(two:sort(), "{1,2,3,4,5}")
+assert(x:select(2, 1) == two * 2 - 1)
+local g = nacre.Generator():manual_seed(5)
+local own = data.DataLoader(y, {batch_size = 5, shuffle = true, generator = g})
+local first = own(nil, nil)
+g:manual_seed(5)
+assert(own(nil, nil) == first)
+
+-- a batch is no view of the data
+for b in data.DataLoader(X, 5) do b:zero_() end
+eq(X[1][1], 1)
+
+-- ---- loops
+
+local seen = {}
+for i, b in pairs(data.DataLoader(y, 2)) do
+  seen[#seen + 1] = i
+  for _, c in pairs(data.DataLoader(y, 2)) do assert(c) end
+  assert(b)
+end
+eq(table.concat(seen, " "), "1 2 3")
+for _ in loader do break end
+eq(batches(loader), "1+2 3+2 5+1")
+fails("two loops over one loader", function()
+  for _ in loader do for _ in loader do break end end
+end)
+
+-- ---- samples of one's own
+
+local Squares = data.Dataset "Squares"
+function Squares:init(n) self.n = n end
+function Squares:len() return self.n end
+function Squares:get(i) return nacre.tensor(i), i * i, "n" .. i end
+for a, b, names in data.DataLoader(Squares(3), 3) do
+  is(a, "{1,2,3}")
+  is(b, "{1,4,9}")
+  eq(table.concat(names, " "), "n1 n2 n3")
+end
+function Squares:get(i) return {x = nacre.ones(2) * i, at = {i, -i}} end
+for batch in data.DataLoader(Squares(2), 2) do
+  is(batch.x, "{{1.0,1.0},{2.0,2.0}}")
+  is(batch.at[2], "{-1,-2}")
+end
+function Squares:get(i) return {nacre.tensor(i), i} end
+for a, b in data.DataLoader(Squares(2), 2) do
+  is(a, "{1,2}")
+  is(b, "{1,2}")
+end
+function Squares:get(i) return i == 1 and {x = 1} or {z = 1} end
+fails("sample 2 of the batch has no 'x'", data.DataLoader(Squares(2), 2))
+function Squares:get(i) return i end
+for sum in data.DataLoader(Squares(4), 4, {collate_fn = function(samples)
+  local s = 0
+  for _, v in ipairs(samples) do s = s + v end
+  return s
+end}) do eq(sum, 10) end
+
+-- ---- parts
+
+local a, b = data.random_split({X, y}, {3, 2})
+eq(#a + #b, 5)
+local all = {}
+for _, part in ipairs {a, b} do
+  for _, t in data.DataLoader(part, 5) do
+    table.move(t:tolist(), 1, #t, #all + 1, all)
+  end
+end
+table.sort(all)
+eq(table.concat(all, " "), "1 2 3 4 5")
+local parts = {data.random_split(nacre.arange(10), {0.5, 0.3, 0.2})}
+eq(#parts[1] .. " " .. #parts[2] .. " " .. #parts[3], "5 3 2")
+fails("the parts have 4 samples, the dataset 5", data.random_split, {X, y},
+      {2, 2})
+local both = data.ConcatDataset(a, b)
+eq(#both, 5)
+assert(both:get(5))
+eq(data.Subset(y, {5, 1}):get(1):item(), 5)
+for t in data.DataLoader(data.Subset(y, {5, 1}), 2) do is(t, "{5,1}") end
+
+-- ---- samplers
+
+for t in data.DataLoader(y, 4, {sampler =
+    data.WeightedRandomSampler({0, 1, 0, 0, 0}, 4)}) do
+  is(t, "{2,2,2,2}")
+end
+eq(#data.DataLoader(y, 2, {sampler = data.RandomSampler(y, true, 7)}), 4)
+is(data.SequentialSampler(y)(), "{1,2,3,4,5}")
+
+-- ---- errors
+
+fails("batch_size is 0, but must be positive", data.DataLoader, y, 0)
+fails("a dataset is a tensor, a list of tensors", data.DataLoader, 3)
+fails("first has 5 rows, other has 3", data.TensorDataset, y, nacre.ones(3))
+fails("a sampler gives the order", data.DataLoader, y,
+      {shuffle = true, sampler = data.SequentialSampler(y)})
+fails("a sampler has a length", data.DataLoader, y, {sampler = {1, 2}})
+fails("a class has a name", data.Dataset)
+
+-- ---- a device: the same batches there
+
+if nacre.cuda.is_available() then
+  local there = data.DataLoader({X:cpu(), y:cpu()},
+                                {batch_size = 2, device = "cuda"})
+  local n = 0
+  for u, v in there do
+    assert(u.device == "cuda:0" and v.device == "cuda:0")
+    n = n + v:sum():item()
+  end
+  eq(n, 15)
+end

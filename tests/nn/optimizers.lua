@@ -1,0 +1,253 @@
+-- SPDX-License-Identifier: MIT
+-- Optimizers: groups, states, errors; schedules; clipping. Their numbers are
+-- compared with PyTorch's in tests/torch/optimizers_torch.py.
+-- Run by: nacre tests/nn/optimizers.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local fails = C.fails
+local nn, optim = nacre.nn, nacre.optim
+
+local function near(got, want)
+  assert(math.abs(got - want) <= 1e-6 * math.max(1, math.abs(want)),
+         ("%.17g, not %.17g"):format(got, want))
+end
+
+local function parameter(...)
+  return nacre.tensor({...}, {dtype = "float64"}):requires_grad_()
+end
+
+-- One step with these gradients.
+local function step(opt, p, ...)
+  p.grad = nacre.tensor({...}, {dtype = "float64"})
+  opt:step()
+end
+
+-- ---- what is given
+
+local net = nn.Linear(2, 2)
+assert(#optim.SGD(net).param_groups[1].params == 2)
+assert(optim.SGD(net:parameters(), 0.5).param_groups[1].lr == 0.5)
+local p, q = parameter(1.0), parameter(2.0)
+local opt = optim.SGD({{params = {p}, lr = 0.1}, {params = q}},
+                      {lr = 0.2, momentum = 0.9})
+assert(opt.param_groups[1].lr == 0.1 and opt.param_groups[2].lr == 0.2)
+assert(opt.param_groups[1].momentum == 0.9)
+opt:add_param_group {params = {parameter(3.0)}, weight_decay = 0.5}
+assert(opt.param_groups[3].weight_decay == 0.5)
+fails("param is given twice", opt.add_param_group, opt, {params = {p}})
+fails("SGD: no argument 'mommentum'", opt.add_param_group, opt,
+      {params = {parameter(1.0)}, mommentum = 1})
+fails("SGD: there are no parameters", optim.SGD, {})
+fails("SGD: element 1 of params is a string", optim.SGD, {"x"})
+fails("SGD: param requires no gradient", "param:requires_grad_()", optim.SGD,
+      {nacre.ones(1)})
+fails("SGD: param is a result, not a leaf", optim.SGD, {p * 2})
+fails("no argument 'momentun', did you mean 'momentum'?", optim.SGD, {p},
+      {momentun = 1})
+fails("lr is -1, but must be a number not below 0", optim.Adam, {p}, {lr = -1})
+fails("betas[2] is 1, but must be from 0 to below 1", optim.Adam, {p},
+      {betas = {0.9, 1}})
+fails("nesterov needs a momentum", optim.SGD, {p}, {nesterov = true})
+fails("rho is 1, but must be a number from 0 to below 1", optim.Adadelta, {p},
+      {rho = 1})
+
+-- a frozen parameter is passed over
+local frozen = nn.Linear(2, 2):requires_grad_(false)
+optim.SGD(frozen):step()
+
+-- ---- steps
+
+p = parameter(1.0, 2.0)
+opt = optim.SGD({p}, {lr = 0.1, momentum = 0.5})
+step(opt, p, 1.0, -1.0)
+step(opt, p, 1.0, -1.0)
+C.is(p:detach(), "{0.75,2.25}")
+opt:zero_grad()
+assert(p.grad == nil)
+local loss = opt:step(function()
+  opt:zero_grad()
+  local y = (p * p):sum()
+  y:backward()
+  return y
+end)
+near(loss:item(), 0.75 ^ 2 + 2.25 ^ 2)
+assert(p.is_leaf and p.requires_grad)
+
+p = parameter(1.0)
+opt = optim.Adam({p}, {lr = 0.1})
+step(opt, p, 3.0)                       -- the first step is lr whatever g is
+near(p:item(), 0.9)
+opt = optim.SGD({p}, {lr = 0.1, maximize = true})
+step(opt, p, 1.0)
+near(p:item(), 1.0)
+assert(tostring(opt):find("lr=0.1", 1, true))
+
+-- ---- all parameters as one operation: the same as by the Lua text
+
+local function same(t) return t end
+local function transposed(t) return t:t():contiguous():t() end
+
+local function train(name, options, dtype, fused, layout)
+  nacre.manual_seed(4)
+  local params = {}
+  for i, n in ipairs {1, 7, 0, 300} do
+    params[i] = layout(nacre.randn(n, 3):to(dtype)):requires_grad_()
+  end
+  local o = optim[name](params, options)
+  if not fused then o.fused = false end
+  for t = 1, 4 do
+    for i, v in ipairs(params) do
+      -- parameters of one age are one operation, others are not
+      v.grad = nil
+      if layout == same or i ~= t then
+        v.grad = nacre.randn(v:size()):to(dtype)
+      end
+    end
+    o:step()
+  end
+  return params, o
+end
+
+for _, case in ipairs {
+  {"SGD", {lr = 0.1}}, {"SGD", {lr = 0.1, momentum = 0.9}},
+  {"SGD", {lr = 0.1, momentum = 0.9, nesterov = true, weight_decay = 0.1}},
+  {"SGD", {lr = 0.1, momentum = 0.9, dampening = 0.5, maximize = true}},
+  {"Adam", {}}, {"Adam", {weight_decay = 0.1, maximize = true}},
+  {"Adam", {amsgrad = true}}, {"AdamW", {betas = {0.5, 0.9}}},
+} do
+  for dtype, rtol in pairs {float32 = 1e-5, float64 = 1e-13, float16 = 0} do
+    for _, layout in ipairs {same, transposed} do
+      local one, a = train(case[1], case[2], dtype, true, layout)
+      local two = train(case[1], case[2], dtype, false, layout)
+      for i in ipairs(one) do
+        assert(nacre.allclose(one[i], two[i], rtol, rtol / 10, true),
+               ("%s %s parameter %d"):format(case[1], dtype, i))
+      end
+      assert(a.state[one[2]].step == (layout == same and 4 or 3))
+    end
+  end
+end
+local counted = parameter(1.0)
+local version = counted * 2             -- saves nothing of it
+counted.grad = nacre.ones(1, {dtype = "float64"})
+local product = counted * counted
+optim.SGD({counted}, 0.1):step()
+fails("was changed in place", product.backward, product)
+assert(version)
+
+-- ---- state: going on is the same as not having stopped
+
+for _, name in ipairs {"SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam",
+                       "RMSprop", "Adagrad", "Adadelta"} do
+  local options = name == "SGD" and {momentum = 0.9} or {}
+  local a, b = parameter(1.0, -2.0), parameter(0.0, 0.0)
+  local one, two = optim[name]({a}, options), optim[name]({b}, options)
+  for i = 1, 3 do step(one, a, i, -i) end
+  nacre.no_grad(b.copy_, b, a)
+  two:load_state_dict(one:state_dict())
+  step(one, a, 1.0, 2.0)
+  step(two, b, 1.0, 2.0)
+  assert(a == b, name)
+  assert(one.state[a].step == 4 and two.state[b].step == 4)
+end
+local other = optim.Adam({parameter(1.0), parameter(1.0)})
+fails("group 1 has 2 parameters, that of the state 1", other.load_state_dict,
+      other, optim.Adam({parameter(1.0)}):state_dict())
+fails("a table of state_dict is expected", other.load_state_dict, other, {})
+
+-- the state follows the dtype of the parameters
+local single = nacre.ones(2):requires_grad_()
+local adam = optim.Adam({single})
+p = parameter(1.0, 1.0)
+opt = optim.Adam({p})
+step(opt, p, 1.0, 1.0)
+adam:load_state_dict(opt:state_dict())
+assert(adam.state[single].exp_avg.dtype == "float32")
+
+-- ---- schedules
+
+local function rates(name, n, ...)
+  local o = optim.SGD({parameter(1.0)}, {lr = 1, momentum = 0.9})
+  local s = optim.lr_scheduler[name](o, ...)
+  local list = {}
+  for i = 1, n do
+    list[i] = ("%.4g"):format(o.param_groups[1].lr)
+    s:step()
+  end
+  return table.concat(list, " ")
+end
+
+local function eq(got, want)
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+eq(rates("LambdaLR", 3, function(t) return 1 / (t + 1) end), "1 0.5 0.3333")
+eq(rates("StepLR", 5, 2), "1 1 0.1 0.1 0.01")
+eq(rates("MultiStepLR", 4, {1, 3}, 0.5), "1 0.5 0.5 0.25")
+eq(rates("ExponentialLR", 3, 0.5), "1 0.5 0.25")
+eq(rates("ConstantLR", 4, 0.5, 2), "0.5 0.5 1 1")
+eq(rates("LinearLR", 4, 0.5, 1, 2), "0.5 0.75 1 1")
+eq(rates("PolynomialLR", 4, 2), "1 0.5 0 0")
+eq(rates("CosineAnnealingLR", 5, 2), "1 0.5 0 0.5 1")
+eq(rates("CosineAnnealingWarmRestarts", 6, 2, 2), "1 0.5 1 0.8536 0.5 0.1464")
+eq(rates("OneCycleLR", 4, 1, 5), "0.04 0.9505 0.6113 0.1883")
+fails("OneCycleLR: step 6 of 5", rates, "OneCycleLR", 6, 1, 5)
+fails("the optimizer has no momentum", optim.lr_scheduler.OneCycleLR,
+      optim.Adagrad({parameter(1.0)}), 1, 10)
+fails("the first argument must be an optimizer", optim.lr_scheduler.StepLR,
+      {}, 2)
+fails("step_size is 0, but must be a positive integer",
+      optim.lr_scheduler.StepLR, opt, 0)
+
+local R = optim.lr_scheduler
+local o = optim.SGD({parameter(1.0)}, {lr = 1})
+local s = R.SequentialLR(o, {R.ConstantLR(o, 0.1, 9), R.ExponentialLR(o, 0.5)},
+                         {2})
+local list = {}
+for i = 1, 5 do
+  list[i] = ("%.4g"):format(o.param_groups[1].lr)
+  s:step()
+end
+eq(table.concat(list, " "), "0.1 0.1 1 0.5 0.25")
+
+-- two schedules of one optimizer multiply
+o = optim.SGD({parameter(1.0)}, {lr = 1})
+local first, second = R.ConstantLR(o, 0.5, 2), R.ExponentialLR(o, 0.5)
+eq(("%.4g"):format(o.param_groups[1].lr), "0.5")
+for _ = 1, 2 do
+  first:step()
+  second:step()
+end
+eq(("%.4g"):format(o.param_groups[1].lr), "0.25")
+
+o = optim.SGD({parameter(1.0)}, {lr = 1})
+s = R.ReduceLROnPlateau(o, {patience = 1, factor = 0.5, cooldown = 1})
+for _, measure in ipairs {3, 2, 2, 2, 2, 2} do s:step(measure) end
+eq(("%.4g"):format(o.param_groups[1].lr), "0.5")
+s:step(nacre.tensor(2.0))
+eq(("%.4g"):format(o.param_groups[1].lr), "0.25")
+fails("step takes the measure", s.step, s)
+local saved = s:state_dict()
+local t = R.ReduceLROnPlateau(o)
+t:load_state_dict(saved)
+assert(t.best == 2 and t.patience == 1)
+
+-- ---- gradients
+
+local a, b = nacre.ones(2):requires_grad_(), nacre.ones(1):requires_grad_()
+a.grad, b.grad = nacre.tensor {3.0, 0.0}, nacre.tensor {4.0}
+local norm = nn.utils.clip_grad_norm_({a, b}, 1)
+assert(nacre.is_tensor(norm))
+near(norm:item(), 5)
+near(a.grad[1], 0.6)
+near(nn.utils.clip_grad_norm_({a, b}, 10):item(), 1)
+near(b.grad:item(), 0.8)
+nn.utils.clip_grad_value_({a, b}, 0.5)
+near(a.grad[1], 0.5)
+b.grad = nacre.tensor {0 / 0}
+fails("the norm of the gradients is not finite", nn.utils.clip_grad_norm_,
+      {a, b}, 1, {error_if_nonfinite = true})
+local v = nn.utils.parameters_to_vector(net)
+nn.utils.vector_to_parameters(v:detach() * 2, net)
+assert(nn.utils.parameters_to_vector(net) == v * 2)
