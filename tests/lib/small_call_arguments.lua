@@ -36,6 +36,11 @@ local samples = {
     return {t:reshape(1, 1, 2, 2), nacre.ones(1, 1, 2, 2, {dtype = "int64"}),
             {3, 3}, 2, 1, 0, 1}
   end,
+  _optimizer_step = function(t)
+    local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 1},
+                                 {dtype = "float64", device = "cpu"})
+    return {"sgd", {t}, {nacre.ones_like(t)}, {}, numbers}
+  end,
   -- picking
   index_select = function(t) return {t, 1, int {2, 1}} end,
   index_add = function(t) return {t, 1, int {2, 1}, t:clone()} end,
