@@ -77,7 +77,7 @@ static int read_element(lua_State *L, int i, Scalar *v) {
   Tensor *t = nl_totensor(L, i);
   int recorded = 0;
   if (t == NULL || t->nd != 0) return 0;
-  nl_check(L, nc_requires(&recorded, t));
+  nl_check(L, nc_get_requires_grad(&recorded, t));
   if (recorded) return 0;
   return nl_check(L, nc_read(v, t, 0));
 }

@@ -16,7 +16,7 @@ static int requires_grad_(lua_State *L) {
   static Signature s;
   Args a;
   nl_args(L, &s, "requires_grad_", REQUIRES, &a);
-  nl_check_self(L, nc_require(a.arg[0].t, (int)a.arg[1].s.i), s.name);
+  nl_check_self(L, nc_set_requires_grad(a.arg[0].t, (int)a.arg[1].s.i), s.name);
   lua_settop(L, 1);
   return 1;
 }
@@ -34,7 +34,7 @@ static int detach(lua_State *L) {
 }
 
 static int detach_(lua_State *L) {
-  nl_check_self(L, nc_detachinto(nl_checktensor(L, 1)), "detach_");
+  nl_check_self(L, nc_detach_inplace(nl_checktensor(L, 1)), "detach_");
   lua_settop(L, 1);
   return 1;
 }
@@ -84,7 +84,7 @@ int nl_gradfield(lua_State *L, Tensor *t, const char *key) {
     if ((g = nc_grad(t)) != NULL) nl_pushtensor(L, g);
     else lua_pushnil(L);
   } else if (strcmp(key, "requires_grad") == 0) {
-    nl_check(L, nc_requires(&yes, t));
+    nl_check(L, nc_get_requires_grad(&yes, t));
     lua_pushboolean(L, yes);
   } else if (strcmp(key, "is_leaf") == 0) {
     nl_check(L, nc_isleaf(&yes, t));
@@ -106,7 +106,7 @@ int nl_setgradfield(lua_State *L, const char *key) {
                       type == LUA_TNUMBER || type == LUA_TNIL ? "" : "a ",
                       type == LUA_TNUMBER ? lua_tostring(L, 3)
                                           : nl_typename(L, 3));
-    return nl_check_self(L, nc_require(t, lua_toboolean(L, 3)), key);
+    return nl_check_self(L, nc_set_requires_grad(t, lua_toboolean(L, 3)), key);
   }
   if (strcmp(key, "grad") == 0) {
     Tensor *g = nl_totensor(L, 3);

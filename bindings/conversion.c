@@ -157,7 +157,7 @@ static int tensor(lua_State *L) {
   }
   if (a.require || a.pin) {
     int r = a.pin ? nl_pin(there) : NC_OK;
-    if (r == NC_OK && a.require) r = nc_require(*there, 1);
+    if (r == NC_OK && a.require) r = nc_set_requires_grad(*there, 1);
     nl_check_as(L, r, "tensor");
   }
   nl_pace(L, nc_memory.since - before);

@@ -333,7 +333,7 @@ static int push_results(lua_State *L, const Signature *s, Call *c, int box,
    pushed. Returns a status. [-0, +(0|1), m] */
 static int copy_if_recorded(lua_State *L, Tensor **self) {
   Tensor **copy;
-  int yes, r = nc_requires(&yes, *self);
+  int yes, r = nc_get_requires_grad(&yes, *self);
   if (r != NC_OK || !yes || nl_context(L)->no_grad) return r;
   copy = nl_newbox(L);
   r = nc_apply1(copy, OP_clone, *self);
@@ -376,7 +376,7 @@ static int call_operator(lua_State *L, int into) {
     }
     if (r == NC_OK && out) r = copy_all_to_out(L, s, out, y);
     if (r == NC_OK && a.pin) r = nl_pin(y[0]);
-    if (r == NC_OK && a.require) r = nc_require(*y[0], 1);
+    if (r == NC_OK && a.require) r = nc_set_requires_grad(*y[0], 1);
     if (!nl_retry_into(L, r, attempt, writer ? 1 : out, writes)) break;
   }
   if (r != NC_OK) {

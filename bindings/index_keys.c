@@ -247,7 +247,7 @@ static int is_recorded(lua_State *L, Tensor *t) {
   int yes;
   if (nl_context(L)->no_grad > 0 || (t->ad == NULL && t->base == NULL))
     return 0;
-  nl_check(L, nc_requires(&yes, t));
+  nl_check(L, nc_get_requires_grad(&yes, t));
   return yes;
 }
 

@@ -15,7 +15,7 @@
 static int is_required_leaf(lua_State *L, Tensor *t) {
   int leaf, required;
   nl_check(L, nc_isleaf(&leaf, t));
-  nl_check(L, nc_requires(&required, t));
+  nl_check(L, nc_get_requires_grad(&required, t));
   return leaf && required;
 }
 
@@ -118,7 +118,7 @@ static int resize_to(lua_State *L, const char *op, Tensor *x, int nd,
                      const int64_t size[]) {
   Tensor **y;
   int required, r;
-  nl_check(L, nc_requires(&required, x));
+  nl_check(L, nc_get_requires_grad(&required, x));
   if (required)
     return nl_error(L, op,
                     "a tensor that requires a gradient cannot be resized");
@@ -174,7 +174,8 @@ static int is_gradient_of(const Tensor *g, const Tensor *t) {
 static int adopt(lua_State *L, const char *op, Tensor *source) {
   Tensor *self = nl_checktensor(L, 1), *g = nc_grad(self), **y = nl_newbox(L);
   nl_check(L, nc_detach(y, source));
-  if (is_required_leaf(L, self)) nl_check_self(L, nc_require(*y, 1), op);
+  if (is_required_leaf(L, self))
+    nl_check_self(L, nc_set_requires_grad(*y, 1), op);
   if (g && is_gradient_of(g, *y)) nl_check_self(L, nc_setgrad(*y, g), op);
   return swap_self(L);
 }

@@ -10,8 +10,8 @@
 #ifndef core_autograd_h
 #define core_autograd_h
 
-int nc_requires(int *yes, Tensor *t);       /* requires_grad */
-int nc_require(Tensor *t, int yes);         /* sets it, of a leaf */
+int nc_get_requires_grad(int *yes, Tensor *t);       /* requires_grad */
+int nc_set_requires_grad(Tensor *t, int yes);         /* sets it, of a leaf */
 int nc_isleaf(int *yes, Tensor *t);
 int nc_gradname(const char **name, Tensor *t); /* grad_fn: "mul"; leaf: NULL */
 uintptr_t nc_gradnode(const Tensor *t);     /* identifies the node; leaf: 0 */
@@ -20,7 +20,7 @@ Tensor *nc_grad(const Tensor *t);           /* borrowed; NULL: none yet */
 int nc_setgrad(Tensor *t, Tensor *g);       /* NULL removes it */
 int nc_retaingrad(Tensor *t);               /* keeps that of a non-leaf */
 int nc_detach(Tensor **y, Tensor *x);       /* a view without history */
-int nc_detachinto(Tensor *t);               /* detach_ */
+int nc_detach_inplace(Tensor *t);               /* detach_ */
 
 /* A function that is called with the gradient of a tensor when it is complete.
    It may replace *g by another of the same shape, and then releases the old. */
@@ -69,15 +69,16 @@ int nc_backward(const Backward *b);
 
 /* What tensors reach through the graph, for a collector of cycles: links
    between objects, which count from 1, and the hooks and custom functions
-   that they own, identified by their drop function.  An object that others
-   hold too is left out, with all that it reaches (reachable.c). */
+   that they own, identified by their drop function.  An object that is also
+   referenced from elsewhere is left out, with all that it reaches
+   (reachable.c). */
 typedef struct Reach {
   int n;                      /* objects */
   int nlink, nowner;
   int *root;                  /* the object of each tensor; 0: left out */
   struct { int from, to; } *link;
   struct { int from; void (*drop)(void *data); void *data; } *owner;
-  int64_t room[3];            /* of the lists, in bytes */
+  int64_t room[3];            /* capacity of the lists, in bytes */
 } Reach;
 
 int nc_reach(Reach *r, Tensor *const t[], int n); /* free r, also on failure */

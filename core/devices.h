@@ -27,7 +27,7 @@ typedef struct TensorIter {
                                  operand; the operands are then g and those of
                                  a b c y that its text names, and q is n for a
                                  reduction */
-  DType common_dtype;         /* the type of the computation */
+  DType common_dtype;         /* to which the operands are promoted */
   int nargs;                  /* operands, including the result */
   int nd, nfold;              /* dimensions; the last nfold are reduced */
   int64_t n;                  /* elements of the result */

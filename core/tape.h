@@ -39,7 +39,7 @@ typedef struct Saved {
   Node *node;                 /* its node; NULL: none, or with `own' the node
                                  that saves it */
   int index, own;
-  int version;                /* of its storage when it was saved: if another
+  int saved_version;          /* of its storage when it was saved: if another
                                  operation has written there since, backward
                                  fails */
 } Saved;

@@ -90,7 +90,7 @@ static int frombuffer(lua_State *L) {
     nl_check(L, nc_todevice(there, *y, d));
   }
   if (a.pin) nl_check(L, nl_pin(there));
-  if (a.require) nl_check(L, nc_require(*there, 1));
+  if (a.require) nl_check(L, nc_set_requires_grad(*there, 1));
   nl_pace(L, nc_memory.since - before);
   return 1;
 }

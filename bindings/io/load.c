@@ -67,7 +67,7 @@ static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
   if (*y == NULL)
     TRY(nc_cast(y, *x, o->dtype == DT_NONE ? (*x)->dtype : o->dtype));
   TRY(nc_todevice(z, *y, o->device));
-  return o->require ? nc_require(*z, 1) : NC_OK;
+  return o->require ? nc_set_requires_grad(*z, 1) : NC_OK;
 }
 
 /* Adds a hint to an error: the names of the tensors that can be read instead of
@@ -165,8 +165,8 @@ static int load_text(lua_State *L, const Load *o, const TextFormat *f) {
   return 2;
 }
 
-/* The number of entries if their names are arr_0, arr_1, ... without a gap;
-   then the result is a list. Otherwise 0. */
+/* The number of entries called arr_0, arr_1, ... if they have no gap; they are
+   the list part of the result. Otherwise 0. */
 static int64_t list_length(const Archive *a) {
   const int64_t n = nc_archivesize(a);
   int64_t found = 0, most = 0;
@@ -210,7 +210,7 @@ static void check_names(lua_State *L, const Load *o, const Archive *a) {
     const char *name;
     int64_t i = 0;
     if (lua_type(L, -1) != LUA_TSTRING)
-      nl_error(L, o->op, "names must be a list of texts, not of %ss",
+      nl_error(L, o->op, "names must be a list of strings, not of %ss",
                nl_typename(L, -1));
     name = lua_tostring(L, -1);
     while (i < n && strcmp(nc_archivename(a, i), name) != 0) i++;

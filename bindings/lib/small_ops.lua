@@ -127,7 +127,7 @@ function(a, b)
 end)
 
 define("promote_types", "type1:dtype, type2:dtype -> dtype",
-       "the smallest dtype that holds what both hold", function(a, b)
+       "the dtype to which operands of both are promoted", function(a, b)
   return nacre.mul(model(a), model(b)).dtype
 end)
 
@@ -137,7 +137,7 @@ local function category(dtype)
 end
 
 define("can_cast", "from:dtype, to:dtype -> boolean",
-       "may a result of dtype from be written in place to one of dtype to?",
+       "may a result of dtype from be written to a tensor of dtype to?",
        function(from, to) return category(from) <= category(to) end)
 
 -- bits, bits of the fraction, largest exponent, reliable decimal digits

@@ -314,11 +314,11 @@ static int depend_on_saved(const Node *n, Tensor *d) {
   Tensor *from[NC_MAXIN + NC_MAXOUT] = { NULL };
   int r = NC_OK, yes = 0, k = 0;
   if (d == NULL || d->refs > 1 || d->base || n->freed) return NC_OK;
-  TRY(nc_requires(&yes, d));
+  TRY(nc_get_requires_grad(&yes, d));
   for (int i = 0; i < n->nsaved && !yes && k < NC_MAXIN + NC_MAXOUT; i++) {
     const Saved *s = &n->saved[i];
     if (r == NC_OK && s->t && nc_category(s->t->dtype) == NC_FLOAT &&
-        s->t->data->version == s->version)
+        s->t->data->version == s->saved_version)
       r = nc_savedtensor(&from[k++], n, i);
   }
   if (r == NC_OK && k > 0)
@@ -428,7 +428,7 @@ static int accumulate_leaf(Output *o, Tensor **g) {
 */
 static int check_input(Tensor *t, int i) {
   int yes;
-  TRY(nc_requires(&yes, t));
+  TRY(nc_get_requires_grad(&yes, t));
   if (yes) return NC_OK;
   nc_fail(NC_EVALUE, "input %d does not require a gradient", i + 1);
   nc_error_operand("input", t);
@@ -475,7 +475,7 @@ static int add_initial(BackwardPass *w, int i) {
 /* Checks that the output t requires a gradient. */
 static int check_output(Tensor *t) {
   int yes;
-  TRY(nc_requires(&yes, t));
+  TRY(nc_get_requires_grad(&yes, t));
   if (yes) return NC_OK;
   if (nc_context->no_grad) {
     nc_fail(

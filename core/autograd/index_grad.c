@@ -182,7 +182,7 @@ static int plan_recorded(IndexPlan *p, Tensor *t, const Index ix[], int n,
   Geometry g;
   IndexPlan low;
   int r, yes;
-  TRY(nc_requires(&yes, t));
+  TRY(nc_get_requires_grad(&yes, t));
   TRY(nc_index_plan(p, t, ix, n));
   if (!write && p->n > 0 && is_whole(p->view, t)) {
     nc_release(p->view);

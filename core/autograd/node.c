@@ -173,7 +173,7 @@ Edge nc_edgeof(const Tensor *t) {
   return e;
 }
 
-int nc_requires(int *yes, Tensor *t) {
+int nc_get_requires_grad(int *yes, Tensor *t) {
   *yes = 0;
   TRY(nc_refresh(t));
   *yes = nc_edgeof(t).node != NULL;
@@ -198,7 +198,7 @@ uintptr_t nc_gradnode(const Tensor *t) {
   return is_leaf(t) ? 0 : (uintptr_t)t->ad->node;
 }
 
-int nc_require(Tensor *t, int yes) {
+int nc_set_requires_grad(Tensor *t, int yes) {
   TRY(nc_refresh(t));
   if (!is_leaf(t)) {
     if (yes) return NC_OK;
@@ -264,7 +264,7 @@ int nc_setgrad(Tensor *t, Tensor *g) {
 
 static int check_required(Tensor *t) {
   int yes;
-  TRY(nc_requires(&yes, t));
+  TRY(nc_get_requires_grad(&yes, t));
   if (yes) return NC_OK;
   nc_fail(NC_EVALUE, "the tensor does not require a gradient");
   nc_hint("{0}:requires_grad_() before it is used");
@@ -297,7 +297,7 @@ int nc_detach(Tensor **y, Tensor *x) {
   return nc_alias(y, x);
 }
 
-int nc_detachinto(Tensor *t) {
+int nc_detach_inplace(Tensor *t) {
   if (t->base) {
     nc_fail(NC_EVALUE, "a view cannot be detached in place");
     nc_hint("{0}:detach() gives a tensor without history");
@@ -361,13 +361,13 @@ int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
   memset(tr, 0, sizeof *tr);
   for (int i = 0; i < nin; i++) {
     if (in[i] == NULL) continue;
-    TRY(nc_requires(&yes, in[i]));
+    TRY(nc_get_requires_grad(&yes, in[i]));
     wanted |= yes;
     sizes += in[i]->nd;
   }
   if (into) {
     TRY(nc_checkinplace(into));
-    TRY(nc_requires(&yes, into));
+    TRY(nc_get_requires_grad(&yes, into));
     if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes)) return NC_OK;
     tr->into = into;
     if ((r = prepare_inplace(tr)) != NC_OK) {
@@ -429,7 +429,8 @@ static void set_outputs(Node *n, Tensor *const out[], int nout) {
   for (int i = 0; i < nout; i++)
     if (out[i]) set_meta(&n->out[i].meta, out[i]);
   for (int i = 0; i < n->nsaved; i++)
-    if (n->saved[i].own) n->saved[i].version = n->saved[i].t->data->version;
+    if (n->saved[i].own)
+      n->saved[i].saved_version = n->saved[i].t->data->version;
 }
 
 int nc_record_commit(Recording *tr, Tensor *const out[], int nout) {
@@ -501,7 +502,7 @@ int nc_refresh(Tensor *t) {
 /* Saves x with its current version. */
 static int save_tensor(Saved *s, Tensor *x) {
   TRY(nc_alias(&s->t, x));
-  s->version = x->data->version;
+  s->saved_version = x->data->version;
   return NC_OK;
 }
 
@@ -541,7 +542,7 @@ static int fail_changed(const Node *n, const Saved *s) {
           "gradient: it is at version %d, expected %d",
           s->own ? "the result" : "an operand", n->name,
           nc_dtypename(s->t->dtype), nc_shapetext(shape, s->t->nd, s->t->size),
-          n->name, s->t->data->version, s->version);
+          n->name, s->t->data->version, s->saved_version);
   nc_hint("change a :clone() instead, or use the form without _");
   return NC_EVALUE;
 }
@@ -558,7 +559,7 @@ int nc_savedtensor(Tensor **t, const Node *n, int i) {
     return NC_EVALUE;
   }
   if (s->t == NULL) return NC_OK;
-  if (s->t->data->version != s->version) return fail_changed(n, s);
+  if (s->t->data->version != s->saved_version) return fail_changed(n, s);
   if (nc_context->no_grad || node == NULL) {
     nc_retain(*t = s->t);
     return NC_OK;

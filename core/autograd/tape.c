@@ -23,7 +23,7 @@ static int needed_letters(unsigned *kept, const OpInfo *info, Tensor *const x[],
   for (int j = 0; j < n; j++) {
     int yes;
     if (x[j] == NULL) continue;
-    TRY(nc_requires(&yes, x[j]));
+    TRY(nc_get_requires_grad(&yes, x[j]));
     if (!yes) continue;
     *kept |= nc_formula_letters(info->grad[j]);
     if (strncmp(info->grad[j], "BY", 2) == 0)

@@ -195,8 +195,8 @@ static void scatter_by_request(Temps *w, Tensor *x, int dim, Tensor *index,
 static int can_use_request(Temps *w, Tensor *x, Tensor *src) {
   int mine = 0, other = 0;
   if (w->status != NC_OK || nc_device(x)->gather_dim == NULL) return 0;
-  w->status = nc_requires(&mine, x);
-  if (w->status == NC_OK && src) w->status = nc_requires(&other, src);
+  w->status = nc_get_requires_grad(&mine, x);
+  if (w->status == NC_OK && src) w->status = nc_get_requires_grad(&other, src);
   return w->status == NC_OK && (nc_context->no_grad || (!mine && !other));
 }
 

@@ -124,7 +124,7 @@ int nc_op_as_strided(Call *c) {
                    "the view would reach beyond the %lld elements "
                    "of the storage",
                    (long long)have);
-  TRY(nc_requires(&yes, x));
+  TRY(nc_get_requires_grad(&yes, x));
   if (yes && (!nc_isdense(x) || x->offset > 0)) {
     nc_fail(NC_EVALUE, "has a gradient only for a whole, contiguous tensor");
     nc_hint("{0}:contiguous():as_strided(...)");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/trace.h"
 
 /* Are u and p dense, of one type and shape, on one device? */
 static int is_alike(const Tensor *u, const Tensor *p) {
@@ -50,23 +51,35 @@ static void count_writes(const Arg *p, const Arg *s, int nstates) {
            n * (3 + 2 * nstates) * nc_dtypesize(p->tensors[0]->dtype));
 }
 
+/* Reads the numbers of a step.  Returns a status. */
+static int read_numbers(StepNumbers *k, Tensor *given) {
+  Tensor *t;
+  int r = NC_OK;
+  TRY(nc_readable(&t, given));
+  if (t->dtype != DT_f64 || !nc_isdense(t) ||
+      nc_numel(t) * 8 != (int64_t)sizeof *k)
+    r = nc_fail(NC_EVALUE, "the numbers do not fit");
+  else memcpy(k, nc_data(t), sizeof *k);
+  nc_release(t);
+  return r;
+}
+
 /* rule, params, grads, all first states, all second states, ..., StepNumbers as
    a float64 tensor -> was it done? */
 int nc_op__optimizer_step(Call *c) {
   const Arg *p = &c->arg[1], *g = &c->arg[2], *s = &c->arg[3];
-  const Tensor *numbers = c->arg[4].t;
   OptimizerCall k = { .n = p->n, .p = p->tensors, .g = g->tensors };
   const int nstates = p->n ? s->n / p->n : 0;
-  c->value = (Scalar){ NC_BOOL, 0, 0 };
-  if (p->n == 0 || g->n != p->n || s->n != nstates * p->n || nstates > 3 ||
-      numbers->dtype != DT_f64 || nc_device(numbers) != nc_host() ||
-      nc_numel(numbers) * 8 != (int64_t)sizeof k.numbers)
-    return nc_fail(NC_EVALUE, "the lists do not fit");
-  if (!is_supported(c, nstates)) return NC_OK;
   k.rule = (StepRule)c->arg[0].s.i;
-  for (int i = 0; i < nstates; i++) k.s[i] = s->tensors + i * p->n;
-  memcpy(&k.numbers, nc_data(numbers), sizeof k.numbers);
-  count_writes(p, s, nstates);
+  if (p->n == 0 || g->n != p->n || s->n != nstates * p->n ||
+      (k.rule == STEP_SGD ? nstates > 1 : nstates < 2 || nstates > 3))
+    return nc_fail(NC_EVALUE, "the lists do not fit");
   c->value = (Scalar){ NC_BOOL, 1, 1 };
+  if (nc_ismetatensor(c->arg[4].t)) return NC_OK;
+  TRY(read_numbers(&k.numbers, c->arg[4].t));
+  c->value.i = is_supported(c, nstates);
+  if (!c->value.i) return NC_OK;
+  for (int i = 0; i < nstates; i++) k.s[i] = s->tensors + i * p->n;
+  count_writes(p, s, nstates);
   return nc_device(p->tensors[0])->optimizer_step(nc_device(p->tensors[0]), &k);
 }

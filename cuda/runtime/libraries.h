@@ -13,8 +13,9 @@ typedef struct Wanted {
 } Wanted;
 
 /* Opens the libraries that it finds, one after the other, until w.accept takes
-   one; it closes the others.  Returns whether one was accepted.  `versions'
-   ends with 0; each place is searched for them in this order. */
+   one; it closes the refused ones, but not `beside'.  Returns whether one was
+   accepted.  `versions' ends with 0; each place is searched for them in this
+   order. */
 int nc_findlibrary(Wanted w, const int versions[]);
 
 /* The same for the file at this path. */

@@ -60,12 +60,12 @@ function styled.text(...)
   local n, list = select("#", ...), {...}
   if n == 0 then return "" end
   if n == 1 then
-    local text = show(list[1], {color = host.has_color "stdout", stats = true})
+    local text = show(list[1], {color = host.has_color "stdout"})
     if list[1] == nil then text = styled.paint(text, "dim") end
     return text .. "\n"
   end
   local brief = not several(list, n)
-  for i = 1, n do             -- else values and positions of t:max(1)
+  for i = 1, n do   -- several large tensors, as of t:max(1), are shown in full
     list[i] = (brief and styled.brief or styled.text)(list[i])
   end
   return table.concat(list, brief and "\t" or "", 1, n) ..

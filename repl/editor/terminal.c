@@ -20,11 +20,12 @@ static const char *variable(const char *name) {
   return value != NULL && *value != '\0' ? value : NULL;
 }
 
-static const char *locale; /* of characters, where it is not the user's */
+static const char *locale; /* the LC_CTYPE locale that replaced C, or NULL */
 
-/* In the C locale nothing but ASCII is written; but what is typed may be
-   UTF-8, which readline would drop. */
-static void readutf8(void) {
+/* Replaces the C locale of characters: what is typed may be UTF-8, which
+   readline would drop.  Only after sh_setascii, which asks for the user's
+   locale to decide whether anything but ASCII is written. */
+static void select_ctype_locale(void) {
   const char *name = setlocale(LC_CTYPE, NULL);
   if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
     locale = setlocale(LC_CTYPE, "C.UTF-8") ? "C.UTF-8" : NULL;
@@ -34,7 +35,7 @@ void sh_terminal(const Options *o) {
   color = o->color;
   width = o->width;
   sh_setascii(o->ascii);
-  readutf8();
+  select_ctype_locale();
 }
 
 const char *sh_locale(void) {
@@ -73,6 +74,7 @@ int sh_columns(void) {
   const char *columns = variable("COLUMNS");
   int n;
   if (width > 0) return width;
+  /* COLUMNS is of when the shell started: the terminal knows better */
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
     return w.ws_col;
   n = columns != NULL ? atoi(columns) : 0;

@@ -44,7 +44,8 @@ local function fill(t)
   t.lines = lines
 end
 
--- The metamethods of the empty table, each called at most once.
+-- The metamethods of the empty table: the first access calls one of them, which
+-- fills it and replaces them all.
 function shell_functions.__index(t, name)
   fill(t)
   return rawget(t, name)

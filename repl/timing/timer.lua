@@ -97,7 +97,7 @@ end
 
 -- Reads options by name, or positional values in `order`; missing ones come
 -- from `usual`.
-local function seconds(method, order, usual, ...)
+local function read_options(method, order, usual, ...)
   local given = ...
   if type(given) ~= "table" then
     given = {}
@@ -112,15 +112,15 @@ end
 
 -- (min_run_time), in seconds
 function Timer:blocked_autorange(...)
-  local o = seconds("blocked_autorange", {"min_run_time"},
+  local o = read_options("blocked_autorange", {"min_run_time"},
                     {min_run_time = 0.2}, ...)
   return run(self, {budget = o.min_run_time})
 end
 
--- (threshold, min_run_time, max_run_time): until the middle half is within
--- `threshold` of the median.
+-- (threshold, min_run_time, max_run_time): until the interquartile range is at
+-- most `threshold` times the median.
 function Timer:adaptive_autorange(...)
-  local o = seconds("adaptive_autorange",
+  local o = read_options("adaptive_autorange",
     {"threshold", "min_run_time", "max_run_time"},
     {threshold = 0.1, min_run_time = 0.01, max_run_time = 10}, ...)
   local budget, m = o.min_run_time, nil

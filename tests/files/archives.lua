@@ -109,7 +109,7 @@ fails("no tensor 'weight', did you mean 'weights'?", function()
   nacre.load(safe, {names = {"weight"}})
 end)
 fails("names must be a list, not a string", nacre.load, safe, {names = "w"})
-fails("names must be a list of texts, not of numbers", nacre.load, safe,
+fails("names must be a list of strings, not of numbers", nacre.load, safe,
       {names = {1}})
 
 -- What requires a gradient is saved as what it is.

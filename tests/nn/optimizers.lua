@@ -83,6 +83,16 @@ step(opt, p, 1.0)
 near(p:item(), 1.0)
 assert(tostring(opt):find("lr=0.1", 1, true))
 
+-- a dry run leaves nothing in the state
+p = nacre.ones(2):requires_grad_()
+p.grad = nacre.ones(2)
+opt = optim.Adam({p})
+nacre._watch "dry"
+local ok, e = pcall(opt.step, opt)
+nacre._watch()
+assert(not ok and tostring(e):find "dry run", tostring(e))
+assert(next(opt.state) == nil)
+
 -- ---- all parameters as one operation: the same as by the Lua text
 
 local function same(t) return t end

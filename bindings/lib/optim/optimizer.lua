@@ -171,6 +171,8 @@ end
 -- loss with gradients; step returns it.
 function Optimizer:step(closure)
   local loss = closure and nacre.enable_grad(closure)
+  -- fails in a dry run, whose tensors without values must not get into the state
+  nacre.zeros(1, {device = "cpu"}):item()
   nacre.no_grad(function()
     for _, group in ipairs(self.param_groups) do self:step_group(group) end
   end)
