@@ -48,7 +48,15 @@ static int bytes_text(lua_State *L) {
   return 1;
 }
 
+/* in_dry_run(): is nothing computed? */
+static int in_dry_run(lua_State *L) {
+  lua_pushboolean(L, (nl_context(L)->tracing & NC_META) != 0);
+  return 1;
+}
+
 void nl_push_module_functions(lua_State *L) {
+  lua_pushcfunction(L, in_dry_run);
+  lua_setfield(L, -2, "in_dry_run");
   lua_pushcfunction(L, bytes_text);
   lua_setfield(L, -2, "bytes_text");
   lua_pushcfunction(L, module_call);

@@ -89,7 +89,7 @@ p.grad = nacre.ones(2)
 opt = optim.Adam({p})
 nacre._watch "dry"
 local ok, e = pcall(opt.step, opt)
-nacre._watch()
+nacre._watch("")
 assert(not ok and tostring(e):find "dry run", tostring(e))
 assert(next(opt.state) == nil)
 
