@@ -197,7 +197,8 @@ static void svd(const LapackJob *j, int64_t i, char *work) {
   int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
   const int vectors = j->flag[0] != 'N', one = 1;
   const int ldv = vectors ? j->other : 1;
-  if (j->k > 0)
+  j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes);
+  if (j->info[i] == 0 && j->k > 0) /* LAPACK would print that it has nan */
     j->l->gesdd(j->flag, &j->m, &j->n, at(j, 0, i), &j->m, at(j, 2, i),
                 vectors ? at(j, 1, i) : NULL, vectors ? &j->m : &one,
                 vectors ? at(j, 3, i) : NULL, &ldv, work, &j->lwork, iwork,

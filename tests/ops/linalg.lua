@@ -160,6 +160,10 @@ fails("mode complete has no gradient", function()
 end)
 
 -- ---- eigenvalues that are not real, nan, what lost it
+for _, bad in ipairs {0 / 0, math.huge} do   -- LAPACK itself would print it
+  fails("does not converge: does the matrix hold nan or inf?", L.svdvals,
+        nacre.full({3, 3}, bad))
+end
 
 local turn = nacre.tensor({{0, 1}, {-1, 0}}, f64)
 local batch = nacre.stack {nacre.eye(2, f64), turn}
