@@ -148,6 +148,15 @@ all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             checkweight = checkweight, apply_weight = apply_weight,
             fail_class_dtype = fail_class_dtype}
 
+-- True if no target needs attention: all are from 1 to n, none is `ignore'. A
+-- GPU is not asked.
+local function are_plain(t, n, ignore)
+  if t.is_cuda or t:numel() == 0 or ignore >= 1 and ignore <= n then
+    return false
+  end
+  return t:min():item() >= 1 and t:max():item() <= n
+end
+
 -- -w log p of the target classes. With smoothing s it is (1 - s) of that plus
 -- s/n of the sum over all n classes (Szegedy et al. 2016). The mean is over the
 -- sum of the weights.
@@ -155,6 +164,10 @@ local function nll(op, logp, given, target, weight, ignore, reduction,
                    smoothing)
   local x, t, n, size = flatten_classes(op, logp, target, given)
   checkweight(op, weight, n, given)
+  if not weight and smoothing == 0 and are_plain(t, n, ignore) then
+    local y = -x:gather(2, t:unsqueeze(2)):reshape(size)
+    return reduce(y, reduction)
+  end
   local counts, at = check_classes(op, t, n, ignore, target)
   local zero = nacre.zeros({}, like(x))
   local w = weight and weight[at] or nacre.ones(t:size(), like(x))
