@@ -108,7 +108,9 @@ local function info_of(name, last, value, base)
            rawequal(lookup.value("nacre." .. last), value) and
            reference.described(last)
   end
-  if value ~= nil then return nil end
+  if value ~= nil then        -- a class, nn.Linear, is a table
+    return type(value) == "table" and nacre._info(value) or nil
+  end
   local method = (base == nil or base == nacre or facts.istensor(base)) and
                  nacre._methods[last]
   if not method or base == nil then

@@ -207,6 +207,8 @@ fails("Linear: out_features is missing", nn.Linear, 2)
 fails("no argument 'biass', did you mean 'bias'?", nn.Linear, 2, 3,
       {biass = false})
 fails("a class has a name", nn.Module)
+fails("eval: a method is called with a colon", "net:eval(...)", net.eval)
+fails("to: a method is called with a colon", net.to, "cuda")
 
 -- a coroutine may yield inside forward
 local Yields = nn.Module "Yields"

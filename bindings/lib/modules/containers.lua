@@ -91,3 +91,19 @@ function ModuleDict:init(parts)
     self[name] = check_part(self, parts[name], is_module, "a module")
   end
 end
+
+-- ---- net.eval() instead of net:eval()
+
+-- Makes the methods of all modules fail for what is no module.
+for name, method in pairs(Module) do
+  if type(method) == "function" and name:find "^%l" and name ~= "extend" and
+     name ~= "forward" then
+    Module[name] = function(self, ...)
+      if not is_module(self) then
+        fail(name, "a method is called with a colon",
+             ("net:%s(...)"):format(name))
+      end
+      return method(self, ...)
+    end
+  end
+end
