@@ -148,10 +148,10 @@ all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             checkweight = checkweight, apply_weight = apply_weight,
             fail_class_dtype = fail_class_dtype}
 
--- True if no target needs attention: all are from 1 to n, none is `ignore'. A
--- GPU is not asked.
-local function are_plain(t, n, ignore)
-  if t.is_cuda or t:numel() == 0 or ignore >= 1 and ignore <= n then
+-- True if no target needs attention: all are from 1 to n, none is `ignore'.
+-- Tensors on a GPU are not asked.
+local function are_plain(t, n, ignore, on_cpu)
+  if not on_cpu or t:numel() == 0 or ignore >= 1 and ignore <= n then
     return false
   end
   return t:min():item() >= 1 and t:max():item() <= n
@@ -164,7 +164,8 @@ local function nll(op, logp, given, target, weight, ignore, reduction,
                    smoothing)
   local x, t, n, size = flatten_classes(op, logp, target, given)
   checkweight(op, weight, n, given)
-  if not weight and smoothing == 0 and are_plain(t, n, ignore) then
+  if not weight and smoothing == 0 and
+     are_plain(t, n, ignore, x.device == "cpu" and t.device == "cpu") then
     local y = -x:gather(2, t:unsqueeze(2)):reshape(size)
     return reduce(y, reduction)
   end
