@@ -17,45 +17,67 @@
 
 typedef enum StepRule { STEP_SGD, STEP_ADAM, STEP_RULES } StepRule;
 
-/* What a step reads besides the elements.  Bindings fill it from a tensor of
-   float64 numbers in this order. */
+/* What a step reads besides the elements, in the order in which bindings give
+   them as a tensor of float64 numbers:
+     sign     -1 maximizes
+     decay    g += decay*p
+     shrink   p *= shrink, first
+     rate     p -= rate * ...
+   SGD: m = momentum*m + intake*g, or g if `first'; nesterov
+   Adam: the means take in rest1 and rest2 = 1 - beta2 of g and g*g; eps; `root'
+   divides the root of the second */
+#define STEP_NUMBERS(X)                                                     \
+  X(sign) X(decay) X(shrink) X(rate) X(momentum) X(intake) X(first)         \
+  X(nesterov) X(rest1) X(beta2) X(rest2) X(eps) X(root)
+
+#define X(number) double number;
 typedef struct StepNumbers {
-  double sign;                /* -1 maximizes */
-  double decay;               /* g += decay*p */
-  double shrink;              /* p *= shrink, first */
-  double rate;                /* p -= rate * ... */
-  double momentum, intake;    /* SGD: m = momentum*m + intake*g */
-  double first, nesterov;     /* SGD: does m begin as g? */
-  double beta1, beta2, eps;   /* Adam and its moving means; */
-  double root;                /* divides the root of the second */
-} StepNumbers;
+  STEP_NUMBERS(X)
+} StepNumbers, StepNumbers_f64;
+#undef X
+#define X(number) float number;
+typedef struct StepNumbers_f32 {
+  STEP_NUMBERS(X)
+} StepNumbers_f32;
+#undef X
+
+static inline StepNumbers_f64 step_numbers_f64(const StepNumbers *k) {
+  return *k;
+}
+
+static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
+  StepNumbers_f32 f;
+#define X(number) f.number = (float)k->number;
+  STEP_NUMBERS(X)
+#undef X
+  return f;
+}
 
 /* The gradient with the penalty. */
 #define STEP_GRADIENT(T)                                                    \
-  T g = (T)k->sign * grad;                                                  \
-  if (k->decay != 0) g += (T)k->decay * *p
+  T g = k->sign * grad;                                                     \
+  if (k->decay != 0) g += k->decay * *p
 
 /* Adam with a step of k->rate; top is NULL, or the largest v so far. */
 #define STEP_FUNCTIONS(T, F)                                                \
   OPTIMIZER_STEP void step_sgd_##F(T *p, T grad, T *m,                      \
-                                   const StepNumbers *k) {                  \
+                                   const StepNumbers_##F *k) {              \
     STEP_GRADIENT(T);                                                       \
     if (m) {                                                                \
-      *m = k->first != 0 ? g : *m * (T)k->momentum + (T)k->intake * g;      \
-      g = k->nesterov != 0 ? g + (T)k->momentum * *m : *m;                  \
+      *m = k->first != 0 ? g : *m * k->momentum + k->intake * g;            \
+      g = k->nesterov != 0 ? g + k->momentum * *m : *m;                     \
     }                                                                       \
-    *p -= (T)k->rate * g;                                                   \
+    *p -= k->rate * g;                                                      \
   }                                                                         \
   OPTIMIZER_STEP void step_adam_##F(T *p, T grad, T *m, T *v, T *top,       \
-                                    const StepNumbers *k) {                 \
-    *p *= (T)k->shrink;                                                     \
+                                    const StepNumbers_##F *k) {             \
+    *p *= k->shrink;                                                        \
     STEP_GRADIENT(T);                                                       \
-    *m += (g - *m) * (T)(1 - k->beta1);                                     \
-    *v = *v * (T)k->beta2 + (T)(1 - k->beta2) * g * g;                      \
+    *m += (g - *m) * k->rest1;                                              \
+    *v = *v * k->beta2 + k->rest2 * g * g;                                  \
     T second = *v;                                                          \
     if (top) second = *top = *top > second || *top != *top ? *top : second; \
-    *p -= (T)k->rate * *m /                                                 \
-          (STEP_SQRT_##F(second) / (T)k->root + (T)k->eps);                 \
+    *p -= k->rate * *m / (STEP_SQRT_##F(second) / k->root + k->eps);        \
   }
 
 #define STEP_SQRT_f32(x) sqrtf(x)

@@ -19,28 +19,24 @@ typedef struct StepBatch {
   int64_t n[MOST];
 } StepBatch;
 
-NC_DEVICE void step_sgd(float *p, float g, float *m, const StepNumbers *k) {
-  step_sgd_f32(p, g, m, k);
-}
-NC_DEVICE void step_sgd(double *p, double g, double *m, const StepNumbers *k) {
-  step_sgd_f64(p, g, m, k);
-}
-NC_DEVICE void step_adam(float *p, float g, float *m, float *v, float *top,
-                         const StepNumbers *k) {
-  step_adam_f32(p, g, m, v, top, k);
-}
-NC_DEVICE void step_adam(double *p, double g, double *m, double *v, double *top,
-                         const StepNumbers *k) {
-  step_adam_f64(p, g, m, v, top, k);
-}
+#define STEPS(T, F)                                                    \
+  NC_DEVICE void step_sgd(T *p, T g, T *m, const StepNumbers_##F *k) { \
+    step_sgd_##F(p, g, m, k);                                          \
+  }                                                                    \
+  NC_DEVICE void step_adam(T *p, T g, T *m, T *v, T *top,              \
+                           const StepNumbers_##F *k) {                 \
+    step_adam_##F(p, g, m, v, top, k);                                 \
+  }
+STEPS(float, f32)
+STEPS(double, f64)
 
 /* Element i of the array x of T, or NULL. */
 #define AT(x) ((x) ? (T *)(x) + i : NULL)
 
 /* Grid: x covers the elements of a parameter, y the parameters. */
-template <class T, StepRule rule>
+template <class T, class Numbers, StepRule rule>
 NC_KERNEL_OF(THREADS)
-optimizer_step(const StepBatch b, const StepNumbers k) {
+optimizer_step(const StepBatch b, const Numbers k) {
   const int j = blockIdx.y;
   const int64_t stride = (int64_t)gridDim.x * THREADS;
   for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < b.n[j];
@@ -54,16 +50,17 @@ optimizer_step(const StepBatch b, const StepNumbers k) {
   }
 }
 
-template <class T>
+template <class T, class Numbers>
 static cudaError_t launch(const StepBatch &b, int n, int64_t longest,
-                          const OptimizerCall *c, cudaStream_t stream) {
+                          StepRule rule, const Numbers &k,
+                          cudaStream_t stream) {
   const int64_t wide = blocks(longest, THREADS * EACH);
   const dim3 grid((unsigned)(wide < WIDE ? wide : WIDE), (unsigned)n);
-  if (c->rule == STEP_SGD)
-    return NC_LAUNCH((optimizer_step<T, STEP_SGD>), grid, THREADS, 0, stream, b,
-                     c->numbers);
-  return NC_LAUNCH((optimizer_step<T, STEP_ADAM>), grid, THREADS, 0, stream, b,
-                   c->numbers);
+  if (rule == STEP_SGD)
+    return NC_LAUNCH((optimizer_step<T, Numbers, STEP_SGD>), grid, THREADS, 0,
+                     stream, b, k);
+  return NC_LAUNCH((optimizer_step<T, Numbers, STEP_ADAM>), grid, THREADS, 0,
+                   stream, b, k);
 }
 
 /* Sets the batch of the parameters from `first' on; returns how many.  Those
@@ -94,8 +91,9 @@ int nc_cuda_optimizer_step(const Device *d, const OptimizerCall *c) {
   int n, next = 0;
   while ((n = fill_batch(&b, &next, &longest, d, c)) > 0) {
     if (c->p[0]->dtype == DT_f32)
-      CUDA_TRY(launch<float>(b, n, longest, c, stream));
-    else CUDA_TRY(launch<double>(b, n, longest, c, stream));
+      CUDA_TRY(launch<float>(b, n, longest, c->rule,
+                             step_numbers_f32(&c->numbers), stream));
+    else CUDA_TRY(launch<double>(b, n, longest, c->rule, c->numbers, stream));
   }
   return nc_check_launch(d, "optimizer_step");
 }

@@ -37,7 +37,7 @@ local samples = {
             {3, 3}, 2, 1, 0, 1}
   end,
   _optimizer_step = function(t)
-    local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 1},
+    local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 0, 1},
                                  {dtype = "float64", device = "cpu"})
     return {"sgd", {t}, {nacre.ones_like(t)}, {}, numbers}
   end,

@@ -64,7 +64,7 @@ optimizer("SGD",
     return "sgd", o.momentum ~= 0 and {"momentum_buffer"} or {},
            {o.maximize and -1 or 1, o.weight_decay, 1, o.lr, o.momentum,
             1 - o.dampening, t == 1 and 1 or 0, o.nesterov and 1 or 0,
-            0, 0, 0, 1}
+            0, 0, 0, 0, 1}
   end,
   update = function(p, g, s, o, t)
     g = decayed(p, g, o)
@@ -103,7 +103,7 @@ local function adam_fused(o, t, decay, shrink)
   return "adam", o.amsgrad and {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} or
                  {"exp_avg", "exp_avg_sq"},
          {o.maximize and -1 or 1, decay, shrink, o.lr / (1 - b1 ^ t), 0, 0, 0,
-          0, b1, b2, o.eps, math.sqrt(1 - b2 ^ t)}
+          0, 1 - b1, b2, 1 - b2, o.eps, math.sqrt(1 - b2 ^ t)}
 end
 
 optimizer("Adam",
