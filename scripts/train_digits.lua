@@ -57,9 +57,9 @@ local function accuracy()
 end
 
 -- The mean loss of an epoch; the losses are added where they are computed.
-local function run_epoch()
+local function run_epoch(epoch)
   local sum = nacre.zeros({}, {device = device})
-  for x, c in train do
+  for x, c in nacre.progress(train, "epoch " .. epoch) do
     local loss = loss_of(net(x), c)
     opt:zero_grad()
     loss:backward()
@@ -72,7 +72,7 @@ end
 
 local start = nacre.clock()
 for epoch = 1, epochs do
-  local loss = run_epoch()
+  local loss = run_epoch(epoch)
   print(("epoch %2d  loss %.4f  accuracy %.2f %%"):format(epoch, loss,
                                                         100 * accuracy()))
 end

@@ -112,18 +112,40 @@ function Line:__close()
     units.seconds(now - self.begin), rate(self.done, now - self.begin)))
 end
 
--- nacre.progress(n, label), an iterator: 1, 2, ... n, or without an end.
+-- The line of n steps, or of an unknown number; nil without a terminal.
+local function new_line(n, label)
+  if not host.is_terminal "stderr" then return nil end
+  local now = host.clock()
+  return setmetatable({n = n, label = label, done = 0, begin = now,
+                       due = now + FIRST}, Line)
+end
+
+-- The iterator over what pairs(loader) gives, without the numbers.
+local function over_loader(loader, label)
+  local next_batch, state, key = pairs(loader)
+  local line = new_line(#loader, label)
+  local function pass(i, ...)
+    key = i
+    if line then
+      line.done = i and i - 1 or line.n
+      line:tick()
+    end
+    return ...
+  end
+  return function() return pass(next_batch(state, key)) end, nil, nil, line
+end
+
+-- nacre.progress(n, label), an iterator: 1, 2, ... n, or without an end; of a
+-- DataLoader its batches.
 function progress.over(n, label)
+  local meta = type(n) == "table" and getmetatable(n)
+  if meta and meta.__pairs and meta.__len then return over_loader(n, label) end
   if n ~= nil and not math.tointeger(n) or n and n < 0 then
     error("progress: the number of steps is an integer, not " ..
           tostring(n), 2)
   end
-  local line
-  if host.is_terminal "stderr" then
-    local now = host.clock()
-    line = setmetatable({n = n and math.tointeger(n), label = label, done = 0,
-                         begin = now, due = now + FIRST}, Line)
-  end
+  n = n and math.tointeger(n)
+  local line = new_line(n, label)
   return function(_, i)
     if line and i > 0 then
       line.done = i

@@ -64,6 +64,12 @@ fails("two loops over one loader", function()
   for _ in loader do for _ in loader do break end end
 end)
 
+local shown = {}
+for a, b in nacre.progress(data.DataLoader({X, y}, 2), "epoch 1") do
+  shown[#shown + 1] = #a .. "+" .. b:numel()
+end
+eq(table.concat(shown, " "), "2+2 2+2 1+1")
+
 -- ---- samples of one's own
 
 local Squares = data.Dataset "Squares"
