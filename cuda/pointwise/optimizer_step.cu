@@ -30,13 +30,16 @@ typedef struct StepBatch {
 STEPS(float, f32)
 STEPS(double, f64)
 
+template <class T> struct NumbersOf { typedef StepNumbers_f32 type; };
+template <> struct NumbersOf<double> { typedef StepNumbers_f64 type; };
+
 /* Element i of the array x of T, or NULL. */
 #define AT(x) ((x) ? (T *)(x) + i : NULL)
 
 /* Grid: x covers the elements of a parameter, y the parameters. */
-template <class T, class Numbers, StepRule rule>
+template <class T, StepRule rule>
 NC_KERNEL_OF(THREADS)
-optimizer_step(const StepBatch b, const Numbers k) {
+optimizer_step(const StepBatch b, const typename NumbersOf<T>::type k) {
   const int j = blockIdx.y;
   const int64_t stride = (int64_t)gridDim.x * THREADS;
   for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < b.n[j];
@@ -50,17 +53,17 @@ optimizer_step(const StepBatch b, const Numbers k) {
   }
 }
 
-template <class T, class Numbers>
+template <class T>
 static cudaError_t launch(const StepBatch &b, int n, int64_t longest,
-                          StepRule rule, const Numbers &k,
+                          StepRule rule, const typename NumbersOf<T>::type &k,
                           cudaStream_t stream) {
   const int64_t wide = blocks(longest, THREADS * EACH);
   const dim3 grid((unsigned)(wide < WIDE ? wide : WIDE), (unsigned)n);
   if (rule == STEP_SGD)
-    return NC_LAUNCH((optimizer_step<T, Numbers, STEP_SGD>), grid, THREADS, 0,
-                     stream, b, k);
-  return NC_LAUNCH((optimizer_step<T, Numbers, STEP_ADAM>), grid, THREADS, 0,
-                   stream, b, k);
+    return NC_LAUNCH((optimizer_step<T, STEP_SGD>), grid, THREADS, 0, stream, b,
+                     k);
+  return NC_LAUNCH((optimizer_step<T, STEP_ADAM>), grid, THREADS, 0, stream, b,
+                   k);
 }
 
 /* Sets the batch of the parameters from `first' on; returns how many.  Those
