@@ -382,6 +382,8 @@ static int call_operator(lua_State *L, int into) {
   if (r != NC_OK) {
     if (into) nc_error_replace(c->arg[0].t, a.arg[0].t);
     nc_error_call(r, s->name, a.arg, s->n);
+    for (int i = 0; i < s->n && !s->method; i++)
+      nc_error_name(i, s->param[i].name);
     name_inplace(r, into, s->name);
     if (writer || out) r = nl_written(r, s->name);
   }

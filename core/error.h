@@ -125,6 +125,8 @@ void nc_error_op(const char *op);                        /* names it */
 void nc_error_operand(const char *role, const Tensor *t); /* adds an operand */
 /* The same for operand j, which may be another one of an outer operation. */
 void nc_error_operandat(int j, const char *role, const Tensor *t);
+/* Changes the usual name of operand j. */
+void nc_error_name(int j, const char *role);
 /* Element i of a list, "[i + 1]". */
 void nc_error_element(int i, const Tensor *t);
 void nc_error_out(const Tensor *t);           /* what the operation writes to */

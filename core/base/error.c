@@ -220,6 +220,14 @@ void nc_error_operandat(int j, const char *role, const Tensor *t) {
   record.operand[i].fills = 1u << j;
 }
 
+void nc_error_name(int j, const char *role) {
+  for (int i = 0; i < record.n; i++) {
+    Operand *o = &record.operand[i];
+    if (o->position == j && strcmp(o->role, usualrole[j]) == 0)
+      snprintf(o->role, sizeof o->role, "%s", role);
+  }
+}
+
 /* Adds the tensors of in[] as operands; operand j fills placeholder j. */
 static void attach(const Arg in[], int n) {
   for (int j = 0; j < n; j++)

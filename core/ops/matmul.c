@@ -413,13 +413,17 @@ int nc_grad_outer(OperatorGrad *g) {
   return nc_temps_finish(&w);
 }
 
+static Tensor *scaled(Temps *w, Tensor *g, double by) {
+  Tensor *y = NULL;
+  if (by == 1 || w->status != NC_OK) return g;
+  return nc_temps_add(w, nc_formula(&y, "g*n", g, NULL, NULL, NULL, by), &y);
+}
+
 int nc_grad_addmm(OperatorGrad *g) {
   const double beta = nc_tofloat(g->arg[3].s), alpha = nc_tofloat(g->arg[4].s);
   Temps w = { 0 };
-  Tensor *y;
   if (g->need[0] && beta != 0)
-    TRY(nc_formula(&g->d[0], "g*n", g->g[0], NULL, NULL, NULL, beta));
-  if (!g->need[1] && !g->need[2]) return NC_OK;
-  TRY(nc_formula(&y, "g*n", g->g[0], NULL, NULL, NULL, alpha));
-  return product_grad(&w, g, 1, nc_temps_add(&w, NC_OK, &y), 0, 0);
+    nc_temps_result(&w, &g->d[0], scaled(&w, g->g[0], beta));
+  if (!g->need[1] && !g->need[2]) return nc_temps_finish(&w);
+  return product_grad(&w, g, 1, scaled(&w, g->g[0], alpha), 0, 0);
 }

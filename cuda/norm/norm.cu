@@ -69,7 +69,7 @@ norm_rows(const NormPlan k) {
     A w[VEC], b[VEC];
     if (at >= mine) break;
     load_weights<S>(k, w, k.weight, row, at, (A)1);
-    load_weights<S>(k, b, k.bias, row, at, (A)0);
+    load_weights<S>(k, b, k.bias, row, at, -(A)0);
     NC_UNROLL for (int j = 0; j < VEC; j++) w[j] =
         e[i * VEC + j] * scale * w[j] + b[j];
     y[at] = pack<S>(w);
@@ -191,7 +191,8 @@ static cudaError_t launch_grad_rows(const NormPlan *k, cudaStream_t s) {
 template <class A>
 NC_DEVICE void apply(const NormPlan &k, A e[], const A g[], int64_t first,
                      const int n, const int grad) {
-  A mean = 0, low = 0, scale = 0, a = 0, b = 0, w = 1, add = 0;
+  A mean = 0, low = 0, scale = 0, a = 0, b = 0, w = 1;
+  A add = -(A)0; /* keeps the sign of a zero */
   NC_UNROLL for (int j = 0; j < n; j++) {
     if (j == 0 || k.inner == 1) { /* then channels are neighbours */
       int64_t c, row;

@@ -36,6 +36,18 @@ local samples = {
     return {t:reshape(1, 1, 2, 2), nacre.ones(1, 1, 2, 2, {dtype = "int64"}),
             {3, 3}, 2, 1, 0, 1}
   end,
+  _class_loss = function(t)
+    return {t, int {2, 1}, row(t), -100, 0.1, "mean", false}
+  end,
+  _recurrent = function(t)
+    return {t:repeat_(1, 1, 2):reshape(1, 2, 4):repeat_(1, 1, 2), t, t,
+            t:repeat_(4, 1), nil, "lstm", false}
+  end,
+  _recurrent_backward = function(t)
+    local states = nacre.stack {t, t}
+    return {nacre.stack {t}, t, states, states, nacre.cat({t, t, t, t},
+            2):unsqueeze(1), t:repeat_(4, 1), "lstm", true}
+  end,
   _optimizer_step = function(t)
     local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 0, 1},
                                  {dtype = "float64", device = "cpu"})

@@ -255,3 +255,10 @@ end
 fails("input is int64", F.rms_norm, nacre.ones(3, {dtype = "int64"}), 3)
 
 print("norms: passed")
+
+-- a zero keeps its sign
+do
+  local x = nacre.tensor{{-0.0, 0.0, -1, 2}}
+  local y = 1 / nacre.nn.functional.rms_norm(x, 4)
+  assert(y[1][1] == -math.huge and y[1][2] == math.huge)
+end

@@ -14,29 +14,10 @@ local uniform = all.uniform_parameter
 
 local GATES = {RNN = 1, LSTM = 4, GRU = 3}
 
--- ---- one step: the next h, and c, for gx, the input times its weights, and
--- the weights w, b of h
+local step = {LSTM = all.recurrent_step.lstm, GRU = all.recurrent_step.gru}
 
-local step = {}
-
-function step.LSTM(gx, h, c, w)
-  local i, f, g, o = table.unpack((gx + F.linear(h, w)):chunk(4, 2))
-  c = f:sigmoid() * c + i:sigmoid() * g:tanh()
-  return o:sigmoid() * c:tanh(), c
-end
-
-function step.GRU(gx, h, _, w, b)
-  local size = h:size(2)
-  local gh = F.linear(h, w, b)
-  local r, z = table.unpack((gx:narrow(2, 1, 2 * size) +
-                             gh:narrow(2, 1, 2 * size)):sigmoid():chunk(2, 2))
-  local n = (gx:narrow(2, 2 * size + 1, size) +
-             r * gh:narrow(2, 2 * size + 1, size)):tanh()
-  return n + z * (h - n)
-end
-
-function step.RNN(gx, h, _, w, _, nonlinearity)
-  local sum = gx + F.linear(h, w)
+function step.RNN(gx, h, _, w, b, nonlinearity)
+  local sum = gx + F.linear(h, w, b)
   return nonlinearity == "relu" and sum:relu() or sum:tanh()
 end
 
@@ -83,19 +64,16 @@ local function set_all_weights(self, kind)
   end
 end
 
--- One layer in one direction over the steps of x [time x samples x features].
--- masks[t], if given, is true for the samples that have step t. Returns the
--- outputs and the last h and c.
-local function run(self, kind, x, h, c, name, masks, backward)
-  local function weight(key) return rawget(self, key .. name) end
-  local bias, b_hh = weight "bias_ih", weight "bias_hh"
-  if bias and kind ~= "GRU" then bias, b_hh = bias + b_hh, nil end
-  local steps = F.linear(x, weight "weight_ih", bias):unbind(1)
-  local w, project, out = weight "weight_hh", weight "weight_hr", {}
+-- One layer in one direction over the steps of x [time x samples x features]:
+-- the outputs and the last h and c. masks[t], if given, is true for the samples
+-- that have step t.
+local function run_steps(self, kind, x, h, c, weight, masks, backward)
+  local steps = F.linear(x, weight "weight_ih", weight "bias_ih"):unbind(1)
+  local w, b, project = weight "weight_hh", weight "bias_hh", weight "weight_hr"
+  local out = {}
   for i = 1, #steps do
     local t = backward and #steps + 1 - i or i
-    local new, new_c = step[kind](steps[t], h, c, w, b_hh,
-                                  self.nonlinearity)
+    local new, new_c = step[kind](steps[t], h, c, w, b, self.nonlinearity)
     if project then new = F.linear(new, project) end
     out[t] = new
     if masks then
@@ -106,6 +84,19 @@ local function run(self, kind, x, h, c, name, masks, backward)
     h, c = new, new_c
   end
   return nacre.stack(out), h, c
+end
+
+-- The same, by one operation where there is one.
+local function run(self, kind, x, h, c, name, masks, backward)
+  local function weight(key) return rawget(self, key .. name) end
+  if kind == "RNN" or masks or weight "weight_hr" then
+    return run_steps(self, kind, x, h, c, weight, masks, backward)
+  end
+  local out
+  out, c = all.recurrent_layer(kind:lower(), backward, x, h, c,
+                               weight "weight_ih", weight "weight_hh",
+                               weight "bias_ih", weight "bias_hh")
+  return out, out:select(1, backward and 1 or out:size(1)), c
 end
 
 -- For each step the samples that have it, as [samples x 1] booleans.

@@ -15,42 +15,9 @@ for _, name in ipairs {"relu", "gelu", "silu", "leaky_relu", "softmax",
     "log_softmax", "softmin", "elu", "selu", "celu", "softplus", "hardtanh",
     "relu6", "hardswish", "hardsigmoid", "mish", "softsign", "logsigmoid",
     "tanhshrink", "softshrink", "hardshrink", "threshold", "glu", "prelu",
-    "tanh", "sigmoid", "pad"} do
+    "tanh", "sigmoid", "pad", "linear"} do
   all.alias("nn.functional." .. name, nacre[name])
 end
-
--- ---- linear layers
-
--- input [... x in], weight [out x in] or [in], bias [out] give [... x out] or
--- [...]. Fails if features, dtypes or the size of bias differ.
-define("linear", "input:tensor, weight:tensor, bias:tensor=nil",
-       "input times the transpose of weight [out x in], plus bias",
-function(x, w, bias)
-  local op = "linear"
-  check_dims(op, w, "weight", 1, 2)
-  check_same_dtype(op, "input", x, "weight", w)
-  if x:dim() == 0 or x:size(-1) ~= w:size(-1) then
-    fail(op, ("{input} has %s features, {weight} takes %d")
-             :format(x:dim() > 0 and x:size(-1) or "no", w:size(-1)),
-         nil, "input", x, "weight", w)
-  end
-  if bias then check_same_dtype(op, "input", x, "bias", bias) end
-  if w:dim() == 1 then
-    local y = x:matmul(w)
-    return bias and y + bias or y
-  end
-  if bias and x:dim() == 2 and bias:dim() == 1 and
-      bias:size(1) == w:size(1) then
-    return bias:addmm(x, w:t())
-  end
-  local y = x:matmul(w:t())
-  if bias and (bias:dim() > 1 or
-      bias:numel() ~= 1 and bias:size(-1) ~= w:size(1)) then
-    fail(op,
-         "{bias} must have " .. all.elements(w:size(1)), nil, "bias", bias)
-  end
-  return bias and y + bias or y
-end)
 
 -- input1 [... x in1], input2 [... x in2] give [... x out].
 define("bilinear",

@@ -95,6 +95,10 @@ end
 -- Fails unless the target is int64 and has the shape of x without the classes.
 -- `given' is the input of the caller, for messages.
 local function flatten_classes(op, x, t, given)
+  if x:dim() == 2 and t:dim() == 1 and t.dtype == "int64" and
+     x:size(1) == t:size(1) then
+    return x, t, x:size(2), t:size()
+  end
   if x:dim() == 0 then
     fail(op, "{input} has no dimension of classes", nil, "input", x)
   end
@@ -148,40 +152,21 @@ all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             checkweight = checkweight, apply_weight = apply_weight,
             fail_class_dtype = fail_class_dtype}
 
--- True if no target needs attention: all are from 1 to n, none is `ignore'.
--- Tensors on a GPU are not asked.
-local function are_plain(t, n, ignore, on_cpu)
-  if not on_cpu or t:numel() == 0 or ignore >= 1 and ignore <= n then
-    return false
+-- The loss of input [n x classes x ...] for classes; `log': the input has
+-- logarithms of probabilities. With smoothing s the loss is (1 - s) of that of
+-- the class plus s/n of the sum over all n classes (Szegedy et al. 2016). The
+-- mean is over the sum of the weights.
+local function class_loss(op, x, target, weight, ignore, reduction, smoothing,
+                          log)
+  local rows, t, n, size = flatten_classes(op, x, target, x)
+  checkweight(op, weight, n, x)
+  if weight and weight.requires_grad then
+    fail(op, "{weight} requires a gradient, which the weights of classes do "
+             .. "not have", "{weight}:detach()", "weight", weight)
   end
-  return t:min():item() >= 1 and t:max():item() <= n
-end
-
--- -w log p of the target classes. With smoothing s it is (1 - s) of that plus
--- s/n of the sum over all n classes (Szegedy et al. 2016). The mean is over the
--- sum of the weights.
-local function nll(op, logp, given, target, weight, ignore, reduction,
-                   smoothing)
-  local x, t, n, size = flatten_classes(op, logp, target, given)
-  checkweight(op, weight, n, given)
-  if not weight and smoothing == 0 and
-     are_plain(t, n, ignore, x.device == "cpu" and t.device == "cpu") then
-    local y = -x:gather(2, t:unsqueeze(2)):reshape(size)
-    return reduce(y, reduction)
-  end
-  local counts, at = check_classes(op, t, n, ignore, target)
-  local zero = nacre.zeros({}, like(x))
-  local w = weight and weight[at] or nacre.ones(t:size(), like(x))
-  w = nacre.where(counts, w, zero)
-  local rows = nacre.range(1, t:numel(), {device = x.device})
-  local y = nacre.where(counts, x[{rows, at}], zero) * w * -1
-  if smoothing > 0 then
-    local spread = -(weight and x * weight or x):sum(2)
-    y = y * (1 - smoothing) + nacre.where(counts, spread,
-                                          zero) * (smoothing / n)
-  end
-  if reduction == "none" then return y:reshape(size) end
-  return reduction == "sum" and y:sum() or y:sum() / w:sum()
+  local y = nacre._class_loss(rows, t, weight, ignore, smoothing, reduction,
+                              log)
+  return reduction == "none" and y:reshape(size) or y
 end
 
 define("nll_loss",
@@ -191,7 +176,7 @@ define("nll_loss",
        .. "...]; mean: over the weights of the targets",
 function(x, t, weight, ignore, reduction)
   check_float("nll_loss", x, "input")
-  return nll("nll_loss", x, x, t, weight, ignore, reduction, 0)
+  return class_loss("nll_loss", x, t, weight, ignore, reduction, 0, true)
 end)
 
 -- A float target has the shape of the input and holds a probability for each
@@ -211,11 +196,11 @@ function(x, t, weight, ignore, reduction, smoothing)
     fail(op,
          ("label_smoothing is %g, but must be from 0 to 1"):format(smoothing))
   end
+  if not t:is_floating_point() then
+    return class_loss(op, x, t, weight, ignore, reduction, smoothing, false)
+  end
   local dim = x:dim() == 1 and 1 or 2
   local logp = x:log_softmax(dim)
-  if not t:is_floating_point() then
-    return nll(op, logp, x, t, weight, ignore, reduction, smoothing)
-  end
   local size = x:size()
   local n = table.remove(size, dim)
   if table.concat(size, "x") == shape(t) then fail_class_dtype(op, t) end

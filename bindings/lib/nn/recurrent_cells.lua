@@ -43,35 +43,142 @@ end
 plain("rnn_tanh_cell", "tanh")
 plain("rnn_relu_cell", "relu")
 
+-- ---- layers of LSTM and GRU
+
+-- One step by operations: the next h, and c, for gx, the products of the input,
+-- and the weights w, b of h.
+local step = {}
+
 -- Hochreiter and Schmidhuber 1997. The gates are input, forget, cell, output.
+function step.lstm(gx, h, c, w, b)
+  local gates = gx + nacre.linear(h, w, b)
+  local i, f, g, o = table.unpack(gates:chunk(4, 2))
+  c = f:sigmoid() * c + i:sigmoid() * g:tanh()
+  return o:sigmoid() * c:tanh(), c
+end
+
+-- Cho et al. 2014. The gates are reset, update, new.
+function step.gru(gx, h, _, w, b)
+  local ri, zi, ni = table.unpack(gx:chunk(3, 2))
+  local rh, zh, nh = table.unpack(nacre.linear(h, w, b):chunk(3, 2))
+  local z = (zi + zh):sigmoid()
+  local new = (ni + (ri + rh):sigmoid() * nh):tanh()
+  return new + z * (h - new)
+end
+
+-- A layer by operations, in the order of the steps or from the last one: the
+-- outputs [time x samples x units] and the last c.
+local function run_by_operations(kind, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh)
+  local steps, out = nacre.linear(x, w_ih, b_ih):unbind(1), {}
+  for i = 1, #steps do
+    local t = reverse and #steps + 1 - i or i
+    h, c = step[kind](steps[t], h, c, w_hh, b_hh)
+    out[t] = h
+  end
+  return nacre.stack(out), c
+end
+
+-- The same by _recurrent, for an autograd.Function. If the gradient is recorded
+-- itself, it is that of run_by_operations.
+local function forward(ctx, kind, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh)
+  local bias = b_ih
+  if b_ih and kind == "lstm" then bias = b_ih + b_hh end
+  local states, cells, gates =
+    nacre._recurrent(nacre.linear(x, w_ih, bias), h, c, w_hh,
+                     kind == "gru" and b_hh or nil, kind, reverse)
+  local steps = x:size(1)
+  ctx:save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh, states, cells, gates)
+  ctx.kind, ctx.reverse = kind, reverse
+  local out = states:narrow(1, reverse and 1 or 2, steps)
+  if kind == "gru" then return out end
+  return out, cells:select(1, reverse and 1 or steps + 1)
+end
+
+local function recorded_gradients(ctx, saved, grads)
+  local inputs = table.move(saved, 1, 7, 1, {})
+  local out, c = run_by_operations(ctx.kind, ctx.reverse,
+                                   table.unpack(inputs, 1, 7))
+  local wanted, at = {}, {}
+  for i = 1, 7 do
+    if ctx.needs_input_grad[i + 2] then
+      wanted[#wanted + 1], at[#at + 1] = inputs[i], i
+    end
+  end
+  local found = {nacre.autograd.grad({out, c}, wanted, {
+    grad_outputs = grads, create_graph = true, materialize_grads = true})}
+  local all = {}
+  for k, i in ipairs(at) do all[i] = found[k] end
+  return nil, nil, table.unpack(all, 1, 7)
+end
+
+local function backward(ctx, g_out, g_c)
+  local saved, need = ctx.saved_tensors, ctx.needs_input_grad
+  local x, h, c, w_ih, w_hh, b_ih, b_hh, states, cells, gates =
+    table.unpack(saved, 1, 10)
+  if nacre.is_grad_enabled() then
+    return recorded_gradients(ctx, saved, {g_out, g_c})
+  end
+  local kind, reverse = ctx.kind, ctx.reverse
+  local dx, dh, rest = nacre._recurrent_backward(g_out, g_c, states, cells,
+                                                 gates, w_hh, kind, reverse)
+  local lstm = kind == "lstm"
+  local rows = dx:flatten(1, 2)
+  local sums = lstm and rows or rest:flatten(1, 2)
+  local before = states:narrow(1, reverse and 2 or 1, x:size(1))
+  return nil, nil, need[3] and dx:matmul(w_ih) or nil, dh, lstm and rest or nil,
+         need[6] and rows:t():mm(x:flatten(1, 2)) or nil,
+         need[7] and sums:t():mm(before:flatten(1, 2)) or nil,
+         need[8] and rows:sum(1) or nil, need[9] and sums:sum(1) or nil
+end
+
+local Layer = {}
+
+-- A layer of `kind', lstm or gru: x [time x samples x features], h and c
+-- [samples x units], and weights as in the cells. Returns the outputs and the
+-- last c; the last h is an output.
+function all.recurrent_layer(kind, reverse, x, ...)
+  if x.dtype ~= "float32" and x.dtype ~= "float64" or x:numel() == 0 then
+    return run_by_operations(kind, reverse, x, ...)
+  end
+  Layer[kind] = Layer[kind] or nacre.autograd.Function {
+    name = kind, forward = forward, backward = backward,
+  }
+  return Layer[kind](kind, reverse, x, ...)
+end
+
+-- One step: a layer over one.
+local function cell(kind, x, h, c, ...)
+  local single = x:dim() == 1
+  if single then
+    x, h, c = x:unsqueeze(1), h:unsqueeze(1), c and c:unsqueeze(1)
+  end
+  local out
+  out, c = all.recurrent_layer(kind, false, x:unsqueeze(1), h, c, ...)
+  h = out:select(1, 1)
+  if single then h, c = h:squeeze(1), c and c:squeeze(1) end
+  return h, c
+end
+
 define("lstm_cell", "input:tensor, hx:tensors, " .. WEIGHTS .. " -> h, c",
        "the next hidden state and cell of an LSTM from hx = {h, c}",
-function(x, hx, w_ih, w_hh, b_ih, b_hh)
+function(x, hx, ...)
   local op = "lstm_cell"
   if #hx ~= 2 then
     fail(op, ("hx has %d tensors, not 2: {h, c}"):format(#hx))
   end
   local h, c = hx[1], hx[2]
-  check_cell(op, 4, x, h, w_ih, w_hh)
+  check_cell(op, 4, x, h, ...)
   if not c:is_same_size(h) then
     fail(op, "{h} and {c} must have one shape", nil, "h", h, "c", c)
   end
-  local linear = nacre.nn.functional.linear
-  local gates = linear(x, w_ih, b_ih) + linear(h, w_hh, b_hh)
-  local i, f, g, o = table.unpack(gates:chunk(4, -1))
-  c = f:sigmoid() * c + i:sigmoid() * g:tanh()
-  return o:sigmoid() * c:tanh(), c
+  return cell("lstm", x, h, c, ...)
 end)
 
--- Cho et al. 2014. The gates are reset, update, new.
 define("gru_cell", "input:tensor, hx:tensor, " .. WEIGHTS,
        "the next hidden state of a GRU",
-function(x, h, w_ih, w_hh, b_ih, b_hh)
-  check_cell("gru_cell", 3, x, h, w_ih, w_hh)
-  local linear = nacre.nn.functional.linear
-  local ri, zi, ni = table.unpack(linear(x, w_ih, b_ih):chunk(3, -1))
-  local rh, zh, nh = table.unpack(linear(h, w_hh, b_hh):chunk(3, -1))
-  local z = (zi + zh):sigmoid()
-  local new = (ni + (ri + rh):sigmoid() * nh):tanh()
-  return new + z * (h - new)
+function(x, h, ...)
+  check_cell("gru_cell", 3, x, h, ...)
+  return (cell("gru", x, h, nil, ...))
 end)
+
+all.recurrent_step = step

@@ -67,6 +67,8 @@
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/norm.inc"
 #include "core/cpu/kernels/optimizer.inc"
+#include "core/cpu/kernels/class_loss.inc"
+#include "core/cpu/kernels/recurrent.inc"
 #undef S
 #undef NAME
 #define S double
@@ -76,6 +78,8 @@
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/norm.inc"
 #include "core/cpu/kernels/optimizer.inc"
+#include "core/cpu/kernels/class_loss.inc"
+#include "core/cpu/kernels/recurrent.inc"
 #undef S
 #undef A
 #undef NAME
@@ -166,6 +170,12 @@
         norm_backward_columns_##t, norm_strip_##t                 \
   }
 
+#define RECURRENT_KERNELS(t)                                  \
+  {                                                           \
+    { lstm_forward_##t, lstm_backward_##t },                  \
+    { gru_forward_##t, gru_backward_##t }                     \
+  }
+
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 #define JOIN_(a, b) a##b
@@ -206,4 +216,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .random = { random_words, random_normals, random_normals2 },
   .step = { [STEP_SGD] = { sgd_f32, sgd_f64 },
             [STEP_ADAM] = { adam_f32, adam_f64 } },
+  .class_loss = { { class_loss_f32, class_loss_grad_f32 },
+                  { class_loss_f64, class_loss_grad_f64 } },
+  .recurrent = { RECURRENT_KERNELS(f32), RECURRENT_KERNELS(f64) },
 };

@@ -130,6 +130,28 @@ typedef struct StepRows {
 } StepRows;
 typedef void (*StepKernel)(const StepRows *r, int64_t n, const StepNumbers *k);
 
+/* Losses of rows of `classes' scores for one class each (class_loss.inc); see
+   ClassLossCall.  weights is the sum of all weights.  class_loss sets lse, and
+   the loss and the weight of each row; class_loss_grad sets d, for gradients
+   that are gstep elements apart. */
+typedef struct ClassRows {
+  const void *x, *weight, *g;
+  const int64_t *target;
+  int64_t classes, ignore, gstep;
+  double smoothing, weights, scale, *loss, *share;
+  void *lse, *d;
+  int log;
+} ClassRows;
+typedef void (*ClassKernel)(const ClassRows *k, int64_t from, int64_t to);
+
+/* A step of a recurrent layer for one sample of h units (recurrent.inc); the
+   names are those of RecurrentCall. */
+typedef struct RecurrentRow {
+  const void *sum, *input, *prev, *prev_cell, *grad;
+  void *next, *cell, *gates, *dstate, *dcell, *dinput, *dsum;
+} RecurrentRow;
+typedef void (*RecurrentKernel)(const RecurrentRow *k, int64_t h);
+
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
@@ -144,6 +166,8 @@ typedef struct Kernels {
   void (*fence)(void);
   RandomKernels random;
   StepKernel step[STEP_RULES][2];             /* f32, f64 */
+  ClassKernel class_loss[2][2];               /* f32, f64; loss, gradient */
+  RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
 } Kernels;
 
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
