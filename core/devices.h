@@ -267,7 +267,9 @@ typedef struct AssertCall {
   const char *text;
 } AssertCall;
 
-typedef enum ClassReduction { CLASS_NONE, CLASS_MEAN, CLASS_SUM } ClassReduction;
+typedef enum ClassReduction {
+  CLASS_NONE, CLASS_MEAN, CLASS_SUM
+} ClassReduction;
 
 /* The loss of the rows of x [n x classes], dense, float32 or float64, whose
    classes are target [n], int64, dense, from 1.  Rows of class `ignore' do not

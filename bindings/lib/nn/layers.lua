@@ -101,12 +101,10 @@ end
 -- variance is the unbiased one, over n - 1.
 local function update_running(rmean, rvar, mean, var, n, momentum)
   nacre.no_grad(function()
-    if rmean then
-      rmean:mul_(1 - momentum):add_((mean * momentum):to(rmean.dtype))
-    end
+    if rmean then rmean:lerp_(mean:to(rmean.dtype), momentum) end
     if rvar then
-      local unbiased = var * (momentum * n / (n - 1))
-      rvar:mul_(1 - momentum):add_(unbiased:to(rvar.dtype))
+      rvar:mul_(1 - momentum):add_(var:to(rvar.dtype),
+                                   {alpha = momentum * n / (n - 1)})
     end
   end)
 end
@@ -137,8 +135,9 @@ local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
   end
   local scale = (widen(rvar) + eps):rsqrt()
   if weight then scale = scale * widen(weight):reshape(-1) end
-  local y = (widen(x) - widen(rmean):reshape(size)) * scale:reshape(size)
-  if bias then y = y + widen(bias):reshape(size) end
+  local shift = -scale * widen(rmean):reshape(-1)
+  if bias then shift = shift + widen(bias):reshape(-1) end
+  local y = nacre.addcmul(shift:reshape(size), widen(x), scale:reshape(size))
   return all.convert_back(y, x)
 end
 

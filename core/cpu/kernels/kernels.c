@@ -170,10 +170,11 @@
         norm_backward_columns_##t, norm_strip_##t                 \
   }
 
-#define RECURRENT_KERNELS(t)                                  \
-  {                                                           \
-    { lstm_forward_##t, lstm_backward_##t },                  \
-    { gru_forward_##t, gru_backward_##t }                     \
+#define RECURRENT_KERNELS(t)                   \
+  {                                            \
+    { lstm_forward_##t, lstm_backward_##t }, { \
+      gru_forward_##t, gru_backward_##t        \
+    }                                          \
   }
 
 #define STRING_(x) #x
