@@ -221,7 +221,10 @@ int nl_read_value(Reader *r, const Param *p, int slot, int i) {
   Arg *a = &r->a->arg[slot];
   int type = lua_type(L, i);
   switch (p->type) {
-    case P_TENSOR: return (a->t = nl_totensor(L, i)) != NULL;
+    case P_TENSOR: /* linear(x, w, false): without bias */
+      return (a->t = nl_totensor(L, i)) != NULL ||
+             (p->optional && slot + 1 == r->s->positional &&
+              type == LUA_TBOOLEAN && !lua_toboolean(L, i));
     case P_OPERAND:
       return (a->t = nl_totensor(L, i)) != NULL || nl_toscalar(L, i, &a->s);
     case P_DIMORTENSOR:

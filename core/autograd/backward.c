@@ -317,6 +317,7 @@ static int depend_on_saved(const Node *n, Tensor *d) {
   TRY(nc_get_requires_grad(&yes, d));
   for (int i = 0; i < n->nsaved && !yes && k < NC_MAXIN + NC_MAXOUT; i++) {
     const Saved *s = &n->saved[i];
+    if (s->own && s->index > 0) continue; /* a result without a gradient */
     if (r == NC_OK && s->t && nc_category(s->t->dtype) == NC_FLOAT &&
         s->t->data->version == s->saved_version)
       r = nc_savedtensor(&from[k++], n, i);

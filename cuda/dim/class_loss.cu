@@ -129,10 +129,10 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss_grad(const ClassRow<T> k) {
   const T all =
       one + spread * (k.weight && k.smoothing > 0 ? weights[0] : (T)k.classes);
   for (int64_t j = threadIdx.x; j < k.classes; j += blockDim.x) {
-    T v = -spread * (k.weight ? k.weight[j] : (T)1);
-    if (j == t) v -= one;
-    if (!k.log) v += all * exp(x[j] - k.lse[i]);
-    d[j] = counts ? scale * v : (T)0;
+    T v = 0 - scale * spread * (k.weight ? k.weight[j] : (T)1);
+    if (!k.log) v += scale * all * exp(x[j] - k.lse[i]);
+    if (j == t) v -= scale * one;
+    d[j] = counts ? v : (T)0;
   }
 }
 

@@ -200,10 +200,6 @@ linalg.diagonal(x(2, 3, 3))
 linalg.diagonal(x(3, 4), {offset = 1, dim1 = 1, dim2 = 2})
 
 -- layers
-F.linear(x(2, 3), x(4, 3), x(4))
-F.linear(x(3), x(4, 3))
-F.linear(x(2, 2, 3), x(4, 3), x(4))
-F.linear(x(2, 3), x(3), x())
 F.bilinear(x(2, 3), x(2, 2), x(4, 3, 2), x(4))
 F.bilinear(x(3), x(2), x(4, 3, 2))
 F.embedding(tensor{{1, 3}, {3, 1}}, x(3, 2))

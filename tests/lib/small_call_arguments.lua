@@ -40,13 +40,14 @@ local samples = {
     return {t, int {2, 1}, row(t), -100, 0.1, "mean", false}
   end,
   _recurrent = function(t)
-    return {t:repeat_(1, 1, 2):reshape(1, 2, 4):repeat_(1, 1, 2), t, t,
-            t:repeat_(4, 1), nil, "lstm", false}
+    return {nacre.cat({t, t, t, t}, 2):unsqueeze(1), t, t,
+            nacre.cat {t, t, t, t}, nil, "lstm", false}
   end,
   _recurrent_backward = function(t)
     local states = nacre.stack {t, t}
-    return {nacre.stack {t}, t, states, states, nacre.cat({t, t, t, t},
-            2):unsqueeze(1), t:repeat_(4, 1), "lstm", true}
+    return {t:unsqueeze(1), t, states, states,
+            nacre.cat({t, t, t, t}, 2):unsqueeze(1), nacre.cat {t, t, t, t},
+            "lstm", true}
   end,
   _optimizer_step = function(t)
     local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 0, 1},

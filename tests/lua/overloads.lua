@@ -121,7 +121,7 @@ for name, t in pairs(parts) do
   for k in pairs(t) do assert(type(k) == "string") end
 end
 fails("did you mean 'nacre.linalg.svd'?", get, nacre.linalg, "svdd")
-fails("did you mean 'nacre.nn.functional.linear'?", get, nacre.linalg,
+fails("did you mean 'nacre.linear'?", get, nacre.linalg,
       "linear")
 fails("did you mean 'nacre.gather'?", get, nacre.nn.functional, "gather")
 fails("nacre.linalg has no 'item'", "t:item(...)", get, nacre.linalg, "item")

@@ -152,6 +152,22 @@ all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             checkweight = checkweight, apply_weight = apply_weight,
             fail_class_dtype = fail_class_dtype}
 
+-- The losses of rows where the weights of classes require a gradient.
+local function weighted_loss(rows, t, n, weight, ignore, reduction, smoothing,
+                             log)
+  local loss = nacre._class_loss(rows, t, nil, ignore, 0, "none", log)
+  local counts = t:ne(ignore)
+  local share = nacre.where(counts, weight[nacre.where(counts, t, 1)], 0.0)
+  loss = loss * share
+  if smoothing > 0 then
+    local logp = log and rows or rows:log_softmax(2)
+    local spread = nacre.where(counts, (logp * weight):sum(2), 0.0)
+    loss = loss * (1 - smoothing) - spread * (smoothing / n)
+  end
+  if reduction == "mean" then return loss:sum() / share:sum() end
+  return reduction == "sum" and loss:sum() or loss
+end
+
 -- The loss of input [n x classes x ...] for classes; `log': the input has
 -- logarithms of probabilities. With smoothing s the loss is (1 - s) of that of
 -- the class plus s/n of the sum over all n classes (Szegedy et al. 2016). The
@@ -160,12 +176,12 @@ local function class_loss(op, x, target, weight, ignore, reduction, smoothing,
                           log)
   local rows, t, n, size = flatten_classes(op, x, target, x)
   checkweight(op, weight, n, x)
+  local y
   if weight and weight.requires_grad then
-    fail(op, "{weight} requires a gradient, which the weights of classes do "
-             .. "not have", "{weight}:detach()", "weight", weight)
+    y = weighted_loss(rows, t, n, weight, ignore, reduction, smoothing, log)
+  else
+    y = nacre._class_loss(rows, t, weight, ignore, smoothing, reduction, log)
   end
-  local y = nacre._class_loss(rows, t, weight, ignore, smoothing, reduction,
-                              log)
   return reduction == "none" and y:reshape(size) or y
 end
 

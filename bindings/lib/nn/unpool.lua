@@ -30,6 +30,7 @@ local function unpool(op, nd, x, at, kernel, stride, padding, size)
   kernel = several(op, "kernel_size", kernel, nd, 1)
   stride = several(op, "stride", stride or kernel, nd, 1)
   padding = several(op, "padding", padding, nd, 0)
+  if math.type(size) then size = {size} end
   size = size and table.move(size, math.max(1, #size - nd + 1), #size, 1, {})
   local out, n = {}, 1
   for i = 1, nd do
