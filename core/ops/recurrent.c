@@ -31,23 +31,31 @@ static void set_step(RecurrentCall *k, int64_t s, int64_t steps, int reverse) {
   k->next = k->at + !reverse;
 }
 
-/* Fails unless t is [.. x a x b] with nd dimensions. */
-static int check_shape(const Tensor *t, int nd, int64_t a, int64_t b) {
+/* Fails unless t, which may be NULL, has the type and the shape. */
+static int check(const Tensor *t, DType type, int nd, int64_t steps, int64_t n,
+                 int64_t width) {
   if (t == NULL ||
-      (t->nd == nd && t->size[nd - 2] == a && t->size[nd - 1] == b))
+      (t->dtype == type && t->nd == nd && (nd < 3 || t->size[0] == steps) &&
+       (nd < 2 || t->size[nd - 2] == n) && t->size[nd - 1] == width))
     return NC_OK;
   return nc_fail(NC_ESHAPE, "operands of a recurrent layer do not fit");
 }
 
-static int check_operands(const Call *c, RecurrentKind kind) {
-  const Tensor *x = c->arg[0].t, *h = c->arg[1].t, *weight = c->arg[3].t;
-  const int gates = kind == RECURRENT_LSTM ? 4 : 3;
-  if (x->nd != 3 || h->nd != 2 || x->size[0] == 0)
-    return nc_fail(NC_ESHAPE, "operands of a recurrent layer do not fit");
-  TRY(nc_check_float32or64(x));
-  TRY(check_shape(x, 3, h->size[0], gates * h->size[1]));
-  TRY(check_shape(c->arg[2].t, 2, h->size[0], h->size[1]));
-  return check_shape(weight, 2, gates * h->size[1], h->size[1]);
+/* Checks operands against gates, or the input, [steps x n x gates]. */
+static int check_operands(const Tensor *gates, RecurrentKind kind,
+                          const Tensor *state, const Tensor *cell,
+                          const Tensor *weight, const Tensor *bias) {
+  const int each = kind == RECURRENT_LSTM ? 4 : 3;
+  const DType type = gates->dtype;
+  const int64_t n = gates->nd == 3 ? gates->size[1] : 0;
+  const int64_t width = gates->nd == 3 ? gates->size[2] : 0, h = width / each;
+  TRY(nc_check_float32or64(gates));
+  TRY(check(gates, type, 3, gates->size[0], n, each * h));
+  if (gates->size[0] == 0) return nc_fail(NC_ESHAPE, "{0} has no steps");
+  TRY(check(state, type, 2, 0, n, h));
+  TRY(check(cell, type, 2, 0, n, h));
+  TRY(check(weight, type, 2, 0, width, h));
+  return check(bias, type, 1, 0, 0, width);
 }
 
 /* *y = a*b + addend, which may be NULL. */
@@ -83,8 +91,11 @@ int nc_op__recurrent(Call *c) {
   const int reverse = c->arg[6].s.i != 0, lstm = k.kind == RECURRENT_LSTM;
   const Device *d;
   Temps w = { 0 };
+  if (lstm && c->arg[2].t == NULL)
+    return nc_fail(NC_EVALUE, "an LSTM has a cell");
   TRY(nc_onedevice(&d, c->arg, 5));
-  TRY(check_operands(c, k.kind));
+  TRY(check_operands(x, k.kind, c->arg[1].t, c->arg[2].t, c->arg[3].t,
+                     c->arg[4].t));
   const int64_t steps = x->size[0], first = reverse ? steps : 0;
   const int64_t units = c->arg[1].t->size[1];
   const int64_t size[3] = { steps + 1, x->size[1], units };
@@ -132,6 +143,20 @@ static Tensor *copy_or_zeros(Temps *w, const RecurrentCall *k, Tensor *x) {
   return y;
 }
 
+/* Checks the operands of _recurrent_backward. */
+static int check_results(const Call *c, RecurrentKind kind) {
+  const Tensor *gates = c->arg[4].t, *weight = c->arg[5].t;
+  const Tensor *dcell = c->arg[1].t, *states = c->arg[2].t;
+  const int lstm = kind == RECURRENT_LSTM;
+  const int64_t *size = gates->size, h = weight->size[1];
+  if (weight->nd != 2) return check(weight, gates->dtype, 2, 0, 0, 0);
+  TRY(check_operands(gates, kind, NULL, NULL, weight, NULL));
+  TRY(check(states, gates->dtype, 3, size[0] + 1, size[1], h));
+  TRY(check(c->arg[3].t, gates->dtype, 3, size[0] + lstm, size[1], h));
+  TRY(check(dcell, gates->dtype, 2, 0, size[1], h));
+  return check(c->arg[0].t, gates->dtype, 3, size[0], size[1], h);
+}
+
 /* grad, grad_cell or none, states, cells, gates, weight, kind, reverse ->
    gradients of input, state, and of cell or, of a GRU, sum */
 int nc_op__recurrent_backward(Call *c) {
@@ -141,7 +166,7 @@ int nc_op__recurrent_backward(Call *c) {
   Temps w = { 0 };
   k.gates = c->arg[4].t;
   TRY(nc_onedevice(&d, c->arg, 6));
-  TRY(nc_check_float32or64(k.gates));
+  TRY(check_results(c, k.kind));
   k.grad = nc_temps_dense(&w, c->arg[0].t);
   k.states = nc_temps_dense(&w, c->arg[2].t);
   k.cells = nc_temps_dense(&w, c->arg[3].t);

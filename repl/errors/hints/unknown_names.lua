@@ -51,11 +51,10 @@ local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
 -- The path of the function or class with this name in another part of the
 -- library.
 function unknown_names.elsewhere(name)
-  local list = {name, name:lower()}
-  for _, part in ipairs(parts) do
-    local t = nacre
-    for word in part:gmatch "[%w_]+" do t = t[word] end
-    for _, form in ipairs(list) do
+  for _, form in ipairs {name, name:lower()} do
+    for _, part in ipairs(parts) do
+      local t = nacre
+      for word in part:gmatch "[%w_]+" do t = t[word] end
       local ok, v = pcall(function() return t[form] end)
       if ok and v ~= nil then return "nacre." .. part .. form end
     end
