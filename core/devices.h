@@ -586,6 +586,7 @@ typedef struct Host {
   int (*cast)(Tensor **y, Tensor *x, DType type);
   /* fails as nc_position does for a wrong index of dimension d of nd */
   int (*outside)(int64_t index, int64_t size, int d, int nd);
+  int (*wrong_class)(int64_t given, int64_t classes); /* nc_wrong_class */
   char *(*bytestext)(char *buf, double bytes);  /* nc_bytestext */
   int (*parallel)(int64_t n, int64_t grain,     /* nc_parallel */
                   void (*fn)(void *ctx, int64_t begin, int64_t end),

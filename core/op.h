@@ -59,6 +59,9 @@ int nc_overlaps(const Tensor *a, const Tensor *b);
    which has this size, of a tensor of nd dimensions. */
 int nc_outside(int64_t index, int64_t size, int d, int nd);
 
+/* Fails with NC_EINDEX: a class in operand 1 is not from 1 to `classes'. */
+int nc_wrong_class(int64_t given, int64_t classes);
+
 /* *at = index `given' of dimension d of t (from 1, or negative from the end),
    counted from 0.  Fails as nc_outside. */
 int nc_position(int64_t *at, int64_t index, const Tensor *t, int d);

@@ -40,6 +40,15 @@ int nc_outside(int64_t index, int64_t size, int d, int nd) {
                  (long long)size);
 }
 
+int nc_wrong_class(int64_t given, int64_t classes) {
+  if (given != 0)
+    return nc_fail(NC_EINDEX, "class %lld of %lld", (long long)given,
+                   (long long)classes);
+  nc_fail(NC_EINDEX, "class 0: classes count from 1");
+  nc_hint("{1} + 1");
+  return NC_EINDEX;
+}
+
 int nc_position(int64_t *at, int64_t index, const Tensor *t, int d) {
   const int64_t size = t->size[d];
   *at = 0;

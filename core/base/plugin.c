@@ -48,6 +48,7 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .newdense = nc_dense,
                              .cast = nc_cast,
                              .outside = nc_outside,
+                             .wrong_class = nc_wrong_class,
                              .bytestext = nc_bytestext,
                              .parallel = nc_parallel,
                              .partly = nc_error_partial };

@@ -5,6 +5,7 @@
 */
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/op.h"
 
 typedef struct ClassWork {
   ClassRows rows;
@@ -15,15 +16,9 @@ typedef struct ClassWork {
 static int check_classes(const ClassLossCall *c) {
   const int64_t n = nc_numel(c->target), classes = c->x->size[1];
   const int64_t *t = nc_data(c->target);
-  for (int64_t i = 0; i < n; i++) {
-    if ((t[i] >= 1 && t[i] <= classes) || t[i] == c->ignore) continue;
-    if (t[i] != 0)
-      return nc_fail(NC_EINDEX, "class %lld of %lld", (long long)t[i],
-                     (long long)classes);
-    nc_fail(NC_EINDEX, "class 0: classes count from 1");
-    nc_hint("{1} + 1");
-    return NC_EINDEX;
-  }
+  for (int64_t i = 0; i < n; i++)
+    if ((t[i] < 1 || t[i] > classes) && t[i] != c->ignore)
+      return nc_wrong_class(t[i], classes);
   return NC_OK;
 }
 

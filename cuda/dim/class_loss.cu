@@ -66,7 +66,7 @@ NC_DEVICE bool class_of(const ClassRow<T> &k, int64_t i, int64_t *t) {
   if (k.target[i] == k.ignore) return false;
   if (*t >= 0 && *t < k.classes) return true;
   if (threadIdx.x == 0 && k.d == NULL)
-    flag_index(k.flag, k.target[i], k.classes, 1, 2);
+    flag_class(k.flag, k.target[i], k.classes);
   return false;
 }
 

@@ -120,6 +120,8 @@ int nc_check_error_flag(Gpu *g) {
   __atomic_store_n(&g->flag->set, 0, __ATOMIC_RELEASE);
   if (f.kind == FLAG_INDEX)
     f.code = nc_hostside->outside(f.value, f.size, f.dim, f.nd);
+  else if (f.kind == FLAG_CLASS)
+    f.code = nc_hostside->wrong_class(f.value, f.size);
   else nc_fail(f.code, "%s", texts[f.text]);
   if (!sync_launches) { /* the waiting operation is not the one that failed */
     nc_error_op(g->name);

@@ -21,6 +21,14 @@ NC_DEVICE void flag_index(ErrorFlag *flag, int64_t value, int64_t size, int dim,
   flag->nd = nd;
 }
 
+/* Reports that value is no class from 1 to `classes'. */
+NC_DEVICE void flag_class(ErrorFlag *flag, int64_t value, int64_t classes) {
+  if (atomicCAS(&flag->set, 0, 1) != 0) return;
+  flag->kind = FLAG_CLASS;
+  flag->value = value;
+  flag->size = classes;
+}
+
 NC_DEVICE void flag_assert(ErrorFlag *flag, int code, int text) {
   if (atomicCAS(&flag->set, 0, 1) != 0) return;
   flag->kind = FLAG_ASSERT;

@@ -45,11 +45,14 @@ late("index 9", function() return tostring(g[index(9)]) end)
 -- classes and rows, from 1
 do
   local F, x = nacre.nn.functional, g:float()
-  for _, loss in ipairs {F.cross_entropy, F.nll_loss, F.multi_margin_loss} do
-    late("index 5 is outside dim 2 of size 4", loss, x, index(1, 5, 2))
-    late("index 0", loss, x, index(1, 0, 2))
-    late("index 0", loss, x, index(1, -1, 2))
+  for _, loss in ipairs {F.cross_entropy, F.nll_loss} do
+    late("class 5 of 4", loss, x, index(1, 5, 2))
+    late("class 0: classes count from 1", loss, x, index(1, 0, 2))
+    late("class -1 of 4", loss, x, index(1, -1, 2))
   end
+  late("index 5 is outside dim 2 of size 4", F.multi_margin_loss, x,
+       index(1, 5, 2))
+  late("index 0", F.multi_margin_loss, x, index(1, -1, 2))
   for _, rows in ipairs {F.embedding, F.embedding_bag} do
     late("index 4 is outside dim 1 of size 3", rows, index(1, 4):view(1, 2), x)
     late("index 0", rows, index(1, -1):view(1, 2), x)

@@ -16,6 +16,7 @@ local samples = {
   randint_like = function(t) return {t, 1, 9} end,
   uniform_ = function(t) return {t, 0, 1} end,
   -- products
+  linear = function(t) return {t, t, row(t)} end,
   bmm = function(t) return {t:reshape(1, 2, 2), t:reshape(1, 2, 2)} end,
   mv = function(t) return {t, row(t)} end,
   dot = function(t) return {row(t), t:select(1, 2)} end,
