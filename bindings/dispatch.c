@@ -226,7 +226,7 @@ int nl_call_pointwise_into(lua_State *L) {
       if (r != NC_OK || nc_trace_any)
         check_written(L, r, 1, nc_opinfo[op].name);
       nc_release(y); /* self holds the other reference */
-      lua_settop(L, 1);
+      lua_pushvalue(L, 1);
       return 1;
     }
   }

@@ -20,21 +20,22 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
-#define GRAIN 32768                /* elements that are worth a thread */
-#define STREAM ((int64_t)32 << 20) /* bytes of a result too large to cache */
+#define GRAIN 32768 /* elements that are worth a thread */
+#define STREAM_BYTES \
+  ((int64_t)32 << 20) /* bytes of a result too large to cache */
 
 /* The kernels for the best instruction set of this machine.  NACRE_CPU_LEVEL
    may name a lower one, so that tests reach every loop. */
 #ifdef NC_X86
 static const Kernels *choose_kernels(void) {
-  const char *wish = getenv("NACRE_CPU_LEVEL");
+  const char *level = getenv("NACRE_CPU_LEVEL");
   const Kernels *best = &nc_kernels_v2;
   __builtin_cpu_init();
-  if (wish && strcmp(wish, "v2") == 0) return best;
+  if (level && strcmp(level, "v2") == 0) return best;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("bmi2"))
     best = &nc_kernels_v3;
-  if (wish && strcmp(wish, "v3") == 0) return best;
+  if (level && strcmp(level, "v3") == 0) return best;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     best = &nc_kernels_v4;
@@ -142,7 +143,7 @@ typedef struct PointwisePlan {
   ConvertKernel convert[NC_MAXIN]; /* NULL: the operand is used in place */
   int64_t size[NC_MAXIN];          /* of an element, for the kernel */
   KernelType c[NC_MAXIN];
-  int rounds[NC_MAXIN];    /* see round_to_worktype */
+  int rounds[NC_MAXIN];    /* see round_to_common_dtype */
   int direct;              /* no operand needs a buffer */
   int grad_slot[NC_MAXIN]; /* see set_grad_slots */
 } PointwisePlan;
@@ -187,7 +188,7 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
   const KernelType c = nc_kernel_type(k->common_dtype);
-  const int truth = info->kind == TEST_OP || info->kind == COMPARE_OP;
+  const int is_test = info->kind == TEST_OP || info->kind == COMPARE_OP;
   int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
   p->f = kernels->pointwise[k->op][c];
@@ -198,28 +199,29 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
   }
   p->direct = k->nd <= 1;
   for (int j = 0; j < k->nargs; j++) {
-    int lies, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
+    int in_place, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
     KernelType own = c;
-    if ((j == 0 && truth) || j == condition) own = CT_u8;
+    if ((j == 0 && is_test) || j == condition) own = CT_u8;
     p->rounds[j] = j > 0 && own == c && k->type[j] != k->common_dtype &&
                    nc_dtypesize(k->common_dtype) <= 2 &&
                    k->common_dtype >= DT_i8;
-    lies = k->p[j] != NULL && matches_kernel(k->type[j], own) && dense &&
-           !p->rounds[j];
-    if (j == 0 && k->type[0] == DT_b8) lies = lies && result_is_bool(info, k);
+    in_place = k->p[j] != NULL && matches_kernel(k->type[j], own) && dense &&
+               !p->rounds[j];
+    if (j == 0 && k->type[0] == DT_b8)
+      in_place = in_place && result_is_bool(info, k);
     p->c[j] = own;
     p->size[j] = kernel_size(own);
-    p->convert[j] = lies     ? NULL
+    p->convert[j] = in_place ? NULL
                     : j == 0 ? kernels->store[own][k->type[0]]
                              : kernels->load[own][k->type[j]];
-    p->direct &= lies;
+    p->direct &= in_place;
   }
 }
 
 /* Rounds operand j to the dtype the operation works in where the kernel
    computes in a wider type: an int32 of 100000 is inf in float16. */
-static void round_to_worktype(const PointwisePlan *p, int j, char *buf,
-                              int64_t n) {
+static void round_to_common_dtype(const PointwisePlan *p, int j, char *buf,
+                                  int64_t n) {
   const Kernels *kernels = nc_kernels();
   _Alignas(64) char narrow[NC_BLOCK * 2];
   kernels->store[p->c[j]][p->k->common_dtype](narrow, buf, 1, n);
@@ -268,8 +270,8 @@ static void map_streaming(void *ctx, int64_t begin, int64_t end) {
 /* Is the result too large for the cache, and no operand overwritten? */
 static int should_stream(const PointwisePlan *p) {
   const TensorIter *k = p->k;
-  int apart =
-      p->direct && k->n * p->size[0] >= STREAM && (uintptr_t)k->p[0] % 64 == 0;
+  int apart = p->direct && k->n * p->size[0] >= STREAM_BYTES &&
+              (uintptr_t)k->p[0] % 64 == 0;
   for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
   return apart;
 }
@@ -292,7 +294,7 @@ static void map_blocks(void *ctx, int64_t begin, int64_t end) {
           p->convert[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
       if (j > 0 && p->convert[j] && k->p[j])
         convert_strided(k, j, &w, 0, buf[j], p->size[j], n, p->convert[j], 0);
-      if (p->rounds[j] && k->p[j]) round_to_worktype(p, j, buf[j], n);
+      if (p->rounds[j] && k->p[j]) round_to_common_dtype(p, j, buf[j], n);
     }
     call_kernel(p, n, v);
     if (p->convert[0])

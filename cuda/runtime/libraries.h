@@ -19,6 +19,6 @@ typedef struct Wanted {
 int nc_findlibrary(Wanted w, const int versions[]);
 
 /* The same for the file at this path. */
-int nc_librarythere(const Wanted *w, const char *path);
+int nc_try_library(const Wanted *w, const char *path);
 
 #endif
