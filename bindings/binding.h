@@ -401,6 +401,9 @@ void nl_push_module_functions(lua_State *L);
 /* Pushes which nn.Module runs, "fc1: Linear(64, 128), of Net", and returns 1,
    or 0 if none does. [-0, +(0|1), m] */
 int nl_push_modules(lua_State *L);
+/* Pushes the path of the module that runs, "block.0.conv", and the class of the
+   network, and returns 2, or 0 if none does. [-0, +(0|2), m] */
+int nl_push_place(lua_State *L);
 /* Pushes fail(op, text, hint, role, t, ...), which raises an error.
    [-0, +1, -] */
 void nl_pushfail(lua_State *L);

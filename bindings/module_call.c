@@ -33,8 +33,9 @@ static int module_call(lua_State *L) {
   return finish(L, LUA_OK, 0);
 }
 
-/* set_describe(f): f(modules) gives the text for a list of the modules that
-   run, the innermost first. */
+/* set_describe(f): f(modules) gives, for a list of the modules that run, the
+   innermost first, the text for errors, the path of the innermost in its
+   network, and the class of that. */
 static int set_describe(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_setfield(L, LUA_REGISTRYINDEX, DESCRIBE);
@@ -48,15 +49,7 @@ static int bytes_text(lua_State *L) {
   return 1;
 }
 
-/* in_dry_run(): is nothing computed? */
-static int in_dry_run(lua_State *L) {
-  lua_pushboolean(L, (nl_context(L)->tracing & NC_META) != 0);
-  return 1;
-}
-
 void nl_push_module_functions(lua_State *L) {
-  lua_pushcfunction(L, in_dry_run);
-  lua_setfield(L, -2, "in_dry_run");
   lua_pushcfunction(L, bytes_text);
   lua_setfield(L, -2, "bytes_text");
   lua_pushcfunction(L, module_call);
@@ -78,16 +71,29 @@ static void collect(lua_State *L) {
   }
 }
 
-int nl_push_modules(lua_State *L) {
+/* Pushes what the describing function says of the modules that run, n texts.
+   Returns n, or 0 with nothing pushed. [-0, +n, m] */
+static int describe(lua_State *L, int n) {
   const int top = lua_gettop(L);
-  luaL_checkstack(L, 8, NULL);
+  luaL_checkstack(L, n + 8, NULL);
   if (lua_getfield(L, LUA_REGISTRYINDEX, DESCRIBE) == LUA_TFUNCTION) {
     lua_newtable(L);
     collect(L);
-    if (lua_rawlen(L, -1) > 0 && lua_pcall(L, 1, 1, 0) == LUA_OK &&
+    if (lua_rawlen(L, -1) > 0 && lua_pcall(L, 1, n, 0) == LUA_OK &&
         lua_isstring(L, -1))
-      return 1;
+      return n;
   }
   lua_settop(L, top);
   return 0;
+}
+
+int nl_push_modules(lua_State *L) {
+  return describe(L, 1);
+}
+
+int nl_push_place(lua_State *L) {
+  const int n = describe(L, 3);
+  if (n == 0) return 0;
+  lua_remove(L, -3);
+  return 2;
 }

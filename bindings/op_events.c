@@ -26,7 +26,7 @@ static void set_types(lua_State *L, const char *key, const OperandInfo s[],
 
 /* Pushes a table that describes one traced operation. [-0, +1, m] */
 static void push_step(lua_State *L, const Step *s) {
-  lua_createtable(L, 0, 12);
+  lua_createtable(L, 0, 13);
   nl_set_string(L, "op", s->op);
   set_types(L, "operands", s->in, s->nin);
   set_types(L, "results", s->out, s->nout);
@@ -39,6 +39,7 @@ static void push_step(lua_State *L, const Step *s) {
   nl_set_integer(L, "launches", s->launches);
   nl_set_integer(L, "allocated", s->allocated);
   nl_set_integer(L, "live", s->live);
+  if (s->node) nl_set_integer(L, "node", (lua_Integer)s->node);
 }
 
 /* Pushes the list of recorded steps and the error object of a warning, or nil;
@@ -57,7 +58,8 @@ static void push_steps(lua_State *L) {
   nc_trace_clear();
 }
 
-/* Calls the callback with the recorded steps; runs in a protected call. */
+/* Calls the callback with the recorded steps, a warning, and the layer and the
+   network that run, if one does; runs in a protected call. */
 static int call_handler(lua_State *L) {
   luaL_checkstack(L, 16, NULL);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &handler) != LUA_TFUNCTION) {
@@ -65,7 +67,7 @@ static int call_handler(lua_State *L) {
     return 0;
   }
   push_steps(L);
-  lua_call(L, 2, 0);
+  lua_call(L, 2 + nl_push_place(L), 0);
   return 0;
 }
 
@@ -83,8 +85,9 @@ void nl_report_events(lua_State *L) {
   if (status != LUA_OK) lua_error(L);
 }
 
-/* _watch(wanted, fn): calls fn(steps, warning) after each operation that
-   matches wanted, a string with any of the words steps, nan, trap, dry. */
+/* _watch(wanted, fn): calls fn(steps, warning, layer, network) after each
+   operation that matches wanted, a string with any of the words steps, nan,
+   trap, dry. */
 static int watch(lua_State *L) {
   static const char *const name[] = { "steps", "nan", "trap", "dry" };
   const char *text = luaL_checkstring(L, 1);
@@ -122,15 +125,87 @@ static int dry_memory(lua_State *L) {
   return 2;
 }
 
+/* _dry_graph(report, f, ...): calls f(...) in a dry run that records for
+   backward, and report(steps) after its operations. What was watched before is
+   watched again afterwards. */
+static int dry_graph(lua_State *L) {
+  unsigned before;
+  int status;
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  if (nc_trace_any) nl_report_events(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &handler);
+  lua_insert(L, 1);
+  lua_pushvalue(L, 2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &handler);
+  before = nc_trace(NC_STEPS | NC_META | NC_GRAPH);
+  status = lua_pcall(L, lua_gettop(L) - 3, LUA_MULTRET, 0);
+  nl_select(L);
+  nc_trace_clear();
+  nc_trace(before);
+  lua_pushvalue(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &handler);
+  return status == LUA_OK ? lua_gettop(L) - 2 : lua_error(L);
+}
+
+/* Adds a node to the list at index 4, unless it is in the table at index 2, to
+   which it is added. [-0, +0, m] */
+static void add_node(lua_State *L, uintptr_t node) {
+  if (node && lua_rawgetp(L, 2, (void *)node) == LUA_TNIL) {
+    lua_pushboolean(L, 1);
+    lua_rawsetp(L, 2, (void *)node);
+    lua_pushlightuserdata(L, (void *)node);
+    lua_rawseti(L, 4, (lua_Integer)lua_rawlen(L, 4) + 1);
+  }
+  lua_settop(L, 4);
+}
+
+/* _graph_saved(t, seen): the memory of a dry run, with its bytes, that the
+   operations save of which t is the result, without those in the table seen;
+   adds them to it. */
+static int graph_saved(lua_State *L) {
+  lua_Integer n;
+  const Storage *s;
+  uintptr_t before;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  const Tensor *t = nl_checktensor(L, 1);
+  lua_settop(L, 2);
+  lua_newtable(L);
+  lua_newtable(L);
+  add_node(L, nc_gradnode(t));
+  while ((n = (lua_Integer)lua_rawlen(L, 4)) > 0) {
+    lua_rawgeti(L, 4, n);
+    const uintptr_t node = (uintptr_t)lua_touserdata(L, -1);
+    lua_pushnil(L);
+    lua_rawseti(L, 4, n);
+    for (int i = 0; nc_node_saved(&s, node, i); i++) {
+      if (s == NULL || !nc_ismetamemory(s)) continue;
+      lua_pushinteger(L, s->bytes);
+      lua_rawsetp(L, 3, s);
+    }
+    for (int i = 0; nc_node_before(&before, node, i); i++) add_node(L, before);
+  }
+  lua_settop(L, 3);
+  return 1;
+}
+
 static int is_dry(lua_State *L) {
   lua_pushboolean(L, nc_ismetatensor(nl_checktensor(L, 1)));
+  return 1;
+}
+
+/* _in_dry_run(): is nothing computed? */
+static int in_dry_run(lua_State *L) {
+  lua_pushboolean(L, (nl_context(L)->tracing & NC_META) != 0);
   return 1;
 }
 
 const Bound nl_op_events[] = {
   { "_watch", watch, "wanted:text, fn=nil", "", 1 },
   { "_unwatched", unwatched, "fn:any, ... -> results", "", 1 },
+  { "_dry_graph", dry_graph, "report:fn, fn:fn, ... -> results", "", 1 },
+  { "_graph_saved", graph_saved, "self, seen:table -> table", "", 1 },
   { "_isdry", is_dry, "self -> boolean", "", 1 },
+  { "_in_dry_run", in_dry_run, "-> boolean", "", 1 },
   { "_drymemory", dry_memory, "device:text -> live, peak", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -15,6 +15,11 @@ int nc_set_requires_grad(Tensor *t, int yes);         /* sets it, of a leaf */
 int nc_isleaf(int *yes, Tensor *t);
 int nc_gradname(const char **name, Tensor *t); /* grad_fn: "mul"; leaf: NULL */
 uintptr_t nc_gradnode(const Tensor *t);     /* identifies the node; leaf: 0 */
+/* Sets *before to the node to which edge i of a node leads, or 0, and *s to
+   the memory of the i-th tensor that it saves, or NULL; return 0 if there is
+   no i-th. */
+int nc_node_before(uintptr_t *before, uintptr_t node, int i);
+int nc_node_saved(const Storage **s, uintptr_t node, int i);
 
 Tensor *nc_grad(const Tensor *t);           /* borrowed; NULL: none yet */
 int nc_setgrad(Tensor *t, Tensor *g);       /* NULL removes it */

@@ -117,6 +117,8 @@ void nc_dropsaved(Node *n);
 void nc_drop_autograd(Autograd *ad); /* the tensor is about to be freed */
 int nc_newad(Tensor *t);      /* allocates t->ad, if there is none */
 int nc_refresh(Tensor *t);    /* updates the history of a view */
+/* t, which has no history, gets that of another tensor. */
+int nc_borrow_history(Tensor *t, Tensor *from);
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
 
 /*

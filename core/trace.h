@@ -13,8 +13,9 @@ enum {                        /* what is traced, bits */
   NC_STEPS = 1,               /* a Step of each operation */
   NC_NAN = 2,                 /* the first nan or inf from finite operands */
   NC_TRAP = 4,                /* the same; the operation then fails */
-  NC_META = 8                 /* a dry run: shapes only; nothing is computed,
+  NC_META = 8,                /* a dry run: shapes only; nothing is computed,
                                  no tensor is changed */
+  NC_GRAPH = 16               /* a dry run records operations for backward */
 };
 
 typedef struct OperandInfo {  /* what a tensor was */
@@ -35,6 +36,8 @@ typedef struct Step {
   double seconds;             /* until the device had done the work */
   int64_t flops, bytes, launches, allocated;
   int64_t live;               /* bytes on the device of the result, after */
+  uintptr_t node;             /* in the graph: that of the first result, or in
+                                 backward the one that runs; 0: none */
 } Step;
 
 /* Traces what the bits say from now on; 0 stops.  Returns the bits before. */
@@ -48,6 +51,7 @@ extern int nc_trace_any;      /* is there a step or a warning? */
 
 /* Was the tensor made by a dry run?  Then it has no values. */
 int nc_ismetatensor(const Tensor *t);
+int nc_ismetamemory(const Storage *s); /* would a dry run allocate it? */
 int nc_meta_novalues(void);   /* fails: a dry run computes no values */
 
 /* What a dry run would allocate on device d, in `live' and `peak'; NULL without

@@ -23,6 +23,7 @@ typedef struct TraceEvent {
   double number[NC_MAXSHOWN];
   Tensor *meta[NC_MAXARG + 1], *of[NC_MAXARG + 1]; /* of a dry run */
   int nmeta;
+  uintptr_t node;             /* of backward */
   unsigned watching;          /* nc_context->tracing before */
   const Device *device;       /* nc_context->device before */
   Counters counters;          /* before */

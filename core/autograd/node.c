@@ -547,6 +547,16 @@ static int fail_changed(const Node *n, const Saved *s) {
   return NC_EVALUE;
 }
 
+/* Gives t, which has no history, result `index' of a node. */
+static int borrow_node(Tensor *t, Node *node, int index) {
+  TRY(nc_newad(t));
+  node->refs++;
+  set_node(t, node, index);
+  t->ad->required = nc_isleafnode(node);
+  t->ad->borrowed = 1;
+  return NC_OK;
+}
+
 int nc_savedtensor(Tensor **t, const Node *n, int i) {
   const Saved *s = &n->saved[i];
   Node *node = s->own ? (Node *)n : s->node;
@@ -565,10 +575,31 @@ int nc_savedtensor(Tensor **t, const Node *n, int i) {
     return NC_OK;
   }
   TRY(nc_alias(t, s->t));
-  if ((r = nc_newad(*t)) != NC_OK) return nc_release_failed(r, t, 1);
-  node->refs++;
-  set_node(*t, node, s->index);
-  (*t)->ad->required = nc_isleafnode(node);
-  (*t)->ad->borrowed = 1;
+  if ((r = borrow_node(*t, node, s->index)) != NC_OK)
+    return nc_release_failed(r, t, 1);
   return NC_OK;
+}
+
+/*
+** The graph as a dry run sees it
+*/
+int nc_borrow_history(Tensor *t, Tensor *from) {
+  Edge e;
+  TRY(nc_refresh(from));
+  e = nc_edgeof(from);
+  return e.node ? borrow_node(t, e.node, e.index) : NC_OK;
+}
+
+int nc_node_before(uintptr_t *before, uintptr_t node, int i) {
+  const Node *n = (const Node *)node;
+  if (i >= n->nedge) return 0;
+  *before = (uintptr_t)n->edge[i].node;
+  return 1;
+}
+
+int nc_node_saved(const Storage **s, uintptr_t node, int i) {
+  const Node *n = (const Node *)node;
+  if (i >= n->nsaved) return 0;
+  *s = n->saved[i].t ? n->saved[i].t->data : NULL;
+  return 1;
 }

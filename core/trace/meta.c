@@ -90,6 +90,10 @@ int nc_ismetatensor(const Tensor *t) {
   return nc_ismeta(nc_device(t));
 }
 
+int nc_ismetamemory(const Storage *s) {
+  return nc_ismeta(s->device) && s->p != s->small;
+}
+
 const Device *nc_metadevice(const Device *d) {
   int i = 0;
   if (nc_ismeta(d)) return d;

@@ -97,6 +97,7 @@ static void add_step(const TraceEvent *p, Tensor *const out[], int nout,
   s->allocated = c->allocated - p->counters.allocated;
   if (d && p->watching & NC_META) d = nc_metadevice(d);
   s->live = d ? d->memory->live : 0;
+  s->node = p->backward ? p->node : nout && out[0] ? nc_gradnode(out[0]) : 0;
 }
 
 /*
@@ -126,6 +127,8 @@ void nc_trace_operand(TraceEvent *p, Tensor **slot) {
       return;
     }
   p->status = nc_metacopy(slot, t);
+  if (p->status == NC_OK && p->watching & NC_GRAPH && *slot != t)
+    p->status = nc_borrow_history(*slot, t);
   if (p->status != NC_OK) return;
   p->of[p->nmeta] = t;
   p->meta[p->nmeta++] = *slot;
@@ -387,6 +390,7 @@ NC_NOINLINE int nc_backward_traced(GradCall *g) {
   TraceEvent p;
   nc_trace_begin(&p, g->node->name);
   p.backward = 1;
+  p.node = (uintptr_t)g->node;
   for (int i = 0; i < g->node->nout; i++) {
     Tensor *t = g->g[i];
     if (t) nc_trace_operand(&p, &t);

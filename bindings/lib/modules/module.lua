@@ -94,6 +94,7 @@ end
 local function label(k)
   return math.type(k) == "integer" and tostring(k - 1) or tostring(k)
 end
+all.label = label
 
 -- The kind of tensor t in a field that was recorded as `kind'; nil if it does
 -- not count.

@@ -129,30 +129,39 @@ end
 
 -- ---- the module that runs
 
--- The name of `part' in the module m as Lua writes it, "fc1" or "layers[2]".
+-- The name of `part' in the module m as Lua writes it, "fc1" or "layers[2]",
+-- and as a state does, "fc1" or "layers.1".
 local function name_in(m, part)
   for _, f in ipairs(m._fields) do
     local v = rawget(m, f.key)
     local name = type(f.key) == "string" and f.key or ("[%s]"):format(f.key)
-    if rawequal(v, part) then return name end
+    if rawequal(v, part) then return name, all.label(f.key) end
     if type(v) == "table" and not is_module(v) then
       for i, element in ipairs(v) do
-        if rawequal(element, part) then return ("%s[%d]"):format(name, i) end
+        if rawequal(element, part) then
+          return ("%s[%d]"):format(name, i),
+                 all.label(f.key) .. "." .. all.label(i)
+        end
       end
     end
   end
 end
 
--- The text for the modules that run, the innermost first.
+local function joined(path, name)
+  if path == "" or name:sub(1, 1) == "[" then return path .. name end
+  return path .. "." .. name
+end
+
+-- The text for the modules that run, the innermost first; the path of the
+-- innermost as a state writes it, or its class; the class of the network.
 all.set_describe(function(running)
-  local path, top = "", running[#running]
+  local path, dotted, top = "", "", running[#running]
   for i = #running - 1, 1, -1 do
-    local name = name_in(running[i + 1], running[i])
-    if name then
-      path = path .. (path ~= "" and name:sub(1, 1) ~= "[" and "." or "") ..
-             name
-    else path, top = "", running[i] end
+    local name, label = name_in(running[i + 1], running[i])
+    if name then path, dotted = joined(path, name), joined(dotted, label)
+    else path, dotted, top = "", "", running[i] end
   end
-  if path == "" then return running[1]:_head() end
-  return ("%s: %s, of %s"):format(path, running[1]:_head(), top:_head())
+  if path == "" then return running[1]:_head(), top.__name, top.__name end
+  return ("%s: %s, of %s"):format(path, running[1]:_head(), top:_head()),
+         dotted, top.__name
 end)

@@ -122,7 +122,9 @@ end
 -- below 1 becomes 0, which the indexing that follows refuses, as one above n.
 local function check_classes(op, t, n, ignore, target)
   local counts = t:ne(ignore)
-  if t.is_cuda then return counts, nacre.where(counts, t:clamp(0), 1) end
+  if t.is_cuda or nacre._in_dry_run() then
+    return counts, nacre.where(counts, t:clamp(0), 1)
+  end
   local wrong = counts:logical_and(t:lt(1):logical_or(t:gt(n)))
   if wrong:any():item() then
     local class = t[wrong][1]

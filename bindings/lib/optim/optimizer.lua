@@ -171,7 +171,7 @@ end
 -- loss with gradients; step returns it.
 function Optimizer:step(closure)
   local loss = closure and nacre.enable_grad(closure)
-  if all.in_dry_run() then    -- its tensors must not get into the state
+  if nacre._in_dry_run() then    -- its tensors must not get into the state
     fail("step", "a step changes parameters, which a dry run cannot")
   end
   nacre.no_grad(function()

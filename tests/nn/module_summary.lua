@@ -1,0 +1,153 @@
+-- SPDX-License-Identifier: MIT
+-- net:summary: figures of layers by a dry run, which changes nothing; ResNet-50
+-- at batch 256 without its memory.
+-- Run by: nacre tests/nn/module_summary.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local fails = dofile(here .. "../lib/common.lua").fails
+local nn = nacre.nn
+
+local function eq(got, want)
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+-- ---- figures
+
+local net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(),
+                          nn.Flatten(), nn.Linear(32, 5))
+local s = net:summary {3, 1, 6, 6}
+local paths = {}
+for i, row in ipairs(s) do paths[i] = row.path end
+eq(table.concat(paths, " "), " 0 1 2 3 4")
+local all, conv, norm, relu, flatten, linear = table.unpack(s)
+eq(table.concat(conv.output, "x"), "3x2x4x4")
+eq(conv.layer, "Conv2d(1, 2, 3)")
+eq(conv.parameters, 20)
+assert(rawequal(conv.module, net[1]))
+eq(conv.dtype, "float32")
+eq(conv.calls, 1)
+-- 9 products and 9 sums for each element, and the bias
+local elements = 3 * 2 * 4 * 4
+eq(conv.flops, elements * (2 * 9 + 1))
+eq(linear.flops, 3 * 5 * 2 * 32)
+-- what is kept: nothing of the input; the operands of the others, each once
+eq(conv.kept, 0)
+assert(norm.kept >= 4 * elements and norm.kept < 4 * elements + 64)
+eq(relu.kept, 4 * elements)
+eq(flatten.kept, 0)
+eq(linear.kept, 4 * elements)
+-- a layer has the figures of its parts
+eq(all.kept, norm.kept + relu.kept + linear.kept)
+eq(all.parameters, 20 + 4 + 165)
+eq(all.flops, conv.flops + norm.flops + relu.flops + linear.flops)
+-- nothing has changed
+eq(net[2].running_mean:abs():sum():item(), 0)
+eq(net[2].num_batches_tracked:item(), 0)
+assert(not rawget(net[1], "_hooks"))
+assert(nacre.ones(2):add(1):sum():item() == 4)
+
+eq(tostring(nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+            :summary {5, 4}), [[
+layer                output  parameters      work  kept
+(all)  Sequential    5x2             23  195 FLOP  60 B
+0      Linear(4, 3)  5x3             15  120 FLOP
+1      Tanh()        5x3                  15 FLOP  60 B
+2      Linear(3, 2)  5x2              8   60 FLOP
+for float32[5x4] cpu; nothing was computed]])
+
+-- ---- inputs: tensors, several, other dtypes
+
+local Words = nn.Module "Words"
+function Words:init()
+  self.embedding, self.lstm = nn.Embedding(10, 4), nn.LSTM(4, 6)
+  self.heads = {nn.Linear(6, 2), nn.Linear(6, 2)}
+  self.unused = nn.Linear(2, 2)
+end
+function Words:forward(x)
+  local y = self.lstm(self.embedding(x))
+  return self.heads[1](y), self.heads[1](y:relu())
+end
+s = Words():summary(nacre.ones(7, 3, {dtype = "int64"}))
+eq(table.concat(s[2].output, "x"), "7x3x4")
+eq(table.concat(s[3].output, "x"), "7x3x6")
+eq(s[4].path, "heads.0")
+eq(s[4].calls, 2)
+eq(table.concat(s.unused, " "), "heads.1 unused")
+eq(s.inputs[1], "int64[7x3] cpu")
+eq(nn.Linear(4, 2):half():summary({3, 4})[1].dtype, "float16")
+eq(#nn.Bilinear(3, 4, 2):summary({6, 3}, nacre.ones(6, 4)), 1)
+local loss = nn.CrossEntropyLoss():summary({4, 10},
+                                           nacre.ones(4, {dtype = "int64"}))
+eq(#loss[1].output, 0)
+eq(nacre.no_grad(net.summary, net, {3, 1, 6, 6})[1].kept, 0)
+
+-- ---- errors name the layer and leave no hooks
+
+local e = fails("linear: input has 18 features, weight takes 32", net.summary,
+                net, {3, 1, 5, 5})
+eq(e.module, "[5]: Linear(32, 5), of Sequential")
+assert(not rawget(net[5], "_hooks"))
+fails("takes the input of the network, or its size", net.summary, net)
+
+-- ---- ResNet-50
+
+local Block = nn.Module "Block"
+function Block:init(n, width, stride)
+  local plain = {bias = false}
+  self.conv1, self.bn1 = nn.Conv2d(n, width, 1, plain), nn.BatchNorm2d(width)
+  self.conv2 = nn.Conv2d(width, width, 3, {stride = stride, padding = 1,
+                                           bias = false})
+  self.bn2 = nn.BatchNorm2d(width)
+  self.conv3 = nn.Conv2d(width, 4 * width, 1, plain)
+  self.bn3 = nn.BatchNorm2d(4 * width)
+  if stride ~= 1 or n ~= 4 * width then
+    self.downsample = nn.Sequential(
+      nn.Conv2d(n, 4 * width, 1, {stride = stride, bias = false}),
+      nn.BatchNorm2d(4 * width))
+  end
+end
+function Block:forward(x)
+  local y = self.bn1(self.conv1(x)):relu()
+  y = self.bn3(self.conv3(self.bn2(self.conv2(y)):relu()))
+  return (y + (self.downsample and self.downsample(x) or x)):relu()
+end
+
+local function resnet50()
+  local parts = nn.Sequential(
+    nn.Conv2d(3, 64, 7, {stride = 2, padding = 3, bias = false}),
+    nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, {stride = 2, padding = 1}))
+  local n = 64
+  for stage, count in ipairs {3, 4, 6, 3} do
+    local width = 32 << stage
+    for i = 1, count do
+      parts:append(Block(n, width, stage > 1 and i == 1 and 2 or 1))
+      n = 4 * width
+    end
+  end
+  parts:append(nn.AdaptiveAvgPool2d(1)):append(nn.Flatten())
+  return parts:append(nn.Linear(n, 1000))
+end
+
+-- The most memory that the process had, in bytes; nil where /proc has none.
+local function peak_memory()
+  local f = io.open "/proc/self/status"
+  local text = f and f:read "a"
+  if f then f:close() end
+  local kib = text and text:match "VmHWM:%s*(%d+) kB"
+  return kib and tonumber(kib) * 1024
+end
+
+local resnet = resnet50()
+local before, least = peak_memory(), math.huge
+for _ = 1, 3 do
+  local begin = nacre.clock()
+  s = resnet:summary {256, 3, 224, 224}
+  least = math.min(least, nacre.clock() - begin)
+end
+eq(s[1].parameters, 25557032)
+eq(table.concat(s[1].output, "x"), "256x1000")
+-- 4.1 G products for an image
+assert(s[1].flops > 256 * 8.1e9 and s[1].flops < 256 * 8.5e9)
+assert(s[1].kept > 15 * 2^30 and s[1].kept < 30 * 2^30)
+assert(least < 0.3, least)
+assert(not before or peak_memory() - before < 2^28)
