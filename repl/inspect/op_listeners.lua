@@ -9,7 +9,27 @@ local listeners = {}
 -- listener of that name that was there before}.
 local active = {}
 
-local function report(steps, warning)
+-- The layer and the network in which each node of the graph was recorded.
+local places = {}
+
+-- Sets step.module and step.network: of the module that runs, or in backward
+-- of the one that recorded the operation. A node that is not known is inside
+-- of an operation, as the one before it; what runs between is its sums.
+local function set_places(steps, module, network)
+  local here, of_backward = {module, network}, nil
+  for _, step in ipairs(steps) do
+    if step.backward then
+      of_backward = places[step.node] or of_backward or here
+    elseif step.node then
+      places[step.node] = here
+    end
+    local place = of_backward or here
+    step.module, step.network = place[1], place[2]
+  end
+end
+
+local function report(steps, warning, module, network)
+  set_places(steps, module, network)
   for _, l in pairs(active) do
     if l.wanted:find "steps" and #steps > 0 then l.report(steps) end
     if l.wanted:find "nan" and warning then l.report(nil, warning) end
@@ -20,6 +40,7 @@ end
 local function register()
   local wanted = ""
   for _, l in pairs(active) do wanted = wanted .. " " .. l.wanted end
+  if wanted == "" then places = {} end
   nacre._watch(wanted, wanted ~= "" and report or nil)
 end
 
@@ -32,6 +53,7 @@ function listeners.start(name, wanted, f)
 end
 
 function listeners.stop(name)
+  register()                  -- reports what a backward at the end has done
   local l = active[name]
   active[name] = l and l.before
   register()

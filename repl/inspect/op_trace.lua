@@ -55,6 +55,14 @@ local function line(step)
   return table.concat(parts, "  ")
 end
 
+-- "fc1, of Net" for a step of a layer, "Net" for one of the network itself, ""
+-- for others. The path is as get_submodule takes it.
+function trace.place(step)
+  if not step.module then return "" end
+  return step.module == step.network and step.module or
+         ("%s, of %s"):format(step.module, step.network)
+end
+
 -- Runs a compiled block and calls each(step) for every operation; returns
 -- false if it failed.
 function trace.block(shell, unit, each)
@@ -73,8 +81,14 @@ end
 function trace.run(shell, text)
   local unit = shell.compile(text)
   if not unit then return end
+  local say, last = require "nacre.wrap_lines".say, ""
   local _, n, inside = trace.block(shell, unit, function(step)
-    require "nacre.wrap_lines".say(line(step))
+    local place = trace.place(step)
+    if place ~= last then
+      say(" in " .. (place == "" and "no layer" or place))
+      last = place
+    end
+    say(line(step))
     io.stdout:flush()
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end

@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: MIT
+-- The layer of each operation, forward and backward, in what shell.trace and
+-- shell.profile give; nothing is looked up while nothing is traced.
+-- Run by: nacre tests/nn/layer_steps.lua
+
+local nn = nacre.nn
+
+local function eq(got, want)
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+local Net = nn.Module "Net"
+function Net:init()
+  self.fc = nn.Linear(4, 3)
+  self.blocks = {nn.ReLU(), nn.Sequential(nn.Linear(3, 2), nacre.tanh)}
+end
+function Net:forward(x)
+  return self.blocks[2](self.blocks[1](self.fc(x) + 1))
+end
+local net, loss_of = Net(), nn.MSELoss()
+
+local function step()
+  local x = nacre.ones(5, 4)
+  local loss = loss_of(net(x), nacre.zeros(5, 2))
+  loss:backward()
+  return loss
+end
+
+-- The layers that follow each other, as "fc" or "-", and how often.
+local function layers(steps, backward)
+  local list = {}
+  for _, s in ipairs(steps) do
+    local name = s.module or "-"
+    if s.backward == backward and list[#list] ~= name then
+      list[#list + 1] = name
+    end
+  end
+  return table.concat(list, " ")
+end
+
+local steps = shell.trace(step)
+eq(layers(steps, false):gsub("^%- ", ""),
+   "fc Net blocks.0 blocks.1.0 blocks.1 - MSELoss blocks.1.0 fc")
+eq(layers(steps, true), "MSELoss blocks.1 blocks.1.0 blocks.0 Net fc")
+for _, s in ipairs(steps) do
+  eq(s.network, s.module == "MSELoss" and s.module or s.module and "Net")
+end
+
+-- what was recorded before the trace has no layer, nor has what is in none
+local loss = loss_of(net(nacre.ones(5, 4)), nacre.zeros(5, 2))
+eq(layers(shell.trace(loss.backward, loss), true), "-")
+eq(shell.trace(nacre.exp, nacre.ones(2))[1].module, nil)
+
+-- a profile has a row for each layer
+local rows = shell.profile(step)
+local calls = {}
+for _, row in ipairs(rows.layers) do calls[row.op] = row.calls end
+eq(calls.Net, 2)
+eq(calls["blocks.0, of Net"], 2)
+assert(calls["fc, of Net"] >= 4 and calls["blocks.1.0, of Net"] >= 4)
+assert(calls.MSELoss)
+eq(shell.profile(nacre.exp, nacre.ones(2)).layers, nil)
+
+-- a call costs what it costs without: no layer is looked up
+local same, moves = nn.Identity(), 0
+debug.sethook(function() moves = moves + 1 end, "c")
+same(1)
+debug.sethook()
+assert(moves <= 4, moves)
