@@ -90,11 +90,15 @@ static int counters(lua_State *L) {
   return 4;
 }
 
+/* _memory(reset): the host's memory; with `reset' the peak counts from now
+   on. */
 static int memory(lua_State *L) {
+  const int reset = lua_toboolean(L, 1);
   lua_createtable(L, 0, 4);
   nl_set_integer(L, "live", nc_memory.live);
   nl_set_integer(L, "cached", nc_memory.cached);
   nl_set_integer(L, "peak", nc_memory.peak);
+  if (reset) nc_memory.peak = nc_memory.live;
   nl_set_number(L, "collecting", 1e-9 * (double)nl_state(L)->total);
   return 1;
 }
@@ -173,7 +177,7 @@ const Bound nl_defaults[] = {
   { "set_memory_limit", set_memory_limit, "bytes:int",
     "the most that tensors may hold; 0 is no limit", 1 },
   { "_counters", counters, "-> flops, bytes, launches, allocated", "", 1 },
-  { "_memory", memory, "-> table", "", 1 },
+  { "_memory", memory, "reset=false -> table", "", 1 },
   { "_devices", devices, "-> tables", "", 1 },
   { "_fail_alloc", fail_alloc, "n:int, sticky=false", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }

@@ -86,10 +86,11 @@ static inline int nc_cudastatus(cudaError_t e) {
 cudaStream_t nc_current_stream(const Device *d);
 
 /* Counters, which nc_cuda_get reads by name: calls of nc_current_stream (about
-   one for each launch or copy), bytes copied from the host and to the host, and
-   the nanoseconds spent on opening devices and libraries. */
+   one for each launch or copy), bytes copied from the host and to the host,
+   waits for streams, and the nanoseconds spent on opening devices and
+   libraries. */
 typedef struct CudaCounters {
-  int64_t uses, copied_in, copied_out, opening;
+  int64_t uses, copied_in, copied_out, waits, opening;
 } CudaCounters;
 extern CudaCounters nc_cuda_counters;
 int64_t nc_clock(void);         /* monotonic time in ns */

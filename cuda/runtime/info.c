@@ -93,6 +93,7 @@ int nc_cuda_get(const char *name, int64_t *value) {
   FIGURE(uses);
   FIGURE(copied_in);
   FIGURE(copied_out);
+  FIGURE(waits);
   FIGURE(opening);
 #undef FIGURE
   if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */

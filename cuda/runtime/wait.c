@@ -75,6 +75,7 @@ static int poll_stream(const Gpu *g, cudaStream_t s) {
 }
 
 int nc_waitfor(Gpu *g, cudaStream_t s) {
+  nc_cuda_counters.waits++;
   nc_activate(g);
   TRY(poll_stream(g, s));
   return nc_check_error_flag(g);
@@ -83,6 +84,7 @@ int nc_waitfor(Gpu *g, cudaStream_t s) {
 int nc_waitforevent(Gpu *g, cudaEvent_t e) {
   int64_t start = 0;
   int r;
+  nc_cuda_counters.waits++;
   nc_activate(g);
   while (keep_polling(g, cudaEventQuery(e), &start, &r)) {
   }
@@ -90,6 +92,7 @@ int nc_waitforevent(Gpu *g, cudaEvent_t e) {
 }
 
 int nc_waitidle(Gpu *g) {
+  nc_cuda_counters.waits++;
   nc_activate(g);
   for (int i = 0; i < g->nstreams; i++)
     TRY(poll_stream(g, g->stream[i].handle));

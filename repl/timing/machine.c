@@ -21,7 +21,8 @@ static int64_t figure(const char *name) {
 }
 
 /* counters(): flops, bytes, operations, bytes allocated, ns of opening, uses
-   of CUDA devices, bytes copied to them and from them; all since the start */
+   of CUDA devices, bytes copied to them and from them, waits for them; all
+   since the start */
 static int counters(lua_State *L) {
   const int64_t v[] = { nc_counters.flops,
                         nc_counters.bytes,
@@ -30,7 +31,8 @@ static int counters(lua_State *L) {
                         nc_counters.opening + figure("opening"),
                         figure("uses"),
                         figure("copied_in"),
-                        figure("copied_out") };
+                        figure("copied_out"),
+                        figure("waits") };
   const int n = sizeof v / sizeof *v;
   luaL_checkstack(L, n, NULL);
   for (int i = 0; i < n; i++) lua_pushinteger(L, v[i]);

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What torch_bench.py and order_bench.py share: Nacre as a process that answers
-lines from stdin, and a row of the table."""
+"""What the comparisons share: Nacre as a process that answers lines from stdin,
+turns, and a row of the table."""
+import os
+import platform
 import statistics
 import subprocess
 import sys
+import time
+
+LEAST = 0.02                  # seconds of a turn
 
 
 class Program:
@@ -47,3 +52,33 @@ def print_row(name, times, unit, more, goal=None):
 def at_least_two_turns(parser, options):
     if options.turns < 2:
         parser.error("at least 2 turns")
+
+
+def several(side, what):
+    """Calls that fill a turn, after a warm-up."""
+    side.time(what, 1)
+    return max(1, round(LEAST / max(side.time(what, 1), 1e-7)))
+
+
+def measure(sides, what, turns):
+    calls = [several(side, what) for side in sides]
+    times = [[], []]
+    for _ in range(turns):
+        for i, side in enumerate(sides):
+            times[i].append(side.time(what, calls[i]))
+            time.sleep(0.002)     # threads that wait for work go to sleep
+    return times
+
+
+def machine(nacre, options, torch):
+    version = subprocess.run([nacre, "--version"], check=True, text=True,
+                             capture_output=True).stdout.splitlines()[0]
+    model = platform.processor()
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        model = next((line.split(":")[1].strip() for line in f
+                      if line.startswith("model name")), model)
+    print(f"* {time.strftime('%Y-%m-%d', time.gmtime())}\n* {model}\n"
+          f"* {len(os.sched_getaffinity(0))} processors visible, load "
+          f"{os.getloadavg()[0]:.2f}\n* {version}\n* PyTorch "
+          f"{torch.__version__}\n* {options.turns} turns, threads: "
+          f"{options.threads}\n")

@@ -10,16 +10,14 @@ printed is the median over the turns, and the median and the quartiles of the
 ratios of one turn each. A turn calls the expression as often as fills 20 ms.
 """
 import argparse
-import os
 import pathlib
-import platform
 import subprocess
 import time
 
-from bench_common import Program, at_least_two_turns, print_row
+from bench_common import (Program, at_least_two_turns, machine, measure,
+                          print_row)
 
 HERE = pathlib.Path(__file__).parent
-LEAST = 0.02                  # seconds of a turn
 
 
 class Ours(Program):
@@ -87,36 +85,6 @@ def cases(nacre, groups):
         row["torch"] = row["torch"] or row["ours"]
         if not groups or row["group"] in groups:
             yield number, row
-
-
-def several(side, what):
-    """Calls that fill a turn, after a warm-up."""
-    side.time(what, 1)
-    return max(1, round(LEAST / max(side.time(what, 1), 1e-7)))
-
-
-def measure(sides, what, turns):
-    calls = [several(side, what) for side in sides]
-    times = [[], []]
-    for _ in range(turns):
-        for i, side in enumerate(sides):
-            times[i].append(side.time(what, calls[i]))
-            time.sleep(0.002)     # threads that wait for work go to sleep
-    return times
-
-
-def machine(nacre, options, torch):
-    version = subprocess.run([nacre, "--version"], check=True, text=True,
-                             capture_output=True).stdout.splitlines()[0]
-    model = platform.processor()
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
-        model = next((line.split(":")[1].strip() for line in f
-                      if line.startswith("model name")), model)
-    print(f"* {time.strftime('%Y-%m-%d', time.gmtime())}\n* {model}\n"
-          f"* {len(os.sched_getaffinity(0))} processors visible, load "
-          f"{os.getloadavg()[0]:.2f}\n* {version}\n* PyTorch "
-          f"{torch.__version__}\n* {options.turns} turns, threads: "
-          f"{options.threads}\n")
 
 
 def main():
