@@ -44,12 +44,13 @@ assert(y:cpu():sum():item() == 24)
 -- streams run beside each other: what one does is not waited for
 local s = cuda.Stream()
 cuda.synchronize()
-local beside
+local beside, early
 for _ = 1, 20 do
   local a, b = cuda.Event(true), cuda.Event(true)
   a:record()
   local side = cuda.stream(s, function() return g * 2 * 2 * 2 * 2 end)
   b:record()
+  early = early or select(2, pcall(a.elapsed_time, a, b))
   b:synchronize()
   beside = beside or a:elapsed_time(b) < 4 * LATE
   s:synchronize()
@@ -57,6 +58,7 @@ for _ = 1, 20 do
   if beside then break end
 end
 assert(beside, "the default stream does not wait for the other")
+assert(tostring(early):find "has not reached both events yet", early)
 
 -- losses and embedding wait for nothing: an operation before them is not done
 -- when backward returns

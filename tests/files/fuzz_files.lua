@@ -16,7 +16,15 @@ nacre.set_memory_limit(LIMIT)
 local x = nacre.arange(12):reshape(3, 4)
 local model = {w = x:float(), ["a.b"] = x:int(), m = x:gt(3),
                z = x[{{}, {1, 0}}]}
+local function npy(major, descr, order, shape, data)
+  return "\x93NUMPY" .. string.char(major, 0) ..
+         string.pack(major > 1 and "<s4" or "<s2",
+           ("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n"):format(
+             descr, order, shape)) .. data
+end
 local seeds = {
+  {"npy", npy(3, ">i4", "True", "(1, 2, 3)", ("\1\2\3\4"):rep(6))},
+  {"npy", npy(2, "=f2", "False", "(2, 1, 2)", ("\0"):rep(8))},
   {"npy", nacre.serialize(x)},
   {"npy", nacre.serialize(x:t():double())},
   {"npy", nacre.serialize(nacre.tensor(true))},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** test_cuda_streams.c - streams and events: which is current, what waits for
-** what, who gets a stream that was given back, what events refuse.
+** test_cuda_streams.c - devices and their streams: which is current, who gets a
+** stream that was given back. tests/cuda/cuda_streams.lua has events.
 */
 #include "tests/unit/cuda_fixture.h"
 
@@ -99,68 +99,12 @@ static void test_too_many(void **state) {
   assert_int_equal(cuda->newstream(&s[0], 2, 0), NC_EDEVICE);
 }
 
-/* A copy on one stream that an event makes wait for another one's. */
-static void test_order(void **state) {
-  Stream *s, *first = cuda->defaultstream(0);
-  Event *e;
-  void *p;
-  char from[100], to[100] = "";
-  int done;
-  memset(from, 5, sizeof from);
-  ok(d->alloc(d, &p, 100));
-  ok(cuda->newstream(&s, 0, 0));
-  ok(cuda->newevent(&e, 0));
-  ok(cuda->queryevent(e, &done));
-  assert_int_equal(done, 1); /* not recorded: nothing to do */
-  ok(cuda->waitevent(e));
-  ok(cuda->after(s, e));
-  ok(d->copy(d, p, from, 100, nc_host(), 0));
-  ok(cuda->record(e, first));
-  ok(cuda->queryevent(e, &done));
-  assert_int_equal(done, 0);
-  ok(cuda->querystream(first, &done));
-  assert_int_equal(done, 0);
-  ok(cuda->after(s, e));
-  ok(cuda->setstream(s));
-  ok(d->tohost(d, to, p, 100, 0));
-  assert_memory_equal(from, to, 100);
-  ok(cuda->waitevent(e));
-  ok(cuda->waitstream(first));
-  ok(cuda->querystream(first, &done));
-  assert_int_equal(done, 1);
-  ok(cuda->setstream(first));
-  d->free(d, p, 100);
-  cuda->freestream(s);
-  cuda->freeevent(e);
-  cuda->freeevent(NULL);
-}
-
-static void test_elapsed(void **state) {
-  Event *e[3];
-  double ms = -1;
-  Stream *s = cuda->defaultstream(0);
-  for (int i = 0; i < 3; i++) ok(cuda->newevent(&e[i], i < 2));
-  fails(cuda->elapsed(&ms, e[2], e[1]), NC_EVALUE, "created without timing");
-  fails(cuda->elapsed(&ms, e[0], e[1]), NC_EVALUE, "was never recorded");
-  ok(cuda->record(e[0], s));
-  ok(cuda->record(e[1], s));
-  fails(cuda->elapsed(&ms, e[0], e[1]), NC_EVALUE,
-        "has not reached both events yet");
-  ok(cuda->waitevent(e[1]));
-  ok(cuda->elapsed(&ms, e[0], e[1]));
-  assert_true(ms >= 0 && ms < 1000);
-  fails(cuda->record(e[0], cuda->defaultstream(1)), NC_EDEVICE,
-        "the event is of cuda:0, the stream of cuda:1");
-  for (int i = 0; i < 3; i++) cuda->freeevent(e[i]);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin_lazy, end)
 
 int main(void) {
-  const struct CMUnitTest tests[] = { TEST(devices),  TEST(other_build),
-                                      TEST(facts),    TEST(unused),
-                                      TEST(current),  TEST(given_back),
-                                      TEST(too_many), TEST(order),
-                                      TEST(elapsed) };
+  const struct CMUnitTest tests[] = { TEST(devices), TEST(other_build),
+                                      TEST(facts),   TEST(unused),
+                                      TEST(current), TEST(given_back),
+                                      TEST(too_many) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
