@@ -149,18 +149,31 @@ setmetatable(Module, {__call = construct, __tostring = function()
   return "class Module"
 end})
 
+-- The fields of an instance that are no one else's are not shown by pairs.
+local INTERNAL = {_fields = true, _made = true, _arguments = true,
+                  _hooks = true}
+
+local function next_field(self, k)
+  local v
+  repeat k, v = next(self, k) until not INTERNAL[k]
+  return k, v
+end
+
+local function fields_of(self) return next_field, self, nil end
+
 -- A class derived from this one: nn.Module "Net", or Net:extend "Deeper".
 function Module:extend(name)
   if type(name) ~= "string" then
     fail("Module", 'a class has a name: nn.Module "Net"')
   end
   local class = {__name = name, __newindex = assign, __call = all.module_call,
+                 __brief = function(m) return m:_brief() end,
+                 __pairs = fields_of,
                  __tostring = function(m) return m:_text() end}
+  local function text(c) return "class " .. c.__name end
   class.__index = class
   return setmetatable(class, {__index = self, __call = construct,
-                              __tostring = function(c)
-    return "class " .. c.__name
-  end})
+                              __tostring = text, __brief = text})
 end
 
 all.describe("nn.Module", Module,
@@ -202,21 +215,29 @@ end
 -- A call of a module that has hooks; a hook may replace the arguments or the
 -- results by what it returns.
 function Module:_call_hooked(...)
-  local args = table.pack(...)
-  for _, h in ipairs(self._hooks) do
+  local args, hooks, backward = table.pack(...), self._hooks, false
+  for _, h in ipairs(hooks) do
     if h.before then args = replaced(args, h.before(self, args)) end
+    backward = backward or h.backward
   end
+  local watch = backward and nacre.is_grad_enabled() and
+                all.watch_backward(self, hooks, args)
   local out = table.pack(self:forward(table.unpack(args, 1, args.n)))
-  for _, h in ipairs(self._hooks) do
+  for _, h in ipairs(hooks) do
     if h.after then
       out = replaced(out, h.after(self, args, table.unpack(out, 1, out.n)))
     end
   end
+  if watch then watch(out) end
   return table.unpack(out, 1, out.n)
 end
 
-local function add_hook(self, hook)
-  local hooks = rawget(self, "_hooks") or {}
+-- Adds a hook that is called `before' or `after' forward, or in `backward'.
+function all.add_hook(self, time, f)
+  if type(f) ~= "function" then
+    fail(self.__name, "a hook is a function, not a " .. type(f))
+  end
+  local hooks, hook = rawget(self, "_hooks") or {}, {[time] = f}
   rawset(self, "_hooks", hooks)
   hooks[#hooks + 1] = hook
   return {remove = function()
@@ -231,12 +252,12 @@ end
 
 -- f(module, args) before forward.
 function Module:register_forward_pre_hook(f)
-  return add_hook(self, {before = f})
+  return all.add_hook(self, "before", f)
 end
 
 -- f(module, args, output, ...) after forward.
 function Module:register_forward_hook(f)
-  return add_hook(self, {after = f})
+  return all.add_hook(self, "after", f)
 end
 
 -- ---- fields
