@@ -129,8 +129,20 @@ local function upvalues(f)
   return list
 end
 
+-- The function of a table's class that describes it briefly, as nn.Module has.
+local function brief_of(t)
+  local meta = debug.getmetatable(t)
+  return type(meta) == "table" and rawget(meta, "__brief")
+end
+
 local function tablenote(var, owner)
-  local keys = 0
+  local brief, keys = brief_of(var.value), 0
+  local ok, text, bytes, note = pcall(brief or error, var.value)
+  if ok then
+    var.text, var.note = text, note
+    var.memory = (bytes or 0) > 0 and units.bytes(bytes) or nil
+    return
+  end
   for _ in next, var.value do keys = keys + 1 end
   var.text = "table, " .. units.count(keys, "key")
   var.note = holdings(var.value, owner)

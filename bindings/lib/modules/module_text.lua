@@ -102,6 +102,13 @@ local function add_rows(rows, m, indent)
   end
 end
 
+-- For a list of variables: what the module is, its bytes, a note.
+function Module:_brief()
+  local n, bytes, device = totals(self)
+  return "module " .. self.__name .. (device and ", " .. device or ""), bytes,
+         n == 0 and "no parameters" or ("%d parameters"):format(n)
+end
+
 function Module:_text()
   local n, bytes, device = totals(self)
   local rows = {{indent = "", name = self:_head(), head = "", shapes = "",

@@ -403,6 +403,8 @@ function runtime_errors.explain(o, line, value, scope)
   if arguments then o.hint = nil end  -- a better one may follow
   if arguments == "it takes self" or arguments and
      arguments:find "^it takes self," then arguments = nil end
+  local networks = require "nacre.network_misuse"
+  if networks.explain(o, line, value) then return end
   inplace_name(o, line)
   missing_module(o)
   missing_gradient(o, line, value)
@@ -417,7 +419,7 @@ function runtime_errors.explain(o, line, value, scope)
     unknown_argument(o)
     function_as_method(o, line)
   end
-  o.hint = o.hint or
+  o.hint = networks.dtype_hint(o, line, value) or o.hint or
            require "nacre.runtime_misuse".hint(o, line, value, scope) or
            arguments
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
