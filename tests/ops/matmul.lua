@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Products of vectors, matrices and batches, against sums in Lua.
+-- Products of vectors, matrices and batches: large and empty ones, rounding,
+-- errors. opinfo_torch.py and diff_torch.py compare the values with PyTorch, of
+-- every layout; cuda_products.lua those of a device with the CPU's.
 -- Run by: nacre tests/ops/matmul.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -20,58 +22,7 @@ local function random(dtype, ...)
   return nacre.rand({...}, {dtype = "float16"}):to(dtype) - .5
 end
 
-local function wrap(v, dtype)
-  local bits = tonumber(dtype:match "int(%d+)")
-  if not bits or bits == 64 then return v end
-  v = v & (1 << bits) - 1
-  return dtype:sub(1, 1) ~= "u" and v >> bits - 1 == 1 and v - (1 << bits) or v
-end
-
--- y = a*b (tables of rows), to the precision of its dtype
-local function check(y, a, b, what)
-  local dtype, n, m = y.dtype, #a, b[1] and #b[1] or 0
-  local v = y:totable()
-  shape(y, n, m)
-  for i = 1, n do
-    for j = 1, m do
-      local sum, size = 0, 1
-      for k = 1, #b do
-        sum = sum + a[i][k] * b[k][j]
-        size = size + math.abs(a[i][k] * b[k][j])
-      end
-      local bound = (tolerance[dtype] or 0) * size
-      assert(math.abs(v[i][j] - wrap(sum, dtype)) <= bound,
-             ("%s %s [%d,%d]: %s, not %s"):format(what or "", dtype, i, j,
-                                                  v[i][j], sum))
-    end
-  end
-end
-
--- mm: every dtype, every layout
 nacre.manual_seed(1)
-local function layouts(dtype, n, m)
-  return {
-    dense = random(dtype, n, m),
-    transposed = random(dtype, m, n):t(),
-    wide = random(dtype, n, m + 3):narrow(2, 2, m),
-    strided = random(dtype, 2 * n, 3 * m)["::2, ::3"],
-    everyother = random(dtype, n, 2 * m)[":, ::2"],
-    row = random(dtype, 1, m):expand(n, m),
-    column = random(dtype, n, 1):expand(n, m),
-    tall = random(dtype, m + 2, n):t():narrow(2, 2, m),
-  }
-end
-for _, dtype in ipairs(dtypes) do
-  for _, s in ipairs {{3, 4, 5}, {1, 7, 3}, {4, 6, 1}, {1, 5, 1},
-                      {2, 1, 3}, {9, 17, 8}} do
-    for la, a in pairs(layouts(dtype, s[1], s[2])) do
-      for lb, b in pairs(layouts(dtype, s[2], s[3])) do
-        check(a:mm(b), a:totable(), b:totable(), la .. " " .. lb)
-      end
-    end
-  end
-end
-
 -- Sizes beyond one tile, against products of parts
 for _, dtype in ipairs {"float64", "int64", "float32"} do
   local a, b = random(dtype, 700, 1100), random(dtype, 1100, 1050)
@@ -90,8 +41,6 @@ for _, dtype in ipairs {"float64", "int64", "float32"} do
 end
 local long = random("float64", 300000)
 assert(math.abs(long:dot(long) :item() - (long * long):sum():item()) < 1e-8)
-check(random("float32", 2, 5000):zeros_like():mm(random("float32", 5000, 2)),
-      {{0}, {0}}, {{0, 0}})
 
 -- Empty sizes; an inner size of 0 gives zeros.
 for _, dtype in ipairs(dtypes) do
@@ -130,47 +79,8 @@ local odd = nacre.tensor {{nan, 1}, {inf, 1}}
 local y = odd:mm(nacre.zeros(2, 3))
 assert(y:isnan():all():item())
 
--- mv, dot, outer
-for _, dtype in ipairs(dtypes) do
-  for la, a in pairs(layouts(dtype, 3, 5)) do
-    for lb, v in pairs {
-      dense = random(dtype, 5), strided = random(dtype, 15)["::3"],
-      expanded = random(dtype, 1):expand(5),
-    } do
-      local y = a:mv(v)
-      shape(y, 3)
-      assert(y.dtype == dtype)
-      check(y:unsqueeze(2), a:totable(), v:unsqueeze(2):totable(), la .. lb)
-      local w = random(dtype, 5)
-      check(v:dot(w):view(1, 1), {v:totable()}, w:unsqueeze(2):totable())
-      shape(v:dot(w))
-      local o = a[{{}, 2}]:outer(v)
-      check(o, a[{{}, 2}]:unsqueeze(2):totable(), {v:totable()})
-    end
-  end
-end
 assert(nacre.tensor({1, 2}):outer(nacre.tensor {.5}).dtype == "float32")
 
--- bmm and matmul with batches
-local function batches(dtype, n)
-  local t = random(dtype, n, 3, 4)
-  return {t, random(dtype, n, 4, 3):transpose(2, 3),
-          random(dtype, 1, 3, 4):expand(n, 3, 4),
-          random(dtype, 3, n, 4):transpose(1, 2),
-          random(dtype, 2 * n, 3, 4)["::2"]}
-end
-for _, dtype in ipairs(dtypes) do
-  for _, a in ipairs(batches(dtype, 5)) do
-    for _, b in ipairs(batches(dtype, 5)) do
-      local y = a:bmm(b:transpose(2, 3))
-      shape(y, 5, 3, 3)
-      assert(y == a:matmul(b:transpose(-2, -1)))
-      for i = 1, 5 do
-        check(y[i], a[i]:totable(), b[i]:t():totable(), "batch " .. i)
-      end
-    end
-  end
-end
 shape(random("float32", 1, 1, 1, 1, 1, 2, 2, 3):matmul(
         random("float32", 2, 1, 1, 1, 1, 1, 3, 1)), 2, 1, 1, 1, 1, 2, 2, 1)
 -- one matrix for a whole batch, whatever its strides
@@ -180,7 +90,7 @@ for _, a in ipairs {random("float32", 4, 5, 6), random("float32", 5, 4, 6)
                     :expand(4, 5, 6)} do
   local b = random("float32", 6, 3)
   local y = a:matmul(b)
-  for i = 1, 4 do check(y[i], a[i]:totable(), b:totable()) end
+  for i = 1, 4 do assert(y[i]:allclose(a[i]:mm(b), 1e-5, 1e-6)) end
 end
 
 -- addmm
@@ -188,11 +98,6 @@ for _, dtype in ipairs(dtypes) do
   local a, b, s = random(dtype, 3, 4), random(dtype, 4, 2),
                   random(dtype, 3, 2)
   local wide = dtype:find "int" and "int64" or "float64"
-  local y = s:addmm(a, b, {beta = 2, alpha = 3})
-  local want = s:to(wide) * 2 + a:to(wide):mm(b:to(wide)) * 3
-  assert(y.dtype == dtype)
-  local bound = tolerance[dtype] and tolerance[dtype] * 10 or 0
-  assert((y:to(wide) - want:to(dtype):to(wide)):abs():max():item() <= bound)
   assert((s:addmm(a, b) - (s + a:mm(b))):to(wide):abs():max():item() <=
          (tolerance[dtype] or 0) * 4)
   for _, other in ipairs {s[{1}], s[{{}, {1, 1}}], s[{1, {1, 1}}],

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Every reduction of core/ops.def is compared with its own text, evaluated over
--- plain numbers, in every dtype, over all, one and several dimensions. A new
--- operation needs no line here.
+-- plain numbers, in every dtype, over all, one and several dimensions. Gradients
+-- are for grad_pointwise.lua. A new operation needs no line here.
 -- Run by: nacre tests/ops/reductions.lua [operation ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -267,24 +267,6 @@ local function threads(op)
   nacre.set_num_threads(2)
 end
 
--- The gradient to each element against differences.
-local function gradients(op)
-  if not op.grad[1] then return end
-  local grad = O.compile(op.grad[1], O.words("float64"), "g, x, y, n, p")
-  local f, x = op.f.float64, {0.7, -1.3, 2.1, 0.4, -0.2}
-  local y = fold(f, x, op.p)
-  for i, v in ipairs(x) do
-    local h, z = 1e-5, {table.unpack(x)}
-    z[i] = v + h
-    local up = fold(f, z, op.p)
-    z[i] = v - h
-    local d = (up - fold(f, z, op.p)) / (2 * h)
-    local want = grad(1.5, v, y, #x, op.p)
-    check(math.abs(want - 1.5 * d) < 1e-6, "%s: the gradient at %s is %s, "
-          .. "differences say %s", op.name, v, want, 1.5 * d)
-  end
-end
-
 for _, op in ipairs(O.operations()) do
   if op.kind == "reduce" and (not arg or not arg[1] or arg[1] == op.name) then
     prepare(op)
@@ -297,7 +279,6 @@ for _, op in ipairs(O.operations()) do
     parameters(op)
     destinations(op)
     threads(op)
-    gradients(op)
   end
 end
 O.done "reductions"
