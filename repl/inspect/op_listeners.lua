@@ -24,7 +24,7 @@ local function set_places(steps, module, network)
       places[step.node] = here
     end
     local place = of_backward or here
-    step.module, step.network = place[1], place[2]
+    step.module, step.network, step.node = place[1], place[2], nil
   end
 end
 
