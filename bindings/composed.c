@@ -128,6 +128,7 @@ int nl_load_modules(lua_State *L) {
     "nacre.containers",      "nacre.init",
     "nacre.parameters",      "nacre.optimizer",
     "nacre.optimizers",      "nacre.schedules",
+    "nacre.lbfgs",           "nacre.averages",
     "nacre.datasets",        "nacre.loader",
     "nacre.checkpoint",      "nacre.recurrent",
     "nacre.attention",       NULL

@@ -319,12 +319,11 @@ typedef struct RecurrentCall {
 
 /* One step of an optimizer for n parameters: p[j] and the states s[i][j] change
    by the gradient g[j].  All tensors are dense and of one type, float32 or
-   float64; those of a parameter have one shape.  STEP_SGD has the state
-   momentum, or none; STEP_ADAM the two means and, or NULL, the largest second
-   mean.  The lists of states that are not there are NULL. */
+   float64; those of a parameter have one shape.  The lists of states from
+   nstates on are NULL. */
 typedef struct OptimizerCall {
   StepRule rule;
-  int n;
+  int n, nstates;
   Tensor *const *p, *const *g, *const *s[3];
   StepNumbers numbers;
 } OptimizerCall;

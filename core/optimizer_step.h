@@ -15,7 +15,14 @@
 #define OPTIMIZER_STEP static inline
 #endif
 
-typedef enum StepRule { STEP_SGD, STEP_ADAM, STEP_RULES } StepRule;
+/* X(rule, least, most): the formula step_<rule> and how many states it has. */
+#define STEP_RULES(X)                                                       \
+  X(sgd, 0, 1) X(adam, 2, 3) X(adamax, 2, 2) X(rmsprop, 1, 2)               \
+  X(rmsprop_centered, 2, 3) X(adadelta, 2, 2)
+
+#define X(rule, least, most) STEP_##rule,
+typedef enum StepRule { STEP_RULES(X) STEP_RULES_N } StepRule;
+#undef X
 
 /* What a step reads besides the elements, in the order in which bindings give
    them as a tensor of float64 numbers:
@@ -23,12 +30,13 @@ typedef enum StepRule { STEP_SGD, STEP_ADAM, STEP_RULES } StepRule;
      decay    g += decay*p
      shrink   p *= shrink, first
      rate     p -= rate * ...
-   SGD: m = momentum*m + intake*g, or g if `first'; nesterov
-   Adam: the means take in rest1 and rest2 = 1 - beta2 of g and g*g; eps; `root'
-   divides the root of the second */
+   sgd: m = momentum*m + intake*g, or g if `first'; nesterov
+   adam: the means take in rest1 and rest2 = 1 - beta2 of g and g*g; eps; `root'
+   divides the root of the second; look: the rate of g itself
+   The others have these in the same roles. */
 #define STEP_NUMBERS(X)                                                     \
   X(sign) X(decay) X(shrink) X(rate) X(momentum) X(intake) X(first)         \
-  X(nesterov) X(rest1) X(beta2) X(rest2) X(eps) X(root)
+  X(nesterov) X(rest1) X(beta2) X(rest2) X(eps) X(root) X(look)
 
 #define X(number) double number;
 typedef struct StepNumbers {
@@ -53,16 +61,27 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
   return f;
 }
 
-/* The gradient with the penalty. */
+/* p, shrunk, and the gradient with the penalty. */
 #define STEP_GRADIENT(T)                                                    \
   T g = k->sign * grad;                                                     \
+  *p *= k->shrink;                                                          \
   if (k->decay != 0) g += k->decay * *p
 
-/* Adam with a step of k->rate; top is NULL, or the largest v so far. */
+/* The larger of x and y, nan if one is. */
+#define STEP_LARGER(x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
+
+/* step_<rule>_<type>(p, gradient, states, numbers); states that are not there
+   are NULL.
+     sgd      m: momentum
+     adam     m, v: means of g and g*g; top: the largest v so far
+     adamax   m: mean of g; u: the largest |g|, which decays
+     rmsprop  v, mean: means of g*g and g; m: momentum
+     adadelta v, u: means of the squares of g and of the steps */
 #define STEP_FUNCTIONS(T, F)                                                \
-  OPTIMIZER_STEP void step_sgd_##F(T *p, T grad, T *m,                      \
+  OPTIMIZER_STEP void step_sgd_##F(T *p, T grad, T *m, T *none, T *none2,   \
                                    const StepNumbers_##F *k) {              \
     STEP_GRADIENT(T);                                                       \
+    (void)none, (void)none2;                                                \
     if (m) {                                                                \
       *m = k->first != 0 ? g : *m * k->momentum + k->intake * g;            \
       g = k->nesterov != 0 ? g + k->momentum * *m : *m;                     \
@@ -71,17 +90,54 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
   }                                                                         \
   OPTIMIZER_STEP void step_adam_##F(T *p, T grad, T *m, T *v, T *top,       \
                                     const StepNumbers_##F *k) {             \
-    *p *= k->shrink;                                                        \
     STEP_GRADIENT(T);                                                       \
     *m += (g - *m) * k->rest1;                                              \
     *v = *v * k->beta2 + k->rest2 * g * g;                                  \
     T second = *v;                                                          \
-    if (top) second = *top = *top > second || *top != *top ? *top : second; \
-    *p -= k->rate * *m / (STEP_SQRT_##F(second) / k->root + k->eps);        \
+    if (top) second = *top = STEP_LARGER(*top, second);                     \
+    *p -= (k->rate * *m + k->look * g) /                                    \
+          (STEP_SQRT_##F(second) / k->root + k->eps);                       \
+  }                                                                         \
+  OPTIMIZER_STEP void step_adamax_##F(T *p, T grad, T *m, T *u, T *none,    \
+                                      const StepNumbers_##F *k) {           \
+    STEP_GRADIENT(T);                                                       \
+    (void)none;                                                             \
+    *m += (g - *m) * k->rest1;                                              \
+    const T faded = *u * k->beta2, now = STEP_ABS_##F(g) + k->eps;          \
+    *u = STEP_LARGER(faded, now);                                           \
+    *p -= k->rate * *m / *u;                                                \
+  }                                                                         \
+  OPTIMIZER_STEP void step_rmsprop_centered_##F(                            \
+      T *p, T grad, T *v, T *mean, T *m, const StepNumbers_##F *k) {        \
+    STEP_GRADIENT(T);                                                       \
+    *v = *v * k->beta2 + k->rest2 * g * g;                                  \
+    T second = *v;                                                          \
+    if (mean) {                                                             \
+      *mean += (g - *mean) * k->rest2;                                      \
+      second -= *mean * *mean;                                              \
+    }                                                                       \
+    g /= STEP_SQRT_##F(second) + k->eps;                                    \
+    if (m) g = *m = *m * k->momentum + g;                                   \
+    *p -= k->rate * g;                                                      \
+  }                                                                         \
+  OPTIMIZER_STEP void step_rmsprop_##F(T *p, T grad, T *v, T *m, T *none,   \
+                                       const StepNumbers_##F *k) {          \
+    step_rmsprop_centered_##F(p, grad, v, none, m, k);                      \
+  }                                                                         \
+  OPTIMIZER_STEP void step_adadelta_##F(T *p, T grad, T *v, T *u, T *none,  \
+                                        const StepNumbers_##F *k) {         \
+    STEP_GRADIENT(T);                                                       \
+    (void)none;                                                             \
+    *v = *v * k->beta2 + k->rest2 * g * g;                                  \
+    g *= STEP_SQRT_##F(*u + k->eps) / STEP_SQRT_##F(*v + k->eps);           \
+    *u = *u * k->beta2 + k->rest2 * g * g;                                  \
+    *p -= k->rate * g;                                                      \
   }
 
 #define STEP_SQRT_f32(x) sqrtf(x)
 #define STEP_SQRT_f64(x) sqrt(x)
+#define STEP_ABS_f32(x) fabsf(x)
+#define STEP_ABS_f64(x) fabs(x)
 STEP_FUNCTIONS(float, f32)
 STEP_FUNCTIONS(double, f64)
 

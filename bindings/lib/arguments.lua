@@ -60,6 +60,9 @@ local types = {
       return x == false or nacre.is_tensor(x)
     end)
   end},
+  device = {"a device", function(v)
+    return type(v) == "string" or type(v) == "userdata"
+  end},
   table = {"a table", function(v) return type(v) == "table" end},
   any = {"a value", function() return true end},
 }

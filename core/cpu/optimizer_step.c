@@ -11,10 +11,11 @@
 /* The elements from .. to-1 of parameter j. */
 static void step_part(const OptimizerCall *c, int j, int64_t from, int64_t to) {
   const int64_t offset = from * nc_dtypesize(c->p[j]->dtype);
-  StepRows r = { .p = (char *)nc_data(c->p[j]) + offset,
+  StepRows r = { .nstates = c->nstates,
+                 .p = (char *)nc_data(c->p[j]) + offset,
                  .g = (const char *)nc_data(c->g[j]) + offset };
-  for (int i = 0; i < 3; i++)
-    if (c->s[i]) r.state[i] = (char *)nc_data(c->s[i][j]) + offset;
+  for (int i = 0; i < c->nstates; i++)
+    r.state[i] = (char *)nc_data(c->s[i][j]) + offset;
   nc_kernels()->step[c->rule][c->p[j]->dtype == DT_f64](&r, to - from,
                                                         &c->numbers);
 }

@@ -64,15 +64,22 @@ static int read_numbers(StepNumbers *k, Tensor *given) {
   return r;
 }
 
+static int has_states(StepRule rule, int n) {
+#define X(rule, least, most) { least, most },
+  static const int states[][2] = { STEP_RULES(X) };
+#undef X
+  return n >= states[rule][0] && n <= states[rule][1];
+}
+
 /* rule, params, grads, all first states, all second states, ..., StepNumbers as
    a float64 tensor -> was it done? */
 int nc_op__optimizer_step(Call *c) {
   const Arg *p = &c->arg[1], *g = &c->arg[2], *s = &c->arg[3];
   OptimizerCall k = { .n = p->n, .p = p->tensors, .g = g->tensors };
-  const int nstates = p->n ? s->n / p->n : 0;
+  const int nstates = k.nstates = p->n ? s->n / p->n : 0;
   k.rule = (StepRule)c->arg[0].s.i;
   if (p->n == 0 || g->n != p->n || s->n != nstates * p->n ||
-      (k.rule == STEP_SGD ? nstates > 1 : nstates < 2 || nstates > 3))
+      !has_states(k.rule, nstates))
     return nc_fail(NC_EVALUE, "the lists do not fit");
   c->value = (Scalar){ NC_BOOL, 1, 1 };
   if (nc_ismetatensor(c->arg[4].t)) return NC_OK;

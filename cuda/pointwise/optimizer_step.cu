@@ -19,19 +19,19 @@ typedef struct StepBatch {
   int64_t n[MOST];
 } StepBatch;
 
-#define STEPS(T, F)                                                    \
-  NC_DEVICE void step_sgd(T *p, T g, T *m, const StepNumbers_##F *k) { \
-    step_sgd_##F(p, g, m, k);                                          \
-  }                                                                    \
-  NC_DEVICE void step_adam(T *p, T g, T *m, T *v, T *top,              \
-                           const StepNumbers_##F *k) {                 \
-    step_adam_##F(p, g, m, v, top, k);                                 \
-  }
-STEPS(float, f32)
-STEPS(double, f64)
-
 template <class T> struct NumbersOf { typedef StepNumbers_f32 type; };
 template <> struct NumbersOf<double> { typedef StepNumbers_f64 type; };
+
+/* step(RuleOf<rule>(), ...): a step of one element. */
+template <StepRule rule> struct RuleOf {};
+#define STEP(T, F, rule)                                                \
+  NC_DEVICE void step(RuleOf<STEP_##rule>, T *p, T g, T *a, T *b, T *c, \
+                      const StepNumbers_##F *k) {                       \
+    step_##rule##_##F(p, g, a, b, c, k);                                \
+  }
+#define X(rule, least, most) STEP(float, f32, rule) STEP(double, f64, rule)
+STEP_RULES(X)
+#undef X
 
 /* Element i of the array x of T, or NULL. */
 #define AT(x) ((x) ? (T *)(x) + i : NULL)
@@ -43,14 +43,9 @@ optimizer_step(const StepBatch b, const typename NumbersOf<T>::type k) {
   const int j = blockIdx.y;
   const int64_t stride = (int64_t)gridDim.x * THREADS;
   for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < b.n[j];
-       i += stride) {
-    T *p = (T *)b.p[j] + i;
-    const T g = ((const T *)b.g[j])[i];
-    if (rule == STEP_SGD) step_sgd(p, g, AT(b.s[0][j]), &k);
-    else
-      step_adam(p, g, (T *)b.s[0][j] + i, (T *)b.s[1][j] + i, AT(b.s[2][j]),
-                &k);
-  }
+       i += stride)
+    step(RuleOf<rule>(), (T *)b.p[j] + i, ((const T *)b.g[j])[i], AT(b.s[0][j]),
+         AT(b.s[1][j]), AT(b.s[2][j]), &k);
 }
 
 template <class T>
@@ -59,11 +54,15 @@ static cudaError_t launch(const StepBatch &b, int n, int64_t longest,
                           cudaStream_t stream) {
   const int64_t wide = blocks(longest, THREADS * EACH);
   const dim3 grid((unsigned)(wide < WIDE ? wide : WIDE), (unsigned)n);
-  if (rule == STEP_SGD)
-    return NC_LAUNCH((optimizer_step<T, STEP_SGD>), grid, THREADS, 0, stream, b,
-                     k);
-  return NC_LAUNCH((optimizer_step<T, STEP_ADAM>), grid, THREADS, 0, stream, b,
-                   k);
+  switch (rule) {
+#define X(rule, least, most)                                             \
+  case STEP_##rule:                                                      \
+    return NC_LAUNCH((optimizer_step<T, STEP_##rule>), grid, THREADS, 0, \
+                     stream, b, k);
+    STEP_RULES(X)
+#undef X
+    default: return cudaErrorInvalidValue;
+  }
 }
 
 /* Sets the batch of the parameters from `first' on; returns how many.  Those
@@ -79,8 +78,8 @@ static int fill_batch(StepBatch *b, int *first, int64_t *longest,
     b->n[n] = elements;
     b->p[n] = nc_used(d, c->p[*first]);
     b->g[n] = nc_used(d, c->g[*first]);
-    for (int i = 0; i < 3; i++)
-      if (c->s[i]) b->s[i][n] = nc_used(d, c->s[i][*first]);
+    for (int i = 0; i < c->nstates; i++)
+      b->s[i][n] = nc_used(d, c->s[i][*first]);
     if (elements > *longest) *longest = elements;
     n++;
   }

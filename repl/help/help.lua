@@ -21,8 +21,8 @@ end
 
 -- The tables of functions in nacre, by their paths.
 local spaces = {"linalg", "nn", "nn.functional", "nn.init", "nn.utils",
-                "nn.utils.rnn", "optim", "optim.lr_scheduler", "utils",
-                "utils.data", "autograd", "cuda"}
+                "nn.utils.rnn", "optim", "optim.lr_scheduler",
+                "optim.swa_utils", "utils", "utils.data", "autograd", "cuda"}
 
 local function path_of_table(v)
   for _, path in ipairs(spaces) do

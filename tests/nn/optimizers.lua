@@ -125,6 +125,17 @@ for _, case in ipairs {
   {"SGD", {lr = 0.1, momentum = 0.9, dampening = 0.5, maximize = true}},
   {"Adam", {}}, {"Adam", {weight_decay = 0.1, maximize = true}},
   {"Adam", {amsgrad = true}}, {"AdamW", {betas = {0.5, 0.9}}},
+  {"Adamax", {weight_decay = 0.1}}, {"Adamax", {eps = 1, maximize = true}},
+  {"NAdam", {weight_decay = 0.1}}, {"NAdam", {decoupled_weight_decay = true}},
+  {"RAdam", {weight_decay = 0.1}},      -- betas: rectified from step 2 on
+  {"RAdam", {betas = {0.5, 0.8}, decoupled_weight_decay = true,
+             weight_decay = 0.1}},
+  {"RMSprop", {}}, {"RMSprop", {centered = true}},
+  {"RMSprop", {momentum = 0.5, weight_decay = 0.1}},
+  {"RMSprop", {centered = true, momentum = 0.5, maximize = true}},
+  {"Adagrad", {lr_decay = 0.1, weight_decay = 0.1}},
+  {"Adagrad", {initial_accumulator_value = 0.5}},
+  {"Adadelta", {weight_decay = 0.1}}, {"Adadelta", {rho = 0.5}},
 } do
   for dtype, rtol in pairs {float32 = 1e-5, float64 = 1e-13, float16 = 0} do
     for _, layout in ipairs {same, transposed} do
@@ -175,6 +186,63 @@ step(opt, p, 1.0, 1.0)
 adam:load_state_dict(opt:state_dict())
 assert(adam.state[single].exp_avg.dtype == "float32")
 
+-- ---- LBFGS
+
+-- Rosenbrock's valley, whose floor is 0 at (1, 1), split over two parameters
+local function valley(options)
+  local u, v = parameter(-1.2), parameter(1.0)
+  local o = optim.LBFGS({u, v}, options)
+  return u, o, function()
+    o:zero_grad()
+    local y = (100 * (v - u * u) ^ 2 + (1 - u) ^ 2):sum()
+    y:backward()
+    return y
+  end
+end
+
+local u, lbfgs, closure = valley {line_search_fn = "strong_wolfe",
+                                  max_iter = 100}
+near(lbfgs:step(closure):item(), 24.2)      -- the loss before the step
+assert(math.abs(u:item() - 1) < 1e-3)
+local s = lbfgs.state[u]
+assert(s.n_iter > 10 and s.func_evals >= s.n_iter and #s.old_dirs < 100)
+assert(lbfgs.param_groups[1].max_eval == 125)
+u, lbfgs, closure = valley {lr = 0.1, max_iter = 3, max_eval = 9,
+                           history_size = 1}
+lbfgs:step(closure)
+assert(#lbfgs.state[u].old_dirs == 1 and lbfgs.state[u].n_iter == 3)
+u, lbfgs, closure = valley {max_eval = 1}
+lbfgs:step(closure)
+assert(lbfgs.state[u].n_iter == 1)
+u, lbfgs, closure = valley {tolerance_grad = 1e9}
+lbfgs:step(closure)
+assert(u:item() == -1.2 and lbfgs.state[u].n_iter == 0)
+
+-- going on from a state is the same as not having stopped
+local wolfe = {line_search_fn = "strong_wolfe", max_iter = 4}
+u, lbfgs, closure = valley(wolfe)
+lbfgs:step(closure)
+local w, going_on, closure2 = valley(wolfe)
+for i, to in ipairs(going_on.param_groups[1].params) do
+  nacre.no_grad(to.copy_, to, lbfgs.param_groups[1].params[i])
+end
+going_on:load_state_dict(lbfgs:state_dict())
+lbfgs:step(closure)
+going_on:step(closure2)
+assert(u == w and u:item() ~= -1.2)
+
+fails("LBFGS computes the loss several times", lbfgs.step, lbfgs)
+fails("all parameters are one group", lbfgs.add_param_group, lbfgs,
+      {params = {parameter(1.0)}})
+fails("line_search_fn is nil or 'strong_wolfe'", optim.LBFGS, {p},
+      {line_search_fn = "wolfe"})
+fails("history_size is 0, but must be a number not below 1", optim.LBFGS, {p},
+      {history_size = 0})
+nacre._watch "dry"
+ok, e = pcall(lbfgs.step, lbfgs, closure)
+nacre._watch("")
+assert(not ok and tostring(e):find "dry run", tostring(e))
+
 -- ---- schedules
 
 local function rates(name, n, ...)
@@ -212,7 +280,7 @@ fails("step_size is 0, but must be a positive integer",
 
 local R = optim.lr_scheduler
 local o = optim.SGD({parameter(1.0)}, {lr = 1})
-local s = R.SequentialLR(o, {R.ConstantLR(o, 0.1, 9), R.ExponentialLR(o, 0.5)},
+s = R.SequentialLR(o, {R.ConstantLR(o, 0.1, 9), R.ExponentialLR(o, 0.5)},
                          {2})
 local list = {}
 for i = 1, 5 do

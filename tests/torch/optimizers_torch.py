@@ -36,7 +36,12 @@ OPTIMIZERS = [
     ("Adagrad", dict(lr=0.1, lr_decay=0.01)),
     ("Adagrad", dict(lr=0.1, initial_accumulator_value=0.5)),
     ("Adadelta", dict(lr=1.0)),
-    ("Adadelta", dict(lr=0.5, rho=0.8, weight_decay=0.1))]
+    ("Adadelta", dict(lr=0.5, rho=0.8, weight_decay=0.1)),
+    ("LBFGS", dict(lr=0.1, max_iter=4, history_size=5)),
+    ("LBFGS", dict(line_search_fn="strong_wolfe", max_iter=5)),
+    ("LBFGS", dict(line_search_fn="strong_wolfe", lr=30.0, max_iter=3))]
+# A search on a line is as exact as its loss: later steps differ by rounding
+LBFGS_STEPS = 12
 
 SCHEDULES = [
     ("StepLR", dict(step_size=3, gamma=0.5)),
@@ -79,12 +84,14 @@ local function losses(name, options)
   local net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3))
   net:double():load_state_dict(state)
   local opt, list = nacre.optim[name](net:to(device), options), {}
-  for i = 1, STEPS do
+  local function closure()
     local loss = nn.MSELoss()(net(X), Y)
     opt:zero_grad()
     loss:backward()
-    opt:step()
-    list[i] = ("%.17g"):format(loss:item())
+    return loss
+  end
+  for i = 1, name == "LBFGS" and LBFGS_STEPS or STEPS do
+    list[i] = ("%.17g"):format(opt:step(closure):item())
   end
   print(table.concat(list, " "))
 end
@@ -106,12 +113,14 @@ end
 def losses(name, o, X, Y):
     net, out = network(), []
     opt = getattr(torch.optim, name)(net.parameters(), **o)
-    for _ in range(STEPS):
+
+    def closure():
         loss = torch.nn.functional.mse_loss(net(X), Y)
         opt.zero_grad()
         loss.backward()
-        opt.step()
-        out.append(loss.item())
+        return loss
+    for _ in range(LBFGS_STEPS if name == "LBFGS" else STEPS):
+        out.append(opt.step(closure).item())
     return out
 
 
@@ -138,7 +147,8 @@ def main():
     X, Y = torch.randn(64, 8), torch.randn(64, 3)
     cases = [("losses", n, o) for n, o in OPTIMIZERS] + \
             [("rates", n, o) for n, o in SCHEDULES]
-    text = LUA.replace("STEPS", str(STEPS)).replace("EPOCHS", str(EPOCHS))
+    text = LUA.replace("LBFGS_STEPS", str(LBFGS_STEPS)) \
+              .replace("STEPS", str(STEPS)).replace("EPOCHS", str(EPOCHS))
     text += "".join(f'{f}("{n}", {options(o)})\n' for f, n, o in cases)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "data.npz")

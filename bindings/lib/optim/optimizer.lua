@@ -78,7 +78,8 @@ end
 -- nacre.optim[name]: a function that makes an optimizer from params and the
 -- options of the signature. fields.update(p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
--- It is also the reference of the tests of fields.fused, if there is that.
+-- It is also the reference of the tests of fields.fused, if there is that;
+-- fields.start(o) is what a state begins with there, 0 if it is not given.
 -- fields.check(op, options) fails for wrong values.
 function all.optimizer(name, signature, doc, fields)
   local s = all.parse("optim." .. name,
@@ -129,25 +130,66 @@ local function with_gradients(self, group)
   return params, grads, states
 end
 
--- All of params as one operation, if the algorithm has one and the tensors are
--- fit for it; false if nothing was done. fields.fused(o, t) gives the rule, the
--- keys of the states, and the numbers of StepNumbers (optimizer_step.h).
-local function step_fused(self, group, params, grads, states)
-  if not self.fused or #params == 0 then return false end
-  local t, n = states[1].step + 1, #params
-  local rule, keys, numbers = self.fused(group, t)
+-- The numbers of a step in the order of StepNumbers (core/optimizer_step.h),
+-- and what they are if they are not given.
+local NUMBERS = {"sign", "decay", "shrink", "rate", "momentum", "intake",
+                 "first", "nesterov", "rest1", "beta2", "rest2", "eps", "root",
+                 "look"}
+local NEUTRAL = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}
+
+-- One request for lists of tensors; false if they are not fit for it.
+local function request(rule, params, grads, states, numbers)
   local list = {}
+  for i, name in ipairs(NUMBERS) do list[i] = numbers[name] or NEUTRAL[i] end
+  return nacre._optimizer_step(rule, params, grads, states,
+    nacre.tensor(list, {dtype = "float64", device = "cpu"}))
+end
+
+-- averages[j] += (tensors[j] - averages[j]) * weight: a step of gradient
+-- descent from -tensors[j] with averages[j] as the penalty.
+function all.lerp_fused(averages, tensors, weight)
+  return request("sgd", averages, tensors, {},
+                 {sign = -1, decay = 1, rate = weight})
+end
+
+-- The states of `keys' of all parameters, one key after the other, made if this
+-- is the first step; nil if some have made other steps than others.
+local function fused_states(self, group, params, states, keys)
+  local n, list = #params, {}
+  local first, value = states[1], self.start and self.start(group) or 0
   for j, s in ipairs(states) do
-    if s.step + 1 ~= t then return false end
+    if s.step ~= first.step or s.mu_product ~= first.mu_product then
+      return nil
+    end
     for i, key in ipairs(keys) do
-      if t > 1 and not s[key] then return false end
-      s[key] = s[key] or nacre.zeros_like(params[j])
+      if s.step > 0 and not s[key] then return nil end
+      s[key] = s[key] or nacre.full_like(params[j], value)
       list[(i - 1) * n + j] = s[key]
     end
   end
-  local done = nacre._optimizer_step(rule, params, grads, list,
-    nacre.tensor(numbers, {dtype = "float64", device = "cpu"}))
-  for j = 1, done and n or 0 do states[j].step = t end
+  return list
+end
+
+-- All of params as one operation, if the algorithm has one and the tensors are
+-- fit for it; false if nothing was done. fields.fused(o, t, s) gives the rule,
+-- the keys of the states, the numbers, and what else the states become.
+local function step_fused(self, group, params, grads, states)
+  if not self.fused or #params == 0 then return false end
+  local t = states[1].step + 1
+  local rule, keys, numbers, new = self.fused(group, t, states[1])
+  local list = fused_states(self, group, params, states, keys)
+  if not list then return false end
+  numbers.sign = group.maximize and -1 or 1
+  if self.is_decoupled or group.decoupled_weight_decay then
+    numbers.shrink = 1 - group.lr * group.weight_decay
+  else
+    numbers.decay = group.weight_decay
+  end
+  local done = request(rule, params, grads, list, numbers)
+  for j = 1, done and #params or 0 do
+    states[j].step = t
+    for key, value in pairs(new or {}) do states[j][key] = value end
+  end
   return done
 end
 
@@ -167,13 +209,18 @@ function Optimizer:step_group(group)
   end
 end
 
+-- Fails in a dry run, whose tensors must not get into the state.
+function all.check_no_dry_run()
+  if nacre._in_dry_run() then
+    fail("step", "a step changes parameters, which a dry run cannot")
+  end
+end
+
 -- Changes the parameters by their gradients. closure(), if given, computes the
 -- loss with gradients; step returns it.
 function Optimizer:step(closure)
   local loss = closure and nacre.enable_grad(closure)
-  if nacre._in_dry_run() then    -- its tensors must not get into the state
-    fail("step", "a step changes parameters, which a dry run cannot")
-  end
+  all.check_no_dry_run()
   nacre.no_grad(function()
     for _, group in ipairs(self.param_groups) do self:step_group(group) end
   end)
@@ -218,9 +265,14 @@ local function check_groups(self, saved)
 end
 
 -- A copy of a value of a state for parameter p: on its device, in its dtype if
--- it is of floating point numbers.
+-- it is of floating point numbers. A list is copied with its elements.
 local function state_value(v, p)
-  if not nacre.is_tensor(v) then return v end
+  if type(v) == "table" then
+    local list = {}
+    for i, element in ipairs(v) do list[i] = state_value(element, p) end
+    return list
+  elseif not nacre.is_tensor(v) then return v
+  end
   v = v:to(p.device)
   return (v:is_floating_point() and v:to(p.dtype) or v):clone()
 end

@@ -62,9 +62,8 @@ optimizer("SGD",
   end,
   fused = function(o, t)
     return "sgd", o.momentum ~= 0 and {"momentum_buffer"} or {},
-           {o.maximize and -1 or 1, o.weight_decay, 1, o.lr, o.momentum,
-            1 - o.dampening, t == 1 and 1 or 0, o.nesterov and 1 or 0,
-            0, 0, 0, 0, 1}
+           {rate = o.lr, momentum = o.momentum, intake = 1 - o.dampening,
+            first = t == 1 and 1 or 0, nesterov = o.nesterov and 1 or 0}
   end,
   update = function(p, g, s, o, t)
     g = decayed(p, g, o)
@@ -96,14 +95,13 @@ local function adam(p, g, s, o, t)
   p:addcdiv_(s.exp_avg, root, {value = -o.lr / (1 - b1 ^ t)})
 end
 
--- The same for all parameters; decay: of the penalty, shrink: p is first
--- multiplied by it.
-local function adam_fused(o, t, decay, shrink)
+-- The same for all parameters.
+local function adam_fused(o, t)
   local b1, b2 = o.betas[1], o.betas[2]
   return "adam", o.amsgrad and {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} or
                  {"exp_avg", "exp_avg_sq"},
-         {o.maximize and -1 or 1, decay, shrink, o.lr / (1 - b1 ^ t), 0, 0, 0,
-          0, 1 - b1, b2, 1 - b2, o.eps, math.sqrt(1 - b2 ^ t)}
+         {rate = o.lr / (1 - b1 ^ t), rest1 = 1 - b1, beta2 = b2,
+          rest2 = 1 - b2, eps = o.eps, root = math.sqrt(1 - b2 ^ t)}
 end
 
 optimizer("Adam",
@@ -111,7 +109,7 @@ optimizer("Adam",
   .. "amsgrad:bool=false, maximize:bool=false",
   "Adam; betas are {0.9, 0.999}", {
   check = check_common, defaults = default_betas,
-  fused = function(o, t) return adam_fused(o, t, o.weight_decay, 1) end,
+  fused = adam_fused,
   update = function(p, g, s, o, t) adam(p, decayed(p, g, o), s, o, t) end})
 
 -- Loshchilov and Hutter 2019.
@@ -120,9 +118,7 @@ optimizer("AdamW",
   .. "amsgrad:bool=false, maximize:bool=false",
   "Adam with decoupled weight decay; betas are {0.9, 0.999}", {
   check = check_common, defaults = default_betas,
-  fused = function(o, t)
-    return adam_fused(o, t, 0, 1 - o.lr * o.weight_decay)
-  end,
+  fused = adam_fused, is_decoupled = true,
   update = function(p, g, s, o, t)
     p:mul_(1 - o.lr * o.weight_decay)
     adam(p, g, s, o, t)
@@ -133,6 +129,11 @@ optimizer("Adamax",
   .. "maximize:bool=false",
   "Adam with the largest gradient in place of the second moment", {
   check = check_common, defaults = default_betas,
+  fused = function(o, t)
+    local b1, b2 = o.betas[1], o.betas[2]
+    return "adamax", {"exp_avg", "exp_inf"},
+           {rate = o.lr / (1 - b1 ^ t), rest1 = 1 - b1, beta2 = b2, eps = o.eps}
+  end,
   update = function(p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
     g = decayed(p, g, o)
@@ -149,6 +150,14 @@ local function decay(p, g, o)
   return g
 end
 
+-- NAdam's momenta of steps t and t+1, and the product of those up to t.
+local function nadam_momenta(s, o, t)
+  local b1 = o.betas[1]
+  local mu = b1 * (1 - 0.5 * 0.96 ^ (t * o.momentum_decay))
+  local next_mu = b1 * (1 - 0.5 * 0.96 ^ ((t + 1) * o.momentum_decay))
+  return mu, next_mu, (s.mu_product or 1) * mu
+end
+
 -- Dozat 2016.
 optimizer("NAdam",
   "lr:num=2e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
@@ -156,11 +165,17 @@ optimizer("NAdam",
   .. "maximize:bool=false",
   "Adam with Nesterov's momentum; betas are {0.9, 0.999}", {
   check = check_common, defaults = default_betas,
+  fused = function(o, t, s)
+    local mu, next_mu, product = nadam_momenta(s, o, t)
+    local rule, keys, numbers = adam_fused(o, t)
+    numbers.rate = o.lr * next_mu / (1 - product * next_mu)
+    numbers.look = o.lr * (1 - mu) / (1 - product)
+    return rule, keys, numbers, {mu_product = product}
+  end,
   update = function(p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
-    local mu = b1 * (1 - 0.5 * 0.96 ^ (t * o.momentum_decay))
-    local next_mu = b1 * (1 - 0.5 * 0.96 ^ ((t + 1) * o.momentum_decay))
-    s.mu_product = (s.mu_product or 1) * mu
+    local mu, next_mu
+    mu, next_mu, s.mu_product = nadam_momenta(s, o, t)
     g = decay(p, g, o)
     zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
     zeros(s, "exp_avg_sq", p):mul_(b2):addcmul_(g, g, {value = 1 - b2})
@@ -170,25 +185,41 @@ optimizer("NAdam",
                {value = -o.lr * next_mu / (1 - s.mu_product * next_mu)})
   end})
 
+-- What RAdam's step t is multiplied by; nil if the variance is not known yet.
+local function radam_rectifier(o, t)
+  local b2 = o.betas[2]
+  local limit = 2 / (1 - b2) - 1
+  local rho = limit - 2 * t * b2 ^ t / (1 - b2 ^ t)
+  return rho > 5 and math.sqrt((rho - 4) * (rho - 2) * limit /
+                               ((limit - 4) * (limit - 2) * rho)) or nil
+end
+
 -- Liu et al. 2020.
 optimizer("RAdam",
   "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
   .. "decoupled_weight_decay:bool=false, maximize:bool=false",
   "Adam that rectifies the variance of its rate; betas are {0.9, 0.999}", {
   check = check_common, defaults = default_betas,
+  fused = function(o, t)
+    local rule, keys, numbers = adam_fused(o, t)
+    local rect = radam_rectifier(o, t)
+    if rect then
+      numbers.rate, numbers.root = numbers.rate * rect * numbers.root, 1
+    else
+      numbers.eps, numbers.root = 1, math.huge       -- it divides by 1
+    end
+    return rule, keys, numbers
+  end,
   update = function(p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
     g = decay(p, g, o)
     zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
     zeros(s, "exp_avg_sq", p):mul_(b2):addcmul_(g, g, {value = 1 - b2})
-    local limit, rest = 2 / (1 - b2) - 1, 1 - b2 ^ t
-    local rho = limit - 2 * t * b2 ^ t / rest
     local step = s.exp_avg:div(1 - b1 ^ t):mul_(o.lr)
-    if rho > 5 then
-      local rect = math.sqrt((rho - 4) * (rho - 2) * limit /
-                             ((limit - 4) * (limit - 2) * rho))
+    local rect = radam_rectifier(o, t)
+    if rect then
       step:mul_(s.exp_avg_sq:sqrt():add_(o.eps):reciprocal_()
-                 :mul_(math.sqrt(rest))):mul_(rect)
+                 :mul_(math.sqrt(1 - b2 ^ t))):mul_(rect)
     end
     p:sub_(step)
   end})
@@ -204,6 +235,14 @@ optimizer("RMSprop",
     check_common(op, o)
     check_range(op, o, "momentum")
     check_range(op, o, "alpha")
+  end,
+  fused = function(o)
+    local keys = {"square_avg"}
+    if o.centered then keys[2] = "grad_avg" end
+    if o.momentum ~= 0 then keys[#keys + 1] = "momentum_buffer" end
+    return o.centered and "rmsprop_centered" or "rmsprop", keys,
+           {rate = o.lr, momentum = o.momentum, beta2 = o.alpha,
+            rest2 = 1 - o.alpha, eps = o.eps}
   end,
   update = function(p, g, s, o)
     g = decayed(p, g, o)
@@ -232,6 +271,12 @@ optimizer("Adagrad",
     check_range(op, o, "lr_decay")
     check_range(op, o, "initial_accumulator_value")
   end,
+  -- a mean of squares that forgets nothing
+  fused = function(o, t)
+    return "rmsprop", {"sum"}, {rate = o.lr / (1 + (t - 1) * o.lr_decay),
+                                beta2 = 1, rest2 = 1, eps = o.eps}
+  end,
+  start = function(o) return o.initial_accumulator_value end,
   update = function(p, g, s, o, t)
     g = decayed(p, g, o)
     s.sum = s.sum or nacre.full_like(p, o.initial_accumulator_value)
@@ -248,6 +293,10 @@ optimizer("Adadelta",
   check = function(op, o)
     check_common(op, o)
     check_range(op, o, "rho", 1)
+  end,
+  fused = function(o)
+    return "adadelta", {"square_avg", "acc_delta"},
+           {rate = o.lr, beta2 = o.rho, rest2 = 1 - o.rho, eps = o.eps}
   end,
   update = function(p, g, s, o)
     g = decayed(p, g, o)

@@ -215,8 +215,11 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .stream = stream,
   .fence = fence,
   .random = { random_words, random_normals, random_normals2 },
-  .step = { [STEP_SGD] = { sgd_f32, sgd_f64 },
-            [STEP_ADAM] = { adam_f32, adam_f64 } },
+  .step = {
+#define X(rule, least, most) [STEP_##rule] = { rule##_f32, rule##_f64 },
+    STEP_RULES(X)
+#undef X
+  },
   .class_loss = { { class_loss_f32, class_loss_grad_f32 },
                   { class_loss_f64, class_loss_grad_f64 } },
   .recurrent = { RECURRENT_KERNELS(f32), RECURRENT_KERNELS(f64) },

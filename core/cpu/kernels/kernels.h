@@ -123,8 +123,9 @@ typedef struct RandomKernels {
 } RandomKernels;
 
 /* A step of an optimizer over n dense elements of float or double
-   (optimizer.inc); a state that the rule does not have is NULL. */
+   (optimizer.inc); states from nstates on are NULL. */
 typedef struct StepRows {
+  int nstates;
   void *p, *state[3];
   const void *g;
 } StepRows;
@@ -165,7 +166,7 @@ typedef struct Kernels {
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);
   RandomKernels random;
-  StepKernel step[STEP_RULES][2];             /* f32, f64 */
+  StepKernel step[STEP_RULES_N][2];             /* f32, f64 */
   ClassKernel class_loss[2][2];               /* f32, f64; loss, gradient */
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
 } Kernels;

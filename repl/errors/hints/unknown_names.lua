@@ -45,7 +45,8 @@ end
 -- Where a name that `nacre' or a part of it does not have is looked up
 -- instead: nacre.conv2d is in nn.functional.
 local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
-               "optim.", "optim.lr_scheduler.", "nn.init.", "nn.utils.",
+               "optim.", "optim.lr_scheduler.", "optim.swa_utils.",
+               "nn.init.", "nn.utils.",
                "utils.data."}
 
 -- The path of the function or class with this name in another part of the

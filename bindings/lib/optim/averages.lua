@@ -1,0 +1,137 @@
+-- SPDX-License-Identifier: MIT
+-- averages.lua - nacre.optim.swa_utils: averages of the parameters of a network
+-- over its training. Names, keys and values are those of PyTorch.
+--
+--   ema = nacre.optim.swa_utils.AveragedModel(net, {decay = 0.999})
+--   for x, y in loader do ...; opt:step(); ema:update() end
+--   ema(x)
+local all = ...
+local fail, swa_utils = all.fail, all.space "optim.swa_utils"
+
+local function check_decay(op, decay)
+  if decay < 0 or decay > 1 then
+    fail(op, ("decay is %g, but must be from 0 to 1"):format(decay))
+  end
+end
+
+-- averages[j] += (tensors[j] - averages[j]) * weight for tensors of one device
+-- and dtype.
+local function lerp_list(averages, tensors, weight)
+  if all.lerp_fused(averages, tensors, weight) then return end
+  for j, a in ipairs(averages) do
+    if a:is_floating_point() then a:lerp_(tensors[j], weight)
+    else a:copy_(a + (tensors[j] - a) * weight) end
+  end
+end
+
+local function ema_of(op, decay)
+  check_decay(op, decay)
+  return function(averages, tensors) lerp_list(averages, tensors, 1 - decay) end
+end
+
+local function equal_weights(averages, tensors, n)
+  lerp_list(averages, tensors, 1 / (n + 1))
+end
+
+all.define("optim.swa_utils.get_ema_multi_avg_fn",
+           "decay:num=0.999 -> function",
+           "the multi_avg_fn of an exponential moving average",
+           function(decay) return ema_of("get_ema_multi_avg_fn", decay) end)
+all.define("optim.swa_utils.get_swa_multi_avg_fn", "-> function",
+           "the multi_avg_fn of the mean of all",
+           function() return equal_weights end)
+
+-- avg_fn, of one average, as a function of lists.
+local function of_each(avg_fn)
+  return function(averages, tensors, n)
+    for j, a in ipairs(averages) do a:copy_(avg_fn(a, tensors[j], n)) end
+  end
+end
+
+local AveragedModel = all.Module:extend "AveragedModel"
+local signature = all.parse("optim.swa_utils.AveragedModel",
+  "model:any, device:device=nil, avg_fn:fn=nil, multi_avg_fn:fn=nil, "
+  .. "use_buffers:bool=false, decay:num=nil -> module")
+AveragedModel._signature = signature
+
+function AveragedModel:init(...)
+  local op = self.__name
+  local v = all.read(op, signature, ...)
+  local model, device, avg_fn, multi, use_buffers, decay =
+    table.unpack(v, 1, #signature.params)
+  if not all.is_module(model) then fail(op, "model must be a module") end
+  if (avg_fn and 1 or 0) + (multi and 1 or 0) + (decay and 1 or 0) > 1 then
+    fail(op, "only one of avg_fn, multi_avg_fn and decay can be given")
+  end
+  self.module = model:clone()
+  if device then self.module:to(device) end
+  self:register_buffer("n_averaged",
+                       nacre.tensor(0, {dtype = "int64", device = device}))
+  self._model = function() return model end     -- a copy averages the same
+  self._average = multi or avg_fn and of_each(avg_fn) or
+                  decay and ema_of(op, decay) or equal_weights
+  self.use_buffers = use_buffers
+end
+
+function AveragedModel:forward(...) return self.module(...) end
+
+-- The tensors of a list from `names' of a module, without history.
+local function detached(module, names)
+  local list = {}
+  for _, name in ipairs(names) do
+    for _, t in ipairs(module[name](module)) do list[#list + 1] = t:detach() end
+  end
+  return list
+end
+
+-- Pairs of lists of averages and tensors, those of one device and dtype
+-- together; the tensors come to the device of their averages.
+local function groups_of(averages, tensors)
+  local groups, by_key = {}, {}
+  for j, a in ipairs(averages) do
+    local key = a.device .. a.dtype
+    local g = by_key[key]
+    if g == nil then
+      g = {averages = {}, tensors = {}}
+      by_key[key], groups[#groups + 1] = g, g
+    end
+    g.averages[#g.averages + 1] = a
+    g.tensors[#g.averages] = tensors[j]:to(a.device)
+  end
+  return groups
+end
+
+local function copy_all(to, from)
+  for j, t in ipairs(to) do t:copy_(from[j]) end
+end
+
+-- Takes the parameters of model into the average; the first time they are it.
+function AveragedModel:update_parameters(model)
+  local names = self.use_buffers and {"parameters", "buffers"} or {"parameters"}
+  local averages, tensors = detached(self.module, names), detached(model, names)
+  if #averages ~= #tensors then
+    fail("update_parameters", ("the model has %d tensors, the average %d")
+                              :format(#tensors, #averages))
+  end
+  nacre.no_grad(function()
+    local n = self.n_averaged:item()
+    if n == 0 then copy_all(averages, tensors)
+    else
+      for _, g in ipairs(groups_of(averages, tensors)) do
+        self._average(g.averages, g.tensors, n)
+      end
+    end
+    if not self.use_buffers then
+      copy_all(detached(self.module, {"buffers"}), detached(model, {"buffers"}))
+    end
+    self.n_averaged:add_(1)
+  end)
+end
+
+-- The same for the model it was made from.
+function AveragedModel:update() self:update_parameters(self._model()) end
+
+swa_utils.AveragedModel = AveragedModel
+all.describe("optim.swa_utils.AveragedModel", AveragedModel,
+             "a copy of a network whose parameters are the average of those at "
+             .. "each update()", signature)
