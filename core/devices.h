@@ -575,14 +575,12 @@ typedef struct Host {
   const OpInfo *op;
   const char *requests;       /* NC_REQUESTS */
   volatile sig_atomic_t *interrupted;
-  void (*rule)(const char *fmt, ...);
   void (*error_op)(const char *op);
   void (*error_final)(void);
   int (*newtensor)(Tensor **t, const Device *d, DType type, int nd,
                    const int64_t size[]);
   void (*release)(Tensor *t);
   int (*newdense)(Tensor **y, Tensor *x);   /* nc_dense */
-  int (*cast)(Tensor **y, Tensor *x, DType type);
   /* fails as nc_position does for a wrong index of dimension d of nd */
   int (*outside)(int64_t index, int64_t size, int d, int nd);
   int (*wrong_class)(int64_t given, int64_t classes); /* nc_wrong_class */

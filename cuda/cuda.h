@@ -32,14 +32,12 @@ NC_C_BEGIN
 extern const Host *nc_hostside;
 
 #define nc_fail         nc_hostside->fail
-#define nc_rule         nc_hostside->rule
 #define nc_hint         nc_hostside->hint
 #define nc_error_op     nc_hostside->error_op
 #define nc_error_final  nc_hostside->error_final
 #define nc_newtensor    nc_hostside->newtensor    /* nc_new */
 #define nc_release      nc_hostside->release
 #define nc_dense        nc_hostside->newdense
-#define nc_cast         nc_hostside->cast
 #define nc_bytestext    nc_hostside->bytestext
 #define nc_error_partial       nc_hostside->partly
 #define nc_opinfo       nc_hostside->op

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cub.cu - the emulated CUB sorts and sums as CUB does: all types of keys,
-** some of their bits, stable, in stream order; and what it refuses.
+** cub.cu - the emulated CUB sorts as CUB does: all types of keys, some of their
+** bits, stable, in stream order; and what it refuses. Its sums are those of
+** tests/parity/sizes.lua.
 */
 #include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
 
 #include "tests/emulation/checks.h"
 
@@ -110,28 +110,6 @@ template <class K> static void sorts(void) {
 }
 
 /*
-** Sums
-*/
-static void onesum(int n) {
-  static uint64_t x[MOST], y[MOST];
-  uint64_t *from = device<uint64_t>(MOST), *to = device<uint64_t>(MOST);
-  uint64_t sum = 0;
-  size_t bytes = 0;
-  for (int i = 0; i < n; i++) x[i] = any();
-  up(from, x, (size_t)n);
-  MUST(cub::DeviceScan::InclusiveSum(NULL, bytes, from, to, n, stream));
-  CHECK(bytes > 0);
-  char *temp = device<char>(bytes);
-  MUST(cub::DeviceScan::InclusiveSum(temp, bytes, from, to, n, stream));
-  down(y, to, (size_t)n);
-  MUST(cudaStreamSynchronize(stream));
-  for (int i = 0; i < n; i++) CHECK(y[i] == (sum += x[i]));
-  MUST(cudaFree(from));
-  MUST(cudaFree(to));
-  MUST(cudaFree(temp));
-}
-
-/*
 ** Refusals.  Whoever sorts on keeps what there was.
 */
 static void refusals(void) {
@@ -171,8 +149,6 @@ int main(void) {
   sorts<uint64_t>();
   onesort<uint32_t>(0, MOST, 12, 21);
   onesort<uint32_t>(0, 1000, 12, 19);
-  onesum(1);
-  onesum(MOST);
   refusals();
   MUST(cudaStreamDestroy(stream));
   failures += emu_leaks();

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Every reduction of core/ops.def is compared with its own text, evaluated over
--- plain numbers, in every dtype, over all, one and several dimensions. Gradients
--- are for grad_pointwise.lua. A new operation needs no line here.
+-- plain numbers, in every dtype, over all, one and several dimensions; its
+-- gradients are for grad_pointwise.lua. A new operation needs no line here.
 -- Run by: nacre tests/ops/reductions.lua [operation ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"

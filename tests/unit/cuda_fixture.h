@@ -19,7 +19,6 @@
 #undef nc_fail
 #undef nc_release
 #undef nc_dense
-#undef nc_cast
 #undef nc_dtypesize
 
 #define KiB 1024
