@@ -7,7 +7,8 @@ set(TEST_COSTS adding_operations=300 oom_emulated=250
   extreme_arguments_emulated=250 extreme_arguments=150 cuda_large=60 oom=60
   gpu_check_wrong=50 opinfo_torch_strided=40 hints=20 embedding_runs=20
   gpu_check=20 pointwise_layouts_emulated=20 arguments_emulated=20
-  matmul_emulated=20)
+  matmul_emulated=20 parity_sizes_eager=20 parity_sizes_random=20
+  parity_sizes_reversed=20)
 
 # The test `name': a command. Labels: quick (seconds), slow, emulated.
 function(add_nacre_test name label)
