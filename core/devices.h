@@ -320,11 +320,13 @@ typedef struct RecurrentCall {
 /* One step of an optimizer for n parameters: p[j] and the states s[i][j] change
    by the gradient g[j].  All tensors are dense and of one type, float32 or
    float64; those of a parameter have one shape.  The lists of states from
-   nstates on are NULL. */
+   nstates on are NULL.  STEP_scale has no g; `factor', or NULL, is a tensor of
+   one element on the device by which `shrink' is multiplied. */
 typedef struct OptimizerCall {
   StepRule rule;
   int n, nstates;
   Tensor *const *p, *const *g, *const *s[3];
+  const Tensor *factor;
   StepNumbers numbers;
 } OptimizerCall;
 

@@ -18,7 +18,7 @@
 /* X(rule, least, most): the formula step_<rule> and how many states it has. */
 #define STEP_RULES(X)                                                       \
   X(sgd, 0, 1) X(adam, 2, 3) X(adamax, 2, 2) X(rmsprop, 1, 2)               \
-  X(rmsprop_centered, 2, 3) X(adadelta, 2, 2)
+  X(rmsprop_centered, 2, 3) X(adadelta, 2, 2) X(scale, 0, 0)
 
 #define X(rule, least, most) STEP_##rule,
 typedef enum StepRule { STEP_RULES(X) STEP_RULES_N } StepRule;
@@ -63,7 +63,7 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
 
 /* p, shrunk, and the gradient with the penalty. */
 #define STEP_GRADIENT(T)                                                    \
-  T g = k->sign * grad;                                                     \
+  T g = k->sign * *grad;                                                    \
   *p *= k->shrink;                                                          \
   if (k->decay != 0) g += k->decay * *p
 
@@ -76,10 +76,11 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
      adam     m, v: means of g and g*g; top: the largest v so far
      adamax   m: mean of g; u: the largest |g|, which decays
      rmsprop  v, mean: means of g*g and g; m: momentum
-     adadelta v, u: means of the squares of g and of the steps */
+     adadelta v, u: means of the squares of g and of the steps
+     scale    p *= shrink, and nothing else; it reads no gradient */
 #define STEP_FUNCTIONS(T, F)                                                \
-  OPTIMIZER_STEP void step_sgd_##F(T *p, T grad, T *m, T *none, T *none2,   \
-                                   const StepNumbers_##F *k) {              \
+  OPTIMIZER_STEP void step_sgd_##F(T *p, const T *grad, T *m, T *none,      \
+                                   T *none2, const StepNumbers_##F *k) {    \
     STEP_GRADIENT(T);                                                       \
     (void)none, (void)none2;                                                \
     if (m) {                                                                \
@@ -88,7 +89,7 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
     }                                                                       \
     *p -= k->rate * g;                                                      \
   }                                                                         \
-  OPTIMIZER_STEP void step_adam_##F(T *p, T grad, T *m, T *v, T *top,       \
+  OPTIMIZER_STEP void step_adam_##F(T *p, const T *grad, T *m, T *v, T *top,\
                                     const StepNumbers_##F *k) {             \
     STEP_GRADIENT(T);                                                       \
     *m += (g - *m) * k->rest1;                                              \
@@ -98,7 +99,7 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
     *p -= (k->rate * *m + k->look * g) /                                    \
           (STEP_SQRT_##F(second) / k->root + k->eps);                       \
   }                                                                         \
-  OPTIMIZER_STEP void step_adamax_##F(T *p, T grad, T *m, T *u, T *none,    \
+  OPTIMIZER_STEP void step_adamax_##F(T *p, const T *grad, T *m, T *u, T *none,\
                                       const StepNumbers_##F *k) {           \
     STEP_GRADIENT(T);                                                       \
     (void)none;                                                             \
@@ -108,7 +109,7 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
     *p -= k->rate * *m / *u;                                                \
   }                                                                         \
   OPTIMIZER_STEP void step_rmsprop_centered_##F(                            \
-      T *p, T grad, T *v, T *mean, T *m, const StepNumbers_##F *k) {        \
+      T *p, const T *grad, T *v, T *mean, T *m, const StepNumbers_##F *k) { \
     STEP_GRADIENT(T);                                                       \
     *v = *v * k->beta2 + k->rest2 * g * g;                                  \
     T second = *v;                                                          \
@@ -120,18 +121,23 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
     if (m) g = *m = *m * k->momentum + g;                                   \
     *p -= k->rate * g;                                                      \
   }                                                                         \
-  OPTIMIZER_STEP void step_rmsprop_##F(T *p, T grad, T *v, T *m, T *none,   \
-                                       const StepNumbers_##F *k) {          \
+  OPTIMIZER_STEP void step_rmsprop_##F(T *p, const T *grad, T *v, T *m,     \
+                                       T *none, const StepNumbers_##F *k) { \
     step_rmsprop_centered_##F(p, grad, v, none, m, k);                      \
   }                                                                         \
-  OPTIMIZER_STEP void step_adadelta_##F(T *p, T grad, T *v, T *u, T *none,  \
-                                        const StepNumbers_##F *k) {         \
+  OPTIMIZER_STEP void step_adadelta_##F(T *p, const T *grad, T *v, T *u,    \
+                                        T *none, const StepNumbers_##F *k) {\
     STEP_GRADIENT(T);                                                       \
     (void)none;                                                             \
     *v = *v * k->beta2 + k->rest2 * g * g;                                  \
     g *= STEP_SQRT_##F(*u + k->eps) / STEP_SQRT_##F(*v + k->eps);           \
     *u = *u * k->beta2 + k->rest2 * g * g;                                  \
     *p -= k->rate * g;                                                      \
+  }                                                                         \
+  OPTIMIZER_STEP void step_scale_##F(T *p, const T *grad, T *none, T *none2,\
+                                     T *none3, const StepNumbers_##F *k) {  \
+    (void)grad, (void)none, (void)none2, (void)none3;                       \
+    *p *= k->shrink;                                                        \
   }
 
 #define STEP_SQRT_f32(x) sqrtf(x)

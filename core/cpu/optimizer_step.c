@@ -13,7 +13,7 @@ static void step_part(const OptimizerCall *c, int j, int64_t from, int64_t to) {
   const int64_t offset = from * nc_dtypesize(c->p[j]->dtype);
   StepRows r = { .nstates = c->nstates,
                  .p = (char *)nc_data(c->p[j]) + offset,
-                 .g = (const char *)nc_data(c->g[j]) + offset };
+                 .g = (const char *)nc_data((c->g ? c->g : c->p)[j]) + offset };
   for (int i = 0; i < c->nstates; i++)
     r.state[i] = (char *)nc_data(c->s[i][j]) + offset;
   nc_kernels()->step[c->rule][c->p[j]->dtype == DT_f64](&r, to - from,
@@ -32,8 +32,16 @@ static void step_range(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-int nc_cpu_optimizer_step(const OptimizerCall *c) {
+/* The one element of t, float32 or float64. */
+static double number_of(const Tensor *t) {
+  if (t->dtype == DT_f64) return *(const double *)nc_data(t);
+  return *(const float *)nc_data(t);
+}
+
+int nc_cpu_optimizer_step(const OptimizerCall *given) {
+  OptimizerCall call = *given, *c = &call;
   int64_t n = 0;
+  if (c->factor) c->numbers.shrink *= number_of(c->factor);
   for (int j = 0; j < c->n; j++) n += nc_numel(c->p[j]);
-  return nc_parallel(n, GRAIN, step_range, (void *)c);
+  return nc_parallel(n, GRAIN, step_range, c);
 }

@@ -15,40 +15,43 @@ static int is_alike(const Tensor *u, const Tensor *p) {
          memcmp(u->size, p->size, (size_t)p->nd * sizeof *p->size) == 0;
 }
 
-/* Returns whether the request can do it: all tensors are dense, and of the type
-   and on the device of the first; none is there twice. */
-static int is_supported(const Call *c, int nstates) {
-  const Arg *p = &c->arg[1], *g = &c->arg[2], *s = &c->arg[3];
+/* Are all tensors dense, and of the type, float32 or float64, and on the device
+   of the first? */
+static int are_uniform(const Arg *p) {
   const Tensor *first = p->tensors[0];
   if (first->dtype != DT_f32 && first->dtype != DT_f64) return 0;
   for (int j = 0; j < p->n; j++) {
     const Tensor *t = p->tensors[j];
     if (t->dtype != first->dtype || nc_device(t) != nc_device(first) ||
-        !nc_isdense(t) || !is_alike(g->tensors[j], t) ||
-        nc_overlaps(g->tensors[j], t))
+        !nc_isdense(t))
       return 0;
+  }
+  return 1;
+}
+
+/* Returns whether the request can do it: gradients and states are like their
+   parameters. */
+static int is_supported(const Call *c, int nstates) {
+  const Arg *p = &c->arg[1], *g = &c->arg[2], *s = &c->arg[3];
+  if (!are_uniform(p)) return 0;
+  for (int j = 0; j < p->n; j++) {
+    const Tensor *t = p->tensors[j];
+    if (!is_alike(g->tensors[j], t) || nc_overlaps(g->tensors[j], t)) return 0;
     for (int i = 0; i < nstates; i++)
       if (!is_alike(s->tensors[i * p->n + j], t)) return 0;
   }
   return 1;
 }
 
-/* Counts the request and the versions of what it writes. */
-static void count_writes(const Arg *p, const Arg *s, int nstates) {
+/* Counts the elements of a list, and the versions of what is written. */
+static int64_t count_writes(const Arg *list) {
   int64_t n = 0;
-  for (int j = 0; j < p->n; j++) {
-    n += nc_numel(p->tensors[j]);
-    p->tensors[j]->data->version++;
-    p->tensors[j]->data->writes++;
+  for (int j = 0; j < list->n; j++) {
+    n += nc_numel(list->tensors[j]);
+    list->tensors[j]->data->version++;
+    list->tensors[j]->data->writes++;
   }
-  for (int j = 0; j < s->n; j++) {
-    s->tensors[j]->data->version++;
-    s->tensors[j]->data->writes++;
-  }
-  nc_count(n * (nstates == 0   ? 2
-                : nstates == 1 ? 4
-                               : 12),
-           n * (3 + 2 * nstates) * nc_dtypesize(p->tensors[0]->dtype));
+  return n;
 }
 
 /* Reads the numbers of a step.  Returns a status. */
@@ -87,6 +90,31 @@ int nc_op__optimizer_step(Call *c) {
   c->value.i = is_supported(c, nstates);
   if (!c->value.i) return NC_OK;
   for (int i = 0; i < nstates; i++) k.s[i] = s->tensors + i * p->n;
-  count_writes(p, s, nstates);
+  const int64_t written = count_writes(p);
+  count_writes(s);
+  nc_count(written * (nstates == 0   ? 2
+                      : nstates == 1 ? 4
+                                     : 12),
+           written * (3 + 2 * nstates) * nc_dtypesize(p->tensors[0]->dtype));
   return nc_device(p->tensors[0])->optimizer_step(nc_device(p->tensors[0]), &k);
+}
+
+/* tensors, factor -> was it done? */
+int nc_op__list_scale(Call *c) {
+  const Arg *p = &c->arg[0];
+  OptimizerCall k = { .rule = STEP_scale,
+                      .n = p->n,
+                      .p = p->tensors,
+                      .factor = c->arg[1].t,
+                      .numbers = { .shrink = 1 } };
+  c->value = (Scalar){ NC_BOOL, 1, 1 };
+  if (p->n == 0 || nc_ismetatensor(k.factor)) return NC_OK;
+  const Tensor *first = p->tensors[0];
+  c->value.i = are_uniform(p) && nc_numel(k.factor) == 1 &&
+               k.factor->dtype == first->dtype &&
+               nc_device(k.factor) == nc_device(first);
+  if (!c->value.i) return NC_OK;
+  const int64_t n = count_writes(p);
+  nc_count(n, 2 * n * nc_dtypesize(first->dtype));
+  return nc_device(first)->optimizer_step(nc_device(first), &k);
 }

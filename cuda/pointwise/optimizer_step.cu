@@ -15,7 +15,7 @@
 
 typedef struct StepBatch {
   void *p[MOST], *s[3][MOST];
-  const void *g[MOST];
+  const void *g[MOST], *factor;
   int64_t n[MOST];
 } StepBatch;
 
@@ -24,10 +24,10 @@ template <> struct NumbersOf<double> { typedef StepNumbers_f64 type; };
 
 /* step(RuleOf<rule>(), ...): a step of one element. */
 template <StepRule rule> struct RuleOf {};
-#define STEP(T, F, rule)                                                \
-  NC_DEVICE void step(RuleOf<STEP_##rule>, T *p, T g, T *a, T *b, T *c, \
-                      const StepNumbers_##F *k) {                       \
-    step_##rule##_##F(p, g, a, b, c, k);                                \
+#define STEP(T, F, rule)                                                       \
+  NC_DEVICE void step(RuleOf<STEP_##rule>, T *p, const T *g, T *a, T *b, T *c, \
+                      const StepNumbers_##F *k) {                              \
+    step_##rule##_##F(p, g, a, b, c, k);                                       \
   }
 #define X(rule, least, most) STEP(float, f32, rule) STEP(double, f64, rule)
 STEP_RULES(X)
@@ -39,12 +39,13 @@ STEP_RULES(X)
 /* Grid: x covers the elements of a parameter, y the parameters. */
 template <class T, StepRule rule>
 NC_KERNEL_OF(THREADS)
-optimizer_step(const StepBatch b, const typename NumbersOf<T>::type k) {
+optimizer_step(const StepBatch b, typename NumbersOf<T>::type k) {
   const int j = blockIdx.y;
   const int64_t stride = (int64_t)gridDim.x * THREADS;
+  if (b.factor) k.shrink *= *(const T *)b.factor;
   for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < b.n[j];
        i += stride)
-    step(RuleOf<rule>(), (T *)b.p[j] + i, ((const T *)b.g[j])[i], AT(b.s[0][j]),
+    step(RuleOf<rule>(), (T *)b.p[j] + i, (const T *)b.g[j] + i, AT(b.s[0][j]),
          AT(b.s[1][j]), AT(b.s[2][j]), &k);
 }
 
@@ -72,12 +73,13 @@ static int fill_batch(StepBatch *b, int *first, int64_t *longest,
   int n = 0;
   memset(b, 0, sizeof *b); /* undefined bytes could look like host pointers */
   *longest = 0;
+  if (c->factor) b->factor = nc_used(d, c->factor);
   for (; n < MOST && *first < c->n; ++*first) {
     const int64_t elements = nc_numel(c->p[*first]);
     if (elements == 0) continue;
     b->n[n] = elements;
     b->p[n] = nc_used(d, c->p[*first]);
-    b->g[n] = nc_used(d, c->g[*first]);
+    b->g[n] = c->g ? nc_used(d, c->g[*first]) : b->p[n];
     for (int i = 0; i < c->nstates; i++)
       b->s[i][n] = nc_used(d, c->s[i][*first]);
     if (elements > *longest) *longest = elements;

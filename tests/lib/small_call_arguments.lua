@@ -51,10 +51,11 @@ local samples = {
             "lstm", true}
   end,
   _optimizer_step = function(t)
-    local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 0, 1},
-                                 {dtype = "float64", device = "cpu"})
+    local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 0, 1,
+                                  0}, {dtype = "float64", device = "cpu"})
     return {"sgd", {t}, {nacre.ones_like(t)}, {}, numbers}
   end,
+  _list_scale = function(t) return {{t, t:clone()}, t:sum()} end,
   -- picking
   index_select = function(t) return {t, 1, int {2, 1}} end,
   index_add = function(t) return {t, 1, int {2, 1}, t:clone()} end,

@@ -98,11 +98,13 @@ assert(next(opt.state) == nil)
 local function same(t) return t end
 local function transposed(t) return t:t():contiguous():t() end
 
+local device = nacre.cuda.is_available() and "cuda" or "cpu"
+
 local function train(name, options, dtype, fused, layout)
   nacre.manual_seed(4)
   local params = {}
   for i, n in ipairs {1, 7, 0, 300} do
-    params[i] = layout(nacre.randn(n, 3):to(dtype)):requires_grad_()
+    params[i] = layout(nacre.randn(n, 3):to(device, dtype)):requires_grad_()
   end
   local o = optim[name](params, options)
   if not fused then o.fused = false end
@@ -111,7 +113,7 @@ local function train(name, options, dtype, fused, layout)
       -- parameters of one age are one operation, others are not
       v.grad = nil
       if layout == same or i ~= t then
-        v.grad = nacre.randn(v:size()):to(dtype)
+        v.grad = nacre.randn(v:size()):to(device, dtype)
       end
     end
     o:step()
@@ -321,6 +323,45 @@ near(norm:item(), 5)
 near(a.grad[1], 0.6)
 near(nn.utils.clip_grad_norm_({a, b}, 10):item(), 1)
 near(b.grad:item(), 0.8)
+-- of several dtypes, layouts and devices: each is scaled by the same number
+local devices = {"cpu"}
+for i = 1, nacre.cuda.is_available() and nacre.cuda.device_count() or 0 do
+  devices[i] = "cuda:" .. i - 1
+end
+local mixed, before = {}, {}
+for i, dtype in ipairs {"float32", "float64", "float16", "float32",
+                        "float32"} do
+  local t = nacre.ones(3, i, {dtype = dtype}):to(devices[i % #devices + 1])
+  t = i == 5 and t:expand(3, 5):t():contiguous():t() or t
+  mixed[i] = t:clone():requires_grad_()
+  mixed[i].grad = t * i
+  before[i] = mixed[i].grad:clone()
+end
+mixed[6], before[6] = nacre.ones(0):requires_grad_(), nacre.ones(0)
+mixed[6].grad = nacre.ones(0)
+local squares = 0
+for _, g in ipairs(before) do
+  squares = squares + (g:double() ^ 2):sum():item()
+end
+norm = nn.utils.clip_grad_norm_(mixed, 2)
+assert(norm.device == mixed[1].device)
+near(norm:item(), math.sqrt(squares))
+for i, g in ipairs(before) do
+  local rtol = g.dtype == "float16" and 2e-3 or 1e-6
+  assert(nacre.allclose(mixed[i].grad, g * (2 / math.sqrt(squares)), rtol, 0))
+end
+
+-- norms of all elements; 0 counts the tensors that are not 0
+local three = {nacre.tensor {3.0, -4, 0}, nacre.zeros(2), nacre.ones(2, 2)}
+for p_, want in pairs {[0] = 2, [1] = 11, [2] = math.sqrt(29),
+                       [math.huge] = 4, [-math.huge] = 0} do
+  near(nn.utils.get_total_norm(three, p_):item(), want)
+end
+local large = nacre.full({1 << 17}, 2.0)
+near(nn.utils.get_total_norm({three[1], large, large}):item(),
+     math.sqrt(25 + 2 * 4 * (1 << 17)))
+
+a.grad, b.grad = nacre.tensor {0.6, 0.0}, nacre.tensor {0.8}
 nn.utils.clip_grad_value_({a, b}, 0.5)
 near(a.grad[1], 0.5)
 b.grad = nacre.tensor {0 / 0}

@@ -19,18 +19,65 @@ local function with_gradients(params)
   return list
 end
 
--- The norm of all elements of the tensors in a list, as a tensor.
-local function total_norm(list, norm_type)
-  local norms = {}
-  for i, g in ipairs(list) do
-    norms[i] = nacre.linalg.vector_norm(g, norm_type)
+-- The lists of the tensors of each device and dtype.
+local function groups_of(list)
+  local groups, by_key = {}, {}
+  for _, t in ipairs(list) do
+    local key = t.device .. t.dtype
+    local group = by_key[key]
+    if group then group[#group + 1] = t
+    else
+      group = {t}
+      by_key[key], groups[#groups + 1] = group, group
+    end
   end
-  if #norms == 0 then return nacre.zeros({}) end
+  return groups
+end
+
+-- Tensors of fewer elements than this are joined: a copy costs less than a
+-- reduction of each.
+local SMALL = 1 << 16
+
+-- The tensors in a list, small ones of a device and dtype joined to one.
+local function joined(list)
+  local out = {}
+  for _, group in ipairs(groups_of(list)) do
+    local small = {}
+    for _, t in ipairs(group) do
+      if t:numel() < SMALL then small[#small + 1] = t:reshape(-1)
+      else out[#out + 1] = t end
+    end
+    if #small > 0 then
+      out[#out + 1] = #small > 1 and nacre.cat(small) or small[1]
+    end
+  end
+  return out
+end
+
+-- The norm of all elements of the tensors in a list, as a tensor on the device
+-- of the first. norm_type 0 counts the tensors that are not 0, as PyTorch does.
+local function total_norm(list, norm_type)
+  if #list == 0 then return nacre.zeros({}) end
+  local norms, device = {}, list[1].device
+  for i, t in ipairs(norm_type == 0 and list or joined(list)) do
+    norms[i] = t:norm(norm_type):to(device)
+  end
   return nacre.linalg.vector_norm(nacre.stack(norms), norm_type)
 end
 
 define("get_total_norm", "tensors:tensors, norm_type:num=2",
        "the norm of all elements of several tensors", total_norm)
+
+-- Multiplies the tensors in a list by a scalar tensor: those of one device and
+-- dtype in one request.
+local function scale_all(list, factor)
+  for _, group in ipairs(groups_of(list)) do
+    local f = factor:to(group[1].device)
+    if not nacre._list_scale(group, f:to(group[1].dtype)) then
+      for _, t in ipairs(group) do t:mul_(f) end
+    end
+  end
+end
 
 -- Nothing waits for the device, so a norm that is not finite is only an error
 -- if it is asked for.
@@ -47,7 +94,7 @@ function(params, max_norm, norm_type, strict)
       fail("clip_grad_norm_", "the norm of the gradients is not finite")
     end
     local scale = (max_norm / (norm + 1e-6)):clamp {max = 1}
-    for _, g in ipairs(list) do g:mul_(scale:to(g.device)) end
+    scale_all(list, scale)
     return norm
   end)
 end)

@@ -75,13 +75,19 @@ end
 
 function AveragedModel:forward(...) return self.module(...) end
 
--- The tensors of a list from `names' of a module, without history.
-local function detached(module, names)
-  local list = {}
-  for _, name in ipairs(names) do
-    for _, t in ipairs(module[name](module)) do list[#list + 1] = t:detach() end
+-- The parameters of a module, and its buffers; if `joined' as one list.
+local function tensors_of(module, joined)
+  local parameters, buffers, seen = {}, {}, {}
+  all.each_tensor(module, function(_, m)
+    if seen[m.value] then return end
+    seen[m.value] = true
+    local list = m.kind == "parameter" and parameters or buffers
+    list[#list + 1] = m.value
+  end)
+  if joined then
+    return table.move(buffers, 1, #buffers, #parameters + 1, parameters), {}
   end
-  return list
+  return parameters, buffers
 end
 
 -- Pairs of lists of averages and tensors, those of one device and dtype
@@ -107,8 +113,8 @@ end
 
 -- Takes the parameters of model into the average; the first time they are it.
 function AveragedModel:update_parameters(model)
-  local names = self.use_buffers and {"parameters", "buffers"} or {"parameters"}
-  local averages, tensors = detached(self.module, names), detached(model, names)
+  local averages, copies = tensors_of(self.module, self.use_buffers)
+  local tensors, buffers = tensors_of(model, self.use_buffers)
   if #averages ~= #tensors then
     fail("update_parameters", ("the model has %d tensors, the average %d")
                               :format(#tensors, #averages))
@@ -121,9 +127,7 @@ function AveragedModel:update_parameters(model)
         self._average(g.averages, g.tensors, n)
       end
     end
-    if not self.use_buffers then
-      copy_all(detached(self.module, {"buffers"}), detached(model, {"buffers"}))
-    end
+    copy_all(copies, buffers)
     self.n_averaged:add_(1)
   end)
 end

@@ -216,7 +216,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .fence = fence,
   .random = { random_words, random_normals, random_normals2 },
   .step = {
-#define X(rule, least, most) [STEP_##rule] = { rule##_f32, rule##_f64 },
+#define X(rule, least, most) \
+  [STEP_##rule] = { rule##_rows_f32, rule##_rows_f64 },
     STEP_RULES(X)
 #undef X
   },
