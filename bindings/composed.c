@@ -131,7 +131,8 @@ int nl_load_modules(lua_State *L) {
     "nacre.lbfgs",           "nacre.averages",
     "nacre.datasets",        "nacre.loader",
     "nacre.checkpoint",      "nacre.recurrent",
-    "nacre.attention",       NULL
+    "nacre.attention",       "nacre.data_parallel",
+    "nacre.mixed_precision", NULL
   };
   const int top = lua_gettop(L);
   push_library(L);

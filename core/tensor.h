@@ -176,10 +176,12 @@ typedef struct Context {
   int no_grad;                /* operations are recorded while this is 0; who
                                  turns recording off increments it */
   unsigned tracing;           /* what is traced, bits as in trace.h */
+  DType autocast[2];          /* see nc_set_autocast */
   Generator before_dry_run;   /* `generator' is set to this after a dry run */
 } Context;
 
-#define NC_CONTEXT { .dtype = DT_f32, .device = &nc_cpu }
+#define NC_CONTEXT \
+  { .dtype = DT_f32, .device = &nc_cpu, .autocast = { DT_NONE, DT_NONE } }
 extern Context nc_default_context;          /* of a program without Lua */
 extern Context *nc_context;                 /* the selected one */
 

@@ -15,7 +15,8 @@ enum {                        /* what is traced, bits */
   NC_TRAP = 4,                /* the same; the operation then fails */
   NC_META = 8,                /* a dry run: shapes only; nothing is computed,
                                  no tensor is changed */
-  NC_GRAPH = 16               /* a dry run records operations for backward */
+  NC_GRAPH = 16,              /* a dry run records operations for backward */
+  NC_AUTOCAST = 32            /* nothing: operands are cast (autocast.c) */
 };
 
 typedef struct OperandInfo {  /* what a tensor was */
@@ -42,6 +43,10 @@ typedef struct Step {
 
 /* Traces what the bits say from now on; 0 stops.  Returns the bits before. */
 unsigned nc_trace(unsigned wanted);
+
+/* Sets the dtypes to which products lower their operands on the CPU and on
+   other devices; DT_NONE: not at all.  They are in nc_context->autocast. */
+void nc_set_autocast(const DType lower[2]);
 
 /* The steps since the last nc_trace_clear, and the error with which an
    operation would have failed (NULL: none).  Both are valid until then. */

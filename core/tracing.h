@@ -47,6 +47,13 @@ int nc_apply_traced(Tensor **y, Op op, const Arg in[], const double par[2],
 int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
                      DType dtype, const double par[2], Tensor *out);
 int nc_call_traced(Call *c);
+/* The same with operands as a region of autocast wants them. */
+int nc_apply_autocast(Tensor **y, Op op, const Arg in[], const double par[2],
+                      Tensor *out);
+int nc_reduce_autocast(Tensor **y, Op op, Tensor *x, unsigned dims,
+                       int keepdim, DType dtype, const double par[2],
+                       Tensor *out);
+int nc_call_autocast(Call *c);
 int nc_index_traced(Tensor **y, Tensor *t, const Index ix[], int n);
 int nc_setindex_traced(Tensor *t, const Index ix[], int n, Tensor *value,
                        Scalar number);

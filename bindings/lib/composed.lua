@@ -116,11 +116,37 @@ local function unwritten(self)
   return recorded and self:clone() or self
 end
 
+-- Functions that autocast gives operands in float32, as core/trace/autocast.c
+-- does for operations of the core.
+local in_float32 = {}
+for name in ([[
+  binary_cross_entropy binary_cross_entropy_with_logits cdist
+  cosine_embedding_loss cosine_similarity ctc_loss gaussian_nll_loss
+  hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss
+  multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss
+  normalize pdist poisson_nll_loss renorm smooth_l1_loss soft_margin_loss
+  triplet_margin_loss]]):gmatch "%S+" do
+  in_float32[name] = true
+end
+
+-- Replaces tensors in the lower dtype of a region of autocast by float32.
+local function widen_in_region(v, n)
+  for i = 1, n do
+    local t = v[i]
+    if nacre.is_tensor(t) and
+       (t.dtype == "float16" or t.dtype == "bfloat16") and
+       nacre._autocast_dtype(t.is_cuda) then
+      v[i] = t:to "float32"
+    end
+  end
+end
+
 -- The function that the user calls: reads the arguments, calls fn in a
 -- protected call, copies the first result to out or, in place, to self, and
 -- converts errors.
 local function wrap(name, s, fn, inplace)
   local short = name:find "^linalg%." and name or name:match "[^.]+$"
+  local widens = in_float32[short]
   local function finish(v, out, copy, ok, y, ...)
     if not ok then error(renamed(y, short, s, v, nil, copy), 0) end
     if not out then return y, ... end
@@ -130,6 +156,7 @@ local function wrap(name, s, fn, inplace)
   end
   return function(...)
     local v, out = read(name, s, ...)
+    if widens then widen_in_region(v, #s.params) end
     local first, copy = v[1], nil
     if inplace then
       copy = unwritten(first)

@@ -22,10 +22,11 @@ static Error warning;
 static int warned;
 
 unsigned nc_trace(unsigned wanted) {
-  const unsigned before = nc_context->tracing;
+  const unsigned region = nc_context->tracing & NC_AUTOCAST;
+  const unsigned before = nc_context->tracing & ~(unsigned)NC_AUTOCAST;
   if (wanted & ~before & NC_META) nc_meta_begin();
   if (before & ~wanted & NC_META) nc_meta_end();
-  nc_context->tracing = wanted;
+  nc_context->tracing = wanted | region;
   return before;
 }
 
@@ -236,6 +237,8 @@ NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
   const int n = nc_arity(op);
   Arg in[NC_MAXIN];
   TraceEvent p;
+  if (nc_context->tracing & NC_AUTOCAST)
+    return nc_apply_autocast(y, op, given, par, out);
   nc_trace_begin(&p, nc_opinfo[op].name);
   p.elementwise = 1;
   for (int j = 0; j < n; j++) {
@@ -252,6 +255,8 @@ NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
                                  int keepdim, DType dtype, const double par[2],
                                  Tensor *out) {
   TraceEvent p;
+  if (nc_context->tracing & NC_AUTOCAST)
+    return nc_reduce_autocast(y, op, x, dims, keepdim, dtype, par, out);
   nc_trace_begin(&p, nc_opinfo[op].name);
   nc_trace_operand(&p, &x);
   keep_values(&p, out);
@@ -290,6 +295,7 @@ NC_NOINLINE int nc_call_traced(Call *c) {
   Call low = *c;
   TraceEvent p;
   int r;
+  if (nc_context->tracing & NC_AUTOCAST) return nc_call_autocast(c);
   nc_trace_begin(&p, info->name);
   p.isview = info->grad == GRADCLASS_VIEW;
   p.into = info->grad == GRADCLASS_INPLACE;

@@ -192,13 +192,12 @@ for name, dtype in pairs {float = "float32", double = "float64",
   Module[name] = function(self) return self:to(dtype) end
 end
 
--- A copy of v with copies of all tensors, modules and tables in it, each once.
-local function copy(v, copies)
+-- A copy of v with copies of all tensors, modules and tables in it, each once;
+-- copy_tensor(t) is that of a tensor.
+local function copy(v, copy_tensor, copies)
   if copies[v] then return copies[v] end
   if nacre.is_tensor(v) then
-    copies[v] = v:detach():clone()
-                :requires_grad_(v.requires_grad and v.is_leaf)
-    if is_parameter(v) then all.declare(copies[v]) end
+    copies[v] = copy_tensor(v)
     return copies[v]
   end
   if type(v) ~= "table" or getmetatable(v) ~= nil and not is_module(v) then
@@ -206,9 +205,17 @@ local function copy(v, copies)
   end
   local new = {}
   copies[v] = new
-  for k, value in next, v do new[k] = copy(value, copies) end
+  for k, value in next, v do new[k] = copy(value, copy_tensor, copies) end
   return setmetatable(new, getmetatable(v))
 end
 
+function all.copy_module(self, copy_tensor) return copy(self, copy_tensor, {}) end
+
 -- An independent copy, with hooks and without gradients.
-function Module:clone() return copy(self, {}) end
+function Module:clone()
+  return all.copy_module(self, function(t)
+    local new = t:detach():clone()
+                :requires_grad_(t.requires_grad and t.is_leaf)
+    return is_parameter(t) and all.declare(new) or new
+  end)
+end

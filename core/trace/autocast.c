@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** autocast.c - regions of mixed precision: products run in a lower dtype, what
+** loses accuracy there in float32.  A call in a region comes here first
+** (nc_call_traced, nc_apply_traced, nc_reduce_traced), has its operands cast,
+** recorded, and goes on as usual; those of which it is composed are left alone.
+**
+** The lists are those of torch.autocast for CUDA, on all devices.
+*/
+#include <string.h>
+
+#include "core/base/temps.h"
+#include "core/tape.h"
+#include "core/tracing.h"
+
+typedef enum Policy { AS_GIVEN, LOWER, FLOAT32 } Policy;
+
+static const unsigned char op_policy[OP_COUNT] = {
+  [OP_acos] = FLOAT32,       [OP_asin] = FLOAT32,  [OP_cosh] = FLOAT32,
+  [OP_erfinv] = FLOAT32,     [OP_exp] = FLOAT32,   [OP_expm1] = FLOAT32,
+  [OP_log] = FLOAT32,        [OP_log10] = FLOAT32, [OP_log1p] = FLOAT32,
+  [OP_log2] = FLOAT32,       [OP_pow] = FLOAT32,   [OP_prod] = FLOAT32,
+  [OP_reciprocal] = FLOAT32, [OP_rsqrt] = FLOAT32, [OP_sinh] = FLOAT32,
+  [OP_softplus] = FLOAT32,   [OP_sum] = FLOAT32,   [OP_tan] = FLOAT32,
+};
+
+static const unsigned char operator_policy[OPERATOR_COUNT] = {
+  [OPERATOR_mm] = LOWER,
+  [OPERATOR_bmm] = LOWER,
+  [OPERATOR_mv] = LOWER,
+  [OPERATOR_matmul] = LOWER,
+  [OPERATOR_addmm] = LOWER,
+  [OPERATOR_linear] = LOWER,
+  [OPERATOR_prelu] = LOWER,
+  [OPERATOR__conv] = LOWER,
+  [OPERATOR_cumprod] = FLOAT32,
+  [OPERATOR_cumsum] = FLOAT32,
+  [OPERATOR_dist] = FLOAT32,
+  [OPERATOR_log_softmax] = FLOAT32,
+  [OPERATOR_logsumexp] = FLOAT32,
+  [OPERATOR_norm] = FLOAT32,
+  [OPERATOR_softmax] = FLOAT32,
+  [OPERATOR_softmin] = FLOAT32,
+  [OPERATOR__class_loss] = FLOAT32,
+  [OPERATOR__norm] = FLOAT32,
+  [OPERATOR__recurrent] = FLOAT32,
+};
+
+/*
+** Casts of leaves, which are kept until the outermost region ends: a weight
+** that is used twice is cast once, and its gradient comes by one way.
+*/
+typedef struct Kept {
+  Tensor *leaf, *cast;
+  int64_t version;
+} Kept;
+
+static _Thread_local struct {
+  Kept *list;
+  int64_t n, room;
+} kept;
+
+static void forget_casts(void) {
+  while (kept.n > 0) {
+    kept.n--;
+    nc_release(kept.list[kept.n].leaf);
+    nc_release(kept.list[kept.n].cast);
+  }
+  nc_hostfree(kept.list, kept.room);
+  kept.list = NULL;
+  kept.room = 0;
+}
+
+/* *y = a cast of the leaf t that is kept, with a reference, or NULL. */
+static void find_cast(Tensor **y, const Tensor *t, DType type) {
+  *y = NULL;
+  for (int64_t i = 0; i < kept.n && *y == NULL; i++) {
+    const Kept *k = &kept.list[i];
+    if (k->leaf == t && k->cast->dtype == type &&
+        k->version == t->data->version)
+      nc_retain(*y = k->cast);
+  }
+}
+
+/* Keeps y; without memory for it nothing is lost. */
+static void keep_cast(Tensor *t, Tensor *y) {
+  const int64_t bytes = (kept.n + 1) * (int64_t)sizeof *kept.list;
+  if (nc_grow(&kept.list, &kept.room, bytes) != NC_OK) return;
+  nc_retain(t);
+  nc_retain(y);
+  kept.list[kept.n++] = (Kept){ t, y, t->data->version };
+}
+
+static int cast(Tensor **y, Tensor *t, DType type) {
+  const int keeps = nc_context->no_grad == 0 && t->ad &&
+                    (t->ad->node == NULL || nc_isleafnode(t->ad->node));
+  if (keeps) find_cast(y, t, type);
+  if (keeps && *y) return NC_OK;
+  TRY(nc_cast(y, t, type));
+  if (keeps) keep_cast(t, *y);
+  return NC_OK;
+}
+
+/* Which of the two dtypes of a region holds for this device. */
+static int device_kind(const Device *d) {
+  return d->ordinal >= 0;
+}
+
+static int is_narrow(DType t) {
+  return t == DT_f16 || t == DT_bf16;
+}
+
+/* The dtype that the policy wants t to have. */
+static DType wanted_dtype(const Tensor *t, Policy policy) {
+  const DType lower = nc_context->autocast[device_kind(nc_device(t))];
+  if (lower == DT_NONE || nc_category(t->dtype) != NC_FLOAT ||
+      t->dtype == DT_f64)
+    return t->dtype;
+  if (policy == LOWER) return lower;
+  return is_narrow(t->dtype) ? DT_f32 : t->dtype;
+}
+
+/* Replaces *t, a borrowed reference, by the tensor as the policy wants it, and
+   adds it to w. */
+static void cast_operand(Temps *w, Tensor **t, Policy policy) {
+  const DType type = *t ? wanted_dtype(*t, policy) : DT_NONE;
+  Tensor *y = NULL;
+  if (*t == NULL || w->status != NC_OK || type == (*t)->dtype) return;
+  if (nc_temps_add(w, cast(&y, *t, type), &y)) *t = y;
+}
+
+/* Leaves the region for the rest of a call; returns the bits before. */
+static unsigned leave(void) {
+  const unsigned before = nc_context->tracing;
+  nc_context->tracing &= ~(unsigned)NC_AUTOCAST;
+  return before;
+}
+
+int nc_call_autocast(Call *c) {
+  const Policy policy = operator_policy[c->op];
+  const unsigned before = leave();
+  Call low = *c;
+  Temps w = { 0 };
+  for (int i = 0; i < NC_MAXARG && policy != AS_GIVEN; i++)
+    cast_operand(&w, &low.arg[i].t, policy);
+  if (w.status == NC_OK) w.status = nc_call(&low);
+  nc_copyresults(c, &low);
+  nc_context->tracing = before;
+  return nc_temps_finish(&w);
+}
+
+int nc_apply_autocast(Tensor **y, Op op, const Arg given[], const double par[2],
+                      Tensor *out) {
+  const unsigned before = leave();
+  Arg in[NC_MAXIN];
+  Temps w = { 0 };
+  for (int j = 0; j < nc_arity(op); j++) {
+    in[j] = given[j];
+    if (op_policy[op] != AS_GIVEN && out == NULL)
+      cast_operand(&w, &in[j].t, op_policy[op]);
+  }
+  if (w.status == NC_OK) w.status = nc_apply(y, op, in, par, out);
+  nc_context->tracing = before;
+  return nc_temps_finish(&w);
+}
+
+int nc_reduce_autocast(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
+                       DType dtype, const double par[2], Tensor *out) {
+  const unsigned before = leave();
+  Temps w = { 0 };
+  if (op_policy[op] != AS_GIVEN && out == NULL && dtype == DT_NONE)
+    cast_operand(&w, &x, op_policy[op]);
+  if (w.status == NC_OK)
+    w.status = nc_reduce(y, op, x, dims, keepdim, dtype, par, out);
+  nc_context->tracing = before;
+  return nc_temps_finish(&w);
+}
+
+void nc_set_autocast(const DType lower[2]) {
+  const int any = lower[0] != DT_NONE || lower[1] != DT_NONE;
+  memcpy(nc_context->autocast, lower, sizeof nc_context->autocast);
+  nc_context->tracing &= ~(unsigned)NC_AUTOCAST;
+  if (any) nc_context->tracing |= NC_AUTOCAST;
+  else forget_casts();
+}

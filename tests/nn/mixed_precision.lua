@@ -1,0 +1,169 @@
+-- SPDX-License-Identifier: MIT
+-- autocast: which dtype each operation gets, regions in regions, errors,
+-- gradients; GradScaler. Runs on the CPU, and on a device if that is the
+-- default.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local check = O.check
+local fails = dofile(here .. "../lib/common.lua").fails
+local nn, F = nacre.nn, nacre.nn.functional
+local device = nacre.zeros(1).device
+local lower = device == "cpu" and "bfloat16" or "float16"
+local function region(...) return nacre.autocast(device, ...) end
+
+-- ---- dtypes
+
+local x, w = nacre.randn(4, 4), nacre.randn(4, 4)
+local low = x:to(lower)
+local image, kernel = nacre.randn(1, 2, 5, 5), nacre.randn(3, 2, 3, 3)
+local wants = {
+  [lower] = {
+    mm = function() return x:mm(w) end,
+    matmul = function() return x:matmul(w[1]) end,
+    linear = function() return F.linear(x, w, w[1]) end,
+    addmm = function() return w:addmm(x, x) end,
+    conv2d = function() return F.conv2d(image, kernel) end,
+    einsum = function() return nacre.einsum("ij,jk->ik", x, w) end,
+    attention = function()
+      return F.scaled_dot_product_attention(x:view(1, 4, 4), w:view(1, 4, 4),
+                                            w:view(1, 4, 4))
+    end,
+    relu = function() return low:relu() end,
+    add = function() return low + low end,
+  },
+  float32 = {
+    exp = function() return low:exp() end,
+    pow = function() return low ^ 2 end,
+    sum = function() return low:sum() end,
+    softmax = function() return low:softmax(1) end,
+    layer_norm = function() return F.layer_norm(low, 4) end,
+    mse_loss = function() return F.mse_loss(low, low) end,
+    cross_entropy = function()
+      return F.cross_entropy(low, nacre.tensor{1, 2, 3, 4})
+    end,
+    mixed = function() return low + x end,
+    lstm = function() return (nn.LSTM(4, 3)(x)) end,
+    given = function() return x:relu() end,
+  },
+  float64 = {
+    double = function() return x:double():mm(w:double()) end,
+  },
+}
+for dtype, calls in pairs(wants) do
+  for name, f in pairs(calls) do
+    local y = region(f)
+    check(y.dtype == dtype, "%s gives %s, not %s", name, y.dtype, dtype)
+  end
+end
+check(x:mm(w).dtype == "float32", "outside of a region nothing is cast")
+
+-- ---- regions
+
+local function enabled() return nacre.is_autocast_enabled(device) end
+check(not enabled() and region(enabled), "is_autocast_enabled")
+region(function()
+  check(x:mm(w).dtype == lower, "a region")
+  region({enabled = false}, function()
+    check(x:mm(w).dtype == "float32" and not enabled(), "turned off inside")
+  end)
+  check(nacre.no_grad(function() return x:mm(w) end).dtype == lower,
+        "no_grad keeps the region")
+  check(x:mm(w).dtype == lower, "and on again")
+end)
+check(not pcall(region, error, "x") and not enabled(), "an error ends it")
+local other = device == "cpu" and "cuda" or "cpu"
+check(nacre.autocast(other, function() return x:mm(w) end).dtype == "float32",
+      "a region of the other kind of device")
+fails('device_type is "cuda" or "cpu"', nacre.autocast, "gpu", print)
+fails("no argument 'dtpe'", nacre.autocast, "cpu", {dtpe = 1}, print)
+fails("dtype is float16 or bfloat16", nacre.autocast, "cpu",
+      {dtype = "float32"}, print)
+fails("takes a function", nacre.autocast, "cpu")
+
+-- ---- gradients arrive in float32, and are those of the cast operands
+
+do
+  local a = nacre.randn(3, 4):requires_grad_()
+  local y = region(function() return a:mm(w) + a:mm(w) end)
+  check(y.dtype == lower, "the sum of two products")
+  y:sum():backward()
+  local b = a:detach():to(lower):requires_grad_()
+  local v = w:to(lower)
+  ;(b:mm(v) + b:mm(v)):sum():backward()
+  check(a.grad.dtype == "float32" and a.grad:equal(b.grad:float()),
+        "the gradient of a cast operand")
+  -- a leaf that changes in a region is cast again
+  region(function()
+    local before = a:mm(w)
+    nacre.no_grad(function() a:mul_(2) end)
+    check(not before:equal(a:mm(w)), "a cast of an old value")
+  end)
+  local live = dofile(here .. "../lib/common.lua").live
+  region(function() return a:mm(w) end)
+  collectgarbage()
+  local bytes = live()
+  for _ = 1, 3 do region(function() return a:mm(w) end) end
+  collectgarbage()
+  check(live() == bytes, "a region keeps memory")
+end
+
+-- ---- GradScaler
+
+local function scaled(options)
+  local p = nacre.ones(2):requires_grad_()
+  local opt = nacre.optim.SGD({p}, {lr = 0.5})
+  return p, opt, nacre.amp.GradScaler(options)
+end
+
+do
+  local p, opt, scaler = scaled {init_scale = 8, growth_interval = 2}
+  local function step(factor)
+    opt:zero_grad()
+    scaler:scale((p * p * factor):sum()):backward()
+    scaler:step(opt)
+    scaler:update()
+  end
+  step(1)
+  check(p:eq(0):all():item() and scaler:get_scale() == 8, "a step")
+  nacre.no_grad(function() p:fill_(1) end)
+  step(1)
+  check(scaler:get_scale() == 16, "the scale grows")
+  nacre.no_grad(function() p:fill_(1) end)
+  step(math.huge)
+  check(p:eq(1):all():item() and scaler:get_scale() == 8,
+        "a step that is left out")
+
+  local state = scaler:state_dict()
+  local _, _, again = scaled()
+  again:load_state_dict(state)
+  check(again:get_scale() == 8 and tostring(again) == "GradScaler(scale 8)",
+        "state")
+
+  opt:zero_grad()
+  scaler:scale((p * p):sum()):backward()
+  scaler:unscale_(opt)
+  check(p.grad:eq(2):all():item(), "unscale_")
+  fails("it was called for this optimizer", scaler.unscale_, scaler, opt)
+  scaler:step(opt)
+  fails("it was called for this optimizer", scaler.step, scaler, opt)
+  scaler:update()
+  fails("no step was taken", scaler.update, scaler)
+  opt:zero_grad()
+  fails("no parameter of the optimizer has a gradient", scaler.step, scaler,
+        opt)
+end
+do
+  local p, opt, scaler = scaled {enabled = false}
+  local loss = (p * p):sum()
+  check(rawequal(scaler:scale(loss), loss) and scaler:get_scale() == 1,
+        "a scaler that is off")
+  loss:backward()
+  scaler:step(opt)
+  scaler:update()
+  check(p:eq(0):all():item() and next(scaler:state_dict()) == nil, "its step")
+end
+fails("growth_factor must be above 1", nacre.amp.GradScaler,
+      {growth_factor = 1})
+
+O.done "mixed_precision"
