@@ -16,7 +16,8 @@ local fail = all.fail
 local function is_accelerator(op, device)
   local name = type(device) == "string" and device:match "^%a+" or device
   if name ~= "cpu" and name ~= "cuda" then
-    fail(op, ('device_type is "cuda" or "cpu", not %s'):format(tostring(device)))
+    fail(op, ('device_type is "cuda" or "cpu", not %s')
+             :format(tostring(device)))
   end
   return name == "cuda"
 end
@@ -63,8 +64,9 @@ end
 
 register("autocast", autocast,
          "device_type:text, options:any=nil, fn:any -> results",
-         "calls fn with products in a lower dtype: float16 on devices, bfloat16 "
-         .. "on the CPU, or {dtype=...}; {enabled=false} turns it off inside")
+         "calls fn with products in a lower dtype: float16 on devices, "
+         .. "bfloat16 on the CPU, or {dtype=...}; {enabled=false} turns it off "
+         .. "inside")
 all.alias("amp.autocast", autocast)
 register("is_autocast_enabled", function(device)
   return nacre._autocast_dtype(is_accelerator("is_autocast_enabled",

@@ -209,7 +209,9 @@ local function copy(v, copy_tensor, copies)
   return setmetatable(new, getmetatable(v))
 end
 
-function all.copy_module(self, copy_tensor) return copy(self, copy_tensor, {}) end
+function all.copy_module(self, copy_tensor)
+  return copy(self, copy_tensor, {})
+end
 
 -- An independent copy, with hooks and without gradients.
 function Module:clone()
