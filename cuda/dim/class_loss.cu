@@ -117,11 +117,13 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss_grad(const ClassRow<T> k) {
   int64_t t;
   const bool counts = class_of(k, i, &t);
   const T spread = k.smoothing / (T)k.classes;
-  NC_SHARED(T, weights, 1);
+  NC_SHARED(T, part, 32);
+  T weights = (T)k.classes;
   if (k.weight && k.smoothing > 0) {
-    const Scores<T> s = sum_row(k, x);
-    if (threadIdx.x == 0) weights[0] = s.weights;
-    __syncthreads();
+    weights = 0;
+    for (int64_t j = threadIdx.x; j < k.classes; j += blockDim.x)
+      weights += k.weight[j];
+    weights = block_sum(weights, part);
   }
   const T scale = counts ? k.g[i * k.gstep] * *k.scale : (T)0;
   const T one =
