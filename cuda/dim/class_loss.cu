@@ -128,8 +128,7 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss_grad(const ClassRow<T> k) {
   const T scale = counts ? k.g[i * k.gstep] * *k.scale : (T)0;
   const T one =
       counts ? (k.weight ? k.weight[t] : (T)1) * (1 - k.smoothing) : (T)0;
-  const T all =
-      one + spread * (k.weight && k.smoothing > 0 ? weights[0] : (T)k.classes);
+  const T all = one + spread * weights;
   for (int64_t j = threadIdx.x; j < k.classes; j += blockDim.x) {
     T v = 0 - scale * spread * (k.weight ? k.weight[j] : (T)1);
     if (!k.log) v += scale * all * exp(x[j] - k.lse[i]);
