@@ -132,7 +132,8 @@ int nl_load_modules(lua_State *L) {
     "nacre.datasets",        "nacre.loader",
     "nacre.checkpoint",      "nacre.recurrent",
     "nacre.attention",       "nacre.data_parallel",
-    "nacre.mixed_precision", NULL
+    "nacre.mixed_precision", "nacre.checkpointing",
+    NULL
   };
   const int top = lua_gettop(L);
   push_library(L);

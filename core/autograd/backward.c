@@ -522,7 +522,7 @@ static int run_pass(BackwardPass *w) {
 
 int nc_backward(const Backward *b) {
   const int off = nc_context->no_grad;
-  const unsigned tracing = nc_context->tracing;
+  const Context before = *nc_context;
   BackwardPass w = { .b = b };
   Node *root[2] = { NULL, NULL };
   void *p = root;
@@ -539,10 +539,12 @@ int nc_backward(const Backward *b) {
   }
   nc_context->no_grad = !b->create;
   nc_context->tracing &= ~(unsigned)NC_AUTOCAST; /* forward chose the types */
+  nc_context->autocast[0] = nc_context->autocast[1] = DT_NONE;
   r = run_pass(&w);
   end_pass(&w);
   nc_context->no_grad = off;
-  nc_context->tracing = tracing;
+  nc_context->tracing = before.tracing;
+  memcpy(nc_context->autocast, before.autocast, sizeof before.autocast);
   for (int i = 0; i < b->n; i++) nc_releasenode(((Node **)p)[i]);
   if (b->n > 2) nc_hostfree(p, bytes);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')

@@ -82,10 +82,15 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
 }
 
 int nc_customsaved(Tensor **t, const Node *node, int i) {
+  const int off = nc_context->no_grad;
+  int r;
   *t = NULL;
   if (i < 0 || i >= node->nsaved)
     return nc_fail(NC_EINDEX, "there is no saved tensor %d", i + 1);
-  return nc_savedtensor(t, node, i);
+  nc_context->no_grad = 0; /* as in PyTorch it has its history always */
+  r = nc_savedtensor(t, node, i);
+  nc_context->no_grad = off;
+  return r;
 }
 
 int nc_customof(Custom *c, const Node *n) {

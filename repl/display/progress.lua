@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- progress.lua - for i in nacre.progress(n) do ... end shows on stderr how far
--- the loop is, its rate and the time left. Without a terminal it shows
--- nothing.
+-- the loop is, its rate and the time left, and the values of progress.set{...}
+-- with a curve of each. Without a terminal it shows nothing.
 
 local host = require "nacre.host"
 local units = require "nacre.units"
@@ -22,6 +22,96 @@ end
 local Line = {}
 Line.__index = Line
 
+local loops = {}              -- those that run; the last is the innermost
+
+-- ---- values: {name =, value =, shown = {numbers}}; a tensor is read when the
+-- line is drawn, so that a loop does not wait for it at every step
+
+local CURVE, KEPT = 8, 128    -- columns of a curve; numbers kept for it
+local blocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
+
+local function number_of(v)
+  if nacre.is_tensor(v) then v = v:item() end
+  return type(v) == "boolean" and (v and 1 or 0) or v
+end
+
+-- Adds a number; every second one is dropped when there are too many.
+local function keep(list, v)
+  list[#list + 1] = v
+  if #list < KEPT then return end
+  for i = 1, KEPT // 2 do list[i] = list[2 * i] end
+  for i = #list, KEPT // 2 + 1, -1 do list[i] = nil end
+end
+
+-- A curve of the numbers, of at most CURVE characters.
+local function curve(list)
+  local low, high = math.huge, -math.huge
+  for _, v in ipairs(list) do
+    if v - v == 0 then low, high = math.min(low, v), math.max(high, v) end
+  end
+  if #list < 2 or low >= high or not host.has_utf8() then return "" end
+  local n, parts = math.min(CURVE, #list), {}
+  for i = 1, n do
+    local v = list[1 + (i - 1) * (#list - 1) // (n - 1)]
+    local at = v - v == 0 and (v - low) / (high - low) or 0
+    parts[i] = blocks[1 + math.floor(at * 7 + 0.5)]
+  end
+  return " " .. table.concat(parts)
+end
+
+-- Adds the texts of the values to parts; with curves on the running line.
+function Line:add_values(parts, curves)
+  for _, v in ipairs(self.values) do
+    local number = number_of(v.value)
+    if curves then keep(v.shown, number) end
+    parts[#parts + 1] = ("%s %.4g%s"):format(v.name, number,
+                                            curves and curve(v.shown) or "")
+  end
+end
+
+local function set_value(line, name, value)
+  local at
+  for i, v in ipairs(line.values) do if v.name == name then at = i end end
+  at = at or #line.values + 1
+  line.values[at] = line.values[at] or {name = name, shown = {}}
+  line.values[at].value = nacre.is_tensor(value) and value:detach() or value
+end
+
+-- nacre.progress.set{loss = loss, ...}: values to show on the line of the
+-- innermost loop, numbers or tensors of one element.
+function progress.set(values)
+  local line = loops[#loops]
+  if line == nil then
+    error("progress.set: no loop of nacre.progress runs", 2)
+  end
+  if type(values) ~= "table" or nacre.is_tensor(values) then
+    error("progress.set: takes a table, such as {loss = loss}", 2)
+  end
+  local names = {}
+  for name, v in pairs(values) do
+    local fits = nacre.is_tensor(v) and v:numel() == 1 or
+                 type(v) == "number" or type(v) == "boolean"
+    if type(name) ~= "string" or not fits then
+      error(("progress.set: %s must be a number, or a tensor of one element")
+            :format(tostring(name)), 2)
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do set_value(line, name, values[name]) end
+end
+
+-- As many of the parts as fit in n columns.
+local function fit(parts, n)
+  local text = ""
+  for i, part in ipairs(parts) do
+    local longer = i == 1 and part or text .. "  " .. part
+    if (utf8.len(longer) or #longer) > n then break end
+    text = longer
+  end
+  return text
+end
+
 function Line:text(now)
   local parts, taken = {}, now - self.begin
   if self.label then parts[1] = self.label end
@@ -36,7 +126,8 @@ function Line:text(now)
     local left = taken / self.done * (self.n - self.done)
     parts[#parts + 1] = units.seconds(left) .. " left"
   end
-  return table.concat(parts, "  "):sub(1, host.columns() - 1)
+  self:add_values(parts, true)
+  return fit(parts, host.columns() - 1)
 end
 
 -- Output of the loop replaces the line, which is drawn again after it: while a
@@ -73,15 +164,16 @@ end
 
 -- Erases with blanks, which every terminal can do.
 function Line:write(text)
-  local pad = (" "):rep((self.shown or 0) - #text)
+  local columns = utf8.len(text) or #text
+  local pad = (" "):rep((self.shown or 0) - columns)
   write(io.stderr, "\r", text, pad, "\r")
-  self.shown = #text > 0 and #text or nil
+  self.shown = columns > 0 and columns or nil
   showing = self.shown and self or nil
 end
 
 function Line:tick()
   local now = host.clock()
-  if now < self.due then return end
+  if self.hidden or now < self.due then return end
   self.due = now + AGAIN
   io.stdout:flush()
   if not self.watching and host.is_terminal "stdout" then
@@ -96,6 +188,9 @@ end
 
 -- The loop has ended, or was left by break, an error or Ctrl-C.
 function Line:__close()
+  for i = #loops, 1, -1 do
+    if loops[i] == self then table.remove(loops, i) end
+  end
   if self.watching then
     self.watching = false
     watching = watching - 1
@@ -108,16 +203,22 @@ function Line:__close()
   parts[#parts + 1] = self.n and self.done < self.n and
                       ("%d of %d"):format(self.done, self.n) or
                       tostring(self.done)
-  io.stderr:write(("%s in %s  %s\n"):format(table.concat(parts, "  "),
-    units.seconds(now - self.begin), rate(self.done, now - self.begin)))
+  local all = {("%s in %s"):format(table.concat(parts, "  "),
+                                   units.seconds(now - self.begin)),
+               rate(self.done, now - self.begin)}
+  self:add_values(all, false)
+  io.stderr:write(table.concat(all, "  "), "\n")
 end
 
--- The line of n steps, or of an unknown number; nil without a terminal.
+-- The line of n steps, or of an unknown number; without a terminal it is never
+-- drawn.
 local function new_line(n, label)
-  if not host.is_terminal "stderr" then return nil end
   local now = host.clock()
-  return setmetatable({n = n, label = label, done = 0, begin = now,
-                       due = now + FIRST}, Line)
+  local line = setmetatable({n = n, label = label, done = 0, begin = now,
+                             due = now + FIRST, values = {},
+                             hidden = not host.is_terminal "stderr"}, Line)
+  loops[#loops + 1] = line
+  return line
 end
 
 -- The iterator over what pairs(loader) gives, without the numbers.
@@ -126,10 +227,8 @@ local function over_loader(loader, label)
   local line = new_line(#loader, label)
   local function pass(i, ...)
     key = i
-    if line then
-      line.done = i and i - 1 or line.n
-      line:tick()
-    end
+    line.done = i and i - 1 or line.n
+    line:tick()
     return ...
   end
   return function() return pass(next_batch(state, key)) end, nil, nil, line
@@ -137,7 +236,7 @@ end
 
 -- nacre.progress(n, label), an iterator: 1, 2, ... n, or without an end; of a
 -- DataLoader its batches.
-function progress.over(n, label)
+function progress.call(_, n, label)
   local meta = type(n) == "table" and getmetatable(n)
   if meta and meta.__pairs and meta.__len then return over_loader(n, label) end
   if n ~= nil and not math.tointeger(n) or n and n < 0 then
@@ -147,7 +246,7 @@ function progress.over(n, label)
   n = n and math.tointeger(n)
   local line = new_line(n, label)
   return function(_, i)
-    if line and i > 0 then
+    if i > 0 then
       line.done = i
       line:tick()
     end

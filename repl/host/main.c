@@ -97,18 +97,37 @@ static void openfunctions(lua_State *L) {
   lua_setglobal(L, "shell");
 }
 
+/* The loader of require "torch.nn" and the like: the library, or the part of
+   it that its name leads to. */
 static int loadtorch(lua_State *L) {
+  const char *part = lua_tostring(L, lua_upvalueindex(2)) + strlen("torch");
   lua_pushvalue(L, lua_upvalueindex(1));
+  while (*part == '.') {
+    const size_t n = strcspn(++part, ".");
+    lua_pushlstring(L, part, n);
+    lua_gettable(L, -2);
+    part += n;
+  }
   return 1;
 }
 
-/* require "torch" gives the library on top.  It is not loaded by that name
-   before, for tracebacks name functions by what is loaded. */
+/* Makes require "torch" and of its parts give the library on top.  They are not
+   loaded by these names before, for tracebacks name functions by what is
+   loaded. */
 static void opentorch(lua_State *L) {
+  static const char *const names[] = {
+    "torch",          "torch.nn",    "torch.nn.functional",
+    "torch.nn.init",  "torch.optim", "torch.optim.lr_scheduler",
+    "torch.utils",    "torch.amp",   "torch.utils.data",
+    "torch.autograd", "torch.cuda",  "torch.linalg"
+  };
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  lua_pushvalue(L, -2);
-  lua_pushcclosure(L, loadtorch, 1);
-  lua_setfield(L, -2, "torch");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    lua_pushvalue(L, -2);
+    lua_pushstring(L, names[i]);
+    lua_pushcclosure(L, loadtorch, 2);
+    lua_setfield(L, -2, names[i]);
+  }
   lua_pop(L, 1);
 }
 

@@ -124,19 +124,32 @@ int sh_measurepeak(lua_State *L) {
   return sh_call(L, 0, 0);
 }
 
+/* Pushes nacre.progress, a table that is called: progress(n), progress.set. */
+static void push_progress(lua_State *L) {
+  lua_newtable(L);
+  sh_pushlazy(L, "nacre.progress", "set");
+  lua_setfield(L, -2, "set");
+  lua_newtable(L);
+  sh_pushlazy(L, "nacre.progress", "call");
+  lua_setfield(L, -2, "__call");
+  lua_setmetatable(L, -2);
+}
+
 /* Functions of `nacre' that are the shell's. */
 void sh_open_lazy_functions(lua_State *L) {
   static const char *const list[][3] = {
     /* name, module, its function */
     { "bench", "nacre.bench", "call" },
     { "Timer", "nacre.timer", "new" },
-    { "progress", "nacre.progress", "over" },
+    { "history", "nacre.training_log", "new" },
     { "summary", "nacre.display", "summary" },
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     sh_pushlazy(L, list[i][1], list[i][2]);
     lua_setfield(L, -2, list[i][0]);
   }
+  push_progress(L);
+  lua_setfield(L, -2, "progress");
   lua_getfield(L, -1, "_made");
   lua_getfield(L, -2, "summary"); /* it is a method, too */
   lua_setfield(L, -2, "summary");

@@ -267,6 +267,32 @@ assert(sixel.encode(function(x) return 255, x > 1 and 255 or 0,
        :find("#180B$#215?B-\27\\", 1, true))
 
 -- ---- progress counts, and says nothing here
+C.fails("no loop of nacre.progress runs", nil, nacre.progress.set, {loss = 1})
+for i in nacre.progress(2) do
+  nacre.progress.set {loss = nacre.tensor(1 / i), right = true}
+  C.fails("loss must be a number", nil, nacre.progress.set, {loss = "x"})
+  for _ in nacre.progress(1) do nacre.progress.set {inner = i} end
+end
+do
+  local log = nacre.history()
+  for i = 1, 3 do
+    local loss = nacre.tensor(0.5 * i)
+    log:add {loss = loss, accuracy = i == 2 and nil or i}
+    loss:zero_()              -- what was added stays
+  end
+  assert(#log == 3 and log.loss:equal(nacre.tensor({0.5, 1, 1.5},
+                                                   {dtype = "float64"})))
+  assert(log.accuracy[2] ~= log.accuracy[2] and log.accuracy[3] == 3)
+  assert(table.concat(log:names(), " ") == "accuracy loss")
+  C.fails("there is no column 'los'", nil, function() return log.los end)
+  C.fails("cannot be the name of a column", nil, log.add, log, {save = 1})
+  C.fails("loss must be a number", nil, log.add, log, {loss = nacre.ones(2)})
+  local path = os.tmpname()
+  log:save(path)
+  local file <close> = assert(io.open(path))
+  assert(file:read "a" == "step,accuracy,loss\n1,1,0.5\n2,,1\n3,3,1.5\n")
+  os.remove(path)
+end
 
 local list = {}
 for i in nacre.progress(4) do list[#list + 1] = i end

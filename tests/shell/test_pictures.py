@@ -144,6 +144,13 @@ class Pictures(Shell):
         s.child.expect(r"epochs  \d+ of 1000 in ")
         s.child.expect("interrupted")
 
+    def test_progress_values(self):
+        s = self.open()
+        s.send('for i in nacre.progress(24, "epochs") do ' + WAIT +
+               " nacre.progress.set {loss = nacre.tensor(1 / i)} end" + ENTER)
+        s.child.expect("left  loss 0[.][0-9]+ [\u2581-\u2588]+")
+        s.child.expect(r"\repochs  24 in [\d.]+ s  [\d.]+/s  loss 0.04167\r\n")
+
     def test_progress_and_print(self):
         """What the loop prints has its lines for itself."""
         s = self.open()

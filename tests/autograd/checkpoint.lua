@@ -1,0 +1,119 @@
+-- SPDX-License-Identifier: MIT
+-- nacre.utils.checkpoint: gradients are those without it, bit for bit, with
+-- random numbers, weights that fn uses, regions of autocast, and inside each
+-- other; and it keeps less memory. Also what saved_tensors are in backward.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local common = dofile(here .. "../lib/common.lua")
+local check, fails = O.check, common.fails
+local nn, F, checkpoint = nacre.nn, nacre.nn.functional, nacre.utils.checkpoint
+
+local net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Dropout(0.5),
+                          nn.Linear(16, 3))
+
+-- The gradients of x, if it is there, and of the net after f().
+local function gradients(x, f)
+  nacre.manual_seed(3)
+  net:zero_grad()
+  if x then x.grad = nil end
+  local y = f()
+  local after = nacre.rand(1):item()
+  y:square():sum():backward()
+  local list = {y:detach(), nacre.tensor(after)}
+  if x then list[#list + 1] = x.grad end
+  for p in net:parameters() do list[#list + 1] = p.grad end
+  list[#list + 1] = nacre.rand(2)  -- backward leaves the generator alone
+  return list
+end
+
+local function same(what, x, f, g)
+  local a, b = gradients(x, f), gradients(x, g)
+  check(#a == #b, "%s: %d gradients, not %d", what, #b, #a)
+  for i, t in ipairs(a) do
+    check(b[i] and t:equal(b[i]), "%s: number %d differs", what, i)
+  end
+end
+
+local x = nacre.randn(5, 4):requires_grad_()
+same("an input", x, function() return net(x) end,
+     function() return checkpoint(net, x) end)
+local fixed = x:detach()
+same("weights alone", nil, function() return net(fixed) end,
+     function() return checkpoint(net, fixed) end)
+same("one in another", x, function() return net(x) * 2 end, function()
+  return checkpoint(function(t) return checkpoint(net, t) * 2 end, x)
+end)
+same("several results", x, function()
+  local y = net(x)
+  return y + y:exp()
+end, function()
+  local a, b = checkpoint(function(t)
+    local y = net(t)
+    return y, y:exp()
+  end, x)
+  return a + b
+end)
+same("a region", x, function()
+  return nacre.autocast(x.device, net, x):float()
+end, function()
+  return nacre.autocast(x.device, checkpoint, net, x):float()
+end)
+check(checkpoint(net, fixed).requires_grad, "it is recorded")
+nacre.no_grad(function()
+  check(not checkpoint(net, x).requires_grad, "without recording")
+end)
+
+do  -- memory that waits for backward
+  local deep = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64),
+                             nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
+  local big = nacre.randn(100, 64)
+  local function held(f)
+    collectgarbage()
+    local before = common.live()
+    local y = f()
+    collectgarbage()
+    return common.live() - before, y
+  end
+  local whole = held(function() return deep(big) end)
+  local part = held(function() return checkpoint(deep, big) end)
+  check(part < whole / 2, "%d bytes, and %d without it", part, whole)
+end
+
+fails("takes a function, not a nil", checkpoint)
+fails("broken", function()
+  local calls = 0
+  checkpoint(function(t)
+    calls = calls + 1
+    if calls == 2 then error "broken" end
+    return t * 2
+  end, x):sum():backward()
+end)
+fails("a gradient of a gradient cannot go through a checkpoint", function()
+  nacre.autograd.grad(checkpoint(net, x):sum(), x, {create_graph = true})
+end)
+
+-- ---- saved tensors have the history of the inputs
+
+do
+  local seen
+  local Double = nacre.autograd.Function {
+    forward = function(ctx, t)
+      ctx:save_for_backward(t)
+      return t * 2
+    end,
+    backward = function(ctx, g)
+      local t = ctx.saved_tensors[1]
+      seen = t.requires_grad
+      local y
+      nacre.enable_grad(function() y = t:detach():requires_grad_() * 2 end)
+      return g * 2 + 0 * y:detach()
+    end,
+  }
+  Double(x):sum():backward()
+  check(seen == true, "a saved input requires a gradient")
+  Double(F.relu(x)):sum():backward()
+  check(seen == true, "a saved result requires a gradient")
+end
+
+O.done "checkpoint"
