@@ -120,21 +120,31 @@ static void push_library(lua_State *L) {
 }
 
 int nl_load_modules(lua_State *L) {
-  static const char *const part[] = {
-    "nacre.module",          "nacre.module_tensors",
-    "nacre.module_state",    "nacre.module_text",
-    "nacre.summary",         "nacre.backward_hooks",
-    "nacre.function_layers", "nacre.weight_layers",
-    "nacre.containers",      "nacre.init",
-    "nacre.parameters",      "nacre.optimizer",
-    "nacre.optimizers",      "nacre.schedules",
-    "nacre.lbfgs",           "nacre.averages",
-    "nacre.datasets",        "nacre.loader",
-    "nacre.checkpoint",      "nacre.recurrent",
-    "nacre.attention",       "nacre.data_parallel",
-    "nacre.mixed_precision", "nacre.checkpointing",
-    NULL
-  };
+  static const char *const part[] = { "nacre.module",
+                                      "nacre.module_tensors",
+                                      "nacre.module_state",
+                                      "nacre.module_text",
+                                      "nacre.summary",
+                                      "nacre.backward_hooks",
+                                      "nacre.function_layers",
+                                      "nacre.weight_layers",
+                                      "nacre.containers",
+                                      "nacre.init",
+                                      "nacre.parameters",
+                                      "nacre.optimizer",
+                                      "nacre.optimizers",
+                                      "nacre.schedules",
+                                      "nacre.lbfgs",
+                                      "nacre.averages",
+                                      "nacre.datasets",
+                                      "nacre.loader",
+                                      "nacre.checkpoint",
+                                      "nacre.recurrent",
+                                      "nacre.attention",
+                                      "nacre.data_parallel",
+                                      "nacre.mixed_precision",
+                                      "nacre.checkpointing",
+                                      NULL };
   const int top = lua_gettop(L);
   push_library(L);
   const int load = lua_getfield(L, top + 1, "Module") == LUA_TNIL;

@@ -11,7 +11,7 @@ local start = held()
 local y = nacre.ones(2) + 1
 assert(y:sum():item() == 4)
 assert(held() - start < 50, "adding tensors loads a library")
-assert(start < 150, ("%d KiB at the start"):format(start))
+assert(start < 150, ("%.0f KiB at the start"):format(start))
 local relu = nacre.nn.functional.relu
 local functions = held()
 assert(relu and functions - start > 200, "functions are there at the start")
