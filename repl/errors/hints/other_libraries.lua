@@ -214,13 +214,11 @@ local rows = {
   {"sparse sparse_coo_tensor sparse_csr_tensor to_sparse to_sparse_csr " ..
    "to_sparse_coo to_dense coalesce is_sparse spmm csr_matrix coo_matrix", nil,
    "there are no sparse tensors"},
-  {"amp autocast GradScaler", 'x:to("float16")',
-   "there is no automatic mixed precision"},
   {"jit compile script onnx export fx", nil,
    "nothing is compiled ahead of time: an operation runs when it is called"},
-  {"distributed DataParallel DistributedDataParallel nccl multiprocessing " ..
-   "rpc parallel SyncBatchNorm", nil, "there is no distributed training; " ..
-   'x:to("cuda:1") places a tensor'},
+  {"distributed DistributedDataParallel nccl multiprocessing rpc parallel " ..
+   "SyncBatchNorm", nil, "there is no distributed training; " ..
+   'nn.DataParallel uses several devices, x:to("cuda:1") places a tensor'},
   {"distributions Normal Categorical", "nacre.randn(3)",
    "??random lists the functions that draw numbers; there are no distribution objects"},
   {"hub torchvision torchaudio torchtext models transforms", nil,

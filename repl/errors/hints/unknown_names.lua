@@ -46,8 +46,7 @@ end
 -- instead: nacre.conv2d is in nn.functional.
 local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
                "optim.", "optim.lr_scheduler.", "optim.swa_utils.",
-               "nn.init.", "nn.utils.",
-               "utils.data."}
+               "nn.init.", "nn.utils.", "utils.data.", "amp.", "utils."}
 
 -- The path of the function or class with this name in another part of the
 -- library.
