@@ -24,7 +24,7 @@ static void test_small_matrices(void **state) {
   const int64_t n = ALL;
   Tensor *t[2];
   for (int j = 0; j < 2; j++) {
-    ok(nc_new(&t[j], d, DT_f32, 1, &n));
+    ok(nc_full(&t[j], d, DT_f32, 1, &n, nc_int(0)));
     k.p[j] = nc_data(t[j]);
   }
   const long long before = emu_count("threads");

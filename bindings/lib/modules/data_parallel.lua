@@ -89,7 +89,7 @@ function Parallel:forward(...)
   local ids, dim = self.device_ids, self.dim
   local args = table.pack(...)
   local x = first_tensor(args)
-  if #ids == 0 or x == nil then return self.module(...) end
+  if #ids < 2 or x == nil then return self.module(...) end
   for name, p in self.module:named_parameters() do
     if p.device ~= ids[1] then
       fail("DataParallel", ("%s is on %s, the first device is %s")

@@ -225,7 +225,11 @@ local function statement(before, rest)
            name and python_statements.module(name)
   end
   if word == "class" then
-    local name = rest:match "^[%w_]+"
+    local name, base = rest:match "^([%w_]+)%s*%(?%s*([%w_.]*)"
+    if base:find "%f[%w_]Module$" then
+      return ('%s = nacre.nn.Module "%s"; function %s:forward(x) ... end')
+             :format(name, name, name)
+    end
     return ("%s = {}; function %s:forward(x) ... end"):format(name, name)
   end
   if word == "raise" or word == "throw" then
@@ -435,7 +439,19 @@ local tokens = {
     return product(before, rest)
   end},
   {"?", conditional},
+  {"(", function(before, rest)          -- for i, (x, y) in enumerate(list):
+    if not before:find "^%s*for%s+[%w_,%s]*$" then return nil end
+    local flat = (before .. rest):gsub("%(([%w_,%s]+)%)", "%1", 1)
+    return flat:find "%sin%s" and python_statements.loop(flat) or nil
+  end},
   {",", function(before, rest, message)
+    local out, parts, call = (before .. rest)
+      :match "^%s*([%a_][%w_]*)%s*,%s*%(([%w_,%s]+)%)%s*=%s*(.-)%s*$"
+    if out then                         -- out, (h, c) = lstm(x, (h, c))
+      call = call:gsub(",%s*%([%w_,%s]+%)", ", state")
+      return ("%s, state = %s; %s = table.unpack(state)"):format(out, call,
+                                                                 parts)
+    end
     if before:find "[({,=]%s*[(%[][^()%[%]]*$" or
        before:find "^%s*%([^()]*$" then
       return list

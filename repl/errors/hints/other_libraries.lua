@@ -206,6 +206,8 @@ local rows = {
   {"rrelu_", "nacre.nn.functional.rrelu(x)"},
   {"upsample_bilinear upsample_nearest",
    "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
+  {"super", nil, "a class needs no super().__init__(): init is enough; " ..
+   "Base.init(self, ...) calls that of the class above"},
   -- parts that are not there
   {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq hann_window " ..
    "hamming_window blackman_window bartlett_window kaiser_window hanning " ..
