@@ -139,6 +139,9 @@ each_call(function(path, f, info, args)
      or path:find "^autograd" or path:find "^cuda" then
     return
   end
+  if name == "uniform_" or name == "normal_" then
+    nacre.no_grad(args[1].zero_, args[1])    -- new: it has no values yet
+  end
   calls(name, f, info, args)
   local into = nacre._methods[name .. "_"]
   if into then calls(name .. "_", into, info, args) end
