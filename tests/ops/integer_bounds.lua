@@ -132,6 +132,7 @@ end
 -- ---- the calls of the examples
 
 local seen = {}
+local fills = {uniform_ = true, normal_ = true, fill_ = true}
 each_call(function(path, f, info, args)
   local name = path:match "[%w_]+$"
   seen[name] = (seen[name] or 0) + 1
@@ -139,7 +140,7 @@ each_call(function(path, f, info, args)
      or path:find "^autograd" or path:find "^cuda" then
     return
   end
-  if name == "uniform_" or name == "normal_" then
+  if fills[name] then
     nacre.no_grad(args[1].zero_, args[1])    -- new: it has no values yet
   end
   calls(name, f, info, args)
