@@ -4,12 +4,12 @@
 -- random, and on the device already. A time is the least of several steps,
 -- after one to warm up.
 --
---   nacre scripts/frameworks.lua [cpu,cuda] [--steps 3] [--small]
+--   nacre scripts/frameworks.lua [cpu,cuda] [STEPS] [--small]
 --                                [--threads N] [NETWORK...]
 --
 -- scripts/bench/training_bench.py times the same networks beside PyTorch.
 
-local usage = "usage: nacre scripts/frameworks.lua [cpu,cuda] [--steps N] " ..
+local usage = "usage: nacre scripts/frameworks.lua [cpu,cuda] [STEPS] " ..
               "[--small] [--threads N] [NETWORK...]"
 local here = arg[0]:match "^(.*)/[^/]*$" or "."
 local networks = dofile(here .. "/networks.lua")
@@ -28,11 +28,13 @@ local i = 1
 while arg[i] do
   local word = arg[i]
   if word == "--small" then small = true
-  elseif word == "--steps" or word == "--threads" then
+  elseif word == "--threads" then
     local n = math.tointeger(tonumber(arg[i + 1])) or 0
-    if n < 1 then refuse(word .. " needs a number from 1 on") end
-    if word == "--steps" then steps = n else nacre.set_num_threads(n) end
+    if n < 1 then refuse "--threads needs a number from 1 on" end
+    nacre.set_num_threads(n)
     i = i + 1
+  elseif math.tointeger(tonumber(word)) and tonumber(word) > 0 then
+    steps = math.tointeger(tonumber(word))
   elseif known[word:lower()] then wanted[known[word:lower()]] = true
   elseif word:find "^cpu" or word:find "^cuda" then
     devices = {}

@@ -589,17 +589,3 @@ int nc_borrow_history(Tensor *t, Tensor *from) {
   e = nc_edgeof(from);
   return e.node ? borrow_node(t, e.node, e.index) : NC_OK;
 }
-
-int nc_node_before(uintptr_t *before, uintptr_t node, int i) {
-  const Node *n = (const Node *)node;
-  if (i >= n->nedge) return 0;
-  *before = (uintptr_t)n->edge[i].node;
-  return 1;
-}
-
-int nc_node_saved(const Storage **s, uintptr_t node, int i) {
-  const Node *n = (const Node *)node;
-  if (i >= n->nsaved) return 0;
-  *s = n->saved[i].t ? n->saved[i].t->data : NULL;
-  return 1;
-}

@@ -193,3 +193,20 @@ void nc_freereach(Reach *r) {
   nc_hostfree(r->owner, r->room[2]);
   memset(r, 0, sizeof *r);
 }
+
+/*
+** Nodes by number, for who sees the graph from outside
+*/
+int nc_node_before(uintptr_t *before, uintptr_t node, int i) {
+  const Node *n = (const Node *)node;
+  if (i >= n->nedge) return 0;
+  *before = (uintptr_t)n->edge[i].node;
+  return 1;
+}
+
+int nc_node_saved(const Storage **s, uintptr_t node, int i) {
+  const Node *n = (const Node *)node;
+  if (i >= n->nsaved) return 0;
+  *s = n->saved[i].t ? n->saved[i].t->data : NULL;
+  return 1;
+}

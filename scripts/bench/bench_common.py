@@ -36,6 +36,16 @@ class Program:
         self.process.wait()
 
 
+class CaseProgram(Program):
+    """Nacre, which prepares a case by its number, and times it."""
+
+    def case(self, number, _):
+        self.send(f"case {number}")
+
+    def time(self, what, calls):
+        return self.ask(f"{what} {calls}")
+
+
 def print_row(name, times, unit, more, goal=None):
     """The medians of both sides, and of the ratios with their quartiles."""
     ratios = [a / b for a, b in zip(*times)]

@@ -14,20 +14,10 @@ import pathlib
 import subprocess
 import time
 
-from bench_common import (Program, at_least_two_turns, machine, measure,
+from bench_common import (CaseProgram, at_least_two_turns, machine, measure,
                           print_row)
 
 HERE = pathlib.Path(__file__).parent
-
-
-class Ours(Program):
-    """The program, which times what it is told to."""
-
-    def case(self, number, _):
-        self.send(f"case {number}")
-
-    def time(self, what, calls):
-        return self.ask(f"{what} {calls}")
 
 
 class Theirs:
@@ -95,7 +85,7 @@ def main():
     parser.add_argument("groups", nargs="*", metavar="GROUP")
     options = parser.parse_intermixed_args()
     at_least_two_turns(parser, options)
-    sides = [Ours(options.nacre, HERE / "torch_bench.lua", options.threads),
+    sides = [CaseProgram(options.nacre, HERE / "torch_bench.lua", options.threads),
              Theirs(options.threads)]
     machine(options.nacre, options, sides[1].torch)
     print("|  | Nacre | PyTorch | Nacre / PyTorch | quartiles | goal | met |")

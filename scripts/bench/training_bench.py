@@ -13,20 +13,10 @@ import pathlib
 import subprocess
 import time
 
-from bench_common import (Program, at_least_two_turns, machine, measure,
+from bench_common import (CaseProgram, at_least_two_turns, machine, measure,
                           print_row)
 
 HERE = pathlib.Path(__file__).parent
-
-
-class Ours(Program):
-    """The program, which times what it is told to."""
-
-    def case(self, number, _):
-        self.send(f"case {number}")
-
-    def time(self, what, calls):
-        return self.ask(f"{what} {calls}")
 
 
 class Theirs:
@@ -200,7 +190,7 @@ def main():
     options = parser.parse_intermixed_args()
     at_least_two_turns(parser, options)
     script = HERE / "training_bench.lua"
-    sides = [Ours(options.nacre, script, options.threads),
+    sides = [CaseProgram(options.nacre, script, options.threads),
              Theirs(options.threads)]
     machine(options.nacre, options, sides[1].torch)
     print("|  | Nacre | PyTorch | Nacre / PyTorch | quartiles | goal | met |")

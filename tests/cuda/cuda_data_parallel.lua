@@ -69,6 +69,9 @@ do
   fails("fc.weight is on cuda:1, the first device is cuda:0",
         nn.DataParallel(net), {x = x}, 1)
 end
+fails("argument has 1 samples, too few for 2 devices",
+      nn.DataParallel(nn.Bilinear(2, 2, 2):cuda(), {0, 1}),
+      nacre.ones(4, 2, {device = "cuda"}), nacre.ones(1, 2, {device = "cuda"}))
 fails("module is not an nn.Module", nn.DataParallel, {})
 
 O.done "cuda_data_parallel"

@@ -200,11 +200,9 @@ do
   assert(X:allclose(T {1.0, 1}) and rank:item() == 1)
   fails("nan or inf", nacre.linalg.lstsq, A / 0, T {2.0, 2, 5})
 end
-print("torch_names: passed")
 
 -- ---- the parts of PyTorch by name, which are made when they are asked for
 do
-  local small = collectgarbage "count"
   assert(rawequal(require "torch", nacre))
   assert(require "torch.nn".Linear == nacre.nn.Linear)
   assert(require "torch.nn.functional".relu == nacre.relu)
@@ -213,5 +211,5 @@ do
          nacre.optim.lr_scheduler.StepLR)
   assert(require "torch.utils.data".DataLoader == nacre.utils.data.DataLoader)
   assert(not pcall(require, "torch.nothing"))
-  assert(small > 0)
 end
+print("torch_names: passed")

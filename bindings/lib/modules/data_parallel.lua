@@ -50,7 +50,13 @@ end
 -- The k-th of n parts of each tensor along dim, on device d.
 local function scatter(args, k, n, dim, d)
   return map(args, function(t)
-    return (t:dim() == 0 and t or t:chunk(n, dim)[k]):to(d)
+    if t:dim() == 0 then return t:to(d) end
+    local parts = t:chunk(n, dim)
+    if #parts < n then
+      fail("DataParallel", ("{argument} has %d samples, too few for %d devices")
+           :format(t:size(dim), n), nil, "argument", t)
+    end
+    return parts[k]:to(d)
   end)
 end
 
