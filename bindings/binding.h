@@ -38,6 +38,7 @@
 typedef struct State {
   Context context;            /* defaults and switches for the core */
   int64_t threshold;          /* live bytes that cause a full collection */
+  int64_t patience;           /* bytes that this adds to what is alive */
   int64_t lastyoung, lastfull; /* ns: time of the last collection */
   int64_t young, full;        /* ns: mean cost of a collection */
   int64_t total;              /* ns spent in collections */

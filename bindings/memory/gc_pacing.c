@@ -15,7 +15,10 @@
 #include "bindings/binding.h"
 
 #define MIN_SLACK ((int64_t)4 << 20) /* of a small session */
-#define WINDOW (256 << 10)           /* bytes between young collections */
+/* Garbage that is waited for beyond this, to keep the cost of collections to
+   their share of the time, at most */
+#define MAX_PATIENCE ((int64_t)8 << 20)
+#define WINDOW (256 << 10) /* bytes between young collections */
 /* Results between young collections, at least: an object that survives two of
    them waits for a full one. */
 #define MIN_RESULTS 4
@@ -43,15 +46,17 @@ static int64_t avoidable_cost(lua_State *L, int64_t measured, int64_t boxes) {
    memory to the system. nc_memory.since is then what finalizers allocated. */
 static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
   const int64_t freed = nc_memory.freetime, start = nc_now();
-  int64_t cost;
+  int64_t cost, finalizers;
   nl_free_deferred(L);
-  nc_memory.since = 0;
   nl_collected(s, 0);
   const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
+  nc_memory.since = 0;
   s->collecting = 1;
   lua_gc(L, what, 0);
   s->collecting = 0;
+  finalizers = nc_memory.since;
   if (untied) nl_retie_cycles(L);
+  nc_memory.since = finalizers;
   *last = nc_now();
   s->check = WINDOW;
   cost = *last - start - (nc_memory.freetime - freed);
@@ -59,16 +64,26 @@ static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
   return cost;
 }
 
+/* Waits for more garbage the next time if full collections come so often that
+   they take more than their share of the time, else for less. */
+static void adapt_patience(State *s, int64_t since_last) {
+  if (since_last / SHARE > s->full) s->patience /= 2;
+  else if (s->patience == 0) s->patience = MIN_SLACK / 4;
+  else if (s->patience < MAX_PATIENCE) s->patience *= 2;
+}
+
 void nl_collect(lua_State *L) {
   State *s = nl_state(L);
-  const int64_t before = s->finalized;
+  const int64_t before = s->finalized, since_last = nc_now() - s->lastfull;
   int64_t cost, slack;
   if (lua_gc(L, LUA_GCCOUNT) < 0) return; /* called by a finalizer */
   cost = collect(L, s, LUA_GCCOLLECT, &s->lastfull);
   if (nc_memory.since > 0) cost += collect(L, s, LUA_GCCOLLECT, &s->lastfull);
   s->full = (3 * s->full + avoidable_cost(L, cost, s->finalized - before)) / 4;
+  adapt_patience(s, since_last);
   slack = nc_memory.live + lua_bytes(L);
   if (slack < MIN_SLACK) slack = MIN_SLACK;
+  slack += s->patience;
   s->threshold = nc_memory.live + slack;
   nc_memory.budget = slack;
   nc_trimcache(slack);
