@@ -105,28 +105,17 @@ static ConvBlock make_block(const ConvWork *w, int64_t batch, int64_t group,
 static void im2col_block(const ConvBlock *p, int back) {
   const ConvWork *w = p->w;
   const PaddedPlane *f = &w->padded;
-  const RowKernels *kernel = &nc_kernels()->row[w->type == DT_f64];
-  const int64_t width = f->width * w->size, cols = p->t.cols;
-  char *to = p->patches;
   for (int64_t ch = 0; ch < p->channels; ch++)
     for (int64_t s = 0; s < p->samples && !nc_interrupted; s++) {
       char *x = nc_conv_input(w, p->first + s, p->group) +
                 (p->channel + ch) * w->plane * w->size;
       if (back) memset(p->padded, 0, (size_t)(f->size * w->size));
       else nc_plane_load(f, w->type, p->padded, x, p->t.row, p->t.col);
-      for (int64_t e = 0; e < w->elements; e++) {
-        char *col =
-            to +
-            ((ch * w->elements + e) * p->columns + s * p->positions) * w->size;
-        char *from =
-            p->padded +
-            nc_tap_offset(f, e / w->w.kernel[1], e % w->w.kernel[1]) * w->size;
-        for (int64_t r = 0; r < p->t.rows; r++, from += width) {
-          if (back) kernel->add(from, col, 1, cols);
-          else memcpy(col, from, (size_t)(cols * w->size));
-          col += cols * w->size;
-        }
-      }
+      nc_plane_taps(f, w->type, p->padded,
+                    p->patches +
+                        (ch * w->elements * p->columns + s * p->positions) *
+                            w->size,
+                    p->columns, p->t.rows, p->t.cols, back);
       if (back) nc_plane_add(f, w->type, x, p->padded, p->t.row, p->t.col);
     }
 }

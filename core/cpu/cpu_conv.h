@@ -35,6 +35,12 @@ void nc_plane_load(const PaddedPlane *f, DType t, void *padded, const void *x,
 void nc_plane_add(const PaddedPlane *f, DType t, void *x, const void *padded,
                   int64_t row, int64_t col);
 
+/* Copies what each filter element reads of `rows' rows of `cols' output
+   positions from a padded plane to columns, `step' elements apart; or, `back',
+   adds the columns to the plane. */
+void nc_plane_taps(const PaddedPlane *f, DType t, void *padded, void *columns,
+                   int64_t step, int64_t rows, int64_t cols, int back);
+
 /*
 ** One convolution: how it is cut in tasks.  A sample is an index of the batch.
 */

@@ -8,7 +8,6 @@
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/cpu_conv.h"
-#include "core/cpu/kernels/kernels.h"
 
 typedef struct Im2colWork {
   const Im2colCall *p;
@@ -18,35 +17,21 @@ typedef struct Im2colWork {
   int64_t planes, slots, bytes;
 } Im2colWork;
 
-/* Copies between a padded plane and the columns of its plane. */
-static void copy_taps(const Im2colWork *j, char *padded, char *col) {
-  const ConvGeometry *w = &j->p->at;
-  const int64_t size = nc_dtypesize(j->type), n = w->out[1];
-  const RowKernels *kernel = &nc_kernels()->row[j->type == DT_f64];
-  for (int64_t a = 0; a < w->kernel[0]; a++)
-    for (int64_t b = 0; b < w->kernel[1]; b++)
-      for (int64_t r = 0; r < w->out[0]; r++, col += n * size) {
-        char *at =
-            padded +
-            (nc_tap_offset(&j->padded, a, b) + r * j->padded.width) * size;
-        if (j->p->back) kernel->add(at, col, 1, n);
-        else memcpy(col, at, (size_t)(n * size));
-      }
-}
-
 static void convert_plane(const Im2colWork *j, int64_t i, char *padded) {
   const ConvGeometry *w = &j->p->at;
   const int64_t size = nc_dtypesize(j->type);
-  const int64_t columns = w->kernel[0] * w->kernel[1] * w->out[0] * w->out[1];
+  const int64_t positions = w->out[0] * w->out[1];
   char *x = j->x + i * w->size[0] * w->size[1] * size;
-  char *col = j->columns + i * columns * size;
+  char *col = j->columns + i * w->kernel[0] * w->kernel[1] * positions * size;
   if (!j->p->back) {
     nc_plane_load(&j->padded, j->type, padded, x, 0, 0);
-    copy_taps(j, padded, col);
+    nc_plane_taps(&j->padded, j->type, padded, col, positions, w->out[0],
+                  w->out[1], 0);
   } else {
     memset(x, 0, (size_t)(w->size[0] * w->size[1] * size));
     memset(padded, 0, (size_t)(j->padded.size * size));
-    copy_taps(j, padded, col);
+    nc_plane_taps(&j->padded, j->type, padded, col, positions, w->out[0],
+                  w->out[1], 1);
     nc_plane_add(&j->padded, j->type, x, padded, 0, 0);
   }
 }

@@ -3,18 +3,10 @@
 ** max_pool.c - the request max_pool on the CPU, and its gradient, plane by
 ** plane.  Halves are computed in float32.
 */
-#include <string.h>
-
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 
 #define GRAIN 100000 /* elements read that are worth a thread */
-
-#define T float
-#define NAME(f) f##_f32
-#include "core/cpu/max_pool.inc"
-#define T double
-#define NAME(f) f##_f64
-#include "core/cpu/max_pool.inc"
 
 typedef struct MaxPoolWork {
   const ConvGeometry *w;
@@ -27,13 +19,14 @@ typedef struct MaxPoolWork {
 static void run_planes(void *ctx, int64_t begin, int64_t end) {
   MaxPoolWork *j = ctx;
   const ConvGeometry *w = j->w;
+  const MaxPoolKernels *k = &nc_kernels()->max_pool[j->wide];
+  const int64_t item = j->wide ? sizeof(double) : sizeof(float);
   const int64_t size = w->size[0] * w->size[1], n = w->out[0] * w->out[1];
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    float *x = (float *)j->x + i * size, *y = (float *)j->y + i * n;
-    double *x2 = (double *)j->x + i * size, *y2 = (double *)j->y + i * n;
+    void *x = j->x + i * size * item, *y = j->y + i * n * item;
     int64_t *at = j->at + i * n, bad = 0;
-    if (!j->back) j->wide ? pool_f64(w, x2, y2, at) : pool_f32(w, x, y, at);
-    else bad = j->wide ? scatter_f64(w, x2, y2, at) : scatter_f32(w, x, y, at);
+    if (j->back) bad = k->backward(w, x, y, at);
+    else k->forward(w, x, y, at);
     if (bad) atomic_store(&j->bad, i * n + bad);
   }
 }

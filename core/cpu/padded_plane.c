@@ -2,7 +2,9 @@
 /* padded_plane.c - the padded planes of a convolution; see cpu_conv.h. */
 #include <string.h>
 
+#include "core/cpu/cpu.h"
 #include "core/cpu/cpu_conv.h"
+#include "core/cpu/kernels/kernels.h"
 
 PaddedPlane nc_padded_plane(const ConvGeometry *w, int64_t rows, int64_t cols) {
   PaddedPlane f = { .w = w, .rows = rows, .cols = cols };
@@ -55,4 +57,17 @@ void nc_plane_add(const PaddedPlane *f, DType t, void *x, const void *padded,
                   int64_t row, int64_t col) {
   t == DT_f32 ? transfer_f32(f, (float *)padded, x, row, col, 1)
               : transfer_f64(f, (double *)padded, x, row, col, 1);
+}
+
+void nc_plane_taps(const PaddedPlane *f, DType t, void *padded, void *columns,
+                   int64_t step, int64_t rows, int64_t cols, int back) {
+  const RowKernels *k = &nc_kernels()->row[t == DT_f64];
+  const int64_t size = nc_dtypesize(t);
+  char *col = columns;
+  for (int64_t i = 0; i < f->w->kernel[0]; i++)
+    for (int64_t j = 0; j < f->w->kernel[1]; j++, col += step * size) {
+      char *tap = (char *)padded + nc_tap_offset(f, i, j) * size;
+      if (back) k->add_rows(tap, f->width, col, cols, rows, cols);
+      else k->copy_rows(col, cols, tap, f->width, rows, cols);
+    }
 }

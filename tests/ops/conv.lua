@@ -166,6 +166,47 @@ do
 end
 
 -- ---- the largest of windows; opinfo_torch.py compares them with PyTorch
+
+-- The windows of max_pool2d, of a plane x, by loops: a nan before all, else the
+-- first of the largest, and its place.
+local function maxima(x, k, s, pad, dilation)
+  local value, place = {}, {}
+  local rows, cols = x:size(1), x:size(2)
+  local function out(n) return (n + 2 * pad - dilation * (k - 1) - 1) // s + 1 end
+  for i = 1, out(rows) do
+    value[i], place[i] = {}, {}
+    for j = 1, out(cols) do
+      local best
+      for r = 1 + (i - 1) * s - pad, (i - 1) * s - pad + 1 + dilation * (k - 1),
+              dilation do
+        for q = 1 + (j - 1) * s - pad,
+                (j - 1) * s - pad + 1 + dilation * (k - 1), dilation do
+          local v = r >= 1 and r <= rows and q >= 1 and q <= cols and x[{r, q}]
+          if v and (not best or v > best or v ~= v and best == best) then
+            best, place[i][j] = v, (r - 1) * cols + q
+          end
+        end
+      end
+      value[i][j] = best
+    end
+  end
+  return nacre.tensor(value), nacre.tensor(place)
+end
+
+for _, size in ipairs {{5, 7}, {9, 40}} do
+  for _, o in ipairs {{2, 2, 0, 1}, {3, 1, 1, 1}, {3, 2, 1, 1}, {2, 3, 1, 2}} do
+    local x = nacre.randint(-3, 4, size):float()
+    x:flatten()[3] = 0 / 0
+    x:flatten()[4] = 0 / 0
+    x[{{}, -1}] = -1 / 0
+    local y, at = F.max_pool2d(x:unsqueeze(1), o[1], o[2], o[3], o[4],
+                               {return_indices = true})
+    local value, place = maxima(x, table.unpack(o))
+    assert(nacre.allclose(y[1], value:float(), {equal_nan = true}))
+    assert(at[1]:equal(place))
+  end
+end
+
 do
   local x = nacre.tensor {{{{1, 0 / 0, 3, 3}, {4, 0 / 0, 3, 3}}}}
   local y, at = F.max_pool2d(x, 2, {return_indices = true})

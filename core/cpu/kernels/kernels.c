@@ -69,6 +69,7 @@
 #include "core/cpu/kernels/optimizer.inc"
 #include "core/cpu/kernels/class_loss.inc"
 #include "core/cpu/kernels/recurrent.inc"
+#include "core/cpu/kernels/max_pool.inc"
 #undef S
 #undef NAME
 #define S double
@@ -80,6 +81,7 @@
 #include "core/cpu/kernels/optimizer.inc"
 #include "core/cpu/kernels/class_loss.inc"
 #include "core/cpu/kernels/recurrent.inc"
+#include "core/cpu/kernels/max_pool.inc"
 #undef S
 #undef A
 #undef NAME
@@ -157,11 +159,11 @@
         ALL_CONVERSIONS(store, i64), ALL_CONVERSIONS(store, f32), \
         ALL_CONVERSIONS(store, f64)                               \
   }
-#define ROW_KERNELS(t)                                                        \
-  {                                                                           \
-    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
-        weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
-        taps_##t, add_scaled_##t, dot_product_##t                             \
+#define ROW_KERNELS(t)                                                         \
+  {                                                                            \
+    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                 \
+        weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t,  \
+        taps_##t, add_scaled_##t, dot_product_##t, copy_rows_##t, add_rows_##t \
   }
 
 #define NORM_KERNELS(t)                                           \
@@ -224,4 +226,6 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .class_loss = { { class_loss_f32, class_loss_grad_f32 },
                   { class_loss_f64, class_loss_grad_f64 } },
   .recurrent = { RECURRENT_KERNELS(f32), RECURRENT_KERNELS(f64) },
+  .max_pool = { { max_pool_f32, max_pool_back_f32 },
+                { max_pool_f64, max_pool_back_f64 } },
 };

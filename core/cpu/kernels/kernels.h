@@ -71,6 +71,12 @@ typedef struct RowKernels {
                int64_t n);
   void (*add)(void *y, const void *x, double a, int64_t n); /* y += a*x */
   double (*dot)(const void *x, const void *y, int64_t n);
+  /* y = x, y += x, for `rows' rows of n elements, which begin ystep and xstep
+     elements apart */
+  void (*copy_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
+                    int64_t rows, int64_t n);
+  void (*add_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
+                   int64_t rows, int64_t n);
 } RowKernels;
 
 /*
@@ -153,6 +159,18 @@ typedef struct RecurrentRow {
 } RecurrentRow;
 typedef void (*RecurrentKernel)(const RecurrentRow *k, int64_t h);
 
+/* The windows of a plane [size] (max_pool.inc). */
+typedef struct MaxPoolKernels {
+  /* y and at [out]: the maxima, and their places from 1: a nan before all, else
+     the first of the largest */
+  void (*forward)(const ConvGeometry *w, const void *plane, void *y,
+                  int64_t *at);
+  /* plane = zeros, to which y is added at its places; returns the number, from
+     1, of the first place that is out of range, or 0 */
+  int64_t (*backward)(const ConvGeometry *w, void *plane, const void *y,
+                      const int64_t *at);
+} MaxPoolKernels;
+
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
@@ -169,6 +187,7 @@ typedef struct Kernels {
   StepKernel step[STEP_RULES_N][2];             /* f32, f64 */
   ClassKernel class_loss[2][2];               /* f32, f64; loss, gradient */
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
+  MaxPoolKernels max_pool[2];                 /* f32, f64 */
 } Kernels;
 
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
