@@ -172,15 +172,13 @@ end
 local function maxima(x, k, s, pad, dilation)
   local value, place = {}, {}
   local rows, cols = x:size(1), x:size(2)
-  local function out(n) return (n + 2 * pad - dilation * (k - 1) - 1) // s + 1 end
-  for i = 1, out(rows) do
+  local reach = dilation * (k - 1)
+  for i = 1, (rows + 2 * pad - reach - 1) // s + 1 do
     value[i], place[i] = {}, {}
-    for j = 1, out(cols) do
-      local best
-      for r = 1 + (i - 1) * s - pad, (i - 1) * s - pad + 1 + dilation * (k - 1),
-              dilation do
-        for q = 1 + (j - 1) * s - pad,
-                (j - 1) * s - pad + 1 + dilation * (k - 1), dilation do
+    for j = 1, (cols + 2 * pad - reach - 1) // s + 1 do
+      local top, left, best = 1 + (i - 1) * s - pad, 1 + (j - 1) * s - pad, nil
+      for r = top, top + reach, dilation do
+        for q = left, left + reach, dilation do
           local v = r >= 1 and r <= rows and q >= 1 and q <= cols and x[{r, q}]
           if v and (not best or v > best or v ~= v and best == best) then
             best, place[i][j] = v, (r - 1) * cols + q
