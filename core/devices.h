@@ -31,6 +31,8 @@ typedef struct TensorIter {
   DType common_dtype;         /* to which the operands are promoted */
   int nargs;                  /* operands, including the result */
   int nd, nfold;              /* dimensions; the last nfold are reduced */
+  int uniform;                /* are all tensors dense, of common_dtype? */
+  int numbers;                /* how many operands are numbers */
   int64_t n;                  /* elements of the result */
   int64_t size[NC_MAXDIM];
   int64_t step[NC_MAXIN][NC_MAXDIM];

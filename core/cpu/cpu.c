@@ -317,25 +317,18 @@ static NC_NOINLINE void run_small_numbers(const TensorIter *k, KernelType c) {
 
 /* Runs a loop that needs no plan and no thread: few dense elements of one
    dtype that a kernel can use in place.  Returns 0 for another loop. */
-static int run_small(const TensorIter *k) {
+static int run_small(const TensorIter *k, OpKind kind) {
   const KernelType c = nc_kernel_type(k->common_dtype);
-  int numbers = 0;
-  if (k->n > GRAIN || k->nd != 1 || k->grad_index ||
-      k->common_dtype != nc_kernel_dtype(c) ||
-      nc_opinfo[k->op].kind == CHOOSE_OP)
+  if (!k->uniform || k->n > (k->numbers ? NC_BLOCK : GRAIN) || k->grad_index ||
+      k->common_dtype != nc_kernel_dtype(c) || kind == CHOOSE_OP)
     return 0;
-  for (int j = 0; j < k->nargs; j++)
-    if (k->p[j] == NULL) numbers = 1;
-    else if (k->type[j] != k->common_dtype || k->step[j][0] != 1) return 0;
-  if (numbers && k->n > NC_BLOCK) return 0;
-  if (numbers) run_small_numbers(k, c);
+  if (k->numbers) run_small_numbers(k, c);
   else nc_kernels()->pointwise[k->op][c](k->n, k->p, k->par);
   return 1;
 }
 
-static int run_pointwise(const TensorIter *k) {
+static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   PointwisePlan p;
-  if (run_small(k)) return NC_OK;
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   make_plan(&p, k);
   if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
@@ -364,9 +357,9 @@ int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
 ** The device
 */
 int nc_cpu_run(const TensorIter *k) {
-  return nc_opinfo[k->op].kind == REDUCE_OP && k->grad_index == 0
-             ? nc_cpu_reduce(k)
-             : run_pointwise(k);
+  const OpKind kind = nc_opinfo[k->op].kind;
+  if (kind == REDUCE_OP && k->grad_index == 0) return nc_cpu_reduce(k);
+  return run_small(k, kind) ? NC_OK : run_pointwise(k);
 }
 
 static int alloc(const Device *d, void **p, int64_t bytes) {

@@ -95,7 +95,7 @@ static int are_dense(const Tensor *y, const Arg in[], int n) {
 
 /* Gives a loop the dimensions of y, to which its operands broadcast. */
 static void set_strided(TensorIter *k, const Tensor *y, const Arg in[]) {
-  k->nd = 0;
+  k->nd = k->uniform = 0;
   for (int d = y->nd - 1; d >= 0; d--) {
     if (y->size[d] == 1) continue;
     k->size[k->nd] = y->size[d];

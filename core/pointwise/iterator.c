@@ -46,11 +46,13 @@ static int64_t set_tensor(TensorIter *k, int j, const Tensor *t) {
   k->p[j] = (char *)t->data->p + t->offset * esize;
   k->type[j] = t->dtype;
   k->step[j][0] = 1;
+  k->uniform &= t->dtype == k->common_dtype;
   return esize;
 }
 
 static void set_number(TensorIter *k, int j, const Scalar *v) {
   k->p[j] = NULL;
+  k->numbers++;
   k->type[j] = k->common_dtype;
   k->step[j][0] = 0;
   k->number[j] = nc_cast_scalar(*v, k->common_dtype);
@@ -65,6 +67,8 @@ int64_t nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
   k->nargs = n + 1;
   k->nd = 1;
   k->nfold = 0;
+  k->uniform = 1;
+  k->numbers = 0;
   k->n = k->size[0] = nc_numel(y);
   k->par[0] = par ? par[0] : 1;
   k->par[1] = par ? par[1] : 0;
