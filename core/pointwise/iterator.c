@@ -46,13 +46,11 @@ static int64_t set_tensor(TensorIter *k, int j, const Tensor *t) {
   k->p[j] = (char *)t->data->p + t->offset * esize;
   k->type[j] = t->dtype;
   k->step[j][0] = 1;
-  k->uniform &= t->dtype == k->common_dtype;
   return esize;
 }
 
 static void set_number(TensorIter *k, int j, const Scalar *v) {
   k->p[j] = NULL;
-  k->numbers++;
   k->type[j] = k->common_dtype;
   k->step[j][0] = 0;
   k->number[j] = nc_cast_scalar(*v, k->common_dtype);
@@ -60,6 +58,7 @@ static void set_number(TensorIter *k, int j, const Scalar *v) {
 
 int64_t nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
                       const Arg in[], int n, const double par[2]) {
+  int uniform = y->dtype == common, numbers = 0;
   int64_t bytes;
   k->op = op;
   k->grad_index = 0;
@@ -67,15 +66,20 @@ int64_t nc_iter_start(TensorIter *k, Op op, DType common, const Tensor *y,
   k->nargs = n + 1;
   k->nd = 1;
   k->nfold = 0;
-  k->uniform = 1;
-  k->numbers = 0;
   k->n = k->size[0] = nc_numel(y);
   k->par[0] = par ? par[0] : 1;
   k->par[1] = par ? par[1] : 0;
   bytes = set_tensor(k, 0, y);
   for (int j = 0; j < n; j++)
-    if (in[j].t) bytes += set_tensor(k, j + 1, in[j].t);
-    else set_number(k, j + 1, &in[j].s);
+    if (in[j].t) {
+      bytes += set_tensor(k, j + 1, in[j].t);
+      uniform &= in[j].t->dtype == common;
+    } else {
+      set_number(k, j + 1, &in[j].s);
+      numbers++;
+    }
+  k->uniform = uniform;
+  k->numbers = numbers;
   return k->n * bytes;
 }
 
