@@ -327,6 +327,10 @@ static int run_small(const TensorIter *k, OpKind kind) {
   return 1;
 }
 
+static NC_NOINLINE int run_reduction(const TensorIter *k) {
+  return nc_cpu_reduce(k);
+}
+
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   PointwisePlan p;
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
@@ -358,7 +362,7 @@ int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
 */
 int nc_cpu_run(const TensorIter *k) {
   const OpKind kind = nc_opinfo[k->op].kind;
-  if (kind == REDUCE_OP && k->grad_index == 0) return nc_cpu_reduce(k);
+  if (kind == REDUCE_OP && k->grad_index == 0) return run_reduction(k);
   return run_small(k, kind) ? NC_OK : run_pointwise(k);
 }
 
