@@ -236,12 +236,16 @@ void nc_retain(Tensor *t) {
   t->refs++;
 }
 
-void nc_release(Tensor *t) {
-  if (t == NULL || --t->refs > 0) return;
+/* A function of its own: most calls of nc_release leave other references. */
+static NC_NOINLINE void free_tensor(Tensor *t) {
   if (t->ad) nc_drop_autograd(t->ad);
   nc_release(t->base); /* a base is no view itself */
   release_storage(t->data);
   nc_slabfree(&tensors, t);
+}
+
+void nc_release(Tensor *t) {
+  if (t && --t->refs == 0) free_tensor(t);
 }
 
 int nc_release_failed(int r, Tensor *t[], int n) {
