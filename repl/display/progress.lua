@@ -6,6 +6,7 @@
 
 local host = require "nacre.host"
 local units = require "nacre.units"
+local below = require "nacre.below_output"
 
 local progress = {}
 
@@ -130,45 +131,25 @@ function Line:text(now)
   return fit(parts, host.columns() - 1)
 end
 
--- Output of the loop replaces the line, which is drawn again after it: while a
--- line is shown, print and write erase it first.
-local file = getmetatable(io.stdout).__index
-local places = {{_G, "print"}, {io, "write"}, {file, "write"}}
-local write = file.write  -- that of the line itself
 local showing             -- the line that is shown
-local watching = 0        -- loops that have shown one
-
-local function erasing(f)
-  return function(...)
-    if showing then showing:write "" end
-    return f(...)
-  end
-end
-
-local function watch()
-  for _, p in ipairs(places) do
-    p.was = rawget(p[1], p[2])
-    p.ours = type(p.was) == "function" and erasing(p.was) or nil
-    if p.ours then rawset(p[1], p[2], p.ours) end
-  end
-end
-
-local function unwatch()
-  for _, p in ipairs(places) do
-    if p.ours and rawget(p[1], p[2]) == p.ours then
-      rawset(p[1], p[2], p.was)
-    end
-    p.ours = nil
-  end
-end
 
 -- Erases with blanks, which every terminal can do.
 function Line:write(text)
   local columns = utf8.len(text) or #text
   local pad = (" "):rep((self.shown or 0) - columns)
-  write(io.stderr, "\r", text, pad, "\r")
+  below.write("\r", text, pad, "\r")
   self.shown = columns > 0 and columns or nil
   showing = self.shown and self or nil
+end
+
+function Line:erase()
+  if self.shown then self:write "" end
+end
+
+-- Calls live_plot.step or finish, if a plot is wanted.
+local function plot(what)
+  local wanted = require "nacre.settings".get "live"
+  if wanted ~= "off" then require "nacre.live_plot"[what](wanted) end
 end
 
 function Line:tick()
@@ -176,12 +157,9 @@ function Line:tick()
   if self.hidden or now < self.due then return end
   self.due = now + AGAIN
   io.stdout:flush()
-  if not self.watching and host.is_terminal "stdout" then
-    self.watching = true
-    watching = watching + 1
-    if watching == 1 then watch() end
-  end
-  if showing and showing ~= self then showing:write "" end
+  if showing and showing ~= self then showing:erase() end
+  plot "step"
+  below.add(self)
   self.told = true
   self:write(self:text(now))
 end
@@ -191,13 +169,10 @@ function Line:__close()
   for i = #loops, 1, -1 do
     if loops[i] == self then table.remove(loops, i) end
   end
-  if self.watching then
-    self.watching = false
-    watching = watching - 1
-    if watching == 0 then unwatch() end
-  end
+  self:erase()
+  below.remove(self)
+  if #loops == 0 then plot "finish" end
   if not self.told then return end
-  if self.shown then self:write "" end
   local now = host.clock()
   local parts = {self.label or nil}
   parts[#parts + 1] = self.n and self.done < self.n and

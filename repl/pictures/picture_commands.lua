@@ -218,7 +218,8 @@ local function gaps(list, o)
   return lines
 end
 
-local function curves(args, o, names)
+-- The lines of a plot of tensors; nil and why if there is none.
+function pictures.chart(args, o, names)
   if args.n == 0 then return nil, "nothing to plot" end
   local list, x = collect(args, o, names)
   if not list then return nil, x end
@@ -240,7 +241,13 @@ local function curves(args, o, names)
                 o.ylog and "no finite value above 0" or "no finite value"
   end
   local left = gaps(list, o)
-  return say(table.move(left, 1, #left, #lines + 1, lines))
+  return table.move(left, 1, #left, #lines + 1, lines)
+end
+
+local function curves(args, o, names)
+  local lines, why = pictures.chart(args, o, names)
+  if not lines then return nil, why end
+  return say(lines)
 end
 
 local function log(key)

@@ -70,6 +70,10 @@ settings.list = {
   {"graphics", "auto", word("auto", "kitty", "iterm", "sixel", "blocks",
                             "ascii", "off"), nil,
    "auto, kitty, iterm, sixel, blocks, ascii or off", "how :show draws"},
+  {"live", "off", function(v)
+     return (v == "off" or load("return " .. v) ~= nil) and v or nil
+   end, nil, "an expression such as log.loss, or off",
+   "what is plotted while a loop runs"},
   {"width", elsewhere(host.columns, function(v)
      terminal(nil, nil, v)
    end), function(v)

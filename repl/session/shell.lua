@@ -187,6 +187,8 @@ function shell.run(unit)
   local begin = host.clock()
   local got = table.pack(host.guard(handler(unit), unit.f, keep))
   unit.seconds = host.last_duration()
+  local live = package.loaded["nacre.live_plot"]
+  if live then live.finish(settings.get "live") end
   report_kept(unit, unit.kept)
   if got[1] then
     local settled = shell.settle()

@@ -166,6 +166,30 @@ class Pictures(Shell):
         self.assertEqual(s.run('print == p and io.write == w and "same"'),
                          '"same"\n')
 
+    def test_live_plot(self):
+        """It is drawn again in its place, and left there at the end."""
+        s = self.open()
+        s.run("log = nacre.history()")
+        s.run(":set live log.loss")
+        step = WAIT + " log:add {loss = 1 / i} "
+        s.send("for i in nacre.progress(24) do " + step + "end" + ENTER)
+        s.child.expect(r" log.loss\r\n +1 ")
+        s.child.expect(r"\d/24  [\d.]+/s  [\d.]+ m?s left")
+        s.child.expect("\x1b\\[(\\d+)A\r\x1b\\[J")
+        self.assertEqual(int(s.child.match.group(1)), 13)
+        s.child.expect(r" 24\r\n24 in [\d.]+ s  [\d.]+/s\r\n")
+        s.prompt()
+        s.send("for i = 1, 15 do " + step + " end print 'end'" + ENTER)
+        s.child.expect(r" log.loss\r\n +1 ")
+        s.child.expect("\x1b\\[13A\r\x1b\\[Jend\r\n +log.loss")
+        s.child.expect(r" 39\r\n")
+        s.prompt()
+        s.run(":set live nothing")
+        s.send("for i in nacre.progress(14) do " + WAIT + " end" + ENTER)
+        s.child.expect("live: no plot of nothing: nothing is nil")
+        s.prompt()
+        self.assertRegex(s.run(":set live ("), "must be an expression such as")
+
 
 if __name__ == "__main__":
     terminal.main()

@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: MIT
+--
+-- live_plot.lua - `:set live EXPR`: a plot of an expression, such as the column
+-- of a nacre.history, which is drawn again twice a second while a loop of
+-- nacre.progress runs or the history grows.
+
+local host = require "nacre.host"
+local below = require "nacre.below_output"
+
+local live = {rows = 0}       -- rows of the plot on the screen
+local AGAIN = 0.5             -- seconds between two plots
+local due, failed = 0, nil    -- failed: the expression that had no plot
+
+function live:erase()
+  if self.rows > 0 then below.write(("\27[%dA\r\27[J"):format(self.rows)) end
+  self.rows = 0
+end
+
+-- The lines of the plot, or nil and why there is none.
+local function lines_of(text)
+  local f, why = load("return " .. text, "=live")
+  if not f then return nil, why end
+  local got = table.pack(pcall(f))
+  if not got[1] then return nil, tostring(got[2]) end
+  local args = table.pack(table.unpack(got, 2, got.n))
+  return require "nacre.picture_commands".chart(args, {}, {text})
+end
+
+-- Draws the plot of the expression `text` in place of the last one.
+local function draw(text)
+  local lines, why = lines_of(text)
+  if not lines then
+    -- there may be nothing to plot yet: it is told at the end
+    failed = why
+    return
+  end
+  failed = nil
+  below.erase()
+  below.write(table.concat(lines, "\n"), "\n")
+  live.rows = #lines
+  below.add(live)
+end
+
+-- A loop runs, and the setting is `text`.
+function live.step(text)
+  local now = host.clock()
+  if now < due or text == "off" or not host.is_terminal "stderr" or
+     not host.has_color "stderr" then
+    return
+  end
+  draw(text)
+  due = host.clock() + AGAIN
+end
+
+-- The loop has ended: draws the plot for the last time, and leaves it.
+function live.finish(text)
+  if due == 0 then return end
+  due = 0
+  if text ~= "off" then draw(text) end
+  live.rows = 0
+  below.remove(live)
+  if failed then
+    io.stderr:write(("(live: no plot of %s: %s)\n"):format(text, failed))
+    failed = nil
+  end
+end
+
+return live
