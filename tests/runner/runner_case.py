@@ -46,12 +46,16 @@ class Case(unittest.TestCase):
         self.assertEqual(os.listdir(self.tmp), [], "folders were left")
         return p.returncode, p.stdout, p.stderr
 
+    def program(self, *words, **options):
+        """Runs nacre WORDS in the folder of tests."""
+        return subprocess.run(
+            [NACRE, *words], env=self.env(), encoding="utf-8", timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            **{"cwd": self.tests, **options})
+
     def typed(self, text, *words):
         """What a session prints in which this is typed."""
-        return subprocess.run(
-            [NACRE, "-E", "-q", "-i", *words], env=self.env(), input=text,
-            cwd=self.tests, encoding="utf-8", stdout=subprocess.PIPE,
-            timeout=60).stdout
+        return self.program("-E", "-q", "-i", *words, input=text).stdout
 
     def change(self, name, old, new):
         text = self.read(name)
@@ -84,6 +88,12 @@ class Case(unittest.TestCase):
         status, out = self.one(text, *words, **options)
         self.assertEqual(status, 1, out)
         return out
+
+    def each_fails(self, form, cases, *words, **options):
+        """Each text of (text, says) fails within the form, and says that."""
+        for text, says in cases:
+            out = self.fails(form % text, *words, **options)
+            self.assertIn(says, out, text)
 
 
 def main():

@@ -196,16 +196,15 @@ error: error loading module 'wrong' from file 'wrong.so':
 
     def test_fixtures_that_fail(self):
         one = "test('x', function() end)\n"
-        for text, says in (
-                ("setup(function() error 'no' end)\n" + one, "a_test.lua:1: no"),
-                ("setup(function(t) t.eq(1, 2) end)\n" + one, "got 1, exp"),
-                ("before_each(function() error 'no' end)\n" + one, "1: no"),
-                ("after_each(function() error 'no' end)\n" + one, "1: no"),
-                ("setup(1)\n" + one, "setup(function): bad argument"),
-                ("after_each(function() error 'no' end)\n"
-                 "test('x', function() error 'yes' end)", "a_test.lua:2: yes")):
-            out = self.fails(text, name="a_test.lua")
-            self.assertIn(says, out, text)
+        self.each_fails("%s", (
+            ("setup(function() error 'no' end)\n" + one, "a_test.lua:1: no"),
+            ("setup(function(t) t.eq(1, 2) end)\n" + one, "got 1, exp"),
+            ("before_each(function() error 'no' end)\n" + one, "1: no"),
+            ("after_each(function() error 'no' end)\n" + one, "1: no"),
+            ("setup(1)\n" + one, "setup(function): bad argument"),
+            ("after_each(function() error 'no' end)\n"
+             "test('x', function() error 'yes' end)", "a_test.lua:2: yes")),
+            name="a_test.lua")
         self.assertIn("1 skipped (not here: 1)", self.passes(
             "setup(function(t) t.skip 'not here' end)\n" + one,
             name="a_test.lua"))

@@ -49,8 +49,7 @@ class Runner(Case):
             self.assertEqual(status, want, (words, out, err))
             self.assertEqual(bool(err), want in (2, 5), words)
         self.assertIn("did you mean --time", self.nacre("--tiemout")[2])
-        p = subprocess.run([runner_case.NACRE, "-q", "--test"], env=self.env(),
-                           stderr=subprocess.PIPE, encoding="utf-8")
+        p = self.program("-q", "--test")
         self.assertEqual(p.returncode, 2)
         self.assertIn("--test must be the first option", p.stderr)
 
@@ -286,16 +285,14 @@ float32[2x2] cpu  16 B
         self.assertFalse(os.path.exists(os.path.join(self.tests, "x")))
 
     def test_ends(self):
-        out = self.fails("> os.exit(3)\n> 1\n1\n")
-        self.assertIn("line 1: the program ended with status 3", out)
-        out = self.fails("> 1\n1\n> !kill -KILL $PPID\n> 2\n2\n")
-        self.assertIn("killed by signal 9", out)
-        self.assertIn("status 3; 1 input was not run",
-                      self.fails("> os.exit(3)\n> 1\n1\n"))
-        self.assertIn("ended before line 3; 2 inputs were not run",
-                      self.fails("> 1\n> :quit\n> 1\n> 2\n"))
-        out = self.fails("--: timeout 300ms\n> while true do end\n")
-        self.assertIn("timed out after 0.3 s", out)
+        self.each_fails("%s", (
+            ("> os.exit(3)\n> 1\n1\n", "line 1: the program ended with "
+             "status 3; 1 input was not run"),
+            ("> 1\n1\n> !kill -KILL $PPID\n> 2\n2\n", "killed by signal 9"),
+            ("> 1\n> :quit\n> 1\n> 2\n",
+             "ended before line 3; 2 inputs were not run"),
+            ("--: timeout 300ms\n> while true do end\n",
+             "timed out after 0.3 s")))
         out = self.fails("> while true do end\n", "--timeout", "300ms")
         self.assertIn("timed out after 0.3 s", out)
         self.passes(PASSED + "> :quit\n")
@@ -392,9 +389,7 @@ float32[2x2] cpu  16 B
 
     def test_a_failing_script_says_what_a_run_says(self):
         self.file("s/a.lua", "local function f()\n  error 'bad'\nend\nf()\n")
-        p = subprocess.run([runner_case.NACRE, "a.lua"], env=self.env(),
-                           cwd=os.path.join(self.tests, "s"),
-                           stderr=subprocess.PIPE, encoding="utf-8")
+        p = self.program("a.lua", cwd=os.path.join(self.tests, "s"))
         self.assertIn("  at a.lua:2   error 'bad'", p.stderr)
         self.file("s/a.out", p.stderr)
         status, out, err = self.nacre("s")

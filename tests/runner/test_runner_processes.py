@@ -83,9 +83,7 @@ class Processes(Case):
     def test_closed_output(self):
         for name in "abc":
             self.file(name + ".nacre", "> os.execute 'sleep 0.3';\n")
-        p = subprocess.Popen([runner_case.NACRE, "--test", "-j1"], env=self.env(),
-                             cwd=self.tests, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+        p = self.started("-j1", sleeps=0)
         p.stdout.read(1)
         p.stdout.close()
         p.stderr.read()
