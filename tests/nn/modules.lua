@@ -238,6 +238,11 @@ fails("an output size of 12 is not between 9 and 10", up, nacre.ones(1, 1, 4),
       {12})
 local rows_of = nn.Embedding(5, 2, {padding_idx = 2})
 eq(rows_of.weight[2]:abs():sum():item(), 0)
+eq(nn.Embedding(5, 2, {padding_idx = -4}).weight[2]:abs():sum():item(), 0)
+fails("padding_idx 0: the rows are 1 to 5", nn.Embedding, 5, 2,
+      {padding_idx = 0})
+fails("padding_idx 6: the rows are 1 to 5", nn.EmbeddingBag, 5, 2,
+      {padding_idx = 6})
 local given = nn.Embedding.from_pretrained(nacre.ones(3, 2))
 assert(not given.weight.requires_grad and #given:parameters() == 1)
 

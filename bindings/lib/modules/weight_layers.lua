@@ -275,9 +275,10 @@ function(self, n, init) self.weight = Parameter(nacre.full({n}, init)) end)
 function PReLU:forward(x) return F.prelu(x, self.weight) end
 
 -- Rows drawn from N(0, 1); that of padding_idx is 0.
-local function embedding_rows(n, m, padding)
+local function embedding_rows(op, n, m, padding)
+  local row = all.padding_row(op, padding, n)
   local w = nacre.randn(n, m)
-  if padding then w[padding] = 0 end
+  if row then w[row] = 0 end
   return Parameter(w)
 end
 
@@ -285,7 +286,9 @@ local Embedding = layer("Embedding",
   "num_embeddings:int, embedding_dim:int, padding_idx:int=nil, "
   .. "max_norm:num=nil, norm_type:num=2",
   "rows of weight by number, counted from 1", nil,
-function(self, n, m, padding) self.weight = embedding_rows(n, m, padding) end)
+function(self, n, m, padding)
+  self.weight = embedding_rows("Embedding", n, m, padding)
+end)
 function Embedding:forward(x)
   return F.embedding(x, self.weight, rawget(self, "padding_idx"),
                      rawget(self, "max_norm"), self.norm_type)
@@ -297,7 +300,7 @@ local EmbeddingBag = layer("EmbeddingBag",
   .. "padding_idx:int=nil",
   "sums, means or maxima of bags of rows of weight", nil,
 function(self, n, m, _, _, _, _, padding)
-  self.weight = embedding_rows(n, m, padding)
+  self.weight = embedding_rows("EmbeddingBag", n, m, padding)
 end)
 function EmbeddingBag:forward(x, offsets, weights)
   return F.embedding_bag(x, self.weight, offsets, rawget(self, "max_norm"),

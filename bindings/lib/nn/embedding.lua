@@ -29,14 +29,13 @@ local function check_rows(op, at, w)
   return at
 end
 
--- padding_idx as a row from 1; negative numbers count from the end.
-local function padding_row(op, padding, w)
-  local n = w:size(1)
-  if padding and padding < 0 then padding = padding + n + 1 end
-  if padding and (padding < 1 or padding > n) then
-    fail(op, ("padding_idx must be a row of weight, which has %d"):format(n))
+-- padding_idx as a row of n, from 1; negative numbers count from the end.
+function all.padding_row(op, padding, n)
+  local row = padding and padding < 0 and padding + n + 1 or padding
+  if row and (row < 1 or row > n) then
+    fail(op, ("padding_idx %d: the rows are 1 to %d"):format(padding, n))
   end
-  return padding
+  return row
 end
 
 -- Scales the rows of w in `at' whose norm of order p is above `most' down to
@@ -62,7 +61,7 @@ define("embedding",
 function(at, w, padding, max_norm, norm_type)
   local op = "embedding"
   at = check_rows(op, at, w)
-  padding = padding_row(op, padding, w)
+  padding = all.padding_row(op, padding, w:size(1))
   limit_norms(w, at, max_norm, norm_type)
   local y = w[at:reshape(-1):to("int64")]
   local size = at:size()
@@ -144,7 +143,7 @@ define("embedding_bag",
 function(at, w, offsets, max_norm, norm_type, mode, weights, last, padding)
   local op = "embedding_bag"
   at = check_rows(op, at, w)
-  padding = padding_row(op, padding, w)
+  padding = all.padding_row(op, padding, w:size(1))
   if weights and mode ~= "sum" then
     fail(op, "per_sample_weights need mode \"sum\"")
   end

@@ -208,6 +208,40 @@ local rows = {
    "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
   {"super", nil, "a class needs no super().__init__(): init is enough; " ..
    "Base.init(self, ...) calls that of the class above"},
+  -- Torch7's nn
+  {"SpatialConvolution SpatialConvolutionMM", "nacre.nn.Conv2d(3, 4, 5)",
+   "{stride = 1, padding = 0} follow"},
+  {"TemporalConvolution", "nacre.nn.Conv1d(3, 4, 5)",
+   "of [batch x channels x length]"},
+  {"VolumetricConvolution", "nacre.nn.Conv3d(3, 4, 5)"},
+  {"SpatialFullConvolution", "nacre.nn.ConvTranspose2d(3, 4, 5)"},
+  {"SpatialMaxPooling", "nacre.nn.MaxPool2d(2)"},
+  {"SpatialAveragePooling", "nacre.nn.AvgPool2d(2)"},
+  {"SpatialAdaptiveMaxPooling", "nacre.nn.AdaptiveMaxPool2d(1)"},
+  {"SpatialAdaptiveAveragePooling", "nacre.nn.AdaptiveAvgPool2d(1)"},
+  {"SpatialBatchNormalization", "=nacre.nn.BatchNorm2d(4)"},
+  {"BatchNormalization", "=nacre.nn.BatchNorm1d(4)"},
+  {"SpatialDropout", "=nacre.nn.Dropout2d(0.5)"},
+  {"SpatialUpSamplingNearest", "nacre.nn.Upsample{scale_factor = 2}"},
+  {"LookupTable", "=nacre.nn.Embedding(10, 3)"},
+  {"ClassNLLCriterion", "=nacre.nn.NLLLoss()"},
+  {"CrossEntropyCriterion", "=nacre.nn.CrossEntropyLoss()"},
+  {"MSECriterion", "=nacre.nn.MSELoss()"},
+  {"BCECriterion", "=nacre.nn.BCELoss()"},
+  {"AbsCriterion", "=nacre.nn.L1Loss()"},
+  {"SmoothL1Criterion", "=nacre.nn.SmoothL1Loss()"},
+  {"CAddTable CMulTable CSubTable JoinTable SelectTable ConcatTable " ..
+   "ParallelTable", nil, "a forward of your own adds, multiplies and joins: " ..
+   'Net = nn.Module "Net"; function Net:forward(x) ... end'},
+  {"updateOutput", nil, "net(x) computes the output"},
+  {"updateGradInput accGradParameters", nil,
+   "loss:backward() computes all gradients"},
+  {"zeroGradParameters", nil, "net:zero_grad() does that"},
+  {"updateParameters", nil, "an optimizer of nacre.optim does that: " ..
+   "opt:step()"},
+  {"getParameters", nil, "net:parameters() lists them; " ..
+   "nn.utils.parameters_to_vector(net:parameters()) is one vector"},
+  {"evaluate", nil, "net:eval() does that"},
   -- parts that are not there
   {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq hann_window " ..
    "hamming_window blackman_window bartlett_window kaiser_window hanning " ..

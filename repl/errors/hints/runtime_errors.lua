@@ -386,6 +386,21 @@ local function unknown_member(o, line, value)
   o.hint = hint or o.hint
 end
 
+-- A line that begins with `(' after one that ends an expression: Lua calls what
+-- that line gives.
+local function continued_call(o, line, scope)
+  local text, n = scope and scope.text, scope and scope.line
+  if not text or not n then return end
+  local before, after = line, runtime_errors.line(text, n + 1)
+  if line:find "^%s*%(" then
+    before, after = n > 1 and runtime_errors.line(text, n - 1) or "", line
+  end
+  if after and after:find "^%s*%(" and expressions.ending(before) then
+    o.hint = "a line that begins with ( calls what the line before gives; " ..
+             "begin it with ;"
+  end
+end
+
 -- Improves the message and the hint of an error at `line'. value(path) is the
 -- value of a path there; scope is {there = set of variable names, text = of
 -- the chunk, line = its number}.
@@ -396,6 +411,7 @@ function runtime_errors.explain(o, line, value, scope)
     local list = require "nacre.runtime_misuse".unpacked(o, line, value, scope)
     undefined_global(o, line, name, value)
     o.hint = list or o.hint
+    continued_call(o, line, scope)
     return
   end
   if o.op == ".." then o.hint = nil end
@@ -408,6 +424,7 @@ function runtime_errors.explain(o, line, value, scope)
   inplace_name(o, line)
   missing_module(o)
   missing_gradient(o, line, value)
+  o.hint = networks.method_hint(o, line, value) or o.hint
   missing_field(o, line, value)
   if require "nacre.dot_call".explain(o, line, value) then arguments = nil end
   called_property(o, line, value)
@@ -423,6 +440,7 @@ function runtime_errors.explain(o, line, value, scope)
            require "nacre.runtime_misuse".hint(o, line, value, scope) or
            arguments
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
+  continued_call(o, line, scope)
 end
 
 return runtime_errors

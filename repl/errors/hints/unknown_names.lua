@@ -70,7 +70,8 @@ function unknown_names.novariable(name)
   if unknown_names.offers(name) then
     return unknown_names.meant(text, "nacre." .. name)
   end
-  return unknown_names.meant(text, unknown_names.nearest(name, _G))
+  local place = name:find "[%u_]" and unknown_names.elsewhere(name)
+  return unknown_names.meant(text, place or unknown_names.nearest(name, _G))
 end
 
 -- The text before a name on a line, "x:" or "nacre.linalg.", and its arguments
