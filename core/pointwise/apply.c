@@ -111,18 +111,26 @@ static void set_strided(TensorIter *k, const Tensor *y, const Arg in[]) {
   k->nd = nc_iter_collapse(k, 0, k->nd);
 }
 
-/* Strength reduction: replaces pow by 2, 1 or -1 in a float type by square,
-   positive or reciprocal, which have an operand less (*n).  Of the gradients
-   only that of square applies: it has the operands of pow's, g and x. */
+/* Strength reduction: replaces pow by one of these numbers in a float type by
+   an operation with an operand less (*n).  Of the gradients only that of square
+   applies: it has the operands of pow's, g and x. */
 static Op reduce_pow(int grad_index, DType common, const Arg in[], int *n) {
+  static const struct {
+    double by;
+    Op op;
+  } cheaper[] = {
+    { 2, OP_square },      { 1, OP_positive },   { -1, OP_reciprocal },
+    { 0.5, OP__pow_half }, { 3, OP__pow_three },
+  };
   const Arg *exponent = &in[*n - 1];
   double by;
   if (grad_index > 1 || exponent->t || nc_category(common) != NC_FLOAT)
     return OP_pow;
   by = nc_tofloat(exponent->s);
-  if (by != 2 && (grad_index || (by != 1 && by != -1))) return OP_pow;
-  --*n;
-  return by == 2 ? OP_square : by == 1 ? OP_positive : OP_reciprocal;
+  for (size_t i = 0; i < (grad_index ? 1 : sizeof cheaper / sizeof *cheaper);
+       i++)
+    if (cheaper[i].by == by) return --*n, cheaper[i].op;
+  return OP_pow;
 }
 
 /* nc_run_pointwise, for which `dense' is that of are_dense. */

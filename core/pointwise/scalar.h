@@ -41,8 +41,8 @@
 #define square(x)       ((x) * (x))
 #define sgn(x)          (gt(x, 0) - lt(x, 0))
 #define absval(x)       where(lt(x, 0), -(x), (x) + 0)  /* + 0 turns -0 to 0 */
-#define larger(a, b)    where(either(gt(a, b), ne(a, a)), a, b)
-#define smaller(a, b)   where(either(lt(a, b), ne(a, a)), a, b)
+#define larger(a, b)    NAME(largerof)(a, b)
+#define smaller(a, b)   NAME(smallerof)(a, b)
 #define lowest          NAME(lowestof)()
 #define highest         NAME(highestof)()
 #define logistic(x)     NAME(logistic)(x)

@@ -408,6 +408,44 @@ if not next(wanted) then
   end
 end
 
+-- 0.5 and 3: as for a tensor of them, to a few ulp, and the exact values where
+-- pow and sqrt differ; a limit that is nan, and a minimum above the maximum
+
+if not next(wanted) then
+  local inf, nan = math.huge, 0 / 0
+  local edges = {0.0, -0.0, inf, -inf, nan, -8.0, 4.0, 1e-30}
+  local want = {[0.5] = {0, 0, inf, inf, nan, nan, 2, 1e-15},
+                [3] = {0, -0.0, inf, -inf, nan, -512, 64, 1e-90}}
+  for by, values in pairs(want) do
+    local x = nacre.tensor(edges, {dtype = "float64"})
+    local y = nacre.tensor(values, {dtype = "float64"})
+    local what = "edges of pow by " .. by
+    O.check(nacre.allclose(x:pow(by), y, {rtol = 1e-15, atol = 0,
+                                          equal_nan = true}), what)
+    O.check((1 / x:pow(by)[{{1, 2}}]):equal(1 / y[{{1, 2}}]), what)
+    for dtype, most in pairs {float32 = 3e-7, float64 = 1e-15,
+                              float16 = 2e-3, bfloat16 = 1e-2} do
+      local v = (nacre.rand(40, 7) * 10):to(dtype)
+      local other = v:pow(nacre.tensor(by, {dtype = dtype}):expand(40, 7))
+      for _, z in ipairs {v, v:t()} do
+        local full = z:dim() == 2 and z:size(1) == 7 and other:t() or other
+        O.check(nacre.allclose(z:pow(by), full, {rtol = most, atol = 0}),
+                ("pow by %g of %s"):format(by, dtype))
+      end
+    end
+  end
+  local x = nacre.tensor {-2.0, 0.0, 2.0, nan}
+  local function is(y, ...)
+    O.check(nacre.allclose(y, nacre.tensor {...}, {equal_nan = true}), "clamp")
+  end
+  is(x:clamp(-1, 1), -1, 0, 1, nan)
+  is(x:clamp(1, -1), -1, -1, -1, nan)
+  is(x:clamp(nan, 1), nan, nan, nan, nan)
+  is(x:clamp(-1, nan), nan, nan, nan, nan)
+  is(nacre.randn(70):clamp(0.5, 0.5), table.unpack(nacre.full({70}, 0.5)
+                                                   :tolist()))
+end
+
 if os.getenv("NACRE_ULP") then
   local list = {}
   for key, off in pairs(worst) do
