@@ -12,24 +12,29 @@ LEAST = 0.02                  # seconds of a turn
 
 
 class Program:
-    """Nacre, which runs a script of this folder."""
+    """A program that answers lines, mostly Nacre with a script of this
+    folder."""
 
-    def __init__(self, *command):
+    def __init__(self, *command, **options):
         self.process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, text=True, **options)
 
     def send(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def ask(self, line):
-        """The number that the script answers."""
+    def answer(self, line):
         self.send(line)
         answer = self.process.stdout.readline()
         if not answer:
-            sys.exit(f"nacre ended with {self.process.wait()}")
-        return float(answer)
+            sys.exit(f"{self.process.args[0]} ended with "
+                     f"{self.process.wait()}")
+        return answer.rstrip("\n")
+
+    def ask(self, line):
+        """The number that the script answers."""
+        return float(self.answer(line))
 
     def end(self):
         self.process.stdin.close()
@@ -46,14 +51,12 @@ class CaseProgram(Program):
         return self.ask(f"{what} {calls}")
 
 
-def print_row(name, times, unit, more, goal=None):
+def print_row(name, times, unit, more):
     """The medians of both sides, and of the ratios with their quartiles."""
     ratios = [a / b for a, b in zip(*times)]
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
     factor = {"s": 1, "ms": 1e3}[unit]
     ours, theirs = (statistics.median(side) * factor for side in times)
-    if goal is not None:
-        more += [f"<= {goal}", "yes" if middle <= goal else "**no**"]
     cells = [name, f"{ours:.3f} {unit}", f"{theirs:.3f} {unit}",
              f"{middle:.2f}", f"{low:.2f} to {high:.2f}", *more]
     print("| " + " | ".join(cells) + " |", flush=True)
@@ -80,15 +83,20 @@ def measure(sides, what, turns):
     return times
 
 
-def machine(nacre, options, torch):
+def machine_lines(nacre):
+    """What a measurement begins with."""
     version = subprocess.run([nacre, "--version"], check=True, text=True,
                              capture_output=True).stdout.splitlines()[0]
     model = platform.processor()
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
         model = next((line.split(":")[1].strip() for line in f
                       if line.startswith("model name")), model)
-    print(f"* {time.strftime('%Y-%m-%d', time.gmtime())}\n* {model}\n"
-          f"* {len(os.sched_getaffinity(0))} processors visible, load "
-          f"{os.getloadavg()[0]:.2f}\n* {version}\n* PyTorch "
-          f"{torch.__version__}\n* {options.turns} turns, threads: "
-          f"{options.threads}\n")
+    return [time.strftime("%Y-%m-%d", time.gmtime()), model,
+            f"{len(os.sched_getaffinity(0))} processors visible, load "
+            f"{os.getloadavg()[0]:.2f}", version]
+
+
+def machine(nacre, options, torch):
+    lines = [*machine_lines(nacre), f"PyTorch {torch.__version__}",
+             f"{options.turns} turns, threads: {options.threads}"]
+    print("".join(f"* {line}\n" for line in lines))
