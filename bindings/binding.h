@@ -38,12 +38,17 @@
 typedef struct State {
   Context context;            /* defaults and switches for the core */
   int64_t threshold;          /* live bytes that cause a full collection */
+  int64_t early;              /* the same, if there is time for it */
   int64_t patience;           /* bytes that this adds to what is alive */
   int64_t lastyoung, lastfull; /* ns: time of the last collection */
   int64_t young, full;        /* ns: mean cost of a collection */
   int64_t total;              /* ns spent in collections */
   int64_t finalized;          /* number of tensors that the collector found */
   int64_t check;              /* allocated bytes until the clock is read */
+  int64_t paced;              /* nc_memory.since when nl_pace last ran */
+  int64_t lastbytes;          /* of the last operation's result */
+  int64_t next;               /* as check, for nl_pace_next */
+  const void *lastbox;        /* the last userdata of a tensor, maybe freed */
   int collecting;             /* the binding collects: no tensor is in use */
   int refs;                   /* number of Lua functions that graphs hold */
   int untied;                 /* they are untied (graph_cycles.c) */
@@ -145,10 +150,13 @@ int nl_call_restoring(lua_State *L, int nargs);
 ** Garbage collection (memory/)
 */
 
-/* Collects garbage if it is time; `bytes' is what the next operation is likely
-   to allocate. A collection may free every tensor that is not on the stack.
-   [-0, +0, e] */
-void nl_pace(lua_State *L, int64_t bytes);
+/* After an operation: collects garbage if it is time. The next operation is
+   expected to allocate what this one did. A collection may free every tensor
+   that is not on the stack. [-0, +0, e] */
+void nl_pace(lua_State *L);
+/* Before a new result: collects what the last operations left, if that is
+   enough (nc_memory.since has reached `next') and worth it. [-0, +0, e] */
+void nl_pace_next(lua_State *L);
 /* Runs a full collection. [-0, +0, e] */
 void nl_collect(lua_State *L);
 /* The collection that the memory of devices calls for (gpu_gc.c). */
@@ -399,11 +407,12 @@ int nl_load_modules(lua_State *L);
 int nl_push_module_function(lua_State *L, const char *name);
 /* Sets functions of module_call.c in the table on top. [-0, +0, m] */
 void nl_push_module_functions(lua_State *L);
-/* Pushes which nn.Module runs, "fc1: Linear(64, 128), of Net", and returns 1,
-   or 0 if none does. [-0, +(0|1), m] */
-int nl_push_modules(lua_State *L);
-/* Pushes the path of the module that runs, "block.0.conv", and the class of the
-   network, and returns 2, or 0 if none does. [-0, +(0|2), m] */
+/* Sets in the table on top, if an nn.Module runs, which does: module, "fc1:
+   Linear(64, 128), of Net", path, "fc1", and network, the module Net.
+   [-0, +0, m] */
+void nl_set_modules(lua_State *L);
+/* Pushes the path of the module that runs, "block[1].conv", and the class of
+   the network, and returns 2, or 0 if none does. [-0, +(0|2), m] */
 int nl_push_place(lua_State *L);
 /* Pushes fail(op, text, hint, role, t, ...), which raises an error.
    [-0, +1, -] */

@@ -133,7 +133,6 @@ static int clone_unrecorded(Tensor **y, Tensor *x) {
 /* nacre.tensor(data, {dtype=, device=}). [-0, +1, e] */
 static int tensor(lua_State *L) {
   static Signature s;
-  const int64_t before = nc_memory.since;
   Tensor **wide, **cast, **there, *given;
   const Device *d;
   DType type;
@@ -160,7 +159,7 @@ static int tensor(lua_State *L) {
     if (r == NC_OK && a.require) r = nc_set_requires_grad(*there, 1);
     nl_check_as(L, r, "tensor");
   }
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 1;
 }
 

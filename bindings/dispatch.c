@@ -19,9 +19,8 @@
 /* Paces the collector after an operation, then reports trace events. Call it
    when the result is in its userdata: a collection may free everything else.
    [-0, +0, e] */
-static void pace(lua_State *L, int64_t before) {
-  int64_t n = nc_memory.since - before;
-  if (n > 0) nl_pace(L, n);
+static void pace(lua_State *L) {
+  nl_pace(L);
   if (nc_trace_any) nl_report_events(L);
 }
 
@@ -162,7 +161,6 @@ static int call_parsed(lua_State *L, Op op, const Signature *s, const Args *a,
    [-0, +1, e] */
 static int general_call(lua_State *L, Op op, int into) {
   const Signature *s = nc_pointwise_signature(op);
-  const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
   int64_t writes = 0;
   int r, out = 0;
@@ -181,7 +179,7 @@ static int general_call(lua_State *L, Op op, int into) {
   else nl_check(L, r);
   if (out) lua_pushvalue(L, out);
   nl_result(L, -1);
-  pace(L, before);
+  pace(L);
   return 1;
 }
 
@@ -200,12 +198,11 @@ static int fast_call(lua_State *L, Op op, int *status) {
 
 int nl_call_pointwise(lua_State *L) {
   const Op op = (Op)nl_which(L);
-  const int64_t before = nc_memory.since;
   int r;
   if (fast_call(L, op, &r)) {
     if (r == NC_OK) {
       nl_result(L, -1);
-      pace(L, before);
+      pace(L);
       return 1;
     }
     if (r != NC_ENOMEM) return nl_check(L, r);
@@ -346,7 +343,6 @@ static int copy_if_recorded(lua_State *L, Tensor **self) {
 static int call_operator(lua_State *L, int into) {
   const Operator f = (Operator)nl_which(L);
   const Signature *s = nc_operator_signature(f);
-  const int64_t before = nc_memory.since;
   const int top = lua_gettop(L);
   const int lists = strstr(s->results, "tensors") != NULL;
   Tensor *self = NULL;
@@ -390,7 +386,7 @@ static int call_operator(lua_State *L, int into) {
   nl_check(L, r);
   n = push_results(L, s, c, box, out, self);
   for (int i = 1; i <= n; i++) nl_result(L, -i);
-  pace(L, before);
+  pace(L);
   return n;
 }
 

@@ -62,6 +62,10 @@ static int no_grad(lua_State *L) {
   return call_with_mode(L, "no_grad", recording(L, 1));
 }
 
+static int inference_mode(lua_State *L) {
+  return call_with_mode(L, "inference_mode", recording(L, 1));
+}
+
 static int enable_grad(lua_State *L) {
   return call_with_mode(L, "enable_grad", recording(L, 0));
 }
@@ -101,6 +105,8 @@ static int autocast_dtype(lua_State *L) {
 const Bound nl_grad_mode[] = {
   { "no_grad", no_grad, "fn:any, ... -> results",
     "calls fn, and records nothing meanwhile", 1 },
+  { "inference_mode", inference_mode, "fn:any, ... -> results",
+    "calls fn, and records nothing meanwhile; the same as no_grad", 1 },
   { "enable_grad", enable_grad, "fn:any, ... -> results",
     "calls fn, and records meanwhile", 1 },
   { "set_grad_enabled", set_grad_enabled, "on:bool",

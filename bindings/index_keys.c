@@ -294,7 +294,6 @@ static int retry_assign(lua_State *L, int r, int *attempts, int64_t writes) {
 /* Pushes t[key] for the key at index 2, or t(...) for all arguments after self.
    [-?, +1, e] */
 static int index_by_keys(lua_State *L, int arguments) {
-  const int64_t before = nc_counters.allocated;
   const int top = lua_gettop(L);
   int attempts = 0;
   Keys k;
@@ -307,8 +306,7 @@ static int index_by_keys(lua_State *L, int arguments) {
       for (int i = 2; i <= top; i++) add_key(L, &k, i);
     }
   } while (retry_read(L, push_indexed(L, &k), &attempts));
-  if (nc_counters.allocated > before)
-    nl_pace(L, nc_counters.allocated - before);
+  nl_pace(L);
   return 1;
 }
 
@@ -387,7 +385,6 @@ static int assign_once(lua_State *L, const Keys *k) {
 /* Every assignment except a number to an element of a vector, which nl_newindex
    handles itself. [-?, +0, e] */
 static int assign(lua_State *L) {
-  const int64_t before = nc_counters.allocated;
   const int64_t writes = nl_checktensor(L, 1)->data->writes;
   int attempts = 0;
   Keys k;
@@ -400,8 +397,7 @@ static int assign(lua_State *L) {
     lua_settop(L, 3);
     read_key(L, &k, 2);
   } while (retry_assign(L, assign_once(L, &k), &attempts, writes));
-  if (nc_counters.allocated > before)
-    nl_pace(L, nc_counters.allocated - before);
+  nl_pace(L);
   return 0;
 }
 

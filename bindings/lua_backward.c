@@ -164,7 +164,6 @@ static int run_backward(lua_State *L, const Backward *b) {
 
 static int backward(lua_State *L) {
   static Signature s;
-  const int64_t before = nc_memory.since;
   Args a;
   nl_args(L, &s, "backward", BACKWARD, &a);
   const Backward b = { .n = 1,
@@ -178,7 +177,7 @@ static int backward(lua_State *L) {
   if (a.arg[4].present && a.arg[4].n == 0)
     return nl_error(L, "backward", "the list of inputs is empty");
   check_backward(L, run_backward(L, &b));
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 0;
 }
 
@@ -210,7 +209,6 @@ static Tensor **full_tensor_array(lua_State *L, int i, int n,
    accumulate). With inputs it returns the list of their gradients, false for
    none, unless `accumulate' adds them to the grad fields. */
 static int backward_of_several(lua_State *L) {
-  const int64_t before = nc_memory.since;
   const int n = lua_istable(L, 1) ? (int)lua_rawlen(L, 1) : 0;
   const int ninput = lua_istable(L, 3) ? (int)lua_rawlen(L, 3) : 0;
   Backward b = { .n = n,
@@ -247,7 +245,7 @@ static int backward_of_several(lua_State *L) {
     lua_pushboolean(L, 0);
     lua_rawseti(L, -2, k + 1);
   }
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 1;
 }
 

@@ -13,11 +13,18 @@
 
 #define DESCRIBE "nacre.describe_modules"
 #define MOST_LEVELS 200
+#define PLACES 5
 
-/* [-0, +n, e] */
+/* Returns the results of forward. A module whose forward gave none keeps that
+   forward as _silent, for hints: what follows may fail for want of a value.
+   [-0, +n, e] */
 static int finish(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
-  return lua_gettop(L) - 1;
+  if (lua_gettop(L) > 1) return lua_gettop(L) - 1;
+  lua_pushliteral(L, "_silent");
+  lua_getfield(L, 1, "forward");
+  lua_rawset(L, 1);
+  return 0;
 }
 
 /* __call of modules: module(...) is module:forward(...), with hooks. The module
@@ -34,8 +41,8 @@ static int module_call(lua_State *L) {
 }
 
 /* set_describe(f): f(modules) gives, for a list of the modules that run, the
-   innermost first, the text for errors, the path of the innermost in its
-   network, and the class of that. */
+   innermost first, PLACES values: the text for errors, the path of the
+   innermost in its network, the network; what traces call the two. */
 static int set_describe(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_setfield(L, LUA_REGISTRYINDEX, DESCRIBE);
@@ -71,29 +78,32 @@ static void collect(lua_State *L) {
   }
 }
 
-/* Pushes what the describing function says of the modules that run, n texts.
-   Returns n, or 0 with nothing pushed. [-0, +n, m] */
-static int describe(lua_State *L, int n) {
+/* Pushes what the describing function says of the modules that run. Returns
+   whether one does; if not, nothing is pushed. [-0, +(0|PLACES), m] */
+static int describe(lua_State *L) {
   const int top = lua_gettop(L);
-  luaL_checkstack(L, n + 8, NULL);
+  luaL_checkstack(L, PLACES + 8, NULL);
   if (lua_getfield(L, LUA_REGISTRYINDEX, DESCRIBE) == LUA_TFUNCTION) {
     lua_newtable(L);
     collect(L);
-    if (lua_rawlen(L, -1) > 0 && lua_pcall(L, 1, n, 0) == LUA_OK &&
+    if (lua_rawlen(L, -1) > 0 && lua_pcall(L, 1, PLACES, 0) == LUA_OK &&
         lua_isstring(L, -1))
-      return n;
+      return 1;
   }
   lua_settop(L, top);
   return 0;
 }
 
-int nl_push_modules(lua_State *L) {
-  return describe(L, 1);
+void nl_set_modules(lua_State *L) {
+  if (!describe(L)) return;
+  lua_pop(L, 2);
+  lua_setfield(L, -4, "network");
+  lua_setfield(L, -3, "path");
+  lua_setfield(L, -2, "module");
 }
 
 int nl_push_place(lua_State *L) {
-  const int n = describe(L, 3);
-  if (n == 0) return 0;
-  lua_remove(L, -3);
+  if (!describe(L)) return 0;
+  for (int i = 0; i < PLACES - 2; i++) lua_remove(L, -3);
   return 2;
 }

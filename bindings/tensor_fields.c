@@ -210,6 +210,14 @@ static int call_function(lua_State *L, const char *name) {
   return 1;
 }
 
+/* Fails: H is for matrices. */
+static int not_a_matrix(const Tensor *t) {
+  const int r =
+      nc_fail(NC_EVALUE, "{0} has %d dimensions, a matrix has 2", t->nd);
+  if (t->nd > 2) nc_hint("{0}.mH");
+  return r;
+}
+
 /* Pushes the field `key' of t. Returns 0, with nothing pushed, if key is a
    field of autograd.c. [-0, +(0|1), e] */
 static int field(lua_State *L, const Tensor *t, const char *key) {
@@ -224,10 +232,18 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
   } else if (strcmp(key, "T") == 0) {
     lua_settop(L, 1);
     return call_function(L, "t");
-  } else if (strcmp(key, "mT") == 0) {
+  } else if (strcmp(key, "mT") == 0 || strcmp(key, "mH") == 0) {
     lua_settop(L, 1);
     return call_function(L, "adjoint");
-  } else return 0;
+  } else if (strcmp(key, "H") == 0) {
+    if (t->nd != 2) nl_check_self(L, not_a_matrix(t), "H");
+    lua_settop(L, 1);
+    return call_function(L, "adjoint");
+  } else if (strcmp(key, "itemsize") == 0)
+    lua_pushinteger(L, nc_dtypesize(t->dtype));
+  else if (strcmp(key, "nbytes") == 0)
+    lua_pushinteger(L, nc_numel(t) * nc_dtypesize(t->dtype));
+  else return 0;
   return 1;
 }
 
@@ -240,8 +256,9 @@ static int is_index_text(const char *key) {
 }
 
 static const char *const fields[] = {
-  "dtype", "device",        "is_cuda", "ndim",    "shape", "T", "mT",
-  "grad",  "requires_grad", "is_leaf", "grad_fn", "data",  NULL
+  "dtype",    "device",  "is_cuda", "ndim",          "shape", "T",
+  "mT",       "H",       "mH",      "grad",          "data",  "nbytes",
+  "itemsize", "is_leaf", "grad_fn", "requires_grad", NULL
 };
 
 int nl_isfield(const char *key) {

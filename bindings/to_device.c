@@ -120,7 +120,6 @@ static Move fill_in(lua_State *L, Move m) {
    [-?, +1, e] */
 static int convert(lua_State *L, const char *op, Move m) {
   const Tensor *given = nl_checktensor(L, 1);
-  const int64_t before = nc_memory.since;
   Tensor *t, **there, **cast;
   int r, attempt = 0;
   m = fill_in(L, m);
@@ -141,7 +140,7 @@ static int convert(lua_State *L, const char *op, Move m) {
               : nc_cast(cast, *there, m.type);
   } while (nl_retry(L, r, attempt++));
   nl_check_op(L, r, op);
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 1;
 }
 
@@ -298,7 +297,6 @@ static int cuda(lua_State *L) {
 /* t:pin_memory(): a copy in page-locked memory, or self if it is there.
    [-?, +1, e] */
 static int pin_memory(lua_State *L) {
-  const int64_t before = nc_memory.since;
   Tensor **y;
   int r, attempt = 0;
   nl_checktensor(L, 1);
@@ -309,7 +307,7 @@ static int pin_memory(lua_State *L) {
   if (r != NC_OK) nc_error_op("pin_memory");
   nl_check_self(L, r, "pin_memory");
   if (*y == nl_checktensor(L, 1)) lua_settop(L, 1);
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 1;
 }
 

@@ -28,7 +28,10 @@ static const char mark;
 static const char later;
 
 Tensor **nl_newbox(lua_State *L) {
-  Box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  State *s = nl_state(L);
+  Box *box;
+  if (nc_memory.since >= s->next) nl_pace_next(L);
+  s->lastbox = box = lua_newuserdatauv(L, sizeof *box, 0);
   box->t = NULL;
   box->mark = &mark;
   nl_select(L);
@@ -230,8 +233,9 @@ void nl_pusherror(lua_State *L, Error e) {
   setstring(L, "name", e.name);
   setstring(L, "got", e.got);
   setstring(L, "first", e.first);
+  if (e.node) nl_set_integer(L, "node", (lua_Integer)e.node);
   setposition(L);
-  if (nl_push_modules(L)) lua_setfield(L, -2, "module");
+  nl_set_modules(L);
   if (e.op[0] && has_sides(L)) nameoperands(&e);
   settext(L, &e, "message", e.text);
   settext(L, &e, "rule", e.rule);

@@ -51,7 +51,7 @@ typedef struct Cause {
 } Cause;
 
 typedef struct Operand {      /* what an operand of a failed operation was */
-  char role[16];              /* "self", "arg 1", "left", "[2]", ... */
+  char role[24];              /* "self", "arg 1", "left", "[2]", ... */
   int position;               /* among the operands of the call, or -1 */
   const Tensor *identity;     /* to be compared, never followed */
   DType dtype;
@@ -77,6 +77,7 @@ typedef struct Error {
   char rule[160];             /* the rule that was broken, or "" */
   char hint[160];             /* what to type instead, or "" */
   char first[96];             /* the first element that is wrong, or "" */
+  uintptr_t node;             /* in the graph, of a failure in backward, or 0 */
   int n;
   Operand operand[NC_MAXERROROPERANDS];
 } Error;
@@ -109,6 +110,7 @@ int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
+void nc_error_node(uintptr_t node);
 
 /* Says what the failure is about. */
 void nc_cause(Cause c);

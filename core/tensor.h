@@ -72,6 +72,11 @@ extern Memory nc_memory;      /* of the host */
 int nc_hostalloc(void **p, int64_t bytes);
 void nc_hostfree(void *p, int64_t bytes);
 void nc_trimcache(int64_t budget);          /* frees cached blocks above it */
+/* Sets the bytes that the cache may always hold, and forgets a part of what
+   recent requests wanted beyond them. */
+void nc_set_cache_budget(int64_t budget);
+/* Nothing runs now: trims the cache to its budget. */
+void nc_rest_cache(void);
 int64_t nc_hostavailable(void);             /* bytes the system could give */
 extern int64_t nc_hostlimit;                /* 0: none but the system's */
 

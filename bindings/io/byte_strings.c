@@ -63,7 +63,6 @@ static int read_shape(lua_State *L, const Arg *shape, int64_t n,
 
 static int frombuffer(lua_State *L) {
   static Signature s;
-  const int64_t before = nc_memory.since;
   int64_t size[NC_MAXDIM];
   Tensor **y, **there;
   size_t bytes;
@@ -91,7 +90,7 @@ static int frombuffer(lua_State *L) {
   }
   if (a.pin) nl_check(L, nl_pin(there));
   if (a.require) nl_check(L, nc_set_requires_grad(*there, 1));
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 1;
 }
 

@@ -87,7 +87,6 @@ static void hint_other_names(const Archive *a, int64_t i) {
    still to be read. [-0, +1, e] */
 static void push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
                         Tensor **x) {
-  const int64_t before = nc_memory.since;
   Tensor **y = nl_newbox(L), **z = nl_newbox(L);
   int r, attempt = 0;
   do r = fetch(x, y, z, o, a, i);
@@ -95,7 +94,7 @@ static void push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
   if (r == NC_EDTYPE && a) hint_other_names(a, i);
   nl_check_as(L, r, o->op);
   lua_remove(L, -2); /* *y */
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
 }
 
 /* [-0, +1, e] */

@@ -52,7 +52,6 @@ static void get_row(void *ctx, int64_t y, void *line) {
    keep alive. [-0, +1, e] */
 static int push_decoded(lua_State *L, const char *op, const unsigned char *p,
                         int64_t n) {
-  const int64_t before = nc_memory.since;
   Planes s;
   PngRows rows = { put_row, get_row, &s };
   Tensor **y;
@@ -63,7 +62,7 @@ static int push_decoded(lua_State *L, const char *op, const unsigned char *p,
               op);
   s.t = *y;
   nl_check_as(L, nl_pngdecode(&s.m, p, n, &rows), op);
-  nl_pace(L, nc_memory.since - before);
+  nl_pace(L);
   return 1;
 }
 

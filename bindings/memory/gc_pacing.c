@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** gc_pacing.c - decides when Lua's collector runs. dispatch.c and others call
-** nl_pace after each operation.
+** nl_pace after each operation, and nl_newbox calls nl_pace_next before one.
 **
 ** Lua counts a tensor of gigabytes as a few bytes, so the binding paces the
 ** collections itself. A young collection (Lua runs in generational mode) finds
 ** recently created garbage and takes a fraction of a microsecond, however much
 ** is alive. It runs after every WINDOW bytes of results, so that results reuse
-** a few blocks, which stay in the second-level cache. A full collection runs
-** when the memory of tensors would exceed a threshold, or earlier if there is
-** time. Each kind is limited to a small share of the run time, estimated from
-** the cost of its previous runs; the check itself must be cheap.
+** a few blocks, which stay in the second-level cache. It runs before the next
+** result gets its block: what an operation gave is then an operand of the next
+** one or, unless a variable holds it, garbage. If it is an operand, the
+** collection waits for CHAIN results: an object that survives two of them is
+** old, and only a full one finds it then. A full collection runs when the
+** memory of tensors would exceed a threshold, or earlier, from half of it, if
+** there is time. Each kind is limited to a small share of the run time,
+** estimated from the cost of its previous runs; the check itself must be cheap.
 */
 #include "bindings/binding.h"
 
@@ -22,6 +26,7 @@
 /* Results between young collections, at least: an object that survives two of
    them waits for a full one. */
 #define MIN_RESULTS 4
+#define CHAIN 3
 #define BOX_BYTES 64     /* Lua bytes of a userdata, at least */
 #define MAX_FINALIZE 400 /* ns: limit of finalizing a dead tensor */
 /* ns: limits the effect of one measurement, in which the process was
@@ -42,23 +47,28 @@ static int64_t avoidable_cost(lua_State *L, int64_t measured, int64_t boxes) {
   return measured < most ? measured : most;
 }
 
+/* Where a collection runs: a tensor that a finalizer frees is released at once
+   only between operations. */
+typedef enum Where { BETWEEN, INSIDE } Where;
+
 /* Collects. Returns the nanoseconds this took, without the time for returning
    memory to the system. nc_memory.since is then what finalizers allocated. */
-static int64_t collect(lua_State *L, State *s, int what, int64_t *last) {
+static int64_t collect(lua_State *L, State *s, int what, Where where,
+                       int64_t *last) {
   const int64_t freed = nc_memory.freetime, start = nc_now();
   int64_t cost, finalizers;
-  nl_free_deferred(L);
+  if (where == BETWEEN) nl_free_deferred(L);
   nl_collected(s, 0);
   const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
   nc_memory.since = 0;
-  s->collecting = 1;
+  s->collecting = where == BETWEEN;
   lua_gc(L, what, 0);
   s->collecting = 0;
   finalizers = nc_memory.since;
   if (untied) nl_retie_cycles(L);
-  nc_memory.since = finalizers;
+  nc_memory.since = s->paced = finalizers;
   *last = nc_now();
-  s->check = WINDOW;
+  s->check = s->next = WINDOW;
   cost = *last - start - (nc_memory.freetime - freed);
   s->total += cost;
   return cost;
@@ -77,36 +87,57 @@ void nl_collect(lua_State *L) {
   const int64_t before = s->finalized, since_last = nc_now() - s->lastfull;
   int64_t cost, slack;
   if (lua_gc(L, LUA_GCCOUNT) < 0) return; /* called by a finalizer */
-  cost = collect(L, s, LUA_GCCOLLECT, &s->lastfull);
-  if (nc_memory.since > 0) cost += collect(L, s, LUA_GCCOLLECT, &s->lastfull);
+  cost = collect(L, s, LUA_GCCOLLECT, BETWEEN, &s->lastfull);
+  if (nc_memory.since > 0)
+    cost += collect(L, s, LUA_GCCOLLECT, BETWEEN, &s->lastfull);
   s->full = (3 * s->full + avoidable_cost(L, cost, s->finalized - before)) / 4;
   adapt_patience(s, since_last);
   slack = nc_memory.live + lua_bytes(L);
   if (slack < MIN_SLACK) slack = MIN_SLACK;
   slack += s->patience;
   s->threshold = nc_memory.live + slack;
-  nc_memory.budget = slack;
-  nc_trimcache(slack);
+  s->early = nc_memory.live + slack / 2;
+  nc_set_cache_budget(slack);
   nl_collected(s, 1);
 }
 
 /* A basic step in generational mode is a young collection. (In incremental
    mode, which the user may select, it is a step of similar cost.) */
-static void collect_young(lua_State *L) {
+static void collect_young(lua_State *L, Where where) {
   State *s = nl_state(L);
   const int64_t before = s->finalized;
   const int64_t most = 4 * (s->young + MAX_SURPRISE);
-  int64_t cost = collect(L, s, LUA_GCSTEP, &s->lastyoung);
+  int64_t cost = collect(L, s, LUA_GCSTEP, where, &s->lastyoung);
   /* not caused by this collection */
   cost -= (s->finalized - before) * MAX_FINALIZE;
   cost = cost < 0 ? 0 : cost > most ? most : cost;
   s->young = (3 * s->young + cost) / 4;
 }
 
-void nl_pace(lua_State *L, int64_t bytes) {
+/* Is the result of the last operation among the arguments of this one? */
+static int is_operand(lua_State *L, const void *box) {
+  for (int i = lua_gettop(L); i > 0; i--)
+    if (lua_touserdata(L, i) == box) return 1;
+  return 0;
+}
+
+void nl_pace_next(lua_State *L) {
   State *s = nl_state(L);
+  s->next = nc_memory.since + WINDOW / 4;
+  if ((is_operand(L, s->lastbox) && nc_memory.since < CHAIN * s->lastbytes) ||
+      (nc_now() - s->lastyoung) / SHARE <= s->young)
+    return;
+  if (lua_gc(L, LUA_GCISRUNNING) == 1) collect_young(L, INSIDE);
+}
+
+void nl_pace(lua_State *L) {
+  State *s = nl_state(L);
+  const int64_t bytes = nc_memory.since - s->paced;
   const Pressure devices =
       nc_open_accelerator() ? nl_gpu_pressure(s) : PRESSURE_NONE;
+  if (bytes == 0) return;
+  s->paced = nc_memory.since;
+  s->lastbytes = bytes;
   int full = nc_memory.live + bytes > s->threshold, young = 0;
   full |= devices == PRESSURE_FULL;
   if (!full) {
@@ -114,7 +145,7 @@ void nl_pace(lua_State *L, int64_t bytes) {
     if (bytes < WINDOW / MIN_RESULTS && nc_memory.since < s->check && !devices)
       return;
     at = nc_now();
-    full = (at - s->lastfull) / SHARE > s->full;
+    full = nc_memory.live > s->early && (at - s->lastfull) / SHARE > s->full;
     young = (at - s->lastyoung) / SHARE > s->young &&
             (devices || nc_memory.since / MIN_RESULTS >= bytes);
     s->check = nc_memory.since + WINDOW / 4;
@@ -123,7 +154,7 @@ void nl_pace(lua_State *L, int64_t bytes) {
   /* stopped by the user, or in a finalizer */
   if (lua_gc(L, LUA_GCISRUNNING) != 1) return;
   if (full) nl_collect(L);
-  else collect_young(L);
+  else collect_young(L, BETWEEN);
 }
 
 int nl_retry(lua_State *L, int status, int attempt) {

@@ -89,6 +89,7 @@ int nc_fail(int code, const char *fmt, ...) {
   va_list args;
   record.code = code;
   record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
+  record.node = 0;
   record.name[0] = record.got[0] = '\0';
   record.n = record.partly = record.final = record.cause = 0;
   va_start(args, fmt);
@@ -110,6 +111,10 @@ void nc_hint(const char *fmt, ...) {
   va_start(args, fmt);
   print(record.hint, sizeof record.hint, fmt, args);
   va_end(args);
+}
+
+void nc_error_node(uintptr_t node) {
+  record.node = node;
 }
 
 void nc_first(const char *fmt, ...) {

@@ -4,8 +4,11 @@
 ** list, and slab allocators for the small structs of the core.
 **
 ** Fresh pages cost more than the arithmetic that fills them, so freed blocks
-** are kept up to a budget, which the binding sets.  Above it the least recently
-** requested class is freed first.  Only the interpreter's thread allocates.
+** are kept up to a limit; above it the least recently requested class is freed
+** first.  The limit is the budget, which the binding sets, and the demand: what
+** a larger cache would have saved of late.  A loop whose results exceed the
+** budget returns its first block to the system and keeps the next.  Only the
+** interpreter's thread allocates.
 */
 #define _GNU_SOURCE /* madvise */
 #include "core/base/memory.h"
@@ -42,6 +45,10 @@ int64_t nc_hostlimit;
 static Block *cache[CLASSES];
 /* The number of the last request for each class, and of all requests. */
 static int64_t last_request[CLASSES], requests;
+/* How many blocks of each class went back to the system and were not asked for
+   again.  A request for one of them raises the demand. */
+static int64_t returned[CLASSES];
+static int64_t demand, most_demand; /* most: 0 if not known */
 static int64_t fail_after;
 static int fail_sticky;
 
@@ -120,10 +127,14 @@ int64_t nc_hostavailable(void) {
   return (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
-/* Reading /proc is slow: only large blocks are compared with free memory. */
+/* The limit holds for what tensors hold, also in a block of the cache. */
 static int over_limit(int64_t bytes) {
+  return nc_hostlimit && nc_memory.live + bytes > nc_hostlimit;
+}
+
+/* Reading /proc is slow: only large blocks are compared with free memory. */
+static int over_free_memory(int64_t bytes) {
   int64_t room;
-  if (nc_hostlimit && nc_memory.live + bytes > nc_hostlimit) return 1;
   if (bytes < ((int64_t)64 << 20)) return 0;
   room = nc_hostavailable();
   return bytes > room - room / 64;
@@ -164,6 +175,14 @@ static void count_live(int64_t size) {
   if (nc_memory.live > nc_memory.peak) nc_memory.peak = nc_memory.live;
 }
 
+/* A block of class c, which the cache could have kept, is not in it. */
+static void count_miss(int c, int64_t size) {
+  if (returned[c] == 0) return;
+  returned[c]--;
+  if (most_demand == 0) most_demand = nc_hostavailable() / 4; /* slow */
+  if (demand + size <= most_demand) demand += size;
+}
+
 int64_t nc_hostsize(int64_t bytes) {
   int64_t size = bytes > 0 ? bytes : 1;
   round_to_class(&size);
@@ -175,17 +194,28 @@ int nc_hostalloc(void **p, int64_t bytes) {
   *p = NULL;
   if (size > INT64_MAX / 4) return fail_nomemory(size);
   int c = round_to_class(&size);
-  if (inject_failure()) return fail_nomemory(size);
+  if (inject_failure() || over_limit(size)) return fail_nomemory(size);
   last_request[c] = ++requests;
   if (cache[c]) {
     *p = cache[c];
     cache[c] = cache[c]->next;
     nc_memory.cached -= size;
-  } else if (over_limit(size) || (*p = new_block(size)) == NULL)
-    return fail_nomemory(bytes);
+  } else {
+    if (over_free_memory(size) || (*p = new_block(size)) == NULL)
+      return fail_nomemory(bytes);
+    count_miss(c, size);
+  }
   count_live(size);
   nc_counters.allocated += size;
   return NC_OK;
+}
+
+/* Returns a block of class c to the system. */
+static void return_block(void *p, int c) {
+  const int64_t start = nc_now();
+  free(p);
+  returned[c]++;
+  nc_memory.freetime += nc_now() - start;
 }
 
 void nc_hostfree(void *p, int64_t bytes) {
@@ -193,17 +223,15 @@ void nc_hostfree(void *p, int64_t bytes) {
   if (p == NULL) return;
   int c = round_to_class(&size);
   nc_memory.live -= size;
-  if (!REUSE || size > nc_memory.budget) {
-    int64_t start = nc_now();
-    free(p);
-    nc_memory.freetime += nc_now() - start;
+  if (!REUSE || size > nc_memory.budget + demand) {
+    return_block(p, c);
     return;
   }
   Block *b = p;
   b->next = cache[c];
   cache[c] = b;
   nc_memory.cached += size;
-  nc_trimcache(nc_memory.budget);
+  nc_trimcache(nc_memory.budget + demand);
 }
 
 /* The non-empty class that was requested the longest time ago. */
@@ -216,20 +244,28 @@ static int oldest_class(void) {
 }
 
 void nc_trimcache(int64_t budget) {
-  int64_t start;
-  if (nc_memory.cached <= budget) return;
-  start = nc_now();
   while (nc_memory.cached > budget) {
     int c = oldest_class();
     int64_t size = ((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1);
     while (cache[c] && nc_memory.cached > budget) {
       Block *b = cache[c];
       cache[c] = b->next;
-      free(b);
+      return_block(b, c);
       nc_memory.cached -= size;
     }
   }
-  nc_memory.freetime += nc_now() - start;
+}
+
+void nc_set_cache_budget(int64_t budget) {
+  nc_memory.budget = budget;
+  demand -= demand / 16;
+  nc_trimcache(budget + demand);
+}
+
+void nc_rest_cache(void) {
+  demand = most_demand = 0;
+  memset(returned, 0, sizeof returned);
+  nc_trimcache(nc_memory.budget);
 }
 
 /*

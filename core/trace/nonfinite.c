@@ -154,6 +154,7 @@ int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
   nc_fail(NC_EVALUE, "made %s from finite input", what);
   if (s.posinf + s.neginf > 0) nc_cause((Cause){ .kind = NC_CAUSE_infinite });
   nc_error_op(op);
+  if (p->backward) nc_error_node(p->node);
   nc_error_final();
   TRY(add_operands(p));
   TRY(set_first(p, out[i - 1], &s));

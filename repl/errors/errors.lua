@@ -10,6 +10,7 @@
 local display = require "nacre.display"
 local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
+local networks = require "nacre.network_misuse"
 local operand_names = require "nacre.operand_names"
 local escape_controls = require "nacre.lua_values".escape_controls
 local wrap = require "nacre.wrap_lines"
@@ -53,6 +54,21 @@ local function textof(err)
     return "the error is a table: " .. text
   end
   return text
+end
+
+-- Where the operation ran whose backward failed, if that was noted and is not
+-- the line of the error: {file=, line=, shown=}.
+local function forward_place(err, at)
+  local listeners = package.loaded["nacre.op_listeners"]
+  local f, n = nil, nil
+  if err.node and listeners then f, n = listeners.origin(err.node) end
+  local place = f and frames.place(f, n)
+  if not place or at and at.text == place.text and at.line == n then
+    return nil
+  end
+  place.shown = place.text and runtime_errors.line(place.text, n)
+  place.text = nil
+  return place
 end
 
 -- Splits "chunk:line: text" if the list has a frame of that chunk.
@@ -136,6 +152,11 @@ local function observe(thread, err, level)
   if o.object then
     o.args = operand_names.operands(err, o.source or "", names)
     o.hint = operand_names.hint_template(err)
+    o.forward = forward_place(err, o.at)
+    if err.network then
+      local name = operand_names.module(err.network, thread, list)
+      o.net = networks.facts(err, o.args, name)
+    end
   end
   if o.first then o.hint = require "nacre.nonfinite_hints".hint(err) end
   local function value(path) return frames.value_of(path, names) end
@@ -284,6 +305,9 @@ function errors.render(err, opts)
     lines[2] = ("  at %s:%d   %s"):format(escape_controls(o.file), o.line,
                                           trimmed(o.source, width))
   end
+  if o.forward then
+    lines[#lines + 1] = "  forward at " .. location(o.forward, width)
+  end
   if o.module then lines[#lines + 1] = "  in " .. o.module end
   operandlines(lines, o.args, paint)
   if o.first then lines[#lines + 1] = paint("  first  " .. o.first, "dim") end
@@ -304,7 +328,10 @@ function errors.warning(err, head)
     local note = require "nacre.nonfinite_hints".limit(err)
     text = text .. ", first " .. o.first .. (note and " " .. note or "")
   end
-  local at = o.at
+  local at, forward = o.at, forward_place(err, o.at)
+  if forward then
+    text = ("%s\n  forward at %s"):format(text, location(forward, 100))
+  end
   if not at or at.main and at.file == "stdin" then return text end
   local line = at.text and runtime_errors.line(at.text, at.line)
   return ("%s\n  at %s:%d%s"):format(text, at.file, at.line,

@@ -5,6 +5,7 @@
 
 local display = require "nacre.display"
 local frames = require "nacre.stack_frames"
+local runtime_errors = require "nacre.runtime_errors"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -40,6 +41,25 @@ local function visible_name(t, names)
     return best
   end
   return least(names) or least(_G)
+end
+
+-- What the user calls a module that the frames call: a path on one of their
+-- lines, the outermost first, or a variable. Nil if it is only a self.
+function operand_names.module(m, thread, list)
+  local all = {}
+  for i = #list, 1, -1 do
+    local f = list[i]
+    local line = f.text and runtime_errors.line(f.text, f.line) or ""
+    all[i] = frames.variables(thread, f)
+    for _, name in ipairs(names_on_line(m, line, all[i])) do
+      if name ~= "self" then return name end
+    end
+  end
+  for i = #list, 1, -1 do
+    all[i].self = nil
+    local name = visible_name(m, all[i])
+    if name then return name end
+  end
 end
 
 -- The operands of an error object as {role, name, what, note, fills}. One

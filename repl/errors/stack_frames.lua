@@ -68,6 +68,12 @@ end
 -- The text of the chunk of a function; info is debug.getinfo(f, "Sf").
 frames.textof = sourceof
 
+-- Line n of a function as a place of the list of frames: {file=, line=, text=}.
+function frames.place(f, n)
+  local info = debug.getinfo(f, "Sf")
+  return {file = info.short_src, line = n, text = sourceof(info)}
+end
+
 --
 -- The stack
 --

@@ -21,7 +21,8 @@ end
 
 -- The tables of functions in nacre, by their paths.
 local spaces = {"linalg", "nn", "nn.functional", "nn.init", "nn.utils",
-                "nn.utils.rnn", "optim", "optim.lr_scheduler",
+                "nn.utils.rnn", "nn.utils.parametrizations",
+                "nn.utils.parametrize", "optim", "optim.lr_scheduler",
                 "optim.swa_utils", "utils", "utils.data", "autograd", "cuda"}
 
 local function path_of_table(v)
@@ -100,13 +101,28 @@ local function describe(name, v)
   return ("%s is a %s: %s"):format(name, kind, styled.brief(v))
 end
 
+-- Classes whose methods are described in the reference only.
+local classes = {Module = "nacre.nn.Module",
+                 Optimizer = "nacre.optim.Optimizer",
+                 LRScheduler = "nacre.optim.lr_scheduler.LRScheduler"}
+
+-- The description of a method of an object of these classes.
+local function method_of_class(value, last)
+  for name, path in pairs(classes) do
+    local class = lookup.value(path)
+    if class and rawequal(lookup.field(class, last), value) then
+      return reference.described(name .. ":" .. last)
+    end
+  end
+end
+
 -- The result of nacre._info for a name, or for the function it stands for.
 local function info_of(name, last, value, base)
   if type(value) == "function" then
     local path = name:match "^nacre%.(.+)$" or name:match "^torch%.(.+)$"
     return nacre._info(value) or path and nacre._info(path) or
            rawequal(lookup.value("nacre." .. last), value) and
-           reference.described(last)
+           reference.described(last) or method_of_class(value, last)
   end
   if value ~= nil then        -- a class, nn.Linear, is a table
     return type(value) == "table" and nacre._info(value) or nil
@@ -114,7 +130,8 @@ local function info_of(name, last, value, base)
   local method = (base == nil or base == nacre or facts.istensor(base)) and
                  nacre._methods[last]
   if not method or base == nil then
-    return nacre._info(name) or method and nacre._info(method)
+    return nacre._info(name) or method and nacre._info(method) or
+           name:find ":" and reference.described(name)
   end
   return nacre._info(method)
 end
@@ -128,8 +145,10 @@ local function in_parts(last)
       rows[#rows + 1] = {path, nacre._info(path)}
     end
   end
-  local field = reference.described("t." .. last)
-  if field then rows[#rows + 1] = {field.name, field} end
+  for _, owner in ipairs {"t.", "Module:", "Optimizer:", "LRScheduler:"} do
+    local field = reference.described(owner .. last)
+    if field then rows[#rows + 1] = {field.name, field} end
+  end
   if #rows == 1 then return operation(rows[1][2]) end
   for _, row in ipairs(rows) do row[2] = row[2] and row[2].doc or "" end
   return #rows > 0 and listing(rows) or nil
@@ -352,7 +371,8 @@ function help.method(shell, path, name)
   end
   local value = lookup.field(object, name)
   info = type(value) == "function" and (nacre._info(value) or tensor and
-         nacre._methods[name] and reference.described(name))
+         nacre._methods[name] and reference.described(name) or
+         method_of_class(value, name))
   if value ~= nil then
     io.stdout:write(info and brief(info, name, path, object) or
                     describe(name, value), "\n")

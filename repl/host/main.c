@@ -147,6 +147,9 @@ static int openlibs(lua_State *L, const Options *o) {
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
   sh_pushlazy(L, "nacre.display", "tostring");
   lua_setfield(L, -2, "_tostring");
+  lua_pushliteral(L, "_columns"); /* of the terminal, for the text of modules */
+  sh_pushlazy(L, "nacre.host", "columns");
+  lua_rawset(L, -3);
   sh_open_lazy_functions(L);
   opentorch(L);
   lua_setglobal(L, "torch");

@@ -60,6 +60,7 @@ static void freshline(void) {
 static EditResult next(const Editor *editor, char **text) {
   char *prompt = sh_prompt(1), *prompt2 = sh_prompt(2);
   EditResult result = EDIT_END;
+  nc_rest_cache();
   if (prompt != NULL && prompt2 != NULL)
     result = editor->read(prompt, prompt2, text);
   free(prompt);

@@ -31,6 +31,7 @@ local function place(warning)
 end
 
 local function tell(_, warning)
+  if not warning then return end
   local at = place(warning)
   if told[at] then return end
   told[at] = true
@@ -46,7 +47,8 @@ function nan_watch.set(new)
   told = {}
   listeners.stop "nan"
   if mode ~= "off" then
-    listeners.start("nan", mode == "trap" and "nan trap" or "nan", tell)
+    listeners.start("nan", "steps lines nan" ..
+                           (mode == "trap" and " trap" or ""), tell)
   end
 end
 

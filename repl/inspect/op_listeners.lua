@@ -5,18 +5,38 @@
 
 local listeners = {}
 
--- By name: {wanted = "steps nan trap dry", report = function, before = the
--- listener of that name that was there before}.
+-- By name: {wanted = "steps nan trap dry lines", report = function, before =
+-- the listener of that name that was there before}.
 local active = {}
 
--- The layer and the network in which each node of the graph was recorded.
-local places = {}
+-- Where each node of the graph was recorded: {layer, network, func = the user's
+-- function, line =}; these if a listener wants lines.
+local places, lines = {}, false
+
+-- Adds the user's function that runs to a place.
+local function add_line(place)
+  for level = 4, math.maxinteger do
+    local info = debug.getinfo(level, "Slf")
+    if not info then return end
+    if info.what ~= "C" and not info.source:find "^=nacre%." then
+      place.func, place.line = info.func, info.currentline
+      return
+    end
+  end
+end
+
+-- The function and the line that recorded a node; nil if they are not known.
+function listeners.origin(node)
+  local place = places[node]
+  if place and place.func then return place.func, place.line end
+end
 
 -- Sets step.module and step.network: of the module that runs, or in backward
 -- of the one that recorded the operation. A node that is not known is inside
 -- of an operation, as the one before it; what runs between is its sums.
 local function set_places(steps, module, network)
   local here, of_backward = {module, network}, nil
+  if lines then add_line(here) end
   for _, step in ipairs(steps) do
     if step.backward then
       of_backward = places[step.node] or of_backward or here
@@ -40,6 +60,7 @@ end
 local function register()
   local wanted = ""
   for _, l in pairs(active) do wanted = wanted .. " " .. l.wanted end
+  lines = wanted:find "lines" ~= nil
   if wanted == "" then places = {} end
   nacre._watch(wanted, wanted ~= "" and report or nil)
 end

@@ -8,8 +8,9 @@ local facts = require "nacre.tensor_facts"
 local lookup = {}
 
 -- Properties of a tensor that are not functions; the names are keys, too.
-lookup.properties = {"shape", "dtype", "device", "ndim", "T", "mT", "is_cuda",
-                     "requires_grad", "grad", "is_leaf", "grad_fn"}
+lookup.properties = {"shape", "dtype", "device", "ndim", "T", "mT", "H", "mH",
+                     "is_cuda", "nbytes", "itemsize", "requires_grad", "grad",
+                     "is_leaf", "grad_fn"}
 for _, name in ipairs(lookup.properties) do lookup.properties[name] = true end
 
 -- The table in which indexing a value looks up its fields.
@@ -28,7 +29,9 @@ end
 local function parent(t)
   local meta = debug.getmetatable(t)
   local index = type(meta) == "table" and rawget(meta, "__index")
-  return type(index) == "table" and index or nil
+  if type(index) == "table" then return index end
+  -- a module that computes some of its fields
+  return rawget(t, "_fields") and meta or nil
 end
 
 function lookup.field(v, key)

@@ -248,10 +248,13 @@ local function report_time(seconds)
   io[stream]:write(styled.paint(text, "dim", stream), "\n")
 end
 
--- For an input that is only the name of a nil variable: a similar name or a
--- command.
+-- For an input that is only the name of a nil variable or of a field that a
+-- module has not: a similar name or a command.
 local function report_unknown(text)
   local name = text:match "^%s*([%a_][%w_]*)%s*$"
+  local field = not name and
+                require "nacre.runtime_errors".unknown_field(text)
+  if field then shell.note(field) end
   if not name or rawget(_G, name) ~= nil or lexer.keywords[name] then return end
   local idea = require "nacre.runtime_errors".unknown_variable(name)
   for _, entry in ipairs(idea and {} or shell.log) do

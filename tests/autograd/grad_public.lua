@@ -78,7 +78,8 @@ end
 -- of nn.init write to their operand without recording.
 local apart = {requires_grad_ = true, resize_ = true,
                resize_as_ = true, set_ = true,
-               cuda = true, pin_memory = true, ["nn.Parameter"] = true}
+               cuda = true, pin_memory = true, ["nn.Parameter"] = true,
+               ["nn.Buffer"] = true}
 
 -- ---- the walk
 

@@ -46,6 +46,7 @@ local function keep(path, value)
   local numbers = type(value) == "table" and
     pcall(function() value = nacre.tensor(value) end)
   if numbers or nacre.is_tensor(value) then
+    if value.dtype == "bfloat16" then value = value:float() end -- as .npy asks
     return nacre.save(path .. ".npy", value)
   end
   local file <close> = assert(io.open(path .. ".txt", "wb"))
@@ -57,7 +58,7 @@ local function keepall(path, values)
   local list = {}
   for k = 1, values.n do
     local value = values[k]
-    if type(value) == "table" and nacre.is_tensor(value[1]) then
+    if type(value) == "table" and nacre.is_tensor(rawget(value, 1)) then
       table.move(value, 1, #value, #list + 1, list)
     else
       list[#list + 1] = value == nil and "nil" or value

@@ -15,9 +15,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GUIDES = os.path.join(HERE, '../../docs/guide')
 
 # Rows of from-pytorch.md that have no value to compare: statements of the
-# language, random numbers, files, devices, timing.
+# language, random numbers, networks, files, devices, timing.
 NO_VALUE = {
-    'The language', 'Devices and the rest',
+    'The language', 'Training', 'Devices and the rest',
     'torch.randint(0, 10, (2, 3))', 'torch.randperm(5)',
     'torch.manual_seed(1)`, `random.seed(1)',
     'torch.from_numpy(np.load(f))', 'torch.save(d, f)`, `torch.load(f)',

@@ -142,6 +142,36 @@ if not sanitized then  -- a cache full of another size does not keep one out
   t:free()
 end
 
+if not sanitized then  -- results use the block of the one before
+  local a, b, most = tensors(4 * MB), tensors(4 * MB), 0
+  local all = nacre.arange(1, 1 * MB)
+  local function rounds(n, f)
+    for _ = 1, n do f() end
+    live_bytes()
+    local base = nacre._memory().live
+    most = 0
+    for _ = 1, n do
+      f()
+      most = math.max(most, nacre._memory().live - base)
+    end
+  end
+  for what, f in pairs {
+    add = function() local _ = a + b end,
+    ["a method"] = function() local _ = a:relu() end,
+    ["a conversion"] = function() local _ = a:to("int32") end,
+    ["a part"] = function() local _ = a[all] end,
+    ["a new tensor"] = function() local _ = nacre.zeros(1 * MB) end,
+  } do
+    rounds(20, f)
+    check(most < 7 * MB, "%s: %.1f MB of results of 4 MB waited", what,
+          most / MB)
+  end
+  -- the system gives the block of a result larger than the budget once
+  local large, x = 64 * MB, tensors(4)
+  for _ = 1, 4 do nacre.zeros(large // 4):free() end
+  check(nacre._memory().cached >= large, "a large block is kept")
+end
+
 -- ---- coroutines
 
 local co = coroutine.create(function()

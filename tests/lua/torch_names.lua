@@ -177,6 +177,25 @@ end
 assert(nacre.finfo().dtype == nacre.get_default_dtype())
 assert(not pcall(nacre.finfo, "int8") and not pcall(nacre.iinfo, "bool"))
 assert(nacre.equal(T {{{1, 2}}}.mT, T {{{1}, {2}}}))
+assert(nacre.equal(T {{{1, 2}}}.mH, T {{{1}, {2}}}))
+assert(nacre.equal(T {{1, 2}}.H, T {{1}, {2}}))
+assert(T {{1, 2}}.nbytes == 16 and T {{1, 2}}:float().itemsize == 4)
+fails("H: self has 3 dimensions, a matrix has 2", "self.mH",
+      function() return T {{{1}}}.H end)
+
+-- ---- functions in place, and inference_mode
+
+local x = T {-1.0, 2}
+assert(rawequal(F.relu_(x), x) and x == T {0.0, 2})
+for name, want in pairs {elu_ = -0.632, leaky_relu_ = -0.01, selu_ = -1.111,
+                         celu_ = -0.632, hardtanh_ = -1} do
+  local y = T {-1.0}
+  assert(rawequal(F[name](y), y) and math.abs(y:item() - want) < 1e-3, name)
+end
+assert(F.threshold_(T {-1.0}, 0, 7):item() == 7)
+assert(nacre.inference_mode(function(a)
+  return (a * 2).requires_grad
+end, nacre.ones(1):requires_grad_()) == false)
 assert(T({1}):is_signed() and not T({true}):is_signed())
 assert(T({0.5}):is_nonzero() and not T({false}):is_nonzero())
 fails("has 2 elements", nacre.is_nonzero, T {1, 2})

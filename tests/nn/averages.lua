@@ -90,6 +90,25 @@ for use_buffers, want in pairs {[true] = 2, [false] = 3} do
   assert(average.module[2].num_batches_tracked:item() == want)
 end
 
+-- ---- batch statistics over a loader, as the mean of all batches
+
+net = nn.Sequential(nn.BatchNorm1d(2, {momentum = 0.3}), nn.Linear(2, 1))
+net[1].running_mean:fill_(9)
+net:eval()
+local loader = nacre.utils.data.DataLoader(
+  {nacre.tensor{{1.0, 2}, {3, 4}, {5, 6}, {9, 8}}, nacre.ones(4)},
+  {batch_size = 2})
+swa_utils.update_bn(loader, net)
+assert(nacre.allclose(net[1].running_mean, nacre.tensor{4.5, 5}))
+assert(nacre.allclose(net[1].running_var, nacre.tensor{5.0, 2}))
+assert(net[1].num_batches_tracked:item() == 2)
+assert(net[1].momentum == 0.3 and not net.training)
+swa_utils.update_bn(loader, nn.Linear(2, 1))
+
+local rated = nacre.optim.SGD(nn.Linear(2, 1), {lr = 1})
+fails("anneal_epochs must not be negative", swa_utils.SWALR, rated, 0.1,
+      {anneal_epochs = -1})
+
 -- ---- errors
 
 fails("decay is 2, but must be from 0 to 1", swa_utils.AveragedModel, net,

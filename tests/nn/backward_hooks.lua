@@ -128,6 +128,31 @@ wrong:register_full_backward_hook(function() return nacre.ones(3) end)
 q = wrong(v):sum()
 fails("the gradient of argument 1 is not of its shape, [1x2]", q.backward, q)
 
+-- ---- before that
+
+local log = {}
+local both = nn.Linear(2, 2, false)
+both:register_full_backward_pre_hook(function(m, grad_output)
+  assert(rawequal(m, both) and grad_output.n == 1)
+  log[#log + 1] = grad_output[1]:sum():item()
+  return {grad_output[1] * 3}
+end)
+local handle = both:register_full_backward_hook(function(_, _, grad_output)
+  log[#log + 1] = grad_output[1]:sum():item()
+end)
+local input = nacre.ones(1, 2):requires_grad_()
+both(input):sum():backward()
+eq(table.concat(log, " "), "2.0 6.0")
+assert(both.weight.grad == nacre.full({2, 2}, 3.0))
+assert(nacre.allclose(input.grad, both.weight:detach():sum(1, true) * 3))
+handle:remove()
+both(nacre.ones(1, 2)):sum():backward()        -- no argument needs a gradient
+eq(#log, 3)
+wrong = nn.Tanh()
+wrong:register_full_backward_pre_hook(function() return nacre.ones(3) end)
+q = wrong(v):sum()
+fails("the gradient of result 1 is not of its shape, [1x2]", q.backward, q)
+
 -- a layer with a hook is collected
 local weak = setmetatable({}, {__mode = "k"})
 do

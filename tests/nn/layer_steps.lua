@@ -40,8 +40,8 @@ end
 
 local steps = shell.trace(step)
 eq(layers(steps, false):gsub("^%- ", ""),
-   "fc Net blocks.0 blocks.1.0 blocks.1 - MSELoss blocks.1.0 fc")
-eq(layers(steps, true), "MSELoss blocks.1 blocks.1.0 blocks.0 Net fc")
+   "fc Net blocks[1] blocks[2][1] blocks[2] - MSELoss blocks[2][1] fc")
+eq(layers(steps, true), "MSELoss blocks[2] blocks[2][1] blocks[1] Net fc")
 for _, s in ipairs(steps) do
   eq(s.network, s.module == "MSELoss" and s.module or s.module and "Net")
 end
@@ -56,8 +56,8 @@ local rows = shell.profile(step)
 local calls = {}
 for _, row in ipairs(rows.layers) do calls[row.op] = row.calls end
 eq(calls.Net, 2)
-eq(calls["blocks.0, of Net"], 2)
-assert(calls["fc, of Net"] >= 2 and calls["blocks.1.0, of Net"] >= 2)
+eq(calls["blocks[1], of Net"], 2)
+assert(calls["fc, of Net"] >= 2 and calls["blocks[2][1], of Net"] >= 2)
 assert(calls.MSELoss)
 eq(shell.profile(nacre.exp, nacre.ones(2)).layers, nil)
 

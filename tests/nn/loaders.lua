@@ -100,6 +100,36 @@ for sum in data.DataLoader(Squares(4), 4, {collate_fn = function(samples)
   return s
 end}) do eq(sum, 10) end
 
+-- ---- samples by number
+
+local set = data.TensorDataset(X, y)
+is(set[2][1], "{3,4}")
+eq(set[2][2]:item(), 2)
+eq(set[-1][2]:item(), 5)
+eq(set[6], nil)
+eq(set[-6], nil)
+eq(#set.tensors, 2)
+local count = 0
+for i, sample in ipairs(set) do
+  count = count + 1
+  eq(sample[2]:item(), i)
+end
+eq(count, 5)
+fails("TensorDataset: there is no sample 0: they count from 1 to 5",
+      function() return set[0] end)
+eq(data.TensorDataset(y)[3]:item(), 3)
+eq(data.Subset(set, {5, 1})[1][2]:item(), 5)
+eq(data.ConcatDataset(set, set)[7][2]:item(), 2)
+eq((data.random_split(set, {5}))[1][1]:numel(), 2)
+function Squares:get(i) return i, i * i end
+eq(Squares(3)[2][2], 4)
+eq(Squares(3).get, Squares.get)
+for _, f in ipairs {function() return loader[1] end,
+                    function() for _ in ipairs(loader) do break end end} do
+  fails("DataLoader: batches have no numbers: a loop makes them",
+        "for i, x, y in pairs(loader) do ... end", f)
+end
+
 -- ---- parts
 
 local a, b = data.random_split({X, y}, {3, 2})
@@ -116,6 +146,10 @@ local parts = {data.random_split(nacre.arange(10), {0.5, 0.3, 0.2})}
 eq(#parts[1] .. " " .. #parts[2] .. " " .. #parts[3], "5 3 2")
 fails("the parts have 4 samples, the dataset 5", data.random_split, {X, y},
       {2, 2})
+fails("the fractions add up to 1.1, not to 1", data.random_split, {X, y},
+      {0.8, 0.3})
+fails("part 2 is -1, but must be a number not below 0", data.random_split,
+      {X, y}, {6, -1})
 local both = data.ConcatDataset(a, b)
 eq(#both, 5)
 assert(both:get(5))
@@ -135,6 +169,13 @@ is(data.SequentialSampler(y)(), "{1,2,3,4,5}")
 
 fails("batch_size is 0, but must be positive", data.DataLoader, y, 0)
 fails("a dataset is a tensor, a list of tensors", data.DataLoader, 3)
+for _, key in ipairs {"timeout", "worker_init_fn", "persistent_workers"} do
+  fails(("'%s' is for worker processes, which there are not"):format(key),
+        data.DataLoader, y, {[key] = 1})
+end
+fails("prefetch is the number of batches ahead", data.DataLoader, y,
+      {prefetch_factor = 2})
+data.DataLoader(y, {persistent_workers = nil, num_workers = 4})
 fails("first has 5 rows, other has 3", data.TensorDataset, y, nacre.ones(3))
 fails("a sampler gives the order", data.DataLoader, y,
       {shuffle = true, sampler = data.SequentialSampler(y)})

@@ -54,6 +54,11 @@ fails("a table of tensors or the name of a file is expected, not a number",
 -- ---- options
 
 local part = {["0.bias"] = nacre.zeros(2), extra = nacre.ones(1)}
+result = b:load_state_dict(part, false)
+assert(#result.missing_keys > 0)
+fails("load_state_dict: takes at most 2 arguments, got 3", b.load_state_dict, b,
+      part, false, true, 1)
+fails("no argument 'stict'", b.load_state_dict, b, part, {stict = false})
 result = b:load_state_dict(part, {strict = false})
 assert(result.unexpected_keys[1] == "extra" and #result.missing_keys == 6)
 C.is(b[1].bias:detach(), "{0.0,0.0}")

@@ -18,7 +18,7 @@ local net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(),
 local s = net:summary {3, 1, 6, 6}
 local paths = {}
 for i, row in ipairs(s) do paths[i] = row.path end
-eq(table.concat(paths, " "), " 0 1 2 3 4")
+eq(table.concat(paths, " "), " [1] [2] [3] [4] [5]")
 local all, conv, norm, relu, flatten, linear = table.unpack(s)
 eq(table.concat(conv.output, "x"), "3x2x4x4")
 eq(conv.layer, "Conv2d(1, 2, 3)")
@@ -50,9 +50,9 @@ eq(tostring(nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
             :to("cpu"):summary {5, 4}), [[
 layer                output  parameters      work  kept
 (all)  Sequential    5x2             23  195 FLOP  60 B
-0      Linear(4, 3)  5x3             15  120 FLOP
-1      Tanh()        5x3                  15 FLOP  60 B
-2      Linear(3, 2)  5x2              8   60 FLOP
+[1]    Linear(4, 3)  5x3             15  120 FLOP
+[2]    Tanh()        5x3                  15 FLOP  60 B
+[3]    Linear(3, 2)  5x2              8   60 FLOP
 for float32[5x4] cpu; nothing was computed]])
 
 -- ---- inputs: tensors, several, other dtypes
@@ -70,9 +70,9 @@ end
 s = Words():summary(nacre.ones(7, 3, {dtype = "int64"}))
 eq(table.concat(s[2].output, "x"), "7x3x4")
 eq(table.concat(s[3].output, "x"), "7x3x6")
-eq(s[4].path, "heads.0")
+eq(s[4].path, "heads[1]")
 eq(s[4].calls, 2)
-eq(table.concat(s.unused, " "), "heads.1 unused")
+eq(table.concat(s.unused, " "), "heads[2] unused")
 assert(s.inputs[1]:find "^int64%[7x3%] ", s.inputs[1])
 eq(nn.Linear(4, 2):half():summary({3, 4})[1].dtype, "float16")
 eq(#nn.Bilinear(3, 4, 2):summary({6, 3}, nacre.ones(6, 4)), 1)

@@ -87,9 +87,27 @@ local scaled = Scaled(2, 3)
 eq(scaled.out_features, 3)
 shape(scaled.bias, 3)
 
+-- parts in tables of tables, and by name: in the order in which they were made
+local Tables = nn.Module "Tables"
+function Tables:init()
+  self.deep = {{nn.Linear(1, 1)}, {at = nn.ReLU()}}
+  self.named = {z = nn.Linear(1, 1), size = 3}
+  self.named.a = nn.Linear(1, 1)
+  self.mixed = {nacre.relu, nn.Linear(1, 1)}
+  self.mixed.again = self.mixed
+  self.data = {1, 2, {3}}
+end
+local tables = Tables()
+eq(names(tables:named_children()), "deep.0.0 deep.1.at named.z named.a mixed.1")
+eq(#tables:parameters(), 8)
+assert(tostring(tables):find("deep[1][1]  Linear(1, 1)", 1, true))
+assert(tostring(tables):find("named.z  Linear(1, 1)", 1, true))
+
 -- ---- paths, apply, train
 
 assert(rawequal(deeper:get_submodule "blocks.1", deeper.blocks[2]))
+assert(rawequal(deeper:get_submodule "blocks[2]", deeper.blocks[2]))
+assert(rawequal(deeper:get_parameter "blocks[1].bias", deeper.blocks[1].bias))
 assert(rawequal(deeper:get_parameter "fc1.weight", deeper.fc1.weight))
 fails("Deeper has no 'fc3.weight'", deeper.get_parameter, deeper, "fc3.weight")
 local order = {}
@@ -172,6 +190,18 @@ eq(list[2].out_features, 2)
 local dict = nn.ModuleDict {b = nn.Linear(1, 1), a = nn.Linear(1, 1)}
 eq(#dict:parameters(), 4)
 eq(#nn.ParameterList(nn.Parameter(nacre.ones(1))):parameters(), 1)
+local plain = nn.ParameterList {nacre.ones(2)}:insert(1, nacre.ones(1))
+assert(#plain:parameters() == 2 and plain[1].requires_grad)
+fails("Sequential: the keys of a table have no order: give a list",
+      '{"a", nn.Linear(2, 3)} is a part with a name', nn.Sequential,
+      {a = nn.ReLU()})
+fails("ModuleList: the keys of a table have no order",
+      "nn.ModuleDict{...} takes names", nn.ModuleList,
+      {nn.ReLU(), last = nn.ReLU()})
+fails("ModuleDict: a part has a name, not 1",
+      "nn.ModuleList{...} takes a list", nn.ModuleDict, {nn.ReLU()})
+fails("ModuleDict: a module is expected, not a number", nn.ModuleDict,
+      {a = nn.ReLU(), b = 2})
 
 -- ---- text
 
@@ -181,12 +211,19 @@ eq(nn.Dropout(0.25):_head(), "Dropout(0.25)")
 eq(nn.LSTM(3, 4, {bidirectional = true}):_head(),
    "LSTM(3, 4, {bidirectional=true})")
 eq(tostring(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))), [[
-Sequential         23  92 B  cpu  training
-  0  Linear(4, 3)  15  3x4, 3
-  1  ReLU()
-  2  Linear(3, 2)   8  2x3, 2]])
+Sequential           23  92 B  cpu  training
+  [1]  Linear(4, 3)  15  3x4, 3
+  [2]  ReLU()
+  [3]  Linear(3, 2)   8  2x3, 2]])
 local rows = tostring(nn.ModuleList {nn.ReLU(), nn.ReLU(), nn.ReLU()})
-assert(rows:find "0%.%.2  ReLU%(%)", rows)
+assert(rows:find "%[1%.%.3%]  ReLU%(%)", rows)
+-- layers of other dtypes are not equal
+eq(tostring(nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1):double(),
+                          nn.Linear(1, 1))), [[
+Sequential           6  32 B  cpu  training
+  [1]  Linear(1, 1)  2  1x1, 1
+  [2]  Linear(1, 1)  2  1x1, 1  float64
+  [3]  Linear(1, 1)  2  1x1, 1]])
 
 -- ---- errors name the layer, through tail calls too
 
@@ -201,13 +238,43 @@ eq(e.module, "Linear(4, 2)")
 e = fails("linear: input has 5", nn.Sequential(nn.Sequential(nn.Linear(4, 2))),
           nacre.ones(2, 5))
 eq(e.module, "[1][1]: Linear(4, 2), of Sequential")
+-- a ModuleList does not run itself: the path goes through it
+local Listed = nn.Module "Listed"
+function Listed:init()
+  self.layers = nn.ModuleList {nn.Sequential(nn.Linear(2, 3)), nn.Linear(2, 3)}
+  self.heads = nn.ModuleDict {["a b"] = nn.Linear(3, 2)}
+end
+function Listed:forward(x, head)
+  if head then return self.heads[head](x) end
+  for _, l in ipairs(self.layers) do x = l(x) end
+end
+e = fails("linear: input has 3", Listed(), nacre.ones(1, 3))
+eq(e.module, "layers[1][1]: Linear(2, 3), of Listed")
+e = fails("linear: input has 3", Listed(), nacre.ones(1, 2))
+eq(e.module, "layers[2]: Linear(2, 3), of Listed")
+e = fails("linear: input has 2", Listed(), nacre.ones(1, 2), "a b")
+eq(e.module, 'heads["a b"]: Linear(3, 2), of Listed')
+local Silent = nn.Module "Silent"
+function Silent:forward(x) self.seen = x end
+eq(select("#", Silent()(1)), 0)
+fails("Sequential: the forward of [2], Silent, returned nothing",
+      nn.Sequential(nn.ReLU(), Silent(), nn.ReLU()), nacre.ones(1))
+fails("Sequential: the function [1] returned nothing",
+      nn.Sequential(function() end, nn.ReLU()), nacre.ones(1))
 local Empty = nn.Module "Empty"
 fails("Empty: the class has no forward", Empty(), 1)
 fails("Linear: out_features is missing", nn.Linear, 2)
 fails("no argument 'biass', did you mean 'bias'?", nn.Linear, 2, 3,
       {biass = false})
 fails("a class has a name", nn.Module)
-fails("eval: a method is called with a colon", "net:eval(...)", net.eval)
+fails("Module: takes the name alone", 'Outer:extend "Inner"', nn.Module,
+      "Inner", Outer)
+fails("eval: takes no argument, got 1", net.eval, net, true)
+fails("train: takes at most 1 argument, got 2", net.train, net, true, 1)
+net.fc2.bias.grad = nacre.ones(2)
+eq(net:zero_grad {set_to_none = false}.fc2.bias.grad:sum():item(), 0)
+eq(net:zero_grad(true).fc2.bias.grad, nil)
+fails("eval: a method is called with a colon", "net:eval()", net.eval)
 fails("to: a method is called with a colon", net.to, "cuda")
 
 -- a coroutine may yield inside forward
@@ -266,8 +333,23 @@ local out, lengths = nn.utils.rnn.pad_packed_sequence(
   (nn.GRU(3, 4)(packed)))
 shape(out, 4, 2, 4)
 C.is(lengths, "{2,4}")
-fails("the state is a list {h, c}", nn.LSTM(3, 4), nacre.ones(5, 2, 3),
-      nacre.ones(1, 2, 4))
+local one_state = nacre.ones(1, 2, 4)
+for _, given in ipairs {{one_state}, {one_state, one_state}} do
+  fails("LSTM: the state is a list {h, c}", "lstm(x, {h, c})", nn.LSTM(3, 4),
+        nacre.ones(5, 2, 3), table.unpack(given))
+  fails("LSTMCell: the state is a list {h, c}", "lstmcell(x, {h, c})",
+        nn.LSTMCell(3, 4), nacre.ones(2, 3), table.unpack(given))
+end
+fails("GRU: takes x, the state and {lengths = ...}", nn.GRU(3, 4),
+      nacre.ones(5, 2, 3), one_state, one_state)
+fails("GRUCell: takes x and the state", nn.GRUCell(3, 4), nacre.ones(2, 3),
+      one_state[1], 1)
+fails("the options are a table {lengths = ...}, not a number", nn.GRU(3, 4),
+      nacre.ones(5, 2, 3), one_state, 3)
+fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
+      {length = {3, 5}})
+fails("BatchNorm2d: input has 2 dimensions, not 4", nn.BatchNorm2d(3),
+      nacre.ones(3, 3))
 
 -- attention: a mask of booleans is true where nothing is looked at
 local attention = nn.MultiheadAttention(4, 2, {batch_first = true}):double()
@@ -282,6 +364,20 @@ fails("is_causal only says what attn_mask is", attention, q, q, q,
 local padded = nacre.tensor {{false, false, true}}
 _, weights = attention(q, q, q, {key_padding_mask = padded})
 eq(weights[{{}, {}, {3, 3}}]:abs():sum():item(), 0)
+for _, need in ipairs {true, false} do
+  fails("key_padding_mask is [2x3], queries and keys of this shape need [1x3]",
+        attention, q, q, q, {key_padding_mask = nacre.ones(2, 3):bool(),
+                             need_weights = need})
+  fails("key_padding_mask is [1x3], queries and keys of this shape need [3]",
+        attention, q[1], q[1], q[1], {key_padding_mask = padded,
+                                      need_weights = need})
+  fails("attn_mask is [2x2], queries and keys of this shape need [3x3]",
+        attention, q, q, q, {attn_mask = nacre.ones(2, 2):bool(),
+                             need_weights = need})
+  fails("attn_mask is [1x3x3], queries and keys of this shape need [2x3x3]",
+        attention, q, q, q, {attn_mask = nacre.ones(1, 3, 3):bool(),
+                             need_weights = need})
+end
 
 -- ---- initial values: their bounds and moments
 
@@ -303,6 +399,63 @@ near(deviation("trunc_normal_", 0, 1, -2, 2), 0.8796)
 local ortho = nn.init.orthogonal_(nacre.empty(6, 3, {dtype = "float64"}))
 assert(nacre.allclose(ortho:t():mm(ortho),
                       nacre.eye(3, {dtype = "float64"})))
+local sparse = nn.init.sparse_(nacre.empty(200, 300), 0.3, 2)
+assert(sparse:eq(0):sum(1):eq(60):all():item())
+near(sparse[sparse:ne(0)]:std():item(), 2)
+local kernel = nn.init.dirac_(nacre.empty(4, 2, 3), 2)
+C.is(kernel:nonzero(), "{{1,1,2},{2,2,2},{3,1,2},{4,2,2}}")
+local image = nacre.randn(1, 4, 5)
+assert(F.conv1d(image, kernel, {padding = 1, groups = 2}) == image)
+fails("tensor has not 3 to 5 dimensions", nn.init.dirac_, nacre.empty(2, 2))
+fails("4 channels are not divisible by 3 groups", nn.init.dirac_, kernel, 3)
 fails("tensor has fewer than 2 dimensions", nn.init.xavier_uniform_,
       nacre.empty(3))
 assert(F.linear and not pcall(function() return nn.Linaer end))
+
+-- ---- many classes in clusters
+
+local adaptive = nn.AdaptiveLogSoftmaxWithLoss(8, 50, {5, 20}, 2):double()
+local points = nacre.randn(30, 8, {dtype = "float64"})
+local classes = nacre.randint(1, 51, {30})
+local logs, mean = adaptive(points, classes)
+local every = adaptive:log_prob(points)
+assert(nacre.allclose(logs, every:gather(2, classes:unsqueeze(2)):squeeze(2)))
+assert(nacre.allclose(mean, -logs:mean()))
+assert(nacre.allclose(every:exp():sum(2), nacre.ones_like(logs)))
+assert(adaptive:predict(points) == every:argmax(2))
+fails("a class is not from 1 to 50", adaptive, points, classes * 0)
+fails("input and target have not the same number of rows", adaptive,
+      points["1:3"], classes)
+fails("cutoffs must increase, from 1 to n_classes - 1",
+      nn.AdaptiveLogSoftmaxWithLoss, 8, 50, {20, 5})
+
+-- ---- the text of a network keeps to the columns of the terminal
+
+for _, line in ipairs {"nn.Transformer(512, 8, 2, 2)",
+    "nn.TransformerEncoderLayer(512, 8, {dim_feedforward=1024, "
+    .. "batch_first=true, norm_first=true})"} do
+  local text = tostring(load("local nn = ... return " .. line)(nn))
+  for row in text:gmatch "[^\n]+" do assert(#row <= 80, row) end
+  -- what is broken into lines is all there
+  assert(text:gsub("  +%d.-\n", " "):gsub("%s+", " "):find("norm", 1, true))
+end
+assert(tostring(nn.TransformerEncoderLayer(512, 8, {norm_first = true,
+                                                    batch_first = true}))
+       :find "^TransformerEncoderLayer%(512, 8, +3152384 .-\n +{.-}%)\n")
+
+-- ---- sequences of several lengths
+
+local rnn = nn.utils.rnn
+local parts = {nacre.randn(2, 3), nacre.randn(4, 3), nacre.randn(1, 3)}
+local packed = rnn.pack_sequence(parts)
+for i, t in ipairs(rnn.unpack_sequence(packed)) do assert(t == parts[i]) end
+local padded, lengths = rnn.pad_packed_sequence(packed, true)
+for i, t in ipairs(rnn.unpad_sequence(padded, lengths, true)) do
+  assert(t == parts[i])
+end
+local gru = nn.GRU(3, 2)
+local _, last = gru(packed)
+for i, t in ipairs(parts) do
+  local _, alone = gru(t)
+  assert(nacre.allclose(last[1][i], alone[1], 1e-5, 1e-6))
+end

@@ -51,6 +51,25 @@ fails("betas[2] is 1, but must be from 0 to below 1", optim.Adam, {p},
 fails("nesterov needs a momentum", optim.SGD, {p}, {nesterov = true})
 fails("rho is 1, but must be a number from 0 to below 1", optim.Adadelta, {p},
       {rho = 1})
+fails("etas must be a number from 0 to 1 and one above 1", optim.Rprop, {p},
+      {etas = {0.5, 0.9}})
+fails("step_sizes must be a list of two numbers", optim.Rprop, {p},
+      {step_sizes = {1}})
+fails("eps must be a list of two numbers", optim.Adafactor, {p}, {eps = {1}})
+fails("d must be at least 1", optim.Adafactor, {p}, {d = 0.5})
+fails("beta2_decay must not be above 0", optim.Adafactor, {p},
+      {beta2_decay = 0.5})
+
+fails("step: takes at most 1 argument, got 2", opt.step, opt, nil, 1)
+fails("step: takes a function that computes the loss, not a number", opt.step,
+      opt, 1)
+fails("zero_grad: a method is called with a colon", "opt:zero_grad(...)",
+      opt.zero_grad)
+q.grad = parameter(1.0)
+opt:zero_grad {set_to_none = false}
+assert(q.grad:item() == 0)
+opt:zero_grad(true)
+assert(q.grad == nil)
 
 -- a frozen parameter is passed over
 local frozen = nn.Linear(2, 2):requires_grad_(false)
@@ -158,6 +177,32 @@ local product = counted * counted
 optim.SGD({counted}, 0.1):step()
 fails("was changed in place", product.backward, product)
 assert(version)
+
+-- ---- state: it follows its parameter
+
+for _, name in ipairs {"SGD", "Adam", "Adadelta", "LBFGS"} do
+  local layer = nn.Linear(2, 2)
+  local o = optim[name](layer, name == "SGD" and {momentum = 0.9} or {})
+  local function learn(there)
+    local x = nacre.ones(3, 2, there or {})
+    o:step(function()
+      o:zero_grad()
+      local l = (layer(x) ^ 2):sum()
+      l:backward()
+      return l
+    end)
+  end
+  learn()
+  layer:double()
+  learn {dtype = "float64"}
+  for _, v in pairs(o.state[layer.weight]) do
+    assert(not nacre.is_tensor(v) or v.dtype == "float64", name)
+  end
+  layer:float():to(device)
+  learn {device = device}
+  layer:cpu()
+  learn()
+end
 
 -- ---- state: going on is the same as not having stopped
 

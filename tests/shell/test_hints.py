@@ -103,7 +103,7 @@ PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|strings are"
                    r"|nacre\.stack joins|nacre\.enable_grad|nacre\.no_grad\(fu"
                    r"|nacre --doctor|reshape |\(\.\.\.\)|backward\(\{re"
                    r"|[\w ]+ has \d+ values? |\w+ overflows"
-                   r"|t:to\(|nacre\.tensor\{\.\.\.|wait for)")
+                   r"|t:to\(|nacre\.tensor\{\.\.\.|wait for|move the module)")
 
 
 def instead(hint, typed):
@@ -364,6 +364,20 @@ class Absent(unittest.TestCase):
             self.hint("local function f(opts)\n  local limit = opts.limit\n"
                       "  return nacre.ones(3) * limit\nend\nprint(f{})\n"),
             "limit is nil, set in line 2: limit = opts.limit")
+
+    def test_other_blocks(self):
+        """What another block calls n is another variable."""
+        self.assertEqual(
+            self.hint("local n = tonumber('x')\n"
+                      "local function f(n)\n  n = 2\nend\n"
+                      "for n = 1, 2 do\n  local m = n\nend\n"
+                      "do\n  local n = 3\nend\nlocal t = {\n  n = 4}\n"
+                      "print(nacre.ones(n))\n"),
+            "n is nil, set in line 1: n = tonumber('x')")
+        self.assertEqual(
+            self.hint("local t, n = {}\nif t then\n  n = t.n\n"
+                      "else\n  local n = 2\nend\nprint(nacre.ones(n))\n"),
+            "n is nil, set in line 3: n = t.n")
 
     def test_parameters_and_upvalues(self):
         self.assertEqual(self.hint("local up\nlocal function f() "

@@ -55,9 +55,12 @@ def lua(v):
 def construct(name, args, kw):
     text = [lua(a) for a in args]
     if kw:
-        text.append("{" + ", ".join(f"{k}={lua(v)}"
-                                    for k, v in kw.items()) + "}")
+        text.append(options_text(kw))
     return f"nn.{name}({', '.join(text)})"
+
+
+def options_text(kw):
+    return "{" + ", ".join(f"{k}={lua(v)}" for k, v in kw.items()) + "}"
 
 
 def plain(v):
@@ -69,11 +72,22 @@ def plain(v):
 ROWS = []
 
 
-def row(name, *args, x, eval=False, call=None, **kw):
+def row(name, *args, x, eval=False, call=None, wrap=None, **kw):
     """nn.name(*args, **kw) called with inputs of these shapes; a shape that
     begins with "class" is of integers from 1 to its second element. `call`:
-    keyword arguments of forward."""
-    ROWS.append((name, args, kw, x, eval, call or {}))
+    keyword arguments of forward; `wrap`: a function of nn.utils that changes
+    the module, and its keyword arguments."""
+    ROWS.append((name, args, kw, x, eval, call or {}, wrap))
+
+
+def wrapped(m, wrap):
+    """What the function of nn.utils makes of the module m."""
+    if wrap is None:
+        return m
+    f = torch.nn.utils
+    for word in wrap[0].split("."):
+        f = getattr(f, word)
+    return f(m, **{k: plain(v) for k, v in wrap[1].items()})
 
 
 def spatial(n):
@@ -132,6 +146,10 @@ row("Conv2d", 3, 4, (3, 2), stride=(2, 1), padding=(1, 0), x=[spatial(2)])
 row("Upsample", scale_factor=2, x=[spatial(2)])
 row("Upsample", size=(9, 4), mode="bilinear", align_corners=True,
     x=[spatial(2)])
+row("UpsamplingNearest2d", scale_factor=2, x=[spatial(2)])
+row("UpsamplingNearest2d", size=(9, 4), x=[spatial(2)])
+row("UpsamplingBilinear2d", size=(9, 4), x=[spatial(2)])
+row("UpsamplingBilinear2d", scale_factor=2, x=[spatial(2)])
 row("PixelShuffle", 2, x=[[1, 8, 3, 3]])
 row("PixelUnshuffle", 2, x=[[1, 2, 4, 6]])
 row("ChannelShuffle", 2, x=[[1, 4, 3, 3]])
@@ -184,7 +202,17 @@ row("HingeEmbeddingLoss", x=[[5], ["sign", 5]])
 row("SoftMarginLoss", x=[[5], ["sign", 5]])
 row("CosineEmbeddingLoss", x=[[4, 5], [4, 5], ["sign", 4]])
 row("TripletMarginLoss", x=[[4, 5], [4, 5], [4, 5]])
+row("TripletMarginWithDistanceLoss", x=[[4, 5], [4, 5], [4, 5]])
+row("TripletMarginWithDistanceLoss", margin=2.0, swap=True, reduction="none",
+    distance_function=Lua(lambda x, y: (x - y).abs().amax(-1),
+                          "function(x, y) return (x - y):abs():amax(-1) end"),
+    x=[[4, 5], [4, 5], [4, 5]])
 row("MultiLabelSoftMarginLoss", x=[[4, 5], ["positive", 4, 5]])
+
+row("AdaptiveLogSoftmaxWithLoss", 9, 20, [4, 10, 15], div_value=2.0,
+    x=[[8, 9], ["class", 20, 8]])
+row("AdaptiveLogSoftmaxWithLoss", 9, 20, [4], head_bias=True, div_value=2.0,
+    x=[[9], ["class", 20]])
 
 # ---- recurrent
 for name in ["RNN", "LSTM", "GRU"]:
@@ -216,6 +244,30 @@ row("TransformerEncoder", module("TransformerEncoderLayer", 8, 2, 16,
                                  dropout=0), 2, x=[E8])
 row("Transformer", 8, 2, 1, 2, 16, 0, x=[E8, [4, 3, 8]])
 
+# ---- parametrizations, layers that are told nothing of their input
+for path in ["parametrizations.weight_norm", "weight_norm"]:
+    row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {}))
+    row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {"dim": dim(1)}))
+    row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {"dim": Lua(None, "false")}))
+    row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {"name": "bias"}))
+    row("Conv2d", 3, 4, 3, x=[spatial(2)], wrap=(path, {}))
+    row("LSTM", 4, 5, x=[[6, 3, 4]], wrap=(path, {"name": "weight_hh_l0"}))
+for path in ["parametrizations.spectral_norm", "spectral_norm"]:
+    row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {}))
+    row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {"n_power_iterations": 3}))
+    row("Conv2d", 3, 4, 3, x=[spatial(2)], wrap=(path, {}))
+    row("Conv2d", 3, 4, 3, x=[spatial(2)], eval=True, wrap=(path, {}))
+    row("ConvTranspose2d", 3, 4, 3, x=[spatial(2)], wrap=(path, {}))
+row("LazyLinear", 4, x=[[2, 3, 5]])
+row("LazyLinear", 4, False, x=[[5]])
+for n in (1, 2, 3):
+    row(f"LazyConv{n}d", 4, 3, x=[spatial(n)])
+    row(f"LazyConv{n}d", 6, 2, stride=2, groups=3, bias=False, x=[spatial(n)])
+    row(f"LazyConvTranspose{n}d", 6, 2, groups=3, x=[spatial(n)])
+    row(f"LazyBatchNorm{n}d", x=[spatial(n)])
+    row(f"LazyInstanceNorm{n}d", affine=True, track_running_stats=True,
+        x=[spatial(n)])
+
 
 def draw(shape, generator):
     kind = shape[0] if isinstance(shape[0], str) else "normal"
@@ -241,11 +293,14 @@ def tensors(out):
 def reference(number, r, folder):
     """Runs PyTorch, writes what Lua needs, returns the Lua text and what is
     expected."""
-    name, args, kw, shapes, evaluate, call = r
+    name, args, kw, shapes, evaluate, call, wrap = r
     generator = torch.Generator().manual_seed(number)
     torch.manual_seed(number)
     m = getattr(torch.nn, name)(*map(plain, args),
                                 **{k: plain(v) for k, v in kw.items()})
+    m = wrapped(m, wrap)
+    if name.startswith("Lazy"):
+        m(*[draw(s, generator) for s in shapes])
     with torch.no_grad():
         for t in list(m.parameters()):
             t.copy_(torch.randn(t.shape, generator=generator) * 0.5)
@@ -275,10 +330,12 @@ def reference(number, r, folder):
     path = os.path.join(folder, f"{number}.npz")
     numpy.savez(path, **{k: v.detach().numpy()
                          for k, v in {**arrays, **state}.items()})
-    options = ", ".join(f"{k}={lua(v)}" for k, v in call.items())
-    text = (f"row({number}, function() return {construct(name, args, kw)} end, "
+    made = construct(name, args, kw)
+    if wrap:
+        made = f"nn.utils.{wrap[0]}({made}, {options_text(wrap[1])})"
+    text = (f"row({number}, function() return {made} end, "
             f"{lua([t.requires_grad for t in x])}, {lua(same)}, "
-            f"{lua(evaluate)}, {{{options}}})")
+            f"{lua(evaluate)}, {options_text(call)})")
     return text, {k: v.detach().double() for k, v in expected.items()}
 
 
@@ -368,7 +425,8 @@ def main():
             try:
                 text, expected[number] = reference(number, r, folder)
                 texts.append(text)
-            except (RuntimeError, TypeError, ValueError) as e:
+            except (AttributeError, RuntimeError, TypeError,
+                    ValueError) as e:
                 if MODERN:
                     raise
                 print(f"{r[0]}: {e}")     # an old PyTorch
@@ -386,8 +444,8 @@ def main():
             done += 1
             if wrong:
                 bad += 1
-                name, args, kw, x, _, _ = ROWS[number]
-                print(f"{number} {construct(name, args, kw)} {x}: "
+                name, args, kw, x, _, _, wrap = ROWS[number]
+                print(f"{number} {construct(name, args, kw)} {wrap} {x}: "
                       + "; ".join(wrong))
     print(f"modules_torch: {done} modules, {bad} differ")
     sys.exit(bad > 0)

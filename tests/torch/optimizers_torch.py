@@ -13,12 +13,23 @@ import warnings
 
 import numpy
 import torch
+from torch.optim import lr_scheduler, swa_utils
 
 STEPS = 200
 # Relative error of the losses.  PyTorch 1 kept the product of NAdam's momenta
 # in float32.
 TOLERANCE = 1e-8
 TOLERANCES = {} if hasattr(torch, "compile") else {"NAdam": 1e-2}
+
+
+class Lua:
+    """A value that is written otherwise in Lua: in PyTorch it is `value`."""
+
+    def __init__(self, value, text):
+        self.value, self.text = value, text
+
+
+HALF = Lua(lambda t: 0.5 + 1 / (t + 1), "function(t) return 0.5 + 1/(t + 1) end")
 
 OPTIMIZERS = [
     ("SGD", dict(lr=0.05)), ("SGD", dict(lr=0.05, momentum=0.9)),
@@ -37,6 +48,11 @@ OPTIMIZERS = [
     ("Adagrad", dict(lr=0.1, initial_accumulator_value=0.5)),
     ("Adadelta", dict(lr=1.0)),
     ("Adadelta", dict(lr=0.5, rho=0.8, weight_decay=0.1)),
+    ("Rprop", dict()), ("Rprop", dict(lr=0.05, step_sizes=(1e-4, 0.1))),
+    ("ASGD", dict()),
+    ("ASGD", dict(lr=0.05, lambd=1e-3, t0=50, weight_decay=0.01)),
+    ("Adafactor", dict()),
+    ("Adafactor", dict(lr=0.1, weight_decay=0.1, d=2.0, beta2_decay=-0.5)),
     ("LBFGS", dict(lr=0.1, max_iter=4, history_size=5)),
     ("LBFGS", dict(line_search_fn="strong_wolfe", max_iter=5)),
     ("LBFGS", dict(line_search_fn="strong_wolfe", lr=30.0, max_iter=3))]
@@ -53,11 +69,39 @@ SCHEDULES = [
     ("CosineAnnealingWarmRestarts", dict(T_0=3, T_mult=2, eta_min=0.01)),
     ("OneCycleLR", dict(max_lr=1.0, total_steps=30)),
     ("OneCycleLR", dict(max_lr=1.0, total_steps=30, three_phase=True,
-                        anneal_strategy="linear"))]
+                        anneal_strategy="linear")),
+    ("LambdaLR", dict(lr_lambda=HALF)),
+    ("MultiplicativeLR", dict(lr_lambda=HALF)),
+    ("CyclicLR", dict(base_lr=0.01, max_lr=0.2, step_size_up=3)),
+    ("CyclicLR", dict(base_lr=0.01, max_lr=0.2, step_size_up=3,
+                      step_size_down=2, mode="triangular2")),
+    ("CyclicLR", dict(base_lr=0.01, max_lr=0.2, step_size_up=4, gamma=0.9,
+                      mode="exp_range", base_momentum=0.7)),
+    ("CyclicLR", dict(base_lr=0.01, max_lr=0.2, step_size_up=4,
+                      scale_fn=HALF, scale_mode="iterations")),
+    ("SWALR", dict(swa_lr=0.5)),
+    ("SWALR", dict(swa_lr=0.01, anneal_epochs=3, anneal_strategy="linear")),
+    ("SWALR", dict(swa_lr=0.01, anneal_epochs=0))]
+
+# several schedules of one optimizer
+GROUPS = [
+    ("ChainedScheduler", [("ConstantLR", dict(factor=0.2, total_iters=3)),
+                          ("ExponentialLR", dict(gamma=0.9))], None),
+    ("ChainedScheduler", [("StepLR", dict(step_size=3)),
+                          ("MultiplicativeLR", dict(lr_lambda=HALF))], None),
+    ("SequentialLR", [("LinearLR", dict(total_iters=4)),
+                      ("CosineAnnealingLR", dict(T_max=16))], [4])]
+if hasattr(torch, "compile"):   # PyTorch 1 went on from the first one's rate
+    GROUPS.append(
+        ("SequentialLR", [("MultiplicativeLR", dict(lr_lambda=HALF)),
+                          ("MultiplicativeLR", dict(lr_lambda=HALF)),
+                          ("ExponentialLR", dict(gamma=0.9))], [4, 7]))
 EPOCHS = 20
 
 
 def lua(v):
+    if isinstance(v, Lua):
+        return v.text
     if isinstance(v, bool):
         return "true" if v else "false"
     if isinstance(v, (tuple, list)):
@@ -67,6 +111,10 @@ def lua(v):
 
 def options(o):
     return "{" + ", ".join(f"{k}={lua(v)}" for k, v in o.items()) + "}"
+
+
+def plain(o):
+    return {k: v.value if isinstance(v, Lua) else v for k, v in o.items()}
 
 
 def network():
@@ -95,10 +143,7 @@ local function losses(name, options)
   end
   print(table.concat(list, " "))
 end
-local function rates(name, options)
-  local opt = nacre.optim.SGD({nacre.ones(1):requires_grad_()},
-                              {lr = 0.1, momentum = 0.9})
-  local schedule = nacre.optim.lr_scheduler[name](opt, options)
+local function report(opt, schedule)
   local list = {}
   for i = 1, EPOCHS do
     list[i] = ("%.17g %.17g"):format(opt.param_groups[1].lr,
@@ -106,6 +151,26 @@ local function rates(name, options)
     schedule:step()
   end
   print(table.concat(list, " "))
+end
+local function make(opt, name, options)
+  local space = name == "SWALR" and nacre.optim.swa_utils or
+                nacre.optim.lr_scheduler
+  return space[name](opt, options)
+end
+local function optimizer()
+  return nacre.optim.SGD({nacre.ones(1):requires_grad_()},
+                         {lr = 0.1, momentum = 0.9})
+end
+local function rates(name, options)
+  local opt = optimizer()
+  report(opt, make(opt, name, options))
+end
+local function group(name, members, milestones)
+  local opt, list = optimizer(), {}
+  for i, m in ipairs(members) do list[i] = make(opt, m[1], m[2]) end
+  report(opt, name == "SequentialLR" and
+         nacre.optim.lr_scheduler[name](opt, list, milestones) or
+         nacre.optim.lr_scheduler[name](list))
 end
 """
 
@@ -124,16 +189,37 @@ def losses(name, o, X, Y):
     return out
 
 
-def rates(name, o):
-    opt = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1,
-                          momentum=0.9)
-    schedule = getattr(torch.optim.lr_scheduler, name)(opt, **o)
+def make(opt, name, o):
+    return getattr(swa_utils if name == "SWALR" else lr_scheduler,
+                   name)(opt, **plain(o))
+
+
+def optimizer():
+    return torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1,
+                           momentum=0.9)
+
+
+def report(opt, schedule):
     out = []
     for _ in range(EPOCHS):
         out += [opt.param_groups[0]["lr"], opt.param_groups[0]["momentum"]]
         opt.step()
         schedule.step()
     return out
+
+
+def rates(name, o):
+    opt = optimizer()
+    return report(opt, make(opt, name, o))
+
+
+def group(name, members, milestones):
+    opt = optimizer()
+    schedules = [make(opt, *m) for m in members]
+    if name == "SequentialLR":
+        return report(opt, lr_scheduler.SequentialLR(opt, schedules,
+                                                     milestones))
+    return report(opt, lr_scheduler.ChainedScheduler(schedules))
 
 
 def main():
@@ -145,11 +231,21 @@ def main():
     warnings.filterwarnings("ignore")
     torch.manual_seed(5)
     X, Y = torch.randn(64, 8), torch.randn(64, 3)
-    cases = [("losses", n, o) for n, o in OPTIMIZERS] + \
-            [("rates", n, o) for n, o in SCHEDULES]
+    cases = []
+    for name, o in OPTIMIZERS:
+        if hasattr(torch.optim, name):      # not in an old PyTorch
+            cases.append((f'losses("{name}", {options(o)})',
+                          losses(name, o, X, Y), name))
+    for name, o in SCHEDULES:
+        cases.append((f'rates("{name}", {options(o)})', rates(name, o), name))
+    for name, members, milestones in GROUPS:
+        list_text = ", ".join(f'{{"{n}", {options(o)}}}' for n, o in members)
+        cases.append((f'group("{name}", {{{list_text}}}, '
+                      f'{lua(milestones or [])})',
+                      group(name, members, milestones), name))
     text = LUA.replace("LBFGS_STEPS", str(LBFGS_STEPS)) \
               .replace("STEPS", str(STEPS)).replace("EPOCHS", str(EPOCHS))
-    text += "".join(f'{f}("{n}", {options(o)})\n' for f, n, o in cases)
+    text += "".join(call + "\n" for call, _, _ in cases)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "data.npz")
         numpy.savez(path, X=X.numpy(), Y=Y.numpy(), **{
@@ -162,14 +258,13 @@ def main():
     sys.stdout.write(run.stderr)
     lines = run.stdout.splitlines()
     bad = abs(len(lines) - len(cases))
-    for (f, name, o), line in zip(cases, lines):
-        expected = losses(name, o, X, Y) if f == "losses" else rates(name, o)
+    for (call, expected, name), line in zip(cases, lines):
         got = list(map(float, line.split()))
         error = max(abs(a - b) / max(abs(b), 1e-3)
                     for a, b in zip(got, expected))
         if not error < TOLERANCES.get(name, TOLERANCE):
             bad += 1
-            print(f"{name} {options(o)}: relative error {error:.1e}")
+            print(f"{call}: relative error {error:.1e}")
     print(f"optimizers_torch: {len(lines)} of {len(cases)}, {bad} differ")
     sys.exit(bad > 0)
 

@@ -4,6 +4,7 @@
 -- A dataset has a length, #dataset, and get(i), which gives sample i, counted
 -- from 1, as one or several values. It may have batch(indices), which gives
 -- the list of the values for an int64 tensor of indices: the fast way.
+-- dataset[i] is sample i as one value, a list if there are several.
 local all = ...
 local fail, data = all.fail, all.space "utils.data"
 
@@ -68,9 +69,27 @@ end
 
 -- ---- datasets
 
+-- dataset[i]: sample i, from the end if i is negative; nil beyond the end, as
+-- a list has it.
+local function sample(self, i)
+  local n = #self
+  if i == 0 then
+    fail(self.__name, ("there is no sample 0: they count from 1 to %d")
+                      :format(n))
+  end
+  if i > n or i < -n then return nil end
+  local values = table.pack(self:get(i > 0 and i or i + n + 1))
+  if values.n == 1 then return values[1] end
+  values.n = nil
+  return values
+end
+
 local function class_of(name)
   local class = {__name = name}
-  class.__index = class
+  class.__index = function(self, key)
+    if math.type(key) == "integer" then return sample(self, key) end
+    return class[key]
+  end
   class.__len = function(self) return self:len() end
   class.__tostring = function(self)
     return ("%s of %d samples"):format(name, #self)
@@ -92,34 +111,34 @@ describe("Dataset", function(name)
 end, "name:text -> class", "a class of datasets with init, len and get(i)")
 
 local Tensors = class_of "TensorDataset"
-function Tensors:len() return self[1]:size(1) end
+function Tensors:len() return self.tensors[1]:size(1) end
 function Tensors:get(i)
   local list = {}
-  for k, t in ipairs(self) do list[k] = t:select(1, i) end
+  for k, t in ipairs(self.tensors) do list[k] = t:select(1, i) end
   return table.unpack(list)
 end
 function Tensors:batch(indices)
-  local list = {n = #self}
-  for k, t in ipairs(self) do
+  local list = {n = #self.tensors}
+  for k, t in ipairs(self.tensors) do
     list[k] = t:index_select(1, indices:to(t.device))
   end
   return list
 end
 
 describe("TensorDataset", function(...)
-  local self = setmetatable({...}, Tensors)
-  if #self == 0 then fail("TensorDataset", "no tensors") end
-  for i, t in ipairs(self) do
+  local tensors = {...}
+  if #tensors == 0 then fail("TensorDataset", "no tensors") end
+  for i, t in ipairs(tensors) do
     if not nacre.is_tensor(t) or t:dim() == 0 then
       fail("TensorDataset", ("argument %d has no rows"):format(i))
     end
-    if t:size(1) ~= self[1]:size(1) then
+    if t:size(1) ~= tensors[1]:size(1) then
       fail("TensorDataset", ("{first} has %d rows, {other} has %d")
-                            :format(self[1]:size(1), t:size(1)), nil,
-           "first", self[1], "other", t)
+                            :format(tensors[1]:size(1), t:size(1)), nil,
+           "first", tensors[1], "other", t)
     end
   end
-  return self
+  return setmetatable({tensors = tensors}, Tensors)
 end, "tensors:any -> dataset", "the rows of one or several tensors")
 
 local Subset = class_of "Subset"
@@ -185,8 +204,15 @@ end
 
 -- The sizes of the parts of n samples: numbers of samples, or fractions.
 local function part_sizes(lengths, n)
-  local sum, sizes = 0, {}
-  for i, part in ipairs(lengths) do sum, sizes[i] = sum + part, part end
+  local sum, sizes, fractions = 0, {}, false
+  for i, part in ipairs(lengths) do
+    if type(part) ~= "number" or part < 0 then
+      fail("random_split", ("part %d is %s, but must be a number not below 0")
+                           :format(i, tostring(part)))
+    end
+    sum, sizes[i] = sum + part, part
+    fractions = fractions or part % 1 ~= 0
+  end
   if math.abs(sum - 1) < 1e-9 and n ~= 1 then
     local left = n
     for i, part in ipairs(lengths) do
@@ -197,6 +223,8 @@ local function part_sizes(lengths, n)
       local at = (i - 1) % #sizes + 1
       sizes[at] = sizes[at] + 1
     end
+  elseif fractions then
+    fail("random_split", ("the fractions add up to %g, not to 1"):format(sum))
   elseif sum ~= n then
     fail("random_split", ("the parts have %g samples, the dataset %d")
                          :format(sum, n))

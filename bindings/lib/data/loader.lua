@@ -12,7 +12,12 @@ local all = ...
 local fail, data = all.fail, all.space "utils.data"
 
 local Loader = {}
-Loader.__index = Loader
+
+function Loader:__index(key)
+  if math.type(key) ~= "integer" then return Loader[key] end
+  fail("DataLoader", "batches have no numbers: a loop makes them",
+       "for i, x, y in pairs(loader) do ... end")
+end
 
 function Loader:__len()
   local n = self.sampler and #self.sampler or #self.dataset
@@ -139,6 +144,20 @@ local function check_options(o)
   end
 end
 
+-- Options of PyTorch that are for worker processes.
+local function refuse_workers(options)
+  if type(options) ~= "table" or getmetatable(options) ~= nil then return end
+  for _, key in ipairs {"timeout", "worker_init_fn", "persistent_workers",
+                        "multiprocessing_context", "prefetch_factor"} do
+    if options[key] then
+      fail("DataLoader",
+           ("'%s' is for worker processes, which there are not%s")
+           :format(key, key == "prefetch_factor" and
+                   ": prefetch is the number of batches ahead" or ""))
+    end
+  end
+end
+
 local signature = all.parse("utils.data.DataLoader",
   "dataset:any, batch_size:int=1, shuffle:bool=false, sampler:any=nil, "
   .. "num_workers:int=0, collate_fn:fn=nil, pin_memory:bool=false, "
@@ -146,6 +165,7 @@ local signature = all.parse("utils.data.DataLoader",
   .. "prefetch:int=1 -> loader")
 
 function data.DataLoader(...)
+  refuse_workers((select(-1, nil, ...)))
   local v = all.read("DataLoader", signature, ...)
   local self = {}
   for i, p in ipairs(signature.params) do self[p.name] = v[i] end

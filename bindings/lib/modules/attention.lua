@@ -71,6 +71,30 @@ local function additive(mask, like)
          :masked_fill(mask, -math.huge)
 end
 
+-- Fails unless a mask has this size.
+local function check_mask(name, mask, ...)
+  local want = table.concat({...}, "x")
+  local size = table.concat(mask:size(), "x")
+  if size ~= want then
+    fail("MultiheadAttention", ("{%s} is [%s], queries and keys of this shape "
+         .. "need [%s]"):format(name, size, want), nil, name, mask)
+  end
+end
+
+local function check_masks(self, q, k, attn_mask, padding, single)
+  local n, length, keys = q:size(1), q:size(2), k:size(2)
+  if padding and single then
+    check_mask("key_padding_mask", padding, keys)
+  elseif padding then
+    check_mask("key_padding_mask", padding, n, keys)
+  end
+  if attn_mask and attn_mask:dim() == 3 then
+    check_mask("attn_mask", attn_mask, n * self.num_heads, length, keys)
+  elseif attn_mask then
+    check_mask("attn_mask", attn_mask, length, keys)
+  end
+end
+
 -- Both masks as one, which broadcasts to [n x heads x length x keys]; nil if
 -- there is none.
 local function merge_masks(self, q, samples, attn_mask, padding)
@@ -149,6 +173,7 @@ function Attention:forward(...)
   q = by_sample(q)
   k, v = same and q or by_sample(k), same and q or by_sample(v)
   local samples = q:size(1)
+  check_masks(self, q, k, mask, padding, single)
   mask = merge_masks(self, q, samples, mask, padding)
   q, k, v = project(self, q, k, v)
   k, v, mask = extend(self, k, v, mask)

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- backward_hooks.lua - register_full_backward_hook: functions that see the
--- gradients of a module's results and arguments. A call with such hooks passes
--- its tensors through operations that change nothing; what these get in
--- backward are the gradients.
+-- backward_hooks.lua - register_full_backward_hook and its pre_hook: functions
+-- that see the gradients of a module's results and arguments. A call with such
+-- hooks passes its tensors through operations that change nothing; what these
+-- get in backward are the gradients.
 local all = ...
 local fail, Module = all.fail, all.Module
 
@@ -32,21 +32,24 @@ local function pass(list, backward)
   return #at > 0
 end
 
+local HOOK, PRE_HOOK = "register_full_backward_hook",
+                       "register_full_backward_pre_hook"
+
 -- Replaces gradients by those that a hook gave: a tensor if there is one, or a
 -- list.
-local function replace(gradients, new)
+local function replace(op, gradients, new)
   if new == nil then return end
   if nacre.is_tensor(new) and gradients.n == 1 then new = {new} end
   if nacre.is_tensor(new) or type(new) ~= "table" then
-    fail("register_full_backward_hook", "a hook gives a list of gradients, "
-         .. "one for each argument, or nothing")
+    fail(op, "a hook gives a list of gradients, one for each "
+             .. (op == HOOK and "argument" or "result") .. ", or nothing")
   end
   for i = 1, gradients.n do
     local old, g = gradients[i], new[i]
     if old and g and not (nacre.is_tensor(g) and g:is_same_size(old)) then
-      fail("register_full_backward_hook",
-           ("the gradient of argument %d is not of its shape, [%s]")
-           :format(i, table.concat(old:size(), "x")))
+      fail(op, ("the gradient of %s %d is not of its shape, [%s]")
+               :format(op == HOOK and "argument" or "result", i,
+                       table.concat(old:size(), "x")))
     end
     gradients[i] = g
   end
@@ -56,7 +59,7 @@ end
 local function run(self, hooks, grad_input, grad_output)
   for _, h in ipairs(hooks) do
     if h.backward then
-      replace(grad_input, h.backward(self, grad_input, grad_output))
+      replace(HOOK, grad_input, h.backward(self, grad_input, grad_output))
     end
   end
 end
@@ -73,6 +76,11 @@ function all.watch_backward(self, hooks, args)
   local n = args.n
   return function(results)
     pass(results, function(gradients)
+      for _, h in ipairs(hooks) do
+        if h.before_backward then
+          replace(PRE_HOOK, gradients, h.before_backward(self, gradients))
+        end
+      end
       grad_output = table.move(gradients, 1, gradients.n, 1,
                                {n = gradients.n})
       if wanted then return end
@@ -86,4 +94,9 @@ end
 -- of the arguments and the results; it may give others for the arguments.
 function Module:register_full_backward_hook(f)
   return all.add_hook(self, "backward", f)
+end
+
+-- f(module, grad_output) before that; it may give others for the results.
+function Module:register_full_backward_pre_hook(f)
+  return all.add_hook(self, "before_backward", f)
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- containers.lua - modules made of modules: Sequential, ModuleList, ModuleDict,
--- ParameterList. A function may stand where a module may.
+-- and of tensors: ParameterList, ParameterDict. A function may stand where a
+-- module may.
 local all = ...
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local is_module = all.is_module
@@ -18,8 +19,32 @@ local function check_part(self, v, is, what)
                       nacre.is_tensor(v) and "tensor" or type(v)))
 end
 
--- A list of parts that `is' accepts.
-local function define_list(name, is, what, doc)
+-- A tensor of a list of parameters: it becomes one, if it is none.
+local function parameter(v)
+  return all.is_parameter(v) and v or nn.Parameter(v)
+end
+
+local function same(v) return v end
+
+-- What takes names instead.
+local with_names = {
+  Sequential = '{"a", nn.Linear(2, 3)} is a part with a name',
+  ModuleList = "nn.ModuleDict{...} takes names",
+  ParameterList = "nn.ParameterDict{...} takes names"}
+
+-- Fails if a list has other keys than numbers: Lua does not keep their order.
+local function check_order(name, list)
+  local n = #list
+  for k in next, list do
+    if math.type(k) ~= "integer" or k < 1 or k > n then
+      fail(name, "the keys of a table have no order: give a list",
+           with_names[name])
+    end
+  end
+end
+
+-- A list of parts that `is' accepts, each as convert gives it.
+local function define_list(name, is, what, convert, doc)
   local List = Module:extend(name)
   all.describe("nn." .. name, List, doc,
                all.parse("nn." .. name, "modules:any=nil -> module"))
@@ -28,15 +53,18 @@ local function define_list(name, is, what, doc)
   function List:init(...)
     local list, n = {...}, select("#", ...)
     if n == 1 and type(list[1]) == "table" and
-       getmetatable(list[1]) == nil then
+       getmetatable(list[1]) == nil and not self:is_pair(list[1]) then
       list = list[1]
+      check_order(name, list)
       n = #list
     end
     for i = 1, n do self:append(list[i]) end
   end
 
+  function List.is_pair() return false end
+
   function List:append(v)
-    self[#self + 1] = check_part(self, v, is, what)
+    self[#self + 1] = convert(check_part(self, v, is, what))
     return self
   end
 
@@ -51,8 +79,11 @@ local function define_list(name, is, what, doc)
       fail("insert", ("position %s is not between 1 and %d")
                      :format(at, #self + 1))
     end
-    for i = #self, at, -1 do self[i + 1] = self[i] end
-    self[at] = v
+    local names = rawget(self, "_names") or {}
+    for i = #self, at, -1 do
+      self[i + 1], names[i + 1] = self[i], names[i]
+    end
+    self[at], names[at] = convert(v), nil
     return self
   end
 
@@ -60,12 +91,21 @@ local function define_list(name, is, what, doc)
   return List
 end
 
-define_list("ModuleList", is_part, "a module or a function",
+define_list("ModuleList", is_part, "a module or a function", same,
             "a list of modules, one by one or in a table")
 local Sequential = define_list("Sequential", is_part, "a module or a function",
-                               "modules and functions, one after the other")
-define_list("ParameterList", nacre.is_tensor, "a tensor",
+  same, "modules and functions, one after the other; one with a name is a "
+  .. "pair, {\"fc\", nn.Linear(2, 3)}")
+define_list("ParameterList", nacre.is_tensor, "a tensor", parameter,
             "a list of parameters")
+
+-- Fails for part i, which gives nothing to the next.
+local function fail_without_result(self, i)
+  local part = self[i]
+  fail("Sequential", is_module(part) and
+       ("the forward of [%d], %s, returned nothing"):format(i, part.__name) or
+       ("the function [%d] returned nothing"):format(i))
+end
 
 -- The first part gets all arguments, each other part the result of the one
 -- before.
@@ -74,36 +114,146 @@ function Sequential:forward(...)
   if n == 0 then return ... end
   if n == 1 then return self[1](...) end
   local x = self[1](...)
-  for i = 2, n - 1 do x = self[i](x) end
+  for i = 2, n do
+    if x == nil then fail_without_result(self, i - 1) end
+    if i < n then x = self[i](x) end
+  end
   return self[n](x)
 end
 
-local ModuleDict = Module:extend "ModuleDict"
-nn.ModuleDict = ModuleDict
-all.describe("nn.ModuleDict", ModuleDict, "modules by name",
-             all.parse("nn.ModuleDict", "modules:table=nil -> module"))
+-- ---- a Sequential whose parts have names
 
-function ModuleDict:init(parts)
-  local names = {}
-  for name in pairs(parts or {}) do names[#names + 1] = name end
-  table.sort(names, function(a, b) return parts[a]._made < parts[b]._made end)
-  for _, name in ipairs(names) do
-    self[name] = check_part(self, parts[name], is_module, "a module")
+-- Its class: _names has the names by number, and seq.conv is the part called
+-- conv.
+local Named = Sequential:extend "Sequential"
+local assign = Named.__newindex
+
+local function place_of(self, name)
+  for i, v in pairs(rawget(self, "_names")) do
+    if v == name then return i end
   end
 end
+
+function Named.__index(self, key)
+  local method = Named[key]
+  if method ~= nil then return method end
+  return rawget(self, place_of(self, key) or key)
+end
+
+function Named.__newindex(self, key, v)
+  assign(self, type(key) == "string" and place_of(self, key) or key, v)
+end
+
+-- Is v {"conv", module}?
+function Sequential.is_pair(_, v)
+  return type(v) == "table" and getmetatable(v) == nil and
+         type(v[1]) == "string" and is_part(v[2])
+end
+
+local append = Sequential.append
+
+function Sequential:append(v)
+  if self:is_pair(v) then return self:add_module(v[1], v[2]) end
+  return append(self, v)
+end
+
+function Sequential:add_module(name, v)
+  all.check_part_name(self, name)
+  append(self, v)
+  if name ~= tostring(#self - 1) then
+    if not rawget(self, "_names") then rawset(self, "_names", {}) end
+    self._names[#self] = name
+    if getmetatable(self) == Sequential then setmetatable(self, Named) end
+  end
+  return self
+end
+Sequential.register_module = Sequential.add_module
+
+-- ---- by name
+
+-- The names of a table in the order in which `before' puts them.
+local function sorted_keys(t, before)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names, before)
+  return names
+end
+
+-- A module whose fields are values that `is' accepts, each as convert gives it.
+-- before(values) gives the order of those of a table.
+local function define_dict(name, kind, is, what, convert, before, doc)
+  local Dict = Module:extend(name)
+  nn[name] = Dict
+  all.describe("nn." .. name, Dict, doc,
+               all.parse("nn." .. name, "values:table=nil -> module"))
+  local set = Dict.__newindex
+
+  function Dict:init(values) self:update(values or {}) end
+
+  function Dict:update(values)
+    for key, v in pairs(values) do
+      if type(key) ~= "string" then
+        fail(name, "a part has a name, not " .. tostring(key),
+             ("nn.%s{...} takes a list"):format(name:gsub("Dict", "List")))
+      end
+      check_part(self, v, is, what)
+    end
+    for _, key in ipairs(sorted_keys(values, before(values))) do
+      rawset(self, key, nil)
+      self[key] = values[key]
+    end
+  end
+
+  function Dict.__newindex(self, key, v) set(self, key, convert(v)) end
+
+  -- An iterator over the names and values.
+  function Dict:items()
+    local list, i = all.members(self), 0
+    return function()
+      repeat i = i + 1 until not list[i] or list[i].kind == kind
+      if list[i] then return list[i].key, list[i].value end
+    end
+  end
+  Dict.__pairs = Dict.items
+
+  function Dict:keys()
+    local list = {}
+    for key in self:items() do list[#list + 1] = key end
+    return list
+  end
+
+  function Dict:values()
+    local list = {}
+    for _, v in self:items() do list[#list + 1] = v end
+    return list
+  end
+
+  function Dict:__len() return #self:keys() end
+
+  -- Removes a value, and gives it.
+  function Dict:pop(key)
+    local v = rawget(self, key)
+    if v == nil then fail("pop", ("there is no '%s'"):format(key)) end
+    rawset(self, key, nil)
+    return v
+  end
+
+  function Dict:clear()
+    for _, key in ipairs(self:keys()) do rawset(self, key, nil) end
+  end
+end
+
+define_dict("ModuleDict", "part", is_module, "a module", same,
+            function(t)
+              return function(a, b)
+                return (rawget(t[a], "_made") or 0) <
+                       (rawget(t[b], "_made") or 0)
+              end
+            end, "modules by name")
+define_dict("ParameterDict", "parameter", nacre.is_tensor, "a tensor",
+            function(v) return nacre.is_tensor(v) and parameter(v) or v end,
+            function() end, "parameters by name")
 
 -- ---- net.eval() instead of net:eval()
 
--- Makes the methods of all modules fail for what is no module.
-for name, method in pairs(Module) do
-  if type(method) == "function" and name:find "^%l" and name ~= "extend" and
-     name ~= "forward" then
-    Module[name] = function(self, ...)
-      if not is_module(self) then
-        fail(name, "a method is called with a colon",
-             ("net:%s(...)"):format(name))
-      end
-      return method(self, ...)
-    end
-  end
-end
+all.guard_methods(Module, is_module, "net")

@@ -13,6 +13,7 @@ local function declaration(p)
   return p.name .. ":" .. (p.choices or p.type) ..
          (p.optional and "=" .. tostring(default) or "")
 end
+all.declaration = declaration
 
 -- Splits the parameters of a function: the number of operands, the declarations
 -- of those of the constructor, and all names after the operands in order.
@@ -106,6 +107,7 @@ for name, f in ([[
     HingeEmbeddingLoss=hinge_embedding_loss
     CosineEmbeddingLoss=cosine_embedding_loss
     MarginRankingLoss=margin_ranking_loss TripletMarginLoss=triplet_margin_loss
+    TripletMarginWithDistanceLoss=triplet_margin_with_distance_loss
     MultiMarginLoss=multi_margin_loss
     MultiLabelMarginLoss=multilabel_margin_loss
     MultiLabelSoftMarginLoss=multilabel_soft_margin_loss
@@ -118,6 +120,18 @@ end
 local Softmax2d = all.layer("Softmax2d", "",
                             "softmax over the channels of [n x c x h x w]")
 function Softmax2d.forward(_, x) return F.softmax(x, -3) end
+
+for name, mode in pairs {Nearest = "nearest", Bilinear = "bilinear"} do
+  local class = all.layer(("Upsampling%s2d"):format(name),
+    "size:ints=nil, scale_factor:any=nil",
+    "images of another size, as Upsample with the mode " .. mode ..
+    (mode == "bilinear" and " and align_corners" or ""))
+  function class:forward(x)
+    return F.interpolate(x, {size = rawget(self, "size"), mode = mode,
+                             scale_factor = rawget(self, "scale_factor"),
+                             align_corners = mode == "bilinear" or nil})
+  end
+end
 
 for d = 1, 3 do
   local unpool = F[("max_unpool%dd"):format(d)]

@@ -119,3 +119,36 @@ function(t, factor)
   if rows < columns then q = q:t() end
   t:copy_(q:reshape(t:size())):mul_(factor)
 end)
+
+define("dirac_", "groups:int=1",
+       "a kernel of a convolution that keeps its input, in each group",
+function(t, groups)
+  local nd = t:dim()
+  if nd < 3 or nd > 5 then
+    fail("dirac_", "{tensor} has not 3 to 5 dimensions", nil, "tensor", t)
+  elseif groups < 1 or t:size(1) % groups ~= 0 then
+    fail("dirac_", ("%d channels are not divisible by %d groups")
+                   :format(t:size(1), groups))
+  end
+  t:zero_()
+  local outputs = t:size(1) // groups
+  local middle = {}
+  for d = 3, nd do middle[d] = t:size(d) // 2 + 1 end
+  for k = 0, t:size(1) - 1 do
+    middle[1], middle[2] = k + 1, k % outputs + 1
+    if middle[2] <= t:size(2) then t[middle] = 1 end
+  end
+end)
+
+-- Martens 2010.
+define("sparse_", "sparsity:num, std:num=0.01",
+       "normal numbers, of which a part of each column is 0",
+function(t, sparsity, std)
+  all.check_dims("sparse_", t, "tensor", 2)
+  local zeros = math.ceil(t:size(1) * sparsity)
+  t:normal_(0, std)
+  for column = 1, zeros > 0 and t:size(2) or 0 do
+    local rows = nacre.randperm(t:size(1), {device = t.device})
+    t:select(2, column):index_fill_(1, rows:narrow(1, 1, zeros), 0)
+  end
+end)

@@ -12,8 +12,8 @@
 -- they are first assigned:
 --   a leaf tensor that requires a gradient, or nn.Parameter(t)   a parameter
 --   another leaf tensor                    moved by `to', not in the state
---   a tensor of register_buffer            a buffer: moved, and in the state
---   a module, or a list of modules         a part
+--   a tensor of register_buffer, or nn.Buffer(t)   moved, and in the state
+--   a module, or a table that has modules  a part, or parts
 -- A name that begins with "_" and any other value do not count.
 local all = ...
 local fail, nn = all.fail, all.space "nn"
@@ -23,6 +23,8 @@ nn.Module, all.Module = Module, Module
 
 -- The number of each tensor that nn.Parameter made, in the order of creation.
 local declared = setmetatable({}, {__mode = "k"})
+-- The kind of field that each tensor of nn.Buffer is.
+local buffers = setmetatable({}, {__mode = "k"})
 local made = 0                -- modules and parameters created so far
 
 local function number()
@@ -35,8 +37,22 @@ local function is_module(v)
 end
 all.is_module = is_module
 
-local function is_list(v)
-  return type(v) == "table" and getmetatable(v) == nil and is_module(v[1])
+local MOST = 1000             -- more elements of a table are data
+
+-- Is v a plain table that has a module among its elements, or those of a table
+-- in it? `seen' has the tables that were looked at.
+local function has_modules(v, seen)
+  if type(v) ~= "table" or getmetatable(v) ~= nil or seen[v] then
+    return false
+  end
+  seen[v] = true
+  local n = 0
+  for _, element in next, v do
+    if is_module(element) or has_modules(element, seen) then return true end
+    n = n + 1
+    if n == MOST then break end
+  end
+  return false
 end
 
 local function is_parameter(t)
@@ -52,7 +68,7 @@ end
 
 local function counts(k, v)
   return not (type(k) == "string" and k:sub(1, 1) == "_") and
-         (nacre.is_tensor(v) or is_module(v) or is_list(v))
+         (nacre.is_tensor(v) or is_module(v) or has_modules(v, {}))
 end
 
 -- Records field k of a module. Fields are in the order in which their values
@@ -69,7 +85,7 @@ local function record(self, k, v, kind)
   local at = #fields + 1
   while at > 1 and fields[at - 1].made > n do at = at - 1 end
   if kind == nil and nacre.is_tensor(v) then
-    kind = is_parameter(v) and "parameter" or "plain"
+    kind = buffers[v] or is_parameter(v) and "parameter" or "plain"
   end
   table.insert(fields, at, {key = k, made = n, kind = kind or "part"})
 end
@@ -106,33 +122,80 @@ local function kind_of(t, kind)
   return t.is_leaf and "plain" or nil
 end
 
--- The fields that count, as a list of {name=, value=, kind=, owner=, key=}:
--- the kind is "parameter", "buffer", "plain" or "part".
+-- A key as it is written behind a table in Lua.
+local function index_text(k)
+  if type(k) ~= "string" then return ("[%s]"):format(k) end
+  return k:find "^[%a_][%w_]*$" and "." .. k or ("[%q]"):format(k)
+end
+
+-- The same as the first step of a path.
+function all.key_path(k) return (index_text(k):gsub("^%.", "")) end
+
+-- The path of a part of the part at `path', as Lua writes it.
+function all.join_path(path, below)
+  local dot = path ~= "" and below:find "^[%a_]" and "." or ""
+  return path .. dot .. below
+end
+
+-- The keys of a table of parts: the numbers, then the names in the order in
+-- which their modules were made.
+local function part_keys(t)
+  local list, made = {}, {}
+  for k, v in next, t do
+    if math.type(k) == "integer" or type(k) == "string" then
+      list[#list + 1] = k
+      made[k] = math.type(k) == "integer" and k - math.maxinteger or
+                is_module(v) and v._made or math.maxinteger
+    end
+  end
+  table.sort(list, function(a, b)
+    if made[a] ~= made[b] then return made[a] < made[b] end
+    return tostring(a) < tostring(b)
+  end)
+  return list
+end
+
+-- Adds the modules of a plain table and of the tables in it as parts.
+local function add_table(add, t, name, path, seen)
+  seen[t] = true
+  for _, k in ipairs(part_keys(t)) do
+    local v, below = t[k], name .. "." .. label(k)
+    if is_module(v) then add(below, path .. index_text(k), v, "part", t, k)
+    elseif has_modules(v, {}) and not seen[v] then
+      add_table(add, v, below, path .. index_text(k), seen)
+    end
+  end
+end
+
+-- The fields that count, as a list of {name=, path=, value=, kind=, owner=,
+-- key=}: the name as in a state, the path as Lua writes it; the kind is
+-- "parameter", "buffer", "plain" or "part".
 function all.members(self)
   local list = {}
-  local function add(name, v, kind, owner, key)
-    list[#list + 1] = {name = name, value = v, kind = kind, owner = owner,
-                       key = key}
+  local function add(name, path, v, kind, owner, key)
+    list[#list + 1] = {name = name, path = path, value = v, kind = kind,
+                       owner = owner, key = key}
   end
   record_others(self)
+  local names = rawget(self, "_names") or {}
   for _, f in ipairs(self._fields) do
-    local v, name = rawget(self, f.key), label(f.key)
+    local v, key = rawget(self, f.key), names[f.key] or f.key
+    local name, path = label(key), all.key_path(key)
     if nacre.is_tensor(v) then
+      f.kind = buffers[v] or f.kind
       local kind = kind_of(v, f.kind)
-      if kind then add(name, v, kind, self, f.key) end
-    elseif is_module(v) then add(name, v, "part", self, f.key)
-    elseif is_list(v) then
-      for i, part in ipairs(v) do
-        if is_module(part) then
-          add(name .. "." .. label(i), part, "part", v, i)
-        end
-      end
-    end
+      if kind then add(name, path, v, kind, self, f.key) end
+    elseif is_module(v) then add(name, path, v, "part", self, f.key)
+    elseif has_modules(v, {}) then add_table(add, v, name, path, {}) end
   end
   return list
 end
 
 -- ---- classes and instances
+
+local function is_class(v)
+  return type(v) == "table" and type(rawget(v, "__name")) == "string"
+end
 
 local function new(class)
   return setmetatable({_fields = {}, _made = number(), training = true}, class)
@@ -151,7 +214,8 @@ end})
 
 -- The fields of an instance that are no one else's are not shown by pairs.
 local INTERNAL = {_fields = true, _made = true, _arguments = true,
-                  _hooks = true}
+                  _hooks = true, _names = true, _computed = true,
+                  _silent = true}
 
 local function next_field(self, k)
   local v
@@ -162,13 +226,19 @@ end
 local function fields_of(self) return next_field, self, nil end
 
 -- A class derived from this one: nn.Module "Net", or Net:extend "Deeper".
-function Module:extend(name)
+function Module:extend(name, base)
   if type(name) ~= "string" then
     fail("Module", 'a class has a name: nn.Module "Net"')
+  elseif base ~= nil then
+    fail("Module", "takes the name alone; a class derives another",
+         is_class(base) and ('%s:extend "%s"'):format(base.__name, name) or
+         nil)
   end
-  local class = {__name = name, __newindex = assign, __call = all.module_call,
+  local class = {__name = name, __call = all.module_call,
+                 __newindex = rawget(self, "__newindex") or assign,
+                 __pairs = rawget(self, "__pairs") or fields_of,
+                 __len = rawget(self, "__len"),
                  __brief = function(m) return m:_brief() end,
-                 __pairs = fields_of,
                  __tostring = function(m) return m:_text() end}
   local function text(c) return "class " .. c.__name end
   class.__index = class
@@ -218,7 +288,7 @@ function Module:_call_hooked(...)
   local args, hooks, backward = table.pack(...), self._hooks, false
   for _, h in ipairs(hooks) do
     if h.before then args = replaced(args, h.before(self, args)) end
-    backward = backward or h.backward
+    backward = backward or h.backward or h.before_backward
   end
   local watch = backward and nacre.is_grad_enabled() and
                 all.watch_backward(self, hooks, args)
@@ -269,6 +339,15 @@ function(t, requires_grad)
   return all.declare(t:detach():requires_grad_(requires_grad))
 end)
 
+-- A tensor that is a buffer of the module whose field it becomes.
+all.define("nn.Buffer", "data:tensor, persistent:bool=true",
+           "a tensor that is a buffer of the module it is assigned to",
+function(t, persistent)
+  t = t:detach():requires_grad_(t.requires_grad)
+  buffers[t] = persistent and "buffer" or "plain"
+  return t
+end)
+
 function Module:register_buffer(name, t, persistent)
   rawset(self, name, t)
   record(self, name, t, persistent == false and "plain" or "buffer")
@@ -277,4 +356,59 @@ end
 function Module:register_parameter(name, t)
   rawset(self, name, t)
   if t then record(self, name, t, "parameter") end
+end
+
+-- Fails unless a part of self can be called this.
+function all.check_part_name(self, name)
+  if type(name) ~= "string" or name == "" or name:find(".", 1, true) then
+    fail("add_module", "a name is a text without dots, not "
+                       .. (type(name) == "string" and ("%q"):format(name) or
+                           type(name)))
+  end
+  local old = self[name]
+  if old ~= nil and not is_module(old) then
+    fail("add_module", ("%s has already a field '%s'")
+                       :format(self.__name, name))
+  end
+end
+
+-- The part m under a name; "0" is the first element, [1].
+function Module:add_module(name, m)
+  all.check_part_name(self, name)
+  if m ~= nil and not is_module(m) then
+    fail("add_module", "a module is expected, not a "
+                       .. (nacre.is_tensor(m) and "tensor" or type(m)))
+  end
+  local i = math.tointeger(tonumber(name))
+  self[i and i + 1 or name] = m
+end
+Module.register_module = Module.add_module
+
+-- ---- methods
+
+-- Makes the methods of a class that begin with a small letter fail for a self
+-- that is(self) refuses, and for more arguments than they take; `object' is
+-- what a hint calls self.
+function all.guard_methods(class, is, object)
+  local function guarded(name, method)
+    local info = debug.getinfo(method, "u")
+    local most = info.isvararg and math.huge or info.nparams - 1
+    return function(self, ...)
+      if not is(self) then
+        fail(name, "a method is called with a colon",
+             ("%s:%s(%s)"):format(object, name, most == 0 and "" or "..."))
+      elseif select("#", ...) > most then
+        fail(name, ("takes %s, got %d"):format(
+          most == 0 and "no argument" or most == 1 and "at most 1 argument" or
+          ("at most %d arguments"):format(most), select("#", ...)))
+      end
+      return method(self, ...)
+    end
+  end
+  for name, method in pairs(class) do
+    if type(method) == "function" and name:find "^%l" and name ~= "extend" and
+       name ~= "forward" and name ~= "init" and name ~= "update" then
+      class[name] = guarded(name, method)
+    end
+  end
 end

@@ -94,15 +94,24 @@ local function fail_to_load(self, missing, unexpected, wrong, own, transposed)
   fail("load_state_dict", table.concat(lines, "\n"), hint or nil)
 end
 
--- Copies a state into the module's tensors; options: strict=true, assign=false
--- (takes the tensors of the state instead). `state' may be the name of a file.
--- Gives {missing_keys=, unexpected_keys=}; with strict both are empty.
-function Module:load_state_dict(state, options)
-  options = options or {}
+local loading = all.parse("load_state_dict",
+                          "strict:bool=true, assign:bool=false -> table")
+
+-- Copies a state into the module's tensors; `state' may be the name of a file.
+-- Further arguments: strict=true, assign=false (takes the tensors of the state
+-- instead). Gives {missing_keys=, unexpected_keys=}; with strict both are
+-- empty.
+function Module:load_state_dict(state, ...)
+  local strict, assign = table.unpack(all.read("load_state_dict", loading, ...))
   if type(state) == "string" then state = nacre.load(state) end
   if type(state) ~= "table" then
     fail("load_state_dict", "a table of tensors or the name of a file is "
                             .. "expected, not a " .. type(state))
+  end
+  for name, m in self:named_modules() do
+    if m._load_shapes then
+      m:_load_shapes(state, name == "" and "" or name .. ".")
+    end
   end
   local own, names, where = {}, {}, {}
   each_tensor(self, function(name, m)
@@ -117,13 +126,13 @@ function Module:load_state_dict(state, options)
     if own[name] == nil then unexpected[#unexpected + 1] = tostring(name) end
   end
   table.sort(unexpected)
-  if #wrong > 0 or options.strict ~= false and #missing + #unexpected > 0 then
+  if #wrong > 0 or strict and #missing + #unexpected > 0 then
     fail_to_load(self, missing, unexpected, wrong, own, transposed)
   end
   nacre.no_grad(function()
     for _, name in ipairs(names) do
       local t, s = own[name], state[name]
-      if s and options.assign then
+      if s and assign then
         local m = where[name]
         local new = s:detach():requires_grad_(t.requires_grad)
         m.owner[m.key] = m.kind == "parameter" and all.declare(new) or new

@@ -75,28 +75,41 @@ function Module:named_children()
   return iterate(list)
 end
 
--- The module itself, with the name "", and all parts, each once.
-function Module:named_modules()
-  local list, seen = {}, {}
-  local function visit(m, name)
-    if seen[m] then return end
-    seen[m] = true
-    list[#list + 1] = {name, m}
-    for part_name, part in m:named_children() do
-      visit(part, name == "" and part_name or name .. "." .. part_name)
+-- The module itself, with the name "", and all parts, each once; what names
+-- them is in field `key' of a member, join(name, name below) is longer.
+local function all_modules(key, join)
+  return function(self)
+    local list, seen = {}, {}
+    local function visit(m, name)
+      if seen[m] then return end
+      seen[m] = true
+      list[#list + 1] = {name, m}
+      for _, part in ipairs(members(m)) do
+        if part.kind == "part" then visit(part.value, join(name, part[key])) end
+      end
     end
+    visit(self, "")
+    return iterate(list)
   end
-  visit(self, "")
-  return iterate(list)
 end
+
+Module.named_modules = all_modules("name", function(name, below)
+  return name == "" and below or name .. "." .. below
+end)
+-- The same by the paths that Lua writes.
+all.each_module = all_modules("path", all.join_path)
 
 Module.children = list_of(Module.named_children)
 Module.modules = list_of(Module.named_modules)
 
--- The part or tensor at a path of a state, "layer1.0" or "fc.bias".
+-- The part or tensor at a path: of a state, "layer1.0.bias", or as Lua writes
+-- it, "layer1[1].bias".
 local function find(self, path, op)
   local at = self
-  for name in path:gmatch "[^.]+" do
+  local dotted = path:gsub("%[(%d+)%]", function(i)
+    return "." .. math.tointeger(i) - 1
+  end)
+  for name in dotted:gmatch "[^.]+" do
     local i = math.tointeger(tonumber(name))
     local next_ = i and at[i + 1] or at[name]
     if next_ == nil then
@@ -132,8 +145,19 @@ function Module:requires_grad_(on)
   return self
 end
 
-function Module:zero_grad()
-  for _, p in ipairs(self:parameters()) do p.grad = nil end
+local zeroing = all.parse("zero_grad", "set_to_none:bool=true -> module")
+
+-- Removes the gradients of a list of parameters, or with false sets them 0.
+function all.zero_gradients(params, ...)
+  local remove = select("#", ...) == 0 or all.read("zero_grad", zeroing, ...)[1]
+  for _, p in ipairs(params) do
+    if remove then p.grad = nil
+    elseif p.grad then p.grad = nacre.zeros_like(p.grad) end
+  end
+end
+
+function Module:zero_grad(...)
+  all.zero_gradients(self:parameters(), ...)
   return self
 end
 
@@ -147,8 +171,10 @@ local function replace(t, f)
   if grad then t.grad = f(grad) end
 end
 
+all.replace_tensor = replace
+
 -- Replaces all tensors by f(t) in place: who else holds one, as an optimizer
--- does, has the new one.
+-- does, has the new one. What optimizers keep of a parameter follows it.
 local function convert(self, f)
   local seen = {}
   each_tensor(self, function(_, m)
@@ -157,6 +183,7 @@ local function convert(self, f)
       replace(m.value, f)
     end
   end)
+  all.move_states(seen)
   return self
 end
 
@@ -182,6 +209,17 @@ function Module:to(...)
   return convert(self, function(t)
     if device then t = t:to(device) end
     return dtype and t:is_floating_point() and t:to(dtype) or t
+  end)
+end
+
+-- To another device, with values that are not set.
+function Module:to_empty(device)
+  if type(device) == "table" then device = device.device end
+  if device == nil then
+    fail("to_empty", "a device is expected", 'net:to_empty("cpu")')
+  end
+  return convert(self, function(t)
+    return nacre.empty_like(t, {device = device})
   end)
 end
 

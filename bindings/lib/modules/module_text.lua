@@ -42,34 +42,48 @@ end
 
 -- ---- the tree
 
--- The number and the bytes of all parameters, and the device of the first.
+-- The number and the bytes of all parameters, and the first.
 local function totals(self)
-  local n, bytes, device = 0, 0, nil
+  local n, bytes, first = 0, 0, nil
   for _, p in ipairs(self:parameters()) do
     n, bytes = n + p:numel(), bytes + p:numel() * p:element_size()
-    device = device or p.device
+    first = first or p
   end
-  return n, bytes, device
+  return n, bytes, first
 end
 
--- The shapes of the parameters of the module itself, and their number.
-local function own_parameters(self)
-  local shapes, n = {}, 0
+-- What is unlike the parameter `usual' in t: the dtype, the device.
+local function unlike(t, usual)
+  local dtype = t.dtype ~= usual.dtype and "  " .. t.dtype or ""
+  return dtype .. (t.device ~= usual.device and "  " .. t.device or "")
+end
+
+-- The shapes of the parameters of the module itself, and what is unlike the
+-- parameter `usual' in the last of each that are alike; their number.
+local function own_parameters(self, usual)
+  local shapes, others, n = {}, {}, 0
   for _, m in ipairs(members(self)) do
     if m.kind == "parameter" then
-      shapes[#shapes + 1] = m.value:dim() == 0 and "1" or shape(m.value)
-      n = n + m.value:numel()
+      local t, k = m.value, #shapes + 1
+      shapes[k] = t:dim() == 0 and "1" or shape(t)
+      others[k] = unlike(t, usual)
+      n = n + t:numel()
     end
+  end
+  for k, other in ipairs(others) do
+    if other ~= others[k + 1] then shapes[k] = shapes[k] .. other end
   end
   return table.concat(shapes, ", "), n
 end
+
+-- A name without the number of an element of a list; the number.
+local function element(name) return name:match "^(.*)%[(%d+)%]$" end
 
 -- Are the parts of rows i and j equal, elements of one list?
 local function same_rows(rows, i, j)
   local a, b = rows[i], rows[j]
   if a.head ~= b.head or a.shapes ~= b.shapes or a.below ~= b.below or
-     a.name:gsub("%d+$", "") ~= b.name:gsub("%d+$", "") or
-     not b.name:find "%d$" then
+     not element(b.name) or element(a.name) ~= element(b.name) then
     return false
   end
   for k = 1, a.below do
@@ -83,92 +97,134 @@ end
 
 -- Adds the rows {name, head, n, shapes} of the parts of m; equal elements of a
 -- list that are neighbours are one row.
-local function add_rows(rows, m, indent)
+local function add_rows(rows, m, indent, usual)
   local last
-  for name, part in m:named_children() do
-    local shapes, n = own_parameters(part)
-    local head, at = part:_head(), #rows
-    local row = {indent = indent, name = name, head = head, shapes = shapes,
-                 n = n}
-    rows[at + 1] = row
-    add_rows(rows, part, indent .. "  ")
-    row.below = #rows - at - 1
-    if last and same_rows(rows, last, at + 1) then
-      rows[last].to = name
-      for i = #rows, at + 1, -1 do rows[i] = nil end
-    else
-      last = at + 1
+  for _, member in ipairs(members(m)) do
+    if member.kind == "part" then
+      local part, at = member.value, #rows
+      local shapes, n = own_parameters(part, usual)
+      local row = {indent = indent, name = member.path, head = part:_head(),
+                   shapes = shapes, n = n}
+      rows[at + 1] = row
+      add_rows(rows, part, indent .. "  ", usual)
+      row.below = #rows - at - 1
+      if last and same_rows(rows, last, at + 1) then
+        rows[last].to = select(2, element(row.name))
+        for i = #rows, at + 1, -1 do rows[i] = nil end
+      else
+        last = at + 1
+      end
     end
   end
 end
 
 -- For a list of variables: what the module is, its bytes, a note.
 function Module:_brief()
-  local n, bytes, device = totals(self)
-  return "module " .. self.__name .. (device and ", " .. device or ""), bytes,
+  local n, bytes, first = totals(self)
+  return "module " .. self.__name .. (first and ", " .. first.device or ""),
+         bytes,
          n == 0 and "no parameters" or ("%d parameters"):format(n)
 end
 
-function Module:_text()
-  local n, bytes, device = totals(self)
-  local rows = {{indent = "", name = self:_head(), head = "", shapes = "",
-                 n = n}}
-  add_rows(rows, self, "  ")
-  local wide, digits = 0, #tostring(n)
-  for _, r in ipairs(rows) do
-    r.text = r.indent .. r.name .. (r.to and ".." .. r.to or "") ..
-             (r.head ~= "" and "  " .. r.head or "")
-    wide = math.max(wide, #r.text)
+-- Breaks the text of a row behind commas into lines of at most `most'
+-- characters; those after the first are indented further.
+local function broken(text, most)
+  local indent = text:match "^ *" .. "    "
+  local lines, line = {}, ""
+  for piece in text:gmatch "[^,]*,? ?" do
+    if #(line .. piece:gsub(" $", "")) > most and line:find "%S" then
+      lines[#lines + 1] = line:gsub(" $", "")
+      line = indent
+    end
+    line = line .. piece
   end
-  local own = own_parameters(self)
+  lines[#lines + 1] = line
+  return lines
+end
+
+-- The lines of a row: its text, beside the first line the other columns.
+local function row_lines(text, wide, columns)
+  local lines = broken(text, wide)
+  lines[1] = (lines[1] .. (" "):rep(wide - #lines[1]) .. columns)
+             :gsub("%s+$", "")
+  return table.concat(lines, "\n")
+end
+
+local LEAST = 32              -- characters for the first column
+
+-- The width of the first column: what it needs, or if that is too much what
+-- the columns of the terminal leave.
+local function first_column(rows, digits)
+  local need, others = 0, 0
+  for _, r in ipairs(rows) do
+    need, others = math.max(need, #r.text), math.max(others, #r.shapes)
+  end
+  local columns = rawget(nacre, "_columns")
+  if not columns then return need end
+  local left = columns() - digits - others - 4
+  return math.min(need, math.max(left, LEAST))
+end
+
+function Module:_text()
+  local n, bytes, first = totals(self)
+  local own = own_parameters(self, first or {})
+  local rows = {{indent = "", name = self:_head(), head = "", n = n}}
   rows[1].shapes = ("%s  %s  %s"):format(
-    all.bytes_text(bytes), device or "no parameters",
+    all.bytes_text(bytes), first and first.device or "no parameters",
     self.training and "training" or "evaluation") ..
     (own ~= "" and "  " .. own or "")
+  add_rows(rows, self, "  ", first or {})
+  for _, r in ipairs(rows) do
+    r.text = r.indent ..
+             (r.to and r.name:gsub("%]$", ".." .. r.to .. "]") or r.name) ..
+             (r.head ~= "" and "  " .. r.head or "")
+  end
+  local digits = #tostring(n)
+  local wide = first_column(rows, digits)
   for i, r in ipairs(rows) do
     local count = (i == 1 or r.n > 0) and tostring(r.n) or ""
-    rows[i] = (r.text .. (" "):rep(wide - #r.text + 2) ..
-               (" "):rep(digits - #count) .. count .. "  " .. r.shapes)
-              :gsub("%s+$", "")
+    rows[i] = row_lines(r.text, wide, (" "):rep(2 + digits - #count) ..
+                                      count .. "  " .. r.shapes)
   end
   return table.concat(rows, "\n")
 end
 
 -- ---- the module that runs
 
--- The name of `part' in the module m as Lua writes it, "fc1" or "layers[2]",
--- and as a state does, "fc1" or "layers.1".
-local function name_in(m, part)
-  for _, f in ipairs(m._fields) do
-    local v = rawget(m, f.key)
-    local name = type(f.key) == "string" and f.key or ("[%s]"):format(f.key)
-    if rawequal(v, part) then return name, all.label(f.key) end
-    if type(v) == "table" and not is_module(v) then
-      for i, element in ipairs(v) do
-        if rawequal(element, part) then
-          return ("%s[%d]"):format(name, i),
-                 all.label(f.key) .. "." .. all.label(i)
-        end
-      end
+-- The path of `part' in the module m: that of a field of m, or of a part of m
+-- that does not run itself, as a ModuleList does not. Nil if it is not there.
+local function path_in(m, part, seen)
+  local names = rawget(m, "_names") or {}
+  for _, f in ipairs(m._fields) do           -- as nearly always
+    if rawequal(rawget(m, f.key), part) then
+      return all.key_path(names[f.key] or f.key)
     end
   end
-end
-
-local function joined(path, name)
-  if path == "" or name:sub(1, 1) == "[" then return path .. name end
-  return path .. "." .. name
-end
-
--- The text for the modules that run, the innermost first; the path of the
--- innermost as a state writes it, or its class; the class of the network.
-all.set_describe(function(running)
-  local path, dotted, top = "", "", running[#running]
-  for i = #running - 1, 1, -1 do
-    local name, label = name_in(running[i + 1], running[i])
-    if name then path, dotted = joined(path, name), joined(dotted, label)
-    else path, dotted, top = "", "", running[i] end
+  local list = members(m)
+  for _, member in ipairs(list) do
+    if rawequal(member.value, part) then return member.path end
   end
-  if path == "" then return running[1]:_head(), top.__name, top.__name end
+  seen[m] = true
+  for _, member in ipairs(list) do
+    local below = member.kind == "part" and not seen[member.value] and
+                  path_in(member.value, part, seen)
+    if below then return all.join_path(member.path, below) end
+  end
+end
+
+-- For the modules that run, the innermost first: the text of an error; the path
+-- of the innermost in its network, and the network; how a trace calls the
+-- innermost, and its network.
+all.set_describe(function(running)
+  local path, top = "", running[#running]
+  for i = #running - 1, 1, -1 do
+    local below = path_in(running[i + 1], running[i], {})
+    path, top = below and all.join_path(path, below) or "",
+                below and top or running[i]
+  end
+  if path == "" then
+    return running[1]:_head(), path, top, top.__name, top.__name
+  end
   return ("%s: %s, of %s"):format(path, running[1]:_head(), top:_head()),
-         dotted, top.__name
+         path, top, path, top.__name
 end)

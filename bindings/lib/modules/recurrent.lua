@@ -88,7 +88,7 @@ end
 
 -- The same, by one operation where there is one.
 local function run(self, kind, x, h, c, name, masks, backward)
-  local function weight(key) return rawget(self, key .. name) end
+  local function weight(key) return self[key .. name] end
   if kind == "RNN" or masks or weight "weight_hr" then
     return run_steps(self, kind, x, h, c, weight, masks, backward)
   end
@@ -164,6 +164,30 @@ local function first_state(self, kind, x, state, single)
   return read(state[1], "h", out), read(state[2], "c", self.hidden_size)
 end
 
+-- Fails for an h of an LSTM that is not in a list with c.
+local function check_state(kind, state)
+  if kind:find "^LSTM" and nacre.is_tensor(state) then
+    fail(kind, "the state is a list {h, c}", kind:lower() .. "(x, {h, c})")
+  end
+end
+
+-- Fails for arguments after the state other than {lengths=...}.
+local function check_options(kind, options, ...)
+  if nacre.is_tensor(options) or select("#", ...) > 0 then
+    fail(kind, "takes x, the state and {lengths = ...}")
+  elseif options ~= nil and type(options) ~= "table" then
+    fail(kind, "the options are a table {lengths = ...}, not a " ..
+               type(options))
+  end
+  for key in pairs(options or {}) do
+    if key ~= "lengths" then
+      fail(kind, ("no argument '%s'"):format(tostring(key)),
+           {cause = "argument", name = tostring(key),
+            hint = "it takes x, state and lengths"})
+    end
+  end
+end
+
 -- All layers; returns the output, and lists of the last h and c.
 local function run_layers(self, kind, x, h, c, masks)
   local last_h, last_c, row = {}, {}, 0
@@ -197,7 +221,9 @@ local function define(kind, extra, doc)
     set_all_weights(self, kind)
   end)
 
-  function Layer:forward(x, state, options)
+  function Layer:forward(x, state, options, ...)
+    check_state(kind, state)
+    check_options(kind, options, ...)
     local packed = type(x) == "table" and not nacre.is_tensor(x) and x
     local lengths = packed and packed.lengths or options and options.lengths
     local given = packed and packed.data or x
@@ -236,7 +262,9 @@ local function define_cell(kind, extra, doc, call)
       self.bias_hh = uniform(bound, gates)
     end
   end)
-  function Cell:forward(x, state)
+  function Cell:forward(x, state, ...)
+    check_state(name, state)
+    if select("#", ...) > 0 then fail(name, "takes x and the state") end
     if state == nil then
       local size = x:size()
       size[#size] = self.hidden_size
@@ -299,4 +327,33 @@ function(packed, batch_first, value)
   end
   return batch_first and x:transpose(1, 2) or x,
          nacre.tensor(packed.lengths, {dtype = "int64", device = "cpu"})
+end)
+
+-- The first `length' steps of each sequence.
+all.define("nn.utils.rnn.unpad_sequence",
+  "padded_sequences:tensor, lengths:any, batch_first:bool=false -> tensors",
+  "the sequences of a padded tensor, each with its own length",
+function(x, lengths, batch_first)
+  if not batch_first then x = x:transpose(1, 2) end
+  local list = {}
+  if nacre.is_tensor(lengths) then lengths = lengths:tolist() end
+  for i, n in ipairs(lengths) do list[i] = x:select(1, i):narrow(1, 1, n) end
+  return list
+end)
+
+local rnn = all.space "nn.utils.rnn"
+
+all.define("nn.utils.rnn.pack_sequence",
+  "sequences:tensors, enforce_sorted:bool=true -> table",
+  "{data=, lengths=}: sequences of several lengths, for layers",
+function(sequences)
+  local lengths = {}
+  for i, s in ipairs(sequences) do lengths[i] = s:size(1) end
+  return rnn.pack_padded_sequence(rnn.pad_sequence(sequences), lengths)
+end)
+
+all.define("nn.utils.rnn.unpack_sequence", "packed_sequences:table -> tensors",
+           "the sequences of a packed table",
+function(packed)
+  return rnn.unpad_sequence(rnn.pad_packed_sequence(packed))
 end)

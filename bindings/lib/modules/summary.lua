@@ -82,7 +82,7 @@ end
 -- list of these hooks.
 function Count:watch(net)
   local hooks, all_rows = {}, {}
-  for path, m in net:named_modules() do
+  for path, m in all.each_module(net) do
     local row = {path = path, layer = m:_head(), module = m, parameters = 0,
                  flops = 0, kept = 0, calls = 0}
     for _, p in ipairs(m:parameters()) do

@@ -170,6 +170,13 @@ local function set_running(self, n)
                        nacre.zeros({}, {dtype = "int64"}))
 end
 
+local function reset_running_stats(self)
+  if not rawget(self, "running_mean") then return end
+  self.running_mean:zero_()
+  self.running_var:fill_(1)
+  self.num_batches_tracked:zero_()
+end
+
 -- The weight of this batch in the running statistics. With momentum false all
 -- batches count alike.
 local function momentum_of(self)
@@ -177,8 +184,8 @@ local function momentum_of(self)
   return 1 / self.num_batches_tracked:item()
 end
 
-local function define_batch_norm(nd, least, most)
-  local name = ("BatchNorm%dd"):format(nd)
+local function define_batch_norm(nd, ...)
+  local name, dims = ("BatchNorm%dd"):format(nd), {...}
   local Norm = layer(name,
     "num_features:int, eps:num=1e-5, momentum:any=0.1, affine:bool=true, "
     .. "track_running_stats:bool=true",
@@ -188,8 +195,9 @@ local function define_batch_norm(nd, least, most)
     if affine then set_affine(self, {n}, true) end
     if track then set_running(self, n) end
   end)
+  Norm.is_batch_norm, Norm.reset_running_stats = true, reset_running_stats
   function Norm:forward(x)
-    all.check_dims(name, x, "input", least, most)
+    all.check_dims(name, x, "input", table.unpack(dims))
     local mean = rawget(self, "running_mean")
     local momentum = 0
     if self.training and mean then
@@ -212,6 +220,7 @@ local function define_instance_norm(nd)
     if affine then set_affine(self, {n}, true) end
     if track then set_running(self, n) end
   end)
+  Norm.reset_running_stats = reset_running_stats
   function Norm:forward(x)
     all.check_dims(name, x, "input", nd + 1, nd + 2)
     local single = x:dim() == nd + 1
@@ -225,8 +234,8 @@ local function define_instance_norm(nd)
 end
 
 define_batch_norm(1, 2, 3)
-define_batch_norm(2, 4, 4)
-define_batch_norm(3, 5, 5)
+define_batch_norm(2, 4)
+define_batch_norm(3, 5)
 for nd = 1, 3 do define_instance_norm(nd) end
 
 local GroupNorm = layer("GroupNorm",

@@ -19,6 +19,12 @@ for _, name in ipairs {"relu", "gelu", "silu", "leaky_relu", "softmax",
   all.alias("nn.functional." .. name, nacre[name])
 end
 
+-- In place, as PyTorch has them as functions.
+for _, name in ipairs {"relu_", "leaky_relu_", "elu_", "selu_", "celu_",
+    "hardtanh_", "threshold_"} do
+  all.alias("nn.functional." .. name, nacre._methods[name])
+end
+
 -- input1 [... x in1], input2 [... x in2] give [... x out].
 define("bilinear",
        "input1:tensor, input2:tensor, weight:tensor, bias:tensor=nil",

@@ -44,6 +44,13 @@ function(a, b, t, margin, reduction)
   return reduce(y, reduction)
 end)
 
+-- The loss of the distances: d(a, p), d(a, n), and d(p, n) with swap.
+local function triplet(distance, a, p, n, margin, swap, reduction)
+  local far = distance(a, n)
+  if swap then far = far:minimum(distance(p, n)) end
+  return reduce((distance(a, p) - far + margin):clamp(0), reduction)
+end
+
 -- Distances are norms of order p along the last dimension; swap uses the
 -- smaller of those from anchor and positive to negative.
 define("triplet_margin_loss",
@@ -52,9 +59,18 @@ define("triplet_margin_loss",
        "max(0, |anchor - positive| - |anchor - negative| + margin)",
 function(a, p, n, margin, order, eps, swap, reduction)
   local function distance(x, y) return (x - y + eps):norm(order, -1) end
-  local far = distance(a, n)
-  if swap then far = far:minimum(distance(p, n)) end
-  return reduce((distance(a, p) - far + margin):clamp(0), reduction)
+  return triplet(distance, a, p, n, margin, swap, reduction)
+end)
+
+define("triplet_margin_with_distance_loss",
+       "anchor:tensor, positive:tensor, negative:tensor, "
+       .. "distance_function:fn=nil, margin:num=1, swap:bool=false, "
+       .. REDUCTION,
+       "max(0, d(anchor, positive) - d(anchor, negative) + margin) of a "
+       .. "function d, or of pairwise_distance",
+function(a, p, n, distance, margin, swap, reduction)
+  distance = distance or all.functions.nn.functional.pairwise_distance
+  return triplet(distance, a, p, n, margin, swap, reduction)
 end)
 
 define("multilabel_soft_margin_loss",

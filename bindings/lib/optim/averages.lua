@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- averages.lua - nacre.optim.swa_utils: averages of the parameters of a network
--- over its training. Names, keys and values are those of PyTorch.
+-- over its training, their rates and their batch statistics. Names, keys and
+-- values are those of PyTorch.
 --
 --   ema = nacre.optim.swa_utils.AveragedModel(net, {decay = 0.999})
 --   for x, y in loader do ...; opt:step(); ema:update() end
+--   nacre.optim.swa_utils.update_bn(loader, ema)
 --   ema(x)
 local all = ...
 local fail, swa_utils = all.fail, all.space "optim.swa_utils"
@@ -139,3 +141,67 @@ swa_utils.AveragedModel = AveragedModel
 all.describe("optim.swa_utils.AveragedModel", AveragedModel,
              "a copy of a network whose parameters are the average of those at "
              .. "each update()", signature)
+
+-- ---- the rate
+
+local ANNEAL = {
+  cos = function(t) return (1 - math.cos(math.pi * t)) / 2 end,
+  linear = function(t) return t end,
+}
+
+-- The rate at the beginning, if it is lr after a part alpha of the way.
+local function rate_before(lr, swa_lr, alpha)
+  if alpha == 1 then return swa_lr end
+  return (lr - alpha * swa_lr) / (1 - alpha)
+end
+
+all.schedule("optim.swa_utils.SWALR",
+  "swa_lr:any, anneal_epochs:int=10, anneal_strategy:cos|linear=cos",
+  "from the rate that is there to swa_lr, which stays", {
+  prepare = function(self, name)
+    if self.anneal_epochs < 0 then
+      fail(name, "anneal_epochs must not be negative")
+    end
+    for i, group in ipairs(self.optimizer.param_groups) do
+      group.swa_lr = type(self.swa_lr) == "table" and self.swa_lr[i] or
+                     self.swa_lr
+    end
+  end,
+  get_lr = function(self)
+    local anneal, n = ANNEAL[self.anneal_strategy], self.anneal_epochs
+    local t, rates = math.max(self.last_epoch, n == 0 and 1 or 0), {}
+    local function part(step)
+      return anneal(math.max(0, math.min(1, step / math.max(1, n))))
+    end
+    for i, group in ipairs(self.optimizer.param_groups) do
+      local alpha = part(t)
+      local lr = rate_before(group.lr, group.swa_lr, part(t - 1))
+      rates[i] = group.swa_lr * alpha + lr * (1 - alpha)
+    end
+    return rates
+  end})
+
+-- ---- batch statistics
+
+all.define("optim.swa_utils.update_bn", "loader:any, model:table, "
+           .. "device:device=nil -> ",
+           "the running statistics of batch norms anew, as the mean over all "
+           .. "batches of a loader",
+function(loader, model, device)
+  local was_training, momenta = model.training, {}
+  for _, m in model:named_modules() do
+    if m.is_batch_norm then
+      m:reset_running_stats()
+      momenta[m] = m.momentum
+    end
+  end
+  if next(momenta) == nil then return end
+  model:train()
+  for m in pairs(momenta) do m.momentum = false end
+  for batch in loader do
+    if type(batch) == "table" then batch = batch[1] end
+    model(device and batch:to(device) or batch)
+  end
+  for m, momentum in pairs(momenta) do m.momentum = momentum end
+  model:train(was_training)
+end)

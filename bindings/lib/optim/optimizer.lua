@@ -7,11 +7,20 @@
 --
 -- An optimizer has param_groups, a list of tables with params and the options,
 -- and state, a table from a parameter to the values that its algorithm keeps.
+-- One of the user is a class that has update or step:
+--
+--   Descent = nacre.optim.Optimizer "Descent"
+--   function Descent:update(p, g, state, group) p:sub_(g * group.lr) end
+--   opt = Descent(net, {lr = 0.1})
 local all = ...
 local fail, optim = all.fail, all.space "optim"
 
-local Optimizer = {}
+local Optimizer = {name = "Optimizer"}
 all.Optimizer = Optimizer
+all.base_class(Optimizer, "optim.Optimizer",
+               "a class of optimizers; it has update(p, grad, state, group), "
+               .. "or step, and init, which calls "
+               .. "Optimizer.init(self, params, defaults)")
 
 -- The list of tensors that the user gave: a list, a module, or its parameters.
 local function tensors_of(op, params)
@@ -42,7 +51,7 @@ end
 
 -- Adds a group {params=, options}; options that it has not are the defaults.
 function Optimizer:add_param_group(group)
-  local op = self.name
+  local op, known = self.name, self._known
   if type(group) ~= "table" or type(group.params) ~= "table" and
      not nacre.is_tensor(group.params) then
     fail(op, "a group is a table {params = ..., lr = ...}")
@@ -59,13 +68,13 @@ function Optimizer:add_param_group(group)
   for key, value in pairs(self.defaults) do new[key] = value end
   for key, value in pairs(group) do
     if key ~= "params" then
-      if self._known[key] == nil and key ~= "initial_lr" then
+      if known and known[key] == nil and key ~= "initial_lr" then
         fail(op, ("no argument '%s'"):format(key))
       end
       new[key] = value
     end
   end
-  self._check(op, new)
+  if self._check then self._check(op, new) end
   self.param_groups[#self.param_groups + 1] = new
 end
 
@@ -75,8 +84,44 @@ local function are_groups(params)
          not nacre.is_tensor(params[1])
 end
 
+-- All optimizers, for what happens to their parameters.
+local optimizers = setmetatable({}, {__mode = "k"})
+
+-- Fills in a new optimizer; `params' are parameters or groups.
+local function fill_in(self, params, defaults, state)
+  optimizers[self] = true
+  self.param_groups, self.state, self.defaults = {}, state, defaults
+  if are_groups(params) then
+    for _, group in ipairs(params) do self:add_param_group(group) end
+  else
+    self:add_param_group {params = params}
+  end
+end
+
+-- The state of a parameter that has none yet is an empty table.
+local STATES = {__index = function(state, p)
+  rawset(state, p, {})
+  return rawget(state, p)
+end}
+
+-- For the classes of the user: params are parameters or groups, defaults the
+-- options of groups that do not give them.
+function Optimizer:init(params, defaults)
+  if type(params) ~= "table" and not nacre.is_tensor(params) then
+    fail(self.name, "params must be a list of tensors, a module or groups, "
+                    .. "not a " .. type(params))
+  end
+  if nacre.is_tensor(params) then params = {params} end
+  fill_in(self, params, defaults or {}, setmetatable({}, STATES))
+end
+
+function Optimizer:update()
+  fail(self.name, "the class has no update and no step",
+       ("function %s:update(p, grad, state, group) ... end"):format(self.name))
+end
+
 -- nacre.optim[name]: a function that makes an optimizer from params and the
--- options of the signature. fields.update(p, g, s, o, t) is one step of
+-- options of the signature. fields.update(self, p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
 -- It is also the reference of the tests of fields.fused, if there is that;
 -- fields.start(o) is what a state begins with there, 0 if it is not given.
@@ -84,21 +129,14 @@ end
 function all.optimizer(name, signature, doc, fields)
   local s = all.parse("optim." .. name,
                       "params:table, " .. signature .. " -> optimizer")
-  local class = setmetatable(fields, {__index = Optimizer})
-  class.__index, class.__tostring = class, Optimizer.__tostring
-  class.name, class._known = name, s.byname
-  class._check = fields.check or function() end
+  local class = all.derive(Optimizer, name, fields)
+  class._known, class._check = s.byname, fields.check
   local function construct(...)
-    local v = all.read(name, s, ...)
-    local self = setmetatable({param_groups = {}, state = {}, defaults = {}},
-                              class)
-    for i = 2, #s.params do self.defaults[s.params[i].name] = v[i] end
-    if fields.defaults then fields.defaults(self.defaults) end
-    if are_groups(v[1]) then
-      for _, group in ipairs(v[1]) do self:add_param_group(group) end
-    else
-      self:add_param_group {params = v[1]}
-    end
+    local v, defaults = all.read(name, s, ...), {}
+    for i = 2, #s.params do defaults[s.params[i].name] = v[i] end
+    if fields.defaults then fields.defaults(defaults) end
+    local self = setmetatable({}, class)
+    fill_in(self, v[1], defaults, {})
     return self
   end
   optim[name] = construct
@@ -106,10 +144,10 @@ function all.optimizer(name, signature, doc, fields)
   return construct
 end
 
--- Removes the gradients.
-function Optimizer:zero_grad()
+-- Removes the gradients; zero_grad(false) sets them 0.
+function Optimizer:zero_grad(...)
   for _, group in ipairs(self.param_groups) do
-    for _, p in ipairs(group.params) do p.grad = nil end
+    all.zero_gradients(group.params, ...)
   end
 end
 
@@ -119,11 +157,8 @@ local function with_gradients(self, group)
   for _, p in ipairs(group.params) do
     local g = p.grad
     if g then
-      local n, s = #params + 1, self.state[p]
-      if s == nil then
-        s = {step = 0}
-        self.state[p] = s
-      end
+      local n, s = #params + 1, self.state[p] or {}
+      self.state[p], s.step = s, s.step or 0
       params[n], grads[n], states[n] = p, g, s
     end
   end
@@ -198,7 +233,7 @@ local function step_text(self, group, params, grads, states)
   for j, p in ipairs(params) do
     local g, s = grads[j], states[j]
     s.step = s.step + 1
-    self.update(p, group.maximize and -g or g, s, group, s.step)
+    self:update(p, group.maximize and -g or g, s, group, s.step)
   end
 end
 
@@ -219,6 +254,10 @@ end
 -- Changes the parameters by their gradients. closure(), if given, computes the
 -- loss with gradients; step returns it.
 function Optimizer:step(closure)
+  if closure ~= nil and type(closure) ~= "function" then
+    fail("step", "takes a function that computes the loss, not a " ..
+                 type(closure))
+  end
   local loss = closure and nacre.enable_grad(closure)
   all.check_no_dry_run()
   nacre.no_grad(function()
@@ -239,7 +278,7 @@ function Optimizer:state_dict()
     g.params = {}
     for j, p in ipairs(group.params) do
       n = n + 1
-      g.params[j], out.state[n] = n, self.state[p]
+      g.params[j], out.state[n] = n, rawget(self.state, p)
     end
     out.param_groups[i] = g
   end
@@ -277,6 +316,27 @@ local function state_value(v, p)
   return (v:is_floating_point() and v:to(p.dtype) or v):clone()
 end
 
+-- A state for parameter p with the values of s; nil if there are none.
+local function state_for(s, p)
+  local new
+  for key, value in pairs(s or {}) do
+    new = new or {}
+    new[key] = state_value(value, p)
+  end
+  return new
+end
+
+-- Converts what optimizers keep of these parameters, the keys of a table, to
+-- their dtypes and devices.
+function all.move_states(params)
+  for opt in pairs(optimizers) do
+    for p in pairs(params) do
+      local s = rawget(opt.state, p)
+      if s then opt.state[p] = state_for(s, p) end
+    end
+  end
+end
+
 function Optimizer:load_state_dict(saved)
   check_groups(self, saved)
   for i, group in ipairs(self.param_groups) do
@@ -285,12 +345,7 @@ function Optimizer:load_state_dict(saved)
       if key ~= "params" then group[key] = value end
     end
     for j, p in ipairs(group.params) do
-      local s, new = saved.state[from.params[j]], nil
-      for key, value in pairs(s or {}) do
-        new = new or {}
-        new[key] = state_value(value, p)
-      end
-      self.state[p] = new
+      self.state[p] = state_for(saved.state[from.params[j]], p)
     end
   end
 end
@@ -320,3 +375,7 @@ function Optimizer:__tostring()
   end
   return table.concat(lines, "\n")
 end
+
+all.guard_methods(Optimizer, function(self)
+  return type(self) == "table" and rawget(self, "param_groups") ~= nil
+end, "opt")

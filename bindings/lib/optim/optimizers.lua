@@ -65,7 +65,7 @@ optimizer("SGD",
            {rate = o.lr, momentum = o.momentum, intake = 1 - o.dampening,
             first = t == 1 and 1 or 0, nesterov = o.nesterov and 1 or 0}
   end,
-  update = function(p, g, s, o, t)
+  update = function(_, p, g, s, o, t)
     g = decayed(p, g, o)
     if o.momentum ~= 0 then
       local m = t > 1 and s.momentum_buffer
@@ -110,7 +110,7 @@ optimizer("Adam",
   "Adam; betas are {0.9, 0.999}", {
   check = check_common, defaults = default_betas,
   fused = adam_fused,
-  update = function(p, g, s, o, t) adam(p, decayed(p, g, o), s, o, t) end})
+  update = function(_, p, g, s, o, t) adam(p, decayed(p, g, o), s, o, t) end})
 
 -- Loshchilov and Hutter 2019.
 optimizer("AdamW",
@@ -119,7 +119,7 @@ optimizer("AdamW",
   "Adam with decoupled weight decay; betas are {0.9, 0.999}", {
   check = check_common, defaults = default_betas,
   fused = adam_fused, is_decoupled = true,
-  update = function(p, g, s, o, t)
+  update = function(_, p, g, s, o, t)
     p:mul_(1 - o.lr * o.weight_decay)
     adam(p, g, s, o, t)
   end})
@@ -134,7 +134,7 @@ optimizer("Adamax",
     return "adamax", {"exp_avg", "exp_inf"},
            {rate = o.lr / (1 - b1 ^ t), rest1 = 1 - b1, beta2 = b2, eps = o.eps}
   end,
-  update = function(p, g, s, o, t)
+  update = function(_, p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
     g = decayed(p, g, o)
     zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
@@ -172,7 +172,7 @@ optimizer("NAdam",
     numbers.look = o.lr * (1 - mu) / (1 - product)
     return rule, keys, numbers, {mu_product = product}
   end,
-  update = function(p, g, s, o, t)
+  update = function(_, p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
     local mu, next_mu
     mu, next_mu, s.mu_product = nadam_momenta(s, o, t)
@@ -210,7 +210,7 @@ optimizer("RAdam",
     end
     return rule, keys, numbers
   end,
-  update = function(p, g, s, o, t)
+  update = function(_, p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
     g = decay(p, g, o)
     zeros(s, "exp_avg", p):lerp_(g, 1 - b1)
@@ -244,7 +244,7 @@ optimizer("RMSprop",
            {rate = o.lr, momentum = o.momentum, beta2 = o.alpha,
             rest2 = 1 - o.alpha, eps = o.eps}
   end,
-  update = function(p, g, s, o)
+  update = function(_, p, g, s, o)
     g = decayed(p, g, o)
     local v = zeros(s, "square_avg", p)
     v:mul_(o.alpha):addcmul_(g, g, {value = 1 - o.alpha})
@@ -277,7 +277,7 @@ optimizer("Adagrad",
                                 beta2 = 1, rest2 = 1, eps = o.eps}
   end,
   start = function(o) return o.initial_accumulator_value end,
-  update = function(p, g, s, o, t)
+  update = function(_, p, g, s, o, t)
     g = decayed(p, g, o)
     s.sum = s.sum or nacre.full_like(p, o.initial_accumulator_value)
     s.sum:addcmul_(g, g)
@@ -298,11 +298,109 @@ optimizer("Adadelta",
     return "adadelta", {"square_avg", "acc_delta"},
            {rate = o.lr, beta2 = o.rho, rest2 = 1 - o.rho, eps = o.eps}
   end,
-  update = function(p, g, s, o)
+  update = function(_, p, g, s, o)
     g = decayed(p, g, o)
     local v, u = zeros(s, "square_avg", p), zeros(s, "acc_delta", p)
     v:mul_(o.rho):addcmul_(g, g, {value = 1 - o.rho})
     local step = u:add(o.eps):sqrt_():div_(v:add(o.eps):sqrt_()):mul_(g)
     u:mul_(o.rho):addcmul_(step, step, {value = 1 - o.rho})
     p:add_(step, {alpha = -o.lr})
+  end})
+
+-- ---- Rprop, ASGD, Adafactor
+
+local function check_pair(op, o, key)
+  if type(o[key]) ~= "table" or type(o[key][2]) ~= "number" then
+    fail(op, key .. " must be a list of two numbers")
+  end
+end
+
+-- Riedmiller and Braun 1993.
+optimizer("Rprop",
+  "lr:num=1e-2, etas:any=nil, step_sizes:any=nil, maximize:bool=false",
+  "steps by the sign of the gradient, for whole batches; etas are {0.5, 1.2}, "
+  .. "step_sizes {1e-6, 50}", {
+  defaults = function(o)
+    o.etas, o.step_sizes = o.etas or {0.5, 1.2}, o.step_sizes or {1e-6, 50}
+  end,
+  check = function(op, o)
+    check_range(op, o, "lr")
+    check_pair(op, o, "etas")
+    check_pair(op, o, "step_sizes")
+    if not (0 < o.etas[1] and o.etas[1] < 1 and 1 < o.etas[2]) then
+      fail(op, "etas must be a number from 0 to 1 and one above 1")
+    end
+  end,
+  update = function(_, p, g, s, o)
+    local previous = zeros(s, "prev", p)
+    s.step_size = s.step_size or nacre.full_like(g, o.lr)
+    local factor = g:mul(previous):sign_()
+    local turns = factor:lt(0)
+    factor:masked_fill_(factor:eq(0), 1):masked_fill_(turns, o.etas[1])
+          :masked_fill_(factor:gt(0) & turns:logical_not() & g:ne(0)
+                        & previous:ne(0), o.etas[2])
+    s.step_size:mul_(factor):clamp_(o.step_sizes[1], o.step_sizes[2])
+    g = g:masked_fill(turns, 0)
+    p:addcmul_(g:sign(), s.step_size, {value = -1})
+    previous:copy_(g)
+  end})
+
+-- Polyak and Juditsky 1992.
+optimizer("ASGD",
+  "lr:num=1e-2, lambd:num=1e-4, alpha:num=0.75, t0:num=1e6, "
+  .. "weight_decay:num=0, maximize:bool=false",
+  "gradient descent; the state ax is the mean of the parameter since step t0", {
+  check = check_common,
+  update = function(_, p, g, s, o, t)
+    g = decayed(p, g, o)
+    local eta, mu, mean = s.eta or o.lr, s.mu or 1, zeros(s, "ax", p)
+    p:mul_(1 - o.lambd * eta):add_(g, {alpha = -eta})
+    if mu == 1 then mean:copy_(p) else mean:add_(p:sub(mean):mul_(mu)) end
+    s.eta = o.lr / (1 + o.lambd * o.lr * t) ^ o.alpha
+    s.mu = 1 / math.max(1, t - o.t0)
+  end})
+
+-- The estimate of the mean squares of the gradient of a matrix, from those of
+-- its rows and of its columns.
+local function factored(g, s, weight, least)
+  local function mean_square(key, dim)
+    local m = g:norm(2, dim, true):square_():div_(g:size(dim))
+    s[key] = (s[key] or nacre.zeros_like(m)):lerp_(m, weight)
+    return s[key]
+  end
+  local rows, columns = mean_square("row_var", -1), mean_square("col_var", -2)
+  return rows:matmul(columns):div_(rows:mean(-2, true):clamp_{min = least})
+end
+
+local function root_mean_square(t)
+  return t:norm():item() / math.sqrt(t:numel())
+end
+
+-- Shazeer and Stern 2018.
+optimizer("Adafactor",
+  "lr:num=1e-2, beta2_decay:num=-0.8, eps:any=nil, d:num=1, "
+  .. "weight_decay:num=0, maximize:bool=false",
+  "Adam with a state of the size of the rows and columns of a matrix; eps is "
+  .. "{nil, 1e-3}, of the dtype and of the parameter", {
+  defaults = function(o) o.eps = o.eps or {[2] = 1e-3} end,
+  check = function(op, o)
+    check_range(op, o, "lr")
+    check_range(op, o, "weight_decay")
+    if type(o.eps) ~= "table" or type(o.eps[2]) ~= "number" then
+      fail(op, "eps must be a list of two numbers, the first may be nil")
+    end
+    if o.beta2_decay > 0 then fail(op, "beta2_decay must not be above 0") end
+    if o.d < 1 then fail(op, "d must be at least 1") end
+  end,
+  update = function(_, p, g, s, o, t)
+    local least, weight = o.eps[1] or nacre.finfo(p.dtype).eps,
+                          t ^ o.beta2_decay
+    local rate = math.max(o.eps[2], root_mean_square(p)) *
+                 math.min(o.lr, 1 / math.sqrt(t))
+    if o.weight_decay ~= 0 then p:mul_(1 - o.lr * o.weight_decay) end
+    local v
+    if g:dim() > 1 then v = factored(g, s, weight, least)
+    else v = zeros(s, "variance", p):lerp_(g * g, weight):clone() end
+    local step = v:clamp_{min = least * least}:rsqrt_():mul_(g)
+    p:add_(step, {alpha = -rate / math.max(1, root_mean_square(step) / o.d)})
   end})

@@ -5,17 +5,34 @@
 --
 --   schedule = nacre.optim.lr_scheduler.StepLR(opt, 30)
 --   for epoch = 1, 100 do ...; schedule:step() end
+--
+-- A schedule has rate(base, t, i), the rate of group i in epoch t, or get_lr(),
+-- a list of the rates of all groups in epoch self.last_epoch.
 local all = ...
-local fail, lr_scheduler = all.fail, all.space "optim.lr_scheduler"
+local fail = all.fail
 
-local Scheduler = {}
-Scheduler.__index = Scheduler
+local Scheduler = {name = "LRScheduler"}
+all.base_class(Scheduler, "optim.lr_scheduler.LRScheduler",
+               "a class of schedules; it has init, which calls "
+               .. "LRScheduler.init(self, optimizer), and get_lr")
+
+-- Sets the rates that get_lr gives.
+local function set_given_rates(self)
+  local rates = self:get_lr()
+  for i, group in ipairs(self.optimizer.param_groups) do
+    if type(rates) ~= "table" or type(rates[i]) ~= "number" then
+      fail(self.name, "get_lr gives a list of numbers, one for each group")
+    end
+    group.lr = rates[i]
+  end
+end
 
 -- Sets the rates of epoch t. Those that are not what this schedule alone would
 -- have set, because another schedule or the user changed them, change by the
 -- same factor, unless `anew' is true.
 local function set_rates(self, t, anew)
   self.last_epoch = t
+  if self.get_lr then return set_given_rates(self) end
   for i, group in ipairs(self.optimizer.param_groups) do
     local old, new = self.own_lrs[i], self:rate(self.base_lrs[i], t, i)
     if anew or group.lr == old or old == 0 then group.lr = new
@@ -24,7 +41,12 @@ local function set_rates(self, t, anew)
   end
 end
 
-function Scheduler:step() set_rates(self, self.last_epoch + 1) end
+function Scheduler:step()
+  if not self.last_epoch then
+    fail(self.name, "init did not call LRScheduler.init(self, optimizer)")
+  end
+  set_rates(self, self.last_epoch + 1)
+end
 
 function Scheduler:get_last_lr()
   local list = {}
@@ -32,11 +54,17 @@ function Scheduler:get_last_lr()
   return list
 end
 
+-- Is v, or an element of the list v, a function? These are not in a state.
+local function has_functions(v)
+  return type(v) == "function" or type(v) == "table" and
+         type(v[1]) == "function"
+end
+
 -- The fields that are numbers, strings, booleans or lists of these.
 function Scheduler:state_dict()
   local out = {}
   for key, v in pairs(self) do
-    if key ~= "optimizer" and key ~= "schedulers" and type(v) ~= "function" then
+    if key ~= "optimizer" and key ~= "schedulers" and not has_functions(v) then
       out[key] = type(v) == "table" and table.move(v, 1, #v, 1, {}) or v
     end
   end
@@ -76,32 +104,64 @@ local function base_rates(optimizer)
   return list
 end
 
--- lr_scheduler[name] with these methods: rate(base, t, i) is the rate of group
--- i in epoch t; init(), if there is one, checks the options and prepares.
-local function schedule(name, signature, doc, methods)
-  local s = all.parse("optim.lr_scheduler." .. name, "optimizer:table" ..
-                      (signature == "" and "" or ", ") .. signature ..
-                      " -> schedule")
-  local class = setmetatable(methods, {__index = Scheduler})
-  class.__index = class
-  class.__tostring = function(self)
-    return ("%s, epoch %d, lr %s"):format(name, self.last_epoch,
-                                          table.concat(self:get_last_lr(), " "))
+-- Calls f(self, ...) as the first step of a schedule.
+local function begin(self, f, ...)
+  self._is_initial = true
+  f(self, ...)
+  self._is_initial = nil
+end
+
+-- Attaches a schedule to an optimizer, and sets the rates of epoch 0.
+local function attach(self, optimizer)
+  check_optimizer(self.name, optimizer)
+  self.optimizer, self.last_epoch = optimizer, -1
+  self.base_lrs = base_rates(optimizer)
+  self.own_lrs = table.move(self.base_lrs, 1, #self.base_lrs, 1, {})
+end
+
+-- For the classes of the user.
+function Scheduler:init(optimizer)
+  attach(self, optimizer)
+  if not self.get_lr and not self.rate then
+    fail(self.name, "the class has no get_lr",
+         ("function %s:get_lr() return self.base_lrs end"):format(self.name))
   end
+  begin(self, self.step)
+end
+
+function Scheduler:__tostring()
+  if not self.optimizer then return self.name end
+  return ("%s, epoch %d, lr %s"):format(self.name, self.last_epoch,
+                                        table.concat(self:get_last_lr(), " "))
+end
+
+-- The schedule at this path, of the arguments that the signature names, which
+-- become fields. prepare(name) checks them.
+local function schedule_of(path, signature, doc, methods)
+  local s = all.parse(path, signature .. " -> schedule")
+  local space, name = path:match "^(.*)%.(.-)$"
+  local class = all.derive(Scheduler, name, methods)
   local function construct(...)
     local v = all.read(name, s, ...)
-    check_optimizer(name, v[1])
-    local self = setmetatable({last_epoch = -1, own_lrs = {}}, class)
+    local self = setmetatable({}, class)
     for i, p in ipairs(s.params) do self[p.name] = v[i] end
-    self.base_lrs = base_rates(self.optimizer)
-    for i, base in ipairs(self.base_lrs) do self.own_lrs[i] = base end
-    if self.init then self:init(name) end
-    if self.rate then self:step() end
+    attach(self, self.optimizer or self:find_optimizer())
+    if self.prepare then self:prepare(name) end
+    if self.rate or self.get_lr then begin(self, self.step) end
     return self
   end
-  lr_scheduler[name] = construct
-  all.describe("optim.lr_scheduler." .. name, construct, doc, s)
+  all.space(space)[name] = construct
+  all.describe(path, construct, doc, s)
 end
+
+-- The same, with the optimizer as the first argument; a name alone is one of
+-- lr_scheduler.
+local function schedule(path, signature, doc, methods)
+  if not path:find(".", 1, true) then path = "optim.lr_scheduler." .. path end
+  if signature ~= "" then signature = ", " .. signature end
+  schedule_of(path, "optimizer:table" .. signature, doc, methods)
+end
+all.schedule = schedule
 
 local function check_positive(op, key, v)
   if math.type(v) ~= "integer" or v < 1 then
@@ -110,19 +170,35 @@ local function check_positive(op, key, v)
   end
 end
 
+all.check_positive = check_positive
+
 -- ---- factors of the first rate
+
+-- The function for group i: lr_lambda, or the element of a list.
+local function factor_of(self, i)
+  local f = self.lr_lambda
+  return type(f) == "table" and getmetatable(f) == nil and f[i] or f
+end
 
 schedule("LambdaLR", "lr_lambda:any",
          "the first rate times lr_lambda(t), or a function for each group", {
-  rate = function(self, base, t, i)
-    local f = self.lr_lambda
-    if type(f) == "table" and getmetatable(f) == nil then f = f[i] end
-    return base * f(t)
+  rate = function(self, base, t, i) return base * factor_of(self, i)(t) end})
+
+schedule("MultiplicativeLR", "lr_lambda:any",
+         "in each epoch times lr_lambda(t), or a function for each group", {
+  get_lr = function(self)
+    local rates = self:get_last_lr()
+    for i, lr in ipairs(rates) do
+      if not self._is_initial then
+        rates[i] = lr * factor_of(self, i)(self.last_epoch)
+      end
+    end
+    return rates
   end})
 
 schedule("StepLR", "step_size:int, gamma:num=0.1",
          "times gamma after every step_size epochs", {
-  init = function(self, name)
+  prepare = function(self, name)
     check_positive(name, "step_size", self.step_size)
   end,
   rate = function(self, base, t)
@@ -149,7 +225,7 @@ schedule("ConstantLR", "factor:num=0.33333333333333331, total_iters:int=5",
 schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
          .. "total_iters:int=5",
          "from start_factor to end_factor times the first rate", {
-  init = function(self, name)
+  prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
   rate = function(self, base, t)
@@ -160,7 +236,7 @@ schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
 
 schedule("PolynomialLR", "total_iters:int=5, power:num=1",
          "the first rate times (1 - t/total_iters)^power, then 0", {
-  init = function(self, name)
+  prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
   rate = function(self, base, t)
@@ -173,7 +249,7 @@ schedule("PolynomialLR", "total_iters:int=5, power:num=1",
 schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
          "half a cosine from the first rate to eta_min in T_max epochs, and "
          .. "back", {
-  init = function(self, name) check_positive(name, "T_max", self.T_max) end,
+  prepare = function(self, name) check_positive(name, "T_max", self.T_max) end,
   rate = function(self, base, t)
     return self.eta_min + (base - self.eta_min) *
            (1 + math.cos(math.pi * t / self.T_max)) / 2
@@ -182,7 +258,7 @@ schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
 schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
          "half a cosine in T_0 epochs, then from the first rate again in "
          .. "T_mult times as many", {
-  init = function(self, name)
+  prepare = function(self, name)
     check_positive(name, "T_0", self.T_0)
     check_positive(name, "T_mult", self.T_mult)
   end,
@@ -196,97 +272,33 @@ schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
            (1 + math.cos(math.pi * t / length)) / 2
   end})
 
--- ---- one cycle (Smith and Topin 2019)
-
-local function cosine_between(from, to, part)
-  return to + (from - to) / 2 * (1 + math.cos(math.pi * part))
-end
-
-local function line_between(from, to, part) return from + (to - from) * part end
-
--- The phases {last step, from, to} of the rate, and of the momentum.
-local function cycle_phases(self, top)
-  local first = top / self.div_factor
-  local low = first / self.final_div_factor
-  local up = self.pct_start * self.total_steps - 1
-  local last = self.total_steps - 1
-  local high, slow = self.max_momentum, self.base_momentum
-  if self.three_phase then
-    return {{up, first, top, high, slow}, {2 * up, top, first, slow, high},
-            {last, first, low, high, high}}
-  end
-  return {{up, first, top, high, slow}, {last, top, low, slow, high}}
-end
-
--- The rate and the momentum of step t.
-local function cycle_at(self, top, t)
-  local between = self.anneal_strategy == "cos" and cosine_between
-                  or line_between
-  local from = 0
-  local phases = cycle_phases(self, top)
-  for i, p in ipairs(phases) do
-    if t <= p[1] or i == #phases then
-      local part = (t - from) / (p[1] - from)
-      return between(p[2], p[3], part), between(p[4], p[5], part)
-    end
-    from = p[1]
-  end
-end
-
--- Sets the momentum of a group, the first of betas in Adam's kin.
-local function set_momentum(group, m)
-  if group.betas then group.betas = {m, group.betas[2]}
-  else group.momentum = m end
-end
-
-schedule("OneCycleLR",
-  "max_lr:any, total_steps:int=nil, epochs:int=nil, steps_per_epoch:int=nil, "
-  .. "pct_start:num=0.3, anneal_strategy:cos|linear=cos, "
-  .. "cycle_momentum:bool=true, base_momentum:num=0.85, max_momentum:num=0.95, "
-  .. "div_factor:num=25, final_div_factor:num=1e4, three_phase:bool=false",
-  "up to max_lr, then down to far below; step after every batch", {
-  init = function(self, name)
-    if self.total_steps == nil then
-      if not self.epochs or not self.steps_per_epoch then
-        fail(name, "total_steps is missing, or epochs and steps_per_epoch")
-      end
-      self.total_steps = self.epochs * self.steps_per_epoch
-    end
-    check_positive(name, "total_steps", self.total_steps)
-    local group = self.optimizer.param_groups[1]
-    if self.cycle_momentum and not group.betas and not group.momentum then
-      fail(name, "the optimizer has no momentum: give cycle_momentum=false")
-    end
-  end,
-  rate = function(self, _, t, i)
-    if t > self.total_steps then
-      fail("OneCycleLR", ("step %d of %d"):format(t, self.total_steps))
-    end
-    local top = type(self.max_lr) == "table" and self.max_lr[i] or self.max_lr
-    local rate, momentum = cycle_at(self, top, t)
-    if self.cycle_momentum then
-      set_momentum(self.optimizer.param_groups[i], momentum)
-    end
-    return rate
-  end})
-
 -- ---- schedules of schedules, and of a measure
+
+-- Fails unless all schedules are of the optimizer.
+local function check_members(self, name)
+  for i, s in ipairs(self.schedulers) do
+    if s.optimizer ~= self.optimizer then
+      fail(name, ("schedule %d is of another optimizer"):format(i))
+    elseif s.name == "ReduceLROnPlateau" then
+      fail(name, ("schedule %d needs a measure in each step"):format(i))
+    end
+  end
+end
 
 schedule("SequentialLR", "schedulers:table, milestones:ints",
          "one schedule after the other, from the epochs in milestones", {
-  init = function(self, name)
+  prepare = function(self, name)
     if #self.milestones ~= #self.schedulers - 1 then
       fail(name, ("%d schedules need %d milestones, got %d")
                  :format(#self.schedulers, #self.schedulers - 1,
                          #self.milestones))
     end
     self.last_epoch = 0
-    for i, s in ipairs(self.schedulers) do
-      if s.optimizer ~= self.optimizer then
-        fail(name, ("schedule %d is of another optimizer"):format(i))
-      end
+    check_members(self, name)
+    for i, group in ipairs(self.optimizer.param_groups) do
+      group.lr = self.base_lrs[i]
     end
-    set_rates(self.schedulers[1], 0, true)
+    begin(self.schedulers[1], set_rates, 0, true)
   end,
   step = function(self)
     self.last_epoch = self.last_epoch + 1
@@ -297,6 +309,24 @@ schedule("SequentialLR", "schedulers:table, milestones:ints",
     local s = self.schedulers[at]
     if self.milestones[at - 1] == self.last_epoch then set_rates(s, 0, true)
     else s:step() end
+  end})
+
+schedule_of("optim.lr_scheduler.ChainedScheduler",
+            "schedulers:table, optimizer:table=nil",
+            "several schedules at the same time: their factors multiply", {
+  find_optimizer = function(self)
+    if #self.schedulers == 0 then
+      fail("ChainedScheduler", "there are no schedules")
+    end
+    return self.schedulers[1].optimizer
+  end,
+  prepare = function(self, name)
+    self.last_epoch = 0
+    check_members(self, name)
+  end,
+  step = function(self)
+    self.last_epoch = self.last_epoch + 1
+    for _, s in ipairs(self.schedulers) do s:step() end
   end})
 
 -- Is `value' better than the best so far?
@@ -314,7 +344,7 @@ schedule("ReduceLROnPlateau",
   .. "threshold_mode:rel|abs=rel, cooldown:int=0, min_lr:num=0, eps:num=1e-8",
   "times factor when a measure has not improved for more than patience epochs; "
   .. "step(measure)", {
-  init = function(self, name)
+  prepare = function(self, name)
     if self.factor >= 1 then fail(name, "factor must be below 1") end
     self.last_epoch, self.bad, self.cooling = 0, 0, 0
   end,

@@ -2,11 +2,14 @@
 --
 -- network_misuse.lua - errors in networks whose cause is the call:
 -- net.forward(x) with a dot, self:fc1(x) with a colon, an input of another
--- dtype than the parameters, names of Torch7's nn.
+-- dtype or on another device than the parameters, names of Torch7's nn.
 
 local expressions = require "nacre.expression_at"
+local istensor = require "nacre.tensor_facts".istensor
 local runtime_errors = require "nacre.runtime_errors"
 local unknown_names = require "nacre.unknown_names"
+
+local nacre = package.loaded.nacre or _G.nacre
 
 local network_misuse = {}
 
@@ -40,10 +43,10 @@ end
 local function forward_with_dot(o, text, value)
   local before, args = text:match "^(.-)%.forward%s*(%b())"
   local net = before and expressions.ending(before)
-  local known = net and value(net)
   if not net then return false end
-  if not is_module(known) and
-     not o.message:find "%(local 'self'%)$" then return false end
+  -- net may be a call, whose value is not known here
+  local made = net:find "%)$" and o.message:find "%(local 'self'%)$"
+  if not made and not is_module(value(net)) then return false end
   local first = args:match "^%(%s*([%a_][%w_%.]*)"
   if first and is_module(value(first)) then return false end
   return replace(o, ("forward is a method: %s%s"):format(net, args))
@@ -72,6 +75,41 @@ function network_misuse.explain(o, line, value)
   return false
 end
 
+-- The class of a module that the text calls and whose forward returned nothing.
+local function without_result(text, value)
+  for path in text:gmatch "%f[%w_]([%a_][%w_%.]*)%s*%(" do
+    local m = value(path)
+    local forward = is_module(m) and rawget(m, "_silent")
+    if forward and rawequal(forward, m.forward) then return m.__name end
+  end
+end
+
+-- What was last assigned to a variable, in the chunk of the error or in the
+-- session.
+local function assigned(name, text)
+  local shell, found = package.loaded["nacre.shell"], nil
+  local entries = shell and shell.log or {}
+  local pattern = "%f[%w_]" .. name .. "%s*=%s*([^\n]*)"
+  for _, entry in ipairs(entries) do
+    found = entry.text:match(".*" .. pattern) or found
+  end
+  return (text or ""):match(".*" .. pattern) or found or ""
+end
+
+-- Explains that a value is nil because a forward has no return.
+function network_misuse.explain_nil(o, line, value, scope)
+  local lua, name = o.message:match "^attempt to ([%l ]+ a nil value)(.*)$"
+  name = name and name:match "'([%w_]+)'"
+  if not lua and o.cause ~= "missing" and o.got ~= "nil" then return false end
+  local class = without_result(line, value) or
+                name and without_result(assigned(name, scope and scope.text),
+                                        value)
+  if not class then return false end
+  if name then o.message = name .. " is nil" end
+  o.hint = ("the forward of %s returned nothing"):format(class)
+  return true
+end
+
 -- net:updateOutput(x), nn.Sequential():add(layer): methods of Torch7's nn
 function network_misuse.method_hint(o, line, value)
   local name = o.message:match
@@ -82,32 +120,89 @@ function network_misuse.method_hint(o, line, value)
   return name and unknown_names.hint(name, line, value)
 end
 
--- The method of a module that converts to each dtype.
-local to = {float16 = "half", bfloat16 = "bfloat16", float32 = "float",
-            float64 = "double"}
-
--- The network that the outermost of the lines calls.
-local function called_network(list, value)
-  for i = #list, 1, -1 do
-    for path in list[i]:gmatch "%f[%w_]([%a_][%w_%.]*)%s*%(" do
-      if is_module(value(path)) then return path end
+-- Calls each(tensor) for the tensors in a table and in the tables in it.
+local function each_tensor(t, each, seen)
+  seen[t] = true
+  for _, v in next, t do
+    if istensor(v) then each(v)
+    elseif type(v) == "table" and not seen[v] then each_tensor(v, each, seen)
     end
   end
 end
 
+-- What hints say of the network in which an error occurred: {name= what the
+-- user calls it, layer= what of it failed, there= the set of the dtypes and the
+-- devices of its tensors}; the operands that are its own get `own'.
+function network_misuse.facts(err, args, name)
+  local memory, there = {}, {}
+  each_tensor(err.network, function(t)
+    memory[nacre._storage_id(t)] = true
+    if t:is_floating_point() then there[t.dtype] = true end
+    there[t.device] = true
+  end, {})
+  for i, a in ipairs(args) do
+    local t = err.args[i].tensor
+    a.own = istensor(t) and memory[nacre._storage_id(t)]
+  end
+  local dot = err.path:find "^[%a_]" and "." or ""
+  return {name = name, layer = name and name .. dot .. err.path, there = there}
+end
+
+-- What the user calls that of the network which is to be converted to a dtype
+-- or a device: all of it, or the layer if a part of it is there already.
+local function to_convert(net, to)
+  return net and (net.there[to] and net.layer or net.name)
+end
+
+-- "x:to("cpu")", or that in words that begin with a verb
+local function converted(verb, a, to)
+  return a.name and ('%s:to("%s")'):format(a.name, to) or
+         ('%s%s with :to("%s")'):format(verb, a.role, to)
+end
+
+local function either(one, other)
+  return other and ("%s, or %s"):format(one, other) or one
+end
+
+-- The method of a module that converts to each dtype.
+local methods = {float16 = "half", bfloat16 = "bfloat16", float32 = "float",
+                 float64 = "double"}
+
 -- net(x) after net:half(): the input has another dtype than the parameters.
-function network_misuse.dtype_hint(o, line, value)
+function network_misuse.dtype_hint(o)
   local role, from, into = o.message:match
     "^dtypes differ: (%w+) is (%w+), weight is (%w+)$"
-  if not o.module or not to[into] then return nil end
-  local text = ('convert %s with :to("%s")'):format(role, into)
+  if not o.module or not methods[into] then return nil end
+  local input = {role = role}
   for _, a in ipairs(o.args) do
-    if a.role == role and a.name then
-      text = ('%s:to("%s")'):format(a.name, into)
-    end
+    if a.role == role then input = a end
   end
-  local net = to[from] and called_network(lines(o, line), value)
-  return net and ("%s, or %s:%s()"):format(text, net, to[from]) or text
+  local text = converted("convert ", input, into)
+  local net = methods[from] and to_convert(o.net, from)
+  return either(text, net and ("%s:%s()"):format(net, methods[from]))
+end
+
+-- net(x:cuda()): the input is on another device than the parameters, which are
+-- moved by the module: a moved copy of one would be no parameter.
+function network_misuse.device_hint(o)
+  local j, there, i, here = (o.hint or ""):match
+    '^\2(%d):to%("([^"]+)"%), or \2(%d):to%("([^"]+)"%)$'
+  local first, second
+  for _, a in ipairs(o.net and j and o.args or {}) do
+    if a.fills:find(i, 1, true) then first = a end
+    if a.fills:find(j, 1, true) then second = a end
+  end
+  if not first or not second or not (first.own or second.own) then
+    return nil
+  end
+  if first.own and not second.own then
+    first, second, there, here = second, first, here, there
+  end
+  local net = to_convert(o.net, there)
+  local text = net and ('%s:to("%s")'):format(net, there) or
+               ('move the module with :to("%s")'):format(there)
+  return either(text, not first.own and
+                      converted(net and "move " or "", first, here))
 end
 
 return network_misuse

@@ -68,19 +68,64 @@ local function first_nil(text, value)
   end
 end
 
--- The last line before this one that assigns to a variable: its number and its
--- text.
-local function last_assignment(name, scope)
-  local n, number, found = 0, nil, nil
-  for line in ((scope.text or "") .. "\n"):gmatch "([^\n]*)\n" do
-    n = n + 1
-    if n >= (scope.line or 0) then break end
-    local right = line:match("%f[%w_]" .. name .. "%s*=([^=].*)$")
-    if right and not line:find "^%s*%-%-" then
-      number, found = n, name .. " = " .. right:match "^%s*(.-)%s*$"
+local opens = lexer.set "do then repeat else function"
+local closes = lexer.set "end until elseif else"
+local between = lexer.set ", < >"
+
+-- Is one of the names from tokens[i] on, in a list of names, this one?
+local function in_list(tokens, i, name)
+  while tokens[i] and (tokens[i].kind == "name" or between[tokens[i].text]) do
+    if tokens[i].text == name then return true end
+    i = i + 1
+  end
+  return false
+end
+
+-- Does tokens[i] open a block that declares the name, as a loop or a function
+-- does? `loop' tells that the loop does whose `do' this may be.
+local function block_declares(tokens, i, name, loop)
+  if tokens[i].text == "do" then return loop end
+  if tokens[i].text ~= "function" then return false end
+  repeat i = i + 1 until not tokens[i] or tokens[i].text == "("
+  return in_list(tokens, i + 1, name)
+end
+
+-- The "=" of the last assignment, in front of a line, to the variable that a
+-- name means there; nil if it has none. What a block that has ended declares
+-- under this name is another variable.
+local function last_assignment(tokens, name, line)
+  local blocks, loop, braces = {{}}, false, 0  -- the variable of each block
+  for i, t in ipairs(tokens) do
+    if t.line >= line then break end
+    local word = t.kind ~= "string" and t.text
+    if word == "{" then braces = braces + 1
+    elseif word == "}" then braces = braces - 1 end
+    if closes[word] and #blocks > 1 then blocks[#blocks] = nil end
+    if opens[word] then
+      blocks[#blocks + 1] = block_declares(tokens, i, name, loop) and {} or
+                            blocks[#blocks]
+    end
+    if word == "for" then loop = in_list(tokens, i + 1, name)
+    elseif word == "do" then loop = false
+    elseif word == "local" and in_list(tokens, i + 1, name) then
+      blocks[#blocks] = {}
+    elseif word == "=" and braces == 0 and not loop and
+           tokens[i - 1].text == name and
+           not (i > 2 and tokens[i - 2].text == ".") then
+      blocks[#blocks].set = t
     end
   end
-  return number, found
+  return blocks[#blocks].set
+end
+
+-- "n is nil, set in line 1: n = tonumber(x)"
+local function nil_variable(name, scope)
+  local text = scope.text or ""
+  local set = last_assignment(lexer.code(text), name, scope.line or 0)
+  local value = set and text:match("^[^\n]*", set.to + 1):match "^%s*(.-)%s*$"
+  return set and ("%s is nil, set in line %d: %s = %s"):format(name, set.line,
+                                                               name, value) or
+         name .. " is nil"
 end
 
 -- arg[1] in a script without arguments
@@ -109,10 +154,7 @@ function nil_argument.hint(o, line, value, scope)
   if not (scope and scope.there[name]) then
     return unknown_names.novariable(name)
   end
-  local number, text = last_assignment(name, scope)
-  return number and ("%s is nil, set in line %d: %s"):format(name, number,
-                                                             text) or
-         name .. " is nil"
+  return nil_variable(name, scope)
 end
 
 return nil_argument

@@ -130,8 +130,8 @@ local rows = {
   {"ravel_multi_index unravel_index", "nacre.nonzero(m:eq(m:max()))",
    "gives indices of each dim"},
   {"broadcast_arrays", "=nacre.broadcast_tensors(x, y)"},
-  {"strides strided", "x:stride()"}, {"itemsize", "x:element_size()"},
-  {"flat", "x:flatten()"}, {"H mH", "m.mT", "there are no complex numbers"},
+  {"strides strided", "x:stride()"},
+  {"flat", "x:flatten()"},
   {"head", 'x["1:2"]'}, {"tail", 'x["-2:"]'},
   {"rolling sliding_window_view", "x:unfold(1, 2, 1):mean(2)"},
   {"vectorize frompyfunc apply_along_axis apply_over_axes apply map apply_ " ..
@@ -141,7 +141,6 @@ local rows = {
   {"meshgrid2 mgrid ogrid", "nacre.meshgrid(x, y)"},
   {"astype", '=x:to("float64")'},
   {"item_ itemset", "x[1] = 5"},
-  {"nbytes", "x:numel() * x:element_size()"},
   {"is_cpu", "not x.is_cuda"},
   {"is_leaf_ retains_grad", "x.is_leaf"},
   {"numpy", "x:tolist()", 'nacre.save("x.npy", x) for a file'},
@@ -185,8 +184,10 @@ local rows = {
   {"set_printoptions get_printoptions printoptions", ":set precision 2"},
   {"set_default_tensor_type", 'nacre.set_default_dtype "float64"'},
   {"use_deterministic_algorithms", nil, "start with nacre --deterministic"},
-  {"inference_mode", "nacre.no_grad(function() return x:sum() end)"},
-  {"set_anomaly_enabled set_detect_anomaly", ":nan trap"},
+  {"set_anomaly_enabled set_detect_anomaly detect_anomaly", ":nan trap",
+   "stops where nan or inf arises, and names the operation"},
+  {"accelerator current_accelerator", 'nacre.device "auto"',
+   "a GPU if there is one; nacre.cuda has the rest"},
   {"isinstance", "nacre.is_tensor(x)",
    "asks; nacre.tensor({1, 2, 3}) makes one"},
   {"FloatTensor DoubleTensor", "nacre.tensor({1, 2, 3})"},
@@ -196,11 +197,15 @@ local rows = {
   -- gradients and learning
   {"jacobian hessian jvp vjp vmap func functorch", nil,
    "nacre.autograd.grad(result, inputs) gives gradients of one number"},
+  {"Muon SparseAdam Lion Lamb LARS", nil, "not among the optimizers; one of " ..
+   'your own is a class: nacre.optim.Optimizer "Mine", see ?Optimizer'},
+  {"IterableDataset ChainDataset get_worker_info", nil, "a dataset has a " ..
+   "length and get(i): ?Dataset; an iterator of your own batches needs no " ..
+   "DataLoader"},
   {"sgd adam", "nacre.optim.SGD({x:requires_grad_()}, {lr = 0.1})"},
   {"rnn_tanh rnn_relu lstm gru quantized_lstm", "nacre.nn.LSTM(3, 4)"},
   {"multi_head_attention_forward", "nacre.nn.MultiheadAttention(4, 2)"},
   {"CrossMapLRN2d", "nacre.nn.LocalResponseNorm(2)"},
-  {"ParameterDict", "nacre.nn.ParameterList(x, y)"},
   {"fractional_max_pool2d fractional_max_pool3d", nil,
    "of pooling there are max_pool, avg_pool, lp_pool and the adaptive ones"},
   {"rrelu_", "nacre.nn.functional.rrelu(x)"},

@@ -52,9 +52,16 @@ runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
 
 -- The path before ".name" or ":name" on a line, and its value.
 local function owner(line, mark, name, value)
-  local path = line:match("([%a_][%w_%.]*)%s*" .. mark .. "%s*" .. name ..
-                          "%f[^%w_]")
-  return path, path and value(path)
+  local behind = "%s*" .. mark .. "%s*" .. name .. "%f[^%w_]"
+  local path = line:match("([%a_][%w_%.]*)" .. behind)
+  local v = path and value(path)
+  local at = v == nil and line:find("%]" .. behind)
+  if at then                          -- layers[1].name
+    local indexed = expressions.ending(line:sub(1, at))
+    v = indexed and value(indexed)
+    if v ~= nil then path = indexed end
+  end
+  return path, v
 end
 
 -- The note on an input that is only the name of an undefined variable, or nil.
@@ -88,6 +95,61 @@ end
 -- are in a table.
 local moves = lexer.set "cuda cpu to float double half"
 
+-- The names of the fields of a table and of the classes that it is of.
+local function all_fields(t)
+  local names = {}
+  for _ = 1, 20 do
+    for name in next, t do names[name] = true end
+    local meta = debug.getmetatable(t)
+    local index = type(meta) == "table" and rawget(meta, "__index")
+    if type(index) == "function" and rawget(t, "_fields") then index = meta end
+    if type(index) ~= "table" then break end
+    t = index
+  end
+  return names
+end
+
+-- The error of reading field `name' of the module at `path', which it has not.
+local function missing_in_module(path, v, name)
+  return meant(("%s, a %s, has no '%s'"):format(path, v.__name, name),
+               nearest(name, all_fields(v)))
+end
+
+-- The note on an input that is only a field that a module has not, or nil.
+function runtime_errors.unknown_field(text)
+  local path, name = text:match "^%s*([%a_][%w_%.%[%]]*)%.([%a_][%w_]*)%s*$"
+  local v = path and lookup.value(path)
+  if type(v) == "table" and rawget(v, "_fields") and
+     lookup.field(v, name) == nil and nearest(name, all_fields(v)) then
+    return missing_in_module(path, v, name)
+  end
+end
+
+-- "attempt to index a nil value (field 'wieght')"
+local function missing_module_field(o, line, value)
+  local name =
+    o.message:match "^attempt to index a nil value %(field '([%w_]+)'%)"
+  if not name then return end
+  local path, v = owner(line, "%.", name, value)
+  if type(v) == "table" and rawget(v, "_fields") then
+    o.message = missing_in_module(path, v, name)
+  end
+end
+
+-- lin:weight(), where weight is a tensor: the call is an index by lin
+local function called_parameter(o, line, value)
+  if not o.object then return end
+  for name in line:gmatch ":%s*([%a_][%w_]*)%s*%(" do
+    local path, v = owner(line, ":", name, value)
+    if type(v) == "table" and rawget(v, "_fields") and
+       istensor(rawget(v, name)) then
+      o.message = ("%s is not a method: %s.%s"):format(name, path, name)
+      o.op, o.object, o.hint, o.args = nil, nil, nil, {}
+      return
+    end
+  end
+end
+
 -- "attempt to call a nil value (method 'uper')"
 local function missing_field(o, line, value)
   local kind, name =
@@ -104,7 +166,7 @@ local function missing_field(o, line, value)
                name, args)
   end
   o.message = meant(("%s has no %s '%s'"):format(path, what, name),
-                    nearest(name, fields))
+                    nearest(name, all_fields(fields)))
 end
 
 -- A property that is called, as a.shape() or a:shape().
@@ -401,10 +463,24 @@ local function continued_call(o, line, scope)
   end
 end
 
+-- x:type("float32"), which converts in PyTorch
+local function type_conversion(o, line)
+  if o.cause ~= "method" or o.name ~= "type" then return end
+  local path, arg = line:match
+    "([%a_][%w_%.]*)%s*:%s*type%s*%(%s*([^()]-)%s*%)"
+  local name = arg and arg:match "([%w_]+)[\"']?$"
+  local known, dtype = pcall(function() return nacre[name] end)
+  if known and name and dtype == name then
+    o.hint = ("%s:to(%s)"):format(path, arg)
+  end
+end
+
 -- Improves the message and the hint of an error at `line'. value(path) is the
 -- value of a path there; scope is {there = set of variable names, text = of
 -- the chunk, line = its number}.
 function runtime_errors.explain(o, line, value, scope)
+  local networks = require "nacre.network_misuse"
+  if networks.explain_nil(o, line, value, scope) then return end
   local name = o.message:match
     "^attempt to [%l ]+ a nil value %(global '([%w_]+)'%)"
   if name then
@@ -419,24 +495,26 @@ function runtime_errors.explain(o, line, value, scope)
   if arguments then o.hint = nil end  -- a better one may follow
   if arguments == "it takes self" or arguments and
      arguments:find "^it takes self," then arguments = nil end
-  local networks = require "nacre.network_misuse"
   if networks.explain(o, line, value) then return end
   inplace_name(o, line)
   missing_module(o)
   missing_gradient(o, line, value)
   o.hint = networks.method_hint(o, line, value) or o.hint
   missing_field(o, line, value)
+  missing_module_field(o, line, value)
   if require "nacre.dot_call".explain(o, line, value) then arguments = nil end
   called_property(o, line, value)
+  called_parameter(o, line, value)
   not_a_number(o, line, value)
   not_an_iterator(o, line)
   if o.object then
     unknown_member(o, line, value)
     o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)
     unknown_argument(o)
+    type_conversion(o, line)
     function_as_method(o, line)
   end
-  o.hint = networks.dtype_hint(o, line, value) or o.hint or
+  o.hint = networks.dtype_hint(o) or networks.device_hint(o) or o.hint or
            require "nacre.runtime_misuse".hint(o, line, value, scope) or
            arguments
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end

@@ -1,0 +1,40 @@
+-- SPDX-License-Identifier: MIT
+-- base_class.lua - classes of which the user derives his own by a name, as he
+-- does of nn.Module:
+--
+--   Lion = nacre.optim.Optimizer "Lion"      -- or Other:extend "Lion"
+--   function Lion:init(params, lr) ... end
+--   opt = Lion(net, 1e-4)
+local all = ...
+local fail = all.fail
+
+local function construct(class, ...)
+  local self = setmetatable({}, class)
+  self:init(...)
+  return self
+end
+
+-- A class called name with these methods and those of `parent'.
+function all.derive(parent, name, methods)
+  local class = methods or {}
+  class.name, class.__index, class.__tostring = name, class, parent.__tostring
+  return setmetatable(class, {
+    __index = parent, __call = construct,
+    __tostring = function() return "class " .. name end})
+end
+
+-- Makes `class' a class to derive from, and stores it at this path.
+function all.base_class(class, path, doc)
+  local space, last = path:match "^(.*)%.(.-)$"
+  local function extend(self, name)
+    if type(name) ~= "string" then
+      fail(last, ('a class has a name: nacre.%s "Mine"'):format(path))
+    end
+    return all.derive(self, name)
+  end
+  class.extend = extend
+  setmetatable(class, {__call = extend,
+                       __tostring = function() return "class " .. last end})
+  all.space(space)[last] = class
+  all.describe(path, class, doc, all.parse(path, "name:text -> class"))
+end

@@ -1,0 +1,130 @@
+-- SPDX-License-Identifier: MIT
+-- cyclic_schedules.lua - nacre.optim.lr_scheduler: rates that go up and down
+-- again, with the momentum the other way; step after every batch.
+local all = ...
+local fail, schedule, check_positive = all.fail, all.schedule,
+                                       all.check_positive
+
+-- Sets the momentum of a group, the first of betas in Adam's kin.
+local function set_momentum(group, m)
+  if group.betas then group.betas = {m, group.betas[2]}
+  else group.momentum = m end
+end
+
+local function check_momentum(self, name)
+  local group = self.optimizer.param_groups[1]
+  if self.cycle_momentum and not group.betas and not group.momentum then
+    fail(name, "the optimizer has no momentum: give cycle_momentum=false")
+  end
+end
+
+-- The element for group i of v, a number for all groups or a list.
+local function of_group(v, i) return type(v) == "table" and v[i] or v end
+
+-- ---- one cycle (Smith and Topin 2019)
+
+local function cosine_between(from, to, part)
+  return to + (from - to) / 2 * (1 + math.cos(math.pi * part))
+end
+
+local function line_between(from, to, part) return from + (to - from) * part end
+
+-- The phases {last step, from, to} of the rate, and of the momentum.
+local function cycle_phases(self, top)
+  local first = top / self.div_factor
+  local low = first / self.final_div_factor
+  local up = self.pct_start * self.total_steps - 1
+  local last = self.total_steps - 1
+  local high, slow = self.max_momentum, self.base_momentum
+  if self.three_phase then
+    return {{up, first, top, high, slow}, {2 * up, top, first, slow, high},
+            {last, first, low, high, high}}
+  end
+  return {{up, first, top, high, slow}, {last, top, low, slow, high}}
+end
+
+-- The rate and the momentum of step t.
+local function cycle_at(self, top, t)
+  local between = self.anneal_strategy == "cos" and cosine_between
+                  or line_between
+  local from = 0
+  local phases = cycle_phases(self, top)
+  for i, p in ipairs(phases) do
+    if t <= p[1] or i == #phases then
+      local part = (t - from) / (p[1] - from)
+      return between(p[2], p[3], part), between(p[4], p[5], part)
+    end
+    from = p[1]
+  end
+end
+
+schedule("OneCycleLR",
+  "max_lr:any, total_steps:int=nil, epochs:int=nil, steps_per_epoch:int=nil, "
+  .. "pct_start:num=0.3, anneal_strategy:cos|linear=cos, "
+  .. "cycle_momentum:bool=true, base_momentum:num=0.85, max_momentum:num=0.95, "
+  .. "div_factor:num=25, final_div_factor:num=1e4, three_phase:bool=false",
+  "up to max_lr, then down to far below; step after every batch", {
+  prepare = function(self, name)
+    if self.total_steps == nil then
+      if not self.epochs or not self.steps_per_epoch then
+        fail(name, "total_steps is missing, or epochs and steps_per_epoch")
+      end
+      self.total_steps = self.epochs * self.steps_per_epoch
+    end
+    check_positive(name, "total_steps", self.total_steps)
+    check_momentum(self, name)
+  end,
+  rate = function(self, _, t, i)
+    if t > self.total_steps then
+      fail("OneCycleLR", ("step %d of %d"):format(t, self.total_steps))
+    end
+    local rate, momentum = cycle_at(self, of_group(self.max_lr, i), t)
+    if self.cycle_momentum then
+      set_momentum(self.optimizer.param_groups[i], momentum)
+    end
+    return rate
+  end})
+
+-- ---- triangles (Smith 2017)
+
+-- How far the rate is from base_lr to max_lr in step t: 0 to 1.
+local function height(self, t)
+  local up = self.step_size_up
+  local total = up + (self.step_size_down or up)
+  local cycle = t // total + 1
+  local x, ratio = t / total + 1 - cycle, up / total
+  local h = x <= ratio and x / ratio or (x - 1) / (ratio - 1)
+  if self.scale_fn then
+    return h * self.scale_fn(self.scale_mode == "cycle" and cycle or t)
+  elseif self.mode == "triangular2" then return h / 2 ^ (cycle - 1)
+  elseif self.mode == "exp_range" then return h * self.gamma ^ t
+  end
+  return h
+end
+
+schedule("CyclicLR",
+  "base_lr:any, max_lr:any, step_size_up:int=2000, step_size_down:int=nil, "
+  .. "mode:triangular|triangular2|exp_range=triangular, gamma:num=1, "
+  .. "scale_fn:fn=nil, scale_mode:cycle|iterations=cycle, "
+  .. "cycle_momentum:bool=true, base_momentum:any=0.8, max_momentum:any=0.9",
+  "in triangles from base_lr to max_lr and back", {
+  prepare = function(self, name)
+    check_positive(name, "step_size_up", self.step_size_up)
+    if self.step_size_down then
+      check_positive(name, "step_size_down", self.step_size_down)
+    end
+    check_momentum(self, name)
+  end,
+  get_lr = function(self)
+    local h, rates = height(self, self.last_epoch), {}
+    for i, group in ipairs(self.optimizer.param_groups) do
+      local low, high = of_group(self.base_lr, i), of_group(self.max_lr, i)
+      rates[i] = low + (high - low) * h
+      if self.cycle_momentum then
+        local slow, fast = of_group(self.max_momentum, i),
+                           of_group(self.base_momentum, i)
+        set_momentum(group, slow - (slow - fast) * h)
+      end
+    end
+    return rates
+  end})
