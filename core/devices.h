@@ -322,6 +322,27 @@ typedef struct SoftmaxBackwardCall {
   int dim, log;
 } SoftmaxBackwardCall;
 
+/* y [.. x n x v] = softmax(scale q k' + mask) v for matrices q [.. x n x e],
+   k [.. x m x e], v [.. x m x v], all with elements, whose leading dimensions
+   are equal (a step of 0 repeats a matrix).  mask [.. x n x m] may be NULL; if
+   `causal', a query sees no later key.  All are float32 or all float64.  y and
+   logsumexp [.. x n], of the scores, are dense. */
+typedef struct AttentionCall {
+  const Tensor *q, *k, *v, *mask;
+  Tensor *y, *logsumexp;
+  double scale;
+  int causal;
+} AttentionCall;
+
+/* dq, dk, dv, dense, = the gradients of y's operands from g, whose rows are
+   dense.  dot has room for a number for each query. */
+typedef struct AttentionBackwardCall {
+  AttentionCall forward;
+  const Tensor *g;
+  Tensor *dq, *dk, *dv;
+  double *dot;
+} AttentionBackwardCall;
+
 /* y, dense, = the elements of the ranks `rank', int64, dense, from 0, along
    the last dimension of x; at most NC_MAXRANKS in a row. */
 #define NC_MAXRANKS 256
@@ -397,7 +418,9 @@ typedef struct EvenBinsCall {
   X(select_ranks, SelectRanksCall)    /* else sort */                   \
   X(sort_rows, SortRowsCall)          /* else on the host */            \
   X(bincount, BincountCall)           /* else index_accumulate */       \
-  X(even_bins, EvenBinsCall)          /* else search */
+  X(even_bins, EvenBinsCall)          /* else search */                 \
+  X(attention, AttentionCall)         /* else bmm, softmax */           \
+  X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */
 
 /* How bytes are copied between the host and a device. */
 enum {

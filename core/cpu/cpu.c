@@ -145,6 +145,10 @@ typedef struct PointwisePlan {
   KernelType c[NC_MAXIN];
   int rounds[NC_MAXIN];    /* see round_to_common_dtype */
   int direct;              /* no operand needs a buffer */
+  int copies;              /* the operation leaves the values as they are */
+  int rows;                /* see map_rows */
+  int in_rows[NC_MAXIN];   /* is the operand used in place in its rows? */
+  int64_t widest;          /* elements of a row that are worked on at once */
   int grad_slot[NC_MAXIN]; /* see set_grad_slots */
 } PointwisePlan;
 
@@ -184,6 +188,19 @@ static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
   p->f(n, all, p->k->par);
 }
 
+/* Is it worth to go along the innermost dimension (map_rows)?  Only if the
+   operands that rows use in place save more than short rows cost. */
+static int worth_rows(const PointwisePlan *p) {
+  enum { LEAST = 8, LEAST_CONVERTED = 256 };
+  const TensorIter *k = p->k;
+  int least = LEAST;
+  if (k->nd < 2 || !p->in_rows[0]) return 0;
+  for (int j = 1; j < k->nargs; j++)
+    if (k->p[j] != NULL && !p->in_rows[j] && !p->copies)
+      least = LEAST_CONVERTED;
+  return k->size[0] >= least;
+}
+
 static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[k->op];
@@ -198,17 +215,21 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
     set_grad_slots(p, info->grad[k->grad_index - 1]);
   }
   p->direct = k->nd <= 1;
+  p->widest = INT64_MAX;
   for (int j = 0; j < k->nargs; j++) {
-    int in_place, dense = k->nd == 0 || (k->nd == 1 && k->step[j][0] == 1);
+    int in_place, usable;
     KernelType own = c;
     if ((j == 0 && is_test) || j == condition) own = CT_u8;
     p->rounds[j] = j > 0 && own == c && k->type[j] != k->common_dtype &&
                    nc_dtypesize(k->common_dtype) <= 2 &&
                    k->common_dtype >= DT_i8;
-    in_place = k->p[j] != NULL && matches_kernel(k->type[j], own) && dense &&
-               !p->rounds[j];
+    usable =
+        k->p[j] != NULL && matches_kernel(k->type[j], own) && !p->rounds[j];
     if (j == 0 && k->type[0] == DT_b8)
-      in_place = in_place && result_is_bool(info, k);
+      usable = usable && result_is_bool(info, k);
+    p->in_rows[j] = usable && k->nd > 0 && k->step[j][0] == 1;
+    in_place = usable && (k->nd == 0 || (k->nd == 1 && p->in_rows[j]));
+    if (!p->in_rows[j]) p->widest = NC_BLOCK;
     p->c[j] = own;
     p->size[j] = kernel_size(own);
     p->convert[j] = in_place ? NULL
@@ -216,6 +237,8 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
                              : kernels->load[own][k->type[j]];
     p->direct &= in_place;
   }
+  p->copies = k->op == OP_clone && k->grad_index == 0 && k->p[1] != NULL;
+  p->rows = worth_rows(p);
 }
 
 /* Rounds operand j to the dtype the operation works in where the kernel
@@ -276,29 +299,98 @@ static int should_stream(const PointwisePlan *p) {
   return apart;
 }
 
+/* Fills the buffers of the operands that are numbers. */
+static void fill_numbers(const PointwisePlan *p, char buf[][NC_BLOCK * 8],
+                         int64_t n) {
+  for (int j = 1; j < p->k->nargs; j++)
+    if (p->k->p[j] == NULL)
+      fill_number(buf[j], p->c[j], p->k->number[j],
+                  n < NC_BLOCK ? n : NC_BLOCK);
+}
+
 static void map_blocks(void *ctx, int64_t begin, int64_t end) {
   const PointwisePlan *p = ctx;
   const TensorIter *k = p->k;
+  const int load_in_place = p->copies && !p->convert[0];
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   void *v[NC_MAXIN] = { NULL };
   Cursor w;
-  for (int j = 1; j < k->nargs; j++)
-    if (k->p[j] == NULL)
-      fill_number(buf[j], p->c[j], k->number[j],
-                  end - begin < NC_BLOCK ? end - begin : NC_BLOCK);
+  fill_numbers(p, buf, end - begin);
   nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin; i < end; i += NC_BLOCK) {
     int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
     for (int j = 0; j < k->nargs; j++) {
       v[j] =
           p->convert[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
+      if (j > 0 && load_in_place) v[j] = v[0];
       if (j > 0 && p->convert[j] && k->p[j])
-        convert_strided(k, j, &w, 0, buf[j], p->size[j], n, p->convert[j], 0);
-      if (p->rounds[j] && k->p[j]) round_to_common_dtype(p, j, buf[j], n);
+        convert_strided(k, j, &w, 0, v[j], p->size[j], n, p->convert[j], 0);
+      if (p->rounds[j] && k->p[j]) round_to_common_dtype(p, j, v[j], n);
     }
-    call_kernel(p, n, v);
+    if (p->copies) v[0] = v[1];
+    else call_kernel(p, n, v);
     if (p->convert[0])
-      convert_strided(k, 0, &w, 0, buf[0], p->size[0], n, p->convert[0], 1);
+      convert_strided(k, 0, &w, 0, v[0], p->size[0], n, p->convert[0], 1);
+    nc_cursor_advance(&w, n);
+  }
+}
+
+/* Operand j of a row of n elements that begins at *x, in *buf if it cannot be
+   used in place.  A number of another row is repeated there once: *repeated is
+   the one that is there. */
+static void *row_operand(const PointwisePlan *p, int j, char *x, char *buf,
+                         const void **repeated, int64_t n) {
+  const int64_t step = p->k->step[j][0];
+  if (p->in_rows[j]) return x;
+  if (step == 0 && *repeated == x) return buf;
+  *repeated = step == 0 ? x : NULL;
+  p->convert[j](buf, x, step, step == 0 ? p->widest : n);
+  if (p->rounds[j]) round_to_common_dtype(p, j, buf, n);
+  return buf;
+}
+
+/* Copies whole rows from the cursor on, at most n elements, in one call, as far
+   as the second dimension goes.  Returns how many elements; 0: not possible. */
+static int64_t copy_rows(const PointwisePlan *p, const Cursor *w, int64_t n) {
+  const TensorIter *k = p->k;
+  const int64_t size = p->size[0];
+  const int64_t rows = nc_min(k->size[1] - w->index[1], n / k->size[0]);
+  if (!p->copies || !p->in_rows[1] || w->index[0] != 0 || rows < 2 || size < 4)
+    return 0;
+  nc_kernels()->row[size == 8].copy_rows(
+      (char *)k->p[0] + nc_cursor_offset(w, 0) * size, k->step[0][1],
+      (char *)k->p[1] + nc_cursor_offset(w, 1) * size, k->step[1][1], rows,
+      k->size[0]);
+  return rows * k->size[0];
+}
+
+/* For operands of several dimensions of which the innermost is long: goes along
+   it in runs, which most operands give and take in place. */
+static void map_rows(void *ctx, int64_t begin, int64_t end) {
+  const PointwisePlan *p = ctx;
+  const TensorIter *k = p->k;
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  const void *repeated[NC_MAXIN] = { NULL };
+  void *v[NC_MAXIN] = { NULL };
+  Cursor w;
+  fill_numbers(p, buf, NC_BLOCK);
+  nc_cursor_start(&w, k, 0, k->nd, begin);
+  for (int64_t i = begin, n; i < end; i += n) {
+    if ((n = copy_rows(p, &w, end - i)) > 0) {
+      nc_cursor_advance(&w, n);
+      continue;
+    }
+    n = nc_min(nc_min(nc_cursor_left(&w), end - i), p->widest);
+    for (int j = 0; j < k->nargs; j++) {
+      const int64_t size = nc_dtypesize(k->type[j]);
+      char *x = (char *)k->p[j] + nc_cursor_offset(&w, j) * size;
+      if (k->p[j] == NULL) v[j] = buf[j];
+      else if (p->copies && j == 1 && !p->in_rows[1])
+        p->convert[1](v[0], x, k->step[1][0], n);
+      else v[j] = row_operand(p, j, x, buf[j], &repeated[j], n);
+    }
+    if (!p->copies) call_kernel(p, n, v);
+    else if (p->in_rows[1]) memcpy(v[0], v[1], (size_t)(n * p->size[0]));
     nc_cursor_advance(&w, n);
   }
 }
@@ -333,13 +425,13 @@ static NC_NOINLINE int run_reduction(const TensorIter *k) {
 
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   PointwisePlan p;
+  void (*map)(void *, int64_t, int64_t);
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   make_plan(&p, k);
   if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
-  if (k->n > GRAIN)
-    return nc_parallel(k->n, GRAIN, p.direct ? map_dense : map_blocks, &p);
-  if (p.direct) map_dense(&p, 0, k->n);
-  else map_blocks(&p, 0, k->n);
+  map = p.direct ? map_dense : p.rows ? map_rows : map_blocks;
+  if (k->n > GRAIN) return nc_parallel(k->n, GRAIN, map, &p);
+  map(&p, 0, k->n);
   return NC_OK;
 }
 

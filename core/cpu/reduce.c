@@ -207,18 +207,23 @@ int nc_cpu_reduce(const TensorIter *k) {
                                                                 : CT_f32;
   const KernelType acc = c == CT_i64 ? CT_i64 : CT_f64;
   int64_t grain;
+  ReduceKernel own = kernels->reduce[k->op][c];
+  ExtremeKernel extreme = NULL;
   ReducePlan f;
   memset(&f, 0, sizeof f);
   f.k = k;
-  f.f = &kernels->reduce[k->op][c];
+  f.f = &own;
   f.c = c;
   f.load = kernels->load[c][k->type[1]];
   f.store = kernels->store[acc][k->type[0]];
   f.inner = k->nd - k->nfold;
   f.count = 1;
   for (int d = f.inner; d < k->nd; d++) f.count *= k->size[d];
-  f.direct = k->type[1] == nc_kernel_dtype(c) &&
+  if (k->op == OP_amax || k->op == OP_amin)
+    extreme = kernels->extreme[k->op == OP_amin][k->type[1]];
+  f.direct = (extreme || k->type[1] == nc_kernel_dtype(c)) &&
              (k->nfold == 0 || k->step[1][f.inner] == 1);
+  if (extreme && f.direct) own.along = extreme;
   if (k->type[1] == nc_kernel_dtype(c) && f.inner && k->step[1][0] == 1)
     f.load = is_across(&f) ? NULL : f.load;
   choose_pieces(&f);

@@ -1,83 +1,116 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** softmax.c - softmax and log_softmax on the CPU (a part of the request
-** dim_op), and the request softmax_backward.  The dimension is brought last
-** (dim_rows.h); each row gives a row.
+** dim_op), and the request softmax_backward.
+**
+** Along the last dimension rows are worked on where they are, halves through a
+** buffer; along another one, strips of columns.  What lies otherwise is first
+** brought into rows (dim_rows.h).
 */
-#include <math.h>
-
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 
-typedef void (*RowFn)(const DimRows *l, void *y, const void *x);
+#define HALVES 4096 /* elements of a buffer for rows of halves */
 
 typedef struct SoftmaxWork {
-  DimRows in;
-  Tensor *out; /* in the shape of in.t */
-  RowFn fn;
+  const char *x;
+  char *y;
+  DType type;
+  int64_t size;   /* bytes of an element */
+  int64_t n;      /* elements of a row or a column */
+  int64_t inner;  /* columns that lie side by side; 1: rows */
+  int64_t strips; /* of the inner columns */
+  const RowKernels *kernel;
+  int log;
 } SoftmaxWork;
+
+static void apply_rows(void *ctx, int64_t begin, int64_t end) {
+  const SoftmaxWork *j = ctx;
+  const int64_t most = 1 + NC_PIECE / j->n; /* between looks at an interrupt */
+  for (int64_t r = begin; r < end && !nc_interrupted; r += most)
+    j->kernel->softmax_rows(j->y + r * j->n * j->size,
+                            j->x + r * j->n * j->size, nc_min(most, end - r),
+                            j->n, j->log);
+}
+
+static void apply_rows_of_halves(void *ctx, int64_t begin, int64_t end) {
+  const SoftmaxWork *j = ctx;
+  const Kernels *k = nc_kernels();
+  const int64_t most = HALVES / j->n;
+  float buf[HALVES];
+  for (int64_t r = begin; r < end && !nc_interrupted; r += most) {
+    const int64_t rows = nc_min(most, end - r), at = r * j->n * j->size;
+    k->load[CT_f32][j->type](buf, j->x + at, 1, rows * j->n);
+    j->kernel->softmax_rows(buf, buf, rows, j->n, j->log);
+    k->store[CT_f32][j->type](j->y + at, buf, 1, rows * j->n);
+  }
+}
+
+/* Task i: strip i % strips of the matrix i / strips. */
+static void apply_columns(void *ctx, int64_t begin, int64_t end) {
+  const SoftmaxWork *j = ctx;
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const int64_t first = i % j->strips * NC_SOFTMAX_COLUMNS;
+    const int64_t at = (i / j->strips * j->n * j->inner + first) * j->size;
+    j->kernel->softmax_columns(j->y + at, j->x + at, j->n, j->inner,
+                               nc_min(j->inner - first, NC_SOFTMAX_COLUMNS),
+                               j->log);
+  }
+}
+
+/* For x and y that are dense and of one type; gives 0 for what needs
+   conversions that are no matter of rows. */
+static int work_in_place(SoftmaxWork *j, const DimCall *c, int dim) {
+  const int half = nc_dtypesize(c->x->dtype) == 2;
+  if (!nc_isdense(c->x) || c->x->dtype != c->y->dtype || c->x->nd == 0)
+    return 0;
+  j->x = nc_data(c->x);
+  j->y = nc_data(c->y);
+  j->type = c->x->dtype;
+  j->n = c->x->size[dim];
+  j->inner = 1;
+  for (int d = dim + 1; d < c->x->nd; d++) j->inner *= c->x->size[d];
+  return !half || (j->inner == 1 && j->n <= HALVES);
+}
+
+static int run_softmax(SoftmaxWork *j, int64_t numel) {
+  const int64_t slices = numel / (j->n * j->inner);
+  j->size = nc_dtypesize(j->type);
+  j->kernel = &nc_kernels()->row[j->type == DT_f64];
+  if (j->inner == 1)
+    return nc_parallel(slices, 1 + 16384 / j->n,
+                       j->size == 2 ? apply_rows_of_halves : apply_rows, j);
+  j->strips = nc_ceil_div(j->inner, NC_SOFTMAX_COLUMNS);
+  return nc_parallel(slices * j->strips,
+                     1 + 16384 / (j->n * nc_min(j->inner, NC_SOFTMAX_COLUMNS)),
+                     apply_columns, j);
+}
+
+int nc_cpu_softmax(const DimCall *c) {
+  const int dim = nc_dim_of(c);
+  SoftmaxWork j = { .log = c->op == DIM_LOG_SOFTMAX };
+  DimRows in;
+  Tensor *out = NULL;
+  int r;
+  if (nc_numel(c->x) > 0 && work_in_place(&j, c, dim))
+    return run_softmax(&j, nc_numel(c->x));
+  r = nc_dimrows(&in, c->x, c->dims);
+  if (r == NC_OK) r = nc_dimrows_result(&out, &in, c->y, in.t->dtype, dim);
+  if (r == NC_OK && in.n * in.length > 0) {
+    j.x = nc_data(in.t);
+    j.y = nc_data(out);
+    j.type = in.t->dtype;
+    j.n = in.length;
+    j.inner = 1;
+    r = run_softmax(&j, in.n * in.length);
+  }
+  nc_release(in.t);
+  return nc_dimrows_store(r, c->y, out, dim);
+}
 
 /* Elements of the piece of a row that begins at element `at'. */
 static int64_t piece_size(const DimRows *l, int64_t at) {
   return l->length - at < NC_PIECE ? l->length - at : NC_PIECE;
-}
-
-/* *max = the largest element of a row; y = exp(x - *max), whose sum is
-   returned. */
-static double expsum(const DimRows *l, void *y, const void *x, double *max) {
-  const int64_t size = nc_dtypesize(l->t->dtype);
-  double sum = 0, m;
-  *max = -INFINITY;
-  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
-    l->kernel->argmax((const char *)x + i * size, piece_size(l, i), 0, &m);
-    if (m > *max || m != m) *max = m;
-    if (m != m) break;
-  }
-  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
-    sum += l->kernel->expsum((char *)y + i * size, (const char *)x + i * size,
-                             piece_size(l, i), *max);
-  return sum;
-}
-
-static void softmax_row(const DimRows *l, void *y, const void *x) {
-  double max, sum = expsum(l, y, x, &max);
-  const int64_t size = nc_dtypesize(l->t->dtype);
-  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE) {
-    char *at = (char *)y + i * size;
-    l->kernel->scale(at, at, piece_size(l, i), 1 / sum);
-  }
-}
-
-static void log_softmax_row(const DimRows *l, void *y, const void *x) {
-  double max, sum = expsum(l, y, x, &max);
-  const int64_t size = nc_dtypesize(l->t->dtype);
-  for (int64_t i = 0; i < l->length && !nc_interrupted; i += NC_PIECE)
-    l->kernel->shift((char *)y + i * size, (const char *)x + i * size,
-                     piece_size(l, i), max, log(sum));
-}
-
-static void apply_rows(void *ctx, int64_t begin, int64_t end) {
-  const SoftmaxWork *j = ctx;
-  const int64_t bytes = j->in.length * nc_dtypesize(j->in.t->dtype);
-  const char *x = nc_data(j->in.t);
-  char *y = nc_data(j->out);
-  for (int64_t i = begin; i < end && !nc_interrupted; i++)
-    j->fn(&j->in, y + i * bytes, x + i * bytes);
-}
-
-int nc_cpu_softmax(const DimCall *c) {
-  static const RowFn fn[] = {
-    [DIM_SOFTMAX] = softmax_row, [DIM_LOG_SOFTMAX] = log_softmax_row
-  };
-  const int dim = nc_dim_of(c);
-  SoftmaxWork j = { .fn = fn[c->op] };
-  int r = nc_dimrows(&j.in, c->x, c->dims);
-  if (r == NC_OK)
-    r = nc_dimrows_result(&j.out, &j.in, c->y, j.in.t->dtype, dim);
-  if (r == NC_OK)
-    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, apply_rows, &j);
-  nc_release(j.in.t);
-  return nc_dimrows_store(r, c->y, j.out, dim);
 }
 
 /*

@@ -35,7 +35,7 @@ static int operand_dense_dim(const TensorIter *k) {
 int nc_cpu_istranspose(const TensorIter *k) {
   return k->op == OP_clone && k->grad_index == 0 && k->n >= MINCOPY &&
          k->p[1] && k->type[0] == k->type[1] && k->common_dtype == k->type[0] &&
-         k->step[0][0] == 1 && k->size[0] >= MINSIZE &&
+         k->step[0][0] == 1 && k->step[1][0] > 1 && k->size[0] >= MINSIZE &&
          operand_dense_dim(k) > 0;
 }
 

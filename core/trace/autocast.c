@@ -31,6 +31,7 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
   [OPERATOR_matmul] = LOWER,
   [OPERATOR_addmm] = LOWER,
   [OPERATOR_linear] = LOWER,
+  [OPERATOR__attention] = LOWER,
   [OPERATOR_prelu] = LOWER,
   [OPERATOR__conv] = LOWER,
   [OPERATOR_cumprod] = FLOAT32,

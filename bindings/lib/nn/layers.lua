@@ -261,6 +261,73 @@ local function repeat_heads(op, q, t)
   return t:repeat_interleave(want // have, -3)
 end
 
+-- The sizes before the last `skip' to which those of all tensors broadcast, or
+-- nil.
+local function broadcast_sizes(skip, ...)
+  local sizes = {}
+  for _, t in ipairs {...} do
+    local n = t:dim() - skip
+    for i = 1, n do                     -- counted from the last one
+      local size = t:size(n + 1 - i)
+      if sizes[i] and sizes[i] ~= 1 and size ~= 1 and sizes[i] ~= size then
+        return nil
+      end
+      if not sizes[i] or sizes[i] == 1 then sizes[i] = size end
+    end
+  end
+  local list = {}
+  for i = #sizes, 1, -1 do list[#list + 1] = sizes[i] end
+  return list
+end
+
+-- Does the mask broadcast to [leading x n x m]?
+local function fits_mask(mask, q, k, leading)
+  local extra = #leading + 2 - mask:dim()
+  for i = 1, mask:dim() do
+    local size = mask:size(-i)
+    local want = i == 1 and k:size(-2) or i == 2 and q:size(-2) or
+                 leading[#leading + 3 - i]
+    if size ~= 1 and size ~= want then return false end
+  end
+  return extra >= 0
+end
+
+-- The leading sizes of all matrices if it is work for the operator _attention,
+-- which leaves no scores in memory: on the CPU. Errors of shapes and dtypes are
+-- those of the operations that do it otherwise.
+local function attention_sizes(q, k, v, mask)
+  if q.is_cuda or k.is_cuda or v.is_cuda or not q:is_floating_point() or
+     k.dtype ~= q.dtype or v.dtype ~= q.dtype or q:size(-1) ~= k:size(-1) or
+     k:size(-2) ~= v:size(-2) then
+    return nil
+  end
+  local leading = broadcast_sizes(2, q, k, v)
+  if not mask or not leading then return leading end
+  if mask.requires_grad or mask.is_cuda or
+     mask.dtype ~= "bool" and mask.dtype ~= q.dtype then
+    return nil
+  end
+  return fits_mask(mask, q, k, leading) and leading or nil
+end
+
+-- t with these leading sizes.
+local function with_leading(t, leading)
+  local size = table.move(leading, 1, #leading, 1, {})
+  size[#size + 1], size[#size + 2] = t:size(-2), t:size(-1)
+  return t:expand(size)
+end
+
+-- An additive mask [n x m] for all matrices.
+local function additive_mask(mask, q, k, leading)
+  local size = table.move(leading, 1, #leading, 1, {})
+  size[#size + 1], size[#size + 2] = q:size(-2), k:size(-2)
+  if mask.dtype == "bool" then
+    mask = nacre.zeros(mask:size(), {dtype = q.dtype})
+           :masked_fill(mask:logical_not(), -math.huge)
+  end
+  return mask:expand(size)
+end
+
 -- Vaswani et al. 2017. query [... x n x e], key [... x m x e], value [... x m x
 -- v] give [... x n x v]; mask [... x n x m]. With enable_gqa (Ainslie et al.
 -- 2023) the dimension before the last two are heads, fewer in key and value.
@@ -282,7 +349,15 @@ function(q, k, v, mask, p, causal, scale, gqa)
     fail(op, "attn_mask and is_causal exclude each other")
   end
   if gqa then k, v = repeat_heads(op, q, k), repeat_heads(op, q, v) end
-  local s = q:matmul(k:transpose(-2, -1)) * (scale or 1 / math.sqrt(q:size(-1)))
+  scale = scale or 1 / math.sqrt(q:size(-1))
+  local leading = p == 0 and attention_sizes(q, k, v, mask)
+  if leading then
+    q, k, v = with_leading(q, leading), with_leading(k, leading),
+              with_leading(v, leading)
+    mask = mask and additive_mask(mask, q, k, leading)
+    return (nacre._attention(q, k, v, mask, causal, scale))
+  end
+  local s = q:matmul(k:transpose(-2, -1)) * scale
   if causal then
     local n, m = q:size(-2), k:size(-2)
     mask = nacre.range(1, n, {device = q.device}):unsqueeze(2)

@@ -36,6 +36,7 @@
 #define GENERIC "core/cpu/kernels/pointwise_grad.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
+#include "core/cpu/kernels/halves.inc"
 #define GENERIC "core/cpu/kernels/convert.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -64,6 +65,7 @@
 #define NAME(f) f##_f32
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
+#include "core/cpu/kernels/softmax.inc"
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/norm.inc"
 #include "core/cpu/kernels/optimizer.inc"
@@ -76,6 +78,7 @@
 #define NAME(f) f##_f64
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
+#include "core/cpu/kernels/softmax.inc"
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/norm.inc"
 #include "core/cpu/kernels/optimizer.inc"
@@ -92,6 +95,7 @@
 #undef COUNT
 #undef FLOAT_ONLY
 
+#include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
 
@@ -138,6 +142,12 @@
 #define REDUCTIONS_COUNT ALL_REDUCTIONS
 #define REDUCTIONS_FLOAT_ONLY FLT_REDUCTIONS
 
+#define EXTREMES(f)                                         \
+  {                                                         \
+    [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16, \
+    [DT_i32] = f##_i32, [DT_f32] = f##_f32                  \
+  }
+
 #define INT_CONVERSIONS(f, t)                                       \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
   [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
@@ -163,7 +173,8 @@
   {                                                                            \
     moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                 \
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t,  \
-        taps_##t, add_scaled_##t, dot_product_##t, copy_rows_##t, add_rows_##t \
+        taps_##t, add_scaled_##t, dot_product_##t, copy_rows_##t,              \
+        add_rows_##t, softmax_rows_##t, softmax_columns_##t, softmax_block_##t \
   }
 
 #define NORM_KERNELS(t)                                           \
@@ -210,6 +221,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
   },
+  .extreme = { EXTREMES(greatest), EXTREMES(least) },
   .load = LOADS,
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },

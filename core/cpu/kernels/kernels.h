@@ -41,12 +41,18 @@ typedef struct ReduceKernel {
   void (*finish)(void *acc, int64_t n, int64_t count, const double par[2]);
 } ReduceKernel;
 
+/* The `along' of amax and amin for at least one element as it is stored. */
+typedef void (*ExtremeKernel)(void *acc, const void *x, int64_t n,
+                              const double par[2]);
+
 /* Converts: loads are dst[i] = src[i * step], stores dst[i * step] = src[i]. */
 typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
                               int64_t n);
 
+#define NC_SOFTMAX_COLUMNS 256
+
 /* Loops of operators over one dense row, of float or double (rows.inc,
-   filter_taps.inc). */
+   softmax.inc, filter_taps.inc). */
 typedef struct RowKernels {
   /* *mean and *m2 = sum of (x - mean)^2 */
   void (*moments)(const void *x, int64_t n, double *mean, double *m2);
@@ -77,6 +83,19 @@ typedef struct RowKernels {
                     int64_t rows, int64_t n);
   void (*add_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
                    int64_t rows, int64_t n);
+  /* y = softmax or log_softmax of rows of n elements, one after the other; of
+     w <= NC_SOFTMAX_COLUMNS columns of n elements, `step' apart.  y may be x,
+     unless it is log_softmax of columns. */
+  void (*softmax_rows)(void *y, const void *x, int64_t rows, int64_t n,
+                       int log_of_it);
+  void (*softmax_columns)(void *y, const void *x, int64_t n, int64_t step,
+                          int64_t w, int log_of_it);
+  /* A block of n elements of each of several rows, in one softmax with the
+     blocks before it: max and sum are the row's so far (at first -inf, 0);
+     x = exp(x - max), and factor = what that of the blocks before it is worth
+     now */
+  void (*softmax_block)(void *x, int64_t rows, int64_t n, double max[],
+                        double sum[], double factor[]);
 } RowKernels;
 
 /*
@@ -176,6 +195,7 @@ typedef struct Kernels {
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
   ReduceKernel reduce[OP_COUNT][CT_COUNT];
+  ExtremeKernel extreme[2][DT_COUNT];         /* amax, amin; or NULL */
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */

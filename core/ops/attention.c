@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** attention.c - _attention: softmax(scale q k' + mask) v (Vaswani et al. 2017),
+** by the request `attention' where a device has it, else composed.  The binding
+** has checked the shapes (bindings/lib, scaled_dot_product_attention).
+*/
+#include <math.h>
+
+#include "core/base/temps.h"
+#include "core/op.h"
+#include "core/ops/dim_op.h"
+#include "core/tape.h"
+
+enum { QUERY, KEY, VALUE, MASK, CAUSAL, SCALE };
+
+/* Operands in the type of the computation. */
+typedef struct Operands {
+  Tensor *t[4];
+  int causal;
+  double scale;
+} Operands;
+
+static void cast_operands(Temps *w, Operands *o, const Arg arg[]) {
+  const DType given = o->t[QUERY]->dtype;
+  const DType type = given == DT_f64 ? DT_f64 : DT_f32;
+  for (int i = QUERY; i <= MASK; i++)
+    if (o->t[i]) o->t[i] = nc_temps_cast(w, o->t[i], type);
+  o->causal = (int)arg[CAUSAL].s.i;
+  o->scale = nc_tofloat(arg[SCALE].s);
+}
+
+static Tensor *matmul(Temps *w, Tensor *a, Tensor *b) {
+  Call c = nc_callon(OPERATOR_matmul, a);
+  c.arg[1].t = b;
+  return nc_temps_call(w, &c);
+}
+
+static Tensor *turned(Temps *w, Tensor *x) {
+  return nc_temps_call1(w, OPERATOR_transpose, x, -2, -1);
+}
+
+/* softmax(scale q k' + mask), recorded if the operands are. */
+static Tensor *probabilities(Temps *w, const Operands *o) {
+  Tensor *s = matmul(w, o->t[QUERY], turned(w, o->t[KEY]));
+  Call softmax;
+  s = nc_temps_opnumber(w, OP_mul, s, nc_float(o->scale));
+  if (o->t[MASK]) s = nc_temps_op2(w, OP_add, s, o->t[MASK]);
+  if (o->causal && w->status == NC_OK) {
+    const int64_t size[2] = { s->size[s->nd - 2], s->size[s->nd - 1] };
+    Tensor *seen = nc_temps_full(w, s, DT_b8, 2, size, nc_int(1));
+    seen = nc_temps_call1(w, OPERATOR_tril, seen, 0, 0);
+    s = nc_temps_where(w, seen, s, nc_float(-INFINITY));
+  }
+  softmax = nc_callon(OPERATOR_softmax, s);
+  nc_setint(&softmax, 1, -1);
+  return nc_temps_call(w, &softmax);
+}
+
+/* Are there elements for the request of a device? */
+static int has_request(const Device *d, const Operands *o) {
+  return d->attention && d->attention_backward && nc_numel(o->t[QUERY]) > 0 &&
+         nc_numel(o->t[KEY]) > 0 && nc_numel(o->t[VALUE]) > 0;
+}
+
+static void set_call(AttentionCall *c, const Operands *o, Tensor *y,
+                     Tensor *logsumexp) {
+  *c = (AttentionCall){ .q = o->t[QUERY],
+                        .k = o->t[KEY],
+                        .v = o->t[VALUE],
+                        .mask = o->t[MASK],
+                        .y = y,
+                        .logsumexp = logsumexp,
+                        .scale = o->scale,
+                        .causal = o->causal };
+}
+
+/* The floating point operations of a product of q and k. */
+static int64_t score_work(const Operands *o) {
+  const Tensor *q = o->t[QUERY], *k = o->t[KEY];
+  return 2 * nc_numel(q) * k->size[k->nd - 2];
+}
+
+/* y and the logarithms of the sums by the device. */
+static void attend(Temps *w, const Device *d, const Operands *o, Tensor **y,
+                   Tensor **logsumexp) {
+  const Tensor *q = o->t[QUERY], *v = o->t[VALUE];
+  int64_t size[NC_MAXDIM];
+  AttentionCall c;
+  if (w->status != NC_OK) return;
+  for (int i = 0; i < q->nd - 1; i++) size[i] = q->size[i];
+  *logsumexp = nc_temps_new(w, q, q->dtype, q->nd - 1, size);
+  size[q->nd - 1] = v->size[v->nd - 1];
+  *y = nc_temps_new(w, q, q->dtype, q->nd, size);
+  if (w->status != NC_OK) return;
+  set_call(&c, o, *y, *logsumexp);
+  nc_count(2 * score_work(o),
+           (nc_numel(q) + nc_numel(o->t[KEY]) + nc_numel(v) + nc_numel(*y)) *
+               nc_dtypesize(q->dtype));
+  w->status = d->attention(d, &c);
+}
+
+int nc_op__attention(Call *c) {
+  Operands o = { .t = { c->arg[0].t, c->arg[1].t, c->arg[2].t, c->arg[3].t } };
+  const DType type = o.t[QUERY]->dtype;
+  Tensor *y = NULL, *logsumexp = NULL;
+  const Device *d;
+  Temps w = { 0 };
+  TRY(nc_onedevice(&d, c->arg, 3));
+  cast_operands(&w, &o, c->arg);
+  if (w.status == NC_OK && has_request(d, &o)) {
+    attend(&w, d, &o, &y, &logsumexp);
+  } else {
+    y = matmul(&w, probabilities(&w, &o), o.t[VALUE]);
+    if (w.status == NC_OK)
+      logsumexp = nc_temps_full(&w, y, y->dtype, y->nd - 1, y->size, nc_int(0));
+  }
+  y = nc_temps_cast(&w, y, type);
+  nc_temps_result(&w, &c->out[1], logsumexp);
+  return nc_temps_end(&w, &c->out[0], y);
+}
+
+/*
+** Gradients
+*/
+static int get_operands(OperatorGrad *g, Operands *o) {
+  for (int i = QUERY; i <= MASK; i++) {
+    TRY(nc_operand(g, i, &o->t[i]));
+  }
+  return NC_OK;
+}
+
+/* By operations, which are recorded if something is. */
+static int composed_gradient(Temps *w, OperatorGrad *g, const Operands *o) {
+  const DType type = o->t[QUERY]->dtype;
+  Tensor *p = probabilities(w, o), *grad = nc_temps_cast(w, g->g[0], type);
+  Tensor *dp = matmul(w, grad, turned(w, o->t[VALUE])), *sum, *ds;
+  sum = nc_temps_op2(w, OP_mul, dp, p);
+  if (w->status == NC_OK)
+    sum = nc_temps_reduce(w, OP_sum, sum, 1u << (sum->nd - 1), 1);
+  ds = nc_temps_op2(w, OP_mul, p, nc_temps_op2(w, OP_sub, dp, sum));
+  if (g->n > MASK && g->need[MASK]) nc_temps_result(w, &g->d[MASK], ds);
+  ds = nc_temps_opnumber(w, OP_mul, ds, nc_float(o->scale));
+  if (g->need[QUERY])
+    nc_temps_result(w, &g->d[QUERY], matmul(w, ds, o->t[KEY]));
+  if (g->need[KEY])
+    nc_temps_result(w, &g->d[KEY], matmul(w, turned(w, ds), o->t[QUERY]));
+  if (g->need[VALUE])
+    nc_temps_result(w, &g->d[VALUE], matmul(w, turned(w, p), grad));
+  return nc_temps_finish(w);
+}
+
+/* By the device. */
+static int fused_gradient(Temps *w, OperatorGrad *g, const Operands *o,
+                          const Device *d) {
+  const DType type = o->t[QUERY]->dtype;
+  Tensor *y, *logsumexp, *dot, *to[3];
+  AttentionBackwardCall c = { .g = NULL };
+  TRY(nc_result(g, 0, &y));
+  TRY(nc_result(g, 1, &logsumexp));
+  y = nc_temps_dense(w, nc_temps_cast(w, y, type));
+  c.g = nc_temps_dense(w, nc_temps_cast(w, g->g[0], type));
+  dot = nc_temps_new(w, y, DT_f64, logsumexp->nd, logsumexp->size);
+  for (int i = QUERY; i <= VALUE; i++)
+    to[i] = nc_temps_new(w, y, type, y->nd, o->t[i]->size);
+  if (w->status == NC_OK) {
+    set_call(&c.forward, o, y, logsumexp);
+    c.dot = nc_data(dot);
+    c.dq = to[QUERY], c.dk = to[KEY], c.dv = to[VALUE];
+    nc_count(5 * score_work(o), 0);
+    w->status = d->attention_backward(d, &c);
+  }
+  for (int i = QUERY; i <= VALUE; i++)
+    if (g->need[i])
+      nc_temps_result(w, &g->d[i],
+                      nc_temps_cast(w, to[i], g->in[i].meta.dtype));
+  return nc_temps_finish(w);
+}
+
+int nc_grad__attention(OperatorGrad *g) {
+  int records = 0;
+  const Device *d;
+  Operands o;
+  Temps w = { 0 };
+  if (g->g[0] == NULL) return NC_OK;
+  TRY(get_operands(g, &o));
+  TRY(nc_recording(&records, g->g[0]));
+  for (int i = QUERY; i <= MASK && !records; i++)
+    if (o.t[i]) TRY(nc_recording(&records, o.t[i]));
+  d = nc_device(o.t[QUERY]);
+  cast_operands(&w, &o, g->arg);
+  if (w.status != NC_OK) return nc_temps_finish(&w);
+  if (records || (g->n > MASK && g->need[MASK]) || !has_request(d, &o))
+    return composed_gradient(&w, g, &o);
+  return fused_gradient(&w, g, &o, d);
+}
