@@ -3,6 +3,7 @@
 -- stack_frames.lua - the user's frames on the call stack: their source text,
 -- their names, the variables visible in them.
 
+local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local runtime_errors = require "nacre.runtime_errors"
 
@@ -199,11 +200,14 @@ function frames.variable_list(thread, at)
   return list, globals
 end
 
--- The field grad of a tensor. Reading it runs no user code.
-local function gradient(v, path, at)
-  local stop = type(v) == "userdata" and path:match("^%.grad()", at)
-  local ok, grad = pcall(function() return stop and v.grad end)
-  return ok and grad or nil, stop
+-- The field of a tensor that is a tensor, too. Reading it runs no user code.
+local views = lexer.set "grad data T mT"
+
+local function tensor_field(v, path, at)
+  if type(v) ~= "userdata" then return nil end
+  local name, stop = path:match("^%.([%a_][%w_]*)()", at)
+  local ok, field = pcall(function() return views[name] and v[name] end)
+  return ok and field or nil, stop
 end
 
 -- The value of a path such as "x.y[1]", found without calling anything, among
@@ -214,9 +218,9 @@ function frames.value_of(path, names)
   local v = names and names[first]
   if v == nil then v = rawget(_G, first) end
   while at <= #path do
-    local grad, behind = gradient(v, path, at)
-    if grad and not path:find("^[%w_]", behind) then
-      v, at = grad, behind
+    local field, behind = tensor_field(v, path, at)
+    if field then
+      v, at = field, behind
       goto continue
     end
     if type(v) ~= "table" then return nil end

@@ -11,6 +11,7 @@ local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local expressions = require "nacre.expression_at"
 local python_statements = require "nacre.python_statements"
+local unknown_names = require "nacre.unknown_names"
 
 local beginning, ending = expressions.beginning, expressions.ending
 local first, last = expressions.first, expressions.last
@@ -122,11 +123,27 @@ local function arguments(info, list)
   return list, counted and index_base.note or ""
 end
 
+-- device=d among the named arguments of a layer, which is no argument of it:
+-- the others, and the call that moves the layer.
+local function without_device(info, list)
+  if not info or info.results ~= "module" then return list, "" end
+  local left, moves = {}, ""
+  for _, item in ipairs(expressions.items(list)) do
+    local name, value = item:match "^%s*([%a_][%w_]*)%s*=%s*(.-)%s*$"
+    if name == "device" or name == "dtype" then
+      moves = ("%s:to(%s)"):format(moves, value)
+    else
+      left[#left + 1] = item
+    end
+  end
+  return table.concat(left, ","), moves
+end
+
 -- The info of the operation whose path ends a text, or nil.
 local function info_of(text)
   local path = text:match "%f[%w_.:]([%a_][%w_.]*)%s*$"
-  local f = path and lookup.value(path)
-  return type(f) == "function" and nacre._info(f) or nil
+  local f = path and (unknown_names.of_library(path) or lookup.value(path))
+  return (type(f) == "function" or type(f) == "table") and nacre._info(f) or nil
 end
 
 -- Of several results, the one that [1] or .indices after the call selects.
@@ -171,8 +188,13 @@ local function named_arguments(before, rest)
     list = list:gsub("%f[%w_]%a+%f[^%w_]", runtime_errors.words)
   end
   if not load("return {" .. list .. "}", "=", "t") then return nil end
-  local whole = ("%s(%s{%s})"):format(head:sub(#before + 1),
-    args ~= "" and args .. " " or "", list)
+  local moves
+  list, moves = without_device(info, list)
+  args = args:match "^(.-),?$"
+  if list ~= "" then
+    args = ("%s%s{%s}"):format(args, args ~= "" and ", " or "", list)
+  end
+  local whole = ("%s(%s)%s"):format(head:sub(#before + 1), args, moves)
   whole, tail = select_result(info, whole, tail:match "^%)(.-)%s*$")
   return before:match "^%s*(.*)$" ..
          expressions.methods(whole .. tail, value_of) .. note
@@ -347,25 +369,6 @@ local function string_method(before, rest)
   return ("(%s):%s%s"):format(text, name, args)
 end
 
--- [f(x) for x in list]
-local function comprehension(rest)
-  local each, v, list = rest:match
-    "^%[%s*(.-)%s+for%s+([%a_][%w_]*)%s+in%s+(.-)%s*%]"
-  if not each then return nil end
-  local n = list:match "^range%(%s*([^,]-)%s*%)$"
-  if n then
-    return ("t = {}; for %s = 1, %s do t[%s] = %s end"):format(v, n, v, each)
-  end
-  local from, to = list:match "^([%w_%.]+):([%w_%.]+)$"
-  if from then                          -- Julia's 1:3
-    return ("t = {}; for %s = %s, %s do t[%s] = %s end"):format(v, from, to, v,
-                                                                each)
-  end
-  local i = v == "i" and "k" or "i"
-  return ("t = {}; for %s, %s in pairs(%s) do t[%s] = %s end"):format(i, v,
-    list, i, each)
-end
-
 -- Is the offending token in the head of a function without a name, which
 -- Lua takes to be something else?
 local function near_lambda(before)
@@ -511,10 +514,15 @@ local tokens = {
     return f and rest:find "^%b()" and f .. rest:match "^%b()"
   end},
   {".", string_method},
+  {"for", function(before, rest)        -- sum(f(x) for x in list)
+    local head, inside = call(before)
+    return head and python_statements.comprehension(head .. "(",
+                                                    inside .. rest)
+  end},
   {"[", function(before, rest)
     local literal, i = before:match "(%b{})%s*$", rest:match "^%b[]"
     if literal and i then return ("(%s)%s"):format(literal, i) end
-    return comprehension(rest) or list
+    return python_statements.comprehension(before, rest) or list
   end},
 }
 

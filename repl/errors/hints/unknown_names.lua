@@ -48,6 +48,24 @@ local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
                "optim.", "optim.lr_scheduler.", "optim.swa_utils.",
                "nn.init.", "nn.utils.", "utils.data.", "amp.", "utils."}
 
+-- The value of a path of the library, nn.Softmax, whose parts are made when
+-- they are asked for; nil if the path begins elsewhere.
+function unknown_names.of_library(path)
+  local root, rest = path:match "^([%a_][%w_]*)(.*)$"
+  local v = rawget(_G, root)
+  local ours = v ~= nil and rawequal(v, nacre)
+  for _, part in ipairs(parts) do
+    local t = nacre
+    for word in part:gmatch "[%w_]+" do t = t[word] end
+    ours = ours or v ~= nil and rawequal(v, t)
+  end
+  local ok, found = pcall(function()
+    for word in rest:gmatch "[%w_]+" do v = v[word] end
+    return v
+  end)
+  return ours and ok and found or nil
+end
+
 -- The path of the function or class with this name in another part of the
 -- library.
 function unknown_names.elsewhere(name)
