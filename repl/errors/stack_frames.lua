@@ -148,6 +148,26 @@ function frames.collect(thread, level)
   return list
 end
 
+-- The user's forward of the innermost module whose call waits on the stack, if
+-- its own frame is gone: it ended in a tail call.
+function frames.lost_forward(thread, level)
+  for at = level, level + EACH do
+    local info = debug.getinfo(thread, at, "Sf")
+    if not info or not info.source:find "^=nacre%." and info.what ~= "C" then
+      return nil
+    end
+    for i = 1, 4 do
+      local _, v = debug.getlocal(thread, at, i)
+      local f = type(v) == "table" and rawget(v, "_fields") and
+                lookup.field(v, "forward")
+      if f and not rawequal(f, info.func) and
+         not debug.getinfo(f, "S").source:find "^=nacre%." then
+        return f
+      end
+    end
+  end
+end
+
 --
 -- Names
 --

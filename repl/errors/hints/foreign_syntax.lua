@@ -10,6 +10,7 @@ local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local expressions = require "nacre.expression_at"
+local python_definitions = require "nacre.python_definitions"
 local python_statements = require "nacre.python_statements"
 local unknown_names = require "nacre.unknown_names"
 
@@ -87,26 +88,6 @@ local function index(before, rest)
   return x and b and not is_other_value(x) and index_base.index(x, a .. b)
 end
 
--- function f(a, x=1): a, x and x = x or 1
-local function defaults(head, params)
-  local names, sets = {}, {}
-  for part in params:gmatch "[^,]+" do
-    local name, value = part:match "^%s*([%a_][%w_]*)%s*(.-)%s*$"
-    if not name then return nil end
-    names[#names + 1] = name
-    value = value:match "^=%s*(.+)$"
-    value = value and first(value)
-    value = value and value:gsub("^%a+$", runtime_errors.words)
-    if value and value ~= "nil" then
-      sets[#sets + 1] = ("%s = %s or %s"):format(name, name, value)
-    end
-  end
-  if not sets[1] then return nil end
-  return ("%s(%s) %s ... end"):format(head:match "^%s*(.-)%s*$",
-                              table.concat(names, ", "),
-                              table.concat(sets, "; "))
-end
-
 -- The named arguments of a call as the text of a table; and a note if some are
 -- dimensions, by the operation's `info'.
 local function arguments(info, list)
@@ -168,7 +149,7 @@ local function named_arguments(before, rest)
   if not head then return nil end
   if head:find "%f[%w_]function%f[^%w_][%s%w_.:]*$" then
     local params = rest:match "^([^()]*)%)"
-    return params and defaults(head, inside .. params)
+    return params and python_definitions.defaults(head, inside .. params)
   end
   local args, name = inside:match "^(.-)%s*([%a_][%w_]*)%s*$"
   local value, tail = rest:match "^=%s*([^()]*)(%).*)$"
@@ -246,14 +227,6 @@ local function statement(before, rest)
            rawget(_G, name) and name .. " is available without an import" or
            name and python_statements.module(name)
   end
-  if word == "class" then
-    local name, base = rest:match "^([%w_]+)%s*%(?%s*([%w_.]*)"
-    if base:find "%f[%w_]Module$" then
-      return ('%s = nacre.nn.Module "%s"; function %s:forward(x) ... end')
-             :format(name, name, name)
-    end
-    return ("%s = {}; function %s:forward(x) ... end"):format(name, name)
-  end
   if word == "raise" or word == "throw" then
     return ("error(%s)"):format(tail:match "%((.*)%)" or '"..."')
   end
@@ -268,25 +241,11 @@ local function statement(before, rest)
     return y and ("%s %s %s"):format(x, no and "~=" or "==",
                                      runtime_errors.words[y] or y)
   end
-  if word == "def" then
-    local head, params = rest:match "^([%w_]+)%s*%(([^()]*)%)"
-    local text = params and defaults("function " .. head, params)
-    return text or ("function %s ... end")
-                   :format(rest:match "^[%w_]+%s*%b()" or "f()")
-  end
   if word == "let" or word == "var" or word == "const" then
     return "local " .. tail
   end
   if word == "elif" or word == "elsif" then return "elseif" end
-  if word == "with" then
-    local call, args, body = rest:match "^([%w_.]+)%s*(%b()):%s*(.-)%s*$"
-    args = args and args:match "^%(%s*(.-)%s*%)$" or ""
-    if not load(body or "", "=", "t") then
-      body = load("return " .. body, "=", "t") and "return " .. body or nil
-    end
-    return ("%s(%sfunction() %s end)"):format(call or "f",
-      args ~= "" and args .. ", " or "", (body or "") ~= "" and body or "...")
-  end
+  return python_definitions.of(word, rest)
 end
 
 local list = "a list is written {1, 2, 3}"
@@ -297,6 +256,8 @@ local macros = {time = "time", elapsed = "time", btime = "bench",
                 e = "edit", i = "run", s = "history"}
 
 local function command(rest)
+  local decorated = python_definitions.decorator(rest)
+  if decorated then return decorated end
   local word, tail = rest:match "^[\\@](%l+)%s*(.*)$"
   return word and require "nacre.commands".line(macros[word] or word, tail) or
          "commands begin with a colon; :help lists them"

@@ -79,6 +79,31 @@ function unknown_names.elsewhere(name)
   end
 end
 
+-- The name in a part of the library, "nn", that differs only in capitals and
+-- "_" from a name, or is longer: nn.Relu is nn.ReLU, nn.CrossEntropy is
+-- nn.CrossEntropyLoss.
+function unknown_names.in_part(part, name)
+  local function plain(text) return (text:lower():gsub("_", "")) end
+  local lower = ("nacre.%s.%s"):format(part, name:lower())
+  if name ~= name:lower() and unknown_names.of_library(lower) then
+    return lower
+  end
+  local word, longer = plain(name), nil
+  local names = nacre._names(true)
+  table.sort(names)
+  for _, path in ipairs(names) do
+    local last = path:match("^" .. part:gsub("%.", "%%.") .. "%.([%w_]+)$")
+    local other = last and plain(last)
+    if other == word then return "nacre." .. path end
+    if other and other:sub(1, #word) == word and
+       (#word > 4 or last:find("^%u", #word + 1)) and
+       (not longer or #path < #longer) then
+      longer = path
+    end
+  end
+  return longer and "nacre." .. longer
+end
+
 -- The message for a global that is nil.
 function unknown_names.novariable(name)
   local text = ("no variable '%s'"):format(name)
