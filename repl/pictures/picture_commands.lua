@@ -253,8 +253,8 @@ local function gaps(list, o)
   return lines
 end
 
--- Why values can never be plotted; nil if they can, or may be later: one that is
--- nil or empty is.
+-- Why values can never be plotted; nil if they can, or may be later, as one
+-- that is nil or empty.
 function pictures.refused(args, names)
   for i = 1, args.n do
     local v, why = tensor(args[i], names[i])

@@ -214,8 +214,8 @@ local rows = {
   {"super", nil, "a class needs no super().__init__(): init is enough; " ..
    "Base.init(self, ...) calls that of the class above"},
   -- Python's words
-  {"tqdm trange", nil, "for i in nacre.progress(n) do ... end shows the rate " ..
-   "and the time left"},
+  {"tqdm trange", nil, "for i in nacre.progress(n) do ... end shows the " ..
+   "rate and the time left"},
   {"with", nil, "nacre.no_grad(function() ... end) runs a block, as does " ..
    'nacre.autocast("cuda", function() ... end)'},
   -- Torch7's nn

@@ -304,8 +304,9 @@ function misuse.unpacked(o, line, _, scope)
 end
 
 local checks = {method_of_number, string_arithmetic, tensor_comparison,
-                compared_tensors, inplace_option, called_element, joined_tensor, lost_dimension,
-                list_for_tensor, misuse.unpacked}
+                compared_tensors, inplace_option, called_element,
+                joined_tensor, lost_dimension, list_for_tensor,
+                misuse.unpacked}
 
 -- The hint for an error at `line', or nil; see runtime_errors.explain.
 function misuse.hint(o, line, value, scope)
