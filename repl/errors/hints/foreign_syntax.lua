@@ -36,6 +36,7 @@ local function compound_assignment(before, rest)
   end
   local x, y = op and ending(before), op and first(tail)
   if not x or not y or x:find "%)$" then return nil end
+  y = python_statements.expression(y)
   local plus = op == "+" or op == ".."
   local owner = x:match "^([%a_][%w_.]*)%.data$"
   if inplace[op] and owner and istensor(value_of(owner)) then
@@ -366,6 +367,7 @@ local function inline(before, rest)
   if not args then return nil end
   body = first(body) or body:match "^[^,(){}]*%b()[^,(){}]*" or
          body:match "^[^,(){}]*"
+  body = python_statements.expression(body)
   return ("function(%s) return %s end"):format(args, body ~= "" and body or
                                                "...")
 end
@@ -509,7 +511,9 @@ function foreign_syntax.hint(message, near, before, rest)
   if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" then
     return nil, "goto continue, with ::continue:: before the loop's end"
   end
-  local short = python_statements.oneline(before .. rest)
+  local line = before .. rest
+  local short = line:find "^%s*for%s+[%w_,%s]+%sin%s.*:%s*$" and
+                python_statements.loop(line) or python_statements.oneline(line)
   if short then return nil, short end
   for _, entry in ipairs(tokens) do
     if entry[1] == near then
@@ -537,7 +541,9 @@ local missing = {["for"] = "'do' expected", ["while"] = "'do' expected",
 function foreign_syntax.unfinished(what, text)
   local word = require "nacre.input_block".python_colon(text)
   if word then
-    return word == "for" and python_statements.loop(text) or opening[word] or
+    return word == "for" and python_statements.loop(text) or
+           not text:find "\n" and python_statements.oneline(text) or
+           opening[word] or
            "pcall(function() ... end)", missing[word]
   end
   local x = what:find "^unfinished string" and

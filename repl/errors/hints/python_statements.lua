@@ -59,6 +59,20 @@ local function split_head(line)
   end
 end
 
+-- Translates what is written otherwise in an expression: len(x), methods with
+-- dots, (a == b).all().
+function python_statements.expression(text)
+  text = text:gsub("%f[%w_.]len%s*(%b())", function(args)
+    return "#" .. expressions.enclosed(args:sub(2, -2))
+  end)
+  text = text:gsub("(%b())(%s*[.:])", function(inner, mark)
+    local a, op, b = inner:match "^%(%s*(.-)%s*([=~]=)%s*(.-)%s*%)$"
+    return a and ("%s:%s(%s)%s"):format(expressions.enclosed(a),
+      op == "==" and "eq" or "ne", b, mark) or nil
+  end)
+  return expressions.methods(text, value_of)
+end
+
 -- Translates a condition or a statement of Python.
 local function to_lua(text)
   text = text:match "^%s*(.-)%s*;?%s*$"
@@ -68,7 +82,16 @@ local function to_lua(text)
              :gsub("^([%a_][%w_.]*)%s*([-+*/])=%s*(.*)$", "%1 = %1 %2 %3")
              :gsub("^pass$", "")
   text = text:gsub("%f[%w_]%a+%f[^%w_]", unknown_names.constants)
-  return expressions.methods(text:gsub("!=", "~="), value_of)
+  text = text:gsub("!=", "~=")
+             :gsub("%f[%w_]isinstance%s*%(([^(),]+),%s*[%w_.]-([%w_]+)%)",
+                   '%1.__name == "%2"')
+  return python_statements.expression(text)
+end
+
+-- A condition, which is true for each tensor.
+local function condition_of(text)
+  text = to_lua(text)
+  return (text:gsub(":a[ln][ly]%(%)$", "%0:item()"))
 end
 
 local function oneline(line)
@@ -88,11 +111,11 @@ local function oneline(line)
   if word2 ~= "if" and word2 ~= "while" or condition == "" then return nil end
   local first, second = body:match "^(.-)%f[%w_]else%s*:(.*)$"
   if first and word2 == "if" then
-    return ("if %s then %s else %s end"):format(to_lua(condition),
+    return ("if %s then %s else %s end"):format(condition_of(condition),
                                                 to_lua(first),
                                                 to_lua(second))
   end
-  return ("%s %s %s %s end"):format(word2, to_lua(condition),
+  return ("%s %s %s %s end"):format(word2, condition_of(condition),
     word2 == "if" and "then" or "do", to_lua(body))
 end
 
@@ -115,7 +138,9 @@ end
 -- What Python iterates over as Lua's `for' takes it, by the value if it is
 -- known, else by its form.
 local function iterated(list, names)
-  list = expressions.methods(list, value_of)
+  local literal = list:match "^%[(.*)%]$" or list:match "^%((.*,.*)%)$"
+  if literal then return "_, " .. names, ("ipairs{%s}"):format(literal) end
+  list = python_statements.expression(list)
   local v = list:find "^[%w_.%[%]]+$" and value_of(list)
   local meta = debug.getmetatable(v or nil)
   local batches = v and type(meta) == "table" and rawget(meta, "__pairs") and
@@ -136,15 +161,18 @@ end
 -- for i = 1, 3 of range(3); nil if it is no such loop
 local function counted(i, range, body)
   local list = expressions.items(range)
-  for k, item in ipairs(list) do list[k] = item:match "^%s*(.-)%s*$" end
-  local from, to, step = list[1], list[2], list[3]
-  local last = math.tointeger(tonumber(to))
-  if step and not (last and step:find "^%d+$") or #list > 3 then return nil end
-  if from and to then
-    return ("for %s = %s, %s%s do %s end"):format(i, from,
-      last and last - 1 or to .. " - 1", step and ", " .. step or "", body)
+  for k, item in ipairs(list) do
+    list[k] = python_statements.expression(item:match "^%s*(.-)%s*$")
   end
-  local n = from:gsub("^len%s*%((.*)%)$", "#%1")
+  local from, to, step = list[1], list[2], list[3]
+  if step and not step:find "^%d+$" or #list > 3 then return nil end
+  if from and to then
+    local last = math.tointeger(tonumber(to))
+    last = last and last - 1 or to:match "^(.-)%s*%+%s*1$" or to .. " - 1"
+    return ("for %s = %s, %s%s do %s end"):format(i, from, last,
+      step and ", " .. step or "", body)
+  end
+  local n = from
   local note = body:find("%f[%w_]" .. i .. "%f[^%w_]") and
                ", counted from 1" or ""
   return ("for %s = 1, %s do %s end%s"):format(i, n, body, note)
@@ -159,9 +187,17 @@ local function side_by_side(names, list, body)
            x, a, b, x, y, body)
 end
 
+-- What tqdm(list) shows the progress of.
+local function without_progress(list)
+  local args = list:match "^tqdm%s*%((.*)%)$" or
+               list:match "^tqdm%.tqdm%s*%((.*)%)$"
+  return args and expressions.items(args)[1] or list
+end
+
 -- The names and the list of a loop over enumerate(list), whose first name is
 -- the number. Of a loader all that a batch has is given, not a list of it.
 local function enumerated(names, list, body)
+  list = without_progress(list)
   local _, over, batches = iterated(list, names)
   local first, rest = names:match "^([%a_][%w_]*)%s*,%s*([%a_][%w_]*)$"
   if batches and first and body == "..." then
@@ -184,15 +220,14 @@ local function loop(text)
   local body = body_of(text)
   local names, list = head_of(text)
   if not names then return "for i = 1, n do ... end" end
-  local shown = list:match "^tqdm%s*%((.*)%)$" or
-                list:match "^tqdm%.tqdm%s*%((.*)%)$"
+  local shown = without_progress(list)
   local steps = list:match "^trange%s*%((.*)%)$" or
-                shown and expressions.items(shown)[1]:match "^range%s*(%b())$"
+                shown ~= list and shown:match "^range%s*(%b())$"
   if steps and not steps:find ",[^)]*,?" then
     return ("for %s in nacre.progress(%s) do %s end"):format(names,
       steps:match "^%((.*)%)$" or steps, body)
   end
-  list = shown and expressions.items(shown)[1] or list
+  list = shown
   local range = list:match "^range%s*%((.*)%)$"
   if range then
     local text = counted(names, range, body)
@@ -205,6 +240,7 @@ local function loop(text)
     names, list = enumerated(names, expressions.items(inner)[1], body)
   else
     local bare, what = list:match "^(.-)%.(%l+)%(%)$"
+    bare = bare and python_statements.expression(bare)
     if what == "items" then list = ("pairs(%s)"):format(bare)
     elseif what == "keys" then list = ("pairs(%s)"):format(bare)
     elseif what == "values" then
@@ -233,7 +269,7 @@ function python_statements.comprehension(before, text)
       "^(.-)%s+for%s+([%a_][%w_]*)%s+in%s+(.-)%s*%)%s*$"
   end
   if not each or list:find "%sif%s" then return nil end
-  each = expressions.methods(each, value_of)
+  each = python_statements.expression(each)
   local adds = before:find "%f[%w_.]sum%(%s*$"
   local from, to = list:match "^([%w_%.]+):([%w_%.]+)$" -- Julia's 1:3
   local n = list:match "^range%(%s*([^,]-)%s*%)$"
