@@ -10,6 +10,7 @@ local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local expressions = require "nacre.expression_at"
+local python_calls = require "nacre.python_calls"
 local python_definitions = require "nacre.python_definitions"
 local python_statements = require "nacre.python_statements"
 local unknown_names = require "nacre.unknown_names"
@@ -124,8 +125,7 @@ end
 -- The info of the operation whose path ends a text, or nil.
 local function info_of(text)
   local path = text:match "%f[%w_.:]([%a_][%w_.]*)%s*$"
-  local f = path and (unknown_names.of_library(path) or lookup.value(path))
-  return (type(f) == "function" or type(f) == "table") and nacre._info(f) or nil
+  return path and python_calls.info_of(path)
 end
 
 -- Of several results, the one that [1] or .indices after the call selects.
@@ -420,7 +420,7 @@ local tokens = {
     end
     if before:find "[({,=]%s*[(%[][^()%[%]]*$" or
        before:find "^%s*%([^()]*$" then
-      return list
+      return python_calls.line(before .. rest) or list
     end
     return message:find "^'%]' expected" and index(before, rest)
   end},
@@ -461,7 +461,11 @@ local tokens = {
     if message:find "^'then'" then return "== compares" end
     local value = rest:match "^:(=.*)$"
     if value then return before .. value end
-    return message:find "^'%)' expected" and named_arguments(before, rest) or
+    return message:find "^'%)' expected" and
+           (not before:find "[(,]%s*%[" and
+            not before:find "^[%w_,%s]-=?%s*%u%w*%(" and
+            named_arguments(before, rest) or
+            python_calls.line(before .. rest)) or
            assignment(before, rest)
   end},
   {"repeat", reserved}, {"and", reserved}, {"or", reserved},
@@ -485,7 +489,8 @@ local tokens = {
   {"[", function(before, rest)
     local literal, i = before:match "(%b{})%s*$", rest:match "^%b[]"
     if literal and i then return ("(%s)%s"):format(literal, i) end
-    return python_statements.comprehension(before, rest) or list
+    return python_statements.comprehension(before, rest) or
+           python_calls.line(before .. rest) or list
   end},
 }
 

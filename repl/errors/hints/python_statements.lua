@@ -88,10 +88,10 @@ local function to_lua(text)
   return python_statements.expression(text)
 end
 
--- A condition, which is true for each tensor.
+-- A condition. Each tensor is true in Lua, so all() and any() need item().
 local function condition_of(text)
-  text = to_lua(text)
-  return (text:gsub(":a[ln][ly]%(%)$", "%0:item()"))
+  text = to_lua(text):gsub(":all%(%)$", "%0:item()")
+  return (text:gsub(":any%(%)$", "%0:item()"))
 end
 
 local function oneline(line)
@@ -228,6 +228,10 @@ local function loop(text)
       steps:match "^%((.*)%)$" or steps, body)
   end
   list = shown
+  local down = list:match "^reversed%s*%(%s*range%s*%(([^,]-)%)%s*%)$"
+  if down then
+    return ("for %s = %s, 1, -1 do %s end"):format(names, down, body)
+  end
   local range = list:match "^range%s*%((.*)%)$"
   if range then
     local text = counted(names, range, body)

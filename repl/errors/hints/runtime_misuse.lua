@@ -7,6 +7,7 @@
 
 local istensor = require "nacre.tensor_facts".istensor
 local expressions = require "nacre.expression_at"
+local index_base = require "nacre.index_base"
 local lexer = require "nacre.lexer"
 local unknown_names = require "nacre.unknown_names"
 
@@ -173,9 +174,19 @@ local function called_too_early(o, line)
   return ("nacre.%s(%s)"):format(name, table.concat(list, ", "))
 end
 
+-- opt.param_groups[0].lr, of a list that begins with 1
+local function first_element(o, line, value)
+  if not o.message:find "^attempt to %l+ a nil value" then return nil end
+  local path = line:match "([%a_][%w_%.]*)%[0%]"
+  local v = path and value(path)
+  if type(v) ~= "table" or rawget(v, 1) == nil then return nil end
+  return (line:gsub("%[0%]", "[1]"):match "^%s*(.-)%s*$") .. index_base.note
+end
+
 -- Hints that are better than one that the error has.
 function misuse.better_hint(o, line, value)
   return appended(o, line, value) or class_asked(o, line, value) or
+         first_element(o, line, value) or
          called_too_early(o, line)
 end
 
