@@ -221,7 +221,7 @@ function frames.variable_list(thread, at)
 end
 
 -- The field of a tensor that is a tensor, too. Reading it runs no user code.
-local views = lexer.set "grad data T mT"
+local views = lexer.set "grad data"
 
 local function tensor_field(v, path, at)
   if type(v) ~= "userdata" then return nil end
