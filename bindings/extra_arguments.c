@@ -93,7 +93,11 @@ int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
     return nl_refuse(L, s->name, NL_TYPE(L, NULL, next), "arg %d is nil", next);
   if (nl_hint_named_arguments(L, s, next, top)) return nl_check(L, NC_EVALUE);
   for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;
-  if (sizes) {
+  if (sizes && lua_type(L, next) == LUA_TNUMBER &&
+      lua_istable(L, next - 1)) { /* view(t, 2) */
+    nc_fail(NC_EVALUE, "a size must be a number, not a table");
+    nc_cause(NL_TYPE(L, NULL, next - 1));
+  } else if (sizes) {
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
             nl_typename(L, next));
     nc_cause(NL_TYPE(L, NULL, next));

@@ -148,6 +148,11 @@ function Log.__tostring(self)
   return table.concat(text, "\n")
 end
 
+-- Is v a history? Its fields are columns, and what is none of them fails.
+function training_log.is(v)
+  return type(v) == "table" and debug.getmetatable(v) == Log
+end
+
 function training_log.new()
   return setmetatable({_columns = {}, _names = {}, _steps = 0}, Log)
 end

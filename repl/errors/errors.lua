@@ -71,7 +71,9 @@ local function forward_place(err, at)
   return place
 end
 
--- Splits "chunk:line: text" if the list has a frame of that chunk.
+-- Splits "chunk:line: text" if the list has a frame of that chunk. The text of
+-- an error in a module of the program keeps its position, which is not shown
+-- as that of the error.
 local function position(text, list)
   for _, f in ipairs(list) do
     if text:sub(1, #f.file + 1) == f.file .. ":" then
@@ -84,6 +86,8 @@ local function position(text, list)
                 chunk == "(command line)") then
     return chunk, math.tointeger(line), rest
   end
+  chunk, line = text:match "^(nacre%.[%w_]+):(%d+): "
+  if chunk and list[1] then return chunk, math.tointeger(line), text end
   chunk, line, rest = text:match '^(%[string "[^\n]*"%]):(%d+): (.*)$'
   return chunk, math.tointeger(line), rest or text
 end
@@ -159,6 +163,7 @@ local function observe(thread, err, level)
     end
   end
   if o.first then o.hint = require "nacre.nonfinite_hints".hint(err) end
+  o.tail_of = thread and frames.lost_forward(thread, level)
   local function value(path) return frames.value_of(path, names) end
   runtime_errors.explain(o, o.source or "", value,
                  {there = there, text = text, line = o.line})
@@ -168,6 +173,7 @@ local function observe(thread, err, level)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil
     f.func, f.text = nil, nil
   end
+  o.tail_of = nil
   o.hint = o.hint and escape_controls(o.hint)
   return o
 end

@@ -3,6 +3,7 @@
 -- stack_frames.lua - the user's frames on the call stack: their source text,
 -- their names, the variables visible in them.
 
+local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local runtime_errors = require "nacre.runtime_errors"
 
@@ -147,6 +148,26 @@ function frames.collect(thread, level)
   return list
 end
 
+-- The user's forward of the innermost module whose call waits on the stack, if
+-- its own frame is gone: it ended in a tail call.
+function frames.lost_forward(thread, level)
+  for at = level, level + EACH do
+    local info = debug.getinfo(thread, at, "Sf")
+    if not info or not info.source:find "^=nacre%." and info.what ~= "C" then
+      return nil
+    end
+    for i = 1, 4 do
+      local _, v = debug.getlocal(thread, at, i)
+      local f = type(v) == "table" and rawget(v, "_fields") and
+                lookup.field(v, "forward")
+      if f and not rawequal(f, info.func) and
+         not debug.getinfo(f, "S").source:find "^=nacre%." then
+        return f
+      end
+    end
+  end
+end
+
 --
 -- Names
 --
@@ -199,11 +220,14 @@ function frames.variable_list(thread, at)
   return list, globals
 end
 
--- The field grad of a tensor. Reading it runs no user code.
-local function gradient(v, path, at)
-  local stop = type(v) == "userdata" and path:match("^%.grad()", at)
-  local ok, grad = pcall(function() return stop and v.grad end)
-  return ok and grad or nil, stop
+-- The field of a tensor that is a tensor, too. Reading it runs no user code.
+local views = lexer.set "grad data"
+
+local function tensor_field(v, path, at)
+  if type(v) ~= "userdata" then return nil end
+  local name, stop = path:match("^%.([%a_][%w_]*)()", at)
+  local ok, field = pcall(function() return views[name] and v[name] end)
+  return ok and field or nil, stop
 end
 
 -- The value of a path such as "x.y[1]", found without calling anything, among
@@ -214,9 +238,9 @@ function frames.value_of(path, names)
   local v = names and names[first]
   if v == nil then v = rawget(_G, first) end
   while at <= #path do
-    local grad, behind = gradient(v, path, at)
-    if grad and not path:find("^[%w_]", behind) then
-      v, at = grad, behind
+    local field, behind = tensor_field(v, path, at)
+    if field then
+      v, at = field, behind
       goto continue
     end
     if type(v) ~= "table" then return nil end

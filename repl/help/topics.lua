@@ -61,6 +61,11 @@ topics.list = {
    "with a device emulated on the CPU; NACRE_DEVICE=cuda creates new tensors " ..
    "on a GPU. man nacre lists all variables, and the files.",
    "docs/guide/settings.md", "Environment variables"},
+  {"class", "A network is a class: Net = nacre.nn.Module \"Net\". " ..
+   "Net:init(...) makes its layers, self.fc = nacre.nn.Linear(4, 3), and " ..
+   "Net:forward(x) uses them, self.fc(x). net = Net() is a network, net(x) " ..
+   "calls forward.",
+   "docs/guide/learning.md", "A network"},
   {"files", "nacre.save(path, t) and nacre.load(path) choose the format by " ..
    "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz and " ..
    ".safetensors a table of them.",
@@ -75,7 +80,9 @@ local words = {
   broadcast = "broadcasting", npy = "files", npz = "files", csv = "files",
   safetensors = "files", stride = "strides", complex = "limits",
   sparse = "limits", dimensions = "limits", allow_tf32 = "tf32",
-  error = "errors", key = "keys", shortcuts = "keys", num_threads = "threads",
+  forward = "class", init = "class", __init__ = "class", self = "class",
+  def = "class", error = "errors",
+  key = "keys", shortcuts = "keys", num_threads = "threads",
 }
 
 -- The row of a name, or nil.

@@ -3,8 +3,8 @@
 -- expression_at.lua - finds the operand or expression that ends or begins at a
 -- position in a line that does not compile.
 
-local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
 
 local expressions = {}
 
@@ -111,20 +111,54 @@ function expressions.call(before)
   return before:sub(1, tokens[at].from - 1), before:sub(tokens[at].to + 1)
 end
 
--- Replaces the dots of method calls by colons, x.exp().sum() by x:exp():sum(),
--- if value(path) is a tensor or the object is the result of a call, an element
--- or an operand in parentheses.
-function expressions.methods(text, value)
+-- Calls each(owner, name, arguments, at) for the calls through a dot on a line:
+-- "x", "sum", "(1)" of x.sum(1), and the position of the dot.
+function expressions.dotted_calls(line, each)
+  if #line > 2000 then return end
+  local tokens = lexer.tokens(line)
+  for i, t in ipairs(tokens) do
+    local name, open = tokens[i + 1], tokens[i + 2]
+    if t.text == "." and name and name.kind == "name" and open and
+       (open.text == "(" or open.text == "{" or open.kind == "string") then
+      local owner = expressions.ending(line:sub(1, t.from - 1))
+      local args = open.kind == "string" and open.text or
+                   line:match(open.text == "(" and "^%b()" or "^%b{}",
+                              open.from)
+      if owner and each(owner, name.text, args or "()", t.from) then return end
+    end
+  end
+end
+
+-- Methods of networks and optimizers that may be called on a name that is not
+-- known, and names that are not objects.
+local of_networks = lexer.set [[parameters named_parameters children modules
+  named_children named_modules buffers state_dict load_state_dict train eval to
+  zero_grad step forward apply backward item]]
+local no_objects = lexer.set [[np numpy torch nacre nn optim F plt os sys math
+  random time pd json string table io]]
+
+-- Is `name' a method of what an expression gives? value(path) is the value of
+-- a path. Of an object that is not known, the name decides.
+local function calls_method(owner, name, value)
   local methods = (package.loaded.nacre or _G.nacre)._methods
-  text = text:gsub("([%a_][%w_.]*)%.([%a_][%w_]*)(%s*%()",
-    function(path, name, open)
-      return istensor(value(path)) and methods[name] and
-             path .. ":" .. name .. open or nil
-    end)
-  return (text:gsub("([)%]]%s*)%.([%a_][%w_]*)(%s*%()",
-    function(before, name, open)
-      return methods[name] and before .. ":" .. name .. open or nil
-    end))
+  local root = owner:match "^[%a_][%w_]*"
+  local v = owner:find "^[%w_.%[%]]+$" and value(owner)
+  if v ~= nil and v ~= false then return lookup.is_method(v, name) end
+  if no_objects[root] and not owner:find "[)%]]$" then return false end
+  if owner:find "^self%.?[%w_]*$" then return of_networks[name] or false end
+  return methods[name] ~= nil or of_networks[name] or false
+end
+
+-- Replaces the dots of method calls by colons, x.exp().sum() by x:exp():sum().
+function expressions.methods(text, value)
+  local parts, from = {}, 1
+  expressions.dotted_calls(text, function(owner, name, _, at)
+    if calls_method(owner, name, value) then
+      parts[#parts + 1] = text:sub(from, at - 1) .. ":"
+      from = at + 1
+    end
+  end)
+  return table.concat(parts) .. text:sub(from)
 end
 
 return expressions

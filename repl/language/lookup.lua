@@ -41,6 +41,23 @@ function lookup.field(v, key)
     if found ~= nil then return found end
     t, left = parent(t), left - 1
   end
+  return nil
+end
+
+-- Is `name' a method of the object v: a function that v has from its class?
+-- What a class or a table of functions has itself is none.
+function lookup.is_method(v, name)
+  if facts.istensor(v) then return nacre._methods[name] ~= nil end
+  local meta = debug.getmetatable(v)
+  if type(v) == "string" or type(meta) ~= "table" or rawequal(v, nacre) then
+    return false
+  end
+  if type(v) == "userdata" then return lookup.field(v, name) ~= nil end
+  if type(v) ~= "table" or rawget(v, "__index") ~= nil or
+     rawget(v, name) ~= nil then return false end
+  return type(lookup.field(v, name)) == "function" or
+         rawget(meta, "__index") ~= nil and
+         type(rawget(meta, name)) == "function"
 end
 
 local function segment(text, at)

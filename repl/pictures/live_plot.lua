@@ -26,6 +26,20 @@ local function lines_of(text)
   return require "nacre.picture_commands".chart(args, {}, {text})
 end
 
+-- Why an expression can never be plotted; nil if it can, or may be later.
+function live.refused(text)
+  local got = table.pack(pcall(assert(load("return " .. text, "=live"))))
+  if got[1] then
+    return require "nacre.picture_commands".refused(
+      table.pack(table.unpack(got, 2, got.n)), {text})
+  end
+  local name = tostring(got[2]):match "there is no column '([^']+)'"
+  local log = name and text:match "^%s*(.-)%.[%a_][%w_]*%s*$"
+  local v = log and require "nacre.lookup".value(log)
+  return v and #v > 0 and ("%s has no column '%s': %s"):format(log, name,
+    table.concat(v:names(), ", ")) or nil
+end
+
 -- Draws the plot of the expression `text` in place of the last one.
 local function draw(text)
   local lines, why = lines_of(text)

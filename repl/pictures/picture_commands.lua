@@ -12,6 +12,7 @@ local styled = require "nacre.styled_output"
 local plot = require "nacre.plot"
 local downsample = require "nacre.downsample"
 local facts = require "nacre.tensor_facts"
+local training_log = require "nacre.training_log"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -126,13 +127,26 @@ local function say(lines)
   return true
 end
 
+-- Why a history is no tensor: what of it is one.
+local function of_history(log, what)
+  local names = log:names()
+  for i, name in ipairs(names) do
+    names[i] = what:find "^[%a_][%w_.]*$" and what .. "." .. name or name
+  end
+  if not names[1] then return what .. " is a history without columns" end
+  return ("%s is a history; a column is %s"):format(what,
+    table.concat(names, " or ", 1, math.min(#names, 6)))
+end
+
 -- A detached tensor from a tensor or a table of numbers.
 local function tensor(v, what)
-  if type(v) == "table" and type(v[1]) == "number" then
+  if training_log.is(v) then return nil, of_history(v, what) end
+  if type(v) == "table" and type(rawget(v, 1)) == "number" then
     v = nacre.tensor(v)
   end
   if not facts.istensor(v) then
-    local kind = v == nil and "nil" or "a " .. type(v)
+    local kind = v == nil and "nil" or type(v) == "table" and
+                 rawget(v, "_fields") and "a network" or "a " .. type(v)
     return nil, ("%s is %s, not a tensor"):format(what, kind)
   elseif v:numel() == 0 then
     return nil, what .. " is empty"
@@ -147,6 +161,25 @@ local function increases(x)
   if x:dim() ~= 1 or x:size(1) < 2 then return false end
   local n = x:size(1)
   return (x:narrow(1, 2, n - 1):gt(x:narrow(1, 1, n - 1))):all():item()
+end
+
+-- The arguments with the columns of histories in their place, and their names.
+-- Of columns the first is none that others are plotted against.
+local function with_columns(args, names)
+  local list, called = {n = 0}, {}
+  local function add(v, name)
+    list.n = list.n + 1
+    list[list.n], called[list.n] = v, name
+  end
+  for i = 1, args.n do
+    local columns = training_log.is(args[i]) and args[i]:names() or {}
+    list.columns = list.columns or i == 1 and columns[1] ~= nil
+    for _, name in ipairs(columns) do
+      add(args[i][name], names[i] and names[i] .. "." .. name or name)
+    end
+    if #columns == 0 then add(args[i], names[i]) end
+  end
+  return list, called
 end
 
 -- Adds a vector, or the columns of a matrix.
@@ -187,7 +220,9 @@ local function collect(args, o, names)
     if not v then return nil, why end
     args[i] = v
   end
-  if args.n > 1 and increases(args[1]) then x, first = args[1], 2 end
+  if args.n > 1 and not args.columns and increases(args[1]) then
+    x, first = args[1], 2
+  end
   for i = first, args.n do
     local name = names[i] or ("y%d"):format(i - first + 1)
     local ok, why = addseries(list, args[i], name, o)
@@ -218,9 +253,22 @@ local function gaps(list, o)
   return lines
 end
 
+-- Why values can never be plotted; nil if they can, or may be later, as one
+-- that is nil or empty.
+function pictures.refused(args, names)
+  for i = 1, args.n do
+    local v, why = tensor(args[i], names[i])
+    if not v and args[i] ~= nil and not facts.istensor(args[i]) and
+       not training_log.is(args[i]) then
+      return why
+    end
+  end
+end
+
 -- The lines of a plot of tensors; nil and why if there is none.
 function pictures.chart(args, o, names)
   if args.n == 0 then return nil, "nothing to plot" end
+  args, names = with_columns(args, names)
   local list, x = collect(args, o, names)
   if not list then return nil, x end
   local look = appearance(o)

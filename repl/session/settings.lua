@@ -71,7 +71,11 @@ settings.list = {
                             "ascii", "off"), nil,
    "auto, kitty, iterm, sixel, blocks, ascii or off", "how :show draws"},
   {"live", "off", function(v)
-     return (v == "off" or load("return " .. v) ~= nil) and v or nil
+     if v == "off" then return v end
+     if not load("return " .. v) then return nil end
+     local why = require "nacre.live_plot".refused(v)
+     if why then error("live: " .. why, 0) end
+     return v
    end, nil, "an expression such as log.loss, or off",
    "what is plotted while a loop runs"},
   {"width", elsewhere(host.columns, function(v)

@@ -221,7 +221,7 @@ local hints = {
   {"a[:,1]", 2, 'a[":,2"], counted from 1; Julia\'s is a[":,1"]'},
   {"a[0:2]", 3, 'a["1:2"], counted from 1'},
   {"a[..., 1]", 5, 'a["..., 2"], counted from 1'},
-  {"nacre.ones((2, 3))", 13, "a list is written {1, 2, 3}"},
+  {"nacre.ones((2, 3))", 13, "nacre.ones({2, 3})"},
   {"nacre.tensor{[1, 2]}", 15, "a list is written {1, 2, 3}"},
   {"assert a == b", 7, "assert(a == b)"},
   {"del a", 4, "a = nil"},

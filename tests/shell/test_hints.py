@@ -50,8 +50,8 @@ local running = habits.explain; \
 habits.explain = function(o, ...) \
 if o.hint then print("@raw " .. o.hint) end; return running(o, ...) end end"""
 SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
-MODULES = ("foreign_syntax", "network_misuse", "nil_argument",
-           "nonfinite_hints",
+MODULES = ("dot_call", "foreign_syntax", "network_misuse", "nil_argument",
+           "nonfinite_hints", "python_calls", "python_definitions",
            "python_statements", "rewrite_hint", "runtime_errors",
            "runtime_misuse", "unknown_names")
 

@@ -2,10 +2,12 @@
 --
 -- dot_call.lua - x.clip(0, 1) where x:clip(0, 1) is meant: the arguments are
 -- shifted by one, and the error reports one that is missing or of the wrong
--- type.
+-- type. The same of other objects, schedule.step(), where `self' is wrong.
 
 local expressions = require "nacre.expression_at"
 local index_base = require "nacre.index_base"
+local lookup = require "nacre.lookup"
+local line_of = require "nacre.runtime_errors".line
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -33,15 +35,15 @@ end
 -- The call of the operation through the dot after a tensor or an event: the
 -- text before the dot, the name as typed, the arguments.
 local function dotted_call(line, op, value)
-  local from = 1
-  repeat
-    local path, name, at, args, inside =
-      line:match("([%a_][%w_%.]*)%.([%a_][%w_]*)%s*()(%b())()", from)
-    if path and is_name_of(name, op) and type(value(path)) == "userdata" then
-      return path, name, args
+  local found = {}
+  expressions.dotted_calls(line, function(path, name, args)
+    if args:find "^%(" and is_name_of(name, op) and
+       type(value(path)) == "userdata" then
+      found = {path, name, args}
+      return true
     end
-    from = at and at + 1
-  until not inside
+  end)
+  return table.unpack(found)
 end
 
 -- The arguments with dims that count from 1 if one is 0, and a note on that.
@@ -67,7 +69,7 @@ function dot_call.explain(o, line, value)
     return object ~= nil
   end
   local note
-  if args:match "^%(%s*([%w_%.]*)" ~= path then
+  if args:match "^%(%s*([%w_.%[%]]*)" ~= path then
     args, note = counted_from_one(path, name, args)
   elseif o.cause ~= "missing" then
     return false              -- x.eq(x, 1)
@@ -75,6 +77,42 @@ function dot_call.explain(o, line, value)
   o.message = ("%s is a method: %s:%s%s"):format(name, path, name, args)
   o.op, o.object, o.hint = nil, nil, note
   return true
+end
+
+-- Is the first argument of a call an object of the same class as v?
+local function gives_self(args, v, value)
+  local first = args:match "^%(%s*([%a_][%w_.%[%]]*)"
+  local given = first and value(first)
+  return first == "self" or type(given) == "table" and
+         debug.getmetatable(given) == debug.getmetatable(v)
+end
+
+-- Is `name' a method of v that is written in Lua and begins with self?
+local function takes_self(v, name)
+  if type(v) ~= "table" or not lookup.is_method(v, name) then return false end
+  local f = lookup.field(v, name) or rawget(debug.getmetatable(v), name)
+  return type(f) == "function" and debug.getinfo(f, "S").what ~= "C" and
+         debug.getlocal(f, 1) == "self"
+end
+
+-- Explains the error at a line that calls a method of an object through a dot;
+-- true if it does.
+function dot_call.explain_object(o, line, value)
+  local found
+  local at = not o.at and o.frames[1]
+  if at then line = line_of(at.text or "", at.line) or line end
+  expressions.dotted_calls(line, function(path, name, args)
+    local v = value(path)
+    if takes_self(v, name) and not gives_self(args, v, value) then
+      found = true
+      o.op, o.message = name, "a method is called with a colon"
+      o.hint = ("%s:%s%s"):format(path, name, args)
+      o.args, o.module, o.cause, o.object = {}, nil, nil, nil
+      if at then o.at, o.file, o.line, o.source = at, at.file, at.line, line end
+      return true
+    end
+  end)
+  return found or false
 end
 
 return dot_call

@@ -10,7 +10,10 @@ local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local expressions = require "nacre.expression_at"
+local python_calls = require "nacre.python_calls"
+local python_definitions = require "nacre.python_definitions"
 local python_statements = require "nacre.python_statements"
+local unknown_names = require "nacre.unknown_names"
 
 local beginning, ending = expressions.beginning, expressions.ending
 local first, last = expressions.first, expressions.last
@@ -34,6 +37,7 @@ local function compound_assignment(before, rest)
   end
   local x, y = op and ending(before), op and first(tail)
   if not x or not y or x:find "%)$" then return nil end
+  y = python_statements.expression(y)
   local plus = op == "+" or op == ".."
   local owner = x:match "^([%a_][%w_.]*)%.data$"
   if inplace[op] and owner and istensor(value_of(owner)) then
@@ -86,26 +90,6 @@ local function index(before, rest)
   return x and b and not is_other_value(x) and index_base.index(x, a .. b)
 end
 
--- function f(a, x=1): a, x and x = x or 1
-local function defaults(head, params)
-  local names, sets = {}, {}
-  for part in params:gmatch "[^,]+" do
-    local name, value = part:match "^%s*([%a_][%w_]*)%s*(.-)%s*$"
-    if not name then return nil end
-    names[#names + 1] = name
-    value = value:match "^=%s*(.+)$"
-    value = value and first(value)
-    value = value and value:gsub("^%a+$", runtime_errors.words)
-    if value and value ~= "nil" then
-      sets[#sets + 1] = ("%s = %s or %s"):format(name, name, value)
-    end
-  end
-  if not sets[1] then return nil end
-  return ("%s(%s) %s ... end"):format(head:match "^%s*(.-)%s*$",
-                              table.concat(names, ", "),
-                              table.concat(sets, "; "))
-end
-
 -- The named arguments of a call as the text of a table; and a note if some are
 -- dimensions, by the operation's `info'.
 local function arguments(info, list)
@@ -122,11 +106,26 @@ local function arguments(info, list)
   return list, counted and index_base.note or ""
 end
 
+-- device=d among the named arguments of a layer, which is no argument of it:
+-- the others, and the call that moves the layer.
+local function without_device(info, list)
+  if not info or info.results ~= "module" then return list, "" end
+  local left, moves = {}, ""
+  for _, item in ipairs(expressions.items(list)) do
+    local name, value = item:match "^%s*([%a_][%w_]*)%s*=%s*(.-)%s*$"
+    if name == "device" or name == "dtype" then
+      moves = ("%s:to(%s)"):format(moves, value)
+    else
+      left[#left + 1] = item
+    end
+  end
+  return table.concat(left, ","), moves
+end
+
 -- The info of the operation whose path ends a text, or nil.
 local function info_of(text)
   local path = text:match "%f[%w_.:]([%a_][%w_.]*)%s*$"
-  local f = path and lookup.value(path)
-  return type(f) == "function" and nacre._info(f) or nil
+  return path and python_calls.info_of(path)
 end
 
 -- Of several results, the one that [1] or .indices after the call selects.
@@ -151,7 +150,7 @@ local function named_arguments(before, rest)
   if not head then return nil end
   if head:find "%f[%w_]function%f[^%w_][%s%w_.:]*$" then
     local params = rest:match "^([^()]*)%)"
-    return params and defaults(head, inside .. params)
+    return params and python_definitions.defaults(head, inside .. params)
   end
   local args, name = inside:match "^(.-)%s*([%a_][%w_]*)%s*$"
   local value, tail = rest:match "^=%s*([^()]*)(%).*)$"
@@ -171,8 +170,13 @@ local function named_arguments(before, rest)
     list = list:gsub("%f[%w_]%a+%f[^%w_]", runtime_errors.words)
   end
   if not load("return {" .. list .. "}", "=", "t") then return nil end
-  local whole = ("%s(%s{%s})"):format(head:sub(#before + 1),
-    args ~= "" and args .. " " or "", list)
+  local moves
+  list, moves = without_device(info, list)
+  args = args:match "^(.-),?$"
+  if list ~= "" then
+    args = ("%s%s{%s}"):format(args, args ~= "" and ", " or "", list)
+  end
+  local whole = ("%s(%s)%s"):format(head:sub(#before + 1), args, moves)
   whole, tail = select_result(info, whole, tail:match "^%)(.-)%s*$")
   return before:match "^%s*(.*)$" ..
          expressions.methods(whole .. tail, value_of) .. note
@@ -224,14 +228,6 @@ local function statement(before, rest)
            rawget(_G, name) and name .. " is available without an import" or
            name and python_statements.module(name)
   end
-  if word == "class" then
-    local name, base = rest:match "^([%w_]+)%s*%(?%s*([%w_.]*)"
-    if base:find "%f[%w_]Module$" then
-      return ('%s = nacre.nn.Module "%s"; function %s:forward(x) ... end')
-             :format(name, name, name)
-    end
-    return ("%s = {}; function %s:forward(x) ... end"):format(name, name)
-  end
   if word == "raise" or word == "throw" then
     return ("error(%s)"):format(tail:match "%((.*)%)" or '"..."')
   end
@@ -246,25 +242,11 @@ local function statement(before, rest)
     return y and ("%s %s %s"):format(x, no and "~=" or "==",
                                      runtime_errors.words[y] or y)
   end
-  if word == "def" then
-    local head, params = rest:match "^([%w_]+)%s*%(([^()]*)%)"
-    local text = params and defaults("function " .. head, params)
-    return text or ("function %s ... end")
-                   :format(rest:match "^[%w_]+%s*%b()" or "f()")
-  end
   if word == "let" or word == "var" or word == "const" then
     return "local " .. tail
   end
   if word == "elif" or word == "elsif" then return "elseif" end
-  if word == "with" then
-    local call, args, body = rest:match "^([%w_.]+)%s*(%b()):%s*(.-)%s*$"
-    args = args and args:match "^%(%s*(.-)%s*%)$" or ""
-    if not load(body or "", "=", "t") then
-      body = load("return " .. body, "=", "t") and "return " .. body or nil
-    end
-    return ("%s(%sfunction() %s end)"):format(call or "f",
-      args ~= "" and args .. ", " or "", (body or "") ~= "" and body or "...")
-  end
+  return python_definitions.of(word, rest)
 end
 
 local list = "a list is written {1, 2, 3}"
@@ -275,6 +257,8 @@ local macros = {time = "time", elapsed = "time", btime = "bench",
                 e = "edit", i = "run", s = "history"}
 
 local function command(rest)
+  local decorated = python_definitions.decorator(rest)
+  if decorated then return decorated end
   local word, tail = rest:match "^[\\@](%l+)%s*(.*)$"
   return word and require "nacre.commands".line(macros[word] or word, tail) or
          "commands begin with a colon; :help lists them"
@@ -347,25 +331,6 @@ local function string_method(before, rest)
   return ("(%s):%s%s"):format(text, name, args)
 end
 
--- [f(x) for x in list]
-local function comprehension(rest)
-  local each, v, list = rest:match
-    "^%[%s*(.-)%s+for%s+([%a_][%w_]*)%s+in%s+(.-)%s*%]"
-  if not each then return nil end
-  local n = list:match "^range%(%s*([^,]-)%s*%)$"
-  if n then
-    return ("t = {}; for %s = 1, %s do t[%s] = %s end"):format(v, n, v, each)
-  end
-  local from, to = list:match "^([%w_%.]+):([%w_%.]+)$"
-  if from then                          -- Julia's 1:3
-    return ("t = {}; for %s = %s, %s do t[%s] = %s end"):format(v, from, to, v,
-                                                                each)
-  end
-  local i = v == "i" and "k" or "i"
-  return ("t = {}; for %s, %s in pairs(%s) do t[%s] = %s end"):format(i, v,
-    list, i, each)
-end
-
 -- Is the offending token in the head of a function without a name, which
 -- Lua takes to be something else?
 local function near_lambda(before)
@@ -402,6 +367,7 @@ local function inline(before, rest)
   if not args then return nil end
   body = first(body) or body:match "^[^,(){}]*%b()[^,(){}]*" or
          body:match "^[^,(){}]*"
+  body = python_statements.expression(body)
   return ("function(%s) return %s end"):format(args, body ~= "" and body or
                                                "...")
 end
@@ -454,7 +420,7 @@ local tokens = {
     end
     if before:find "[({,=]%s*[(%[][^()%[%]]*$" or
        before:find "^%s*%([^()]*$" then
-      return list
+      return python_calls.line(before .. rest) or list
     end
     return message:find "^'%]' expected" and index(before, rest)
   end},
@@ -495,7 +461,11 @@ local tokens = {
     if message:find "^'then'" then return "== compares" end
     local value = rest:match "^:(=.*)$"
     if value then return before .. value end
-    return message:find "^'%)' expected" and named_arguments(before, rest) or
+    return message:find "^'%)' expected" and
+           (not before:find "[(,]%s*%[" and
+            not before:find "^[%w_,%s]-=?%s*%u%w*%(" and
+            named_arguments(before, rest) or
+            python_calls.line(before .. rest)) or
            assignment(before, rest)
   end},
   {"repeat", reserved}, {"and", reserved}, {"or", reserved},
@@ -511,10 +481,16 @@ local tokens = {
     return f and rest:find "^%b()" and f .. rest:match "^%b()"
   end},
   {".", string_method},
+  {"for", function(before, rest)        -- sum(f(x) for x in list)
+    local head, inside = call(before)
+    return head and python_statements.comprehension(head .. "(",
+                                                    inside .. rest)
+  end},
   {"[", function(before, rest)
     local literal, i = before:match "(%b{})%s*$", rest:match "^%b[]"
     if literal and i then return ("(%s)%s"):format(literal, i) end
-    return comprehension(rest) or list
+    return python_statements.comprehension(before, rest) or
+           python_calls.line(before .. rest) or list
   end},
 }
 
@@ -540,7 +516,9 @@ function foreign_syntax.hint(message, near, before, rest)
   if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" then
     return nil, "goto continue, with ::continue:: before the loop's end"
   end
-  local short = python_statements.oneline(before .. rest)
+  local line = before .. rest
+  local short = line:find "^%s*for%s+[%w_,%s]+%sin%s.*:%s*$" and
+                python_statements.loop(line) or python_statements.oneline(line)
   if short then return nil, short end
   for _, entry in ipairs(tokens) do
     if entry[1] == near then
@@ -568,7 +546,9 @@ local missing = {["for"] = "'do' expected", ["while"] = "'do' expected",
 function foreign_syntax.unfinished(what, text)
   local word = require "nacre.input_block".python_colon(text)
   if word then
-    return word == "for" and python_statements.loop(text) or opening[word] or
+    return word == "for" and python_statements.loop(text) or
+           not text:find "\n" and python_statements.oneline(text) or
+           opening[word] or
            "pcall(function() ... end)", missing[word]
   end
   local x = what:find "^unfinished string" and

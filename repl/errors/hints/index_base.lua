@@ -132,16 +132,17 @@ function index_base.index(x, inside)
 end
 
 -- The parameters that count from 1, by their type or, if that is not enough,
--- by their name.
+-- as for layers, by their name.
 local types = {dim = true, dims = true, dimortensor = true, index = true}
-local dims = {dim = true, dim1 = true, dim2 = true}
+local numbered = {dim = true, dim1 = true, dim2 = true, start_dim = true,
+                  end_dim = true, ignore_index = true, padding_idx = true}
 -- Operations that take any number of dimensions as their last parameter.
 local lists = {flip = "dims", permute = "dims"}
 
 local function counts_from_one(info, name)
   for _, param in ipairs(info and info.params or {}) do
     if param.name == name then
-      return types[param.type] or dims[name] or lists[info.name] == name
+      return types[param.type] or numbered[name] or lists[info.name] == name
     end
   end
   return false

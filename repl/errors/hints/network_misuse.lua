@@ -6,6 +6,7 @@
 
 local expressions = require "nacre.expression_at"
 local istensor = require "nacre.tensor_facts".istensor
+local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
 local unknown_names = require "nacre.unknown_names"
 
@@ -39,6 +40,28 @@ local function replace(o, text)
   return true
 end
 
+-- The forward of the user's class whose frame is gone: it called through a dot
+-- what it returned, return self.fc.forward(x). Sets o to that line; returns it.
+local function forward_by_tail_call(o)
+  local f = o.tail_of
+  if not f or not o.message:find "'self'" and o.cause ~= "method" and
+     o.cause ~= "field" and not o.message:find "^attempt to index" then
+    return nil
+  end
+  local info = debug.getinfo(f, "Sf")
+  local place = frames.place(f, info.linedefined)
+  for n = info.linedefined, info.lastlinedefined do
+    local line = runtime_errors.line(place.text or "", n)
+    local owner, args = (line or ""):match
+      "%f[%w_]return%s+(self[%w_.%[%]]*)%.forward%s*(%b())"
+    if owner and not args:find "^%(%s*self%f[^%w_]" then
+      place.line, place.name = n, "forward"
+      o.at, o.file, o.line, o.source = place, place.file, n, line
+      return ("forward is a method: %s%s"):format(owner, args)
+    end
+  end
+end
+
 -- net.forward(x), whose self is then x
 local function forward_with_dot(o, text, value)
   local before, args = text:match "^(.-)%.forward%s*(%b())"
@@ -68,6 +91,8 @@ end
 -- Explains the error of a call with the wrong one of `.' and `:'; true if it is
 -- one.
 function network_misuse.explain(o, line, value)
+  local tail = forward_by_tail_call(o)
+  if tail then return replace(o, tail) end
   for _, text in ipairs(lines(o, line)) do
     if forward_with_dot(o, text, value) or
        layer_with_colon(o, text, value) then return true end

@@ -213,6 +213,11 @@ local rows = {
    "nacre.nn.functional.interpolate(m:view(1, 1, 3, 3), {scale_factor = 2})"},
   {"super", nil, "a class needs no super().__init__(): init is enough; " ..
    "Base.init(self, ...) calls that of the class above"},
+  -- Python's words
+  {"tqdm trange", nil, "for i in nacre.progress(n) do ... end shows the " ..
+   "rate and the time left"},
+  {"with", nil, "nacre.no_grad(function() ... end) runs a block, as does " ..
+   'nacre.autocast("cuda", function() ... end)'},
   -- Torch7's nn
   {"SpatialConvolution SpatialConvolutionMM", "nacre.nn.Conv2d(3, 4, 5)",
    "{stride = 1, padding = 0} follow"},

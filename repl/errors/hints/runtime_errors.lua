@@ -434,7 +434,10 @@ local function unknown_member(o, line, value)
   elseif o.cause == "method" or o.cause == "field" then
     name = o.name:match "^[%w_]+$"
   end
-  if part then
+  local same = part and part ~= "" and unknown_names.in_part(part, name)
+  if same then
+    place = same
+  elseif part then
     local path = line:match("%f[%w_]" .. name .. "[%w_%.]*[%w_]") or name
     hint = unknown_names.ofpath(path, line, value, part)
     place = not hint and name:find "%u" and elsewhere(name)
@@ -463,15 +466,25 @@ local function continued_call(o, line, scope)
   end
 end
 
--- x:type("float32"), which converts in PyTorch
+-- PyTorch's classes of tensors by the methods that convert to them.
+local tensor_classes = {FloatTensor = "float", DoubleTensor = "double",
+                        HalfTensor = "half", LongTensor = "long",
+                        IntTensor = "int", BoolTensor = "bool",
+                        ByteTensor = "byte"}
+
+-- x:type("float32"), x:type(torch.float), which converts in PyTorch
 local function type_conversion(o, line)
   if o.cause ~= "method" or o.name ~= "type" then return end
-  local path, arg = line:match
-    "([%a_][%w_%.]*)%s*:%s*type%s*%(%s*([^()]-)%s*%)"
+  local at, arg = line:match "()[.:]%s*type%s*%(%s*([^()]-)%s*%)"
+  local object = at and expressions.ending(line:sub(1, at - 1))
   local name = arg and arg:match "([%w_]+)[\"']?$"
-  local known, dtype = pcall(function() return nacre[name] end)
-  if known and name and dtype == name then
-    o.hint = ("%s:to(%s)"):format(path, arg)
+  local known, dtype = pcall(function()
+    return name and nacre.zeros(0):to(nacre[name]).dtype
+  end)
+  if object and tensor_classes[name] then
+    o.hint = ("%s:%s()"):format(object, tensor_classes[name])
+  elseif object and known and dtype and dtype == nacre[name] then
+    o.hint = ("%s:to(%s)"):format(object, arg)
   end
 end
 
@@ -486,7 +499,9 @@ function runtime_errors.explain(o, line, value, scope)
   if name then
     local list = require "nacre.runtime_misuse".unpacked(o, line, value, scope)
     undefined_global(o, line, name, value)
-    o.hint = list or o.hint
+    o.hint = list or
+             require "nacre.runtime_misuse".better_hint(o, line, value) or
+             o.hint
     continued_call(o, line, scope)
     return
   end
@@ -495,14 +510,16 @@ function runtime_errors.explain(o, line, value, scope)
   if arguments then o.hint = nil end  -- a better one may follow
   if arguments == "it takes self" or arguments and
      arguments:find "^it takes self," then arguments = nil end
-  if networks.explain(o, line, value) then return end
+  local dot_call = require "nacre.dot_call"
+  if networks.explain(o, line, value) or
+     dot_call.explain_object(o, line, value) then return end
   inplace_name(o, line)
   missing_module(o)
   missing_gradient(o, line, value)
   o.hint = networks.method_hint(o, line, value) or o.hint
   missing_field(o, line, value)
   missing_module_field(o, line, value)
-  if require "nacre.dot_call".explain(o, line, value) then arguments = nil end
+  if dot_call.explain(o, line, value) then arguments = nil end
   called_property(o, line, value)
   called_parameter(o, line, value)
   not_a_number(o, line, value)
@@ -514,9 +531,10 @@ function runtime_errors.explain(o, line, value, scope)
     type_conversion(o, line)
     function_as_method(o, line)
   end
-  o.hint = networks.dtype_hint(o) or networks.device_hint(o) or o.hint or
-           require "nacre.runtime_misuse".hint(o, line, value, scope) or
-           arguments
+  local misuse = require "nacre.runtime_misuse"
+  o.hint = networks.dtype_hint(o) or networks.device_hint(o) or
+           misuse.better_hint(o, line, value) or o.hint or
+           misuse.hint(o, line, value, scope) or arguments
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
   continued_call(o, line, scope)
 end

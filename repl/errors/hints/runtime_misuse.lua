@@ -7,6 +7,9 @@
 
 local istensor = require "nacre.tensor_facts".istensor
 local expressions = require "nacre.expression_at"
+local index_base = require "nacre.index_base"
+local lexer = require "nacre.lexer"
+local unknown_names = require "nacre.unknown_names"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -107,6 +110,86 @@ local function tensor_comparison(o, line, value)
                                            compares[op], right)
 end
 
+-- (a == b):sum(), torch.sum(a == b): Lua's == of two tensors is a boolean.
+local function compared_tensors(o, line, value)
+  if not (o.message:find "^attempt to %l+ a boolean value" or
+          o.cause == "tensor" and o.got == "boolean") then return nil end
+  for at, op, behind in line:gmatch "()([=~]=)()" do
+    local left = expressions.last(line:sub(1, at - 1))
+    local right = expressions.first(line:sub(behind))
+    if right and (istensor(value(left)) or istensor(value(right))) and
+       not logical(left) and not logical(right) then
+      local from = line:sub(1, at - 1):match("^(.*)" ..
+        left:gsub("%p", "%%%0") .. "%s*$")
+      local tail = line:sub(behind):match "^%s*(.*)$":sub(#right + 1)
+      if from:find "%(%s*$" and not from:find "[%w_%])]%s*%(%s*$" and
+         tail:find "^%s*%)" then
+        from, tail = from:gsub("%(%s*$", ""), tail:gsub("^%s*%)", "")
+      end
+      local text = ("%s%s:%s(%s)%s"):format(from, expressions.enclosed(left),
+                                            compares[op], right, tail)
+      return expressions.methods(text, value):match "^%s*(.-)%s*$"
+    end
+  end
+end
+
+-- losses:append(v), of a list of Lua
+local function appended(o, line, value)
+  local path, args = line:match "([%a_][%w_%.]*)[.:]append%s*(%b())"
+  local v = path and value(path)
+  if type(v) ~= "table" or debug.getmetatable(v) ~= nil or
+     not o.message:find "'append'" then return nil end
+  return ("%s[#%s + 1] = %s"):format(path, path,
+    expressions.methods(args, value):match "^%(%s*(.-)%s*%)$")
+end
+
+-- isinstance(layer, nn.Linear)
+local function class_asked(o, line, value)
+  if not o.message:find "'isinstance'" then return nil end
+  local x, class = line:match
+    "%f[%w_]isinstance%s*%(%s*([%w_.%[%]]+)%s*,%s*([%w_.]+)%s*%)"
+  local found = class and (unknown_names.of_library(class) or value(class))
+  local name = type(found) == "table" and rawget(found, "__name")
+  return name and ('%s.__name == "%s"'):format(x, name)
+end
+
+-- torch.autocast("cpu", net(x)), which gives it a result, not a function
+local function called_too_early(o, line)
+  local name = (o.hint or ""):match "^nacre%.([%w_]+)%(function%(%)"
+  local args = name and line:match("%f[%w_]" .. name .. "%s*(%b())")
+  local list = args and expressions.items(args:sub(2, -2))
+  local last = list and (list[#list]:match "^%s*(.-)%s*$")
+  if not last or not o.message:find "not a tensor$" then
+    return name == "autocast" and
+           'nacre.autocast("cuda", function() ... end)' or nil
+  end
+  local f, inner = last:match "^([%a_][%w_.]*)%s*(%b())$"
+  if f then
+    inner = inner:sub(2, -2)
+    list[#list] = f .. (inner:find "%S" and ", " .. inner or "")
+  else
+    list[#list] = ("function() return %s end"):format(last)
+  end
+  for i, item in ipairs(list) do list[i] = item:match "^%s*(.-)%s*$" end
+  return ("nacre.%s(%s)"):format(name, table.concat(list, ", "))
+end
+
+-- opt.param_groups[0].lr, of a list that begins with 1
+local function first_element(o, line, value)
+  if not o.message:find "^attempt to %l+ a nil value" then return nil end
+  local path = line:match "([%a_][%w_%.]*)%[0%]"
+  local v = path and value(path)
+  if type(v) ~= "table" or rawget(v, 1) == nil then return nil end
+  return (line:gsub("%[0%]", "[1]"):match "^%s*(.-)%s*$") .. index_base.note
+end
+
+-- Hints that are better than one that the error has.
+function misuse.better_hint(o, line, value)
+  return appended(o, line, value) or class_asked(o, line, value) or
+         first_element(o, line, value) or
+         called_too_early(o, line)
+end
+
 -- F.relu(x, {inplace=true})
 local function inplace_option(o, line)
   if not o.op or o.cause ~= "argument" or o.name ~= "inplace" then
@@ -177,35 +260,64 @@ local function list_for_tensor(o, line)
                                          rest):match "^%s*(.-)%s*$" or nil
 end
 
--- a, b = x:split(2), which gives a list
-function misuse.unpacked(o, _, _, scope)
+-- The names of a line that may be what an assignment was to unpack: one that
+-- is nil, or the arguments of a call that refuses one.
+local function names_of_failure(o, line)
   local name = o.message:match
     "^attempt to [%l ]+ a %l+ value %(%l+ '([%w_]+)'%)"
-  if not name then return nil end
-  local texts = {scope and scope.text}
+  if name then return {name} end
+  local args = (o.cause == "type" or o.cause == "missing") and o.op and
+               line:match(o.op:match "[%w_]+$" .. "%s*(%b())")
+  return args and lexer.variables(args) or {}
+end
+
+-- The texts of the session and the one of the error, the latest last.
+local function texts_before(scope)
+  local list = {}
   local shell = package.loaded["nacre.shell"]
   for _, entry in ipairs(shell and shell.log or {}) do
-    table.insert(texts, 1, entry.text)
+    list[#list + 1] = entry.text
   end
+  list[#list + 1] = scope and scope.text
+  return list
+end
+
+-- "b, t = table.unpack(x.shape)" for a statement that unpacks a list into
+-- several names, one of them `name'; nil if this line does not.
+local function unpacking(line, name)
+  local names, right = line:gsub("^%s*local%s+", "")
+                           :match "^%s*([%w_, ]+)=%s*([^;]-)%s*%f[;%z]"
+  if not right or not names:find(",", 1, true) or
+     not names:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
+  local text = ("%s= table.unpack(%s)"):format(names, right)
+  if right:find "[%w_%])]%.shape$" or right:find ":size%(%)$" then
+    return ("%s is one list: %s"):format(right:match "%.shape$" and "shape" or
+                                         "size()", text)
+  end
+  local method = right:match "[.:]([%a_][%w_]*)%s*%b()$"
+  local info = method and nacre._info(method)
+  return info and info.results:find "^tensors" and
+         ("%s gives a list: %s"):format(method, text) or nil
+end
+
+-- a, b = x:split(2), which gives a list; b, t = x.shape
+function misuse.unpacked(o, line, _, scope)
+  local names = names_of_failure(o, line)
+  local texts = names[1] and texts_before(scope) or {}
   for i = #texts, 1, -1 do
-    for line in texts[i]:gmatch "[^\n]+" do
-      local names, right = line:gsub("^%s*local%s+", "")
-                               :match "^%s*([%w_, ]+)=%s*(.-)%s*$"
-      local method = right and right:match "[.:]([%a_][%w_]*)%s*%b()$"
-      local info = method and nacre._info(method)
-      if info and names:find(",", 1, true) and
-         names:find("%f[%w_]" .. name .. "%f[^%w_]") and
-         info.results:find "^tensors" then
-        return ("%s gives a list: %s= table.unpack(%s)"):format(method, names,
-                                                                right)
+    for text in texts[i]:gmatch "[^\n]+" do
+      for _, name in ipairs(names) do
+        local said = unpacking(text, name)
+        if said then return said end
       end
     end
   end
 end
 
 local checks = {method_of_number, string_arithmetic, tensor_comparison,
-                inplace_option, called_element, joined_tensor, lost_dimension,
-                list_for_tensor, misuse.unpacked}
+                compared_tensors, inplace_option, called_element,
+                joined_tensor, lost_dimension, list_for_tensor,
+                misuse.unpacked}
 
 -- The hint for an error at `line', or nil; see runtime_errors.explain.
 function misuse.hint(o, line, value, scope)

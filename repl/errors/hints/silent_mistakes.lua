@@ -2,12 +2,13 @@
 --
 -- silent_mistakes.lua - notes on code that is valid in Lua, raises no error
 -- and is rarely intended: a tensor compared with a number by ==, tensors
--- joined by `and', a tensor as a condition.
+-- joined by `and', a tensor as a condition, a method called through a dot on
+-- another tensor, a shape assigned to several names.
 --
 -- Whether an operand is a tensor is decided from the text and the session's
 -- variables; nothing is run.
 
-local enclosed = require "nacre.expression_at".enclosed
+local expressions = require "nacre.expression_at"
 local value_of = require "nacre.stack_frames".value_of
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
@@ -127,7 +128,7 @@ local function tensor_equality(text, tokens, i)
   if not left then return nil end
   if isnumber(left) then left, right = right, left end
   if not isnumber(right) or not is_tensor(left) then return nil end
-  local x = enclosed(left)
+  local x = expressions.enclosed(left)
   return ("Lua's %s of a tensor and a number is %s; %s:%s(%s) compares each " ..
           "element, %s:item() %s %s a single one"):format(op,
           op == "==" and "false" or "true", x, methods[op], right, x, op,
@@ -142,7 +143,7 @@ local function tensor_logic(text, tokens, i)
   local name = left:match "^%s*([%a_][%w_]*)%s*$"
   if name and right:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
   return ("Lua's %s returns one of the two tensors; %s:logical_%s(%s) works " ..
-          "on each element"):format(op, enclosed(left), op, right)
+          "on each element"):format(op, expressions.enclosed(left), op, right)
 end
 
 -- if x:gt(0) then
@@ -160,10 +161,40 @@ local function tensor_condition(text, tokens, i)
     return nil
   end
   return ("a tensor counts as true; %s:all():item() tests its elements")
-         :format(enclosed(inner))
+         :format(expressions.enclosed(inner))
+end
+
+-- x.add_(y, 5): the method of x is called, and works on y
+local function other_object(text, tokens, i)
+  local name, open = tokens[i + 1], tokens[i + 2]
+  if not name or not open or open.text ~= "(" or
+     not nacre._methods[name.text] then return nil end
+  local owner = expressions.ending(text:sub(1, tokens[i].from - 1))
+  local args = text:match("^%b()", open.from)
+  local list = args and expressions.items(args:sub(2, -2)) or {}
+  local given = list[1] and list[1]:match "^%s*(.-)%s*$"
+  if not owner or not is_tensor(owner) or not given or given == owner or
+     not is_tensor(given) then return nil end
+  return ("%s.%s%s works on %s, not on %s: a method is called with a colon, " ..
+          "%s:%s%s"):format(owner, name.text, args, given, owner, owner,
+                            name.text, args)
+end
+
+-- b, t = x.shape
+local function list_assigned(text, tokens, i)
+  local names = text:sub(1, tokens[i].from - 1):match "([%w_, ]+)$"
+  local right = expressions.first(text:sub(tokens[i].to + 1))
+  local x, size = (right or ""):match "^([%a_][%w_.]*)%.shape$", nil
+  if not x then x, size = (right or ""):match "^([%a_][%w_.]*):size(%(%))$" end
+  names = names and names:gsub("^%s*local%s", ""):match "^%s*(.-)%s*$"
+  if not x or not names or not names:find(",", 1, true) or
+     not istensor(value_of(x)) then return nil end
+  return ("%s is one list; %s = table.unpack(%s)"):format(
+    size and "size()" or "shape", names, right)
 end
 
 local checks = {
+  ["."] = other_object, ["="] = list_assigned,
   ["=="] = tensor_equality, ["~="] = tensor_equality,
   ["and"] = tensor_logic, ["or"] = tensor_logic,
   ["if"] = tensor_condition, ["elseif"] = tensor_condition,
@@ -172,7 +203,8 @@ local checks = {
 
 -- The note on a block, or nil.
 function silent_mistakes.note(text)
-  if #text > 10000 or not (text:find "[=~]=" or
+  if #text > 10000 or not (text:find "[=~]=" or text:find "%.[%w_]+%s*%(" or
+     text:find "%.shape" or text:find ":size%(%)" or
      text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
      text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
     return nil

@@ -48,6 +48,24 @@ local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
                "optim.", "optim.lr_scheduler.", "optim.swa_utils.",
                "nn.init.", "nn.utils.", "utils.data.", "amp.", "utils."}
 
+-- The value of a path of the library, nn.Softmax, whose parts are made when
+-- they are asked for; nil if the path begins elsewhere.
+function unknown_names.of_library(path)
+  local root, rest = path:match "^([%a_][%w_]*)(.*)$"
+  local v = rawget(_G, root)
+  local ours = v ~= nil and rawequal(v, nacre)
+  for _, part in ipairs(parts) do
+    local t = nacre
+    for word in part:gmatch "[%w_]+" do t = t[word] end
+    ours = ours or v ~= nil and rawequal(v, t)
+  end
+  local ok, found = pcall(function()
+    for word in rest:gmatch "[%w_]+" do v = v[word] end
+    return v
+  end)
+  return ours and ok and found or nil
+end
+
 -- The path of the function or class with this name in another part of the
 -- library.
 function unknown_names.elsewhere(name)
@@ -59,6 +77,31 @@ function unknown_names.elsewhere(name)
       if ok and v ~= nil then return "nacre." .. part .. form end
     end
   end
+end
+
+-- The name in a part of the library, "nn", that differs only in capitals and
+-- "_" from a name, or is longer: nn.Relu is nn.ReLU, nn.CrossEntropy is
+-- nn.CrossEntropyLoss.
+function unknown_names.in_part(part, name)
+  local function plain(text) return (text:lower():gsub("_", "")) end
+  local lower = ("nacre.%s.%s"):format(part, name:lower())
+  if name ~= name:lower() and unknown_names.of_library(lower) then
+    return lower
+  end
+  local word, longer = plain(name), nil
+  local names = nacre._names(true)
+  table.sort(names)
+  for _, path in ipairs(names) do
+    local last = path:match("^" .. part:gsub("%.", "%%.") .. "%.([%w_]+)$")
+    local other = last and plain(last)
+    if other == word then return "nacre." .. path end
+    if other and other:sub(1, #word) == word and
+       (#word > 4 or last:find("^%u", #word + 1)) and
+       (not longer or #path < #longer) then
+      longer = path
+    end
+  end
+  return longer and "nacre." .. longer
 end
 
 -- The message for a global that is nil.
