@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** gpu.h - the state of a device: its streams, its memory, its errors.  Only the
-** files of cuda/runtime include it; kernels and their launchers use cuda.h.
+** files of cuda/runtime, cuda/product/cublas_library.c and tests include it;
+** kernels and their launchers use cuda.h.
 **
 ** A device is opened at its first use (nc_open), so that unused devices cost
 ** nothing.  Only the thread that runs the program uses this state; there are no
