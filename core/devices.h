@@ -73,7 +73,7 @@ typedef struct DimCall {
   DimOp op;
   Tensor *x, *y, *at;
   unsigned dims;
-  int64_t lines, length;      /* results; elements that each comes from */
+  int64_t slices, length;     /* how many; the elements of each */
   double correction;
 } DimCall;
 

@@ -4,8 +4,9 @@
 ** the system.  The runner never computes and never opens a device, so each
 ** test is a fork of it: a fresh process in a few milliseconds.
 **
-** A test says how it goes through a pipe (tell) and prints into a file
-** without a name; the end of the pipe is the end of the test.
+** A test reports its state through a pipe (tell); the runner knows that the
+** test has ended when the pipe is closed.  What the test prints goes into a
+** file without a name.
 */
 #include <dirent.h>
 #include <errno.h>
