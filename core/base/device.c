@@ -2,7 +2,7 @@
 /*
 ** device.c - the list of devices, their common functions, the table of
 ** operators, and operators that run on the host instead of a device
-** (nc_byhost).
+** (nc_run_on_host).
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static int run_on_host(Call *c, Tensor **own[], const Device *d) {
   return NC_OK;
 }
 
-int nc_byhost(Call *c, const Device *d) {
+int nc_run_on_host(Call *c, const Device *d) {
   Call low = *c;
   Tensor **own[NC_MAXARG] = { NULL };
   int r;

@@ -117,7 +117,7 @@ void nc_error_node(uintptr_t node) {
   record.node = node;
 }
 
-void nc_first(const char *fmt, ...) {
+void nc_error_first(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   print(record.first, sizeof record.first, fmt, args);

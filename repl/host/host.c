@@ -238,7 +238,7 @@ int sh_openhost(lua_State *L) {
                                    { "pause_interrupts", setquiet },
                                    { "doctor", doctor },
                                    { "reference_pages", sh_pages },
-                                   { "synchronize", nl_settle },
+                                   { "synchronize", nl_synchronize_working },
                                    { "sleep", rest },
                                    { "file_time", changed },
                                    { "resource_usage", usage },

@@ -196,7 +196,7 @@ int sh_synchronize(lua_State *L) {
   static int told;
   int status;
   if (a == NULL) return 0;
-  lua_pushcfunction(L, told ? nl_settle : nl_synchronize);
+  lua_pushcfunction(L, told ? nl_synchronize_working : nl_synchronize);
   status = sh_call(L, 0, 0);
   told |= a->failed(-1);
   return status == 0 && told ? EXIT_FAILURE : status;
