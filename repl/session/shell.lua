@@ -93,7 +93,7 @@ local function show_error(err, interrupted, script)
 end
 
 -- Locals of the outer level of a block become variables of the session.
-local told = false
+local told_of_locals = false
 
 -- Keeps the locals of the function at `level` that `unit` lists.
 local function keep_locals(unit, level)
@@ -112,8 +112,8 @@ end
 local function report_kept(unit, name)
   if unit.note then
     shell.note(unit.note)
-  elseif name and not told then
-    told = true
+  elseif name and not told_of_locals then
+    told_of_locals = true
     shell.note(name .. " is kept as a session variable; " ..
                "use do ... end for a scratch local")
   end
