@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /* The devices that always exist.  Those of the plug-in are added when it is
    opened. */

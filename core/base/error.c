@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /* In a stored text a placeholder {j} is this byte, which no text contains,
    followed by the digit. */

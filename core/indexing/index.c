@@ -12,7 +12,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/indexing/view.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 int nc_error_index(int r, const Tensor *t, const char *role,
                    const Tensor *other) {

@@ -12,7 +12,7 @@
 #include "core/tape.h"
 #include "core/pointwise/iterator.h"
 #include "core/portable.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 #define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                  \
   { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 }, \

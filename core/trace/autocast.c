@@ -11,7 +11,7 @@
 
 #include "core/base/temps.h"
 #include "core/tape.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 typedef enum Policy { AS_GIVEN, LOWER, FLOAT32 } Policy;
 

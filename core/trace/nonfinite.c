@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 static int isfloat(const Tensor *t) {
   return t && nc_category(t->dtype) == NC_FLOAT && nc_numel(t) > 0;

@@ -12,7 +12,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/portable.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 int nc_trace_any;
 
