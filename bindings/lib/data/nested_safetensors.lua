@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- checkpoint.lua - nested tables in .safetensors files: the tensors under
+-- nested_safetensors.lua - nested tables in .safetensors files: the tensors under
 -- dotted names, the rest as one line of JSON in the metadata "nacre". save.c
 -- and load.c call it.
 --
