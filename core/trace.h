@@ -42,7 +42,7 @@ typedef struct Step {
 } Step;
 
 /* Traces what the bits say from now on; 0 stops.  Returns the bits before. */
-unsigned nc_trace(unsigned wanted);
+unsigned nc_trace(unsigned traced);
 
 /* Sets the dtypes to which products lower their operands on the CPU and on
    other devices; DT_NONE: not at all.  They are in nc_context->autocast. */
