@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- outcomes.lua - what came of a job: outcomes (job_pool.lua) become results.
+-- outcomes.lua - makes results of the outcomes of jobs (job_pool.lua).
 --
 -- A result has job, status ("pass", "fail", "skip" or "xfail"), time, the
 -- name of a case in a *_test.lua, and

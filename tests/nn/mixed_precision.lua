@@ -60,7 +60,7 @@ end
 check(x:mm(w).dtype == "float32", "outside of a region nothing is cast")
 
 -- The list in_float32 of composed.lua has no effect on operators of the core:
--- what becomes one belongs into core/trace/autocast.c.
+-- what becomes one belongs in core/trace/autocast.c.
 local source = C.read(here .. "../../bindings/lib/composed.lua")
 local listed = source:match "\nfor name in %(%[%[(.-)%]%]%)"
 for name in listed:gmatch "%S+" do
