@@ -47,9 +47,10 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
 };
 
 /*
-** Casts of leaves, which are kept until the outermost region ends: a weight that
-** is used twice is cast once, and gets one gradient.  An optimizer may change a
-** leaf inside the region: the version of its storage tells that the cast is old.
+** Casts of leaves, which are kept until the outermost region ends: a weight
+** that is used twice is cast once, and gets one gradient.  An optimizer may
+** change a leaf inside the region: the version of its storage tells that the
+** cast is old.
 */
 typedef struct CachedCast {
   Tensor *leaf, *cast;

@@ -19,8 +19,8 @@ local outcomes = {}
 
 local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
 
--- The options of matching in a job. `values_match': the tensors in the step have
--- the values that are stored.
+-- The options of matching in a job. `values_match': the tensors in the step
+-- have the values that are stored.
 function outcomes.tolerance(job, values_match)
   return {rtol = job.rtol, atol = job.atol, device = job.device,
           dtype = job.dtype, written = job.written, values_match = values_match}
