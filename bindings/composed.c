@@ -143,7 +143,7 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.averages",
                                       "nacre.datasets",
                                       "nacre.loader",
-                                      "nacre.checkpoint",
+                                      "nacre.nested_safetensors",
                                       "nacre.recurrent",
                                       "nacre.attention",
                                       "nacre.data_parallel",

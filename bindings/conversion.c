@@ -106,9 +106,9 @@ static DType infer_dtype(lua_State *L, const Table *t) {
 
 /* Stores the value at index 1 in *wide as int64 or float64. Returns the dtype
    that the value implies if none was requested. [-0, +0, e] */
-static DType read_table(lua_State *L, Tensor **wide, DType asked) {
+static DType read_table(lua_State *L, Tensor **wide, DType requested) {
   Table t = { .kind = NC_BOOL };
-  t.dtype = asked == DT_NONE ? DT_f64 : asked;
+  t.dtype = requested == DT_NONE ? DT_f64 : requested;
   char *p;
   read_shape(L, 1, &t);
   lua_pushvalue(L, 1);

@@ -60,7 +60,7 @@ int nl_synchronize(lua_State *L) {
   return 0;
 }
 
-int nl_settle(lua_State *L) {
+int nl_synchronize_working(lua_State *L) {
   nl_check(L, nc_synchronize_working());
   return 0;
 }

@@ -140,7 +140,7 @@ static int push_type(lua_State *L, const Tensor *t) {
    interrupt are raised all the same. [-0, +1, e] */
 static int tensor_text(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
-  if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_settle(L);
+  if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_synchronize_working(L);
   lua_settop(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "_tostring");
   if (!lua_isfunction(L, -1)) return push_type(L, nl_checktensor(L, 1));

@@ -14,7 +14,7 @@ int luaopen_nacre(lua_State *L);
 /* Waits for every device and raises the errors of its work. A lua_CFunction. */
 int nl_synchronize(lua_State *L);
 /* the same, but does not repeat the error of a device that has failed before */
-int nl_settle(lua_State *L);
+int nl_synchronize_working(lua_State *L);
 
 /* A lua_Alloc for many short-lived userdata; see lua_allocator.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);

@@ -85,19 +85,19 @@ void nl_report_events(lua_State *L) {
   if (status != LUA_OK) lua_error(L);
 }
 
-/* _watch(wanted, fn): calls fn(steps, warning, layer, network) after each
-   operation that matches wanted, a string with any of the words steps, nan,
+/* _watch(events, fn): calls fn(steps, warning, layer, network) after each
+   operation that matches events, a string with any of the words steps, nan,
    trap, dry. */
 static int watch(lua_State *L) {
   static const char *const name[] = { "steps", "nan", "trap", "dry" };
   const char *text = luaL_checkstring(L, 1);
-  unsigned wanted = 0;
+  unsigned traced = 0;
   if (nc_trace_any) nl_report_events(L);
   for (size_t i = 0; i < sizeof name / sizeof *name; i++)
-    if (strstr(text, name[i])) wanted |= 1u << i;
+    if (strstr(text, name[i])) traced |= 1u << i;
   lua_settop(L, 2);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &handler);
-  nc_trace(wanted);
+  nc_trace(traced);
   return 0;
 }
 
@@ -200,7 +200,7 @@ static int in_dry_run(lua_State *L) {
 }
 
 const Bound nl_op_events[] = {
-  { "_watch", watch, "wanted:text, fn=nil", "", 1 },
+  { "_watch", watch, "events:text, fn=nil", "", 1 },
   { "_unwatched", unwatched, "fn:any, ... -> results", "", 1 },
   { "_dry_graph", dry_graph, "report:fn, fn:fn, ... -> results", "", 1 },
   { "_graph_saved", graph_saved, "self, seen:table -> table", "", 1 },

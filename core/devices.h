@@ -73,7 +73,7 @@ typedef struct DimCall {
   DimOp op;
   Tensor *x, *y, *at;
   unsigned dims;
-  int64_t lines, length;      /* results; elements that each comes from */
+  int64_t slices, length;     /* how many; the elements of each */
   double correction;
 } DimCall;
 
@@ -564,7 +564,7 @@ typedef struct Host {
   void (*release)(Tensor *t);
   int (*newdense)(Tensor **y, Tensor *x);   /* nc_dense */
   /* fails as nc_position does for a wrong index of dimension d of nd */
-  int (*outside)(int64_t index, int64_t size, int d, int nd);
+  int (*fail_index_range)(int64_t index, int64_t size, int d, int nd);
   int (*wrong_class)(int64_t given, int64_t classes); /* nc_wrong_class */
   char *(*bytestext)(char *buf, double bytes);  /* nc_bytestext */
   int (*parallel)(int64_t n, int64_t grain,     /* nc_parallel */

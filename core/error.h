@@ -109,7 +109,7 @@ const char *nc_operandtext(int j);
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
-void nc_first(const char *fmt, ...) NC_PRINTF(1, 2);
+void nc_error_first(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_error_node(uintptr_t node);
 
 /* Says what the failure is about. */

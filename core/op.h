@@ -57,13 +57,13 @@ int nc_overlaps(const Tensor *a, const Tensor *b);
 
 /* Fails with NC_EINDEX: index `given' is 0 or outside dimension d (0-based),
    which has this size, of a tensor of nd dimensions. */
-int nc_outside(int64_t index, int64_t size, int d, int nd);
+int nc_fail_index_range(int64_t index, int64_t size, int d, int nd);
 
 /* Fails with NC_EINDEX: a class in operand 1 is not from 1 to `classes'. */
 int nc_wrong_class(int64_t given, int64_t classes);
 
 /* *at = index `given' of dimension d of t (from 1, or negative from the end),
-   counted from 0.  Fails as nc_outside. */
+   counted from 0.  Fails as nc_fail_index_range. */
 int nc_position(int64_t *at, int64_t index, const Tensor *t, int d);
 
 /* The dtype in argument a, or `otherwise' if none is there. */
@@ -100,7 +100,7 @@ int nc_onedevice(const Device **d, const Arg in[], int n);
 /* What an operator returns that finds its request missing (NULL) in device d:
    the operands are copied to the host, the operator runs there, the results are
    copied back.  After a failure the caller releases the results. */
-int nc_byhost(Call *c, const Device *d);
+int nc_run_on_host(Call *c, const Device *d);
 
 /* The shape of x reduced along dims. */
 void nc_reducedshape(const Tensor *x, unsigned dims, int keepdim, int *nd,

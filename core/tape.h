@@ -36,9 +36,9 @@ typedef struct Output {
 /* A tensor that backward needs, and its history. */
 typedef struct Saved {
   Tensor *t;                  /* NULL: not needed */
-  Node *node;                 /* its node; NULL: none, or with `own' the node
-                                 that saves it */
-  int index, own;
+  Node *node;                 /* its node; NULL if there is none, or if it is
+                                 the node that saves it (`own') */
+  int index, own;             /* of its result; whether the node is the same */
   int saved_version;          /* of its storage when it was saved: if another
                                  operation has written there since, backward
                                  fails */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** tensor.h - the core: tensors, the devices that hold them, the operations on
-** them.  This header and those that it includes are all that other folders may
-** use of the core.
+** them.  Other folders use this header, those that it includes, the tables of
+** operations, and what else tests/sources/layers.py lists.
 **
 ** Errors: a function that can fail returns an int, NC_OK (0) or a code of
 ** error.h, and leaves a record for nc_lasterror.  The core does not print,
@@ -91,7 +91,8 @@ typedef struct Storage {
   int refs;
   int pinned;                 /* is it page-locked host memory? */
   int version;                /* incremented by each operation in place, before
-                                 it runs: backward compares it */
+                                 it runs; who keeps a value also keeps this
+                                 number, and compares: the tape, autocast */
   int writes;                 /* incremented by each request that wrote here and
                                  succeeded: who retries after a lack of memory
                                  compares it */

@@ -3,8 +3,8 @@
 ** trace.h - the trace of operations: what each call was, how long it took,
 ** whether it made nan or inf; a part of tensor.h, which includes it.
 **
-** Traced are calls from outside of the core and the operations of a backward
-** pass, but not the operations of which one of these is composed.
+** The calls from outside of the core are traced, and the operations of a
+** backward pass.  The operations of which one of these is composed are not.
 */
 #ifndef core_trace_h
 #define core_trace_h
@@ -42,7 +42,7 @@ typedef struct Step {
 } Step;
 
 /* Traces what the bits say from now on; 0 stops.  Returns the bits before. */
-unsigned nc_trace(unsigned wanted);
+unsigned nc_trace(unsigned traced);
 
 /* Sets the dtypes to which products lower their operands on the CPU and on
    other devices; DT_NONE: not at all.  They are in nc_context->autocast. */

@@ -214,7 +214,7 @@ static int is_nested(lua_State *L, int i) {
 }
 
 /* Replaces nested tables and modules by their tensors, and adds their structure
-   to the metadata on top (checkpoint.lua). [-0, +0, e] */
+   to the metadata on top (nested_safetensors.lua). [-0, +0, e] */
 static void flatten(lua_State *L, const Save *o) {
   const int meta = lua_gettop(L);
   if (!is_nested(L, o->self)) return;

@@ -378,10 +378,10 @@ function(equation, first, ...)
   end
   local size = checksizes(op, operands, terms)
   checkdtypes(op, given)
-  local wanted = checkoutput(op, output, size)
+  local in_output = checkoutput(op, output, size)
   while #operands > 1 do
     local i, j = cheapest_pair(terms, size)
-    local needed = setmetatable({}, {__index = wanted})
+    local needed = setmetatable({}, {__index = in_output})
     for k, list in ipairs(terms) do
       if k ~= i and k ~= j then
         for _, l in ipairs(list) do needed[l] = true end
@@ -392,7 +392,7 @@ function(equation, first, ...)
     table.remove(operands, j)
     table.remove(terms, j)
   end
-  local y, list = sum_unneeded(operands[1], terms[1], wanted)
+  local y, list = sum_unneeded(operands[1], terms[1], in_output)
   return permute_to(y, list, output)
 end)
 

@@ -49,19 +49,19 @@ static int64_t avoidable_cost(lua_State *L, int64_t measured, int64_t boxes) {
 
 /* Where a collection runs: a tensor that a finalizer frees is released at once
    only between operations. */
-typedef enum Where { BETWEEN, INSIDE } Where;
+typedef enum CollectPoint { BETWEEN_OPERATIONS, INSIDE_OPERATION } CollectPoint;
 
 /* Collects. Returns the nanoseconds this took, without the time for returning
    memory to the system. nc_memory.since is then what finalizers allocated. */
-static int64_t collect(lua_State *L, State *s, int what, Where where,
+static int64_t collect(lua_State *L, State *s, int what, CollectPoint where,
                        int64_t *last) {
   const int64_t freed = nc_memory.freetime, start = nc_now();
   int64_t cost, finalizers;
-  if (where == BETWEEN) nl_free_deferred(L);
+  if (where == BETWEEN_OPERATIONS) nl_free_deferred(L);
   nl_collected(s, 0);
   const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
   nc_memory.since = 0;
-  s->collecting = where == BETWEEN;
+  s->collecting = where == BETWEEN_OPERATIONS;
   lua_gc(L, what, 0);
   s->collecting = 0;
   finalizers = nc_memory.since;
@@ -87,9 +87,9 @@ void nl_collect(lua_State *L) {
   const int64_t before = s->finalized, since_last = nc_now() - s->lastfull;
   int64_t cost, slack;
   if (lua_gc(L, LUA_GCCOUNT) < 0) return; /* called by a finalizer */
-  cost = collect(L, s, LUA_GCCOLLECT, BETWEEN, &s->lastfull);
+  cost = collect(L, s, LUA_GCCOLLECT, BETWEEN_OPERATIONS, &s->lastfull);
   if (nc_memory.since > 0)
-    cost += collect(L, s, LUA_GCCOLLECT, BETWEEN, &s->lastfull);
+    cost += collect(L, s, LUA_GCCOLLECT, BETWEEN_OPERATIONS, &s->lastfull);
   s->full = (3 * s->full + avoidable_cost(L, cost, s->finalized - before)) / 4;
   adapt_patience(s, since_last);
   slack = nc_memory.live + lua_bytes(L);
@@ -103,7 +103,7 @@ void nl_collect(lua_State *L) {
 
 /* A basic step in generational mode is a young collection. (In incremental
    mode, which the user may select, it is a step of similar cost.) */
-static void collect_young(lua_State *L, Where where) {
+static void collect_young(lua_State *L, CollectPoint where) {
   State *s = nl_state(L);
   const int64_t before = s->finalized;
   const int64_t most = 4 * (s->young + MAX_SURPRISE);
@@ -127,7 +127,7 @@ void nl_pace_next(lua_State *L) {
   if ((is_operand(L, s->lastbox) && nc_memory.since < CHAIN * s->lastbytes) ||
       (nc_now() - s->lastyoung) / SHARE <= s->young)
     return;
-  if (lua_gc(L, LUA_GCISRUNNING) == 1) collect_young(L, INSIDE);
+  if (lua_gc(L, LUA_GCISRUNNING) == 1) collect_young(L, INSIDE_OPERATION);
 }
 
 void nl_pace(lua_State *L) {
@@ -154,7 +154,7 @@ void nl_pace(lua_State *L) {
   /* stopped by the user, or in a finalizer */
   if (lua_gc(L, LUA_GCISRUNNING) != 1) return;
   if (full) nl_collect(L);
-  else collect_young(L, BETWEEN);
+  else collect_young(L, BETWEEN_OPERATIONS);
 }
 
 int nl_retry(lua_State *L, int status, int attempt) {

@@ -18,12 +18,12 @@
 #define SMALL 128 /* larger blocks come from malloc */
 #define CHUNK 16384
 
-typedef struct Free {
-  struct Free *next;
-} Free;
+typedef struct FreeBlock {
+  struct FreeBlock *next;
+} FreeBlock;
 
-static Free *lists[SMALL / UNIT + 1];
-static Free *chunks; /* keeps the chunks reachable for leak checkers */
+static FreeBlock *lists[SMALL / UNIT + 1];
+static FreeBlock *chunks; /* keeps the chunks reachable for leak checkers */
 
 static int sizeclass(size_t n) {
   return (int)((n + UNIT - 1) / UNIT);
@@ -31,7 +31,7 @@ static int sizeclass(size_t n) {
 
 /* Puts a small block of n bytes on its free list. */
 static void give(void *p, size_t n) {
-  Free *f = p;
+  FreeBlock *f = p;
   f->next = lists[sizeclass(n)];
   lists[sizeclass(n)] = f;
 }
@@ -41,14 +41,14 @@ static int refill(size_t n) {
   size_t size = (size_t)sizeclass(n) * UNIT;
   char *p = malloc(CHUNK);
   if (p == NULL) return 0;
-  ((Free *)p)->next = chunks;
-  chunks = (Free *)p;
+  ((FreeBlock *)p)->next = chunks;
+  chunks = (FreeBlock *)p;
   for (size_t at = UNIT; at + size <= CHUNK; at += size) give(p + at, size);
   return 1;
 }
 
 static void *take(size_t n) {
-  Free **list = &lists[sizeclass(n)], *f;
+  FreeBlock **list = &lists[sizeclass(n)], *f;
   if (*list == NULL && !refill(n)) return NULL;
   f = *list;
   *list = f->next;

@@ -357,25 +357,25 @@ int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
                     Tensor *const in[], int nin, int nout, int nsaved,
                     size_t info, Tensor *into) {
   int64_t *size, sizes = 0;
-  int wanted = 0, yes = 0, r;
+  int any = 0, yes = 0, r;
   memset(tr, 0, sizeof *tr);
   for (int i = 0; i < nin; i++) {
     if (in[i] == NULL) continue;
     TRY(nc_get_requires_grad(&yes, in[i]));
-    wanted |= yes;
+    any |= yes;
     sizes += in[i]->nd;
   }
   if (into) {
     TRY(nc_checkinplace(into));
     TRY(nc_get_requires_grad(&yes, into));
-    if (nc_category(into->dtype) != NC_FLOAT || !(wanted || yes)) return NC_OK;
+    if (nc_category(into->dtype) != NC_FLOAT || !(any || yes)) return NC_OK;
     tr->into = into;
     if ((r = prepare_inplace(tr)) != NC_OK) {
       nc_record_cancel(tr);
       return r;
     }
   }
-  if (!wanted) return NC_OK;
+  if (!any) return NC_OK;
   r = nc_newnode(&tr->node, kind, name, nin, nout, nsaved, info, sizes);
   if (r != NC_OK) {
     nc_record_cancel(tr);

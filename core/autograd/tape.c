@@ -10,7 +10,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/signature.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /*
 ** Pointwise operations and reductions

@@ -2,14 +2,14 @@
 /*
 ** device.c - the list of devices, their common functions, the table of
 ** operators, and operators that run on the host instead of a device
-** (nc_byhost).
+** (nc_run_on_host).
 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /* The devices that always exist.  Those of the plug-in are added when it is
    opened. */
@@ -223,7 +223,7 @@ static int run_on_host(Call *c, Tensor **own[], const Device *d) {
   return NC_OK;
 }
 
-int nc_byhost(Call *c, const Device *d) {
+int nc_run_on_host(Call *c, const Device *d) {
   Call low = *c;
   Tensor **own[NC_MAXARG] = { NULL };
   int r;

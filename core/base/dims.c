@@ -21,7 +21,7 @@ int nc_dim(int *dim, int64_t number, int nd) {
   return NC_OK;
 }
 
-int nc_outside(int64_t index, int64_t size, int d, int nd) {
+int nc_fail_index_range(int64_t index, int64_t size, int d, int nd) {
   if (index == 0) {
     nc_fail(NC_EINDEX, "index 0: indices start at 1");
     if (d > 0) nc_hint("1 is the first of dim %d, -1 the last", d + 1);
@@ -53,7 +53,7 @@ int nc_position(int64_t *at, int64_t index, const Tensor *t, int d) {
   const int64_t size = t->size[d];
   *at = 0;
   if (index == 0 || index > size || index < -size)
-    return nc_outside(index, size, d, t->nd);
+    return nc_fail_index_range(index, size, d, t->nd);
   *at = index > 0 ? index - 1 : index + size;
   return NC_OK;
 }

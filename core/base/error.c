@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /* In a stored text a placeholder {j} is this byte, which no text contains,
    followed by the digit. */
@@ -22,32 +22,35 @@ static _Thread_local Error record;
 
 /* Returns whether the character controls a terminal: control characters,
    line separators, marks of the writing direction. */
-static int acts(uint32_t c) {
+static int controls_terminal(uint32_t c) {
   return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 /* Messages contain names from files and users: replaces what controls a
    terminal, or is not UTF-8, by \xNN. */
-static void tame(char *text, size_t room) {
-  char tamed[sizeof record.text];
+static void escape_controls(char *text, size_t room) {
+  char escaped[sizeof record.text];
   size_t n = strlen(text), used = 0, k;
   uint32_t c = 0;
-  for (k = 0; k < n && !acts((unsigned char)text[k]) && text[k] > 0;) k++;
+  for (k = 0;
+       k < n && !controls_terminal((unsigned char)text[k]) && text[k] > 0;)
+    k++;
   if (k == n) return;
   for (size_t i = 0; i < n && used + 8 < room; i += k ? k : 1) {
     if (text[i] == PLACEHOLDER && isdigit((unsigned char)text[i + 1])) {
-      memcpy(tamed + used, text + i, k = 2), used += 2;
+      memcpy(escaped + used, text + i, k = 2), used += 2;
       continue;
     }
     k = nc_utf8(&c, text + i, n - i);
-    if (k && !acts(c)) memcpy(tamed + used, text + i, k), used += k;
+    if (k && !controls_terminal(c))
+      memcpy(escaped + used, text + i, k), used += k;
     else
       for (size_t j = 0; j < (k ? k : 1) && used + 8 < room; j++)
-        used += (size_t)snprintf(tamed + used, 5, "\\x%02x",
+        used += (size_t)snprintf(escaped + used, 5, "\\x%02x",
                                  (unsigned char)text[i + j]);
   }
-  memcpy(text, tamed, used);
+  memcpy(text, escaped, used);
   text[used] = '\0';
 }
 
@@ -82,7 +85,7 @@ static void print(char *text, size_t room, const char *fmt, va_list args) {
   char marked[sizeof record.text];
   markplaceholders(marked, sizeof marked, fmt);
   vsnprintf(text, room, marked, args);
-  tame(text, room);
+  escape_controls(text, room);
 }
 
 int nc_fail(int code, const char *fmt, ...) {
@@ -117,7 +120,7 @@ void nc_error_node(uintptr_t node) {
   record.node = node;
 }
 
-void nc_first(const char *fmt, ...) {
+void nc_error_first(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   print(record.first, sizeof record.first, fmt, args);

@@ -10,7 +10,7 @@
 #include "core/tape.h"
 #include "core/base/memory.h"
 #include "core/portable.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 static Slab tensors = { sizeof(Tensor), NULL, NULL };
 static Slab storages = { sizeof(Storage), NULL, NULL };

@@ -30,7 +30,7 @@ static atomic_uint generation;
 static atomic_int accepting;         /* may workers still join the loop? */
 static atomic_int active;            /* workers that are looking at it */
 static atomic_uint start_generation; /* of the newest workers */
-static int wanted, started;
+static int wanted_threads, started_threads;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static _Thread_local int in_loop;
@@ -45,12 +45,12 @@ int nc_cores(void) {
 }
 
 int nc_threads(void) {
-  if (wanted == 0) wanted = nc_cores();
-  return wanted;
+  if (wanted_threads == 0) wanted_threads = nc_cores();
+  return wanted_threads;
 }
 
 void nc_setthreads(int n) {
-  wanted = n <= 0 ? nc_cores() : n > MAXTHREADS ? MAXTHREADS : n;
+  wanted_threads = n <= 0 ? nc_cores() : n > MAXTHREADS ? MAXTHREADS : n;
 }
 
 static void run_chunks(void) {
@@ -80,14 +80,14 @@ static void *worker(void *arg) {
   for (;;) {
     known = wait_generation(known);
     atomic_fetch_add(&active, 1);
-    if (atomic_load(&accepting) && id < wanted) run_chunks();
+    if (atomic_load(&accepting) && id < wanted_threads) run_chunks();
     atomic_fetch_sub(&active, 1);
   }
   return NULL;
 }
 
 static void after_fork(void) {
-  started = 0;
+  started_threads = 0;
   atomic_store(&active, 0);
   pthread_mutex_init(&lock, NULL);
   pthread_cond_init(&wake, NULL);
@@ -104,11 +104,12 @@ static void start_workers(void) {
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   atomic_store(&start_generation, atomic_load(&generation));
-  while (started + 1 < wanted) {
+  while (started_threads + 1 < wanted_threads) {
     pthread_t t;
-    if (pthread_create(&t, &attr, worker, (void *)(intptr_t)(started + 1)))
+    if (pthread_create(&t, &attr, worker,
+                       (void *)(intptr_t)(started_threads + 1)))
       break;
-    started++;
+    started_threads++;
   }
   pthread_attr_destroy(&attr);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -141,7 +142,7 @@ int nc_parallel(int64_t n, int64_t grain,
                 void (*fn)(void *ctx, int64_t begin, int64_t end), void *ctx) {
   if (grain < 1) grain = 1;
   if (n > grain && !in_loop && nc_threads() > 1) {
-    if (started + 1 < wanted) start_workers();
+    if (started_threads + 1 < wanted_threads) start_workers();
     run_shared(n, grain, fn, ctx);
   } else run_serial(n, grain, fn, ctx);
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;

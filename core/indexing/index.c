@@ -12,7 +12,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/indexing/view.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 int nc_error_index(int r, const Tensor *t, const char *role,
                    const Tensor *other) {
@@ -90,7 +90,7 @@ static int apply_range(Tensor *view, const Tensor *t, int *d, const Index *x) {
   int64_t at;
   if (x->first == 0 && x->step > 0) return nc_position(&at, 0, t, *d);
   keep_dims(view, t, d, 1);
-  return nc_cut(view, view->nd - 1, x->first, x->last, x->step);
+  return nc_restrict_range(view, view->nd - 1, x->first, x->last, x->step);
 }
 
 /* Adds a mask that starts at dimension *d to the plan.  A 0-d mask indexes a

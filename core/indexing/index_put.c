@@ -10,7 +10,7 @@
 #include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
 #include "core/indexing/view.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /* *y = a view of value without leading dimensions of size 1 beyond nd. */
 static int drop_leading_ones(Tensor **y, Tensor *value, int nd) {

@@ -20,7 +20,8 @@ static int alias(Call *c) {
 /*
 ** Ranges
 */
-int nc_cut(Tensor *y, int d, int64_t first, int64_t last, int64_t step) {
+int nc_restrict_range(Tensor *y, int d, int64_t first, int64_t last,
+                      int64_t step) {
   const int64_t size = y->size[d];
   if (step <= 0)
     return nc_fail(NC_EVALUE, "step %lld: steps must be positive",
@@ -105,8 +106,8 @@ int nc_op_slice(Call *c) {
   int d;
   TRY(real_dim(&d, c, 1));
   TRY(alias(c));
-  return nc_cut(c->out[0], d, first->present ? first->s.i : 1,
-                last->present ? last->s.i : -1, c->arg[4].s.i);
+  return nc_restrict_range(c->out[0], d, first->present ? first->s.i : 1,
+                           last->present ? last->s.i : -1, c->arg[4].s.i);
 }
 
 /*
@@ -246,7 +247,7 @@ static int new_list(Call *c, int64_t n) {
   return nc_newlist(c, (int)n);
 }
 
-int nc_piece(Call *c, int i, int d, int64_t start, int64_t length) {
+int nc_view_range(Call *c, int i, int d, int64_t start, int64_t length) {
   Tensor *x = c->arg[0].t;
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   TRY(nc_alias(&c->list[i], x));
@@ -260,7 +261,7 @@ int nc_op_unbind(Call *c) {
   TRY(real_dim(&d, c, 1));
   TRY(new_list(c, c->arg[0].t->size[d]));
   for (int i = 0; i < c->nlist; i++) {
-    TRY(nc_piece(c, i, d, i, 1));
+    TRY(nc_view_range(c, i, d, i, 1));
     remove_dim(c->list[i], d);
   }
   return NC_OK;
@@ -274,7 +275,7 @@ static int split_evenly(Call *c, int d, int64_t length, int64_t least) {
   TRY(new_list(c, n));
   for (int i = 0; i < c->nlist; i++) {
     int64_t left = size - i * length;
-    TRY(nc_piece(c, i, d, i * length, left < length ? left : length));
+    TRY(nc_view_range(c, i, d, i * length, left < length ? left : length));
   }
   return NC_OK;
 }
@@ -308,7 +309,7 @@ static int split_by_sizes(Call *c, int d, const Arg *a) {
   TRY(new_list(c, a->n));
   sum = 0;
   for (int i = 0; i < a->n; i++) {
-    TRY(nc_piece(c, i, d, sum, a->list[i]));
+    TRY(nc_view_range(c, i, d, sum, a->list[i]));
     sum += a->list[i];
   }
   return NC_OK;

@@ -153,7 +153,7 @@ static int split_sections(Call *c, int d, int64_t n) {
   TRY(nc_newlist(c, (int)n));
   for (int64_t i = 0; i < n; i++) {
     const int64_t next = at + size / n + (i < size % n);
-    TRY(nc_piece(c, (int)i, d, at, next - at));
+    TRY(nc_view_range(c, (int)i, d, at, next - at));
     at = next;
   }
   return NC_OK;
@@ -179,7 +179,7 @@ static int tensor_split(Call *c, int dim, const Arg *a) {
   for (int i = 0; i <= a->n; i++) {
     const int64_t size = x->size[d];
     const int64_t next = i < a->n ? start_offset(a->list[i], size) : size;
-    TRY(nc_piece(c, i, d, at, next > at ? next - at : 0));
+    TRY(nc_view_range(c, i, d, at, next > at ? next - at : 0));
     at = next;
   }
   return NC_OK;

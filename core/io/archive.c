@@ -61,7 +61,7 @@ int nc_formatof(FileFormat *f, const Source *from) {
   if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
   else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) *f = NC_NPZ;
   else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
-  else return nc_foreign(from->path, head, n);
+  else return nc_fail_foreign_format(from->path, head, n);
   return NC_OK;
 }
 

@@ -30,7 +30,7 @@ extern const ArchiveFormat nc_npz, nc_safetensors;
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */
 #define NC_HEAD 512
-int nc_foreign(const char *path, const char *head, int64_t n);
+int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
 
 /* Sorts n names; fails if two are equal. */
 int nc_checknames(const char *path, const char *names[], int64_t n);

@@ -43,7 +43,7 @@ static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
 };
 /* clang-format on */
 
-int nc_foreign(const char *path, const char *head, int64_t n) {
+int nc_fail_foreign_format(const char *path, const char *head, int64_t n) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (n < known[i].at + known[i].n ||
         memcmp(head + known[i].at, known[i].bytes, (size_t)known[i].n) != 0)

@@ -14,15 +14,15 @@ void nc_header_blanks(HeaderParser *s) {
   while (s->p < s->end && *s->p && strchr(s->blanks, *s->p)) s->p++;
 }
 
-int nc_header_expected(const HeaderParser *s, const char *wanted) {
+int nc_header_expected(const HeaderParser *s, const char *expected) {
   char found[64];
   const size_t left = (size_t)(s->end - s->p);
   if (left == 0)
     return nc_failfile(NC_EFILE, s->path, "header: %s expected, it ends here",
-                       wanted);
+                       expected);
   return nc_failfile(
       NC_EFILE, s->path, "header: %s expected at byte %lld, found \"%s\"",
-      wanted, (long long)(s->p - s->start) + 1,
+      expected, (long long)(s->p - s->start) + 1,
       nc_printable(found, sizeof found, s->p, left < 12 ? left : 12));
 }
 
@@ -38,7 +38,7 @@ int nc_header_need(HeaderParser *s, char c, const char *name) {
 }
 
 int nc_header_number(HeaderParser *s, int64_t *v, const char *name) {
-  char wanted[48];
+  char expected[48];
   const char *first;
   *v = 0;
   nc_header_blanks(s);
@@ -53,6 +53,6 @@ int nc_header_number(HeaderParser *s, int64_t *v, const char *name) {
   if (s->p == first) return nc_header_expected(s, name);
   if (*first != '0' || s->p - first == 1) return NC_OK;
   s->p = first;
-  snprintf(wanted, sizeof wanted, "%s without leading zeros", name);
-  return nc_header_expected(s, wanted);
+  snprintf(expected, sizeof expected, "%s without leading zeros", name);
+  return nc_header_expected(s, expected);
 }

@@ -15,8 +15,8 @@ typedef struct HeaderParser {
 HeaderParser nc_header_parser(const char *path, const char *blanks,
                               const char *text, int64_t n);
 void nc_header_blanks(HeaderParser *s);      /* skips them */
-/* Fails: `wanted' was expected here. */
-int nc_header_expected(const HeaderParser *s, const char *wanted);
+/* Fails: `expected' was expected here. */
+int nc_header_expected(const HeaderParser *s, const char *expected);
 /* Skips the character c if it is next; need: or fails, `name' was expected. */
 int nc_header_take(HeaderParser *s, char c);
 int nc_header_need(HeaderParser *s, char c, const char *name);

@@ -29,7 +29,7 @@ static int read_magic(Reader *r, int *major) {
                        (long long)r->left);
   TRY(nc_readblock(r, b, sizeof b, "magic"));
   if (memcmp(b, NPY_MAGIC, MAGIC) != 0) {
-    TRY(nc_foreign(r->path, (char *)b, sizeof b));
+    TRY(nc_fail_foreign_format(r->path, (char *)b, sizeof b));
     nc_failfile(NC_EFILE, r->path,
                 "this is not a .npy file: it begins with "
                 "\"%s\"",

@@ -61,7 +61,7 @@ int nc_padded(const ConvGeometry *w) {
                  (long long)rows, (long long)cols);
 }
 
-int nc_images(const Call *c, int i, const char *name) {
+int nc_check_image_batch(const Call *c, int i, const char *name) {
   const Tensor *t = c->arg[i].t;
   if (t->nd != 4)
     return nc_fail(NC_ESHAPE, "%s has %d dimensions, not 4", name, t->nd);
@@ -76,8 +76,8 @@ int nc_images(const Call *c, int i, const char *name) {
    each; the last are read only if `hw' is not NULL.  Argument 3 is groups. */
 static int read_options(ConvCall *v, const Call *c, int64_t *hw) {
   Arg two[4];
-  TRY(nc_images(c, 0, NC_OPERAND(0)));
-  TRY(nc_images(c, 1, "weight"));
+  TRY(nc_check_image_batch(c, 0, NC_OPERAND(0)));
+  TRY(nc_check_image_batch(c, 1, "weight"));
   if (c->arg[0].t->dtype != c->arg[1].t->dtype)
     return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
                    nc_dtypename(c->arg[0].t->dtype),

@@ -13,7 +13,7 @@
 int nc_pair(int64_t v[2], const Arg *a, const char *name, int64_t least);
 
 /* Checks that argument i is [n x c x h x w] of a float type. */
-int nc_images(const Call *c, int i, const char *name);
+int nc_check_image_batch(const Call *c, int i, const char *name);
 
 /* Sets w->out[i], the number of windows along dimension i, and returns it; 0
    if none fits.  With one window the stride becomes 1, since it has no

@@ -13,7 +13,7 @@ int nc_dim_op(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op,
   if (y) r = nc_newdense(&l.y, d, x->dtype, x);
   if (r == NC_OK && at) r = nc_newdense(&l.at, d, DT_i64, x);
   l.length = x->nd ? x->size[dim] : 1;
-  l.lines = n ? n / l.length : 0;
+  l.slices = n ? n / l.length : 0;
   nc_count(flops * n, 2 * n * nc_dtypesize(x->dtype));
   if (r == NC_OK && n > 0) r = d->dim_op(d, &l);
   if (r == NC_OK) {

@@ -52,7 +52,7 @@ int nc_op__unfold(Call *c) {
   const Tensor *x = c->arg[0].t;
   Im2colCall p = { .back = 0 };
   int64_t size[3];
-  TRY(nc_images(c, 0, NC_OPERAND(0)));
+  TRY(nc_check_image_batch(c, 0, NC_OPERAND(0)));
   TRY(read_options(&p.at, x->size + 2, &c->arg[1]));
   TRY(check_count(x, &p.at));
   p.n = size[0] = x->size[0];

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 /*
 ** Operands and results
@@ -169,7 +169,7 @@ int nc_op__lapack_lu(Call *c) {
   int64_t failed = 0;
   LapackJob j;
   TRY(nc_samedevice(&d, c->arg, p->operands));
-  if (is_on_accelerator(d)) return nc_byhost(c, d);
+  if (is_on_accelerator(d)) return nc_run_on_host(c, d);
   w.status = begin_job(&j, c->arg[0].t);
   if (w.status == NC_OK && p->square && j.m != j.n)
     w.status = nc_fail(NC_ESHAPE, "needs square matrices");

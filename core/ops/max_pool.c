@@ -93,7 +93,7 @@ int nc_op__max_pool(Call *c) {
   Tensor *x = c->arg[0].t, *y, *at;
   MaxPoolCall p = { .back = 0 };
   Temps f = { 0 };
-  TRY(nc_images(c, 0, NC_OPERAND(0)));
+  TRY(nc_check_image_batch(c, 0, NC_OPERAND(0)));
   TRY(read_options(&p.windows, x->size + 2, &c->arg[1]));
   p.x = nc_temps_dense(&f, x);
   p.y = y = new_planes(&f, x, x->dtype, p.windows.out);
@@ -126,7 +126,7 @@ int nc_op__max_pool_back(Call *c) {
   int64_t size[2];
   MaxPoolCall p = { .back = 1 };
   Temps f = { 0 };
-  TRY(nc_images(c, 0, NC_OPERAND(0)));
+  TRY(nc_check_image_batch(c, 0, NC_OPERAND(0)));
   TRY(nc_pair(size, &c->arg[2], "size", 1));
   TRY(read_options(&p.windows, size, &c->arg[3]));
   TRY(check_fit(c, &p.windows));

@@ -91,7 +91,7 @@ static int fill(Tensor *y, const Tensor *rate, Generator *g) {
 int nc_op_poisson(Call *c) {
   Tensor *x = c->arg[0].t, *rate, *y;
   Temps w = { 0 };
-  if (nc_device(x) != &nc_cpu) return nc_byhost(c, nc_device(x));
+  if (nc_device(x) != &nc_cpu) return nc_run_on_host(c, nc_device(x));
   TRY(nc_check_float(x->dtype));
   rate = nc_temps_dense(&w, nc_temps_cast(&w, x, DT_f64));
   y = nc_temps_new(&w, x, DT_f64, x->nd, x->size);

@@ -2,7 +2,8 @@
 /*
 ** quantile.c - quantile and nanquantile: the element of rank q*(n-1) along a
 ** dimension, interpolated between two elements.  If the dimension is long and
-** few ranks are needed, the device selects them (nc_ranked), else it sorts.
+** few ranks are needed, the device selects them (nc_select_by_rank), else it
+** sorts.
 */
 #include "core/base/temps.h"
 #include "core/op.h"
@@ -99,7 +100,7 @@ static Tensor *elements_at(Temps *w, DimRows l, Tensor *rank) {
   if (w->status != NC_OK) return NULL;
   return nc_temps_add(w,
                       l.sorted ? nc_gatherdim(&y, l.sorted, rank, l.x->nd - 1)
-                               : nc_ranked(&y, l.x, rank),
+                               : nc_select_by_rank(&y, l.x, rank),
                       &y);
 }
 

@@ -2,7 +2,8 @@
 /*
 ** recurrent.c - _recurrent and _recurrent_backward: all steps of a recurrent
 ** layer in one direction.  Each step is a product by the weights and one
-** request to the device.  bindings/lib/nn/recurrent_cells.lua records them.
+** request to the device.  bindings/lib/functional/recurrent_cells.lua records
+** them.
 */
 #include "core/base/temps.h"
 #include "core/cpu/blas.h"

@@ -22,11 +22,11 @@ static int new_result(Tensor **y, Tensor *x, unsigned dims, int keepdim,
 static int run_reduction(DimCall *call) {
   const Tensor *x = call->x;
   const Device *d = nc_device(x);
-  call->lines = call->length = 1;
+  call->slices = call->length = 1;
   for (int i = 0; i < x->nd; i++)
-    *(call->dims >> i & 1 ? &call->length : &call->lines) *= x->size[i];
+    *(call->dims >> i & 1 ? &call->length : &call->slices) *= x->size[i];
   nc_count(2 * nc_numel(x), nc_numel(x) * nc_dtypesize(x->dtype));
-  return call->lines ? d->dim_op(d, call) : NC_OK;
+  return call->slices ? d->dim_op(d, call) : NC_OK;
 }
 
 /*

@@ -81,7 +81,7 @@ int nc_canrank(int *yes, Tensor *x, int64_t m) {
   return NC_OK;
 }
 
-int nc_ranked(Tensor **y, Tensor *x, Tensor *rank) {
+int nc_select_by_rank(Tensor **y, Tensor *x, Tensor *rank) {
   Temps w = { 0 };
   Tensor *at = nc_temps_dense(&w, rank), *out = NULL;
   const int dim = x->nd - 1;
@@ -272,7 +272,8 @@ static int median_by_rank(Tensor **y, Tensor *x, Operator op) {
   if (k >= 0) {
     nc_temps_add(&w, nc_full(&rank, &nc_cpu, DT_i64, 1, &one, nc_int(k)),
                  &rank);
-    if (w.status == NC_OK) nc_temps_add(&w, nc_ranked(&own, x, rank), &own);
+    if (w.status == NC_OK)
+      nc_temps_add(&w, nc_select_by_rank(&own, x, rank), &own);
     nc_temps_result(&w, y, nc_temps_call1(&w, OPERATOR_select, own, 1, 1));
   }
   return nc_temps_finish(&w);

@@ -145,7 +145,7 @@ int nc_op_unique(Call *c) {
   int dim;
   if (!c->arg[i + 2].present) return unique_elements(c, x, sorted, want);
   if (sorted && nc_device(x)->sort_rows == NULL)
-    return nc_byhost(c, nc_device(x));
+    return nc_run_on_host(c, nc_device(x));
   TRY(nc_dim(&dim, c->arg[i + 2].s.i, x->nd));
   if (x->nd == 0)
     return nc_fail(NC_ESHAPE, "a tensor without dimensions has no slices");

@@ -12,7 +12,7 @@
 #include "core/tape.h"
 #include "core/pointwise/iterator.h"
 #include "core/portable.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 #define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                  \
   { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 }, \
@@ -180,8 +180,8 @@ int nc_overlaps(const Tensor *a, const Tensor *b) {
   return low[0] < high[1] && low[1] < high[0];
 }
 
-/* Together with fast_apply the only place that counts a version up for a
-   pointwise result. */
+/* Also increments the version of the storage: of pointwise results only this
+   function and fast_apply do. */
 int nc_check_writable(const Tensor *self) {
   if (nc_overlapsitself(self)) {
     nc_fail(

@@ -6,7 +6,7 @@
 #include "core/tape.h"
 #include "core/pointwise/iterator.h"
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
   *mask = a->n > 0 ? 0 : ~0u;

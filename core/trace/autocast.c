@@ -11,7 +11,7 @@
 
 #include "core/base/temps.h"
 #include "core/tape.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 typedef enum Policy { AS_GIVEN, LOWER, FLOAT32 } Policy;
 
@@ -49,34 +49,36 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
 
 /*
 ** Casts of leaves, which are kept until the outermost region ends: a weight
-** that is used twice is cast once, and its gradient comes by one way.
+** that is used twice is cast once, and gets one gradient.  An optimizer may
+** change a leaf inside the region: the version of its storage tells that the
+** cast is old.
 */
-typedef struct Kept {
+typedef struct CachedCast {
   Tensor *leaf, *cast;
   int64_t version;
-} Kept;
+} CachedCast;
 
 static _Thread_local struct {
-  Kept *list;
+  CachedCast *list;
   int64_t n, room;
-} kept;
+} cached_casts;
 
 static void forget_casts(void) {
-  while (kept.n > 0) {
-    kept.n--;
-    nc_release(kept.list[kept.n].leaf);
-    nc_release(kept.list[kept.n].cast);
+  while (cached_casts.n > 0) {
+    cached_casts.n--;
+    nc_release(cached_casts.list[cached_casts.n].leaf);
+    nc_release(cached_casts.list[cached_casts.n].cast);
   }
-  nc_hostfree(kept.list, kept.room);
-  kept.list = NULL;
-  kept.room = 0;
+  nc_hostfree(cached_casts.list, cached_casts.room);
+  cached_casts.list = NULL;
+  cached_casts.room = 0;
 }
 
 /* *y = a cast of the leaf t that is kept, with a reference, or NULL. */
 static void find_cast(Tensor **y, const Tensor *t, DType type) {
   *y = NULL;
-  for (int64_t i = 0; i < kept.n && *y == NULL; i++) {
-    const Kept *k = &kept.list[i];
+  for (int64_t i = 0; i < cached_casts.n && *y == NULL; i++) {
+    const CachedCast *k = &cached_casts.list[i];
     if (k->leaf == t && k->cast->dtype == type &&
         k->version == t->data->version)
       nc_retain(*y = k->cast);
@@ -85,11 +87,12 @@ static void find_cast(Tensor **y, const Tensor *t, DType type) {
 
 /* Keeps y; without memory for it nothing is lost. */
 static void keep_cast(Tensor *t, Tensor *y) {
-  const int64_t bytes = (kept.n + 1) * (int64_t)sizeof *kept.list;
-  if (nc_grow(&kept.list, &kept.room, bytes) != NC_OK) return;
+  const int64_t bytes =
+      (cached_casts.n + 1) * (int64_t)sizeof *cached_casts.list;
+  if (nc_grow(&cached_casts.list, &cached_casts.room, bytes) != NC_OK) return;
   nc_retain(t);
   nc_retain(y);
-  kept.list[kept.n++] = (Kept){ t, y, t->data->version };
+  cached_casts.list[cached_casts.n++] = (CachedCast){ t, y, t->data->version };
 }
 
 static int cast(Tensor **y, Tensor *t, DType type) {

@@ -8,7 +8,7 @@
 ** bytes are only counted.
 */
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 #define MAXDEVICES 33 /* the host, and more devices than there are */
 

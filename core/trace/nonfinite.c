@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/op.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 static int isfloat(const Tensor *t) {
   return t && nc_category(t->dtype) == NC_FLOAT && nc_numel(t) > 0;
@@ -117,10 +117,10 @@ static int set_first(const TraceEvent *p, const Tensor *y, const Summary *s) {
   TRY(element_at(&v, y, y, at));
   if (p->elementwise) TRY(format_call(call, sizeof call - 4, p, y, at));
   if (call[0]) strcat(call, " = ");
-  nc_first("%.24s%s%s", index, call,
-           isnan(v.f) ? "nan"
-           : v.f > 0  ? "inf"
-                      : "-inf");
+  nc_error_first("%.24s%s%s", index, call,
+                 isnan(v.f) ? "nan"
+                 : v.f > 0  ? "inf"
+                            : "-inf");
   return NC_OK;
 }
 

@@ -12,7 +12,7 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/portable.h"
-#include "core/tracing.h"
+#include "core/trace_internal.h"
 
 int nc_trace_any;
 
@@ -21,12 +21,12 @@ static int nsteps, room;
 static Error warning;
 static int warned;
 
-unsigned nc_trace(unsigned wanted) {
+unsigned nc_trace(unsigned traced) {
   const unsigned region = nc_context->tracing & NC_AUTOCAST;
   const unsigned before = nc_context->tracing & ~(unsigned)NC_AUTOCAST;
-  if (wanted & ~before & NC_META) nc_meta_begin();
-  if (before & ~wanted & NC_META) nc_meta_end();
-  nc_context->tracing = wanted | region;
+  if (traced & ~before & NC_META) nc_meta_begin();
+  if (before & ~traced & NC_META) nc_meta_end();
+  nc_context->tracing = traced | region;
   return before;
 }
 

@@ -149,7 +149,7 @@ static int needs_copy(const Tensor *x, const DimReduction *k) {
 static int reduce_dim(const Device *d, const DimCall *c, DimReducer *fn) {
   const int extreme = c->op == DIM_ARGMAX || c->op == DIM_ARGMIN;
   const double n = (double)c->length - c->correction;
-  DimReduction k = { .op = c->op, .results = c->lines, .length = c->length };
+  DimReduction k = { .op = c->op, .results = c->slices, .length = c->length };
   Tensor *x = NULL;
   int r = NC_OK;
   for (Tensor *from = c->x; r == NC_OK; from = x) {
@@ -290,7 +290,7 @@ int nc_cuda_dim_op(const Device *d, const DimCall *c) {
   const int extreme = c->op == DIM_CUMMAX || c->op == DIM_CUMMIN;
   DimReducer *const reducer = ops[c->op].reduce;
   nc_current_stream(d); /* makes d the current device */
-  if (c->lines == 0) return NC_OK;
+  if (c->slices == 0) return NC_OK;
   if (extreme && c->length > INT32_MAX)
     return nc_fail(NC_EVALUE,
                    "%lld elements along a dimension, %s takes %d at most",

@@ -42,7 +42,7 @@ static uint64_t bitsof(double x) {
 }
 
 /* Is the result exact?  y is 1 for functions of one argument. */
-static int known(int function, double x, double y) {
+static int is_exact(int function, double x, double y) {
   int exponent;
   if (x == 0 || y == 0 || !isfinite(x) || !isfinite(y)) return 1;
   if (function == EMU_exp2) return x == rint(x);
@@ -53,7 +53,7 @@ static int known(int function, double x, double y) {
 /* An error from -most to most, by SplitMix64 (Steele, Lea and Flood, 2014). */
 static int errorof(int function, double x, double y, int mirrored, int most) {
   uint64_t h;
-  if (known(function, x, y)) return 0;
+  if (is_exact(function, x, y)) return 0;
   if (mirrored) x = fabs(x);
   if (function == EMU_hypot) /* it is symmetric */
     h = bitsof(x) + bitsof(fabs(y));

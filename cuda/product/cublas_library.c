@@ -95,7 +95,7 @@ static int accept(void *library, const char *path) {
 
 static int search(void) {
   const char *given = getenv("NACRE_CUBLAS");
-  const Wanted w = { "cublas", "cublasLt", 0, accept };
+  const LibrarySpec w = { "cublas", "cublasLt", 0, accept };
   static const int versions[] = { 13, 12, 0 };
   if (given && *given) return nc_try_library(&w, given);
   return nc_findlibrary(w, versions);

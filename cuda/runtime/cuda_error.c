@@ -119,7 +119,7 @@ int nc_check_error_flag(Gpu *g) {
   f = *g->flag;
   __atomic_store_n(&g->flag->set, 0, __ATOMIC_RELEASE);
   if (f.kind == FLAG_INDEX)
-    f.code = nc_hostside->outside(f.value, f.size, f.dim, f.nd);
+    f.code = nc_hostside->fail_index_range(f.value, f.size, f.dim, f.nd);
   else if (f.kind == FLAG_CLASS)
     f.code = nc_hostside->wrong_class(f.value, f.size);
   else nc_fail(f.code, "%s", texts[f.text]);

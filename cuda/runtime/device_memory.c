@@ -66,7 +66,7 @@ static void cache_block(Gpu *g, void *p) {
    block stays awaited and is never reused. */
 void nc_free_after(Gpu *g, int i, int *awaited, BlockEnd *end, void *block) {
   const cudaStream_t s = g->stream[i].handle;
-  Awaited *a = calloc(1, sizeof *a);
+  PendingFree *a = calloc(1, sizeof *a);
   ++*awaited;
   if (a == NULL || nc_record_event(g, &a->event, s) != NC_OK) {
     *awaited -= cudaStreamSynchronize(s) == cudaSuccess;
@@ -83,7 +83,7 @@ void nc_free_after(Gpu *g, int i, int *awaited, BlockEnd *end, void *block) {
 /* Removes the oldest awaited event of stream i, which has passed, and frees its
    block if that was the last one. */
 static void finish_wait(Gpu *g, int i) {
-  Awaited *a = g->awaited[i];
+  PendingFree *a = g->awaited[i];
   g->awaited[i] = a->next;
   if (a->next == NULL) g->awaitedend[i] = &g->awaited[i];
   nc_putevent(g, a->event, 0);

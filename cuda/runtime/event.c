@@ -20,7 +20,7 @@ struct Event {
 ** The stock of unused CUDA events, with and without timing
 */
 static int take_event(Gpu *g, cudaEvent_t *e, int timing) {
-  Stock *stock = &g->stock[timing];
+  EventPool *stock = &g->stock[timing];
   nc_activate(g);
   if (stock->n > 0) {
     *e = stock->event[--stock->n];
@@ -32,7 +32,7 @@ static int take_event(Gpu *g, cudaEvent_t *e, int timing) {
 }
 
 void nc_putevent(Gpu *g, cudaEvent_t e, int timing) {
-  Stock *stock = &g->stock[timing];
+  EventPool *stock = &g->stock[timing];
   if (stock->n == stock->room) {
     const int room = stock->room * 2 + 16;
     cudaEvent_t *more = realloc(stock->event, (size_t)room * sizeof *more);
@@ -57,7 +57,7 @@ int nc_record_event(Gpu *g, cudaEvent_t *e, cudaStream_t s) {
 
 void nc_closeevents(Gpu *g) {
   for (int timing = 0; timing < 2; timing++) {
-    Stock *stock = &g->stock[timing];
+    EventPool *stock = &g->stock[timing];
     while (stock->n > 0) cudaEventDestroy(stock->event[--stock->n]);
     free(stock->event);
     stock->event = NULL;

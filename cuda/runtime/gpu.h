@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** gpu.h - the state of a device: its streams, its memory, its errors.  Only the
-** files of cuda/runtime include it; kernels and their launchers use cuda.h.
+** files of cuda/runtime, cuda/product/cublas_library.c and tests include it;
+** kernels and their launchers use cuda.h.
 **
 ** A device is opened at its first use (nc_open), so that unused devices cost
 ** nothing.  Only the thread that runs the program uses this state; there are no
@@ -63,18 +64,18 @@ typedef struct Pool {         /* free blocks of a stream, in bins by size */
    until the event.  `end' makes it free after the last of its events, which
    *awaited counts. */
 typedef void BlockEnd(Gpu *g, void *block);
-typedef struct Awaited {
+typedef struct PendingFree {
   int *awaited;
   BlockEnd *end;
   void *block;
   cudaEvent_t event;
-  struct Awaited *next;
-} Awaited;
+  struct PendingFree *next;
+} PendingFree;
 
-typedef struct Stock {        /* unused CUDA events */
+typedef struct EventPool {        /* unused CUDA events */
   cudaEvent_t *event;
   int n, room;
-} Stock;
+} EventPool;
 
 struct Gpu {
   Device device;              /* first: a Gpu is a Device */
@@ -86,7 +87,7 @@ struct Gpu {
   Stream stream[MAXSTREAMS];
   int current, nstreams;
   ErrorFlag *flag, *flagthere;     /* its host and device address */
-  Stock stock[2];             /* without and with timing */
+  EventPool stock[2];             /* without and with timing */
   uint64_t peers;             /* devices with peer access tried */
   struct Staging *staging;
 
@@ -95,7 +96,7 @@ struct Gpu {
   Pool *pool[MAXSTREAMS][2];  /* large, small */
   Segment **segment;          /* sorted by address */
   int nsegments, segmentroom;
-  Awaited *awaited[MAXSTREAMS], **awaitedend[MAXSTREAMS];
+  PendingFree *awaited[MAXSTREAMS], **awaitedend[MAXSTREAMS];
 };
 
 extern Gpu nc_gpu[MAXDEVICES];

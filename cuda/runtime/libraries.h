@@ -6,19 +6,19 @@
 
 /* The library lib<name>.so.<version>.  It depends on lib<beside>.so.<version>
    in the same folder, which the loader may not search. */
-typedef struct Wanted {
+typedef struct LibrarySpec {
   const char *name, *beside;
   int version;
   int (*accept)(void *library, const char *path);   /* can it be used? */
-} Wanted;
+} LibrarySpec;
 
 /* Opens the libraries that it finds, one after the other, until w.accept takes
    one; it closes the refused ones, but not `beside'.  Returns whether one was
    accepted.  `versions' ends with 0; each place is searched for them in this
    order. */
-int nc_findlibrary(Wanted w, const int versions[]);
+int nc_findlibrary(LibrarySpec w, const int versions[]);
 
 /* The same for the file at this path. */
-int nc_try_library(const Wanted *w, const char *path);
+int nc_try_library(const LibrarySpec *w, const char *path);
 
 #endif

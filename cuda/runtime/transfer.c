@@ -176,7 +176,7 @@ static int finish_download(Gpu *g, Buffer *b, char *dst, int64_t n) {
    the host copies the last one out of its buffer. */
 static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
   const int64_t n = piece_size(bytes);
-  int64_t asked = 0, got = 0;
+  int64_t started = 0, got = 0;
   TRY(create_buffers(g, bytes > SLOT));
   if (bytes <= SLOT) {
     Buffer *b = nextslot(g);
@@ -184,9 +184,9 @@ static int download(Gpu *g, char *dst, const char *src, int64_t bytes) {
     return finish_download(g, b, dst, bytes);
   }
   for (; got < bytes; got += n) {
-    for (; asked < bytes && asked < got + 2 * n; asked += n)
-      TRY(start_download(g, &g->staging->half[asked / n % 2], src + asked,
-                         min64(n, bytes - asked)));
+    for (; started < bytes && started < got + 2 * n; started += n)
+      TRY(start_download(g, &g->staging->half[started / n % 2], src + started,
+                         min64(n, bytes - started)));
     TRY(finish_download(g, &g->staging->half[got / n % 2], dst + got,
                         min64(n, bytes - got)));
   }

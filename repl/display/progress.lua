@@ -146,10 +146,10 @@ function Line:erase()
   if self.shown then self:write "" end
 end
 
--- Calls live_plot.step or finish, if a plot is wanted.
+-- Calls live_plot.step or finish, unless `:set live` is off.
 local function plot(what)
-  local wanted = require "nacre.settings".get "live"
-  if wanted ~= "off" then require "nacre.live_plot"[what](wanted) end
+  local live = require "nacre.settings".get "live"
+  if live ~= "off" then require "nacre.live_plot"[what](live) end
 end
 
 function Line:tick()
@@ -160,7 +160,7 @@ function Line:tick()
   if showing and showing ~= self then showing:erase() end
   plot "step"
   below.add(self)
-  self.told = true
+  self.line_shown = true
   self:write(self:text(now))
 end
 
@@ -172,7 +172,7 @@ function Line:__close()
   self:erase()
   below.remove(self)
   if #loops == 0 then plot "finish" end
-  if not self.told then return end
+  if not self.line_shown then return end
   local now = host.clock()
   local parts = {self.label or nil}
   parts[#parts + 1] = self.n and self.done < self.n and

@@ -77,8 +77,8 @@ function Log:add(values)
       c.numbers[self._steps] = v == true and 1 or v or 0
     end
   end
-  local wanted = require "nacre.settings".get "live"
-  if wanted ~= "off" then require "nacre.live_plot".step(wanted) end
+  local live = require "nacre.settings".get "live"
+  if live ~= "off" then require "nacre.live_plot".step(live) end
   return self
 end
 

@@ -32,7 +32,7 @@ static sigset_t allowed; /* the signals that are let in where we wait */
 static char *line;
 static char *waiting; /* what the next block begins with */
 static int done;
-static const EditorHooks *asked;
+static const EditorHooks *editor_hooks;
 
 static void onsignal(int sig) {
   if (sig == SIGWINCH) resized = 1;
@@ -199,10 +199,10 @@ static int getkey(FILE *in) {
    typed.  Ctrl-C drops them. */
 static int typewaiting(const char *prompt) {
   int cancelled = sh_takeinterrupt();
-  char *text = asked->next();
+  char *text = editor_hooks->next();
   while (cancelled && text != NULL) {
     free(text);
-    text = asked->next();
+    text = editor_hooks->next();
   }
   if (text == NULL) return 0;
   install(prompt);
@@ -238,7 +238,7 @@ static EditResult readblock(const char *prompt, const char *prompt2,
     fputc('\n', rl_outstream);
     return EDIT_END;
   }
-  if ((*text = asked->pasted(line)) == NULL) *text = line;
+  if ((*text = editor_hooks->pasted(line)) == NULL) *text = line;
   else free(line);
   return EDIT_LINE;
 }
@@ -255,7 +255,7 @@ static void prepare(int meta) {
 }
 
 static int begin(const EditorHooks *hooks) {
-  asked = hooks;
+  editor_hooks = hooks;
   rl_readline_name = SH_NAME;
   rl_catch_signals = rl_catch_sigwinch = 0;
   rl_change_environment = 0;

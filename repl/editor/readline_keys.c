@@ -273,18 +273,18 @@ static int editblock(int count, int key) {
 /*
 ** Ctrl-O: submits, then fetches what follows in the history
 */
-static int wanted = -1; /* counted from the oldest entry; -1: nothing */
+static int next_entry = -1; /* counted from the oldest entry; -1: nothing */
 
 static int submitfetch(int count, int key) {
   int here = where_history();
   if (!hooks->ready(rl_line_buffer)) return newline(count, key);
-  wanted = here < history_length ? here + 1 : -1;
+  next_entry = here < history_length ? here + 1 : -1;
   return submit(1, key);
 }
 
 int rlfetch(void) {
-  int i = wanted;
-  wanted = -1;
+  int i = next_entry;
+  next_entry = -1;
   if (i < 0 || i >= history_length) return 0;
   rl_get_previous_history(history_length - i, 0);
   rl_point = rl_end;

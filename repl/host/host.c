@@ -80,7 +80,7 @@ static int terminalsettings(lua_State *L) {
 }
 
 /* sleep(seconds): Ctrl-C ends it. */
-static int rest(lua_State *L) {
+static int sleep_seconds(lua_State *L) {
   lua_Number s = luaL_checknumber(L, 1);
   luaL_argcheck(L, s >= 0 && s < 1e9, 1, "0 to 1e9 expected");
   struct timespec t = { (time_t)s, (long)((s - (lua_Number)(time_t)s) * 1e9) };
@@ -238,8 +238,8 @@ int sh_openhost(lua_State *L) {
                                    { "pause_interrupts", setquiet },
                                    { "doctor", doctor },
                                    { "reference_pages", sh_pages },
-                                   { "synchronize", nl_settle },
-                                   { "sleep", rest },
+                                   { "synchronize", nl_synchronize_working },
+                                   { "sleep", sleep_seconds },
                                    { "file_time", changed },
                                    { "resource_usage", usage },
                                    { "bytes_text", bytestext },

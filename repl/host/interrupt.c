@@ -48,17 +48,17 @@ static int raise_interrupt(lua_State *L) {
   return lua_error(L);
 }
 
-static lua_Hook resting; /* the hook while nothing is interrupted */
-static int restmask;
+static lua_Hook idle_hook; /* the hook while nothing is interrupted */
+static int idle_mask;
 
-static void rest(lua_State *L) {
-  lua_sethook(L, resting, restmask, 0);
+static void restore_hook(lua_State *L) {
+  lua_sethook(L, idle_hook, idle_mask, 0);
 }
 
-void sh_resthook(lua_State *L, lua_Hook f, int mask) {
-  resting = f;
-  restmask = mask;
-  rest(L);
+void sh_set_idle_hook(lua_State *L, lua_Hook f, int mask) {
+  idle_hook = f;
+  idle_mask = mask;
+  restore_hook(L);
 }
 
 static void hook(lua_State *L, lua_Debug *ar) {
@@ -66,7 +66,7 @@ static void hook(lua_State *L, lua_Debug *ar) {
   if (quiet) return;
   if (nc_interrupted) raise_interrupt(L);
   else /* inherited from a thread that was hooked when it made this one */
-    rest(L);
+    restore_hook(L);
 }
 
 static void arm(lua_State *L) {
@@ -158,7 +158,7 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   status = lua_pcall(L, nargs, nresults, handler);
   running = outer;
   quiet = 0;
-  rest(L);
+  restore_hook(L);
   interrupted = nc_interrupted && status != LUA_OK;
   if (interrupted) {
     clearerr(stdout);                 /* an interrupted write is no failure */

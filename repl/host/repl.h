@@ -84,7 +84,7 @@ void sh_interrupts(int mode);
 void sh_interrupt(int sig); /* the signal handler */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 /* sets the hook that is active while no Ctrl-C is pending */
-void sh_resthook(lua_State *L, lua_Hook f, int mask);
+void sh_set_idle_hook(lua_State *L, lua_Hook f, int mask);
 void sh_unguarded(void); /* in the child of fork: forgets the parent's guards */
 /* a message handler sets it while it runs, so that it is not interrupted; the
    guard resets it */

@@ -193,13 +193,14 @@ int sh_runstdin(lua_State *L) {
 */
 int sh_synchronize(lua_State *L) {
   const Accelerator *a = nc_open_accelerator();
-  static int told;
+  static int failure_reported;
   int status;
   if (a == NULL) return 0;
-  lua_pushcfunction(L, told ? nl_settle : nl_synchronize);
+  lua_pushcfunction(L,
+                    failure_reported ? nl_synchronize_working : nl_synchronize);
   status = sh_call(L, 0, 0);
-  told |= a->failed(-1);
-  return status == 0 && told ? EXIT_FAILURE : status;
+  failure_reported |= a->failed(-1);
+  return status == 0 && failure_reported ? EXIT_FAILURE : status;
 }
 
 /*

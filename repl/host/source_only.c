@@ -84,7 +84,7 @@ static void drop(lua_State *L, const char *field, const char *entry) {
   lua_pop(L, 1);
 }
 
-static int asked(const char *name, const char *entry) {
+static int env_mentions(const char *name, const char *entry) {
   char versioned[32] = "";
   const char *value;
   strcat(strcat(versioned, name), "_5_4");
@@ -102,6 +102,6 @@ void sh_open_source_only(lua_State *L) {
   lua_pushcclosure(L, searcher, 1);
   lua_rawseti(L, -2, 2);
   lua_pop(L, 1);
-  if (!asked("LUA_CPATH", "./?")) drop(L, "cpath", ";./?.so");
+  if (!env_mentions("LUA_CPATH", "./?")) drop(L, "cpath", ";./?.so");
   lua_pop(L, 1);
 }

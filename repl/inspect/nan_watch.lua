@@ -19,7 +19,7 @@ local says = {
 
 -- Warnings, one for each position in the program. A line at the prompt is a
 -- new position each time.
-local told = {}
+local warned_at = {}
 
 local function place(warning)
   local file = warning.file or "?"
@@ -33,8 +33,8 @@ end
 local function tell(_, warning)
   if not warning then return end
   local at = place(warning)
-  if told[at] then return end
-  told[at] = true
+  if warned_at[at] then return end
+  warned_at[at] = true
   io.stdout:flush()
   local shell = package.loaded["nacre.shell"]
   local stream = shell and shell.transcript and "stdout" or "stderr"
@@ -44,7 +44,7 @@ end
 
 function nan_watch.set(new)
   mode = new
-  told = {}
+  warned_at = {}
   listeners.stop "nan"
   if mode ~= "off" then
     listeners.start("nan", "steps lines nan" ..

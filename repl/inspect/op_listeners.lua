@@ -5,7 +5,7 @@
 
 local listeners = {}
 
--- By name: {wanted = "steps nan trap dry lines", report = function, before =
+-- By name: {events = "steps nan trap dry lines", report = function, before =
 -- the listener of that name that was there before}.
 local active = {}
 
@@ -51,25 +51,25 @@ end
 local function report(steps, warning, module, network)
   set_places(steps, module, network)
   for _, l in pairs(active) do
-    if l.wanted:find "steps" and #steps > 0 then l.report(steps) end
-    if l.wanted:find "nan" and warning then l.report(nil, warning) end
+    if l.events:find "steps" and #steps > 0 then l.report(steps) end
+    if l.events:find "nan" and warning then l.report(nil, warning) end
   end
 end
 
 -- Tells the core what all listeners together want.
 local function register()
-  local wanted = ""
-  for _, l in pairs(active) do wanted = wanted .. " " .. l.wanted end
-  lines = wanted:find "lines" ~= nil
-  if wanted == "" then places = {} end
-  nacre._watch(wanted, wanted ~= "" and report or nil)
+  local events = ""
+  for _, l in pairs(active) do events = events .. " " .. l.events end
+  lines = events:find "lines" ~= nil
+  if events == "" then places = {} end
+  nacre._watch(events, events ~= "" and report or nil)
 end
 
 -- Calls report(steps) after each operation, and report(nil, warning) with an
 -- error object for a warning, until listeners.stop(name), which restores the
 -- listener that had the name before.
-function listeners.start(name, wanted, f)
-  active[name] = {wanted = wanted, report = f, before = active[name]}
+function listeners.start(name, events, f)
+  active[name] = {events = events, report = f, before = active[name]}
   register()
 end
 
@@ -81,8 +81,8 @@ function listeners.stop(name)
 end
 
 -- Returns f(...), which runs with `listener` registered.
-function listeners.during(name, wanted, listener, f, ...)
-  listeners.start(name, wanted, listener)
+function listeners.during(name, events, listener, f, ...)
+  listeners.start(name, events, listener)
   local results = table.pack(pcall(f, ...))
   listeners.stop(name)
   if not results[1] then error(results[2], 0) end
@@ -90,12 +90,12 @@ function listeners.during(name, wanted, listener, f, ...)
 end
 
 -- Returns the list of all steps that f(...) reports, then its results.
-function listeners.steps(name, wanted, f, ...)
+function listeners.steps(name, events, f, ...)
   local list = {}
   local function add(steps)
     table.move(steps, 1, #steps, #list + 1, list)
   end
-  return list, listeners.during(name, wanted, add, f, ...)
+  return list, listeners.during(name, events, add, f, ...)
 end
 
 return listeners

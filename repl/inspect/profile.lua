@@ -109,8 +109,9 @@ end
 -- its field `layers', then what f gave.
 function profile.call(f, ...)
   local rows = {}
-  local function told(steps) add_steps(rows, steps) end
-  local results = table.pack(listeners.during("profile", "steps", told, f, ...))
+  local function on_steps(steps) add_steps(rows, steps) end
+  local results = table.pack(listeners.during("profile", "steps", on_steps,
+                                              f, ...))
   local list = table.move(sorted_rows(rows), 1, #rows, 1, {})
   if rows.layers then
     list.layers = table.move(sorted_rows(rows.layers), 1, #rows.layers, 1, {})

@@ -15,10 +15,11 @@ local MOST_OBJECTS = 1000000
 -- Records a tensor: its storage, and the largest part of it that one tensor
 -- shows.
 local function note(found, t)
-  local id, bytes, _, held = nacre._storage_id(t)
+  local id, bytes, _, held_bytes = nacre._storage_id(t)
   local s = found[id]
   if not s then
-    s = {bytes = bytes, held = held, device = tostring(t.device), most = 0}
+    s = {bytes = bytes, held_bytes = held_bytes, device = tostring(t.device),
+         most = 0}
     found[id] = s
   end
   s.most = math.max(s.most, facts.bytes(t))
@@ -68,9 +69,10 @@ function inside.thread(co, add)
   end
 end
 
--- The storages of all tensors reachable from the roots, by id: {bytes =, held
--- =, device =, most =}. `graphs' says whether graphs of operations keep
--- tensors that are not seen. Nil if there are more than MOST_OBJECTS objects.
+-- The storages of all tensors reachable from the roots, by id: {bytes =,
+-- held_bytes =, device =, most =}. `graphs' says whether graphs of operations
+-- keep tensors that are not seen. Nil if there are more than MOST_OBJECTS
+-- objects.
 function reachable.from(...)
   local found, seen, list, n = {}, {}, {}, 0
   local walked = 0

@@ -236,7 +236,7 @@ local LEAST, LEAST_THERE = 1 << 20, 1 << 26
 local function unreachable(m, reached)
   local size = m.live
   for id, s in next, reached or {} do
-    if id ~= "graphs" and s.device == m.name then size = size - s.held end
+    if id ~= "graphs" and s.device == m.name then size = size - s.held_bytes end
   end
   local least = m.name == "cpu" and LEAST or LEAST_THERE
   if not reached or size < least then return nil end

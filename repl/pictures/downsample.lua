@@ -88,7 +88,7 @@ end
 
 -- The means of a matrix over h x w cells (no more than it has) as a float64
 -- matrix on the CPU, nan where nothing is finite; and how many elements of
--- those that were looked at are not finite.
+-- those that were sampled are not finite.
 function downsample.cells(m, h, w)
   local rows, columns = m:size(1), m:size(2)
   while rows * columns > MOST do -- each side by half while it has to spare

@@ -52,7 +52,7 @@ local function answers()
   return "blocks"
 end
 
-local known -- asked once
+local detected -- asked once
 
 -- The way to show images; `wanted` is the setting, or nil to detect it. No
 -- escapes are sent to what is not a terminal or wants none.
@@ -61,9 +61,9 @@ function terminal_image.way(wanted)
     return wanted == "off" and "off" or "ascii"
   end
   if wanted and wanted ~= "auto" then return wanted end
-  known = known or environment() or
+  detected = detected or environment() or
           host.is_terminal "stdin" and answers() or nil
-  if known and known ~= "blocks" then return known end
+  if detected and detected ~= "blocks" then return detected end
   return host.has_utf8() and "blocks" or "ascii"
 end
 

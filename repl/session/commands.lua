@@ -15,12 +15,12 @@
 --   module            where `run` and `call` are, unless they are functions:
 --                     fields of these names, or of the names given here; `run`
 --                     also of the command's name. It is required on first use
---   needs             what the text must not be without, "an expression"
+--   needs             what the text must contain: "an expression"
 --   lua               the text is Lua, possibly of several lines, and `run`
 --                     guards the user's code itself
 --   files             the text is the name of a file
 --   varies            the output differs from session to session
---   about             concerns the session and is not part of it: not :saved
+--   about             is about the session: :save leaves it out
 
 local host = require "nacre.host"
 

@@ -28,7 +28,7 @@ end
 
 file_commands.words = words
 
--- The name of a file as the user writes it, with ~ for his home.
+-- A name as the user writes it, with ~ for the home folder, as a path.
 function file_commands.path(name)
   local home = name:find "^~/" and os.getenv "HOME"
   return home and home .. name:sub(2) or name

@@ -9,7 +9,7 @@ local host = require "nacre.host"
 local reload = {}
 
 -- By module: its file, and the file's time when it was loaded.
-local known = {}
+local loaded_files = {}
 local automatic = false
 
 -- Is this a module of the program, which has no file?
@@ -23,11 +23,11 @@ end
 -- Modules found on the path.
 local function find_modules()
   for name in next, package.loaded do
-    if type(name) == "string" and known[name] == nil then
+    if type(name) == "string" and loaded_files[name] == nil then
       local path = not is_own(name) and
                    package.searchpath(name, package.path)
-      known[name] = path and {path = path, written = host.file_time(path)} or
-                    false
+      loaded_files[name] = path and {path = path,
+                                     written = host.file_time(path)} or false
     end
   end
 end
@@ -68,7 +68,7 @@ end
 -- Loads the modules that changed and returns their names.
 local function reload_changed(shell)
   local names, done = {}, {}
-  for name, file in pairs(known) do
+  for name, file in pairs(loaded_files) do
     if file and package.loaded[name] ~= nil then
       local now = host.file_time(file.path)
       if now and now ~= file.written then names[#names + 1] = name end
@@ -76,14 +76,14 @@ local function reload_changed(shell)
   end
   table.sort(names)
   for _, name in ipairs(names) do
-    if load(shell, name, known[name]) then done[#done + 1] = name end
+    if load(shell, name, loaded_files[name]) then done[#done + 1] = name end
   end
   return done
 end
 
 -- Reloads the module of a file that was edited.
 function reload.file(shell, path)
-  for name, file in pairs(known) do
+  for name, file in pairs(loaded_files) do
     if file and file.path == path then
       return load(shell, name, file)
     end

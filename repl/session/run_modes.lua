@@ -8,7 +8,7 @@ local units = require "nacre.units"
 
 local run_modes = {}
 
-local asked                   -- the options
+local options                 -- of the command line
 local start                   -- the counters when the program began
 
 local function command(name)
@@ -21,13 +21,13 @@ local function counters()
 end
 
 -- The options the program was started with.
-function run_modes.asked() return asked end
+function run_modes.options() return options end
 
-function run_modes.begin(options)
-  asked = options
-  if asked.strict then require "nacre.globals".strict() end
-  if asked.nan then command "nan"(asked.nan) end
-  if asked.profile then require "nacre.profile".start() end
+function run_modes.begin(given)
+  options = given
+  if options.strict then require "nacre.globals".strict() end
+  if options.nan then command "nan"(options.nan) end
+  if options.profile then require "nacre.profile".start() end
   start = counters()
 end
 
@@ -58,18 +58,18 @@ end
 local function profile()
   local wall = host.clock() - start.clock
   local text = require "nacre.profile".report(wall)
-  if asked.profile == "" then
+  if options.profile == "" then
     io.stderr:write(text)
     return
   end
-  local ok, why = host.write_file(asked.profile, text)
+  local ok, why = host.write_file(options.profile, text)
   if not ok then error("cannot write " .. why, 0) end
 end
 
 function run_modes.finish()
   io.stdout:flush()
-  if asked.time then time() end
-  if asked.profile then profile() end
+  if options.time then time() end
+  if options.profile then profile() end
 end
 
 return run_modes

@@ -122,9 +122,11 @@ local function directives(shell, list, files)
     lines[#lines + 1] = "--: dtype " .. shell.dtype
   end
   local modes = package.loaded["nacre.run_modes"]
-  local asked = modes and modes.asked() or {}
-  if asked.nan then lines[#lines + 1] = "> :nan " .. asked.nan .. "\n..." end
-  if asked.strict then
+  local options = modes and modes.options() or {}
+  if options.nan then
+    lines[#lines + 1] = "> :nan " .. options.nan .. "\n..."
+  end
+  if options.strict then
     lines[#lines + 1] = '> require "nacre.globals".strict();'
   end
   return lines

@@ -93,7 +93,7 @@ local function show_error(err, interrupted, script)
 end
 
 -- Locals of the outer level of a block become variables of the session.
-local told = false
+local told_of_locals = false
 
 -- Keeps the locals of the function at `level` that `unit` lists.
 local function keep_locals(unit, level)
@@ -112,8 +112,8 @@ end
 local function report_kept(unit, name)
   if unit.note then
     shell.note(unit.note)
-  elseif name and not told then
-    told = true
+  elseif name and not told_of_locals then
+    told_of_locals = true
     shell.note(name .. " is kept as a session variable; " ..
                "use do ... end for a scratch local")
   end
@@ -158,7 +158,7 @@ end
 
 -- Waits for the devices, so that their errors are reported with the line that
 -- caused them. Returns false after reporting one.
-function shell.settle()
+function shell.sync_devices()
   local ok, err, interrupted = host.guard(with_traceback, host.synchronize)
   if not ok then
     show_error(err, interrupted and "interrupted: a device is still working")
@@ -191,10 +191,10 @@ function shell.run(unit)
   if live then live.finish(settings.get "live") end
   report_kept(unit, unit.kept)
   if got[1] then
-    local settled = shell.settle()
+    local synced = shell.sync_devices()
     unit.seconds = unit.seconds + host.last_duration()
     local first = unit.kind == "expression" and 3 or 2 -- see input_block.lua
-    return settled and
+    return synced and
            (unit.results or table.pack(table.unpack(got, first, got.n))) or nil
   end
   local interrupted
@@ -204,7 +204,7 @@ function shell.run(unit)
                                                     host.clock() - begin)
   end
   show_error(got[2], interrupted)
-  if not interrupted then shell.settle() end
+  if not interrupted then shell.sync_devices() end
 end
 
 local function syntaxerror(unit)

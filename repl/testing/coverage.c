@@ -59,7 +59,7 @@ int sh_start_coverage(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, "nacre.finish");
-  sh_resthook(L, count, LUA_MASKLINE);
+  sh_set_idle_hook(L, count, LUA_MASKLINE);
   return 0;
 }
 

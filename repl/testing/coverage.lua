@@ -117,7 +117,7 @@ local function istest(path)
 end
 
 -- Does a file count?
-local function wanted(path, o)
+local function is_covered_file(path, o)
   if not path:find "%.lua$" or istest(path) or process.list_folder(path) then
     return false
   end
@@ -130,7 +130,7 @@ function coverage.add(outcome, o)
     local name = m[1] == "cover" and m[2]
     local path = name and process.real_path(name:find "^/" and name or
                                            unit.root .. "/" .. name)
-    if path and root.within(path, unit.root) and wanted(path, o) then
+    if path and root.within(path, unit.root) and is_covered_file(path, o) then
       local of = hits[path] or {}
       hits[path], roots[path] = of, unit.root
       for line, times in m[3]:gmatch "(%d+):(%d+)" do
@@ -149,7 +149,7 @@ local function unloaded(folder, o)
       -- not the user's to look into
     elseif entry[2] then
       unloaded(path, o)
-    elseif wanted(path, o) and not hits[path] then
+    elseif is_covered_file(path, o) and not hits[path] then
       hits[path], roots[path] = {}, root.of(folder, o.root)
     end
   end

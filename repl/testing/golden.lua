@@ -41,7 +41,7 @@ local function tensorof(x)
 end
 
 -- The tensor of that name in the first of the files that has it.
-local function known(job, key)
+local function stored_tensor(job, key)
   for _, path in ipairs(job.golden or {values.path(job.unit)}) do
     local all = values.load(path)
     if all[key] then return all[key], path end
@@ -60,11 +60,11 @@ function golden.check(job, x, name, o, tell)
   if not key then return wrong end
   x, wrong = tensorof(x)
   if not x then return wrong end
-  local was, path = known(job, key)
-  local asked = o and (o.rtol or o.atol) and o or
+  local was, path = stored_tensor(job, key)
+  local tolerance = o and (o.rtol or o.atol) and o or
                 (job.rtol or job.atol) and job or nil
-  if path and path == job.kept then asked = {rtol = 0, atol = 0} end
-  local says = was and values.compare(x, was, job, asked)
+  if path and path == job.kept then tolerance = {rtol = 0, atol = 0} end
+  local says = was and values.compare(x, was, job, tolerance)
   if not was then
     says = ("no value of this name in %s: --update writes it\n  %s"):format(
       values.path(job.unit):match "[^/]*$", key)

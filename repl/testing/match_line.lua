@@ -138,29 +138,29 @@ end
 
 -- How far the number e may be off, and whose rule that is.
 local function tolerance(e, o)
-  local x, held = math.abs(tonumber(e.num)), o.held and e.dtype
+  local x, values_match = math.abs(tonumber(e.num)), o.values_match and e.dtype
   if o.rtol or o.atol then
     local r, a = (o.rtol or 0) * x, o.atol or 0
     return math.max(r, a), r > a and "rtol" or "atol"
   end
   if rounded(e) then
-    return (held and 2 or 1) * halfunit(e.num), "digits as written"
+    return (values_match and 2 or 1) * halfunit(e.num), "digits as written"
   end
   local kind = e.dtype and closeness.kind(e.dtype) or FLOAT64
   if not kind.bits then kind = FLOAT64 end
-  return math.max(kind.rtol * x, held and kind.atol or 0),
+  return math.max(kind.rtol * x, values_match and kind.atol or 0),
          "precision of " .. kind.name
 end
 
 -- Does number a match e? Also returns how far it is off and may be. A rounded
 -- number may differ by half a unit from one shown in full, unless its value is
--- known otherwise (`held`).
+-- known otherwise (`values_match`).
 local function number_matches(e, a, o)
   local x, y = tonumber(e.num), tonumber(a.num)
   local off, how = math.abs(x - y), {expected = x}
   local integer = not isfloat(e)
-  how.doubt = not integer and not o.held and not rounded(e) and rounded(a) and
-              halfunit(a.num) or 0
+  how.doubt = not integer and not o.values_match and not rounded(e) and
+              rounded(a) and halfunit(a.num) or 0
   how.abs, how.rel = off, off / math.abs(x)
   if not o.own and integer ~= not isfloat(a) then
     how.kinds = integer and "a float where an integer was" or
@@ -311,7 +311,7 @@ end
 local function settings(o, own)
   return {rtol = (own or o).rtol, atol = (own or o).atol, own = own,
           device = o.device, dtype = o.dtype, written = o.written,
-          held = o.held}
+          values_match = o.values_match}
 end
 
 -- Does the parsed line a match e? If not, also how far the first number is

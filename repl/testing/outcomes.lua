@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- outcomes.lua - what came of a job: outcomes (job_pool.lua) become results.
+-- outcomes.lua - makes results of the outcomes of jobs (job_pool.lua).
 --
 -- A result has job, status ("pass", "fail", "skip" or "xfail"), time, the
 -- name of a case in a *_test.lua, and
@@ -19,16 +19,16 @@ local outcomes = {}
 
 local MOST_PRINTED, WIDEST = 20, 500 -- lines of a failed case, bytes of one
 
--- The options of matching in a job. `held': the values of the tensors in the
--- step are known to be right.
-function outcomes.tolerance(job, held)
+-- The options of matching in a job. `values_match': the tensors in the step
+-- have the values that are stored.
+function outcomes.tolerance(job, values_match)
   return {rtol = job.rtol, atol = job.atol, device = job.device,
-          dtype = job.dtype, written = job.written, held = held}
+          dtype = job.dtype, written = job.written, values_match = values_match}
 end
 
 -- The same for one output of a step, {result, lines, its position}.
 function outcomes.ofprint(one)
-  return outcomes.tolerance(one[1].job, one[1].held[one[3]])
+  return outcomes.tolerance(one[1].job, one[1].values_match[one[3]])
 end
 
 -- Why a process did not end normally.
@@ -44,7 +44,7 @@ end
 
 -- Sorts the messages by subject.
 local function sorted(outcome)
-  local m = {from = {}, to = {}, cases = {}, values = {}, held = {}}
+  local m = {from = {}, to = {}, cases = {}, values = {}, values_match = {}}
   for _, message in ipairs(outcome.messages) do
     local word, text, rest, printed = table.unpack(message, 1, 4)
     local case = m.cases[#m.cases]
@@ -72,8 +72,8 @@ local function sorted(outcome)
     elseif word == "golden" then
       case.golden = case.golden or {}
       table.insert(case.golden, {key = text, says = rest})
-    elseif word == "held" then
-      m.held[tonumber(text)] = true
+    elseif word == "values_match" then
+      m.values_match[tonumber(text)] = true
     elseif word == "skip" then
       m.skip = text
     else
@@ -96,7 +96,7 @@ local function trimmed(text) return text:match "^%s*(.-)%s*$" end
 local function where(job, f)
   local from = f.step.from
   local steps = match.align(f.step.expect, f.got,
-                            outcomes.tolerance(job, f.held))
+                            outcomes.tolerance(job, f.values_match))
   for _, s in ipairs(steps) do
     if s.e and not s.same then return from + s.e - 1 end
     if s.a and not s.e and not s.gap then break end
@@ -118,9 +118,10 @@ local function timing(step, got)
 end
 
 -- The output of a step as lines, and does it match?
-function outcomes.step(job, step, text, held)
+function outcomes.step(job, step, text, values_match)
   local got = timing(step, match.split(text))
-  return got, match.lines(step.expect, got, outcomes.tolerance(job, held))
+  return got, match.lines(step.expect, got,
+                          outcomes.tolerance(job, values_match))
 end
 
 -- "; 3 inputs were not run"
@@ -152,7 +153,8 @@ end
 
 local function session(outcome, m)
   local job = outcome.job
-  local r = result(outcome, "pass", {got = {}, failures = {}, held = m.held,
+  local r = result(outcome, "pass", {got = {}, failures = {},
+                                     values_match = m.values_match,
                                      values = m.values,
                                      left = statusof(outcome, m)})
   for i, step in ipairs(job.steps) do
@@ -164,12 +166,13 @@ local function session(outcome, m)
       break
     end
     local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
-    local held, values = m.held[i], m.values[i]
-    local got, same = outcomes.step(job, step, text, held)
+    local values_match, values = m.values_match[i], m.values[i]
+    local got, same = outcomes.step(job, step, text, values_match)
     r.got[i] = got
     if values or not same then
       r.failures[#r.failures + 1] = {step = step, got = got, index = i,
-                                     held = held, values = values}
+                                     values_match = values_match,
+                                     values = values}
     end
     if not m.to[i] and not ends_program(outcome, i) then
       r.reason = ("line %d: %s%s"):format(step.line, why_ended(outcome),

@@ -4,8 +4,9 @@
 ** the system.  The runner never computes and never opens a device, so each
 ** test is a fork of it: a fresh process in a few milliseconds.
 **
-** A test says how it goes through a pipe (tell) and prints into a file
-** without a name; the end of the pipe is the end of the test.
+** A test reports its state through a pipe (tell); the runner knows that the
+** test has ended when the pipe is closed.  What the test prints goes into a
+** file without a name.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -46,7 +47,7 @@ static const struct Ending {
                 { SIGUSR1, "SIGUSR1" }, { SIGALRM, "SIGALRM" },
                 { SIGPIPE, "SIGPIPE" } };
 enum { NENDINGS = sizeof endings / sizeof *endings };
-static volatile sig_atomic_t ending, held;
+static volatile sig_atomic_t ending, signals_held;
 static int wakeup[2] = { -1, -1 }; /* a signal can be read from it */
 
 /* A second signal is not held: it does not wait for the report.  But timeout(1)
@@ -57,10 +58,10 @@ static void onending(int sig) {
   if (ending && sig == ending && nc_now() - first < 300000000) return;
   ending = sig;
   first = nc_now();
-  if (held && sig != SIGPIPE) {
+  if (signals_held && sig != SIGPIPE) {
     int keep = errno;
-    held = 0;
-    if (write(wakeup[1], "", 1) < 0) held = 0; /* full: it is awake */
+    signals_held = 0;
+    if (write(wakeup[1], "", 1) < 0) signals_held = 0; /* full: it is awake */
     errno = keep;
   } else sh_interrupt(sig);
 }
@@ -83,7 +84,7 @@ static void openwakeup(void) {
 
 /* hold_signals(on): does a signal wait until the runner asks for it? */
 static int hold(lua_State *L) {
-  held = lua_toboolean(L, 1);
+  signals_held = lua_toboolean(L, 1);
   return 0;
 }
 

@@ -187,7 +187,7 @@ local function title(name, p, names)
          name
 end
 
-local function wanted(job, name)
+local function is_selected(job, name)
   if job.only then return job.only[name:gsub("%c", " ")] end
   return not job.word or name:find(job.word, 1, true) ~= nil
 end
@@ -273,7 +273,7 @@ local function tests_to_run(job, cases)
     local list, names = choices(c.params)
     for _, p in ipairs(list) do
       local name = title(c.name, p, names)
-      if wanted(job, name) then todo[#todo + 1] = {c, name, p} end
+      if is_selected(job, name) then todo[#todo + 1] = {c, name, p} end
     end
   end
   return todo

@@ -149,8 +149,8 @@ end
 
 -- The tolerance: the requested one, else the dtype's, which is smaller
 -- relative to the largest element than to each.
-local function tolerance(dtype, asked, most)
-  if asked then return asked.rtol or 0, asked.atol or 0 end
+local function tolerance(dtype, requested, most)
+  if requested then return requested.rtol or 0, requested.atol or 0 end
   local kind = closeness.kind(dtype)
   return kind.rtol, math.min(kind.atol, kind.rtol * most)
 end
@@ -197,7 +197,7 @@ end
 
 -- The difference as a text, and the tolerance that would cover it; nil if
 -- there is none.
-function values.compare(got, saved, job, asked)
+function values.compare(got, saved, job, requested)
   local wrong = alike(got, saved, job)
   if wrong then return wrong end
   local A, B = got:flatten(), saved:flatten()
@@ -205,7 +205,7 @@ function values.compare(got, saved, job, asked)
   local s = {count = 0, first = {}, worst = -1, least = 0, most = 0}
   s.float = closeness.kind(dtype).bits ~= nil
   if s.float then s.most = scale(B) end
-  s.rtol, s.atol = tolerance(dtype, asked, s.most)
+  s.rtol, s.atol = tolerance(dtype, requested, s.most)
   for first = 1, A:numel(), PIECE do
     local last = math.min(first + PIECE - 1, A:numel())
     local x, y = piece(A, first, last), piece(B, first, last)
@@ -226,7 +226,7 @@ function values.compare(got, saved, job, asked)
 end
 
 -- The requested tolerance, of the lines of the step or of the job.
-local function asked(job, step)
+local function requested_tolerance(job, step)
   local o
   for _, text in ipairs(step.expect) do
     local _, own = match.note(text)
@@ -281,7 +281,7 @@ local function checked(one, job, known)
     if name and not one.large then
       local got, saved = loaded(one.path).t, loaded(path, name)[name]
       local within = path == job.kept and {rtol = 0, atol = 0} or
-                     asked(job, one.step)
+                     requested_tolerance(job, one.step)
       local says, least, most = values.compare(got, saved, job, within)
       return says, true, note(least, most)
     end
@@ -294,19 +294,21 @@ end
 
 -- Sends for each step whether its tensors have the stored values.
 local function check(watch, job, tell)
-  local known, held, total = {}, {}, {}
+  local known, values_match, total = {}, {}, {}
   for k, path in ipairs(job.values) do known[k] = names(path, job.unit) end
   for _, one in ipairs(watch.list) do
     local i = one.index
     local says, has, covers = checked(one, job, known)
     if one.large then says = values.toolarge end
     total[i] = (total[i] or 0) + (one.needed and 1 or 0)
-    held[i] = (held[i] or 0) + (one.needed and has and not says and 1 or 0)
+    if one.needed and has and not says then
+      values_match[i] = (values_match[i] or 0) + 1
+    end
     if says then tell("value", i, one.key .. "\0" .. (covers or "") ..
                                   "\0" .. says) end
   end
   for i, n in pairs(total) do
-    if n > 0 and held[i] == n then tell("held", i) end
+    if n > 0 and values_match[i] == n then tell("values_match", i) end
   end
 end
 

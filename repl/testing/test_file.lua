@@ -129,7 +129,7 @@ local directives = {
 }
 
 -- ", did you mean 'devices'?" where a name is near that.
-local function meant(name)
+local function did_you_mean(name)
   local known = {only = true}
   for other in pairs(directives) do known[other] = true end
   return name and require "nacre.suggestion".text(name, known, "'%s'") or ""
@@ -158,7 +158,7 @@ local function directive(unit, n, text)
     unit.only = nil
   elseif not directives[name] then
     unit.bad = unit.bad or ("%s:%d: no directive '%s'%s"):format(unit.path, n,
-                                                       text, meant(name))
+                                                       text, did_you_mean(name))
   else
     local value = directives[name](rest)
     if value == nil or value == false then

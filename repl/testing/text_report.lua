@@ -49,7 +49,7 @@ end
 
 -- The steps of an alignment that differ, as rows.
 local function rows(job, f)
-  local list, options = {}, outcomes.tolerance(job, f.held)
+  local list, options = {}, outcomes.tolerance(job, f.values_match)
   local from, E, A = f.step.from, f.step.expect, f.got
   for _, s in ipairs(match.align(E, A, options)) do
     local n = s.e and from + s.e - 1
@@ -104,7 +104,7 @@ end
 local function oncpu(r, f, peer)
   local got = peer and peer.got and peer.got[f.index]
   if not got then return nil end
-  local options = outcomes.tolerance(peer.job, peer.held[f.index])
+  local options = outcomes.tolerance(peer.job, peer.values_match[f.index])
   if peer.values[f.index] or not match.lines(f.step.expect, got, options) then
     return nil -- it has failed, too, and a block of its own
   end
@@ -127,7 +127,7 @@ end
 -- A note if the output contains what a session cannot represent.
 local function looksodd(job, f)
   if job.unit.kind == "script" then return nil end
-  local options = outcomes.tolerance(job, f.held)
+  local options = outcomes.tolerance(job, f.values_match)
   for _, s in ipairs(match.align(f.step.expect, f.got, options)) do
     local line = not s.same and not s.gap and f.got[s.a] or ""
     if line:find "^%-%-" or line:find "^>" then

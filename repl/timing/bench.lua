@@ -285,7 +285,7 @@ end
 -- Runs f in the session like a block of the user: errors are shown, and Ctrl-C
 -- ends it.
 function bench.guarded(shell, f)
-  if not shell.settle() then return end
+  if not shell.sync_devices() then return end
   return shell.run {f = f}
 end
 

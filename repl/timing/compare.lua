@@ -43,12 +43,12 @@ function compare.devices()
   return {"cpu", "cuda:" .. nacre.cuda.current_device()}
 end
 
-local told = false
+local told_why_alone = false
 
 -- Reports why there is no second device, once a session.
 function compare.alone(why)
-  if told or not why then return nil end
-  told = true
+  if told_why_alone or not why then return nil end
+  told_why_alone = true
   return "no second device: " .. why
 end
 

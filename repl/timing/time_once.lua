@@ -106,7 +106,7 @@ end
 
 function time_once.run(shell, source)
   local unit = shell.compile(source)
-  if not unit or not shell.settle() then return end
+  if not unit or not shell.sync_devices() then return end
   local r = once(function()
     local results = shell.run(unit)
     return results, unit.seconds

@@ -10,7 +10,7 @@
 -- Options:
 --   cupy    CuPy's expression, where it has one
 --   raw     an expression of gpu_compare.py that is measured beside it
---   goal    our time over PyTorch's is to be at most this
+--   goal    our time over PyTorch's should be at most this
 --   moved   what is read and written, by name (y is the result); if it is not
 --           given, every operand and the result, once each
 --   flops   operations

@@ -19,7 +19,7 @@ local steps = {-- on three elements of 5, and what they become
 }
 
 -- Elements so far apart that each is a piece of its own.  The child prints how
--- many it asked of the device before the step, then what came of that.
+-- many it asked of the device before the step, then the result.
 local step_program = [[
 local far = 1 << 32
 local x = nacre.empty(2 * far + 64, {dtype = "int8", device = 0})

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- For tests that call what the examples of the reference call: plays one, as
--- tests/docs/reference.lua does; what fails there is not looked at here.
+-- tests/docs/reference.lua does; what fails there is not compared here.
 --   local play = dofile(here .. "play_example.lua")
 --   play(entry, each)        each(): after every input
 

@@ -6,7 +6,8 @@
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
 local check = O.check
-local fails = dofile(here .. "../lib/common.lua").fails
+local C = dofile(here .. "../lib/common.lua")
+local fails = C.fails
 local nn, F = nacre.nn, nacre.nn.functional
 local device = nacre.zeros(1).device
 local lower = device == "cpu" and "bfloat16" or "float16"
@@ -57,6 +58,15 @@ for dtype, calls in pairs(wants) do
   end
 end
 check(x:mm(w).dtype == "float32", "outside of a region nothing is cast")
+
+-- The list in_float32 of composed.lua has no effect on operators of the core:
+-- what becomes one belongs in core/trace/autocast.c.
+local source = C.read(here .. "../../bindings/lib/composed.lua")
+local listed = source:match "\nfor name in %(%[%[(.-)%]%]%)"
+for name in listed:gmatch "%S+" do
+  local info = nacre._info(name) or nacre._info("nn.functional." .. name)
+  check(info and info.kind == "function", "%s is not composed", name)
+end
 
 -- ---- regions
 

@@ -351,7 +351,7 @@ fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
 fails("BatchNorm2d: input has 2 dimensions, not 4", nn.BatchNorm2d(3),
       nacre.ones(3, 3))
 
--- attention: a mask of booleans is true where nothing is looked at
+-- attention: a boolean mask is true at positions that attention ignores
 local attention = nn.MultiheadAttention(4, 2, {batch_first = true}):double()
 local q = nacre.randn(1, 3, 4, {dtype = "float64"})
 local mask = nacre.ones(3, 3):triu(1):bool()

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Running products, extremes and logarithmic sums, differences: dtypes, errors,
--- infinities, gradients where dividing would fail. opinfo_torch.py compares the
--- values with PyTorch.
+-- cumsum, cumprod, cummax, cummin, logcumsumexp, and diff: dtypes, strides,
+-- errors, infinities, gradients where dividing would fail. opinfo_torch.py
+-- compares the values with PyTorch.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -38,12 +38,15 @@ assert(not pcall(function() T({true, false}):cumsum_(1) end))
 local many = nacre.full(100000, 0.1):cumsum(1)
 assert(math.abs(many[100000] / 10000 - 1) < 1e-6)
 
--- down the columns, and along the rows, of a transpose and of every second one
+-- down the columns and along the rows: of a transpose, of every second column,
+-- of the first columns
 local grid = T {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}
 is(grid:t():cumsum(1), "{{1,5,9},{3,11,19},{6,18,30},{10,26,42}}")
 is(grid:t():cumsum(2), "{{1,6,15},{2,8,18},{3,10,21},{4,12,24}}")
 is(grid[{{}, {1, 4, 2}}]:cumsum(1), "{{1,3},{6,10},{15,21}}")
 is(grid[{{}, {1, 4, 2}}]:cumsum(2), "{{1,4},{5,12},{9,20}}")
+is(grid[{{}, {1, 2}}]:cumsum(1), "{{1,2},{6,8},{15,18}}")
+is(grid[{{}, {1, 2}}]:cumsum(2), "{{1,3},{5,11},{9,19}}")
 is(grid:t():cumprod(1), "{{1,5,9},{2,30,90},{6,210,990},{24,1680,11880}}")
 
 local y, at = T({1, 3, 3, 2}):cummax(1)

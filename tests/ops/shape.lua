@@ -25,7 +25,7 @@ do -- triangles and diagonals
   assert(x:t():triu():is_contiguous() and x:t():tril(-1):is_contiguous())
   is(y, "{{0,1,2},{0,0,5}}")
   is(x[nacre.triu_indices(2, 3, 1):unbind()], "{1,2,5}")
-  local most = math.maxinteger        -- no row is looked at in vain
+  local most = math.maxinteger        -- rows without elements take no time
   shape(nacre.tril_indices(most, 0), 2, 0)
   shape(nacre.tril_indices(most, 9, math.mininteger), 2, 0)
   shape(nacre.triu_indices(most, 3), 2, 6)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- For the tests of parity: is what came of a call on a device what came of it
+-- For the tests of parity: is the result of a call on a device the same as that
 -- on the CPU? Integers are the same; floats are off by a few steps of their
 -- dtype, relative to the largest that is around.
 --   local same = dofile(here .. "compare.lua")
@@ -10,7 +10,7 @@ local S = {}
 local STEP = {float16 = 2.0 ^ -10, bfloat16 = 2.0 ^ -7, float32 = 2.0 ^ -23,
               float64 = 2.0 ^ -52}
 local NEAR, ROUNDED = 16, 64  -- steps of an element, and of the largest
-local LOOKED = 1 << 20        -- elements that are looked at, at most
+local LOOKED = 1 << 20        -- elements of larger tensors are not compared
 local SUMMED = 128            -- elements that may add another ROUNDED steps
 
 local function largest(x)

@@ -166,7 +166,7 @@ local function shown(call)
   return ("%s(%s)"):format(call.name, table.concat(parts, ", "))
 end
 
--- What came of a call is what came of it on the CPU.
+-- Fails unless a call gives the same on the device and on the CPU.
 local function compare(want, got, i, call, plan, device)
   counts.calls = counts.calls + 1
   if not want.ok then counts.errors = counts.errors + 1 end

@@ -46,7 +46,7 @@ local function factors(size, dtype)
   return t:to(dtype)
 end
 
--- Lengths around those at which a device goes another way.
+-- Lengths around those at which a device chooses another kernel.
 local LENGTHS = {1, 2, 31, 33, 64, 65, 128, 129, 512, 1000, 1024, 1028, 2048,
                  2049, 4096, 4097, 9001, 16384, 16400, 20001, 40001}
 
@@ -71,7 +71,8 @@ end
 local checks = 0
 local STEP = {float64 = 1e-13, float32 = 1e-5, float16 = 1e-3, bfloat16 = 8e-3}
 
--- Is what came of it the same, within steps of it, or of `unit'?
+-- Fails unless the results are equal, within a relative error of STEP or an
+-- absolute one of STEP times `unit'.
 local function same(what, want, got, unit)
   assert(got.device == device or want.device ~= "cpu", what)
   assert(got.dtype == want.dtype and

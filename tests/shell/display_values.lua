@@ -109,7 +109,7 @@ same("the line on them is red", red:find("\n\27[31m! 1 nan", 1, true) ~= nil,
 same("nothing else is coloured",
      red:gsub("\27%[%d+m", ""), display.show(m, {}))
 
--- A sample is said to be one: of 2^40 elements none can be looked at.
+-- The summary of a sample says so: 2^40 elements are too many to read.
 local huge = nacre.zeros(1):expand(1 << 20, 1 << 20)
 local text = display.show(huge, {})
 same("a sample says so", text:match "min[^\n]*$",

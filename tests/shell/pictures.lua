@@ -122,7 +122,7 @@ near(sampling.cells(nacre.arange(24):reshape(4, 6), 2, 3),
 near(sampling.cells(nacre.arange(5):reshape(1, 5), 1, 2), {{0.5, 3}})
 local cells, bad = sampling.cells(nacre.tensor {{nan, 1}, {inf, 3}}, 1, 2)
 assert(bad == 2 and cells[{1, 1}] ~= cells[{1, 1}] and cells[{1, 2}] == 2)
-local wide = nacre.ones(3, 3000000) -- more than is looked at
+local wide = nacre.ones(3, 3000000) -- more than are sampled
 near(sampling.cells(wide, 1, 2), {{1, 1}})
 assert(sampling.thin(wide, 1000):numel() <= 1100)
 assert(sampling.thin(wide, 1 << 40) == wide)

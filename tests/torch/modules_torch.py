@@ -244,7 +244,7 @@ row("TransformerEncoder", module("TransformerEncoderLayer", 8, 2, 16,
                                  dropout=0), 2, x=[E8])
 row("Transformer", 8, 2, 1, 2, 16, 0, x=[E8, [4, 3, 8]])
 
-# ---- parametrizations, layers that are told nothing of their input
+# ---- parametrizations, layers that infer their input size
 for path in ["parametrizations.weight_norm", "weight_norm"]:
     row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {}))
     row("Linear", 5, 3, x=[[2, 5]], wrap=(path, {"dim": dim(1)}))

@@ -178,12 +178,12 @@ test("a tolerance replaces the rule", cases {
 
 test("where the values are known, digits may round the other way", cases {
   {true, shown("float32", "0.3333"), shown("float32", "0.3334"),
-   {held = true}},
-  {true, "6.0  float32[] cpu", "6.0000  float32[] cpu", {held = true}},
+   {values_match = true}},
+  {true, "6.0  float32[] cpu", "6.0000  float32[] cpu", {values_match = true}},
   {false, shown("float32", "0.3333"), shown("float32", "0.3336"),
-   {held = true}},
-  {false, "6.0  float32[] cpu", "6.0002  float32[] cpu", {held = true}},
-  {false, "0.1", "0.10001", {held = true}},
+   {values_match = true}},
+  {false, "6.0  float32[] cpu", "6.0002  float32[] cpu", {values_match = true}},
+  {false, "0.1", "0.10001", {values_match = true}},
 })
 
 test("what is missing or too much", cases {

@@ -21,7 +21,7 @@ static void softmax(void) {
                       .x = a.gpu,
                       .y = y.gpu,
                       .dims = 2,
-                      .lines = 64,
+                      .slices = 64,
                       .length = 64 };
   ok(d->dim_op(d, &c));
 }

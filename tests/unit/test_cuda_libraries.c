@@ -24,7 +24,7 @@ static int accept(void *library, const char *path) {
 }
 
 static int look(int accepted) {
-  const Wanted w = { NAME, NAME "Lt", 0, accept };
+  const LibrarySpec w = { NAME, NAME "Lt", 0, accept };
   static const int versions[] = { 13, 12, 0 };
   ntried = 0;
   wish = accepted;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- attention.lua - MultiheadAttention and the layers of transformers (Vaswani et
 -- al. 2017). Names, keys, defaults and masks are those of PyTorch: a boolean
--- mask is true where nothing is looked at, the opposite of that of
+-- mask is true at positions that attention ignores, the opposite of that of
 -- scaled_dot_product_attention.
 local all = ...
 local fail, layer = all.fail, all.layer

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- lazy_layers.lua - nn.LazyLinear, LazyConv2d and their kin: layers that are
--- told nothing of their input. The first call makes the parameters, and the
--- module is from then on one of the class without Lazy. Until then they are
--- tensors without elements, which stay the same values: an optimizer may have
--- them already.
+-- lazy_layers.lua - nn.LazyLinear, LazyConv2d and so on: layers that infer
+-- their input size. The first call creates the parameters, and turns the module
+-- into one of the class without Lazy. Before it the parameters are tensors
+-- without elements. The call fills these same tensors, because an optimizer may
+-- already have them.
 local all = ...
 local fail, layer, nn = all.fail, all.layer, all.space "nn"
 

@@ -185,8 +185,8 @@ all.schedule("optim.swa_utils.SWALR",
 
 all.define("optim.swa_utils.update_bn", "loader:any, model:table, "
            .. "device:device=nil -> ",
-           "the running statistics of batch norms anew, as the mean over all "
-           .. "batches of a loader",
+           "computes the running statistics of batch norms again, as the mean "
+           .. "over all batches of a loader",
 function(loader, model, device)
   local was_training, momenta = model.training, {}
   for _, m in model:named_modules() do

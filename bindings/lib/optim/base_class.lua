@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- base_class.lua - classes of which the user derives his own by a name, as he
--- does of nn.Module:
+-- base_class.lua - base classes: calling one with a name makes a class derived
+-- from it, as with nn.Module:
 --
 --   Lion = nacre.optim.Optimizer "Lion"      -- or Other:extend "Lion"
 --   function Lion:init(params, lr) ... end

@@ -5,7 +5,7 @@ local all = ...
 local fail, schedule, check_positive = all.fail, all.schedule,
                                        all.check_positive
 
--- Sets the momentum of a group, the first of betas in Adam's kin.
+-- Sets the momentum of a group: of Adam and its variants the first of betas.
 local function set_momentum(group, m)
   if group.betas then group.betas = {m, group.betas[2]}
   else group.momentum = m end

@@ -79,7 +79,7 @@ optimizer("SGD",
     p:add_(g, {alpha = -o.lr})
   end})
 
--- ---- Adam and its kin
+-- ---- Adam and its variants
 
 -- Kingma and Ba 2015; amsgrad: Reddi, Kale and Kumar 2018.
 local function adam(p, g, s, o, t)

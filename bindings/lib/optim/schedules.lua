@@ -29,13 +29,13 @@ end
 
 -- Sets the rates of epoch t. Those that are not what this schedule alone would
 -- have set, because another schedule or the user changed them, change by the
--- same factor, unless `anew' is true.
-local function set_rates(self, t, anew)
+-- same factor, unless `overwrites' is true.
+local function set_rates(self, t, overwrites)
   self.last_epoch = t
   if self.get_lr then return set_given_rates(self) end
   for i, group in ipairs(self.optimizer.param_groups) do
     local old, new = self.own_lrs[i], self:rate(self.base_lrs[i], t, i)
-    if anew or group.lr == old or old == 0 then group.lr = new
+    if overwrites or group.lr == old or old == 0 then group.lr = new
     else group.lr = group.lr * new / old end
     self.own_lrs[i] = new
   end

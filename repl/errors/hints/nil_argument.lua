@@ -149,7 +149,8 @@ function nil_argument.hint(o, line, value, scope)
   end
   if owner then
     local near = key:find "^%a" and unknown_names.nearest(key, value(owner))
-    return unknown_names.meant(name .. " is nil", near and owner .. "." .. near)
+    return unknown_names.did_you_mean(name .. " is nil",
+                                      near and owner .. "." .. near)
   end
   if not (scope and scope.there[name]) then
     return unknown_names.novariable(name)

@@ -10,7 +10,8 @@ local lookup = require "nacre.lookup"
 local unknown_names = require "nacre.unknown_names"
 local expressions = require "nacre.expression_at"
 
-local elsewhere, meant = unknown_names.elsewhere, unknown_names.meant
+local elsewhere = unknown_names.elsewhere
+local did_you_mean = unknown_names.did_you_mean
 local nearest, novariable = unknown_names.nearest, unknown_names.novariable
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -111,7 +112,7 @@ end
 
 -- The error of reading field `name' of the module at `path', which it has not.
 local function missing_in_module(path, v, name)
-  return meant(("%s, a %s, has no '%s'"):format(path, v.__name, name),
+  return did_you_mean(("%s, a %s, has no '%s'"):format(path, v.__name, name),
                nearest(name, all_fields(v)))
 end
 
@@ -165,7 +166,7 @@ local function missing_field(o, line, value)
     o.hint = ("for k, w in pairs(%s) do %s[k] = w:%s%s end"):format(path, path,
                name, args)
   end
-  o.message = meant(("%s has no %s '%s'"):format(path, what, name),
+  o.message = did_you_mean(("%s has no %s '%s'"):format(path, what, name),
                     nearest(name, all_fields(fields)))
 end
 
@@ -447,7 +448,7 @@ local function unknown_member(o, line, value)
   if hint or place then
     o.message = o.message:gsub(", did you mean .*$", "")
   end
-  if place then o.message = meant(o.message, place) end
+  if place then o.message = did_you_mean(o.message, place) end
   o.hint = hint or o.hint
 end
 

@@ -38,7 +38,7 @@ function unknown_names.nearest(word, t)
 end
 
 -- "no variable 'nacer', did you mean 'nacre'?"
-function unknown_names.meant(text, name)
+function unknown_names.did_you_mean(text, name)
   return name and ("%s, did you mean '%s'?"):format(text, name) or text
 end
 
@@ -111,10 +111,11 @@ function unknown_names.novariable(name)
   local word = unknown_names.constants[name]
   if word then return text .. ", did you mean " .. word .. "?" end
   if unknown_names.offers(name) then
-    return unknown_names.meant(text, "nacre." .. name)
+    return unknown_names.did_you_mean(text, "nacre." .. name)
   end
   local place = name:find "[%u_]" and unknown_names.elsewhere(name)
-  return unknown_names.meant(text, place or unknown_names.nearest(name, _G))
+  return unknown_names.did_you_mean(text,
+                                    place or unknown_names.nearest(name, _G))
 end
 
 -- The text before a name on a line, "x:" or "nacre.linalg.", and its arguments

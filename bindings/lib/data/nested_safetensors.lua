@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- checkpoint.lua - nested tables in .safetensors files: the tensors under
--- dotted names, the rest as one line of JSON in the metadata "nacre". save.c
--- and load.c call it.
+-- nested_safetensors.lua - nested tables in .safetensors files: the tensors
+-- under dotted names, the rest as one line of JSON in the metadata "nacre".
+-- save.c and load.c call it.
 --
 -- In the JSON a tensor is ["t", name], a list ["l", v...], another table
 -- ["d", key, v, ...], a number that JSON lacks ["n", "inf"], a string that is

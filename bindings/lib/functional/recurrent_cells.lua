@@ -98,13 +98,13 @@ local function recorded_gradients(ctx, saved, grads)
   local inputs = table.move(saved, 1, 7, 1, {})
   local out, c = run_by_operations(ctx.kind, ctx.reverse,
                                    table.unpack(inputs, 1, 7))
-  local wanted, at = {}, {}
+  local operands, at = {}, {}
   for i = 1, 7 do
     if ctx.needs_input_grad[i + 2] then
-      wanted[#wanted + 1], at[#at + 1] = inputs[i], i
+      operands[#operands + 1], at[#at + 1] = inputs[i], i
     end
   end
-  local found = {nacre.autograd.grad({out, c}, wanted, {
+  local found = {nacre.autograd.grad({out, c}, operands, {
     grad_outputs = grads, create_graph = true, materialize_grads = true})}
   local all = {}
   for k, i in ipairs(at) do all[i] = found[k] end

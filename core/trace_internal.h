@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tracing.h - how calls report to the trace; trace.h is what others see of it.
+** trace_internal.h - how calls report to the trace, for the core; trace.h is
+** what others see of it.
 */
-#ifndef core_tracing_h
-#define core_tracing_h
+#ifndef core_trace_internal_h
+#define core_trace_internal_h
 
 #include "core/tensor.h"
 
