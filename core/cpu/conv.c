@@ -317,7 +317,9 @@ static void plan_conv(ConvWork *w) {
                  w->w.pad[0] == 0 && w->w.pad[1] == 0;
   w->samples = w->splits = w->parts = 1;
   w->block = w->channels;
-  if (!nc_conv_plan_direct(w)) plan_tiles(w);
+  if (c->product == CONV_RESULT && nc_conv_plan_tiled(w)) {
+    w->tiled = 1;
+  } else if (!nc_conv_plan_direct(w)) plan_tiles(w);
   w->down = nc_ceil_div(w->w.out[0], w->padded.rows);
   w->across = nc_ceil_div(w->w.out[1], w->padded.cols);
   if (w->task == NULL) plan_product(w);
@@ -361,9 +363,47 @@ static int run_dweight(ConvWork *w) {
   return r;
 }
 
+/* Makes the gradient of the input, with stride 1, the result of a convolution:
+   *c = that, with the filter turned round.  Gives 0 if it is none. */
+static int as_result(ConvWork *w, ConvCall *c) {
+  const ConvGeometry *at = &w->c->at;
+  char *given = w->input;
+  *c = *w->c;
+  if (c->product != CONV_INPUT || c->o / c->groups <= 4) return 0;
+  for (int d = 0; d < 2; d++) {
+    if (at->stride[d] != 1) return 0;
+    c->at.pad[d] = at->dilation[d] * (at->kernel[d] - 1) - at->pad[d];
+    c->at.size[d] = at->out[d];
+    c->at.out[d] = at->size[d];
+    if (c->at.pad[d] < 0) return 0;
+  }
+  c->product = CONV_RESULT;
+  c->c = w->c->o;
+  c->o = w->c->c;
+  w->c = c;
+  w->input = w->result;
+  w->result = given;
+  w->turned = 1;
+  return 1;
+}
+
 static int run_conv(ConvWork *w) {
+  const ConvCall *given = w->c;
+  ConvWork before = *w;
+  ConvCall c;
   TRY(nc_openblas());
-  plan_conv(w);
+  if (as_result(w, &c)) {
+    plan_conv(w);
+    if (!w->tiled) *w = before;
+  }
+  if (!w->tiled) plan_conv(w);
+  if (w->tiled) {
+    const int64_t k = given->c / given->groups * w->elements;
+    w->wout = w->turned ? w->elements : k;
+    w->win = w->turned ? k : w->elements;
+    w->wgroup = given->o / given->groups * k;
+    return nc_conv_run_tiled(w);
+  }
   if (w->c->product == CONV_WEIGHT) return run_dweight(w);
   w->tasks = nc_ceil_div(w->c->n, w->samples) * w->c->groups;
   if (w->c->product == CONV_RESULT) w->tasks *= w->down * w->across * w->splits;

@@ -63,6 +63,10 @@ typedef struct ConvWork {
   char *partial;              /* dweight of each part */
   int64_t tasks;
   void (*task)(const struct ConvWork *w, int64_t i, char *buffer);
+  char *packed;               /* weights for tiled_conv.c, and where they come */
+  int64_t *at;                /* from: steps to a group, to an output and an */
+  int64_t wgroup, wout, win;  /* input channel; is the filter turned round? */
+  int turned, tiled;
   int64_t bytes;              /* of a thread's buffer */
   char *buffer;
   _Atomic int64_t next;
@@ -86,5 +90,8 @@ int nc_conv_tasks(ConvWork *w);
 
 /* Plans a direct convolution; 0 if a matrix product is faster. */
 int nc_conv_plan_direct(ConvWork *w);
+/* The same for the result of one in tiles; runs it. */
+int nc_conv_plan_tiled(ConvWork *w);
+int nc_conv_run_tiled(ConvWork *w);
 
 #endif

@@ -104,7 +104,7 @@ local function add_bias(y, bias, nd)
   if not bias then return y end
   local size = {-1}
   for i = 1, nd do size[i + 1] = 1 end
-  return y + bias:reshape(size)
+  return y:add_(bias:reshape(size))
 end
 
 local function plane(list, fill)          -- a signal as a plane with one row

@@ -19,6 +19,37 @@
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #endif
 
+/* Vectors for tile.inc. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define VECTOR 64
+#define TILE_V_f32 __m512
+#define TILE_V_f64 __m512d
+#define TILE_FMA_f32 _mm512_fmadd_ps
+#define TILE_FMA_f64 _mm512_fmadd_pd
+#define TILE_SPREAD_f32 _mm512_set1_ps
+#define TILE_SPREAD_f64 _mm512_set1_pd
+#elif defined(__FMA__)
+#include <immintrin.h>
+#define VECTOR 32
+#define TILE_V_f32 __m256
+#define TILE_V_f64 __m256d
+#define TILE_FMA_f32 _mm256_fmadd_ps
+#define TILE_FMA_f64 _mm256_fmadd_pd
+#define TILE_SPREAD_f32 _mm256_set1_ps
+#define TILE_SPREAD_f64 _mm256_set1_pd
+#else
+#define VECTOR 16
+typedef float Floats __attribute__((vector_size(VECTOR)));
+typedef double Doubles __attribute__((vector_size(VECTOR)));
+#define TILE_V_f32 Floats
+#define TILE_V_f64 Doubles
+#define TILE_FMA_f32(a, b, c) ((a) * (b) + (c))
+#define TILE_FMA_f64(a, b, c) ((a) * (b) + (c))
+#define TILE_SPREAD_f32(x) ((Floats){ 0 } + (x))
+#define TILE_SPREAD_f64(x) ((Doubles){ 0 } + (x))
+#endif
+
 #define GENERIC "core/pointwise/op_functions.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -72,10 +103,18 @@
 #include "core/cpu/kernels/class_loss.inc"
 #include "core/cpu/kernels/recurrent.inc"
 #include "core/cpu/kernels/max_pool.inc"
+#define V TILE_V_f32
+#define FMA TILE_FMA_f32
+#define SPREAD TILE_SPREAD_f32
+#include "core/cpu/kernels/tile.inc"
 #undef S
 #undef NAME
 #define S double
 #define NAME(f) f##_f64
+#define V TILE_V_f64
+#define FMA TILE_FMA_f64
+#define SPREAD TILE_SPREAD_f64
+#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
@@ -169,12 +208,13 @@
         ALL_CONVERSIONS(store, i64), ALL_CONVERSIONS(store, f32), \
         ALL_CONVERSIONS(store, f64)                               \
   }
-#define ROW_KERNELS(t)                                                         \
-  {                                                                            \
-    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                 \
-        weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t,  \
-        taps_##t, add_scaled_##t, dot_product_##t, copy_rows_##t,              \
-        add_rows_##t, softmax_rows_##t, softmax_columns_##t, softmax_block_##t \
+#define ROW_KERNELS(t)                                                        \
+  {                                                                           \
+    moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
+        weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
+        taps_##t, add_scaled_##t, dot_product_##t, copy_rows_##t,             \
+        add_rows_##t, softmax_rows_##t, softmax_columns_##t,                  \
+        softmax_block_##t, tiles_##t                                          \
   }
 
 #define NORM_KERNELS(t)                                           \
@@ -201,6 +241,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #else
   .name = "portable C",
 #endif
+  .tile_bytes = 2 * VECTOR,
   .pointwise = {
 #define EVERY_OP(op, class, ...) [OP_##op] = POINTWISE_##class(op),
 #define REDUCE(...)

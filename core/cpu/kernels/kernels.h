@@ -51,6 +51,10 @@ typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
 
 #define NC_SOFTMAX_COLUMNS 256
 
+/* Rows of a tile of a product; elements of it are a multiple of
+   Kernels.tile_bytes. */
+#define NC_TILE_ROWS 6
+
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
 typedef struct RowKernels {
@@ -96,6 +100,12 @@ typedef struct RowKernels {
      now */
   void (*softmax_block)(void *x, int64_t rows, int64_t n, double max[],
                         double sum[], double factor[]);
+  /* NC_TILE_ROWS rows y of n elements, ystep apart, = beta*y (0 or 1) + the
+     sums over t < k of w[t*NC_TILE_ROWS + row] * x[at[t] + i].  What lies up to
+     a multiple of tile_bytes behind the n elements is read and written, too
+     (tile.inc). */
+  void (*tiles)(void *y, int64_t ystep, const void *x, const int64_t at[],
+                int64_t k, const void *w, int64_t n, int beta);
 } RowKernels;
 
 /*
@@ -192,6 +202,7 @@ typedef struct MaxPoolKernels {
 
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
+  int tile_bytes;                             /* see tiles */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
   ReduceKernel reduce[OP_COUNT][CT_COUNT];

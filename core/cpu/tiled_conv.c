@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** tiled_conv.c - convolutions on the CPU without im2col: the element of a padded
+** plane that a filter element multiplies lies at a fixed offset for all output
+** positions, so the tiles of a product (kernels/tile.inc) read the planes where
+** they are. For the result and, with stride 1, for the gradient of the input,
+** which is a convolution with the filter turned round.
+**
+** Positions run through the rows of the padded plane; the few between two rows
+** of the result are computed and dropped.
+*/
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+#include "core/cpu/cpu_conv.h"
+#include "core/cpu/kernels/kernels.h"
+
+#define PLANES (1 << 18)      /* bytes of the padded planes of a tile, about */
+#define MOST_PLANES (1 << 20) /* the most */
+#define WEIGHTS (3 << 17)     /* bytes of all weights, which each tile reads */
+#define STRIP 8               /* tiles of positions */
+#define TASKS 8               /* for some threads */
+#define FEWEST_ROWS 4 /* output channels of a group: else depthwise_conv.c */
+
+/* How many positions are worked on at once: a few tiles of the product. */
+static int64_t strip_size(const ConvWork *w) {
+  return STRIP * nc_kernels()->tile_bytes / w->size;
+}
+
+static int64_t plane_bytes(const ConvWork *w) {
+  return w->channels * w->padded.size * w->size;
+}
+
+/* Chooses the output positions of a tile. */
+static void choose_tile(ConvWork *w) {
+  const int64_t units = w->c->n * w->c->groups;
+  const int64_t want = nc_ceil_div(TASKS, units);
+  int64_t rows = nc_ceil_div(w->w.out[0], nc_min(want, w->w.out[0]));
+  int64_t cols = nc_min(w->w.out[1], 1024);
+  w->padded = nc_padded_plane(&w->w, rows, cols);
+  while (plane_bytes(w) > PLANES && rows > 1) {
+    rows = (rows + 1) / 2;
+    w->padded = nc_padded_plane(&w->w, rows, cols);
+  }
+  while (plane_bytes(w) > PLANES && cols > 64) {
+    cols = (cols + 1) / 2;
+    w->padded = nc_padded_plane(&w->w, rows, cols);
+  }
+}
+
+/* Packed weights: for each group and block of output channels, the weights of
+   the block by filter element. */
+static int64_t blocks_of(const ConvWork *w) {
+  return nc_ceil_div(w->out_channels, NC_TILE_ROWS);
+}
+
+#define PACK(T)                                                                \
+  static void pack_##T(const ConvWork *w, T *to, int64_t begin, int64_t end) { \
+    const T *from = (const T *)(void *)w->weight;                              \
+    const int64_t blocks = blocks_of(w);                                       \
+    for (int64_t i = begin; i < end; i++) {                                    \
+      T *p = to + i * w->k * NC_TILE_ROWS;                                     \
+      const int64_t first = i % blocks * NC_TILE_ROWS;                         \
+      for (int64_t ch = 0; ch < w->channels; ch++)                             \
+        for (int64_t e = 0; e < w->elements; e++)                              \
+          for (int64_t r = 0; r < NC_TILE_ROWS; r++)                           \
+            *p++ = first + r < w->out_channels                                 \
+                       ? from[i / blocks * w->wgroup + (first + r) * w->wout + \
+                              ch * w->win +                                    \
+                              (w->turned ? w->elements - 1 - e : e)]           \
+                       : 0;                                                    \
+    }                                                                          \
+  }
+PACK(float)
+PACK(double)
+#undef PACK
+
+static void pack_weights(void *ctx, int64_t begin, int64_t end) {
+  const ConvWork *w = ctx;
+  if (w->type == DT_f32) pack_float(w, (float *)(void *)w->packed, begin, end);
+  else pack_double(w, (double *)(void *)w->packed, begin, end);
+}
+
+/* The parts of a thread's buffer: the padded planes, with room for the vectors
+   that reach behind them, and the sums of a strip. */
+static char *sums_of(const ConvWork *w, char *buffer) {
+  return buffer + plane_bytes(w) + 2 * nc_kernels()->tile_bytes;
+}
+
+static void load_planes(const ConvWork *w, char *planes, const char *x,
+                        const ConvTile *t) {
+  for (int64_t ch = 0; ch < w->channels; ch++)
+    nc_plane_load(&w->padded, w->type, planes + ch * w->padded.size * w->size,
+                  x + ch * w->plane * w->size, t->row, t->col);
+  memset(planes + plane_bytes(w), 0, (size_t)(2 * nc_kernels()->tile_bytes));
+}
+
+/* Copies n positions of an output channel, from `first' on, to where they belong
+   in y; those between two rows have no place. */
+static void store_positions(const ConvWork *w, const ConvTile *t, char *y,
+                            const char *sums, int64_t first, int64_t n) {
+  const int64_t width = w->padded.width, size = w->size;
+  for (int64_t i = first, m; i < first + n; i += m) {
+    const int64_t row = i / width, col = i % width;
+    m = nc_min(width - col, first + n - i);
+    if (col < t->cols)
+      memcpy(y + ((t->row + row) * w->w.out[1] + t->col + col) * size,
+             sums + (i - first) * size,
+             (size_t)(nc_min(m, t->cols - col) * size));
+  }
+}
+
+/* All output channels of a strip of positions, which read the same elements of
+   the planes. */
+static void tiled_strip(const ConvWork *w, const ConvTile *t, int64_t group,
+                        char *y, char *buffer, int64_t first, int64_t n) {
+  const int64_t step = strip_size(w), blocks = blocks_of(w);
+  char *sums = sums_of(w, buffer);
+  for (int64_t b = 0; b < blocks; b++)
+    nc_kernels()->row[w->type == DT_f64].tiles(
+        sums + b * NC_TILE_ROWS * step * w->size, step,
+        buffer + first * w->size, w->at, w->k,
+        w->packed + (group * blocks + b) * w->k * NC_TILE_ROWS * w->size, n, 0);
+  for (int64_t o = 0; o < w->out_channels; o++)
+    store_positions(w, t, y + o * w->positions * w->size,
+                    sums + o * step * w->size, first, n);
+}
+
+static void tiled_result(const ConvWork *w, int64_t i, char *buffer) {
+  const int64_t tiles = w->down * w->across, unit = i / tiles;
+  const int64_t s = unit / w->c->groups, g = unit % w->c->groups;
+  const int64_t step = strip_size(w);
+  const ConvTile t = nc_conv_tile(w, i % tiles);
+  const int64_t n = (t.rows - 1) * w->padded.width + t.cols;
+  load_planes(w, buffer, nc_conv_input(w, s, g), &t);
+  for (int64_t first = 0; first < n && !nc_interrupted; first += step)
+    tiled_strip(w, &t, g, nc_conv_result(w, s, g), buffer, first,
+                nc_min(step, n - first));
+}
+
+static void set_offsets(const ConvWork *w) {
+  int64_t *at = w->at;
+  for (int64_t ch = 0; ch < w->channels; ch++)
+    for (int64_t i = 0; i < w->w.kernel[0]; i++)
+      for (int64_t j = 0; j < w->w.kernel[1]; j++)
+        *at++ = ch * w->padded.size + nc_tap_offset(&w->padded, i, j);
+}
+
+int nc_conv_plan_tiled(ConvWork *w) {
+  if (w->pointwise || w->out_channels <= FEWEST_ROWS ||
+      w->out_channels * w->k * w->size > WEIGHTS)
+    return 0;
+  choose_tile(w);
+  if (plane_bytes(w) > MOST_PLANES) return 0;
+  w->bytes = plane_bytes(w) + 2 * nc_kernels()->tile_bytes +
+             blocks_of(w) * NC_TILE_ROWS * strip_size(w) * w->size;
+  w->task = tiled_result;
+  return 1;
+}
+
+int nc_conv_run_tiled(ConvWork *w) {
+  const int64_t units = w->c->groups * blocks_of(w);
+  const int64_t weights = units * w->k * NC_TILE_ROWS * w->size;
+  const int64_t bytes = weights + w->k * (int64_t)sizeof *w->at;
+  void *p;
+  int r;
+  TRY(nc_hostalloc(&p, bytes));
+  w->packed = p;
+  w->at = (int64_t *)(void *)((char *)p + weights);
+  set_offsets(w);
+  r = nc_parallel(units, 1 + (1 << 16) / (w->k * NC_TILE_ROWS), pack_weights,
+                  w);
+  w->tasks = w->c->n * w->c->groups * w->down * w->across;
+  if (r == NC_OK) r = nc_conv_tasks(w);
+  nc_hostfree(p, bytes);
+  return r;
+}
