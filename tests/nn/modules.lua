@@ -361,6 +361,26 @@ local fast = attention(q, q, q, {attn_mask = mask, need_weights = false})
 assert(nacre.allclose(fast, (attention(q, q, q, {attn_mask = mask}))))
 fails("is_causal only says what attn_mask is", attention, q, q, q,
       {is_causal = true})
+do  -- so do the layers that have one
+  local options = {batch_first = true, dropout = 0}
+  local encoder = nn.TransformerEncoderLayer(4, 2, 8, options)
+  local decoder = nn.TransformerDecoderLayer(4, 2, 8, options)
+  local model = nn.Transformer(4, 2, 1, 1, 8, options)
+  local stack = nn.TransformerEncoder(encoder, 2)
+  local x = nacre.randn(1, 3, 4)
+  local function refuses(...)
+    fails("is_causal only says what attn_mask is", ...)
+  end
+  refuses(encoder, x, {is_causal = true})
+  refuses(stack, x, {is_causal = true})
+  refuses(decoder, x, x, {tgt_is_causal = true})
+  refuses(decoder, x, x, {memory_is_causal = true})
+  refuses(nn.TransformerDecoder(decoder, 1), x, x, {tgt_is_causal = true})
+  refuses(model, x, x, {src_is_causal = true})
+  refuses(model, x, x, {tgt_is_causal = true})
+  local mask = model:generate_square_subsequent_mask(3)
+  assert(stack(x, {mask = mask, is_causal = true}):equal(stack(x, mask)))
+end
 local padded = nacre.tensor {{false, false, true}}
 _, weights = attention(q, q, q, {key_padding_mask = padded})
 eq(weights[{{}, {}, {3, 3}}]:abs():sum():item(), 0)
