@@ -65,6 +65,53 @@ eq(#net:parameters(), 10)
 net.name = nil
 eq(#net:parameters(), 9)
 
+-- a parameter that becomes a plain tensor would not be trained
+do
+  local layer = nn.Linear(2, 2)
+  layer.weight = nacre.zeros(2, 2)
+  local text = "Linear: weight was a parameter, and is now a tensor"
+  fails(text, layer, nacre.ones(1, 2))
+  fails(text, layer.parameters, layer)
+  layer.weight = nn.Parameter(nacre.zeros(2, 2))
+  layer.weight:requires_grad_(false)
+  layer.bias = nil
+  eq(layer(nacre.ones(1, 2)):sum():item(), 0)
+  layer.weight.data = nacre.ones(2, 2)
+  eq(layer:clone()(nacre.ones(1, 2)):sum():item(), 4)
+end
+
+-- parameters and buffers in tables count, other tensors there do not
+do
+  local Tables = nn.Module "Tables"
+  function Tables:init()
+    self.w = {nn.Parameter(nacre.ones(2)), nn.Parameter(nacre.ones(3))}
+    self.deep = {a = {b = nn.Buffer(nacre.ones(1))}}
+    self.cache = {nacre.ones(1)}
+  end
+  local m = Tables()
+  eq(names(m:named_parameters()), "w.0 w.1")
+  eq(names(m:named_buffers()), "deep.a.b")
+  eq(m:double().w[2].dtype, "float64")
+  local state = m:clone():state_dict()
+  state["w.1"] = state["w.1"] * 2
+  m:load_state_dict(state)
+  eq(m.w[2]:sum():item(), 6)
+end
+
+-- the methods of Python are called otherwise
+fails("Py: nothing calls __init__", "function Py:init(...)", function()
+  local Py = nn.Module "Py"
+  function Py:__init__() end
+end)
+fails("D: nothing calls __getitem__", "function D:get(...)", function()
+  local D = nacre.utils.data.Dataset "D"
+  function D:__getitem__() end
+end)
+fails("O: nothing calls __init", "function O:init(...)", function()
+  local O = nacre.optim.Optimizer "O"
+  function O:__init() end
+end)
+
 -- a shared module is there once, but under both names in the state
 local shared = nn.Sequential(net.fc1, nn.ReLU(), net.fc1)
 eq(#shared:parameters(), 2)
@@ -350,6 +397,24 @@ fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
       {length = {3, 5}})
 fails("BatchNorm2d: input has 2 dimensions, not 4", nn.BatchNorm2d(3),
       nacre.ones(3, 3))
+
+-- layers of the library take no more arguments than they use
+do
+  local x, y = nacre.ones(1, 4), nacre.zeros(1, 4)
+  fails("MSELoss: takes 2 arguments, got 3",
+        "options are those of the class: nn.MSELoss({reduction = ...})",
+        nn.MSELoss(), x, y, {reduction = "sum"})
+  fails("Linear: takes 1 argument, got 3", nn.Linear(4, 2), x, 5, "x")
+  fails("Dropout: takes 1 argument, got 2", nn.Dropout(0.5), x, {p = 0})
+  fails("takes 1 argument, got 2", nn.Sequential(nn.Linear(4, 4)), x, y)
+  local hooked = nn.Linear(4, 2)
+  hooked:register_forward_hook(function() end)
+  fails("Linear: takes 1 argument, got 2", hooked, x, 5)
+  shape(nn.Linear(4, 2)(x, nil), 1, 2)
+  local Wide = nn.Linear:extend "Wide"
+  function Wide:forward(a, b) return nn.Linear.forward(self, a + b) end
+  shape(Wide(4, 2)(x, y), 1, 2)
+end
 
 -- attention: a mask of booleans is true where nothing is looked at
 local attention = nn.MultiheadAttention(4, 2, {batch_first = true}):double()

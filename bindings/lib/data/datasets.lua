@@ -107,6 +107,9 @@ describe("Dataset", function(name)
     local self = setmetatable({}, class)
     if class.init then class.init(self, ...) end
     return self
+  end, __newindex = function(class, key, v)
+    all.check_method_name(name, key)
+    rawset(class, key, v)
   end})
 end, "name:text -> class", "a class of datasets with init, len and get(i)")
 
