@@ -397,6 +397,11 @@ fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
       {length = {3, 5}})
 fails("BatchNorm2d: input has 2 dimensions, not 4", nn.BatchNorm2d(3),
       nacre.ones(3, 3))
+for _, norm in ipairs {nn.BatchNorm2d(3), nn.GroupNorm(3, 3),
+                       nn.InstanceNorm2d(3, {affine = true})} do
+  fails("input has 4 channels, the layer takes 3", norm, nacre.ones(1, 4, 2, 2))
+end
+shape(nn.InstanceNorm2d(3)(nacre.ones(1, 4, 2, 2)), 1, 4, 2, 2)
 
 -- layers of the library take no more arguments than they use
 do

@@ -299,7 +299,7 @@ function Module:extend(name, base)
                  __brief = function(m) return m:_brief() end,
                  __tostring = function(m) return m:_text() end}
   local function text(c) return "class " .. c.__name end
-  class.__index = class
+  class.__index = self._indexer and self._indexer(class) or class
   return setmetatable(class, {__index = self, __call = construct,
                               __newindex = set_class_field,
                        __tostring = text, __brief = text})
@@ -331,8 +331,18 @@ end
 
 -- ---- calls
 
+-- Fails if the arguments are those of `for part in m do'.
+function all.check_no_loop(self, ...)
+  if select("#", ...) == 2 and (...) == nil and select(2, ...) == nil then
+    fail(self.__name, "a module is no iterator",
+         self._indexer and "for i, part in ipairs(m) do ... end" or
+         "for name, part in m:named_children() do ... end")
+  end
+end
+
 -- nn.Module's forward, for a class that has none.
-function Module:forward()
+function Module:forward(...)
+  all.check_no_loop(self, ...)
   fail(self.__name, "the class has no forward",
        ("function %s:forward(x) ... end"):format(self.__name))
 end

@@ -145,6 +145,11 @@ local function first_state(self, kind, x, state, single)
     if t == nil then return x:new_zeros(rows, x:size(2), size) end
     if single and t:dim() == 2 then t = t:unsqueeze(2) end
     local want = ("%dx%dx%d"):format(rows, x:size(2), size)
+    if t.device ~= x.device then
+      fail(kind, ("{%s} is on %s, {input} on %s")
+                 :format(what, t.device, x.device),
+           ('{%s}:to("%s")'):format(what, x.device), what, t, "input", x)
+    end
     if table.concat(t:size(), "x") ~= want then
       fail(kind, ("{%s} is [%s], an input of this shape needs [%s]")
                  :format(what, table.concat(t:size(), "x"), want), nil, what, t)

@@ -87,10 +87,23 @@ end
 -- All optimizers, for what happens to their parameters.
 local optimizers = setmetatable({}, {__mode = "k"})
 
+-- What a list of groups does that is no list of Lua.
+local GROUPS = {
+  __index = function(groups, key)
+    if key == 0 then fail("param_groups", "groups count from 1") end
+    return math.type(key) == "integer" and key < 0 and
+           rawget(groups, #groups + 1 + key) or nil
+  end,
+  __call = function()
+    fail("param_groups", "a list is no iterator",
+         "for i, group in ipairs(opt.param_groups) do ... end")
+  end}
+
 -- Fills in a new optimizer; `params' are parameters or groups.
 local function fill_in(self, params, defaults, state)
   optimizers[self] = true
-  self.param_groups, self.state, self.defaults = {}, state, defaults
+  self.param_groups, self.state = setmetatable({}, GROUPS), state
+  self.defaults = defaults
   if are_groups(params) then
     for _, group in ipairs(params) do self:add_param_group(group) end
   else
