@@ -60,7 +60,7 @@ static _Thread_local struct {
   int64_t n, room;
 } kept;
 
-static void forget_casts(void) {
+void nc_forget_casts(void) {
   while (kept.n > 0) {
     kept.n--;
     nc_release(kept.list[kept.n].leaf);
@@ -181,5 +181,5 @@ void nc_set_autocast(const DType lower[2]) {
   memcpy(nc_context->autocast, lower, sizeof nc_context->autocast);
   nc_context->tracing &= ~(unsigned)NC_AUTOCAST;
   if (any) nc_context->tracing |= NC_AUTOCAST;
-  else forget_casts();
+  else nc_forget_casts();
 }

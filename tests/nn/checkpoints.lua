@@ -67,7 +67,8 @@ assert(C.read(path) == before)
 -- ---- a module without its structure
 
 do
-  local from, to = nn.Sequential(nn.Linear(2, 1)), nn.Sequential(nn.Linear(2, 1))
+  local from = nn.Sequential(nn.Linear(2, 1))
+  local to = nn.Sequential(nn.Linear(2, 1))
   nacre.save(base .. ".npz", from)
   to:load_state_dict(base .. ".npz")
   assert(to[1].weight:equal(from[1].weight))
