@@ -65,6 +65,16 @@ eq(#net:parameters(), 10)
 net.name = nil
 eq(#net:parameters(), 9)
 
+-- classes of instances
+do
+  local Mine = nn.Linear:extend "Mine"
+  local m = Mine(1, 1)
+  assert(nn.Linear:is(m) and Mine:is(m) and nn.Module:is(m))
+  assert(not nn.Conv1d:is(m) and not Mine:is(nn.Linear(1, 1)))
+  assert(not nn.Linear:is(3) and not nn.Linear:is {} and not nn.Linear:is(nil))
+  assert(not nn.Linear:is(nn.Linear) and nn.ModuleList:is(nn.ModuleList()))
+end
+
 -- a parameter that becomes a plain tensor would not be trained
 do
   local layer = nn.Linear(2, 2)

@@ -329,6 +329,16 @@ function all.layer(name, signature, doc, parent, init)
   return class
 end
 
+-- Is m an instance of this class, or of one derived from it? nn.Linear:is(m)
+function Module:is(m)
+  local class = is_module(m) and getmetatable(m)
+  while type(class) == "table" and not rawequal(class, self) do
+    local meta = getmetatable(class)
+    class = meta and rawget(meta, "__index")
+  end
+  return rawequal(class, self)
+end
+
 -- ---- calls
 
 -- Fails if the arguments are those of `for part in m do'.
@@ -476,7 +486,8 @@ function all.guard_methods(class, is, object)
   end
   for name, method in pairs(class) do
     if type(method) == "function" and name:find "^%l" and name ~= "extend" and
-       name ~= "forward" and name ~= "init" and name ~= "update" then
+       name ~= "forward" and name ~= "init" and name ~= "update" and
+       name ~= "is" then
       class[name] = guarded(name, method)
     end
   end

@@ -389,6 +389,15 @@ function Optimizer:__tostring()
   return table.concat(lines, "\n")
 end
 
-all.guard_methods(Optimizer, function(self)
-  return type(self) == "table" and rawget(self, "param_groups") ~= nil
-end, "opt")
+-- Is this an optimizer? Fails for one whose init left it empty.
+local function is_optimizer(self)
+  if type(self) ~= "table" then return false end
+  local class = getmetatable(self)
+  if rawget(self, "param_groups") == nil and class and
+     rawget(class, "__index") == class and self.step_group then
+    fail(self.name, "init did not call Optimizer.init(self, params, defaults)")
+  end
+  return rawget(self, "param_groups") ~= nil
+end
+
+all.guard_methods(Optimizer, is_optimizer, "opt")
