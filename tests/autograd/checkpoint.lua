@@ -89,7 +89,8 @@ do  -- gradients of some tensors alone, arguments or not
   local want = {grad(f(x):square():sum(), list, keep)}
   local got = {grad(checkpoint(f, x):square():sum(), list, keep)}
   for i in ipairs(list) do check(got[i]:equal(want[i]), "number %d", i) end
-  check(grad(checkpoint(f, x):square():sum(), x, keep):equal(want[1]), "x alone")
+  check(grad(checkpoint(f, x):square():sum(), x, keep):equal(want[1]),
+        "x alone")
   check(grad(checkpoint(f, x):square():sum(), h):equal(want[4]), "h alone")
   linear:zero_grad()
   h = h:detach()              -- the history of the other is freed

@@ -422,6 +422,8 @@ do
   fails("Linear: takes 1 argument, got 3", nn.Linear(4, 2), x, 5, "x")
   fails("Dropout: takes 1 argument, got 2", nn.Dropout(0.5), x, {p = 0})
   fails("takes 1 argument, got 2", nn.Sequential(nn.Linear(4, 4)), x, y)
+  fails("CrossEntropyLoss: an instance takes the tensors", nn.CrossEntropyLoss,
+        x, y)
   local hooked = nn.Linear(4, 2)
   hooked:register_forward_hook(function() end)
   fails("Linear: takes 1 argument, got 2", hooked, x, 5)
@@ -550,6 +552,12 @@ local parts = {nacre.randn(2, 3), nacre.randn(4, 3), nacre.randn(1, 3)}
 local packed = rnn.pack_sequence(parts)
 for i, t in ipairs(rnn.unpack_sequence(packed)) do assert(t == parts[i]) end
 local padded, lengths = rnn.pad_packed_sequence(packed, true)
+do
+  local long = rnn.pad_packed_sequence(packed, true, {total_length = 9})
+  assert(long:size(2) == 9 and long:narrow(2, 9, 1):abs():sum():item() == 0)
+  fails("total_length is 1, the longest sequence", rnn.pad_packed_sequence,
+        packed, {total_length = 1})
+end
 for i, t in ipairs(rnn.unpad_sequence(padded, lengths, true)) do
   assert(t == parts[i])
 end

@@ -317,6 +317,12 @@ function all.layer(name, signature, doc, parent, init)
   local s = all.parse("nn." .. name, signature .. " -> module")
   class._signature = s
   function class.init(self, ...)
+    local second = s.params[2]
+    if second and second.type ~= "tensor" and nacre.is_tensor((...)) and
+       nacre.is_tensor((select(2, ...))) then
+      fail(name, "an instance takes the tensors, the class the options",
+           ("nacre.nn.%s()(...)"):format(name))
+    end
     local v = all.read(name, s, ...)
     rawset(self, "_arguments", v)
     if init then init(self, table.unpack(v, 1, #s.params)) end

@@ -147,8 +147,7 @@ local function first_state(self, kind, x, state, single)
     local want = ("%dx%dx%d"):format(rows, x:size(2), size)
     if t.device ~= x.device then
       fail(kind, ("{%s} is on %s, {input} on %s")
-                 :format(what, t.device, x.device),
-           ('{%s}:to("%s")'):format(what, x.device), what, t, "input", x)
+                 :format(what, t.device, x.device), nil, what, t, "input", x)
     end
     if table.concat(t:size(), "x") ~= want then
       fail(kind, ("{%s} is [%s], an input of this shape needs [%s]")
@@ -319,13 +318,22 @@ function(x, lengths, batch_first)
 end)
 
 all.define("nn.utils.rnn.pad_packed_sequence",
-  "sequence:table, batch_first:bool=false, padding_value:num=0 "
-  .. "-> tensor, lengths",
+  "sequence:table, batch_first:bool=false, padding_value:num=0, "
+  .. "total_length:int=nil -> tensor, lengths",
   "the padded sequences and the lengths of a packed table",
-function(packed, batch_first, value)
+function(packed, batch_first, value, total)
   local x, time = packed.data, 0
   for _, n in ipairs(packed.lengths) do time = math.max(time, n) end
+  if total and total < time then
+    fail("pad_packed_sequence",
+         ("total_length is %d, the longest sequence %d"):format(total, time))
+  end
   x = x:narrow(1, 1, time)
+  if total and total > time then
+    local size = x:size()
+    size[1] = total - time
+    x, time = nacre.cat {x, x:new_zeros(size)}, total
+  end
   if value ~= 0 then
     local masks = nacre.stack(masks_of(packed.lengths, time, x.device))
     x = x:masked_fill(masks:logical_not(), value)
