@@ -403,6 +403,8 @@ fails("GRUCell: takes x and the state", nn.GRUCell(3, 4), nacre.ones(2, 3),
       one_state[1], 1)
 fails("the options are a table {lengths = ...}, not a number", nn.GRU(3, 4),
       nacre.ones(5, 2, 3), one_state, 3)
+fails("LSTM: the options come behind the state", nn.LSTM(3, 4),
+      nacre.ones(5, 2, 3), {lengths = {3, 5}})
 fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
       {length = {3, 5}})
 fails("BatchNorm2d: input has 2 dimensions, not 4", nn.BatchNorm2d(3),

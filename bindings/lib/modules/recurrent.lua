@@ -168,8 +168,12 @@ local function first_state(self, kind, x, state, single)
   return read(state[1], "h", out), read(state[2], "c", self.hidden_size)
 end
 
--- Fails for an h of an LSTM that is not in a list with c.
+-- Fails for an h of an LSTM that is not in a list with c, and for options in
+-- the place of the state.
 local function check_state(kind, state)
+  if type(state) == "table" and state.lengths then
+    fail(kind, "the options come behind the state: (x, nil, {lengths = ...})")
+  end
   if kind:find "^LSTM" and nacre.is_tensor(state) then
     fail(kind, "the state is a list {h, c}", kind:lower() .. "(x, {h, c})")
   end
