@@ -362,6 +362,51 @@ static int saved(lua_State *L) {
   return 1;
 }
 
+/*
+** Checkpoints
+*/
+/* _region(): begins a part of the graph; gives the number by which _inputs and
+   _redirect know it. Casts of a region of autocast are made anew in it. */
+static int begin_region(lua_State *L) {
+  nl_select(L);
+  nc_forget_casts();
+  lua_pushinteger(L, nc_newest_node());
+  return 1;
+}
+
+/* _inputs(outputs, region): what the part that leads to the outputs uses from
+   outside, as a list of tensors without values; what it saved is released. */
+static int region_inputs(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const int n = (int)lua_rawlen(L, 1);
+  Tensor **out = full_tensor_array(L, 1, n, "output");
+  Region r;
+  nl_select(L);
+  nl_check(L, nc_region_inputs(&r, out, n, luaL_checkinteger(L, 2)));
+  lua_createtable(L, r.n, 0);
+  for (int i = 0; i < r.n; i++) {
+    nl_pushtensor(L, r.input[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  nc_freeregion(&r);
+  return 1;
+}
+
+/* _redirect(outputs, region, from, to): makes the part use the leaf to[i]
+   instead of from[i] */
+static int redirect_region(lua_State *L) {
+  for (int i = 1; i <= 4; i += i == 1 ? 2 : 1) luaL_checktype(L, i, LUA_TTABLE);
+  const int n = (int)lua_rawlen(L, 1), count = (int)lua_rawlen(L, 3);
+  Tensor **out = full_tensor_array(L, 1, n, "output");
+  Tensor **from = full_tensor_array(L, 3, count, "input");
+  Tensor **to = full_tensor_array(L, 4, count, "input");
+  nl_select(L);
+  nl_check_op(
+      L, nc_region_redirect(out, n, luaL_checkinteger(L, 2), from, to, count),
+      "checkpoint");
+  return 0;
+}
+
 const Bound nl_backward_methods[] = {
   { "backward", backward, BACKWARD,
     "adds the gradient of self to the grad of every leaf that it depends on "
@@ -378,6 +423,9 @@ const Bound nl_backward_methods[] = {
 const luaL_Reg nl_backward_internals[] = {
   { "_backward", backward_of_several },
   { "_custom", new_custom },
+  { "_inputs", region_inputs },
+  { "_redirect", redirect_region },
+  { "_region", begin_region },
   { "_saved", saved },
   { NULL, NULL },
 };

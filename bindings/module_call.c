@@ -9,11 +9,17 @@
 ** occurred, and no call has to record anything.
 */
 
+#include <string.h>
+
 #include "bindings/binding.h"
 
 #define DESCRIBE "nacre.describe_modules"
 #define MOST_LEVELS 200
 #define PLACES 5
+
+/* The upvalues of module_call: how many arguments the forward of a layer takes;
+   the tensors that are parameters; what raises the two errors of a call. */
+enum { LIMITS = 1, DECLARED, FAIL_SURPLUS, FAIL_LOST, UPVALUES = FAIL_LOST };
 
 /* Returns the results of forward. A module whose forward gave none keeps that
    forward as _silent, for hints: what follows may fail for want of a value.
@@ -27,17 +33,93 @@ static int finish(lua_State *L, int status, lua_KContext context) {
   return 0;
 }
 
+/* Fails if forward, on top, is a layer's that takes fewer arguments. Those at
+   the end that are nil do not count. [-0, +0, e] */
+static void check_count(lua_State *L) {
+  const int forward = lua_gettop(L);
+  int got = forward - 2;
+  lua_pushvalue(L, forward);
+  if (lua_rawget(L, lua_upvalueindex(LIMITS)) == LUA_TNUMBER) {
+    const lua_Integer most = lua_tointeger(L, -1);
+    while (got > most && lua_isnil(L, got + 1)) got--;
+    if (got > most) {
+      lua_pushvalue(L, lua_upvalueindex(FAIL_SURPLUS));
+      lua_pushvalue(L, 1);
+      lua_pushinteger(L, most);
+      lua_pushinteger(L, got);
+      lua_pushvalue(L, got + 1);
+      lua_call(L, 4, 0);
+    }
+  }
+  lua_settop(L, forward);
+}
+
+/* Is the tensor at index i a leaf that neither requires a gradient nor was
+   declared to be a parameter? [-0, +0, e] */
+static int is_lost(lua_State *L, int i) {
+  Tensor *t = nl_totensor(L, i);
+  int yes;
+  if (t == NULL) return 0;
+  nl_select(L);
+  nl_check(L, nc_get_requires_grad(&yes, t));
+  if (yes) return 0;
+  lua_pushvalue(L, i);
+  yes = lua_rawget(L, lua_upvalueindex(DECLARED)) != LUA_TNIL;
+  lua_pop(L, 1);
+  return !yes;
+}
+
+/* Fails if a field of the module that was a parameter is now another tensor: it
+   would not be trained. [-0, +0, e] */
+static void check_parameters(lua_State *L) {
+  const int top = lua_gettop(L);
+  lua_pushliteral(L, "_fields");
+  const int n = lua_rawget(L, 1) == LUA_TTABLE ? (int)lua_rawlen(L, -1) : 0;
+  for (int i = 1; i <= n; i++) {
+    lua_rawgeti(L, top + 1, i);
+    lua_getfield(L, -1, "kind");
+    const char *kind = lua_tostring(L, -1);
+    if (kind && strcmp(kind, "parameter") == 0) {
+      lua_getfield(L, top + 2, "key");
+      lua_rawget(L, 1);
+      if (is_lost(L, lua_gettop(L))) {
+        lua_pushvalue(L, lua_upvalueindex(FAIL_LOST));
+        lua_pushvalue(L, 1);
+        lua_getfield(L, top + 2, "key");
+        lua_call(L, 2, 0);
+      }
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
 /* __call of modules: module(...) is module:forward(...), with hooks. The module
    stays at index 1. [-0, +n, e] */
 static int module_call(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checkstack(L, 8, NULL);
+  if (nl_context(L)->no_grad == 0) check_parameters(L);
+  lua_getfield(L, 1, "forward");
+  check_count(L);
   lua_pushliteral(L, "_hooks");
-  lua_getfield(L, 1, lua_rawget(L, 1) == LUA_TNIL ? "forward" : "_call_hooked");
-  lua_replace(L, -2);
+  if (lua_rawget(L, 1) != LUA_TNIL) {
+    lua_getfield(L, 1, "_call_hooked");
+    lua_replace(L, -3);
+  }
+  lua_pop(L, 1);
   lua_pushvalue(L, 1);
   lua_rotate(L, 2, 2);
   lua_callk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, finish);
   return finish(L, LUA_OK, 0);
+}
+
+/* new_module_call(limits, declared, fail_surplus, fail_lost): __call of
+   modules */
+static int new_module_call(lua_State *L) {
+  lua_settop(L, UPVALUES);
+  lua_pushcclosure(L, module_call, UPVALUES);
+  return 1;
 }
 
 /* set_describe(f): f(modules) gives, for a list of the modules that run, the
@@ -59,8 +141,8 @@ static int bytes_text(lua_State *L) {
 void nl_push_module_functions(lua_State *L) {
   lua_pushcfunction(L, bytes_text);
   lua_setfield(L, -2, "bytes_text");
-  lua_pushcfunction(L, module_call);
-  lua_setfield(L, -2, "module_call");
+  lua_pushcfunction(L, new_module_call);
+  lua_setfield(L, -2, "new_module_call");
   lua_pushcfunction(L, set_describe);
   lua_setfield(L, -2, "set_describe");
 }

@@ -59,6 +59,24 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
               int nsaved);
 int nc_customsaved(Tensor **t, const Node *node, int i);
 
+/* The part of the graph that was recorded after nc_newest_node() gave `since',
+   and leads to out[]. */
+int64_t nc_newest_node(void); /* counts the nodes that were made */
+typedef struct Region {
+  Tensor **input;             /* what the part uses from outside: tensors of
+                                 that shape and history, without values */
+  int n;
+  int64_t room;               /* of `input', in bytes */
+} Region;
+
+/* Finds the inputs, and releases what the part has saved. */
+int nc_region_inputs(Region *r, Tensor *const out[], int n, int64_t since);
+void nc_freeregion(Region *r);
+/* Makes the part use the leaf to[i] instead of from[i], an input.  Fails if it
+   uses others. */
+int nc_region_redirect(Tensor *const out[], int n, int64_t since,
+                       Tensor *const from[], Tensor *const to[], int count);
+
 typedef struct Backward {
   int n;
   Tensor *const *output;      /* the tensors to differentiate */

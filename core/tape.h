@@ -74,6 +74,7 @@ struct Node {
   Saved *saved;
   void *info;                 /* data of the kind */
   int64_t bytes;              /* of all of this, in one block */
+  int64_t number;             /* in the order in which they are made */
   int freed;                  /* were the saved tensors released? */
   int slot;                   /* in a backward pass */
   BackwardPass *walk;
@@ -119,6 +120,7 @@ int nc_newad(Tensor *t);      /* allocates t->ad, if there is none */
 int nc_refresh(Tensor *t);    /* updates the history of a view */
 /* t, which has no history, gets that of another tensor. */
 int nc_borrow_history(Tensor *t, Tensor *from);
+int nc_borrow_node(Tensor *t, Node *node, int index); /* that of a result */
 Edge nc_edgeof(const Tensor *t);            /* where its gradient goes */
 
 /*

@@ -48,6 +48,10 @@ unsigned nc_trace(unsigned traced);
    other devices; DT_NONE: not at all.  They are in nc_context->autocast. */
 void nc_set_autocast(const DType lower[2]);
 
+/* Forgets the casts of weights that the region has made, which were recorded
+   where they were first used. */
+void nc_forget_casts(void);
+
 /* The steps since the last nc_trace_clear, and the error with which an
    operation would have failed (NULL: none).  Both are valid until then. */
 const Step *nc_trace_steps(int *n, const Error **warning);

@@ -320,7 +320,7 @@ static const char *format_option(lua_State *L, int options) {
 
 /* Replaces a module or another object by its state_dict. [-0, +0, e] */
 static void take_state(lua_State *L, const Save *o) {
-  if (o->format != NC_SAFETENSORS || !lua_getmetatable(L, o->self)) return;
+  if (nl_onetensor(o->format) || !lua_getmetatable(L, o->self)) return;
   lua_pop(L, 1);
   if (nl_totensor(L, o->self)) return;
   nl_push_module_function(L, "state_of");

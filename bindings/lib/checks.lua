@@ -67,3 +67,15 @@ function all.room(op, like, size, dtype)
   if type(t) == "table" then t.op = op end
   error(t, 0)
 end
+
+-- What methods of Python are called here.
+local methods = {__init__ = "init", __init = "init", __call__ = "forward",
+                 __len__ = "len", __getitem__ = "get"}
+
+-- Fails if a class of the user gets a method under a name that is never called.
+function all.check_method_name(class, key)
+  if methods[key] then
+    fail(class, ("nothing calls %s"):format(key),
+         ("function %s:%s(...)"):format(class, methods[key]))
+  end
+end

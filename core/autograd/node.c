@@ -25,6 +25,12 @@ static size_t round_up(size_t bytes) {
 /* Makes a node, with all its arrays in one block.  `sizes' is the total
    number of dimensions of the operands, whose sizes the edges store; a
    result gets room for NC_MAXDIM. */
+static int64_t newest; /* the number of the newest node */
+
+int64_t nc_newest_node(void) {
+  return newest;
+}
+
 int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
                int nout, int nsaved, size_t info, int64_t sizes) {
   const size_t at = round_up(sizeof(Node));
@@ -49,6 +55,7 @@ int nc_newnode(Node **out, const NodeKind *kind, const char *name, int nedge,
   n->kind = kind;
   n->name = name;
   n->bytes = (int64_t)bytes;
+  n->number = ++newest;
   n->edge = (Edge *)(p += at);
   n->out = (Output *)(p += edges);
   n->saved = (Saved *)(p += outs);
@@ -547,8 +554,7 @@ static int fail_changed(const Node *n, const Saved *s) {
   return NC_EVALUE;
 }
 
-/* Gives t, which has no history, result `index' of a node. */
-static int borrow_node(Tensor *t, Node *node, int index) {
+int nc_borrow_node(Tensor *t, Node *node, int index) {
   TRY(nc_newad(t));
   node->refs++;
   set_node(t, node, index);
@@ -575,7 +581,7 @@ int nc_savedtensor(Tensor **t, const Node *n, int i) {
     return NC_OK;
   }
   TRY(nc_alias(t, s->t));
-  if ((r = borrow_node(*t, node, s->index)) != NC_OK)
+  if ((r = nc_borrow_node(*t, node, s->index)) != NC_OK)
     return nc_release_failed(r, t, 1);
   return NC_OK;
 }
@@ -587,5 +593,5 @@ int nc_borrow_history(Tensor *t, Tensor *from) {
   Edge e;
   TRY(nc_refresh(from));
   e = nc_edgeof(from);
-  return e.node ? borrow_node(t, e.node, e.index) : NC_OK;
+  return e.node ? nc_borrow_node(t, e.node, e.index) : NC_OK;
 }

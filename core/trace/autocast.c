@@ -63,7 +63,7 @@ static _Thread_local struct {
   int64_t n, room;
 } cached_casts;
 
-static void forget_casts(void) {
+void nc_forget_casts(void) {
   while (cached_casts.n > 0) {
     cached_casts.n--;
     nc_release(cached_casts.list[cached_casts.n].leaf);
@@ -185,5 +185,5 @@ void nc_set_autocast(const DType lower[2]) {
   memcpy(nc_context->autocast, lower, sizeof nc_context->autocast);
   nc_context->tracing &= ~(unsigned)NC_AUTOCAST;
   if (any) nc_context->tracing |= NC_AUTOCAST;
-  else forget_casts();
+  else nc_forget_casts();
 }

@@ -94,7 +94,12 @@ local function numbers_of(self, name)
 end
 
 -- Writes a line for each step, with the names first, as CSV.
+-- Writes all columns as a .csv file.
 function Log:save(path)
+  local extension = path:match "%.(%w+)$"
+  if extension and extension ~= "csv" and extension ~= "txt" then
+    error(("history: it is saved as .csv, not as .%s"):format(extension), 2)
+  end
   local columns = {}
   for i, name in ipairs(self._names) do columns[i] = numbers_of(self, name) end
   local lines = {"step," .. table.concat(self._names, ",")}

@@ -80,6 +80,43 @@ do  -- memory that waits for backward
   check(part < whole / 2, "%d bytes, and %d without it", part, whole)
 end
 
+do  -- gradients of some tensors alone, arguments or not
+  local grad, linear = nacre.autograd.grad, nn.Linear(4, 3)
+  local h = (x * 2):detach():requires_grad_() * 1
+  local f = function(t) return linear(t * h):tanh() end
+  local list = {x, linear.weight, linear.bias, h}
+  local keep = {retain_graph = true}
+  local want = {grad(f(x):square():sum(), list, keep)}
+  local got = {grad(checkpoint(f, x):square():sum(), list, keep)}
+  for i in ipairs(list) do check(got[i]:equal(want[i]), "number %d", i) end
+  check(grad(checkpoint(f, x):square():sum(), x, keep):equal(want[1]),
+        "x alone")
+  check(grad(checkpoint(f, x):square():sum(), h):equal(want[4]), "h alone")
+  linear:zero_grad()
+  h = h:detach()              -- the history of the other is freed
+  checkpoint(f, x):square():sum():backward {inputs = {linear.weight}}
+  check(linear.weight.grad:equal(want[2]), "backward with inputs")
+  check(linear.bias.grad == nil, "the others are not written")
+  linear:zero_grad()
+  local calls = 0
+  linear.weight:register_hook(function() calls = calls + 1 end)
+  checkpoint(f, x, {use_reentrant = false}):square():sum():backward()
+  check(calls == 1 and linear.weight.grad:equal(want[2]), "%d hooks", calls)
+  check(grad(checkpoint(function(t) return t end, x):sum(), x):equal(
+          nacre.ones(5, 4)), "an argument that is the result")
+  linear:zero_grad()
+  nacre.autocast(x.device, function()
+    local first = linear(x):float():sum()
+    return (first + checkpoint(linear, x):float():sum()):backward()
+  end)
+  check(nacre.allclose(linear.bias.grad, nacre.full({3}, 10)), "a kept cast")
+  local other = linear
+  local y = checkpoint(function(t) return other(t) end, x)
+  other = nn.Linear(4, 3)
+  fails("the function used other tensors when it was called again",
+        y.backward, y:sum())
+end
+
 fails("takes a function, not a nil", checkpoint)
 fails("broken", function()
   local calls = 0

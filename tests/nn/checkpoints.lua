@@ -64,6 +64,17 @@ fails("f is a function, which a file cannot hold", nacre.save, path,
 fails("the table has a table as a key", nacre.save, path, {[{}] = 1})
 assert(C.read(path) == before)
 
+-- ---- a module without its structure
+
+do
+  local from = nn.Sequential(nn.Linear(2, 1))
+  local to = nn.Sequential(nn.Linear(2, 1))
+  nacre.save(base .. ".npz", from)
+  to:load_state_dict(base .. ".npz")
+  assert(to[1].weight:equal(from[1].weight))
+  os.remove(base .. ".npz")
+end
+
 -- ---- what was written by others
 
 local function broken(text, message)

@@ -194,3 +194,17 @@ if nacre.cuda.is_available() then
   end
   eq(n, 15)
 end
+
+-- ---- the samples of a subset are checked when it is made
+
+do
+  local rows = {nacre.arange(3)}
+  local function refuses(i)
+    fails(("Subset: there is no sample %d: they count from 1 to 3"):format(i),
+          data.Subset, rows, {1, i})
+  end
+  refuses(0)
+  refuses(4)
+  refuses(-4)
+  assert(data.Subset(rows, {-1, 1})[1]:item() == 2)
+end

@@ -35,6 +35,10 @@ for name, t in pairs(state) do parallel["module." .. name] = t end
 fails("only in the state: module.0.bias",
       'the names begin with "module.": it was saved from a DataParallel',
       b.load_state_dict, b, parallel)
+parallel.n_averaged = nacre.ones({})
+fails("only in the state: module.0.bias",
+      'the names begin with "module.": it is the state of an AveragedModel',
+      b.load_state_dict, b, parallel)
 local inner = {}
 for name, t in pairs(state) do inner["backbone.net." .. name] = t end
 fails("only in the state", 'the names begin with "backbone.net."',

@@ -65,6 +65,63 @@ eq(#net:parameters(), 10)
 net.name = nil
 eq(#net:parameters(), 9)
 
+-- classes of instances
+do
+  local Mine = nn.Linear:extend "Mine"
+  local m = Mine(1, 1)
+  assert(nn.Linear:is(m) and Mine:is(m) and nn.Module:is(m))
+  assert(not nn.Conv1d:is(m) and not Mine:is(nn.Linear(1, 1)))
+  assert(not nn.Linear:is(3) and not nn.Linear:is {} and not nn.Linear:is(nil))
+  assert(not nn.Linear:is(nn.Linear) and nn.ModuleList:is(nn.ModuleList()))
+end
+
+-- a parameter that becomes a plain tensor would not be trained
+do
+  local layer = nn.Linear(2, 2)
+  layer.weight = nacre.zeros(2, 2)
+  local text = "Linear: weight was a parameter, and is now a tensor"
+  fails(text, layer, nacre.ones(1, 2))
+  fails(text, layer.parameters, layer)
+  layer.weight = nn.Parameter(nacre.zeros(2, 2))
+  layer.weight:requires_grad_(false)
+  layer.bias = nil
+  eq(layer(nacre.ones(1, 2)):sum():item(), 0)
+  layer.weight.data = nacre.ones(2, 2)
+  eq(layer:clone()(nacre.ones(1, 2)):sum():item(), 4)
+end
+
+-- parameters and buffers in tables count, other tensors there do not
+do
+  local Tables = nn.Module "Tables"
+  function Tables:init()
+    self.w = {nn.Parameter(nacre.ones(2)), nn.Parameter(nacre.ones(3))}
+    self.deep = {a = {b = nn.Buffer(nacre.ones(1))}}
+    self.cache = {nacre.ones(1)}
+  end
+  local m = Tables()
+  eq(names(m:named_parameters()), "w.0 w.1")
+  eq(names(m:named_buffers()), "deep.a.b")
+  eq(m:double().w[2].dtype, "float64")
+  local state = m:clone():state_dict()
+  state["w.1"] = state["w.1"] * 2
+  m:load_state_dict(state)
+  eq(m.w[2]:sum():item(), 6)
+end
+
+-- the methods of Python are called otherwise
+fails("Py: nothing calls __init__", "function Py:init(...)", function()
+  local Py = nn.Module "Py"
+  function Py:__init__() end
+end)
+fails("D: nothing calls __getitem__", "function D:get(...)", function()
+  local D = nacre.utils.data.Dataset "D"
+  function D:__getitem__() end
+end)
+fails("O: nothing calls __init", "function O:init(...)", function()
+  local O = nacre.optim.Optimizer "O"
+  function O:__init() end
+end)
+
 -- a shared module is there once, but under both names in the state
 local shared = nn.Sequential(net.fc1, nn.ReLU(), net.fc1)
 eq(#shared:parameters(), 2)
@@ -346,10 +403,37 @@ fails("GRUCell: takes x and the state", nn.GRUCell(3, 4), nacre.ones(2, 3),
       one_state[1], 1)
 fails("the options are a table {lengths = ...}, not a number", nn.GRU(3, 4),
       nacre.ones(5, 2, 3), one_state, 3)
+fails("LSTM: the options come behind the state", nn.LSTM(3, 4),
+      nacre.ones(5, 2, 3), {lengths = {3, 5}})
 fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
       {length = {3, 5}})
 fails("BatchNorm2d: input has 2 dimensions, not 4", nn.BatchNorm2d(3),
       nacre.ones(3, 3))
+for _, norm in ipairs {nn.BatchNorm2d(3), nn.GroupNorm(3, 3),
+                       nn.InstanceNorm2d(3, {affine = true})} do
+  fails("input has 4 channels, the layer takes 3", norm, nacre.ones(1, 4, 2, 2))
+end
+shape(nn.InstanceNorm2d(3)(nacre.ones(1, 4, 2, 2)), 1, 4, 2, 2)
+
+-- layers of the library take no more arguments than they use
+do
+  local x, y = nacre.ones(1, 4), nacre.zeros(1, 4)
+  fails("MSELoss: takes 2 arguments, got 3",
+        "options are those of the class: nn.MSELoss({reduction = ...})",
+        nn.MSELoss(), x, y, {reduction = "sum"})
+  fails("Linear: takes 1 argument, got 3", nn.Linear(4, 2), x, 5, "x")
+  fails("Dropout: takes 1 argument, got 2", nn.Dropout(0.5), x, {p = 0})
+  fails("takes 1 argument, got 2", nn.Sequential(nn.Linear(4, 4)), x, y)
+  fails("CrossEntropyLoss: an instance takes the tensors", nn.CrossEntropyLoss,
+        x, y)
+  local hooked = nn.Linear(4, 2)
+  hooked:register_forward_hook(function() end)
+  fails("Linear: takes 1 argument, got 2", hooked, x, 5)
+  shape(nn.Linear(4, 2)(x, nil), 1, 2)
+  local Wide = nn.Linear:extend "Wide"
+  function Wide:forward(a, b) return nn.Linear.forward(self, a + b) end
+  shape(Wide(4, 2)(x, y), 1, 2)
+end
 
 -- attention: a boolean mask is true at positions that attention ignores
 local attention = nn.MultiheadAttention(4, 2, {batch_first = true}):double()
@@ -361,6 +445,26 @@ local fast = attention(q, q, q, {attn_mask = mask, need_weights = false})
 assert(nacre.allclose(fast, (attention(q, q, q, {attn_mask = mask}))))
 fails("is_causal only says what attn_mask is", attention, q, q, q,
       {is_causal = true})
+do  -- so do the layers that have one
+  local options = {batch_first = true, dropout = 0}
+  local encoder = nn.TransformerEncoderLayer(4, 2, 8, options)
+  local decoder = nn.TransformerDecoderLayer(4, 2, 8, options)
+  local model = nn.Transformer(4, 2, 1, 1, 8, options)
+  local stack = nn.TransformerEncoder(encoder, 2)
+  local x = nacre.randn(1, 3, 4)
+  local function refuses(...)
+    fails("is_causal only says what attn_mask is", ...)
+  end
+  refuses(encoder, x, {is_causal = true})
+  refuses(stack, x, {is_causal = true})
+  refuses(decoder, x, x, {tgt_is_causal = true})
+  refuses(decoder, x, x, {memory_is_causal = true})
+  refuses(nn.TransformerDecoder(decoder, 1), x, x, {tgt_is_causal = true})
+  refuses(model, x, x, {src_is_causal = true})
+  refuses(model, x, x, {tgt_is_causal = true})
+  local mask = model:generate_square_subsequent_mask(3)
+  assert(stack(x, {mask = mask, is_causal = true}):equal(stack(x, mask)))
+end
 local padded = nacre.tensor {{false, false, true}}
 _, weights = attention(q, q, q, {key_padding_mask = padded})
 eq(weights[{{}, {}, {3, 3}}]:abs():sum():item(), 0)
@@ -450,6 +554,12 @@ local parts = {nacre.randn(2, 3), nacre.randn(4, 3), nacre.randn(1, 3)}
 local packed = rnn.pack_sequence(parts)
 for i, t in ipairs(rnn.unpack_sequence(packed)) do assert(t == parts[i]) end
 local padded, lengths = rnn.pad_packed_sequence(packed, true)
+do
+  local long = rnn.pad_packed_sequence(packed, true, {total_length = 9})
+  assert(long:size(2) == 9 and long:narrow(2, 9, 1):abs():sum():item() == 0)
+  fails("total_length is 1, the longest sequence", rnn.pad_packed_sequence,
+        packed, {total_length = 1})
+end
 for i, t in ipairs(rnn.unpad_sequence(padded, lengths, true)) do
   assert(t == parts[i])
 end

@@ -126,3 +126,46 @@ assert(net:to_empty {device = "cpu"} == net and rawequal(net.weight, weight))
 assert(tostring(weight.shape) == "{2, 3}")
 assert(weight.requires_grad and weight.is_leaf)
 fails("a device is expected", 'net:to_empty("cpu")', net.to_empty, net)
+
+-- ---- parts by number, and modules that are assigned to a Sequential
+
+do
+  local s = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+  s.extra = nn.Linear(3, 1)
+  assert(s(nacre.ones(1, 2)):size(2) == 1 and rawequal(s.extra, s[3]))
+  assert(rawequal(s[-1], s[3]) and s[4] == nil and s[-4] == nil)
+  fails("Sequential: there is no part 0: they count from 1 to 3",
+        function() return s[0] end)
+  fails("Sequential: there is no part 5 to replace: there are 3",
+        "m:append(part)", function() s[5] = nn.ReLU() end)
+  s[-1] = nn.Linear(3, 4)
+  assert(s(nacre.ones(1, 2)):size(2) == 4)
+  local seen = {}
+  for i, part in pairs(s) do seen[#seen + 1] = i .. part.__name end
+  assert(table.concat(seen, " ") == "1Linear 2ReLU 3Linear")
+  assert(s:pop "extra".out_features == 4 and #s == 2 and s.extra == nil)
+  s:extend {nn.Linear(3, 5), nn.Tanh()}
+  assert(#s == 4 and s:pop().__name == "Tanh" and s:pop(1).__name == "Linear")
+  assert(#s == 2 and #s:state_dict()["1.bias"] == 5)
+  fails("pop: there is no part 7", s.pop, s, 7)
+  assert(#nn.ModuleList {nn.ReLU()}:extend {nn.Tanh()} == 2)
+  local Mine = nn.Sequential:extend "Mine"
+  function Mine:init() self.fc = nn.Linear(2, 2) end
+  local mine = Mine():clone()
+  assert(rawequal(mine.fc, mine[1]) and mine(nacre.ones(1, 2)):size(2) == 2)
+end
+
+-- a loop calls what it is given
+for m, hint in pairs {
+    [nn.ModuleList {nn.ReLU()}] = "for i, part in ipairs(m) do ... end",
+    [nn.Sequential(nn.ReLU())] = "for i, part in ipairs(m) do ... end",
+    [nn.ModuleDict {a = nn.ReLU()}] =
+      "for name, part in m:named_children() do ... end"} do
+  fails("a module is no iterator", hint, function() for _ in m do end end)
+end
+do
+  local groups = nacre.optim.SGD(nn.Linear(1, 1)).param_groups
+  fails("a list is no iterator", function() for _ in groups do end end)
+  fails("groups count from 1", function() return groups[0] end)
+  assert(groups[-1] == groups[1] and groups[2] == nil)
+end

@@ -87,6 +87,17 @@ fails("Empty: the class has no update and no step",
       "function Empty:update(p, grad, state, group) ... end",
       function() optim.Optimizer "Empty"({p}):step() end)
 
+do
+  local Empty = optim.Optimizer "Empty"
+  function Empty:init() self.lr = 1 end
+  local empty = Empty({p})
+  for _, method in ipairs {"step", "zero_grad", "state_dict"} do
+    fails("Empty: init did not call Optimizer.init(self, params, defaults)",
+          empty[method], empty)
+  end
+  fails("zero_grad: a method is called with a colon", empty.zero_grad)
+end
+
 -- ---- schedules
 
 local Warmup = LRScheduler "Warmup"

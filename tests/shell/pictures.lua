@@ -292,6 +292,7 @@ do
   local file <close> = assert(io.open(path))
   assert(file:read "a" == "step,accuracy,loss\n1,1,0.5\n2,,1\n3,3,1.5\n")
   os.remove(path)
+  C.fails("it is saved as .csv, not as .json", nil, log.save, log, "l.json")
 end
 
 local list = {}

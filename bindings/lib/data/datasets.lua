@@ -107,6 +107,9 @@ describe("Dataset", function(name)
     local self = setmetatable({}, class)
     if class.init then class.init(self, ...) end
     return self
+  end, __newindex = function(class, key, v)
+    all.check_method_name(name, key)
+    rawset(class, key, v)
   end})
 end, "name:text -> class", "a class of datasets with init, len and get(i)")
 
@@ -150,12 +153,29 @@ local function forward_batch(self, at)
   return self.dataset:batch(self.indices:index_select(1, at))
 end
 
-local function subset(dataset, indices)
+-- The indices of samples of a dataset of n, each from 1 to n: those below 0
+-- count from the end.
+local function checked_indices(indices, n)
   if not nacre.is_tensor(indices) then
     indices = nacre.tensor(indices, {dtype = "int64", device = "cpu"})
   end
-  local self = setmetatable({dataset = all.dataset(dataset, "Subset"),
-                             indices = indices}, Subset)
+  if indices:numel() == 0 then return indices end
+  local least, most = indices:min():item(), indices:max():item()
+  if least >= 1 and most <= n then return indices end
+  local wrong = indices:eq(0):any():item() and 0 or most > n and most or
+                least < -n and least
+  if wrong then
+    fail("Subset", ("there is no sample %d: they count from 1 to %d")
+                   :format(wrong, n))
+  end
+  return nacre.where(indices:lt(0), indices + n + 1, indices)
+end
+
+local function subset(dataset, indices)
+  dataset = all.dataset(dataset, "Subset")
+  local self = setmetatable({dataset = dataset,
+                             indices = checked_indices(indices, #dataset)},
+                            Subset)
   if self.dataset.batch then self.batch = forward_batch end
   return self
 end

@@ -245,10 +245,10 @@ local read_encoder = forward_reader("TransformerEncoderLayer",
   .. "is_causal:bool=false")
 
 function Encoder:forward(...)
-  local x, mask, padding = read_encoder(...)
+  local x, mask, padding, causal = read_encoder(...)
   x = residual(self, x, self.norm1, function(y)
     return self.dropout1((self.self_attn(y, y, y, {attn_mask = mask,
-      key_padding_mask = padding, need_weights = false})))
+      key_padding_mask = padding, need_weights = false, is_causal = causal})))
   end)
   return residual(self, x, self.norm2, function(y)
     return self.dropout2(feed_forward(self, y))
@@ -270,16 +270,16 @@ local DECODER = "tgt:tensor, memory:tensor, tgt_mask:tensor=nil, "
 local read_decoder = forward_reader("TransformerDecoderLayer", DECODER)
 
 function Decoder:forward(...)
-  local x, memory, mask, memory_mask, padding, memory_padding =
-    read_decoder(...)
+  local x, memory, mask, memory_mask, padding, memory_padding, causal,
+        memory_causal = read_decoder(...)
   x = residual(self, x, self.norm1, function(y)
     return self.dropout1((self.self_attn(y, y, y, {attn_mask = mask,
-      key_padding_mask = padding, need_weights = false})))
+      key_padding_mask = padding, need_weights = false, is_causal = causal})))
   end)
   x = residual(self, x, self.norm2, function(y)
     return self.dropout2((self.multihead_attn(y, memory, memory,
       {attn_mask = memory_mask, key_padding_mask = memory_padding,
-       need_weights = false})))
+       need_weights = false, is_causal = memory_causal})))
   end)
   return residual(self, x, self.norm3, function(y)
     return self.dropout3(feed_forward(self, y))
@@ -288,7 +288,10 @@ end
 
 -- ---- stacks of layers
 
-local function define_stack(name, what, doc)
+-- A stack of copies of the layer `what'. Its forward takes the arguments of
+-- `text', and passes them on.
+local function define_stack(name, what, text, doc)
+  local read = forward_reader(name, text)
   local Stack = layer(name, what .. ":any, num_layers:int, norm:any=nil", doc,
                       nil,
   function(self, part, n, norm)
@@ -300,15 +303,20 @@ local function define_stack(name, what, doc)
     if norm then self.norm = norm end
     rawset(self, what, false)       -- copies count, not the given layer
   end)
-  function Stack:forward(x, ...)
-    for i = 1, #self.layers do x = self.layers[i](x, ...) end
-    return self.norm and self.norm(x) or x
+  function Stack:forward(...)
+    local function run(x, ...)
+      for i = 1, #self.layers do x = self.layers[i](x, ...) end
+      return self.norm and self.norm(x) or x
+    end
+    return run(read(...))
   end
 end
 
 define_stack("TransformerEncoder", "encoder_layer",
+             "src:tensor, mask:tensor=nil, src_key_padding_mask:tensor=nil, "
+             .. "is_causal:bool=nil",
              "num_layers copies of an encoder layer")
-define_stack("TransformerDecoder", "decoder_layer",
+define_stack("TransformerDecoder", "decoder_layer", DECODER,
              "num_layers copies of a decoder layer")
 
 local Transformer = layer("Transformer",
@@ -334,18 +342,24 @@ end)
 local read_transformer = forward_reader("Transformer",
   "src:tensor, tgt:tensor, src_mask:tensor=nil, tgt_mask:tensor=nil, "
   .. "memory_mask:tensor=nil, src_key_padding_mask:tensor=nil, "
-  .. "tgt_key_padding_mask:tensor=nil, memory_key_padding_mask:tensor=nil")
+  .. "tgt_key_padding_mask:tensor=nil, memory_key_padding_mask:tensor=nil, "
+  .. "src_is_causal:bool=nil, tgt_is_causal:bool=nil, "
+  .. "memory_is_causal:bool=false")
 
 function Transformer:forward(...)
   local src, tgt, src_mask, tgt_mask, memory_mask, src_padding, tgt_padding,
-        memory_padding = read_transformer(...)
-  local memory = self.encoder(src, src_mask, src_padding)
+        memory_padding, src_causal, tgt_causal, memory_causal =
+    read_transformer(...)
+  local memory = self.encoder(src, src_mask, src_padding, src_causal)
   return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_padding,
-                      memory_padding)
+                      memory_padding, tgt_causal, memory_causal)
 end
 
 -- A mask [n x n] of 0, and -inf above the diagonal: no step looks at a later
--- one.
-function Transformer.generate_square_subsequent_mask(n, options)
+-- one. May be called as a method, too.
+function Transformer.generate_square_subsequent_mask(n, options, ...)
+  if all.is_module(n) then
+    return Transformer.generate_square_subsequent_mask(options, ...)
+  end
   return nacre.full({n, n}, -math.huge, options or {}):triu(1)
 end

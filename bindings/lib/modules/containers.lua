@@ -43,9 +43,48 @@ local function check_order(name, list)
   end
 end
 
+-- ---- lists
+
+-- The number of the part with this name.
+local function place_of(self, name)
+  for i, v in pairs(rawget(self, "_names") or {}) do
+    if v == name then return i end
+  end
+end
+
+-- Part i, from the end if i is negative; nil if there is none.
+local function place_at(self, i)
+  if i == 0 then
+    fail(self.__name, ("there is no part 0: they count from 1 to %d")
+                      :format(#self))
+  end
+  return i > 0 and i or #self + 1 + i
+end
+
+-- The __index of a class of lists: its methods, parts by number or name.
+local function indexer(class)
+  return function(self, key)
+    if math.type(key) == "integer" then
+      return rawget(self, place_at(self, key))
+    end
+    local method = class[key]
+    if method ~= nil then return method end
+    local at = place_of(self, key)
+    return at and rawget(self, at)
+  end
+end
+
+local function next_part(self, i)
+  i = (i or 0) + 1
+  if rawget(self, i) ~= nil then return i, rawget(self, i) end
+end
+
 -- A list of parts that `is' accepts, each as convert gives it.
 local function define_list(name, is, what, convert, doc)
   local List = Module:extend(name)
+  List._indexer, List.__index = indexer, indexer(List)
+  function List.__pairs(self) return next_part, self, nil end
+  local assign = List.__newindex
   all.describe("nn." .. name, List, doc,
                all.parse("nn." .. name, "modules:any=nil -> module"))
 
@@ -68,9 +107,37 @@ local function define_list(name, is, what, convert, doc)
     return self
   end
 
-  function List:extend_with(list)
+  function List.__newindex(self, key, v)
+    if math.type(key) ~= "integer" then return assign(self, key, v) end
+    local at = place_at(self, key)
+    if at < 1 or at > #self + 1 then
+      fail(name, ("there is no part %d to replace: there are %d")
+                 :format(key, #self), "m:append(part)")
+    end
+    assign(self, at, v)
+  end
+
+  -- The parts of a list behind the others; of a class, a derived class.
+  function List:extend(list, ...)
+    if not is_module(self) then return Module.extend(self, list, ...) end
     for _, v in ipairs(list) do self:append(v) end
     return self
+  end
+  List.extend_with = List.extend
+
+  -- Removes a part, the last one if no number is given, and gives it.
+  function List:pop(key)
+    local at = math.type(key) == "integer" and place_at(self, key) or
+               key == nil and #self or place_of(self, key) or 0
+    local v, names = rawget(self, at), rawget(self, "_names") or {}
+    if v == nil then
+      fail("pop", ("there is no part %s"):format(key or "in the list"))
+    end
+    for i = at, #self do
+      rawset(self, i, rawget(self, i + 1))
+      names[i] = names[i + 1]
+    end
+    return v
   end
 
   function List:insert(at, v)
@@ -111,6 +178,7 @@ end
 -- before.
 function Sequential:forward(...)
   local n = #self
+  if (...) == nil then all.check_no_loop(self, ...) end
   if n == 0 then return ... end
   if n == 1 then return self[1](...) end
   local x = self[1](...)
@@ -123,25 +191,18 @@ end
 
 -- ---- a Sequential whose parts have names
 
--- Its class: _names has the names by number, and seq.conv is the part called
--- conv.
-local Named = Sequential:extend "Sequential"
-local assign = Named.__newindex
+-- _names has the names by number: seq.conv is the part called conv. A module
+-- that is assigned to a name becomes a part, which runs behind the others.
+local assign = Sequential.__newindex
 
-local function place_of(self, name)
-  for i, v in pairs(rawget(self, "_names")) do
-    if v == name then return i end
-  end
-end
-
-function Named.__index(self, key)
-  local method = Named[key]
-  if method ~= nil then return method end
-  return rawget(self, place_of(self, key) or key)
-end
-
-function Named.__newindex(self, key, v)
-  assign(self, type(key) == "string" and place_of(self, key) or key, v)
+function Sequential.__newindex(self, key, v)
+  local at = type(key) == "string" and place_of(self, key)
+  if at and v == nil then self:pop(at)
+  elseif at then rawset(self, at, check_part(self, v, is_part,
+                                             "a module or a function"))
+  elseif type(key) == "string" and is_module(v) and key:sub(1, 1) ~= "_" then
+    self:add_module(key, v)
+  else assign(self, key, v) end
 end
 
 -- Is v {"conv", module}?
@@ -163,7 +224,6 @@ function Sequential:add_module(name, v)
   if name ~= tostring(#self - 1) then
     if not rawget(self, "_names") then rawset(self, "_names", {}) end
     self._names[#self] = name
-    if getmetatable(self) == Sequential then setmetatable(self, Named) end
   end
   return self
 end

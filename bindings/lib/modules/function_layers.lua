@@ -59,6 +59,7 @@ local function layer_of(name, f)
                           init_buffers)
   if #names == 0 then
     function class.forward(_, ...) return call(...) end
+    all.forward_limits[class.forward] = n
     return
   end
   local known = {}
@@ -72,6 +73,7 @@ local function layer_of(name, f)
     end
     return call(table.unpack(v, 1, n + #names))
   end
+  all.forward_limits[class.forward] = n
 end
 
 for name, f in ([[

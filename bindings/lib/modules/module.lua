@@ -13,7 +13,8 @@
 --   a leaf tensor that requires a gradient, or nn.Parameter(t)   a parameter
 --   another leaf tensor                    moved by `to', not in the state
 --   a tensor of register_buffer, or nn.Buffer(t)   moved, and in the state
---   a module, or a table that has modules  a part, or parts
+--   a module                               a part
+--   a table that has modules or parameters, or tables with them: each counts
 -- A name that begins with "_" and any other value do not count.
 local all = ...
 local fail, nn = all.fail, all.space "nn"
@@ -39,26 +40,32 @@ all.is_module = is_module
 
 local MOST = 1000             -- more elements of a table are data
 
--- Is v a plain table that has a module among its elements, or those of a table
--- in it? `seen' has the tables that were looked at.
-local function has_modules(v, seen)
+local function is_parameter(t)
+  return declared[t] ~= nil or t.requires_grad and t.is_leaf
+end
+all.is_parameter = is_parameter
+
+-- Does element v of a table count: a module, a parameter, a buffer?
+local function is_element(v)
+  return is_module(v) or
+         nacre.is_tensor(v) and (buffers[v] ~= nil or is_parameter(v))
+end
+
+-- Is v a plain table that has such an element, or a table with one? `seen' has
+-- the tables that were looked at.
+local function has_elements(v, seen)
   if type(v) ~= "table" or getmetatable(v) ~= nil or seen[v] then
     return false
   end
   seen[v] = true
   local n = 0
   for _, element in next, v do
-    if is_module(element) or has_modules(element, seen) then return true end
+    if is_element(element) or has_elements(element, seen) then return true end
     n = n + 1
     if n == MOST then break end
   end
   return false
 end
-
-local function is_parameter(t)
-  return declared[t] ~= nil or t.requires_grad and t.is_leaf
-end
-all.is_parameter = is_parameter
 
 -- Marks t as a parameter, whether it requires a gradient or not.
 function all.declare(t)
@@ -66,14 +73,24 @@ function all.declare(t)
   return t
 end
 
+-- Makes t, a copy, what the original is: a parameter, a buffer.
+function all.declare_as(t, original)
+  buffers[t] = buffers[original]
+  return t.is_leaf and is_parameter(original) and all.declare(t) or t
+end
+
 local function counts(k, v)
   return not (type(k) == "string" and k:sub(1, 1) == "_") and
-         (nacre.is_tensor(v) or is_module(v) or has_modules(v, {}))
+         (nacre.is_tensor(v) or is_module(v) or has_elements(v, {}))
 end
 
 -- Records field k of a module. Fields are in the order in which their values
 -- were made: in self.a, self.b = A(), B() Lua assigns b first.
 local function record(self, k, v, kind)
+  if kind == nil and nacre.is_tensor(v) then
+    kind = buffers[v] or is_parameter(v) and "parameter" or "plain"
+  end
+  if kind == "parameter" then all.declare(v) end
   local fields = rawget(self, "_fields")
   for i = 1, #fields do
     if fields[i].key == k then
@@ -84,9 +101,6 @@ local function record(self, k, v, kind)
   local n = declared[v] or is_module(v) and v._made or number()
   local at = #fields + 1
   while at > 1 and fields[at - 1].made > n do at = at - 1 end
-  if kind == nil and nacre.is_tensor(v) then
-    kind = buffers[v] or is_parameter(v) and "parameter" or "plain"
-  end
   table.insert(fields, at, {key = k, made = n, kind = kind or "part"})
 end
 
@@ -155,16 +169,32 @@ local function part_keys(t)
   return list
 end
 
--- Adds the modules of a plain table and of the tables in it as parts.
+-- Adds what counts of a plain table and of the tables in it.
 local function add_table(add, t, name, path, seen)
   seen[t] = true
   for _, k in ipairs(part_keys(t)) do
     local v, below = t[k], name .. "." .. label(k)
-    if is_module(v) then add(below, path .. index_text(k), v, "part", t, k)
-    elseif has_modules(v, {}) and not seen[v] then
+    if is_element(v) then
+      local kind = is_module(v) and "part" or buffers[v] or "parameter"
+      if kind == "parameter" then all.declare(v) end
+      add(below, path .. index_text(k), v, kind, t, k)
+    elseif has_elements(v, {}) and not seen[v] then
       add_table(add, v, below, path .. index_text(k), seen)
     end
   end
+end
+
+-- Fails for a parameter that was replaced by a tensor without a gradient.
+local function fail_lost(self, key)
+  fail(self.__name, ("%s was a parameter, and is now a tensor that is none")
+                    :format(all.key_path(key)),
+       "nacre.nn.Parameter(t) is one; p.data = t writes into the old one")
+end
+
+local function check_parameter(self, f, v)
+  if f.kind ~= "parameter" or not v.is_leaf then return end
+  if is_parameter(v) then all.declare(v)
+  else fail_lost(self, f.key) end
 end
 
 -- The fields that count, as a list of {name=, path=, value=, kind=, owner=,
@@ -183,10 +213,11 @@ function all.members(self)
     local name, path = label(key), all.key_path(key)
     if nacre.is_tensor(v) then
       f.kind = buffers[v] or f.kind
+      check_parameter(self, f, v)
       local kind = kind_of(v, f.kind)
       if kind then add(name, path, v, kind, self, f.key) end
     elseif is_module(v) then add(name, path, v, "part", self, f.key)
-    elseif has_modules(v, {}) then add_table(add, v, name, path, {}) end
+    elseif has_elements(v, {}) then add_table(add, v, name, path, {}) end
   end
   return list
 end
@@ -225,6 +256,33 @@ end
 
 local function fields_of(self) return next_field, self, nil end
 
+-- How many arguments the forward of a layer of the library takes, if not any
+-- number; what the user's takes is his.
+local limits = setmetatable({}, {__mode = "k"})
+all.forward_limits = limits
+
+local function fail_surplus(self, most, got, last)
+  local key = type(last) == "table" and getmetatable(last) == nil and next(last)
+  local name = self.__name
+  fail(name, ("takes %d argument%s, got %d")
+             :format(most, most == 1 and "" or "s", got),
+       type(key) == "string" and rawget(nn, name) and
+       ("options are those of the class: nn.%s({%s = ...})"):format(name, key)
+       or nil)
+end
+
+local module_call = all.new_module_call(limits, declared, fail_surplus,
+                                        fail_lost)
+
+local function set_class_field(class, key, v)
+  all.check_method_name(class.__name, key)
+  if key == "forward" and rawget(class, "_signature") then
+    local info = debug.getinfo(v, "u")
+    limits[v] = not info.isvararg and info.nparams - 1 or nil
+  end
+  rawset(class, key, v)
+end
+
 -- A class derived from this one: nn.Module "Net", or Net:extend "Deeper".
 function Module:extend(name, base)
   if type(name) ~= "string" then
@@ -234,16 +292,17 @@ function Module:extend(name, base)
          is_class(base) and ('%s:extend "%s"'):format(base.__name, name) or
          nil)
   end
-  local class = {__name = name, __call = all.module_call,
+  local class = {__name = name, __call = module_call,
                  __newindex = rawget(self, "__newindex") or assign,
                  __pairs = rawget(self, "__pairs") or fields_of,
                  __len = rawget(self, "__len"),
                  __brief = function(m) return m:_brief() end,
                  __tostring = function(m) return m:_text() end}
   local function text(c) return "class " .. c.__name end
-  class.__index = class
+  class.__index = self._indexer and self._indexer(class) or class
   return setmetatable(class, {__index = self, __call = construct,
-                              __tostring = text, __brief = text})
+                              __newindex = set_class_field,
+                       __tostring = text, __brief = text})
 end
 
 all.describe("nn.Module", Module,
@@ -258,6 +317,12 @@ function all.layer(name, signature, doc, parent, init)
   local s = all.parse("nn." .. name, signature .. " -> module")
   class._signature = s
   function class.init(self, ...)
+    local second = s.params[2]
+    if second and second.type ~= "tensor" and nacre.is_tensor((...)) and
+       nacre.is_tensor((select(2, ...))) then
+      fail(name, "an instance takes the tensors, the class the options",
+           ("nacre.nn.%s()(...)"):format(name))
+    end
     local v = all.read(name, s, ...)
     rawset(self, "_arguments", v)
     if init then init(self, table.unpack(v, 1, #s.params)) end
@@ -270,10 +335,30 @@ function all.layer(name, signature, doc, parent, init)
   return class
 end
 
+-- Is m an instance of this class, or of one derived from it? nn.Linear:is(m)
+function Module:is(m)
+  local class = is_module(m) and getmetatable(m)
+  while type(class) == "table" and not rawequal(class, self) do
+    local meta = getmetatable(class)
+    class = meta and rawget(meta, "__index")
+  end
+  return rawequal(class, self)
+end
+
 -- ---- calls
 
+-- Fails if the arguments are those of `for part in m do'.
+function all.check_no_loop(self, ...)
+  if select("#", ...) == 2 and (...) == nil and select(2, ...) == nil then
+    fail(self.__name, "a module is no iterator",
+         self._indexer and "for i, part in ipairs(m) do ... end" or
+         "for name, part in m:named_children() do ... end")
+  end
+end
+
 -- nn.Module's forward, for a class that has none.
-function Module:forward()
+function Module:forward(...)
+  all.check_no_loop(self, ...)
   fail(self.__name, "the class has no forward",
        ("function %s:forward(x) ... end"):format(self.__name))
 end
@@ -407,7 +492,8 @@ function all.guard_methods(class, is, object)
   end
   for name, method in pairs(class) do
     if type(method) == "function" and name:find "^%l" and name ~= "extend" and
-       name ~= "forward" and name ~= "init" and name ~= "update" then
+       name ~= "forward" and name ~= "init" and name ~= "update" and
+       name ~= "is" then
       class[name] = guarded(name, method)
     end
   end

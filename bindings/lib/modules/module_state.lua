@@ -48,14 +48,16 @@ end
 
 -- A prefix that all names of the state have more, or less, than those of the
 -- module; nil if there is none.
-local function prefix_hint(own, unexpected)
+local function prefix_hint(own, state, unexpected)
   local first = unexpected[1]
   local at = first and first:find(".", 1, true)
   while at do
     if own[first:sub(at + 1)] then
       local prefix = first:sub(1, at)
       return ('the names begin with "%s"%s'):format(prefix,
-        prefix == "module." and ": it was saved from a DataParallel" or "")
+        prefix ~= "module." and "" or rawget(state, "n_averaged") and
+        ": it is the state of an AveragedModel" or
+        ": it was saved from a DataParallel")
     end
     at = first:find(".", at + 1, true)
   end
@@ -80,7 +82,8 @@ local function compare(own, state, names)
   return missing, wrong, transposed
 end
 
-local function fail_to_load(self, missing, unexpected, wrong, own, transposed)
+local function fail_to_load(self, missing, unexpected, wrong, own, state,
+                            transposed)
   local lines = {self.__name .. " and the state do not fit"}
   local function say(what, list)
     if #list > 0 then lines[#lines + 1] = ("  %s: %s"):format(what, some(list))
@@ -90,7 +93,7 @@ local function fail_to_load(self, missing, unexpected, wrong, own, transposed)
   say("only in the state", unexpected)
   say("other shape", wrong)
   local hint = #wrong > 0 and transposed and "the matrices are transposed"
-  if #wrong == 0 then hint = prefix_hint(own, unexpected) end
+  if #wrong == 0 then hint = prefix_hint(own, state, unexpected) end
   fail("load_state_dict", table.concat(lines, "\n"), hint or nil)
 end
 
@@ -127,7 +130,7 @@ function Module:load_state_dict(state, ...)
   end
   table.sort(unexpected)
   if #wrong > 0 or strict and #missing + #unexpected > 0 then
-    fail_to_load(self, missing, unexpected, wrong, own, transposed)
+    fail_to_load(self, missing, unexpected, wrong, own, state, transposed)
   end
   nacre.no_grad(function()
     for _, name in ipairs(names) do

@@ -4,7 +4,6 @@
 local all = ...
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local members, is_module = all.members, all.is_module
-local is_parameter = all.is_parameter
 
 -- Calls f(name, member) for each tensor of the module and of its parts:
 -- parameters, then buffers, then others, then those of the parts.
@@ -235,7 +234,7 @@ end
 local function copy(v, copy_tensor, copies)
   if copies[v] then return copies[v] end
   if nacre.is_tensor(v) then
-    copies[v] = copy_tensor(v)
+    copies[v] = all.declare_as(copy_tensor(v), v)
     return copies[v]
   end
   if type(v) ~= "table" or getmetatable(v) ~= nil and not is_module(v) then
@@ -254,8 +253,6 @@ end
 -- An independent copy, with hooks and without gradients.
 function Module:clone()
   return all.copy_module(self, function(t)
-    local new = t:detach():clone()
-                :requires_grad_(t.requires_grad and t.is_leaf)
-    return is_parameter(t) and all.declare(new) or new
+    return t:detach():clone():requires_grad_(t.requires_grad and t.is_leaf)
   end)
 end

@@ -145,6 +145,10 @@ local function first_state(self, kind, x, state, single)
     if t == nil then return x:new_zeros(rows, x:size(2), size) end
     if single and t:dim() == 2 then t = t:unsqueeze(2) end
     local want = ("%dx%dx%d"):format(rows, x:size(2), size)
+    if t.device ~= x.device then
+      fail(kind, ("{%s} is on %s, {input} on %s")
+                 :format(what, t.device, x.device), nil, what, t, "input", x)
+    end
     if table.concat(t:size(), "x") ~= want then
       fail(kind, ("{%s} is [%s], an input of this shape needs [%s]")
                  :format(what, table.concat(t:size(), "x"), want), nil, what, t)
@@ -164,8 +168,12 @@ local function first_state(self, kind, x, state, single)
   return read(state[1], "h", out), read(state[2], "c", self.hidden_size)
 end
 
--- Fails for an h of an LSTM that is not in a list with c.
+-- Fails for an h of an LSTM that is not in a list with c, and for options in
+-- the place of the state.
 local function check_state(kind, state)
+  if type(state) == "table" and state.lengths then
+    fail(kind, "the options come behind the state: (x, nil, {lengths = ...})")
+  end
   if kind:find "^LSTM" and nacre.is_tensor(state) then
     fail(kind, "the state is a list {h, c}", kind:lower() .. "(x, {h, c})")
   end
@@ -314,13 +322,22 @@ function(x, lengths, batch_first)
 end)
 
 all.define("nn.utils.rnn.pad_packed_sequence",
-  "sequence:table, batch_first:bool=false, padding_value:num=0 "
-  .. "-> tensor, lengths",
+  "sequence:table, batch_first:bool=false, padding_value:num=0, "
+  .. "total_length:int=nil -> tensor, lengths",
   "the padded sequences and the lengths of a packed table",
-function(packed, batch_first, value)
+function(packed, batch_first, value, total)
   local x, time = packed.data, 0
   for _, n in ipairs(packed.lengths) do time = math.max(time, n) end
+  if total and total < time then
+    fail("pad_packed_sequence",
+         ("total_length is %d, the longest sequence %d"):format(total, time))
+  end
   x = x:narrow(1, 1, time)
+  if total and total > time then
+    local size = x:size()
+    size[1] = total - time
+    x, time = nacre.cat {x, x:new_zeros(size)}, total
+  end
   if value ~= 0 then
     local masks = nacre.stack(masks_of(packed.lengths, time, x.device))
     x = x:masked_fill(masks:logical_not(), value)

@@ -184,6 +184,14 @@ local function momentum_of(self)
   return 1 / self.num_batches_tracked:item()
 end
 
+-- Fails unless x has n channels, in dimension d.
+local function check_channels(name, x, d, n)
+  if x:size(d) ~= n then
+    fail(name, ("{input} has %d channels, the layer takes %d")
+               :format(x:size(d), n), nil, "input", x)
+  end
+end
+
 local function define_batch_norm(nd, ...)
   local name, dims = ("BatchNorm%dd"):format(nd), {...}
   local Norm = layer(name,
@@ -198,6 +206,7 @@ local function define_batch_norm(nd, ...)
   Norm.is_batch_norm, Norm.reset_running_stats = true, reset_running_stats
   function Norm:forward(x)
     all.check_dims(name, x, "input", table.unpack(dims))
+    check_channels(name, x, 2, self.num_features)
     local mean = rawget(self, "running_mean")
     local momentum = 0
     if self.training and mean then
@@ -225,6 +234,9 @@ local function define_instance_norm(nd)
     all.check_dims(name, x, "input", nd + 1, nd + 2)
     local single = x:dim() == nd + 1
     local mean = rawget(self, "running_mean")
+    if mean or self.affine then     -- as in PyTorch any number else
+      check_channels(name, x, -nd - 1, self.num_features)
+    end
     local y = F.instance_norm(single and x:unsqueeze(1) or x, mean,
       rawget(self, "running_var"), rawget(self, "weight"),
       rawget(self, "bias"), self.training or mean == nil, self.momentum,
@@ -246,6 +258,8 @@ function(self, groups, n, _, affine)
   if affine then set_affine(self, {n}, true) end
 end)
 function GroupNorm:forward(x)
+  all.check_min_dims("GroupNorm", x, "input", 2)
+  check_channels("GroupNorm", x, 2, self.num_channels)
   return F.group_norm(x, self.num_groups, rawget(self, "weight"),
                       rawget(self, "bias"), self.eps)
 end

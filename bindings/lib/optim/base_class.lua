@@ -20,6 +20,10 @@ function all.derive(parent, name, methods)
   class.name, class.__index, class.__tostring = name, class, parent.__tostring
   return setmetatable(class, {
     __index = parent, __call = construct,
+    __newindex = function(_, key, v)
+      all.check_method_name(name, key)
+      rawset(class, key, v)
+    end,
     __tostring = function() return "class " .. name end})
 end
 

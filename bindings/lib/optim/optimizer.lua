@@ -87,10 +87,23 @@ end
 -- All optimizers, for what happens to their parameters.
 local optimizers = setmetatable({}, {__mode = "k"})
 
+-- What a list of groups does that is no list of Lua.
+local GROUPS = {
+  __index = function(groups, key)
+    if key == 0 then fail("param_groups", "groups count from 1") end
+    return math.type(key) == "integer" and key < 0 and
+           rawget(groups, #groups + 1 + key) or nil
+  end,
+  __call = function()
+    fail("param_groups", "a list is no iterator",
+         "for i, group in ipairs(opt.param_groups) do ... end")
+  end}
+
 -- Fills in a new optimizer; `params' are parameters or groups.
 local function fill_in(self, params, defaults, state)
   optimizers[self] = true
-  self.param_groups, self.state, self.defaults = {}, state, defaults
+  self.param_groups, self.state = setmetatable({}, GROUPS), state
+  self.defaults = defaults
   if are_groups(params) then
     for _, group in ipairs(params) do self:add_param_group(group) end
   else
@@ -376,6 +389,15 @@ function Optimizer:__tostring()
   return table.concat(lines, "\n")
 end
 
-all.guard_methods(Optimizer, function(self)
-  return type(self) == "table" and rawget(self, "param_groups") ~= nil
-end, "opt")
+-- Is this an optimizer? Fails for one whose init left it empty.
+local function is_optimizer(self)
+  if type(self) ~= "table" then return false end
+  local class = getmetatable(self)
+  if rawget(self, "param_groups") == nil and class and
+     rawget(class, "__index") == class and self.step_group then
+    fail(self.name, "init did not call Optimizer.init(self, params, defaults)")
+  end
+  return rawget(self, "param_groups") ~= nil
+end
+
+all.guard_methods(Optimizer, is_optimizer, "opt")
