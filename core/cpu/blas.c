@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** blas.c - matrix products in memory (nc_gemm): by a BLAS, opened when the
-** first product needs it, or by loops of our own (gemm.inc).
+** first product needs it, or by our own (tiled_gemm.inc, and gemm.inc for
+** integers).
 **
 ** The library runs single-threaded on the calling thread: bmm.c and conv.c cut
 ** products in tiles for our own threads, which can be interrupted.
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/portable.h"
 
 /*
@@ -22,28 +25,35 @@
 */
 #define PANEL_K 64
 #define PANEL_N 256
+#define BLOCK_K 256 /* rows of b, and bytes of each, that are packed */
+#define BLOCK_BYTES 1024
+#define MOST_WIDTH 32 /* elements of the widest tile */
 
 #define T float
 #define NAME(f) f##_f32
 #define number_f32(s) ((float)nc_tofloat(s))
-#include "core/cpu/gemm.inc"
+#include "core/cpu/tiled_gemm.inc"
+#include "core/cpu/gemv.inc"
 #define T double
 #define NAME(f) f##_f64
 #define number_f64(s) (nc_tofloat(s))
-#include "core/cpu/gemm.inc"
+#include "core/cpu/tiled_gemm.inc"
+#include "core/cpu/gemv.inc"
 #define T uint32_t /* integers wrap */
 #define NAME(f) f##_i32
 #define number_i32(s) ((uint32_t)(s).i)
 #include "core/cpu/gemm.inc"
+#include "core/cpu/gemv.inc"
 #define T uint64_t
 #define NAME(f) f##_i64
 #define number_i64(s) ((uint64_t)(s).i)
 #include "core/cpu/gemm.inc"
+#include "core/cpu/gemv.inc"
 
 static void own_gemm(const Gemm *g) {
   switch (g->type) {
-    case DT_f32: g->n == 1 ? gemv_f32(g) : gemm_f32(g); break;
-    case DT_f64: g->n == 1 ? gemv_f64(g) : gemm_f64(g); break;
+    case DT_f32: g->n == 1 ? gemv_f32(g) : tiled_gemm_f32(g); break;
+    case DT_f64: g->n == 1 ? gemv_f64(g) : tiled_gemm_f64(g); break;
     case DT_i32: g->n == 1 ? gemv_i32(g) : gemm_i32(g); break;
     default: g->n == 1 ? gemv_i64(g) : gemm_i64(g); break;
   }
@@ -101,13 +111,20 @@ static int bind_symbols(void *handle) {
   return 0;
 }
 
-static void set_one_thread(void) {
-  static const char *const setter[] = { "openblas_set_num_threads",
+/* MKL chooses its threads at the first call of another function; 1 is
+   "sequential".  */
+void nc_set_one_thread(void *handle) {
+  static const char *const setter[] = { "MKL_Set_Threading_Layer",
+                                        "openblas_set_num_threads",
                                         "MKL_Set_Num_Threads",
                                         "bli_thread_set_num_threads" };
   void (*set)(int);
   for (size_t i = 0; i < sizeof setter / sizeof *setter; i++)
-    if (find_symbol(&set, setter[i])) set(1);
+    if (nc_symbol(&set, handle, setter[i])) set(1);
+}
+
+int nc_bind_blas(int (*bind)(void *handle)) {
+  return blas.handle != NULL && bind(blas.handle);
 }
 
 static int open_library(const char *path) {
@@ -139,18 +156,33 @@ static int open_tuned(const char *path) {
     unsetenv(choice);
   }
   if (!again) return 0;
-  set_one_thread();
+  nc_set_one_thread(blas.handle);
   blas.kernels = kernel_name();
   blas.name = path;
   return 1;
 }
 
+/* MKL as pip or conda installs it, in the environment that is active. */
+static int open_from_environment(void) {
+  static const char *const where[] = { "VIRTUAL_ENV", "CONDA_PREFIX" };
+  static char path[1024];
+  for (int i = 0; i < 2; i++)
+    for (int version = 3; version >= 2; version--) {
+      const char *folder = getenv(where[i]);
+      if (folder == NULL || *folder == '\0') continue;
+      snprintf(path, sizeof path, "%s/lib/libmkl_rt.so.%d", folder, version);
+      if (open_tuned(path)) return 1;
+    }
+  return 0;
+}
+
 static int find_library(void) {
   static const char *const path[] = {
-    "libopenblas.so.0",
-    "libopenblas.so",
+    "libmkl_rt.so.3",
     "libmkl_rt.so.2",
     "libmkl_rt.so",
+    "libopenblas.so.0",
+    "libopenblas.so",
     "libblis.so.4",
     "libcblas.so.3",
     "libblas.so.3",
@@ -160,12 +192,15 @@ static int find_library(void) {
   };
   const char *product = getenv("NACRE_BLAS");
   if (product && *product) {
-    if (strcmp(product, "none") == 0 || open_tuned(product)) return NC_OK;
+    if (strcmp(product, "none") == 0 || strcmp(product, "own") == 0 ||
+        open_tuned(product))
+      return NC_OK;
     blas.tried = 0;
     return nc_fail(
         NC_EFILE, "NACRE_BLAS is '%s', which is not a library with cblas_sgemm",
         product);
   }
+  if (open_from_environment()) return NC_OK;
   for (size_t i = 0; i < sizeof path / sizeof *path; i++)
     if (open_tuned(path[i])) break;
   return NC_OK;

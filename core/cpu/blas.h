@@ -22,6 +22,11 @@ typedef struct Gemm {
    that cannot be used. */
 int nc_openblas(void);
 void nc_gemm(const Gemm *g);
+/* Offers the open BLAS to bind, which looks for other functions in it; gives
+   what bind does, 0 if none is open. */
+int nc_bind_blas(int (*bind)(void *handle));
+/* Has a library of linear algebra run on the calling thread alone. */
+void nc_set_one_thread(void *handle);
 
 /* Can a BLAS use a [rows x cols] matrix with these steps without a copy? */
 int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]);

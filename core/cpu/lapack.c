@@ -28,10 +28,12 @@ static int bind_symbols(void *handle) {
     LAPACK(X)
 #undef X
   }
+  if (ok) nc_set_one_thread(handle);
   return ok;
 }
 
-/* OpenBLAS and MKL come first: nc_openblas has set them to one thread. */
+/* The BLAS comes first if it has a LAPACK: two libraries would use more memory,
+   and their results might differ. */
 static int find_library(void) {
   static const char *const names[] = {
     "libopenblas.so.0",
@@ -44,7 +46,8 @@ static int find_library(void) {
     "/System/Library/Frameworks/Accelerate.framework/Accelerate",
     NULL
   };
-  return nc_openfirst(names, bind_symbols) != NULL;
+  return nc_bind_blas(bind_symbols) ||
+         nc_openfirst(names, bind_symbols) != NULL;
 }
 
 int nc_lapack(const Lapack **l, DType type) {
