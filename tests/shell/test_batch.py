@@ -8,6 +8,7 @@
 import os
 import re
 import subprocess
+import tempfile
 
 import launch
 from launch import Program
@@ -194,6 +195,23 @@ load("error 'x'", "@" .. e)()
                                     NACRE_HISTORY="\x1b[2J")[1:])
             self.assertIn("\\x1b[", out, args)
             self.assertNotIn("\x1b", out, args)
+
+    def test_blas_of_a_python_environment(self):
+        library = next((line.split("=> ")[1] for line in subprocess.run(
+            ["ldconfig", "-p"], capture_output=True, text=True, check=False,
+            env={"PATH": "/sbin:/usr/sbin:/bin"}).stdout.splitlines()
+            if "libopenblas.so.0 " in line), None)
+        if library is None:
+            self.skipTest("there is no library to take for it")
+        for version in "23":
+            with tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "lib"))
+                path = os.path.join(folder, "lib", "libmkl_rt.so." + version)
+                os.symlink(library, path)
+                for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+                    out = self.run_("--doctor", **{name: folder})[1]
+                    self.assertIn("products  " + path, out)
+        self.assertIn("own loops", self.run_("--doctor", NACRE_BLAS="own")[1])
 
     def test_limit_of_the_process(self):
         if os.environ.get("ASAN_OPTIONS"):
