@@ -200,6 +200,17 @@ static void choose_pieces(ReducePlan *f) {
   if (f->npieces == 1) f->piece = f->count;
 }
 
+/* amax and amin need no wider type: short integers are compared where they are,
+   what is loaded as float in the buffer. */
+static void choose_extreme(ReducePlan *f, ReduceKernel *own) {
+  const TensorIter *k = f->k;
+  const ExtremeKernel *of = nc_kernels()->extreme[k->op == OP_amin];
+  if (of[k->type[1]] && (k->nfold == 0 || k->step[1][f->inner] == 1)) {
+    own->along = of[k->type[1]];
+    f->direct = 1;
+  } else if (f->c == CT_f32) own->along = of[DT_f32];
+}
+
 int nc_cpu_reduce(const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
   const KernelType c = nc_category(k->common_dtype) != NC_FLOAT ? CT_i64
@@ -208,7 +219,6 @@ int nc_cpu_reduce(const TensorIter *k) {
   const KernelType acc = c == CT_i64 ? CT_i64 : CT_f64;
   int64_t grain;
   ReduceKernel own = kernels->reduce[k->op][c];
-  ExtremeKernel extreme = NULL;
   ReducePlan f;
   memset(&f, 0, sizeof f);
   f.k = k;
@@ -219,11 +229,9 @@ int nc_cpu_reduce(const TensorIter *k) {
   f.inner = k->nd - k->nfold;
   f.count = 1;
   for (int d = f.inner; d < k->nd; d++) f.count *= k->size[d];
-  if (k->op == OP_amax || k->op == OP_amin)
-    extreme = kernels->extreme[k->op == OP_amin][k->type[1]];
-  f.direct = (extreme || k->type[1] == nc_kernel_dtype(c)) &&
+  f.direct = k->type[1] == nc_kernel_dtype(c) &&
              (k->nfold == 0 || k->step[1][f.inner] == 1);
-  if (extreme && f.direct) own.along = extreme;
+  if (k->op == OP_amax || k->op == OP_amin) choose_extreme(&f, &own);
   if (k->type[1] == nc_kernel_dtype(c) && f.inner && k->step[1][0] == 1)
     f.load = is_across(&f) ? NULL : f.load;
   choose_pieces(&f);

@@ -11,18 +11,21 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/portable.h"
 
 #define TILEBYTES 128 /* bytes of a row, or a column, of a tile */
 #define MINSIZE 8     /* of both dimensions, in elements */
 #define MINCOPY 32768 /* elements of a copy */
 #define GRAIN 32768   /* elements that are worth a thread */
+#define STREAM_BYTES ((int64_t)16 << 20) /* a result too large to cache */
 
 typedef struct TransposeCopy {
   const TensorIter *k;
   int dim;              /* along which the operand is dense */
   int64_t tile;         /* elements along each side of a tile */
   int64_t down, across; /* tiles along dim, and along dimension 0 */
+  int stream;           /* is the result written past the cache? */
 } TransposeCopy;
 
 /* The dimension other than 0 along which the operand is dense; 0: none. */
@@ -71,6 +74,26 @@ TRANSPOSE_TILE(uint32_t)
 TRANSPOSE_TILE(uint64_t)
 #undef TRANSPOSE_TILE
 
+static void transpose(const TensorIter *k, void *y, int64_t ystep,
+                      const void *x, int64_t xstep, int64_t rows, int64_t n) {
+  switch (nc_dtypesize(k->type[0])) {
+    case 1: transpose_uint8_t(y, ystep, x, xstep, rows, n); break;
+    case 2: transpose_uint16_t(y, ystep, x, xstep, rows, n); break;
+    case 4: transpose_uint32_t(y, ystep, x, xstep, rows, n); break;
+    default: transpose_uint64_t(y, ystep, x, xstep, rows, n);
+  }
+}
+
+/* The same for a whole tile, whose rows of TILEBYTES go past the cache. */
+static void stream_tile(const TransposeCopy *t, char *y, int64_t ystep,
+                        const void *x, int64_t xstep) {
+  _Alignas(64) char tile[TILEBYTES * TILEBYTES];
+  const int64_t size = nc_dtypesize(t->k->type[0]);
+  transpose(t->k, tile, t->tile, x, xstep, t->tile, t->tile);
+  for (int64_t j = 0; j < t->tile; j++)
+    nc_kernels()->stream(y + j * ystep * size, tile + j * TILEBYTES, TILEBYTES);
+}
+
 static void copy_tile(const TransposeCopy *t, int64_t i) {
   const TensorIter *k = t->k;
   const int64_t m = i % t->down, n = i / t->down % t->across;
@@ -81,24 +104,35 @@ static void copy_tile(const TransposeCopy *t, int64_t i) {
   const int64_t ystep = k->step[0][t->dim], xstep = k->step[1][0];
   void *y = tile_origin(t, 0, i / t->down / t->across, m, n);
   const void *x = tile_origin(t, 1, i / t->down / t->across, m, n);
-  switch (nc_dtypesize(k->type[0])) {
-    case 1: transpose_uint8_t(y, ystep, x, xstep, h, w); break;
-    case 2: transpose_uint16_t(y, ystep, x, xstep, h, w); break;
-    case 4: transpose_uint32_t(y, ystep, x, xstep, h, w); break;
-    default: transpose_uint64_t(y, ystep, x, xstep, h, w);
-  }
+  if (t->stream && h == t->tile && w == t->tile)
+    stream_tile(t, y, ystep, x, xstep);
+  else transpose(k, y, ystep, x, xstep, h, w);
 }
 
 static void copy_tiles(void *ctx, int64_t begin, int64_t end) {
   const TransposeCopy *t = ctx;
   for (int64_t i = begin; i < end; i++) copy_tile(t, i);
+  if (t->stream) nc_kernels()->fence();
+}
+
+/* Is the result too large for the cache, and does each row of a tile begin a
+   cache line? */
+static int should_stream(const TensorIter *k) {
+  const int64_t size = nc_dtypesize(k->type[0]);
+  int aligned = (uintptr_t)k->p[0] % 64 == 0 && k->n * size >= STREAM_BYTES;
+  for (int d = 1; d < k->nd; d++) aligned &= k->step[0][d] * size % 64 == 0;
+  return aligned;
 }
 
 int nc_cpu_transpose(const TensorIter *k) {
   const int dim = operand_dense_dim(k);
   const int64_t tile = TILEBYTES / nc_dtypesize(k->type[0]);
-  TransposeCopy t = { k, dim, tile, (k->size[dim] - 1) / tile + 1,
-                      (k->size[0] - 1) / tile + 1 };
+  TransposeCopy t = { k,
+                      dim,
+                      tile,
+                      (k->size[dim] - 1) / tile + 1,
+                      (k->size[0] - 1) / tile + 1,
+                      should_stream(k) };
   int64_t tiles = t.down * t.across;
   for (int d = 1; d < k->nd; d++)
     if (d != dim) tiles *= k->size[d];

@@ -60,6 +60,17 @@ for _, dtype in ipairs(C.dtypes) do
   end
 end
 
+-- results that go past the cache: whole tiles, and with edges
+for _, case in ipairs {{"float32", 2048, 2176}, {"float64", 1040, 2048},
+                       {"int16", 2944, 3008}, {"uint8", 4224, 4160},
+                       {"float32", 2064, 2100}} do
+  local t = nacre.randint(0, 250, {case[2], case[3]}):to(case[1])
+  local turned = t:t():contiguous()
+  checks = checks + 1
+  assert(turned:t():equal(t) and turned:is_contiguous(), case[1])
+  assert(turned[{5, 7}] == t[{7, 5}])
+end
+
 -- the sign of 0 is kept
 local x = nacre.zeros(200, 300):neg_():t():contiguous()
 assert((1 / x):max():item() == -math.huge)
