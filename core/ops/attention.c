@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** attention.c - _attention: softmax(scale q k' + mask) v (Vaswani et al. 2017),
-** by the request `attention' where a device has it, else composed.  The binding
-** has checked the shapes (bindings/lib, scaled_dot_product_attention).
+** by the request `attention' where a device has it, else composed.
+** scaled_dot_product_attention (bindings/lib) is its public form, which
+** broadcasts.
 */
 #include <math.h>
 
@@ -99,13 +100,42 @@ static void attend(Temps *w, const Device *d, const Operands *o, Tensor **y,
   w->status = d->attention(d, &c);
 }
 
+/* Has t the leading sizes of q, then rows and cols (-1: any)? */
+static int fits(const Tensor *t, const Tensor *q, int64_t rows, int64_t cols) {
+  const int nd = q->nd;
+  if (t->nd != nd || (rows >= 0 && t->size[nd - 2] != rows) ||
+      (cols >= 0 && t->size[nd - 1] != cols))
+    return 0;
+  for (int d = 0; d < nd - 2; d++)
+    if (t->size[d] != q->size[d]) return 0;
+  return 1;
+}
+
+static int check_operands(const Operands *o) {
+  const Tensor *q = o->t[QUERY], *k = o->t[KEY], *v = o->t[VALUE];
+  const Tensor *mask = o->t[MASK];
+  for (int i = QUERY; i <= MASK; i++)
+    if (o->t[i] &&
+        (nc_category(o->t[i]->dtype) != NC_FLOAT || o->t[i]->dtype != q->dtype))
+      return nc_fail(NC_EDTYPE, "operands must be floats of one dtype");
+  if (q->nd < 2 || !fits(k, q, -1, q->size[q->nd - 1]) ||
+      !fits(v, q, k->size[k->nd - 2], -1) ||
+      (mask && !fits(mask, q, q->size[q->nd - 2], k->size[k->nd - 2])))
+    return nc_fail(
+        NC_ESHAPE,
+        "operands must be matrices [n x e], [m x e], [m x v] and, of "
+        "the mask, [n x m], with the same leading sizes");
+  return NC_OK;
+}
+
 int nc_op__attention(Call *c) {
   Operands o = { .t = { c->arg[0].t, c->arg[1].t, c->arg[2].t, c->arg[3].t } };
   const DType type = o.t[QUERY]->dtype;
   Tensor *y = NULL, *logsumexp = NULL;
   const Device *d;
   Temps w = { 0 };
-  TRY(nc_onedevice(&d, c->arg, 3));
+  TRY(nc_onedevice(&d, c->arg, o.t[MASK] ? 4 : 3));
+  TRY(check_operands(&o));
   cast_operands(&w, &o, c->arg);
   if (w.status == NC_OK && has_request(d, &o)) {
     attend(&w, d, &o, &y, &logsumexp);
