@@ -121,7 +121,8 @@ end
 
 -- torch.utils.checkpoint is a module, and its function has the same name.
 local callable = setmetatable({checkpoint = checkpoint}, {
-  __call = function(_, ...) return checkpoint(...) end})
+  __call = function(_, ...) return checkpoint(...) end,
+  __tostring = function() return "function: utils.checkpoint" end})
 all.alias("utils.checkpoint", callable)
 all.describe("utils.checkpoint", callable,
              "calls fn, and again in backward: saves the memory of what its "

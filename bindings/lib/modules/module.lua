@@ -309,12 +309,29 @@ all.describe("nn.Module", Module,
              "a class of networks; it has init, forward and their parts",
              all.parse("nn.Module", "name:text -> class"))
 
+-- Fails unless parameters can have this dtype.
+function all.check_parameter_dtype(op, dtype)
+  if dtype and not nacre.empty(0, {dtype = dtype}):is_floating_point() then
+    fail(op, ("a module takes the dtype of a floating point number, not %s")
+             :format(dtype))
+  end
+end
+
+-- Sets the default device for the layer `name'.
+local function set_device(name, device)
+  local ok, err = pcall(nacre.set_default_device, device)
+  if ok then return end
+  if type(err) == "table" then err.op = name end
+  error(err, 0)
+end
+
 -- f(...) with this default device and dtype, where they are given.
-local function with_defaults(device, dtype, f, ...)
+local function with_defaults(name, device, dtype, f, ...)
   local old_device = nacre.get_default_device()
   local old_dtype = nacre.get_default_dtype()
+  all.check_parameter_dtype(name, dtype)
+  if device then set_device(name, device) end
   if dtype then nacre.set_default_dtype(dtype) end
-  if device then nacre.set_default_device(device) end
   local ok, err = pcall(f, ...)
   if device then nacre.set_default_device(old_device) end
   nacre.set_default_dtype(old_dtype)
@@ -342,7 +359,7 @@ function all.layer(name, signature, doc, parent, init, more)
     v[n + 1], v[n + 2] = nil, nil
     rawset(self, "_arguments", v)
     if device or dtype then
-      with_defaults(device, dtype, init, self, table.unpack(v, 1, n))
+      with_defaults(name, device, dtype, init, self, table.unpack(v, 1, n))
     elseif init then init(self, table.unpack(v, 1, n)) end
     for i, p in ipairs(s.params) do
       if rawget(self, p.name) == nil then rawset(self, p.name, v[i]) end
@@ -357,7 +374,7 @@ end
 function all.weight_layer(name, signature, doc, parent, init)
   return all.layer(name, signature, doc, parent, init,
                    (signature == "" and "" or ", ")
-                   .. "*, device:device=nil, dtype:dtype=nil")
+                   .. "*, device:any=nil, dtype:dtype=nil")
 end
 
 -- Is m an instance of this class, or of one derived from it? nn.Linear:is(m)
