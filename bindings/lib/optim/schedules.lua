@@ -132,16 +132,22 @@ local function attach(self, optimizer, last_epoch)
   self.own_lrs = table.move(self.base_lrs, 1, #self.base_lrs, 1, {})
 end
 
--- The rates that a schedule which is resumed has set before.
+-- Notes the rates of epoch last_epoch as those that the schedule has set.
 local function set_own_rates(self)
   for i, base in ipairs(self.base_lrs) do
     self.own_lrs[i] = self:rate(base, self.last_epoch, i)
   end
 end
 
--- The first step of a schedule.
+-- The first step of a schedule. One that is resumed changes the rates of the
+-- optimizer, or with keeps_rate leaves them for this epoch, as in PyTorch.
 local function begin_steps(self)
-  if self.last_epoch >= 0 and self.rate then set_own_rates(self) end
+  local resumed = self.last_epoch >= 0 and self.rate
+  if resumed and self.keeps_rate then
+    self.last_epoch = self.last_epoch + 1
+    return set_own_rates(self)
+  elseif resumed then set_own_rates(self)
+  end
   begin(self, self.step)
 end
 
@@ -243,6 +249,7 @@ schedule("MultiStepLR", "milestones:ints, gamma:num=0.1",
   end})
 
 schedule("ExponentialLR", "gamma:num", "times gamma in each epoch", {
+  keeps_rate = true,
   rate = function(self, base, t) return base * self.gamma ^ t end})
 
 schedule("ConstantLR", "factor:num=0.33333333333333331, total_iters:int=5",
@@ -254,6 +261,7 @@ schedule("ConstantLR", "factor:num=0.33333333333333331, total_iters:int=5",
 schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
          .. "total_iters:int=5",
          "from start_factor to end_factor times the first rate", {
+  keeps_rate = true,
   prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
@@ -265,6 +273,7 @@ schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
 
 schedule("PolynomialLR", "total_iters:int=5, power:num=1",
          "the first rate times (1 - t/total_iters)^power, then 0", {
+  keeps_rate = true,
   prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
@@ -278,6 +287,7 @@ schedule("PolynomialLR", "total_iters:int=5, power:num=1",
 schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
          "half a cosine from the first rate to eta_min in T_max epochs, and "
          .. "back", {
+  keeps_rate = true,
   prepare = function(self, name) check_positive(name, "T_max", self.T_max) end,
   rate = function(self, base, t)
     return self.eta_min + (base - self.eta_min) *

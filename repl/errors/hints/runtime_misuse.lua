@@ -323,7 +323,7 @@ local function iterator_in_pairs(o, line)
   local x = args and args:sub(2, -2)
   if not x or not x:find "%)$" then return nil end
   if x:find "progress%s*%b()$" then names = names:gsub("^%w+,%s*", "") end
-  return ("for %s in %s do"):format(names, x)
+  return ("for %s in %s do ... end"):format(names, x)
 end
 
 local checks = {iterator_in_pairs, method_of_number, string_arithmetic, tensor_comparison,
