@@ -18,9 +18,9 @@ typedef struct Entry {
   Node *node;
   BackwardPass *oldwalk; /* node->walk and slot before this pass */
   int oldslot;
-  int first;  /* index of its gradients in BackwardPass.sum */
-  int target; /* is it an input of nc_backward? */
-  int useful; /* does it lead to an input? */
+  int first;      /* index of its gradients in BackwardPass.sum */
+  int target;     /* is it an input of nc_backward? */
+  int useful;     /* does it lead to an input? */
   uintptr_t from; /* the last node that has added to its gradients */
 } Entry;
 

@@ -569,35 +569,3 @@ for i, t in ipairs(parts) do
   local _, alone = gru(t)
   assert(nacre.allclose(last[1][i], alone[1], 1e-5, 1e-6))
 end
-
--- ---- the device and the dtype of parameters
-
-for name, layer in pairs {
-  Linear = nn.Linear(2, 3, {dtype = "float64", device = "cpu"}),
-  Conv2d = nn.Conv2d(2, 2, 3, {dtype = "float64"}),
-  BatchNorm1d = nn.BatchNorm1d(2, {dtype = "float64"}),
-  LSTM = nn.LSTM(2, 3, {dtype = "float64"}),
-  Transformer = nn.Transformer {d_model = 4, nhead = 2, dtype = "float64",
-                                num_encoder_layers = 1, num_decoder_layers = 1},
-  LazyLinear = nn.LazyLinear(2, {dtype = "float64"}),
-} do
-  for _, p in layer:named_parameters() do eq(p.dtype, "float64") end
-  assert(not tostring(layer):find "dtype=", name)
-end
-eq(nn.BatchNorm1d(2, {dtype = "float64"}).running_mean.dtype, "float64")
-eq(nn.BatchNorm1d(2, {dtype = "float64"}).num_batches_tracked.dtype, "int64")
-eq(nacre.get_default_dtype(), "float32")
-fails("Linear: a module takes the dtype of a floating point number", nn.Linear,
-      2, 2, {dtype = "int64"})
-fails("GroupNorm: 3 channels are not divisible", nn.GroupNorm, 2, 3,
-      {dtype = "float64"})
-eq(nacre.get_default_dtype(), "float32")
-fails("Linear: no device is named 'gpu'", nn.Linear, 2, 2, {device = "gpu"})
-fails("ReLU: no argument 'device'", nn.ReLU, {device = "cpu"})
-
--- a module in the place of a list of tensors
-local both = nn.Linear(2, 1)
-local _, bias = nacre.autograd.grad(both(nacre.ones(3, 2)):sum(), both)
-eq(bias:item(), 3)
-nacre.autograd.backward(both(nacre.ones(3, 2)):sum(), {inputs = both})
-eq(both.bias.grad:item(), 3)
