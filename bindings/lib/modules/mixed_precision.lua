@@ -200,8 +200,9 @@ end
 
 -- The device is only checked: gradients tell where they are.
 local GradScaler = all.define("amp.GradScaler",
-  "device:any=cuda, init_scale:num=65536, growth_factor:num=2, backoff_factor:num=0.5, "
-  .. "growth_interval:int=2000, enabled:bool=true -> scaler",
+  "device:any=cuda, init_scale:num=65536, growth_factor:num=2, "
+  .. "backoff_factor:num=0.5, growth_interval:int=2000, enabled:bool=true "
+  .. "-> scaler",
   "scales losses, so that gradients in float16 do not vanish; leaves out steps "
   .. "whose gradients are not finite",
 function(device, scale, growth, backoff, interval, enabled)

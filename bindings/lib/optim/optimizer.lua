@@ -90,9 +90,7 @@ local optimizers = setmetatable({}, {__mode = "k"})
 -- What a list of groups does that is no list of Lua.
 local GROUPS = {
   __index = function(groups, key)
-    if key == 0 then
-      fail("param_groups", "groups count from 1", "opt.param_groups[1]")
-    end
+    if key == 0 then fail("param_groups", "groups count from 1") end
     return math.type(key) == "integer" and key < 0 and
            rawget(groups, #groups + 1 + key) or nil
   end,

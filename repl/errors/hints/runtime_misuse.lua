@@ -176,7 +176,8 @@ end
 
 -- opt.param_groups[0].lr, of a list that begins with 1
 local function first_element(o, line, value)
-  if not o.message:find "^attempt to %l+ a nil value" then return nil end
+  if not o.message:find "^attempt to %l+ a nil value" and
+     not o.message:find " count from 1$" then return nil end
   local path = line:match "([%a_][%w_%.]*)%[0%]"
   local v = path and value(path)
   if type(v) ~= "table" or rawget(v, 1) == nil then return nil end
@@ -326,10 +327,10 @@ local function iterator_in_pairs(o, line)
   return ("for %s in %s do ... end"):format(names, x)
 end
 
-local checks = {iterator_in_pairs, method_of_number, string_arithmetic, tensor_comparison,
-                compared_tensors, inplace_option, called_element,
-                joined_tensor, lost_dimension, list_for_tensor,
-                misuse.unpacked}
+local checks = {iterator_in_pairs, method_of_number, string_arithmetic,
+                tensor_comparison, compared_tensors, inplace_option,
+                called_element, joined_tensor, lost_dimension,
+                list_for_tensor, misuse.unpacked}
 
 -- The hint for an error at `line', or nil; see runtime_errors.explain.
 function misuse.hint(o, line, value, scope)
