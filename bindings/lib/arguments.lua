@@ -194,7 +194,8 @@ end
 local function parameters_of(p, v)
   if p and (p.type == "tensors" or p.type == "several") and
      type(v) == "table" and rawget(v, "_fields") then
-    return table.move(v:parameters(), 1, #v:parameters(), 1, {})
+    local list = v:parameters()
+    return table.move(list, 1, #list, 1, {})
   end
   return v
 end
