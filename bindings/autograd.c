@@ -145,7 +145,8 @@ const Bound nl_autograd_functions[] = {
   { "Function", NULL, "definition:table -> function",
     "an operation with a backward of its own: definition has forward(ctx, "
     "...) and backward(ctx, g, ...); forward saves tensors with "
-    "ctx:save_for_backward(...), backward reads ctx.saved_tensors",
+    "ctx:save_for_backward(...), backward reads ctx.saved_tensors; an argument "
+    "that forward changes in place and gives is named with ctx:mark_dirty(x)",
     1 },
   { "gradcheck", NULL, CHECK,
     "does backward of fn agree with differences, in float64?", 1 },

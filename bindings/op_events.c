@@ -26,7 +26,7 @@ static void set_types(lua_State *L, const char *key, const OperandInfo s[],
 
 /* Pushes a table that describes one traced operation. [-0, +1, m] */
 static void push_step(lua_State *L, const Step *s) {
-  lua_createtable(L, 0, 13);
+  lua_createtable(L, 0, 14);
   nl_set_string(L, "op", s->op);
   set_types(L, "operands", s->in, s->nin);
   set_types(L, "results", s->out, s->nout);
@@ -40,6 +40,7 @@ static void push_step(lua_State *L, const Step *s) {
   nl_set_integer(L, "allocated", s->allocated);
   nl_set_integer(L, "live", s->live);
   if (s->node) nl_set_integer(L, "node", (lua_Integer)s->node);
+  if (s->within) nl_set_integer(L, "within", (lua_Integer)s->within);
 }
 
 /* Pushes the list of recorded steps and the error object of a warning, or nil;

@@ -182,6 +182,7 @@ typedef struct Context {
   int no_grad;                /* operations are recorded while this is 0; who
                                  turns recording off increments it */
   unsigned tracing;           /* what is traced, bits as in trace.h */
+  uintptr_t summing;          /* see Step.within */
   DType autocast[2];          /* see nc_set_autocast */
   Generator before_dry_run;   /* `generator' is set to this after a dry run */
 } Context;

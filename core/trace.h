@@ -39,6 +39,8 @@ typedef struct Step {
   int64_t live;               /* bytes on the device of the result, after */
   uintptr_t node;             /* in the graph: that of the first result, or in
                                  backward the one that runs; 0: none */
+  uintptr_t within;           /* the node whose gradient a backward pass sums;
+                                 0: none */
 } Step;
 
 /* Traces what the bits say from now on; 0 stops.  Returns the bits before. */

@@ -292,26 +292,30 @@ static int load_archive(lua_State *L, const Load *o, int names) {
 }
 
 /* Renames the option map_location, PyTorch's name for device, in a copy of the
-   options on top. [-0, +0, e] */
-static void rename_map_location(lua_State *L, const char *op) {
+   options on top, and drops weights_only: a file has nothing but tensors and
+   texts. [-0, +0, e] */
+static void adapt_options(lua_State *L, const char *op) {
   const int given = lua_gettop(L);
-  if (nl_option(L, given, "map_location") == LUA_TNIL) {
+  const int moves = nl_option(L, given, "map_location") != LUA_TNIL;
+  if (!moves && nl_option(L, given, "weights_only") == LUA_TNIL) {
     lua_settop(L, given);
     return;
   }
+  lua_settop(L, given + 1);
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, given);) {
     lua_pushvalue(L, -2);
     lua_insert(L, -2);
     lua_rawset(L, given + 2);
   }
-  if (nl_option(L, given, "device") != LUA_TNIL)
+  lua_pushnil(L);
+  lua_setfield(L, -2, "weights_only");
+  if (moves && nl_option(L, given, "device") != LUA_TNIL)
     nl_error(L, op, "device and map_location mean the same: give one of them");
-  lua_pop(L, 1);
+  lua_settop(L, given + 2);
   lua_pushnil(L);
   lua_setfield(L, -2, "map_location");
-  lua_pushvalue(L, given + 1);
-  lua_setfield(L, -2, "device");
+  if (moves) lua_pushvalue(L, given + 1), lua_setfield(L, -2, "device");
   lua_replace(L, given);
   lua_settop(L, given);
 }
@@ -329,7 +333,7 @@ static void set_format(lua_State *L, Load *o, const char *given) {
 /* Reads the arguments; argument 1 is the data. [-0, +n, e] */
 static void read_arguments(lua_State *L, Load *o, Args *a, Signature *s,
                            const char *text) {
-  rename_map_location(L, o->op);
+  adapt_options(L, o->op);
   nl_args(L, s, o->op, text, a);
   o->device =
       a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_default_device();

@@ -54,7 +54,8 @@ const Bound nl_files[] = {
   { "load", nl_load, LOAD,
     "reads the tensor in a .npy, .csv, .tsv or .txt file, or the table of "
     "tensors in a .npz or .safetensors file; path may be a file of Lua's, "
-    "\"-\" is io.stdin; map_location is an alias of device",
+    "\"-\" is io.stdin; map_location is an alias of device, weights_only "
+    "changes nothing",
     1 },
   { "save", nl_save, SAVE,
     "writes a tensor, or a table of tensors, in the format that the name of "

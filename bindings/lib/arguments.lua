@@ -190,10 +190,21 @@ local function checklist(name, p, v)
   return v
 end
 
+-- A module in the place of a list of tensors is its parameters.
+local function parameters_of(p, v)
+  if p and (p.type == "tensors" or p.type == "several") and
+     type(v) == "table" and rawget(v, "_fields") then
+    local list = v:parameters()
+    return table.move(list, 1, #list, 1, {})
+  end
+  return v
+end
+
 -- Returns the table of arguments in the order of the parameters, and the tensor
 -- given as out. Raises an error for wrong arguments.
 local function read(name, s, ...)
   local n, args, named = select("#", ...), {...}, nil
+  for i = 1, n do args[i] = parameters_of(s.params[i], args[i]) end
   if type(args[n]) == "table" then
     local kind = n <= s.positional and s.params[n] and s.params[n].type
     if kind ~= "any" and kind ~= "fn" and kind ~= "table" then
@@ -222,7 +233,7 @@ local function read(name, s, ...)
       if not nacre.is_tensor(out) then fail(name, "out must be a tensor") end
     elseif not i then unknown(name, s, key)
     elseif v[i] ~= nil then fail(name, key .. " is given twice")
-    else v[i] = value end
+    else v[i] = parameters_of(s.params[i], value) end
   end
   for i, p in ipairs(s.params) do
     if v[i] == false and p.optional and p.type == "tensor" then

@@ -92,6 +92,11 @@ function context:mark_non_differentiable(...)
   for _, t in ipairs {...} do self._plain[#self._plain + 1] = t end
 end
 
+-- Arguments that forward has changed in place and gives as results.
+function context:mark_dirty(...)
+  for _, t in ipairs {...} do self._dirty[#self._dirty + 1] = t end
+end
+
 function context:set_materialize_grads(on)
   rawset(self, "_zeros", on)
 end
@@ -155,12 +160,22 @@ local function zeros_like_later(t)
   end
 end
 
+-- Fails unless forward took each tensor that it marks dirty, and gave it.
+local function check_dirty(f, ctx, inputs, results)
+  for _, t in ipairs(ctx._dirty) do
+    if not contains(t, inputs) or not contains(t, results) then
+      fail("mark_dirty", ("a tensor marked dirty is an argument and a result "
+                          .. "of the forward of %s"):format(f.name))
+    end
+  end
+end
+
 -- Calls forward without recording, then records a node that connects its
 -- outputs to the tensors among its arguments.
 local function apply(f, ...)
   local args = table.pack(...)
-  local ctx = setmetatable({_plain = {}, _count = 0, needs_input_grad = {}},
-                           meta)
+  local ctx = setmetatable({_plain = {}, _dirty = {}, _count = 0,
+                            needs_input_grad = {}}, meta)
   local at, inputs = {}, {}
   for i = 1, args.n do
     if nacre.is_tensor(args[i]) then
@@ -174,6 +189,7 @@ local function apply(f, ...)
   if not nacre.is_grad_enabled() then
     return table.unpack(results, 1, results.n)
   end
+  check_dirty(f, ctx, inputs, results)
   local outputs, zeros = {}, {}
   for i = 1, results.n do
     local y = results[i]
@@ -181,7 +197,10 @@ local function apply(f, ...)
       fail("Function", ("forward of %s gave a %s, not a tensor")
                        :format(f.name, type(y)))
     end
-    if contains(y, inputs) or y.requires_grad then y = y:detach() end
+    if not contains(y, ctx._dirty) and
+       (contains(y, inputs) or y.requires_grad) then
+      y = y:detach()
+    end
     results[i] = y
     outputs[i] = not contains(y, ctx._plain) and y
     zeros[i] = zeros_like_later(y)

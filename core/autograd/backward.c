@@ -18,9 +18,10 @@ typedef struct Entry {
   Node *node;
   BackwardPass *oldwalk; /* node->walk and slot before this pass */
   int oldslot;
-  int first;  /* index of its gradients in BackwardPass.sum */
-  int target; /* is it an input of nc_backward? */
-  int useful; /* does it lead to an input? */
+  int first;      /* index of its gradients in BackwardPass.sum */
+  int target;     /* is it an input of nc_backward? */
+  int useful;     /* does it lead to an input? */
+  uintptr_t from; /* the last node that has added to its gradients */
 } Entry;
 
 typedef struct Frame {
@@ -71,7 +72,7 @@ static int push(BackwardPass *w, Node *n) {
 static int add_entry(BackwardPass *w, const Frame *f) {
   Node *n = f->node;
   TRY(nc_grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
-  w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0 };
+  w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0, 0 };
   n->slot = w->n++;
   w->nsum += n->nout;
   nc_notestreams(&w->streams, n);
@@ -147,6 +148,12 @@ static int replace_tensor(Tensor **g, Tensor *const *t, int r) {
   return NC_OK;
 }
 
+static int64_t meta_numel(const GradMeta *m) {
+  int64_t n = 1;
+  for (int d = 0; d < m->nd; d++) n *= m->size[d];
+  return n;
+}
+
 static int sum_dims(Tensor **g, unsigned dims, int keepdim) {
   Tensor *t;
   if (dims == 0) return NC_OK;
@@ -156,7 +163,7 @@ static int sum_dims(Tensor **g, unsigned dims, int keepdim) {
 
 /* Fits *g to the operand of meta m, for operations that broadcast, drop
    dimensions, convert or copy between devices: sums, inserts dimensions of
-   size 1, casts, moves. */
+   size 1, casts, moves. A shape that cannot be fitted stays. */
 int nc_sum_to_size(Tensor **g, const GradMeta *m) {
   const int extra = (*g)->nd - m->nd;
   unsigned lead = 0, ones = 0;
@@ -166,7 +173,7 @@ int nc_sum_to_size(Tensor **g, const GradMeta *m) {
   for (int d = 0; d < m->nd && extra >= 0; d++)
     if (m->size[d] == 1 && (*g)->size[d] != 1) ones |= 1u << d;
   TRY(sum_dims(g, ones, 1));
-  if (extra < 0)
+  if (extra < 0 && nc_numel(*g) == meta_numel(m))
     TRY(replace_tensor(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
   if ((*g)->dtype != m->dtype)
     TRY(replace_tensor(g, &t, nc_cast(&t, *g, m->dtype)));
@@ -186,6 +193,14 @@ static int fail_shape(const char *what, const Tensor *g, const GradMeta *m) {
   char have[NC_TEXT], want[NC_TEXT];
   return nc_fail(NC_ESHAPE, "%s has a gradient of [%s], its shape is [%s]",
                  what, nc_shapetext(have, g->nd, g->size),
+                 nc_shapetext(want, m->nd, m->size));
+}
+
+/* Fails for a gradient that the backward of a node has given. */
+static int fail_given(const Node *n, const Tensor *g, const GradMeta *m) {
+  char have[NC_TEXT], want[NC_TEXT];
+  return nc_fail(NC_ESHAPE, "%s gave a gradient of [%s] for a tensor of [%s]",
+                 n->name, nc_shapetext(have, g->nd, g->size),
                  nc_shapetext(want, m->nd, m->size));
 }
 
@@ -283,11 +298,12 @@ static int pass_to_inputs(BackwardPass *w, const Node *n, Tensor *d[]) {
       continue;
     }
     r = nc_sum_to_size(&g, &e->meta);
-    if (r == NC_OK && !fits(g, &e->meta)) r = fail_shape(n->name, g, &e->meta);
+    if (r == NC_OK && !fits(g, &e->meta)) r = fail_given(n, g, &e->meta);
     if (r != NC_OK) {
       nc_release(g);
       return r;
     }
+    w->entry[e->node->slot].from = (uintptr_t)n;
     TRY(add_gradient(sum_of(w, e), g));
   }
   return NC_OK;
@@ -392,6 +408,7 @@ static int visit(BackwardPass *w, int i) {
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
   if (!e->useful || !some) return NC_OK;
+  nc_context->summing = (uintptr_t)n;
   TRY(store_gradients(w, e, g));
   if (nc_isleafnode(n)) return NC_OK; /* collect stores it */
   TRY(call_backward(w, e, g));
@@ -502,6 +519,7 @@ static int visit_all(BackwardPass *w) {
   for (int i = w->n - 1; i >= 0 && b->result == NULL; i--) {
     const Entry *e = &w->entry[i];
     Tensor **g = w->sum + e->first;
+    nc_context->summing = e->from;
     if (nc_isleafnode(e->node) && *g && (b->ninput == 0 || e->target))
       TRY(accumulate_leaf(&e->node->out[0], g));
   }
@@ -544,6 +562,7 @@ int nc_backward(const Backward *b) {
   end_pass(&w);
   nc_context->no_grad = off;
   nc_context->tracing = before.tracing;
+  nc_context->summing = before.summing;
   memcpy(nc_context->autocast, before.autocast, sizeof before.autocast);
   for (int i = 0; i < b->n; i++) nc_releasenode(((Node **)p)[i]);
   if (b->n > 2) nc_hostfree(p, bytes);

@@ -48,6 +48,34 @@ static void drop_bases(Tensor *const out[], int nout) {
   }
 }
 
+/* Checks that a result that is also an operand, which forward has changed in
+   place, may become the result of a node. */
+static int check_changed(Tensor *const in[], int nin, const Tensor *out) {
+  for (int i = 0; i < nin; i++) {
+    if (in[i] != out || out == NULL) continue;
+    TRY(nc_checkinplace(in[i]));
+    if (out->base)
+      return nc_fail(NC_EVALUE, "a view was changed in place: a custom "
+                                "function can change the whole tensor only");
+  }
+  return NC_OK;
+}
+
+static int check_all_changed(Tensor *const in[], int nin, Tensor *const out[],
+                             int nout) {
+  for (int i = 0; i < nout && !nc_context->no_grad; i++)
+    TRY(check_changed(in, nin, out[i]));
+  return NC_OK;
+}
+
+/* Gives the views of changed operands a new history. */
+static void note_changes(Tensor *const in[], int nin, Tensor *const out[],
+                         int nout) {
+  for (int i = 0; i < nout; i++)
+    for (int k = 0; k < nin; k++)
+      if (out[i] && in[k] == out[i] && out[i]->ad) out[i]->ad->epoch++;
+}
+
 /* Takes over c->data: the node releases it, or, if nothing is recorded or after
    a failure, this function does. */
 int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
@@ -58,9 +86,10 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
   int r;
   *node = NULL;
   memset(&tr, 0, sizeof tr);
-  r = nc_context->no_grad ? NC_OK
-                          : nc_record_begin(&tr, &kind, NULL, in, nin, nout,
-                                            nsaved, sizeof *info, NULL);
+  r = check_all_changed(in, nin, out, nout);
+  if (r == NC_OK && !nc_context->no_grad)
+    r = nc_record_begin(&tr, &kind, NULL, in, nin, nout, nsaved, sizeof *info,
+                        NULL);
   if (r != NC_OK || tr.node == NULL) {
     c->drop(c->data);
     return r;
@@ -76,6 +105,7 @@ int nc_custom(Node **node, const Custom *c, Tensor *const in[], int nin,
     drop_bases(out, nout);
     r = nc_record_commit(&tr, out, nout);
     if (r == NC_OK) *node = n;
+    note_changes(in, nin, out, nout);
   }
   nc_record_cancel(&tr);
   return r;

@@ -99,6 +99,7 @@ static void add_step(const TraceEvent *p, Tensor *const out[], int nout,
   if (d && p->watching & NC_META) d = nc_metadevice(d);
   s->live = d ? d->memory->live : 0;
   s->node = p->backward ? p->node : nout && out[0] ? nc_gradnode(out[0]) : 0;
+  s->within = nc_context->summing;
 }
 
 /*

@@ -32,19 +32,18 @@ function listeners.origin(node)
 end
 
 -- Sets step.module and step.network: of the module that runs, or in backward
--- of the one that recorded the operation. A node that is not known is inside
--- of an operation, as the one before it; what runs between is its sums.
+-- of the one that recorded the operation, also for a sum of its gradients. A
+-- node that is not known is inside of an operation, as the one before it.
 local function set_places(steps, module, network)
   local here, of_backward = {module, network}, nil
   if lines then add_line(here) end
   for _, step in ipairs(steps) do
-    if step.backward then
-      of_backward = places[step.node] or of_backward or here
-    elseif step.node then
-      places[step.node] = here
-    end
+    local node = step.backward and step.node or step.within
+    if node then of_backward = places[node] or of_backward or here end
     local place = of_backward or here
-    step.module, step.network, step.node = place[1], place[2], nil
+    if step.node and not step.backward then places[step.node] = place end
+    step.module, step.network = place[1], place[2]
+    step.node, step.within = nil, nil
   end
 end
 

@@ -438,7 +438,34 @@ do
   -- wrong ones
   local Wrong = grad.Function {forward = function(_, t) return t * 2 end,
                                backward = function() return nacre.ones(7) end}
-  fails("has a gradient of [7]", function() Wrong(a):sum():backward() end)
+  fails("Function gave a gradient of [7] for a tensor of [2]",
+        function() Wrong(a):sum():backward() end)
+  local Sum = grad.Function {name = "Sum",
+                             forward = function(_, t) return t:sum() end,
+                             backward = function(_, g) return g end}
+  fails("Sum gave a gradient of [] for a tensor of [2]",
+        function() Sum(a):backward() end)
+  -- an argument that forward changes becomes the result, with its views
+  local Twice = grad.Function {
+    forward = function(ctx, t)
+      ctx:mark_dirty(t)
+      return t:mul_(2)
+    end,
+    backward = function(_, g) return g * 2 end,
+  }
+  a.grad = nil
+  local changed = a * 3
+  local view = changed:view(2, 1)
+  assert(rawequal(Twice(changed), changed))
+  local both = changed * changed + view:squeeze()
+  both:sum():backward()
+  same(a.grad, "{78.0,150.0}")
+  fails("a leaf that requires a gradient cannot be changed", Twice, leaf {1})
+  fails("a view was changed in place", Twice, (a * 1)["1:1"])
+  local Lost = grad.Function {
+    forward = function(ctx, t) ctx:mark_dirty(t) return t * 1 end,
+    backward = function(_, g) return g end}
+  fails("a tensor marked dirty is an argument and a result", Lost, a * 1)
   local thrown = {}
   Wrong = grad.Function {forward = function(_, t) return t end,
                          backward = function() error(thrown) end}

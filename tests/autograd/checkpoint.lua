@@ -38,6 +38,8 @@ end
 local x = nacre.randn(5, 4):requires_grad_()
 same("an input", x, function() return net(x) end,
      function() return checkpoint(net, x) end)
+same("the name of the module", x, function() return net(x) end,
+     function() return checkpoint.checkpoint(net, x) end)
 local fixed = x:detach()
 same("weights alone", nil, function() return net(fixed) end,
      function() return checkpoint(net, fixed) end)

@@ -29,6 +29,13 @@ nacre.save(path, nacre.zeros(3))
 nacre.save(path, nacre.ones(2), {atomic = false})
 assert(nacre.load(path) == nacre.ones(2))
 
+-- An option of PyTorch that changes nothing, also beside another one.
+assert(nacre.load(path, {weights_only = true}) == nacre.ones(2))
+assert(nacre.load(path, {weights_only = false, map_location = "cpu"}) ==
+       nacre.ones(2))
+fails("load: no argument 'foo'", nacre.load, path,
+      {weights_only = true, foo = 1})
+
 -- Errors.
 fails("load: /nowhere/x.npy: No such file", nacre.load, "/nowhere/x.npy")
 fails("directory", nacre.load, here)

@@ -46,6 +46,15 @@ for _, s in ipairs(steps) do
   eq(s.network, s.module == "MSELoss" and s.module or s.module and "Net")
 end
 
+-- a gradient that is added to is the work of the layer of its parameter
+local sums = {}
+for _, s in ipairs(shell.trace(step)) do
+  if s.op == "add" and not s.backward and s.module ~= "Net" then
+    sums[#sums + 1] = s.module or "-"
+  end
+end
+eq(table.concat(sums, " "), "blocks[2][1] blocks[2][1] fc fc")
+
 -- what was recorded before the trace has no layer, nor has what is in none
 local loss = loss_of(net(nacre.ones(5, 4)), nacre.zeros(5, 2))
 eq(layers(shell.trace(loss.backward, loss), true), "-")

@@ -173,6 +173,9 @@ do
   scaler:update()
   check(p:eq(0):all():item() and next(scaler:state_dict()) == nil, "its step")
 end
+check(nacre.GradScaler("cpu", {init_scale = 4}):get_scale() == 4, "a device")
+fails("init_scale is given by name", nacre.amp.GradScaler, 1024)
+fails('device_type is "cuda" or "cpu", not tpu', nacre.amp.GradScaler, "tpu")
 fails("growth_factor must be above 1", nacre.amp.GradScaler,
       {growth_factor = 1})
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Parts, parameters and buffers by name: add_module, Sequential of pairs,
--- ModuleDict, ParameterDict, nn.Buffer, to_empty.
+-- ModuleDict, ParameterDict, nn.Buffer, to_empty; the options device and dtype.
 -- Run by: nacre tests/nn/named_parts.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -169,3 +169,39 @@ do
   fails("groups count from 1", function() return groups[0] end)
   assert(groups[-1] == groups[1] and groups[2] == nil)
 end
+
+-- ---- the device and the dtype of parameters
+
+local function eq(got, want)
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
+for name, layer in pairs {
+  Linear = nn.Linear(2, 3, {dtype = "float64", device = "cpu"}),
+  Conv2d = nn.Conv2d(2, 2, 3, {dtype = "float64"}),
+  BatchNorm1d = nn.BatchNorm1d(2, {dtype = "float64"}),
+  LSTM = nn.LSTM(2, 3, {dtype = "float64"}),
+  Transformer = nn.Transformer {d_model = 4, nhead = 2, dtype = "float64",
+                                num_encoder_layers = 1, num_decoder_layers = 1},
+  LazyLinear = nn.LazyLinear(2, {dtype = "float64"}),
+} do
+  for _, p in layer:named_parameters() do eq(p.dtype, "float64") end
+  assert(not tostring(layer):find "dtype=", name)
+end
+eq(nn.BatchNorm1d(2, {dtype = "float64"}).running_mean.dtype, "float64")
+eq(nn.BatchNorm1d(2, {dtype = "float64"}).num_batches_tracked.dtype, "int64")
+eq(nacre.get_default_dtype(), "float32")
+fails("Linear: a module takes the dtype of a floating point number", nn.Linear,
+      2, 2, {dtype = "int64"})
+fails("GroupNorm: 3 channels are not divisible", nn.GroupNorm, 2, 3,
+      {dtype = "float64"})
+eq(nacre.get_default_dtype(), "float32")
+fails("Linear: no device is named 'gpu'", nn.Linear, 2, 2, {device = "gpu"})
+fails("ReLU: no argument 'device'", nn.ReLU, {device = "cpu"})
+
+-- a module in the place of a list of tensors
+local both = nn.Linear(2, 1)
+local _, bias = nacre.autograd.grad(both(nacre.ones(3, 2)):sum(), both)
+eq(bias:item(), 3)
+nacre.autograd.backward(both(nacre.ones(3, 2)):sum(), {inputs = both})
+eq(both.bias.grad:item(), 3)

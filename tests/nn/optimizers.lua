@@ -325,6 +325,39 @@ fails("the first argument must be an optimizer", optim.lr_scheduler.StepLR,
 fails("step_size is 0, but must be a positive integer",
       optim.lr_scheduler.StepLR, opt, 0)
 
+-- a schedule that is resumed: the rates of PyTorch 2.15 in two epochs
+local function resumed(name, ...)
+  local options = {...}
+  local saved
+  local list = {}
+  for pass = 1, 2 do
+    local o = optim.SGD({parameter(1.0)}, {lr = 0.1})
+    if saved then o:load_state_dict(saved) end
+    options[#options].last_epoch = pass == 2 and 3 or nil
+    local s = optim.lr_scheduler[name](o, table.unpack(options))
+    for i = 1, pass == 1 and 3 or 2 do
+      list[i] = ("%.4g"):format(o.param_groups[1].lr)
+      s:step()
+    end
+    saved = o:state_dict()
+  end
+  return table.concat(list, " ", 1, 2)
+end
+
+eq(resumed("StepLR", 2, {gamma = 0.1}), "0.001 0.001")
+eq(resumed("ExponentialLR", 0.5, {}), "0.0125 0.00625")
+eq(resumed("CosineAnnealingLR", 10, {}), "0.07939 0.06065")
+eq(resumed("LinearLR", {total_iters = 8}), "0.05833 0.06562")
+eq(resumed("CosineAnnealingWarmRestarts", {T_0 = 3}), "0.075 0.025")
+eq(resumed("LambdaLR", {lr_lambda = function(t) return 0.5 ^ t end}),
+   "0.00625 0.003125")
+fails("last_epoch resumes a schedule, but group 1 has no initial_lr",
+      optim.lr_scheduler.StepLR, optim.SGD({parameter(1.0)}), 2, 0.1, 4)
+
+-- options of PyTorch that change nothing
+opt = optim.AdamW({parameter(1.0)}, {fused = true, foreach = false})
+assert(opt.param_groups[1].fused == nil)
+
 local R = optim.lr_scheduler
 local o = optim.SGD({parameter(1.0)}, {lr = 1})
 s = R.SequentialLR(o, {R.ConstantLR(o, 0.1, 9), R.ExponentialLR(o, 0.5)},

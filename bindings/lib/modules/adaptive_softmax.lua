@@ -5,7 +5,7 @@
 local all = ...
 local fail, nn = all.fail, all.space "nn"
 
-local Adaptive = all.layer("AdaptiveLogSoftmaxWithLoss",
+local Adaptive = all.weight_layer("AdaptiveLogSoftmaxWithLoss",
   "in_features:int, n_classes:int, cutoffs:ints, div_value:num=4, "
   .. "head_bias:bool=false",
   "log of the softmax of many classes, in clusters that end at cutoffs: that "

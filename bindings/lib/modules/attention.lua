@@ -4,7 +4,7 @@
 -- mask is true at positions that attention ignores, the opposite of that of
 -- scaled_dot_product_attention.
 local all = ...
-local fail, layer = all.fail, all.layer
+local fail, layer = all.fail, all.weight_layer
 local nn, F = all.space "nn", all.space "nn.functional"
 local Parameter = nn.Parameter
 
@@ -292,8 +292,8 @@ end
 -- `text', and passes them on.
 local function define_stack(name, what, text, doc)
   local read = forward_reader(name, text)
-  local Stack = layer(name, what .. ":any, num_layers:int, norm:any=nil", doc,
-                      nil,
+  local Stack = all.layer(name, what .. ":any, num_layers:int, norm:any=nil",
+                          doc, nil,
   function(self, part, n, norm)
     if not all.is_module(part) then
       fail(name, ("%s must be a layer, not a %s"):format(what, type(part)))

@@ -119,8 +119,12 @@ local function checkpoint(fn, ...)
   return Checkpoint(call, table.unpack(inputs))
 end
 
-all.alias("utils.checkpoint", checkpoint)
-all.describe("utils.checkpoint", checkpoint,
+-- torch.utils.checkpoint is a module, and its function has the same name.
+local callable = setmetatable({checkpoint = checkpoint}, {
+  __call = function(_, ...) return checkpoint(...) end,
+  __tostring = function() return "function: utils.checkpoint" end})
+all.alias("utils.checkpoint", callable)
+all.describe("utils.checkpoint", callable,
              "calls fn, and again in backward: saves the memory of what its "
              .. "gradient needs",
              all.parse("utils.checkpoint", "fn:any, ... -> results"))

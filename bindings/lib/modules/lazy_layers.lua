@@ -5,7 +5,7 @@
 -- without elements. The call fills these same tensors, because an optimizer may
 -- already have them.
 local all = ...
-local fail, layer, nn = all.fail, all.layer, all.space "nn"
+local fail, layer, nn = all.fail, all.weight_layer, all.space "nn"
 
 -- The names of the parameters and buffers of a layer with the arguments of
 -- self.

@@ -198,13 +198,20 @@ function Scaler:load_state_dict(state)
   self._good = state._growth_tracker
 end
 
-all.define("amp.GradScaler",
-  "init_scale:num=65536, growth_factor:num=2, backoff_factor:num=0.5, "
-  .. "growth_interval:int=2000, enabled:bool=true -> scaler",
+-- The device is only checked: gradients tell where they are.
+local GradScaler = all.define("amp.GradScaler",
+  "device:any=cuda, init_scale:num=65536, growth_factor:num=2, "
+  .. "backoff_factor:num=0.5, growth_interval:int=2000, enabled:bool=true "
+  .. "-> scaler",
   "scales losses, so that gradients in float16 do not vanish; leaves out steps "
   .. "whose gradients are not finite",
-function(scale, growth, backoff, interval, enabled)
+function(device, scale, growth, backoff, interval, enabled)
   local op = "GradScaler"
+  if type(device) == "number" then
+    fail(op, "init_scale is given by name",
+         ("nacre.amp.GradScaler{init_scale = %g}"):format(device))
+  end
+  is_accelerator(op, device)
   if growth <= 1 then fail(op, "growth_factor must be above 1") end
   if backoff <= 0 or backoff >= 1 then
     fail(op, "backoff_factor must be between 0 and 1")
@@ -213,3 +220,4 @@ function(scale, growth, backoff, interval, enabled)
                        _backoff = backoff, _interval = interval,
                        _enabled = enabled, _good = 0, _steps = {}}, Scaler)
 end)
+all.alias("GradScaler", GradScaler)

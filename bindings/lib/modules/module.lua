@@ -309,12 +309,43 @@ all.describe("nn.Module", Module,
              "a class of networks; it has init, forward and their parts",
              all.parse("nn.Module", "name:text -> class"))
 
+-- Fails unless parameters can have this dtype.
+function all.check_parameter_dtype(op, dtype)
+  if dtype and not nacre.empty(0, {dtype = dtype}):is_floating_point() then
+    fail(op, ("a module takes the dtype of a floating point number, not %s")
+             :format(dtype))
+  end
+end
+
+-- Sets the default device for the layer `name'.
+local function set_device(name, device)
+  local ok, err = pcall(nacre.set_default_device, device)
+  if ok then return end
+  if type(err) == "table" then err.op = name end
+  error(err, 0)
+end
+
+-- f(...) with this default device and dtype, where they are given.
+local function with_defaults(name, device, dtype, f, ...)
+  local old_device = nacre.get_default_device()
+  local old_dtype = nacre.get_default_dtype()
+  all.check_parameter_dtype(name, dtype)
+  if device then set_device(name, device) end
+  if dtype then nacre.set_default_dtype(dtype) end
+  local ok, err = pcall(f, ...)
+  if device then nacre.set_default_device(old_device) end
+  nacre.set_default_dtype(old_dtype)
+  if not ok then error(err, 0) end
+end
+
 -- A class of the library. init(self, ...) gets the arguments of the signature,
 -- checked, with defaults; each becomes a field of its name unless init has set
--- one.
-function all.layer(name, signature, doc, parent, init)
+-- one. `more' are options that init does not get.
+function all.layer(name, signature, doc, parent, init, more)
   local class = (parent or Module):extend(name)
   local s = all.parse("nn." .. name, signature .. " -> module")
+  local all_options = all.parse("nn." .. name, signature .. (more or "")
+                                               .. " -> module")
   class._signature = s
   function class.init(self, ...)
     local second = s.params[2]
@@ -323,16 +354,27 @@ function all.layer(name, signature, doc, parent, init)
       fail(name, "an instance takes the tensors, the class the options",
            ("nacre.nn.%s()(...)"):format(name))
     end
-    local v = all.read(name, s, ...)
+    local v, n = all.read(name, all_options, ...), #s.params
+    local device, dtype = v[n + 1], v[n + 2]
+    v[n + 1], v[n + 2] = nil, nil
     rawset(self, "_arguments", v)
-    if init then init(self, table.unpack(v, 1, #s.params)) end
+    if device or dtype then
+      with_defaults(name, device, dtype, init, self, table.unpack(v, 1, n))
+    elseif init then init(self, table.unpack(v, 1, n)) end
     for i, p in ipairs(s.params) do
       if rawget(self, p.name) == nil then rawset(self, p.name, v[i]) end
     end
   end
-  all.describe("nn." .. name, class, doc, s)
+  all.describe("nn." .. name, class, doc, all_options)
   nn[name] = class
   return class
+end
+
+-- The same for a layer whose parameters are made on a device, in a dtype.
+function all.weight_layer(name, signature, doc, parent, init)
+  return all.layer(name, signature, doc, parent, init,
+                   (signature == "" and "" or ", ")
+                   .. "*, device:any=nil, dtype:dtype=nil")
 end
 
 -- Is m an instance of this class, or of one derived from it? nn.Linear:is(m)

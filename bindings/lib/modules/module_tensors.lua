@@ -201,10 +201,7 @@ function Module:to(...)
     elseif is_dtype(v) then dtype = v
     else device = v end
   end
-  if dtype and not nacre.zeros(0, {dtype = dtype}):is_floating_point() then
-    fail("to", ("a module takes the dtype of a floating point number, not %s")
-               :format(dtype))
-  end
+  all.check_parameter_dtype("to", dtype)
   return convert(self, function(t)
     if device then t = t:to(device) end
     return dtype and t:is_floating_point() and t:to(dtype) or t

@@ -8,7 +8,7 @@
 -- beyond that the output is 0, and the state is that of the last step, in any
 -- order of lengths; x may be a table of pack_padded_sequence instead.
 local all = ...
-local fail, layer = all.fail, all.layer
+local fail, layer = all.fail, all.weight_layer
 local nn, F = all.space "nn", all.space "nn.functional"
 local uniform = all.uniform_parameter
 

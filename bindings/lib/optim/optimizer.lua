@@ -133,6 +133,10 @@ function Optimizer:update()
        ("function %s:update(p, grad, state, group) ... end"):format(self.name))
 end
 
+-- Options of PyTorch that say how, not what, is computed: where there is a step
+-- of all parameters at once, it is always used.
+local UNUSED = ", *, foreach:bool=nil, fused:bool=nil"
+
 -- nacre.optim[name]: a function that makes an optimizer from params and the
 -- options of the signature. fields.update(self, p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
@@ -140,6 +144,7 @@ end
 -- fields.start(o) is what a state begins with there, 0 if it is not given.
 -- fields.check(op, options) fails for wrong values.
 function all.optimizer(name, signature, doc, fields)
+  if fields.fused then signature = signature .. UNUSED end
   local s = all.parse("optim." .. name,
                       "params:table, " .. signature .. " -> optimizer")
   local class = all.derive(Optimizer, name, fields)
@@ -147,6 +152,7 @@ function all.optimizer(name, signature, doc, fields)
   local function construct(...)
     local v, defaults = all.read(name, s, ...), {}
     for i = 2, #s.params do defaults[s.params[i].name] = v[i] end
+    defaults.foreach, defaults.fused = nil, nil
     if fields.defaults then fields.defaults(defaults) end
     local self = setmetatable({}, class)
     fill_in(self, v[1], defaults, {})

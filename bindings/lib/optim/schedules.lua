@@ -111,22 +111,54 @@ local function begin(self, f, ...)
   self._is_initial = nil
 end
 
--- Attaches a schedule to an optimizer, and sets the rates of epoch 0.
-local function attach(self, optimizer)
+-- Fails unless the groups know their first rates.
+local function check_resumed(op, optimizer)
+  for i, group in ipairs(optimizer.param_groups) do
+    if not group.initial_lr then
+      fail(op, ("last_epoch resumes a schedule, but group %d has no initial_lr")
+               :format(i), "opt:load_state_dict(saved) first, or initial_lr in "
+                           .. "the group")
+    end
+  end
+end
+
+-- Attaches a schedule to an optimizer, after last_epoch epochs if that is
+-- given.
+local function attach(self, optimizer, last_epoch)
   check_optimizer(self.name, optimizer)
-  self.optimizer, self.last_epoch = optimizer, -1
+  self.optimizer, self.last_epoch = optimizer, last_epoch or -1
+  if self.last_epoch >= 0 then check_resumed(self.name, optimizer) end
   self.base_lrs = base_rates(optimizer)
   self.own_lrs = table.move(self.base_lrs, 1, #self.base_lrs, 1, {})
 end
 
+-- Notes the rates of epoch last_epoch as those that the schedule has set.
+local function set_own_rates(self)
+  for i, base in ipairs(self.base_lrs) do
+    self.own_lrs[i] = self:rate(base, self.last_epoch, i)
+  end
+end
+
+-- The first step of a schedule. One that is resumed changes the rates of the
+-- optimizer, or with keeps_rate leaves them for this epoch, as in PyTorch.
+local function begin_steps(self)
+  local resumed = self.last_epoch >= 0 and self.rate
+  if resumed and self.keeps_rate then
+    self.last_epoch = self.last_epoch + 1
+    return set_own_rates(self)
+  elseif resumed then set_own_rates(self)
+  end
+  begin(self, self.step)
+end
+
 -- For the classes of the user.
-function Scheduler:init(optimizer)
-  attach(self, optimizer)
+function Scheduler:init(optimizer, last_epoch)
+  attach(self, optimizer, last_epoch)
   if not self.get_lr and not self.rate then
     fail(self.name, "the class has no get_lr",
          ("function %s:get_lr() return self.base_lrs end"):format(self.name))
   end
-  begin(self, self.step)
+  begin_steps(self)
 end
 
 function Scheduler:__tostring()
@@ -138,6 +170,9 @@ end
 -- The schedule at this path, of the arguments that the signature names, which
 -- become fields. prepare(name) checks them.
 local function schedule_of(path, signature, doc, methods)
+  if methods.rate or methods.get_lr then
+    signature = signature .. ", last_epoch:int=-1"
+  end
   local s = all.parse(path, signature .. " -> schedule")
   local space, name = path:match "^(.*)%.(.-)$"
   local class = all.derive(Scheduler, name, methods)
@@ -145,9 +180,9 @@ local function schedule_of(path, signature, doc, methods)
     local v = all.read(name, s, ...)
     local self = setmetatable({}, class)
     for i, p in ipairs(s.params) do self[p.name] = v[i] end
-    attach(self, self.optimizer or self:find_optimizer())
+    attach(self, self.optimizer or self:find_optimizer(), self.last_epoch)
     if self.prepare then self:prepare(name) end
-    if self.rate or self.get_lr then begin(self, self.step) end
+    if self.rate or self.get_lr then begin_steps(self) end
     return self
   end
   all.space(space)[name] = construct
@@ -214,6 +249,7 @@ schedule("MultiStepLR", "milestones:ints, gamma:num=0.1",
   end})
 
 schedule("ExponentialLR", "gamma:num", "times gamma in each epoch", {
+  keeps_rate = true,
   rate = function(self, base, t) return base * self.gamma ^ t end})
 
 schedule("ConstantLR", "factor:num=0.33333333333333331, total_iters:int=5",
@@ -225,6 +261,7 @@ schedule("ConstantLR", "factor:num=0.33333333333333331, total_iters:int=5",
 schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
          .. "total_iters:int=5",
          "from start_factor to end_factor times the first rate", {
+  keeps_rate = true,
   prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
@@ -236,6 +273,7 @@ schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
 
 schedule("PolynomialLR", "total_iters:int=5, power:num=1",
          "the first rate times (1 - t/total_iters)^power, then 0", {
+  keeps_rate = true,
   prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
@@ -249,6 +287,7 @@ schedule("PolynomialLR", "total_iters:int=5, power:num=1",
 schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
          "half a cosine from the first rate to eta_min in T_max epochs, and "
          .. "back", {
+  keeps_rate = true,
   prepare = function(self, name) check_positive(name, "T_max", self.T_max) end,
   rate = function(self, base, t)
     return self.eta_min + (base - self.eta_min) *

@@ -176,7 +176,8 @@ end
 
 -- opt.param_groups[0].lr, of a list that begins with 1
 local function first_element(o, line, value)
-  if not o.message:find "^attempt to %l+ a nil value" then return nil end
+  if not o.message:find "^attempt to %l+ a nil value" and
+     not o.message:find " count from 1$" then return nil end
   local path = line:match "([%a_][%w_%.]*)%[0%]"
   local v = path and value(path)
   if type(v) ~= "table" or rawget(v, 1) == nil then return nil end
@@ -314,10 +315,22 @@ function misuse.unpacked(o, line, _, scope)
   end
 end
 
-local checks = {method_of_number, string_arithmetic, tensor_comparison,
-                compared_tensors, inplace_option, called_element,
-                joined_tensor, lost_dimension, list_for_tensor,
-                misuse.unpacked}
+-- for name, p in pairs(net:named_parameters()) do
+local function iterator_in_pairs(o, line)
+  if not o.message:find "^bad argument #1 to 'for iterator'.*got function" and
+     o.message ~= "attempt to index a function value" then return nil end
+  local names, args =
+    line:match "%f[%w_]for%s+([%w_, ]-)%s+in%s+i?pairs%s*(%b())"
+  local x = args and args:sub(2, -2)
+  if not x or not x:find "%)$" then return nil end
+  if x:find "progress%s*%b()$" then names = names:gsub("^%w+,%s*", "") end
+  return ("for %s in %s do ... end"):format(names, x)
+end
+
+local checks = {iterator_in_pairs, method_of_number, string_arithmetic,
+                tensor_comparison, compared_tensors, inplace_option,
+                called_element, joined_tensor, lost_dimension,
+                list_for_tensor, misuse.unpacked}
 
 -- The hint for an error at `line', or nil; see runtime_errors.explain.
 function misuse.hint(o, line, value, scope)
