@@ -63,10 +63,12 @@ typedef struct ConvWork {
   char *partial;              /* dweight of each part */
   int64_t tasks;
   void (*task)(const struct ConvWork *w, int64_t i, char *buffer);
-  char *packed;               /* weights for tiled_conv.c, and where they come */
-  int64_t *at;                /* from: steps to a group, to an output and an */
-  int64_t wgroup, wout, win;  /* input channel; is the filter turned round? */
-  int turned, tiled;
+  int tiled;                  /* by tiled_conv.c, which packs the weights: */
+  char *packed;
+  int64_t *at;                /* offset of each filter element in the planes */
+  int64_t wgroup, wout, win;  /* steps of the weights to the next group, output
+                                 channel, input channel */
+  int turned;                 /* is the filter turned round? */
   int64_t bytes;              /* of a thread's buffer */
   char *buffer;
   _Atomic int64_t next;

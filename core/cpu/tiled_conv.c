@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tiled_conv.c - convolutions on the CPU without im2col: the element of a padded
-** plane that a filter element multiplies lies at a fixed offset for all output
-** positions, so the tiles of a product (kernels/tile.inc) read the planes where
-** they are. For the result and, with stride 1, for the gradient of the input,
+** tiled_conv.c - convolutions on the CPU without im2col: the element of a
+** padded plane that a filter element multiplies lies at a fixed offset for all
+** output positions, so the tiles of a product (kernels/tile.inc) read the
+** planes where they are. For the result and, with stride 1, for the gradient of the input,
 ** which is a convolution with the filter turned round.
 **
 ** Positions run through the rows of the padded plane; the few between two rows
@@ -95,8 +95,8 @@ static void load_planes(const ConvWork *w, char *planes, const char *x,
   memset(planes + plane_bytes(w), 0, (size_t)(2 * nc_kernels()->tile_bytes));
 }
 
-/* Copies n positions of an output channel, from `first' on, to where they belong
-   in y; those between two rows have no place. */
+/* Copies n positions of an output channel, from `first' on, to where they
+   belong in y; those between two rows have no place. */
 static void store_positions(const ConvWork *w, const ConvTile *t, char *y,
                             const char *sums, int64_t first, int64_t n) {
   const int64_t width = w->padded.width, size = w->size;

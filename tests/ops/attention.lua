@@ -37,7 +37,8 @@ local function options(n, m, dtype)
   bool[{{}, 1}] = true                    -- each query has a key
   return {plain = {}, causal = {is_causal = true}, scale = {scale = 0.3},
           mask = {attn_mask = nacre.randn(n, m):to(dtype)},
-          row = {attn_mask = nacre.randn(1, m):to(dtype)}, bool = {attn_mask = bool}}
+          row = {attn_mask = nacre.randn(1, m):to(dtype)},
+          bool = {attn_mask = bool}}
 end
 
 for _, size in ipairs(shapes) do
