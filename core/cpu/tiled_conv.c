@@ -3,8 +3,8 @@
 ** tiled_conv.c - convolutions on the CPU without im2col: the element of a
 ** padded plane that a filter element multiplies lies at a fixed offset for all
 ** output positions, so the tiles of a product (kernels/tile.inc) read the
-** planes where they are. For the result and, with stride 1, for the gradient of the input,
-** which is a convolution with the filter turned round.
+** planes where they are. For the result and, with stride 1, for the gradient
+** of the input, which is a convolution with the filter turned round.
 **
 ** Positions run through the rows of the padded plane; the few between two rows
 ** of the result are computed and dropped.
