@@ -97,7 +97,7 @@ static void add_mask(const Block *b, void *s) {
 static void mask_later(const Block *b, void *s) {
   for (int64_t r = 0; r < b->rows; r++)
     for (int64_t c = b->cols - 1; c >= 0 && b->k + c > b->q + r; c--)
-      set_element(b->w, s, r * b->cols + c, -INFINITY);
+      set_element(b->w, s, r * b->cols + c, -(double)INFINITY);
 }
 
 /* s [rows x cols] = the scores of the block, with both masks. */
@@ -138,7 +138,7 @@ static void attend_queries(const AttentionWork *w, int64_t matrix, int64_t q) {
   const int64_t last = keys_seen(w, q, b.rows);
   char *y = row_of(w->c->y, matrix, q);
   char *lse = (char *)nc_data(w->c->logsumexp) + (matrix * w->n + q) * w->size;
-  for (int64_t r = 0; r < b.rows; r++) most[r] = -INFINITY;
+  for (int64_t r = 0; r < b.rows; r++) most[r] = -(double)INFINITY;
   for (b.k = 0; b.k < last && !nc_interrupted; b.k += KEYS) {
     b.cols = nc_min(last - b.k, KEYS);
     scores(&b, s);

@@ -50,7 +50,7 @@ static Tensor *probabilities(Temps *w, const Operands *o) {
     const int64_t size[2] = { s->size[s->nd - 2], s->size[s->nd - 1] };
     Tensor *seen = nc_temps_full(w, s, DT_b8, 2, size, nc_int(1));
     seen = nc_temps_call1(w, OPERATOR_tril, seen, 0, 0);
-    s = nc_temps_where(w, seen, s, nc_float(-INFINITY));
+    s = nc_temps_where(w, seen, s, nc_float(-(double)INFINITY));
   }
   softmax = nc_callon(OPERATOR_softmax, s);
   nc_setint(&softmax, 1, -1);
