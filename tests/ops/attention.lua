@@ -100,6 +100,19 @@ nacre.set_num_threads(2)
 assert(one:equal(F.scaled_dot_product_attention(t, t, t, {is_causal = true})))
 nacre.set_num_threads(before)
 
+-- a mask lies where it is, whatever the default device
+if nacre.cuda.is_available() then
+  local device = nacre.get_default_device()
+  nacre.set_default_device(device.type == "cpu" and "cuda" or "cpu")
+  for _, where in ipairs {"cpu", "cuda"} do
+    local a = nacre.randn(4, 4, {device = where})
+    local bool = nacre.ones(4, 4, {device = where}):gt(0)
+    check("bool on " .. where, F.scaled_dot_product_attention(a, a, a, bool),
+          F.scaled_dot_product_attention(a, a, a), "float32")
+  end
+  nacre.set_default_device(device)
+end
+
 -- errors are those of products
 local ok, err = pcall(F.scaled_dot_product_attention, nacre.randn(3, 4),
                       nacre.randn(3, 5), nacre.randn(3, 5))

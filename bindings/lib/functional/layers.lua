@@ -322,7 +322,7 @@ local function additive_mask(mask, q, k, leading)
   local size = table.move(leading, 1, #leading, 1, {})
   size[#size + 1], size[#size + 2] = q:size(-2), k:size(-2)
   if mask.dtype == "bool" then
-    mask = nacre.zeros(mask:size(), {dtype = q.dtype})
+    mask = nacre.zeros(mask:size(), {dtype = q.dtype, device = mask.device})
            :masked_fill(mask:logical_not(), -math.huge)
   end
   return mask:expand(size)
