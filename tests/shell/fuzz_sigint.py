@@ -148,6 +148,8 @@ def main():
         for text in LUA:
             run.program(text)
             run.check()
+        # the terminal takes a Ctrl-D that comes before the prompt for itself
+        run.session.child.expect_exact("> ")
         assert run.session.quit() == 0
     print("%d signals over %d programs, seed %d; slowest answer %.0f ms"
           % (run.signals, len(LUA), seed, run.slowest * 1e3))
