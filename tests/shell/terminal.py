@@ -2,6 +2,8 @@
 #
 # terminal.py - the shell behind a pseudo-terminal, for the tests of it.
 
+import contextlib
+import glob
 import os
 import re
 import sys
@@ -60,14 +62,28 @@ class Session:
         out = self.prompt()
         return out.split("\n", 1)[1] if "\n" in out else ""
 
+    def waits(self):
+        """Whether each thread of the program sleeps; a program that a busy
+        machine has not let run yet does not."""
+        states = []
+        for path in glob.glob("/proc/%d/task/*/stat" % self.child.pid):
+            with contextlib.suppress(OSError), open(path) as file:
+                states.append(file.read().rpartition(")")[2].split()[0])
+        return all(state in "SZX" for state in states)
+
     def raw(self, seconds=0.2):
-        """Everything that comes until nothing does, with its escapes."""
+        """Everything that comes until nothing does while the program waits,
+        with its escapes."""
         out = ""
+        end = time.monotonic() + 20
         while True:
             try:
                 out += self.child.read_nonblocking(4096, seconds)
-            except (pexpect.TIMEOUT, pexpect.EOF):
+            except pexpect.EOF:
                 return out
+            except pexpect.TIMEOUT:
+                if self.waits() or time.monotonic() > end:
+                    return out
 
     def settle(self, seconds=0.3):
         """The same without escapes."""
