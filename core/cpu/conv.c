@@ -412,7 +412,7 @@ static int run_conv(ConvWork *w) {
 }
 
 /* Halves are computed in float32. */
-int nc_cpu_conv(const ConvCall *c) {
+static int own_conv(const ConvCall *c) {
   const Tensor *const all[3] = { c->result, c->input, c->weight };
   const DType type = c->input->dtype == DT_f64 ? DT_f64 : DT_f32;
   Tensor *t[3] = { NULL, NULL, NULL };
@@ -430,4 +430,10 @@ int nc_cpu_conv(const ConvCall *c) {
   for (int i = 0; i < 3; i++)
     if (i != (int)c->product) nc_release(t[i]);
   return nc_cpu_store_result(r, all[c->product], t[c->product]);
+}
+
+int nc_cpu_conv(const ConvCall *c) {
+  int done;
+  TRY(nc_conv_onednn(c, &done));
+  return done ? NC_OK : own_conv(c);
 }

@@ -96,4 +96,7 @@ int nc_conv_plan_direct(ConvWork *w);
 int nc_conv_plan_tiled(ConvWork *w);
 int nc_conv_run_tiled(ConvWork *w);
 
+/* Convolves by oneDNN if that is there and suits; *done = whether it did. */
+int nc_conv_onednn(const ConvCall *c, int *done);
+
 #endif
