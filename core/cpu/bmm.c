@@ -12,6 +12,7 @@
 
 #include "core/cpu/blas.h"
 #include "core/cpu/cpu.h"
+#include "core/cpu/onednn.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
 
@@ -185,7 +186,7 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
   return r;
 }
 
-int nc_cpu_bmm(const BmmCall *call) {
+static int own_bmm(const BmmCall *call) {
   Tensor *a = call->a, *b = call->b;
   const DType t = compute_dtype(a->dtype);
   BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
@@ -205,4 +206,10 @@ int nc_cpu_bmm(const BmmCall *call) {
   }
   for (int j = 0; j < 3; j++) nc_release(p.x[j]);
   return r;
+}
+
+int nc_cpu_bmm(const BmmCall *call) {
+  int done;
+  TRY(nc_product_onednn(call, &done));
+  return done ? NC_OK : own_bmm(call);
 }

@@ -7,8 +7,6 @@
 #ifndef core_cpu_cpu_conv_h
 #define core_cpu_cpu_conv_h
 
-#include <stdatomic.h>
-
 #include "core/tensor.h"
 
 /*
@@ -70,8 +68,6 @@ typedef struct ConvWork {
                                  channel, input channel */
   int turned;                 /* is the filter turned round? */
   int64_t bytes;              /* of a thread's buffer */
-  char *buffer;
-  _Atomic int64_t next;
 } ConvWork;
 
 /* Output positions of a tile; a tile at the edge is smaller. */

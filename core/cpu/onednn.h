@@ -76,6 +76,9 @@ int nc_dnn_make_conv(DnnPrimitive *p, const DnnShape *s, int computed,
 int nc_dnn_make_product(DnnPrimitive *p, const DnnShape *s);
 void nc_dnn_free(DnnPrimitive *p);
 
+/* The product of c's matrices, if it suits; *done = whether it did. */
+int nc_product_onednn(const BmmCall *c, int *done);
+
 /* The bytes of the buffer for a run. */
 int64_t nc_dnn_buffer(const DnnPrimitive *p);
 /* Computes; gives whether it went well. Operand i is at data[i], in its wanted
