@@ -12,6 +12,7 @@
 #include "core/cpu/onednn.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,14 +129,28 @@ static int bind_symbols(void *handle) {
                                                 DNN_USER_SCRATCHPAD) == 0;
 }
 
+/* Opens a version 3 whose name has the minor version, as Debian's. */
+static int open_minor(void) {
+  static char name[32];
+  const char *const one[] = { name, NULL };
+  for (int minor = 30; minor >= 0 && dnn.name == NULL; minor--) {
+    snprintf(name, sizeof name, "libdnnl.so.3.%d", minor);
+    dnn.name = nc_openfirst(one, bind_symbols);
+  }
+  return dnn.name != NULL;
+}
+
 static int find_library(void) {
-  static const char *const names[] = { "libdnnl.so.3", "libdnnl.so.2",
-                                       "libdnnl.so", "libdnnl.dylib", NULL };
+  static const char *const names[] = { "libdnnl.so.2", "libdnnl.so",
+                                       "libdnnl.dylib", NULL };
+  static const char *const newest[] = { "libdnnl.so.3", NULL };
   const char *file = getenv("NACRE_ONEDNN");
   const char *const one[] = { file, NULL };
-  if (file == NULL || *file == '\0')
-    dnn.name = nc_openfirst(names, bind_symbols);
-  else if (strcmp(file, "none") != 0) {
+  if (file == NULL || *file == '\0') {
+    dnn.name = nc_openfirst(newest, bind_symbols);
+    if (dnn.name == NULL && !open_minor())
+      dnn.name = nc_openfirst(names, bind_symbols);
+  } else if (strcmp(file, "none") != 0) {
     dnn.name = nc_openfirst(one, bind_symbols);
     if (dnn.name == NULL) {
       dnn.tried = 0;
