@@ -139,6 +139,7 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.optimizers",
                                       "nacre.schedules",
                                       "nacre.cyclic_schedules",
+                                      "nacre.plateaus",
                                       "nacre.lbfgs",
                                       "nacre.averages",
                                       "nacre.datasets",
