@@ -520,7 +520,8 @@ function runtime_errors.explain(o, line, value, scope)
   o.hint = networks.method_hint(o, line, value) or o.hint
   missing_field(o, line, value)
   missing_module_field(o, line, value)
-  if dot_call.explain(o, line, value) then arguments = nil end
+  local dotted = dot_call.explain(o, line, value)
+  if dotted then arguments = nil end
   called_property(o, line, value)
   called_parameter(o, line, value)
   not_a_number(o, line, value)
@@ -535,7 +536,9 @@ function runtime_errors.explain(o, line, value, scope)
   local misuse = require "nacre.runtime_misuse"
   o.hint = networks.dtype_hint(o) or networks.device_hint(o) or
            misuse.better_hint(o, line, value) or o.hint or
-           misuse.hint(o, line, value, scope) or arguments
+           misuse.hint(o, line, value, scope) or arguments or
+           not dotted and
+           require "nacre.silent_mistakes".note_at(line, value) or nil
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
   continued_call(o, line, scope)
 end

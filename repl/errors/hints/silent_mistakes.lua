@@ -9,7 +9,6 @@
 -- variables; nothing is run.
 
 local expressions = require "nacre.expression_at"
-local value_of = require "nacre.stack_frames".value_of
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
@@ -17,6 +16,9 @@ local lookup = require "nacre.lookup"
 local nacre = package.loaded.nacre or _G.nacre
 
 local silent_mistakes = {}
+
+-- The value of a path where the code stands.
+local value_of
 
 local set = lexer.set
 
@@ -201,8 +203,22 @@ local checks = {
   ["while"] = tensor_condition,
 }
 
+-- The note on a line at which an error arose, where value(path) is the value of
+-- a path: on a method that is called through a dot on another tensor; or nil.
+function silent_mistakes.note_at(line, value)
+  if #line > 2000 then return nil end
+  value_of = value
+  local tokens = lexer.code(line)
+  for i, t in ipairs(tokens) do
+    local note = t.text == "." and t.kind ~= "string" and
+                 other_object(line, tokens, i)
+    if note then return note end
+  end
+end
+
 -- The note on a block, or nil.
 function silent_mistakes.note(text)
+  value_of = require "nacre.stack_frames".value_of
   if #text > 10000 or not (text:find "[=~]=" or text:find "%.[%w_]+%s*%(" or
      text:find "%.shape" or text:find ":size%(%)" or
      text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
