@@ -224,6 +224,17 @@ for name in ["RNN", "LSTM", "GRU"]:
     row(name + "Cell", 4, 5, x=[[3, 4]])
 row("RNN", 4, 5, 1, "relu", x=[[6, 3, 4]])
 row("LSTM", 4, 5, num_layers=2, proj_size=3, bidirectional=True, x=[[6, 3, 4]])
+# sequences of several lengths, with a first state in some
+for name in ["RNN", "LSTM", "GRU"]:
+    state = [[1, 4, 5]] * (2 if name == "LSTM" else 1)
+    for ends in [6, 6, 3, 1], [2, 5, 1, 3], [4, 4, 4, 4]:
+        row(name, 4, 5, x=[[6, 4, 4]], call={"lengths": ends})
+        row(name, 4, 5, bias=False, x=[[6, 4, 4]] + state,
+            call={"lengths": ends})
+    row(name, 4, 5, num_layers=2, bidirectional=True, batch_first=True,
+        x=[[4, 6, 4]], call={"lengths": [2, 6, 1, 3]})
+row("LSTM", 4, 5, proj_size=3, bidirectional=True, x=[[6, 3, 4]],
+    call={"lengths": [2, 6, 4]})
 
 # ---- attention
 E8 = [5, 3, 8]
@@ -281,6 +292,18 @@ def draw(shape, generator):
     return t.requires_grad_()
 
 
+def called(m, x, call):
+    """m(*x, **call), where `lengths` in call are those of the sequences."""
+    if "lengths" not in call:
+        return m(*x, **call)
+    rnn, first = torch.nn.utils.rnn, m.batch_first
+    packed = rnn.pack_padded_sequence(x[0], call["lengths"], first, False)
+    state = x[1] if len(x) == 2 else tuple(x[1:]) or None
+    out, state = m(packed, state)
+    return rnn.pad_packed_sequence(
+        out, first, total_length=x[0].shape[1 if first else 0])[0], state
+
+
 def tensors(out):
     """The tensors of an output, in order; None and what is no tensor left
     out."""
@@ -311,7 +334,7 @@ def reference(number, r, folder):
         name == "MultiheadAttention"
     if same:
         x = [x[0]] * 3
-    outs = tensors(m(*x, **call))
+    outs = tensors(called(m, x, call))
     loss = sum((o * (torch.arange(o.numel()).reshape(o.shape) % 7 - 2.5)).sum()
                for o in outs if o.is_floating_point())
     if loss.requires_grad:
@@ -363,8 +386,13 @@ local function run(number, make, needs, same, evaluate, options)
     if needs[i] and not (same and i > 1) then t:requires_grad_() end
     x[i] = t
   end
-  if next(options) then x[#needs + 1] = options end
-  local outs = flatten({}, table.pack(m(table.unpack(x))))
+  local given = table.move(x, 1, #x, 1, {n = #x})
+  if options.lengths then
+    given = {x[1], x[3] and {x[2], x[3]} or x[2], options, n = 3}
+  elseif next(options) then
+    given.n, given[#x + 1] = #x + 1, options
+  end
+  local outs = flatten({}, table.pack(m(table.unpack(given, 1, given.n))))
   local loss, result = 0, {}
   for i, o in ipairs(outs) do
     result["out" .. i - 1] = o:detach()
