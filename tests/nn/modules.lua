@@ -367,6 +367,15 @@ fails("padding_idx 0: the rows are 1 to 5", nn.Embedding, 5, 2,
       {padding_idx = 0})
 fails("padding_idx 6: the rows are 1 to 5", nn.EmbeddingBag, 5, 2,
       {padding_idx = 6})
+fails('scale_grad_by_freq needs mode "sum" or "mean"',
+      nn.EmbeddingBag(5, 2, {scale_grad_by_freq = true, mode = "max"}),
+      nacre.tensor {{1, 2}})
+fails("recompute_scale_factor is for scale_factor, not for size",
+      nn.Upsample {size = 3, recompute_scale_factor = true},
+      nacre.ones(1, 1, 2))
+fails("output_padding 2 must be below stride 1 or dilation 2",
+      nn.ConvTranspose1d(1, 1, 2, {dilation = 2, output_padding = 2}),
+      nacre.ones(1, 1, 3))
 local given = nn.Embedding.from_pretrained(nacre.ones(3, 2))
 assert(not given.weight.requires_grad and #given:parameters() == 1)
 

@@ -106,6 +106,11 @@ row("Embedding", 7, 3, x=[["class", 7, 4, 2]])
 row("Embedding", 7, 3, padding_idx=Lua(2, "3"), x=[["class", 7, 9]])
 row("EmbeddingBag", 7, 3, x=[["class", 7, 4, 5]])
 row("EmbeddingBag", 7, 3, mode="sum", x=[["class", 7, 4, 5]])
+row("Embedding", 5, 3, scale_grad_by_freq=True, padding_idx=Lua(2, "3"),
+    x=[["class", 5, 4, 5]])
+for mode in ["sum", "mean"]:
+    row("EmbeddingBag", 5, 3, scale_grad_by_freq=True, mode=mode,
+        x=[["class", 5, 4, 5]])
 
 # ---- convolutions and pools
 for n in (1, 2, 3):
@@ -122,6 +127,8 @@ for n in (1, 2, 3):
         x=[spatial(n)])
     row(f"ConvTranspose{n}d", 4, 6, 2, groups=2, dilation=2, bias=False,
         x=[[2, 4] + [4, 3, 5][:n]])
+    row(f"ConvTranspose{n}d", 3, 4, 3, dilation=3, padding=1, output_padding=2,
+        x=[spatial(n)])
     row(f"MaxPool{n}d", 2, x=[spatial(n)])
     row(f"MaxPool{n}d", 3, 2, padding=1, ceil_mode=True, x=[spatial(n)])
     row(f"AvgPool{n}d", 3, stride=2, padding=1, count_include_pad=False,
@@ -138,6 +145,8 @@ for n in (1, 2, 3):
     row(f"InstanceNorm{n}d", 3, x=[spatial(n)])
     row(f"InstanceNorm{n}d", 3, affine=True, track_running_stats=True,
         x=[spatial(n)])
+    row(f"InstanceNorm{n}d", 3, momentum=Lua(None, "false"),
+        track_running_stats=True, x=[spatial(n)])
     row(f"Dropout{n}d", 0.5, x=[spatial(n)], eval=True)
 row("BatchNorm1d", 4, momentum=Lua(None, "false"), x=[[5, 4]])
 row("LPPool1d", 2, 3, x=[spatial(1)])
@@ -146,6 +155,8 @@ row("Conv2d", 3, 4, (3, 2), stride=(2, 1), padding=(1, 0), x=[spatial(2)])
 row("Upsample", scale_factor=2, x=[spatial(2)])
 row("Upsample", size=(9, 4), mode="bilinear", align_corners=True,
     x=[spatial(2)])
+row("Upsample", scale_factor=(1.3, 2.6), mode="bilinear",
+    recompute_scale_factor=True, x=[spatial(2)])
 row("UpsamplingNearest2d", scale_factor=2, x=[spatial(2)])
 row("UpsamplingNearest2d", size=(9, 4), x=[spatial(2)])
 row("UpsamplingBilinear2d", size=(9, 4), x=[spatial(2)])
