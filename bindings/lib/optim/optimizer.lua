@@ -54,7 +54,10 @@ function Optimizer:add_param_group(group)
   local op, known = self.name, self._known
   if type(group) ~= "table" or type(group.params) ~= "table" and
      not nacre.is_tensor(group.params) then
-    fail(op, "a group is a table {params = ..., lr = ...}")
+    fail(op, "a group is a table {params = ..., lr = ...}",
+         type(group) == "table" and nacre.is_tensor(group[1]) and
+         "nn.ModuleList{a, b}:parameters() has the parameters of several "
+         .. "modules in one group" or nil)
   end
   local given = group.params
   local params = tensors_of(op, nacre.is_tensor(given) and {given} or given)
