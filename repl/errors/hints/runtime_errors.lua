@@ -260,8 +260,14 @@ function runtime_errors.constant(text)
   end
 end
 
--- for row in t do
-local function not_an_iterator(o, line)
+-- for row in t do, for a in NAME do where there is no NAME
+local function not_an_iterator(o, line, value, scope)
+  local name = o.message:find "^attempt to call a nil value %(for iterator" and
+               line:match "%f[%w_]in%s+([%a_][%w_%.]*)%s+do%f[^%w_]"
+  if name and value(name) == nil then
+    local known = name:find "%." or scope and scope.there[name]
+    o.message = known and name .. " is nil" or novariable(name)
+  end
   local list = o.cause == "index" and o.got == "nil" and
                line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
   if list then
@@ -525,7 +531,7 @@ function runtime_errors.explain(o, line, value, scope)
   called_property(o, line, value)
   called_parameter(o, line, value)
   not_a_number(o, line, value)
-  not_an_iterator(o, line)
+  not_an_iterator(o, line, value, scope)
   if o.object then
     unknown_member(o, line, value)
     o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)

@@ -196,7 +196,8 @@ local function list_assigned(text, tokens, i)
     size and "size()" or "shape", names, right)
 end
 
--- Operations that keep all dimensions: of a vector the second value may be meant.
+-- Operations that keep all dimensions: of a vector the second value may be
+-- meant.
 local keeps_dims = set "sort topk cummax cummin"
 
 -- The information on the operation that a call is of, its name and arguments,
@@ -255,7 +256,8 @@ end
 function silent_mistakes.note(text)
   value_of = require "nacre.stack_frames".value_of
   if #text > 10000 or not (text:find "[=~]=" or text:find "%.[%w_]+%s*%(" or
-     text:find "%.shape" or text:find "%)%s*%[%s*[12]%s*%]" or text:find ":size%(%)" or
+     text:find "%.shape" or text:find ":size%(%)" or
+     text:find "%)%s*%[%s*[12]%s*%]" or
      text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
      text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
     return nil
