@@ -91,7 +91,7 @@ local function compare(kind, options, lengths, with_state)
 end
 
 for _, kind in ipairs {"LSTM", "GRU"} do
-  for i, lengths in ipairs {{7, 7, 4, 1}, {2, 7, 1, 7, 5}, {3, 3}, {5},
+  for i, lengths in ipairs {{7, 7, 4, 1}, {7, 7}, {2, 7, 1, 7, 5}, {3, 3}, {5},
                             {1, 1, 1}} do
     compare(kind, {}, lengths, i % 2 == 0)
     compare(kind, {bidirectional = true, num_layers = 2}, lengths, i % 2 == 1)

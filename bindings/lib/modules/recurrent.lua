@@ -97,7 +97,7 @@ local function run(self, kind, x, h, c, name, ends, backward)
 end
 
 -- Fails for an x or lengths that do not fit; returns x as
--- [time x samples x features], and where sequences end.
+-- [time x samples x features], and where sequences end if one ends early.
 local function read_input(self, kind, x, lengths)
   all.check_dims(kind, x, "input", 2, 3)
   if x:size(-1) ~= self.input_size then
@@ -115,12 +115,15 @@ local function read_input(self, kind, x, lengths)
     fail(kind, ("there are %d lengths and %d samples")
                :format(#lengths, x:size(2)))
   end
+  local least = x:size(1)
   for i, n in ipairs(lengths) do
     if n < 1 or n > x:size(1) then
       fail(kind, ("length %d is %d, but must be from 1 to %d")
                  :format(i, n, x:size(1)))
     end
+    least = math.min(least, n)
   end
+  if least == x:size(1) then return x end
   return x, all.sequence_lengths(lengths, x:size(1), x.device)
 end
 
