@@ -349,6 +349,13 @@ local function undefined_global(o, line, name, value)
   if calls[name] and known then
     o.hint = calls[name]:gsub("x", arg, 1)
   end
+  local sign = name == "float" and line:match "float%(%s*[\"']([+-]?)[iI]nf"
+  if sign then o.hint = sign:gsub("%+", "") .. "math.huge" end
+  local copied = line:match "deepcopy%(%s*([%a_][%w_%.:]*%(?%)?)%s*%)"
+  if copied and (name == "copy" or name == "deepcopy") then
+    local net = copied:match "^(.*)[.:]state_dict%(%)$"
+    o.hint = net and net .. ":clone():state_dict()" or copied .. ":clone()"
+  end
   if name == "help" then o.hint = "?" .. (arg or "name") end
   if name == "f" then o.hint = f_string(line, value) end
   if line:find "^%s*#%s" then o.hint = "a comment starts with --" end
