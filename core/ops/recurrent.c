@@ -124,7 +124,7 @@ static int run_step(const RecurrentCall *k) {
   nc_count(30 * k->rows * units, 6 * k->rows *
                                      k->gates->size[k->gates->nd - 1] *
                                      nc_dtypesize(k->gates->dtype));
-  return k->rows * units ? d->recurrent(d, k) : NC_OK;
+  return k->rows > 0 && units > 0 ? d->recurrent(d, k) : NC_OK;
 }
 
 /* The samples that do not have this step keep their state, or their cell. */
