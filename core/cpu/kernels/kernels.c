@@ -134,6 +134,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef COUNT
 #undef FLOAT_ONLY
 
+#include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
@@ -168,9 +169,9 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define GRADS(op, k) \
   { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
 
-#define REDUCTIONS(op, t)                                            \
-  [CT_##t] = { init_##op##_##t, along_##op##_##t, across_##op##_##t, \
-               merge_##op##_##t, finish_##op##_##t }
+#define REDUCTIONS(op, t)                                           \
+  [CT_##t] = { init_##op##_##t,   along_##op##_##t, few_##op##_##t, \
+               across_##op##_##t, merge_##op##_##t, finish_##op##_##t }
 #define ALL_REDUCTIONS(op) \
   { REDUCTIONS(op, i64), REDUCTIONS(op, f32), REDUCTIONS(op, f64) }
 #define FLT_REDUCTIONS(op) \
@@ -181,11 +182,19 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define REDUCTIONS_COUNT ALL_REDUCTIONS
 #define REDUCTIONS_FLOAT_ONLY FLT_REDUCTIONS
 
-#define EXTREMES(f)                                         \
-  {                                                         \
-    [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16, \
-    [DT_i32] = f##_i32, [DT_f32] = f##_f32                  \
+#define EXTREMES(f)                                             \
+  {                                                             \
+    [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16,     \
+    [DT_i32] = f##_i32, [DT_f32] = f##_f32, [DT_f16] = f##_f16, \
+    [DT_bf16] = f##_bf16                                        \
   }
+#if defined(DOUBLES)
+#define SUMS \
+  { [DT_f32] = total_f32, [DT_f16] = total_f16, [DT_bf16] = total_bf16 }
+#else
+#define SUMS \
+  { NULL }
+#endif
 
 #define INT_CONVERSIONS(f, t)                                       \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
@@ -262,7 +271,9 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
   },
-  .extreme = { EXTREMES(greatest), EXTREMES(least) },
+  .sum = SUMS,
+  .amax = EXTREMES(greatest),
+  .amin = EXTREMES(least),
   .load = LOADS,
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },

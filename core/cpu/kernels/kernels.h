@@ -33,17 +33,22 @@ typedef struct ReduceKernel {
   void (*init)(void *acc, int64_t n, const double par[2]);
   /* acc[0] takes in x[0], ... x[n-1] */
   void (*along)(void *acc, const void *x, int64_t n, const double par[2]);
-  /* acc[i] takes in x[i] */
-  void (*across)(void *acc, const void *x, int64_t n, const double par[2]);
+  /* acc[r] takes in x[r*step + i], i < n, for r < rows: for few elements */
+  void (*few)(void *acc, const void *x, int64_t step, int64_t rows, int64_t n,
+              const double par[2]);
+  /* acc[i] takes in x[r*step + i], r < rows, for i < n */
+  void (*across)(void *acc, const void *x, int64_t step, int64_t rows,
+                 int64_t n, const double par[2]);
   /* acc[i] takes in the accumulator other[i] */
   void (*merge)(void *acc, const void *other, int64_t n);
   /* acc[i] = the result of `count' elements */
   void (*finish)(void *acc, int64_t n, int64_t count, const double par[2]);
 } ReduceKernel;
 
-/* The `along' of amax and amin for at least one element as it is stored. */
-typedef void (*ExtremeKernel)(void *acc, const void *x, int64_t n,
-                              const double par[2]);
+/* The `along' of sum, amax and amin for at least one element as it is stored
+   (sums.inc, extremes.inc). */
+typedef void (*AlongKernel)(void *acc, const void *x, int64_t n,
+                            const double par[2]);
 
 /* Converts: loads are dst[i] = src[i * step], stores dst[i * step] = src[i]. */
 typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
@@ -206,7 +211,8 @@ typedef struct Kernels {
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
   ReduceKernel reduce[OP_COUNT][CT_COUNT];
-  ExtremeKernel extreme[2][DT_COUNT];         /* amax, amin; or NULL */
+  /* or NULL: `along' of reduce does it, after a conversion */
+  AlongKernel sum[DT_COUNT], amax[DT_COUNT], amin[DT_COUNT];
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
