@@ -64,6 +64,12 @@ assert(select("#", F.conv2d(x[1], ones)) == 1)
 assert(select("#", F.max_pool2d(x[1], 2)) == 1)
 assert(select("#", F.max_pool2d(x[1], 2, {return_indices = true})) == 2)
 shape(F.adaptive_avg_pool2d(x, {3, nil}), 1, 1, 3, 4)
+do -- one window is rounded once
+  local planes = nacre.rand(20, 3, 50, 70)
+  assert(F.adaptive_avg_pool2d(planes, 1):equal(
+           planes:double():mean({3, 4}, true):float()))
+  assert(F.adaptive_avg_pool2d(planes[1], {1, 1}):numel() == 3)
+end
 fails("at most half of kernel_size 2 is allowed", F.max_pool2d, x, 2,
       {padding = 2})
 fails("window 1 contains only padding", F.max_pool2d, nacre.ones(1, 3, 4),
@@ -150,5 +156,16 @@ is(F.ctc_loss(logp, t{2, 2, 2, 2}, {5}, {4}, {zero_infinity = true}),
 fails("class 0: classes count from 1", F.ctc_loss, logp, t{0}, 5, 1)
 fails("class 1 is the blank", F.ctc_loss, logp, t{1}, 5, 1)
 fails("input_lengths 1 is 6, not from 1 to 5", F.ctc_loss, logp, t{2}, 6, 1)
+
+-- ---- distances by a product, whose squares are columns of it, and without
+for _, size in ipairs {{30, 20}, {2, 40, 3}, {1, 26, 1}} do
+  local a = nacre.randn(size):double()
+  local b = nacre.randn(size):double():narrow(-2, 2, 17)
+  local direct = nacre.cdist(a, b, 2, "donot_use_mm_for_euclid_dist")
+  assert(nacre.allclose(nacre.cdist(a, b), direct, 1e-7, 1e-7))
+  assert(nacre.allclose(nacre.cdist(a:float(), b:float()), direct:float(),
+                        1e-3, 1e-3))
+  assert(nacre.cdist(a, b).dtype == "float64")
+end
 
 print("nn: passed")
