@@ -56,6 +56,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define GENERIC "core/cpu/kernels/pointwise.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
+#include "core/cpu/kernels/divide.inc"
 /* Expands for the classes of binary operations that have gradients. */
 #define DIFFERENTIABLE_INT_OR_BOOL(...)
 #define DIFFERENTIABLE_INTEGER(...)
@@ -159,7 +160,12 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define POINTWISE_NUMERIC ALLTYPES
 #define POINTWISE_NO_BOOL ALLTYPES
 #define POINTWISE_BOOL_AS_INT ALLTYPES
-#define POINTWISE_DIVISION ALLTYPES
+#define POINTWISE_DIVISION(op)                                \
+  {                                                           \
+    [CT_u8] = divide_##op##_u8, [CT_i32] = divide_##op##_i32, \
+    [CT_i64] = divide_##op##_i64, [CT_f32] = map_##op##_f32,  \
+    [CT_f64] = map_##op##_f64                                 \
+  }
 #define POINTWISE_INT_OR_BOOL INTTYPES
 #define POINTWISE_INTEGER INTTYPES
 #define POINTWISE_ROUNDING FLTTYPES
