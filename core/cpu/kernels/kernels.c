@@ -235,7 +235,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define NORM_KERNELS(t)                                           \
   {                                                               \
     norm_forward_##t, norm_backward_##t, norm_backward_means_##t, \
-        norm_backward_columns_##t, norm_strip_##t                 \
+        norm_backward_columns_##t, norm_column_sums_##t,          \
+        norm_column_factors_##t, norm_columns_##t                 \
   }
 
 #define RECURRENT_KERNELS(t)                   \

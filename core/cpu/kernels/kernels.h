@@ -145,12 +145,18 @@ typedef struct NormKernels {
                          double *part);
   void (*backward_columns)(const NormRows *k, const double *part, int64_t first,
                   int64_t rows, int64_t from, int64_t to, double *sums[2]);
-  /* For at most NC_STRIP rows from .. to-1 whose pieces are one element each
-     and lie side by side: forward if sums is NULL, else backward. */
-  void (*strip)(const NormRows *k, int64_t from, int64_t to, double *sums[2]);
+  /* For columns of a dense matrix [pieces x step], each normalized, in steps.
+     Of the rows from .. to-1 of the matrix, of each column: the mean and the
+     sum of (x - mean)^2, or, if there is g, the sums of g and g*(x - mean). */
+  void (*column_sums)(const NormRows *k, int64_t from, int64_t to,
+                      double *sums);
+  /* From those of all rows: mean and var, or, if there is g, in `sums' the
+     gradients of bias and weight; and three factors of each column. */
+  void (*column_factors)(const NormRows *k, double *sums, void *factors);
+  /* Then y of the rows from .. to-1 of the matrix. */
+  void (*columns)(const NormRows *k, int64_t from, int64_t to,
+                  const void *factors);
 } NormKernels;
-
-#define NC_STRIP 64
 
 /* Philox blocks and normal numbers, NC_RANDOM_BATCH blocks at a time
    (random.inc): word k of block b is w[k][b]. */
@@ -226,6 +232,19 @@ typedef struct Kernels {
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
   MaxPoolKernels max_pool[2];                 /* f32, f64 */
 } Kernels;
+
+/* Means m and sums q of squares around them, of `seen' elements each, take in
+   others, of `count' elements (Chan, Golub and LeVeque 1979), n of them. */
+static inline void nc_merge_moments(double *m, double *q, double seen,
+                                    const double *bm, const double *bq,
+                                    double count, int64_t n) {
+  const double part = count / (seen + count);
+  for (int64_t i = 0; i < n; i++) {
+    const double delta = bm[i] - m[i];
+    q[i] += bq[i] + delta * delta * seen * part;
+    m[i] += delta * part;
+  }
+}
 
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
