@@ -101,6 +101,21 @@ for _, n in ipairs {64, 1000} do
   assert(big:repeat_interleave(n):sum():item() == 0)
 end
 
+-- ---- variances, of which float takes the differences from the first element
+
+for _, n in ipairs {2, 7, 31, 33, 100, 2047, 2049, 5000} do
+  for _, mean in ipairs {0, 1e4} do
+    local x = nacre.randn(5, n) + mean
+    x[{1, 1}], x[{2, n}], x[{4, 1}] = 1e6, -1e6, inf
+    x[3] = x[{3, 1}]
+    local got, want = x:var(2), x:double():var(2)
+    assert(got[3] == 0 and got[4] ~= got[4])
+    for _, i in ipairs {1, 2, 5} do
+      assert(math.abs(got[i] / want[i] - 1) < 2^-24 * 1.01)
+    end
+  end
+end
+
 -- ---- the number of threads
 
 local many = {operand("float32", 300, 700), operand("float16", 700, 300),

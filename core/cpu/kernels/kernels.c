@@ -50,6 +50,13 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define TILE_SPREAD_f64(x) ((Doubles){ 0 } + (x))
 #endif
 
+/* a*b + c, rounded once where that is an instruction. */
+#if defined(__FMA__)
+#define MULADD(a, b, c) __builtin_fma(a, b, c)
+#else
+#define MULADD(a, b, c) ((a) * (b) + (c))
+#endif
+
 #define GENERIC "core/pointwise/op_functions.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
