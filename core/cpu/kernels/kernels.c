@@ -76,6 +76,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
 #include "core/cpu/kernels/halves.inc"
+#include "core/cpu/kernels/half_pairs.inc"
 #define GENERIC "core/cpu/kernels/convert.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -281,6 +282,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
 #include "core/ops.def"
   },
+  .half_pair = ALL_HALF_PAIRS,
   .reduce = {
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"

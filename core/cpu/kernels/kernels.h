@@ -216,6 +216,7 @@ typedef struct Kernels {
   int tile_bytes;                             /* see tiles */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
+  PointwiseKernel half_pair[OP_COUNT][2];     /* float16, bfloat16; or NULL */
   ReduceKernel reduce[OP_COUNT][CT_COUNT];
   /* or NULL: `along' of reduce does it, after a conversion */
   AlongKernel sum[DT_COUNT], amax[DT_COUNT], amin[DT_COUNT];
