@@ -6,18 +6,20 @@ local define, fail = all.define, all.fail
 
 -- ---- distances
 
--- Euclidean distances by one matrix product: |a - b|^2 = |a|^2 - 2 a b' +
--- |b|^2. Memory is that of the result. The gradient at distance 0 is 0. a: [...
--- x n x k], b: [... x m x k], result [... x n x m].
+-- Euclidean distances by one matrix product: |a - b|^2 = -2 a b' + |a|^2 +
+-- |b|^2, where the squares are two more columns. Memory is that of the result.
+-- The gradient at distance 0 is 0. a: [... x n x k], b: [... x m x k], result
+-- [... x n x m].
 local Euclid
 
 local function euclid(a, b)
   Euclid = Euclid or nacre.autograd.Function {
     name = "cdist",
     forward = function(ctx, a, b)
-      local y = a:matmul(b:transpose(-1, -2)):mul_(-2)
-      y = y + (a * a):sum(-1, true) + (b * b):sum(-1):unsqueeze(-2)
-      y = y:clamp_(0):sqrt_()
+      local aa, bb = (a * a):sum(-1, true), (b * b):sum(-1, true)
+      local left = nacre.cat({a * -2, aa, nacre.ones_like(aa)}, -1)
+      local right = nacre.cat({b, nacre.ones_like(bb), bb}, -1)
+      local y = left:matmul(right:transpose(-1, -2)):clamp_(0):sqrt_()
       ctx:save_for_backward(a, b, y)
       return y
     end,

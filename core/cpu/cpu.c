@@ -423,11 +423,26 @@ static NC_NOINLINE int run_reduction(const TensorIter *k) {
   return nc_cpu_reduce(k);
 }
 
+/* The loop that works on dense halves without a conversion, or NULL. */
+static PointwiseKernel half_pair(const TensorIter *k) {
+  const DType t = k->common_dtype;
+  if (!k->uniform || k->numbers || k->grad_index || k->nd > 1 ||
+      (t != DT_f16 && t != DT_bf16))
+    return NULL;
+  return nc_kernels()->half_pair[k->op][t == DT_bf16];
+}
+
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
+  const PointwiseKernel halves = half_pair(k);
   PointwisePlan p;
   void (*map)(void *, int64_t, int64_t);
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   make_plan(&p, k);
+  if (halves) {
+    p.f = halves;
+    p.direct = 1;
+    for (int j = 0; j < k->nargs; j++) p.size[j] = 2;
+  }
   if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
   map = p.direct ? map_dense : p.rows ? map_rows : map_blocks;
   if (k->n > GRAIN) return nc_parallel(k->n, GRAIN, map, &p);

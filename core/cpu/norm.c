@@ -24,6 +24,7 @@ typedef struct NormWork {
   int64_t rows, nparts;
   Tensor *x, *g, *y; /* of that type, held */
   double *sums;      /* for each part: dweight, dbias, of every channel */
+  void *factors;     /* see column_factors */
 } NormWork;
 
 static const void *data_of(const Tensor *t) {
@@ -82,25 +83,70 @@ static int64_t grain(const NormWork *j) {
 }
 
 /* Are the rows columns of a matrix (batch norm of [n x channels])? */
-static int is_strips(const NormWork *j) {
+static int is_columns(const NormWork *j) {
   return j->n->batch && j->n->inner == 1;
 }
 
-static void strip_range(void *ctx, int64_t begin, int64_t end) {
+/* dst, from channel c on = n sums; dst may be NULL. */
+static void store_channels(const NormWork *j, Tensor *dst, int64_t c,
+                           const double *sums, int64_t n) {
+  for (int64_t i = 0; dst && i < n; i++)
+    if (j->type == DT_f64) ((double *)nc_data(dst))[c + i] = sums[i];
+    else ((float *)nc_data(dst))[c + i] = (float)sums[i];
+}
+
+static void column_sums(void *ctx, int64_t begin, int64_t end) {
   const NormWork *j = ctx;
-  const NormCall *n = j->n;
-  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    const int64_t from = i * NC_STRIP, to = from + NC_STRIP;
-    double *sums[2] = { j->sums, j->sums + n->channels };
-    j->kernel->strip(&j->k, from, to < n->channels ? to : n->channels,
-                     n->back ? sums : NULL);
+  for (int64_t p = begin; p < end; p++)
+    j->kernel->column_sums(&j->k, j->n->n * p / j->nparts,
+                           j->n->n * (p + 1) / j->nparts,
+                           j->sums + 2 * p * j->n->channels);
+}
+
+static void columns(void *ctx, int64_t begin, int64_t end) {
+  const NormWork *j = ctx;
+  for (int64_t p = begin; p < end; p++)
+    j->kernel->columns(&j->k, j->n->n * p / j->nparts,
+                       j->n->n * (p + 1) / j->nparts, j->factors);
+}
+
+/* The sums of the first part take in those of the others. */
+static void merge_columns(NormWork *j) {
+  const int64_t channels = j->n->channels, n = j->n->n;
+  double *sums = j->sums;
+  for (int64_t p = 1; p < j->nparts; p++) {
+    const int64_t from = n * p / j->nparts, to = n * (p + 1) / j->nparts;
+    double *part = sums + 2 * p * channels;
+    if (!j->n->back)
+      nc_merge_moments(sums, sums + channels, (double)from, part,
+                       part + channels, (double)(to - from), channels);
+    else
+      for (int64_t c = 0; c < 2 * channels; c++) sums[c] += part[c];
   }
 }
 
-static int run_strips(NormWork *j) {
-  const int64_t grains = 1 + 16384 / (j->n->n * NC_STRIP);
-  return nc_parallel((j->n->channels + NC_STRIP - 1) / NC_STRIP, grains,
-                     strip_range, j);
+/* The rows of the matrix are cut in parts. */
+static int run_columns(NormWork *j) {
+  const NormCall *n = j->n;
+  const int64_t parts = nc_min(n->n / 16, n->n * n->channels / GRAIN);
+  const int64_t more = 3 * n->channels * nc_dtypesize(j->type);
+  int64_t bytes = 2 * n->channels * (int64_t)sizeof(double);
+  void *p;
+  int r;
+  j->nparts = parts < 1 ? 1 : nc_min(parts, MAXPARTS);
+  bytes *= j->nparts;
+  TRY(nc_hostalloc(&p, bytes + more));
+  j->sums = p;
+  j->factors = (char *)p + bytes;
+  if ((r = nc_parallel(j->nparts, 1, column_sums, j)) == NC_OK) {
+    merge_columns(j);
+    j->kernel->column_factors(&j->k, j->sums, j->factors);
+    store_channels(j, n->dweight, 0, j->sums + n->channels, n->channels);
+    store_channels(j, n->dbias, 0, j->sums, n->channels);
+    if (j->k.y) r = nc_parallel(j->nparts, 1, columns, j);
+  }
+  nc_hostfree(p, bytes + more);
+  return r;
 }
 
 static void forward_rows(void *ctx, int64_t begin, int64_t end) {
@@ -129,14 +175,6 @@ static void backward_part(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-/* dst, from channel c on = n sums; dst may be NULL. */
-static void store_channels(const NormWork *j, Tensor *dst, int64_t c,
-                           const double *sums, int64_t n) {
-  for (int64_t i = 0; dst && i < n; i++)
-    if (j->type == DT_f64) ((double *)nc_data(dst))[c + i] = sums[i];
-    else ((float *)nc_data(dst))[c + i] = (float)sums[i];
-}
-
 /* dst = the sums over all parts */
 static void sum_parts(const NormWork *j, Tensor *dst, const double *sums) {
   const int64_t channels = j->n->channels;
@@ -154,8 +192,7 @@ static int backward_by_rows(NormWork *j, int64_t nparts) {
   int r;
   TRY(nc_hostalloc(&p, bytes));
   j->sums = memset(p, 0, (size_t)bytes);
-  r = is_strips(j) ? run_strips(j)
-                   : nc_parallel(j->nparts, 1, backward_part, j);
+  r = nc_parallel(j->nparts, 1, backward_part, j);
   if (j->n->batch) j->nparts = 1;
   sum_parts(j, j->n->dweight, j->sums);
   sum_parts(j, j->n->dbias, j->sums + channels);
@@ -216,9 +253,9 @@ int nc_cpu_norm(const NormCall *n) {
   NormWork j = { .n = n };
   int r = prepare(&j);
   if (r == NC_OK)
-    r = n->back         ? backward(&j)
-        : is_strips(&j) ? run_strips(&j)
-                        : nc_parallel(j.rows, grain(&j), forward_rows, &j);
+    r = is_columns(&j) ? run_columns(&j)
+        : n->back      ? backward(&j)
+                       : nc_parallel(j.rows, grain(&j), forward_rows, &j);
   nc_release(j.x);
   nc_release(j.g);
   return nc_cpu_store_result(r, n->y, j.y);

@@ -70,26 +70,55 @@ static void reduce_along(const ReducePlan *f, int64_t base, int64_t first,
 }
 
 /* acc[0..n-1] take in the elements first..last-1 of the slices of the n
-   neighbouring results at `at'. */
+   neighbouring results at `at'; several rows of them at once. */
 static void reduce_across(const ReducePlan *f, const Cursor *at, int64_t n,
                           int64_t first, int64_t last, void *acc) {
   const TensorIter *k = f->k;
   const int64_t size = nc_dtypesize(k->type[1]);
+  const int64_t esize = f->c == CT_f32 ? 4 : 8;
   const int64_t step = f->inner ? k->step[1][0] : 0;
+  const int in_place = f->load == NULL && step == 1;
+  const int64_t most = in_place ? 1 + LONG / n : NC_BLOCK / n;
   _Alignas(64) char buf[NC_BLOCK * 8];
   int64_t base = nc_cursor_offset(at, 1);
   Cursor w;
   if (first >= last) return;
   nc_cursor_start(&w, k, f->inner, k->nd, first);
-  for (int64_t i = first; i < last && !nc_interrupted; i++) {
+  for (int64_t i = first, rows; i < last && !nc_interrupted; i += rows) {
+    const int64_t down = k->nfold ? k->step[1][f->inner] : 0;
     const char *x = k->p[1];
     x += (base + nc_cursor_offset(&w, 1)) * size;
-    if (f->load || step != 1) {
-      f->load(buf, x, step, n);
-      x = buf;
+    rows = nc_min(nc_min(nc_cursor_left(&w), last - i), most);
+    if (in_place) f->f->across(acc, x, down, rows, n, k->par);
+    else {
+      for (int64_t r = 0; r < rows; r++)
+        f->load(buf + r * n * esize, x + r * down * size, step, n);
+      f->f->across(acc, buf, n, rows, n, k->par);
     }
-    f->f->across(acc, x, n, k->par);
-    nc_cursor_advance(&w, 1);
+    nc_cursor_advance(&w, rows);
+  }
+}
+
+/* acc[0..n-1] take in the few elements of the slices of the n neighbouring
+   results at `at', along each. */
+static void reduce_few(const ReducePlan *f, const Cursor *at, int64_t n,
+                       double *acc) {
+  const TensorIter *k = f->k;
+  const int64_t size = nc_dtypesize(k->type[1]), step = k->step[1][0];
+  const int64_t esize = f->c == CT_f32 ? 4 : 8, most = NC_BLOCK / f->count;
+  const char *x = (const char *)k->p[1] + nc_cursor_offset(at, 1) * size;
+  _Alignas(64) char buf[NC_BLOCK * 8];
+  if (f->direct) {
+    f->f->few(acc, x, step, n, f->count, k->par);
+    return;
+  }
+  for (int64_t i = 0, rows; i < n; i += rows, x += rows * step * size) {
+    rows = nc_min(n - i, most);
+    if (step == f->count) f->load(buf, x, 1, rows * f->count);
+    else
+      for (int64_t r = 0; r < rows; r++)
+        f->load(buf + r * f->count * esize, x + r * step * size, 1, f->count);
+    f->f->few(acc + i, buf, f->count, rows, f->count, k->par);
   }
 }
 
@@ -102,19 +131,33 @@ static void store_results(const ReducePlan *f, const Cursor *at, double *acc,
            acc, f->inner ? k->step[0][0] : 0, n);
 }
 
+/* Is each slice a row of few elements side by side? */
+static int is_few(const ReducePlan *f) {
+  const TensorIter *k = f->k;
+  return f->inner > 0 && k->nfold == 1 && k->step[1][f->inner] == 1 &&
+         f->count > 0 && f->count < SHORT;
+}
+
 /* acc = piece number `piece' of n neighbouring results. */
 static void reduce_piece(const ReducePlan *f, const Cursor *at, int64_t n,
                          int64_t piece, double *acc, int across) {
   const TensorIter *k = f->k;
+  const int64_t step = f->inner ? k->step[1][0] : 0;
+  const int64_t base = nc_cursor_offset(at, 1);
+  const int64_t size = nc_dtypesize(k->type[1]);
   int64_t first = piece * f->piece, last = first + f->piece;
   if (last > f->count) last = f->count;
   f->f->init(acc, n, k->par);
   if (across) reduce_across(f, at, n, first, last, acc);
+  else if (is_few(f)) reduce_few(f, at, n, acc);
+  else if (f->direct && k->nfold == 1 && first < last && last - first <= LONG)
+    for (int64_t i = 0; i < n && !nc_interrupted; i++)
+      f->f->along(acc + i,
+                  (const char *)k->p[1] + (base + i * step + first) * size,
+                  last - first, k->par);
   else
     for (int64_t i = 0; i < n; i++)
-      reduce_along(f,
-                   nc_cursor_offset(at, 1) + (f->inner ? i * k->step[1][0] : 0),
-                   first, last, acc + i);
+      reduce_along(f, base + i * step, first, last, acc + i);
 }
 
 /* Is it faster to advance many results together than to go along each? */
@@ -122,14 +165,14 @@ static int is_across(const ReducePlan *f) {
   const TensorIter *k = f->k;
   if (f->inner == 0 || k->nfold == 0) return 0;
   return k->step[1][0] < k->step[1][f->inner] ||
-         (f->count < SHORT && k->size[0] >= SHORT);
+         (f->count < SHORT && k->size[0] >= SHORT && !is_few(f));
 }
 
 /* Results begin..end-1, each in one piece. */
 static void reduce_results(void *ctx, int64_t begin, int64_t end) {
   const ReducePlan *f = ctx;
   const int across = is_across(f);
-  union {
+  _Alignas(64) union {
     double f[NC_BLOCK];
     int64_t i[NC_BLOCK];
   } acc;
@@ -200,15 +243,28 @@ static void choose_pieces(ReducePlan *f) {
   if (f->npieces == 1) f->piece = f->count;
 }
 
-/* amax and amin need no wider type: short integers are compared where they are,
-   what is loaded as float in the buffer. */
-static void choose_extreme(ReducePlan *f, ReduceKernel *own) {
+/* Takes a loop for elements as they are stored, if there is one. */
+static void choose_along(ReducePlan *f, ReduceKernel *own) {
   const TensorIter *k = f->k;
-  const ExtremeKernel *of = nc_kernels()->extreme[k->op == OP_amin];
+  const Kernels *kernels = nc_kernels();
+  const AlongKernel *of = NULL;
+  if (k->op == OP_sum || k->op == OP_mean) of = kernels->sum;
+  if (k->op == OP_amax) of = kernels->amax;
+  if (k->op == OP_amin) of = kernels->amin;
+  if (of == NULL || is_across(f)) return;
   if (of[k->type[1]] && (k->nfold == 0 || k->step[1][f->inner] == 1)) {
     own->along = of[k->type[1]];
     f->direct = 1;
-  } else if (f->c == CT_f32) own->along = of[DT_f32];
+  } else if (f->c == CT_f32 && of[DT_f32]) own->along = of[DT_f32];
+}
+
+/* The results that are worth a task.  Those that advance together are not cut:
+   parts of rows come slower from memory. */
+static int64_t grain_of(const ReducePlan *f) {
+  const int64_t grain = 1 + 32768 / (f->count + 1);
+  const int64_t together = nc_min(f->k->size[0], NC_BLOCK);
+  if (!is_across(f)) return grain;
+  return nc_ceil_div(grain, together) * together;
 }
 
 int nc_cpu_reduce(const TensorIter *k) {
@@ -231,12 +287,12 @@ int nc_cpu_reduce(const TensorIter *k) {
   for (int d = f.inner; d < k->nd; d++) f.count *= k->size[d];
   f.direct = k->type[1] == nc_kernel_dtype(c) &&
              (k->nfold == 0 || k->step[1][f.inner] == 1);
-  if (k->op == OP_amax || k->op == OP_amin) choose_extreme(&f, &own);
+  if (!is_few(&f)) choose_along(&f, &own);
   if (k->type[1] == nc_kernel_dtype(c) && f.inner && k->step[1][0] == 1)
     f.load = is_across(&f) ? NULL : f.load;
   choose_pieces(&f);
   if (f.npieces > 1) return reduce_pieces(&f);
-  grain = 1 + 32768 / (f.count + 1);
+  grain = grain_of(&f);
   if (k->n > grain) return nc_parallel(k->n, grain, reduce_results, &f);
   reduce_results(&f, 0, k->n);
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;

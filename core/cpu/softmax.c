@@ -36,7 +36,7 @@ static void apply_rows(void *ctx, int64_t begin, int64_t end) {
 static void apply_rows_of_halves(void *ctx, int64_t begin, int64_t end) {
   const SoftmaxWork *j = ctx;
   const Kernels *k = nc_kernels();
-  const int64_t most = HALVES / j->n;
+  const int64_t most = j->n < HALVES / 2 ? HALVES / 2 / j->n : 1;
   float buf[HALVES];
   for (int64_t r = begin; r < end && !nc_interrupted; r += most) {
     const int64_t rows = nc_min(most, end - r), at = r * j->n * j->size;

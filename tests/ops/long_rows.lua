@@ -50,6 +50,38 @@ for i = 1, 36 do
   assert(windows[{{}, i}]:equal(patches:narrow(2, 8 * i - 7, 16)))
 end
 
+-- ---- pairs of halves are those of float, rounded
+
+local function equal(a, b)
+  return ((a:eq(b) + (a:isnan() * b:isnan())):ne(0)):all():item()
+end
+for _, dtype in ipairs {"float16", "bfloat16"} do
+  local function check(x, y)
+    local n = x:numel()
+    local a, b = x:float(), y:float()
+    assert(equal(x + y, (a + b):to(dtype)))
+    assert(equal(x - y, (a - b):to(dtype)))
+    assert(equal(x:add(y, {alpha = 0.3}), a:add(b, {alpha = 0.3}):to(dtype)))
+    assert(equal(x:sub(y, {alpha = -3}), a:sub(b, {alpha = -3}):to(dtype)))
+    assert(equal(x * y, (a * b):to(dtype)))
+    assert(equal(x / y, (a / b):to(dtype)))
+    assert(equal(x:clone():mul_(y), (a * b):to(dtype)))
+    local part = nacre.zeros({n + 2}, {dtype = dtype})
+    part:narrow(1, 2, n):add_(y)      -- nothing beside it is written
+    assert(equal(part:narrow(1, 2, n), y))
+    assert(part[1] == 0 and part[n + 2] == 0)
+  end
+  local bits = {}
+  for i = -32768, 32767 do bits[#bits + 1] = string.pack("<i2", i) end
+  local all = nacre.frombuffer(table.concat(bits), {dtype = dtype})
+  for _, shift in ipairs {0, 1, 1000, 32768, 47104} do
+    check(all, all:roll(shift))
+  end
+  for n = 1, 70 do
+    check(nacre.randn(n):to(dtype), nacre.randn(n):to(dtype))
+  end
+end
+
 -- ---- softmax along each dimension, in rows and columns
 
 local function by_formula(x, dim)

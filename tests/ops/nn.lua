@@ -64,6 +64,12 @@ assert(select("#", F.conv2d(x[1], ones)) == 1)
 assert(select("#", F.max_pool2d(x[1], 2)) == 1)
 assert(select("#", F.max_pool2d(x[1], 2, {return_indices = true})) == 2)
 shape(F.adaptive_avg_pool2d(x, {3, nil}), 1, 1, 3, 4)
+do -- one window is rounded once
+  local planes = nacre.rand(20, 3, 50, 70)
+  assert(F.adaptive_avg_pool2d(planes, 1):equal(
+           planes:double():mean({3, 4}, true):float()))
+  assert(F.adaptive_avg_pool2d(planes[1], {1, 1}):numel() == 3)
+end
 fails("at most half of kernel_size 2 is allowed", F.max_pool2d, x, 2,
       {padding = 2})
 fails("window 1 contains only padding", F.max_pool2d, nacre.ones(1, 3, 4),
@@ -150,5 +156,39 @@ is(F.ctc_loss(logp, t{2, 2, 2, 2}, {5}, {4}, {zero_infinity = true}),
 fails("class 0: classes count from 1", F.ctc_loss, logp, t{0}, 5, 1)
 fails("class 1 is the blank", F.ctc_loss, logp, t{1}, 5, 1)
 fails("input_lengths 1 is 6, not from 1 to 5", F.ctc_loss, logp, t{2}, 6, 1)
+
+-- ---- interpolation leaves its input alone; its gradient is the transpose
+
+for _, mode in ipairs {"bilinear", "bicubic"} do
+  for _, corners in ipairs {false, true} do
+    local options = {size = {7, 5}, mode = mode, align_corners = corners}
+    local function resize(t) return F.interpolate(t, options) end
+    local x = nacre.randn(2, 3, 4, 6):double():requires_grad_()
+    local before, g = x:detach():clone(), nacre.randn(2, 3, 7, 5):double()
+    local y = resize(x)
+    local dx = nacre.autograd.grad({y}, {x}, {grad_outputs = {g}})
+    local d = nacre.randn(2, 3, 4, 6):double()
+    assert(nacre.allclose((y * g):sum(), (x * dx):sum()))
+    assert(nacre.allclose((resize(d) * g):sum(), (d * dx):sum()))
+    assert(x:detach():equal(before))
+    local sides = {resize(d:narrow(4, 1, 1):expand(2, 3, 4, 6)),
+                   resize(d:narrow(3, 1, 1):expand(2, 3, 4, 6))}
+    assert(nacre.allclose(sides[1]:narrow(4, 1, 1), sides[1]:narrow(4, 5, 1)))
+    assert(nacre.allclose(sides[2]:narrow(3, 1, 1), sides[2]:narrow(3, 7, 1)))
+  end
+end
+is(F.interpolate(t{{{0.0, 4.0}}}, {scale_factor = 2, mode = "linear"}),
+   "{{{0.0,1.0,3.0,4.0}}}")
+
+-- ---- distances by a product, whose squares are columns of it, and without
+for _, size in ipairs {{30, 20}, {2, 40, 3}, {1, 26, 1}} do
+  local a = nacre.randn(size):double()
+  local b = nacre.randn(size):double():narrow(-2, 2, 17)
+  local direct = nacre.cdist(a, b, 2, "donot_use_mm_for_euclid_dist")
+  assert(nacre.allclose(nacre.cdist(a, b), direct, 1e-7, 1e-7))
+  assert(nacre.allclose(nacre.cdist(a:float(), b:float()), direct:float(),
+                        1e-3, 1e-3))
+  assert(nacre.cdist(a, b).dtype == "float64")
+end
 
 print("nn: passed")

@@ -241,6 +241,38 @@ local after = table.pack(gradients())
 nacre.set_num_threads(threads)
 for i = 1, 3 do assert(nacre.equal(before[i], after[i])) end
 
+-- ---- batch_norm of matrices: parts of rows, strips of columns
+
+for _, size in ipairs {{2, 1}, {19, 1500}, {700, 130}, {40, 2049}} do
+  local F = nacre.nn.functional
+  for dtype, tolerance in pairs {float32 = 2e-6, float64 = 1e-13} do
+    local x = (nacre.randn(size):double() * 3 + 100):to(dtype):requires_grad_()
+    local w = nacre.randn(size[2]):to(dtype):requires_grad_()
+    local b = nacre.randn(size[2]):to(dtype):requires_grad_()
+    local g = nacre.randn(size):to(dtype)
+    local function run()
+      local y = F.batch_norm(x, nil, nil, w, b, true)
+      return {y, nacre.autograd.grad({y}, {x, w, b}, {grad_outputs = {g}})}
+    end
+    local threads = nacre.get_num_threads()
+    local got = run()
+    nacre.set_num_threads(threads == 1 and 3 or 1)
+    for i, t in ipairs(run()) do assert(t:equal(got[i])) end
+    nacre.set_num_threads(threads)
+    local u, v = leaf(x:double()), leaf(w:double())
+    local centered = u - u:mean(1)
+    local want = centered / ((centered * centered):mean(1) + 1e-5):sqrt() * v +
+                 b:double()
+    local what = ("batch_norm %s %dx%d"):format(dtype, size[1], size[2])
+    near(what, got[1], want:detach(), tolerance)
+    local du, dv = nacre.autograd.grad({want}, {u, v},
+                                       {grad_outputs = {g:double()}})
+    near(what .. ", dx", got[2], du, 100 * tolerance)
+    near(what .. ", dw", got[3], dv, 100 * tolerance)
+    near(what .. ", db", got[4], g:double():sum(1), tolerance)
+  end
+end
+
 -- ---- what is refused
 fails("input does not end in the shape [4]", F.rms_norm, a, 4)
 fails("weight must have the shape [96]", F.rms_norm, a, 96, nacre.ones(3))

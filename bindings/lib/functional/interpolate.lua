@@ -49,8 +49,8 @@ local function resample(x, dim, out, scale, corners, taps, weights)
   for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
   for k = 1, taps do
     local w = share[k]:to(x.device, x.dtype):reshape(size)
-    local part = select_clamped(x, dim, low + (k - taps // 2)) * w
-    y = y and y + part or part
+    local part = select_clamped(x, dim, low + (k - taps // 2))
+    y = y and y:addcmul_(part, w) or part:mul_(w)
   end
   return y
 end

@@ -286,9 +286,14 @@ end
 
 local function adaptiveavg(op, nd, x, size)
   size = adaptive_sizes(op, nd, x, size)
+  local one = true
   for i = 1, nd do
     local n = x:size(i - nd - 1)
     if n % size[i] > 0 then all.room(op, x, {size[i], n}, "float64") end
+    one = one and size[i] == 1
+  end
+  if one then
+    return x:mean(table.move({-3, -2, -1}, 4 - nd, 3, 1, {}), true)
   end
   local t = widen(x)
   for i = 1, nd do t = meansalong(t, i - nd - 1, size[i]) end

@@ -50,12 +50,20 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define TILE_SPREAD_f64(x) ((Doubles){ 0 } + (x))
 #endif
 
+/* a*b + c, rounded once where that is an instruction. */
+#if defined(__FMA__)
+#define MULADD(a, b, c) __builtin_fma(a, b, c)
+#else
+#define MULADD(a, b, c) ((a) * (b) + (c))
+#endif
+
 #define GENERIC "core/pointwise/op_functions.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
 #define GENERIC "core/cpu/kernels/pointwise.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
+#include "core/cpu/kernels/divide.inc"
 /* Expands for the classes of binary operations that have gradients. */
 #define DIFFERENTIABLE_INT_OR_BOOL(...)
 #define DIFFERENTIABLE_INTEGER(...)
@@ -68,6 +76,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
 #include "core/cpu/kernels/halves.inc"
+#include "core/cpu/kernels/half_pairs.inc"
 #define GENERIC "core/cpu/kernels/convert.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -136,6 +145,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef COUNT
 #undef FLOAT_ONLY
 
+#include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
@@ -160,7 +170,12 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define POINTWISE_NUMERIC ALLTYPES
 #define POINTWISE_NO_BOOL ALLTYPES
 #define POINTWISE_BOOL_AS_INT ALLTYPES
-#define POINTWISE_DIVISION ALLTYPES
+#define POINTWISE_DIVISION(op)                                \
+  {                                                           \
+    [CT_u8] = divide_##op##_u8, [CT_i32] = divide_##op##_i32, \
+    [CT_i64] = divide_##op##_i64, [CT_f32] = map_##op##_f32,  \
+    [CT_f64] = map_##op##_f64                                 \
+  }
 #define POINTWISE_INT_OR_BOOL INTTYPES
 #define POINTWISE_INTEGER INTTYPES
 #define POINTWISE_ROUNDING FLTTYPES
@@ -170,9 +185,9 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define GRADS(op, k) \
   { grad_##op##_##k##_f32, grad_##op##_##k##_f64 }
 
-#define REDUCTIONS(op, t)                                            \
-  [CT_##t] = { init_##op##_##t, along_##op##_##t, across_##op##_##t, \
-               merge_##op##_##t, finish_##op##_##t }
+#define REDUCTIONS(op, t)                                           \
+  [CT_##t] = { init_##op##_##t,   along_##op##_##t, few_##op##_##t, \
+               across_##op##_##t, merge_##op##_##t, finish_##op##_##t }
 #define ALL_REDUCTIONS(op) \
   { REDUCTIONS(op, i64), REDUCTIONS(op, f32), REDUCTIONS(op, f64) }
 #define FLT_REDUCTIONS(op) \
@@ -183,11 +198,19 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define REDUCTIONS_COUNT ALL_REDUCTIONS
 #define REDUCTIONS_FLOAT_ONLY FLT_REDUCTIONS
 
-#define EXTREMES(f)                                         \
-  {                                                         \
-    [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16, \
-    [DT_i32] = f##_i32, [DT_f32] = f##_f32                  \
+#define EXTREMES(f)                                             \
+  {                                                             \
+    [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16,     \
+    [DT_i32] = f##_i32, [DT_f32] = f##_f32, [DT_f16] = f##_f16, \
+    [DT_bf16] = f##_bf16                                        \
   }
+#if defined(DOUBLES)
+#define SUMS \
+  { [DT_f32] = total_f32, [DT_f16] = total_f16, [DT_bf16] = total_bf16 }
+#else
+#define SUMS \
+  { NULL }
+#endif
 
 #define INT_CONVERSIONS(f, t)                                       \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
@@ -222,7 +245,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define NORM_KERNELS(t)                                           \
   {                                                               \
     norm_forward_##t, norm_backward_##t, norm_backward_means_##t, \
-        norm_backward_columns_##t, norm_strip_##t                 \
+        norm_backward_columns_##t, norm_column_sums_##t,          \
+        norm_column_factors_##t, norm_columns_##t                 \
   }
 
 #define RECURRENT_KERNELS(t)                   \
@@ -260,11 +284,14 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
 #include "core/ops.def"
   },
+  .half_pair = ALL_HALF_PAIRS,
   .reduce = {
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
   },
-  .extreme = { EXTREMES(greatest), EXTREMES(least) },
+  .sum = SUMS,
+  .amax = EXTREMES(greatest),
+  .amin = EXTREMES(least),
   .load = LOADS,
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },

@@ -33,17 +33,22 @@ typedef struct ReduceKernel {
   void (*init)(void *acc, int64_t n, const double par[2]);
   /* acc[0] takes in x[0], ... x[n-1] */
   void (*along)(void *acc, const void *x, int64_t n, const double par[2]);
-  /* acc[i] takes in x[i] */
-  void (*across)(void *acc, const void *x, int64_t n, const double par[2]);
+  /* acc[r] takes in x[r*step + i], i < n, for r < rows: for few elements */
+  void (*few)(void *acc, const void *x, int64_t step, int64_t rows, int64_t n,
+              const double par[2]);
+  /* acc[i] takes in x[r*step + i], r < rows, for i < n */
+  void (*across)(void *acc, const void *x, int64_t step, int64_t rows,
+                 int64_t n, const double par[2]);
   /* acc[i] takes in the accumulator other[i] */
   void (*merge)(void *acc, const void *other, int64_t n);
   /* acc[i] = the result of `count' elements */
   void (*finish)(void *acc, int64_t n, int64_t count, const double par[2]);
 } ReduceKernel;
 
-/* The `along' of amax and amin for at least one element as it is stored. */
-typedef void (*ExtremeKernel)(void *acc, const void *x, int64_t n,
-                              const double par[2]);
+/* The `along' of sum, amax and amin for at least one element as it is stored
+   (sums.inc, extremes.inc). */
+typedef void (*AlongKernel)(void *acc, const void *x, int64_t n,
+                            const double par[2]);
 
 /* Converts: loads are dst[i] = src[i * step], stores dst[i * step] = src[i]. */
 typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
@@ -150,12 +155,18 @@ typedef struct NormKernels {
                          double *part);
   void (*backward_columns)(const NormRows *k, const double *part, int64_t first,
                   int64_t rows, int64_t from, int64_t to, double *sums[2]);
-  /* For at most NC_STRIP rows from .. to-1 whose pieces are one element each
-     and lie side by side: forward if sums is NULL, else backward. */
-  void (*strip)(const NormRows *k, int64_t from, int64_t to, double *sums[2]);
+  /* For columns of a dense matrix [pieces x step], each normalized, in steps.
+     Of the rows from .. to-1 of the matrix, of each column: the mean and the
+     sum of (x - mean)^2, or, if there is g, the sums of g and g*(x - mean). */
+  void (*column_sums)(const NormRows *k, int64_t from, int64_t to,
+                      double *sums);
+  /* From those of all rows: mean and var, or, if there is g, in `sums' the
+     gradients of bias and weight; and three factors of each column. */
+  void (*column_factors)(const NormRows *k, double *sums, void *factors);
+  /* Then y of the rows from .. to-1 of the matrix. */
+  void (*columns)(const NormRows *k, int64_t from, int64_t to,
+                  const void *factors);
 } NormKernels;
-
-#define NC_STRIP 64
 
 /* Philox blocks and normal numbers, NC_RANDOM_BATCH blocks at a time
    (random.inc): word k of block b is w[k][b]. */
@@ -215,8 +226,10 @@ typedef struct Kernels {
   int tile_bytes;                             /* see tiles */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
+  PointwiseKernel half_pair[OP_COUNT][2];     /* float16, bfloat16; or NULL */
   ReduceKernel reduce[OP_COUNT][CT_COUNT];
-  ExtremeKernel extreme[2][DT_COUNT];         /* amax, amin; or NULL */
+  /* or NULL: `along' of reduce does it, after a conversion */
+  AlongKernel sum[DT_COUNT], amax[DT_COUNT], amin[DT_COUNT];
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
@@ -230,6 +243,19 @@ typedef struct Kernels {
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
   MaxPoolKernels max_pool[2];                 /* f32, f64 */
 } Kernels;
+
+/* Means m and sums q of squares around them, of `seen' elements each, take in
+   others, of `count' elements (Chan, Golub and LeVeque 1979), n of them. */
+static inline void nc_merge_moments(double *m, double *q, double seen,
+                                    const double *bm, const double *bq,
+                                    double count, int64_t n) {
+  const double part = count / (seen + count);
+  for (int64_t i = 0; i < n; i++) {
+    const double delta = bm[i] - m[i];
+    q[i] += bq[i] + delta * delta * seen * part;
+    m[i] += delta * part;
+  }
+}
 
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
