@@ -135,6 +135,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef FLOAT_ONLY
 
 #include "core/cpu/kernels/extremes.inc"
+#include "core/cpu/kernels/index_reduce.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
 
@@ -186,6 +187,14 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
     [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16, \
     [DT_i32] = f##_i32, [DT_f32] = f##_f32                  \
   }
+
+#define INDEX_REDUCTIONS(id, ...)                          \
+  [DT_##id] = {                                            \
+    [INDEX_ADD] = { add_into_at_##id, add_into_row_##id }, \
+    [INDEX_MUL] = { mul_into_at_##id, mul_into_row_##id }, \
+    [INDEX_MAX] = { max_into_at_##id, max_into_row_##id }, \
+    [INDEX_MIN] = { min_into_at_##id, min_into_row_##id }, \
+  },
 
 #define INT_CONVERSIONS(f, t)                                       \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
@@ -262,6 +271,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
   },
+  .index_offsets = index_offsets,
+  .index_reduce = { DTYPES(INDEX_REDUCTIONS) },
   .extreme = { EXTREMES(greatest), EXTREMES(least) },
   .load = LOADS,
   .store = STORES,
