@@ -28,6 +28,10 @@ int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
 int nc_cpu_istranspose(const TensorIter *k);
 int nc_cpu_transpose(const TensorIter *k);
 
+/* A copy whose operand repeats each element (repeat_copy.c). */
+int nc_cpu_isrepeat(const TensorIter *k);
+int nc_cpu_repeat(const TensorIter *k);
+
 /* y = x, n elements of `size' bytes; steps are in bytes (rearrange.c). */
 void nc_copy_strided(void *y, int64_t ystep, const void *x, int64_t xstep,
                      int64_t n, int64_t size);
