@@ -6,45 +6,72 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/portable.h"
 
 #define PIECE 16384 /* elements between two looks at nc_interrupted */
 
 /*
-** search: bisection
+** search: bisection, of several values side by side and without branches, which
+** nothing could predict
 */
+#define LANES 8
+
 typedef struct SearchWork {
   const Tensor *seq, *x;
   int64_t *at;
   int64_t n, m; /* elements of a sequence; values looked for in it */
+  int steps;    /* in which more than no elements are left, whatever they are */
   int right;
 } SearchWork;
 
-/* The position of v in s, from 1; nan is larger than all others. */
-#define BISECT(type)                                                          \
-  static int64_t bisect_##type(const type *s, int64_t n, type v, int right) { \
-    int64_t low = 0, high = n;                                                \
-    while (low < high) {                                                      \
-      const int64_t mid = low + (high - low) / 2;                             \
-      if (right ? !(s[mid] > v) : !(s[mid] >= v)) low = mid + 1;              \
-      else high = mid;                                                        \
-    }                                                                         \
-    return low + 1;                                                           \
-  }                                                                           \
-  static void search_##type(const SearchWork *s, int64_t from, int64_t to) {  \
-    const type *seq = nc_data(s->seq), *x = nc_data(s->x);                    \
-    for (int64_t i = from; i < to; i++) {                                     \
-      const type *own = s->seq->nd == 1 ? seq : seq + i / s->m * s->n;        \
-      s->at[i] = bisect_##type(own, s->n, x[i], s->right);                    \
-    }                                                                         \
+/* at[i] = the position of v[i] in the n elements of s, from 1, for at most
+   LANES values; nan is larger than all others.  Each step looks at the middle
+   one of `left' elements from `low' on. */
+#define BISECT(type)                                                           \
+  NC_INLINE int64_t passes_##type(type e, type v, int right) {                 \
+    return right ? !(e > v) : !(e >= v);                                       \
+  }                                                                            \
+  NC_INLINE void bisect_##type(const type *s, int64_t n, const type *v,        \
+                               int64_t *at, int64_t lanes, int steps,          \
+                               int right) {                                    \
+    int64_t low[LANES] = { 0 }, left[LANES];                                   \
+    for (int64_t i = 0; i < lanes; i++) left[i] = n;                           \
+    for (int k = 0; k < steps; k++)                                            \
+      for (int64_t i = 0; i < lanes; i++) {                                    \
+        const int64_t half = left[i] >> 1;                                     \
+        const int64_t up = passes_##type(s[low[i] + half], v[i], right);       \
+        low[i] += (half + 1) & -up;                                            \
+        left[i] = half - (up & ~left[i] & 1);                                  \
+      }                                                                        \
+    for (int64_t i = 0; i < lanes; i++) /* one is left, or none */             \
+      at[i] =                                                                  \
+          1 + low[i] + (left[i] > 0 && passes_##type(s[low[i]], v[i], right)); \
+  }                                                                            \
+  /* Values from .. to-1, of one sequence. */                                  \
+  static void search_##type(const SearchWork *w, int64_t from, int64_t to) {   \
+    const type *s = nc_data(w->seq), *v = nc_data(w->x);                       \
+    const int64_t n = w->n;                                                    \
+    int64_t i = from;                                                          \
+    if (w->seq->nd > 1) s += from / w->m * n;                                  \
+    if (w->right)                                                              \
+      for (; i + LANES <= to; i += LANES)                                      \
+        bisect_##type(s, n, v + i, w->at + i, LANES, w->steps, 1);             \
+    else                                                                       \
+      for (; i + LANES <= to; i += LANES)                                      \
+        bisect_##type(s, n, v + i, w->at + i, LANES, w->steps, 0);             \
+    for (; i < to; i++)                                                        \
+      bisect_##type(s, n, v + i, w->at + i, 1, w->steps, w->right);            \
   }
 BISECT(int64_t)
 BISECT(float)
 BISECT(double)
+#undef BISECT
 
 static void search_range(void *ctx, int64_t begin, int64_t end) {
   const SearchWork *s = ctx;
-  for (int64_t i = begin; i < end && !nc_interrupted; i += PIECE) {
-    const int64_t to = end - i < PIECE ? end : i + PIECE;
+  for (int64_t i = begin, to; i < end && !nc_interrupted; i = to) {
+    to = nc_min(end, i + PIECE);
+    if (s->seq->nd > 1) to = nc_min(to, (i / s->m + 1) * s->m);
     if (s->x->dtype == DT_i64) search_int64_t(s, i, to);
     else if (s->x->dtype == DT_f32) search_float(s, i, to);
     else search_double(s, i, to);
@@ -58,6 +85,7 @@ int nc_cpu_search(const SearchCall *q) {
   };
   s.n = seq->size[seq->nd - 1];
   s.m = x->nd ? x->size[x->nd - 1] : 1;
+  while (s.n + 1 >= (int64_t)2 << s.steps) s.steps++;
   return nc_parallel(nc_numel(x), 4096, search_range, &s);
 }
 

@@ -149,8 +149,8 @@ for _, n in ipairs {511, 512, 513, 40000} do
     end
   end
 end
-local wrapped = nacre.arange(-2147483648, 2147483647, 1 << 23, {dtype = "int32"})
-assert(#wrapped == 512 and wrapped[512] == -2147483648 + 511 * (1 << 23))
+local wide = nacre.arange(-1 << 31, (1 << 31) - 1, 1 << 23, {dtype = "int32"})
+assert(#wide == 512 and wide[512] == -(1 << 31) + 511 * (1 << 23))
 
 -- linspace: both ends exact, alike from either end.
 is(nacre.linspace(0, 1, 5), "float32", 0, .25, .5, .75, 1)

@@ -157,6 +157,37 @@ local seq = T {1.0, 3, 5}
 is(nacre.searchsorted(seq, T {1.0, 5}, {side = "right"}), "{2,4}")
 is(nacre.searchsorted(T {5.0, 1, 3}, T {2.0}, {sorter = T {2, 3, 1}}),
    "{2}")
+-- Every length of a sequence, and of what is looked for side by side: by the
+-- comparisons of one value after the other, also where nan is in between.
+local function bisect(row, v, right)
+  local low, high = 0, #row
+  while low < high do
+    local mid = (low + high) // 2
+    local e = row[mid + 1]
+    if right and not (e > v) or not right and not (e >= v)
+    then low = mid + 1 else high = mid end
+  end
+  return low + 1
+end
+for n = 1, 70 do
+  local dtype = ({"int64", "float32", "float64"})[n % 3 + 1]
+  local rows = nacre.randint(0, 40, {2, n}):to(dtype):sort(2)
+  local x = nacre.randint(-2, 43, {2, n % 19 + 1}):to(dtype)
+  if dtype ~= "int64" then
+    x[{1, 1}] = 0 / 0
+    if n > 9 then rows[{1, n // 2}], rows[{2, n}] = 0 / 0, 0 / 0 end
+  end
+  for _, right in ipairs {false, true} do
+    local got = nacre.searchsorted(rows, x, {right = right}):tolist()
+    for r, row in ipairs(rows:tolist()) do
+      for i, v in ipairs(x[r]:tolist()) do
+        assert(got[r][i] == bisect(row, v, right), n)
+      end
+      assert(nacre.searchsorted(rows[r], x[r], {right = right}):equal(
+               nacre.tensor(got[r])))
+    end
+  end
+end
 fails("0", nacre.searchsorted, seq, seq, {sorter = T {0, 1, 2}})
 
 -- ---- errors
