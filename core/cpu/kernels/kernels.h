@@ -77,6 +77,10 @@ typedef struct RowKernels {
                       double sum);
   /* y = the running sums of x, beginning with `sum'; returns the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
+  /* The same of four rows, `step' elements apart, whose sums do not wait for
+     each other. */
+  void (*cumsum_four)(void *y, const void *x, int64_t step, int64_t n,
+                      double sum[4]);
   /* y[i] = the sum over t of w[t] * x[at[t] + i]; a negative at[t] ends it */
   void (*taps)(void *y, const void *x, const void *w, const int64_t at[],
                int64_t n);
