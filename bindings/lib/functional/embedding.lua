@@ -63,10 +63,13 @@ function(at, w, padding, max_norm, norm_type)
   at = check_rows(op, at, w)
   padding = all.padding_row(op, padding, w:size(1))
   limit_norms(w, at, max_norm, norm_type)
-  local y = w[at:reshape(-1):to("int64")]
-  local size = at:size()
-  size[#size + 1] = w:size(2)
-  y = y:reshape(size)
+  local y
+  if at:dim() == 1 then y = w:index_select(1, at)
+  else
+    local size = at:size()
+    size[#size + 1] = w:size(2)
+    y = w:index_select(1, at:reshape(-1)):reshape(size)
+  end
   if not padding then return y end
   return nacre.where(at:eq(padding):unsqueeze(-1), y:detach(), y)
 end)
