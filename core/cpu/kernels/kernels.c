@@ -136,6 +136,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/index_reduce.inc"
+#include "core/cpu/kernels/reverse.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
 
@@ -278,6 +279,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
+  .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,
+               reverse_uint64_t },
   .stream = stream,
   .fence = fence,
   .random = { random_words, random_normals, random_normals2 },

@@ -251,6 +251,8 @@ typedef struct Kernels {
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
   NormKernels norm[2];
+  /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
+  void (*reverse[4])(void *y, const void *x, int64_t n);
   /* copies past the cache; see stream_store.inc */
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);
