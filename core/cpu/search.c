@@ -8,7 +8,8 @@
 #include "core/cpu/cpu.h"
 #include "core/portable.h"
 
-#define PIECE 16384 /* elements between two looks at nc_interrupted */
+#define PIECE 16384         /* elements between two looks at nc_interrupted */
+#define MOST_BINS (1 << 24) /* whose numbers are exact in float32 */
 
 /*
 ** search: bisection, of several values side by side and without branches, which
@@ -172,7 +173,8 @@ int nc_cpu_bincount(const BincountCall *c) {
 */
 typedef struct EvenBins {
   const Tensor *x;
-  const void *edge;
+  const void *edge; /* NULL: the bin is computed from the range */
+  double from, to;
   int64_t n, *count; /* bins; counts of each chunk, n for each */
   int64_t chunk;     /* elements of a chunk */
   double scale;      /* bins per unit */
@@ -208,36 +210,74 @@ EVENBINS(float)
 EVENBINS(double)
 #undef EVENBINS
 
+/* For the bins of a range.  Those of a block are found first, n for none, so
+   that the compiler has no branch to keep. */
+#define RANGE_BINS(type)                                             \
+  static void count_range_##type(const EvenBins *b, int64_t *count,  \
+                                 int64_t from, int64_t to) {         \
+    enum { BLOCK = 512 };                                            \
+    const type low = (type)b->from, width = (type)(b->to - b->from); \
+    const type top = (type)b->to, bins = (type)b->n;                 \
+    const int32_t none = (int32_t)b->n;                              \
+    const int64_t step = b->x->step[0];                              \
+    const type *x = (const type *)nc_data(b->x) + from * step;       \
+    int32_t bin[BLOCK];                                              \
+    for (int64_t i = from; i < to; i += BLOCK, x += BLOCK * step) {  \
+      const int n = (int)(to - i < BLOCK ? to - i : BLOCK);          \
+      for (int k = 0; k < n; k++) {                                  \
+        const type e = x[k * step], v = (e - low) / width * bins;    \
+        const int is = (v >= 0) & (v < bins);                        \
+        const int32_t found = (int32_t)(is ? v : 0);                 \
+        bin[k] = e == top ? none - 1 : is ? found : none;            \
+      }                                                              \
+      for (int k = 0; k < n; k++) count[bin[k]]++;                   \
+    }                                                                \
+  }
+RANGE_BINS(float)
+RANGE_BINS(double)
+#undef RANGE_BINS
+
+/* The counts of elements from .. to-1. */
+static void count_piece(const EvenBins *b, int64_t *count, int64_t from,
+                        int64_t to) {
+  const int isfloat = b->x->dtype == DT_f32;
+  if (b->edge && isfloat) count_float(b, count, from, to);
+  else if (b->edge) count_double(b, count, from, to);
+  else if (isfloat) count_range_float(b, count, from, to);
+  else count_range_double(b, count, from, to);
+}
+
 static void count_range(void *ctx, int64_t begin, int64_t end) {
   const EvenBins *b = ctx;
   for (int64_t p = begin; p < end; p++) {
     int64_t i = p * b->chunk, stop = nc_numel(b->x);
     if (stop - i > b->chunk) stop = i + b->chunk;
-    for (; i < stop && !nc_interrupted; i += PIECE) {
-      const int64_t to = stop - i < PIECE ? stop : i + PIECE;
-      if (b->x->dtype == DT_f32) count_float(b, b->count + p * b->n, i, to);
-      else count_double(b, b->count + p * b->n, i, to);
-    }
+    for (; i < stop && !nc_interrupted; i += PIECE)
+      count_piece(b, b->count + p * (b->n + 1), i, nc_min(stop, i + PIECE));
   }
 }
 
 int nc_cpu_even_bins(const EvenBinsCall *c) {
   const Tensor *x = c->x;
   const int64_t n = c->y->size[0], length = nc_numel(x);
-  EvenBins b = { .x = x, .edge = nc_data(c->edge), .n = n };
+  EvenBins b = { .x = x, .from = c->from, .to = c->to, .n = n };
   int64_t nchunks = length / (4096 + 4 * n), *sum = nc_data(c->y);
+  const int64_t row = n + 1; /* counts of a chunk; the last is of no bin */
   void *p;
   int r;
-  *c->done =
-      x->dtype == DT_f32 ? check_edges_float(&b) : check_edges_double(&b);
+  b.edge = c->edge ? nc_data(c->edge) : NULL;
+  *c->done = b.edge == NULL       ? n <= MOST_BINS
+             : x->dtype == DT_f32 ? check_edges_float(&b)
+                                  : check_edges_double(&b);
   if (!*c->done) return NC_OK;
   if (nchunks > nc_threads()) nchunks = nc_threads();
   if (nchunks < 1) nchunks = 1;
   b.chunk = (length + nchunks - 1) / nchunks;
-  TRY(nc_hostalloc(&p, nchunks * n * 8));
-  b.count = memset(p, 0, (size_t)(nchunks * n * 8));
+  TRY(nc_hostalloc(&p, nchunks * row * 8));
+  b.count = memset(p, 0, (size_t)(nchunks * row * 8));
   r = nc_parallel(nchunks, 1, count_range, &b);
-  for (int64_t i = 0; i < nchunks * n; i++) sum[i % n] += b.count[i];
-  nc_hostfree(p, nchunks * n * 8);
+  for (int64_t k = 0; k < nchunks; k++)
+    for (int64_t i = 0; i < n; i++) sum[i] += b.count[k * row + i];
+  nc_hostfree(p, nchunks * row * 8);
   return r;
 }

@@ -251,4 +251,34 @@ do -- bins of equal width count what a search between their edges counts
   end
   same(nacre.tensor({-1.7e308, 0, 1.7e308}, {dtype = "float64"}), 4)
 end
+do -- histc counts by its rule, in the type of its elements
+  local function counts(x, n, from, to)
+    local bin = ((x - from) / (to - from) * n):floor()
+    bin = nacre.where(x:eq(to), n - 1, bin)
+    local inside = bin:ge(0):logical_and(bin:lt(n))
+    return bin[inside]:long():bincount(nil, n):to(x.dtype)
+  end
+  for _, t in ipairs {"float32", "float64"} do
+    for _, size in ipairs {0, 1, 511, 513, 70001} do
+      local x = nacre.randn(size, {dtype = t})
+      if size > 9 then
+        for i, v in ipairs {nan, 1 / 0, -1 / 0, -3, 3, 0.1, 0.7, 1e30} do
+          x[i] = v
+        end
+      end
+      for _, range in ipairs {{-3, 3}, {0.1, 0.7}, {1e-30, 2e-30},
+                              {-1e30, 1e30}, {5, 6}} do
+        for _, n in ipairs {1, 3, 10, 1000, 65537} do
+          local from, to = table.unpack(range)
+          assert(x:histc(n, from, to):equal(counts(x, n, from, to)),
+                 ("%s %d %g %d"):format(t, size, from, n))
+          local rows = nacre.stack({x, x + 1}):t()   -- strided
+          assert(rows:histc(n, from, to):equal(
+                   counts(rows:reshape(-1), n, from, to)))
+        end
+      end
+    end
+  end
+  fails("is not finite", nacre.histogram, T {nan, 1.0}, 3)
+end
 print("sort: passed")
