@@ -278,6 +278,10 @@ int nl_closure(lua_State *L, lua_CFunction f, int which);
 #define NL_NAME 32
 const char *nl_resolve_alias(const char *name, char own[NL_NAME]);
 const char *nl_alias(int i);
+/* The index of the pointwise operation, or of the operator, whose name is the
+   first n bytes of `name', or -1 (operation_index.c). */
+int nl_find_pointwise(const char *name, size_t n);
+int nl_find_operator(const char *name, size_t n);
 /* Pushes the function of this name that is defined in C; returns 0, with
    nothing pushed, if there is none (registry.c). [-0, +(0|1), m] */
 int nl_pushfunction(lua_State *L, const char *name, int where);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* defaults.c - settings: random seed, number of threads, default dtype, memory
    limit; and counters for the shell and the tests. */
+#include "bindings/defaults.h"
+
+#include <stdio.h>
+
 #include "bindings/binding.h"
 
 void nl_reseed(lua_State *L, Signature *s, const char *op) {
@@ -34,6 +38,22 @@ static int set_num_threads(lua_State *L) {
 static int get_num_threads(lua_State *L) {
   lua_pushinteger(L, nc_threads());
   return 1;
+}
+
+void nl_configtext(char *text, size_t size) {
+  snprintf(text, size, "threads   %d\nloops     %s\nproducts  %s\nconvolve  %s",
+           nc_threads(), nc_cpulevel(), nc_blasname(), nc_onednnname());
+}
+
+/* Prints by print, so that a session keeps the text. */
+static int show_config(lua_State *L) {
+  char text[512];
+  nl_check(L, nc_openlibraries());
+  nl_configtext(text, sizeof text);
+  lua_getglobal(L, "print");
+  lua_pushstring(L, text);
+  lua_call(L, 1, 0);
+  return 0;
 }
 
 static int set_default_dtype(lua_State *L) {
@@ -160,6 +180,8 @@ const Bound nl_defaults[] = {
     "sets the number of CPU threads", 1 },
   { "get_num_threads", get_num_threads, "-> integer",
     "returns the number of CPU threads", 1 },
+  { "show_config", show_config, "",
+    "prints what computes on the CPU: threads, loops, libraries", 1 },
   { "set_default_dtype", set_default_dtype, "dtype",
     "the dtype of float tensors whose dtype is not given", 1 },
   { "get_default_dtype", get_default_dtype, "-> dtype",

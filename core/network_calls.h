@@ -35,23 +35,25 @@ typedef struct ClassLossCall {
 } ClassLossCall;
 
 /* A step of a recurrent layer of n samples and h units, between its states
-   `prev' and `next' (core/recurrent_step.inc has the formulas).  All tensors
-   are dense and of one type, float32 or float64: states [steps+1 x n x h],
-   gates [steps x n x (4 or 3)*h], and cells, of an LSTM as states, of a GRU
-   [steps x n x h], the products of the state for the new value.
+   `prev' and `next' (core/recurrent_step.inc has the formulas).  It is a step
+   of the first `rows' samples, which may be fewer than n and are not 0.  All
+   tensors are dense and of one type, float32 or float64: states [steps+1 x n x
+   h], and as matrices whose rows from `row' on are this step's, gates [.. x (4
+   or 3)*h], and cells, of an LSTM as states, of a GRU [.. x h], the products of
+   the state for the new value.
 
-   Forward: sum [n x gates] is the product of the state by the weights plus, of
-   an LSTM, the input, of a GRU the bias; input [steps x n x gates].
+   Forward: sum [rows x gates] is the product of the state by the weights plus,
+   of an LSTM, the input, of a GRU the bias; input as gates.
    back: grad [steps x n x h] of the states; dstate [n x h] is the gradient that
    comes from later steps and, of a GRU, becomes the part that skips the
-   weights; dcell [n x h] is updated; sets step `at' of dinput [steps x n x
-   gates] and, of a GRU, of dsum, the gradient of sum. */
+   weights; dcell [n x h] is updated; sets the rows of dinput, as gates, and, of
+   a GRU, of dsum, the gradient of sum. */
 typedef enum RecurrentKind { RECURRENT_LSTM, RECURRENT_GRU } RecurrentKind;
 
 typedef struct RecurrentCall {
   RecurrentKind kind;
   int back;
-  int64_t at, prev, next;
+  int64_t at, prev, next, row, rows;
   const Tensor *sum, *input, *grad;
   Tensor *states, *cells, *gates, *dstate, *dcell, *dinput, *dsum;
 } RecurrentCall;

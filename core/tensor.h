@@ -219,7 +219,9 @@ int nc_parallel(int64_t n, int64_t grain,
 void nc_seed(Generator *g, uint64_t seed);
 uint64_t nc_newseed(Generator *g);          /* from entropy; returns it */
 uint64_t nc_initialseed(Generator *g);
-const char *nc_blasname(void); /* the library that multiplies matrices */
+const char *nc_blasname(void);   /* the library that multiplies matrices */
+const char *nc_onednnname(void); /* the one that convolves */
+int nc_openlibraries(void);      /* opens both */
 
 /*
 ** What the display needs to know of a tensor, computed in one pass.

@@ -154,26 +154,27 @@ static int64_t meta_numel(const GradMeta *m) {
   return n;
 }
 
-static int sum_dims(Tensor **g, unsigned dims, int keepdim) {
-  Tensor *t;
-  if (dims == 0) return NC_OK;
-  return replace_tensor(
-      g, &t, nc_reduce(&t, OP_sum, *g, dims, keepdim, DT_NONE, NULL, NULL));
+/* The dimensions of g that were broadcast from an operand of meta m: those
+   before its own, and those in which it has size 1. */
+static unsigned broadcast_dims(const Tensor *g, const GradMeta *m) {
+  const int extra = g->nd - m->nd;
+  unsigned dims = 0;
+  for (int d = 0; d < g->nd && extra >= 0; d++)
+    if (g->size[d] != 1 && (d < extra || m->size[d - extra] == 1))
+      dims |= 1u << d;
+  return dims;
 }
 
 /* Fits *g to the operand of meta m, for operations that broadcast, drop
-   dimensions, convert or copy between devices: sums, inserts dimensions of
-   size 1, casts, moves. A shape that cannot be fitted stays. */
+   dimensions, convert or copy between devices: sums, adds or drops dimensions
+   of size 1, casts, moves. A shape that cannot be fitted stays. */
 int nc_sum_to_size(Tensor **g, const GradMeta *m) {
-  const int extra = (*g)->nd - m->nd;
-  unsigned lead = 0, ones = 0;
+  const unsigned dims = broadcast_dims(*g, m);
   Tensor *t;
-  for (int d = 0; d < extra; d++) lead |= 1u << d;
-  TRY(sum_dims(g, lead, 0));
-  for (int d = 0; d < m->nd && extra >= 0; d++)
-    if (m->size[d] == 1 && (*g)->size[d] != 1) ones |= 1u << d;
-  TRY(sum_dims(g, ones, 1));
-  if (extra < 0 && nc_numel(*g) == meta_numel(m))
+  if (dims)
+    TRY(replace_tensor(
+        g, &t, nc_reduce(&t, OP_sum, *g, dims, 1, DT_NONE, NULL, NULL)));
+  if ((*g)->nd != m->nd && nc_numel(*g) == meta_numel(m))
     TRY(replace_tensor(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
   if ((*g)->dtype != m->dtype)
     TRY(replace_tensor(g, &t, nc_cast(&t, *g, m->dtype)));

@@ -206,29 +206,43 @@ static int find_library(void) {
   return NC_OK;
 }
 
+static const char *const thread_vars[] = { "OPENBLAS_NUM_THREADS",
+                                           "OMP_NUM_THREADS" };
+
+/* Sets the variables to "1" and keeps what they were; or, `back', sets them to
+   that: child processes must not inherit ours. */
+static void ask_for_one_thread(char was[2][32], int back) {
+  for (int i = 0; i < 2; i++) {
+    const char *value = getenv(thread_vars[i]);
+    if (!back) {
+      snprintf(was[i], sizeof was[i], "%s", value ? value : "");
+      setenv(thread_vars[i], "1", 1);
+    } else if (*was[i]) setenv(thread_vars[i], was[i], 1);
+    else unsetenv(thread_vars[i]);
+  }
+}
+
 /* The environment asks the library for one thread while it is loaded; threads
    that it makes all the same must not receive our signals. */
-int nc_openblas(void) {
-  static const char *const thread_vars[] = { "OPENBLAS_NUM_THREADS",
-                                             "OMP_NUM_THREADS" };
-  int64_t begin;
-  int unset[2], r;
+int nc_open_single(int (*find)(void)) {
+  const int64_t begin = nc_now();
+  char was[2][32];
+  int r;
   sigset_t all, old;
-  if (blas.tried) return NC_OK;
-  blas.tried = 1;
-  begin = nc_now();
-  for (int i = 0; i < 2; i++) {
-    unset[i] = getenv(thread_vars[i]) == NULL;
-    if (unset[i]) setenv(thread_vars[i], "1", 1);
-  }
+  ask_for_one_thread(was, 0);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  r = find_library();
+  r = find();
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  for (int i = 0; i < 2; i++) /* child processes must not inherit them */
-    if (unset[i]) unsetenv(thread_vars[i]);
+  ask_for_one_thread(was, 1);
   nc_counters.opening += nc_now() - begin;
   return r;
+}
+
+int nc_openblas(void) {
+  if (blas.tried) return NC_OK;
+  blas.tried = 1;
+  return nc_open_single(find_library);
 }
 
 /*

@@ -25,6 +25,9 @@ void nc_gemm(const Gemm *g);
 /* Offers the open BLAS to bind, which looks for other functions in it; gives
    what bind does, 0 if none is open. */
 int nc_bind_blas(int (*bind)(void *handle));
+/* Calls find, which opens a library that may have threads of its own: it is
+   asked for one, and the time counts as opening. Gives what find does. */
+int nc_open_single(int (*find)(void));
 /* Has a library of linear algebra run on the calling thread alone. */
 void nc_set_one_thread(void *handle);
 

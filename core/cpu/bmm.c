@@ -12,8 +12,10 @@
 
 #include "core/cpu/blas.h"
 #include "core/cpu/cpu.h"
+#include "core/cpu/onednn.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
+#define SHARED (1 << 22) /* multiplications of a product for several threads */
 
 typedef struct BmmWork {
   Tensor *x[3]; /* a, b and the result, prepared */
@@ -38,12 +40,17 @@ static int64_t even_tile(int64_t n, int64_t most) {
 }
 
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
-   product in one piece. */
+   product in one piece. One of less than 512 rows and columns is cut smaller,
+   for several threads. */
 static void choose_tiles(BmmWork *p) {
   const int64_t limit = (int64_t)1 << 20; /* elements of a piece of gemv */
   p->tile[0] = even_tile(p->m, p->m > 512 ? 512 : 256);
   p->tile[1] = even_tile(p->n, p->n >= 2048 ? 2048 : 512);
   p->tile[2] = even_tile(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
+  if (p->m <= 512 && p->n <= 512 && p->m * p->n * p->k >= SHARED) {
+    p->tile[0] = even_tile(p->m, 128);
+    p->tile[1] = even_tile(p->n, 256);
+  }
   if (p->m == 1 || p->n == 1) {
     p->tile[2] = nc_min(p->k, limit / 16);
     p->tile[0] = p->tile[1] = limit / p->tile[2];
@@ -185,7 +192,7 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
   return r;
 }
 
-int nc_cpu_bmm(const BmmCall *call) {
+static int own_bmm(const BmmCall *call) {
   Tensor *a = call->a, *b = call->b;
   const DType t = compute_dtype(a->dtype);
   BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
@@ -205,4 +212,10 @@ int nc_cpu_bmm(const BmmCall *call) {
   }
   for (int j = 0; j < 3; j++) nc_release(p.x[j]);
   return r;
+}
+
+int nc_cpu_bmm(const BmmCall *call) {
+  int done;
+  TRY(nc_product_onednn(call, &done));
+  return done ? NC_OK : own_bmm(call);
 }

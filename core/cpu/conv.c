@@ -50,26 +50,13 @@ void nc_conv_part(const ConvWork *w, int64_t part, int64_t *from, int64_t *to) {
   *to = w->c->n * (part + 1) / w->parts;
 }
 
-/* Slots begin..end-1, one for each thread: takes tasks until none is left. */
-static void take_tasks(void *ctx, int64_t begin, int64_t end) {
-  ConvWork *w = ctx;
-  for (int64_t s = begin; s < end; s++)
-    for (int64_t i; (i = atomic_fetch_add(&w->next, 1)) < w->tasks;)
-      if (nc_interrupted) return;
-      else w->task(w, i, w->buffer + s * w->bytes);
+static void run_task(void *ctx, int64_t i, char *buffer) {
+  const ConvWork *w = ctx;
+  w->task(w, i, buffer);
 }
 
 int nc_conv_tasks(ConvWork *w) {
-  const int64_t slots = nc_min(w->tasks, nc_threads());
-  void *p = NULL;
-  int r;
-  w->bytes = (w->bytes + 63) / 64 * 64;
-  if (w->bytes) TRY(nc_hostalloc(&p, w->bytes * slots));
-  w->buffer = p;
-  atomic_init(&w->next, 0);
-  r = nc_parallel(slots, 1, take_tasks, w);
-  if (p) nc_hostfree(p, w->bytes * slots);
-  return r;
+  return nc_cpu_tasks(w->tasks, w->bytes, run_task, w);
 }
 
 /*
@@ -412,7 +399,7 @@ static int run_conv(ConvWork *w) {
 }
 
 /* Halves are computed in float32. */
-int nc_cpu_conv(const ConvCall *c) {
+static int own_conv(const ConvCall *c) {
   const Tensor *const all[3] = { c->result, c->input, c->weight };
   const DType type = c->input->dtype == DT_f64 ? DT_f64 : DT_f32;
   Tensor *t[3] = { NULL, NULL, NULL };
@@ -430,4 +417,10 @@ int nc_cpu_conv(const ConvCall *c) {
   for (int i = 0; i < 3; i++)
     if (i != (int)c->product) nc_release(t[i]);
   return nc_cpu_store_result(r, all[c->product], t[c->product]);
+}
+
+int nc_cpu_conv(const ConvCall *c) {
+  int done;
+  TRY(nc_conv_onednn(c, &done));
+  return done ? NC_OK : own_conv(c);
 }

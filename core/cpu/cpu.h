@@ -42,6 +42,12 @@ void nc_copy_strided(void *y, int64_t ystep, const void *x, int64_t xstep,
 int nc_cpu_result(Tensor **out, const Tensor *y, DType type);
 int nc_cpu_store_result(int r, const Tensor *y, Tensor *out);
 
+/* Calls task for i = 0..n-1, in any order and on several threads; each thread
+   has a buffer of `bytes', at the start of a cache line (tasks.c). NC_EINTR if
+   it was interrupted. */
+int nc_cpu_tasks(int64_t n, int64_t bytes,
+                 void (*task)(void *ctx, int64_t i, char *buffer), void *ctx);
+
 /* *least = v if that is less.  *least begins as INT64_MAX. */
 static inline void nc_atomic_min(_Atomic int64_t *least, int64_t v) {
   int64_t known = atomic_load(least);

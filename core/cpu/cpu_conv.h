@@ -7,8 +7,6 @@
 #ifndef core_cpu_cpu_conv_h
 #define core_cpu_cpu_conv_h
 
-#include <stdatomic.h>
-
 #include "core/tensor.h"
 
 /*
@@ -70,8 +68,6 @@ typedef struct ConvWork {
                                  channel, input channel */
   int turned;                 /* is the filter turned round? */
   int64_t bytes;              /* of a thread's buffer */
-  char *buffer;
-  _Atomic int64_t next;
 } ConvWork;
 
 /* Output positions of a tile; a tile at the edge is smaller. */
@@ -95,5 +91,8 @@ int nc_conv_plan_direct(ConvWork *w);
 /* The same for the result of one in tiles; runs it. */
 int nc_conv_plan_tiled(ConvWork *w);
 int nc_conv_run_tiled(ConvWork *w);
+
+/* Convolves by oneDNN if that is there and suits; *done = whether it did. */
+int nc_conv_onednn(const ConvCall *c, int *done);
 
 #endif

@@ -13,11 +13,11 @@ typedef struct Im2colWork {
   const Im2colCall *p;
   DType type;
   PaddedPlane padded;
-  char *x, *columns, *buffer;
-  int64_t planes, slots, bytes;
+  char *x, *columns;
 } Im2colWork;
 
-static void convert_plane(const Im2colWork *j, int64_t i, char *padded) {
+static void convert_plane(void *ctx, int64_t i, char *padded) {
+  const Im2colWork *j = ctx;
   const ConvGeometry *w = &j->p->at;
   const int64_t size = nc_dtypesize(j->type);
   const int64_t positions = w->out[0] * w->out[1];
@@ -36,25 +36,10 @@ static void convert_plane(const Im2colWork *j, int64_t i, char *padded) {
   }
 }
 
-static void run_slots(void *ctx, int64_t begin, int64_t end) {
-  const Im2colWork *j = ctx;
-  for (int64_t s = begin; s < end; s++)
-    for (int64_t i = s; i < j->planes && !nc_interrupted; i += j->slots)
-      convert_plane(j, i, j->buffer + s * j->bytes);
-}
-
 static int run_im2col(Im2colWork *j) {
-  void *p;
-  int r;
-  j->planes = j->p->n * j->p->c;
-  j->slots = j->planes < nc_threads() ? j->planes : nc_threads();
   j->padded = nc_padded_plane(&j->p->at, j->p->at.out[0], j->p->at.out[1]);
-  j->bytes = j->padded.size * nc_dtypesize(j->type);
-  TRY(nc_hostalloc(&p, j->bytes * j->slots));
-  j->buffer = p;
-  r = nc_parallel(j->slots, 1, run_slots, j);
-  nc_hostfree(p, j->bytes * j->slots);
-  return r;
+  return nc_cpu_tasks(j->p->n * j->p->c, j->padded.size * nc_dtypesize(j->type),
+                      convert_plane, j);
 }
 
 int nc_cpu_im2col(const Im2colCall *p) {

@@ -45,7 +45,7 @@ static int begin_job(LapackJob *j, const Tensor *x) {
   j->k = j->m < j->n ? j->m : j->n;
   j->bytes = nc_dtypesize(x->dtype);
   j->dry = nc_ismeta(nc_device(x));
-  j->batch = 1;
+  j->batch = j->lanes = 1;
   for (int d = 0; d < x->nd - 2; d++) j->batch *= x->size[d];
   return nc_lapack(&j->l, x->dtype);
 }
@@ -90,9 +90,16 @@ void nc_lapack_operand(Temps *w, LapackJob *j, int i, Tensor *x) {
    each slot with a work space of its own. */
 static void run_slot(void *ctx, int64_t first, int64_t last) {
   const LapackJob *j = ctx;
-  for (int64_t s = first; s < last; s++)
-    for (int64_t i = s; i < j->batch && !nc_interrupted; i += j->slots)
-      j->one(j, i, j->work + s * j->need);
+  for (int64_t s = first; s < last; s++) {
+    char *work = j->work + s * j->need;
+    for (int64_t i = s * j->lanes; i < j->batch && !nc_interrupted;
+         i += j->slots * j->lanes) {
+      const int64_t left = j->batch - i;
+      if (j->group)
+        j->group(j, i, left < j->lanes ? (int)left : j->lanes, work);
+      else j->one(j, i, work);
+    }
+  }
 }
 
 /* Runs the job for all matrices. *failed = the number, from 1, of the first
@@ -103,7 +110,8 @@ static int run_job(LapackJob *j, int64_t *failed) {
   int r;
   *failed = 0;
   if (j->batch == 0 || j->dry) return NC_OK;
-  j->slots = j->batch < nc_threads() ? j->batch : nc_threads();
+  j->slots = (j->batch - 1) / j->lanes + 1;
+  if (j->slots > nc_threads()) j->slots = nc_threads();
   if (j->need && (r = nc_hostalloc(&p, j->need * j->slots)) != NC_OK) return r;
   r = nc_hostalloc(&q, infos);
   if (r == NC_OK) {

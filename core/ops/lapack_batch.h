@@ -30,6 +30,9 @@ struct LapackJob {
   int lwork, liwork;
   int dry;                    /* meta device: nothing is computed */
   void (*one)(const LapackJob *j, int64_t i, char *work);
+  /* Or so many matrices at once, from i on; fewer at the end. */
+  int lanes;
+  void (*group)(const LapackJob *j, int64_t i, int count, char *work);
 };
 
 /* Makes the results of an operation, out[], and fills in the job. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/ops/lapack_batch.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
 
 /*
@@ -21,6 +22,26 @@ static void lu(const LapackJob *j, int64_t i, char *work) {
   else *(int *)at(j, 2, i) = 0;
 }
 
+/* Batches of small matrices are factored, and solved with, by our own loops. */
+#define SMALL 32      /* rows */
+#define FEWEST 4      /* matrices of a batch */
+#define MOST_SIDES 64 /* columns */
+
+static void lu_group(const LapackJob *j, int64_t i, int count, char *work) {
+  nc_kernels()->row[j->bytes == 8].small_lu(at(j, 0, i), j->n, count,
+                                            at(j, 1, i), at(j, 2, i), work);
+}
+
+/* Has the job go by groups, whose work is so many vectors; or not. */
+static void go_by_groups(LapackJob *j, int64_t vectors,
+                         void (*group)(const LapackJob *, int64_t, int,
+                                       char *)) {
+  if (j->batch < FEWEST || j->m != j->n || j->n > SMALL || j->n == 0) return;
+  j->group = group;
+  j->lanes = NC_LU_BYTES / (int)j->bytes;
+  j->need = vectors * NC_LU_BYTES;
+}
+
 void nc_plan_lu(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   out[0] = nc_lapack_copy(w, j, 0, x);
@@ -28,6 +49,7 @@ void nc_plan_lu(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   out[2] = nc_lapack_result(w, j, 2, x, DT_i32, 0, 1, 0);
   j->each[2] = sizeof(int);
   j->one = lu;
+  go_by_groups(j, (int64_t)j->n * j->n, lu_group);
 }
 
 static void cholesky(const LapackJob *j, int64_t i, char *work) {
@@ -106,6 +128,16 @@ static void lusolve(const LapackJob *j, int64_t i, char *work) {
               &j->n, &j->info[i], 1);
 }
 
+static void lusolve_group(const LapackJob *j, int64_t i, int count,
+                          char *work) {
+  const int64_t n = j->n;
+  nc_kernels()->row[j->bytes == 8].small_lu_solve(
+      at(j, 0, i), at(j, 1, i), j->n, count, at(j, 2, i), j->other, work);
+  for (int64_t k = i; k < i + count; k++)
+    if (has_nan(at(j, 0, k), n * n, j->bytes))
+      set_nan(at(j, 2, k), n * j->other, j->bytes);
+}
+
 /* Checks that p holds pivots for the factors x, j->batch matrices. */
 static int check_pivots(const LapackJob *j, const Tensor *x, const Tensor *p) {
   const int *pivot = nc_data(p);
@@ -130,6 +162,8 @@ void nc_plan_lusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->other = (int)b->size[b->nd - 2];
   j->flag[0] = c->arg[3].s.i ? 'T' : 'N';
   j->one = lusolve;
+  if (j->flag[0] == 'N' && j->other > 0 && j->other <= MOST_SIDES)
+    go_by_groups(j, (int64_t)j->n * (j->n + j->other), lusolve_group);
 }
 
 static void trisolve(const LapackJob *j, int64_t i, char *work) {

@@ -66,30 +66,31 @@ template <class S> NC_KERNEL_OF(THREADS) gru_backward(const StepRows<S> k) {
   }
 }
 
-/* The rows of step `at' of t; NULL if there is no t. */
+/* The rows of t [.. x width] from `row' on; NULL if there is no t. */
 template <class S>
-static S *step_of(const Device *d, const Tensor *t, int64_t at) {
+static S *rows_of(const Device *d, const Tensor *t, int64_t row) {
   if (t == NULL) return NULL;
-  return (S *)nc_used(d, t) + at * t->size[t->nd - 2] * t->size[t->nd - 1];
+  return (S *)nc_used(d, t) + row * t->size[t->nd - 1];
 }
 
 template <class S> static int run(const Device *d, const RecurrentCall *c) {
   const bool lstm = c->kind == RECURRENT_LSTM;
   StepRows<S> k = {};
+  const int64_t n = c->states->size[1];
   k.h = c->states->size[2];
-  k.n = c->states->size[1] * k.h;
-  k.sum = step_of<S>(d, c->sum, 0);
-  k.input = step_of<S>(d, c->input, c->at);
-  k.prev = step_of<S>(d, c->states, c->prev);
-  k.next = step_of<S>(d, c->states, c->next);
-  k.prev_cell = lstm ? step_of<S>(d, c->cells, c->prev) : NULL;
-  k.cell = step_of<S>(d, c->cells, lstm ? c->next : c->at);
-  k.gates = step_of<S>(d, c->gates, c->at);
-  k.grad = step_of<S>(d, c->grad, c->at);
-  k.dstate = step_of<S>(d, c->dstate, 0);
-  k.dcell = step_of<S>(d, c->dcell, 0);
-  k.dinput = step_of<S>(d, c->dinput, c->at);
-  k.dsum = step_of<S>(d, c->dsum, c->at);
+  k.n = c->rows * k.h;
+  k.sum = rows_of<S>(d, c->sum, 0);
+  k.input = rows_of<S>(d, c->input, c->row);
+  k.prev = rows_of<S>(d, c->states, c->prev * n);
+  k.next = rows_of<S>(d, c->states, c->next * n);
+  k.prev_cell = lstm ? rows_of<S>(d, c->cells, c->prev * n) : NULL;
+  k.cell = rows_of<S>(d, c->cells, lstm ? c->next * n : c->row);
+  k.gates = rows_of<S>(d, c->gates, c->row);
+  k.grad = rows_of<S>(d, c->grad, c->at * n);
+  k.dstate = rows_of<S>(d, c->dstate, 0);
+  k.dcell = rows_of<S>(d, c->dcell, 0);
+  k.dinput = rows_of<S>(d, c->dinput, c->row);
+  k.dsum = rows_of<S>(d, c->dsum, c->row);
   CUDA_TRY(NC_LAUNCH(lstm ? (c->back ? lstm_backward<S> : lstm_forward<S>)
                           : (c->back ? gru_backward<S> : gru_forward<S>),
                      blocks(k.n, THREADS), THREADS, 0, nc_current_stream(d),

@@ -14,14 +14,14 @@ local frames = {sources = {}}
 -- told apart by their _ENV, which all functions of a block share.
 local KEPT = 1000
 
-local blocks = {first = 1, last = 0}    -- {id, text}, oldest first
+local blocks = {first = 1, last = 0}    -- {id, text, f}, oldest first
 local texts = {}                        -- by the identity of _ENV
 
 -- Must be called with each block of the session before it runs.
 function frames.remember(f, text)
   local id = debug.upvalueid(f, 1)
   blocks.last = blocks.last + 1
-  blocks[blocks.last] = {id = id, text = text}
+  blocks[blocks.last] = {id = id, text = text, f = f}
   texts[id] = text
   if blocks.last - blocks.first < KEPT then return end
   local old = blocks[blocks.first]
@@ -30,8 +30,18 @@ function frames.remember(f, text)
   blocks.first = blocks.first + 1
 end
 
+-- The code of a function without names and its position; that of a function
+-- contains that of the functions in it. Before it stands Lua's header: marks of
+-- 15 bytes, an integer, a number, and the number of upvalues.
+local dump, HEADER = string.dump, 16 + string.packsize "jn"
+
+local function code(f)
+  local ok, text = pcall(dump, f, true)
+  return ok and text:sub(HEADER + 1) or ""
+end
+
 -- The block of a function. One without globals has no _ENV: then the last
--- block that has a function on the same lines.
+-- block that has the same code on the same lines.
 local function blockof(info)
   local i = 1
   while true do
@@ -40,11 +50,13 @@ local function blockof(info)
     if not name then break end
     i = i + 1
   end
+  local own = code(info.func)
   for k = blocks.last, blocks.first, -1 do
     local text = blocks[k].text
     local line = runtime_errors.line(text, info.linedefined)
     if line and line:find "%f[%w_]function%f[^%w_]" and
-       runtime_errors.line(text, info.lastlinedefined) then
+       runtime_errors.line(text, info.lastlinedefined) and
+       dump(blocks[k].f, true):find(own, 1, true) then
       return text
     end
   end

@@ -255,9 +255,10 @@ local function matching(words)
   end
   for _, row in ipairs(topics.list) do try(row[1], row[2]) end
   local said = {}             -- many names may be one thing here
+  local functions = nacre._functions
   for _, entry in ipairs(other_libraries.rows) do
     local text = other_libraries.text(entry)
-    if not said[text] and not lookup.value("nacre." .. entry.name) then
+    if not said[text] and rawget(functions, entry.name) == nil then
       local n = #found
       try(entry.name, "here: " .. text)
       said[text] = #found > n

@@ -11,6 +11,7 @@
 
 #include <lua.h>
 
+#include "bindings/defaults.h"
 #include "bindings/io/libpng.h"
 #include "repl/host/repl.h"
 
@@ -19,11 +20,11 @@ void sh_version(void) {
 }
 
 void sh_longversion(void) {
+  char text[512];
   sh_version();
   printf("editor    %s\n", sh_editorname());
-  printf("threads   %d\n", nc_threads());
-  printf("loops     %s\n", nc_cpulevel());
-  printf("products  %s\n", nc_blasname());
+  nl_configtext(text, sizeof text);
+  printf("%s\n", text);
 #ifdef __VERSION__
   printf("compiler  " __VERSION__ "\n");
 #endif
@@ -32,12 +33,12 @@ void sh_longversion(void) {
 /* Variables that say how the program works. */
 static void environment(void) {
   static const char *const names[] = {
-    "NACRE_DEVICE",     "NACRE_CUDA",           "NACRE_CUDA_SYNC",
-    "NACRE_CUDA_CACHE", "NACRE_CPU_LEVEL",      "NACRE_BLAS",
-    "NACRE_CUBLAS",     "NACRE_CUDA_LIBRARIES", "NACRE_PNG",
-    "NACRE_ZIP",        "CUDA_VISIBLE_DEVICES", "LUA_INIT_5_4",
-    "LUA_INIT",         "LUA_PATH_5_4",         "LUA_PATH",
-    "NO_COLOR"
+    "NACRE_DEVICE",     "NACRE_CUDA",      "NACRE_CUDA_SYNC",
+    "NACRE_CUDA_CACHE", "NACRE_CPU_LEVEL", "NACRE_BLAS",
+    "NACRE_ONEDNN",     "NACRE_CUBLAS",    "NACRE_CUDA_LIBRARIES",
+    "NACRE_PNG",        "NACRE_ZIP",       "CUDA_VISIBLE_DEVICES",
+    "LUA_INIT_5_4",     "LUA_INIT",        "LUA_PATH_5_4",
+    "LUA_PATH",         "NO_COLOR"
   };
   char text[4096];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -85,25 +86,13 @@ static void cuda(void) {
   rooms(a);
 }
 
-/* What multiplies matrices is opened when the first product needs it. */
-static void multiply(void) {
-  const int64_t size[] = { 128, 128 };
-  Call c = { .op = OPERATOR_mm };
-  Tensor *x;
-  if (nc_full(&x, nc_host(), DT_f32, 2, size, nc_int(1)) != NC_OK) return;
-  c.arg[0].t = c.arg[1].t = x;
-  nc_call(&c);
-  nc_release(c.out[0]);
-  nc_release(x);
-}
-
 /* A library that is opened when needed. */
 static void library(const char *what, const char *name) {
   printf("%-9s %s\n", what, name ? name : nc_lasterror()->text);
 }
 
 void sh_doctor(void) {
-  multiply();
+  if (nc_openlibraries() != NC_OK) puts(nc_lasterror()->text);
   sh_longversion();
   library("images", nl_pnglibrary());
   library("npz", nc_ziplibrary());

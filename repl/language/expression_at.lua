@@ -161,4 +161,15 @@ function expressions.methods(text, value)
   return table.concat(parts) .. text:sub(from)
 end
 
+-- What follows the call owner.name(args), whose dot is at `at', in the same
+-- operand, with colons where methods are called: ":sum()" of x.exp().sum().
+function expressions.after_call(line, owner, args, at, value)
+  local _, last = line:find(args, at, true)
+  local from = at - #owner
+  local stop = operand(line, from)
+  if not last or not stop or stop <= last then return "" end
+  return expressions.methods(line:sub(from, stop - 1), value)
+                    :sub(last - from + 2)
+end
+
 return expressions

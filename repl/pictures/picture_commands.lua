@@ -138,12 +138,24 @@ local function of_history(log, what)
     table.concat(names, " or ", 1, math.min(#names, 6)))
 end
 
--- A detached tensor from a tensor or a table of numbers.
+-- The numbers of a list of numbers and of tensors with one element, losses for
+-- instance; nil if it is none.
+local function numbers(v)
+  local list = {}
+  for i, x in ipairs(getmetatable(v) == nil and type(v) == "table" and v or
+                     {}) do
+    if facts.istensor(x) and x:numel() == 1 then x = x:item() end
+    if type(x) ~= "number" then return nil end
+    list[i] = x
+  end
+  return list[1] and list
+end
+
+-- A detached tensor from a tensor or such a list.
 local function tensor(v, what)
   if training_log.is(v) then return nil, of_history(v, what) end
-  if type(v) == "table" and type(rawget(v, 1)) == "number" then
-    v = nacre.tensor(v)
-  end
+  local list = not facts.istensor(v) and numbers(v)
+  if list then v = nacre.tensor(list) end
   if not facts.istensor(v) then
     local kind = v == nil and "nil" or type(v) == "table" and
                  rawget(v, "_fields") and "a network" or "a " .. type(v)

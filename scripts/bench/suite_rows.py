@@ -520,6 +520,25 @@ step("LSTM 64-64, 20x32", 32, "x=20,n,64", "net = same(nn.LSTM(64, 64))",
      how=summed)
 step("GRU 64-64, 20x32", 32, "x=20,n,64", "net = same(nn.GRU(64, 64))",
      how=summed)
+packed = (lines("""
+    lengths = {}
+    for i = 1, n do lengths[i] = 20 - (i - 1) % 20 end
+    function step()
+      local y = net(x, nil, {lengths = lengths}):sum()
+      y:backward()
+      return y
+    end"""), lines("""
+    lengths = [20 - i % 20 for i in range(n)]
+    def step():
+        y = nn.utils.rnn.pack_padded_sequence(x, lengths,
+                                              enforce_sorted=False)
+        y = nn.utils.rnn.pad_packed_sequence(net(y)[0])[0].sum()
+        y.backward()
+        return y
+    """))
+for kind in ("LSTM", "GRU"):
+    step(f"{kind} 64-64, lengths to 20, 32", 32, "x=20,n,64",
+         f"net = same(nn.{kind}(64, 64))", how=packed)
 step("encoder layer, 8x128x256", 8, "x=n,128,256",
      "net = same(nn.TransformerEncoderLayer(256, 8, 1024, "
      "{dropout = 0, batch_first = true}))",

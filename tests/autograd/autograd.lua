@@ -582,4 +582,17 @@ do
   assert(tostring(x * 2):find("grad <mul>", 1, true), tostring(x * 2))
 end
 
+-- The gradient of an operand that was broadcast along a dimension of size 1,
+-- too, is one sum: no copy is made before it.
+do
+  local b = nacre.randn(8, 1, 1, {device = "cpu"}):requires_grad_()
+  local g = nacre.randn(1, 8, 40, 40, {device = "cpu"})
+  local y = g + b
+  local _, before = nacre._counters()
+  local d = nacre.autograd.grad(y, {b}, {grad_outputs = g})
+  local _, after = nacre._counters()
+  assert(after - before < 1.1 * 4 * g:numel())
+  assert(d:allclose(g:sum({3, 4}):reshape(8, 1, 1)))
+end
+
 print("autograd: ok")

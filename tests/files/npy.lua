@@ -32,7 +32,7 @@ assert(nacre.load(path) == nacre.ones(2))
 -- An option of PyTorch that changes nothing, also beside another one.
 assert(nacre.load(path, {weights_only = true}) == nacre.ones(2))
 assert(nacre.load(path, {weights_only = false, map_location = "cpu"}) ==
-       nacre.ones(2))
+       nacre.ones(2, {device = "cpu"}))
 fails("load: no argument 'foo'", nacre.load, path,
       {weights_only = true, foo = 1})
 

@@ -46,7 +46,7 @@ local samples = {
   end,
   _recurrent_backward = function(t)
     local states = nacre.stack {t, t}
-    return {t:unsqueeze(1), t, states, states,
+    return {{t:unsqueeze(1), t, t}, states, states,
             nacre.cat({t, t, t, t}, 2):unsqueeze(1), nacre.cat {t, t, t, t},
             "lstm", true}
   end,

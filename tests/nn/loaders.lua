@@ -165,6 +165,37 @@ end
 eq(#data.DataLoader(y, 2, {sampler = data.RandomSampler(y, true, 7)}), 4)
 is(data.SequentialSampler(y)(), "{1,2,3,4,5}")
 
+-- ---- a list of samples
+
+do
+  local list = {}
+  for i = 1, 5 do list[i] = {nacre.full({i}, i), i % 2 == 0, "n" .. i} end
+  local seen = {}
+  for t, even, names in data.DataLoader(list, 2, {collate_fn = function(samples)
+    local ts, flags = {}, {}
+    for i, s in ipairs(samples) do ts[i], flags[i] = s[1], s[2] end
+    return nacre.nn.utils.rnn.pad_sequence(ts, true), nacre.tensor(flags),
+           samples[1][3]
+  end}) do
+    seen[#seen + 1] = ("%dx%d %s"):format(t:size(1), t:size(2), names)
+    assert(even.dtype == "bool")
+  end
+  eq(table.concat(seen, ", "), "2x2 n1, 2x4 n3, 1x5 n5")
+  local pairs_of = {{nacre.ones(2), 3}, {nacre.zeros(2), 4}}
+  for t, n in data.DataLoader(pairs_of, 2) do
+    is(t, "{{1.0,1.0},{0.0,0.0}}")
+    is(n, "{3,4}")
+  end
+  local keyed = {{x = nacre.ones(1)}, {x = nacre.zeros(1)}}
+  for batch in data.DataLoader(keyed, 2) do
+    is(batch.x, "{{1.0},{0.0}}")
+  end
+  for batch in data.DataLoader({"a", "b"}, 2) do eq(batch[2], "b") end
+  local first = data.random_split(list, {2, 3})
+  assert(#first == 2 and #data.Subset(list, {1, 5})[2] == 3)
+end
+fails("a dataset is a tensor", data.DataLoader, {})
+
 -- ---- errors
 
 fails("batch_size is 0, but must be positive", data.DataLoader, y, 0)

@@ -173,6 +173,56 @@ do
   scaler:update()
   check(p:eq(0):all():item() and next(scaler:state_dict()) == nil, "its step")
 end
+-- gradients of several dtypes, layouts and devices; one that is not finite
+-- leaves out the step, wherever it is
+do
+  local devices = {"cpu"}
+  for i = 1, nacre.cuda.is_available() and nacre.cuda.device_count() or 0 do
+    devices[i] = "cuda:" .. i - 1
+  end
+  local function parameters()
+    local list = {}
+    for i, dtype in ipairs {"float32", "float64", "float16", "float32",
+                            "bfloat16", "float32"} do
+      local t = nacre.ones(3, i, {dtype = dtype}):to(devices[i % #devices + 1])
+      t = i == 4 and t:t():contiguous():t() or t
+      list[i] = t:clone():requires_grad_()
+      list[i].grad = t * 2 ^ -3 * i
+    end
+    list[7] = nacre.ones(0):requires_grad_()
+    list[7].grad = nacre.ones(0)
+    return list
+  end
+  -- takes a step of a scale that float16 holds only in part
+  local function step(list)
+    local scaler = nacre.amp.GradScaler {init_scale = 2 ^ 20}
+    local opt = nacre.optim.SGD(list, {lr = 2.0 ^ 18})
+    scaler:step(opt)
+    scaler:update()
+    return scaler:get_scale()
+  end
+  local list, waits = parameters(), 0
+  local methods, item = nacre._made, nacre.zeros(1).item
+  methods.item = function(t)
+    waits = waits + 1
+    return item(t)
+  end
+  check(step(list) == 2 ^ 20, "gradients are finite")
+  methods.item = item
+  check(waits == 1, waits .. " waits in a step")
+  for i = 1, 6 do
+    check(list[i]:detach():double():sub(1 - i / 32):abs():max():item() < 2e-3,
+          "a step of gradient " .. i)
+  end
+  for bad = 1, 6 do
+    for _, value in ipairs {math.huge, -math.huge, 0 / 0} do
+      list = parameters()
+      nacre.no_grad(function() list[bad].grad[3][bad] = value end)
+      check(step(list) == 2 ^ 19, "gradient " .. bad .. " is not finite")
+      for i = 1, 6 do check(list[i]:eq(1):all():item(), "no step") end
+    end
+  end
+end
 check(nacre.GradScaler("cpu", {init_scale = 4}):get_scale() == 4, "a device")
 fails("init_scale is given by name", nacre.amp.GradScaler, 1024)
 fails('device_type is "cuda" or "cpu", not tpu', nacre.amp.GradScaler, "tpu")

@@ -239,6 +239,19 @@ eq(#seq, 5)
 eq(names(seq:named_parameters()), "1.weight 1.bias 3.weight 3.bias")
 fails("Linear is a class: Linear(...) is an instance", seq.append, seq,
       nn.Linear)
+do        -- slices share the parts; those of a Sequential keep their names
+  local whole = nn.Sequential(nn.Linear(4, 3), nacre.tanh, nn.Linear(3, 2))
+  local part = whole["2:-1"]
+  assert(nn.Sequential:is(part) and #part == 2 and part[2] == whole[3])
+  assert(part:state_dict()["2.weight"] and not part:state_dict()["1.weight"])
+  assert(#whole[":"] == 3 and #whole[":-2"] == 2 and #whole["3:"] == 1 and
+         #whole["3:2"] == 0 and #whole["2:99"] == 2)
+  local named = nn.Sequential({"a", nn.ReLU()}, {"b", nn.Linear(2, 3)})
+  assert(named["2:2"].b == named.b and named["2:"](nacre.ones(2)):size(1) == 3)
+  local list = nn.ModuleList {nn.ReLU(), nn.Linear(2, 3)}
+  assert(list["2:"]:state_dict()["0.weight"])
+  fails("there is no part 0", function() return whole["0:1"] end)
+end
 fails("a module or a function is expected, not a tensor", nn.Sequential,
       nacre.ones(2))
 fails("position 9 is not between 1 and 6", seq.insert, seq, 9, nn.ReLU())
@@ -367,6 +380,15 @@ fails("padding_idx 0: the rows are 1 to 5", nn.Embedding, 5, 2,
       {padding_idx = 0})
 fails("padding_idx 6: the rows are 1 to 5", nn.EmbeddingBag, 5, 2,
       {padding_idx = 6})
+fails('scale_grad_by_freq needs mode "sum" or "mean"',
+      nn.EmbeddingBag(5, 2, {scale_grad_by_freq = true, mode = "max"}),
+      nacre.tensor {{1, 2}})
+fails("recompute_scale_factor is for scale_factor, not for size",
+      nn.Upsample {size = 3, recompute_scale_factor = true},
+      nacre.ones(1, 1, 2))
+fails("output_padding 2 must be below stride 1 or dilation 2",
+      nn.ConvTranspose1d(1, 1, 2, {dilation = 2, output_padding = 2}),
+      nacre.ones(1, 1, 3))
 local given = nn.Embedding.from_pretrained(nacre.ones(3, 2))
 assert(not given.weight.requires_grad and #given:parameters() == 1)
 

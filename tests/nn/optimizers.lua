@@ -290,6 +290,9 @@ ok, e = pcall(lbfgs.step, lbfgs, closure)
 nacre._watch("")
 assert(not ok and tostring(e):find "dry run", tostring(e))
 
+fails("SGD: lr is an option of the groups",
+      function() optim.SGD({parameter(1.0)}).lr = 0.5 end)
+
 -- ---- schedules
 
 local function rates(name, n, ...)

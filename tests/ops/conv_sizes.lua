@@ -8,6 +8,7 @@ local seed = tonumber(arg and arg[1]) or 1
 nacre.manual_seed(seed)
 math.randomseed(seed)
 local random = math.random
+local threads = nacre.get_num_threads()
 
 local function by_products(x, w, bias, o)
   local n, groups = x:size(1), o.groups
@@ -28,22 +29,25 @@ end
 -- Sizes that are large enough for the kernel.
 local function operands(o, dtype)
   local c, out = random(1, 24) * o.groups, random(1, 40) * o.groups
+  if random(4) == 1 then c, out = 16 * random(1, 6), 32 * random(1, 5) end
   local k1, k2 = random(1, 5), random(1, 5)
   local h = random(1, 40) + (k1 - 1) * o.dilation[1]
   local v = random(1, 40) + (k2 - 1) * o.dilation[2]
   local n = random(3) == 1 and random(1, 20) or random(1, 3)
+  if c % o.groups + out % o.groups > 0 then o.groups = 1 end
   return nacre.randn(n, c, h, v):to(dtype), nacre.randn(out, c // o.groups, k1,
          k2):to(dtype), nacre.randn(out):to(dtype)
 end
 
 local function check(what, a, b, dtype, scale)
   local worst = ((a:double() - b):abs():max() / (b:abs():max() + 1)):item()
-  assert(worst < (dtype == "float64" and 1e-13 or 3e-6 * scale),
+  assert(worst < (dtype == "float64" and 1e-13 or
+                  dtype == "bfloat16" and 0.01 or 3e-6 * scale),
          ("seed %d, %s, %s: %g"):format(seed, what, dtype, worst))
 end
 
 for round = 1, 60 do
-  local dtype = random(3) == 1 and "float64" or "float32"
+  local dtype = ({"float64", "bfloat16"})[random(5)] or "float32"
   local o = options()
   local ours, theirs = {operands(o, dtype)}, {}
   for i, t in ipairs(ours) do
@@ -58,10 +62,16 @@ for round = 1, 60 do
   local scale = math.sqrt(y:numel() / y:size(2))
   check(what, y:reshape(z:size()), z, dtype, scale)
   local g = nacre.randn(z:size()):to(dtype)
-  local a = {grad(y:reshape(z:size()), ours, {grad_outputs = g})}
+  local a = {grad(y:reshape(z:size()), ours,
+                  {grad_outputs = g, retain_graph = true})}
   local b = {grad(z, theirs, {grad_outputs = g:double()})}
   for i = 1, 3 do
     check(what .. ", gradient " .. i, a[i], b[i], dtype, scale)
   end
+  nacre.set_num_threads(1)
+  local alone = {grad(y:reshape(z:size()), ours, {grad_outputs = g})}
+  assert(F.conv2d(ours[1], ours[2], ours[3], o) == y, what)
+  nacre.set_num_threads(threads)
+  for i = 1, 3 do assert(alone[i] == a[i], what) end
 end
 print "conv_sizes: ok"

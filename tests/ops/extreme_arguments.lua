@@ -2,7 +2,7 @@
 -- Huge, negative and odd numbers in every numeric argument of every
 -- operation: a result or an error, no crash, no overflow (run it under UBSan),
 -- nothing huge allocated. Generated from the signatures.
--- Run by: nacre tests/ops/extreme_arguments.lua
+-- Run by: nacre tests/ops/extreme_arguments.lua [some]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
@@ -25,6 +25,7 @@ for _, k in ipairs {31, 32, 53} do
 end
 local fewer = {0, 1, -1, 2, 1 << 31, 1 << 32, 1 << 62, math.maxinteger,
                math.mininteger}
+if arg and arg[1] == "some" then values = fewer end
 
 local calls, results = 0, 0
 

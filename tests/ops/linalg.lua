@@ -206,4 +206,49 @@ fails("renorm: maxnorm must not be negative", nacre.renorm, R, 2, 1, -1)
 fails("renorm_: needs two", R.renorm_, R[1], 2, 1, 1)
 fails("tau must be", nacre.orgqr, nacre.ones(3, 2), nacre.ones(3))
 fails("as many rows as columns", nacre.orgqr, nacre.ones(2, 3), nacre.ones(2))
+-- ---- batches of small matrices, which have loops of their own
+
+for round = 1, 40 do
+  local dtype = round % 2 == 0 and "float32" or "float64"
+  local bound = dtype == "float32" and 2e-5 or 4e-14
+  local n, batch, sides = math.random(34), math.random(40), math.random(70)
+  local a = nacre.randn(batch, n, n, {dtype = dtype})
+  if round % 3 == 0 then a = a:mul(2):round() end    -- equals among pivots
+  local what = ("%d of %d x %d, %s"):format(batch, n, n, dtype)
+  local p, l, u = L.lu(a)
+  local off = (p:matmul(l):matmul(u) - a):abs():max():item()
+  assert(off < bound * n, ("lu of %s: %g"):format(what, off))
+  assert(l:abs():max():item() <= 1, what .. " has no partial pivoting")
+  if dtype == "float64" and round % 3 ~= 0 then
+    local f, pivots = L.lu_factor(a)
+    local f1, pivots1 = L.lu_factor(a[batch])
+    assert(pivots[batch] == pivots1, what .. " has other pivots")
+    assert((f[batch] - f1):abs():max():item() < 1e-11, what)
+  end
+  a = a + 4 * math.sqrt(n) * nacre.eye(n, {dtype = dtype})
+  local b = nacre.randn(batch, n, sides, {dtype = dtype})
+  off = (a:matmul(L.solve(a, b)) - b):abs():max():item()
+  assert(off < bound * 4, ("solve of %s: %g"):format(what, off))
+  local threads = nacre.get_num_threads()
+  nacre.set_num_threads(1)
+  local alone = L.solve(a, b)
+  nacre.set_num_threads(threads)
+  assert(alone == L.solve(a, b), "threads change " .. what)
+end
+do
+  local a = nacre.eye(5):expand(9, 5, 5):clone()
+  a[7][3] = 0
+  fails("matrix 7 of the batch is singular: pivot 3 is zero", L.inv, a)
+  a[7][3] = 0 / 0
+  local x = L.solve(a, nacre.ones(9, 5))
+  assert(x[7]:isnan():all():item() and x[8]:isfinite():all():item(),
+        "nan in one of a batch")
+  local b = nacre.ones(9, 5, 1)
+  b[2][4] = 0 / 0
+  a[7] = nacre.eye(5)
+  x = L.solve(a, b)
+  assert(x[2]:isnan():all():item() and x[3]:isfinite():all():item(),
+        "nan in a right side")
+end
+
 print("linalg: passed")

@@ -2,7 +2,9 @@
 -- Every allocation of every operation fails in turn, once and from then on:
 -- the call gives its result or an ENOMEM error, operands are unchanged, and
 -- afterwards no more memory is in use than before.
--- Run by: nacre tests/ops/oom.lua [operation]
+-- Run by: nacre tests/ops/oom.lua [operation | some]
+-- With `some' an operation fails once, not from then on, and the other way
+-- round in place, with out, on strided operands.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
@@ -83,9 +85,9 @@ end
 
 -- A collection takes longer than a call. So there is one after all failures of
 -- a call, and one after each only to find the failure after which more is held.
-local function exhaust(what, make, f, changes)
+local function exhaust(what, make, f, changes, modes)
   local wanted = changes and outcome(make, f)
-  for _, sticky in ipairs {false, true} do
+  for _, sticky in ipairs(modes or {false, true}) do
     local before = live()
     collectgarbage "stop"
     fail_each(what, make, f, changes, sticky, wanted,
@@ -116,16 +118,23 @@ local function strided(args)
   return args
 end
 
+local only = arg and arg[1]
+local some = only == "some"
+if some then only = nil end
+local plain, varied = some and {false}, some and {true}
+
 for _, op in ipairs(C.all()) do
-  if not (arg and arg[1]) or arg[1] == op.name then
+  if not only or only == op.name then
     local f = op.f or op.method
     local writes = op.name:find("_$") ~= nil
-    exhaust(op.name, function() return C.sample(op, true) end, f, writes)
+    exhaust(op.name, function() return C.sample(op, true) end, f, writes,
+            plain)
     exhaust(op.name .. ", strided", function()
       return strided(C.sample(op))
-    end, f, writes)
+    end, f, writes, varied)
     if op.into then
-      exhaust(op.name .. "_", function() return C.sample(op) end, op.into, true)
+      exhaust(op.name .. "_", function() return C.sample(op) end, op.into,
+              true, varied)
     end
     if op.results and op.results:find("^tensor") and op.results ~= "tensors" and
        not writes then
@@ -136,7 +145,7 @@ for _, op in ipairs(C.all()) do
         for i, y in ipairs(results) do out[i] = y:zeros_like() end
         args[#args + 1] = {out = #out == 1 and out[1] or out}
         return args
-      end, f)
+      end, f, nil, varied)
       if op.info and op.info.kind ~= "reduce" then
         exhaust(op.name .. " with out that overlaps", function()
           local args = C.sample(op)
@@ -147,7 +156,7 @@ for _, op in ipairs(C.all()) do
           end
           args[#args + 1] = {out = mem:narrow(1, 1, 4):view(2, 2)}
           return args
-        end, f, true)
+        end, f, true, varied)
       end
     end
   end
@@ -156,7 +165,7 @@ end
 -- ---- other types, more elements, several threads, empty tensors
 
 local function case(what, make, f, changes)
-  if not (arg and arg[1]) then exhaust(what, make, f, changes) end
+  if not only then exhaust(what, make, f, changes) end
 end
 
 local big = nacre.ones(300, 300)
@@ -179,6 +188,14 @@ case("mm", given(big, big), nacre.mm)
 case("mm of transposes", given(big:t(), big:t()), nacre.mm)
 case("mm of integers", given(big:to("int32"), big:to("int32")), nacre.mm)
 case("mm of halves", given(half, half), nacre.mm)
+case("mm of short halves", given(big:to("bfloat16"), big:to("bfloat16")),
+     nacre.mm)
+case("conv of much", function()
+  return {nacre.ones(4, 16, 32, 32, {requires_grad = true}),
+          nacre.ones(32, 16, 3, 3, {requires_grad = true})}
+end, function(x, w)
+  return nacre.autograd.grad(nacre.nn.functional.conv2d(x, w):sum(), {x, w})
+end)
 case("cat", given({big, big, big}, 2), nacre.cat)
 case("cat of types", given({big, half}, 1), nacre.cat)
 case("split", given(big, {100, 150, 50}, 2), nacre.split)

@@ -213,6 +213,33 @@ load("error 'x'", "@" .. e)()
                     self.assertIn("products  " + path, out)
         self.assertIn("own loops", self.run_("--doctor", NACRE_BLAS="own")[1])
 
+    def test_library_of_convolutions(self):
+        code = ("x, w = nacre.ones(8, 16, 32, 32), nacre.ones(16, 16, 3, 3) "
+                "print(nacre.nn.functional.conv2d(x, w):sum():item())")
+        status, _, err = self.run_("--threads", "1", "-e", code,
+                                   NACRE_ONEDNN="/nosuch")
+        self.assertEqual(status, 1)
+        self.assertIn("NACRE_ONEDNN is '/nosuch', which is not oneDNN 2 or 3",
+                      err)
+        for name in ("", "none"):
+            out = self.run_("--threads", "1", "-e", code, NACRE_ONEDNN=name)[1]
+            self.assertEqual(out, "16588800.0\n")
+        out = self.run_("-e", "nacre.show_config()", NACRE_ONEDNN="none")[1]
+        self.assertIn("\nconvolve  none\n", out)
+        self.assertIn("\nproducts  ", out)
+
+    def test_libraries_have_no_threads(self):
+        if not os.path.isdir("/proc/self/task"):
+            self.skipTest("threads cannot be counted here")
+        code = ("x, w = nacre.ones(8, 16, 32, 32), nacre.ones(16, 16, 3, 3) "
+                "nacre.nn.functional.conv2d(x, w) "
+                "nacre.linalg.inv(nacre.eye(300):mm(nacre.eye(300))) "
+                "os.execute('ls /proc/$PPID/task | wc -l') "
+                "print(os.getenv 'OMP_NUM_THREADS')")
+        out = self.run_("--threads", "1", "-e", code, OMP_NUM_THREADS="5",
+                        OPENBLAS_NUM_THREADS="5")[1]
+        self.assertEqual(out, "1\n5\n")
+
     def test_limit_of_the_process(self):
         if os.environ.get("ASAN_OPTIONS"):
             self.skipTest("a sanitizer takes the addresses for itself")

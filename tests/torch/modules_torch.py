@@ -106,6 +106,11 @@ row("Embedding", 7, 3, x=[["class", 7, 4, 2]])
 row("Embedding", 7, 3, padding_idx=Lua(2, "3"), x=[["class", 7, 9]])
 row("EmbeddingBag", 7, 3, x=[["class", 7, 4, 5]])
 row("EmbeddingBag", 7, 3, mode="sum", x=[["class", 7, 4, 5]])
+row("Embedding", 5, 3, scale_grad_by_freq=True, padding_idx=Lua(2, "3"),
+    x=[["class", 5, 4, 5]])
+for mode in ["sum", "mean"]:
+    row("EmbeddingBag", 5, 3, scale_grad_by_freq=True, mode=mode,
+        x=[["class", 5, 4, 5]])
 
 # ---- convolutions and pools
 for n in (1, 2, 3):
@@ -122,6 +127,8 @@ for n in (1, 2, 3):
         x=[spatial(n)])
     row(f"ConvTranspose{n}d", 4, 6, 2, groups=2, dilation=2, bias=False,
         x=[[2, 4] + [4, 3, 5][:n]])
+    row(f"ConvTranspose{n}d", 3, 4, 3, dilation=3, padding=1, output_padding=2,
+        x=[spatial(n)])
     row(f"MaxPool{n}d", 2, x=[spatial(n)])
     row(f"MaxPool{n}d", 3, 2, padding=1, ceil_mode=True, x=[spatial(n)])
     row(f"AvgPool{n}d", 3, stride=2, padding=1, count_include_pad=False,
@@ -138,6 +145,8 @@ for n in (1, 2, 3):
     row(f"InstanceNorm{n}d", 3, x=[spatial(n)])
     row(f"InstanceNorm{n}d", 3, affine=True, track_running_stats=True,
         x=[spatial(n)])
+    row(f"InstanceNorm{n}d", 3, momentum=Lua(None, "false"),
+        track_running_stats=True, x=[spatial(n)])
     row(f"Dropout{n}d", 0.5, x=[spatial(n)], eval=True)
 row("BatchNorm1d", 4, momentum=Lua(None, "false"), x=[[5, 4]])
 row("LPPool1d", 2, 3, x=[spatial(1)])
@@ -146,6 +155,8 @@ row("Conv2d", 3, 4, (3, 2), stride=(2, 1), padding=(1, 0), x=[spatial(2)])
 row("Upsample", scale_factor=2, x=[spatial(2)])
 row("Upsample", size=(9, 4), mode="bilinear", align_corners=True,
     x=[spatial(2)])
+row("Upsample", scale_factor=(1.3, 2.6), mode="bilinear",
+    recompute_scale_factor=True, x=[spatial(2)])
 row("UpsamplingNearest2d", scale_factor=2, x=[spatial(2)])
 row("UpsamplingNearest2d", size=(9, 4), x=[spatial(2)])
 row("UpsamplingBilinear2d", size=(9, 4), x=[spatial(2)])
@@ -224,6 +235,17 @@ for name in ["RNN", "LSTM", "GRU"]:
     row(name + "Cell", 4, 5, x=[[3, 4]])
 row("RNN", 4, 5, 1, "relu", x=[[6, 3, 4]])
 row("LSTM", 4, 5, num_layers=2, proj_size=3, bidirectional=True, x=[[6, 3, 4]])
+# sequences of several lengths, with a first state in some
+for name in ["RNN", "LSTM", "GRU"]:
+    state = [[1, 4, 5]] * (2 if name == "LSTM" else 1)
+    for ends in [6, 6, 3, 1], [2, 5, 1, 3], [4, 4, 4, 4]:
+        row(name, 4, 5, x=[[6, 4, 4]], call={"lengths": ends})
+        row(name, 4, 5, bias=False, x=[[6, 4, 4]] + state,
+            call={"lengths": ends})
+    row(name, 4, 5, num_layers=2, bidirectional=True, batch_first=True,
+        x=[[4, 6, 4]], call={"lengths": [2, 6, 1, 3]})
+row("LSTM", 4, 5, proj_size=3, bidirectional=True, x=[[6, 3, 4]],
+    call={"lengths": [2, 6, 4]})
 
 # ---- attention
 E8 = [5, 3, 8]
@@ -281,6 +303,18 @@ def draw(shape, generator):
     return t.requires_grad_()
 
 
+def called(m, x, call):
+    """m(*x, **call), where `lengths` in call are those of the sequences."""
+    if "lengths" not in call:
+        return m(*x, **call)
+    rnn, first = torch.nn.utils.rnn, m.batch_first
+    packed = rnn.pack_padded_sequence(x[0], call["lengths"], first, False)
+    state = x[1] if len(x) == 2 else tuple(x[1:]) or None
+    out, state = m(packed, state)
+    return rnn.pad_packed_sequence(
+        out, first, total_length=x[0].shape[1 if first else 0])[0], state
+
+
 def tensors(out):
     """The tensors of an output, in order; None and what is no tensor left
     out."""
@@ -311,7 +345,7 @@ def reference(number, r, folder):
         name == "MultiheadAttention"
     if same:
         x = [x[0]] * 3
-    outs = tensors(m(*x, **call))
+    outs = tensors(called(m, x, call))
     loss = sum((o * (torch.arange(o.numel()).reshape(o.shape) % 7 - 2.5)).sum()
                for o in outs if o.is_floating_point())
     if loss.requires_grad:
@@ -363,8 +397,13 @@ local function run(number, make, needs, same, evaluate, options)
     if needs[i] and not (same and i > 1) then t:requires_grad_() end
     x[i] = t
   end
-  if next(options) then x[#needs + 1] = options end
-  local outs = flatten({}, table.pack(m(table.unpack(x))))
+  local given = table.move(x, 1, #x, 1, {n = #x})
+  if options.lengths then
+    given = {x[1], x[3] and {x[2], x[3]} or x[2], options, n = 3}
+  elseif next(options) then
+    given.n, given[#x + 1] = #x + 1, options
+  end
+  local outs = flatten({}, table.pack(m(table.unpack(given, 1, given.n))))
   local loss, result = 0, {}
   for i, o in ipairs(outs) do
     result["out" .. i - 1] = o:detach()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """nacre.optim against torch.optim: the losses of 200 steps of a small network
-in float64, and the rates of every schedule.
+in float64, and the rates of every schedule, which goes on from its state after
+some epochs.
 
     optimizers_torch.py NACRE [--device DEVICE]
 """
 import argparse
+import copy
 import os
 import subprocess
 import sys
@@ -67,8 +69,8 @@ SCHEDULES = [
     ("PolynomialLR", dict(total_iters=8, power=2.0)),
     ("CosineAnnealingLR", dict(T_max=5, eta_min=0.01)),
     ("CosineAnnealingWarmRestarts", dict(T_0=3, T_mult=2, eta_min=0.01)),
-    ("OneCycleLR", dict(max_lr=1.0, total_steps=30)),
-    ("OneCycleLR", dict(max_lr=1.0, total_steps=30, three_phase=True,
+    ("OneCycleLR", dict(max_lr=1.0, total_steps=60)),
+    ("OneCycleLR", dict(max_lr=1.0, total_steps=60, three_phase=True,
                         anneal_strategy="linear")),
     ("LambdaLR", dict(lr_lambda=HALF)),
     ("MultiplicativeLR", dict(lr_lambda=HALF)),
@@ -81,7 +83,10 @@ SCHEDULES = [
                       scale_fn=HALF, scale_mode="iterations")),
     ("SWALR", dict(swa_lr=0.5)),
     ("SWALR", dict(swa_lr=0.01, anneal_epochs=3, anneal_strategy="linear")),
-    ("SWALR", dict(swa_lr=0.01, anneal_epochs=0))]
+    ("SWALR", dict(swa_lr=0.01, anneal_epochs=0)),
+    ("ReduceLROnPlateau", dict(factor=0.5, patience=2, min_lr=[1e-3, 0.05])),
+    ("ReduceLROnPlateau", dict(mode="max", patience=0, cooldown=2, factor=0.7,
+                               threshold=0.1, threshold_mode="abs"))]
 
 # several schedules of one optimizer
 GROUPS = [
@@ -89,6 +94,12 @@ GROUPS = [
                           ("ExponentialLR", dict(gamma=0.9))], None),
     ("ChainedScheduler", [("StepLR", dict(step_size=3)),
                           ("MultiplicativeLR", dict(lr_lambda=HALF))], None),
+    ("ChainedScheduler", [("StepLR", dict(step_size=3)),
+                          ("LambdaLR", dict(lr_lambda=HALF))], None),
+    ("ChainedScheduler", [
+        ("CosineAnnealingWarmRestarts", dict(T_0=5, eta_min=0.01)),
+        ("CosineAnnealingLR", dict(T_max=6, eta_min=0.02)),
+        ("LinearLR", dict(total_iters=9))], None),
     ("SequentialLR", [("LinearLR", dict(total_iters=4)),
                       ("CosineAnnealingLR", dict(T_max=16))], [4])]
 if hasattr(torch, "compile"):   # PyTorch 1 went on from the first one's rate
@@ -96,7 +107,7 @@ if hasattr(torch, "compile"):   # PyTorch 1 went on from the first one's rate
         ("SequentialLR", [("MultiplicativeLR", dict(lr_lambda=HALF)),
                           ("MultiplicativeLR", dict(lr_lambda=HALF)),
                           ("ExponentialLR", dict(gamma=0.9))], [4, 7]))
-EPOCHS = 20
+EPOCHS, SAVED_AT = 48, 8
 
 
 def lua(v):
@@ -143,34 +154,47 @@ local function losses(name, options)
   end
   print(table.concat(list, " "))
 end
-local function report(opt, schedule)
-  local list = {}
-  for i = 1, EPOCHS do
-    list[i] = ("%.17g %.17g"):format(opt.param_groups[1].lr,
-                                     opt.param_groups[1].momentum)
-    schedule:step()
-  end
-  print(table.concat(list, " "))
+local function optimizer()
+  local function p() return nacre.ones(1):requires_grad_() end
+  return nacre.optim.SGD({{params = {p()}}, {params = {p()}, lr = 0.3}},
+                         {lr = 0.1, momentum = 0.9})
 end
-local function make(opt, name, options)
+local function member(opt, name, options)
   local space = name == "SWALR" and nacre.optim.swa_utils or
                 nacre.optim.lr_scheduler
   return space[name](opt, options)
 end
-local function optimizer()
-  return nacre.optim.SGD({nacre.ones(1):requires_grad_()},
-                         {lr = 0.1, momentum = 0.9})
-end
-local function rates(name, options)
-  local opt = optimizer()
-  report(opt, make(opt, name, options))
-end
-local function group(name, members, milestones)
+local function make(name, options, members)
   local opt, list = optimizer(), {}
-  for i, m in ipairs(members) do list[i] = make(opt, m[1], m[2]) end
-  report(opt, name == "SequentialLR" and
-         nacre.optim.lr_scheduler[name](opt, list, milestones) or
-         nacre.optim.lr_scheduler[name](list))
+  for i, m in ipairs(members or {}) do list[i] = member(opt, m[1], m[2]) end
+  if name == "ChainedScheduler" then
+    return opt, nacre.optim.lr_scheduler[name](list)
+  elseif name == "SequentialLR" then
+    return opt, nacre.optim.lr_scheduler[name](opt, list, options)
+  end
+  return opt, member(opt, name, options)
+end
+-- Saves the state, and loads it into the state of others.
+local function resumed(opt, schedule, ...)
+  nacre.save(arg[3], {opt = opt, schedule = schedule})
+  local saved = nacre.load(arg[3])
+  opt, schedule = make(...)
+  opt:load_state_dict(saved.opt)
+  schedule:load_state_dict(saved.schedule)
+  return opt, schedule
+end
+local function rates(...)
+  local opt, schedule = make(...)
+  local name, list = ..., {}
+  for i = 1, EPOCHS do
+    if i == SAVED_AT then opt, schedule = resumed(opt, schedule, ...) end
+    local groups = opt.param_groups
+    list[i] = ("%.17g %.17g %.17g %d"):format(
+      groups[1].lr, groups[2].lr, groups[1].momentum,
+      name == "ChainedScheduler" and 0 or schedule.last_epoch)
+    schedule:step(1 / (i + 3 * (i % 3)))
+  end
+  print(table.concat(list, " "))
 end
 """
 
@@ -189,37 +213,43 @@ def losses(name, o, X, Y):
     return out
 
 
-def make(opt, name, o):
+def optimizer():
+    p, q = (torch.nn.Parameter(torch.ones(1)) for _ in range(2))
+    return torch.optim.SGD([dict(params=[p]), dict(params=[q], lr=0.3)],
+                           lr=0.1, momentum=0.9)
+
+
+def member(opt, name, o):
     return getattr(swa_utils if name == "SWALR" else lr_scheduler,
                    name)(opt, **plain(o))
 
 
-def optimizer():
-    return torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1,
-                           momentum=0.9)
-
-
-def report(opt, schedule):
-    out = []
-    for _ in range(EPOCHS):
-        out += [opt.param_groups[0]["lr"], opt.param_groups[0]["momentum"]]
-        opt.step()
-        schedule.step()
-    return out
-
-
-def rates(name, o):
+def make(name, o, members=()):
     opt = optimizer()
-    return report(opt, make(opt, name, o))
-
-
-def group(name, members, milestones):
-    opt = optimizer()
-    schedules = [make(opt, *m) for m in members]
+    schedules = [member(opt, *m) for m in members]
     if name == "SequentialLR":
-        return report(opt, lr_scheduler.SequentialLR(opt, schedules,
-                                                     milestones))
-    return report(opt, lr_scheduler.ChainedScheduler(schedules))
+        return opt, lr_scheduler.SequentialLR(opt, schedules, o)
+    if name == "ChainedScheduler":
+        return opt, lr_scheduler.ChainedScheduler(schedules)
+    return opt, member(opt, name, o)
+
+
+def rates(name, *arguments):
+    opt, schedule = make(name, *arguments)
+    out = []
+    for i in range(1, EPOCHS + 1):
+        if i == SAVED_AT:
+            saved = [copy.deepcopy(v.state_dict()) for v in (opt, schedule)]
+            opt, schedule = make(name, *arguments)
+            opt.load_state_dict(saved[0])
+            schedule.load_state_dict(saved[1])
+        first, second = opt.param_groups
+        out += [first["lr"], second["lr"], first["momentum"],
+                getattr(schedule, "last_epoch", 0)]
+        opt.step()
+        schedule.step(*[1 / (i + 3 * (i % 3))] if name == "ReduceLROnPlateau"
+                      else [])
+    return out
 
 
 def main():
@@ -240,11 +270,12 @@ def main():
         cases.append((f'rates("{name}", {options(o)})', rates(name, o), name))
     for name, members, milestones in GROUPS:
         list_text = ", ".join(f'{{"{n}", {options(o)}}}' for n, o in members)
-        cases.append((f'group("{name}", {{{list_text}}}, '
-                      f'{lua(milestones or [])})',
-                      group(name, members, milestones), name))
+        cases.append((f'rates("{name}", {lua(milestones or [])}, '
+                      f'{{{list_text}}})',
+                      rates(name, milestones, members), name))
     text = LUA.replace("LBFGS_STEPS", str(LBFGS_STEPS)) \
-              .replace("STEPS", str(STEPS)).replace("EPOCHS", str(EPOCHS))
+              .replace("STEPS", str(STEPS)).replace("EPOCHS", str(EPOCHS)) \
+              .replace("SAVED_AT", str(SAVED_AT))
     text += "".join(call + "\n" for call, _, _ in cases)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "data.npz")
@@ -253,7 +284,8 @@ def main():
         script = os.path.join(folder, "script.lua")
         with open(script, "w", encoding="utf-8") as f:
             f.write(text)
-        run = subprocess.run([given.nacre, script, path, given.device],
+        saved = os.path.join(folder, "saved.safetensors")
+        run = subprocess.run([given.nacre, script, path, given.device, saved],
                              capture_output=True, text=True)
     sys.stdout.write(run.stderr)
     lines = run.stdout.splitlines()

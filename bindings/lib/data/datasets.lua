@@ -207,7 +207,14 @@ describe("ConcatDataset", function(...)
   return self
 end, "datasets:any -> dataset", "several datasets, one behind the other")
 
--- v as a dataset: a tensor and a list of tensors stand for their rows.
+-- A list whose elements are the samples.
+local Samples = class_of "samples"
+function Samples:len() return #self.list end
+function Samples:get(i) return self.list[i] end
+function Samples:__tostring() return ("a list of %d samples"):format(#self) end
+
+-- v as a dataset: a tensor and a list of tensors stand for their rows, any
+-- other list for its elements.
 function all.dataset(v, op)
   if nacre.is_tensor(v) then return data.TensorDataset(v) end
   local meta = type(v) == "table" and getmetatable(v)
@@ -218,8 +225,11 @@ function all.dataset(v, op)
      (meta and meta.__len or #v > 0) then
     return v
   end
-  fail(op, "a dataset is a tensor, a list of tensors, or has a length and "
-           .. "get(i)")
+  if type(v) == "table" and not meta and #v > 0 then
+    return setmetatable({list = v}, Samples)
+  end
+  fail(op, "a dataset is a tensor, a list of tensors or of samples, or has a "
+           .. "length and get(i)")
 end
 
 -- The sizes of the parts of n samples: numbers of samples, or fractions.

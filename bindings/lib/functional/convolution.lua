@@ -215,11 +215,11 @@ local function conv_transpose(op, nd, x, w, bias, stride, padding, extra,
   padding = several(op, "padding", padding, nd, 0)
   extra = several(op, "output_padding", extra, nd, 0)
   dilation = several(op, "dilation", dilation, nd, 1)
-  local size = {}
+  local size, behind, longer = {}, {}, false
   for i = 1, nd do
-    if extra[i] >= stride[i] then
-      fail(op, ("output_padding %d must be below stride %d"):format(extra[i],
-                                                                    stride[i]))
+    if extra[i] >= math.max(stride[i], dilation[i]) then
+      fail(op, ("output_padding %d must be below stride %d or dilation %d")
+               :format(extra[i], stride[i], dilation[i]))
     end
     size[i] = (x:size(-nd - 1 + i) - 1) * stride[i] - 2 * padding[i]
               + dilation[i] * (w:size(2 + i) - 1) + extra[i] + 1
@@ -228,8 +228,13 @@ local function conv_transpose(op, nd, x, w, bias, stride, padding, extra,
                :format(size[i], i + 2),
            nil, "input", x, "weight", w)
     end
+    -- so much output_padding is that of zeros behind the input
+    local at = 2 * (nd - i)
+    behind[at + 1], behind[at + 2] = 0, extra[i] // stride[i]
+    longer = longer or extra[i] >= stride[i]
   end
   return batched(x, nd + 2, function(t)
+    if longer then t = nacre.nn.functional.pad(t, behind) end
     if nd == 3 then
       return add_bias(transposed_volume(t, w, stride, padding, dilation, size,
                                   groups), bias, nd)

@@ -50,25 +50,40 @@ local function limit_norms(w, at, most, p)
   end)
 end
 
-local NORM = "max_norm:num=nil, norm_type:num=2"
+-- Divides the gradient of y, the rows `at' of a table of n, by how often each
+-- row is there.
+local function divide_by_frequency(y, at, n)
+  if not y.requires_grad then return end
+  local count = nacre.zeros(n, {dtype = "int64", device = at.device})
+                :index_add(1, at, nacre.ones_like(at))
+  local divisor = count[at]:unsqueeze(2)
+  y:register_hook(function(g) return g / divisor end)
+end
+
+local NORM = "max_norm:num=nil, norm_type:num=2, scale_grad_by_freq:bool=false"
 
 -- input [...] of int64 or int32, weight [n x k] give [... x k]. Fails for a row
 -- out of 1 to n.
 define("embedding",
        "input:tensor, weight:tensor, padding_idx:int=nil, " .. NORM,
        "rows of weight by their numbers, from 1; padding_idx gets no gradient; "
-       .. "longer rows than max_norm are first scaled down to it, in place",
-function(at, w, padding, max_norm, norm_type)
+       .. "longer rows than max_norm are first scaled down to it, in place; "
+       .. "scale_grad_by_freq divides gradients by how often a row is there",
+function(at, w, padding, max_norm, norm_type, by_frequency)
   local op = "embedding"
   at = check_rows(op, at, w)
   padding = all.padding_row(op, padding, w:size(1))
   limit_norms(w, at, max_norm, norm_type)
-  local y
-  if at:dim() == 1 then y = w:index_select(1, at)
-  else
+  local numbers = at
+  if at:dim() ~= 1 then numbers = at:reshape(-1) end
+  local y = w:index_select(1, numbers)
+  if by_frequency then
+    divide_by_frequency(y, numbers:to("int64"), w:size(1))
+  end
+  if at:dim() ~= 1 then
     local size = at:size()
     size[#size + 1] = w:size(2)
-    y = w:index_select(1, at:reshape(-1)):reshape(size)
+    y = y:reshape(size)
   end
   if not padding then return y end
   return nacre.where(at:eq(padding):unsqueeze(-1), y:detach(), y)
@@ -143,12 +158,16 @@ define("embedding_bag",
        .. "include_last_offset:bool=false, padding_idx:int=nil",
        "sums, means or maxima of bags of rows of weight; padding_idx is left "
        .. "out",
-function(at, w, offsets, max_norm, norm_type, mode, weights, last, padding)
+function(at, w, offsets, max_norm, norm_type, by_frequency, mode, weights, last,
+         padding)
   local op = "embedding_bag"
   at = check_rows(op, at, w)
   padding = all.padding_row(op, padding, w:size(1))
   if weights and mode ~= "sum" then
     fail(op, "per_sample_weights need mode \"sum\"")
+  end
+  if by_frequency and mode == "max" then
+    fail(op, "scale_grad_by_freq needs mode \"sum\" or \"mean\"")
   end
   if weights and not weights:is_same_size(at) then
     fail(op, "{per_sample_weights} must have the shape of {input}", nil,
@@ -158,6 +177,7 @@ function(at, w, offsets, max_norm, norm_type, mode, weights, last, padding)
   limit_norms(w, at, max_norm, norm_type)
   local numbers = at:reshape(-1):to("int64")
   local rows = w[numbers]
+  if by_frequency then divide_by_frequency(rows, numbers, w:size(1)) end
   local used = padding and numbers:ne(padding)
                or nacre.ones_like(numbers, {dtype = "bool"})
   if mode == "max" then return bag_maxima(rows, used, bounds) end

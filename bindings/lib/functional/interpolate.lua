@@ -100,7 +100,7 @@ end
 -- The requested spatial sizes, and for each the distance in x between
 -- neighbouring elements of the result. Fails if there is no memory for the
 -- result.
-local function output_sizes(op, x, size, factor)
+local function output_sizes(op, x, size, factor, recompute)
   local outs, scales, nd = {}, {}, x:dim() - 2
   for i = 1, nd do
     local n, given = x:size(2 + i), size or factor
@@ -117,7 +117,7 @@ local function output_sizes(op, x, size, factor)
     if not math.tointeger(outs[i]) then
       fail(op, ("a result of %g elements along dim %d is too large"):format(outs[i], 2 + i))
     end
-    scales[i] = size and n / outs[i] or 1 / given
+    scales[i] = (size or recompute) and n / outs[i] or 1 / given
   end
   for _, n in ipairs(outs) do all.room(op, x, {n}, "float64") end
   all.room(op, x, {x:size(1), x:size(2), table.unpack(outs)})
@@ -125,14 +125,15 @@ local function output_sizes(op, x, size, factor)
 end
 
 -- [n x c x ...] of a float dtype with 1 to 3 spatial dimensions. Fails unless
--- exactly one of size and scale_factor is given.
+-- exactly one of size and scale_factor is given. With recompute_scale_factor
+-- the factor is that of the sizes, which are whole.
 define("interpolate",
        "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
-       .. "align_corners:bool=nil",
+       .. "align_corners:bool=nil, recompute_scale_factor:bool=nil",
        "images [n x c x ...] in another size, by mode nearest, nearest-exact, "
        .. "area, linear (one dimension), bilinear or bicubic (two), trilinear "
        .. "(three)",
-function(x, size, factor, mode, corners)
+function(x, size, factor, mode, corners, recompute)
   local op = "interpolate"
   check_float(op, x, "input")
   check_dims(op, x, "input", 3, 4, 5)
@@ -140,7 +141,10 @@ function(x, size, factor, mode, corners)
   if (size == nil) == (factor == nil) then
     fail(op, "needs either size or scale_factor")
   end
-  local outs, scales = output_sizes(op, x, size, factor)
+  if size and recompute then
+    fail(op, "recompute_scale_factor is for scale_factor, not for size")
+  end
+  local outs, scales = output_sizes(op, x, size, factor, recompute)
   local y = widen(x)
   for i, out in ipairs(outs) do
     local n, scale = x:size(2 + i), scales[i]

@@ -67,83 +67,126 @@ function step.gru(gx, h, _, w, b)
 end
 
 -- A layer by operations, in the order of the steps or from the last one: the
--- outputs [time x samples x units] and the last c.
-local function run_by_operations(kind, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh)
+-- outputs [time x samples x units], 0 beyond the ends of sequences if `ends',
+-- of sequence_lengths.lua, is given, and the last h and c.
+local function run_by_operations(kind, reverse, ends, x, h, c, w_ih, w_hh, b_ih,
+                                 b_hh)
   local steps, out = nacre.linear(x, w_ih, b_ih):unbind(1), {}
+  local masks = ends and ends:masks()
   for i = 1, #steps do
     local t = reverse and #steps + 1 - i or i
-    h, c = step[kind](steps[t], h, c, w_hh, b_hh)
-    out[t] = h
+    local new, new_c = step[kind](steps[t], h, c, w_hh, b_hh)
+    out[t] = masks and new:masked_fill(masks[t]:logical_not(), 0) or new
+    h = masks and nacre.where(masks[t], new, h) or new
+    c = masks and c and nacre.where(masks[t], new_c, c) or new_c
   end
-  return nacre.stack(out), c
+  return nacre.stack(out), h, c
+end
+
+-- t with its samples, of dim, in another order, or as they are.
+local function ordered(t, dim, order)
+  return t and order and t:index_select(dim, order) or t
+end
+
+-- The rows of t [time x samples x ..], those that `rows' picks if it is given.
+local function rows_of(t, rows)
+  t = t:dim() == 3 and t:flatten(1, 2) or t
+  return rows and t:index_select(1, rows) or t
+end
+
+-- The results: outputs, last h, last c.
+local function results(s, reverse, steps, states, cells)
+  local last = reverse and 1 or steps + 1
+  local out = states:narrow(1, reverse and 1 or 2, steps)
+  if s.padding then out = out:masked_fill(s.padding, 0) end
+  local h = ordered(states:select(1, last), 1, s.inverse)
+  out = ordered(out, 2, s.inverse)
+  if not cells then return out, h end
+  return out, h, ordered(cells:select(1, last), 1, s.inverse)
 end
 
 -- The same by _recurrent, for an autograd.Function. If the gradient is recorded
 -- itself, it is that of run_by_operations.
-local function forward(ctx, kind, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh)
-  local bias = b_ih
-  if b_ih and kind == "lstm" then bias = b_ih + b_hh end
+local function forward(ctx, kind, reverse, ends, x, h, c, w_ih, w_hh, b_ih,
+                       b_hh)
+  local lstm, bias = kind == "lstm", b_ih
+  if b_ih and lstm then bias = b_ih + b_hh end
+  local s = ends and ends:steps() or {}
+  local input = s.rows and rows_of(x, s.rows) or x
   local states, cells, gates =
-    nacre._recurrent(nacre.linear(x, w_ih, bias), h, c, w_hh,
-                     kind == "gru" and b_hh or nil, kind, reverse)
-  local steps = x:size(1)
+    nacre._recurrent(nacre.linear(input, w_ih, bias), ordered(h, 1, s.order),
+                     ordered(c, 1, s.order), w_hh, not lstm and b_hh or nil,
+                     kind, reverse, s.sizes)
   ctx:save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh, states, cells, gates)
-  ctx.kind, ctx.reverse = kind, reverse
-  local out = states:narrow(1, reverse and 1 or 2, steps)
-  if kind == "gru" then return out end
-  return out, cells:select(1, reverse and 1 or steps + 1)
+  ctx.kind, ctx.reverse, ctx.ends = kind, reverse, ends
+  return results(s, reverse, x:size(1), states, lstm and cells)
 end
 
 local function recorded_gradients(ctx, saved, grads)
   local inputs = table.move(saved, 1, 7, 1, {})
-  local out, c = run_by_operations(ctx.kind, ctx.reverse,
-                                   table.unpack(inputs, 1, 7))
+  local outputs = {run_by_operations(ctx.kind, ctx.reverse, ctx.ends,
+                                     table.unpack(inputs, 1, 7))}
   local operands, at = {}, {}
   for i = 1, 7 do
-    if ctx.needs_input_grad[i + 2] then
+    if ctx.needs_input_grad[i + 3] then
       operands[#operands + 1], at[#at + 1] = inputs[i], i
     end
   end
-  local found = {nacre.autograd.grad({out, c}, operands, {
+  local found = {nacre.autograd.grad(outputs, operands, {
     grad_outputs = grads, create_graph = true, materialize_grads = true})}
   local all = {}
   for k, i in ipairs(at) do all[i] = found[k] end
-  return nil, nil, table.unpack(all, 1, 7)
+  return nil, nil, nil, table.unpack(all, 1, 7)
 end
 
-local function backward(ctx, g_out, g_c)
+-- The gradient of x from those of its products by w, which are rows.
+local function input_gradient(x, products, w, rows)
+  local d = products:matmul(w)
+  if not rows then return d:view(x:size()) end
+  local size = x:size()
+  return d:new_zeros(size[1] * size[2], size[3]):index_copy_(1, rows, d)
+          :view(size)
+end
+
+local function backward(ctx, g_out, g_h, g_c)
   local saved, need = ctx.saved_tensors, ctx.needs_input_grad
   local x, h, c, w_ih, w_hh, b_ih, b_hh, states, cells, gates =
     table.unpack(saved, 1, 10)
   if nacre.is_grad_enabled() then
-    return recorded_gradients(ctx, saved, {g_out, g_c})
+    return recorded_gradients(ctx, saved, {g_out, g_h, g_c})
   end
-  local kind, reverse = ctx.kind, ctx.reverse
-  local dx, dh, rest = nacre._recurrent_backward(g_out, g_c, states, cells,
-                                                 gates, w_hh, kind, reverse)
-  local lstm = kind == "lstm"
-  local rows = dx:flatten(1, 2)
-  local sums = lstm and rows or rest:flatten(1, 2)
+  local lstm, reverse = ctx.kind == "lstm", ctx.reverse
+  local s = ctx.ends and ctx.ends:steps() or {}
+  local grads = {ordered(g_out, 2, s.order), ordered(g_h, 1, s.order),
+                 ordered(g_c, 1, s.order)}
+  local dx, dh, rest = nacre._recurrent_backward(grads, states, cells, gates,
+                                                 w_hh, ctx.kind, reverse,
+                                                 s.sizes)
+  local rows = rows_of(dx)
+  local sums = lstm and rows or rows_of(rest)
   local before = states:narrow(1, reverse and 2 or 1, x:size(1))
-  return nil, nil, need[3] and dx:matmul(w_ih) or nil, dh, lstm and rest or nil,
-         need[6] and rows:t():mm(x:flatten(1, 2)) or nil,
-         need[7] and sums:t():mm(before:flatten(1, 2)) or nil,
-         need[8] and rows:sum(1) or nil, need[9] and sums:sum(1) or nil
+  return nil, nil, nil,
+         need[4] and input_gradient(x, rows, w_ih, s.rows) or nil,
+         ordered(dh, 1, s.inverse), lstm and ordered(rest, 1, s.inverse) or nil,
+         need[7] and rows:t():mm(rows_of(x, s.rows)) or nil,
+         need[8] and sums:t():mm(rows_of(before, s.sorted)) or nil,
+         need[9] and rows:sum(1) or nil, need[10] and sums:sum(1) or nil
 end
 
 local Layer = {}
 
 -- A layer of `kind', lstm or gru: x [time x samples x features], h and c
--- [samples x units], and weights as in the cells. Returns the outputs and the
--- last c; the last h is an output.
-function all.recurrent_layer(kind, reverse, x, ...)
-  if x.dtype ~= "float32" and x.dtype ~= "float64" or x:numel() == 0 then
-    return run_by_operations(kind, reverse, x, ...)
+-- [samples x units], and weights as in the cells; `ends', of
+-- sequence_lengths.lua, or nil. Returns the outputs and the last h and c.
+function all.recurrent_layer(kind, reverse, ends, x, ...)
+  if x.dtype ~= "float32" and x.dtype ~= "float64" or x:numel() == 0 or
+     ends and nacre._in_dry_run() then
+    return run_by_operations(kind, reverse, ends, x, ...)
   end
   Layer[kind] = Layer[kind] or nacre.autograd.Function {
     name = kind, forward = forward, backward = backward,
   }
-  return Layer[kind](kind, reverse, x, ...)
+  return Layer[kind](kind, reverse, ends, x, ...)
 end
 
 -- One step: a layer over one.
@@ -152,9 +195,8 @@ local function cell(kind, x, h, c, ...)
   if single then
     x, h, c = x:unsqueeze(1), h:unsqueeze(1), c and c:unsqueeze(1)
   end
-  local out
-  out, c = all.recurrent_layer(kind, false, x:unsqueeze(1), h, c, ...)
-  h = out:select(1, 1)
+  local _
+  _, h, c = all.recurrent_layer(kind, false, nil, x:unsqueeze(1), h, c, ...)
   if single then h, c = h:squeeze(1), c and c:squeeze(1) end
   return h, c
 end

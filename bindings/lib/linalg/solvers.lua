@@ -127,12 +127,23 @@ end
 
 -- ---- triangular systems
 
+-- Rows in memory are the columns of the transposed matrices, so that A X = B is
+-- solved as X' A' = B' without a copy of A.
+local function trisolve_rows(A, B, upper, unit)
+  return nacre._lapack_trisolve(A, B, not upper, false, unit, true)
+end
+
+local function trisolve_columns(A, B, upper, unit)
+  return T(nacre._lapack_trisolve(T(A), T(B), upper, false, unit, false))
+end
+
 local trisolve
 -- gB = A^-T g, gA = -gB X', restricted to the triangle.
 local Triangular = Function {
   name = "solve_triangular",
   forward = function(ctx, A, B, upper, unit)
-    local X = T(nacre._lapack_trisolve(T(A), T(B), upper, false, unit, false))
+    local by = T(A):is_contiguous() and trisolve_columns or trisolve_rows
+    local X = by(A, B, upper, unit)
     ctx.upper, ctx.unit = upper, unit
     ctx:save_for_backward(A, X)
     return X

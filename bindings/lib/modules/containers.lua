@@ -61,9 +61,30 @@ local function place_at(self, i)
   return i > 0 and i or #self + 1 + i
 end
 
--- The __index of a class of lists: its methods, parts by number or name.
+-- The list of parts from .. to, texts as in "2:-1", which may be empty. The
+-- parts of a Sequential keep their names, as in PyTorch.
+local function slice(self, list, from, to)
+  local n, names = #self, rawget(self, "_names") or {}
+  local first = from == "" and 1 or place_at(self, math.tointeger(from))
+  local last = to == "" and n or place_at(self, math.tointeger(to))
+  for i = math.max(first, 1), math.min(last, n) do
+    if not nn.Sequential:is(list) then list:append(rawget(self, i))
+    else list:add_module(names[i] or tostring(i - 1), rawget(self, i)) end
+  end
+  return list
+end
+
+-- The __index of a class of lists: its methods, parts by number or name, lists
+-- of parts by "1:2".
 local function indexer(class)
   return function(self, key)
+    local from, to
+    if type(key) == "string" then
+      from, to = key:match "^(%-?%d*):(%-?%d*)$"
+    end
+    if from and from ~= "-" and to ~= "-" then
+      return slice(self, class._list(), from, to)
+    end
     if math.type(key) == "integer" then
       return rawget(self, place_at(self, key))
     end
@@ -82,7 +103,7 @@ end
 -- A list of parts that `is' accepts, each as convert gives it.
 local function define_list(name, is, what, convert, doc)
   local List = Module:extend(name)
-  List._indexer, List.__index = indexer, indexer(List)
+  List._indexer, List.__index, List._list = indexer, indexer(List), List
   function List.__pairs(self) return next_part, self, nil end
   local assign = List.__newindex
   all.describe("nn." .. name, List, doc,

@@ -103,49 +103,37 @@ function Scaler:scale(outputs)
   return list
 end
 
--- Divides gradients of the optimizer by the scale, in place, and notes on each
--- device whether one of them is not finite.
+-- Divides gradients of the optimizer by the scale, in place, and notes on the
+-- device of the first whether all are finite: false if there are none.
 function Scaler:unscale_(opt)
   if not self._enabled then return end
   local known = record(self, opt)
-  if known.finite then
+  if known.finite ~= nil then
     fail("unscale_", "it was called for this optimizer since the last update()")
   elseif known.stepped then
     fail("unscale_", "it was called after step()")
   end
-  known.finite = {}
+  local list = {}
   for _, group in ipairs(opt.param_groups) do
-    for _, p in ipairs(group.params) do
-      local g = p.grad
-      if g then
-        nacre.no_grad(g.mul_, g, 1 / self._scale)
-        local finite, d = g:isfinite():all(), g.device
-        known.finite[d] = known.finite[d] and
-                          known.finite[d]:logical_and(finite) or finite
-      end
-    end
+    for _, p in ipairs(group.params) do list[#list + 1] = p.grad end
   end
-end
-
-local function are_finite(known)
-  local ok = true
-  for _, finite in pairs(known.finite) do ok = finite:item() and ok end
-  return ok
+  known.finite = #list > 0 and
+                 nacre.no_grad(all.scale_finite, list, 1 / self._scale)
 end
 
 -- Takes a step of the optimizer unless a gradient is not finite, for which it
--- asks each device once.
+-- waits once.
 function Scaler:step(opt, ...)
   if not self._enabled then return opt:step(...) end
   local known = record(self, opt)
   if known.stepped then
     fail("step", "it was called for this optimizer since the last update()")
   end
-  if not known.finite then self:unscale_(opt) end
-  if next(known.finite) == nil then
+  if known.finite == nil then self:unscale_(opt) end
+  if not known.finite then
     fail("step", "no parameter of the optimizer has a gradient")
   end
-  known.stepped, known.ok = true, are_finite(known)
+  known.stepped, known.ok = true, known.finite:item()
   if known.ok then return opt:step(...) end
 end
 
@@ -158,8 +146,10 @@ function Scaler:update(scale)
   else
     local ok, any = true, false
     for _, known in pairs(self._steps) do
-      if known.finite and known.ok == nil then known.ok = are_finite(known) end
-      any, ok = true, ok and known.ok
+      if known.finite and known.ok == nil then
+        known.ok = known.finite:item()
+      end
+      any, ok = true, ok and known.ok ~= false
     end
     if not any then fail("update", "no step was taken since the last one") end
     self._good = ok and self._good + 1 or 0

@@ -349,8 +349,8 @@ function all.layer(name, signature, doc, parent, init, more)
   class._signature = s
   function class.init(self, ...)
     local second = s.params[2]
-    if second and second.type ~= "tensor" and nacre.is_tensor((...)) and
-       nacre.is_tensor((select(2, ...))) then
+    if s.params[1] and not (second and second.type == "tensor") and
+       nacre.is_tensor((...)) and nacre.is_tensor((select(2, ...))) then
       fail(name, "an instance takes the tensors, the class the options",
            ("nacre.nn.%s()(...)"):format(name))
     end

@@ -52,10 +52,12 @@ local function totals(self)
   return n, bytes, first
 end
 
--- What is unlike the parameter `usual' in t: the dtype, the device.
+-- What is unlike the parameter `usual' in t: the dtype, the device; and that it
+-- does not learn.
 local function unlike(t, usual)
   local dtype = t.dtype ~= usual.dtype and "  " .. t.dtype or ""
   return dtype .. (t.device ~= usual.device and "  " .. t.device or "")
+         .. (t.requires_grad and "" or "  frozen")
 end
 
 -- The shapes of the parameters of the module itself, and what is unlike the

@@ -79,6 +79,24 @@ local function scale_all(list, factor)
   end
 end
 
+-- Multiplies the tensors in a list by a number. Is none of their elements nan
+-- or infinite then? A boolean tensor on the device of the first.
+function all.scale_finite(list, factor)
+  local some = {}
+  for _, group in ipairs(groups_of(list)) do
+    local t = group[1]
+    -- in float16 the factor would be rounded
+    local f = t.itemsize >= 4 and t:new_tensor(factor)
+    if not f or not nacre._list_scale(group, f) then
+      for _, g in ipairs(group) do g:mul_(factor) end
+    end
+    for _, g in ipairs(group) do
+      if g:numel() > 0 then some[#some + 1] = g end
+    end
+  end
+  return total_norm(some, math.huge):isfinite()
+end
+
 -- Nothing waits for the device, so a norm that is not finite is only an error
 -- if it is asked for.
 define("clip_grad_norm_",

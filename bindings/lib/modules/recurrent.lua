@@ -65,12 +65,11 @@ local function set_all_weights(self, kind)
 end
 
 -- One layer in one direction over the steps of x [time x samples x features]:
--- the outputs and the last h and c. masks[t], if given, is true for the samples
--- that have step t.
-local function run_steps(self, kind, x, h, c, weight, masks, backward)
+-- the outputs and the last h and c; `ends' as in recurrent_cells.lua.
+local function run_steps(self, kind, x, h, c, weight, ends, backward)
   local steps = F.linear(x, weight "weight_ih", weight "bias_ih"):unbind(1)
   local w, b, project = weight "weight_hh", weight "bias_hh", weight "weight_hr"
-  local out = {}
+  local out, masks = {}, ends and ends:masks()
   for i = 1, #steps do
     local t = backward and #steps + 1 - i or i
     local new, new_c = step[kind](steps[t], h, c, w, b, self.nonlinearity)
@@ -87,29 +86,18 @@ local function run_steps(self, kind, x, h, c, weight, masks, backward)
 end
 
 -- The same, by one operation where there is one.
-local function run(self, kind, x, h, c, name, masks, backward)
+local function run(self, kind, x, h, c, name, ends, backward)
   local function weight(key) return self[key .. name] end
-  if kind == "RNN" or masks or weight "weight_hr" then
-    return run_steps(self, kind, x, h, c, weight, masks, backward)
+  if kind == "RNN" or weight "weight_hr" then
+    return run_steps(self, kind, x, h, c, weight, ends, backward)
   end
-  local out
-  out, c = all.recurrent_layer(kind:lower(), backward, x, h, c,
-                               weight "weight_ih", weight "weight_hh",
-                               weight "bias_ih", weight "bias_hh")
-  return out, out:select(1, backward and 1 or out:size(1)), c
-end
-
--- For each step the samples that have it, as [samples x 1] booleans.
-local function masks_of(lengths, time, device)
-  local list = {}
-  local n = nacre.tensor(lengths, {dtype = "int64", device = "cpu"})
-            :to(device):unsqueeze(2)
-  for t = 1, time do list[t] = n:ge(t) end
-  return list
+  return all.recurrent_layer(kind:lower(), backward, ends, x, h, c,
+                             weight "weight_ih", weight "weight_hh",
+                             weight "bias_ih", weight "bias_hh")
 end
 
 -- Fails for an x or lengths that do not fit; returns x as
--- [time x samples x features] and the masks.
+-- [time x samples x features], and where sequences end if one ends early.
 local function read_input(self, kind, x, lengths)
   all.check_dims(kind, x, "input", 2, 3)
   if x:size(-1) ~= self.input_size then
@@ -127,13 +115,16 @@ local function read_input(self, kind, x, lengths)
     fail(kind, ("there are %d lengths and %d samples")
                :format(#lengths, x:size(2)))
   end
+  local least = x:size(1)
   for i, n in ipairs(lengths) do
     if n < 1 or n > x:size(1) then
       fail(kind, ("length %d is %d, but must be from 1 to %d")
                  :format(i, n, x:size(1)))
     end
+    least = math.min(least, n)
   end
-  return x, masks_of(lengths, x:size(1), x.device)
+  if least == x:size(1) then return x end
+  return x, all.sequence_lengths(lengths, x:size(1), x.device)
 end
 
 -- The first h and c of all layers, [layers*directions x samples x size]: those
@@ -197,7 +188,7 @@ local function check_options(kind, options, ...)
 end
 
 -- All layers; returns the output, and lists of the last h and c.
-local function run_layers(self, kind, x, h, c, masks)
+local function run_layers(self, kind, x, h, c, ends)
   local last_h, last_c, row = {}, {}, 0
   local directions = self.bidirectional and {"", "_reverse"} or {""}
   for k = 0, self.num_layers - 1 do
@@ -206,7 +197,7 @@ local function run_layers(self, kind, x, h, c, masks)
       row = row + 1
       out[d], last_h[row], last_c[row] =
         run(self, kind, x, h:select(1, row), c and c:select(1, row),
-            ("_l%d%s"):format(k, suffix), masks, d == 2)
+            ("_l%d%s"):format(k, suffix), ends, d == 2)
     end
     x = #out == 2 and nacre.cat(out, 3) or out[1]
     if self.dropout > 0 and k < self.num_layers - 1 then
@@ -236,11 +227,11 @@ local function define(kind, extra, doc)
     local lengths = packed and packed.lengths or options and options.lengths
     local given = packed and packed.data or x
     local single = given:dim() == 2
-    local masks
-    x, masks = read_input(self, kind, packed and self.batch_first and
+    local ends
+    x, ends = read_input(self, kind, packed and self.batch_first and
                           given:transpose(1, 2) or given, lengths)
     local h, c = first_state(self, kind, x, state, single)
-    local out, last_h, last_c = run_layers(self, kind, x, h, c, masks)
+    local out, last_h, last_c = run_layers(self, kind, x, h, c, ends)
     h, c = nacre.stack(last_h), last_c[1] and nacre.stack(last_c)
     if single then
       out, h, c = out:squeeze(2), h:squeeze(2), c and c:squeeze(2)
@@ -339,8 +330,8 @@ function(packed, batch_first, value, total)
     x, time = nacre.cat {x, x:new_zeros(size)}, total
   end
   if value ~= 0 then
-    local masks = nacre.stack(masks_of(packed.lengths, time, x.device))
-    x = x:masked_fill(masks:logical_not(), value)
+    local ends = all.sequence_lengths(packed.lengths, time, x.device)
+    x = x:masked_fill(nacre.stack(ends:masks()):logical_not(), value)
   end
   return batch_first and x:transpose(1, 2) or x,
          nacre.tensor(packed.lengths, {dtype = "int64", device = "cpu"})

@@ -222,7 +222,7 @@ end
 local function define_instance_norm(nd)
   local name = ("InstanceNorm%dd"):format(nd)
   local Norm = layer(name,
-    "num_features:int, eps:num=1e-5, momentum:num=0.1, affine:bool=false, "
+    "num_features:int, eps:num=1e-5, momentum:any=0.1, affine:bool=false, "
     .. "track_running_stats:bool=false",
     "normalizes each channel of each sample", nil,
   function(self, n, _, _, affine, track)
@@ -239,8 +239,8 @@ local function define_instance_norm(nd)
     end
     local y = F.instance_norm(single and x:unsqueeze(1) or x, mean,
       rawget(self, "running_var"), rawget(self, "weight"),
-      rawget(self, "bias"), self.training or mean == nil, self.momentum,
-      self.eps)
+      rawget(self, "bias"), self.training or mean == nil,
+      self.momentum or 0, self.eps)
     return single and y:squeeze(1) or y
   end
 end
@@ -307,27 +307,29 @@ end
 
 local Embedding = layer("Embedding",
   "num_embeddings:int, embedding_dim:int, padding_idx:int=nil, "
-  .. "max_norm:num=nil, norm_type:num=2",
+  .. "max_norm:num=nil, norm_type:num=2, scale_grad_by_freq:bool=false",
   "rows of weight by number, counted from 1", nil,
 function(self, n, m, padding)
   self.weight = embedding_rows("Embedding", n, m, padding)
 end)
 function Embedding:forward(x)
   return F.embedding(x, self.weight, rawget(self, "padding_idx"),
-                     rawget(self, "max_norm"), self.norm_type)
+                     rawget(self, "max_norm"), self.norm_type,
+                     self.scale_grad_by_freq)
 end
 
 local EmbeddingBag = layer("EmbeddingBag",
   "num_embeddings:int, embedding_dim:int, max_norm:num=nil, norm_type:num=2, "
-  .. "mode:sum|mean|max=mean, include_last_offset:bool=false, "
-  .. "padding_idx:int=nil",
+  .. "scale_grad_by_freq:bool=false, mode:sum|mean|max=mean, "
+  .. "include_last_offset:bool=false, padding_idx:int=nil",
   "sums, means or maxima of bags of rows of weight", nil,
-function(self, n, m, _, _, _, _, padding)
+function(self, n, m, _, _, _, _, _, padding)
   self.weight = embedding_rows("EmbeddingBag", n, m, padding)
 end)
 function EmbeddingBag:forward(x, offsets, weights)
   return F.embedding_bag(x, self.weight, offsets, rawget(self, "max_norm"),
-                         self.norm_type, self.mode, weights,
+                         self.norm_type, self.scale_grad_by_freq, self.mode,
+                         weights,
                          self.include_last_offset,
                          rawget(self, "padding_idx"))
 end

@@ -20,6 +20,7 @@ end
 
 -- The element for group i of v, a number for all groups or a list.
 local function of_group(v, i) return type(v) == "table" and v[i] or v end
+all.of_group = of_group
 
 -- ---- one cycle (Smith and Topin 2019)
 
@@ -64,6 +65,7 @@ schedule("OneCycleLR",
   .. "cycle_momentum:bool=true, base_momentum:num=0.85, max_momentum:num=0.95, "
   .. "div_factor:num=25, final_div_factor:num=1e4, three_phase:bool=false",
   "up to max_lr, then down to far below; step after every batch", {
+  overwrites = true,
   prepare = function(self, name)
     if self.total_steps == nil then
       if not self.epochs or not self.steps_per_epoch then

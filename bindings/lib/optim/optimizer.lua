@@ -54,7 +54,10 @@ function Optimizer:add_param_group(group)
   local op, known = self.name, self._known
   if type(group) ~= "table" or type(group.params) ~= "table" and
      not nacre.is_tensor(group.params) then
-    fail(op, "a group is a table {params = ..., lr = ...}")
+    fail(op, "a group is a table {params = ..., lr = ...}",
+         type(group) == "table" and nacre.is_tensor(group[1]) and
+         "nn.ModuleList{a, b}:parameters() has the parameters of several "
+         .. "modules in one group" or nil)
   end
   local given = group.params
   local params = tensors_of(op, nacre.is_tensor(given) and {given} or given)
@@ -137,6 +140,18 @@ end
 -- of all parameters at once, it is always used.
 local UNUSED = ", *, foreach:bool=nil, fused:bool=nil"
 
+-- __newindex of an optimizer. An option that is set in it would change nothing.
+local function refuse_options(self, key, v)
+  local groups = rawget(self, "param_groups")
+  local first = groups and groups[1]
+  if first and key ~= "params" and first[key] ~= nil then
+    fail(self.name, ("%s is an option of the groups"):format(key),
+         ("for _, group in ipairs(opt.param_groups) do group.%s = %s end")
+         :format(key, type(v) == "number" and v or "..."))
+  end
+  rawset(self, key, v)
+end
+
 -- nacre.optim[name]: a function that makes an optimizer from params and the
 -- options of the signature. fields.update(self, p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
@@ -149,6 +164,7 @@ function all.optimizer(name, signature, doc, fields)
                       "params:table, " .. signature .. " -> optimizer")
   local class = all.derive(Optimizer, name, fields)
   class._known, class._check = s.byname, fields.check
+  rawset(class, "__newindex", refuse_options)
   local function construct(...)
     local v, defaults = all.read(name, s, ...), {}
     for i = 2, #s.params do defaults[s.params[i].name] = v[i] end

@@ -7,7 +7,8 @@
 --   for epoch = 1, 100 do ...; schedule:step() end
 --
 -- A schedule has rate(base, t, i), the rate of group i in epoch t, or get_lr(),
--- a list of the rates of all groups in epoch self.last_epoch.
+-- a list of the rates of all groups in epoch self.last_epoch. With `overwrites'
+-- it sets its rates whatever the rates were, as PyTorch's LambdaLR does.
 local all = ...
 local fail = all.fail
 
@@ -29,14 +30,17 @@ end
 
 -- Sets the rates of epoch t. Those that are not what this schedule alone would
 -- have set, because another schedule or the user changed them, change by the
--- same factor, unless `overwrites' is true.
+-- same factor (of a cosine, what is above its minimum), unless `overwrites' is
+-- true.
 local function set_rates(self, t, overwrites)
   self.last_epoch = t
   if self.get_lr then return set_given_rates(self) end
+  local low = self.eta_min or 0
   for i, group in ipairs(self.optimizer.param_groups) do
     local old, new = self.own_lrs[i], self:rate(self.base_lrs[i], t, i)
-    if overwrites or group.lr == old or old == 0 then group.lr = new
-    else group.lr = group.lr * new / old end
+    if overwrites or self.overwrites or group.lr == old then group.lr = new
+    elseif old == low then group.lr = group.lr + new - low
+    else group.lr = low + (group.lr - low) * (new - low) / (old - low) end
     self.own_lrs[i] = new
   end
 end
@@ -47,6 +51,9 @@ function Scheduler:step()
   end
   set_rates(self, self.last_epoch + 1)
 end
+
+-- Begins anew with epoch 0.
+function Scheduler:_restart() set_rates(self, 0, true) end
 
 function Scheduler:get_last_lr()
   local list = {}
@@ -217,6 +224,7 @@ end
 
 schedule("LambdaLR", "lr_lambda:any",
          "the first rate times lr_lambda(t), or a function for each group", {
+  overwrites = true,
   rate = function(self, base, t, i) return base * factor_of(self, i)(t) end})
 
 schedule("MultiplicativeLR", "lr_lambda:any",
@@ -297,6 +305,7 @@ schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
 schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
          "half a cosine in T_0 epochs, then from the first rate again in "
          .. "T_mult times as many", {
+  overwrites = true,
   prepare = function(self, name)
     check_positive(name, "T_0", self.T_0)
     check_positive(name, "T_mult", self.T_mult)
@@ -324,6 +333,19 @@ local function check_members(self, name)
   end
 end
 
+-- The rates before any schedule changed them.
+local function set_base_rates(self)
+  for i, group in ipairs(self.optimizer.param_groups) do
+    group.lr = self.base_lrs[i]
+  end
+end
+
+-- Undoes the first step of a schedule and of those in it.
+local function undo(self)
+  self.last_epoch = -1
+  for _, s in ipairs(self.schedulers or {}) do undo(s) end
+end
+
 schedule("SequentialLR", "schedulers:table, milestones:ints",
          "one schedule after the other, from the epochs in milestones", {
   prepare = function(self, name)
@@ -332,12 +354,14 @@ schedule("SequentialLR", "schedulers:table, milestones:ints",
                  :format(#self.schedulers, #self.schedulers - 1,
                          #self.milestones))
     end
-    self.last_epoch = 0
     check_members(self, name)
-    for i, group in ipairs(self.optimizer.param_groups) do
-      group.lr = self.base_lrs[i]
-    end
-    begin(self.schedulers[1], set_rates, 0, true)
+    self:_restart()
+  end,
+  _restart = function(self)
+    undo(self)
+    self.last_epoch = 0
+    set_base_rates(self)
+    begin(self.schedulers[1], self.schedulers[1]._restart)
   end,
   step = function(self)
     self.last_epoch = self.last_epoch + 1
@@ -346,13 +370,14 @@ schedule("SequentialLR", "schedulers:table, milestones:ints",
       if self.last_epoch >= m then at = i + 1 end
     end
     local s = self.schedulers[at]
-    if self.milestones[at - 1] == self.last_epoch then set_rates(s, 0, true)
+    if self.milestones[at - 1] == self.last_epoch then s:_restart()
     else s:step() end
   end})
 
 schedule_of("optim.lr_scheduler.ChainedScheduler",
             "schedulers:table, optimizer:table=nil",
-            "several schedules at the same time: their factors multiply", {
+            "several schedules at the same time: each changes the rates "
+            .. "that the one before it has set", {
   find_optimizer = function(self)
     if #self.schedulers == 0 then
       fail("ChainedScheduler", "there are no schedules")
@@ -363,43 +388,18 @@ schedule_of("optim.lr_scheduler.ChainedScheduler",
     self.last_epoch = 0
     check_members(self, name)
   end,
+  _restart = function(self)
+    self.last_epoch = 0
+    set_base_rates(self)
+    for _, s in ipairs(self.schedulers) do
+      if s.schedulers then s:_restart()
+      else
+        s.own_lrs = table.move(s.base_lrs, 1, #s.base_lrs, 1, {})
+        begin(s, set_rates, 0)
+      end
+    end
+  end,
   step = function(self)
     self.last_epoch = self.last_epoch + 1
     for _, s in ipairs(self.schedulers) do s:step() end
-  end})
-
--- Is `value' better than the best so far?
-local function is_better(self, value)
-  local rel, t = self.threshold_mode == "rel", self.threshold
-  if self.best == nil then return true end
-  if self.mode == "min" then
-    return value < (rel and self.best * (1 - t) or self.best - t)
-  end
-  return value > (rel and self.best * (1 + t) or self.best + t)
-end
-
-schedule("ReduceLROnPlateau",
-  "mode:min|max=min, factor:num=0.1, patience:int=10, threshold:num=1e-4, "
-  .. "threshold_mode:rel|abs=rel, cooldown:int=0, min_lr:num=0, eps:num=1e-8",
-  "times factor when a measure has not improved for more than patience epochs; "
-  .. "step(measure)", {
-  prepare = function(self, name)
-    if self.factor >= 1 then fail(name, "factor must be below 1") end
-    self.last_epoch, self.bad, self.cooling = 0, 0, 0
-  end,
-  step = function(self, measure)
-    if nacre.is_tensor(measure) then measure = measure:item() end
-    if type(measure) ~= "number" then
-      fail("ReduceLROnPlateau", "step takes the measure: schedule:step(loss)")
-    end
-    self.last_epoch = self.last_epoch + 1
-    if is_better(self, measure) then self.best, self.bad = measure, 0
-    else self.bad = self.bad + 1 end
-    if self.cooling > 0 then self.cooling, self.bad = self.cooling - 1, 0 end
-    if self.bad <= self.patience then return end
-    self.cooling, self.bad = self.cooldown, 0
-    for _, group in ipairs(self.optimizer.param_groups) do
-      local new = math.max(group.lr * self.factor, self.min_lr)
-      if group.lr - new > self.eps then group.lr = new end
-    end
   end})

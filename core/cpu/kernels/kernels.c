@@ -98,6 +98,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
 #include "core/cpu/kernels/filter_taps.inc"
+#include "core/cpu/kernels/small_lu.inc"
 #include "core/cpu/kernels/norm.inc"
 #include "core/cpu/kernels/optimizer.inc"
 #include "core/cpu/kernels/class_loss.inc"
@@ -119,6 +120,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
 #include "core/cpu/kernels/filter_taps.inc"
+#include "core/cpu/kernels/small_lu.inc"
 #include "core/cpu/kernels/norm.inc"
 #include "core/cpu/kernels/optimizer.inc"
 #include "core/cpu/kernels/class_loss.inc"
@@ -224,7 +226,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
         cumsum_four_##t, taps_##t, add_scaled_##t, dot_product_##t,           \
         copy_rows_##t, add_rows_##t, softmax_rows_##t, softmax_columns_##t,   \
-        softmax_block_##t, tiles_##t                                          \
+        softmax_block_##t, tiles_##t, small_lu_##t, small_lu_solve_##t        \
   }
 
 #define NORM_KERNELS(t)                                           \

@@ -51,6 +51,7 @@ typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
                               int64_t n);
 
 #define NC_SOFTMAX_COLUMNS 256
+#define NC_LU_BYTES 64
 
 /* Rows of a tile of a product; elements of it are a multiple of
    Kernels.tile_bytes. */
@@ -111,6 +112,15 @@ typedef struct RowKernels {
      (tile.inc). */
   void (*tiles)(void *y, int64_t ystep, const void *x, const int64_t at[],
                 int64_t k, const void *w, int64_t n, int beta);
+  /* Factors `count' n x n matrices, one after the other, column by column, as
+     LAPACK's getrf; zero[i] = the first pivot of matrix i that is 0, from 1, or
+     0.  count is at most NC_LU_BYTES / the size of an element, work n*n
+     vectors of NC_LU_BYTES.  Solves with the factors for `columns' right sides
+     of each, as getrs; work is n*(n + columns) vectors (small_lu.inc). */
+  void (*small_lu)(void *a, int n, int count, int *pivot, int *zero,
+                   void *work);
+  void (*small_lu_solve)(const void *a, const int *pivot, int n, int count,
+                         void *b, int columns, void *work);
 } RowKernels;
 
 /*

@@ -7,6 +7,7 @@
 local expressions = require "nacre.expression_at"
 local index_base = require "nacre.index_base"
 local lookup = require "nacre.lookup"
+local other_libraries = require "nacre.other_libraries"
 local line_of = require "nacre.runtime_errors".line
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -32,18 +33,44 @@ local function is_name_of(name, op)
   return info and info.name == bare(op)
 end
 
+-- What follows a call, as it is written here: ":tolist()" of ".numpy()". Also a
+-- note on that.
+local function rest_of_chain(line, path, args, at, value)
+  local note
+  local rest = expressions.after_call(line, path, args, at, value)
+  rest = rest:gsub("[.:]([%a_][%w_]*)%(%)", function(name)
+    local entry = not nacre._methods[name] and other_libraries.find(name)
+    local call = entry and (entry.code or ""):match "^x(:[%w_]+%b())$"
+    if call then note = entry.note end
+    return call
+  end)
+  return rest, note
+end
+
 -- The call of the operation through the dot after a tensor or an event: the
--- text before the dot, the name as typed, the arguments.
+-- text before the dot, the name as typed, the arguments, the calls after it
+-- and a note on these.
 local function dotted_call(line, op, value)
   local found = {}
-  expressions.dotted_calls(line, function(path, name, args)
+  expressions.dotted_calls(line, function(path, name, args, at)
     if args:find "^%(" and is_name_of(name, op) and
        type(value(path)) == "userdata" then
-      found = {path, name, args}
+      found = {path, name, args, rest_of_chain(line, path, args, at, value)}
       return true
     end
   end)
-  return table.unpack(found)
+  return table.unpack(found, 1, 5)
+end
+
+-- The same call of what another call gives, nacre.ones(2, 3).size(1), with a
+-- colon; nil if there is none.
+local function called_on_result(line, op, value)
+  local at = line:match("%)()%." .. op .. "%s*%b()")
+  local object = at and expressions.ending(line:sub(1, at - 1))
+  if not object then return nil end
+  local args = line:match("^%." .. op .. "%s*(%b())", at)
+  return ("%s:%s%s%s"):format(object, op, args,
+                              (rest_of_chain(line, object, args, at, value)))
 end
 
 -- The arguments with dims that count from 1 if one is 0, and a note on that.
@@ -60,21 +87,20 @@ end
 function dot_call.explain(o, line, value)
   local op = operation(o)
   if not op then return false end
-  local path, name, args = dotted_call(line, op, value)
-  if not path then            -- nacre.ones(2, 3).size(1)
-    local at = line:match("%)()%." .. op .. "%s*%b()")
-    local object = at and expressions.ending(line:sub(1, at - 1))
-    args = at and line:match("^%." .. op .. "%s*(%b())", at)
-    o.hint = object and ("%s:%s%s"):format(object, op, args) or o.hint
-    return object ~= nil
+  local path, name, args, rest, note = dotted_call(line, op, value)
+  if not path then
+    local call = called_on_result(line, op, value)
+    o.hint = call or o.hint
+    return call ~= nil
   end
-  local note
   if args:match "^%(%s*([%w_.%[%]]*)" ~= path then
-    args, note = counted_from_one(path, name, args)
+    local counts
+    args, counts = counted_from_one(path, name, args)
+    note = counts or note
   elseif o.cause ~= "missing" then
     return false              -- x.eq(x, 1)
   end
-  o.message = ("%s is a method: %s:%s%s"):format(name, path, name, args)
+  o.message = ("%s is a method: %s:%s%s%s"):format(name, path, name, args, rest)
   o.op, o.object, o.hint = nil, nil, note
   return true
 end
@@ -101,12 +127,13 @@ function dot_call.explain_object(o, line, value)
   local found
   local at = not o.at and o.frames[1]
   if at then line = line_of(at.text or "", at.line) or line end
-  expressions.dotted_calls(line, function(path, name, args)
+  expressions.dotted_calls(line, function(path, name, args, dot)
     local v = value(path)
     if takes_self(v, name) and not gives_self(args, v, value) then
       found = true
       o.op, o.message = name, "a method is called with a colon"
-      o.hint = ("%s:%s%s"):format(path, name, args)
+      o.hint = ("%s:%s%s%s"):format(path, name, args,
+        (rest_of_chain(line, path, args, dot, value)))
       o.args, o.module, o.cause, o.object = {}, nil, nil, nil
       if at then o.at, o.file, o.line, o.source = at, at.file, at.line, line end
       return true

@@ -72,6 +72,21 @@ local function power(before, rest)
   return x and y and x .. " ^ " .. y
 end
 
+-- nn.Sequential(*layers), nn.Sequential(*list(net.children())[:-1])
+local function unpacked(before, rest)
+  if not before:find "[(,]%s*$" then return nil end
+  local net, n = rest:match
+    "^%*%s*list%(([%w_.]+)[.:]children%(%)%)%[:%-(%d+)%]"
+  if net then
+    return ("table.unpack(%s:children(), 1, #%s:children() - %s)")
+           :format(net, net, n)
+  end
+  local list = beginning(rest:sub(2))
+  return list and ("table.unpack(%s)"):format(
+    expressions.methods(list:match "^list(%b())$" and list:sub(6, -2) or list,
+                        value_of))
+end
+
 -- Is a path surely no tensor?  x.shape is a table.
 local function is_other_value(path)
   local v = value_of(path)
@@ -393,7 +408,7 @@ local tokens = {
     end
     return x and "write: not " .. x
   end},
-  {"**", power}, {"*", power},
+  {"**", power}, {"*", unpacked}, {"*", power},
   {"\\", function(before, rest)
     if before:find "^%s*$" then return command(rest) end
     local a, b = ending(before), beginning(rest:sub(2))

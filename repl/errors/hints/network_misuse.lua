@@ -88,6 +88,27 @@ local function layer_with_colon(o, text, value)
   return false
 end
 
+-- self.encode(x), a method of the user's module, whose self is then x: the
+-- error is in encode, at a line that uses self.
+local function own_method_with_dot(o, line, value)
+  local inner, outer = o.frames[1], o.frames[2]
+  if not inner or not outer or inner.tail or not line:find "%f[%w_]self%f[^%w_]"
+     or is_module(value "self") or debug.getlocal(inner.func, 1) ~= "self" then
+    return false
+  end
+  local text = runtime_errors.line(outer.text or "", outer.line)
+  local found
+  expressions.dotted_calls(text or "", function(owner, name, args)
+    if name == inner.name then
+      found = ("%s is a method: %s:%s%s"):format(name, owner, name, args)
+      return true
+    end
+  end)
+  if not found then return false end
+  o.at, o.file, o.line, o.source = outer, outer.file, outer.line, text
+  return replace(o, found)
+end
+
 -- Explains the error of a call with the wrong one of `.' and `:'; true if it is
 -- one.
 function network_misuse.explain(o, line, value)
@@ -97,7 +118,7 @@ function network_misuse.explain(o, line, value)
     if forward_with_dot(o, text, value) or
        layer_with_colon(o, text, value) then return true end
   end
-  return false
+  return own_method_with_dot(o, line, value)
 end
 
 -- The class of a module that the text calls and whose forward returned nothing.

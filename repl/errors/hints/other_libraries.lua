@@ -216,6 +216,8 @@ local rows = {
   -- Python's words
   {"tqdm trange", nil, "for i in nacre.progress(n) do ... end shows the " ..
    "rate and the time left"},
+  {"zip", nil, "for i, a in ipairs(x) do local b = y[i] ... end goes " ..
+   "through two lists"},
   {"with", nil, "nacre.no_grad(function() ... end) runs a block, as does " ..
    'nacre.autocast("cuda", function() ... end)'},
   -- Torch7's nn

@@ -129,9 +129,11 @@ local function block_call(path, args)
   return ("%s(%s"):format(path, table.concat(list, ", "))
 end
 
--- with torch.no_grad(): f(x)
+-- with torch.no_grad(): f(x); the same with do ... end
 local function with(rest)
-  local path, args, body = rest:match "^([%w_.]+)%s*(%b())[^:]*:%s*(.-)%s*$"
+  local path, args, tail = rest:match "^([%w_.]+)%s*(%b())(.*)$"
+  local body = tail and (tail:match "^[^:]*:%s*(.-)%s*$" or
+                         tail:match "^%s*do%s+(.-)%s*end%s*$")
   if path == "open" then
     local name = rest:match "%f[%w_]as%s+([%a_][%w_]*)" or "f"
     return ("%s = io.open%s; ...; %s:close()"):format(name, args, name)

@@ -260,8 +260,14 @@ function runtime_errors.constant(text)
   end
 end
 
--- for row in t do
-local function not_an_iterator(o, line)
+-- for row in t do, for a in NAME do where there is no NAME
+local function not_an_iterator(o, line, value, scope)
+  local name = o.message:find "^attempt to call a nil value %(for iterator" and
+               line:match "%f[%w_]in%s+([%a_][%w_%.]*)%s+do%f[^%w_]"
+  if name and value(name) == nil then
+    local known = name:find "%." or scope and scope.there[name]
+    o.message = known and name .. " is nil" or novariable(name)
+  end
   local list = o.cause == "index" and o.got == "nil" and
                line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
   if list then
@@ -342,6 +348,13 @@ local function undefined_global(o, line, name, value)
   end
   if calls[name] and known then
     o.hint = calls[name]:gsub("x", arg, 1)
+  end
+  local sign = name == "float" and line:match "float%(%s*[\"']([+-]?)[iI]nf"
+  if sign then o.hint = sign:gsub("%+", "") .. "math.huge" end
+  local copied = line:match "deepcopy%(%s*([%a_][%w_%.:]*%(?%)?)%s*%)"
+  if copied and (name == "copy" or name == "deepcopy") then
+    local net = copied:match "^(.*)[.:]state_dict%(%)$"
+    o.hint = net and net .. ":clone():state_dict()" or copied .. ":clone()"
   end
   if name == "help" then o.hint = "?" .. (arg or "name") end
   if name == "f" then o.hint = f_string(line, value) end
@@ -520,11 +533,12 @@ function runtime_errors.explain(o, line, value, scope)
   o.hint = networks.method_hint(o, line, value) or o.hint
   missing_field(o, line, value)
   missing_module_field(o, line, value)
-  if dot_call.explain(o, line, value) then arguments = nil end
+  local dotted = dot_call.explain(o, line, value)
+  if dotted then arguments = nil end
   called_property(o, line, value)
   called_parameter(o, line, value)
   not_a_number(o, line, value)
-  not_an_iterator(o, line)
+  not_an_iterator(o, line, value, scope)
   if o.object then
     unknown_member(o, line, value)
     o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)
@@ -535,7 +549,9 @@ function runtime_errors.explain(o, line, value, scope)
   local misuse = require "nacre.runtime_misuse"
   o.hint = networks.dtype_hint(o) or networks.device_hint(o) or
            misuse.better_hint(o, line, value) or o.hint or
-           misuse.hint(o, line, value, scope) or arguments
+           misuse.hint(o, line, value, scope) or arguments or
+           not dotted and
+           require "nacre.silent_mistakes".note_at(line, value) or nil
   if o.hint then o.hint = require "nacre.rewrite_hint".hint(o, line) end
   continued_call(o, line, scope)
 end

@@ -3,13 +3,13 @@
 -- silent_mistakes.lua - notes on code that is valid in Lua, raises no error
 -- and is rarely intended: a tensor compared with a number by ==, tensors
 -- joined by `and', a tensor as a condition, a method called through a dot on
--- another tensor, a shape assigned to several names.
+-- another tensor, a shape assigned to several names, the second of two results
+-- taken by [2].
 --
 -- Whether an operand is a tensor is decided from the text and the session's
 -- variables; nothing is run.
 
 local expressions = require "nacre.expression_at"
-local value_of = require "nacre.stack_frames".value_of
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
@@ -17,6 +17,9 @@ local lookup = require "nacre.lookup"
 local nacre = package.loaded.nacre or _G.nacre
 
 local silent_mistakes = {}
+
+-- The value of a path where the code stands.
+local value_of
 
 local set = lexer.set
 
@@ -193,18 +196,68 @@ local function list_assigned(text, tokens, i)
     size and "size()" or "shape", names, right)
 end
 
+-- Operations that keep all dimensions: of a vector the second value may be
+-- meant.
+local keeps_dims = set "sort topk cummax cummin"
+
+-- The information on the operation that a call is of, its name and arguments,
+-- and the tensor that it is called with, if that is a variable.
+local function called_operation(call)
+  local object, name, args = call:match "^(.*):%s*([%a_][%w_]*)%s*(%b())$"
+  if object then
+    return is_tensor(object) and nacre._info(name), name, args, value_of(object)
+  end
+  name, args = call:match "^([%a_][%w_.]*)%s*(%b())$"
+  local f = name and lookup.value(name)
+  return type(f) == "function" and nacre._info(f), name, args,
+         value_of(args and args:match "^%(%s*([%w_.]*)" or "")
+end
+
+-- x:max(2)[2]: of values and positions the values are indexed
+local function values_indexed(text, tokens, i)
+  local at, close = tokens[i + 1], tokens[i + 2]
+  if i == 1 or tokens[i - 1].text ~= ")" or not close or close.text ~= "]" or
+     at.text ~= "1" and at.text ~= "2" then return nil end
+  local call = expressions.ending(text:sub(1, tokens[i].from - 1))
+  local info, name, args, x = called_operation(call or "")
+  if not info or not info.results:find "positions" or
+     info.results:find "%[" and not args:find "[,%d]" or
+     keeps_dims[info.name] and not (istensor(x) and #x.shape > 1) then
+    return nil
+  end
+  return ("%s gives values and positions, and [%s] is an element of the " ..
+          "values; v, i = %s"):format(name, at.text, call)
+end
+
 local checks = {
-  ["."] = other_object, ["="] = list_assigned,
+  ["["] = values_indexed, ["."] = other_object, ["="] = list_assigned,
   ["=="] = tensor_equality, ["~="] = tensor_equality,
   ["and"] = tensor_logic, ["or"] = tensor_logic,
   ["if"] = tensor_condition, ["elseif"] = tensor_condition,
   ["while"] = tensor_condition,
 }
 
+-- The note on a line at which an error arose, where value(path) is the value of
+-- a path: on a method that is called through a dot on another tensor, and on a
+-- second result taken by [2]; or nil.
+function silent_mistakes.note_at(line, value)
+  if #line > 2000 then return nil end
+  value_of = value
+  local tokens = lexer.code(line)
+  for i, t in ipairs(tokens) do
+    local look = t.text == "." and other_object or
+                 t.text == "[" and values_indexed
+    local note = look and t.kind ~= "string" and look(line, tokens, i)
+    if note then return note end
+  end
+end
+
 -- The note on a block, or nil.
 function silent_mistakes.note(text)
+  value_of = require "nacre.stack_frames".value_of
   if #text > 10000 or not (text:find "[=~]=" or text:find "%.[%w_]+%s*%(" or
      text:find "%.shape" or text:find ":size%(%)" or
+     text:find "%)%s*%[%s*[12]%s*%]" or
      text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
      text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
     return nil
