@@ -47,6 +47,7 @@ typedef struct State {
   int64_t check;              /* allocated bytes until the clock is read */
   int64_t paced;              /* nc_memory.since when nl_pace last ran */
   int64_t lastbytes;          /* of the last operation's result */
+  int64_t largest;            /* of recent ones; see gc_pacing.c */
   int64_t next;               /* as check, for nl_pace_next */
   const void *lastbox;        /* the last userdata of a tensor, maybe freed */
   int collecting;             /* the binding collects: no tensor is in use */

@@ -370,10 +370,13 @@ typedef struct BincountCall {
    float64, lie in edge[k] <= e < edge[k+1] (<= in the last bin).  The edges,
    dense and of the type of x, are evenly spaced up to rounding.  *done = 0,
    and nothing is counted, if two of them are equal or their distance is not
-   finite. */
+   finite.  Where edge is NULL, the bin of e is floor((e - from) / (to - from) *
+   bins), computed in the type of x, that of `to' the last one; *done = 0 if
+   there are too many bins. */
 typedef struct EvenBinsCall {
   Tensor *y;
   const Tensor *x, *edge;
+  double from, to;
   int *done;
 } EvenBinsCall;
 

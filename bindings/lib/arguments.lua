@@ -200,9 +200,29 @@ local function parameters_of(p, v)
   return v
 end
 
+-- The arguments as `read' gives them if there is nothing to do but to fill in
+-- defaults: none is a table, and each fits as it is. Otherwise nil.
+local function ready(s, n, ...)
+  if n > s.positional then return nil end
+  local v = {...}
+  for i, p in ipairs(s.params) do
+    local a, kind = v[i], p.type
+    if a == nil then
+      if not p.optional then return nil end
+      v[i] = p.default
+    elseif type(a) == "table" or kind == "size" or not p.fits(a) or
+           whole[kind] and math.type(a) ~= "integer" then
+      return nil
+    end
+  end
+  return v
+end
+
 -- Returns the table of arguments in the order of the parameters, and the tensor
 -- given as out. Raises an error for wrong arguments.
 local function read(name, s, ...)
+  local v, out = ready(s, select("#", ...), ...), nil
+  if v then return v end
   local n, args, named = select("#", ...), {...}, nil
   for i = 1, n do args[i] = parameters_of(s.params[i], args[i]) end
   if type(args[n]) == "table" then
@@ -224,7 +244,7 @@ local function read(name, s, ...)
     n = n - 1                 -- options that a caller passes on and has not
   end
   if n > s.positional then toomany(name, s, args, n) end
-  local v, out = {}, nil
+  v = {}
   for i = 1, n do v[i] = args[i] end
   for key, value in pairs(named or {}) do
     local i = s.byname[key]

@@ -11,10 +11,13 @@
 ** result gets its block: what an operation gave is then an operand of the next
 ** one or, unless a variable holds it, garbage. If it is an operand, the
 ** collection waits for CHAIN results: an object that survives two of them is
-** old, and only a full one finds it then. A full collection runs when the
-** memory of tensors would exceed a threshold, or earlier, from half of it, if
-** there is time. Each kind is limited to a small share of the run time,
-** estimated from the cost of its previous runs; the check itself must be cheap.
+** old, and only a full one finds it then. For the same reason it waits, after
+** large results of late, for bytes of their order: a gradient that a variable
+** holds while the next forward makes small results would else become old. A
+** full collection runs when the memory of tensors would exceed a threshold, or
+** earlier, from half of it, if there is time. Each kind is limited to a small
+** share of the run time, estimated from the cost of its previous runs; the
+** check itself must be cheap.
 */
 #include "bindings/binding.h"
 
@@ -124,7 +127,8 @@ static int is_operand(lua_State *L, const void *box) {
 void nl_pace_next(lua_State *L) {
   State *s = nl_state(L);
   s->next = nc_memory.since + WINDOW / 4;
-  if ((is_operand(L, s->lastbox) && nc_memory.since < CHAIN * s->lastbytes) ||
+  if (nc_memory.since < s->largest / 2 ||
+      (is_operand(L, s->lastbox) && nc_memory.since < CHAIN * s->lastbytes) ||
       (nc_now() - s->lastyoung) / SHARE <= s->young)
     return;
   if (lua_gc(L, LUA_GCISRUNNING) == 1) collect_young(L, INSIDE_OPERATION);
@@ -138,6 +142,8 @@ void nl_pace(lua_State *L) {
   if (bytes == 0) return;
   s->paced = nc_memory.since;
   s->lastbytes = bytes;
+  s->largest -= bytes;
+  if (s->largest < bytes) s->largest = bytes;
   int full = nc_memory.live + bytes > s->threshold, young = 0;
   full |= devices == PRESSURE_FULL;
   if (!full) {

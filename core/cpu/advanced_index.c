@@ -17,6 +17,7 @@
 
 #define GRAIN 32768  /* elements worth a thread */
 #define PIECE 262144 /* bytes between two looks at the interrupt */
+#define AHEAD 4      /* rows that are fetched before they are used */
 
 /*
 ** Offsets
@@ -31,15 +32,9 @@ typedef struct ResolveWork {
 /* Offsets of the indices begin .. end-1; stops at one out of range. */
 static void resolve_range(void *ctx, int64_t begin, int64_t end) {
   ResolveWork *p = ctx;
-  const int64_t size = p->size, step = p->step;
-  for (int64_t i = begin; i < end; i++) {
-    int64_t v = p->index[i], at = v > 0 ? v - 1 : v + size;
-    if (NC_UNLIKELY(v == 0 || at < 0 || at >= size)) {
-      nc_atomic_min(&p->bad, i);
-      return;
-    }
-    p->offset[i] = at * step;
-  }
+  const int64_t done = nc_kernels()->index_offsets(
+      p->offset + begin, p->index + begin, end - begin, p->size, p->step);
+  if (done < end - begin) nc_atomic_min(&p->bad, begin + done);
 }
 
 int nc_cpu_resolve_index(const ResolveIndexCall *p) {
@@ -61,14 +56,12 @@ typedef struct IndexedRows {
   char *x, *other;
   const int64_t *offset;
   int64_t esize;
-  IndexedDims k;              /* over rows */
-  int64_t length, rowstep[2]; /* elements of a row, and their steps */
-  int64_t piece;              /* elements moved at a time */
-  int dense, isshort;         /* is a row dense in both; and one piece? */
-  int reads;                  /* x to other? */
-  int reduces;                /* other is reduced into x? */
-  IndexReduce fold;
-  DType type;
+  IndexedDims k;                   /* over rows */
+  int64_t length, rowstep[2];      /* elements of a row, and their steps */
+  int64_t piece;                   /* elements moved at a time */
+  int dense, isshort;              /* is a row dense in both; and one piece? */
+  int reads;                       /* x to other? */
+  const IndexReduceKernel *reduce; /* NULL: the elements are copied */
 } IndexedRows;
 
 /* Takes the last dimension as the row, unless it is the indexed one. */
@@ -96,67 +89,14 @@ static void plan_rows(IndexedRows *r, const IndexCall *g) {
   split_row(r);
 }
 
-/* The new value of a, an element of y, given b, one of x */
-#define ADD a + b
-#define MUL a *b
-#define MAX b > a ? b : a
-#define MIN b < a ? b : a
-#define NANMAX b > a || b != b ? b : a
-#define NANMIN b < a || b != b ? b : a
-#define OR a | b
-#define AND a &b
-/* clang-format off */
-#define REDUCE_EACH(T, E)                                                     \
-  for (int64_t i = 0; i < n; i++) {                                           \
-    T *own = (T *)(y + (at ? at[i] : i * sy));                                \
-    const T a = *own, b = *(const T *)(x + i * sx);                           \
-    *own = (T)(E);                                                            \
-  }                                                                           \
-  return
-#define BY_REDUCTION(T, add, mul, max, min)                                   \
-  switch (fold) {                                                             \
-    case INDEX_ADD: REDUCE_EACH(T, add);                                      \
-    case INDEX_MUL: REDUCE_EACH(T, mul);                                      \
-    case INDEX_MAX: REDUCE_EACH(T, max);                                      \
-    case INDEX_MIN: REDUCE_EACH(T, min);                                      \
-  }
-#define INTEGER(dtype, T) \
-  case dtype: BY_REDUCTION(T, ADD, MUL, MAX, MIN) return;
-#define FLOATING(dtype, T) \
-  case dtype: BY_REDUCTION(T, ADD, MUL, NANMAX, NANMIN) return;
-/* clang-format on */
-
-static void reduce_half(float *y, float b, IndexReduce fold) {
-  const float a = *y;
-  *y = fold == INDEX_ADD   ? ADD
-       : fold == INDEX_MUL ? MUL
-       : fold == INDEX_MAX ? (NANMAX)
-                           : (NANMIN);
-}
-
-void nc_cpu_reduceinto(char *y, const int64_t at[], int64_t sy, const char *x,
-                       int64_t sx, int64_t n, DType type, IndexReduce fold) {
-  const Kernels *k = nc_kernels();
-  const KernelType c = nc_kernel_type(type);
-  float to, from;
-  switch (type) {
-    FLOATING(DT_f32, float)
-    FLOATING(DT_f64, double)
-    INTEGER(DT_u8, uint8_t)
-    INTEGER(DT_i8, int8_t)
-    INTEGER(DT_i16, int16_t)
-    INTEGER(DT_i32, int32_t)
-    INTEGER(DT_i64, int64_t)
-    case DT_b8: BY_REDUCTION(uint8_t, OR, AND, OR, AND) return;
-    default: break;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    char *own = y + (at ? at[i] : i * sy);
-    k->load[c][type](&to, own, 1, 1);
-    k->load[c][type](&from, x + i * sx, 1, 1);
-    reduce_half(&to, from, fold);
-    k->store[c][type](own, &to, 1, 1);
-  }
+/* Asks for the first lines of a row; the processor finds out about the rest. */
+static void prefetch_row(const char *x, size_t bytes) {
+  enum { LINE = 64, MOST = 8 * LINE };
+#if defined(__GNUC__)
+  for (size_t i = 0; i < bytes && i < MOST; i += LINE)
+    __builtin_prefetch(x + i);
+#endif
+  (void)x, (void)bytes;
 }
 
 /* Copies n short dense rows between x, at offsets, and other. */
@@ -175,7 +115,13 @@ static void copy_short_rows(const IndexedRows *r, const int64_t *at, char *x,
 #define CASE(bytes) \
   case bytes: MOVE(bytes); break;
   switch (length) { /* memcpy of a constant length is a move */
-    CASE(1) CASE(2) CASE(4) CASE(8) CASE(16) CASE(32) default : MOVE(length);
+    CASE(1)
+    CASE(2)
+    CASE(4) CASE(8) CASE(16) CASE(32) default : for (i = 0; i < n; i++) {
+      if (i + AHEAD < n) prefetch_row(x + at[i + AHEAD] * e, length);
+      if (r->reads) memcpy(o + i * so, x + at[i] * e, length);
+      else memcpy(x + at[i] * e, o + i * so, length);
+    }
   }
 #undef CASE
 #undef MOVE
@@ -184,14 +130,11 @@ static void copy_short_rows(const IndexedRows *r, const int64_t *at, char *x,
 /* Reduces n elements of other into x, at offsets. */
 static void reduce_elements(const IndexedRows *r, const int64_t *at, char *x,
                             char *o, int64_t n) {
-  enum { BATCH = 512 };
-  const int64_t so = r->k.step[1][r->k.offset_dim];
-  int64_t bytes[BATCH];
-  for (int64_t i = 0; i < n && !nc_interrupted; i += BATCH) {
-    const int64_t m = n - i < BATCH ? n - i : BATCH;
-    for (int64_t k = 0; k < m; k++) bytes[k] = at[i + k] * r->esize;
-    nc_cpu_reduceinto(x, bytes, 0, o + i * so, so, m, r->type, r->fold);
-  }
+  const Positions row = { .index = at,
+                          .size = INT64_MAX,
+                          .step = r->esize,
+                          .other = r->k.step[1][r->k.offset_dim] };
+  r->reduce->at(x, o, n, &row);
 }
 
 /* Moves one row. */
@@ -200,8 +143,7 @@ static void move_row(const IndexedRows *r, char *x, char *o) {
   for (int64_t i = 0; i < r->length && !nc_interrupted; i += r->piece) {
     int64_t n = r->length - i < r->piece ? r->length - i : r->piece;
     char *a = x + i * s[0], *b = o + i * s[1];
-    if (r->reduces)
-      nc_cpu_reduceinto(a, NULL, s[0], b, s[1], n, r->type, r->fold);
+    if (r->reduce) r->reduce->row(a, s[0], b, s[1], n);
     else if (r->dense)
       memcpy(r->reads ? b : a, r->reads ? a : b, (size_t)(n * e));
     else if (r->reads) nc_copy_strided(b, s[1], a, s[0], n, e);
@@ -227,9 +169,9 @@ static void move_rows(void *ctx, int64_t begin, int64_t end) {
       else if (d < last) x += r->offset[index[d]] * r->esize;
       o += index[d] * r->k.step[1][d];
     }
-    if (last == r->k.offset_dim && r->isshort && !r->reduces)
+    if (last == r->k.offset_dim && r->isshort && !r->reduce)
       copy_short_rows(r, r->offset + index[last], x, o, n);
-    else if (last == r->k.offset_dim && r->reduces && r->length == 1)
+    else if (last == r->k.offset_dim && r->reduce && r->length == 1)
       reduce_elements(r, r->offset + index[last], x, o, n);
     else
       for (int64_t k = 0; k < n; k++)
@@ -252,9 +194,7 @@ static int index_request(const IndexCall *g, int reads, int reduces) {
   IndexedRows r;
   plan_rows(&r, g);
   r.reads = reads;
-  r.reduces = reduces;
-  r.fold = g->fold;
-  r.type = g->x->dtype;
+  r.reduce = reduces ? &nc_kernels()->index_reduce[g->x->dtype][g->fold] : NULL;
   for (int d = 0; d < r.k.nd; d++) n *= r.k.size[d];
   grain = GRAIN / r.length + 1;
   if (reads || g->distinct) return nc_parallel(n, grain, move_rows, &r);

@@ -209,7 +209,7 @@ static int find_library(void) {
 static const char *const thread_vars[] = { "OPENBLAS_NUM_THREADS",
                                            "OMP_NUM_THREADS" };
 
-/* Sets the variables to "1" and keeps what they were; or, `back', sets them to
+/* Asks for one thread and keeps what the variables were; or, `back', sets them to
    that: child processes must not inherit ours. */
 static void ask_for_one_thread(char was[2][32], int back) {
   for (int i = 0; i < 2; i++) {

@@ -437,6 +437,7 @@ static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   PointwisePlan p;
   void (*map)(void *, int64_t, int64_t);
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
+  if (nc_cpu_isrepeat(k)) return nc_cpu_repeat(k);
   make_plan(&p, k);
   if (halves) {
     p.f = halves;

@@ -28,10 +28,9 @@ int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
 int nc_cpu_istranspose(const TensorIter *k);
 int nc_cpu_transpose(const TensorIter *k);
 
-/* Reduces n elements of x, sx bytes apart, in order, into those of y, at the
-   offsets at[i], in bytes, or sy bytes apart if `at' is NULL. */
-void nc_cpu_reduceinto(char *y, const int64_t at[], int64_t sy, const char *x,
-                       int64_t sx, int64_t n, DType type, IndexReduce fold);
+/* A copy whose operand repeats each element (repeat_copy.c). */
+int nc_cpu_isrepeat(const TensorIter *k);
+int nc_cpu_repeat(const TensorIter *k);
 
 /* y = x, n elements of `size' bytes; steps are in bytes (rearrange.c). */
 void nc_copy_strided(void *y, int64_t ystep, const void *x, int64_t xstep,

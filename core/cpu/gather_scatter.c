@@ -3,103 +3,112 @@
 ** gather_scatter.c - the request gather_dim on the CPU: gather, scatter and
 ** scatter_reduce along one dimension.
 **
-** The index is read in pieces of a row.  Elements move while it is read; for a
-** reduction its numbers first become offsets, which stay in the cache.
+** The index is read row by row.  A row runs over its last dimension, or over
+** several that have one stride in all tensors.
 */
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/portable.h"
 #include "core/op.h"
 
-#define GRAIN 32768 /* elements worth a thread */
-#define PIECE 512   /* offsets at a time */
+#define GRAIN 32768     /* elements worth a thread */
+#define PIECE 65536     /* elements between two looks at nc_interrupted */
+#define LINE 64         /* bytes of a cache line */
+#define PREFETCH 131072 /* bytes that are fetched ahead; less than a cache */
 
 typedef struct GatherWork {
   const GatherDimCall *a;
-  const int64_t *index;
   char *x, *other;
-  int64_t esize, length; /* of an element; elements of a row */
-  int64_t slice;         /* elements of a slice along dimension 0 */
-  int64_t size, step;    /* of x along dim; steps are in bytes */
-  int64_t rowstep[2];    /* along a row: of x (0 if it is dim), of other */
-  _Atomic int64_t bad;   /* the first index that is out of range */
+  int64_t esize, slice; /* of an element; elements of a slice of dimension 0 */
+  int nd;               /* dimensions of the index, the last one a row */
+  int64_t size[NC_MAXDIM];
+  int64_t step[2][NC_MAXDIM]; /* of x (0 along dim), of other; in bytes */
+  Positions row;
+  const IndexReduceKernel *reduce; /* NULL: the elements are copied */
+  int64_t prefetch;                /* bytes of x that a row reads, or 0 */
+  _Atomic int64_t bad;             /* the first index that is out of range */
 } GatherWork;
 
-/* The offsets of row i in x (at 0 along dim) and in other, in bytes. */
-static void row_offsets(const GatherWork *j, int64_t i, int64_t *x,
-                        int64_t *other) {
-  const GatherDimCall *a = j->a;
-  *x = *other = 0;
-  for (int d = a->index->nd - 2; d >= 0; d--) {
-    const int64_t k = i % a->index->size[d];
-    i /= a->index->size[d];
-    if (d != a->dim) *x += k * a->x->step[d] * j->esize;
-    if (a->other) *other += k * a->other->step[d] * j->esize;
-  }
-}
-
-/* For each of n elements of the index, from i on: p = its position along dim,
-   from 0.  One out of range is noted and taken as 0. */
-#define FOR_EACH_INDEX(...)                                         \
-  do {                                                              \
-    const int64_t *v = j->index + i, size = j->size;                \
-    int64_t bad = INT64_MAX;                                        \
-    for (int64_t k = 0; k < n; k++) {                               \
-      int64_t p = v[k] > 0 ? v[k] - 1 : v[k] + size;                \
-      if (NC_UNLIKELY((uint64_t)p >= (uint64_t)size)) {             \
-        if (bad == INT64_MAX) bad = i + k;                          \
-        p = 0;                                                      \
-      }                                                             \
-      __VA_ARGS__;                                                  \
-    }                                                               \
-    if (NC_UNLIKELY(bad != INT64_MAX)) nc_atomic_min(&j->bad, bad); \
+/* For each of n elements of the index v: p = its position along dim, from 0.
+   Returns at one out of range, with its number. */
+#define FOR_EACH_POSITION(...)                                 \
+  do {                                                         \
+    const int64_t size = r->size;                              \
+    for (int64_t i = 0; i < n; i++) {                          \
+      int64_t p;                                               \
+      if (NC_UNLIKELY(!nc_place(&p, v[i], 1, size))) return i; \
+      __VA_ARGS__;                                             \
+    }                                                          \
   } while (0)
 
-/* at[0..n-1] = offsets in bytes, for a row that begins at offset x */
-static void resolve(GatherWork *j, int64_t at[], int64_t i, int64_t n,
-                    int64_t x) {
-  const int64_t step = j->step, rowstep = j->rowstep[0];
-  FOR_EACH_INDEX(at[k] = x + p * step + k * rowstep);
-}
-
-static void check(GatherWork *j, int64_t i, int64_t n) {
-  FOR_EACH_INDEX((void)0);
-}
-
-/* Copies n elements between x, from offset `start' on, and o. */
-static void move(GatherWork *j, int64_t i, int64_t n, int64_t start, char *o) {
-  const int64_t step = j->step, rowstep = j->rowstep[0], s = j->rowstep[1];
-  char *x = j->x + start;
-#define CASE(bytes)                                                            \
-  case bytes:                                                                  \
-    if (j->a->mode == GATHER_DIM_GET)                                          \
-      FOR_EACH_INDEX(memcpy(o + k * s, x + p * step + k * rowstep, bytes));    \
-    else FOR_EACH_INDEX(memcpy(x + p * step + k * rowstep, o + k * s, bytes)); \
+/* Copies n elements between x and o; returns how many come before an index
+   that is out of range. */
+static int64_t copy(const GatherWork *j, const int64_t *v, int64_t n, char *x,
+                    char *o) {
+  const Positions *r = &j->row;
+  const int64_t step = r->step, along = r->along, s = r->other;
+  const int get = j->a->mode == GATHER_DIM_GET;
+#define CASE(bytes)                                                          \
+  case bytes:                                                                \
+    if (get)                                                                 \
+      FOR_EACH_POSITION(memcpy(o + i * s, x + p * step + i * along, bytes)); \
+    else                                                                     \
+      FOR_EACH_POSITION(memcpy(x + p * step + i * along, o + i * s, bytes)); \
     break;
   switch (j->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE
+  return n;
 }
 
-/* Elements begin .. end-1 of the index. */
+/* Asks for the part of x that a row of the index reads in any order. */
+static void prefetch(const GatherWork *j, const char *x) {
+#if defined(__GNUC__)
+  for (int64_t i = 0; i < j->prefetch; i += LINE) __builtin_prefetch(x + i, 1);
+#endif
+  (void)j, (void)x;
+}
+
+/* The n elements from number `from' on, which lie in one row that begins at x
+   and o. */
+static void work_on_row(GatherWork *j, int64_t from, int64_t n, char *x,
+                        char *o) {
+  const int64_t *v = (const int64_t *)nc_data(j->a->index) + from;
+  Positions row = j->row;
+  int64_t done;
+  row.index = v;
+  if (j->prefetch && n >= j->prefetch / LINE) prefetch(j, x);
+  if (j->a->mode == GATHER_DIM_CHECK)
+    done = nc_kernels()->index_offsets(NULL, v, n, row.size, 0);
+  else if (j->reduce) done = j->reduce->at(x, o, n, &row);
+  else done = copy(j, v, n, x, o);
+  if (NC_UNLIKELY(done < n)) nc_atomic_min(&j->bad, from + done);
+}
+
+/* Elements begin .. end-1 of the index, until one is out of range. */
 static void gather_range(void *ctx, int64_t begin, int64_t end) {
   GatherWork *j = ctx;
-  int64_t at[PIECE];
+  const int last = j->nd - 1;
+  int64_t at[NC_MAXDIM], left = begin;
+  for (int d = last; d >= 0; d--) {
+    at[d] = left % j->size[d];
+    left /= j->size[d];
+  }
   for (int64_t i = begin; i < end && !nc_interrupted;) {
-    const int64_t row = i / j->length, from = i % j->length;
-    int64_t x, o, n = j->length - from;
-    if (n > end - i) n = end - i;
-    if (n > PIECE) n = PIECE;
-    row_offsets(j, row, &x, &o);
-    x += from * j->rowstep[0];
-    o += from * j->rowstep[1];
-    if (j->a->mode == GATHER_DIM_CHECK) check(j, i, n);
-    else if (j->a->mode == GATHER_DIM_REDUCE) {
-      resolve(j, at, i, n, x);
-      nc_cpu_reduceinto(j->x, at, 0, j->other + o, j->rowstep[1], n,
-                        j->a->x->dtype, j->a->fold);
-    } else move(j, i, n, x, j->other + o);
+    const int64_t n = nc_min(nc_min(j->size[last] - at[last], end - i), PIECE);
+    char *x = j->x, *o = j->other;
+    for (int d = 0; d <= last; d++) {
+      x += at[d] * j->step[0][d];
+      o += at[d] * j->step[1][d];
+    }
+    work_on_row(j, i, n, x, o);
     i += n;
+    at[last] += n;
+    for (int d = last; d > 0 && at[d] == j->size[d]; d--) {
+      at[d] = 0;
+      at[d - 1]++;
+    }
   }
 }
 
@@ -108,20 +117,40 @@ static void gather_slices(void *ctx, int64_t begin, int64_t end) {
   gather_range(ctx, begin * j->slice, end * j->slice);
 }
 
+/* Adds an inner dimension; merges it with the last one if all tensors have one
+   stride over both. */
+static void add_dim(GatherWork *j, int64_t size, int64_t x, int64_t o) {
+  int last = j->nd - 1;
+  if (size == 1) return;
+  if (last >= 0 && j->step[0][last] == x * size && j->step[1][last] == o * size)
+    j->size[last] *= size;
+  else j->size[last = j->nd++] = size;
+  j->step[0][last] = x;
+  j->step[1][last] = o;
+}
+
 static void prepare(GatherWork *j, const GatherDimCall *a) {
-  const int nd = a->index->nd, last = nd - 1;
-  const int64_t n = nc_numel(a->index);
-  j->a = a;
-  j->index = nc_data(a->index);
-  j->x = nc_data(a->x);
+  const Tensor *index = a->index;
+  const int64_t e = nc_dtypesize(a->x->dtype);
+  int last;
+  *j = (GatherWork){ .a = a, .x = nc_data(a->x), .esize = e };
   j->other = a->other ? nc_data(a->other) : NULL;
-  j->esize = nc_dtypesize(a->x->dtype);
-  j->length = a->index->size[last];
-  j->slice = n / a->index->size[0];
-  j->size = a->x->size[a->dim];
-  j->step = a->x->step[a->dim] * j->esize;
-  j->rowstep[0] = a->dim == last ? 0 : a->x->step[last] * j->esize;
-  j->rowstep[1] = a->other ? a->other->step[last] * j->esize : 0;
+  j->slice = nc_numel(index) / index->size[0];
+  for (int d = 0; d < index->nd; d++)
+    add_dim(j, index->size[d], d == a->dim ? 0 : a->x->step[d] * e,
+            a->other ? a->other->step[d] * e : 0);
+  if (j->nd == 0) j->size[j->nd++] = 1; /* one element */
+  last = j->nd - 1;
+  j->row = (Positions){ .from = 1,
+                        .size = a->x->size[a->dim],
+                        .step = a->x->step[a->dim] * e,
+                        .along = j->step[0][last],
+                        .other = j->step[1][last] };
+  if (j->row.along == 0 && j->row.step == e && a->mode != GATHER_DIM_CHECK &&
+      j->row.size * e <= PREFETCH)
+    j->prefetch = j->row.size * e;
+  if (a->mode == GATHER_DIM_REDUCE)
+    j->reduce = &nc_kernels()->index_reduce[a->x->dtype][a->fold];
   atomic_init(&j->bad, INT64_MAX);
 }
 
@@ -138,5 +167,6 @@ int nc_cpu_gather_dim(const GatherDimCall *a) {
   else gather_range(&j, 0, n);
   if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
   if (j.bad >= n) return NC_OK;
-  return nc_position(&at, j.index[j.bad], a->x, a->dim);
+  return nc_position(&at, ((const int64_t *)nc_data(a->index))[j.bad], a->x,
+                     a->dim);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/portable.h"
+#include "core/cpu/kernels/kernels.h"
 
 #define GRAIN 32768 /* elements that are worth a thread */
 #define PIECE 65536 /* elements between two looks at nc_interrupted */
@@ -15,19 +15,18 @@ void nc_copy_strided(void *to, int64_t ystep, const void *from, int64_t xstep,
                      int64_t n, int64_t size) {
   char *y = to;
   const char *x = from;
-#define CASE(bytes)                                    \
-  case bytes:                                          \
-    if (ystep == bytes && xstep == -bytes)             \
-      NC_IVDEP for (int64_t i = 0; i < n; i++)         \
-          memcpy(y + i * bytes, x - i * bytes, bytes); \
-    else if (ystep == bytes)                           \
-      for (int64_t i = 0; i < n; i++)                  \
-        memcpy(y + i * bytes, x + i * xstep, bytes);   \
-    else                                               \
-      for (int64_t i = 0; i < n; i++)                  \
-        memcpy(y + i * ystep, x + i * xstep, bytes);   \
+#define CASE(bytes)                                  \
+  case bytes:                                        \
+    if (ystep == bytes)                              \
+      for (int64_t i = 0; i < n; i++)                \
+        memcpy(y + i * bytes, x + i * xstep, bytes); \
+    else                                             \
+      for (int64_t i = 0; i < n; i++)                \
+        memcpy(y + i * ystep, x + i * xstep, bytes); \
     break;
   if (ystep == size && xstep == size) memcpy(y, x, (size_t)(n * size));
+  else if (ystep == size && xstep == -size)
+    nc_kernels()->reverse[(size > 1) + (size > 2) + (size > 4)](y, x, n);
   else switch (size) {
       CASE(1) CASE(2) CASE(4) CASE(8)
     }

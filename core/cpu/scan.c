@@ -29,6 +29,15 @@ static void cumsum_row(const DimRows *l, void *dst, const void *src) {
                           n - i < BLOCK ? n - i : BLOCK, sum);
 }
 
+/* Four rows, one after the other in memory. */
+static void cumsum_four(const DimRows *l, void *dst, const void *src) {
+  const int64_t n = l->length, size = nc_dtypesize(l->t->dtype);
+  double sum[4] = { 0 };
+  for (int64_t i = 0; i < n && !nc_interrupted; i += BLOCK)
+    l->kernel->cumsum_four((char *)dst + i * size, (const char *)src + i * size,
+                           n, n - i < BLOCK ? n - i : BLOCK, sum);
+}
+
 static void cumprod_row(const DimRows *l, void *dst, const void *src) {
   const int64_t n = l->length;
   const DType type = l->t->dtype;
@@ -111,10 +120,13 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
   const ScanWork *j = ctx;
   const int64_t n = j->in.length;
   const int64_t size = nc_dtypesize(j->in.t->dtype);
-  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+  const int fours = j->op == DIM_CUMSUM && j->in.kernel != NULL;
+  for (int64_t i = begin, rows; i < end && !nc_interrupted; i += rows) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
     char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
-    if (j->op == DIM_CUMSUM) cumsum_row(&j->in, y, x);
+    rows = fours && end - i >= 4 ? 4 : 1;
+    if (rows == 4) cumsum_four(&j->in, y, x);
+    else if (j->op == DIM_CUMSUM) cumsum_row(&j->in, y, x);
     else if (j->op == DIM_CUMPROD) cumprod_row(&j->in, y, x);
     else if (j->op == DIM_LOGCUMSUMEXP) logcumsumexp_row(&j->in, y, x);
     else

@@ -6,45 +6,73 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/portable.h"
 
-#define PIECE 16384 /* elements between two looks at nc_interrupted */
+#define PIECE 16384         /* elements between two looks at nc_interrupted */
+#define MOST_BINS (1 << 24) /* whose numbers are exact in float32 */
 
 /*
-** search: bisection
+** search: bisection, of several values side by side and without branches, which
+** nothing could predict
 */
+#define LANES 8
+
 typedef struct SearchWork {
   const Tensor *seq, *x;
   int64_t *at;
   int64_t n, m; /* elements of a sequence; values looked for in it */
+  int steps;    /* in which more than no elements are left, whatever they are */
   int right;
 } SearchWork;
 
-/* The position of v in s, from 1; nan is larger than all others. */
-#define BISECT(type)                                                          \
-  static int64_t bisect_##type(const type *s, int64_t n, type v, int right) { \
-    int64_t low = 0, high = n;                                                \
-    while (low < high) {                                                      \
-      const int64_t mid = low + (high - low) / 2;                             \
-      if (right ? !(s[mid] > v) : !(s[mid] >= v)) low = mid + 1;              \
-      else high = mid;                                                        \
-    }                                                                         \
-    return low + 1;                                                           \
-  }                                                                           \
-  static void search_##type(const SearchWork *s, int64_t from, int64_t to) {  \
-    const type *seq = nc_data(s->seq), *x = nc_data(s->x);                    \
-    for (int64_t i = from; i < to; i++) {                                     \
-      const type *own = s->seq->nd == 1 ? seq : seq + i / s->m * s->n;        \
-      s->at[i] = bisect_##type(own, s->n, x[i], s->right);                    \
-    }                                                                         \
+/* at[i] = the position of v[i] in the n elements of s, from 1, for at most
+   LANES values; nan is larger than all others.  Each step looks at the middle
+   one of `left' elements from `low' on. */
+#define BISECT(type)                                                           \
+  NC_INLINE int64_t passes_##type(type e, type v, int right) {                 \
+    return right ? !(e > v) : !(e >= v);                                       \
+  }                                                                            \
+  NC_INLINE void bisect_##type(const type *s, int64_t n, const type *v,        \
+                               int64_t *at, int64_t lanes, int steps,          \
+                               int right) {                                    \
+    int64_t low[LANES] = { 0 }, left[LANES];                                   \
+    for (int64_t i = 0; i < lanes; i++) left[i] = n;                           \
+    for (int k = 0; k < steps; k++)                                            \
+      for (int64_t i = 0; i < lanes; i++) {                                    \
+        const int64_t half = left[i] >> 1;                                     \
+        const int64_t up = passes_##type(s[low[i] + half], v[i], right);       \
+        low[i] += (half + 1) & -up;                                            \
+        left[i] = half - (up & ~left[i] & 1);                                  \
+      }                                                                        \
+    for (int64_t i = 0; i < lanes; i++) /* one is left, or none */             \
+      at[i] =                                                                  \
+          1 + low[i] + (left[i] > 0 && passes_##type(s[low[i]], v[i], right)); \
+  }                                                                            \
+  /* Values from .. to-1, of one sequence. */                                  \
+  static void search_##type(const SearchWork *w, int64_t from, int64_t to) {   \
+    const type *s = nc_data(w->seq), *v = nc_data(w->x);                       \
+    const int64_t n = w->n;                                                    \
+    int64_t i = from;                                                          \
+    if (w->seq->nd > 1) s += from / w->m * n;                                  \
+    if (w->right)                                                              \
+      for (; i + LANES <= to; i += LANES)                                      \
+        bisect_##type(s, n, v + i, w->at + i, LANES, w->steps, 1);             \
+    else                                                                       \
+      for (; i + LANES <= to; i += LANES)                                      \
+        bisect_##type(s, n, v + i, w->at + i, LANES, w->steps, 0);             \
+    for (; i < to; i++)                                                        \
+      bisect_##type(s, n, v + i, w->at + i, 1, w->steps, w->right);            \
   }
 BISECT(int64_t)
 BISECT(float)
 BISECT(double)
+#undef BISECT
 
 static void search_range(void *ctx, int64_t begin, int64_t end) {
   const SearchWork *s = ctx;
-  for (int64_t i = begin; i < end && !nc_interrupted; i += PIECE) {
-    const int64_t to = end - i < PIECE ? end : i + PIECE;
+  for (int64_t i = begin, to; i < end && !nc_interrupted; i = to) {
+    to = nc_min(end, i + PIECE);
+    if (s->seq->nd > 1) to = nc_min(to, (i / s->m + 1) * s->m);
     if (s->x->dtype == DT_i64) search_int64_t(s, i, to);
     else if (s->x->dtype == DT_f32) search_float(s, i, to);
     else search_double(s, i, to);
@@ -58,6 +86,7 @@ int nc_cpu_search(const SearchCall *q) {
   };
   s.n = seq->size[seq->nd - 1];
   s.m = x->nd ? x->size[x->nd - 1] : 1;
+  while (s.n + 1 >= (int64_t)2 << s.steps) s.steps++;
   return nc_parallel(nc_numel(x), 4096, search_range, &s);
 }
 
@@ -144,7 +173,8 @@ int nc_cpu_bincount(const BincountCall *c) {
 */
 typedef struct EvenBins {
   const Tensor *x;
-  const void *edge;
+  const void *edge; /* NULL: the bin is computed from the range */
+  double from, to;
   int64_t n, *count; /* bins; counts of each chunk, n for each */
   int64_t chunk;     /* elements of a chunk */
   double scale;      /* bins per unit */
@@ -180,36 +210,74 @@ EVENBINS(float)
 EVENBINS(double)
 #undef EVENBINS
 
+/* For the bins of a range.  Those of a block are found first, n for none, so
+   that the compiler has no branch to keep. */
+#define RANGE_BINS(type)                                             \
+  static void count_range_##type(const EvenBins *b, int64_t *count,  \
+                                 int64_t from, int64_t to) {         \
+    enum { BLOCK = 512 };                                            \
+    const type low = (type)b->from, width = (type)(b->to - b->from); \
+    const type top = (type)b->to, bins = (type)b->n;                 \
+    const int32_t none = (int32_t)b->n;                              \
+    const int64_t step = b->x->step[0];                              \
+    const type *x = (const type *)nc_data(b->x) + from * step;       \
+    int32_t bin[BLOCK];                                              \
+    for (int64_t i = from; i < to; i += BLOCK, x += BLOCK * step) {  \
+      const int n = (int)(to - i < BLOCK ? to - i : BLOCK);          \
+      for (int k = 0; k < n; k++) {                                  \
+        const type e = x[k * step], v = (e - low) / width * bins;    \
+        const int is = (v >= 0) & (v < bins);                        \
+        const int32_t found = (int32_t)(is ? v : 0);                 \
+        bin[k] = e == top ? none - 1 : is ? found : none;            \
+      }                                                              \
+      for (int k = 0; k < n; k++) count[bin[k]]++;                   \
+    }                                                                \
+  }
+RANGE_BINS(float)
+RANGE_BINS(double)
+#undef RANGE_BINS
+
+/* The counts of elements from .. to-1. */
+static void count_piece(const EvenBins *b, int64_t *count, int64_t from,
+                        int64_t to) {
+  const int isfloat = b->x->dtype == DT_f32;
+  if (b->edge && isfloat) count_float(b, count, from, to);
+  else if (b->edge) count_double(b, count, from, to);
+  else if (isfloat) count_range_float(b, count, from, to);
+  else count_range_double(b, count, from, to);
+}
+
 static void count_range(void *ctx, int64_t begin, int64_t end) {
   const EvenBins *b = ctx;
   for (int64_t p = begin; p < end; p++) {
     int64_t i = p * b->chunk, stop = nc_numel(b->x);
     if (stop - i > b->chunk) stop = i + b->chunk;
-    for (; i < stop && !nc_interrupted; i += PIECE) {
-      const int64_t to = stop - i < PIECE ? stop : i + PIECE;
-      if (b->x->dtype == DT_f32) count_float(b, b->count + p * b->n, i, to);
-      else count_double(b, b->count + p * b->n, i, to);
-    }
+    for (; i < stop && !nc_interrupted; i += PIECE)
+      count_piece(b, b->count + p * (b->n + 1), i, nc_min(stop, i + PIECE));
   }
 }
 
 int nc_cpu_even_bins(const EvenBinsCall *c) {
   const Tensor *x = c->x;
   const int64_t n = c->y->size[0], length = nc_numel(x);
-  EvenBins b = { .x = x, .edge = nc_data(c->edge), .n = n };
+  EvenBins b = { .x = x, .from = c->from, .to = c->to, .n = n };
   int64_t nchunks = length / (4096 + 4 * n), *sum = nc_data(c->y);
+  const int64_t row = n + 1; /* counts of a chunk; the last is of no bin */
   void *p;
   int r;
-  *c->done =
-      x->dtype == DT_f32 ? check_edges_float(&b) : check_edges_double(&b);
+  b.edge = c->edge ? nc_data(c->edge) : NULL;
+  *c->done = b.edge == NULL       ? n <= MOST_BINS
+             : x->dtype == DT_f32 ? check_edges_float(&b)
+                                  : check_edges_double(&b);
   if (!*c->done) return NC_OK;
   if (nchunks > nc_threads()) nchunks = nc_threads();
   if (nchunks < 1) nchunks = 1;
   b.chunk = (length + nchunks - 1) / nchunks;
-  TRY(nc_hostalloc(&p, nchunks * n * 8));
-  b.count = memset(p, 0, (size_t)(nchunks * n * 8));
+  TRY(nc_hostalloc(&p, nchunks * row * 8));
+  b.count = memset(p, 0, (size_t)(nchunks * row * 8));
   r = nc_parallel(nchunks, 1, count_range, &b);
-  for (int64_t i = 0; i < nchunks * n; i++) sum[i % n] += b.count[i];
-  nc_hostfree(p, nchunks * n * 8);
+  for (int64_t k = 0; k < nchunks; k++)
+    for (int64_t i = 0; i < n; i++) sum[i] += b.count[k * row + i];
+  nc_hostfree(p, nchunks * row * 8);
   return r;
 }

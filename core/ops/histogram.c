@@ -195,6 +195,26 @@ static Tensor *find_even_bins(Temps *w, Tensor *x, const void *info) {
   return nc_temps_wherenumber(w, last, nc_int(e->n - 1), bin);
 }
 
+/* Returns the counts by the request even_bins; NULL if the device has it not,
+   or does not count so many bins. */
+static Tensor *request_even_bins(Temps *w, Tensor *x, Tensor *edge,
+                                 const EvenBins *even) {
+  const Device *d = w->status == NC_OK ? nc_device(x) : NULL;
+  int done = 0;
+  Tensor *y;
+  if (d == NULL || d->even_bins == NULL) return NULL;
+  y = nc_temps_full(w, x, DT_i64, 1, &even->n, nc_int(0));
+  nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
+  const EvenBinsCall c = { .y = y,
+                           .x = x,
+                           .edge = edge,
+                           .from = even->from,
+                           .to = even->to,
+                           .done = &done };
+  if (w->status == NC_OK) w->status = d->even_bins(d, &c);
+  return done ? y : NULL;
+}
+
 int nc_op_histc(Call *c) {
   Tensor *x = c->arg[0].t, *y;
   const int64_t n = c->arg[1].s.i;
@@ -205,7 +225,8 @@ int nc_op_histc(Call *c) {
   x = nc_temps_flatten(&w, x);
   const EvenBins even = { from, to, n };
   const Binning all = { find_even_bins, &even, n };
-  y = count_in_blocks(&w, x, &all);
+  y = request_even_bins(&w, x, NULL, &even);
+  if (y == NULL) y = count_in_blocks(&w, x, &all);
   if (w.status == NC_OK) y = nc_temps_cast(&w, y, x->dtype);
   return nc_temps_endcall(&w, c, y);
 }
@@ -269,16 +290,9 @@ static Tensor *find_edge_bins(Temps *w, Tensor *x, const void *info) {
    search. */
 static Tensor *count_between(Temps *w, Tensor *x, Tensor *edge, int even) {
   const Binning all = { find_edge_bins, &edge, edge ? edge->size[0] - 1 : 0 };
-  Tensor *y = NULL;
-  int done = 0;
-  if (w->status == NC_OK && even && nc_device(x)->even_bins) {
-    const Device *d = nc_device(x);
-    y = nc_temps_full(w, x, DT_i64, 1, &all.n, nc_int(0));
-    nc_count(0, nc_numel(x) * nc_dtypesize(x->dtype));
-    const EvenBinsCall c = { .y = y, .x = x, .edge = edge, .done = &done };
-    if (w->status == NC_OK) w->status = d->even_bins(d, &c);
-  }
-  return done ? y : count_in_blocks(w, x, &all);
+  const EvenBins bins = { .n = all.n };
+  Tensor *y = even ? request_even_bins(w, x, edge, &bins) : NULL;
+  return y ? y : count_in_blocks(w, x, &all);
 }
 
 int nc_op_histogram(Call *c) {

@@ -251,6 +251,7 @@ int nc_op_diag(Call *c) {
    dimension after d, which is then joined with d. */
 static Tensor *repeat_each(Temps *w, Tensor *x, int d, int64_t times) {
   int64_t size[NC_MAXDIM];
+  Tensor *wide, *y;
   if (times < 0) {
     w->status = nc_fail(NC_EVALUE, "%lld repeats", (long long)times);
     return NULL;
@@ -262,11 +263,12 @@ static Tensor *repeat_each(Temps *w, Tensor *x, int d, int64_t times) {
   for (int i = 0; i <= x->nd; i++)
     size[i] = i == d + 1 ? times : x->size[i - (i > d)];
   x = nc_temps_call1(w, OPERATOR_unsqueeze, x, d + 2, 0);
-  x = nc_temps_expand(w, x, w->status == NC_OK ? x->nd : 0, size);
+  wide = nc_temps_expand(w, x, w->status == NC_OK ? x->nd : 0, size);
   if (w->status != NC_OK) return NULL;
   for (int i = d + 1; i < x->nd - 1; i++) size[i] = size[i + 1];
   if (NC_MULOVER(x->size[d], times, &size[d])) size[d] = INT64_MAX;
-  return nc_temps_op1(w, OP_clone, nc_temps_reshape(w, x, x->nd - 1, size));
+  y = nc_temps_reshape(w, wide, x->nd - 1, size);
+  return y && y->data == x->data ? nc_temps_op1(w, OP_clone, y) : y;
 }
 
 /* Returns the 1-based positions of n elements, position i as often as

@@ -132,6 +132,26 @@ fails("more than a tensor can have", nacre.range, minint, maxint)
 fails("more than a tensor can have", nacre.range, 0, maxint)
 fails("the end is nan", nacre.range, nan)
 
+-- Longer than what is computed at once, of each type.
+for _, n in ipairs {511, 512, 513, 40000} do
+  for _, dtype in ipairs {"int32", "int64", "float32", "float64"} do
+    local first = 7 - 3 * n
+    local y = nacre.arange(first, 7, 3, {dtype = dtype})
+    assert(#y == n)
+    for _, i in ipairs {1, 2, 512, 513, n // 2, n} do
+      if i <= n then assert(y[i] == first + 3 * (i - 1)) end
+    end
+    if dtype:find "float" then
+      local z = nacre.linspace(-1, 6, n, {dtype = "float64"}):to(dtype)
+      local own = nacre.linspace(-1, 6, n, {dtype = dtype})
+      assert(own:equal(z) and own[1] == -1 and own[n] == 6)
+      assert(z:double():diff():sub(7 / (n - 1)):abs():max():item() < 1e-6)
+    end
+  end
+end
+local wide = nacre.arange(-1 << 31, (1 << 31) - 1, 1 << 23, {dtype = "int32"})
+assert(#wide == 512 and wide[512] == -(1 << 31) + 511 * (1 << 23))
+
 -- linspace: both ends exact, alike from either end.
 is(nacre.linspace(0, 1, 5), "float32", 0, .25, .5, .75, 1)
 is(nacre.linspace(3, 1, 3), "float32", 3, 2, 1)

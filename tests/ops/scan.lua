@@ -49,6 +49,23 @@ is(grid[{{}, {1, 2}}]:cumsum(1), "{{1,2},{6,8},{15,18}}")
 is(grid[{{}, {1, 2}}]:cumsum(2), "{{1,3},{5,11},{9,19}}")
 is(grid:t():cumprod(1), "{{1,5,9},{2,30,90},{6,210,990},{24,1680,11880}}")
 
+-- Rows that are summed side by side: each as it is alone, on the CPU bit for
+-- bit.
+local tolerance = nacre.zeros(1).is_cuda and 1e-2 or 0
+for _, dtype in ipairs {"float16", "float32", "float64"} do
+  for rows = 1, 9 do
+    for _, n in ipairs {1, 3, 16, 70001} do
+      local x = (nacre.randn(rows, n) * 3):to(dtype)
+      if rows > 5 then x[{6, n}], x[{2, 1}] = inf, nan end
+      local all = x:cumsum(2)
+      for r = 1, rows do
+        local want = x[r]:cumsum(1)
+        assert(nacre.allclose(all[r], want, tolerance, tolerance, true), rows)
+      end
+    end
+  end
+end
+
 local y, at = T({1, 3, 3, 2}):cummax(1)
 is(y, "{1,3,3,3}")
 is(at, "{1,2,3,3}")

@@ -157,6 +157,37 @@ local seq = T {1.0, 3, 5}
 is(nacre.searchsorted(seq, T {1.0, 5}, {side = "right"}), "{2,4}")
 is(nacre.searchsorted(T {5.0, 1, 3}, T {2.0}, {sorter = T {2, 3, 1}}),
    "{2}")
+-- Every length of a sequence, and of what is looked for side by side: by the
+-- comparisons of one value after the other, also where nan is in between.
+local function bisect(row, v, right)
+  local low, high = 0, #row
+  while low < high do
+    local mid = (low + high) // 2
+    local e = row[mid + 1]
+    if right and not (e > v) or not right and not (e >= v)
+    then low = mid + 1 else high = mid end
+  end
+  return low + 1
+end
+for n = 1, 70 do
+  local dtype = ({"int64", "float32", "float64"})[n % 3 + 1]
+  local rows = nacre.randint(0, 40, {2, n}):to(dtype):sort(2)
+  local x = nacre.randint(-2, 43, {2, n % 19 + 1}):to(dtype)
+  if dtype ~= "int64" then
+    x[{1, 1}] = 0 / 0
+    if n > 9 then rows[{1, n // 2}], rows[{2, n}] = 0 / 0, 0 / 0 end
+  end
+  for _, right in ipairs {false, true} do
+    local got = nacre.searchsorted(rows, x, {right = right}):tolist()
+    for r, row in ipairs(rows:tolist()) do
+      for i, v in ipairs(x[r]:tolist()) do
+        assert(got[r][i] == bisect(row, v, right), n)
+      end
+      assert(nacre.searchsorted(rows[r], x[r], {right = right}):equal(
+               nacre.tensor(got[r])))
+    end
+  end
+end
 fails("0", nacre.searchsorted, seq, seq, {sorter = T {0, 1, 2}})
 
 -- ---- errors
@@ -219,5 +250,35 @@ do -- bins of equal width count what a search between their edges counts
     assert(x:histogram(10, {range = {5, 6}}):sum():item() < 5)
   end
   same(nacre.tensor({-1.7e308, 0, 1.7e308}, {dtype = "float64"}), 4)
+end
+do -- histc counts by its rule, in the type of its elements
+  local function counts(x, n, from, to)
+    local bin = ((x - from) / (to - from) * n):floor()
+    bin = nacre.where(x:eq(to), n - 1, bin)
+    local inside = bin:ge(0):logical_and(bin:lt(n))
+    return bin[inside]:long():bincount(nil, n):to(x.dtype)
+  end
+  for _, t in ipairs {"float32", "float64"} do
+    for _, size in ipairs {0, 1, 511, 513, 70001} do
+      local x = nacre.randn(size, {dtype = t})
+      if size > 9 then
+        for i, v in ipairs {nan, 1 / 0, -1 / 0, -3, 3, 0.1, 0.7, 1e30} do
+          x[i] = v
+        end
+      end
+      for _, range in ipairs {{-3, 3}, {0.1, 0.7}, {1e-30, 2e-30},
+                              {-1e30, 1e30}, {5, 6}} do
+        for _, n in ipairs {1, 3, 10, 1000, 65537} do
+          local from, to = table.unpack(range)
+          assert(x:histc(n, from, to):equal(counts(x, n, from, to)),
+                 ("%s %d %g %d"):format(t, size, from, n))
+          local rows = nacre.stack({x, x + 1}):t()   -- strided
+          assert(rows:histc(n, from, to):equal(
+                   counts(rows:reshape(-1), n, from, to)))
+        end
+      end
+    end
+  end
+  fails("is not finite", nacre.histogram, T {nan, 1.0}, 3)
 end
 print("sort: passed")

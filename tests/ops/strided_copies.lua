@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Copies in another order, of tensors of every layout and of up to 120,000
--- elements: what flip, tril, triu, cat, stack and scatter give is what indices,
--- masks, assignments and loops in Lua give.
+-- elements, or more than fit into a cache: what flip, tril, triu,
+-- repeat_interleave, cat, stack and scatter give is what indices, masks,
+-- assignments and loops in Lua give.
 -- Run by: nacre tests/ops/strided_copies.lua [seed]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -67,6 +68,35 @@ for _, k in ipairs {math.mininteger, math.maxinteger} do
   local all = k < 0 and ends * 0 or ends
   same("tril %d", ends:tril(k), all, k)
   same("triu %d", ends:triu(k), ends - all, k)
+end
+
+-- ---- elements repeated
+
+for _, size in ipairs(shapes) do
+  for _, dtype in ipairs(C.dtypes) do
+    local t = lying(size, dtype)
+    for _, times in ipairs {1, 2, 3, 4, 7, 65} do
+      local d = math.random(#size)
+      if t:numel() * times < 300000 then
+        local at = (nacre.range(0, size[d] * times - 1) / times):floor() + 1
+        local got = t:repeat_interleave(times, d)
+        same("repeat_interleave %s", got, t:index_select(d, at:long()),
+             C.text {times, d})
+        assert(not C.shares(got, t))
+      end
+    end
+  end
+end
+for _, dtype in ipairs {"uint8", "float16", "float32", "float64"} do
+  local n = (33 << 20) // nacre.empty(1, {dtype = dtype}):element_size() // 2
+  for _, size in ipairs {{n + 5}, {n // 192, 192}, {n // 100, 100}} do
+    local t = nacre.arange(size[1] * (size[2] or 1)) % 97
+    t = t:to(dtype):reshape(size)
+    t = size[2] and nacre.cat({t, t}, 2):narrow(2, 1, size[2]) or t
+    local y = t:repeat_interleave(2, -1):reshape(-1, 2)   -- larger than a cache
+    local flat = t:reshape(-1)
+    assert(y:select(2, 1):equal(flat) and y:select(2, 2):equal(flat))
+  end
 end
 
 -- ---- joined

@@ -74,12 +74,17 @@ function(at, w, padding, max_norm, norm_type, by_frequency)
   at = check_rows(op, at, w)
   padding = all.padding_row(op, padding, w:size(1))
   limit_norms(w, at, max_norm, norm_type)
-  local numbers = at:reshape(-1):to("int64")
-  local y = w[numbers]
-  if by_frequency then divide_by_frequency(y, numbers, w:size(1)) end
-  local size = at:size()
-  size[#size + 1] = w:size(2)
-  y = y:reshape(size)
+  local numbers = at
+  if at:dim() ~= 1 then numbers = at:reshape(-1) end
+  local y = w:index_select(1, numbers)
+  if by_frequency then
+    divide_by_frequency(y, numbers:to("int64"), w:size(1))
+  end
+  if at:dim() ~= 1 then
+    local size = at:size()
+    size[#size + 1] = w:size(2)
+    y = y:reshape(size)
+  end
   if not padding then return y end
   return nacre.where(at:eq(padding):unsqueeze(-1), y:detach(), y)
 end)

@@ -147,6 +147,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 
 #include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
+#include "core/cpu/kernels/index_reduce.inc"
+#include "core/cpu/kernels/reverse.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
 
@@ -212,6 +214,14 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
   { NULL }
 #endif
 
+#define INDEX_REDUCTIONS(id, ...)                          \
+  [DT_##id] = {                                            \
+    [INDEX_ADD] = { add_into_at_##id, add_into_row_##id }, \
+    [INDEX_MUL] = { mul_into_at_##id, mul_into_row_##id }, \
+    [INDEX_MAX] = { max_into_at_##id, max_into_row_##id }, \
+    [INDEX_MIN] = { min_into_at_##id, min_into_row_##id }, \
+  },
+
 #define INT_CONVERSIONS(f, t)                                       \
   [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
   [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
@@ -237,8 +247,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
   {                                                                           \
     moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
-        taps_##t, add_scaled_##t, dot_product_##t, copy_rows_##t,             \
-        add_rows_##t, softmax_rows_##t, softmax_columns_##t,                  \
+        cumsum_four_##t, taps_##t, add_scaled_##t, dot_product_##t,           \
+        copy_rows_##t, add_rows_##t, softmax_rows_##t, softmax_columns_##t,   \
         softmax_block_##t, tiles_##t, small_lu_##t, small_lu_solve_##t        \
   }
 
@@ -292,10 +302,14 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .sum = SUMS,
   .amax = EXTREMES(greatest),
   .amin = EXTREMES(least),
+  .index_offsets = index_offsets,
+  .index_reduce = { DTYPES(INDEX_REDUCTIONS) },
   .load = LOADS,
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
+  .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,
+               reverse_uint64_t },
   .stream = stream,
   .fence = fence,
   .random = { random_words, random_normals, random_normals2 },

@@ -8,6 +8,7 @@
 #define core_cpu_kernels_kernels_h
 
 #include "core/optimizer_step.h"
+#include "core/portable.h"
 #include "core/tensor.h"
 
 /* The C types in which kernels compute.  Elements of the other dtypes are
@@ -82,6 +83,10 @@ typedef struct RowKernels {
                       double sum);
   /* y = the running sums of x, beginning with `sum'; returns the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
+  /* The same of four rows, `step' elements apart, whose sums do not wait for
+     each other. */
+  void (*cumsum_four)(void *y, const void *x, int64_t step, int64_t n,
+                      double sum[4]);
   /* y[i] = the sum over t of w[t] * x[at[t] + i]; a negative at[t] ends it */
   void (*taps)(void *y, const void *x, const void *w, const int64_t at[],
                int64_t n);
@@ -209,6 +214,39 @@ typedef struct RecurrentRow {
 } RecurrentRow;
 typedef void (*RecurrentKernel)(const RecurrentRow *k, int64_t h);
 
+/* Elements of x at positions along a dimension, and those of another tensor
+   that belong to them: element i of n lies at x + p * step + i * along, where p
+   is the position of index[i].  Positions count from `from' (1, or 0), those
+   below it from the end.  Steps are in bytes. */
+typedef struct Positions {
+  const int64_t *index;
+  int64_t from, size, step, along;
+  int64_t other;              /* between elements of the other tensor */
+} Positions;
+
+/* *p = the position, from 0, that v stands for; returns 0 if it is out of
+   range.  A branch: what reads or writes there does not wait for it. */
+NC_INLINE int nc_place(int64_t *p, int64_t v, int64_t from, int64_t size) {
+  *p = v - from;
+  if (NC_UNLIKELY((uint64_t)*p >= (uint64_t)size)) *p += size + from;
+  return (uint64_t)*p < (uint64_t)size;
+}
+
+/* offset[i] = the position of index[i], from 1 or negative, times step; the
+   result may be NULL.  Returns how many come before one that is out of range
+   (index_reduce.inc). */
+typedef int64_t (*IndexOffsetsKernel)(int64_t *offset, const int64_t *index,
+                                      int64_t n, int64_t size, int64_t step);
+
+/* Elements of `other' reduced into those of x, in order (index_reduce.inc): at
+   positions, returning how many come before one out of range; or side by side,
+   in rows that are the same or apart. */
+typedef struct IndexReduceKernel {
+  int64_t (*at)(void *x, const void *other, int64_t n, const Positions *r);
+  void (*row)(void *x, int64_t step, const void *other, int64_t apart,
+              int64_t n);
+} IndexReduceKernel;
+
 /* The windows of a plane [size] (max_pool.inc). */
 typedef struct MaxPoolKernels {
   /* y and at [out]: the maxima, and their places from 1: a nan before all, else
@@ -230,10 +268,14 @@ typedef struct Kernels {
   ReduceKernel reduce[OP_COUNT][CT_COUNT];
   /* or NULL: `along' of reduce does it, after a conversion */
   AlongKernel sum[DT_COUNT], amax[DT_COUNT], amin[DT_COUNT];
+  IndexOffsetsKernel index_offsets;
+  IndexReduceKernel index_reduce[DT_COUNT][INDEX_MIN + 1]; /* of IndexReduce */
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
   NormKernels norm[2];
+  /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
+  void (*reverse[4])(void *y, const void *x, int64_t n);
   /* copies past the cache; see stream_store.inc */
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);
