@@ -209,8 +209,8 @@ static int find_library(void) {
 static const char *const thread_vars[] = { "OPENBLAS_NUM_THREADS",
                                            "OMP_NUM_THREADS" };
 
-/* Asks for one thread and keeps what the variables were; or, `back', sets them to
-   that: child processes must not inherit ours. */
+/* Asks for one thread and keeps what the variables were; or, `back', restores
+   them: child processes must not inherit ours. */
 static void ask_for_one_thread(char was[2][32], int back) {
   for (int i = 0; i < 2; i++) {
     const char *value = getenv(thread_vars[i]);
