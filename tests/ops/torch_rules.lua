@@ -231,6 +231,9 @@ do -- layers and losses
   fails("output_size must be 2 numbers above 0", F.adaptive_max_pool2d, even,
         {0, 1})
   fails("output_size must be 1 number above 0", F.adaptive_avg_pool1d, even, 0)
+  fails("output_size has 0 numbers, not 1", F.adaptive_avg_pool1d, even, {})
+  fails("margin must be above 0, not 0", F.triplet_margin_loss, even, even,
+        even, 0)
   C.is(F.adaptive_avg_pool1d(even, {1}):round(),
        "{{{2.0},{7.0},{12.0},{17.0}}}")
   C.shape(F.pixel_shuffle(nacre.ones(1, 0, 2, 2), 2), 1, 0, 4, 4)

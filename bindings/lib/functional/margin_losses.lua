@@ -45,7 +45,10 @@ function(a, b, t, margin, reduction)
 end)
 
 -- The loss of the distances: d(a, p), d(a, n), and d(p, n) with swap.
-local function triplet(distance, a, p, n, margin, swap, reduction)
+local function triplet(op, distance, a, p, n, margin, swap, reduction)
+  if margin <= 0 then
+    fail(op, ("margin must be above 0, not %s"):format(margin))
+  end
   local far = distance(a, n)
   if swap then far = far:minimum(distance(p, n)) end
   return reduce((distance(a, p) - far + margin):clamp(0), reduction)
@@ -59,7 +62,8 @@ define("triplet_margin_loss",
        "max(0, |anchor - positive| - |anchor - negative| + margin)",
 function(a, p, n, margin, order, eps, swap, reduction)
   local function distance(x, y) return (x - y + eps):norm(order, -1) end
-  return triplet(distance, a, p, n, margin, swap, reduction)
+  return triplet("triplet_margin_loss", distance, a, p, n, margin, swap,
+                 reduction)
 end)
 
 define("triplet_margin_with_distance_loss",
@@ -70,7 +74,8 @@ define("triplet_margin_with_distance_loss",
        .. "function d, or of pairwise_distance",
 function(a, p, n, distance, margin, swap, reduction)
   distance = distance or all.functions.nn.functional.pairwise_distance
-  return triplet(distance, a, p, n, margin, swap, reduction)
+  return triplet("triplet_margin_with_distance_loss", distance, a, p, n,
+                 margin, swap, reduction)
 end)
 
 define("multilabel_soft_margin_loss",
