@@ -75,6 +75,11 @@ eq(s[4].calls, 2)
 eq(table.concat(s.unused, " "), "heads[2] unused")
 assert(s.inputs[1]:find "^int64%[7x3%] ", s.inputs[1])
 eq(nn.Linear(4, 2):half():summary({3, 4})[1].dtype, "float16")
+for _, mode in ipairs {"sum", "mean", "max"} do
+  local rows, starts = nacre.tensor {1, 2, 3, 4}, nacre.tensor {1, 3}
+  local bags = nn.EmbeddingBag(10, 3, {mode = mode})
+  eq(table.concat(bags:summary(rows, starts)[1].output, "x"), "2x3")
+end
 eq(#nn.Bilinear(3, 4, 2):summary({6, 3}, nacre.ones(6, 4)), 1)
 local loss = nn.CrossEntropyLoss():summary({4, 10},
                                            nacre.ones(4, {dtype = "int64"}))

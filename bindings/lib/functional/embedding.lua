@@ -91,6 +91,16 @@ end)
 
 -- ---- bags
 
+-- The offsets must rise from 1 to one past the n rows at most.
+local function check_offsets(op, offsets, n)
+  local first = offsets:numel() > 0 and offsets[1]
+  local falls = offsets:numel() > 1 and offsets:diff():lt(0):any():item()
+  if first and (first ~= 1 or falls or offsets[-1] > n + 1) then
+    fail(op, ("{offsets} must rise from 1 to at most %d"):format(n + 1), nil,
+         "offsets", offsets)
+  end
+end
+
 -- Where the bags of input begin, from 1, and one past the end of the last.
 local function bag_bounds(op, at, offsets, last)
   local options = {dtype = "int64", device = at.device}
@@ -104,15 +114,10 @@ local function bag_bounds(op, at, offsets, last)
     fail(op, "offsets are needed: where each bag of the vector begins, from 1")
   end
   check_dims(op, offsets, "offsets", 1)
-  local n, first = at:numel(), offsets:numel() > 0 and offsets[1]
-  local falls = offsets:numel() > 1 and offsets:diff():lt(0):any():item()
-  if first and (first ~= 1 or falls or offsets[-1] > n + 1) then
-    fail(op, ("{offsets} must rise from 1 to at most %d"):format(n + 1), nil,
-         "offsets", offsets)
-  end
+  if not nacre._in_dry_run() then check_offsets(op, offsets, at:numel()) end
   offsets = offsets:to("int64")
   if last then return offsets end
-  return nacre.cat {offsets, nacre.full({1}, n + 1, options)}
+  return nacre.cat {offsets, nacre.full({1}, at:numel() + 1, options)}
 end
 
 -- The largest elements of each bag; 0 for an empty one. The bags are padded to
@@ -121,7 +126,8 @@ local function bag_maxima(rows, used, bounds)
   local b = bounds:numel() - 1
   local from = bounds:narrow(1, 1, b):unsqueeze(2)
   local length = bounds:diff()
-  local longest = math.max(1, b > 0 and length:max():item() or 0)
+  local known = b > 0 and not nacre._in_dry_run()
+  local longest = math.max(1, known and length:max():item() or 0)
   if rows:size(1) == 0 then
     return nacre.zeros(b, rows:size(2), all.like(rows))
   end
