@@ -79,7 +79,7 @@ local function off(a, b)
   if a:numel() == 0 then return 0 end
   assert(a:isfinite():all():item(), "not finite")
   local scale = math.max(b:abs():max():item(), 1)
-  return (a:to("cpu", "float64") - b):abs():max():item() / scale
+  return (a:double() - b:to(a.device)):abs():max():item() / scale
 end
 
 local function leaf(t)

@@ -130,8 +130,7 @@ do
   assert(text.nothing {operations = 0, median = timing.empty "text", text = ""})
   assert(not text.nothing {operations = 0, median = 1e-3})
   assert(not text.nothing {operations = 1, median = 0})
-  -- one sample is at least 50 us long
-  assert(r.n * r.median >= 25e-6)
+  assert(r.n > 1)       -- a sample of such has many calls
 end
 
 -- the session is left as it was

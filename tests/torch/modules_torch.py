@@ -108,7 +108,7 @@ row("EmbeddingBag", 7, 3, x=[["class", 7, 4, 5]])
 row("EmbeddingBag", 7, 3, mode="sum", x=[["class", 7, 4, 5]])
 row("Embedding", 5, 3, scale_grad_by_freq=True, padding_idx=Lua(2, "3"),
     x=[["class", 5, 4, 5]])
-for mode in ["sum", "mean"]:
+for mode in ["sum", "mean"] if MODERN else []:  # it was off
     row("EmbeddingBag", 5, 3, scale_grad_by_freq=True, mode=mode,
         x=[["class", 5, 4, 5]])
 

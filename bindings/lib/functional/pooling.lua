@@ -266,7 +266,7 @@ all.meansalong = meansalong
 local function adaptive_sizes(op, nd, x, size)
   check_input(op, nd, x)
   local list = {}
-  if type(size) == "table" and (#size > nd or next(size) == nil) then
+  if type(size) == "table" and (#size > nd or nd == 1 and size[1] == nil) then
     fail(op, ("output_size has %d numbers, not %d"):format(#size, nd))
   end
   for i = 1, nd do
