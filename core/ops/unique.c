@@ -108,10 +108,19 @@ static int unique_elements(Call *c, Tensor *x, int sorted, UniqueOutputs want) {
                            : nc_temps_finish(&w);
 }
 
+/* x with dimension dim as the first. */
+static Tensor *moved_first(Temps *w, Tensor *x, int dim) {
+  const int64_t from = dim + 1, to = 1;
+  Call c = nc_callon(OPERATOR_movedim, x);
+  nc_setlist(&c, 1, 1, &from);
+  nc_setlist(&c, 2, 1, &to);
+  return nc_temps_call(w, &c);
+}
+
 /* Returns the positions of the slices of x along dim in lexicographic order. */
 static Tensor *slice_order(Temps *w, Tensor *x, int dim) {
   int64_t size[2] = { x->size[dim], -1 };
-  Tensor *rows = nc_temps_call1(w, OPERATOR_transpose, x, 1, dim + 1), *at;
+  Tensor *rows = moved_first(w, x, dim), *at;
   rows = nc_temps_dense(w, nc_temps_reshape(w, rows, 2, size));
   at = nc_temps_new(w, x, DT_i64, 1, size);
   const SortRowsCall s = { .at = at, .x = rows };

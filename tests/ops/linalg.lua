@@ -206,6 +206,16 @@ fails("renorm: maxnorm must not be negative", nacre.renorm, R, 2, 1, -1)
 fails("renorm_: needs two", R.renorm_, R[1], 2, 1, 1)
 fails("tau must be", nacre.orgqr, nacre.ones(3, 2), nacre.ones(3))
 fails("as many rows as columns", nacre.orgqr, nacre.ones(2, 3), nacre.ones(2))
+-- ---- norms of no elements
+
+for _, size in ipairs {{0, 5}, {5, 0}, {0, 0}} do
+  for _, ord in ipairs {1, 2, math.huge, "nuc", "fro"} do
+    assert(L.matrix_norm(nacre.ones(size), ord) == nacre.tensor(0.0))
+    assert(L.norm(nacre.ones(size), ord, nil, true) == nacre.zeros(1, 1))
+  end
+  fails("no elements", L.matrix_norm, nacre.ones(size), -2)
+end
+
 -- ---- batches of small matrices, which have loops of their own
 
 for round = 1, 40 do

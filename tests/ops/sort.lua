@@ -205,6 +205,15 @@ fails("max is 1, less than min", nacre.histc, seq, 4, 3, 1)
 fails("side is \"left\", but right is true", nacre.searchsorted, seq, 1,
       {side = "left", right = true})
 fails("have 2 dimensions", nacre.bucketize, seq, nacre.ones(2, 2))
+do -- slices are compared by the other dimensions in their order
+  local t = T {{{0, 1}, {1, 0}}, {{1, 0}, {0, 0}}}
+  assert(t:unique {dim = 3} == T {{{0, 1}, {1, 0}}, {{1, 0}, {0, 0}}})
+  t = T {{{1, 0}, {0, 1}}, {{0, 0}, {0, 0}}}
+  assert(t:unique {dim = 3} == T {{{0, 1}, {1, 0}}, {{0, 0}, {0, 0}}})
+  t = T {{{0, 0}, {0, 1}}, {{1, 0}, {0, 0}}}
+  local _, at = t:unique {dim = 3, return_inverse = true}
+  assert(at == T {1, 2})
+end
 fails("no slices", nacre.unique, T(1), {dim = 1})
 
 do -- of equal elements the gradient goes to the one whose position is given

@@ -29,6 +29,12 @@ define("vector_norm",
        "norm of order ord of vectors: (sum |x|^ord)^(1/ord)",
        function(...) return vectornorm("vector_norm", ...) end)
 
+-- The largest of numbers that are not negative; 0 of none.
+local function largest(x, dim, keepdim)
+  if x:size(dim) == 0 then return x:sum(dim, keepdim) end
+  return x:amax(dim, keepdim)
+end
+
 local inf = math.huge
 local sums = {[1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2}
 
@@ -48,10 +54,10 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
   if sums[ord] then
     local first, second = dim[sums[ord]], dim[3 - sums[ord]]
     y = A:abs():sum(first, true)
-    y = ord > 0 and y:amax(second, true) or y:amin(second, true)
+    y = ord > 0 and largest(y, second, true) or y:amin(second, true)
   elseif ord == 2 or ord == -2 or ord == "nuc" then
     local S = svdvals(A:movedim(dim, {-2, -1}))
-    S = ord == "nuc" and S:sum(-1) or ord == 2 and S:amax(-1) or S:amin(-1)
+    S = ord == "nuc" and S:sum(-1) or ord == 2 and largest(S, -1) or S:amin(-1)
     y = S:unsqueeze(-1):unsqueeze(-1):movedim({-2, -1}, dim)
   else
     fail(name(op), ("ord must be fro, nuc, inf, -inf, 1, -1, 2 or -2, not %s")
