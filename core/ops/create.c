@@ -187,6 +187,21 @@ static int check_not_bool(DType type) {
   return nc_fail(NC_EDTYPE, "needs a numeric dtype, not bool");
 }
 
+/* *n = the number of elements; of an integer result of floats, that of the
+   floats.  s = the numbers that they are computed from. */
+static int count_elements(int64_t *n, FillRangeCall *s, Category kind,
+                          int closed) {
+  const int floats = s->start.kind == NC_FLOAT || s->end.kind == NC_FLOAT ||
+                     s->step.kind == NC_FLOAT;
+  const Category by = floats ? NC_FLOAT : kind;
+  Scalar *const all[] = { &s->start, &s->end, &s->step };
+  for (int i = 0; i < 3; i++) *all[i] = convert_to(by, *all[i]);
+  if (nc_tofloat(s->step) == 0) return nc_fail(NC_EVALUE, "the step is 0");
+  TRY(by == NC_FLOAT ? count_floats(n, s, closed) : count_ints(n, s, closed));
+  for (int i = 0; i < 3; i++) *all[i] = convert_to(kind, *all[i]);
+  return NC_OK;
+}
+
 /* arange, and range, which is closed.  Computed in integers if the result has
    an integer type. */
 int nc_op_arange(Call *c) {
@@ -195,7 +210,7 @@ int nc_op_arange(Call *c) {
   FillRangeCall s = { .start = nc_int(closed), .end = a[0].s, .step = a[2].s };
   DType type = nc_dtype_or(&a[3], any_float(a, 3) ? nc_context->dtype : DT_i64);
   Category kind = nc_category(type);
-  int64_t n;
+  int64_t n = 0;
   if (a[1].present) {
     s.start = a[0].s;
     s.end = a[1].s;
@@ -204,12 +219,7 @@ int nc_op_arange(Call *c) {
   TRY(check_finite(a[1].present ? "the start" : "the end", a[0].s));
   TRY(check_finite("the end", s.end));
   TRY(check_finite("the step", s.step));
-  s.start = convert_to(kind, s.start);
-  s.end = convert_to(kind, s.end);
-  s.step = convert_to(kind, s.step);
-  if (nc_tofloat(s.step) == 0) return nc_fail(NC_EVALUE, "the step is 0");
-  TRY(kind == NC_FLOAT ? count_floats(&n, &s, closed)
-                       : count_ints(&n, &s, closed));
+  TRY(count_elements(&n, &s, kind, closed));
   if (kind == NC_INT && n > 0) {
     TRY(nc_checkholds(s.start.i, type));
     TRY(nc_checkholds(s.start.i + (n - 1) * s.step.i, type));

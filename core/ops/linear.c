@@ -47,14 +47,19 @@ static int check_bias(const Call *c) {
                  n == 1 ? "" : "s");
 }
 
-/* x as a matrix of all its rows; a vector is one row or, with `column', one
-   column. */
-static Tensor *as_matrix(Temps *w, Tensor *x, int column) {
+/* x as a matrix of all its rows; a vector is one row. */
+static Tensor *as_matrix(Temps *w, Tensor *x) {
   int64_t size[2] = { 1, 1 };
   if (w->status != NC_OK || x->nd == 2) return x;
-  size[!column] = x->size[x->nd - 1];
-  for (int d = 0; d < x->nd - 1; d++) size[column] *= x->size[d];
+  if (x->nd > 0) size[1] = x->size[x->nd - 1];
+  for (int d = 0; d < x->nd - 1; d++) size[0] *= x->size[d];
   return nc_temps_reshape(w, x, 2, size);
+}
+
+/* All elements of x as one column. */
+static Tensor *as_column(Temps *w, Tensor *x) {
+  const int64_t size[2] = { nc_numel(x), 1 };
+  return w->status == NC_OK ? nc_temps_reshape(w, x, 2, size) : x;
 }
 
 static Tensor *transposed(Temps *w, Tensor *x) {
@@ -74,8 +79,8 @@ int nc_op_linear(Call *c) {
   TRY(check_bias(c));
   for (int i = 0; i < x->nd - 1; i++) size[i] = x->size[i];
   if (weight->nd == 2) size[x->nd - 1] = weight->size[0];
-  rows = as_matrix(&w, x, 0);
-  columns = transposed(&w, as_matrix(&w, weight, 0));
+  rows = as_matrix(&w, x);
+  columns = transposed(&w, as_matrix(&w, weight));
   if (w.status == NC_OK)
     y = nc_temps_add(
         &w,
@@ -102,17 +107,18 @@ int nc_grad_linear(OperatorGrad *g) {
   const DType type = g->g[0]->dtype;
   const int isvector = g->in[1].meta.nd == 1;
   Temps w = { 0 };
-  Tensor *rows = as_matrix(&w, g->g[0], isvector), *t;
+  Tensor *rows = isvector ? as_column(&w, g->g[0]) : as_matrix(&w, g->g[0]);
+  Tensor *t;
   if (g->need[0] && w.status == NC_OK) {
     w.status = nc_operand(g, 1, &t);
     t = nc_temps_cast(&w, t, type);
-    set_product(&w, g, 0, rows, w.status == NC_OK ? as_matrix(&w, t, 0) : t);
+    set_product(&w, g, 0, rows, w.status == NC_OK ? as_matrix(&w, t) : t);
   }
   if (g->need[1] && w.status == NC_OK) {
     w.status = nc_operand(g, 0, &t);
     t = nc_temps_cast(&w, t, type);
     if (w.status == NC_OK)
-      set_product(&w, g, 1, transposed(&w, rows), as_matrix(&w, t, 0));
+      set_product(&w, g, 1, transposed(&w, rows), as_matrix(&w, t));
   }
   if (g->n > 2 && g->need[2]) nc_temps_result(&w, &g->d[2], rows);
   return nc_temps_finish(&w);

@@ -365,7 +365,7 @@ def values(got, want, dtype, times, norm):
 
 def array(t):
     if t.is_floating_point():
-        return t.double().numpy()
+        return t.double().numpy(force=True)
     return t.numpy()
 
 
