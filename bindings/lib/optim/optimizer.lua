@@ -188,12 +188,18 @@ end
 
 -- The parameters of a group that have a gradient, their gradients and states.
 local function with_gradients(self, group)
-  local params, grads, states = {}, {}, {}
+  local params, grads, states, n = {}, {}, {}, 0
+  local state = self.state
   for _, p in ipairs(group.params) do
     local g = p.grad
     if g then
-      local n, s = #params + 1, self.state[p] or {}
-      self.state[p], s.step = s, s.step or 0
+      local s = rawget(state, p)
+      if not s then
+        s = state[p] or {}
+        state[p] = s
+      end
+      s.step = s.step or 0
+      n = n + 1
       params[n], grads[n], states[n] = p, g, s
     end
   end
@@ -226,15 +232,20 @@ end
 -- is the first step; nil if some have made other steps than others.
 local function fused_states(self, group, params, states, keys)
   local n, list = #params, {}
-  local first, value = states[1], self.start and self.start(group) or 0
-  for j, s in ipairs(states) do
-    if s.step ~= first.step or s.mu_product ~= first.mu_product then
-      return nil
-    end
-    for i, key in ipairs(keys) do
-      if s.step > 0 and not s[key] then return nil end
-      s[key] = s[key] or nacre.full_like(params[j], value)
-      list[(i - 1) * n + j] = s[key]
+  local value = self.start and self.start(group) or 0
+  local step, product = states[1].step, states[1].mu_product
+  for _, s in ipairs(states) do
+    if s.step ~= step or s.mu_product ~= product then return nil end
+  end
+  for i, key in ipairs(keys) do
+    for j, s in ipairs(states) do
+      local t = s[key]
+      if not t then
+        if step > 0 then return nil end
+        t = nacre.full_like(params[j], value)
+        s[key] = t
+      end
+      list[(i - 1) * n + j] = t
     end
   end
   return list
@@ -257,8 +268,11 @@ local function step_fused(self, group, params, grads, states)
   end
   local done = request(rule, params, grads, list, numbers)
   for j = 1, done and #params or 0 do
-    states[j].step = t
-    for key, value in pairs(new or {}) do states[j][key] = value end
+    local s = states[j]
+    s.step = t
+    if new then
+      for key, value in pairs(new) do s[key] = value end
+    end
   end
   return done
 end
