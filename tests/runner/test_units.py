@@ -179,8 +179,8 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
                                              name="g_test.lua"))
 
     def test_golden_tensors_that_cannot_be(self):
-        self.file("g_test.lua", "test('a', function(t) t.golden(nacre.clock() % 1) "
-                  "end)")
+        self.file("g_test.lua", "test('a', function(t) "
+                  "t.golden(nacre.clock() % 1) end)")
         status, out, err = self.nacre("--update", "--ok")
         self.assertEqual(status, 1)
         self.assertIn("1 of 1 elements differ", out)
