@@ -11,7 +11,6 @@
 */
 #include "core/cpu/onednn.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
