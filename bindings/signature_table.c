@@ -30,6 +30,7 @@ static void pushparams(lua_State *L, const Signature *s) {
     if (p->choices) {
       lua_pushlstring(L, p->choices, strcspn(p->choices, "=, "));
       lua_setfield(L, -2, "choices");
+      nl_set_boolean(L, "open", p->type != P_CHOICE);
     }
     lua_rawseti(L, -2, i + 1);
   }
