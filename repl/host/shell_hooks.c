@@ -182,9 +182,8 @@ static char *next(void) {
   return asktext("next", NULL, 0);
 }
 
-const EditorHooks shellhooks = { ready, indent,     complete, signature,
-                                 help,  sh_columns, pasted,   split,
-                                 next };
+const EditorHooks shellhooks = { ready,      indent, complete, signature, help,
+                                 sh_columns, pasted, split,    next };
 
 char *sh_prompt(int which) {
   char *answer = NULL;

@@ -99,9 +99,11 @@ settings.list = {
    "columns of the output", "10 or more, or 0 for that of the terminal"},
   {"device", elsewhere(nacre.get_default_device, set_device, function()
      require "nacre.session_commands".devices()
-   end), tostring, nil, "device", "where new tensors are created"},
+   end), tostring, nil, "device",
+   "where new tensors are created", "a device"},
   {"dtype", elsewhere(nacre.get_default_dtype, nacre.set_default_dtype),
-   tostring, nil, "dtype", "the dtype of new float tensors"},
+   tostring, nil, "dtype", "the dtype of new float tensors",
+   "a dtype"},
   {"threads", elsewhere(nacre.get_num_threads, nacre.set_num_threads),
    integer(1, 256), nil, "int", "number of CPU threads",
    "1 to 256"},
@@ -117,7 +119,8 @@ for _, row in ipairs(settings.list) do
   local name, default, parse, show, kind, doc, may = table.unpack(row, 1, 7)
   local own = type(default) == "table" and default.own and default
   rows[name] = {name = name, parse = parse, show = show or tostring,
-                may = may or either(kind), kind = kind, doc = doc, value = default, own = own}
+                may = may or either(kind), kind = kind, doc = doc,
+                value = default, own = own}
 end
 
 function settings.get(name)
@@ -125,6 +128,9 @@ function settings.get(name)
   if row.own then return row.own.get() end
   return row.value
 end
+
+-- How its values are named, "1 to 17, or full".
+function settings.may(name) return rows[name].may end
 
 -- The value of a setting as a parameter of a signature, or nil.
 function settings.param(name)
@@ -230,6 +236,7 @@ function settings.run(shell, text)
       if row.own and row.own.more then row.own.more() end
     end
   end)
+  if not ok and type(why) == "table" then error(why, 0) end -- it has a hint
   if not ok then shell.fail(tostring(why)) end
 end
 

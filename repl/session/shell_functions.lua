@@ -33,7 +33,7 @@ local function function_list()
   return table.concat(parts, "\n")
 end
 
--- A command's module is required when its function is called.
+-- Fills the table. A command's module is required when its function is called.
 local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
   local function add(name)
@@ -43,6 +43,8 @@ local function fill(t)
   for name in next, commands.aliases do add(name) end
   t.lines = lines
 end
+
+shell_functions.fill = fill
 
 -- The metamethods of the empty table: the first access calls one of them, which
 -- fills it and replaces them all.
