@@ -131,8 +131,8 @@ static int beside_main(void) {
   return here != NOWHERE && here == atomic_load(&loop.part[0].processor);
 }
 
-/* Waits until the generation is not `known' any more; returns it.  A worker that
-   waits awake takes no time from the main thread. */
+/* Waits until the generation is not `known' any more; returns it.  A worker
+   that waits awake takes no time from the main thread. */
 static unsigned wait_generation(unsigned known) {
   const int64_t until = nc_now() + (wanted_threads > processors ? 0 : AWAKE);
   do {
