@@ -206,8 +206,13 @@ int sh_editsblocks(void); /* is a line editor active that can edit blocks? */
 /* puts text into the next line; 0 if it cannot */
 int sh_prefill(const char *text);
 
+typedef struct HistoryEntry {
+  char *text;
+  long long when; /* seconds since 1970; 0: not known */
+} HistoryEntry;
+
 typedef struct History {
-  char **text;
+  HistoryEntry *entry;
   int n, size, limit;
   char *path; /* NULL: not saved */
 } History;

@@ -11,25 +11,13 @@ local units = require "nacre.units"
 
 local save_session = {}
 
--- The log entries of the texts of the history, by number. Of two equal texts
--- the later entry belongs to the later number.
-local function log_entries(shell, history)
-  local of, k = {}, #shell.log
-  for i = #history, 1, -1 do
-    local at = k
-    while at > 0 and shell.log[at].text ~= history[i] do at = at - 1 end
-    if at > 0 then of[i], k = shell.log[at], at - 1 end
-  end
-  return of
-end
-
 -- The log entries to choose from; with numbers, those of the history.
 local function entries(shell, o)
   if not o.from then return shell.log end
-  local history, list = host.history(), {}
-  local of = log_entries(shell, history)
-  for i = math.max(1, o.from), math.min(o.to, #history) do
-    list[#list + 1] = of[i] or {text = history[i]}
+  local list, of = {}, {}
+  for _, entry in ipairs(shell.log) do of[entry.number or 0] = entry end
+  for i = math.max(1, o.from), math.min(o.to, host.history_size()) do
+    list[#list + 1] = of[i] or {text = host.history_entry(i)}
   end
   return list
 end
