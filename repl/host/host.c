@@ -256,6 +256,8 @@ int sh_openhost(lua_State *L) {
                                    { "reference_pages", sh_pages },
                                    { "synchronize", nl_synchronize_working },
                                    { "sleep", sleep_seconds },
+                                   { "divert_stdout", sh_divert_stdout },
+                                   { "diverted_text", sh_diverted_text },
                                    { "file_time", changed },
                                    { "resource_usage", usage },
                                    { "bytes_text", bytestext },

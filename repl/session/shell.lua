@@ -39,13 +39,20 @@ function shell.userglobals()
   return names
 end
 
--- Writes an error or a note; transcripts contain them.
+-- Writes an error or a note; transcripts contain them. While the output goes
+-- to a file, they wait in shell.held.
 local function complain(text)
+  if shell.held then
+    table.insert(shell.held, text)
+    return
+  end
   io.stdout:flush()
   local out = shell.transcript and io.stdout or io.stderr
   out:write(text, text:sub(-1) == "\n" and "" or "\n")
   out:flush()
 end
+
+shell.complain = complain
 
 function shell.note(text)
   local stream = shell.transcript and "stdout" or "stderr"
@@ -361,6 +368,11 @@ local elsewhere = {exit = "quit", quit = "quit", help = "help"}
 -- Runs a block: Lua, a command, a question or a system command.
 function shell.dispatch(text)
   local first = text:match "^%s*(.)"
+  local body, sign, path = require "nacre.redirect".parse(text)
+  if body then
+    return shell.protected(require "nacre.redirect".run, shell, body, sign,
+                           path)
+  end
   local word = text:match "^%s*(%l+)%s*$" or text:match "^%s*(%l+)%(%)%s*$"
   local topic = text:match "^%s*help%s*%(([%w_%.:]+)%)%s*$"
   if topic and rawget(_G, "help") == nil then
