@@ -22,7 +22,7 @@ enum { ROOM = 1 << 16 }; /* of one line of the session; the rest is cut */
 static char kept[ROOM];
 static size_t used;
 static int cut;
-static int aside = -1; /* what stdout was, while it leads nowhere */
+static int aside = -1;    /* what stdout was, while it leads nowhere */
 static int diverted = -1; /* what stdout was, while it leads into a file */
 
 static void keep(const char *text, size_t n) {

@@ -183,7 +183,8 @@ function In.__len() return host.history_size() end
 function In.__newindex() error("the inputs of In cannot be changed", 2) end
 
 function In.__tostring()
-  return table.concat(lines_of(entries {n = LISTED}), "\n")
+  return ("%d inputs: In[N] is one, :history lists them"):format(
+    host.history_size())
 end
 
 function In.__pairs(t)

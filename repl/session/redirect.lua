@@ -10,7 +10,9 @@ local redirect = {}
 -- Runs f(...); what it and its child processes write to stdout, and the list
 -- of the errors and notes that it would have shown.
 local function output_of(shell, f, ...)
-  if not host.divert_stdout() then error("the output is diverted already", 0) end
+  if not host.divert_stdout() then
+    error("the output is diverted already", 0)
+  end
   shell.held = {}
   local ok, why = pcall(f, ...)
   local text, held = host.diverted_text(), shell.held

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- save_session.lua - :save writes what was typed as a script or as a
--- regression test.
+-- regression test; the variables are in workspace.lua.
 
 local commands = require "nacre.commands"
 local host = require "nacre.host"
@@ -302,7 +302,8 @@ end
 local WORDS = {["--test"] = "test", ["--all"] = "all", ["--force"] = "force",
                ["--no-values"] = "novalues"}
 
--- "[--test [--no-values]] [--all] [--force] FILE [N | N-M]"
+-- "[--test [--no-values]] [--all] [--force] FILE [N | N-M]", and the names of
+-- variables after a file of them
 local function parse(text)
   local o = {}
   for word in text:gmatch "%S+" do
@@ -314,6 +315,9 @@ local function parse(text)
                    "--force)"):format(word)
     elseif not o.path then
       o.path = require "nacre.file_commands".path(word)
+      o.variables = require "nacre.workspace".is_file(word) and {} or nil
+    elseif o.variables then
+      table.insert(o.variables, word)
     elseif from and not o.from then
       o.from = math.tointeger(tonumber(from))
       o.to = to ~= "" and math.tointeger(tonumber(to)) or o.from
@@ -325,6 +329,9 @@ local function parse(text)
   if not o.path then return nil, ":save needs a file" end
   if o.novalues and not o.test then
     return nil, "--no-values needs --test"
+  end
+  if o.variables and (o.test or o.all) then
+    return nil, "a .safetensors file has the variables, no inputs"
   end
   return o
 end
@@ -342,6 +349,10 @@ function save_session.run(shell, text)
   local there = not o.force and existing(o)
   if there then
     return shell.fail(there .. " exists already (:save --force replaces it)")
+  end
+  if o.variables then
+    local ok, why = require "nacre.workspace".save(shell, o.path, o.variables)
+    return ok or shell.fail(why)
   end
   if o.test and not o.path:find "%.nacre$" then
     return shell.fail "a test needs a name that ends in .nacre"

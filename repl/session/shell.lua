@@ -28,6 +28,9 @@ function shell.isbuiltin(name)
   return v ~= nil and (v == RESULT or rawequal(v, rawget(_G, name)))
 end
 
+-- Is this the name of an initial global, whatever its value is now?
+function shell.is_own_name(name) return builtin[name] ~= nil end
+
 function shell.userglobals()
   local names = {}
   for k in next, _G do
