@@ -137,6 +137,7 @@ int sh_take_coverage(lua_State *L);     /* "nacre.process" */
 void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
+int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
 /* machine.c: adds functions to the table on top. [-0, +0, m] */
