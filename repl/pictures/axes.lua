@@ -45,8 +45,8 @@ local function roundstep(low, high, most)
   return 10 * unit
 end
 
--- At most `most' round numbers from low to high; on a logarithmic axis powers of
--- ten.
+-- At most `most' round numbers from low to high; on a logarithmic axis powers
+-- of ten.
 function axes.roundnumbers(low, high, most, log)
   local list = {}
   if log then

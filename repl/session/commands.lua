@@ -89,7 +89,7 @@ local function print_help(shell, topic)
     "  ??word                  operations whose description has the word",
     "  a:sum                   (no parentheses) what the method does",
     "  !cmd                    run a system command",
-    "  :whos > FILE            the output of a command in a file; >> adds to it",
+    "  :whos > FILE            the output of a command in a file; >> adds",
     "  _ __ ___ ans  _17       last results, that of input 17; _ = nil " ..
     "drops them, a final ; hides one",
     "  Tab completes, twice lists; Alt-Enter adds a line; F1 explains"}
@@ -192,8 +192,8 @@ commands.list = {
    module = "nacre.picture_commands", call = "histcall", lua = true,
    needs = "an expression", form = "(x[, bins][, opts])",
    doc = "draw the distribution of the values"},
-  {name = "heat", args = "M [-z CENTER] [-o FILE]", module = "nacre.picture_commands",
-   call = "heatcall", lua = true, needs = "an expression", form = "(m[, opts])",
+  {name = "heat", args = "M [-z CENTER] [-o FILE]",
+   module = "nacre.picture_commands", call = "heatcall", lua = true, needs = "an expression", form = "(m[, opts])",
    doc = "draw a matrix in colours"},
   {name = "show", args = "IMAGE", module = "nacre.picture_commands",
    call = "showcall", lua = true, needs = "an expression",
