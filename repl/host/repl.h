@@ -128,6 +128,8 @@ void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f);
 /* In such a function: calls the old one with all arguments; returns the number
    of results. */
 int sh_callwrapped(lua_State *L);
+int sh_png_of_svg(lua_State *L);     /* svg_png.c: host.png_of_svg */
+const char *sh_rsvg_library(void);   /* svg_png.c: its name; or NULL */
 int sh_query_terminal(lua_State *L); /* terminal_query.c: host.query_terminal */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
 int sh_take_coverage(lua_State *L);     /* "nacre.process" */
