@@ -89,8 +89,9 @@ local function print_help(shell, topic)
     "  ??word                  operations whose description has the word",
     "  a:sum                   (no parentheses) what the method does",
     "  !cmd                    run a system command",
-    "  _ __ ___ ans            last results; _ = nil drops them, " ..
-    "a final ; hides one",
+    "  :whos > FILE            the output of a command in a file; >> adds to it",
+    "  _ __ ___ ans  _17       last results, that of input 17; _ = nil " ..
+    "drops them, a final ; hides one",
     "  Tab completes, twice lists; Alt-Enter adds a line; F1 explains"}
 end
 
@@ -203,19 +204,24 @@ commands.list = {
    call = "callrun", form = "(file, ...)", files = true,
    doc = "run a file in this session; without FILE, the last one"},
   {name = "load", args = "FILE", module = "nacre.file_commands", files = true,
-   doc = "put the text of a file into the input line"},
+   doc = "put a text into the input line; FILE.safetensors: its variables"},
   {name = "edit", args = "[NAME|FILE]",
    module = "nacre.file_commands", run = "edit",
    files = true, doc = "edit the last block, a function or a file in $EDITOR"},
   {name = "reload", args = "[auto|off]", module = "nacre.reload",
    doc = "reload modules whose file has changed"},
-  {group = "keep", name = "history", args = "[N|/TEXT/]",
-   module = "nacre.session_commands", call = "callhistory", about = true,
-   form = "([n or part]) -> list of texts", doc = "list what was typed"},
-  {name = "save", args = "FILE [N-M]",
+  {group = "keep", name = "history", args = "[N] [DATE] [TEXT]",
+   module = "nacre.input_history", about = true, varies = true,
+   form = "([n or text]) -> list of texts",
+   doc = "list the last N inputs, those of a day or with a text, and when"},
+  {name = "again", args = "[N | N-M]", module = "nacre.input_history",
+   run = "again", call = "call_again", form = "([first[, last]])",
+   doc = "run an input of the history again, by default the last one"},
+  {name = "save", args = "FILE [N-M | NAMES]",
    module = "nacre.save_session", files = true,
    about = true,
-   doc = "save inputs that succeeded as a script; --test: the session as a test"},
+   doc = "save inputs that succeeded as a script; --test: the session as " ..
+         "a test; FILE.safetensors: the variables"},
   {name = "record", args = "FILE|off",
    module = "nacre.transcript", files = true,
    about = true, doc = "write the session to a file from now on, as it looks"},
