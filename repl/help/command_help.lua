@@ -117,8 +117,9 @@ local KEYS = {
   "  ??word                  operations whose description has the word",
   "  a:sum                   (no parentheses) what the method does",
   "  !cmd                    run a system command",
-  "  _ __ ___ ans            last results; _ = nil drops them, " ..
-  "a final ; hides one",
+  "  :whos > FILE            the output of a command in a file; >> adds",
+  "  _ __ ___ ans  _17       last results, that of input 17; _ = nil " ..
+  "drops them, a final ; hides one",
   "  Tab completes, twice lists; Alt-Enter adds a line; F1 explains",
 }
 

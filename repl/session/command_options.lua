@@ -193,15 +193,18 @@ function command_options.among(params, text)
 end
 
 -- The options that end a text, and what precedes them. What is no option of
--- these belongs to the expression. The value may stand close: -ylog, -y=log.
+-- these belongs to the expression. The value may stand close if it is one of
+-- a few words: -ylog, -y=log.
 function command_options.trailing(params, text)
   local o = {}
   while true do
     local head, word, given = text:match "^(.-)%s+(%-%a)%s+(%S+)%s*$"
-    if not word then
+    local close = not word
+    if close then
       head, word, given = text:match "^(.-)%s+(%-%a)=?(%a+)%s*$"
     end
     local p = word and command_options.find(params, word)
+    if close and p and not p.choices then p = nil end -- x -offset
     local v = p and convert(p, given)
     if v == nil then return text, o end
     o[p.name], text = v, head

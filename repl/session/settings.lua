@@ -73,6 +73,8 @@ settings.list = {
   {"timing", 0.5, threshold, duration, "on|off",
    "show the time of a line that took at least this long",
    "on, off or a time such as 500ms"},
+  {"numbers", false, switch, onoff, "on|off",
+   "the number of the input in the prompt, for _N, In[N] and :again N"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto|always|never",
    "colours"},
