@@ -139,7 +139,8 @@ return {
   {name = "nan", args = "mode:off|warn|trap=nil", module = "nacre.nan_watch",
    doc = "warn about, or stop, operations that make nan or inf"},
   {group = "pictures", name = "plot",
-   args = "x:lua=nil, y...:lua, *, x:text|log=nil, y:text|log=nil, o:file=nil",
+   args = "x:lua=nil, y...:lua, *, x:text|log=nil, y:text|log=nil, " ..
+          "o:file=nil",
    options = {x = "a logarithmic x axis", y = "a logarithmic y axis",
               o = PICTURE},
    trailing = true,
@@ -195,10 +196,10 @@ return {
    run = "again", call = "call_again", form = "([first[, last]])",
    doc = "run an input of the history again, by default the last one"},
   {name = "save",
-   args = "file:file|off, names...:variable=nil, *, test=false, no_values=false, " ..
-          "all=false, transcript=false, record=false, force=false",
+   args = "file:file|off, names...:variable=nil, *, test=false, " ..
+          "no_values=false, all=false, transcript=false, record=false, force=false",
    shown = {file = "FILE", ["names..."] = "N-M | NAMES"},
-   options = {test = "as a test: FILE.nacre, with the output and the values",
+   options = {test = "as a test: FILE.nacre, with output and values",
               no_values = "with --test: without the values of variables",
               all = "also the inputs that failed",
               transcript = "as the session looks, with its output",
