@@ -83,8 +83,8 @@ local function matching(word, fill)
   local near, seen = {}, {}
   local length, n, hidden = #word, 0, word == ""
   local function keep(into, name, value, how)
-    if seen[name] then return end
-    if how or n <= NOTES then seen[name] = true end
+    if seen[name] or hows[name] then return end
+    if not how and n <= NOTES then seen[name] = true end
     n = n + 1
     into[#into + 1] = name
     if n <= NOTES or type(value) == "function" then values[name] = value end
