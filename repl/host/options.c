@@ -37,7 +37,9 @@ static const struct Known {
   { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
   { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
   { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
-  { "--peak", 'K', NONE },
+  { "--peak", 'K', NONE },       { "--kernel", 'N', REQUIRED },
+  { "--prefix", 'X', REQUIRED }, { "--user", 'U', NONE },
+  { "--install-kernel", 'I', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -90,6 +92,11 @@ void sh_help(void) {
       "  --peak             measure the peak rates of this machine, for the\n"
       "                     percentages of :time, and save them\n"
       "  --test [PATH...]   run regression tests (--test --help says more)\n"
+      "Jupyter:\n"
+      "  --install-kernel   register this program as a kernel for notebooks\n"
+      "  --user, --prefix DIR\n"
+      "                     where: in your home, the default, or below DIR\n"
+      "  --kernel FILE      be a kernel; Jupyter writes FILE\n"
       "\n"
       "Without a script: opens the shell at a terminal, else runs stdin.\n"
       "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
@@ -226,6 +233,10 @@ static int take(Options *o, const Option *x) {
     case 'r': o->rc = x->value; return 0;
     case 'R': o->norc = 1; return 0;
     case 'K': o->peak = 1; return 0;
+    case 'N': o->kernel = x->value; return 0;
+    case 'I': o->installkernel = 1; return 0;
+    case 'X': o->prefix = x->value; return 0;
+    case 'U': o->user = 1; return 0;
     case 'a': o->ascii = 1; return 0;
     default: o->nohistory = 1; return 0;
   }

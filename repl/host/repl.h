@@ -32,6 +32,9 @@ typedef struct Options {
   int script; /* index in argv of the script's name, or 0 */
   int interactive, quiet, version, longversion, doctor, help, peak;
   int code;  /* -e, -l or -p was given */
+  const char *kernel; /* the file that says where a notebook's front end is */
+  int installkernel, user;
+  const char *prefix; /* the folder for --install-kernel */
   int test;  /* index in argv of the first word after --test, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
@@ -132,6 +135,7 @@ int sh_take_coverage(lua_State *L);     /* "nacre.process" */
 /* process_files.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
+int sh_openkernel(lua_State *L); /* kernel_process.c: "nacre.kernel_host" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
@@ -166,6 +170,7 @@ int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
 int sh_runstdin(lua_State *L);
 int sh_runtests(lua_State *L, char **words); /* process.c: nacre --test */
+int sh_runkernel(lua_State *L, const Options *o); /* kernel_process.c */
 
 /*
 ** Version and diagnosis of the installation (doctor.c)

@@ -454,7 +454,10 @@ local function picture(args, o, names)
                            require "nacre.settings".get "graphics")
   local img, note = require "nacre.tensor_image".of(t)
   if not img then return nil, note end
-  if way ~= "off" then
+  local notebook = package.loaded["nacre.notebook_output"]
+  if notebook and way ~= "off" then
+    notebook.image(img, note)
+  elseif way ~= "off" then
     local width = appearance(o).width
     io.stdout:write(graphics.draw(img, way, {width = width}), "\n")
   end

@@ -48,6 +48,8 @@ function session_commands.callhistory(which)
 end
 
 function session_commands.clear()
+  local notebook = package.loaded["nacre.notebook_output"]
+  if notebook then return notebook.clear() end
   if host.has_color "stdout" and host.is_terminal "stdout" then
     say "\27[H\27[2J\27[3J"
   end

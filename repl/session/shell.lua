@@ -46,6 +46,9 @@ local function complain(text)
   out:flush()
 end
 
+-- Writes the text of an error; a notebook sends it in its own way.
+function shell.write_error(text) complain(text) end
+
 function shell.note(text)
   local stream = shell.transcript and "stdout" or "stderr"
   complain(styled.paint("(" .. text .. ")", "dim", stream))
@@ -58,8 +61,8 @@ end
 -- Reports the failure of a command.
 function shell.fail(text)
   shell.failed = true
-  complain(styled.paint("error:", "red", error_stream()) .. " " ..
-           require "nacre.lua_values".escape_controls(text))
+  shell.write_error(styled.paint("error:", "red", error_stream()) .. " " ..
+                    require "nacre.lua_values".escape_controls(text))
 end
 
 local function options()
@@ -83,13 +86,14 @@ local function show_error(err, interrupted, script)
     shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
     if host.is_terminal "stdout" then io.stdout:write "\n" end
-    return complain(interrupted_operation(err, interrupted) or interrupted)
+    return shell.write_error(interrupted_operation(err, interrupted) or
+                             interrupted)
   end
   local opts = options()
   opts.script = script
   local ok, text = host.guard(tostring, require "nacre.errors".render, err,
                               opts)
-  complain(ok and text or "error: " .. tostring(text))
+  shell.write_error(ok and text or "error: " .. tostring(text))
 end
 
 -- Locals of the outer level of a block become variables of the session.
@@ -209,7 +213,8 @@ end
 
 local function syntaxerror(unit)
   shell.failed = true
-  complain(require "nacre.errors".syntax(unit.message, unit.text, options()))
+  shell.write_error(require "nacre.errors".syntax(unit.message, unit.text,
+                                                  options()))
   if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
      host.is_terminal "stdin" then
     shell.note("a blank line ends the input" .. (host.edits_blocks() and
@@ -344,6 +349,8 @@ local function islua(name)
   return command ~= nil and command.lua == true
 end
 
+shell.islua = islua           -- does the command of this name take Lua?
+
 local function help(name, wide)
   shell.protected(require "nacre.help".show, shell, name, wide)
 end
@@ -408,7 +415,7 @@ function shell.startup(path)
   end
   if message:find("^cannot open") then return shell.fail(message) end
   shell.failed = true
-  complain("error: " .. message)
+  shell.write_error("error: " .. message)
 end
 
 -- Runs a submitted block; returns false when the session is over.
