@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "bindings/argument_reader.h"
+#include "bindings/arguments/argument_reader.h"
 
 /* The maximum number of positional arguments without the options; -1 if the
    function parses its signature itself or takes any number. */

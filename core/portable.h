@@ -15,6 +15,15 @@
 #define NC_NOINLINE
 #endif
 
+/* In a loop that waits for another thread: leaves the core to its sibling. */
+#if defined(__x86_64__) || defined(__i386__)
+#define NC_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define NC_PAUSE() __asm__ volatile("yield")
+#else
+#define NC_PAUSE() ((void)0)
+#endif
+
 /* A result is one of the operands or apart from all of them. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define NC_IVDEP _Pragma("GCC ivdep")

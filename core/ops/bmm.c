@@ -3,7 +3,7 @@
 ** bmm.c - the product of two batches of matrices: allocates the result and
 ** makes the request `bmm' to the device.  Called by matmul.c.
 */
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/op.h"
 
 /* Counts flops and bytes for the timing.  In double, because the sizes of

@@ -12,7 +12,7 @@
 #define core_ops_lapack_batch_h
 
 #include "core/base/temps.h"
-#include "core/cpu/lapack.h"
+#include "core/cpu/product/lapack.h"
 
 typedef struct LapackJob LapackJob;
 struct LapackJob {

@@ -4,7 +4,7 @@
 ** bias, as one product over all rows.
 */
 #include "core/base/temps.h"
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/op.h"
 #include "core/tape.h"
 

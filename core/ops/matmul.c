@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/temps.h"
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/tape.h"
 #include "core/op.h"
 

@@ -6,7 +6,7 @@
 ** them.
 */
 #include "core/base/temps.h"
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/op.h"
 #include "core/tape.h"
 

@@ -22,23 +22,40 @@ static const struct Known {
   int id;
   enum Argument arg;
 } known[] = {
-  { "-e", 'e', REQUIRED },       { "-l", 'l', REQUIRED },
-  { "-p", 'p', REQUIRED },       { "-i", 'i', NONE },
-  { "-v", 'v', NONE },           { "-E", 'E', NONE },
-  { "-W", 'W', NONE },           { "-q", 'q', NONE },
-  { "-h", 'h', NONE },           { "-V", 'V', NONE },
-  { "--help", 'h', NONE },       { "--version", 'V', NONE },
-  { "--seed", 's', REQUIRED },   { "--threads", 't', REQUIRED },
-  { "--color", 'c', REQUIRED },  { "--ascii", 'a', NONE },
-  { "--width", 'w', REQUIRED },  { "--no-history", 'H', NONE },
-  { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
-  { "--test", 'T', NONE },       { "--dtype", 'y', REQUIRED },
-  { "--check", 'k', NONE },      { "--strict", 'S', NONE },
-  { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
-  { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
-  { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
-  { "--peak", 'K', NONE },       { "--kernel", 'N', REQUIRED },
-  { "--prefix", 'X', REQUIRED }, { "--user", 'U', NONE },
+  { "-e", 'e', REQUIRED },
+  { "-l", 'l', REQUIRED },
+  { "-p", 'p', REQUIRED },
+  { "-i", 'i', NONE },
+  { "-v", 'v', NONE },
+  { "-E", 'E', NONE },
+  { "-W", 'W', NONE },
+  { "-q", 'q', NONE },
+  { "-h", 'h', NONE },
+  { "-V", 'V', NONE },
+  { "--help", 'h', NONE },
+  { "--version", 'V', NONE },
+  { "--seed", 's', REQUIRED },
+  { "--threads", 't', REQUIRED },
+  { "--color", 'c', REQUIRED },
+  { "--ascii", 'a', NONE },
+  { "--width", 'w', REQUIRED },
+  { "--no-history", 'H', NONE },
+  { "--device", 'd', REQUIRED },
+  { "--doctor", 'D', NONE },
+  { "--test", 'T', NONE },
+  { "--dtype", 'y', REQUIRED },
+  { "--check", 'k', NONE },
+  { "--strict", 'S', NONE },
+  { "--time", 'm', NONE },
+  { "--profile", 'P', OPTIONAL },
+  { "--nan", 'n', REQUIRED },
+  { "--deterministic", 'f', NONE },
+  { "--rc", 'r', REQUIRED },
+  { "--no-rc", 'R', NONE },
+  { "--peak", 'K', NONE },
+  { "--kernel", 'N', REQUIRED },
+  { "--prefix", 'X', REQUIRED },
+  { "--user", 'U', NONE },
   { "--install-kernel", 'I', NONE },
 };
 
@@ -252,6 +269,18 @@ static int tests(Options *o, int i) {
   return sh_usage();
 }
 
+/* --user and --prefix belong to --install-kernel; one of them is enough. */
+static int where(const Options *o) {
+  const char *wrong = o->user && o->prefix ? "--user and --prefix exclude "
+                                             "each other"
+                      : (o->user || o->prefix) && !o->installkernel
+                          ? "--user and --prefix need --install-kernel"
+                          : NULL;
+  if (wrong == NULL) return 0;
+  fprintf(stderr, SH_NAME ": %s\n", wrong);
+  return sh_usage();
+}
+
 int sh_options(Options *o, char **argv) {
   Option x;
   int i = argv[0] != NULL, more = 0;
@@ -262,5 +291,5 @@ int sh_options(Options *o, char **argv) {
   if (o->test) return tests(o, i);
   if (more < 0) return -1;
   if (argv[i] != NULL) o->script = i;
-  return 0;
+  return where(o);
 }

@@ -113,6 +113,8 @@ void sh_open_embedded_modules(lua_State *L);    /* embedded_modules.c */
 void sh_open_output_capture(lua_State *L);        /* output_capture.c */
 int sh_mute_stdout(lua_State *L); /* output_capture.c: discards stdout */
 int sh_unmute_stdout(lua_State *L); /* output_capture.c: restores stdout */
+int sh_divert_stdout(lua_State *L); /* output_capture.c: host.divert_stdout */
+int sh_diverted_text(lua_State *L); /* output_capture.c: host.diverted_text */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* embedded_modules.c */
@@ -129,6 +131,10 @@ void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f);
 /* In such a function: calls the old one with all arguments; returns the number
    of results. */
 int sh_callwrapped(lua_State *L);
+int sh_png_of_svg(lua_State *L);     /* svg_png.c: host.png_of_svg */
+const char *sh_zmq_library(void);    /* zmq_sockets.c: its name; or NULL */
+const char *sh_sodium_library(void); /* message_signing.c: the same */
+const char *sh_rsvg_library(void);   /* svg_png.c: its name; or NULL */
 int sh_query_terminal(lua_State *L); /* terminal_query.c: host.query_terminal */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
 int sh_take_coverage(lua_State *L);     /* "nacre.process" */
@@ -137,6 +143,7 @@ void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
 int sh_openkernel(lua_State *L); /* kernel_process.c: "nacre.kernel_host" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
+int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
 /* machine.c: adds functions to the table on top. [-0, +0, m] */
@@ -211,8 +218,13 @@ int sh_editsblocks(void); /* is a line editor active that can edit blocks? */
 /* puts text into the next line; 0 if it cannot */
 int sh_prefill(const char *text);
 
+typedef struct HistoryEntry {
+  char *text;
+  long long when; /* seconds since 1970; 0: not known */
+} HistoryEntry;
+
 typedef struct History {
-  char **text;
+  HistoryEntry *entry;
   int n, size, limit;
   char *path; /* NULL: not saved */
 } History;

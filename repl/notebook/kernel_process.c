@@ -91,8 +91,7 @@ static int readwhatisthere(lua_State *L) {
 static int writeall(lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring(L, 2, &n);
-  lua_pushboolean(L,
-                  sh_writeall((int)luaL_checkinteger(L, 1), text, n) == 0);
+  lua_pushboolean(L, sh_writeall((int)luaL_checkinteger(L, 1), text, n) == 0);
   return 1;
 }
 
@@ -194,9 +193,8 @@ static int makepipes(Pipes *p) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p->channel) != 0 ||
       makepipe(p->out) != 0 || makepipe(p->err) != 0)
     return -1;
-  sh_interrupted_request =
-      mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  sh_interrupted_request = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return sh_interrupted_request == MAP_FAILED ? -1 : 0;
 }
 
@@ -206,7 +204,7 @@ static void closeends(const Pipes *p, int which) {
   close(p->err[which]);
 }
 
-static void catch(int sig, void (*handler)(int)) {
+static void catch (int sig, void (*handler)(int)) {
   struct sigaction action = { .sa_handler = handler };
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
@@ -223,9 +221,9 @@ static void field(lua_State *L, const char *name, int value) {
 static int supervise(lua_State *L, const Options *o, const Pipes *p) {
   int status;
   closeends(p, 1);
-  catch(SIGINT, interrupt);
-  catch(SIGTERM, onending);
-  catch(SIGHUP, onending);
+  catch (SIGINT, interrupt);
+  catch (SIGTERM, onending);
+  catch (SIGHUP, onending);
   signal(SIGPIPE, SIG_IGN);
   sh_pushmember(L, "nacre.notebook_kernel", "run");
   lua_pushstring(L, o->kernel);

@@ -42,7 +42,7 @@ function kernelspec.install(prefix)
   local data = prefix and prefix .. "/share/jupyter" or users_folder()
   local folder = data .. "/kernels/nacre"
   local ok, why = host.makefolders(folder)
-  if not ok then error(("cannot make %s: %s"):format(folder, why), 0) end
+  if not ok then error("cannot make " .. why, 0) end
   local program = process.real_path "/proc/self/exe" or "nacre"
   write(folder .. "/kernel.json", json.encode {
     argv = {program, "--kernel", "{connection_file}"},

@@ -42,10 +42,9 @@ static int bind(void *handle) {
 }
 
 static Library *library(void) {
-  static const char *const names[] = {
-    "libsodium.so.23",    "libsodium.so.26", "libsodium.so",
-    "libsodium.23.dylib", "libsodium.dylib", NULL
-  };
+  static const char *const names[] = { "libsodium.so.23", "libsodium.so.26",
+                                       "libsodium.so",    "libsodium.23.dylib",
+                                       "libsodium.dylib", NULL };
   static Library libsodium = { "NACRE_SODIUM",
                                names,
                                bind,
@@ -54,6 +53,10 @@ static Library *library(void) {
                                0,
                                NULL };
   return &libsodium;
+}
+
+const char *sh_sodium_library(void) {
+  return nc_library(library()) == NC_OK ? library()->name : NULL;
 }
 
 /* sign(key, text, ...): the signature of the texts, in hexadecimal digits */

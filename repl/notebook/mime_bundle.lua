@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- mime_bundle.lua - the results of a cell in the forms that a notebook can show:
--- text always, tensors as a table, too.
+-- mime_bundle.lua - the results of a cell in the forms that a notebook can
+-- show: text always, tensors as a table, too.
 
 local styled = require "nacre.styled_output"
 local facts = require "nacre.tensor_facts"

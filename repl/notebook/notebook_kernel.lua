@@ -24,7 +24,9 @@ local input                   -- the request on whose behalf input is awaited
 local status                  -- exit status, when the kernel is to end
 
 -- For the log of whoever started the kernel.
-local function complain(text) io.stderr:write("nacre --kernel: ", text, "\n") end
+local function complain(text)
+  io.stderr:write("nacre --kernel: ", text, "\n")
+end
 
 --
 -- Sending

@@ -17,6 +17,7 @@ local session = {}
 
 local inputs = {}             -- {number, text} of the cells in the history
 local number = 0              -- the last cell's
+local stored                  -- the same, if the history has the running cell
 local failure                 -- the text of the error of the running cell
 local last                    -- does its last input run?
 local payload                 -- what the front end is asked to do
@@ -24,7 +25,9 @@ local payload                 -- what the front end is asked to do
 -- ---- results and errors
 
 local function show(source, ...)
-  if select("#", ...) == 0 or styled.is_file_written(source, ...) then return end
+  local nothing = select("#", ...) == 0 or
+                  styled.is_file_written(source, ...)
+  if nothing then return end
   local content = {data = mime.bundle(...), metadata = json.object}
   if last then content.execution_count = number end
   output.publish(last and "execute_result" or "display_data", content)
@@ -105,10 +108,11 @@ local serve = {}              -- each gives the content, and whether it failed
 
 function serve.execute_request(r)
   local code = type(r.code) == "string" and r.code or ""
-  output.silent = r.silent == true
+  output.silent, stored = r.silent == true, nil
   if not output.silent and r.store_history ~= false and code:find "%S" then
     number = number + 1
-    inputs[#inputs + 1] = {number, code}
+    inputs[number] = {number, code, time = os.time()}
+    stored = number
   end
   output.publish("execute_input", {code = code, execution_count = number})
   kernel_host.allow_input(r.allow_stdin == true)
@@ -266,6 +270,7 @@ end
 local function replace()
   styled.print = show
   function shell.write_error(text)
+    if shell.held then return shell.complain(text) end
     failure = failure and failure .. "\n" .. text or text
   end
   function host.prefill(text)
@@ -273,11 +278,13 @@ local function replace()
                              replace = false}
     return true
   end
-  function host.history()
-    local list = {}
-    for i, one in ipairs(inputs) do list[i] = one[2] end
-    return list
+  function host.history_size() return #inputs end
+  function host.history_entry(i)
+    local one = inputs[i]
+    if one then return one[2], one.time end
   end
+  local history = require "nacre.input_history"
+  function history.number() return stored end -- of all inputs of a cell
   kernel_host.replace_stdin()
   refuse_reads()
 end

@@ -62,8 +62,7 @@ static int bind_functions(void *handle) {
   int major = 0, minor, patch;
 #define X(result, name, parameters) \
   nc_symbol(&zmq.name, handle, "zmq_" #name) &&
-  if (!(FUNCTIONS(X) nc_symbol(&zmq.last_error, handle, "zmq_errno")))
-    return 0;
+  if (!(FUNCTIONS(X) nc_symbol(&zmq.last_error, handle, "zmq_errno"))) return 0;
 #undef X
   zmq.version(&major, &minor, &patch);
   return major == 4;
@@ -80,6 +79,10 @@ static Library *library(void) {
                             0,
                             NULL };
   return &libzmq;
+}
+
+const char *sh_zmq_library(void) {
+  return nc_library(library()) == NC_OK ? library()->name : NULL;
 }
 
 static void *context;
@@ -201,11 +204,10 @@ static int poll_items(lua_State *L) {
 }
 
 void sh_open_zmq(lua_State *L) {
-  static const luaL_Reg list[] = { { "open_socket", open_socket },
-                                   { "close_sockets", close_sockets },
-                                   { "send_frames", send_frames },
-                                   { "receive_frames", receive_frames },
-                                   { "poll", poll_items },
-                                   { NULL, NULL } };
+  static const luaL_Reg list[] = {
+    { "open_socket", open_socket }, { "close_sockets", close_sockets },
+    { "send_frames", send_frames }, { "receive_frames", receive_frames },
+    { "poll", poll_items },         { NULL, NULL }
+  };
   luaL_setfuncs(L, list, 0);
 }

@@ -61,6 +61,8 @@ settings.list = {
    "the largest result that _, __ and ___ keep"},
   {"timing", 0.5, threshold, duration, "on, off or a time such as 500ms",
    "show the time of a line that took at least this long"},
+  {"numbers", false, switch, onoff, "on or off",
+   "the number of the input in the prompt, for _N, In[N] and :again N"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto, always or never",
    "colours"},

@@ -8,9 +8,12 @@ local host = require "nacre.host"
 
 local shell_functions = {}
 
--- The output of a system command as lines without ends, and its exit status
--- unless that is 0.
+-- The output of a command of the shell or of a system command as lines without
+-- ends; of the latter also the exit status unless that is 0.
 local function lines(command)
+  if command:find "^%s*[:?]" then
+    return require "nacre.redirect".lines(command)
+  end
   local pipe <close> = assert(io.popen(command))
   local list = {}
   for line in pipe:lines() do list[#list + 1] = line end
@@ -28,8 +31,8 @@ local function function_list()
     local doc = wrapped(command.doc, (" "):rep(#head), width)
     parts[#parts + 1] = head .. doc:sub(#head + 1)
   end
-  parts[#parts + 1] = "  shell.lines       the output of a system command " ..
-                      "as a list of lines"
+  parts[#parts + 1] = "  shell.lines       the output of a command, as " ..
+                      "\":whos\" or \"ls\", as a list of lines"
   return table.concat(parts, "\n")
 end
 

@@ -120,6 +120,17 @@ class Protocol(launch.Home):
         self.assertEqual(found, [])
         self.assertEqual(k.text("x"), "7")
 
+    def test_results_by_number(self):
+        k = self.kernel()
+        self.assertEqual(k.text("5 + 1"), "6")
+        k.run("hidden = 1", store_history=False)
+        self.assertEqual(k.text("y = _1 * 2\ny + 0"), "12")
+        self.assertEqual(k.text("_2, In[1]"), '12\t"5 + 1"')
+        self.assertEqual(k.text(":again 1"), "6")
+        self.assertEqual(k.text(":whos > vars.txt"), "")
+        self.assertIn("hidden", self.read("vars.txt"))
+        self.assertEqual(k.text("#shell.lines ':whos' > 1"), "true")
+
     def test_user_expressions(self):
         k = self.kernel()
         reply, _ = k.run("x = nacre.ones(2)", user_expressions={
@@ -215,6 +226,15 @@ class Protocol(launch.Home):
                          "4x4 grey, 0..1")
         self.assertEqual(shown(found[2]), "4x4 grey, 0..1\n")
         self.assertEqual(k.run(":clear")[1][1]["type"], "clear_output")
+        for code in (":plot nacre.arange(9)", ":hist nacre.arange(99)",
+                     ":heat nacre.arange(9):reshape(3, 3)",
+                     "shell.plot(nacre.arange(9))"):
+            data = k.run(code)[1][1]["content"]["data"]
+            self.assertIn("</svg>", data["image/svg+xml"], code)
+            self.assertIn("\n", data["text/plain"], code)
+        path = os.path.join(self.home, "p.svg")
+        self.assertIn("p.svg: ", k.text(":plot nacre.arange(9) -o " + path))
+        self.assertIn("</svg>", self.read("p.svg"))
 
     # ---- input
 
@@ -557,11 +577,10 @@ class Protocol(launch.Home):
             if i == 100:
                 before = k.memory()
         self.assertLess(k.memory(), before + (8 << 20))
-        k.run("big = nacre.ones(4e8, {dtype = 'uint8'})")
-        self.assertGreater(k.memory(), before + (350 << 20))
-        k.run("big = nil; collectgarbage()")
-        k.run("1")                          # what is kept to be used again
-        self.assertLess(k.memory(), before + (200 << 20))
+        for i in range(20):                 # one is kept, to be used again
+            k.run("big = nacre.ones(%d, {dtype = 'uint8'}); big = nil" %
+                  (100000000 + i))
+        self.assertLess(k.memory(), before + (300 << 20))
 
     def test_startup_file_and_options(self):
         self.file(".config/nacre/init.lua",

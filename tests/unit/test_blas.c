@@ -4,7 +4,7 @@
 ** unless the user has said so.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "tests/unit/unit.h"
 
 static const char choice[] = "OPENBLAS_CORETYPE";

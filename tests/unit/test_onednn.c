@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** test_onednn.c - what core/cpu/onednn.c declares of oneDNN is what its header
-** says, where that is installed.
+** test_onednn.c - what core/cpu/product/onednn.h declares of oneDNN is what
+** the header of oneDNN says, where that is installed.
 */
-#include "core/cpu/onednn.h"
+#include "core/cpu/product/onednn.h"
 
 #include "tests/unit/unit.h"
 

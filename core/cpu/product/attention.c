@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 

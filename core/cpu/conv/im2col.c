@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/cpu/cpu_conv.h"
+#include "core/cpu/conv/cpu_conv.h"
 
 typedef struct Im2colWork {
   const Im2colCall *p;

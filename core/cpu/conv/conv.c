@@ -10,9 +10,9 @@
 */
 #include <string.h>
 
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/cpu/cpu.h"
-#include "core/cpu/cpu_conv.h"
+#include "core/cpu/conv/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
 #define MAXPARTIALS 8     /* partial dweights, at most */

@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 #include "core/cpu/cpu.h"
-#include "core/cpu/onednn.h"
+#include "core/cpu/product/onednn.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
 #define SHARED (1 << 22) /* multiplications of a product for several threads */

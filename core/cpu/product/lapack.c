@@ -3,11 +3,11 @@
 ** lapack.c - a LAPACK, opened when the first factorization needs it;
 ** core/ops/lapack_batch.c calls it.
 */
-#include "core/cpu/lapack.h"
+#include "core/cpu/product/lapack.h"
 
 #include <stdio.h>
 
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 
 static struct {
   int tried, found;

@@ -8,7 +8,7 @@
 ** products in tiles for our own threads, which can be interrupted.
 */
 #define _POSIX_C_SOURCE 200809L
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -32,23 +32,23 @@
 #define T float
 #define NAME(f) f##_f32
 #define number_f32(s) ((float)nc_tofloat(s))
-#include "core/cpu/tiled_gemm.inc"
-#include "core/cpu/gemv.inc"
+#include "core/cpu/product/tiled_gemm.inc"
+#include "core/cpu/product/gemv.inc"
 #define T double
 #define NAME(f) f##_f64
 #define number_f64(s) (nc_tofloat(s))
-#include "core/cpu/tiled_gemm.inc"
-#include "core/cpu/gemv.inc"
+#include "core/cpu/product/tiled_gemm.inc"
+#include "core/cpu/product/gemv.inc"
 #define T uint32_t /* integers wrap */
 #define NAME(f) f##_i32
 #define number_i32(s) ((uint32_t)(s).i)
-#include "core/cpu/gemm.inc"
-#include "core/cpu/gemv.inc"
+#include "core/cpu/product/gemm.inc"
+#include "core/cpu/product/gemv.inc"
 #define T uint64_t
 #define NAME(f) f##_i64
 #define number_i64(s) ((uint64_t)(s).i)
-#include "core/cpu/gemm.inc"
-#include "core/cpu/gemv.inc"
+#include "core/cpu/product/gemm.inc"
+#include "core/cpu/product/gemv.inc"
 
 static void own_gemm(const Gemm *g) {
   switch (g->type) {

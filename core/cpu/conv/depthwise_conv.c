@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "core/cpu/cpu_conv.h"
+#include "core/cpu/conv/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
 #define MAXROWS 4             /* output channels of a group, at most */

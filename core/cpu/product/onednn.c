@@ -9,13 +9,13 @@
 ** and back. oneDNN keeps primitives that were made, so making one again is
 ** cheap. It runs on the calling thread alone: our tasks are cut before.
 */
-#include "core/cpu/onednn.h"
+#include "core/cpu/product/onednn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cpu/blas.h"
+#include "core/cpu/product/blas.h"
 
 typedef struct Argument {
   int which;

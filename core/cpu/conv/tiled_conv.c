@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/cpu/cpu_conv.h"
+#include "core/cpu/conv/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
 #define PLANES (1 << 18)      /* bytes of the padded planes of a tile, about */

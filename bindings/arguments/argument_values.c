@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bindings/argument_reader.h"
+#include "bindings/arguments/argument_reader.h"
 
 const char *const nl_type_names[] = { /* in the order of ParamType */
                                       "a tensor",

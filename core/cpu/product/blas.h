@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* blas.h - matrix products, in memory (blas.c) and of tensors
    (core/ops/bmm.c). */
-#ifndef core_cpu_blas_h
-#define core_cpu_blas_h
+#ifndef core_cpu_product_blas_h
+#define core_cpu_product_blas_h
 
 #include "core/tensor.h"
 

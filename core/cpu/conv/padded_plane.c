@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/cpu/cpu_conv.h"
+#include "core/cpu/conv/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
 PaddedPlane nc_padded_plane(const ConvGeometry *w, int64_t rows, int64_t cols) {
@@ -42,10 +42,10 @@ static void inside_range(const PaddedPlane *f, int64_t at, int64_t *a,
 
 #define T float
 #define NAME(f) f##_f32
-#include "core/cpu/padded_plane.inc"
+#include "core/cpu/conv/padded_plane.inc"
 #define T double
 #define NAME(f) f##_f64
-#include "core/cpu/padded_plane.inc"
+#include "core/cpu/conv/padded_plane.inc"
 
 void nc_plane_load(const PaddedPlane *f, DType t, void *padded, const void *x,
                    int64_t row, int64_t col) {

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/cpu/cpu_conv.h"
+#include "core/cpu/conv/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
-#include "core/cpu/onednn.h"
+#include "core/cpu/product/onednn.h"
 
 #define FEWEST_FLOPS 4e6 /* fewer are done before it is set up */
 #define SHORTEST_SUM 64

@@ -3,8 +3,8 @@
 ** onednn.h - oneDNN, a library of primitives for neural networks (onednn.c);
 ** onednn_conv.c and onednn_product.c compute with it.
 */
-#ifndef core_cpu_onednn_h
-#define core_cpu_onednn_h
+#ifndef core_cpu_product_onednn_h
+#define core_cpu_product_onednn_h
 
 #include "core/tensor.h"
 

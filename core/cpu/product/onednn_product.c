@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/cpu/onednn.h"
+#include "core/cpu/product/onednn.h"
 
 #define FEWEST 32768 /* multiplications in a matrix; fewer do not pay */
 #define ROWS 256     /* of the result, in a task; oneDNN wants whole rows */

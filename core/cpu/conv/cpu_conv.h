@@ -4,8 +4,8 @@
 ** matrix products with im2col tiles (conv.c), or directly (depthwise_conv.c);
 ** and the padded planes that both and im2col.c read.
 */
-#ifndef core_cpu_cpu_conv_h
-#define core_cpu_cpu_conv_h
+#ifndef core_cpu_conv_cpu_conv_h
+#define core_cpu_conv_cpu_conv_h
 
 #include "core/tensor.h"
 

@@ -4,8 +4,8 @@
 ** first use.  One list of functions serves both types: Fortran takes every
 ** argument by its address.  Matrices lie column by column.
 */
-#ifndef core_cpu_lapack_h
-#define core_cpu_lapack_h
+#ifndef core_cpu_product_lapack_h
+#define core_cpu_product_lapack_h
 
 #include "core/tensor.h"
 

@@ -5,7 +5,7 @@
    the values. */
 #include <string.h>
 
-#include "bindings/argument_reader.h"
+#include "bindings/arguments/argument_reader.h"
 
 /* f(t, {}): skips an empty table after the last parameter, which is neither a
    list nor options. [-0, +0, e] */
