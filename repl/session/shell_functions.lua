@@ -35,7 +35,7 @@ local function function_list()
   for _, command in ipairs(commands.list) do
     add(command.as or command.name, command.doc)
   end
-  add("lines", 'the output of a command, as ":whos" or "ls", as a list of lines')
+  add("lines", 'the output of a command, as ":whos" or "ls", as a list')
   return table.concat(parts, "\n")
 end
 
