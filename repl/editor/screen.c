@@ -189,8 +189,6 @@ static void rewrite(Screen *s, int row, const Cell *new, int had, int have) {
     int end;
     while (c < have && c < had && same(s, &old[c], &new[c])) c++;
     if (c == have) break;
-    /* not the right half of a wide character alone, be it old or new */
-    while (c > 0 && (new[c].width == 0 || (c < had && old[c].width == 0))) c--;
     end = runend(s, old, had, new, have, c);
     go(s, row, c);
     for (; c < end; c++)
