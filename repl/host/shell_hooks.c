@@ -76,32 +76,56 @@ static void taketext(lua_State *L, void *out) {
   *(char **)out = copy(lua_tostring(L, -1));
 }
 
-static int filesof(lua_State *L) {
-  int files = FILES_NONE;
-  if (lua_getfield(L, -1, "files") == LUA_TSTRING)
-    files = *lua_tostring(L, -1) == 'q' ? FILES_QUOTED : FILES_WORD;
-  lua_pop(L, 1);
-  return files;
+/* A candidate, text or {text, note}. */
+static void takecandidate(lua_State *L, Candidate *item) {
+  if (lua_type(L, -1) == LUA_TTABLE) {
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    item->note = copy(lua_tostring(L, -1));
+    item->text = copy(lua_tostring(L, -2));
+    lua_pop(L, 2);
+  } else {
+    item->text = copy(lua_tostring(L, -1));
+  }
 }
 
-/* {files = "quoted" or "words"} or {{text, note}, ..., head =} */
+/* {text or {text, note}, ..., start =, head =} */
 static void takecandidates(lua_State *L, void *out) {
   Candidates *c = out;
   int i, n = (int)luaL_len(L, -1);
-  c->files = filesof(L);
-  lua_getfield(L, -1, "head");
+  lua_getfield(L, -1, "start");
+  c->start = (size_t)lua_tointeger(L, -1);
+  lua_getfield(L, -2, "head");
   c->head = copy(lua_tostring(L, -1));
-  lua_pop(L, 1);
+  lua_pop(L, 2);
   if ((c->item = calloc((size_t)n + 1, sizeof *c->item)) == NULL) return;
   for (i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
-    lua_rawgeti(L, -1, 1);
-    lua_rawgeti(L, -2, 2);
-    c->item[c->n].text = copy(lua_tostring(L, -2));
-    c->item[c->n].note = copy(lua_tostring(L, -1));
+    takecandidate(L, &c->item[c->n]);
     if (c->item[c->n].text != NULL) c->n++;
-    lua_pop(L, 3);
+    lua_pop(L, 1);
   }
+}
+
+typedef struct Signature {
+  char *text;
+  int *from, *to;
+} Signature;
+
+/* {text, from, to}, or nil; the positions count from 1. */
+static void takesignature(lua_State *L, void *out) {
+  Signature *s = out;
+  *s->from = *s->to = 0;
+  if (lua_type(L, -1) != LUA_TTABLE) return;
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
+  lua_rawgeti(L, -3, 3);
+  s->text = copy(lua_tostring(L, -3));
+  if (lua_isinteger(L, -2)) {
+    *s->from = (int)lua_tointeger(L, -2) - 1;
+    *s->to = (int)lua_tointeger(L, -1) - 1;
+  }
+  lua_pop(L, 3);
 }
 
 static int ready(const char *text) {
@@ -123,6 +147,15 @@ static void complete(const char *text, size_t point, Candidates *c) {
     "complete", text, NULL, (lua_Integer)point, takecandidates, c
   };
   askquietly(&q);
+}
+
+static char *signature(const char *text, size_t point, int *from, int *to) {
+  Signature s = { NULL, from, to };
+  Question q = {
+    "signature", text, NULL, (lua_Integer)point, takesignature, &s
+  };
+  askquietly(&q);
+  return s.text;
 }
 
 /* The text that a function answers, malloced, or NULL. */
@@ -149,8 +182,9 @@ static char *next(void) {
   return asktext("next", NULL, 0);
 }
 
-const EditorHooks shellhooks = { ready,      indent, complete, help,
-                                 sh_columns, pasted, split,    next };
+const EditorHooks shellhooks = { ready, indent,     complete, signature,
+                                 help,  sh_columns, pasted,   split,
+                                 next };
 
 char *sh_prompt(int which) {
   char *answer = NULL;

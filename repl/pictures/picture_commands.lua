@@ -18,20 +18,6 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local pictures = {}
 
--- Removes options such as "-y log" from the end; returns the rest.
-local function options(text, known)
-  local o = {}
-  while true do
-    local head, name, value = text:match "^(.-)%s+%-(%a)%s+(%S+)%s*$"
-    if not name then          -- the value may stand close, as in -ylog, -y=log
-      head, name, value = text:match "^(.-)%s+%-(%a)=?(%a+)%s*$"
-    end
-    local take = name and known[name]
-    if not take or take(o, value) == false then return text, o end
-    text = head
-  end
-end
-
 -- Adds the expressions of a comma-separated list; each one alone is valid in
 -- parentheses.
 local function single(list, text)
@@ -87,8 +73,11 @@ local function guarded(shell, f, ...)
   end, ...)
 end
 
-local function command(shell, text, known, f)
-  local rest, o = options(text, known)
+-- Runs a command: f(values, options, their texts).
+local function command(shell, text, name, f)
+  local params = require "nacre.commands".params_of(name)
+  local rest, given = require "nacre.command_options".trailing(params, text)
+  local o = {xlog = given.x and true, ylog = given.y and true, center = given.z}
   local results, names = values(shell, rest)
   if results then guarded(shell, f, results, o, names) end
 end
@@ -310,17 +299,8 @@ local function curves(args, o, names)
   return say(lines)
 end
 
-local function log(key)
-  return function(o, value)
-    if value ~= "log" then return false end
-    o[key] = true
-  end
-end
-
-local PLOT = {x = log "xlog", y = log "ylog"}
-
 function pictures.plot(shell, text)
-  command(shell, text, PLOT, curves)
+  command(shell, text, "plot", curves)
 end
 
 function pictures.plotcall(...) call(curves, nil, ...) end
@@ -399,13 +379,11 @@ local function histogram(args, o, names)
   return say(lines)
 end
 
-local HIST = {y = log "ylog"}
-
 function pictures.hist(shell, text)
   if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
     return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
   end
-  command(shell, text, HIST, histogram)
+  command(shell, text, "hist", histogram)
 end
 
 function pictures.histcall(...) call(histogram, 2, ...) end
@@ -428,13 +406,8 @@ local function field(args, o, names)
     exact = require "nacre.character_image".exact()}))
 end
 
-local HEAT = {z = function(o, value)
-  o.center = tonumber(value)
-  return o.center ~= nil
-end}
-
 function pictures.heat(shell, text)
-  command(shell, text, HEAT, field)
+  command(shell, text, "heat", field)
 end
 
 function pictures.heatcall(...) call(field, 1, ...) end
@@ -472,7 +445,7 @@ end
 function pictures.show(shell, text)
   local name = filename(text)
   if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
-  command(shell, text, {}, picture)
+  command(shell, text, "show", picture)
 end
 
 function pictures.showcall(...) call(picture, 1, ...) end

@@ -460,6 +460,11 @@ function shell.complete(text, point)
                                              text:sub(point + 1))
 end
 
+function shell.signature(text, point)
+  local found = {require "nacre.completion".signature(text:sub(1, point))}
+  return found[1] and found
+end
+
 function shell.helpat(text, point)
   return require "nacre.help".at(text, point)
 end
