@@ -10,6 +10,17 @@
 
 #include "repl/editor/menu.h"
 
+void sh_freecandidates(Candidates *c) {
+  int i;
+  for (i = 0; i < c->n; i++) {
+    free(c->item[i].text);
+    free(c->item[i].note);
+  }
+  free(c->item);
+  free(c->head);
+  memset(c, 0, sizeof *c);
+}
+
 enum { MARGIN = 2 }; /* columns before each candidate */
 
 static int widthof(const Candidate *c) {
@@ -128,7 +139,7 @@ static void drawrow(const Menu *m, const Candidate *c, Frame *f, int row,
 static void drawone(const Menu *m, int i, Frame *f, int row, int column) {
   const Candidate *c = &m->c.item[i];
   const int role = i == m->chosen ? ROLE_CHOSEN : ROLE_MENU;
-  if (i == m->chosen) sh_frame_put(f, row, column, ">", 1, 1, ROLE_MARKER);
+  if (i == m->chosen) sh_frame_put(f, row, column, ">", 1, 1, ROLE_MENU);
   if (m->across == 1) drawrow(m, c, f, row, role);
   else
     sh_frame_text(f, row, column + MARGIN, c->text, role,

@@ -30,8 +30,7 @@ size_t sh_menu_common(const Menu *m);
 void sh_menu_step(Menu *m, int by);
 /* Plans at most so many rows; gives how many it takes. */
 int sh_menu_layout(Menu *m, int most, int columns);
-/* Draws what was planned from a row on; in a screen without attributes the
-   choice is marked with ">". */
+/* Draws what was planned from a row on. */
 void sh_menu_draw(const Menu *m, Frame *f, int row);
 
 #endif

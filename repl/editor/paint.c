@@ -214,7 +214,9 @@ static void openbracket(Walk *w, const Token *t, char c) {
 static void operation(Walk *w, const Token *t) {
   const char c = byteof(w, t);
   switch (c) {
-    case '(': case '[': case '{':
+    case '(':
+    case '[':
+    case '{':
       openbracket(w, t, c);
       if (w->declaring == OF_FUNCTION && c == '(') w->declaring = PARAMETER;
       break;
@@ -345,7 +347,8 @@ void sh_paint(Painting *p, const Block *b) {
     }
     token(&w, &t);
   }
-  if (!found && (b->size == b->code || t.closed || t.to < b->size)) findcall(&w);
+  if (!found && (b->size == b->code || t.closed || t.to < b->size))
+    findcall(&w);
   paintnames(&w);
   if (b->marks) marks(&w);
   free(w.stack);

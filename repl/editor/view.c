@@ -11,11 +11,11 @@
 
 #include "repl/editor/view.h"
 
-enum { TABSTOP = 4 };
+enum { TABSTOP = 4, INDENT = 2 };
 
 typedef struct Layout {
   const View *v;
-  Frame *f;        /* NULL: rows are only counted */
+  Frame *f; /* NULL: rows are only counted */
   int margin, columns;
   int first, last; /* the rows of the text that are drawn */
   int row, column; /* where the next cell goes */
@@ -153,6 +153,10 @@ static int prompt(const View *v, Frame *f, int limit) {
 /* Which rows of the text are seen: as before, but the cursor's is among them,
    and no mark stands on it. */
 static void clamp(View *v, int total, int room, int cursor) {
+  if (room < 3) { /* there is no place for marks */
+    v->top = cursor;
+    return;
+  }
   if (v->top > total - room) v->top = total - room;
   if (cursor < v->top + 1) v->top = cursor > 1 ? cursor - 1 : 0;
   if (cursor > v->top + room - 2) {
@@ -190,6 +194,14 @@ static void mark(Frame *f, int row, int n, const char *where) {
   sh_frame_text(f, row, 0, text, ROLE_MARK, f->columns);
 }
 
+/* The first line of what is suggested. */
+static void drawsuggestion(const View *v, Frame *f) {
+  const int column = sh_frame_text(f, f->row, f->column, v->suggestion,
+                                   ROLE_SUGGESTION, f->columns);
+  if (strchr(v->suggestion, '\n') != NULL && column + 4 <= f->columns)
+    sh_frame_text(f, f->row, column, " ...", ROLE_SUGGESTION, f->columns);
+}
+
 static void drawfound(const View *v, Frame *f) {
   int n = v->found != NULL ? sh_textwidth(v->found, v->nfound) : 0;
   int c = f->column;
@@ -200,10 +212,10 @@ static void drawfound(const View *v, Frame *f) {
 static void drawhint(const View *v, Frame *f, int row) {
   int first, last, c;
   sh_frame_rows(f, row + 1);
-  sh_frame_text(f, row, 0, v->hint, v->hintrole, f->columns);
+  sh_frame_text(f, row, INDENT, v->hint, v->hintrole, f->columns);
   if (v->to <= v->from) return;
-  first = sh_textwidth(v->hint, (size_t)v->from);
-  last = sh_textwidth(v->hint, (size_t)v->to);
+  first = INDENT + sh_textwidth(v->hint, (size_t)v->from);
+  last = INDENT + sh_textwidth(v->hint, (size_t)v->to);
   for (c = first; c < last && c < f->used[row]; c++)
     f->cell[row * f->columns + c].role = ROLE_ARGUMENT;
 }
@@ -226,18 +238,17 @@ void sh_view_draw(View *v, Frame *f) {
     room = total;
   } else clamp(v, total, room, cursor);
   l.first = v->top;
-  l.last = v->top + room;
+  l.last = v->top + room < total ? v->top + room : total;
   l.f = f;
   drawtext(&l);
   f->row = cursor - v->top;
   f->column = l.pointcolumn;
   if (f->row >= f->rows) return; /* no memory */
   if (v->suggestion != NULL && !v->whole && l.columns - f->column > 2)
-    sh_frame_text(f, f->row, f->column, v->suggestion, ROLE_SUGGESTION,
-                  l.columns);
+    drawsuggestion(v, f);
   drawfound(v, f);
-  if (v->top > 0) mark(f, 0, v->top + 1, "above");
-  if (v->top + room < total)
+  if (room > 2 && v->top > 0) mark(f, 0, v->top + 1, "above");
+  if (room > 2 && v->top + room < total)
     mark(f, room - 1, total - v->top - room + 1, "below");
   if (hint) drawhint(v, f, room);
   if (menu) sh_menu_draw(v->menu, f, room + hint);

@@ -37,7 +37,7 @@ static const struct Known {
   { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
   { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
   { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
-  { "--peak", 'K', NONE },
+  { "--peak", 'K', NONE },       { "--plain", 'L', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -82,6 +82,9 @@ void sh_help(void) {
       "  --color=auto|always|never\n"
       "  --ascii            write only ASCII\n"
       "  --width N          width of the output\n"
+      "  --plain            the prompt without colours, suggestions and "
+      "menus,\n"
+      "                     for screen readers\n"
       "  --rc FILE, --no-rc the shell's start-up file, or none\n"
       "  --no-history       neither read nor write the history\n"
       "  --doctor           show the devices, libraries, terminal and files "
@@ -227,6 +230,7 @@ static int take(Options *o, const Option *x) {
     case 'R': o->norc = 1; return 0;
     case 'K': o->peak = 1; return 0;
     case 'a': o->ascii = 1; return 0;
+    case 'L': o->plain = 1; return 0;
     default: o->nohistory = 1; return 0;
   }
 }
