@@ -125,10 +125,10 @@ static void drawrow(const Menu *m, const Candidate *c, Frame *f, int row,
   int column = MARGIN;
   const char *note = c->note;
   if (includes(c)) {
-    const size_t n = strcspn(c->text, "( ");
-    column = sh_frame_text(f, row, column, c->text, role,
-                           column + sh_textwidth(c->text, n));
-    note += n;
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(c->text, "( "), c->text);
+    column = sh_frame_text(f, row, column, name, role, f->columns);
+    note += strlen(name);
   } else {
     column = sh_frame_text(f, row, column, c->text, role, f->columns);
     if (column < MARGIN + m->width + 2) column = MARGIN + m->width + 2;

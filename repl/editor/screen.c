@@ -121,7 +121,9 @@ static void setrole(Screen *s, int *now, int role) {
   else {
     snprintf(text, sizeof text, "\033[%s%s%s%sm",
              *now == ROLE_PLAIN ? "" : "0;", sgr, *sgr && match ? ";" : "",
-             match ? "1;4" : "");
+             !match                      ? ""
+             : s->color == SCREEN_COLORS ? "1;4"
+                                         : "4");
     sh_screen_print(s, text);
   }
   *now = role;
