@@ -43,12 +43,16 @@ static void spaces(int n) {
   while (n-- > 0) rl_insert_text(" ");
 }
 
+/* The blanks around the cursor go: so a blank line has none. */
 static int newline(int count, int key) {
-  int at = rl_point, n;
+  const int start = linestart(rl_point);
+  int from = rl_point, at = rl_point, n;
   (void)count, (void)key;
   while (at < rl_end && rl_line_buffer[at] == ' ') at++;
+  while (from > start && rl_line_buffer[from - 1] == ' ') from--;
   rl_begin_undo_group();
-  rl_delete_text(rl_point, at);
+  rl_delete_text(from, at);
+  rl_point = from;
   n = indent(rl_point, rl_line_buffer + rl_point);
   rl_insert_text("\n");
   spaces(n);
@@ -188,7 +192,8 @@ static int up(int count, int key) {
   startwalk();
   if (start > 0) return moveline(linestart(start - 1));
   while (--i >= 0 && !begins(i)) continue;
-  if (i >= 0) rl_get_previous_history(where_history() - i, key);
+  if (i < 0) return 0;
+  rl_get_previous_history(where_history() - i, key);
   return found();
 }
 

@@ -102,9 +102,17 @@ class Screen:
         elif c == "\b":
             self.x, self.full = max(0, self.x - 1), False
         elif c == "\t":
-            self.x = min(self.columns - 1, self.x // 8 * 8 + 8)
+            self.tab()
         elif c >= " ":
             self.put(c)
+
+    def tab(self):
+        """Stays a tab where nothing was written."""
+        end = min(self.columns - 1, self.x // 8 * 8 + 8)
+        row = self.grid[self.y]
+        if all(cell == BLANK for cell in row[self.x:end]):
+            row[self.x:end] = [("\t", "")] + [("", "")] * (end - self.x - 1)
+        self.x = end
 
     def down(self):
         self.full = False

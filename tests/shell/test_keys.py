@@ -210,7 +210,7 @@ class Keys(Shell):
         c.expect_exact(" icanon")  # the terminal is as it was
         c.expect_exact("print")
         c.send(ENTER + "end" + ENTER)
-        c.expect("[\r\n]7\r\n8\r\n")
+        c.expect("l7\r\n8\r\n")
 
 
 if __name__ == "__main__":
