@@ -33,7 +33,8 @@ function(data, dtype, device)
 end)
 
 -- Always copies; the result is not recorded by autograd.
-define("new_tensor", "self, data:any, *, dtype:dtype=nil, device:any|device=nil",
+define("new_tensor",
+       "self, data:any, *, dtype:dtype=nil, device:any|device=nil",
        "a tensor of data with the dtype and on the device of self",
 function(self, data, dtype, device)
   dtype, device = dtype or self.dtype, device or self.device

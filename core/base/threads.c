@@ -3,17 +3,17 @@
 ** threads.c - the one thread pool, and nc_parallel, which runs loops on it.
 **
 ** Each thread has a part of the loop, the same in each loop of that length, so
-** that it finds in its caches what it worked on before.  Threads claim chunks of
-** their part and then of the others', so that a thread descheduled by the system
-** delays only its own chunk.
+** that it finds in its caches what it worked on before.  Threads claim chunks
+** of their part and then of the others', so that a thread descheduled by the
+** system delays only its own chunk.
 **
-** To wake a worker takes longer than many a loop, so a worker stays awake for a
+** To wake a worker takes longer than many loops, so a worker stays awake for a
 ** while.  And some schedulers wake a thread on the processor of the one that
 ** woke it, where it then waits for its turn; a worker that finds itself there
 ** moves away.
 **
-** Workers are started at first use, with all signals blocked: Ctrl-C reaches the
-** main thread.  A forked child starts without workers and makes its own.
+** Workers are started at first use, with all signals blocked: Ctrl-C reaches
+** the main thread.  A forked child starts without workers and makes its own.
 */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
@@ -131,8 +131,8 @@ static int beside_main(void) {
   return here != NOWHERE && here == atomic_load(&loop.part[0].processor);
 }
 
-/* Waits until the generation is not `known' any more; returns it.  A worker that
-   waits awake takes no time from the main thread. */
+/* Waits until the generation is not `known' any more; returns it.  A worker
+   that waits awake takes no time from the main thread. */
 static unsigned wait_generation(unsigned known) {
   const int64_t until = nc_now() + (wanted_threads > processors ? 0 : AWAKE);
   do {

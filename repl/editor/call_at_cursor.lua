@@ -58,10 +58,24 @@ local function function_at(owner, mark, name)
   return lookup.field(fields, name), object, path
 end
 
+-- The same for shell.NAME: the arguments of the command, without its options.
+local function of_shell(f, name)
+  local shell = rawget(_G, "shell")
+  if type(shell) ~= "table" or rawget(shell, name) ~= f then return nil end
+  local commands = require "nacre.commands"
+  local command, given = commands.find(name)
+  if not command or given ~= "" then return nil end
+  local info = {name = "shell." .. name, params = {}, results = ""}
+  for _, p in ipairs(commands.params(command)) do
+    if not p.byname then info.params[#info.params + 1] = p end
+  end
+  return info
+end
+
 -- The table of nacre._info, or one like it, for a function or a class.
-local function info_of(f)
+local function info_of(f, name)
   if type(f) ~= "function" and type(f) ~= "table" then return nil end
-  return nacre._info(f) or lua_functions.info(f)
+  return nacre._info(f) or lua_functions.info(f) or of_shell(f, name)
 end
 
 -- The parameters of a function written in Lua, as those of a signature.
@@ -147,7 +161,7 @@ local function describe(call, owner, mark, name)
   call.f, call.path, call.method = f, path, mark == ":"
   call.name = name
   call.object = object and facts.istensor(object.value) and object.value or nil
-  call.info = info_of(f)
+  call.info = info_of(f, name)
   call.params = call.info and parameters(call.info, call.method) or
                 written(f, call.method)
   return call

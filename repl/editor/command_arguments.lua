@@ -15,7 +15,7 @@ local command_arguments = {}
 function command_arguments.names(word, colon)
   return candidates.of(word, function(add)
     for _, command in ipairs(commands.list) do
-      local form = require "nacre.command_help".form(command, true)
+      local form = require "nacre.command_help".form(command)
       add(command.name, nil, {
         text = command.name .. (colon and " " or ""),
         note = ("%-24s  %s"):format(form, command.doc)})
@@ -55,7 +55,7 @@ end
 
 local function has_code(params)
   for _, p in ipairs(params) do
-    if kinds.code[p.type] and not p.byname then return true end
+    if kinds.iscode(p) and not p.byname then return true end
   end
 end
 
@@ -74,10 +74,10 @@ local function position(params, tail)
   local before, i = {}, 1
   while params[i] and not params[i].byname do
     local p, following = params[i], params[i + 1]
-    if kinds.code[p.type] then return p, tail, before end
+    if kinds.iscode(p) then return p, tail, before end
     local word, more = options.value(tail)
     local complete = word and (more ~= "" or tail:find "%s$")
-    local code = following and kinds.code[following.type]
+    local code = following and kinds.iscode(following)
     if p.optional and code and not tail:find "^[%d.]*%f[%s\0]" then
       i = i + 1               -- left out
     elseif not complete then
@@ -91,14 +91,15 @@ end
 
 -- The value of an option: candidates, or nil and the code that is written.
 local function option_value(p, word, rest, right)
-  if kinds.code[p.type] then
+  if kinds.iscode(p) then
     return nil, rest:match ".*%s[\"'](.*)$" or word
   end
   return of_word(p, word, {}, right)
 end
 
--- The candidates for what `left' ends in, the arguments of a command, or nil and
--- the code of Lua that stands there; nil alone if it is no such text.
+-- The candidates for what `left' ends in, the arguments of a command, or nil,
+-- the code of Lua that stands there, and files if these may be there, too; nil
+-- alone if it is no such text.
 function command_arguments.of(left, right)
   local name, rest = left:match "^%s*[:%%](%a+)!?%s+(.*)$"
   local command, given = commands.find(name or "")
@@ -130,7 +131,7 @@ function command_arguments.of(left, right)
   end
   local argument, text, words = position(params, tail)
   if not argument then return {} end
-  if not kinds.code[argument.type] then
+  if not kinds.iscode(argument) then
     return of_word(argument, text, words, right)
   end
   if kinds.file(argument) and text:find "^%S+$" then

@@ -115,6 +115,8 @@ end
 local begins = lexer.set "false function nil not true"
 local awaits = lexer.set [[and or not return in if elseif while until = == ~= <
   > <= >= + - * / // % ^ # & | ~ << >> .. ( { [ ,]]
+-- Behind these stands a value of a list, and no keyword.
+local listed = lexer.set "( { [ ,"
 local ends = lexer.set "end nil true false ... ) ] }"
 
 -- Is an expression complete behind the token?
@@ -190,8 +192,11 @@ local function option_names(call, word, brace)
       local free = call.options and not call.options[p.name] or
                    brace and p.byname
       if free and p.name ~= "..." then
-        add(p.name, nil, {text = brace .. p.name .. "=",
-                          note = brace .. p.text})
+        local text = brace .. p.name .. "="
+        local takes = p.choices and not p.open and p.choices or
+                      p.type .. (p.choices and "|" .. p.choices or "")
+        add(p.name, nil, {text = text,
+                          note = ("%-16s  %s"):format(text, takes)})
       end
     end
   end)
@@ -258,6 +263,13 @@ local function quoted(string, left, right)
   return placed(list, left, #word)
 end
 
+-- Is a name being declared: a parameter, a function, a local variable?
+local function declares(before)
+  return before:find "%f[%w_]function%s*[%w_.:]*%s*%([%w_%s,.]*$" or
+         before:find "%f[%w_]function%s+$" or before:find "%f[%w_]goto%s+$" or
+         before:find "%f[%w_]local%s+[%w_%s,]*,%s*$"
+end
+
 -- Completes Lua.
 local function lua(left, right)
   local tokens = lexer.tokens(left)
@@ -282,9 +294,9 @@ local function lua(left, right)
   end
   if before:find "%d$" or word == "" and complete(last) then return {} end
   local call = call_at_cursor.around(before)
+  if declares(before) then return {} end
   local list = call and begins_argument(call) and inside(call, word, right)
-  if not list and word == "" and last and last.text == "{" or
-     not list and call and word == "" and call.f ~= nil then
+  if not list and word == "" and last and listed[last.text] then
     list = values({param = {type = "unknown"}}, word, right)
   end
   list = list or names(left, word, right, last)

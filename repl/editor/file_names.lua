@@ -82,6 +82,13 @@ function file_names.of(word, o)
   return list
 end
 
+-- Does a folder hold files of Lua?
+local function has_lua(folder)
+  for _, entry in ipairs(process.list_folder(folder) or {}) do
+    if entry[1]:find "%.lua$" then return true end
+  end
+end
+
 -- Calls add(name) for the modules that require finds: those that are there,
 -- and files on the path in the folder that the dots of the word name.
 function file_names.modules(word, add)
@@ -104,7 +111,8 @@ function file_names.modules(word, add)
       if after == "/init.lua" and entry[2] and
          host.file_time(folder .. entry[1] .. after) then
         add(prefix .. entry[1])
-      elseif after == ".lua" and entry[2] and entry[1]:find "^[%w_]+$" then
+      elseif after == ".lua" and entry[2] and entry[1]:find "^[%w_]+$" and
+             has_lua(folder .. entry[1]) then
         add(prefix .. entry[1] .. ".", nil, {text = prefix .. entry[1] .. "."})
       end
     end

@@ -25,18 +25,20 @@ enum { LIMIT = 10000 };
 
 History sh_history;
 
-static int remember(const char *text, size_t n) {
+static int remember(const char *text, size_t n, long long when) {
   History *h = &sh_history;
+  char *kept;
   if (h->n == h->size) {
     int size = h->size ? 2 * h->size : 64;
-    char **more = realloc(h->text, (size_t)size * sizeof *more);
+    HistoryEntry *more = realloc(h->entry, (size_t)size * sizeof *more);
     if (more == NULL) return 0;
-    h->text = more;
+    h->entry = more;
     h->size = size;
   }
-  if ((h->text[h->n] = malloc(n + 1)) == NULL) return 0;
-  memcpy(h->text[h->n], text, n);
-  h->text[h->n++][n] = '\0';
+  if ((kept = malloc(n + 1)) == NULL) return 0;
+  memcpy(kept, text, n);
+  kept[n] = '\0';
+  h->entry[h->n++] = (HistoryEntry){ kept, when };
   return 1;
 }
 
@@ -131,27 +133,30 @@ static char *slurp(int fd, size_t *n) {
   return text;
 }
 
-/* Calls entry for each block of text, which ends in '\0'. */
-static int blocks(const char *text, void (*entry)(const char *, size_t)) {
+/* Calls entry for each block of text, which ends in '\0', and its time. A line
+   before the first time is a block: other programs write such files. */
+static int blocks(const char *text,
+                  int (*entry)(const char *, size_t, long long)) {
   const char *line, *next, *from = text;
-  int count = 0;
+  long long when = 0;
+  int count = 0, timed = 0;
   for (line = text; *line; line = next) {
     const char *end = line + strcspn(line, "\n");
     next = *end ? end + 1 : end;
-    if (!isstamp(line, end) && *next) continue;
+    if (timed && !isstamp(line, end) && *next) continue;
     const char *stop = isstamp(line, end) ? line : next;
     while (stop > from && stop[-1] == '\n') stop--;
     if (stop > from) {
-      if (entry) entry(from, (size_t)(stop - from));
+      if (entry) entry(from, (size_t)(stop - from), when);
       count++;
+    }
+    if (isstamp(line, end)) {
+      when = atoll(line + 1);
+      timed = 1;
     }
     from = next;
   }
   return count;
-}
-
-static void load(const char *text, size_t n) {
-  remember(text, n);
 }
 
 void sh_historyopen(int file) {
@@ -171,21 +176,21 @@ void sh_historyopen(int file) {
   }
   text = slurp(fd, &n);
   close(fd);
-  if (text != NULL) blocks(text, load);
+  if (text != NULL) blocks(text, remember);
   free(text);
 }
 
 /*
 ** Writing
 */
-static void append(const char *text) {
+static void append(const char *text, long long when) {
   const char *why;
   size_t n = strlen(text) + 32;
   char *entry = malloc(n);
   int fd;
   if (entry == NULL) return;
   if ((fd = openlocked(O_WRONLY | O_APPEND, &why)) >= 0) {
-    int k = snprintf(entry, n, "#%lld\n%s\n", (long long)time(NULL), text);
+    int k = snprintf(entry, n, "#%lld\n%s\n", when, text);
     sh_writeall(fd, entry, (size_t)k);
     close(fd);
   }
@@ -196,19 +201,24 @@ static void append(const char *text) {
    the last entry. */
 int sh_historyadd(const char *text) {
   History *h = &sh_history;
+  const long long now = (long long)time(NULL);
   if (isspace((unsigned char)*text) || *text == '\0') return 0;
-  if (h->n > 0 && strcmp(h->text[h->n - 1], text) == 0) return 0;
-  if (!remember(text, strlen(text))) return 0;
-  if (h->path != NULL) append(text);
+  if (h->n > 0 && strcmp(h->entry[h->n - 1].text, text) == 0) return 0;
+  if (!remember(text, strlen(text), now)) return 0;
+  if (h->path != NULL) append(text, now);
   return 1;
 }
 
 /* Where the last n blocks of text start. */
 static const char *lastblocks(const char *text, int n) {
-  int skip = blocks(text, NULL) - n;
-  const char *line = text;
-  for (; *line; line += strcspn(line, "\n"), line += *line == '\n')
-    if (isstamp(line, line + strcspn(line, "\n")) && skip-- <= 0) break;
+  int skip = blocks(text, NULL) - n, timed = 0;
+  const char *line = text, *end;
+  for (; *line; line = end + (*end == '\n')) {
+    end = line + strcspn(line, "\n");
+    const int stamp = isstamp(line, end);
+    if ((stamp || (!timed && end > line)) && skip-- <= 0) break;
+    timed |= stamp;
+  }
   return line;
 }
 
@@ -245,8 +255,8 @@ static void trim(void) {
 void sh_historyclose(void) {
   History *h = &sh_history;
   if (h->path != NULL && h->n > h->limit) trim();
-  while (h->n > 0) free(h->text[--h->n]);
-  free(h->text);
+  while (h->n > 0) free(h->entry[--h->n].text);
+  free(h->entry);
   free(h->path);
   memset(h, 0, sizeof *h);
 }

@@ -65,7 +65,7 @@ end
 rows.several, rows.gradients = rows.tensors, rows.tensors
 
 function rows.any(add) variables(add, anything) end
-rows.unknown = rows.any
+rows.unknown, rows.lua = rows.any, rows.any
 
 rows.table = of_type "table"
 rows.fn = of_type("function", "table")
@@ -95,7 +95,8 @@ function rows.dim(add, at)
     local note = ("%-4d  size %d of %s"):format(i, size, whole)
     add(tostring(i), nil, {text = tostring(i), note = note})
   end
-  if #t.shape > 0 then add("-1", nil, {text = "-1", note = "-1    the last"}) end
+  if #t.shape == 0 then return end
+  add("-1", nil, {text = "-1", note = "-1    the last"})
 end
 
 rows.dims = rows.dim
@@ -190,7 +191,15 @@ end
 -- Files and folders are completed by file_names.lua, texts of Lua by
 -- completion.lua.
 kinds.files = {file = "files", folder = "folders", source = "files"}
-kinds.code = {lua = true, setup = true}
+local code = {lua = true, setup = true}
+
+-- Is a parameter code of Lua?
+function kinds.iscode(param)
+  for word in (param.choices or ""):gmatch "[^|]+" do
+    if code[word] then return true end
+  end
+  return code[param.type] or false
+end
 
 -- Has a type texts as values?
 function kinds.istext(name)
@@ -213,9 +222,14 @@ function kinds.fill(param, add, at, written)
     if texts[name] then return texts[name](put, at) end
     if rows[name] and not at.quote then return rows[name](add, at) end
   end
-  row(param.type)
+  local choose = param.choices and param.type == "any" and at.word == ""
+  if not choose then row(param.type) end
   for word in (param.choices or ""):gmatch "[^|]+" do
-    if kinds.istext(word) then row(word) else put(word) end
+    if kinds.istext(word) then
+      row(word)
+    elseif not code[word] then
+      put(word)
+    end
   end
 end
 

@@ -12,9 +12,9 @@ local command_help = {}
 
 local function say(...) io.stdout:write(...) end
 
--- ":bench [OPTIONS] EXPR", or with each option unless `short'.
-local function form(command, short)
-  local usage = options.usage(commands.params(command), command.trailing, short)
+-- ":bench [OPTIONS] EXPR".
+local function form(command)
+  local usage = options.usage(commands.params(command), command.trailing)
   return (":" .. command.name .. " " .. usage):match "^.*%S"
 end
 
@@ -37,7 +37,7 @@ local function overview()
       if line then putline(line) end
       group, line = command.group, nil
     end
-    put(form(command, true))
+    put(form(command))
   end
   putline(line)
 end
@@ -47,7 +47,7 @@ local function print_all()
   local width = host.columns()
   local margin = width < 60 and 6 or 26
   for _, command in ipairs(commands.list) do
-    local text = ("  %-" .. margin - 4 .. "s"):format(form(command, true))
+    local text = ("  %-" .. margin - 4 .. "s"):format(form(command))
     local doc = reference.wrapped(command.doc, (" "):rep(margin), width)
     if #text + 2 > margin then
       say(text, "\n", doc, "\n")
@@ -74,8 +74,8 @@ local function alias_lines(command, add)
   local list = {}
   for name, target in next, commands.aliases do
     if target:match "^%S+" == command.name then
-      local more = target:find " " and " is :" .. target or ""
-      list[#list + 1] = ":" .. name .. more
+      local more = target:match " .*"
+      list[#list + 1] = ":" .. name .. (more and " (" .. target .. ")" or "")
     end
   end
   table.sort(list)
@@ -117,8 +117,9 @@ local KEYS = {
   "  ??word                  operations whose description has the word",
   "  a:sum                   (no parentheses) what the method does",
   "  !cmd                    run a system command",
-  "  _ __ ___ ans            last results; _ = nil drops them, " ..
-  "a final ; hides one",
+  "  :whos > FILE            the output of a command in a file; >> adds",
+  "  _ __ ___ ans  _17       last results, that of input 17; _ = nil " ..
+  "drops them, a final ; hides one",
   "  Tab completes, twice lists; Alt-Enter adds a line; F1 explains",
 }
 
@@ -132,6 +133,8 @@ function command_help.run(shell, topic)
     if not command or topic:find "^[^:]" and not exact then
       return require "nacre.help".show(shell, topic)
     end
+    local target = commands.aliases[name]
+    if target and target:find " " then say(":", name, " is :", target, "\n") end
     say(command_help.text(command), "\n")
     local also = require "nacre.help".library(command.name)
     return also and say(also, "\n")

@@ -36,9 +36,9 @@ static void environment(void) {
     "NACRE_DEVICE",     "NACRE_CUDA",      "NACRE_CUDA_SYNC",
     "NACRE_CUDA_CACHE", "NACRE_CPU_LEVEL", "NACRE_BLAS",
     "NACRE_ONEDNN",     "NACRE_CUBLAS",    "NACRE_CUDA_LIBRARIES",
-    "NACRE_PNG",        "NACRE_ZIP",       "CUDA_VISIBLE_DEVICES",
+    "NACRE_PNG",        "NACRE_ZIP",       "NACRE_RSVG",
     "LUA_INIT_5_4",     "LUA_INIT",        "LUA_PATH_5_4",
-    "LUA_PATH",         "NO_COLOR"
+    "LUA_PATH",         "NO_COLOR",        "CUDA_VISIBLE_DEVICES"
   };
   char text[4096];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -96,6 +96,7 @@ void sh_doctor(void) {
   sh_longversion();
   library("images", nl_pnglibrary());
   library("npz", nc_ziplibrary());
+  library("pictures", sh_rsvg_library());
   place();
   cuda();
 }

@@ -221,13 +221,27 @@ static int suggest(lua_State *L) {
   return 1;
 }
 
-static int history(lua_State *L) {
-  int i;
-  lua_createtable(L, sh_history.n, 0);
-  for (i = 0; i < sh_history.n; i++) {
-    lua_pushstring(L, sh_history.text[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
+/* history_size(): how many entries the history has */
+static int historysize(lua_State *L) {
+  lua_pushinteger(L, sh_history.n);
+  return 1;
+}
+
+/* history_entry(n): its text, and its time in seconds or nil; nil if there is
+   no such entry */
+static int historyentry(lua_State *L) {
+  lua_Integer n = luaL_checkinteger(L, 1);
+  if (n < 1 || n > sh_history.n) return 0;
+  const HistoryEntry *e = &sh_history.entry[n - 1];
+  lua_pushstring(L, e->text);
+  if (e->when == 0) return 1;
+  lua_pushinteger(L, (lua_Integer)e->when);
+  return 2;
+}
+
+/* add_history(text): as if it had been typed */
+static int addhistory(lua_State *L) {
+  lua_pushboolean(L, sh_historyadd(luaL_checkstring(L, 1)));
   return 1;
 }
 
@@ -240,13 +254,17 @@ int sh_openhost(lua_State *L) {
                                    { "is_terminal", terminal },
                                    { "clock", clocktime },
                                    { "suggest", suggest },
-                                   { "history", history },
+                                   { "history_size", historysize },
+                                   { "history_entry", historyentry },
+                                   { "add_history", addhistory },
                                    { "history_file", historyfile },
                                    { "pause_interrupts", setquiet },
                                    { "doctor", doctor },
                                    { "reference_pages", sh_pages },
                                    { "synchronize", nl_synchronize_working },
                                    { "sleep", sleep_seconds },
+                                   { "divert_stdout", sh_divert_stdout },
+                                   { "diverted_text", sh_diverted_text },
                                    { "file_time", changed },
                                    { "resource_usage", usage },
                                    { "bytes_text", bytestext },
@@ -254,6 +272,7 @@ int sh_openhost(lua_State *L) {
                                    { "makefolders", sh_lua_makefolders },
                                    { "working_folder", folder },
                                    { "write_file", replace },
+                                   { "png_of_svg", sh_png_of_svg },
                                    { "query_terminal", sh_query_terminal },
                                    { "prefill", prefill },
                                    { "edit_file", editfile },

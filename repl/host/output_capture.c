@@ -3,7 +3,8 @@
 ** output_capture.c - records what a line of the session prints, for :record
 ** and :transcript: print and the write method of files work as always and also
 ** note what went to stdout and stderr. Output of child processes and of C code
-** is not seen. Also discards stdout while code is timed.
+** is not seen. Also discards stdout while code is timed, and diverts it into a
+** file whose text is the output of a command.
 */
 
 #include <fcntl.h>
@@ -21,10 +22,11 @@ enum { ROOM = 1 << 16 }; /* of one line of the session; the rest is cut */
 static char kept[ROOM];
 static size_t used;
 static int cut;
-static int aside = -1; /* what stdout was, while it leads nowhere */
+static int aside = -1;    /* what stdout was, while it leads nowhere */
+static int diverted = -1; /* what stdout was, while it leads into a file */
 
 static void keep(const char *text, size_t n) {
-  if (aside >= 0) return;
+  if (aside >= 0 || diverted >= 0) return;
   if (n > ROOM - used) {
     n = ROOM - used;
     cut = 1;
@@ -105,15 +107,21 @@ static int elsewhere(int look) {
   return null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, 0);
 }
 
+/* Makes stdout lead where fd does, which is closed; what it was, or -1. */
+static int replace_stdout(int fd) {
+  fflush(stdout);
+  int was = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (was >= 0) dup2(fd, STDOUT_FILENO);
+  close(fd);
+  return was;
+}
+
 /* mute(look): what goes to stdout is counted, if `look', and lost; false if
    that is so already, or cannot be */
 int sh_mute_stdout(lua_State *L) {
   int look = lua_toboolean(L, 1), fd;
   if (aside >= 0 || (fd = elsewhere(look)) < 0) return lua_pushboolean(L, 0), 1;
-  fflush(stdout);
-  aside = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (aside >= 0) dup2(fd, STDOUT_FILENO);
-  close(fd);
+  aside = replace_stdout(fd);
   return lua_pushboolean(L, aside >= 0), 1;
 }
 
@@ -128,6 +136,38 @@ int sh_unmute_stdout(lua_State *L) {
   aside = -1;
   lua_pushinteger(L, n > 0 ? (lua_Integer)n : 0);
   return 1;
+}
+
+/* divert_stdout(): keeps what goes to stdout; false if that is so already, or
+   cannot be */
+int sh_divert_stdout(lua_State *L) {
+  int fd;
+  FILE *f = diverted < 0 && aside < 0 ? tmpfile() : NULL;
+  if (f == NULL) return lua_pushboolean(L, 0), 1;
+  fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
+  fclose(f);
+  if (fd >= 0) diverted = replace_stdout(fd);
+  return lua_pushboolean(L, diverted >= 0), 1;
+}
+
+/* diverted_text(): restores stdout; what was kept */
+int sh_diverted_text(lua_State *L) {
+  luaL_Buffer text;
+  ssize_t n = 1;
+  int from;
+  luaL_buffinit(L, &text);
+  if (diverted < 0) return luaL_pushresult(&text), 1;
+  fflush(stdout);
+  from = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  dup2(diverted, STDOUT_FILENO);
+  close(diverted);
+  diverted = -1;
+  for (off_t at = 0; from >= 0 && n > 0; at += n) {
+    n = pread(from, luaL_prepbuffer(&text), LUAL_BUFFERSIZE, at);
+    if (n > 0) luaL_addsize(&text, (size_t)n);
+  }
+  if (from >= 0) close(from);
+  return luaL_pushresult(&text), 1;
 }
 
 void sh_open_output_capture(lua_State *L) {

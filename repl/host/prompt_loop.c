@@ -115,7 +115,7 @@ int sh_loop(lua_State *L, const Options *o) {
   if (!sh_openshell(L, !tty)) return sh_report(L);
   sh_historyopen(tty && !o->nohistory);
   if (!editor->open(&shellhooks)) (editor = &editor_plain)->open(&shellhooks);
-  for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.text[i]);
+  for (i = 0; i < sh_history.n; i++) editor->remember(sh_history.entry[i].text);
   if (tty && !o->quiet) banner();
   current = editor;
   if (o->rc != NULL || (tty && !o->noenv && !o->norc)) sh_startup(o->rc);

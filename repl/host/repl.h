@@ -114,6 +114,8 @@ void sh_open_embedded_modules(lua_State *L);    /* embedded_modules.c */
 void sh_open_output_capture(lua_State *L);        /* output_capture.c */
 int sh_mute_stdout(lua_State *L); /* output_capture.c: discards stdout */
 int sh_unmute_stdout(lua_State *L); /* output_capture.c: restores stdout */
+int sh_divert_stdout(lua_State *L); /* output_capture.c: host.divert_stdout */
+int sh_diverted_text(lua_State *L); /* output_capture.c: host.diverted_text */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* embedded_modules.c */
@@ -130,6 +132,8 @@ void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f);
 /* In such a function: calls the old one with all arguments; returns the number
    of results. */
 int sh_callwrapped(lua_State *L);
+int sh_png_of_svg(lua_State *L);     /* svg_png.c: host.png_of_svg */
+const char *sh_rsvg_library(void);   /* svg_png.c: its name; or NULL */
 int sh_query_terminal(lua_State *L); /* terminal_query.c: host.query_terminal */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
 int sh_take_coverage(lua_State *L);     /* "nacre.process" */
@@ -211,8 +215,13 @@ int sh_editsblocks(void); /* is a line editor active that can edit blocks? */
 /* puts text into the next line; 0 if it cannot */
 int sh_prefill(const char *text);
 
+typedef struct HistoryEntry {
+  char *text;
+  long long when; /* seconds since 1970; 0: not known */
+} HistoryEntry;
+
 typedef struct History {
-  char **text;
+  HistoryEntry *entry;
   int n, size, limit;
   char *path; /* NULL: not saved */
 } History;

@@ -4,8 +4,8 @@
 -- and at the session's variables tells. Nothing is run.
 --
 -- A type is a table {value =} of what is known itself, or {kind = "tensor",
--- dims = or nil}, {kind = "string"}, ... of the result of a call; {} is known to
--- be there, but not what it is. Nil: there is no such thing.
+-- dims = or nil}, {kind = "string"}, ... of the result of a call; {} is known
+-- to be there, but not what it is. Nil: there is no such thing.
 
 local expressions = require "nacre.expression_at"
 local facts = require "nacre.tensor_facts"
@@ -90,7 +90,8 @@ local function root(text)
   local name, stop = text:match "^([%a_][%w_]*)()"
   if name then
     local v = rawget(_G, name)
-    return v ~= nil and {value = v} or nil, stop
+    if v ~= nil then return {value = v}, stop end
+    return stop <= #text and {} or nil, stop -- it may be a local variable
   end
   name, stop = text:match "^(%b())()"
   if not name then return nil end

@@ -29,8 +29,8 @@ end
 
 -- What stands for a value in the usage: "on|off", "FILE".
 local function placeholder(p)
-  if p.choices and p.type == "text" then return p.choices end
   if p.shown then return p.shown end
+  if p.choices and p.type == "text" then return p.choices end
   local name = p.byname and p.type or p.name
   return name:upper() .. (p.choices and "|" .. p.choices or "")
 end
@@ -44,19 +44,36 @@ function command_options.form(p, bare)
   return bare and text or "[" .. text .. "]"
 end
 
+-- The texts of arguments; what is left out leaves out the optional ones behind
+-- it, "[NAME [VALUE]]".
+local function nested(params)
+  local list, n = {}, #params
+  while n > 0 and params[n].optional do n = n - 1 end
+  for i, p in ipairs(params) do
+    local text = placeholder(p)
+    if i > n then
+      text = "[" .. text .. (i == #params and ("]"):rep(#params - n) or "")
+    elseif p.optional then
+      text = "[" .. text .. "]"
+    end
+    list[i] = text
+  end
+  return list
+end
+
 -- The usage of a command: its options before its arguments, or behind them.
--- `short': several options are only mentioned.
-function command_options.usage(params, trailing, short)
+-- Several are only mentioned.
+function command_options.usage(params, trailing)
   local args, options = {}, {}
   for _, p in ipairs(params) do
     if p.byname then
       options[#options + 1] = command_options.form(p)
     else
-      local text = placeholder(p)
-      args[#args + 1] = p.optional and "[" .. text .. "]" or text
+      args[#args + 1] = p
     end
   end
-  if short and #options > 1 then options = {"[OPTIONS]"} end
+  args = nested(args)
+  if #options > 1 then options = {"[OPTIONS]"} end
   local first, last = options, args
   if trailing then first, last = args, options end
   table.move(last, 1, #last, #first + 1, first)
@@ -176,15 +193,18 @@ function command_options.among(params, text)
 end
 
 -- The options that end a text, and what precedes them. What is no option of
--- these belongs to the expression. The value may stand close: -ylog, -y=log.
+-- these belongs to the expression. The value may stand close if it is one of
+-- a few words: -ylog, -y=log.
 function command_options.trailing(params, text)
   local o = {}
   while true do
     local head, word, given = text:match "^(.-)%s+(%-%a)%s+(%S+)%s*$"
-    if not word then
+    local close = not word
+    if close then
       head, word, given = text:match "^(.-)%s+(%-%a)=?(%a+)%s*$"
     end
     local p = word and command_options.find(params, word)
+    if close and p and not p.choices then p = nil end -- x -offset
     local v = p and convert(p, given)
     if v == nil then return text, o end
     o[p.name], text = v, head

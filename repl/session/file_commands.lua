@@ -106,14 +106,20 @@ local function prefill(shell, text)
   end
 end
 
--- :load FILE: puts its text into the input line
+-- :load FILE: puts its text into the input line, or restores the variables of
+-- a .safetensors file
 function file_commands.load(shell, text)
   local list, why = words(text)
   if not list or #list ~= 1 then
     return shell.fail(why or ":load needs one file")
   end
   local content
-  content, why = require "nacre.files".read(file_commands.path(list[1]))
+  local path = file_commands.path(list[1])
+  if require "nacre.workspace".is_file(path) then
+    local ok, wrong = require "nacre.workspace".load(shell, path)
+    return ok or shell.fail(wrong)
+  end
+  content, why = require "nacre.files".read(path)
   if not content then return shell.fail("cannot open " .. why) end
   prefill(shell, content)
 end

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- last_results.lua - the variables _, __, ___ and ans. Small values are plain
--- globals; memory above the setting `result_keep` that only a result refers to
--- is held weakly, so that the result history never keeps a large tensor alive.
+-- last_results.lua - the variables _, __, ___ and ans, and _17, the result of
+-- the input with that number. The last three are plain globals; memory above
+-- the setting `result_keep` that only a result refers to is held weakly, so
+-- that they never keep a large tensor alive. The older ones together keep no
+-- more than that.
 
 local globals = require "nacre.globals"
 local settings = require "nacre.settings"
@@ -12,9 +14,12 @@ local units = require "nacre.units"
 local results = {}
 
 local NAMES = {"_", "__", "___"}
+local KEPT = 200              -- results that have a number
+local MANY = 100              -- fields of a table that is measured
 
 -- The newest first. value: a table with the value, whose mode makes it weak or
--- not; was: the description of a released value. nil is a value, too.
+-- not; was: the description of a released value; number: of its input. nil is
+-- a value, too.
 local entries = {}
 
 -- Calls each(tensor) for a tensor, or for those in a table's own fields.
@@ -59,45 +64,80 @@ local function storage_uses()
   return ours
 end
 
-local function release(e, bytes, where)
-  local what = facts.istensor(e.value[1]) and
-               facts.kind(e.value[1]) or "a table"
-  e.was = ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
+local function release(e, what)
+  e.was = what
   setmetatable(e.value, {__mode = "v"})
 end
 
--- Releases results that became large because their variable is gone.
+local function description(value, bytes, where)
+  local what = facts.istensor(value) and facts.kind(value) or "a table"
+  return ("%s, %s on %s,"):format(what, units.bytes(bytes), where)
+end
+
+-- Is this a value whose memory is known? Of others a number keeps none: a
+-- model, a file, what a function holds.
+local function is_measured(value)
+  if type(value) ~= "table" then
+    return facts.is_alive(value) or type(value) ~= "function" and
+           type(value) ~= "userdata" and type(value) ~= "thread"
+  end
+  local n = 0
+  for _, v in next, value do
+    n = n + 1
+    if n > MANY or type(v) == "table" or not is_measured(v) then
+      return false
+    end
+  end
+  return debug.getmetatable(value) == nil
+end
+
+-- Releases results that became large because their variable is gone, and older
+-- ones that are large together.
 local function release_large()
-  local ours, limit = storage_uses(), settings.get "result_keep"
-  for _, e in ipairs(entries) do
-    local bytes, where = own_bytes(e.value[1], ours)
-    if not e.was and bytes > limit then release(e, bytes, where) end
+  local ours, limit, sum = storage_uses(), settings.get "result_keep", 0
+  for i, e in ipairs(entries) do
+    local value = e.value[1]
+    local bytes, where = own_bytes(value, ours)
+    if i > #NAMES and not e.was then sum = sum + bytes end
+    if e.was then
+      -- its memory is not ours
+    elseif bytes > limit or sum > limit then
+      release(e, description(value, bytes, where))
+      if i > #NAMES then sum = sum - bytes end
+    elseif i > #NAMES and not is_measured(value) then
+      release(e, ("a %s"):format(type(value)))
+    end
   end
 end
 
--- The value of a result that is held weakly and so is not a global.
-local function weak_result(name)
+local function weak_value(e, name)
+  if e.value[1] ~= nil then return e.value[1] end
+  error(("%s was %s and was released (:set result_keep keeps more)")
+    :format(name, e.was), 4)
+end
+
+-- The value of a result that is no global: it is held weakly, or has a number.
+local function hidden_result(name)
   local of = name == "ans" and "_" or name
+  local number = type(name) == "string" and
+                 math.tointeger(tonumber(name:match "^_(%d+)$"))
   for i, e in ipairs(entries) do
-    if NAMES[i] == of and e.was then
-      if e.value[1] ~= nil then return e.value[1] end
-      error(("%s was %s and was released (:set result_keep keeps more)")
-        :format(name, e.was), 3)
+    if NAMES[i] == of and e.was then return weak_value(e, name) end
+    if number and e.number == number then
+      return e.was and weak_value(e, name) or e.value[1]
     end
   end
 end
 
 local function publish()
-  local weak = false
   for i, name in ipairs(NAMES) do
     local e = entries[i]
-    weak = weak or e ~= nil and e.was ~= nil
     local value
     if e and not e.was then value = e.value[1] end
     rawset(_G, name, value)
   end
   rawset(_G, "ans", rawget(_G, "_"))
-  globals.missing("results", weak and weak_result or nil)
+  globals.missing("results", entries[1] and hidden_result or nil)
 end
 
 -- Did the user assign to _?
@@ -114,11 +154,16 @@ local function forget_dropped()
   return first ~= nil and not first.was and rawget(_G, "_") == nil
 end
 
-function results.remember(value)
+-- Adds the result of the input `number', if it has one. An input that is
+-- repeated has the number of the first time: its result is the last.
+function results.remember(value, number)
   if forget_dropped() then results.forget() end
   if value == nil or is_taken() then return end
-  table.insert(entries, 1, {value = {value}})
-  entries[#NAMES + 1] = nil
+  for _, e in ipairs(entries) do
+    if e.number == number then e.number = nil end
+  end
+  table.insert(entries, 1, {value = {value}, number = number})
+  entries[KEPT + 1] = nil
   release_large()
   publish()
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- save_session.lua - :save writes what was typed as a script or as a
--- regression test.
+-- regression test; the variables are in workspace.lua.
 
 local commands = require "nacre.commands"
 local host = require "nacre.host"
@@ -11,25 +11,13 @@ local units = require "nacre.units"
 
 local save_session = {}
 
--- The log entries of the texts of the history, by number. Of two equal texts
--- the later entry belongs to the later number.
-local function log_entries(shell, history)
-  local of, k = {}, #shell.log
-  for i = #history, 1, -1 do
-    local at = k
-    while at > 0 and shell.log[at].text ~= history[i] do at = at - 1 end
-    if at > 0 then of[i], k = shell.log[at], at - 1 end
-  end
-  return of
-end
-
 -- The log entries to choose from; with numbers, those of the history.
 local function entries(shell, o)
   if not o.from then return shell.log end
-  local history, list = host.history(), {}
-  local of = log_entries(shell, history)
-  for i = math.max(1, o.from), math.min(o.to, #history) do
-    list[#list + 1] = of[i] or {text = history[i]}
+  local list, of = {}, {}
+  for _, entry in ipairs(shell.log) do of[entry.number or 0] = entry end
+  for i = math.max(1, o.from), math.min(o.to, host.history_size()) do
+    list[#list + 1] = of[i] or {text = host.history_entry(i)}
   end
   return list
 end
@@ -311,7 +299,8 @@ local function save_test(shell, path, list, novalues)
   end
 end
 
--- The options, with path, from and to; nil and what is wrong.
+-- The options, with path, from and to, or the names of variables for a file of
+-- them; nil and what is wrong.
 local function parse(text)
   local params = commands.params_of "save"
   local o, words = require "nacre.command_options".among(params, text)
@@ -320,6 +309,9 @@ local function parse(text)
     local from, to = word:match "^(%d+)%-?(%d*)$"
     if i == 1 then
       o.path = require "nacre.file_commands".path(word)
+      o.variables = require "nacre.workspace".is_file(word) and {} or nil
+    elseif o.variables then
+      table.insert(o.variables, word)
     elseif from and not o.from then
       o.from = math.tointeger(tonumber(from))
       o.to = to ~= "" and math.tointeger(tonumber(to)) or o.from
@@ -331,6 +323,9 @@ local function parse(text)
   if not o.path and not o.record then return nil, ":save needs a file" end
   if o.no_values and not o.test then
     return nil, "--no-values needs --test"
+  end
+  if o.variables and (o.test or o.all) then
+    return nil, "a .safetensors file has the variables, no inputs"
   end
   return o
 end
@@ -351,6 +346,10 @@ function save_session.run(shell, text)
   local there = not o.force and existing(o)
   if there then
     return shell.fail(there .. " exists already (:save --force replaces it)")
+  end
+  if o.variables then
+    local ok, why = require "nacre.workspace".save(shell, o.path, o.variables)
+    return ok or shell.fail(why)
   end
   if o.test and not o.path:find "%.nacre$" then
     return shell.fail "a test needs a name that ends in .nacre"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- session_commands.lua - the commands :seed :history :clear :gc :reset :mem
+-- session_commands.lua - the commands :seed, :clear, :gc, :reset, :mem and
 -- :doctor, and the list of devices.
 
 local host = require "nacre.host"
@@ -14,37 +14,6 @@ function session_commands.seed(shell, text)
   local n = math.tointeger(tonumber(text))
   if not n then return shell.fail ":seed needs an integer" end
   nacre.manual_seed(n)
-end
-
--- The number and the first line of an entry.
-local function entry(i, text)
-  local line = text:match "[^\n]*"
-  say(("%5d  %s%s\n"):format(i, line, #line < #text and " ..." or ""))
-end
-
--- Calls each(number, text) for the last n entries of the history that have a
--- part in them, if one is given.
-local function entries(n, part, each)
-  local list = host.history()
-  for i = n and math.max(1, #list - n + 1) or 1, #list do
-    if not part or list[i]:find(part, 1, true) then each(i, list[i]) end
-  end
-end
-
-function session_commands.history(shell, text)
-  local part = text:match "^/(.-)/?$"
-  local n = math.tointeger(tonumber(text)) or text == "" and 20 or nil
-  if not n and not part then
-    return shell.fail ":history takes a number or /text/"
-  end
-  entries(n, part, entry)
-end
-
--- shell.history([N or part]): the texts, the oldest first
-function session_commands.callhistory(which)
-  local found, n = {}, math.tointeger(which)
-  entries(n, not n and which, function(_, text) found[#found + 1] = text end)
-  return found
 end
 
 function session_commands.clear()

@@ -73,6 +73,8 @@ settings.list = {
   {"timing", 0.5, threshold, duration, "on|off",
    "show the time of a line that took at least this long",
    "on, off or a time such as 500ms"},
+  {"numbers", false, switch, onoff, "on|off",
+   "the number of the input in the prompt, for _N, In[N] and :again N"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto|always|never",
    "colours"},
@@ -101,9 +103,11 @@ settings.list = {
    "columns of the output", "10 or more, or 0 for that of the terminal"},
   {"device", elsewhere(nacre.get_default_device, set_device, function()
      require "nacre.session_commands".devices()
-   end), tostring, nil, "device", "where new tensors are created"},
+   end), tostring, nil, "device",
+   "where new tensors are created", "a device"},
   {"dtype", elsewhere(nacre.get_default_dtype, nacre.set_default_dtype),
-   tostring, nil, "dtype", "the dtype of new float tensors"},
+   tostring, nil, "dtype", "the dtype of new float tensors",
+   "a dtype"},
   {"threads", elsewhere(nacre.get_num_threads, nacre.set_num_threads),
    integer(1, 256), nil, "int", "number of CPU threads",
    "1 to 256"},
@@ -119,7 +123,8 @@ for _, row in ipairs(settings.list) do
   local name, default, parse, show, kind, doc, may = table.unpack(row, 1, 7)
   local own = type(default) == "table" and default.own and default
   rows[name] = {name = name, parse = parse, show = show or tostring,
-                may = may or either(kind), kind = kind, doc = doc, value = default, own = own}
+                may = may or either(kind), kind = kind, doc = doc,
+                value = default, own = own}
 end
 
 function settings.get(name)
@@ -127,6 +132,9 @@ function settings.get(name)
   if row.own then return row.own.get() end
   return row.value
 end
+
+-- How its values are named, "1 to 17, or full".
+function settings.may(name) return rows[name].may end
 
 -- The value of a setting as a parameter of a signature, or nil.
 function settings.param(name)
@@ -232,6 +240,7 @@ function settings.run(shell, text)
       if row.own and row.own.more then row.own.more() end
     end
   end)
+  if not ok and type(why) == "table" then error(why, 0) end -- it has a hint
   if not ok then shell.fail(tostring(why)) end
 end
 

@@ -15,7 +15,8 @@ local input_block = require "nacre.input_block"
 local nacre = package.loaded.nacre
 
 -- log: the submitted blocks, {text =, failed =, interrupted =, said = output,
--- width = of the screen, prompt = of a reader, own = a word of that reader}.
+-- width = of the screen, prompt = of a reader, own = a word of that reader,
+-- number = in the history}.
 local shell = {transcript = false, failed = false, leaving = false, log = {}}
 
 -- The initial globals are not the user's, unless he changes them; nor are the
@@ -26,6 +27,9 @@ function shell.isbuiltin(name)
   local v = builtin[name]
   return v ~= nil and (v == RESULT or rawequal(v, rawget(_G, name)))
 end
+
+-- Is this the name of an initial global, whatever its value is now?
+function shell.is_own_name(name) return builtin[name] ~= nil end
 
 function shell.userglobals()
   local names = {}
@@ -38,13 +42,20 @@ function shell.userglobals()
   return names
 end
 
--- Writes an error or a note; transcripts contain them.
+-- Writes an error or a note; transcripts contain them. While the output goes
+-- to a file, they wait in shell.held.
 local function complain(text)
+  if shell.held then
+    table.insert(shell.held, text)
+    return
+  end
   io.stdout:flush()
   local out = shell.transcript and io.stdout or io.stderr
   out:write(text, text:sub(-1) == "\n" and "" or "\n")
   out:flush()
 end
+
+shell.complain = complain
 
 function shell.note(text)
   local stream = shell.transcript and "stdout" or "stderr"
@@ -247,6 +258,10 @@ end
 -- module has not: a similar name or a command.
 local function report_unknown(text)
   local name = text:match "^%s*([%a_][%w_]*)%s*$"
+  local number = name and name:match "^_(%d+)$"
+  if number then
+    return shell.note(("input %s has no result"):format(number))
+  end
   local field = not name and
                 require "nacre.runtime_errors".unknown_field(text)
   if field then shell.note(field) end
@@ -279,7 +294,7 @@ function shell.evaluate(text)
   local got = unit and shell.run(unit)
   local seconds = host.clock() - begin
   if got then
-    results.remember(got[1])
+    results.remember(got[1], shell.number)
     if not unit.hide then shell.print(got, text) end
     if not said then report_silent(text) end
     if got.n == 1 and got[1] == nil then report_unknown(text) end
@@ -301,6 +316,7 @@ end
 local function log(text, prompt, own)
   local entry = {text = text, failed = shell.failed, prompt = prompt,
                  own = own, interrupted = shell.interrupted,
+                 number = not prompt and shell.number or nil,
                  width = host.columns()}
   require "nacre.transcript".entry(shell, entry)
   shell.log[#shell.log + 1] = entry
@@ -347,8 +363,14 @@ end
 -- arguments.
 local elsewhere = {exit = "quit", quit = "quit", help = "help"}
 
-local function dispatch(text)
+-- Runs a block: Lua, a command, a question or a system command.
+function shell.dispatch(text)
   local first = text:match "^%s*(.)"
+  local body, sign, path = require "nacre.redirect".parse(text)
+  if body then
+    return shell.protected(require "nacre.redirect".run, shell, body, sign,
+                           path)
+  end
   local word = text:match "^%s*(%l+)%s*$" or text:match "^%s*(%l+)%(%)%s*$"
   local topic = text:match "^%s*help%s*%(([%w_%.:]+)%)%s*$"
   if topic and rawget(_G, "help") == nil then
@@ -386,6 +408,8 @@ function shell.start(transcript)
   shell.device = nacre.get_default_device()
   for k, v in next, _G do builtin[k] = v end
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = RESULT end
+  rawset(_G, "In", require "nacre.input_history".In)
+  builtin.In = rawget(_G, "In")
 end
 
 -- Runs the start-up file: the named one, or the usual one if it exists. Errors
@@ -406,6 +430,38 @@ function shell.startup(path)
   complain("error: " .. message)
 end
 
+-- Runs a block and logs it.
+local function run_input(text)
+  shell.dispatch(text)
+  results.check()
+  if not shell.leaving then require "nacre.reload".between(shell) end
+  if shell.interrupted and package.loaded["nacre.paste_blocks"] then
+    require "nacre.paste_blocks".drop()
+  end
+  log(text)
+end
+
+-- Runs the inputs that :again asks for, as if they had been typed, until one
+-- fails. The log has them in its place.
+local function run_again(text, words)
+  local history = require "nacre.input_history"
+  local list, why = history.inputs(words, shell.number or
+                                   host.history_size() + 1)
+  if not list then
+    shell.fail(why)
+    return log(text)
+  end
+  for _, input in ipairs(list) do
+    if shell.failed or shell.leaving then break end
+    if not shell.transcript then
+      io.stdout:write(styled.paint("> " .. input:gsub("\n", "\n>> "), "dim"),
+                      "\n")
+      if host.captured then host.captured() end -- the log has it as its input
+    end
+    run_input(input)
+  end
+end
+
 -- Runs a submitted block; returns false when the session is over.
 function shell.submit(text)
   if shell.reader then
@@ -413,13 +469,10 @@ function shell.submit(text)
   end
   if not text:find "%S" then return true end
   shell.failed, shell.interrupted = false, false
-  dispatch(text)
-  results.check()
-  if not shell.leaving then require "nacre.reload".between(shell) end
-  if shell.interrupted and package.loaded["nacre.paste_blocks"] then
-    require "nacre.paste_blocks".drop()
-  end
-  log(text)
+  local history = require "nacre.input_history"
+  shell.number = history.number(text)
+  local again, words = history.words(text)
+  if again then run_again(text, words) else run_input(text) end
   return not shell.leaving
 end
 
@@ -512,6 +565,17 @@ local function user_prompt(name)
   return prompt ~= nil and tostring(prompt) or nil
 end
 
+-- "> ", with the device and the number of the input before it if they are
+-- shown.
+local function usual_prompt()
+  local parts = {shell.ondevice()}
+  if parts[1] == "" then parts[1] = nil end
+  if settings.get "numbers" then
+    parts[#parts + 1] = ("%d"):format(host.history_size() + 1)
+  end
+  return table.concat(parts, ":") .. "> "
+end
+
 -- "cuda:0" if new tensors go there, "" for the CPU.
 function shell.ondevice()
   local name = nacre.get_default_device()
@@ -521,7 +585,7 @@ end
 function shell.prompt(_, which)
   if which == 2 then return user_prompt "_PROMPT2" or ">> " end
   if shell.reader then return shell.reader.prompt end
-  local text = user_prompt "_PROMPT" or shell.ondevice() .. "> "
+  local text = user_prompt "_PROMPT" or usual_prompt()
   if not shell.failed or not host.has_color "stdout" then return text end
   -- readline counts no width between \1 and \2
   return "\1\27[31m\2" .. text .. "\1\27[0m\2"

@@ -8,9 +8,12 @@ local host = require "nacre.host"
 
 local shell_functions = {}
 
--- The output of a system command as lines without ends, and its exit status
--- unless that is 0.
+-- The output of a command of the shell or of a system command as lines without
+-- ends; of the latter also the exit status unless that is 0.
 local function lines(command)
+  if command:find "^%s*[:?]" then
+    return require "nacre.redirect".lines(command)
+  end
   local pipe <close> = assert(io.popen(command))
   local list = {}
   for line in pipe:lines() do list[#list + 1] = line end
@@ -28,12 +31,12 @@ local function function_list()
     local doc = wrapped(command.doc, (" "):rep(#head), width)
     parts[#parts + 1] = head .. doc:sub(#head + 1)
   end
-  parts[#parts + 1] = "  shell.lines       the output of a system command " ..
-                      "as a list of lines"
+  parts[#parts + 1] = "  shell.lines       the output of a command, as " ..
+                      "\":whos\" or \"ls\", as a list of lines"
   return table.concat(parts, "\n")
 end
 
--- A command's module is required when its function is called.
+-- Fills the table. A command's module is required when its function is called.
 local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
   local function add(name)
@@ -43,6 +46,8 @@ local function fill(t)
   for name in next, commands.aliases do add(name) end
   t.lines = lines
 end
+
+shell_functions.fill = fill
 
 -- The metamethods of the empty table: the first access calls one of them, which
 -- fills it and replaces them all.

@@ -50,6 +50,7 @@ local function session(job, tell)
     values.step(watch, step, i)
     tell("step", i)
     local from = debug_failure.on and select(2, process.output())
+    host.add_history(step.text)
     local going = shell.submit(step.text)
     if from then debug_failure.step(step, from) end
     tell("done", i)

@@ -41,7 +41,7 @@ class History(Shell):
         s.send(UP + UP)
         self.assertIn("\n8\n9\n", s.run(""))
         self.assertRegex(s.run(":history /print/"),
-                         r"(?m)^ +3  for i = 8, 9 do \.\.\.$")
+                         r"(?m)^ +3  \d\d:\d\d  for i = 8, 9 do \.\.\.$")
 
     def test_history_by_beginning(self):
         s = self.open()
@@ -105,13 +105,70 @@ class History(Shell):
         s.run("one = 1")
         s.run("two = 2")
         for command in (":history", "%hist"):
-            self.assertIn("    1  one = 1\n", s.run(command))
+            self.assertRegex(s.run(command),
+                             r"(?m)^    1  \d\d:\d\d  one = 1$")
         out = s.run(":history /two/")
         self.assertIn("two = 2", out)
         self.assertNotIn("one = 1", out)
         s.run("three = math.max(15, 3)")
         self.assertIn("three = ", s.run(":history /max(15/"))
         self.assertEqual(s.run("#shell.history('max(15')"), "3\n")
+
+    def test_history_by_day(self):
+        path = self.file("hist", "#1700000000\nold = 1\n#1700000060\nold = 2\n"
+                         "#1732600000\nyoung = 3\n")
+        s = self.open(NACRE_HISTORY=path, TZ="UTC")
+        self.assertEqual(s.run(":history 2023-11-14"), "2023-11-14\n"
+                         "    1  22:13  old = 1\n    2  22:14  old = 2\n")
+        self.assertEqual(s.run(":history 2024-11"),
+                         "2024-11-26\n    3  05:46  young = 3\n")
+        self.assertEqual(s.run(":history 2023-11-14 /old = 2/"),
+                         "2023-11-14\n    2  22:14  old = 2\n")
+        self.assertEqual(s.run(":history 1 old"),
+                         "2023-11-14\n    2  22:14  old = 2\n")
+        self.assertEqual(s.run(":history yesterday"), "(no such input)\n")
+        s.run("now = 4")
+        out = s.run(":history today now")
+        self.assertRegex(out, r"^ +9  \d\d:\d\d  now = 4\n$")
+        self.assertIn("from 1 on", s.run(":history 0"))
+
+    def test_history_without_times(self):
+        """The file of a program that writes a line for each input."""
+        path = self.file("hist", "a = 1\nb = 2\n\n#1700000000\nc = 3\nd = 4\n")
+        s = self.open(NACRE_HISTORY=path, NACRE_HISTSIZE="2", TZ="UTC")
+        self.assertEqual(s.run(":history 10 ="), "    1         a = 1\n"
+                         "    2         b = 2\n2023-11-14\n"
+                         "    3  22:13  c = 3 ...\n")
+        s.quit()
+        text = self.read("hist")
+        self.assertNotIn("a = 1", text)
+        self.assertTrue(text.startswith("#1700000000\nc = 3\nd = 4\n"), text)
+
+    def test_numbers(self):
+        s = self.open()
+        s.run("x = 20")
+        self.assertEqual(s.run("x + 1"), "21\n")
+        self.assertEqual(s.run("_2 + 1"), "22\n")
+        self.assertEqual(s.run("In[1]"), '"x = 20"\n')
+        self.assertEqual(s.run(":again 2"), "> x + 1\n21\n")
+        self.assertEqual(s.run(":again 1-2"), "> x = 20\n> x + 1\n21\n")
+        self.assertIn("no input 70 before this", s.run(":again 70"))
+        self.assertIn("no input 8 before this", s.run(":again 8"))
+        s.run("nosuch() x = 5")
+        s.run("x = 7")
+        s.run("x")
+        self.assertIn("no variable", s.run(":again 9-11"))
+        s.send(":set numbers on" + ENTER)
+        s.expect("14> ")
+        s.send(":record ~/again.nacre" + ENTER)
+        s.send(":again 1-2" + ENTER)
+        s.expect("16> ")
+        self.assertEqual(self.read("again.nacre"), "> x = 20\n> x + 1\n21\n")
+
+    def test_again_of_itself(self):
+        path = self.file("hist", "#1\n:again 2\n#2\n:again 1\n")
+        s = self.open(NACRE_HISTORY=path)
+        self.assertIn("no input 2 before this", s.run(":again 2"))
 
     # ---- the session as it looks
 

@@ -130,7 +130,8 @@ end
 define("interpolate",
        "input:tensor, size:any=nil, scale_factor:any=nil, "
        .. "mode:text|nearest|nearest-exact|area|linear|bilinear|bicubic|"
-       .. "trilinear=nearest, align_corners:bool=nil, recompute_scale_factor:bool=nil",
+       .. "trilinear=nearest, align_corners:bool=nil, "
+       .. "recompute_scale_factor:bool=nil",
        "images [n x c x ...] in another size, by mode nearest, nearest-exact, "
        .. "area, linear (one dimension), bilinear or bicubic (two), trilinear "
        .. "(three)",

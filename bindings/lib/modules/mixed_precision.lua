@@ -71,7 +71,8 @@ all.alias("amp.autocast", autocast)
 register("is_autocast_enabled", function(device)
   return nacre._autocast_dtype(is_accelerator("is_autocast_enabled",
                                               device or "cuda")) ~= nil
-end, "device_type:text|cuda|cpu=cuda -> boolean", "is a region of autocast entered?")
+end, "device_type:text|cuda|cpu=cuda -> boolean",
+         "is a region of autocast entered?")
 register("get_autocast_dtype", function(device)
   return nacre._autocast_dtype(is_accelerator("get_autocast_dtype",
                                               device or "cuda"))
