@@ -14,7 +14,7 @@
 
 #include "repl/editor/paint.h"
 #include "repl/editor/readline_editor.h"
-#include "repl/editor/view.h"
+#include "repl/editor/block_view.h"
 #include "repl/host/repl.h"
 
 static const int64_t LATE = 50000000; /* ns without a picture while keys come */

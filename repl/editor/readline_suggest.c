@@ -29,8 +29,9 @@ const char *rlsuggestion(void) {
   int i;
   if (!wanted()) return NULL;
   for (i = h->n - 1; i >= 0; i--)
-    if (strncmp(h->text[i], rl_line_buffer, n) == 0 && h->text[i][n] != '\0')
-      return h->text[i] + n;
+    if (strncmp(h->entry[i].text, rl_line_buffer, n) == 0 &&
+        h->entry[i].text[n] != '\0')
+      return h->entry[i].text + n;
   return NULL;
 }
 

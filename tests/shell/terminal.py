@@ -56,7 +56,7 @@ class Session:
         self.screen = Screen(rows, columns)
         # through env, for pexpect splits a lone command at its blanks
         self.child = pexpect.spawn("/usr/bin/env", [PROGRAM, *args], env=env,
-                                   timeout=12, dimensions=(rows, columns),
+                                   timeout=60, dimensions=(rows, columns),
                                    encoding="utf-8")
         self.child.delaybeforesend = None
         self.child.logfile_read = self.log
@@ -189,7 +189,7 @@ class Shell(Home):
         """A shell with job control that has started the program."""
         env = surroundings(self.home, PS1="sh$ ", NO_COLOR="1",
                            PATH="/usr/bin:/bin")
-        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=12,
+        c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=60,
                           encoding="utf-8", dimensions=(24, 80))
         self.addCleanup(c.close, force=True)
         c.expect_exact("sh$ ")

@@ -47,7 +47,7 @@ class Basics(Shell):
         self.assertIn("\n\n  local y = 2\n\n", self.entries()[0])
         s = self.open(TERM="dumb")
         s.send("for i = 7, 8 do\r\rprint(i)\rend\r")
-        self.assertIn("\n7\n8\n", s.settle())
+        self.assertIn("7\n8\n", s.settle())
 
     def test_unmarked_paste_with_blank_lines(self):
         text = "function g(x)\n\n  local y = 2\n\n  return x + y\nend\n"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** view.h - the picture of a block that is being edited: prompt, wrapped lines,
-** as many as fit, and what stands below.  Knows neither readline nor the
+** block_view.h - the picture of a block that is being edited: prompt, wrapped
+** lines, as many as fit, and what stands below.  Knows neither readline nor the
 ** terminal.
 */
-#ifndef view_h
-#define view_h
+#ifndef block_view_h
+#define block_view_h
 
 #include "repl/editor/menu.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** view.c - lays out a block and what stands below it.
+** block_view.c - lays out a block and what stands below it.
 **
 ** The last column of the window stays empty: terminals differ in what happens
 ** behind it.  All rows of the text begin where the prompt ends.
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "repl/editor/view.h"
+#include "repl/editor/block_view.h"
 
 enum { TABSTOP = 4, INDENT = 2 };
 
