@@ -37,7 +37,7 @@ static const struct Known {
   { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
   { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
   { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
-  { "--peak", 'K', NONE },       { "--plain", 'L', NONE },
+  { "--peak", 'K', NONE },       { "--plain", 'O', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -230,7 +230,7 @@ static int take(Options *o, const Option *x) {
     case 'R': o->norc = 1; return 0;
     case 'K': o->peak = 1; return 0;
     case 'a': o->ascii = 1; return 0;
-    case 'L': o->plain = 1; return 0;
+    case 'O': o->plain = 1; return 0;
     default: o->nohistory = 1; return 0;
   }
 }
