@@ -47,6 +47,10 @@ int rldraws(void) {
   return own;
 }
 
+ScreenColor rldrawcolor(void) {
+  return screen.color;
+}
+
 static void touch(void) {
   if (!stale) since = nc_now();
   stale = 1;
@@ -227,8 +231,7 @@ static void draw(void) {
   view.role = painting.role;
   view.prompt = prompttext();
   view.whole = last;
-  view.suggestion =
-      screen.color != SCREEN_TEXT && !last ? rlsuggestion() : NULL;
+  view.suggestion = last ? NULL : rlsuggestion();
   setfound(message);
   sethint(message);
   view.columns = screen.columns;

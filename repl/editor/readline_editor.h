@@ -30,6 +30,7 @@ void rlcompletion(const EditorHooks *hooks);
 void rldrawopen(const EditorHooks *hooks); /* before rl_initialize */
 void rldrawinit(void);                     /* after it */
 int rldraws(void);                         /* do we draw? */
+ScreenColor rldrawcolor(void);             /* with what? */
 void rldrawprep(void); /* behind what prepares or restores the terminal */
 void rldrawbegin(const char *prompt); /* a block begins in a free row */
 void rldrawagain(void); /* the same block, after others used the terminal */

@@ -13,10 +13,11 @@
 #include "repl/editor/readline_editor.h"
 #include "repl/host/repl.h"
 
-/* Not while readline searches, repeats or walks through the history, nor
-   among vi's commands. */
+/* Not where it would look as if it were typed, nor while readline searches,
+   repeats or walks through the history, nor among vi's commands. */
 static int wanted(void) {
-  return sh_suggestions(-1) && rl_end > 0 && rl_point == rl_end &&
+  return sh_suggestions(-1) && rldrawcolor() != SCREEN_TEXT && rl_end > 0 &&
+         rl_point == rl_end &&
          !RL_ISSTATE(RL_STATE_SEARCH | RL_STATE_NUMERICARG) &&
          !sh_menu_isopen(rlmenu()) && rl_get_keymap() != vi_movement_keymap &&
          where_history() >= history_length;

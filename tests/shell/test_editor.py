@@ -209,7 +209,8 @@ class Editor(Shell):
         s.press(CTRL_C)
         s.press(":set color never" + ENTER)
         came = s.press("wh")
-        came += s.press("(1]x = = 2", 0.4)
+        self.rows(s, "> wh")
+        came += s.press(RIGHT + "(1]x = = 2", 0.4)
         self.assertNotRegex(came, "\x1b\\[[0-9;]*m")
         self.rows(s, "> wh(1]x = = 2", "  ')' expected near ']'")
 
