@@ -72,66 +72,90 @@ local function subsequence(word)
   return table.concat(parts, ".-")
 end
 
--- Calls fill(add) and returns the items that begin with the word, or else
--- those that resemble it. add(name, value, how): the fields of how are text,
--- which is put in if it is not the name; note; fits; method, if the value is
--- one.
+-- Calls fill(add) and returns the names that begin with the word, or else those
+-- that resemble it; then, by name, what they stand for and how they are put in.
+-- add(name, value, how): the fields of how are text, which is put in if it is
+-- not the name; bare: no parenthesis follows; note; fits; method, if the value
+-- is one. Of a value that is no
+-- function nothing is kept unless there may be a note on it.
 local function matching(word, fill)
-  local list, near, prefixed, seen = {}, {}, {}, {}
-  local length, hidden = #word, word == ""
+  local list, values, hows = {}, {}, {}
+  local near, seen = {}, {}
+  local length, n, hidden = #word, 0, word == ""
+  local function keep(into, name, value, how)
+    if seen[name] or hows[name] then return end
+    if not how and n <= NOTES then seen[name] = true end
+    n = n + 1
+    into[#into + 1] = name
+    if n <= NOTES or type(value) == "function" then values[name] = value end
+    hows[name] = how
+  end
   fill(function(name, value, how)
-    if name:sub(1, length) ~= word or hidden and name:byte() == 95 or
-       seen[name] then return end
-    seen[name] = true
-    list[#list + 1] = {name = name, value = value, how = how}
+    if name:sub(1, length) == word and not (hidden and name:byte() == 95) then
+      keep(list, name, value, how)
+    end
   end)
-  if #list > 0 or length == 0 then return list end
+  if n > 0 or length == 0 then return list, values, hows end
   local pattern, low = subsequence(word), word:lower()
   local underscore = word:byte() == 95
   fill(function(name, value, how)
-    if not name:find(pattern) or not underscore and name:byte() == 95 or
-       seen[name] then return end
-    seen[name] = true
-    local begins = name:sub(1, length):lower() == low
-    local into = begins and prefixed or near
-    into[#into + 1] = {name = name, value = value, how = how}
+    if name:find(pattern) and (underscore or name:byte() ~= 95) then
+      local begins = name:sub(1, length):lower() == low
+      keep(begins and list or near, name, value, how)
+    end
   end)
-  return #prefixed > 0 and prefixed or length > 1 and near or {}
+  return #list > 0 and list or length > 1 and near or {}, values, hows
 end
 
--- Sorts items by rank and name.
-local function sort(list)
-  local names, groups, of = used_names(), {{}, {}, {}}, {}
-  for _, item in ipairs(list) do
-    local rank = item.how and item.how.fits and 1 or
-                 names[item.name] and 2 or 3
-    local group = groups[rank]
-    group[#group + 1] = item.name
-    of[item.name] = item
+local SORTED <const> = 1000
+
+-- Sorts names. Of thousands only the first ones are in order: nobody walks
+-- further, and sorting all would be felt.
+local function sort_names(list)
+  local n = #list
+  if n <= 2 * SORTED then return table.sort(list) end
+  local sample, head, tail = {}, {}, {}
+  for i = 1, 200 do sample[i] = list[i * n // 200] end
+  table.sort(sample)
+  local limit = sample[math.max(1, 200 * SORTED // n)]
+  for _, name in ipairs(list) do
+    local into = name < limit and head or tail
+    into[#into + 1] = name
   end
-  local n = 0
+  table.sort(head)
+  table.move(head, 1, #head, 1, list)
+  table.move(tail, 1, #tail, #head + 1, list)
+end
+
+-- The names by rank and name.
+local function ranked(list, hows)
+  local names, groups = used_names(), {{}, {}, {}}
+  for _, name in ipairs(list) do
+    local how = hows[name]
+    local group = groups[how and how.fits and 1 or names[name] and 2 or 3]
+    group[#group + 1] = name
+  end
+  local sorted = {}
   for _, group in ipairs(groups) do
-    table.sort(group)
-    for _, name in ipairs(group) do
-      n = n + 1
-      list[n] = of[name]
-    end
+    sort_names(group)
+    table.move(group, 1, #group, #sorted + 1, sorted)
   end
+  return sorted
 end
 
 -- The candidates for a word: a list of texts and of {text, note}. `right` is
 -- the text behind the cursor: a function is followed by a parenthesis unless
 -- one is there.
 function candidates.of(word, fill, right)
-  local list = matching(word, fill)
-  sort(list)
+  local list, values, hows = matching(word, fill)
+  list = ranked(list, hows)
   local call, notes = right and right:sub(1, 1) ~= "(", #list <= NOTES
-  for i, item in ipairs(list) do
-    local how = item.how
-    local open = call and type(item.value) == "function" and "(" or ""
-    local text = how and how.text or item.name .. open
+  for i, name in ipairs(list) do
+    local how, value = hows[name], values[name]
+    local open = call and type(value) == "function" and "(" or ""
+    local text = how and (how.text or how.bare and name) or name .. open
     local note = how and how.note or
-                 notes and noteof(item.name, item.value, how and how.method)
+                 notes and noteof(name, value, how and how.method)
     list[i] = note and {text, note} or text
   end
   return list

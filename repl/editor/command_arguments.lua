@@ -36,7 +36,9 @@ local function of_word(p, word, before, right)
                                      folders = kind == "folders"})
   found.of = #word
   if #list == 0 then return found end
-  if found.start == 0 then table.move(found, 1, #found, #list + 1, list) end
+  for _, file in ipairs(found.start == 0 and found or {}) do
+    if file[1]:sub(1, #word) == word then list[#list + 1] = file end
+  end
   return list
 end
 

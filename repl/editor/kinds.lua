@@ -19,12 +19,14 @@ local shape_fits = require "nacre.shape_fits"
 local kinds = {}
 local rows, texts = {}, {}
 
+local FITS <const> = {fits = true, bare = true}
+
 -- The session's variables that `fits' accepts.
 local function variables(add, fits)
   local isbuiltin = require "nacre.shell".isbuiltin
   for name, value in next, _G do
     if type(name) == "string" and not isbuiltin(name) and fits(value) then
-      add(name, value, {fits = true, text = name})
+      add(name, value, FITS)
     end
   end
 end
@@ -50,7 +52,7 @@ function rows.tensor(add, at)
   local list = at.call and shape_fits.list(at.call)
   if not list then return variables(add, facts.istensor) end
   for _, var in ipairs(list) do
-    add(var.name, var.value, {fits = true, text = var.name})
+    add(var.name, var.value, FITS)
   end
 end
 

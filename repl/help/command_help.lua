@@ -7,6 +7,7 @@ local commands = require "nacre.commands"
 local host = require "nacre.host"
 local options = require "nacre.command_options"
 local reference = require "nacre.reference"
+local wrap = require "nacre.wrap_lines"
 
 local command_help = {}
 
@@ -22,7 +23,7 @@ command_help.form = form
 
 -- The commands in groups, wrapped to the screen.
 local function overview()
-  local putline = require "nacre.wrap_lines".say
+  local putline = wrap.say
   local group, line
   local function put(text)
     local width = host.columns()
@@ -134,14 +135,16 @@ function command_help.run(shell, topic)
       return require "nacre.help".show(shell, topic)
     end
     local target = commands.aliases[name]
-    if target and target:find " " then say(":", name, " is :", target, "\n") end
-    say(command_help.text(command), "\n")
+    if target and target:find " " then
+      wrap.say((":%s is :%s"):format(name, target))
+    end
+    wrap.say(command_help.text(command))
     local also = require "nacre.help".library(command.name)
-    return also and say(also, "\n")
+    return also and wrap.say(also)
   end
   overview()
   say "\n"
-  require "nacre.wrap_lines".say(KEYS)
+  wrap.say(KEYS)
 end
 
 return command_help

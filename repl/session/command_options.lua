@@ -153,7 +153,6 @@ function command_options.leading(params, words)
   local o = {}
   while true do
     local word, rest = words:match "^(%-%-?[%a-]+)%s+(.*)$"
-    if not word then word, rest = words:match "^(%-%-?[%a-]+)$", "" end
     local p = word and command_options.find(params, word)
     if not p then
       local wrong = not_an_option(params, words)
