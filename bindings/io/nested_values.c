@@ -48,13 +48,12 @@ static void push_device(lua_State *L, const Values *all, const FileValue *v) {
 
 static void push_value(lua_State *L, const Values *all, int64_t i) {
   const FileValue *v = &all->value[i];
-  const char *text = all->text + v->i;
   switch (v->kind) {
     case NC_V_BOOL: lua_pushboolean(L, v->i != 0); break;
     case NC_V_INT: lua_pushinteger(L, v->i); break;
     case NC_V_FLOAT: lua_pushnumber(L, v->f); break;
-    case NC_V_TEXT: lua_pushlstring(L, text, (size_t)v->n); break;
-    case NC_V_BYTES: push_bytes(L, text, (size_t)v->n); break;
+    case NC_V_TEXT: lua_pushlstring(L, all->text + v->i, (size_t)v->n); break;
+    case NC_V_BYTES: push_bytes(L, all->text + v->i, (size_t)v->n); break;
     case NC_V_LIST:
     case NC_V_DICT: lua_rawgeti(L, all->tables, i + 1); break;
     case NC_V_TENSOR: lua_rawgeti(L, all->tensors, v->i + 1); break;

@@ -17,7 +17,7 @@
 
 #define MOST_LEVELS 100
 #define MOST_NAMES 32        /* bytes of names for each of the pickle */
-#define MOST_ROOM NC_MAXNAME  /* of the name of the archive's folder */
+#define MOST_ROOM NC_MAXNAME /* of the name of the archive's folder */
 
 typedef struct PtFile {
   Archive a; /* comes first */

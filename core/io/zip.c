@@ -114,7 +114,7 @@ static Library *library(void) {
     "NACRE_ZIP",
     names,
     bind_symbols,
-    ".npz files need libzip",
+    ".npz and .pt files need libzip",
     "install it (Debian: libzip-dev); .safetensors needs no library",
     0,
     NULL

@@ -347,8 +347,8 @@ local kinds = {rich, "\x80\2" .. huge .. ".",
                     :sub(1, -3)}
 math.randomseed(option.seed)
 local random = math.random
-local OPCODES = "NKMJGXTUBC]}(()tasequhjrcRbQ\x85\x86\x87\x88\x89\x8a\x8c\x90" ..
-                "\x91\x93\x94\x95."
+local OPCODES = "NKMJGXTUBC]}(()tasequhjrcRbQ.\x85\x86\x87\x88\x89" ..
+                "\x8a\x8c\x90\x91\x93\x94\x95"
 local function change(s)
   local i, j = random(3, #s), random(3, #s)
   local kind = random(5)

@@ -40,9 +40,11 @@ static char *put_matrix(char *p, char name, char key, const Tensor *t) {
   static const char rebuild[] =
       "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storage"
       "ctorch\nLongStorage\nX\1\0\0\0%X\3\0\0\0cpu";
-  static const char hooks[] = "\x86\x89" "ccollections\nOrderedDict\n)RtR";
-  const int32_t v[] = { (int32_t)nc_numel(t), 0, (int32_t)t->size[0],
-                        (int32_t)t->size[1], (int32_t)t->size[1], 1 };
+  static const char hooks[] = "\x86\x89"
+                              "ccollections\nOrderedDict\n)RtR";
+  const int32_t v[] = { (int32_t)nc_numel(t), 0,
+                        (int32_t)t->size[0],  (int32_t)t->size[1],
+                        (int32_t)t->size[1],  1 };
   memcpy(p, "X\1\0\0\0", 5);
   p[5] = name;
   memcpy(p += 6, rebuild, sizeof rebuild - 1);
