@@ -36,6 +36,7 @@ static const struct {
   { "sinpi", OP__sinpi },
   { "cospi", OP__cospi },
   { "trigamma", OP__trigamma },
+  { "fast_erf", OP_erf },
 };
 
 static const char letters[] = "gabcynpq"; /* in the order of LETTER_G .. */

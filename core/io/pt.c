@@ -391,7 +391,17 @@ static int load_tensor(Tensor **t, Archive *a, int64_t i) {
   return NC_OK;
 }
 
-const ArchiveFormat nc_pt = { sizeof(PtFile), open_pt, load_tensor, close_pt };
+static int tensor_info(TensorInfo *t, Archive *a, int64_t i) {
+  const Pickle *k = a->pickle;
+  const PickleTensor *p = PICKLE_TENSOR(k, a->tensor[i]);
+  t->dtype = PICKLE_STORAGE(k, p->storage)->dtype;
+  t->nd = p->nd;
+  memcpy(t->size, p->size, sizeof p->size);
+  return NC_OK;
+}
+
+const ArchiveFormat nc_pt = { sizeof(PtFile), open_pt, load_tensor, tensor_info,
+                              close_pt };
 
 const FileValue *nc_archivevalues(const Archive *a, int64_t *n) {
   *n = a->pickle ? a->pickle->value.n : 0;

@@ -140,6 +140,7 @@ static int run_loop(Tensor *y, Op op, int grad_index, DType common,
   int64_t bytes;
   TensorIter k;
   if (op == OP_pow) op = reduce_pow(grad_index, common, in, &n);
+  if (op == OP_gelu && par[0] == 0) op = OP__gelu_erf; /* without tanh */
   bytes = nc_iter_start(&k, op, common, y, in, n, par);
   k.grad_index = grad_index;
   if (k.n == 0) return NC_OK;

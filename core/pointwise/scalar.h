@@ -66,6 +66,7 @@
 #define trigamma(x)     ((T)nc_zeta(K(2), x))
 #define zeta(s, q)      ((T)nc_zeta(K(s), K(q)))
 #define erfinv(x)       ((T)nc_erfinv(x))
+#define fast_erf(x)     NAME(fast_erf)(x)
 #define i0(x)           ((T)nc_i0(x))
 #define i1(x)           ((T)nc_i1(x))
 #define i0e(x)          ((T)nc_i0e(x))
@@ -85,6 +86,37 @@
 #undef T
 #endif
 #undef SPECIAL
+
+/* erf of a float as a quotient of polynomials, wrong by up to 3e-7: for sums
+   in which that is little.  A loop over it is vector code. */
+#ifdef __cplusplus
+#define nc_fast_erf(x)  erf(x)
+#else
+#if defined(__FMA__)
+#define muladd(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define muladd(a, b, c) ((a) * (b) + (c))
+#endif
+SCALAR float nc_fast_erf(float x) {
+  const float a = fabsf(x), t = a * a;
+  float p = 2.12311738e-6F, q = 3.88978442e-5F, y;
+  p = muladd(p, t, 2.85938237e-4F);
+  p = muladd(p, t, 3.65263666e-3F);
+  p = muladd(p, t, 5.24182059e-2F);
+  p = muladd(p, t, 0.187305823F);
+  p = muladd(p, t, 1.12837923F);
+  q = muladd(q, t, 1.14167517e-3F);
+  q = muladd(q, t, 1.47422701e-2F);
+  q = muladd(q, t, 0.11289949F);
+  q = muladd(q, t, 0.499328405F);
+  q = muladd(q, t, 1);
+  y = a * p / q;
+  y = y > 1 ? 1 : y;
+  y = a > 4 ? 1 : y; /* p / q may be nan */
+  return copysignf(y, x);
+}
+#undef muladd
+#endif
 
 /*
 ** Half precision, by integer arithmetic, so that every compiler rounds alike

@@ -99,7 +99,8 @@ typedef struct Screen {
   size_t n, size;
 } Screen;
 
-int sh_screen_resize(Screen *s); /* asks for the window's size; did it change? */
+/* Asks for the window's size; whether it is another one. */
+int sh_screen_resize(Screen *s);
 void sh_screen_add(Screen *s, const char *text, size_t n);
 void sh_screen_print(Screen *s, const char *text);
 void sh_screen_flush(Screen *s);

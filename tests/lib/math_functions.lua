@@ -72,6 +72,8 @@ function F.erf(x)
   return x > 0 and 1 - erfcfraction(x) or erfcfraction(-x) - 1
 end
 
+F.fast_erf = F.erf
+
 function F.erfc(x)
   if x ~= x then return x end
   if x >= 1 then return x > 40 and 0.0 or erfcfraction(x) end
