@@ -38,6 +38,14 @@ typedef struct EditorHooks {
      that is being written, [*from, *to), empty if there is none; NULL: no call
      that is known. */
   char *(*signature)(const char *text, size_t point, int *from, int *to);
+  /* The Role of a global variable, from a raw look-up; nothing is run. */
+  int (*role)(const char *name, size_t n);
+  /* Where Lua begins in a block, behind a command or "="; n: nowhere. */
+  size_t (*code)(const char *text, size_t n);
+  /* The first error that more text cannot mend, malloced, and its *n bytes at
+     *at; NULL: there is none.  It may take as long as compiling does. */
+  char *(*fault)(const char *text, size_t *at, size_t *n);
+  int (*color)(void); /* a ScreenColor */
   /* Help for the word at point, malloced; NULL if there is none. */
   char *(*help)(const char *text, size_t point);
   int (*columns)(void);
@@ -64,8 +72,6 @@ extern const Editor editor_plain;
 extern const Editor editor_readline;
 #endif
 
-/* Is text an open block that ends in a blank line and, if it is typed, has
-   more of a paste waiting after it?  ready is the hook. */
-int openpaste(const char *text, int (*ready)(const char *text), int typed);
+void sh_freecandidates(Candidates *c);
 
 #endif

@@ -17,17 +17,6 @@ enum { LONGLIST = 24 }; /* up to here a line each */
 static const EditorHooks *hooks;
 static Candidates found;
 
-static void freecandidates(Candidates *c) {
-  int i;
-  for (i = 0; i < c->n; i++) {
-    free(c->item[i].text);
-    free(c->item[i].note);
-  }
-  free(c->item);
-  free(c->head);
-  memset(c, 0, sizeof *c);
-}
-
 static char *next(const char *text, int state) {
   static int i;
   (void)text;
@@ -40,7 +29,7 @@ static char *next(const char *text, int state) {
    found first, and what stands before the word is what ends one. */
 static char *wordbreaks(void) {
   static char end[2];
-  freecandidates(&found);
+  sh_freecandidates(&found);
   hooks->complete(rl_line_buffer, (size_t)rl_point, &found);
   end[0] = found.start > 0 ? rl_line_buffer[found.start - 1] : '\0';
   return end;

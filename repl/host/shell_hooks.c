@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <lauxlib.h>
 
+#include "repl/editor/frame.h"
 #include "repl/host/shell_hooks.h"
 #include "repl/host/repl.h"
 
@@ -158,6 +161,56 @@ static char *signature(const char *text, size_t point, int *from, int *to) {
   return s.text;
 }
 
+static char *fault(const char *text, size_t *at, size_t *n) {
+  int from, to;
+  Signature s = { NULL, &from, &to };
+  Question q = { "fault", text, NULL, 0, takesignature, &s };
+  askquietly(&q);
+  *at = (size_t)from;
+  *n = (size_t)(to - from);
+  return s.text;
+}
+
+static void takecode(lua_State *L, void *out) {
+  *(lua_Integer *)out = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+}
+
+/* Only the first line matters, and whether there are more. */
+static size_t code(const char *text, size_t n) {
+  const size_t line = strcspn(text, "\n");
+  char *first = strndup(text, line < n ? line + 1 : line);
+  lua_Integer answer = 0;
+  Question q = { "code", first, NULL, 0, takecode, &answer };
+  if (first != NULL) askquietly(&q);
+  free(first);
+  return answer < 0 ? n : (size_t)answer;
+}
+
+static void takerole(lua_State *L, void *out) {
+  const char *kind = lua_tostring(L, -1);
+  if (kind == NULL) return;
+  *(int *)out = *kind == 't'   ? ROLE_TENSOR
+                : *kind == 'k' ? ROLE_KNOWN
+                               : ROLE_UNKNOWN;
+}
+
+static int role(const char *name, size_t n) {
+  char *text = strndup(name, n);
+  int answer = ROLE_PLAIN;
+  Question q = { "role", text, NULL, 0, takerole, &answer };
+  if (text != NULL) askquietly(&q);
+  free(text);
+  return answer;
+}
+
+/* NO_COLOR forbids colours, but not what else shows a difference. */
+static int color(void) {
+  enum Color set = sh_setcolor(COLOR_AUTO);
+  sh_setcolor(set);
+  if (set == COLOR_NEVER) return SCREEN_TEXT;
+  return sh_color(STDOUT_FILENO) ? SCREEN_COLORS : SCREEN_ATTRIBUTES;
+}
+
 /* The text that a function answers, malloced, or NULL. */
 static char *asktext(const char *function, const char *text, size_t number) {
   char *answer = NULL;
@@ -182,8 +235,19 @@ static char *next(void) {
   return asktext("next", NULL, 0);
 }
 
-const EditorHooks shellhooks = { ready,      indent, complete, signature, help,
-                                 sh_columns, pasted, split,    next };
+const EditorHooks shellhooks = { .ready = ready,
+                                 .indent = indent,
+                                 .complete = complete,
+                                 .signature = signature,
+                                 .role = role,
+                                 .code = code,
+                                 .fault = fault,
+                                 .color = color,
+                                 .help = help,
+                                 .columns = sh_columns,
+                                 .pasted = pasted,
+                                 .split = split,
+                                 .next = next };
 
 char *sh_prompt(int which) {
   char *answer = NULL;

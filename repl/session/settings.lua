@@ -81,6 +81,8 @@ settings.list = {
   {"ascii", elsewhere(function() return not host.has_utf8() end, function(v)
      terminal(nil, v)
    end), switch, onoff, "on|off", "write only ASCII characters"},
+  {"suggestions", elsewhere(host.suggestions, host.suggestions), switch, onoff,
+   "on|off", "what the history goes on with, dim at the prompt"},
   {"graphics", "auto", word("auto", "kitty", "iterm", "sixel", "blocks",
                             "ascii", "off"), nil,
    "auto|kitty|iterm|sixel|blocks|ascii|off", "how :show draws"},

@@ -259,7 +259,8 @@ def test_settings():
 
 def test_keys():
     page = set(re.findall('`(nacre-[a-z-]+)`', section(SETTINGS, 'Keys')))
-    code = source('readline_keys.c')
+    code = ''.join(source('readline_%s.c' % part)
+                   for part in ('keys', 'draw', 'menu', 'suggest'))
     same('keys', page, set(re.findall(r'rl_add_defun\("([a-z-]+)"', code)))
 
 
