@@ -186,7 +186,8 @@ local function meaning(name)
   local more = owner == "" and nacre._info(last)   -- load and nacre.load
   if value ~= nil then
     local own = describe(name, value)
-    return more and ("nacre.%s\n%s of Lua itself"):format(operation(more), own)
+    local itself = lua_functions.info(value) and "" or " of Lua itself"
+    return more and ("nacre.%s\n%s%s"):format(operation(more), own, itself)
            or own
   end
   value = owner == "" and lookup.value("nacre." .. last)

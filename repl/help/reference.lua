@@ -381,8 +381,8 @@ end
 local INDEX = [[
 # Reference
 
-Every operation and command, by subject; `?name` and `:help NAME` show the same at the
-prompt. The pages are
+Every operation and command, by subject; `?name` and `:help NAME` show the same
+at the prompt. The pages are
 written by the program: `nacre scripts/reference.lua docs/reference`.
 
 In a formula `x` is a lone operand, `y` the result, `n` the number of elements,

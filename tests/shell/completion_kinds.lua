@@ -262,7 +262,8 @@ assert(argument "io.open('x', " == 'mode="r"')
 assert(argument ":bench t:sum(" == "dim=nil")
 assert(completion.signature "t:sum(" ==
        "sum(dim=nil, keepdim=false, *, dtype=nil) -> tensor")
-assert(completion.signature "t" == nil and completion.signature "nosuch(" == nil)
+assert(completion.signature "t" == nil)
+assert(completion.signature "nosuch(" == nil)
 
 -- 20,000 globals: all are there, the first ones in order
 for i = 1, 20000 do _G[("gl%05d"):format(i * 7919 % 20011)] = i end
