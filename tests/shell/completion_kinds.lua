@@ -205,6 +205,20 @@ assert(first_of("opt['wei") == "weight']" and
 assert(offered("t:to('cu", "')")[1] == "cuda", "the quote is there")
 assert(offered("t:su", "(1)")[1] == "sub", "the parenthesis is there")
 
+-- a file behind a sign that diverts the output, and where a file is meant
+local path = os.tmpname()
+for _, left in ipairs {":whos > ", "?mm >> ", ":save ", ":run ", ":plot t -o ",
+                       "!cat ", "nacre.load('", "f = '", "mine('"} do
+  local found = first_of(left .. path:sub(1, -2))
+  assert(found and found:find(path:match "[^/]*$", 1, true), left)
+end
+for _, left in ipairs {":cd ", ":nan ", ":set color ", "t:to('", "require('",
+                       "t:norm('", ":bench "} do
+  local found = first_of(left .. path:sub(1, -2))
+  assert(not found, left .. " offers " .. tostring(found))
+end
+os.remove(path)
+
 -- nothing can follow, or nothing is known
 for _, left in ipairs {"t:sum()", "t", "1", "x = 1.", "t.shape[1]", "-- a",
                        "function f(", "local function f(a, ", "nosuch.x",
