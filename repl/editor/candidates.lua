@@ -128,12 +128,16 @@ local function sort_names(list)
   table.move(tail, 1, #tail, #head + 1, list)
 end
 
--- The names by rank and name.
-local function ranked(list, hows)
-  local names, groups = used_names(), {{}, {}, {}}
+-- The names by rank and name. Those that only resemble the word come last if
+-- they begin with another letter.
+local function ranked(list, hows, word)
+  local names, groups = used_names(), {{}, {}, {}, {}}
+  local letter = word:sub(1, 1):lower()
   for _, name in ipairs(list) do
     local how = hows[name]
-    local group = groups[how and how.fits and 1 or names[name] and 2 or 3]
+    local rank = name:sub(1, #letter):lower() ~= letter and 4 or
+                 how and how.fits and 1 or names[name] and 2 or 3
+    local group = groups[rank]
     group[#group + 1] = name
   end
   local sorted = {}
@@ -149,7 +153,7 @@ end
 -- one is there.
 function candidates.of(word, fill, right)
   local list, values, hows = matching(word, fill)
-  list = ranked(list, hows)
+  list = ranked(list, hows, word)
   local call, notes = right and right:sub(1, 1) ~= "(", #list <= NOTES
   for i, name in ipairs(list) do
     local how, value = hows[name], values[name]

@@ -182,7 +182,7 @@ local function first_of(left) return offered(left)[1] end
 for left, text in pairs {
   ['t:to("cu'] = 'cuda"', ["t:to 'fl"] = "float16'",
   ["t:to(fl"] = '"float16"', ["nacre.zeros(3, {dtype="] = '"bfloat16"',
-  ["t:Sum"] = "sum(", ["t:lgsft"] = "log_softmax(",
+  ["t:Sum"] = "sum(", ["t:sfm"] = "softmax(", ["t:lgsft"] = "log_softmax(",
   ["string.rep('a', 3):up"] = "upper(", ["('x'):rep(2):up"] = "upper(",
   ["io.open('x'):re"] = "read(", ["nacre.nn.Linear(2, 3):forw"] = "forward(",
   ["nacre.optim.SGD({t}):zero"] = "zero_grad(",
