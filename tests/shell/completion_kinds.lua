@@ -251,6 +251,11 @@ end
 debug.sethook()
 assert(not called[print] and not called[io.write] and not called[mine])
 
+assert(first_of ":sweep n=1..9 --ag" == "--against ")
+assert(first_of ":sweep n=1..9 -n -s 'a' --ag" == "--against ")
+assert(first_of ":sweep n=1..9 -n nacre.zer" == "zero_(")
+assert(#offered ":watch 2 --" == 0 and first_of ":watch -" == "-n ")
+
 -- devices are not opened by asking for their names
 assert(#nacre._devices() == 1)
 
