@@ -252,13 +252,13 @@ void nl_pusherror(lua_State *L, Error e) {
 }
 
 /* Raises the last error of the core. [-0, +0, v] */
-static int throw(lua_State * L) {
+static int raise_error(lua_State *L) {
   nl_pusherror(L, *nc_lasterror());
   return lua_error(L);
 }
 
 int nl_check(lua_State *L, int status) {
-  if (status != NC_OK) return throw(L);
+  if (status != NC_OK) return raise_error(L);
   if (nc_trace_any) nl_report_events(L);
   return 1;
 }

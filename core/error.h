@@ -24,8 +24,8 @@ typedef struct Arg Arg;       /* of operations.h */
 enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
 #undef X
 
-/* What some failures are about, for who explains them: nobody is to read their
-   text. With the name in `name' and the type of the value in `got'. */
+/* The cause of a failure, for code that explains it; no code parses the text.
+   `name' and `got' are the name and the type of the value. */
 /* clang-format off */
 #define NC_CAUSES(X)                                                         \
   X(missing)    /* the argument `name' */                                    \
@@ -104,8 +104,8 @@ const char *nc_operandtext(int j);
 
 /* Starts a new record; returns code.  In these formats {j} stands for operand j
    of the operation that fails, from 0, and {out} for the tensor it writes to.
-   The record keeps this placeholder; who shows the error fills in what the user
-   calls the operand. */
+   The record keeps this placeholder; whoever shows the error fills in what the
+   user calls the operand. */
 int nc_fail(int code, const char *fmt, ...) NC_PRINTF(2, 3);
 void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);

@@ -42,8 +42,8 @@ int nc_check_out(const Tensor *out, DType result, int nd,
 /* The same for an operation that writes to self, its operand 0. */
 int nc_check_writable(const Tensor *self);
 
-/* Counts a request of status r that wrote to y; returns r.  Who runs out of
-   memory later must not repeat such a request. */
+/* Counts a request of status r that wrote to y; returns r.  After a lack of
+   memory such a request must not be repeated. */
 static inline int nc_countwrite(const Tensor *y, int r) {
   y->data->writes += r == NC_OK;
   return r;

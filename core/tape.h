@@ -36,9 +36,9 @@ typedef struct Output {
 /* A tensor that backward needs, and its history. */
 typedef struct Saved {
   Tensor *t;                  /* NULL: not needed */
-  Node *node;                 /* its node; NULL if there is none, or if it is
-                                 the node that saves it (`own') */
-  int index, own;             /* of its result; whether the node is the same */
+  Node *node;                 /* of t; NULL if it has none, or if `own' */
+  int index, own;             /* which result of its node t is; whether that
+                                 is the node that saves it */
   int saved_version;          /* of its storage when it was saved: if another
                                  operation has written there since, backward
                                  fails */
@@ -136,6 +136,8 @@ typedef struct Recording {
   Node *set, *view;           /* for a view: nodes of its base and its own */
 } Recording;
 
+/* *yes = is an operation on x to be recorded? */
+int nc_recording(int *yes, Tensor *x);
 int nc_record_begin(Recording *t, const NodeKind *kind, const char *name,
                     Tensor *const in[], int nin, int nout, int nsaved,
                     size_t info, Tensor *into);

@@ -91,11 +91,11 @@ typedef struct Storage {
   int refs;
   int pinned;                 /* is it page-locked host memory? */
   int version;                /* incremented by each operation in place, before
-                                 it runs; who keeps a value also keeps this
-                                 number, and compares: the tape, autocast */
+                                 it runs; the tape and autocast keep it with a
+                                 value, and compare */
   int writes;                 /* incremented by each request that wrote here and
-                                 succeeded: who retries after a lack of memory
-                                 compares it */
+                                 succeeded: compared before a call is repeated
+                                 after a lack of memory */
   const Device *device;
   void *p;
   int64_t bytes;              /* as requested */

@@ -9,7 +9,6 @@
 
 #include "core/base/temps.h"
 #include "core/op.h"
-#include "core/ops/dim_op.h"
 #include "core/tape.h"
 
 enum { QUERY, KEY, VALUE, MASK, CAUSAL, SCALE };

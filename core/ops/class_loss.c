@@ -7,7 +7,6 @@
 */
 #include "core/base/temps.h"
 #include "core/op.h"
-#include "core/ops/dim_op.h"
 #include "core/tape.h"
 
 static DType compute_dtype(DType t) {

@@ -25,8 +25,3 @@ int nc_dim_op(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op,
   nc_release(l.at);
   return r;
 }
-
-int nc_recording(int *yes, Tensor *x) {
-  *yes = 0;
-  return nc_context->no_grad ? NC_OK : nc_get_requires_grad(yes, x);
-}

@@ -5,13 +5,10 @@
 
 #include "core/tensor.h"
 
-/* Runs `op', a scan or a softmax, along dim of x: *y = its
-   elements, *at = its positions; either may be NULL.  Counts so many flops for
+/* Runs `op', a scan or a softmax, along dim of x: *y = the values of the
+   result, *at = their positions; either may be NULL.  Counts so many flops for
    each element. */
 int nc_dim_op(Tensor **y, Tensor **at, Tensor *x, int dim, DimOp op,
               int64_t flops);
-
-/* *yes = is an operation on x to be recorded? */
-int nc_recording(int *yes, Tensor *x);
 
 #endif

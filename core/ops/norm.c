@@ -12,7 +12,6 @@
 #include "core/base/temps.h"
 #include "core/tape.h"
 #include "core/op.h"
-#include "core/ops/dim_op.h"
 
 /* Returns the type of the computation for elements of type t. */
 static DType compute_dtype(DType t) {

@@ -7,7 +7,7 @@
 ** elements are gathered by their positions instead, so that gather records the
 ** gradient.
 */
-#include "core/ops/dim_op.h"
+#include "core/tape.h"
 #include "core/ops/sort.h"
 
 #include <math.h>

@@ -55,7 +55,7 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
 */
 typedef struct CachedCast {
   Tensor *leaf, *cast;
-  int64_t version;
+  int version;
 } CachedCast;
 
 static _Thread_local struct {

@@ -265,6 +265,7 @@ int sh_openhost(lua_State *L) {
                                    { "makefolders", sh_lua_makefolders },
                                    { "working_folder", folder },
                                    { "write_file", replace },
+                                   { "png_of_svg", sh_png_of_svg },
                                    { "query_terminal", sh_query_terminal },
                                    { "prefill", prefill },
                                    { "edit_file", editfile },

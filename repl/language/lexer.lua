@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- lexer.lua - splits Lua source into tokens, complete or not. It never fails:
--- what Lua would reject becomes a token of kind "op".
+-- lexer.lua - the tokens of Lua source, complete or not, and what follows from
+-- them. lex.c splits the text; it never fails: what Lua would reject becomes a
+-- token of kind "op".
+
+local lex = require "nacre.lex"
 
 local lexer = {}
 
@@ -12,74 +15,11 @@ function lexer.set(text)
   return set
 end
 
-local keywords = lexer.set [[and break do else elseif end false for function
-  goto if in local nil not or repeat return then true until while]]
-lexer.keywords = keywords
+lexer.keywords = lex.keywords
 
--- The end of the long bracket that opens at i, and whether it closes.
-local function long_bracket_end(text, i)
-  local level = text:match("^%[(=*)%[", i)
-  if not level then return nil end
-  local _, stop = text:find("]" .. level .. "]", i + #level + 2, true)
-  return stop or #text, stop ~= nil
-end
-
--- The end of the string in quotes at i, and whether it closes.
-local function string_end(text, i)
-  local quote = text:sub(i, i)
-  local at = i + 1
-  while at <= #text do
-    local c = text:sub(at, at)
-    if c == quote then return at, true end
-    if c == "\n" then return at - 1, false end
-    if c == "\\" then
-      local _, skip = text:find("^z%s*", at + 1)
-      at = skip or at + 1
-    end
-    at = at + 1
-  end
-  return #text, false
-end
-
-local function next_token(text, i)
-  local c = text:sub(i, i)
-  if c:find "[%a_]" then
-    local _, stop = text:find("^[%w_]+", i)
-    return keywords[text:sub(i, stop)] and "keyword" or "name", stop, true
-  elseif c:find "%d" or text:find("^%.%d", i) then
-    local _, stop = text:find("^0[xX][%x%.]*[pP]?[+-]?%x*", i)
-    if not stop then _, stop = text:find("^[%d%.]+[eE]?[+-]?%d*", i) end
-    return "number", stop, true
-  elseif c == '"' or c == "'" then
-    return "string", string_end(text, i)
-  elseif text:find("^%-%-", i) then
-    local stop, closed = long_bracket_end(text, i + 2)
-    if stop then return "comment", stop, closed end
-    return "comment", (text:find("\n", i, true) or #text + 1) - 1, true
-  elseif text:find("^%[=*%[", i) then
-    return "string", long_bracket_end(text, i)
-  end
-  local _, stop = text:find("^%.%.%.?", i)
-  if not stop then _, stop = text:find("^[=~<>/:][=<>/:]", i) end
-  return "op", stop or i, true
-end
-
--- All tokens: {kind, text, from, to, line, closed}, comments included.
-function lexer.tokens(text)
-  local list, i, line = {}, 1, 1
-  while true do
-    local gap = text:match("^%s*", i)
-    for _ in gap:gmatch "\n" do line = line + 1 end
-    i = i + #gap
-    if i > #text then return list end
-    local kind, stop, closed = next_token(text, i)
-    local word = text:sub(i, stop)
-    list[#list + 1] = {kind = kind, text = word, from = i, to = stop,
-                       line = line, closed = closed}
-    for _ in word:gmatch "\n" do line = line + 1 end
-    i = stop + 1
-  end
-end
+-- All tokens: {kind, text, from, to, line, closed}, comments included. kind is
+-- name, keyword, number, string, comment or op.
+lexer.tokens = lex.tokens
 
 -- The same without the comments.
 function lexer.code(text)
@@ -130,21 +70,6 @@ end
 
 -- The column of a line that begins with `rest` after `text`: two for each line
 -- that leaves a bracket or block open.
-function lexer.indent(text, rest)
-  local tokens = lexer.tokens(text)
-  local last = tokens[#tokens]
-  if last and not last.closed then return 0 end -- inside a long string
-  local stack = lexer.depth(tokens)
-  for _, token in ipairs(lexer.tokens(rest:match "[^\n]*")) do
-    if not closes[token.text] or token.kind == "string" then break end
-    stack[#stack] = nil
-  end
-  local columns, line = 0, nil
-  for _, at in ipairs(stack) do
-    if at ~= line then columns = columns + 2 end
-    line = at
-  end
-  return columns
-end
+lexer.indent = lex.indent
 
 return lexer

@@ -88,18 +88,23 @@ local function cellnote(m, h, w)
                                                  count(rows), count(columns))
 end
 
-local function colored(lines, list, low, high, o, h, w)
-  local center, map = o.center, SEQUENTIAL
+-- The colours of values from low to high: the least and the largest value that
+-- has one, a function color(v), which gives nil for nan, and the map.
+local function scale(low, high, center, exact)
+  local from, to, map = low, high, SEQUENTIAL
   if not center and low < 0 and high > 0 then center = 0 end
-  local from, to = low, high
   if center then
     local reach = math.min(math.max(high - center, center - low), LARGEST)
     from, to, map = center - reach, center + reach, DIVERGING
   end
-  local function color(v)
+  return from, to, function(v)
     if v ~= v then return nil end
-    return shade(map, part(v, from, to), o.exact)
-  end
+    return shade(map, part(v, from, to), exact)
+  end, map
+end
+
+local function colored(lines, list, low, high, o, h, w)
+  local from, to, color, map = scale(low, high, o.center, o.exact)
   local function pixel(x, y) return color(list[y][x]) end
   for _, line in ipairs(character_image.blocks(pixel, w, h, o.exact)) do
     lines[#lines + 1] = "  " .. line
@@ -120,6 +125,24 @@ local function plain(lines, list, low, high, h, w)
                                  number(high))
 end
 
+-- A note on elements that are not finite; nil if there are none.
+local function note_on(bad)
+  return bad > 0 and ("  ! %d not finite, left out"):format(bad) or nil
+end
+
+-- The cells of a matrix, at most `most' along a side, for svg_picture.lua:
+-- rows, {color =, low =, high =, shape =} and a note on what is left out.
+function heatmap.cells(m, most, center)
+  local h, w = math.min(m:size(1), most), math.min(m:size(2), most)
+  local cells, bad = downsample.cells(m, h, w)
+  local list = cells:totable()
+  local low, high = extent(list)
+  if not low then return nil, "no finite element" end
+  local from, to, color = scale(low, high, center, true)
+  return list, {color = color, low = from, high = to, shape = m:size()},
+         note_on(bad)
+end
+
 -- Lines for a matrix.  Options: width (of the whole), height (in lines, 20),
 -- center, color (half blocks of 256 colours, or of any if `exact`).
 function heatmap.lines(m, o)
@@ -131,9 +154,7 @@ function heatmap.lines(m, o)
   local legend = o.color and colored(lines, list, low, high, o, h, w) or
                  plain(lines, list, low, high, h, w)
   lines[#lines + 1] = legend .. cellnote(m, h, w)
-  if bad > 0 then
-    lines[#lines + 1] = ("  ! %d not finite, left out"):format(bad)
-  end
+  lines[#lines + 1] = note_on(bad)
   return lines
 end
 

@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- picture_commands.lua - :plot :hist :heat :show :png, and the same functions
--- in `shell`.
+-- picture_commands.lua - :plot :scatter :hist :heat :show :png, and the same
+-- functions in `shell`.
 --
 -- A command takes one or more Lua expressions separated by blanks, then
 -- options: "a:sum(1) b -y log". The options of the functions are title, width,
--- height, utf8, color, xlog, ylog, bins, center, graphics.
+-- height, utf8, color, xlog, ylog, bins, center, graphics, file.
 
 local host = require "nacre.host"
 local styled = require "nacre.styled_output"
 local plot = require "nacre.plot"
+local data = require "nacre.picture_data"
 local downsample = require "nacre.downsample"
 local facts = require "nacre.tensor_facts"
 local training_log = require "nacre.training_log"
@@ -96,7 +97,7 @@ end
 local KINDS = {title = "string", width = "number", height = "number",
                utf8 = "boolean", color = "boolean", xlog = "boolean",
                ylog = "boolean", bins = "number", center = "number",
-               graphics = "string"}
+               graphics = "string", file = "string"}
 
 local function call(f, n, ...)
   local o = {}
@@ -127,149 +128,16 @@ local function say(lines)
   return true
 end
 
--- Why a history is no tensor: what of it is one.
-local function of_history(log, what)
-  local names = log:names()
-  for i, name in ipairs(names) do
-    names[i] = what:find "^[%a_][%w_.]*$" and what .. "." .. name or name
-  end
-  if not names[1] then return what .. " is a history without columns" end
-  return ("%s is a history; a column is %s"):format(what,
-    table.concat(names, " or ", 1, math.min(#names, 6)))
-end
-
--- The numbers of a list of numbers and of tensors with one element, losses for
--- instance; nil if it is none.
-local function numbers(v)
-  local list = {}
-  for i, x in ipairs(getmetatable(v) == nil and type(v) == "table" and v or
-                     {}) do
-    if facts.istensor(x) and x:numel() == 1 then x = x:item() end
-    if type(x) ~= "number" then return nil end
-    list[i] = x
-  end
-  return list[1] and list
-end
-
--- A detached tensor from a tensor or such a list.
-local function tensor(v, what)
-  if training_log.is(v) then return nil, of_history(v, what) end
-  local list = not facts.istensor(v) and numbers(v)
-  if list then v = nacre.tensor(list) end
-  if not facts.istensor(v) then
-    local kind = v == nil and "nil" or type(v) == "table" and
-                 rawget(v, "_fields") and "a network" or "a " .. type(v)
-    return nil, ("%s is %s, not a tensor"):format(what, kind)
-  elseif v:numel() == 0 then
-    return nil, what .. " is empty"
-  end
-  return v:detach()
-end
+local function say_note(text) require "nacre.wrap_lines".say(text) end
 
 --
 -- Curves
 --
-local function increases(x)
-  if x:dim() ~= 1 or x:size(1) < 2 then return false end
-  local n = x:size(1)
-  return (x:narrow(1, 2, n - 1):gt(x:narrow(1, 1, n - 1))):all():item()
-end
-
--- The arguments with the columns of histories in their place, and their names.
--- Of columns the first is none that others are plotted against.
-local function with_columns(args, names)
-  local list, called = {n = 0}, {}
-  local function add(v, name)
-    list.n = list.n + 1
-    list[list.n], called[list.n] = v, name
-  end
-  for i = 1, args.n do
-    local columns = training_log.is(args[i]) and args[i]:names() or {}
-    list.columns = list.columns or i == 1 and columns[1] ~= nil
-    for _, name in ipairs(columns) do
-      add(args[i][name], names[i] and names[i] .. "." .. name or name)
-    end
-    if #columns == 0 then add(args[i], names[i]) end
-  end
-  return list, called
-end
-
--- Adds a vector, or the columns of a matrix.
-local function addseries(list, v, name, o)
-  if v:dim() == 0 then v = v:reshape(1) end
-  if v:dim() == 2 and v:size(2) <= 6 then
-    for i = 1, v:size(2) do
-      list[#list + 1] = {t = v[{{}, i}], name = ("%s[:,%d]"):format(name, i)}
-    end
-  elseif v:dim() == 1 or v:numel() == v:size(1) then
-    list[#list + 1] = {t = v:reshape(-1), name = name}
-  else
-    local lies = v:dim() == 2 and v:size(1) <= 6
-    return nil, ("a curve is a vector, or a matrix with up to 6 columns; " ..
-                 "%s is %s%s"):format(name, facts.kind_and_device(v),
-                 lies and ": try its :t()" or "")
-  end
-  return #list <= 6 or nil, "6 curves at most"
-end
-
--- The series of t against x: positions, or the values of a tensor.
-local function against(t, x, columns, o)
-  local s = downsample.series(t, columns, o.ylog)
-  if not x then return s end
-  if s.y then
-    s.x = x:to "float64":totable()
-  else
-    for i, at in ipairs(s.x) do s.x[i] = x[math.floor(at + 0.5)] end
-  end
-  return s
-end
-
-local function collect(args, o, names)
-  local list, x, first = {}, nil, 1
-  for i = 1, args.n do
-    local what = names[i] or "argument " .. i
-    local v, why = tensor(args[i], what)
-    if not v then return nil, why end
-    args[i] = v
-  end
-  if args.n > 1 and not args.columns and increases(args[1]) then
-    x, first = args[1], 2
-  end
-  for i = first, args.n do
-    local name = names[i] or ("y%d"):format(i - first + 1)
-    local ok, why = addseries(list, args[i], name, o)
-    if not ok then return nil, why end
-  end
-  for _, s in ipairs(list) do
-    if x and s.t:size(1) ~= x:size(1) then
-      return nil, ("%s has %d elements, x has %d"):format(s.name, s.t:size(1),
-                                                          x:size(1))
-    end
-  end
-  return list, x
-end
-
--- A note on the elements that the curves cannot show.
-local function gaps(list, o)
-  local infinite, below, lines = 0, 0, {}
-  for _, s in ipairs(list) do
-    local a, b = downsample.unseen(s.t, o.ylog)
-    infinite, below = infinite + a, below + b
-  end
-  if infinite > 0 then
-    lines[1] = ("  ! %d not finite, left out"):format(infinite)
-  end
-  if below > 0 then
-    lines[#lines + 1] = ("  ! %d not above 0, left out"):format(below)
-  end
-  return lines
-end
-
 -- Why values can never be plotted; nil if they can, or may be later, as one
 -- that is nil or empty.
 function pictures.refused(args, names)
   for i = 1, args.n do
-    local v, why = tensor(args[i], names[i])
+    local v, why = data.tensor(args[i], names[i])
     if not v and args[i] ~= nil and not facts.istensor(args[i]) and
        not training_log.is(args[i]) then
       return why
@@ -277,34 +145,85 @@ function pictures.refused(args, names)
   end
 end
 
+-- The series of a plot of tensors or functions, in at most `columns' columns,
+-- as {series =, title =, xlog =, ylog =, notes = lines}; nil and why there is
+-- none.
+local function scene(args, o, names, columns)
+  if args.n == 0 then return nil, "nothing to plot" end
+  args, names = data.with_columns(args, names)
+  args, names = data.with_functions(args, names, (columns - 1) | 1, o.xlog)
+  if not args then return nil, names end
+  local list, x, xname = data.collect(args, o, names)
+  if not list then return nil, x end
+  local s = {series = {}, title = o.title, xlog = o.xlog, ylog = o.ylog,
+             notes = data.gaps(list, o)}
+  for i, one in ipairs(list) do
+    s.series[i] = data.against(one.t, x, columns, o)
+    s.series[i].name = one.name
+  end
+  if #list == 1 and not s.title then
+    s.title = xname and ("%s against %s"):format(list[1].name, xname) or
+              names[#names]
+  end
+  return s
+end
+
+local function nothing(o)
+  return nil, o.xlog and "no finite value above 0 along a logarithmic axis" or
+              o.ylog and "no finite value above 0" or "no finite value"
+end
+
 -- The lines of a plot of tensors; nil and why if there is none.
 function pictures.chart(args, o, names)
-  if args.n == 0 then return nil, "nothing to plot" end
-  args, names = with_columns(args, names)
-  local list, x = collect(args, o, names)
-  if not list then return nil, x end
   local look = appearance(o)
-  local series = {}
-  for i, s in ipairs(list) do
-    series[i] = against(s.t, x, 2 * look.width - 16, o)
-    series[i].name = s.name
+  local s, why = scene(args, o, names, 2 * look.width - 16)
+  if not s then return nil, why end
+  s.width, s.height = look.width, o.height or 10
+  s.utf8, s.color = look.utf8, look.color
+  local lines = plot.chart(s)
+  if not lines then return nothing(o) end
+  return table.move(s.notes, 1, #s.notes, #lines + 1, lines)
+end
+
+-- The output of a notebook's cell; nil in other sessions.
+local notebook = package.loaded["nacre.notebook_output"]
+
+-- Is a picture of pixels wanted, not one of characters?
+local function is_drawn(o) return o.file or notebook end
+
+-- Writes what `draw` makes of a picture's size to the file o.file, or shows it
+-- in a notebook, whose front end may show the characters of lines() instead.
+-- Then the notes; nil and why it could not be.
+local function present(o, notes, draw, lines)
+  local picture_file = require "nacre.picture_file"
+  local width, height = picture_file.size(o)
+  local refused = o.file and picture_file.refused(o.file)
+  if refused then return nil, refused end
+  local text, why = draw(width, height)
+  if not text then return nil, why end
+  if not o.file then
+    notebook.display {["image/svg+xml"] = text,
+                      ["text/plain"] = table.concat(lines() or {}, "\n")}
+    return not notes[1] or say(notes)
   end
-  local title = o.title or #series == 1 and names[#names]
-  if x and names[1] and not o.title and #series == 1 then
-    title = ("%s against %s"):format(names[2], names[1])
-  end
-  local lines = plot.chart {series = series, title = title or nil,
-    width = look.width, height = o.height or 10, xlog = o.xlog, ylog = o.ylog,
-    utf8 = look.utf8, color = look.color}
-  if not lines then
-    return nil, o.xlog and "no finite value above 0 along a logarithmic axis" or
-                o.ylog and "no finite value above 0" or "no finite value"
-  end
-  local left = gaps(list, o)
-  return table.move(left, 1, #left, #lines + 1, lines)
+  local ok, wrong = picture_file.write(o.file, text, width, height)
+  if ok and notes[1] then say(notes) end
+  return ok, wrong
+end
+
+local function drawn_chart(args, o, names)
+  local s, why = scene(args, o, names, (require "nacre.picture_file".size(o)))
+  if not s then return nil, why end
+  return present(o, s.notes, function(width, height)
+    s.width, s.height = width, height
+    local text = require "nacre.svg_picture".chart(s)
+    if not text then return nothing(o) end
+    return text
+  end, function() return pictures.chart(args, o, names) end)
 end
 
 local function curves(args, o, names)
+  if is_drawn(o) then return drawn_chart(args, o, names) end
   local lines, why = pictures.chart(args, o, names)
   if not lines then return nil, why end
   return say(lines)
@@ -317,13 +236,39 @@ local function log(key)
   end
 end
 
-local PLOT = {x = log "xlog", y = log "ylog"}
+-- The option -o FILE.
+local function file(o, value) o.file = value end
+
+local PLOT = {x = log "xlog", y = log "ylog", o = file}
+
+-- A function and its range with commas between them: "f -1 1" would be f - 1
+-- for Lua.
+local function separated(text)
+  local first = text:match "^%s*([%a_][%w_.]*)"
+  if not first or first ~= "function" and
+     type(require "nacre.lookup".value(first)) ~= "function" then
+    return text
+  end
+  local rest = options(text, PLOT)
+  local f, low, high = rest:match "^(.-)%s+(%-?[%w_.]+)%s+(%-?[%w_.]+)%s*$"
+  if not f then return text end
+  return f .. ", " .. low .. ", " .. high .. text:sub(#rest + 1)
+end
 
 function pictures.plot(shell, text)
-  command(shell, text, PLOT, curves)
+  command(shell, separated(text), PLOT, curves)
 end
 
 function pictures.plotcall(...) call(curves, nil, ...) end
+
+local function dots(args, o, names)
+  o.points = true
+  return curves(args, o, names)
+end
+
+function pictures.scatter(shell, text) command(shell, text, PLOT, dots) end
+
+function pictures.scattercall(...) call(dots, nil, ...) end
 
 -- How many digits distinguish the edges of bins.
 local function edges(low, high, bins)
@@ -347,6 +292,8 @@ local function equalbins(x, low, high, bins)
   for i, n in ipairs(counts) do
     local close = i < bins and ")" or "]"
     rows[i] = {label = ("[%s, %s%s"):format(text[i - 1], text[i], close),
+               from = low * (1 - (i - 1) / bins) + high * ((i - 1) / bins),
+               to = low * (1 - i / bins) + high * (i / bins),
                count = math.tointeger(n)}
   end
   return rows
@@ -379,7 +326,7 @@ local function bars(t, x, bins)
 end
 
 local function histogram(args, o, names)
-  local t, why = tensor(args[1], names[1] or "argument 1")
+  local t, why = data.tensor(args[1], names[1] or "argument 1")
   if not t then return nil, why end
   local bins = args[2] or o.bins
   if bins and not (math.type(bins) == "integer" and bins > 0 and bins <= 100)
@@ -388,18 +335,28 @@ local function histogram(args, o, names)
   end
   local x, bad, thinned = downsample.values(t)
   if x:numel() == 0 then return nil, "no finite value" end
-  local look = appearance(o)
-  local lines = plot.bars(bars(t, x, bins), {width = look.width,
-                                             utf8 = look.utf8, log = o.ylog})
+  local rows, notes = bars(t, x, bins), {}
   if thinned then
-    lines[#lines + 1] = ("  ~ a sample of %d of %d"):format(x:numel() + bad,
-                                                             t:numel())
+    notes[1] = ("  ~ a sample of %d of %d"):format(x:numel() + bad, t:numel())
   end
-  if bad > 0 then lines[#lines + 1] = ("  ! %d not finite"):format(bad) end
-  return say(lines)
+  if bad > 0 then notes[#notes + 1] = ("  ! %d not finite"):format(bad) end
+  local function lines()
+    local look = appearance(o)
+    return plot.bars(rows, {width = look.width, utf8 = look.utf8,
+                            log = o.ylog})
+  end
+  if is_drawn(o) then
+    return present(o, notes, function(width, height)
+      return require "nacre.svg_picture".bars(rows, {
+        title = o.title or names[1], width = width, height = height,
+        log = o.ylog})
+    end, lines)
+  end
+  local list = lines()
+  return say(table.move(notes, 1, #notes, #list + 1, list))
 end
 
-local HIST = {y = log "ylog"}
+local HIST = {y = log "ylog", o = file}
 
 function pictures.hist(shell, text)
   if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
@@ -413,8 +370,10 @@ function pictures.histcall(...) call(histogram, 2, ...) end
 --
 -- Matrices
 --
+local CELLS <const> = 200     -- along a side of a matrix in a file
+
 local function field(args, o, names)
-  local m, why = tensor(args[1], names[1] or "argument 1")
+  local m, why = data.tensor(args[1], names[1] or "argument 1")
   if not m then return nil, why end
   if m:dim() > 2 then m = m:squeeze() end
   while m:dim() < 2 do m = m:unsqueeze(1) end
@@ -422,16 +381,25 @@ local function field(args, o, names)
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
       facts.kind_and_device(m))
   end
-  local look = appearance(o)
-  return say(require "nacre.heatmap".lines(m, {width = look.width,
-    height = o.height, center = o.center, color = look.color and look.utf8,
-    exact = require "nacre.character_image".exact()}))
+  local function lines()
+    local look = appearance(o)
+    return require "nacre.heatmap".lines(m, {width = look.width,
+      height = o.height, center = o.center, color = look.color and look.utf8,
+      exact = require "nacre.character_image".exact()})
+  end
+  if not is_drawn(o) then return say(lines()) end
+  local rows, cells, note = require "nacre.heatmap".cells(m, CELLS, o.center)
+  if not rows then return nil, cells end
+  return present(o, {note}, function(width, height)
+    cells.title, cells.width, cells.height = o.title or names[1], width, height
+    return require "nacre.svg_picture".cells(rows, cells)
+  end, lines)
 end
 
 local HEAT = {z = function(o, value)
   o.center = tonumber(value)
   return o.center ~= nil
-end}
+end, o = file}
 
 function pictures.heat(shell, text)
   command(shell, text, HEAT, field)
@@ -447,18 +415,20 @@ local function picture(args, o, names)
   if type(given) == "string" then
     given = nacre.readpng(require "nacre.file_commands".path(given))
   end
-  local t, why = tensor(given, names[1] or "argument 1")
+  local t, why = data.tensor(given, names[1] or "argument 1")
   if not t then return nil, why end
   local graphics = require "nacre.terminal_image"
-  local way = graphics.way(o.graphics or
-                           require "nacre.settings".get "graphics")
+  local wanted = o.graphics or require "nacre.settings".get "graphics"
+  local way = graphics.way(wanted)
   local img, note = require "nacre.tensor_image".of(t)
   if not img then return nil, note end
-  if way ~= "off" then
+  if notebook and wanted == "auto" then
+    notebook.image(img, note)
+  elseif way ~= "off" then
     local width = appearance(o).width
     io.stdout:write(graphics.draw(img, way, {width = width}), "\n")
   end
-  io.stdout:write(note, "\n")
+  say_note(note)
   return true
 end
 
@@ -484,7 +454,7 @@ local function write(path, t)
   nacre.png(path, img)
   local file <close> = assert(io.open(path, "rb"))
   local size = require "nacre.units".bytes(file:seek "end")
-  io.stdout:write(("%s %s, %s\n"):format(path, note, size))
+  say_note(("%s %s, %s"):format(path, note, size))
   return true
 end
 
@@ -509,14 +479,14 @@ function pictures.png(shell, text)
   local results, names = values(shell, rest)
   if not results then return end
   guarded(shell, function()
-    local t, why = tensor(results[1], names[1])
+    local t, why = data.tensor(results[1], names[1])
     if not t then return nil, why end
     return write(path, t)
   end)
 end
 
 function pictures.pngcall(path, t)
-  local v, why = tensor(t, "argument 2")
+  local v, why = data.tensor(t, "argument 2")
   local ok
   if v then ok, why = write(path, v) end
   if not ok then error(why, 2) end

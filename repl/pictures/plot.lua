@@ -6,44 +6,18 @@
 --   plot.bars({{label =, count =}, ...}, options)          -> list of lines
 --
 -- A series is lists of numbers, x rising (1, 2, ... if there is none).  In
--- place of y it may have low and high, which span many values at one x.
+-- place of y it may have low and high, which span many values at one x.  The
+-- points of a series with the field `points' are not joined.
 -- What is not finite, or not above 0 on a logarithmic axis, leaves a gap.
 
+local axes = require "nacre.axes"
 local canvas = require "nacre.canvas"
 local wrap = require "nacre.wrap_lines"
 
 local plot = {}
 
---
--- Axes
---
-local function number(v)
-  if v % 1 == 0 and math.abs(v) < 1e9 then return ("%d"):format(v) end
-  return ("%.3g"):format(v)
-end
-
-local function usable(v, log)
-  return v == v and v - v == 0 and (not log or v > 0)
-end
-
--- The smallest and the largest of what `each` passes on; nil if nothing is.
-local function extent(log, each)
-  local low, high
-  each(function(v)
-    if not usable(v, log) then return end
-    low, high = math.min(low or v, v), math.max(high or v, v)
-  end)
-  return low, high
-end
-
--- A scale from [low, high] to 0 .. n-1; one value lies in the middle.
-local function scale(low, high, log, n)
-  local f = log and math.log or function(v) return v end
-  local a, b = f(low), f(high)
-  if a == b then return function() return (n - 1) / 2 end end
-  local half = b / 2 - a / 2 -- b - a may overflow
-  return function(v) return (f(v) / 2 - a / 2) / half * (n - 1) end
-end
+local number, usable = axes.number, axes.usable
+local extent, scale = axes.extent, axes.scale
 
 --
 -- Series to spans of dots, one for each column
@@ -116,6 +90,16 @@ local function points(spans, s, x, y, o)
   end
 end
 
+-- Sets the dots of the points of a series.
+local function dots(c, s, k, x, y, row, o)
+  for i, v in ipairs(s.y) do
+    local at = s.x and s.x[i] or i
+    if usable(v, o.ylog) and usable(at, o.xlog) then
+      c:dot(math.floor(x(at) + 0.5), row(y(v)), k)
+    end
+  end
+end
+
 local function draw(c, o, x, y)
   local _, tall = c:dots()
   local function row(v)
@@ -123,7 +107,9 @@ local function draw(c, o, x, y)
   end
   for k, s in ipairs(o.series) do
     local spans = {}
-    if s.low then
+    if s.points then
+      dots(c, s, k, x, y, row, o)
+    elseif s.low then
       ranges(spans, s, x, y, o)
     else
       points(spans, s, x, y, o)
@@ -135,7 +121,8 @@ end
 --
 -- Frame and labels
 --
-local function limits(o)
+-- The smallest and largest x, and y, of o.series that can be shown.
+function plot.limits(o)
   local xlow, xhigh = extent(o.xlog, function(take)
     for _, s in ipairs(o.series) do
       local n = #(s.y or s.low)
@@ -152,38 +139,13 @@ local function limits(o)
   return xlow, xhigh, ylow, yhigh
 end
 
--- The step of round numbers of which at most `most' lie between two values.
-local function roundstep(low, high, most)
-  local least = (high / 2 - low / 2) / most * 2
-  local unit = 10.0 ^ math.floor(math.log(least, 10))
-  for _, step in ipairs {unit, 2 * unit, 5 * unit} do
-    if step >= least then return step end
-  end
-  return 10 * unit
-end
-
--- Round numbers from low to high; on a logarithmic axis powers of ten.
-local function roundnumbers(o, low, high, most)
-  local list = {}
-  if o.ylog then
-    local first, last = math.ceil(math.log(low, 10)), math.log(high, 10) // 1
-    local step = math.max(1, math.ceil((last - first + 1) / most))
-    for e = first, last, step do list[#list + 1] = 10.0 ^ e end
-    return list
-  end
-  local step = roundstep(low, high, most)
-  if not usable(step, true) then return list end -- too large, or too small
-  for k = math.ceil(low / step), high // step do list[#list + 1] = k * step end
-  return list
-end
-
 -- The labels of the y axis {row = text}: the ends and round numbers between
 -- them, or the only value; and the row of 0 unless it is an end.
 local function ylabels(o, low, high, y, height)
   local function row(v) return height - math.floor(y(v) + 0.5) // o.dy end
   if low == high then return {[row(low)] = o.ytext(low)} end
   local list, zero = {[1] = o.ytext(high), [height] = o.ytext(low)}, nil
-  for _, v in ipairs(roundnumbers(o, low, high, height / 3)) do
+  for _, v in ipairs(axes.roundnumbers(low, high, height / 3, o.ylog)) do
     local r, text = row(v), o.ytext(v)
     if r > 2 and r < height - 1 and text ~= list[1] and text ~= list[height]
     then
@@ -270,7 +232,7 @@ function plot.chart(options)
   o.xtext, o.ytext = options.xtext or number, options.ytext or number
   o.braille = o.utf8 and (#o.series == 1 or o.color)
   o.color = o.color and #o.series > 1
-  local xlow, xhigh, ylow, yhigh = limits(o)
+  local xlow, xhigh, ylow, yhigh = plot.limits(o)
   if not xlow or not ylow then return nil end
   local height = o.height or 8
   o.dx, o.dy = o.braille and 2 or 1, o.braille and 4 or 1

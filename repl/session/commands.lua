@@ -77,9 +77,10 @@ local function print_help(shell, topic)
     if not command or topic:find "^[^:]" and command.name ~= topic then
       return require "nacre.help".show(shell, topic)
     end
-    say(commands.usage(command), "\n")
+    local putline = require "nacre.wrap_lines".say
+    putline(commands.usage(command))
     local also = require "nacre.help".library(command.name)
-    return also and say(also, "\n")
+    return also and putline(also)
   end
   overview()
   say "\n"
@@ -89,7 +90,7 @@ local function print_help(shell, topic)
     "  ??word                  operations whose description has the word",
     "  a:sum                   (no parentheses) what the method does",
     "  !cmd                    run a system command",
-    "  :whos > FILE            the output of a command in a file; >> adds to it",
+    "  :whos > FILE            the output of a command in a file; >> adds",
     "  _ __ ___ ans  _17       last results, that of input 17; _ = nil " ..
     "drops them, a final ; hides one",
     "  Tab completes, twice lists; Alt-Enter adds a line; F1 explains"}
@@ -179,15 +180,22 @@ commands.list = {
    doc = "show shapes, memory and work without computing anything"},
   {name = "nan", args = "off|warn|trap", module = "nacre.nan_watch",
    doc = "warn about, or stop, operations that make nan or inf"},
-  {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log]",
+  {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log] [-o FILE]",
    module = "nacre.picture_commands", call = "plotcall", lua = true,
    needs = "an expression", form = "([x,] y, ..., [opts])",
-   doc = "draw curves over the first argument if it rises, else over 1, 2, ..."},
-  {name = "hist", args = "X [BINS] [-y log]", module = "nacre.picture_commands",
-   call = "histcall", lua = true, needs = "an expression",
-   form = "(x[, bins][, opts])", doc = "draw the distribution of the values"},
-  {name = "heat", args = "M [-z CENTER]", module = "nacre.picture_commands",
-   call = "heatcall", lua = true, needs = "an expression", form = "(m[, opts])",
+   doc = "draw curves over the first argument if it rises, else over " ..
+         "1, 2, ...; or functions: F 0 6; -o writes .svg or .png"},
+  {name = "scatter", args = "X Y... [-o FILE]",
+   module = "nacre.picture_commands", call = "scattercall", lua = true,
+   needs = "an expression", form = "(x, y, ..., [opts])",
+   doc = "draw points, each Y against X, or the columns of a matrix"},
+  {name = "hist", args = "X [BINS] [-y log] [-o FILE]",
+   module = "nacre.picture_commands", call = "histcall", lua = true,
+   needs = "an expression", form = "(x[, bins][, opts])",
+   doc = "draw the distribution of the values"},
+  {name = "heat", args = "M [-z CENTER] [-o FILE]",
+   module = "nacre.picture_commands", call = "heatcall", lua = true,
+   needs = "an expression", form = "(m[, opts])",
    doc = "draw a matrix in colours"},
   {name = "show", args = "IMAGE", module = "nacre.picture_commands",
    call = "showcall", lua = true, needs = "an expression",
