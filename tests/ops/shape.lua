@@ -50,7 +50,8 @@ do -- pads
   fails("cannot be cropped", x.pad, x, {-2, -2})
   fails("mode must be one of", x.pad, x, {1, 1}, "mirror")
   -- of a large one only the ends are filled
-  for _, p in ipairs {{1, 2, 3, 4}, {0, 5}, {-7, 1, 0, 2}, {0, 0, 9, 0, 1, 1}} do
+  for _, p in ipairs {{1, 2, 3, 4}, {0, 5}, {-7, 1, 0, 2},
+                      {0, 0, 9, 0, 1, 1}} do
     local a = nacre.ones(2, 300, 250)
     local size, keep = a:size(), a
     for d = 1, #p // 2 do
