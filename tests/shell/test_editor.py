@@ -545,7 +545,7 @@ class Editor(Shell):
             "nac" + TAB * 2, BACKTAB, "\x1b<", "\x1b>", WORD, "\x1bd",
             "x:sum(", "nacre.s" + TAB, CTRL_R + "a", "\x1bh")
 
-    def fuzz(self, seed):
+    def fuzz(self, seed, resizing=False):
         """After any keys the picture is that of a fresh drawing."""
         dice = random.Random(seed)
         rows, columns = dice.choice([(24, 80), (8, 30), (5, 17), (12, 41)])
@@ -557,6 +557,10 @@ class Editor(Shell):
             s.send(pressed[-1])
             if dice.random() < 0.3:
                 time.sleep(0.003)
+            if resizing and dice.random() < 0.05:
+                s.press("", 0.05)
+                pressed.append(dice.choice([(24, 80), (8, 30), (6, 20)]))
+                self.resize(s, *pressed[-1])
         s.press(CTRL_G, 0.25)
         s.press(CTRL_G, 0.25)
         before, column = s.screen.text().split("\n"), s.screen.cursor[1]
@@ -567,12 +571,10 @@ class Editor(Shell):
                          "seed %d: %r" % (seed, pressed))
         s.child.close(force=True)
 
-    SEEDS = range(8)
-
     def test_fuzz(self):
-        for seed in self.SEEDS:
+        for seed in range(12):
             with self.subTest(seed=seed):
-                self.fuzz(seed)
+                self.fuzz(seed, seed >= 8)
 
 
 if __name__ == "__main__":
