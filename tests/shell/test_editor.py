@@ -419,6 +419,16 @@ class Editor(Shell):
             s.press(CTRL_U + text, 0.3)
             self.assertNotIn("near", s.screen.since(s.screen.place()), text)
 
+    def test_what_a_block_lacks(self):
+        s = self.edit()
+        s.press("for i = 1, 2 do" + ENTER, 0.3)
+        self.rows(s, "> for i = 1, 2 do")
+        s.press(ENTER * 2, 0.4)
+        self.assertIn("  'end' expected (to close 'for' at line 1); Ctrl-C "
+                      "drops the block", s.screen.text())
+        s.press("end", 0.3)
+        self.assertNotIn("expected", s.screen.text())
+
     # ---- 9: searches and arguments
 
     def test_search(self):
