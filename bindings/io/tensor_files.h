@@ -42,6 +42,9 @@ void nl_checkoptions(lua_State *L, const char *op, int options,
    [-0, +0, e] */
 char nl_delimiter(lua_State *L, const char *op, const char *given,
                   const char *extension);
+/* Pushes the values of an archive (nested_values.c); the list of its tensors is
+   at index `tensors'. [-0, +1, e] */
+void nl_push_values(lua_State *L, const Archive *a, int tensors);
 /* NumPy names unnamed arrays arr_0, arr_1, ...: returns the position of such a
    name in a list, from 1, or 0 for any other name. */
 int64_t nl_listplace(const char *name);
