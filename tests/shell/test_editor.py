@@ -177,6 +177,17 @@ class Editor(Shell):
             s.press(key)
             self.assertEqual(s.screen.cursor[1], 10)
 
+    def test_own_keys(self):
+        s = self.edit(history=self.HISTORY_OF_W, INPUTRC=self.file(
+            "inputrc", '"\\C-t": nacre-accept\n"\\C-y": nacre-accept-word\n'
+            '"\\C-f": "f"\n"\\C-l": "l"\n'))
+        s.press("we\x19")
+        self.assertEqual(s.screen.cursor[1], 9)
+        s.press("\x14")
+        self.assertEqual(s.screen.cursor[1], 25)
+        s.press(CTRL_U + "p\x06" + CTRL_L)  # as bound there
+        self.rows(s, "> pfl")
+
     def test_suggestion_is_only_seen(self):
         s = self.edit(history=self.HISTORY_OF_W)
         s.press("p")
