@@ -412,6 +412,9 @@ class Editor(Shell):
         s.press("1, ")
         self.looks(s, "keepdim=false", "4")
         self.looks(s, "dim=nil", "2")
+        self.resize(s, 24, 28)  # the argument is seen in any case
+        self.rows(s, "> x:sum(1,", "  ... keepdim=false, *, ...")
+        self.looks(s, "keepdim=false", "4")
         s.press("true)")
         self.rows(s, "> x:sum(1, true)")
         s.press(ENTER)
