@@ -20,6 +20,7 @@
 --                     guards the user's code itself
 --   files             the text is the name of a file
 --   varies            the output differs from session to session
+--   paged             its output may be longer than the window
 --   about             is about the session: :save leaves it out
 
 local host = require "nacre.host"
@@ -102,10 +103,10 @@ end
 
 commands.list = {
   {group = "session", name = "help", args = "[NAME]", run = print_help,
-   about = true,
+   about = true, paged = true,
    doc = "list the commands, or explain NAME; all: a line for each command"},
   {name = "set", args = "[NAME [VALUE]]", module = "nacre.settings",
-   form = "(name[, value]) or {name = value, ...}",
+   form = "(name[, value]) or {name = value, ...}", paged = true,
    doc = "show or change settings; :set! also writes to the start-up file"},
   {name = "seed", args = "N", module = "nacre.session_commands",
    doc = "seed the random numbers"},
@@ -118,6 +119,7 @@ commands.list = {
    doc = "clear the screen"},
   {name = "quit", run = quit, about = true, doc = "leave (also Ctrl-D)"},
   {group = "memory", name = "whos", args = "[PATTERN]", run = print_variables,
+   paged = true,
    doc = "list variables, their memory, and which is a view of which"},
   {name = "mem", module = "nacre.session_commands", call = "callmem",
    varies = true, form = "() -> a table for each device",
@@ -178,6 +180,9 @@ commands.list = {
    needs = "an expression",
    form = "(f, ...) -> steps, results",
    doc = "show shapes, memory and work without computing anything"},
+  {name = "view", args = "EXPR", module = "nacre.tensor_viewer", lua = true,
+   needs = "an expression", form = "(value)", varies = true,
+   doc = "show a tensor in the whole window: scroll, sort, search"},
   {name = "nan", args = "off|warn|trap", module = "nacre.nan_watch",
    doc = "warn about, or stop, operations that make nan or inf"},
   {group = "pictures", name = "plot", args = "[X] Y... [-x|-y log] [-o FILE]",
@@ -219,7 +224,7 @@ commands.list = {
   {name = "reload", args = "[auto|off]", module = "nacre.reload",
    doc = "reload modules whose file has changed"},
   {group = "keep", name = "history", args = "[N] [DATE] [TEXT]",
-   module = "nacre.input_history", about = true, varies = true,
+   module = "nacre.input_history", about = true, varies = true, paged = true,
    form = "([n or text]) -> list of texts",
    doc = "list the last N inputs, those of a day or with a text, and when"},
   {name = "again", args = "[N | N-M]", module = "nacre.input_history",
@@ -331,7 +336,10 @@ function commands.run(shell, name, rest)
     return shell.fail((":%s needs %s"):format(command.name, command.needs))
   end
   if command.lua then return function_of(command, "run")(shell, rest) end
-  shell.protected(function_of(command, "run"), shell, rest)
+  local f = function_of(command, "run")
+  if command.paged then return require "nacre.pager".run(shell, f, shell, rest)
+  end
+  shell.protected(f, shell, rest)
 end
 
 -- A session for commands called by a program: their failures are errors.

@@ -63,6 +63,10 @@ settings.list = {
    "show the time of a line that took at least this long"},
   {"numbers", false, switch, onoff, "on or off",
    "the number of the input in the prompt, for _N, In[N] and :again N"},
+  {"pager", os.getenv "NACRE_PAGER" or "auto", function(v)
+     return v ~= "" and tostring(v) or nil
+   end, nil, "auto, off or a command such as less",
+   "what shows lists of the shell that are longer than the window"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto, always or never",
    "colours"},
