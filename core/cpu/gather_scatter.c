@@ -43,20 +43,30 @@ typedef struct GatherWork {
     }                                                          \
   } while (0)
 
+/* Copies n elements between x and o, of `bytes' bytes; the three steps are those
+   of r.  Where they are constants, a loop takes two thirds of the time. */
+NC_INLINE int64_t copy_elements(const Positions *r, const int64_t *v, int64_t n,
+                                char *x, char *o, int get, int bytes,
+                                int64_t step, int64_t along, int64_t s) {
+  if (get)
+    FOR_EACH_POSITION(memcpy(o + i * s, x + p * step + i * along, bytes));
+  else FOR_EACH_POSITION(memcpy(x + p * step + i * along, o + i * s, bytes));
+  return n;
+}
+
 /* Copies n elements between x and o; returns how many come before an index
    that is out of range. */
 static int64_t copy(const GatherWork *j, const int64_t *v, int64_t n, char *x,
                     char *o) {
   const Positions *r = &j->row;
-  const int64_t step = r->step, along = r->along, s = r->other;
   const int get = j->a->mode == GATHER_DIM_GET;
-#define CASE(bytes)                                                          \
-  case bytes:                                                                \
-    if (get)                                                                 \
-      FOR_EACH_POSITION(memcpy(o + i * s, x + p * step + i * along, bytes)); \
-    else                                                                     \
-      FOR_EACH_POSITION(memcpy(x + p * step + i * along, o + i * s, bytes)); \
-    break;
+  const int dense =
+      get && r->step == j->esize && r->along == 0 && r->other == j->esize;
+#define CASE(bytes)                                                     \
+  case bytes:                                                           \
+    return dense ? copy_elements(r, v, n, x, o, 1, bytes, bytes, 0, bytes) \
+           : copy_elements(r, v, n, x, o, get, bytes, r->step, r->along,   \
+                           r->other);
   switch (j->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
 #undef CASE
   return n;

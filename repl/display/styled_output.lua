@@ -56,6 +56,10 @@ local function several(list, n)
   return large > 1
 end
 
+-- The text of a tensor; rows[line] becomes {head =, cells...} for each line of
+-- it that has elements.
+function styled.tensor(t, rows) return show(t, {rows = rows}) end
+
 -- The results of a block as text: a single one in full, several on one line
 -- each.
 function styled.text(...)
@@ -74,11 +78,17 @@ function styled.text(...)
          (brief and "\n" or "")
 end
 
--- Prints the results of an expression, except the file that io.write returns.
+-- Is the result of an expression the file that io.write returns?
+function styled.is_file_written(source, ...)
+  return source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
+         io.type((...)) ~= nil
+end
+
+-- Prints the results of an expression.
 function styled.print(source, ...)
-  local written = source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
-                  io.type((...))
-  if not written then io.stdout:write((styled.text(...))) end
+  if not styled.is_file_written(source, ...) then
+    io.stdout:write((styled.text(...)))
+  end
 end
 
 return styled

@@ -22,29 +22,51 @@ static const struct Known {
   int id;
   enum Argument arg;
 } known[] = {
-  { "-e", 'e', REQUIRED },       { "-l", 'l', REQUIRED },
-  { "-p", 'p', REQUIRED },       { "-i", 'i', NONE },
-  { "-v", 'v', NONE },           { "-E", 'E', NONE },
-  { "-W", 'W', NONE },           { "-q", 'q', NONE },
-  { "-h", 'h', NONE },           { "-V", 'V', NONE },
-  { "--help", 'h', NONE },       { "--version", 'V', NONE },
-  { "--seed", 's', REQUIRED },   { "--threads", 't', REQUIRED },
-  { "--color", 'c', REQUIRED },  { "--ascii", 'a', NONE },
-  { "--width", 'w', REQUIRED },  { "--no-history", 'H', NONE },
-  { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
-  { "--test", 'T', NONE },       { "--dtype", 'y', REQUIRED },
-  { "--check", 'k', NONE },      { "--strict", 'S', NONE },
-  { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
-  { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
-  { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
+  { "-e", 'e', REQUIRED },
+  { "-l", 'l', REQUIRED },
+  { "-p", 'p', REQUIRED },
+  { "-i", 'i', NONE },
+  { "-v", 'v', NONE },
+  { "-E", 'E', NONE },
+  { "-W", 'W', NONE },
+  { "-q", 'q', NONE },
+  { "-h", 'h', NONE },
+  { "-V", 'V', NONE },
+  { "--help", 'h', NONE },
+  { "--version", 'V', NONE },
+  { "--seed", 's', REQUIRED },
+  { "--threads", 't', REQUIRED },
+  { "--color", 'c', REQUIRED },
+  { "--ascii", 'a', NONE },
+  { "--width", 'w', REQUIRED },
+  { "--no-history", 'H', NONE },
+  { "--device", 'd', REQUIRED },
+  { "--doctor", 'D', NONE },
+  { "--test", 'T', NONE },
+  { "--dtype", 'y', REQUIRED },
+  { "--check", 'k', NONE },
+  { "--strict", 'S', NONE },
+  { "--time", 'm', NONE },
+  { "--profile", 'P', OPTIONAL },
+  { "--nan", 'n', REQUIRED },
+  { "--deterministic", 'f', NONE },
+  { "--rc", 'r', REQUIRED },
+  { "--no-rc", 'R', NONE },
   { "--peak", 'K', NONE },
+  { "--kernel", 'N', REQUIRED },
+  { "--prefix", 'X', REQUIRED },
+  { "--user", 'U', NONE },
+  { "--install-kernel", 'I', NONE },
+  { "--ls", 'L', NONE },
+  { "--diff", 'L', NONE },
+  { "--convert", 'L', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
 
 void sh_help(void) {
   fputs(
-      "usage: nacre [options] [script [args]]\n"
+      "usage: nacre [options] [script [args] | file of tensors ...]\n"
       "\n"
       "Lua-compatible (same meaning as lua5.4):\n"
       "  -e STAT            run STAT (repeatable, in order)\n"
@@ -90,6 +112,19 @@ void sh_help(void) {
       "  --peak             measure the peak rates of this machine, for the\n"
       "                     percentages of :time, and save them\n"
       "  --test [PATH...]   run regression tests (--test --help says more)\n"
+      "Jupyter:\n"
+      "  --install-kernel   register this program as a kernel for notebooks\n"
+      "  --user, --prefix DIR\n"
+      "                     where: in your home, the default, or below DIR\n"
+      "  --kernel FILE      be a kernel; Jupyter writes FILE\n"
+      "Files of tensors:\n"
+      "  FILE...            opens the shell with what is in them in `file' "
+      "(several:\n"
+      "                     in `files')\n"
+      "  --ls FILE...       list the tensors (--ls --help says more)\n"
+      "  --diff A B         compare tensor by tensor: status 0 if equal, 1 if "
+      "not\n"
+      "  --convert A B      write what A holds in the format of B\n"
       "\n"
       "Without a script: opens the shell at a terminal, else runs stdin.\n"
       "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
@@ -210,6 +245,7 @@ static int take(Options *o, const Option *x) {
     case 'd': o->device = x->value; return 0;
     case 'D': o->doctor = 1; return 0;
     case 'T': o->test = 1; return 0;
+    case 'L': o->tool = 1; return 0;
     case 's':
       o->seeded = 1;
       return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");
@@ -226,18 +262,34 @@ static int take(Options *o, const Option *x) {
     case 'r': o->rc = x->value; return 0;
     case 'R': o->norc = 1; return 0;
     case 'K': o->peak = 1; return 0;
+    case 'N': o->kernel = x->value; return 0;
+    case 'I': o->installkernel = 1; return 0;
+    case 'X': o->prefix = x->value; return 0;
+    case 'U': o->user = 1; return 0;
     case 'a': o->ascii = 1; return 0;
     default: o->nohistory = 1; return 0;
   }
 }
 
-/* What follows --test, argv[i] and on, is the runner's. */
-static int tests(Options *o, int i) {
-  o->test = i;
+/* What follows --test or --ls, argv[i] and on, is for that. */
+static int rest(Options *o, int i) {
+  *(o->test ? &o->test : &o->tool) = i;
   if (i == 2) return 0;
-  fputs(SH_NAME
-        ": --test must be the first option; its own options follow it\n",
-        stderr);
+  fprintf(stderr,
+          SH_NAME ": %s must be the first option; its own options follow it\n",
+          o->argv[i - 1]);
+  return sh_usage();
+}
+
+/* --user and --prefix belong to --install-kernel; one of them is enough. */
+static int where(const Options *o) {
+  const char *wrong = o->user && o->prefix ? "--user and --prefix exclude "
+                                             "each other"
+                      : (o->user || o->prefix) && !o->installkernel
+                          ? "--user and --prefix need --install-kernel"
+                          : NULL;
+  if (wrong == NULL) return 0;
+  fprintf(stderr, SH_NAME ": %s\n", wrong);
   return sh_usage();
 }
 
@@ -246,10 +298,10 @@ int sh_options(Options *o, char **argv) {
   int i = argv[0] != NULL, more = 0;
   memset(o, 0, sizeof *o);
   o->argv = argv;
-  while (!o->test && (more = sh_nextoption(argv, &i, &x)) > 0)
+  while (!o->test && !o->tool && (more = sh_nextoption(argv, &i, &x)) > 0)
     if (take(o, &x) != 0) return -1;
-  if (o->test) return tests(o, i);
+  if (o->test || o->tool) return rest(o, i);
   if (more < 0) return -1;
-  if (argv[i] != NULL) o->script = i;
-  return 0;
+  if (argv[i] != NULL) *(sh_istensorfile(argv[i]) ? &o->files : &o->script) = i;
+  return where(o);
 }

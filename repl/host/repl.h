@@ -32,7 +32,12 @@ typedef struct Options {
   int script; /* index in argv of the script's name, or 0 */
   int interactive, quiet, version, longversion, doctor, help, peak;
   int code;  /* -e, -l or -p was given */
+  const char *kernel; /* the file that says where a notebook's front end is */
+  int installkernel, user;
+  const char *prefix; /* the folder for --install-kernel */
   int test;  /* index in argv of the first word after --test, or 0 */
+  int tool;  /* the same after --ls, --diff or --convert */
+  int files; /* index in argv of the first file of tensors, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
   int norc, check, strict, time, deterministic;
@@ -137,6 +142,8 @@ int sh_viewer_size(lua_State *L);
 int sh_viewer_show(lua_State *L);
 int sh_viewer_key(lua_State *L);
 int sh_png_of_svg(lua_State *L);     /* svg_png.c: host.png_of_svg */
+const char *sh_zmq_library(void);    /* zmq_sockets.c: its name; or NULL */
+const char *sh_sodium_library(void); /* message_signing.c: the same */
 const char *sh_rsvg_library(void);   /* svg_png.c: its name; or NULL */
 int sh_query_terminal(lua_State *L); /* terminal_query.c: host.query_terminal */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
@@ -144,10 +151,17 @@ int sh_take_coverage(lua_State *L);     /* "nacre.process" */
 /* process_files.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
+int sh_openkernel(lua_State *L); /* kernel_process.c: "nacre.kernel_host" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
+/* tensor_arguments.c: is this a file of tensors rather than a script? */
+int sh_istensorfile(const char *path);
+/* Loads the files of the command line; says so if `aloud'. Both return an exit
+   status. */
+int sh_openfiles(lua_State *L, const Options *o, int aloud);
+int sh_runtool(lua_State *L, const Options *o); /* --ls, --diff, --convert */
 /* machine.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_lazy_functions(lua_State *L);
 
@@ -179,6 +193,7 @@ int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
 int sh_runstdin(lua_State *L);
 int sh_runtests(lua_State *L, char **words); /* process.c: nacre --test */
+int sh_runkernel(lua_State *L, const Options *o); /* kernel_process.c */
 
 /*
 ** Version and diagnosis of the installation (doctor.c)

@@ -51,8 +51,26 @@ local function count(s, u)
   end
 end
 
-local function measure_piece(s, A, B, first)
+-- |a - b| of 64-bit integers, which float64 may round to the same number. It
+-- is wrong only where it exceeds 64 bits, and there float64 is near enough.
+local function integer_difference(a, b, d)
+  return nacre.where(d:gt(2.0 ^ 62), d, (a - b):double():abs())
+end
+
+-- How many differences exceed the tolerances; nan and inf always do.
+local function count_beyond(d, B, o)
+  local limit = B:abs() * (o.rtol or 0) + (o.atol or 0)
+  limit = nacre.where(B:isfinite(), limit, nacre.zeros_like(limit))
+  return d:gt(limit):sum():item()
+end
+
+local function measure_piece(s, a, b, first, o)
+  local A, B = a:double(), b:double()
   local d = absolute_difference(A, B)
+  if a.dtype == "int64" and b.dtype == "int64" then
+    d = integer_difference(a, b, d)
+  end
+  s.beyond = s.beyond + count_beyond(d, B, o)
   s.different = s.different + d:gt(0):sum():item()
   s.nans = s.nans + A:isnan():ne(B:isnan()):sum():item()
   largest(s, "abs", d, first)
@@ -71,20 +89,21 @@ end
 
 -- Measures the difference of a from b, the reference; nil and why if they
 -- cannot be compared. ulps are those of `dtype', by default the coarser one.
-function difference.measure(a, b, dtype)
+-- `beyond' counts the elements that differ by more than o.atol + o.rtol * |b|.
+function difference.measure(a, b, dtype, o)
   local size = a:size()
   if not facts.same_shape(a, b) then
     return nil, ("shapes are [%s] and [%s]"):format(facts.shape(a),
                                                     facts.shape(b))
   end
   local s = {n = a:numel(), different = 0, nans = 0, scale = 0, sum = 0,
+             beyond = 0,
              dtype = dtype or facts.coarser(a.dtype, b.dtype), within = {}}
   for i = 1, #EDGES do s.within[i] = 0 end
   local A, B = a:detach():cpu():reshape(-1), b:detach():cpu():reshape(-1)
   for first = 1, s.n, PIECE do
     local last = math.min(first + PIECE - 1, s.n)
-    local x, y = A[{{first, last}}]:double(), B[{{first, last}}]:double()
-    measure_piece(s, x, y, first)
+    measure_piece(s, A[{{first, last}}], B[{{first, last}}], first, o or {})
   end
   for _, name in ipairs {"abs", "rel", "ulp"} do
     local k = s[name .. "k"]

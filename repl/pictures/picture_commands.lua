@@ -185,33 +185,45 @@ function pictures.chart(args, o, names)
   return table.move(s.notes, 1, #s.notes, #lines + 1, lines)
 end
 
--- Writes what `draw` makes of a picture's size to the file o.file, and then
--- the notes; nil and why it could not be.
-local function to_file(o, notes, draw)
+-- The output of a notebook's cell; nil in other sessions.
+local notebook = package.loaded["nacre.notebook_output"]
+
+-- Is a picture of pixels wanted, not one of characters?
+local function is_drawn(o) return o.file or notebook end
+
+-- Writes what `draw` makes of a picture's size to the file o.file, or shows it
+-- in a notebook, whose front end may show the characters of lines() instead.
+-- Then the notes; nil and why it could not be.
+local function present(o, notes, draw, lines)
   local picture_file = require "nacre.picture_file"
   local width, height = picture_file.size(o)
-  local refused = picture_file.refused(o.file)
+  local refused = o.file and picture_file.refused(o.file)
   if refused then return nil, refused end
   local text, why = draw(width, height)
   if not text then return nil, why end
+  if not o.file then
+    notebook.display {["image/svg+xml"] = text,
+                      ["text/plain"] = table.concat(lines() or {}, "\n")}
+    return not notes[1] or say(notes)
+  end
   local ok, wrong = picture_file.write(o.file, text, width, height)
   if ok and notes[1] then say(notes) end
   return ok, wrong
 end
 
-local function chart_to_file(args, o, names)
+local function drawn_chart(args, o, names)
   local s, why = scene(args, o, names, (require "nacre.picture_file".size(o)))
   if not s then return nil, why end
-  return to_file(o, s.notes, function(width, height)
+  return present(o, s.notes, function(width, height)
     s.width, s.height = width, height
     local text = require "nacre.svg_picture".chart(s)
     if not text then return nothing(o) end
     return text
-  end)
+  end, function() return pictures.chart(args, o, names) end)
 end
 
 local function curves(args, o, names)
-  if o.file then return chart_to_file(args, o, names) end
+  if is_drawn(o) then return drawn_chart(args, o, names) end
   local lines, why = pictures.chart(args, o, names)
   if not lines then return nil, why end
   return say(lines)
@@ -328,17 +340,20 @@ local function histogram(args, o, names)
     notes[1] = ("  ~ a sample of %d of %d"):format(x:numel() + bad, t:numel())
   end
   if bad > 0 then notes[#notes + 1] = ("  ! %d not finite"):format(bad) end
-  if o.file then
-    return to_file(o, notes, function(width, height)
+  local function lines()
+    local look = appearance(o)
+    return plot.bars(rows, {width = look.width, utf8 = look.utf8,
+                            log = o.ylog})
+  end
+  if is_drawn(o) then
+    return present(o, notes, function(width, height)
       return require "nacre.svg_picture".bars(rows, {
         title = o.title or names[1], width = width, height = height,
         log = o.ylog})
-    end)
+    end, lines)
   end
-  local look = appearance(o)
-  local lines = plot.bars(rows, {width = look.width, utf8 = look.utf8,
-                                 log = o.ylog})
-  return say(table.move(notes, 1, #notes, #lines + 1, lines))
+  local list = lines()
+  return say(table.move(notes, 1, #notes, #list + 1, list))
 end
 
 local HIST = {y = log "ylog", o = file}
@@ -366,19 +381,19 @@ local function field(args, o, names)
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
       facts.kind_and_device(m))
   end
-  if o.file then
-    local rows, cells, note = require "nacre.heatmap".cells(m, CELLS, o.center)
-    if not rows then return nil, cells end
-    return to_file(o, {note}, function(width, height)
-      cells.title, cells.width, cells.height = o.title or names[1], width,
-                                               height
-      return require "nacre.svg_picture".cells(rows, cells)
-    end)
+  local function lines()
+    local look = appearance(o)
+    return require "nacre.heatmap".lines(m, {width = look.width,
+      height = o.height, center = o.center, color = look.color and look.utf8,
+      exact = require "nacre.character_image".exact()})
   end
-  local look = appearance(o)
-  return say(require "nacre.heatmap".lines(m, {width = look.width,
-    height = o.height, center = o.center, color = look.color and look.utf8,
-    exact = require "nacre.character_image".exact()}))
+  if not is_drawn(o) then return say(lines()) end
+  local rows, cells, note = require "nacre.heatmap".cells(m, CELLS, o.center)
+  if not rows then return nil, cells end
+  return present(o, {note}, function(width, height)
+    cells.title, cells.width, cells.height = o.title or names[1], width, height
+    return require "nacre.svg_picture".cells(rows, cells)
+  end, lines)
 end
 
 local HEAT = {z = function(o, value)
@@ -403,11 +418,13 @@ local function picture(args, o, names)
   local t, why = data.tensor(given, names[1] or "argument 1")
   if not t then return nil, why end
   local graphics = require "nacre.terminal_image"
-  local way = graphics.way(o.graphics or
-                           require "nacre.settings".get "graphics")
+  local wanted = o.graphics or require "nacre.settings".get "graphics"
+  local way = graphics.way(wanted)
   local img, note = require "nacre.tensor_image".of(t)
   if not img then return nil, note end
-  if way ~= "off" then
+  if notebook and wanted == "auto" then
+    notebook.image(img, note)
+  elseif way ~= "off" then
     local width = appearance(o).width
     io.stdout:write(graphics.draw(img, way, {width = width}), "\n")
   end

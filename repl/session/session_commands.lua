@@ -19,6 +19,8 @@ function session_commands.seed(shell, text)
 end
 
 function session_commands.clear()
+  local notebook = package.loaded["nacre.notebook_output"]
+  if notebook then return notebook.clear() end
   if host.has_color "stdout" and host.is_terminal "stdout" then
     io.stdout:write "\27[H\27[2J\27[3J"
   end

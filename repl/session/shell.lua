@@ -68,6 +68,9 @@ function shell.aside(text)
   io.stderr:write(styled.paint(text, "dim", "stderr"), "\n")
 end
 
+-- Writes the text of an error; a notebook sends it in its own way.
+function shell.write_error(text) complain(text) end
+
 function shell.note(text)
   complain(styled.paint("(" .. text .. ")", "dim", error_stream()))
 end
@@ -75,8 +78,8 @@ end
 -- Reports the failure of a command.
 function shell.fail(text)
   shell.failed = true
-  complain(styled.paint("error:", "red", error_stream()) .. " " ..
-           require "nacre.lua_values".escape_controls(text))
+  shell.write_error(styled.paint("error:", "red", error_stream()) .. " " ..
+                    require "nacre.lua_values".escape_controls(text))
 end
 
 local function options()
@@ -100,13 +103,14 @@ local function show_error(err, interrupted, script)
     shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
     if host.is_terminal "stdout" then io.stdout:write "\n" end
-    return complain(interrupted_operation(err, interrupted) or interrupted)
+    return shell.write_error(interrupted_operation(err, interrupted) or
+                             interrupted)
   end
   local opts = options()
   opts.script = script
   local ok, text = host.guard(tostring, require "nacre.errors".render, err,
                               opts)
-  complain(ok and text or "error: " .. tostring(text))
+  shell.write_error(ok and text or "error: " .. tostring(text))
 end
 
 -- Locals of the outer level of a block become variables of the session.
@@ -226,7 +230,8 @@ end
 
 local function syntaxerror(unit)
   shell.failed = true
-  complain(require "nacre.errors".syntax(unit.message, unit.text, options()))
+  shell.write_error(require "nacre.errors".syntax(unit.message, unit.text,
+                                                  options()))
   if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
      host.is_terminal "stdin" then
     shell.note("a blank line ends the input" .. (host.edits_blocks() and
@@ -366,6 +371,8 @@ local function islua(name)
   return command ~= nil and command.lua == true
 end
 
+shell.islua = islua           -- does the command of this name take Lua?
+
 local function help(name, wide)
   require "nacre.pager".run(shell, require "nacre.help".show, shell, name, wide)
 end
@@ -438,7 +445,7 @@ function shell.startup(path)
   end
   if message:find("^cannot open") then return shell.fail(message) end
   shell.failed = true
-  complain("error: " .. message)
+  shell.write_error("error: " .. message)
 end
 
 -- Runs a block and logs it.
