@@ -130,8 +130,7 @@ end
 -- Is there a window, and somebody in front of it?
 local function is_wanted(shell)
   return settings.get "pager" ~= "off" and not shell.transcript and
-         not shell.held and host.is_terminal "stdout" and
-         host.is_terminal "stdin"
+         host.is_terminal "stdout" and host.is_terminal "stdin"
 end
 
 -- Runs f(...), protected like user code, and shows what it prints.
