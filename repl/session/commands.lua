@@ -83,7 +83,9 @@ function commands.params(command)
 end
 
 -- The same by the command's name.
-function commands.params_of(name) return commands.params(commands.find(name)) end
+function commands.params_of(name)
+  return commands.params((commands.find(name)))
+end
 
 -- What to type for a word that is the name or alias of a command.
 function commands.line(word, rest)

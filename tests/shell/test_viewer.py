@@ -75,7 +75,7 @@ class Pager(Window):
     def test_search(self):
         s = self.open()
         self.enter(s, ":help all")
-        self.assertIn(":transcript", "".join(self.rows(s, "/:trans" + ENTER)))
+        self.assertIn(":save", "".join(self.rows(s, "/:save" + ENTER)))
         self.assertIn(":whos", self.rows(s, "g/:whos" + ENTER)[0])
         self.assertEqual(self.status(s, "/nowhere" + ENTER),
                          "'nowhere' is not there")
@@ -172,7 +172,8 @@ class Pager(Window):
         c.expect_exact(OPENED)
         c.expect("q leaves")
         c.send("q")
-        c.expect(READY + "> ")
+        c.expect(READY)
+        c.expect_exact("> ")
         c.send("6 * 7" + ENTER)
         c.expect_exact("42")
 
