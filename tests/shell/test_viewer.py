@@ -178,6 +178,18 @@ class Pager(Window):
         c.expect_exact("42")
 
 
+class Redirected(Window):
+    def test_interrupted(self):
+        """Ctrl-C in a command whose output goes to a file: the next line is
+        shown again."""
+        s = self.open()
+        s.run("x = nacre.ones(1000)")
+        for command in ":bench x:exp() > bench.txt", ":watch 1 2 > watch.txt", \
+                ":time while true do end > time.txt":
+            self.timed(s, command + ENTER)
+            self.assertEqual(s.run("6 * 7"), "42\n", command)
+
+
 class View(Window):
     def setUp(self):
         super().setUp()
