@@ -184,7 +184,7 @@ class Redirected(Window):
         shown again."""
         s = self.open()
         s.run("x = nacre.ones(1000)")
-        for command in ":bench x:exp() > bench.txt", ":watch 1 2 > watch.txt", \
+        for command in ":bench x:exp() > bench.txt", ":watch 0.1 x > watch.txt", \
                 ":time while true do end > time.txt":
             self.timed(s, command + ENTER)
             self.assertEqual(s.run("6 * 7"), "42\n", command)
