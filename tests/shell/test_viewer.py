@@ -103,7 +103,7 @@ class Pager(Window):
         self.leave(s)
         self.enter(s, "??matrix")
         self.leave(s)
-        self.assertEqual(s.run(":whos > whos.txt"), "")
+        self.assertEqual(s.run(":whos > ~/whos.txt"), "")
         self.assertEqual(s.run("#shell.lines ':whos' > 40"), "true\n")
         s.run(":set pager off")
         self.assertIn("v9", s.run(":whos"))
@@ -184,8 +184,9 @@ class Redirected(Window):
         shown again."""
         s = self.open()
         s.run("x = nacre.ones(1000)")
-        for command in ":bench x:exp() > bench.txt", ":watch 0.1 x > watch.txt", \
-                ":time while true do end > time.txt":
+        for command in (":bench x:exp() > ~/bench.txt",
+                        ":watch 0.1 x > ~/watch.txt",
+                        ":time while true do end > ~/time.txt"):
             self.timed(s, command + ENTER)
             self.assertEqual(s.run("6 * 7"), "42\n", command)
 
