@@ -62,6 +62,12 @@ end
 
 shell.complain = complain
 
+-- Writes a remark that is no part of the session's output.
+function shell.aside(text)
+  io.stdout:flush()
+  io.stderr:write(styled.paint(text, "dim", "stderr"), "\n")
+end
+
 -- Writes the text of an error; a notebook sends it in its own way.
 function shell.write_error(text) complain(text) end
 
@@ -363,7 +369,7 @@ end
 shell.islua = islua           -- does the command of this name take Lua?
 
 local function help(name, wide)
-  shell.protected(require "nacre.help".show, shell, name, wide)
+  require "nacre.pager".run(shell, require "nacre.help".show, shell, name, wide)
 end
 
 -- Words of other shells that are accepted, alone or as a call without
@@ -393,8 +399,8 @@ function shell.dispatch(text)
     local marks, name = text:match "(%?+)%s*(.-)%s*$"
     help(name, #marks > 1)
   elseif text:find "^%s*[%w_%.:]+%?%?%s*$" then
-    shell.protected(require "nacre.source_view".show, shell,
-                    text:match "[%w_%.:]+")
+    require "nacre.pager".run(shell, require "nacre.source_view".show, shell,
+                              text:match "[%w_%.:]+")
   elseif text:find "^%s*[%w_%.:]+%?%s*$" then
     help(text:match "[%w_%.:]+")
   elseif first == "!" then
