@@ -547,13 +547,23 @@ function shell.code(text)
   return part and #text - #part
 end
 
+-- What a block lacks whose last two lines are blank: who waits for it to end
+-- should know.
+local function lacking(part)
+  if not part:find "\n[ \t]*\n[ \t]*$" then return nil end
+  local unit = input_block.compile(part)
+  local what = unit.kind == "incomplete" and
+               unit.message:match ":%d+: (.*) near [^ ]*$"
+  return what and {what .. "; Ctrl-C drops the block"}
+end
+
 -- The first error of a block that more text cannot mend: what the compiler
 -- says, and where the token is that it names.
 function shell.fault(text)
   local from = shell.code(text)
   local part = from and text:sub(from + 1) or ""
   local message = part:find "%S" and input_block.fault(part)
-  if not message then return nil end
+  if not message then return lacking(part) end
   local line, what = message:match ":(%d+): (.*)$"
   local token = require "nacre.syntax_errors".place(message, part)
   if part:find "\n" then what = ("line %d: %s"):format(line, what) end
