@@ -18,7 +18,12 @@ typedef struct Source {       /* a file at path, or, if not NULL, n bytes */
   const char *path;
   const void *bytes;
   int64_t n;
+  int map;                    /* tensors are pages of the file where possible:
+                                 as base/mapping.h says */
 } Source;
+
+/* Fails if t, which may be NULL, shows a mapped file that became shorter. */
+int nc_fail_lost(const Tensor *t);
 
 int nc_formatof(FileFormat *f, const Source *from);    /* by its content */
 
@@ -58,7 +63,7 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 
 /* Archives: files of several tensors, and .npy files, whose one tensor has the
-   name "".  NC_SHARDS: several .safetensors files as one, those of a folder or
+   name ""; several are called arr_0, arr_1, ...  NC_SHARDS: several .safetensors files as one, those of a folder or
    of an index.  Names are UTF-8 without '\0', as nc_checktext wants them. */
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;

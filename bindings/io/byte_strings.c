@@ -106,6 +106,7 @@ static int tobytes(lua_State *L) {
   t = *dense;
   lua_pushlstring(L, nc_numel(t) > 0 ? nc_data(t) : "",
                   (size_t)(nc_numel(t) * nc_dtypesize(t->dtype)));
+  nl_check(L, nc_fail_lost(t));
   return 1;
 }
 
