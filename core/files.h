@@ -46,6 +46,20 @@ void nc_unlinktemporaries(void);
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_save(const Sink *to, Tensor *t);                /* .npy */
 
+/* Elements without a header, from byte `offset' on, in row-major order. */
+typedef struct RawFormat {
+  DType dtype;
+  int wide;                   /* 2, 4, 8: unsigned integers of so many bytes in
+                                 the file, of which dtype holds the values */
+  int swap;                   /* the other byte order than this machine's */
+  int64_t offset;
+} RawFormat;
+int nc_sourcesize(int64_t *n, const Source *from);     /* in bytes */
+int nc_loadraw(Tensor **t, const Source *from, const RawFormat *f, int nd,
+               const int64_t size[]);
+int nc_saveraw(const Sink *to, Tensor *t, int swap);
+int nc_bigendian(void);       /* is this machine big-endian? */
+
 typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any white space */
   int header;                 /* does the first line hold names? */

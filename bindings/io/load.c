@@ -399,7 +399,7 @@ int nl_load(lua_State *L) {
   if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
   const int options = lua_gettop(L);
   read_arguments(L, &o, &a, &s, LOAD);
-  nl_read_source(L, 1, &o.from);
+  nl_read_source(L, "load", 1, &o.from);
   return load_from(L, &o, &a, options);
 }
 
