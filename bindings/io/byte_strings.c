@@ -9,12 +9,13 @@
 
 #include "bindings/io/tensor_files.h"
 
-#define TOFILE "self, path:text, *, byteorder:text=nil, atomic:bool=true"
+#define ORDERS "text|little|big|native"
+#define TOFILE "self, path:file, *, byteorder:" ORDERS "=nil, atomic:bool=true"
 #define FROM_OPTIONS                                 \
   "dtype:dtype=nil, count:int=-1, offset:int=0, *, " \
-  "shape:ints=nil, byteorder:text=nil, device:device=nil"
+  "shape:ints=nil, byteorder:" ORDERS "=nil, device:device=nil"
 #define FROMBUFFER "buffer:text, " FROM_OPTIONS " -> tensor"
-#define FROMFILE "path:any, " FROM_OPTIONS ", mmap:bool=false -> tensor"
+#define FROMFILE "path:any|file, " FROM_OPTIONS ", mmap:bool=false -> tensor"
 enum { DTYPE = 1, COUNT, OFFSET, SHAPE, BYTEORDER, DEVICE, MMAP };
 
 typedef struct Raw { /* what is read, and how */
@@ -51,9 +52,8 @@ static int take_unsigned(lua_State *L) {
   const int top = lua_gettop(L), options = lua_istable(L, top) ? top : 0;
   const int named = nl_option(L, options, "dtype") == LUA_TSTRING;
   if (!named && top >= 2) lua_pushvalue(L, 2);
-  const int wide = lua_type(L, -1) == LUA_TSTRING
-                       ? unsigned_bytes(lua_tostring(L, -1))
-                       : 0;
+  const int wide =
+      lua_type(L, -1) == LUA_TSTRING ? unsigned_bytes(lua_tostring(L, -1)) : 0;
   lua_settop(L, top);
   if (wide == 0) return 0;
   if (named) copy_table(L, top);

@@ -6,16 +6,17 @@
 
 #include "bindings/binding.h"
 
+#define FORMATS "text|npy|npz|safetensors|pt|csv|tsv|txt"
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \
-  "format:text=nil, mmap:bool=false -> a tensor or a table of them"
-#define LOAD "path:any, *, " LOAD_OPTIONS
+  "format:" FORMATS "=nil, mmap:bool=false -> a tensor or a table of them"
+#define LOAD "path:any|file, *, " LOAD_OPTIONS
 #define DESERIALIZE "data:text, *, " LOAD_OPTIONS
 #define SAVE_OPTIONS                                                         \
   "compressed:bool=false, metadata:any=nil, delimiter:text=nil, "            \
-  "header:any=nil, format:text=nil"
-#define SAVE "path:text, self:any, *, atomic:bool=true, " SAVE_OPTIONS
+  "header:any=nil, format:" FORMATS "=nil"
+#define SAVE "path:file, self:any, *, atomic:bool=true, " SAVE_OPTIONS
 #define SERIALIZE "self:any, *, " SAVE_OPTIONS " -> string"
 
 #define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
