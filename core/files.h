@@ -77,8 +77,9 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 
 /* Archives: files of several tensors, and .npy files, whose one tensor has the
-   name ""; several are called arr_0, arr_1, ...  NC_SHARDS: several .safetensors files as one, those of a folder or
-   of an index.  Names are UTF-8 without '\0', as nc_checktext wants them. */
+   name ""; several are called arr_0, arr_1, ...  NC_SHARDS: several files of
+   .safetensors as one, those of a folder or of an index.  Names are UTF-8
+   without '\0', as nc_checktext wants them. */
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;

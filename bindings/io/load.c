@@ -38,9 +38,9 @@ typedef struct Load {
   int require;
 } Load;
 
-/* Reads entry i of a into *x, unless it is there, converts it to the requested dtype
-   in *y, and copies it to the device in *z. Skips what an earlier attempt did.
-   Returns a status. */
+/* Reads entry i of a into *x, unless it is there, converts it to the requested
+   dtype in *y, and copies it to the device in *z. Skips what an earlier attempt
+   did. Returns a status. */
 static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
                  int64_t i) {
   if (*x == NULL) TRY(nc_archiveload(x, a, i));

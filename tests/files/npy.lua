@@ -74,7 +74,8 @@ fails("element 2 of uint64 is 18446744073709551615, beyond int64", nacre.load,
       path)
 
 -- Several arrays in sequence are a list.
-local two = nacre.serialize(nacre.arange(3)) .. nacre.serialize(nacre.ones(2, 2))
+local two = nacre.serialize(nacre.arange(3)) ..
+            nacre.serialize(nacre.ones(2, 2))
 write(two)
 local list = nacre.load(path)
 assert(#list == 2 and list[1] == nacre.arange(3) and
