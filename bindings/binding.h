@@ -198,7 +198,7 @@ typedef struct Args {
 
 /* Sets *from to the input at index i: a path, or an open Lua file, which is
    read to its end; its bytes are pushed (io/input_source.c). [-0, +(0|1), e] */
-void nl_read_source(lua_State *L, int i, Source *from);
+void nl_read_source(lua_State *L, const char *op, int i, Source *from);
 
 /* Reads all arguments on the stack by a signature. Lists that do not fit into
    Args are pushed; *a borrows from the stack and from itself, so it must not

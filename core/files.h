@@ -18,7 +18,12 @@ typedef struct Source {       /* a file at path, or, if not NULL, n bytes */
   const char *path;
   const void *bytes;
   int64_t n;
+  int map;                    /* tensors are pages of the file where possible:
+                                 as base/mapping.h says */
 } Source;
+
+/* Fails if t, which may be NULL, shows a mapped file that became shorter. */
+int nc_fail_lost(const Tensor *t);
 
 int nc_formatof(FileFormat *f, const Source *from);    /* by its content */
 
@@ -41,6 +46,20 @@ void nc_unlinktemporaries(void);
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_save(const Sink *to, Tensor *t);                /* .npy */
 
+/* Elements without a header, from byte `offset' on, in row-major order. */
+typedef struct RawFormat {
+  DType dtype;
+  int wide;                   /* 2, 4, 8: unsigned integers of so many bytes in
+                                 the file, of which dtype holds the values */
+  int swap;                   /* the other byte order than this machine's */
+  int64_t offset;
+} RawFormat;
+int nc_sourcesize(int64_t *n, const Source *from);     /* in bytes */
+int nc_loadraw(Tensor **t, const Source *from, const RawFormat *f, int nd,
+               const int64_t size[]);
+int nc_saveraw(const Sink *to, Tensor *t, int swap);
+int nc_bigendian(void);       /* is this machine big-endian? */
+
 typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any white space */
   int header;                 /* does the first line hold names? */
@@ -58,8 +77,9 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 
 /* Archives: files of several tensors, and .npy files, whose one tensor has the
-   name "".  NC_SHARDS: several .safetensors files as one, those of a folder or
-   of an index.  Names are UTF-8 without '\0', as nc_checktext wants them. */
+   name ""; several are called arr_0, arr_1, ...  NC_SHARDS: several files of
+   .safetensors as one, those of a folder or of an index.  Names are UTF-8
+   without '\0', as nc_checktext wants them. */
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;

@@ -99,6 +99,7 @@ typedef struct Storage {
   const Device *device;
   void *p;
   int64_t bytes;              /* as requested */
+  struct Mapping *map;        /* of the file that p points into, or NULL */
   double small[8];            /* the elements, if they fit */
 } Storage;
 

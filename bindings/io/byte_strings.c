@@ -1,35 +1,92 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** byte_strings.c - nacre.frombuffer and t:tobytes: strings of bytes to tensors
-** and back, for string.pack, sockets and files.
+** byte_strings.c - elements without a header: of a string by nacre.frombuffer
+** and t:tobytes, for string.pack and sockets, of a file by nacre.fromfile and
+** t:tofile.
 */
 
 #include <string.h>
 
-#include "bindings/binding.h"
+#include "bindings/io/tensor_files.h"
 
-#define FROM                                                      \
-  "buffer:text, dtype:dtype=nil, count:int=-1, offset:int=0, *, " \
-  "shape:ints=nil, device:device=nil -> tensor"
-enum { FROM_DTYPE = 1, FROM_COUNT, FROM_OFFSET, FROM_SHAPE, FROM_DEVICE };
-#define OP "frombuffer"
+#define ORDERS "text|little|big|native"
+#define TOFILE "self, path:file, *, byteorder:" ORDERS "=nil, atomic:bool=true"
+#define FROM_OPTIONS                                 \
+  "dtype:dtype=nil, count:int=-1, offset:int=0, *, " \
+  "shape:ints=nil, byteorder:" ORDERS "=nil, device:device=nil"
+#define FROMBUFFER "buffer:text, " FROM_OPTIONS " -> tensor"
+#define FROMFILE "path:any|file, " FROM_OPTIONS ", mmap:bool=false -> tensor"
+enum { DTYPE = 1, COUNT, OFFSET, SHAPE, BYTEORDER, DEVICE, MMAP };
+
+typedef struct Raw { /* what is read, and how */
+  const char *op;
+  const char *what; /* "text" or "file" */
+  Source from;
+  RawFormat f;
+} Raw;
+
+/* The bytes of an unsigned dtype that Nacre lacks, or 0. */
+static int unsigned_bytes(const char *dtype) {
+  return strcmp(dtype, "uint16") == 0   ? 2
+         : strcmp(dtype, "uint32") == 0 ? 4
+         : strcmp(dtype, "uint64") == 0 ? 8
+                                        : 0;
+}
+
+/* Replaces the table at index i by a copy, as the caller's must not change.
+   [-0, +0, m] */
+static void copy_table(lua_State *L, int i) {
+  lua_newtable(L);
+  const int copy = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, i);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, copy);
+  }
+  lua_replace(L, i);
+}
+
+/* If the dtype among the arguments is uint16, uint32 or uint64, puts the dtype
+   that holds its values in its place, and returns its bytes. [-0, +0, m] */
+static int take_unsigned(lua_State *L) {
+  const int top = lua_gettop(L), options = lua_istable(L, top) ? top : 0;
+  const int named = nl_option(L, options, "dtype") == LUA_TSTRING;
+  if (!named && top >= 2) lua_pushvalue(L, 2);
+  const int wide =
+      lua_type(L, -1) == LUA_TSTRING ? unsigned_bytes(lua_tostring(L, -1)) : 0;
+  lua_settop(L, top);
+  if (wide == 0) return 0;
+  if (named) copy_table(L, top);
+  lua_pushstring(L, wide == 2 ? "int32" : "int64");
+  if (named) lua_setfield(L, top, "dtype");
+  else lua_replace(L, 2);
+  return wide;
+}
+
+/* Is `order' the other byte order than this machine's? [-0, +0, e] */
+static int is_swapped(lua_State *L, const char *op, const char *order) {
+  if (order == NULL || strcmp(order, "native") == 0) return 0;
+  if (strcmp(order, "little") == 0) return nc_bigendian();
+  if (strcmp(order, "big") == 0) return !nc_bigendian();
+  return nl_error(L, op, "byteorder must be little, big or native, not '%s'",
+                  order);
+}
 
 /* The number of elements of `size' bytes from the offset on in a buffer of n
    bytes. [-0, +0, e] */
-static int64_t count_elements(lua_State *L, const Args *a, int64_t n,
-                              int64_t size) {
-  const int64_t offset = a->arg[FROM_OFFSET].s.i;
-  const int64_t count = a->arg[FROM_COUNT].s.i;
+static int64_t count_elements(lua_State *L, const Raw *r, const Args *a,
+                              int64_t n, int64_t size) {
+  const int64_t offset = r->f.offset, count = a->arg[COUNT].s.i;
   if (offset < 0 || offset > n)
-    nl_error(L, OP, "offset is %lld, and the text has %lld bytes",
-             (long long)offset, (long long)n);
-  if (count < -1) nl_error(L, OP, "count is %lld", (long long)count);
+    nl_error(L, r->op, "offset is %lld, and the %s has %lld bytes",
+             (long long)offset, r->what, (long long)n);
+  if (count < -1) nl_error(L, r->op, "count is %lld", (long long)count);
   if (count < 0 && (n - offset) % size != 0)
-    nl_error(L, OP,
+    nl_error(L, r->op,
              "%lld bytes are not a whole number of elements of %lld bytes",
              (long long)(n - offset), (long long)size);
   if (count > (n - offset) / size)
-    nl_error(L, OP,
+    nl_error(L, r->op,
              "%lld elements of %lld bytes are asked for, and there are "
              "%lld bytes",
              (long long)count, (long long)size, (long long)(n - offset));
@@ -38,13 +95,13 @@ static int64_t count_elements(lua_State *L, const Args *a, int64_t n,
 
 /* Stores the requested sizes for n elements and returns how many there are; one
    size may be -1, which is computed. [-0, +0, e] */
-static int read_shape(lua_State *L, const Arg *shape, int64_t n,
+static int read_shape(lua_State *L, const char *op, const Arg *shape, int64_t n,
                       int64_t size[]) {
   int64_t known = 1;
   int left = -1;
   if (!shape->present) return size[0] = n, 1;
   if (shape->n > NC_MAXDIM)
-    nl_error(L, OP, "a tensor has at most %d dimensions", NC_MAXDIM);
+    nl_error(L, op, "a tensor has at most %d dimensions", NC_MAXDIM);
   for (int d = 0; d < shape->n; d++) {
     size[d] = shape->list[d];
     if (size[d] == -1 && left < 0) left = d;
@@ -57,41 +114,78 @@ static int read_shape(lua_State *L, const Arg *shape, int64_t n,
     known = n;
   }
   if (known != n || (left >= 0 && size[left] < 0))
-    nl_error(L, OP, "%lld elements do not fill shape", (long long)n);
+    nl_error(L, op, "%lld elements do not fill shape", (long long)n);
   return shape->n;
 }
 
-static int frombuffer(lua_State *L) {
-  static Signature s;
-  int64_t size[NC_MAXDIM];
-  Tensor **y, **there;
-  size_t bytes;
-  Args a;
-  nl_args(L, &s, OP, FROM, &a);
-  const char *text = lua_tolstring(L, 1, &bytes);
-  if (text == NULL || text != a.arg[0].text)
-    return nl_error(L, OP, "buffer comes first, not by name");
-  const DType type = a.arg[FROM_DTYPE].dtype != DT_NONE
-                         ? a.arg[FROM_DTYPE].dtype
-                         : nl_context(L)->dtype;
-  const Device *d = a.arg[FROM_DEVICE].device ? a.arg[FROM_DEVICE].device
-                                              : nc_default_device();
-  const int64_t n = count_elements(L, &a, (int64_t)bytes, nc_dtypesize(type));
-  const int nd = read_shape(L, &a.arg[FROM_SHAPE], n, size);
-  y = there = nl_newbox(L);
-  nl_check(L, nc_new(y, nc_host(), type, nd, size));
-  unsigned char *p = nc_data(*y);
-  if (n > 0)
-    memcpy(p, text + a.arg[FROM_OFFSET].s.i, (size_t)(n * nc_dtypesize(type)));
-  for (int64_t i = 0; type == DT_b8 && i < n; i++) p[i] = p[i] != 0;
+/* Pushes the tensor that the arguments describe. [-0, +1, e] */
+static int read_elements(lua_State *L, Raw *r, const Args *a) {
+  int64_t shape[NC_MAXDIM], bytes = 0, size;
+  const Device *d =
+      a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_default_device();
+  int status, attempt = 0;
+  r->f.dtype = a->arg[DTYPE].dtype != DT_NONE ? a->arg[DTYPE].dtype
+                                              : nl_context(L)->dtype;
+  r->f.offset = a->arg[OFFSET].s.i;
+  r->f.swap = is_swapped(L, r->op, a->arg[BYTEORDER].text);
+  size = r->f.wide ? r->f.wide : nc_dtypesize(r->f.dtype);
+  nl_check_as(L, nc_sourcesize(&bytes, &r->from), r->op);
+  const int64_t n = count_elements(L, r, a, bytes, size);
+  const int nd = read_shape(L, r->op, &a->arg[SHAPE], n, shape);
+  Tensor **y = nl_newbox(L), **there = y;
+  do status = nc_loadraw(y, &r->from, &r->f, nd, shape);
+  while (nl_retry(L, status, attempt++));
+  nl_check_as(L, status, r->op);
   if (d != nc_host()) {
     there = nl_newbox(L);
     nl_check(L, nc_todevice(there, *y, d));
   }
-  if (a.pin) nl_check(L, nl_pin(there));
-  if (a.require) nl_check(L, nc_set_requires_grad(*there, 1));
+  if (a->pin) nl_check(L, nl_pin(there));
+  if (a->require) nl_check(L, nc_set_requires_grad(*there, 1));
   nl_pace(L);
   return 1;
+}
+
+static int frombuffer(lua_State *L) {
+  static Signature s;
+  Raw r = { .op = "frombuffer", .what = "text" };
+  size_t bytes;
+  Args a;
+  r.f.wide = take_unsigned(L);
+  nl_args(L, &s, r.op, FROMBUFFER, &a);
+  r.from.path = "buffer";
+  r.from.bytes = lua_tolstring(L, 1, &bytes);
+  r.from.n = (int64_t)bytes;
+  if (r.from.bytes == NULL || r.from.bytes != a.arg[0].text)
+    return nl_error(L, r.op, "buffer comes first, not by name");
+  return read_elements(L, &r, &a);
+}
+
+static int fromfile(lua_State *L) {
+  static Signature s;
+  Raw r = { .op = "fromfile", .what = "file" };
+  Args a;
+  r.f.wide = take_unsigned(L);
+  nl_args(L, &s, r.op, FROMFILE, &a);
+  nl_read_source(L, r.op, 1, &r.from);
+  r.from.map = (int)a.arg[MMAP].s.i;
+  return read_elements(L, &r, &a);
+}
+
+/* tofile(self, path, options) */
+static int tofile(lua_State *L) {
+  static Signature s;
+  Sink to = { .path = NULL };
+  Args a;
+  int status, attempt = 0;
+  nl_args(L, &s, "tofile", TOFILE, &a);
+  to.path = a.arg[1].text;
+  to.atomic = (int)a.arg[3].s.i;
+  const int swap = is_swapped(L, "tofile", a.arg[2].text);
+  do status = nc_saveraw(&to, a.arg[0].t, swap);
+  while (nl_retry(L, status, attempt++));
+  nl_check_as(L, status, "tofile");
+  return 0;
 }
 
 static int tobytes(lua_State *L) {
@@ -106,6 +200,7 @@ static int tobytes(lua_State *L) {
   t = *dense;
   lua_pushlstring(L, nc_numel(t) > 0 ? nc_data(t) : "",
                   (size_t)(nc_numel(t) * nc_dtypesize(t->dtype)));
+  nl_check(L, nc_fail_lost(t));
   return 1;
 }
 
@@ -114,11 +209,20 @@ static int tobytes(lua_State *L) {
   "frombuffer reads it"
 
 const Bound nl_bytes[] = {
-  { OP, frombuffer, FROM,
+  { "frombuffer", frombuffer, FROMBUFFER,
     "a tensor of a copy of the bytes of a string, as string.pack or tobytes "
     "gives them; offset counts bytes, and count, elements, is -1 for all that "
-    "follow",
+    "follow; byteorder is little, big or native, the default",
     1 },
+  { "fromfile", fromfile, FROMFILE,
+    "a tensor of the bytes of a file, as tofile or a program in C writes them; "
+    "offset counts bytes, and count, elements, is -1 for all that follow; "
+    "byteorder is little, big or native, the default; with mmap pages of the "
+    "file are read when they are used",
+    1 },
+  { "tofile", tofile, TOFILE,
+    "writes the elements, row by row, without a header; fromfile reads them",
+    2 },
   { "tobytes", tobytes, "self -> string", TO, 2 },
   { "tostring_bytes", tobytes, "self -> string", "the same as tobytes", 2 },
   { NULL, NULL, NULL, NULL, 0 }

@@ -24,7 +24,8 @@ enum {
   HEADER,
   MISSING,
   USECOLS,
-  FORMAT
+  FORMAT,
+  MMAP
 };
 
 typedef struct Load {
@@ -37,12 +38,12 @@ typedef struct Load {
   int require;
 } Load;
 
-/* Reads entry i of a, or the file, into *x, converts it to the requested dtype
-   in *y, and copies it to the device in *z. Skips what an earlier attempt did.
-   Returns a status. */
+/* Reads entry i of a into *x, unless it is there, converts it to the requested
+   dtype in *y, and copies it to the device in *z. Skips what an earlier attempt
+   did. Returns a status. */
 static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
                  int64_t i) {
-  if (*x == NULL) TRY(a ? nc_archiveload(x, a, i) : nc_loadnpy(x, &o->from));
+  if (*x == NULL) TRY(nc_archiveload(x, a, i));
   if (*y == NULL)
     TRY(nc_cast(y, *x, o->dtype == DT_NONE ? (*x)->dtype : o->dtype));
   TRY(nc_todevice(z, *y, o->device));
@@ -78,9 +79,20 @@ static void push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
   nl_pace(L);
 }
 
-/* [-0, +1, e] */
+/* Pushes the tensor, or the list of those that follow each other in the file.
+   [-0, +1, e] */
 static int load_npy(lua_State *L, const Load *o) {
-  push_loaded(L, o, NULL, 0, nl_newbox(L));
+  Archive **a = nl_new_archive(L);
+  lua_toclose(L, -1);
+  nl_check_as(L, nc_openarchive(a, &o->from, NC_NPY), o->op);
+  const int64_t n = nc_archivesize(*a);
+  if (n > 1) lua_createtable(L, 0, 0);
+  for (int64_t i = 0; i < n; i++) {
+    push_loaded(L, o, *a, i, nl_newbox(L));
+    if (n == 1) return 1;
+    lua_rawseti(L, -3, i + 1);
+    lua_pop(L, 1); /* *x */
+  }
   return 1;
 }
 
@@ -363,6 +375,9 @@ static void read_text_format(lua_State *L, const Load *o, TextFormat *f,
 static int load_from(lua_State *L, Load *o, const Args *a, int options) {
   TextFormat f = { 0 };
   set_format(L, o, a->arg[FORMAT].text);
+  o->from.map = (int)a->arg[MMAP].s.i;
+  if (o->from.map && (o->from.bytes || o->format == NC_CSV))
+    nl_error(L, o->op, "mmap is for files of elements in binary form");
   if (o->format != NC_CSV)
     nl_checkoptions(L, o->op, options, text_options, TEXTFILES);
   if (nl_option(L, options, "names") != LUA_TNIL) {
@@ -384,7 +399,7 @@ int nl_load(lua_State *L) {
   if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
   const int options = lua_gettop(L);
   read_arguments(L, &o, &a, &s, LOAD);
-  nl_read_source(L, 1, &o.from);
+  nl_read_source(L, "load", 1, &o.from);
   return load_from(L, &o, &a, options);
 }
 

@@ -7,6 +7,7 @@
 */
 #include <string.h>
 
+#include "core/base/mapping.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/signature.h"
@@ -314,6 +315,7 @@ int nc_call(Call *c) {
           ? record(c, kind)
           : nc_operators[c->op].fn(c);
   if (r == NC_OK && kind == GRADCLASS_VIEW) r = set_bases(c);
+  else r = nc_check_lost_operands(r, c->arg, NC_MAXARG);
   nc_release_failed(r, c->out, NC_MAXOUT);
   return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }

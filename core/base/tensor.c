@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/tape.h"
+#include "core/base/mapping.h"
 #include "core/base/memory.h"
 #include "core/portable.h"
 #include "core/trace_internal.h"
@@ -104,6 +105,7 @@ static int new_storage(Storage **out, const Device *d, int64_t bytes) {
   s->device = d;
   s->bytes = bytes;
   s->p = s->small;
+  s->map = NULL;
   if (bytes > (int64_t)sizeof s->small || d != &nc_cpu) {
     int r = d->alloc(d, &s->p, bytes);
     if (r != NC_OK) {
@@ -117,13 +119,14 @@ static int new_storage(Storage **out, const Device *d, int64_t bytes) {
 }
 
 int64_t nc_heldbytes(const Storage *s) {
-  if (s->p == s->small) return 0;
+  if (s->p == s->small || s->map) return 0;
   return s->device == &nc_cpu && !s->pinned ? nc_hostsize(s->bytes) : s->bytes;
 }
 
 static void release_storage(Storage *s) {
   if (--s->refs > 0) return;
-  if (s->pinned) {
+  if (s->map) nc_release_mapping(s->map);
+  else if (s->pinned) {
     nc_memory.live -= s->bytes;
     nc_open_accelerator()->unpin(s->p, s->bytes);
   } else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
@@ -154,6 +157,16 @@ static Tensor *new_struct(DType type, int nd) {
   return t;
 }
 
+static void set_dense(Tensor *t, int nd, const int64_t size[]) {
+  int64_t n = 1;
+  t->nd = nd;
+  for (int i = nd - 1; i >= 0; i--) {
+    t->size[i] = size[i];
+    t->step[i] = n;
+    n *= size[i] > 1 ? size[i] : 1;
+  }
+}
+
 /* nc_new for sizes that nc_checksize accepts, with a product of n. */
 static int new_dense(Tensor **out, const Device *d, DType type, int nd,
                      const int64_t size[], int64_t n) {
@@ -165,12 +178,7 @@ static int new_dense(Tensor **out, const Device *d, DType type, int nd,
     nc_slabfree(&tensors, t);
     return r == NC_ENOMEM && n ? fail_toolarge(d, type, nd, size) : r;
   }
-  n = 1;
-  for (int i = nd - 1; i >= 0; i--) {
-    t->size[i] = size[i];
-    t->step[i] = n;
-    n *= size[i] > 1 ? size[i] : 1;
-  }
+  set_dense(t, nd, size);
   *out = t;
   return NC_OK;
 }
@@ -205,6 +213,21 @@ static int dense_order(const Tensor *x, int order[]) {
     n *= x->size[d];
   }
   return 1;
+}
+
+int nc_new_in(Tensor **out, struct Mapping *map, void *p, DType type, int nd,
+              const int64_t size[]) {
+  const int64_t none = 0;
+  int64_t n;
+  TRY(nc_checksize(&n, type, nd, size));
+  TRY(nc_new(out, &nc_cpu, type, 1, &none));
+  Tensor *t = *out;
+  nc_retain_mapping(map);
+  t->data->map = map;
+  t->data->p = p;
+  t->data->bytes = n * nc_dtypesize(type);
+  set_dense(t, nd, size);
+  return NC_OK;
 }
 
 int nc_newlike(Tensor **out, const Tensor *x, DType type) {

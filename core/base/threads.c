@@ -178,6 +178,7 @@ static void start_workers(void) {
   pthread_attr_t attr;
   if (!registered) registered = pthread_atfork(NULL, NULL, after_fork) == 0;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS); /* of a mapped file: mapping.c handles it there */
   pthread_sigmask(SIG_SETMASK, &all, &old);
   pthread_attr_init(&attr);
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

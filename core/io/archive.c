@@ -113,7 +113,7 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 ** Archives
 */
 static const ArchiveFormat *const archives[] = {
-  [NC_NPY] = &nc_single_npy,
+  [NC_NPY] = &nc_npy_stream,
   [NC_NPZ] = &nc_npz,
   [NC_SAFETENSORS] = &nc_safetensors,
   [NC_SHARDS] = &nc_shards,

@@ -29,7 +29,7 @@ struct Archive {
                                  PickleTensor */
 };
 
-extern const ArchiveFormat nc_single_npy, nc_npz, nc_safetensors, nc_shards,
+extern const ArchiveFormat nc_npy_stream, nc_npz, nc_safetensors, nc_shards,
     nc_pt;
 
 /* Fails if the n bytes at head are the beginning of a known format that is not

@@ -6,6 +6,9 @@
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include "core/io/file.h"
 
+#include "core/base/mapping.h"
+#include "core/io/rowmajor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -61,7 +64,11 @@ int nc_openread(Reader *r, const char *path) {
 }
 
 int nc_openfrom(Reader *r, const Source *from) {
-  if (from->bytes == NULL) return nc_openread(r, from->path);
+  if (from->bytes == NULL) {
+    TRY(nc_openread(r, from->path));
+    r->wants_map = from->map;
+    return NC_OK;
+  }
   memset(r, 0, sizeof *r);
   r->path = from->path;
   r->fd = -1;
@@ -135,6 +142,32 @@ int nc_readend(Reader *r) {
 void nc_closeread(Reader *r) {
   if (r->fd >= 0) nc_files.close(r->fd);
   r->fd = -1;
+  nc_release_mapping(r->map);
+  r->map = NULL;
+}
+
+int nc_mapblock(Tensor **t, Reader *r, int64_t at, DType type, int nd,
+                const int64_t size[]) {
+  int64_t n;
+  *t = NULL;
+  TRY(nc_checksize(&n, type, nd, size));
+  /* a file may hold any byte for true */
+  if (!r->wants_map || n == 0 || type == DT_b8 || at % nc_dtypesize(type))
+    return NC_OK;
+  if (r->map == NULL) TRY(nc_new_mapping(&r->map, r->fd, r->size, r->path));
+  return nc_new_mapped(t, r->map, at, type, nd, size);
+}
+
+int nc_newread(Tensor **t, Reader *r, DType type, int nd, const int64_t size[],
+               int wide, int swap) {
+  const int64_t at = r->size - r->left;
+  *t = NULL;
+  if (!wide && !swap) TRY(nc_mapblock(t, r, at, type, nd, size));
+  if (*t)
+    return nc_release_failed(
+        nc_seekread(r, at + nc_numel(*t) * nc_dtypesize(type)), t, 1);
+  TRY(nc_new(t, &nc_cpu, type, nd, size));
+  return nc_release_failed(nc_readwide(r, *t, wide, swap), t, 1);
 }
 
 /*

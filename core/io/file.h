@@ -59,6 +59,8 @@ struct Reader {
   const char *why;
   const char *bytes;          /* not NULL: memory is read, from `at' on */
   int64_t at;
+  int wants_map;              /* are tensors to be pages of the file? */
+  struct Mapping *map;        /* of it, once there is such a tensor */
 };
 
 /* Regular files only. */
@@ -66,6 +68,14 @@ int nc_openread(Reader *r, const char *path);
 int nc_openfrom(Reader *r, const Source *from);
 /* Exactly n bytes; `field' names them in messages. */
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
+/* *t = a new tensor with the next bytes: nc_readwide of rowmajor.h, or pages of
+   the file if they are wanted, and have the elements as they are in memory. */
+int nc_newread(Tensor **t, Reader *r, DType type, int nd, const int64_t size[],
+               int wide, int swap);
+/* *t = a tensor of the pages at byte `at' of the file; NULL if they are not
+   wanted or do not have the elements. */
+int nc_mapblock(Tensor **t, Reader *r, int64_t at, DType type, int nd,
+                const int64_t size[]);
 /* The next read begins at byte `at', which is within the file. */
 int nc_seekread(Reader *r, int64_t at);
 /* Fails if the file has grown since it was opened. */

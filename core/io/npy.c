@@ -63,34 +63,31 @@ static int read_header(Reader *r, NpyHeader *h) {
   return nc_parsenpy(h, r->path, major, text, n);
 }
 
-/* Does another array follow the n bytes of data? */
-static int has_second_array(Reader *r, int64_t n) {
+/* *more = does another array follow the n bytes of data?  Does not move r. */
+static int find_second_array(Reader *r, int64_t n, int *more) {
+  const int64_t at = r->size - r->left;
   char b[MAGIC];
-  return !r->pull && r->left - n >= MAGIC &&
-         nc_seekread(r, r->size - r->left + n) == NC_OK &&
-         nc_readblock(r, b, MAGIC, "magic") == NC_OK &&
-         memcmp(b, NPY_MAGIC, MAGIC) == 0;
+  *more = 0;
+  if (r->pull || r->left - n < MAGIC) return NC_OK;
+  TRY(nc_seekread(r, at + n));
+  TRY(nc_readblock(r, b, MAGIC, "magic"));
+  *more = memcmp(b, NPY_MAGIC, MAGIC) == 0;
+  return nc_seekread(r, at);
 }
 
-static int fail_several(const Reader *r) {
-  nc_failfile(
-      NC_EFILE, r->path,
-      "data: the file holds several arrays in sequence, use .npz for that");
-  nc_hint("in Python: numpy.savez('x.npz', a, b)");
-  return NC_EFILE;
-}
-
-/* Fails unless the rest of the file is exactly the declared data. */
-static int check_size(Reader *r, const NpyHeader *h) {
+/* Fails unless the rest of the file is exactly the declared data, or *more:
+   other arrays follow. */
+static int check_size(Reader *r, const NpyHeader *h, int *more) {
   char shape[NC_TEXT];
   int64_t n, bytes;
   if (nc_checksize(&n, h->dtype, h->nd, h->size) != NC_OK)
     return nc_failfile(NC_EFILE, r->path, "shape: (%s) is beyond 64 bits",
                        nc_shapetext(shape, h->nd, h->size));
-  bytes = n * nc_dtypesize(h->dtype);
+  bytes = n * (h->wide ? h->wide : nc_dtypesize(h->dtype));
   const int64_t left = r->left;
-  if (bytes == left) return NC_OK;
-  if (bytes < left && has_second_array(r, bytes)) return fail_several(r);
+  *more = 0;
+  if (bytes < left) TRY(find_second_array(r, bytes, more));
+  if (bytes == left || *more) return NC_OK;
   return nc_failfile(NC_EFILE, r->path,
                      "data: %s[%s] takes %lld bytes, the file has %lld left",
                      nc_dtypename(h->dtype),
@@ -107,46 +104,40 @@ static void reverse(int64_t v[], int n) {
 }
 
 /* A file in Fortran order is the transpose of a row-major one. */
-static int read_data(Tensor **out, Reader *r, NpyHeader *h) {
-  Tensor *t;
+int nc_read_npydata(Tensor **out, Reader *r, NpyHeader *h) {
+  const int64_t left = r->left;
   int status;
   if (h->fortran) reverse(h->size, h->nd);
-  if ((status = nc_new(&t, &nc_cpu, h->dtype, h->nd, h->size)) != NC_OK) {
+  status = nc_newread(out, r, h->dtype, h->nd, h->size, h->wide, h->swap);
+  if (status == NC_ENOMEM) {
     char text[256];
     snprintf(text, sizeof text, "%.255s", nc_lasterror()->text);
     return nc_failfile(status, r->path, "data: %s", text);
   }
-  nc_count(0, r->left);
-  status = nc_readelements(r, t, h->swap);
-  if (status == NC_OK) status = nc_readend(r);
-  if (status != NC_OK) {
-    nc_release(t);
-    return status;
-  }
+  TRY(status);
+  nc_count(0, left - r->left);
   if (h->fortran) {
-    reverse(t->size, t->nd);
-    reverse(t->step, t->nd);
+    reverse((*out)->size, h->nd);
+    reverse((*out)->step, h->nd);
   }
-  *out = t;
   return NC_OK;
+}
+
+int nc_read_npyheader(NpyHeader *h, Reader *r, int *more) {
+  TRY(read_header(r, h));
+  return check_size(r, h, more);
 }
 
 int nc_readnpy(Tensor **t, Reader *r) {
   NpyHeader h;
+  int more = 0;
   *t = NULL;
-  TRY(read_header(r, &h));
-  TRY(check_size(r, &h));
-  return read_data(t, r, &h);
-}
-
-int nc_readnpyinfo(TensorInfo *t, Reader *r) {
-  NpyHeader h;
-  TRY(read_header(r, &h));
-  TRY(check_size(r, &h));
-  t->dtype = h.dtype;
-  t->nd = h.nd;
-  memcpy(t->size, h.size, sizeof t->size);
-  return NC_OK;
+  TRY(nc_read_npyheader(&h, r, &more));
+  if (more)
+    return nc_failfile(NC_EFILE, r->path,
+                       "data: the file holds several arrays in sequence");
+  TRY(nc_read_npydata(t, r, &h));
+  return nc_release_failed(nc_readend(r), t, 1);
 }
 
 int nc_loadnpy(Tensor **t, const Source *from) {
@@ -158,47 +149,6 @@ int nc_loadnpy(Tensor **t, const Source *from) {
   nc_closeread(&r);
   return status;
 }
-
-/*
-** A file as an archive of one tensor without a name
-*/
-typedef struct SingleNpy {
-  Archive a; /* comes first */
-  TensorInfo info;
-  Source from;
-} SingleNpy;
-
-static int open_single(Archive *a, const Source *from) {
-  static const char *const names[] = { "" };
-  SingleNpy *s = (SingleNpy *)a;
-  Reader r;
-  int status;
-  a->n = 1;
-  a->name = names;
-  s->from = *from;
-  TRY(nc_openfrom(&r, from));
-  status = nc_readnpyinfo(&s->info, &r);
-  nc_closeread(&r);
-  return status;
-}
-
-static int load_single(Tensor **t, Archive *a, int64_t i) {
-  (void)i;
-  return nc_loadnpy(t, &((SingleNpy *)a)->from);
-}
-
-static int single_info(TensorInfo *t, Archive *a, int64_t i) {
-  (void)i;
-  *t = ((SingleNpy *)a)->info;
-  return NC_OK;
-}
-
-static void close_single(Archive *a) {
-  (void)a;
-}
-
-const ArchiveFormat nc_single_npy = { sizeof(SingleNpy), open_single,
-                                      load_single, single_info, close_single };
 
 /*
 ** Saving

@@ -14,6 +14,7 @@ extern const char *const nc_npycodes[DT_COUNT]; /* "f4"; "": no such dtype */
 typedef struct NpyHeader {
   int major;                  /* version of the format */
   DType dtype;
+  int wide;                   /* see nc_readwide of rowmajor.h; or 0 */
   int swap;                   /* elements have the other byte order */
   int fortran;                /* the first dimension is the innermost */
   int nd;
@@ -29,8 +30,10 @@ int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
 /* Reads a whole .npy file, from the beginning of r to its end. */
 int nc_readnpy(Tensor **t, Reader *r);
 
-/* The same of the header alone. */
-int nc_readnpyinfo(TensorInfo *t, Reader *r);
+/* The same in two steps.  *more: another array follows, so that the file is not
+   at its end after the data.  The second changes h. */
+int nc_read_npyheader(NpyHeader *h, Reader *r, int *more);
+int nc_read_npydata(Tensor **t, Reader *r, NpyHeader *h);
 
 /* Fails if the format does not have the dtype of t. */
 int nc_npyfits(const char *path, const Tensor *t);

@@ -55,8 +55,7 @@ const char *const nc_npycodes[DT_COUNT] = {
 
 /* Other dtypes of NumPy; a code that ends in '*' is a prefix. */
 static const struct { const char *code, *name, *instead; } foreign_codes[] = {
-  { "u2",  "uint16", "int32" },      { "u4",  "uint32", "int64" },
-  { "u8",  "uint64", "int64" },      { "f12", "float96", "float64" },
+  { "f12", "float96", "float64" },
   { "f16", "float128", "float64" },  { "c8",  "complex64", NULL },
   { "c16", "complex128", NULL },     { "c24", "complex192", NULL },
   { "c32", "complex256", NULL },     { "O*",  "Python objects", NULL },
@@ -90,6 +89,17 @@ static int fail_descr(const HeaderParser *scan, const char *s, size_t n) {
                      shown);
 }
 
+/* Sets the dtype for a code of two characters; 0 if it is not read. */
+static int set_dtype(NpyHeader *h, const char *code) {
+  static const DType wide[] = { [2] = DT_i32, [4] = DT_i64, [8] = DT_i64 };
+  for (int t = 0; t < DT_COUNT; t++)
+    if (strncmp(code, nc_npycodes[t], 2) == 0) return h->dtype = (DType)t, 1;
+  if (code[0] != 'u' || strchr("248", code[1]) == NULL) return 0;
+  h->wide = code[1] - '0';
+  h->dtype = wide[h->wide];
+  return 1;
+}
+
 static int parse_descr(HeaderParser *s, NpyHeader *h) {
   const char *code;
   size_t n;
@@ -97,13 +107,10 @@ static int parse_descr(HeaderParser *s, NpyHeader *h) {
     return nc_failfile(NC_EDTYPE, s->path,
                        "descr: records of several fields are not supported");
   TRY(parse_string(s, &code, &n));
-  for (int t = 0; n == 3 && t < DT_COUNT; t++) {
-    if (strncmp(code + 1, nc_npycodes[t], 2) != 0) continue;
-    if (strchr("<>=|", code[0]) == NULL || code[0] == '\0') break;
+  if (n == 3 && code[0] && strchr("<>=|", code[0]) && set_dtype(h, code + 1)) {
     if (code[0] == '|' && code[2] != '1')
       return nc_failfile(NC_EFILE, s->path,
                          "descr: '%.3s' does not state its byte order", code);
-    h->dtype = (DType)t;
     h->swap = code[2] != '1' && code[0] == (nc_bigendian() ? '<' : '>');
     return NC_OK;
   }

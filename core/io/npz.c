@@ -42,13 +42,18 @@ static int load_member(Tensor **t, Archive *a, int64_t i) {
 static int member_info(TensorInfo *t, Archive *a, int64_t i) {
   Npz *z = (Npz *)a;
   char label[PATH_MAX + 200];
+  NpyHeader h;
   Reader r;
-  int status;
+  int status, more;
   snprintf(label, sizeof label, "%s: %s", a->path, nc_zipname(z->zip, i));
   status = nc_openmember(&r, z->zip, i, label);
-  if (status == NC_OK) status = nc_readnpyinfo(t, &r);
+  if (status == NC_OK) status = nc_read_npyheader(&h, &r, &more);
   nc_closemember(&r);
-  return status;
+  TRY(status);
+  t->dtype = h.dtype;
+  t->nd = h.nd;
+  memcpy(t->size, h.size, sizeof t->size);
+  return NC_OK;
 }
 
 /* The name of a tensor: that of the member without ".npy". */

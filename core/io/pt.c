@@ -364,6 +364,9 @@ static int load_storage(PtFile *f, PickleStorage *s) {
   if (i < 0 || s->length > NC_MAXNAME / 2 - 8)
     return nc_failfile(NC_EFILE, f->a.path, "storage %s is not in the file",
                        shown);
+  if (!s->wide && !f->swap)
+    TRY(nc_map_member(&s->loaded, f->zip, i, s->dtype, 1, &n));
+  if (s->loaded) return NC_OK;
   snprintf(label, sizeof label, "%s: data/%s", f->a.path, shown);
   status = nc_openmember(&r, f->zip, i, label);
   if (status == NC_OK && r.left != s->bytes)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/base/mapping.h"
+
 int nc_bigendian(void) {
   const uint16_t one = 1;
   unsigned char first;
@@ -86,14 +88,18 @@ int64_t nc_elements_take(ElementCursor *e, void *to, int64_t room) {
 int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap) {
   ElementCursor e;
   int64_t n;
-  if (!swap && nc_isdense(t))
-    return nc_writeblock(w, nc_data(t), nc_numel(t) * nc_dtypesize(t->dtype));
+  if (!swap && nc_isdense(t)) {
+    const int64_t bytes = nc_numel(t) * nc_dtypesize(t->dtype);
+    const int status = nc_writeblock(w, nc_data(t), bytes);
+    TRY(nc_check_pages(t));
+    return status;
+  }
   nc_elements_start(&e, t);
   while ((n = nc_elements_take(&e, buf, NC_IOBLOCK)) > 0) {
     if (swap) nc_swapbytes(buf, n, nc_dtypesize(t->dtype));
     TRY(nc_writeblock(w, buf, n));
   }
-  return NC_OK;
+  return nc_check_lost(t);
 }
 
 int nc_readelements(Reader *r, Tensor *t, int swap) {

@@ -23,7 +23,6 @@ int64_t nc_elements_take(ElementCursor *e, void *to, int64_t room);
 
 /* Reverses the bytes of each element of `item' bytes. */
 void nc_swapbytes(void *p, int64_t bytes, int64_t item);
-int nc_bigendian(void);       /* is this machine big-endian? */
 /* The number in n little-endian bytes. */
 uint64_t nc_littleendian(const void *bytes, int n);
 

@@ -17,15 +17,22 @@
 #include "core/io/header_parser.h"
 
 /* clang-format off */
-static const struct { const char *name; DType type; int rank; } dtypes[] = {
-  { "I64", DT_i64, 0 }, { "F64", DT_f64, 1 },  { "F32", DT_f32, 2 },
-  { "I32", DT_i32, 3 }, { "BF16", DT_bf16, 4 }, { "F16", DT_f16, 5 },
-  { "I16", DT_i16, 6 }, { "I8", DT_i8, 7 },    { "U8", DT_u8, 8 },
-  { "BOOL", DT_b8, 9 },
+static const struct {
+  const char *name;
+  DType type;
+  int rank, wide;
+} dtypes[] = {
+  { "I64", DT_i64, 0, 0 },  { "F64", DT_f64, 1, 0 },
+  { "F32", DT_f32, 2, 0 },  { "I32", DT_i32, 3, 0 },
+  { "BF16", DT_bf16, 4, 0 }, { "F16", DT_f16, 5, 0 },
+  { "I16", DT_i16, 6, 0 },  { "I8", DT_i8, 7, 0 },
+  { "U8", DT_u8, 8, 0 },    { "BOOL", DT_b8, 9, 0 },
+  { "U16", DT_i32, 0, 2 },  { "U32", DT_i64, 0, 4 },  /* only read */
+  { "U64", DT_i64, 0, 8 },
 };
 
 static const char *const foreign_dtypes[] = {
-  "U16", "U32", "U64", "C64", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F4",
+  "C64", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F4",
   "F6_E2M3", "F6_E3M2",
 };
 /* clang-format on */
@@ -68,6 +75,7 @@ static int parse_dtype(HeaderParser *s, SafeEntry *e) {
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
     if (strcmp(dtypes[i].name, name) == 0) {
       e->dtype = dtypes[i].type;
+      e->wide = dtypes[i].wide;
       return NC_OK;
     }
   nc_printable(shown, sizeof shown, name, strlen(name));
@@ -120,12 +128,12 @@ static int parse_field(HeaderParser *s, SafeEntry *e, unsigned *seen) {
 /* Fails unless the byte range has the size that dtype and shape need. */
 static int check_bytes(const HeaderParser *s, const SafeEntry *e) {
   char text[NC_TEXT], name[80];
+  const int64_t size = e->wide ? e->wide : nc_dtypesize(e->dtype);
   int64_t n;
   nc_printable(name, sizeof name, e->name, strlen(e->name));
   if (nc_checksize(&n, e->dtype, e->nd, e->size) != NC_OK)
     return nc_failfile(NC_EFILE, s->path, "\"%s\" is beyond 64 bits", name);
-  if (e->end >= e->begin && e->end - e->begin == n * nc_dtypesize(e->dtype))
-    return NC_OK;
+  if (e->end >= e->begin && e->end - e->begin == n * size) return NC_OK;
   return nc_failfile(NC_EFILE, s->path,
                      "\"%s\": %s[%s] does not take bytes %lld to %lld", name,
                      nc_dtypename(e->dtype), nc_shapetext(text, e->nd, e->size),

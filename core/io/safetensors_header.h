@@ -8,6 +8,7 @@
 typedef struct SafeEntry {
   const char *name;
   DType dtype;
+  int wide;                   /* see nc_readwide of rowmajor.h; or 0 */
   int nd;
   int64_t size[NC_MAXDIM];
   int64_t begin, end;         /* of its bytes, from the end of the header */

@@ -93,6 +93,8 @@ struct Zip {
   int64_t at; /* the position of r */
   zip *zip;
   zip_file *member;
+  void *data; /* int64_t: where the bytes of each member begin */
+  int64_t members;
   int error; /* errno of a failed read, or 0 */
 };
 
@@ -239,7 +241,9 @@ static int open_directory(Zip *z) {
   lib.error_fini(&e);
   if (z->zip == NULL) return nc_lasterror()->code;
   TRY(check_sizes(z));
-  TRY(nc_checklocals(&z->r, nc_zipmembers(z)));
+  z->members = nc_zipmembers(z);
+  TRY(nc_hostalloc(&z->data, z->members * (int64_t)sizeof(int64_t)));
+  TRY(nc_checklocals(&z->r, z->members, z->data));
   return nc_seekread(&z->r, z->at);
 }
 
@@ -263,6 +267,7 @@ void nc_closezip(Zip *z) {
   if (z == NULL) return;
   if (z->zip) lib.discard(z->zip);
   nc_closeread(&z->r);
+  nc_hostfree(z->data, z->members * (int64_t)sizeof(int64_t));
   nc_hostfree(z, sizeof *z);
 }
 
@@ -325,6 +330,20 @@ int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label) {
   r->left = r->size = (int64_t)s.size;
   z->member = lib.fopen_index(z->zip, (uint64_t)i, 0);
   return z->member ? NC_OK : fail_reading(z, label, lib.strerror(z->zip));
+}
+
+int nc_map_member(Tensor **t, Zip *z, int64_t i, DType type, int nd,
+                  const int64_t size[]) {
+  const int64_t at = ((int64_t *)z->data)[i];
+  zip_stat s = { 0 };
+  int64_t n;
+  *t = NULL;
+  TRY(nc_checksize(&n, type, nd, size));
+  if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0 ||
+      s.comp_method != STORE || (int64_t)s.size != n * nc_dtypesize(type) ||
+      at > z->r.size - (int64_t)s.size)
+    return NC_OK;
+  return nc_mapblock(t, &z->r, at, type, nd, size);
 }
 
 void nc_closemember(Reader *r) {

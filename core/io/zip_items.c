@@ -3,6 +3,8 @@
    header. */
 #include "core/io/zip_items.h"
 
+#include "core/base/mapping.h"
+
 #include <string.h>
 
 static int64_t list_bytes(int64_t room) {
@@ -44,6 +46,7 @@ static int next_bytes(void *source, void *p, int64_t room, int64_t *n) {
     if (x->at == x->used) {
       x->used = nc_elements_take(&x->e, x->buf, NC_IOBLOCK);
       x->at = 0;
+      TRY(nc_check_lost(x->cpu));
     }
     from = x->buf + x->at;
     at = &x->at;

@@ -91,7 +91,7 @@ static int fail_member(const Reader *r, int64_t i, const char *what) {
 }
 
 static int check_local(Reader *r, int64_t i, const ZipEntry *e,
-                       unsigned char *buf) {
+                       unsigned char *buf, int64_t *data) {
   unsigned char head[LOCAL], *other = buf + NAME;
   TRY(read_at(r, e->at, head, LOCAL));
   if (!has_signature(head, 3))
@@ -99,6 +99,7 @@ static int check_local(Reader *r, int64_t i, const ZipEntry *e,
   if (nc_littleendian(head + 26, 2) != e->name)
     return fail_member(r, i, "the directory has another name for it");
   TRY(read_at(r, e->at + LOCAL, other, e->name));
+  *data = e->at + LOCAL + e->name + (int64_t)nc_littleendian(head + 28, 2);
   if (memcmp(buf, other, e->name) != 0)
     return fail_member(r, i, "the directory has another name for it");
   if (e->flags & PATCHED)
@@ -110,7 +111,7 @@ static int check_local(Reader *r, int64_t i, const ZipEntry *e,
   return NC_OK;
 }
 
-int nc_checklocals(Reader *r, int64_t n) {
+int nc_checklocals(Reader *r, int64_t n, int64_t data[]) {
   void *block;
   int64_t at = 0;
   ZipEntry e = { 0, 0, 0, 0, 0, 0 };
@@ -118,7 +119,7 @@ int nc_checklocals(Reader *r, int64_t n) {
   int status = find_directory(r, block, &at);
   for (int64_t i = 0; i < n && status == NC_OK; i++) {
     status = read_entry(r, at, &e, block);
-    if (status == NC_OK) status = check_local(r, i, &e, block);
+    if (status == NC_OK) status = check_local(r, i, &e, block, &data[i]);
     at += CENTRAL + e.name + e.extra + e.comment;
   }
   nc_hostfree(block, 2 * NAME);

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/base/mapping.h"
 #include "core/base/temps.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
@@ -117,7 +118,7 @@ static int copy_across(Tensor *y, Tensor *x, int how) {
     r = nc_copy(y, there);
   nc_release(dense);
   nc_release(there);
-  return r;
+  return r == NC_OK ? nc_check_lost(x) : r;
 }
 
 int nc_copy(Tensor *y, Tensor *x) {
@@ -137,7 +138,7 @@ int nc_copyto(Tensor *y, Tensor *x, int how) {
   }
   r = nc_run_pointwise(y, OP_clone, 0, copy_dtype(y, x), in, 1, NULL);
   nc_release(apart);
-  return r;
+  return r == NC_OK ? nc_check_lost(x) : r;
 }
 
 int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
@@ -153,7 +154,7 @@ int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
   v->kind = nc_category(t->dtype);
   if (v->kind == NC_FLOAT) k->load[CT_f64][t->dtype](&v->f, p, 1, 1);
   else k->load[CT_i64][t->dtype](&v->i, p, 1, 1);
-  return NC_OK;
+  return nc_check_lost(t);
 }
 
 /*

@@ -7,6 +7,7 @@
 ** Each chunk fills a Part; the parts are merged in order (Chan, Golub and
 ** LeVeque, 1979), so that the result does not depend on the number of threads.
 */
+#include "core/base/mapping.h"
 #include "core/tensor.h"
 
 #include <math.h>
@@ -454,6 +455,9 @@ static int remote(Summary *y, const Tensor *t, int64_t limit) {
 int nc_summary(Summary *y, const Tensor *t, int64_t limit) {
   memset(y, 0, sizeof *y);
   y->firstbad = -1;
-  if (nc_device(t) == &nc_cpu) return describe(y, t, limit);
+  if (nc_device(t) == &nc_cpu) {
+    TRY(describe(y, t, limit));
+    return nc_check_lost(t);
+  }
   return remote(y, t, limit);
 }

@@ -4,6 +4,7 @@
 ** type of the computation, shape, device and memory of the result, then asks
 ** the device to run a loop (TensorIter).  reduce.c has the reductions.
 */
+#include "core/base/mapping.h"
 #include "core/op.h"
 
 #include <math.h>
@@ -462,6 +463,8 @@ int nc_apply(Tensor **y, Op op, const Arg in[], const double par[2],
   else if (is_recorded(in, n, out))
     return nc_apply_recorded(y, op, in, par, out);
   else r = general_apply(y, op, in, n, par, out);
+  if (NC_UNLIKELY(nc_lost_mappings))
+    r = nc_release_failed(nc_check_lost_operands(r, in, n), y, 1);
   return r == NC_OK ? r : nc_error_call(r, nc_opinfo[op].name, in, n);
 }
 

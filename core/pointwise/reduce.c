@@ -3,6 +3,7 @@
 ** reduce.c - nc_reduce: applies a reduction of ops.def.  It decides types and
 ** shape, allocates the result and builds the loop; the device runs it.
 */
+#include "core/base/mapping.h"
 #include "core/tape.h"
 #include "core/pointwise/iterator.h"
 #include "core/op.h"
@@ -131,5 +132,6 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
     nc_release(copy);
   }
   nc_release(t);
+  r = nc_release_failed(nc_check_lost_operands(r, in, 1), y, 1);
   return nc_error_call(r, nc_opinfo[op].name, in, 1);
 }

@@ -57,8 +57,35 @@ end
 local dict = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
 write(npy(dict:format("<f4", "(1000000000000,)"), "1234"))
 fails("takes 4000000000000 bytes, the file has 4 left", nacre.load, path)
-write(npy(dict:format("<u2", "(2,)"), "1234"))
-fails("uint16", nacre.load, path)
+write(npy(dict:format("<c8", "(2,)"), ("1234"):rep(4)))
+fails("complex64", nacre.load, path)
+
+-- Unsigned integers become wider ones, if they fit.
+write(npy(dict:format("<u2", "(2,)"), "\1\0\xff\xff"))
+assert(nacre.load(path).dtype == "int32")
+C.is(nacre.load(path), "{1,65535}")
+write(npy(dict:format(">u4", "(2,)"), "\0\0\0\1\xff\xff\xff\xff"))
+assert(nacre.load(path).dtype == "int64")
+C.is(nacre.load(path), "{1,4294967295}")
+write(npy(dict:format("<u8", "(2,)"), string.pack("<i8i8", 1, math.maxinteger)))
+C.is(nacre.load(path), "{1,9223372036854775807}")
+write(npy(dict:format("<u8", "(2,)"), string.pack("<i8i8", 1, -1)))
+fails("element 2 of uint64 is 18446744073709551615, beyond int64", nacre.load,
+      path)
+
+-- Several arrays in sequence are a list.
+local two = nacre.serialize(nacre.arange(3)) ..
+            nacre.serialize(nacre.ones(2, 2))
+write(two)
+local list = nacre.load(path)
+assert(#list == 2 and list[1] == nacre.arange(3) and
+       list[2] == nacre.ones(2, 2))
+assert(nacre.deserialize(two)[2] == list[2])
+write(two .. "\x93NUMPY\1\0")
+fails("header length", nacre.load, path)
+write(two .. "x")
+fails("takes 16 bytes, the file has 17 left", nacre.load, path)
+
 write(npy(dict:format("|O", "(2,)"), "1234"))
 fails("Python objects", nacre.load, path)
 write(npy(dict:format("\27[2J", "(2,)"), "1234"))

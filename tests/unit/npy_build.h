@@ -61,7 +61,7 @@ static int loadbytes(Tensor **t, const unsigned char *p, size_t n) {
   nc_files.close = diskclose;
   nc_files.fstat = diskstat;
   nc_files.read = diskread;
-  status = nc_loadnpy(t, &(Source){ "x.npy", NULL, 0 });
+  status = nc_loadnpy(t, &(Source){ .path = "x.npy" });
   nc_files = real;
   return status;
 }

@@ -15,7 +15,7 @@ static char folder[] = "/tmp/nacre-test-XXXXXX";
 static char target[64];       /* folder/x.npy */
 
 #define TO_TARGET (&(Sink){ target, 1, NULL })
-#define FROM_TARGET (&(Source){ target, NULL, 0 })
+#define FROM_TARGET (&(Source){ .path = target })
 
 static int make_folder(void **state) {
   if (mkdtemp(folder) == NULL) return -1;

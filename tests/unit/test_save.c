@@ -69,14 +69,14 @@ static void test_links(void **state) {
 
 static void test_special(void **state) {
   Tensor *t = counting(2, 2), *u;
-  fails(nc_loadnpy(&u, &(Source){ folder, NULL, 0 }), NC_EFILE,
+  fails(nc_loadnpy(&u, &(Source){ .path = folder }), NC_EFILE,
         "this is a directory");
   assert_int_equal(nc_save(&(Sink){ folder, 1, NULL }, t), NC_EFILE);
   assert_int_equal(mkfifo(target, 0600), 0);
   fails(nc_loadnpy(&u, FROM_TARGET), NC_EFILE, "not a regular file");
   unlink(target);
   fails(nc_loadnpy(&u, FROM_TARGET), NC_EFILE, "No such file");
-  assert_int_equal(nc_loadnpy(&u, &(Source){ "/dev/null", NULL, 0 }), NC_EFILE);
+  assert_int_equal(nc_loadnpy(&u, &(Source){ .path = "/dev/null" }), NC_EFILE);
   ok(nc_save(&(Sink){ "/dev/null", 1, NULL }, t));
   assert_int_equal(nc_save(&(Sink){ "/dev/full", 1, NULL }, t), NC_EFILE);
   assert_int_equal(nc_save(&(Sink){ "/nowhere/x.npy", 1, NULL }, t), NC_EFILE);

@@ -231,6 +231,7 @@ int nc_open_single(int (*find)(void)) {
   sigset_t all, old;
   ask_for_one_thread(was, 0);
   sigfillset(&all);
+  sigdelset(&all, SIGBUS); /* as in threads.c */
   pthread_sigmask(SIG_SETMASK, &all, &old);
   r = find();
   pthread_sigmask(SIG_SETMASK, &old, NULL);
