@@ -579,39 +579,8 @@ function shell.helpat(text, point)
   return require "nacre.help".at(text, point)
 end
 
-local function user_prompt(name)
-  local prompt = rawget(_G, name)
-  if type(prompt) == "function" then
-    local ok, text = host.guard(tostring, prompt)
-    prompt = ok and text or nil
-  end
-  return prompt ~= nil and tostring(prompt) or nil
-end
-
--- "> ", with the device and the number of the input before it if they are
--- shown.
-local function usual_prompt()
-  local parts = {shell.ondevice()}
-  if parts[1] == "" then parts[1] = nil end
-  if settings.get "numbers" then
-    parts[#parts + 1] = ("%d"):format(host.history_size() + 1)
-  end
-  return table.concat(parts, ":") .. "> "
-end
-
--- "cuda:0" if new tensors go there, "" for the CPU.
-function shell.ondevice()
-  local name = nacre.get_default_device()
-  return name ~= "cpu" and name or ""
-end
-
 function shell.prompt(_, which)
-  if which == 2 then return user_prompt "_PROMPT2" or ">> " end
-  if shell.reader then return shell.reader.prompt end
-  local text = user_prompt "_PROMPT" or usual_prompt()
-  if not shell.failed or not host.has_color "stdout" then return text end
-  -- readline counts no width between \1 and \2
-  return "\1\27[31m\2" .. text .. "\1\27[0m\2"
+  return require "nacre.prompt_text".of(shell, which)
 end
 
 return shell
