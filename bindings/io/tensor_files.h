@@ -9,7 +9,7 @@
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \
-  "format:text=nil -> a tensor or a table of them"
+  "format:text=nil, slice:any=nil -> a tensor or a table of them"
 #define LOAD "path:any, *, " LOAD_OPTIONS
 #define DESERIALIZE "data:text, *, " LOAD_OPTIONS
 #define SAVE_OPTIONS                                                         \

@@ -197,8 +197,13 @@ static void close_single(Archive *a) {
   (void)a;
 }
 
-const ArchiveFormat nc_single_npy = { sizeof(SingleNpy), open_single,
-                                      load_single, single_info, close_single };
+const ArchiveFormat nc_single_npy = {
+  .size = sizeof(SingleNpy),
+  .open = open_single,
+  .load = load_single,
+  .info = single_info,
+  .close = close_single,
+};
 
 /*
 ** Saving

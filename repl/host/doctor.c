@@ -96,6 +96,7 @@ void sh_doctor(void) {
   sh_longversion();
   library("images", nl_pnglibrary());
   library("npz", nc_ziplibrary());
+  library("hdf5", nc_hdf5library());
   library("pictures", sh_rsvg_library());
   place();
   cuda();
