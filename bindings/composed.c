@@ -146,6 +146,7 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.loader",
                                       "nacre.nested_safetensors",
                                       "nacre.nested_groups",
+                                      "nacre.pickle",
                                       "nacre.sequence_lengths",
                                       "nacre.recurrent",
                                       "nacre.attention",

@@ -20,9 +20,10 @@ static const struct {
   const char *name;
   FileFormat format;
 } extensions[] = {
-  { "npy", NC_NPY }, { "npz", NC_NPZ },   { "csv", NC_CSV },
-  { "tsv", NC_CSV }, { "txt", NC_CSV },   { "safetensors", NC_SAFETENSORS },
-  { "h5", NC_HDF5 }, { "hdf5", NC_HDF5 },
+  { "npy", NC_NPY },   { "npz", NC_NPZ }, { "csv", NC_CSV },
+  { "tsv", NC_CSV },   { "txt", NC_CSV }, { "safetensors", NC_SAFETENSORS },
+  { "pt", NC_PT },     { "pth", NC_PT },  { "h5", NC_HDF5 },
+  { "hdf5", NC_HDF5 },
 };
 
 const char *nc_extension(const char *path) {
@@ -49,6 +50,15 @@ static int is_safetensors(const char *head, int64_t n, int64_t size) {
          nc_littleendian(head, 8) <= (uint64_t)size - 8;
 }
 
+/* Is the first member of a zip archive what torch.save writes first? */
+static int is_pt(const char *head, int64_t n) {
+  static const char end[] = "/data.pkl";
+  const int64_t length = n > 30 ? (int64_t)nc_littleendian(head + 26, 2) : 0;
+  const int64_t at = 30 + length - (int64_t)strlen(end);
+  return at > 30 && 30 + length <= n &&
+         memcmp(head + at, end, strlen(end)) == 0;
+}
+
 int nc_formatof(FileFormat *f, const Source *from) {
   char head[NC_HEAD];
   Reader r;
@@ -62,9 +72,10 @@ int nc_formatof(FileFormat *f, const Source *from) {
   nc_closeread(&r);
   TRY(status);
   if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
-  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) *f = NC_NPZ;
   else if (n >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0) *f = NC_HDF5;
   else if (n >= 10 && memcmp(head, "MATLAB 7.3", 10) == 0) *f = NC_HDF5;
+  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
+    *f = *f == NC_PT || is_pt(head, n) ? NC_PT : NC_NPZ;
   else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
   else return nc_fail_foreign_format(from->path, head, n);
   return NC_OK;
@@ -105,8 +116,11 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 ** Archives
 */
 static const ArchiveFormat *const archives[] = {
-  [NC_NPY] = &nc_single_npy,          [NC_NPZ] = &nc_npz,
-  [NC_SAFETENSORS] = &nc_safetensors, [NC_SHARDS] = &nc_shards,
+  [NC_NPY] = &nc_single_npy,
+  [NC_NPZ] = &nc_npz,
+  [NC_SAFETENSORS] = &nc_safetensors,
+  [NC_SHARDS] = &nc_shards,
+  [NC_PT] = &nc_pt,
   [NC_HDF5] = &nc_hdf5_files,
 };
 

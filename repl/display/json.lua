@@ -7,14 +7,29 @@
 
 local json = {}
 
+local OBJECT <const> = {}
+
 --
 -- Writing
 --
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
                  ["\t"] = "\\t", ["\r"] = "\\r"}
 
+-- The text with U+FFFD for each byte that is not part of a character.
+local function valid(s)
+  local parts, from = {}, 1
+  while true do
+    local good, bad = utf8.len(s, from)
+    if good then break end
+    parts[#parts + 1] = s:sub(from, bad - 1)
+    from = bad + 1
+  end
+  parts[#parts + 1] = s:sub(from)
+  return table.concat(parts, "\u{FFFD}")
+end
+
 local function string(s)
-  if not utf8.len(s) then s = s:gsub("[\128-\255]", "?") end
+  if not utf8.len(s) then s = valid(s) end
   return '"' .. s:gsub('[%c"\\]', function(c)
     return ESCAPES[c] or ("\\u%04x"):format(c:byte())
   end) .. '"'
@@ -50,7 +65,7 @@ end
 function encode(v, indent)
   local kind = type(v)
   if kind == "table" then
-    local islist = v[1] ~= nil or next(v) == nil
+    local islist = v[1] ~= nil or next(v) == nil and v ~= OBJECT
     return (islist and list or object)(v, indent)
   end
   if kind == "number" then return number(v) end
@@ -65,6 +80,9 @@ function json.line(v) return encode(v) end
 
 -- A field that is to be null rather than missing.
 json.null = 0 / 0
+
+-- An object without fields, which {} would not be.
+json.object = OBJECT
 
 -- Reading. Each reader takes the text and a position, and returns a value and
 -- the position after it; errors are raised.

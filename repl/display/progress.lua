@@ -2,7 +2,8 @@
 --
 -- progress.lua - for i in nacre.progress(n) do ... end shows on stderr how far
 -- the loop is, its rate and the time left, and the values of progress.set{...}
--- with a curve of each. Without a terminal it shows nothing.
+-- with a curve of each. In a notebook the line is an output of its own; without
+-- either it shows nothing.
 
 local host = require "nacre.host"
 local units = require "nacre.units"
@@ -133,6 +134,9 @@ end
 
 local showing             -- the line that is shown
 
+-- The output of a notebook's cell; nil at a terminal.
+local function notebook() return package.loaded["nacre.notebook_output"] end
+
 -- Erases with blanks, which every terminal can do.
 function Line:write(text)
   local columns = utf8.len(text) or #text
@@ -156,11 +160,12 @@ function Line:tick()
   local now = host.clock()
   if self.hidden or now < self.due then return end
   self.due = now + AGAIN
+  self.line_shown = true
+  plot "step"
+  if notebook() then return notebook().replace(self, self:text(now)) end
   io.stdout:flush()
   if showing and showing ~= self then showing:erase() end
-  plot "step"
   below.add(self)
-  self.line_shown = true
   self:write(self:text(now))
 end
 
@@ -182,7 +187,9 @@ function Line:__close()
                                    units.seconds(now - self.begin)),
                rate(self.done, now - self.begin)}
   self:add_values(all, false)
-  io.stderr:write(table.concat(all, "  "), "\n")
+  local text = table.concat(all, "  ")
+  if notebook() then return notebook().replace(self, text) end
+  io.stderr:write(text, "\n")
 end
 
 -- The line of n steps, or of an unknown number; without a terminal it is never
@@ -191,7 +198,8 @@ local function new_line(n, label)
   local now = host.clock()
   local line = setmetatable({n = n, label = label, done = 0, begin = now,
                              due = now + FIRST, values = {},
-                             hidden = not host.is_terminal "stderr"}, Line)
+                             hidden = not (host.is_terminal "stderr" or
+                                           notebook())}, Line)
   loops[#loops + 1] = line
   return line
 end

@@ -26,7 +26,9 @@ local function show(v, options)
   end
   local depth = settings.get "depth"
   options.depth = depth ~= "auto" and depth or nil
-  return display.show(v, options)
+  local text = display.show(v, options)
+  if type(v) ~= "table" and type(v) ~= "function" then return text end
+  return require "nacre.wrap_lines".text(text, "stdout", true)
 end
 
 -- A value on one line if possible, for lists of results and variables.
@@ -54,6 +56,10 @@ local function several(list, n)
   return large > 1
 end
 
+-- The text of a tensor; rows[line] becomes {head =, cells...} for each line of
+-- it that has elements.
+function styled.tensor(t, rows) return show(t, {rows = rows}) end
+
 -- The results of a block as text: a single one in full, several on one line
 -- each.
 function styled.text(...)
@@ -72,11 +78,17 @@ function styled.text(...)
          (brief and "\n" or "")
 end
 
--- Prints the results of an expression, except the file that io.write returns.
+-- Is the result of an expression the file that io.write returns?
+function styled.is_file_written(source, ...)
+  return source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
+         io.type((...)) ~= nil
+end
+
+-- Prints the results of an expression.
 function styled.print(source, ...)
-  local written = source:find "[.:]write%f[^%w_]" and select("#", ...) == 1 and
-                  io.type((...))
-  if not written then io.stdout:write((styled.text(...))) end
+  if not styled.is_file_written(source, ...) then
+    io.stdout:write((styled.text(...)))
+  end
 end
 
 return styled

@@ -9,7 +9,8 @@
 -- first four decimals, never look equal.
 --
 -- opts, everywhere: width, color, precision (digits, or "full": each number so
--- that it reads back), edge, maxlines.
+-- that it reads back), edge, maxlines; rows, if it is given, gets the cells of
+-- each line: rows[line] = {head =, cells...}.
 
 local facts = require "nacre.tensor_facts"
 local numbers = require "nacre.number_text"
@@ -159,7 +160,9 @@ local function line(head, cells, width, opts)
     end
     list[i] = text
   end
-  return head .. table.concat(list, "  ")
+  local whole = head .. table.concat(list, "  ")
+  if opts.rows then opts.rows[whole] = {head = head, table.unpack(cells)} end
+  return whole
 end
 
 --

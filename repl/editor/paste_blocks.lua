@@ -87,7 +87,8 @@ local function split_lines(text, islua)
   text = outdent(text)
   local function whole()
     local part = input_block.lua_part(block, islua)
-    return not part or not part:find "%S" or input_block.compile(part).f ~= nil
+    local unit = part and input_block.compile(part)
+    return not part or unit.f ~= nil or unit.kind == "empty"
   end
   for line in (text .. "\n"):gmatch "(.-)\n" do
     if block and line:find "%S" and begins_input(line) and whole() then
@@ -107,6 +108,15 @@ local function is_single(text, islua)
   local part = input_block.lua_part(text, islua)
   if part then return input_block.compile(part).kind ~= "error" end
   return not input_block.command(text)
+end
+
+-- All inputs of the cell of a notebook; it may begin with a command that takes
+-- Lua, and go on with other lines.
+function paste_blocks.inputs(text, islua)
+  text = paste_blocks.strip(text) or text
+  if #prompts(text) > 0 then return split_at_prompts(text) end
+  local single = not input_block.command(text) and is_single(text, islua)
+  return not single and split_lines(text, islua) or {text}
 end
 
 -- The first of several inputs; the others are kept for next(). Nil if there is

@@ -12,6 +12,7 @@ local facts = require "nacre.tensor_facts"
 local suggestion = require "nacre.suggestion"
 local topics = require "nacre.topics"
 local other_libraries = require "nacre.other_libraries"
+local say = require "nacre.wrap_lines".say
 
 local help = {signature = reference.signature}
 
@@ -71,9 +72,9 @@ end
 -- The functions of the global `shell`, which are the commands.
 local function shell_functions()
   local rows = {}
-  for _, command in ipairs(require "nacre.commands".list) do
-    rows[#rows + 1] = {"shell." .. (command.as or command.name), command.doc}
-  end
+  require "nacre.commands".each_function(function(name, command)
+    rows[#rows + 1] = {"shell." .. name, command.doc}
+  end)
   return "shell holds the commands as functions\n" .. listing(rows) ..
          "\n  ?shell.plot explains one"
 end
@@ -158,7 +159,8 @@ local function usage(name, whole)
   local commands = require "nacre.commands"
   local entry = commands.find(name)
   local exact = entry and (entry.name == name or entry.as == name)
-  return entry and (exact or not whole) and commands.usage(entry) or nil
+  return entry and (exact or not whole) and
+         require "nacre.command_help".text(entry) or nil
 end
 
 local function meaning(name)
@@ -331,8 +333,7 @@ end
 -- ?name and ??word
 function help.show(shell, name, wide)
   if name == "topics" and not wide then
-    io.stdout:write(all_topics(), "\n")
-    return
+    return say(all_topics())
   end
   if name == "" then
     return require "nacre.commands".run(shell, "help", "")
@@ -340,8 +341,7 @@ function help.show(shell, name, wide)
   local text = wide and search(name) or
                not wide and (help.text(name) or foreign_name(name))
   if text then
-    io.stdout:write(text, "\n")
-    return
+    return say(text)
   end
   shell.fail(no_help(name))
 end
@@ -367,17 +367,15 @@ function help.method(shell, path, name)
   local tensor = object == nil or facts.istensor(object)
   local info = tensor and nacre._methods[name] and nacre._info(name)
   if info then
-    io.stdout:write(brief(info, name, path, object), "\n")
-    return
+    return say(brief(info, name, path, object))
   end
   local value = lookup.field(object, name)
   info = type(value) == "function" and (nacre._info(value) or tensor and
          nacre._methods[name] and reference.described(name) or
          method_of_class(value, name))
   if value ~= nil then
-    io.stdout:write(info and brief(info, name, path, object) or
-                    describe(name, value), "\n")
-    return
+    return say(info and brief(info, name, path, object) or
+               describe(name, value))
   end
   if tensor and lookup.properties[name] then
     return shell.fail(("%s is not a method: %s.%s"):format(name,

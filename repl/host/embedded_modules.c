@@ -54,6 +54,8 @@ void sh_open_embedded_modules(lua_State *L) {
   lua_setfield(L, -2, "nacre.host");
   lua_pushcfunction(L, sh_openprocess);
   lua_setfield(L, -2, "nacre.process");
+  lua_pushcfunction(L, sh_openkernel);
+  lua_setfield(L, -2, "nacre.kernel_host");
   lua_pushcfunction(L, sh_openmachine);
   lua_setfield(L, -2, "nacre.machine");
   lua_pushcfunction(L, sh_openlex);

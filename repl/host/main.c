@@ -159,13 +159,21 @@ static int openlibs(lua_State *L, const Options *o) {
   return settings(L, o);
 }
 
+static int installkernel(lua_State *L, const Options *o) {
+  sh_pushmember(L, "nacre.kernelspec", "install");
+  lua_pushstring(L, o->prefix);
+  return sh_call(L, 1, 0);
+}
+
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
   int status, failed, prompt = o->interactive && !o->check;
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
+  if (o->kernel) return sh_runkernel(L, o);
   if (o->tool) return sh_runtool(L, o);
   if (o->peak) return sh_measurepeak(L);
+  if (o->installkernel) return installkernel(L, o);
   if (o->doctor) {
     sh_pushmember(L, "nacre.session_commands", "doctor");
     return sh_call(L, 0, 0);

@@ -37,8 +37,11 @@ static const struct Known {
   { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
   { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
   { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
-  { "--peak", 'K', NONE },       { "--ls", 'L', NONE },
-  { "--diff", 'L', NONE },       { "--convert", 'L', NONE },
+  { "--peak", 'K', NONE },       { "--plain", 'O', NONE },
+  { "--kernel", 'N', REQUIRED }, { "--prefix", 'X', REQUIRED },
+  { "--user", 'U', NONE },       { "--install-kernel", 'I', NONE },
+  { "--ls", 'L', NONE },         { "--diff", 'L', NONE },
+  { "--convert", 'L', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -83,6 +86,9 @@ void sh_help(void) {
       "  --color=auto|always|never\n"
       "  --ascii            write only ASCII\n"
       "  --width N          width of the output\n"
+      "  --plain            the prompt without colours, suggestions and "
+      "menus,\n"
+      "                     for screen readers\n"
       "  --rc FILE, --no-rc the shell's start-up file, or none\n"
       "  --no-history       neither read nor write the history\n"
       "  --doctor           show the devices, libraries, terminal and files "
@@ -91,6 +97,11 @@ void sh_help(void) {
       "  --peak             measure the peak rates of this machine, for the\n"
       "                     percentages of :time, and save them\n"
       "  --test [PATH...]   run regression tests (--test --help says more)\n"
+      "Jupyter:\n"
+      "  --install-kernel   register this program as a kernel for notebooks\n"
+      "  --user, --prefix DIR\n"
+      "                     where: in your home, the default, or below DIR\n"
+      "  --kernel FILE      be a kernel; Jupyter writes FILE\n"
       "Files of tensors:\n"
       "  FILE...            opens the shell with what is in them in `file' "
       "(several:\n"
@@ -236,7 +247,12 @@ static int take(Options *o, const Option *x) {
     case 'r': o->rc = x->value; return 0;
     case 'R': o->norc = 1; return 0;
     case 'K': o->peak = 1; return 0;
+    case 'N': o->kernel = x->value; return 0;
+    case 'I': o->installkernel = 1; return 0;
+    case 'X': o->prefix = x->value; return 0;
+    case 'U': o->user = 1; return 0;
     case 'a': o->ascii = 1; return 0;
+    case 'O': o->plain = 1; return 0;
     default: o->nohistory = 1; return 0;
   }
 }
@@ -251,6 +267,18 @@ static int rest(Options *o, int i) {
   return sh_usage();
 }
 
+/* --user and --prefix belong to --install-kernel; one of them is enough. */
+static int where(const Options *o) {
+  const char *wrong = o->user && o->prefix ? "--user and --prefix exclude "
+                                             "each other"
+                      : (o->user || o->prefix) && !o->installkernel
+                          ? "--user and --prefix need --install-kernel"
+                          : NULL;
+  if (wrong == NULL) return 0;
+  fprintf(stderr, SH_NAME ": %s\n", wrong);
+  return sh_usage();
+}
+
 int sh_options(Options *o, char **argv) {
   Option x;
   int i = argv[0] != NULL, more = 0;
@@ -261,5 +289,5 @@ int sh_options(Options *o, char **argv) {
   if (o->test || o->tool) return rest(o, i);
   if (more < 0) return -1;
   if (argv[i] != NULL) *(sh_istensorfile(argv[i]) ? &o->files : &o->script) = i;
-  return 0;
+  return where(o);
 }

@@ -32,12 +32,15 @@ typedef struct Options {
   int script; /* index in argv of the script's name, or 0 */
   int interactive, quiet, version, longversion, doctor, help, peak;
   int code;  /* -e, -l or -p was given */
+  const char *kernel; /* the file that says where a notebook's front end is */
+  int installkernel, user;
+  const char *prefix; /* the folder for --install-kernel */
   int test;  /* index in argv of the first word after --test, or 0 */
   int tool;  /* the same after --ls, --diff or --convert */
   int files; /* index in argv of the first file of tensors, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
-  int norc, check, strict, time, deterministic;
+  int norc, check, strict, time, deterministic, plain;
   const char *device, *dtype, *nan;
   const char *rc;      /* the start-up file; NULL: the default one */
   const char *profile; /* file for the table of operations; "": stderr */
@@ -72,6 +75,10 @@ int sh_columns(void);
 int sh_utf8(void);
 int sh_interactive(void); /* stdin and stdout are both terminals */
 int sh_dumb(void);        /* TERM is unset or "dumb" */
+/* Is the prompt drawn by readline alone (--plain)? */
+int sh_plaindisplay(void);
+/* Are suggestions shown at the prompt?  Sets it, unless on is negative. */
+int sh_suggestions(int on);
 
 /*
 ** Ctrl-C (interrupt.c)
@@ -131,6 +138,8 @@ void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f);
    of results. */
 int sh_callwrapped(lua_State *L);
 int sh_png_of_svg(lua_State *L);     /* svg_png.c: host.png_of_svg */
+const char *sh_zmq_library(void);    /* zmq_sockets.c: its name; or NULL */
+const char *sh_sodium_library(void); /* message_signing.c: the same */
 const char *sh_rsvg_library(void);   /* svg_png.c: its name; or NULL */
 int sh_query_terminal(lua_State *L); /* terminal_query.c: host.query_terminal */
 int sh_start_coverage(lua_State *L);       /* coverage.c: functions of */
@@ -138,6 +147,7 @@ int sh_take_coverage(lua_State *L);     /* "nacre.process" */
 /* process_files.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
+int sh_openkernel(lua_State *L); /* kernel_process.c: "nacre.kernel_host" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
@@ -179,6 +189,7 @@ int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
 int sh_runstdin(lua_State *L);
 int sh_runtests(lua_State *L, char **words); /* process.c: nacre --test */
+int sh_runkernel(lua_State *L, const Options *o); /* kernel_process.c */
 
 /*
 ** Version and diagnosis of the installation (doctor.c)

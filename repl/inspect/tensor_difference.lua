@@ -5,6 +5,7 @@
 -- elements differ by how much. Computed in pieces, so that it needs little
 -- memory.
 
+local host = require "nacre.host"
 local facts = require "nacre.tensor_facts"
 
 local nacre = package.loaded.nacre
@@ -169,9 +170,10 @@ function difference.histogram(s)
   if #rows == 1 or #rows == 2 and rows[1][2] == 0 then return {} end
   for _, row in ipairs(rows) do top = math.max(top, row[2]) end
   local lines = {"ulp          elements  (bars: logarithmic)"}
+  local room = math.max(8, math.min(40, host.columns() - 26))
   for i, row in ipairs(rows) do
     lines[i + 1] = ("%-9s %11d  %s"):format(row[1], row[2],
-      bar(math.log(row[2] + 1) / math.log(top + 1), 40))
+      bar(math.log(row[2] + 1) / math.log(top + 1), room))
     lines[i + 1] = lines[i + 1]:gsub("%s+$", "")
   end
   return lines
@@ -199,7 +201,7 @@ function difference.map(a, b, most)
   local A, B = a:detach():cpu():reshape(-1, columns),
                b:detach():cpu():reshape(-1, columns)
   local height = math.min(A:size(1), HIGH)
-  local width = math.min(columns, WIDE)
+  local width = math.min(columns, WIDE, math.max(8, host.columns() - 6))
   local rows = {}
   for r = 1, height do
     local from, to = part(r, height, A:size(1))

@@ -5,6 +5,7 @@
 -- nacre.progress runs or the history grows.
 
 local host = require "nacre.host"
+local notebook = package.loaded["nacre.notebook_output"]
 local below = require "nacre.below_output"
 
 local live = {rows = 0}       -- rows of the plot on the screen
@@ -49,6 +50,7 @@ local function draw(text)
     return
   end
   failed = nil
+  if notebook then return notebook.replace(live, table.concat(lines, "\n")) end
   below.erase()
   below.write(table.concat(lines, "\n"), "\n")
   live.rows = #lines
@@ -58,10 +60,9 @@ end
 -- A loop runs, and the setting is `text`.
 function live.step(text)
   local now = host.clock()
-  if now < due or text == "off" or not host.is_terminal "stderr" or
-     not host.has_color "stderr" then
-    return
-  end
+  local drawn = notebook or
+                host.is_terminal "stderr" and host.has_color "stderr"
+  if now < due or text == "off" or not drawn then return end
   draw(text)
   due = host.clock() + AGAIN
 end
@@ -72,6 +73,7 @@ function live.finish(text)
   due = 0
   if text ~= "off" then draw(text) end
   live.rows = 0
+  if notebook then notebook.leave(live) end
   below.remove(live)
   if failed then
     io.stderr:write(("(live: no plot of %s: %s)\n"):format(text, failed))

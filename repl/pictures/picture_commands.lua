@@ -19,20 +19,6 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local pictures = {}
 
--- Removes options such as "-y log" from the end; returns the rest.
-local function options(text, known)
-  local o = {}
-  while true do
-    local head, name, value = text:match "^(.-)%s+%-(%a)%s+(%S+)%s*$"
-    if not name then          -- the value may stand close, as in -ylog, -y=log
-      head, name, value = text:match "^(.-)%s+%-(%a)=?(%a+)%s*$"
-    end
-    local take = name and known[name]
-    if not take or take(o, value) == false then return text, o end
-    text = head
-  end
-end
-
 -- Adds the expressions of a comma-separated list; each one alone is valid in
 -- parentheses.
 local function single(list, text)
@@ -88,8 +74,12 @@ local function guarded(shell, f, ...)
   end, ...)
 end
 
-local function command(shell, text, known, f)
-  local rest, o = options(text, known)
+-- Runs a command: f(values, options, their texts).
+local function command(shell, text, name, f)
+  local params = require "nacre.commands".params_of(name)
+  local rest, given = require "nacre.command_options".trailing(params, text)
+  local o = {xlog = given.x and true, ylog = given.y and true, center = given.z,
+             file = given.o}
   local results, names = values(shell, rest)
   if results then guarded(shell, f, results, o, names) end
 end
@@ -127,6 +117,8 @@ local function say(lines)
   io.stdout:write(table.concat(lines, "\n"), "\n")
   return true
 end
+
+local function say_note(text) require "nacre.wrap_lines".say(text) end
 
 --
 -- Curves
@@ -183,49 +175,49 @@ function pictures.chart(args, o, names)
   return table.move(s.notes, 1, #s.notes, #lines + 1, lines)
 end
 
--- Writes what `draw` makes of a picture's size to the file o.file, and then
--- the notes; nil and why it could not be.
-local function to_file(o, notes, draw)
+-- The output of a notebook's cell; nil in other sessions.
+local notebook = package.loaded["nacre.notebook_output"]
+
+-- Is a picture of pixels wanted, not one of characters?
+local function is_drawn(o) return o.file or notebook end
+
+-- Writes what `draw` makes of a picture's size to the file o.file, or shows it
+-- in a notebook, whose front end may show the characters of lines() instead.
+-- Then the notes; nil and why it could not be.
+local function present(o, notes, draw, lines)
   local picture_file = require "nacre.picture_file"
   local width, height = picture_file.size(o)
-  local refused = picture_file.refused(o.file)
+  local refused = o.file and picture_file.refused(o.file)
   if refused then return nil, refused end
   local text, why = draw(width, height)
   if not text then return nil, why end
+  if not o.file then
+    notebook.display {["image/svg+xml"] = text,
+                      ["text/plain"] = table.concat(lines() or {}, "\n")}
+    return not notes[1] or say(notes)
+  end
   local ok, wrong = picture_file.write(o.file, text, width, height)
   if ok and notes[1] then say(notes) end
   return ok, wrong
 end
 
-local function chart_to_file(args, o, names)
+local function drawn_chart(args, o, names)
   local s, why = scene(args, o, names, (require "nacre.picture_file".size(o)))
   if not s then return nil, why end
-  return to_file(o, s.notes, function(width, height)
+  return present(o, s.notes, function(width, height)
     s.width, s.height = width, height
     local text = require "nacre.svg_picture".chart(s)
     if not text then return nothing(o) end
     return text
-  end)
+  end, function() return pictures.chart(args, o, names) end)
 end
 
 local function curves(args, o, names)
-  if o.file then return chart_to_file(args, o, names) end
+  if is_drawn(o) then return drawn_chart(args, o, names) end
   local lines, why = pictures.chart(args, o, names)
   if not lines then return nil, why end
   return say(lines)
 end
-
-local function log(key)
-  return function(o, value)
-    if value ~= "log" then return false end
-    o[key] = true
-  end
-end
-
--- The option -o FILE.
-local function file(o, value) o.file = value end
-
-local PLOT = {x = log "xlog", y = log "ylog", o = file}
 
 -- A function and its range with commas between them: "f -1 1" would be f - 1
 -- for Lua.
@@ -235,14 +227,15 @@ local function separated(text)
      type(require "nacre.lookup".value(first)) ~= "function" then
     return text
   end
-  local rest = options(text, PLOT)
+  local params = require "nacre.commands".params_of "plot"
+  local rest = require "nacre.command_options".trailing(params, text)
   local f, low, high = rest:match "^(.-)%s+(%-?[%w_.]+)%s+(%-?[%w_.]+)%s*$"
   if not f then return text end
   return f .. ", " .. low .. ", " .. high .. text:sub(#rest + 1)
 end
 
 function pictures.plot(shell, text)
-  command(shell, separated(text), PLOT, curves)
+  command(shell, separated(text), "plot", curves)
 end
 
 function pictures.plotcall(...) call(curves, nil, ...) end
@@ -252,7 +245,7 @@ local function dots(args, o, names)
   return curves(args, o, names)
 end
 
-function pictures.scatter(shell, text) command(shell, text, PLOT, dots) end
+function pictures.scatter(shell, text) command(shell, text, "scatter", dots) end
 
 function pictures.scattercall(...) call(dots, nil, ...) end
 
@@ -326,26 +319,27 @@ local function histogram(args, o, names)
     notes[1] = ("  ~ a sample of %d of %d"):format(x:numel() + bad, t:numel())
   end
   if bad > 0 then notes[#notes + 1] = ("  ! %d not finite"):format(bad) end
-  if o.file then
-    return to_file(o, notes, function(width, height)
+  local function lines()
+    local look = appearance(o)
+    return plot.bars(rows, {width = look.width, utf8 = look.utf8,
+                            log = o.ylog})
+  end
+  if is_drawn(o) then
+    return present(o, notes, function(width, height)
       return require "nacre.svg_picture".bars(rows, {
         title = o.title or names[1], width = width, height = height,
         log = o.ylog})
-    end)
+    end, lines)
   end
-  local look = appearance(o)
-  local lines = plot.bars(rows, {width = look.width, utf8 = look.utf8,
-                                 log = o.ylog})
-  return say(table.move(notes, 1, #notes, #lines + 1, lines))
+  local list = lines()
+  return say(table.move(notes, 1, #notes, #list + 1, list))
 end
-
-local HIST = {y = log "ylog", o = file}
 
 function pictures.hist(shell, text)
   if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
     return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
   end
-  command(shell, text, HIST, histogram)
+  command(shell, text, "hist", histogram)
 end
 
 function pictures.histcall(...) call(histogram, 2, ...) end
@@ -364,28 +358,23 @@ local function field(args, o, names)
     return nil, ("a matrix is needed; %s is %s"):format(names[1] or "this",
       facts.kind_and_device(m))
   end
-  if o.file then
-    local rows, cells, note = require "nacre.heatmap".cells(m, CELLS, o.center)
-    if not rows then return nil, cells end
-    return to_file(o, {note}, function(width, height)
-      cells.title, cells.width, cells.height = o.title or names[1], width,
-                                               height
-      return require "nacre.svg_picture".cells(rows, cells)
-    end)
+  local function lines()
+    local look = appearance(o)
+    return require "nacre.heatmap".lines(m, {width = look.width,
+      height = o.height, center = o.center, color = look.color and look.utf8,
+      exact = require "nacre.character_image".exact()})
   end
-  local look = appearance(o)
-  return say(require "nacre.heatmap".lines(m, {width = look.width,
-    height = o.height, center = o.center, color = look.color and look.utf8,
-    exact = require "nacre.character_image".exact()}))
+  if not is_drawn(o) then return say(lines()) end
+  local rows, cells, note = require "nacre.heatmap".cells(m, CELLS, o.center)
+  if not rows then return nil, cells end
+  return present(o, {note}, function(width, height)
+    cells.title, cells.width, cells.height = o.title or names[1], width, height
+    return require "nacre.svg_picture".cells(rows, cells)
+  end, lines)
 end
 
-local HEAT = {z = function(o, value)
-  o.center = tonumber(value)
-  return o.center ~= nil
-end, o = file}
-
 function pictures.heat(shell, text)
-  command(shell, text, HEAT, field)
+  command(shell, text, "heat", field)
 end
 
 function pictures.heatcall(...) call(field, 1, ...) end
@@ -401,15 +390,17 @@ local function picture(args, o, names)
   local t, why = data.tensor(given, names[1] or "argument 1")
   if not t then return nil, why end
   local graphics = require "nacre.terminal_image"
-  local way = graphics.way(o.graphics or
-                           require "nacre.settings".get "graphics")
+  local wanted = o.graphics or require "nacre.settings".get "graphics"
+  local way = graphics.way(wanted)
   local img, note = require "nacre.tensor_image".of(t)
   if not img then return nil, note end
-  if way ~= "off" then
+  if notebook and wanted == "auto" then
+    notebook.image(img, note)
+  elseif way ~= "off" then
     local width = appearance(o).width
     io.stdout:write(graphics.draw(img, way, {width = width}), "\n")
   end
-  io.stdout:write(note, "\n")
+  say_note(note)
   return true
 end
 
@@ -423,7 +414,7 @@ end
 function pictures.show(shell, text)
   local name = filename(text)
   if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
-  command(shell, text, {}, picture)
+  command(shell, text, "show", picture)
 end
 
 function pictures.showcall(...) call(picture, 1, ...) end
@@ -435,7 +426,7 @@ local function write(path, t)
   nacre.png(path, img)
   local file <close> = assert(io.open(path, "rb"))
   local size = require "nacre.units".bytes(file:seek "end")
-  io.stdout:write(("%s %s, %s\n"):format(path, note, size))
+  say_note(("%s %s, %s"):format(path, note, size))
   return true
 end
 

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- session_commands.lua - the commands :seed, :clear, :gc, :reset,
--- :mem, :dev and :doctor.
+-- session_commands.lua - the commands :seed, :clear, :gc, :reset, :mem and
+-- :doctor, and the list of devices.
 
 local host = require "nacre.host"
 local units = require "nacre.units"
 
 local session_commands = {}
 
-local function say(...) io.stdout:write(...) end
+local function say(...)
+  require "nacre.wrap_lines".say(table.concat {...})
+end
 
 function session_commands.seed(shell, text)
   local n = math.tointeger(tonumber(text))
@@ -17,8 +19,10 @@ function session_commands.seed(shell, text)
 end
 
 function session_commands.clear()
+  local notebook = package.loaded["nacre.notebook_output"]
+  if notebook then return notebook.clear() end
   if host.has_color "stdout" and host.is_terminal "stdout" then
-    say "\27[H\27[2J\27[3J"
+    io.stdout:write "\27[H\27[2J\27[3J"
   end
 end
 
@@ -38,7 +42,7 @@ end
 function session_commands.mem()
   local reached = require "nacre.reachable".all()
   for _, line in ipairs(require "nacre.variables".memory(reached)) do
-    require "nacre.wrap_lines".say(line)
+    say(line)
   end
   say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
 end
@@ -46,8 +50,8 @@ end
 -- shell.mem(): {name =, live =, peak =, cached =} for each device
 function session_commands.callmem() return nacre._devices() end
 
--- The devices, after the default one.
-local function devices()
+-- The CUDA devices and their memory, or why there is none.
+function session_commands.devices()
   local cuda = nacre.cuda
   if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
   for i = 0, cuda.device_count() - 1 do
@@ -57,17 +61,6 @@ local function devices()
       ("%s  %s free of %s"):format(name, units.bytes(free),
                                    units.bytes(total)) or free.message))
   end
-end
-
-function session_commands.dev(_, name)
-  local was = nacre.get_default_device()
-  if name == "" then
-    say("default device ", was, "\n")
-    return devices()
-  end
-  nacre.set_default_device(name)
-  say(("default device %s (was %s)\n"):format(nacre.get_default_device(),
-                                              was))
 end
 
 -- The path of one of the program's files, and whether it exists.
@@ -80,7 +73,12 @@ end
 
 function session_commands.doctor()
   io.stdout:flush()
-  host.doctor()
+  if host.divert_stdout() then
+    host.doctor()
+    say(host.diverted_text())
+  else                        -- into a file
+    host.doctor()
+  end
   ownfile("start-up", require "nacre.settings".initfile())
   ownfile("history", host.history_file())
   ownfile("peaks", require "nacre.machine_peak".path())

@@ -42,6 +42,10 @@ function shell.userglobals()
   return names
 end
 
+local function error_stream()
+  return shell.transcript and "stdout" or "stderr"
+end
+
 -- Writes an error or a note; transcripts contain them. While the output goes
 -- to a file, they wait in shell.held.
 local function complain(text)
@@ -51,26 +55,25 @@ local function complain(text)
   end
   io.stdout:flush()
   local out = shell.transcript and io.stdout or io.stderr
+  text = require "nacre.wrap_lines".text(text, error_stream())
   out:write(text, text:sub(-1) == "\n" and "" or "\n")
   out:flush()
 end
 
 shell.complain = complain
 
-function shell.note(text)
-  local stream = shell.transcript and "stdout" or "stderr"
-  complain(styled.paint("(" .. text .. ")", "dim", stream))
-end
+-- Writes the text of an error; a notebook sends it in its own way.
+function shell.write_error(text) complain(text) end
 
-local function error_stream()
-  return shell.transcript and "stdout" or "stderr"
+function shell.note(text)
+  complain(styled.paint("(" .. text .. ")", "dim", error_stream()))
 end
 
 -- Reports the failure of a command.
 function shell.fail(text)
   shell.failed = true
-  complain(styled.paint("error:", "red", error_stream()) .. " " ..
-           require "nacre.lua_values".escape_controls(text))
+  shell.write_error(styled.paint("error:", "red", error_stream()) .. " " ..
+                    require "nacre.lua_values".escape_controls(text))
 end
 
 local function options()
@@ -94,13 +97,14 @@ local function show_error(err, interrupted, script)
     shell.interrupted = true
     -- the terminal has shown ^C where the cursor was
     if host.is_terminal "stdout" then io.stdout:write "\n" end
-    return complain(interrupted_operation(err, interrupted) or interrupted)
+    return shell.write_error(interrupted_operation(err, interrupted) or
+                             interrupted)
   end
   local opts = options()
   opts.script = script
   local ok, text = host.guard(tostring, require "nacre.errors".render, err,
                               opts)
-  complain(ok and text or "error: " .. tostring(text))
+  shell.write_error(ok and text or "error: " .. tostring(text))
 end
 
 -- Locals of the outer level of a block become variables of the session.
@@ -220,12 +224,8 @@ end
 
 local function syntaxerror(unit)
   shell.failed = true
-  complain(require "nacre.errors".syntax(unit.message, unit.text, options()))
-  if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
-     host.is_terminal "stdin" then
-    shell.note("a blank line ends the input" .. (host.edits_blocks() and
-               "; Alt-Enter inserts one, Up recalls the block" or ""))
-  end
+  shell.write_error(require "nacre.errors".syntax(unit.message, unit.text,
+                                                  options()))
 end
 
 -- Compiles a text; nil after reporting an error.
@@ -360,6 +360,8 @@ local function islua(name)
   return command ~= nil and command.lua == true
 end
 
+shell.islua = islua           -- does the command of this name take Lua?
+
 local function help(name, wide)
   shell.protected(require "nacre.help".show, shell, name, wide)
 end
@@ -432,7 +434,7 @@ function shell.startup(path)
   end
   if message:find("^cannot open") then return shell.fail(message) end
   shell.failed = true
-  complain("error: " .. message)
+  shell.write_error("error: " .. message)
 end
 
 -- Runs a block and logs it.
@@ -511,6 +513,50 @@ end
 function shell.complete(text, point)
   return require "nacre.completion".candidates(text:sub(1, point),
                                              text:sub(point + 1))
+end
+
+-- What a global is: "tensor", "known", "unknown"; nil if only a metamethod or
+-- the call of a method could tell.
+function shell.role(name)
+  local value = rawget(_G, name)
+  if value ~= nil then
+    return require "nacre.tensor_facts".istensor(value) and "tensor" or "known"
+  end
+  if name == "self" or name:find "^_+$" or name == "ans" or
+     require "nacre.globals".are_foreign() then
+    return nil
+  end
+  return "unknown"
+end
+
+-- Where Lua begins in a block, of which this is the first line and what follows
+-- it, as far as it matters; nil: nowhere.
+function shell.code(text)
+  local part = text
+  if shell.reader then
+    if shell.reader.own(text) then return nil end
+  else
+    part = input_block.lua_part(text, islua)
+  end
+  return part and #text - #part
+end
+
+-- The first error of a block that more text cannot mend: what the compiler
+-- says, and where the token is that it names.
+function shell.fault(text)
+  local from = shell.code(text)
+  local part = from and text:sub(from + 1) or ""
+  local message = part:find "%S" and input_block.fault(part)
+  if not message then return nil end
+  local line, what = message:match ":(%d+): (.*)$"
+  local token = require "nacre.syntax_errors".place(message, part)
+  if part:find "\n" then what = ("line %d: %s"):format(line, what) end
+  return token and {what, from + token.from, from + token.to + 1} or {what}
+end
+
+function shell.signature(text, point)
+  local found = {require "nacre.completion".signature(text:sub(1, point))}
+  return found[1] and found
 end
 
 function shell.helpat(text, point)

@@ -24,28 +24,33 @@ end
 -- The list of its functions that `shell' shows as a value.
 local function function_list()
   local wrapped = require "nacre.reference".wrapped
-  local parts, width = {"the commands as functions; :help NAME says how one " ..
-                        "is called"}, host.columns()
-  for _, command in ipairs(commands.list) do
-    local head = ("  shell.%-11s "):format(command.as or command.name)
-    local doc = wrapped(command.doc, (" "):rep(#head), width)
+  local width = host.columns()
+  local parts = {wrapped("the commands as functions; :help NAME says how " ..
+                         "one is called", "", width)}
+  local function add(name, text)
+    local head = ("  shell.%-11s "):format(name)
+    local doc = wrapped(text, (" "):rep(#head), width)
     parts[#parts + 1] = head .. doc:sub(#head + 1)
   end
-  parts[#parts + 1] = "  shell.lines       the output of a command, as " ..
-                      "\":whos\" or \"ls\", as a list of lines"
+  for _, command in ipairs(commands.list) do
+    add(command.as or command.name, command.doc)
+  end
+  add("lines", 'the output of a command, as ":whos" or "ls", as a list')
   return table.concat(parts, "\n")
 end
 
--- A command's module is required when its function is called.
+-- Fills the table. A command's module is required when its function is called.
 local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
-  for _, command in ipairs(commands.list) do
-    t[command.as or command.name] = function(...)
-      return commands.callable(command.name)(...)
-    end
+  local function add(name)
+    t[name] = function(...) return commands.callable(name)(...) end
   end
+  commands.each_function(add)
+  for name in next, commands.aliases do add(name) end
   t.lines = lines
 end
+
+shell_functions.fill = fill
 
 -- The metamethods of the empty table: the first access calls one of them, which
 -- fills it and replaces them all.

@@ -225,7 +225,7 @@ end
 refused("1,2\n3\n", "line 2 has 1 columns", nil, {usecols = {1}})
 refused("1\n", "no argument 'converters'", 
         "it takes path, device, dtype, names, delimiter, skip, header, " ..
-        "missing, usecols, format, requires_grad, pin_memory",
+        "missing, usecols, format, slice, requires_grad, pin_memory",
         {converters = {}})
 
 -- ---- what is written
@@ -291,7 +291,7 @@ fails("header must be a list of texts", nacre.save, csv, nacre.ones(2, 2),
       {header = {"a", 2}})
 fails("'1' cannot be a delimiter", nacre.save, csv, nacre.ones(2),
       {delimiter = "1"})
-fails("compressed is for .npz files", nacre.save, csv, nacre.ones(2),
+fails("compressed is for .npz and .h5 files", nacre.save, csv, nacre.ones(2),
       {compressed = true})
 fails("t must be a tensor, not a table", nacre.save, csv, {1, 2})
 assert(read(csv) == before)
