@@ -172,7 +172,8 @@ fails("there is no format .bin", "PyTorch reads .pt and .safetensors",
 fails("there is no format .png", "nacre.png(path, image)", nacre.save,
       base .. ".png", x)
 fails("there is no format .tar", ".npy, .csv, .tsv and .txt hold one tensor, "
-      .. ".npz, .safetensors, .pt and .h5 several", nacre.save, base .. ".tar", x)
+      .. ".npz, .safetensors, .pt and .h5 several", nacre.save,
+      base .. ".tar", x)
 local plain = path ".png"
 write(plain, "\137PNG\r\n\26\n")
 fails("this is a PNG image", "nacre.readpng(path)", nacre.load, plain)
