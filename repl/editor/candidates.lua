@@ -107,7 +107,7 @@ local function matching(word, fill)
   return #list > 0 and list or length > 1 and near or {}, values, hows
 end
 
-local SORTED <const> = 3000
+local SORTED <const> = 2000
 local SAMPLE <const> = 200
 
 -- Sorts names. Of very many only the first ones, about SORTED, are in order:
@@ -128,12 +128,15 @@ local function sort_names(list)
   table.move(tail, 1, #tail, #head + 1, list)
 end
 
--- The names by rank and name.
-local function ranked(list, hows)
-  local names, groups = used_names(), {{}, {}, {}}
+-- The names by rank and name. Of those that only resemble a word those that
+-- begin with another letter than `letter` come last.
+local function ranked(list, hows, letter)
+  local names, groups = used_names(), {{}, {}, {}, {}}
   for _, name in ipairs(list) do
     local how = hows[name]
-    local group = groups[how and how.fits and 1 or names[name] and 2 or 3]
+    local rank = how and how.fits and 1 or names[name] and 2 or 3
+    if letter and name:sub(1, 1):lower() ~= letter then rank = 4 end
+    local group = groups[rank]
     group[#group + 1] = name
   end
   local sorted = {}
@@ -149,7 +152,8 @@ end
 -- one is there.
 function candidates.of(word, fill, right)
   local list, values, hows = matching(word, fill)
-  list = ranked(list, hows)
+  local resembles = list[1] and list[1]:sub(1, #word) ~= word
+  list = ranked(list, hows, resembles and word:sub(1, 1):lower())
   local call, notes = right and right:sub(1, 1) ~= "(", #list <= NOTES
   for i, name in ipairs(list) do
     local how, value = hows[name], values[name]

@@ -66,8 +66,10 @@ local function option_fits(command, params, before)
   if command.trailing then return before:find "%S%s$" ~= nil end
   if not has_code(params) then return true end
   local o, rest = options.leading(params, before)
-  return o and (rest == "" or command.name == "sweep" and
-                not rest:find "^%S+%s+%S") or false
+  if not o then return false end
+  local behind = command.between and rest:match "^%S+%s+(.*)$"
+  if behind then o, rest = options.leading(params, behind) end
+  return o ~= nil and rest == ""
 end
 
 -- The argument that is being written: its parameter, the text of it, and the
@@ -135,6 +137,10 @@ function command_arguments.of(left, right)
   if not argument then return {} end
   if not kinds.iscode(argument) then
     return of_word(argument, text, words, right)
+  end
+  if command.between then
+    local ok, code = options.leading(params, text)
+    text = ok and code or text
   end
   if kinds.file(argument) and text:find "^%S+$" then
     return nil, text, of_word(argument, text, words, right)

@@ -321,6 +321,15 @@ local function code(text, files, left, right)
   return list
 end
 
+-- The name of the file into which a command writes: ":whos > fi"; nil if the
+-- line is none, or ">" may compare.
+local function redirected(left)
+  local command, word = left:match "^%s*([:?][^>]*)%s>>?%s+(%S*)$"
+  if not command then return nil end
+  local found = require "nacre.commands".of(command)
+  return not (found and found.lua) and word or nil
+end
+
 -- The candidates for the end of `left`; `right` is the text after the cursor: a
 -- list of texts and of {text, note}, the best first. They take the place of
 -- what is behind the first `start' bytes, which they need not begin with.
@@ -329,6 +338,11 @@ function completion.candidates(left, right)
   local word = left:match "^%s*[:%%](%a*)$"
   if word then
     return placed(command_arguments.names(word, true), left, #word)
+  end
+  word = redirected(left)
+  if word then
+    return placed(file_names.of(word, {style = "word", right = right}), left,
+                  #word)
   end
   local list, text, files = command_arguments.of(left, right)
   if list then

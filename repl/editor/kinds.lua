@@ -21,11 +21,12 @@ local rows, texts = {}, {}
 
 local FITS <const> = {fits = true, bare = true}
 
--- The session's variables that `fits' accepts.
+-- The session's variables that `fits' accepts; all without it.
 local function variables(add, fits)
   local isbuiltin = require "nacre.shell".isbuiltin
   for name, value in next, _G do
-    if type(name) == "string" and not isbuiltin(name) and fits(value) then
+    if type(name) == "string" and (not fits or fits(value)) and
+       not isbuiltin(name) then
       add(name, value, FITS)
     end
   end
@@ -40,8 +41,6 @@ local function of_type(...)
     end)
   end
 end
-
-local function anything() return true end
 
 --
 -- Values of Lua
@@ -66,7 +65,7 @@ end
 
 rows.several, rows.gradients = rows.tensors, rows.tensors
 
-function rows.any(add) variables(add, anything) end
+function rows.any(add) variables(add) end
 rows.unknown, rows.lua = rows.any, rows.any
 
 rows.table = of_type "table"
@@ -174,13 +173,13 @@ function texts.topic(add, at)
     add(name, nil, {note = ("%-12s  %s"):format(name, command.doc)})
   end
   if colon == ":" then return end
-  variables(function(name) add(name) end, anything)
+  variables(function(name) add(name) end)
   if at.word ~= "" then kinds.documented(function(name) add(name) end) end
 end
 
 -- The user's variables, by name.
 function texts.variable(add)
-  variables(function(name) add(name) end, anything)
+  variables(function(name) add(name) end)
 end
 
 -- Functions that were typed or have a file.

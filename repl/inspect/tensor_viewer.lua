@@ -141,7 +141,7 @@ function View:lines(rows, width)
       if chosen then
         text, place = styled(text, "7"), column
         column = column + c[2]
-      elseif text:find "nan" or text:find "inf" then
+      elseif (text:find "nan" or text:find "inf") and host.has_color() then
         text = styled(text, "31")
       end
       cells[k] = "  " .. text

@@ -11,6 +11,8 @@
 --   shown             how an argument stands in the usage, by its name
 --   options           what each option does, by its name
 --   trailing          the options stand behind the arguments
+--   between           options may also stand between the first argument and the
+--                     code
 --   equals            NAME = VALUE is NAME VALUE
 --   doc               what it does, in a line; more, and an example, is in
 --                     repl/reference/commands.nacre
@@ -97,7 +99,7 @@ return {
    form = "(text or texts[, options]) -> results", varies = true,
    doc = "time an expression on every device, or compare several"},
   {name = "sweep", args = "sizes:sizes, expr:lua, *, " .. TIMING,
-   shown = {sizes = "n=16..8192"}, options = TIMING_OPTIONS,
+   shown = {sizes = "n=16..8192"}, options = TIMING_OPTIONS, between = true,
    module = "nacre.sweep", lua = true, varies = true,
    form = "(sizes, text or texts[, options]) -> table",
    doc = "time for each size, and where one expression overtakes another"},

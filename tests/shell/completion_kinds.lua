@@ -182,7 +182,7 @@ local function first_of(left) return offered(left)[1] end
 for left, text in pairs {
   ['t:to("cu'] = 'cuda"', ["t:to 'fl"] = "float16'",
   ["t:to(fl"] = '"float16"', ["nacre.zeros(3, {dtype="] = '"bfloat16"',
-  ["t:Sum"] = "sum(", ["t:lgsft"] = "log_softmax(",
+  ["t:Sum"] = "sum(", ["t:sfm"] = "softmax(", ["t:lgsft"] = "log_softmax(",
   ["string.rep('a', 3):up"] = "upper(", ["('x'):rep(2):up"] = "upper(",
   ["io.open('x'):re"] = "read(", ["nacre.nn.Linear(2, 3):forw"] = "forward(",
   ["nacre.optim.SGD({t}):zero"] = "zero_grad(",
@@ -204,6 +204,20 @@ assert(first_of("opt['wei") == "weight']" and
        offered("opt['wei", "']")[1] == "weight")
 assert(offered("t:to('cu", "')")[1] == "cuda", "the quote is there")
 assert(offered("t:su", "(1)")[1] == "sub", "the parenthesis is there")
+
+-- a file behind a sign that diverts the output, and where a file is meant
+local path = os.tmpname()
+for _, left in ipairs {":whos > ", "?mm >> ", ":save ", ":run ", ":plot t -o ",
+                       "!cat ", "nacre.load('", "f = '", "mine('"} do
+  local found = first_of(left .. path:sub(1, -2))
+  assert(found and found:find(path:match "[^/]*$", 1, true), left)
+end
+for _, left in ipairs {":cd ", ":nan ", ":set color ", "t:to('", "require('",
+                       "t:norm('", ":bench "} do
+  local found = first_of(left .. path:sub(1, -2))
+  assert(not found, left .. " offers " .. tostring(found))
+end
+os.remove(path)
 
 -- nothing can follow, or nothing is known
 for _, left in ipairs {"t:sum()", "t", "1", "x = 1.", "t.shape[1]", "-- a",
@@ -237,6 +251,11 @@ end
 debug.sethook()
 assert(not called[print] and not called[io.write] and not called[mine])
 
+assert(first_of ":sweep n=1..9 --ag" == "--against ")
+assert(first_of ":sweep n=1..9 -n -s 'a' --ag" == "--against ")
+assert(first_of ":sweep n=1..9 -n nacre.zer" == "zero_(")
+assert(#offered ":watch 2 --" == 0 and first_of ":watch -" == "-n ")
+
 -- devices are not opened by asking for their names
 assert(#nacre._devices() == 1)
 
@@ -269,6 +288,6 @@ assert(completion.signature "nosuch(" == nil)
 for i = 1, 20000 do _G[("gl%05d"):format(i * 7919 % 20011)] = i end
 list = offered "gl"
 assert(#list == 20000)
-for i = 2, 500 do assert(list[i - 1] < list[i]) end
+for i = 2, 300 do assert(list[i - 1] < list[i]) end
 assert(#offered "gl0000" == 9 or #offered "gl0000" == 10)
 print "ok"

@@ -126,7 +126,7 @@ class Session:
         self.show(len(self.log.text))
         return self.screen.since(row)
 
-    def press(self, keys, seconds=0.15):
+    def press(self, keys, seconds=0.08):
         """Types keys; gives what comes, which the screen shows then."""
         self.child.send(keys)
         came = self.raw(seconds)

@@ -305,6 +305,14 @@ class View(Window):
                         .startswith("x:gt(5)[1,7] = true"))
         self.leave(s)
 
+    def test_colours(self):
+        """nan is red, but not under NO_COLOR."""
+        for value, red in ("", True), ("1", False):
+            s = self.open(NO_COLOR=value)
+            s.send(":view nacre.tensor{1, 0/0}" + ENTER)
+            s.expect(OPENED)
+            self.assertEqual("\x1b[31m" in s.raw(), red)
+
     def test_without_a_terminal(self):
         s = self.open(TERM="dumb")
         s.send(":view nacre.ones(3)" + ENTER)

@@ -490,7 +490,10 @@ do
   end
   local function kept(load)
     machine.load = function() return load end
-    peak.show(true, out)
+    local stdout = io.stdout
+    io.stdout = out
+    peak.show(true, "stdout")
+    io.stdout = stdout
     return io.open(path):read "a" ~= "", table.concat(said)
   end
   local file, text = kept(1e6)
