@@ -6,8 +6,8 @@
 #define core_files_h
 
 typedef enum FileFormat {
-  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_SHARDS, NC_PT, NC_CSV, NC_UNKNOWN,
-  NC_UNNAMED
+  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_SHARDS, NC_PT, NC_HDF5, NC_CSV,
+  NC_UNKNOWN, NC_UNNAMED
 } FileFormat;
 
 const char *nc_extension(const char *path);            /* "npy", or "" */
@@ -96,6 +96,21 @@ typedef struct TensorInfo {   /* of a tensor that is not read */
   int64_t size[NC_MAXDIM];
 } TensorInfo;
 int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i);
+/* Of each dimension `count' indices, from `first' on, counted from 0, each
+   `step' from the one before. */
+typedef struct TensorSlice {
+  int64_t first[NC_MAXDIM], count[NC_MAXDIM], step[NC_MAXDIM];
+} TensorSlice;
+int nc_canslice(const Archive *a);
+int nc_archiveslice(Tensor **t, Archive *a, int64_t i, const TensorSlice *s);
+typedef struct Attribute {    /* of an object in an HDF5 file */
+  const char *object, *name;  /* "/" is the root */
+  Tensor *value;
+  int64_t texts;              /* -1: value holds numbers; else this many texts,
+                                 each with a '\0' after it */
+  int scalar;                 /* no list */
+} Attribute;
+int nc_archiveattributes(Archive *a, const Attribute **list, int64_t *n);
 
 /* The values of an archive whose tensors are in nested lists and tables, as of
    PyTorch; NULL if it has names alone.  What a LIST or a DICT holds is a
@@ -128,5 +143,8 @@ int nc_savept(const Sink *to, const char *pickle, int64_t bytes,
 /* meta: nmeta names, each followed by its value.  Sorts the list. */
 int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
                        const char *const meta[], int64_t nmeta);
+/* A '/' in a name separates groups; meta: attributes of the root. */
+int nc_savehdf5(const Sink *to, const NamedTensor list[], int64_t n,
+                const char *const meta[], int64_t nmeta, int compressed);
 
 #endif

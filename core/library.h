@@ -27,5 +27,6 @@ typedef struct Library {
 int nc_library(Library *l);   /* opens it; NC_EFILE if it is not there */
 
 const char *nc_ziplibrary(void); /* libzip's name; NULL: see nc_lasterror */
+const char *nc_hdf5library(void);                              /* the same */
 
 #endif

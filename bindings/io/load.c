@@ -28,6 +28,8 @@ enum {
   MMAP
 };
 
+static const char *const slice_option[] = { "slice", NULL };
+
 typedef struct Load {
   const char *op;
   Source from;
@@ -35,8 +37,85 @@ typedef struct Load {
   const char *name; /* extension or {format=} */
   const Device *device;
   DType dtype; /* DT_NONE: as in the file */
+  int slice;   /* stack index of the option, or 0 */
   int require;
 } Load;
+
+/* Reads the bounds of dimension d, of n elements, from the entry of the slice
+   on top: a number, {first, last} or {first, last, step}, or nil for all.
+   [-0, +0, e] */
+static void read_bounds(lua_State *L, const Load *o, TensorSlice *s, int d,
+                        int64_t n) {
+  int64_t v[3] = { 1, n, 1 };
+  const int table = lua_istable(L, -1);
+  const int64_t given = table ? (int64_t)lua_rawlen(L, -1) : 0;
+  int whole = table || lua_isnil(L, -1);
+  if (!whole) v[0] = v[1] = lua_tointegerx(L, -1, &whole);
+  for (int i = 0; i < given && i < 3; i++) {
+    int integer;
+    lua_rawgeti(L, -1, i + 1);
+    v[i] = lua_tointegerx(L, -1, &integer);
+    lua_pop(L, 1);
+    whole &= integer;
+  }
+  if (!whole || given == 1 || given > 3)
+    nl_error(L, o->op,
+             "slice: dimension %d is a number, {first, last}, "
+             "{first, last, step} or {}",
+             d + 1);
+  for (int i = 0; i < 2; i++)
+    if (v[i] < 0) v[i] += n + 1;
+  if (v[2] < 1 || v[0] < 1 || v[1] > n || v[0] > v[1] + 1)
+    nl_error(L, o->op, "slice: dimension %d has the indices 1 to %lld", d + 1,
+             (long long)n);
+  s->first[d] = v[0] - 1;
+  s->step[d] = v[2];
+  s->count[d] = v[1] < v[0] ? 0 : (v[1] - v[0]) / v[2] + 1;
+}
+
+/* Fills s from the option slice, for a tensor of this shape. Returns the
+   dimensions that numbers remove, as bits. [-0, +0, e] */
+static unsigned read_slice(lua_State *L, const Load *o, TensorSlice *s,
+                           const TensorInfo *t) {
+  unsigned removed = 0;
+  if (!lua_istable(L, o->slice))
+    nl_error(L, o->op, "slice must be a list, such as {{1,100}, 3}");
+  if ((int64_t)lua_rawlen(L, o->slice) > t->nd)
+    nl_error(L, o->op, "slice has %d entries, the tensor %d dimensions",
+             (int)lua_rawlen(L, o->slice), t->nd);
+  for (int d = 0; d < t->nd; d++) {
+    const int type = lua_rawgeti(L, o->slice, d + 1);
+    if (type == LUA_TNUMBER) removed |= 1u << d;
+    read_bounds(L, o, s, d, t->size[d]);
+    lua_pop(L, 1);
+  }
+  return removed;
+}
+
+/* Removes dimensions of size 1 from a new tensor. */
+static void remove_dimensions(Tensor *t, unsigned removed) {
+  int k = 0;
+  for (int d = 0; d < t->nd; d++) {
+    if (removed & 1u << d) continue;
+    t->size[k] = t->size[d];
+    t->step[k++] = t->step[d];
+  }
+  t->nd = k;
+}
+
+/* Reads the slice of entry i into *x. [-0, +0, e] */
+static void read_sliced(lua_State *L, const Load *o, Archive *a, int64_t i,
+                        Tensor **x) {
+  TensorInfo info;
+  TensorSlice s = { 0 };
+  int r, attempt = 0;
+  nl_check_as(L, nc_archiveinfo(&info, a, i), o->op);
+  const unsigned removed = read_slice(L, o, &s, &info);
+  do r = nc_archiveslice(x, a, i, &s);
+  while (nl_retry(L, r, attempt++));
+  nl_check_as(L, r, o->op);
+  remove_dimensions(*x, removed);
+}
 
 /* Reads entry i of a into *x, unless it is there, converts it to the requested
    dtype in *y, and copies it to the device in *z. Skips what an earlier attempt
@@ -252,6 +331,53 @@ static int nest(lua_State *L) {
   return 1;
 }
 
+/* Pushes the value of an attribute: a number, a boolean, a string, a list of
+   strings, or a tensor. [-0, +1, e] */
+static void push_attribute(lua_State *L, const Attribute *x) {
+  if (x->texts >= 0) {
+    push_names(L, x->value, x->texts);
+    if (x->scalar) lua_rawgeti(L, -1, 1), lua_remove(L, -2);
+    return;
+  }
+  nl_pushtensor(L, x->value);
+  if (!x->scalar) return;
+  lua_getfield(L, -1, "item");
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
+}
+
+/* Pushes a table of the attributes by the path of their object and by name, if
+   there are any; returns how many values it pushed. [-0, +(0|1), e] */
+static int push_attributes(lua_State *L, const Load *o, Archive *a) {
+  const Attribute *list;
+  int64_t n;
+  nl_check_as(L, nc_archiveattributes(a, &list, &n), o->op);
+  if (n == 0) return 0;
+  lua_newtable(L);
+  for (int64_t i = 0; i < n; i++) {
+    if (lua_getfield(L, -1, list[i].object) != LUA_TTABLE) {
+      lua_pop(L, 1);
+      lua_newtable(L);
+      lua_pushvalue(L, -1);
+      lua_setfield(L, -3, list[i].object);
+    }
+    lua_pushstring(L, list[i].name);
+    push_attribute(L, &list[i]);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
+/* Replaces the tensors by path on top by nested tables, and pushes the
+   attributes. [-1, +(1|2), e] */
+static int nest_groups(lua_State *L, const Load *o, Archive *a) {
+  nl_push_module_function(L, "from_paths");
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
+  return 1 + push_attributes(L, o, a);
+}
+
 /* Pushes what a file of nested values holds. [-0, +1, e] */
 static int load_values(lua_State *L, const Load *o, Archive *a) {
   int64_t n;
@@ -278,7 +404,9 @@ static int load_archive(lua_State *L, const Load *o, int names) {
   nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
   if (o->format == NC_PT && lua_isnil(L, names)) return load_values(L, o, *a);
   n = nc_archivesize(*a);
-  list = list_length(*a);
+  list = o->format == NC_HDF5 ? 0 : list_length(*a);
+  if (o->slice && !nc_canslice(*a))
+    nl_error(L, o->op, "slice is for .h5 files");
   lua_newtable(L);
   result = lua_gettop(L);
   lua_pushvalue(L, names);
@@ -291,13 +419,16 @@ static int load_archive(lua_State *L, const Load *o, int names) {
     const char *name = nc_archivename(*a, i);
     const int64_t k = list ? nl_listplace(name) : 0;
     if (!lua_isnil(L, -1) && !is_requested(L, name)) continue;
-    push_loaded(L, o, *a, i, nl_newbox(L));
+    Tensor **x = nl_newbox(L);
+    if (o->slice) read_sliced(L, o, *a, i, x);
+    push_loaded(L, o, *a, i, x);
     if (k) lua_rawseti(L, result, k);
     else lua_setfield(L, result, name);
     lua_pop(L, 1); /* *x */
   }
   const int whole = lua_isnil(L, result + 1);
   lua_settop(L, result);
+  if (o->format == NC_HDF5) return nest_groups(L, o, *a);
   n = 1 + push_metadata(L, *a);
   return n == 2 && whole ? nest(L) : (int)n;
 }
@@ -338,7 +469,8 @@ static void set_format(lua_State *L, Load *o, const char *given) {
   else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
     nl_error(
         L, o->op,
-        "format must be npy, npz, safetensors, pt, csv, tsv or txt, not '%s'",
+        "format must be npy, npz, safetensors, pt, h5, csv, tsv or txt, not "
+        "'%s'",
         given);
 }
 
@@ -380,6 +512,9 @@ static int load_from(lua_State *L, Load *o, const Args *a, int options) {
     nl_error(L, o->op, "mmap is for files of elements in binary form");
   if (o->format != NC_CSV)
     nl_checkoptions(L, o->op, options, text_options, TEXTFILES);
+  if (nl_onetensor(o->format))
+    nl_checkoptions(L, o->op, options, slice_option, ".h5 files");
+  else if (nl_option(L, options, "slice") != LUA_TNIL) o->slice = lua_gettop(L);
   if (nl_option(L, options, "names") != LUA_TNIL) {
     if (nl_onetensor(o->format))
       nl_error(L, o->op, "names is for files of several tensors");

@@ -41,7 +41,7 @@ static int unknown_format(lua_State *L, const Save *o) {
     return fail_with_hint(L, o, "PyTorch reads .pt and .safetensors");
   return fail_with_hint(L, o,
                         ".npy, .csv, .tsv and .txt hold one tensor, .npz, "
-                        ".safetensors and .pt several");
+                        ".safetensors, .pt and .h5 several");
 }
 
 /* The hint for save(t, "x.pt"), PyTorch's order of arguments: the correct call,
@@ -121,7 +121,8 @@ static int not_a_tensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
   nc_cause((Cause){ NC_CAUSE_tensor, name, nl_typename(L, i) });
   if (lua_istable(L, i))
-    return fail_with_hint(L, o, ".safetensors files hold nested tables");
+    return fail_with_hint(L, o,
+                          ".safetensors and .h5 files hold nested tables");
   return fail_with_hint(
       L, o,
       lua_pushfstring(L, "nacre.tensor(%s) makes one of a number or a table",
@@ -237,17 +238,32 @@ static void flatten(lua_State *L, const Save *o) {
   lua_settop(L, meta);
 }
 
+/* Replaces nested tables by a table of their tensors by path
+   (nested_groups.lua). [-0, +0, e] */
+static void flatten_groups(lua_State *L, const Save *o) {
+  if (!is_nested(L, o->self)) return;
+  nl_push_module_function(L, "to_paths");
+  lua_pushvalue(L, o->self);
+  lua_call(L, 1, 1);
+  lua_replace(L, o->self);
+}
+
+/* [-0, +n, e] */
 static void save_archive(lua_State *L, const Save *o) {
   const char **meta;
   NamedTensor *list;
   int64_t n, nmeta;
   nl_option(L, o->options, "metadata");
   if (o->format == NC_SAFETENSORS) flatten(L, o);
+  if (o->format == NC_HDF5) flatten_groups(L, o);
   meta = metadata(L, o, &nmeta);
   list = tensors(L, o, &n);
   qsort(list, (size_t)n, sizeof *list, by_name);
   if (o->format == NC_SAFETENSORS)
     nl_check_as(L, nc_savesafetensors(&o->to, list, n, meta, nmeta), o->op);
+  else if (o->format == NC_HDF5)
+    nl_check_as(L, nc_savehdf5(&o->to, list, n, meta, nmeta, o->compressed),
+                o->op);
   else nl_check_as(L, nc_savenpz(&o->to, list, n, o->compressed), o->op);
 }
 
@@ -301,9 +317,10 @@ static void check_options(lua_State *L, const Save *o) {
   static const char *const npz[] = { "compressed", NULL };
   static const char *const safe[] = { "metadata", NULL };
   if (f != NC_CSV) nl_checkoptions(L, o->op, options, text, TEXTFILES);
-  if (f != NC_NPZ) nl_checkoptions(L, o->op, options, npz, ".npz files");
-  if (f != NC_SAFETENSORS)
-    nl_checkoptions(L, o->op, options, safe, ".safetensors files");
+  if (f != NC_NPZ && f != NC_HDF5)
+    nl_checkoptions(L, o->op, options, npz, ".npz and .h5 files");
+  if (f != NC_SAFETENSORS && f != NC_HDF5)
+    nl_checkoptions(L, o->op, options, safe, ".safetensors and .h5 files");
 }
 
 /* Reads the options, which follow the value to save; that value may itself be a

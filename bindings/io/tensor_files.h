@@ -6,11 +6,12 @@
 
 #include "bindings/binding.h"
 
-#define FORMATS "text|npy|npz|safetensors|pt|csv|tsv|txt"
+#define FORMATS "text|npy|npz|safetensors|pt|h5|csv|tsv|txt"
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \
-  "format:" FORMATS "=nil, mmap:bool=false -> a tensor or a table of them"
+  "format:" FORMATS                                                            \
+  "=nil, mmap:bool=false, slice:any=nil -> a tensor or a table of them"
 #define LOAD "path:any|file, *, " LOAD_OPTIONS
 #define DESERIALIZE "data:text, *, " LOAD_OPTIONS
 #define SAVE_OPTIONS                                                         \

@@ -20,9 +20,10 @@ static const struct {
   const char *name;
   FileFormat format;
 } extensions[] = {
-  { "npy", NC_NPY }, { "npz", NC_NPZ }, { "csv", NC_CSV },
-  { "tsv", NC_CSV }, { "txt", NC_CSV }, { "safetensors", NC_SAFETENSORS },
-  { "pt", NC_PT },   { "pth", NC_PT },
+  { "npy", NC_NPY },   { "npz", NC_NPZ }, { "csv", NC_CSV },
+  { "tsv", NC_CSV },   { "txt", NC_CSV }, { "safetensors", NC_SAFETENSORS },
+  { "pt", NC_PT },     { "pth", NC_PT },  { "h5", NC_HDF5 },
+  { "hdf5", NC_HDF5 },
 };
 
 const char *nc_extension(const char *path) {
@@ -71,6 +72,8 @@ int nc_formatof(FileFormat *f, const Source *from) {
   nc_closeread(&r);
   TRY(status);
   if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
+  else if (n >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0) *f = NC_HDF5;
+  else if (n >= 10 && memcmp(head, "MATLAB 7.3", 10) == 0) *f = NC_HDF5;
   else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
     *f = *f == NC_PT || is_pt(head, n) ? NC_PT : NC_NPZ;
   else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
@@ -118,6 +121,7 @@ static const ArchiveFormat *const archives[] = {
   [NC_SAFETENSORS] = &nc_safetensors,
   [NC_SHARDS] = &nc_shards,
   [NC_PT] = &nc_pt,
+  [NC_HDF5] = &nc_hdf5_files,
 };
 
 int nc_openarchive(Archive **out, const Source *from, FileFormat f) {
@@ -163,4 +167,19 @@ int nc_archiveload(Tensor **t, Archive *a, int64_t i) {
 
 int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i) {
   return a->format->info(t, a, i);
+}
+
+int nc_canslice(const Archive *a) {
+  return a->format->slice != NULL;
+}
+
+int nc_archiveslice(Tensor **t, Archive *a, int64_t i, const TensorSlice *s) {
+  *t = NULL;
+  return a->format->slice(t, a, i, s);
+}
+
+int nc_archiveattributes(Archive *a, const Attribute **list, int64_t *n) {
+  *list = NULL;
+  *n = 0;
+  return a->format->attributes ? a->format->attributes(a, list, n) : NC_OK;
 }

@@ -14,6 +14,9 @@ typedef struct ArchiveFormat {
   int (*open)(Archive *a, const Source *from);
   int (*load)(Tensor **t, Archive *a, int64_t i);
   int (*info)(TensorInfo *t, Archive *a, int64_t i);
+  /* May be NULL: */
+  int (*slice)(Tensor **t, Archive *a, int64_t i, const TensorSlice *s);
+  int (*attributes)(Archive *a, const Attribute **list, int64_t *n);
   void (*close)(Archive *a);  /* also if open has failed */
 } ArchiveFormat;
 
@@ -30,7 +33,7 @@ struct Archive {
 };
 
 extern const ArchiveFormat nc_npy_stream, nc_npz, nc_safetensors, nc_shards,
-    nc_pt;
+    nc_pt, nc_hdf5_files;
 
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */

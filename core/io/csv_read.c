@@ -5,8 +5,7 @@
 ** Empty lines and lines that begin with # are skipped, a field may be quoted,
 ** and lines may end in LF or CRLF.  Without a dtype the fields decide: if all
 ** are integers, int64; else the default float dtype, or float64 if the default
-** would change the integer part of a number written without an exponent (a
-** date, an id, a time in seconds).
+** would change a digit that is written.
 */
 #include <ctype.h>
 #include <errno.h>
@@ -93,13 +92,26 @@ static int is_exact(const char *s, double x) {
   return strcmp(s, d) == 0;
 }
 
+/* What the last digit of the number in s counts: 1e-3 in "2.125", 1e2 in
+   "12e2". */
+static double last_digit(const char *s) {
+  const char *dot = strchr(s, '.'), *e = strpbrk(s, "eE");
+  const long power = e ? strtol(e + 1, NULL, 10) : 0;
+  const long decimals = dot ? (e ? e : s + strlen(s)) - dot - 1 : 0;
+  return pow(10, (double)(power - decimals));
+}
+
 /* x was read from s without a requested dtype: notes if float64 is needed, and
    fails if float64 is not enough. */
 static FieldResult check_precision(CsvTable *t, const char *s, double x) {
-  if (!(fabs(x) > 256) || s[strspn(s, "+-.0123456789")]) return FIELD_OK;
-  if (trunc(round_to_dtype(x, nc_context->dtype)) != trunc(x))
+  const double y = round_to_dtype(x, nc_context->dtype);
+  /* Would y, written with as many digits, be another number? A tie would not;
+     the rounding of float64 must not decide it. */
+  if (!t->needs_float64 && x != y && isfinite(x) &&
+      !(fabs(x - y) < 0.500001 * last_digit(s)))
     t->needs_float64 = 1;
-  if (fabs(x) >= 9007199254740992.0 && !strchr(s, '.') && !is_exact(s, x))
+  if (fabs(x) >= 9007199254740992.0 && !s[strspn(s, "+-0123456789")] &&
+      !is_exact(s, x))
     return FIELD_INEXACT; /* it lies between two float64 numbers */
   return FIELD_OK;
 }

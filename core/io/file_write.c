@@ -137,17 +137,52 @@ static mode_t default_mode(void) {
   return 0666 & ~mask;
 }
 
-/* Opens a temporary file that will replace the target, with its mode. */
-static int open_atomic(Writer *w, int exists, mode_t mode) {
+/* Replaces w->target, while it is a symbolic link, by what it points to: a file
+   that is not there yet. */
+static int follow_links(Writer *w) {
+  char to[PATH_MAX], path[2 * PATH_MAX];
+  ssize_t n;
+  for (int links = 0; (n = readlink(w->target, to, sizeof to - 1)) >= 0;
+       links++) {
+    const int folder = to[0] == '/' ? 0 : (int)folder_length(w->target);
+    to[n] = '\0';
+    const int m = snprintf(path, sizeof path, "%.*s%s", folder, w->target, to);
+    if (links == 40 || m < 0 || (size_t)m >= sizeof w->target)
+      return nc_failsystem(w->path, "", links == 40 ? ELOOP : ENAMETOOLONG);
+    memcpy(w->target, path, (size_t)m + 1);
+  }
+  return NC_OK;
+}
+
+/* The path that is replaced: a symbolic link stays, its target is written. */
+static int find_target(Writer *w, int exists) {
   int n = snprintf(w->target, sizeof w->target, "%s", w->path);
   if (n < 0 || (size_t)n >= sizeof w->target)
     return nc_failsystem(w->path, "", ENAMETOOLONG);
-  if (exists) { /* a symbolic link stays; its target is replaced */
-    if (realpath(w->path, w->target) == NULL || access(w->target, W_OK) != 0)
-      return nc_failsystem(w->path, "", errno);
-  }
-  TRY(open_temporary(w, exists));
-  if (nc_files.fchmod(w->fd, exists ? mode & 0777 : default_mode()) == 0)
+  if (!exists) return follow_links(w);
+  if (realpath(w->path, w->target) == NULL || access(w->target, W_OK) != 0)
+    return nc_failsystem(w->path, "", errno);
+  return NC_OK;
+}
+
+/* Gives the temporary file the owner and the group of the old one, as far as
+   the system allows it. */
+static void keep_owner(const Writer *w, const struct stat *old) {
+  struct stat s;
+  if (fstat(w->fd, &s) != 0) return;
+  if (s.st_uid != old->st_uid && fchown(w->fd, old->st_uid, (gid_t)-1) != 0)
+    return;
+  if (s.st_gid != old->st_gid && fchown(w->fd, (uid_t)-1, old->st_gid) != 0)
+    return;
+}
+
+/* Opens a temporary file that will replace the target, with its mode; old is
+   NULL if there is no such file. */
+static int open_atomic(Writer *w, const struct stat *old) {
+  TRY(find_target(w, old != NULL));
+  TRY(open_temporary(w, old != NULL));
+  if (old) keep_owner(w, old);
+  if (nc_files.fchmod(w->fd, old ? old->st_mode & 0777 : default_mode()) == 0)
     return NC_OK;
   return nc_closewrite(w,
                        nc_failsystem(w->path, "its mode cannot be set", errno));
@@ -159,7 +194,7 @@ static int open_file(Writer *w, const char *path, int atomic) {
   w->regular = !exists || S_ISREG(s.st_mode);
   if (!exists && errno != ENOENT) return nc_failsystem(path, "", errno);
   if (exists && S_ISDIR(s.st_mode)) return nc_failsystem(path, "", EISDIR);
-  if (w->regular && atomic) return open_atomic(w, exists, s.st_mode);
+  if (w->regular && atomic) return open_atomic(w, exists ? &s : NULL);
   w->fd = create_file(path, w->regular ? O_TRUNC : 0, 0666);
   return w->fd < 0 ? nc_failsystem(path, "", errno) : NC_OK;
 }

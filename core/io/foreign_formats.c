@@ -21,8 +21,6 @@ static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
   { 0, 2, "\x80\x05", "a Python pickle", "in Python: numpy.savez(path, "
                                          "**arrays)" },
   { 257, 5, "ustar", "a tar archive", "tar -xf unpacks it" },
-  { 0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file",
-    "in Python: numpy.save('x.npy', h5py.File(path)[name])" },
   { 0, 4, "PAR1", "a Parquet file",
     "in Python: pandas.read_parquet(path).to_csv('x.csv', index=False)" },
   { 0, 6, "ARROW1", "an Arrow file",

@@ -106,8 +106,13 @@ static int open_npz(Archive *a, const Source *from) {
   return list_names(z);
 }
 
-const ArchiveFormat nc_npz = { sizeof(Npz), open_npz, load_member, member_info,
-                               close_npz };
+const ArchiveFormat nc_npz = {
+  .size = sizeof(Npz),
+  .open = open_npz,
+  .load = load_member,
+  .info = member_info,
+  .close = close_npz,
+};
 
 /*
 ** Saving

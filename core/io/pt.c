@@ -403,8 +403,13 @@ static int tensor_info(TensorInfo *t, Archive *a, int64_t i) {
   return NC_OK;
 }
 
-const ArchiveFormat nc_pt = { sizeof(PtFile), open_pt, load_tensor, tensor_info,
-                              close_pt };
+const ArchiveFormat nc_pt = {
+  .size = sizeof(PtFile),
+  .open = open_pt,
+  .load = load_tensor,
+  .info = tensor_info,
+  .close = close_pt,
+};
 
 const FileValue *nc_archivevalues(const Archive *a, int64_t *n) {
   *n = a->pickle ? a->pickle->value.n : 0;

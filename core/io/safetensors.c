@@ -119,9 +119,13 @@ static int open_safetensors(Archive *a, const Source *from) {
   return read_header(s);
 }
 
-const ArchiveFormat nc_safetensors = { sizeof(SafeArchive), open_safetensors,
-                                       load_entry, entry_info,
-                                       close_safetensors };
+const ArchiveFormat nc_safetensors = {
+  .size = sizeof(SafeArchive),
+  .open = open_safetensors,
+  .load = load_entry,
+  .info = entry_info,
+  .close = close_safetensors,
+};
 
 /*
 ** Saving, byte for byte as the format's own library does: wide elements come

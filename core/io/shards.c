@@ -318,5 +318,10 @@ static int open_shards(Archive *a, const Source *from) {
   return s->text ? find_tensors(s) : NC_OK;
 }
 
-const ArchiveFormat nc_shards = { sizeof(Shards), open_shards, load_shard,
-                                  shard_info, close_shards };
+const ArchiveFormat nc_shards = {
+  .size = sizeof(Shards),
+  .open = open_shards,
+  .load = load_shard,
+  .info = shard_info,
+  .close = close_shards,
+};

@@ -97,6 +97,7 @@ void sh_doctor(void) {
   sh_longversion();
   library("images", nl_pnglibrary());
   library("npz", nc_ziplibrary());
+  library("hdf5", nc_hdf5library());
   library("pictures", sh_rsvg_library());
   library("notebooks", sh_zmq_library());
   library("", sh_sodium_library());

@@ -35,8 +35,12 @@ local function compare(a, b, name, o)
     row.why = "only in " .. tensor_file.shown((i and a or b).path)
     return row
   end
-  local kind_a, dtype_a = kind(a, i)
-  local kind_b, dtype_b = kind(b, k)
+  local ok, kind_a, dtype_a = pcall(kind, a, i)
+  local good, kind_b, dtype_b = pcall(kind, b, k)
+  if not ok or not good then
+    row.why = tensor_file.why(ok and kind_b or kind_a)
+    return row
+  end
   row.kind = kind_a
   local x, y = a:tensor(i), b:tensor(k)
   local d = difference.measure(x, y, nil, o)

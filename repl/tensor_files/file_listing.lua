@@ -39,10 +39,12 @@ end
 local function rows_of(file, stats)
   local rows = {}
   for i in nacre.progress(#file.names, file.path) do
-    local dtype, shape, bytes = file:info(i)
+    local ok, dtype, shape, bytes = pcall(file.info, file, i)
     local row = {name = file.names[i], dtype = dtype, shape = shape,
                  bytes = bytes}
-    if stats then
+    if not ok then
+      row.dtype, row.bytes, row.error = nil, 0, tensor_file.why(dtype)
+    elseif stats then
       for key, v in pairs(statistics(file:tensor(i))) do row[key] = v end
     end
     rows[i] = row
@@ -63,10 +65,10 @@ local function print_rows(path, rows, stats)
   local columns = stats and 8 or 4
   local cells = {{table.unpack(HEADING, 1, columns)}}
   for i, row in ipairs(rows) do
-    local cell = {tensor_file.shown(row.name), row.dtype,
-                  "[" .. table.concat(row.shape, "x") .. "]",
-                  units.bytes(row.bytes)}
-    if stats then
+    local cell = {tensor_file.shown(row.name), row.dtype or "?",
+                  "[" .. table.concat(row.shape or {"?"}, "x") .. "]",
+                  units.bytes(row.bytes), "", "", "", ""}
+    if stats and not row.error then
       cell[5], cell[6] = numbers.brief(row.min), numbers.brief(row.max)
       cell[7], cell[8] = numbers.brief(row.mean), tostring(row.nan)
     end
@@ -75,6 +77,9 @@ local function print_rows(path, rows, stats)
   local lines = wrap.columns(cells, ("lllrrrrr"):sub(1, columns), "  ")
   table.insert(lines, 1, ("%s: %s, %s"):format(tensor_file.shown(path),
     units.count(#rows, "tensor"), units.bytes(total(rows))))
+  for _, row in ipairs(rows) do
+    if row.error then lines[#lines + 1] = "  " .. row.error end
+  end
   wrap.say(lines)
 end
 

@@ -22,6 +22,11 @@ function tensor_file.stem(path)
   return name:match "^(.+)%.[^.]*$" or name
 end
 
+-- The text of an error: no tensor of Nacre holds what a file has.
+function tensor_file.why(e)
+  return tensor_file.shown(type(e) == "table" and e.message or tostring(e))
+end
+
 local function extension(path)
   return (path:lower():match "%.([^./]+)$" or "")
 end

@@ -124,7 +124,7 @@ fails("w must be a tensor, not a number",
       "nacre.tensor(1) makes one of a number or a table", nacre.save, npz,
       {w = 1})
 fails("layer must be a tensor, not a table",
-      ".safetensors files hold nested tables", nacre.save, npz,
+      ".safetensors and .h5 files hold nested tables", nacre.save, npz,
       {layer = {w = x}})
 fails("w is a function, which a file cannot hold", nacre.save, safe,
       {w = print})
@@ -143,7 +143,7 @@ fails("metadata must be a table of texts, not a string", nacre.save, safe, {x},
       {metadata = "pt"})
 fails("metadata must be a table of texts by name", nacre.save, safe, {x},
       {metadata = {a = 1}})
-fails("compressed is for .npz files", nacre.save, safe, {x},
+fails("compressed is for .npz and .h5 files", nacre.save, safe, {x},
       {compressed = true})
 fails("delimiter is for texts", nacre.save, safe, {x}, {delimiter = ","})
 fails("no argument 'metdata', did you mean 'metadata'?", nacre.save, safe, {x},
@@ -161,7 +161,7 @@ if haszip then
   before = read(npz)
   fails("the .npy format has no bfloat16", nacre.save, npz,
         {a = x, b = x:to("bfloat16")})
-  fails("metadata is for .safetensors files", nacre.save, npz, {x},
+  fails("metadata is for .safetensors and .h5 files", nacre.save, npz, {x},
         {metadata = {}})
   assert(read(npz) == before)
 end
@@ -172,7 +172,8 @@ fails("there is no format .bin", "PyTorch reads .pt and .safetensors",
 fails("there is no format .png", "nacre.png(path, image)", nacre.save,
       base .. ".png", x)
 fails("there is no format .tar", ".npy, .csv, .tsv and .txt hold one tensor, "
-      .. ".npz, .safetensors and .pt several", nacre.save, base .. ".tar", x)
+      .. ".npz, .safetensors, .pt and .h5 several", nacre.save,
+      base .. ".tar", x)
 local plain = path ".png"
 write(plain, "\137PNG\r\n\26\n")
 fails("this is a PNG image", "nacre.readpng(path)", nacre.load, plain)

@@ -93,7 +93,7 @@ local deep = {}
 for _ = 1, 200 do deep = {deep} end
 fails("nested too deep", nacre.save, path, deep)
 fails("has a table as a key", nacre.save, path, {[{}] = 1})
-fails("compressed is for .npz files", nacre.save, path, {w},
+fails("compressed is for .npz and .h5 files", nacre.save, path, {w},
       {compressed = true})
 assert(read(path) == before)
 

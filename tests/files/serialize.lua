@@ -101,8 +101,8 @@ fails("serialize: there is no format .t7", nacre.serialize, nacre.ones(1),
       {format = "t7"})
 fails("such a file holds tensors by name", nacre.serialize, nacre.ones(1),
       {format = "npz"})
-fails("serialize: compressed is for .npz files", nacre.serialize, nacre.ones(1),
-      {compressed = true})
+fails("serialize: compressed is for .npz and .h5 files", nacre.serialize,
+      nacre.ones(1), {compressed = true})
 fails("the .npy format has no bfloat16", nacre.serialize,
       nacre.ones(1):bfloat16())
 fails("a text file holds a matrix", nacre.serialize, nacre.ones(1, 1, 1),

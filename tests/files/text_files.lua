@@ -166,8 +166,26 @@ becomes("float64", "-16777217,0.5\n")
 becomes("float64", ",20240101\n", {missing = 0 / 0})
 becomes("float64", ("1.5\n"):rep(1000) .. "16777217\n")
 becomes("float32", "16777216,0.5\n16777218,1\n") -- float32 has them
-becomes("float32", "0.123456789012,123456.789\n")
-becomes("float32", "1.2345678912e10,1\n")        -- a measurement
+-- digits after the point count too, and numbers beyond the range
+becomes("float64", "0.123456789012,1.5\n")
+becomes("float64", "3.1415926536\n")
+becomes("float64", "619999.99\n")
+becomes("float64", "1.2345678912e10,1\n")
+becomes("float64", "1e39\n")
+becomes("float64", "1e-50\n")
+becomes("float32", "0.1,3.14159,-2.5e10,1e-40,0.0000001,.5,1.\n")
+becomes("float32", "3.14159274,16777216.00,1e38,nan,-inf\n")
+-- what was a float32, written with enough digits or more, is one again
+for _, format in ipairs {"%.9g", "%.18e", "%.12f"} do
+  local v = nacre.tensor{0.1, 1/3, 123456.789, 2/3e4}
+  local text = ""
+  for i = 1, 4 do text = text .. format:format(v[i]) .. "\n" end
+  t = becomes("float32", text)
+  assert(t:reshape(-1)[{{1, 3}}]:eq(v[{{1, 3}}]):all():item())
+end
+t = nacre.tensor({{0.1, 1/3, 1e300}}, {dtype = "float64"})
+assert(becomes("float64", nacre.serialize(t, {format = "csv"})):eq(t):all()
+       :item())
 becomes("float32", "20240101,1.5\n", {dtype = "float32"})
 becomes("int64", "20240101,1\n")
 becomes("int64", "9007199254740993,1\n")
@@ -225,7 +243,7 @@ end
 refused("1,2\n3\n", "line 2 has 1 columns", nil, {usecols = {1}})
 refused("1\n", "no argument 'converters'", 
         "it takes path, device, dtype, names, delimiter, skip, header, " ..
-        "missing, usecols, format, requires_grad, pin_memory",
+        "missing, usecols, format, slice, requires_grad, pin_memory",
         {converters = {}})
 
 -- ---- what is written
@@ -291,7 +309,7 @@ fails("header must be a list of texts", nacre.save, csv, nacre.ones(2, 2),
       {header = {"a", 2}})
 fails("'1' cannot be a delimiter", nacre.save, csv, nacre.ones(2),
       {delimiter = "1"})
-fails("compressed is for .npz files", nacre.save, csv, nacre.ones(2),
+fails("compressed is for .npz and .h5 files", nacre.save, csv, nacre.ones(2),
       {compressed = true})
 fails("t must be a tensor, not a table", nacre.save, csv, {1, 2})
 assert(read(csv) == before)

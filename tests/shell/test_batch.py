@@ -372,7 +372,7 @@ load("error 'x'", "@" .. e)()
             self.assertRegex(out, r"(?m)^%-9s \S" % row)
         out = self.run_("--doctor", NACRE_CUDA="off", NACRE_ZIP="/nosuch")[1]
         self.assertIn("variable  NACRE_ZIP=/nosuch\n", out)
-        self.assertIn("npz       .npz files need libzip, which was not", out)
+        self.assertIn("npz       .npz and .pt files need libzip, which was not", out)
         status, out, _ = self.run_("-i", "-q", NACRE_CUDA="off",
                                    text=":doctor\n:dev\n:dev cuda\n:dev cpu\n")
         self.assertIn("threads", out)

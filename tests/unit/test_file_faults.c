@@ -5,11 +5,15 @@
 ** was, no temporary file is left and no memory is lost.
 */
 #define _XOPEN_SOURCE 700
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
 #include "tests/unit/faults.h"
 #include "tests/unit/save_setup.h"
 
 static Tensor *large, *strided, *little;
-static int haszip;
+static int has[3]; /* libraries, by need */
 
 /*
 ** The formats
@@ -115,6 +119,30 @@ static int load_safetensors(void) {
   return load_archive(NC_SAFETENSORS);
 }
 
+static int save_hdf5(void) {
+  static const char *const meta[] = { "made", "here" };
+  const NamedTensor list[] = { { "g/a", large }, { "g/h/b", strided } };
+  return nc_savehdf5(TO_TARGET, list, 2, meta, 1, 0);
+}
+
+static int load_hdf5(void) {
+  static const char *const names[] = { "g/a", "g/h/b" };
+  Archive *a;
+  const Attribute *list;
+  int64_t n;
+  int status;
+  TRY(nc_openarchive(&a, FROM_TARGET, NC_HDF5));
+  status = nc_archiveattributes(a, &list, &n);
+  for (int64_t i = 0; i < 2 && status == NC_OK; i++) {
+    Tensor *t;
+    status = nc_archiveload(&t, a, i);
+    assert_string_equal(nc_archivename(a, i), names[i]);
+    compare(status, t, i == 0 ? large : strided);
+  }
+  nc_closearchive(a);
+  return status;
+}
+
 static int load_csv(void) {
   static const TextFormat format = { .delimiter = ',' };
   Tensor *t, *names;
@@ -123,21 +151,42 @@ static int load_csv(void) {
   return compare(status, t, strided);
 }
 
+/* HDF5's library reads and writes by itself: those calls cannot be made to
+   fail. */
+enum { NOTHING, ZIP, HDF5 };
 static const struct {
   int (*save)(void), (*load)(void);
-  int zip;
+  int needs;
 } formats[] = {
-  { save_npy, load_npy, 0 },      { save_safetensors, load_safetensors, 0 },
-  { save_csv, load_csv, 0 },      { save_npz, load_npz, 1 },
-  { save_deflated, load_npz, 1 }, { save_pt, load_pt, 1 },
+  { save_npy, load_npy, NOTHING },
+  { save_safetensors, load_safetensors, NOTHING },
+  { save_csv, load_csv, NOTHING },
+  { save_npz, load_npz, ZIP },
+  { save_deflated, load_npz, ZIP },
+  { save_pt, load_pt, ZIP },
+  { save_hdf5, load_hdf5, HDF5 },
 };
 
-#define EACH_FORMAT(f) \
-  for (int f = 0; f < COUNT(formats) && (haszip || !formats[f].zip); f++)
+#define EACH_FORMAT(f)                     \
+  for (int f = 0; f < COUNT(formats); f++) \
+    if (has[formats[f].needs])
 
 /*
 ** Tests
 */
+/* Removes what a program that was killed left beside the target. */
+static void remove_litter(void) {
+  DIR *d = opendir(folder);
+  char name[400];
+  assert_non_null(d);
+  for (const struct dirent *e; (e = readdir(d)) != NULL;)
+    if (strncmp(e->d_name, ".nacre-", 7) == 0) {
+      snprintf(name, sizeof name, "%s/%s", folder, e->d_name);
+      unlink(name);
+    }
+  closedir(d);
+}
+
 static void assert_old_file(void) {
   assert_target(little);
   assert_int_equal(count_files(), 1);
@@ -214,9 +263,79 @@ static void test_save_faults(void **state) {
   EACH_FORMAT(f) {
     for (int c = 0; c < COUNT(calls); c++)
       for (int e = 0; e < (f == 0 ? COUNT(errors) : 1); e++)
-        assert_true(save_with_faults(f, calls[c], errors[e]) > 0);
-    if (formats[f].zip) assert_true(save_with_faults(f, LSEEK, EIO) > 0);
-    assert_true(save_with_faults(f, WRITE, INTERRUPT) > 0);
+        assert_int_equal(save_with_faults(f, calls[c], errors[e]) > 0,
+                         calls[c] != WRITE || formats[f].needs != HDF5);
+    if (formats[f].needs == ZIP)
+      assert_true(save_with_faults(f, LSEEK, EIO) > 0);
+    if (formats[f].needs != HDF5)
+      assert_true(save_with_faults(f, WRITE, INTERRUPT) > 0);
+  }
+}
+
+/* Power may fail at any time: nothing is written after the file is synced, it
+   is renamed after that, and the folder is synced last. */
+static void test_order(void **state) {
+  static const char want[] = { FSYNC, CLOSE, RENAME, OPEN, FSYNC, CLOSE };
+  const int n = sizeof want;
+  EACH_FORMAT(f) {
+    save(little);
+    made.n = 0;
+    nc_files = faulty;
+    ok(formats[f].save());
+    nc_files = real;
+    assert_true(made.n > n && made.n < (int)sizeof made.call);
+    assert_memory_equal(made.call + made.n - n, want, n);
+    assert_null(memchr(made.call, FSYNC, (size_t)(made.n - n)));
+    if (formats[f].needs != HDF5)
+      assert_non_null(memchr(made.call, WRITE, (size_t)(made.n - n)));
+  }
+}
+
+/* The program ends at each call of a save: the file is the old one or the new
+   one. */
+static void test_killed(void **state) {
+  static const int calls[] = { OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME };
+  EACH_FORMAT(f) for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
+    int status;
+    save(little);
+    const pid_t child = fork();
+    if (child == 0) {
+      fault.call = calls[c], fault.n = n, fault.error = KILL;
+      nc_files = faulty;
+      _exit(formats[f].save() == NC_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 0) break;
+    assert_int_equal(WEXITSTATUS(status), KILL & 0xff);
+    Tensor *t;
+    if (nc_loadnpy(&t, FROM_TARGET) == NC_OK && nc_numel(t) == 4)
+      assert_equal(t, little);
+    else ok(formats[f].load());
+    nc_release(t);
+    remove_litter();
+  }
+}
+
+/* No file may be longer than this. */
+static void test_full(void **state) {
+  const struct rlimit small = { 100000, RLIM_INFINITY };
+  struct rlimit old;
+  signal(SIGXFSZ, SIG_IGN);
+  getrlimit(RLIMIT_FSIZE, &old);
+  EACH_FORMAT(f) {
+    const int fds = openfds();
+    save(little);
+    setrlimit(RLIMIT_FSIZE, &small);
+    const int status = formats[f].save();
+    setrlimit(RLIMIT_FSIZE, &old);
+    if (status == NC_OK) { /* deflated, it is that small */
+      assert_ptr_equal(formats[f].save, save_deflated);
+      continue;
+    }
+    fails(status, NC_EFILE, "");
+    assert_old_file();
+    assert_int_equal(openfds(), fds);
   }
 }
 
@@ -279,7 +398,7 @@ static void test_pipe(void **state) {
   const NamedTensor list[] = { { "a", little } };
   char name[32], buf[16];
   int fd[2];
-  if (!haszip) skip();
+  if (!has[ZIP]) skip();
   assert_int_equal(pipe(fd), 0);
   snprintf(name, sizeof name, "/dev/fd/%d", fd[1]);
   fails(nc_savenpz(&(Sink){ name, 1, NULL }, list, 1, 0), NC_EFILE,
@@ -296,9 +415,12 @@ static int begin(void **state) {
   if (nc_alias(&strided, large) != NC_OK) return -1;
   strided->size[1] = 350, strided->step[1] = 2;
   const NamedTensor list[] = { { "a", little } };
-  haszip = nc_savenpz(TO_TARGET, list, 1, 0) == NC_OK;
+  has[NOTHING] = 1;
+  has[ZIP] = nc_savenpz(TO_TARGET, list, 1, 0) == NC_OK;
+  if (!has[ZIP] && !strstr(nc_lasterror()->text, "libzip")) return -1;
+  has[HDF5] = nc_savehdf5(TO_TARGET, list, 1, NULL, 0, 0) == NC_OK;
   unlink(target);
-  return haszip || strstr(nc_lasterror()->text, "libzip") ? 0 : -1;
+  return has[HDF5] || strstr(nc_lasterror()->text, "HDF5 library") ? 0 : -1;
 }
 
 static int end(void **state) {
@@ -308,8 +430,9 @@ static int end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(whole),       TEST(save_faults), TEST(resumed), TEST(load_faults),
-    TEST(interrupted), TEST(no_memory),   TEST(pipe),
+    TEST(whole),     TEST(save_faults), TEST(order),       TEST(killed),
+    TEST(full),      TEST(resumed),     TEST(load_faults), TEST(interrupted),
+    TEST(no_memory), TEST(pipe),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -4,6 +4,7 @@
 ** the links that it should have; files that are none are treated as such.
 */
 #define _XOPEN_SOURCE 700
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "tests/unit/save_setup.h"
@@ -62,9 +63,53 @@ static void test_links(void **state) {
   assert_int_equal(lstat(name, &s), 0);
   assert_true(S_ISLNK(s.st_mode));
   assert_target(u);
+  unlink(target); /* the link leads nowhere, until it is written to */
+  ok(nc_save(&(Sink){ name, 1, NULL }, t));
+  assert_int_equal(lstat(name, &s), 0);
+  assert_true(S_ISLNK(s.st_mode));
+  assert_target(t);
   unlink(name);
   unlink(target);
+  assert_int_equal(symlink("link", name), 0);
+  fails(nc_save(&(Sink){ name, 1, NULL }, t), NC_EFILE, strerror(ELOOP));
+  unlink(name);
   release(t, u);
+}
+
+/* A second name of the file keeps the old bytes, unless the file is written in
+   place. */
+static void test_hard_links(void **state) {
+  Tensor *t = counting(2, 2), *u = counting(3, 3);
+  char name[80];
+  snprintf(name, sizeof name, "%s/other", folder);
+  save(t);
+  assert_int_equal(link(target, name), 0);
+  save(u);
+  assert_target(u);
+  assert_int_equal(rename(name, target), 0);
+  assert_target(t);
+  assert_int_equal(link(target, name), 0);
+  ok(nc_save(&(Sink){ target, 0, NULL }, u));
+  assert_int_equal(rename(name, target), 0);
+  assert_target(u);
+  unlink(name);
+  release(t, u);
+}
+
+/* Root, which may give files away, leaves them to their owner. */
+static void test_owner(void **state) {
+  Tensor *t = counting(2, 2);
+  struct stat s;
+  if (getuid() != 0) skip();
+  save(t);
+  assert_int_equal(chown(target, 12345, 23456), 0);
+  assert_int_equal(chmod(target, 0640), 0);
+  save(t);
+  assert_int_equal(stat(target, &s), 0);
+  assert_int_equal(s.st_uid, 12345);
+  assert_int_equal(s.st_gid, 23456);
+  assert_int_equal(s.st_mode & 0777, 0640);
+  nc_release(t);
 }
 
 static void test_special(void **state) {
@@ -101,7 +146,8 @@ static void test_pipe(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(header), TEST(modes), TEST(links), TEST(special), TEST(pipe),
+    TEST(header), TEST(modes),   TEST(links), TEST(hard_links),
+    TEST(owner),  TEST(special), TEST(pipe),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

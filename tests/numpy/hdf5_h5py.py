@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares HDF5 files with h5py: what it writes is read with the same elements
+and attributes, and what nacre writes it reads.
+
+    tests/numpy/hdf5_h5py.py build/nacre
+
+Exits with 77 (skipped) where there is no h5py, or nacre finds no HDF5 library.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+from numpy_or_skip import np
+
+try:
+    import h5py
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists(
+            "/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
+    print("skipped: this Python has no h5py")
+    sys.exit(77)
+
+# Every tensor of argument 1 into a .npz file by its path.
+READ = """
+local flat = {}
+local function walk(t, path)
+  for name, v in pairs(t) do
+    if nacre.is_tensor(v) then flat[path .. name] = v
+    else walk(v, path .. name .. "/") end
+  end
+end
+walk(nacre.load(arg[1]), "")
+nacre.save(arg[2], flat)
+"""
+
+WRITE = """
+local t = nacre.load(arg[1])
+local tree = {group = {inner = {}}}
+for name, v in pairs(t) do tree.group.inner[name] = v end
+nacre.save(arg[2], tree, {compressed = arg[3] == "true",
+                          metadata = {made = "here, \\u{e9}", empty = ""}})
+"""
+
+ATTRIBUTES = """
+local _, a = nacre.load(arg[1])
+assert(a["/"].title == "a title" and a.group.n == 3)
+local x = a["group/x"]
+assert(x.unit == "mm" and x.scale == 2.5 and x.on == true)
+assert(x.names[1] == "a" and x.names[2] == "b\\u{e9}" and #x.names == 2)
+assert(x.fixed == "abc" and x.none == "" and x.big == 7)
+assert(x.ids.dtype == "int64" and x.ids[3] == 2)
+assert(x.refer == nil)
+"""
+
+WIDER = {"u2": "i4", "u4": "i8", "u8": "i8"}
+FOREIGN = {
+    "text": "holds texts", "compound": "holds compound data",
+    "complex": "holds compound data", "null": "it has no shape",
+    "deep": "it has 10 dimensions", "external": "its data are in other files",
+    "virtual": "its data are in other files", "huge": "the file holds only",
+    "beyond": "18446744073709551615 is beyond int64",
+}
+
+
+def run(nacre, text, *args):
+    done = subprocess.run([nacre, "-", *args], input=text, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    if "HDF5 library, which was not found" in done.stdout:
+        print("skipped:", done.stdout)
+        sys.exit(77)
+    return done
+
+
+def good(nacre, text, *args):
+    done = run(nacre, text, *args)
+    if done.returncode != 0:
+        sys.exit(f"nacre {args}: {done.stdout}")
+
+
+def arrays(codes, order):
+    rng = np.random.default_rng(1)
+    for code in codes:
+        for i, shape in enumerate([(), (0, 3), (7,), (30, 41), (2, 3, 4)]):
+            a = rng.standard_normal(shape) * 100
+            a = np.abs(a) if "u" in code else a
+            yield f"{code}_{i}", np.asarray(a > 0 if code == "b1" else
+                                                     a, order + code)
+
+
+def write(path):
+    """Files as h5py writes them, in both byte orders, chunked and not."""
+    codes = "i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8".split()
+    with h5py.File(path, "w") as f:
+        for order, name in [("<", "little"), (">", "big")]:
+            for key, a in arrays(codes, order):
+                f[f"{name}/{key}"] = a
+                if a.ndim and a.size:
+                    f.create_dataset(f"{name}/chunks/{key}", data=a,
+                                     chunks=tuple(max(1, n // 3)
+                                                  for n in a.shape),
+                                     compression="gzip", shuffle=True,
+                                     fletcher32=True, maxshape=(None,) * a.ndim)
+        for key, a in arrays(["b1"], "="):
+            f["bool/" + key] = a
+        f.create_dataset("filled", shape=(3, 5), dtype="f4", fillvalue=7)
+        f["other name"] = f["filled"]
+        f["loop"] = f["/"]
+        f["soft"] = h5py.SoftLink("/filled")
+        f["outside"] = h5py.ExternalLink("nowhere.h5", "x")
+
+
+def check_reading(nacre, folder):
+    path, out = os.path.join(folder, "a.h5"), os.path.join(folder, "a.npz")
+    write(path)
+    good(nacre, READ, path, out)
+    got, count = np.load(out), 0
+    with h5py.File(path) as f:
+        for name in got.files:
+            want = f[name][()]
+            kind = want.dtype.str[1:]
+            assert got[name].dtype == np.dtype(WIDER.get(kind, kind)), name
+            assert got[name].shape == want.shape, name
+            assert np.array_equal(got[name], want), name
+            count += 1
+        names = []
+        f.visit(lambda n: names.append(n) if isinstance(f[n], h5py.Dataset)
+                else None)
+        # an object is visited once, the links to one are read all
+        assert set(names) | {"other name"} == set(got.files)
+    return count
+
+
+def check_attributes(nacre, folder):
+    path = os.path.join(folder, "b.h5")
+    with h5py.File(path, "w") as f:
+        f["group/x"] = np.arange(3)
+        f.attrs["title"] = "a title"
+        f["group"].attrs["n"] = 3
+        a = f["group/x"].attrs
+        a["unit"], a["scale"], a["on"], a["ids"] = "mm", 2.5, True, np.arange(3)
+        a["names"], a["fixed"], a["none"] = ["a", "bé"], np.bytes_("abc"), ""
+        a["big"] = np.array(7, ">i2")
+        a["refer"] = f["group"].ref
+    good(nacre, ATTRIBUTES, path)
+
+
+def check_writing(nacre, folder, compressed):
+    given, path = os.path.join(folder, "c.npz"), os.path.join(folder, "c.h5")
+    codes = "b1 i1 u1 i2 i4 i8 f2 f4 f8".split()
+    want = dict(arrays(codes, "="))
+    np.savez(given, **want)
+    good(nacre, WRITE, given, path, compressed)
+    with h5py.File(path) as f:
+        assert f.attrs["made"] == "here, é" and f.attrs["empty"] == ""
+        assert set(f["group/inner"]) == set(want)
+        for name, a in want.items():
+            b = f["group/inner"][name]
+            assert b.dtype == a.dtype and np.array_equal(b[()], a), name
+            assert (b.compression == "gzip") == (
+                compressed == "true" and a.ndim > 0 and a.size > 0), name
+    return len(want)
+
+
+def check_foreign(nacre, folder):
+    """What no tensor holds, or lies in another file, is refused by name."""
+    path, secret = os.path.join(folder, "d.h5"), os.path.join(folder, "secret")
+    with open(secret, "wb") as f:
+        f.write(b"0123456789abcdef")
+    with h5py.File(path, "w") as f:
+        f["x"] = np.arange(3)
+        f["text"] = ["a", "b"]
+        f["compound"] = np.zeros(2, [("a", "i4"), ("b", "f4")])
+        f["complex"] = np.zeros(2, "c8")
+        f["beyond"] = np.array([2**64 - 1], "u8")
+        f["null"] = h5py.Empty("f4")
+        f["deep"] = np.zeros((1,) * 10)
+        f.create_dataset("external", shape=(4,), dtype="f4",
+                         external=[(secret, 0, 16)])
+        layout = h5py.VirtualLayout(shape=(3,), dtype="i8")
+        layout[:] = h5py.VirtualSource("b.h5", "group/x", shape=(3,))
+        f.create_virtual_dataset("virtual", layout)
+        f.create_dataset("huge", shape=(1 << 40,), dtype="f8", chunks=(1024,))
+    for name, what in FOREIGN.items():
+        done = run(nacre, f"nacre.load(arg[1], {{names = {{'{name}'}}}})", path)
+        assert done.returncode == 1 and what in done.stdout, done.stdout
+    good(nacre, """
+      local names = {names = {"x"}}
+      assert(nacre.load(arg[1], names).x[3] == 2)
+      names = {names = {"huge"}, slice = {{-3, -1}}}
+      assert(nacre.load(arg[1], names).huge[1] == 0)""", path)
+    listed = subprocess.run([nacre, "--ls", path], text=True, check=True,
+                            stdout=subprocess.PIPE).stdout
+    assert "x         int64    [3]" in listed, listed
+    assert "compound holds compound data, no tensor does" in listed, listed
+
+
+def main(nacre):
+    with tempfile.TemporaryDirectory() as folder:
+        count = check_reading(nacre, folder)
+        check_attributes(nacre, folder)
+        for compressed in ["false", "true"]:
+            count += check_writing(nacre, folder, compressed)
+        check_foreign(nacre, folder)
+    print(f"hdf5: {count} tensors")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
