@@ -174,6 +174,11 @@ class Kernel:
     def session_pid(self):
         return int(self.text('io.open "/proc/self/stat":read "n"'))
 
+    def is_sanitized(self):
+        """Does AddressSanitizer keep what is freed?"""
+        with open(f"/proc/{self.pid}/maps", encoding="ascii") as f:
+            return "asan" in f.read()
+
     def memory(self):
         """The bytes that the session has in memory."""
         with open(f"/proc/{self.pid}/statm", encoding="ascii") as f:
@@ -186,7 +191,7 @@ class Kernel:
         if self.process.poll() is None:
             self.send("control", "shutdown_request", {"restart": False})
             try:
-                self.process.wait(20)
+                assert self.process.wait(20) == 0, self.said()
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self.process.stdout.close()
