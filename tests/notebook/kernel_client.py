@@ -35,8 +35,9 @@ class Kernel:
     CHANNELS = {"shell": zmq.DEALER, "control": zmq.DEALER,
                 "stdin": zmq.DEALER, "iopub": zmq.SUB, "hb": zmq.REQ}
 
-    def __init__(self, home, key=KEY, words=(), transport="tcp", **variables):
-        self.key, self.session = key, uuid.uuid4().hex
+    def __init__(self, home, key=KEY, words=(), transport="tcp", queue=1000,
+                 **variables):
+        self.key, self.session, self.queue = key, uuid.uuid4().hex, queue
         if transport == "tcp":
             where, ports = "127.0.0.1", free_ports(len(self.CHANNELS))
         else:
@@ -62,6 +63,7 @@ class Kernel:
     def connect(self, name, kind):
         s = self.context.socket(kind)
         s.linger = 0
+        s.rcvhwm = self.queue   # messages that wait here to be received
         s.setsockopt(zmq.IDENTITY, self.session.encode())
         between = "-" if self.connection["transport"] == "ipc" else ":"
         s.connect("%s://%s%s%s" % (

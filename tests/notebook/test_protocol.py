@@ -200,6 +200,31 @@ class Protocol(launch.Home):
         self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
         self.assertGreater(len(png), 1000000)
 
+    def test_front_ends_that_are_slow(self):
+        """The cell waits for them; nothing is lost, and nothing piles up."""
+        k = self.kernel(queue=10)
+        name = k.start("for i = 1, 160 do io.write(('x'):rep(5e5)) end")
+        k.pid, before, same = k.process.pid, 0, 0
+        while same < 5:                     # until nothing moves any more
+            time.sleep(0.2)
+            same = same + 1 if k.memory() == before else 0
+            before = k.memory()
+        self.assertFalse(k.shell.poll(0))
+        if not k.is_sanitized():
+            self.assertLess(before, 70 << 20)
+        k.hb.send(b"ping")
+        self.assertTrue(k.hb.poll(20000))
+        self.assertEqual(len("".join(shown(m) for m in k.published(name))),
+                         160 * 500000)
+        self.assertEqual(k.receive("shell")["content"]["status"], "ok")
+        # and one that reads nothing at all can interrupt it
+        name = k.start("while true do io.write(('x'):rep(5e5)) end")
+        time.sleep(1)
+        k.interrupt()
+        self.assertEqual(k.receive("shell")["content"]["ename"], "interrupted")
+        k.published(name)
+        self.assertTrue(k.alive())
+
     def test_text_that_is_not_utf8(self):
         k = self.kernel()
         self.assertEqual(k.text(r"io.write '\xFF\xC3\xA9\xE2\x82'"),
