@@ -83,6 +83,14 @@ static int iowrite(lua_State *L) {
   return sh_callwrapped(L);
 }
 
+/* capture(text): what a line of the session shows without printing it */
+static int capture(lua_State *L) {
+  size_t n;
+  const char *text = luaL_checklstring(L, 1, &n);
+  keep(text, n);
+  return 0;
+}
+
 /* captured(): what was printed since the last call, and whether that is not
    all of it */
 static int captured(lua_State *L) {
@@ -182,5 +190,7 @@ void sh_open_output_capture(lua_State *L) {
   luaL_requiref(L, "nacre.host", sh_openhost, 0);
   lua_pushcfunction(L, captured);
   lua_setfield(L, -2, "captured");
+  lua_pushcfunction(L, capture);
+  lua_setfield(L, -2, "capture");
   lua_pop(L, 1);
 }

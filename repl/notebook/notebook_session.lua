@@ -28,9 +28,7 @@ local function show(source, ...)
   local nothing = select("#", ...) == 0 or
                   styled.is_file_written(source, ...)
   if nothing then return end
-  local content = {data = mime.bundle(...), metadata = json.object}
-  if last then content.execution_count = number end
-  output.publish(last and "execute_result" or "display_data", content)
+  output.display(mime.bundle(...), last and number or nil)
 end
 
 local function lines(text)
@@ -272,6 +270,7 @@ local function replace()
   function shell.write_error(text)
     if shell.held then return shell.complain(text) end
     failure = failure and failure .. "\n" .. text or text
+    host.capture(text .. "\n")
   end
   function host.prefill(text)
     payload[#payload + 1] = {source = "set_next_input", text = text,

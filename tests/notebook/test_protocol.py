@@ -157,6 +157,17 @@ class Protocol(launch.Home):
         k.published(names[-1])
         self.assertTrue(k.alive())
 
+    def test_transcripts(self):
+        """What a cell shows is in them, however it is shown."""
+        k = self.kernel()
+        for code in "1 + 1", "nacre.ones(2)", "print 'a'", "x.y":
+            k.run(code)
+        path = os.path.join(self.home, "t.nacre")
+        k.text(":transcript " + path)
+        self.assertIn("> 1 + 1\n2\n> nacre.ones(2)\nfloat32[2] cpu  8 B\n"
+                      "  1.0  1.0\n> print 'a'\na\n> x.y\nerror: ",
+                      self.read("t.nacre"))
+
     # ---- what is printed
 
     def test_streams(self):
@@ -260,6 +271,9 @@ class Protocol(launch.Home):
         path = os.path.join(self.home, "p.svg")
         self.assertIn("p.svg: ", k.text(":plot nacre.arange(9) -o " + path))
         self.assertIn("</svg>", self.read("p.svg"))
+        path = os.path.join(self.home, "p.txt")
+        self.assertEqual(k.text(":plot nacre.arange(9) > " + path), "")
+        self.assertIn("nacre.arange(9)\n", self.read("p.txt"))
 
     # ---- input
 
