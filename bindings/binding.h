@@ -352,6 +352,7 @@ extern const Bound nl_tensor_fields[];        /* tensor_fields.c */
 extern const Bound nl_inplace_views[];        /* inplace_views.c */
 extern const Bound nl_defaults[];             /* defaults.c */
 extern const Bound nl_files[];                /* tensor_files.c */
+extern const Bound nl_archives[];             /* archive_handle.c */
 extern const Bound nl_op_events[];            /* op_events.c */
 extern const Bound nl_to_device[];            /* to_device.c */
 extern const Bound nl_cuda[];                 /* cuda_module.c: nacre.cuda */

@@ -6,7 +6,7 @@
 #define core_files_h
 
 typedef enum FileFormat {
-  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_CSV, NC_UNKNOWN, NC_UNNAMED
+  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_SHARDS, NC_CSV, NC_UNKNOWN, NC_UNNAMED
 } FileFormat;
 
 const char *nc_extension(const char *path);            /* "npy", or "" */
@@ -56,8 +56,9 @@ int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
 int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 
-/* Archives: files of several tensors.  Names are UTF-8 without '\0', as
-   nc_checktext wants them. */
+/* Archives: files of several tensors, and .npy files, whose one tensor has the
+   name "".  NC_SHARDS: several .safetensors files as one, those of a folder or
+   of an index.  Names are UTF-8 without '\0', as nc_checktext wants them. */
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;
@@ -68,6 +69,12 @@ int64_t nc_archivesize(const Archive *a);
 const char *nc_archivename(const Archive *a, int64_t i);
 const char *nc_archivemeta(const Archive *a, int64_t i); /* name, value, ... */
 int nc_archiveload(Tensor **t, Archive *a, int64_t i);
+typedef struct TensorInfo {   /* of a tensor that is not read */
+  DType dtype;
+  int nd;
+  int64_t size[NC_MAXDIM];
+} TensorInfo;
+int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i);
 int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
                int compressed);
 /* meta: nmeta names, each followed by its value.  Sorts the list. */

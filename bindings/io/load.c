@@ -37,27 +37,6 @@ typedef struct Load {
   int require;
 } Load;
 
-/* __gc and __close: an archive is closed when the function that opened it
-   returns or raises an error. */
-static int close_archive(lua_State *L) {
-  Archive **a = luaL_checkudata(L, 1, "nacre.archive");
-  nc_closearchive(*a);
-  *a = NULL;
-  return 0;
-}
-
-/* Pushes a to-be-closed userdata for an archive. [-0, +1, e] */
-static Archive **new_archive(lua_State *L) {
-  static const luaL_Reg events[] = { { "__gc", close_archive },
-                                     { "__close", close_archive },
-                                     { NULL, NULL } };
-  Archive **a = lua_newuserdatauv(L, sizeof *a, 0);
-  *a = NULL;
-  nl_set_metatable(L, "nacre.archive", events);
-  lua_toclose(L, -1);
-  return a;
-}
-
 /* Reads entry i of a, or the file, into *x, converts it to the requested dtype
    in *y, and copies it to the device in *z. Skips what an earlier attempt did.
    Returns a status. */
@@ -262,7 +241,8 @@ static int nest(lua_State *L) {
 /* Pushes the table of tensors and the metadata; the list of requested names, or
    nil, is at index `names'. [-0, +(1|2), e] */
 static int load_archive(lua_State *L, const Load *o, int names) {
-  Archive **a = new_archive(L);
+  Archive **a = nl_new_archive(L);
+  lua_toclose(L, -1);
   int64_t n, list;
   int result;
   nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);

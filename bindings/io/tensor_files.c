@@ -11,7 +11,7 @@
 #include "bindings/io/tensor_files.h"
 
 int nl_onetensor(FileFormat f) {
-  return f != NC_NPZ && f != NC_SAFETENSORS;
+  return f != NC_NPZ && f != NC_SAFETENSORS && f != NC_SHARDS;
 }
 
 int nl_option(lua_State *L, int i, const char *name) {

@@ -20,6 +20,9 @@
 
 #define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
 
+/* Pushes a userdata that closes its archive in the end. [-0, +1, m] */
+Archive **nl_new_archive(lua_State *L);
+
 int nl_load(lua_State *L);
 int nl_deserialize(lua_State *L);
 int nl_save(lua_State *L);

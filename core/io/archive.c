@@ -53,6 +53,8 @@ int nc_formatof(FileFormat *f, const Source *from) {
   Reader r;
   int status;
   *f = nc_formatbyname(from->path);
+  if (from->bytes == NULL && nc_is_sharded(from->path))
+    return *f = NC_SHARDS, NC_OK;
   TRY(nc_openfrom(&r, from));
   const int64_t n = r.left < NC_HEAD ? r.left : NC_HEAD;
   status = nc_readblock(&r, head, n, "magic");
@@ -99,8 +101,15 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 /*
 ** Archives
 */
+static const ArchiveFormat *const archives[] = {
+  [NC_NPY] = &nc_single_npy,
+  [NC_NPZ] = &nc_npz,
+  [NC_SAFETENSORS] = &nc_safetensors,
+  [NC_SHARDS] = &nc_shards,
+};
+
 int nc_openarchive(Archive **out, const Source *from, FileFormat f) {
-  const ArchiveFormat *format = f == NC_NPZ ? &nc_npz : &nc_safetensors;
+  const ArchiveFormat *format = archives[f];
   Source copy = *from;
   Archive *a;
   void *p;
@@ -138,4 +147,8 @@ const char *nc_archivemeta(const Archive *a, int64_t i) {
 int nc_archiveload(Tensor **t, Archive *a, int64_t i) {
   *t = NULL;
   return a->format->load(t, a, i);
+}
+
+int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i) {
+  return a->format->info(t, a, i);
 }

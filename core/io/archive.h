@@ -13,6 +13,7 @@ typedef struct ArchiveFormat {
   /* The struct is zeroed but for format and path, which is also from->path. */
   int (*open)(Archive *a, const Source *from);
   int (*load)(Tensor **t, Archive *a, int64_t i);
+  int (*info)(TensorInfo *t, Archive *a, int64_t i);
   void (*close)(Archive *a);  /* also if open has failed */
 } ArchiveFormat;
 
@@ -25,12 +26,15 @@ struct Archive {
   int64_t nmeta;              /* pairs */
 };
 
-extern const ArchiveFormat nc_npz, nc_safetensors;
+extern const ArchiveFormat nc_single_npy, nc_npz, nc_safetensors, nc_shards;
 
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */
 #define NC_HEAD 512
 int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
+
+/* Is path a folder, or named as the index of shards, *.index.json? */
+int nc_is_sharded(const char *path);
 
 /* Sorts n names; fails if two are equal. */
 int nc_checknames(const char *path, const char *names[], int64_t n);

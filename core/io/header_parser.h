@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* header_parser.h - the tokens that the headers of .npy and .safetensors files
-   have in common; messages say "header". */
+   and the index of shards have in common; messages say "header". */
 #ifndef core_io_header_parser_h
 #define core_io_header_parser_h
 
@@ -22,5 +22,8 @@ int nc_header_take(HeaderParser *s, char c);
 int nc_header_need(HeaderParser *s, char c, const char *name);
 /* A whole number from 0, without leading zeros; `name' is "a size" or so. */
 int nc_header_number(HeaderParser *s, int64_t *v, const char *name);
+/* A string of JSON, decoded in place, where it does not become longer: *text =
+   its first byte; it ends in '\0'. */
+int nc_header_string(HeaderParser *s, char **text);
 
 #endif

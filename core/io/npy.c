@@ -139,6 +139,16 @@ int nc_readnpy(Tensor **t, Reader *r) {
   return read_data(t, r, &h);
 }
 
+int nc_readnpyinfo(TensorInfo *t, Reader *r) {
+  NpyHeader h;
+  TRY(read_header(r, &h));
+  TRY(check_size(r, &h));
+  t->dtype = h.dtype;
+  t->nd = h.nd;
+  memcpy(t->size, h.size, sizeof t->size);
+  return NC_OK;
+}
+
 int nc_loadnpy(Tensor **t, const Source *from) {
   Reader r;
   int status;
@@ -148,6 +158,47 @@ int nc_loadnpy(Tensor **t, const Source *from) {
   nc_closeread(&r);
   return status;
 }
+
+/*
+** A file as an archive of one tensor without a name
+*/
+typedef struct SingleNpy {
+  Archive a; /* comes first */
+  TensorInfo info;
+  Source from;
+} SingleNpy;
+
+static int open_single(Archive *a, const Source *from) {
+  static const char *const names[] = { "" };
+  SingleNpy *s = (SingleNpy *)a;
+  Reader r;
+  int status;
+  a->n = 1;
+  a->name = names;
+  s->from = *from;
+  TRY(nc_openfrom(&r, from));
+  status = nc_readnpyinfo(&s->info, &r);
+  nc_closeread(&r);
+  return status;
+}
+
+static int load_single(Tensor **t, Archive *a, int64_t i) {
+  (void)i;
+  return nc_loadnpy(t, &((SingleNpy *)a)->from);
+}
+
+static int single_info(TensorInfo *t, Archive *a, int64_t i) {
+  (void)i;
+  *t = ((SingleNpy *)a)->info;
+  return NC_OK;
+}
+
+static void close_single(Archive *a) {
+  (void)a;
+}
+
+const ArchiveFormat nc_single_npy = { sizeof(SingleNpy), open_single,
+                                      load_single, single_info, close_single };
 
 /*
 ** Saving

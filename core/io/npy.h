@@ -29,6 +29,9 @@ int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
 /* Reads a whole .npy file, from the beginning of r to its end. */
 int nc_readnpy(Tensor **t, Reader *r);
 
+/* The same of the header alone. */
+int nc_readnpyinfo(TensorInfo *t, Reader *r);
+
 /* Fails if the format does not have the dtype of t. */
 int nc_npyfits(const char *path, const Tensor *t);
 /* buf = the header for t, with the magic; returns its bytes. */

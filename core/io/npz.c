@@ -40,6 +40,18 @@ static int load_member(Tensor **t, Archive *a, int64_t i) {
   return status;
 }
 
+static int member_info(TensorInfo *t, Archive *a, int64_t i) {
+  Npz *z = (Npz *)a;
+  char label[PATH_MAX + 200];
+  Reader r;
+  int status;
+  snprintf(label, sizeof label, "%s: %s", a->path, nc_zipname(z->zip, i));
+  status = nc_openmember(&r, z->zip, i, label);
+  if (status == NC_OK) status = nc_readnpyinfo(t, &r);
+  nc_closemember(&r);
+  return status;
+}
+
 /* The name of a tensor: that of the member without ".npy". */
 static int64_t name_length(const char *member) {
   const int64_t n = (int64_t)strlen(member);
@@ -92,7 +104,8 @@ static int open_npz(Archive *a, const Source *from) {
   return list_names(z);
 }
 
-const ArchiveFormat nc_npz = { sizeof(Npz), open_npz, load_member, close_npz };
+const ArchiveFormat nc_npz = { sizeof(Npz), open_npz, load_member, member_info,
+                               close_npz };
 
 /*
 ** Saving

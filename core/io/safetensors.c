@@ -48,6 +48,14 @@ static int load_entry(Tensor **t, Archive *a, int64_t i) {
   return nc_release_failed(status, t, 1);
 }
 
+static int entry_info(TensorInfo *t, Archive *a, int64_t i) {
+  const SafeEntry *e = &((SafeArchive *)a)->h.entry[i];
+  t->dtype = e->dtype;
+  t->nd = e->nd;
+  memcpy(t->size, e->size, sizeof t->size);
+  return NC_OK;
+}
+
 static int read_length(SafeArchive *s, int64_t *n) {
   unsigned char b[8];
   uint64_t v;
@@ -114,7 +122,8 @@ static int open_safetensors(Archive *a, const Source *from) {
 }
 
 const ArchiveFormat nc_safetensors = { sizeof(SafeArchive), open_safetensors,
-                                       load_entry, close_safetensors };
+                                       load_entry, entry_info,
+                                       close_safetensors };
 
 /*
 ** Saving, byte for byte as the format's own library does: wide elements come

@@ -26,7 +26,9 @@ local function show(v, options)
   end
   local depth = settings.get "depth"
   options.depth = depth ~= "auto" and depth or nil
-  return display.show(v, options)
+  local text = display.show(v, options)
+  if type(v) ~= "table" and type(v) ~= "function" then return text end
+  return require "nacre.wrap_lines".text(text, "stdout", true)
 end
 
 -- A value on one line if possible, for lists of results and variables.

@@ -89,16 +89,30 @@ function wrap.fit(line, width)
   return lines
 end
 
--- Prints a list of lines or a text, wrapped to the screen. Output that is not
--- a terminal is left as it is, if the width is 80 columns or more.
-function wrap.say(lines)
+-- Does a line of a table have a string, which no blank may change?
+local function has_string(line)
+  return line:find '[=,] "' or line:find '[{%[]"' or line:find '^%s*"'
+end
+
+-- A text wrapped to the screen, where it goes to a terminal or the width is
+-- less than 80 columns. A line above a caret stays, and one with a string if
+-- `exact`.
+function wrap.text(text, stream, exact)
   local width = host.columns()
+  if width >= 80 and not host.is_terminal(stream) then return text end
+  return (text:gsub("()([^\n]+)()", function(_, line, after)
+    if columns(line) <= width or exact and has_string(line) or
+       text:find("^\n *%^[^\n]*", after) or line:find "^ *%^" then
+      return line
+    end
+    return table.concat(wrap.fit(line, width), "\n")
+  end))
+end
+
+-- Prints a list of lines or a text, wrapped to the screen.
+function wrap.say(lines)
   if type(lines) == "table" then lines = table.concat(lines, "\n") end
-  if width < 80 or host.is_terminal "stdout" then
-    lines = lines:gsub("[^\n]+", function(line)
-      return table.concat(wrap.fit(line, width), "\n")
-    end)
-  end
+  lines = wrap.text(lines, "stdout")
   io.stdout:write(lines, lines:sub(-1) == "\n" and "" or "\n")
 end
 

@@ -4,6 +4,7 @@
 -- local variables, and expressions evaluated in them. The stack is kept as it
 -- was when the error happened, until another line runs.
 
+local host = require "nacre.host"
 local errors = require "nacre.errors"
 local styled = require "nacre.styled_output"
 local input_block = require "nacre.input_block"
@@ -19,7 +20,9 @@ local help = [[
 A command of the shell that takes no Lua, as :whos, works here, too.
 ]]
 
-local function say(...) io.stdout:write(...) end
+local function say(...)
+  require "nacre.wrap_lines".say(table.concat {...})
+end
 
 local function title(frame)
   local name = frame.main and frame.file == "stdin" and "the prompt" or
@@ -28,7 +31,9 @@ local function title(frame)
 end
 
 -- A value in one line that fits.
-local function brief(v) return styled.line(v, 60) end
+local function brief(v)
+  return styled.line(v, math.min(60, host.columns() - 12))
+end
 
 -- Commands of the debugger. Each is called with the state {stack, at, shell}
 -- and the rest of the line.

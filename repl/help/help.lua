@@ -12,6 +12,7 @@ local facts = require "nacre.tensor_facts"
 local suggestion = require "nacre.suggestion"
 local topics = require "nacre.topics"
 local other_libraries = require "nacre.other_libraries"
+local say = require "nacre.wrap_lines".say
 
 local help = {signature = reference.signature}
 
@@ -331,8 +332,7 @@ end
 -- ?name and ??word
 function help.show(shell, name, wide)
   if name == "topics" and not wide then
-    io.stdout:write(all_topics(), "\n")
-    return
+    return say(all_topics())
   end
   if name == "" then
     return require "nacre.commands".run(shell, "help", "")
@@ -340,8 +340,7 @@ function help.show(shell, name, wide)
   local text = wide and search(name) or
                not wide and (help.text(name) or foreign_name(name))
   if text then
-    io.stdout:write(text, "\n")
-    return
+    return say(text)
   end
   shell.fail(no_help(name))
 end
@@ -367,17 +366,15 @@ function help.method(shell, path, name)
   local tensor = object == nil or facts.istensor(object)
   local info = tensor and nacre._methods[name] and nacre._info(name)
   if info then
-    io.stdout:write(brief(info, name, path, object), "\n")
-    return
+    return say(brief(info, name, path, object))
   end
   local value = lookup.field(object, name)
   info = type(value) == "function" and (nacre._info(value) or tensor and
          nacre._methods[name] and reference.described(name) or
          method_of_class(value, name))
   if value ~= nil then
-    io.stdout:write(info and brief(info, name, path, object) or
-                    describe(name, value), "\n")
-    return
+    return say(info and brief(info, name, path, object) or
+               describe(name, value))
   end
   if tensor and lookup.properties[name] then
     return shell.fail(("%s is not a method: %s.%s"):format(name,

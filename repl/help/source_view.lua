@@ -55,7 +55,7 @@ function source_view.show(shell, name)
                value == nil and nacre._info(name:match "[%w_]*$")
   local about = help.text(name)
   if info and about then
-    io.stdout:write(operation(info, about), "\n")
+    require "nacre.wrap_lines".say(operation(info, about))
     return
   end
   local text = type(value) == "function" and source_view.text(value)

@@ -171,6 +171,7 @@ static int run(lua_State *L, const Options *o) {
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   if (o->kernel) return sh_runkernel(L, o);
+  if (o->tool) return sh_runtool(L, o);
   if (o->peak) return sh_measurepeak(L);
   if (o->installkernel) return installkernel(L, o);
   if (o->doctor) {
@@ -179,12 +180,16 @@ static int run(lua_State *L, const Options *o) {
   }
   status = sh_begin(L, o);
   if (status == 0 && !o->noenv && !o->check) status = sh_runinit(L);
+  if (status == 0 && !o->script && !o->code && !o->version)
+    prompt = prompt || (isatty(STDIN_FILENO) && !o->check);
+  if (status == 0 && o->files) {
+    status = sh_openfiles(L, o, prompt);
+    if (status != 0) return status;
+  }
   if (status == 0) status = sh_runoptions(L, o);
   if (status == 0 && o->script) status = sh_runscript(L, o);
-  if (status == 0 && !prompt && !o->script && !o->code && !o->version) {
-    prompt = isatty(STDIN_FILENO) && !o->check;
-    if (!prompt) status = sh_runstdin(L);
-  }
+  if (status == 0 && !prompt && !o->script && !o->code && !o->version)
+    status = sh_runstdin(L);
   if (status == 0) status = sh_synchronize(L);
   failed = sh_finish(L);
   if (status == 0) status = failed;

@@ -57,13 +57,16 @@ static const struct Known {
   { "--prefix", 'X', REQUIRED },
   { "--user", 'U', NONE },
   { "--install-kernel", 'I', NONE },
+  { "--ls", 'L', NONE },
+  { "--diff", 'L', NONE },
+  { "--convert", 'L', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
 
 void sh_help(void) {
   fputs(
-      "usage: nacre [options] [script [args]]\n"
+      "usage: nacre [options] [script [args] | file of tensors ...]\n"
       "\n"
       "Lua-compatible (same meaning as lua5.4):\n"
       "  -e STAT            run STAT (repeatable, in order)\n"
@@ -114,6 +117,14 @@ void sh_help(void) {
       "  --user, --prefix DIR\n"
       "                     where: in your home, the default, or below DIR\n"
       "  --kernel FILE      be a kernel; Jupyter writes FILE\n"
+      "Files of tensors:\n"
+      "  FILE...            opens the shell with what is in them in `file' "
+      "(several:\n"
+      "                     in `files')\n"
+      "  --ls FILE...       list the tensors (--ls --help says more)\n"
+      "  --diff A B         compare tensor by tensor: status 0 if equal, 1 if "
+      "not\n"
+      "  --convert A B      write what A holds in the format of B\n"
       "\n"
       "Without a script: opens the shell at a terminal, else runs stdin.\n"
       "Exit status: 0, 1 after an error, 2 for bad usage, 77 after skip(),\n"
@@ -234,6 +245,7 @@ static int take(Options *o, const Option *x) {
     case 'd': o->device = x->value; return 0;
     case 'D': o->doctor = 1; return 0;
     case 'T': o->test = 1; return 0;
+    case 'L': o->tool = 1; return 0;
     case 's':
       o->seeded = 1;
       return number(&o->seed, x, LLONG_MIN, LLONG_MAX, "seed");
@@ -259,13 +271,13 @@ static int take(Options *o, const Option *x) {
   }
 }
 
-/* What follows --test, argv[i] and on, is the runner's. */
-static int tests(Options *o, int i) {
-  o->test = i;
+/* What follows --test or --ls, argv[i] and on, is for that. */
+static int rest(Options *o, int i) {
+  *(o->test ? &o->test : &o->tool) = i;
   if (i == 2) return 0;
-  fputs(SH_NAME
-        ": --test must be the first option; its own options follow it\n",
-        stderr);
+  fprintf(stderr,
+          SH_NAME ": %s must be the first option; its own options follow it\n",
+          o->argv[i - 1]);
   return sh_usage();
 }
 
@@ -286,10 +298,10 @@ int sh_options(Options *o, char **argv) {
   int i = argv[0] != NULL, more = 0;
   memset(o, 0, sizeof *o);
   o->argv = argv;
-  while (!o->test && (more = sh_nextoption(argv, &i, &x)) > 0)
+  while (!o->test && !o->tool && (more = sh_nextoption(argv, &i, &x)) > 0)
     if (take(o, &x) != 0) return -1;
-  if (o->test) return tests(o, i);
+  if (o->test || o->tool) return rest(o, i);
   if (more < 0) return -1;
-  if (argv[i] != NULL) o->script = i;
+  if (argv[i] != NULL) *(sh_istensorfile(argv[i]) ? &o->files : &o->script) = i;
   return where(o);
 }

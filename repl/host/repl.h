@@ -36,6 +36,8 @@ typedef struct Options {
   int installkernel, user;
   const char *prefix; /* the folder for --install-kernel */
   int test;  /* index in argv of the first word after --test, or 0 */
+  int tool;  /* the same after --ls, --diff or --convert */
+  int files; /* index in argv of the first file of tensors, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
   int norc, check, strict, time, deterministic;
@@ -146,6 +148,12 @@ int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
+/* tensor_arguments.c: is this a file of tensors rather than a script? */
+int sh_istensorfile(const char *path);
+/* Loads the files of the command line; says so if `aloud'. Both return an exit
+   status. */
+int sh_openfiles(lua_State *L, const Options *o, int aloud);
+int sh_runtool(lua_State *L, const Options *o); /* --ls, --diff, --convert */
 /* machine.c: adds functions to the table on top. [-0, +0, m] */
 void sh_open_lazy_functions(lua_State *L);
 

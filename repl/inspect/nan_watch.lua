@@ -39,7 +39,8 @@ local function tell(_, warning)
   local shell = package.loaded["nacre.shell"]
   local stream = shell and shell.transcript and "stdout" or "stderr"
   local head = styled.paint("warning:", "red", stream)
-  io[stream]:write(errors.warning(warning, head), "\n")
+  io[stream]:write(require "nacre.wrap_lines".text(
+    errors.warning(warning, head), stream), "\n")
 end
 
 function nan_watch.set(new)
@@ -57,7 +58,7 @@ function nan_watch.run(shell, text)
     if not says[text] then return shell.fail ":nan takes off, warn or trap" end
     nan_watch.set(text)
   end
-  io.stdout:write(("nan %s: %s\n"):format(mode, says[mode]))
+  require "nacre.wrap_lines".say(("nan %s: %s"):format(mode, says[mode]))
 end
 
 -- shell.nan(mode) sets the mode and returns the old one.

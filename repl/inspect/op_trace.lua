@@ -92,7 +92,7 @@ function trace.run(shell, text)
     io.stdout:flush()
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end
-  io.stdout:write(("  %s, %s%s\n"):format(units.count(n, "operation"),
+  say(("  %s, %s%s"):format(units.count(n, "operation"),
     units.seconds(inside), require "nacre.timing_text".emulatedmark()))
 end
 

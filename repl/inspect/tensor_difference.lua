@@ -5,6 +5,7 @@
 -- elements differ by how much. Computed in pieces, so that it needs little
 -- memory.
 
+local host = require "nacre.host"
 local facts = require "nacre.tensor_facts"
 
 local nacre = package.loaded.nacre
@@ -50,8 +51,26 @@ local function count(s, u)
   end
 end
 
-local function measure_piece(s, A, B, first)
+-- |a - b| of 64-bit integers, which float64 may round to the same number. It
+-- is wrong only where it exceeds 64 bits, and there float64 is near enough.
+local function integer_difference(a, b, d)
+  return nacre.where(d:gt(2.0 ^ 62), d, (a - b):double():abs())
+end
+
+-- How many differences exceed the tolerances; nan and inf always do.
+local function count_beyond(d, B, o)
+  local limit = B:abs() * (o.rtol or 0) + (o.atol or 0)
+  limit = nacre.where(B:isfinite(), limit, nacre.zeros_like(limit))
+  return d:gt(limit):sum():item()
+end
+
+local function measure_piece(s, a, b, first, o)
+  local A, B = a:double(), b:double()
   local d = absolute_difference(A, B)
+  if a.dtype == "int64" and b.dtype == "int64" then
+    d = integer_difference(a, b, d)
+  end
+  s.beyond = s.beyond + count_beyond(d, B, o)
   s.different = s.different + d:gt(0):sum():item()
   s.nans = s.nans + A:isnan():ne(B:isnan()):sum():item()
   largest(s, "abs", d, first)
@@ -70,20 +89,21 @@ end
 
 -- Measures the difference of a from b, the reference; nil and why if they
 -- cannot be compared. ulps are those of `dtype', by default the coarser one.
-function difference.measure(a, b, dtype)
+-- `beyond' counts the elements that differ by more than o.atol + o.rtol * |b|.
+function difference.measure(a, b, dtype, o)
   local size = a:size()
   if not facts.same_shape(a, b) then
     return nil, ("shapes are [%s] and [%s]"):format(facts.shape(a),
                                                     facts.shape(b))
   end
   local s = {n = a:numel(), different = 0, nans = 0, scale = 0, sum = 0,
+             beyond = 0,
              dtype = dtype or facts.coarser(a.dtype, b.dtype), within = {}}
   for i = 1, #EDGES do s.within[i] = 0 end
   local A, B = a:detach():cpu():reshape(-1), b:detach():cpu():reshape(-1)
   for first = 1, s.n, PIECE do
     local last = math.min(first + PIECE - 1, s.n)
-    local x, y = A[{{first, last}}]:double(), B[{{first, last}}]:double()
-    measure_piece(s, x, y, first)
+    measure_piece(s, A[{{first, last}}], B[{{first, last}}], first, o or {})
   end
   for _, name in ipairs {"abs", "rel", "ulp"} do
     local k = s[name .. "k"]
@@ -150,9 +170,10 @@ function difference.histogram(s)
   if #rows == 1 or #rows == 2 and rows[1][2] == 0 then return {} end
   for _, row in ipairs(rows) do top = math.max(top, row[2]) end
   local lines = {"ulp          elements  (bars: logarithmic)"}
+  local room = math.max(8, math.min(40, host.columns() - 26))
   for i, row in ipairs(rows) do
     lines[i + 1] = ("%-9s %11d  %s"):format(row[1], row[2],
-      bar(math.log(row[2] + 1) / math.log(top + 1), 40))
+      bar(math.log(row[2] + 1) / math.log(top + 1), room))
     lines[i + 1] = lines[i + 1]:gsub("%s+$", "")
   end
   return lines
@@ -180,7 +201,7 @@ function difference.map(a, b, most)
   local A, B = a:detach():cpu():reshape(-1, columns),
                b:detach():cpu():reshape(-1, columns)
   local height = math.min(A:size(1), HIGH)
-  local width = math.min(columns, WIDE)
+  local width = math.min(columns, WIDE, math.max(8, host.columns() - 6))
   local rows = {}
   for r = 1, height do
     local from, to = part(r, height, A:size(1))

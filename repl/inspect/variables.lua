@@ -211,9 +211,8 @@ function variables.print(names, pattern)
     end
   end
   if #vars == 0 then
-    io.stdout:write(#names == 0 and "no variables\n" or
-      ("none of %s matches\n"):format(units.count(#names, "variable")))
-    return
+    return wrap.say(#names == 0 and "no variables" or
+      ("none of %s matches"):format(units.count(#names, "variable")))
   end
   local reached = reachable.all()
   describe(vars, reached)

@@ -128,6 +128,8 @@ local function say(lines)
   return true
 end
 
+local function say_note(text) require "nacre.wrap_lines".say(text) end
+
 --
 -- Curves
 --
@@ -430,7 +432,7 @@ local function picture(args, o, names)
     local width = appearance(o).width
     io.stdout:write(graphics.draw(img, way, {width = width}), "\n")
   end
-  io.stdout:write(note, "\n")
+  say_note(note)
   return true
 end
 
@@ -456,7 +458,7 @@ local function write(path, t)
   nacre.png(path, img)
   local file <close> = assert(io.open(path, "rb"))
   local size = require "nacre.units".bytes(file:seek "end")
-  io.stdout:write(("%s %s, %s\n"):format(path, note, size))
+  say_note(("%s %s, %s"):format(path, note, size))
   return true
 end
 

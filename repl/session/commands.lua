@@ -77,9 +77,10 @@ local function print_help(shell, topic)
     if not command or topic:find "^[^:]" and command.name ~= topic then
       return require "nacre.help".show(shell, topic)
     end
-    say(commands.usage(command), "\n")
+    local putline = require "nacre.wrap_lines".say
+    putline(commands.usage(command))
     local also = require "nacre.help".library(command.name)
-    return also and say(also, "\n")
+    return also and putline(also)
   end
   overview()
   say "\n"

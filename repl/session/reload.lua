@@ -111,7 +111,7 @@ function reload.run(shell, text)
   find_modules()
   local names = reload_changed(shell)
   if #names > 0 then
-    io.stdout:write("reloaded ", table.concat(names, ", "), "\n")
+    require "nacre.wrap_lines".say("reloaded " .. table.concat(names, ", "))
   elseif text == "" then
     io.stdout:write "no module was changed\n"
   end

@@ -11,6 +11,8 @@ local units = require "nacre.units"
 
 local save_session = {}
 
+local say = require "nacre.wrap_lines".say
+
 -- The log entries to choose from; with numbers, those of the history.
 local function entries(shell, o)
   if not o.from then return shell.log end
@@ -293,7 +295,7 @@ local function save_test(shell, path, list, novalues)
                                                  :gsub("%%", "%%%%")))
   if write_values(shell, path .. ".safetensors", values) and
      write(shell, path, text) then
-    io.stdout:write(("%s: %s, %s%s\n"):format(path, units.count(#list, "input"),
+    say(("%s: %s, %s%s"):format(path, units.count(#list, "input"),
       where and "replayed " .. where or "none of which prints anything",
       #files > 0 and "; needs " .. table.concat(files, ", ") or ""))
   end
@@ -368,7 +370,7 @@ function save_session.run(shell, text)
   local lines = {}
   for k, input in ipairs(list) do lines[k] = as_lua(input.text) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then
-    io.stdout:write(("%s: %s\n"):format(o.path, units.count(#list, "input")))
+    say(("%s: %s"):format(o.path, units.count(#list, "input")))
   end
 end
 

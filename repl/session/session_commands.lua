@@ -8,7 +8,9 @@ local units = require "nacre.units"
 
 local session_commands = {}
 
-local function say(...) io.stdout:write(...) end
+local function say(...)
+  require "nacre.wrap_lines".say(table.concat {...})
+end
 
 function session_commands.seed(shell, text)
   local n = math.tointeger(tonumber(text))
@@ -20,7 +22,7 @@ function session_commands.clear()
   local notebook = package.loaded["nacre.notebook_output"]
   if notebook then return notebook.clear() end
   if host.has_color "stdout" and host.is_terminal "stdout" then
-    say "\27[H\27[2J\27[3J"
+    io.stdout:write "\27[H\27[2J\27[3J"
   end
 end
 
@@ -40,7 +42,7 @@ end
 function session_commands.mem()
   local reached = require "nacre.reachable".all()
   for _, line in ipairs(require "nacre.variables".memory(reached)) do
-    require "nacre.wrap_lines".say(line)
+    say(line)
   end
   say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
 end
@@ -82,7 +84,12 @@ end
 
 function session_commands.doctor()
   io.stdout:flush()
-  host.doctor()
+  if host.divert_stdout() then
+    host.doctor()
+    say(host.diverted_text())
+  else                        -- into a file
+    host.doctor()
+  end
   ownfile("start-up", require "nacre.settings".initfile())
   ownfile("history", host.history_file())
   ownfile("peaks", require "nacre.machine_peak".path())

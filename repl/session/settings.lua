@@ -193,7 +193,7 @@ function settings.run(shell, text)
     local row = find(name)
     if value ~= "" then change(row, value) end
     if always == "!" then
-      io.stdout:write(("%s = %s in %s\n"):format(row.name,
+      require "nacre.wrap_lines".say(("%s = %s in %s"):format(row.name,
         row.show(settings.get(row.name)), write_to_file(row)))
     elseif value == "" then
       tell(row)

@@ -42,6 +42,10 @@ function shell.userglobals()
   return names
 end
 
+local function error_stream()
+  return shell.transcript and "stdout" or "stderr"
+end
+
 -- Writes an error or a note; transcripts contain them. While the output goes
 -- to a file, they wait in shell.held.
 local function complain(text)
@@ -51,6 +55,7 @@ local function complain(text)
   end
   io.stdout:flush()
   local out = shell.transcript and io.stdout or io.stderr
+  text = require "nacre.wrap_lines".text(text, error_stream())
   out:write(text, text:sub(-1) == "\n" and "" or "\n")
   out:flush()
 end
@@ -61,12 +66,7 @@ shell.complain = complain
 function shell.write_error(text) complain(text) end
 
 function shell.note(text)
-  local stream = shell.transcript and "stdout" or "stderr"
-  complain(styled.paint("(" .. text .. ")", "dim", stream))
-end
-
-local function error_stream()
-  return shell.transcript and "stdout" or "stderr"
+  complain(styled.paint("(" .. text .. ")", "dim", error_stream()))
 end
 
 -- Reports the failure of a command.

@@ -24,15 +24,18 @@ end
 -- The list of its functions that `shell' shows as a value.
 local function function_list()
   local wrapped = require "nacre.reference".wrapped
-  local parts, width = {"the commands as functions; :help NAME says how one " ..
-                        "is called"}, host.columns()
-  for _, command in ipairs(commands.list) do
-    local head = ("  shell.%-11s "):format(command.as or command.name)
-    local doc = wrapped(command.doc, (" "):rep(#head), width)
+  local width = host.columns()
+  local parts = {wrapped("the commands as functions; :help NAME says how " ..
+                         "one is called", "", width)}
+  local function add(name, text)
+    local head = ("  shell.%-11s "):format(name)
+    local doc = wrapped(text, (" "):rep(#head), width)
     parts[#parts + 1] = head .. doc:sub(#head + 1)
   end
-  parts[#parts + 1] = "  shell.lines       the output of a command, as " ..
-                      "\":whos\" or \"ls\", as a list of lines"
+  for _, command in ipairs(commands.list) do
+    add(command.as or command.name, command.doc)
+  end
+  add("lines", 'the output of a command, as ":whos" or "ls", as a list')
   return table.concat(parts, "\n")
 end
 

@@ -9,6 +9,8 @@ local units = require "nacre.units"
 
 local transcript = {}
 
+local say = require "nacre.wrap_lines".say
+
 local KEPT = 1 << 22          -- bytes of output that the log holds
 
 local file, path              -- where the session is recorded
@@ -86,9 +88,9 @@ function transcript.run(shell, text)
                         ":record needs a file")
     end
     if text == "off" then
-      io.stdout:write(stop(shell), " is closed\n")
+      say(stop(shell) .. " is closed")
     else
-      io.stdout:write("recording to ", path, "\n")
+      say("recording to " .. path)
     end
     return
   end
@@ -112,7 +114,7 @@ function transcript.transcript(shell, text)
   if not ok or not closed then
     return shell.fail(("cannot write %s: %s"):format(name, why or late))
   end
-  io.stdout:write(("%s: %s\n"):format(name, units.count(#shell.log, "input")))
+  say(("%s: %s"):format(name, units.count(#shell.log, "input")))
 end
 
 return transcript

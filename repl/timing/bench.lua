@@ -311,8 +311,7 @@ function bench.run(shell, words)
     local lines = bench.report(r, o.against, old)
     wrap.say(lines)
     if o.save then
-      io.stdout:write("  saved as ", o.save, " (", ".nacre-bench/", o.save,
-                      ".json)\n")
+      wrap.say(("  saved as %s (.nacre-bench/%s.json)"):format(o.save, o.save))
     end
   end)
 end

@@ -260,8 +260,12 @@ end
 
 -- Measures what is missing, or everything `again`; prints the figures and the
 -- file. Figures that other programs disturbed are not kept.
-function peak.show(again, out)
+function peak.show(again, stream)
   local list, notes = devices()
+  local function say(text)
+    io[stream]:write(require "nacre.wrap_lines".text(text, stream), "\n")
+    io[stream]:flush()
+  end
   local measured
   local doubt = why_disturbed()
   for _, device in ipairs(list) do
@@ -271,24 +275,23 @@ function peak.show(again, out)
       p, measured = peak.measure(device), measured or {}
       measured[peak.key(device)] = p
     end
-    out:write(table.concat(lines(device, p), "\n"), "\n")
-    if kept then out:write("  measured on ", p.date, "\n") end
-    out:flush()
+    say(table.concat(lines(device, p), "\n"))
+    if kept then say("  measured on " .. p.date) end
   end
-  for _, note in ipairs(notes) do out:write(note, "\n") end
+  for _, note in ipairs(notes) do say(note) end
   if not measured then return end
-  if doubt then return out:write("not kept: ", doubt, "\n") end
+  if doubt then return say("not kept: " .. doubt) end
   for key, p in pairs(measured) do load()[key] = p end
   local ok, why = save(measured)
-  out:write(ok and "kept in " .. peak.path() or
-            "warning: not kept: " .. tostring(why), "\n")
+  say(ok and "kept in " .. peak.path() or
+      "warning: not kept: " .. tostring(why))
 end
 
 function peak.run(shell, words)
   if words ~= "" and words ~= "again" then
     return shell.fail ":peak takes nothing, or: again"
   end
-  peak.show(words == "again", io.stdout)
+  peak.show(words == "again", "stdout")
 end
 
 -- For programs: the figures of a device, measured if they are missing, and
@@ -310,6 +313,6 @@ function peak.call(device)
 end
 
 -- nacre --peak
-function peak.main() peak.show(true, io.stdout) end
+function peak.main() peak.show(true, "stdout") end
 
 return peak

@@ -112,9 +112,10 @@ function time_once.run(shell, source)
     return results, unit.seconds
   end, source)
   if not r then return end
-  local out = (host.is_terminal "stdout" or shell.transcript) and io.stdout or
-              io.stderr
-  out:write(time_once.line(r), "\n")
+  local stream = (host.is_terminal "stdout" or shell.transcript) and "stdout" or
+                 "stderr"
+  io[stream]:write(require "nacre.wrap_lines".text(time_once.line(r), stream),
+                   "\n")
 end
 
 -- For programs: takes a function or a text; returns the counters, then the

@@ -39,7 +39,9 @@ _nacre() {
     COMPREPLY=($(compgen -f -X '!*.@(nacre|md|lua)' -- "$word")
       $(compgen -d -- "$word"))
   else
-    COMPREPLY=($(compgen -f -X '!*.lua' -- "$word") $(compgen -d -- "$word"))
+    COMPREPLY=($(compgen -f -X \
+      '!*.@(lua|npy|npz|safetensors|h5|hdf5|csv|tsv|png)' -- "$word")
+      $(compgen -d -- "$word"))
   fi
 }
 

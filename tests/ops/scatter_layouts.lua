@@ -193,17 +193,30 @@ end
 do -- the same for any number of threads
   local x, src = nacre.randn(700, 90), nacre.randn(700, 200)
   local index = positions({700, 200}, 90)
+  -- along the first dimension, equal places in one column
+  local places, wide = positions({300, 500}, 11), nacre.randn(300, 500)
+  local tall = nacre.randn(11, 600)
+  local cube = nacre.randn(11, 25, 20):transpose(2, 3)
   local function results()
     return {x:scatter_add(2, index, src), src:gather(2, index),
             x:scatter_add(1, positions({300, 90}, 1) * 0 + 7,
                           src:narrow(2, 1, 90)),
-            x:index_add(1, index:select(2, 1), src:narrow(2, 1, 90))}
+            x:index_add(1, index:select(2, 1), src:narrow(2, 1, 90)),
+            tall:scatter_add(1, places, wide),
+            cube:scatter_add(1, places:reshape(300, 20, 25),
+                             wide:reshape(300, 20, 25))}
   end
   local threads = nacre.get_num_threads()
   nacre.set_num_threads(1)
   local want = results()
   nacre.set_num_threads(2)
   for i, y in ipairs(results()) do assert(nacre.equal(y, want[i]), i) end
+  for row = 1, 11 do
+    local here = places:eq(row):float() + places:eq(row - 12):float()
+    local sum = (here * wide):double():sum(1)
+    local got = (want[5] - tall)[row]:narrow(1, 1, 500)
+    assert(nacre.allclose(got:double(), sum, {rtol = 1e-4, atol = 1e-4}))
+  end
   nacre.set_num_threads(threads)
 end
 

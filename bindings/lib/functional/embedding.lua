@@ -219,7 +219,9 @@ function(t, n)
     fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
   end
   all.room(op, t, {n})
-  return t:unsqueeze(-1):eq(nacre.range(1, n,
-                                        {device = t.device})):to("int64")
+  local size = t:size()
+  size[#size + 1] = n
+  local zero = nacre.zeros({}, {dtype = "int64", device = t.device})
+  return zero:expand(size):scatter(-1, t:unsqueeze(-1), 1)
 end)
 

@@ -50,37 +50,34 @@ local function difference(name, extra, doc, f)
     if not x:is_floating_point() and not t:is_floating_point() then
       check_float(name, x, "input")
     end
-    return reduce(f(x - t, ...), reduction)
+    return reduce(f(x, t, ...), reduction)
   end)
 end
 
-difference("mse_loss", "", "(input - target)^2",
-           function(d) return d:square() end)
-difference("l1_loss", "", "|input - target|", function(d) return d:abs() end)
+difference("mse_loss", "", "(input - target)^2", nacre._squared_difference)
+difference("l1_loss", "", "|input - target|", nacre._absolute_difference)
 
 difference("smooth_l1_loss", ", beta:num=1",
            "d^2/(2*beta) where |d| < beta, |d| - beta/2 elsewhere; d = input - "
            .. "target",
-function(d, beta)
+function(x, t, beta)
   if beta < 0 then
     fail("smooth_l1_loss", ("beta is %g, but must not be negative")
                            :format(beta))
   end
-  local a = d:abs()
-  if beta == 0 then return a end
-  return nacre.where(a:lt(beta), a * a * (0.5 / beta), a - beta / 2)
+  if beta == 0 then return nacre._absolute_difference(x, t) end
+  return nacre._smooth_l1(x, t, beta)
 end)
 
 -- Huber 1964.
 difference("huber_loss", ", delta:num=1",
            "d^2/2 where |d| < delta, delta*(|d| - delta/2) elsewhere; d = "
            .. "input - target",
-function(d, delta)
+function(x, t, delta)
   if delta <= 0 then
     fail("huber_loss", ("delta is %g, but must be above 0"):format(delta))
   end
-  local a = d:abs()
-  return nacre.where(a:lt(delta), a * a * 0.5, delta * (a - delta / 2))
+  return nacre._huber(x, t, delta)
 end)
 
 -- ---- classes
@@ -281,9 +278,13 @@ function(x, t, weight, reduction, positive)
   local op = "binary_cross_entropy_with_logits"
   check_float(op, x, "input")
   sameshape(op, x, t)
-  local log = x:logsigmoid()
-  if positive then log = log * ((positive - 1) * t + 1) end
-  return reduce(apply_weight((1 - t) * x - log, weight), reduction)
+  local y
+  if positive then
+    y = (1 - t) * x - x:logsigmoid() * ((positive - 1) * t + 1)
+  else
+    y = nacre._logits_entropy(x, t)
+  end
+  return reduce(apply_weight(y, weight), reduction)
 end)
 
 define("kl_div",

@@ -1,0 +1,130 @@
+-- SPDX-License-Identifier: MIT
+--
+-- tensor_file.lua - a file of any format as a list of tensors with names. Those
+-- of a .npy, .npz, .safetensors or .h5 file are read one at a time, and their
+-- dtypes and shapes come from headers; other files are read as a whole.
+
+local facts = require "nacre.tensor_facts"
+
+local nacre = package.loaded.nacre
+
+local tensor_file = {}
+
+-- A name from a file without characters that act on a terminal.
+function tensor_file.shown(name)
+  if not utf8.len(name) then name = name:gsub("[\128-\255]", "?") end
+  return (name:gsub("%c", function(c) return ("\\x%02x"):format(c:byte()) end))
+end
+
+-- The last part of a path without its ending: "model" of "a/model.npz".
+function tensor_file.stem(path)
+  local name = path:gsub("/+$", ""):match "[^/]*$"
+  return name:match "^(.+)%.[^.]*$" or name
+end
+
+local function extension(path)
+  return (path:lower():match "%.([^./]+)$" or "")
+end
+
+-- A text file whose first line holds names is read with {header=true}.
+local function read_text(path)
+  local ok, t = pcall(nacre.load, path)
+  if ok then return t end
+  local headed, t2, names = pcall(nacre.load, path, {header = true})
+  if not headed then error(t, 0) end
+  return t2, names
+end
+
+local TEXT = {csv = true, tsv = true, txt = true}
+
+-- What a file holds, as nacre.load returns it; of an image what readpng does.
+function tensor_file.read(path)
+  local kind = extension(path)
+  if kind == "png" then return nacre.readpng(path) end
+  if TEXT[kind] then return read_text(path) end
+  return nacre.load(path)
+end
+
+-- Adds the tensors in v, and in tables in it, to the lists.
+local function collect(v, name, names, tensors)
+  if facts.istensor(v) then
+    names[#names + 1], tensors[#tensors + 1] = name, v
+  elseif type(v) == "table" then
+    local keys = {}
+    for key in next, v do keys[#keys + 1] = key end
+    table.sort(keys, function(a, b)
+      if math.type(a) and math.type(b) then return a < b end
+      return tostring(a) < tostring(b)
+    end)
+    for _, key in ipairs(keys) do
+      local inner = tostring(key)
+      collect(v[key], name == "" and inner or name .. "." .. inner, names,
+              tensors)
+    end
+  end
+end
+
+local File = {}
+File.__index = File
+
+-- The dtype, the shape and the bytes of the i-th tensor.
+function File:info(i)
+  local t = self.tensors and self.tensors[i]
+  if t then return t.dtype, t:size(), facts.bytes(t) end
+  local dtype, shape = nacre._archive_info(self.archive, i)
+  local n = 1
+  for _, size in ipairs(shape) do n = n * size end
+  return dtype, shape, n * nacre.empty(0, {dtype = dtype}):element_size()
+end
+
+function File:tensor(i)
+  return self.tensors and self.tensors[i] or
+         nacre._archive_load(self.archive, i)
+end
+
+-- The number of the tensor with this name, or nil.
+function File:find(name)
+  if not self.places then
+    self.places = {}
+    for i, known in ipairs(self.names) do self.places[known] = i end
+  end
+  return self.places[name]
+end
+
+-- Opens a file: {path =, names =}, with the methods above.
+function tensor_file.open(path)
+  local file = setmetatable({path = path}, File)
+  if extension(path) ~= "png" then
+    file.archive, file.names = nacre._archive(path)
+  end
+  if not file.archive then
+    file.names, file.tensors = {}, {}
+    collect(tensor_file.read(path), "", file.names, file.tensors)
+  end
+  return file
+end
+
+-- "float32[2x3]" of a tensor, "3 tensors" of a table.
+local function described(v)
+  if facts.istensor(v) then return facts.kind(v) end
+  local names = {}
+  collect(v, "", names, {})
+  return require "nacre.units".count(#names, "tensor")
+end
+
+-- Makes the files of the command line the globals file, or files; returns the
+-- line that says so.
+function tensor_file.bring(paths)
+  local parts, values = {}, {}
+  for i, path in ipairs(paths) do
+    local v = tensor_file.read(path)
+    values[i] = v
+    parts[i] = ("%s = %s: %s"):format(
+      #paths == 1 and "file" or ("files[%d]"):format(i),
+      tensor_file.shown(path), described(v))
+  end
+  if #paths == 1 then _G.file = values[1] else _G.files = values end
+  return table.concat(parts, ", ")
+end
+
+return tensor_file
