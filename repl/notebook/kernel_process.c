@@ -107,8 +107,8 @@ static int ended(int *status, int milliseconds) {
 
 static int channel; /* the supervisor's end */
 
-/* end_session(): ends it and what it has started. One that is not at work sees
-   the end of its requests, and leaves in order. Gives "exit" or "signal", which,
+/* end_session(): ends it and what it has started. One that is not at work gets
+   the end of its requests and leaves in order. Gives "exit" or "signal", which,
    and its name. */
 static int end_session(lua_State *L) {
   const pid_t group = session;

@@ -119,6 +119,12 @@ class Kernel:
                      "type": header["msg_type"], "content": content}
         return self.last
 
+    def wait_for(self, kind):
+        """The content of the next message of this kind that is published."""
+        while self.receive("iopub")["type"] != kind:
+            pass
+        return self.last["content"]
+
     def said(self):
         """What the kernel wrote to its log, if it has ended."""
         if self.process.poll() is None:

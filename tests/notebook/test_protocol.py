@@ -9,7 +9,7 @@
 import base64
 import json
 import os
-import re
+import random
 import signal
 import subprocess
 import sys
@@ -190,9 +190,7 @@ class Protocol(launch.Home):
         k = self.kernel()
         flag = os.path.join(self.home, "go")
         name = k.start("print 'now'; while not io.open %r do end" % flag)
-        while k.receive("iopub")["type"] != "stream":
-            pass
-        self.assertEqual(k.last["content"]["text"], "now\n")
+        self.assertEqual(k.wait_for("stream")["text"], "now\n")
         self.assertIsNone(k.process.poll())
         k.hb.send(b"ping")                  # while the cell runs
         self.assertTrue(k.hb.poll(20000))
@@ -326,8 +324,7 @@ class Protocol(launch.Home):
 
     def interrupted(self, k, code, how):
         name = k.start(code)
-        while k.receive("iopub")["type"] != "stream":
-            pass
+        k.wait_for("stream")
         how()
         reply, _ = k.finish(name)
         self.assertEqual(reply["status"], "error", code)
@@ -358,6 +355,17 @@ class Protocol(launch.Home):
                              {"status": "ok"})
             self.assertEqual(k.text("x = 0; for i = 1, 1e5 do x = x + i end; "
                                     "%d" % i), "%d" % i)
+
+    def test_interrupts_at_the_end(self):
+        """One that misses the end of a cell does not end the next one."""
+        k = self.kernel()
+        for i in range(150):
+            name = k.start("x = 0; for i = 1, 2e4 do x = x + i end")
+            time.sleep(random.uniform(0, 0.004))
+            k.interrupt()
+            self.assertIn(k.finish(name)[0].get("ename", "interrupted"),
+                          ("interrupted",))
+            self.assertEqual(k.text("%d" % i), "%d" % i)
 
     def test_interrupts_at_once(self):
         """One that is sent just after the cell ends it, however early."""
@@ -549,8 +557,7 @@ class Protocol(launch.Home):
                 self.assertTrue(gone(pid))
         k = self.kernel()                   # while a cell runs
         k.start("!sleep 100")
-        while k.receive("iopub")["type"] != "execute_input":
-            pass
+        k.wait_for("execute_input")
         k.send("control", "shutdown_request", {"restart": False})
         self.assertEqual(k.process.wait(20), 0)
 
@@ -578,6 +585,7 @@ class Protocol(launch.Home):
             k = self.kernel()
             pid = k.session_pid()
             k.start("while true do end")
+            k.wait_for("execute_input")
             os.kill(k.process.pid, sig)
             self.assertEqual(k.process.wait(20), -sig)
             self.assertTrue(gone(pid))
