@@ -31,10 +31,12 @@ end
 
 -- Splits off a character of several bytes that is not complete.
 local function cut(text)
-  local at = text:find "[\xC2-\xDF]$" or text:find "[\xE0-\xEF][\x80-\xBF]?$" or
-             text:find "[\xF0-\xF4][\x80-\xBF]?[\x80-\xBF]?$"
-  if not at then return text, nil end
-  return text:sub(1, at - 1), text:sub(at)
+  local last = text:sub(-3)
+  local half = last:match "[\xC2-\xDF]$" or
+               last:match "[\xE0-\xEF][\x80-\xBF]?$" or
+               last:match "[\xF0-\xF4][\x80-\xBF]?[\x80-\xBF]?$"
+  if not half then return text, nil end
+  return text:sub(1, -#half - 1), half
 end
 
 local function add(name, text)
