@@ -73,6 +73,12 @@ static int running(lua_State *L) {
   return 0;
 }
 
+/* interrupted(): is what runs about to end? */
+static int interrupted(lua_State *L) {
+  lua_pushboolean(L, request != 0 && *sh_interrupted_request == request);
+  return 1;
+}
+
 /* read(fd): what is there, nil if that is nothing, false at the end. Of the
    channel, which waits, only what poll has seen is read. */
 static int readwhatisthere(lua_State *L) {
@@ -160,6 +166,7 @@ static int parent(lua_State *L) {
 void sh_open_supervisor(lua_State *L) {
   static const luaL_Reg list[] = { { "interrupt", interrupt_session },
                                    { "running", running },
+                                   { "interrupted", interrupted },
                                    { "read", readwhatisthere },
                                    { "write", writeall },
                                    { "end_session", end_session },

@@ -42,6 +42,11 @@ local function publish(kind, content, parent)
   end
 end
 
+-- Must the session wait? A request that was interrupted need not: it ends.
+local function is_held()
+  return unpublished[1] ~= nil and not kernel_host.interrupted()
+end
+
 -- Publishes what has waited; then the session goes on.
 local function publish_rest()
   local n = 0
@@ -50,7 +55,7 @@ local function publish_rest()
     n = n + 1
   end
   table.move(unpublished, n + 1, #unpublished + n, 1)
-  if receipt and not unpublished[1] then
+  if receipt and not is_held() then
     receipt = false
     kernel_host.write(ends.channel, "received\n")
   end
@@ -287,8 +292,8 @@ local function sources()
     if message then answer(message) end
   end)
   add(ends.channel, read_session)
-  for _, fd in ipairs(unpublished[1] and {} or streams.open()) do
-    add(fd, streams.read)
+  if not is_held() then
+    for _, fd in ipairs(streams.open()) do add(fd, streams.read) end
   end
   if not current then
     add(sockets.shell, function()

@@ -58,8 +58,9 @@ end
 -- The next text for this key is shown below what is there.
 function output.leave(key) keys[key] = nil end
 
-function output.clear()
-  output.publish("clear_output", {wait = false})
+-- Removes what the cell has shown; with `wait', when something new is shown.
+function output.clear(wait)
+  output.publish("clear_output", {wait = wait == true})
 end
 
 return output

@@ -80,6 +80,10 @@ class Protocol(launch.Home):
         self.assertRegex(k.text(":time y = nacre.ones(10):exp()\ny:size()"),
                          r"^  \S+ .?s .*\n\{10\}$")
         self.assertEqual(k.text("> p = 1\n> p\n1"), "1")
+        self.assertIn("sum(dim=", k.text("t = nacre.ones(3)\nt:sum\n"))
+        self.assertEqual(k.text("t\n  :sum()\n  :item()"), "3.0")
+        self.assertEqual(k.text("%%time\nx = 1\ny = 2\n").count("\n"), 1)
+        self.assertEqual(k.text("-- nothing"), "")
         reply, found = k.run("print 'first'\n:nosuch\nprint 'last'")
         self.assertEqual(reply["status"], "error")
         self.assertEqual(shown(found[1]), "first\n")
@@ -228,7 +232,10 @@ class Protocol(launch.Home):
         self.assertEqual(k.receive("shell")["content"]["status"], "ok")
         # and one that reads nothing at all can interrupt it
         name = k.start("while true do io.write(('x'):rep(5e5)) end")
-        time.sleep(1)
+        k.pid, before = k.process.pid, 0
+        while before != k.memory():
+            before = k.memory()
+            time.sleep(0.5)
         k.interrupt()
         self.assertEqual(k.receive("shell")["content"]["ename"], "interrupted")
         k.published(name)
@@ -260,6 +267,9 @@ class Protocol(launch.Home):
                          "4x4 grey, 0..1")
         self.assertEqual(shown(found[2]), "4x4 grey, 0..1\n")
         self.assertEqual(k.run(":clear")[1][1]["type"], "clear_output")
+        self.assertEqual([m["content"].get("wait") for m in k.run(
+            "shell.watch(function() return 1 end, 0, 3)")[1]
+            if m["type"] == "clear_output"], [True, True])
         for code in (":plot nacre.arange(9)", ":hist nacre.arange(99)",
                      ":heat nacre.arange(9):reshape(3, 3)",
                      "shell.plot(nacre.arange(9))"):
