@@ -426,6 +426,9 @@ void nl_pushfail(lua_State *L);
 /* Pushes the module of arguments.lua, which reads arguments by a signature.
    [-0, +1, e] */
 void nl_pusharguments(lua_State *L);
+/* nacre._signature(name, text): the signature as nl_set_signature gives it, and
+   positional, method, inplace. [-0, +1, e] */
+int nl_parse_signature(lua_State *L);
 
 /* Operations written in Lua (composed.c). Push the function of a name, or the
    description of the function whose name, or which itself, is at index i;

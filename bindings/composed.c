@@ -145,6 +145,7 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.datasets",
                                       "nacre.loader",
                                       "nacre.nested_safetensors",
+                                      "nacre.pickle",
                                       "nacre.sequence_lengths",
                                       "nacre.recurrent",
                                       "nacre.attention",

@@ -285,7 +285,7 @@ const Bound nl_cuda[] = {
     "ordinal of the device that \"cuda\" stands for, from 0", 1 },
   { "set_device", set_device, "device:device",
     "makes a device the one that \"cuda\" stands for", 1 },
-  { "device", device, "device:device, fn, ... -> results",
+  { "device", device, "device:device, fn:fn, ... -> results",
     "calls fn with device as the current one, then goes back", 1 },
   { "get_device_name", get_device_name, ON " -> text", "the model", 1 },
   { "get_device_capability", get_device_capability, ON " -> major, minor",
@@ -330,7 +330,7 @@ const Bound nl_cuda[] = {
     "a mark in a stream, to wait for or to measure time by; a wait never "
     "keeps a core busy for long, blocking or not",
     1 },
-  { "stream", nl_withstream, "stream:any, fn, ... -> results",
+  { "stream", nl_withstream, "stream:any, fn:fn, ... -> results",
     "calls fn with stream, and its device, as the current one, then goes "
     "back; nil changes nothing",
     1 },

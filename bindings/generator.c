@@ -246,7 +246,7 @@ const Bound nl_random_functions[] = {
     "where the random numbers stand, for set_rng_state", NL_FUNCTION },
   { "set_rng_state", set_rng_state, "state",
     "goes on from a state that get_rng_state gave", NL_FUNCTION },
-  { "fork_rng", fork_rng, "fn, ... -> results",
+  { "fork_rng", fork_rng, "fn:fn, ... -> results",
     "calls fn; the random numbers then go on as if it had not been called",
     NL_FUNCTION },
   { NULL, NULL, NULL, NULL, 0 }

@@ -294,6 +294,7 @@ int luaopen_nacre(lua_State *L) {
   nl_set_string(L, "version", NC_VERSION);
   nl_set_string(L, "__version__", NC_VERSION);
   set_function(L, lib, "_info", nl_info);
+  set_function(L, lib, "_signature", nl_parse_signature);
   set_function(L, lib, "_names", nl_names);
   set_function(L, lib, "_rows", nl_rows);
   nl_open_string_fields(L);

@@ -339,7 +339,7 @@ const Bound nl_to_device[] = {
   { "get_device", get_device, "self -> integer",
     "ordinal of the CUDA device, -1 for the CPU", 2 },
   { "to", to,
-    "self, target:any, non_blocking=false, copy=false, *, "
+    "self, target:any|dtype|device, non_blocking=false, copy=false, *, "
     "dtype:dtype=nil, device:device=nil -> tensor",
     "converted to a dtype, a device or those of another tensor; self if "
     "nothing changes; non_blocking does not wait for a copy between a "

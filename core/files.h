@@ -6,7 +6,8 @@
 #define core_files_h
 
 typedef enum FileFormat {
-  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_SHARDS, NC_CSV, NC_UNKNOWN, NC_UNNAMED
+  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_SHARDS, NC_PT, NC_CSV, NC_UNKNOWN,
+  NC_UNNAMED
 } FileFormat;
 
 const char *nc_extension(const char *path);            /* "npy", or "" */
@@ -75,8 +76,35 @@ typedef struct TensorInfo {   /* of a tensor that is not read */
   int64_t size[NC_MAXDIM];
 } TensorInfo;
 int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i);
+
+/* The values of an archive whose tensors are in nested lists and tables, as of
+   PyTorch; NULL if it has names alone.  What a LIST or a DICT holds is a
+   chain of cells: in a DICT keys and values take turns.  A value may occur in
+   several places, and hold itself. */
+typedef enum ValueKind {
+  NC_V_NONE, NC_V_BOOL, NC_V_INT, NC_V_FLOAT,
+  NC_V_TEXT,                  /* n bytes at i of nc_archivetext */
+  NC_V_BYTES,                 /* the same, each byte as a character of UTF-8 */
+  NC_V_LIST, NC_V_DICT,       /* i: the first cell, n: the last; or -1 */
+  NC_V_TENSOR,                /* i: its number in the archive */
+  NC_V_DEVICE                 /* a LIST of the name and, or not, the number */
+} ValueKind;
+typedef struct FileValue {
+  int32_t kind, n;
+  union { int64_t i; double f; };
+} FileValue;
+typedef struct FileCell { int32_t value, next; } FileCell; /* next: or -1 */
+const FileValue *nc_archivevalues(const Archive *a, int64_t *n);
+int64_t nc_archiveroot(const Archive *a);      /* the value that is the whole */
+const FileCell *nc_archivecells(const Archive *a);
+const char *nc_archivetext(const Archive *a);
+int nc_archiverequires(const Archive *a, int64_t i); /* requires_grad */
 int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
                int compressed);
+/* A file of torch.save: the bytes of the pickle, and the storages that it names
+   "0", "1", ..., each a dense tensor. */
+int nc_savept(const Sink *to, const char *pickle, int64_t bytes,
+              Tensor *const storages[], int64_t n);
 /* meta: nmeta names, each followed by its value.  Sorts the list. */
 int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
                        const char *const meta[], int64_t nmeta);

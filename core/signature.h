@@ -20,12 +20,13 @@ typedef enum ParamType {
 typedef struct Param {
   char name[28];
   ParamType type;
-  const char *type_name;      /* as it is written, but "text" for a choice
-                                 and "tensor" for inplace */
+  char type_name[16];         /* as it is written, but "text" for a choice,
+                                 "tensor" for inplace, the first of a union */
   int optional, byname;       /* byname: not accepted by position */
   Arg fallback;               /* the default */
   int64_t one;                /* storage for fallback.list */
-  const char *choices;        /* "none|tanh", ended by '=', ',' or ' ' */
+  const char *choices;        /* "none|tanh", ended by '=', ',' or ' '; of a
+                                 union "num|fro|nuc" what follows its type */
   const char *written;        /* the default as it is written, of length */
   int nwritten;               /* nwritten */
   int quoted;                 /* the default is a string */

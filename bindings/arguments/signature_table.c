@@ -14,11 +14,26 @@ static void pushdefault(lua_State *L, const Param *p) {
   lua_remove(L, -2);
 }
 
+/* Adds "dim=nil". */
+static void addparam(luaL_Buffer *b, const Param *p) {
+  luaL_addstring(b, p->name);
+  if (p->type == P_SIZE) luaL_addstring(b, "...");
+  if (!p->optional) return;
+  luaL_addstring(b, p->quoted ? "=\"" : "=");
+  luaL_addlstring(b, p->written, (size_t)p->nwritten);
+  if (p->quoted) luaL_addchar(b, '"');
+}
+
 static void pushparams(lua_State *L, const Signature *s) {
   lua_createtable(L, s->n, 0);
   for (int i = 0; i < s->n; i++) {
     const Param *p = &s->param[i];
-    lua_createtable(L, 0, 8);
+    luaL_Buffer b;
+    lua_createtable(L, 0, 10);
+    luaL_buffinit(L, &b);
+    addparam(&b, p);
+    luaL_pushresult(&b);
+    lua_setfield(L, -2, "text");
     nl_set_string(L, "name", p->name);
     nl_set_string(L, "type", p->type_name);
     nl_set_boolean(L, "optional", p->optional);
@@ -30,18 +45,10 @@ static void pushparams(lua_State *L, const Signature *s) {
     if (p->choices) {
       lua_pushlstring(L, p->choices, strcspn(p->choices, "=, "));
       lua_setfield(L, -2, "choices");
+      nl_set_boolean(L, "open", p->type != P_CHOICE);
     }
     lua_rawseti(L, -2, i + 1);
   }
-}
-
-static void addparam(luaL_Buffer *b, const Param *p) {
-  luaL_addstring(b, p->name);
-  if (p->type == P_SIZE) luaL_addstring(b, "...");
-  if (!p->optional) return;
-  luaL_addstring(b, p->quoted ? "=\"" : "=");
-  luaL_addlstring(b, p->written, (size_t)p->nwritten);
-  if (p->quoted) luaL_addchar(b, '"');
 }
 
 static void addresults(luaL_Buffer *b, const Signature *s) {

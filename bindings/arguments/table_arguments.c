@@ -231,8 +231,7 @@ static int bad_key(lua_State *L) {
   return 1;
 }
 
-/* parse(name, text): the signature as nl_set_signature gives it, and more */
-static int parse(lua_State *L) {
+int nl_parse_signature(lua_State *L) {
   Signature s;
   nc_parse_signature(&s, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
   lua_createtable(L, 0, 8);
@@ -251,7 +250,7 @@ void nl_pusharguments(lua_State *L) {
   nl_pushfail(L);
   lua_pushcfunction(L, plain_copy);
   lua_pushcfunction(L, bad_key);
-  lua_pushcfunction(L, parse);
+  lua_pushcfunction(L, nl_parse_signature);
   lua_call(L, 4, 1);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, ARGUMENTS);

@@ -2,9 +2,9 @@
 /*
 ** load.c - nacre.load and nacre.deserialize.
 **
-** A file holds one tensor (.npy, .csv, .tsv, .txt) or several with names (.npz,
-** .safetensors). The format follows from the first bytes, the extension or
-** {format=}.
+** A file holds one tensor (.npy, .csv, .tsv, .txt), several with names (.npz,
+** .safetensors), or nested values (.pt, .pth). The format follows from the
+** first bytes, the extension or {format=}.
 */
 
 #include <string.h>
@@ -46,7 +46,9 @@ static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
   if (*y == NULL)
     TRY(nc_cast(y, *x, o->dtype == DT_NONE ? (*x)->dtype : o->dtype));
   TRY(nc_todevice(z, *y, o->device));
-  return o->require ? nc_set_requires_grad(*z, 1) : NC_OK;
+  return o->require || (a && nc_archiverequires(a, i))
+             ? nc_set_requires_grad(*z, 1)
+             : NC_OK;
 }
 
 /* Adds a hint to an error: the names of the tensors that can be read instead of
@@ -238,6 +240,22 @@ static int nest(lua_State *L) {
   return 1;
 }
 
+/* Pushes what a file of nested values holds. [-0, +1, e] */
+static int load_values(lua_State *L, const Load *o, Archive *a) {
+  int64_t n;
+  const FileValue *v = nc_archivevalues(a, &n);
+  lua_newtable(L);
+  const int tensors = lua_gettop(L);
+  for (const FileValue *end = v + n; v < end; v++) {
+    if (v->kind != NC_V_TENSOR) continue;
+    push_loaded(L, o, a, v->i, nl_newbox(L));
+    lua_rawseti(L, tensors, v->i + 1);
+    lua_settop(L, tensors);
+  }
+  nl_push_values(L, a, tensors);
+  return 1;
+}
+
 /* Pushes the table of tensors and the metadata; the list of requested names, or
    nil, is at index `names'. [-0, +(1|2), e] */
 static int load_archive(lua_State *L, const Load *o, int names) {
@@ -246,6 +264,7 @@ static int load_archive(lua_State *L, const Load *o, int names) {
   int64_t n, list;
   int result;
   nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
+  if (o->format == NC_PT && lua_isnil(L, names)) return load_values(L, o, *a);
   n = nc_archivesize(*a);
   list = list_length(*a);
   lua_newtable(L);
@@ -305,9 +324,10 @@ static void set_format(lua_State *L, Load *o, const char *given) {
   o->name = given ? given : nc_extension(o->from.path);
   if (given == NULL) nl_check_as(L, nc_formatof(&o->format, &o->from), o->op);
   else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
-    nl_error(L, o->op,
-             "format must be npy, npz, safetensors, csv, tsv or txt, not '%s'",
-             given);
+    nl_error(
+        L, o->op,
+        "format must be npy, npz, safetensors, pt, csv, tsv or txt, not '%s'",
+        given);
 }
 
 /* Reads the arguments; argument 1 is the data. [-0, +n, e] */

@@ -178,7 +178,7 @@ static unsigned char *push_encoded(lua_State *L, const char *op, int i,
 }
 
 #define ENCODE "image, compression_level:int=6 -> string"
-#define WRITE "path:text, image, compression_level:int=6"
+#define WRITE "path:file, image, compression_level:int=6"
 
 static lua_Integer compression(const Args *a, int i) {
   return (lua_Integer)a->arg[i].s.i;
@@ -210,7 +210,7 @@ static int writepng(lua_State *L) {
 }
 
 const Bound nl_png[] = {
-  { "readpng", readpng, "path:text -> tensor",
+  { "readpng", readpng, "path:file -> tensor",
     "reads a PNG image as CxHxW: uint8, or int32 if it has 16 bits", 1 },
   { "png", writepng, WRITE,
     "writes an image HxW or CxHxW as a PNG file: uint8 as it is, floats and "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** save.c - nacre.save and nacre.serialize: write one tensor (.npy, .csv, .tsv,
-** .txt) or several with names (.npz, .safetensors). The format follows from the
-** extension or {format=}.
+** .txt), several with names (.npz, .safetensors) or nested values (.pt). The
+** format follows from the extension or {format=}.
 */
 
 #include <stdlib.h>
@@ -37,12 +37,11 @@ static int unknown_format(lua_State *L, const Save *o) {
     return fail_with_hint(L, o,
                           o->to.bytes ? "nacre.encode_png(image)"
                                       : "nacre.png(path, image)");
-  if (strncmp(extension, "pt", 2) == 0 || strcmp(extension, "bin") == 0)
-    return fail_with_hint(L, o,
-                          "PyTorch reads .safetensors and NumPy's .npz too");
+  if (strcmp(extension, "bin") == 0)
+    return fail_with_hint(L, o, "PyTorch reads .pt and .safetensors");
   return fail_with_hint(L, o,
-                        ".npy, .csv, .tsv and .txt hold one tensor, .npz and "
-                        ".safetensors several");
+                        ".npy, .csv, .tsv and .txt hold one tensor, .npz, "
+                        ".safetensors and .pt several");
 }
 
 /* The hint for save(t, "x.pt"), PyTorch's order of arguments: the correct call,
@@ -252,11 +251,31 @@ static void save_archive(lua_State *L, const Save *o) {
   else nl_check_as(L, nc_savenpz(&o->to, list, n, o->compressed), o->op);
 }
 
+/* Writes what pickle.lua makes of the value. [-?, +?, e] */
+static void save_pickle(lua_State *L, const Save *o) {
+  Tensor **list;
+  size_t bytes;
+  nl_push_module_function(L, "to_pickle");
+  lua_pushvalue(L, o->self);
+  lua_call(L, 1, 2);
+  const int storages = lua_gettop(L);
+  const int64_t n = (int64_t)lua_rawlen(L, storages);
+  const char *pickle = lua_tolstring(L, storages - 1, &bytes);
+  list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof(Tensor *), 0);
+  for (int64_t i = 0; i < n; i++) {
+    lua_rawgeti(L, storages, i + 1);
+    list[i] = nl_checktensor(L, -1);
+    lua_pop(L, 1); /* the list keeps it alive */
+  }
+  nl_check_as(L, nc_savept(&o->to, pickle, (int64_t)bytes, list, n), o->op);
+}
+
 /* Raises an error unless the value to save is what the format holds: one
    tensor, or a table of tensors. [-0, +0, e] */
 static void check_self(lua_State *L, const Save *o) {
   const int i = o->self, one = nl_onetensor(o->format);
   const int table = lua_istable(L, i) && !nl_totensor(L, i);
+  if (nl_totensor(L, i) && o->format == NC_PT) return;
   if (nl_totensor(L, i) && !one) {
     nc_fail(NC_EVALUE, "such a file holds tensors by name");
     fail_with_hint(L, o, "{x = t}, or {t, u} without names");
@@ -330,7 +349,8 @@ static void take_state(lua_State *L, const Save *o) {
 }
 
 static void write_value(lua_State *L, Save *o) {
-  if (!nl_onetensor(o->format)) save_archive(L, o);
+  if (o->format == NC_PT) save_pickle(L, o);
+  else if (!nl_onetensor(o->format)) save_archive(L, o);
   else if (o->format == NC_CSV) save_text(L, o);
   else nl_check_as(L, nc_save(&o->to, nl_checktensor(L, o->self)), o->op);
 }

@@ -11,7 +11,7 @@
 #include "bindings/io/tensor_files.h"
 
 int nl_onetensor(FileFormat f) {
-  return f != NC_NPZ && f != NC_SAFETENSORS && f != NC_SHARDS;
+  return f != NC_NPZ && f != NC_SAFETENSORS && f != NC_SHARDS && f != NC_PT;
 }
 
 int nl_option(lua_State *L, int i, const char *name) {
@@ -53,7 +53,7 @@ int64_t nl_listplace(const char *name) {
 const Bound nl_files[] = {
   { "load", nl_load, LOAD,
     "reads the tensor in a .npy, .csv, .tsv or .txt file, or the table of "
-    "tensors in a .npz or .safetensors file; path may be a file of Lua's, "
+    "tensors in a .npz, .safetensors or .pt file; path may be a file of Lua's, "
     "\"-\" is io.stdin; map_location is an alias of device, weights_only "
     "changes nothing",
     1 },

@@ -6,16 +6,17 @@
 
 #include "bindings/binding.h"
 
+#define FORMATS "text|npy|npz|safetensors|csv|tsv|txt"
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \
-  "format:text=nil -> a tensor or a table of them"
-#define LOAD "path:any, *, " LOAD_OPTIONS
+  "format:" FORMATS "=nil -> a tensor or a table of them"
+#define LOAD "path:any|file, *, " LOAD_OPTIONS
 #define DESERIALIZE "data:text, *, " LOAD_OPTIONS
 #define SAVE_OPTIONS                                                         \
   "compressed:bool=false, metadata:any=nil, delimiter:text=nil, "            \
-  "header:any=nil, format:text=nil"
-#define SAVE "path:text, self:any, *, atomic:bool=true, " SAVE_OPTIONS
+  "header:any=nil, format:" FORMATS "=nil"
+#define SAVE "path:file, self:any, *, atomic:bool=true, " SAVE_OPTIONS
 #define SERIALIZE "self:any, *, " SAVE_OPTIONS " -> string"
 
 #define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
@@ -41,6 +42,9 @@ void nl_checkoptions(lua_State *L, const char *op, int options,
    [-0, +0, e] */
 char nl_delimiter(lua_State *L, const char *op, const char *given,
                   const char *extension);
+/* Pushes the values of an archive (nested_values.c); the list of its tensors is
+   at index `tensors'. [-0, +1, e] */
+void nl_push_values(lua_State *L, const Archive *a, int tensors);
 /* NumPy names unnamed arrays arr_0, arr_1, ...: returns the position of such a
    name in a list, from 1, or 0 for any other name. */
 int64_t nl_listplace(const char *name);

@@ -43,6 +43,7 @@ local types = {
   num = {"a number", function(v) return type(v) == "number" end},
   bool = {"true or false", function(v) return type(v) == "boolean" end},
   text = {"a string", function(v) return type(v) == "string" end},
+  file = {"the name of a file", function(v) return type(v) == "string" end},
   dtype = {"a dtype", function(v)
     return type(v) == "string" and nacre[v] == v
   end},
@@ -87,7 +88,8 @@ local function parse(name, text)
   local s = parsed(name, text)
   s.byname, s.names = {}, {"out"}
   for i, p in ipairs(s.params) do
-    local known = p.choices and choices(p.choices) or types[p.type]
+    local known = p.choices and not p.open and choices(p.choices) or
+                  types[p.type]
     p.what, p.fits = known[1], known[2]
     s.byname[p.name] = i
     s.names[i + 1] = p.name

@@ -9,7 +9,7 @@ local define, fail = all.define, all.fail
 -- Result [steps], computed in float64. For an integer dtype start and end are
 -- rounded down first.
 define("logspace", "start:num, end:num, steps:int, base:num=10, *, "
-       .. "dtype:dtype=nil, device:any=nil",
+       .. "dtype:dtype=nil, device:any|device=nil",
        "steps powers of base, whose exponents go from start to end",
 function(first, last, steps, base, dtype, device)
   if dtype and not dtype:find "float" then         -- as linspace does
@@ -21,7 +21,7 @@ function(first, last, steps, base, dtype, device)
 end)
 
 -- Copies only if the dtype or the device differs.
-define("as_tensor", "data:any, *, dtype:dtype=nil, device:any=nil",
+define("as_tensor", "data:any, *, dtype:dtype=nil, device:any|device=nil",
        "data itself if it is a tensor of that dtype and device, else converted",
 function(data, dtype, device)
   if not nacre.is_tensor(data) then
@@ -33,7 +33,8 @@ function(data, dtype, device)
 end)
 
 -- Always copies; the result is not recorded by autograd.
-define("new_tensor", "self, data:any, *, dtype:dtype=nil, device:any=nil",
+define("new_tensor",
+       "self, data:any, *, dtype:dtype=nil, device:any|device=nil",
        "a tensor of data with the dtype and on the device of self",
 function(self, data, dtype, device)
   dtype, device = dtype or self.dtype, device or self.device

@@ -41,6 +41,7 @@ static const struct {
   { "several", P_ANY },
   { "gradients", P_ANY },
   { "generator", P_GENERATOR },
+  { "file", P_TEXT },
 };
 
 static const char *skip(const char *s) {
@@ -66,19 +67,32 @@ static int equals(const char *text, size_t n, const char *name) {
   return strlen(name) == n && memcmp(text, name, n) == 0;
 }
 
-/* Sets the type of a parameter from its type name. */
-static void settype(Param *p, const char *text, size_t n) {
-  if (memchr(text, '|', n)) {
-    p->type = P_CHOICE;
-    p->type_name = "text";
-    p->choices = text;
-    return;
-  }
+/* Sets a type by its name; returns 0 if none has that name. */
+static int setnamed(Param *p, const char *text, size_t n) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (equals(text, n, types[i].name)) {
       p->type = types[i].type;
-      p->type_name = types[i].name;
+      snprintf(p->type_name, sizeof p->type_name, "%s", types[i].name);
+      return 1;
     }
+  return 0;
+}
+
+/* Sets the type of a parameter from its type name. One that is not known is
+   any value: the shell has signatures with types of its own. */
+static void settype(Param *p, const char *text, size_t n) {
+  const char *bar = memchr(text, '|', n);
+  const size_t first = bar ? (size_t)(bar - text) : n;
+  if (setnamed(p, text, first)) {
+    p->choices = bar ? bar + 1 : NULL;
+  } else if (bar) {
+    p->type = P_CHOICE;
+    snprintf(p->type_name, sizeof p->type_name, "text");
+    p->choices = text;
+  } else {
+    p->type = P_ANY;
+    snprintf(p->type_name, sizeof p->type_name, "%.*s", (int)n, text);
+  }
 }
 
 /* Sets the default of a parameter from its text. */
@@ -121,15 +135,15 @@ static const char *param(Signature *s, const char *text, int byname) {
   snprintf(p->name, sizeof p->name, "%.*s", (int)n, text);
   p->fallback.dtype = DT_NONE;
   p->byname = byname;
-  p->type_name = "tensor";
+  setnamed(p, "tensor", 6);
   text = saved(s, rest);
   if (*text == ':') {
     n = word(text + 1, "!=, ");
     settype(p, text + 1, n);
     text = saved(s, text + 1 + n);
   } else if (*text == '=') {
-    p->type = text[1] == 't' || text[1] == 'f' ? P_BOOL : P_NUM;
-    p->type_name = p->type == P_BOOL ? "bool" : "num";
+    if (text[1] == 't' || text[1] == 'f') setnamed(p, "bool", 4);
+    else setnamed(p, "num", 3);
   }
   if (*text == '=') {
     n = word(text + 1, ", ");
@@ -187,7 +201,7 @@ void nc_parse_signature(Signature *s, const char *name, const char *text) {
   addcreation(s);
   s->method = s->n > 0 && strcmp(s->param[0].name, "self") == 0;
   s->inplace = s->n > 0 && strcmp(s->param[0].type_name, "inplace") == 0;
-  if (s->inplace) s->param[0].type_name = "tensor";
+  if (s->inplace) setnamed(&s->param[0], "tensor", 6);
 }
 
 /* The parameters that precede those in ops.def for operations of this kind. */

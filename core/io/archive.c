@@ -22,6 +22,7 @@ static const struct {
 } extensions[] = {
   { "npy", NC_NPY }, { "npz", NC_NPZ }, { "csv", NC_CSV },
   { "tsv", NC_CSV }, { "txt", NC_CSV }, { "safetensors", NC_SAFETENSORS },
+  { "pt", NC_PT },   { "pth", NC_PT },
 };
 
 const char *nc_extension(const char *path) {
@@ -48,6 +49,15 @@ static int is_safetensors(const char *head, int64_t n, int64_t size) {
          nc_littleendian(head, 8) <= (uint64_t)size - 8;
 }
 
+/* Is the first member of a zip archive what torch.save writes first? */
+static int is_pt(const char *head, int64_t n) {
+  static const char end[] = "/data.pkl";
+  const int64_t length = n > 30 ? (int64_t)nc_littleendian(head + 26, 2) : 0;
+  const int64_t at = 30 + length - (int64_t)strlen(end);
+  return at > 30 && 30 + length <= n &&
+         memcmp(head + at, end, strlen(end)) == 0;
+}
+
 int nc_formatof(FileFormat *f, const Source *from) {
   char head[NC_HEAD];
   Reader r;
@@ -61,7 +71,8 @@ int nc_formatof(FileFormat *f, const Source *from) {
   nc_closeread(&r);
   TRY(status);
   if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
-  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0) *f = NC_NPZ;
+  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
+    *f = *f == NC_PT || is_pt(head, n) ? NC_PT : NC_NPZ;
   else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
   else return nc_fail_foreign_format(from->path, head, n);
   return NC_OK;
@@ -106,6 +117,7 @@ static const ArchiveFormat *const archives[] = {
   [NC_NPZ] = &nc_npz,
   [NC_SAFETENSORS] = &nc_safetensors,
   [NC_SHARDS] = &nc_shards,
+  [NC_PT] = &nc_pt,
 };
 
 int nc_openarchive(Archive **out, const Source *from, FileFormat f) {

@@ -24,9 +24,13 @@ struct Archive {
   const char *const *name;
   const char *const *meta;    /* texts: name, value, name, value, ... */
   int64_t nmeta;              /* pairs */
+  struct Pickle *pickle;      /* of a .pt file, else NULL */
+  const int32_t *tensor;      /* of such a file: the number of each tensor's
+                                 PickleTensor */
 };
 
-extern const ArchiveFormat nc_single_npy, nc_npz, nc_safetensors, nc_shards;
+extern const ArchiveFormat nc_single_npy, nc_npz, nc_safetensors, nc_shards,
+    nc_pt;
 
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */

@@ -8,8 +8,7 @@
 
 #include "core/io/archive.h"
 #include "core/io/npy.h"
-#include "core/io/rowmajor.h"
-#include "core/io/zip.h"
+#include "core/io/zip_items.h"
 
 /*
 ** Loading
@@ -63,10 +62,8 @@ static int check_pickle(const Npz *z) {
   for (int64_t i = 0; i < z->a.n; i++) {
     const char *name = nc_zipname(z->zip, i), *end = strrchr(name, '/');
     if (end == NULL || strcmp(end, "/data.pkl") != 0) continue;
-    nc_failfile(NC_EFILE, z->a.path,
-                "this is a file of torch.save: it holds "
-                "Python objects, which are not read");
-    nc_hint("in Python: safetensors.torch.save_file(d, 'x.safetensors')");
+    nc_failfile(NC_EFILE, z->a.path, "this is a file of torch.save, no .npz");
+    nc_hint("{format=\"pt\"}");
     return NC_EFILE;
   }
   return NC_OK;
@@ -110,83 +107,24 @@ const ArchiveFormat nc_npz = { sizeof(Npz), open_npz, load_member, member_info,
 /*
 ** Saving
 */
-typedef struct MemberSource { /* a tensor as the bytes of a .npy file */
-  Tensor *t, *cpu;            /* cpu: a copy there, while it is written */
-  char name[NC_MAXNAME + 8];
-  char *buf; /* NC_IOBLOCK bytes, of which `used' are filled */
-  int64_t used, at;
-  ElementCursor e;
-} MemberSource;
-
-static int begin_member(void *source) {
-  MemberSource *x = source;
-  void *buf;
-  TRY(nc_todevice(&x->cpu, x->t, &nc_cpu));
-  TRY(nc_hostalloc(&buf, NC_IOBLOCK));
-  x->buf = buf;
-  x->used = nc_npyheader(x->buf, x->cpu);
-  x->at = 0;
-  nc_elements_start(&x->e, x->cpu);
-  return NC_OK;
-}
-
-static int next_bytes(void *source, void *p, int64_t room, int64_t *n) {
-  MemberSource *x = source;
-  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-  if (x->at == x->used) {
-    x->used = nc_elements_take(&x->e, x->buf, NC_IOBLOCK);
-    x->at = 0;
-  }
-  *n = x->used - x->at < room ? x->used - x->at : room;
-  memcpy(p, x->buf + x->at, (size_t)*n);
-  x->at += *n;
-  return NC_OK;
-}
-
-/* Also if begin failed or was not called. */
-static void end_member(void *source) {
-  MemberSource *x = source;
-  nc_hostfree(x->buf, NC_IOBLOCK);
-  nc_release(x->cpu);
-  x->buf = NULL;
-  x->cpu = NULL;
-}
-
-static int set_feed(ZipFeed *f, MemberSource *x, const char *path,
-                    const NamedTensor *named) {
-  char header[NPY_ROOM];
-  const int64_t bytes = nc_numel(named->t) * nc_dtypesize(named->t->dtype);
-  if (nc_npyfits(path, named->t) != NC_OK) {
-    nc_error_operand(named->name, named->t);
-    return NC_EDTYPE;
-  }
-  x->t = named->t;
-  snprintf(x->name, sizeof x->name, "%s.npy", named->name);
-  f->name = x->name;
-  f->source = x;
-  f->size = nc_npyheader(header, named->t) + bytes;
-  f->begin = begin_member;
-  f->more = next_bytes;
-  f->end = end_member;
-  nc_count(0, bytes);
-  return NC_OK;
-}
-
 int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
                int compressed) {
-  const int64_t bytes = n * (int64_t)(sizeof(MemberSource) + sizeof(ZipFeed));
-  void *block;
-  MemberSource *items;
-  ZipFeed *feeds;
+  ZipItems items;
   int status = NC_OK;
-  TRY(nc_hostalloc(&block, bytes));
-  memset(block, 0, (size_t)bytes);
-  items = block;
-  feeds = (ZipFeed *)(items + n);
-  for (int64_t i = 0; status == NC_OK && i < n; i++)
-    status = set_feed(&feeds[i], &items[i], to->path, &list[i]);
-  if (status == NC_OK) status = nc_writezip(to, feeds, n, compressed ? 6 : 0);
-  for (int64_t i = 0; i < n; i++) end_member(&items[i]);
-  nc_hostfree(block, bytes);
+  TRY(nc_new_zipitems(&items, n));
+  for (int64_t i = 0; i < n && status == NC_OK; i++) {
+    ZipItem *x = nc_add_zipitem(&items);
+    x->t = list[i].t;
+    snprintf(x->name, sizeof x->name, "%s.npy", list[i].name);
+    if ((status = nc_npyfits(to->path, x->t)) != NC_OK) {
+      nc_error_operand(list[i].name, x->t);
+      break;
+    }
+    x->text = x->header;
+    x->ntext = nc_npyheader(x->header, x->t);
+  }
+  if (status == NC_OK)
+    status = nc_write_zipitems(to, &items, compressed ? 6 : 0);
+  nc_free_zipitems(&items);
   return status;
 }

@@ -110,3 +110,37 @@ int nc_readelements(Reader *r, Tensor *t, int swap) {
   }
   return NC_OK;
 }
+
+/* t[at..] = n unsigned integers of `wide' bytes; fails if one is too large. */
+static int widen(const Reader *r, Tensor *t, int64_t at, const unsigned char *p,
+                 int64_t n, int wide) {
+  for (int64_t i = 0; i < n; i++, p += wide) {
+    uint16_t small;
+    uint32_t middle;
+    uint64_t v;
+    if (wide == 2) memcpy(&small, p, 2), v = small;
+    else if (wide == 4) memcpy(&middle, p, 4), v = middle;
+    else memcpy(&v, p, 8);
+    if (v > INT64_MAX)
+      return nc_failfile(NC_EVALUE, r->path,
+                         "data: element %lld of uint64 is %llu, beyond int64",
+                         (long long)(at + i) + 1, (unsigned long long)v);
+    if (t->dtype == DT_i32) ((int32_t *)nc_data(t))[at + i] = (int32_t)v;
+    else ((int64_t *)nc_data(t))[at + i] = (int64_t)v;
+  }
+  return NC_OK;
+}
+
+int nc_readwide(Reader *r, Tensor *t, int wide, int swap) {
+  unsigned char buf[4096];
+  const int64_t n = nc_numel(t);
+  if (wide == 0) return nc_readelements(r, t, swap);
+  for (int64_t at = 0, k; at < n; at += k) {
+    k = (int64_t)sizeof buf / wide;
+    if (k > n - at) k = n - at;
+    TRY(nc_readblock(r, buf, k * wide, "data"));
+    if (swap) nc_swapbytes(buf, k * wide, wide);
+    TRY(widen(r, t, at, buf, k, wide));
+  }
+  return NC_OK;
+}

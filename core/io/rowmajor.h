@@ -32,5 +32,8 @@ uint64_t nc_littleendian(const void *bytes, int n);
 int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap);
 /* Fills the dense tensor t with the next bytes of r. */
 int nc_readelements(Reader *r, Tensor *t, int swap);
+/* The same from unsigned integers of `wide' bytes, which t, of int32 or int64,
+   holds unless they are beyond it.  0: as nc_readelements. */
+int nc_readwide(Reader *r, Tensor *t, int wide, int swap);
 
 #endif

@@ -44,7 +44,8 @@ enum { CREATE = 1, TRUNCATE = 8, RDONLY = 16 };
 enum { STORE = 0, DEFLATE = 8 };
 enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_METHOD = 64, HAS_CRYPT = 128 };
 enum { ER_READ = 5, ER_WRITE = 6 };
-enum { UTF8 = 2048 };
+enum { IN_LOCAL_HEADER = 256, UTF8 = 2048 };
+enum { LOCAL_HEADER = 30, ZIP64_FIELD = 20, ALIGNED = 64, PADDING = 0x4246 };
 /* clang-format off */
 enum Command {                /* to a source */
   OPEN, READ, CLOSE, STAT, ERROR, FREE, SEEK, TELL, BEGIN_WRITE, COMMIT_WRITE,
@@ -63,12 +64,16 @@ enum { READING = 1 << OPEN | 1 << READ | 1 << CLOSE | 1 << STAT | 1 << ERROR |
   X(void, discard, (zip *))                                                   \
   X(int64_t, get_num_entries, (zip *, uint32_t))                              \
   X(const char *, get_name, (zip *, uint64_t, uint32_t))                      \
+  X(int64_t, name_locate, (zip *, const char *, uint32_t))                    \
   X(int, stat_index, (zip *, uint64_t, uint32_t, zip_stat *))                 \
   X(zip_file *, fopen_index, (zip *, uint64_t, uint32_t))                     \
   X(int64_t, fread, (zip_file *, void *, uint64_t))                           \
   X(int, fclose, (zip_file *))                                                \
   X(const char *, file_strerror, (zip_file *))                                \
   X(int64_t, file_add, (zip *, const char *, zip_source *, uint32_t))         \
+  X(int, file_extra_field_set,                                                \
+    (zip *, uint64_t, uint16_t, uint16_t, const uint8_t *, uint16_t,          \
+     uint32_t))                                                               \
   X(int, set_file_compression, (zip *, uint64_t, int32_t, uint32_t))          \
   X(int, file_set_dostime, (zip *, uint64_t, uint16_t, uint16_t, uint32_t))   \
   X(void, error_init, (zip_error *))                                          \
@@ -109,7 +114,7 @@ static Library *library(void) {
     "NACRE_ZIP",
     names,
     bind_symbols,
-    ".npz files need libzip",
+    ".npz and .pt files need libzip",
     "install it (Debian: libzip-dev); .safetensors needs no library",
     0,
     NULL
@@ -261,6 +266,10 @@ void nc_closezip(Zip *z) {
   nc_hostfree(z, sizeof *z);
 }
 
+int64_t nc_zipsize(const Zip *z) {
+  return z->r.size;
+}
+
 int64_t nc_zipmembers(const Zip *z) {
   return lib.get_num_entries(z->zip, 0);
 }
@@ -268,6 +277,10 @@ int64_t nc_zipmembers(const Zip *z) {
 const char *nc_zipname(const Zip *z, int64_t i) {
   const char *name = lib.get_name(z->zip, (uint64_t)i, 0);
   return name ? name : "";
+}
+
+int64_t nc_findmember(const Zip *z, const char *name) {
+  return lib.name_locate(z->zip, name, 0);
 }
 
 static ssize_t pull(Reader *r, void *p, size_t n) {
@@ -397,7 +410,25 @@ static int64_t member_source(void *ctx, void *data, uint64_t n, int command) {
   return status == NC_OK ? got : set_failure(m->target, status);
 }
 
-static int add_member(zip *z, ZipMember *m, int level) {
+/* Pads the local header of member i, which is stored at *at, as PyTorch does;
+   *at = where the next one begins. */
+static int place_member(zip *z, int64_t i, const ZipFeed *f, int64_t *at) {
+  static const uint8_t zeros[ALIGNED];
+  int status = 0;
+  *at += LOCAL_HEADER + (int64_t)strlen(f->name);
+  if (f->size >= UINT32_MAX) *at += ZIP64_FIELD;
+  if (f->aligned) {
+    *at += 4;
+    const int64_t pad = (ALIGNED - *at % ALIGNED) % ALIGNED;
+    status = lib.file_extra_field_set(z, (uint64_t)i, PADDING, 0, zeros,
+                                      (uint16_t)pad, IN_LOCAL_HEADER);
+    *at += pad;
+  }
+  *at += f->size;
+  return status;
+}
+
+static int add_member(zip *z, ZipMember *m, int level, int64_t *at) {
   zip_source *source = lib.source_function_create(member_source, m, NULL);
   int64_t i;
   if (source == NULL) return -1;
@@ -406,7 +437,9 @@ static int add_member(zip *z, ZipMember *m, int level) {
     return -1;
   }
   /* The date that NumPy writes, so that equal tensors give equal files. */
-  if (lib.file_set_dostime(z, (uint64_t)i, 0, 1 << 5 | 1, 0) != 0) return -1;
+  if (lib.file_set_dostime(z, (uint64_t)i, 0, 1 << 5 | 1, 0) != 0 ||
+      (level == 0 && place_member(z, i, m->feed, at) != 0))
+    return -1;
   return lib.set_file_compression(z, (uint64_t)i, level ? DEFLATE : STORE,
                                   (uint32_t)level);
 }
@@ -416,6 +449,7 @@ static int write_members(ZipTarget *t, const ZipFeed *feeds, int64_t n,
   zip_source *source;
   zip *z;
   zip_error e;
+  int64_t at = 0;
   int done = 1;
   lib.error_init(&e);
   source = lib.source_function_create(write_source, t, &e);
@@ -427,7 +461,7 @@ static int write_members(ZipTarget *t, const ZipFeed *feeds, int64_t n,
   for (int64_t i = 0; done && i < n; i++) {
     members[i].feed = &feeds[i];
     members[i].target = t;
-    done = add_member(z, &members[i], level) == 0;
+    done = add_member(z, &members[i], level, &at) == 0;
   }
   if (done && lib.close(z) == 0) return t->status;
   if (t->status == NC_OK) t->status = fail_archive(t->w.path, lib.strerror(z));

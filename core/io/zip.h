@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** zip.h - zip archives, by libzip, which is opened when it is first needed.
-** npz.c uses it.
+** npz.c and pt.c use it.
 **
 ** Archives are read and written through file.h, as every file is: a save
 ** replaces the file as a whole, and both can be interrupted.
@@ -18,8 +18,11 @@ typedef struct Zip Zip;
 
 int nc_openzip(Zip **z, const Source *from);
 void nc_closezip(Zip *z);
+int64_t nc_zipsize(const Zip *z);                   /* of the file, in bytes */
 int64_t nc_zipmembers(const Zip *z);
 const char *nc_zipname(const Zip *z, int64_t i);    /* in UTF-8 */
+
+int64_t nc_findmember(const Zip *z, const char *name);    /* -1: none */
 
 /* Fails unless the local headers of the n members agree with the directory
    (zip_local.c).  Moves r. */
@@ -36,6 +39,7 @@ void nc_closemember(Reader *r);
 typedef struct ZipFeed {      /* the source of a member's bytes */
   const char *name;
   int64_t size;
+  int aligned;                /* begins at a multiple of 64 bytes, if stored */
   void *source;
   int (*begin)(void *source);
   int (*more)(void *source, void *p, int64_t room, int64_t *n); /* 0: no more */

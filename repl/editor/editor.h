@@ -15,17 +15,15 @@
 typedef enum EditResult { EDIT_LINE, EDIT_CANCEL, EDIT_END } EditResult;
 
 typedef struct Candidate {
-  char *text; /* what takes the word's place */
+  char *text; /* what takes the word's place, with a closing quote or a blank */
   char *note; /* signature and such, for the list; may be NULL */
 } Candidate;
 
-/* Where the name of a file is: in quotes, or a word of its own. */
-enum { FILES_NONE, FILES_QUOTED, FILES_WORD };
-
 typedef struct Candidates {
-  Candidate *item; /* sorted by text; freed by who asks */
+  Candidate *item; /* the best first; freed by who asks */
   int n;
-  int files; /* complete file names instead: FILES_... */
+  size_t start; /* where the word begins; the texts need not begin with it:
+                   case may differ, and letters may be left out */
   char *head; /* a line to stand above the list; may be NULL */
 } Candidates;
 
@@ -36,6 +34,18 @@ typedef struct EditorHooks {
   int (*indent)(const char *text, const char *rest);
   /* What the word that ends at point can become. */
   void (*complete)(const char *text, size_t point, Candidates *c);
+  /* The signature of the call around point, malloced, and in it the argument
+     that is being written, [*from, *to), empty if there is none; NULL: no call
+     that is known. */
+  char *(*signature)(const char *text, size_t point, int *from, int *to);
+  /* The Role of a global variable, from a raw look-up; nothing is run. */
+  int (*role)(const char *name, size_t n);
+  /* Where Lua begins in a block, behind a command or "="; n: nowhere. */
+  size_t (*code)(const char *text, size_t n);
+  /* The first error that more text cannot mend, malloced, and its *n bytes at
+     *at; NULL: there is none.  It may take as long as compiling does. */
+  char *(*fault)(const char *text, size_t *at, size_t *n);
+  int (*color)(void); /* a ScreenColor */
   /* Help for the word at point, malloced; NULL if there is none. */
   char *(*help)(const char *text, size_t point);
   int (*columns)(void);
@@ -62,8 +72,6 @@ extern const Editor editor_plain;
 extern const Editor editor_readline;
 #endif
 
-/* Is text an open block that ends in a blank line and, if it is typed, has
-   more of a paste waiting after it?  ready is the hook. */
-int openpaste(const char *text, int (*ready)(const char *text), int typed);
+void sh_freecandidates(Candidates *c);
 
 #endif

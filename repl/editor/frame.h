@@ -86,8 +86,11 @@ int sh_nextchar(const char *s, const char *end, int *width);
 int sh_textwidth(const char *s, size_t n);
 
 /* What a screen can show. */
-typedef enum ScreenColor { SCREEN_TEXT, SCREEN_ATTRIBUTES, SCREEN_COLORS }
-ScreenColor;
+typedef enum ScreenColor {
+  SCREEN_TEXT,
+  SCREEN_ATTRIBUTES,
+  SCREEN_COLORS
+} ScreenColor;
 
 typedef struct Screen {
   int fd;
@@ -99,7 +102,7 @@ typedef struct Screen {
   size_t n, size;
 } Screen;
 
-/* Asks for the window's size; whether it is another one. */
+/* Asks for the window's size; did it change? */
 int sh_screen_resize(Screen *s);
 void sh_screen_add(Screen *s, const char *text, size_t n);
 void sh_screen_print(Screen *s, const char *text);

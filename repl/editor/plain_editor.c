@@ -110,8 +110,7 @@ static EditResult getblock(const char *prompt, const char *prompt2,
     if (result != EDIT_LINE) break;
     if (*text == NULL) dropprompt(line);
     if ((*text = joined(*text, line)) == NULL) return EDIT_END;
-    if (hooks->ready(*text) && !openpaste(*text, hooks->ready, tty))
-      return EDIT_LINE;
+    if (hooks->ready(*text)) return EDIT_LINE;
   }
   if (result == EDIT_END && *text != NULL)
     return EDIT_LINE; /* the end comes again; first say what is missing */

@@ -17,17 +17,6 @@ enum { LONGLIST = 24 }; /* up to here a line each */
 static const EditorHooks *hooks;
 static Candidates found;
 
-static void freecandidates(Candidates *c) {
-  int i;
-  for (i = 0; i < c->n; i++) {
-    free(c->item[i].text);
-    free(c->item[i].note);
-  }
-  free(c->item);
-  free(c->head);
-  memset(c, 0, sizeof *c);
-}
-
 static char *next(const char *text, int state) {
   static int i;
   (void)text;
@@ -36,15 +25,14 @@ static char *next(const char *text, int state) {
   return strdup(found.item[i++].text);
 }
 
-/* Where words end depends on what is completed; so the candidates are found
-   first. */
+/* Where the word begins depends on what is completed; so the candidates are
+   found first, and what stands before the word is what ends one. */
 static char *wordbreaks(void) {
-  static char names[] = " \t\n\"\\'`@$><=;|&{}()[]+-*/%^#~,.:?!";
-  static char files[] = "\"'", words[] = " \t\n";
-  freecandidates(&found);
+  static char end[2];
+  sh_freecandidates(&found);
   hooks->complete(rl_line_buffer, (size_t)rl_point, &found);
-  if (found.files == FILES_WORD) return words;
-  return found.files ? files : names;
+  end[0] = found.start > 0 ? rl_line_buffer[found.start - 1] : '\0';
+  return end;
 }
 
 static void show(char **m, int n, int width);
@@ -60,17 +48,24 @@ static int showfits(void) {
   return 1;
 }
 
+/* The matches, of which the first is what they have in common. It takes the
+   place of the word, so it must not be less. */
+static char **matches(const char *text) {
+  char **m = rl_completion_matches(text, next);
+  if (m != NULL && m[1] != NULL && strncmp(m[0], text, strlen(text)) != 0) {
+    free(m[0]);
+    m[0] = strdup(text);
+  }
+  return m;
+}
+
 static char **attempt(const char *text, int start, int end) {
   (void)end;
-  if (found.files) { /* readline completes these; close the quote after one */
-    int quote = found.files == FILES_QUOTED && start > 0;
-    rl_completion_append_character = quote ? rl_line_buffer[start - 1] : ' ';
-    return NULL;
-  }
   rl_attempted_completion_over = 1;
   if (found.head != NULL && start == rl_point && showfits()) return NULL;
   rl_completion_suppress_append = 1;
-  return found.n > 0 ? rl_completion_matches(text, next) : NULL;
+  if (found.n == 0 || (size_t)start != found.start) return NULL;
+  return matches(text);
 }
 
 static const char *note(const char *text) {
@@ -122,7 +117,7 @@ static void show(char **m, int n, int width) {
     put(found.head, columns - 3);
     fputc('\n', rl_outstream);
   }
-  if (n <= LONGLIST && !found.files)
+  if (n <= LONGLIST)
     for (i = 1; i <= n; i++) one(m[i], columns);
   else grid(m + 1, n, width, columns);
   rl_forced_update_display();
@@ -134,4 +129,6 @@ void rlcompletion(const EditorHooks *h) {
   rl_completion_display_matches_hook = show;
   rl_completion_word_break_hook = wordbreaks;
   rl_completion_query_items = 0;
+  rl_basic_quote_characters = ""; /* the candidates close quotes */
+  rl_sort_completion_matches = 0; /* the best are first */
 }

@@ -62,6 +62,7 @@ static void releasesignals(const sigset_t *old) {
 }
 
 static void online(char *text) {
+  rldrawfinish(""); /* some commands of readline end a block, too */
   line = text;
   done = 1;
   rl_callback_handler_remove(); /* the terminal is cooked while code runs */
@@ -80,7 +81,7 @@ static void fill(void) {
     free(waiting);
     waiting = NULL;
   } else if (!rlfetch()) return;
-  rl_redisplay();
+  (*rl_redisplay_function)();
 }
 
 /* Begins a block with a prompt, and forgets how the one before ended.  readline
@@ -96,14 +97,18 @@ static void install(const char *prompt) {
   if (kept != NULL) setenv("LC_ALL", kept, 1);
   else if (locale != NULL) unsetenv("LC_ALL");
   free(kept);
+  rldrawbegin(prompt);
 }
 
 /* Ctrl-C.  The clean-up comes first: it leaves a search, if one is on. */
 static void cancel(void) {
   rl_callback_sigcleanup();
   rl_point = rl_mark = rl_end;
-  rl_redisplay();
-  fputs("^C\n", rl_outstream);
+  rldrawfinish("^C");
+  if (!rldraws()) {
+    rl_redisplay();
+    fputs("^C\n", rl_outstream);
+  }
   rl_free_line_state();
   rl_callback_handler_remove();
   fflush(rl_outstream);
@@ -112,12 +117,14 @@ static void cancel(void) {
 static void redraw(void) {
   (*rl_prep_term_function)(1);
   rl_resize_terminal();
-  rl_forced_update_display();
+  rldrawagain();
+  if (!rldraws()) rl_forced_update_display();
 }
 
 static void suspend(void) {
   struct sigaction ours, standard = { .sa_handler = SIG_DFL };
   sigset_t only, pending;
+  rldrawfinish("");
   (*rl_deprep_term_function)();
   sigemptyset(&standard.sa_mask);
   sigemptyset(&only);
@@ -133,6 +140,7 @@ static void suspend(void) {
 
 static void heedsignals(void) {
   if (deadly) {
+    rldrawfinish("");
     rl_callback_handler_remove();
     sh_historyclose();
     sh_diebysignal(deadly);
@@ -148,6 +156,7 @@ static void heedsignals(void) {
   if (resized) {
     resized = 0;
     rl_resize_terminal();
+    rldrawresize();
   }
 }
 
@@ -159,18 +168,35 @@ static void letin(void) {
   sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
+/* Waits for a key; NULL: as long as it takes.  Signals are let in by mask. */
+static int await(const struct timespec *time, const sigset_t *mask) {
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(STDIN_FILENO, &set);
+  return pselect(STDIN_FILENO + 1, &set, NULL, NULL, time, mask);
+}
+
+/* Draws what changed if nothing waits to be read, or if keys come for long. */
+static void draw(void) {
+  const struct timespec none = { 0, 0 };
+  const int stale = rldrawstale();
+  if (stale > 1 || (stale && await(&none, NULL) == 0)) rldrawnow();
+}
+
 /* Gives -1 at the end of input, 0 after Ctrl-C, 1 if there is a key. */
 int rlwaitkey(void) {
-  fd_set set;
-  int n;
+  const struct timespec pause = { 0, 120000000 };
+  int idle = !rldraws();
   while (!nc_interrupted) {
-    FD_ZERO(&set);
-    FD_SET(STDIN_FILENO, &set);
-    n = pselect(STDIN_FILENO + 1, &set, NULL, NULL, NULL, &allowed);
+    int n;
+    draw();
+    n = await(idle ? NULL : &pause, &allowed);
     if (n < 0 && errno != EINTR) return -1;
     letin();
     heedsignals();
     if (n > 0 && !nc_interrupted) return 1;
+    if (n == 0) rldrawidle();
+    idle |= n == 0;
   }
   return 0;
 }
@@ -207,7 +233,8 @@ static int typewaiting(const char *prompt) {
   if (text == NULL) return 0;
   install(prompt);
   rl_insert_text(text);
-  rl_redisplay();
+  (*rl_redisplay_function)();
+  rldrawfinish("");
   rl_newline(1, '\n');
   rl_free_line_state();
   online(text);
@@ -230,12 +257,15 @@ static EditResult readblock(const char *prompt, const char *prompt2,
   while (!done && (key = rlwaitkey()) > 0) rl_callback_read_char();
   sh_takeinterrupt();
   if (key == 0) cancel();
-  else if (!done) rl_callback_handler_remove();
+  else if (!done) {
+    rldrawfinish("");
+    rl_callback_handler_remove();
+  }
   releasesignals(&allowed);
   *text = line;
   if (key == 0) return EDIT_CANCEL;
   if (line == NULL) {
-    fputc('\n', rl_outstream);
+    if (!rldraws()) fputc('\n', rl_outstream);
     return EDIT_END;
   }
   if ((*text = editor_hooks->pasted(line)) == NULL) *text = line;
@@ -254,15 +284,28 @@ static void prepare(int meta) {
   tcsetattr(STDIN_FILENO, TCSADRAIN, &t);
 }
 
+static void prepared(int meta) {
+  prepare(meta);
+  rldrawprep();
+}
+
+static void restored(void) {
+  rl_deprep_terminal();
+  rldrawprep();
+}
+
 static int begin(const EditorHooks *hooks) {
   editor_hooks = hooks;
   rl_readline_name = SH_NAME;
   rl_catch_signals = rl_catch_sigwinch = 0;
   rl_change_environment = 0;
-  rl_prep_term_function = prepare;
+  rl_prep_term_function = prepared;
+  rl_deprep_term_function = restored;
   rl_getc_function = getkey;
+  rldrawopen(hooks);
   rlkeys(hooks);
   rlcompletion(hooks);
+  rldrawinit();
   rl_variable_bind("bell-style", "none");
   rl_variable_bind("echo-control-characters", "off");
   rl_variable_bind("enable-active-region", "off");
@@ -280,6 +323,7 @@ static void remember(const char *text) {
 }
 
 static void end(void) {
+  rldrawclose();
   clear_history();
   free(waiting);
   waiting = NULL;

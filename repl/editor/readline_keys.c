@@ -43,12 +43,16 @@ static void spaces(int n) {
   while (n-- > 0) rl_insert_text(" ");
 }
 
+/* The blanks around the cursor go: so a blank line has none. */
 static int newline(int count, int key) {
-  int at = rl_point, n;
+  const int start = linestart(rl_point);
+  int from = rl_point, at = rl_point, n;
   (void)count, (void)key;
   while (at < rl_end && rl_line_buffer[at] == ' ') at++;
+  while (from > start && rl_line_buffer[from - 1] == ' ') from--;
   rl_begin_undo_group();
-  rl_delete_text(rl_point, at);
+  rl_delete_text(from, at);
+  rl_point = from;
   n = indent(rl_point, rl_line_buffer + rl_point);
   rl_insert_text("\n");
   spaces(n);
@@ -64,17 +68,17 @@ static int submit(int count, int key) {
     rl_delete_text(0, rl_end);
     rl_point = 0;
     rl_insert_text(first);
-    rl_redisplay();
+    (*rl_redisplay_function)();
     free(first);
   }
   rl_point = rl_end;
+  rldrawfinish("");
   return rl_newline(1, '\n');
 }
 
 static int enter(int count, int key) {
-  int whole = hooks->ready(rl_line_buffer) &&
-              !openpaste(rl_line_buffer, hooks->ready, 1);
-  return whole ? submit(1, key) : newline(count, key);
+  if (rldraws() && rlmenuaccept()) return 0;
+  return hooks->ready(rl_line_buffer) ? submit(1, key) : newline(count, key);
 }
 
 static int wordsize(const char *s) {
@@ -136,6 +140,7 @@ static int tab(int count, int key) {
   int at = linestart(rl_point);
   while (at < rl_point && isspace((unsigned char)rl_line_buffer[at])) at++;
   if (at == rl_point) return rl_insert_text("  "), 0;
+  if (rldraws()) return rlmenutab(), 0;
   /* rl_complete lists when it was called twice in a row */
   if (rl_last_func == tab) rl_last_func = rl_complete;
   return rl_complete(count, key);
@@ -183,16 +188,19 @@ static int found(void) {
 static int up(int count, int key) {
   int start = linestart(rl_point), i = where_history();
   (void)count;
+  if (rldraws() && rlmenustep(-rlmenu()->across, 1)) return 0;
   startwalk();
   if (start > 0) return moveline(linestart(start - 1));
   while (--i >= 0 && !begins(i)) continue;
-  if (i >= 0) rl_get_previous_history(where_history() - i, key);
+  if (i < 0) return 0;
+  rl_get_previous_history(where_history() - i, key);
   return found();
 }
 
 static int down(int count, int key) {
   int end = lineend(rl_point), i = where_history();
   (void)count;
+  if (rldraws() && rlmenustep(rlmenu()->across, 1)) return 0;
   startwalk();
   if (end < rl_end) return moveline(end + 1);
   if (i >= history_length) return 0;
@@ -253,11 +261,13 @@ static int paste(int count, int key) {
 static int editblock(int count, int key) {
   char *text;
   (void)count, (void)key;
-  rl_clear_visible_line();
+  rldrawhome();
+  if (!rldraws()) rl_clear_visible_line();
   fflush(rl_outstream);
   (*rl_deprep_term_function)();
   text = sh_edittext(rl_line_buffer);
   (*rl_prep_term_function)(1);
+  rldrawagain();
   if (text != NULL) {
     rl_begin_undo_group();
     rl_delete_text(0, rl_end);
@@ -266,7 +276,7 @@ static int editblock(int count, int key) {
     rl_end_undo_group();
     free(text);
   } else rl_ding();
-  rl_forced_update_display();
+  if (!rldraws()) rl_forced_update_display();
   return 0;
 }
 
@@ -295,10 +305,13 @@ static int help(int count, int key) {
   char *text = hooks->help(rl_line_buffer, (size_t)rl_point);
   (void)count, (void)key;
   if (text == NULL) return 0;
-  rl_clear_visible_line();
-  fputs(text, rl_outstream);
+  rldrawabove(text);
+  if (!rldraws()) {
+    rl_clear_visible_line();
+    fputs(text, rl_outstream);
+    rl_forced_update_display();
+  }
   free(text);
-  rl_forced_update_display();
   return 0;
 }
 
@@ -312,10 +325,13 @@ static int replaceable(rl_command_func_t *f) {
          f == rl_complete || f == rl_get_previous_history ||
          f == rl_get_next_history || f == rl_history_search_backward ||
          f == rl_history_search_forward || f == rl_bracketed_paste_begin ||
-         f == rl_vi_editing_mode || f == rl_operate_and_get_next;
+         f == rl_vi_editing_mode || f == rl_operate_and_get_next ||
+         f == rl_abort || f == rl_forward_char || f == rl_backward_char ||
+         f == rl_end_of_line || f == rl_forward_word || f == rl_clear_screen ||
+         f == rl_clear_display;
 }
 
-static void bind(const char *keys, rl_command_func_t *f, Keymap map) {
+void rlbind(const char *keys, rl_command_func_t *f, Keymap map) {
   char bytes[16]; /* a key sequence of ours is shorter than its name */
   int type = ISFUNC, n = 0;
   rl_command_func_t *now = NULL;
@@ -352,7 +368,7 @@ static void bindall(Keymap map) {
   size_t i;
   int c;
   for (i = 0; i < sizeof keys / sizeof *keys; i++)
-    bind(keys[i].keys, keys[i].f, map);
+    rlbind(keys[i].keys, keys[i].f, map);
   for (c = ' '; c <= '~'; c++)
     if (map[c].type == ISFUNC && map[c].function == rl_insert)
       rl_bind_key_in_map(c, letter, map);
@@ -364,8 +380,8 @@ static void bindcommands(Keymap map) {
                            *const downs[] = { "j", "+", "\\e[B", "\\eOB" };
   size_t i;
   for (i = 0; i < sizeof ups / sizeof *ups; i++) {
-    bind(ups[i], up, map);
-    bind(downs[i], down, map);
+    rlbind(ups[i], up, map);
+    rlbind(downs[i], down, map);
   }
   rl_bind_key_in_map('\r', enter, map);
 }

@@ -121,7 +121,9 @@ static void setrole(Screen *s, int *now, int role) {
   else {
     snprintf(text, sizeof text, "\033[%s%s%s%sm",
              *now == ROLE_PLAIN ? "" : "0;", sgr, *sgr && match ? ";" : "",
-             match ? "1;4" : "");
+             !match                      ? ""
+             : s->color == SCREEN_COLORS ? "1;4"
+                                         : "4");
     sh_screen_print(s, text);
   }
   *now = role;
@@ -189,8 +191,6 @@ static void rewrite(Screen *s, int row, const Cell *new, int had, int have) {
     int end;
     while (c < have && c < had && same(s, &old[c], &new[c])) c++;
     if (c == have) break;
-    /* not the right half of a wide character alone, be it old or new */
-    while (c > 0 && (new[c].width == 0 || (c < had && old[c].width == 0))) c--;
     end = runend(s, old, had, new, have, c);
     go(s, row, c);
     for (; c < end; c++)

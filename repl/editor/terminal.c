@@ -13,7 +13,7 @@
 #include "repl/host/repl.h"
 
 static enum Color color;
-static int width, utf8;
+static int width, utf8, plain, suggestions = 1;
 
 static const char *variable(const char *name) {
   const char *value = getenv(name);
@@ -34,6 +34,7 @@ static void select_ctype_locale(void) {
 void sh_terminal(const Options *o) {
   color = o->color;
   width = o->width;
+  plain = o->plain;
   sh_setascii(o->ascii);
   select_ctype_locale();
 }
@@ -59,6 +60,15 @@ void sh_setwidth(int n) {
 int sh_dumb(void) {
   const char *term = variable("TERM");
   return term == NULL || strcmp(term, "dumb") == 0;
+}
+
+int sh_plaindisplay(void) {
+  return plain;
+}
+
+int sh_suggestions(int on) {
+  if (on >= 0) suggestions = on;
+  return suggestions;
 }
 
 int sh_color(int fd) {

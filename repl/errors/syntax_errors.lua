@@ -26,6 +26,17 @@ local function offender(message, text, head)
   end
 end
 
+-- The token that causes a message of the compiler, or nil. In a long text it is
+-- the first of the line that the message names.
+function syntax_errors.place(message, text)
+  if #text < 4096 then return offender(message, text, "") end
+  local line = math.tointeger(message:match ":(%d+): ")
+  local near = message:match " near '(.*)'$"
+  for _, token in ipairs(lexer.tokens(text)) do
+    if token.line == line and token.text == near then return token end
+  end
+end
+
 -- The line of a token, the text before it in the line, the text from it on.
 local function around(text, token)
   local line = runtime_errors.line(text, token.line)

@@ -72,9 +72,9 @@ end
 -- The functions of the global `shell`, which are the commands.
 local function shell_functions()
   local rows = {}
-  for _, command in ipairs(require "nacre.commands".list) do
-    rows[#rows + 1] = {"shell." .. (command.as or command.name), command.doc}
-  end
+  require "nacre.commands".each_function(function(name, command)
+    rows[#rows + 1] = {"shell." .. name, command.doc}
+  end)
   return "shell holds the commands as functions\n" .. listing(rows) ..
          "\n  ?shell.plot explains one"
 end
@@ -159,7 +159,8 @@ local function usage(name, whole)
   local commands = require "nacre.commands"
   local entry = commands.find(name)
   local exact = entry and (entry.name == name or entry.as == name)
-  return entry and (exact or not whole) and commands.usage(entry) or nil
+  return entry and (exact or not whole) and
+         require "nacre.command_help".text(entry) or nil
 end
 
 local function meaning(name)

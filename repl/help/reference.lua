@@ -282,6 +282,8 @@ local function folded(text, width)
   end))
 end
 
+reference.folded = folded
+
 -- "sum(self, dim=nil) -> tensor", without self if it is called as a method;
 -- what is only a method is written "t:item()" or "stream:query()".
 function reference.signature(info, method)

@@ -67,8 +67,8 @@ topics.list = {
    "calls forward.",
    "docs/guide/learning.md", "A network"},
   {"files", "nacre.save(path, t) and nacre.load(path) choose the format by " ..
-   "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz and " ..
-   ".safetensors a table of them.",
+   "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz, " ..
+   ".safetensors and .pt a table of them.",
    "docs/guide/files.md", "Files"},
 }
 

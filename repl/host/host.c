@@ -79,6 +79,13 @@ static int terminalsettings(lua_State *L) {
   return 1;
 }
 
+/* suggestions([on]): are they shown at the prompt? */
+static int suggestions(lua_State *L) {
+  lua_pushboolean(L,
+                  sh_suggestions(lua_isnone(L, 1) ? -1 : lua_toboolean(L, 1)));
+  return 1;
+}
+
 /* sleep(seconds): Ctrl-C ends it. */
 static int sleep_seconds(lua_State *L) {
   lua_Number s = luaL_checknumber(L, 1);
@@ -272,6 +279,7 @@ int sh_openhost(lua_State *L) {
                                    { "edit_text", edittext },
                                    { "edits_blocks", editsblocks },
                                    { "terminal_settings", terminalsettings },
+                                   { "suggestions", suggestions },
                                    { NULL, NULL } };
   luaL_newlib(L, list);
   lua_pushliteral(L, SH_VERSION);

@@ -22,43 +22,25 @@ static const struct Known {
   int id;
   enum Argument arg;
 } known[] = {
-  { "-e", 'e', REQUIRED },
-  { "-l", 'l', REQUIRED },
-  { "-p", 'p', REQUIRED },
-  { "-i", 'i', NONE },
-  { "-v", 'v', NONE },
-  { "-E", 'E', NONE },
-  { "-W", 'W', NONE },
-  { "-q", 'q', NONE },
-  { "-h", 'h', NONE },
-  { "-V", 'V', NONE },
-  { "--help", 'h', NONE },
-  { "--version", 'V', NONE },
-  { "--seed", 's', REQUIRED },
-  { "--threads", 't', REQUIRED },
-  { "--color", 'c', REQUIRED },
-  { "--ascii", 'a', NONE },
-  { "--width", 'w', REQUIRED },
-  { "--no-history", 'H', NONE },
-  { "--device", 'd', REQUIRED },
-  { "--doctor", 'D', NONE },
-  { "--test", 'T', NONE },
-  { "--dtype", 'y', REQUIRED },
-  { "--check", 'k', NONE },
-  { "--strict", 'S', NONE },
-  { "--time", 'm', NONE },
-  { "--profile", 'P', OPTIONAL },
-  { "--nan", 'n', REQUIRED },
-  { "--deterministic", 'f', NONE },
-  { "--rc", 'r', REQUIRED },
-  { "--no-rc", 'R', NONE },
-  { "--peak", 'K', NONE },
-  { "--kernel", 'N', REQUIRED },
-  { "--prefix", 'X', REQUIRED },
-  { "--user", 'U', NONE },
-  { "--install-kernel", 'I', NONE },
-  { "--ls", 'L', NONE },
-  { "--diff", 'L', NONE },
+  { "-e", 'e', REQUIRED },       { "-l", 'l', REQUIRED },
+  { "-p", 'p', REQUIRED },       { "-i", 'i', NONE },
+  { "-v", 'v', NONE },           { "-E", 'E', NONE },
+  { "-W", 'W', NONE },           { "-q", 'q', NONE },
+  { "-h", 'h', NONE },           { "-V", 'V', NONE },
+  { "--help", 'h', NONE },       { "--version", 'V', NONE },
+  { "--seed", 's', REQUIRED },   { "--threads", 't', REQUIRED },
+  { "--color", 'c', REQUIRED },  { "--ascii", 'a', NONE },
+  { "--width", 'w', REQUIRED },  { "--no-history", 'H', NONE },
+  { "--device", 'd', REQUIRED }, { "--doctor", 'D', NONE },
+  { "--test", 'T', NONE },       { "--dtype", 'y', REQUIRED },
+  { "--check", 'k', NONE },      { "--strict", 'S', NONE },
+  { "--time", 'm', NONE },       { "--profile", 'P', OPTIONAL },
+  { "--nan", 'n', REQUIRED },    { "--deterministic", 'f', NONE },
+  { "--rc", 'r', REQUIRED },     { "--no-rc", 'R', NONE },
+  { "--peak", 'K', NONE },       { "--plain", 'O', NONE },
+  { "--kernel", 'N', REQUIRED }, { "--prefix", 'X', REQUIRED },
+  { "--user", 'U', NONE },       { "--install-kernel", 'I', NONE },
+  { "--ls", 'L', NONE },         { "--diff", 'L', NONE },
   { "--convert", 'L', NONE },
 };
 
@@ -104,6 +86,9 @@ void sh_help(void) {
       "  --color=auto|always|never\n"
       "  --ascii            write only ASCII\n"
       "  --width N          width of the output\n"
+      "  --plain            the prompt without colours, suggestions and "
+      "menus,\n"
+      "                     for screen readers\n"
       "  --rc FILE, --no-rc the shell's start-up file, or none\n"
       "  --no-history       neither read nor write the history\n"
       "  --doctor           show the devices, libraries, terminal and files "
@@ -267,6 +252,7 @@ static int take(Options *o, const Option *x) {
     case 'X': o->prefix = x->value; return 0;
     case 'U': o->user = 1; return 0;
     case 'a': o->ascii = 1; return 0;
+    case 'O': o->plain = 1; return 0;
     default: o->nohistory = 1; return 0;
   }
 }

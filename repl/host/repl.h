@@ -40,7 +40,7 @@ typedef struct Options {
   int files; /* index in argv of the first file of tensors, or 0 */
   int noenv; /* -E */
   int nohistory, ascii, width, threads;
-  int norc, check, strict, time, deterministic;
+  int norc, check, strict, time, deterministic, plain;
   const char *device, *dtype, *nan;
   const char *rc;      /* the start-up file; NULL: the default one */
   const char *profile; /* file for the table of operations; "": stderr */
@@ -75,6 +75,10 @@ int sh_columns(void);
 int sh_utf8(void);
 int sh_interactive(void); /* stdin and stdout are both terminals */
 int sh_dumb(void);        /* TERM is unset or "dumb" */
+/* Is the prompt drawn by readline alone (--plain)? */
+int sh_plaindisplay(void);
+/* Are suggestions shown at the prompt?  Sets it, unless on is negative. */
+int sh_suggestions(int on);
 
 /*
 ** Ctrl-C (interrupt.c)

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <lauxlib.h>
 
+#include "repl/editor/frame.h"
 #include "repl/host/shell_hooks.h"
 #include "repl/host/repl.h"
 
@@ -76,32 +79,56 @@ static void taketext(lua_State *L, void *out) {
   *(char **)out = copy(lua_tostring(L, -1));
 }
 
-static int filesof(lua_State *L) {
-  int files = FILES_NONE;
-  if (lua_getfield(L, -1, "files") == LUA_TSTRING)
-    files = *lua_tostring(L, -1) == 'q' ? FILES_QUOTED : FILES_WORD;
-  lua_pop(L, 1);
-  return files;
+/* A candidate, text or {text, note}. */
+static void takecandidate(lua_State *L, Candidate *item) {
+  if (lua_type(L, -1) == LUA_TTABLE) {
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    item->note = copy(lua_tostring(L, -1));
+    item->text = copy(lua_tostring(L, -2));
+    lua_pop(L, 2);
+  } else {
+    item->text = copy(lua_tostring(L, -1));
+  }
 }
 
-/* {files = "quoted" or "words"} or {{text, note}, ..., head =} */
+/* {text or {text, note}, ..., start =, head =} */
 static void takecandidates(lua_State *L, void *out) {
   Candidates *c = out;
   int i, n = (int)luaL_len(L, -1);
-  c->files = filesof(L);
-  lua_getfield(L, -1, "head");
+  lua_getfield(L, -1, "start");
+  c->start = (size_t)lua_tointeger(L, -1);
+  lua_getfield(L, -2, "head");
   c->head = copy(lua_tostring(L, -1));
-  lua_pop(L, 1);
+  lua_pop(L, 2);
   if ((c->item = calloc((size_t)n + 1, sizeof *c->item)) == NULL) return;
   for (i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
-    lua_rawgeti(L, -1, 1);
-    lua_rawgeti(L, -2, 2);
-    c->item[c->n].text = copy(lua_tostring(L, -2));
-    c->item[c->n].note = copy(lua_tostring(L, -1));
+    takecandidate(L, &c->item[c->n]);
     if (c->item[c->n].text != NULL) c->n++;
-    lua_pop(L, 3);
+    lua_pop(L, 1);
   }
+}
+
+typedef struct Signature {
+  char *text;
+  int *from, *to;
+} Signature;
+
+/* {text, from, to}, or nil; the positions count from 1. */
+static void takesignature(lua_State *L, void *out) {
+  Signature *s = out;
+  *s->from = *s->to = 0;
+  if (lua_type(L, -1) != LUA_TTABLE) return;
+  lua_rawgeti(L, -1, 1);
+  lua_rawgeti(L, -2, 2);
+  lua_rawgeti(L, -3, 3);
+  s->text = copy(lua_tostring(L, -3));
+  if (lua_isinteger(L, -2)) {
+    *s->from = (int)lua_tointeger(L, -2) - 1;
+    *s->to = (int)lua_tointeger(L, -1) - 1;
+  }
+  lua_pop(L, 3);
 }
 
 static int ready(const char *text) {
@@ -123,6 +150,65 @@ static void complete(const char *text, size_t point, Candidates *c) {
     "complete", text, NULL, (lua_Integer)point, takecandidates, c
   };
   askquietly(&q);
+}
+
+static char *signature(const char *text, size_t point, int *from, int *to) {
+  Signature s = { NULL, from, to };
+  Question q = {
+    "signature", text, NULL, (lua_Integer)point, takesignature, &s
+  };
+  askquietly(&q);
+  return s.text;
+}
+
+static char *fault(const char *text, size_t *at, size_t *n) {
+  int from, to;
+  Signature s = { NULL, &from, &to };
+  Question q = { "fault", text, NULL, 0, takesignature, &s };
+  askquietly(&q);
+  *at = (size_t)from;
+  *n = (size_t)(to - from);
+  return s.text;
+}
+
+static void takecode(lua_State *L, void *out) {
+  *(lua_Integer *)out = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+}
+
+/* Only the first line matters, and whether there are more. */
+static size_t code(const char *text, size_t n) {
+  const size_t line = strcspn(text, "\n");
+  char *first = strndup(text, line < n ? line + 1 : line);
+  lua_Integer answer = 0;
+  Question q = { "code", first, NULL, 0, takecode, &answer };
+  if (first != NULL) askquietly(&q);
+  free(first);
+  return answer < 0 ? n : (size_t)answer;
+}
+
+static void takerole(lua_State *L, void *out) {
+  const char *kind = lua_tostring(L, -1);
+  if (kind == NULL) return;
+  *(int *)out = *kind == 't'   ? ROLE_TENSOR
+                : *kind == 'k' ? ROLE_KNOWN
+                               : ROLE_UNKNOWN;
+}
+
+static int role(const char *name, size_t n) {
+  char *text = strndup(name, n);
+  int answer = ROLE_PLAIN;
+  Question q = { "role", text, NULL, 0, takerole, &answer };
+  if (text != NULL) askquietly(&q);
+  free(text);
+  return answer;
+}
+
+/* NO_COLOR forbids colours, but not what else shows a difference. */
+static int color(void) {
+  enum Color set = sh_setcolor(COLOR_AUTO);
+  sh_setcolor(set);
+  if (set == COLOR_NEVER) return SCREEN_TEXT;
+  return sh_color(STDOUT_FILENO) ? SCREEN_COLORS : SCREEN_ATTRIBUTES;
 }
 
 /* The text that a function answers, malloced, or NULL. */
@@ -149,8 +235,19 @@ static char *next(void) {
   return asktext("next", NULL, 0);
 }
 
-const EditorHooks shellhooks = { ready,      indent, complete, help,
-                                 sh_columns, pasted, split,    next };
+const EditorHooks shellhooks = { .ready = ready,
+                                 .indent = indent,
+                                 .complete = complete,
+                                 .signature = signature,
+                                 .role = role,
+                                 .code = code,
+                                 .fault = fault,
+                                 .color = color,
+                                 .help = help,
+                                 .columns = sh_columns,
+                                 .pasted = pasted,
+                                 .split = split,
+                                 .next = next };
 
 char *sh_prompt(int which) {
   char *answer = NULL;

@@ -250,11 +250,25 @@ function input_block.lua_part(text, islua)
   return text
 end
 
--- Is the block complete, or is its last line empty?
+-- Is the block complete?
 function input_block.ready(text, islua)
   local part = input_block.lua_part(text, islua)
-  if not part or text:find "\n[ \t]*$" then return true end
-  return input_block.compile(part).kind ~= "incomplete"
+  return not part or input_block.compile(part).kind ~= "incomplete"
+end
+
+-- The compiler's message of the first error that more text cannot mend, or nil.
+function input_block.fault(text)
+  local f, message = compile(text)
+  if f or message:find "<eof>$" then return nil end
+  local value, why = compile("return nil, " .. text .. "\n")
+  if value or why:find "<eof>$" then return nil end
+  -- Statements may end in an expression, which makes them no error.
+  local line = tonumber(message:match ":(%d+):")
+  local _, lines = text:gsub("\n", "")
+  if lines - line < 50 and input_block.compile(text).kind ~= "error" then
+    return nil
+  end
+  return message
 end
 
 return input_block

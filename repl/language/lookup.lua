@@ -22,7 +22,12 @@ local function fieldsof(v)
     local meta = debug.getmetatable(v)
     return type(meta) == "table" and rawget(meta, "methods") or nil
   end
-  return type(v) == "table" and v or nil
+  if type(v) ~= "table" then return nil end
+  if next(v) == nil and rawequal(v, rawget(_G, "shell")) and
+     require "nacre.shell".isbuiltin "shell" then
+    require "nacre.shell_functions".fill(v)
+  end
+  return v
 end
 
 -- The table that __index continues with.

@@ -19,20 +19,6 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local pictures = {}
 
--- Removes options such as "-y log" from the end; returns the rest.
-local function options(text, known)
-  local o = {}
-  while true do
-    local head, name, value = text:match "^(.-)%s+%-(%a)%s+(%S+)%s*$"
-    if not name then          -- the value may stand close, as in -ylog, -y=log
-      head, name, value = text:match "^(.-)%s+%-(%a)=?(%a+)%s*$"
-    end
-    local take = name and known[name]
-    if not take or take(o, value) == false then return text, o end
-    text = head
-  end
-end
-
 -- Adds the expressions of a comma-separated list; each one alone is valid in
 -- parentheses.
 local function single(list, text)
@@ -88,8 +74,12 @@ local function guarded(shell, f, ...)
   end, ...)
 end
 
-local function command(shell, text, known, f)
-  local rest, o = options(text, known)
+-- Runs a command: f(values, options, their texts).
+local function command(shell, text, name, f)
+  local params = require "nacre.commands".params_of(name)
+  local rest, given = require "nacre.command_options".trailing(params, text)
+  local o = {xlog = given.x and true, ylog = given.y and true, center = given.z,
+             file = given.o}
   local results, names = values(shell, rest)
   if results then guarded(shell, f, results, o, names) end
 end
@@ -233,18 +223,6 @@ local function curves(args, o, names)
   return say(lines)
 end
 
-local function log(key)
-  return function(o, value)
-    if value ~= "log" then return false end
-    o[key] = true
-  end
-end
-
--- The option -o FILE.
-local function file(o, value) o.file = value end
-
-local PLOT = {x = log "xlog", y = log "ylog", o = file}
-
 -- A function and its range with commas between them: "f -1 1" would be f - 1
 -- for Lua.
 local function separated(text)
@@ -253,14 +231,15 @@ local function separated(text)
      type(require "nacre.lookup".value(first)) ~= "function" then
     return text
   end
-  local rest = options(text, PLOT)
+  local params = require "nacre.commands".params_of "plot"
+  local rest = require "nacre.command_options".trailing(params, text)
   local f, low, high = rest:match "^(.-)%s+(%-?[%w_.]+)%s+(%-?[%w_.]+)%s*$"
   if not f then return text end
   return f .. ", " .. low .. ", " .. high .. text:sub(#rest + 1)
 end
 
 function pictures.plot(shell, text)
-  command(shell, separated(text), PLOT, curves)
+  command(shell, separated(text), "plot", curves)
 end
 
 function pictures.plotcall(...) call(curves, nil, ...) end
@@ -270,7 +249,7 @@ local function dots(args, o, names)
   return curves(args, o, names)
 end
 
-function pictures.scatter(shell, text) command(shell, text, PLOT, dots) end
+function pictures.scatter(shell, text) command(shell, text, "scatter", dots) end
 
 function pictures.scattercall(...) call(dots, nil, ...) end
 
@@ -360,13 +339,11 @@ local function histogram(args, o, names)
   return say(table.move(notes, 1, #notes, #list + 1, list))
 end
 
-local HIST = {y = log "ylog", o = file}
-
 function pictures.hist(shell, text)
   if text:find "[%w_%])]%s+%-%d+%s*$" then -- "x -1" is x - 1 for Lua
     return shell.fail "the number of bins is 1 to 100; a difference is x - 1"
   end
-  command(shell, text, HIST, histogram)
+  command(shell, text, "hist", histogram)
 end
 
 function pictures.histcall(...) call(histogram, 2, ...) end
@@ -400,13 +377,8 @@ local function field(args, o, names)
   end, lines)
 end
 
-local HEAT = {z = function(o, value)
-  o.center = tonumber(value)
-  return o.center ~= nil
-end, o = file}
-
 function pictures.heat(shell, text)
-  command(shell, text, HEAT, field)
+  command(shell, text, "heat", field)
 end
 
 function pictures.heatcall(...) call(field, 1, ...) end
@@ -446,7 +418,7 @@ end
 function pictures.show(shell, text)
   local name = filename(text)
   if name then return guarded(shell, picture, {name, n = 1}, {}, {name}) end
-  command(shell, text, {}, picture)
+  command(shell, text, "show", picture)
 end
 
 function pictures.showcall(...) call(picture, 1, ...) end

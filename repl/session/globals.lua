@@ -18,6 +18,12 @@ end
 
 local ours = {__index = find}
 
+-- Could a metatable that the user has set on _G give undefined globals?
+function globals.are_foreign()
+  local meta = debug.getmetatable(_G)
+  return meta ~= nil and meta ~= ours and rawget(meta, "__index") ~= nil
+end
+
 -- Sets find(name) to be called for globals that are nil; nil removes it.
 function globals.missing(key, finder)
   if finders[key] == finder then return end

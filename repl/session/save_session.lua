@@ -66,9 +66,9 @@ local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 -- An input as in a session, with "..." for its output.
 local function without_output(one)
-  local command = commands.of(one.text)
+  local command, rest = commands.of(one.text)
   return require "nacre.transcript".input(one) ..
-         (command and command.varies and "\n..." or "")
+         (command and commands.varies(command, rest) and "\n..." or "")
 end
 
 -- An input and its output, except times.
@@ -301,21 +301,15 @@ local function save_test(shell, path, list, novalues)
   end
 end
 
-local WORDS = {["--test"] = "test", ["--all"] = "all", ["--force"] = "force",
-               ["--no-values"] = "novalues"}
-
--- "[--test [--no-values]] [--all] [--force] FILE [N | N-M]", and the names of
--- variables after a file of them
+-- The options, with path, from and to, or the names of variables for a file of
+-- them; nil and what is wrong.
 local function parse(text)
-  local o = {}
-  for word in text:gmatch "%S+" do
+  local params = commands.params_of "save"
+  local o, words = require "nacre.command_options".among(params, text)
+  if not o then return nil, words end
+  for i, word in ipairs(words) do
     local from, to = word:match "^(%d+)%-?(%d*)$"
-    if WORDS[word] then
-      o[WORDS[word]] = true
-    elseif word:find "^%-%-" then
-      return nil, ("no option %s of :save (--test, --no-values, --all, " ..
-                   "--force)"):format(word)
-    elseif not o.path then
+    if i == 1 then
       o.path = require "nacre.file_commands".path(word)
       o.variables = require "nacre.workspace".is_file(word) and {} or nil
     elseif o.variables then
@@ -328,8 +322,8 @@ local function parse(text)
         :format(word)
     end
   end
-  if not o.path then return nil, ":save needs a file" end
-  if o.novalues and not o.test then
+  if not o.path and not o.record then return nil, ":save needs a file" end
+  if o.no_values and not o.test then
     return nil, "--no-values needs --test"
   end
   if o.variables and (o.test or o.all) then
@@ -348,6 +342,9 @@ end
 function save_session.run(shell, text)
   local o, wrong = parse(text)
   if not o then return shell.fail(wrong) end
+  local transcript = require "nacre.transcript"
+  if o.record then return transcript.record(shell, o.path) end
+  if o.transcript then return transcript.write(shell, o.path) end
   local there = not o.force and existing(o)
   if there then
     return shell.fail(there .. " exists already (:save --force replaces it)")
@@ -366,7 +363,7 @@ function save_session.run(shell, text)
     shell.note(("interrupted inputs are left out: %s"):format(
       units.count(endless, "input")))
   end
-  if o.test then return save_test(shell, o.path, list, o.novalues) end
+  if o.test then return save_test(shell, o.path, list, o.no_values) end
   local lines = {}
   for k, input in ipairs(list) do lines[k] = as_lua(input.text) end
   if write(shell, o.path, table.concat(lines, "\n") .. "\n") then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- session_commands.lua - the commands :seed, :clear, :gc, :reset,
--- :mem, :dev and :doctor.
+-- session_commands.lua - the commands :seed, :clear, :gc, :reset, :mem and
+-- :doctor, and the list of devices.
 
 local host = require "nacre.host"
 local units = require "nacre.units"
@@ -50,8 +50,8 @@ end
 -- shell.mem(): {name =, live =, peak =, cached =} for each device
 function session_commands.callmem() return nacre._devices() end
 
--- The devices, after the default one.
-local function devices()
+-- The CUDA devices and their memory, or why there is none.
+function session_commands.devices()
   local cuda = nacre.cuda
   if not cuda.is_available() then return say("cuda  ", cuda.why(), "\n") end
   for i = 0, cuda.device_count() - 1 do
@@ -61,17 +61,6 @@ local function devices()
       ("%s  %s free of %s"):format(name, units.bytes(free),
                                    units.bytes(total)) or free.message))
   end
-end
-
-function session_commands.dev(_, name)
-  local was = nacre.get_default_device()
-  if name == "" then
-    say("default device ", was, "\n")
-    return devices()
-  end
-  nacre.set_default_device(name)
-  say(("default device %s (was %s)\n"):format(nacre.get_default_device(),
-                                              was))
 end
 
 -- The path of one of the program's files, and whether it exists.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- settings.lua - :set, :timing, shell.set and the start-up file. One row for
+-- settings.lua - :set, shell.set and the start-up file. One row for
 -- each setting; other modules read a value with settings.get.
 
 local host = require "nacre.host"
@@ -34,78 +34,112 @@ local function memory(v)
   return (units.bytes(v):gsub("%.0 ", " "):gsub(" ", ""))
 end
 
--- A setting whose value is kept elsewhere in the program.
-local function elsewhere(get, set)
-  return {get = get, set = set, own = true}
+-- A setting whose value is kept elsewhere in the program. What `set' returns is
+-- said; `more' prints what there is to choose from.
+local function elsewhere(get, set, more)
+  return {get = get, set = set, more = more, own = true}
 end
 
 local terminal = host.terminal_settings
 
+-- What is said when new tensors go to another device.
+local function set_device(name)
+  local was = nacre.get_default_device()
+  nacre.set_default_device(name)
+  return ("default device %s (was %s)"):format(nacre.get_default_device(), was)
+end
+
 -- Each row: the name, the initial value, a function that converts what the
 -- user typed (nil if it is invalid), a function that formats the value, the
--- accepted values, the description.
+-- type in the syntax of signatures, from which completion takes the words, the
+-- description, and how the accepted values are named if not by these words.
 settings.list = {
   {"precision", 4, function(v)
      return v == "full" and v or integer(1, 17)(v)
-   end, nil, "1 to 17, or full", "digits of a number, or full"},
-  {"edge", 5, integer(1, 1000), nil, "1 to 1000",
-   "rows shown at each end of a long tensor"},
-  {"maxlines", 25, integer(5, 100000), nil, "5 or more",
-   "the most lines that a value takes"},
+   end, nil, "int|full", "digits of a number, or full",
+   "1 to 17, or full"},
+  {"edge", 5, integer(1, 1000), nil, "int",
+   "rows shown at each end of a long tensor", "1 to 1000"},
+  {"maxlines", 25, integer(5, 100000), nil, "int",
+   "the most lines that a value takes", "5 or more"},
   {"depth", "auto", function(v)
      return v == "auto" and v or integer(1, 100)(v)
-   end, nil, "1 to 100, or auto", "how deep nested tables are shown"},
-  {"stats", true, switch, onoff, "on or off",
+   end, nil, "int|auto", "how deep nested tables are shown",
+   "1 to 100, or auto"},
+  {"stats", true, switch, onoff, "on|off",
    "the line of statistics under an abbreviated tensor"},
-  {"result_keep", 64 << 20, bytes, memory, "a size such as 64MiB",
-   "the largest result that _, __ and ___ keep"},
-  {"timing", 0.5, threshold, duration, "on, off or a time such as 500ms",
-   "show the time of a line that took at least this long"},
-  {"numbers", false, switch, onoff, "on or off",
+  {"result_keep", 64 << 20, bytes, memory, "size_of_memory",
+   "the largest result that _, __ and ___ keep", "a size such as 64MiB"},
+  {"timing", 0.5, threshold, duration, "on|off",
+   "show the time of a line that took at least this long",
+   "on, off or a time such as 500ms"},
+  {"numbers", false, switch, onoff, "on|off",
    "the number of the input in the prompt, for _N, In[N] and :again N"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
-   word("auto", "always", "never"), nil, "auto, always or never",
+   word("auto", "always", "never"), nil, "auto|always|never",
    "colours"},
   {"ascii", elsewhere(function() return not host.has_utf8() end, function(v)
      terminal(nil, v)
-   end), switch, onoff, "on or off", "write only ASCII characters"},
+   end), switch, onoff, "on|off", "write only ASCII characters"},
+  {"suggestions", elsewhere(host.suggestions, host.suggestions), switch, onoff,
+   "on|off", "what the history goes on with, dim at the prompt"},
   {"graphics", "auto", word("auto", "kitty", "iterm", "sixel", "blocks",
                             "ascii", "off"), nil,
-   "auto, kitty, iterm, sixel, blocks, ascii or off", "how :show draws"},
+   "auto|kitty|iterm|sixel|blocks|ascii|off", "how :show draws"},
   {"live", "off", function(v)
      if v == "off" then return v end
      if not load("return " .. v) then return nil end
      local why = require "nacre.live_plot".refused(v)
      if why then error("live: " .. why, 0) end
      return v
-   end, nil, "an expression such as log.loss, or off",
-   "what is plotted while a loop runs"},
+   end, nil, "lua|off",
+   "what is plotted while a loop runs",
+   "an expression such as log.loss, or off"},
   {"width", elsewhere(host.columns, function(v)
      terminal(nil, nil, v)
    end), function(v)
      return tonumber(v) == 0 and 0 or integer(10, 100000)(v)
-   end, nil, "10 or more, or 0 for that of the terminal",
-   "columns of the output"},
-  {"device", elsewhere(nacre.get_default_device, nacre.set_default_device),
-   tostring, nil, "a device", "where new tensors are created"},
+   end, nil, "int",
+   "columns of the output", "10 or more, or 0 for that of the terminal"},
+  {"device", elsewhere(nacre.get_default_device, set_device, function()
+     require "nacre.session_commands".devices()
+   end), tostring, nil, "device",
+   "where new tensors are created", "a device"},
   {"dtype", elsewhere(nacre.get_default_dtype, nacre.set_default_dtype),
-   tostring, nil, "a dtype", "the dtype of new float tensors"},
+   tostring, nil, "dtype", "the dtype of new float tensors",
+   "a dtype"},
   {"threads", elsewhere(nacre.get_num_threads, nacre.set_num_threads),
-   integer(1, 256), nil, "1 to 256", "number of CPU threads"},
+   integer(1, 256), nil, "int", "number of CPU threads",
+   "1 to 256"},
 }
+
+-- "auto, always or never"
+local function either(kind)
+  return (kind:gsub("|([^|]*)$", " or %1"):gsub("|", ", "))
+end
 
 local rows = {}
 for _, row in ipairs(settings.list) do
-  local name, default, parse, show, may, doc = table.unpack(row, 1, 6)
+  local name, default, parse, show, kind, doc, may = table.unpack(row, 1, 7)
   local own = type(default) == "table" and default.own and default
   rows[name] = {name = name, parse = parse, show = show or tostring,
-                may = may, doc = doc, value = default, own = own}
+                may = may or either(kind), kind = kind, doc = doc,
+                value = default, own = own}
 end
 
 function settings.get(name)
   local row = rows[name]
   if row.own then return row.own.get() end
   return row.value
+end
+
+-- How its values are named, "1 to 17, or full".
+function settings.may(name) return rows[name].may end
+
+-- The value of a setting as a parameter of a signature, or nil.
+function settings.param(name)
+  local row = rows[name]
+  return row and nacre._signature("set", "value:" .. row.kind).params[1]
 end
 
 local function find(name)
@@ -123,6 +157,12 @@ local function change(row, word)
   end
   if row.own then return row.own.set(value) end
   row.value = value
+end
+
+-- What is said of a value that was set at the prompt.
+local function set_and_tell(row, word)
+  local said = change(row, word)
+  if type(said) == "string" then io.stdout:write(said, "\n") end
 end
 
 -- shell.set(NAME[, VALUE]) or shell.set{NAME = VALUE, ...}; gives the value.
@@ -191,20 +231,17 @@ function settings.run(shell, text)
   end
   local ok, why = pcall(function()
     local row = find(name)
-    if value ~= "" then change(row, value) end
+    if value ~= "" then set_and_tell(row, value) end
     if always == "!" then
       require "nacre.wrap_lines".say(("%s = %s in %s"):format(row.name,
         row.show(settings.get(row.name)), write_to_file(row)))
     elseif value == "" then
       tell(row)
+      if row.own and row.own.more then row.own.more() end
     end
   end)
+  if not ok and type(why) == "table" then error(why, 0) end -- it has a hint
   if not ok then shell.fail(tostring(why)) end
-end
-
--- :timing on|off|500ms
-function settings.timing(shell, text)
-  settings.run(shell, "timing " .. text)
 end
 
 return settings

@@ -226,11 +226,6 @@ local function syntaxerror(unit)
   shell.failed = true
   shell.write_error(require "nacre.errors".syntax(unit.message, unit.text,
                                                   options()))
-  if unit.kind == "incomplete" and unit.text:find "\n[ \t]*$" and
-     host.is_terminal "stdin" then
-    shell.note("a blank line ends the input" .. (host.edits_blocks() and
-               "; Alt-Enter inserts one, Up recalls the block" or ""))
-  end
 end
 
 -- Compiles a text; nil after reporting an error.
@@ -518,6 +513,50 @@ end
 function shell.complete(text, point)
   return require "nacre.completion".candidates(text:sub(1, point),
                                              text:sub(point + 1))
+end
+
+-- What a global is: "tensor", "known", "unknown"; nil if only a metamethod or
+-- the call of a method could tell.
+function shell.role(name)
+  local value = rawget(_G, name)
+  if value ~= nil then
+    return require "nacre.tensor_facts".istensor(value) and "tensor" or "known"
+  end
+  if name == "self" or name:find "^_+$" or name == "ans" or
+     require "nacre.globals".are_foreign() then
+    return nil
+  end
+  return "unknown"
+end
+
+-- Where Lua begins in a block, of which this is the first line and what follows
+-- it, as far as it matters; nil: nowhere.
+function shell.code(text)
+  local part = text
+  if shell.reader then
+    if shell.reader.own(text) then return nil end
+  else
+    part = input_block.lua_part(text, islua)
+  end
+  return part and #text - #part
+end
+
+-- The first error of a block that more text cannot mend: what the compiler
+-- says, and where the token is that it names.
+function shell.fault(text)
+  local from = shell.code(text)
+  local part = from and text:sub(from + 1) or ""
+  local message = part:find "%S" and input_block.fault(part)
+  if not message then return nil end
+  local line, what = message:match ":(%d+): (.*)$"
+  local token = require "nacre.syntax_errors".place(message, part)
+  if part:find "\n" then what = ("line %d: %s"):format(line, what) end
+  return token and {what, from + token.from, from + token.to + 1} or {what}
+end
+
+function shell.signature(text, point)
+  local found = {require "nacre.completion".signature(text:sub(1, point))}
+  return found[1] and found
 end
 
 function shell.helpat(text, point)

@@ -39,16 +39,18 @@ local function function_list()
   return table.concat(parts, "\n")
 end
 
--- A command's module is required when its function is called.
+-- Fills the table. A command's module is required when its function is called.
 local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
-  for _, command in ipairs(commands.list) do
-    t[command.as or command.name] = function(...)
-      return commands.callable(command.name)(...)
-    end
+  local function add(name)
+    t[name] = function(...) return commands.callable(name)(...) end
   end
+  commands.each_function(add)
+  for name in next, commands.aliases do add(name) end
   t.lines = lines
 end
+
+shell_functions.fill = fill
 
 -- The metamethods of the empty table: the first access calls one of them, which
 -- fills it and replaces them all.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- transcript.lua - :record and :transcript write the session as it was shown,
--- input and output, to a file that `nacre --test` can run.
+-- transcript.lua - :save --transcript and --record write the session as it was
+-- shown, input and output, to a file that `nacre --test` can run.
 
 local host = require "nacre.host"
 local process = require "nacre.process"
@@ -39,8 +39,17 @@ local function elsewhere(text)
      text:find "%f[%w_]warn%s*[%('\"]" then
     return true
   end
-  local command = require "nacre.commands".of(text)
-  return command and command.varies
+  local commands = require "nacre.commands"
+  local command, rest = commands.of(text)
+  return command and commands.varies(command, rest)
+end
+
+-- Is a line about the recording itself?
+local function ours(entry)
+  if entry.own then return false end
+  local command, rest = require "nacre.commands".of(entry.text)
+  return command and command.name == "save" and
+         rest:find "%-%-record" ~= nil
 end
 
 local function stop(shell, why)
@@ -62,8 +71,7 @@ function transcript.entry(shell, entry)
     size, oldest = size - #(old.said or ""), oldest + 1
     old.said = nil
   end
-  local ours = entry.text:find "^%s*[:%%]rec" and not entry.own
-  if not file or ours then return end
+  if not file or ours(entry) then return end
   local ok, why = file:write(block(entry))
   if ok then ok, why = file:flush() end
   if not ok then stop(shell, why) end
@@ -80,28 +88,29 @@ local function create(shell, name)
   return f, name
 end
 
--- :record FILE, :record off
-function transcript.run(shell, text)
-  if text == "off" or text == "" then
+-- From now on, until `path` is "off"; without one says where it is written.
+function transcript.record(shell, name)
+  if name == "off" or not name then
     if not file then
-      return shell.fail(text == "off" and "nothing is being recorded" or
-                        ":record needs a file")
+      return shell.fail(name == "off" and "nothing is being recorded" or
+                        ":save --record needs a file")
     end
-    if text == "off" then
+    if name == "off" then
       say(stop(shell) .. " is closed")
     else
       say("recording to " .. path)
     end
     return
   end
-  local f, name = create(shell, text)
+  local f
+  f, name = create(shell, name)
   if not f then return end
   if file then stop(shell) end
   file, path = f, name
 end
 
--- :transcript FILE: the session so far
-function transcript.transcript(shell, text)
+-- The session so far.
+function transcript.write(shell, text)
   if #shell.log == 0 then return shell.fail "there is nothing to write" end
   local f, name = create(shell, text)
   if not f then return end

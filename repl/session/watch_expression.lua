@@ -9,14 +9,15 @@ local watch_expression = {}
 
 local SECONDS = 2
 
--- "[-n COUNT] [SECONDS] EXPR"
+-- The expression, the seconds and the number of rounds; nil and what is wrong.
 local function parse(text)
-  local count, rest = text:match "^%-n%s+(%d+)%s+(.*)$"
-  text = rest or text
-  local seconds, expression = text:match "^([%d.]+)%s+(.+)$"
+  local params = require "nacre.commands".params_of "watch"
+  local o, rest = require "nacre.command_options".leading(params, text)
+  if not o then return nil, rest end
+  local seconds, expression = rest:match "^([%d.]+)%s+(.+)$"
   seconds = tonumber(seconds)
-  if not seconds then expression, seconds = text, SECONDS end
-  return expression, seconds, math.tointeger(tonumber(count))
+  if not seconds then expression, seconds = rest, SECONDS end
+  return expression, seconds, o.n
 end
 
 -- The escape sequence that moves the cursor back over what was printed.
@@ -60,6 +61,7 @@ end
 
 function watch_expression.run(shell, text)
   local expression, seconds, count = parse(text)
+  if not expression then return shell.fail(":watch: " .. seconds) end
   if expression == "" or tonumber(expression) then -- the seconds alone
     return shell.fail ":watch needs an expression"
   end

@@ -10,91 +10,32 @@ local peak = require "nacre.machine_peak"
 local facts = require "nacre.tensor_facts"
 local text = require "nacre.timing_text"
 local measure = require "nacre.measure"
+local options = require "nacre.command_options"
 local suggestion = require "nacre.suggestion"
 
 local bench = {}
 
--- Each row: the option that a word sets, whether a value follows, and its
--- kind.
-local WORDS = {
-  ["-n"] = {"warmup", false}, ["-s"] = {"setup", "text"},
-  ["-c"] = {"cold", "cold"}, ["--save"] = {"save", "name"},
-  ["--against"] = {"against", "name"}, ["--export-json"] = {"json", "file"},
-  ["--export-markdown"] = {"markdown", "file"}, ["--budget"] = {"budget",
-                                                                "seconds"},
-}
+-- The names of the functions' options for those of the commands.
+local NAMES = {s = "setup", export_json = "json", export_markdown = "markdown",
+               save = "save", against = "against", budget = "budget"}
 
--- Reads a value, quoted or up to a blank; returns it and the rest.
-local function value(rest)
-  local quote = rest:match "^[\"']"
-  if not quote then return rest:match "^(%S+)%s*(.*)$" end
-  local i = 2
-  while i <= #rest do
-    local c = rest:sub(i, i)
-    if c == "\\" then
-      i = i + 1
-    elseif c == quote then
-      local inside = rest:sub(2, i - 1):gsub("\\([\"'\\])", "%1")
-      return inside, rest:sub(i + 1):match "^%s*(.*)$"
-    end
-    i = i + 1
-  end
-end
-
-local function set_option(o, word, given)
-  local name, kind = WORDS[word][1], WORDS[word][2]
-  if kind == "cold" and given ~= "cold" then
-    return "-c is: -c cold"
-  elseif kind == "seconds" and not (tonumber(given) and
-         tonumber(given) > 0) then
-    return "--budget needs seconds"
-  elseif kind == "cold" then
-    o[name] = true
-  else
-    o[name] = kind == "seconds" and tonumber(given) or given
-  end
-end
-
--- Why the words before an expression are not options; nil if they may belong
--- to the expression, as in -x + 1 (--x would be a comment).
-local function not_an_option(words)
-  local word = words:match "^%-%-%a%S*" or
-               words:match "^(%-%a)%s+[%w_\"']"
-  if not word then return nil end
-  if word == "-r" then return "no option '-r': there are as many runs as " ..
-                              "fit in --budget SECONDS" end
-  local name = word:match "^[^=]*"
-  return ("no option '%s'%s"):format(word, WORDS[name] and
-    (", did you mean %s with its value after a blank?"):format(name) or
-    #name > 2 and suggestion.text(name, WORDS, "%s") or "")
-end
-
--- The options before an expression, and the expression; nil and why.
+-- The options before an expression, as the functions take them, and the
+-- expression; nil and why.
 function bench.options(words)
-  local o = {}
-  while true do
-    local word, rest = words:match "^(%-%-?[%a-]+)%s+(.*)$"
-    if not WORDS[word] then
-      local wrong = not_an_option(words)
-      return not wrong and o or nil, wrong or words
-    end
-    if WORDS[word][2] then
-      local given
-      given, rest = value(rest)
-      if not given then
-        return nil, ("%s needs a %s"):format(word, WORDS[word][2])
-      end
-      local wrong = set_option(o, word, given)
-      if wrong then return nil, wrong end
-    else
-      o[WORDS[word][1]] = false       -- the only one: -n, no warm-up
-      if rest:find "^%d+%s+[%w_(]" or rest:find "^%d+%s+%-%a%s" then
-        return nil, "-n skips the warm-up and takes no number; " ..
-                    "--budget SECONDS sets the measuring time"
-      end
-    end
-    words = rest
+  local params = require "nacre.commands".params_of "bench"
+  local given, rest = options.leading(params, words)
+  if not given then return nil, rest end
+  if given.n and (rest:find "^%d+%s+[%w_(]" or rest:find "^%d+%s+%-%a%s") then
+    return nil, "-n skips the warm-up and takes no number; " ..
+                "--budget SECONDS sets the measuring time"
+  elseif rest:find "^%-r%s" then
+    return nil, "no option '-r': there are as many runs as fit in --budget " ..
+                "SECONDS"
   end
+  local o = {cold = given.c and true}
+  if given.n then o.warmup = false end
+  for name, as in pairs(NAMES) do o[as] = given[name] end
+  return o, rest
 end
 
 --

@@ -243,8 +243,10 @@ def section_of_manual(head):
 
 def test_settings():
     """Names, values and what they may be, as :set has them."""
-    script = """for _, row in ipairs(require "nacre.settings".list) do
-      print(table.concat({row[1], row[5]}, "|")) end"""
+    script = """local settings = require "nacre.settings"
+      for _, row in ipairs(settings.list) do
+        print(table.concat({row[1], settings.may(row[1])}, "|"))
+      end"""
     have = output(PROGRAM, '-e', script).split('\n')
     rows = cells(section(SETTINGS, 'Settings'))
     assert [f'{row[0][1:-1]}|{row[2]}' for row in rows] == have[:-1], have
@@ -257,7 +259,8 @@ def test_settings():
 
 def test_keys():
     page = set(re.findall('`(nacre-[a-z-]+)`', section(SETTINGS, 'Keys')))
-    code = source('readline_keys.c')
+    code = ''.join(source('readline_%s.c' % part)
+                   for part in ('keys', 'draw', 'menu', 'suggest'))
     same('keys', page, set(re.findall(r'rl_add_defun\("([a-z-]+)"', code)))
 
 

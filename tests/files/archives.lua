@@ -167,13 +167,12 @@ if haszip then
 end
 
 -- Names of files that stand for nothing.
-fails("there is no format .pt",
-      "PyTorch reads .safetensors and NumPy's .npz too", nacre.save,
-      base .. ".pt", x)
+fails("there is no format .bin", "PyTorch reads .pt and .safetensors",
+      nacre.save, base .. ".bin", x)
 fails("there is no format .png", "nacre.png(path, image)", nacre.save,
       base .. ".png", x)
 fails("there is no format .tar", ".npy, .csv, .tsv and .txt hold one tensor, "
-      .. ".npz and .safetensors several", nacre.save, base .. ".tar", x)
+      .. ".npz, .safetensors and .pt several", nacre.save, base .. ".tar", x)
 local plain = path ".png"
 write(plain, "\137PNG\r\n\26\n")
 fails("this is a PNG image", "nacre.readpng(path)", nacre.load, plain)

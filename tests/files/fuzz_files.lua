@@ -42,8 +42,9 @@ if pcall(nacre.serialize, {x}, {format = "npz"}) then
     seeds[#seeds + 1] = {"npz", nacre.serialize(model, {format = "npz",
                                                 compressed = compressed})}
   end
+  seeds[#seeds + 1] = {"pt", nacre.serialize(model, {format = "pt"})}
 else
-  print "fuzz_files: there is no libzip, .npz files are left out"
+  print "fuzz_files: there is no libzip, .npz files and .pt files are left out"
 end
 
 local function load(seed, bytes)

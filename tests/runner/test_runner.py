@@ -473,7 +473,7 @@ float32[2x2] cpu  16 B
             ":save r.lua 1-2\n:save q.lua zwei\n:save v.lua 90\n")
         for text in ("t.nacre: 4 inputs, replayed twice on cpu, identical",
                      "t.nacre exists already", "ends in .nacre",
-                     "no option --tset", "neither a number nor a range",
+                     "no option '--tset'", "neither a number nor a range",
                      "nothing to save"):
             self.assertIn(text, out)
         self.assertEqual(self.read("r.lua"), "a = nacre.randn(3)\nprint(a)\n")

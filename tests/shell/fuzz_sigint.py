@@ -90,7 +90,8 @@ def rounds(dice):
 class Run:
     def __init__(self, home, seed):
         self.dice = random.Random(seed)
-        self.session = terminal.Session(home, "--no-history", "--no-rc")
+        self.session = terminal.Session(home, "--no-history", "--no-rc",
+                                        NO_COLOR="")
         self.marks = 0
         self.signals = 0
         self.slowest = 0

@@ -17,6 +17,7 @@ except ImportError:
     sys.exit(77)
 
 from launch import Home, surroundings
+from screen import Screen
 
 PROGRAM = ""
 UP, DOWN, TAB, ENTER = "\x1b[A", "\x1b[B", "\t", "\r"
@@ -33,25 +34,54 @@ def clean(text):
     return text.replace("\r\n", "\n").replace("\r", "")
 
 
+class Log:
+    """All that came, as a file that pexpect writes to."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
 class Session:
-    def __init__(self, home, *args, columns=80, **variables):
+    def __init__(self, home, *args, rows=24, columns=80, **variables):
         env = surroundings(home, **{"NO_COLOR": "1", **variables})
         # of these terminfo may know nothing
         self.dumb = env["TERM"] in ("dumb", "xterm-kitty")
+        self.log, self.shown = Log(), 0
+        self.screen = Screen(rows, columns)
         # through env, for pexpect splits a lone command at its blanks
         self.child = pexpect.spawn("/usr/bin/env", [PROGRAM, *args], env=env,
-                                   timeout=60, dimensions=(24, columns),
+                                   timeout=60, dimensions=(rows, columns),
                                    encoding="utf-8")
         self.child.delaybeforesend = None
+        self.child.logfile_read = self.log
         self.greeting = self.prompt()
 
+    def show(self, upto):
+        """The screen gets what came, up to a place in it."""
+        self.screen.feed(self.log.text[self.shown:upto])
+        self.shown = max(self.shown, upto)
+
     def prompt(self):
-        """Waits for the prompt; gives what came before it."""
-        self.child.expect("> $" if self.dumb else READY)
-        text = clean(self.child.before)
-        if not self.dumb:
-            self.child.expect("> ")
-        return text
+        """Waits for the prompt; gives what stands before it, from where the
+        last thing that a test waited for was."""
+        if self.dumb:
+            self.child.expect("> $")
+            return clean(self.child.before)
+        self.child.expect(READY)
+        end = len(self.log.text) - len(self.child.buffer)
+        begin = end - len(self.child.before) - len(self.child.after)
+        self.show(begin)
+        row, column = self.screen.place(), self.screen.x
+        self.show(end)
+        text = self.screen.since(row, self.screen.place())[column:]
+        self.child.expect("> ")
+        return re.sub("%\n? *$", "", text)
 
     def send(self, keys):
         self.child.send(keys)
@@ -74,7 +104,7 @@ class Session:
     def raw(self, seconds=0.2):
         """Everything that comes until nothing does while the program waits,
         with its escapes."""
-        out = ""
+        out, self.child.buffer = self.child.buffer, ""
         end = time.monotonic() + 20
         while True:
             try:
@@ -86,12 +116,47 @@ class Session:
                     return out
 
     def settle(self, seconds=0.3):
-        """The same without escapes."""
-        return clean(self.raw(seconds))
+        """What stands on the screen then, from the row on where the cursor
+        was."""
+        if self.dumb:
+            return clean(self.raw(seconds))
+        self.show(len(self.log.text) - len(self.child.buffer))
+        row = self.screen.place()
+        self.raw(seconds)
+        self.show(len(self.log.text))
+        return self.screen.since(row)
+
+    def press(self, keys, seconds=0.15):
+        """Types keys; gives what comes, which the screen shows then."""
+        self.child.send(keys)
+        came = self.raw(seconds)
+        self.show(len(self.log.text))
+        return came
 
     def expect(self, text):
         """Waits for exactly this text."""
         self.child.expect_exact(text)
+
+    def sees(self, pattern):
+        """Waits until a row that the screen shows from now on matches; what
+        comes behind it can be waited for."""
+        end = time.monotonic() + 60
+        row = None
+        while True:
+            if self.child.buffer == "":
+                try:
+                    self.child.buffer = self.child.read_nonblocking(4096, 0.1)
+                except pexpect.TIMEOUT:
+                    if time.monotonic() > end:
+                        raise
+                    continue
+            came = re.match("[^\n\x1b]+|\x1b[^\n\x1b]*|\n", self.child.buffer)
+            self.child.buffer = self.child.buffer[came.end():]
+            if row is None:
+                row = self.screen.place()
+            self.show(len(self.log.text) - len(self.child.buffer))
+            if re.search(pattern, self.screen.since(row)):
+                return
 
     def drop(self):
         """Ctrl-C at the prompt: the line is dropped."""
@@ -129,7 +194,8 @@ class Shell(Home):
         self.addCleanup(c.close, force=True)
         c.expect_exact("sh$ ")
         c.send('"%s" -q --no-rc' % PROGRAM + ENTER)
-        c.expect(READY + "> ")
+        c.expect(READY)
+        c.expect_exact("> ")
         return c
 
     HISTORY = ".local/state/nacre/history"

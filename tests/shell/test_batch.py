@@ -376,7 +376,8 @@ load("error 'x'", "@" .. e)()
         status, out, _ = self.run_("-i", "-q", NACRE_CUDA="off",
                                    text=":doctor\n:dev\n:dev cuda\n:dev cpu\n")
         self.assertIn("threads", out)
-        self.assertIn("default device cpu\ncuda  no usable CUDA device", out)
+        self.assertRegex(out, r"device +cpu +where new tensors are created\n"
+                         r"cuda  no usable CUDA device")
         self.assertIn("error: set_default_device: no usable CUDA device", out)
         self.assertIn("default device cpu (was cpu)", out)
 

@@ -13,6 +13,10 @@ from terminal import Shell, TAB
 
 
 class Completion(Shell):
+    def open(self, *args, **options):
+        """In a window where a long list has a row for each."""
+        return super().open(*args, rows=90, **options)
+
     def offered(self, s, text):
         """What is listed for a text, a line each."""
         s.send(text + TAB)
@@ -27,7 +31,7 @@ class Completion(Shell):
 
     def names(self, s, text):
         return [m.group(1) for m in
-                (re.match(r"  ([\w.]+=?)( |$)", line)
+                (re.match(r"  ([\w.]+=?)(nil|false| |$)", line)
                  for line in self.offered(s, text)) if m]
 
     def tensors(self):
@@ -45,13 +49,14 @@ class Completion(Shell):
         self.assertEqual(s.run("result"), "1\n")
         self.assertEqual(s.run("('x'):re" + TAB + "p" + TAB + "3)"),
                          '"xxx"\n')
+        self.assertEqual(s.run("('x'):rep(2):up" + TAB + ")"), '"XX"\n')
         self.assertIn("name", s.run(":who" + TAB))
         s.run("t = nacre.zeros(2)")
         for text, pattern in (
                 ("nacre.ran", r"\n  random_\([^\n]*\)  +\S"),
                 ("nacre.ran", r"\n  range\("), ("t:su", r"sum\("),
-                ("('x'):rep():mul", r"\n  mul\(other\)[^\n]*\n  mul_\(o")):
-            self.assertRegex("\n".join(self.offered(s, text + TAB)), pattern)
+                ("f():mul", r"\n  mul\(other\)[^\n]*\n  mul_\(o")):
+            self.assertRegex("\n".join(self.offered(s, text)), pattern)
 
     def test_shapes_that_fit(self):
         s = self.tensors()
@@ -67,7 +72,7 @@ class Completion(Shell):
         s = self.open()
         for word, name in (("s", "skip"), ("t", "torch"), ("a", "arg")):
             self.assertFalse(any(re.match(r"  %s\b" % name, line)
-                                 for line in self.offered(s, word + TAB)))
+                                 for line in self.offered(s, word)))
         s.run("skipped = 1 skip = 2")
         s.run("sk" + TAB + "=5")
         self.assertEqual(s.run("skip"), "5\n")
@@ -90,7 +95,7 @@ class Completion(Shell):
     def test_unknown_calls_offer_variables(self):
         s = self.tensors()
         s.run("function mine(first, second) end")
-        out = self.offered(s, "mine(" + TAB)
+        out = self.offered(s, "mine(")
         self.assertIn("  mine(first, second)", "\n".join(out))
 
     def test_fitting_computes_nothing_large(self):
@@ -103,8 +108,8 @@ class Completion(Shell):
 
     def test_named_options(self):
         s = self.tensors()
-        self.assertEqual(self.names(s, "a:sum{"),
-                         ["dim=", "dtype=", "keepdim="])
+        self.assertEqual(self.names(s, "a:sum{"), # what was typed is first
+                         ["dtype=", "dim=", "keepdim="])
         self.assertEqual(self.names(s, "a:sum{dim=1, "),
                          ["dtype=", "keepdim="])
         self.assertIn("dtype=", self.names(s, "nacre.zeros(2, {"))
@@ -137,7 +142,7 @@ class Completion(Shell):
         s = self.open()
         self.assertIn("precision",
                       s.run(":set prec" + TAB))
-        self.assertIn("shell.bench", s.run(":help :benc" + TAB * 1 + "h"))
+        self.assertIn("shell.bench", s.run(":help :benc" + TAB))
 
     def test_commands_take_words(self):
         s = self.open()
@@ -159,7 +164,7 @@ class Completion(Shell):
         s = self.open()
         s.run("os.execute 'true'")
         self.assertNotIn("unlikely.txt",
-                         "\n".join(self.offered(s, "x = unli" + TAB)))
+                         "\n".join(self.offered(s, "x = unli")))
         out = s.run("f = '%s/unli" % self.home + TAB)
         self.assertEqual(s.run("f == '%s'" % path), "true\n", out)
 
@@ -179,10 +184,10 @@ class Completion(Shell):
         s.run("m = nacre.ones(3, 4)  v = nacre.ones(3)")
         for text in ("m[1]:su", "m['2']:su", "m[{1}]:su", "m['2, 1:2']:su",
                      "v['1, newaxis']:su", "v['1:2']:su", "x = m[-1]:su"):
-            self.assertIn("  sum", "\n".join(self.offered(s, text + TAB)),
+            self.assertIn("  sum", "\n".join(self.offered(s, text)),
                           text)
         for text in ("m[1][2]:su", "v[1]:su", "m['1, 2']:su"):
-            self.assertNotIn("  sum", "\n".join(self.offered(s, text + TAB)),
+            self.assertNotIn("  sum", "\n".join(self.offered(s, text)),
                              text)
         self.assertEqual(s.run(""), "")
         s.run("m[1].sha" + TAB)
@@ -194,10 +199,10 @@ class Completion(Shell):
                            ("?linalg.s", "linalg.svd"), ("?conv", "conv2d"),
                            ("?broad", "broadcasting"),
                            ("?nacre.su", "sum")):
-            out = "\n".join(self.offered(s, text + TAB + TAB))
+            out = "\n".join(self.offered(s, text))
             self.assertIn("  " + name.split(".")[-1], out, text)
             self.assertNotIn(name.split(".")[-1] + "(\n", out)
-        out = " ".join(self.offered(s, "?" + TAB)).split()
+        out = " ".join(self.offered(s, "?")).split()
         self.assertIn("math", out)
         self.assertNotIn("while", out)
         s.run("?is_le" + TAB)

@@ -20,71 +20,6 @@ from terminal import ENTER, Shell
 HOME_KEY, LEFT, RIGHT = "\x01", "\x1b[D", "\x1b[C"
 
 
-class Screen:
-    """What stands on a screen of so many columns, from what was sent to it;
-    as much of a terminal as readline uses."""
-
-    def __init__(self, columns):
-        self.columns, self.rows = columns, {}
-        self.y = self.x = 0
-        self.full = False  # the last column is written, the cursor still there
-
-    def put(self, c):
-        if self.full:
-            self.y, self.x, self.full = self.y + 1, 0, False
-        self.rows.setdefault(self.y, {})[self.x] = c
-        self.full = self.x == self.columns - 1
-        self.x += not self.full
-
-    def move(self, dy, dx):
-        self.y, self.x, self.full = self.y + dy, max(0, self.x + dx), False
-
-    def shift(self, by):
-        """Inserts blanks at the cursor, or deletes characters."""
-        row = self.rows.setdefault(self.y, {})
-        moved = {x + by: c for x, c in row.items() if x >= self.x}
-        kept = {x: c for x, c in row.items() if x < self.x}
-        kept.update({x: c for x, c in moved.items()
-                     if self.x <= x < self.columns})
-        self.rows[self.y] = kept
-
-    def erase(self, below):
-        row = self.rows.get(self.y, {})
-        self.rows[self.y] = {x: c for x, c in row.items() if x < self.x}
-        if below:
-            self.rows = {y: r for y, r in self.rows.items() if y <= self.y}
-
-    def sequence(self, number, letter):
-        n = int(number or 1)
-        if letter in "AB":
-            self.move(n if letter == "B" else -n, 0)
-        elif letter in "CD":
-            self.move(0, n if letter == "C" else -n)
-        elif letter in "@P":
-            self.shift(n if letter == "@" else -n)
-        elif letter in "KJ":
-            self.erase(letter == "J")
-
-    def feed(self, text):
-        for number, letter, c in re.findall(
-                "\x1b\\[([0-9;?]*)([A-Za-z@])|([^\x1b])", text):
-            if letter not in ("", "m", "h", "l"):
-                self.sequence(number, letter)
-            elif c == "\r":
-                self.move(0, -self.x)
-            elif c == "\n":
-                self.move(1, 0)
-            elif c == "\b":
-                self.move(0, -1)
-            elif c >= " ":
-                self.put(c)
-        return self
-
-    def line(self, y):
-        row = self.rows.get(y, {})
-        return "".join(row.get(x, " ") for x in range(self.columns)).rstrip()
-
-
 class Pitfalls(Shell):
     def test_signals_come_to_the_main_thread(self):
         """P5: all other threads block SIGINT, whoever made them."""
@@ -125,14 +60,13 @@ class Pitfalls(Shell):
             s.child.expect("> ")
             sent = s.child.before + s.child.after
             self.assertEqual("\x1b[31m" in sent, colours == "")
-            for keys in (text, HOME_KEY, "y, ", RIGHT * 45, "Z", LEFT * 46):
-                s.send(keys)
-                sent += s.raw()
-            screen = Screen(40).feed(sent)
-            want = "> y, " + text[:45] + "Z" + text[45:]
-            self.assertEqual([screen.line(0), screen.line(1)],
-                             [want[:40], want[40:]])
-            self.assertEqual((screen.y, screen.x), (0, 5))
+            for keys in (text, HOME_KEY, "y, ", RIGHT * 43, "Z", LEFT * 44):
+                s.press(keys)
+            want = "y, " + text[:43] + "Z" + text[43:]
+            y, x = s.screen.cursor
+            self.assertEqual(x, 5)
+            self.assertEqual([s.screen.line(y), s.screen.line(y + 1)],
+                             ["> " + want[:37], "  " + want[37:]])
 
     def cooked(self, s):
         return bool(termios.tcgetattr(s.child.child_fd)[3] &

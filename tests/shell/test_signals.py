@@ -141,7 +141,7 @@ class Signals(Shell):
         c.send("fg" + ENTER)
         c.expect_exact("> 20 +")
         c.send(" 2" + ENTER)
-        c.expect("[\r\n]22\r\n")
+        c.expect("l22\r\n")
 
     def test_terminated_at_the_prompt(self):
         """P9: bracketed paste ends with the program."""

@@ -34,6 +34,43 @@ static int save_safetensors(void) {
   return nc_savesafetensors(TO_TARGET, list, 2, meta, 1);
 }
 
+/* Appends to a pickle an entry of a dict: a name of one letter, and a matrix of
+   int64 in storage `key'. */
+static char *put_matrix(char *p, char name, char key, const Tensor *t) {
+  static const char rebuild[] =
+      "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storage"
+      "ctorch\nLongStorage\nX\1\0\0\0%X\3\0\0\0cpu";
+  static const char hooks[] = "\x86\x89"
+                              "ccollections\nOrderedDict\n)RtR";
+  const int32_t v[] = { (int32_t)nc_numel(t), 0,
+                        (int32_t)t->size[0],  (int32_t)t->size[1],
+                        (int32_t)t->size[1],  1 };
+  memcpy(p, "X\1\0\0\0", 5);
+  p[5] = name;
+  memcpy(p += 6, rebuild, sizeof rebuild - 1);
+  *(char *)memchr(p, '%', sizeof rebuild) = key;
+  p += sizeof rebuild - 1;
+  for (int i = 0; i < 6; i++) {
+    *p++ = 'J';
+    memcpy(p, &v[i], 4);
+    p += 4;
+    if (i == 0) *p++ = 't', *p++ = 'Q';
+    if (i == 3) *p++ = (char)0x86;
+  }
+  memcpy(p, hooks, sizeof hooks - 1);
+  return p + sizeof hooks - 1;
+}
+
+static int save_pt(void) {
+  char pickle[1000] = "\x80\2}(", *p = pickle + 4;
+  p = put_matrix(p, 'a', '0', large);
+  p = put_matrix(p, 'b', '1', strided);
+  *p++ = 'u';
+  *p++ = '.';
+  return nc_savept(TO_TARGET, pickle, p - pickle,
+                   (Tensor *[]){ large, strided }, 2);
+}
+
 static int save_csv(void) {
   return nc_savetext(TO_TARGET, strided, ',', NULL);
 }
@@ -70,6 +107,10 @@ static int load_npz(void) {
   return load_archive(NC_NPZ);
 }
 
+static int load_pt(void) {
+  return load_archive(NC_PT);
+}
+
 static int load_safetensors(void) {
   return load_archive(NC_SAFETENSORS);
 }
@@ -88,7 +129,7 @@ static const struct {
 } formats[] = {
   { save_npy, load_npy, 0 },      { save_safetensors, load_safetensors, 0 },
   { save_csv, load_csv, 0 },      { save_npz, load_npz, 1 },
-  { save_deflated, load_npz, 1 },
+  { save_deflated, load_npz, 1 }, { save_pt, load_pt, 1 },
 };
 
 #define EACH_FORMAT(f) \

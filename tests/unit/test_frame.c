@@ -150,14 +150,14 @@ static void text(Frame *f, int r, const char *words, int role) {
 
 /* A frame of up to so many rows, whose cells are few different ones. */
 static void make(Frame *f, int rows) {
-  static const char *const letters[] = { "a",      "b",      " ",
-                                         "\u00e9", "\u65e5", "e\u0301" };
-  static const int widths[] = { 1, 1, 1, 1, 2, 1 };
+  static const char *const letters[] = { "a",      "b",      " ",      "\u00e9",
+                                         "\u65e5", "\u672c", "e\u0301" };
+  static const int widths[] = { 1, 1, 1, 1, 2, 2, 1 };
   sh_frame_clear(f, COLUMNS - 1);
   sh_frame_rows(f, 1 + rand() % rows);
   for (int r = 0; r < f->rows; r++)
     for (int c = 0, n = rand() % COLUMNS; c < n;) {
-      const int i = rand() % (rand() % 3 ? 2 : 6);
+      const int i = rand() % (rand() % 3 ? 2 : 7);
       sh_frame_put(f, r, c, letters[i], (int)strlen(letters[i]), widths[i],
                    rand() % 9 || i == 2 ? ROLE_PLAIN : ROLE_STRING);
       c += widths[i];

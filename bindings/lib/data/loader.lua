@@ -161,7 +161,7 @@ end
 local signature = all.parse("utils.data.DataLoader",
   "dataset:any, batch_size:int=1, shuffle:bool=false, sampler:any=nil, "
   .. "num_workers:int=0, collate_fn:fn=nil, pin_memory:bool=false, "
-  .. "drop_last:bool=false, generator:any=nil, device:any=nil, "
+  .. "drop_last:bool=false, generator:any=nil, device:any|device=nil, "
   .. "prefetch:int=1 -> loader")
 
 function data.DataLoader(...)

@@ -56,6 +56,7 @@ local function sorted_keys(v)
   end)
   return keys
 end
+all.sorted_keys = sorted_keys
 
 -- The text of v, whose tensors go to `tensors' under a name that begins with
 -- path; names[t] is the name of a tensor that is there already.

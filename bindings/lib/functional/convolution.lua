@@ -253,7 +253,7 @@ for nd = 1, 3 do
   local kernel = ({"k", "kh x kw", "kd x kh x kw"})[nd]
   local compute = nd == 3 and volume or convolution
   define(name, "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
-         .. "padding:any=0, dilation:ints=1, groups:int=1",
+         .. "padding:any|same|valid=0, dilation:ints=1, groups:int=1",
          ("convolution [n x c x %s] with kernels [o x c/groups x %s]; padding "
           .. "may be \"same\" or \"valid\""):format(size, kernel),
          function(...) return compute(name, nd, ...) end)

@@ -128,8 +128,10 @@ end
 -- exactly one of size and scale_factor is given. With recompute_scale_factor
 -- the factor is that of the sizes, which are whole.
 define("interpolate",
-       "input:tensor, size:any=nil, scale_factor:any=nil, mode:text=nearest, "
-       .. "align_corners:bool=nil, recompute_scale_factor:bool=nil",
+       "input:tensor, size:any=nil, scale_factor:any=nil, "
+       .. "mode:text|nearest|nearest-exact|area|linear|bilinear|bicubic|"
+       .. "trilinear=nearest, align_corners:bool=nil, "
+       .. "recompute_scale_factor:bool=nil",
        "images [n x c x ...] in another size, by mode nearest, nearest-exact, "
        .. "area, linear (one dimension), bilinear or bicubic (two), trilinear "
        .. "(three)",

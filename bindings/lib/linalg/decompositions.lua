@@ -108,7 +108,7 @@ local function checkside(op, side)
 end
 
 -- A [... x n x n] gives [... x n], [... x n x n].
-define("eigh", "A:tensor, UPLO:text=L -> eigenvalues, eigenvectors",
+define("eigh", "A:tensor, UPLO:text|L|U=L -> eigenvalues, eigenvectors",
        "eigenvalues, ascending, and eigenvectors, the columns, of a symmetric "
        .. "matrix; reads its lower or upper triangle",
 function(A, side)
@@ -117,7 +117,7 @@ function(A, side)
 end)
 
 define("eigvalsh",
-       "A:tensor, UPLO:text=L",
+       "A:tensor, UPLO:text|L|U=L",
        "eigenvalues, ascending, of a symmetric matrix",
 function(A, side)
   square("eigvalsh", A)

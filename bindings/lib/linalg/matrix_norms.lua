@@ -68,13 +68,13 @@ local function matrixnorm(op, A, ord, dim, keepdim, dtype)
 end
 
 define("matrix_norm",
-       "A:tensor, ord:any=fro, dim:ints=nil, keepdim:bool=false, *, "
+       "A:tensor, ord:any|fro|nuc=fro, dim:ints=nil, keepdim:bool=false, *, "
        .. "dtype:dtype=nil",
        "norm of matrices: fro, nuc, inf, -inf, 1, -1, 2 or -2",
        function(...) return matrixnorm("matrix_norm", ...) end)
 
 define("norm",
-       "A:tensor, ord:any=nil, dim:any=nil, keepdim:bool=false, *, "
+       "A:tensor, ord:any|fro|nuc=nil, dim:any=nil, keepdim:bool=false, *, "
        .. "dtype:dtype=nil",
        "vector_norm, or matrix_norm if dim are two dimensions or ord is given "
        .. "for a matrix",
@@ -92,7 +92,7 @@ end)
 
 -- Result [...]; inf for a single singular matrix.
 define("cond",
-       "A:tensor, p:any=nil",
+       "A:tensor, p:any|fro|nuc=nil",
        "condition number: norm of order p of A times that of its inverse",
 function(A, p)
   matrices("cond", A)

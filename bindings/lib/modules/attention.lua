@@ -190,7 +190,7 @@ end
 -- ---- transformer layers
 
 local LAYER = "d_model:int, nhead:int, dim_feedforward:int=2048, "
-  .. "dropout:num=0.1, activation:any=nil, layer_norm_eps:num=1e-5, "
+  .. "dropout:num=0.1, activation:any|relu|gelu=nil, layer_norm_eps:num=1e-5, "
   .. "batch_first:bool=false, norm_first:bool=false, bias:bool=true"
 
 -- The function of the two linear layers: its name, or the function; relu if
@@ -322,7 +322,8 @@ define_stack("TransformerDecoder", "decoder_layer", DECODER,
 local Transformer = layer("Transformer",
   "d_model:int=512, nhead:int=8, num_encoder_layers:int=6, "
   .. "num_decoder_layers:int=6, dim_feedforward:int=2048, dropout:num=0.1, "
-  .. "activation:any=nil, layer_norm_eps:num=1e-5, batch_first:bool=false, "
+  .. "activation:any|relu|gelu=nil, layer_norm_eps:num=1e-5, "
+  .. "batch_first:bool=false, "
   .. "norm_first:bool=false, bias:bool=true",
   "an encoder and a decoder", nil,
 function(self, n, heads, encoders, decoders, wide, p, f, eps, batch_first,

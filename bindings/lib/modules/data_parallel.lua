@@ -78,7 +78,7 @@ local function gather(list, dim, d)
 end
 
 local Parallel = layer("DataParallel",
-  "module:table, device_ids:any=nil, output_device:any=nil, dim:int=1",
+  "module:table, device_ids:any=nil, output_device:any|device=nil, dim:int=1",
   "runs the module on several devices, each with a part of the batch", nil,
 function(self, module, ids, output, dim)
   if not all.is_module(module) then

@@ -10,7 +10,9 @@ local nn, F = all.space "nn", all.space "nn.functional"
 local function declaration(p)
   local default = p.default
   if type(default) == "number" then default = ("%.17g"):format(default) end
-  return p.name .. ":" .. (p.choices or p.type) ..
+  local kind = p.choices and not p.open and "" or p.type
+  if p.choices then kind = kind .. (p.open and "|" or "") .. p.choices end
+  return p.name .. ":" .. kind ..
          (p.optional and "=" .. tostring(default) or "")
 end
 all.declaration = declaration

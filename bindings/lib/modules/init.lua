@@ -53,6 +53,10 @@ local GAIN = {linear = 1, conv1d = 1, conv2d = 1, conv3d = 1, sigmoid = 1,
               conv_transpose1d = 1, conv_transpose2d = 1, conv_transpose3d = 1,
               tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4}
 
+-- The nonlinearities as the type of a parameter.
+local GAINS = "text|leaky_relu|linear|relu|selu|sigmoid|tanh|conv1d|conv2d|"
+              .. "conv3d|conv_transpose1d|conv_transpose2d|conv_transpose3d"
+
 -- The standard deviation that a nonlinearity asks for.
 local function gain(nonlinearity, param)
   if nonlinearity == "leaky_relu" then
@@ -65,7 +69,7 @@ local function gain(nonlinearity, param)
 end
 
 all.define("nn.init.calculate_gain",
-           "nonlinearity:text, param:num=nil -> number",
+           "nonlinearity:" .. GAINS .. ", param:num=nil -> number",
            "the factor of the deviation that a nonlinearity asks for", gain)
 
 -- Glorot and Bengio 2010.
@@ -86,7 +90,7 @@ function(t, factor) t:normal_(0, xavier("xavier_normal_", t, factor)) end)
 
 -- He, Zhang, Ren and Sun 2015.
 local KAIMING = "a:num=0, mode:fan_in|fan_out=fan_in, "
-                .. "nonlinearity:text=leaky_relu"
+                .. "nonlinearity:" .. GAINS .. "=leaky_relu"
 
 local function kaiming(op, t, a, mode, nonlinearity)
   local inputs, outputs = fans(op, t)

@@ -63,7 +63,7 @@ local function register(name, f, signature, doc)
 end
 
 register("autocast", autocast,
-         "device_type:text, options:any=nil, fn:any -> results",
+         "device_type:text|cuda|cpu, options:any=nil, fn:any -> results",
          "calls fn with products in a lower dtype: float16 on devices, "
          .. "bfloat16 on the CPU, or {dtype=...}; {enabled=false} turns it off "
          .. "inside")
@@ -71,11 +71,12 @@ all.alias("amp.autocast", autocast)
 register("is_autocast_enabled", function(device)
   return nacre._autocast_dtype(is_accelerator("is_autocast_enabled",
                                               device or "cuda")) ~= nil
-end, "device_type:text=cuda -> boolean", "is a region of autocast entered?")
+end, "device_type:text|cuda|cpu=cuda -> boolean",
+         "is a region of autocast entered?")
 register("get_autocast_dtype", function(device)
   return nacre._autocast_dtype(is_accelerator("get_autocast_dtype",
                                               device or "cuda"))
-end, "device_type:text=cuda -> dtype",
+end, "device_type:text|cuda|cpu=cuda -> dtype",
          "the lower dtype of the region of autocast, or nil")
 
 -- ---- GradScaler
@@ -190,7 +191,7 @@ end
 
 -- The device is only checked: gradients tell where they are.
 local GradScaler = all.define("amp.GradScaler",
-  "device:any=cuda, init_scale:num=65536, growth_factor:num=2, "
+  "device:any|device=cuda, init_scale:num=65536, growth_factor:num=2, "
   .. "backoff_factor:num=0.5, growth_interval:int=2000, enabled:bool=true "
   .. "-> scaler",
   "scales losses, so that gradients in float16 do not vanish; leaves out steps "

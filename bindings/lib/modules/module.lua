@@ -374,7 +374,7 @@ end
 function all.weight_layer(name, signature, doc, parent, init)
   return all.layer(name, signature, doc, parent, init,
                    (signature == "" and "" or ", ")
-                   .. "*, device:any=nil, dtype:dtype=nil")
+                   .. "*, device:any|device=nil, dtype:dtype=nil")
 end
 
 -- Is m an instance of this class, or of one derived from it? nn.Linear:is(m)

@@ -85,7 +85,8 @@ local function define_conv(nd)
   local name, conv = ("Conv%dd"):format(nd), F[("conv%dd"):format(nd)]
   local Conv = layer(name,
     "in_channels:int, out_channels:int, kernel_size:ints, stride:ints=1, "
-    .. "padding:any=0, dilation:ints=1, groups:int=1, bias:bool=true, "
+    .. "padding:any|same|valid=0, dilation:ints=1, groups:int=1, "
+    .. "bias:bool=true, "
     .. "padding_mode:zeros|reflect|replicate|circular=zeros",
     "convolution with " .. nd .. (nd == 1 and " dimension" or " dimensions"),
     nil,

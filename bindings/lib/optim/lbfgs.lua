@@ -228,7 +228,8 @@ end
 
 all.optimizer("LBFGS",
   "lr:num=1, max_iter:int=20, max_eval:int=nil, tolerance_grad:num=1e-7, "
-  .. "tolerance_change:num=1e-9, history_size:int=100, line_search_fn:any=nil",
+  .. "tolerance_change:num=1e-9, history_size:int=100, "
+  .. "line_search_fn:any|strong_wolfe=nil",
   "quasi-Newton steps; step(closure) calls closure several times; "
   .. "line_search_fn is nil or 'strong_wolfe'", {
   defaults = function(o) o.max_eval = o.max_eval or o.max_iter * 5 // 4 end,

@@ -49,7 +49,7 @@ static void choose_tiles(BmmWork *p) {
   p->tile[2] = even_tile(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
   if (p->m <= 512 && p->n <= 512 && p->m * p->n * p->k >= SHARED) {
     p->tile[0] = even_tile(p->m, 128);
-    p->tile[1] = even_tile(p->n, 256);
+    p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
   }
   if (p->m == 1 || p->n == 1) {
     p->tile[2] = nc_min(p->k, limit / 16);

@@ -47,7 +47,7 @@ runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
                   sys = "arg has the arguments, os.exit() ends",
                   re = "string.match and string.gsub, with Lua's patterns",
                   json = "there is no JSON module",
-                  pickle = 'nacre.save("x.safetensors", {w = x})',
+                  pickle = 'nacre.save("x.pt", {w = x})',
                   csv = reads, scipy = here, jax = here, tensorflow = here,
                   cupy = here}
 

@@ -1,0 +1,144 @@
+-- SPDX-License-Identifier: MIT
+-- pickle.lua - the pickle of a .pt file: nested tables as torch.save writes
+-- lists and dicts of tensors, numbers, texts and booleans, in protocol 2.
+-- save.c calls it; core/io/pt.c writes the file.
+local all = ...
+local fail = all.fail
+
+local MOST_LEVELS = 100
+local STORAGES = {
+  float64 = "Double", float32 = "Float", float16 = "Half",
+  bfloat16 = "BFloat16", int64 = "Long", int32 = "Int", int16 = "Short",
+  int8 = "Char", uint8 = "Byte", bool = "Bool",
+}
+
+local function unicode(s) return string.pack("<c1s4", "X", s) end
+
+local function integer(i)
+  if i >= 0 and i < 256 then return string.pack("<c1B", "K", i) end
+  if i >= -(1 << 31) and i < 1 << 31 then
+    return string.pack("<c1i4", "J", i)
+  end
+  return string.pack("<Bc1i8", 0x8a, "\8", i)
+end
+
+local function text(s)
+  if utf8.len(s) then return unicode(s) end
+  -- how Python 3 writes bytes in this protocol
+  return "c_codecs\nencode\n" .. unicode(s:gsub(".", function(c)
+    return utf8.char(c:byte())
+  end)) .. unicode "latin1" .. "\x86R"
+end
+
+local function tuple(list)
+  local parts = {}
+  for i, n in ipairs(list) do parts[i] = integer(n) end
+  return "(" .. table.concat(parts) .. "t"
+end
+
+-- ---- tensors
+
+-- Counts the tensors of each storage in v, by the address of the storage.
+local function count_storages(v, users, seen, level)
+  v = all.state_of(v)
+  if nacre.is_tensor(v) then
+    local id = nacre._storage_id(v)
+    users[id] = (users[id] or 0) + (seen[v] and 0 or 1)
+    seen[v] = true
+  elseif type(v) == "table" and not seen[v] and level <= MOST_LEVELS then
+    seen[v] = true
+    for _, element in pairs(v) do
+      count_storages(element, users, seen, level + 1)
+    end
+  end
+end
+
+-- The number of the storage of t in the file, and the tensor that it is
+-- written from. One that only t uses, in part, is written without the rest.
+local function storage_of(out, t)
+  local id, bytes = nacre._storage_id(t)
+  local key = ("%s %s"):format(id, t.dtype)
+  if out.known[key] then return out.known[key], t end
+  local n = bytes // t.itemsize
+  if out.users[id] == 1 and n ~= t:numel() then t = t:clone():contiguous() end
+  n = select(2, nacre._storage_id(t)) // t.itemsize
+  local whole = t:as_strided({n}, {1}, 0)
+  out.storages[#out.storages + 1] = whole
+  local number = #out.storages - 1
+  if out.users[id] > 1 then out.known[key] = number end
+  return number, t
+end
+
+local function tensor(out, t)
+  local requires = t.requires_grad
+  t = t:detach()
+  local number, there = storage_of(out, t)
+  local count = out.storages[number + 1]:numel()
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" .. unicode "storage" ..
+         ("ctorch\n%sStorage\n"):format(STORAGES[t.dtype]) ..
+         unicode(tostring(number)) .. unicode "cpu" .. integer(count) .. "tQ" ..
+         integer(there:storage_offset()) .. tuple(there:size()) ..
+         tuple(there:stride()) .. (requires and "\x88" or "\x89") ..
+         "ccollections\nOrderedDict\n)RtR"
+end
+
+-- ---- tables
+
+-- Keeps what was just written; it is `key' elsewhere.
+local function memoize(out, key)
+  local number = out.kept
+  out.kept = number + 1
+  out.memo[key] = number < 256 and string.pack("c1B", "h", number) or
+                  string.pack("<c1I4", "j", number)
+  return number < 256 and string.pack("c1B", "q", number) or
+         string.pack("<c1I4", "r", number)
+end
+
+local function add(out, bytes) out[#out + 1] = bytes end
+
+local encode
+
+-- Appends a list or a dict to the pickle; an empty table is a dict.
+local function encode_table(out, v, path, level)
+  local keys = all.sorted_keys(v)
+  local is_list = #keys > 0 and #keys == #v and math.type(keys[1]) == "integer"
+  add(out, (is_list and "]" or "}") .. memoize(out, v) .. "(")
+  for _, key in ipairs(keys) do
+    if type(key) == "table" or nacre.is_tensor(key) then
+      fail("save", ("%s has a %s as a key"):format(path == "" and "the table" or
+                   path, nacre.is_tensor(key) and "tensor" or "table"))
+    end
+    local name = path == "" and tostring(key) or path .. "." .. tostring(key)
+    if not is_list then encode(out, key, name, level + 1) end
+    encode(out, v[key], name, level + 1)
+  end
+  add(out, is_list and "e" or "u")
+end
+
+function encode(out, v, path, level)
+  v = all.state_of(v)
+  local kind = type(v)
+  if out.memo[v] then add(out, out.memo[v])
+  elseif nacre.is_tensor(v) then
+    add(out, tensor(out, v))
+    add(out, memoize(out, v))
+  elseif kind == "string" then add(out, text(v))
+  elseif math.type(v) == "integer" then add(out, integer(v))
+  elseif kind == "number" then add(out, string.pack(">c1d", "G", v))
+  elseif kind == "boolean" then add(out, v and "\x88" or "\x89")
+  elseif kind ~= "table" then
+    fail("save", ("%s is a %s, which a file cannot hold"):format(path, kind))
+  elseif level > MOST_LEVELS then
+    fail("save", path:sub(1, 40) .. "... is nested too deep")
+  else encode_table(out, v, path, level) end
+end
+
+-- The pickle of v, and the storages that it names, as vectors.
+function all.to_pickle(v)
+  local out = {users = {}, known = {}, storages = {}, memo = {}, kept = 0}
+  count_storages(v, out.users, {}, 0)
+  add(out, "\x80\2")
+  encode(out, v, "", 0)
+  add(out, ".")
+  return table.concat(out), out.storages
+end

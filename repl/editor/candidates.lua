@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: MIT
+--
+-- candidates.lua - which names can take the place of a word, and in which
+-- order.
+--
+-- A name matches if it begins with the word. If none does, case is ignored,
+-- and if still none does, the letters of the word in their order are enough:
+-- "sfm" finds softmax. What fits comes first, then what was typed in this
+-- session, then the rest, each by name.
+
+local help = require "nacre.help"
+local styled = require "nacre.styled_output"
+local lookup = require "nacre.lookup"
+local lua_functions = require "nacre.lua_functions"
+local facts = require "nacre.tensor_facts"
+
+local candidates = {}
+
+local NOTES = 200 -- more than these have no notes: they are not read
+local LONGEST = 4096 -- bytes of a block whose names count as typed
+
+local function firstline(text) return (text or ""):match "[^\n]*" end
+
+-- A note on a value. It must not run a user's __tostring.
+local function valuenote(value)
+  if facts.istensor(value) then return facts.kind_and_device(value) end
+  local kind = type(value)
+  if kind == "table" or kind == "userdata" then return kind end
+  return firstline(styled.brief(value))
+end
+
+local function noteof(name, value, method)
+  local info = type(value) == "function" and
+               (nacre._info(value) or lua_functions.info(value) or
+                nacre._info(name))
+  if info then
+    local text = help.signature(info, method):gsub("%s*%->.*$", "")
+    text = text:gsub("^[%w_.]+[.:]", "") -- of what is not in nacre itself
+    return ("%-28s  %s"):format(text:gsub("^[%w_]+", name, 1),
+                                firstline(info.doc))
+  elseif type(value) == "function" then
+    local written = debug.getinfo(value, "S").what ~= "C"
+    return name .. (written and lookup.parameters(value) or "(...)")
+  elseif value ~= nil then
+    return ("%-28s  %s"):format(name, valuenote(value))
+  end
+end
+
+-- The names in what was typed, kept up with the session's log.
+local used, read = {}, 0
+
+local function used_names()
+  local log = require "nacre.shell".log
+  if read > #log then used, read = {}, 0 end
+  while read < #log do
+    read = read + 1
+    for name in log[read].text:sub(1, LONGEST):gmatch "[%a_][%w_]*" do
+      used[name] = true
+    end
+  end
+  return used
+end
+
+-- The letters of a word in their order, in either case, as a pattern.
+local function subsequence(word)
+  local parts = {}
+  for c in word:gmatch "." do
+    local low, high = c:lower(), c:upper()
+    parts[#parts + 1] = c:find "%a" and "[" .. low .. high .. "]" or
+                        c:find "[%w\x80-\xff]" and c or "%" .. c
+  end
+  return table.concat(parts, ".-")
+end
+
+-- Calls fill(add) and returns the names that begin with the word, or else those
+-- that resemble it; then, by name, what they stand for and how they are put in.
+-- add(name, value, how): the fields of how are text, which is put in if it is
+-- not the name; bare: no parenthesis follows; note; fits; method, if the value
+-- is one. Of a value that is no
+-- function nothing is kept unless there may be a note on it.
+local function matching(word, fill)
+  local list, values, hows = {}, {}, {}
+  local near, seen = {}, {}
+  local length, n, hidden = #word, 0, word == ""
+  local function keep(into, name, value, how)
+    if seen[name] or hows[name] then return end
+    if not how and n <= NOTES then seen[name] = true end
+    n = n + 1
+    into[#into + 1] = name
+    if n <= NOTES or type(value) == "function" then values[name] = value end
+    hows[name] = how
+  end
+  fill(function(name, value, how)
+    if name:sub(1, length) == word and not (hidden and name:byte() == 95) then
+      keep(list, name, value, how)
+    end
+  end)
+  if n > 0 or length == 0 then return list, values, hows end
+  local pattern, low = subsequence(word), word:lower()
+  local underscore = word:byte() == 95
+  fill(function(name, value, how)
+    if name:find(pattern) and (underscore or name:byte() ~= 95) then
+      local begins = name:sub(1, length):lower() == low
+      keep(begins and list or near, name, value, how)
+    end
+  end)
+  return #list > 0 and list or length > 1 and near or {}, values, hows
+end
+
+local SORTED <const> = 1000
+
+-- Sorts names. Of thousands only the first ones are in order: nobody walks
+-- further, and sorting all would be felt.
+local function sort_names(list)
+  local n = #list
+  if n <= 2 * SORTED then return table.sort(list) end
+  local sample, head, tail = {}, {}, {}
+  for i = 1, 200 do sample[i] = list[i * n // 200] end
+  table.sort(sample)
+  local limit = sample[math.max(1, 200 * SORTED // n)]
+  for _, name in ipairs(list) do
+    local into = name < limit and head or tail
+    into[#into + 1] = name
+  end
+  table.sort(head)
+  table.move(head, 1, #head, 1, list)
+  table.move(tail, 1, #tail, #head + 1, list)
+end
+
+-- The names by rank and name.
+local function ranked(list, hows)
+  local names, groups = used_names(), {{}, {}, {}}
+  for _, name in ipairs(list) do
+    local how = hows[name]
+    local group = groups[how and how.fits and 1 or names[name] and 2 or 3]
+    group[#group + 1] = name
+  end
+  local sorted = {}
+  for _, group in ipairs(groups) do
+    sort_names(group)
+    table.move(group, 1, #group, #sorted + 1, sorted)
+  end
+  return sorted
+end
+
+-- The candidates for a word: a list of texts and of {text, note}. `right` is
+-- the text behind the cursor: a function is followed by a parenthesis unless
+-- one is there.
+function candidates.of(word, fill, right)
+  local list, values, hows = matching(word, fill)
+  list = ranked(list, hows)
+  local call, notes = right and right:sub(1, 1) ~= "(", #list <= NOTES
+  for i, name in ipairs(list) do
+    local how, value = hows[name], values[name]
+    local open = call and type(value) == "function" and "(" or ""
+    local text = how and (how.text or how.bare and name) or name .. open
+    local note = how and how.note or
+                 notes and noteof(name, value, how and how.method)
+    list[i] = note and {text, note} or text
+  end
+  return list
+end
+
+return candidates

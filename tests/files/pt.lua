@@ -1,0 +1,385 @@
+-- SPDX-License-Identifier: MIT
+-- .pt files: what is saved is read back, shared storages stay shared, every
+-- malformed or hostile pickle is refused by a message, in little memory.
+-- tests/torch/files_torch.py compares with PyTorch.
+-- Run by: nacre tests/files/pt.lua [seed=N] [seconds=N]
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local zip = dofile(here .. "../lib/zip.lua")
+local option = dofile(here .. "../lib/options.lua") {seed = 1, seconds = 1.5}
+local fails, is, read, write = C.fails, C.is, C.read, C.write
+
+local path = os.tmpname() .. ".pt"
+if not pcall(nacre.save, path, nacre.ones(1)) then
+  fails("libzip, which was not found", nacre.save, path, nacre.ones(1))
+  print "pt: there is no libzip, .pt files are left out"
+  os.exit(0)
+end
+
+local function again(v)
+  return nacre.deserialize(nacre.serialize(v, {format = "pt"}))
+end
+
+-- ---- what is saved comes back
+
+for _, dtype in ipairs(C.dtypes) do
+  local t = nacre.arange(6):to(dtype):reshape(2, 3)
+  for _, x in ipairs {t, t:t(), t[{{}, 2}], nacre.zeros(0, 4):to(dtype),
+                      nacre.tensor(1):to(dtype)} do
+    local y = again(x)
+    assert(y.dtype == dtype and y == x, dtype)
+  end
+end
+local s = again(nacre.arange(6):reshape(2, 3):t())
+assert(not s:is_contiguous(), "strides are kept")
+
+local w = nacre.arange(6):float():reshape(2, 3)
+local same = {1, 2}
+local tree = {w = w, ["a.b"] = {n = 3, x = 0.5, big = 1 << 40, low = -(1 << 62),
+              small = -7, yes = true, no = false, s = "é", bytes = "\255\0\200",
+              inf = math.huge}, list = {1, "two", {w}}, [5] = "five",
+              [1.5] = "key", [true] = "bool", empty = {}, one = same,
+              other = same}
+local r = again(tree)
+assert(r.w == w and r.list[3][1] == w and r.list[1] == 1 and r.list[2] == "two")
+assert(rawequal(r.list[3][1], r.w) and rawequal(r.one, r.other))
+local ab = r["a.b"]
+assert(ab.n == 3 and math.type(ab.n) == "integer" and ab.x == 0.5 and
+       ab.big == 1 << 40 and ab.low == -(1 << 62) and ab.small == -7 and
+       ab.yes == true and ab.no == false and ab.s == "é" and
+       ab.bytes == "\255\0\200" and ab.inf == math.huge)
+assert(r[5] == "five" and r[1.5] == "key" and r[true] == "bool")
+assert(next(r.empty) == nil)
+local loop = {}
+loop.me = loop
+local back = again(loop)
+assert(back.me == back)
+assert(again {nacre.ones(2):requires_grad_()}[1].requires_grad)
+
+-- Shared storages stay shared; of what nobody shares the rest is left out.
+local base = nacre.arange(10)
+r = again {a = base["2:4"], b = base["3:5"]}
+assert(C.shares(r.a, r.b))
+r.a[2] = 77
+is(r.b, "{77,3,4}")
+local size = #nacre.serialize({nacre.zeros(100000)["1:3"]}, {format = "pt"})
+assert(size < 2000, size)
+
+-- By name, and to a dtype.
+nacre.save(path, tree)
+is(nacre.load(path, {names = {"w"}}).w, "{{0.0,1.0,2.0},{3.0,4.0,5.0}}")
+fails("no tensor 'list.3.2', did you mean 'list.3.1'?", nacre.load, path,
+      {names = {"list.3.2"}})
+assert(nacre.load(path, {dtype = "float64"}).w.dtype == "float64")
+local named = os.tmpname()
+write(named, read(path))                -- known by its content
+assert(nacre.load(named).w == w)
+fails("this is a file of torch.save", '{format="pt"}', nacre.load, named,
+      {format = "npz"})
+os.remove(named)
+
+-- A module is its state.
+local net = nacre.nn.Linear(2, 3)
+nacre.save(path, net)
+assert(nacre.load(path).weight == net.weight:detach())
+nacre.save(path, {net = net, step = 3})
+assert(nacre.load(path).net.bias == net.bias:detach())
+
+local before = read(path)
+fails("f is a function, which a file cannot hold", nacre.save, path,
+      {f = print})
+local deep = {}
+for _ = 1, 200 do deep = {deep} end
+fails("nested too deep", nacre.save, path, deep)
+fails("has a table as a key", nacre.save, path, {[{}] = 1})
+fails("compressed is for .npz files", nacre.save, path, {w},
+      {compressed = true})
+assert(read(path) == before)
+
+-- ---- pickles by hand
+
+local function u(text) return string.pack("<c1s4", "X", text) end
+local function pt(pickle, more)
+  local members = {{"x/data.pkl", pickle}, {"x/byteorder", "little"},
+                   {"x/data/0", string.pack("<ffffff", 0, 1, 2, 3, 4, 5)}}
+  for _, m in ipairs(more or {}) do members[#members + 1] = m end
+  return zip(members)
+end
+local function global(module, name)
+  return ("c%s\n%s\n"):format(module, name)
+end
+local STORAGE = u "storage" .. global("torch", "FloatStorage") .. u "0" ..
+                u "cpu" .. "K\6"
+local HOOKS = global("collections", "OrderedDict") .. ")R"
+local function tensor(storage, rest)
+  return global("torch._utils", "_rebuild_tensor_v2") .. "((" .. storage ..
+         "tQ" .. rest .. "tR"
+end
+local MATRIX = "K\0K\2K\3\x86K\3K\1\x86\x89" .. HOOKS
+local function load(pickle, more)
+  return nacre.deserialize(pt(pickle, more), {format = "pt"})
+end
+
+is(load("\x80\2" .. tensor(STORAGE, MATRIX) .. "."),
+   "{{0.0,1.0,2.0},{3.0,4.0,5.0}}")
+-- Protocol 4: a frame, short texts, the memo counts, a global from the stack.
+local function v(text) return string.pack("<Bs1", 0x8c, text) end
+r = load("\x80\4\x95\xff\0\0\0\0\0\0\0}\x94(" .. v "k" .. "\x94" .. v "v" ..
+         "\x94" .. v "o" .. v "collections" .. "\x94" .. v "OrderedDict" ..
+         "\x94\x93\x94)R\x94h\1h\2s" .. v "t" .. "(K\1h\1tu.")
+assert(r.k == "v" and r.o.k == "v" and r.t[1] == 1 and r.t[2] == "k")
+-- Every kind of value.
+r = load("\x80\2](K\1M\0\1J\xff\xff\xff\xff\x8a\1\x80\x8a\0G" ..
+         string.pack(">d", 1.5) .. "N\x88\x89U\1aT\2\0\0\0bc\x85K\5K\6\x86" ..
+         global("torch", "Size") .. "K\7\x85\x85R" ..
+         global("torch", "float16") .. global("torch", "device") ..
+         u "cuda" .. "K\1\x86R" .. global("builtins", "set") ..
+         "]K\3a\x85R" .. global("_codecs", "encode") .. u "\xc3\xbfa" ..
+         u "latin1" .. "\x86R" .. global("collections", "OrderedDict") ..
+         "](" .. u "k" .. "K\4\x86e\x85R}" .. u "meta" .. "K\1sbe.")
+assert(r[1] == 1 and r[2] == 256 and r[3] == -1 and r[4] == -128 and r[5] == 0
+       and r[6] == 1.5 and r[7] == nil and r[8] == true and r[9] == false and
+       r[10] == "a" and r[11][1] == "bc", "values")
+assert(r[12][1] == 5 and r[12][2] == 6 and r[13][1] == 7 and
+       r[14] == "float16" and r[15] == "cuda:1" and r[16][1] == 3 and
+       r[17] == "\255a" and r[18].k == 4 and r[18].meta == nil, "objects")
+
+-- The byte order, unsigned integers, a parameter, a tensor with attributes.
+r = nacre.deserialize(zip {
+  {"y/data.pkl", "\x80\2" .. tensor(STORAGE, MATRIX) .. "."},
+  {"y/byteorder", "big"},
+  {"y/data/0", string.pack(">ffffff", 0, 1, 2, 3, 4, 5)}}, {format = "pt"})
+is(r, "{{0.0,1.0,2.0},{3.0,4.0,5.0}}")
+local function unsigned(dtype, bytes)
+  return load("\x80\2" .. global("torch._utils", "_rebuild_tensor_v3") ..
+              "((" .. u "storage" .. global("torch.storage", "UntypedStorage")
+              .. u "u" .. u "cpu" .. "K" .. string.char(#bytes) ..
+              "tQK\0K\2\x85K\1\x85\x89" .. HOOKS .. global("torch", dtype) ..
+              "tR.", {{"x/data/u", bytes}})
+end
+local t = unsigned("uint16", "\1\0\xff\xff")
+assert(t.dtype == "int32")
+is(t, "{1,65535}")
+is(unsigned("uint32", "\1\0\0\0\xff\xff\xff\xff"), "{1,4294967295}")
+is(unsigned("uint64", string.pack("<I8I8", 7, math.maxinteger)),
+   "{7,9223372036854775807}")
+fails("element 2 of uint64 is 9223372036854775808, beyond int64", unsigned,
+      "uint64", string.pack("<I8I8", 7, math.mininteger))
+t = load("\x80\2" .. global("torch._utils", "_rebuild_parameter") ..
+         tensor(STORAGE, MATRIX) .. "\x88" .. HOOKS .. "\x87R.")
+assert(t.requires_grad)
+t = load("\x80\2" .. global("torch._tensor", "_rebuild_from_type_v2") .. "(" ..
+         global("torch._utils", "_rebuild_tensor_v2") ..
+         global("torch.nn.parameter", "Parameter") .. "((" .. STORAGE ..
+         "tQ" .. MATRIX .. "t}tR.")
+assert(t:numel() == 6)
+
+-- ---- what is refused
+
+local bad = {
+  {global("os", "system") .. u "true" .. "\x85R", 'refuses "os.system"'},
+  {"cposix\nsystem\n", 'refuses "posix.system"'},
+  {"cbuiltins\neval\n", 'refuses "builtins.eval"'},
+  {"c__builtin__\ngetattr\n", 'refuses "__builtin__.getattr"'},
+  {"ctorch._utils\n__import__\n", 'refuses "torch._utils.__import__"'},
+  {"cos\27[31m\nx\n", 'refuses "os\\x1b[31m.x"'},
+  {"ctorch\nComplexFloatStorage\n", 'refuses "torch.ComplexFloatStorage"'},
+  {u "os" .. u "system" .. "\x93", 'refuses "os.system"'},
+  {"K\1K\2\x93", "the name of a global is no text"},
+  {"(ios\nsystem\n", "refuses to make an object of a class"},
+  {")\x81", "refuses to make an object of a class"},
+  {"\x82\1", "refuses the registry of extensions"},
+  {"K\1)R", "what is called is no function"},
+  {global("torch", "FloatStorage") .. ")R", "what is called is no function"},
+  {"I1\n", "opcode 'I' of protocols 0 and 1"},
+  {"\xff", "0xff is no opcode"},
+  {"K\1K\2", "something follows its end"},
+  {"", "the stack is too short"},
+  {"(", "the stack is too short"},
+  {"e", "the stack is too short"},
+  {"K\1e", "the stack is too short"},
+  {"(K\1e", "the stack is too short"},
+  {"((e", "the stack is too short"},
+  {"\x85", "the stack is too short"},
+  {"R", "the stack is too short"},
+  {"q\0", "the stack is too short"},
+  {"K\1q\1", "value 1 is kept after 0"},
+  {"K\1r\xff\xff\xff\xff", "value 4294967295 is kept after 0"},
+  {"h\0", "there is no value 0"},
+  {"K\1K\2a", "items are added to what is no list"},
+  {")K\2a", "items are added to what is no list"},
+  {"]K\1K\2s", "items are added to what is no dict"},
+  {"}(K\1u", "a key has no value"},
+  {"}]K\1s", "a key of a dict is no text"},
+  {"}NK\1s", "a key of a dict is no text"},
+  {"}G\x7f\xf8\0\0\0\0\0\0K\1s", "a key of a dict is no text"},
+  {"K\1K\2b", "attributes are set of what is no dict"},
+  {"\x8a\9" .. ("\1"):rep(9), "an integer is beyond 64 bits"},
+  {"X\xff\xff\xff\x7f", "it ends too early"},
+  {"\x8e\xff\xff\xff\xff\xff\xff\xff\xff", "it ends too early"},
+  {"\x8b\xff\xff\xff\xff", "it ends too early"},
+  {"cos", "a line has no end"},
+  {"(tQ", "a storage has other arguments"},
+  {"(" .. u "storage" .. "K\1" .. u "0" .. u "cpu" .. "K\6tQ",
+   "a storage has other arguments"},
+  {"(" .. u "storage" .. global("torch", "FloatStorage") .. u "0" .. u "cpu" ..
+   "J\xff\xff\xff\xfftQ", "a storage has -1 elements"},
+  {"(" .. STORAGE .. "tQ", "a storage without a tensor is not read"},
+  {global("torch._utils", "_rebuild_tensor_v2"),
+   "it holds the function or type torch._utils._rebuild_tensor_v2"},
+  {global("torch._utils", "_rebuild_tensor_v2") .. ")R",
+   "a tensor has other arguments"},
+  {global("torch._utils", "_rebuild_parameter") .. ")R",
+   "a parameter has other arguments"},
+  {global("torch", "device") .. ")R", "a device has other arguments"},
+  {global("torch", "Size") .. "K\1\x85R", "a list has other arguments"},
+  {global("_codecs", "encode") .. u "a" .. u "hex" .. "\x86R",
+   "_codecs.encode has other arguments"},
+  {global("_codecs", "encode") .. u "\xc4\x80" .. u "latin1" .. "\x86R",
+   "bytes are not written as characters"},
+  {global("_codecs", "encode") .. u "\xc3" .. u "latin1" .. "\x86R",
+   "bytes are not written as characters"},
+  {global("collections", "OrderedDict") .. "]K\1a\x85R",
+   "an OrderedDict has other arguments"},
+  {tensor(STORAGE, "K\1K\2K\3\x86K\3K\1\x86\x89" .. HOOKS),
+   "a tensor reaches beyond its storage"},
+  {tensor(STORAGE, "K\0K\2K\3\x86K\4K\1\x86\x89" .. HOOKS),
+   "a tensor reaches beyond its storage"},
+  {tensor(STORAGE, "K\7K\0\x85K\1\x85\x89" .. HOOKS),
+   "a tensor reaches beyond its storage"},
+  {tensor(STORAGE, "J\xff\xff\xff\xffK\1\x85K\1\x85\x89" .. HOOKS),
+   "a tensor reaches beyond its storage"},
+  {tensor(STORAGE, "K\0K\2\x85\x8a\8\xff\xff\xff\xff\xff\xff\xff\x7f\x85\x89"
+          .. HOOKS), "a tensor reaches beyond its storage"},
+  {tensor(STORAGE, "K\0J\xff\xff\xff\xff\x85K\1\x85\x89" .. HOOKS),
+   "other sizes than up to 8 numbers"},
+  {tensor(STORAGE, "K\0(" .. ("K\1"):rep(9) .. "t(" .. ("K\1"):rep(9) ..
+          "t\x89" .. HOOKS), "other sizes than up to 8 numbers"},
+  {tensor(STORAGE, "K\0K\2\x85)\x89" .. HOOKS), "other sizes than up to 8"},
+  {tensor(STORAGE, "K\0(" .. ("\x8a\5\0\0\0\0\1"):rep(2) .. "tK\0K\0\x86\x89"
+          .. HOOKS), "needs 64.0 EiB"},
+  {tensor(STORAGE, MATRIX .. "}" .. u "conj" .. "\x88s"),
+   "a conjugated or negated view"},
+  {tensor(STORAGE:gsub("K\6$", "K\5"), "K\0K\5\x85K\1\x85\x89" .. HOOKS),
+   "data/0: 24 bytes, the pickle tells 20"},
+  {tensor(u "storage" .. global("torch", "FloatStorage") .. u "9\27" ..
+          u "cpu" .. "K\6", MATRIX), "storage 9\\x1b is not in the file"},
+  {"](" .. tensor(STORAGE, MATRIX) .. tensor(u "storage" ..
+   global("torch", "IntStorage") .. u "0" .. u "cpu" .. "K\6", MATRIX) .. "e",
+   "a storage is used as two dtypes or sizes"},
+  {("]"):rep(200) .. ("a"):rep(199), "nested too deep"},
+}
+for _, case in ipairs(bad) do
+  local ok, e = pcall(load, "\x80\2" .. case[1] .. ".")
+  assert(not ok and tostring(e):find(case[2], 1, true) and
+         tostring(e):find("deserialize: ", 1, true),
+         ("%q: %s"):format(case[1], ok and "no error" or tostring(e)))
+end
+fails("it has no protocol", load, "K\1.")
+fails("protocol 1 is not read", load, "\x80\1K\1.")
+fails("something follows its end", load, "\x80\2K\1.K\1.")
+fails("it has no data.pkl", nacre.deserialize, zip {{"x/y", "z"}},
+      {format = "pt"})
+fails("a TorchScript program", load, "\x80\2K\1.", {{"x/constants.pkl", "z"}})
+fails("byteorder: neither", nacre.deserialize,
+      zip {{"x/data.pkl", "\x80\2K\1."}, {"x/byteorder", "middle"}},
+      {format = "pt"})
+local whole = "\x80\2" .. tensor(STORAGE, MATRIX) .. "."
+for n = 0, #whole - 1 do
+  fails("pickle: byte ", load, whole:sub(1, n))
+end
+-- The formats before it, named as what they are.
+fails("a file of torch.save before 1.6", nacre.deserialize,
+      "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\2M")
+fails("a Python pickle", nacre.deserialize, "\x80\4K\1.")
+
+-- ---- little memory for what is small
+
+-- A pair of one pair twice, 60 deep, would be 2^60 lists if written out.
+local pairs_of = {"\x80\2]q\0"}
+for i = 0, 59 do
+  pairs_of[i + 2] = ("h%c\x86q%c"):format(i, i + 1)
+end
+r = load(table.concat(pairs_of) .. ".")
+assert(rawequal(r[1], r[2]) and rawequal(r[1][1], r[2][2]))
+
+C.live()
+local function peak(f, ...)
+  local before = nacre._devices()[1].peak
+  local ok, e = pcall(f, ...)
+  return nacre._devices()[1].peak - before, ok, e
+end
+for _, pickle in ipairs {("]"):rep(100000), ("("):rep(100000),
+                         ("N"):rep(100000), ("}q\0"):rep(30000),
+                         "X\xff\xff\xff\x7f" .. ("a"):rep(100000)} do
+  local most = peak(load, "\x80\2" .. pickle .. ".")
+  assert(most < 8 << 20, most)
+end
+-- a storage that declares what the file does not have
+local huge = tensor(u "storage" .. global("torch", "FloatStorage") .. u "0" ..
+                    u "cpu" .. "\x8a\6\0\0\0\0\0\1", MATRIX)
+local most, ok, e = peak(load, "\x80\2" .. huge .. ".")
+assert(not ok and tostring(e):find "the pickle tells" and most < 1 << 20, most)
+
+-- Each allocation fails in turn: an error of ours, and nothing is lost.
+r = nil
+local rich = "\x80\2}(" .. u "a" .. tensor(STORAGE, MATRIX) .. u "b" .. "](" ..
+             tensor(STORAGE, MATRIX) .. u "x" .. "eu."
+local bytes = pt(rich)
+collectgarbage()
+local n = 0
+repeat
+  n = n + 1
+  collectgarbage "stop"
+  nacre._fail_alloc(n, true)
+  ok, e = pcall(nacre.deserialize, bytes)
+  nacre._fail_alloc(0)
+  collectgarbage "restart"
+  assert(ok or e.code == "ENOMEM", tostring(e))
+until ok
+assert(n > 10, n)
+
+-- ---- damaged pickles
+
+local kinds = {rich, "\x80\2" .. huge .. ".",
+               nacre.serialize(tree, {format = "pt"}):match "\x80\2.*%.PK"
+                    :sub(1, -3)}
+math.randomseed(option.seed)
+local random = math.random
+local OPCODES = "NKMJGXTUBC]}(()tasequhjrcRbQ.\x85\x86\x87\x88\x89" ..
+                "\x8a\x8c\x90\x91\x93\x94\x95"
+local function change(s)
+  local i, j = random(3, #s), random(3, #s)
+  local kind = random(5)
+  if kind == 1 then
+    return s:sub(1, i - 1) .. string.char(s:byte(i) ~ 1 << random(0, 7)) ..
+           s:sub(i + 1)
+  elseif kind == 2 then
+    local k = random(#OPCODES)
+    return s:sub(1, i - 1) .. OPCODES:sub(k, k) .. s:sub(i + random(0, 1))
+  elseif kind == 3 then return s:sub(1, i - 1) .. s:sub(i + random(8)) end
+  if i > j then i, j = j, i end
+  j = math.min(j, i + 30)
+  return kind == 4 and s:sub(1, j) .. s:sub(i) or
+         s:sub(1, i) .. s:sub(i, j) .. s:sub(i + 1)
+end
+
+local CODES = {EFILE = true, EVALUE = true, EDTYPE = true, ESHAPE = true,
+               ENOMEM = true}
+nacre.set_memory_limit(64 << 20)
+local loaded, refused, began = 0, 0, os.clock()
+repeat
+  local s = kinds[random(#kinds)]
+  for _ = 1, random(3) do s = #s > 8 and change(s) or s end
+  ok, e = pcall(load, s)
+  loaded, refused = loaded + (ok and 1 or 0), refused + (ok and 0 or 1)
+  assert(ok or type(e) == "table" and CODES[e.code],
+         ("%q: %s"):format(s, tostring(e)))
+  e = nil
+until os.clock() - began > option.seconds
+assert(loaded > 0 and refused > 0)
+nacre.set_memory_limit(0)
+ok, e, r, t, back, s = nil
+os.remove(path)
+print(("pt: ok (%d damaged pickles)"):format(loaded + refused))

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares .pt files with PyTorch.
+
+    tests/torch/files_torch.py build/nacre
+
+What torch.save writes must be read with the same elements, structure and
+sharing, in every protocol of pickles; what nacre writes must be opened by
+torch.load(weights_only=True). What PyTorch refuses is refused. Exits with 77
+(skipped) where there is no PyTorch.
+"""
+import argparse
+import collections
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import torch
+except ImportError:
+    print("skipped: this Python has no PyTorch")
+    sys.exit(77)
+
+DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32,
+          torch.int64, torch.float16, torch.bfloat16, torch.float32,
+          torch.float64]
+AGAIN = "nacre.save(arg[2], nacre.load(arg[1]))"
+
+
+def run(nacre, text, *args):
+    done = subprocess.run([nacre, "-", *args], input=text, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    if done.returncode != 0:
+        sys.exit(f"nacre {args}: {done.stdout}")
+    return done.stdout
+
+
+def elements(t):
+    return t.detach().contiguous().flatten().view(torch.uint8)
+
+
+def same(a, b, place="the value"):
+    """Fails unless the values are alike; a tuple may come back as a list, and
+    what is None is left out."""
+    if isinstance(a, torch.Tensor):
+        ok = isinstance(b, torch.Tensor) and a.dtype == b.dtype and \
+            a.shape == b.shape and a.requires_grad == b.requires_grad and \
+            torch.equal(elements(a), elements(b))
+    elif isinstance(a, dict):
+        a = {k: v for k, v in a.items() if v is not None}
+        if set(a) != set(b):
+            sys.exit(f"{place}: keys {list(a)} became {list(b)}")
+        for k in a:
+            same(a[k], b[k], f"{place}[{k!r}]")
+        return
+    elif isinstance(a, (list, tuple)) and len(a) > 0:
+        if len(a) != len(b):
+            sys.exit(f"{place}: {a} became {b}")
+        for i, (x, y) in enumerate(zip(a, b)):
+            same(x, y, f"{place}[{i}]")
+        return
+    elif isinstance(a, (list, tuple)):
+        ok = len(b) == 0
+    else:
+        ok = type(a) is type(b) and a == b
+    if not ok:
+        sys.exit(f"{place}: {a} became {b}")
+
+
+def compare(nacre, folder, value, want=None, **options):
+    """Saves the value, lets nacre read it and save it, and compares."""
+    one, two = f"{folder}/one.pt", f"{folder}/two.pt"
+    torch.save(value, one, **options)
+    run(nacre, AGAIN, one, two)
+    got = torch.load(two, weights_only=True)
+    same(value if want is None else want, got)
+    mapped = torch.load(two, weights_only=True, mmap=True)
+    same(value if want is None else want, mapped)
+    return got
+
+
+def check_tensors(nacre, folder):
+    torch.manual_seed(1)
+    values = {}
+    for dtype in DTYPES:
+        for shape in [(), (0,), (3,), (2, 3), (2, 0, 4), (100, 70)]:
+            values[f"{dtype} {shape}"] = (torch.randn(shape) * 9).to(dtype)
+    x = torch.arange(24.).reshape(2, 3, 4)
+    values |= {"t": x.transpose(0, 2), "part": x[:, 1:], "step": x[..., ::2],
+               "expanded": torch.ones(3, 1).expand(3, 5),
+               "leaf": torch.ones(2, requires_grad=True)}
+    compare(nacre, folder, values)
+    for value in values.values():
+        if isinstance(value, torch.Tensor) and value.numel() < 20:
+            compare(nacre, folder, value)
+
+
+def check_structure(nacre, folder):
+    value = {
+        "epoch": 3, "loss": 0.25, "name": "é\n", "bytes": b"\xff\x00a",
+        "big": 1 << 60, "low": -(1 << 63), "yes": True, "no": False,
+        "none": None, "list": [1, 2.5, "x", [torch.ones(2)]],
+        "tuple": (1, (2, 3)), "empty": {}, 7: "seven", 1.5: "f",
+        "ordered": collections.OrderedDict(b=1, a=2),
+        "size": torch.Size([2, 3]), "long": "x" * 1000,
+    }
+    for protocol in (2, 3, 4):
+        compare(nacre, folder, value, pickle_protocol=protocol)
+    names = {"dtype": torch.bfloat16, "device": torch.device("cuda:1")}
+    compare(nacre, folder, names, {"dtype": "bfloat16", "device": "cuda:1"})
+    wide = {"a": torch.tensor([1, 65535], dtype=torch.uint16),
+            "b": torch.tensor([2**32 - 1], dtype=torch.uint32),
+            "c": torch.tensor([2**63 - 1], dtype=torch.uint64)}
+    compare(nacre, folder, wide, {"a": torch.tensor([1, 65535]).int(),
+                                  "b": torch.tensor([2**32 - 1]),
+                                  "c": torch.tensor([2**63 - 1])})
+
+
+def check_training(nacre, folder):
+    """A network and an optimizer, as programs keep them."""
+    net = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5),
+                              torch.nn.Linear(5, 2))
+    net[2].weight.data[0] = 0.5
+    step = torch.optim.AdamW(net.parameters())
+    net(torch.randn(3, 4)).sum().backward()
+    step.step()
+    compare(nacre, folder, {"net": net.state_dict(),
+                            "optimizer": step.state_dict(), "epoch": 1})
+    got = compare(nacre, folder, net.state_dict())
+    net.load_state_dict(got)
+    # tensors with attributes of their own
+    p = torch.nn.Parameter(torch.ones(2))
+    p.note = "x"
+    compare(nacre, folder, {"p": p})
+
+
+def check_sharing(nacre, folder):
+    x = torch.arange(10.)
+    got = compare(nacre, folder, {"a": x[:6].view(2, 3), "b": x[4:], "c": x})
+    got["c"][4] = 77
+    if got["a"][1, 1] != 77 or got["b"][0] != 77:
+        sys.exit("a shared storage is shared no more")
+
+
+def check_refused(nacre, folder):
+    path = f"{folder}/bad.pt"
+
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("true",)
+
+    show = "_, e = pcall(nacre.load, arg[1]) print(e)"
+    for value, why in [
+            (Evil(), 'refuses "posix.system"'),
+            ({"args": argparse.Namespace(a=1)}, 'refuses "argparse.Namespace"'),
+            (torch.nn.Linear(1, 1), 'refuses "torch.nn.modules.linear.Linear"'),
+            (torch.ones(2, dtype=torch.complex64), "ComplexFloatStorage"),
+            (torch.ones(2, 2).to_sparse(), "_rebuild_sparse_tensor")]:
+        torch.save(value, path)
+        shown = run(nacre, show, path)
+        if why not in shown:
+            sys.exit(f"{value} is not refused: {shown}")
+    torch.save(torch.ones(2), path, _use_new_zipfile_serialization=False)
+    shown = run(nacre, show, path)
+    if "torch.save before 1.6" not in shown:
+        sys.exit(f"the old format: {shown}")
+    torch.jit.save(torch.jit.script(torch.nn.ReLU()), path)
+    shown = run(nacre, show, path)
+    if "TorchScript" not in shown:
+        sys.exit(f"TorchScript: {shown}")
+
+
+def main():
+    nacre = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        for check in (check_tensors, check_structure, check_training,
+                      check_sharing, check_refused):
+            check(nacre, folder)
+    print("files_torch: ok")
+
+
+if __name__ == "__main__":
+    main()
