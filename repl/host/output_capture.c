@@ -2,9 +2,9 @@
 /*
 ** output_capture.c - records what a line of the session prints, for :save
 ** --transcript and --record: print and the write method of files work as always
-** and also note what went to stdout and stderr. Output of child processes and of C code
-** is not seen. Also discards stdout while code is timed, and diverts it into a
-** file whose text is the output of a command.
+** and also note what went to stdout and stderr. Output of child processes and
+** of C code is not seen. Also discards stdout while code is timed, and diverts
+** it into a file whose text is the output of a command.
 */
 
 #include <fcntl.h>

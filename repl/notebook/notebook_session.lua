@@ -141,31 +141,16 @@ local function current_line(left)
   return line:find "^%s*[:?!%%]" and line or left
 end
 
--- The files that a path may become, and the part of it that they replace.
-local function files(left, quoted)
-  local path = left:match(quoted and "[^\"']*$" or "%S*$")
-  local folder, base = path:match "^(.*/)([^/]*)$"
-  local place = folder or "./"
-  if place:find "^~/" then place = (os.getenv "HOME" or "~") .. place:sub(2) end
-  base = base or path
-  local list = {}
-  for _, entry in ipairs(require "nacre.process".list_folder(place) or {}) do
-    local name = entry[1]
-    if name:sub(1, #base) == base and
-       (not name:find "^%." or base ~= "" and not name:find "^%.%.?$") then
-      list[#list + 1] = name .. (entry[2] and "/" or "")
-    end
+-- The texts of the candidates: those that begin with the word, else the others
+-- that the prompt's menu would show.
+local function texts(found, word)
+  local list, all = {}, {}
+  for i, item in ipairs(found) do
+    local text = type(item) == "table" and item[1] or item
+    all[i] = text
+    if text:sub(1, #word) == word then list[#list + 1] = text end
   end
-  table.sort(list)
-  return list, base
-end
-
--- The end of the text that a candidate begins with.
-local function replaced(left, candidate)
-  for n = math.min(#left, #candidate), 1, -1 do
-    if left:sub(-n) == candidate:sub(1, n) then return left:sub(-n) end
-  end
-  return ""
+  return list[1] and list or all
 end
 
 function serve.complete_request(r)
@@ -173,15 +158,9 @@ function serve.complete_request(r)
   local point = byte_before(code, r.cursor_pos)
   local left = current_line(code:sub(1, point))
   local found = shell.complete(left .. code:sub(point + 1), #left)
-  local list, word = {}, ""
-  if found.files then
-    list, word = files(left, found.files == "quoted")
-  else
-    for i, item in ipairs(found) do list[i] = item[1] end
-    word = list[1] and replaced(left, list[1]) or ""
-  end
+  local word = left:sub((found.start or #left) + 1)
   local stop = utf8.len(code, 1, point) or point
-  return {status = "ok", matches = list, metadata = json.object,
+  return {status = "ok", matches = texts(found, word), metadata = json.object,
           cursor_start = stop - (utf8.len(word) or #word), cursor_end = stop}
 end
 
