@@ -6,7 +6,7 @@
 
 #include "bindings/binding.h"
 
-#define FORMATS "text|npy|npz|safetensors|csv|tsv|txt"
+#define FORMATS "text|npy|npz|safetensors|pt|csv|tsv|txt"
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \

@@ -200,6 +200,31 @@ static int can_use_request(Temps *w, Tensor *x, Tensor *src) {
   return w->status == NC_OK && (nc_context->no_grad || (!mine && !other));
 }
 
+/* Is the index a vector along dim that is expanded over all other dimensions of
+   x, so that whole slices move? */
+static int is_expanded(const Tensor *x, int dim, const Tensor *index) {
+  enum { LEAST = 8 }; /* elements of a slice */
+  int64_t slice = 1;
+  for (int d = 0; d < x->nd; d++) {
+    if (d == dim) continue;
+    if (index->size[d] != x->size[d]) return 0;
+    if (index->size[d] > 1 && index->step[d] != 0) return 0;
+    slice *= x->size[d];
+  }
+  return slice >= LEAST;
+}
+
+/* The same as scatter_to for an expanded index: x[.., vector, ..] put= src. */
+static void scatter_slices(Temps *w, Tensor *x, int dim, Tensor *index,
+                           const Arg *src, PutMode how) {
+  Index ix[NC_MAXDIM];
+  const int64_t n = index->size[dim];
+  for (int d = 0; d < x->nd; d++)
+    if (d != dim) index = nc_temps_narrow(w, index, d, 0, 1);
+  nc_set_slices(ix, dim, nc_temps_reshape(w, index, 1, &n));
+  nc_temps_setindex(w, x, ix, dim + 1, src, how);
+}
+
 /* x[index along dim] put= src, a tensor or a number, in place.  `fresh': x
    is a new tensor that is dropped after an error. */
 static void scatter_to(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
@@ -216,6 +241,10 @@ static void scatter_to(Temps *w, Tensor *x, int dim, Tensor *index, Arg src,
   check_index_shape(w, index, x, dim, NC_OPERAND(0));
   if (w->status != NC_OK || nc_numel(index) == 0) return;
   if (src.t) src.t = narrow_to_index(w, src.t, index);
+  if (w->status == NC_OK && is_expanded(x, dim, index)) {
+    scatter_slices(w, x, dim, index, &src, how);
+    return;
+  }
   if (can_use_request(w, x, src.t)) {
     scatter_by_request(w, x, dim, index, src, how, fresh);
     return;

@@ -73,9 +73,7 @@ void nc_temps_setindex(Temps *w, Tensor *x, const Index ix[], int n,
 /*
 ** Slices along a dimension
 */
-/* Sets ix to all elements of the dimensions before dim, and the index along
-   dim. */
-static void set_slices(Index ix[], int dim, Tensor *index) {
+void nc_set_slices(Index ix[], int dim, Tensor *index) {
   memset(ix, 0, NC_MAXDIM * sizeof *ix);
   for (int d = 0; d < dim; d++) ix[d].kind = IX_ALL;
   ix[dim].kind = IX_TENSOR;
@@ -84,7 +82,7 @@ static void set_slices(Index ix[], int dim, Tensor *index) {
 
 Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index) {
   Index ix[NC_MAXDIM];
-  set_slices(ix, dim, index);
+  nc_set_slices(ix, dim, index);
   return nc_temps_getindex(w, x, ix, dim + 1);
 }
 
@@ -156,7 +154,7 @@ int nc_op_index_add_(Call *c) {
     Arg in[2] = { src, { .s = *alpha } };
     src.t = nc_temps_cast(&w, nc_temps_op(&w, OP_mul, in, NULL), x->dtype);
   }
-  set_slices(ix, dim, index);
+  nc_set_slices(ix, dim, index);
   nc_temps_setindex(&w, flat, ix, dim + 1, &src, adds ? PUT_ADD : PUT_SET);
   return nc_temps_endinplace(&w, c);
 }
@@ -204,7 +202,7 @@ int nc_op_index_fill_(Call *c) {
   nc_temps_dim(&w, &dim, &c->arg[1], x);
   index = index_vector(&w, c->arg[2].t);
   check_fill_value(&w, c->arg[3].t);
-  set_slices(ix, dim, index);
+  nc_set_slices(ix, dim, index);
   nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
                     PUT_SET);
   return nc_temps_endinplace(&w, c);
@@ -236,7 +234,7 @@ int nc_op_put_(Call *c) {
   if (!nc_isdense(x)) own = nc_temps_op1(&w, OP_clone, x);
   flat = nc_temps_flatten(&w, own);
   src.t = nc_temps_flatten(&w, src.t);
-  set_slices(ix, 0, nc_temps_flatten(&w, index));
+  nc_set_slices(ix, 0, nc_temps_flatten(&w, index));
   if (nc_numel(index) > 0)
     nc_temps_setindex(&w, flat, ix, 1, &src, c->arg[3].s.i ? PUT_ADD : PUT_SET);
   if (own != x)

@@ -6,6 +6,10 @@
 #include "core/base/temps.h"
 #include "core/indexing/advanced_index.h"
 
+/* Sets ix to all elements of the dimensions before dim, and the index along
+   dim. */
+void nc_set_slices(Index ix[], int dim, Tensor *index);
+
 /* the elements of x at positions `index', a vector, along dim */
 Tensor *nc_temps_indexselect(Temps *w, Tensor *x, int dim, Tensor *index);
 

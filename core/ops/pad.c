@@ -97,10 +97,26 @@ static Tensor *pad_with_own(Temps *w, Tensor *x, int d, int64_t before,
   return nc_temps_indexselect(w, x, d, nc_temps_add(w, r, &index));
 }
 
-/* Pads the last dimensions with a number: a copy to a view of a full tensor. */
+/* Fills what lies before position `from' and behind `n' more along dim d of t;
+   returns what lies between. */
+static Tensor *fill_ends(Temps *w, Tensor *t, int d, int64_t from, int64_t n,
+                         Scalar value) {
+  const int64_t ends[2][2] = { { 0, from }, { from + n, t->size[d] } };
+  for (int i = 0; i < 2; i++) {
+    const int64_t length = ends[i][1] - ends[i][0];
+    Tensor *end = length ? nc_temps_narrow(w, t, d, ends[i][0], length) : NULL;
+    if (end && w->status == NC_OK) w->status = nc_fill(end, value);
+  }
+  return nc_temps_narrow(w, t, d, from, n);
+}
+
+/* Pads the last dimensions with a number: a copy to a view of a new tensor, of
+   which a small one is first filled as a whole. */
 static Tensor *pad_constant(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
+  enum { WHOLE = 65536 };
   int64_t size[NC_MAXDIM], from[NC_MAXDIM];
   Tensor *y, *part;
+  int whole;
   memcpy(size, x->size, sizeof size);
   memset(from, 0, sizeof from);
   for (int i = 0; 2 * i + 1 < pad->n && w->status == NC_OK; i++) {
@@ -123,11 +139,14 @@ static Tensor *pad_constant(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
     if (left != x->size[d]) x = nc_temps_narrow(w, x, d, cut, left);
   }
   if (w->status != NC_OK) return NULL;
-  part = y = nc_temps_full(w, x, x->dtype, x->nd, size, value);
+  whole = nc_numel(x) < WHOLE;
+  part = y = whole ? nc_temps_full(w, x, x->dtype, x->nd, size, value)
+                   : nc_temps_new(w, x, x->dtype, x->nd, size);
   for (int d = 0; d < x->nd && w->status == NC_OK; d++)
     if (x->size[d] != size[d]) {
       if (x->size[d] == 0) return y;
-      part = nc_temps_narrow(w, part, d, from[d], x->size[d]);
+      part = whole ? nc_temps_narrow(w, part, d, from[d], x->size[d])
+                   : fill_ends(w, part, d, from[d], x->size[d], value);
     }
   nc_temps_copyinto(w, part, x);
   return y;

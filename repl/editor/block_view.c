@@ -209,14 +209,19 @@ static void drawfound(const View *v, Frame *f) {
     f->cell[f->row * f->columns + c].role = ROLE_FOUND;
 }
 
+/* A hint whose argument would not be seen begins with it. */
 static void drawhint(const View *v, Frame *f, int row) {
-  int first, last, c;
+  const char *text = v->hint;
+  const int argument = sh_textwidth(text + v->from, (size_t)(v->to - v->from));
+  int column = INDENT, first = column + sh_textwidth(text, (size_t)v->from), c;
   sh_frame_rows(f, row + 1);
-  sh_frame_text(f, row, INDENT, v->hint, v->hintrole, f->columns);
-  if (v->to <= v->from) return;
-  first = INDENT + sh_textwidth(v->hint, (size_t)v->from);
-  last = INDENT + sh_textwidth(v->hint, (size_t)v->to);
-  for (c = first; c < last && c < f->used[row]; c++)
+  if (argument > 0 && first + argument + 3 > f->columns) {
+    column = sh_frame_text(f, row, column, "... ", v->hintrole, f->columns);
+    first = column;
+    text += v->from;
+  }
+  sh_frame_text(f, row, column, text, v->hintrole, f->columns);
+  for (c = first; c < first + argument && c < f->used[row]; c++)
     f->cell[row * f->columns + c].role = ROLE_ARGUMENT;
 }
 

@@ -134,6 +134,8 @@ local function options_may_follow(params, typed)
   return #typed >= required
 end
 
+local MORE <const> = {name = "...", type = "unknown", text = "..."}
+
 -- The parameter that is being written, its position, and whether it is given
 -- by name; nil if the name of an option is being written, or no parameter is
 -- left.
@@ -148,7 +150,7 @@ local function current(call)
   local i = #call.typed + 1
   local last = call.params[#call.params]
   if last and last.name == "..." and i >= #call.params then
-    return last, #call.params
+    return MORE, #call.params
   end
   for k, p in ipairs(call.params) do
     if p.byname then return nil end

@@ -107,17 +107,18 @@ local function matching(word, fill)
   return #list > 0 and list or length > 1 and near or {}, values, hows
 end
 
-local SORTED <const> = 1000
+local SORTED <const> = 3000
+local SAMPLE <const> = 200
 
--- Sorts names. Of thousands only the first ones are in order: nobody walks
--- further, and sorting all would be felt.
+-- Sorts names. Of very many only the first ones, about SORTED, are in order:
+-- nobody walks further, and sorting all would be felt.
 local function sort_names(list)
   local n = #list
   if n <= 2 * SORTED then return table.sort(list) end
   local sample, head, tail = {}, {}, {}
-  for i = 1, 200 do sample[i] = list[i * n // 200] end
+  for i = 1, SAMPLE do sample[i] = list[i * n // SAMPLE] end
   table.sort(sample)
-  local limit = sample[math.max(1, 200 * SORTED // n)]
+  local limit = sample[math.max(1, SAMPLE * SORTED // n)]
   for _, name in ipairs(list) do
     local into = name < limit and head or tail
     into[#into + 1] = name

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** external_editor.c - runs the user's editor on a file or a block.
+** external_editor.c - runs the user's editor on a file or a block, and the
+** user's pager on a file.
 **
 ** It is started with posix_spawn, because a process with an open device must
 ** not fork, and gets the keyboard's signals for itself, as with system(3).
@@ -49,28 +50,41 @@ static int spawn(char *command, char *path, char *line) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Most editors take +LINE; what has a blank or another option in front of
-   the name is left to the shell. */
-int sh_editfile(const char *path, int line) {
+/* Runs such a line while this process ignores the keyboard's signals. */
+static int run(char *command, const char *path, char *line) {
   struct sigaction ignore = { .sa_handler = SIG_IGN }, interrupt, quit;
-  char command[1024], at[16], name[4096];
+  char name[4096];
   int status;
   if (strlen(path) >= sizeof name) return 127;
   strcpy(name, path);
-  snprintf(at, sizeof at, "+%d", line);
-  snprintf(command, sizeof command,
-           line > 0 ? "exec %s \"$2\" \"$1\"" : "exec %s \"$1\"",
-           sh_editorcommand());
   fflush(stdout);
   sigemptyset(&ignore.sa_mask);
   sigaction(SIGINT, &ignore, &interrupt);
   sigaction(SIGQUIT, &ignore, &quit);
-  status = spawn(command, name, at);
+  status = spawn(command, name, line);
   sigaction(SIGINT, &ignore, NULL); /* drops what waits while it is blocked */
   sigaction(SIGQUIT, &ignore, NULL);
   sigaction(SIGINT, &interrupt, NULL);
   sigaction(SIGQUIT, &quit, NULL);
   return status;
+}
+
+/* Most editors take +LINE; what has a blank or another option in front of
+   the name is left to the shell. */
+int sh_editfile(const char *path, int line) {
+  char command[1024], at[16];
+  snprintf(at, sizeof at, "+%d", line);
+  snprintf(command, sizeof command,
+           line > 0 ? "exec %s \"$2\" \"$1\"" : "exec %s \"$1\"",
+           sh_editorcommand());
+  return run(command, path, at);
+}
+
+int sh_pagefile(const char *pager, const char *path) {
+  char command[1024], none[] = "";
+  const int n = snprintf(command, sizeof command,
+                         "export LESS=\"${LESS-FRX}\"; exec %s \"$1\"", pager);
+  return n < (int)sizeof command ? run(command, path, none) : 127;
 }
 
 static int writetext(int fd, const char *text) {

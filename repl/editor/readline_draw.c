@@ -312,7 +312,7 @@ void rldrawhome(void) {
 }
 
 static int clearscreen(int count, int key) {
-  (void)count, (void)key;
+  if (!own) return rl_clear_screen(count, key);
   sh_screen_print(&screen, "\033[H\033[2J");
   sh_screen_forget(&screen);
   touch();
@@ -363,6 +363,9 @@ void rldrawresize(void) {
 void rldrawopen(const EditorHooks *h) {
   hooks = h;
   own = 0;
+  rl_add_defun("nacre-clear-screen", clearscreen, -1);
+  rlmenuopen(h);
+  rlsuggestopen();
   if (sh_plaindisplay()) return;
   FILE *f = open_memstream(&captured, &ncaptured);
   if (f == NULL) return;
@@ -373,7 +376,7 @@ void rldrawopen(const EditorHooks *h) {
 static void bindmap(Keymap map) {
   rlbind("\\C-l", clearscreen, map);
   rlbind("\\e\\C-l", clearscreen, map);
-  rlmenukeys(hooks, map);
+  rlmenukeys(map);
   rlsuggestkeys(map);
 }
 
@@ -388,7 +391,6 @@ void rldrawinit(void) {
   rl_redisplay_function = touch;
   rl_completion_display_matches_hook = rlmenulist;
   rl_variable_bind("blink-matching-paren", "off");
-  rl_add_defun("nacre-clear-screen", clearscreen, -1);
   bindmap(emacs_standard_keymap);
   bindmap(vi_insertion_keymap);
   rlbind("\\C-l", clearscreen, vi_movement_keymap);

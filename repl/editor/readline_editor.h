@@ -45,7 +45,8 @@ void rldrawresize(void);
 void rldrawclose(void);
 
 /* readline_menu.c */
-void rlmenukeys(const EditorHooks *hooks, Keymap map);
+void rlmenuopen(const EditorHooks *hooks); /* names its keys for .inputrc */
+void rlmenukeys(Keymap map);
 Menu *rlmenu(void); /* that of the text as it is */
 void rlmenuclose(void);
 int rlmenutab(void);
@@ -57,6 +58,7 @@ void rlmenulist(char **matches, int n, int width);
 
 /* readline_suggest.c */
 const char *rlsuggestion(void); /* what follows the text, or NULL */
+void rlsuggestopen(void); /* names its keys for .inputrc */
 void rlsuggestkeys(Keymap map);
 
 #endif

@@ -327,8 +327,10 @@ static int replaceable(rl_command_func_t *f) {
          f == rl_history_search_forward || f == rl_bracketed_paste_begin ||
          f == rl_vi_editing_mode || f == rl_operate_and_get_next ||
          f == rl_abort || f == rl_forward_char || f == rl_backward_char ||
-         f == rl_end_of_line || f == rl_forward_word || f == rl_clear_screen ||
-         f == rl_clear_display;
+#if RL_READLINE_VERSION >= 0x0801
+         f == rl_clear_display ||
+#endif
+         f == rl_end_of_line || f == rl_forward_word || f == rl_clear_screen;
 }
 
 void rlbind(const char *keys, rl_command_func_t *f, Keymap map) {

@@ -163,9 +163,12 @@ static int quit(int count, int key) {
   return 0;
 }
 
-void rlmenukeys(const EditorHooks *h, Keymap map) {
+void rlmenuopen(const EditorHooks *h) {
   hooks = h;
   rl_add_defun("nacre-complete-back", backtab, -1);
+}
+
+void rlmenukeys(Keymap map) {
   rlbind("\\e[Z", backtab, map);
   rlbind("\\C-g", quit, map);
   rlbind("\\e[D", backward, map);

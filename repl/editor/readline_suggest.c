@@ -69,9 +69,12 @@ static int forwardword(int count, int key) {
   return accept(rl_forward_word, 1, count, key);
 }
 
-void rlsuggestkeys(Keymap map) {
+void rlsuggestopen(void) {
   rl_add_defun("nacre-accept", forward, -1);
   rl_add_defun("nacre-accept-word", forwardword, -1);
+}
+
+void rlsuggestkeys(Keymap map) {
   rlbind("\\e[C", forward, map);
   rlbind("\\eOC", forward, map);
   rlbind("\\e[F", lineend, map);

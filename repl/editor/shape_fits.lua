@@ -103,21 +103,24 @@ local function takes(f, args)
   return false
 end
 
-local function is_random(info)
+-- Only an operation of nacre is called, which computes something of its
+-- operands and nothing else: none that draws random numbers or sets a state.
+local function is_pure(f)
+  local info = type(f) == "function" and nacre._info(f)
+  if not info then return false end
   for _, p in ipairs(info.params) do
-    if p.type == "generator" then return true end
+    if p.type == "generator" or p.type == "fn" then return false end
   end
-  return info.name:find "drop" ~= nil
+  local results = info.results
+  return results ~= "" and results ~= "results" and
+         not info.name:find "[:]" and not info.name:find "drop" and
+         not info.name:find "gumbel" and not info.name:find "rrelu"
 end
 
 -- The variables that fit as the next argument of a call (see
 -- call_at_cursor.around), a list of {name =, value =}; nil if that is unknown.
 function shape_fits.list(call)
-  local info = call.info
-  if not info or type(call.f) ~= "function" or call.options or
-     is_random(info) then
-    return nil
-  end
+  if call.options or not is_pure(call.f) then return nil end
   local args, all, found = before(call), variables(), {}
   if not args then return nil end
   local tensors = {}

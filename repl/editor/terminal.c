@@ -53,6 +53,16 @@ void sh_setascii(int on) {
   utf8 = !on && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
+static int shown = STDOUT_FILENO; /* where what goes to stdout is shown */
+
+void sh_divert(int fd) {
+  shown = fd >= 0 ? fd : STDOUT_FILENO;
+}
+
+int sh_terminal_at(int fd) {
+  return isatty(fd == STDOUT_FILENO ? shown : fd);
+}
+
 void sh_setwidth(int n) {
   width = n;
 }
@@ -76,7 +86,7 @@ int sh_color(int fd) {
   if (color != COLOR_AUTO) return color == COLOR_ALWAYS;
   if (variable("NO_COLOR")) return 0;
   if (force != NULL && strcmp(force, "0") != 0) return 1;
-  return !sh_dumb() && isatty(fd);
+  return !sh_dumb() && sh_terminal_at(fd);
 }
 
 int sh_columns(void) {
@@ -85,8 +95,8 @@ int sh_columns(void) {
   int n;
   if (width > 0) return width;
   /* COLUMNS is of when the shell started: the terminal knows better */
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-    return w.ws_col;
+  if (ioctl(shown, TIOCGWINSZ, &w) == 0 && w.ws_col > 1)
+    return w.ws_col - (shown != STDOUT_FILENO); /* the pager keeps one free */
   n = columns != NULL ? atoi(columns) : 0;
   return n > 0 && n < 100000 ? n : 80;
 }

@@ -43,35 +43,35 @@ local function overview()
   putline(line)
 end
 
--- Each command with its description, below it on a narrow screen.
+-- "head   doc" with the doc from column `margin` on, below a head that is
+-- longer.
+local function entry_text(head, doc, margin, width)
+  doc = reference.wrapped(doc, (" "):rep(margin), width)
+  if #head + 2 > margin then return head:match "^.*%S" .. "\n" .. doc end
+  return head .. doc:sub(#head + 1)
+end
+
+-- Each command with its description.
 local function print_all()
   local width = host.columns()
   local margin = width < 60 and 6 or 26
   for _, command in ipairs(commands.list) do
-    local text = ("  %-" .. margin - 4 .. "s"):format(form(command))
-    local doc = reference.wrapped(command.doc, (" "):rep(margin), width)
-    if #text + 2 > margin then
-      say(text, "\n", doc, "\n")
-    else
-      say(text, doc:sub(#text + 1), "\n")
-    end
+    say(entry_text("  " .. form(command), command.doc, margin, width), "\n")
   end
 end
 
 -- The options of a command, a line each.
-local function option_lines(command, add)
-  local width = host.columns()
+local function option_lines(command, width, add)
+  local margin = width < 60 and 6 or 26
   for _, p in ipairs(commands.params(command)) do
     if p.byname then
-      local head = ("  %-22s  "):format(options.form(p, true))
-      local doc = reference.wrapped(p.doc or "", (" "):rep(#head), width)
-      add(head .. doc:sub(#head + 1))
+      add(entry_text("  " .. options.form(p, true), p.doc or "", margin, width))
     end
   end
 end
 
 -- The other names of a command, with what they stand for.
-local function alias_lines(command, add)
+local function alias_lines(command, width, add)
   local list = {}
   for name, target in next, commands.aliases do
     if target:match "^%S+" == command.name then
@@ -81,15 +81,14 @@ local function alias_lines(command, add)
   end
   table.sort(list)
   if #list > 0 then
-    add(reference.wrapped("also  " .. table.concat(list, ", "), "  ",
-                          host.columns()))
+    add(reference.wrapped("also  " .. table.concat(list, ", "), "  ", width))
   end
 end
 
 -- Everything about a command, without its example: how it is typed, what it
 -- does, its options, and the function of the same name.
-function command_help.facts(command)
-  local lines, width = {}, host.columns()
+function command_help.facts(command, width)
+  local lines = {}
   local function add(text) lines[#lines + 1] = text end
   add(reference.folded(form(command), width))
   add(reference.wrapped(command.doc, "  ", width))
@@ -97,8 +96,8 @@ function command_help.facts(command)
   if entry and entry.fields.about then
     add(reference.wrapped(entry.fields.about, "  ", width))
   end
-  option_lines(command, add)
-  alias_lines(command, add)
+  option_lines(command, width, add)
+  alias_lines(command, width, add)
   add(reference.folded(("  shell.%s%s"):format(command.as or command.name,
     command.form or command.call and "(...)" or "(text)"), width))
   return table.concat(lines, "\n")
@@ -107,9 +106,10 @@ end
 -- The same with the example.
 function command_help.text(command)
   local entry = reference.entry(":" .. command.name)
-  local text = command_help.facts(command)
-  return entry and text .. "\n" .. reference.folded(entry.example,
-                                                    host.columns()) or text
+  local width = host.columns()
+  local text = command_help.facts(command, width)
+  return entry and text .. "\n" .. reference.folded(entry.example, width) or
+         text
 end
 
 local KEYS = {

@@ -7,6 +7,7 @@ local host = require "nacre.host"
 local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local lua_functions = require "nacre.lua_functions"
 local reference = require "nacre.reference"
 local facts = require "nacre.tensor_facts"
 local suggestion = require "nacre.suggestion"
@@ -81,6 +82,11 @@ end
 
 local function describe(name, v)
   if type(v) == "function" then
+    local known = lua_functions.info(v)
+    if known then
+      return reference.brief(known, false, host.columns()) ..
+             "\n  a function of Lua"
+    end
     local info = debug.getinfo(v, "S")
     if info.what == "C" then return name .. "(...)\n  built in" end
     return ("%s%s\n  defined at %s:%d"):format(name, lookup.parameters(v),
@@ -180,7 +186,8 @@ local function meaning(name)
   local more = owner == "" and nacre._info(last)   -- load and nacre.load
   if value ~= nil then
     local own = describe(name, value)
-    return more and ("nacre.%s\n%s of Lua itself"):format(operation(more), own)
+    local itself = lua_functions.info(value) and "" or " of Lua itself"
+    return more and ("nacre.%s\n%s%s"):format(operation(more), own, itself)
            or own
   end
   value = owner == "" and lookup.value("nacre." .. last)

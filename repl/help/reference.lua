@@ -316,8 +316,11 @@ function reference.brief(info, method, width)
   return table.concat(lines, "\n")
 end
 
--- Everything about an operation except its example.
+-- Everything about an operation, or a command, except its example.
 function reference.text(info, method, width)
+  if info.command then
+    return require "nacre.command_help".facts(info.command, width)
+  end
   local lines, before = {reference.brief(info, method, width)}
   for _, fact in ipairs(reference.facts(info)) do
     local label, text = fact[1], wrapped(fact[2], (" "):rep(9), width)
@@ -336,9 +339,15 @@ function reference.help(info, method, width)
 end
 
 -- For names that no table has (a field of tensors, a function of the shell): a
--- table like that of _info, made from their entry; nil if there is none.
+-- table like that of _info, made from their entry; of a command, ":bench", one
+-- with its row; nil if there is none.
 function reference.described(name)
   local entry = reference.entry(name)
+  local command = entry and name:match "^:(.*)$"
+  if command then
+    command = require "nacre.commands".find(command)
+    return command and {name = name, command = command, doc = command.doc}
+  end
   local own = entry and entry.fields
   return own and own.doc and {name = name, signature = own.form or name,
                               doc = own.doc}
@@ -372,7 +381,8 @@ end
 local INDEX = [[
 # Reference
 
-Every operation, by subject; `?name` shows the same at the prompt. The pages are
+Every operation and command, by subject; `?name` and `:help NAME` show the same
+at the prompt. The pages are
 written by the program: `nacre scripts/reference.lua docs/reference`.
 
 In a formula `x` is a lone operand, `y` the result, `n` the number of elements,

@@ -61,7 +61,7 @@ static int utf8(lua_State *L) {
 
 static int terminal(lua_State *L) {
   static const char *const names[] = { "stdin", "stdout", "stderr", NULL };
-  lua_pushboolean(L, isatty(luaL_checkoption(L, 1, "stdout", names)));
+  lua_pushboolean(L, sh_terminal_at(luaL_checkoption(L, 1, "stdout", names)));
   return 1;
 }
 
@@ -164,6 +164,15 @@ static int editfile(lua_State *L) {
       sh_editfile(luaL_checkstring(L, 1), (int)luaL_optinteger(L, 2, 0));
   lua_pushboolean(L, status == 0);
   lua_pushfstring(L, "%s gives status %d", sh_editorcommand(), status);
+  return 2;
+}
+
+/* page_file(command, path): runs a pager; false and what is wrong */
+static int pagefile(lua_State *L) {
+  const char *pager = luaL_checkstring(L, 1);
+  int status = sh_pagefile(pager, luaL_checkstring(L, 2));
+  lua_pushboolean(L, status == 0);
+  lua_pushfstring(L, "%s gives status %d", pager, status);
   return 2;
 }
 
@@ -276,6 +285,12 @@ int sh_openhost(lua_State *L) {
                                    { "query_terminal", sh_query_terminal },
                                    { "prefill", prefill },
                                    { "edit_file", editfile },
+                                   { "page_file", pagefile },
+                                   { "viewer_open", sh_viewer_open },
+                                   { "viewer_close", sh_viewer_close },
+                                   { "viewer_size", sh_viewer_size },
+                                   { "viewer_show", sh_viewer_show },
+                                   { "viewer_key", sh_viewer_key },
                                    { "edit_text", edittext },
                                    { "edits_blocks", editsblocks },
                                    { "terminal_settings", terminalsettings },

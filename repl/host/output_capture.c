@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** output_capture.c - records what a line of the session prints, for :save
-** --transcript and --record: print and the write method of files work as always
-** and also note what went to stdout and stderr. Output of child processes and
-** of C code is not seen. Also discards stdout while code is timed, and diverts
-** it into a file whose text is the output of a command.
+** --transcript and --record: print and the write method of files work as
+** always and also note what went to stdout and stderr. Output of child
+** processes and of C code is not seen. Also discards stdout while code is
+** timed, and diverts it into a file whose text is the output of a command.
 */
 
 #include <fcntl.h>
@@ -83,14 +83,6 @@ static int iowrite(lua_State *L) {
   return sh_callwrapped(L);
 }
 
-/* capture(text): what a line of the session shows without printing it */
-static int capture(lua_State *L) {
-  size_t n;
-  const char *text = luaL_checklstring(L, 1, &n);
-  keep(text, n);
-  return 0;
-}
-
 /* captured(): what was printed since the last call, and whether that is not
    all of it */
 static int captured(lua_State *L) {
@@ -99,6 +91,14 @@ static int captured(lua_State *L) {
   used = 0;
   cut = 0;
   return 2;
+}
+
+/* keep_output(text): as if it had been printed */
+static int keepoutput(lua_State *L) {
+  size_t n;
+  const char *text = luaL_checklstring(L, 1, &n);
+  keep(text, n);
+  return 0;
 }
 
 /* Where stdout leads meanwhile: to a file without a name, or nowhere.  The
@@ -146,15 +146,17 @@ int sh_unmute_stdout(lua_State *L) {
   return 1;
 }
 
-/* divert_stdout(): keeps what goes to stdout; false if that is so already, or
-   cannot be */
+/* divert_stdout(shown): keeps what goes to stdout; false if that is so already,
+   or cannot be. If it will be `shown', stdout still seems to be what it was. */
 int sh_divert_stdout(lua_State *L) {
+  const int later = lua_toboolean(L, 1);
   int fd;
   FILE *f = diverted < 0 && aside < 0 ? tmpfile() : NULL;
   if (f == NULL) return lua_pushboolean(L, 0), 1;
   fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 0);
   fclose(f);
   if (fd >= 0) diverted = replace_stdout(fd);
+  if (later) sh_divert(diverted);
   return lua_pushboolean(L, diverted >= 0), 1;
 }
 
@@ -169,7 +171,7 @@ int sh_diverted_text(lua_State *L) {
   from = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   dup2(diverted, STDOUT_FILENO);
   close(diverted);
-  diverted = -1;
+  sh_divert(diverted = -1);
   for (off_t at = 0; from >= 0 && n > 0; at += n) {
     n = pread(from, luaL_prepbuffer(&text), LUAL_BUFFERSIZE, at);
     if (n > 0) luaL_addsize(&text, (size_t)n);
@@ -190,7 +192,7 @@ void sh_open_output_capture(lua_State *L) {
   luaL_requiref(L, "nacre.host", sh_openhost, 0);
   lua_pushcfunction(L, captured);
   lua_setfield(L, -2, "captured");
-  lua_pushcfunction(L, capture);
-  lua_setfield(L, -2, "capture");
+  lua_pushcfunction(L, keepoutput);
+  lua_setfield(L, -2, "keep_output");
   lua_pop(L, 1);
 }

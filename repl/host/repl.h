@@ -73,6 +73,9 @@ void sh_setwidth(int n);            /* 0: the width of the terminal */
 int sh_color(int fd);               /* may escape sequences be written to fd? */
 int sh_columns(void);
 int sh_utf8(void);
+/* Stdout leads elsewhere, but what goes there will be shown on fd; -1: not. */
+void sh_divert(int fd);
+int sh_terminal_at(int fd); /* is it, or what it is diverted from, one? */
 int sh_interactive(void); /* stdin and stdout are both terminals */
 int sh_dumb(void);        /* TERM is unset or "dumb" */
 /* Is the prompt drawn by readline alone (--plain)? */
@@ -137,6 +140,11 @@ void sh_wrapfield(lua_State *L, const char *field, lua_CFunction f);
 /* In such a function: calls the old one with all arguments; returns the number
    of results. */
 int sh_callwrapped(lua_State *L);
+int sh_viewer_open(lua_State *L);    /* viewer_screen.c: host.viewer_open, */
+int sh_viewer_close(lua_State *L);   /* and so on */
+int sh_viewer_size(lua_State *L);
+int sh_viewer_show(lua_State *L);
+int sh_viewer_key(lua_State *L);
 int sh_png_of_svg(lua_State *L);     /* svg_png.c: host.png_of_svg */
 const char *sh_zmq_library(void);    /* zmq_sockets.c: its name; or NULL */
 const char *sh_sodium_library(void); /* message_signing.c: the same */
@@ -215,6 +223,8 @@ int sh_writeall(int fd, const char *text, size_t n);
 */
 const char *sh_editorcommand(void); /* $VISUAL, $EDITOR or vi */
 int sh_editfile(const char *path, int line); /* returns its exit status */
+/* runs a pager, a line of the system's shell, on a file; its exit status */
+int sh_pagefile(const char *pager, const char *path);
 /* the edited text, malloced, or NULL on failure */
 char *sh_edittext(const char *text);
 

@@ -26,7 +26,7 @@ function output.display(data, number)
   output.publish(number and "execute_result" or "display_data",
                  {data = data, metadata = json.object,
                   execution_count = number})
-  host.capture(data["text/plain"] .. "\n")
+  host.keep_output(data["text/plain"] .. "\n")
 end
 
 -- Shows an image, a uint8 tensor CxHxW; text is for front ends that show none.

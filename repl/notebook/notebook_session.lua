@@ -249,7 +249,7 @@ local function replace()
   function shell.write_error(text)
     if shell.held then return shell.complain(text) end
     failure = failure and failure .. "\n" .. text or text
-    host.capture(text .. "\n")
+    host.keep_output(text .. "\n")
   end
   function host.prefill(text)
     payload[#payload + 1] = {source = "set_next_input", text = text,

@@ -30,6 +30,7 @@
 --                     guards the user's code itself
 --   varies            the output differs from session to session; or a function
 --                     that says so of the arguments
+--   paged             its output may be longer than the window
 --   about             is about the session: :save leaves it out
 
 local function quit(shell) shell.leaving = true end
@@ -57,13 +58,13 @@ local PICTURE <const> = "writes a picture to FILE.svg or FILE.png"
 
 return {
   {group = "session", name = "help", args = "name:topic=nil",
-   module = "nacre.command_help", about = true,
+   module = "nacre.command_help", about = true, paged = true,
    doc = "list the commands, or explain NAME; all: a line for each command"},
   {name = "set", args = "name:setting=nil, value:value=nil", equals = true,
    module = "nacre.settings", varies = function(text)
      return text:find "^device%s*$" ~= nil
    end,
-   form = "(name[, value]) or {name = value, ...}",
+   form = "(name[, value]) or {name = value, ...}", paged = true,
    doc = "show or change settings; :set! also writes to the start-up file"},
   {name = "seed", args = "n:int", module = "nacre.session_commands",
    doc = "seed the random numbers"},
@@ -73,7 +74,7 @@ return {
    doc = "clear the screen"},
   {name = "quit", run = quit, about = true, doc = "leave (also Ctrl-D)"},
   {group = "memory", name = "whos", args = "pattern:variable=nil",
-   run = print_variables,
+   run = print_variables, paged = true,
    doc = "list variables, their memory, and which is a view of which"},
   {name = "mem", module = "nacre.session_commands", call = "callmem",
    varies = true, form = "() -> a table for each device",
@@ -136,6 +137,9 @@ return {
    needs = "an expression",
    form = "(f, ...) -> steps, results",
    doc = "show shapes, memory and work without computing anything"},
+  {name = "view", args = "expr:lua", module = "nacre.tensor_viewer", lua = true,
+   needs = "an expression", form = "(value)", varies = true,
+   doc = "show a tensor in the whole window: scroll, sort, search"},
   {name = "nan", args = "mode:off|warn|trap=nil", module = "nacre.nan_watch",
    doc = "warn about, or stop, operations that make nan or inf"},
   {group = "pictures", name = "plot",
@@ -189,7 +193,7 @@ return {
    doc = "reload modules whose file has changed"},
   {group = "keep", name = "history",
    args = "what:any=nil", shown = {what = "N] [DATE] [TEXT"},
-   module = "nacre.input_history", about = true, varies = true,
+   module = "nacre.input_history", about = true, varies = true, paged = true,
    form = "([n or text]) -> list of texts",
    doc = "list the last N inputs, those of a day or with a text, and when"},
   {name = "again", args = "which:any=nil", shown = {which = "N | N-M"},

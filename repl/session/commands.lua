@@ -83,7 +83,9 @@ function commands.params(command)
 end
 
 -- The same by the command's name.
-function commands.params_of(name) return commands.params(commands.find(name)) end
+function commands.params_of(name)
+  return commands.params((commands.find(name)))
+end
 
 -- What to type for a word that is the name or alias of a command.
 function commands.line(word, rest)
@@ -152,6 +154,8 @@ function commands.run(shell, name, rest)
     return shell.fail((":%s needs %s"):format(command.name, command.needs))
   end
   if command.lua then return function_of(command, "run")(shell, rest) end
+  local run = command.paged and require "nacre.pager".run
+  if run then return run(shell, function_of(command, "run"), shell, rest) end
   shell.protected(function_of(command, "run"), shell, rest)
 end
 

@@ -136,9 +136,7 @@ end
 -- Is a line the command :again? Then its arguments, too.
 function input_history.words(text)
   if not text:find "^%s*[:%%]%l" then return false end
-  local commands = require "nacre.commands"
-  local _, rest = commands.parse(text)
-  local command = commands.of(text)
+  local command, rest = require "nacre.commands".of(text)
   return command ~= nil and command.name == "again", rest
 end
 

@@ -8,15 +8,24 @@ local host = require "nacre.host"
 local redirect = {}
 
 -- Runs f(...); what it and its child processes write to stdout, and the list
--- of the errors and notes that it would have shown.
-local function output_of(shell, f, ...)
-  if not host.divert_stdout() then
+-- of the errors and notes that it would have shown. If the output will be
+-- `shown`, it is made for the screen. After Ctrl-C only the message handler is
+-- sure to be called.
+function redirect.output_of(shell, shown, f, ...)
+  if not host.divert_stdout(shown) then
     error("the output is diverted already", 0)
   end
   shell.held = {}
-  local ok, why = pcall(f, ...)
-  local text, held = host.diverted_text(), shell.held
-  shell.held = nil
+  local text, held
+  local function finish(err)
+    if not text then
+      text, held = host.diverted_text(), shell.held
+      shell.held = nil
+    end
+    return err
+  end
+  local ok, why = host.guard(finish, f, ...)
+  finish()
   if not ok then error(why, 0) end
   return text, held
 end
@@ -27,7 +36,7 @@ function redirect.lines(text)
   local shell, list = require "nacre.shell", {}
   local failed, held = shell.failed, nil
   shell.failed = false
-  text, held = output_of(shell, shell.dispatch, text)
+  text, held = redirect.output_of(shell, false, shell.dispatch, text)
   failed, shell.failed = shell.failed, failed
   held = table.concat(held, "\n")
   if failed then error((held:gsub("\27%[%d*m", ""):gsub("^error: ", "")), 0) end
@@ -78,7 +87,7 @@ end
 
 -- Runs a command whose output goes to a file.
 function redirect.run(shell, body, sign, path)
-  local text, held = output_of(shell, shell.dispatch, body)
+  local text, held = redirect.output_of(shell, false, shell.dispatch, body)
   for _, message in ipairs(held) do shell.complain(message) end
   local ok, why = write(sign, path, text)
   if not ok then shell.fail("cannot write " .. why) end

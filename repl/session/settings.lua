@@ -75,6 +75,10 @@ settings.list = {
    "on, off or a time such as 500ms"},
   {"numbers", false, switch, onoff, "on|off",
    "the number of the input in the prompt, for _N, In[N] and :again N"},
+  {"pager", os.getenv "NACRE_PAGER" or "auto", function(v)
+     return v ~= "" and tostring(v) or nil
+   end, nil, "auto, off or a command such as less",
+   "what shows lists of the shell that are longer than the window"},
   {"color", elsewhere(function() return (terminal()) end, terminal),
    word("auto", "always", "never"), nil, "auto|always|never",
    "colours"},

@@ -62,6 +62,12 @@ end
 
 shell.complain = complain
 
+-- Writes a remark that is no part of the session's output.
+function shell.aside(text)
+  io.stdout:flush()
+  io.stderr:write(styled.paint(text, "dim", "stderr"), "\n")
+end
+
 -- Writes the text of an error; a notebook sends it in its own way.
 function shell.write_error(text) complain(text) end
 
@@ -363,7 +369,7 @@ end
 shell.islua = islua           -- does the command of this name take Lua?
 
 local function help(name, wide)
-  shell.protected(require "nacre.help".show, shell, name, wide)
+  require "nacre.pager".run(shell, require "nacre.help".show, shell, name, wide)
 end
 
 -- Words of other shells that are accepted, alone or as a call without
@@ -393,8 +399,8 @@ function shell.dispatch(text)
     local marks, name = text:match "(%?+)%s*(.-)%s*$"
     help(name, #marks > 1)
   elseif text:find "^%s*[%w_%.:]+%?%?%s*$" then
-    shell.protected(require "nacre.source_view".show, shell,
-                    text:match "[%w_%.:]+")
+    require "nacre.pager".run(shell, require "nacre.source_view".show, shell,
+                              text:match "[%w_%.:]+")
   elseif text:find "^%s*[%w_%.:]+%?%s*$" then
     help(text:match "[%w_%.:]+")
   elseif first == "!" then
@@ -541,13 +547,23 @@ function shell.code(text)
   return part and #text - #part
 end
 
+-- What a block lacks whose last two lines are blank: who waits for it to end
+-- should know.
+local function lacking(part)
+  if not part:find "\n[ \t]*\n[ \t]*$" then return nil end
+  local unit = input_block.compile(part)
+  local what = unit.kind == "incomplete" and
+               unit.message:match ":%d+: (.*) near [^ ]*$"
+  return what and {what .. "; Ctrl-C drops the block"}
+end
+
 -- The first error of a block that more text cannot mend: what the compiler
 -- says, and where the token is that it names.
 function shell.fault(text)
   local from = shell.code(text)
   local part = from and text:sub(from + 1) or ""
   local message = part:find "%S" and input_block.fault(part)
-  if not message then return nil end
+  if not message then return lacking(part) end
   local line, what = message:match ":(%d+): (.*)$"
   local token = require "nacre.syntax_errors".place(message, part)
   if part:find "\n" then what = ("line %d: %s"):format(line, what) end

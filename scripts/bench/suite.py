@@ -28,6 +28,7 @@ from suite_rows import ROWS
 
 HERE = pathlib.Path(__file__).parent
 NUMBERS = (1 << 20) + 7         # operands are cut from this many numbers
+WARM = 20                       # calls, or turns, of a warm-up at most
 SKIPPED = 77                    # what ctest takes for "skipped"
 
 
@@ -107,12 +108,13 @@ def sides(options, folder, threads):
 
 
 def several(side, seconds):
-    """Calls that fill a turn, after a warm-up of the same length, and the
-    seconds of one."""
-    calls, spent, least = 1, 0, 1e9
-    while spent < seconds:
+    """Calls that fill a turn, after a warm-up of the same length and of some
+    calls, in which memory of the row before is given up; the seconds of one."""
+    calls, spent, made, least = 1, 0, 0, 1e9
+    while spent < seconds or (made < WARM and spent < WARM * seconds):
         wall = side.time(calls)[1]
         spent += wall * calls
+        made += calls
         least = min(least, wall)
         calls = max(1, min(2 * calls, round(seconds / max(least, 1e-8))))
     return max(1, round(seconds / max(least, 1e-8))), least

@@ -44,6 +44,14 @@ for _, space in ipairs {"linalg", "nn.functional", "autograd", "cuda"} do
   walk(space .. ".", t)
 end
 
+for _, command in ipairs(require "nacre.commands".list) do
+  local entry = reference.entry(":" .. command.name)
+  if not (entry and entry.fields.about and entry.example:find "^>") then
+    fail(":%s has no entry with an example, or nothing is said about it%s",
+         command.name, REMEDY)
+  end
+end
+
 local leaf = nacre.ones(1, 1):requires_grad_()
 for _, name in ipairs(require "nacre.lookup".properties) do
   local ok = pcall(function() return leaf[name] end)
@@ -228,7 +236,7 @@ for _, page in ipairs(reference.pages()) do
     for line in entry.example:gmatch "[^\n]+" do
       if utf8.len(line) > 80 then fail("%s: too wide: %s", name, line) end
     end
-    if possible[page.name] ~= false then
+    if possible[page.name] ~= false and not info.command then
       alone(entry)
       checkdtypes(entry, info)
     end

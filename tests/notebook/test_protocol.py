@@ -406,14 +406,15 @@ class Protocol(launch.Home):
         self.assertEqual((found[0], word), ("softmax(", "soft"))
         self.assertEqual(complete("x = 1\n:who"), (["whos "], "who"))
         self.assertIn("cuda", complete(":dev c")[0])
-        self.assertEqual(complete("nosuchname")[0], [])
+        self.assertEqual(complete("nosuchname"), ([], "nosuchname"))
         self.assertEqual(complete(""), (complete("")[0], ""))
-        self.file("data/sample.npy")
+        self.file("data/some file.npy")
         self.file("data/.hidden")
-        self.assertEqual(complete("nacre.load('data/sa"),
-                         (["sample.npy'"], "sa"))
+        self.assertEqual(complete("nacre.load('data/so"),
+                         (["some file.npy'"], "so"))
         self.assertEqual(complete("nacre.load('da"), (["data/"], "da"))
-        self.assertEqual(complete(":run data/"), (["sample.npy "], ""))
+        self.assertEqual(complete(":run data/"),
+                         (['"data/some file.npy" '], "data/"))
         # positions that cannot be
         for at in -1, 99, 1.5, "x", None:
             k.ask("complete_request", {"code": "matr", "cursor_pos": at})

@@ -93,4 +93,39 @@ do -- large ones, against a loop
   assert(sums:equal((index - 1):bincount(nil, 100)))
 end
 
+do -- an index that is expanded over whole slices, against the same one, dense
+  local index = at(3, -1, 1, 3)
+  local function put(a, dim, e, src, f)
+    f(a:scatter(dim, e, src))
+    f(a:scatter(dim, e, 7))
+    f(a:scatter_add(dim, e, src))
+    f(a:clone():scatter_(dim, e, src))
+    for _, how in ipairs {"sum", "prod", "mean", "amax", "amin"} do
+      f(a:scatter_reduce(dim, e, src, how))
+      f(a:scatter_reduce(dim, e, src, how, {include_self = false}))
+    end
+  end
+  for _, dtype in ipairs {"float32", "int64", "float16"} do
+    for dim = 1, 3 do
+      local size, count = {5, 6, 7}, {5, 6, 7}
+      count[dim] = 4
+      local a = nacre.randint(-4, 5, size):to(dtype)
+      local src = nacre.randint(-4, 5, count):to(dtype)
+      local form = {1, 1, 1}
+      form[dim] = 4
+      local e = index:reshape(form):expand(count)
+      local want, i = {}, 0
+      put(a, dim, e:contiguous(), src, function(y) want[#want + 1] = y end)
+      put(a, dim, e, src, function(y)
+        i = i + 1
+        assert(y:equal(want[i]), dtype .. dim .. ": " .. i)
+      end)
+    end
+  end
+  local e = at(1, 4):unsqueeze(2):expand(2, 9)
+  local y = nacre.zeros(3, 9)
+  fails("index 4 is outside dim 1", y.scatter_, y, 1, e, nacre.ones(2, 9))
+  assert(y:eq(0):all():item())
+end
+
 print("gather_scatter: ok")

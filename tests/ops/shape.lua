@@ -49,6 +49,25 @@ do -- pads
   fails("two for each dimension", x.pad, x, {1})
   fails("cannot be cropped", x.pad, x, {-2, -2})
   fails("mode must be one of", x.pad, x, {1, 1}, "mirror")
+  -- of a large one only the ends are filled
+  for _, p in ipairs {{1, 2, 3, 4}, {0, 5}, {-7, 1, 0, 2},
+                      {0, 0, 9, 0, 1, 1}} do
+    local a = nacre.ones(2, 300, 250)
+    local size, keep = a:size(), a
+    for d = 1, #p // 2 do
+      local before, after = p[2 * d - 1], p[2 * d]
+      local cut = math.max(-before, 0)
+      size[4 - d] = size[4 - d] + before + after
+      keep = keep:narrow(-d, 1 + cut, keep:size(-d) - cut)
+    end
+    local want = nacre.full(size, -3)
+    local inner = want
+    for d = 1, #p // 2 do
+      inner = inner:narrow(-d, 1 + math.max(p[2 * d - 1], 0), keep:size(-d))
+    end
+    inner:copy_(keep)
+    assert(a:pad(p, "constant", -3):equal(want), table.concat(p, " "))
+  end
 end
 
 do -- a view of a copy replaced

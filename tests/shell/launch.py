@@ -15,7 +15,7 @@ NACRE = ""
 def surroundings(home, **variables):
     """The environment: a terminal that can do everything, an empty home."""
     env = {"HOME": home, "PATH": os.environ["PATH"], "TERM": "xterm",
-           "LC_ALL": "C.UTF-8", "INPUTRC": "/dev/null"}
+           "LC_ALL": "C.UTF-8", "INPUTRC": "/dev/null", "NACRE_PAGER": "off"}
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         env[name] = os.environ.get(name, "")
     env.update(variables)

@@ -40,6 +40,7 @@ class Screen:
         self.y = self.x = 0
         self.full = False   # the last column is written, the cursor there
         self.look = ""
+        self.kept = None    # this screen while the other one is shown
         self.modes = set()
         self.rest = ""      # of a sequence that is not complete
 
@@ -156,6 +157,8 @@ class Screen:
         elif letter in "hl":
             (self.modes.add if letter == "h" else
              self.modes.discard)(numbers)
+            if numbers == "?1049":
+                self.other(letter == "h")
         elif letter == "A":
             self.y = max(0, self.y - n)
         elif letter == "B":
@@ -181,6 +184,16 @@ class Screen:
             self.erase(numbers)
         if letter not in "mhl":
             self.full = False
+
+    def other(self, shown):
+        """The other screen, or this one as it was."""
+        if shown:
+            self.kept = self.grid, self.wraps, self.y, self.x
+            self.grid = [self.blank() for _ in range(self.rows)]
+            self.wraps = [False] * self.rows
+        elif self.kept:
+            self.grid, self.wraps, self.y, self.x = self.kept
+            self.kept = None
 
     def erase(self, what):
         first = 0 if what == "2" else self.y

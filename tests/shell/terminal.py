@@ -185,10 +185,10 @@ class Shell(Home):
         self.addCleanup(s.child.close, force=True)
         return s
 
-    def job_shell(self):
+    def job_shell(self, **variables):
         """A shell with job control that has started the program."""
         env = surroundings(self.home, PS1="sh$ ", NO_COLOR="1",
-                           PATH="/usr/bin:/bin")
+                           PATH="/usr/bin:/bin", **variables)
         c = pexpect.spawn("/bin/sh", ["-i", "-m"], env=env, timeout=60,
                           encoding="utf-8", dimensions=(24, 80))
         self.addCleanup(c.close, force=True)

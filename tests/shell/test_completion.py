@@ -174,8 +174,12 @@ class Completion(Shell):
         s.run("ran = 0  local function hit() ran = 1 return 1 end "
               "trap = setmetatable({}, {__index = hit, __call = hit, "
               "__len = hit, __tostring = hit, __eq = hit})")
+        s.run("box = {trap = trap}  w = nacre.zeros(2)")
         for text in ("trap(", "trap.x(", "trap:y(", "nacre.mm(trap, ",
-                     "nacre.zeros(trap.n, {", "trap.x" + TAB, "tra" + TAB):
+                     "nacre.zeros(trap.n, {", "trap.x" + TAB, "tra" + TAB,
+                     "trap['x" + TAB, "box.trap:y" + TAB, "box['tra" + TAB,
+                     "w:sum(trap, ", "trap():y" + TAB, "print(trap, ",
+                     "w:add(trap(", ":bench trap(", ":plot trap -"):
             self.offered(s, text)
         self.assertEqual(s.run("ran"), "0\n")
 

@@ -177,6 +177,17 @@ class Editor(Shell):
             s.press(key)
             self.assertEqual(s.screen.cursor[1], 10)
 
+    def test_own_keys(self):
+        s = self.edit(history=self.HISTORY_OF_W, INPUTRC=self.file(
+            "inputrc", '"\\C-t": nacre-accept\n"\\C-y": nacre-accept-word\n'
+            '"\\C-f": "f"\n"\\C-l": "l"\n'))
+        s.press("we\x19")
+        self.assertEqual(s.screen.cursor[1], 9)
+        s.press("\x14")
+        self.assertEqual(s.screen.cursor[1], 25)
+        s.press(CTRL_U + "p\x06" + CTRL_L)  # as bound there
+        self.rows(s, "> pfl")
+
     def test_suggestion_is_only_seen(self):
         s = self.edit(history=self.HISTORY_OF_W)
         s.press("p")
@@ -401,6 +412,9 @@ class Editor(Shell):
         s.press("1, ")
         self.looks(s, "keepdim=false", "4")
         self.looks(s, "dim=nil", "2")
+        self.resize(s, 24, 28)  # the argument is seen in any case
+        self.rows(s, "> x:sum(1,", "  ... keepdim=false, *, ...")
+        self.looks(s, "keepdim=false", "4")
         s.press("true)")
         self.rows(s, "> x:sum(1, true)")
         s.press(ENTER)
@@ -418,6 +432,16 @@ class Editor(Shell):
                      ":set precision", "?sum", "x = {1,", "!ls (("):
             s.press(CTRL_U + text, 0.3)
             self.assertNotIn("near", s.screen.since(s.screen.place()), text)
+
+    def test_what_a_block_lacks(self):
+        s = self.edit()
+        s.press("for i = 1, 2 do" + ENTER, 0.3)
+        self.rows(s, "> for i = 1, 2 do")
+        s.press(ENTER * 2, 0.4)
+        self.assertIn("  'end' expected (to close 'for' at line 1); Ctrl-C "
+                      "drops the block", s.screen.text())
+        s.press("end", 0.3)
+        self.assertNotIn("expected", s.screen.text())
 
     # ---- 9: searches and arguments
 
@@ -545,7 +569,7 @@ class Editor(Shell):
             "nac" + TAB * 2, BACKTAB, "\x1b<", "\x1b>", WORD, "\x1bd",
             "x:sum(", "nacre.s" + TAB, CTRL_R + "a", "\x1bh")
 
-    def fuzz(self, seed):
+    def fuzz(self, seed, resizing=False):
         """After any keys the picture is that of a fresh drawing."""
         dice = random.Random(seed)
         rows, columns = dice.choice([(24, 80), (8, 30), (5, 17), (12, 41)])
@@ -557,6 +581,10 @@ class Editor(Shell):
             s.send(pressed[-1])
             if dice.random() < 0.3:
                 time.sleep(0.003)
+            if resizing and dice.random() < 0.05:
+                s.press("", 0.05)
+                pressed.append(dice.choice([(24, 80), (8, 30), (6, 20)]))
+                self.resize(s, *pressed[-1])
         s.press(CTRL_G, 0.25)
         s.press(CTRL_G, 0.25)
         before, column = s.screen.text().split("\n"), s.screen.cursor[1]
@@ -567,12 +595,10 @@ class Editor(Shell):
                          "seed %d: %r" % (seed, pressed))
         s.child.close(force=True)
 
-    SEEDS = range(8)
-
     def test_fuzz(self):
-        for seed in self.SEEDS:
+        for seed in range(12):
             with self.subTest(seed=seed):
-                self.fuzz(seed)
+                self.fuzz(seed, seed >= 8)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ x:sum()
 :profile x:mm(w):exp()
 :profile m(x)
 :shape x:mm(w):exp():softmax(2)
+:view x
 :nan warn
 x:mul(-1):log();
 :nan off

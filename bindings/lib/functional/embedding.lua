@@ -17,7 +17,9 @@ local function check_rows(op, at, w)
   end
   if at:numel() == 0 or nacre._in_dry_run() then return at end
   if at.is_cuda then return at:clamp(0) end
-  local low, high, n = at:min():item(), at:max():item(), w:size(1)
+  local low, high = at:aminmax()
+  local n = w:size(1)
+  low, high = low:item(), high:item()
   if low < 1 then
     fail(op, ("row %d does not exist: they count from 1"):format(low), nil,
          "input", at)
