@@ -85,10 +85,11 @@ end
 local function split_lines(text, islua)
   local list, block = {}, nil
   text = outdent(text)
-  local function whole()
+  local function whole(is_last)
     local part = input_block.lua_part(block, islua)
     local unit = part and input_block.compile(part)
-    return not part or unit.f ~= nil or unit.kind == "empty"
+    return not part or unit.f ~= nil or unit.kind == "empty" or
+           is_last and unit.kind == "method"
   end
   for line in (text .. "\n"):gmatch "(.-)\n" do
     if block and line:find "%S" and begins_input(line) and whole() then
@@ -98,7 +99,7 @@ local function split_lines(text, islua)
       block = block and block .. "\n" .. line or line
     end
   end
-  if not block or not whole() then return nil end
+  if not block or not whole(true) then return nil end
   list[#list + 1] = block:match "^(.-)%s*$"
   return list
 end
@@ -115,8 +116,10 @@ end
 function paste_blocks.inputs(text, islua)
   text = paste_blocks.strip(text) or text
   if #prompts(text) > 0 then return split_at_prompts(text) end
-  local single = not input_block.command(text) and is_single(text, islua)
-  return not single and split_lines(text, islua) or {text}
+  local part = not input_block.command(text) and
+               input_block.lua_part(text, islua)
+  if part and input_block.compile(part).f then return {text} end
+  return split_lines(text, islua) or {text}
 end
 
 -- The first of several inputs; the others are kept for next(). Nil if there is

@@ -73,6 +73,12 @@ static int running(lua_State *L) {
   return 0;
 }
 
+/* interrupted(): is what runs about to end? */
+static int interrupted(lua_State *L) {
+  lua_pushboolean(L, request != 0 && *sh_interrupted_request == request);
+  return 1;
+}
+
 /* read(fd): what is there, nil if that is nothing, false at the end. Of the
    channel, which waits, only what poll has seen is read. */
 static int readwhatisthere(lua_State *L) {
@@ -105,12 +111,16 @@ static int ended(int *status, int milliseconds) {
   return session == 0;
 }
 
-/* end_session(): ends it and what it has started, unless it ends by itself at
-   once. Gives "exit" or "signal", which, and its name. */
+static int channel; /* the supervisor's end */
+
+/* end_session(): ends it and what it has started. One that is not at work gets
+   the end of its requests and leaves in order. Gives "exit" or "signal", which,
+   and its name. */
 static int end_session(lua_State *L) {
   const pid_t group = session;
   int status = 0;
-  if (!ended(&status, 20)) kill(-group, SIGTERM);
+  shutdown(channel, SHUT_WR);
+  if (!ended(&status, request != 0 ? 20 : 1000)) kill(-group, SIGTERM);
   if (!ended(&status, 1000)) kill(-group, SIGKILL);
   ended(&status, 1000);
   if (group > 0) kill(-group, SIGKILL);
@@ -156,6 +166,7 @@ static int parent(lua_State *L) {
 void sh_open_supervisor(lua_State *L) {
   static const luaL_Reg list[] = { { "interrupt", interrupt_session },
                                    { "running", running },
+                                   { "interrupted", interrupted },
                                    { "read", readwhatisthere },
                                    { "write", writeall },
                                    { "end_session", end_session },
@@ -204,7 +215,7 @@ static void closeends(const Pipes *p, int which) {
   close(p->err[which]);
 }
 
-static void catch (int sig, void (*handler)(int)) {
+static void handle_signal(int sig, void (*handler)(int)) {
   struct sigaction action = { .sa_handler = handler };
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
@@ -221,9 +232,10 @@ static void field(lua_State *L, const char *name, int value) {
 static int supervise(lua_State *L, const Options *o, const Pipes *p) {
   int status;
   closeends(p, 1);
-  catch (SIGINT, interrupt);
-  catch (SIGTERM, onending);
-  catch (SIGHUP, onending);
+  channel = p->channel[0];
+  handle_signal(SIGINT, interrupt);
+  handle_signal(SIGTERM, onending);
+  handle_signal(SIGHUP, onending);
   signal(SIGPIPE, SIG_IGN);
   sh_pushmember(L, "nacre.notebook_kernel", "run");
   lua_pushstring(L, o->kernel);

@@ -2,7 +2,8 @@
 --
 -- notebook_kernel.lua - the supervisor of a kernel: it receives the requests of
 -- the front ends, hands those about code to the session one at a time, and
--- publishes what the session sends and prints. It never waits for the session.
+-- publishes what the session sends and prints. It never waits for the session,
+-- nor for a front end: while one is slow to read, the session waits.
 
 local kernel_host = require "nacre.kernel_host"
 local host = require "nacre.host"
@@ -11,6 +12,7 @@ local messages = require "nacre.notebook_messages"
 local streams = require "nacre.notebook_streams"
 
 local TICK = 1000             -- milliseconds between looks at the parent
+local RETRY = 5               -- the same between two tries to publish
 
 local kernel = {}
 
@@ -22,6 +24,8 @@ local current                 -- the request that the session works on
 local number = 0              -- of that request, counted
 local input                   -- the request on whose behalf input is awaited
 local status                  -- exit status, when the kernel is to end
+local unpublished = {}        -- frames that a front end is slow to take
+local receipt                 -- does the session wait until they are sent?
 
 -- For the log of whoever started the kernel.
 local function complain(text)
@@ -32,8 +36,29 @@ end
 -- Sending
 --
 local function publish(kind, content, parent)
-  kernel_host.send_frames(sockets.iopub,
-                          wire:frames({kind}, kind, content, parent))
+  local frames = wire:frames({kind}, kind, content, parent)
+  if unpublished[1] or not kernel_host.send_frames(sockets.iopub, frames) then
+    unpublished[#unpublished + 1] = frames
+  end
+end
+
+-- Must the session wait? A request that was interrupted need not: it ends.
+local function is_held()
+  return unpublished[1] ~= nil and not kernel_host.interrupted()
+end
+
+-- Publishes what has waited; then the session goes on.
+local function publish_rest()
+  local n = 0
+  while unpublished[n + 1] and
+        kernel_host.send_frames(sockets.iopub, unpublished[n + 1]) do
+    n = n + 1
+  end
+  table.move(unpublished, n + 1, #unpublished + n, 1)
+  if receipt and not is_held() then
+    receipt = false
+    kernel_host.write(ends.channel, "received\n")
+  end
 end
 
 local function reply(message, kind, content)
@@ -205,7 +230,7 @@ local function from_session(line)
   local word, kind, content = line:match "^(%l+) ?([%w_]*) ?(.*)$"
   if word == "publish" then
     publish(kind, content, current)
-    kernel_host.write(ends.channel, "received\n")
+    receipt = true
   elseif word == "input" then ask()
   elseif current then finish(kind, content, word == "failed") end
 end
@@ -267,7 +292,9 @@ local function sources()
     if message then answer(message) end
   end)
   add(ends.channel, read_session)
-  for _, fd in ipairs(streams.open()) do add(fd, streams.read) end
+  if not is_held() then
+    for _, fd in ipairs(streams.open()) do add(fd, streams.read) end
+  end
   if not current then
     add(sockets.shell, function()
       local message = receive "shell"
@@ -279,11 +306,13 @@ end
 
 local function step()
   local list, actions = sources()
-  local ready = kernel_host.poll(list, streams.patience(TICK))
+  local ready = kernel_host.poll(list, streams.patience(
+    unpublished[1] and RETRY or TICK))
   for i, action in ipairs(actions) do
     if ready[i] and not status then action(list[i]) end
   end
   if streams.due() then flush() end
+  publish_rest()
   while waiting[1] and not current and not status do
     handle(table.remove(waiting, 1))
   end

@@ -5,6 +5,7 @@
 -- draw on a terminal look for it with notebook_output.get.
 
 local kernel_host = require "nacre.kernel_host"
+local host = require "nacre.host"
 local json = require "nacre.json"
 
 local output = {silent = false} -- silent: nothing is sent
@@ -19,9 +20,13 @@ function output.publish(kind, content)
   kernel_host.send(("publish %s %s"):format(kind, json.line(content)), true)
 end
 
--- Shows a value in the forms that `data` has, by MIME type.
-function output.display(data)
-  output.publish("display_data", {data = data, metadata = json.object})
+-- Shows a value in the forms that `data` has, by MIME type; with a number, as
+-- the result of that cell.
+function output.display(data, number)
+  output.publish(number and "execute_result" or "display_data",
+                 {data = data, metadata = json.object,
+                  execution_count = number})
+  host.keep_output(data["text/plain"] .. "\n")
 end
 
 -- Shows an image, a uint8 tensor CxHxW; text is for front ends that show none.
@@ -53,8 +58,9 @@ end
 -- The next text for this key is shown below what is there.
 function output.leave(key) keys[key] = nil end
 
-function output.clear()
-  output.publish("clear_output", {wait = false})
+-- Removes what the cell has shown; with `wait', when something new is shown.
+function output.clear(wait)
+  output.publish("clear_output", {wait = wait == true})
 end
 
 return output

@@ -28,9 +28,7 @@ local function show(source, ...)
   local nothing = select("#", ...) == 0 or
                   styled.is_file_written(source, ...)
   if nothing then return end
-  local content = {data = mime.bundle(...), metadata = json.object}
-  if last then content.execution_count = number end
-  output.publish(last and "execute_result" or "display_data", content)
+  output.display(mime.bundle(...), last and number or nil)
 end
 
 local function lines(text)
@@ -143,17 +141,26 @@ local function current_line(left)
   return line:find "^%s*[:?!%%]" and line or left
 end
 
+-- The texts of the candidates: those that begin with the word, else the others
+-- that the prompt's menu would show.
+local function texts(found, word)
+  local list, all = {}, {}
+  for i, item in ipairs(found) do
+    local text = type(item) == "table" and item[1] or item
+    all[i] = text
+    if text:sub(1, #word) == word then list[#list + 1] = text end
+  end
+  return list[1] and list or all
+end
+
 function serve.complete_request(r)
   local code = tostring(r.code or "")
   local point = byte_before(code, r.cursor_pos)
   local left = current_line(code:sub(1, point))
   local found = shell.complete(left .. code:sub(point + 1), #left)
-  local list, word = {}, left:sub((found.start or #left) + 1)
-  for i, item in ipairs(found) do
-    list[i] = type(item) == "table" and item[1] or item
-  end
+  local word = left:sub((found.start or #left) + 1)
   local stop = utf8.len(code, 1, point) or point
-  return {status = "ok", matches = list, metadata = json.object,
+  return {status = "ok", matches = texts(found, word), metadata = json.object,
           cursor_start = stop - (utf8.len(word) or #word), cursor_end = stop}
 end
 
@@ -242,6 +249,7 @@ local function replace()
   function shell.write_error(text)
     if shell.held then return shell.complain(text) end
     failure = failure and failure .. "\n" .. text or text
+    host.keep_output(text .. "\n")
   end
   function host.prefill(text)
     payload[#payload + 1] = {source = "set_next_input", text = text,

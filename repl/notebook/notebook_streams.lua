@@ -8,14 +8,14 @@ local host = require "nacre.host"
 
 local streams = {}
 
-local PAUSE = 0.03            -- seconds between two messages
+local PAUSE = 0.03            -- seconds that a piece waits for others
 local MOST = 1 << 18          -- bytes that are not kept back for so long
 local PIPE = 1 << 20          -- the most bytes that a pipe holds
 
 local names = {}              -- by file descriptor: "stdout", "stderr"
 local halves = {}             -- the start of a character whose rest is to come
 local pieces, bytes = {}, 0   -- {name =, text =}: what was read
-local last = 0                -- when the last message was made
+local since                   -- when the first of them was read
 
 function streams.start(out, err)
   names = {[out] = "stdout", [err] = "stderr"}
@@ -31,14 +31,17 @@ end
 
 -- Splits off a character of several bytes that is not complete.
 local function cut(text)
-  local at = text:find "[\xC2-\xDF]$" or text:find "[\xE0-\xEF][\x80-\xBF]?$" or
-             text:find "[\xF0-\xF4][\x80-\xBF]?[\x80-\xBF]?$"
-  if not at then return text, nil end
-  return text:sub(1, at - 1), text:sub(at)
+  local last = text:sub(-3)
+  local half = last:match "[\xC2-\xDF]$" or
+               last:match "[\xE0-\xEF][\x80-\xBF]?$" or
+               last:match "[\xF0-\xF4][\x80-\xBF]?[\x80-\xBF]?$"
+  if not half then return text, nil end
+  return text:sub(1, -#half - 1), half
 end
 
 local function add(name, text)
   if text == "" then return end
+  if bytes == 0 then since = host.clock() end
   bytes = bytes + #text
   local piece = pieces[#pieces]
   if piece and piece.name == name then
@@ -72,14 +75,14 @@ end
 
 -- Is it time for a message?
 function streams.due()
-  return bytes > MOST or bytes > 0 and host.clock() - last >= PAUSE
+  return bytes > MOST or bytes > 0 and host.clock() - since >= PAUSE
 end
 
 -- The milliseconds until then, at most `most`.
 function streams.patience(most)
   if bytes == 0 then return most end
-  return math.max(0, math.min(most, math.ceil(
-    1000 * (last + PAUSE - host.clock()))))
+  local left = math.ceil(1000 * (since + PAUSE - host.clock()))
+  return math.max(0, math.min(most, left))
 end
 
 -- The contents of the messages for what was read, which is forgotten.
@@ -88,7 +91,6 @@ function streams.take()
   for i, piece in ipairs(pieces) do
     list[i] = {name = piece.name, text = table.concat(piece)}
   end
-  if #list > 0 then last = host.clock() end
   pieces, bytes = {}, 0
   return list
 end

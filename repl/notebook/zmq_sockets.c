@@ -29,7 +29,14 @@ typedef struct ZmqItem {
 enum { POLLABLE = 1 }; /* ZMQ_POLLIN */
 enum { PUB = 1, REP = 4, ROUTER = 6 };
 enum { DONTWAIT = 1, SNDMORE = 2 };
-enum { LINGER = 17, MAXMSGSIZE = 22, SNDHWM = 23, RCVHWM = 24, HANDOVER = 56 };
+enum {
+  LINGER = 17,
+  MAXMSGSIZE = 22,
+  SNDHWM = 23,
+  RCVHWM = 24,
+  HANDOVER = 56,
+  NODROP = 69
+};
 
 /* clang-format off */
 #define FUNCTIONS(X)                                            \
@@ -97,13 +104,16 @@ static void set(void *socket, int option, int value) {
   zmq.setsockopt(socket, option, &value, sizeof value);
 }
 
-/* No message is dropped because there are many. Those that are still to be sent
-   when the kernel ends have a second. A larger message than MOST cannot be one
-   of a front end. */
+/* No message is dropped because there are many: of what is published, QUEUE
+   wait for the slowest front end, then send_frames refuses. Those that are
+   still to be sent when the kernel ends have a second. A larger message than
+   MOST cannot be one of a front end. */
 static void options(void *socket, int type) {
+  enum { QUEUE = 100 };
   const int64_t MOST = 1 << 28;
   set(socket, LINGER, 1000);
-  set(socket, SNDHWM, 0);
+  set(socket, SNDHWM, type == PUB ? QUEUE : 0);
+  if (type == PUB) set(socket, NODROP, 1);
   set(socket, RCVHWM, 0);
   zmq.setsockopt(socket, MAXMSGSIZE, &MOST, sizeof MOST);
   if (type == ROUTER) set(socket, HANDOVER, 1); /* a client may come back */
@@ -140,21 +150,24 @@ static int close_sockets(lua_State *L) {
   return 0;
 }
 
-/* send_frames(socket, frames) */
+/* send_frames(socket, frames): false if that would have to wait */
 static int send_frames(lua_State *L) {
   void *socket = lua_touserdata(L, 1);
   const lua_Integer n = luaL_len(L, 2);
   for (lua_Integer i = 1; i <= n; i++) {
+    const int flags = DONTWAIT | (i < n ? SNDMORE : 0);
     size_t size;
     lua_rawgeti(L, 2, i);
     const char *text = luaL_checklstring(L, -1, &size);
     int sent;
-    do sent = zmq.send(socket, text, size, i < n ? SNDMORE : 0);
+    do sent = zmq.send(socket, text, size, flags);
     while (sent < 0 && zmq.last_error() == EINTR);
+    if (sent < 0 && i == 1 && zmq.last_error() == EAGAIN)
+      return lua_pushboolean(L, 0), 1;
     if (sent < 0) return failed(L, "a message could not be sent");
     lua_pop(L, 1);
   }
-  return 0;
+  return lua_pushboolean(L, 1), 1;
 }
 
 /* receive_frames(socket): the frames of a message, or nil if there is none */

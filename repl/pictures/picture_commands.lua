@@ -175,11 +175,15 @@ function pictures.chart(args, o, names)
   return table.move(s.notes, 1, #s.notes, #lines + 1, lines)
 end
 
--- The output of a notebook's cell; nil in other sessions.
-local notebook = package.loaded["nacre.notebook_output"]
+-- The output of a notebook's cell; nil in other sessions, and if the output is
+-- a text, as in ":plot x > FILE".
+local function notebook()
+  local output = package.loaded["nacre.notebook_output"]
+  return output and not require "nacre.shell".held and output or nil
+end
 
 -- Is a picture of pixels wanted, not one of characters?
-local function is_drawn(o) return o.file or notebook end
+local function is_drawn(o) return o.file or notebook() end
 
 -- Writes what `draw` makes of a picture's size to the file o.file, or shows it
 -- in a notebook, whose front end may show the characters of lines() instead.
@@ -192,8 +196,8 @@ local function present(o, notes, draw, lines)
   local text, why = draw(width, height)
   if not text then return nil, why end
   if not o.file then
-    notebook.display {["image/svg+xml"] = text,
-                      ["text/plain"] = table.concat(lines() or {}, "\n")}
+    notebook().display {["image/svg+xml"] = text,
+                        ["text/plain"] = table.concat(lines() or {}, "\n")}
     return not notes[1] or say(notes)
   end
   local ok, wrong = picture_file.write(o.file, text, width, height)
@@ -394,8 +398,8 @@ local function picture(args, o, names)
   local way = graphics.way(wanted)
   local img, note = require "nacre.tensor_image".of(t)
   if not img then return nil, note end
-  if notebook and wanted == "auto" then
-    notebook.image(img, note)
+  if wanted == "auto" and notebook() then
+    notebook().image(img, note)
   elseif way ~= "off" then
     local width = appearance(o).width
     io.stdout:write(graphics.draw(img, way, {width = width}), "\n")

@@ -43,6 +43,7 @@ end
 
 local function loop(shell, unit, seconds, count)
   local redraw = host.is_terminal "stdout" and host.has_color "stdout"
+  local notebook = package.loaded["nacre.notebook_output"]
   local rows, text, n = 0, nil, 0
   repeat
     n = n + 1
@@ -50,6 +51,7 @@ local function loop(shell, unit, seconds, count)
     text, more = round(shell, unit,
                        ("every %g s, round %d"):format(seconds, n))
     if not text then return end
+    if notebook and n > 1 then notebook.clear(true) end
     io.stdout:write(redraw and back(rows) or "", text)
     io.stdout:flush()
     rows = more

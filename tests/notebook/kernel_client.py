@@ -35,8 +35,9 @@ class Kernel:
     CHANNELS = {"shell": zmq.DEALER, "control": zmq.DEALER,
                 "stdin": zmq.DEALER, "iopub": zmq.SUB, "hb": zmq.REQ}
 
-    def __init__(self, home, key=KEY, words=(), transport="tcp", **variables):
-        self.key, self.session = key, uuid.uuid4().hex
+    def __init__(self, home, key=KEY, words=(), transport="tcp", queue=1000,
+                 **variables):
+        self.key, self.session, self.queue = key, uuid.uuid4().hex, queue
         if transport == "tcp":
             where, ports = "127.0.0.1", free_ports(len(self.CHANNELS))
         else:
@@ -62,6 +63,7 @@ class Kernel:
     def connect(self, name, kind):
         s = self.context.socket(kind)
         s.linger = 0
+        s.rcvhwm = self.queue   # messages that wait here to be received
         s.setsockopt(zmq.IDENTITY, self.session.encode())
         between = "-" if self.connection["transport"] == "ipc" else ":"
         s.connect("%s://%s%s%s" % (
@@ -116,6 +118,12 @@ class Kernel:
         self.last = {"header": header, "parent_header": parent,
                      "type": header["msg_type"], "content": content}
         return self.last
+
+    def wait_for(self, kind):
+        """The content of the next message of this kind that is published."""
+        while self.receive("iopub")["type"] != kind:
+            pass
+        return self.last["content"]
 
     def said(self):
         """What the kernel wrote to its log, if it has ended."""
@@ -174,6 +182,11 @@ class Kernel:
     def session_pid(self):
         return int(self.text('io.open "/proc/self/stat":read "n"'))
 
+    def is_sanitized(self):
+        """Does AddressSanitizer keep what is freed?"""
+        with open(f"/proc/{self.pid}/maps", encoding="ascii") as f:
+            return "asan" in f.read()
+
     def memory(self):
         """The bytes that the session has in memory."""
         with open(f"/proc/{self.pid}/statm", encoding="ascii") as f:
@@ -186,7 +199,7 @@ class Kernel:
         if self.process.poll() is None:
             self.send("control", "shutdown_request", {"restart": False})
             try:
-                self.process.wait(20)
+                assert self.process.wait(20) == 0, self.said()
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self.process.stdout.close()

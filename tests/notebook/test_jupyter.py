@@ -50,12 +50,19 @@ def plain(notebook):
     def same(text):
         return re.sub("^  cpu .* free$", "  cpu ...", "".join(text),
                       flags=re.M)
-    return [("".join(c["source"]),
-             [(o["output_type"], o.get("name"), o.get("traceback"),
-               same(o.get("text", "")),
-               {k: "".join(v) for k, v in o.get("data", {}).items()})
-              for o in c.get("outputs", [])])
-            for c in notebook["cells"]]
+    cells = []
+    for c in notebook["cells"]:
+        outputs = []
+        for o in c.get("outputs", []):
+            one = [o["output_type"], o.get("name"), o.get("traceback"),
+                   same(o.get("text", "")),
+                   {k: "".join(v) for k, v in o.get("data", {}).items()}]
+            if outputs and outputs[-1][:2] == one[:2] == ["stream", one[1]]:
+                outputs[-1][3] += one[3]
+            else:
+                outputs.append(one)
+        cells.append(("".join(c["source"]), outputs))
+    return cells
 
 
 class Jupyter(launch.Home):
@@ -156,7 +163,7 @@ class Jupyter(launch.Home):
         ran, said = execute(self.notebook("a = 1", "a + 1"))
         self.assertIsNotNone(ran, said)
         self.assertEqual(plain(ran)[1][1], [
-            ("execute_result", None, None, "", {"text/plain": "2"})])
+            ["execute_result", None, None, "", {"text/plain": "2"}]])
         ran, said = execute(self.notebook("error 'stop here'"))
         self.assertIsNone(ran)
         self.assertIn("stop here", said)
