@@ -98,5 +98,10 @@ static int part_info(TensorInfo *t, Archive *a, int64_t i) {
   return NC_OK;
 }
 
-const ArchiveFormat nc_npy_stream = { sizeof(NpyStream), open_stream, load_part,
-                                      part_info, close_stream };
+const ArchiveFormat nc_npy_stream = {
+  .size = sizeof(NpyStream),
+  .open = open_stream,
+  .load = load_part,
+  .info = part_info,
+  .close = close_stream,
+};
