@@ -243,7 +243,7 @@ end
 refused("1,2\n3\n", "line 2 has 1 columns", nil, {usecols = {1}})
 refused("1\n", "no argument 'converters'", 
         "it takes path, device, dtype, names, delimiter, skip, header, " ..
-        "missing, usecols, format, slice, requires_grad, pin_memory",
+        "missing, usecols, format, mmap, slice, requires_grad, pin_memory",
         {converters = {}})
 
 -- ---- what is written
