@@ -262,6 +262,7 @@ void rldrawidle(void) {
 */
 void rldrawagain(void) {
   if (!own) return;
+  finished = 0;
   sh_screen_resize(&screen);
   sh_screen_forget(&screen);
   /* keys that were pressed while the terminal was cooked were echoed */
@@ -390,7 +391,6 @@ void rldrawinit(void) {
   screen.shifts = rl_get_termcap("IC") != NULL && rl_get_termcap("DC") != NULL;
   rl_redisplay_function = touch;
   rl_completion_display_matches_hook = rlmenulist;
-  rl_variable_bind("blink-matching-paren", "off");
   bindmap(emacs_standard_keymap);
   bindmap(vi_insertion_keymap);
   rlbind("\\C-l", clearscreen, vi_movement_keymap);

@@ -187,6 +187,7 @@ static void draw(void) {
 int rlwaitkey(void) {
   const struct timespec pause = { 0, 120000000 };
   int idle = !rldraws();
+  rlsearchkeys();
   while (!nc_interrupted) {
     int n;
     draw();

@@ -19,6 +19,9 @@ int rlwaitkey(void); /* before a key is read: -1 no more, 0 Ctrl-C, 1 there */
 
 /* readline_keys.c */
 void rlkeys(const EditorHooks *hooks);
+/* An incremental search, which knows Backspace only as rl_rubout, gets it so.
+   To be called before a key is read. */
+void rlsearchkeys(void);
 int rlfetch(void); /* puts in what Ctrl-O asked for; 0: nothing */
 /* Binds keys unless the user has given them another meaning. */
 void rlbind(const char *keys, rl_command_func_t *f, Keymap map);

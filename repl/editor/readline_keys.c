@@ -388,6 +388,17 @@ static void bindcommands(Keymap map) {
   rl_bind_key_in_map('\r', enter, map);
 }
 
+void rlsearchkeys(void) {
+  const int searching = RL_ISSTATE(RL_STATE_ISEARCH) != 0;
+  rl_command_func_t *from = searching ? rubout : rl_rubout;
+  Keymap map = rl_get_keymap();
+  for (int i = 0; i < 2; i++) {
+    KEYMAP_ENTRY *key = &map[i == 0 ? '\b' : 127];
+    if (key->type == ISFUNC && key->function == from)
+      key->function = searching ? rl_rubout : rubout;
+  }
+}
+
 void rlkeys(const EditorHooks *h) {
   hooks = h;
   rl_add_defun("nacre-enter", enter, -1);
@@ -402,6 +413,8 @@ void rlkeys(const EditorHooks *h) {
   rl_initialize(); /* reads inputrc, which may use these names */
   /* else the erase key is bound anew at every prompt */
   rl_variable_bind("bind-tty-special-chars", "off");
+  /* we mark brackets; this also gives ) ] } the function of letters again */
+  if (rldraws()) rl_variable_bind("blink-matching-paren", "off");
   bindall(emacs_standard_keymap);
   bindall(vi_insertion_keymap);
   bindcommands(vi_movement_keymap);

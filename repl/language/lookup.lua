@@ -13,6 +13,16 @@ lookup.properties = {"shape", "dtype", "device", "ndim", "T", "mT", "H", "mH",
                      "is_leaf", "grad_fn"}
 for _, name in ipairs(lookup.properties) do lookup.properties[name] = true end
 
+-- Tables of the library, such as nacre.nn, get their classes when one is first
+-- named.
+local function load_classes(v)
+  local meta = debug.getmetatable(v)
+  local index = type(meta) == "table" and rawget(meta, "__index")
+  if type(index) == "function" and debug.getinfo(index, "S").what == "C" then
+    assert(nacre.nn.Module)
+  end
+end
+
 -- The table in which indexing a value looks up its fields.
 local function fieldsof(v)
   if facts.istensor(v) then return nacre._methods end
@@ -27,6 +37,7 @@ local function fieldsof(v)
      require "nacre.shell".isbuiltin "shell" then
     require "nacre.shell_functions".fill(v)
   end
+  load_classes(v)
   return v
 end
 

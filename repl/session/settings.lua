@@ -79,7 +79,9 @@ settings.list = {
      return v ~= "" and tostring(v) or nil
    end, nil, "auto, off or a command such as less",
    "what shows lists of the shell that are longer than the window"},
-  {"color", elsewhere(function() return (terminal()) end, terminal),
+  {"color", elsewhere(function() return (terminal()) end, function(v)
+     terminal(v)
+   end),
    word("auto", "always", "never"), nil, "auto|always|never",
    "colours"},
   {"ascii", elsewhere(function() return not host.has_utf8() end, function(v)

@@ -451,8 +451,13 @@ class Editor(Shell):
         s.press(CTRL_R + "be")
         self.rows(s, "> beta = 2", "  (reverse-i-search)`be':")
         self.looks(s, "be", "30;43")
+        for backspace in "\x7f", "\b":
+            s.press("t" + backspace)
+            self.rows(s, "> beta = 2", "  (reverse-i-search)`be':")
         s.press("\x05")
         self.rows(s, "> beta = 2")
+        s.press("\x7f")
+        self.rows(s, "> beta =")
         s.press(CTRL_C)
         s.press(CTRL_R + "needl")
         self.assertEqual(s.screen.line(s.screen.cursor[0] + 2),
@@ -489,6 +494,12 @@ class Editor(Shell):
         self.rows(s, "> for i = 1, 2 do print(i) end", "1", "2", "> 2 + 40",
                   "42", ">")
 
+    def test_closing_brackets_move_their_line(self):
+        s = self.edit()
+        s.press("t = {" + ENTER + "a = {" + ENTER + "1" + ENTER + "}" + ENTER +
+                "}")
+        self.rows(s, "> t = {", "    a = {", "      1", "    }", "  }")
+
     # ---- 12: signals
 
     def test_ended_by_a_signal(self):
@@ -511,6 +522,8 @@ class Editor(Shell):
         c.expect("20")
         c.send("2)" + ENTER)
         c.expect_exact("22\r\n")
+        # the output begins in a row of its own
+        self.assertRegex(c.before, r"\r\n(\x1b\[[?\w]+|\r)*$")
 
     # ---- 14: vi
 
