@@ -24,6 +24,8 @@ typedef struct H5ErrorInfo {
 } H5ErrorInfo;
 typedef int H5Links(hid_t, const char *name, const H5LinkInfo *, void *);
 typedef int H5Attributes(hid_t, const char *name, const void *, void *);
+typedef int H5External(const char *, const char *, const char *, const char *,
+                       unsigned *, hid_t, void *);
 typedef int H5Errors(unsigned n, const H5ErrorInfo *, void *);
 
 enum { H5_READ_ONLY = 0, H5_TRUNCATE = 2 };
@@ -51,6 +53,7 @@ enum { H5_UTF8 = 1 };
   X(hid_t, Pcreate, (hid_t))                                                  \
   X(int, Pclose, (hid_t))                                                     \
   X(int, Pset_fapl_core, (hid_t, size_t, unsigned))                           \
+  X(int, Pset_elink_cb, (hid_t, H5External *, void *))                        \
   X(int, Pset_file_image, (hid_t, void *, size_t))                            \
   X(int, Pset_chunk, (hid_t, int, const hsize_t *))                           \
   X(int, Pget_chunk, (hid_t, int, hsize_t *))                                 \
@@ -113,6 +116,7 @@ enum { H5_UTF8 = 1 };
 /* Constants that the library computes when it is opened. */
 #define HDF5_CONSTANTS(X)                                                     \
   X(P_CLS_FILE_ACCESS_ID) X(P_CLS_DATASET_CREATE_ID) X(P_CLS_LINK_CREATE_ID)  \
+  X(P_CLS_DATASET_ACCESS_ID)                                                  \
   X(T_NATIVE_INT8) X(T_NATIVE_UINT8) X(T_NATIVE_INT16) X(T_NATIVE_INT32)      \
   X(T_NATIVE_INT64) X(T_NATIVE_FLOAT) X(T_NATIVE_DOUBLE) X(T_C_S1) \
   X(T_NATIVE_UINT64)

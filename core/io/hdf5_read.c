@@ -15,6 +15,7 @@
 
 #define MOST_SPARSE (64 << 20) /* bytes that need not be in the file */
 #define MOST_DENSE 1100        /* deflate's greatest ratio is 1032 */
+#define MOST_COPIED (1 << 30)  /* bytes that a long list of texts may take */
 
 typedef struct NameList { /* each with a '\0' after it */
   char *text;
@@ -22,13 +23,15 @@ typedef struct NameList { /* each with a '\0' after it */
 } NameList;
 
 typedef struct Hdf5Archive {
-  Archive a; /* comes first */
-  hid_t file;
+  Archive a;                  /* comes first */
+  hid_t file, access;         /* access: no way leads to another file */
+  int64_t size;               /* of the file */
   NameList datasets, objects; /* objects: the groups, too */
   const char **name;
   int64_t namebytes;
   Attribute *attribute;
   int64_t nattributes, attributeroom;
+  int64_t attributebytes;
   NameList attributenames; /* object, name, object, name, ... */
   int status;              /* of a visit */
 } Hdf5Archive;
@@ -58,6 +61,19 @@ static int add_name(NameList *l, const char *name) {
   return NC_OK;
 }
 
+/* A path that visit found can still lead through a link to another file: the
+   name of a link may hold a slash, at which the library splits it. */
+static int refuse_link(const char *from, const char *group, const char *file,
+                       const char *object, unsigned *flags, hid_t access,
+                       void *data) {
+  Hdf5Archive *h = data;
+  (void)from, (void)group, (void)file, (void)object;
+  (void)flags, (void)access;
+  h->status = nc_failfile(NC_EFILE, h->a.path,
+                          "a path leads to another file, which is not read");
+  return -1;
+}
+
 /* Called for each link; the links of a group are visited once. A link to
    another file, and a symbolic link, which may lead through one, is passed
    over. */
@@ -65,7 +81,7 @@ static int visit(hid_t group, const char *name, const H5LinkInfo *link,
                  void *data) {
   Hdf5Archive *h = data;
   if (link->type != H5_HARD) return 0;
-  const hid_t object = nc_hdf5.Oopen(group, name, 0);
+  const hid_t object = nc_hdf5.Oopen(group, name, h->access);
   if (object < 0) return -1;
   const int type = nc_hdf5.Iget_type(object);
   nc_hdf5.Oclose(object);
@@ -107,10 +123,14 @@ static hid_t open_file(const Source *from) {
 static int open_hdf5(Archive *a, const Source *from) {
   Hdf5Archive *h = (Hdf5Archive *)a;
   Reader r;
-  h->file = -1;
+  h->file = h->access = -1;
   TRY(nc_openhdf5());
   TRY(nc_openfrom(&r, from)); /* says better why a file cannot be read */
+  h->size = r.size;
   nc_closeread(&r);
+  h->access = nc_hdf5.Pcreate(*nc_hdf5.P_CLS_DATASET_ACCESS_ID);
+  if (h->access < 0 || nc_hdf5.Pset_elink_cb(h->access, refuse_link, h) < 0)
+    return nc_failhdf5(a->path, "the file cannot be read");
   h->file = open_file(from);
   if (h->file < 0) return nc_failhdf5(a->path, "the file cannot be read");
   TRY(add_name(&h->objects, "."));
@@ -132,6 +152,7 @@ static void close_hdf5(Archive *a) {
   free_names(&h->attributenames);
   free_names(&h->datasets);
   free_names(&h->objects);
+  if (h->access > 0) nc_hdf5.Pclose(h->access);
   if (h->file > 0) nc_hdf5.Fclose(h->file);
 }
 
@@ -283,7 +304,7 @@ static int examine(Dataset *d, Hdf5Archive *h, int64_t i) {
   char shown[200];
   memset(d, 0, sizeof *d);
   snprintf(d->label, sizeof d->label, "%s: %s", h->a.path, h->name[i]);
-  d->id = nc_hdf5.Dopen2(h->file, h->name[i], 0);
+  d->id = nc_hdf5.Dopen2(h->file, h->name[i], h->access);
   if (d->id < 0) return nc_failhdf5(d->label, "the dataset cannot be opened");
   d->type = nc_hdf5.Dget_type(d->id);
   d->space = nc_hdf5.Dget_space(d->id);
@@ -453,12 +474,20 @@ static int join_texts(Attribute *x, const TextBlock *b) {
   return NC_OK;
 }
 
-static int read_texts(Attribute *x, hid_t id, hid_t type, int64_t n) {
+/* The library copies each text of varying length from a heap of the file, where
+   all may be the same one.  A long list is left out unless the file is small. */
+static int may_grow(const Hdf5Archive *h, int64_t n) {
+  return n > MOST_DENSE && n > MOST_COPIED / h->size;
+}
+
+static int read_texts(Attribute *x, const Hdf5Archive *h, hid_t id, hid_t type,
+                      int64_t n) {
   TextBlock b = { NULL, n, (int64_t)nc_hdf5.Tget_size(type), 0 };
   int status;
   b.pointers = nc_hdf5.Tis_variable_str(type) > 0;
   if (b.pointers) b.item = sizeof(char *);
-  if (b.item > MOST_SPARSE / (n + 1)) return NC_OK; /* left out */
+  if (b.item > MOST_SPARSE / (n + 1) || (b.pointers && may_grow(h, n)))
+    return NC_OK; /* left out */
   TRY(nc_hostalloc(&b.p, n * b.item + 1));
   memset(b.p, 0, (size_t)(n * b.item + 1));
   status = n > 0 && nc_hdf5.Aread(id, type, b.p) < 0
@@ -485,7 +514,8 @@ static int read_numbers(Attribute *x, hid_t id, hid_t stored,
 }
 
 /* Leaves x->value NULL if the attribute is of a type that is left out. */
-static int read_value(Attribute *x, hid_t id, hid_t type, hid_t space) {
+static int read_value(Attribute *x, const Hdf5Archive *h, hid_t id, hid_t type,
+                      hid_t space) {
   TensorInfo info = { .dtype = dtype_of(type) };
   const int text = nc_hdf5.Tget_class(type) == H5_STRING;
   int64_t n;
@@ -498,10 +528,11 @@ static int read_value(Attribute *x, hid_t id, hid_t type, hid_t space) {
   x->scalar = info.nd == 0;
   TRY(nc_checksize(&n, info.dtype, info.nd, info.size));
   if (n > MOST_SPARSE) return NC_OK;
-  return text ? read_texts(x, id, type, n) : read_numbers(x, id, type, &info);
+  return text ? read_texts(x, h, id, type, n)
+              : read_numbers(x, id, type, &info);
 }
 
-static int read_attribute(Attribute *x, hid_t object) {
+static int read_attribute(Attribute *x, const Hdf5Archive *h, hid_t object) {
   const hid_t id = nc_hdf5.Aopen(object, x->name, 0);
   hid_t type, space;
   int status;
@@ -509,7 +540,7 @@ static int read_attribute(Attribute *x, hid_t object) {
   type = nc_hdf5.Aget_type(id);
   space = nc_hdf5.Aget_space(id);
   status = type < 0 || space < 0 ? nc_failhdf5(x->object, x->name)
-                                 : read_value(x, id, type, space);
+                                 : read_value(x, h, id, type, space);
   if (space >= 0) nc_hdf5.Sclose(space);
   if (type >= 0) nc_hdf5.Tclose(type);
   nc_hdf5.Aclose(id);
@@ -521,6 +552,18 @@ typedef struct ObjectVisit {
   const char *object;
 } ObjectVisit;
 
+/* Fails if all values together are much larger than the file. */
+static int count_value(Hdf5Archive *h, const Attribute *x) {
+  h->attributebytes += nc_numel(x->value) * nc_dtypesize(x->value->dtype);
+  if (h->attributebytes <= MOST_SPARSE ||
+      h->attributebytes / MOST_DENSE <= h->size)
+    return NC_OK;
+  return nc_failfile(NC_EFILE, h->a.path,
+                     "its attributes take more than %lld bytes, the file has "
+                     "only %lld",
+                     (long long)h->attributebytes, (long long)h->size);
+}
+
 static int visit_attribute(hid_t object, const char *name, const void *info,
                            void *data) {
   ObjectVisit *v = data;
@@ -529,10 +572,12 @@ static int visit_attribute(hid_t object, const char *name, const void *info,
   void *list = h->attribute;
   const int64_t size = (int64_t)sizeof x;
   (void)info;
-  h->status = read_attribute(&x, object);
+  h->status = read_attribute(&x, h, object);
   if (h->status == NC_OK && x.value) {
-    h->status = grow(&list, &h->attributeroom, h->nattributes * size,
-                     (h->nattributes + 1) * size);
+    h->status = count_value(h, &x);
+    if (h->status == NC_OK)
+      h->status = grow(&list, &h->attributeroom, h->nattributes * size,
+                       (h->nattributes + 1) * size);
     h->attribute = list;
     if (h->status == NC_OK) h->status = add_name(&h->attributenames, x.object);
     if (h->status == NC_OK) h->status = add_name(&h->attributenames, x.name);
@@ -546,7 +591,7 @@ static int read_attributes(Hdf5Archive *h) {
   const char *p = h->objects.text;
   for (int64_t i = 0; i < h->objects.n; i++, p += strlen(p) + 1) {
     ObjectVisit v = { h, strcmp(p, ".") == 0 ? "/" : p };
-    const hid_t object = nc_hdf5.Oopen(h->file, p, 0);
+    const hid_t object = nc_hdf5.Oopen(h->file, p, h->access);
     int r = object < 0 ? -1 : 0;
     if (object >= 0) {
       r = nc_hdf5.Aiterate2(object, 0, 0, NULL, visit_attribute, &v);

@@ -8,6 +8,8 @@ and attributes, and what nacre writes it reads.
 Exits with 77 (skipped) where there is no h5py, or nacre finds no HDF5 library.
 """
 import os
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -198,6 +200,61 @@ def check_foreign(nacre, folder):
     assert "compound holds compound data, no tensor does" in listed, listed
 
 
+def check_links(nacre, folder):
+    """The name of a link may hold a slash, at which the library splits a path:
+    so it can lead into another file."""
+    inner, path = os.path.join(folder, "e.h5"), os.path.join(folder, "f.h5")
+    with h5py.File(inner, "w") as f:
+        f["d"] = np.full(4, 7)
+    with h5py.File(path, "w") as f:
+        f["ext"] = h5py.ExternalLink(inner, "/")
+        f["ext@d"] = np.arange(4)
+    patch(path, b"ext@d", b"ext/d")
+    done = run(nacre, "print(nacre.load(arg[1]))", path)
+    assert done.returncode == 1, done.stdout
+    assert "a path leads to another file" in done.stdout, done.stdout
+
+
+def patch(path, old, new):
+    with open(path, "rb") as f:
+        data = f.read()
+    assert old in data and len(old) == len(new)
+    with open(path, "wb") as f:
+        f.write(data.replace(old, new))
+
+
+def check_texts(nacre, folder):
+    """A list of texts may refer to one text many times."""
+    path = os.path.join(folder, "g.h5")
+    many = [f"name {i}" for i in range(2000)]
+    with h5py.File(path, "w") as f:
+        f.attrs["many"] = many
+    good(nacre, """local _, a = nacre.load(arg[1])
+      assert(#a["/"].many == 2000 and a["/"].many[2000] == "name 1999")""", path)
+    with h5py.File(path, "w") as f:
+        f["x"] = np.zeros(1 << 18)
+        f.attrs["many"], f.attrs["some"] = many, many[:1000]
+    good(nacre, """local _, a = nacre.load(arg[1])
+      assert(a["/"].many == nil and #a["/"].some == 1000)""", path)
+    with h5py.File(path, "w") as f:
+        for name, size in zip("abc", [65000, 9, 9]):
+            f.attrs[name] = ["x" * size] + [""] * 1000
+    with open(path, "rb") as f:
+        data = f.read()
+    # each text becomes the long one: a length and a place in the heap
+    lists = b"(%s.{12})(?:\0{4}.{12}){1000}"
+    long = re.search(lists % struct.pack("<I", 65000), data, re.DOTALL)
+    data = data.replace(long[0], long[1] * 1001)
+    data, n = re.subn(lists % struct.pack("<I", 9),
+                      lambda _: long[1] * 1001, data, flags=re.DOTALL)
+    assert n == 2
+    with open(path, "wb") as f:
+        f.write(data)
+    done = run(nacre, "nacre.load(arg[1])", path)
+    assert done.returncode == 1, done.stdout
+    assert "its attributes take more than" in done.stdout, done.stdout
+
+
 def main(nacre):
     with tempfile.TemporaryDirectory() as folder:
         count = check_reading(nacre, folder)
@@ -205,6 +262,8 @@ def main(nacre):
         for compressed in ["false", "true"]:
             count += check_writing(nacre, folder, compressed)
         check_foreign(nacre, folder)
+        check_links(nacre, folder)
+        check_texts(nacre, folder)
     print(f"hdf5: {count} tensors")
 
 
