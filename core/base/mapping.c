@@ -4,22 +4,25 @@
 #include "core/base/mapping.h"
 
 #include <errno.h>
-#include <stdatomic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct Mapping {
   _Atomic(Mapping *) next; /* of all mappings; the handler follows it */
   int refs;
-  volatile sig_atomic_t lost;
+  atomic_int lost; /* several threads may set it at once */
   char *p;
   int64_t size;
+  dev_t device; /* which file it is */
+  ino_t file;
   char path[200]; /* its end */
 };
 
-volatile sig_atomic_t nc_lost_mappings;
+atomic_int nc_lost_mappings;
 
 static _Atomic(Mapping *) mappings;
 static struct sigaction before;
@@ -37,8 +40,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context) {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
              0) == MAP_FAILED)
       break;
-    if (!m->lost) nc_lost_mappings++;
-    m->lost = 1;
+    if (!atomic_exchange(&m->lost, 1)) nc_lost_mappings++;
     errno = saved;
     return;
   }
@@ -65,8 +67,10 @@ static int fail_map(const char *path) {
 }
 
 int nc_new_mapping(Mapping **out, int fd, int64_t size, const char *path) {
+  struct stat s;
   void *block, *p;
   *out = NULL;
+  if (fstat(fd, &s) != 0) return fail_map(path);
   TRY(nc_hostalloc(&block, sizeof(Mapping)));
   p = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_NORESERVE, fd, 0);
@@ -81,9 +85,17 @@ int nc_new_mapping(Mapping **out, int fd, int64_t size, const char *path) {
   m->refs = 1;
   m->p = p;
   m->size = size;
+  m->device = s.st_dev;
+  m->file = s.st_ino;
   m->next = mappings;
   mappings = m;
   return *out = m, NC_OK;
+}
+
+int nc_is_mapped(const struct stat *s) {
+  for (const Mapping *m = mappings; m; m = m->next)
+    if (m->device == s->st_dev && m->file == s->st_ino) return 1;
+  return 0;
 }
 
 void nc_retain_mapping(Mapping *m) {
@@ -123,10 +135,14 @@ int nc_check_pages(const Tensor *t) {
 }
 
 int nc_check_lost_operands(int r, const Arg in[], int n) {
-  for (int i = 0; r == NC_OK && nc_lost_mappings && i < n; i++) {
+  for (int i = 0; r == NC_OK && nc_lost_mappings && i < n; i++)
     r = nc_fail_lost(in[i].t);
-    for (int k = 0; r == NC_OK && in[i].tensors && k < in[i].n; k++)
-      r = nc_fail_lost(in[i].tensors[k]);
-  }
+  return r;
+}
+
+int nc_check_lost_list(int r, const Arg *list) {
+  for (int i = 0;
+       r == NC_OK && list->tensors && nc_lost_mappings && i < list->n; i++)
+    r = nc_fail_lost(list->tensors[i]);
   return r;
 }

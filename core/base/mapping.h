@@ -6,12 +6,14 @@
 ** A page that is written becomes a copy of this process; the file stays.  If
 ** the file becomes shorter, its lost pages are zero, and whoever reads a tensor
 ** of it fails: the handler of SIGBUS notes what was lost, on any thread, and
-** nc_check_lost tells.
+** nc_check_lost tells.  The system does not tell of the page in which the file
+** now ends: its rest reads as zeros without an error, if no later page is read.
 */
 #ifndef core_base_mapping_h
 #define core_base_mapping_h
 
-#include <signal.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "core/tensor.h"
 
@@ -20,6 +22,7 @@ typedef struct Mapping Mapping;
 /* Maps `size' bytes, at least one, of the open file fd.  `path' is for
    messages. */
 int nc_new_mapping(Mapping **m, int fd, int64_t size, const char *path);
+int nc_is_mapped(const struct stat *s);     /* is this file? */
 void nc_retain_mapping(Mapping *m);
 void nc_release_mapping(Mapping *m);        /* m may be NULL */
 
@@ -33,7 +36,7 @@ int nc_new_in(Tensor **t, Mapping *m, void *p, DType type, int nd,
               const int64_t size[]);
 
 /* How many mappings have lost pages. */
-extern volatile sig_atomic_t nc_lost_mappings;
+extern atomic_int nc_lost_mappings;
 
 /* Touches the pages of t first, for a system call that failed to read them. */
 int nc_check_pages(const Tensor *t);
@@ -43,7 +46,9 @@ static inline int nc_check_lost(const Tensor *t) {
   return nc_lost_mappings ? nc_fail_lost(t) : NC_OK;
 }
 
-/* The same of n operands, after a call of status r. */
+/* The same of n operands, after a call of status r; of those of a pointwise
+   operation only t and s are set. */
 int nc_check_lost_operands(int r, const Arg in[], int n);
+int nc_check_lost_list(int r, const Arg *list); /* of a list of tensors */
 
 #endif

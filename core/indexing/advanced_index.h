@@ -69,6 +69,11 @@ int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n);
 int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
                    Scalar number, PutMode put);
 
+/* As nc_check_lost of base/mapping.h, of the view, the index tensors and a
+   value, which may be NULL, after a call of status r: what was lost explains
+   it, for positions become zeros. */
+int nc_index_check_lost(int r, const IndexPlan *p, const Tensor *value);
+
 /* Computes the offsets and the shape of the selection of p.  Followed by
    nc_index_end, also after a failure. */
 int nc_index_begin(IndexedRead *k, const IndexPlan *p);

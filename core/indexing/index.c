@@ -8,6 +8,7 @@
 */
 #include <string.h>
 
+#include "core/base/mapping.h"
 #include "core/indexing/advanced_index.h"
 #include "core/tape.h"
 #include "core/op.h"
@@ -235,6 +236,14 @@ int nc_index_begin(IndexedRead *k, const IndexPlan *p) {
   return set_result_shape(k, p);
 }
 
+int nc_index_check_lost(int r, const IndexPlan *p, const Tensor *value) {
+  int lost = nc_check_lost(value);
+  if (lost == NC_OK) lost = nc_check_lost(p->view);
+  for (int i = 0; lost == NC_OK && i < p->n; i++)
+    lost = nc_check_lost(p->by[i].t);
+  return lost == NC_OK ? r : lost;
+}
+
 int nc_index_select(Tensor **y, const IndexPlan *p) {
   IndexedRead k;
   int r;
@@ -245,7 +254,7 @@ int nc_index_select(Tensor **y, const IndexPlan *p) {
     r = nc_index_read(&k.g);
   }
   nc_index_end(&k);
-  return nc_release_failed(r, y, 1);
+  return nc_release_failed(nc_index_check_lost(r, p, NULL), y, 1);
 }
 
 int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {

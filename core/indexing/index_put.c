@@ -82,7 +82,7 @@ int nc_index_put(const IndexPlan *p, Tensor *value, Scalar number,
   nc_release(trim);
   nc_release(wide);
   nc_index_end(&k);
-  return r;
+  return nc_index_check_lost(r, p, value);
 }
 
 /* Assigns one value by one mask with `where', which is faster than a

@@ -17,6 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* bytes: to map fewer saves nothing, and one that lies in a single page would
+   not notice that the file became shorter */
+enum { LEAST_MAPPED = 4096 };
+
 Files nc_files = { open,   close, read,   write,  fstat, stat,
                    fchmod, fsync, rename, unlink, lseek };
 
@@ -95,12 +99,16 @@ static int fail_read(const Reader *r, const char *field) {
   return nc_failfile(NC_EFILE, r->path, "%s: %s", field, r->why);
 }
 
+static int fail_short(const Reader *r, const char *field, int64_t n,
+                      int64_t left) {
+  return nc_failfile(NC_EFILE, r->path,
+                     "%s: %lld bytes are needed, the file has %lld left", field,
+                     (long long)n, (long long)left);
+}
+
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field) {
   char *at = p;
-  if (n > r->left)
-    return nc_failfile(NC_EFILE, r->path,
-                       "%s: %lld bytes are needed, the file has %lld left",
-                       field, (long long)n, (long long)r->left);
+  if (n > r->left) return fail_short(r, field, n, r->left);
   while (n > 0) {
     ssize_t k;
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
@@ -154,6 +162,9 @@ int nc_mapblock(Tensor **t, Reader *r, int64_t at, DType type, int nd,
   /* a file may hold any byte for true */
   if (!r->wants_map || n == 0 || type == DT_b8 || at % nc_dtypesize(type))
     return NC_OK;
+  n *= nc_dtypesize(type);
+  if (n > r->size - at) return fail_short(r, "data", n, r->size - at);
+  if (n < LEAST_MAPPED) return NC_OK;
   if (r->map == NULL) TRY(nc_new_mapping(&r->map, r->fd, r->size, r->path));
   return nc_new_mapped(t, r->map, at, type, nd, size);
 }

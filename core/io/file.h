@@ -73,7 +73,7 @@ int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
 int nc_newread(Tensor **t, Reader *r, DType type, int nd, const int64_t size[],
                int wide, int swap);
 /* *t = a tensor of the pages at byte `at' of the file; NULL if they are not
-   wanted or do not have the elements. */
+   wanted, do not have the elements or are few. */
 int nc_mapblock(Tensor **t, Reader *r, int64_t at, DType type, int nd,
                 const int64_t size[]);
 /* The next read begins at byte `at', which is within the file. */

@@ -9,6 +9,8 @@
 #define _GNU_SOURCE /* O_CLOEXEC, realpath */
 #include "core/io/file.h"
 
+#include "core/base/mapping.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -188,6 +190,16 @@ static int open_atomic(Writer *w, const struct stat *old) {
                        nc_failsystem(w->path, "its mode cannot be set", errno));
 }
 
+/* Fails if to empty the file would destroy tensors of this program. */
+static int check_unmapped(const char *path, const struct stat *s) {
+  if (!nc_is_mapped(s)) return NC_OK;
+  nc_failfile(NC_EFILE, path,
+              "it is mapped, and cannot be written in place: tensors of this "
+              "program are its pages");
+  nc_hint("save without atomic=false, or load it without mmap");
+  return NC_EFILE;
+}
+
 static int open_file(Writer *w, const char *path, int atomic) {
   struct stat s;
   const int exists = nc_files.stat(path, &s) == 0;
@@ -195,6 +207,7 @@ static int open_file(Writer *w, const char *path, int atomic) {
   if (!exists && errno != ENOENT) return nc_failsystem(path, "", errno);
   if (exists && S_ISDIR(s.st_mode)) return nc_failsystem(path, "", EISDIR);
   if (w->regular && atomic) return open_atomic(w, exists ? &s : NULL);
+  if (exists && w->regular) TRY(check_unmapped(path, &s));
   w->fd = create_file(path, w->regular ? O_TRUNC : 0, 0666);
   return w->fd < 0 ? nc_failsystem(path, "", errno) : NC_OK;
 }

@@ -474,8 +474,9 @@ static int join_texts(Attribute *x, const TextBlock *b) {
   return NC_OK;
 }
 
-/* The library copies each text of varying length from a heap of the file, where
-   all may be the same one.  A long list is left out unless the file is small. */
+/* The library copies each text of varying length from a heap of the file, in
+   which all may be the same one: a long list may take much memory, unless the
+   file is small. */
 static int may_grow(const Hdf5Archive *h, int64_t n) {
   return n > MOST_DENSE && n > MOST_COPIED / h->size;
 }

@@ -8,6 +8,7 @@
 */
 #include <string.h>
 
+#include "core/base/mapping.h"
 #include "core/base/temps.h"
 #include "core/io/hdf5.h"
 
@@ -138,8 +139,12 @@ static int write_dataset(const Hdf5Writer *w, const char *name,
 static int write_tensor(const Hdf5Writer *w, const NamedTensor *x) {
   Temps temps = { 0 };
   Tensor *t = nc_temps_dense(&temps, nc_temps_todevice(&temps, x->t, &nc_cpu));
-  const int status =
-      temps.status == NC_OK ? write_dataset(w, x->name, t) : temps.status;
+  int status = temps.status;
+  if (status == NC_OK) {
+    status = write_dataset(w, x->name, t);
+    const int lost = nc_check_pages(t); /* says better why it failed */
+    if (lost != NC_OK) status = lost;
+  }
   nc_temps_finish(&temps);
   return status;
 }
