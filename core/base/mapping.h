@@ -45,5 +45,7 @@ static inline int nc_check_lost(const Tensor *t) {
 
 /* The same of n operands, after a call of status r. */
 int nc_check_lost_operands(int r, const Arg in[], int n);
+/* And of the lists of tensors among them; those of a Call, which sets all. */
+int nc_check_lost_lists(int r, const Arg in[], int n);
 
 #endif

@@ -281,7 +281,9 @@ fails("protocol 1 is not read", load, "\x80\1K\1.")
 fails("something follows its end", load, "\x80\2K\1.K\1.")
 fails("it has no data.pkl", nacre.deserialize, zip {{"x/y", "z"}},
       {format = "pt"})
-fails("a TorchScript program", load, "\x80\2K\1.", {{"x/constants.pkl", "z"}})
+fails("a TorchScript program",
+      "in Python: torch.save(torch.jit.load(path).state_dict(), 'x.pt')",
+      load, "\x80\2K\1.", {{"x/constants.pkl", "z"}})
 fails("byteorder: neither", nacre.deserialize,
       zip {{"x/data.pkl", "\x80\2K\1."}, {"x/byteorder", "middle"}},
       {format = "pt"})
