@@ -46,6 +46,9 @@ if haszip then
   assert(t.w == w and t.b == model.b and t.m == model.m)
   assert(bytes < 8192, bytes)
   t = nil
+  local npz = path ".npz"               -- read as ever
+  nacre.save(npz, model)
+  assert(nacre.load(npz, MAP).w == w)
 end
 -- Several files by their index.
 local index = path ".safetensors.index.json"
