@@ -402,11 +402,11 @@ static int load_archive(lua_State *L, const Load *o, int names) {
   int64_t n, list;
   int result;
   nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
+  if (o->slice && !nc_canslice(*a))
+    nl_error(L, o->op, "slice is for .h5 files");
   if (o->format == NC_PT && lua_isnil(L, names)) return load_values(L, o, *a);
   n = nc_archivesize(*a);
   list = o->format == NC_HDF5 ? 0 : list_length(*a);
-  if (o->slice && !nc_canslice(*a))
-    nl_error(L, o->op, "slice is for .h5 files");
   lua_newtable(L);
   result = lua_gettop(L);
   lua_pushvalue(L, names);

@@ -315,9 +315,10 @@ int nc_call(Call *c) {
           ? record(c, kind)
           : nc_operators[c->op].fn(c);
   if (r == NC_OK && kind == GRADCLASS_VIEW) r = set_bases(c);
-  else
-    r = nc_check_lost_list(nc_check_lost_operands(r, c->arg, NC_MAXARG),
-                           &c->arg[0]);
+  else {
+    r = nc_check_lost_operands(r, c->arg, NC_MAXARG);
+    r = nc_check_lost_lists(r, c->arg, NC_MAXARG);
+  }
   nc_release_failed(r, c->out, NC_MAXOUT);
   return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }

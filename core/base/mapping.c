@@ -140,9 +140,9 @@ int nc_check_lost_operands(int r, const Arg in[], int n) {
   return r;
 }
 
-int nc_check_lost_list(int r, const Arg *list) {
-  for (int i = 0;
-       r == NC_OK && list->tensors && nc_lost_mappings && i < list->n; i++)
-    r = nc_fail_lost(list->tensors[i]);
+int nc_check_lost_lists(int r, const Arg in[], int n) {
+  for (int i = 0; r == NC_OK && nc_lost_mappings && i < n; i++)
+    for (int k = 0; r == NC_OK && in[i].tensors && k < in[i].n; k++)
+      r = nc_fail_lost(in[i].tensors[k]);
   return r;
 }

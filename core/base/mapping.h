@@ -46,9 +46,9 @@ static inline int nc_check_lost(const Tensor *t) {
   return nc_lost_mappings ? nc_fail_lost(t) : NC_OK;
 }
 
-/* The same of n operands, after a call of status r; of those of a pointwise
-   operation only t and s are set. */
+/* The same of n operands, after a call of status r. */
 int nc_check_lost_operands(int r, const Arg in[], int n);
-int nc_check_lost_list(int r, const Arg *list); /* of a list of tensors */
+/* And of the lists of tensors among them; those of a Call, which sets all. */
+int nc_check_lost_lists(int r, const Arg in[], int n);
 
 #endif

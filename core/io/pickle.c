@@ -16,6 +16,7 @@
 
 #define MARK (-1)
 #define MOST_BYTES INT32_MAX
+#define MOST_ELEMENTS 4 /* values, and cells, for each byte of the pickle */
 
 int nc_fail_pickle(const Pickle *k, const char *fmt, ...) {
   char what[200];
@@ -44,8 +45,18 @@ int nc_push_slot(Vector *v, int64_t size, void **slot) {
   return NC_OK;
 }
 
+/* Fails if v, of values or cells, has as many elements as a pickle of this size
+   may have, which int32_t can count.  Each opcode makes one or none, except for
+   the call of OrderedDict. */
+static int check_room(const Pickle *k, const Vector *v) {
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  if (v->n < MOST_ELEMENTS * k->size && v->n < INT32_MAX) return NC_OK;
+  return nc_fail_pickle(k, "it has more values than its bytes can describe");
+}
+
 int nc_pickle_value(Pickle *k, int32_t *at, int kind, int64_t i, int32_t n) {
   void *slot;
+  TRY(check_room(k, &k->value));
   *at = (int32_t)k->value.n;
   TRY(nc_push_slot(&k->value, sizeof(FileValue), &slot));
   *(FileValue *)slot = (FileValue){ .kind = kind, .n = n, .i = i };
@@ -103,6 +114,7 @@ static int find_mark(const Pickle *k, int64_t *first) {
 */
 int nc_pickle_append(Pickle *k, int32_t list, int32_t value) {
   void *slot;
+  TRY(check_room(k, &k->cell));
   const int32_t at = (int32_t)k->cell.n;
   TRY(nc_push_slot(&k->cell, sizeof(FileCell), &slot));
   *(FileCell *)slot = (FileCell){ value, -1 };
@@ -434,8 +446,7 @@ int nc_readpickle(Pickle *k, const char *text, int64_t n) {
   if (n > MOST_BYTES) return nc_fail_pickle(k, "it is too long");
   TRY(read_protocol(k));
   for (;;) {
-    if (k->at % 4096 == 0 && nc_interrupted)
-      return nc_fail(NC_EINTR, "interrupted");
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     TRY(take_number(k, 1, &op));
     if (op == '.') break;
     TRY(execute(k, (int)op));

@@ -58,6 +58,9 @@ void nc_freepickle(Pickle *k);
 
 /* Fails with the path, "pickle" and the position. */
 int nc_fail_pickle(const Pickle *k, const char *fmt, ...) NC_PRINTF(2, 3);
+int64_t nc_storage_elements(const PickleStorage *s);  /* whose type is known */
+/* Fails unless the elements of t are in a storage of `have' elements. */
+int nc_pickle_extent(const Pickle *k, const PickleTensor *t, int64_t have);
 /* *at = the number of a new value. */
 int nc_pickle_value(Pickle *k, int32_t *at, int kind, int64_t i, int32_t n);
 /* Makes room for one more element of `size' bytes; *slot points to it. */
@@ -76,7 +79,8 @@ int nc_pickle_global(Pickle *k, int32_t *at, int64_t module, int64_t nmodule,
 /* Makes a value that is part of the result one of the public kinds: a dtype is
    its name.  Fails for a function or a storage by itself. */
 int nc_pickle_plain(const Pickle *k, FileValue *v);
-/* *at = what the global makes of the tuple. */
+/* *at = what the global makes of the tuple; fails if it is none: a list could
+   still change. */
 int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple);
 /* *at = the storage that the tuple names. */
 int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple);

@@ -159,6 +159,10 @@ int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
   return NC_OK;
 }
 
+int64_t nc_storage_elements(const PickleStorage *s) {
+  return s->bytes / (s->wide ? s->wide : nc_dtypesize(s->dtype));
+}
+
 /*
 ** Tensors
 */
@@ -184,25 +188,31 @@ static int64_t reach(const PickleTensor *t) {
   return most;
 }
 
-/* Fails unless the elements are in the storage. */
-static int check_extent(const Pickle *k, const PickleTensor *t, DType type) {
-  const PickleStorage *s = PICKLE_STORAGE(k, t->storage);
-  const int64_t size = s->wide ? s->wide : nc_dtypesize(type);
-  const int64_t most = reach(t), have = s->bytes / size;
-  int64_t n;
-  TRY(nc_checksize(&n, type, t->nd, t->size));
+int nc_pickle_extent(const Pickle *k, const PickleTensor *t, int64_t have) {
+  const int64_t most = reach(t);
   if (most < 0 || t->offset < 0 || t->offset > have || most > have - t->offset)
     return nc_fail_pickle(k, "a tensor reaches beyond its storage");
   return NC_OK;
 }
 
-/* Sets the type of a storage of bytes, which the first tensor tells. */
+/* Fails unless the elements are in the storage. */
+static int check_extent(const Pickle *k, const PickleTensor *t) {
+  const PickleStorage *s = PICKLE_STORAGE(k, t->storage);
+  int64_t n;
+  TRY(nc_checksize(&n, s->dtype, t->nd, t->size));
+  return nc_pickle_extent(k, t, nc_storage_elements(s));
+}
+
+/* Sets the type of a storage of bytes, which the first tensor tells: it is that
+   of all of its tensors. */
 static int set_dtype(Pickle *k, PickleStorage *s, int32_t value) {
   const int64_t g = global_of(k, value, DTYPE);
   if (g < 0) return fail_arguments(k, "a tensor");
-  if (s->dtype == DT_NONE) s->dtype = globals[g].dtype;
-  s->wide = globals[g].wide;
-  return s->dtype == globals[g].dtype
+  if (s->dtype == DT_NONE) {
+    s->dtype = globals[g].dtype;
+    s->wide = globals[g].wide;
+  }
+  return s->dtype == globals[g].dtype && s->wide == globals[g].wide
              ? NC_OK
              : nc_fail_pickle(k, "a storage is used as two dtypes");
 }
@@ -231,7 +241,7 @@ static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t tuple) {
   if (maker == TENSOR_V3) TRY(set_dtype(k, s, item[6]));
   if (s->dtype == DT_NONE) return nc_fail_pickle(k, "a tensor has no dtype");
   if (least > 4) t.requires = PICKLE_VALUE(k, item[4])->i == 1;
-  TRY(check_extent(k, &t, s->dtype));
+  TRY(check_extent(k, &t));
   if (k->tensor.n > k->size / 16)
     return nc_fail_pickle(k, "it has more tensors than its bytes can describe");
   TRY(nc_pickle_value(k, at, NC_V_TENSOR, k->tensor.n, 0));
@@ -330,6 +340,8 @@ static int make_device(Pickle *k, int32_t *at, int32_t tuple) {
 int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
   if (!is_kind(k, global, V_GLOBAL))
     return nc_fail_pickle(k, "what is called is no function");
+  if (!is_kind(k, tuple, V_TUPLE))
+    return nc_fail_pickle(k, "the arguments of a call are no tuple");
   const Maker maker = globals[PICKLE_VALUE(k, global)->i].maker;
   switch (maker) {
     case TENSOR_V1:

@@ -351,8 +351,7 @@ static int open_pt(Archive *a, const Source *from) {
 */
 /* Loads the storage unless it is loaded. */
 static int load_storage(PtFile *f, PickleStorage *s) {
-  const int64_t item = s->wide ? s->wide : nc_dtypesize(s->dtype);
-  const int64_t n = s->bytes / item;
+  const int64_t n = nc_storage_elements(s);
   char name[NC_MAXNAME / 2 + 8], shown[80], label[PATH_MAX + 120];
   Reader r;
   int status;
@@ -364,10 +363,10 @@ static int load_storage(PtFile *f, PickleStorage *s) {
   if (i < 0 || s->length > NC_MAXNAME / 2 - 8)
     return nc_failfile(NC_EFILE, f->a.path, "storage %s is not in the file",
                        shown);
-  if (!s->wide && !f->swap)
-    TRY(nc_map_member(&s->loaded, f->zip, i, s->dtype, 1, &n));
-  if (s->loaded) return NC_OK;
   snprintf(label, sizeof label, "%s: data/%s", f->a.path, shown);
+  if (!s->wide && !f->swap)
+    TRY(nc_map_member(&s->loaded, f->zip, i, label, s->dtype, 1, &n));
+  if (s->loaded) return NC_OK;
   status = nc_openmember(&r, f->zip, i, label);
   if (status == NC_OK && r.left != s->bytes)
     status = nc_failfile(NC_EFILE, label, "%lld bytes, the pickle tells %lld",
@@ -386,6 +385,7 @@ static int load_tensor(Tensor **t, Archive *a, int64_t i) {
   PickleStorage *s = PICKLE_STORAGE(&f->pickle, p->storage);
   s = PICKLE_STORAGE(&f->pickle, s->same);
   TRY(load_storage(f, s));
+  TRY(nc_pickle_extent(&f->pickle, p, nc_numel(s->loaded)));
   TRY(nc_alias(t, s->loaded));
   (*t)->nd = p->nd;
   memcpy((*t)->size, p->size, sizeof p->size);

@@ -27,6 +27,7 @@ typedef struct ShardTensor {
 
 typedef struct Shards {
   Archive a; /* comes first */
+  int map;   /* see Source */
   Tensor *text;
   char *files; /* names of the files, each with a '\0' after it */
   int64_t filesbytes;
@@ -96,7 +97,7 @@ static int add_tensor(Shards *s, const char *name, int64_t shard, int64_t at) {
    empty. */
 static int open_shard(Shards *s, const char *folder, const char *name) {
   char path[PATH_MAX];
-  Source from = { .path = path };
+  const Source from = { .path = path, .map = s->map };
   TRY(grow(&s->shard, s->nshards, &s->shardroom, sizeof *s->shard));
   if (snprintf(path, sizeof path, "%s%s", folder, name) >= (int)sizeof path)
     return nc_failsystem(name, "", ENAMETOOLONG);
@@ -312,6 +313,7 @@ static int list_names(Shards *s) {
 
 static int open_shards(Archive *a, const Source *from) {
   Shards *s = (Shards *)a;
+  s->map = from->map;
   TRY(is_folder(from->path) ? open_folder(s, from->path)
                             : open_index(s, from->path));
   TRY(list_names(s));

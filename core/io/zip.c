@@ -296,8 +296,11 @@ static ssize_t pull(Reader *r, void *p, size_t n) {
   return (ssize_t)got;
 }
 
-static int check_member(const char *label, const zip_stat *s) {
+/* *s = what the directory says of member i; fails if it cannot be read. */
+static int member_stat(zip_stat *s, Zip *z, int64_t i, const char *label) {
   const uint64_t known = HAS_SIZE | HAS_COMP_SIZE | HAS_METHOD;
+  if (lib.stat_index(z->zip, (uint64_t)i, 0, s) != 0)
+    return fail_reading(z, label, lib.strerror(z->zip));
   if ((s->valid & known) != known)
     return nc_failfile(NC_EFILE, label, "its size is not known");
   if (s->valid & HAS_CRYPT && s->encryption_method != 0)
@@ -324,23 +327,21 @@ int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label) {
   r->pull = pull;
   z->member = NULL;
   z->error = 0;
-  if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0)
-    return fail_reading(z, label, lib.strerror(z->zip));
-  TRY(check_member(label, &s));
+  TRY(member_stat(&s, z, i, label));
   r->left = r->size = (int64_t)s.size;
   z->member = lib.fopen_index(z->zip, (uint64_t)i, 0);
   return z->member ? NC_OK : fail_reading(z, label, lib.strerror(z->zip));
 }
 
-int nc_map_member(Tensor **t, Zip *z, int64_t i, DType type, int nd,
-                  const int64_t size[]) {
+int nc_map_member(Tensor **t, Zip *z, int64_t i, const char *label, DType type,
+                  int nd, const int64_t size[]) {
   const int64_t at = ((int64_t *)z->data)[i];
   zip_stat s = { 0 };
   int64_t n;
   *t = NULL;
   TRY(nc_checksize(&n, type, nd, size));
-  if (lib.stat_index(z->zip, (uint64_t)i, 0, &s) != 0 ||
-      s.comp_method != STORE || (int64_t)s.size != n * nc_dtypesize(type) ||
+  TRY(member_stat(&s, z, i, label));
+  if (s.comp_method != STORE || (int64_t)s.size != n * nc_dtypesize(type) ||
       at > z->r.size - (int64_t)s.size)
     return NC_OK;
   return nc_mapblock(t, &z->r, at, type, nd, size);

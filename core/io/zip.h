@@ -29,9 +29,10 @@ int64_t nc_findmember(const Zip *z, const char *name);    /* -1: none */
 int nc_checklocals(Reader *r, int64_t n, int64_t data[]);
 
 /* *t = a tensor of the pages of the file that hold member i; NULL if they are
-   not wanted (Source), or it is compressed or not aligned. */
-int nc_map_member(Tensor **t, Zip *z, int64_t i, DType type, int nd,
-                  const int64_t size[]);
+   not wanted (Source), or it is compressed or not aligned.  Messages call it
+   `label'. */
+int nc_map_member(Tensor **t, Zip *z, int64_t i, const char *label, DType type,
+                  int nd, const int64_t size[]);
 
 /* Makes r read the i-th member; messages call it `label'.  Only one member may
    be open; nc_closemember is called also after a failure. */

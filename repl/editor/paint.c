@@ -317,8 +317,8 @@ static void command(Walk *w) {
   for (to = from + 1; to < b->size && (b->text[to] | 32) >= 'a' &&
                       (b->text[to] | 32) <= 'z' && b->text[from] != '!';)
     to++;
-  fill(w, from, to < b->code || b->code == b->size ? to : b->code,
-       ROLE_COMMAND);
+  if (from < b->code && b->code < b->size && b->code < to) to = b->code;
+  fill(w, from, to, ROLE_COMMAND);
 }
 
 static int prepare(Painting *p, size_t size) {

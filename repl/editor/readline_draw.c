@@ -111,11 +111,12 @@ void rldrawabove(const char *text) {
 
 /* Puts what readline printed above the block. */
 static void showcaptured(void) {
-  char *to = captured;
   const char *s, *end;
+  char *to;
   int printed = 0;
-  fflush(rl_outstream);
+  fflush(rl_outstream); /* may move what is captured */
   if (ncaptured == 0) return;
+  to = captured;
   for (s = captured, end = s + ncaptured; s < end;)
     if (*s == '\033') s = sequence(s, end);
     else {

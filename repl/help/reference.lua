@@ -21,11 +21,12 @@ local reference = {}
 
 local pages, entries
 
--- Adds "label: text" to fields; a line without a label continues the last.
+-- Adds "label: text" to fields; a line without a label continues the last, a
+-- label that is there already adds to its text.
 local function field(fields, line, last)
   local label, text = line:match "^%-%- (%l+): (.+)$"
   if label then
-    fields[label] = text
+    fields[label] = fields[label] and fields[label] .. "; " .. text or text
     return label
   end
   local more = last and line:match "^%-%-   (.+)$"

@@ -60,6 +60,12 @@ for _, name in ipairs(require "nacre.lookup".properties) do
   end
 end
 
+-- Several texts with the same label are one.
+local value = reference.entry "load".fields.value
+for _, option in ipairs {"mmap", "usecols", "slice", "format"} do
+  assert(value:find(option, 1, true), option .. ": of load nothing is said")
+end
+
 -- What gives tensors says of which shape and dtype.
 local function complete(entry, info)
   local said = {}

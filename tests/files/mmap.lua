@@ -46,7 +46,18 @@ if haszip then
   assert(t.w == w and t.b == model.b and t.m == model.m)
   assert(bytes < 8192, bytes)
   t = nil
+  local npz = path ".npz"               -- read as ever
+  nacre.save(npz, model)
+  assert(nacre.load(npz, MAP).w == w)
 end
+-- Several files by their index.
+local index = path ".safetensors.index.json"
+write(index, ('{"weight_map":{"w":"%s","b":"%s"}}')
+             :format(safe:match "[^/]*$", safe:match "[^/]*$"))
+bytes, t = held(function() return nacre.load(index, MAP) end)
+assert(t.w == w and t.b == model.b)
+assert(bytes < 8192, bytes)
+t = nil
 -- Without it the memory is the tensor's.
 bytes, t = held(function() return nacre.load(npy) end)
 assert(bytes >= 4 * n, bytes)

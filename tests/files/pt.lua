@@ -86,6 +86,10 @@ assert(nacre.load(path).weight == net.weight:detach())
 nacre.save(path, {net = net, step = 3})
 assert(nacre.load(path).net.bias == net.bias:detach())
 
+fails("slice is for .h5 files", nacre.load, path, {slice = {1}})
+fails("slice is for .h5 files", nacre.load, path,
+      {slice = {1}, names = {"step"}})
+
 local before = read(path)
 fails("f is a function, which a file cannot hold", nacre.save, path,
       {f = print})
@@ -164,6 +168,23 @@ is(t, "{1,65535}")
 is(unsigned("uint32", "\1\0\0\0\xff\xff\xff\xff"), "{1,4294967295}")
 is(unsigned("uint64", string.pack("<I8I8", 7, math.maxinteger)),
    "{7,9223372036854775807}")
+-- A tensor of n elements of a storage, and a storage `u' of 16 bytes.
+local function third(storage, n, dtype)
+  return global("torch._utils", "_rebuild_tensor_v3") .. "(" .. storage ..
+         "K\0K" .. string.char(n) .. "\x85K\1\x85\x89" .. HOOKS ..
+         global("torch", dtype) .. "tR"
+end
+local function sixteen(type, n)
+  return "(" .. u "storage" .. global("torch", type) .. u "u" .. u "cpu" ..
+         "K" .. string.char(n) .. "tQ"
+end
+local BYTES = sixteen("UntypedStorage", 16)
+local U = {{"x/data/u", string.pack("<I4I4I4I4", 1, 2, 3, 4)}}
+r = load("\x80\2](" .. third(BYTES .. "q\0", 4, "uint32") ..
+         third("h\0", 2, "uint32") .. "e.", U)
+is(r[1], "{1,2,3,4}")
+is(r[2], "{1,2}")
+assert(C.shares(r[1], r[2]))
 fails("element 2 of uint64 is 9223372036854775808, beyond int64", unsigned,
       "uint64", string.pack("<I8I8", 7, math.mininteger))
 t = load("\x80\2" .. global("torch._utils", "_rebuild_parameter") ..
@@ -269,9 +290,27 @@ local bad = {
    global("torch", "IntStorage") .. u "0" .. u "cpu" .. "K\6", MATRIX) .. "e",
    "a storage is used as two dtypes or sizes"},
   {("]"):rep(200) .. ("a"):rep(199), "nested too deep"},
+  -- the arguments of a call, to which something is added afterwards
+  {"](]q\0" .. u "cuda" .. "a" .. global("torch", "device") .. "h\0Rq\1" ..
+   "h\0h\1ae", "the arguments of a call are no tuple"},
+  {"](]q\0" .. u "cuda" .. "a" .. global("torch", "device") .. "h\0R" ..
+   "h\0}ae", "the arguments of a call are no tuple"},
 }
+-- A storage of unsigned integers is narrower than what it becomes: all of its
+-- tensors have the same type.
+for _, types in ipairs {{"uint32", "int64"}, {"int64", "uint32"},
+                        {"uint32", "uint64"}, {"uint16", "int32"}} do
+  bad[#bad + 1] = {"](" .. third(BYTES .. "q\0", 2, types[1]) ..
+                   third("h\0", 2, types[2]) .. "e",
+                   "a storage is used as two dtypes"}
+  bad[#bad + 1] = {"](" .. third(BYTES, 2, types[1]) ..
+                   third(BYTES, 2, types[2]) .. "e",
+                   "a storage is used as two dtypes"}
+end
+bad[#bad + 1] = {third(sixteen("LongStorage", 2), 4, "uint32"),
+                 "a storage is used as two dtypes"}
 for _, case in ipairs(bad) do
-  local ok, e = pcall(load, "\x80\2" .. case[1] .. ".")
+  local ok, e = pcall(load, "\x80\2" .. case[1] .. ".", U)
   assert(not ok and tostring(e):find(case[2], 1, true) and
          tostring(e):find("deserialize: ", 1, true),
          ("%q: %s"):format(case[1], ok and "no error" or tostring(e)))
@@ -281,7 +320,9 @@ fails("protocol 1 is not read", load, "\x80\1K\1.")
 fails("something follows its end", load, "\x80\2K\1.K\1.")
 fails("it has no data.pkl", nacre.deserialize, zip {{"x/y", "z"}},
       {format = "pt"})
-fails("a TorchScript program", load, "\x80\2K\1.", {{"x/constants.pkl", "z"}})
+fails("a TorchScript program",
+      "in Python: torch.save(torch.jit.load(path).state_dict(), 'x.pt')",
+      load, "\x80\2K\1.", {{"x/constants.pkl", "z"}})
 fails("byteorder: neither", nacre.deserialize,
       zip {{"x/data.pkl", "\x80\2K\1."}, {"x/byteorder", "middle"}},
       {format = "pt"})
@@ -293,6 +334,19 @@ end
 fails("a file of torch.save before 1.6", nacre.deserialize,
       "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\2M")
 fails("a Python pickle", nacre.deserialize, "\x80\4K\1.")
+
+-- An encrypted member is not read, nor shown as pages of the file.
+local secret = pt("\x80\2" .. third(sixteen("ByteStorage", 16), 16, "uint8") ..
+                  ".", U)
+write(path, secret)
+assert(nacre.load(path, {mmap = true}):numel() == 16)
+local at = secret:find("x/data/u", 1, true)   -- after 30 bytes, then after 46
+secret = secret:sub(1, at - 25) .. "\1" .. secret:sub(at - 23)
+at = secret:find("x/data/u", at + 1, true)
+write(path, secret:sub(1, at - 39) .. "\1" .. secret:sub(at - 37))
+for _, mmap in ipairs {false, true} do
+  fails("data/u: it is encrypted", nacre.load, path, {mmap = mmap})
+end
 
 -- ---- little memory for what is small
 
@@ -316,10 +370,17 @@ for _, pickle in ipairs {("]"):rep(100000), ("("):rep(100000),
   local most = peak(load, "\x80\2" .. pickle .. ".")
   assert(most < 8 << 20, most)
 end
+-- A list of pairs is copied by each OrderedDict that is made of it.
+local copies = "\x80\2](NN\x86q\0]q\1(" .. ("h\0"):rep(1000) .. "e" ..
+               global("collections", "OrderedDict") .. "q\2" ..
+               ("h\2h\1\x85R"):rep(5000) .. "e."
+local most, ok, e = peak(load, copies)
+assert(not ok and most < 4 << 20 and tostring(e):find(
+       "more values than its bytes can describe", 1, true), tostring(e))
 -- a storage that declares what the file does not have
 local huge = tensor(u "storage" .. global("torch", "FloatStorage") .. u "0" ..
                     u "cpu" .. "\x8a\6\0\0\0\0\0\1", MATRIX)
-local most, ok, e = peak(load, "\x80\2" .. huge .. ".")
+most, ok, e = peak(load, "\x80\2" .. huge .. ".")
 assert(not ok and tostring(e):find "the pickle tells" and most < 1 << 20, most)
 
 -- Each allocation fails in turn: an error of ours, and nothing is lost.

@@ -62,7 +62,8 @@ FOREIGN = {
     "text": "holds texts", "compound": "holds compound data",
     "complex": "holds compound data", "null": "it has no shape",
     "deep": "it has 10 dimensions", "external": "its data are in other files",
-    "virtual": "its data are in other files", "huge": "the file holds only",
+    "virtual": "its data are in other files",
+    "huge": "read parts of it: {names={...}, slice={{1,100}}}",
     "beyond": "18446744073709551615 is beyond int64",
 }
 

@@ -494,6 +494,13 @@ class Editor(Shell):
         self.rows(s, "> for i = 1, 2 do print(i) end", "1", "2", "> 2 + 40",
                   "42", ">")
 
+    def test_commands_behind_blanks(self):
+        s = self.edit()
+        for text in (" :", " :time 1", " ::a:: x", "  ?ones", " !", "\t:", " ="):
+            s.press(text)
+            self.rows(s, "> " + text.replace("\t", "  "))
+            s.press(CTRL_U)
+
     def test_closing_brackets_move_their_line(self):
         s = self.edit()
         s.press("t = {" + ENTER + "a = {" + ENTER + "1" + ENTER + "}" + ENTER +

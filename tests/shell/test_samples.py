@@ -33,7 +33,7 @@ class Samples(Shell):
         s.run("nacre.set_num_threads(1) big = nacre.ones(8000, 8000)")
         out = self.timed(s, "y = big:mm(big)" + ENTER)
         self.assertRegex(out, r"interrupted \(\d\.\d s\), \d\.\d s of about "
-                         r"\d+ s into a product of \[8000x8000\] and "
+                         r"\d+ s into a product of \[8000x8000\] and\s+"
                          r"\[8000x8000\]\n")
         self.assertEqual(s.run("y"), "nil\n")
         # of many short ones, nothing

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "core/io/pickle.h"
 #include "tests/unit/faults.h"
 #include "tests/unit/save_setup.h"
 
@@ -382,6 +383,15 @@ static void test_interrupted(void **state) {
   }
 }
 
+/* Wherever its opcodes begin. */
+static void test_pickle_interrupted(void **state) {
+  Pickle k = { .path = "x" };
+  nc_interrupted = 1;
+  assert_int_equal(nc_readpickle(&k, "\x80\2N.", 4), NC_EINTR);
+  nc_interrupted = 0;
+  nc_freepickle(&k);
+}
+
 static void test_no_memory(void **state) {
   EACH_FORMAT(f) {
     int n = 1;
@@ -430,9 +440,17 @@ static int end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(whole),     TEST(save_faults), TEST(order),       TEST(killed),
-    TEST(full),      TEST(resumed),     TEST(load_faults), TEST(interrupted),
-    TEST(no_memory), TEST(pipe),
+    TEST(whole),
+    TEST(save_faults),
+    TEST(order),
+    TEST(killed),
+    TEST(full),
+    TEST(resumed),
+    TEST(load_faults),
+    TEST(interrupted),
+    TEST(no_memory),
+    TEST(pipe),
+    TEST(pickle_interrupted),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
