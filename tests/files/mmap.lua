@@ -46,6 +46,14 @@ if haszip then
   assert(t.w == w and t.b == model.b and t.m == model.m)
   assert(bytes < 8192, bytes)
   t = nil
+  -- An encrypted member is refused: both of its headers say so.
+  nacre.save(pt, {w})
+  local secret, name = read(pt), "archive/data/0"
+  local at = secret:find(name, 1, true)
+  secret = secret:sub(1, at - 25) .. "\1" .. secret:sub(at - 23)
+  at = secret:find(name, at + 1, true)
+  write(pt, secret:sub(1, at - 39) .. "\1" .. secret:sub(at - 37))
+  fails("it is encrypted", nacre.load, pt, MAP)
   local npz = path ".npz"               -- read as ever
   nacre.save(npz, model)
   assert(nacre.load(npz, MAP).w == w)
