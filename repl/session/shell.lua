@@ -419,7 +419,9 @@ function shell.start(transcript)
   shell.seed = nacre.initial_seed() -- to repeat the random numbers
   shell.dtype = nacre.get_default_dtype()
   shell.device = nacre.get_default_device()
+  local files = package.loaded["nacre.tensor_file"]
   for k, v in next, _G do builtin[k] = v end
+  if files and files.brought then builtin[files.brought] = nil end
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = RESULT end
   rawset(_G, "In", require "nacre.input_history".In)
   builtin.In = rawget(_G, "In")

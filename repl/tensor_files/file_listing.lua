@@ -83,16 +83,30 @@ local function print_rows(path, rows, stats)
   wrap.say(lines)
 end
 
--- Lists the files; returns the exit status.
-function listing.run(paths, o)
-  local all = {}
-  for i, path in ipairs(paths) do
-    local rows = rows_of(tensor_file.open(path), o.stats)
-    if not o.json then print_rows(path, rows, o.stats) end
-    all[i] = {path = path, bytes = total(rows), tensors = rows}
+local function rows_in(path, stats)
+  return rows_of(tensor_file.open(path), stats)
+end
+
+-- Lists the files; of one that cannot be read complain(error) is told. Returns
+-- the exit status.
+function listing.run(paths, o, complain)
+  local all, status = {}, 0
+  for _, path in ipairs(paths) do
+    local ok, rows = pcall(rows_in, path, o.stats)
+    if ok then
+      if not o.json then print_rows(path, rows, o.stats) end
+      all[#all + 1] = {path = path, bytes = total(rows), tensors = rows}
+    elseif type(rows) ~= "table" or rows.code ~= "EFILE" then
+      error(rows, 0)
+    else
+      complain(rows)
+      status = 2
+    end
   end
-  if o.json then io.stdout:write(require "nacre.json".encode(all)) end
-  return 0
+  if o.json and all[1] then
+    io.stdout:write(require "nacre.json".encode(all))
+  end
+  return status
 end
 
 return listing

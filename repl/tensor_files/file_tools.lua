@@ -135,9 +135,10 @@ function file_tools.run(name, words)
     io.stderr:write(tool.help:match "[^\n]*\n")
     return 2
   end
-  local ok, status = pcall(require(tool.module).run, paths, o)
+  local function tell(e) complain(message(e)) end
+  local ok, status = pcall(require(tool.module).run, paths, o, tell)
   if ok then return status end
-  complain(message(status))
+  tell(status)
   return 2
 end
 

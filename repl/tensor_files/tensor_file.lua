@@ -129,6 +129,7 @@ function tensor_file.bring(paths)
       tensor_file.shown(path), described(v))
   end
   if #paths == 1 then _G.file = values[1] else _G.files = values end
+  tensor_file.brought = #paths == 1 and "file" or "files" -- the user's
   return table.concat(parts, ", ")
 end
 

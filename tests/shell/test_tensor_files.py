@@ -200,6 +200,13 @@ a.npz: 2 tensors, 64 B
         self.assertIn("2 tensors", self.good("--ls", "b.npz"))
         self.bad(2, "--name NAME chooses it", "--convert", "a.npz", "x.npy")
 
+    def test_a_missing_file_among_others(self):
+        status, out, err = self.run_("--ls", "a.npy", "nope.npy", "a.npz")
+        self.assertEqual(status, 2)
+        self.assertIn("nope.npy", err)
+        self.assertIn("a.npy: 1 tensor", out)
+        self.assertIn("a.npz: 2 tensors", out)
+
     # ---- nacre FILE...
 
     def test_one_file(self):
@@ -207,6 +214,8 @@ a.npz: 2 tensors, 64 B
                          "10  int64[] cpu\n")
         self.assertEqual(self.good("-i", "a.npy", text="file[2][3]\n"),
                          "file = a.npy: float32[2x3]\n> file[2][3]\n5.0\n")
+        self.assertIn("  file  float32[2x3]",
+                      self.good("-i", "a.npy", text=":whos\n"))
 
     def test_several_files(self):
         self.assertEqual(self.good("a.npy", "t.csv", text="""\
