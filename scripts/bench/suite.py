@@ -28,7 +28,7 @@ from suite_rows import ROWS
 
 HERE = pathlib.Path(__file__).parent
 NUMBERS = (1 << 20) + 7         # operands are cut from this many numbers
-WARM = 20                       # calls, or turns, of a warm-up at most
+WARM = 10                       # calls, or turns, of a warm-up at most
 SKIPPED = 77                    # what ctest takes for "skipped"
 
 
