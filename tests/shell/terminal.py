@@ -101,11 +101,11 @@ class Session:
                 states.append(file.read().rpartition(")")[2].split()[0])
         return all(state in "SZX" for state in states)
 
-    def raw(self, seconds=0.2):
-        """Everything that comes until nothing does while the program waits,
-        with its escapes."""
+    def raw(self, seconds=0.2, patience=20):
+        """Everything that comes until nothing does while the program waits, or
+        has not done so for long, with its escapes."""
         out, self.child.buffer = self.child.buffer, ""
-        end = time.monotonic() + 20
+        end = time.monotonic() + patience
         while True:
             try:
                 out += self.child.read_nonblocking(4096, seconds)

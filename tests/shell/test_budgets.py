@@ -74,7 +74,8 @@ class Budgets(Shell):
 
     def interrupted(self, keys, wait=0.3):
         self.s.send(keys)
-        self.s.settle(wait)
+        self.s.raw(wait, patience=0 if ENTER in keys else 20)
+        self.s.show(len(self.s.log.text))
         return self.until(PROMPT, CTRL_C)[0]
 
     def test_interrupt(self):
