@@ -19,6 +19,7 @@ int rlwaitkey(void); /* before a key is read: -1 no more, 0 Ctrl-C, 1 there */
 
 /* readline_keys.c */
 void rlkeys(const EditorHooks *hooks);
+int rlend(int count, int key); /* to the end of the line, then of the block */
 /* An incremental search, which knows Backspace only as rl_rubout, gets it so.
    To be called before a key is read. */
 void rlsearchkeys(void);

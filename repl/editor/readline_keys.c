@@ -28,6 +28,21 @@ static int lineend(int at) {
   return at;
 }
 
+/* To the start of the line; from there to that of the block. */
+static int home(int count, int key) {
+  const int start = linestart(rl_point);
+  (void)count, (void)key;
+  rl_point = rl_point > start ? start : 0;
+  return 0;
+}
+
+int rlend(int count, int key) {
+  const int end = lineend(rl_point);
+  (void)count, (void)key;
+  rl_point = rl_point < end ? end : rl_end;
+  return 0;
+}
+
 /* Where a line that starts at start and begins with rest should begin. */
 static int indent(int start, const char *rest) {
   char *text = rl_copy_text(0, start);
@@ -330,7 +345,8 @@ static int replaceable(rl_command_func_t *f) {
 #if RL_READLINE_VERSION >= 0x0801
          f == rl_clear_display ||
 #endif
-         f == rl_end_of_line || f == rl_forward_word || f == rl_clear_screen;
+         f == rl_beg_of_line || f == rl_end_of_line || f == rl_forward_word ||
+         f == rl_clear_screen;
 }
 
 void rlbind(const char *keys, rl_command_func_t *f, Keymap map) {
@@ -348,23 +364,16 @@ static void bindall(Keymap map) {
     const char *keys;
     rl_command_func_t *f;
   } keys[] = {
-    { "\\C-m", enter },
-    { "\\C-j", enter },
-    { "\\C-i", tab },
-    { "\\e\\C-m", newline },
-    { "\\e\\C-j", newline },
-    { "\\C-x\\C-s", submit },
-    { "\\e[A", up },
-    { "\\eOA", up },
-    { "\\e[B", down },
-    { "\\eOB", down },
-    { "\\e[200~", paste },
-    { "\\eh", help },
-    { "\\eOP", help },
-    { "\\e[11~", help },
-    { "\\C-?", rubout },
-    { "\\C-h", rubout },
-    { "\\C-x\\C-e", editblock },
+    { "\\C-m", enter },       { "\\C-j", enter },
+    { "\\C-i", tab },         { "\\e\\C-m", newline },
+    { "\\e\\C-j", newline },  { "\\C-x\\C-s", submit },
+    { "\\e[A", up },          { "\\eOA", up },
+    { "\\e[B", down },        { "\\eOB", down },
+    { "\\e[H", home },        { "\\eOH", home },
+    { "\\e[1~", home },       { "\\e[200~", paste },
+    { "\\eh", help },         { "\\eOP", help },
+    { "\\e[11~", help },      { "\\C-?", rubout },
+    { "\\C-h", rubout },      { "\\C-x\\C-e", editblock },
     { "\\C-o", submitfetch },
   };
   size_t i;
@@ -416,6 +425,7 @@ void rlkeys(const EditorHooks *h) {
   /* we mark brackets; this also gives ) ] } the function of letters again */
   if (rldraws()) rl_variable_bind("blink-matching-paren", "off");
   bindall(emacs_standard_keymap);
+  rlbind("\\C-a", home, emacs_standard_keymap);
   bindall(vi_insertion_keymap);
   bindcommands(vi_movement_keymap);
 }

@@ -62,7 +62,7 @@ static int forward(int count, int key) {
 }
 
 static int lineend(int count, int key) {
-  return accept(rl_end_of_line, 0, count, key);
+  return accept(rlend, 0, count, key);
 }
 
 static int forwardword(int count, int key) {

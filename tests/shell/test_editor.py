@@ -494,6 +494,16 @@ class Editor(Shell):
         self.rows(s, "> for i = 1, 2 do print(i) end", "1", "2", "> 2 + 40",
                   "42", ">")
 
+    def test_home_and_end(self):
+        s = self.edit()
+        s.press("function f()" + ENTER + "return 1" + LEFT * 3)
+        for key, place in ((HOME, (1, 2)), (HOME, (0, 2)), (END, (0, 14)),
+                           (END, (1, 12)), ("\x1b[H", (1, 2))):
+            s.press(key)
+            y, x = s.screen.cursor
+            first = s.screen.text().split("\n").index("> function f()")
+            self.assertEqual((y - first, x), place, key)
+
     def test_commands_behind_blanks(self):
         s = self.edit()
         for text in (" :", " :time 1", " ::a:: x", "  ?ones", " !", "\t:", " ="):
