@@ -7,6 +7,7 @@
 #   fuzz_sigint.py NACRE [SEED]
 
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -105,6 +106,13 @@ class Run:
             self.session.child.kill(signal.SIGINT)
         self.signals += 1
 
+    def pending(self):
+        """Has the program not yet let the signal in? It may not be running."""
+        path = "/proc/%d/status" % self.session.child.pid
+        with open(path) as file:
+            masks = re.findall(r"^(?:Shd|Sig)Pnd:\s*(\w+)", file.read(), re.M)
+        return any(int(m, 16) >> signal.SIGINT - 1 & 1 for m in masks)
+
     def answers(self):
         """A line typed at once behind the last Ctrl-C runs, whole."""
         self.marks += 1
@@ -126,6 +134,8 @@ class Run:
                 self.strike(key)
             # a terminal sends signals and keys on different ways
             time.sleep(0.005)
+            while self.pending():
+                time.sleep(0.001)
             self.answers()
 
     def check(self):
