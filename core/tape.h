@@ -136,7 +136,7 @@ typedef struct Recording {
   Node *set, *view;           /* for a view: nodes of its base and its own */
 } Recording;
 
-/* *yes = is an operation on x to be recorded? */
+/* *yes = is an operation on x to be recorded? (tape.c) */
 int nc_recording(int *yes, Tensor *x);
 int nc_record_begin(Recording *t, const NodeKind *kind, const char *name,
                     Tensor *const in[], int nin, int nout, int nsaved,

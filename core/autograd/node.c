@@ -360,11 +360,6 @@ static int prepare_inplace(Recording *tr) {
                     base->nd);
 }
 
-int nc_recording(int *yes, Tensor *x) {
-  *yes = 0;
-  return nc_context->no_grad ? NC_OK : nc_get_requires_grad(yes, x);
-}
-
 int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
                     Tensor *const in[], int nin, int nout, int nsaved,
                     size_t info, Tensor *into) {

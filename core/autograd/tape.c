@@ -377,3 +377,8 @@ static int operator_backward(GradCall *call) {
 }
 
 const NodeKind nc_operatornode = { .backward = operator_backward };
+
+int nc_recording(int *yes, Tensor *x) {
+  *yes = 0;
+  return nc_context->no_grad ? NC_OK : nc_get_requires_grad(yes, x);
+}

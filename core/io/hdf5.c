@@ -136,3 +136,93 @@ hid_t nc_hdf5type(DType t) {
     default: return -1;
   }
 }
+
+static int is_boolean(hid_t type) {
+  int yes;
+  char *no, *name;
+  if (nc_hdf5.Tget_class(type) != H5_ENUM || nc_hdf5.Tget_nmembers(type) != 2)
+    return 0;
+  no = nc_hdf5.Tget_member_name(type, 0);
+  name = nc_hdf5.Tget_member_name(type, 1);
+  yes = no && name && strcmp(no, "FALSE") == 0 && strcmp(name, "TRUE") == 0;
+  if (no) nc_hdf5.free_memory(no);
+  if (name) nc_hdf5.free_memory(name);
+  return yes && nc_hdf5.Tget_size(type) == 1;
+}
+
+/* The dtype that holds the integers of a type: uint16 and uint32 become wider
+   ones. Numbers of uint64 that int64 does not hold are an error. */
+static DType integer_dtype(hid_t type) {
+  static const DType with_sign[] = { DT_i8, DT_i16, DT_i32, DT_i64 };
+  static const DType without[] = { DT_u8, DT_i32, DT_i64, DT_i64 };
+  const DType *by_size = nc_hdf5.Tget_sign(type) ? with_sign : without;
+  switch (nc_hdf5.Tget_size(type)) {
+    case 1: return by_size[0];
+    case 2: return by_size[1];
+    case 4: return by_size[2];
+    case 8: return by_size[3];
+    default: return DT_NONE;
+  }
+}
+
+static DType float_dtype(hid_t type) {
+  size_t sign, exponent_at, exponent, fraction_at, fraction;
+  if (nc_hdf5.Tget_fields(type, &sign, &exponent_at, &exponent, &fraction_at,
+                          &fraction) < 0)
+    return DT_NONE;
+  if (exponent <= 5 && fraction <= 10) return DT_f16;
+  if (exponent <= 8 && fraction <= 7) return DT_bf16;
+  if (exponent <= 8 && fraction <= 23) return DT_f32;
+  return exponent <= 11 && fraction <= 52 ? DT_f64 : DT_NONE;
+}
+
+DType nc_hdf5_dtype(hid_t type) {
+  switch (nc_hdf5.Tget_class(type)) {
+    case H5_INTEGER: return integer_dtype(type);
+    case H5_FLOAT: return float_dtype(type);
+    case H5_ENUM: return is_boolean(type) ? DT_b8 : integer_dtype(type);
+    default: return DT_NONE;
+  }
+}
+
+const char *nc_hdf5_typename(hid_t type) {
+  static const char *const names[] = { "unsigned integers of 64 bits",
+                                       "floats of more than 64 bits",
+                                       "times",
+                                       "texts",
+                                       "bit fields",
+                                       "opaque data",
+                                       "compound data",
+                                       "references",
+                                       "enumerated values",
+                                       "lists of various lengths",
+                                       "arrays" };
+  const int class = nc_hdf5.Tget_class(type);
+  return class >= 0 && class < (int)(sizeof names / sizeof *names)
+             ? names[class]
+             : "data of an unknown type";
+}
+
+static int is_uint64(hid_t type) {
+  return nc_hdf5.Tget_class(type) == H5_INTEGER &&
+         nc_hdf5.Tget_size(type) == 8 && !nc_hdf5.Tget_sign(type);
+}
+
+hid_t nc_hdf5_memorytype(DType t, hid_t type) {
+  if (is_uint64(type)) return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT64);
+  return nc_hdf5type(t == DT_b8 ? DT_i8 : t);
+}
+
+int nc_hdf5_check(Tensor *t, hid_t type, const char *label) {
+  const int64_t n = nc_numel(t);
+  const int64_t *v = nc_data(t);
+  uint8_t *b = nc_data(t);
+  if (t->dtype == DT_b8)
+    for (int64_t i = 0; i < n; i++) b[i] = b[i] != 0;
+  if (is_uint64(type))
+    for (int64_t i = 0; i < n; i++)
+      if (v[i] < 0)
+        return nc_failfile(NC_EDTYPE, label, "%llu is beyond int64",
+                           (unsigned long long)v[i]);
+  return NC_OK;
+}

@@ -143,4 +143,15 @@ int nc_failhdf5(const char *path, const char *what);
    half-precision types are made.  Negative after a failure. */
 hid_t nc_hdf5type(DType t);
 
+/* The dtype that holds every value of a type, or DT_NONE. */
+DType nc_hdf5_dtype(hid_t type);
+const char *nc_hdf5_typename(hid_t type); /* "texts" */
+
+/* The type in memory of elements that a file holds as `type': a bool is read
+   as a number, for a file may hold any. */
+hid_t nc_hdf5_memorytype(DType t, hid_t type);
+
+/* Makes bools 0 or 1; fails if a number of uint64 is beyond int64. */
+int nc_hdf5_check(Tensor *t, hid_t type, const char *label);
+
 #endif

@@ -157,103 +157,6 @@ static void close_hdf5(Archive *a) {
 }
 
 /*
-** Types
-*/
-static int is_boolean(hid_t type) {
-  int yes;
-  char *no, *name;
-  if (nc_hdf5.Tget_class(type) != H5_ENUM || nc_hdf5.Tget_nmembers(type) != 2)
-    return 0;
-  no = nc_hdf5.Tget_member_name(type, 0);
-  name = nc_hdf5.Tget_member_name(type, 1);
-  yes = no && name && strcmp(no, "FALSE") == 0 && strcmp(name, "TRUE") == 0;
-  if (no) nc_hdf5.free_memory(no);
-  if (name) nc_hdf5.free_memory(name);
-  return yes && nc_hdf5.Tget_size(type) == 1;
-}
-
-/* The dtype that holds the integers of a type: uint16 and uint32 become wider
-   ones. Numbers of uint64 that int64 does not hold are an error. */
-static DType integer_dtype(hid_t type) {
-  static const DType with_sign[] = { DT_i8, DT_i16, DT_i32, DT_i64 };
-  static const DType without[] = { DT_u8, DT_i32, DT_i64, DT_i64 };
-  const DType *by_size = nc_hdf5.Tget_sign(type) ? with_sign : without;
-  switch (nc_hdf5.Tget_size(type)) {
-    case 1: return by_size[0];
-    case 2: return by_size[1];
-    case 4: return by_size[2];
-    case 8: return by_size[3];
-    default: return DT_NONE;
-  }
-}
-
-static DType float_dtype(hid_t type) {
-  size_t sign, exponent_at, exponent, fraction_at, fraction;
-  if (nc_hdf5.Tget_fields(type, &sign, &exponent_at, &exponent, &fraction_at,
-                          &fraction) < 0)
-    return DT_NONE;
-  if (exponent <= 5 && fraction <= 10) return DT_f16;
-  if (exponent <= 8 && fraction <= 7) return DT_bf16;
-  if (exponent <= 8 && fraction <= 23) return DT_f32;
-  return exponent <= 11 && fraction <= 52 ? DT_f64 : DT_NONE;
-}
-
-/* The dtype that holds every value of a type, or DT_NONE. */
-static DType dtype_of(hid_t type) {
-  switch (nc_hdf5.Tget_class(type)) {
-    case H5_INTEGER: return integer_dtype(type);
-    case H5_FLOAT: return float_dtype(type);
-    case H5_ENUM: return is_boolean(type) ? DT_b8 : integer_dtype(type);
-    default: return DT_NONE;
-  }
-}
-
-static const char *type_name(hid_t type) {
-  static const char *const names[] = { "unsigned integers of 64 bits",
-                                       "floats of more than 64 bits",
-                                       "times",
-                                       "texts",
-                                       "bit fields",
-                                       "opaque data",
-                                       "compound data",
-                                       "references",
-                                       "enumerated values",
-                                       "lists of various lengths",
-                                       "arrays" };
-  const int class = nc_hdf5.Tget_class(type);
-  return class >= 0 && class < (int)(sizeof names / sizeof *names)
-             ? names[class]
-             : "data of an unknown type";
-}
-
-static int is_uint64(hid_t type) {
-  return nc_hdf5.Tget_class(type) == H5_INTEGER &&
-         nc_hdf5.Tget_size(type) == 8 && !nc_hdf5.Tget_sign(type);
-}
-
-/* The type in memory of elements that a file holds as `type': a bool is read
-   as a number, for a file may hold any. */
-static hid_t memory_type(DType t, hid_t type) {
-  if (is_uint64(type)) return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT64);
-  return nc_hdf5type(t == DT_b8 ? DT_i8 : t);
-}
-
-/* Makes bools 0 or 1; fails if a number of uint64 is beyond int64. */
-static int check_elements(Tensor *t, hid_t type, const char *label) {
-  const int64_t n = nc_numel(t);
-  const int64_t *v = nc_data(t);
-  uint8_t *b = nc_data(t);
-  if (t->dtype == DT_b8)
-    for (int64_t i = 0; i < n; i++) b[i] = b[i] != 0;
-  if (is_uint64(type))
-    for (int64_t i = 0; i < n; i++)
-      if (v[i] < 0)
-        return nc_failfile(NC_EDTYPE, label, "%llu is beyond int64",
-                           (unsigned long long)v[i]);
-  return NC_OK;
-}
-
-/*
 ** A dataset
 */
 typedef struct Dataset {
@@ -311,12 +214,12 @@ static int examine(Dataset *d, Hdf5Archive *h, int64_t i) {
   d->created = nc_hdf5.Dget_create_plist(d->id);
   if (d->type < 0 || d->space < 0 || d->created < 0)
     return nc_failhdf5(d->label, "the dataset cannot be examined");
-  d->info.dtype = dtype_of(d->type);
+  d->info.dtype = nc_hdf5_dtype(d->type);
   if (d->info.dtype == DT_NONE)
     return nc_failfile(
         NC_EDTYPE, h->a.path, "%s holds %s, no tensor does",
         nc_printable(shown, sizeof shown, h->name[i], strlen(h->name[i])),
-        type_name(d->type));
+        nc_hdf5_typename(d->type));
   TRY(check_layout(d));
   return read_shape(&d->info, d->space, d->label);
 }
@@ -399,11 +302,11 @@ static int read_blocks(const Dataset *d, hid_t type, const TensorSlice *s,
 static int read_dataset(Tensor **t, const Dataset *d, const TensorSlice *s) {
   int status;
   TRY(check_stored(d, s));
-  const hid_t type = memory_type(d->info.dtype, d->type);
+  const hid_t type = nc_hdf5_memorytype(d->info.dtype, d->type);
   if (type < 0) return nc_failhdf5(d->label, "type");
   status = nc_new(t, &nc_cpu, d->info.dtype, d->info.nd, s->count);
   if (status == NC_OK) status = read_blocks(d, type, s, *t);
-  if (status == NC_OK) status = check_elements(*t, d->type, d->label);
+  if (status == NC_OK) status = nc_hdf5_check(*t, d->type, d->label);
   nc_hdf5.Tclose(type);
   if (status == NC_OK) nc_count(0, nc_numel(*t) * nc_dtypesize((*t)->dtype));
   return nc_release_failed(status, t, 1);
@@ -502,7 +405,7 @@ static int read_texts(Attribute *x, const Hdf5Archive *h, hid_t id, hid_t type,
 
 static int read_numbers(Attribute *x, hid_t id, hid_t stored,
                         const TensorInfo *info) {
-  const hid_t type = memory_type(info->dtype, stored);
+  const hid_t type = nc_hdf5_memorytype(info->dtype, stored);
   int status;
   if (type < 0) return nc_failhdf5(x->object, x->name);
   status = nc_new(&x->value, &nc_cpu, info->dtype, info->nd, info->size);
@@ -510,14 +413,14 @@ static int read_numbers(Attribute *x, hid_t id, hid_t stored,
       nc_hdf5.Aread(id, type, nc_data(x->value)) < 0)
     status = nc_failhdf5(x->object, x->name);
   nc_hdf5.Tclose(type);
-  if (status == NC_OK) status = check_elements(x->value, stored, x->object);
+  if (status == NC_OK) status = nc_hdf5_check(x->value, stored, x->object);
   return nc_release_failed(status, &x->value, 1);
 }
 
 /* Leaves x->value NULL if the attribute is of a type that is left out. */
 static int read_value(Attribute *x, const Hdf5Archive *h, hid_t id, hid_t type,
                       hid_t space) {
-  TensorInfo info = { .dtype = dtype_of(type) };
+  TensorInfo info = { .dtype = nc_hdf5_dtype(type) };
   const int text = nc_hdf5.Tget_class(type) == H5_STRING;
   int64_t n;
   x->texts = -1;
