@@ -58,6 +58,16 @@ local function sorted_keys(v)
 end
 all.sorted_keys = sorted_keys
 
+-- The path of the value at a key of the table at `path', "" for the whole one.
+local function path_of(key, path)
+  if type(key) == "table" or nacre.is_tensor(key) then
+    fail("save", ("%s has a %s as a key"):format(path == "" and "the table" or
+                 path, nacre.is_tensor(key) and "tensor" or "table"))
+  end
+  return path == "" and tostring(key) or path .. "." .. tostring(key)
+end
+all.path_of = path_of
+
 -- The text of v, whose tensors go to `tensors' under a name that begins with
 -- path; names[t] is the name of a tensor that is there already.
 local function encode(v, path, tensors, names, level)
@@ -80,11 +90,7 @@ local function encode(v, path, tensors, names, level)
   local is_list = #keys == #v and
                   (#keys == 0 or math.type(keys[1]) == "integer")
   for _, key in ipairs(keys) do
-    if type(key) == "table" or nacre.is_tensor(key) then
-      fail("save", ("%s has a %s as a key"):format(path == "" and "the table" or
-                   path, nacre.is_tensor(key) and "tensor" or "table"))
-    end
-    local name = path == "" and tostring(key) or path .. "." .. tostring(key)
+    local name = path_of(key, path)
     if not is_list then
       parts[#parts + 1] = encode(key, name, tensors, names, level + 1)
     end

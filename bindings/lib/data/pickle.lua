@@ -104,11 +104,7 @@ local function encode_table(out, v, path, level)
   local is_list = #keys > 0 and #keys == #v and math.type(keys[1]) == "integer"
   add(out, (is_list and "]" or "}") .. memoize(out, v) .. "(")
   for _, key in ipairs(keys) do
-    if type(key) == "table" or nacre.is_tensor(key) then
-      fail("save", ("%s has a %s as a key"):format(path == "" and "the table" or
-                   path, nacre.is_tensor(key) and "tensor" or "table"))
-    end
-    local name = path == "" and tostring(key) or path .. "." .. tostring(key)
+    local name = all.path_of(key, path)
     if not is_list then encode(out, key, name, level + 1) end
     encode(out, v[key], name, level + 1)
   end
