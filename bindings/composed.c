@@ -153,6 +153,11 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.data_parallel",
                                       "nacre.mixed_precision",
                                       "nacre.checkpointing",
+                                      "nacre.gradient_buckets",
+                                      "nacre.distributed_data_parallel",
+                                      "nacre.sync_batch_norm",
+                                      "nacre.distributed_sampler",
+                                      "nacre.zero_optimizer",
                                       NULL };
   const int top = lua_gettop(L);
   push_library(L);
