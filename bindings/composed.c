@@ -158,6 +158,8 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.sync_batch_norm",
                                       "nacre.distributed_sampler",
                                       "nacre.zero_optimizer",
+                                      "nacre.shards",
+                                      "nacre.sharded_state",
                                       NULL };
   const int top = lua_gettop(L);
   push_library(L);

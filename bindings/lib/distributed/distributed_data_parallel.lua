@@ -205,7 +205,7 @@ function Parallel:join(...)
   if not (enable and self._buckets) then return fn() end
   for name, m in self.module:named_modules() do
     if all.is_sync_batch_norm(m) then
-      fail("join", ("%s is a SyncBatchNorm, which needs all ranks"):format(name))
+      fail("join", name .. " is a SyncBatchNorm, which needs all ranks")
     end
   end
   local join = setmetatable({ddp = self, by_active = not by_all,

@@ -24,7 +24,8 @@ local function assign(params, cap)
     local key = p.dtype .. " " .. p.device
     local b = open[key]
     if not b then
-      b = {params = {}, bytes = 0, room = math.min(cap, #list == 0 and FIRST or cap)}
+      b = {params = {}, bytes = 0,
+           room = #list == 0 and math.min(cap, FIRST) or cap}
       open[key], list[#list + 1] = b, b
     end
     b.params[#b.params + 1] = p

@@ -39,7 +39,8 @@ function Zero:init(params, optimizer_class, options)
   own.process_group = nil
   if optimizer_class == nil or type(optimizer_class) == "string" then
     fail(OP, "optimizer_class makes an optimizer",
-         "nacre.distributed.optim." .. OP .. "(net, nacre.optim.Adam, {lr = r})")
+         "nacre.distributed.optim." .. OP
+         .. "(net, nacre.optim.Adam, {lr = r})")
   end
   if not dist.is_initialized() then
     fail(OP, "there is no process group",
@@ -139,11 +140,19 @@ end
 
 -- Takes the states of the parameters of this rank from those of all.
 function Zero:load_state_dict(saved)
-  self.optim:load_state_dict(saved)
-  self._whole = nil
-  for p, owner in pairs(self._owner) do
-    if owner ~= self._rank then self.state[p] = nil end
+  local own = {}
+  for i, group in ipairs(self.param_groups) do
+    local from = (saved.param_groups or {})[i]
+    for j, p in ipairs(from and group.params or {}) do
+      local number = from.params[j]
+      if number and self._owner[p] == self._rank then
+        own[number] = (saved.state or {})[number]
+      end
+    end
   end
+  self.optim:load_state_dict {param_groups = saved.param_groups,
+                              state = saved.state and own}
+  self._whole = nil
 end
 
 all.guard_methods(Zero, function(self)
