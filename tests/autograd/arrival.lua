@@ -6,7 +6,7 @@
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
 local fails, is = C.fails, C.is
-local nn, grad = nacre.nn, nacre.autograd
+local F, grad = nacre.nn.functional, nacre.autograd
 
 local function leaf(v)
   return nacre.tensor(v, {dtype = "float64", requires_grad = true})
@@ -18,21 +18,38 @@ local function expect(got, want)
 end
 
 -- ---- the order in which leaves have their gradients
-do
-  local net, seen = nn.Sequential(), {}
-  for i = 1, 8 do net:append(nn.Linear(3, 3)) end
-  for i, layer in ipairs(net) do
-    for name, key in pairs {weight = "w", bias = "b"} do
-      layer[name]:register_hook(function() seen[#seen + 1] = key .. i end)
-    end
+-- The names of the leaves of a chain of layers, in this order.
+local function arrivals(layer)
+  local seen, y = {}, nacre.ones(3, 3)
+  local function watched(key)
+    local t = nacre.randn(3, 3, {requires_grad = true})
+    t:register_hook(function() seen[#seen + 1] = key end)
+    return t
   end
-  -- an inner result's hook: nothing waits for the end
-  local first = net[1](nacre.ones(2, 3))
-  local y = first
-  first:register_hook(function() seen[#seen + 1] = "y1" end)
-  for i = 2, 8 do y = net[i](y) end
+  for i = 1, 4 do y = layer(y, watched("w" .. i), watched("b" .. i)) end
   y:sum():backward()
-  expect(seen, "w8 b8 w7 b7 w6 b6 w5 b5 w4 b4 w3 b3 w2 b2 y1 w1 b1")
+  return table.concat(seen, " ")
+end
+
+local function interleaved(order) return order:gsub("[wb]", "p") end
+
+for name, layer in pairs {
+  addmm = function(x, w, b) return nacre.addmm(b, x, w) end,
+  weight_first = function(x, w, b) return (b + w:matmul(x)):tanh() end,
+  linear = function(x, w, b) return F.linear(x, w, b[1]) end,
+} do
+  local got = arrivals(layer)
+  assert(interleaved(got) == "p4 p4 p3 p3 p2 p2 p1 p1", name .. ": " .. got)
+end
+
+do -- an inner result's hook: the leaves behind it do not wait for the end
+  local a, b, seen = leaf {1}, leaf {2}, {}
+  local y = a + leaf {3}
+  a:register_hook(function() seen[#seen + 1] = "a" end)
+  b:register_hook(function() seen[#seen + 1] = "b" end)
+  y:register_hook(function() seen[#seen + 1] = "y" end);
+  (b + y * 2):backward()
+  expect(seen, "b y a")
 end
 
 -- A leaf with several consumers waits for the last one, and its hook is called
