@@ -26,7 +26,7 @@ enum {
 };
 #define LOOK 2e-3        /* s between two looks at the notes */
 #define NAP_AFTER 0.3e-3 /* s of a wait after which it sleeps in between */
-#define GRACE 0.5        /* s that late notes of others may take */
+#define GRACE 1.0        /* s that late notes of others may take */
 #define LEFT_GRACE 1.0   /* s that what an ended rank has begun may take */
 
 static MPI_Comm faults;

@@ -230,8 +230,8 @@ Flight *nl_push_work(lua_State *L, int i) {
   return &b->f;
 }
 
-/* after(work, result, fn): fn is called once, when the work is found to be done,
-   and result is what wait gives. */
+/* after(work, result, fn): fn is called once, when the work is found to be
+   done, and result is what wait gives. */
 int nl_after_work(lua_State *L) {
   check_work(L, "after");
   lua_settop(L, 3);

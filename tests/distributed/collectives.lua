@@ -216,7 +216,8 @@ if rank % 2 == 0 then dist.destroy_process_group(even) end
 
 -- ---- values
 local value = {rank = rank, "a", {1.5, true, false},
-               [3] = ("x"):rep(rank * 999), t = data("bfloat16", {2, 3}, rank), none = nil}
+               [3] = ("x"):rep(rank * 999),
+               t = data("bfloat16", {2, 3}, rank)}
 for r, v in ipairs(dist.all_gather_object(value)) do
   assert(v.rank == r - 1 and v[1] == "a" and v[2][1] == 1.5 and v[2][2] == true
          and v[2][3] == false and #v[3] == (r - 1) * 999)
