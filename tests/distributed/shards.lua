@@ -27,7 +27,8 @@ for _, shape in ipairs {{7, 3}, {4, 5, 2}, {1, 6}, {2, 2}} do
     near("whole", a, x)
     near("negative dim", shard(x, dim - #shape - 1), x)
     assert(a:size(dim) == shape[dim] and C.text(a.shape) == C.text(shape))
-    near("elementwise", (a + b * 2 - a / b) ^ 2 - 1, (x + y * 2 - x / y) ^ 2 - 1)
+    near("elementwise", (a + b * 2 - a / b) ^ 2 - 1,
+         (x + y * 2 - x / y) ^ 2 - 1)
     near("number first", 2 - a, 2 - x)
     near("unary", (-a):exp():sqrt():tanh(), (-x):exp():sqrt():tanh())
     near("maximum", a:maximum(b), x:maximum(y))
@@ -73,8 +74,9 @@ near("columns", matmul(a, shard(b, 2)), a:matmul(b))
 near("inner", matmul(shard(a, 2), shard(b, 1)), a:matmul(b))
 near("a method", shard(a, 1):matmul(b), a:matmul(b))
 near("whole", matmul(a, b), a:matmul(b))
-fails("many elements would move", "redistribute(dim) or gather() of one of them",
-      matmul, shard(a, 1), shard(b, 2))
+fails("many elements would move",
+      "redistribute(dim) or gather() of one of them", matmul, shard(a, 1),
+      shard(b, 2))
 fails("many elements would move", matmul, shard(a, 2), b)
 fails("two matrices", matmul, a, 3)
 

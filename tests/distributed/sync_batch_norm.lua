@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- SyncBatchNorm: results, gradients, running statistics and 20 steps of training
--- are those of BatchNorm with the batches of all ranks together.
+-- SyncBatchNorm: results, gradients, running statistics and 20 steps of
+-- training are those of BatchNorm with the batches of all ranks together.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

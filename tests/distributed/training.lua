@@ -245,6 +245,24 @@ do
   assert(ddp.module.running_mean[1] == rank + 1)
 end
 
+-- ---- a group of some ranks
+if size > 2 then
+  local group = dist.new_group {0, size - 1}
+  if rank == 0 or rank == size - 1 then
+    local x, y = data(1)
+    local at = rank == 0 and 1 or 13
+    local net = DDP(network(), {process_group = group})
+    F.mse_loss(net(x:narrow(1, at, 12)), y:narrow(1, at, 12)):backward()
+    local own = network()
+    F.mse_loss(own(x), y):backward()
+    close("a group", own, net.module, "grad")
+  else
+    fails("this process is not in the group", DDP, network(),
+          {process_group = group})
+  end
+  dist.barrier()
+end
+
 -- ---- what is refused
 fails("not an nn.Module", DDP, {})
 fails("no parameter that requires a gradient", DDP, nn.ReLU())

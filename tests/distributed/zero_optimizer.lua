@@ -69,8 +69,11 @@ do
   steps(own, plain, 1, 5)
   steps(net, zero, 1, 5, true)
   local last = size - 1
-  if size > 1 then fails("the states are on several ranks", zero.state_dict,
-                         zero) end
+  if size > 1 then
+    fails("the states are on several ranks",
+          "opt:consolidate_state_dict(r) on all ranks, then state_dict on rank "
+          .. "r", zero.state_dict, zero)
+  end
   zero:consolidate_state_dict(last)
   local state = rank == last and zero:state_dict() or nil
   state = dist.broadcast_object(state, last)
@@ -95,7 +98,8 @@ end
 do
   local own, net = network(), DDP(network())
   local function groups(m)
-    return {{params = m[1]:parameters(), lr = 0.5}, {params = m[3]:parameters()}}
+    return {{params = m[1]:parameters(), lr = 0.5},
+            {params = m[3]:parameters()}}
   end
   local plain = optim.SGD(groups(own), {lr = 0.1, momentum = 0.5})
   local zero = Zero(groups(net.module), optim.SGD, {lr = 0.1, momentum = 0.5})

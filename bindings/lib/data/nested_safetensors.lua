@@ -4,7 +4,8 @@
 -- save.c and load.c call it.
 --
 -- In the JSON a tensor is ["t", name], a list ["l", v...], another table
--- ["d", key, v, ...], a tensor in parts ["c", dim, ["t", name]...], a number that JSON lacks ["n", "inf"], a string that is
+-- ["d", key, v, ...], a tensor in parts along a dimension ["c", dim, ["t",
+-- name], ...], a number that JSON lacks ["n", "inf"], a string that is
 -- not UTF-8 ["b", hexadecimal]. Nothing is executed when it is read.
 local all = ...
 local fail = all.fail

@@ -1,13 +1,24 @@
 -- SPDX-License-Identifier: MIT
--- distributed_data_parallel.lua - nn.DistributedDataParallel: each rank trains a
--- copy of a module with its part of the data; the gradients are averaged during
--- backward (gradient_buckets.lua), so all copies stay equal.
+-- distributed_data_parallel.lua - nn.DistributedDataParallel: each rank trains
+-- a copy of a module with its part of the data; the gradients are averaged
+-- during backward (gradient_buckets.lua), so all copies stay equal.
 local all = ...
 local fail, layer = all.fail, all.layer
 
 local OP = "DistributedDataParallel"
 
 -- ---- what ranks have in common
+
+-- Fails unless this process is one of the group.
+function all.check_group(op, group)
+  local dist = nacre.distributed
+  if not dist.is_initialized() then
+    fail(op, "there is no process group",
+         "nacre.distributed.init_process_group()")
+  elseif dist.get_rank(group) < 0 then
+    fail(op, "this process is not in the group")
+  end
+end
 
 -- The parameters to train as a list of {name, tensor}.
 local function trained(module)
@@ -76,12 +87,9 @@ end
 
 -- ---- the module
 
-local function check(module, ids)
+local function check(module, ids, group)
   if not all.is_module(module) then fail(OP, "module is not an nn.Module") end
-  if not nacre.distributed.is_initialized() then
-    fail(OP, "there is no process group",
-         "nacre.distributed.init_process_group()")
-  end
+  all.check_group(OP, group)
   if #trained(module) == 0 then
     fail(OP, "module has no parameter that requires a gradient")
   end
@@ -98,7 +106,7 @@ local Parallel = layer(OP,
   "trains the module on all ranks, each with its part of the data", nil,
 function(self, module, ids, _, buffers, init_sync, group, cap, unused, views)
   if type(ids) ~= "table" and ids ~= nil then ids = {ids} end
-  check(module, ids)
+  check(module, ids, group)
   self.module = module
   rawset(self, "_device", ids and ids[1] and all.device_name(ids[1]))
   rawset(self, "_sync", true)
@@ -154,9 +162,9 @@ end
 local Join = {}
 Join.__index = Join
 
--- Each rank says whether it still has batches, whether it is outside of no_sync,
--- and whether the backward that comes averages. Returns the first rank that goes
--- on, nil for none, and whether one says the second, and the third.
+-- Each rank says whether it still has batches, whether it is outside of
+-- no_sync, and whether the backward that comes averages. Returns the first rank
+-- that goes on, nil for none, and whether one says the second, and the third.
 function Join:notify(here, outside, averages)
   local ddp = self.ddp
   local mine = nacre.tensor({here and 1 or 0, outside and 1 or 0,
@@ -172,7 +180,9 @@ function Join:notify(here, outside, averages)
   if self.throws and active < ddp._size then
     fail("join", "a rank has no more batches")
   end
-  if self.by_active then ddp._buckets.scale = ddp._size / math.max(active, 1) end
+  if self.by_active then
+    ddp._buckets.scale = ddp._size / math.max(active, 1)
+  end
   self.last = root or self.last
   return root, outside, averages
 end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- gradient_buckets.lua - the gradients of all ranks averaged while backward goes
--- on, for nn.DistributedDataParallel.
+-- gradient_buckets.lua - the gradients of all ranks averaged while backward
+-- goes on, for nn.DistributedDataParallel.
 --
 -- Parameters belong to buckets, the last ones to the first, because backward
 -- comes to them first. A bucket is one flat tensor of a dtype and a device. The

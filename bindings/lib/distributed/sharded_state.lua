@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- sharded_state.lua - nacre.distributed.checkpoint: a state in one file for each
--- rank and an index, which nacre.load reads as one file, on any number of ranks.
+-- sharded_state.lua - nacre.distributed.checkpoint: a state in one file for
+-- each rank and an index, which nacre.load reads as one file, on any number of
+-- ranks.
 --
--- A tensor that several ranks have is written by one of them. The files of a new
--- state have new names; then the index is replaced, then the old files are
+-- A tensor that several ranks have is written by one of them. The files of a
+-- new state have new names; then the index is replaced, then the old files are
 -- removed, so that there is a whole state at any time.
 local all = ...
 local fail = all.fail
@@ -33,7 +34,11 @@ local function outline(v, path, rank, tensors, names)
     tensors[name], names[v] = v, name
     return TENSOR .. name
   elseif type(v) == "string" then return " " .. v
-  elseif type(v) ~= "table" then return v end
+  elseif type(v) == "number" or type(v) == "boolean" then return v
+  elseif type(v) ~= "table" then
+    fail("checkpoint.save", ("%s is a %s, which a file cannot hold"):format(
+           path, type(v)))
+  end
   local out = {}
   for _, key in ipairs(all.sorted_keys(v)) do
     out[key] = outline(v[key], all.path_of(key, path), rank, tensors, names)
@@ -171,16 +176,42 @@ local function save_own(path, tensors, owner, rank, text)
   end
 end
 
+-- What rank 0 tells all: their plan, or why there is none.
+local function decide(stem, parts)
+  for r, part in ipairs(parts) do
+    if part.error then
+      return {error = ("rank %d: %s"):format(r - 1, part.error)}
+    end
+  end
+  local _, number = old_files(stem)
+  return {owner = plan(parts), text = structure(parts), number = number + 1}
+end
+
 -- The outlines and sizes of all ranks, at rank 0; then its plan at all.
 local function agree(stem, own, rank, group)
   local dist = nacre.distributed
   local first = dist.get_global_rank(group, 0)
-  local parts, decided = dist.gather_object(own, first, group), nil
-  if rank == 0 then
-    local _, number = old_files(stem)
-    decided = {owner = plan(parts), text = structure(parts), number = number + 1}
+  local parts = dist.gather_object(own, first, group)
+  local plan_of_all = dist.broadcast_object(rank == 0 and decide(stem, parts)
+                                            or nil, first, group)
+  if plan_of_all.error then fail("checkpoint.save", plan_of_all.error) end
+  return plan_of_all
+end
+
+-- The tensors of this rank by name, and what the others must know of them. An
+-- error is one of all ranks: none of them waits for this one.
+local function describe(state, rank)
+  local tensors, own = {}, {sizes = {}}
+  local ok, result = pcall(outline, state, "", rank, tensors, {})
+  if not ok then
+    own.error = type(result) == "table" and result.message or tostring(result)
+  elseif type(result) ~= "table" or next(tensors) == nil then
+    own.error = "state_dict must be a table with tensors in it"
+  else own.outline = result end
+  for name, t in pairs(tensors) do
+    own.sizes[name] = t:numel() * t:element_size()
   end
-  return dist.broadcast_object(decided, first, group)
+  return tensors, own
 end
 
 local function finish(stem, owner, files)
@@ -192,20 +223,15 @@ local function finish(stem, owner, files)
 end
 
 all.define("distributed.checkpoint.save",
-  "state_dict:any, checkpoint_id:text, process_group:any=nil ->",
+  "state_dict:any, checkpoint_id:text, process_group:any=nil -> text",
   "writes a state: a .safetensors file for each rank and the index "
-  .. "checkpoint_id.safetensors.index.json; every rank calls it",
+  .. "checkpoint_id.safetensors.index.json, whose path it gives; every rank "
+  .. "calls it",
 function(state, path, group)
+  all.check_group("checkpoint.save", group)
   local dist, stem = nacre.distributed, stem_of(path)
   local rank, size = dist.get_rank(group), dist.get_world_size(group)
-  local tensors, own = {}, {sizes = {}}
-  own.outline = outline(state, "", rank, tensors, {})
-  if type(own.outline) ~= "table" or next(tensors) == nil then
-    fail("checkpoint.save", "state_dict must be a table with tensors in it")
-  end
-  for name, t in pairs(tensors) do
-    own.sizes[name] = t:numel() * t:element_size()
-  end
+  local tensors, own = describe(state, rank)
   local decided = agree(stem, own, rank, group)
   local files = {}
   for r = 0, size - 1 do
@@ -216,6 +242,7 @@ function(state, path, group)
            decided.owner, rank, decided.text)
   together(group, rank == 0 and finish or function() end, stem, decided.owner,
            files)
+  return stem .. SUFFIX
 end)
 
 -- ---- reading

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- shards.lua - nacre.distributed.shard: a tensor of which each rank keeps a part
--- along one dimension. Elementwise operations, reductions and some products work
--- on the parts; what would move many elements is an error.
+-- shards.lua - nacre.distributed.shard: a tensor of which each rank keeps a
+-- part along one dimension. Elementwise operations, reductions and some
+-- products work on the parts; what would move many elements is an error.
 local all = ...
 local fail = all.fail
 
@@ -35,6 +35,7 @@ all.define("distributed.shard",
   "input:tensor, dim:dim=1, group:any=nil -> shard",
   "input, of which each rank keeps a part along dim",
 function(t, dim, group)
+  all.check_group("shard", group)
   if t.requires_grad then
     fail("shard", "gradients do not go through a sharded tensor",
          "{input}:detach()", "input", t)
@@ -169,7 +170,7 @@ local function matmul(a, b)
   elseif not rows and columns == 2 then
     return new(x:matmul(y), 2, b.n, b.group)
   elseif rows == 2 and columns == 1 and a.n == b.n then
-    return nacre.distributed.all_reduce(x:matmul(y), {group = a.group})
+    return nacre.distributed.all_reduce(x:matmul(y), "sum", a.group)
   elseif not rows and not columns then return x:matmul(y) end
   fail("matmul", ("%s and %s: many elements would move"):format(
          rows and "dim " .. rows or "a whole matrix",
@@ -178,8 +179,8 @@ local function matmul(a, b)
 end
 Shard.matmul, all.space("distributed").matmul = matmul, matmul
 all.describe("distributed.matmul", matmul,
-  "the product of two matrices, sharded so that little has to move: rows with a "
-  .. "whole matrix, a whole matrix with columns, columns with rows",
+  "the product of two matrices, sharded so that little has to move: rows with "
+  .. "a whole matrix, a whole matrix with columns, columns with rows",
   all.parse("distributed.matmul", "input:any, other:any -> any"))
 
 -- ---- the whole

@@ -30,8 +30,8 @@ local function deal(self)
   end
 end
 
--- optimizer_class(params, options) makes the optimizer whose state is dealt out;
--- an option process_group is for this one.
+-- optimizer_class(params, options) makes the optimizer whose state is dealt
+-- out; an option process_group is for this one.
 function Zero:init(params, optimizer_class, options)
   local dist = nacre.distributed
   local own = {}
@@ -42,10 +42,7 @@ function Zero:init(params, optimizer_class, options)
          "nacre.distributed.optim." .. OP
          .. "(net, nacre.optim.Adam, {lr = r})")
   end
-  if not dist.is_initialized() then
-    fail(OP, "there is no process group",
-         "nacre.distributed.init_process_group()")
-  end
+  all.check_group(OP, options and options.process_group)
   local inner = optimizer_class(params, own)
   if type(inner) ~= "table" or inner.name == "LBFGS" or
      type(inner.param_groups) ~= "table" then
@@ -92,7 +89,8 @@ local function send_own(self)
   for _, group in ipairs(self.param_groups) do
     for _, p in ipairs(group.params) do
       works[#works + 1] = nacre.distributed.broadcast(p,
-        {src = global_rank(self, self._owner[p]), group = self._group, async_op = true})
+        {src = global_rank(self, self._owner[p]), group = self._group,
+         async_op = true})
     end
   end
   for _, work in ipairs(works) do work:wait() end
