@@ -171,6 +171,12 @@ if not sanitized then  -- results use the block of the one before
     last = a:clone():index_put_({few}, values, true)
   end)
   check(most < 12 * MB, "%.1f MB of copies of 4 MB waited", most / MB)
+  local leaf = nacre.ones(4096, 256):requires_grad_()
+  local options = {grad_outputs = nacre.ones(4096, 256)}
+  rounds(60, function()  -- as are gradients
+    last = nacre.autograd.grad(leaf:softmax(2), {leaf}, options)
+  end)
+  check(most < 16 * MB, "%.1f MB of gradients of 4 MB waited", most / MB)
   -- also when the results before were much larger
   local x <close>, small = tensors(48 * MB), tensors(900000)
   for _ = 1, 5 do last = x:abs() end
