@@ -19,7 +19,8 @@ static const Bound *const bounds[] = {
   nl_archives,         nl_op_events,
   nl_to_device,        nl_png,
   nl_grad_mode,        nl_gradient_methods,
-  nl_backward_methods, nl_random_functions
+  nl_backward_methods, nl_random_functions,
+  nl_fused
 };
 
 /* The functions that are not fields of `nacre' or methods of tensors, with the
