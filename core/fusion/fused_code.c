@@ -7,6 +7,26 @@
 
 #include "core/fusion/fused_code.h"
 
+int nc_fusion_is_exact(const char *s) {
+  static const char *const words[] = {
+    "a", "b", "c", "x", "y", "g", "p", "q", "K", "where", "lt", "gt", "le", "ge", "eq", "ne", "both", "either",
+    "absval", "sgn", "larger", "smaller", "square", "highest", "lowest", "sqrt",
+    "floor", "ceil", "trunc", "rint", "copysign"
+  };
+  while (*s) {
+    size_t n = 0, w = 0;
+    while ((s[n] | 32) >= 'a' && (s[n] | 32) <= 'z') n++;
+    if (n > 0) {
+      while (w < sizeof words / sizeof *words &&
+             (strlen(words[w]) != n || memcmp(words[w], s, n) != 0))
+        w++;
+      if (w == sizeof words / sizeof *words) return 0;
+    }
+    s += n ? n : 1;
+  }
+  return 1;
+}
+
 /*
 ** Registers
 */
@@ -117,25 +137,17 @@ void nc_code_finish(Builder *b) {
 /*
 ** Notes
 */
-typedef struct Compiler {
-  Fusion *f;
-  Part *p;
-  Builder b;
-  int *reg; /* of each value; -1 */
-} Compiler;
-
 /* The register of a value, which is an operand if the part has not made it. */
 static int reg_of(Compiler *c, int value) {
   if (c->reg[value] < 0) {
     const int i = c->b.code->noperands;
     c->reg[value] = nc_code_operand(&c->b, c->f->value[value].dtype);
-    if (c->reg[value] >= 0) c->p->operand[i] = value;
+    if (c->reg[value] >= 0) c->operand[i] = value;
   }
   return c->reg[value];
 }
 
-/* Adds the step of note n; returns its register. */
-static int add_note(Compiler *c, const Note *n) {
+int nc_code_note(Compiler *c, const Note *n) {
   const TensorIter *k = &n->loop;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
   FusedStep s = { .op = k->op,
@@ -175,7 +187,7 @@ static int is_passed(const Compiler *c, int v) {
 
 /* Adds the results: what is used later, and what operations in place have
    made.  Returns 0 if there is no room, or if a result is made twice. */
-static int add_results(Compiler *c, int part) {
+static int add_results(Compiler *c, Part *p, int part) {
   for (int i = c->p->first; i < c->p->end; i++) {
     const int v = c->f->note[i].out[0], r = c->reg[v];
     const int root = c->f->note[i].into < 0 ? -1 : overwritten(c, v);
@@ -185,31 +197,35 @@ static int add_results(Compiler *c, int part) {
     if (n == NC_FUSED_TENSORS || c->b.code->reg[r].result >= 0) return 0;
     if (c->b.code->reg[r].kind != FUSED_VALUE) return 0;
     if (root >= 0 && reg_of(c, root) < 0) return 0;
-    c->p->result[n] = v;
-    c->p->into[n] = root < 0 ? -1 : c->b.code->reg[c->reg[root]].index;
-    c->p->writes |= root >= 0;
+    p->result[n] = v;
+    p->into[n] = root < 0 ? -1 : c->b.code->reg[c->reg[root]].index;
+    p->writes |= root >= 0;
     nc_code_result(&c->b, r);
   }
   return c->b.code->nresults > 0;
 }
 
-static int compile(Compiler *c, int part) {
+static int compile(Compiler *c, Part *p, int part) {
   for (int i = c->p->first; i < c->p->end; i++) {
     const Note *n = &c->f->note[i];
-    if ((c->reg[n->out[0]] = add_note(c, n)) < 0) return 0;
+    if ((c->reg[n->out[0]] = nc_code_note(c, n)) < 0) return 0;
   }
-  if (!add_results(c, part)) return 0;
+  if (!add_results(c, p, part)) return 0;
   nc_code_finish(&c->b);
   return c->b.code->nsteps > 1;
 }
 
 int nc_fusion_compile(Fusion *f, Part *p) {
-  Compiler c = { .f = f, .p = p };
+  Compiler c = { .f = f, .p = p, .operand = p->operand };
+  const int64_t room = f->nvalue * (int64_t)sizeof *c.reg;
+  void *reg;
   c.b.code = nc_fusion_keep(f, sizeof *c.b.code);
   c.b.number = p->number;
-  c.reg = nc_fusion_keep(f, f->nvalue * (int64_t)sizeof *c.reg);
-  if (c.b.code == NULL || c.reg == NULL) return NC_ENOMEM;
+  if (c.b.code == NULL) return NC_ENOMEM;
+  TRY(nc_hostalloc(&reg, room));
+  c.reg = reg;
   for (int i = 0; i < f->nvalue; i++) c.reg[i] = -1;
-  if (compile(&c, (int)(p - f->part))) p->code = c.b.code;
+  if (compile(&c, p, (int)(p - f->part))) p->code = c.b.code;
+  nc_hostfree(reg, room);
   return NC_OK;
 }

@@ -53,7 +53,7 @@ typedef struct ValueInfo {
                                  number of parts */
 } ValueInfo;
 
-typedef struct Gradient Gradient;           /* fused_grad.c */
+typedef struct Gradient Gradient;           /* fused_grad.h */
 
 typedef struct Part {
   int first, end;             /* notes */

@@ -5,6 +5,7 @@
 */
 #include <string.h>
 
+#include "core/fusion/fused_code.h"
 #include "core/fusion/fusion_internal.h"
 #include "core/fusion_notes.h"
 
@@ -107,30 +108,6 @@ static int add_out(Note *n, int i, Tensor *y) {
   return NC_OK;
 }
 
-/* Does the value of an operation not depend on how its elements are cut into
-   calls of the kernel?  A compiler's vector loops call other functions than
-   what is left over; arithmetic is the same in both. */
-static int is_exact(Op op) {
-  static const char *const words[] = {
-    "a", "b", "c", "x", "p", "q", "K", "where", "lt", "gt", "le", "ge", "eq", "ne", "both", "either",
-    "absval", "sgn", "larger", "smaller", "square", "highest", "lowest", "sqrt",
-    "floor", "ceil", "trunc", "rint", "copysign"
-  };
-  const char *s = nc_opinfo[op].value;
-  while (*s) {
-    size_t n = 0, w = 0;
-    while ((s[n] | 32) >= 'a' && (s[n] | 32) <= 'z') n++;
-    if (n > 0) {
-      while (w < sizeof words / sizeof *words &&
-             (strlen(words[w]) != n || memcmp(words[w], s, n) != 0))
-        w++;
-      if (w == sizeof words / sizeof *words) return 0;
-    }
-    s += n ? n : 1;
-  }
-  return 1;
-}
-
 /* Was the operation a single loop over the n operands, or all but the last,
    which a fused part can make? */
 static int is_row(const Fusion *f, int n, const Tensor *y) {
@@ -139,7 +116,7 @@ static int is_row(const Fusion *f, int n, const Tensor *y) {
          nc_opinfo[k->op].kind != REDUCE_OP && k->nargs <= n + 1 &&
          k->nargs >= n && y->dtype == k->type[0] &&
          nc_device(y) == nc_metadevice(&nc_cpu) &&
-         (k->nd < 2 || is_exact(k->op));
+         (k->nd < 2 || nc_fusion_is_exact(nc_opinfo[k->op].value));
 }
 
 int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
