@@ -102,16 +102,17 @@ static int differentiate_again(const GradCall *g, Tensor *const saved[]) {
 /*
 ** By code
 */
-/* Does g lie as the results of the part do, or repeat one element?  *constant
-   says which. */
+/* Does g lie as the results of the part do (NULL: row by row), or repeat one
+   element?  *constant says which. */
 static int is_flat(const Tensor *g, const ValueInfo *y, int *constant) {
-  int same = g->nd == y->nd, zero = 1, dense = 1;
+  int same = 1, zero = 1, dense = 1;
   int64_t n = 1;
   for (int d = g->nd; d-- > 0;) {
+    const int64_t step = y ? y->step[d] : n;
     if (g->size[d] == 1) continue;
-    same &= g->step[d] == y->step[d];
+    same &= g->step[d] == step;
     zero &= g->step[d] == 0;
-    dense &= y->step[d] == n;
+    dense &= step == n;
     n *= g->size[d];
   }
   *constant = zero && !same;
@@ -130,12 +131,7 @@ static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
     int constant;
     if (g[i] == NULL) continue;
     if (g[i]->dtype != y->dtype || nc_device(g[i])->fused == NULL) return 0;
-    if (info->f->uniform) {
-      if (!nc_isdense(g[i])) return 0;
-      *model = g[i];
-      continue;
-    }
-    if (!is_flat(g[i], y, &constant)) return 0;
+    if (!is_flat(g[i], info->f->uniform ? NULL : y, &constant)) return 0;
     if (!constant || *model == NULL) *model = g[i];
   }
   return *model != NULL;

@@ -10,6 +10,7 @@ local O = dofile(here .. "../lib/oracle.lua")
 local check = O.check
 
 math.randomseed(11)
+nacre.manual_seed(11)
 local rows = {}
 for _, op in ipairs(O.operations()) do
   if op.kind ~= "reduce" and op.class ~= "INTEGER" and
@@ -176,6 +177,10 @@ local function calls()
   nacre.no_grad(function() x:add_(1) end)
   local ok, e = pcall(function() y:sum():backward() end)
   check(not ok and tostring(e):find "changed", "a saved operand: %s", e)
+  -- a broadcast operand that is used several times: each use is summed alone
+  compare(function(a, b) return (a * b + b) * b end, "a row, three times",
+          {nacre.randn(4000, 15):requires_grad_(),
+           nacre.randn(15):requires_grad_()})
   -- in place on what wants a gradient
   local g = function(a) local t = a * 2 t:mul_(a) return t:exp() end
   local a = operands({{64}}, "float32", as_is)
