@@ -3,11 +3,11 @@
 ** fused_functions.c - nacre.fuse: functions whose pointwise operations run in
 ** one pass.
 **
-** A fused function is a userdata that holds the function and a list of programs,
-** the last used first. A program is a trace of the function (core/fusion.h) with
-** what it depends on: the kinds of the arguments, numbers that it was traced
-** with, the upvalues and globals that the function reads. A call looks for a
-** program that fits, and traces the function if there is none
+** A fused function is a userdata that holds the function and a list of
+** programs, the last used first. A program is a trace of the function
+** (core/fusion.h) with what it depends on: the kinds of the arguments, numbers
+** that it was traced with, the upvalues and globals that the function reads. A
+** call looks for a program that fits, and traces the function if there is none
 ** (lib/fused_trace.lua).
 */
 #include <math.h>
@@ -22,9 +22,9 @@
 #define MAXPROGRAMS 8
 #define DRIVER "nacre.fused_trace"
 
-enum { FUNCTION = 1, PROGRAMS };        /* user values of a fused function */
+enum { FUNCTION = 1, PROGRAMS };          /* user values of a fused function */
 enum { KEYS = 1, WATCHES, RESULTS, WHY }; /* and of a program */
-enum { UPVALUE = 1, TABLE, GLOBAL };    /* kinds of watches */
+enum { UPVALUE = 1, TABLE, GLOBAL };      /* kinds of watches */
 
 typedef struct Program {
   Fusion *fusion; /* NULL: the function runs as it is */
@@ -114,10 +114,9 @@ static int begin_trace(lua_State *L) {
     }
   }
   nl_select(L);
-  nl_check_op(L,
-              nc_fusion_begin(&p->fusion, arg, p->ntensor, twin, running_line,
-                              L),
-              "fuse");
+  nl_check_op(
+      L, nc_fusion_begin(&p->fusion, arg, p->ntensor, twin, running_line, L),
+      "fuse");
   for (int i = 0; i < p->ntensor; i++) *box[i] = twin[i];
   lua_pushvalue(L, n + 3);
   lua_setiuservalue(L, n + 2, KEYS);
@@ -235,11 +234,11 @@ static int is_unchanged(lua_State *L, int w, int i) {
   lua_rawgeti(L, w, i + 3);
   lua_rawgeti(L, w, i + 2);
   lua_rawgeti(L, w, i + 1);
-  if (kind == TABLE)
-    same = same_table(L, top + 2, lua_tointeger(L, top + 3));
+  if (kind == TABLE) same = same_table(L, top + 2, lua_tointeger(L, top + 3));
   else {
     if (kind == UPVALUE) {
-      if (!lua_getupvalue(L, -1, (int)lua_tointeger(L, top + 3))) lua_pushnil(L);
+      if (!lua_getupvalue(L, -1, (int)lua_tointeger(L, top + 3)))
+        lua_pushnil(L);
     } else {
       lua_pushvalue(L, top + 3);
       lua_gettable(L, -2);

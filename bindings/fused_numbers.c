@@ -3,10 +3,10 @@
 ** fused_numbers.c - what stands for a number in the trace of a function.
 **
 ** A number that a function is called with may change from call to call. In the
-** trace a userdata stands for it, with which Lua computes as with a number; each
-** result is a number of the trace, which is computed anew at each call. Whatever
-** else is done with it fails, as a comparison, and the function is traced with
-** the number itself.
+** trace a userdata stands for it, with which Lua computes as with a number;
+** each result is a number of the trace, which is computed anew at each call.
+** Whatever else is done with it fails, as a comparison, and the function is
+** traced with the number itself.
 */
 #include "bindings/binding.h"
 
@@ -135,8 +135,7 @@ void nl_set_numbers(lua_State *L, const Numbers *k, int first, Scalar v[]) {
   for (int i = 0; i < k->n; i++) {
     const int op = k->number[i].op;
     v[i] = k->number[i].value;
-    if (op == NL_NUMBER_ARGUMENT)
-      nl_toscalar(L, first + k->number[i].a, &v[i]);
+    if (op == NL_NUMBER_ARGUMENT) nl_toscalar(L, first + k->number[i].a, &v[i]);
     else if (op != NL_NUMBER_CONSTANT) {
       push_value(L, v[k->number[i].a - 1]);
       if (op != LUA_OPUNM) push_value(L, v[k->number[i].b - 1]);

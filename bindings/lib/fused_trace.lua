@@ -110,9 +110,14 @@ function M.trace(fused, symbolic, ...)
   return program
 end
 
-local function kib(bytes)
-  if bytes < 1 << 20 then return ("%.1f KiB"):format(bytes / 1024) end
+local function size(bytes)
+  if bytes < 1 << 10 then return bytes .. " B" end
+  if bytes < 1 << 20 then return ("%.1f KiB"):format(bytes / (1 << 10)) end
   return ("%.1f MiB"):format(bytes / (1 << 20))
+end
+
+local function count(n, what)
+  return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
 end
 
 -- "mul (line 2), add (line 2)"
@@ -135,10 +140,9 @@ function M.text(parts, why)
     end
     lines[#lines + 1] = head .. steps(p)
     if p.fused then
-      lines[#lines + 1] =
-        ("  %d operands, %d results, %d buffers; %s of memory traffic, %s "
-         .. "unfused"):format(p.operands, p.results, p.buffers, kib(p.bytes),
-                              kib(p.unfused))
+      lines[#lines + 1] = ("  %s, %s, %s; reads and writes %s, unfused %s")
+        :format(count(p.operands, "operand"), count(p.results, "result"),
+                count(p.buffers, "buffer"), size(p.bytes), size(p.unfused))
     end
   end
   return table.concat(lines, "\n")

@@ -297,7 +297,7 @@ static void fill_numbers(const PointwisePlan *p, char buf[][NC_BLOCK * 8],
   for (int j = 1; j < p->k->nargs; j++)
     if (p->k->p[j] == NULL)
       nc_fill_number(buf[j], p->c[j], p->k->number[j],
-                  n < NC_BLOCK ? n : NC_BLOCK);
+                     n < NC_BLOCK ? n : NC_BLOCK);
 }
 
 static void map_blocks(void *ctx, int64_t begin, int64_t end) {

@@ -3,10 +3,11 @@
 ** fused.c - the request `fused' on the CPU: a chain of pointwise operations,
 ** block by block.
 **
-** Each step calls the kernel that its operation has alone, on blocks of NC_BLOCK
-** elements that stay in the first-level cache.  A register holds elements in
-** the type in which kernels compute them; a step whose result has a narrower
-** dtype rounds it as the operation alone would.  So the bits are the same.
+** Each step calls the kernel that its operation has alone, on blocks of
+** NC_BLOCK elements that stay in the first-level cache.  A register holds
+** elements in the type in which kernels compute them; a step whose result has a
+** narrower dtype rounds it as the operation alone would.  So the bits are the
+** same.
 */
 #include <string.h>
 
@@ -94,8 +95,8 @@ static void plan_step(StepPlan *p, const FusedCode *code, const FusedStep *s) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[s->op];
   const KernelType c = nc_kernel_type(s->common);
-  const int is_test = s->grad_index == 0 &&
-                      (info->kind == TEST_OP || info->kind == COMPARE_OP);
+  const int is_test =
+      s->grad_index == 0 && (info->kind == TEST_OP || info->kind == COMPARE_OP);
   const KernelType own = is_test ? CT_u8 : c;
   const DType kept = buffer_dtype(s->type);
   memset(p, 0, sizeof *p);
@@ -111,7 +112,8 @@ static void plan_step(StepPlan *p, const FusedCode *code, const FusedStep *s) {
                  j == condition_of(s) ? CT_u8 : c);
   if (nc_matches_kernel(s->type, own) && (s->type != DT_b8 || is_test)) return;
   p->narrow = kernels->store[own][s->type];
-  if (kept != s->type) p->widen = kernels->load[nc_kernel_type(s->type)][s->type];
+  if (kept != s->type)
+    p->widen = kernels->load[nc_kernel_type(s->type)][s->type];
 }
 
 /* Brings n elements of operand j to the kernel's type, in buf if they are not.

@@ -9,9 +9,11 @@
 
 int nc_fusion_is_exact(const char *s) {
   static const char *const words[] = {
-    "a", "b", "c", "x", "y", "g", "p", "q", "K", "where", "lt", "gt", "le", "ge", "eq", "ne", "both", "either",
-    "absval", "sgn", "larger", "smaller", "square", "highest", "lowest", "sqrt",
-    "floor", "ceil", "trunc", "rint", "copysign"
+    "a",       "b",      "c",       "x",      "y",      "g",     "p",
+    "q",       "K",      "where",   "lt",     "gt",     "le",    "ge",
+    "eq",      "ne",     "both",    "either", "absval", "sgn",   "larger",
+    "smaller", "square", "highest", "lowest", "sqrt",   "floor", "ceil",
+    "trunc",   "rint",   "copysign"
   };
   while (*s) {
     size_t n = 0, w = 0;
@@ -44,8 +46,8 @@ int nc_code_operand(Builder *b, DType type) {
 }
 
 static int same_number(Scalar a, Scalar b) {
-  return a.kind == b.kind && a.i == b.i && memcmp(&a.f, &b.f, sizeof a.f) == 0 &&
-         a.symbol == b.symbol;
+  return a.kind == b.kind && a.i == b.i &&
+         memcmp(&a.f, &b.f, sizeof a.f) == 0 && a.symbol == b.symbol;
 }
 
 int nc_code_number(Builder *b, Scalar v, DType type) {
@@ -159,10 +161,10 @@ int nc_code_note(Compiler *c, const Note *n) {
     Scalar v = k->number[j + 1];
     v.symbol = n->in[j] < 0 ? n->number[j].symbol : 0;
     if (v.symbol && choose && j == 0) return -1;
-    s.src[j] = n->in[j] >= 0 ? reg_of(c, n->in[j])
-                             : nc_code_number(&c->b, v,
-                                              choose && j == 0 ? DT_b8
-                                                               : s.common);
+    s.src[j] =
+        n->in[j] >= 0
+            ? reg_of(c, n->in[j])
+            : nc_code_number(&c->b, v, choose && j == 0 ? DT_b8 : s.common);
     if (s.src[j] < 0) return -1;
   }
   return nc_code_step(&c->b, &s);

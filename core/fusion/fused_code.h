@@ -24,8 +24,8 @@ typedef struct Compiler {
 int nc_code_note(Compiler *c, const Note *n);
 
 /* Does the value of an expression of ops.def not depend on how elements are cut
-   into calls of the kernel?  A compiler's vector loops call other functions than
-   what is left over; arithmetic is the same in both. */
+   into calls of the kernel?  A compiler's vector loops call other functions
+   than what is left over; arithmetic is the same in both. */
 int nc_fusion_is_exact(const char *s);
 
 /* The register of a new operand, of a number in a type, of the result of the

@@ -31,7 +31,7 @@ static int symbols(const Part *p) {
 typedef struct Again {
   const GradCall *g;
   const NodeInfo *info;
-  int create;                 /* are the gradients to be recorded? */
+  int create;                  /* are the gradients to be recorded? */
   Tensor *x[NC_FUSED_TENSORS]; /* the operands, each with a place of its own in
                                  the graph */
   Tensor *output[NC_FUSED_TENSORS], *grad[NC_FUSED_TENSORS];
@@ -144,8 +144,8 @@ static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
   const int n = k->code.nresults;
   int r = NC_OK;
   for (int i = 0; i < k->code.noperands; i++)
-    operand[i] = k->source[i] < 0 ? g->g[-1 - k->source[i]]
-                                  : saved[k->source[i]];
+    operand[i] =
+        k->source[i] < 0 ? g->g[-1 - k->source[i]] : saved[k->source[i]];
   for (int i = 0; i < n && r == NC_OK; i++) {
     DType type = DT_f32;
     for (int j = 0; j < k->code.nregs; j++)

@@ -18,7 +18,7 @@
 /* Is t as value v was?  If any shape will do, that of `like'. */
 static int is_alike(const Fusion *f, const ValueInfo *v, const Tensor *t,
                     const Tensor *like) {
-  if (t->dtype != v->dtype || t->nd != v->nd ||
+  if (t->dtype != v->dtype || t->nd != (f->uniform ? like->nd : v->nd) ||
       nc_device(t)->ordinal != v->device->ordinal ||
       strcmp(nc_device(t)->name, v->device->name) != 0)
     return 0;
@@ -27,7 +27,7 @@ static int is_alike(const Fusion *f, const ValueInfo *v, const Tensor *t,
     for (int d = t->nd; d-- > 0; n *= t->size[d])
       if (t->size[d] < 2 || t->size[d] != like->size[d] || t->step[d] != n)
         return 0;
-    return 1;
+    return t->nd > 0;
   }
   for (int d = 0; d < t->nd; d++)
     if (t->size[d] != v->size[d] || t->step[d] != v->step[d]) return 0;
@@ -297,14 +297,13 @@ static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   Tensor *operand[NC_FUSED_TENSORS] = { NULL }, *result[NC_FUSED_TENSORS];
   int recorded;
   if (p->code == NULL) return nc_fusion_replay(f, p, number, slot);
-  for (int i = 0; i < p->code->noperands; i++)
-    operand[i] = slot[p->operand[i]];
+  for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
   recorded = is_recorded(p, operand, f->note[p->first].no_grad);
   if (!can_run(p, operand, recorded))
     return nc_fusion_replay(f, p, number, slot);
-  TRY((nc_context->tracing ? run_traced(f, p, number, operand, result, recorded)
-                           : run_fused(f, p, number, operand, result,
-                                       recorded)));
+  TRY((nc_context->tracing
+           ? run_traced(f, p, number, operand, result, recorded)
+           : run_fused(f, p, number, operand, result, recorded)));
   for (int i = 0; i < p->code->nresults; i++)
     set_slot(slot, p->result[i], result[i]);
   return NC_OK;
@@ -366,8 +365,8 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   c = p->code;
   out->fused = c != NULL;
   for (int k = p->first; k < p->end; k++) {
-    static const char *const names[] = { "", "", "", "index", "setindex",
-                                         "to", "to", "detach" };
+    static const char *const names[] = { "",         "",   "",   "index",
+                                         "setindex", "to", "to", "detach" };
     const Note *note = &f->note[k];
     const char *name = names[note->kind];
     if (note->kind == NOTE_APPLY || note->kind == NOTE_REDUCE)

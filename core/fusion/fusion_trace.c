@@ -210,8 +210,7 @@ static void keep_arg(Fusion *f, Note *n, int i) {
   if (a->tensors) n->list[i] = keep_values(f, a->tensors, a->n);
   else if (a->list && a->n > 0)
     a->list = keep_copy(f, a->list, a->n, sizeof *a->list);
-  if (a->text)
-    a->text = keep_copy(f, a->text, (int64_t)strlen(a->text) + 1, 1);
+  if (a->text) a->text = keep_copy(f, a->text, (int64_t)strlen(a->text) + 1, 1);
   if (a->generator) give_up(f, "a generator of its own is used");
 }
 
@@ -237,7 +236,8 @@ int nc_fusion_note_call(const Call *c) {
 static int keep_index(Note *n, const Index ix[], int count) {
   Fusion *f = nc_context->fusion;
   Tensor *t[NC_MAXINDEX];
-  for (int i = 0; i < count; i++) t[i] = ix[i].kind == IX_TENSOR ? ix[i].t : NULL;
+  for (int i = 0; i < count; i++)
+    t[i] = ix[i].kind == IX_TENSOR ? ix[i].t : NULL;
   n->index = keep_copy(f, ix, count, sizeof *ix);
   n->nindex = count;
   n->list[0] = keep_values(f, t, count);
@@ -400,7 +400,8 @@ int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   TRY(cut(f));
   mark_uses(f);
   for (int i = 0; i < f->npart; i++)
-    if (f->note[f->part[i].first].is_row && f->part[i].end - f->part[i].first > 1)
+    if (f->note[f->part[i].first].is_row &&
+        f->part[i].end - f->part[i].first > 1)
       TRY(nc_fusion_compile(f, &f->part[i]));
   f->uniform = !f->sized && is_uniform(f);
   release_values(f, 0);

@@ -228,14 +228,14 @@ int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
 
 /* Ends an operation of status r that nacre.fuse traces, of which `call' takes a
    note. */
-#define NOTED(r, call, out, nout)                                       \
+#define NOTED(r, call, out, nout)                                          \
   ((r) == NC_OK && nc_context->fusion ? nc_release_failed(call, out, nout) \
                                       : (r))
 
 /* Starts the clock, makes the call unless the preparation failed, and ends the
    event. */
 #define RUN_TRACED(p, call, out, nout) \
-  (nc_trace_start(p),                     \
+  (nc_trace_start(p),                  \
    nc_trace_end(p, (p)->status == NC_OK ? (call) : (p)->status, out, nout))
 
 /*
@@ -276,10 +276,9 @@ NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
   keep_values(&p, out);
   add_out(&p, &out);
   r = RUN_TRACED(&p, nc_reduce(y, op, x, dims, keepdim, dtype, par, out), y, 1);
-  return NOTED(r,
-               nc_fusion_note_reduce(op, given, dims, keepdim, dtype, par, into,
-                                     *y),
-               y, 1);
+  return NOTED(
+      r, nc_fusion_note_reduce(op, given, dims, keepdim, dtype, par, into, *y),
+      y, 1);
 }
 
 /*
