@@ -394,6 +394,10 @@ extern const Bound nl_event_methods[];        /* cuda_streams.c: methods */
 extern const Bound nl_png[];                  /* png.c */
 extern const Bound nl_random_functions[];     /* generator.c */
 extern const Bound nl_generator_methods[];    /* generator.c */
+extern const Bound nl_process_groups[];       /* distributed/process_group.c */
+extern const Bound nl_collectives[];          /* distributed/collectives.c */
+extern const Bound nl_work_methods[];         /* distributed/works.c */
+extern const luaL_Reg nl_distributed_internals[]; /* collectives.c */
 /* The generator at index i, or NULL. [-0, +0, m] */
 Generator *nl_togenerator(lua_State *L, int i);
 

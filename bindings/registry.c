@@ -35,8 +35,11 @@ static const struct {
   const Bound *list;
 } others[] = { { "cuda.", nl_cuda },
                { "autograd.", nl_autograd_functions },
+               { "distributed.", nl_process_groups },
+               { "distributed.", nl_collectives },
                { "Stream:", nl_stream_methods },
                { "Event:", nl_event_methods },
+               { "Work:", nl_work_methods },
                { "Generator:", nl_generator_methods } };
 #define NOTHERS (sizeof others / sizeof *others)
 

@@ -231,6 +231,8 @@ void nl_pusherror(lua_State *L, Error e) {
   setstring(L, "name", e.name);
   setstring(L, "got", e.got);
   setstring(L, "first", e.first);
+  if (e.rank >= 0) nl_set_integer(L, "rank", e.rank);
+  setstring(L, "host", e.host);
   if (e.node) nl_set_integer(L, "node", (lua_Integer)e.node);
   setposition(L);
   nl_set_modules(L);

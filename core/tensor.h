@@ -133,6 +133,9 @@ void *nc_data(const Tensor *t);
 const Device *nc_device(const Tensor *t);
 int nc_isdense(const Tensor *t);            /* is it row-major, no gaps? */
 int nc_overlapsitself(const Tensor *t);     /* do elements share memory? */
+/* Before t is written to: fails if elements share memory, else increments the
+   version of the storage. */
+int nc_check_writable(const Tensor *t);
 
 /* *numel = the number of elements of these sizes.  Fails if that or the number
    of bytes exceeds an int64.  No other function multiplies sizes unchecked. */
