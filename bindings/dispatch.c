@@ -126,7 +126,9 @@ static int read_operands(lua_State *L, Op op, Arg in[]) {
   for (int i = 0; i < n; i++) {
     in[i].t = nl_totensor(L, i + 1);
     if (in[i].t) tensors++;
-    else if (n == 1 || !nl_toscalar(L, i + 1, &in[i].s)) return 0;
+    else if (n == 1 || (!nl_toscalar(L, i + 1, &in[i].s) &&
+                        !nl_tosymbol(L, i + 1, &in[i].s)))
+      return 0;
   }
   return tensors;
 }
