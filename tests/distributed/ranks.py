@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 LIMIT = 60      # seconds of a run
 
@@ -58,6 +59,24 @@ def run(mpi, n, folder, words, **more):
         [*launcher(mpi, n), *words], env=environment(mpi, folder, **more),
         capture_output=True, text=True, check=False, timeout=LIMIT,
         stdin=subprocess.DEVNULL)
+
+
+def run_tests(mpi, names):
+    """Calls the functions test_... among the names; the exit status."""
+    if launcher(mpi, 1) is None or tool("mpicc", mpi) is None:
+        return 77
+    failed = 0
+    for name, test in list(names.items()):
+        if not name.startswith("test_"):
+            continue
+        begin, said = time.monotonic(), "ok"
+        try:
+            test()
+        except Exception as e:  # also a run that hung
+            failed += 1
+            said = f"FAIL {e}"
+        print(f"{name[5:]} {time.monotonic() - begin:.1f} s {said}", flush=True)
+    return failed > 0
 
 
 def main(words):
