@@ -95,9 +95,7 @@ void nl_pushscalar(lua_State *L, Scalar v) {
 
 int nl_toscalar(lua_State *L, int i, Scalar *v) {
   int type = lua_type(L, i);
-  v->kind = NC_INT;
-  v->i = 0;
-  v->f = 0;
+  *v = nc_int(0);
   if (type == LUA_TBOOLEAN) {
     v->kind = NC_BOOL;
     v->i = lua_toboolean(L, i);
