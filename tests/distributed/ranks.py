@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
 LIMIT = 60      # seconds of a run
 
@@ -77,6 +78,24 @@ def run_until(word, path, mpi, n, folder, words, **more):
                 pathlib.Path(path).touch()
         limit.cancel()
     return process.returncode, text
+
+
+def run_tests(mpi, names):
+    """Calls the functions test_... among the names; the exit status."""
+    if launcher(mpi, 1) is None or tool("mpicc", mpi) is None:
+        return 77
+    failed = 0
+    for name, test in list(names.items()):
+        if not name.startswith("test_"):
+            continue
+        begin, said = time.monotonic(), "ok"
+        try:
+            test()
+        except Exception as e:  # also a run that hung
+            failed += 1
+            said = f"FAIL {e}"
+        print(f"{name[5:]} {time.monotonic() - begin:.1f} s {said}", flush=True)
+    return failed > 0
 
 
 def main(words):

@@ -166,23 +166,5 @@ def test_plugin():
           plugin="what")
 
 
-def main():
-    if ranks.launcher(MPI, 1) is None or ranks.tool("mpicc", MPI) is None:
-        return 77
-    failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        begin = time.monotonic()
-        try:
-            test()
-            said = "ok"
-        except Exception as e:  # also a run that hung
-            failed += 1
-            said = f"FAIL {e}"
-        print(f"{name[5:]} {time.monotonic() - begin:.1f} s {said}", flush=True)
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ranks.run_tests(MPI, globals()))
