@@ -64,6 +64,7 @@ typedef struct ConvWork {
   int tiled;                  /* by tiled_conv.c, which packs the weights: */
   char *packed;
   int64_t *at;                /* offset of each filter element in the planes */
+  int64_t *in_order;          /* 0 1 2 .. */
   int64_t wgroup, wout, win;  /* steps of the weights to the next group, output
                                  channel, input channel */
   int turned;                 /* is the filter turned round? */

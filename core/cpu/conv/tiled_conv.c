@@ -48,27 +48,40 @@ static void choose_tile(ConvWork *w) {
   }
 }
 
-/* Packed weights: for each group and block of output channels, the weights of
-   the block by filter element. */
+/* Packed weights: of each group, block of output channels and block of
+   NC_TILE_DEPTH filter elements, a row for each output channel. */
 static int64_t blocks_of(const ConvWork *w) {
-  return nc_ceil_div(w->out_channels, NC_TILE_ROWS);
+  return nc_ceil_div(w->out_channels, nc_kernels()->tile_rows);
 }
 
+static int64_t depths_of(const ConvWork *w) {
+  return nc_ceil_div(w->k, NC_TILE_DEPTH);
+}
+
+/* Output channels *first..result-1 are those of block b. */
+static int64_t block_end(const ConvWork *w, int64_t b, int64_t *first) {
+  const int64_t blocks = blocks_of(w);
+  *first = w->out_channels * b / blocks;
+  return w->out_channels * (b + 1) / blocks;
+}
+
+static char *packed_block(const ConvWork *w, int64_t group, int64_t b,
+                          int64_t depth) {
+  const int64_t at = (group * blocks_of(w) + b) * depths_of(w) + depth;
+  return w->packed + at * nc_kernels()->tile_rows * NC_TILE_STEP * w->size;
+}
+
+/* Filter elements k..k+n-1 of an output channel. */
 #define PACK(T)                                                                \
-  static void pack_##T(const ConvWork *w, T *to, int64_t begin, int64_t end) { \
-    const T *from = (const T *)(void *)w->weight;                              \
-    const int64_t blocks = blocks_of(w);                                       \
-    for (int64_t i = begin; i < end; i++) {                                    \
-      T *p = to + i * w->k * NC_TILE_ROWS;                                     \
-      const int64_t first = i % blocks * NC_TILE_ROWS;                         \
-      for (int64_t ch = 0; ch < w->channels; ch++)                             \
-        for (int64_t e = 0; e < w->elements; e++)                              \
-          for (int64_t r = 0; r < NC_TILE_ROWS; r++)                           \
-            *p++ = first + r < w->out_channels                                 \
-                       ? from[i / blocks * w->wgroup + (first + r) * w->wout + \
-                              ch * w->win +                                    \
-                              (w->turned ? w->elements - 1 - e : e)]           \
-                       : 0;                                                    \
+  static void pack_##T(const ConvWork *w, T *to, int64_t group, int64_t o,     \
+                       int64_t k, int64_t n) {                                 \
+    const T *from =                                                            \
+        (const T *)(void *)w->weight + group * w->wgroup + o * w->wout;        \
+    const int64_t last = w->elements - 1;                                      \
+    int64_t ch = k / w->elements, e = k % w->elements;                         \
+    for (int64_t i = 0; i < n; i++) {                                          \
+      to[i] = from[ch * w->win + (w->turned ? last - e : e)];                  \
+      if (e++ == last) ch++, e = 0;                                            \
     }                                                                          \
   }
 PACK(float)
@@ -77,8 +90,19 @@ PACK(double)
 
 static void pack_weights(void *ctx, int64_t begin, int64_t end) {
   const ConvWork *w = ctx;
-  if (w->type == DT_f32) pack_float(w, (float *)(void *)w->packed, begin, end);
-  else pack_double(w, (double *)(void *)w->packed, begin, end);
+  const int64_t depths = depths_of(w), blocks = blocks_of(w);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t group = i / depths / blocks, b = i / depths % blocks;
+    const int64_t k = i % depths * NC_TILE_DEPTH;
+    const int64_t n = nc_min(w->k - k, NC_TILE_DEPTH);
+    char *to = packed_block(w, group, b, i % depths);
+    int64_t o;
+    for (int64_t last = block_end(w, b, &o); o < last; o++) {
+      if (w->type == DT_f32) pack_float(w, (float *)(void *)to, group, o, k, n);
+      else pack_double(w, (double *)(void *)to, group, o, k, n);
+      to += NC_TILE_STEP * w->size;
+    }
+  }
 }
 
 /* The parts of a thread's buffer: the padded planes, with room for the vectors
@@ -110,17 +134,30 @@ static void store_positions(const ConvWork *w, const ConvTile *t, char *y,
   }
 }
 
+/* sums = the output channels of block b at n positions from `first' on. */
+static void multiply_block(const ConvWork *w, int64_t group, int64_t b,
+                           const char *planes, char *sums, int64_t n) {
+  const int64_t width = nc_kernels()->tile_bytes / w->size;
+  const int64_t step = strip_size(w);
+  int64_t first;
+  const int64_t rows = block_end(w, b, &first) - first;
+  const TileKernel tile = nc_kernels()->row[w->type == DT_f64].tile[rows];
+  for (int64_t k = 0; k < w->k; k += NC_TILE_DEPTH)
+    for (int64_t i = 0; i < n; i += width)
+      tile(sums + (first * step + i) * w->size, step,
+           packed_block(w, group, b, k / NC_TILE_DEPTH), w->in_order,
+           planes + i * w->size, w->at + k, nc_min(w->k - k, NC_TILE_DEPTH),
+           k > 0);
+}
+
 /* All output channels of a strip of positions, which read the same elements of
    the planes. */
 static void tiled_strip(const ConvWork *w, const ConvTile *t, int64_t group,
                         char *y, char *buffer, int64_t first, int64_t n) {
   const int64_t step = strip_size(w), blocks = blocks_of(w);
   char *sums = sums_of(w, buffer);
-  for (int64_t b = 0; b < blocks; b++)
-    nc_kernels()->row[w->type == DT_f64].tiles(
-        sums + b * NC_TILE_ROWS * step * w->size, step,
-        buffer + first * w->size, w->at, w->k,
-        w->packed + (group * blocks + b) * w->k * NC_TILE_ROWS * w->size, n, 0);
+  for (int64_t b = 0; b < blocks && !nc_interrupted; b++)
+    multiply_block(w, group, b, buffer + first * w->size, sums, n);
   for (int64_t o = 0; o < w->out_channels; o++)
     store_positions(w, t, y + o * w->positions * w->size,
                     sums + o * step * w->size, first, n);
@@ -144,6 +181,7 @@ static void set_offsets(const ConvWork *w) {
     for (int64_t i = 0; i < w->w.kernel[0]; i++)
       for (int64_t j = 0; j < w->w.kernel[1]; j++)
         *at++ = ch * w->padded.size + nc_tap_offset(&w->padded, i, j);
+  for (int64_t k = 0; k < NC_TILE_DEPTH; k++) w->in_order[k] = k;
 }
 
 int nc_conv_plan_tiled(ConvWork *w) {
@@ -153,23 +191,25 @@ int nc_conv_plan_tiled(ConvWork *w) {
   choose_tile(w);
   if (plane_bytes(w) > MOST_PLANES) return 0;
   w->bytes = plane_bytes(w) + 2 * nc_kernels()->tile_bytes +
-             blocks_of(w) * NC_TILE_ROWS * strip_size(w) * w->size;
+             w->out_channels * strip_size(w) * w->size;
   w->task = tiled_result;
   return 1;
 }
 
 int nc_conv_run_tiled(ConvWork *w) {
-  const int64_t units = w->c->groups * blocks_of(w);
-  const int64_t weights = units * w->k * NC_TILE_ROWS * w->size;
-  const int64_t bytes = weights + w->k * (int64_t)sizeof *w->at;
+  const int64_t units = w->c->groups * blocks_of(w) * depths_of(w);
+  const int64_t weights =
+      units * nc_kernels()->tile_rows * NC_TILE_STEP * w->size;
+  const int64_t bytes =
+      weights + (w->k + NC_TILE_DEPTH) * (int64_t)sizeof *w->at;
   void *p;
   int r;
   TRY(nc_hostalloc(&p, bytes));
   w->packed = p;
   w->at = (int64_t *)(void *)((char *)p + weights);
+  w->in_order = w->at + w->k;
   set_offsets(w);
-  r = nc_parallel(units, 1 + (1 << 16) / (w->k * NC_TILE_ROWS), pack_weights,
-                  w);
+  r = nc_parallel(units, 16, pack_weights, w);
   w->tasks = w->c->n * w->c->groups * w->down * w->across;
   if (r == NC_OK) r = nc_conv_tasks(w);
   nc_hostfree(p, bytes);

@@ -58,9 +58,15 @@ typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
 #define NC_SOFTMAX_COLUMNS 256
 #define NC_LU_BYTES 64
 
-/* Rows of a tile of a product; elements of it are a multiple of
-   Kernels.tile_bytes. */
-#define NC_TILE_ROWS 6
+/* A tile of a product: `rows' rows y of Kernels.tile_bytes, ystep elements
+   apart, = beta*y (0 or 1) + the sums over t < k of x[xat[t] + row*xstep] *
+   w[wat[t] + column] (tile.inc).  Kernels.tile_rows is the most rows. */
+#define NC_TILE_MOST 14
+#define NC_TILE_DEPTH 256 /* k of the operands that are packed at once */
+#define NC_TILE_STEP 272  /* xstep, of rows of NC_TILE_DEPTH in the cache */
+typedef void (*TileKernel)(void *y, int64_t ystep, const void *x,
+                           const int64_t xat[], const void *w,
+                           const int64_t wat[], int64_t k, int beta);
 
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
@@ -111,12 +117,8 @@ typedef struct RowKernels {
      now */
   void (*softmax_block)(void *x, int64_t rows, int64_t n, double max[],
                         double sum[], double factor[]);
-  /* NC_TILE_ROWS rows y of n elements, ystep apart, = beta*y (0 or 1) + the
-     sums over t < k of w[t*NC_TILE_ROWS + row] * x[at[t] + i].  What lies up to
-     a multiple of tile_bytes behind the n elements is read and written, too
-     (tile.inc). */
-  void (*tiles)(void *y, int64_t ystep, const void *x, const int64_t at[],
-                int64_t k, const void *w, int64_t n, int beta);
+  /* by their rows; xstep is NC_TILE_STEP, or 1 */
+  TileKernel tile[NC_TILE_MOST + 1], near_tile[NC_TILE_MOST + 1];
   /* Factors `count' n x n matrices, one after the other, column by column, as
      LAPACK's getrf; zero[i] = the first pivot of matrix i that is 0, from 1, or
      0.  count is at most NC_LU_BYTES / the size of an element, work n*n
@@ -261,7 +263,7 @@ typedef struct MaxPoolKernels {
 
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
-  int tile_bytes;                             /* see tiles */
+  int tile_bytes, tile_rows;                  /* see TileKernel */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
   PointwiseKernel half_pair[OP_COUNT][2];     /* float16, bfloat16; or NULL */

@@ -25,8 +25,7 @@
 */
 #define PANEL_K 64
 #define PANEL_N 256
-#define BLOCK_K 256 /* rows of b, and bytes of each, that are packed */
-#define BLOCK_BYTES 1024
+#define BLOCK_BYTES 1024 /* of a row of b that are packed at once */
 #define MOST_WIDTH 32 /* elements of the widest tile */
 
 #define T float
