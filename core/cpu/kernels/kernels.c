@@ -130,6 +130,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define FMA TILE_FMA_f32
 #define SPREAD TILE_SPREAD_f32
 #include "core/cpu/kernels/tile.inc"
+#include "core/cpu/kernels/small_product.inc"
 #undef S
 #undef NAME
 #define S double
@@ -140,6 +141,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define FMA TILE_FMA_f64
 #define SPREAD TILE_SPREAD_f64
 #include "core/cpu/kernels/tile.inc"
+#include "core/cpu/kernels/small_product.inc"
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
@@ -160,6 +162,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef COUNT
 #undef FLOAT_ONLY
 
+#include "core/cpu/kernels/pair_tile.inc"
 #include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/index_reduce.inc"
@@ -267,9 +270,9 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
     moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
         cumsum_four_##t, taps_##t, add_scaled_##t, dot_product_##t,           \
-        copy_rows_##t, add_rows_##t, softmax_rows_##t, softmax_columns_##t,   \
+        every_second_##t, copy_rows_##t, add_rows_##t, softmax_rows_##t, softmax_columns_##t,   \
         softmax_block_##t, { TILE_NUMBERS(TILE_##t) },                        \
-        { TILE_NUMBERS(NEAR_TILE_##t) }, small_lu_##t, small_lu_solve_##t     \
+        { TILE_NUMBERS(NEAR_TILE_##t) }, small_product_##t, small_lu_##t, small_lu_solve_##t     \
   }
 
 #define NORM_KERNELS(t)                                           \
@@ -328,6 +331,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .load = LOADS,
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
+  .pair_tile = PAIR_TILES,
+  .pack_pairs = pack_pairs,
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
   .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,
                reverse_uint64_t },

@@ -68,6 +68,14 @@ typedef void (*TileKernel)(void *y, int64_t ystep, const void *x,
                            const int64_t xat[], const void *w,
                            const int64_t wat[], int64_t k, int beta);
 
+/* The sizes and steps of a product c = beta*c + alpha*a*b (see Gemm in
+   core/cpu/product/blas.h) whose rows of b and c are dense. */
+typedef struct SmallProduct {
+  int64_t m, n, k, as[2], bs, cs;
+  double alpha;
+  int beta;
+} SmallProduct;
+
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
 typedef struct RowKernels {
@@ -98,6 +106,7 @@ typedef struct RowKernels {
                int64_t n);
   void (*add)(void *y, const void *x, double a, int64_t n); /* y += a*x */
   double (*dot)(const void *x, const void *y, int64_t n);
+  void (*every_second)(void *y, const void *x, int64_t n); /* y[i] = x[2*i] */
   /* y = x, y += x, for `rows' rows of n elements, which begin ystep and xstep
      elements apart */
   void (*copy_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
@@ -119,6 +128,8 @@ typedef struct RowKernels {
                         double sum[], double factor[]);
   /* by their rows; xstep is NC_TILE_STEP, or 1 */
   TileKernel tile[NC_TILE_MOST + 1], near_tile[NC_TILE_MOST + 1];
+  void (*small_product)(const SmallProduct *p, void *c, const void *a,
+                        const void *b);
   /* Factors `count' n x n matrices, one after the other, column by column, as
      LAPACK's getrf; zero[i] = the first pivot of matrix i that is 0, from 1, or
      0.  count is at most NC_LU_BYTES / the size of an element, work n*n
@@ -275,6 +286,10 @@ typedef struct Kernels {
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
+  /* Sums of float, of pairs of bfloat16 (x and w) side by side in 32 bits; NULL
+     if the instruction set has none.  pack_pairs makes such of two rows. */
+  TileKernel pair_tile[NC_TILE_MOST + 1];
+  void (*pack_pairs)(void *pairs, const void *x, const void *y, int64_t n);
   NormKernels norm[2];
   /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
   void (*reverse[4])(void *y, const void *x, int64_t n);

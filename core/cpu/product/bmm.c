@@ -15,6 +15,7 @@
 #include "core/cpu/product/onednn.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
+#define DOT_PIECE (1 << 16) /* elements of a dot product for a thread */
 #define SHARED (1 << 22) /* multiplications of a product for several threads */
 
 typedef struct BmmWork {
@@ -127,6 +128,66 @@ static int fail_interrupted(const BmmWork *p, int64_t pieces, int64_t start) {
                  nc_shapetext(b, p->x[1]->nd, p->x[1]->size));
 }
 
+/*
+** A product of two long vectors: pieces of it, for several threads, then their
+** sum
+*/
+typedef struct DotWork {
+  const BmmWork *p;
+  int64_t piece; /* elements */
+  double *sum;
+} DotWork;
+
+static void dot_pieces(void *ctx, int64_t begin, int64_t end) {
+  const DotWork *d = ctx;
+  const BmmWork *p = d->p;
+  const int64_t size = nc_dtypesize(p->x[0]->dtype);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const int64_t k = i * d->piece, *a = matrix_steps(p, 0),
+                  *b = matrix_steps(p, 1);
+    float single;
+    Gemm g = { .type = p->x[0]->dtype,
+               .m = 1,
+               .n = 1,
+               .k = nc_min(p->k - k, d->piece),
+               .a = matrix_data(p, 0, 0) + k * a[1] * size,
+               .b = matrix_data(p, 1, 0) + k * b[0] * size,
+               .as = { a[0], a[1] },
+               .bs = { b[0], b[1] },
+               .cs = 1,
+               .alpha = nc_int(1) };
+    g.c = g.type == DT_f32 ? (void *)&single : &d->sum[i];
+    nc_gemm(&g);
+    if (g.type == DT_f32) d->sum[i] = (double)single;
+  }
+}
+
+static int run_dot(const BmmWork *p) {
+  enum { MOST = 1024 };
+  double sum[MOST], all = 0;
+  DotWork d = { .p = p, .piece = DOT_PIECE, .sum = sum };
+  if (p->k > MOST * d.piece) d.piece = nc_ceil_div(p->k, MOST);
+  const int64_t pieces = nc_ceil_div(p->k, d.piece);
+  char *c = (char *)nc_data(p->x[2]);
+  TRY(nc_parallel(pieces, 1, dot_pieces, &d));
+  for (int64_t i = 0; i < pieces; i++) all += sum[i];
+  all *= nc_tofloat(p->alpha);
+  if (p->x[2]->dtype == DT_f32) {
+    float *y = (float *)(void *)c;
+    *y = (float)(all + (p->beta ? (double)*y : 0));
+  } else {
+    double *y = (double *)(void *)c;
+    *y = all + (p->beta ? *y : 0);
+  }
+  return NC_OK;
+}
+
+/* Is the product one of two vectors that are worth more than a thread? */
+static int is_long_dot(const BmmWork *p) {
+  return p->m == 1 && p->n == 1 && batch_size(p) == 1 &&
+         p->k >= 2 * DOT_PIECE && nc_category(p->x[2]->dtype) == NC_FLOAT;
+}
+
 static int run_bmm(BmmWork *p) {
   const double enough = 2e6; /* operations that are worth a thread */
   double work;
@@ -134,6 +195,7 @@ static int run_bmm(BmmWork *p) {
   int r;
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
   if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
+  if (is_long_dot(p)) return run_dot(p);
   choose_tiles(p);
   work = 2.0 * (double)nc_min(p->m, p->tile[0]) *
          (double)nc_min(p->n, p->tile[1]) * (double)p->k;
