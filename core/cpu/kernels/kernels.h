@@ -319,6 +319,7 @@ static inline void nc_merge_moments(double *m, double *q, double seen,
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
 const Kernels *nc_kernels(void);              /* of this machine */
+int nc_multiplies_pairs(void);                /* has it pair_tile? */
 
 /* The type in which kernels compute elements of dtype t; the dtype whose
    elements are of kernel type c. */

@@ -370,6 +370,10 @@ static int small_product(const Gemm *g) {
 }
 
 void nc_gemm(const Gemm *product) {
+  if (product->type == DT_bf16) {
+    nc_pair_gemm(product);
+    return;
+  }
   if (small_product(product)) return;
   Gemm g = product->m == 1 && product->n > 1 ? transposed(product) : *product;
   BlasLayout a, b;

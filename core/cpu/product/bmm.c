@@ -12,6 +12,7 @@
 
 #include "core/cpu/product/blas.h"
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/cpu/product/onednn.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
@@ -53,7 +54,8 @@ static void choose_tiles(BmmWork *p) {
     p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
   }
   if (p->m == 1 || p->n == 1) {
-    p->tile[2] = nc_min(p->k, limit / 16);
+    const int64_t wanted = limit / (p->m == 1 ? p->n : p->m);
+    p->tile[2] = nc_min(p->k, nc_min(limit / 16, wanted < 1024 ? 1024 : wanted));
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
   p->across[0] = nc_ceil_div(p->m, p->tile[0]);
@@ -85,6 +87,7 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
   const int64_t *a = matrix_steps(p, 0), *b = matrix_steps(p, 1),
                 *c = matrix_steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
+  const int64_t result_size = nc_dtypesize(p->x[2]->dtype);
   Gemm g = { .type = p->x[0]->dtype,
              .cs = c[0],
              .alpha = p->alpha,
@@ -93,7 +96,7 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
              .beta = p->beta };
   g.m = nc_min(p->m - i, p->tile[0]);
   g.n = nc_min(p->n - j, p->tile[1]);
-  g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * size);
+  g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * result_size);
   for (int64_t k = 0; k < p->k && !nc_interrupted; k += p->tile[2]) {
     g.k = nc_min(p->k - k, p->tile[2]);
     g.a = matrix_data(p, 0, batch) + (i * a[0] + k * a[1]) * size;
@@ -215,6 +218,14 @@ static DType compute_dtype(DType t) {
   return t == DT_i64 ? DT_i64 : DT_i32;
 }
 
+/* The dtype that it reads its operands in. */
+static DType operand_dtype(const BmmWork *p, const BmmCall *call) {
+  const DType t = call->a->dtype;
+  const int pairs = t == DT_bf16 && p->m > 1 && p->n > 1 && p->k > 1 &&
+                    nc_tofloat(call->alpha) == 1 && nc_multiplies_pairs();
+  return pairs ? t : compute_dtype(t);
+}
+
 /* *y = x as type t, in a layout for BLAS; x itself if it has both.  A batch
    dimension of stride 0 is converted and copied once. */
 static int blas_operand(Tensor **y, Tensor *x, DType t) {
@@ -256,16 +267,17 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
 
 static int own_bmm(const BmmCall *call) {
   Tensor *a = call->a, *b = call->b;
-  const DType t = compute_dtype(a->dtype);
   BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
+  DType t;
   int r;
   p.m = a->size[p.nb];
   p.k = a->size[p.nb + 1];
   p.n = b->size[p.nb + 1];
   memcpy(p.size, a->size, sizeof *p.size * (size_t)p.nb);
+  t = operand_dtype(&p, call);
   if ((r = blas_operand(&p.x[0], a, t)) == NC_OK &&
       (r = blas_operand(&p.x[1], b, t)) == NC_OK &&
-      (r = result_operand(&p, call, t)) == NC_OK) {
+      (r = result_operand(&p, call, compute_dtype(t))) == NC_OK) {
     for (int j = 0; j < 3; j++)
       for (int i = 0; i < p.nb; i++)
         p.step[j][i] = p.x[j]->size[i] == 1 ? 0 : p.x[j]->step[i];
