@@ -287,9 +287,12 @@ typedef struct Kernels {
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
   /* Sums of float, of pairs of bfloat16 (x and w) side by side in 32 bits; NULL
-     if the instruction set has none.  pack_pairs makes such of two rows. */
+     if the instruction set has none */
   TileKernel pair_tile[NC_TILE_MOST + 1];
-  void (*pack_pairs)(void *pairs, const void *x, const void *y, int64_t n);
+  /* Makes `count' rows of n such pairs, `width' apart, of two rows each, which
+     lie `step' apart. */
+  void (*pack_pairs)(void *pairs, int64_t width, const void *rows,
+                     int64_t step, int64_t count, int64_t n);
   NormKernels norm[2];
   /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
   void (*reverse[4])(void *y, const void *x, int64_t n);

@@ -23,23 +23,27 @@ typedef struct PairBlock {
   _Alignas(64) uint32_t panels[PAIRS * COLUMNS];
 } PairBlock;
 
-/* row = n columns of row k of b, in one piece; 0 behind the last row. */
-static const uint16_t *row_of_b(const PairBlock *p, uint16_t row[MOST_WIDTH],
-                                int64_t k, int64_t j, int64_t n) {
-  const int64_t *step = p->g->bs;
-  const uint16_t *b =
-      (const uint16_t *)p->g->b + (p->k0 + k) * step[0] + j * step[1];
-  if (k < p->k && step[1] == 1) return b;
-  for (int64_t i = 0; i < n; i++) row[i] = k < p->k ? b[i * step[1]] : 0;
-  return row;
+/* The same of columns that are dense: there pairs lie side by side. */
+static void pack_turned(uint32_t *to, int64_t width, const uint16_t *b,
+                        int64_t step, int64_t count, int64_t n) {
+  enum { STRIP = 16 };
+  for (int64_t t = 0; t < count; t += STRIP, to += STRIP * width)
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t l = 0; l < STRIP && t + l < count; l++)
+        memcpy(&to[l * width + i], b + i * step + 2 * (t + l), sizeof *to);
 }
 
+/* A panel of n columns of b from column j on; what b lacks is 0. */
 static void pack_panel(const PairBlock *p, uint32_t *to, int64_t j, int64_t n) {
-  uint16_t low[MOST_WIDTH], high[MOST_WIDTH];
+  const int64_t *step = p->g->bs, count = p->k / 2;
+  const uint16_t *b =
+      (const uint16_t *)p->g->b + p->k0 * step[0] + j * step[1];
   if (n < p->width) memset(to, 0, (size_t)(p->pairs * p->width) * sizeof *to);
-  for (int64_t t = 0; t < p->pairs; t++, to += p->width)
-    nc_kernels()->pack_pairs(to, row_of_b(p, low, 2 * t, j, n),
-                             row_of_b(p, high, 2 * t + 1, j, n), n);
+  if (step[1] == 1)
+    nc_kernels()->pack_pairs(to, p->width, b, step[0], count, n);
+  else pack_turned(to, p->width, b, step[1], count, n);
+  for (int64_t i = 0; i < n && p->k % 2; i++)
+    to[count * p->width + i] = b[(p->k - 1) * step[0] + i * step[1]];
 }
 
 static void pack_rows(PairBlock *p, int64_t i0, int64_t m) {
