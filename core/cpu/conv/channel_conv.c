@@ -65,16 +65,16 @@ static void multiply_panel(const ConvWork *w, const ConvTile *t,
 }
 
 /* Copies the sums of n output channels, y being the first of them. */
-#define TURN(T)                                                               \
-  static void turn_##T(const ConvWork *w, const ConvTile *t, T *y,            \
-                       const T *sums, int64_t n) {                            \
-    const int64_t width = panel_width(w);                                     \
-    for (int64_t r = 0; r < t->rows; r++, sums += t->cols * width) {          \
-      T *row = y + (t->row + r) * w->w.out[1] + t->col;                       \
-      for (int64_t j = 0; j < n; j++)                                         \
-        for (int64_t i = 0; i < t->cols; i++)                                 \
-          row[j * w->positions + i] = sums[i * width + j];                    \
-    }                                                                         \
+#define TURN(T)                                                      \
+  static void turn_##T(const ConvWork *w, const ConvTile *t, T *y,   \
+                       const T *sums, int64_t n) {                   \
+    const int64_t width = panel_width(w);                            \
+    for (int64_t r = 0; r < t->rows; r++, sums += t->cols * width) { \
+      T *row = y + (t->row + r) * w->w.out[1] + t->col;              \
+      for (int64_t j = 0; j < n; j++)                                \
+        for (int64_t i = 0; i < t->cols; i++)                        \
+          row[j * w->positions + i] = sums[i * width + j];           \
+    }                                                                \
   }
 TURN(float)
 TURN(double)

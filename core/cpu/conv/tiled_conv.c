@@ -2,14 +2,14 @@
 /*
 ** tiled_conv.c - convolutions on the CPU without im2col: the element of a
 ** padded plane that a filter element multiplies lies at a fixed offset for all
-** output positions, so the tiles of a product (kernels/tile.inc) read the planes
-** where they are.  For the result and, with stride 1, for the gradient of the
-** input, which is a convolution with the filter turned round.
+** output positions, so the tiles of a product (kernels/tile.inc) read the
+** planes where they are.  For the result and, with stride 1, for the gradient
+** of the input, which is a convolution with the filter turned round.
 **
-** Here vectors are of positions, which run through the rows of the padded plane;
-** the few between two rows of the result are computed and dropped.  Where planes
-** are so narrow that these are many, vectors are of output channels
-** (channel_conv.c).
+** Here vectors are of positions, which run through the rows of the padded
+** plane; the few between two rows of the result are computed and dropped.
+** Where planes are so narrow that these are many, vectors are of output
+** channels (channel_conv.c).
 */
 #include <string.h>
 
@@ -73,15 +73,15 @@ static char *packed_block(const ConvWork *w, int64_t group, int64_t b,
   return w->packed + at * nc_kernels()->tile_rows * NC_TILE_STEP * w->size;
 }
 
-#define FILTER(T)                                                              \
-  static void filter_##T(const ConvWork *w, T *to, int64_t step, const T *x,   \
-                         int64_t k, int64_t n) {                               \
-    const int64_t last = w->elements - 1;                                      \
-    int64_t ch = k / w->elements, e = k % w->elements;                         \
-    for (int64_t i = 0; i < n; i++) {                                          \
-      to[i * step] = x[ch * w->win + (w->turned ? last - e : e)];              \
-      if (e++ == last) ch++, e = 0;                                            \
-    }                                                                          \
+#define FILTER(T)                                                            \
+  static void filter_##T(const ConvWork *w, T *to, int64_t step, const T *x, \
+                         int64_t k, int64_t n) {                             \
+    const int64_t last = w->elements - 1;                                    \
+    int64_t ch = k / w->elements, e = k % w->elements;                       \
+    for (int64_t i = 0; i < n; i++) {                                        \
+      to[i * step] = x[ch * w->win + (w->turned ? last - e : e)];            \
+      if (e++ == last) ch++, e = 0;                                          \
+    }                                                                        \
   }
 FILTER(float)
 FILTER(double)
@@ -137,8 +137,8 @@ static void store_positions(const ConvWork *w, const ConvTile *t, char *y,
     const int64_t m = whole ? whole * width : nc_min(width - col, last - i);
     if (col < t->cols)
       nc_kernels()->row[w->type == DT_f64].copy_rows(
-          y + ((t->row + row) * w->w.out[1] + t->col + col) * size,
-          w->w.out[1], sums + (i - first) * size, width, whole ? whole : 1,
+          y + ((t->row + row) * w->w.out[1] + t->col + col) * size, w->w.out[1],
+          sums + (i - first) * size, width, whole ? whole : 1,
           whole ? t->cols : nc_min(m, t->cols - col));
     i += m;
   }
@@ -235,7 +235,9 @@ int nc_conv_run_tiled(ConvWork *w) {
   w->at = (int64_t *)(void *)(w->packed + w->packed_bytes);
   w->in_order = w->at + w->k;
   set_offsets(w);
-  r = nc_parallel(w->pack_parts, 1 + (1 << 16) / (w->packed_bytes / w->pack_parts), pack_parts, w);
+  r = nc_parallel(w->pack_parts,
+                  1 + (1 << 16) / (w->packed_bytes / w->pack_parts), pack_parts,
+                  w);
   w->tasks = nc_ceil_div(w->c->n, w->samples) * w->c->groups * w->down *
              w->across * w->splits;
   if (r == NC_OK) r = nc_conv_tasks(w);

@@ -27,7 +27,7 @@
 #define PANEL_K 64
 #define PANEL_N 256
 #define BLOCK_BYTES 1024 /* of a row of b that are packed at once */
-#define MOST_WIDTH 32 /* elements of the widest tile */
+#define MOST_WIDTH 32    /* elements of the widest tile */
 
 #define T float
 #define NAME(f) f##_f32
@@ -360,8 +360,14 @@ static void vector_product(Gemm g, BlasLayout a) {
 /* Multiplies matrices that are so small that to call a BLAS, or to pack them,
    takes longer; gives whether it did. */
 static int small_product(const Gemm *g) {
-  const SmallProduct p = { g->m, g->n, g->k, { g->as[0], g->as[1] },
-                           g->bs[0], g->cs, nc_tofloat(g->alpha), g->beta };
+  const SmallProduct p = { g->m,
+                           g->n,
+                           g->k,
+                           { g->as[0], g->as[1] },
+                           g->bs[0],
+                           g->cs,
+                           nc_tofloat(g->alpha),
+                           g->beta };
   if (g->n > SMALL || g->m > SMALL || g->k > SMALL || g->n == 1 ||
       g->bs[1] != 1 || (g->type != DT_f32 && g->type != DT_f64))
     return 0;

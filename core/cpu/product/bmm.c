@@ -55,7 +55,8 @@ static void choose_tiles(BmmWork *p) {
   }
   if (p->m == 1 || p->n == 1) {
     const int64_t wanted = limit / (p->m == 1 ? p->n : p->m);
-    p->tile[2] = nc_min(p->k, nc_min(limit / 16, wanted < 1024 ? 1024 : wanted));
+    p->tile[2] =
+        nc_min(p->k, nc_min(limit / 16, wanted < 1024 ? 1024 : wanted));
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
   p->across[0] = nc_ceil_div(p->m, p->tile[0]);

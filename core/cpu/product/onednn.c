@@ -294,8 +294,8 @@ static const char *name_of(const DnnPrimitive *p) {
   return r == 0 && name ? name : "";
 }
 
-/* Is it machine code that was made for this processor? The others are loops that
-   are no faster than ours. */
+/* Is it machine code that was made for this processor? The others are loops
+   that are no faster than ours. */
 static int is_fast(const DnnPrimitive *p) {
   const char *name = name_of(p);
   return strncmp(name, "jit", 3) == 0 || strncmp(name, "brg", 3) == 0;

@@ -36,8 +36,7 @@ static void pack_turned(uint32_t *to, int64_t width, const uint16_t *b,
 /* A panel of n columns of b from column j on; what b lacks is 0. */
 static void pack_panel(const PairBlock *p, uint32_t *to, int64_t j, int64_t n) {
   const int64_t *step = p->g->bs, count = p->k / 2;
-  const uint16_t *b =
-      (const uint16_t *)p->g->b + p->k0 * step[0] + j * step[1];
+  const uint16_t *b = (const uint16_t *)p->g->b + p->k0 * step[0] + j * step[1];
   if (n < p->width) memset(to, 0, (size_t)(p->pairs * p->width) * sizeof *to);
   if (step[1] == 1)
     nc_kernels()->pack_pairs(to, p->width, b, step[0], count, n);
@@ -48,8 +47,7 @@ static void pack_panel(const PairBlock *p, uint32_t *to, int64_t j, int64_t n) {
 
 static void pack_rows(PairBlock *p, int64_t i0, int64_t m) {
   const Gemm *g = p->g;
-  const uint16_t *a =
-      (const uint16_t *)g->a + i0 * g->as[0] + p->k0 * g->as[1];
+  const uint16_t *a = (const uint16_t *)g->a + i0 * g->as[0] + p->k0 * g->as[1];
   for (int64_t i = 0; i < m; i++, a += g->as[0]) {
     uint16_t *to = (uint16_t *)(p->rows + i * NC_TILE_STEP);
     if (g->as[1] == 1) memcpy(to, a, (size_t)p->k * sizeof *to);
