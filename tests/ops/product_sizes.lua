@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Products by chance, of sizes and layouts that take every way that the CPU has
--- for them: results are those of sums in float64, and do not depend on the number
--- of threads.
+-- Products by chance, of sizes and layouts that take every way that the CPU
+-- has for them: results are those of sums in float64, and do not depend on the
+-- number of threads.
 -- Run by: nacre tests/ops/product_sizes.lua [seed]
 
 local seed = tonumber(arg and arg[1]) or 1
