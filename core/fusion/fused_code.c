@@ -101,6 +101,44 @@ static void remove_dead(FusedCode *c) {
   c->nsteps = n;
 }
 
+/* The step that computes register r for one step alone; NULL: none. */
+static const FusedStep *only_use(const FusedCode *c, int r) {
+  const FusedStep *found = NULL;
+  int uses = 0;
+  for (int i = 0; i < c->nsteps; i++) {
+    if (c->step[i].dst == r) found = &c->step[i];
+    for (int j = 0; j < c->step[i].nsrc; j++) uses += c->step[i].src[j] == r;
+  }
+  return uses == 1 && c->reg[r].result < 0 ? found : NULL;
+}
+
+/* a*b + c and c - a*b become one step, c + p*a*b with p = 1 or -1, of the same
+   bits: the compiler contracts neither. */
+static void contract(FusedCode *c) {
+  for (int i = 0; i < c->nsteps; i++) {
+    FusedStep *s = &c->step[i];
+    const int sub = s->op == OP_sub;
+    if ((s->op != OP_add && !sub) || s->grad_index || s->par[0] != 1 ||
+        s->common < DT_f32 || s->type != s->common)
+      continue;
+    for (int j = sub; j < 2; j++) {
+      const FusedStep *m = only_use(c, s->src[j]);
+      if (m == NULL || m->op != OP_mul || m->grad_index ||
+          m->common != s->common || m->type != s->type)
+        continue;
+      *s = (FusedStep){ .op = OP_addcmul,
+                        .common = s->common,
+                        .type = s->type,
+                        .nsrc = 3,
+                        .src = { s->src[1 - j], m->src[0], m->src[1] },
+                        .dst = s->dst,
+                        .par = { sub ? -1 : 1, 0 } };
+      break;
+    }
+  }
+  remove_dead(c);
+}
+
 static int widest(const FusedCode *c) {
   int size = 4;
   for (int i = 0; i < c->nsteps; i++)
@@ -112,10 +150,11 @@ static int widest(const FusedCode *c) {
 
 /* Operands and numbers keep their buffers; that of a value is free after the
    last step that reads it. */
-void nc_code_finish(Builder *b) {
+void nc_code_finish(Builder *b, int writes) {
   FusedCode *c = b->code;
   int last[NC_FUSED_REGS], vacant[NC_FUSED_REGS], nvacant = 0;
   remove_dead(c);
+  if (!writes) contract(c); /* it reads operands later */
   for (int r = 0; r < c->nregs; r++) {
     last[r] = -1;
     if (c->reg[r].kind != FUSED_VALUE) c->reg[r].slot = c->nslots++;
@@ -213,12 +252,13 @@ static int compile(Compiler *c, Part *p, int part) {
     if ((c->reg[n->out[0]] = nc_code_note(c, n)) < 0) return 0;
   }
   if (!add_results(c, p, part)) return 0;
-  nc_code_finish(&c->b);
-  return c->b.code->nsteps > 1;
+  nc_code_finish(&c->b, p->writes);
+  return c->b.code->nsteps > 0;
 }
 
 int nc_fusion_compile(Fusion *f, Part *p) {
   Compiler c = { .f = f, .p = p, .operand = p->operand };
+  p->work = p->end - p->first;
   const int64_t room = f->nvalue * (int64_t)sizeof *c.reg;
   void *reg;
   c.b.code = nc_fusion_keep(f, sizeof *c.b.code);

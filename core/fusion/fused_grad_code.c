@@ -213,7 +213,8 @@ static int compile(GradCompiler *k) {
     }
   }
   if (!add_results(k)) return 0;
-  nc_code_finish(&k->c.b);
+  nc_code_finish(&k->c.b, 0);
+  k->g->part.work = k->g->code.nsteps;
   return 1;
 }
 

@@ -62,6 +62,7 @@ typedef struct Part {
   int into[NC_FUSED_TENSORS]; /* the operand, by its place, whose memory a
                                  result takes; -1: none */
   int writes;                 /* is there such a result? */
+  int work;                   /* operations on an element, to be counted */
   Scalar number[NC_FUSED_STEPS];
   Gradient *gradient;         /* made at the first backward */
 } Part;

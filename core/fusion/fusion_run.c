@@ -159,11 +159,32 @@ static int replay_note(const Note *n, const Scalar number[], Tensor *slot[]) {
   return r;
 }
 
+/* Adds the line of the note to the error of its operation. */
+static int fail_at(const Note *n, int r) {
+  char name[48];
+  if (n->line == 0 || nc_lasterror()->op[0] == '\0') return r;
+  snprintf(name, sizeof name, "%.32s (line %d)", nc_lasterror()->op, n->line);
+  nc_error_op(name);
+  return r;
+}
+
 int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
                      Tensor *slot[]) {
-  for (int i = p->first; i < p->end; i++)
-    TRY(replay_note(&f->note[i], number, slot));
+  for (int i = p->first; i < p->end; i++) {
+    const int r = replay_note(&f->note[i], number, slot);
+    if (r != NC_OK) return fail_at(&f->note[i], r);
+  }
   return NC_OK;
+}
+
+static const char *note_name(const Note *n) {
+  static const char *const names[] = { [NOTE_INDEX] = "index",
+                                       [NOTE_SETINDEX] = "setindex",
+                                       [NOTE_CAST] = "to",
+                                       [NOTE_MOVE] = "to",
+                                       [NOTE_DETACH] = "detach" };
+  if (n->kind == NOTE_CALL) return nc_operators[n->call->op].name;
+  return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
 }
 
 /*
@@ -198,8 +219,8 @@ int nc_fusion_execute(const Part *p, const Scalar number[],
   const int64_t n = nc_numel(result[0]);
   if (n == 0) return NC_OK;
   set_numbers(p, number, v);
-  nc_count(n * p->code->nsteps, bytes_of(operand, p->code->noperands) +
-                                    bytes_of(result, p->code->nresults));
+  nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
+                            bytes_of(result, p->code->nresults));
   TRY(d->fused(d, &c));
   for (int i = 0; i < p->code->nresults; i++) result[i]->data->writes++;
   return NC_OK;
@@ -270,13 +291,12 @@ static int run_fused(Fusion *f, Part *p, const Scalar number[],
 }
 
 /* The text of the step in a trace: "fused: mul add exp (3)". */
-static void step_name(char text[32], const Part *p) {
+static void step_name(char text[32], const Fusion *f, const Part *p) {
   int at = snprintf(text, 32, "fused:");
-  for (int i = 0; i < p->code->nsteps && at < 24; i++)
-    at += snprintf(text + at, (size_t)(27 - at), " %s",
-                   nc_opinfo[p->code->step[i].op].name);
+  for (int i = p->first; i < p->end && at < 24; i++)
+    at += snprintf(text + at, (size_t)(27 - at), " %s", note_name(&f->note[i]));
   if (at > 26) at = 26;
-  snprintf(text + at, (size_t)(32 - at), " (%d)", p->code->nsteps);
+  snprintf(text + at, (size_t)(32 - at), " (%d)", p->end - p->first);
 }
 
 /* The same as one step of a trace. */
@@ -284,7 +304,7 @@ static int run_traced(Fusion *f, Part *p, const Scalar number[],
                       Tensor *operand[], Tensor *result[], int recorded) {
   char name[32];
   TraceEvent e;
-  step_name(name, p);
+  step_name(name, f, p);
   nc_trace_begin(&e, name);
   for (int i = 0; i < p->code->noperands; i++)
     nc_trace_operand(&e, &operand[i]);
@@ -365,14 +385,8 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   c = p->code;
   out->fused = c != NULL;
   for (int k = p->first; k < p->end; k++) {
-    static const char *const names[] = { "",         "",   "",   "index",
-                                         "setindex", "to", "to", "detach" };
     const Note *note = &f->note[k];
-    const char *name = names[note->kind];
-    if (note->kind == NOTE_APPLY || note->kind == NOTE_REDUCE)
-      name = nc_opinfo[note->op].name;
-    if (note->kind == NOTE_CALL) name = nc_operators[note->call->op].name;
-    out->op[out->nsteps] = name;
+    out->op[out->nsteps] = note_name(note);
     out->line[out->nsteps++] = note->line;
   }
   if (c == NULL) return 1;

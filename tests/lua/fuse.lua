@@ -328,7 +328,8 @@ do -- errors
   local g = nacre.fuse(function(a, b) return (a + 1):floor_divide(b) * 2 end)
   local k = nacre.tensor {3, 4, 5}
   equal(g(k, k), (k + 1):floor_divide(k) * 2)
-  fails("integer division by zero", g, k, nacre.tensor {1, 0, 2})
+  fails("floor_divide (line " .. debug.getinfo(1, "l").currentline - 3 ..
+        "): integer division by zero", g, k, nacre.tensor {1, 0, 2})
 end
 
 do -- programs are collected with their function
