@@ -77,6 +77,7 @@ struct Fusion {
   int *result;
   int64_t noteroom, valueroom, partroom, resultroom; /* in bytes */
   struct Kept { struct Kept *next; int64_t bytes; } *kept;
+  int short_of_memory;        /* a note is missing */
   char why[128];              /* it cannot be run again; "" otherwise */
   DType dtype;                /* of the context that it was traced in */
   const Device *device;

@@ -27,7 +27,13 @@ static int give_up(Fusion *f, const char *why) {
   return NC_OK;
 }
 
+static int lack_memory(Fusion *f) {
+  f->short_of_memory = 1;
+  return NC_OK;
+}
+
 int nc_fusion_check(const Fusion *f) {
+  if (f->short_of_memory) return nc_fail(NC_ENOMEM, "out of memory");
   return f->why[0] ? nc_fail(NC_EVALUE, "%s", f->why) : NC_OK;
 }
 
@@ -38,7 +44,7 @@ static int add_value(Fusion *f, Tensor *t, int note, int outside) {
   ValueInfo *v;
   if (nc_grow(&f->value, &f->valueroom,
               (f->nvalue + 1) * (int64_t)sizeof *f->value) != NC_OK) {
-    give_up(f, "out of memory");
+    lack_memory(f);
     return -1;
   }
   v = &f->value[f->nvalue];
@@ -190,7 +196,7 @@ int nc_fusion_note_detach(Tensor *x, Tensor *y) {
 /* Copies n elements of `size' bytes; NULL if there is no memory. */
 static void *keep_copy(Fusion *f, const void *from, int64_t n, int64_t size) {
   void *p = nc_fusion_keep(f, n * size);
-  if (p == NULL) give_up(f, "out of memory");
+  if (p == NULL) lack_memory(f);
   else if (n) memcpy(p, from, (size_t)(n * size));
   return p;
 }
@@ -198,7 +204,7 @@ static void *keep_copy(Fusion *f, const void *from, int64_t n, int64_t size) {
 static int *keep_values(Fusion *f, Tensor *const t[], int n) {
   int *v = nc_fusion_keep(f, n * (int64_t)sizeof *v);
   for (int i = 0; v && i < n; i++) v[i] = value_of(f, t[i]);
-  if (v == NULL) give_up(f, "out of memory");
+  if (v == NULL) lack_memory(f);
   return v;
 }
 
@@ -396,7 +402,9 @@ static int is_uniform(const Fusion *f) {
 }
 
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
+  TRY(nc_fusion_check(f));
   TRY(set_results(f, result, n));
+  TRY(nc_fusion_check(f));
   TRY(cut(f));
   mark_uses(f);
   for (int i = 0; i < f->npart; i++)

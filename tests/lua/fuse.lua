@@ -332,6 +332,31 @@ do -- errors
         "): integer division by zero", g, k, nacre.tensor {1, 0, 2})
 end
 
+do -- each allocation fails in turn, in the trace, a call and a backward
+  local w = nacre.randn(50, 8)
+  local function f(a, b)
+    local h = ((a * b + 1):exp() * 0.37):mm(w)
+    return h * 2 + 1, nacre.cat({a * 2, b}, 2)[{{1, 3}}]
+  end
+  local want = f(x, y)
+  local failures = 0
+  for n = 1, 400 do
+    local fused = nacre.fuse(f)
+    local p, q = x:clone():requires_grad_(), y:clone()
+    nacre._fail_alloc(n, true)
+    local ok, e = pcall(function()
+      fused(p, q):sum():backward()
+      return fused(x, y)
+    end)
+    nacre._fail_alloc(0)
+    if ok then break end
+    failures = failures + 1
+    assert(e.code == "ENOMEM", tostring(e))
+    equal(fused(x, y), want)
+  end
+  assert(failures > 20, failures .. " failures")
+end
+
 do -- programs are collected with their function
   local weak = setmetatable({}, {__mode = "v"})
   for _ = 1, 3 do
