@@ -169,6 +169,7 @@ static int add_forward(GradCompiler *k) {
   const Part *p = k->c.p;
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &k->c.f->note[i];
+    if (n->is_fold) return 0;
     if ((k->c.reg[n->out[0]] = nc_code_note(&k->c, n)) < 0) return 0;
   }
   for (int i = 0; i < k->c.b.code->noperands; i++)

@@ -213,10 +213,13 @@ int nc_fusion_execute(const Part *p, const Scalar number[],
                       Tensor *const operand[], Tensor *result[]) {
   const Device *d = nc_device(result[0]);
   Scalar v[NC_FUSED_STEPS];
-  const FusedCall c = {
-    .code = p->code, .operand = operand, .result = result, .number = v
-  };
-  const int64_t n = nc_numel(result[0]);
+  const FusedCall c = { .code = p->code,
+                        .operand = operand,
+                        .result = result,
+                        .model = p->model < 0 ? operand[-1 - p->model]
+                                              : result[p->model],
+                        .number = v };
+  const int64_t n = nc_numel(c.model);
   if (n == 0) return NC_OK;
   set_numbers(p, number, v);
   nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
@@ -250,7 +253,8 @@ static int is_recorded(const Part *p, Tensor *const operand[], int no_grad) {
 static int can_run(const Part *p, Tensor *const operand[], int recorded) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
-  if (d == NULL || d->fused == NULL || (recorded && p->writes)) return 0;
+  if (d == NULL || d->fused == NULL || (recorded && (p->writes || p->line)))
+    return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   return !p->writes || !conflicts(p, operand);
@@ -375,11 +379,16 @@ int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
 /*
 ** What others see
 */
+static int64_t bytes_of_value(const ValueInfo *v) {
+  int64_t n = nc_dtypesize(v->dtype);
+  for (int d = 0; d < v->nd; d++) n *= v->size[d];
+  return n;
+}
+
 int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   const Part *p = &f->part[i];
   const FusedCode *c;
   const ValueInfo *y;
-  int64_t n = 1;
   if (i >= f->npart) return 0;
   memset(out, 0, sizeof *out);
   c = p->code;
@@ -390,26 +399,22 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
     out->line[out->nsteps++] = note->line;
   }
   if (c == NULL) return 1;
-  y = &f->value[p->result[0]];
+  y = &f->value[p->main];
   out->nd = y->nd;
   out->size = y->size;
   out->operands = c->noperands;
   out->results = c->nresults;
   out->buffers = c->nslots;
-  for (int d = 0; d < y->nd; d++) n *= y->size[d];
   for (int k = p->first; k < p->end; k++) {
-    const TensorIter *loop = &f->note[k].loop;
-    for (int j = 0; j < loop->nargs; j++)
-      if (j == 0 || f->note[k].in[j - 1] >= 0)
-        out->unfused += n * nc_dtypesize(loop->type[j]);
+    const Note *note = &f->note[k];
+    out->unfused += bytes_of_value(&f->value[note->out[0]]);
+    for (int j = 0; j < NC_MAXARG; j++)
+      if (note->in[j] >= 0)
+        out->unfused += bytes_of_value(&f->value[note->in[j]]);
   }
-  for (int k = 0; k < c->noperands; k++) {
-    const ValueInfo *x = &f->value[p->operand[k]];
-    int64_t m = 1;
-    for (int d = 0; d < x->nd; d++) m *= x->size[d];
-    out->bytes += m * nc_dtypesize(x->dtype);
-  }
+  for (int k = 0; k < c->noperands; k++)
+    out->bytes += bytes_of_value(&f->value[p->operand[k]]);
   for (int k = 0; k < c->nresults; k++)
-    out->bytes += n * nc_dtypesize(f->value[p->result[k]].dtype);
+    out->bytes += bytes_of_value(&f->value[p->result[k]]);
   return 1;
 }
