@@ -420,9 +420,9 @@ typedef struct EvenBinsCall {
 ** With `line' there are reductions among the steps.  A line is so many elements
 ** that follow each other in all operands of that shape and in the results, the
 ** last dimension.  A register `of_lines' has one element for each line; a
-** reduction makes such a one from another register, a step that spreads it gives
-** the element to all of its line.  All that is computed at once begins at a
-** multiple of `lines' lines.
+** reduction makes such a one from another register, a step that spreads it
+** gives the element to all of its line.  All that is computed at once begins at
+** a multiple of `lines' lines.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */
