@@ -49,7 +49,7 @@ typedef struct State {
   int64_t lastbytes;          /* of the last operation's result */
   int64_t largest;            /* of recent ones; see gc_pacing.c */
   int64_t next;               /* as check, for nl_pace_next */
-  const void *lastbox;        /* the last userdata of a tensor, maybe freed */
+  const void *lastbox;        /* the last operation's result, maybe freed */
   int collecting;             /* the binding collects: no tensor is in use */
   int refs;                   /* number of Lua functions that graphs hold */
   int untied;                 /* they are untied (graph_cycles.c) */

@@ -67,6 +67,7 @@ typedef struct Memory {
   int64_t live, peak, cached;
   int64_t budget;             /* the cache is trimmed to this */
   int64_t since;              /* allocated since the collector last ran */
+  int64_t fresh;              /* of that, blocks that the cache did not have */
   int64_t freetime;           /* ns spent returning memory to the system */
 } Memory;
 
