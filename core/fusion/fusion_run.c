@@ -241,12 +241,14 @@ static int conflicts(const Part *p, Tensor *const operand[]) {
   return 0;
 }
 
-/* May an operation on these have to be recorded? */
-static int is_recorded(const Part *p, Tensor *const operand[], int no_grad) {
-  if (nc_context->no_grad || no_grad) return 0;
-  for (int i = 0; i < p->code->noperands; i++)
-    if (nc_mayrecord(operand[i])) return 1;
-  return 0;
+/* *yes = is an operation on these to be recorded? */
+static int is_recorded(int *yes, const Part *p, Tensor *const operand[],
+                       int no_grad) {
+  *yes = 0;
+  if (nc_context->no_grad || no_grad) return NC_OK;
+  for (int i = 0; i < p->code->noperands && !*yes; i++)
+    if (nc_mayrecord(operand[i])) TRY(nc_get_requires_grad(yes, operand[i]));
+  return NC_OK;
 }
 
 /* Can the part run as it was compiled, on these operands? */
@@ -296,11 +298,13 @@ static int run_fused(Fusion *f, Part *p, const Scalar number[],
 
 /* The text of the step in a trace: "fused: mul add exp (3)". */
 static void step_name(char text[32], const Fusion *f, const Part *p) {
-  int at = snprintf(text, 32, "fused:");
-  for (int i = p->first; i < p->end && at < 24; i++)
-    at += snprintf(text + at, (size_t)(27 - at), " %s", note_name(&f->note[i]));
-  if (at > 26) at = 26;
-  snprintf(text + at, (size_t)(32 - at), " (%d)", p->end - p->first);
+  size_t at = (size_t)snprintf(text, 32, "fused:");
+  for (int i = p->first; i < p->end; i++) {
+    const char *name = note_name(&f->note[i]);
+    if (at + 1 + strlen(name) > 26) break;
+    at += (size_t)snprintf(text + at, 32 - at, " %s", name);
+  }
+  snprintf(text + at, 32 - at, " (%d)", p->end - p->first);
 }
 
 /* The same as one step of a trace. */
@@ -322,7 +326,7 @@ static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   int recorded;
   if (p->code == NULL) return nc_fusion_replay(f, p, number, slot);
   for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
-  recorded = is_recorded(p, operand, f->note[p->first].no_grad);
+  TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
   if (!can_run(p, operand, recorded))
     return nc_fusion_replay(f, p, number, slot);
   TRY((nc_context->tracing

@@ -311,6 +311,19 @@ do
   is(steps[1].launches, 1)
   is(steps[1].bytes, 3 * 4 * 2000)
   steps = {}
+  local softmax = nacre.fuse(function(t)      -- of a view, which may be recorded
+    local e = (t - t:amax(-1, true)):exp()
+    return e / e:sum(-1, true)
+  end)
+  local view = nacre.randn(6400):view(64, 100)
+  softmax(view)
+  nacre._watch("steps", function(list)
+    for _, s in ipairs(list) do steps[#steps + 1] = s.op end
+  end)
+  softmax(view)
+  nacre._watch ""
+  is(table.concat(steps, ";"), "fused: amax sub exp sum (5)")
+  steps = {}
   nacre._watch("nan", function(_, warning) steps[1] = warning end)
   f(x, y:log())
   nacre._watch ""
