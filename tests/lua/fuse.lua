@@ -311,7 +311,7 @@ do
   is(steps[1].launches, 1)
   is(steps[1].bytes, 3 * 4 * 2000)
   steps = {}
-  local softmax = nacre.fuse(function(t)      -- of a view, which may be recorded
+  local softmax = nacre.fuse(function(t)         -- of a view
     local e = (t - t:amax(-1, true)):exp()
     return e / e:sum(-1, true)
   end)
