@@ -19,7 +19,8 @@ static const Bound *const bounds[] = {
   nl_archives,         nl_op_events,
   nl_to_device,        nl_png,
   nl_grad_mode,        nl_gradient_methods,
-  nl_backward_methods, nl_random_functions
+  nl_backward_methods, nl_random_functions,
+  nl_python
 };
 
 /* The functions that are not fields of `nacre' or methods of tensors, with the
@@ -31,7 +32,8 @@ static const struct {
                { "autograd.", nl_autograd_functions },
                { "Stream:", nl_stream_methods },
                { "Event:", nl_event_methods },
-               { "Generator:", nl_generator_methods } };
+               { "Generator:", nl_generator_methods },
+               { "py.", nl_python_functions } };
 #define NOTHERS (sizeof others / sizeof *others)
 
 /* The C function of this name that belongs in `where' (NL_FUNCTION, NL_METHOD),
