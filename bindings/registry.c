@@ -301,6 +301,7 @@ static void set_aliases(lua_State *L, const char *name) {
 /* nacre._info(name or function): a table that describes the operation, or
    nothing. [-0, +(0|1), e] */
 int nl_info(lua_State *L) {
+  if (lua_type(L, 1) == LUA_TUSERDATA) return 0; /* an object of Python */
   if (lua_iscfunction(L, 1) && !replace_by_name(L)) {
     lua_settop(L, 1);
     return push_other_info(L, NULL) || nl_composedinfo(L, 1);

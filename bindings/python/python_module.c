@@ -425,6 +425,7 @@ static int set_fields(lua_State *L) {
   lua_setfield(L, 1, "version");
   lua_pushstring(L, nl_python_program());
   lua_setfield(L, 1, "executable");
+  nl_describe_objects(L, 1);
   lua_pushvalue(L, 1);
   nl_set_metatable(L, "nacre.py", events);
   return 0;

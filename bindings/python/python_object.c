@@ -365,3 +365,10 @@ void nl_open_objects(lua_State *L) {
   lua_setfield(L, -2, "__name");
   lua_pop(L, 1);
 }
+
+void nl_describe_objects(lua_State *L, int functions) {
+  luaL_getmetatable(L, NAME);
+  lua_pushvalue(L, functions);
+  lua_setfield(L, -2, "python");
+  lua_pop(L, 1);
+}
