@@ -12,16 +12,21 @@
 
 #include "bindings/binding.h"
 
-static const Bound *const bounds[] = {
-  nl_conversions,      nl_bytes,
-  nl_tensor_fields,    nl_inplace_views,
-  nl_defaults,         nl_files,
-  nl_archives,         nl_op_events,
-  nl_to_device,        nl_png,
-  nl_grad_mode,        nl_gradient_methods,
-  nl_backward_methods, nl_random_functions,
-  nl_python
-};
+static const Bound *const bounds[] = { nl_conversions,
+                                       nl_bytes,
+                                       nl_tensor_fields,
+                                       nl_inplace_views,
+                                       nl_defaults,
+                                       nl_files,
+                                       nl_archives,
+                                       nl_op_events,
+                                       nl_to_device,
+                                       nl_png,
+                                       nl_grad_mode,
+                                       nl_gradient_methods,
+                                       nl_backward_methods,
+                                       nl_random_functions,
+                                       nl_python };
 
 /* The functions that are not fields of `nacre' or methods of tensors, with the
    prefix of their full names. */

@@ -63,8 +63,8 @@ static int is_a(PyObject *error, PyObject *class) {
 static void push_error(lua_State *L, int box, PyObject *traceback,
                        const char *hint) {
   PyObject *error = nl_object_at(L, box), **parts = nl_new_object(L);
-  const int top = lua_gettop(L), interrupted =
-                                     is_a(error, *py.KeyboardInterrupt);
+  const int top = lua_gettop(L),
+            interrupted = is_a(error, *py.KeyboardInterrupt);
   py.Py_IncRef(error);
   if (!traceback) py.Py_IncRef(traceback = PY_NONE);
   *parts = ask_bridge("describe", error, traceback);

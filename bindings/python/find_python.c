@@ -27,8 +27,8 @@ static void add(FoundPython *f, const char *line) {
   char *end = f->text + sizeof f->text;
   int n = 0;
   char *at = f->text;
-  while (f->library[n]) at = (char *)f->library[n] + strlen(f->library[n]) + 1,
-                        n++;
+  while (f->library[n])
+    at = (char *)f->library[n] + strlen(f->library[n]) + 1, n++;
   if (n + 1 >= (int)(sizeof f->library / sizeof *f->library) ||
       (size_t)(end - at) <= strlen(line))
     return;
@@ -128,4 +128,17 @@ void nl_find_python(FoundPython *f, const char *choice) {
     f->chosen_by = "VIRTUAL_ENV";
     take_choice(f, venv);
   } else if (!ask(f, "python3")) add_usual_names(f);
+}
+
+int nl_python_has(const char *program, const char *modules) {
+  char command[4096], names[1024];
+  if (strspn(modules, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                      "0123456789_. ") != strlen(modules) ||
+      strlen(modules) >= sizeof names || !quote(command, 2048, program))
+    return 0;
+  snprintf(command + strlen(command), sizeof command - strlen(command),
+           " -c 'import sys\nfor name in sys.argv[1:]: __import__(name)' %s"
+           " >/dev/null 2>&1 </dev/null",
+           modules);
+  return system(command) == 0;
 }

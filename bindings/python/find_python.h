@@ -24,4 +24,8 @@ typedef struct FoundPython {
    and asked for its library. Without any the usual names are left. */
 void nl_find_python(FoundPython *f, const char *choice);
 
+/* Can the interpreter import the modules, names separated by blanks? They are
+   imported in a process of their own. */
+int nl_python_has(const char *program, const char *modules);
+
 #endif

@@ -21,7 +21,7 @@ static struct {
   PyThreadState *saved; /* of that thread, while it does not hold the lock */
   int depth;            /* of nl_hold */
   lua_State *L;
-  PyObject *bridge;       /* the module _nacre */
+  PyObject *bridge;        /* the module _nacre */
   struct sigaction ctrl_c; /* the program's handler */
 } python;
 
@@ -67,7 +67,8 @@ void nl_release_later(Later *item, void (*release)(Later *item)) {
   }
   item->release = release;
   item->next = atomic_load(&later);
-  while (!atomic_compare_exchange_weak(&later, &item->next, item)) {}
+  while (!atomic_compare_exchange_weak(&later, &item->next, item)) {
+  }
 }
 
 lua_State *nl_python_state(void) {
@@ -116,8 +117,7 @@ int nl_call_python(lua_State *L, lua_CFunction f) {
   int status;
   luaL_checkstack(L, 10, NULL);
   if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
-  if (!nl_python_runs())
-    return nl_error(L, "python", "Python has ended");
+  if (!nl_python_runs()) return nl_error(L, "python", "Python has ended");
   lua_pushcfunction(L, f);
   lua_insert(L, 1);
   nl_hold(L);
@@ -161,8 +161,8 @@ static int add_functions(PyObject *dict) {
   PyMethodDef *const list[] = { &nl_function_calls, &nl_python_write,
                                 &nl_export_dlpack };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    if (add_to(dict, list[i]->name,
-               py.PyCFunction_NewEx(list[i], NULL, NULL)) < 0)
+    if (add_to(dict, list[i]->name, py.PyCFunction_NewEx(list[i], NULL, NULL)) <
+        0)
       return -1;
   return 0;
 }
@@ -183,8 +183,9 @@ static int run_bridge(void) {
   if (code && python.bridge) {
     PyObject *dict = py.PyModule_GetDict(python.bridge);
     py.Py_IncRef(python.bridge);
-    if (add_to(dict, "__builtins__", py.PyImport_ImportModule("builtins")) == 0
-        && add_functions(dict) == 0)
+    if (add_to(dict, "__builtins__", py.PyImport_ImportModule("builtins")) ==
+            0 &&
+        add_functions(dict) == 0)
       done = py.PyEval_EvalCode(code, dict, dict);
   }
   nl_forget(code);
@@ -199,14 +200,12 @@ static int run_bridge(void) {
   return done ? 0 : -1;
 }
 
-/* At the end of the process: what Python has registered for it, and its
-   buffers. */
-static void end_python(void) {
-  if (python.state != RUNNING ||
-      !pthread_equal(pthread_self(), python.thread))
-    return;
-  if (python.depth == 0) py.PyEval_RestoreThread(python.saved);
-  python.L = NULL;
+/* Not in a handler of exit(): others, which ran before, have destroyed what
+   Python's libraries need. From within Python it cannot be ended. */
+void nl_end_python(lua_State *L) {
+  if (python.state != RUNNING || python.depth > 0) return;
+  python.L = L;
+  py.PyEval_RestoreThread(python.saved);
   python.depth++; /* what is released now takes no lock */
   release_all();
   py.Py_FinalizeEx();
@@ -221,7 +220,7 @@ static void forget_python(void) {
 void nl_start_python(lua_State *L, const char *choice) {
   int failed;
   if (python.state == ENDED)
-    nl_error(L, "python", "Python belongs to the process that forked this one");
+    nl_error(L, "python", "Python has ended, and starts once in a process");
   if (python.state == RUNNING) return;
   nl_check_as(L, nl_open_libpython(choice), "python");
   python.thread = pthread_self();
@@ -233,10 +232,9 @@ void nl_start_python(lua_State *L, const char *choice) {
   py.Py_InitializeEx(0);
   failed = run_bridge() < 0;
   take_back_signal();
-  if (failed) nl_check_as(L, nc_fail(NC_EFILE, "Python did not start"),
-                          "python");
+  if (failed)
+    nl_check_as(L, nc_fail(NC_EFILE, "Python did not start"), "python");
   python.state = RUNNING;
   python.saved = py.PyEval_SaveThread();
-  atexit(end_python);
   pthread_atfork(NULL, NULL, forget_python);
 }

@@ -67,7 +67,8 @@ int nl_raise(lua_State *L);
 int nl_raise_hint(lua_State *L, const char *hint);
 /* Raises it if o is NULL; else gives o. [-0, +0, e] */
 PyObject *nl_need(lua_State *L, PyObject *o);
-/* Makes the Lua error on top an exception of Python, and pops it. [-1, +0, -] */
+/* Pops the Lua error on top, and makes it an exception of Python.
+   [-1, +0, -] */
 void nl_set_exception(lua_State *L);
 /* Clears an exception; was it of this class? */
 int nl_clear_if(PyObject *class);
@@ -90,8 +91,7 @@ PyObject *nl_dict_of(lua_State *L, int i);
 void nl_push_value(lua_State *L, PyObject *o);
 /* The same, always as a box. */
 void nl_push_object(lua_State *L, PyObject *o);
-/* The same, but the text, number, ... only, for a table of plain values; None
-   becomes py.none. [-0, +1, e] */
+/* The same, but None becomes py.none. [-0, +1, e] */
 void nl_push_element(lua_State *L, PyObject *o);
 unsigned long nl_type_flags(PyObject *o);
 int nl_is_a(PyObject *o, PyObject *type);     /* exactly of this type? */

@@ -37,8 +37,10 @@ static int fail_open(void) {
     nc_fail(NC_EFILE, "%s is Python %s, and 3.8 or a later one is needed",
             f->program, f->version);
   else if (f->status == PYTHON_FOUND && f->version[0])
-    nc_fail(NC_EFILE, "Python %s of %s has no shared library that can be "
-            "opened", f->version, f->program);
+    nc_fail(NC_EFILE,
+            "Python %s of %s has no shared library that can be "
+            "opened",
+            f->version, f->program);
   else if (f->status == PYTHON_UNUSABLE)
     nc_fail(NC_EFILE, "%s is %s, which is no Python that can be opened",
             f->chosen_by, f->choice);

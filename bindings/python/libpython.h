@@ -128,6 +128,8 @@ enum {
   X(PyObject *, PyList_New, (Py_ssize_t))                                     \
   X(int, PyList_SetItem, (PyObject *, Py_ssize_t, PyObject *))                \
   X(PyObject *, PyDict_New, (void))                                           \
+  X(PyObject *, PyDict_Copy, (PyObject *))                                    \
+  X(int, PyDict_Update, (PyObject *, PyObject *))                             \
   X(int, PyDict_SetItem, (PyObject *, PyObject *, PyObject *))                \
   X(int, PyDict_Next, (PyObject *, Py_ssize_t *, PyObject **, PyObject **))   \
   X(PyObject *, PyCapsule_New, (void *, const char *, void (*)(PyObject *)))  \

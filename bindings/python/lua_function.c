@@ -25,13 +25,18 @@ typedef struct Reference {
 
 static const char home_key; /* of the registry: a userdata with a Home * */
 
+static int open_homes; /* of Lua states that use Python */
+
 static void drop_home(Home *h) {
   if (--h->users == 0) free(h);
 }
 
 static int close_home(lua_State *L) {
   Home **h = lua_touserdata(L, 1);
-  if (*h) (*h)->main = NULL, drop_home(*h);
+  if (*h == NULL) return 0;
+  if (--open_homes == 0) nl_end_python(L); /* which may still call Lua */
+  (*h)->main = NULL;
+  drop_home(*h);
   *h = NULL;
   return 0;
 }
@@ -43,6 +48,7 @@ void nl_open_references(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
   (*h)->main = lua_tothread(L, -1);
   (*h)->users = 1;
+  open_homes++;
   lua_pop(L, 1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &home_key);
 }
@@ -110,8 +116,8 @@ PyObject *nl_new_function(lua_State *L, int i) {
   args = py.PyTuple_New(2);
   py.Py_IncRef(*box);
   py.PyTuple_SetItem(args, 0, *box);
-  py.PyTuple_SetItem(args, 1, py.PyUnicode_FromStringAndSize(
-                                  text, (Py_ssize_t)strlen(text)));
+  py.PyTuple_SetItem(
+      args, 1, py.PyUnicode_FromStringAndSize(text, (Py_ssize_t)strlen(text)));
   f = py.PyObject_Call(nl_bridge("Function"), args, NULL);
   nl_forget(args);
   lua_pop(L, 2);

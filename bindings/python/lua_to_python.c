@@ -31,7 +31,8 @@ static PyObject *userdata(lua_State *L, int i) {
   if (o) return new_reference(o);
   if (nl_istensor(L, i)) return nl_share_tensor(L, i);
   if (nl_totensor(L, i) == NULL)
-    nl_error(L, "python", "Python cannot have a %s", luaL_tolstring(L, i, NULL));
+    nl_error(L, "python", "Python cannot have a %s",
+             luaL_tolstring(L, i, NULL));
   return NULL;
 }
 
@@ -52,7 +53,8 @@ static int is_list(lua_State *L, int i, lua_Integer n) {
 /* Makes room on the stack for a table in a table. */
 static int begin_table(lua_State *L, int i) {
   if (lua_gettop(L) > DEEPEST * 8)
-    nl_error(L, "python", "tables are nested too deeply, or contain "
+    nl_error(L, "python",
+             "tables are nested too deeply, or contain "
              "themselves");
   luaL_checkstack(L, 12, "tables are nested too deeply");
   luaL_checktype(L, i, LUA_TTABLE);
@@ -68,13 +70,12 @@ static PyObject *take(lua_State *L, PyObject **box) {
 }
 
 /* The elements 1 to n of the table, set by `set'. */
-static PyObject *sequence(lua_State *L, int i,
-                          PyObject *(*new)(Py_ssize_t),
+static PyObject *sequence(lua_State *L, int i, PyObject *(*new)(Py_ssize_t),
                           int (*set)(PyObject *, Py_ssize_t, PyObject *)) {
   i = begin_table(L, i);
   const lua_Integer n = (lua_Integer)lua_rawlen(L, i);
   PyObject **box = nl_new_object(L);
-  *box = nl_need(L, new(n));
+  *box = nl_need(L, new (n));
   for (lua_Integer k = 1; k <= n; k++) {
     lua_rawgeti(L, i, k);
     set(*box, k - 1, nl_need(L, nl_to_python(L, -1)));

@@ -4,6 +4,7 @@ when Python starts. The C files call these functions; `call', `write' and
 `dlpack' are theirs."""
 import io
 import os
+import re
 import signal
 import sys
 
@@ -155,6 +156,15 @@ def interrupt(value, text):
 #
 # Values
 #
+def is_scalar_class(kind):
+    """Is it a class of numbers of NumPy that Lua has, too?"""
+    if issubclass(kind, float):
+        return hasattr(kind, "item")
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and (
+        issubclass(kind, (numpy.bool_, numpy.integer, numpy.floating)))
+
+
 def slice_of(*args):
     return slice(*args)
 
@@ -247,7 +257,8 @@ def explain(name, value):
     kind = type(value).__name__
     text = inspect.getdoc(value) or ""
     lines = text.split("\n")
-    if lines and lines[0].startswith(name.split(".")[-1] + "("):
+    last = name.split(".")[-1]
+    if lines and re.match(rf"(\w+\.)*{re.escape(last)}\(", lines[0]):
         head, lines = lines[0], lines[1:]
     while lines and not lines[0].strip():
         lines = lines[1:]
@@ -257,7 +268,7 @@ def explain(name, value):
 def picture(figure):
     """A figure of matplotlib as the bytes of a PNG."""
     if not hasattr(figure, "savefig"):
-        get = getattr(figure, "get_figure", None) or getattr(figure, "gcf")
+        get = getattr(figure, "get_figure", None) or figure.gcf
         figure = get()
     out = io.BytesIO()
     figure.savefig(out, format="png")

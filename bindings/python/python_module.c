@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bindings/python/find_python.h"
 #include "bindings/python/interpreter.h"
 
 #define MODULE "nacre.python_module" /* its place in the registry */
@@ -21,13 +22,20 @@ static PyObject *call(PyObject *f, PyObject *a, PyObject *b) {
   return result;
 }
 
-/* builtins.NAME(value), where value is the argument 1, if there is one. */
-static PyObject *call_builtin(lua_State *L, const char *name) {
+/* Pushes builtins.NAME, which is also the result. [-0, +1, e] */
+static PyObject *push_builtin(lua_State *L, const char *name) {
   PyObject *builtins = nl_need(L, py.PyImport_ImportModule("builtins"));
-  PyObject *f = py.PyObject_GetAttrString(builtins, name), *value = NULL;
+  PyObject *f = py.PyObject_GetAttrString(builtins, name);
   nl_forget(builtins);
   nl_push_object(L, f);
-  if (!lua_isnoneornil(L, 1)) value = nl_need(L, nl_to_python(L, 1));
+  return f;
+}
+
+/* builtins.NAME(value), where value is the argument 1, if there is one. */
+static PyObject *call_builtin(lua_State *L, const char *name) {
+  lua_settop(L, 1);
+  PyObject *f = push_builtin(L, name), *value = NULL;
+  if (!lua_isnil(L, 1)) value = nl_need(L, nl_to_python(L, 1));
   return call(f, value, NULL);
 }
 
@@ -48,30 +56,45 @@ static int import(lua_State *L) {
   PyObject *f = py.PyObject_GetAttrString(importlib, "import_module");
   nl_forget(importlib);
   nl_push_object(L, f);
-  nl_push_object(L, call(f, py.PyUnicode_FromStringAndSize(
-                                name, (Py_ssize_t)strlen(name)), NULL));
+  nl_push_object(
+      L, call(f, py.PyUnicode_FromStringAndSize(name, (Py_ssize_t)strlen(name)),
+              NULL));
   return 1;
 }
 
-/* The value of the code at index 1; its names are those of the table or dict
-   at index 2, then those of __main__. [-0, +n, e] */
+/* Pushes the names that code has: those of __main__, with those of the table at
+   index i, or the dict there alone. [-0, +1, e] */
+static PyObject *push_scope(lua_State *L, int i) {
+  PyObject **names = nl_new_object(L), *more;
+  if (nl_object_at(L, i)) {
+    *names = nl_object_at(L, i);
+    return py.Py_IncRef(*names), *names;
+  }
+  *names = main_names(L);
+  if (lua_isnil(L, i)) return *names;
+  nl_forget(*names);
+  *names = nl_need(L, py.PyDict_Copy(*names));
+  more = nl_need(L, nl_dict_of(L, i));
+  const int r = py.PyDict_Update(*names, more);
+  nl_forget(more);
+  if (r < 0) nl_raise(L);
+  return *names;
+}
+
+/* The value of the code at index 1, with the names at index 2. [-0, +n, e] */
 static PyObject *run_code(lua_State *L, int how) {
   const char *code = luaL_checkstring(L, 1);
-  PyObject **program, **names, **local;
+  PyObject *scope, *f, *program;
   luaL_argcheck(L, strlen(code) == lua_rawlen(L, 1), 1,
                 "code has no zero bytes");
   lua_settop(L, 2);
-  program = nl_new_object(L);
-  names = nl_new_object(L);
-  local = nl_new_object(L);
-  *program = nl_need(L, py.Py_CompileString(code, "<lua>", how));
-  *names = main_names(L);
-  if (lua_istable(L, 2)) *local = nl_dict_of(L, 2);
-  else if (!lua_isnil(L, 2)) {
-    *local = nl_check_object(L, 2);
-    py.Py_IncRef(*local);
-  }
-  return py.PyEval_EvalCode(*program, *names, *local ? *local : *names);
+  nl_push_object(L, py.Py_CompileString(code, "<lua>", how));
+  program = nl_object_at(L, 3);
+  scope = push_scope(L, 2);
+  f = push_builtin(L, "eval");
+  py.Py_IncRef(program);
+  py.Py_IncRef(scope);
+  return call(f, program, scope);
 }
 
 static int eval(lua_State *L) {
@@ -140,12 +163,9 @@ static int to_bytes(lua_State *L) {
 
 static int to_complex(lua_State *L) {
   const lua_Number re = luaL_checknumber(L, 1), im = luaL_optnumber(L, 2, 0);
-  PyObject *builtins = nl_need(L, py.PyImport_ImportModule("builtins"));
-  PyObject *f = py.PyObject_GetAttrString(builtins, "complex");
-  nl_forget(builtins);
-  nl_push_object(L, f);
-  nl_push_object(L, call(f, py.PyFloat_FromDouble(re),
-                         py.PyFloat_FromDouble(im)));
+  PyObject *f = push_builtin(L, "complex");
+  nl_push_object(L,
+                 call(f, py.PyFloat_FromDouble(re), py.PyFloat_FromDouble(im)));
   return 1;
 }
 
@@ -378,9 +398,9 @@ static int is_callable(lua_State *L) {
   X(_callable, is_callable, "object:any -> boolean", "")
 /* clang-format on */
 
-#define X(name, f, signature, doc)          \
-  static int entry_##f(lua_State *L) {      \
-    return nl_call_python(L, f);            \
+#define X(name, f, signature, doc)     \
+  static int entry_##f(lua_State *L) { \
+    return nl_call_python(L, f);       \
   }
 FUNCTIONS(X)
 #undef X
@@ -389,7 +409,7 @@ const Bound nl_python_functions[] = {
 #define X(name, f, signature, doc) { #name, entry_##f, signature, doc, 1 },
   FUNCTIONS(X)
 #undef X
-  { NULL, NULL, NULL, NULL, 0 }
+      { NULL, NULL, NULL, NULL, 0 }
 };
 
 /* __index of py */
@@ -447,6 +467,15 @@ static int python(lua_State *L) {
   return 1;
 }
 
+/* _python_has(modules): is there a Python that has them? For tests. */
+static int python_has(lua_State *L) {
+  const char *modules = luaL_checkstring(L, 1);
+  const int is = nl_open_libpython(NULL) == NC_OK && nl_python_program() &&
+                 nl_python_has(nl_python_program(), modules);
+  lua_pushboolean(L, is);
+  return 1;
+}
+
 const Bound nl_python[] = {
   { "python", python, "choice:text=nil -> table",
     "opens the system's Python, and gives the table py of functions for it: "
@@ -454,5 +483,6 @@ const Bound nl_python[] = {
     "environment or of a library, else NACRE_PYTHON, the active environment "
     "or python3 decide",
     1 },
+  { "_python_has", python_has, "modules:text -> boolean", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -15,8 +15,8 @@
 
 typedef struct Box {
   PyObject *o;
-  const void *mark;   /* as of tensors, see userdata.c */
-  const void *owner;  /* of what was indexed by a name: whose it is */
+  const void *mark;  /* as of tensors, see userdata.c */
+  const void *owner; /* of what was indexed by a name: whose it is */
 } Box;
 
 static const char mark;
@@ -41,7 +41,9 @@ PyObject *nl_object_at(lua_State *L, int i) {
 
 PyObject *nl_check_object(lua_State *L, int i) {
   PyObject *o = nl_object_at(L, i);
-  if (o == NULL) luaL_typeerror(L, i, "object of Python");
+  if (o == NULL)
+    nl_error(L, "python", "argument %d must be an object of Python, not a %s",
+             i, nl_typename(L, i));
   return o;
 }
 
@@ -139,9 +141,9 @@ static int set(lua_State *L) {
     if (r < 0 && nl_clear_if(*py.KeyError)) r = 0;
   } else {
     PyObject *value = nl_push_converted(L, 3);
-    const int as_attribute =
-        is_name && !is_dict &&
-        (holds(L, "has_attribute", o, key) || !holds(L, "is_settable", o, NULL));
+    const int as_attribute = is_name && !is_dict &&
+                             (holds(L, "has_attribute", o, key) ||
+                              !holds(L, "is_settable", o, NULL));
     r = as_attribute ? py.PyObject_SetAttr(o, key, value)
                      : py.PyObject_SetItem(o, key, value);
   }
@@ -186,7 +188,7 @@ static void fill(lua_State *L, PyObject *args, int from, int last) {
     py.PyTuple_SetItem(args, i - from, nl_need(L, nl_to_python(L, i)));
 }
 
-/* __call */
+/* __call. None is no value, so that the prompt shows none. */
 static int call(lua_State *L) {
   Box *f = box_at(L, 1);
   const int from = f && by_colon(L, f) ? 3 : 2, top = lua_gettop(L);
@@ -201,6 +203,7 @@ static int call(lua_State *L) {
   if (result == NULL && named && py.PyErr_ExceptionMatches(*py.TypeError))
     return nl_raise_hint(L, "a last table of names gives keyword arguments; "
                             "py.dict{...} is a dict");
+  if (result == PY_NONE) return nl_forget(result), 0;
   nl_push_value(L, result);
   return 1;
 }
@@ -261,12 +264,12 @@ int nl_python_iter(lua_State *L) {
 }
 
 /* Gives the result of an operator to Lua. */
-#define BINARY(name, expression)                \
-  static int name(lua_State *L) {               \
-    PyObject *a = nl_push_converted(L, 1);      \
-    PyObject *b = nl_push_converted(L, 2);      \
-    nl_push_value(L, expression);               \
-    return 1;                                   \
+#define BINARY(name, expression)           \
+  static int name(lua_State *L) {          \
+    PyObject *a = nl_push_converted(L, 1); \
+    PyObject *b = nl_push_converted(L, 2); \
+    nl_push_value(L, expression);          \
+    return 1;                              \
   }
 BINARY(add, py.PyNumber_Add(a, b))
 BINARY(sub, py.PyNumber_Subtract(a, b))
@@ -281,23 +284,23 @@ BINARY(bxor, py.PyNumber_Xor(a, b))
 BINARY(shl, py.PyNumber_Lshift(a, b))
 BINARY(shr, py.PyNumber_Rshift(a, b))
 
-#define UNARY(name, function)                                   \
-  static int name(lua_State *L) {                               \
-    nl_push_value(L, py.function(nl_check_object(L, 1)));       \
-    return 1;                                                   \
+#define UNARY(name, function)                             \
+  static int name(lua_State *L) {                         \
+    nl_push_value(L, py.function(nl_check_object(L, 1))); \
+    return 1;                                             \
   }
 UNARY(negative, PyNumber_Negative)
 UNARY(inverted, PyNumber_Invert)
 
 /* Lua has one boolean as the result of a comparison. */
-#define COMPARE(name, how)                                              \
-  static int name(lua_State *L) {                                       \
-    PyObject *a = nl_push_converted(L, 1);                              \
-    PyObject *b = nl_push_converted(L, 2);                              \
-    const int r = py.PyObject_RichCompareBool(a, b, how);               \
-    if (r < 0) return nl_raise(L);                                      \
-    lua_pushboolean(L, r);                                              \
-    return 1;                                                           \
+#define COMPARE(name, how)                                \
+  static int name(lua_State *L) {                         \
+    PyObject *a = nl_push_converted(L, 1);                \
+    PyObject *b = nl_push_converted(L, 2);                \
+    const int r = py.PyObject_RichCompareBool(a, b, how); \
+    if (r < 0) return nl_raise(L);                        \
+    lua_pushboolean(L, r);                                \
+    return 1;                                             \
   }
 COMPARE(less, PY_LT)
 COMPARE(less_or_equal, PY_LE)
@@ -335,18 +338,14 @@ static int as_display(lua_State *L) {
 
 void nl_open_objects(lua_State *L) {
   static const luaL_Reg events[] = {
-    { "__index", get },      { "__newindex", set },
-    { "__call", call },      { "__pairs", pairs },
-    { "__add", add },        { "__sub", sub },
-    { "__mul", mul },        { "__div", div },
-    { "__idiv", idiv },      { "__mod", mod },
-    { "__pow", power },      { "__band", band },
-    { "__bor", bor },        { "__bxor", bxor },
-    { "__shl", shl },        { "__shr", shr },
-    { "__unm", negative },   { "__bnot", inverted },
-    { "__lt", less },        { "__le", less_or_equal },
-    { "__eq", equals },      { "__len", length },
-    { "__tostring", as_text }, { "__repr", as_display },
+    { "__index", get },   { "__newindex", set },     { "__call", call },
+    { "__pairs", pairs }, { "__add", add },          { "__sub", sub },
+    { "__mul", mul },     { "__div", div },          { "__idiv", idiv },
+    { "__mod", mod },     { "__pow", power },        { "__band", band },
+    { "__bor", bor },     { "__bxor", bxor },        { "__shl", shl },
+    { "__shr", shr },     { "__unm", negative },     { "__bnot", inverted },
+    { "__lt", less },     { "__le", less_or_equal }, { "__eq", equals },
+    { "__len", length },  { "__tostring", as_text }, { "__repr", as_display },
     { NULL, NULL }
   };
   if (!luaL_newmetatable(L, NAME)) {

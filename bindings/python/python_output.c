@@ -31,8 +31,8 @@ static PyObject *write_stream(PyObject *self, PyObject *args) {
   char *s;
   Py_ssize_t n;
   int over;
-  const int is_error = py.PyLong_AsLongLongAndOverflow(
-                           py.PyTuple_GetItem(args, 0), &over) == 2;
+  const int is_error =
+      py.PyLong_AsLongLongAndOverflow(py.PyTuple_GetItem(args, 0), &over) == 2;
   FILE *f = is_error ? stderr : stdout;
   (void)self;
   if (py.PyBytes_AsStringAndSize(py.PyTuple_GetItem(args, 1), &s, &n) < 0)

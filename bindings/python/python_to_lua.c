@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** python_to_lua.c - objects of Python as values of Lua. Plain values are
-** converted: None, bool, int that has 64 bits, float, str and bytes; what came
-** from Lua is itself again. Every other object stays one, in a box.
+** converted: None, bool, int that has 64 bits, float, str, bytes and the
+** numbers of NumPy; what came from Lua is itself again. Every other object
+** stays one, in a box.
 */
 #include "bindings/python/interpreter.h"
 
@@ -90,6 +91,46 @@ static int push_plain(lua_State *L, PyObject *o) {
   return 0;
 }
 
+/*
+** Numbers of NumPy, such as the elements of an array: numpy.float32 and the
+** like, which Lua could not compare with its own. The classes that were asked
+** about last are kept.
+*/
+static int is_scalar_class(PyObject *class) {
+  static struct {
+    PyObject *class;
+    int is;
+  } known[16], *k;
+  PyObject *args, *answer;
+  k = &known[(uintptr_t) class / 64 % 16];
+  if (k->class == class) return k->is;
+  args = py.PyTuple_New(1);
+  if (args == NULL) return py.PyErr_Clear(), 0;
+  py.Py_IncRef(class);
+  py.PyTuple_SetItem(args, 0, class);
+  answer = py.PyObject_Call(nl_bridge("is_scalar_class"), args, NULL);
+  nl_forget(args);
+  if (answer == NULL) return py.PyErr_Clear(), 0;
+  nl_forget(k->class);
+  py.Py_IncRef(k->class = class);
+  k->is = py.PyObject_IsTrue(answer) == 1;
+  nl_forget(answer);
+  return k->is;
+}
+
+/* Pushes the number, and returns 1, unless no number of Lua holds it. */
+static int push_scalar(lua_State *L, PyObject *o) {
+  PyObject *method = py.PyObject_GetAttrString(o, "item"), *none, *v = NULL;
+  none = py.PyTuple_New(0);
+  if (method && none) v = py.PyObject_Call(method, none, NULL);
+  nl_forget(method);
+  nl_forget(none);
+  if (v == NULL) return py.PyErr_Clear(), 0;
+  const int is = push_plain(L, v);
+  nl_forget(v);
+  return is;
+}
+
 void nl_push_value(lua_State *L, PyObject *o) {
   luaL_checkstack(L, 6, NULL);
   if (nl_need(L, o) && push_plain(L, o)) {
@@ -102,11 +143,9 @@ void nl_push_value(lua_State *L, PyObject *o) {
     return;
   }
   nl_push_object(L, o);
-  if (push_own(L, o, class_of(o))) lua_remove(L, -2);
-  else if (py.PyType_IsSubtype(class_of(o), py.PyFloat_Type)) {
-    lua_pushnumber(L, py.PyFloat_AsDouble(o)); /* numpy.float64 */
+  if (push_own(L, o, class_of(o)) ||
+      (is_scalar_class(class_of(o)) && push_scalar(L, o)))
     lua_remove(L, -2);
-  }
 }
 
 void nl_push_element(lua_State *L, PyObject *o) {

@@ -70,8 +70,10 @@ static DType signed_of(Py_ssize_t bytes) {
 }
 
 static DType float_of(Py_ssize_t bytes) {
-  return bytes == 2 ? DT_f16 : bytes == 4 ? DT_f32 : bytes == 8 ? DT_f64
-                                                                : DT_NONE;
+  return bytes == 2   ? DT_f16
+         : bytes == 4 ? DT_f32
+         : bytes == 8 ? DT_f64
+                      : DT_NONE;
 }
 
 /* Of the format of a buffer, in the notation of the module struct. */
@@ -175,8 +177,8 @@ static void take_buffer(lua_State *L, Foreign *f, PyObject *o, Elements *e) {
     py.PyErr_Clear();
     PyObject **other = nl_new_object(L);
     *other = ask("with_buffer", o);
-    if (*other == NULL || py.PyObject_GetBuffer(*other, &f->buffer,
-                                                PY_BUFFER_STRIDED) < 0)
+    if (*other == NULL ||
+        py.PyObject_GetBuffer(*other, &f->buffer, PY_BUFFER_STRIDED) < 0)
       nl_raise_hint(L, "nacre.tensor(py.table(x)) copies lists of numbers");
   }
   read_buffer(L, f, e);
@@ -214,7 +216,7 @@ static void take_dlpack(lua_State *L, Foreign *f, PyObject *o, Elements *e) {
     py.PyCapsule_SetName(*capsule, "used_dltensor_versioned");
     if (f->new->version.major != 1)
       refuse(L, "it uses a version of DLPack other than 1", COPY);
-    f->owner.readonly = (f->new->flags & DL_READ_ONLY) != 0;
+    f->owner.readonly = (f->new->flags &DL_READ_ONLY) != 0;
     read_dlpack(L, &f->new->t, e);
     return;
   }
@@ -234,8 +236,8 @@ int nl_tensor_of(lua_State *L) {
   else take_dlpack(L, *f, o, &e);
   check_elements(L, &e);
   Tensor **t = nl_newbox(L);
-  nl_check_as(L, nc_newowned(t, &(*f)->owner, e.p, e.dtype, e.nd, e.size,
-                             e.step), OP);
+  nl_check_as(
+      L, nc_newowned(t, &(*f)->owner, e.p, e.dtype, e.nd, e.size, e.step), OP);
   *f = NULL; /* the tensor has it */
   return 1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** tensor_to_python.c - shares the memory of a tensor with Python. A capsule
-** holds a tensor of the same storage, as the one of Lua may get another storage;
-** whatever Python makes of it, an array of NumPy or a capsule of DLPack, keeps
-** that, or a reference of its own.
+** holds a tensor of the same storage, as that of Lua may get another storage.
+** What Python makes of it, an array of NumPy or a capsule of DLPack, keeps the
+** capsule, or a reference of its own.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +51,9 @@ int nl_push_shared(lua_State *L, PyObject *capsule) {
 /* As __array_interface__ writes a dtype; "" for one that NumPy lacks. */
 static const char *array_type(DType t) {
   static const char *const names[DT_COUNT] = {
-    [DT_b8] = "|b1",  [DT_u8] = "|u1",  [DT_i8] = "|i1",
-    [DT_i16] = "<i2", [DT_i32] = "<i4", [DT_i64] = "<i8",
-    [DT_f16] = "<f2", [DT_bf16] = "",   [DT_f32] = "<f4",
-    [DT_f64] = "<f8"
+    [DT_b8] = "|b1",  [DT_u8] = "|u1",  [DT_i8] = "|i1",  [DT_i16] = "<i2",
+    [DT_i32] = "<i4", [DT_i64] = "<i8", [DT_f16] = "<f2", [DT_bf16] = "",
+    [DT_f32] = "<f4", [DT_f64] = "<f8"
   };
   return nc_bigendian() ? "" : names[t];
 }
@@ -66,7 +65,8 @@ static int check_shared(Tensor *t) {
     return nc_fail(NC_EVALUE, "a tensor of a dry run has no elements");
   TRY(nc_get_requires_grad(&requires_grad, t));
   if (!requires_grad) return NC_OK;
-  nc_fail(NC_EVALUE, "the tensor requires grad, and what Python does with it is "
+  nc_fail(NC_EVALUE,
+          "the tensor requires grad, and what Python does with it is "
           "not recorded");
   nc_error_operandat(0, "tensor", t);
   nc_hint("{0}:detach() shares its elements");
@@ -88,7 +88,8 @@ static PyObject *sizes(const int64_t v[], int n, int64_t unit) {
 static PyObject *device_of(const Tensor *t) {
   const Device *d = nc_device(t);
   return sizes((int64_t[]){ d == nc_host() ? DL_CPU : DL_CUDA,
-                            d == nc_host() ? 0 : d->ordinal }, 2, 1);
+                            d == nc_host() ? 0 : d->ordinal },
+               2, 1);
 }
 
 PyObject *nl_share_tensor(lua_State *L, int i) {
@@ -117,9 +118,8 @@ PyObject *nl_share_tensor(lua_State *L, int i) {
     if (*args == NULL) nl_forget(all[k]);
     else py.PyTuple_SetItem(*args, k, all[k]);
   }
-  array = *args && !missing
-              ? py.PyObject_Call(nl_bridge("share"), *args, NULL)
-              : NULL;
+  array = *args && !missing ? py.PyObject_Call(nl_bridge("share"), *args, NULL)
+                            : NULL;
   lua_pop(L, 2);
   return array;
 }
@@ -166,9 +166,9 @@ static void destroy_export(PyObject *capsule) {
 }
 
 static void describe(DLTensor *d, Exported *e) {
-  static const uint8_t codes[] = { [NC_BOOL] = DL_BOOL,
-                                   [NC_INT] = DL_INT,
-                                   [NC_FLOAT] = DL_FLOAT };
+  static const uint8_t codes[] = {
+    [NC_BOOL] = DL_BOOL, [NC_INT] = DL_INT, [NC_FLOAT] = DL_FLOAT
+  };
   const Tensor *t = e->t;
   const Device *on = nc_device(t);
   memcpy(e->shape, t->size, sizeof e->shape);

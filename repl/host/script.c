@@ -244,6 +244,7 @@ static int leave(lua_State *L) {
     lua_replace(L, 1);
   }
   sh_finish(L);
+  nl_end_python(L);
   return sh_callwrapped(L);
 }
 
