@@ -106,9 +106,9 @@ PyObject **nl_new_object(lua_State *L);
 PyObject *nl_object_at(lua_State *L, int i);
 PyObject *nl_check_object(lua_State *L, int i);
 void nl_open_objects(lua_State *L);
-/* Sets the table with functions that look at objects, for the shell: the field
-   `python' of their metatable. [-0, +0, m] */
-void nl_describe_objects(lua_State *L, int functions);
+/* Makes the table on top, of functions that look at objects for the shell, the
+   field `looks' of their metatable. [-1, +0, m] */
+void nl_describe_objects(lua_State *L);
 #define NL_PYTHON_KWARGS "nacre.python_kwargs" /* the metatable of py.kwargs */
 /* iter(object): what `for' needs for its values. A lua_CFunction. */
 int nl_python_iter(lua_State *L);

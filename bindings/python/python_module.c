@@ -306,7 +306,7 @@ static int show(lua_State *L) {
 /*
 ** For the shell: what completion and help look at
 */
-/* _names(object): the names of its attributes */
+/* names(object): the names of its attributes */
 static int names(lua_State *L) {
   PyObject *o = nl_check_object(L, 1);
   py.Py_IncRef(o);
@@ -314,7 +314,7 @@ static int names(lua_State *L) {
   return 1;
 }
 
-/* _look(object, name): the attribute, found without running code; nil */
+/* look(object, name): the attribute, found without running code; nil */
 static int look(lua_State *L) {
   PyObject *o = nl_check_object(L, 1), *name = nl_push_converted(L, 2), *found;
   py.Py_IncRef(o);
@@ -328,7 +328,7 @@ static int look(lua_State *L) {
   return 1;
 }
 
-/* _explain(name, object): how it is called, its class, its documentation */
+/* explain(name, object): how it is called, its class, its documentation */
 static int explain(lua_State *L) {
   PyObject *name = nl_push_converted(L, 1), *o = nl_push_converted(L, 2);
   py.Py_IncRef(name);
@@ -338,7 +338,7 @@ static int explain(lua_State *L) {
   return unpack(L);
 }
 
-/* _callable(object) */
+/* callable(object) */
 static int is_callable(lua_State *L) {
   lua_pushboolean(L, py.PyCallable_Check(nl_check_object(L, 1)));
   return 1;
@@ -391,11 +391,13 @@ static int is_callable(lua_State *L) {
     "or of another object with DLPack or the buffer protocol")                \
   X(with, with, "manager:any, fn:any -> value",                               \
     "with manager as x: fn(x)")                                               \
-  X(show, show, "figure:any", "shows a figure of matplotlib in the terminal") \
-  X(_names, names, "object:any -> list", "")                                  \
-  X(_look, look, "object:any, name:text -> value", "")                        \
-  X(_explain, explain, "name:text, object:any -> strings", "")                \
-  X(_callable, is_callable, "object:any -> boolean", "")
+  X(show, show, "figure:any", "shows a figure of matplotlib in the terminal")
+
+#define LOOKS(X)                                                              \
+  X(names, names, "object:any -> list", "")                                  \
+  X(look, look, "object:any, name:text -> value", "")                        \
+  X(explain, explain, "name:text, object:any -> strings", "")                \
+  X(callable, is_callable, "object:any -> boolean", "")
 /* clang-format on */
 
 #define X(name, f, signature, doc)     \
@@ -403,11 +405,19 @@ static int is_callable(lua_State *L) {
     return nl_call_python(L, f);       \
   }
 FUNCTIONS(X)
+LOOKS(X)
 #undef X
 
 const Bound nl_python_functions[] = {
 #define X(name, f, signature, doc) { #name, entry_##f, signature, doc, 1 },
   FUNCTIONS(X)
+#undef X
+      { NULL, NULL, NULL, NULL, 0 }
+};
+
+static const Bound looks[] = {
+#define X(name, f, signature, doc) { #name, entry_##f, signature, doc, 1 },
+  LOOKS(X)
 #undef X
       { NULL, NULL, NULL, NULL, 0 }
 };
@@ -445,7 +455,8 @@ static int set_fields(lua_State *L) {
   lua_setfield(L, 1, "version");
   lua_pushstring(L, nl_python_program());
   lua_setfield(L, 1, "executable");
-  nl_describe_objects(L, 1);
+  nl_push_bound_table(L, looks);
+  nl_describe_objects(L);
   lua_pushvalue(L, 1);
   nl_set_metatable(L, "nacre.py", events);
   return 0;

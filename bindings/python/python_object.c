@@ -365,9 +365,9 @@ void nl_open_objects(lua_State *L) {
   lua_pop(L, 1);
 }
 
-void nl_describe_objects(lua_State *L, int functions) {
+void nl_describe_objects(lua_State *L) {
   luaL_getmetatable(L, NAME);
-  lua_pushvalue(L, functions);
-  lua_setfield(L, -2, "python");
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "looks");
   lua_pop(L, 1);
 }

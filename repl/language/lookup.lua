@@ -23,17 +23,17 @@ local function load_classes(v)
   end
 end
 
--- The functions of nacre.python() if v is an object of Python. They find
+-- The functions that look at v if it is an object of Python. They find
 -- attributes as they are stored: properties are not run.
 function lookup.python(v)
   local meta = type(v) == "userdata" and debug.getmetatable(v)
-  return type(meta) == "table" and rawget(meta, "python") or nil
+  return type(meta) == "table" and rawget(meta, "looks") or nil
 end
 
 -- Can v be called, as far as its type tells?
 function lookup.is_callable(v)
-  local py = lookup.python(v)
-  return type(v) == "function" or py ~= nil and py._callable(v)
+  local looks = lookup.python(v)
+  return type(v) == "function" or looks ~= nil and looks.callable(v)
 end
 
 -- The table in which indexing a value looks up its fields.
@@ -64,8 +64,8 @@ local function parent(t)
 end
 
 function lookup.field(v, key)
-  local py = lookup.python(v)
-  if py then return type(key) == "string" and py._look(v, key) or nil end
+  local looks = lookup.python(v)
+  if looks then return type(key) == "string" and looks.look(v, key) or nil end
   local t, left = fieldsof(v), 20
   while t and left > 0 do
     local found = rawget(t, key)
@@ -117,11 +117,11 @@ end
 
 -- Calls each(name, value) for the fields of v whose keys are names.
 function lookup.members(v, each)
-  local py = lookup.python(v)
-  for _, name in ipairs(py and py._names(v) or {}) do
-    if name:find "^[%a_][%w_]*$" then each(name, py._look(v, name)) end
+  local looks = lookup.python(v)
+  for _, name in ipairs(looks and looks.names(v) or {}) do
+    if name:find "^[%a_][%w_]*$" then each(name, looks.look(v, name)) end
   end
-  local t, left, seen = not py and fieldsof(v), 20, {}
+  local t, left, seen = not looks and fieldsof(v), 20, {}
   while t and left > 0 do
     for k, value in next, t do
       if type(k) == "string" and k:find "^[%a_][%w_]*$" and not seen[k] then
