@@ -18,7 +18,7 @@ local tools = require "nacre.file_tools"
 
 local FORMATS <const> = {"npy", "npz", "pt", "safetensors", "shards", "csv",
                          "png", "raw", "hdf5", "session"}
-local ALLOWED <const> = 1 << 18 -- bytes of memory that any file may take
+local ALLOWED <const> = 1 << 19 -- bytes of memory that any file may take
 local RESIDENT <const> = 64 << 20 -- the same of the process, libraries' too
 local CODES <const> = {EFILE = true, EVALUE = true, EDTYPE = true,
   ESHAPE = true, ENOMEM = true, EINDEX = true, ERANGE = true}

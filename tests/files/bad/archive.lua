@@ -30,7 +30,8 @@ local function central_header(f)
     f.signature or "PK\1\2", 20, f.version & 0xffff, f.flags & 0xffff,
     f.method & 0xffff, f.time, f.date, f.crc & 0xffffffff,
     f.csize & 0xffffffff, f.usize & 0xffffffff,
-    (f.namesize or #f.name) & 0xffff, #f.extra, #f.comment, f.disk or 0, 0,
+    (f.namesize or #f.name) & 0xffff, #f.extra, #f.comment,
+    (f.disk or 0) & 0xffff, 0,
     f.attributes, f.at & 0xffffffff) .. f.name .. f.extra .. f.comment
 end
 

@@ -80,7 +80,8 @@ local chunk_changes = {
   end,
 }
 
-local maker = {ratio = 1200, read = nacre.readpng, decode = function(s)
+-- A compressed byte may be 1032 bytes, each of 8 pixels of 4 bytes.
+local maker = {ratio = 1032 * 8 * 4, read = nacre.readpng, decode = function(s)
   return nacre.decode_png(s)
 end}
 

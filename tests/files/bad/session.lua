@@ -47,7 +47,7 @@ local function change_metadata(text)
   return (text:gsub(pattern, function(was)
     n = n + 1
     if n ~= at then return nil end
-    return choose.from {"", was .. was, choose.number_text(tonumber(was) or 1),
+    return choose.from {"", was .. was, choose.number_text(math.tointeger(was) or 1),
                         "[", "}", "null", "\\u001b[31m", "\\\"x\\\""}
   end))
 end
