@@ -106,7 +106,9 @@ local changes = {
   function(ops)
     table.insert(ops, 1, ("]"):rep(5000) .. ("a"):rep(4999))
   end,
-  function(ops) for i = #ops, random(2, #ops), -1 do ops[i] = nil end end,
+  function(ops)
+    for i = #ops, random(math.min(2, #ops), #ops), -1 do ops[i] = nil end
+  end,
 }
 
 local maker = {ratio = 1200, map = true, format = "pt"}

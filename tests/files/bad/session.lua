@@ -47,8 +47,9 @@ local function change_metadata(text)
   return (text:gsub(pattern, function(was)
     n = n + 1
     if n ~= at then return nil end
-    return choose.from {"", was .. was, choose.number_text(math.tointeger(was) or 1),
-                        "[", "}", "null", "\\u001b[31m", "\\\"x\\\""}
+    return choose.from {"", was .. was, "[", "}", "null", "\\u001b[31m",
+                        choose.number_text(math.tointeger(was) or 1),
+                        "\\\"x\\\""}
   end))
 end
 

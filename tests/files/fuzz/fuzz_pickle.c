@@ -22,7 +22,8 @@ static void check_value(const Pickle *k, const FileValue *v) {
   const int64_t values = count(&k->value), cells = count(&k->cell);
   switch (v->kind) {
     case NC_V_TEXT:
-    case NC_V_BYTES: must(v->i >= 0 && v->n >= 0 && v->i + v->n <= k->size);
+    case NC_V_BYTES:
+      must(v->i >= 0 && v->n >= 0 && v->i + v->n <= k->size);
       break;
     case NC_V_LIST:
     case NC_V_DICT:

@@ -14,8 +14,8 @@
 #define INDEX "d/x.index.json"
 
 static const char shard[] =
-    "\x38\0\0\0\0\0\0\0"
-    "{\"w\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}    ab";
+    "\x35\0\0\0\0\0\0\0"
+    "{\"w\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}ab";
 
 /* The files: the index, and the shards, which are alike. */
 static struct {
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
       nc_release(t);
     }
     nc_closearchive(a);
-  } else must(a == NULL && strncmp(nc_lasterror()->text, "d/", 2) == 0);
+  } else must(a == NULL && *nc_lasterror()->text);
   must(nc_memory.live == live);
   return 0;
 }
