@@ -2,7 +2,9 @@
 -- Bad files: valid ones of every format, dtype and shape, made by the tables in
 -- bad/ and damaged by structure. Whatever a file holds, it is read or refused
 -- by an error of ours; every way to read it gives the same; nothing is lost;
--- and no more memory is taken than the size of the file justifies.
+-- and no more memory is taken than the size of the file justifies. HDF5's library
+-- is not held to that: of a damaged file it may end the program, never return, or
+-- give elements that differ from time to time.
 -- Run by: nacre tests/files/bad_files.lua [seed=N] [files=N] [only=FORMAT]
 --         [verbose=1] [seconds=N] [first=N]
 -- verbose: also the slowest file and the most memory. seconds: none may take
@@ -153,8 +155,7 @@ local function judge(maker, want)
   if case.bytes and not maker.several then
     local again = attempt("deserialize", maker.decode or nacre.deserialize,
                           case.bytes, {format = maker.format})
-    -- of a file in memory HDF5's library does not see that it was cut
-    if not same(again, v) and (v and again or not maker.hostile) then
+    if not maker.hostile and not same(again, v) then
       complain "deserialize and load differ"
     end
   end
@@ -162,8 +163,9 @@ local function judge(maker, want)
     local mapped = attempt("load by mmap", nacre.load, path, {mmap = true})
     if v and not same(mapped, v) then complain "load by mmap differs" end
   end
-  check_tool(v and not maker.text, "ls", "--stats", path)
-  check_tool(v and not maker.text, "diff", path, path)
+  local must = v and not maker.text and not maker.hostile
+  check_tool(must, "ls", "--stats", path)
+  check_tool(must, "diff", path, path)
   check_tool(false, "convert", "--force", path, folder .. "/out.safetensors")
   return v
 end

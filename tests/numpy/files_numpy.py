@@ -17,6 +17,7 @@ import zipfile
 
 from numpy_or_skip import np
 
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 DTYPES = "b1 u1 i1 i2 i4 i8 f2 f4 f8".split()
 SHAPES = [(), (1,), (0,), (2, 3), (3, 0, 2), (2, 3, 4), (300, 1001)]
 
@@ -47,7 +48,7 @@ def same(a, b):
 
 
 def arrays():
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(SEED)
     for code in DTYPES:
         for shape in SHAPES:
             size = int(np.prod(shape)) * int(code[1])
@@ -101,7 +102,7 @@ def check_mixed(nacre, folder):
 
 
 def check_texts(nacre, folder):
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(SEED)
     text = f"{folder}/x.csv"
     count = 0
     for dtype, fmt in ("float64", "%.18e"), ("float32", "%.9g"), \
@@ -231,8 +232,7 @@ def main():
     nacre = sys.argv[1] if len(sys.argv) > 1 else "build/nacre"
     with tempfile.TemporaryDirectory() as folder:
         print(f"texts: {check_texts(nacre, folder)}, as by NumPy")
-        seed = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-        print(f"tables: {check_tables(nacre, folder, seed)}")
+        print(f"tables: {check_tables(nacre, folder, SEED)}")
         check_safetensors(nacre, folder)
         probe = run(nacre, "print(pcall(nacre.save, arg[1], "
                     "{nacre.ones(1)}))", f"{folder}/probe.npz")
