@@ -201,7 +201,8 @@ def check_safetensors(nacre, folder):
         return
     one, two = f"{folder}/a.safetensors", f"{folder}/b.safetensors"
     given = {f"{dtype} {shape}": random_bits(dtype, shape)
-             for dtype in DTYPES for shape in [(), (0,), (3, 0), (5,), (40, 90)]}
+             for dtype in DTYPES
+             for shape in [(), (0,), (3, 0), (5,), (40, 90)]}
     save_file(given, one)
     for load in "nacre.load(arg[1])", "nacre.load(arg[1], {mmap = true})":
         run(nacre, f"nacre.save(arg[2], {load})", one, two)
