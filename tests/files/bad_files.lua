@@ -3,8 +3,8 @@
 -- bad/ and damaged by structure. Whatever a file holds, it is read or refused
 -- by an error of ours; every way to read it gives the same; nothing is lost;
 -- and no more memory is taken than the size of the file justifies. HDF5's
--- library is not held to that: with a damaged file it may end the program, never
--- return, or give elements that differ from time to time.
+-- library is not held to that: with a damaged file it may end the program,
+-- never return, or give elements that differ from time to time.
 -- Run by: nacre tests/files/bad_files.lua [seed=N] [files=N] [only=FORMAT]
 --         [verbose=1] [seconds=N] [first=N]
 -- verbose: also the slowest file and the most memory. seconds: none may take
