@@ -229,26 +229,28 @@ static int load_columns(void) {
 enum { NOTHING, ZIP, HDF5 };
 static const struct {
   int (*save)(void), (*load)(void);
-  int needs, maps;
+  int needs, maps, again; /* again: it is saved as one above is */
 } formats[] = {
-  { save_npy, load_npy, NOTHING, 0 },
-  { save_safetensors, load_safetensors, NOTHING, 0 },
-  { save_csv, load_csv, NOTHING, 0 },
-  { save_csv, load_columns, NOTHING, 0 },
-  { save_raw, load_whole_raw, NOTHING, 0 },
-  { save_npz, load_npz, ZIP, 0 },
-  { save_deflated, load_npz, ZIP, 0 },
-  { save_pt, load_pt, ZIP, 0 },
-  { save_hdf5, load_hdf5, HDF5, 0 },
-  { save_npy, load_mapped_npy, NOTHING, 1 },
-  { save_safetensors, load_mapped_safetensors, NOTHING, 1 },
-  { save_raw, load_mapped_raw, NOTHING, 1 },
-  { save_pt, load_mapped_pt, ZIP, 1 },
+  { save_npy, load_npy, NOTHING, 0, 0 },
+  { save_safetensors, load_safetensors, NOTHING, 0, 0 },
+  { save_csv, load_csv, NOTHING, 0, 0 },
+  { save_csv, load_columns, NOTHING, 0, 1 },
+  { save_raw, load_whole_raw, NOTHING, 0, 0 },
+  { save_npz, load_npz, ZIP, 0, 0 },
+  { save_deflated, load_npz, ZIP, 0, 0 },
+  { save_pt, load_pt, ZIP, 0, 0 },
+  { save_hdf5, load_hdf5, HDF5, 0, 0 },
+  { save_npy, load_mapped_npy, NOTHING, 1, 1 },
+  { save_safetensors, load_mapped_safetensors, NOTHING, 1, 1 },
+  { save_raw, load_mapped_raw, NOTHING, 1, 1 },
+  { save_pt, load_mapped_pt, ZIP, 1, 1 },
 };
 
 #define EACH_FORMAT(f)                     \
   for (int f = 0; f < COUNT(formats); f++) \
     if (has[formats[f].needs])
+/* Each way to save: that of a format before is not tried again. */
+#define EACH_SAVE(f) EACH_FORMAT(f) if (!formats[f].again)
 
 /*
 ** Tests
@@ -340,7 +342,7 @@ static void save_with_each_fault(void) {
     OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME, STAT
   };
   static const int errors[] = { ENOSPC, EIO, EDQUOT, EFBIG, EACCES, EROFS };
-  EACH_FORMAT(f) {
+  EACH_SAVE(f) {
     for (int c = 0; c < COUNT(calls); c++)
       for (int e = 0; e < (f == 0 ? COUNT(errors) : 1); e++)
         assert_int_equal(save_with_faults(f, calls[c], errors[e]) > 0,
@@ -363,7 +365,7 @@ static void test_save_faults(void **state) {
 static void test_order(void **state) {
   static const char want[] = { FSYNC, CLOSE, RENAME, OPEN, FSYNC, CLOSE };
   const int n = sizeof want;
-  EACH_FORMAT(f) {
+  EACH_SAVE(f) {
     save(little);
     made.n = 0;
     nc_files = faulty;
@@ -381,7 +383,7 @@ static void test_order(void **state) {
    one. */
 static void test_killed(void **state) {
   static const int calls[] = { OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME };
-  EACH_FORMAT(f) for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
+  EACH_SAVE(f) for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
     int status;
     save(little);
     const pid_t child = fork();
@@ -409,7 +411,7 @@ static void test_full(void **state) {
   struct rlimit old;
   signal(SIGXFSZ, SIG_IGN);
   getrlimit(RLIMIT_FSIZE, &old);
-  EACH_FORMAT(f) {
+  EACH_SAVE(f) {
     const int fds = openfds();
     save(little);
     setrlimit(RLIMIT_FSIZE, &small);
@@ -470,7 +472,7 @@ static void test_interrupted(void **state) {
     assert_old_file();
     ok(formats[f].save());
     nc_interrupted = 1;
-    assert_int_equal(formats[f].load(), NC_EINTR);
+    if (!formats[f].maps) assert_int_equal(formats[f].load(), NC_EINTR);
     nc_interrupted = 0;
   }
 }
