@@ -430,7 +430,7 @@ static void test_full(void **state) {
 /* A call that a signal interrupted, or that transferred a part, is repeated. */
 static void test_resumed(void **state) {
   static const int calls[] = { OPEN, READ, WRITE };
-  EACH_FORMAT(f)
+  EACH_SAVE(f)
   for (int c = 0; c < COUNT(calls); c++)
     for (int n = 1; n < 8; n++) {
       const int error = calls[c] == OPEN || n % 2 ? EINTR : 0;
