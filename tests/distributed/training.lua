@@ -73,11 +73,10 @@ local function halves(net, backward, x, y)
   local n = x:size(1) // 2
   local function first() backward(x:narrow(1, 1, n), y:narrow(1, 1, n)) end
   if net.no_sync then
+    local all_reduce = dist.all_reduce
+    dist.all_reduce = nil                  -- nothing is sent
     net:no_sync(first)
-    if rank == 0 and size > 1 then   -- nothing has been averaged
-      local g = net.module[1].weight.grad
-      assert(g and g:abs():sum():item() > 0)
-    end
+    dist.all_reduce = all_reduce
   else first() end
   backward(x:narrow(1, n + 1, n), y:narrow(1, n + 1, n))
 end
