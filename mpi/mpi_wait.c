@@ -260,8 +260,7 @@ static int transfer_failed(const Wait *w, int code) {
   MPI_Error_class(code, &class);
   if (class == MPI_ERR_TRUNCATE)
     return tp_core->fail(NC_EVALUE,
-                         "%s: another rank sent more elements than fit here",
-                         w->name);
+                         "another rank sent more elements than fit here");
   return tp_failed(w->name, code);
 }
 
@@ -297,9 +296,10 @@ int tp_wait(MPI_Request *req, int n, MPI_Status *status, const Wait *w) {
   int done = 0, m = MPI_SUCCESS, r;
   for (int spin = 0; spin < EAGER && m == MPI_SUCCESS && !done; spin++)
     m = poll_requests(req, n, status, &done);
-  if (m == MPI_SUCCESS && done) return NC_OK;
-  if (m == MPI_SUCCESS) r = wait_long(req, n, status, w);
-  else r = transfer_failed(w, failure_code(m, n, status));
+  if (m != MPI_SUCCESS) /* said once: after that the request is gone */
+    r = transfer_failed(w, failure_code(m, n, status));
+  else if (done) return NC_OK;
+  else r = wait_long(req, n, status, w);
   if (r != NC_OK && w->number > 0) w->team->broken = 1;
   return r;
 }

@@ -6,9 +6,11 @@
 
 MPI is openmpi or mpich. Exits with 77 where that MPI is not installed."""
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 LIMIT = 60      # seconds of a run
@@ -61,6 +63,23 @@ def run(mpi, n, folder, words, **more):
         [*launcher(mpi, n), *words], env=environment(mpi, folder, **more),
         capture_output=True, text=True, check=False, timeout=LIMIT,
         stdin=subprocess.DEVNULL)
+
+
+def run_until(word, path, mpi, n, folder, words, **more):
+    """As run, and makes the file when the word has been printed."""
+    text = ""
+    with subprocess.Popen(
+            [*launcher(mpi, n), *words], env=environment(mpi, folder, **more),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdin=subprocess.DEVNULL) as process:
+        limit = threading.Timer(LIMIT, process.kill)
+        limit.start()
+        for line in process.stdout:
+            text += line
+            if word in line:
+                pathlib.Path(path).touch()
+        limit.cancel()
+    return process.returncode, text
 
 
 def run_tests(mpi, names):
