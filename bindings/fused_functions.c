@@ -525,6 +525,45 @@ static int is_fused(lua_State *L) {
   return 1;
 }
 
+/* rows(): the names of all pointwise operations */
+static int row_names(lua_State *L) {
+  lua_createtable(L, OP_COUNT, 0);
+  for (int i = 0; i < OP_COUNT; i++) {
+    lua_pushstring(L, nc_opinfo[i].name);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int kernel(lua_State *L) {
+  static const luaL_Reg functions[] = { { "fuse", fuse },
+                                        { "rows", row_names },
+                                        { NULL, NULL } };
+  static const char key[] = "nacre.fused_kernel";
+  for (int i = 1; i <= (lua_isnoneornil(L, 2) ? 1 : 2); i++)
+    if (lua_type(L, i) != LUA_TSTRING) {
+      nc_fail(NC_EVALUE, "takes formulas as a text, not %s%s",
+              lua_isnone(L, i) ? "" : "a ",
+              lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
+      nc_hint("nacre.kernel[[ y = a*b + sin(c) ]]");
+      return nl_check_op(L, NC_EVALUE, "kernel");
+    }
+  lua_settop(L, 2);
+  if (lua_getfield(L, LUA_REGISTRYINDEX, key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    nl_pushembedded(L, key);
+    luaL_newlib(L, functions);
+    nl_pushfail(L);
+    lua_setfield(L, -2, "fail");
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, key);
+  }
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
 static void push_driver(lua_State *L, const char *name) {
   static const luaL_Reg functions[] = { { "begin", begin_trace },
                                         { "finish", end_trace },
@@ -550,6 +589,11 @@ const Bound nl_fused[] = {
     "a function that does what fn does, with its pointwise operations in one "
     "pass over memory; fn runs when it is first called with arguments of a "
     "kind",
+    1 },
+  { "kernel", kernel, "header:text, text:text=nil -> function",
+    "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
+    "operands in the order in which they occur, or in that of the header, as "
+    "\"a, b, c=1 -> y, z\"",
     1 },
   { NULL, NULL, NULL, NULL, 0 }
 };
