@@ -219,7 +219,8 @@ local function read_header(parser, header)
   for item in left:gmatch "[^,]+" do
     local name, default = item:match "^%s*([%a_][%w_]*)%s*=?%s*(%S*)%s*$"
     if not name or default ~= "" and not tonumber(default) then
-      fail("kernel", ("'%s' is not an operand"):format(item))
+      fail("kernel", ("'%s' is not an operand")
+                     :format(item:match "^%s*(.-)%s*$"))
     end
     parser.known[name] = true
     parser.operands[#parser.operands + 1] = {name = name,
