@@ -34,7 +34,8 @@ end
 equal((g(a, b)), (a - b):abs() ^ 2)
 local text = g:explain(a, b)
 local cpu = nacre.get_default_device() == "cpu"
-assert(not cpu or text:find "sub %(line 1%)" and text:find "pow %(line 2%)", text)
+assert(not cpu or text:find "sub %(line 1%)" and
+       text:find "pow %(line 2%)", text)
 
 -- without one: the names that are not read are results
 local p, q = nacre.kernel("t = x*x; u = t + 1; v = -(t - x)")(a)
