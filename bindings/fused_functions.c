@@ -369,18 +369,23 @@ static void put_first(lua_State *L, int list, int from) {
 static void push_driver(lua_State *L, const char *name);
 
 /* Traces the function at index 1 with the n arguments from index 2 on; pushes
-   the program. [-0, +1, e] */
+   the program. A failure with numbers that may change is tried once more with
+   these numbers alone. In a coroutine an error is always caught: Lua would leave
+   the trace open until the coroutine is closed. [-0, +1, e] */
 static void trace(lua_State *L, int n) {
+  const int in_coroutine = !lua_pushthread(L);
   int symbolic = 0;
+  lua_pop(L, 1);
+  luaL_checkstack(L, n + 10, NULL);
   for (int i = 0; i < n; i++) symbolic |= is_variable(L, 2 + i);
   for (;; symbolic = 0) {
     push_driver(L, "trace");
     lua_pushvalue(L, 1);
     lua_pushboolean(L, symbolic);
     for (int i = 0; i < n; i++) lua_pushvalue(L, 2 + i);
-    if (!symbolic) lua_call(L, n + 2, 1);
+    if (!symbolic && !in_coroutine) lua_call(L, n + 2, 1);
     else if (lua_pcall(L, n + 2, 1, 0) != LUA_OK) {
-      if (nl_isinterrupt(L, -1)) lua_error(L);
+      if (!symbolic || nl_isinterrupt(L, -1)) lua_error(L);
       lua_pop(L, 1);
       continue;
     }

@@ -380,6 +380,35 @@ do -- each allocation fails in turn, in the trace, a call and a backward
   assert(failures > 20, failures .. " failures")
 end
 
+do -- in a coroutine, which stays open after an error
+  local f = nacre.fuse(function(a, b) return a * 2 + b end)
+  local function call(...) return f(...) end
+  local co = coroutine.create(call)
+  local ok, e = coroutine.resume(co, x, nacre.ones(7))
+  assert(not ok and tostring(e):find "do not broadcast")
+  is((x * 0):sum():item(), 0.0, "a value, after the error")
+  local results = table.pack(coroutine.wrap(call)(x, y))
+  equal(results[1], x * 2 + y)
+  local g = nacre.fuse(function(a) coroutine.yield() return a * 2 + 1 end)
+  ok, e = coroutine.resume(coroutine.create(function() return g(x) end))
+  assert(not ok and tostring(e):find "yield")
+  is((x * 0):sum():item(), 0.0, "a value, after the yield")
+  assert(co)
+end
+
+do -- 32 arguments are as many as a trace takes
+  local list = {}
+  for i = 1, 33 do list[i] = nacre.full({5}, i) end
+  local f = nacre.fuse(function(...)
+    local sum = ...
+    for i = 2, select("#", ...) do sum = sum + (select(i, ...)) end
+    return sum
+  end)
+  for n = 31, 33 do
+    equal(f(table.unpack(list, 1, n)), nacre.full({5}, n * (n + 1) // 2))
+  end
+end
+
 do -- programs are collected with their function
   local weak = setmetatable({}, {__mode = "v"})
   for _ = 1, 3 do
