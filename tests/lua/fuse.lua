@@ -243,6 +243,36 @@ do -- what cannot be traced runs as it is
   assert(g:explain(x):find "it changes what it reads from outside")
 end
 
+do -- a network as an upvalue: its parameters, its mode, detach
+  local net = nacre.nn.Sequential(nacre.nn.Linear(50, 8), nacre.nn.GELU(),
+                                  nacre.nn.Dropout(0.5))
+  local w = nacre.randn(50):requires_grad_()
+  local f = function(t)
+    local h = net((t * w + 1):tanh())
+    return (h * 2 + 1):exp() * (h * 3):detach()
+  end
+  local fused = nacre.fuse(f)
+  local function grads(g, seed)
+    nacre.manual_seed(seed)
+    for _, p in ipairs(net:parameters()) do p.grad = nil end
+    w.grad = nil
+    local v = g(x)
+    v:sum():backward()
+    return {v, w.grad, net[1].weight.grad, net[1].bias.grad}
+  end
+  local opt = nacre.optim.SGD(net, {lr = 0.1})
+  for seed = 1, 3 do
+    local want, got = grads(f, seed), grads(fused, seed)
+    for i = 1, 4 do equal(got[i], want[i]) end
+    opt:step()
+  end
+  net:eval()
+  equal(fused(x), f(x))
+  net:train()
+  local want, got = grads(f, 9), grads(fused, 9)
+  equal(got[1], want[1])
+end
+
 -- ---- in place
 
 do
