@@ -370,8 +370,8 @@ static void push_driver(lua_State *L, const char *name);
 
 /* Traces the function at index 1 with the n arguments from index 2 on; pushes
    the program. A failure with numbers that may change is tried once more with
-   these numbers alone. In a coroutine an error is always caught: Lua would leave
-   the trace open until the coroutine is closed. [-0, +1, e] */
+   these numbers alone. In a coroutine an error is always caught: Lua would
+   leave the trace open until the coroutine is closed. [-0, +1, e] */
 static void trace(lua_State *L, int n) {
   const int in_coroutine = !lua_pushthread(L);
   int symbolic = 0;
