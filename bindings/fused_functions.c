@@ -369,18 +369,23 @@ static void put_first(lua_State *L, int list, int from) {
 static void push_driver(lua_State *L, const char *name);
 
 /* Traces the function at index 1 with the n arguments from index 2 on; pushes
-   the program. [-0, +1, e] */
+   the program. A failure with numbers that may change is tried once more with
+   these numbers alone. In a coroutine an error is always caught: Lua would
+   leave the trace open until the coroutine is closed. [-0, +1, e] */
 static void trace(lua_State *L, int n) {
+  const int in_coroutine = !lua_pushthread(L);
   int symbolic = 0;
+  lua_pop(L, 1);
+  luaL_checkstack(L, n + 10, NULL);
   for (int i = 0; i < n; i++) symbolic |= is_variable(L, 2 + i);
   for (;; symbolic = 0) {
     push_driver(L, "trace");
     lua_pushvalue(L, 1);
     lua_pushboolean(L, symbolic);
     for (int i = 0; i < n; i++) lua_pushvalue(L, 2 + i);
-    if (!symbolic) lua_call(L, n + 2, 1);
+    if (!symbolic && !in_coroutine) lua_call(L, n + 2, 1);
     else if (lua_pcall(L, n + 2, 1, 0) != LUA_OK) {
-      if (nl_isinterrupt(L, -1)) lua_error(L);
+      if (!symbolic || nl_isinterrupt(L, -1)) lua_error(L);
       lua_pop(L, 1);
       continue;
     }
@@ -525,6 +530,45 @@ static int is_fused(lua_State *L) {
   return 1;
 }
 
+/* rows(): the names of all pointwise operations */
+static int row_names(lua_State *L) {
+  lua_createtable(L, OP_COUNT, 0);
+  for (int i = 0; i < OP_COUNT; i++) {
+    lua_pushstring(L, nc_opinfo[i].name);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int kernel(lua_State *L) {
+  static const luaL_Reg functions[] = { { "fuse", fuse },
+                                        { "rows", row_names },
+                                        { NULL, NULL } };
+  static const char key[] = "nacre.fused_kernel";
+  for (int i = 1; i <= (lua_isnoneornil(L, 2) ? 1 : 2); i++)
+    if (lua_type(L, i) != LUA_TSTRING) {
+      nc_fail(NC_EVALUE, "takes formulas as a text, not %s%s",
+              lua_isnone(L, i) ? "" : "a ",
+              lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
+      nc_hint("nacre.kernel[[ y = a*b + sin(c) ]]");
+      return nl_check_op(L, NC_EVALUE, "kernel");
+    }
+  lua_settop(L, 2);
+  if (lua_getfield(L, LUA_REGISTRYINDEX, key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    nl_pushembedded(L, key);
+    luaL_newlib(L, functions);
+    nl_pushfail(L);
+    lua_setfield(L, -2, "fail");
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, key);
+  }
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
 static void push_driver(lua_State *L, const char *name) {
   static const luaL_Reg functions[] = { { "begin", begin_trace },
                                         { "finish", end_trace },
@@ -550,6 +594,11 @@ const Bound nl_fused[] = {
     "a function that does what fn does, with its pointwise operations in one "
     "pass over memory; fn runs when it is first called with arguments of a "
     "kind",
+    1 },
+  { "kernel", kernel, "header:text, text:text=nil -> function",
+    "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
+    "operands in the order in which they occur, or in that of the header, as "
+    "\"a, b, c=1 -> y, z\"",
     1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

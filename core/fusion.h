@@ -29,6 +29,7 @@ void nc_fusion_release(Fusion *f);          /* NULL is fine */
 int nc_fusion_matches(const Fusion *f, Tensor *const arg[], int n);
 int nc_fusion_writes(const Fusion *f);      /* does it overwrite a tensor? */
 void nc_fusion_note_sizes(void);            /* the function looks at sizes */
+void nc_fusion_refuse(const char *why);     /* it cannot be run by notes */
 /* Computes result[].  number[] are the numbers that the operations were given
    as Scalar.symbol, from 1. */
 int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],

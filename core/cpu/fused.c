@@ -45,10 +45,11 @@ typedef struct Access {
 typedef struct Plan {
   const FusedCall *call;
   const FusedCode *code;
-  int64_t n;      /* elements of a result */
-  int64_t blocks; /* in a task */
-  int64_t block;  /* elements that go through the steps at once */
-  int64_t room;   /* bytes of a buffer */
+  int64_t n;                   /* elements of a result */
+  int64_t blocks;              /* in a task */
+  int64_t block;               /* elements that go through the steps at once */
+  int64_t room;                /* bytes of a buffer */
+  int64_t size[NC_FUSED_REGS]; /* of an element of a register */
   StepPlan step[NC_FUSED_STEPS];
   Access operand[NC_FUSED_TENSORS], result[NC_FUSED_TENSORS];
 } Plan;
@@ -119,10 +120,7 @@ static void plan_step(StepPlan *p, const FusedCode *code, const FusedStep *s) {
     plan_fold(p, s, c);
     return;
   }
-  if (s->spread) {
-    p->finish = kernels->load[nc_kernel_type(s->type)][kept];
-    return;
-  }
+  if (s->spread) return;
   p->f = kernels->pointwise[s->op][c];
   for (int j = 0; j < s->nsrc; j++) p->place[j] = j + 1;
   p->nplaces = s->nsrc + 1;
@@ -171,22 +169,36 @@ static void run_elements(const StepPlan *p, const FusedStep *s, void *const x[],
   if (p->widen) p->widen(y, narrow, 1, n);
 }
 
-/* A reduction of lines of n elements, or the reverse: one element for each
-   line. */
-static void run_lines(const StepPlan *p, const FusedStep *s, char *x, char *y,
-                      int64_t n, int64_t lines) {
-  const int64_t size = nc_dtypesize(buffer_dtype(s->type));
-  for (int64_t i = 0; i < lines; i++) {
+/* Reduces each line of x to an element of y. */
+static void run_lines(const Plan *p, int i, const char *x, char *y,
+                      int64_t lines) {
+  const StepPlan *plan = &p->step[i];
+  const FusedStep *s = &p->code->step[i];
+  const int64_t n = p->code->line, size = p->size[s->dst];
+  for (int64_t k = 0; k < lines; k++) {
     double sum;
-    if (s->spread) {
-      p->finish(y + i * n * size, x + i * size, 0, n);
-      continue;
-    }
-    p->fold.init(&sum, 1, s->par);
-    p->fold.along(&sum, x + i * n * size, n, s->par);
-    p->fold.finish(&sum, 1, n, s->par);
-    p->finish(y + i * size, &sum, 1, 1);
+    plan->fold.init(&sum, 1, s->par);
+    plan->fold.along(&sum, x + k * n * size, n, s->par);
+    plan->fold.finish(&sum, 1, n, s->par);
+    plan->finish(y + k * size, &sum, 1, 1);
   }
+}
+
+/* Each element of x is repeated n times in y. */
+static void spread(void *y, const void *x, int64_t size, int64_t n,
+                   int64_t lines) {
+  for (int64_t k = 0; k < lines; k++)
+    if (size == 8) {
+      const uint64_t v = ((const uint64_t *)x)[k];
+      uint64_t *to = (uint64_t *)y + k * n;
+      for (int64_t i = 0; i < n; i++) to[i] = v;
+    } else if (size == 4) {
+      const uint32_t v = ((const uint32_t *)x)[k];
+      uint32_t *to = (uint32_t *)y + k * n;
+      for (int64_t i = 0; i < n; i++) to[i] = v;
+    } else {
+      memset((char *)y + k * n, ((const uint8_t *)x)[k], (size_t)n);
+    }
 }
 
 /* A buffer of numbers, or of an operand that is one element, is as long as a
@@ -200,10 +212,13 @@ static int is_repeated(const Plan *p, const FusedReg *g) {
 static void run_step(const Plan *p, int i, void *const v[], int64_t n) {
   const FusedCode *code = p->code;
   const FusedStep *s = &code->step[i];
-  const int64_t wide = nc_dtypesize(buffer_dtype(s->type));
   if (p->step[i].finish) {
-    run_lines(&p->step[i], s, v[s->src[0]], v[s->dst], code->line,
-              n / code->line);
+    run_lines(p, i, v[s->src[0]], v[s->dst], n / code->line);
+    return;
+  }
+  if (s->spread) {
+    spread(v[s->dst], v[s->src[0]], p->size[s->dst], code->line,
+           n / code->line);
     return;
   }
   if (s->of_lines) n /= code->line;
@@ -213,9 +228,9 @@ static void run_step(const Plan *p, int i, void *const v[], int64_t n) {
       const FusedReg *g = &code->reg[s->src[j]];
       x[j] = v[s->src[j]];
       if (at && !is_repeated(p, g))
-        x[j] = (char *)x[j] + at * nc_dtypesize(buffer_dtype(g->type));
+        x[j] = (char *)x[j] + at * p->size[s->src[j]];
     }
-    run_elements(&p->step[i], s, x, (char *)v[s->dst] + at * wide,
+    run_elements(&p->step[i], s, x, (char *)v[s->dst] + at * p->size[s->dst],
                  nc_min(n - at, NC_BLOCK));
   }
 }
@@ -300,8 +315,7 @@ static void open_block(const Plan *p, void *v[], char *room, int64_t at,
     else {
       Cursor w;
       nc_cursor_start(&w, &a->k, 0, a->k.nd, at);
-      nc_cursor_convert(&a->k, 1, &w, 0, buf,
-                        nc_dtypesize(buffer_dtype(g->type)), n, a->convert, 0);
+      nc_cursor_convert(&a->k, 1, &w, 0, buf, p->size[r], n, a->convert, 0);
     }
   }
 }
@@ -387,6 +401,8 @@ int nc_cpu_fused(const FusedCall *c) {
   p.room = (p.block > NC_BLOCK ? p.block : NC_BLOCK) * code->elementsize;
   p.room = nc_ceil_div(p.room, 64) * 64;
   p.blocks = nc_ceil_div(WORK, p.block * code->nsteps);
+  for (int r = 0; r < code->nregs; r++)
+    p.size[r] = nc_dtypesize(buffer_dtype(code->reg[r].type));
   for (int i = 0; i < code->nsteps; i++)
     plan_step(&p.step[i], code, &code->step[i]);
   plan_tensors(&p);

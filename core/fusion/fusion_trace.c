@@ -27,6 +27,10 @@ static int give_up(Fusion *f, const char *why) {
   return NC_OK;
 }
 
+void nc_fusion_refuse(const char *why) {
+  if (nc_context->fusion) give_up(nc_context->fusion, why);
+}
+
 static int lack_memory(Fusion *f) {
   f->short_of_memory = 1;
   return NC_OK;

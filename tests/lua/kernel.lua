@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: MIT
+-- nacre.kernel: formulas give what the operations give, with gradients; errors
+-- point into the text.
+-- Run by: nacre tests/lua/kernel.lua
+
+local here = arg[0]:match("^(.*/)") or "./"
+local fails = dofile(here .. "../lib/common.lua").fails
+nacre.manual_seed(3)
+local a, b, c = nacre.randn(40), nacre.randn(40), nacre.randn(40)
+
+local function equal(x, y)
+  assert(x.dtype == y.dtype and nacre.equal(x, y), "the values differ")
+end
+
+local f = nacre.kernel[[ y = a*b + sin(c) ]]
+equal(f(a, b, c), a * b + c:sin())
+equal(f(a:double(), b:double(), 0.25), a:double() * b:double() +
+                                       math.sin(0.25))
+equal(f(a:view(40, 1), b, c), a:view(40, 1) * b + c:sin())
+assert(tostring(f) == "kernel: y = a*b + sin(c)")
+
+-- a header: the order of operands, defaults, several results
+local g = nacre.kernel("x, y, p=2 -> z, w", [[
+  d = x - y                    // a difference
+  z = power(absval(d), p); w = where(both(gt(d, 0), lt(d, 1)), d,
+    -d / K(0.25) + 1e-3 - .5)  -- over two lines
+  d = d * 2]])
+for _, p in ipairs {2, 3, 0.7} do
+  local z, w = g(a, b, p)
+  local d = a - b
+  equal(z, d:abs() ^ p)
+  equal(w, nacre.where(d:gt(0) & d:lt(1), d, -d / 0.25 + 1e-3 - 0.5))
+end
+equal((g(a, b)), (a - b):abs() ^ 2)
+local text = g:explain(a, b)
+local cpu = nacre.get_default_device() == "cpu"
+assert(not cpu or text:find "sub %(line 1%)" and
+       text:find "pow %(line 2%)", text)
+
+-- without one: the names that are not read are results
+local p, q = nacre.kernel("t = x*x; u = t + 1; v = -(t - x)")(a)
+equal(p, a * a + 1)
+equal(q, -(a * a - a))
+-- a name that gets another value, words of numbers, operations by their names
+equal(nacre.kernel("x = x + 1; x = x*x")(a), (a + 1) * (a + 1))
+equal(nacre.kernel("y = x*sqrt(2) + sigmoid(x)")(a),
+      a * nacre.tensor(2.0, {dtype = "float64"}):sqrt() + a:sigmoid())
+equal(nacre.kernel("y = larger(smaller(x, 1), sgn(y))")(a, b),
+      a:minimum(1):maximum(b:sign()))
+
+-- gradients, and within a fused function
+local x = nacre.randn(40):requires_grad_()
+local h = nacre.kernel("y = x*exp(-x*x/2)")
+h(x):sum():backward()
+local got = x.grad
+x.grad = nil;
+(x * (-x * x / 2):exp()):sum():backward()
+equal(got, x.grad)
+local outer = nacre.fuse(function(t) return f(t, t, t) * 2 + 1 end)
+equal(outer(a), (a * a + a:sin()) * 2 + 1)
+
+local function wrong(text, message, hint)
+  local e = fails("kernel: " .. message, nacre.kernel, text)
+  assert(e.hint == hint, tostring(e.hint))
+end
+wrong("y = sine(a)", "line 1: there is no word 'sine'", "did you mean sin?")
+wrong("z = 1\ny = (a +\nsum(b))", "line 3: there is no word 'sum'",
+      "did you mean sub?")
+wrong("y = a > b", "line 1: '>' is not part of a formula", "gt(a, b)")
+wrong("y = a ^ 2", "line 1: '^' is not part of a formula", "power(a, b)")
+wrong("y = where(a == b, 1, 2)", "line 1: '==' is not part of a formula",
+      "eq(a, b)")
+wrong("y = (a + b", "line 1: ')' is missing before 'the end'")
+wrong("y = a b", "line 1: 'b' is too much")
+wrong("y = a +", "line 1: a value is missing before 'the end'")
+wrong("y = sin()", "line 1: a value is missing before ')'")
+wrong("= 3", "line 1: a formula begins with a name, not with '='",
+      "as in y = a*b + c")
+wrong(" \n ", "there is no formula", "as y = a*b + c")
+fails("line 1: 'q' has no value", nacre.kernel, "x -> z", "z = x*q")
+fails("no formula gives 'w'", nacre.kernel, "x -> w", "z = x")
+fails("'2x' is not an operand", nacre.kernel, "2x -> w", "w = x")
+fails("names operands and results", nacre.kernel, "x", "z = x")
+fails("takes formulas as a text, not a number", nacre.kernel, 3)
+fails("ESHAPE: ", f, a, nacre.ones(7), c)
+print "kernel: all passed"
