@@ -61,8 +61,9 @@ for _, write in ipairs {
   function() nacre.sort(read, {out = {read, nacre.empty(2):long()}}) end} do
   fails("the memory of the tensor can only be read", write)
 end
-fails("the memory of the tensor can only be read", "self:clone() can be " ..
-      "written to", function() read:zero_() end)
+local refused = fails("the memory of the tensor can only be read",
+                      function() read:zero_() end)
+assert(refused.hint:find(":clone() can be written to", 1, true))
 C.is(read, "{1,2}")
 C.is(read:clone():add_(1), "{2,3}")
 local function two()
@@ -183,8 +184,9 @@ assert(a:reshape(24) + py.tensor(np.ones(24)) == a:reshape(24) + 1)
 -- ---- gradients are not lost in silence
 
 local w = nacre.ones(2, {requires_grad = true})
-fails("the tensor requires grad, and what Python does with it is not recorded",
-      "tensor:detach() shares its elements", py.array, w)
+refused = fails("the tensor requires grad, and what Python does with it is " ..
+                "not recorded", py.array, w)
+assert(refused.hint:find(":detach() shares its elements", 1, true))
 fails("requires grad", np.sum, w * 2)
 py.array(w:detach())[0] = 5
 assert(w[1]:item() == 5)

@@ -217,7 +217,7 @@ fails("NameError: name 'nothing' is not defined", py.eval, "nothing")
 fails("ModuleNotFoundError: No module named 'no_such'", py.import, "no_such")
 fails("KeyError: 'k'", py.eval, "{}['k']")
 fails("SystemExit: 3", py.import "sys".exit, 3)
-fails("py has no 'numpie'", 'py.import "numpie" if it is a module',
+fails("py has no 'numpie'", "py.import \"numpie\" if it is a module",
       function() return py.numpie end)
 fails("missing", "a last table of names gives keyword arguments; " ..
       "py.dict{...} is a dict", py.import "json".dumps, {a = 1})
