@@ -3,12 +3,14 @@
 ** plugin.c - opens the plug-in that drives CUDA devices, at first use.
 **
 ** The program neither links nor needs CUDA: the plug-in is a shared library
-** beside it, opened when a CUDA device is first asked for.  The result, or the
-** reason why there is no device, is kept until the program ends.  NACRE_CUDA in
-** the environment may be "off", "emulated", or the path of a plug-in.
+** beside it, or beside the library that holds this code, opened when a CUDA
+** device is first asked for.  The result, or the reason why there is no device,
+** is kept until the program ends.  NACRE_CUDA in the environment may be "off",
+** "emulated", or the path of a plug-in.
 */
-#define _XOPEN_SOURCE 700 /* readlink */
+#define _XOPEN_SOURCE 700 /* access */
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,22 +67,33 @@ static int set_reason(const char *fmt, ...) {
   return 0;
 }
 
-/* Sets path to the folder of the program; returns 0 after a failure. */
-static int program_folder(char path[MAXPATH]) {
-  ssize_t n = readlink("/proc/self/exe", path, MAXPATH - 1);
-  char *slash;
-  if (n <= 0) return set_reason("/proc/self/exe cannot be read");
-  path[n] = '\0';
-  if ((slash = strrchr(path, '/')) == NULL) return set_reason("no folder");
-  *slash = '\0';
+/* Sets path to the folder of the file that holds this code, a program or a
+   shared library; returns 0 after a failure.  The system knows that folder also
+   when the working folder has changed since the file was opened by a relative
+   name, which dladdr would give. */
+static int own_folder(char path[MAXPATH]) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[MAXPATH + 100], *slash = NULL;
+  const uintptr_t own = (uintptr_t)&nc_forplugins;
+  uintptr_t from, to;
+  if (maps == NULL) return set_reason("/proc/self/maps cannot be read");
+  while (slash == NULL && fgets(line, sizeof line, maps))
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 &&
+        from <= own && own < to && (slash = strrchr(line, '/')) != NULL)
+      *slash = '\0';
+  fclose(maps);
+  if (slash == NULL) return set_reason("no folder");
+  snprintf(path, MAXPATH, "%s", strchr(line, '/') ? strchr(line, '/') : "");
   return 1;
 }
 
-/* Searches beside the program, and where an installation has it. */
-static int search_beside_program(char path[MAXPATH], const char *file) {
-  static const char *const where[] = { "", "/../lib/nacre" };
+/* Searches beside this code, and where an installation has the plug-in: seen
+   from bin, lib, a folder of it, and lib/lua/5.4. */
+static int search_beside(char path[MAXPATH], const char *file) {
+  static const char *const where[] = { "", "/../lib/nacre", "/nacre",
+                                       "/../nacre", "/../../nacre" };
   char folder[MAXPATH];
-  if (!program_folder(folder)) return 0;
+  if (!own_folder(folder)) return 0;
   for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
     int n = snprintf(path, MAXPATH, "%s%s/%s", folder, where[i], file);
     if (n < MAXPATH && access(path, F_OK) == 0) return 1;
@@ -93,9 +106,9 @@ static int search_beside_program(char path[MAXPATH], const char *file) {
 static int find_plugin(char path[MAXPATH]) {
   const char *setting = getenv("NACRE_CUDA");
   if (setting == NULL || *setting == '\0')
-    return search_beside_program(path, "libnacre_cuda.so");
+    return search_beside(path, "libnacre_cuda.so");
   if (strcmp(setting, "emulated") == 0)
-    return search_beside_program(path, "libnacre_cuda_emulated.so");
+    return search_beside(path, "libnacre_cuda_emulated.so");
   if (strcmp(setting, "off") == 0)
     return set_reason("NACRE_CUDA=off turns it off");
   if (strchr(setting, '/') == NULL)
