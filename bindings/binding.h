@@ -55,16 +55,18 @@ typedef struct State {
   int64_t gpu_threshold[NL_MAXGPUS]; /* as `threshold', of each GPU; 0: none */
 } State;
 
-/* The State that was asked for last. It is found by the address of the registry:
-   the extra space of a Lua state belongs to the host program, and a coroutine
-   may be older than this library. */
+/* The State that was asked for last. It is found by the addresses of the main
+   thread and of the registry: the extra space of a Lua state belongs to the
+   host program, and a coroutine may be older than this library. */
 extern struct LastState { /* state.c */
+  const lua_State *main;
   const void *registry;
   State *state;
 } nl_last;
 State *nl_find_state(lua_State *L); /* [-0, +0, -] */
 static inline State *nl_state(lua_State *L) {
-  return lua_topointer(L, LUA_REGISTRYINDEX) == nl_last.registry
+  return L == nl_last.main || lua_topointer(L, LUA_REGISTRYINDEX) ==
+                                  nl_last.registry
              ? nl_last.state
              : nl_find_state(L);
 }

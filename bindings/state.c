@@ -13,9 +13,11 @@ struct LastState nl_last;
 
 State *nl_find_state(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &nl_last);
-  nl_last.state = lua_touserdata(L, -1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  nl_last.state = lua_touserdata(L, -2);
+  nl_last.main = lua_tothread(L, -1);
   nl_last.registry = lua_topointer(L, LUA_REGISTRYINDEX);
-  lua_pop(L, 1);
+  lua_pop(L, 2);
   return nl_last.state;
 }
 
@@ -39,11 +41,11 @@ static int count_state(void) {
   return mine;
 }
 
-/* __gc of the State. Another Lua state may get the address of its registry. */
+/* __gc of the State. Another Lua state may get the addresses. */
 static int close_state(lua_State *L) {
   const State *s = lua_touserdata(L, 1);
   if (nc_context == &s->context) nc_context = &nc_default_context;
-  nl_last = (struct LastState){ NULL, NULL };
+  nl_last = (struct LastState){ NULL, NULL, NULL };
   pthread_mutex_lock(&owner.lock);
   owner.states--;
   pthread_mutex_unlock(&owner.lock);
