@@ -116,27 +116,99 @@ static Hook **new_hook(lua_State *L) {
   return h;
 }
 
-/* Returns a handle, a userdata that owns the hook's registration; the hook
+/* Registers the function at index i as a hook of t, which is at index 1.
+   Returns a handle, a userdata that owns the hook's registration; the hook
    itself is a Ref that the core frees with nl_dropref. */
-static int register_hook(lua_State *L) {
-  Tensor *t = nl_checktensor(L, 1);
-  Hook **h;
-  Ref *f;
-  if (!lua_isfunction(L, 2))
-    return nl_error(L, "register_hook", "a hook must be a function, not a %s",
-                    nl_typename(L, 2));
-  h = new_hook(L);
-  f = nl_newref(L, 2, NULL);
-  int r = nc_addhook(t, h);
+static int add_hook(lua_State *L, Tensor *t, int i, int after,
+                    const char *name) {
+  Hook **h = new_hook(L);
+  Ref *f = nl_newref(L, i, NULL);
+  int r = nc_addhook(t, after, h);
   if (r != NC_OK) {
     nl_dropref(f);
-    return nl_check_self(L, r, "register_hook");
+    return nl_check_self(L, r, name);
   }
   (*h)->data = f;
   (*h)->drop = nl_dropref;
   (*h)->call = call_hook;
   nl_maycycle(L, 1);
   return 1;
+}
+
+/* Fails unless the argument at index 2 is a function. */
+static int check_hook(lua_State *L, const char *name) {
+  if (lua_isfunction(L, 2)) return 1;
+  return nl_error(L, name, "a hook must be a function, not a %s",
+                  nl_typename(L, 2));
+}
+
+static int register_hook(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  check_hook(L, "register_hook");
+  return add_hook(L, t, 2, 0, "register_hook");
+}
+
+#define AFTER "register_post_accumulate_grad_hook"
+
+/* The hook of the next function: calls the user's, an upvalue, with the
+   tensor. */
+static int call_with_tensor(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_call(L, 1, 1);
+  if (lua_isnil(L, -1)) return 0;
+  return nl_error(L, AFTER, "a hook must return nothing, not a %s",
+                  nl_typename(L, -1));
+}
+
+static int register_after_hook(lua_State *L) {
+  Tensor *t = nl_checktensor(L, 1);
+  check_hook(L, AFTER);
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, 1);
+  lua_pushcclosure(L, call_with_tensor, 2);
+  return add_hook(L, t, 3, 1, AFTER);
+}
+
+/*
+** What is called at the end
+*/
+typedef struct EndCall {
+  const Ref *f;
+  int ok;
+} EndCall;
+
+static int run_end(lua_State *L) {
+  const EndCall *c = lua_touserdata(L, 1);
+  if (!nl_pushref(L, c->f)) return 0;
+  lua_pushboolean(L, c->ok);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+/* The callback of the core. The error that made the pass fail stays the one
+   that is raised. */
+static int call_end(void *data, int status) {
+  EndCall c = { data, status == NC_OK };
+  if (c.ok) return call_protected(run_end, &c);
+  if (!lua_checkstack(running, 1)) return status;
+  lua_rawgetp(running, LUA_REGISTRYINDEX, &lua_error_key);
+  call_protected(run_end, &c);
+  lua_rawsetp(running, LUA_REGISTRYINDEX, &lua_error_key);
+  return status;
+}
+
+/* _at_end(f): f(ok) is called at the end of the backward pass that runs, see
+   nc_atend. */
+static int at_end(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  Ref *f = nl_newref(L, 1, NULL);
+  const AtEnd e = { call_end, nl_dropref, f };
+  int r = nc_atend(&e);
+  if (r != NC_OK) nl_dropref(f);
+  nl_check(L, r);
+  return 0;
 }
 
 /*
@@ -417,10 +489,15 @@ const Bound nl_backward_methods[] = {
     "hook is called with the gradient of self when that is known, and may "
     "give another; handle:remove() ends it",
     2 },
+  { AFTER, register_after_hook, "self, hook:any -> handle",
+    "hook is called with self when a leaf has added a gradient to its grad; "
+    "handle:remove() ends it",
+    2 },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
 const luaL_Reg nl_backward_internals[] = {
+  { "_at_end", at_end },
   { "_backward", backward_of_several },
   { "_custom", new_custom },
   { "_inputs", region_inputs },

@@ -28,16 +28,21 @@ int nc_detach(Tensor **y, Tensor *x);       /* a view without history */
 int nc_detach_inplace(Tensor *t);               /* detach_ */
 
 /* A function that is called with the gradient of a tensor when it is complete.
-   It may replace *g by another of the same shape, and then releases the old. */
+   It may replace *g by another of the same shape, and then releases the old.
+   One that is `after' is called when a leaf has accumulated *g, and replaces
+   nothing; such a leaf accumulates as soon as its gradient is complete, other
+   leaves at the end of the pass. */
 typedef struct Hook {
   struct Hook *next;
   int refs;                   /* of its creator and of the graph */
+  int after;
   int (*call)(void *data, Tensor **g);      /* NULL: removed */
   void (*drop)(void *data);
   void *data;
 } Hook;
 
-int nc_addhook(Tensor *t, Hook **h);        /* fill it in, then release it */
+/* Fill it in, then release it. Fails for `after' if t is no leaf. */
+int nc_addhook(Tensor *t, int after, Hook **h);
 void nc_removehook(Hook *h);
 void nc_releasehook(Hook *h);
 
@@ -89,6 +94,20 @@ typedef struct Backward {
 } Backward;
 
 int nc_backward(const Backward *b);
+
+/* What is to be called at the end of the innermost backward pass that runs:
+   when all gradients are complete, before leaves without hooks that are `after'
+   accumulate theirs.  status is NC_OK, and a call that fails makes the pass
+   fail; or it is that of a pass that has failed, which stays what it is.  drop
+   releases data; it may be NULL. */
+typedef struct AtEnd {
+  int (*call)(void *data, int status);
+  void (*drop)(void *data);
+  void *data;
+} AtEnd;
+
+/* Fails if no pass runs; then drop is not called. */
+int nc_atend(const AtEnd *e);
 
 /* What tensors reach through the graph, for a collector of cycles: links
    between objects, which count from 1, and the hooks and custom functions

@@ -139,6 +139,7 @@ void nc_error_replace(const Tensor *from, const Tensor *to); /* in the record */
 void nc_error_partial(void);  /* what was written to may be partly updated */
 
 const Error *nc_lasterror(void);          /* of this thread; until the next */
+void nc_error_restore(const Error *e);    /* puts a copy of a record back */
 /* Copies a text of the record, with the roles of its operands in the place of
    placeholders; returns out. */
 char *nc_error_fill(char *out, size_t room, const Error *e, const char *text);

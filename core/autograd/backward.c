@@ -2,140 +2,17 @@
 /*
 ** backward.c - nc_backward: from results to leaves through the graph.
 **
-** sort_nodes sorts the nodes topologically (depth first, postorder); in reverse
-** order the gradients of each node are complete when it is visited.  Gradients
-** are stored in the BackwardPass, not in the nodes, and a pass restores what it
-** has changed in a node (walk, slot), because a hook may start another pass
-** through the same graph.  Leaves accumulate their gradients at the end, so
-** that an interruption changes none of them.
+** The nodes are visited in the order of node_order.c, in which the gradients of
+** each are complete when it is visited. A leaf has its gradient as soon as its
+** last consumer was visited: hooks of leaves run while the walk goes on.
+** Gradients are stored in the BackwardPass, not in the nodes. Leaves accumulate
+** their gradients at the end, so that an interruption changes none of them, but
+** for leaves with hooks that want to see the sum.
 */
 #include <string.h>
 
-#include "core/tape.h"
+#include "core/autograd/backward_pass.h"
 #include "core/op.h"
-
-typedef struct Entry {
-  Node *node;
-  BackwardPass *oldwalk; /* node->walk and slot before this pass */
-  int oldslot;
-  int first;      /* index of its gradients in BackwardPass.sum */
-  int target;     /* is it an input of nc_backward? */
-  int useful;     /* does it lead to an input? */
-  uintptr_t from; /* the last node that has added to its gradients */
-} Entry;
-
-typedef struct Frame {
-  Node *node;
-  BackwardPass *oldwalk;
-  int oldslot, next; /* the next edge to follow */
-} Frame;
-
-struct BackwardPass {
-  const Backward *b;
-  Entry *entry;
-  Frame *frame;
-  Tensor **sum;
-  Streams streams;
-  int n, nframe, nsum;
-  int64_t entryroom, frameroom, sumroom; /* in bytes */
-};
-
-/*
-** The order of the nodes
-*/
-int nc_grow(void *p, int64_t *room, int64_t need) {
-  int64_t want = *room ? 2 * *room : 1024;
-  void *old = *(void **)p, *new;
-  if (need <= *room) return NC_OK;
-  while (want < need) want *= 2;
-  TRY(nc_hostalloc(&new, want));
-  memset(new, 0, (size_t)want);
-  if (old) memcpy(new, old, (size_t)*room);
-  nc_hostfree(old, *room);
-  memcpy(p, &new, sizeof new);
-  *room = want;
-  return NC_OK;
-}
-
-/* Pushes n on the stack, unless this pass has met it. */
-static int push(BackwardPass *w, Node *n) {
-  if (n->walk == w) return NC_OK;
-  TRY(nc_grow(&w->frame, &w->frameroom,
-              (w->nframe + 1) * (int64_t)sizeof(Frame)));
-  w->frame[w->nframe++] = (Frame){ n, n->walk, n->slot, 0 };
-  n->walk = w;
-  n->slot = -1;
-  return NC_OK;
-}
-
-/* Appends the node of f, whose predecessors are listed, as an entry. */
-static int add_entry(BackwardPass *w, const Frame *f) {
-  Node *n = f->node;
-  TRY(nc_grow(&w->entry, &w->entryroom, (w->n + 1) * (int64_t)sizeof(Entry)));
-  w->entry[w->n] = (Entry){ n, f->oldwalk, f->oldslot, w->nsum, 0, 0, 0 };
-  n->slot = w->n++;
-  w->nsum += n->nout;
-  nc_notestreams(&w->streams, n);
-  return NC_OK;
-}
-
-/* Appends n and all nodes that it depends on, those first. */
-static int sort_nodes(BackwardPass *w, Node *n) {
-  TRY(push(w, n));
-  while (w->nframe > 0) {
-    Frame *f = &w->frame[w->nframe - 1];
-    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-    if (f->next < f->node->nedge) {
-      Node *to = f->node->edge[f->next++].node;
-      if (to) TRY(push(w, to));
-    } else {
-      const Frame done = *f;
-      TRY(add_entry(w, &done));
-      w->nframe--;
-    }
-  }
-  return NC_OK;
-}
-
-/* Restores the nodes and frees everything. */
-static void end_pass(BackwardPass *w) {
-  for (int i = 0; i < w->n; i++) {
-    w->entry[i].node->walk = w->entry[i].oldwalk;
-    w->entry[i].node->slot = w->entry[i].oldslot;
-  }
-  for (int i = 0; i < w->nframe; i++) {
-    if (w->frame[i].node->slot >= 0) continue; /* restored as an entry */
-    w->frame[i].node->walk = w->frame[i].oldwalk;
-    w->frame[i].node->slot = w->frame[i].oldslot;
-  }
-  for (int i = 0; w->sum && i < w->nsum; i++) nc_release(w->sum[i]);
-  nc_hostfree(w->entry, w->entryroom);
-  nc_hostfree(w->frame, w->frameroom);
-  nc_hostfree(w->sum, w->sumroom);
-}
-
-/* Marks the entries that lead to an input (all, if there are none).  An
-   entry comes after its predecessors.  Allocates the sums. */
-static int mark_useful(BackwardPass *w) {
-  const Backward *b = w->b;
-  for (int i = 0; i < b->ninput; i++) {
-    Node *n = b->input[i]->ad->node;
-    if (n->walk == w) w->entry[n->slot].target = 1;
-  }
-  for (int i = 0; i < w->n; i++) {
-    Entry *e = &w->entry[i];
-    const Node *n = e->node;
-    e->useful = b->ninput == 0 || e->target;
-    for (int k = 0; k < n->nedge && !e->useful; k++)
-      if (n->edge[k].node) e->useful = w->entry[n->edge[k].node->slot].useful;
-  }
-  w->sumroom = (w->nsum + 1) * (int64_t)sizeof(Tensor *);
-  void *p;
-  int r = nc_hostalloc(&p, w->sumroom);
-  if (r == NC_OK) w->sum = memset(p, 0, (size_t)w->sumroom);
-  else w->sumroom = 0;
-  return r;
-}
 
 /*
 ** Gradients
@@ -237,12 +114,13 @@ static int add_gradient(Tensor **sum, Tensor *g) {
   return replace_tensor(sum, &y, r);
 }
 
-/* Calls the hooks of a result with its gradient, which they may replace. */
-static int call_hooks(Output *o, Tensor **g) {
+/* Calls the hooks of a result with its gradient, which they may replace, or
+   those that are to be called after it was accumulated. */
+static int call_hooks(Output *o, int after, Tensor **g) {
   for (Hook *next, *h = o->hooks; h; h = next) {
     int r = NC_OK;
     h->refs++; /* keeps h if it removes itself */
-    if (h->call) r = h->call(h->data, g);
+    if (h->call && h->after == after) r = h->call(h->data, g);
     next = h->next;
     nc_releasehook(h);
     TRY(r);
@@ -266,7 +144,7 @@ static int store_gradients(BackwardPass *w, Entry *e, Tensor *g[]) {
   Node *n = e->node;
   for (int i = 0; i < n->nout; i++) {
     if (g[i] == NULL) continue;
-    TRY(call_hooks(&n->out[i], &g[i]));
+    TRY(call_hooks(&n->out[i], 0, &g[i]));
     if (n->out[i].retain && !nc_isleafnode(n)) TRY(retain(&n->out[i], g[i]));
   }
   for (int i = 0; i < b->ninput && e->target; i++) {
@@ -400,24 +278,6 @@ static void release_gradients(BackwardPass *w, const Entry *e) {
   }
 }
 
-/* Visits entry i. */
-static int visit(BackwardPass *w, int i) {
-  Entry *e = &w->entry[i];
-  Node *n = e->node;
-  Tensor **g = w->sum + e->first;
-  int some = 0;
-  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
-  for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
-  if (!e->useful || !some) return NC_OK;
-  nc_context->summing = (uintptr_t)n;
-  TRY(store_gradients(w, e, g));
-  if (nc_isleafnode(n)) return NC_OK; /* collect stores it */
-  TRY(call_backward(w, e, g));
-  release_gradients(w, e);
-  if (!w->b->retain) nc_dropsaved(n);
-  return NC_OK;
-}
-
 /* Accumulates *g in the gradient of a leaf; may take over *g.  A new
    gradient that shares memory with another tensor is copied. */
 static int accumulate_leaf(Output *o, Tensor **g) {
@@ -440,6 +300,83 @@ static int accumulate_leaf(Output *o, Tensor **g) {
                nc_context->no_grad && sum->ad == NULL && nc_isdense(sum)
                    ? sum
                    : NULL));
+}
+
+static int has_after_hooks(const Output *o) {
+  for (const Hook *h = o->hooks; h; h = h->next)
+    if (h->after && h->call) return 1;
+  return 0;
+}
+
+/* Is the leaf of e to accumulate its gradient? */
+static int is_wanted(const BackwardPass *w, const Entry *e) {
+  const Backward *b = w->b;
+  return w->sum[e->first] && !b->result && (b->ninput == 0 || e->target);
+}
+
+static int collect(BackwardPass *w, const Entry *e) {
+  Tensor **g = w->sum + e->first;
+  nc_context->summing = e->from;
+  TRY(accumulate_leaf(&e->node->out[0], g));
+  nc_release(*g);
+  *g = NULL;
+  return NC_OK;
+}
+
+/* The same, then calls the hooks that wait for that. */
+static int collect_for_hooks(BackwardPass *w, const Entry *e) {
+  Output *o = &e->node->out[0];
+  TRY(collect(w, e));
+  Tensor *sum = o->grad;
+  nc_retain(sum); /* a hook may take it away */
+  int r = call_hooks(o, 1, &sum);
+  nc_release(sum);
+  return r;
+}
+
+/* The gradient of a leaf is complete. */
+static int arrive(BackwardPass *w, Entry *e) {
+  const Output *o = &e->node->out[0];
+  Tensor **g = w->sum + e->first;
+  e->arrived = 1;
+  if (!e->useful || *g == NULL) return NC_OK;
+  nc_context->summing = (uintptr_t)e->node;
+  TRY(store_gradients(w, e, g));
+  return has_after_hooks(o) && is_wanted(w, e) ? collect_for_hooks(w, e)
+                                               : NC_OK;
+}
+
+/* Entry i has added to the gradients that it adds to: those of its leaves that
+   waited for no other are complete. */
+static int settle(BackwardPass *w, int i) {
+  const Node *n = w->entry[i].node;
+  for (int k = 0; k < n->nedge; k++) {
+    const Node *to = n->edge[k].node;
+    if (to == NULL || !nc_isleafnode(to)) continue;
+    Entry *e = &w->entry[to->slot];
+    if (e->last == i && !e->arrived) TRY(arrive(w, e));
+  }
+  return NC_OK;
+}
+
+/* Visits entry i. */
+static int visit(BackwardPass *w, int i) {
+  Entry *e = &w->entry[i];
+  Node *n = e->node;
+  Tensor **g = w->sum + e->first;
+  int some = 0;
+  if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+  if (nc_isleafnode(n)) return e->arrived ? NC_OK : arrive(w, e);
+  for (int k = 0; k < n->nout; k++) some |= g[k] != NULL;
+  if (!e->useful) return NC_OK; /* nor is a leaf that it leads to */
+  if (some) {
+    nc_context->summing = (uintptr_t)n;
+    TRY(store_gradients(w, e, g));
+    TRY(call_backward(w, e, g));
+    release_gradients(w, e);
+    if (!w->b->retain) nc_dropsaved(n);
+  }
+  return settle(w, i);
 }
 
 /*
@@ -512,18 +449,46 @@ static int check_output(Tensor *t) {
   return NC_EVALUE;
 }
 
+static _Thread_local BackwardPass *innermost; /* that runs, or NULL */
+
+int nc_atend(const AtEnd *e) {
+  BackwardPass *w = innermost;
+  if (w == NULL) return nc_fail(NC_EVALUE, "backward does not run");
+  TRY(nc_grow(&w->end, &w->endroom, (w->nend + 1) * (int64_t)sizeof *e));
+  w->end[w->nend++] = *e;
+  return NC_OK;
+}
+
+/* Makes the calls of nc_atend that were not made yet, which may add others; r
+   is the status of the pass.  Stops at the first that makes the pass fail. */
+static int call_ends(BackwardPass *w, int r) {
+  while (w->ended < w->nend) {
+    const AtEnd e = w->end[w->ended++];
+    const int status = e.call(e.data, r);
+    if (e.drop) e.drop(e.data);
+    if (r == NC_OK) TRY(status);
+  }
+  return NC_OK;
+}
+
+/* The pass has failed with status r, and its record stays. */
+static int call_ends_failed(BackwardPass *w, int r) {
+  const Error failure = *nc_lasterror();
+  if (w->ended == w->nend) return r;
+  call_ends(w, r);
+  nc_error_restore(&failure);
+  return r;
+}
+
 /* Visits all entries, then stores the gradients of leaves. */
 static int visit_all(BackwardPass *w) {
   const Backward *b = w->b;
   for (int i = 0; i < b->n; i++) TRY(add_initial(w, i));
   for (int i = w->n - 1; i >= 0; i--) TRY(visit(w, i));
-  for (int i = w->n - 1; i >= 0 && b->result == NULL; i--) {
-    const Entry *e = &w->entry[i];
-    Tensor **g = w->sum + e->first;
-    nc_context->summing = e->from;
-    if (nc_isleafnode(e->node) && *g && (b->ninput == 0 || e->target))
-      TRY(accumulate_leaf(&e->node->out[0], g));
-  }
+  TRY(call_ends(w, NC_OK));
+  for (int i = w->n - 1; i >= 0; i--)
+    if (nc_isleafnode(w->entry[i].node) && is_wanted(w, &w->entry[i]))
+      TRY(collect(w, &w->entry[i]));
   return NC_OK;
 }
 
@@ -532,8 +497,8 @@ static int run_pass(BackwardPass *w) {
   const Backward *b = w->b;
   int r;
   for (int i = 0; i < b->n; i++)
-    TRY(sort_nodes(w, nc_edgeof(b->output[i]).node));
-  TRY(mark_useful(w));
+    TRY(nc_sort_nodes(w, nc_edgeof(b->output[i]).node));
+  TRY(nc_mark_useful(w));
   TRY(nc_joinstreams(&w->streams, NC_OK));
   r = visit_all(w);
   return nc_forkstreams(&w->streams, r);
@@ -542,7 +507,7 @@ static int run_pass(BackwardPass *w) {
 int nc_backward(const Backward *b) {
   const int off = nc_context->no_grad;
   const Context before = *nc_context;
-  BackwardPass w = { .b = b };
+  BackwardPass w = { .b = b }, *outer = innermost;
   Node *root[2] = { NULL, NULL };
   void *p = root;
   const int64_t bytes = b->n * (int64_t)sizeof(Node *);
@@ -559,8 +524,11 @@ int nc_backward(const Backward *b) {
   nc_context->no_grad = !b->create;
   nc_context->tracing &= ~(unsigned)NC_AUTOCAST; /* forward chose the types */
   nc_context->autocast[0] = nc_context->autocast[1] = DT_NONE;
+  innermost = &w;
   r = run_pass(&w);
-  end_pass(&w);
+  if (r != NC_OK) r = call_ends_failed(&w, r);
+  innermost = outer;
+  nc_end_pass(&w);
   nc_context->no_grad = off;
   nc_context->tracing = before.tracing;
   nc_context->summing = before.summing;

@@ -78,19 +78,6 @@ void nc_dropsaved(Node *n) {
   n->freed = 1;
 }
 
-void nc_releasehook(Hook *h) {
-  if (--h->refs > 0) return;
-  nc_removehook(h);
-  nc_hostfree(h, sizeof *h);
-}
-
-void nc_removehook(Hook *h) {
-  void (*drop)(void *) = h->drop;
-  h->call = NULL;
-  h->drop = NULL;
-  if (drop) drop(h->data);
-}
-
 /* Frees a node whose last reference is gone.  Hooks that others still hold
    are emptied. */
 static void destroy(Node *n) {
@@ -266,37 +253,6 @@ int nc_setgrad(Tensor *t, Tensor *g) {
   old = nc_grad(t);
   t->ad->node->out[t->ad->index].grad = g;
   nc_release(old);
-  return NC_OK;
-}
-
-static int check_required(Tensor *t) {
-  int yes;
-  TRY(nc_get_requires_grad(&yes, t));
-  if (yes) return NC_OK;
-  nc_fail(NC_EVALUE, "the tensor does not require a gradient");
-  nc_hint("{0}:requires_grad_() before it is used");
-  return NC_EVALUE;
-}
-
-int nc_retaingrad(Tensor *t) {
-  TRY(check_required(t));
-  t->ad->node->out[t->ad->index].retain = 1;
-  return NC_OK;
-}
-
-int nc_addhook(Tensor *t, Hook **out) {
-  Output *o;
-  void *p;
-  Hook *h, **last;
-  *out = NULL;
-  TRY(check_required(t));
-  o = &t->ad->node->out[t->ad->index];
-  TRY(nc_hostalloc(&p, sizeof *h));
-  h = memset(p, 0, sizeof *h);
-  h->refs = 2;
-  for (last = &o->hooks; *last; last = &(*last)->next) {
-  }
-  *out = *last = h;
   return NC_OK;
 }
 

@@ -320,6 +320,10 @@ char *nc_error_fill(char *out, size_t room, const Error *e, const char *text) {
   return out;
 }
 
+void nc_error_restore(const Error *e) {
+  record = *e;
+}
+
 const Error *nc_lasterror(void) {
   return &record;
 }

@@ -194,6 +194,16 @@ static void check_fill_value(Temps *w, const Tensor *value) {
          "dimensions");
 }
 
+/* The gradient of the value is a sum over the slices that are filled: each
+   counts once, however often the index names it. */
+static Tensor *without_repeats(Temps *w, Tensor *index, Tensor *value) {
+  int recording = 0;
+  if (value && w->status == NC_OK) w->status = nc_recording(&recording, value);
+  if (!recording || w->status != NC_OK || index->size[0] < 2) return index;
+  Call unique = nc_callon(OPERATOR_unique, index);
+  return nc_temps_call(w, &unique);
+}
+
 int nc_op_index_fill_(Call *c) {
   Tensor *x = c->arg[0].t, *index;
   Index ix[NC_MAXDIM];
@@ -202,6 +212,7 @@ int nc_op_index_fill_(Call *c) {
   nc_temps_dim(&w, &dim, &c->arg[1], x);
   index = index_vector(&w, c->arg[2].t);
   check_fill_value(&w, c->arg[3].t);
+  index = without_repeats(&w, index, c->arg[3].t);
   nc_set_slices(ix, dim, index);
   nc_temps_setindex(&w, nc_temps_atleast1d(&w, x), ix, dim + 1, &c->arg[3],
                     PUT_SET);

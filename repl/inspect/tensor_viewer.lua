@@ -26,7 +26,7 @@ local HELP <const> = {
   "  Home End, 0 $        the first column, the last",
   "  g G                  the first row, the last",
   "  [ ]                  the slice before, the next one",
-  "  { }                  which dimension the slices are of",
+  "  { }                  the dimension before, the next one, is sliced",
   "  s                    sorts by the column: up, down, as it was",
   "  /                    searches: 3.5, nan, >100, <=0; n: the next one",
   "  :                    goes to ROW,COLUMN",
@@ -39,11 +39,24 @@ local HELP <const> = {
 -- The plane that is seen
 --
 
--- The matrix of the chosen slice.
+function View:is_shown(d) return d == self.shown[1] or d == self.shown[2] end
+
+
+-- The matrix of the chosen slice: what the dimensions in `shown' hold at the
+-- index `slice' of the others.
 function View:plane()
   local t = self.t
-  for _, i in ipairs(self.slice) do t = t:select(1, i) end
+  for d = t:dim(), 1, -1 do
+    if not self:is_shown(d) then t = t:select(d, self.slice[d]) end
+  end
   return t:dim() == 1 and t:unsqueeze(2) or t
+end
+
+-- Shows two dimensions as rows and columns; nil as the second for a vector.
+function View:show_dims(rows, columns)
+  self.shown = {rows, columns}
+  self.rows = self.t:size(rows)
+  self.columns = columns and self.t:size(columns) or 1
 end
 
 -- The elements of rows and columns as lists, by column. Rows are those of the
@@ -155,8 +168,8 @@ end
 -- The index of the chosen element: a list, as t[{...}] takes it one by one.
 function View:index()
   local list = table.move(self.slice, 1, #self.slice, 1, {})
-  list[#list + 1] = self:row_at(self.row)
-  if self.t:dim() > 1 then list[#list + 1] = self.column end
+  list[self.shown[1]] = self:row_at(self.row)
+  if self.shown[2] then list[self.shown[2]] = self.column end
   return table.concat(list, ",")
 end
 
@@ -168,8 +181,8 @@ function View:status()
                numbers.shortest(value[1][1], self.t.dtype) or
                tostring(value[1][1])
   local parts = {("%s[%s] = %s"):format(self.name, index, text), self.about}
-  if #self.slice > 0 then
-    parts[#parts + 1] = ("slice of dim %d"):format(self.dim)
+  if self.sliced then
+    parts[#parts + 1] = ("slice of dim %d"):format(self.sliced)
   end
   if self.sorted then
     parts[#parts + 1] = ("sorted by %d %s"):format(self.sorted, self.direction)
@@ -298,18 +311,29 @@ function moves.e(v)
   v.form = ({usual = "power", power = "full", full = "usual"})[v.form]
 end
 
+local function unsort(v) v.order, v.sorted, v.direction = nil, nil, nil end
+
 -- Another slice; the order of rows is that of the slice before.
 local function change_slice(v, by)
-  if #v.slice == 0 then return end
-  local n = v.t:size(v.dim)
-  v.slice[v.dim] = (v.slice[v.dim] - 1 + by) % n + 1
-  v.order, v.sorted, v.direction = nil, nil, nil
+  local d = v.sliced
+  if not d then return end
+  v.slice[d] = (v.slice[d] - 1 + by) % v.t:size(d) + 1
+  unsort(v)
 end
 moves["["] = function(v) change_slice(v, -1) end
 moves["]"] = function(v) change_slice(v, 1) end
 
+-- Slices another dimension. If it was one of the two that are seen, then the
+-- one that was sliced is seen instead.
 local function change_dim(v, by)
-  if #v.slice > 0 then v.dim = (v.dim - 1 + by) % #v.slice + 1 end
+  if not v.sliced then return end
+  local before = v.sliced
+  v.sliced = (before - 1 + by) % v.t:dim() + 1
+  if v:is_shown(v.sliced) then
+    local kept = v.shown[v.shown[1] == v.sliced and 2 or 1]
+    v:show_dims(math.min(kept, before), math.max(kept, before))
+    unsort(v)
+  end
 end
 moves["{"] = function(v) change_dim(v, -1) end
 moves["}"] = function(v) change_dim(v, 1) end
@@ -332,7 +356,7 @@ moves[":"] = function(v)
       v.message = "ROW,COLUMN"
       return
     end
-    v.order, v.sorted, v.direction = nil, nil, nil
+    unsort(v)
     v.row = math.tointeger(tonumber(row))
     v.column = math.tointeger(tonumber(column)) or v.column
   end)
@@ -362,18 +386,18 @@ end
 -- The command
 --
 local function view_of(t, name)
-  local v = {t = t:detach(), name = name, slice = {}, dim = 1, row = 1,
-             column = 1, top = 1, left = 1, form = "usual",
+  local n = t:dim()
+  local v = {t = t:detach(), name = name, slice = {}, row = 1, column = 1,
+             top = 1, left = 1, form = "usual",
              about = facts.kind_and_device(t)}
-  for d = 1, t:dim() - 2 do v.slice[d] = 1 end
-  v.dim = math.max(1, #v.slice)
+  for d = 1, n do v.slice[d] = 1 end
+  v.sliced = n > 2 and n - 2 or nil
   local digits = settings.get "precision"
   v.digits = digits == "full" and 4 or digits
   if digits == "full" then v.form = "full" end
-  local size = t:size()
-  v.rows = size[math.max(1, #size - 1)]
-  v.columns = #size > 1 and size[#size] or 1
-  return setmetatable(v, View)
+  setmetatable(v, View)
+  v:show_dims(n > 1 and n - 1 or 1, n > 1 and n or nil)
+  return v
 end
 
 -- Shows a tensor, or another value as text; nil and why it cannot be shown.

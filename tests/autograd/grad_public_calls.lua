@@ -327,6 +327,7 @@ F.grid_sample(x(2, 1, 2, 3), x(2, 2, 1, 2),
 F.grid_sample(x(1, 1, 3, 3), x(1, 2, 2, 2), {padding_mode = "reflection"})
 F.grid_sample(x(1, 2, 3, 4), x(1, 2, 2, 2), {mode = "nearest"})
 F.grid_sample(x(1, 1, 3, 4), x(1, 2, 2, 2), {mode = "bicubic"})
+F.grid_sample(x(1, 1, 3, 4, 2), x(1, 2, 2, 1, 3), {mode = "bicubic"})
 F.grid_sample(x(1, 1, 2, 2, 3), x(1, 1, 2, 2, 3))
 F.affine_grid(x(2, 2, 3), {2, 1, 2, 3})
 F.affine_grid(x(1, 3, 4), {1, 1, 2, 1, 2}, {align_corners = true})

@@ -153,6 +153,16 @@ local logp = nacre.randn(5, 3):log_softmax(-1)
 is(F.ctc_loss(logp, t{2, 2, 2, 2}, {5}, {4}), "inf")
 is(F.ctc_loss(logp, t{2, 2, 2, 2}, {5}, {4}, {zero_infinity = true}),
    "0.0")
+do -- the gradient without a path is nan for the steps that count, as PyTorch's
+  local x = nacre.randn(4, 2, 3):requires_grad_()
+  local y = F.ctc_loss(x:log_softmax(-1), t{{2, 2, 2}, {3, 2, 3}}, {3, 4},
+                       {3, 1}, {reduction = "none"})
+  y:sum():backward()
+  assert(y[1]:item() == math.huge and y[2]:isfinite():item())
+  assert(x.grad:narrow(1, 1, 3):select(2, 1):isnan():all():item())
+  assert(x.grad[4][1]:eq(0):all():item())
+  assert(x.grad:select(2, 2):isfinite():all():item())
+end
 fails("class 0: classes count from 1", F.ctc_loss, logp, t{0}, 5, 1)
 fails("class 1 is the blank", F.ctc_loss, logp, t{1}, 5, 1)
 fails("input_lengths 1 is 6, not from 1 to 5", F.ctc_loss, logp, t{2}, 6, 1)

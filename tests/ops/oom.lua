@@ -316,6 +316,23 @@ case("hooks", function() return {leaf(nacre.ones(2))} end, function(x)
   y:sum():backward()
   h:remove()
 end)
+case("hooks after leaves, and at the end", function()
+  return {leaf(nacre.ones(2)), leaf(nacre.ones(2))}
+end, function(x, y)
+  local ended, h = 0
+  local begin = x:register_hook(function()
+    nacre.autograd._at_end(function() ended = ended + 1 end)
+  end)
+  local ok, e = pcall(function()
+    h = x:register_post_accumulate_grad_hook(function(p) p.grad = nil end);
+    (x * y):sum():backward()
+  end)
+  begin:remove()
+  if h then h:remove() end
+  y.grad = nil
+  check(ended <= 1 and (ended == 1 or not ok), "the end comes once")
+  if not ok then error(e, 0) end
+end)
 case("custom functions", function() return {leaf(nacre.ones(2))} end,
      function(x)
   local F = nacre.autograd.Function {

@@ -259,4 +259,40 @@ do -- logit is nan outside of [0, 1], and so is its gradient
   x.grad = nil
   x:logit(0.1):sum():backward()
   is(x.grad, "float64", "{0.0,4.0,0.0}")
+  -- an eps above 1/2: what is below it becomes eps, all else 1 - eps
+  assert(nacre.allclose(of("float64", {0, 0.5, 0.7, 1}):logit(0.6),
+                        of("float64", {1, 1, -1, -1}) * math.log(1.5)))
+end
+
+do -- index_fill: a slice that is named twice counts once for the value
+  local value = of("float64", 2):requires_grad_()
+  nacre.zeros(2, 5):double():index_fill(-1, of("int64", {1, 1, 2, 2, 3}), value)
+       :sum():backward()
+  is(value.grad, "float64", "6.0")
+end
+
+do -- group_norm needs samples that have elements, not instance_norm
+  local F = nacre.nn.functional
+  fails("a sample has no elements", F.group_norm, nacre.ones(1, 2, 0), 1)
+  fails("a sample has no elements", F.group_norm, nacre.ones(1, 0, 2), 1)
+  assert(F.instance_norm(nacre.ones(1, 0, 2)):numel() == 0)
+  assert(F.unfold(nacre.ones(1, 1, 3, 3):bool(), 2).dtype == "bool")
+end
+
+do -- grid_sample: bicubic volumes are cubic along each dimension
+  local F = nacre.nn.functional
+  local x, at = nacre.randn(1, 2, 4, 5, 6):double(), nacre.linspace(-1, 1, 7)
+  local function along(x, dim)   -- lines of x at seven places
+    local lines = x:movedim(dim, -1)
+    local flat = lines:reshape(1, -1, 1, lines:size(-1))
+    local grid = nacre.stack({at, at * 0}, -1):double():view(1, 1, 7, 2)
+    return F.grid_sample(flat, grid, {mode = "bicubic", align_corners = true,
+                                      padding_mode = "border"})
+            :reshape(1, 2, lines:size(3), lines:size(4), 7):movedim(-1, dim)
+  end
+  local z, y, w = table.unpack(nacre.meshgrid {at, at, at})
+  local grid = nacre.stack({w, y, z}, -1):double():unsqueeze(1)
+  assert(nacre.allclose(F.grid_sample(x, grid, {
+    mode = "bicubic", align_corners = true, padding_mode = "border"}),
+    along(along(along(x, 3), 4), 5), {rtol = 1e-9, atol = 1e-9}))
 end

@@ -277,8 +277,23 @@ class View(Window):
         self.enter(s, ":view t")
         self.assertTrue(self.status(s, "]")
                         .startswith("t[1,2,1,1] = 20   int64[2x3x4x5]"))
-        self.assertTrue(self.status(s, "}]").startswith("t[2,2,1,1] = 80 "))
-        self.assertTrue(self.status(s, "{[[").startswith("t[2,3,1,1] = 100 "))
+        self.assertTrue(self.status(s, "{]").startswith("t[2,2,1,1] = 80 "))
+        self.assertTrue(self.status(s, "}[[").startswith("t[2,3,1,1] = 100 "))
+        self.leave(s)
+
+    def test_each_dimension_can_be_sliced(self):
+        s = self.s
+        s.run("t = nacre.arange(60):reshape(3, 4, 5)")
+        self.enter(s, ":view t")
+        status = self.status(s, "}]")
+        self.assertTrue(status.startswith("t[1,2,1] = 5 "), status)
+        self.assertIn("slice of dim 2", status)
+        rows = [row.split() for row in self.rows(s)]
+        self.assertEqual(rows[1:4], [["1", "5", "6", "7", "8", "9"],
+                                     ["2", "25", "26", "27", "28", "29"],
+                                     ["3", "45", "46", "47", "48", "49"]])
+        self.assertTrue(self.status(s, "}jl").startswith("t[2,2,1] = 25 "))
+        self.assertEqual(self.rows(s)[1].split(), ["1", "0", "5", "10", "15"])
         self.leave(s)
 
     def test_index_is_taken(self):

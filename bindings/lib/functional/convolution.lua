@@ -273,7 +273,7 @@ function(x, k, dilation, padding, stride)
   local op = "unfold"
   check_dims(op, x, "input", 3, 4)
   k = several(op, "kernel_size", k, 2, 1)
-  check_float(op, x, "input")
+  if x.dtype ~= "bool" then check_float(op, x, "input") end
   stride = several(op, "stride", stride, 2, 1)
   padding = several(op, "padding", padding, 2, 0)
   dilation = several(op, "dilation", dilation, 2, 1)
@@ -281,7 +281,8 @@ function(x, k, dilation, padding, stride)
     checkfit(op, x, i - 3, dilation[i] * (k[i] - 1) + 1, padding[i])
   end
   return batched(x, 4, function(t)
-    return nacre._unfold(t, k, dilation, padding, stride)
+    local numbers = t.dtype == "bool" and t:float() or t  -- masks are few
+    return nacre._unfold(numbers, k, dilation, padding, stride):to(t.dtype)
   end)
 end)
 

@@ -123,9 +123,21 @@ local function loss(x, targets, steps, counts, blank)
                                     nacre.tensor(none, all.like(x)))
 end
 
+-- Zeros [n], whose gradient is nan for the steps of the lost sequences: without
+-- a path there is no direction in which the loss would fall.
+local function nan_gradient(x, lost, steps)
+  local ends = nacre.tensor(steps, {device = x.device})
+  local step = nacre.arange(1, x:size(1) + 1, {device = x.device}):unsqueeze(2)
+  local at = step:le(ends):logical_and(lost):unsqueeze(3)
+  local finite = x:clamp {min = NEVER}
+  local zero = nacre.where(at, finite - finite:detach(), 1):sqrt()
+  return nacre.where(at, zero, 0):sum({1, 3})
+end
+
 -- log_probs [t x n x c] or [t x c] of a float dtype, logarithms of
 -- probabilities; targets [n x s], or concatenated, int64 or int32. Result [n],
--- or 0-d; a loss without a possible path is inf, or 0 with zero_infinity.
+-- or 0-d; a loss without a possible path is inf and its gradient nan, or both
+-- are 0 with zero_infinity.
 -- "mean" divides each loss by the length of its target. Float16 and bfloat16
 -- are computed in float32.
 all.define("nn.functional.ctc_loss",
@@ -154,7 +166,11 @@ function(t, targets, steps, counts, blank, reduction, zero)
              :format(sum, most), nil, "targets", targets)
   end
   local y = loss(all.widen(x), targets, steps, counts, blank)
-  y = nacre.where(y:gt(-NEVER / 10), zero and 0 or math.huge, y)
+  local lost = y:gt(-NEVER / 10)
+  y = nacre.where(lost, zero and 0 or math.huge, y)
+  if not zero and x.requires_grad and lost:any():item() then
+    y = y + nan_gradient(all.widen(x), lost, steps)
+  end
   if reduction == "mean" then
     y = (y / nacre.tensor(divisor, all.like(y))):mean()
   elseif reduction == "sum" then y = y:sum()

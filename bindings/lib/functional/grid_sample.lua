@@ -97,7 +97,7 @@ local function combine_taps(x, dims, size)
 end
 
 -- Checks dtypes and shapes; returns the number of spatial dimensions.
-local function checkgrid(op, x, grid, mode)
+local function checkgrid(op, x, grid)
   check_float(op, x, "input")
   check_dims(op, x, "input", 4, 5)
   check_same_dtype(op, "input", x, "grid", grid)
@@ -117,17 +117,12 @@ local function checkgrid(op, x, grid, mode)
       fail(op, "{input} has a dimension of size 0", nil, "input", x)
     end
   end
-  if mode == "bicubic" and nd ~= 2 then
-    fail(op, "mode bicubic is for two dimensions after the channels, not 3",
-         nil, "input", x)
-  end
   return nd
 end
 
 -- input [n x c x h x w], grid [n x h' x w' x 2] give [n x c x h' x w']; with
 -- volumes there is one more dimension, and grid has (x, y, z). A NaN position
--- counts as -1. Fails for other dimensions, different dtypes and batches, and
--- bicubic volumes.
+-- counts as -1. Fails for other dimensions, different dtypes and batches.
 define("grid_sample",
        "input:tensor, grid:tensor, mode:bilinear|nearest|bicubic=bilinear, "
        .. "padding_mode:zeros|border|reflection=zeros, "
@@ -135,7 +130,7 @@ define("grid_sample",
        "images [n x c x h x w], or volumes, at the places (x, y) in grid "
        .. "[n x h' x w' x 2], of which -1 and 1 are the edges",
 function(x, grid, mode, outside, corners)
-  local nd = checkgrid("grid_sample", x, grid, mode)
+  local nd = checkgrid("grid_sample", x, grid)
   local image, places = widen(x), widen(grid)
   places = nacre.where(places:isnan(), -1, places)
   local n, c, count = x:size(1), x:size(2), 1

@@ -156,7 +156,8 @@ define("batch_norm",
        function(...) return batchnorm("batch_norm", ...) end)
 
 -- Wu and He 2018. x [n x c x ...]; returns the result, and mean and variance of
--- each group. Fails unless groups divides c.
+-- each group. Fails unless groups divides c; group_norm also where samples have
+-- no elements.
 local function groupnorm(op, x, groups, weight, bias, eps)
   check_float(op, x, "input")
   all.check_min_dims(op, x, "input", 2)
@@ -168,6 +169,11 @@ local function groupnorm(op, x, groups, weight, bias, eps)
   end
   channel_shape(op, x, {weight = weight, bias = bias})
   local channels = x:size(2)
+  for d = 2, op == "group_norm" and x:dim() or 1 do
+    if x:size(d) == 0 then
+      fail(op, "a sample has no elements", nil, "input", x)
+    end
+  end
   local inner = x:numel() // math.max(x:size(1) * channels, 1)
   return nacre._norm(x, weight, bias, {channels, inner, groups}, eps)
 end
@@ -191,7 +197,8 @@ function(x, rmean, rvar, weight, bias, own, momentum, eps)
     return batchnorm(op, x, rmean, rvar, weight, bias, false, momentum, eps)
   end
   channel_shape(op, x, {running_mean = rmean, running_var = rvar})
-  local y, mean, var = groupnorm(op, x, x:size(2), weight, bias, eps)
+  local y, mean, var = groupnorm(op, x, math.max(1, x:size(2)), weight, bias,
+                                 eps)
   if (rmean or rvar) and x:numel() > 0 then
     local rows = {x:size(1), x:size(2)}
     mean, var = mean:reshape(rows):mean(1), var:reshape(rows):mean(1)
