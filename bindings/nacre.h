@@ -18,9 +18,9 @@
    nothing of the Lua state but its registry. */
 NL_EXPORT int luaopen_nacre(lua_State *L);
 
-/* For a program whose scripts are Nacre's: changes Lua itself. Strings that name
-   devices and dtypes get fields, ("cuda:0").type; ipairs, debug.traceback and
-   collectgarbage handle tensors and their errors; the collector becomes
+/* For a program whose scripts are Nacre's: changes Lua itself. Strings that
+   name devices and dtypes get fields, ("cuda:0").type; ipairs, debug.traceback
+   and collectgarbage handle tensors and their errors; the collector becomes
    generational. To be called once, after luaopen_nacre. [-0, +0, m] */
 void nl_extend_lua(lua_State *L);
 

@@ -22,7 +22,7 @@ State *nl_find_state(lua_State *L) {
 }
 
 /*
-** The core has one thread that calls it. A second one would find out by a crash.
+** The core has one thread that calls it. A second one would crash.
 */
 static struct {
   pthread_mutex_t lock;

@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "library/library.h"
+#include "library/libnacre.h"
 
 /* What is called. */
 typedef struct Target {
@@ -67,7 +67,7 @@ static int call_pointwise(const Target *t, const Arg *arg, Tensor **y) {
   return nc_apply(y, op, arg, par, t->into ? arg[0].t : NULL);
 }
 
-/* Makes the result of the call, which stands in c->out[0], the value of self. */
+/* Makes the result of the call, c->out[0], the value of self. */
 static int copy_into(Tensor *self, Call *c) {
   const Arg in = { .t = c->out[0] };
   Tensor *same = NULL;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "library/library.h"
+#include "library/libnacre.h"
 
 /*
 ** Loading

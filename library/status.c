@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "library/library.h"
+#include "library/libnacre.h"
 
 #define X(name, text)                                              \
   _Static_assert((int)NC_##name == (int)NACRE_##name, "the codes " \

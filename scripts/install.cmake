@@ -4,7 +4,7 @@
 #     bin/nacre, lib/nacre/libnacre_cuda*.so, the manual page and completions
 #                              (component program)
 #     lib/lua/5.4/nacre.so     (component module)
-#     lib/libnacre.so, include/nacre/tensor.h, what pkg-config and CMake's
+#     lib/libnacre.so, include/nacre/tensors.h, what pkg-config and CMake's
 #     find_package need        (component library)
 set(NACRE_LUA_CMODDIR lib/lua/5.4 CACHE STRING
   "where the module for Lua is installed, below the prefix or as a full path")
@@ -46,7 +46,7 @@ if(NACRE_LIBRARY)
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/nacre)
   install(TARGETS nacre_library EXPORT nacre
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
-  install(FILES ${PROJECT_SOURCE_DIR}/library/nacre/tensor.h
+  install(FILES ${PROJECT_SOURCE_DIR}/library/nacre/tensors.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nacre COMPONENT library)
   install(EXPORT nacre FILE nacre-config.cmake NAMESPACE nacre::
     DESTINATION ${package} COMPONENT library)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** module_hosts.c - programs that load nacre.so: module_hosts MODULE. Lua states
-** that come and go, several at once, in several threads; a module that is closed
-** while its threads sleep.
+** that come and go, several at once, in several threads; a module that is
+** closed while its threads sleep.
 */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** test_library.c - libnacre as a program sees it: nacre/tensor.h alone. With the
-** names of the tables of operations it makes many calls, right and wrong.
+** test_library.c - libnacre as a program sees it: nacre/tensors.h alone. With
+** the names of the tables of operations it makes many calls, right and wrong.
 */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include <nacre/tensor.h>
+#include <nacre/tensors.h>
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 

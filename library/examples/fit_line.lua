@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- tensors.lua - the example of the module: lua5.4 tensors.lua
+-- fit_line.lua - the example of the module: lua5.4 fit_line.lua
 local nacre = require "nacre"
 local nn = nacre.nn
 

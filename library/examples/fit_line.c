@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** tensors.c - the example of libnacre: a line through points, fitted by
+** fit_line.c - the example of libnacre: a line through points, fitted by
 ** gradients.
 **
-**   cc tensors.c $(pkg-config --cflags --libs nacre) -o tensors && ./tensors
+**   cc fit_line.c $(pkg-config --cflags --libs nacre) -o fit_line && ./fit_line
 */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <nacre/tensor.h>
+#include <nacre/tensors.h>
 
 /* Ends the program with the last error unless status is NACRE_OK. */
 static void check(int status) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tensors.c - makes tensors, and what they are, for libnacre. */
+/* new_tensor.c - makes tensors, and what they are, for libnacre. */
 #include <string.h>
 
-#include "library/library.h"
+#include "library/libnacre.h"
 
 /* The enumerations are the same. */
 _Static_assert((int)NACRE_BOOL == DT_b8 && (int)NACRE_INT64 == DT_i64 &&

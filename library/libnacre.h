@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** library.h - what the files of libnacre share. nacre/tensor.h is what others
+** libnacre.h - what the files of libnacre share. nacre/tensors.h is what others
 ** see: its functions are wrappers of core/tensor.h, which may change with every
 ** version.
 */
-#ifndef library_library_h
-#define library_library_h
+#ifndef library_libnacre_h
+#define library_libnacre_h
 
 #include "core/signature.h"
-#include "library/nacre/tensor.h"
+#include "library/nacre/tensors.h"
 
 /* Every function that returns a status returns it through this one: an
    interruption ends one call, not those after it. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** arguments.c - reads the arguments of nacre_call by the signature of the
+** call_arguments.c - reads the arguments of nacre_call by the signature of the
 ** operation. An argument without a name is that of the next parameter.
 */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-#include "library/library.h"
+#include "library/libnacre.h"
 
 static int wrong_type(const Signature *s, const Param *p, const char *wanted) {
   return lib_refuse(s->name, "%s must be %s", p->name, wanted);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** nacre/tensor.h - tensors for C and C++: libnacre.
+** nacre/tensors.h - tensors for C and C++: libnacre.
 **
 **   cc program.c $(pkg-config --cflags --libs nacre)
 **
@@ -13,17 +13,17 @@
 **
 ** Errors: a function that can fail returns NACRE_OK (0) or a code, and leaves a
 ** text for nacre_error. It does not print, exit or jump.
-** Ownership: a tensor that is returned through a nacre_tensor ** is a reference,
-** which the caller releases with nacre_release; it is NULL after a failure. A
-** tensor that is passed in remains the caller's.
+** Ownership: a tensor that is returned through a nacre_tensor ** is a
+** reference, which the caller releases with nacre_release; it is NULL after a
+** failure. A tensor that is passed in remains the caller's.
 ** Counting: in this header dimensions count from 0. The arguments of nacre_call
 ** are those of the reference, where dimensions and indices count from 1 and -1
 ** is the last.
 ** Threads: one thread at a time may call the library, whose own threads share
 ** the work of one operation.
 */
-#ifndef NACRE_TENSOR_H
-#define NACRE_TENSOR_H
+#ifndef NACRE_TENSORS_H
+#define NACRE_TENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ enum {
 };
 
 /* The last failure of this thread: "mm: inner sizes differ: ...", and what to
-   do instead, or "". The texts stay until the next call of the same function. */
+   do instead, or "". A text stays until the next call of the function. */
 NACRE_API const char *nacre_error(void);
 NACRE_API const char *nacre_error_hint(void);
 NACRE_API const char *nacre_version(void);    /* of the library, "0.1.0" */
