@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c - nacre_load and nacre_save. */
+/* load_save.c - nacre_load and nacre_save. */
 #include <stdlib.h>
 #include <string.h>
 
