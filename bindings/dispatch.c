@@ -126,7 +126,9 @@ static int read_operands(lua_State *L, Op op, Arg in[]) {
   for (int i = 0; i < n; i++) {
     in[i].t = nl_totensor(L, i + 1);
     if (in[i].t) tensors++;
-    else if (n == 1 || !nl_toscalar(L, i + 1, &in[i].s)) return 0;
+    else if (n == 1 || (!nl_toscalar(L, i + 1, &in[i].s) &&
+                        !nl_tosymbol(L, i + 1, &in[i].s)))
+      return 0;
   }
   return tensors;
 }
@@ -362,6 +364,7 @@ static int call_operator(lua_State *L, int into) {
     c->op = f;
     box = lua_gettop(L) + 1;
     for (int i = 0; i < s->nresults; i++) y[i] = nl_newbox(L);
+    nl_state(L)->lastbox = lua_touserdata(L, box);
     memcpy(c->arg, a.arg, sizeof c->arg);
     if (s->n && s->param[0].type == P_TENSOR) self = a.arg[0].t;
     r = into ? copy_if_recorded(L, &c->arg[0].t) : NC_OK;

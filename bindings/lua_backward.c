@@ -301,6 +301,7 @@ static int backward_of_several(lua_State *L) {
   b.result = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *b.result, 0);
   memset(b.result, 0, (size_t)(ninput + 1) * sizeof *b.result);
   box = lua_newuserdatauv(L, (size_t)(ninput + 1) * sizeof *box, 0);
+  lua_rawgeti(L, 1, 1); /* nl_pace_next looks for operands on the stack */
   lua_createtable(L, ninput, 0);
   /* create the userdata first; the core fills them */
   for (int k = 0; k < ninput; k++) {

@@ -7,17 +7,22 @@
 ** collections itself. A young collection (Lua runs in generational mode) finds
 ** recently created garbage and takes a fraction of a microsecond, however much
 ** is alive. It runs after every WINDOW bytes of results, so that results reuse
-** a few blocks, which stay in the second-level cache. It runs before the next
-** result gets its block: what an operation gave is then an operand of the next
-** one or, unless a variable holds it, garbage. If it is an operand, the
-** collection waits for CHAIN results: an object that survives two of them is
-** old, and only a full one finds it then. For the same reason it waits, after
-** large results of late, for bytes of their order: a gradient that a variable
-** holds while the next forward makes small results would else become old. A
-** full collection runs when the memory of tensors would exceed a threshold, or
-** earlier, from half of it, if there is time. Each kind is limited to a small
-** share of the run time, estimated from the cost of its previous runs; the
-** check itself must be cheap.
+** a few blocks, which stay in the second-level cache.
+**
+** An object that survives two young collections is old, and only a full one
+** finds it then. So a young collection runs before the next result gets its
+** block, never after an operation: what an operation gave is then an operand of
+** the next one or, unless a variable holds it, garbage. If it is an operand,
+** the collection waits for CHAIN results. It also waits, after large results of
+** late, for bytes of their order: a gradient that a variable holds while the
+** next forward makes small results would else become old. But not if results
+** get new blocks from the system meanwhile, which cost more than all the rest:
+** then the large results belong to what the program did before.
+**
+** A full collection runs when the memory of tensors would exceed a threshold,
+** or earlier, from half of it, if there is time. Each kind is limited to a
+** small share of the run time, estimated from the cost of its previous runs;
+** the check itself must be cheap.
 */
 #include "bindings/binding.h"
 
@@ -26,9 +31,6 @@
    their share of the time, at most */
 #define MAX_PATIENCE ((int64_t)8 << 20)
 #define WINDOW (256 << 10) /* bytes between young collections */
-/* Results between young collections, at least: an object that survives two of
-   them waits for a full one. */
-#define MIN_RESULTS 4
 #define CHAIN 3
 #define BOX_BYTES 64     /* Lua bytes of a userdata, at least */
 #define MAX_FINALIZE 400 /* ns: limit of finalizing a dead tensor */
@@ -63,7 +65,7 @@ static int64_t collect(lua_State *L, State *s, int what, CollectPoint where,
   if (where == BETWEEN_OPERATIONS) nl_free_deferred(L);
   nl_collected(s, 0);
   const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
-  nc_memory.since = 0;
+  nc_memory.since = nc_memory.fresh = 0;
   s->collecting = where == BETWEEN_OPERATIONS;
   lua_gc(L, what, 0);
   s->collecting = 0;
@@ -127,6 +129,7 @@ static int is_operand(lua_State *L, const void *box) {
 void nl_pace_next(lua_State *L) {
   State *s = nl_state(L);
   s->next = nc_memory.since + WINDOW / 4;
+  if (nc_memory.fresh >= WINDOW) s->largest = s->lastbytes;
   if (nc_memory.since < s->largest / 2 ||
       (is_operand(L, s->lastbox) && nc_memory.since < CHAIN * s->lastbytes) ||
       (nc_now() - s->lastyoung) / SHARE <= s->young)
@@ -144,18 +147,15 @@ void nl_pace(lua_State *L) {
   s->lastbytes = bytes;
   s->largest -= bytes;
   if (s->largest < bytes) s->largest = bytes;
-  int full = nc_memory.live + bytes > s->threshold, young = 0;
-  full |= devices == PRESSURE_FULL;
+  int full = devices == PRESSURE_FULL || nc_memory.live + bytes > s->threshold;
   if (!full) {
     int64_t at;
-    if (bytes < WINDOW / MIN_RESULTS && nc_memory.since < s->check && !devices)
+    if (!devices && (nc_memory.live <= s->early || nc_memory.since < s->check))
       return;
     at = nc_now();
-    full = nc_memory.live > s->early && (at - s->lastfull) / SHARE > s->full;
-    young = (at - s->lastyoung) / SHARE > s->young &&
-            (devices || nc_memory.since / MIN_RESULTS >= bytes);
     s->check = nc_memory.since + WINDOW / 4;
-    if (!full && !young) return;
+    full = nc_memory.live > s->early && (at - s->lastfull) / SHARE > s->full;
+    if (!full && !(devices && (at - s->lastyoung) / SHARE > s->young)) return;
   }
   /* stopped by the user, or in a finalizer */
   if (lua_gc(L, LUA_GCISRUNNING) != 1) return;

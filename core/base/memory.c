@@ -204,6 +204,7 @@ int nc_hostalloc(void **p, int64_t bytes) {
     if (over_free_memory(size) || (*p = new_block(size)) == NULL)
       return fail_nomemory(bytes);
     count_miss(c, size);
+    nc_memory.fresh += size;
   }
   count_live(size);
   nc_counters.allocated += size;

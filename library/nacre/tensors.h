@@ -52,7 +52,8 @@ enum {
   NACRE_EVALUE,               /* bad value, or no such operation */
   NACRE_EDEVICE,              /* a device failed, or is not there */
   NACRE_EINTR,                /* nacre_interrupt was called */
-  NACRE_EFILE                 /* a file cannot be read or written */
+  NACRE_EFILE,                /* a file cannot be read or written */
+  NACRE_EPEER                 /* another process of a group failed */
 };
 
 /* The last failure of this thread: "mm: inner sizes differ: ...", and what to

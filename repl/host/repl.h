@@ -35,6 +35,7 @@ typedef struct Options {
   const char *kernel; /* the file that says where a notebook's front end is */
   int installkernel, user;
   const char *prefix; /* the folder for --install-kernel */
+  const char *build_mpi; /* the folder for --build-mpi; "": the user's */
   int test;  /* index in argv of the first word after --test, or 0 */
   int tool;  /* the same after --ls, --diff or --convert */
   int files; /* index in argv of the first file of tensors, or 0 */
@@ -127,6 +128,8 @@ int sh_diverted_text(lua_State *L); /* output_capture.c: host.diverted_text */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* embedded_modules.c */
+int sh_mpi_files(lua_State *L);       /* embedded_modules.c */
+int sh_plugin_folder(lua_State *L);   /* embedded_modules.c */
 int sh_lua_userfile(lua_State *L);    /* user_files.c: host.userfile */
 int sh_lua_makefolders(lua_State *L); /* user_files.c: host.makefolders */
 /* Pushes a function of a module written in Lua (embedded_modules.c).
@@ -177,6 +180,7 @@ typedef struct Embedded {
 
 extern const Embedded sh_embedded[]; /* written by embed.cmake */
 extern const Embedded sh_reference[];
+extern const Embedded sh_mpi_sources[]; /* of the transport over MPI */
 
 /*
 ** Calls that report their errors (error_report.c), and programs (script.c). A

@@ -29,6 +29,8 @@ from suite_rows import ROWS
 HERE = pathlib.Path(__file__).parent
 NUMBERS = (1 << 20) + 7         # operands are cut from this many numbers
 WARM = 10                       # calls, or turns, of a warm-up at most
+REST = 0.02     # seconds between two turns: PyTorch's threads look for work for
+                # 10 ms after its last call, and would take a processor from us
 SKIPPED = 77                    # what ctest takes for "skipped"
 
 
@@ -128,7 +130,7 @@ def timed(options, present):
     for _ in range(1 if long else options.turns):
         for side, (count, _), found in zip(present, calls, turns):
             found.append(side.time(count))
-            time.sleep(0.001)          # threads that wait go to sleep
+            time.sleep(REST)
     times = {}
     for side, found in zip(present, turns):
         times[side.name] = {}

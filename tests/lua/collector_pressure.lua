@@ -144,7 +144,8 @@ end
 
 if not sanitized then  -- results use the block of the one before
   local a, b, most = tensors(4 * MB), tensors(4 * MB), 0
-  local all = nacre.arange(1, 1 * MB)
+  local all, last = nacre.arange(1, 1 * MB)
+  local few, values = nacre.arange(1, 100001), nacre.ones(100000)
   local function rounds(n, f)
     for _ = 1, n do f() end
     live_bytes()
@@ -166,6 +167,29 @@ if not sanitized then  -- results use the block of the one before
     check(most < 7 * MB, "%s: %.1f MB of results of 4 MB waited", what,
           most / MB)
   end
+  rounds(60, function()  -- a copy that is held while the next one is made
+    last = a:clone():index_put_({few}, values, true)
+  end)
+  check(most < 12 * MB, "%.1f MB of copies of 4 MB waited", most / MB)
+  local leaf = nacre.ones(4096, 256):requires_grad_()
+  local options = {grad_outputs = nacre.ones(4096, 256)}
+  rounds(60, function()  -- as are gradients
+    last = nacre.autograd.grad(leaf:softmax(2), {leaf}, options)
+  end)
+  check(most < 16 * MB, "%.1f MB of gradients of 4 MB waited", most / MB)
+  -- also when the results before were much larger
+  local x <close>, small = tensors(48 * MB), tensors(900000)
+  for _ = 1, 5 do last = x:abs() end
+  last = nil
+  live_bytes()
+  local base, few_rounds = nacre._memory().live, 30
+  most = 0
+  for _ = 1, few_rounds do
+    last = small + small
+    most = math.max(most, nacre._memory().live - base)
+  end
+  check(most < 8 * MB, "after larger results, %.1f MB of small ones waited",
+        most / MB)
   -- the system gives the block of a result larger than the budget once
   local large, x = 64 * MB, tensors(4)
   for _ = 1, 4 do nacre.zeros(large // 4):free() end

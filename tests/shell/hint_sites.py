@@ -18,6 +18,7 @@ TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|g
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
 APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
+         "core/base/transport.c": "distributed/test_faults.py",
          "cuda/runtime/cuda_plugin.c": "unit/test_cuda_streams.c",
          "core/io/hdf5_read.c": "numpy/hdf5_h5py.py",
          "core/io/pt.c: in Python": "files/pt.lua",
