@@ -18,7 +18,9 @@ static int read_number(Arg *a, const nacre_arg *x) {
   switch (x->type) {
     case NACRE_INT: a->s = nc_int(x->n); return 1;
     case NACRE_NUMBER: a->s = nc_float(x->number); return 1;
-    case NACRE_FLAG: a->s = (Scalar){ .kind = NC_BOOL, .i = x->n != 0 }; return 1;
+    case NACRE_FLAG:
+      a->s = (Scalar){ .kind = NC_BOOL, .i = x->n != 0 };
+      return 1;
     default: return 0;
   }
 }
