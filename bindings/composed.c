@@ -196,6 +196,13 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.checkpointing",
                                       "nacre.collective_lists",
                                       "nacre.sent_objects",
+                                      "nacre.gradient_buckets",
+                                      "nacre.distributed_data_parallel",
+                                      "nacre.sync_batch_norm",
+                                      "nacre.distributed_sampler",
+                                      "nacre.zero_optimizer",
+                                      "nacre.shards",
+                                      "nacre.sharded_state",
                                       NULL };
   const int top = lua_gettop(L);
   push_library(L);

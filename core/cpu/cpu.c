@@ -52,6 +52,15 @@ const Kernels *nc_kernels(void) {
   return k;
 }
 
+/* Does the processor multiply pairs of bfloat16, and are there kernels? */
+int nc_multiplies_pairs(void) {
+#ifdef NC_X86
+  return nc_kernels()->pair_tile[1] && __builtin_cpu_supports("avx512bf16");
+#else
+  return 0;
+#endif
+}
+
 const char *nc_cpulevel(void) {
   return nc_kernels()->name;
 }

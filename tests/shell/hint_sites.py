@@ -20,6 +20,10 @@ TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|g
 APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "core/base/transport.c": "distributed/test_faults.py",
          "cuda/runtime/cuda_plugin.c": "unit/test_cuda_streams.c",
+         "bindings/lib/distributed/gradient_buckets.lua":
+         "distributed/training.lua",
+         "bindings/lib/distributed/zero_optimizer.lua: opt:consolidate":
+         "distributed/zero_optimizer.lua",
          "core/io/hdf5_read.c": "numpy/hdf5_h5py.py",
          "core/io/pt.c: in Python": "files/pt.lua",
          "core/cpu/product/lapack.c": None,  # a system without LAPACK
