@@ -33,8 +33,7 @@
 
 #define NL_MAXGPUS 64
 
-/* The state of the binding in one Lua state. The extra space of the Lua state
-   points to it. */
+/* The state of the binding in one Lua state, whose registry holds it. */
 typedef struct State {
   Context context;            /* defaults and switches for the core */
   int64_t threshold;          /* live bytes that cause a full collection */
@@ -56,7 +55,21 @@ typedef struct State {
   int64_t gpu_threshold[NL_MAXGPUS]; /* as `threshold', of each GPU; 0: none */
 } State;
 
-#define nl_state(L) (*(State **)lua_getextraspace(L))
+/* The State that was asked for last. It is found by the addresses of the main
+   thread and of the registry: the extra space of a Lua state belongs to the
+   host program, and a coroutine may be older than this library. */
+extern struct LastState { /* state.c */
+  const lua_State *main;
+  const void *registry;
+  State *state;
+} nl_last;
+State *nl_find_state(lua_State *L); /* [-0, +0, -] */
+static inline State *nl_state(lua_State *L) {
+  return L == nl_last.main || lua_topointer(L, LUA_REGISTRYINDEX) ==
+                                  nl_last.registry
+             ? nl_last.state
+             : nl_find_state(L);
+}
 #define nl_context(L) (&nl_state(L)->context)
 /* Makes the core work with the Context of this Lua state. nl_newbox,
    nl_readargs and the wrapper of nl_pushbound do it. What calls the core
@@ -122,7 +135,10 @@ int nl_refuse(lua_State *L, const char *op, Cause c, const char *fmt, ...);
 void nl_pushscalar(lua_State *L, Scalar v);
 /* Reads a number or boolean; returns 0 for any other value. [-0, +0, -] */
 int nl_toscalar(lua_State *L, int i, Scalar *v);
-/* Creates the State and pushes the metatable of tensors. [-0, +1, m] */
+/* Finds the State of this Lua state, which its registry keeps alive, or creates
+   it. Raises an error while another thread has one. [-0, +0, e] */
+const State *nl_open_state(lua_State *L);
+/* Creates the State and pushes the metatable of tensors. [-0, +1, e] */
 void nl_open_userdata(lua_State *L);
 /* Adds fields to strings, as ("cuda:0").type (string_fields.c). [-0, +0, m] */
 void nl_open_string_fields(lua_State *L);
@@ -278,10 +294,6 @@ int nl_closure(lua_State *L, lua_CFunction f, int which);
 #define NL_NAME 32
 const char *nl_resolve_alias(const char *name, char own[NL_NAME]);
 const char *nl_alias(int i);
-/* The index of the pointwise operation, or of the operator, whose name is the
-   first n bytes of `name', or -1 (operation_index.c). */
-int nl_find_pointwise(const char *name, size_t n);
-int nl_find_operator(const char *name, size_t n);
 /* Pushes the function of this name that is defined in C; returns 0, with
    nothing pushed, if there is none (registry.c). [-0, +(0|1), m] */
 int nl_pushfunction(lua_State *L, const char *name, int where);
@@ -406,7 +418,6 @@ Generator *nl_togenerator(lua_State *L, int i);
 /*
 ** Fields and indices of tensors
 */
-void nl_open_overrides(lua_State *L);         /* lua_overrides.c: [-0, +0, m] */
 int nl_getfield(lua_State *L);                /* tensor_fields.c: __index */
 int nl_isfield(const char *key);              /* shape, dtype, ...? */
 /* Replaces the table of methods on top by nacre.Tensor (user_methods.c).
@@ -439,6 +450,8 @@ typedef struct Embedded {     /* a Lua file, see embed.cmake */
 extern const Embedded nl_embedded[];
 /* Pushes an embedded Lua file as a function. [-0, +1, e] */
 void nl_pushembedded(lua_State *L, const char *name);
+/* Pushes the table nacre (nacre.c). [-0, +1, -] */
+void nl_pushlibrary(lua_State *L);
 /* Loads nn.Module and what is made of it (bindings/lib/modules), unless it is
    loaded; returns whether it did. [-0, +0, e] */
 int nl_load_modules(lua_State *L);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** lua_overrides.c - wraps three functions of Lua so that they handle tensors
-** and error objects: ipairs, debug.traceback, collectgarbage. luaopen_nacre
+** and error objects: ipairs, debug.traceback, collectgarbage. nl_extend_lua
 ** installs the wrappers; upvalue 1 of each is the original function.
 */
 
@@ -62,11 +62,17 @@ static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
   } else lua_pop(L, 1);
 }
 
-void nl_open_overrides(lua_State *L) {
+static void open_overrides(lua_State *L) {
   lua_pushglobaltable(L);
   wrap(L, lua_gettop(L), "ipairs", ipairs);
   wrap(L, lua_gettop(L), "collectgarbage", collectgarbage);
   if (lua_getfield(L, -1, "debug") == LUA_TTABLE)
     wrap(L, lua_gettop(L), "traceback", traceback);
   lua_pop(L, 2);
+}
+
+void nl_extend_lua(lua_State *L) {
+  lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
+  open_overrides(L);
+  nl_open_string_fields(L);
 }

@@ -188,7 +188,6 @@ static void openevents(lua_State *L, int lib) {
   lua_pushvalue(L, lib + 1);
   lua_pushcclosure(L, nl_getfield, 1);
   lua_setfield(L, meta, "__index");
-  nl_open_overrides(L);
 }
 
 /*
@@ -278,10 +277,18 @@ static void openlookup(lua_State *L, int lib) {
   lua_setmetatable(L, lib);
 }
 
+static const char library_key; /* of the registry */
+
+void nl_pushlibrary(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &library_key);
+}
+
 int luaopen_nacre(lua_State *L) {
   const int lib = lua_gettop(L) + 1;
   luaL_checkstack(L, 20, NULL);
   lua_createtable(L, 0, 32);
+  lua_pushvalue(L, lib);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &library_key);
   lua_newtable(L);
   nl_open_userdata(L);
   openevents(L, lib);
@@ -298,7 +305,6 @@ int luaopen_nacre(lua_State *L) {
   set_function(L, lib, "_signature", nl_parse_signature);
   set_function(L, lib, "_names", nl_names);
   set_function(L, lib, "_rows", nl_rows);
-  nl_open_string_fields(L);
   lua_settop(L, lib);
   return 1;
 }

@@ -8,8 +8,21 @@
 
 #include <lua.h>
 
-/* Pushes the table `nacre'. The state must be closed with lua_close. */
-int luaopen_nacre(lua_State *L);
+#if defined(__GNUC__)
+#define NL_EXPORT __attribute__((visibility("default")))
+#else
+#define NL_EXPORT
+#endif
+
+/* Pushes the table `nacre'. The state must be closed with lua_close. Changes
+   nothing of the Lua state but its registry. */
+NL_EXPORT int luaopen_nacre(lua_State *L);
+
+/* For a program whose scripts are Nacre's: changes Lua itself. Strings that
+   name devices and dtypes get fields, ("cuda:0").type; ipairs, debug.traceback
+   and collectgarbage handle tensors and their errors; the collector becomes
+   generational. To be called once, after luaopen_nacre. [-0, +0, m] */
+void nl_extend_lua(lua_State *L);
 
 /* Waits for every device and raises the errors of its work. A lua_CFunction. */
 int nl_synchronize(lua_State *L);

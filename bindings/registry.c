@@ -98,7 +98,7 @@ static int find_cast(const char *name) {
 /* Pushes the in-place form of the operation whose name is the first n bytes of
    `name'. Returns 0, with nothing pushed, if it has none. [-0, +(0|1), m] */
 static int push_inplace(lua_State *L, const char *name, size_t n) {
-  int op = nl_find_pointwise(name, n), f = nl_find_operator(name, n);
+  int op = nc_find_pointwise(name, n), f = nc_find_operator(name, n);
   if (op >= 0 && pointwise_has_inplace(op))
     return nl_closure(L, nl_call_pointwise_into, op);
   if (f >= 0 && operator_has_inplace(f))
@@ -110,7 +110,7 @@ int nl_pushfunction(lua_State *L, const char *given, int where) {
   char own[NL_NAME];
   const char *name = nl_resolve_alias(given, own);
   size_t n = strlen(name);
-  int op = nl_find_pointwise(name, n), f = nl_find_operator(name, n);
+  int op = nc_find_pointwise(name, n), f = nc_find_operator(name, n);
   const Bound *b;
   if (op == OP_where && where == NL_METHOD)
     return nl_closure(L, nl_callwhere, op);
@@ -257,7 +257,7 @@ static int replace_by_name(lua_State *L) {
    push a string. [-0, +(0|1), m] */
 static const char *strip_inplace(lua_State *L, const char *name) {
   size_t n = strlen(name);
-  if (n < 2 || name[n - 1] != '_' || nl_find_operator(name, n) >= 0 ||
+  if (n < 2 || name[n - 1] != '_' || nc_find_operator(name, n) >= 0 ||
       find_bound(name, NL_FUNCTION | NL_METHOD))
     return name;
   return lua_pushlstring(L, name, n - 1);
@@ -313,7 +313,7 @@ int nl_info(lua_State *L) {
   const char *given = nl_resolve_alias(luaL_checkstring(L, 1), own);
   const char *name = strip_inplace(L, given);
   size_t n = strlen(name);
-  int op = nl_find_pointwise(name, n), f = nl_find_operator(name, n);
+  int op = nc_find_pointwise(name, n), f = nc_find_operator(name, n);
   int where = NL_FUNCTION | NL_METHOD, cast = find_cast(name);
   const Bound *b = find_bound(name, NL_FUNCTION | NL_METHOD);
   Signature s;

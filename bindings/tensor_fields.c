@@ -204,7 +204,7 @@ static int iter(lua_State *L) {
 */
 /* Pushes nacre[name](self). [-0, +1, e] */
 static int call_function(lua_State *L, const char *name) {
-  lua_getglobal(L, "nacre");
+  nl_pushlibrary(L);
   lua_getfield(L, -1, name);
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);

@@ -34,8 +34,8 @@ Tensor **nl_newbox(lua_State *L) {
   s->lastbox = box = lua_newuserdatauv(L, sizeof *box, 0);
   box->t = NULL;
   box->mark = &mark;
-  nl_select(L);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, nl_state(L));
+  nc_context = &s->context; /* a finalizer may have entered another state */
+  lua_rawgetp(L, LUA_REGISTRYINDEX, s);
   lua_setmetatable(L, -2);
   return &box->t;
 }
@@ -402,26 +402,6 @@ static int closed(lua_State *L) {
   return 0;
 }
 
-/* __gc of the State */
-static int closestate(lua_State *L) {
-  const State *s = lua_touserdata(L, 1);
-  if (nc_context == &s->context) nc_context = &nc_default_context;
-  return 0;
-}
-
-/* Creates the State. The registry keeps it alive. New coroutines get the main
-   thread's pointer to it, and this thread may be a coroutine. [-0, +0, m] */
-static State *newstate(lua_State *L) {
-  State *s = nl_newowner(L, sizeof *s, "nacre.context", closestate);
-  s->context = (Context)NC_CONTEXT;
-  lua_setfield(L, LUA_REGISTRYINDEX, "nacre.state");
-  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  nl_state(lua_tothread(L, -1)) = nl_state(L) = s;
-  lua_pop(L, 1);
-  nl_select(L);
-  return s;
-}
-
 void nl_open_userdata(lua_State *L) {
   static const luaL_Reg events[] = { { "__gc", collected },
                                      { "__close", closed },
@@ -430,8 +410,7 @@ void nl_open_userdata(lua_State *L) {
                                      { "__concat", nl_concat },
                                      { "__index", errorindex },
                                      { NULL, NULL } };
-  const State *s = newstate(L);
-  lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
+  const State *s = nl_open_state(L);
   lua_newtable(L);
   lua_pushstring(L, "tensor");
   lua_pushvalue(L, -1);

@@ -45,6 +45,11 @@ typedef struct OpInfo {
 extern const OpInfo nc_opinfo[OP_COUNT];
 int nc_arity(Op op);          /* number of operands */
 
+/* The pointwise operation, or the operator, whose name is the first n bytes of
+   `name', or -1. */
+int nc_find_pointwise(const char *name, size_t n);
+int nc_find_operator(const char *name, size_t n);
+
 /* A generator of random numbers: a seed, and the number of the next block of
    philox.h.  The numbers are the same on every device. */
 typedef struct Generator {

@@ -1,34 +1,9 @@
-# What is installed, and the bundle: a folder that runs on machines without
-# our packages. Included by the top-level CMakeLists.txt.
+# The bundle: a folder that runs on machines without our packages. Included by
+# install.cmake.
 #
-#   cmake --install BUILD --prefix DIR
-#     DIR/bin/nacre, DIR/lib/nacre/libnacre_cuda*.so, the manual page and
-#     completions under DIR/share
 #   cmake --install BUILD --prefix DIR --component bundle
 #     DIR/lib      the shared libraries they need that a machine may lack
 #     DIR/scripts  DIR/tests
-include(GNUInstallDirs)
-
-# The program finds its libraries beside it. The old form of that path also
-# holds for the libraries of libraries, and for those opened later: a BLAS.
-set_target_properties(nacre PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
-if(NOT APPLE)
-  target_link_options(nacre PRIVATE -Wl,--disable-new-dtags)
-endif()
-install(TARGETS nacre RUNTIME DESTINATION bin)
-foreach(plugin nacre_cuda nacre_cuda_emulated)
-  if(TARGET ${plugin})
-    install(TARGETS ${plugin} LIBRARY DESTINATION lib/nacre)
-  endif()
-endforeach()
-
-install(FILES ${PROJECT_SOURCE_DIR}/docs/nacre.1
-  DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/nacre.bash
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME nacre)
-install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/_nacre
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
 # The C library and the compiler's are everywhere, and so is libcrypto, which is
 # large and which only libzip wants; a BLAS, libpng and libzip are opened by

@@ -4,8 +4,9 @@
 ** needs what plug-ins use: each is a shared library beside it, opened when it
 ** is first asked for.
 */
-#define _XOPEN_SOURCE 700 /* readlink */
+#define _XOPEN_SOURCE 700 /* access */
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,22 +14,36 @@
 #include "core/base/plugin.h"
 #include "core/tensor.h"
 
-/* Sets path to the folder of the program. */
-static int program_folder(char path[NC_MAXPATH]) {
-  ssize_t n = readlink("/proc/self/exe", path, NC_MAXPATH - 1);
-  char *slash;
-  if (n <= 0) return nc_fail(NC_EDEVICE, "/proc/self/exe cannot be read");
-  path[n] = '\0';
-  if ((slash = strrchr(path, '/')) == NULL)
-    return nc_fail(NC_EDEVICE, "no folder");
-  *slash = '\0';
+/* Where an installation has plug-ins: beside this code, or seen from bin, from
+   lib, from a folder of it, and from lib/lua/5.4. */
+static const char *const where[] = { "", "/../lib/nacre", "/nacre", "/../nacre",
+                                     "/../../nacre" };
+
+/* Sets path to the folder of the file that holds this code, a program or a
+   shared library.  The system knows that folder also when the working folder
+   has changed since the file was opened by a relative name, which dladdr would
+   give. */
+static int own_folder(char path[NC_MAXPATH]) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[NC_MAXPATH + 100], *name = NULL;
+  const uintptr_t own = (uintptr_t)where;
+  uintptr_t from, to;
+  if (maps == NULL)
+    return nc_fail(NC_EDEVICE, "/proc/self/maps cannot be read");
+  while (name == NULL && fgets(line, sizeof line, maps))
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 &&
+        from <= own && own < to)
+      name = strchr(line, '/');
+  fclose(maps);
+  if (name == NULL) return nc_fail(NC_EDEVICE, "no folder");
+  *strrchr(name, '/') = '\0';
+  snprintf(path, NC_MAXPATH, "%.*s", NC_MAXPATH - 1, name);
   return NC_OK;
 }
 
 int nc_find_plugin(char path[NC_MAXPATH], const char *what, const char *file) {
-  static const char *const where[] = { "", "/../lib/nacre" };
   char folder[NC_MAXPATH];
-  TRY(program_folder(folder));
+  TRY(own_folder(folder));
   for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
     int n = snprintf(path, NC_MAXPATH, "%s%s/%s", folder, where[i], file);
     if (n < NC_MAXPATH && access(path, F_OK) == 0) return NC_OK;

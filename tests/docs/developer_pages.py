@@ -10,7 +10,8 @@ import re
 import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '../..'))
-TOPS = ('core', 'cuda', 'bindings', 'repl', 'tests', 'scripts', 'docs')
+TOPS = ('core', 'cuda', 'mpi', 'bindings', 'library', 'repl', 'tests', 'scripts',
+        'docs')
 FILE = r'[\w./-]+\.(?:c|h|cu|inc|def|lua|py|md|sh|cmake|txt|json|nacre)'
 FOLDER = r'[\w.-]+/[\w./-]*/'
 

@@ -184,7 +184,7 @@ def test_index():
 
 def sources(*ends):
     """The text of each file of the product that has one of these endings."""
-    for top in 'core', 'cuda', 'mpi', 'bindings', 'repl':
+    for top in 'core', 'cuda', 'mpi', 'bindings', 'library', 'repl':
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             for name in files:
                 if name.endswith(ends):
@@ -194,7 +194,7 @@ def sources(*ends):
 def source(name):
     """The text of the one file of the product of this name."""
     found, = [os.path.join(folder, name)
-              for top in ('core', 'cuda', 'bindings', 'repl')
+              for top in ('core', 'cuda', 'bindings', 'library', 'repl')
               for folder, _, files in os.walk(os.path.join(ROOT, top))
               if name in files]
     return read(found)

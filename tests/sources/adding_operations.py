@@ -29,8 +29,9 @@ ALLOWED = {
     "Adding a command of the shell": (1, 2),
 }
 
-COPIED = ["CMakeLists.txt", "core", "cuda", "bindings", "repl", "scripts",
-          "docs", "tests/autograd", "tests/docs", "tests/lib"]
+COPIED = ["CMakeLists.txt", "core", "cuda", "mpi", "bindings", "library", "repl",
+          "scripts", "LICENSE", "docs", "tests/autograd", "tests/docs",
+          "tests/lib"]
 
 CHECK = r"""
 local function same(name, t, want)

@@ -15,7 +15,7 @@ import sys
 
 from house_rules import sources
 
-FOLDERS = ("core", "cuda", "mpi", "bindings", "repl", "tests")
+FOLDERS = ("core", "cuda", "mpi", "bindings", "library", "repl", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".inc", ".def")
 LIMIT = 400     # lines of the public header
 
@@ -35,13 +35,14 @@ FOR_TRANSPORTS = {"core/transport.h"}
 # Headers of others: the name of a kind, its form, who may not include it.
 FOREIGN = [
     ("Lua", r"(lua[0-9.-]*/)?(lua|lualib|lauxlib|luaconf)\.h",
-     ("core", "cuda", "mpi")),
+     ("core", "cuda", "mpi", "library")),
     ("CUDA", r"cuda|cublas|cudnn|curand|cusolver|cusparse|cufft|cutensor|nvrtc"
      r"|nvml|nvtx|nccl|cub/|thrust/|cooperative_groups",
-     ("core", "mpi", "bindings", "repl")),
-    ("MPI", r"mpi\.h", ("core", "cuda", "bindings", "repl", "tests")),
+     ("core", "mpi", "bindings", "library", "repl")),
+    ("MPI", r"mpi\.h",
+     ("core", "cuda", "bindings", "library", "repl", "tests")),
     ("readline", r"(readline|editline)/|(readline|history)\.h",
-     ("core", "cuda", "mpi", "bindings", "tests"))]
+     ("core", "cuda", "mpi", "bindings", "library", "tests"))]
 
 TOKENS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:\\.|[^\"\\\n])*\""
                     r"|'(?:\\.|[^'\\\n])+'", re.S)
@@ -84,10 +85,11 @@ def included(files, path, name, angle):
     where = to and to.split("/")[0]
     if where in (None, folder) or folder == "tests":
         return
-    if folder == "core" or where in ("tests", "repl", "cuda", "mpi") or \
-            folder in ("cuda", "mpi") and where != "core":
+    if folder == "core" or \
+            where in ("tests", "repl", "cuda", "mpi", "library") or \
+            folder in ("cuda", "mpi", "library") and where != "core":
         yield f"{folder} includes {to}"
-    elif folder == "bindings" and to not in PUBLIC or \
+    elif folder in ("bindings", "library") and to not in PUBLIC or \
             folder == "mpi" and to not in FOR_TRANSPORTS or \
             folder == "cuda" and to not in FOR_DEVICES and \
             not to.endswith(".inc"):
@@ -124,7 +126,7 @@ def violations(files):
                 elif folder != "core":
                     found.append("a list of devices outside core")
                 first_list = f"{path}:{n}"
-            if folder in ("cuda", "bindings", "repl") and named:
+            if folder in ("cuda", "bindings", "library", "repl") and named:
                 found += [f"{folder} names the device {name}"
                           for name in named.findall(line)]
             for why in found:
@@ -132,7 +134,8 @@ def violations(files):
 
 
 # The self-test: these files and one of the plants, whose last line is reported.
-TREE = {"bindings/planted.h": "", "repl/planted.h": "", "cuda/planted.h": "",
+TREE = {"bindings/planted.h": "", "library/planted.h": "",
+        "repl/planted.h": "", "cuda/planted.h": "",
         "core/hidden.h": "", "core/aaa.h": "extern const Device nc_planted;",
         "core/tensor.h": "\n" * LIMIT, "core/transport.h": "",
         "core/pointwise/scalar.h": ""}
@@ -162,8 +165,11 @@ REPORTED = {
         "#include <cuda.h>", '#include "../repl/planted.h"',
         "#include <readline/history.h>", "  d = &nc_planted;",
         "const Device *all[] = { 0 };"],
+    "library/planted.c": ['#include "bindings/planted.h"', "#include <lua.h>",
+                          '#include "core/hidden.h"', "f(nc_planted);"],
     "mpi/planted.c": ['#include "core/tensor.h"', "#include <lua.h>"],
-    "repl/planted.c": ['#include "../cuda/planted.h"', "#include <mpi.h>", "f(nc_planted);"],
+    "repl/planted.c": ['#include "../cuda/planted.h"', "#include <mpi.h>",
+                       "f(nc_planted);", '#include "library/planted.h"'],
     "tests/planted.c": ["#include <readline/readline.h>"]}
 PASSED = {
     "core/planted.c": [

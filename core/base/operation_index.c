@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "bindings/binding.h"
+#include "core/tensor.h"
 
 /* A row of nc_opinfo, or of nc_operators at OP_COUNT + its number; -1 where
    the slot is empty. At most half of the slots are taken. */
@@ -50,10 +50,10 @@ static int find(const char *name, size_t n, int from, int to) {
   return -1;
 }
 
-int nl_find_pointwise(const char *name, size_t n) {
+int nc_find_pointwise(const char *name, size_t n) {
   return find(name, n, 0, OP_COUNT);
 }
 
-int nl_find_operator(const char *name, size_t n) {
+int nc_find_operator(const char *name, size_t n) {
   return find(name, n, OP_COUNT, OP_COUNT + OPERATOR_COUNT);
 }

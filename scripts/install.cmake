@@ -1,0 +1,64 @@
+# What is installed. Included by the top-level CMakeLists.txt.
+#
+#   cmake --install BUILD --prefix DIR
+#     bin/nacre, lib/nacre/libnacre_cuda*.so, the manual page and completions
+#                              (component program)
+#     lib/lua/5.4/nacre.so     (component module)
+#     lib/libnacre.so, include/nacre/tensors.h, what pkg-config and CMake's
+#     find_package need        (component library)
+set(NACRE_LUA_CMODDIR lib/lua/5.4 CACHE STRING
+  "where the module for Lua is installed, below the prefix or as a full path")
+
+foreach(plugin nacre_cuda nacre_cuda_emulated)
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION lib/nacre COMPONENT program)
+  endif()
+endforeach()
+
+if(NACRE_PROGRAM)
+  # The program finds its libraries beside it. The old form of that path also
+  # holds for the libraries of libraries, and for those opened later: a BLAS.
+  set_target_properties(nacre PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  if(NOT APPLE)
+    target_link_options(nacre PRIVATE -Wl,--disable-new-dtags)
+  endif()
+  install(TARGETS nacre RUNTIME DESTINATION bin COMPONENT program)
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/nacre.1
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/nacre.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME nacre COMPONENT program)
+  install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/_nacre
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+  include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
+endif()
+
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  RENAME copyright COMPONENT program)
+
+if(NACRE_MODULE)
+  install(TARGETS nacre_module LIBRARY DESTINATION ${NACRE_LUA_CMODDIR}
+    COMPONENT module)
+endif()
+
+if(NACRE_LIBRARY)
+  include(CMakePackageConfigHelpers)
+  set(package ${CMAKE_INSTALL_LIBDIR}/cmake/nacre)
+  install(TARGETS nacre_library EXPORT nacre
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  install(FILES ${PROJECT_SOURCE_DIR}/library/nacre/tensors.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nacre COMPONENT library)
+  install(EXPORT nacre FILE nacre-config.cmake NAMESPACE nacre::
+    DESTINATION ${package} COMPONENT library)
+  write_basic_package_version_file(
+    ${PROJECT_BINARY_DIR}/nacre-config-version.cmake
+    VERSION ${NACRE_VERSION} COMPATIBILITY SameMinorVersion)
+  file(RELATIVE_PATH to_include /${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    /${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/library/nacre.pc.in
+    ${PROJECT_BINARY_DIR}/nacre.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/nacre-config-version.cmake
+    DESTINATION ${package} COMPONENT library)
+  install(FILES ${PROJECT_BINARY_DIR}/nacre.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+endif()
