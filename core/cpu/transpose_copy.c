@@ -55,8 +55,45 @@ static char *tile_origin(const TransposeCopy *t, int j, int64_t i, int64_t m,
   return (char *)k->p[j] + at * nc_dtypesize(k->type[j]);
 }
 
+/* For whole tiles of four bytes an element: y = the transpose of the tile, four
+   rows of it in four columns at a time, in registers. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE __builtin_shufflevector
+#endif
+#endif
+#ifdef SHUFFLE
+static void transpose_whole(uint32_t *y, int64_t ystep, const uint32_t *tile) {
+  typedef uint32_t Four __attribute__((vector_size(16)));
+  enum { TILE = TILEBYTES / sizeof(uint32_t) };
+  for (int64_t j = 0; j < TILE; j += 4)
+    for (int64_t i = 0; i < TILE; i += 4) {
+      Four v[4], low[2], high[2];
+      for (int k = 0; k < 4; k++) memcpy(&v[k], tile + (i + k) * TILE + j, 16);
+      for (int k = 0; k < 2; k++) {
+        low[k] = SHUFFLE(v[2 * k], v[2 * k + 1], 0, 4, 1, 5);
+        high[k] = SHUFFLE(v[2 * k], v[2 * k + 1], 2, 6, 3, 7);
+      }
+      v[0] = SHUFFLE(low[0], low[1], 0, 1, 4, 5);
+      v[1] = SHUFFLE(low[0], low[1], 2, 3, 6, 7);
+      v[2] = SHUFFLE(high[0], high[1], 0, 1, 4, 5);
+      v[3] = SHUFFLE(high[0], high[1], 2, 3, 6, 7);
+      for (int k = 0; k < 4; k++) memcpy(y + (j + k) * ystep + i, &v[k], 16);
+    }
+}
+#endif
+
 /* y = the transpose of x, `rows' rows of n elements.  Rows of x lie `xstep'
    elements apart, rows of y `ystep'. */
+#ifdef SHUFFLE
+#define WHOLE_TILE(type)                                \
+  if (sizeof(type) == 4 && rows == TILE && n == TILE) { \
+    transpose_whole((uint32_t *)y, ystep, (void *)tile); \
+    return;                                             \
+  }
+#else
+#define WHOLE_TILE(type)
+#endif
 #define TRANSPOSE_TILE(type)                                             \
   static void transpose_##type(type *y, int64_t ystep, const type *x,    \
                                int64_t xstep, int64_t rows, int64_t n) { \
@@ -64,6 +101,7 @@ static char *tile_origin(const TransposeCopy *t, int j, int64_t i, int64_t m,
     _Alignas(64) type tile[TILE][TILE];                                  \
     for (int64_t i = 0; i < rows; i++)                                   \
       memcpy(tile[i], x + i * xstep, (size_t)n * sizeof(type));          \
+    WHOLE_TILE(type)                                                     \
     for (int64_t j = 0; j < n; j++)                                      \
       NC_IVDEP for (int64_t i = 0; i < rows; i++) y[j * ystep + i] =     \
           tile[i][j];                                                    \
