@@ -21,8 +21,8 @@
 **
 ** A full collection runs when the memory of tensors would exceed a threshold,
 ** or earlier, from half of it, if there is time. Each kind is limited to a
-** small share of the run time, estimated from the cost of its previous runs; the
-** check itself must be cheap.
+** small share of the run time, estimated from the cost of its previous runs;
+** the check itself must be cheap.
 */
 #include "bindings/binding.h"
 

@@ -449,10 +449,12 @@ static PointwiseKernel half_pair(const TensorIter *k) {
 
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   const PointwiseKernel halves = half_pair(k);
+  const int transposed = nc_cpu_transposed_operand(k);
   PointwisePlan p;
   void (*map)(void *, int64_t, int64_t);
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   if (nc_cpu_isrepeat(k)) return nc_cpu_repeat(k);
+  if (transposed) return nc_cpu_run_transposed(k, transposed, run_pointwise);
   if (is_zeroing(k)) return nc_parallel(k->n, 8 * GRAIN, zero_range, (void *)k);
   make_plan(&p, k);
   if (halves) {
