@@ -344,6 +344,34 @@ void nl_retie_cycles(lua_State *L);
 int nl_inbackward(void);                      /* lua_backward.c */
 
 /*
+** Traced functions (fused_functions.c, fused_numbers.c)
+*/
+#define NL_FUSED_NUMBERS 64
+
+/* The numbers of a trace, each an argument, a constant, or an operation of Lua
+   on two others. */
+typedef struct Numbers {
+  int n;
+  struct {
+    int op;                   /* LUA_OPADD ..., or one of these */
+    int a, b;                 /* the argument; the numbers, from 1 */
+    Scalar value;             /* of a constant */
+  } number[NL_FUSED_NUMBERS];
+} Numbers;
+enum { NL_NUMBER_ARGUMENT = -1, NL_NUMBER_CONSTANT = -2 };
+
+/* Pushes what stands for number `index' of the arguments, v, in a trace. The
+   value at index `owner' holds *k. [-0, +1, e] */
+void nl_push_symbol(lua_State *L, Numbers *k, int owner, int index, Scalar v);
+/* Reads such a number as an operand; returns 0 for another value.
+   [-0, +0, -] */
+int nl_tosymbol(lua_State *L, int i, Scalar *v);
+/* v[] = the numbers for the arguments at index first and following.
+   [-0, +0, e] */
+void nl_set_numbers(lua_State *L, const Numbers *k, int first, Scalar v[]);
+extern const Bound nl_fused[];                /* fused_functions.c */
+
+/*
 ** The tables of C functions, one or more of each file
 */
 extern const Bound nl_conversions[];          /* conversion.c */
@@ -366,6 +394,10 @@ extern const Bound nl_event_methods[];        /* cuda_streams.c: methods */
 extern const Bound nl_png[];                  /* png.c */
 extern const Bound nl_random_functions[];     /* generator.c */
 extern const Bound nl_generator_methods[];    /* generator.c */
+extern const Bound nl_process_groups[];       /* distributed/process_group.c */
+extern const Bound nl_collectives[];          /* distributed/collectives.c */
+extern const Bound nl_work_methods[];         /* distributed/works.c */
+extern const luaL_Reg nl_distributed_internals[]; /* collectives.c */
 /* The generator at index i, or NULL. [-0, +0, m] */
 Generator *nl_togenerator(lua_State *L, int i);
 

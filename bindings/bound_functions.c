@@ -80,6 +80,7 @@ static int call_bound(lua_State *L) {
   if (top > limit || (top > 0 && lua_istable(L, top)))
     fit_arguments(L, b, limit);
   nl_select(L);
+  nc_fusion_note_sizes();
   return b->f(L);
 }
 

@@ -119,6 +119,22 @@ static void push_library(lua_State *L) {
   load_parts(L, lua_gettop(L), part);
 }
 
+/* Sets in the table on top distributed, the functions that are in C, and
+   blocks, what those in Lua are made of. [-0, +0, m] */
+static void set_distributed(lua_State *L) {
+  static const Bound *const lists[] = { nl_process_groups, nl_collectives };
+  lua_newtable(L);
+  for (int i = 0; i < 2; i++)
+    for (const Bound *b = lists[i]; b->name; b++) {
+      nl_pushbound(L, b);
+      lua_setfield(L, -2, b->name);
+    }
+  lua_setfield(L, -2, "distributed");
+  lua_newtable(L);
+  luaL_setfuncs(L, nl_distributed_internals, 0);
+  lua_setfield(L, -2, "blocks");
+}
+
 int nl_load_modules(lua_State *L) {
   static const char *const part[] = { "nacre.module",
                                       "nacre.module_tensors",
@@ -153,6 +169,15 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.data_parallel",
                                       "nacre.mixed_precision",
                                       "nacre.checkpointing",
+                                      "nacre.collective_lists",
+                                      "nacre.sent_objects",
+                                      "nacre.gradient_buckets",
+                                      "nacre.distributed_data_parallel",
+                                      "nacre.sync_batch_norm",
+                                      "nacre.distributed_sampler",
+                                      "nacre.zero_optimizer",
+                                      "nacre.shards",
+                                      "nacre.sharded_state",
                                       NULL };
   const int top = lua_gettop(L);
   push_library(L);
@@ -160,6 +185,7 @@ int nl_load_modules(lua_State *L) {
   lua_settop(L, top + 1);
   if (load) {
     nl_push_module_functions(L);
+    set_distributed(L);
     load_parts(L, top + 1, part);
   }
   lua_settop(L, top);

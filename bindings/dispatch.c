@@ -126,7 +126,9 @@ static int read_operands(lua_State *L, Op op, Arg in[]) {
   for (int i = 0; i < n; i++) {
     in[i].t = nl_totensor(L, i + 1);
     if (in[i].t) tensors++;
-    else if (n == 1 || !nl_toscalar(L, i + 1, &in[i].s)) return 0;
+    else if (n == 1 || (!nl_toscalar(L, i + 1, &in[i].s) &&
+                        !nl_tosymbol(L, i + 1, &in[i].s)))
+      return 0;
   }
   return tensors;
 }
@@ -196,6 +198,16 @@ static int fast_call(lua_State *L, Op op, int *status) {
   return 1;
 }
 
+/* Has the second of two operands, a table, this operator itself? Then pushes
+   its function. A tensor is asked first if it is the left one. [-0, +(0|1), e]
+*/
+static int is_others(lua_State *L, Op op) {
+  char event[32];
+  if (lua_gettop(L) != 2 || !lua_istable(L, 2)) return 0;
+  snprintf(event, sizeof event, "__%s", nc_opinfo[op].name);
+  return luaL_getmetafield(L, 2, event) != LUA_TNIL;
+}
+
 int nl_call_pointwise(lua_State *L) {
   const Op op = (Op)nl_which(L);
   int r;
@@ -209,6 +221,11 @@ int nl_call_pointwise(lua_State *L) {
     lua_pop(L, 1);
   }
   if (op == OP_where && lua_gettop(L) == 1) return nl_where_condition(L);
+  if (is_others(L, op)) {
+    lua_insert(L, 1);
+    lua_call(L, 2, 1);
+    return 1;
+  }
   return general_call(L, op, 0);
 }
 

@@ -6,7 +6,8 @@
 #   nacre_embed(TARGET SYMBOL HEADER)     compiles SYMBOL into TARGET
 #
 # SYMBOL, which HEADER declares, is an array of {name, text, size} that ends in
-# {NULL, NULL, 0}; the name of FILE shell.lua is "nacre.shell".  The C file is
+# {NULL, NULL, 0}; the name of FILE shell.lua is "nacre.shell", that of a source
+# in C its path, "core/dtype.h".  The C file is
 # written at build time by this file, run as a script (cmake -P).
 
 function(nacre_embed_files symbol)
@@ -21,7 +22,8 @@ function(nacre_embed target symbol header)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DOUTPUT=${output}
-            -DSYMBOL=${symbol} -DHEADER=${header} -P ${script}
+            -DSYMBOL=${symbol} -DHEADER=${header}
+            -DROOT=${PROJECT_SOURCE_DIR} -P ${script}
     DEPENDS ${files} ${script}
     COMMENT "Embedding ${symbol}"
     VERBATIM)
@@ -41,8 +43,11 @@ foreach(file IN LISTS FILES)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(APPEND arrays
          "static const unsigned char text_${name}[] = {\n${bytes}\n};\n\n")
-  string(APPEND rows
-         "  {\"nacre.${name}\", text_${name}, sizeof text_${name}},\n")
+  set(key "nacre.${name}")
+  if(file MATCHES "\\.[ch]$")
+    file(RELATIVE_PATH key ${ROOT} ${file})
+  endif()
+  string(APPEND rows "  {\"${key}\", text_${name}, sizeof text_${name}},\n")
 endforeach()
 
 file(WRITE ${OUTPUT}

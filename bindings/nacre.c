@@ -40,6 +40,7 @@ static int unary(lua_State *L) {
 
 static int length(lua_State *L) {
   const Tensor *t = nl_checktensor(L, 1);
+  nc_fusion_note_sizes();
   if (t->nd == 0)
     return nl_error(L, "#", "a tensor without dimensions has no length");
   lua_pushinteger(L, t->size[0]);

@@ -12,15 +12,21 @@
 
 #include "bindings/binding.h"
 
-static const Bound *const bounds[] = {
-  nl_conversions,      nl_bytes,
-  nl_tensor_fields,    nl_inplace_views,
-  nl_defaults,         nl_files,
-  nl_archives,         nl_op_events,
-  nl_to_device,        nl_png,
-  nl_grad_mode,        nl_gradient_methods,
-  nl_backward_methods, nl_random_functions
-};
+static const Bound *const bounds[] = { nl_conversions,
+                                       nl_bytes,
+                                       nl_tensor_fields,
+                                       nl_inplace_views,
+                                       nl_defaults,
+                                       nl_files,
+                                       nl_archives,
+                                       nl_op_events,
+                                       nl_to_device,
+                                       nl_png,
+                                       nl_grad_mode,
+                                       nl_gradient_methods,
+                                       nl_backward_methods,
+                                       nl_random_functions,
+                                       nl_fused };
 
 /* The functions that are not fields of `nacre' or methods of tensors, with the
    prefix of their full names. */
@@ -29,8 +35,11 @@ static const struct {
   const Bound *list;
 } others[] = { { "cuda.", nl_cuda },
                { "autograd.", nl_autograd_functions },
+               { "distributed.", nl_process_groups },
+               { "distributed.", nl_collectives },
                { "Stream:", nl_stream_methods },
                { "Event:", nl_event_methods },
+               { "Work:", nl_work_methods },
                { "Generator:", nl_generator_methods } };
 #define NOTHERS (sizeof others / sizeof *others)
 

@@ -168,6 +168,7 @@ static int next(lua_State *L) {
 }
 
 int nl_pairs(lua_State *L) {
+  nc_fusion_note_sizes();
   if (nl_checktensor(L, 1)->nd == 0)
     return nl_error(
         L, "pairs",
@@ -339,6 +340,7 @@ int nl_getfield(lua_State *L) {
     const char *key = lua_tostring(L, 2);
     /* fields are tested first: the test is cheaper than a search for methods */
     if (nl_isfield(key)) {
+      nc_fusion_note_sizes();
       if (field(L, nl_checktensor(L, 1), key)) return 1;
       return nl_gradfield(L, nl_checktensor(L, 1), key);
     }

@@ -95,9 +95,7 @@ void nl_pushscalar(lua_State *L, Scalar v) {
 
 int nl_toscalar(lua_State *L, int i, Scalar *v) {
   int type = lua_type(L, i);
-  v->kind = NC_INT;
-  v->i = 0;
-  v->f = 0;
+  *v = nc_int(0);
   if (type == LUA_TBOOLEAN) {
     v->kind = NC_BOOL;
     v->i = lua_toboolean(L, i);
@@ -233,6 +231,8 @@ void nl_pusherror(lua_State *L, Error e) {
   setstring(L, "name", e.name);
   setstring(L, "got", e.got);
   setstring(L, "first", e.first);
+  if (e.rank >= 0) nl_set_integer(L, "rank", e.rank);
+  setstring(L, "host", e.host);
   if (e.node) nl_set_integer(L, "node", (lua_Integer)e.node);
   setposition(L);
   nl_set_modules(L);

@@ -408,6 +408,64 @@ typedef struct EvenBinsCall {
   X(recurrent, RecurrentCall)                                         \
   X(device_assert, AssertCall)
 
+/*
+** A chain of pointwise operations over elements that stay in the cache.  A
+** register holds elements of its type: those of an operand, which broadcasts to
+** the shape of the results; a number; or what a step computes, in `type', by
+** operation op in the type `common' from the registers src[].  grad_index is
+** that of TensorIter.  All results have one shape and equal strides; their
+** memory is that of an operand, element for element, or overlaps none.  A step
+** writes after all steps before it have read.
+**
+** With `line' there are reductions among the steps.  A line is so many elements
+** that follow each other in all operands of that shape and in the results, the
+** last dimension.  A register `of_lines' has one element for each line; a
+** reduction makes such a one from another register, a step that spreads it
+** gives the element to all of its line.  All that is computed at once begins at
+** a multiple of `lines' lines.
+*/
+#define NC_FUSED_STEPS 128
+#define NC_FUSED_TENSORS 32   /* operands; results */
+#define NC_FUSED_REGS (3 * NC_FUSED_STEPS)
+
+typedef struct FusedStep {
+  Op op;
+  int grad_index;
+  DType common, type;
+  int nsrc, src[NC_MAXIN - 1];
+  int dst;
+  int of_lines;               /* is dst? */
+  int spread;                 /* from a register of lines */
+  double par[2];
+} FusedStep;
+
+typedef enum FusedKind { FUSED_OPERAND, FUSED_NUMBER, FUSED_VALUE } FusedKind;
+
+typedef struct FusedReg {
+  FusedKind kind;
+  DType type;
+  int index;                  /* of the operand, or of the number */
+  int result;                 /* of the result that it is; -1: none */
+  int slot;                   /* of the buffer that may hold it */
+  int of_lines;
+} FusedReg;
+
+typedef struct FusedCode {
+  int nsteps, nregs, noperands, nresults, nnumbers, nslots;
+  int elementsize;            /* of the widest register, as it is computed */
+  int line, lines;            /* 0: no reductions */
+  FusedStep step[NC_FUSED_STEPS];
+  FusedReg reg[NC_FUSED_REGS];
+} FusedCode;
+
+typedef struct FusedCall {
+  const FusedCode *code;
+  Tensor *const *operand, *const *result;
+  const Tensor *model;        /* an operand or result of the shape and strides
+                                 of all registers but those of lines */
+  const Scalar *number;
+} FusedCall;
+
 /* NULL where a device does the same by other requests, as each says: an
    operator then composes its result of other operations, or runs on the
    host. */
@@ -423,7 +481,8 @@ typedef struct EvenBinsCall {
   X(bincount, BincountCall)           /* else index_accumulate */       \
   X(even_bins, EvenBinsCall)          /* else search */                 \
   X(attention, AttentionCall)         /* else bmm, softmax */           \
-  X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */
+  X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */ \
+  X(fused, FusedCall)                 /* else run, for each step */
 
 /* How bytes are copied between the host and a device. */
 enum {

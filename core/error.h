@@ -8,21 +8,7 @@
 
 typedef struct Arg Arg;       /* of operations.h */
 
-/* clang-format off */
-#define NC_ERRORS(X)                       \
-  X(ENOMEM,  "out of memory")              \
-  X(EDTYPE,  "wrong dtype")                \
-  X(ESHAPE,  "shapes do not match")        \
-  X(EINDEX,  "index out of range")         \
-  X(EVALUE,  "bad value")                  \
-  X(EDEVICE, "device failure")             \
-  X(EINTR,   "interrupted")                \
-  X(EFILE,   "file error")
-/* clang-format on */
-
-#define X(name, text) NC_##name,
-enum { NC_OK, NC_ERRORS(X) NC_ERRCOUNT };
-#undef X
+#include "core/error_codes.h"
 
 /* The cause of a failure, for code that explains it; no code parses the text.
    `name' and `got' are the name and the type of the value. */
@@ -78,6 +64,8 @@ typedef struct Error {
   char hint[160];             /* what to type instead, or "" */
   char first[96];             /* the first element that is wrong, or "" */
   uintptr_t node;             /* in the graph, of a failure in backward, or 0 */
+  int rank;                   /* of the process that failed, or -1 */
+  char host[64];              /* where that process runs, or "" */
   int n;
   Operand operand[NC_MAXERROROPERANDS];
 } Error;
@@ -111,6 +99,7 @@ void nc_rule(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_hint(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_error_first(const char *fmt, ...) NC_PRINTF(1, 2);
 void nc_error_node(uintptr_t node);
+void nc_error_peer(int rank, const char *host);
 
 /* Says what the failure is about. */
 void nc_cause(Cause c);
@@ -144,11 +133,5 @@ void nc_error_restore(const Error *e);    /* puts a copy of a record back */
    placeholders; returns out. */
 char *nc_error_fill(char *out, size_t room, const Error *e, const char *text);
 const char *nc_errname(int code);                 /* "ESHAPE" */
-
-#define TRY(call)                   \
-  do {                              \
-    int r_ = (call);                \
-    if (r_ != NC_OK) return r_;     \
-  } while (0)
 
 #endif

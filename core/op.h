@@ -39,9 +39,6 @@ int nc_castable(DType from, DType to);
 int nc_check_out(const Tensor *out, DType result, int nd,
                  const int64_t size[]);
 
-/* The same for an operation that writes to self, its operand 0. */
-int nc_check_writable(const Tensor *self);
-
 /* Counts a request of status r that wrote to y; returns r.  After a lack of
    memory such a request must not be repeated. */
 static inline int nc_countwrite(const Tensor *y, int r) {

@@ -33,6 +33,16 @@
 #define NC_IVDEP
 #endif
 
+/* Unrolls a loop of few rounds, so that an array that it indexes can stay in
+   registers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define NC_UNROLL _Pragma("GCC unroll 16")
+#elif defined(__clang__)
+#define NC_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define NC_UNROLL
+#endif
+
 /* 1 if a*b or a+b does not fit. */
 #if defined(__GNUC__)
 #define NC_MULOVER(a, b, r) __builtin_mul_overflow(a, b, r)

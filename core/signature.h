@@ -18,7 +18,7 @@ typedef enum ParamType {
 } ParamType;
 
 typedef struct Param {
-  char name[28];
+  char name[32];
   ParamType type;
   char type_name[16];         /* as it is written, but "text" for a choice,
                                  "tensor" for inplace, the first of a union */

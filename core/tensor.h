@@ -51,6 +51,8 @@ typedef struct Scalar {
   Category kind;
   int64_t i;                  /* NC_BOOL, NC_INT */
   double f;                   /* NC_FLOAT */
+  int symbol;                 /* of a traced function: which of its numbers
+                                 this is, from 1; 0: none (fusion.h) */
 } Scalar;
 
 #define nc_tofloat(s) ((s).kind == NC_FLOAT ? (s).f : (double)(s).i)
@@ -132,6 +134,9 @@ void *nc_data(const Tensor *t);
 const Device *nc_device(const Tensor *t);
 int nc_isdense(const Tensor *t);            /* is it row-major, no gaps? */
 int nc_overlapsitself(const Tensor *t);     /* do elements share memory? */
+/* Before t is written to: fails if elements share memory, else increments the
+   version of the storage. */
+int nc_check_writable(const Tensor *t);
 
 /* *numel = the number of elements of these sizes.  Fails if that or the number
    of bytes exceeds an int64.  No other function multiplies sizes unchecked. */
@@ -172,6 +177,7 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
 #include "core/autograd.h"    /* differentiation */
 #include "core/library.h"     /* shared libraries, opened at first use */
 #include "core/trace.h"       /* the trace of operations */
+#include "core/fusion.h"      /* chains of operations in one pass */
 
 /*
 ** What belongs to one user of the core. Each Lua state has a Context, and
@@ -187,6 +193,7 @@ typedef struct Context {
   uintptr_t summing;          /* see Step.within */
   DType autocast[2];          /* see nc_set_autocast */
   Generator before_dry_run;   /* `generator' is set to this after a dry run */
+  Fusion *fusion;             /* what notes operations; NULL: no trace */
 } Context;
 
 #define NC_CONTEXT \

@@ -38,6 +38,8 @@ void nc_trace_begin(TraceEvent *p, const char *op);
    operation is to use. */
 void nc_trace_operand(TraceEvent *p, Tensor **slot);
 void nc_trace_number(TraceEvent *p, Scalar s);
+/* The preparation is done: starts the clock. */
+void nc_trace_start(TraceEvent *p);
 /* Ends an operation of status r; returns the final status.  If that is a
    failure, the results are released. */
 int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout);

@@ -4,6 +4,9 @@
 --
 --   nacre scripts/train_digits.lua [--device cuda] [--epochs 15] [--seed 1]
 --                                  [--save FILE.safetensors]
+--   mpirun -n 2 nacre scripts/train_digits.lua
+--
+-- Several ranks share each batch, so that they learn what one learns.
 
 local options = {device = "auto", epochs = "15", seed = "1"}
 for i = 1, #arg, 2 do
@@ -17,8 +20,15 @@ for i = 1, #arg, 2 do
 end
 
 local nn, optim, data = nacre.nn, nacre.optim, nacre.utils.data
+local dist = nacre.distributed
+dist.init_process_group()
+local rank, ranks = dist.get_rank(), dist.get_world_size()
 local device = nacre.device(options.device)
-nacre.manual_seed(tonumber(options.seed))
+local seed = math.tointeger(tonumber(options.seed))
+nacre.manual_seed(seed + rank)            -- dropout differs between ranks
+
+-- print on one rank
+local function say(...) if rank == 0 then print(...) end end
 
 -- ---- data: pixels from 0 to 1; class c stands for digit c - 1
 
@@ -27,9 +37,10 @@ local images = nacre.load(here .. "/data/digits-images.npy"):float()
 images = images:reshape(-1, 1, 8, 8) / 16
 local classes = nacre.load(here .. "/data/digits-labels.npy"):long() + 1
 local ntrain = 1297
-local train = data.DataLoader({images[{{1, ntrain}}], classes[{{1, ntrain}}]},
-                              {batch_size = 32, shuffle = true,
-                               device = device})
+local samples = {images[{{1, ntrain}}], classes[{{1, ntrain}}]}
+local sampler = data.DistributedSampler(samples, {seed = seed})
+local train = data.DataLoader(samples, {batch_size = math.max(32 // ranks, 1),
+                                        sampler = sampler, device = device})
 local test_images = images[{{ntrain + 1, -1}}]:to(device)
 local test_classes = classes[{{ntrain + 1, -1}}]:to(device)
 
@@ -40,7 +51,9 @@ local net = nn.Sequential(
   nn.Conv2d(16, 32, 3, {padding = 1}), nn.BatchNorm2d(32), nn.ReLU(),
   nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.25), nn.Linear(32 * 16, 10))
 net:to(device)
-print(net)
+say(net)
+nn.SyncBatchNorm.convert_sync_batchnorm(net)
+local ddp = nn.parallel.DistributedDataParallel(net)
 
 local epochs = tonumber(options.epochs)
 local loss_of = nn.CrossEntropyLoss()
@@ -59,22 +72,27 @@ end
 -- The mean loss of an epoch; the losses are added where they are computed.
 local function run_epoch(epoch)
   local sum = nacre.zeros({}, {device = device})
-  for x, c in nacre.progress(train, "epoch " .. epoch) do
-    local loss = loss_of(net(x), c)
+  sampler:set_epoch(epoch)
+  for x, c in rank == 0 and nacre.progress(train, "epoch " .. epoch) or train do
+    local loss = loss_of(ddp(x), c)
     opt:zero_grad()
     loss:backward()
     opt:step()
     schedule:step()
     sum:add_(loss:detach())
   end
-  return sum:item() / #train
+  return dist.all_reduce(sum, "mean"):item() / #train
 end
 
 local start = nacre.clock()
 for epoch = 1, epochs do
   local loss = run_epoch(epoch)
-  print(("epoch %2d  loss %.4f  accuracy %.2f %%"):format(epoch, loss,
-                                                        100 * accuracy()))
+  say(("epoch %2d  loss %.4f  accuracy %.2f %%"):format(epoch, loss,
+                                                      100 * accuracy()))
 end
-print(("%.1f s on %s"):format(nacre.clock() - start, device))
-if options.save then nacre.save(options.save, {net = net, opt = opt}) end
+say(("%.1f s on %s%s"):format(nacre.clock() - start, device,
+                              ranks > 1 and " x " .. ranks or ""))
+if options.save and rank == 0 then
+  nacre.save(options.save, {net = net, opt = opt})
+end
+dist.destroy_process_group()

@@ -226,7 +226,8 @@ int nl_read_value(Reader *r, const Param *p, int slot, int i) {
              (p->optional && slot + 1 == r->s->positional &&
               type == LUA_TBOOLEAN && !lua_toboolean(L, i));
     case P_OPERAND:
-      return (a->t = nl_totensor(L, i)) != NULL || nl_toscalar(L, i, &a->s);
+      return (a->t = nl_totensor(L, i)) != NULL || nl_toscalar(L, i, &a->s) ||
+             nl_tosymbol(L, i, &a->s);
     case P_DIMORTENSOR:
       if ((a->t = nl_totensor(L, i)) != NULL) return 1; /* fallthrough */
     case P_DIM:

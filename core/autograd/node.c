@@ -6,6 +6,7 @@
 ** Releasing is iterative: a node that is freed puts its predecessors on a list,
 ** so that a chain of a million nodes does not overflow the stack.
 */
+#include "core/fusion_notes.h"
 #include "core/tape.h"
 
 #include <string.h>
@@ -257,7 +258,10 @@ int nc_setgrad(Tensor *t, Tensor *g) {
 }
 
 int nc_detach(Tensor **y, Tensor *x) {
-  return nc_alias(y, x);
+  TRY(nc_alias(y, x));
+  return nc_context->fusion
+             ? nc_release_failed(nc_fusion_note_detach(x, *y), y, 1)
+             : NC_OK;
 }
 
 int nc_detach_inplace(Tensor *t) {

@@ -15,7 +15,7 @@
 
 static int has_zero(Temps *w, Tensor *x) {
   Tensor *all;
-  Scalar v = { NC_BOOL, 1, 0 };
+  Scalar v = { NC_BOOL, 1, 0, 0 };
   if (w->status != NC_OK) return 0;
   all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&v, all);

@@ -78,9 +78,9 @@ DType nc_promote(DType a, DType b) {
 }
 
 Scalar nc_int(int64_t i) {
-  return (Scalar){ NC_INT, i, 0 };
+  return (Scalar){ NC_INT, i, 0, 0 };
 }
 
 Scalar nc_float(double f) {
-  return (Scalar){ NC_FLOAT, 0, f };
+  return (Scalar){ NC_FLOAT, 0, f, 0 };
 }

@@ -93,6 +93,8 @@ int nc_fail(int code, const char *fmt, ...) {
   record.code = code;
   record.op[0] = record.rule[0] = record.hint[0] = record.first[0] = '\0';
   record.node = 0;
+  record.rank = -1;
+  record.host[0] = '\0';
   record.name[0] = record.got[0] = '\0';
   record.n = record.partly = record.final = record.cause = 0;
   va_start(args, fmt);
@@ -118,6 +120,11 @@ void nc_hint(const char *fmt, ...) {
 
 void nc_error_node(uintptr_t node) {
   record.node = node;
+}
+
+void nc_error_peer(int rank, const char *host) {
+  record.rank = rank;
+  snprintf(record.host, sizeof record.host, "%s", host);
 }
 
 void nc_error_first(const char *fmt, ...) {

@@ -22,8 +22,6 @@
 #include "core/cpu/cursor.h"
 
 #define GRAIN 32768 /* elements that are worth a thread */
-#define STREAM_BYTES \
-  ((int64_t)32 << 20) /* bytes of a result too large to cache */
 
 /* The kernels for the best instruction set of this machine.  NACRE_CPU_LEVEL
    may name a lower one, so that tests reach every loop. */
@@ -55,6 +53,15 @@ const Kernels *nc_kernels(void) {
   return k;
 }
 
+/* Does the processor multiply pairs of bfloat16, and are there kernels? */
+int nc_multiplies_pairs(void) {
+#ifdef NC_X86
+  return nc_kernels()->pair_tile[1] && __builtin_cpu_supports("avx512bf16");
+#else
+  return 0;
+#endif
+}
+
 const char *nc_cpulevel(void) {
   return nc_kernels()->name;
 }
@@ -73,8 +80,7 @@ DType nc_kernel_dtype(KernelType c) {
   return of[c];
 }
 
-/* Can kernels of type c read elements of dtype t without a conversion? */
-static int matches_kernel(DType t, KernelType c) {
+int nc_matches_kernel(DType t, KernelType c) {
   return t == nc_kernel_dtype(c) || (t == DT_b8 && c == CT_u8);
 }
 
@@ -115,12 +121,9 @@ int64_t nc_cursor_left(const Cursor *w) {
   return w->from == w->to ? 1 : w->k->size[w->from] - w->index[w->from];
 }
 
-/* Converts n elements of operand j, from position `start' of the loop (plus
-   `base' elements) on, to `dense' memory, whose elements have `size' bytes; if
-   `store', from there to the operand. */
-static void convert_strided(const TensorIter *k, int j, const Cursor *start,
-                            int64_t base, char *dense, int64_t size, int64_t n,
-                            ConvertKernel convert, int store) {
+void nc_cursor_convert(const TensorIter *k, int j, const Cursor *start,
+                       int64_t base, char *dense, int64_t size, int64_t n,
+                       ConvertKernel convert, int store) {
   const int64_t esize = nc_dtypesize(k->type[j]);
   const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
   Cursor w = *start;
@@ -225,7 +228,7 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
                    nc_dtypesize(k->common_dtype) <= 2 &&
                    k->common_dtype >= DT_i8;
     usable =
-        k->p[j] != NULL && matches_kernel(k->type[j], own) && !p->rounds[j];
+        k->p[j] != NULL && nc_matches_kernel(k->type[j], own) && !p->rounds[j];
     if (j == 0 && k->type[0] == DT_b8)
       usable = usable && result_is_bool(info, k);
     p->in_rows[j] = usable && k->nd > 0 && k->step[j][0] == 1;
@@ -252,9 +255,7 @@ static void round_to_common_dtype(const PointwisePlan *p, int j, char *buf,
   kernels->load[p->c[j]][p->k->common_dtype](buf, narrow, 1, n);
 }
 
-/* buf = n copies of a number in kernel type c (u8 for a condition, which must
-   be 0 or 1). */
-static void fill_number(char *buf, KernelType c, Scalar v, int64_t n) {
+void nc_fill_number(char *buf, KernelType c, Scalar v, int64_t n) {
   const uint8_t byte = v.kind == NC_FLOAT ? v.f != 0 : (uint8_t)v.i;
   for (int64_t i = 0; i < n; i++) switch (c) {
       case CT_u8: ((uint8_t *)buf)[i] = byte; break;
@@ -294,7 +295,7 @@ static void map_streaming(void *ctx, int64_t begin, int64_t end) {
 /* Is the result too large for the cache, and no operand overwritten? */
 static int should_stream(const PointwisePlan *p) {
   const TensorIter *k = p->k;
-  int apart = p->direct && k->n * p->size[0] >= STREAM_BYTES &&
+  int apart = p->direct && k->n * p->size[0] >= NC_STREAM_BYTES &&
               (uintptr_t)k->p[0] % 64 == 0;
   for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
   return apart;
@@ -305,8 +306,8 @@ static void fill_numbers(const PointwisePlan *p, char buf[][NC_BLOCK * 8],
                          int64_t n) {
   for (int j = 1; j < p->k->nargs; j++)
     if (p->k->p[j] == NULL)
-      fill_number(buf[j], p->c[j], p->k->number[j],
-                  n < NC_BLOCK ? n : NC_BLOCK);
+      nc_fill_number(buf[j], p->c[j], p->k->number[j],
+                     n < NC_BLOCK ? n : NC_BLOCK);
 }
 
 static void map_blocks(void *ctx, int64_t begin, int64_t end) {
@@ -325,13 +326,13 @@ static void map_blocks(void *ctx, int64_t begin, int64_t end) {
           p->convert[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
       if (j > 0 && load_in_place) v[j] = v[0];
       if (j > 0 && p->convert[j] && k->p[j])
-        convert_strided(k, j, &w, 0, v[j], p->size[j], n, p->convert[j], 0);
+        nc_cursor_convert(k, j, &w, 0, v[j], p->size[j], n, p->convert[j], 0);
       if (p->rounds[j] && k->p[j]) round_to_common_dtype(p, j, v[j], n);
     }
     if (p->copies) v[0] = v[1];
     else call_kernel(p, n, v);
     if (p->convert[0])
-      convert_strided(k, 0, &w, 0, v[0], p->size[0], n, p->convert[0], 1);
+      nc_cursor_convert(k, 0, &w, 0, v[0], p->size[0], n, p->convert[0], 1);
     nc_cursor_advance(&w, n);
   }
 }
@@ -403,7 +404,7 @@ static NC_NOINLINE void run_small_numbers(const TensorIter *k, KernelType c) {
   void *v[NC_MAXIN];
   for (int j = 0; j < k->nargs; j++) {
     v[j] = k->p[j] ? k->p[j] : buf[j];
-    if (k->p[j] == NULL) fill_number(v[j], c, k->number[j], k->n);
+    if (k->p[j] == NULL) nc_fill_number(v[j], c, k->number[j], k->n);
   }
   nc_kernels()->pointwise[k->op][c](k->n, v, k->par);
 }

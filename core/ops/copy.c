@@ -22,7 +22,7 @@ static Scalar convert(Scalar v, DType t) {
     v = nc_int(t == DT_i32 ? f64_toi32(v.f) : f64_toi64(v.f));
   if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
   if (c == NC_BOOL) v.i = v.i != 0;
-  return (Scalar){ c, v.i, 0 };
+  return (Scalar){ c, v.i, 0, 0 };
 }
 
 /* Returns whether type t can represent v.  uint8 accepts integers down to
@@ -201,7 +201,7 @@ static int all_true(Scalar *v, Tensor *b) {
 
 int nc_op_equal(Call *c) {
   Tensor *a = c->arg[0].t, *b = c->arg[1].t, *eq;
-  c->value = (Scalar){ NC_BOOL, 0, 0 };
+  c->value = (Scalar){ NC_BOOL, 0, 0, 0 };
   if (a->nd != b->nd) return NC_OK;
   for (int d = 0; d < a->nd; d++)
     if (a->size[d] != b->size[d]) return NC_OK;

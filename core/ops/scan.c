@@ -149,7 +149,7 @@ static Tensor *grad_by_matrix(Temps *w, Tensor *g, Tensor *x, Tensor *y,
    Waits for the device. */
 static int is_moderate(Temps *w, Tensor *y, int dim) {
   const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
-  Scalar v = { NC_FLOAT, 0, 1 / (double)0 };
+  Scalar v = { NC_FLOAT, 0, 1 / (double)0, 0 };
   Tensor *rise =
       nc_temps_op2(w, OP_sub, nc_temps_narrow(w, y, dim, y->size[dim] - 1, 1),
                    nc_temps_narrow(w, y, dim, 0, 1));

@@ -7,6 +7,7 @@
 ** fails on the other.  A tensor on it has sizes, strides, and a storage whose
 ** bytes are only counted.
 */
+#include "core/fusion_notes.h"
 #include "core/op.h"
 #include "core/trace_internal.h"
 
@@ -31,12 +32,20 @@ static void release(const Device *d, void *p, int64_t bytes) {
 }
 
 int nc_meta_novalues(void) {
+  if (nc_context->fusion) {
+    nc_fail(NC_EVALUE, "depends on values, which nacre.fuse does not know when "
+                       "it traces the function");
+    nc_hint("give the value to the function as an argument, or choose between "
+            "elements by nacre.where");
+    return NC_EVALUE;
+  }
   return nc_fail(NC_EVALUE,
                  "depends on values, which a dry run does not compute");
 }
 
 static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
                 const Device *from, int how) {
+  if (nc_context->fusion) nc_fusion_note_request();
   (void)d, (void)dst, (void)src, (void)bytes, (void)from, (void)how;
   return NC_OK;
 }
@@ -56,7 +65,13 @@ static int nonzero(const Device *d, const NonzeroCall *c) {
 
 static int idle(const Device *d) {
   (void)d;
+  if (nc_context->fusion) nc_fusion_note_request();
   return NC_OK;
+}
+
+static int run(const Device *d, const TensorIter *k) {
+  if (nc_context->fusion) nc_fusion_note_loop(k);
+  return idle(d);
 }
 
 #define X(request, Call)                                      \
@@ -83,7 +98,7 @@ static const Device meta = { .alloc = alloc,
 };
 
 int nc_ismeta(const Device *d) {
-  return d->run == idle_run;
+  return d->run == run;
 }
 
 int nc_ismetatensor(const Tensor *t) {
@@ -103,6 +118,7 @@ const Device *nc_metadevice(const Device *d) {
     nmetas++;
     owner[i] = d;
     metas[i] = meta;
+    metas[i].run = run;
     metas[i].nonzero = nonzero;
     metas[i].name = d->name;
     metas[i].ordinal = d->ordinal;

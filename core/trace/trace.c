@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fusion_notes.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/portable.h"
@@ -114,6 +115,7 @@ void nc_trace_begin(TraceEvent *p, const char *op) {
   nc_context->tracing = 0;
   if (p->watching & NC_META)
     nc_context->device = nc_metadevice(nc_default_device());
+  if (nc_context->fusion) nc_fusion_note_begin();
 }
 
 void nc_trace_operand(TraceEvent *p, Tensor **slot) {
@@ -161,7 +163,7 @@ static void keep_values(TraceEvent *p, const Tensor *out) {
   nc_context->no_grad--;
 }
 
-static void start_clock(TraceEvent *p) {
+void nc_trace_start(TraceEvent *p) {
   const Device *d = device_of(p, NULL, 0);
   if (p->status != NC_OK || !(p->watching & NC_STEPS)) return;
   if (d && !(p->watching & NC_META)) p->status = d->synchronize(d);
@@ -224,10 +226,16 @@ int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
   return r;
 }
 
+/* Ends an operation of status r that nacre.fuse traces, of which `call' takes a
+   note. */
+#define NOTED(r, call, out, nout)                                          \
+  ((r) == NC_OK && nc_context->fusion ? nc_release_failed(call, out, nout) \
+                                      : (r))
+
 /* Starts the clock, makes the call unless the preparation failed, and ends the
    event. */
 #define RUN_TRACED(p, call, out, nout) \
-  (start_clock(p),                     \
+  (nc_trace_start(p),                  \
    nc_trace_end(p, (p)->status == NC_OK ? (call) : (p)->status, out, nout))
 
 /*
@@ -236,8 +244,10 @@ int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
 NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
                                 const double par[2], Tensor *out) {
   const int n = nc_arity(op);
+  Tensor *const into = out;
   Arg in[NC_MAXIN];
   TraceEvent p;
+  int r;
   if (nc_context->tracing & NC_AUTOCAST)
     return nc_apply_autocast(y, op, given, par, out);
   nc_trace_begin(&p, nc_opinfo[op].name);
@@ -249,21 +259,26 @@ NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
   }
   keep_values(&p, out);
   add_out(&p, &out);
-  return RUN_TRACED(&p, nc_apply(y, op, in, par, out), y, 1);
+  r = RUN_TRACED(&p, nc_apply(y, op, in, par, out), y, 1);
+  return NOTED(r, nc_fusion_note_apply(op, given, par, into, *y), y, 1);
 }
 
 NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
                                  int keepdim, DType dtype, const double par[2],
                                  Tensor *out) {
+  Tensor *const given = x, *const into = out;
   TraceEvent p;
+  int r;
   if (nc_context->tracing & NC_AUTOCAST)
     return nc_reduce_autocast(y, op, x, dims, keepdim, dtype, par, out);
   nc_trace_begin(&p, nc_opinfo[op].name);
   nc_trace_operand(&p, &x);
   keep_values(&p, out);
   add_out(&p, &out);
-  return RUN_TRACED(&p, nc_reduce(y, op, x, dims, keepdim, dtype, par, out), y,
-                    1);
+  r = RUN_TRACED(&p, nc_reduce(y, op, x, dims, keepdim, dtype, par, out), y, 1);
+  return NOTED(
+      r, nc_fusion_note_reduce(op, given, dims, keepdim, dtype, par, into, *y),
+      y, 1);
 }
 
 /*
@@ -305,10 +320,11 @@ NC_NOINLINE int nc_call_traced(Call *c) {
   add_args(&p, &low, own);
   if (info->name[strlen(info->name) - 1] == '_' && !p.into)
     keep_values(&p, c->arg[0].t);
-  start_clock(&p);
+  nc_trace_start(&p);
   r = p.status == NC_OK ? nc_call(&low) : p.status;
   nc_copyresults(c, &low);
   r = nc_trace_end(&p, r, c->out, NC_MAXOUT);
+  r = NOTED(r, nc_fusion_note_call(c), c->out, NC_MAXOUT);
   for (int i = 0; i < NC_MAXARG; i++) nc_releaselist(own[i], c->arg[i].n);
   return r;
 }
@@ -329,40 +345,53 @@ static void add_index(TraceEvent *p, Index to[], const Index ix[], int n) {
 NC_NOINLINE int nc_index_traced(Tensor **y, Tensor *t, const Index given[],
                                 int n) {
   Index ix[NC_MAXINDEX];
+  Tensor *const from = t;
   TraceEvent p;
+  int r;
   nc_trace_begin(&p, "index");
   nc_trace_operand(&p, &t);
   add_index(&p, ix, given, n);
-  return RUN_TRACED(&p, nc_index(y, t, ix, n), y, 1);
+  r = RUN_TRACED(&p, nc_index(y, t, ix, n), y, 1);
+  return NOTED(r, nc_fusion_note_index(from, given, n, *y), y, 1);
 }
 
 NC_NOINLINE int nc_setindex_traced(Tensor *t, const Index given[], int n,
                                    Tensor *value, Scalar number) {
   Index ix[NC_MAXINDEX];
-  Tensor *out[1] = { NULL };
+  Tensor *const into = t, *const from = value, *out[1] = { NULL };
   TraceEvent p;
+  int r;
   nc_trace_begin(&p, "setindex");
   nc_trace_operand(&p, &t);
   add_index(&p, ix, given, n);
   p.isview = 0;
   if (value) nc_trace_operand(&p, &value);
-  return RUN_TRACED(&p, nc_setindex(t, ix, n, value, number), out, 1);
+  r = RUN_TRACED(&p, nc_setindex(t, ix, n, value, number), out, 1);
+  return NOTED(r, nc_fusion_note_setindex(into, given, n, from, number), out,
+               1);
 }
 
 NC_NOINLINE int nc_cast_traced(Tensor **y, Tensor *x, DType type) {
+  Tensor *const from = x;
   TraceEvent p;
+  int r;
   nc_trace_begin(&p, "to");
   nc_trace_operand(&p, &x);
-  return RUN_TRACED(&p, nc_cast(y, x, type), y, 1);
+  r = RUN_TRACED(&p, nc_cast(y, x, type), y, 1);
+  return NOTED(r, nc_fusion_note_cast(from, type, *y), y, 1);
 }
 
 NC_NOINLINE int nc_move_traced(Tensor **y, Tensor *x, const Device *d,
                                int how) {
+  const Device *const to = d;
+  Tensor *const from = x;
   TraceEvent p;
+  int r;
   nc_trace_begin(&p, "to");
   nc_trace_operand(&p, &x);
   if (p.watching & NC_META) d = nc_metadevice(d);
-  return RUN_TRACED(&p, nc_move(y, x, d, how), y, 1);
+  r = RUN_TRACED(&p, nc_move(y, x, d, how), y, 1);
+  return NOTED(r, nc_fusion_note_move(from, to, how, *y), y, 1);
 }
 
 /*

@@ -9,6 +9,7 @@
 
 #include <lauxlib.h>
 
+#include "core/transport.h"
 #include "repl/host/repl.h"
 
 static int searcher(lua_State *L) {
@@ -28,12 +29,11 @@ static int searcher(lua_State *L) {
   return 1;
 }
 
-/* host.reference_pages(): the sources of the reference, {name, text} each */
-int sh_pages(lua_State *L) {
+/* Pushes a list of {name=, text=} of the files. [-0, +1, m] */
+static int push_files(lua_State *L, const Embedded *e) {
   lua_Integer n = 0;
-  const Embedded *e;
   lua_newtable(L);
-  for (e = sh_reference; e->name != NULL; e++) {
+  for (; e->name != NULL; e++) {
     lua_createtable(L, 0, 2);
     lua_pushstring(L, e->name);
     lua_setfield(L, -2, "name");
@@ -41,6 +41,23 @@ int sh_pages(lua_State *L) {
     lua_setfield(L, -2, "text");
     lua_rawseti(L, -2, ++n);
   }
+  return 1;
+}
+
+/* host.reference_pages(): the sources of the reference */
+int sh_pages(lua_State *L) {
+  return push_files(L, sh_reference);
+}
+
+/* host.mpi_sources(): the sources of the transport over MPI, by their paths */
+int sh_mpi_files(lua_State *L) {
+  return push_files(L, sh_mpi_sources);
+}
+
+/* host.plugin_folder(): where plug-ins of the user are looked for; or nil */
+int sh_plugin_folder(lua_State *L) {
+  char path[4096];
+  lua_pushstring(L, nc_plugin_folder(path, sizeof path) ? path : NULL);
   return 1;
 }
 
@@ -58,6 +75,8 @@ void sh_open_embedded_modules(lua_State *L) {
   lua_setfield(L, -2, "nacre.kernel_host");
   lua_pushcfunction(L, sh_openmachine);
   lua_setfield(L, -2, "nacre.machine");
+  lua_pushcfunction(L, sh_open_rank_job);
+  lua_setfield(L, -2, "nacre.rank_job");
   lua_pushcfunction(L, sh_openlex);
   lua_setfield(L, -2, "nacre.lex");
   lua_pop(L, 1);

@@ -12,6 +12,7 @@
 
 #include <lauxlib.h>
 
+#include "core/transport.h"
 #include "repl/host/repl.h"
 
 static const char skipkey; /* its address is the name of skip's metatable */
@@ -135,13 +136,27 @@ static void rendered(lua_State *L) {
   luaL_tolstring(L, error, NULL);
 }
 
+/* Pushes what tells the ranks of several processes apart. [-0, +1, m] */
+static void push_rank(lua_State *L) {
+  const Transport *t = nc_open_transport();
+  if (t == NULL || t->size == 1) lua_pushliteral(L, "");
+  else
+    lua_pushfstring(L, "[rank %d of %d, %s] ", t->rank, t->size,
+                    t->host(t->rank));
+}
+
 static int reporter(lua_State *L) {
   const char *text;
   size_t n;
+  push_rank(L);
+  lua_insert(L, 1);
   rendered(L);
-  text = lua_tolstring(L, -1, &n);
-  fwrite(text, 1, n, stderr);
-  if (n == 0 || text[n - 1] != '\n') fputc('\n', stderr);
+  lua_remove(L, 2);
+  text = lua_tolstring(L, 2, &n);
+  if (n == 0 || text[n - 1] != '\n') lua_pushliteral(L, "\n");
+  lua_concat(L, lua_gettop(L));
+  text = lua_tolstring(L, 1, &n);
+  fwrite(text, 1, n, stderr); /* at once: others write there, too */
   return 0;
 }
 

@@ -270,6 +270,8 @@ int sh_openhost(lua_State *L) {
                                    { "pause_interrupts", setquiet },
                                    { "doctor", doctor },
                                    { "reference_pages", sh_pages },
+                                   { "mpi_sources", sh_mpi_files },
+                                   { "plugin_folder", sh_plugin_folder },
                                    { "synchronize", nl_synchronize_working },
                                    { "sleep", sleep_seconds },
                                    { "divert_stdout", sh_divert_stdout },

@@ -123,6 +123,16 @@ void sh_interrupt(int sig) {
   errno = saved;
 }
 
+static void onsigusr1(int sig) {
+  if (running != NULL) sh_interrupt(sig);
+}
+
+void sh_interrupts_by_usr1(void) {
+  struct sigaction action = { .sa_handler = onsigusr1, .sa_flags = SA_RESTART };
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
+}
+
 /* Ctrl-\ asks at once. */
 static void onsigquit(int sig) {
   if (running != NULL) askwhether(sig);

@@ -15,6 +15,7 @@
 #include <lualib.h>
 
 #include "bindings/nacre.h"
+#include "core/transport.h"
 #include "repl/host/repl.h"
 
 /* If a standard stream is closed, a file opened later would get its number, and
@@ -115,12 +116,19 @@ static int loadtorch(lua_State *L) {
    loaded by these names before, for tracebacks name functions by what is
    loaded. */
 static void opentorch(lua_State *L) {
-  static const char *const names[] = {
-    "torch",          "torch.nn",    "torch.nn.functional",
-    "torch.nn.init",  "torch.optim", "torch.optim.lr_scheduler",
-    "torch.utils",    "torch.amp",   "torch.utils.data",
-    "torch.autograd", "torch.cuda",  "torch.linalg"
-  };
+  static const char *const names[] = { "torch",
+                                       "torch.nn",
+                                       "torch.nn.functional",
+                                       "torch.nn.init",
+                                       "torch.optim",
+                                       "torch.optim.lr_scheduler",
+                                       "torch.utils",
+                                       "torch.amp",
+                                       "torch.utils.data",
+                                       "torch.autograd",
+                                       "torch.cuda",
+                                       "torch.linalg",
+                                       "torch.distributed" };
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     lua_pushvalue(L, -2);
@@ -165,15 +173,24 @@ static int installkernel(lua_State *L, const Options *o) {
   return sh_call(L, 1, 0);
 }
 
+static int build_mpi(lua_State *L, const Options *o) {
+  sh_pushmember(L, "nacre.mpi_build", "build");
+  lua_pushstring(L, *o->build_mpi ? o->build_mpi : NULL);
+  return sh_call(L, 1, 0);
+}
+
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
-  int status, failed, prompt = o->interactive && !o->check;
+  const int several = o->launch || o->ranks;
+  int status, failed, prompt = (o->interactive || several) && !o->check;
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   if (o->kernel) return sh_runkernel(L, o);
   if (o->tool) return sh_runtool(L, o);
   if (o->peak) return sh_measurepeak(L);
   if (o->installkernel) return installkernel(L, o);
+  if (o->build_mpi) return build_mpi(L, o);
+  if (o->worker) return sh_runworker(L);
   if (o->doctor) {
     sh_pushmember(L, "nacre.session_commands", "doctor");
     return sh_call(L, 0, 0);
@@ -224,6 +241,7 @@ static int session(const Options *o) {
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) status = (int)lua_tointeger(L, -1);
   else status = sh_report(L);
   lua_close(L);
+  nc_leave_transport(status);
   return status;
 }
 

@@ -41,7 +41,9 @@ static const struct Known {
   { "--kernel", 'N', REQUIRED }, { "--prefix", 'X', REQUIRED },
   { "--user", 'U', NONE },       { "--install-kernel", 'I', NONE },
   { "--ls", 'L', NONE },         { "--diff", 'L', NONE },
-  { "--convert", 'L', NONE },
+  { "--convert", 'L', NONE },    { "--build-mpi", 'B', OPTIONAL },
+  { "--ranks", 'M', REQUIRED },  { "--launch", 'G', REQUIRED },
+  { "--worker", 'Z', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -97,6 +99,13 @@ void sh_help(void) {
       "  --peak             measure the peak rates of this machine, for the\n"
       "                     percentages of :time, and save them\n"
       "  --test [PATH...]   run regression tests (--test --help says more)\n"
+      "Several processes:\n"
+      "  --ranks N          one prompt for N processes, started by mpirun\n"
+      "  --launch COMMAND   the same, started by COMMAND, such as srun\n"
+      "  --worker           be one of them; the launcher starts it\n"
+      "  --build-mpi[=DIR]  build the plug-in for the MPI of this machine with "
+      "mpicc,\n"
+      "                     for nacre.distributed\n"
       "Jupyter:\n"
       "  --install-kernel   register this program as a kernel for notebooks\n"
       "  --user, --prefix DIR\n"
@@ -249,6 +258,10 @@ static int take(Options *o, const Option *x) {
     case 'K': o->peak = 1; return 0;
     case 'N': o->kernel = x->value; return 0;
     case 'I': o->installkernel = 1; return 0;
+    case 'M': return small(&o->ranks, x, 1, "ranks");
+    case 'G': o->launch = x->value; return 0;
+    case 'Z': o->worker = 1; return 0;
+    case 'B': o->build_mpi = x->value ? x->value : ""; return 0;
     case 'X': o->prefix = x->value; return 0;
     case 'U': o->user = 1; return 0;
     case 'a': o->ascii = 1; return 0;

@@ -12,6 +12,7 @@
 #include <lauxlib.h>
 
 #include "bindings/nacre.h"
+#include "core/transport.h"
 #include "repl/host/repl.h"
 
 static int checkonly; /* --check: what compiles is not run */
@@ -233,17 +234,23 @@ int sh_finish(lua_State *L) {
   return sh_call(L, 0, 0);
 }
 
+/* The exit status that the first argument of os.exit means. */
+static int exit_status(lua_State *L) {
+  if (lua_isnoneornil(L, 1)) return 0;
+  if (lua_isboolean(L, 1))
+    return lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE;
+  return (int)lua_tointeger(L, 1);
+}
+
 /* os.exit: the function it replaces is the upvalue. */
 static int leave(lua_State *L) {
-  int good =
-      lua_isnoneornil(L, 1) ||
-      (lua_isboolean(L, 1) ? lua_toboolean(L, 1) : lua_tointeger(L, 1) == 0);
-  if (good && sh_synchronize(L) != 0) {
+  if (exit_status(L) == 0 && sh_synchronize(L) != 0) {
     lua_settop(L, 2);
     lua_pushboolean(L, 0);
     lua_replace(L, 1);
   }
   sh_finish(L);
+  nc_leave_transport(exit_status(L));
   return sh_callwrapped(L);
 }
 

@@ -184,7 +184,7 @@ def test_index():
 
 def sources(*ends):
     """The text of each file of the product that has one of these endings."""
-    for top in 'core', 'cuda', 'bindings', 'repl':
+    for top in 'core', 'cuda', 'mpi', 'bindings', 'repl':
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             for name in files:
                 if name.endswith(ends):
@@ -279,8 +279,8 @@ def test_build_options():
 
 
 def test_errors():
-    """The codes of core/error.h and what they mean."""
-    have = re.findall(r'X\((E\w+), +"(.*?)"\)', source('error.h'))
+    """The codes of core/error_codes.h and what they mean."""
+    have = re.findall(r'X\((E\w+), +"(.*?)"\)', source('error_codes.h'))
     rows = cells(section('docs/guide/errors.md', 'Codes'))
     assert sorted((row[0][1:-1], row[1]) for row in rows) == sorted(have), have
 

@@ -18,7 +18,12 @@ TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|g
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
 APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
+         "core/base/transport.c": "distributed/test_faults.py",
          "cuda/runtime/cuda_plugin.c": "unit/test_cuda_streams.c",
+         "bindings/lib/distributed/gradient_buckets.lua":
+         "distributed/training.lua",
+         "bindings/lib/distributed/zero_optimizer.lua: opt:consolidate":
+         "distributed/zero_optimizer.lua",
          "core/io/hdf5_read.c": "numpy/hdf5_h5py.py",
          "core/io/pt.c: in Python": "files/pt.lua",
          "core/cpu/product/lapack.c": None,  # a system without LAPACK

@@ -3,7 +3,7 @@
 """Rules for the form of the source files:
 
 * a header guard belongs to one header;
-* a file of the product (core, cuda, bindings, repl) shares its name with
+* a file of the product (core, cuda, mpi, bindings, repl) shares its name with
   another only if the two are halves of one operator: one in core, one in
   core/cpu, one in cuda;
 * the folders of core include each other without a cycle, and the headers
@@ -28,7 +28,7 @@ import subprocess
 import sys
 
 C = (".c", ".h", ".cu", ".cuh", ".inc")
-PRODUCT = ("core", "cuda", "bindings", "repl")
+PRODUCT = ("core", "cuda", "mpi", "bindings", "repl")
 ALL = (*PRODUCT, "scripts", "tests"), (*C, ".lua")
 FORMATTER = "clang-format version 14"    # others break lines otherwise
 WIDTH = 80

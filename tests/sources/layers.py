@@ -15,30 +15,33 @@ import sys
 
 from house_rules import sources
 
-FOLDERS = ("core", "cuda", "bindings", "repl", "tests")
+FOLDERS = ("core", "cuda", "mpi", "bindings", "repl", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".inc", ".def")
 LIMIT = 400     # lines of the public header
 
 # What others may see of core. An operation's expression is compiled for every
 # device, so also what it is made of; random numbers are the same on all.
 PUBLIC = {"core/" + name for name in (
-    "tensor.h", "signature.h", "ops.def", "operators.def",
+    "tensor.h", "signature.h", "ops.def", "operators.def", "transport.h",
     "dtype.h")}
 FOR_DEVICES = PUBLIC | {"core/" + name for name in (
     "pointwise/scalar.h", "pointwise/for_each_compute_type.h",
     "pointwise/op_classes.h", "base/philox.h",
     "optimizer_step.h",
     "portable.h", "base/indexed_dims.h")}
+# A transport is compiled on the user's machine, with these alone.
+FOR_TRANSPORTS = {"core/transport.h"}
 
 # Headers of others: the name of a kind, its form, who may not include it.
 FOREIGN = [
     ("Lua", r"(lua[0-9.-]*/)?(lua|lualib|lauxlib|luaconf)\.h",
-     ("core", "cuda")),
+     ("core", "cuda", "mpi")),
     ("CUDA", r"cuda|cublas|cudnn|curand|cusolver|cusparse|cufft|cutensor|nvrtc"
      r"|nvml|nvtx|nccl|cub/|thrust/|cooperative_groups",
-     ("core", "bindings", "repl")),
+     ("core", "mpi", "bindings", "repl")),
+    ("MPI", r"mpi\.h", ("core", "cuda", "bindings", "repl", "tests")),
     ("readline", r"(readline|editline)/|(readline|history)\.h",
-     ("core", "cuda", "bindings", "tests"))]
+     ("core", "cuda", "mpi", "bindings", "tests"))]
 
 TOKENS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:\\.|[^\"\\\n])*\""
                     r"|'(?:\\.|[^'\\\n])+'", re.S)
@@ -81,10 +84,11 @@ def included(files, path, name, angle):
     where = to and to.split("/")[0]
     if where in (None, folder) or folder == "tests":
         return
-    if folder == "core" or where in ("tests", "repl", "cuda") or \
-            folder == "cuda" and where != "core":
+    if folder == "core" or where in ("tests", "repl", "cuda", "mpi") or \
+            folder in ("cuda", "mpi") and where != "core":
         yield f"{folder} includes {to}"
     elif folder == "bindings" and to not in PUBLIC or \
+            folder == "mpi" and to not in FOR_TRANSPORTS or \
             folder == "cuda" and to not in FOR_DEVICES and \
             not to.endswith(".inc"):
         yield f"{folder} includes a private file of core: {to}"
@@ -130,7 +134,8 @@ def violations(files):
 # The self-test: these files and one of the plants, whose last line is reported.
 TREE = {"bindings/planted.h": "", "repl/planted.h": "", "cuda/planted.h": "",
         "core/hidden.h": "", "core/aaa.h": "extern const Device nc_planted;",
-        "core/tensor.h": "\n" * LIMIT, "core/pointwise/scalar.h": ""}
+        "core/tensor.h": "\n" * LIMIT, "core/transport.h": "",
+        "core/pointwise/scalar.h": ""}
 REPORTED = {
     "core/planted.c": [
         '#include "../bindings/planted.h"', '#include "bindings/planted.h"',
@@ -157,7 +162,8 @@ REPORTED = {
         "#include <cuda.h>", '#include "../repl/planted.h"',
         "#include <readline/history.h>", "  d = &nc_planted;",
         "const Device *all[] = { 0 };"],
-    "repl/planted.c": ['#include "../cuda/planted.h"', "f(nc_planted);"],
+    "mpi/planted.c": ['#include "core/tensor.h"', "#include <lua.h>"],
+    "repl/planted.c": ['#include "../cuda/planted.h"', "#include <mpi.h>", "f(nc_planted);"],
     "tests/planted.c": ["#include <readline/readline.h>"]}
 PASSED = {
     "core/planted.c": [
@@ -168,6 +174,7 @@ PASSED = {
         "/* #include <lua.h> */"],
     "cuda/planted.cu": ['#include "../core/tensor.h"',
                         "#include <cuda_runtime.h>"],
+    "mpi/planted.c": ["#include <mpi.h>", '#include "core/transport.h"'],
     "bindings/planted.c": ['#include "core/tensor.h"', "#include <lauxlib.h>",
                            "  d = nc_planted_name; /* nc_planted */"],
     "repl/planted.c": ["#include <readline/readline.h>",

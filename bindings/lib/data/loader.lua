@@ -9,7 +9,8 @@
 -- batch is gathered and copied while the caller works on this one: to a GPU
 -- through page-locked memory, on a stream of its own.
 local all = ...
-local fail, data = all.fail, all.space "utils.data"
+local fail, data, map_tensors = all.fail, all.space "utils.data",
+                                all.map_tensors
 
 local Loader = {}
 
@@ -49,15 +50,6 @@ local function gather(self, indices)
     return list
   end
   return all.batch_by_samples(self.dataset, indices, self.collate_fn)
-end
-
--- f of each tensor in v, a value or a table of values.
-local function map_tensors(v, f)
-  if nacre.is_tensor(v) then return f(v) end
-  if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
-  local out = {}
-  for key, element in pairs(v) do out[key] = map_tensors(element, f) end
-  return out
 end
 
 -- The batch on its way to the device, and the event after which it is there.

@@ -4,7 +4,8 @@
 -- save.c and load.c call it.
 --
 -- In the JSON a tensor is ["t", name], a list ["l", v...], another table
--- ["d", key, v, ...], a number that JSON lacks ["n", "inf"], a string that is
+-- ["d", key, v, ...], a tensor in parts along a dimension ["c", dim, ["t",
+-- name], ...], a number that JSON lacks ["n", "inf"], a string that is
 -- not UTF-8 ["b", hexadecimal]. Nothing is executed when it is read.
 local all = ...
 local fail = all.fail
@@ -68,6 +69,15 @@ local function path_of(key, path)
 end
 all.path_of = path_of
 
+-- The text of a tensor that is in parts along a dimension, in a list.
+local function shard_text(v, names)
+  local parts = {}
+  for i, t in ipairs(v) do
+    parts[i] = ',["t",' .. string_text(names[t]) .. "]"
+  end
+  return ('["c",%d%s]'):format(v["nacre.shard"], table.concat(parts))
+end
+
 -- The text of v, whose tensors go to `tensors' under a name that begins with
 -- path; names[t] is the name of a tensor that is there already.
 local function encode(v, path, tensors, names, level)
@@ -87,6 +97,7 @@ local function encode(v, path, tensors, names, level)
                  :format(path:sub(1, 40)))
   end
   local keys, parts = sorted_keys(v), {}
+  if v["nacre.shard"] then return shard_text(v, names) end
   local is_list = #keys == #v and
                   (#keys == 0 or math.type(keys[1]) == "integer")
   for _, key in ipairs(keys) do
@@ -119,6 +130,11 @@ function all.to_flat(v)
   return tensors, text
 end
 
+-- The structure of v, whose tensors have these names.
+function all.structure_text(v, names)
+  return encode(v, "", {}, names, 0)
+end
+
 -- ---- reading
 
 local function broken(what)
@@ -145,12 +161,21 @@ end
 
 local SPECIAL = {inf = math.huge, ["-inf"] = -math.huge, nan = 0 / 0}
 
+local function join_parts(list)
+  for i = 3, #list do
+    if not nacre.is_tensor(list[i]) then broken "a part is no tensor" end
+  end
+  local ok, t = pcall(nacre.cat, table.move(list, 3, #list, 1, {}), list[2])
+  return ok and t or broken "the parts of a tensor do not fit"
+end
+
 -- The value of a list of values whose first is its kind.
 local function build(list, tensors)
   local kind = list[1]
   if kind == "t" then
     local t = tensors[list[2]]
     return t == nil and broken("no tensor " .. tostring(list[2])) or t
+  elseif kind == "c" then return join_parts(list)
   elseif kind == "n" then return SPECIAL[list[2]]
   elseif kind == "b" then
     return (tostring(list[2]):gsub("%x%x", function(h)

@@ -3,9 +3,9 @@
 -- devices. Each call copies the parameters by recorded operations, so gradients
 -- add up in the module; one thread starts the work of all devices.
 local all = ...
-local fail, layer = all.fail, all.layer
+local fail, layer, map = all.fail, all.layer, all.map_tensors
 
-local function device_name(d)
+function all.device_name(d)
   return type(d) == "number" and "cuda:" .. d or tostring(d)
 end
 
@@ -17,19 +17,10 @@ local function device_names(ids)
     for i = 0, n - 1 do list[#list + 1] = "cuda:" .. i end
   else
     for i, d in ipairs(type(ids) == "table" and ids or {ids}) do
-      list[i] = device_name(d)
+      list[i] = all.device_name(d)
     end
   end
   return list
-end
-
--- Applies f to the tensors in v, a value or a table of values.
-local function map(v, f)
-  if nacre.is_tensor(v) then return f(v) end
-  if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
-  local new = {}
-  for k, value in pairs(v) do new[k] = map(value, f) end
-  return new
 end
 
 -- The first tensor in v.
@@ -86,10 +77,12 @@ function(self, module, ids, output, dim)
   end
   rawset(self, "device_ids", device_names(ids))
   rawset(self, "output_device",
-         output ~= nil and device_name(output) or self.device_ids[1])
+         output ~= nil and all.device_name(output) or self.device_ids[1])
   rawset(self, "dim", dim)
   self.module = module
 end)
+
+all.alias("nn.parallel.DataParallel", Parallel)
 
 function Parallel:forward(...)
   local ids, dim = self.device_ids, self.dim

@@ -5,6 +5,15 @@ local all = ...
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local members, is_module = all.members, all.is_module
 
+-- f of each tensor in v, a value or a table of values.
+function all.map_tensors(v, f)
+  if nacre.is_tensor(v) then return f(v) end
+  if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
+  local new = {}
+  for k, element in pairs(v) do new[k] = all.map_tensors(element, f) end
+  return new
+end
+
 -- Calls f(name, member) for each tensor of the module and of its parts:
 -- parameters, then buffers, then others, then those of the parts.
 local function each_tensor(self, f, prefix)

@@ -193,20 +193,21 @@ local function check_channels(name, x, d, n)
   end
 end
 
-local function define_batch_norm(nd, ...)
-  local name, dims = ("BatchNorm%dd"):format(nd), {...}
+-- A layer that normalizes each channel over the batch, by _normalize, which has
+-- the arguments of F.batch_norm; check(x) fails for a wrong number of
+-- dimensions.
+function all.batch_norm_layer(name, more, doc, check)
   local Norm = layer(name,
     "num_features:int, eps:num=1e-5, momentum:any=0.1, affine:bool=true, "
-    .. "track_running_stats:bool=true",
-    "normalizes each channel over the batch; evaluation uses the running "
-    .. "statistics", nil,
+    .. "track_running_stats:bool=true" .. more, doc, nil,
   function(self, n, _, _, affine, track)
     if affine then set_affine(self, {n}, true) end
     if track then set_running(self, n) end
   end)
   Norm.is_batch_norm, Norm.reset_running_stats = true, reset_running_stats
+  function Norm._normalize(_, ...) return F.batch_norm(...) end
   function Norm:forward(x)
-    all.check_dims(name, x, "input", table.unpack(dims))
+    check(x)
     check_channels(name, x, 2, self.num_features)
     local mean = rawget(self, "running_mean")
     local momentum = 0
@@ -214,10 +215,18 @@ local function define_batch_norm(nd, ...)
       self.num_batches_tracked:add_(1)
       momentum = momentum_of(self)
     end
-    return F.batch_norm(x, mean, rawget(self, "running_var"),
-                        rawget(self, "weight"), rawget(self, "bias"),
-                        self.training or mean == nil, momentum, self.eps)
+    return self:_normalize(x, mean, rawget(self, "running_var"),
+                           rawget(self, "weight"), rawget(self, "bias"),
+                           self.training or mean == nil, momentum, self.eps)
   end
+  return Norm
+end
+
+local function define_batch_norm(nd, ...)
+  local name, dims = ("BatchNorm%dd"):format(nd), {...}
+  all.batch_norm_layer(name, "", "normalizes each channel over the batch; "
+                                 .. "evaluation uses the running statistics",
+    function(x) all.check_dims(name, x, "input", table.unpack(dims)) end)
 end
 
 local function define_instance_norm(nd)

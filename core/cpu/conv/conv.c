@@ -304,9 +304,9 @@ static void plan_conv(ConvWork *w) {
                  w->w.pad[0] == 0 && w->w.pad[1] == 0;
   w->samples = w->splits = w->parts = 1;
   w->block = w->channels;
-  if (c->product == CONV_RESULT && nc_conv_plan_tiled(w)) {
-    w->tiled = 1;
-  } else if (!nc_conv_plan_direct(w)) plan_tiles(w);
+  if (!(c->product == CONV_RESULT && nc_conv_plan_tiled(w)) &&
+      !nc_conv_plan_direct(w))
+    plan_tiles(w);
   w->down = nc_ceil_div(w->w.out[0], w->padded.rows);
   w->across = nc_ceil_div(w->w.out[1], w->padded.cols);
   if (w->task == NULL) plan_product(w);
@@ -381,10 +381,10 @@ static int run_conv(ConvWork *w) {
   TRY(nc_openblas());
   if (as_result(w, &c)) {
     plan_conv(w);
-    if (!w->tiled) *w = before;
+    if (w->pack == NULL) *w = before;
   }
-  if (!w->tiled) plan_conv(w);
-  if (w->tiled) {
+  if (w->pack == NULL) plan_conv(w);
+  if (w->pack) {
     const int64_t k = given->c / given->groups * w->elements;
     w->wout = w->turned ? w->elements : k;
     w->win = w->turned ? k : w->elements;

@@ -61,9 +61,12 @@ typedef struct ConvWork {
   char *partial;              /* dweight of each part */
   int64_t tasks;
   void (*task)(const struct ConvWork *w, int64_t i, char *buffer);
-  int tiled;                  /* by tiled_conv.c, which packs the weights: */
+  /* in tiles of a product: packs part i of the weights */
+  void (*pack)(const struct ConvWork *w, int64_t i);
+  int64_t pack_parts, packed_bytes;
   char *packed;
   int64_t *at;                /* offset of each filter element in the planes */
+  int64_t *in_order, wstep;   /* offsets in a packed part: multiples of it */
   int64_t wgroup, wout, win;  /* steps of the weights to the next group, output
                                  channel, input channel */
   int turned;                 /* is the filter turned round? */
@@ -91,6 +94,16 @@ int nc_conv_plan_direct(ConvWork *w);
 /* The same for the result of one in tiles; runs it. */
 int nc_conv_plan_tiled(ConvWork *w);
 int nc_conv_run_tiled(ConvWork *w);
+/* Plans that vectors are of output channels; 0 if that wastes more than the
+   other way, in which the given share of the work is of use. */
+int nc_conv_plan_channels(ConvWork *w, double share);
+/* Of both: the bytes of the padded planes of a tile, and loading them; to =
+   filter elements k..k+n-1 of output channel o, `step' elements apart. */
+int64_t nc_conv_planes(const ConvWork *w);
+void nc_conv_load(const ConvWork *w, char *planes, const char *x,
+                  const ConvTile *t);
+void nc_conv_filter(const ConvWork *w, char *to, int64_t step, int64_t group,
+                    int64_t o, int64_t k, int64_t n);
 
 /* Convolves by oneDNN if that is there and suits; *done = whether it did. */
 int nc_conv_onednn(const ConvCall *c, int *done);

@@ -23,6 +23,7 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #define VECTOR 64
+#define TILE_ROWS 14
 #define TILE_V_f32 __m512
 #define TILE_V_f64 __m512d
 #define TILE_FMA_f32 _mm512_fmadd_ps
@@ -32,6 +33,7 @@
 #elif defined(__FMA__)
 #include <immintrin.h>
 #define VECTOR 32
+#define TILE_ROWS 6
 #define TILE_V_f32 __m256
 #define TILE_V_f64 __m256d
 #define TILE_FMA_f32 _mm256_fmadd_ps
@@ -40,6 +42,7 @@
 #define TILE_SPREAD_f64 _mm256_set1_pd
 #else
 #define VECTOR 16
+#define TILE_ROWS 6
 typedef float Floats __attribute__((vector_size(VECTOR)));
 typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define TILE_V_f32 Floats
@@ -49,6 +52,14 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define TILE_SPREAD_f32(x) ((Floats){ 0 } + (x))
 #define TILE_SPREAD_f64(x) ((Doubles){ 0 } + (x))
 #endif
+
+/* Expands f(rows) for each number of rows. */
+#if TILE_ROWS > 6
+#define MORE_TILE_NUMBERS(f) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14)
+#else
+#define MORE_TILE_NUMBERS(f)
+#endif
+#define TILE_NUMBERS(f) f(1) f(2) f(3) f(4) f(5) f(6) MORE_TILE_NUMBERS(f)
 
 /* a*b + c, rounded once where that is an instruction. */
 #if defined(__FMA__)
@@ -113,18 +124,24 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #include "core/cpu/kernels/class_loss.inc"
 #include "core/cpu/kernels/recurrent.inc"
 #include "core/cpu/kernels/max_pool.inc"
+#define X float
 #define V TILE_V_f32
+#define W TILE_V_f32
 #define FMA TILE_FMA_f32
 #define SPREAD TILE_SPREAD_f32
 #include "core/cpu/kernels/tile.inc"
+#include "core/cpu/kernels/small_product.inc"
 #undef S
 #undef NAME
 #define S double
 #define NAME(f) f##_f64
+#define X double
 #define V TILE_V_f64
+#define W TILE_V_f64
 #define FMA TILE_FMA_f64
 #define SPREAD TILE_SPREAD_f64
 #include "core/cpu/kernels/tile.inc"
+#include "core/cpu/kernels/small_product.inc"
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
@@ -145,6 +162,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef COUNT
 #undef FLOAT_ONLY
 
+#include "core/cpu/kernels/pair_tile.inc"
 #include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/index_reduce.inc"
@@ -243,13 +261,19 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
         ALL_CONVERSIONS(store, i64), ALL_CONVERSIONS(store, f32), \
         ALL_CONVERSIONS(store, f64)                               \
   }
+#define TILE_f32(n) [n] = tile_##n##_f32,
+#define TILE_f64(n) [n] = tile_##n##_f64,
+#define NEAR_TILE_f32(n) [n] = near_tile_##n##_f32,
+#define NEAR_TILE_f64(n) [n] = near_tile_##n##_f64,
 #define ROW_KERNELS(t)                                                        \
   {                                                                           \
     moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
         cumsum_four_##t, taps_##t, add_scaled_##t, dot_product_##t,           \
-        copy_rows_##t, add_rows_##t, softmax_rows_##t, softmax_columns_##t,   \
-        softmax_block_##t, tiles_##t, small_lu_##t, small_lu_solve_##t        \
+        every_second_##t, copy_rows_##t, add_rows_##t, softmax_rows_##t,      \
+        softmax_columns_##t, softmax_block_##t, { TILE_NUMBERS(TILE_##t) },   \
+        { TILE_NUMBERS(NEAR_TILE_##t) }, small_product_##t, small_lu_##t,     \
+        small_lu_solve_##t                                                    \
   }
 
 #define NORM_KERNELS(t)                                           \
@@ -278,6 +302,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .name = "portable C",
 #endif
   .tile_bytes = 2 * VECTOR,
+  .tile_rows = TILE_ROWS,
   .pointwise = {
 #define EVERY_OP(op, class, ...) [OP_##op] = POINTWISE_##class(op),
 #define REDUCE(...)
@@ -307,6 +332,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .load = LOADS,
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
+  .pair_tile = PAIR_TILES,
+  .pack_pairs = pack_pairs,
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
   .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,
                reverse_uint64_t },

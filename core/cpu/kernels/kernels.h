@@ -58,9 +58,23 @@ typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
 #define NC_SOFTMAX_COLUMNS 256
 #define NC_LU_BYTES 64
 
-/* Rows of a tile of a product; elements of it are a multiple of
-   Kernels.tile_bytes. */
-#define NC_TILE_ROWS 6
+/* A tile of a product: `rows' rows y of Kernels.tile_bytes, ystep elements
+   apart, = beta*y (0 or 1) + the sums over t < k of x[xat[t] + row*xstep] *
+   w[wat[t] + column] (tile.inc).  Kernels.tile_rows is the most rows. */
+#define NC_TILE_MOST 14
+#define NC_TILE_DEPTH 256 /* k of the operands that are packed at once */
+#define NC_TILE_STEP 272  /* xstep, of rows of NC_TILE_DEPTH in the cache */
+typedef void (*TileKernel)(void *y, int64_t ystep, const void *x,
+                           const int64_t xat[], const void *w,
+                           const int64_t wat[], int64_t k, int beta);
+
+/* The sizes and steps of a product c = beta*c + alpha*a*b (see Gemm in
+   core/cpu/product/blas.h) whose rows of b and c are dense. */
+typedef struct SmallProduct {
+  int64_t m, n, k, as[2], bs, cs;
+  double alpha;
+  int beta;
+} SmallProduct;
 
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
@@ -92,6 +106,7 @@ typedef struct RowKernels {
                int64_t n);
   void (*add)(void *y, const void *x, double a, int64_t n); /* y += a*x */
   double (*dot)(const void *x, const void *y, int64_t n);
+  void (*every_second)(void *y, const void *x, int64_t n); /* y[i] = x[2*i] */
   /* y = x, y += x, for `rows' rows of n elements, which begin ystep and xstep
      elements apart */
   void (*copy_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
@@ -111,12 +126,10 @@ typedef struct RowKernels {
      now */
   void (*softmax_block)(void *x, int64_t rows, int64_t n, double max[],
                         double sum[], double factor[]);
-  /* NC_TILE_ROWS rows y of n elements, ystep apart, = beta*y (0 or 1) + the
-     sums over t < k of w[t*NC_TILE_ROWS + row] * x[at[t] + i].  What lies up to
-     a multiple of tile_bytes behind the n elements is read and written, too
-     (tile.inc). */
-  void (*tiles)(void *y, int64_t ystep, const void *x, const int64_t at[],
-                int64_t k, const void *w, int64_t n, int beta);
+  /* by their rows; xstep is NC_TILE_STEP, or 1 */
+  TileKernel tile[NC_TILE_MOST + 1], near_tile[NC_TILE_MOST + 1];
+  void (*small_product)(const SmallProduct *p, void *c, const void *a,
+                        const void *b);
   /* Factors `count' n x n matrices, one after the other, column by column, as
      LAPACK's getrf; zero[i] = the first pivot of matrix i that is 0, from 1, or
      0.  count is at most NC_LU_BYTES / the size of an element, work n*n
@@ -261,7 +274,7 @@ typedef struct MaxPoolKernels {
 
 typedef struct Kernels {
   const char *name;                           /* "x86-64-v3" */
-  int tile_bytes;                             /* see tiles */
+  int tile_bytes, tile_rows;                  /* see TileKernel */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
   PointwiseKernel half_pair[OP_COUNT][2];     /* float16, bfloat16; or NULL */
@@ -273,6 +286,13 @@ typedef struct Kernels {
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
   ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
   RowKernels row[2];                          /* f32, f64 */
+  /* Sums of float, of pairs of bfloat16 (x and w) side by side in 32 bits; NULL
+     if the instruction set has none */
+  TileKernel pair_tile[NC_TILE_MOST + 1];
+  /* Makes `count' rows of n such pairs, `width' apart, of two rows each, which
+     lie `step' apart. */
+  void (*pack_pairs)(void *pairs, int64_t width, const void *rows,
+                     int64_t step, int64_t count, int64_t n);
   NormKernels norm[2];
   /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
   void (*reverse[4])(void *y, const void *x, int64_t n);
@@ -302,6 +322,7 @@ static inline void nc_merge_moments(double *m, double *q, double seen,
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
 const Kernels *nc_kernels(void);              /* of this machine */
+int nc_multiplies_pairs(void);                /* has it pair_tile? */
 
 /* The type in which kernels compute elements of dtype t; the dtype whose
    elements are of kernel type c. */

@@ -23,37 +23,43 @@
 /*
 ** Our own loops
 */
+#define SMALL 16 /* rows and columns of a small matrix, at most */
 #define PANEL_K 64
 #define PANEL_N 256
-#define BLOCK_K 256 /* rows of b, and bytes of each, that are packed */
-#define BLOCK_BYTES 1024
-#define MOST_WIDTH 32 /* elements of the widest tile */
+#define BLOCK_BYTES 1024 /* of a row of b that are packed at once */
+#define MOST_WIDTH 32    /* elements of the widest tile */
 
 #define T float
 #define NAME(f) f##_f32
 #define number_f32(s) ((float)nc_tofloat(s))
 #include "core/cpu/product/tiled_gemm.inc"
 #include "core/cpu/product/gemv.inc"
+#include "core/cpu/product/vector_product.inc"
 #define T double
 #define NAME(f) f##_f64
 #define number_f64(s) (nc_tofloat(s))
 #include "core/cpu/product/tiled_gemm.inc"
 #include "core/cpu/product/gemv.inc"
+#include "core/cpu/product/vector_product.inc"
 #define T uint32_t /* integers wrap */
 #define NAME(f) f##_i32
 #define number_i32(s) ((uint32_t)(s).i)
 #include "core/cpu/product/gemm.inc"
 #include "core/cpu/product/gemv.inc"
+#undef T
+#undef NAME
 #define T uint64_t
 #define NAME(f) f##_i64
 #define number_i64(s) ((uint64_t)(s).i)
 #include "core/cpu/product/gemm.inc"
 #include "core/cpu/product/gemv.inc"
+#undef T
+#undef NAME
 
 static void own_gemm(const Gemm *g) {
   switch (g->type) {
-    case DT_f32: g->n == 1 ? gemv_f32(g) : tiled_gemm_f32(g); break;
-    case DT_f64: g->n == 1 ? gemv_f64(g) : tiled_gemm_f64(g); break;
+    case DT_f32: g->n == 1 ? vector_product_f32(g) : tiled_gemm_f32(g); break;
+    case DT_f64: g->n == 1 ? vector_product_f64(g) : tiled_gemm_f64(g); break;
     case DT_i32: g->n == 1 ? gemv_i32(g) : gemm_i32(g); break;
     default: g->n == 1 ? gemv_i64(g) : gemm_i64(g); break;
   }
@@ -351,7 +357,30 @@ static void vector_product(Gemm g, BlasLayout a) {
   }
 }
 
+/* Multiplies matrices that are so small that to call a BLAS, or to pack them,
+   takes longer; gives whether it did. */
+static int small_product(const Gemm *g) {
+  const SmallProduct p = { g->m,
+                           g->n,
+                           g->k,
+                           { g->as[0], g->as[1] },
+                           g->bs[0],
+                           g->cs,
+                           nc_tofloat(g->alpha),
+                           g->beta };
+  if (g->n > SMALL || g->m > SMALL || g->k > SMALL || g->n == 1 ||
+      g->bs[1] != 1 || (g->type != DT_f32 && g->type != DT_f64))
+    return 0;
+  nc_kernels()->row[g->type == DT_f64].small_product(&p, g->c, g->a, g->b);
+  return 1;
+}
+
 void nc_gemm(const Gemm *product) {
+  if (product->type == DT_bf16) {
+    nc_pair_gemm(product);
+    return;
+  }
+  if (small_product(product)) return;
   Gemm g = product->m == 1 && product->n > 1 ? transposed(product) : *product;
   BlasLayout a, b;
   if (blas.handle == NULL || nc_category(g.type) != NC_FLOAT || g.m > INT_MAX ||

@@ -8,7 +8,8 @@
 
 /* c = beta*c + alpha*a*b; rows of c are dense. */
 typedef struct Gemm {
-  DType type;                 /* float32, float64, int32, int64 */
+  DType type;                 /* float32, float64, int32, int64; or bfloat16,
+                                 and c is float32 (see nc_multiplies_pairs) */
   int64_t m, n, k;            /* [m x k] [k x n] -> [m x n], all above 0 */
   const void *a, *b;
   void *c;
@@ -30,6 +31,10 @@ int nc_bind_blas(int (*bind)(void *handle));
 int nc_open_single(int (*find)(void));
 /* Has a library of linear algebra run on the calling thread alone. */
 void nc_set_one_thread(void *handle);
+
+/* Multiplies bfloat16; alpha is 1, and the processor has nc_multiplies_pairs
+   (pair_gemm.c). */
+void nc_pair_gemm(const Gemm *g);
 
 /* Can a BLAS use a [rows x cols] matrix with these steps without a copy? */
 int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]);

@@ -12,9 +12,11 @@
 
 #include "core/cpu/product/blas.h"
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/cpu/product/onednn.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
+#define DOT_PIECE (1 << 16) /* elements of a dot product for a thread */
 #define SHARED (1 << 22) /* multiplications of a product for several threads */
 
 typedef struct BmmWork {
@@ -52,7 +54,9 @@ static void choose_tiles(BmmWork *p) {
     p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
   }
   if (p->m == 1 || p->n == 1) {
-    p->tile[2] = nc_min(p->k, limit / 16);
+    const int64_t wanted = limit / (p->m == 1 ? p->n : p->m);
+    p->tile[2] =
+        nc_min(p->k, nc_min(limit / 16, wanted < 1024 ? 1024 : wanted));
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
   p->across[0] = nc_ceil_div(p->m, p->tile[0]);
@@ -84,6 +88,7 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
   const int64_t *a = matrix_steps(p, 0), *b = matrix_steps(p, 1),
                 *c = matrix_steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
+  const int64_t result_size = nc_dtypesize(p->x[2]->dtype);
   Gemm g = { .type = p->x[0]->dtype,
              .cs = c[0],
              .alpha = p->alpha,
@@ -92,7 +97,7 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
              .beta = p->beta };
   g.m = nc_min(p->m - i, p->tile[0]);
   g.n = nc_min(p->n - j, p->tile[1]);
-  g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * size);
+  g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * result_size);
   for (int64_t k = 0; k < p->k && !nc_interrupted; k += p->tile[2]) {
     g.k = nc_min(p->k - k, p->tile[2]);
     g.a = matrix_data(p, 0, batch) + (i * a[0] + k * a[1]) * size;
@@ -127,6 +132,66 @@ static int fail_interrupted(const BmmWork *p, int64_t pieces, int64_t start) {
                  nc_shapetext(b, p->x[1]->nd, p->x[1]->size));
 }
 
+/*
+** A product of two long vectors: pieces of it, for several threads, then their
+** sum
+*/
+typedef struct DotWork {
+  const BmmWork *p;
+  int64_t piece; /* elements */
+  double *sum;
+} DotWork;
+
+static void dot_pieces(void *ctx, int64_t begin, int64_t end) {
+  const DotWork *d = ctx;
+  const BmmWork *p = d->p;
+  const int64_t size = nc_dtypesize(p->x[0]->dtype);
+  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
+    const int64_t k = i * d->piece, *a = matrix_steps(p, 0),
+                  *b = matrix_steps(p, 1);
+    float single;
+    Gemm g = { .type = p->x[0]->dtype,
+               .m = 1,
+               .n = 1,
+               .k = nc_min(p->k - k, d->piece),
+               .a = matrix_data(p, 0, 0) + k * a[1] * size,
+               .b = matrix_data(p, 1, 0) + k * b[0] * size,
+               .as = { a[0], a[1] },
+               .bs = { b[0], b[1] },
+               .cs = 1,
+               .alpha = nc_int(1) };
+    g.c = g.type == DT_f32 ? (void *)&single : &d->sum[i];
+    nc_gemm(&g);
+    if (g.type == DT_f32) d->sum[i] = (double)single;
+  }
+}
+
+static int run_dot(const BmmWork *p) {
+  enum { MOST = 1024 };
+  double sum[MOST], all = 0;
+  DotWork d = { .p = p, .piece = DOT_PIECE, .sum = sum };
+  if (p->k > MOST * d.piece) d.piece = nc_ceil_div(p->k, MOST);
+  const int64_t pieces = nc_ceil_div(p->k, d.piece);
+  char *c = (char *)nc_data(p->x[2]);
+  TRY(nc_parallel(pieces, 1, dot_pieces, &d));
+  for (int64_t i = 0; i < pieces; i++) all += sum[i];
+  all *= nc_tofloat(p->alpha);
+  if (p->x[2]->dtype == DT_f32) {
+    float *y = (float *)(void *)c;
+    *y = (float)(all + (p->beta ? (double)*y : 0));
+  } else {
+    double *y = (double *)(void *)c;
+    *y = all + (p->beta ? *y : 0);
+  }
+  return NC_OK;
+}
+
+/* Is the product one of two vectors that are worth more than a thread? */
+static int is_long_dot(const BmmWork *p) {
+  return p->m == 1 && p->n == 1 && batch_size(p) == 1 &&
+         p->k >= 2 * DOT_PIECE && nc_category(p->x[2]->dtype) == NC_FLOAT;
+}
+
 static int run_bmm(BmmWork *p) {
   const double enough = 2e6; /* operations that are worth a thread */
   double work;
@@ -134,6 +199,7 @@ static int run_bmm(BmmWork *p) {
   int r;
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
   if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
+  if (is_long_dot(p)) return run_dot(p);
   choose_tiles(p);
   work = 2.0 * (double)nc_min(p->m, p->tile[0]) *
          (double)nc_min(p->n, p->tile[1]) * (double)p->k;
@@ -151,6 +217,14 @@ static int run_bmm(BmmWork *p) {
 static DType compute_dtype(DType t) {
   if (nc_category(t) == NC_FLOAT) return t == DT_f64 ? DT_f64 : DT_f32;
   return t == DT_i64 ? DT_i64 : DT_i32;
+}
+
+/* The dtype that it reads its operands in. */
+static DType operand_dtype(const BmmWork *p, const BmmCall *call) {
+  const DType t = call->a->dtype;
+  const int pairs = t == DT_bf16 && p->m > 1 && p->n > 1 && p->k > 1 &&
+                    nc_tofloat(call->alpha) == 1 && nc_multiplies_pairs();
+  return pairs ? t : compute_dtype(t);
 }
 
 /* *y = x as type t, in a layout for BLAS; x itself if it has both.  A batch
@@ -194,16 +268,17 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
 
 static int own_bmm(const BmmCall *call) {
   Tensor *a = call->a, *b = call->b;
-  const DType t = compute_dtype(a->dtype);
   BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
+  DType t;
   int r;
   p.m = a->size[p.nb];
   p.k = a->size[p.nb + 1];
   p.n = b->size[p.nb + 1];
   memcpy(p.size, a->size, sizeof *p.size * (size_t)p.nb);
+  t = operand_dtype(&p, call);
   if ((r = blas_operand(&p.x[0], a, t)) == NC_OK &&
       (r = blas_operand(&p.x[1], b, t)) == NC_OK &&
-      (r = result_operand(&p, call, t)) == NC_OK) {
+      (r = result_operand(&p, call, compute_dtype(t))) == NC_OK) {
     for (int j = 0; j < 3; j++)
       for (int i = 0; i < p.nb; i++)
         p.step[j][i] = p.x[j]->size[i] == 1 ? 0 : p.x[j]->step[i];

@@ -286,13 +286,23 @@ static int describe_product(DnnPrimitive *p) {
 /*
 ** Primitives
 */
-/* Is the implementation machine code that was made for this processor? The
-   others are loops that are no faster than ours. */
-static int is_fast(const DnnPrimitive *p) {
+/* The name of the implementation. */
+static const char *name_of(const DnnPrimitive *p) {
   const char *name = NULL;
-  return dnn.primitive_desc_query(p->description, DNN_QUERY_NAME, 0, &name) ==
-             0 &&
-         (strncmp(name, "jit", 3) == 0 || strncmp(name, "brg", 3) == 0);
+  const int r =
+      dnn.primitive_desc_query(p->description, DNN_QUERY_NAME, 0, &name);
+  return r == 0 && name ? name : "";
+}
+
+/* Is it machine code that was made for this processor? The others are loops
+   that are no faster than ours. */
+static int is_fast(const DnnPrimitive *p) {
+  const char *name = name_of(p);
+  return strncmp(name, "jit", 3) == 0 || strncmp(name, "brg", 3) == 0;
+}
+
+int nc_dnn_uses_amx(const DnnPrimitive *p) {
+  return strstr(name_of(p), "amx") != NULL;
 }
 
 static int make_reorder(const DnnPrimitive *p, int i, void **reorder) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 #include "core/cpu/product/onednn.h"
 
 #define FEWEST 32768 /* multiplications in a matrix; fewer do not pay */
@@ -76,7 +77,8 @@ static int run_parts(DnnProduct *v) {
   return r;
 }
 
-/* Does oneDNN have kernels for the dtype on this processor?  Asked once. */
+/* Does oneDNN have kernels for the dtype on this processor that are better than
+   ours (pair_gemm.c)?  Asked once. */
 static int multiplies(DType type) {
   static _Atomic int known[2]; /* of float16 and bfloat16: 0, no 1, yes 2 */
   _Atomic int *answer = &known[type == DT_bf16];
@@ -85,8 +87,11 @@ static int multiplies(DType type) {
     DnnShape s = { .nd = 2, .type = type };
     DnnPrimitive p;
     for (int i = 0; i < 3; i++) set_shape(&s, i, 64, 64, step);
-    atomic_store(answer, 1 + nc_dnn_make_product(&p, &s));
-    nc_dnn_free(&p);
+    if (nc_dnn_make_product(&p, &s)) {
+      const int ours = type == DT_bf16 && nc_multiplies_pairs();
+      atomic_store(answer, 1 + (!ours || nc_dnn_uses_amx(&p)));
+      nc_dnn_free(&p);
+    } else atomic_store(answer, 1);
   }
   return atomic_load(answer) == 2;
 }

@@ -264,8 +264,8 @@ local rows = {
    "there are no sparse tensors"},
   {"jit compile script onnx export fx", nil,
    "nothing is compiled ahead of time: an operation runs when it is called"},
-  {"distributed DistributedDataParallel nccl multiprocessing rpc parallel " ..
-   "SyncBatchNorm", nil, "there is no distributed training; " ..
+  {"DistributedDataParallel nccl multiprocessing rpc parallel " ..
+   "SyncBatchNorm", nil, "nacre.distributed connects processes; " ..
    'nn.DataParallel uses several devices, x:to("cuda:1") places a tensor'},
   {"distributions Normal Categorical", "nacre.randn(3)",
    "??random lists the functions that draw numbers; there are no distribution objects"},

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** collectives.c - the collective operations whose operands are tensors, and
+** messages from one rank to another.  Those with lists of tensors are written
+** in Lua over these (bindings/lib/distributed).
+*/
+#include <string.h>
+
+#include "bindings/distributed/distributed.h"
+
+/* What the arguments of an operation say. */
+typedef struct Request {
+  const char *op;
+  Coll c;
+  Flight f;
+  int async;
+  int result; /* index of the value it gives; 0: true */
+} Request;
+
+/*
+** Folds
+*/
+static const struct {
+  const char *name;
+  CollFold fold;
+  int mean;
+} folds[] = { { "sum", FOLD_sum, 0 },   { "mean", FOLD_sum, 1 },
+              { "avg", FOLD_sum, 1 },   { "prod", FOLD_prod, 0 },
+              { "min", FOLD_min, 0 },   { "max", FOLD_max, 0 },
+              { "band", FOLD_band, 0 }, { "bor", FOLD_bor, 0 },
+              { "bxor", FOLD_bxor, 0 } };
+enum { NFOLDS = sizeof folds / sizeof *folds };
+
+/* Reads the fold at index i for elements of this type. [-0, +0, e] */
+static void read_fold(lua_State *L, Request *r, int i, DType type) {
+  const char *name = "sum";
+  int k = 0;
+  if (!lua_isnoneornil(L, i)) {
+    if (lua_type(L, i) != LUA_TSTRING)
+      nl_refuse(L, r->op, NL_TYPE(L, "op", i), "op must be a word, not a %s",
+                nl_typename(L, i));
+    name = lua_tostring(L, i);
+  }
+  while (k < NFOLDS && strcmp(folds[k].name, name) != 0) k++;
+  if (k == NFOLDS)
+    nl_error(L, r->op,
+             "op must be sum, mean, prod, min, max, band, bor or bxor, not "
+             "'%s'",
+             name);
+  if (folds[k].mean && nc_category(type) != NC_FLOAT)
+    nl_error(L, r->op, "mean needs a float tensor, not %s", nc_dtypename(type));
+  if (folds[k].fold >= FOLD_band && nc_category(type) == NC_FLOAT)
+    nl_error(L, r->op, "%s needs integers or bool, not %s", name,
+             nc_dtypename(type));
+  r->c.fold = folds[k].fold;
+  r->f.mean = folds[k].mean; /* until the number of ranks is known */
+}
+
+/*
+** Arguments
+*/
+static Tensor *read_tensor(lua_State *L, const Request *r, int i,
+                           const char *name) {
+  Tensor *t = nl_totensor(L, i);
+  if (t == NULL && lua_isnoneornil(L, i))
+    nl_refuse(L, r->op, NL_MISSING(name), "%s is missing: a tensor expected",
+              name);
+  if (t == NULL)
+    nl_refuse(L, r->op, NL_TYPE(L, name, i), "%s must be a tensor, not a %s",
+              name, nl_typename(L, i));
+  return t;
+}
+
+static int64_t read_integer(lua_State *L, const Request *r, int i,
+                            const char *name, int64_t usual) {
+  if (lua_isnoneornil(L, i)) return usual;
+  if (!lua_isinteger(L, i))
+    nl_refuse(L, r->op, NL_TYPE(L, name, i), "%s must be an integer, not a %s",
+              name, nl_typename(L, i));
+  return lua_tointeger(L, i);
+}
+
+/* Reads the group at index `group' and async_op at the next one; sets the root
+   to the rank given at index root (0: none). [-0, +0, e] */
+static void read_group(lua_State *L, Request *r, int root, const char *name,
+                       int group) {
+  r->c.team = nl_team(L, group, r->op);
+  r->c.async = r->async = lua_toboolean(L, group + 1);
+  if (root)
+    r->c.root =
+        nl_teamrank(L, r->c.team, read_integer(L, r, root, name, 0), r->op);
+}
+
+/* The shape that messages show is that of t. */
+static void show(Request *r, const Tensor *t) {
+  r->c.type = t->dtype;
+  r->c.nd = t->nd;
+  r->c.size = t->size;
+  r->c.n = nc_numel(t);
+}
+
+static int size_of(const Request *r) {
+  int rank, size;
+  nc_open_transport()->place(r->c.team, &rank, &size);
+  return size;
+}
+
+/* Raises an error unless `many' has a block like `one' for each rank.
+   [-0, +0, e] */
+static void check_blocks(lua_State *L, const Request *r, const Tensor *one,
+                         const Tensor *many) {
+  const int size = size_of(r);
+  if (one->dtype != many->dtype)
+    nl_error(L, r->op, "the tensors are %s and %s", nc_dtypename(one->dtype),
+             nc_dtypename(many->dtype));
+  if (nc_numel(many) != size * nc_numel(one))
+    nl_error(L, r->op,
+             "a tensor of %lld elements has not a block of %lld for each of %d "
+             "ranks",
+             (long long)nc_numel(many), (long long)nc_numel(one), size);
+}
+
+/*
+** Starting and waiting
+*/
+
+/* Raises the error of the status, after the memory was given up. [-0, +0, e] */
+static void check(lua_State *L, Request *r, int status) {
+  if (status == NC_OK) return;
+  nl_drop_flight(&r->f);
+  nl_check_as(L, status, r->op);
+}
+
+/* Gives the tensors to the operation, of which either may be NULL, and runs
+   it; an asynchronous one gives a work. [-0, +1, e] */
+static int run(lua_State *L, Request *r, Tensor *in, Tensor *out, Use use) {
+  int status = in ? nl_flight_tensor(&r->f, in, USE_READ) : NC_OK;
+  if (status == NC_OK && out) status = nl_flight_tensor(&r->f, out, use);
+  check(L, r, status);
+  if (r->f.mean) r->f.mean = size_of(r);
+  check(L, r, nl_start_flight(&r->f, &r->c));
+  if (r->async) {
+    Flight *f = nl_push_work(L, r->result);
+    *f = r->f;
+    return 1;
+  }
+  check(L, r, nl_finish_flight(&r->f, 0, NULL));
+  if (r->result) lua_pushvalue(L, r->result);
+  else lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int barrier(lua_State *L) {
+  Request r = { .op = "barrier", .c = { .kind = COLL_barrier } };
+  read_group(L, &r, 0, NULL, 1);
+  return run(L, &r, NULL, NULL, USE_READ);
+}
+
+static int all_reduce(lua_State *L) {
+  Request r = { .op = "all_reduce",
+                .c = { .kind = COLL_all_reduce },
+                .result = 1 };
+  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  read_fold(L, &r, 2, t->dtype);
+  read_group(L, &r, 0, NULL, 3);
+  show(&r, t);
+  return run(L, &r, NULL, t, USE_CHANGE);
+}
+
+static int broadcast(lua_State *L) {
+  Request r = { .op = "broadcast",
+                .c = { .kind = COLL_broadcast },
+                .result = 1 };
+  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  read_group(L, &r, 2, "src", 3);
+  show(&r, t);
+  return run(L, &r, NULL, t, USE_CHANGE);
+}
+
+static int reduce(lua_State *L) {
+  Request r = { .op = "reduce", .c = { .kind = COLL_reduce }, .result = 1 };
+  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  int rank, size;
+  read_fold(L, &r, 3, t->dtype);
+  read_group(L, &r, 2, "dst", 4);
+  show(&r, t);
+  nc_open_transport()->place(r.c.team, &rank, &size);
+  if (rank == r.c.root) return run(L, &r, NULL, t, USE_CHANGE);
+  r.f.mean = 0;
+  return run(L, &r, t, NULL, USE_READ);
+}
+
+static int all_gather_into_tensor(lua_State *L) {
+  Request r = { .op = "all_gather_into_tensor",
+                .c = { .kind = COLL_all_gather },
+                .result = 1 };
+  Tensor *out = read_tensor(L, &r, 1, "output");
+  Tensor *in = read_tensor(L, &r, 2, "input");
+  read_group(L, &r, 0, NULL, 3);
+  check_blocks(L, &r, in, out);
+  show(&r, in);
+  return run(L, &r, in, out, USE_WRITE);
+}
+
+static int reduce_scatter_tensor(lua_State *L) {
+  Request r = { .op = "reduce_scatter_tensor",
+                .c = { .kind = COLL_reduce_scatter },
+                .result = 1 };
+  Tensor *out = read_tensor(L, &r, 1, "output");
+  Tensor *in = read_tensor(L, &r, 2, "input");
+  read_fold(L, &r, 3, in->dtype);
+  read_group(L, &r, 0, NULL, 4);
+  check_blocks(L, &r, out, in);
+  show(&r, in);
+  r.c.n = nc_numel(out);
+  return run(L, &r, in, out, USE_WRITE);
+}
+
+static int all_to_all_single(lua_State *L) {
+  Request r = { .op = "all_to_all_single",
+                .c = { .kind = COLL_all_to_all },
+                .result = 1 };
+  Tensor *out = read_tensor(L, &r, 1, "output");
+  Tensor *in = read_tensor(L, &r, 2, "input");
+  int size;
+  read_group(L, &r, 0, NULL, 3);
+  size = size_of(&r);
+  if (in->dtype != out->dtype || nc_numel(in) != nc_numel(out))
+    return nl_error(L, r.op, "output must have the dtype and size of input");
+  if (nc_numel(in) % size != 0)
+    return nl_error(L, r.op, "%lld elements cannot be cut into %d equal blocks",
+                    (long long)nc_numel(in), size);
+  show(&r, in);
+  r.c.n = nc_numel(in) / size;
+  return run(L, &r, in, out, USE_WRITE);
+}
+
+/* _gather(tensor, out, dst, group, async), _scatter(tensor, in, src, ...): the
+   tensor of all blocks is nil but at one rank. */
+static int gather_blocks(lua_State *L) {
+  Request r = { .op = "gather", .c = { .kind = COLL_gather }, .result = 2 };
+  Tensor *in = read_tensor(L, &r, 1, "tensor"), *out = nl_totensor(L, 2);
+  read_group(L, &r, 3, "dst", 4);
+  if (out) check_blocks(L, &r, in, out);
+  show(&r, in);
+  return run(L, &r, in, out, USE_WRITE);
+}
+
+static int scatter_blocks(lua_State *L) {
+  Request r = { .op = "scatter", .c = { .kind = COLL_scatter }, .result = 1 };
+  Tensor *out = read_tensor(L, &r, 1, "tensor"), *in = nl_totensor(L, 2);
+  read_group(L, &r, 3, "src", 4);
+  if (in) check_blocks(L, &r, out, in);
+  show(&r, out);
+  return run(L, &r, in, out, USE_WRITE);
+}
+
+/*
+** Messages
+*/
+static void read_message(lua_State *L, Request *r, const Tensor *t,
+                         const char *peer) {
+  int rank, size;
+  r->c.team = nl_team(L, 3, r->op);
+  r->c.tag = (int)read_integer(L, r, 4, "tag", 0);
+  if (r->c.tag < 0 || r->c.tag > 32767)
+    nl_error(L, r->op, "tag must be from 0 to 32767, not %d", r->c.tag);
+  show(r, t);
+  nc_open_transport()->place(r->c.team, &rank, &size);
+  r->c.root = -1;
+  if (lua_isnoneornil(L, 2) && r->c.kind == COLL_recv) return;
+  if (lua_isnoneornil(L, 2))
+    nl_refuse(L, r->op, NL_MISSING(peer), "%s is missing: a rank expected",
+              peer);
+  r->c.root = nl_teamrank(L, r->c.team, read_integer(L, r, 2, peer, 0), r->op);
+  if (r->c.root == rank) nl_error(L, r->op, "%s is this process itself", peer);
+}
+
+static int send_message(lua_State *L, const char *op, int async) {
+  Request r = { .op = op, .c = { .kind = COLL_send }, .async = async };
+  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  read_message(L, &r, t, "dst");
+  r.c.async = async;
+  return run(L, &r, t, NULL, USE_READ);
+}
+
+static int send(lua_State *L) {
+  send_message(L, "send", 0);
+  return 0;
+}
+
+static int isend(lua_State *L) {
+  return send_message(L, "isend", 1);
+}
+
+static int recv(lua_State *L) {
+  Request r = { .op = "recv", .c = { .kind = COLL_recv } };
+  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  int sender = 0;
+  read_message(L, &r, t, "src");
+  check(L, &r, nl_flight_tensor(&r.f, t, USE_WRITE));
+  check(L, &r, nl_start_flight(&r.f, &r.c));
+  check(L, &r, nl_finish_flight(&r.f, 0, &sender));
+  lua_pushinteger(L, nc_open_transport()->worldrank(r.c.team, sender));
+  return 1;
+}
+
+static int irecv(lua_State *L) {
+  Request r = { .op = "irecv",
+                .c = { .kind = COLL_recv, .async = 1 },
+                .async = 1,
+                .result = 1 };
+  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  read_message(L, &r, t, "src");
+  return run(L, &r, NULL, t, USE_WRITE);
+}
+
+#define OP "op:text=\"sum\", "
+#define END "group:any=nil, async_op:bool=false -> result"
+#define TO "dst:int, group:any=nil, tag:int=0"
+
+const Bound nl_collectives[] = {
+  { "barrier", barrier, "group:any=nil, async_op:bool=false -> result",
+    "waits until every process of the group has called it", 1 },
+  { "all_reduce", all_reduce, "tensor:tensor, " OP END,
+    "on every rank, tensor = its sum over all ranks; or, by op, their mean, "
+    "prod, min, max, band, bor, bxor",
+    1 },
+  { "broadcast", broadcast, "tensor:tensor, src:int=0, " END,
+    "on every rank, tensor = that of rank src", 1 },
+  { "reduce", reduce, "tensor:tensor, dst:int=0, " OP END,
+    "as all_reduce, but the tensor changes on rank dst only", 1 },
+  { "all_gather_into_tensor", all_gather_into_tensor,
+    "output:tensor, input:tensor, " END,
+    "output = the inputs of all ranks, one after the other", 1 },
+  { "reduce_scatter_tensor", reduce_scatter_tensor,
+    "output:tensor, input:tensor, " OP END,
+    "input has a block for each rank: output = the sum over all ranks of the "
+    "block for this one",
+    1 },
+  { "all_to_all_single", all_to_all_single, "output:tensor, input:tensor, " END,
+    "input has a block for each rank: output = the blocks for this rank, one "
+    "of each",
+    1 },
+  { "send", send, "tensor:tensor, " TO,
+    "sends the elements to rank dst; waits until they are on their way", 1 },
+  { "recv", recv, "tensor:tensor, src:int=nil, group:any=nil, tag:int=0 -> src",
+    "fills tensor with what rank src, or any, sends with this tag; gives the "
+    "sender",
+    1 },
+  { "isend", isend, "tensor:tensor, " TO " -> work",
+    "as send, but does not wait: tensor must stay as it is until wait", 1 },
+  { "irecv", irecv,
+    "tensor:tensor, src:int=nil, group:any=nil, tag:int=0 -> work",
+    "as recv, but does not wait: tensor is filled after wait", 1 },
+  { NULL, NULL, NULL, NULL, 0 }
+};
+
+const luaL_Reg nl_distributed_internals[] = {
+  { "gather", gather_blocks }, { "scatter", scatter_blocks },
+  { "after", nl_after_work },  { "deafen", nl_deafen_group },
+  { "tell", nl_tell_failure }, { NULL, NULL }
+};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** fused_grad.c - gradients of a fused part: one node, which keeps the operands
+** and none of the values between.  Backward runs the code of the gradients; or,
+** where that would give other bits, or is to be recorded, the operations of the
+** part once more, and their gradients.
+*/
+#include "core/fusion/fused_grad.h"
+
+#include <string.h>
+
+#include "core/pointwise/iterator.h"
+
+typedef struct NodeInfo {
+  Fusion *f;
+  Part *p;
+  Scalar number[];
+} NodeInfo;
+
+/* How many numbers of the trace the part reads: the highest symbol. */
+static int symbols(const Part *p) {
+  int most = 0;
+  for (int i = 0; i < p->code->nnumbers; i++)
+    if (p->number[i].symbol > most) most = p->number[i].symbol;
+  return most;
+}
+
+/*
+** Once more
+*/
+typedef struct Again {
+  const GradCall *g;
+  const NodeInfo *info;
+  int create;                  /* are the gradients to be recorded? */
+  Tensor *x[NC_FUSED_TENSORS]; /* the operands, each with a place of its own in
+                                 the graph */
+  Tensor *output[NC_FUSED_TENSORS], *grad[NC_FUSED_TENSORS];
+  Tensor *input[NC_FUSED_TENSORS], *result[NC_FUSED_TENSORS];
+  int which[NC_FUSED_TENSORS]; /* operand of each input */
+  int noutput, ninput;
+} Again;
+
+static int set_operands(Again *a, Tensor *const saved[]) {
+  const int n = a->info->p->code->noperands;
+  for (int i = 0; i < n; i++) {
+    TRY(nc_alias(&a->x[i], saved[i]));
+    if (!a->g->need[i]) continue;
+    if (a->create) TRY(nc_record_copy(a->x[i], saved[i]));
+    else TRY(nc_set_requires_grad(a->x[i], 1));
+    a->which[a->ninput] = i;
+    a->input[a->ninput++] = a->x[i];
+  }
+  return NC_OK;
+}
+
+static int run_again(Again *a, Tensor *slot[]) {
+  const Part *p = a->info->p;
+  Backward b = { .output = a->output,
+                 .grad_outputs = a->grad,
+                 .create = a->create,
+                 .retain = a->create,
+                 .input = a->input,
+                 .result = a->result };
+  for (int i = 0; i < p->code->noperands; i++)
+    nc_retain(slot[p->operand[i]] = a->x[i]);
+  TRY(nc_fusion_replay(a->info->f, p, a->info->number, slot));
+  for (int i = 0; i < p->code->nresults; i++) {
+    int yes;
+    TRY(nc_get_requires_grad(&yes, slot[p->result[i]]));
+    if (!yes || a->g->g[i] == NULL) continue;
+    a->output[a->noutput] = slot[p->result[i]];
+    a->grad[a->noutput++] = a->g->g[i];
+  }
+  b.n = a->noutput;
+  b.ninput = a->ninput;
+  return b.n && b.ninput ? nc_backward(&b) : NC_OK;
+}
+
+static int differentiate_again(const GradCall *g, Tensor *const saved[]) {
+  const NodeInfo *info = g->node->info;
+  const int64_t bytes = info->f->nvalue * (int64_t)sizeof(Tensor *);
+  const int off = nc_context->no_grad;
+  Again a = { .g = g, .info = info, .create = off == 0 };
+  Tensor **slot;
+  void *p;
+  int r;
+  TRY(nc_hostalloc(&p, bytes));
+  slot = memset(p, 0, (size_t)bytes);
+  nc_context->no_grad = 0;
+  r = set_operands(&a, saved);
+  if (r == NC_OK) r = run_again(&a, slot);
+  nc_context->no_grad = off;
+  for (int i = 0; i < info->f->nvalue; i++) nc_release(slot[i]);
+  for (int i = 0; i < NC_FUSED_TENSORS; i++) nc_release(a.x[i]);
+  for (int i = 0; i < a.ninput; i++)
+    if (r == NC_OK) g->d[a.which[i]] = a.result[i];
+    else nc_release(a.result[i]);
+  nc_hostfree(p, bytes);
+  return r;
+}
+
+/*
+** By code
+*/
+/* Does g lie as the results of the part do (NULL: row by row), or repeat one
+   element?  *constant says which. */
+static int is_flat(const Tensor *g, const ValueInfo *y, int *constant) {
+  int same = 1, zero = 1, dense = 1;
+  int64_t n = 1;
+  for (int d = g->nd; d-- > 0;) {
+    const int64_t step = y ? y->step[d] : n;
+    if (g->size[d] == 1) continue;
+    same &= g->step[d] == step;
+    zero &= g->step[d] == 0;
+    dense &= step == n;
+    n *= g->size[d];
+  }
+  *constant = zero && !same;
+  return same || (zero && dense);
+}
+
+/* Can the code be used for these gradients of the results?  *model: the one in
+   whose layout the results are. */
+static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
+                   Tensor **model) {
+  const Part *p = info->p;
+  *model = NULL;
+  if (k == NULL || !k->possible) return 0;
+  for (int i = 0; i < p->code->nresults; i++) {
+    const ValueInfo *y = &info->f->value[p->result[i]];
+    int constant;
+    if (g[i] == NULL) continue;
+    if (g[i]->dtype != y->dtype || nc_device(g[i])->fused == NULL) return 0;
+    if (!is_flat(g[i], info->f->uniform ? NULL : y, &constant)) return 0;
+    if (!constant || *model == NULL) *model = g[i];
+  }
+  return *model != NULL;
+}
+
+static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
+                    Tensor *model) {
+  const NodeInfo *info = g->node->info;
+  Tensor *operand[NC_FUSED_TENSORS], *result[NC_FUSED_TENSORS] = { NULL };
+  const int n = k->code.nresults;
+  int r = NC_OK;
+  for (int i = 0; i < k->code.noperands; i++)
+    operand[i] =
+        k->source[i] < 0 ? g->g[-1 - k->source[i]] : saved[k->source[i]];
+  for (int i = 0; i < n && r == NC_OK; i++) {
+    DType type = DT_f32;
+    for (int j = 0; j < k->code.nregs; j++)
+      if (k->code.reg[j].result == i) type = k->code.reg[j].type;
+    r = nc_newlike(&result[i], model, type);
+  }
+  if (r == NC_OK && n > 0)
+    r = nc_fusion_execute(&k->part, info->number, operand, result);
+  for (int i = 0; i < info->p->code->noperands && r == NC_OK; i++) {
+    const int from = k->result[i];
+    if (from == -1) continue;
+    nc_retain(g->d[i] = from >= 0 ? result[from] : g->g[-2 - from]);
+  }
+  for (int i = 0; i < n; i++) nc_release(result[i]);
+  return r;
+}
+
+static int backward(GradCall *g) {
+  const NodeInfo *info = g->node->info;
+  const int n = info->p->code->noperands;
+  Tensor *saved[NC_FUSED_TENSORS] = { NULL }, *model;
+  unsigned need = 0, given = 0;
+  int r = NC_OK;
+  for (int i = 0; i < n && r == NC_OK; i++)
+    r = nc_savedtensor(&saved[i], g->node, i);
+  for (int i = 0; i < n; i++) need |= (unsigned)(g->need[i] != 0) << i;
+  for (int i = 0; i < info->p->code->nresults; i++)
+    given |= (unsigned)(g->g[i] != NULL) << i;
+  if (r == NC_OK) {
+    const Gradient *k = nc_context->no_grad
+                            ? nc_fusion_gradient(info->f, info->p, need, given)
+                            : NULL;
+    r = can_use(k, info, g->g, &model) ? run_code(k, g, saved, model)
+                                       : differentiate_again(g, saved);
+  }
+  for (int i = 0; i < n; i++) nc_release(saved[i]);
+  return r;
+}
+
+static void drop(void *info) {
+  nc_fusion_release(((NodeInfo *)info)->f);
+}
+
+static const NodeKind kind = { .backward = backward, .drop = drop };
+
+/*
+** Forward
+*/
+int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
+                     Tensor *const operand[], Tensor *result[]) {
+  const int n = p->code->noperands, m = symbols(p);
+  Tensor *in[NC_FUSED_TENSORS];
+  Recording tr;
+  int r;
+  for (int i = 0; i < n; i++)
+    in[i] = nc_category(operand[i]->dtype) == NC_FLOAT ? operand[i] : NULL;
+  TRY(nc_record_begin(&tr, &kind, "fused", in, n, p->code->nresults, n,
+                      sizeof(NodeInfo) + (size_t)m * sizeof(Scalar), NULL));
+  r = NC_OK;
+  if (tr.node) {
+    NodeInfo *info = tr.node->info;
+    info->f = f;
+    f->refs++;
+    info->p = p;
+    for (int i = 0; i < m; i++) info->number[i] = number[i];
+    for (int i = 0; i < n && r == NC_OK; i++)
+      r = nc_record_save(&tr, i, operand[i]);
+  }
+  nc_context->no_grad++;
+  if (r == NC_OK) r = nc_fusion_execute(p, number, operand, result);
+  nc_context->no_grad--;
+  if (r == NC_OK) return nc_record_commit(&tr, result, p->code->nresults);
+  nc_record_cancel(&tr);
+  return r;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** fused_grad.h - the code of the gradients of a part.
+*/
+#ifndef core_fusion_fused_grad_h
+#define core_fusion_fused_grad_h
+
+#include "core/fusion/fusion_internal.h"
+
+struct Gradient {
+  Gradient *next;
+  unsigned need, given;       /* bits: operands of the part that want a
+                                 gradient; results that have one */
+  int possible;               /* can code compute what the tape would? */
+  Part part;                  /* the code; operand[] as in source[] */
+  int source[NC_FUSED_TENSORS]; /* an operand of the part; or -1 - k: the
+                                 gradient of result k */
+  int result[NC_FUSED_TENSORS]; /* of each operand of the part: which result
+                                 of the code; -1: none; -2 - k: the gradient of
+                                 result k itself */
+  FusedCode code;
+};
+
+/* The gradient for these, made at the first call; NULL: no memory. */
+Gradient *nc_fusion_gradient(Fusion *f, Part *p, unsigned need, unsigned given);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** fusion_internal.h - notes, values and parts of a traced function.
+**
+** A value is a tensor at one point of the trace: an argument, a tensor from
+** outside that the function knows, or a result.  An operation in place makes a
+** new value of the same tensor.
+*/
+#ifndef core_fusion_fusion_internal_h
+#define core_fusion_fusion_internal_h
+
+#include "core/tape.h"
+#include "core/tensor.h"
+
+typedef enum NoteKind {
+  NOTE_APPLY, NOTE_REDUCE, NOTE_CALL, NOTE_INDEX, NOTE_SETINDEX, NOTE_CAST,
+  NOTE_MOVE, NOTE_DETACH
+} NoteKind;
+
+typedef struct Note {         /* an operation */
+  NoteKind kind;
+  int line;                   /* of the function; 0: unknown */
+  int no_grad;                /* was nothing recorded? */
+  Op op;
+  double par[2];
+  unsigned dims;
+  int keepdim, how;
+  DType dtype;
+  const Device *device;
+  int in[NC_MAXARG];          /* values; -1: a number, or nothing */
+  Scalar number[NC_MAXARG];
+  int *list[NC_MAXARG];       /* values of a list, or of indices */
+  int into;                   /* the value that is overwritten; -1: none */
+  int out[NC_MAXOUT];         /* values; -1: none */
+  int *outlist, noutlist;     /* of an operator that gives a list */
+  Call *call;
+  Index *index;
+  int nindex;
+  int is_row;                 /* did it run one pointwise loop, `loop'? */
+  int is_fold;                /* or one reduction of the last dimension? */
+  TensorIter loop;            /* its operands are those in in[] */
+  int part;
+} Note;
+
+typedef struct ValueInfo {
+  Tensor *t;                  /* while it is traced; a tensor from outside */
+  int outside;
+  DType dtype;
+  int nd;
+  int64_t size[NC_MAXDIM], step[NC_MAXDIM];
+  const Device *device;       /* that of the tensor, or its meta device */
+  int note;                   /* that made it; -1: none */
+  int last;                   /* the part that uses it last; of a result the
+                                 number of parts */
+} ValueInfo;
+
+typedef struct Gradient Gradient;           /* fused_grad.h */
+
+typedef struct Part {
+  int first, end;             /* notes */
+  FusedCode *code;            /* NULL: they run one by one */
+  int operand[NC_FUSED_TENSORS], result[NC_FUSED_TENSORS];
+  int into[NC_FUSED_TENSORS]; /* the operand, by its place, whose memory a
+                                 result takes; -1: none */
+  int writes;                 /* is there such a result? */
+  int work;                   /* operations on an element, to be counted */
+  int main;                   /* a value of the shape of its rows; -1: none */
+  int line, lines;            /* as in FusedCode */
+  int exact;                  /* nc_fusion_is_exact holds of all rows */
+  int model;                  /* of FusedCall: a result, or -1 - an operand */
+  Scalar number[NC_FUSED_STEPS];
+  Gradient *gradient;         /* made at the first backward */
+} Part;
+
+struct Fusion {
+  int refs;
+  int narg;
+  int nnote, nvalue, npart, nresult;
+  Note *note;
+  ValueInfo *value;
+  Part *part;
+  int *result;
+  int64_t noteroom, valueroom, partroom, resultroom; /* in bytes */
+  struct Kept { struct Kept *next; int64_t bytes; } *kept;
+  int short_of_memory;        /* a note is missing */
+  char why[128];              /* it cannot be run again; "" otherwise */
+  DType dtype;                /* of the context that it was traced in */
+  const Device *device;
+  int no_grad;
+  int uniform;                /* any shape will do: see is_uniform */
+  int sized;                  /* the function has looked at sizes: for others
+                                 the trace may be another */
+  /* during the trace */
+  unsigned tracing;           /* before */
+  Fusion *outer;
+  int requests, loops;        /* of the operation that runs */
+  TensorIter loop;
+  int (*line)(void *ctx);
+  void *ctx;
+};
+
+/* Memory that is released with f; NULL if there is none. */
+void *nc_fusion_keep(Fusion *f, int64_t bytes);
+
+/* Cuts the notes into parts (fusion_parts.c). */
+int nc_fusion_cut(Fusion *f);
+/* Has value v one element for each line of the part? */
+int nc_fusion_of_lines(const Fusion *f, const Part *p, int v);
+
+/* Two values of one shape and of equal strides? */
+int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b);
+
+/* Makes the code of the part (fused_code.c). */
+int nc_fusion_compile(Fusion *f, Part *p);
+
+/* Runs the notes of a part one by one.  slot[] are the tensors of values, with
+   references (fusion_run.c). */
+int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
+                     Tensor *slot[]);
+/* Runs a part whose results are computed from operands that need a record
+   (fused_grad.c). */
+int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
+                     Tensor *const operand[], Tensor *result[]);
+/* Runs the code of a part on new results or on those that are there. */
+int nc_fusion_execute(const Part *p, const Scalar number[],
+                      Tensor *const operand[], Tensor *result[]);
+void nc_fusion_drop_gradient(Part *p);
+
+/* A number of the trace as it is now. */
+static inline Scalar nc_fusion_number(Scalar s, const Scalar number[]) {
+  return s.symbol ? number[s.symbol - 1] : s;
+}
+
+#endif

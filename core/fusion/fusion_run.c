@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** fusion_run.c - runs a traced function: compares the arguments with those of
+** the trace, then runs part by part.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/mapping.h"
+#include "core/fusion/fusion_internal.h"
+#include "core/op.h"
+#include "core/portable.h"
+#include "core/trace_internal.h"
+
+/*
+** Is it the same trace?
+*/
+/* Is t as value v was?  If any shape will do, that of `like'. */
+static int is_alike(const Fusion *f, const ValueInfo *v, const Tensor *t,
+                    const Tensor *like) {
+  if (t->dtype != v->dtype || t->nd != (f->uniform ? like->nd : v->nd) ||
+      nc_device(t)->ordinal != v->device->ordinal ||
+      strcmp(nc_device(t)->name, v->device->name) != 0)
+    return 0;
+  if (f->uniform) {
+    int64_t n = 1;
+    for (int d = t->nd; d-- > 0; n *= t->size[d])
+      if (t->size[d] < 2 || t->size[d] != like->size[d] || t->step[d] != n)
+        return 0;
+    return t->nd > 0;
+  }
+  for (int d = 0; d < t->nd; d++)
+    if (t->size[d] != v->size[d] || t->step[d] != v->step[d]) return 0;
+  return 1;
+}
+
+int nc_fusion_matches(const Fusion *f, Tensor *const arg[], int n) {
+  if (n != f->narg || f->dtype != nc_context->dtype ||
+      f->device != nc_context->device ||
+      f->no_grad != (nc_context->no_grad > 0))
+    return 0;
+  for (int i = 0; i < n; i++)
+    if (!is_alike(f, &f->value[i], arg[i], arg[0])) return 0;
+  for (int i = n; i < f->nvalue; i++)
+    if (f->value[i].outside &&
+        !is_alike(f, &f->value[i], f->value[i].t, f->value[i].t))
+      return 0;
+  return 1;
+}
+
+/*
+** Notes one by one
+*/
+static Tensor *tensor_of(Tensor *const slot[], int value) {
+  return value < 0 ? NULL : slot[value];
+}
+
+/* Value v is t from now on, a reference that slot[] takes over. */
+static void set_slot(Tensor *slot[], int v, Tensor *t) {
+  if (v < 0) {
+    nc_release(t);
+    return;
+  }
+  nc_release(slot[v]);
+  slot[v] = t;
+}
+
+static int replay_apply(const Note *n, const Scalar number[], Tensor *slot[]) {
+  Arg in[NC_MAXIN];
+  Tensor *y;
+  for (int j = 0; j < nc_arity(n->op); j++)
+    in[j] = (Arg){ .t = tensor_of(slot, n->in[j]),
+                   .s = nc_fusion_number(n->number[j], number) };
+  TRY(nc_apply(&y, n->op, in, n->par, tensor_of(slot, n->into)));
+  set_slot(slot, n->out[0], y);
+  return NC_OK;
+}
+
+/* Sets the tensors and numbers of an operator's arguments. */
+static int set_args(Call *c, const Note *n, const Scalar number[],
+                    Tensor *const slot[], Tensor **list) {
+  int used = 0;
+  for (int i = 0; i < NC_MAXARG; i++) {
+    Arg *a = &c->arg[i];
+    a->t = tensor_of(slot, n->in[i]);
+    a->s = nc_fusion_number(a->s, number);
+    if (n->list[i] == NULL) continue;
+    for (int k = 0; k < a->n; k++)
+      list[used + k] = tensor_of(slot, n->list[i][k]);
+    a->tensors = list + used;
+    used += a->n;
+  }
+  return used;
+}
+
+static int replay_call(const Note *n, const Scalar number[], Tensor *slot[]) {
+  Call c = *n->call;
+  int64_t bytes = 0;
+  void *list = NULL;
+  int r;
+  for (int i = 0; i < NC_MAXARG; i++)
+    if (n->list[i]) bytes += c.arg[i].n * (int64_t)sizeof(Tensor *);
+  if (bytes) TRY(nc_hostalloc(&list, bytes));
+  set_args(&c, n, number, slot, list);
+  memset(c.out, 0, sizeof c.out);
+  c.list = NULL;
+  c.nlist = 0;
+  r = nc_call(&c);
+  for (int i = 0; i < NC_MAXOUT && r == NC_OK; i++)
+    if (c.out[i]) set_slot(slot, n->out[i], c.out[i]);
+  for (int i = 0; c.list && i < n->noutlist && r == NC_OK; i++) {
+    set_slot(slot, n->outlist[i], c.list[i]);
+    c.list[i] = NULL;
+  }
+  if (c.list) nc_freelist(&c);
+  nc_hostfree(list, bytes);
+  return r;
+}
+
+static int replay_index(const Note *n, const Scalar number[], Tensor *slot[]) {
+  Index ix[NC_MAXINDEX];
+  Tensor *x = slot[n->in[0]], *y;
+  memcpy(ix, n->index, (size_t)n->nindex * sizeof *ix);
+  for (int i = 0; i < n->nindex; i++)
+    if (n->list[0][i] >= 0) ix[i].t = slot[n->list[0][i]];
+  if (n->kind == NOTE_SETINDEX)
+    return nc_setindex(x, ix, n->nindex, tensor_of(slot, n->in[1]),
+                       nc_fusion_number(n->number[1], number));
+  TRY(nc_index(&y, x, ix, n->nindex));
+  set_slot(slot, n->out[0], y);
+  return NC_OK;
+}
+
+static int replay_other(const Note *n, Tensor *slot[]) {
+  Tensor *x = slot[n->in[0]], *y = NULL;
+  int r;
+  if (n->kind == NOTE_CAST) r = nc_cast(&y, x, n->dtype);
+  else if (n->kind == NOTE_MOVE) r = nc_move(&y, x, n->device, n->how);
+  else if (n->kind == NOTE_DETACH) r = nc_detach(&y, x);
+  else
+    r = nc_reduce(&y, n->op, x, n->dims, n->keepdim, n->dtype, n->par,
+                  tensor_of(slot, n->into));
+  if (r == NC_OK) set_slot(slot, n->out[0], y);
+  return r;
+}
+
+static int replay_note(const Note *n, const Scalar number[], Tensor *slot[]) {
+  const int off = n->no_grad && nc_context->no_grad == 0;
+  int r;
+  nc_context->no_grad += off;
+  switch (n->kind) {
+    case NOTE_APPLY: r = replay_apply(n, number, slot); break;
+    case NOTE_CALL: r = replay_call(n, number, slot); break;
+    case NOTE_INDEX:
+    case NOTE_SETINDEX: r = replay_index(n, number, slot); break;
+    default: r = replay_other(n, slot);
+  }
+  nc_context->no_grad -= off;
+  return r;
+}
+
+/* Adds the line of the note to the error of its operation. */
+static int fail_at(const Note *n, int r) {
+  char name[48];
+  if (n->line == 0 || nc_lasterror()->op[0] == '\0') return r;
+  snprintf(name, sizeof name, "%.32s (line %d)", nc_lasterror()->op, n->line);
+  nc_error_op(name);
+  return r;
+}
+
+int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
+                     Tensor *slot[]) {
+  for (int i = p->first; i < p->end; i++) {
+    const int r = replay_note(&f->note[i], number, slot);
+    if (r != NC_OK) return fail_at(&f->note[i], r);
+  }
+  return NC_OK;
+}
+
+static const char *note_name(const Note *n) {
+  static const char *const names[] = { [NOTE_INDEX] = "index",
+                                       [NOTE_SETINDEX] = "setindex",
+                                       [NOTE_CAST] = "to",
+                                       [NOTE_MOVE] = "to",
+                                       [NOTE_DETACH] = "detach" };
+  if (n->kind == NOTE_CALL) return nc_operators[n->call->op].name;
+  return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
+}
+
+/*
+** Fused parts
+*/
+/* The numbers of the part as its steps compute with them. */
+static void set_numbers(const Part *p, const Scalar number[], Scalar v[]) {
+  const FusedCode *c = p->code;
+  for (int i = 0; i < c->nnumbers; i++) v[i] = p->number[i];
+  for (int r = 0; r < c->nregs; r++) {
+    const FusedReg *g = &c->reg[r];
+    if (g->kind == FUSED_NUMBER && p->number[g->index].symbol)
+      v[g->index] = nc_cast_scalar(
+          nc_fusion_number(p->number[g->index], number), g->type);
+  }
+}
+
+static int64_t bytes_of(Tensor *const t[], int n) {
+  int64_t bytes = 0;
+  for (int i = 0; i < n; i++)
+    if (t[i]) bytes += nc_numel(t[i]) * nc_dtypesize(t[i]->dtype);
+  return bytes;
+}
+
+int nc_fusion_execute(const Part *p, const Scalar number[],
+                      Tensor *const operand[], Tensor *result[]) {
+  const Device *d = nc_device(result[0]);
+  Scalar v[NC_FUSED_STEPS];
+  const FusedCall c = { .code = p->code,
+                        .operand = operand,
+                        .result = result,
+                        .model = p->model < 0 ? operand[-1 - p->model]
+                                              : result[p->model],
+                        .number = v };
+  const int64_t n = nc_numel(c.model);
+  if (n == 0) return NC_OK;
+  set_numbers(p, number, v);
+  nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
+                            bytes_of(result, p->code->nresults));
+  TRY(d->fused(d, &c));
+  for (int i = 0; i < p->code->nresults; i++) result[i]->data->writes++;
+  return NC_OK;
+}
+
+/* Would a result overwrite another tensor of the part, or a part of its own? */
+static int conflicts(const Part *p, Tensor *const operand[]) {
+  for (int i = 0; i < p->code->nresults; i++) {
+    const Tensor *w = p->into[i] < 0 ? NULL : operand[p->into[i]];
+    if (w == NULL) continue;
+    if (nc_overlapsitself(w)) return 1;
+    for (int j = 0; j < p->code->noperands; j++)
+      if (j != p->into[i] && operand[j]->data == w->data) return 1;
+  }
+  return 0;
+}
+
+/* *yes = is an operation on these to be recorded? */
+static int is_recorded(int *yes, const Part *p, Tensor *const operand[],
+                       int no_grad) {
+  *yes = 0;
+  if (nc_context->no_grad || no_grad) return NC_OK;
+  for (int i = 0; i < p->code->noperands && !*yes; i++)
+    if (nc_mayrecord(operand[i])) TRY(nc_get_requires_grad(yes, operand[i]));
+  return NC_OK;
+}
+
+/* Can the part run as it was compiled, on these operands? */
+static int can_run(const Part *p, Tensor *const operand[], int recorded) {
+  const FusedCode *c = p->code;
+  const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
+  if (d == NULL || d->fused == NULL || (recorded && (p->writes || p->line)))
+    return 0;
+  for (int i = 0; i < c->noperands; i++)
+    if (nc_device(operand[i]) != d) return 0;
+  return !p->writes || !conflicts(p, operand);
+}
+
+/* *y = a new tensor for value v, of the sizes of x if any shape will do. */
+static int new_result(Tensor **y, const Fusion *f, const ValueInfo *v,
+                      const Tensor *x) {
+  if (f->uniform) return nc_newdense(y, nc_device(x), v->dtype, x);
+  TRY(nc_new(y, nc_device(x), v->dtype, v->nd, v->size));
+  memcpy((*y)->step, v->step, sizeof v->step);
+  return NC_OK;
+}
+
+static int new_results(const Fusion *f, const Part *p, Tensor *const operand[],
+                       Tensor *result[]) {
+  const int n = p->code->nresults;
+  int r = NC_OK;
+  memset(result, 0, (size_t)n * sizeof *result);
+  for (int i = 0; i < n && r == NC_OK; i++)
+    if (p->into[i] < 0)
+      r = new_result(&result[i], f, &f->value[p->result[i]], operand[0]);
+    else if ((r = nc_check_writable(operand[p->into[i]])) == NC_OK)
+      nc_retain(result[i] = operand[p->into[i]]);
+  return nc_release_failed(r, result, n);
+}
+
+static int run_fused(Fusion *f, Part *p, const Scalar number[],
+                     Tensor *const operand[], Tensor *result[], int recorded) {
+  int r = new_results(f, p, operand, result);
+  if (r != NC_OK) return r;
+  r = recorded ? nc_fusion_record(f, p, number, operand, result)
+               : nc_fusion_execute(p, number, operand, result);
+  for (int i = 0; i < p->code->noperands && NC_UNLIKELY(nc_lost_mappings); i++)
+    if (r == NC_OK) r = nc_check_lost(operand[i]);
+  if (r == NC_EINTR && p->writes) nc_error_partial();
+  return nc_release_failed(r, result, p->code->nresults);
+}
+
+/* The text of the step in a trace: "fused: mul add exp (3)". */
+static void step_name(char text[32], const Fusion *f, const Part *p) {
+  size_t at = (size_t)snprintf(text, 32, "fused:");
+  for (int i = p->first; i < p->end; i++) {
+    const char *name = note_name(&f->note[i]);
+    if (at + 1 + strlen(name) > 26) break;
+    at += (size_t)snprintf(text + at, 32 - at, " %s", name);
+  }
+  snprintf(text + at, 32 - at, " (%d)", p->end - p->first);
+}
+
+/* The same as one step of a trace. */
+static int run_traced(Fusion *f, Part *p, const Scalar number[],
+                      Tensor *operand[], Tensor *result[], int recorded) {
+  char name[32];
+  TraceEvent e;
+  step_name(name, f, p);
+  nc_trace_begin(&e, name);
+  for (int i = 0; i < p->code->noperands; i++)
+    nc_trace_operand(&e, &operand[i]);
+  nc_trace_start(&e);
+  return nc_trace_end(&e, run_fused(f, p, number, operand, result, recorded),
+                      result, p->code->nresults);
+}
+
+static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
+  Tensor *operand[NC_FUSED_TENSORS] = { NULL }, *result[NC_FUSED_TENSORS];
+  int recorded;
+  if (p->code == NULL) return nc_fusion_replay(f, p, number, slot);
+  for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
+  TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
+  if (!can_run(p, operand, recorded))
+    return nc_fusion_replay(f, p, number, slot);
+  TRY((nc_context->tracing
+           ? run_traced(f, p, number, operand, result, recorded)
+           : run_fused(f, p, number, operand, result, recorded)));
+  for (int i = 0; i < p->code->nresults; i++)
+    set_slot(slot, p->result[i], result[i]);
+  return NC_OK;
+}
+
+/*
+** The function
+*/
+static void free_slots(const Fusion *f, Tensor *slot[], int part) {
+  for (int v = 0; v < f->nvalue; v++) {
+    if (slot[v] == NULL || f->value[v].last > part) continue;
+    nc_release(slot[v]);
+    slot[v] = NULL;
+  }
+}
+
+static int run_parts(Fusion *f, const Scalar number[], Tensor *slot[]) {
+  for (int i = 0; i < f->npart; i++) {
+    TRY(run_part(f, &f->part[i], number, slot));
+    if (i + 1 < f->npart) free_slots(f, slot, i);
+  }
+  return NC_OK;
+}
+
+int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
+                  Tensor *result[]) {
+  const int64_t bytes = (f->nvalue + 1) * (int64_t)sizeof(Tensor *);
+  Tensor **slot;
+  void *p;
+  int r;
+  memset(result, 0, (size_t)f->nresult * sizeof *result);
+  TRY(nc_hostalloc(&p, bytes));
+  slot = memset(p, 0, (size_t)bytes);
+  for (int v = 0; v < f->nvalue; v++) {
+    if (v < f->narg) slot[v] = arg[v];
+    else if (f->value[v].outside) slot[v] = f->value[v].t;
+    if (slot[v]) nc_retain(slot[v]);
+  }
+  f->refs++;
+  r = run_parts(f, number, slot);
+  for (int i = 0; i < f->nresult && r == NC_OK; i++)
+    nc_retain(result[i] = slot[f->result[i]]);
+  free_slots(f, slot, f->npart);
+  nc_fusion_release(f);
+  nc_hostfree(p, bytes);
+  return r;
+}
+
+/*
+** What others see
+*/
+static int64_t bytes_of_value(const ValueInfo *v) {
+  int64_t n = nc_dtypesize(v->dtype);
+  for (int d = 0; d < v->nd; d++) n *= v->size[d];
+  return n;
+}
+
+int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
+  const Part *p = &f->part[i];
+  const FusedCode *c;
+  const ValueInfo *y;
+  if (i >= f->npart) return 0;
+  memset(out, 0, sizeof *out);
+  c = p->code;
+  out->fused = c != NULL;
+  for (int k = p->first; k < p->end; k++) {
+    const Note *note = &f->note[k];
+    out->op[out->nsteps] = note_name(note);
+    out->line[out->nsteps++] = note->line;
+  }
+  if (c == NULL) return 1;
+  y = &f->value[p->main];
+  out->nd = y->nd;
+  out->size = y->size;
+  out->operands = c->noperands;
+  out->results = c->nresults;
+  out->buffers = c->nslots;
+  for (int k = p->first; k < p->end; k++) {
+    const Note *note = &f->note[k];
+    out->unfused += bytes_of_value(&f->value[note->out[0]]);
+    for (int j = 0; j < NC_MAXARG; j++)
+      if (note->in[j] >= 0)
+        out->unfused += bytes_of_value(&f->value[note->in[j]]);
+  }
+  for (int k = 0; k < c->noperands; k++)
+    out->bytes += bytes_of_value(&f->value[p->operand[k]]);
+  for (int k = 0; k < c->nresults; k++)
+    out->bytes += bytes_of_value(&f->value[p->result[k]]);
+  return 1;
+}

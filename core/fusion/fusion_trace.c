@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** fusion_trace.c - the trace of a function: takes a note of each operation,
+** with the values that it has read and made.
+*/
+#include <string.h>
+
+#include "core/fusion/fused_code.h"
+#include "core/fusion/fusion_internal.h"
+#include "core/fusion_notes.h"
+
+void *nc_fusion_keep(Fusion *f, int64_t bytes) {
+  struct Kept *k;
+  void *p;
+  bytes += (int64_t)sizeof *k;
+  if (nc_hostalloc(&p, bytes) != NC_OK) return NULL;
+  k = memset(p, 0, (size_t)bytes);
+  k->next = f->kept;
+  k->bytes = bytes;
+  f->kept = k;
+  return k + 1;
+}
+
+/* Notes why the trace cannot be run again; the first reason counts. */
+static int give_up(Fusion *f, const char *why) {
+  if (f->why[0] == '\0') strncpy(f->why, why, sizeof f->why - 1);
+  return NC_OK;
+}
+
+static int lack_memory(Fusion *f) {
+  f->short_of_memory = 1;
+  return NC_OK;
+}
+
+int nc_fusion_check(const Fusion *f) {
+  if (f->short_of_memory) return nc_fail(NC_ENOMEM, "out of memory");
+  return f->why[0] ? nc_fail(NC_EVALUE, "%s", f->why) : NC_OK;
+}
+
+/*
+** Values
+*/
+static int add_value(Fusion *f, Tensor *t, int note, int outside) {
+  ValueInfo *v;
+  if (nc_grow(&f->value, &f->valueroom,
+              (f->nvalue + 1) * (int64_t)sizeof *f->value) != NC_OK) {
+    lack_memory(f);
+    return -1;
+  }
+  v = &f->value[f->nvalue];
+  nc_retain(v->t = t);
+  v->outside = outside;
+  v->dtype = t->dtype;
+  v->nd = t->nd;
+  memcpy(v->size, t->size, sizeof v->size);
+  memcpy(v->step, t->step, sizeof v->step);
+  v->device = nc_metadevice(nc_device(t));
+  v->note = note;
+  v->last = -1;
+  return f->nvalue++;
+}
+
+/* The value that tensor t is now.  An unknown one is from outside; but one of
+   a meta device was made by what takes no note. */
+static int value_of(Fusion *f, Tensor *t) {
+  if (t == NULL) return -1;
+  for (int i = f->nvalue; i-- > 0;)
+    if (f->value[i].t == t) return i;
+  if (nc_ismetatensor(t))
+    give_up(f, "a tensor was made in a way that cannot be traced");
+  return add_value(f, t, -1, 1);
+}
+
+/*
+** Notes
+*/
+void nc_fusion_note_begin(void) {
+  nc_context->fusion->requests = nc_context->fusion->loops = 0;
+}
+
+void nc_fusion_note_request(void) {
+  nc_context->fusion->requests++;
+}
+
+void nc_fusion_note_loop(const TensorIter *k) {
+  nc_context->fusion->loop = *k;
+  nc_context->fusion->loops++;
+}
+
+void nc_fusion_note_sizes(void) {
+  if (nc_context->fusion) nc_context->fusion->sized = 1;
+}
+
+static Note *add_note(NoteKind kind) {
+  Fusion *f = nc_context->fusion;
+  Note *n;
+  if (nc_grow(&f->note, &f->noteroom,
+              (f->nnote + 1) * (int64_t)sizeof *f->note) != NC_OK)
+    return NULL;
+  n = &f->note[f->nnote++];
+  memset(n, 0, sizeof *n);
+  n->kind = kind;
+  n->line = f->line ? f->line(f->ctx) : 0;
+  n->no_grad = nc_context->no_grad > 0;
+  n->into = -1;
+  for (int i = 0; i < NC_MAXARG; i++) n->in[i] = -1;
+  for (int i = 0; i < NC_MAXOUT; i++) n->out[i] = -1;
+  return n;
+}
+
+static int add_out(Note *n, int i, Tensor *y) {
+  Fusion *f = nc_context->fusion;
+  if (y) n->out[i] = add_value(f, y, f->nnote - 1, 0);
+  return NC_OK;
+}
+
+/* Was the operation a single loop over the n operands, or all but the last,
+   which a fused part can make? */
+static int is_row(const Fusion *f, int n, const Tensor *y) {
+  const TensorIter *k = &f->loop;
+  return f->requests == 1 && f->loops == 1 && k->nfold == 0 &&
+         nc_opinfo[k->op].kind != REDUCE_OP && k->nargs <= n + 1 &&
+         k->nargs >= n && y->dtype == k->type[0] &&
+         nc_device(y) == nc_metadevice(&nc_cpu) &&
+         (k->nd < 2 || nc_fusion_is_exact(nc_opinfo[k->op].value));
+}
+
+int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
+                         Tensor *out, Tensor *y) {
+  Fusion *f = nc_context->fusion;
+  Note *n = add_note(NOTE_APPLY);
+  if (n == NULL) return NC_ENOMEM;
+  n->op = op;
+  n->par[0] = par ? par[0] : 1;
+  n->par[1] = par ? par[1] : 0;
+  for (int j = 0; j < nc_arity(op); j++) {
+    n->in[j] = value_of(f, in[j].t);
+    n->number[j] = in[j].t ? nc_int(0) : in[j].s;
+  }
+  n->into = value_of(f, out);
+  n->is_row = is_row(f, nc_arity(op), y);
+  n->loop = f->loop;
+  return add_out(n, 0, y);
+}
+
+/* Was the reduction one of floats along the last dimension, which it keeps? */
+static int is_fold(const Fusion *f, const Note *n, const Tensor *x,
+                   const Tensor *y) {
+  const OpInfo *info = &nc_opinfo[n->op];
+  return f->requests == 1 && f->loops == 1 && f->loop.nfold == 1 &&
+         n->keepdim && n->into < 0 && x->nd == y->nd && x->nd > 0 &&
+         (n->dims & ((1u << x->nd) - 1)) == 1u << (x->nd - 1) &&
+         (x->dtype == DT_f32 || x->dtype == DT_f64) && y->dtype == x->dtype &&
+         nc_fusion_is_exact(info->fold[1]) &&
+         nc_fusion_is_exact(info->fold[2]) && nc_fusion_is_exact(info->value) &&
+         f->loop.common_dtype == x->dtype && f->loop.type[1] == x->dtype &&
+         nc_device(y) == nc_metadevice(&nc_cpu);
+}
+
+int nc_fusion_note_reduce(Op op, Tensor *x, unsigned dims, int keepdim,
+                          DType dtype, const double par[2], Tensor *out,
+                          Tensor *y) {
+  Fusion *f = nc_context->fusion;
+  Note *n = add_note(NOTE_REDUCE);
+  if (n == NULL) return NC_ENOMEM;
+  n->op = op;
+  n->par[0] = par ? par[0] : 1;
+  n->par[1] = par ? par[1] : 0;
+  n->dims = dims;
+  n->keepdim = keepdim;
+  n->dtype = dtype;
+  n->in[0] = value_of(f, x);
+  n->into = value_of(f, out);
+  n->is_fold = is_fold(f, n, x, y);
+  n->loop = f->loop;
+  return add_out(n, 0, y);
+}
+
+int nc_fusion_note_cast(Tensor *x, DType type, Tensor *y) {
+  Fusion *f = nc_context->fusion;
+  Note *n;
+  if (y == x) return NC_OK;
+  if ((n = add_note(NOTE_CAST)) == NULL) return NC_ENOMEM;
+  n->dtype = type;
+  n->in[0] = value_of(f, x);
+  n->is_row = is_row(f, 1, y);
+  n->loop = f->loop;
+  return add_out(n, 0, y);
+}
+
+int nc_fusion_note_move(Tensor *x, const Device *d, int how, Tensor *y) {
+  Note *n;
+  if (y == x) return NC_OK;
+  if ((n = add_note(NOTE_MOVE)) == NULL) return NC_ENOMEM;
+  n->device = d;
+  n->how = how;
+  n->in[0] = value_of(nc_context->fusion, x);
+  return add_out(n, 0, y);
+}
+
+int nc_fusion_note_detach(Tensor *x, Tensor *y) {
+  Note *n;
+  if (nc_context->tracing == 0) return NC_OK; /* inside of an operation */
+  if ((n = add_note(NOTE_DETACH)) == NULL) return NC_ENOMEM;
+  n->in[0] = value_of(nc_context->fusion, x);
+  return add_out(n, 0, y);
+}
+
+/*
+** Operators and indices, whose arguments are kept as they are
+*/
+/* Copies n elements of `size' bytes; NULL if there is no memory. */
+static void *keep_copy(Fusion *f, const void *from, int64_t n, int64_t size) {
+  void *p = nc_fusion_keep(f, n * size);
+  if (p == NULL) lack_memory(f);
+  else if (n) memcpy(p, from, (size_t)(n * size));
+  return p;
+}
+
+static int *keep_values(Fusion *f, Tensor *const t[], int n) {
+  int *v = nc_fusion_keep(f, n * (int64_t)sizeof *v);
+  for (int i = 0; v && i < n; i++) v[i] = value_of(f, t[i]);
+  if (v == NULL) lack_memory(f);
+  return v;
+}
+
+/* Keeps argument i of an operator. */
+static void keep_arg(Fusion *f, Note *n, int i) {
+  Arg *a = &n->call->arg[i];
+  n->in[i] = value_of(f, a->t);
+  if (a->t || !a->present) a->s = nc_int(0);
+  if (a->tensors) n->list[i] = keep_values(f, a->tensors, a->n);
+  else if (a->list && a->n > 0)
+    a->list = keep_copy(f, a->list, a->n, sizeof *a->list);
+  if (a->text) a->text = keep_copy(f, a->text, (int64_t)strlen(a->text) + 1, 1);
+  if (a->generator) give_up(f, "a generator of its own is used");
+}
+
+int nc_fusion_note_call(const Call *c) {
+  Fusion *f = nc_context->fusion;
+  const char *name = nc_operators[c->op].name;
+  Note *n = add_note(NOTE_CALL);
+  if (n == NULL) return NC_ENOMEM;
+  n->call = keep_copy(f, c, 1, sizeof *c);
+  if (n->call == NULL) return NC_ENOMEM;
+  for (int i = 0; i < NC_MAXARG; i++) keep_arg(f, n, i);
+  if (name[strlen(name) - 1] == '_') n->into = n->in[0];
+  for (int i = 0; i < NC_MAXOUT; i++) add_out(n, i, c->out[i]);
+  if (c->list == NULL) return NC_OK;
+  n->noutlist = c->nlist;
+  n->outlist = nc_fusion_keep(f, c->nlist * (int64_t)sizeof *n->outlist);
+  if (n->outlist == NULL) return NC_ENOMEM;
+  for (int i = 0; i < c->nlist; i++)
+    n->outlist[i] = add_value(f, c->list[i], f->nnote - 1, 0);
+  return NC_OK;
+}
+
+static int keep_index(Note *n, const Index ix[], int count) {
+  Fusion *f = nc_context->fusion;
+  Tensor *t[NC_MAXINDEX];
+  for (int i = 0; i < count; i++)
+    t[i] = ix[i].kind == IX_TENSOR ? ix[i].t : NULL;
+  n->index = keep_copy(f, ix, count, sizeof *ix);
+  n->nindex = count;
+  n->list[0] = keep_values(f, t, count);
+  return n->index && n->list[0] ? NC_OK : NC_ENOMEM;
+}
+
+int nc_fusion_note_index(Tensor *t, const Index ix[], int n, Tensor *y) {
+  Note *note = add_note(NOTE_INDEX);
+  if (note == NULL) return NC_ENOMEM;
+  note->in[0] = value_of(nc_context->fusion, t);
+  TRY(keep_index(note, ix, n));
+  return add_out(note, 0, y);
+}
+
+int nc_fusion_note_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
+                            Scalar number) {
+  Note *note = add_note(NOTE_SETINDEX);
+  if (note == NULL) return NC_ENOMEM;
+  note->in[0] = note->into = value_of(nc_context->fusion, t);
+  note->in[1] = value_of(nc_context->fusion, value);
+  note->number[1] = value ? nc_int(0) : number;
+  return keep_index(note, ix, n);
+}
+
+/*
+** The function
+*/
+static int add_twins(Fusion *f, Tensor *const arg[], int n, Tensor *twin[]) {
+  for (int i = 0; i < n; i++) {
+    TRY(nc_metacopy(&twin[i], arg[i]));
+    if (add_value(f, twin[i], -1, 0) < 0) return nc_fusion_check(f);
+  }
+  return NC_OK;
+}
+
+int nc_fusion_begin(Fusion **out, Tensor *const arg[], int n, Tensor *twin[],
+                    int (*line)(void *ctx), void *ctx) {
+  Fusion *f;
+  void *p;
+  int r;
+  *out = NULL;
+  memset(twin, 0, (size_t)n * sizeof *twin);
+  TRY(nc_hostalloc(&p, sizeof *f));
+  f = memset(p, 0, sizeof *f);
+  f->refs = 1;
+  f->narg = n;
+  f->dtype = nc_context->dtype;
+  f->device = nc_context->device;
+  f->no_grad = nc_context->no_grad > 0;
+  f->line = line;
+  f->ctx = ctx;
+  if ((r = add_twins(f, arg, n, twin)) != NC_OK) {
+    nc_fusion_release(f);
+    return nc_release_failed(r, twin, n);
+  }
+  f->outer = nc_context->fusion;
+  f->tracing = nc_trace(NC_META);
+  nc_context->fusion = f;
+  *out = f;
+  return NC_OK;
+}
+
+void nc_fusion_end(Fusion *f) {
+  if (nc_context->fusion != f) return;
+  nc_context->fusion = f->outer;
+  nc_trace(f->tracing);
+}
+
+static void release_values(Fusion *f, int outside) {
+  for (int i = 0; i < f->nvalue; i++) {
+    if (f->value[i].outside && !outside) continue;
+    nc_release(f->value[i].t);
+    f->value[i].t = NULL;
+  }
+}
+
+/* The results are values; what was only needed to trace is released. */
+static int set_results(Fusion *f, Tensor *const result[], int n) {
+  TRY(nc_grow(&f->result, &f->resultroom, (n + 1) * (int64_t)sizeof(int)));
+  f->nresult = n;
+  for (int i = 0; i < n; i++) {
+    const int v = value_of(f, result[i]);
+    if (v < 0) return nc_fusion_check(f);
+    f->result[i] = v;
+  }
+  return NC_OK;
+}
+
+/* Marks where values are used last. */
+static void mark_use(Fusion *f, int value, int part) {
+  if (value >= 0 && f->value[value].last < part) f->value[value].last = part;
+}
+
+static void mark_uses(Fusion *f) {
+  for (int i = 0; i < f->nnote; i++) {
+    const Note *n = &f->note[i];
+    mark_use(f, n->into, n->part);
+    for (int j = 0; j < NC_MAXARG; j++) {
+      const int count = n->call ? n->call->arg[j].n : n->nindex;
+      mark_use(f, n->in[j], n->part);
+      for (int k = 0; n->list[j] && k < count; k++)
+        mark_use(f, n->list[j][k], n->part);
+    }
+  }
+  for (int i = 0; i < f->nresult; i++) mark_use(f, f->result[i], f->npart);
+}
+
+/* Do all tensors have one shape and lie row by row, and is all fused?  Then
+   other shapes will do as well. */
+static int is_uniform(const Fusion *f) {
+  const ValueInfo *first = &f->value[0];
+  if (f->narg == 0) return 0;
+  for (int i = 0; i < f->npart; i++)
+    if (f->part[i].code == NULL || f->part[i].line) return 0;
+  for (int i = 0; i < f->nvalue; i++) {
+    const ValueInfo *v = &f->value[i];
+    int64_t n = 1;
+    if (v->outside || !nc_fusion_same_layout(v, first)) return 0;
+    for (int d = v->nd; d-- > 0; n *= v->size[d])
+      if (v->size[d] < 2 || v->step[d] != n) return 0;
+  }
+  return first->nd > 0;
+}
+
+int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
+  TRY(nc_fusion_check(f));
+  TRY(set_results(f, result, n));
+  TRY(nc_fusion_check(f));
+  TRY(nc_fusion_cut(f));
+  mark_uses(f);
+  for (int i = 0; i < f->npart; i++)
+    if (f->part[i].main >= 0 && f->part[i].end - f->part[i].first > 1)
+      TRY(nc_fusion_compile(f, &f->part[i]));
+  f->uniform = !f->sized && is_uniform(f);
+  release_values(f, 0);
+  return nc_fusion_check(f);
+}
+
+int nc_fusion_writes(const Fusion *f) {
+  for (int i = 0; i < f->nnote; i++)
+    if (f->note[i].into >= 0) return 1;
+  return 0;
+}
+
+void nc_fusion_release(Fusion *f) {
+  if (f == NULL || --f->refs > 0) return;
+  release_values(f, 1);
+  for (int i = 0; i < f->npart; i++) nc_fusion_drop_gradient(&f->part[i]);
+  for (struct Kept *next, *k = f->kept; k; k = next) {
+    next = k->next;
+    nc_hostfree(k, k->bytes);
+  }
+  nc_hostfree(f->note, f->noteroom);
+  nc_hostfree(f->value, f->valueroom);
+  nc_hostfree(f->part, f->partroom);
+  nc_hostfree(f->result, f->resultroom);
+  nc_hostfree(f, sizeof *f);
+}

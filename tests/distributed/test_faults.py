@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What happens when something goes wrong on one of several ranks: the text
+names the rank, all ranks end, and none hangs.
+
+    test_faults.py MPI FOLDER NACRE"""
+import os
+import re
+import sys
+import tempfile
+import time
+
+import ranks
+
+MPI, FOLDER, NACRE = sys.argv[1:4]
+START = "local dist = nacre.distributed; dist.init_process_group(%s) " \
+        "local rank = dist.get_rank() "
+
+
+def run(code, n=3, options="", mpi=MPI, plugin=None, **more):
+    """(status, output) of the code on n ranks."""
+    if plugin is not None:
+        more["NACRE_MPI"] = plugin
+    done = ranks.run(mpi, n, FOLDER, [NACRE, "-e", START % options + code],
+                     **more)
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(text, *words):
+    for word in words:
+        assert re.search(word, text), f"no {word!r} in\n{text}"
+
+
+def fails(code, *words, **how):
+    status, text = run(code, **how)
+    assert status != 0, text
+    expect(text, *words)
+    return text
+
+
+def test_lua_error():
+    """An error on one rank ends those that wait for it."""
+    fails("if rank == 1 then error 'bad luck' end dist.barrier()",
+          r"\[rank 1 of 3, [^]]+\] .*bad luck")
+
+
+def test_early_end():
+    fails("if rank == 2 then os.exit(0) end dist.barrier()",
+          r"rank 2 \(\S+\) has ended, and barrier #1 waits for it")
+
+
+def test_exit_status():
+    fails("if rank == 1 then os.exit(3) end dist.barrier()")
+
+
+def test_good_end():
+    """Without destroy_process_group, and one rank late."""
+    status, text = run("dist.barrier() if rank == 0 then "
+                       "local t = os.clock() while os.clock() - t < 0.3 do end "
+                       "end print('end ' .. rank)")
+    assert status == 0, text
+    expect(text, "end 0", "end 1", "end 2")
+
+
+def test_kill():
+    fails("if rank == 1 then io.open('/proc/self/stat'):close() "
+          "os.execute('kill -9 $PPID') end dist.barrier()")
+
+
+def test_mismatch():
+    code = "dist.all_reduce(nacre.ones(rank == 1 and 5 or 3))"
+    text = fails(code, "the ranks ask for different things: "
+                 r"rank 0,2: #1 all_reduce sum float32\[3\]; "
+                 r"rank 1: #1 all_reduce sum float32\[5\]")
+    assert text.count("ask for different things") >= 1
+    fails("if rank == 0 then dist.barrier() "
+          "else dist.broadcast(nacre.ones(2, 3), 1) end",
+          r"rank 0: #1 barrier; "
+          r"rank 1,2: #1 broadcast float32\[2x3\], rank 1")
+
+
+def test_mismatch_is_survived():
+    """The group goes on after the error, which is no failure of a process."""
+    status, text = run(
+        "local ok, e = pcall(dist.all_reduce, nacre.ones(1 + rank % 2)) "
+        "assert(not ok and e.code == 'EVALUE' and e.op == 'all_reduce') "
+        "assert(dist.all_reduce(nacre.ones(2))[1] == 3)")
+    assert status == 0, text
+
+
+def test_timeout():
+    code = "if rank == 2 then local t = os.time() " \
+           "while os.time() - t < 5 do end end " \
+           "local ok, e = pcall(dist.barrier) " \
+           "assert(not ok and e.code == 'EPEER') " \
+           "if rank < 2 then print(rank, e.rank, e.host, e.message) end " \
+           "error(e)"
+    begin = time.monotonic()
+    fails(code, r"[01]\t2\t\S+\tbarrier #1: no answer from rank 2 \(\S+\) in 1 s",
+          options="{timeout = 1}")
+    assert time.monotonic() - begin < ranks.LIMIT
+
+
+def test_late_rank():
+    """Rank 2 comes to the barrier when the others have said that it is
+    late."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = os.path.join(folder, "said")
+        status, text = ranks.run_until(
+            "waits since", said, MPI, 3, FOLDER,
+            [NACRE, "-e", START % "" + "if rank == 2 then "
+             f"repeat local f = io.open('{said}') until f end dist.barrier()"],
+            NACRE_DISTRIBUTED_WARN="1")
+    assert status == 0, text
+    expect(text, r"\(barrier #1 waits since 1 s for rank 2 \(\S+\)\)")
+    assert text.count("waits since") == 1, text
+
+
+def test_broken_group():
+    """A group that was left in the middle cannot go on; renew makes a new
+    world, and messages of the old one do not arrive there."""
+    status, text = run(
+        "local g = dist.new_group() "
+        "if rank < 2 then "
+        "  local ok, e = pcall(dist.all_reduce, nacre.ones(3), {group = g}) "
+        "  assert(not ok and e.code == 'EPEER') "
+        "  ok, e = pcall(dist.barrier, g) "
+        "  assert(not ok and e.message:find 'left in the middle') "
+        "end "
+        "dist.renew() "
+        "assert(dist.all_reduce(nacre.ones(2))[1] == 3) "
+        "dist.barrier() print('went on')", options="{timeout = 1}")
+    assert status == 0, text
+    assert text.count("went on") == 3, text
+
+
+def test_messages():
+    fails("if rank == 0 then dist.send(nacre.ones(5), 1) "
+          "elseif rank == 1 then dist.recv(nacre.ones(3), 0) end",
+          "recv: (another rank sent more elements than fit here|rank 0 "
+          "sent 5 elements, 3 are expected here)", n=2)
+    fails("if rank == 0 then dist.send(nacre.ones(3), 1) "
+          "elseif rank == 1 then dist.recv(nacre.ones(5), 0) end",
+          "recv: rank 0 sent 3 elements, 5 are expected here", n=2)
+
+
+def test_launcher_of_another():
+    """Under the launcher of another MPI each process would be rank 0 of 1."""
+    other = "mpich" if MPI == "openmpi" else "openmpi"
+    if ranks.launcher(other, 2) is None or ranks.tool("mpicc", other) is None:
+        return
+    fails("", r"the launcher started 2 processes \(\w+\), but .* sees one: it "
+          "is another MPI than the launcher's",
+          r"use the launcher of that MPI, or nacre --build-mpi with the mpicc "
+          "of this launcher's", n=2, mpi=other,
+          plugin=os.path.join(FOLDER, f"libnacre_{MPI}.so"))
+
+
+def test_plugin():
+    fails("", "no MPI plug-in was found",
+          "nacre --build-mpi builds one with the mpicc of this machine", n=2,
+          plugin="", HOME="/nowhere", XDG_DATA_HOME="/nowhere")
+    fails("", "/no/such.so is missing", n=2, plugin="/no/such.so")
+    fails("", "NACRE_MPI=off turns MPI off", n=2, plugin="off")
+    fails("", "NACRE_MPI is 'what', not openmpi, mpich, off or the path", n=2,
+          plugin="what")
+
+
+if __name__ == "__main__":
+    sys.exit(ranks.run_tests(MPI, globals()))
