@@ -9,6 +9,7 @@
 ** that stays in the L1 cache: so there is one loop for each operation and type,
 ** and a conversion costs no pass over memory.
 */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,6 +425,20 @@ static NC_NOINLINE int run_reduction(const TensorIter *k) {
   return nc_cpu_reduce(k);
 }
 
+/* Is it the zeroing of dense memory? */
+static int is_zeroing(const TensorIter *k) {
+  const Scalar v = k->number[1];
+  return k->op == OP_clone && k->grad_index == 0 && k->p[1] == NULL &&
+         k->nd <= 1 && (k->nd == 0 || k->step[0][0] == 1) &&
+         (v.kind == NC_FLOAT ? v.f == 0 && !signbit(v.f) : v.i == 0);
+}
+
+static void zero_range(void *ctx, int64_t begin, int64_t end) {
+  const TensorIter *k = ctx;
+  const int64_t size = nc_dtypesize(k->type[0]);
+  memset((char *)k->p[0] + begin * size, 0, (size_t)((end - begin) * size));
+}
+
 /* The loop that works on dense halves without a conversion, or NULL. */
 static PointwiseKernel half_pair(const TensorIter *k) {
   const DType t = k->common_dtype;
@@ -435,10 +450,13 @@ static PointwiseKernel half_pair(const TensorIter *k) {
 
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   const PointwiseKernel halves = half_pair(k);
+  const int transposed = nc_cpu_transposed_operand(k);
   PointwisePlan p;
   void (*map)(void *, int64_t, int64_t);
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   if (nc_cpu_isrepeat(k)) return nc_cpu_repeat(k);
+  if (transposed) return nc_cpu_run_transposed(k, transposed, run_pointwise);
+  if (is_zeroing(k)) return nc_parallel(k->n, 8 * GRAIN, zero_range, (void *)k);
   make_plan(&p, k);
   if (halves) {
     p.f = halves;

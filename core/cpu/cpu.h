@@ -28,6 +28,13 @@ int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
 int nc_cpu_istranspose(const TensorIter *k);
 int nc_cpu_transpose(const TensorIter *k);
 
+/* The operand of a large loop that is dense along another dimension than the
+   result, or 0.  nc_cpu_run_transposed copies it, slab by slab, to where it is
+   dense along the same one, and runs the loop on each slab by `run'. */
+int nc_cpu_transposed_operand(const TensorIter *k);
+int nc_cpu_run_transposed(const TensorIter *k, int j,
+                          int (*run)(const TensorIter *));
+
 /* A copy whose operand repeats each element (repeat_copy.c). */
 int nc_cpu_isrepeat(const TensorIter *k);
 int nc_cpu_repeat(const TensorIter *k);

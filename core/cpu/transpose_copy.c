@@ -2,7 +2,8 @@
 /*
 ** transpose_copy.c - copies (OP_clone) on the CPU whose operand is dense along
 ** another dimension than the result: transposed matrices, permuted dimensions.
-** cpu.c takes this way for large copies.
+** cpu.c takes this way for large copies, and for such operands of other large
+** loops.
 **
 ** A tile is read by rows into a buffer and written by columns, so that each
 ** cache line is touched once; without a buffer, rows a power of two apart would
@@ -18,6 +19,7 @@
 #define MINSIZE 8     /* of both dimensions, in elements */
 #define MINCOPY 32768 /* elements of a copy */
 #define GRAIN 32768   /* elements that are worth a thread */
+#define SLAB_BYTES ((int64_t)1 << 20)    /* of an operand, at least one tile */
 #define STREAM_BYTES ((int64_t)16 << 20) /* a result too large to cache */
 
 typedef struct TransposeCopy {
@@ -28,10 +30,10 @@ typedef struct TransposeCopy {
   int stream;           /* is the result written past the cache? */
 } TransposeCopy;
 
-/* The dimension other than 0 along which the operand is dense; 0: none. */
-static int operand_dense_dim(const TensorIter *k) {
+/* The dimension other than 0 along which operand j is dense; 0: none. */
+static int operand_dense_dim(const TensorIter *k, int j) {
   for (int d = 1; d < k->nd; d++)
-    if (k->step[1][d] == 1 && k->size[d] >= MINSIZE) return d;
+    if (k->step[j][d] == 1 && k->size[d] >= MINSIZE) return d;
   return 0;
 }
 
@@ -39,7 +41,7 @@ int nc_cpu_istranspose(const TensorIter *k) {
   return k->op == OP_clone && k->grad_index == 0 && k->n >= MINCOPY &&
          k->p[1] && k->type[0] == k->type[1] && k->common_dtype == k->type[0] &&
          k->step[0][0] == 1 && k->step[1][0] > 1 && k->size[0] >= MINSIZE &&
-         operand_dense_dim(k) > 0;
+         operand_dense_dim(k, 1) > 0;
 }
 
 /* The address of tile (m, n) of matrix i in operand j. */
@@ -55,8 +57,45 @@ static char *tile_origin(const TransposeCopy *t, int j, int64_t i, int64_t m,
   return (char *)k->p[j] + at * nc_dtypesize(k->type[j]);
 }
 
+/* For whole tiles of four bytes an element: y = the transpose of the tile, four
+   rows of it in four columns at a time, in registers. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE __builtin_shufflevector
+#endif
+#endif
+#ifdef SHUFFLE
+static void transpose_whole(uint32_t *y, int64_t ystep, const uint32_t *tile) {
+  typedef uint32_t Four __attribute__((vector_size(16)));
+  enum { TILE = TILEBYTES / sizeof(uint32_t) };
+  for (int64_t j = 0; j < TILE; j += 4)
+    for (int64_t i = 0; i < TILE; i += 4) {
+      Four v[4], low[2], high[2];
+      for (int k = 0; k < 4; k++) memcpy(&v[k], tile + (i + k) * TILE + j, 16);
+      for (int k = 0; k < 2; k++) {
+        low[k] = SHUFFLE(v[2 * k], v[2 * k + 1], 0, 4, 1, 5);
+        high[k] = SHUFFLE(v[2 * k], v[2 * k + 1], 2, 6, 3, 7);
+      }
+      v[0] = SHUFFLE(low[0], low[1], 0, 1, 4, 5);
+      v[1] = SHUFFLE(low[0], low[1], 2, 3, 6, 7);
+      v[2] = SHUFFLE(high[0], high[1], 0, 1, 4, 5);
+      v[3] = SHUFFLE(high[0], high[1], 2, 3, 6, 7);
+      for (int k = 0; k < 4; k++) memcpy(y + (j + k) * ystep + i, &v[k], 16);
+    }
+}
+#endif
+
 /* y = the transpose of x, `rows' rows of n elements.  Rows of x lie `xstep'
    elements apart, rows of y `ystep'. */
+#ifdef SHUFFLE
+#define WHOLE_TILE(type)                                 \
+  if (sizeof(type) == 4 && rows == TILE && n == TILE) {  \
+    transpose_whole((uint32_t *)y, ystep, (void *)tile); \
+    return;                                              \
+  }
+#else
+#define WHOLE_TILE(type)
+#endif
 #define TRANSPOSE_TILE(type)                                             \
   static void transpose_##type(type *y, int64_t ystep, const type *x,    \
                                int64_t xstep, int64_t rows, int64_t n) { \
@@ -64,6 +103,7 @@ static char *tile_origin(const TransposeCopy *t, int j, int64_t i, int64_t m,
     _Alignas(64) type tile[TILE][TILE];                                  \
     for (int64_t i = 0; i < rows; i++)                                   \
       memcpy(tile[i], x + i * xstep, (size_t)n * sizeof(type));          \
+    WHOLE_TILE(type)                                                     \
     for (int64_t j = 0; j < n; j++)                                      \
       NC_IVDEP for (int64_t i = 0; i < rows; i++) y[j * ystep + i] =     \
           tile[i][j];                                                    \
@@ -124,8 +164,8 @@ static int should_stream(const TensorIter *k) {
   return aligned;
 }
 
-int nc_cpu_transpose(const TensorIter *k) {
-  const int dim = operand_dense_dim(k);
+/* Copies; the operand is dense along dimension `dim'. */
+static int transpose_along(const TensorIter *k, int dim) {
   const int64_t tile = TILEBYTES / nc_dtypesize(k->type[0]);
   TransposeCopy t = { k,
                       dim,
@@ -137,4 +177,70 @@ int nc_cpu_transpose(const TensorIter *k) {
   for (int d = 1; d < k->nd; d++)
     if (d != dim) tiles *= k->size[d];
   return nc_parallel(tiles, GRAIN / (tile * tile), copy_tiles, &t);
+}
+
+int nc_cpu_transpose(const TensorIter *k) {
+  return transpose_along(k, operand_dense_dim(k, 1));
+}
+
+/*
+** Other loops with an operand that is transposed
+*/
+int nc_cpu_transposed_operand(const TensorIter *k) {
+  if (k->n < MINCOPY || k->step[0][0] != 1 || k->size[0] < MINSIZE) return 0;
+  for (int j = 1; j < k->nargs; j++)
+    if (k->p[j] && k->step[j][0] > 1 && operand_dense_dim(k, j) > 0) return j;
+  return 0;
+}
+
+/* The part of k whose indices in dimension `dim' are at .. at+m-1. */
+static TensorIter slab_of(const TensorIter *k, int dim, int64_t at, int64_t m) {
+  TensorIter part = *k;
+  part.n = k->n / k->size[dim] * m;
+  part.size[dim] = m;
+  for (int j = 0; j < k->nargs; j++)
+    if (k->p[j])
+      part.p[j] =
+          (char *)k->p[j] + at * k->step[j][dim] * nc_dtypesize(k->type[j]);
+  return part;
+}
+
+/* Copies operand j of the slab to `buf' and makes that the operand. */
+static int transpose_operand(TensorIter *slab, int j, int dim, void *buf) {
+  TensorIter copy = { .op = OP_clone,
+                      .nargs = 2,
+                      .nd = slab->nd,
+                      .n = slab->n,
+                      .common_dtype = slab->type[j],
+                      .type = { slab->type[j], slab->type[j] },
+                      .p = { buf, slab->p[j] } };
+  int64_t step = 1;
+  memcpy(copy.size, slab->size, sizeof copy.size);
+  memcpy(copy.step[1], slab->step[j], sizeof copy.step[1]);
+  for (int d = 0; d < slab->nd; d++) {
+    copy.step[0][d] = step;
+    step *= slab->size[d];
+  }
+  memcpy(slab->step[j], copy.step[0], sizeof copy.step[0]);
+  slab->p[j] = buf;
+  return transpose_along(&copy, dim);
+}
+
+int nc_cpu_run_transposed(const TensorIter *k, int j,
+                          int (*run)(const TensorIter *)) {
+  const int dim = operand_dense_dim(k, j);
+  const int64_t each = k->n / k->size[dim] * nc_dtypesize(k->type[j]);
+  const int64_t tile = TILEBYTES / nc_dtypesize(k->type[j]);
+  const int64_t most =
+      nc_min(k->size[dim], nc_ceil_div(SLAB_BYTES, each * tile) * tile);
+  void *buf;
+  int r = NC_OK;
+  TRY(nc_hostalloc(&buf, most * each));
+  for (int64_t at = 0; r == NC_OK && at < k->size[dim]; at += most) {
+    TensorIter slab = slab_of(k, dim, at, nc_min(most, k->size[dim] - at));
+    r = transpose_operand(&slab, j, dim, buf);
+    if (r == NC_OK) r = run(&slab);
+  }
+  nc_hostfree(buf, most * each);
+  return r;
 }

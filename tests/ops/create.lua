@@ -205,6 +205,20 @@ end
 for i = 1, 100000, 777 do assert(big[i] == i - 1) end
 assert(big:sum():item() == 99999 * 50000)
 
+-- zeros of all sizes, among other elements; -0 is not 0
+for _, dtype in ipairs(dtypes) do
+  for _, n in ipairs {1, 1000, 70000, 600001} do
+    local t = nacre.ones(n + 2, {dtype = dtype})
+    t:narrow(1, 2, n):fill_(0)
+    assert(t:count_nonzero():item() == 2 and t[1] == t[n + 2])
+  end
+  local even = nacre.ones(80000, {dtype = dtype})
+  even[{{2, -1, 2}}]:fill_(0)
+  assert(even:count_nonzero():item() == 40000)
+end
+assert((1 / nacre.full({70000}, -0.0)):max():item() == -inf)
+assert(nacre.full({70000}, 1e-40):min():item() > 0)
+
 -- a bool is 0 or 1, also where nothing was set: masks are counted by that
 nacre.full(5000, 255, {dtype = "uint8"}):free()
 local mask = nacre.empty(5000, {dtype = "bool"})

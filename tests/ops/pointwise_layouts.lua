@@ -242,4 +242,33 @@ do
   check(nacre.equal(y, b + (a - b):clamp(0)), "of three")
 end
 
+-- A large transposed operand is copied slab by slab; here the last is short.
+do
+  local function draw(n, m, dtype)
+    return nacre.randint(-100, 100, {n, m}, {dtype = dtype})
+  end
+  for _, dtype in ipairs {"float32", "float16", "float64", "int8", "int32"} do
+    local a, b = draw(1203, 1009, dtype), draw(1009, 1203, dtype)
+    local at, row = a:t():contiguous(), a[{1}]:unsqueeze(-1)
+    check(nacre.equal(a:t() - b, at - b), "%s, transposed", dtype)
+    check(nacre.equal(b - a:t(), b - at), "%s, the second", dtype)
+    check(nacre.equal(a:t():lt(b), at:lt(b)), "%s, compared", dtype)
+    check(nacre.equal(nacre.where(a:t():gt(0), a:t(), row),
+                      nacre.where(at:gt(0), at, row)), "%s, of three", dtype)
+    check(nacre.equal(b:clone():sub_(a:t()), b - at), "%s, in place", dtype)
+    local c = b:to("float64"):clone():sub_(a:t())
+    check(nacre.equal(c, b:to("float64") - at:to("float64")),
+          "%s, converted", dtype)
+  end
+  local x = draw(9, 270 * 40, "float32"):view(9, 270, 40)
+  local y = draw(40, 270 * 9, "float32"):view(40, 270, 9):transpose(2, 3)
+  check(nacre.equal(x:permute(3, 1, 2) + y,
+                    x:permute(3, 1, 2):contiguous() + y:contiguous()),
+        "both of three dimensions")
+  local leaf = nacre.ones(300, 400):requires_grad_()
+  local g = draw(400, 300, "float32");
+  (leaf:t() * g):backward(g)
+  check(nacre.equal(leaf.grad, (g * g):t()), "its gradient")
+end
+
 O.done "pointwise_layouts"
