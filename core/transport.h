@@ -84,6 +84,9 @@ typedef struct Transport {
   int (*split)(Team **t, Team *of, int color, int key);
   /* Every rank of the team calls it; nothing of the team is under way. */
   void (*freeteam)(Team *t);
+  /* Waits in this team end by the other ranks only: not by Ctrl-C, failures
+     and time.  For the session itself, not for what the user runs in it. */
+  void (*deafen)(Team *t);
   void (*place)(const Team *t, int *rank, int *size);
   int (*worldrank)(const Team *t, int rank);
   /* Was the team left in the middle of an operation?  It cannot go on. */
@@ -102,7 +105,8 @@ typedef struct Transport {
 
   /* This rank failed: those that wait, and will wait, are told. */
   void (*tell)(const char *text);
-  /* After a failure: every process calls it and has a new world. */
+  /* After a failure: every process calls it.  What was told is forgotten; if
+     the world is broken for one of them, all have a new one. */
   int (*renew)(Team **world);
   /* The end of the program.  With status 0 it waits for the other ranks to
      end; else it ends all of them. */

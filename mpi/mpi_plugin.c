@@ -88,6 +88,10 @@ static void freeteam(Team *t) {
   free(t);
 }
 
+static void deafen(Team *t) {
+  t->deaf = 1;
+}
+
 static void place(const Team *t, int *rank, int *size) {
   *rank = t->rank;
   *size = t->size;
@@ -127,9 +131,12 @@ static int meet(int careful) {
 /* What was under way in the old world stays there.  The first meeting is of
    ranks that have all given up; so after it no more notes are sent. */
 static int renew(Team **out) {
+  int one;
   *out = &world;
   TRY(meet(0));
   TRY(meet(0));
+  MPI(MPI_Allreduce(&world.broken, &one, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+  if (!one) return NC_OK;
   free(world.world);
   return open_team(&world, MPI_COMM_WORLD);
 }
@@ -229,6 +236,7 @@ Transport tp_transport = { .name = "mpi",
                            .host = host_of,
                            .split = split,
                            .freeteam = freeteam,
+                           .deafen = deafen,
                            .place = place,
                            .worldrank = worldrank,
                            .broken = broken,

@@ -24,6 +24,7 @@ struct Team {
   int *world;                 /* the ranks of the world by those of the team */
   int64_t number;             /* of the last collective operation */
   int broken;
+  int deaf;                   /* see Transport.deafen */
   int64_t hash[2], most[2];   /* of the check, which may be under way */
 };
 

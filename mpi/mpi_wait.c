@@ -26,6 +26,7 @@ enum {
 };
 #define LOOK 2e-3        /* s between two looks at the notes */
 #define NAP_AFTER 0.3e-3 /* s of a wait after which it sleeps in between */
+#define LONG 0.5         /* s after which it sleeps longer */
 #define GRACE 1.0        /* s that late notes of others may take */
 #define LEFT_GRACE 1.0   /* s that what an ended rank has begun may take */
 
@@ -259,9 +260,15 @@ static int transfer_failed(const Wait *w, int code) {
   MPI_Error_class(code, &class);
   if (class == MPI_ERR_TRUNCATE)
     return tp_core->fail(NC_EVALUE,
-                         "%s: another rank sent more elements than fit here",
-                         w->name);
+                         "another rank sent more elements than fit here");
   return tp_failed(w->name, code);
+}
+
+/* What has taken long already may take a little longer. */
+static void pause_between(int spin, double begin) {
+  const double waited = spin > SPINS ? tp_now() - begin : 0;
+  if (waited < NAP_AFTER) sched_yield();
+  else usleep(waited < LONG ? 50 : 1000);
 }
 
 static int wait_long(MPI_Request *req, int n, MPI_Status *status,
@@ -274,24 +281,25 @@ static int wait_long(MPI_Request *req, int n, MPI_Status *status,
     m = poll_requests(req, n, status, &done);
     if (m != MPI_SUCCESS) r = transfer_failed(w, failure_code(m, n, status));
     else if (done) break;
-    else if (*tp_core->interrupted) r = interrupted(w);
-    else if (spin > SPINS && (t = tp_now()) > look) {
+    else if (*tp_core->interrupted && !w->team->deaf) r = interrupted(w);
+    else if (spin > SPINS && !w->team->deaf && (t = tp_now()) > look) {
       look = t + LOOK;
       r = trouble(w, &late, begin);
     }
-    if (r == NC_OK && spin > SPINS && tp_now() - begin > NAP_AFTER) usleep(50);
-    else sched_yield();
+    if (r == NC_OK) pause_between(spin, begin);
   }
   free(late.heard);
   return r;
 }
 
 int tp_wait(MPI_Request *req, int n, MPI_Status *status, const Wait *w) {
-  int done = 0, r;
-  for (int spin = 0; spin < EAGER; spin++)
-    if (poll_requests(req, n, status, &done) != MPI_SUCCESS || done) break;
-  if (done) return NC_OK;
-  r = wait_long(req, n, status, w);
+  int done = 0, m = MPI_SUCCESS, r;
+  for (int spin = 0; spin < EAGER && m == MPI_SUCCESS && !done; spin++)
+    m = poll_requests(req, n, status, &done);
+  if (m != MPI_SUCCESS) /* said once: after that the request is gone */
+    r = transfer_failed(w, failure_code(m, n, status));
+  else if (done) return NC_OK;
+  else r = wait_long(req, n, status, w);
   if (r != NC_OK && w->number > 0) w->team->broken = 1;
   return r;
 }

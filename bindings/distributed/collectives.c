@@ -356,7 +356,8 @@ const Bound nl_collectives[] = {
   { NULL, NULL, NULL, NULL, 0 }
 };
 
-const luaL_Reg nl_distributed_internals[] = { { "gather", gather_blocks },
-                                              { "scatter", scatter_blocks },
-                                              { "after", nl_after_work },
-                                              { NULL, NULL } };
+const luaL_Reg nl_distributed_internals[] = {
+  { "gather", gather_blocks }, { "scatter", scatter_blocks },
+  { "after", nl_after_work },  { "deafen", nl_deafen_group },
+  { "tell", nl_tell_failure }, { NULL, NULL }
+};

@@ -271,6 +271,18 @@ static int renew(lua_State *L) {
   return 0;
 }
 
+/* deafen(group), tell(text): for a session with one prompt */
+int nl_deafen_group(lua_State *L) {
+  const Transport *t = nl_transport(L, "_deafen");
+  t->deafen(nl_team(L, 1, "_deafen"));
+  return 0;
+}
+
+int nl_tell_failure(lua_State *L) {
+  nl_transport(L, "_tell")->tell(luaL_checkstring(L, 1));
+  return 0;
+}
+
 #define GROUP_ARG "group:any=nil"
 #define INIT "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil"
 
@@ -311,8 +323,8 @@ const Bound nl_process_groups[] = {
     "it",
     1 },
   { "renew", renew, "",
-    "after a failure left a group in the middle of an operation, a new world; "
-    "every process must call it. Groups of the old one stay unusable",
+    "after a failure left the world in the middle of an operation, a new one; "
+    "every process must call it. Other groups that were left stay unusable",
     1 },
   { "info", info, "-> table",
     "rank, size, local_rank, local_size, host, backend, library", 1 },

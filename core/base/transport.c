@@ -155,6 +155,10 @@ static void freeteam(Team *t) {
   (void)t;
 }
 
+static void deafen(Team *t) {
+  (void)t;
+}
+
 static void place(const Team *t, int *rank, int *size) {
   (void)t;
   *rank = 0;
@@ -222,6 +226,7 @@ static const Transport single = { .name = "single",
                                   .host = this_host,
                                   .split = split,
                                   .freeteam = freeteam,
+                                  .deafen = deafen,
                                   .place = place,
                                   .worldrank = worldrank,
                                   .broken = never_broken,

@@ -75,6 +75,8 @@ void sh_open_embedded_modules(lua_State *L) {
   lua_setfield(L, -2, "nacre.kernel_host");
   lua_pushcfunction(L, sh_openmachine);
   lua_setfield(L, -2, "nacre.machine");
+  lua_pushcfunction(L, sh_open_rank_job);
+  lua_setfield(L, -2, "nacre.rank_job");
   lua_pushcfunction(L, sh_openlex);
   lua_setfield(L, -2, "nacre.lex");
   lua_pop(L, 1);

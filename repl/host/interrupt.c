@@ -15,6 +15,7 @@
 
 #include <lauxlib.h>
 
+#include "bindings/nacre.h"
 #include "repl/host/repl.h"
 
 static lua_State *volatile running;      /* the thread to hook, NULL at rest */
@@ -120,7 +121,18 @@ void sh_interrupt(int sig) {
   }
   nc_interrupted = 1;
   if (L != NULL) arm(L);
+  nl_interrupt_python();
   errno = saved;
+}
+
+static void onsigusr1(int sig) {
+  if (running != NULL) sh_interrupt(sig);
+}
+
+void sh_interrupts_by_usr1(void) {
+  struct sigaction action = { .sa_handler = onsigusr1, .sa_flags = SA_RESTART };
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
 }
 
 /* Ctrl-\ asks at once. */

@@ -181,7 +181,8 @@ static int build_mpi(lua_State *L, const Options *o) {
 
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
-  int status, failed, prompt = o->interactive && !o->check;
+  const int several = o->launch || o->ranks;
+  int status, failed, prompt = (o->interactive || several) && !o->check;
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   if (o->kernel) return sh_runkernel(L, o);
@@ -189,6 +190,7 @@ static int run(lua_State *L, const Options *o) {
   if (o->peak) return sh_measurepeak(L);
   if (o->installkernel) return installkernel(L, o);
   if (o->build_mpi) return build_mpi(L, o);
+  if (o->worker) return sh_runworker(L);
   if (o->doctor) {
     sh_pushmember(L, "nacre.session_commands", "doctor");
     return sh_call(L, 0, 0);

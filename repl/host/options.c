@@ -42,6 +42,8 @@ static const struct Known {
   { "--user", 'U', NONE },       { "--install-kernel", 'I', NONE },
   { "--ls", 'L', NONE },         { "--diff", 'L', NONE },
   { "--convert", 'L', NONE },    { "--build-mpi", 'B', OPTIONAL },
+  { "--ranks", 'M', REQUIRED },  { "--launch", 'G', REQUIRED },
+  { "--worker", 'Z', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -98,6 +100,9 @@ void sh_help(void) {
       "                     percentages of :time, and save them\n"
       "  --test [PATH...]   run regression tests (--test --help says more)\n"
       "Several processes:\n"
+      "  --ranks N          one prompt for N processes, started by mpirun\n"
+      "  --launch COMMAND   the same, started by COMMAND, such as srun\n"
+      "  --worker           be one of them; the launcher starts it\n"
       "  --build-mpi[=DIR]  build the plug-in for the MPI of this machine with "
       "mpicc,\n"
       "                     for nacre.distributed\n"
@@ -253,6 +258,9 @@ static int take(Options *o, const Option *x) {
     case 'K': o->peak = 1; return 0;
     case 'N': o->kernel = x->value; return 0;
     case 'I': o->installkernel = 1; return 0;
+    case 'M': return small(&o->ranks, x, 1, "ranks");
+    case 'G': o->launch = x->value; return 0;
+    case 'Z': o->worker = 1; return 0;
     case 'B': o->build_mpi = x->value ? x->value : ""; return 0;
     case 'X': o->prefix = x->value; return 0;
     case 'U': o->user = 1; return 0;

@@ -107,9 +107,29 @@ int sh_takelines(lua_State *L) {
   return 0;
 }
 
+/* --ranks, --launch: starts the job that gets the lines. */
+static int start_ranks(lua_State *L, const Options *o) {
+  int status;
+  if (o->launch == NULL && o->ranks == 0) return 0;
+  sh_pushmember(L, "nacre.rank_prompt", "start");
+  if (o->launch != NULL) lua_pushstring(L, o->launch);
+  else lua_pushfstring(L, "mpirun -n %d", o->ranks);
+  status = sh_call(L, 1, 1);
+  if (status != 0) return status;
+  status = lua_toboolean(L, -1) ? 0 : EXIT_FAILURE;
+  lua_pop(L, 1);
+  return status;
+}
+
+static int end_ranks(lua_State *L, const Options *o) {
+  if (o->launch == NULL && o->ranks == 0) return 0;
+  sh_pushmember(L, "nacre.rank_prompt", "finish");
+  return sh_call(L, 0, 0);
+}
+
 int sh_loop(lua_State *L, const Options *o) {
   const Editor *editor = choose();
-  int tty = isatty(STDIN_FILENO), i;
+  int tty = isatty(STDIN_FILENO), i, status;
   sh_interrupts(GUARD_SHELL);
   sh_open_output_capture(L);
   if (!sh_openshell(L, !tty)) return sh_report(L);
@@ -119,9 +139,11 @@ int sh_loop(lua_State *L, const Options *o) {
   if (tty && !o->quiet) banner();
   current = editor;
   if (o->rc != NULL || (tty && !o->noenv && !o->norc)) sh_startup(o->rc);
-  loop(editor, editor != &editor_plain);
+  status = start_ranks(L, o);
+  if (status == 0) loop(editor, editor != &editor_plain);
+  if (status == 0) status = end_ranks(L, o);
   current = NULL;
   editor->close();
   sh_historyclose();
-  return sh_synchronize(L);
+  return status == 0 ? sh_synchronize(L) : status;
 }

@@ -34,6 +34,8 @@ typedef struct Options {
   int code;  /* -e, -l or -p was given */
   const char *kernel; /* the file that says where a notebook's front end is */
   int installkernel, user;
+  const char *launch; /* of a session of several ranks; or NULL */
+  int ranks, worker;
   const char *prefix; /* the folder for --install-kernel */
   const char *build_mpi; /* the folder for --build-mpi; "": the user's */
   int test;  /* index in argv of the first word after --test, or 0 */
@@ -95,6 +97,7 @@ enum { GUARD_SHELL, GUARD_SCRIPT };
 
 void sh_interrupts(int mode);
 void sh_interrupt(int sig); /* the signal handler */
+void sh_interrupts_by_usr1(void); /* SIGUSR1 does the same while code runs */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 /* sets the hook that is active while no Ctrl-C is pending */
 void sh_set_idle_hook(lua_State *L, lua_Hook f, int mask);
@@ -160,6 +163,8 @@ void sh_open_process_files(lua_State *L);
 int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
 int sh_openkernel(lua_State *L); /* kernel_process.c: "nacre.kernel_host" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
+int sh_open_rank_job(lua_State *L); /* rank_job.c: "nacre.rank_job" */
+int sh_runworker(lua_State *L);     /* --worker; returns an exit status */
 int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */

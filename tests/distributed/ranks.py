@@ -6,9 +6,12 @@
 
 MPI is openmpi or mpich. Exits with 77 where that MPI is not installed."""
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import threading
+import time
 
 LIMIT = 60      # seconds of a run
 
@@ -58,6 +61,41 @@ def run(mpi, n, folder, words, **more):
         [*launcher(mpi, n), *words], env=environment(mpi, folder, **more),
         capture_output=True, text=True, check=False, timeout=LIMIT,
         stdin=subprocess.DEVNULL)
+
+
+def run_until(word, path, mpi, n, folder, words, **more):
+    """As run, and makes the file when the word has been printed."""
+    text = ""
+    with subprocess.Popen(
+            [*launcher(mpi, n), *words], env=environment(mpi, folder, **more),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdin=subprocess.DEVNULL) as process:
+        limit = threading.Timer(LIMIT, process.kill)
+        limit.start()
+        for line in process.stdout:
+            text += line
+            if word in line:
+                pathlib.Path(path).touch()
+        limit.cancel()
+    return process.returncode, text
+
+
+def run_tests(mpi, names):
+    """Calls the functions test_... among the names; the exit status."""
+    if launcher(mpi, 1) is None or tool("mpicc", mpi) is None:
+        return 77
+    failed = 0
+    for name, test in list(names.items()):
+        if not name.startswith("test_"):
+            continue
+        begin, said = time.monotonic(), "ok"
+        try:
+            test()
+        except Exception as e:  # also a run that hung
+            failed += 1
+            said = f"FAIL {e}"
+        print(f"{name[5:]} {time.monotonic() - begin:.1f} s {said}", flush=True)
+    return failed > 0
 
 
 def main(words):

@@ -7,6 +7,7 @@ local fail, blocks = all.fail, all.blocks
 local dist = all.space "distributed"
 
 for name, f in pairs(all.distributed) do dist[name] = f end
+dist._deafen, dist._tell = blocks.deafen, blocks.tell  -- for the session
 
 -- The words that all_reduce and others take, by PyTorch's names.
 dist.ReduceOp = {SUM = "sum", AVG = "mean", PRODUCT = "prod", MIN = "min",

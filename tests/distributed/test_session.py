@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One prompt for several ranks: lines, errors and Ctrl-C, through pipes.
+
+    test_session.py MPI FOLDER NACRE"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import ranks
+
+MPI, FOLDER, NACRE = sys.argv[1:4]
+
+
+def start(n=3):
+    launch = " ".join(ranks.launcher(MPI, n))
+    return subprocess.Popen(
+        [NACRE, "--launch", launch, "--no-history", "-E"],
+        env=ranks.environment(MPI, FOLDER), stdin=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def session(text):
+    """What a session of these lines prints."""
+    p = start()
+    out, _ = p.communicate(text, timeout=ranks.LIMIT)
+    assert p.returncode == 0, (p.returncode, out)
+    return out
+
+
+def expect(text, *words):
+    at = 0
+    for word in words:
+        found = re.compile(word).search(text, at)
+        assert found, f"no {word!r} behind {at} in\n{text}"
+        at = found.end()
+
+
+def test_lines():
+    """Equal answers are shown once; @ chooses ranks; :local stays outside."""
+    expect(session("x = rank + 1\n"
+                   "x, size\n"
+                   "dist.all_reduce(nacre.tensor{x})[1]\n"
+                   "for i = 1, 2 do\n"
+                   "print(i) end\n"
+                   "@0,2 x\n"
+                   ":local rank\n"),
+           r"\[0\] 1\s3\n\[1\] 2\s3\n\[2\] 3\s3\n", r"\[0-2\] 6\n",
+           r"\[0-2\]\n1\n2\n", r"\[0\] 1\n\[2\] 3\n", "nil")
+
+
+def test_errors():
+    """Who waits for a rank that failed hears of it; the next line is right."""
+    expect(session("if rank == 1 then error 'bad luck' end dist.barrier()\n"
+                   "dist.all_reduce(nacre.ones(2))[1]\n"
+                   "dist.all_reduce(nacre.ones(1 + rank % 2))\n"
+                   "nacre.ones(2) + nacre.ones(3)\n"
+                   "dist.all_reduce(nacre.ones(2))[1]\n"),
+           r"rank 1 \(\S+\) failed while barrier #1 waited for it: bad luck",
+           r"\[1\] error: bad luck", r"\[0-2\] 3\.0",
+           "the ranks ask for different things: rank 0,2: .*; rank 1: ",
+           "shapes do not broadcast", r"\[0-2\] 3\.0")
+
+
+def test_interrupt():
+    """Ctrl-C reaches a rank in a loop, and those that wait for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        p = start()
+        p.stdin.write(f"if rank == 1 then io.open('{mark}', 'w'):close() "
+                      "while true do end end dist.barrier()\n")
+        p.stdin.flush()
+        limit = time.monotonic() + ranks.LIMIT
+        while not os.path.exists(mark) and time.monotonic() < limit:
+            time.sleep(0.05)
+        time.sleep(0.2)     # the others come to the barrier
+        p.send_signal(signal.SIGINT)
+        out, _ = p.communicate("dist.all_reduce(nacre.ones(2))[1]\n",
+                               timeout=ranks.LIMIT)
+        expect(out, r"\] interrupted", r"\[0-2\] 3\.0")
+        stopped = re.findall(r"^\[([\d,-]+)\] interrupted", out, re.M)
+        stopped = ",".join(stopped).replace("0-2", "0,1,2").split(",")
+        assert sorted(stopped) == ["0", "1", "2"], out
+
+
+def test_end():
+    """The job ends with the session, or is reported."""
+    assert "[0-2]" not in session(":quit\n")
+    out = session("os.execute 'true'\n@1 os.exit(3)\n")
+    expect(out, "the job has ended with status")
+
+
+def test_no_job():
+    p = subprocess.run([NACRE, "--launch", "false", "-E"], check=False,
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       timeout=ranks.LIMIT)
+    assert p.returncode != 0
+    expect(p.stderr, "the job did not start: false")
+
+
+if __name__ == "__main__":
+    sys.exit(ranks.run_tests(MPI, globals()))
