@@ -211,9 +211,9 @@ static int run_tasks(DnnConv *v) {
 }
 
 /* A 1x1 convolution with stride 1 is a product of the planes as they are; a
-   short sum does not pay for other layouts, nor does the result of few samples,
-   of which each would be cut by channels; gradients of few channels are computed
-   for 16. */
+   short sum does not pay for other layouts, nor does the result of few
+   samples, of which each would be cut by channels; gradients of few channels
+   are computed for 16. */
 static int is_worth_it(const ConvCall *c, const ConvWork *w) {
   const double flops = 2.0 * (double)c->n * (double)c->o * (double)c->c *
                        (double)(w->elements * w->positions);
