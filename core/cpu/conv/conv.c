@@ -16,6 +16,7 @@
 #include "core/cpu/kernels/kernels.h"
 
 #define MAXPARTIALS 8     /* partial dweights, at most */
+#define TOGETHER 16       /* output channels whose partial sums are added */
 #define COLUMNS 512       /* of an im2col matrix, about */
 #define PATCHES (1 << 18) /* elements of it, about */
 
@@ -221,28 +222,30 @@ static void compute_dinput(const ConvWork *w, int64_t i, char *buffer) {
   }
 }
 
+/* The sums are turned: to each filter element belong those of all output
+   channels.  So the patches are read in rows, as they lie. */
 static void compute_dweight(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t blocks = nc_ceil_div(w->channels, w->block);
-  const int64_t unit = i / blocks, part = unit / w->c->groups;
+  const int64_t unit = i / blocks, group = unit % w->c->groups;
+  const int64_t part = unit / w->c->groups, n = w->out_channels;
+  char *sums = w->partial + (part * w->c->groups + group) * w->k * n * w->size;
   int64_t s, end;
-  Gemm g = {
-    .type = w->type, .m = w->out_channels, .cs = w->k, .alpha = nc_int(1)
-  };
+  Gemm g = { .type = w->type, .n = n, .cs = n, .alpha = nc_int(1) };
   for (nc_conv_part(w, part, &s, &end); s < end; s += w->samples)
     for (int64_t k = 0; k < w->down * w->across && !nc_interrupted; k++) {
-      ConvBlock p = make_block(w, 0, unit % w->c->groups, k, buffer);
+      ConvBlock p = make_block(w, 0, group, k, buffer);
       p.first = s;
       p.samples = nc_min(w->samples, end - s);
       p.columns = p.samples * p.positions;
       set_channels(&p, i % blocks);
       if (!w->pointwise) im2col_block(&p, 0);
-      g.n = p.channels * w->elements;
+      g.m = p.channels * w->elements;
       g.k = p.columns;
       g.as[1] = g.bs[0] = 1;
-      g.a = result_operand(&p, &g.as[0]);
-      g.b = w->pointwise ? block_input(&p) : p.patches;
-      g.bs[1] = w->pointwise ? w->plane : p.columns;
-      g.c = block_weight(&p, w->partial + part * w->c->o * w->k * w->size, 0);
+      g.a = w->pointwise ? block_input(&p) : p.patches;
+      g.as[0] = w->pointwise ? w->plane : p.columns;
+      g.b = result_operand(&p, &g.bs[1]);
+      g.c = sums + p.channel * w->elements * n * w->size;
       nc_gemm(&g);
       g.beta = 1;
     }
@@ -315,38 +318,46 @@ static void plan_conv(ConvWork *w) {
 /*
 ** The request
 */
-typedef struct PartialSum {
-  const ConvWork *w;
-  int64_t n;
-} PartialSum;
+/* Rows begin..end-1 of dweight, of an output channel each: the sum of the
+   partial ones, in which these may lie beside each other. */
+#define ADD(T)                                                         \
+  static void add_##T(const ConvWork *w, int64_t begin, int64_t end) { \
+    const int64_t n = w->out_channels, all = w->c->o * w->k;           \
+    T *y = (T *)(void *)w->weight;                                     \
+    const T *x = (const T *)(void *)w->partial;                        \
+    for (int64_t k = 0; k < w->k; k++)                                 \
+      for (int64_t o = begin; o < end; o++) {                          \
+        const T *at = w->in_rows ? x + o * w->k + k                    \
+                                 : x + (o / n * w->k + k) * n + o % n; \
+        T sum = *at;                                                   \
+        for (int64_t i = 1; i < w->parts; i++) sum += at[i * all];     \
+        y[o * w->k + k] = sum;                                         \
+      }                                                                \
+  }
+ADD(float)
+ADD(double)
+#undef ADD
 
 static void add_partials(void *ctx, int64_t begin, int64_t end) {
-  const PartialSum *s = ctx;
-  const ConvWork *w = s->w;
-  char *y = w->weight + begin * w->size;
-  memcpy(y, w->partial + begin * w->size, (size_t)((end - begin) * w->size));
-  for (int64_t i = 1; i < w->parts; i++)
-    nc_kernels()->row[w->type == DT_f64].add(
-        y, w->partial + (i * s->n + begin) * w->size, 1, end - begin);
+  const ConvWork *w = ctx;
+  if (w->type == DT_f32) add_float(w, begin, end);
+  else add_double(w, begin, end);
 }
 
 /* dweight: the sum of partial ones, each over a part of the samples. */
 static int run_dweight(ConvWork *w) {
   const int64_t units = w->c->groups * nc_ceil_div(w->channels, w->block);
-  PartialSum s = { .w = w, .n = w->c->o * w->k };
   int64_t bytes;
-  void *p = NULL;
+  void *p;
   int r;
   w->parts = nc_min(nc_ceil_div(MAXPARTIALS, units), w->c->n);
   w->tasks = w->parts * units;
-  bytes = w->parts * s.n * w->size;
-  if (w->parts > 1) TRY(nc_hostalloc(&p, bytes));
-  w->partial = p ? p : w->weight;
+  bytes = w->parts * w->c->o * w->k * w->size;
+  TRY(nc_hostalloc(&p, bytes));
+  w->partial = p;
   r = nc_conv_tasks(w);
-  if (p) {
-    if (r == NC_OK) r = nc_parallel(s.n, 1 << 15, add_partials, &s);
-    nc_hostfree(p, bytes);
-  }
+  if (r == NC_OK) r = nc_parallel(w->c->o, TOGETHER, add_partials, w);
+  nc_hostfree(p, bytes);
   return r;
 }
 

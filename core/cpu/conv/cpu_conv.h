@@ -59,6 +59,8 @@ typedef struct ConvWork {
   int pointwise;              /* 1x1, stride 1: needs no im2col */
   int64_t parts;              /* of the samples, for dweight */
   char *partial;              /* dweight of each part */
+  int in_rows;                /* is an output channel of it a row, or a column
+                                 of its group? */
   int64_t tasks;
   void (*task)(const struct ConvWork *w, int64_t i, char *buffer);
   /* in tiles of a product: packs part i of the weights */

@@ -153,6 +153,7 @@ int nc_conv_plan_direct(ConvWork *w) {
   w->bytes = (w->k + 1) * (int64_t)sizeof(int64_t) +
              (w->channels * w->padded.size + w->padded.rows * w->padded.width) *
                  w->size;
+  w->in_rows = 1;
   w->task = task[w->c->product];
   return 1;
 }

@@ -17,6 +17,7 @@
 
 #define FEWEST_FLOPS 4e6 /* fewer are done before it is set up */
 #define SHORTEST_SUM 64
+#define FEWEST_SAMPLES 4
 #define PART (1 << 20)     /* bytes of a task's operands, about */
 #define TASKS 8            /* for some threads */
 #define FEWEST_CHANNELS 32 /* of a cut; oneDNN works on 16 at once */
@@ -210,15 +211,18 @@ static int run_tasks(DnnConv *v) {
 }
 
 /* A 1x1 convolution with stride 1 is a product of the planes as they are; a
-   short sum does not pay for other layouts; gradients of few channels are
-   computed for 16. */
+   short sum does not pay for other layouts, nor does the result of few
+   samples, of which each would be cut by channels; gradients of few channels
+   are computed for 16. */
 static int is_worth_it(const ConvCall *c, const ConvWork *w) {
   const double flops = 2.0 * (double)c->n * (double)c->o * (double)c->c *
                        (double)(w->elements * w->positions);
   const int pointwise = w->elements == 1 && w->plane == w->positions;
   return c->groups == 1 && flops >= FEWEST_FLOPS && !pointwise &&
          c->c * w->elements >= SHORTEST_SUM &&
-         (c->product != CONV_INPUT || c->c >= 16);
+         (c->product != CONV_INPUT || c->c >= 16) &&
+         (c->product != CONV_RESULT || w->type != DT_f32 ||
+          c->n >= FEWEST_SAMPLES);
 }
 
 int nc_conv_onednn(const ConvCall *c, int *done) {

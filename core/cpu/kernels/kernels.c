@@ -269,9 +269,10 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
   {                                                                           \
     moments_##t, argmax_##t, expsum_##t, scale_##t, shift_##t,                \
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
-        cumsum_four_##t, taps_##t, add_scaled_##t, dot_product_##t,           \
-        every_second_##t, copy_rows_##t, add_rows_##t, softmax_rows_##t,      \
-        softmax_columns_##t, softmax_block_##t, { TILE_NUMBERS(TILE_##t) },   \
+        cumsum_four_##t, taps_##t, add_scaled_##t, add_four_##t,              \
+        dot_product_##t, dot_four_##t, every_second_##t, copy_rows_##t,       \
+        add_rows_##t, softmax_rows_##t, softmax_columns_##t,                  \
+        softmax_block_##t, { TILE_NUMBERS(TILE_##t) },                        \
         { TILE_NUMBERS(NEAR_TILE_##t) }, small_product_##t, small_lu_##t,     \
         small_lu_solve_##t                                                    \
   }

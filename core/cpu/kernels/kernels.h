@@ -105,7 +105,13 @@ typedef struct RowKernels {
   void (*taps)(void *y, const void *x, const void *w, const int64_t at[],
                int64_t n);
   void (*add)(void *y, const void *x, double a, int64_t n); /* y += a*x */
+  /* y += the sum over r < 4 of a[r] * x[r*step + i] */
+  void (*add_four)(void *y, const void *x, int64_t step, const double a[4],
+                   int64_t n);
   double (*dot)(const void *x, const void *y, int64_t n);
+  /* sum[r] = the same of y and row r < 4 of x, whose rows lie `step' apart */
+  void (*dot_four)(const void *x, int64_t step, const void *y, int64_t n,
+                   double sum[4]);
   void (*every_second)(void *y, const void *x, int64_t n); /* y[i] = x[2*i] */
   /* y = x, y += x, for `rows' rows of n elements, which begin ystep and xstep
      elements apart */
