@@ -392,6 +392,8 @@ extern const Bound nl_grad_mode[];            /* grad_mode.c */
 extern const Bound nl_autograd_functions[];   /* autograd.c: nacre.autograd */
 extern const Bound nl_event_methods[];        /* cuda_streams.c: methods */
 extern const Bound nl_png[];                  /* png.c */
+extern const Bound nl_python[];               /* python_module.c */
+extern const Bound nl_python_functions[];     /* the same: of nacre.python() */
 extern const Bound nl_random_functions[];     /* generator.c */
 extern const Bound nl_generator_methods[];    /* generator.c */
 extern const Bound nl_process_groups[];       /* distributed/process_group.c */

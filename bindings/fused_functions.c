@@ -162,7 +162,7 @@ static int end_trace(lua_State *L) {
   Program *p = luaL_checkudata(L, 1, PROGRAM);
   const int n = lua_gettop(L) - 3;
   Tensor *result[MAXARGS];
-  int ok = n <= MAXARGS;
+  int ok = n <= MAXARGS, r;
   nl_select(L);
   nc_fusion_end(p->fusion);
   lua_pushvalue(L, 2);
@@ -182,7 +182,8 @@ static int end_trace(lua_State *L) {
     lua_pushliteral(L, "it returns something else than tensors, numbers, "
                        "booleans and strings");
     leave_unfused(L, p);
-  } else if (nc_fusion_build(p->fusion, result, p->nresult) != NC_OK) {
+  } else if ((r = nc_fusion_build(p->fusion, result, p->nresult)) != NC_OK) {
+    if (r == NC_ENOMEM) return nl_check_op(L, r, "fuse");
     lua_pushstring(L, nc_lasterror()->text);
     leave_unfused(L, p);
   }

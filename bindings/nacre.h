@@ -16,6 +16,15 @@ int nl_synchronize(lua_State *L);
 /* the same, but does not repeat the error of a device that has failed before */
 int nl_synchronize_working(lua_State *L);
 
+/* Ctrl-C was pressed: if Python runs, it raises KeyboardInterrupt. For a signal
+   handler. */
+void nl_interrupt_python(void);
+
+/* Ends Python, if it runs: with what it has registered for that. The last Lua
+   state that uses it does so when it is closed; for a program that exits
+   without. */
+void nl_end_python(lua_State *L);
+
 /* A lua_Alloc for many short-lived userdata; see lua_allocator.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
 

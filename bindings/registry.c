@@ -12,21 +12,14 @@
 
 #include "bindings/binding.h"
 
-static const Bound *const bounds[] = { nl_conversions,
-                                       nl_bytes,
-                                       nl_tensor_fields,
-                                       nl_inplace_views,
-                                       nl_defaults,
-                                       nl_files,
-                                       nl_archives,
-                                       nl_op_events,
-                                       nl_to_device,
-                                       nl_png,
-                                       nl_grad_mode,
-                                       nl_gradient_methods,
-                                       nl_backward_methods,
-                                       nl_random_functions,
-                                       nl_fused };
+static const Bound *const bounds[] = { nl_conversions,      nl_bytes,
+                                       nl_tensor_fields,    nl_inplace_views,
+                                       nl_defaults,         nl_files,
+                                       nl_archives,         nl_op_events,
+                                       nl_to_device,        nl_png,
+                                       nl_grad_mode,        nl_gradient_methods,
+                                       nl_backward_methods, nl_random_functions,
+                                       nl_python,           nl_fused };
 
 /* The functions that are not fields of `nacre' or methods of tensors, with the
    prefix of their full names. */
@@ -40,7 +33,8 @@ static const struct {
                { "Stream:", nl_stream_methods },
                { "Event:", nl_event_methods },
                { "Work:", nl_work_methods },
-               { "Generator:", nl_generator_methods } };
+               { "Generator:", nl_generator_methods },
+               { "py.", nl_python_functions } };
 #define NOTHERS (sizeof others / sizeof *others)
 
 /* The C function of this name that belongs in `where' (NL_FUNCTION, NL_METHOD),
@@ -308,6 +302,7 @@ static void set_aliases(lua_State *L, const char *name) {
 /* nacre._info(name or function): a table that describes the operation, or
    nothing. [-0, +(0|1), e] */
 int nl_info(lua_State *L) {
+  if (lua_type(L, 1) == LUA_TUSERDATA) return 0; /* an object of Python */
   if (lua_iscfunction(L, 1) && !replace_by_name(L)) {
     lua_settop(L, 1);
     return push_other_info(L, NULL) || nl_composedinfo(L, 1);

@@ -416,6 +416,13 @@ typedef struct EvenBinsCall {
 ** that of TensorIter.  All results have one shape and equal strides; their
 ** memory is that of an operand, element for element, or overlaps none.  A step
 ** writes after all steps before it have read.
+**
+** With `line' there are reductions among the steps.  A line is so many elements
+** that follow each other in all operands of that shape and in the results, the
+** last dimension.  A register `of_lines' has one element for each line; a
+** reduction makes such a one from another register, a step that spreads it
+** gives the element to all of its line.  All that is computed at once begins at
+** a multiple of `lines' lines.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */
@@ -427,6 +434,8 @@ typedef struct FusedStep {
   DType common, type;
   int nsrc, src[NC_MAXIN - 1];
   int dst;
+  int of_lines;               /* is dst? */
+  int spread;                 /* from a register of lines */
   double par[2];
 } FusedStep;
 
@@ -438,11 +447,13 @@ typedef struct FusedReg {
   int index;                  /* of the operand, or of the number */
   int result;                 /* of the result that it is; -1: none */
   int slot;                   /* of the buffer that may hold it */
+  int of_lines;
 } FusedReg;
 
 typedef struct FusedCode {
   int nsteps, nregs, noperands, nresults, nnumbers, nslots;
   int elementsize;            /* of the widest register, as it is computed */
+  int line, lines;            /* 0: no reductions */
   FusedStep step[NC_FUSED_STEPS];
   FusedReg reg[NC_FUSED_REGS];
 } FusedCode;
@@ -450,6 +461,8 @@ typedef struct FusedCode {
 typedef struct FusedCall {
   const FusedCode *code;
   Tensor *const *operand, *const *result;
+  const Tensor *model;        /* an operand or result of the shape and strides
+                                 of all registers but those of lines */
   const Scalar *number;
 } FusedCall;
 

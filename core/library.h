@@ -14,6 +14,8 @@ int nc_symbol(void *f, void *handle, const char *name);
    its name; or NULL. bind finds the functions and returns 0 if the library is
    another one, or another version. */
 const char *nc_openfirst(const char *const names[], int (*bind)(void *handle));
+/* The same; the libraries that this one opens find its functions. */
+const char *nc_openglobal(const char *const names[], int (*bind)(void *handle));
 
 typedef struct Library {
   const char *variable;       /* of the environment; it may name the file */

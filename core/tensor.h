@@ -90,6 +90,12 @@ void nc_failalloc(int64_t n, int sticky);
 /*
 ** Tensors
 */
+/* Who owns memory that the core did not allocate: another library. */
+typedef struct Owner {
+  void (*release)(struct Owner *o); /* no storage uses the memory any more */
+  int readonly;               /* operations do not write to it */
+} Owner;
+
 typedef struct Storage {
   int refs;
   int pinned;                 /* is it page-locked host memory? */
@@ -103,6 +109,7 @@ typedef struct Storage {
   void *p;
   int64_t bytes;              /* as requested */
   struct Mapping *map;        /* of the file that p points into, or NULL */
+  Owner *owner;               /* of the memory, or NULL: it is the device's */
   double small[8];            /* the elements, if they fit */
 } Storage;
 
@@ -124,6 +131,12 @@ int nc_newdense(Tensor **t, const Device *d, DType type,
                 const Tensor *x);           /* the same, in the shape of x */
 int nc_newlike(Tensor **t, const Tensor *x, DType type); /* strides as x */
 int nc_alias(Tensor **t, const Tensor *x);  /* shares the storage of x */
+/* Elements at p, on the CPU, of memory that has an owner; strides count
+   elements, each at least 0. After a failure the memory is still the
+   caller's. */
+int nc_newowned(Tensor **t, Owner *o, void *p, DType type, int nd,
+                const int64_t size[], const int64_t step[]);
+int nc_isreadonly(const Tensor *t);
 void nc_retain(Tensor *t);
 void nc_release(Tensor *t);                 /* t may be NULL */
 /* After a failure r releases t[0..n-1] and sets them to NULL.  Returns r. */

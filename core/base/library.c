@@ -12,14 +12,24 @@ int nc_symbol(void *f, void *handle, const char *name) {
   return p != NULL;
 }
 
-const char *nc_openfirst(const char *const names[], int (*bind)(void *handle)) {
+static const char *open_first(const char *const names[], int visibility,
+                              int (*bind)(void *handle)) {
   for (; *names; names++) {
-    void *handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(*names, RTLD_NOW | visibility);
     if (handle == NULL) continue;
     if (bind(handle)) return *names;
     dlclose(handle);
   }
   return NULL;
+}
+
+const char *nc_openfirst(const char *const names[], int (*bind)(void *handle)) {
+  return open_first(names, RTLD_LOCAL, bind);
+}
+
+const char *nc_openglobal(const char *const names[],
+                          int (*bind)(void *handle)) {
+  return open_first(names, RTLD_GLOBAL, bind);
 }
 
 int nc_library(Library *l) {

@@ -106,6 +106,7 @@ static int new_storage(Storage **out, const Device *d, int64_t bytes) {
   s->bytes = bytes;
   s->p = s->small;
   s->map = NULL;
+  s->owner = NULL;
   if (bytes > (int64_t)sizeof s->small || d != &nc_cpu) {
     int r = d->alloc(d, &s->p, bytes);
     if (r != NC_OK) {
@@ -119,13 +120,14 @@ static int new_storage(Storage **out, const Device *d, int64_t bytes) {
 }
 
 int64_t nc_heldbytes(const Storage *s) {
-  if (s->p == s->small || s->map) return 0;
+  if (s->p == s->small || s->map || s->owner) return 0;
   return s->device == &nc_cpu && !s->pinned ? nc_hostsize(s->bytes) : s->bytes;
 }
 
 static void release_storage(Storage *s) {
   if (--s->refs > 0) return;
   if (s->map) nc_release_mapping(s->map);
+  else if (s->owner) s->owner->release(s->owner);
   else if (s->pinned) {
     nc_memory.live -= s->bytes;
     nc_open_accelerator()->unpin(s->p, s->bytes);
@@ -228,6 +230,29 @@ int nc_new_in(Tensor **out, struct Mapping *map, void *p, DType type, int nd,
   t->data->bytes = n * nc_dtypesize(type);
   set_dense(t, nd, size);
   return NC_OK;
+}
+
+int nc_newowned(Tensor **out, Owner *o, void *p, DType type, int nd,
+                const int64_t size[], const int64_t step[]) {
+  const int64_t none = 0;
+  int64_t n, last = 0;
+  *out = NULL;
+  TRY(nc_checksize(&n, type, nd, size));
+  TRY(nc_new(out, &nc_cpu, type, 1, &none));
+  Tensor *t = *out;
+  set_dense(t, nd, size);
+  for (int i = 0; n > 0 && i < nd; i++) {
+    if (size[i] > 1) t->step[i] = step[i];
+    last += (size[i] - 1) * t->step[i];
+  }
+  t->data->owner = o;
+  if (n > 0) t->data->p = p;
+  t->data->bytes = n > 0 ? (last + 1) * nc_dtypesize(type) : 0;
+  return NC_OK;
+}
+
+int nc_isreadonly(const Tensor *t) {
+  return t->data->owner != NULL && t->data->owner->readonly;
 }
 
 int nc_newlike(Tensor **out, const Tensor *x, DType type) {

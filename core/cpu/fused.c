@@ -22,6 +22,8 @@
 
 typedef struct StepPlan {
   PointwiseKernel f;
+  ReduceKernel fold; /* of a reduction */
+  ConvertKernel finish;
   ConvertKernel convert[MAXSRC]; /* to the type of the kernel; NULL: none */
   ConvertKernel load[MAXSRC];    /* after store: rounds to the common dtype */
   ConvertKernel store[MAXSRC];
@@ -45,6 +47,7 @@ typedef struct Plan {
   const FusedCode *code;
   int64_t n;      /* elements of a result */
   int64_t blocks; /* in a task */
+  int64_t block;  /* elements that go through the steps at once */
   int64_t room;   /* bytes of a buffer */
   StepPlan step[NC_FUSED_STEPS];
   Access operand[NC_FUSED_TENSORS], result[NC_FUSED_TENSORS];
@@ -91,6 +94,18 @@ static void plan_operand(StepPlan *p, const FusedStep *s, int j,
   p->load[j] = kernels->load[own][common];
 }
 
+/* A reduction of whole lines in memory, as reduce.c runs it. */
+static void plan_fold(StepPlan *p, const FusedStep *s, KernelType c) {
+  const Kernels *kernels = nc_kernels();
+  const AlongKernel *of = NULL;
+  p->fold = kernels->reduce[s->op][c];
+  if (s->op == OP_sum || s->op == OP_mean) of = kernels->sum;
+  if (s->op == OP_amax) of = kernels->amax;
+  if (s->op == OP_amin) of = kernels->amin;
+  if (of && of[s->common]) p->fold.along = of[s->common];
+  p->finish = kernels->store[CT_f64][s->type];
+}
+
 static void plan_step(StepPlan *p, const FusedCode *code, const FusedStep *s) {
   const Kernels *kernels = nc_kernels();
   const OpInfo *info = &nc_opinfo[s->op];
@@ -100,6 +115,14 @@ static void plan_step(StepPlan *p, const FusedCode *code, const FusedStep *s) {
   const KernelType own = is_test ? CT_u8 : c;
   const DType kept = buffer_dtype(s->type);
   memset(p, 0, sizeof *p);
+  if (info->kind == REDUCE_OP && s->grad_index == 0) {
+    plan_fold(p, s, c);
+    return;
+  }
+  if (s->spread) {
+    p->finish = kernels->load[nc_kernel_type(s->type)][kept];
+    return;
+  }
   p->f = kernels->pointwise[s->op][c];
   for (int j = 0; j < s->nsrc; j++) p->place[j] = j + 1;
   p->nplaces = s->nsrc + 1;
@@ -132,19 +155,69 @@ static void *bring(const StepPlan *p, int j, void *x, char *buf, int64_t n) {
   return x;
 }
 
-static void run_step(const StepPlan *p, const FusedStep *s, void *const v[],
-                     int64_t n) {
+/* Runs a step for at most NC_BLOCK elements. */
+static void run_elements(const StepPlan *p, const FusedStep *s, void *const x[],
+                         void *y, int64_t n) {
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   _Alignas(64) char narrow[NC_BLOCK * 8];
-  void *x[NC_GRADSLOTS];
-  x[0] = p->narrow ? buf[0] : v[s->dst];
-  for (int i = 1; i < p->nplaces; i++) x[i] = x[0];
+  void *v[NC_GRADSLOTS];
+  v[0] = p->narrow ? buf[0] : y;
+  for (int i = 1; i < p->nplaces; i++) v[i] = v[0];
   for (int j = 0; j < s->nsrc; j++)
-    x[p->place[j]] = bring(p, j, v[s->src[j]], buf[j + 1], n);
-  p->f(n, x, s->par);
+    v[p->place[j]] = bring(p, j, x[j], buf[j + 1], n);
+  p->f(n, v, s->par);
   if (p->narrow == NULL) return;
-  p->narrow(p->widen ? narrow : v[s->dst], buf[0], 1, n);
-  if (p->widen) p->widen(v[s->dst], narrow, 1, n);
+  p->narrow(p->widen ? narrow : y, buf[0], 1, n);
+  if (p->widen) p->widen(y, narrow, 1, n);
+}
+
+/* A reduction of lines of n elements, or the reverse: one element for each
+   line. */
+static void run_lines(const StepPlan *p, const FusedStep *s, char *x, char *y,
+                      int64_t n, int64_t lines) {
+  const int64_t size = nc_dtypesize(buffer_dtype(s->type));
+  for (int64_t i = 0; i < lines; i++) {
+    double sum;
+    if (s->spread) {
+      p->finish(y + i * n * size, x + i * size, 0, n);
+      continue;
+    }
+    p->fold.init(&sum, 1, s->par);
+    p->fold.along(&sum, x + i * n * size, n, s->par);
+    p->fold.finish(&sum, 1, n, s->par);
+    p->finish(y + i * size, &sum, 1, 1);
+  }
+}
+
+/* A buffer of numbers, or of an operand that is one element, is as long as a
+   block of NC_BLOCK. */
+static int is_repeated(const Plan *p, const FusedReg *g) {
+  return g->kind == FUSED_NUMBER ||
+         (g->kind == FUSED_OPERAND && p->operand[g->index].constant);
+}
+
+/* Runs step i for a block of n elements. */
+static void run_step(const Plan *p, int i, void *const v[], int64_t n) {
+  const FusedCode *code = p->code;
+  const FusedStep *s = &code->step[i];
+  const int64_t wide = nc_dtypesize(buffer_dtype(s->type));
+  if (p->step[i].finish) {
+    run_lines(&p->step[i], s, v[s->src[0]], v[s->dst], code->line,
+              n / code->line);
+    return;
+  }
+  if (s->of_lines) n /= code->line;
+  for (int64_t at = 0; at < n; at += NC_BLOCK) {
+    void *x[MAXSRC];
+    for (int j = 0; j < s->nsrc; j++) {
+      const FusedReg *g = &code->reg[s->src[j]];
+      x[j] = v[s->src[j]];
+      if (at && !is_repeated(p, g))
+        x[j] = (char *)x[j] + at * nc_dtypesize(buffer_dtype(g->type));
+    }
+    run_elements(&p->step[i], s, x, (char *)v[s->dst] + at * wide,
+                 nc_min(n - at, NC_BLOCK));
+  }
 }
 
 /*
@@ -215,7 +288,8 @@ static void open_block(const Plan *p, void *v[], char *room, int64_t at,
                                                : &p->result[g->result];
     v[r] = buf;
     if (g->kind != FUSED_OPERAND) {
-      if (g->result >= 0) v[r] = place(a, buf, at);
+      if (g->result >= 0)
+        v[r] = place(a, buf, g->of_lines ? at / code->line : at);
       continue;
     }
     v[r] = place(a, buf, at);
@@ -254,9 +328,10 @@ static void run_block(const Plan *p, char *room, int64_t at, int64_t n,
   for (int i = 0; i < code->nsteps; i++) {
     const FusedStep *s = &code->step[i];
     const FusedReg *g = &code->reg[s->dst];
-    run_step(&p->step[i], s, v, n);
+    const int64_t of = g->of_lines ? code->line : 1; /* elements of one */
+    run_step(p, i, v, n);
     if (g->result >= 0)
-      write_result(&p->result[g->result], g, v[s->dst], at, n);
+      write_result(&p->result[g->result], g, v[s->dst], at / of, n / of);
   }
 }
 
@@ -274,11 +349,11 @@ static void fill_numbers(const Plan *p, char *room) {
 
 static void run_task(void *ctx, int64_t i, char *room) {
   const Plan *p = ctx;
-  const int64_t from = i * p->blocks * NC_BLOCK;
-  const int64_t to = nc_min(p->n, from + p->blocks * NC_BLOCK);
+  const int64_t from = i * p->blocks * p->block;
+  const int64_t to = nc_min(p->n, from + p->blocks * p->block);
   fill_numbers(p, room);
-  for (int64_t at = from; at < to; at += NC_BLOCK)
-    run_block(p, room, at, nc_min(to - at, NC_BLOCK), at == from);
+  for (int64_t at = from; at < to; at += p->block)
+    run_block(p, room, at, nc_min(to - at, p->block), at == from);
   for (int k = 0; k < p->code->nresults; k++)
     if (p->result[k].stream) {
       nc_kernels()->fence();
@@ -286,23 +361,35 @@ static void run_task(void *ctx, int64_t i, char *room) {
     }
 }
 
+/* A result of lines lies row by row, and is its own model. */
+static void plan_tensors(Plan *p) {
+  const FusedCall *c = p->call;
+  const FusedCode *code = p->code;
+  for (int i = 0; i < code->noperands; i++)
+    plan_access(&p->operand[i], c->model, c->operand[i], 0);
+  for (int r = 0; r < code->nregs; r++) {
+    const FusedReg *g = &code->reg[r];
+    const Tensor *y;
+    if (g->kind != FUSED_VALUE || g->result < 0) continue;
+    y = c->result[g->result];
+    plan_access(&p->result[g->result], g->of_lines ? y : c->model, y, 1);
+    if (!g->of_lines) plan_stream(p, g->result);
+  }
+}
+
 int nc_cpu_fused(const FusedCall *c) {
   const FusedCode *code = c->code;
-  const Tensor *model = c->result[0];
   Plan p;
   p.call = c;
   p.code = code;
-  p.n = nc_numel(model);
-  p.room = NC_BLOCK * code->elementsize;
-  p.blocks = nc_ceil_div(WORK, NC_BLOCK * code->nsteps);
+  p.n = nc_numel(c->model);
+  p.block = code->line ? (int64_t)code->line * code->lines : NC_BLOCK;
+  p.room = (p.block > NC_BLOCK ? p.block : NC_BLOCK) * code->elementsize;
+  p.room = nc_ceil_div(p.room, 64) * 64;
+  p.blocks = nc_ceil_div(WORK, p.block * code->nsteps);
   for (int i = 0; i < code->nsteps; i++)
     plan_step(&p.step[i], code, &code->step[i]);
-  for (int i = 0; i < code->noperands; i++)
-    plan_access(&p.operand[i], model, c->operand[i], 0);
-  for (int i = 0; i < code->nresults; i++) {
-    plan_access(&p.result[i], model, c->result[i], 1);
-    plan_stream(&p, i);
-  }
-  return nc_cpu_tasks(nc_ceil_div(p.n, p.blocks * NC_BLOCK),
+  plan_tensors(&p);
+  return nc_cpu_tasks(nc_ceil_div(p.n, p.blocks * p.block),
                       code->nslots * p.room, run_task, &p);
 }

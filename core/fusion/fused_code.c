@@ -9,11 +9,11 @@
 
 int nc_fusion_is_exact(const char *s) {
   static const char *const words[] = {
-    "a",       "b",      "c",       "x",      "y",      "g",     "p",
-    "q",       "K",      "where",   "lt",     "gt",     "le",    "ge",
-    "eq",      "ne",     "both",    "either", "absval", "sgn",   "larger",
-    "smaller", "square", "highest", "lowest", "sqrt",   "floor", "ceil",
-    "trunc",   "rint",   "copysign"
+    "s",     "n",      "a",       "b",      "c",       "x",      "y",
+    "g",     "p",      "q",       "K",      "where",   "lt",     "gt",
+    "le",    "ge",     "eq",      "ne",     "both",    "either", "absval",
+    "sgn",   "larger", "smaller", "square", "highest", "lowest", "sqrt",
+    "floor", "ceil",   "trunc",   "rint",   "copysign"
   };
   while (*s) {
     size_t n = 0, w = 0;
@@ -66,6 +66,7 @@ int nc_code_number(Builder *b, Scalar v, DType type) {
 */
 static int same_step(const FusedStep *a, const FusedStep *b) {
   return a->op == b->op && a->grad_index == b->grad_index &&
+         a->of_lines == b->of_lines && a->spread == b->spread &&
          a->common == b->common && a->type == b->type && a->nsrc == b->nsrc &&
          memcmp(a->src, b->src, (size_t)a->nsrc * sizeof *a->src) == 0 &&
          memcmp(a->par, b->par, sizeof a->par) == 0;
@@ -77,6 +78,7 @@ int nc_code_step(Builder *b, FusedStep *s) {
     if (same_step(&c->step[i], s)) return s->dst = c->step[i].dst;
   if (c->nsteps == NC_FUSED_STEPS) return -1;
   if ((s->dst = add_reg(b, FUSED_VALUE, s->type, 0)) < 0) return -1;
+  c->reg[s->dst].of_lines = s->of_lines;
   c->step[c->nsteps++] = *s;
   return s->dst;
 }
@@ -101,6 +103,45 @@ static void remove_dead(FusedCode *c) {
   c->nsteps = n;
 }
 
+/* The step that computes register r for one step alone; NULL: none. */
+static const FusedStep *only_use(const FusedCode *c, int r) {
+  const FusedStep *found = NULL;
+  int uses = 0;
+  for (int i = 0; i < c->nsteps; i++) {
+    if (c->step[i].dst == r) found = &c->step[i];
+    for (int j = 0; j < c->step[i].nsrc; j++) uses += c->step[i].src[j] == r;
+  }
+  return uses == 1 && c->reg[r].result < 0 ? found : NULL;
+}
+
+/* a*b + c and c - a*b become one step, c + p*a*b with p = 1 or -1, of the same
+   bits: the compiler contracts neither. */
+static void contract(FusedCode *c) {
+  for (int i = 0; i < c->nsteps; i++) {
+    FusedStep *s = &c->step[i];
+    const int sub = s->op == OP_sub;
+    if ((s->op != OP_add && !sub) || s->grad_index || s->par[0] != 1 ||
+        s->common < DT_f32 || s->type != s->common)
+      continue;
+    for (int j = sub; j < 2; j++) {
+      const FusedStep *m = only_use(c, s->src[j]);
+      if (m == NULL || m->op != OP_mul || m->grad_index ||
+          m->common != s->common || m->type != s->type)
+        continue;
+      *s = (FusedStep){ .op = OP_addcmul,
+                        .common = s->common,
+                        .type = s->type,
+                        .nsrc = 3,
+                        .src = { s->src[1 - j], m->src[0], m->src[1] },
+                        .dst = s->dst,
+                        .of_lines = s->of_lines,
+                        .par = { sub ? -1 : 1, 0 } };
+      break;
+    }
+  }
+  remove_dead(c);
+}
+
 static int widest(const FusedCode *c) {
   int size = 4;
   for (int i = 0; i < c->nsteps; i++)
@@ -112,10 +153,11 @@ static int widest(const FusedCode *c) {
 
 /* Operands and numbers keep their buffers; that of a value is free after the
    last step that reads it. */
-void nc_code_finish(Builder *b) {
+void nc_code_finish(Builder *b, int writes) {
   FusedCode *c = b->code;
   int last[NC_FUSED_REGS], vacant[NC_FUSED_REGS], nvacant = 0;
   remove_dead(c);
+  if (!writes) contract(c); /* it reads operands later */
   for (int r = 0; r < c->nregs; r++) {
     last[r] = -1;
     if (c->reg[r].kind != FUSED_VALUE) c->reg[r].slot = c->nslots++;
@@ -149,6 +191,16 @@ static int reg_of(Compiler *c, int value) {
   return c->reg[value];
 }
 
+/* The register of a value for a step; of_lines: has that one element for each
+   line?  Otherwise such a value is spread. */
+static int source(Compiler *c, int value, int of_lines) {
+  const int r = reg_of(c, value);
+  FusedStep s = { .op = OP_clone, .nsrc = 1, .src = { r }, .spread = 1 };
+  if (r < 0 || of_lines || !c->b.code->reg[r].of_lines) return r;
+  s.common = s.type = c->b.code->reg[r].type;
+  return nc_code_step(&c->b, &s);
+}
+
 int nc_code_note(Compiler *c, const Note *n) {
   const TensorIter *k = &n->loop;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
@@ -156,15 +208,16 @@ int nc_code_note(Compiler *c, const Note *n) {
                   .common = k->common_dtype,
                   .type = k->type[0],
                   .nsrc = k->nargs - 1,
+                  .of_lines = nc_fusion_of_lines(c->f, c->p, n->out[0]),
                   .par = { k->par[0], k->par[1] } };
   for (int j = 0; j < s.nsrc; j++) {
     Scalar v = k->number[j + 1];
     v.symbol = n->in[j] < 0 ? n->number[j].symbol : 0;
     if (v.symbol && choose && j == 0) return -1;
-    s.src[j] =
-        n->in[j] >= 0
-            ? reg_of(c, n->in[j])
-            : nc_code_number(&c->b, v, choose && j == 0 ? DT_b8 : s.common);
+    if (n->in[j] >= 0)
+      s.src[j] = source(c, n->in[j], s.of_lines && !n->is_fold);
+    else
+      s.src[j] = nc_code_number(&c->b, v, choose && j == 0 ? DT_b8 : s.common);
     if (s.src[j] < 0) return -1;
   }
   return nc_code_step(&c->b, &s);
@@ -207,18 +260,40 @@ static int add_results(Compiler *c, Part *p, int part) {
   return c->b.code->nresults > 0;
 }
 
+/* Sets the tensor that has the shape of the part.  Returns 0 if there is
+   none. */
+static int set_model(Compiler *c, Part *p) {
+  const FusedCode *code = c->b.code;
+  for (int r = 0; r < code->nregs; r++)
+    if (code->reg[r].result >= 0 && !code->reg[r].of_lines) {
+      p->model = code->reg[r].result;
+      return 1;
+    }
+  for (int i = 0; i < code->noperands; i++)
+    if (nc_fusion_same_layout(&c->f->value[p->operand[i]],
+                              &c->f->value[p->main])) {
+      p->model = -1 - i;
+      return 1;
+    }
+  return 0;
+}
+
 static int compile(Compiler *c, Part *p, int part) {
   for (int i = c->p->first; i < c->p->end; i++) {
     const Note *n = &c->f->note[i];
     if ((c->reg[n->out[0]] = nc_code_note(c, n)) < 0) return 0;
   }
   if (!add_results(c, p, part)) return 0;
-  nc_code_finish(&c->b);
-  return c->b.code->nsteps > 1;
+  c->b.code->line = p->line;
+  c->b.code->lines = p->lines;
+  if (!set_model(c, p)) return 0;
+  nc_code_finish(&c->b, p->writes);
+  return c->b.code->nsteps > 0;
 }
 
 int nc_fusion_compile(Fusion *f, Part *p) {
   Compiler c = { .f = f, .p = p, .operand = p->operand };
+  p->work = p->end - p->first;
   const int64_t room = f->nvalue * (int64_t)sizeof *c.reg;
   void *reg;
   c.b.code = nc_fusion_keep(f, sizeof *c.b.code);

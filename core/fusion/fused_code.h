@@ -36,7 +36,9 @@ int nc_code_number(Builder *b, Scalar v, DType type);
 int nc_code_step(Builder *b, FusedStep *s);
 /* Register r is also a result. */
 void nc_code_result(Builder *b, int r);
-/* Removes steps that lead to no result, and gives buffers to registers. */
-void nc_code_finish(Builder *b);
+/* Removes steps that lead to no result, makes one of two where one operation
+   does it, and gives buffers to registers.  writes: results overwrite
+   operands. */
+void nc_code_finish(Builder *b, int writes);
 
 #endif

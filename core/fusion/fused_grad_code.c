@@ -169,6 +169,7 @@ static int add_forward(GradCompiler *k) {
   const Part *p = k->c.p;
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &k->c.f->note[i];
+    if (n->is_fold) return 0;
     if ((k->c.reg[n->out[0]] = nc_code_note(&k->c, n)) < 0) return 0;
   }
   for (int i = 0; i < k->c.b.code->noperands; i++)
@@ -213,7 +214,8 @@ static int compile(GradCompiler *k) {
     }
   }
   if (!add_results(k)) return 0;
-  nc_code_finish(&k->c.b);
+  nc_code_finish(&k->c.b, 0);
+  k->g->part.work = k->g->code.nsteps;
   return 1;
 }
 

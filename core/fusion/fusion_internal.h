@@ -37,6 +37,7 @@ typedef struct Note {         /* an operation */
   Index *index;
   int nindex;
   int is_row;                 /* did it run one pointwise loop, `loop'? */
+  int is_fold;                /* or one reduction of the last dimension? */
   TensorIter loop;            /* its operands are those in in[] */
   int part;
 } Note;
@@ -62,6 +63,11 @@ typedef struct Part {
   int into[NC_FUSED_TENSORS]; /* the operand, by its place, whose memory a
                                  result takes; -1: none */
   int writes;                 /* is there such a result? */
+  int work;                   /* operations on an element, to be counted */
+  int main;                   /* a value of the shape of its rows; -1: none */
+  int line, lines;            /* as in FusedCode */
+  int exact;                  /* nc_fusion_is_exact holds of all rows */
+  int model;                  /* of FusedCall: a result, or -1 - an operand */
   Scalar number[NC_FUSED_STEPS];
   Gradient *gradient;         /* made at the first backward */
 } Part;
@@ -76,6 +82,7 @@ struct Fusion {
   int *result;
   int64_t noteroom, valueroom, partroom, resultroom; /* in bytes */
   struct Kept { struct Kept *next; int64_t bytes; } *kept;
+  int short_of_memory;        /* a note is missing */
   char why[128];              /* it cannot be run again; "" otherwise */
   DType dtype;                /* of the context that it was traced in */
   const Device *device;
@@ -94,6 +101,11 @@ struct Fusion {
 
 /* Memory that is released with f; NULL if there is none. */
 void *nc_fusion_keep(Fusion *f, int64_t bytes);
+
+/* Cuts the notes into parts (fusion_parts.c). */
+int nc_fusion_cut(Fusion *f);
+/* Has value v one element for each line of the part? */
+int nc_fusion_of_lines(const Fusion *f, const Part *p, int v);
 
 /* Two values of one shape and of equal strides? */
 int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b);

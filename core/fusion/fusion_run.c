@@ -159,11 +159,32 @@ static int replay_note(const Note *n, const Scalar number[], Tensor *slot[]) {
   return r;
 }
 
+/* Adds the line of the note to the error of its operation. */
+static int fail_at(const Note *n, int r) {
+  char name[48];
+  if (n->line == 0 || nc_lasterror()->op[0] == '\0') return r;
+  snprintf(name, sizeof name, "%.32s (line %d)", nc_lasterror()->op, n->line);
+  nc_error_op(name);
+  return r;
+}
+
 int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
                      Tensor *slot[]) {
-  for (int i = p->first; i < p->end; i++)
-    TRY(replay_note(&f->note[i], number, slot));
+  for (int i = p->first; i < p->end; i++) {
+    const int r = replay_note(&f->note[i], number, slot);
+    if (r != NC_OK) return fail_at(&f->note[i], r);
+  }
   return NC_OK;
+}
+
+static const char *note_name(const Note *n) {
+  static const char *const names[] = { [NOTE_INDEX] = "index",
+                                       [NOTE_SETINDEX] = "setindex",
+                                       [NOTE_CAST] = "to",
+                                       [NOTE_MOVE] = "to",
+                                       [NOTE_DETACH] = "detach" };
+  if (n->kind == NOTE_CALL) return nc_operators[n->call->op].name;
+  return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
 }
 
 /*
@@ -192,14 +213,17 @@ int nc_fusion_execute(const Part *p, const Scalar number[],
                       Tensor *const operand[], Tensor *result[]) {
   const Device *d = nc_device(result[0]);
   Scalar v[NC_FUSED_STEPS];
-  const FusedCall c = {
-    .code = p->code, .operand = operand, .result = result, .number = v
-  };
-  const int64_t n = nc_numel(result[0]);
+  const FusedCall c = { .code = p->code,
+                        .operand = operand,
+                        .result = result,
+                        .model = p->model < 0 ? operand[-1 - p->model]
+                                              : result[p->model],
+                        .number = v };
+  const int64_t n = nc_numel(c.model);
   if (n == 0) return NC_OK;
   set_numbers(p, number, v);
-  nc_count(n * p->code->nsteps, bytes_of(operand, p->code->noperands) +
-                                    bytes_of(result, p->code->nresults));
+  nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
+                            bytes_of(result, p->code->nresults));
   TRY(d->fused(d, &c));
   for (int i = 0; i < p->code->nresults; i++) result[i]->data->writes++;
   return NC_OK;
@@ -217,19 +241,22 @@ static int conflicts(const Part *p, Tensor *const operand[]) {
   return 0;
 }
 
-/* May an operation on these have to be recorded? */
-static int is_recorded(const Part *p, Tensor *const operand[], int no_grad) {
-  if (nc_context->no_grad || no_grad) return 0;
-  for (int i = 0; i < p->code->noperands; i++)
-    if (nc_mayrecord(operand[i])) return 1;
-  return 0;
+/* *yes = is an operation on these to be recorded? */
+static int is_recorded(int *yes, const Part *p, Tensor *const operand[],
+                       int no_grad) {
+  *yes = 0;
+  if (nc_context->no_grad || no_grad) return NC_OK;
+  for (int i = 0; i < p->code->noperands && !*yes; i++)
+    if (nc_mayrecord(operand[i])) TRY(nc_get_requires_grad(yes, operand[i]));
+  return NC_OK;
 }
 
 /* Can the part run as it was compiled, on these operands? */
 static int can_run(const Part *p, Tensor *const operand[], int recorded) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
-  if (d == NULL || d->fused == NULL || (recorded && p->writes)) return 0;
+  if (d == NULL || d->fused == NULL || (recorded && (p->writes || p->line)))
+    return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   return !p->writes || !conflicts(p, operand);
@@ -270,13 +297,14 @@ static int run_fused(Fusion *f, Part *p, const Scalar number[],
 }
 
 /* The text of the step in a trace: "fused: mul add exp (3)". */
-static void step_name(char text[32], const Part *p) {
-  int at = snprintf(text, 32, "fused:");
-  for (int i = 0; i < p->code->nsteps && at < 24; i++)
-    at += snprintf(text + at, (size_t)(27 - at), " %s",
-                   nc_opinfo[p->code->step[i].op].name);
-  if (at > 26) at = 26;
-  snprintf(text + at, (size_t)(32 - at), " (%d)", p->code->nsteps);
+static void step_name(char text[32], const Fusion *f, const Part *p) {
+  size_t at = (size_t)snprintf(text, 32, "fused:");
+  for (int i = p->first; i < p->end; i++) {
+    const char *name = note_name(&f->note[i]);
+    if (at + 1 + strlen(name) > 26) break;
+    at += (size_t)snprintf(text + at, 32 - at, " %s", name);
+  }
+  snprintf(text + at, 32 - at, " (%d)", p->end - p->first);
 }
 
 /* The same as one step of a trace. */
@@ -284,7 +312,7 @@ static int run_traced(Fusion *f, Part *p, const Scalar number[],
                       Tensor *operand[], Tensor *result[], int recorded) {
   char name[32];
   TraceEvent e;
-  step_name(name, p);
+  step_name(name, f, p);
   nc_trace_begin(&e, name);
   for (int i = 0; i < p->code->noperands; i++)
     nc_trace_operand(&e, &operand[i]);
@@ -298,7 +326,7 @@ static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   int recorded;
   if (p->code == NULL) return nc_fusion_replay(f, p, number, slot);
   for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
-  recorded = is_recorded(p, operand, f->note[p->first].no_grad);
+  TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
   if (!can_run(p, operand, recorded))
     return nc_fusion_replay(f, p, number, slot);
   TRY((nc_context->tracing
@@ -355,47 +383,42 @@ int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
 /*
 ** What others see
 */
+static int64_t bytes_of_value(const ValueInfo *v) {
+  int64_t n = nc_dtypesize(v->dtype);
+  for (int d = 0; d < v->nd; d++) n *= v->size[d];
+  return n;
+}
+
 int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   const Part *p = &f->part[i];
   const FusedCode *c;
   const ValueInfo *y;
-  int64_t n = 1;
   if (i >= f->npart) return 0;
   memset(out, 0, sizeof *out);
   c = p->code;
   out->fused = c != NULL;
   for (int k = p->first; k < p->end; k++) {
-    static const char *const names[] = { "",         "",   "",   "index",
-                                         "setindex", "to", "to", "detach" };
     const Note *note = &f->note[k];
-    const char *name = names[note->kind];
-    if (note->kind == NOTE_APPLY || note->kind == NOTE_REDUCE)
-      name = nc_opinfo[note->op].name;
-    if (note->kind == NOTE_CALL) name = nc_operators[note->call->op].name;
-    out->op[out->nsteps] = name;
+    out->op[out->nsteps] = note_name(note);
     out->line[out->nsteps++] = note->line;
   }
   if (c == NULL) return 1;
-  y = &f->value[p->result[0]];
+  y = &f->value[p->main];
   out->nd = y->nd;
   out->size = y->size;
   out->operands = c->noperands;
   out->results = c->nresults;
   out->buffers = c->nslots;
-  for (int d = 0; d < y->nd; d++) n *= y->size[d];
   for (int k = p->first; k < p->end; k++) {
-    const TensorIter *loop = &f->note[k].loop;
-    for (int j = 0; j < loop->nargs; j++)
-      if (j == 0 || f->note[k].in[j - 1] >= 0)
-        out->unfused += n * nc_dtypesize(loop->type[j]);
+    const Note *note = &f->note[k];
+    out->unfused += bytes_of_value(&f->value[note->out[0]]);
+    for (int j = 0; j < NC_MAXARG; j++)
+      if (note->in[j] >= 0)
+        out->unfused += bytes_of_value(&f->value[note->in[j]]);
   }
-  for (int k = 0; k < c->noperands; k++) {
-    const ValueInfo *x = &f->value[p->operand[k]];
-    int64_t m = 1;
-    for (int d = 0; d < x->nd; d++) m *= x->size[d];
-    out->bytes += m * nc_dtypesize(x->dtype);
-  }
+  for (int k = 0; k < c->noperands; k++)
+    out->bytes += bytes_of_value(&f->value[p->operand[k]]);
   for (int k = 0; k < c->nresults; k++)
-    out->bytes += n * nc_dtypesize(f->value[p->result[k]].dtype);
+    out->bytes += bytes_of_value(&f->value[p->result[k]]);
   return 1;
 }

@@ -27,7 +27,13 @@ static int give_up(Fusion *f, const char *why) {
   return NC_OK;
 }
 
+static int lack_memory(Fusion *f) {
+  f->short_of_memory = 1;
+  return NC_OK;
+}
+
 int nc_fusion_check(const Fusion *f) {
+  if (f->short_of_memory) return nc_fail(NC_ENOMEM, "out of memory");
   return f->why[0] ? nc_fail(NC_EVALUE, "%s", f->why) : NC_OK;
 }
 
@@ -38,7 +44,7 @@ static int add_value(Fusion *f, Tensor *t, int note, int outside) {
   ValueInfo *v;
   if (nc_grow(&f->value, &f->valueroom,
               (f->nvalue + 1) * (int64_t)sizeof *f->value) != NC_OK) {
-    give_up(f, "out of memory");
+    lack_memory(f);
     return -1;
   }
   v = &f->value[f->nvalue];
@@ -137,6 +143,20 @@ int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
   return add_out(n, 0, y);
 }
 
+/* Was the reduction one of floats along the last dimension, which it keeps? */
+static int is_fold(const Fusion *f, const Note *n, const Tensor *x,
+                   const Tensor *y) {
+  const OpInfo *info = &nc_opinfo[n->op];
+  return f->requests == 1 && f->loops == 1 && f->loop.nfold == 1 &&
+         n->keepdim && n->into < 0 && x->nd == y->nd && x->nd > 0 &&
+         (n->dims & ((1u << x->nd) - 1)) == 1u << (x->nd - 1) &&
+         (x->dtype == DT_f32 || x->dtype == DT_f64) && y->dtype == x->dtype &&
+         nc_fusion_is_exact(info->fold[1]) &&
+         nc_fusion_is_exact(info->fold[2]) && nc_fusion_is_exact(info->value) &&
+         f->loop.common_dtype == x->dtype && f->loop.type[1] == x->dtype &&
+         nc_device(y) == nc_metadevice(&nc_cpu);
+}
+
 int nc_fusion_note_reduce(Op op, Tensor *x, unsigned dims, int keepdim,
                           DType dtype, const double par[2], Tensor *out,
                           Tensor *y) {
@@ -151,6 +171,8 @@ int nc_fusion_note_reduce(Op op, Tensor *x, unsigned dims, int keepdim,
   n->dtype = dtype;
   n->in[0] = value_of(f, x);
   n->into = value_of(f, out);
+  n->is_fold = is_fold(f, n, x, y);
+  n->loop = f->loop;
   return add_out(n, 0, y);
 }
 
@@ -190,7 +212,7 @@ int nc_fusion_note_detach(Tensor *x, Tensor *y) {
 /* Copies n elements of `size' bytes; NULL if there is no memory. */
 static void *keep_copy(Fusion *f, const void *from, int64_t n, int64_t size) {
   void *p = nc_fusion_keep(f, n * size);
-  if (p == NULL) give_up(f, "out of memory");
+  if (p == NULL) lack_memory(f);
   else if (n) memcpy(p, from, (size_t)(n * size));
   return p;
 }
@@ -198,7 +220,7 @@ static void *keep_copy(Fusion *f, const void *from, int64_t n, int64_t size) {
 static int *keep_values(Fusion *f, Tensor *const t[], int n) {
   int *v = nc_fusion_keep(f, n * (int64_t)sizeof *v);
   for (int i = 0; v && i < n; i++) v[i] = value_of(f, t[i]);
-  if (v == NULL) give_up(f, "out of memory");
+  if (v == NULL) lack_memory(f);
   return v;
 }
 
@@ -345,46 +367,13 @@ static void mark_uses(Fusion *f) {
   for (int i = 0; i < f->nresult; i++) mark_use(f, f->result[i], f->npart);
 }
 
-int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b) {
-  int same = a->nd == b->nd;
-  for (int d = 0; same && d < a->nd; d++)
-    same = a->size[d] == b->size[d] &&
-           (a->size[d] == 1 || a->step[d] == b->step[d]);
-  return same;
-}
-
-/* Can note i be in the same part as the one before it? */
-static int continues(const Fusion *f, const Part *p, int i) {
-  const Note *n = &f->note[i], *first = &f->note[p->first];
-  return first->is_row && n->is_row && n->no_grad == first->no_grad &&
-         i - p->first < NC_FUSED_STEPS / 3 &&
-         nc_fusion_same_layout(&f->value[n->out[0]], &f->value[first->out[0]]);
-}
-
-/* Cuts the notes into parts. */
-static int cut(Fusion *f) {
-  for (int i = 0; i < f->nnote; i++) {
-    Part *p = f->npart ? &f->part[f->npart - 1] : NULL;
-    if (p == NULL || !continues(f, p, i)) {
-      TRY(nc_grow(&f->part, &f->partroom,
-                  (f->npart + 1) * (int64_t)sizeof *f->part));
-      p = &f->part[f->npart++];
-      memset(p, 0, sizeof *p);
-      p->first = i;
-    }
-    p->end = i + 1;
-    f->note[i].part = f->npart - 1;
-  }
-  return NC_OK;
-}
-
 /* Do all tensors have one shape and lie row by row, and is all fused?  Then
    other shapes will do as well. */
 static int is_uniform(const Fusion *f) {
   const ValueInfo *first = &f->value[0];
   if (f->narg == 0) return 0;
   for (int i = 0; i < f->npart; i++)
-    if (f->part[i].code == NULL) return 0;
+    if (f->part[i].code == NULL || f->part[i].line) return 0;
   for (int i = 0; i < f->nvalue; i++) {
     const ValueInfo *v = &f->value[i];
     int64_t n = 1;
@@ -396,12 +385,13 @@ static int is_uniform(const Fusion *f) {
 }
 
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
+  TRY(nc_fusion_check(f));
   TRY(set_results(f, result, n));
-  TRY(cut(f));
+  TRY(nc_fusion_check(f));
+  TRY(nc_fusion_cut(f));
   mark_uses(f);
   for (int i = 0; i < f->npart; i++)
-    if (f->note[f->part[i].first].is_row &&
-        f->part[i].end - f->part[i].first > 1)
+    if (f->part[i].main >= 0 && f->part[i].end - f->part[i].first > 1)
       TRY(nc_fusion_compile(f, &f->part[i]));
   f->uniform = !f->sized && is_uniform(f);
   release_values(f, 0);

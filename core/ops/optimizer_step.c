@@ -15,15 +15,15 @@ static int is_alike(const Tensor *u, const Tensor *p) {
          memcmp(u->size, p->size, (size_t)p->nd * sizeof *p->size) == 0;
 }
 
-/* Are all tensors dense, and of the type, float32 or float64, and on the device
-   of the first? */
+/* Are all tensors dense, writable, and of the type, float32 or float64, and on
+   the device of the first? */
 static int are_uniform(const Arg *p) {
   const Tensor *first = p->tensors[0];
   if (first->dtype != DT_f32 && first->dtype != DT_f64) return 0;
   for (int j = 0; j < p->n; j++) {
     const Tensor *t = p->tensors[j];
     if (t->dtype != first->dtype || nc_device(t) != nc_device(first) ||
-        !nc_isdense(t))
+        !nc_isdense(t) || nc_isreadonly(t))
       return 0;
   }
   return 1;

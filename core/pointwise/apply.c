@@ -185,6 +185,11 @@ int nc_overlaps(const Tensor *a, const Tensor *b) {
 /* Also increments the version of the storage: of pointwise results only this
    function and fast_apply do. */
 int nc_check_writable(const Tensor *self) {
+  if (nc_isreadonly(self)) {
+    nc_fail(NC_EVALUE, "the memory of the tensor can only be read");
+    nc_hint("{0}:clone() can be written to");
+    return NC_EVALUE;
+  }
   if (nc_overlapsitself(self)) {
     nc_fail(
         NC_EVALUE,
@@ -404,7 +409,8 @@ static int is_fast(Op op, const Arg in[], int n, const Tensor *out,
   const Tensor *t = in[0].t;
   if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
       info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER ||
-      may_record(t) || !nc_isdense(t) || (out && (out != t || to_bool)))
+      may_record(t) || !nc_isdense(t) ||
+      (out && (out != t || to_bool || nc_isreadonly(out))))
     return 0;
   for (int j = 1; j < n; j++) {
     const Tensor *u = in[j].t;

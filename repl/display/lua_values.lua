@@ -48,8 +48,10 @@ function values.escape_controls(s)
   end))
 end
 
+-- As it is shown: an object of Python has two texts.
 local function text(v)
-  local ok, s = pcall(tostring, v)
+  local meta = type(v) == "userdata" and debug.getmetatable(v)
+  local ok, s = pcall(meta and rawget(meta, "__repr") or tostring, v)
   if ok then return s end
   return ("%s (its __tostring fails)"):format(type(v))
 end

@@ -41,6 +41,8 @@ local function noteof(name, value, method)
   elseif type(value) == "function" then
     local written = debug.getinfo(value, "S").what ~= "C"
     return name .. (written and lookup.parameters(value) or "(...)")
+  elseif lookup.python(value) and lookup.is_callable(value) then
+    return name .. "(...)"
   elseif value ~= nil then
     return ("%-28s  %s"):format(name, valuenote(value))
   end
@@ -87,7 +89,7 @@ local function matching(word, fill)
     if not how and n <= NOTES then seen[name] = true end
     n = n + 1
     into[#into + 1] = name
-    if n <= NOTES or type(value) == "function" then values[name] = value end
+    if n <= NOTES or lookup.is_callable(value) then values[name] = value end
     hows[name] = how
   end
   fill(function(name, value, how)
@@ -157,7 +159,7 @@ function candidates.of(word, fill, right)
   local call, notes = right and right:sub(1, 1) ~= "(", #list <= NOTES
   for i, name in ipairs(list) do
     local how, value = hows[name], values[name]
-    local open = call and type(value) == "function" and "(" or ""
+    local open = call and lookup.is_callable(value) and "(" or ""
     local text = how and (how.text or how.bare and name) or name .. open
     local note = how and how.note or
                  notes and noteof(name, value, how and how.method)

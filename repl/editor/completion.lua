@@ -66,7 +66,7 @@ local function members(before, separator, add)
     list = function(of, each) for k, v in next, of do each(k, v) end end
   end
   list(fields, function(name, field)
-    if not method or type(field) == "function" then add(name, field, how) end
+    if not method or lookup.is_callable(field) then add(name, field, how) end
   end)
 end
 

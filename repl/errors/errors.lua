@@ -108,7 +108,7 @@ local function describe(err, list)
     o.op, o.message, o.code = err.op, err.message or "?", err.code
     o.rule, o.hint, o.file, o.line = err.rule, err.hint, err.file, err.line
     o.first, o.cause, o.name, o.got = err.first, err.cause, err.name, err.got
-    o.module = err.module
+    o.module, o.traceback = err.module, err.traceback
     o.at = place(list, o.file, o.line)
     o.object = true
   else
@@ -251,6 +251,19 @@ end
 
 local MOST = 10
 
+-- Adds the traceback of an exception of Python, the innermost MOST lines.
+local function python_lines(lines, text, width)
+  local list = {}
+  for line in (text or ""):gmatch "[^\n]+" do list[#list + 1] = line end
+  if #list > MOST then
+    lines[#lines + 1] = ("  ... %d more"):format(#list - MOST)
+  end
+  for i = math.max(1, #list - MOST + 1), #list do
+    lines[#lines + 1] = "  Python at " ..
+                        trimmed(escape_controls(list[i]), width + 20)
+  end
+end
+
 -- Adds the call stack: repeated frames are folded, and at most MOST lines are
 -- shown.
 local function traceback(lines, list, script, width)
@@ -311,6 +324,7 @@ function errors.render(err, opts)
     lines[2] = ("  at %s:%d   %s"):format(escape_controls(o.file), o.line,
                                           trimmed(o.source, width))
   end
+  python_lines(lines, o.traceback, width)
   if o.forward then
     lines[#lines + 1] = "  forward at " .. location(o.forward, width)
   end

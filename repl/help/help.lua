@@ -80,7 +80,16 @@ local function shell_functions()
          "\n  ?shell.plot explains one"
 end
 
+-- How an object of Python is called, and the beginning of its documentation.
+local function python_object(looks, name, v)
+  local head, class, doc = looks.explain(name, v)
+  local text = head .. (lookup.is_callable(v) and "" or "  " .. class)
+  return (text .. "\n  " .. doc:gsub("\n", "\n  ")):gsub("%s+$", "")
+end
+
 local function describe(name, v)
+  local looks = lookup.python(v)
+  if looks then return (python_object(looks, name, v)) end
   if type(v) == "function" then
     local known = lua_functions.info(v)
     if known then

@@ -15,6 +15,7 @@
 
 #include <lauxlib.h>
 
+#include "bindings/nacre.h"
 #include "repl/host/repl.h"
 
 static lua_State *volatile running;      /* the thread to hook, NULL at rest */
@@ -120,6 +121,7 @@ void sh_interrupt(int sig) {
   }
   nc_interrupted = 1;
   if (L != NULL) arm(L);
+  nl_interrupt_python();
   errno = saved;
 }
 

@@ -250,6 +250,7 @@ static int leave(lua_State *L) {
     lua_replace(L, 1);
   }
   sh_finish(L);
+  nl_end_python(L);
   nc_leave_transport(exit_status(L));
   return sh_callwrapped(L);
 }

@@ -23,6 +23,19 @@ local function load_classes(v)
   end
 end
 
+-- The functions that look at v if it is an object of Python. They find
+-- attributes as they are stored: properties are not run.
+function lookup.python(v)
+  local meta = type(v) == "userdata" and debug.getmetatable(v)
+  return type(meta) == "table" and rawget(meta, "looks") or nil
+end
+
+-- Can v be called, as far as its type tells?
+function lookup.is_callable(v)
+  local looks = lookup.python(v)
+  return type(v) == "function" or looks ~= nil and looks.callable(v)
+end
+
 -- The table in which indexing a value looks up its fields.
 local function fieldsof(v)
   if facts.istensor(v) then return nacre._methods end
@@ -51,6 +64,8 @@ local function parent(t)
 end
 
 function lookup.field(v, key)
+  local looks = lookup.python(v)
+  if looks then return type(key) == "string" and looks.look(v, key) or nil end
   local t, left = fieldsof(v), 20
   while t and left > 0 do
     local found = rawget(t, key)
@@ -102,7 +117,11 @@ end
 
 -- Calls each(name, value) for the fields of v whose keys are names.
 function lookup.members(v, each)
-  local t, left, seen = fieldsof(v), 20, {}
+  local looks = lookup.python(v)
+  for _, name in ipairs(looks and looks.names(v) or {}) do
+    if name:find "^[%a_][%w_]*$" then each(name, looks.look(v, name)) end
+  end
+  local t, left, seen = not looks and fieldsof(v), 20, {}
   while t and left > 0 do
     for k, value in next, t do
       if type(k) == "string" and k:find "^[%a_][%w_]*$" and not seen[k] then

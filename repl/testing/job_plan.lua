@@ -68,6 +68,8 @@ local function why_impossible(job, p)
     elseif need.what == "png" and
            not pcall(nacre.encode_png, nacre.zeros(1, 1)) then
       return "needs png"
+    elseif need.what == "python" and not nacre._python_has(need.modules) then
+      return (("needs python " .. need.modules):gsub("%s+$", ""))
     elseif need.what == "mem" then
       job.mem, job.room = need.bytes, k and p.gpus[k + 1] or p.memory
       if job.mem > job.room then return "needs mem " .. need.text end

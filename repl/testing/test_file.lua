@@ -96,9 +96,11 @@ function file.bytes(text)
   return n and n >= 1 and n < 1 << 62 and n or nil
 end
 
-local NEEDS = {cuda = true, mem = true, file = true, png = true}
+local NEEDS = {cuda = true, mem = true, file = true, png = true,
+               python = true}
 
--- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =}
+-- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =},
+-- {what = "python", modules = "numpy pandas"}
 local function need(text)
   local count = text:match "^cuda>=(%d+)$"
   if count then return {what = "cuda", count = tonumber(count)} end
@@ -106,6 +108,7 @@ local function need(text)
   if not NEEDS[what] then return nil end
   if what == "cuda" then return rest == "" and {what = what, count = 1} end
   if what == "png" then return rest == "" and {what = what} end
+  if what == "python" then return {what = what, modules = rest} end
   if what == "file" then return rest ~= "" and {what = what, path = rest} end
   local n = rest:find "%a" and units.parse_bytes(rest)
   return n and {what = "mem", bytes = n, text = rest}

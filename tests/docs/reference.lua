@@ -230,6 +230,7 @@ end
 local possible = {
   cuda = nacre.cuda.is_available(),
   images = (pcall(nacre.encode_png, nacre.zeros(1, 1))),
+  python = nacre._python_has "numpy",
 }
 
 for _, page in ipairs(reference.pages()) do

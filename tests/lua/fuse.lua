@@ -311,6 +311,19 @@ do
   is(steps[1].launches, 1)
   is(steps[1].bytes, 3 * 4 * 2000)
   steps = {}
+  local softmax = nacre.fuse(function(t)         -- of a view
+    local e = (t - t:amax(-1, true)):exp()
+    return e / e:sum(-1, true)
+  end)
+  local view = nacre.randn(6400):view(64, 100)
+  softmax(view)
+  nacre._watch("steps", function(list)
+    for _, s in ipairs(list) do steps[#steps + 1] = s.op end
+  end)
+  softmax(view)
+  nacre._watch ""
+  is(table.concat(steps, ";"), "fused: amax sub exp sum (5)")
+  steps = {}
   nacre._watch("nan", function(_, warning) steps[1] = warning end)
   f(x, y:log())
   nacre._watch ""
@@ -328,7 +341,33 @@ do -- errors
   local g = nacre.fuse(function(a, b) return (a + 1):floor_divide(b) * 2 end)
   local k = nacre.tensor {3, 4, 5}
   equal(g(k, k), (k + 1):floor_divide(k) * 2)
-  fails("integer division by zero", g, k, nacre.tensor {1, 0, 2})
+  fails("floor_divide (line " .. debug.getinfo(1, "l").currentline - 3 ..
+        "): integer division by zero", g, k, nacre.tensor {1, 0, 2})
+end
+
+do -- each allocation fails in turn, in the trace, a call and a backward
+  local w = nacre.randn(50, 8)
+  local function f(a, b)
+    local h = ((a * b + 1):exp() * 0.37):mm(w)
+    return h * 2 + 1, nacre.cat({a * 2, b}, 2)[{{1, 3}}]
+  end
+  local want = f(x, y)
+  local failures = 0
+  for n = 1, 400 do
+    local fused = nacre.fuse(f)
+    local p, q = x:clone():requires_grad_(), y:clone()
+    nacre._fail_alloc(n, true)
+    local ok, e = pcall(function()
+      fused(p, q):sum():backward()
+      return fused(x, y)
+    end)
+    nacre._fail_alloc(0)
+    if ok then break end
+    failures = failures + 1
+    assert(e.code == "ENOMEM", tostring(e))
+    equal(fused(x, y), want)
+  end
+  assert(failures > 20, failures .. " failures")
 end
 
 do -- programs are collected with their function

@@ -25,6 +25,11 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "bindings/lib/distributed/zero_optimizer.lua: opt:consolidate":
          "distributed/zero_optimizer.lua",
          "core/io/hdf5_read.c": "numpy/hdf5_h5py.py",
+         "core/pointwise/apply.c: {0}:clone() can be":
+         "python/python_tensors.lua",
+         "bindings/python/tensor_": "python/python_tensors.lua",
+         "bindings/python/libpython.c": "python/test_bridge.py",
+         "bindings/python/": "python/python_values.lua",
          "core/io/pt.c: in Python": "files/pt.lua",
          "core/cpu/product/lapack.c": None,  # a system without LAPACK
          "cuda/reduce/reduce.c": None,              # 2^32 elements behind one result

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** exceptions.c - exceptions of Python as errors of Lua, and back. What has
+** crossed once is itself again when it comes home: the error of a function of
+** Lua that Python called, the exception of Python that went through such a
+** function.
+*/
+#include "bindings/python/interpreter.h"
+
+int nl_clear_if(PyObject *class) {
+  if (!py.PyErr_ExceptionMatches(class)) return 0;
+  py.PyErr_Clear();
+  return 1;
+}
+
+PyObject *nl_need(lua_State *L, PyObject *o) {
+  if (o == NULL) nl_raise(L);
+  return o;
+}
+
+/* Calls a function of the bridge; takes the arguments, which NULL ends. */
+static PyObject *ask_bridge(const char *name, PyObject *a, PyObject *b) {
+  PyObject *args = py.PyTuple_New(2), *result = NULL;
+  if (args && a && b) {
+    py.PyTuple_SetItem(args, 0, a); /* takes the reference */
+    py.PyTuple_SetItem(args, 1, b);
+    result = py.PyObject_Call(nl_bridge(name), args, NULL);
+  } else {
+    nl_forget(a);
+    nl_forget(b);
+  }
+  nl_forget(args);
+  return result;
+}
+
+/* Pushes the error of Lua that the exception holds; 0 if there is none. */
+static int push_lua_error(lua_State *L, PyObject *error) {
+  PyObject *value = py.PyObject_GetAttrString(error, "value");
+  if (value == NULL) py.PyErr_Clear();
+  const int is = value && py.PyCapsule_IsValid(value, "nacre.value") &&
+                 nl_push_referenced(L, value);
+  nl_forget(value);
+  return is;
+}
+
+/* Sets a field of the error on top to element i of what `describe' gave, with
+   `before' in front. */
+static void set_text(lua_State *L, const char *key, PyObject *parts, int i) {
+  PyObject *text = py.PyTuple_GetItem(parts, i);
+  py.Py_IncRef(text);
+  nl_push_value(L, text);
+  lua_setfield(L, -2, key);
+}
+
+static int is_a(PyObject *error, PyObject *class) {
+  PyObject *type = py.PyObject_Type(error);
+  const int is = type == class;
+  nl_forget(type);
+  return is;
+}
+
+/* Pushes the error that describes the exception in the box at index box. */
+static void push_error(lua_State *L, int box, PyObject *traceback,
+                       const char *hint) {
+  PyObject *error = nl_object_at(L, box), **parts = nl_new_object(L);
+  const int top = lua_gettop(L),
+            interrupted = is_a(error, *py.KeyboardInterrupt);
+  py.Py_IncRef(error);
+  if (!traceback) py.Py_IncRef(traceback = PY_NONE);
+  *parts = ask_bridge("describe", error, traceback);
+  if (*parts == NULL) py.PyErr_Clear();
+  nc_fail(interrupted ? NC_EINTR : NC_EVALUE, "interrupted");
+  if (hint) nc_hint("%s", hint);
+  nl_pusherror(L, *nc_lasterror());
+  if (*parts) {
+    set_text(L, "class", *parts, 0);
+    set_text(L, "traceback", *parts, 2);
+  }
+  if (*parts && !interrupted) {
+    lua_getfield(L, -1, "class");
+    nl_push_value(L, (py.Py_IncRef(py.PyTuple_GetItem(*parts, 1)),
+                      py.PyTuple_GetItem(*parts, 1)));
+    lua_pushfstring(L, "%s%s%s", lua_tostring(L, -2),
+                    lua_rawlen(L, -1) ? ": " : "", lua_tostring(L, -1));
+    lua_setfield(L, top + 1, "message");
+    lua_settop(L, top + 1);
+  }
+  lua_pushvalue(L, box);
+  lua_setfield(L, -2, "exception");
+}
+
+int nl_raise(lua_State *L) {
+  return nl_raise_hint(L, NULL);
+}
+
+int nl_raise_hint(lua_State *L, const char *hint) {
+  PyObject *type, *error, *traceback;
+  luaL_checkstack(L, 12, NULL);
+  PyObject **box = nl_new_object(L);
+  const int at = lua_gettop(L);
+  py.PyErr_Fetch(&type, &error, &traceback);
+  py.PyErr_NormalizeException(&type, &error, &traceback);
+  if (error && traceback) py.PyException_SetTraceback(error, traceback);
+  nl_forget(type);
+  *box = error;
+  if (error == NULL) {
+    nl_forget(traceback);
+    return nl_error(L, "python", "Python failed without an exception");
+  }
+  if (push_lua_error(L, error)) {
+    nl_forget(traceback);
+    return lua_error(L);
+  }
+  push_error(L, at, traceback, hint);
+  return lua_error(L);
+}
+
+/*
+** From Lua
+*/
+/* The exception for the error at index 1, set. A lua_CFunction: an error here
+   must not pass through Python. */
+static int set_exception(lua_State *L) {
+  const char *make = nl_isinterrupt(L, 1) ? "interrupt" : "lua_error";
+  PyObject *error, *text;
+  size_t n;
+  if (nl_iserror(L, 1)) {
+    lua_pushliteral(L, "exception");
+    lua_rawget(L, 1);
+    error = nl_object_at(L, -1);
+    if (error) {
+      PyObject *type = py.PyObject_Type(error);
+      py.PyErr_SetObject(type, error);
+      nl_forget(type);
+      return 0;
+    }
+  }
+  PyObject **box = nl_new_object(L);
+  const char *message = luaL_tolstring(L, 1, &n);
+  *box = nl_new_reference(L, 1);
+  text = py.PyUnicode_FromStringAndSize(message, (Py_ssize_t)n);
+  if (text == NULL) {
+    py.PyErr_Clear();
+    text = py.PyUnicode_FromStringAndSize("an error of Lua", 15);
+  }
+  if (*box) py.Py_IncRef(*box);
+  error = ask_bridge(make, *box, text);
+  if (error == NULL) return 0; /* with the exception of that */
+  PyObject *type = py.PyObject_Type(error);
+  py.PyErr_SetObject(type, error);
+  nl_forget(type);
+  nl_forget(error);
+  return 0;
+}
+
+void nl_set_exception(lua_State *L) {
+  lua_pushcfunction(L, set_exception);
+  lua_insert(L, -2);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
+  lua_pop(L, 1);
+  py.PyErr_SetString(*py.MemoryError, "no memory for an error of Lua");
+}

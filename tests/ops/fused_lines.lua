@@ -1,0 +1,134 @@
+-- SPDX-License-Identifier: MIT
+-- Reductions of the last dimension in a fused function give the bits of the
+-- function itself: for each reduction, lines of many lengths, numbers of lines
+-- and threads, dtypes and layouts.
+-- Run by: nacre tests/ops/fused_lines.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local O = dofile(here .. "../lib/oracle.lua")
+local check = O.check
+nacre.manual_seed(5)
+
+local function same(a, b)
+  if a.dtype ~= b.dtype or a.ndim ~= b.ndim then return false end
+  for d = 1, a.ndim do
+    if a.shape[d] ~= b.shape[d] or a:stride(d) ~= b:stride(d) then
+      return false
+    end
+  end
+  return a:contiguous():tobytes() == b:contiguous():tobytes()
+end
+
+local together = 0
+local function compare(f, what, ...)
+  local fused = nacre.fuse(f)
+  local want = table.pack(f(...))
+  for _ = 1, 2 do
+    local got = table.pack(fused(...))
+    check(want.n == got.n, "%s: %d results", what, got.n)
+    for i = 1, want.n do
+      check(same(got[i], want[i]), "%s: result %d differs", what, i)
+    end
+  end
+  local text = fused:explain(...)
+  if not text:find "part 2" and text:find "part 1, fused" then
+    together = together + 1
+  end
+  return text
+end
+
+local function softmax(x)
+  local e = (x - x:amax(-1, true)):exp()
+  return e / e:sum(-1, true)
+end
+
+local function standardize(x, w, b)
+  local d = x - x:mean(-1, true)
+  local scale = ((d * d):mean(-1, true) + 1e-5):sqrt()
+  return d / scale * w + b, scale, d
+end
+
+local function logsumexp(x)
+  local m = x:amax(-1, true)
+  return (x - m):exp():sum(-1, true):log() + m, (x * 2):amin(-1, true)
+end
+
+local function in_place(x, w)
+  local y = x * 1
+  y:sub_(y:mean(-1, true)):mul_(w)
+  return y, y:sum(-1, true):gt(0), y:gt(y:mean(-1, true))
+end
+
+local lengths = {1, 16, 31, 32, 33, 50, 64, 100, 127, 128, 250, 1000, 1023,
+                 1024, 1025, 2048, 4095, 4096, 4097, 9000}
+for _, n in ipairs(lengths) do
+  for _, lines in ipairs {1, 2, 7, 33} do
+    for _, t in ipairs {"float32", "float64", "float16"} do
+      local x = nacre.randn(lines, n):to(t)
+      local w, b = nacre.randn(n):to(t), nacre.randn(n):to(t)
+      local what = ("%dx%d %s"):format(lines, n, t)
+      compare(softmax, "softmax " .. what, x)
+      compare(standardize, "standardize " .. what, x, w, b)
+      compare(logsumexp, "logsumexp " .. what, x)
+      compare(in_place, "in place " .. what, x, w)
+    end
+  end
+end
+
+-- Each reduction; between two operations and alone.
+for _, op in ipairs(O.operations()) do
+  if op.kind == "reduce" then
+    local f = nacre[op.name]
+    for _, t in ipairs {"float32", "float64", "int32", "bool", "bfloat16"} do
+      local x = (nacre.randn(9, 100) * 3):to(t)
+      local function between(v)
+        local y = f(v * v, -1, true)
+        return y, v * y, y + 1
+      end
+      local ok, e = pcall(between, x)
+      if ok then
+        compare(between, op.name .. " of " .. t, x)
+        compare(function(v) return f(v, -1, true) + v end, op.name, x)
+        compare(function(v) return f(v, -1, true) end, op.name, x)
+        compare(function(v) return f(v * 2, 1, true) + v end, op.name, x)
+        compare(function(v) return f(v * 2, -1) end, op.name, x)
+      else
+        check(not pcall(nacre.fuse(between), x), "%s of %s: %s", op.name, t, e)
+      end
+    end
+  end
+end
+
+-- Layouts, more dimensions, threads, and results beyond the cache.
+local x = nacre.randn(64, 40, 100)
+local w = nacre.randn(100)
+compare(standardize, "three dimensions", x, w, w)
+compare(standardize, "permuted", x:permute(2, 1, 3), w, w)
+compare(standardize, "transposed", nacre.randn(100, 64):t(), w, w)
+compare(standardize, "strided", x:narrow(3, 3, 64), w:narrow(1, 1, 64),
+        nacre.randn(40, 1))
+compare(standardize, "broadcast", nacre.randn(1, 100):expand(30, 100), w, w)
+compare(softmax, "no lines", nacre.zeros(0, 100))
+compare(softmax, "a vector", nacre.randn(1000))
+for threads = 1, 3 do
+  nacre.set_num_threads(threads)
+  compare(standardize, threads .. " threads", nacre.randn(3000, 1000),
+          nacre.randn(1000), nacre.randn(1000))
+end
+local large = nacre.randn(9000, 1024)
+local text = compare(softmax, "large", large)
+check(text:find "amax.*sub.*exp.*sum.*true_divide", "one part: %s", text)
+
+-- With gradients the operations run one by one.
+local g = nacre.randn(20, 100):requires_grad_()
+local function grad(f)
+  g.grad = nil
+  local y = f(g)
+  y:square():sum():backward()
+  return g.grad
+end
+check(same(grad(softmax), grad(nacre.fuse(softmax))), "the gradient")
+
+check(together > 300, "only %d were fused in one part", together)
+print(together .. " in one part")
+O.done("fused_lines")

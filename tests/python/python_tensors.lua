@@ -1,0 +1,335 @@
+-- SPDX-License-Identifier: MIT
+-- Tensors and arrays that share memory, both ways: dtypes, strides, memory that
+-- can only be read, who frees what. With PyTorch where it is installed.
+-- Run by: nacre tests/python/python_tensors.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local fails = C.fails
+
+local ok, py = pcall(nacre.python)
+if not ok then skip(tostring(py)) end
+local array = py.import "array".array
+local has_numpy, np = pcall(py.import, "numpy")
+
+-- ---- the buffer protocol, without NumPy
+
+local buffer = array("f", {1, 2, 3})
+local t = py.tensor(buffer)
+assert(t.dtype == "float32")
+C.is(t, "{1.0,2.0,3.0}")
+t[1] = 10
+assert(buffer[0] == 10)
+buffer[2] = 30
+C.is(t, "{10.0,2.0,30.0}")
+fails("BufferError", function() buffer:append(4) end)
+local view = py.builtins.memoryview(py.bytes "abcdef")
+C.is(py.tensor(view), "{97,98,99,100,101,102}")
+assert(py.tensor(view).dtype == "uint8")
+C.shape(py.tensor(view:cast("B", {2, 3})), 2, 3)
+C.is(py.tensor(view[py.slice(nil, nil, 2)]), "{97,99,101}")
+for code, dtype in pairs {b = "int8", B = "uint8", h = "int16", i = "int32",
+                          l = "int64", q = "int64", f = "float32",
+                          d = "float64"} do
+  assert(py.tensor(array(code, {0, 1})).dtype == dtype, code)
+end
+assert(py.tensor(array "d").dtype == "float64" and #py.tensor(array "d") == 0)
+fails("of the type H", 'convert it in Python first: a:astype("float32")',
+      py.tensor, array("H", {1}))
+fails("TypeError: memoryview: a bytes-like object is required, not 'list'",
+      "nacre.tensor(py.table(x)) copies lists of numbers", py.tensor,
+      py.list {1})
+fails("a stride is negative, and those of tensors are not",
+      "copy it in Python first: a:copy(), numpy.ascontiguousarray(a)",
+      py.tensor, view[py.slice(nil, nil, -1)])
+assert(py.tensor(t) == t, "a tensor stays")
+fails("argument 1 must be an object of Python, not a number", py.tensor, 5)
+
+-- ---- memory that can only be read
+
+local read = py.tensor(py.bytes "\1\2")
+for _, write in ipairs {
+  function() read[1] = 5 end, function() read:add_(1) end,
+  function() read:fill_(0) end,
+  function() read:copy_(nacre.zeros(2):byte()) end,
+  function() nacre.add(read, 1, {out = read}) end,
+  function() read:random_() end, function() read[read:gt(0)] = 0 end,
+  function() read[{{1, 2}}]:zero_() end,
+  function() read:index_fill_(1, nacre.tensor {1}, 0) end,
+  function() read:scatter_(1, nacre.tensor {1}, 3) end,
+  function() read:masked_fill_(read:gt(0), 0) end,
+  function() nacre.sort(read, {out = {read, nacre.empty(2):long()}}) end} do
+  fails("the memory of the tensor can only be read", write)
+end
+fails("the memory of the tensor can only be read", "self:clone() can be " ..
+      "written to", function() read:zero_() end)
+C.is(read, "{1,2}")
+C.is(read:clone():add_(1), "{2,3}")
+local function two()
+  return py.tensor(py.builtins.memoryview(py.bytes(("f"):pack(2))):cast "f")
+end
+local floats = two()
+fails("the memory of the tensor can only be read", floats.mul_, floats, 2)
+local leaf = two()
+leaf:requires_grad_()
+local sgd = nacre.optim.SGD({leaf}, {lr = 0.1})
+leaf:sum():backward()
+fails("the memory of the tensor can only be read", sgd.step, sgd)
+assert(leaf:item() == 2)
+
+-- ---- who frees what
+
+local function collected() collectgarbage() collectgarbage() end
+local before = C.live()
+do
+  local source = py.eval("bytearray")(64)
+  local x = py.tensor(source)
+  local w = x:view(8, 8)[{2}]
+  x, source = nil, nil
+  collected()
+  w:fill_(7) -- the view holds the memory
+  C.is(w, "{7,7,7,7,7,7,7,7}")
+end
+
+if not has_numpy then
+  local x = nacre.ones(2)
+  local shared = py.array(x)
+  assert(py.builtins.repr(shared) == "<Lua tensor float32[2] cpu>")
+  assert(py.tensor(shared):equal(x))
+  print "without NumPy"
+  return
+end
+
+-- ---- NumPy: every dtype, bit for bit
+
+local function bits(dtype)
+  local raw = {}
+  for i = 0, 255 do raw[i + 1] = string.char(i) end
+  local text = table.concat(raw)
+  if dtype == "bool" then text = ("\0\1"):rep(128) end
+  return nacre.frombuffer(text, {dtype = dtype}), text
+end
+local names = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
+               "float32", "float64"}
+for _, dtype in ipairs(names) do
+  local x, text = bits(dtype)
+  local a = py.array(x)
+  assert(tostring(a.dtype) == dtype)
+  assert(a:tobytes() == text, dtype)
+  assert(py.tensor(a):tobytes() == text and py.tensor(a).dtype == dtype)
+  local own = np.frombuffer(py.bytes(text), {dtype = dtype}):copy()
+  local back = py.tensor(own)
+  assert(back:tobytes() == text and back.dtype == dtype, dtype)
+  back[1] = 1
+  assert(own:item(0) == own[0] and own:tobytes() == back:tobytes(), dtype)
+  assert(type(own[0]) == (dtype == "bool" and "boolean" or "number"))
+end
+local half = nacre.ones(3):bfloat16()
+fails("TypeError: NumPy cannot have this tensor: bfloat16[3] cpu", np.asarray,
+      half)
+
+-- ---- shapes and strides
+
+local x = C.range(24):view(2, 3, 4)
+for _, v in ipairs {x, x:permute(3, 1, 2), x[{1}]:t(),
+                    x[{{1, 2}, {2, 3}, {1, -1}}],
+                    nacre.tensor(5), nacre.empty(0, 3), x:narrow(3, 2, 2),
+                    nacre.ones(3):expand(2, 3), x:view(24)[{{1, 24, 5}}]} do
+  local a = py.array(v)
+  assert(tostring(py.table(a.shape)[1]) == tostring(v:size()[1]))
+  assert(py.tensor(a):equal(v))
+  for d, s in ipairs(v:stride()) do
+    if v:numel() > 0 and v:size()[d] > 1 then
+      assert(a.strides[d - 1] == s * v:element_size())
+    end
+  end
+end
+local a = np.arange(24, {dtype = "float32"}):reshape(2, 3, 4)
+for _, v in ipairs {a, a.T, a[{0, py.slice(nil), 1}], a[{py.slice(nil), 1}],
+                    a:reshape(24)[py.slice(nil, nil, 7)], np.array(3.5),
+                    np.zeros {0, 4}} do
+  local b = py.tensor(v)
+  assert(np.array_equal(v, b), tostring(v))
+end
+local wide = np.broadcast_to(np.ones(1), {3})
+fails("can only be read", function() py.tensor(wide)[1] = 5 end)
+fails("a stride is no whole number of elements", py.tensor,
+      np.zeros(3, {dtype = py.eval "[('a', 'f8'), ('b', 'i4')]"}):
+      __getitem__ "a")
+fails("its elements are not aligned", py.tensor,
+      np.frombuffer(py.eval "bytearray(9)", {dtype = "f4", offset = 1}))
+for _, dtype in ipairs {"uint16", "complex64", "float128", "S3"} do
+  fails("no dtype of Nacre has elements of the type", py.tensor,
+        np.zeros(2, {dtype = dtype}))
+end
+fails("no dtype of Nacre has elements of the type >f", py.tensor,
+      np.zeros(2, {dtype = ">f4"}))
+fails("it has 9 dimensions", "a:reshape(...) joins some of them", py.tensor,
+      np.zeros {1, 1, 1, 1, 1, 1, 1, 1, 1})
+
+-- ---- writes are seen on both sides
+
+local shared = py.array(x)
+shared[{0, 0, 0}] = 100
+assert(x[{1, 1, 1}] == 100)
+x:zero_()
+assert(shared:sum() == 0)
+assert(np.sum(nacre.ones(4)) == 4 and np.dot({1, 2}, nacre.ones(2)) == 3)
+assert(tostring(py.eval("lambda t: type(t).__name__")(x)) == "ndarray")
+local got = py.eval("lambda f, a: f(a)")(function(o) return py.tensor(o) end, x)
+assert(got.data)
+assert(a:reshape(24) + py.tensor(np.ones(24)) == a:reshape(24) + 1)
+
+-- ---- gradients are not lost in silence
+
+local w = nacre.ones(2, {requires_grad = true})
+fails("the tensor requires grad, and what Python does with it is not recorded",
+      "tensor:detach() shares its elements", py.array, w)
+fails("requires grad", np.sum, w * 2)
+py.array(w:detach())[0] = 5
+assert(w[1]:item() == 5)
+
+-- ---- either side may be freed first
+
+do
+  local y = nacre.zeros(1000)
+  local b = py.array(y)
+  y:free()
+  y = nil
+  collected()
+  b:fill(3)
+  assert(b:sum() == 3000)
+end
+do
+  local b = np.zeros(1000)
+  local y = py.tensor(b)
+  b = nil
+  collected()
+  y:fill_(2)
+  assert(y:sum():item() == 2000)
+end
+do -- the elements of a tensor that gets others
+  local y = nacre.zeros(1000)
+  local b = py.array(y)
+  y.data = nacre.ones(3)
+  collected()
+  assert(b:sum() == 0)
+end
+collected()
+assert(C.live() <= before + 4096, "the tensors are freed")
+
+-- ---- 20,000 conversions leave nothing
+
+local process = py.import "resource"
+local function peak()
+  return process.getrusage(process.RUSAGE_SELF).ru_maxrss
+end
+local function many(n)
+  for i = 1, n do
+    local y = py.tensor(py.array(nacre.zeros(500)))
+    y[1] = i
+    np.add(y, 1)
+    py.eval("lambda f: f({'a': [1, 'x']})")(function(o) return o.a end)
+    pcall(py.eval, "1/0")
+  end
+  collected()
+end
+many(1000)
+local first = peak()
+many(4000)
+local grown = peak() - first
+assert(grown < 6000 or os.getenv "ASAN_OPTIONS", grown .. " KiB more")
+
+-- ---- threads of Python
+
+py.exec [[
+import threading, time
+done = []
+def drop(o):
+    def run():
+        nonlocal_box.clear()
+        done.append(1)
+    nonlocal_box = [o]
+    del o
+    t = threading.Thread(target=run)
+    t.start()
+    return t
+def call_from_thread(f):
+    seen = []
+    def run():
+        try: f()
+        except RuntimeError as e: seen.append(str(e))
+    t = threading.Thread(target=run)
+    t.start()
+    t.join()
+    return seen[0] if seen else None
+class Counter(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.n, self.go = 0, True
+    def run(self):
+        while self.go:
+            self.n += 1
+            time.sleep(0.0005)
+]]
+local main = py.main
+local live = C.live()
+for _ = 1, 20 do -- what a thread frees is freed on this one
+  main.drop(nacre.zeros(5000)):join()
+end
+collected()
+py.eval "1"
+assert(C.live() <= live + 4096)
+assert(main.call_from_thread(function() end):find "the thread that runs Lua")
+local counter = main.Counter()
+counter:start()
+local deadline = nacre.clock() + 20
+repeat -- it goes on while Lua computes
+  nacre.randn(100, 100):mm(nacre.randn(100, 100))
+until counter.n > 5 or nacre.clock() > deadline
+assert(counter.n > 5, "the thread of Python stands still")
+counter.go = false
+counter:join()
+
+-- ---- PyTorch, by DLPack
+
+local has_torch, torch = pcall(py.import, "torch")
+if not has_torch then return print "without PyTorch" end
+names[#names + 1] = "bfloat16"
+for _, dtype in ipairs(names) do
+  local y, text = bits(dtype)
+  -- older versions of NumPy and PyTorch have no DLPack of bool
+  local b = dtype == "bool" and torch.from_numpy(y) or torch.from_dlpack(y)
+  local shared = dtype == "bool" and b:numpy() or b
+  assert(tostring(b.dtype) == "torch." .. dtype)
+  assert(py.tensor(shared):tobytes() == text, dtype)
+  assert(py.tensor(shared).dtype == dtype)
+  b:zero_()
+  assert(y:tobytes() == ("\0"):rep(256), dtype)
+  b = torch.zeros(4, {dtype = torch[dtype]})
+  local back = py.tensor(dtype == "bool" and b:numpy() or b)
+  assert(back.dtype == dtype and #back == 4)
+end
+local b = torch.arange(24):reshape(2, 3, 4).T
+local u = py.tensor(b)
+C.shape(u, 4, 3, 2)
+u[{1, 1, 1}] = 77
+assert(b[{0, 0, 0}]:item() == 77)
+fails("require gradient", py.tensor, torch.ones(2, {requires_grad = true}))
+fails("requires grad", torch.from_dlpack, w * 2)
+do
+  local y = nacre.zeros(1000):bfloat16()
+  local c = torch.from_dlpack(y)
+  y:free()
+  collected()
+  c:fill_(1)
+  assert(c:sum():item() == 1000)
+  local z = py.tensor(c)
+  c = nil
+  collected()
+  assert(z:float():sum():item() == 1000)
+end
+for _ = 1, 20 do
+  main.drop(torch.from_dlpack(nacre.ones(9):bfloat16())):join()
+end
+print "with PyTorch"
