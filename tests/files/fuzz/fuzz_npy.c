@@ -2,9 +2,7 @@
 /*
 ** fuzz_npy.c - arbitrary bytes as a .npy file, for libFuzzer.
 **
-** Not built by default.  With clang, from the root of the project:
-**
-**   tests/files/fuzz/run.sh [seconds] [corpus folder]
+** Not built by default: tests/files/fuzz/run.sh npy.
 **
 ** What is loaded must be consistent, and survive being saved: every value is
 ** read once, and the header that is made of it must be read the same.

@@ -2,9 +2,7 @@
 /*
 ** fuzz_png.c - arbitrary bytes as a PNG image, for libFuzzer.
 **
-** Not built by default.  With clang, from the root of the project:
-**
-**   tests/files/fuzz/run.sh png [seconds] [corpus folder]
+** Not built by default: tests/files/fuzz/run.sh png.
 **
 ** An image that is decoded is encoded, and what that gives is the same image.
 */

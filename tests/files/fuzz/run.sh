@@ -18,13 +18,14 @@ cmake -S . -B $out -DCMAKE_C_COMPILER="${CC:-clang}" -DNACRE_FUZZ=ON \
   -DNACRE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' \
   -DNACRE_CUDA=OFF -DNACRE_EMULATED=OFF -DBUILD_TESTING=OFF >/dev/null
 for f in $format; do
-  cmake --build $out --target "fuzz_$f" -j "$(nproc)" | tail -1
+  cmake --build $out --target "fuzz_$f" -j "$(nproc)"
   new=$out/new/$f
   mkdir -p "$new"
-  dict=$here/$f.dict
+  dict=
+  [ ! -f "$here/$f.dict" ] || dict=-dict=$here/$f.dict
   echo "fuzzing $f"
+  # shellcheck disable=SC2086
   "$out/fuzz_$f" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
     -malloc_limit_mb=64 -print_final_stats=1 -artifact_prefix="$out/" \
-    ${dict:+$([ -f "$dict" ] && echo "-dict=$dict")} "$@" "$new" \
-    "$here/corpus/$f"
+    $dict "$@" "$new" "$here/corpus/$f"
 done
