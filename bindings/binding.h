@@ -506,6 +506,8 @@ int nl_pin(Tensor **box);
 void nl_checkcuda(lua_State *L, int r, const char *op);
 /* t:float() and so on; upvalue 1 is the dtype. */
 int nl_convert_dtype(lua_State *L);
+/* Raises, with the nearest name, if there is no such dtype. [-0, +0, e] */
+DType nl_dtype_named(lua_State *L, const char *op, const char *name);
 
 /* Pushes nacre.cuda or nacre.backends; returns 0, with nothing pushed, for
    another name. [-0, +(0|1), e] */

@@ -68,11 +68,24 @@ typedef struct TextFormat {   /* of a .csv file */
   int64_t ncolumns;           /* columns to read, in this order; 0: all */
   const int64_t *numbers;     /* their numbers, from 1; */
   const char *const *names;   /* or, if not NULL, their names */
+  int64_t ntypes;             /* types of single columns: which of those that */
+  const struct ColumnType { const char *name; int64_t number; DType type; }
+      *types;                 /* are read, by name or, if NULL, number from 1 */
 } TextFormat;
 /* If f->header, *names = the names, each followed by '\0'.  With DT_NONE the
    fields decide the type. */
 int nc_loadtext(Tensor **t, Tensor **names, const Source *from,
                 const TextFormat *f, DType type);
+/* The same with a vector for each column that is read, whose type its own
+   fields decide where f->types does not give it. */
+typedef struct TextColumns {
+  int64_t n;
+  Tensor **column;
+  Tensor *names;              /* as of nc_loadtext */
+} TextColumns;
+int nc_loadcolumns(TextColumns *columns, const Source *from,
+                   const TextFormat *f, DType type);
+void nc_freecolumns(TextColumns *columns);
 int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 

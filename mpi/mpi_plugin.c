@@ -65,9 +65,7 @@ static int split(Team **out, Team *of, int color, int key) {
   MPI_Comm k;
   int r;
   *out = NULL;
-  if (of->broken)
-    return tp_core->fail(NC_EPEER, "this group was left in the middle of an "
-                                   "operation and cannot go on");
+  if (of->broken) return tp_fail_broken();
   MPI(MPI_Comm_split(of->data, color < 0 ? MPI_UNDEFINED : color, key, &k));
   if (k == MPI_COMM_NULL) return NC_OK;
   *out = malloc(sizeof **out);
@@ -166,10 +164,21 @@ static void abort_unless_left(void) {
 /*
 ** The begin
 */
+
+/* All ranks must compare, and cut messages, alike. */
+static void agree(TransportSettings *s) {
+  long long own[2] = { s->check, -s->chunk }, all[2];
+  if (s->chunk < 1 || s->chunk > 1 << 28) own[1] = -(1 << 28);
+  if (MPI_Allreduce(own, all, 2, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD) !=
+      MPI_SUCCESS)
+    return;
+  s->check = (int)all[0];
+  s->chunk = -all[1];
+}
+
 static void configure(const TransportSettings *s) {
   tp_settings = *s;
-  if (tp_settings.chunk < 1 || tp_settings.chunk > 1 << 28)
-    tp_settings.chunk = 1 << 28;
+  agree(&tp_settings);
   tp_background(s->background && serialized && tp_transport.size > 1);
 }
 

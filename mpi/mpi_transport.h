@@ -99,6 +99,7 @@ int tp_compare(const Coll *c);
 /*
 ** Operations (mpi_works.c)
 */
+int tp_fail_broken(void);     /* the error of a broken team */
 int tp_start(Work **w, const Coll *c);
 int tp_test(Work *w, int *done);
 int tp_waitwork(Work *w, double seconds);

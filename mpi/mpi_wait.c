@@ -21,7 +21,7 @@
 
 enum {
   EAGER = 64,        /* polls before others get the processor */
-  SPINS = 2000,      /* polls before the clock is looked at */
+  SPINS = 16,        /* polls between two looks at the clock */
   TEAM_OF_NOTES = 64 /* larger teams send late notes to ranks 0, 1 */
 };
 #define LOOK 2e-3        /* s between two looks at the notes */
@@ -265,8 +265,7 @@ static int transfer_failed(const Wait *w, int code) {
 }
 
 /* What has taken long already may take a little longer. */
-static void pause_between(int spin, double begin) {
-  const double waited = spin > SPINS ? tp_now() - begin : 0;
+static void pause_after(double waited) {
   if (waited < NAP_AFTER) sched_yield();
   else usleep(waited < LONG ? 50 : 1000);
 }
@@ -274,7 +273,7 @@ static void pause_between(int spin, double begin) {
 static int wait_long(MPI_Request *req, int n, MPI_Status *status,
                      const Wait *w) {
   const double begin = tp_now();
-  double look = begin, t;
+  double look = LOOK, waited = 0;
   Late late = { 0, 0, NULL };
   int done = 0, r = NC_OK, m;
   for (int spin = 0; r == NC_OK; spin++) {
@@ -282,11 +281,12 @@ static int wait_long(MPI_Request *req, int n, MPI_Status *status,
     if (m != MPI_SUCCESS) r = transfer_failed(w, failure_code(m, n, status));
     else if (done) break;
     else if (*tp_core->interrupted && !w->team->deaf) r = interrupted(w);
-    else if (spin > SPINS && !w->team->deaf && (t = tp_now()) > look) {
-      look = t + LOOK;
+    if (spin % SPINS == 0 || waited > NAP_AFTER) waited = tp_now() - begin;
+    if (r == NC_OK && waited > look && !w->team->deaf) {
+      look = waited + LOOK;
       r = trouble(w, &late, begin);
     }
-    if (r == NC_OK) pause_between(spin, begin);
+    if (r == NC_OK) pause_after(waited);
   }
   free(late.heard);
   return r;

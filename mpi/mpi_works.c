@@ -179,16 +179,18 @@ static int check_message(const Coll *c, int64_t parts) {
   return NC_OK;
 }
 
+int tp_fail_broken(void) {
+  return tp_core->fail(NC_EPEER, "this group was left in the middle of an "
+                                 "operation and cannot go on");
+}
+
 int tp_start(Work **out, const Coll *c) {
   Team *t = c->team;
   const int64_t parts = count_parts(c->n);
   Work *w;
   int r;
   *out = NULL;
-  if (t->broken)
-    return tp_core->fail(NC_EPEER,
-                         "this group was left in the middle of an operation "
-                         "and cannot go on");
+  if (t->broken) return tp_fail_broken();
   TRY(check_message(c, parts));
   if (c->kind < COLL_send) t->number++;
   if (tp_settings.check && !t->deaf && c->kind < COLL_send && t->size > 1)
@@ -233,21 +235,30 @@ static int finish(Work *w, const MPI_Status *status) {
   return w->c.kind == COLL_recv ? received(w, status) : NC_OK;
 }
 
-/* Calls f with statuses for the requests of the work; NULL: there is no
-   memory. */
+/* Statuses for the requests of the work, `few' if they suffice; NULL: there is
+   no memory. */
 static MPI_Status *new_statuses(const Work *w, MPI_Status few[4]) {
   if (w->n <= 4) return few;
   return malloc(sizeof *few * (size_t)w->n);
+}
+
+/* What was done before the team broke is there; nothing else will be. */
+static int wait_in_broken(Work *w) {
+  int done;
+  TRY(tp_test(w, &done));
+  return done ? NC_OK : tp_fail_broken();
 }
 
 int tp_waitwork(Work *w, double seconds) {
   const Wait how = { w->c.team, tp_names[w->c.kind], w->number,
                      w->c.kind >= COLL_send ? w->c.root : -1,
                      seconds > 0 ? seconds : tp_settings.timeout };
-  MPI_Status few[4], *status = new_statuses(w, few);
+  MPI_Status few[4], *status;
   int r;
-  if (status == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
   if (w->done) return NC_OK;
+  if (w->c.team->broken) return wait_in_broken(w);
+  status = new_statuses(w, few);
+  if (status == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
   r = tp_wait(w->req, w->n, status, &how);
   if (r == NC_OK) r = finish(w, status);
   else if (r == NC_EVALUE) w->done = 1; /* MPI has done with the message */
@@ -256,10 +267,11 @@ int tp_waitwork(Work *w, double seconds) {
 }
 
 int tp_test(Work *w, int *done) {
-  MPI_Status few[4], *status = new_statuses(w, few);
+  MPI_Status few[4], *status;
   int r = MPI_SUCCESS, flag = 0, result = NC_OK;
   *done = w->done;
   if (w->done) return NC_OK;
+  status = new_statuses(w, few);
   if (status == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
   tp_lock();
   r = MPI_Testall(w->n, w->req, &flag, status);

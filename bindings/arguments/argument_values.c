@@ -199,18 +199,22 @@ static const char *push_dtype_names(lua_State *L) {
   return lua_tostring(L, -1);
 }
 
-/* Reads a dtype name; raises, with the nearest name, if there is no such dtype.
-   [-0, +0, e] */
-static int read_dtype(Reader *r, int i, Arg *a) {
+DType nl_dtype_named(lua_State *L, const char *op, const char *name) {
   const char *names[DT_COUNT + 1] = { NULL }, *near;
-  const char *got = lua_tostring(r->L, i);
-  if ((a->dtype = nc_dtypefrom(got)) != DT_NONE) return 1;
+  const DType found = nc_dtypefrom(name);
+  if (found != DT_NONE) return found;
   for (int t = 0; t < DT_COUNT; t++) names[t] = nc_dtypename((DType)t);
-  near = nl_nearest(got, names);
-  return nl_error(r->L, r->s->name,
-                  near ? "no dtype '%s', did you mean '%s'?"
-                       : "no dtype '%s': there are %s",
-                  got, near ? near : push_dtype_names(r->L));
+  near = nl_nearest(name, names);
+  nl_error(L, op,
+           near ? "no dtype '%s', did you mean '%s'?"
+                : "no dtype '%s': there are %s",
+           name, near ? near : push_dtype_names(L));
+  return DT_NONE;
+}
+
+static int read_dtype(Reader *r, int i, Arg *a) {
+  a->dtype = nl_dtype_named(r->L, r->s->name, lua_tostring(r->L, i));
+  return 1;
 }
 
 /* Reads the value at index i for parameter p into arg[slot]. Returns 0 if the

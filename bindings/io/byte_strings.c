@@ -93,28 +93,48 @@ static int64_t count_elements(lua_State *L, const Raw *r, const Args *a,
   return count < 0 ? (n - offset) / size : count;
 }
 
+/* The product of the sizes but those of -1, whose place is *left, or -1.
+   [-0, +0, e] */
+static int64_t known_elements(lua_State *L, const char *op, const Arg *shape,
+                              int *left) {
+  int64_t known = 1;
+  *left = -1;
+  for (int d = 0; d < shape->n; d++) {
+    const int64_t size = shape->list[d];
+    if (size < -1 || (size == -1 && *left >= 0))
+      nl_error(L, op,
+               "shape has the size %lld; only one size may be -1, which is "
+               "computed",
+               (long long)size);
+    if (size == -1) *left = d;
+    else if (size > 0 && known > INT64_MAX / size)
+      nl_error(L, op, "shape: it is beyond 64 bits");
+    else known *= size;
+  }
+  return known;
+}
+
 /* Stores the requested sizes for n elements and returns how many there are; one
    size may be -1, which is computed. [-0, +0, e] */
 static int read_shape(lua_State *L, const char *op, const Arg *shape, int64_t n,
                       int64_t size[]) {
-  int64_t known = 1;
-  int left = -1;
+  int left;
   if (!shape->present) return size[0] = n, 1;
   if (shape->n > NC_MAXDIM)
     nl_error(L, op, "a tensor has at most %d dimensions", NC_MAXDIM);
-  for (int d = 0; d < shape->n; d++) {
-    size[d] = shape->list[d];
-    if (size[d] == -1 && left < 0) left = d;
-    else if (size[d] < 0 || (size[d] > 0 && known > INT64_MAX / size[d]))
-      known = -1;
-    else if (known >= 0) known *= size[d];
-  }
-  if (left >= 0 && known > 0 && n % known == 0) {
-    size[left] = n / known;
-    known = n;
-  }
-  if (known != n || (left >= 0 && size[left] < 0))
-    nl_error(L, op, "%lld elements do not fill shape", (long long)n);
+  const int64_t known = known_elements(L, op, shape, &left);
+  if (left < 0 && known != n)
+    nl_error(L, op,
+             "shape has %lld elements, and there are %lld; count chooses how "
+             "many, and a size of -1 is computed",
+             (long long)known, (long long)n);
+  if (left >= 0 && (known == 0 || n % known != 0))
+    nl_error(L, op,
+             "shape: the sizes but -1 have %lld elements, and %lld are not a "
+             "multiple of that",
+             (long long)known, (long long)n);
+  for (int d = 0; d < shape->n; d++) size[d] = shape->list[d];
+  if (left >= 0) size[left] = n / known;
   return shape->n;
 }
 

@@ -13,7 +13,8 @@
 #include "bindings/io/tensor_files.h"
 
 static const char *const text_options[] = { "delimiter", "skip",    "header",
-                                            "missing",   "usecols", NULL };
+                                            "missing",   "usecols", "columns",
+                                            "dtypes",    NULL };
 enum {
   PATH,
   DEVICE,
@@ -24,6 +25,8 @@ enum {
   HEADER,
   MISSING,
   USECOLS,
+  COLUMNS,
+  DTYPES,
   FORMAT,
   MMAP
 };
@@ -236,6 +239,110 @@ static int load_text(lua_State *L, const Load *o, const TextFormat *f) {
   return 2;
 }
 
+/* Reads the option dtypes, the types of columns by numbers or names. The table
+   and the array made of it stay on the stack. [-0, +n, e] */
+static void read_column_types(lua_State *L, const Load *o, TextFormat *f,
+                              int options) {
+  struct ColumnType *types;
+  int64_t n = 0;
+  if (nl_option(L, options, "dtypes") == LUA_TNIL) return;
+  const int table = lua_gettop(L);
+  if (!lua_istable(L, table))
+    nl_error(L, o->op, "dtypes must be a table, not a %s",
+             nl_typename(L, table));
+  if (o->dtype != DT_NONE)
+    nl_error(L, o->op,
+             "dtype is for all columns, dtypes for single ones: give "
+             "one of them");
+  for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) n++;
+  f->types = types = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *types, 0);
+  for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+    struct ColumnType *c = &types[f->ntypes++];
+    int whole;
+    c->number = lua_tointegerx(L, -2, &whole);
+    c->name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    if (lua_type(L, -1) != LUA_TSTRING ||
+        (c->name == NULL && (lua_type(L, -2) != LUA_TNUMBER || !whole)))
+      nl_error(L, o->op,
+               "dtypes has the names of dtypes by columns' numbers, from 1, or "
+               "names");
+    c->type = nl_dtype_named(L, o->op, lua_tostring(L, -1));
+  }
+}
+
+static int free_columns(lua_State *L) {
+  nc_freecolumns(lua_touserdata(L, 1));
+  return 0;
+}
+
+/* A new userdata on top that frees its columns when it is closed or collected.
+   [-0, +1, m] */
+static TextColumns *push_columns(lua_State *L) {
+  static const luaL_Reg functions[] = { { "__gc", free_columns },
+                                        { "__close", free_columns },
+                                        { NULL, NULL } };
+  TextColumns *columns = lua_newuserdatauv(L, sizeof *columns, 0);
+  memset(columns, 0, sizeof *columns);
+  if (luaL_newmetatable(L, "nacre.textcolumns")) luaL_setfuncs(L, functions, 0);
+  lua_setmetatable(L, -2);
+  return columns;
+}
+
+/* Fails if two columns have one name: the list of names is on top.
+   [-0, +0, e] */
+static void check_column_names(lua_State *L, const Load *o, int64_t n) {
+  lua_createtable(L, 0, (int)n);
+  for (int64_t i = 1; i <= n; i++) {
+    lua_rawgeti(L, -2, i);
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, -3) != LUA_TNIL) {
+      char shown[80];
+      size_t length;
+      const char *name = lua_tolstring(L, -2, &length);
+      nc_fail(NC_EFILE, "two columns are called '%s'",
+              nc_printable(shown, sizeof shown, name, length));
+      nc_hint("usecols chooses columns; {skip=1} instead of header=true gives "
+              "a list");
+      nl_check_as(L, NC_EFILE, o->op);
+    }
+    lua_pop(L, 1);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, -3);
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes the columns as vectors: a list, or, if the file has a header, a table
+   by name and the list of names. [-0, +(1|2), e] */
+static int load_columns(lua_State *L, const Load *o, TextFormat *f) {
+  TextColumns *columns;
+  int r, attempt = 0;
+  columns = push_columns(L);
+  lua_toclose(L, -1);
+  do r = nc_loadcolumns(columns, &o->from, f, o->dtype);
+  while (nl_retry(L, r, attempt++));
+  nl_check_as(L, r, o->op);
+  lua_createtable(L, f->header ? 0 : (int)columns->n, 0);
+  const int result = lua_gettop(L);
+  if (f->header) {
+    push_names(L, columns->names, columns->n);
+    check_column_names(L, o, columns->n);
+  }
+  for (int64_t i = 0; i < columns->n; i++) {
+    Tensor **x = nl_newbox(L);
+    *x = columns->column[i];
+    columns->column[i] = NULL;
+    push_loaded(L, o, NULL, 0, x);
+    if (f->header) {
+      lua_rawgeti(L, result + 1, i + 1);
+      lua_insert(L, -2);
+      lua_rawset(L, result);
+    } else lua_rawseti(L, result, i + 1);
+    lua_pop(L, 1); /* *x */
+  }
+  return f->header ? 2 : 1;
+}
+
 /* The number of entries called arr_0, arr_1, ... if they have no gap; they are
    the list part of the result. Otherwise 0. */
 static int64_t list_length(const Archive *a) {
@@ -433,33 +540,35 @@ static int load_archive(lua_State *L, const Load *o, int names) {
   return n == 2 && whole ? nest(L) : (int)n;
 }
 
-/* Renames the option map_location, PyTorch's name for device, in a copy of the
-   options on top, and drops weights_only: a file has nothing but tensors and
-   texts. [-0, +0, e] */
+/* Renames options in a copy of those on top: map_location, PyTorch's name for
+   device; a table in dtype, which is that of dtypes. Drops weights_only: a file
+   has nothing but tensors and texts. [-0, +0, e] */
 static void adapt_options(lua_State *L, const char *op) {
-  const int given = lua_gettop(L);
-  const int moves = nl_option(L, given, "map_location") != LUA_TNIL;
-  if (!moves && nl_option(L, given, "weights_only") == LUA_TNIL) {
-    lua_settop(L, given);
-    return;
-  }
-  lua_settop(L, given + 1);
+  static const char *const renamed[][2] = { { "map_location", "device" },
+                                            { "dtype", "dtypes" } };
+  const int given = lua_gettop(L), copy = given + 1;
+  if (!lua_istable(L, given)) return;
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, given);) {
     lua_pushvalue(L, -2);
     lua_insert(L, -2);
-    lua_rawset(L, given + 2);
+    lua_rawset(L, copy);
   }
   lua_pushnil(L);
-  lua_setfield(L, -2, "weights_only");
-  if (moves && nl_option(L, given, "device") != LUA_TNIL)
-    nl_error(L, op, "device and map_location mean the same: give one of them");
-  lua_settop(L, given + 2);
-  lua_pushnil(L);
-  lua_setfield(L, -2, "map_location");
-  if (moves) lua_pushvalue(L, given + 1), lua_setfield(L, -2, "device");
+  lua_setfield(L, copy, "weights_only");
+  for (int i = 0; i < 2; i++) {
+    const char *from = renamed[i][0], *to = renamed[i][1];
+    const int type = nl_option(L, given, from);
+    if (type == LUA_TNIL || (i == 1 && type != LUA_TTABLE)) continue;
+    if (nl_option(L, given, to) != LUA_TNIL)
+      nl_error(L, op, "%s and %s mean the same: give one of them", to, from);
+    lua_pop(L, 1);
+    lua_setfield(L, copy, to);
+    lua_pushnil(L);
+    lua_setfield(L, copy, from);
+  }
+  lua_settop(L, copy);
   lua_replace(L, given);
-  lua_settop(L, given);
 }
 
 /* Sets the format: the requested one, or that of the file. [-0, +0, e] */
@@ -524,6 +633,8 @@ static int load_from(lua_State *L, Load *o, const Args *a, int options) {
   if (!nl_onetensor(o->format)) return load_archive(L, o, lua_gettop(L));
   if (o->format != NC_CSV) return load_npy(L, o);
   read_text_format(L, o, &f, a, options);
+  read_column_types(L, o, &f, options);
+  if (a->arg[COLUMNS].s.i || f.types) return load_columns(L, o, &f);
   return load_text(L, o, &f);
 }
 

@@ -10,6 +10,7 @@
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \
+  "columns:bool=false, dtypes:any=nil, "                                       \
   "format:" FORMATS                                                            \
   "=nil, mmap:bool=false, slice:any=nil -> a tensor or a table of them"
 #define LOAD "path:any|file, *, " LOAD_OPTIONS

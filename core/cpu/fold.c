@@ -30,7 +30,7 @@ static void fold_converted(DType t, KernelType c, Op op, char *acc,
   const Kernels *k = nc_kernels();
   const int64_t size = nc_dtypesize(t);
   _Alignas(64) char a[NC_BLOCK * 8], b[NC_BLOCK * 8];
-  void *v[3] = { a, a, b };
+  void *v[4] = { a, a, b, NULL }; /* the loops read v[3], too */
   const double par[2] = { 1, 0 }; /* add is a + p*b */
   for (int64_t i = 0; i < n; i += NC_BLOCK) {
     const int64_t m = n - i < NC_BLOCK ? n - i : NC_BLOCK;
@@ -45,7 +45,7 @@ void nc_fold_into(DType t, CollFold fold, void *acc, const void *x, int64_t n) {
   const KernelType c = nc_kernel_type(t);
   const Op op = t == DT_b8 ? bool_ops[fold] : fold_ops[fold];
   const double par[2] = { 1, 0 }; /* add is a + p*b */
-  void *v[3] = { acc, acc, (void *)x };
+  void *v[4] = { acc, acc, (void *)x, NULL };
   if (t == DT_b8 || nc_kernel_dtype(c) == t)
     nc_kernels()->pointwise[op][c](n, v, par);
   else fold_converted(t, c, op, acc, x, n);

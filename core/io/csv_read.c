@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** csv_read.c - nc_loadtext: reads a matrix from CSV text, one line a row.
+** csv_read.c - reads a matrix from CSV text, one line a row, or its columns.
 **
 ** Empty lines and lines that begin with # are skipped, a field may be quoted,
 ** and lines may end in LF or CRLF.  Without a dtype the fields decide: if all
@@ -20,14 +20,31 @@
 #define MAXFIELD 400 /* "%f" of the largest double has 309 digits */
 
 typedef struct CsvTable {
-  CsvLines first;    /* positioned before the first row */
-  DType type;        /* requested; DT_NONE: the fields decide */
-  int64_t columns;   /* of a line */
-  int64_t rows, n;   /* of the matrix */
-  int64_t *target;   /* of each column in the matrix, or -1;
+  CsvLines first;           /* positioned before the first row */
+  DType type;               /* requested; DT_NONE: the fields decide */
+  int64_t columns;          /* of a line */
+  int64_t rows, n;          /* of the matrix */
+  int64_t *target;          /* of each column in the matrix, or -1;
                                  NULL: all, as they are */
-  int needs_float64; /* would the default dtype change a number? */
+  int needs_float64;        /* would the default dtype change a number? */
+  struct CsvColumn *column; /* n of them, or NULL: all are one matrix; that at
+                               work sets type and needs_float64 */
 } CsvTable;
+
+typedef struct CsvColumn {
+  DType type; /* the same two, */
+  int needs_float64;
+  int again; /* a field is no integer: it is read again */
+  Tensor *x;
+} CsvColumn;
+
+/* Makes the type of column k of the matrix, if it has its own, the type that
+   fields are read as. */
+static void begin_column(CsvTable *t, int64_t k) {
+  if (t->column == NULL) return;
+  t->type = t->column[k].type;
+  t->needs_float64 = t->column[k].needs_float64;
+}
 
 /*
 ** Values
@@ -348,9 +365,10 @@ static int choose_names(Tensor **names, const CsvTable *t) {
 ** The matrix
 */
 /* Reports a bad field of the first row before a wrong number of columns. */
-static int check_first_row(const CsvTable *t, CsvLines l) {
+static int check_first_row(CsvTable *t, CsvLines l) {
   while (nc_csv_nextfield(&l) && l.column <= t->columns) {
     if (target_column(t, l.column) < 0) continue;
+    begin_column(t, target_column(t, l.column));
     const FieldResult r = test_field(t, l);
     if (r == FIELD_BAD || r == FIELD_EMPTY) {
       nc_csv_unquote(&l);
@@ -433,6 +451,131 @@ static int read_matrix(Tensor **out, CsvTable *t) {
 }
 
 /*
+** Columns
+*/
+/* The column of the matrix that a type is for. */
+static int find_typed(const CsvTable *t, const Tensor *names,
+                      const struct ColumnType *c, int64_t *k) {
+  const char *path = t->first.path;
+  char shown[80];
+  *k = c->number - 1;
+  if (c->name) {
+    nc_printable(shown, sizeof shown, c->name, strlen(c->name));
+    if (names == NULL) {
+      nc_failfile(NC_EVALUE, path, "dtype: no header was read");
+      nc_hint("{header=true, dtype={%s=\"%s\"}}", shown, nc_dtypename(c->type));
+      return NC_EVALUE;
+    }
+    const int64_t column = column_by_name(names, t->columns, c->name);
+    *k = column > 0 ? target_column(t, column) : -1;
+    if (*k < 0)
+      return nc_failfile(NC_EVALUE, path,
+                         "dtype: no column that is read is called \"%s\"",
+                         shown);
+  }
+  if (*k >= 0 && *k < t->n) return NC_OK;
+  return nc_failfile(NC_EVALUE, path,
+                     "dtype: there is no column %lld, they are 1 to %lld",
+                     (long long)c->number, (long long)t->n);
+}
+
+static int begin_columns(CsvTable *t, const Tensor *names) {
+  const TextFormat *f = t->first.format;
+  void *block;
+  TRY(nc_hostalloc(&block, (t->n + 1) * (int64_t)sizeof(CsvColumn)));
+  t->column = memset(block, 0, (size_t)(t->n + 1) * sizeof(CsvColumn));
+  for (int64_t k = 0; k < t->n; k++) t->column[k].type = t->type;
+  for (int64_t i = 0, k; i < f->ntypes; i++) {
+    TRY(find_typed(t, names, &f->types[i], &k));
+    t->column[k].type = f->types[i].type;
+  }
+  return NC_OK;
+}
+
+/* A new vector for the column; a second time as float64. */
+static int make_column(const CsvTable *t, CsvColumn *c) {
+  const DType as = c->again || (t->rows == 0 && c->type == DT_NONE)
+                       ? DT_f64
+                       : parse_dtype(c->type);
+  nc_release(c->x);
+  c->x = NULL;
+  return nc_new(&c->x, &nc_cpu, as, 1, &t->rows);
+}
+
+/* Reads a field of column k; notes if the column is to be read again. */
+static int read_column_field(CsvTable *t, CsvLines *l, int64_t k, int64_t row) {
+  CsvColumn *c = &t->column[k];
+  const int64_t item = nc_dtypesize(c->x->dtype);
+  begin_column(t, k);
+  const FieldResult r =
+      parse_field(t, l, c->x->dtype, (char *)nc_data(c->x) + row * item);
+  c->needs_float64 = t->needs_float64;
+  if (r == FIELD_OK) return NC_OK;
+  const FieldResult judged = test_field(t, *l);
+  c->again = t->type == DT_NONE && c->x->dtype == DT_i64 && judged == FIELD_OK;
+  return c->again ? NC_OK : fail_field(t, l, judged == FIELD_OK ? r : judged);
+}
+
+/* Reads the fields of those columns that are, or are not, read again. */
+static int read_column_fields(CsvTable *t, int again) {
+  int64_t row = 0;
+  for (int64_t k = 0; k < t->n; k++)
+    if (t->column[k].again == again) TRY(make_column(t, &t->column[k]));
+  for (CsvLines l = t->first; nc_csv_nextrow(&l); row++) {
+    if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
+    while (nc_csv_nextfield(&l)) {
+      const int64_t k = target_column(t, l.column);
+      if (k >= 0 && t->column[k].again == again)
+        TRY(read_column_field(t, &l, k, row));
+    }
+  }
+  return NC_OK;
+}
+
+static int read_columns(CsvTable *t) {
+  int again = 0;
+  TRY(measure(t));
+  TRY(read_column_fields(t, 0));
+  for (int64_t k = 0; k < t->n; k++) again |= t->column[k].again;
+  if (again) TRY(read_column_fields(t, 1));
+  for (int64_t k = 0; k < t->n; k++) {
+    CsvColumn *c = &t->column[k];
+    Tensor *x = c->x;
+    DType to = c->type;
+    if (to == DT_NONE)
+      to = x->dtype == DT_f64 && !c->needs_float64 ? nc_context->dtype
+                                                   : x->dtype;
+    c->x = NULL;
+    const int status = nc_cast(&c->x, x, to);
+    nc_release(x);
+    TRY(status);
+  }
+  return NC_OK;
+}
+
+/* Moves the vectors to *out, and frees the columns. */
+static int end_columns(CsvTable *t, TextColumns *out, int status) {
+  void *list = NULL;
+  if (status == NC_OK)
+    status = nc_hostalloc(&list, (t->n + 1) * (int64_t)sizeof(Tensor *));
+  if (status == NC_OK) out->column = list, out->n = t->n;
+  for (int64_t k = 0; t->column && k < t->n; k++)
+    if (status == NC_OK) out->column[k] = t->column[k].x;
+    else nc_release(t->column[k].x);
+  if (t->column)
+    nc_hostfree(t->column, (t->n + 1) * (int64_t)sizeof(CsvColumn));
+  return status;
+}
+
+void nc_freecolumns(TextColumns *columns) {
+  for (int64_t k = 0; k < columns->n; k++) nc_release(columns->column[k]);
+  if (columns->column)
+    nc_hostfree(columns->column, (columns->n + 1) * (int64_t)sizeof(Tensor *));
+  nc_release(columns->names);
+  memset(columns, 0, sizeof *columns);
+}
+
+/*
 ** The whole file
 */
 /* The fields of the header line, each with a '\0' after it; the line may
@@ -465,26 +608,55 @@ static int read_header(Tensor **names, CsvLines *l, int64_t *columns) {
   return NC_OK;
 }
 
-static int load(Tensor **x, Tensor **names, CsvTable *t) {
+/* Finds the header and the columns. */
+static int begin(CsvTable *t, Tensor **names) {
   if (t->first.format->header) TRY(read_header(names, &t->first, &t->columns));
   count_columns(t);
-  TRY(choose_columns(t, *names));
+  return choose_columns(t, *names);
+}
+
+static int load_matrix(Tensor **x, Tensor **names, CsvTable *t) {
+  TRY(begin(t, names));
   TRY(read_matrix(x, t));
   return choose_names(names, t);
 }
 
-int nc_loadtext(Tensor **x, Tensor **names, const Source *from,
+static int load_columns(CsvTable *t, TextColumns *out) {
+  int status = begin(t, &out->names);
+  if (status == NC_OK) status = begin_columns(t, out->names);
+  if (status == NC_OK) status = read_columns(t);
+  if (status == NC_OK) status = choose_names(&out->names, t);
+  return end_columns(t, out, status);
+}
+
+/* Reads the text of a file as a matrix or, if x is NULL, columns. */
+static int load(Tensor **x, TextColumns *out, const Source *from,
                 const TextFormat *f, DType type) {
   Tensor *bytes;
   CsvTable t = { .type = type };
   int status;
-  *x = *names = NULL;
   TRY(nc_readfrom(&bytes, from));
   status = nc_csv_begin(&t.first, from->path, f, bytes);
-  if (status == NC_OK) status = load(x, names, &t);
+  if (status == NC_OK)
+    status = x ? load_matrix(x, &out->names, &t) : load_columns(&t, out);
   if (status == NC_OK) nc_count(0, nc_numel(bytes));
   if (t.target) nc_hostfree(t.target, (t.columns + 1) * 8);
   nc_release(bytes);
-  nc_release_failed(status, names, 1);
+  if (status != NC_OK) nc_freecolumns(out);
+  return status;
+}
+
+int nc_loadtext(Tensor **x, Tensor **names, const Source *from,
+                const TextFormat *f, DType type) {
+  TextColumns columns = { 0 };
+  *x = *names = NULL;
+  const int status = load(x, &columns, from, f, type);
+  *names = columns.names;
   return nc_release_failed(status, x, 1);
+}
+
+int nc_loadcolumns(TextColumns *columns, const Source *from,
+                   const TextFormat *f, DType type) {
+  memset(columns, 0, sizeof *columns);
+  return load(NULL, columns, from, f, type);
 }

@@ -199,7 +199,8 @@ int nc_pickle_extent(const Pickle *k, const PickleTensor *t, int64_t have) {
 static int check_extent(const Pickle *k, const PickleTensor *t) {
   const PickleStorage *s = PICKLE_STORAGE(k, t->storage);
   int64_t n;
-  TRY(nc_checksize(&n, s->dtype, t->nd, t->size));
+  if (nc_checksize(&n, s->dtype, t->nd, t->size) != NC_OK)
+    return nc_fail_pickle(k, "the size of a tensor is beyond 64 bits");
   return nc_pickle_extent(k, t, nc_storage_elements(s));
 }
 

@@ -223,7 +223,8 @@ static int open_index(Shards *s, const char *path) {
   TRY(parse_index(s, &p, folder));
   nc_header_blanks(&p);
   if (p.p != p.end) return nc_header_expected(&p, "nothing more");
-  qsort(s->tensor, (size_t)s->ntensors, sizeof *s->tensor, by_name);
+  if (s->ntensors > 0)
+    qsort(s->tensor, (size_t)s->ntensors, sizeof *s->tensor, by_name);
   return NC_OK;
 }
 

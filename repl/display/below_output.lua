@@ -13,24 +13,41 @@ local places = {{_G, "print"}, {io, "write"}, {file, "write"}}
 local write = file.write      -- that of what is shown itself
 local shown = {}              -- what is shown; the last was shown last
 local watching = false
+local open = false            -- has the last line of the output no end?
 
 -- Erases all that is shown, from the last one up.
 function below.erase()
   for i = #shown, 1, -1 do shown[i]:erase() end
 end
 
-local function erasing(f)
+-- Does writing these texts leave a line without an end at the terminal? nil if
+-- nothing is written there.
+local function leaves_open(to, ...)
+  if to ~= io.stdout and to ~= io.stderr then return nil end
+  for i = select("#", ...), 1, -1 do
+    local text = tostring((select(i, ...)))
+    if text ~= "" then return text:sub(-1) ~= "\n" end
+  end
+end
+
+-- The function at the place p, which first erases what is shown.
+local function erasing(p)
+  local f = p.was
   return function(...)
+    local left = false        -- print ends the line
     below.erase()
+    if p[1] == file then left = leaves_open(...)
+    elseif p[1] == io then left = leaves_open(io.output(), ...) end
+    if left ~= nil then open = left end
     return f(...)
   end
 end
 
 local function watch()
-  watching = true
+  watching, open = true, false
   for _, p in ipairs(places) do
     p.was = rawget(p[1], p[2])
-    p.ours = type(p.was) == "function" and erasing(p.was) or nil
+    p.ours = type(p.was) == "function" and erasing(p) or nil
     if p.ours then rawset(p[1], p[2], p.ours) end
   end
 end
@@ -60,7 +77,14 @@ function below.remove(item)
   if #shown == 0 and watching then unwatch() end
 end
 
--- Writes to stderr what is shown itself.
-function below.write(...) write(io.stderr, ...) end
+-- Writes to stderr what is shown itself, on a line of its own.
+function below.write(...)
+  if open then
+    open = false
+    io.stdout:flush()
+    write(io.stderr, "\n")
+  end
+  write(io.stderr, ...)
+end
 
 return below

@@ -189,7 +189,7 @@ function Line:__close()
   self:add_values(all, false)
   local text = table.concat(all, "  ")
   if notebook() then return notebook().replace(self, text) end
-  io.stderr:write(text, "\n")
+  below.write(text, "\n")
 end
 
 -- The line of n steps, or of an unknown number; without a terminal it is never

@@ -31,6 +31,8 @@ function wrap.cut(text, most)
   return text:sub(1, (utf8.offset(text, n + 1) or n + 1) - 1) .. "..."
 end
 
+local WIDEST <const> = 200     -- a longer text stands out of its column
+
 -- Rows of texts, the first one a heading, as lines with aligned columns.
 -- `sides` has an "l" or "r" for each column. With drop_empty a column that has
 -- only a heading is left out.
@@ -44,12 +46,13 @@ function wrap.columns(rows, sides, gap, drop_empty)
       empty = empty and (i == 1 or row[k] == "")
     end
     local align = sides:sub(k, k) == "l" and wrap.pad or wrap.right
+    wide = math.min(wide, WIDEST)
     for i, row in ipairs(empty and {} or rows) do
       table.insert(cells[i], align(row[k], wide))
     end
   end
   for i, row in ipairs(cells) do
-    lines[i] = ("  " .. table.concat(row, gap)):gsub("%s+$", "")
+    lines[i] = ("  " .. table.concat(row, gap)):match "^.*%S" or ""
   end
   return lines
 end

@@ -11,6 +11,7 @@
 local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
 local say = require "nacre.wrap_lines".say
+local shown = require "nacre.tensor_file".shown
 
 local workspace = {}
 
@@ -166,6 +167,33 @@ local function replaced(v, map)
   return v
 end
 
+-- Does every element of v, which may be nil, pass the test?
+local function all_are(v, test)
+  if v == nil then return true end
+  if type(v) ~= "table" then return false end
+  for _, element in next, v do
+    if not test(element) then return false end
+  end
+  return true
+end
+
+local function is_name(v) return type(v) == "string" end
+
+-- Is this table of variables what workspace.save writes?
+local function is_whole(all)
+  local about = all[ABOUT]
+  for name in next, all do if not is_name(name) then return false end end
+  for device in next, type(about.devices) == "table" and about.devices or {} do
+    if not is_name(device) then return false end
+  end
+  return all_are(about.leaves, function(t)
+    return facts.istensor(t) and t:is_floating_point()
+  end) and all_are(about.states, is_name) and
+    all_are(about.devices, function(list)
+      return type(list) == "table" and all_are(list, facts.istensor)
+    end)
+end
+
 -- Gives a variable its value. The state of an object goes into the object, if
 -- there is one.
 local function restore(name, value, is_state)
@@ -186,6 +214,9 @@ function workspace.load(shell, path)
     return nil, ("%s has tensors, not the variables of a session; " ..
                  "t = nacre.load(%q) reads it"):format(path, path)
   end
+  if not is_whole(all) then
+    return nil, path .. ": what it says of its variables is damaged"
+  end
   all[ABOUT] = nil
   local map, missing = moved(about)
   local names, left, states, is_state = {}, {}, {}, {}
@@ -200,13 +231,14 @@ function workspace.load(shell, path)
       states[#states + 1] = name
     end
   end
-  say(("%s: %s"):format(path, table.concat(names, ", ")))
-  if left[1] then say("not loaded: " .. listed(left)) end
+  say(shown(("%s: %s"):format(path, table.concat(names, ", "))))
+  if left[1] then say(shown("not loaded: " .. listed(left))) end
   for _, name in ipairs(states) do
-    say(("%s is a state: object:load_state_dict(%s)"):format(name, name))
+    say(shown(("%s is a state: object:load_state_dict(%s)"):format(name, name)))
   end
-  if missing then say(("there is no %s: what was there is on the CPU")
-                      :format(missing)) end
+  if missing then
+    say(shown(("there is no %s: what was there is on the CPU"):format(missing)))
+  end
   return true
 end
 

@@ -212,7 +212,11 @@ assert(dist.get_process_group_ranks(last_first)[1] == size - 1)
 assert(dist.get_global_rank(last_first, 0) == size - 1)
 same(dist.all_gather(nacre.tensor(rank), {group = last_first}),
      nacre.arange(size):flip(1), "split")
-if rank % 2 == 0 then dist.destroy_process_group(even) end
+if rank % 2 == 0 then dist.destroy_process_group(even)
+else
+  local ok, e = pcall(dist.all_gather, nacre.ones(1), {group = even})
+  assert(not ok and e.message == "this process is not in the group")
+end
 
 -- ---- values
 local value = {rank = rank, "a", {1.5, true, false},

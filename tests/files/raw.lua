@@ -65,7 +65,8 @@ fails("elements of 8 bytes are asked for", from, path, "int64", math.maxinteger)
 fails("count is -2", from, path, "uint8", -2)
 fails("offset is 4, and the file has 3 bytes", from, path, "uint8", -1, 4)
 fails("offset is -1", from, path, "uint8", -1, -1)
-fails("do not fill shape", from, path, "uint8", {shape = {2, 2}})
+fails("shape has 4 elements, and there are ", from, path, "uint8",
+      {shape = {2, 2}})
 fails("byteorder must be little, big or native, not 'middle'", from, path,
       "uint8", {byteorder = "middle"})
 fails("byteorder must be", nacre.ones(1).tofile, nacre.ones(1), path,

@@ -243,8 +243,75 @@ end
 refused("1,2\n3\n", "line 2 has 1 columns", nil, {usecols = {1}})
 refused("1\n", "no argument 'converters'", 
         "it takes path, device, dtype, names, delimiter, skip, header, " ..
-        "missing, usecols, format, mmap, slice, requires_grad, pin_memory",
+        "missing, usecols, columns, dtypes, format, mmap, slice, " ..
+        "requires_grad, pin_memory",
         {converters = {}})
+
+-- ---- columns by themselves
+
+local table_text = "id,x,ok,y\n20240101,0.5,1,1e39\n" ..
+                   "9007199254740993,2.5,0,7\n"
+local c
+c, names = load(table_text, {header = true, columns = true})
+assert(table.concat(names, "|") == "id|x|ok|y")
+is(c.id, "{20240101,9007199254740993}")
+assert(c.id.dtype == "int64" and c.x.dtype == "float32" and
+       c.ok.dtype == "int64" and c.y.dtype == "float64")
+is(c.x, "{0.5,2.5}")
+c, names = load(table_text, {header = true,
+                             dtype = {ok = "bool", x = "float64"}})
+assert(c.ok.dtype == "bool" and c.x.dtype == "float64" and
+       c.id.dtype == "int64" and #names == 4)
+is(c.ok, "{true,false}")
+c = load(table_text, {skip = 1, columns = true})
+assert(#c == 4 and c[4].dtype == "float64" and c[1][2] == 9007199254740993)
+c = load(table_text, {skip = 1, usecols = {3, 1}, dtypes = {"uint8"}})
+assert(#c == 2 and c[1].dtype == "uint8" and c[2].dtype == "int64")
+c = load(table_text, {header = true, usecols = {"y", "x"}, columns = true,
+                      dtype = "float64"})
+assert(c.id == nil and c.x.dtype == "float64" and c.y.dtype == "float64")
+c = load("1,,3\n4,5,\n", {columns = true, missing = 0 / 0})
+assert(c[1].dtype == "int64" and c[2][1] ~= c[2][1] and c[3][2] ~= c[3][2])
+c, names = load("a,b\n", {header = true, columns = true})
+shape(c.a, 0)
+assert(c.a.dtype == "float32" and #load("", {columns = true}) == 0)
+c = load("a\n1.5\n", {header = true, columns = true, requires_grad = true})
+assert(c.a.requires_grad)
+c = nacre.deserialize("1,2\n", {format = "csv", columns = true})
+is(c[2], "{2}")
+refused(table_text, 'line 2, column 2: "0.5" is not a valid int64', nil,
+        {header = true, dtype = {x = "int64"}})
+refused("1,300\n", 'line 1, column 2: "300" is not a valid uint8', nil,
+        {columns = true, dtype = "uint8"})
+refused("1.5,9007199254740993\n1,1.5\n",
+        '"9007199254740993" lies between two float64 numbers', nil,
+        {columns = true})
+refused(table_text, 'dtype: no column that is read is called "z"', nil,
+        {header = true, dtype = {z = "int64"}})
+refused(table_text, 'dtype: no column that is read is called "x"', nil,
+        {header = true, usecols = "id", dtype = {x = "int64"}})
+refused("1,2\n", "dtype: no header was read",
+        '{header=true, dtype={x="int64"}}', {dtype = {x = "int64"}})
+refused("1,2\n", "dtype: there is no column 3, they are 1 to 2", nil,
+        {dtypes = {[3] = "int64"}})
+refused("1,2\n", "no dtype 'int46', did you mean 'int16'?", nil,
+        {dtypes = {"int46"}})
+refused("x,y,x\n1,2,3\n", "two columns are called 'x'",
+        "usecols chooses columns; {skip=1} instead of header=true gives a list",
+        {header = true, columns = true})
+refused("1\n", "dtype is for all columns, dtypes for single ones", nil,
+        {dtype = "int64", dtypes = {"int64"}})
+refused("1\n", "dtypes and dtype mean the same: give one of them", nil,
+        {dtype = {"int64"}, dtypes = {"int64"}})
+for _, wrong in ipairs {{5}, {[1.5] = "int64"}, {[true] = "int64"}, {{}}} do
+  refused("1\n", "dtypes has the names of dtypes by columns' numbers", nil,
+          {dtypes = wrong})
+end
+refused("1\n", "dtypes must be a table, not a number", nil, {dtypes = 1})
+fails("columns is for texts: .csv, .tsv, .txt", nacre.deserialize,
+      nacre.serialize(nacre.ones(1)), {columns = true})
+fails("dtypes is for texts: .csv, .tsv, .txt", nacre.deserialize,
+      nacre.serialize(nacre.ones(1)), {dtype = {"int64"}})
 
 -- ---- what is written
 

@@ -44,11 +44,21 @@ fails("elements of 8 bytes are asked for", from, "abc", "int64",
 fails("count is -2", from, "abc", "uint8", -2)
 fails("offset is 4", from, "abc", "uint8", -1, 4)
 fails("offset is -1", from, "abc", "uint8", -1, -1)
-for _, size in ipairs {{4}, {-1, 2}, {-1, -1}, {-2, -3}, {0}, {-1, 0},
-                       {1 << 62, 4}, {1 << 32, 1 << 32}} do
-  fails("do not fill shape", from, "abc", "uint8", {shape = size})
+for text, sizes in pairs {
+  ["shape has 4 elements, and there are 3; count chooses how many, and a " ..
+   "size of -1 is computed"] = {{4}, {2, 2}, {4, 1}},
+  ["shape has 0 elements, and there are 3"] = {{0}, {2, 0}},
+  ["shape: the sizes but -1 have 2 elements, and 3 are not a multiple"] =
+    {{-1, 2}, {2, -1}},
+  ["shape: the sizes but -1 have 0 elements"] = {{-1, 0}},
+  ["shape has the size -1; only one size may be -1"] = {{-1, -1}},
+  ["shape has the size -2; only one"] = {{-2, -3}},
+  ["shape: it is beyond 64 bits"] = {{1 << 62, 4}, {1 << 32, 1 << 32}}} do
+  for _, size in ipairs(sizes) do
+    fails(text, from, "abc", "uint8", {shape = size})
+  end
 end
-fails("do not fill shape", from, "", "uint8", {shape = {1 << 62, 4}})
+fails("shape: it is beyond 64 bits", from, "", "uint8", {shape = {1 << 62, 4}})
 fails("buffer must be a string", from, 5)
 fails("buffer comes first", from, {buffer = "abcd"})
 fails("no dtype", from, "abc", "uint9")

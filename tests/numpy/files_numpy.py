@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares the files of several tensors, and texts, with Python's libraries.
 
-    tests/numpy/files_numpy.py build/nacre
+    tests/numpy/files_numpy.py build/nacre [seed]
 
 What numpy.savez and savetxt write must be read with the same elements, and
 what nacre writes must be read by numpy.load and loadtxt; the same, byte for
@@ -17,6 +17,7 @@ import zipfile
 
 from numpy_or_skip import np
 
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 DTYPES = "b1 u1 i1 i2 i4 i8 f2 f4 f8".split()
 SHAPES = [(), (1,), (0,), (2, 3), (3, 0, 2), (2, 3, 4), (300, 1001)]
 
@@ -47,7 +48,7 @@ def same(a, b):
 
 
 def arrays():
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(SEED)
     for code in DTYPES:
         for shape in SHAPES:
             size = int(np.prod(shape)) * int(code[1])
@@ -101,7 +102,7 @@ def check_mixed(nacre, folder):
 
 
 def check_texts(nacre, folder):
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(SEED)
     text = f"{folder}/x.csv"
     count = 0
     for dtype, fmt in ("float64", "%.18e"), ("float32", "%.9g"), \
@@ -118,6 +119,91 @@ def check_texts(nacre, folder):
             sys.exit(f"NumPy reads another text of {dtype} than was written")
         count += 2
     return count
+
+
+def random_table(rng):
+    """Columns of integers and floats, and rows of their texts; "" is nan."""
+    rows = int(rng.integers(1, 30))
+    columns, texts = [], []
+    for _ in range(int(rng.integers(1, 6))):
+        if rng.integers(2):
+            column = rng.integers(-2**40, 2**53, rows)
+            text = [str(v) for v in column]
+        else:
+            column = rng.standard_normal(rows) * 10.0**rng.integers(-9, 30)
+            column[rng.random(rows) < 0.2] = np.nan
+            text = ["" if np.isnan(v) else repr(float(v)) for v in column]
+        columns.append(column)
+        texts.append(text)
+    return columns, list(zip(*texts))
+
+
+def table_text(rng, rows, delimiter, quoted):
+    """The rows as a text: comments and quotes, lines of either end."""
+    end = str(rng.choice(["\n", "\r\n"]))
+    lines = [delimiter.join(f"c{i}" for i in range(len(rows[0])))]
+    for row in rows:
+        if rng.random() < 0.2:
+            lines.append("# a comment, 1" if quoted else "# 1")
+        fields = [f'"{t}"' if quoted and rng.random() < 0.3 else t for t in row]
+        lines.append(delimiter.join(fields))
+    return end.join(["not of the table"] * 2 + lines) + end
+
+
+COLUMNS = """
+local o = {skip = 2, header = true, delimiter = arg[3], missing = 0/0}
+local matrix = nacre.load(arg[1], {skip = 2, header = true, missing = 0/0,
+                                   delimiter = arg[3], dtype = "float64"})
+o.columns = true
+local columns, names = nacre.load(arg[1], o)
+for i, name in ipairs(names) do
+  assert(name == "c" .. i - 1)
+  assert(columns[name]:double():allclose(matrix[{{}, i}], 0, 0, true))
+  nacre.save(arg[2] .. "/" .. name .. ".npy", columns[name])
+end
+nacre.save(arg[2] .. "/all.npy", matrix)
+"""
+
+
+def check_tables(nacre, folder, seed):
+    """Random tables: as NumPy reads those without quotes, and as pandas, where
+    it is, reads all."""
+    try:
+        import pandas
+    except ImportError:
+        pandas = None
+    rng = np.random.default_rng(seed)
+    path = f"{folder}/t.csv"
+    for i in range(60):
+        columns, rows = random_table(rng)
+        if all(row == ("",) for row in rows) or len(columns) == 1:
+            continue            # an empty line is no row
+        delimiter, quoted = str(rng.choice([",", ";", "\t"])), i % 2 == 1
+        with open(path, "w", newline="", encoding="utf-8") as f:
+            f.write(table_text(rng, rows, delimiter, quoted))
+        run(nacre, COLUMNS, path, folder, delimiter)
+        whole = np.load(f"{folder}/all.npy")
+        want = np.stack([c.astype("f8") for c in columns], 1)
+        assert np.array_equal(whole, want, equal_nan=True), (seed, i)
+        if not quoted:
+            theirs = np.genfromtxt(path, delimiter=delimiter, skip_header=3)
+            theirs = theirs.reshape(want.shape)
+            assert np.array_equal(theirs, want, equal_nan=True), (seed, i)
+        if pandas:
+            theirs = pandas.read_csv(path, sep=delimiter, skiprows=2,
+                                     comment="#")
+        for k, column in enumerate(columns):
+            got = np.load(f"{folder}/c{k}.npy")
+            if column.dtype == "i8":
+                assert same(got, column), (seed, i, k)
+            else:
+                assert got.dtype.kind == "f" or np.isnan(column).all() or \
+                    np.array_equal(got, column), (seed, i, k)
+            if pandas:
+                other = theirs[f"c{k}"].to_numpy()
+                assert np.array_equal(other.astype("f8"), want[:, k],
+                                      equal_nan=True), (seed, i, k)
+    return f"60 tables, as by NumPy{' and pandas' if pandas else ''}"
 
 
 def check_safetensors(nacre, folder):
@@ -146,6 +232,7 @@ def main():
     nacre = sys.argv[1] if len(sys.argv) > 1 else "build/nacre"
     with tempfile.TemporaryDirectory() as folder:
         print(f"texts: {check_texts(nacre, folder)}, as by NumPy")
+        print(f"tables: {check_tables(nacre, folder, SEED)}")
         check_safetensors(nacre, folder)
         probe = run(nacre, "print(pcall(nacre.save, arg[1], "
                     "{nacre.ones(1)}))", f"{folder}/probe.npz")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares nacre.load and nacre.save with NumPy.
 
-    tests/numpy/npy_numpy.py build/nacre
+    tests/numpy/npy_numpy.py build/nacre [damaged files [seed]]
 
 Good files of every dtype, order, byte order and version must be read as NumPy
 reads them and be written as NumPy writes them, byte for byte. Damaged files
@@ -17,6 +17,7 @@ import tempfile
 
 from numpy_or_skip import np
 
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 DTYPES = "?1 u1 i1 i2 i4 i8 f2 f4 f8".replace("?1", "b1").split()
 SHAPES = [(), (1,), (7,), (0,), (2, 3), (3, 0, 2), (1, 5, 1), (2, 3, 4),
           (1, 2, 1, 2, 1, 2, 1, 2), (300, 1001)]
@@ -82,7 +83,7 @@ def expected(array):
 
 
 def good_arrays():
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(SEED)
     for code in DTYPES:
         for shape in SHAPES:
             size = int(np.prod(shape)) * int(code[1])

@@ -166,6 +166,14 @@ class Pictures(Shell):
         self.assertEqual(s.run('print == p and io.write == w and "same"'),
                          '"same"\n')
 
+    def test_progress_below_an_open_line(self):
+        """What has no line end yet is not overwritten."""
+        s = self.open()
+        s.send('for i in nacre.progress(24) do ' + WAIT +
+               ' if i > 12 then io.write("row ", i) end end' + ENTER)
+        s.child.expect(r"\r +\rrow 1[3-9](row \d+)*\r\n\r *\d+%  \d+/24")
+        s.child.expect(r"row 24\r\n([^\n]*\r)?24 in [\d.]+ s")
+
     def test_live_plot(self):
         """It is drawn again in its place, and left there at the end."""
         s = self.open()

@@ -104,6 +104,22 @@ a.npz: 2 tensors, 64 B
                                "m.safetensors.index.json"))
         self.assertIn("shards: 3 tensors", self.good("--ls", "shards"))
 
+    def test_empty_index(self):
+        self.file("shards/x.index.json", '{"weight_map": {}}')
+        self.assertIn("0 tensors", self.good("--ls", "shards/x.index.json"))
+
+    # A long name stands out of its column, which does not get as wide.
+    def test_long_name(self):
+        header = ('{"%s":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},'
+                  '"w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
+                  % (70000 * "n"))
+        with open(os.path.join(self.home, "long.safetensors"), "wb") as f:
+            f.write(len(header).to_bytes(8, "little") + header.encode())
+        lines = self.good("--ls", "long.safetensors").splitlines()
+        self.assertEqual(len(lines), 4)
+        self.assertTrue(70000 < len(lines[2]) < 70100, len(lines[2]))
+        self.assertLess(len(lines[3]), 300)
+
     def test_bad_indexes(self):
         for what, text in [
             ('"../a.safetensors" is not the name of a file beside it',

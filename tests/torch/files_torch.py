@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Compares .pt files with PyTorch.
 
-    tests/torch/files_torch.py build/nacre
+    tests/torch/files_torch.py build/nacre [seed]
 
 What torch.save writes must be read with the same elements, structure and
 sharing, in every protocol of pickles; what nacre writes must be opened by
 torch.load(weights_only=True). What PyTorch refuses is refused. Exits with 77
-(skipped) where there is no PyTorch.
+(skipped) where there is no PyTorch. .safetensors files go both ways, too, where
+their library is.
 """
 import argparse
 import collections
@@ -87,7 +88,7 @@ def compare(nacre, folder, value, want=None, **options):
 
 
 def check_tensors(nacre, folder):
-    torch.manual_seed(1)
+    torch.manual_seed(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     values = {}
     for dtype in DTYPES:
         for shape in [(), (0,), (3,), (2, 3), (2, 0, 4), (100, 70)]:
@@ -182,11 +183,37 @@ def check_refused(nacre, folder):
         sys.exit(f"TorchScript: {shown}")
 
 
+def random_bits(dtype, shape):
+    """Elements of any bits, nan with a payload and denormal numbers too."""
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape).bool()
+    size = torch.empty(0, dtype=dtype).element_size()
+    n = torch.Size(shape).numel()
+    return torch.randint(0, 256, (n * size,), dtype=torch.uint8) \
+        .view(dtype).reshape(shape)
+
+
+def check_safetensors(nacre, folder):
+    try:
+        from safetensors.torch import load_file, save_file
+    except ImportError:
+        print("safetensors: left out, its library is not installed")
+        return
+    one, two = f"{folder}/a.safetensors", f"{folder}/b.safetensors"
+    given = {f"{dtype} {shape}": random_bits(dtype, shape)
+             for dtype in DTYPES
+             for shape in [(), (0,), (3, 0), (5,), (40, 90)]}
+    save_file(given, one)
+    for load in "nacre.load(arg[1])", "nacre.load(arg[1], {mmap = true})":
+        run(nacre, f"nacre.save(arg[2], {load})", one, two)
+        same(given, load_file(two))
+
+
 def main():
     nacre = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         for check in (check_tensors, check_structure, check_training,
-                      check_sharing, check_refused):
+                      check_sharing, check_refused, check_safetensors):
             check(nacre, folder)
     print("files_torch: ok")
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** faults.h - for tests of files: the system, with the n-th call of one kind
-** failing.
+** failing, or that and all later ones.
 */
 #ifndef faults_h
 #define faults_h
@@ -14,7 +14,9 @@
 
 #include "core/io/file.h"
 
-enum { OPEN, CLOSE, READ, WRITE, FSTAT, STAT, FCHMOD, FSYNC, RENAME, LSEEK };
+enum {
+  OPEN, CLOSE, READ, WRITE, FSTAT, STAT, FCHMOD, FSYNC, RENAME, LSEEK, MMAP
+};
 
 #define INTERRUPT (-1)
 #define KILL (-2)
@@ -25,6 +27,8 @@ static struct {
   int error;                  /* errno; 0: a short transfer instead;
                                  INTERRUPT: the user's, and it succeeds;
                                  KILL: the program ends there */
+  int sticky;                 /* do all later ones fail? */
+  int struck;                 /* did one fail? */
 } fault;
 
 /* What was called, without the same twice in a row. */
@@ -40,7 +44,10 @@ static int strikes(int call) {
   if (made.n < (int)sizeof made.call &&
       (made.n == 0 || made.call[made.n - 1] != call))
     made.call[made.n++] = (char)call;
-  if (call != fault.call || fault.n == 0 || --fault.n > 0) return 0;
+  if (call != fault.call || fault.n == 0) return 0;
+  if (fault.n > 1) return fault.n--, 0;
+  if (!fault.sticky) fault.n = 0;
+  fault.struck = 1;
   if (fault.error == KILL) _exit(KILL & 0xff);
   if (fault.error == INTERRUPT) return nc_interrupted = 1, 0;
   if (fault.error) errno = fault.error;

@@ -9,12 +9,25 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <sys/mman.h>
+
 #include "core/io/pickle.h"
 #include "tests/unit/faults.h"
 #include "tests/unit/save_setup.h"
 
 static Tensor *large, *strided, *little;
 static int has[3]; /* libraries, by need */
+
+/* The linker puts it in the place of mmap. */
+void *__real_mmap(void *p, size_t n, int access, int flags, int fd, off_t at);
+void *__wrap_mmap(void *p, size_t n, int access, int flags, int fd, off_t at);
+
+void *__wrap_mmap(void *p, size_t n, int access, int flags, int fd, off_t at) {
+  return fd >= 0 && strikes(MMAP) ? MAP_FAILED
+                                  : __real_mmap(p, n, access, flags, fd, at);
+}
+
+#define FROM_MAPPED (&(Source){ .path = target, .map = 1 })
 
 /*
 ** The formats
@@ -94,10 +107,35 @@ static int load_npy(void) {
   return compare(status, t, strided);
 }
 
-static int load_archive(FileFormat f) {
+static int load_mapped_npy(void) {
+  Tensor *t;
+  int status = nc_loadnpy(&t, FROM_MAPPED);
+  return compare(status, t, strided);
+}
+
+static int save_raw(void) {
+  return nc_saveraw(TO_TARGET, strided, 0);
+}
+
+static int load_raw(const Source *from) {
+  const RawFormat f = { .dtype = DT_i64 };
+  Tensor *t;
+  int status = nc_loadraw(&t, from, &f, 2, strided->size);
+  return compare(status, t, strided);
+}
+
+static int load_whole_raw(void) {
+  return load_raw(FROM_TARGET);
+}
+
+static int load_mapped_raw(void) {
+  return load_raw(FROM_MAPPED);
+}
+
+static int load_from(const Source *from, FileFormat f) {
   Archive *a;
   int status = NC_OK;
-  TRY(nc_openarchive(&a, FROM_TARGET, f));
+  TRY(nc_openarchive(&a, from, f));
   assert_int_equal(nc_archivesize(a), 2);
   for (int64_t i = 0; i < 2 && status == NC_OK; i++) {
     Tensor *t;
@@ -108,8 +146,20 @@ static int load_archive(FileFormat f) {
   return status;
 }
 
+static int load_archive(FileFormat f) {
+  return load_from(FROM_TARGET, f);
+}
+
 static int load_npz(void) {
   return load_archive(NC_NPZ);
+}
+
+static int load_mapped_pt(void) {
+  return load_from(FROM_MAPPED, NC_PT);
+}
+
+static int load_mapped_safetensors(void) {
+  return load_from(FROM_MAPPED, NC_SAFETENSORS);
 }
 
 static int load_pt(void) {
@@ -152,25 +202,55 @@ static int load_csv(void) {
   return compare(status, t, strided);
 }
 
+/* The columns of the matrix, one of them as float64. */
+static int load_columns(void) {
+  static const struct ColumnType types[] = { { NULL, 2, DT_f64 } };
+  static const TextFormat format = { .delimiter = ',',
+                                     .ntypes = 1,
+                                     .types = types };
+  TextColumns c;
+  TRY(nc_loadcolumns(&c, FROM_TARGET, &format, DT_NONE));
+  assert_int_equal(c.n, strided->size[1]);
+  for (int64_t k = 0; k < c.n; k++)
+    for (int64_t i = 0; i < strided->size[0]; i++) {
+      const int64_t want = i * strided->step[0] + k * strided->step[1];
+      const void *p = nc_data(c.column[k]);
+      assert_int_equal(c.column[k]->dtype, k == 1 ? DT_f64 : DT_i64);
+      assert_int_equal(k == 1 ? (int64_t)((const double *)p)[i]
+                              : ((const int64_t *)p)[i],
+                       want);
+    }
+  nc_freecolumns(&c);
+  return NC_OK;
+}
+
 /* HDF5's library reads and writes by itself: those calls cannot be made to
    fail. */
 enum { NOTHING, ZIP, HDF5 };
 static const struct {
   int (*save)(void), (*load)(void);
-  int needs;
+  int needs, maps, again; /* again: it is saved as one above is */
 } formats[] = {
-  { save_npy, load_npy, NOTHING },
-  { save_safetensors, load_safetensors, NOTHING },
-  { save_csv, load_csv, NOTHING },
-  { save_npz, load_npz, ZIP },
-  { save_deflated, load_npz, ZIP },
-  { save_pt, load_pt, ZIP },
-  { save_hdf5, load_hdf5, HDF5 },
+  { save_npy, load_npy, NOTHING, 0, 0 },
+  { save_safetensors, load_safetensors, NOTHING, 0, 0 },
+  { save_csv, load_csv, NOTHING, 0, 0 },
+  { save_csv, load_columns, NOTHING, 0, 1 },
+  { save_raw, load_whole_raw, NOTHING, 0, 0 },
+  { save_npz, load_npz, ZIP, 0, 0 },
+  { save_deflated, load_npz, ZIP, 0, 0 },
+  { save_pt, load_pt, ZIP, 0, 0 },
+  { save_hdf5, load_hdf5, HDF5, 0, 0 },
+  { save_npy, load_mapped_npy, NOTHING, 1, 1 },
+  { save_safetensors, load_mapped_safetensors, NOTHING, 1, 1 },
+  { save_raw, load_mapped_raw, NOTHING, 1, 1 },
+  { save_pt, load_mapped_pt, ZIP, 1, 1 },
 };
 
 #define EACH_FORMAT(f)                     \
   for (int f = 0; f < COUNT(formats); f++) \
     if (has[formats[f].needs])
+/* Each way to save: that of a format before is not tried again. */
+#define EACH_SAVE(f) EACH_FORMAT(f) if (!formats[f].again)
 
 /*
 ** Tests
@@ -200,9 +280,10 @@ static int run_with_fault(int (*run)(void), int call, int n, int error,
   const int fds = openfds();
   const int64_t live = nc_memory.live;
   fault.call = call, fault.n = n, fault.error = error;
+  fault.struck = 0;
   nc_files = faulty;
   const int status = run();
-  *struck = fault.n == 0;
+  *struck = fault.struck;
   fault.n = 0;
   nc_files = real;
   nc_interrupted = 0;
@@ -211,10 +292,10 @@ static int run_with_fault(int (*run)(void), int call, int n, int error,
   return status;
 }
 
-/* The same while an allocation fails. */
-static int run_without_memory(int (*run)(void), int n) {
+/* The same while an allocation fails, or all from then on. */
+static int run_without_memory(int (*run)(void), int n, int sticky) {
   const int64_t live = nc_memory.live;
-  nc_failalloc(n, 0);
+  nc_failalloc(n, sticky);
   const int status = run();
   nc_failalloc(0, 0);
   assert_int_equal(nc_memory.live, live);
@@ -256,12 +337,12 @@ static void test_whole(void **state) {
   }
 }
 
-static void test_save_faults(void **state) {
+static void save_with_each_fault(void) {
   static const int calls[] = {
     OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME, STAT
   };
   static const int errors[] = { ENOSPC, EIO, EDQUOT, EFBIG, EACCES, EROFS };
-  EACH_FORMAT(f) {
+  EACH_SAVE(f) {
     for (int c = 0; c < COUNT(calls); c++)
       for (int e = 0; e < (f == 0 ? COUNT(errors) : 1); e++)
         assert_int_equal(save_with_faults(f, calls[c], errors[e]) > 0,
@@ -273,12 +354,18 @@ static void test_save_faults(void **state) {
   }
 }
 
+static void test_save_faults(void **state) {
+  for (fault.sticky = 0; fault.sticky < 2; fault.sticky++)
+    save_with_each_fault();
+  fault.sticky = 0;
+}
+
 /* Power may fail at any time: nothing is written after the file is synced, it
    is renamed after that, and the folder is synced last. */
 static void test_order(void **state) {
   static const char want[] = { FSYNC, CLOSE, RENAME, OPEN, FSYNC, CLOSE };
   const int n = sizeof want;
-  EACH_FORMAT(f) {
+  EACH_SAVE(f) {
     save(little);
     made.n = 0;
     nc_files = faulty;
@@ -296,7 +383,7 @@ static void test_order(void **state) {
    one. */
 static void test_killed(void **state) {
   static const int calls[] = { OPEN, CLOSE, WRITE, FCHMOD, FSYNC, RENAME };
-  EACH_FORMAT(f) for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
+  EACH_SAVE(f) for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
     int status;
     save(little);
     const pid_t child = fork();
@@ -324,7 +411,7 @@ static void test_full(void **state) {
   struct rlimit old;
   signal(SIGXFSZ, SIG_IGN);
   getrlimit(RLIMIT_FSIZE, &old);
-  EACH_FORMAT(f) {
+  EACH_SAVE(f) {
     const int fds = openfds();
     save(little);
     setrlimit(RLIMIT_FSIZE, &small);
@@ -343,7 +430,7 @@ static void test_full(void **state) {
 /* A call that a signal interrupted, or that transferred a part, is repeated. */
 static void test_resumed(void **state) {
   static const int calls[] = { OPEN, READ, WRITE };
-  EACH_FORMAT(f)
+  EACH_SAVE(f)
   for (int c = 0; c < COUNT(calls); c++)
     for (int n = 1; n < 8; n++) {
       const int error = calls[c] == OPEN || n % 2 ? EINTR : 0;
@@ -354,19 +441,26 @@ static void test_resumed(void **state) {
     }
 }
 
+/* Lets each call of a kind fail while a file is loaded; returns how many
+   did. */
+static int load_with_faults(int f, int call) {
+  EACH_CALL(n) {
+    int struck;
+    const int status = run_with_fault(formats[f].load, call, n, EIO, &struck);
+    assert_int_equal(status, struck ? NC_EFILE : NC_OK);
+    if (!struck) return n - 1;
+    says(strerror(EIO));
+  }
+}
+
 static void test_load_faults(void **state) {
   static const int calls[] = { OPEN, FSTAT, READ, LSEEK };
-  EACH_FORMAT(f) {
-    ok(formats[f].save());
-    for (int c = 0; c < COUNT(calls); c++) EACH_CALL(n) {
-        int struck;
-        const int status =
-            run_with_fault(formats[f].load, calls[c], n, EIO, &struck);
-        assert_int_equal(status, struck ? NC_EFILE : NC_OK);
-        if (!struck) break;
-        says(strerror(EIO));
-      }
-  }
+  for (fault.sticky = 0; fault.sticky < 2; fault.sticky++) EACH_FORMAT(f) {
+      ok(formats[f].save());
+      for (int c = 0; c < COUNT(calls); c++) load_with_faults(f, calls[c]);
+      assert_int_equal(load_with_faults(f, MMAP) > 0, formats[f].maps);
+    }
+  fault.sticky = 0;
 }
 
 static void test_interrupted(void **state) {
@@ -378,7 +472,7 @@ static void test_interrupted(void **state) {
     assert_old_file();
     ok(formats[f].save());
     nc_interrupted = 1;
-    assert_int_equal(formats[f].load(), NC_EINTR);
+    if (!formats[f].maps) assert_int_equal(formats[f].load(), NC_EINTR);
     nc_interrupted = 0;
   }
 }
@@ -393,14 +487,48 @@ static void test_pickle_interrupted(void **state) {
 }
 
 static void test_no_memory(void **state) {
-  EACH_FORMAT(f) {
-    int n = 1;
-    for (save(little); run_without_memory(formats[f].save, n) != NC_OK; n++)
-      assert_old_file();
-    assert_true(n > 1);
-    for (n = 1; run_without_memory(formats[f].load, n) != NC_OK;) n++;
+  for (int sticky = 0; sticky < 2; sticky++) EACH_FORMAT(f) {
+      int n = 1;
+      save(little);
+      for (; run_without_memory(formats[f].save, n, sticky) != NC_OK; n++)
+        assert_old_file();
+      assert_true(n > 1);
+      for (n = 1; run_without_memory(formats[f].load, n, sticky) != NC_OK;) n++;
+      assert_true(n > 1);
+    }
+}
+
+/* The index of shards, and the shard. */
+static char shard[80], shard_index[80];
+
+static int load_shards(void) {
+  return load_from(&(Source){ .path = shard_index }, NC_SHARDS);
+}
+
+static void test_shards(void **state) {
+  static const char text[] = "{\"weight_map\":{\"a\":\"x.safetensors\","
+                             "\"b\":\"x.safetensors\"}}";
+  static const int calls[] = { OPEN, FSTAT, READ, LSEEK };
+  NamedTensor list[] = { { "a", large }, { "b", strided } };
+  int n, struck;
+  snprintf(shard, sizeof shard, "%s/x.safetensors", folder);
+  snprintf(shard_index, sizeof shard_index, "%s/x.index.json", folder);
+  ok(nc_savesafetensors(&(Sink){ shard, 1, NULL }, list, 2, NULL, 0));
+  ok(nc_writefile(shard_index, text, sizeof text - 1));
+  ok(load_shards());
+  for (fault.sticky = 0; fault.sticky < 2; fault.sticky++) {
+    for (int c = 0; c < COUNT(calls); c++) EACH_CALL(k) {
+        const int status =
+            run_with_fault(load_shards, calls[c], k, EIO, &struck);
+        assert_int_equal(status, struck ? NC_EFILE : NC_OK);
+        if (!struck) break;
+      }
+    for (n = 1; run_without_memory(load_shards, n, fault.sticky) != NC_OK;) n++;
     assert_true(n > 1);
   }
+  fault.sticky = 0;
+  unlink(shard_index);
+  unlink(shard);
 }
 
 /* A zip archive needs a file that can be sought in. */
@@ -440,17 +568,10 @@ static int end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    TEST(whole),
-    TEST(save_faults),
-    TEST(order),
-    TEST(killed),
-    TEST(full),
-    TEST(resumed),
-    TEST(load_faults),
-    TEST(interrupted),
-    TEST(no_memory),
-    TEST(pipe),
-    TEST(pickle_interrupted),
+    TEST(whole),       TEST(save_faults), TEST(order),
+    TEST(killed),      TEST(full),        TEST(resumed),
+    TEST(load_faults), TEST(interrupted), TEST(no_memory),
+    TEST(shards),      TEST(pipe),        TEST(pickle_interrupted),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -98,8 +98,20 @@ local function add(out, bytes) out[#out + 1] = bytes end
 
 local encode
 
+-- For Python True is the key 1, and False is 0: of two entries one would be
+-- lost.
+local function check_keys(v, path)
+  for key, number in pairs {[true] = 1, [false] = 0} do
+    if v[key] ~= nil and v[number] ~= nil then
+      fail("save", ("%s and %s are the same key in Python"):format(
+        all.path_of(number, path), all.path_of(key, path)))
+    end
+  end
+end
+
 -- Appends a list or a dict to the pickle; an empty table is a dict.
 local function encode_table(out, v, path, level)
+  check_keys(v, path)
   local keys = all.sorted_keys(v)
   local is_list = #keys > 0 and #keys == #v and math.type(keys[1]) == "integer"
   add(out, (is_list and "]" or "}") .. memoize(out, v) .. "(")

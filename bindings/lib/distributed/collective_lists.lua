@@ -15,6 +15,13 @@ dist.ReduceOp = {SUM = "sum", AVG = "mean", PRODUCT = "prod", MIN = "min",
 
 local ALL_TO_ALL_TAG = 32767  -- the largest that every MPI has
 
+-- The number of ranks in the group, which this process must be in.
+local function size_of(op, group)
+  local n = dist.get_world_size(group)
+  if n < 0 then fail(op, "this process is not in the group") end
+  return n
+end
+
 -- An uninitialized tensor with a block like t for each of n ranks.
 local function new_blocks(t, n)
   local size = {n}
@@ -74,7 +81,7 @@ function(list, t, group, async)
   local op = "all_gather"
   if nacre.is_tensor(list) then list, t = nil, t or list end
   if not t then fail(op, "a tensor is missing") end
-  local n = dist.get_world_size(group)
+  local n = size_of("all_gather", group)
   if list then check_list(op, list, "tensor_list", n, t, "tensor") end
   local out = new_blocks(t, n)
   local started = dist.all_gather_into_tensor(out, t, group, async)
@@ -88,7 +95,7 @@ all.define("distributed.gather",
   "on rank dst, the tensors of all ranks: in gather_list, or in one tensor, "
   .. "along a new first dimension; nil elsewhere",
 function(t, list, dst, group, async)
-  local n = dist.get_world_size(group)
+  local n = size_of("gather", group)
   local here = dist.get_rank() == dst
   if list and not here then
     fail("gather", "gather_list is for rank dst only")
@@ -110,7 +117,7 @@ function(t, list, src, group, async)
   if list and not here then
     fail("scatter", "scatter_list is for rank src only")
   end
-  local n = dist.get_world_size(group)
+  local n = size_of("scatter", group)
   local from = here and joined("scatter", list, "scatter_list", n, t, "tensor")
   return blocks.scatter(t, from or nil, src, group, async)
 end)
@@ -121,7 +128,7 @@ all.define("distributed.reduce_scatter",
   "output = the sum over all ranks of the tensor for this one in input_list, "
   .. "or in a tensor whose first dimension is the ranks",
 function(out, list, op, group, async)
-  local n = dist.get_world_size(group)
+  local n = size_of("reduce_scatter", group)
   local from = joined("reduce_scatter", list, "input_list", n, out, "output")
   return dist.reduce_scatter_tensor(out, from, op, group, async)
 end)
@@ -147,7 +154,7 @@ all.define("distributed.all_to_all",
   .. "output_tensor_list with what the ranks send here; or the same with the "
   .. "first dimension of two tensors",
 function(outputs, inputs, group, async)
-  local n = dist.get_world_size(group)
+  local n = size_of("all_to_all", group)
   if nacre.is_tensor(outputs) and nacre.is_tensor(inputs) then
     return dist.all_to_all_single(outputs, inputs, group, async)
   end

@@ -123,15 +123,38 @@ function(self, module, ids, _, buffers, init_sync, group, cap, unused, views)
 end)
 all.alias("nn.parallel.DistributedDataParallel", Parallel)
 
--- Before forward: buffers, and whether the next backward averages.
-local function begin_forward(self)
+-- Before forward: sends buffers.
+local function begin_forward(self, averages)
   local group, root = rawget(self, "process_group"), 0
-  local syncs = self._sync and nacre.is_grad_enabled()
-  if self._join then root = self._join:notify(true, self._sync, syncs) end
+  if self._join then root = self._join:notify(true, self._sync, averages) end
   if self._broadcasts and self._sync then
     all.broadcast_tensors(self.module:buffers(), root, group)
   end
-  if nacre.is_grad_enabled() then self._buckets.enabled = syncs end
+end
+
+-- Hooks the tensors in v, a value or a table of values: a backward through one
+-- averages. Returns whether there are any.
+local function hook_results(buckets, v, seen)
+  if nacre.is_tensor(v) then
+    if not v.requires_grad or v.is_leaf then return false end
+    v:register_hook(function() buckets:expect() end)
+    return true
+  elseif type(v) ~= "table" or seen[v] then return false end
+  local found = false
+  seen[v] = true
+  for _, element in next, v do
+    found = hook_results(buckets, element, seen) or found
+  end
+  return found
+end
+
+-- After forward. Where the results show no tensor, every backward averages.
+local function end_forward(self, averages, ...)
+  local found = averages and hook_results(self._buckets, {...}, {})
+  if nacre.is_grad_enabled() then
+    self._buckets.always = averages and not found
+  end
+  return ...
 end
 
 function Parallel:forward(...)
@@ -139,8 +162,13 @@ function Parallel:forward(...)
   if self._device then
     args = all.map_tensors(args, function(t) return t:to(self._device) end)
   end
-  if self._buckets then begin_forward(self) end
-  return self.module(table.unpack(args, 1, args.n))
+  if not self._buckets then
+    return self.module(table.unpack(args, 1, args.n))
+  end
+  local averages = self._sync and nacre.is_grad_enabled()
+  begin_forward(self, averages)
+  return end_forward(self, averages,
+                     self.module(table.unpack(args, 1, args.n)))
 end
 
 -- Sets a field until the variable that holds the result is closed.

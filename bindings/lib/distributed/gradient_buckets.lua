@@ -52,7 +52,7 @@ function all.gradient_buckets(named, options)
   local self = setmetatable({
     group = options.group, as_views = options.as_views,
     find_unused = options.find_unused, params = {}, names = {}, views = {},
-    bucket_of = {}, enabled = false, running = false, scale = 1}, Buckets)
+    bucket_of = {}, always = false, running = false, scale = 1}, Buckets)
   for i, pair in ipairs(named) do
     self.params[i], self.names[pair[2]] = pair[2], pair[1]
   end
@@ -67,15 +67,27 @@ function all.gradient_buckets(named, options)
   return self
 end
 
+-- A backward begins.
 function Buckets:begin()
-  self.running, self.next, self.works, self.arrived = true, 1, {}, {}
+  self.running, self.averages, self.arrived = true, self.always, {}
+  self.next, self.works = 1, {}
   for _, b in ipairs(self.list) do b.waiting = #b.params end
   nacre.autograd._at_end(function(ok)
     self.running = false
     -- what was sent before a failure is left to the group, which may be broken
-    if ok then nacre.no_grad(self.finish, self) end
-    self.works = nil
+    if ok and self.averages then nacre.no_grad(self.finish, self) end
+    self.works, self.arrived = nil, nil
   end)
+end
+
+-- This backward goes through a result whose gradients are to be averaged.
+function Buckets:expect()
+  if not self.running then self:begin() end
+  if self.averages then return end
+  self.averages = true
+  for _, p in ipairs(self.params) do
+    if self.arrived[p] then self:take(p) end
+  end
 end
 
 -- Sends the bucket with this number.
@@ -107,17 +119,20 @@ function Buckets:fill(p)
   elseif not shares(g, part) then part:copy_(g) end
 end
 
+function Buckets:take(p)
+  nacre.no_grad(self.fill, self, p)
+  if self.as_views then p.grad = self.views[p] end
+  self:complete(p)
+end
+
 -- The hook of p.
 function Buckets:arrive(p)
-  if not self.enabled then return end
   if not self.running then self:begin() end
   if self.arrived[p] then
     fail(OP, self.names[p] .. " has two gradients in one backward")
   end
   self.arrived[p] = true
-  nacre.no_grad(self.fill, self, p)
-  if self.as_views then p.grad = self.views[p] end
-  self:complete(p)
+  if self.averages then self:take(p) end
 end
 
 local function fail_unused(self)

@@ -1,48 +1,30 @@
 #!/bin/sh
 # Fuzzes what reads files with clang's libFuzzer under sanitizers.
-#   tests/files/fuzz/run.sh [npy|png|safetensors|csv] [SECONDS [CORPUS]]
-# npy if nothing is named; 60 seconds, a temporary corpus.  The builds and what
-# it finds go to build-fuzz/.
+#   tests/files/fuzz/run.sh [FORMAT [OPTION...]]
+# FORMAT: csv, npy (if none is named), npz, pickle, png, safetensors, shards, or
+# all, one after another.  OPTION: of libFuzzer; without any 60 seconds.
+# `run.sh all -runs=2000000' is the long run.  The corpora in corpus/ are only
+# read; the builds, new inputs and what is found go to build-fuzz/.
 set -eu
 cd "$(dirname "$0")/../../.."
-format=npy
-case ${1-} in npy | png | safetensors | csv) format=$1 && shift ;; esac
-seconds=${1:-60}
-out=build-fuzz
-corpus=${2:-$out/corpus-$format}
-mkdir -p "$out" "$corpus"
+format=${1:-npy}
+[ $# = 0 ] || shift
+[ $# -gt 0 ] || set -- -max_total_time=60
+[ "$format" != all ] || format='csv npy npz pickle png safetensors shards'
 
-flags="-std=c17 -g -O1 -fwrapv -fsanitize=address,undefined -Icore"
-flags="$flags -fno-sanitize-recover=all -w"
-sources=$(find core -name '*.c' ! -name kernels.c)
-if [ $format = npy ]; then
-  seed=scripts/data/digits-labels.npy
-  set -- -dict=tests/files/fuzz/npy.dict
-elif [ $format = safetensors ]; then
-  seed=
-  set -- -dict=tests/files/fuzz/safetensors.dict
-  [ "$(ls -A "$corpus")" ] || printf \
-    '\100\0\0\0\0\0\0\0{"w":{"dtype":"U8","shape":[1,2],"data_offsets":[0,2]}}         ab' \
-    >"$corpus/two"
-elif [ $format = csv ]; then
-  seed=
-  set --
-  [ "$(ls -A "$corpus")" ] || printf '\004"a b",c\n1,2.5e3\n-3,"nan"\n' \
-    >"$corpus/two"
-else
-  sources="$sources bindings/io/libpng.c"
-  seed=
-  set --
-  # the smallest image there is: one black pixel
-  [ "$(ls -A "$corpus")" ] || printf '%b' \
-    '\0211PNG\0015\0012\0032\0012\0000\0000\0000\0015IHDR'\
-'\0000\0000\0000\0001\0000\0000\0000\0001\0010\0000\0000\0000\0000:~\0233U\0000\0000\0000\0012IDAT'\
-'\0010\0231c`\0000\0000\0000\0002\0000\0001\0364qd\0246\0000\0000\0000\0000IEND\0256B`\0202' \
-    >"$corpus/pixel.png"
-fi
-[ -z "$seed" ] || [ "$(ls -A "$corpus")" ] || cp $seed "$corpus"/
-# shellcheck disable=SC2086
-${CC:-clang} $flags -fsanitize=fuzzer -DNC_ISA=any tests/files/fuzz/fuzz_$format.c \
-  core/cpu/kernels/kernels.c $sources -lm -lpthread -ldl -o "$out/fuzz_$format"
-exec "$out/fuzz_$format" -max_total_time="$seconds" -max_len=4096 "$@" \
-  -print_final_stats=1 -artifact_prefix="$out/" "$corpus"
+out=build-fuzz
+here=tests/files/fuzz
+cmake -S . -B $out -DCMAKE_C_COMPILER="${CC:-clang}" -DNACRE_FUZZ=ON \
+  -DNACRE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' \
+  -DNACRE_CUDA=OFF -DNACRE_EMULATED=OFF -DBUILD_TESTING=OFF >/dev/null
+for f in $format; do
+  cmake --build $out --target "fuzz_$f" -j "$(nproc)" | tail -1
+  new=$out/new/$f
+  mkdir -p "$new"
+  dict=$here/$f.dict
+  echo "fuzzing $f"
+  "$out/fuzz_$f" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
+    -malloc_limit_mb=64 -print_final_stats=1 -artifact_prefix="$out/" \
+    ${dict:+$([ -f "$dict" ] && echo "-dict=$dict")} "$@" "$new" \
+    "$here/corpus/$f"
+done
