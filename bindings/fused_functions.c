@@ -108,8 +108,8 @@ static void put_first(lua_State *L, int list, int from) {
 static void push_driver(lua_State *L, const char *name);
 
 /* Traces the function at index 1 with the n arguments from index 2 on; pushes
-   the program. The trace of numbers that may change, if it is of no use, is made
-   once more with these numbers alone. [-0, +1, e] */
+   the program. The trace of numbers that may change, if it is of no use, is
+   made once more with these numbers alone. [-0, +1, e] */
 static void trace(lua_State *L, int n) {
   int symbolic = 0;
   luaL_checkstack(L, n + 10, NULL);
@@ -140,9 +140,40 @@ static int call_plain(lua_State *L, int n) {
   return lua_gettop(L);
 }
 
+/* Keeps the program at top as the last used, in place of the oldest of eight.
+   [-1, +0, e] */
+static void keep_program(lua_State *L) {
+  int list, count;
+  lua_getiuservalue(L, 1, PROGRAMS);
+  lua_insert(L, -2);
+  list = lua_gettop(L) - 1;
+  count = (int)lua_rawlen(L, list);
+  put_first(L, list, count < MAXPROGRAMS ? count + 1 : MAXPROGRAMS);
+  lua_settop(L, list - 1);
+}
+
+static int end_unfused(lua_State *L, int status, lua_KContext ctx) {
+  (void)status;
+  lua_pushvalue(L, (int)ctx);
+  keep_program(L);
+  return lua_gettop(L) - (int)ctx;
+}
+
+/* Calls the function as it is, for the new program at index n + 2; keeps that
+   if the function does not fail: then other operands may do.
+   [-all, +n, e] */
+static int call_unfused(lua_State *L, int n) {
+  luaL_checkstack(L, n + 5, NULL);
+  lua_getiuservalue(L, 1, FUNCTION);
+  for (int i = 0; i < n; i++) lua_pushvalue(L, 2 + i);
+  lua_callk(L, n, LUA_MULTRET, n + 2, end_unfused);
+  return end_unfused(L, LUA_OK, n + 2);
+}
+
 /* Pushes the program for the n arguments from index 2 on, of the fused function
-   at index 1; traces the function if there is none. [-0, +1, e] */
-static void find_program(lua_State *L, int n, Tensor *const t[], int nt) {
+   at index 1; traces the function if there is none. Returns whether the program
+   is there or was kept: one that is not fused is not. [-0, +1, e] */
+static int find_program(lua_State *L, int n, Tensor *const t[], int nt) {
   int list, count;
   lua_getiuservalue(L, 1, PROGRAMS);
   list = lua_gettop(L);
@@ -152,13 +183,16 @@ static void find_program(lua_State *L, int n, Tensor *const t[], int nt) {
     if (nl_fused_fits(L, list + 1, 2, n, t, nt)) {
       if (i > 1) put_first(L, list, i);
       lua_remove(L, list);
-      return;
+      return 1;
     }
     lua_pop(L, 1);
   }
+  lua_settop(L, list - 1);
   trace(L, n);
-  put_first(L, list, count < MAXPROGRAMS ? count + 1 : MAXPROGRAMS);
-  lua_remove(L, list);
+  if (((Program *)lua_touserdata(L, -1))->fusion == NULL) return 0;
+  lua_pushvalue(L, -1);
+  keep_program(L);
+  return 1;
 }
 
 /* __call */
@@ -171,7 +205,7 @@ static int call_fused(lua_State *L) {
   for (int i = 0; i < n; i++)
     if ((t[nt] = nl_totensor(L, 2 + i)) != NULL) nt++;
   if (nt == 0) return call_plain(L, n);
-  find_program(L, n, t, nt);
+  if (!find_program(L, n, t, nt)) return call_unfused(L, n);
   if (((Program *)lua_touserdata(L, n + 2))->fusion == NULL)
     return call_plain(L, n);
   return run_program(L, n + 2, 2, t, nt);

@@ -27,8 +27,9 @@ static const struct {
   { "__idiv", LUA_OPIDIV }, { "__unm", LUA_OPUNM },
 };
 
-static const char *const refused[] = { "__eq", "__lt", "__le", "__tostring",
-                                       "__concat", "__index", "__len" };
+static const char *const refused[] = { "__eq",       "__lt",     "__le",
+                                       "__tostring", "__concat", "__index",
+                                       "__len" };
 
 static Symbol *to_symbol(lua_State *L, int i) {
   return lua_type(L, i) == LUA_TUSERDATA ? luaL_testudata(L, i, SYMBOL) : NULL;

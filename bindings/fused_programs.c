@@ -200,8 +200,8 @@ int nl_end_trace(lua_State *L) {
 /*
 ** Does a program fit?
 */
-/* Is the value at index a as good as that at index b? 1 and 1.0 are not, nor 0.0
-   and -0.0; NaN is as good as itself. */
+/* Is the value at index a as good as that at index b? 1 and 1.0 are not, nor
+   0.0 and -0.0; NaN is as good as itself. */
 static int is_same(lua_State *L, int a, int b) {
   lua_Number x, y;
   if (lua_type(L, a) != LUA_TNUMBER || lua_type(L, b) != LUA_TNUMBER)
@@ -219,8 +219,7 @@ static int fits_argument(lua_State *L, const Program *p, int i, int keys,
                          int first) {
   int same;
   if (p->kind[i] == NL_FUSED_NUMBER)
-    return nl_is_variable(L, first + i) &&
-           !is_special(L, keys + 1, first + i);
+    return nl_is_variable(L, first + i) && !is_special(L, keys + 1, first + i);
   if (p->kind[i] == NL_FUSED_TENSOR)
     return first_like(L, first, i) == p->like[i];
   lua_rawgeti(L, keys, i + 1);
@@ -283,12 +282,13 @@ int nl_all_unchanged(lua_State *L) {
 }
 
 int nl_fused_fits(lua_State *L, int at, int first, int n, Tensor *const t[],
-                int nt) {
+                  int nt) {
   const Program *p = lua_touserdata(L, at);
   const int top = lua_gettop(L);
   int same = p->narg == n && p->ntensor == nt;
   for (int i = 0; i < n && same; i++)
-    same = (p->kind[i] == NL_FUSED_TENSOR) == (nl_totensor(L, first + i) != NULL);
+    same =
+        (p->kind[i] == NL_FUSED_TENSOR) == (nl_totensor(L, first + i) != NULL);
   if (!same || (p->fusion && !nc_fusion_matches(p->fusion, t, nt))) return 0;
   lua_getiuservalue(L, at, NL_FUSED_KEYS);
   lua_getiuservalue(L, at, NL_FUSED_SPECIAL);

@@ -9,8 +9,13 @@
 
 #define NL_FUSED_ARGS 32
 
-enum { NL_FUSED_KEYS = 1, NL_FUSED_WATCHES, NL_FUSED_RESULTS, NL_FUSED_WHY,
-       NL_FUSED_SPECIAL };
+enum {
+  NL_FUSED_KEYS = 1,
+  NL_FUSED_WATCHES,
+  NL_FUSED_RESULTS,
+  NL_FUSED_WHY,
+  NL_FUSED_SPECIAL
+};
 
 /* A trace of a function, a userdata. Its user values: the arguments that it is
    for, as far as it does not fit others; what the function reads (watches, see

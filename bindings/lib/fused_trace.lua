@@ -225,8 +225,8 @@ local function can_change(w, ...)
 end
 
 -- A program for the function of a fused function and these arguments. symbolic:
--- numbers among them may change; nil if that trace is of no use. A function that
--- cannot be traced runs as it is: also one that fails, to fail as it does.
+-- numbers among them may change; nil if that trace is of no use. A function
+-- that cannot be traced runs as it is: also one that fails, to fail as it does.
 function M.trace(fused, symbolic, ...)
   local f = debug.getuservalue(fused, 1)
   local w <close> = watcher(symbolic)

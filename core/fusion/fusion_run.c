@@ -172,8 +172,8 @@ static const char *note_name(const Note *n) {
 /* Adds the line of the note to the error of its operation, under the name that
    the operation has in place. */
 static int fail_at(const Note *n, int r) {
-  const int in_place = n->kind == NOTE_APPLY && n->into >= 0 &&
-                       n->into == n->in[0];
+  const int in_place =
+      n->kind == NOTE_APPLY && n->into >= 0 && n->into == n->in[0];
   const char *op = in_place ? note_name(n) : nc_lasterror()->op;
   char name[48];
   if (n->line == 0 || op[0] == '\0') return r;
