@@ -85,7 +85,8 @@ static int run_program(lua_State *L, int at, int first, Tensor *t[], int nt) {
     if (nc_fusion_writes(p->fusion) || !nl_retry(L, r, attempt)) break;
   }
   (void)nt;
-  nl_check_op(L, nl_written(r, "fuse"), "fuse");
+  if (nc_fusion_writes(p->fusion)) r = nl_written(r, "fuse");
+  nl_check_op(L, r, "fuse");
   for (int i = 0; i < p->nresult; i++) nl_result(L, top + 1 + i);
   n = push_results(L, p, at, first, top + 1, number);
   nl_pace(L);
