@@ -55,7 +55,7 @@ function rank_prompt.start(launch)
     own = function(text) return text:find "^%s*@" ~= nil end,
     submit = submit,
     ready = function(text)
-      return input_block.ready(text:gsub("^%s*@[%d,]+%s", "", 1), shell.islua)
+      return input_block.ready(text:gsub("^%s*@[%d,%-]+%s", "", 1), shell.islua)
     end,
   }
   return true

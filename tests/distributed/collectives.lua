@@ -250,5 +250,17 @@ for i = 20, 1, -1 do
   assert(works[i]:is_completed())
 end
 
+-- ---- what no rank can ask for
+local function refused(text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and tostring(e):find(text, 1, true), tostring(e))
+end
+local numbers = {}
+for r = 1, size do numbers[r] = r end
+refused("element 1 is not a tensor", dist.all_to_all, numbers, numbers)
+refused(("there is no rank %d in the group"):format(size), dist.gather_object,
+        1, size)
+refused("color must be below 2^31, not 4294967296", dist.split, 1 << 32)
+
 dist.barrier()
 if rank == 0 then print(checks .. " checks") end
