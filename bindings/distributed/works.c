@@ -85,8 +85,9 @@ int nl_flight_tensor(Flight *f, Tensor *t, Use use) {
   if (nc_device(t) == nc_host() && nc_isdense(t)) {
     Tensor *same;
     TRY(nc_readable(&same, t)); /* not in a dry run */
-    *to = same;
-    return NC_OK;
+    r = nc_alias(to, same);     /* set_ and resize_ leave it its memory */
+    nc_release(same);
+    return r;
   }
   nc_context->no_grad++;
   r = host_copy(to, t, use);
@@ -172,7 +173,9 @@ static void finish_work(lua_State *L, WorkBox *b, double seconds,
     nl_select(L);
     r = nl_finish_flight(&b->f, seconds, NULL);
     if (r != NC_OK && r != NC_EPEER && r != NC_EINTR) {
+      const CollKind kind = b->f.kind;
       nl_drop_flight(&b->f); /* there is nothing to wait for any more */
+      b->f.kind = kind;
       b->failed = 1;
     }
     nl_check_op(L, r, op);

@@ -16,17 +16,17 @@ import ranks
 MPI, FOLDER, NACRE = sys.argv[1:4]
 
 
-def start(n=3):
-    launch = " ".join(ranks.launcher(MPI, n))
+def start(n=3, launch=None):
+    launch = launch or " ".join(ranks.launcher(MPI, n))
     return subprocess.Popen(
         [NACRE, "--launch", launch, "--no-history", "-E"],
         env=ranks.environment(MPI, FOLDER), stdin=subprocess.PIPE, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def session(text):
+def session(text, launch=None):
     """What a session of these lines prints."""
-    p = start()
+    p = start(launch=launch)
     out, _ = p.communicate(text, timeout=ranks.LIMIT)
     assert p.returncode == 0, (p.returncode, out)
     return out
@@ -83,6 +83,13 @@ def test_reasons():
                    "dist.barrier()\n"),
            "waited for it: y", "waited for it: an error without a message",
            r"\[0-2\] true")
+
+
+def test_more_ranks_than_cores():
+    if MPI == "openmpi":
+        words = ranks.launcher(MPI, 2) + ["--host", "localhost:1"]
+        words.remove("--oversubscribe")
+        expect(session("size\n", " ".join(words)), r"\[0,1\] 2")
 
 
 def test_scripts():
