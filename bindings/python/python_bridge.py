@@ -356,6 +356,8 @@ def start():
     sys.stdout = Output(1, "<stdout>")
     sys.stderr = Output(2, "<stderr>")
     sys.argv = ["nacre"]
+    if sys.stdin:  # the builtin exit() would close it, and end input()
+        sys.stdin.close = lambda: None
     if not getattr(sys.flags, "safe_path", False) and "" not in sys.path:
         sys.path.insert(0, "")
     # it would take the line editor of the shell over

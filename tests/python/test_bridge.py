@@ -135,6 +135,14 @@ class Output(unittest.TestCase):
         self.assertEqual(out, "".join(
             f"lua\t{i}\npython {i}\nwrite {i}\nstdout\n" for i in (1, 2, 3)))
 
+    def test_input(self):
+        """Python's exit() does not close what input() reads."""
+        out = run("""
+            local py = nacre.python()
+            print(pcall(py.exec, "exit()"))
+            print(py.builtins.input "name? ")""", stdin="bob\n")[1]
+        self.assertIn("name? bob\n", out)
+
     def test_streams(self):
         code = """
             local py = nacre.python()
