@@ -73,10 +73,11 @@ void nl_pushfail(lua_State *L) {
 static void push_environment(lua_State *L) {
   static const char key;
   static const char *const names[] = {
-    "debug",  "error",    "getmetatable", "io",     "ipairs",       "math",
-    "next",   "os",       "package",      "pairs",  "pcall",        "rawequal",
-    "rawget", "rawlen",   "rawset",       "select", "setmetatable", "string",
-    "table",  "tonumber", "tostring",     "type",   "utf8",         NULL
+    "assert",       "debug",    "error",  "getmetatable", "io",       "ipairs",
+    "load",         "math",     "next",   "os",           "package",  "pairs",
+    "pcall",        "rawequal", "rawget", "rawlen",       "rawset",   "select",
+    "setmetatable", "string",   "table",  "tonumber",     "tostring", "type",
+    "utf8",         NULL
   };
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return;
   lua_pop(L, 1);

@@ -72,7 +72,7 @@ def literals(code):
 def pattern(text):
     """What a text made with this format looks like."""
     parts = re.split(r"\{(?:[0-7]|%s|[A-Za-z]\w*)\}|"
-                     r"%(?:\.\*)?(?:ll)?[sdgu]", text)
+                     r"%(?:\.\*)?(?:ll)?[sdguq]", text)
     return ".*".join(map(re.escape, parts))
 
 
