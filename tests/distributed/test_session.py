@@ -142,6 +142,17 @@ def test_end():
     assert "ended with" not in session("os.exit(0)\n")
 
 
+def test_killed_prompt():
+    """Ranks in a loop end with the prompt: they hold its output open."""
+    for number in signal.SIGHUP, signal.SIGKILL:
+        p = start()
+        p.stdin.write("while true do end\n")
+        p.stdin.flush()
+        time.sleep(1.5)
+        p.send_signal(number)
+        p.communicate(timeout=10)
+
+
 def test_no_job():
     p = subprocess.run([NACRE, "--launch", "false", "-E"], check=False,
                        stdin=subprocess.DEVNULL, capture_output=True, text=True,
