@@ -65,9 +65,11 @@ static void visit_numbers(lua_State *L, Table *t, int d, char **p) {
       nl_check_op(L, NC_EVALUE, "tensor");
     }
     if (!nl_toscalar(L, -1, &v))
-      nl_error(L, "tensor", "an element is a %s, not a number",
-               nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
-                                  : nl_typename(L, -1));
+      nl_refuse(L, "tensor", NL_TYPE(L, NULL, -1),
+                "an element is a%s %s, not a number",
+                lua_isuserdata(L, -1) && !nl_totensor(L, -1) ? "n" : "",
+                nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
+                                   : nl_typename(L, -1));
     if (p == NULL) {
       if (v.kind > t->kind) t->kind = v.kind;
       return;

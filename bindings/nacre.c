@@ -32,6 +32,12 @@ static const struct {
   { "__shr", OP_bitwise_right_shift },
 };
 
+const char *nl_event_of(Op op) {
+  for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+    if (operators[i].op == op) return operators[i].event;
+  return NULL;
+}
+
 /* Lua passes the operand of a unary operator twice. */
 static int unary(lua_State *L) {
   lua_settop(L, 1);
@@ -49,6 +55,7 @@ static int length(lua_State *L) {
 
 static int equals(lua_State *L) {
   Call c;
+  if (nl_call_others(L, "__eq")) return 1;
   /* a freed tensor equals only itself */
   if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0;
   memset(&c, 0, sizeof c);
@@ -86,6 +93,7 @@ static int less(lua_State *L) {
   const char *symbol = lua_tostring(L, lua_upvalueindex(1));
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
   const int equal = symbol[1] != 0;
+  if (nl_call_others(L, equal ? "__le" : "__lt")) return 1;
   if (a == NULL && b == NULL) nl_checktensor(L, 1);
   if (is_single(L, 1) && is_single(L, 2))
     return compare(L, equal ? "le" : "lt");

@@ -41,16 +41,6 @@ void nl_interrupt_python(void) {
   py.PyErr_SetInterrupt();
 }
 
-int nl_enter_lua(void) {
-  const int was = inside;
-  inside = 0;
-  return was;
-}
-
-void nl_leave_lua(int was) {
-  inside = was;
-}
-
 static void release_all(void) {
   Later *item = atomic_exchange(&later, NULL);
   while (item) {
@@ -60,8 +50,20 @@ static void release_all(void) {
   }
 }
 
+int nl_enter_lua(void) {
+  const int was = inside;
+  inside = 0;
+  if (atomic_load(&later)) release_all();
+  return was;
+}
+
+void nl_leave_lua(int was) {
+  inside = was;
+}
+
 void nl_release_later(Later *item, void (*release)(Later *item)) {
-  if (pthread_equal(pthread_self(), python.thread)) {
+  /* Lua's thread lacks the lock where PyTorch computes gradients, for one */
+  if (pthread_equal(pthread_self(), python.thread) && py.PyGILState_Check()) {
     release(item);
     return;
   }
@@ -106,6 +108,14 @@ void nl_unhold(void) {
 
 void nl_forget(PyObject *o) {
   if (o) py.Py_DecRef(o);
+}
+
+void nl_forget_collected(lua_State *L, PyObject *o) {
+  lua_State *outer = python.L;
+  nl_hold(L);
+  nl_forget(o);
+  nl_unhold();
+  python.L = outer;
 }
 
 /*
@@ -208,7 +218,9 @@ void nl_end_python(lua_State *L) {
   py.PyEval_RestoreThread(python.saved);
   python.depth++; /* what is released now takes no lock */
   release_all();
+  inside = 1; /* Ctrl-C ends the wait for threads */
   py.Py_FinalizeEx();
+  inside = 0;
   python.state = ENDED;
 }
 
