@@ -253,6 +253,9 @@ assert(p:add(q) == np.array {7, 10})
 fails("other must be a tensor or a number, not an object of Python", use,
       p.add_, p, q)
 fails("requires grad", function() return nacre.ones(2):requires_grad_() + q end)
+fails("The truth value", "Lua has one boolean for a comparison: " ..
+      "numpy.greater(a, b), numpy.less(a, b) compare each element",
+      function() return q > 2 end)
 assert(np.zeros(3) ~= np.zeros(4) and np.zeros {2, 2} ~= np.zeros(2),
        "of other shapes")
 assert(np.zeros {0, 3} ~= np.zeros(3) and np.zeros {2, 2} == np.zeros {2, 2})
@@ -398,6 +401,10 @@ u[{1, 1, 1}] = 77
 assert(b[{0, 0, 0}]:item() == 77)
 fails("require gradient", py.tensor, torch.ones(2, {requires_grad = true}))
 fails("requires grad", torch.from_dlpack, w * 2)
+fails("must be Tensor, not numpy.ndarray", "torch.from_numpy(x) is a tensor " ..
+      "of PyTorch with the elements of x", torch.nn.functional.relu, x,
+      {inplace = true})
+assert(torch.nn.functional.relu(torch.from_numpy(x)):sum():item() == 0)
 do
   local y = nacre.zeros(1000):bfloat16()
   local c = torch.from_dlpack(y)

@@ -234,6 +234,12 @@ assert(not found.hint, "the package is there")
 fails("KeyError: 'k'", py.eval, "{}['k']")
 fails("SystemExit: 3", "os.exit() ends the program", py.import "sys".exit, 3)
 fails("ValueError: \\udcff", py.exec, "raise ValueError('\\udcff')")
+fails("py has no 'len'", "py.builtins.len", function() return py.len end)
+fails("bad argument #1 (string expected, got no value)", py.import)
+fails("NameError: name 'of_lua' is not defined", "py.main.of_lua = of_lua " ..
+      "gives Python a variable of Lua", py.eval, "of_lua + 1")
+nacre.python(py.executable)
+fails("Python runs already: ", nacre.python, "/no/such")
 fails("py has no 'numpie'", "py.import \"numpie\" if it is a module",
       function() return py.numpie end)
 fails("missing", "a last table of names gives keyword arguments; " ..
