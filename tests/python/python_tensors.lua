@@ -263,6 +263,36 @@ local nested = py.table(py.eval("{'a': [x, 1]}", {x = np.arange(2)}))
 assert(nested.a[1][2] == 1 and nested.a[2] == 1)
 assert(type(np.timedelta64(5, "ns")) == "userdata", "it keeps its unit")
 
+-- ---- an array of a part of the tensor that is written to
+
+do
+  local whole
+  local function shifted(f)
+    whole = C.range(1000):float()
+    local part = py.tensor(py.array(whole)[py.slice(0, 999)])
+    local expected = whole:clone()
+    f(expected[{{2, 1000}}], part:clone())
+    f(whole[{{2, 1000}}], part)
+    assert(whole:equal(expected))
+  end
+  local back = nacre.arange(999, 0, -1)
+  shifted(function(y, x) y:add_(x) end)
+  shifted(function(y, x) nacre.add(y, x, {out = y}) end)
+  shifted(function(y, x) y:copy_(x) end)
+  shifted(function(y, x) y:scatter_(1, back, x) end)
+  shifted(function(y, x) y:index_copy_(1, back, x) end)
+  shifted(function(y, x) y[back] = x end)
+  shifted(function(y, x) y:masked_scatter_(y:gt(0), x) end)
+  shifted(function(y, x) nacre.cumsum(x, 1, {out = y}) end)
+  shifted(function(y, x) y:lerp_(x, 0.5) end)
+  local fused = nacre.fuse(function(y, x) return y:add_(x * 0.5) end)
+  shifted(fused)
+  local one, two = np.arange(10.0), nil
+  one, two = py.tensor(one[py.slice(1, nil)]), py.tensor(one[py.slice(0, 9)])
+  one:add_(two)
+  C.is(one, "{1.0,3.0,5.0,7.0,9.0,11.0,13.0,15.0,17.0}")
+end
+
 -- ---- gradients are not lost in silence
 
 local w = nacre.ones(2, {requires_grad = true})
