@@ -16,17 +16,17 @@ import ranks
 MPI, FOLDER, NACRE = sys.argv[1:4]
 
 
-def start(n=3):
-    launch = " ".join(ranks.launcher(MPI, n))
+def start(n=3, launch=None):
+    launch = launch or " ".join(ranks.launcher(MPI, n))
     return subprocess.Popen(
         [NACRE, "--launch", launch, "--no-history", "-E"],
         env=ranks.environment(MPI, FOLDER), stdin=subprocess.PIPE, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def session(text):
+def session(text, launch=None):
     """What a session of these lines prints."""
-    p = start()
+    p = start(launch=launch)
     out, _ = p.communicate(text, timeout=ranks.LIMIT)
     assert p.returncode == 0, (p.returncode, out)
     return out
@@ -53,6 +53,16 @@ def test_lines():
            r"\[0-2\]\n1\n2\n", r"\[0\] 1\n\[2\] 3\n", "nil")
 
 
+def test_ranks():
+    expect(session("@1-2 for i = 1, 2 do\n"
+                   "print(i) end\n"
+                   "@3 rank\n"
+                   "@2-1 rank\n"
+                   "@1\n"),
+           r"\[1,2\]\n1\n2\n", "there is no rank 3: they are 0 to 2",
+           "'2-1' is neither a rank nor a range", "@ needs ranks and a line")
+
+
 def test_errors():
     """Who waits for a rank that failed hears of it; the next line is right."""
     expect(session("if rank == 1 then error 'bad luck' end dist.barrier()\n"
@@ -64,6 +74,41 @@ def test_errors():
            r"\[1\] error: bad luck", r"\[0-2\] 3\.0",
            "the ranks ask for different things: rank 0,2: .*; rank 1: ",
            "shapes do not broadcast", r"\[0-2\] 3\.0")
+
+
+def test_reasons():
+    """The others hear the error, not what was printed before it."""
+    expect(session("if rank == 1 then print 'x' error 'y' end dist.barrier()\n"
+                   "if rank == 1 then error '' end dist.barrier()\n"
+                   "dist.barrier()\n"),
+           "waited for it: y", "waited for it: an error without a message",
+           r"\[0-2\] true")
+
+
+def test_more_ranks_than_cores():
+    if MPI == "openmpi":
+        words = ranks.launcher(MPI, 2) + ["--host", "localhost:1"]
+        words.remove("--oversubscribe")
+        expect(session("size\n", " ".join(words)), r"\[0,1\] 2")
+
+
+def test_scripts():
+    """A script for several ranks may connect them, and end that."""
+    expect(session("dist.init_process_group() dist.barrier() "
+                   "dist.destroy_process_group()\n"
+                   "dist.all_reduce(nacre.ones(2))[1]\n"), r"\[0-2\] 3\.0")
+
+
+def test_group_on_one_rank():
+    """Ctrl-C ends the wait for the others."""
+    p = start()
+    p.stdin.write("@0 g = dist.new_group()\n")
+    p.stdin.flush()
+    time.sleep(2)
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate("dist.all_reduce(nacre.ones(2))[1]\n",
+                           timeout=ranks.LIMIT)
+    expect(out, r"\[0\] interrupted", r"\[0-2\] 3\.0")
 
 
 def test_interrupt():
@@ -92,6 +137,9 @@ def test_end():
     assert "[0-2]" not in session(":quit\n")
     out = session("os.execute 'true'\n@1 os.exit(3)\n")
     expect(out, "the job has ended with status")
+    out = session("@1 os.exit(0)\n1\n")
+    expect(out, r"rank 1 \(\S+\) has ended", "the job has ended with status 1")
+    assert "ended with" not in session("os.exit(0)\n")
 
 
 def test_no_job():
