@@ -25,6 +25,16 @@ class Function:
     def __call__(self, *args, **kwargs):
         return call(self._value, args, kwargs)
 
+    def __copy__(self):  # as a function of Python
+        return self
+
+    def __deepcopy__(self, _memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"a function of Lua cannot be pickled, and has no "
+                        f"meaning in another process: {self!r}")
+
     def __repr__(self):
         return f"<Lua {self._text}>"
 
