@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** embedded_modules.c - the shell's Lua modules and the pages of the reference
-** are stored in the binary. A searcher finds modules by name; a module is
-** compiled when it is first required.
+** are stored in the binary. A searcher finds modules by name, also those
+** of the binding that show tensors; a module is compiled when it is first
+** required.
 */
 
 #include <string.h>
 
 #include <lauxlib.h>
 
+#include "bindings/nacre.h"
 #include "core/transport.h"
 #include "repl/host/repl.h"
 
 static int searcher(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const Embedded *e;
+  if (nl_is_module(name)) return lua_pushcfunction(L, nl_require), 1;
   for (e = sh_embedded; e->name != NULL; e++) {
     if (strcmp(e->name, name) != 0) continue;
     /* "=nacre.shell": how error messages and tracebacks know our frames */
