@@ -94,6 +94,8 @@ Tensor *nl_totensor(lua_State *L, int i);
 int nl_istensor(lua_State *L, int i);
 /* As luaL_typename, but "tensor" for a tensor. [-0, +0, -] */
 const char *nl_typename(lua_State *L, int i);
+#define NL_PYTHON           "nacre.python"     /* metatable of its objects */
+#define NL_OBJECT_OF_PYTHON "object of Python" /* their nl_typename */
 int nl_isfreed(lua_State *L, int i);          /* a freed tensor? */
 int nl_iserror(lua_State *L, int i);          /* an error of the core? */
 int nl_isinterrupt(lua_State *L, int i);      /* an error raised by Ctrl-C? */
@@ -318,6 +320,12 @@ int nl_rows(lua_State *L);
 
 /* Upvalue 1 of these is the Op or Operator (dispatch.c). */
 int nl_call_pointwise(lua_State *L);
+/* Has the second of two operands, a table or an object of Python, this
+   metamethod itself? Then replaces them by its result: a tensor is asked first
+   if it is the left one. NULL for the event: it has not. [-(0|2), +(0|1), e] */
+int nl_call_others(lua_State *L, const char *event);
+/* "__add" for OP_add; NULL for what is no operator of Lua (nacre.c). */
+const char *nl_event_of(Op op);
 int nl_call_pointwise_into(lua_State *L);
 int nl_call_operator(lua_State *L);
 int nl_call_operator_into(lua_State *L);
@@ -447,7 +455,11 @@ typedef struct Embedded {     /* a Lua file, see embed.cmake */
   size_t size;
 } Embedded;
 
-extern const Embedded nl_embedded[];
+extern const Embedded nl_embedded[], nl_display[];
+/* The Lua files take their globals now, not when the first of them is loaded:
+   what scripts assign to these names later does not concern them.
+   [-0, +0, m] */
+void nl_open_embedded(lua_State *L);
 /* Pushes an embedded Lua file as a function. [-0, +1, e] */
 void nl_pushembedded(lua_State *L, const char *name);
 /* Pushes the table nacre (nacre.c). [-0, +1, -] */

@@ -65,9 +65,11 @@ static void visit_numbers(lua_State *L, Table *t, int d, char **p) {
       nl_check_op(L, NC_EVALUE, "tensor");
     }
     if (!nl_toscalar(L, -1, &v))
-      nl_error(L, "tensor", "an element is a %s, not a number",
-               nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
-                                  : nl_typename(L, -1));
+      nl_refuse(L, "tensor", NL_TYPE(L, NULL, -1),
+                "an element is a%s %s, not a number",
+                lua_isuserdata(L, -1) && !nl_totensor(L, -1) ? "n" : "",
+                nl_totensor(L, -1) ? "tensor (nacre.stack joins tensors)"
+                                   : nl_typename(L, -1));
     if (p == NULL) {
       if (v.kind > t->kind) t->kind = v.kind;
       return;
@@ -241,6 +243,13 @@ static int summary(lua_State *L) {
   return 1;
 }
 
+/* _bytes_text(n): "3.8 MiB" */
+static int bytes_text(lua_State *L) {
+  char text[NC_TEXT];
+  lua_pushstring(L, nc_bytestext(text, luaL_checknumber(L, 1)));
+  return 1;
+}
+
 const Bound nl_conversions[] = {
   { "tensor", tensor, SIGNATURE,
     "a tensor of a number or of nested tables; integers give int64, "
@@ -252,5 +261,6 @@ const Bound nl_conversions[] = {
   { "item", item, "self -> number", "the value of a tensor of one element", 2 },
   { "_summary", summary, "self, limit=0 -> table", "statistics for display",
     1 },
+  { "_bytes_text", bytes_text, "n -> string", "a size as text", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

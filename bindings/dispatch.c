@@ -198,14 +198,16 @@ static int fast_call(lua_State *L, Op op, int *status) {
   return 1;
 }
 
-/* Has the second of two operands, a table, this operator itself? Then pushes
-   its function. A tensor is asked first if it is the left one. [-0, +(0|1), e]
-*/
-static int is_others(lua_State *L, Op op) {
-  char event[32];
-  if (lua_gettop(L) != 2 || !lua_istable(L, 2)) return 0;
-  snprintf(event, sizeof event, "__%s", nc_opinfo[op].name);
-  return luaL_getmetafield(L, 2, event) != LUA_TNIL;
+int nl_call_others(lua_State *L, const char *event) {
+  const int type = lua_type(L, 2);
+  if (event == NULL || lua_gettop(L) != 2 ||
+      (type != LUA_TTABLE && type != LUA_TUSERDATA) ||
+      strcmp(nl_typename(L, 2), "tensor") == 0 ||
+      luaL_getmetafield(L, 2, event) == LUA_TNIL)
+    return 0;
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  return 1;
 }
 
 int nl_call_pointwise(lua_State *L) {
@@ -221,11 +223,7 @@ int nl_call_pointwise(lua_State *L) {
     lua_pop(L, 1);
   }
   if (op == OP_where && lua_gettop(L) == 1) return nl_where_condition(L);
-  if (is_others(L, op)) {
-    lua_insert(L, 1);
-    lua_call(L, 2, 1);
-    return 1;
-  }
+  if (nl_call_others(L, nl_event_of(op))) return 1;
   return general_call(L, op, 0);
 }
 

@@ -193,11 +193,14 @@ static void add_key(lua_State *L, Keys *k, int i) {
       x.t = nl_totensor(L, i);
       x.kind = IX_TENSOR;
       if (x.t == NULL) {
+        const char *got = nl_typename(L, i);
         nc_fail(NC_EINDEX,
-                "a %s is not a valid index: use an integer, {first, last}, {}, "
-                "a tensor or a string",
-                nl_typename(L, i));
-        nc_cause((Cause){ NC_CAUSE_index, NULL, nl_typename(L, i) });
+                "a%s %s is not a valid index: use an integer, {first, last}, "
+                "{}, a tensor or a string",
+                *got == 'o' ? "n" : "", got);
+        nc_cause((Cause){ NC_CAUSE_index, NULL, got });
+        if (strcmp(got, NL_OBJECT_OF_PYTHON) == 0)
+          nc_hint("py.tensor(object) is a tensor of the elements of an array");
         nc_error_operand("self", nl_checktensor(L, 1));
         nl_check(L, NC_EINDEX);
       }

@@ -73,7 +73,9 @@ int nl_istensor(lua_State *L, int i) {
 }
 
 const char *nl_typename(lua_State *L, int i) {
-  return tobox(L, i) ? "tensor" : luaL_typename(L, i);
+  if (tobox(L, i)) return "tensor";
+  return luaL_testudata(L, i, NL_PYTHON) ? NL_OBJECT_OF_PYTHON
+                                         : luaL_typename(L, i);
 }
 
 int nl_isfreed(lua_State *L, int i) {
@@ -270,6 +272,8 @@ static int refuse(lua_State *L, const char *op, Cause c, const char *fmt,
   nc_fail(NC_EVALUE, "%s", text);
   nc_cause(c);
   nc_error_op(op);
+  if (c.got && strcmp(c.got, NL_OBJECT_OF_PYTHON) == 0)
+    nc_hint("py.tensor(object) is a tensor of the elements of an array");
   return nl_check(L, NC_EVALUE);
 }
 

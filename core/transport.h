@@ -27,7 +27,8 @@
 /* X(name): the operations, in the order of the enumeration. */
 #define COLLECTIVES(X)                                               \
   X(barrier) X(broadcast) X(all_reduce) X(reduce) X(all_gather)      \
-  X(gather) X(scatter) X(reduce_scatter) X(all_to_all) X(send) X(recv)
+  X(gather) X(scatter) X(reduce_scatter) X(all_to_all) X(split)      \
+  X(send) X(recv)
 
 #define X(name) COLL_##name,
 typedef enum CollKind { COLLECTIVES(X) COLL_COUNT } CollKind;
@@ -45,7 +46,8 @@ typedef struct Team Team;
 typedef struct Work Work;     /* an operation under way */
 
 /* One operation.  Every rank of the team starts the same ones in the same
-   order; send and recv are of two ranks. */
+   order; send and recv are of two ranks.  Transport.split is a kind, too, to be
+   compared with the others, but is not started. */
 typedef struct Coll {
   CollKind kind;
   CollFold fold;
@@ -82,10 +84,11 @@ typedef struct Transport {
   /* Every rank of `of' calls split; those of one color become a team, in the
      order of the keys.  *t = NULL for a negative color. */
   int (*split)(Team **t, Team *of, int color, int key);
-  /* Every rank of the team calls it; nothing of the team is under way. */
+  /* Every rank of the team calls it.  What is under way goes on. */
   void (*freeteam)(Team *t);
-  /* Waits in this team end by the other ranks only: not by Ctrl-C, failures
-     and time.  For the session itself, not for what the user runs in it. */
+  /* Waits in this team end by the other ranks only, when they answer or their
+     program ends: not by Ctrl-C, failures and time.  For the session itself,
+     not for what the user runs in it. */
   void (*deafen)(Team *t);
   void (*place)(const Team *t, int *rank, int *size);
   int (*worldrank)(const Team *t, int rank);
@@ -127,7 +130,7 @@ typedef struct TransportCore {
   void (*fold)(DType t, CollFold fold, void *acc, const void *x, int64_t n);
 } TransportCore;
 
-#define NC_TRANSPORT_ABI 1
+#define NC_TRANSPORT_ABI 2
 #define NC_TRANSPORT "nacre_transport"
 typedef int TransportEntry(const TransportCore *core, const Transport **t);
 

@@ -129,15 +129,18 @@ static int call_operator(const Target *t, const Arg *arg, Call *c) {
   return r == NC_OK ? r : nc_error_call(r, s->name, arg, s->n);
 }
 
-/* Moves the results of the call to result[0..n-1]. */
-static int give_results(const Signature *s, Call *c, Tensor *result[], int n) {
+/* Moves the results of the call to result[0..n-1]. The first argument, if it is
+   the only result, needs no room: the caller has it. */
+static int give_results(const Signature *s, Call *c, Tensor *result[], int n,
+                        const Tensor *first) {
   Tensor **from = c->list ? c->list : c->out;
   const int most = c->list ? c->nlist : NC_MAXOUT;
   int there = c->list ? most : 0;
   while (there < most && from[there]) there++;
+  if (n == 0 && there == 1 && from[0] == first) return NC_OK;
   if (there > n)
-    return lib_refuse(s->name, "gives %d results, there is room for %d", there,
-                      n);
+    return lib_refuse(s->name, "gives %d result%s, there is room for %d", there,
+                      there == 1 ? "" : "s", n);
   for (int i = 0; i < there; i++) {
     result[i] = from[i];
     from[i] = NULL;
@@ -155,7 +158,7 @@ int nacre_call(const char *op, nacre_tensor *result[], int n,
   int r = lib_read_arguments(&a, t.s, arg, narg);
   if (r == NC_OK && t.op >= 0) r = call_pointwise(&t, a.arg, &c.out[0]);
   else if (r == NC_OK) r = call_operator(&t, a.arg, &c);
-  if (r == NC_OK) r = give_results(t.s, &c, result, n);
+  if (r == NC_OK) r = give_results(t.s, &c, result, n, a.arg[0].t);
   nc_release_failed(NC_EVALUE, c.out, NC_MAXOUT); /* those not given away */
   nc_freelist(&c);
   return lib_settle(r);

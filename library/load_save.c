@@ -104,7 +104,8 @@ int nacre_save(const char *path, int64_t n, nacre_tensor *const t[],
                       "hold one tensor, .npz, .safetensors and "
                       ".h5 several",
                       nc_extension(path));
-  if (n < 0 || (n > 0 && name == NULL))
+  if (n <= 0) return lib_refuse("nacre_save", "there are no tensors");
+  if (name == NULL)
     return lib_refuse("nacre_save", "the tensors of this file have names");
   return lib_settle(save_several(&to, f, n, t, name));
 }

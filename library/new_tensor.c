@@ -25,12 +25,21 @@ static int check_shape(nacre_dtype dtype, int nd, const int64_t size[]) {
   return NC_OK;
 }
 
+/* True is 1, whatever the program has. */
+static void copy_booleans(nacre_tensor *t, const unsigned char *from) {
+  unsigned char *to = nc_data(t);
+  const int64_t n = nc_numel(t);
+  for (int64_t i = 0; i < n; i++) to[i] = from[i] != 0;
+}
+
 int nacre_new(nacre_tensor **t, nacre_dtype dtype, int nd, const int64_t size[],
               const void *elements) {
   *t = NULL;
   int r = check_shape(dtype, nd, size);
   if (r == NC_OK) r = nc_full(t, nc_host(), (DType)dtype, nd, size, nc_int(0));
-  if (r == NC_OK && elements && nc_numel(*t) > 0)
+  if (r == NC_OK && elements && dtype == NACRE_BOOL)
+    copy_booleans(*t, elements);
+  else if (r == NC_OK && elements && nc_numel(*t) > 0)
     memcpy(nc_data(*t), elements,
            (size_t)(nc_numel(*t) * nc_dtypesize((DType)dtype)));
   return lib_settle(r);

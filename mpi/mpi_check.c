@@ -32,7 +32,7 @@ static void describe(char text[SIGN_TEXT], const Coll *c, int64_t number) {
 #undef X
   int at = snprintf(text, SIGN_TEXT, "#%lld %s", (long long)number,
                     tp_names[c->kind]);
-  if (c->kind == COLL_barrier) return;
+  if (c->kind == COLL_barrier || c->kind == COLL_split) return;
   at += snprintf(text + at, (size_t)(SIGN_TEXT - at), "%s%s %s[",
                  has_fold(c->kind) ? " " : "",
                  has_fold(c->kind) ? tp_folds[c->fold] : "", types[c->type]);
@@ -50,7 +50,7 @@ static int64_t hash(const Coll *c, int64_t number) {
   uint64_t h = 14695981039346656037u;
   int64_t v[6 + MAXDIM] = { number, c->kind };
   int n = 2;
-  if (c->kind != COLL_barrier) {
+  if (c->kind != COLL_barrier && c->kind != COLL_split) {
     v[n++] = c->type;
     v[n++] = has_fold(c->kind) ? (int64_t)c->fold : -1;
     v[n++] = has_root(c->kind) ? c->root : -1;
@@ -129,4 +129,11 @@ int tp_compare(const Coll *c) {
   TRY(wait_on(c, &req));
   if (t->most[0] == h && t->most[1] == t->hash[1]) return NC_OK;
   return report_difference(c);
+}
+
+int tp_meet_to_split(Team *t) {
+  const Coll c = { .kind = COLL_split, .team = t };
+  if (t->broken) return tp_fail_broken();
+  t->number++;
+  return t->size > 1 ? tp_compare(&c) : NC_OK;
 }

@@ -14,7 +14,6 @@ enum { HOST = 64 }; /* bytes of the name of a host */
 
 const TransportCore *tp_core;
 TransportSettings tp_settings;
-static Team world;
 static char (*hosts)[HOST]; /* by rank of the world */
 static int serialized;      /* may a second thread call MPI? */
 static int left;
@@ -50,8 +49,9 @@ static int set_world_ranks(Team *t) {
   return NC_OK;
 }
 
-static int open_team(Team *t, MPI_Comm of) {
-  memset(t, 0, sizeof *t);
+static int open_team(Team **out, MPI_Comm of) {
+  Team *t = *out = calloc(1, sizeof *t);
+  if (t == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
   MPI(MPI_Comm_dup(of, &t->data));
   MPI(MPI_Comm_dup(of, &t->control));
   MPI(MPI_Comm_set_errhandler(t->data, MPI_ERRORS_RETURN));
@@ -65,17 +65,16 @@ static int split(Team **out, Team *of, int color, int key) {
   MPI_Comm k;
   int r;
   *out = NULL;
-  if (of->broken) return tp_fail_broken();
+  TRY(tp_meet_to_split(of));
   MPI(MPI_Comm_split(of->data, color < 0 ? MPI_UNDEFINED : color, key, &k));
   if (k == MPI_COMM_NULL) return NC_OK;
-  *out = malloc(sizeof **out);
-  if (*out == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
-  r = open_team(*out, k);
+  r = open_team(out, k);
   MPI_Comm_free(&k);
   return r;
 }
 
-static void freeteam(Team *t) {
+void tp_free_left(Team *t) {
+  if (!t->left || t->works > 0) return;
   if (!t->broken && !left) {
     tp_lock();
     MPI_Comm_free(&t->data);
@@ -86,8 +85,16 @@ static void freeteam(Team *t) {
   free(t);
 }
 
+static void freeteam(Team *t) {
+  t->left = 1;
+  tp_free_left(t);
+}
+
+/* The team of the session was made of the world, where what the user runs now
+   is number 1. */
 static void deafen(Team *t) {
   t->deaf = 1;
+  tp_transport.world->number = 0;
 }
 
 static void place(const Team *t, int *rank, int *size) {
@@ -99,6 +106,10 @@ static int worldrank(const Team *t, int rank) {
   return t->world[rank];
 }
 
+static const char *host_of(int rank) {
+  return hosts[rank];
+}
+
 static int broken(const Team *t) {
   return t->broken;
 }
@@ -107,18 +118,23 @@ static int broken(const Team *t) {
 ** Meetings of all processes, outside of teams
 */
 
-/* Waits until all processes have called it; polls, as Ctrl-C may end it.  A
-   note of a failure ends it if `careful', else it is dropped. */
-static int meet(int careful) {
-  MPI_Request req;
+/* Waits until all processes have called it; polls, as Ctrl-C may end it, and
+   the next call goes on then.  At the end of the program a note of a failure
+   ends it; else that is dropped, and the end of a program ends it. */
+static int meet(int at_end) {
+  static MPI_Request req = MPI_REQUEST_NULL;
   char text[NOTE_TEXT];
   int done = 0, rank;
-  MPI(MPI_Ibarrier(MPI_COMM_WORLD, &req));
+  if (req == MPI_REQUEST_NULL) MPI(MPI_Ibarrier(MPI_COMM_WORLD, &req));
   while (!done) {
     MPI(MPI_Test(&req, &done, MPI_STATUS_IGNORE));
     while (tp_told(text, &rank))
-      if (careful && *text)
+      if (at_end)
         return tp_core->fail(NC_EPEER, "rank %d failed: %s", rank, text);
+    rank = tp_hear_ended();
+    if (!done && !at_end && rank >= 0)
+      return tp_core->fail(NC_EPEER, "rank %d (%s) has ended", rank,
+                           host_of(rank));
     if (*tp_core->interrupted)
       return tp_core->fail(NC_EINTR, "interrupted: waiting for other ranks");
     if (!done) usleep(100);
@@ -129,14 +145,17 @@ static int meet(int careful) {
 /* What was under way in the old world stays there.  The first meeting is of
    ranks that have all given up; so after it no more notes are sent. */
 static int renew(Team **out) {
-  int one;
-  *out = &world;
-  TRY(meet(0));
-  TRY(meet(0));
-  MPI(MPI_Allreduce(&world.broken, &one, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-  if (!one) return NC_OK;
-  free(world.world);
-  return open_team(&world, MPI_COMM_WORLD);
+  static int met; /* of the two meetings; one was interrupted */
+  int broke;
+  Team *old = *out = tp_transport.world;
+  for (; met < 2; met++) TRY(meet(0));
+  met = 0;
+  MPI(MPI_Allreduce(&old->broken, &broke, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+  if (!broke) return NC_OK;
+  old->broken = 1; /* works in it say so; it stays for them */
+  TRY(open_team(out, MPI_COMM_WORLD));
+  tp_transport.world = *out;
+  return NC_OK;
 }
 
 /*
@@ -147,9 +166,10 @@ static void leave(int status) {
   tp_background(0);
   fflush(NULL);
   if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
-  tp_tell("");
+  tp_tell_end();
   if (meet(1) != NC_OK) MPI_Abort(MPI_COMM_WORLD, 1);
-  if (world.broken) _exit(0); /* MPI may still write to what it was given */
+  if (tp_transport.world->broken)
+    _exit(0); /* MPI may still write to what it was given */
   tp_close_types();
   MPI_Finalize();
 }
@@ -180,10 +200,6 @@ static void configure(const TransportSettings *s) {
   tp_settings = *s;
   agree(&tp_settings);
   tp_background(s->background && serialized && tp_transport.size > 1);
-}
-
-static const char *host_of(int rank) {
-  return hosts[rank];
 }
 
 static int check_same_build(const TransportCore *c) {
@@ -240,7 +256,6 @@ static void name_library(void) {
 }
 
 Transport tp_transport = { .name = "mpi",
-                           .world = &world,
                            .configure = configure,
                            .host = host_of,
                            .split = split,
@@ -270,7 +285,7 @@ int nacre_transport(const TransportCore *core, const Transport **t) {
   name_library();
   TRY(tp_open_notes());
   TRY(tp_open_types());
-  TRY(open_team(&world, MPI_COMM_WORLD));
+  TRY(open_team(&tp_transport.world, MPI_COMM_WORLD));
   *t = &tp_transport;
   return NC_OK;
 }

@@ -24,6 +24,7 @@ struct Team {
   int *world;                 /* the ranks of the world by those of the team */
   int64_t number;             /* of the last collective operation */
   int broken;
+  int works, left;            /* freed when it is left and has no works */
   int deaf;                   /* see Transport.deafen */
   int64_t hash[2], most[2];   /* of the check, which may be under way */
 };
@@ -45,7 +46,7 @@ extern const char *const tp_names[];        /* of the operations */
 extern const char *const tp_folds[];
 
 /* Notes on control communicators. */
-enum { NOTE_FAILED = 1, NOTE_LATE, NOTE_SIGN, NOTE_VERDICT };
+enum { NOTE_FAILED = 1, NOTE_LATE, NOTE_ENDED };
 
 void tp_lock(void);
 void tp_unlock(void);
@@ -85,6 +86,9 @@ typedef struct Wait {
    operation that fails breaks the team. */
 int tp_wait(MPI_Request *req, int n, MPI_Status *status, const Wait *w);
 void tp_tell(const char *text);
+void tp_tell_end(void);       /* the program of this rank ends */
+/* Learns whose programs have ended; returns one of these ranks, or -1. */
+int tp_hear_ended(void);
 /* The next note of a failure: its text and sender; 0 if there is none. */
 enum { NOTE_TEXT = 400 };
 int tp_told(char text[NOTE_TEXT], int *rank);
@@ -95,11 +99,15 @@ double tp_now(void);
 ** Comparing what the ranks ask for (mpi_check.c)
 */
 int tp_compare(const Coll *c);
+/* Waits until all ranks of the team are in Transport.split, whose functions of
+   MPI block. */
+int tp_meet_to_split(Team *t);
 
 /*
 ** Operations (mpi_works.c)
 */
 int tp_fail_broken(void);     /* the error of a broken team */
+void tp_free_left(Team *t);   /* unless something is under way */
 int tp_start(Work **w, const Coll *c);
 int tp_test(Work *w, int *done);
 int tp_waitwork(Work *w, double seconds);

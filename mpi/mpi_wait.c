@@ -48,19 +48,27 @@ int tp_open_notes(void) {
 }
 
 /*
-** Failures.  An empty text says that the program there ended.
+** Failures, and the ends of programs
 */
-void tp_tell(const char *text) {
-  static char note[NOTE_TEXT];
-  snprintf(note, sizeof note, "%s", text);
+static void tell_all(const char *note, int n, int tag) {
   tp_lock();
   for (int i = 0; i < tp_transport.size; i++) {
     MPI_Request r;
     if (i == tp_transport.rank) continue;
-    MPI_Isend(note, sizeof note, MPI_CHAR, i, NOTE_FAILED, faults, &r);
+    MPI_Isend(note, n, MPI_CHAR, i, tag, faults, &r);
     MPI_Request_free(&r);
   }
   tp_unlock();
+}
+
+void tp_tell(const char *text) {
+  static char note[NOTE_TEXT];
+  snprintf(note, sizeof note, "%s", text);
+  tell_all(note, sizeof note, NOTE_FAILED);
+}
+
+void tp_tell_end(void) {
+  tell_all("", 0, NOTE_ENDED);
 }
 
 int tp_told(char text[NOTE_TEXT], int *rank) {
@@ -74,6 +82,23 @@ int tp_told(char text[NOTE_TEXT], int *rank) {
   }
   tp_unlock();
   return there;
+}
+
+int tp_hear_ended(void) {
+  static int last = -1;
+  int there = 1;
+  tp_lock();
+  while (there) {
+    MPI_Status s;
+    MPI_Iprobe(MPI_ANY_SOURCE, NOTE_ENDED, faults, &there, &s);
+    if (!there) break;
+    last = s.MPI_SOURCE;
+    MPI_Recv(NULL, 0, MPI_CHAR, last, NOTE_ENDED, faults, &s);
+    nended += !ended[last];
+    ended[last] = 1;
+  }
+  tp_unlock();
+  return last;
 }
 
 static const char *called(char text[80], const Wait *w) {
@@ -107,15 +132,14 @@ static int find_ended(const Wait *w) {
   return -1;
 }
 
-/* Reads the notes of failures. */
-static int look_for_failure(const Wait *w) {
+/* Reads the notes about other ranks. */
+static int look_for_notes(const Wait *w, double waited) {
   char text[NOTE_TEXT];
-  int rank = 0;
-  while (tp_told(text, &rank)) {
-    if (*text) return peer_failed(w, rank, text);
-    if (!ended[rank]) nended++;
-    ended[rank] = 1;
-  }
+  int rank;
+  if (!w->team->deaf && tp_told(text, &rank)) return peer_failed(w, rank, text);
+  tp_hear_ended();
+  if (waited > LEFT_GRACE && (rank = find_ended(w)) >= 0)
+    return peer_ended(w, rank);
   return NC_OK;
 }
 
@@ -135,7 +159,7 @@ static void send_late(const Wait *w, Late *l) {
   number = w->number;
   l->sent = tp_now();
   l->heard = calloc((size_t)t->size, 1);
-  if (w->number == 0) return; /* send or recv: the peer is known */
+  if (w->number == 0 || t->left) return; /* send, recv: the peer is known */
   tp_lock();
   for (int i = 0; i < n; i++) {
     MPI_Request r;
@@ -212,15 +236,13 @@ static int no_answer(const Wait *w, const Late *l) {
 */
 static int trouble(const Wait *w, Late *l, double begin) {
   const double t = tp_now(), waited = t - begin;
-  int rank;
-  TRY(look_for_failure(w));
-  if (waited > LEFT_GRACE && (rank = find_ended(w)) >= 0)
-    return peer_ended(w, rank);
+  TRY(look_for_notes(w, waited));
+  if (w->team->deaf) return NC_OK;
   if (l->sent == 0 && ((tp_settings.warn > 0 && waited > tp_settings.warn) ||
                        (w->seconds > 0 && waited > w->seconds)))
     send_late(w, l);
   if (l->sent == 0 || t - l->sent < GRACE) return NC_OK;
-  if (w->number > 0) hear_late(w, l);
+  if (w->number > 0 && !w->team->left) hear_late(w, l);
   if (w->seconds > 0 && waited > w->seconds) return no_answer(w, l);
   if (!l->said && tp_settings.warn > 0 && waited > tp_settings.warn)
     say_late(w, l);
@@ -282,7 +304,7 @@ static int wait_long(MPI_Request *req, int n, MPI_Status *status,
     else if (done) break;
     else if (*tp_core->interrupted && !w->team->deaf) r = interrupted(w);
     if (spin % SPINS == 0 || waited > NAP_AFTER) waited = tp_now() - begin;
-    if (r == NC_OK && waited > look && !w->team->deaf) {
+    if (r == NC_OK && waited > look) {
       look = waited + LOOK;
       r = trouble(w, &late, begin);
     }

@@ -29,6 +29,7 @@ static int new_work(Work **out, const Coll *c, int64_t parts) {
   *out = NULL;
   if (w == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
   w->c = *c;
+  c->team->works++;
   w->number = c->kind < COLL_send ? c->team->number : 0;
   w->req = n == 1 ? &w->one : calloc(n, sizeof *w->req);
   w->types = parts == 1 ? NULL : calloc((size_t)parts, sizeof *w->types);
@@ -42,7 +43,11 @@ static int new_work(Work **out, const Coll *c, int64_t parts) {
 void tp_freework(Work *w) {
   if (w == NULL) return;
   if (w->c.async && !w->done) tp_count_async(-1);
+  w->c.team->works--;
+  tp_free_left(w->c.team);
+  tp_lock();
   for (int i = 0; i < w->ntypes; i++) MPI_Type_free(&w->types[i]);
+  tp_unlock();
   if (w->req != &w->one) free(w->req);
   free(w->types);
   free(w);

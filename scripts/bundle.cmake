@@ -30,9 +30,9 @@ install(CODE [[
   if(missing)
     message(FATAL_ERROR "libraries are missing: ${missing}")
   endif()
-  foreach(library ${needed} ${BUNDLE_OPENED})
-    get_filename_component(name ${library} NAME)
-    get_filename_component(real ${library} REALPATH)
+  foreach(path ${needed} ${BUNDLE_OPENED}) # no `library': a component's name
+    get_filename_component(name ${path} NAME)
+    get_filename_component(real ${path} REALPATH)
     get_filename_component(realname ${real} NAME)
     set(to ${CMAKE_INSTALL_PREFIX}/lib)
     file(INSTALL DESTINATION ${to} TYPE SHARED_LIBRARY FILES ${real})

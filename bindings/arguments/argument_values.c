@@ -38,7 +38,9 @@ static const char *describe_value(lua_State *L, int i) {
     case LUA_TSTRING: return "a string";
     case LUA_TFUNCTION: return "a function";
     case LUA_TBOOLEAN: return "a boolean";
-    default: return nl_typename(L, i);
+    default:
+      return luaL_testudata(L, i, NL_PYTHON) ? "an " NL_OBJECT_OF_PYTHON
+                                             : nl_typename(L, i);
   }
 }
 
@@ -163,8 +165,9 @@ static int read_tensors(Reader *r, const Param *p, int i, Arg *a) {
   for (int k = 0; k < n; k++) {
     if (lua_rawgeti(L, i, k + 1) == LUA_TNIL) return nil_element(r, p, k + 1);
     if ((list[k] = nl_totensor(L, -1)) == NULL)
-      return nl_error(L, r->s->name, "element %d of %s is %s, not a tensor",
-                      k + 1, p->name, describe_value(L, lua_gettop(L)));
+      return nl_refuse(L, r->s->name, NL_TYPE(L, p->name, -1),
+                       "element %d of %s is %s, not a tensor", k + 1, p->name,
+                       describe_value(L, lua_gettop(L)));
     lua_pop(L, 1);
   }
   a->n = n;

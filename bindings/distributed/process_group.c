@@ -3,6 +3,7 @@
 ** process_group.c - the begin of nacre.distributed, its groups, and the ranks
 ** in them.
 */
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ typedef struct Group {
 } Group;
 
 static int initialized;
+static int in_session; /* the ranks of a prompt stay connected */
 
 const Transport *nl_transport(lua_State *L, const char *op) {
   const Transport *t = nc_open_transport();
@@ -117,14 +119,25 @@ static int new_group(lua_State *L) {
   return push_part(L, t->world, in ? 0 : -1, t->rank, op);
 }
 
+/* The argument at index i, which MPI takes as an int. [-0, +0, e] */
+static int small_integer(lua_State *L, int i, int usual, const char *name,
+                         const char *op) {
+  const lua_Integer v =
+      i == 2 ? luaL_optinteger(L, i, usual) : luaL_checkinteger(L, i);
+  if (v < -INT_MAX || v > INT_MAX)
+    return nl_error(L, op, "%s must be below 2^31, not %lld", name,
+                    (long long)v);
+  return (int)v;
+}
+
 static int split(lua_State *L) {
   const char *op = "split";
   const Transport *t = nl_transport(L, op);
   Team *of = nl_team(L, 3, op);
   int rank, size;
   t->place(of, &rank, &size);
-  return push_part(L, of, (int)luaL_checkinteger(L, 1),
-                   (int)luaL_optinteger(L, 2, rank), op);
+  return push_part(L, of, small_integer(L, 1, 0, "color", op),
+                   small_integer(L, 2, rank, "key", op), op);
 }
 
 /*
@@ -237,6 +250,7 @@ static int init_process_group(lua_State *L) {
   TransportSettings s = nc_transport_settings();
   const char *name = luaL_optstring(L, 1, "auto");
   int b = 0;
+  if (in_session) return 0;
   if (initialized && nc_open_transport())
     return nl_error(L, op, "it was called already");
   while (backends[b] && strcmp(backends[b], name) != 0) b++;
@@ -257,7 +271,7 @@ static int destroy_process_group(lua_State *L) {
   const Transport *t = nl_transport(L, op);
   Group *g = to_group(L, 1, op);
   if (g == NULL) {
-    initialized = 0;
+    initialized = in_session;
     return 0;
   }
   if (g->team) t->freeteam(g->team);
@@ -275,6 +289,7 @@ static int renew(lua_State *L) {
 int nl_deafen_group(lua_State *L) {
   const Transport *t = nl_transport(L, "_deafen");
   t->deafen(nl_team(L, 1, "_deafen"));
+  in_session = 1;
   return 0;
 }
 

@@ -85,8 +85,9 @@ int nl_flight_tensor(Flight *f, Tensor *t, Use use) {
   if (nc_device(t) == nc_host() && nc_isdense(t)) {
     Tensor *same;
     TRY(nc_readable(&same, t)); /* not in a dry run */
-    *to = same;
-    return NC_OK;
+    r = nc_alias(to, same);     /* set_ and resize_ leave it its memory */
+    nc_release(same);
+    return r;
   }
   nc_context->no_grad++;
   r = host_copy(to, t, use);
@@ -141,6 +142,7 @@ int nl_finish_flight(Flight *f, double seconds, int *sender) {
 typedef struct WorkBox {
   Flight f;
   int done; /* with f.w = NULL: not yet seen by anybody */
+  int failed;
 } WorkBox;
 
 enum { RESULT = 1, FINISH }; /* the user values */
@@ -164,10 +166,19 @@ static void finish(lua_State *L) {
 
 static void finish_work(lua_State *L, WorkBox *b, double seconds,
                         const char *op) {
+  if (b->failed) nl_error(L, op, "the operation has failed");
   if (!b->done) {
+    int r;
     if (nc_open_transport() == NULL) nl_error(L, op, "the program ends");
     nl_select(L);
-    nl_check_op(L, nl_finish_flight(&b->f, seconds, NULL), op);
+    r = nl_finish_flight(&b->f, seconds, NULL);
+    if (r != NC_OK && r != NC_EPEER && r != NC_EINTR) {
+      const CollKind kind = b->f.kind;
+      nl_drop_flight(&b->f); /* there is nothing to wait for any more */
+      b->f.kind = kind;
+      b->failed = 1;
+    }
+    nl_check_op(L, r, op);
     b->done = 1;
   }
   finish(L);
@@ -204,7 +215,9 @@ static int work_text(lua_State *L) {
 #undef X
   const WorkBox *b = luaL_checkudata(L, 1, WORK);
   lua_pushfstring(L, "%s (%s)", names[b->f.kind],
-                  b->done || b->f.w == NULL ? "done" : "under way");
+                  b->failed                   ? "failed"
+                  : b->done || b->f.w == NULL ? "done"
+                                              : "under way");
   return 1;
 }
 

@@ -13,6 +13,12 @@ int nl_clear_if(PyObject *class) {
   return 1;
 }
 
+int nl_has_arguments(PyObject *args, int n) {
+  if (py.PyTuple_Size(args) == n) return 1;
+  py.PyErr_SetString(*py.TypeError, "the wrong number of arguments");
+  return 0;
+}
+
 PyObject *nl_need(lua_State *L, PyObject *o) {
   if (o == NULL) nl_raise(L);
   return o;
@@ -52,6 +58,21 @@ static void set_text(lua_State *L, const char *key, PyObject *parts, int i) {
   lua_setfield(L, -2, key);
 }
 
+/* Makes the name of the class the message of the error on top: no code of
+   Python runs, for which the stack may be too deep. */
+static void set_class(lua_State *L, PyObject *error) {
+  PyObject *class = py.PyObject_Type(error);
+  PyObject *text = py.PyObject_GetAttrString(class, "__name__");
+  nl_forget(class);
+  if (text == NULL) {
+    py.PyErr_Clear();
+    return;
+  }
+  nl_push_value(L, text);
+  if (lua_type(L, -1) == LUA_TSTRING) lua_setfield(L, -2, "message");
+  else lua_pop(L, 1);
+}
+
 static int is_a(PyObject *error, PyObject *class) {
   PyObject *type = py.PyObject_Type(error);
   const int is = type == class;
@@ -69,12 +90,15 @@ static void push_error(lua_State *L, int box, PyObject *traceback,
   if (!traceback) py.Py_IncRef(traceback = PY_NONE);
   *parts = ask_bridge("describe", error, traceback);
   if (*parts == NULL) py.PyErr_Clear();
-  nc_fail(interrupted ? NC_EINTR : NC_EVALUE, "interrupted");
+  nc_fail(interrupted ? NC_EINTR : NC_EVALUE, "%s",
+          interrupted ? "interrupted" : "an exception that cannot be shown");
   if (hint) nc_hint("%s", hint);
   nl_pusherror(L, *nc_lasterror());
   if (*parts) {
     set_text(L, "class", *parts, 0);
     set_text(L, "traceback", *parts, 2);
+    if (py.PyTuple_GetItem(*parts, 3) != PY_NONE)
+      set_text(L, "hint", *parts, 3);
   }
   if (*parts && !interrupted) {
     lua_getfield(L, -1, "class");
@@ -85,6 +109,7 @@ static void push_error(lua_State *L, int box, PyObject *traceback,
     lua_setfield(L, top + 1, "message");
     lua_settop(L, top + 1);
   }
+  if (!*parts && !interrupted) set_class(L, error);
   lua_pushvalue(L, box);
   lua_setfield(L, -2, "exception");
 }
@@ -157,6 +182,8 @@ void nl_set_exception(lua_State *L) {
   lua_pushcfunction(L, set_exception);
   lua_insert(L, -2);
   if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
+  if (lua_type(L, -1) == LUA_TSTRING) /* as "C stack overflow" */
+    py.PyErr_SetString(*py.RuntimeError, lua_tostring(L, -1));
+  else py.PyErr_SetString(*py.MemoryError, "no memory for an error of Lua");
   lua_pop(L, 1);
-  py.PyErr_SetString(*py.MemoryError, "no memory for an error of Lua");
 }

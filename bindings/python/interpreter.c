@@ -41,16 +41,6 @@ void nl_interrupt_python(void) {
   py.PyErr_SetInterrupt();
 }
 
-int nl_enter_lua(void) {
-  const int was = inside;
-  inside = 0;
-  return was;
-}
-
-void nl_leave_lua(int was) {
-  inside = was;
-}
-
 static void release_all(void) {
   Later *item = atomic_exchange(&later, NULL);
   while (item) {
@@ -60,8 +50,20 @@ static void release_all(void) {
   }
 }
 
+int nl_enter_lua(void) {
+  const int was = inside;
+  inside = 0;
+  if (atomic_load(&later)) release_all();
+  return was;
+}
+
+void nl_leave_lua(int was) {
+  inside = was;
+}
+
 void nl_release_later(Later *item, void (*release)(Later *item)) {
-  if (pthread_equal(pthread_self(), python.thread)) {
+  /* Lua's thread lacks the lock where PyTorch computes gradients, for one */
+  if (pthread_equal(pthread_self(), python.thread) && py.PyGILState_Check()) {
     release(item);
     return;
   }
@@ -108,6 +110,14 @@ void nl_forget(PyObject *o) {
   if (o) py.Py_DecRef(o);
 }
 
+void nl_forget_collected(lua_State *L, PyObject *o) {
+  lua_State *outer = python.L;
+  nl_hold(L);
+  nl_forget(o);
+  nl_unhold();
+  python.L = outer;
+}
+
 /*
 ** The functions of Lua
 */
@@ -126,7 +136,10 @@ int nl_call_python(lua_State *L, lua_CFunction f) {
   nl_unhold();
   inside = was;
   python.L = outer;
-  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+  if (status == LUA_OK) return lua_gettop(L);
+  if (lua_type(L, -1) == LUA_TSTRING) /* of luaL_argerror, without a name */
+    luaL_gsub(L, lua_tostring(L, -1), " to '?'", "");
+  return lua_error(L);
 }
 
 /* Upvalue 1 is the function. */
@@ -208,7 +221,9 @@ void nl_end_python(lua_State *L) {
   py.PyEval_RestoreThread(python.saved);
   python.depth++; /* what is released now takes no lock */
   release_all();
+  inside = 1; /* Ctrl-C ends the wait for threads */
   py.Py_FinalizeEx();
+  inside = 0;
   python.state = ENDED;
 }
 
@@ -217,11 +232,25 @@ static void forget_python(void) {
   python.state = python.state == RUNNING ? ENDED : python.state;
 }
 
+/* Python runs: may it be what is chosen now? */
+static void check_choice(lua_State *L, const char *choice) {
+  const char *program = nl_python_program();
+  if (choice == NULL || strchr(choice, '/') == NULL ||
+      strcmp(choice, nl_libpython()) == 0 ||
+      (program && strncmp(program, choice, strlen(choice)) == 0))
+    return;
+  nl_error(L, "python", "Python runs already: %s; a process has one",
+           program ? program : nl_libpython());
+}
+
 void nl_start_python(lua_State *L, const char *choice) {
   int failed;
   if (python.state == ENDED)
     nl_error(L, "python", "Python has ended, and starts once in a process");
-  if (python.state == RUNNING) return;
+  if (python.state == RUNNING) {
+    check_choice(L, choice);
+    return;
+  }
   nl_check_as(L, nl_open_libpython(choice), "python");
   python.thread = pthread_self();
   sigaction(SIGINT, NULL, &python.ctrl_c);

@@ -49,14 +49,17 @@ PyObject *nl_bridge(const char *name);
 extern struct BridgeClasses {
   PyObject *function, *tensor;
 } nl_bridge_classes;
-/* Calls release(item) on Lua's thread, now or when Python is next used. From
-   any thread. */
+/* Calls release(item) on Lua's thread with the lock of Python: now, or when
+   Python is next used. From any thread, with the lock or without. */
 typedef struct Later {        /* the first field of the item */
   struct Later *next;
   void (*release)(struct Later *item);
 } Later;
 void nl_release_later(Later *item, void (*release)(Later *item));
 void nl_forget(PyObject *o);  /* Py_DecRef; o may be NULL */
+/* The same for the collector of Lua, which runs without the lock: what is
+   destroyed may call Lua. */
+void nl_forget_collected(lua_State *L, PyObject *o);
 
 /*
 ** Errors (exceptions.c)
@@ -70,6 +73,8 @@ PyObject *nl_need(lua_State *L, PyObject *o);
 /* Pops the Lua error on top, and makes it an exception of Python.
    [-1, +0, -] */
 void nl_set_exception(lua_State *L);
+/* Are there n? Else there is an exception. For what Python calls. */
+int nl_has_arguments(PyObject *args, int n);
 /* Clears an exception; was it of this class? */
 int nl_clear_if(PyObject *class);
 

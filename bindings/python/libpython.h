@@ -4,8 +4,9 @@
 **
 ** They are found by name when the library is opened, so that the build needs no
 ** headers of Python and one program works with each version from 3.8 on. All
-** are of the stable ABI, but for the buffer protocol, whose functions and
-** struct have not changed since 3.0; no other struct of Python is read.
+** are of the stable ABI, but for PyGILState_Check and for the buffer protocol,
+** whose functions and struct have not changed since 3.0; no other struct of
+** Python is read.
 */
 #ifndef bindings_python_libpython_h
 #define bindings_python_libpython_h
@@ -62,6 +63,7 @@ enum {
   X(int, Py_FinalizeEx, (void))                                               \
   X(PyThreadState *, PyEval_SaveThread, (void))                               \
   X(void, PyEval_RestoreThread, (PyThreadState *))                            \
+  X(int, PyGILState_Check, (void))                                            \
   X(void, Py_IncRef, (PyObject *))                                            \
   X(void, Py_DecRef, (PyObject *))                                            \
   X(PyObject *, PyErr_Occurred, (void))                                       \
@@ -94,6 +96,7 @@ enum {
   X(PyObject *, PyObject_Str, (PyObject *))                                   \
   X(PyObject *, PyObject_Repr, (PyObject *))                                  \
   X(PyObject *, PyObject_GetIter, (PyObject *))                               \
+  X(int, PyIter_Check, (PyObject *))                                          \
   X(PyObject *, PyIter_Next, (PyObject *))                                    \
   X(int, PyObject_RichCompareBool, (PyObject *, PyObject *, int))             \
   X(int, PyCallable_Check, (PyObject *))                                      \
@@ -145,7 +148,7 @@ enum {
   X(_Py_NoneStruct) X(PyBool_Type) X(PyFloat_Type) X(PyLong_Type)
 #define PYTHON_EXCEPTIONS(X)                                            \
   X(AttributeError) X(BufferError) X(KeyboardInterrupt) X(MemoryError)  \
-  X(RuntimeError) X(SystemExit) X(TypeError) X(KeyError) X(IndexError)
+  X(RuntimeError) X(TypeError) X(ValueError) X(KeyError) X(IndexError)
 /* clang-format on */
 
 typedef struct Python {

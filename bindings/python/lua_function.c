@@ -139,10 +139,13 @@ static int push_named(lua_State *L, PyObject *named) {
   if (py.PyObject_Size(named) <= 0) return 0;
   lua_newtable(L);
   while (py.PyDict_Next(named, &at, &key, &value)) {
+    PyObject **kept = nl_new_object(L); /* code may run before it is pushed */
+    py.Py_IncRef(*kept = value);
     py.Py_IncRef(key);
     nl_push_value(L, key);
     py.Py_IncRef(value);
     nl_push_value(L, value);
+    lua_remove(L, -3);
     lua_rawset(L, -3);
   }
   return 1;
@@ -151,6 +154,7 @@ static int push_named(lua_State *L, PyObject *named) {
 /* The results above index `from' as one object: None, a value or a tuple. */
 static PyObject *results(lua_State *L, int from) {
   const int n = lua_gettop(L) - from;
+  luaL_checkstack(L, 20, "too many results");
   if (n == 1) return nl_to_python(L, from + 1);
   if (n == 0) return py.Py_IncRef(PY_NONE), PY_NONE;
   PyObject **box = nl_new_object(L);
@@ -165,6 +169,7 @@ static PyObject *results(lua_State *L, int from) {
 static int run_call(lua_State *L) {
   LuaCall *c = lua_touserdata(L, 1);
   const int n = (int)py.PyTuple_Size(c->args);
+  if (n < 0) nl_raise(L);
   luaL_checkstack(L, n + 10, "too many arguments");
   if (!nl_push_referenced(L, c->value))
     return nl_error(L, "python", "the function belongs to another Lua state");
@@ -186,6 +191,7 @@ static int run_call(lua_State *L) {
 /* call(value, args, kwargs) */
 static PyObject *call_lua(PyObject *self, PyObject *args) {
   lua_State *L = nl_python_state();
+  if (!nl_has_arguments(args, 3)) return NULL;
   LuaCall c = { py.PyTuple_GetItem(args, 0), py.PyTuple_GetItem(args, 1),
                 py.PyTuple_GetItem(args, 2), NULL };
   (void)self;

@@ -25,6 +25,16 @@ class Function:
     def __call__(self, *args, **kwargs):
         return call(self._value, args, kwargs)
 
+    def __copy__(self):  # as a function of Python
+        return self
+
+    def __deepcopy__(self, _memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"a function of Lua cannot be pickled, and has no "
+                        f"meaning in another process: {self!r}")
+
     def __repr__(self):
         return f"<Lua {self._text}>"
 
@@ -138,7 +148,53 @@ def describe(error, traceback):
     if isinstance(error, SyntaxError) and error.text:
         shown.append(f"{error.filename}:{error.lineno}"
                      f"   {error.text.strip()}")
-    return kind, message, "\n".join(shown)
+    return kind, readable(message), readable("\n".join(shown)), \
+        advice(error, message, traceback)
+
+
+def readable(text):
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+#: What a module is called where it is installed.
+PACKAGES = {"PIL": "pillow", "cv2": "opencv-python", "np": "numpy",
+            "skimage": "scikit-image", "sklearn": "scikit-learn",
+            "yaml": "pyyaml"}
+
+
+def advice(error, message, traceback):
+    """The hint for an exception, or None."""
+    if isinstance(error, SystemExit):
+        return "os.exit() ends the program"
+    if isinstance(error, TypeError) and \
+            "must be Tensor, not numpy.ndarray" in message:
+        return ("torch.from_numpy(x) is a tensor of PyTorch with the elements "
+                "of x")
+    if isinstance(error, NameError):
+        while traceback and traceback.tb_next:
+            traceback = traceback.tb_next
+        found = re.match(r"name '(\w+)' is not defined", message)
+        if found and traceback and \
+                traceback.tb_frame.f_code.co_filename == "<lua>":
+            return f"py.main.{found[1]} = {found[1]} gives Python a variable " \
+                "of Lua"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return how_to_install(error.name)
+    return None
+
+
+def how_to_install(name):
+    name = name.split(".")[0]
+    if name in sys.modules or name in getattr(sys, "stdlib_module_names", ()):
+        return None
+    package = PACKAGES.get(name, name)
+    python = sys.executable or "python3"
+    import sysconfig
+    managed = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    if sys.prefix != sys.base_prefix or not os.path.exists(managed):
+        return f"{python} -m pip install {package}"
+    return (f"{python} -m venv ~/env && ~/env/bin/pip install {package}, then "
+            "NACRE_PYTHON=~/env nacre")
 
 
 def lua_error(value, text):
@@ -162,7 +218,8 @@ def is_scalar_class(kind):
         return hasattr(kind, "item")
     numpy = sys.modules.get("numpy")
     return numpy is not None and (
-        issubclass(kind, (numpy.bool_, numpy.integer, numpy.floating)))
+        issubclass(kind, (numpy.bool_, numpy.integer, numpy.floating))
+        and not issubclass(kind, numpy.timedelta64))
 
 
 def slice_of(*args):
@@ -170,11 +227,14 @@ def slice_of(*args):
 
 
 def equal(a, b):
+    shapes = getattr(a, "shape", None), getattr(b, "shape", None)
+    if all(isinstance(s, tuple) for s in shapes) and shapes[0] != shapes[1]:
+        return False
     result = a == b
-    if isinstance(result, bool):
-        return result
-    every = getattr(result, "all", None)
-    return bool(every() if every else result)
+    for _ in range(2):  # of a table of pandas: columns, then all of them
+        if not isinstance(result, bool) and hasattr(result, "all"):
+            result = result.all()
+    return bool(result)
 
 
 def items_of(value):
@@ -201,6 +261,14 @@ def plain(value):
     if hasattr(value, "__iter__"):
         return list(value)
     return value
+
+
+def plain_array(value):
+    """An array within a list or dict as a list, or None."""
+    if isinstance(value, type) or not hasattr(value, "tolist") or \
+            not hasattr(value, "__len__"):
+        return None
+    return value.tolist()
 
 
 def has_attribute(value, name):
@@ -314,6 +382,8 @@ def start():
     sys.stdout = Output(1, "<stdout>")
     sys.stderr = Output(2, "<stderr>")
     sys.argv = ["nacre"]
+    if sys.stdin:  # the builtin exit() would close it, and end input()
+        sys.stdin.close = lambda: None
     if not getattr(sys.flags, "safe_path", False) and "" not in sys.path:
         sys.path.insert(0, "")
     # it would take the line editor of the shell over

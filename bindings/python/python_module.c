@@ -52,13 +52,7 @@ static PyObject *main_names(lua_State *L) {
 */
 static int import(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
-  PyObject *importlib = nl_need(L, py.PyImport_ImportModule("importlib"));
-  PyObject *f = py.PyObject_GetAttrString(importlib, "import_module");
-  nl_forget(importlib);
-  nl_push_object(L, f);
-  nl_push_object(
-      L, call(f, py.PyUnicode_FromStringAndSize(name, (Py_ssize_t)strlen(name)),
-              NULL));
+  nl_push_object(L, py.PyImport_ImportModule(name));
   return 1;
 }
 
@@ -227,20 +221,40 @@ static void push_entries(lua_State *L, PyObject *o, int depth) {
   Py_ssize_t at = 0;
   lua_newtable(L);
   while (py.PyDict_Next(o, &at, &key, &value)) {
+    PyObject **kept = nl_new_object(L); /* pushing the key may run code */
+    py.Py_IncRef(*kept = value);
     py.Py_IncRef(key);
     nl_push_element(L, key);
     py.Py_IncRef(value);
     push_deep(L, value, depth);
+    lua_remove(L, -3);
     lua_rawset(L, -3);
   }
 }
 
-/* Pushes a value with the lists and dicts in it as tables. Takes the
+/* Replaces an object on top, if it is an array, by a table. */
+static void push_array(lua_State *L, int depth) {
+  PyObject *o = nl_object_at(L, -1);
+  if (o == NULL || o == PY_NONE || depth > 100) return;
+  luaL_checkstack(L, 10, NULL);
+  py.Py_IncRef(o);
+  nl_push_object(L, call(nl_bridge("plain_array"), o, NULL));
+  o = nl_object_at(L, -1);
+  if (o != PY_NONE) {
+    py.Py_IncRef(o);
+    push_deep(L, o, depth + 1);
+    lua_replace(L, -3);
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes a value with the lists, dicts and arrays in it as tables. Takes the
    reference. */
 static void push_deep(lua_State *L, PyObject *o, int depth) {
   const unsigned long flags = nl_type_flags(o);
   if (!(flags & (PY_IS_LIST | PY_IS_TUPLE | PY_IS_DICT))) {
     nl_push_element(L, o);
+    push_array(L, depth);
     return;
   }
   nl_push_object(L, o);
@@ -423,13 +437,22 @@ static const Bound looks[] = {
 };
 
 /* __index of py */
-static int unknown(lua_State *L) {
+static int refuse_name(lua_State *L) {
   const char *name = luaL_checkstring(L, 2);
-  if (name[0] == '_') return 0;
+  push_builtin(L, "__dict__");
+  PyObject *key = nl_push_converted(L, 2);
+  PyObject *value = py.PyObject_GetItem(nl_object_at(L, 3), key);
+  if (value == NULL) py.PyErr_Clear();
+  nl_forget(value);
   nc_fail(NC_EVALUE, "py has no '%s'", name);
-  nc_cause((Cause){ NC_CAUSE_function, name, NULL });
-  nc_hint("py.import \"%s\" if it is a module", name);
+  nc_hint(value ? "py.builtins.%s" : "py.import \"%s\" if it is a module",
+          name);
   return nl_check(L, NC_EVALUE);
+}
+
+static int unknown(lua_State *L) {
+  if (*luaL_checkstring(L, 2) == '_') return 0;
+  return nl_call_python(L, refuse_name);
 }
 
 static int module_text(lua_State *L) {

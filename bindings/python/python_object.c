@@ -11,8 +11,6 @@
 
 #include "bindings/python/interpreter.h"
 
-#define NAME "nacre.python"
-
 typedef struct Box {
   PyObject *o;
   const void *mark;  /* as of tensors, see userdata.c */
@@ -24,7 +22,7 @@ static const char mark;
 PyObject **nl_new_object(lua_State *L) {
   Box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (Box){ NULL, &mark, NULL };
-  luaL_setmetatable(L, NAME);
+  luaL_setmetatable(L, NL_PYTHON);
   return &box->o;
 }
 
@@ -41,9 +39,12 @@ PyObject *nl_object_at(lua_State *L, int i) {
 
 PyObject *nl_check_object(lua_State *L, int i) {
   PyObject *o = nl_object_at(L, i);
+  if (o == NULL && box_at(L, i))
+    nl_error(L, "python", "the object of Python was freed");
   if (o == NULL)
-    nl_error(L, "python", "argument %d must be an object of Python, not a %s",
-             i, nl_typename(L, i));
+    nl_error(L, "python", "argument %d must be an object of Python, not %s%s",
+             i, lua_isnoneornil(L, i) ? "" : "a ",
+             lua_isnoneornil(L, i) ? "nil" : nl_typename(L, i));
   return o;
 }
 
@@ -53,9 +54,7 @@ static int collect(lua_State *L) {
   PyObject *o = box ? box->o : NULL;
   if (o == NULL || !nl_python_runs()) return 0;
   box->o = NULL;
-  nl_hold(NULL);
-  nl_forget(o);
-  nl_unhold();
+  nl_forget_collected(L, o);
   return 0;
 }
 
@@ -105,7 +104,12 @@ static PyObject *find_name(PyObject *o, PyObject *key) {
 static int get(lua_State *L) {
   PyObject *o = nl_check_object(L, 1), *key = push_key(L, 2);
   if (lua_type(L, 2) != LUA_TSTRING) {
-    nl_push_value(L, py.PyObject_GetItem(o, key));
+    PyObject *value = py.PyObject_GetItem(o, key);
+    if (value == NULL && lua_isnumber(L, 2) &&
+        py.PyErr_ExceptionMatches(*py.IndexError))
+      return nl_raise_hint(L, "positions count from 0 in Python: for x in "
+                              "py.iter(object) do goes through them");
+    nl_push_value(L, value);
     return 1;
   }
   nl_push_value(L, find_name(o, key));
@@ -165,6 +169,19 @@ static int by_colon(lua_State *L, const Box *f) {
   return strcmp(ar.namewhat, "method") == 0 || ar.namewhat[0] == '\0';
 }
 
+/* Raises the exception of a call that failed. */
+static int raise_call(lua_State *L, PyObject *f, int named) {
+  lua_Debug ar;
+  if (!py.PyErr_ExceptionMatches(*py.TypeError)) return nl_raise(L);
+  if (!py.PyCallable_Check(f) && lua_getstack(L, 1, &ar) &&
+      lua_getinfo(L, "n", &ar) && strcmp(ar.namewhat, "for iterator") == 0)
+    return nl_raise_hint(L, "for x in py.iter(object) do goes through the "
+                            "values of an object of Python");
+  if (!named) return nl_raise(L);
+  return nl_raise_hint(L, "a last table of names gives keyword arguments; "
+                          "py.dict{...} is a dict");
+}
+
 /* Is the value at index i a table of names: keyword arguments? */
 static int is_named(lua_State *L, int i) {
   if (!lua_istable(L, i)) return 0;
@@ -200,9 +217,7 @@ static int call(lua_State *L) {
   fill(L, *args, from, top - named);
   if (named) *options = nl_need(L, nl_dict_of(L, top));
   result = py.PyObject_Call(f->o, *args, *options);
-  if (result == NULL && named && py.PyErr_ExceptionMatches(*py.TypeError))
-    return nl_raise_hint(L, "a last table of names gives keyword arguments; "
-                            "py.dict{...} is a dict");
+  if (result == NULL) return raise_call(L, f->o, named);
   if (result == PY_NONE) return nl_forget(result), 0;
   nl_push_value(L, result);
   return 1;
@@ -220,9 +235,16 @@ static int push_loop(lua_State *L, lua_CFunction next) {
   return 3;
 }
 
-/* The next pair of the iterator at index 1, of `items_of'. */
+/* The next of the iterator at index 1. NULL: the end, or an exception. */
+static PyObject *next_of(lua_State *L) {
+  PyObject *o = nl_check_object(L, 1);
+  if (!py.PyIter_Check(o)) nl_error(L, "python", "this is no iterator");
+  return py.PyIter_Next(o);
+}
+
+/* The next pair of the iterator, of `items_of'. */
 static int next_pair(lua_State *L) {
-  PyObject *pair = py.PyIter_Next(nl_check_object(L, 1));
+  PyObject *pair = next_of(L);
   if (pair == NULL) return py.PyErr_Occurred() ? nl_raise(L) : 0;
   PyObject **box = nl_new_object(L);
   *box = pair;
@@ -249,7 +271,7 @@ static int pairs(lua_State *L) {
 }
 
 static int next_value(lua_State *L) {
-  PyObject *o = py.PyIter_Next(nl_check_object(L, 1));
+  PyObject *o = next_of(L);
   if (o == NULL) return py.PyErr_Occurred() ? nl_raise(L) : 0;
   nl_push_element(L, o);
   return 1;
@@ -292,23 +314,32 @@ BINARY(shr, py.PyNumber_Rshift(a, b))
 UNARY(negative, PyNumber_Negative)
 UNARY(inverted, PyNumber_Invert)
 
+static int raise_compare(lua_State *L) {
+  if (!py.PyErr_ExceptionMatches(*py.ValueError)) return nl_raise(L);
+  return nl_raise_hint(L, "Lua has one boolean for a comparison: "
+                          "numpy.greater(a, b), numpy.less(a, b) compare each "
+                          "element");
+}
+
 /* Lua has one boolean as the result of a comparison. */
 #define COMPARE(name, how)                                \
   static int name(lua_State *L) {                         \
     PyObject *a = nl_push_converted(L, 1);                \
     PyObject *b = nl_push_converted(L, 2);                \
     const int r = py.PyObject_RichCompareBool(a, b, how); \
-    if (r < 0) return nl_raise(L);                        \
+    if (r < 0) return raise_compare(L);                   \
     lua_pushboolean(L, r);                                \
     return 1;                                             \
   }
 COMPARE(less, PY_LT)
 COMPARE(less_or_equal, PY_LE)
 
-/* As for tensors: are all elements equal? */
+/* As for tensors: are all elements equal? A tensor may be one of both. */
 static int equals(lua_State *L) {
-  PyObject *a = nl_object_at(L, 1), *b = nl_object_at(L, 2);
-  lua_pushboolean(L, a && b && holds(L, "equal", a, b));
+  for (int i = 1; i <= 2; i++)
+    if (!nl_object_at(L, i) && !nl_istensor(L, i)) return 0;
+  PyObject *a = nl_push_converted(L, 1), *b = nl_push_converted(L, 2);
+  lua_pushboolean(L, holds(L, "equal", a, b));
   return 1;
 }
 
@@ -348,7 +379,7 @@ void nl_open_objects(lua_State *L) {
     { "__len", length },  { "__tostring", as_text }, { "__repr", as_display },
     { NULL, NULL }
   };
-  if (!luaL_newmetatable(L, NAME)) {
+  if (!luaL_newmetatable(L, NL_PYTHON)) {
     lua_pop(L, 1);
     return;
   }
@@ -360,13 +391,13 @@ void nl_open_objects(lua_State *L) {
   lua_setfield(L, -2, "__concat");
   lua_pushcfunction(L, collect);
   lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, "object of Python");
+  lua_pushliteral(L, NL_OBJECT_OF_PYTHON);
   lua_setfield(L, -2, "__name");
   lua_pop(L, 1);
 }
 
 void nl_describe_objects(lua_State *L) {
-  luaL_getmetatable(L, NAME);
+  luaL_getmetatable(L, NL_PYTHON);
   lua_insert(L, -2);
   lua_setfield(L, -2, "looks");
   lua_pop(L, 1);

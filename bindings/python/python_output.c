@@ -31,6 +31,7 @@ static PyObject *write_stream(PyObject *self, PyObject *args) {
   char *s;
   Py_ssize_t n;
   int over;
+  if (!nl_has_arguments(args, 2)) return NULL;
   const int is_error =
       py.PyLong_AsLongLongAndOverflow(py.PyTuple_GetItem(args, 0), &over) == 2;
   FILE *f = is_error ? stderr : stdout;

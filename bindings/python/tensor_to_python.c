@@ -220,6 +220,7 @@ static PyObject *export(Tensor *t, int newer) {
 
 /* dlpack(capsule, newer) */
 static PyObject *export_dlpack(PyObject *self, PyObject *args) {
+  if (!nl_has_arguments(args, 2)) return NULL;
   const Shared *s =
       py.PyCapsule_GetPointer(py.PyTuple_GetItem(args, 0), TENSOR);
   (void)self;

@@ -14,6 +14,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/cursor.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/op.h"
 #include "core/pointwise/iterator.h"
 #include "core/tape.h"
 
@@ -279,7 +280,7 @@ static void plan_stream(Plan *p, int i) {
   int apart = a->convert == NULL && p->n * a->size >= NC_STREAM_BYTES &&
               (uintptr_t)a->p % 64 == 0;
   for (int j = 0; j < p->code->noperands; j++)
-    apart &= call->operand[j]->data != call->result[i]->data;
+    apart &= !nc_sharesmemory(call->operand[j], call->result[i]);
   a->stream = apart;
 }
 

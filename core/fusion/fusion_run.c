@@ -241,7 +241,7 @@ static int conflicts(const Part *p, Tensor *const operand[]) {
     if (w == NULL) continue;
     if (nc_overlapsitself(w)) return 1;
     for (int j = 0; j < p->code->noperands; j++)
-      if (j != p->into[i] && operand[j]->data == w->data) return 1;
+      if (j != p->into[i] && nc_sharesmemory(operand[j], w)) return 1;
   }
   return 0;
 }

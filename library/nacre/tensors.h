@@ -130,7 +130,8 @@ typedef struct nacre_arg {
 /* Sets result[0..n-1] to the results of the operation `op' of the reference,
    "add", "sum", "softmax", or of its in-place form, "add_"; NULL beyond those
    that it gives. A result that is a number or a boolean is a tensor without
-   dimensions. Fails if there is no room for all of them, and for operations
+   dimensions. The result of an in-place form is its first argument, which
+   needs no room. Fails if there is no room for the others, and for operations
    that are written in Lua, such as linalg.svd. */
 NACRE_API int nacre_call(const char *op, nacre_tensor *result[], int n,
                          const nacre_arg arg[], int narg);

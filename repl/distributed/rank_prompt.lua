@@ -35,12 +35,16 @@ local function submit(text)
   if answer:sub(2, 2) == "1" then ended() end
 end
 
+-- More ranks than cores are no mistake at a prompt: for Open MPI 4, and 5.
+local OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe=1 " ..
+  "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
+
 -- Starts the job; the lines of the prompt go there. Returns false after saying
 -- why there is none.
 function rank_prompt.start(launch)
   local program = process.real_path "/proc/self/exe" or "nacre"
-  job.start(("COLUMNS=%d exec %s %s --worker"):format(host.columns(), launch,
-                                                      quoted(program)))
+  job.start(("COLUMNS=%d %s exec %s %s --worker")
+            :format(host.columns(), OVERSUBSCRIBE, launch, quoted(program)))
   local size = job.receive()
   if not size then
     local status = job.finish()
@@ -55,7 +59,7 @@ function rank_prompt.start(launch)
     own = function(text) return text:find "^%s*@" ~= nil end,
     submit = submit,
     ready = function(text)
-      return input_block.ready(text:gsub("^%s*@[%d,]+%s", "", 1), shell.islua)
+      return input_block.ready(text:gsub("^%s*@[%d,%-]+%s", "", 1), shell.islua)
     end,
   }
   return true

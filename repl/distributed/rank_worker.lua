@@ -24,12 +24,38 @@ local function run(line)
           quit = shell.leaving}
 end
 
-local function is_listed(ranks)
-  if not ranks then return true end
-  for _, r in ipairs(ranks) do
-    if r == rank then return true end
+-- "@0,2-3 LINE": the set of its ranks, and LINE; nil and what is wrong with it.
+local function addressed(text)
+  local who, line = text:match "^%s*@([%d,%-]+)%s+(.*)$"
+  if not who then return nil, "@ needs ranks and a line, as in @0,2 LINE" end
+  local ranks = {}
+  for part in who:gmatch "[^,]+" do
+    local first, last = part:match "^(%d+)%-?(%d*)$"
+    first, last = tonumber(first), tonumber(last) or tonumber(first)
+    if not first or first > last then
+      return nil, ("'%s' is neither a rank nor a range"):format(part)
+    elseif last >= size then
+      return nil, ("there is no rank %d: they are 0 to %d"):format(last,
+                                                                   size - 1)
+    end
+    for r = first, last do ranks[r] = true end
   end
-  return false
+  return ranks, line
+end
+
+-- What became of a line of the prompt here.
+local function answer_of(text)
+  if not text:find "^%s*@" then return run(text) end
+  local ranks, line = addressed(text)
+  if not ranks then return {text = "error: " .. line .. "\n", failed = true} end
+  return ranks[rank] and run(line) or {text = ""}
+end
+
+-- What other ranks are told: the error, which stands behind what was printed.
+local function reason(answer)
+  local text = "\n" .. answer.text
+  return text:match "\nerror: ([^\n]+)" or text:match "\n(interrupted[^\n]*)"
+         or "an error without a message"
 end
 
 -- "0-3", "0,2", of ranks in ascending order.
@@ -64,16 +90,8 @@ local function step()
   local text = rank == 0 and job.receive() or nil
   local request = dist.broadcast_object(text and {text = text}, 0, control)
   if not request then return false end
-  local ranks, line = nil, request.text
-  local who, rest = line:match "^%s*@([%d,]+)%s+(.*)$"
-  if who then
-    ranks, line = {}, rest
-    for r in who:gmatch "%d+" do ranks[#ranks + 1] = tonumber(r) end
-  end
-  local answer = is_listed(ranks) and run(line) or {text = ""}
-  if answer.failed then
-    dist._tell((answer.text:match "^[^\n]*":gsub("^error: ", "")))
-  end
+  local answer = answer_of(request.text)
+  if answer.failed then dist._tell(reason(answer)) end
   local answers = dist.all_gather_object(answer, control)
   local failed, quit
   for _, a in ipairs(answers) do

@@ -153,11 +153,12 @@ local function info_of(name, last, value, base)
 end
 
 -- The members with this name in parts of the library, its objects and tensors:
--- explained if there is one, else listed.
+-- explained if there is one, else listed. Those of the bridge to Python are
+-- asked for with it: ?with is another question than ?py.with.
 local function in_parts(last)
   local rows = {}
   for _, path in ipairs(nacre._names(true)) do
-    if path:match "[.:]([%w_]+)$" == last then
+    if path:match "[.:]([%w_]+)$" == last and not path:find "^py%." then
       rows[#rows + 1] = {path, nacre._info(path)}
     end
   end

@@ -75,11 +75,12 @@ local function givestensors(info)
 end
 
 -- These change what a tensor is, not its value; or need a CUDA device. Those
--- of nn.init write to their operand without recording.
+-- of nn.init write to their operand without recording; those of distributed and
+-- of Python take the elements elsewhere.
 local apart = {requires_grad_ = true, resize_ = true,
                resize_as_ = true, set_ = true,
                cuda = true, pin_memory = true, ["nn.Parameter"] = true,
-               ["nn.Buffer"] = true}
+               ["nn.Buffer"] = true, ["Work:wait"] = true}
 
 -- ---- the walk
 
@@ -103,7 +104,8 @@ local function operation(f, path)
   if seen[name] or wanted and wanted ~= name then return end
   seen[name] = true
   if not takestensors(info) or not givestensors(info) or apart[name] or
-     name:find "^nn%.init%." then
+     name:find "^nn%.init%." or name:find "^distributed%." or
+     name:find "^py%." then
     return check(not lines[name],
                  "%s: a line, but it takes or gives no tensors", name)
   end

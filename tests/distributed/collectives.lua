@@ -250,5 +250,40 @@ for i = 20, 1, -1 do
   assert(works[i]:is_completed())
 end
 
+-- ---- a tensor that gives up its memory while it is under way
+local given = nacre.full({100000}, rank * 1.0)
+local part = given:view(-1)
+local started = dist.all_reduce(given, {op = "mean", async_op = true})
+given:set_(nacre.zeros(3))
+collectgarbage()
+started:wait()
+same(part:narrow(1, 1, 2), nacre.full({2}, (size - 1) / 2.0), "set_ under way")
+given = nacre.full({100000}, rank * 1.0)
+started = dist.all_reduce(given, {async_op = true})
+given:resize_(1000000)
+started:wait()
+
+-- ---- what backward needs was written to
+if size > 1 then
+  local w = nacre.ones(2):requires_grad_()
+  local y = w * 2
+  local z = y * y
+  dist.all_reduce(y)
+  local ok, e = pcall(function() z:sum():backward() end)
+  assert(not ok and tostring(e):find "changed", tostring(e))
+end
+
+-- ---- what no rank can ask for
+local function refused(text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and tostring(e):find(text, 1, true), tostring(e))
+end
+local numbers = {}
+for r = 1, size do numbers[r] = r end
+refused("element 1 is not a tensor", dist.all_to_all, numbers, numbers)
+refused(("there is no rank %d in the group"):format(size), dist.gather_object,
+        1, size)
+refused("color must be below 2^31, not 4294967296", dist.split, 1 << 32)
+
 dist.barrier()
 if rank == 0 then print(checks .. " checks") end

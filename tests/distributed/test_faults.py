@@ -5,7 +5,10 @@ names the rank, all ranks end, and none hangs.
 
     test_faults.py MPI FOLDER NACRE"""
 import os
+import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -144,6 +147,56 @@ def test_messages():
           "recv: rank 0 sent 3 elements, 5 are expected here", n=2)
 
 
+def test_failed_work():
+    """A second wait fails, too."""
+    status, text = run(
+        "if rank == 0 then dist.send(nacre.ones(3), 1) else "
+        "local w = dist.irecv(nacre.ones(5), 0) "
+        "assert(not pcall(w.wait, w)) local ok, e = pcall(w.wait, w) "
+        "assert(not ok and e.message == 'the operation has failed') "
+        "assert(tostring(w):find 'failed') end", n=2)
+    assert status == 0, text
+
+
+def test_works_of_a_destroyed_group():
+    """What is under way goes on."""
+    status, text = run(
+        "local g, x = dist.new_group(), nacre.ones(100000) "
+        "local w = dist.all_reduce(x, {group = g, async_op = true}) "
+        "local lost = dist.irecv(nacre.ones(1), (rank + 1) % 3, g) "
+        "dist.destroy_process_group(g) w:wait() assert(x[1] == 3) "
+        "assert(not pcall(lost.wait, lost, 0.1)) lost = nil collectgarbage() "
+        "dist.barrier()")
+    assert status == 0, text
+
+
+def test_works_of_an_old_world():
+    """They fail after renew, and the thread goes on in the new world."""
+    status, text = run(
+        "local w = dist.irecv(nacre.ones(1), (rank + 1) % 3) "
+        "if rank < 2 then assert(not pcall(dist.barrier)) end dist.renew() "
+        "local ok, e = pcall(w.wait, w) "
+        "assert(not ok and e.message:find 'left in the middle') "
+        "assert(dist.all_reduce(nacre.ones(2))[1] == 3)",
+        options="{timeout = 1}")
+    assert status == 0, text
+
+
+def test_groups():
+    """A rank alone at new_group or renew is told; another operation is
+    another operation."""
+    text = fails("if rank == 0 then dist.new_group() else dist.barrier() end")
+    expect(text, "rank 0: #1 split; rank 1,2: #1 barrier")
+    fails("if rank == 0 then dist.new_group() end",
+          r"rank [12] \(\S+\) has ended, and split #1 waits for it")
+    fails("if rank == 0 then dist.split(0) elseif rank == 1 then "
+          "os.execute 'sleep 4' end",
+          r"split #1: no answer from|rank 2 \(\S+\) has ended",
+          options="{timeout = 1}")
+    fails("if rank == 0 then dist.renew() end",
+          r"renew: rank [12] \(\S+\) has ended")
+
+
 def test_launcher_of_another():
     """Under the launcher of another MPI each process would be rank 0 of 1."""
     other = "mpich" if MPI == "openmpi" else "openmpi"
@@ -164,6 +217,24 @@ def test_plugin():
     fails("", "NACRE_MPI=off turns MPI off", n=2, plugin="off")
     fails("", "NACRE_MPI is 'what', not openmpi, mpich, off or the path", n=2,
           plugin="what")
+
+
+def test_plugin_of_another_build():
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "source")
+        shutil.copytree(os.path.join(FOLDER, "mpi-source"), source)
+        header = pathlib.Path(source, "core", "transport.h")
+        text = re.sub(r"(#define NC_TRANSPORT_ABI) \d+", r"\1 9999",
+                      header.read_text())
+        assert "ABI 9999" in text
+        header.write_text(text)
+        path = os.path.join(folder, "libnacre_other.so")
+        subprocess.run([ranks.tool("mpicc", MPI), "-shared", "-fPIC", "-w",
+                        "-I" + source, "-o", path,
+                        *map(str, pathlib.Path(source, "mpi").glob("*.c")),
+                        "-lpthread"], check=True)
+        fails("", "the MPI plug-in was built for another version than",
+              "nacre --build-mpi builds it again", n=2, plugin=path)
 
 
 if __name__ == "__main__":

@@ -16,19 +16,31 @@ import ranks
 MPI, FOLDER, NACRE = sys.argv[1:4]
 
 
-def start(n=3):
-    launch = " ".join(ranks.launcher(MPI, n))
+def start(n=3, launch=None):
+    launch = launch or " ".join(ranks.launcher(MPI, n))
     return subprocess.Popen(
         [NACRE, "--launch", launch, "--no-history", "-E"],
         env=ranks.environment(MPI, FOLDER), stdin=subprocess.PIPE, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def session(text):
+def session(text, launch=None):
     """What a session of these lines prints."""
-    p = start()
+    p = start(launch=launch)
     out, _ = p.communicate(text, timeout=ranks.LIMIT)
     assert p.returncode == 0, (p.returncode, out)
+    return out
+
+
+def interrupt(p, mark, rest):
+    """Ctrl-C when the file `mark' is there; what the session prints."""
+    p.stdin.flush()
+    limit = time.monotonic() + ranks.LIMIT
+    while not os.path.exists(mark) and time.monotonic() < limit:
+        time.sleep(0.05)
+    time.sleep(0.2)     # the other ranks come to where they wait
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate(rest, timeout=ranks.LIMIT)
     return out
 
 
@@ -53,6 +65,16 @@ def test_lines():
            r"\[0-2\]\n1\n2\n", r"\[0\] 1\n\[2\] 3\n", "nil")
 
 
+def test_ranks():
+    expect(session("@1-2 for i = 1, 2 do\n"
+                   "print(i) end\n"
+                   "@3 rank\n"
+                   "@2-1 rank\n"
+                   "@1\n"),
+           r"\[1,2\]\n1\n2\n", "there is no rank 3: they are 0 to 2",
+           "'2-1' is neither a rank nor a range", "@ needs ranks and a line")
+
+
 def test_errors():
     """Who waits for a rank that failed hears of it; the next line is right."""
     expect(session("if rank == 1 then error 'bad luck' end dist.barrier()\n"
@@ -66,6 +88,41 @@ def test_errors():
            "shapes do not broadcast", r"\[0-2\] 3\.0")
 
 
+def test_reasons():
+    """The others hear the error, not what was printed before it."""
+    expect(session("if rank == 1 then print 'x' error 'y' end dist.barrier()\n"
+                   "if rank == 1 then error '' end dist.barrier()\n"
+                   "dist.barrier()\n"),
+           "waited for it: y", "waited for it: an error without a message",
+           r"\[0-2\] true")
+
+
+def test_more_ranks_than_cores():
+    if MPI == "openmpi":
+        words = ranks.launcher(MPI, 2) + ["--host", "localhost:1"]
+        words.remove("--oversubscribe")
+        expect(session("size\n", " ".join(words)), r"\[0,1\] 2")
+
+
+def test_scripts():
+    """A script for several ranks may connect them, and end that."""
+    expect(session("dist.init_process_group() dist.barrier() "
+                   "dist.destroy_process_group()\n"
+                   "dist.all_reduce(nacre.ones(2))[1]\n"), r"\[0-2\] 3\.0")
+
+
+def test_group_on_one_rank():
+    """Ctrl-C ends the wait for the others."""
+    p = start()
+    p.stdin.write("@0 g = dist.new_group()\n")
+    p.stdin.flush()
+    time.sleep(2)
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate("dist.all_reduce(nacre.ones(2))[1]\n",
+                           timeout=ranks.LIMIT)
+    expect(out, r"\[0\] interrupted", r"\[0-2\] 3\.0")
+
+
 def test_interrupt():
     """Ctrl-C reaches a rank in a loop, and those that wait for it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -73,18 +130,29 @@ def test_interrupt():
         p = start()
         p.stdin.write(f"if rank == 1 then io.open('{mark}', 'w'):close() "
                       "while true do end end dist.barrier()\n")
-        p.stdin.flush()
-        limit = time.monotonic() + ranks.LIMIT
-        while not os.path.exists(mark) and time.monotonic() < limit:
-            time.sleep(0.05)
-        time.sleep(0.2)     # the others come to the barrier
-        p.send_signal(signal.SIGINT)
-        out, _ = p.communicate("dist.all_reduce(nacre.ones(2))[1]\n",
-                               timeout=ranks.LIMIT)
+        out = interrupt(p, mark, "dist.all_reduce(nacre.ones(2))[1]\n")
         expect(out, r"\] interrupted", r"\[0-2\] 3\.0")
         stopped = re.findall(r"^\[([\d,-]+)\] interrupted", out, re.M)
         stopped = ",".join(stopped).replace("0-2", "0,1,2").split(",")
         assert sorted(stopped) == ["0", "1", "2"], out
+
+
+def test_interrupted_backward():
+    """Ctrl-C in a backward; the next one averages as before."""
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        p = start()
+        p.stdin.write(
+            "net, stuck = nacre.nn.Linear(2, 2), true\n"
+            "ddp = nacre.nn.parallel.DistributedDataParallel(net)\n"
+            "_ = net.weight:register_hook(function() if stuck then "
+            f"io.open('{mark}', 'w'):close() end while stuck do end end)\n"
+            "ddp(nacre.ones(1, 2)):sum():backward()\n")
+        out = interrupt(
+            p, mark, "stuck = false; net:zero_grad()\n"
+            "ddp(nacre.full({1, 2}, rank * 1.0)):sum():backward()\n"
+            "net.weight.grad:sum():item()\n")
+        expect(out, r"\] interrupted", r"\[0-2\] 4\.0")
 
 
 def test_end():
@@ -92,6 +160,20 @@ def test_end():
     assert "[0-2]" not in session(":quit\n")
     out = session("os.execute 'true'\n@1 os.exit(3)\n")
     expect(out, "the job has ended with status")
+    out = session("@1 os.exit(0)\n1\n")
+    expect(out, r"rank 1 \(\S+\) has ended", "the job has ended with status 1")
+    assert "ended with" not in session("os.exit(0)\n")
+
+
+def test_killed_prompt():
+    """Ranks in a loop end with the prompt: they hold its output open."""
+    for number in signal.SIGHUP, signal.SIGKILL:
+        p = start()
+        p.stdin.write("while true do end\n")
+        p.stdin.flush()
+        time.sleep(1.5)
+        p.send_signal(number)
+        p.communicate(timeout=10)
 
 
 def test_no_job():

@@ -45,6 +45,59 @@ fails("a stride is negative, and those of tensors are not",
 assert(py.tensor(t) == t, "a tensor stays")
 fails("argument 1 must be an object of Python, not a number", py.tensor, 5)
 
+-- an object where a tensor is asked for
+local use = "py.tensor(object) is a tensor of the elements of an array"
+fails("an element is an object of Python, not a number", use, nacre.tensor,
+      buffer)
+fails("element 1 of tensors is an object of Python", use, nacre.cat, {buffer})
+fails("mat2 must be a tensor, not an object of Python", use, t.mm, t, buffer)
+fails("an object of Python is not a valid index", use, function()
+  return t[buffer]
+end)
+fails("an element is a function, not a number", nacre.tensor, print)
+
+-- ---- a consumer of DLPack frees without the lock of Python
+
+local has_ctypes, ctypes = pcall(py.import, "ctypes")
+if has_ctypes then
+  py.exec [[
+import ctypes, _nacre, sys
+class Memory(bytearray):
+    def __del__(self): freed.append(sum(range(100)))
+freed = []
+def deleter_of(t):
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object,
+                                                  ctypes.c_char_p]
+    rename = ctypes.pythonapi.PyCapsule_SetName
+    rename.argtypes = get.argtypes
+    capsule = t.__dlpack__()
+    at = get(capsule, b"dltensor")
+    rename(capsule, name)
+    # behind 48 bytes of the tensor stands the owner
+    f = ctypes.cast(at + 56, ctypes.POINTER(ctypes.c_void_p))[0]
+    # a function of ctypes gives the lock away
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(f), at
+name = b"used_dltensor"
+hidden = sys.modules.get("numpy")
+sys.modules["numpy"] = None # a tensor is an object with __dlpack__
+]]
+  local main = py.main
+  local memory = py.tensor(main.Memory(16))
+  local delete, at = py.unpack(main.deleter_of(memory))
+  memory = nil
+  collectgarbage()
+  collectgarbage()
+  assert(#main.freed == 0)
+  delete(at)
+  py.eval "1"
+  assert(#main.freed == 1)
+  py.exec [[
+if hidden: sys.modules["numpy"] = hidden
+else: del sys.modules["numpy"]
+]]
+end
+
 -- ---- memory that can only be read
 
 local read = py.tensor(py.bytes "\1\2")
@@ -180,6 +233,65 @@ assert(tostring(py.eval("lambda t: type(t).__name__")(x)) == "ndarray")
 local got = py.eval("lambda f, a: f(a)")(function(o) return py.tensor(o) end, x)
 assert(got.data)
 assert(a:reshape(24) + py.tensor(np.ones(24)) == a:reshape(24) + 1)
+
+-- ---- operators: a tensor may be the left one, and the result is Python's
+
+local p, q = nacre.tensor {5.0, 7}, np.array {2, 3}
+for _, f in ipairs {function(l, r) return l + r end,
+                    function(l, r) return l - r end,
+                    function(l, r) return l * r end,
+                    function(l, r) return l / r end,
+                    function(l, r) return l // r end,
+                    function(l, r) return l % r end,
+                    function(l, r) return l ^ r end} do
+  assert(py.tensor(f(p, q)):double():equal(f(p:double(), py.tensor(q))))
+end
+assert(py.tensor(p:gt(0) & np.array {true, false}):equal(p:eq(5)))
+assert(p == np.array {5, 7} and np.array {5, 7} == p and p ~= q and q ~= p)
+assert(nacre.tensor(2.0) < np.array(3) and np.array(3) >= nacre.tensor(3.0))
+assert(p:add(q) == np.array {7, 10})
+fails("other must be a tensor or a number, not an object of Python", use,
+      p.add_, p, q)
+fails("requires grad", function() return nacre.ones(2):requires_grad_() + q end)
+fails("The truth value", "Lua has one boolean for a comparison: " ..
+      "numpy.greater(a, b), numpy.less(a, b) compare each element",
+      function() return q > 2 end)
+assert(np.zeros(3) ~= np.zeros(4) and np.zeros {2, 2} ~= np.zeros(2),
+       "of other shapes")
+assert(np.zeros {0, 3} ~= np.zeros(3) and np.zeros {2, 2} == np.zeros {2, 2})
+local nested = py.table(py.eval("{'a': [x, 1]}", {x = np.arange(2)}))
+assert(nested.a[1][2] == 1 and nested.a[2] == 1)
+assert(type(np.timedelta64(5, "ns")) == "userdata", "it keeps its unit")
+
+-- ---- an array of a part of the tensor that is written to
+
+do
+  local whole
+  local function shifted(f)
+    whole = C.range(1000):float()
+    local part = py.tensor(py.array(whole)[py.slice(0, 999)])
+    local expected = whole:clone()
+    f(expected[{{2, 1000}}], part:clone())
+    f(whole[{{2, 1000}}], part)
+    assert(whole:equal(expected))
+  end
+  local back = nacre.arange(999, 0, -1)
+  shifted(function(y, x) y:add_(x) end)
+  shifted(function(y, x) nacre.add(y, x, {out = y}) end)
+  shifted(function(y, x) y:copy_(x) end)
+  shifted(function(y, x) y:scatter_(1, back, x) end)
+  shifted(function(y, x) y:index_copy_(1, back, x) end)
+  shifted(function(y, x) y[back] = x end)
+  shifted(function(y, x) y:masked_scatter_(y:gt(0), x) end)
+  shifted(function(y, x) nacre.cumsum(x, 1, {out = y}) end)
+  shifted(function(y, x) y:lerp_(x, 0.5) end)
+  local fused = nacre.fuse(function(y, x) return y:add_(x * 0.5) end)
+  shifted(fused)
+  local one, two = np.arange(10.0), nil
+  one, two = py.tensor(one[py.slice(1, nil)]), py.tensor(one[py.slice(0, 9)])
+  one:add_(two)
+  C.is(one, "{1.0,3.0,5.0,7.0,9.0,11.0,13.0,15.0,17.0}")
+end
 
 -- ---- gradients are not lost in silence
 
@@ -319,6 +431,10 @@ u[{1, 1, 1}] = 77
 assert(b[{0, 0, 0}]:item() == 77)
 fails("require gradient", py.tensor, torch.ones(2, {requires_grad = true}))
 fails("requires grad", torch.from_dlpack, w * 2)
+fails("must be Tensor, not numpy.ndarray", "torch.from_numpy(x) is a tensor " ..
+      "of PyTorch with the elements of x", torch.nn.functional.relu, x,
+      {inplace = true})
+assert(torch.nn.functional.relu(torch.from_numpy(x)):sum():item() == 0)
 do
   local y = nacre.zeros(1000):bfloat16()
   local c = torch.from_dlpack(y)

@@ -121,7 +121,9 @@ assert(l[0] == nil and #l == 3)
 assert(tostring(l[py.slice(1, nil)]) == "['b', 'c']")
 assert(tostring(l[py.slice(2)]) == "[None, 'b']")
 assert(tostring(l[py.slice(nil, nil, -1)]) == "['c', 'b', None]")
-fails("IndexError: list index out of range", function() return l[3] end)
+fails("IndexError: list index out of range", "positions count from 0 in " ..
+      "Python: for x in py.iter(object) do goes through them",
+      function() return l[3] end)
 fails("TypeError", function() return l[nil] end)
 
 -- ---- iteration, operators, text
@@ -140,6 +142,12 @@ fails("ZeroDivisionError", function()
   for _ in py.iter(py.eval "(1 // i for i in (1, 0))") do end
 end)
 fails("TypeError: 'int' object is not iterable", py.iter, 5)
+fails("TypeError: 'list' object is not callable", "for x in py.iter(object) " ..
+      "do goes through the values of an object of Python",
+      function() for _ in l do end end)
+local following = py.iter(l)
+fails("this is no iterator", following, l)
+fails("must be an object of Python, not nil", following)
 assert(tostring(py.list {1} + py.list {2}) == "[1, 2]")
 assert(tostring(py.list {1} * 2) == "[1, 1]")
 local three = py.import "fractions".Fraction(3)
@@ -177,6 +185,9 @@ assert(tostring(py.builtins.sorted({3, 1, 2}, {key = minus})) == "[3, 2, 1]")
 local function own() end
 assert(id(own) == own and id(print) == print, "a function comes back as itself")
 assert(py.builtins.repr(own):find "^<Lua function at .*values%.lua:%d+>$")
+assert(py.import "copy".deepcopy(py.list {own})[0] == own, "a copy is the same")
+assert(py.import "copy".copy(own) == own)
+fails("a function of Lua cannot be pickled", py.import "pickle".dumps, own)
 local net = nacre.nn.Linear(2, 1)
 assert(id(net) == net, "what can be called is a function")
 local wrapped = coroutine.wrap(function()
@@ -214,9 +225,24 @@ e = fails("SyntaxError: ", py.exec, "x = = 1")
 assert(e.traceback == "<lua>:1   x = = 1")
 fails("'return' outside function", py.exec, "return 1")
 fails("NameError: name 'nothing' is not defined", py.eval, "nothing")
-fails("ModuleNotFoundError: No module named 'no_such'", py.import, "no_such")
+local found = fails("ModuleNotFoundError: No module named 'no_such'", py.import,
+                    "no_such.part")
+assert(found.hint:find("pip install no_such", 1, true) and
+       found.hint:find(py.import "sys".executable, 1, true), found.hint)
+assert(found.traceback == "", "those of importlib tell nothing")
+found = fails("No module named 'sklearnn'", py.exec, "import sklearnn.svm")
+assert(found.hint:find("pip install sklearnn", 1, true))
+found = fails("No module named 'json.no_such'", py.import, "json.no_such")
+assert(not found.hint, "the package is there")
 fails("KeyError: 'k'", py.eval, "{}['k']")
-fails("SystemExit: 3", py.import "sys".exit, 3)
+fails("SystemExit: 3", "os.exit() ends the program", py.import "sys".exit, 3)
+fails("ValueError: \\udcff", py.exec, "raise ValueError('\\udcff')")
+fails("py has no 'len'", "py.builtins.len", function() return py.len end)
+fails("bad argument #1 (string expected, got no value)", py.import)
+fails("NameError: name 'of_lua' is not defined", "py.main.of_lua = of_lua " ..
+      "gives Python a variable of Lua", py.eval, "of_lua + 1")
+nacre.python(py.executable)
+fails("Python runs already: ", nacre.python, "/no/such")
 fails("py has no 'numpie'", "py.import \"numpie\" if it is a module",
       function() return py.numpie end)
 fails("missing", "a last table of names gives keyword arguments; " ..
@@ -236,8 +262,20 @@ assert(main.catch(function() return nacre.ones(2, 3):mm(nacre.ones(2, 3)) end)
 assert(main.catch(main.outer) == "ZeroDivisionError: division by zero")
 assert(main.catch(function() return main.outer() end) ==
        "ZeroDivisionError: division by zero")
+-- where Python has no frame left, an exception has its class at least
+py.exec [[
+def deep(n, f): return deep(n - 1, f) if n else f()
+def bad(): raise ValueError("deep down")
+]]
+for n = 900, 1000 do
+  local _, text = pcall(main.deep, n, function()
+    return tostring(select(2, pcall(main.bad)))
+  end)
+  assert(tostring(text):find "ValueError" or
+         tostring(text):find "RecursionError", text)
+end
 -- deep mutual recursion ends in an error, not in a crash
-fails("", (function()
+fails("C stack overflow", (function()
   local function deep(n) return apply(deep, n + 1) end
   return deep
 end)(), 1)
@@ -277,5 +315,53 @@ keep.f = nil
 collectgarbage()
 collectgarbage()
 assert(not next(held), "Python has dropped the function")
+
+-- ---- code that runs while something else does
+
+-- a dict that changes while it is copied
+py.exec [[
+class Key(float):
+    def __hash__(self): return 1
+    def item(self):
+        changing.clear()
+        return 1.0
+changing = {Key(1): [1, 2, 3]}
+]]
+local copied = py.table(main.changing)
+assert(#copied[next(copied)] == 3)
+-- what the collector destroys may call Lua, also an error there is no harm
+py.exec [[
+class Last:
+    def __init__(self, f): self.f = f
+    def __del__(self): self.f()
+import sys
+sys.unraisablehook = lambda args: unraised.append(str(args.exc_value))
+unraised = []
+]]
+local last = 0
+local function collected()
+  for _ = 1, 3 do
+    main.Last(function() last = last + py.eval "1" end)
+  end
+  main.Last(function() error("late", 0) end)
+  collectgarbage()
+  collectgarbage()
+end
+collected()
+coroutine.wrap(collected)()
+apply(collected)
+apply(function() coroutine.wrap(collected)() end)
+assert(last == 12, last)
+assert(tostring(main.unraised) == "['late', 'late', 'late', 'late']")
+py.exec "sys.unraisablehook = sys.__unraisablehook__"
+-- what only the bridge calls checks what it is given
+for _, code in ipairs {"call()", "call(1, 2, 3)", "write()", "write(1, 2)",
+                       "dlpack()", "dlpack(1, 2)", "Function(1, 2)()",
+                       "call(Function.__call__, 3, 4)"} do
+  fails("", py.exec, "import _nacre\nfrom _nacre import *\n_nacre." .. code)
+end
+py.exec "kept = [None]"
+main.kept[0] = own
+fails("", py.exec, "_nacre.call(kept[0]._value, 5, {})")
 
 print "ok"

@@ -135,6 +135,14 @@ class Output(unittest.TestCase):
         self.assertEqual(out, "".join(
             f"lua\t{i}\npython {i}\nwrite {i}\nstdout\n" for i in (1, 2, 3)))
 
+    def test_input(self):
+        """Python's exit() does not close what input() reads."""
+        out = run("""
+            local py = nacre.python()
+            print(pcall(py.exec, "exit()"))
+            print(py.builtins.input "name? ")""", stdin="bob\n")[1]
+        self.assertIn("name? bob\n", out)
+
     def test_streams(self):
         code = """
             local py = nacre.python()
@@ -198,6 +206,26 @@ class End(unittest.TestCase):
             local py = nacre.python()
             py.eval("lambda f: f()")(function() os.exit(3) end)""")
         self.assertEqual(out, (3, ""))
+
+    def test_interrupt_at_the_end(self):
+        """One Ctrl-C ends the wait for a thread."""
+        code = """
+            py = nacre.python()
+            py.exec "import threading, time"
+            py.exec "def f():\\n  while True: time.sleep(0.05)"
+            py.exec "threading.Thread(target=f).start()"
+            io.write "go" io.flush()"""
+        with subprocess.Popen([PROGRAM, "-e", textwrap.dedent(code)],
+                              env=environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as child:
+            self.assertEqual(child.stdout.read(2), b"go")
+            time.sleep(0.5)
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                self.fail("it waits on")
 
     def test_thread_at_the_end(self):
         out = run("""

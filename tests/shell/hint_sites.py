@@ -28,6 +28,10 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "core/pointwise/apply.c: {0}:clone() can be":
          "python/python_tensors.lua",
          "bindings/python/tensor_": "python/python_tensors.lua",
+         "bindings/userdata.c: py.tensor(object)":
+         "python/python_tensors.lua",
+         "bindings/index_keys.c: py.tensor(object)":
+         "python/python_tensors.lua",
          "bindings/python/libpython.c": "python/test_bridge.py",
          "bindings/python/": "python/python_values.lua",
          "core/io/pt.c: in Python": "files/pt.lua",

@@ -50,7 +50,7 @@ static void refuse(const char *op, int n, const nacre_arg arg[], int code,
 }
 
 static void what_tensors_are(void **state) {
-  nacre_tensor *t = matrix(), *wide, *bad;
+  nacre_tensor *t = matrix(), *wide, *bad, *flag;
   const int64_t negative = -1;
   assert_int_equal(nacre_dtype_of(t), NACRE_FLOAT32);
   assert_string_equal(nacre_device_of(t), "cpu");
@@ -68,6 +68,9 @@ static void what_tensors_are(void **state) {
   assert_int_equal(nacre_new(&bad, (nacre_dtype)10, 0, NULL, NULL),
                    NACRE_EDTYPE);
   assert_null(bad);
+  assert_int_equal(nacre_new(&flag, NACRE_BOOL, 0, NULL, "\7"), NACRE_OK);
+  assert_int_equal(*(char *)nacre_data(flag), 1);
+  nacre_release(flag);
   assert_int_equal(nacre_to_device(&bad, t, "tpu"), NACRE_EVALUE);
   nacre_retain(t);
   nacre_release(t);
@@ -162,8 +165,9 @@ static void in_place(void **state) {
   y = call("add_", 2, add);
   assert_ptr_equal(nacre_data(y), nacre_data(t));
   nacre_release(y);
+  assert_int_equal(nacre_call("add_", NULL, 0, add, 2), NACRE_OK);
   nacre_release(call("cumsum_", 2, sum));
-  expect(t, 6, (const float[]){ 2, 5, 9, 5, 11, 18 });
+  expect(t, 6, (const float[]){ 3, 7, 12, 6, 13, 21 });
   nacre_release(call("fill_", 2, fill));
   expect(t, 6, (const float[]){ 0.5, 0.5, 0.5, 0.5, 0.5, 0.5 });
   nacre_release(t);
@@ -220,6 +224,7 @@ static void files(void **state) {
   assert_int_equal(nacre_save("x.npy", 2, two, names), NACRE_EVALUE);
   assert_int_equal(nacre_save("x.xyz", 1, two, names), NACRE_EVALUE);
   assert_int_equal(nacre_save("x.npz", 1, two, NULL), NACRE_EVALUE);
+  assert_int_equal(nacre_save("x.npz", 0, two, names), NACRE_EVALUE);
   assert_int_equal(nacre_load(&back, "x.npy", NULL), NACRE_EFILE);
   assert_non_null(strstr(nacre_error(), "x.npy"));
   assert_int_equal(chdir("/"), 0);

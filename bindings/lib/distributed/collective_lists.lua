@@ -166,8 +166,12 @@ function(outputs, inputs, group, async)
     end
   end
   for i = 1, n do
-    if outputs[i].dtype ~= inputs[1].dtype or inputs[i].dtype ~= inputs[1].dtype
-    then fail("all_to_all", "the tensors are of different dtypes") end
+    local to, from = outputs[i], inputs[i]
+    if not (nacre.is_tensor(to) and nacre.is_tensor(from)) then
+      fail("all_to_all", ("element %d is not a tensor"):format(i))
+    elseif to.dtype ~= inputs[1].dtype or from.dtype ~= inputs[1].dtype then
+      fail("all_to_all", "the tensors are of different dtypes")
+    end
   end
   local works = exchange(outputs, inputs, group)
   local last = table.remove(works) or dist.barrier(group, true) -- of one rank

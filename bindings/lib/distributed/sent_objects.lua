@@ -153,9 +153,17 @@ define("all_gather_object", "group:any=nil", "list",
   "the values of all ranks, in a list with n, as a value may be nil",
   gather_objects)
 
+local function check_rank(op, rank, group)
+  for _, r in ipairs(dist.get_process_group_ranks(group)) do
+    if r == rank then return end
+  end
+  fail(op, ("there is no rank %d in the group"):format(rank))
+end
+
 define("gather_object", "dst:int=0, group:any=nil", "list",
   "as all_gather_object, but rank dst only gets the list",
 function(name, v, dst, group)
+  check_rank(name, dst, group)
   local list = gather_objects(name, v, group)
   return dist.get_rank() == dst and list or nil
 end)
