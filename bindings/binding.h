@@ -455,7 +455,11 @@ typedef struct Embedded {     /* a Lua file, see embed.cmake */
   size_t size;
 } Embedded;
 
-extern const Embedded nl_embedded[];
+extern const Embedded nl_embedded[], nl_display[];
+/* The Lua files take their globals now, not when the first of them is loaded:
+   what scripts assign to these names later does not concern them.
+   [-0, +0, m] */
+void nl_open_embedded(lua_State *L);
 /* Pushes an embedded Lua file as a function. [-0, +1, e] */
 void nl_pushembedded(lua_State *L, const char *name);
 /* Pushes the table nacre (nacre.c). [-0, +1, -] */

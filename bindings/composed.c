@@ -68,42 +68,6 @@ void nl_pushfail(lua_State *L) {
   lua_pushcfunction(L, fail);
 }
 
-/* The globals of the Lua files: what they use of Lua, and nacre, which is no
-   global of every program. [-0, +1, m] */
-static void push_environment(lua_State *L) {
-  static const char key;
-  static const char *const names[] = {
-    "assert",       "debug",    "error",  "getmetatable", "io",       "ipairs",
-    "load",         "math",     "next",   "os",           "package",  "pairs",
-    "pcall",        "rawequal", "rawget", "rawlen",       "rawset",   "select",
-    "setmetatable", "string",   "table",  "tonumber",     "tostring", "type",
-    "utf8",         NULL
-  };
-  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return;
-  lua_pop(L, 1);
-  lua_newtable(L);
-  for (int i = 0; names[i]; i++) {
-    lua_getglobal(L, names[i]);
-    lua_setfield(L, -2, names[i]);
-  }
-  nl_pushlibrary(L);
-  lua_setfield(L, -2, "nacre");
-  lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
-}
-
-void nl_pushembedded(lua_State *L, const char *name) {
-  const Embedded *e = nl_embedded;
-  while (strcmp(e->name, name) != 0) e++;
-  lua_pushfstring(L, "=%s", name);
-  if (luaL_loadbufferx(L, (const char *)e->text, e->size, lua_tostring(L, -1),
-                       "t") != LUA_OK)
-    lua_error(L);
-  lua_remove(L, -2);
-  push_environment(L);
-  lua_setupvalue(L, -2, 1);
-}
-
 /* Calls each of the embedded files with the table `all' at this index, and
    makes the tables of functions strict. [-0, +0, e] */
 static void load_parts(lua_State *L, int all, const char *const part[]) {

@@ -243,6 +243,13 @@ static int summary(lua_State *L) {
   return 1;
 }
 
+/* _bytes_text(n): "3.8 MiB" */
+static int bytes_text(lua_State *L) {
+  char text[NC_TEXT];
+  lua_pushstring(L, nc_bytestext(text, luaL_checknumber(L, 1)));
+  return 1;
+}
+
 const Bound nl_conversions[] = {
   { "tensor", tensor, SIGNATURE,
     "a tensor of a number or of nested tables; integers give int64, "
@@ -254,5 +261,6 @@ const Bound nl_conversions[] = {
   { "item", item, "self -> number", "the value of a tensor of one element", 2 },
   { "_summary", summary, "self, limit=0 -> table", "statistics for display",
     1 },
+  { "_bytes_text", bytes_text, "n -> string", "a size as text", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -75,4 +75,5 @@ void nl_extend_lua(lua_State *L) {
   lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
   open_overrides(L);
   nl_open_string_fields(L);
+  nl_open_embedded(L);
 }

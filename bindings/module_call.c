@@ -131,16 +131,7 @@ static int set_describe(lua_State *L) {
   return 0;
 }
 
-/* bytes_text(n): "3.8 MiB" */
-static int bytes_text(lua_State *L) {
-  char text[NC_TEXT];
-  lua_pushstring(L, nc_bytestext(text, luaL_checknumber(L, 1)));
-  return 1;
-}
-
 void nl_push_module_functions(lua_State *L) {
-  lua_pushcfunction(L, bytes_text);
-  lua_setfield(L, -2, "bytes_text");
   lua_pushcfunction(L, new_module_call);
   lua_setfield(L, -2, "new_module_call");
   lua_pushcfunction(L, set_describe);

@@ -143,16 +143,43 @@ static int push_type(lua_State *L, const Tensor *t) {
   return 1;
 }
 
-/* __tostring: calls nacre._tostring, which the shell sets. If that function
-   fails, the result is the type of the tensor: code that formats a log line or
-   an error message must not fail. Asynchronous errors of a device and an
-   interrupt are raised all the same. [-0, +1, e] */
+/* Pushes nacre._tostring, the function tostring of lib/display/tensor_text.lua,
+   which is loaded when first needed. [-0, +1, e] */
+static void push_text_function(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushliteral(L, "_tostring");
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, -3) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushcfunction(L, nl_require);
+    lua_pushliteral(L, "nacre.tensor_text");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "tostring");
+    lua_replace(L, -2);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -5);
+  }
+}
+
+/* formatted(t): the elements as text. [-0, +1, e] */
+static int formatted(lua_State *L) {
+  push_text_function(L);
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+/* __tostring: header and elements. If they cannot be formatted, the result is
+   the type of the tensor: code that formats a log line or an error message must
+   not fail. Asynchronous errors of a device and an interrupt are raised all the
+   same. [-0, +1, e] */
 static int tensor_text(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
   if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_synchronize_working(L);
   lua_settop(L, 1);
-  lua_getfield(L, lua_upvalueindex(1), "_tostring");
-  if (!lua_isfunction(L, -1)) return push_type(L, nl_checktensor(L, 1));
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushcclosure(L, formatted, 1);
   lua_pushvalue(L, 1);
   if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1)) return 1;
   if (nc_interrupted || nl_isinterrupt(L, -1)) return lua_error(L);

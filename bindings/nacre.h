@@ -24,6 +24,11 @@ NL_EXPORT int luaopen_nacre(lua_State *L);
    generational. To be called once, after luaopen_nacre. [-0, +0, m] */
 void nl_extend_lua(lua_State *L);
 
+/* The modules that show tensors (lib/display), "nacre.tensor_text" and others:
+   is there one of this name? nl_require(name), a lua_CFunction, returns it. */
+int nl_is_module(const char *name);
+int nl_require(lua_State *L);
+
 /* Waits for every device and raises the errors of its work. A lua_CFunction. */
 int nl_synchronize(lua_State *L);
 /* the same, but does not repeat the error of a device that has failed before */

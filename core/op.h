@@ -49,6 +49,17 @@ static inline int nc_countwrite(const Tensor *y, int r) {
 /* Is out on device d, where its result is computed? */
 int nc_checkoutdevice(const Tensor *out, const Device *d);
 
+/* Do the storages of two tensors share bytes? Those of memory that another
+   program owns may: two arrays of NumPy, or an array of a tensor. */
+static inline int nc_sharesmemory(const Tensor *a, const Tensor *b) {
+  const Storage *s = a->data, *t = b->data;
+  if (s == t) return 1;
+  if (s->owner == NULL && t->owner == NULL) return 0;
+  return s->device == t->device &&
+         (uintptr_t)s->p < (uintptr_t)t->p + (uintptr_t)t->bytes &&
+         (uintptr_t)t->p < (uintptr_t)s->p + (uintptr_t)s->bytes;
+}
+
 /* Do two tensors share bytes, without being the same elements? */
 int nc_overlaps(const Tensor *a, const Tensor *b);
 

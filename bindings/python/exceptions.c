@@ -97,7 +97,7 @@ static void push_error(lua_State *L, int box, PyObject *traceback,
   if (*parts) {
     set_text(L, "class", *parts, 0);
     set_text(L, "traceback", *parts, 2);
-    if (!hint && py.PyTuple_GetItem(*parts, 3) != PY_NONE)
+    if (py.PyTuple_GetItem(*parts, 3) != PY_NONE)
       set_text(L, "hint", *parts, 3);
   }
   if (*parts && !interrupted) {

@@ -136,7 +136,10 @@ int nl_call_python(lua_State *L, lua_CFunction f) {
   nl_unhold();
   inside = was;
   python.L = outer;
-  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
+  if (status == LUA_OK) return lua_gettop(L);
+  if (lua_type(L, -1) == LUA_TSTRING) /* of luaL_argerror, without a name */
+    luaL_gsub(L, lua_tostring(L, -1), " to '?'", "");
+  return lua_error(L);
 }
 
 /* Upvalue 1 is the function. */
@@ -229,11 +232,25 @@ static void forget_python(void) {
   python.state = python.state == RUNNING ? ENDED : python.state;
 }
 
+/* Python runs: may it be what is chosen now? */
+static void check_choice(lua_State *L, const char *choice) {
+  const char *program = nl_python_program();
+  if (choice == NULL || strchr(choice, '/') == NULL ||
+      strcmp(choice, nl_libpython()) == 0 ||
+      (program && strncmp(program, choice, strlen(choice)) == 0))
+    return;
+  nl_error(L, "python", "Python runs already: %s; a process has one",
+           program ? program : nl_libpython());
+}
+
 void nl_start_python(lua_State *L, const char *choice) {
   int failed;
   if (python.state == ENDED)
     nl_error(L, "python", "Python has ended, and starts once in a process");
-  if (python.state == RUNNING) return;
+  if (python.state == RUNNING) {
+    check_choice(L, choice);
+    return;
+  }
   nl_check_as(L, nl_open_libpython(choice), "python");
   python.thread = pthread_self();
   sigaction(SIGINT, NULL, &python.ctrl_c);

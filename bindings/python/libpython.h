@@ -148,7 +148,7 @@ enum {
   X(_Py_NoneStruct) X(PyBool_Type) X(PyFloat_Type) X(PyLong_Type)
 #define PYTHON_EXCEPTIONS(X)                                            \
   X(AttributeError) X(BufferError) X(KeyboardInterrupt) X(MemoryError)  \
-  X(RuntimeError) X(SystemExit) X(TypeError) X(KeyError) X(IndexError)
+  X(RuntimeError) X(TypeError) X(ValueError) X(KeyError) X(IndexError)
 /* clang-format on */
 
 typedef struct Python {

@@ -25,6 +25,16 @@ class Function:
     def __call__(self, *args, **kwargs):
         return call(self._value, args, kwargs)
 
+    def __copy__(self):  # as a function of Python
+        return self
+
+    def __deepcopy__(self, _memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError(f"a function of Lua cannot be pickled, and has no "
+                        f"meaning in another process: {self!r}")
+
     def __repr__(self):
         return f"<Lua {self._text}>"
 
@@ -138,7 +148,8 @@ def describe(error, traceback):
     if isinstance(error, SyntaxError) and error.text:
         shown.append(f"{error.filename}:{error.lineno}"
                      f"   {error.text.strip()}")
-    return kind, readable(message), readable("\n".join(shown)), advice(error)
+    return kind, readable(message), readable("\n".join(shown)), \
+        advice(error, message, traceback)
 
 
 def readable(text):
@@ -151,13 +162,28 @@ PACKAGES = {"PIL": "pillow", "cv2": "opencv-python", "np": "numpy",
             "yaml": "pyyaml"}
 
 
-def advice(error):
+def advice(error, message, traceback):
     """The hint for an exception, or None."""
     if isinstance(error, SystemExit):
         return "os.exit() ends the program"
-    name = getattr(error, "name", None)
-    if not isinstance(error, ModuleNotFoundError) or not name:
-        return None
+    if isinstance(error, TypeError) and \
+            "must be Tensor, not numpy.ndarray" in message:
+        return ("torch.from_numpy(x) is a tensor of PyTorch with the elements "
+                "of x")
+    if isinstance(error, NameError):
+        while traceback and traceback.tb_next:
+            traceback = traceback.tb_next
+        found = re.match(r"name '(\w+)' is not defined", message)
+        if found and traceback and \
+                traceback.tb_frame.f_code.co_filename == "<lua>":
+            return f"py.main.{found[1]} = {found[1]} gives Python a variable " \
+                "of Lua"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return how_to_install(error.name)
+    return None
+
+
+def how_to_install(name):
     name = name.split(".")[0]
     if name in sys.modules or name in getattr(sys, "stdlib_module_names", ()):
         return None

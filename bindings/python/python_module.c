@@ -437,13 +437,22 @@ static const Bound looks[] = {
 };
 
 /* __index of py */
-static int unknown(lua_State *L) {
+static int refuse_name(lua_State *L) {
   const char *name = luaL_checkstring(L, 2);
-  if (name[0] == '_') return 0;
+  push_builtin(L, "__dict__");
+  PyObject *key = nl_push_converted(L, 2);
+  PyObject *value = py.PyObject_GetItem(nl_object_at(L, 3), key);
+  if (value == NULL) py.PyErr_Clear();
+  nl_forget(value);
   nc_fail(NC_EVALUE, "py has no '%s'", name);
-  nc_cause((Cause){ NC_CAUSE_function, name, NULL });
-  nc_hint("py.import \"%s\" if it is a module", name);
+  nc_hint(value ? "py.builtins.%s" : "py.import \"%s\" if it is a module",
+          name);
   return nl_check(L, NC_EVALUE);
+}
+
+static int unknown(lua_State *L) {
+  if (*luaL_checkstring(L, 2) == '_') return 0;
+  return nl_call_python(L, refuse_name);
 }
 
 static int module_text(lua_State *L) {

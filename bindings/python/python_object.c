@@ -314,13 +314,20 @@ BINARY(shr, py.PyNumber_Rshift(a, b))
 UNARY(negative, PyNumber_Negative)
 UNARY(inverted, PyNumber_Invert)
 
+static int raise_compare(lua_State *L) {
+  if (!py.PyErr_ExceptionMatches(*py.ValueError)) return nl_raise(L);
+  return nl_raise_hint(L, "Lua has one boolean for a comparison: "
+                          "numpy.greater(a, b), numpy.less(a, b) compare each "
+                          "element");
+}
+
 /* Lua has one boolean as the result of a comparison. */
 #define COMPARE(name, how)                                \
   static int name(lua_State *L) {                         \
     PyObject *a = nl_push_converted(L, 1);                \
     PyObject *b = nl_push_converted(L, 2);                \
     const int r = py.PyObject_RichCompareBool(a, b, how); \
-    if (r < 0) return nl_raise(L);                        \
+    if (r < 0) return raise_compare(L);                   \
     lua_pushboolean(L, r);                                \
     return 1;                                             \
   }

@@ -478,7 +478,7 @@ int nc_record_save(Recording *tr, int i, Tensor *x) {
   const Edge e = nc_edgeof(x);
   Tensor *copy;
   int r;
-  if (tr->into && tr->into->data == x->data) {
+  if (tr->into && nc_sharesmemory(tr->into, x)) {
     nc_context->no_grad++;
     r = nc_apply1(&copy, OP_clone, x);
     nc_context->no_grad--;

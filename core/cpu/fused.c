@@ -14,6 +14,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/cursor.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/op.h"
 #include "core/pointwise/iterator.h"
 #include "core/tape.h"
 
@@ -279,7 +280,7 @@ static void plan_stream(Plan *p, int i) {
   int apart = a->convert == NULL && p->n * a->size >= NC_STREAM_BYTES &&
               (uintptr_t)a->p % 64 == 0;
   for (int j = 0; j < p->code->noperands; j++)
-    apart &= call->operand[j]->data != call->result[i]->data;
+    apart &= !nc_sharesmemory(call->operand[j], call->result[i]);
   a->stream = apart;
 }
 
@@ -309,10 +310,11 @@ static void open_block(const Plan *p, void *v[], char *room, int64_t at,
     }
     v[r] = place(a, buf, at);
     if (a->convert == NULL || (a->constant && !first)) continue;
-    if (a->k.nd <= 1)
-      a->convert(buf, a->p + (a->constant ? 0 : at * a->size),
-                 a->k.nd ? a->k.step[1][0] : 1, a->constant ? NC_BLOCK : n);
-    else {
+    if (a->k.nd <= 1) {
+      const int64_t step = a->k.nd ? a->k.step[1][0] : 1;
+      a->convert(buf, a->p + at * step * a->size, step,
+                 a->constant ? NC_BLOCK : n);
+    } else {
       Cursor w;
       nc_cursor_start(&w, &a->k, 0, a->k.nd, at);
       nc_cursor_convert(&a->k, 1, &w, 0, buf, p->size[r], n, a->convert, 0);

@@ -169,7 +169,7 @@ static Tensor *source_tensor(Temps *w, const Tensor *x, const Tensor *index,
     return nc_temps_expand(w, y, index->nd, index->size);
   }
   y = nc_temps_todevice(w, src.t, nc_device(x));
-  return y && y->data == x->data ? nc_temps_op1(w, OP_clone, y) : y;
+  return y && nc_sharesmemory(x, y) ? nc_temps_op1(w, OP_clone, y) : y;
 }
 
 /* Scatters by the request gather_dim.  A first request checks all positions, so
@@ -182,7 +182,7 @@ static void scatter_by_request(Temps *w, Tensor *x, int dim, Tensor *index,
   w->status = nc_check_writable(x);
   a.other = source_tensor(w, x, index, src);
   a.index = index = prepare_index(w, x, index);
-  if (index && index->data == x->data)
+  if (index && nc_sharesmemory(index, x))
     a.index = nc_temps_op1(w, OP_clone, index);
   if (!fresh || nc_device(x) != &nc_cpu) run_gather_dim(w, &a);
   a.mode = how == PUT_SET ? GATHER_DIM_PUT : GATHER_DIM_REDUCE;

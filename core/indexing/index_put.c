@@ -34,7 +34,7 @@ static int value_tensor(Tensor **y, const Tensor *x, Tensor *value,
   if (value == NULL) return nc_full(y, d, x->dtype, 0, NULL, number);
   if ((r = nc_todevice(&there, value, d)) == NC_OK)
     r = nc_cast(&cast, there, x->dtype);
-  if (r == NC_OK && cast->data == x->data) r = nc_apply1(y, OP_clone, cast);
+  if (r == NC_OK && nc_sharesmemory(cast, x)) r = nc_apply1(y, OP_clone, cast);
   else if (r == NC_OK) nc_retain(*y = cast);
   nc_release(there);
   nc_release(cast);

@@ -166,18 +166,18 @@ int nc_run_pointwise(Tensor *y, Op op, int grad_index, DType common,
 int nc_overlaps(const Tensor *a, const Tensor *b) {
   const Tensor *t[2] = { a, b };
   int64_t low[2], high[2];
-  if (a->data != b->data) return 0;
-  if (a->dtype == b->dtype && a->offset == b->offset &&
+  if (!nc_sharesmemory(a, b)) return 0;
+  if (a->dtype == b->dtype && nc_data(a) == nc_data(b) &&
       same_shape(a, b->nd, b->size) &&
       memcmp(a->step, b->step, (size_t)a->nd * sizeof *a->step) == 0)
     return 0;
   for (int i = 0; i < 2; i++) {
     if (nc_numel(t[i]) == 0) return 0;
-    low[i] = high[i] = t[i]->offset;
+    low[i] = (int64_t)(intptr_t)nc_data(t[i]);
+    high[i] = 1;
     for (int d = 0; d < t[i]->nd; d++)
       high[i] += (t[i]->size[d] - 1) * t[i]->step[d];
-    low[i] *= nc_dtypesize(t[i]->dtype);
-    high[i] = (high[i] + 1) * nc_dtypesize(t[i]->dtype);
+    high[i] = low[i] + high[i] * nc_dtypesize(t[i]->dtype);
   }
   return low[0] < high[1] && low[1] < high[0];
 }
@@ -415,7 +415,7 @@ static int is_fast(Op op, const Arg in[], int n, const Tensor *out,
   for (int j = 1; j < n; j++) {
     const Tensor *u = in[j].t;
     if (u ? !is_alike(u, t) : in[j].s.kind == NC_BOOL) return 0;
-    if (u && out && u != t && u->data == t->data) return 0;
+    if (u && out && u != t && nc_sharesmemory(u, t)) return 0;
   }
   return 1;
 }

@@ -3,7 +3,7 @@
 -- units.lua - times, sizes in bytes and rates as text with three significant
 -- digits, and times and sizes read from text.
 
-local host = require "nacre.host"
+local nacre = package.loaded.nacre or _G.nacre
 
 local units = {}
 
@@ -55,7 +55,7 @@ function units.seconds_range(low, high, n)
                                 significant(high / scale[1], n), scale[2])
 end
 
-units.bytes = host.bytes_text
+units.bytes = nacre._bytes_text
 
 local RATES = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 

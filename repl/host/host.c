@@ -106,13 +106,6 @@ static int usage(lua_State *L) {
   return 2;
 }
 
-/* bytes_text(n): "1.5 MiB" */
-static int bytestext(lua_State *L) {
-  char text[NC_TEXT];
-  lua_pushstring(L, nc_bytestext(text, luaL_checknumber(L, 1)));
-  return 1;
-}
-
 /* file_time(path): when the file was written, in seconds; nil: no such file */
 static int changed(lua_State *L) {
   struct stat s;
@@ -278,7 +271,6 @@ int sh_openhost(lua_State *L) {
                                    { "diverted_text", sh_diverted_text },
                                    { "file_time", changed },
                                    { "resource_usage", usage },
-                                   { "bytes_text", bytestext },
                                    { "userfile", sh_lua_userfile },
                                    { "makefolders", sh_lua_makefolders },
                                    { "working_folder", folder },

@@ -154,8 +154,6 @@ static int openlibs(lua_State *L, const Options *o) {
   sh_skipfunction(L);
   luaL_requiref(L, "nacre", luaopen_nacre, 1);
   nl_extend_lua(L);
-  sh_pushlazy(L, "nacre.display", "tostring");
-  lua_setfield(L, -2, "_tostring");
   lua_pushliteral(L, "_columns"); /* of the terminal, for the text of modules */
   sh_pushlazy(L, "nacre.host", "columns");
   lua_rawset(L, -3);
@@ -164,6 +162,7 @@ static int openlibs(lua_State *L, const Options *o) {
   lua_setglobal(L, "torch");
   openfunctions(L);
   sh_argtable(L, o);
+  sh_keep_globals(L);
   nl_seedmath(L, nc_initialseed(&nc_context->generator));
   return settings(L, o);
 }

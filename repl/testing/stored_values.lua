@@ -103,8 +103,8 @@ function values.watch(job, tell)
   if not job.values then return nil end
   local watch = {list = {}, bytes = 0}
   onexit(watch, job, tell)
-  local display = require "nacre.display"
-  function display.watch(t, text)
+  local tensors = require "nacre.tensor_text"
+  function tensors.watch(t, text)
     local step = watch.step
     if not step or open(step) or nacre._isdry(t) then return end
     watch.n = watch.n + 1

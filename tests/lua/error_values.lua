@@ -58,6 +58,15 @@ do
   nacre._tostring = had
 end
 
+-- ---- scripts may use the names of Lua's functions before a tensor is shown
+do
+  local here = debug.getinfo(1, "S").source:match "^@(.*/)" or "./"
+  local run = dofile(here .. "../lib/program.lua")
+  local text = run [[-e 'type, table, pcall = 1, 2
+print(nacre.ones(2), nacre.linalg.norm(nacre.ones(4)):item())']]
+  assert(text == "float32[2] cpu  8 B\n  1.0  1.0\t2.0\n", text)
+end
+
 -- ---- the metatable of tensors is out of reach
 assert(getmetatable(nacre.ones(1)) == "tensor")
 assert(not pcall(setmetatable, {}, getmetatable(nacre.ones(1))))

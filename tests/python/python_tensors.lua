@@ -253,12 +253,45 @@ assert(p:add(q) == np.array {7, 10})
 fails("other must be a tensor or a number, not an object of Python", use,
       p.add_, p, q)
 fails("requires grad", function() return nacre.ones(2):requires_grad_() + q end)
+fails("The truth value", "Lua has one boolean for a comparison: " ..
+      "numpy.greater(a, b), numpy.less(a, b) compare each element",
+      function() return q > 2 end)
 assert(np.zeros(3) ~= np.zeros(4) and np.zeros {2, 2} ~= np.zeros(2),
        "of other shapes")
 assert(np.zeros {0, 3} ~= np.zeros(3) and np.zeros {2, 2} == np.zeros {2, 2})
 local nested = py.table(py.eval("{'a': [x, 1]}", {x = np.arange(2)}))
 assert(nested.a[1][2] == 1 and nested.a[2] == 1)
 assert(type(np.timedelta64(5, "ns")) == "userdata", "it keeps its unit")
+
+-- ---- an array of a part of the tensor that is written to
+
+do
+  local whole
+  local function shifted(f)
+    whole = C.range(1000):float()
+    local part = py.tensor(py.array(whole)[py.slice(0, 999)])
+    local expected = whole:clone()
+    f(expected[{{2, 1000}}], part:clone())
+    f(whole[{{2, 1000}}], part)
+    assert(whole:equal(expected))
+  end
+  local back = nacre.arange(999, 0, -1)
+  shifted(function(y, x) y:add_(x) end)
+  shifted(function(y, x) nacre.add(y, x, {out = y}) end)
+  shifted(function(y, x) y:copy_(x) end)
+  shifted(function(y, x) y:scatter_(1, back, x) end)
+  shifted(function(y, x) y:index_copy_(1, back, x) end)
+  shifted(function(y, x) y[back] = x end)
+  shifted(function(y, x) y:masked_scatter_(y:gt(0), x) end)
+  shifted(function(y, x) nacre.cumsum(x, 1, {out = y}) end)
+  shifted(function(y, x) y:lerp_(x, 0.5) end)
+  local fused = nacre.fuse(function(y, x) return y:add_(x * 0.5) end)
+  shifted(fused)
+  local one, two = np.arange(10.0), nil
+  one, two = py.tensor(one[py.slice(1, nil)]), py.tensor(one[py.slice(0, 9)])
+  one:add_(two)
+  C.is(one, "{1.0,3.0,5.0,7.0,9.0,11.0,13.0,15.0,17.0}")
+end
 
 -- ---- gradients are not lost in silence
 
@@ -398,6 +431,10 @@ u[{1, 1, 1}] = 77
 assert(b[{0, 0, 0}]:item() == 77)
 fails("require gradient", py.tensor, torch.ones(2, {requires_grad = true}))
 fails("requires grad", torch.from_dlpack, w * 2)
+fails("must be Tensor, not numpy.ndarray", "torch.from_numpy(x) is a tensor " ..
+      "of PyTorch with the elements of x", torch.nn.functional.relu, x,
+      {inplace = true})
+assert(torch.nn.functional.relu(torch.from_numpy(x)):sum():item() == 0)
 do
   local y = nacre.zeros(1000):bfloat16()
   local c = torch.from_dlpack(y)

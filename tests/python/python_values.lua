@@ -185,6 +185,9 @@ assert(tostring(py.builtins.sorted({3, 1, 2}, {key = minus})) == "[3, 2, 1]")
 local function own() end
 assert(id(own) == own and id(print) == print, "a function comes back as itself")
 assert(py.builtins.repr(own):find "^<Lua function at .*values%.lua:%d+>$")
+assert(py.import "copy".deepcopy(py.list {own})[0] == own, "a copy is the same")
+assert(py.import "copy".copy(own) == own)
+fails("a function of Lua cannot be pickled", py.import "pickle".dumps, own)
 local net = nacre.nn.Linear(2, 1)
 assert(id(net) == net, "what can be called is a function")
 local wrapped = coroutine.wrap(function()
@@ -234,6 +237,12 @@ assert(not found.hint, "the package is there")
 fails("KeyError: 'k'", py.eval, "{}['k']")
 fails("SystemExit: 3", "os.exit() ends the program", py.import "sys".exit, 3)
 fails("ValueError: \\udcff", py.exec, "raise ValueError('\\udcff')")
+fails("py has no 'len'", "py.builtins.len", function() return py.len end)
+fails("bad argument #1 (string expected, got no value)", py.import)
+fails("NameError: name 'of_lua' is not defined", "py.main.of_lua = of_lua " ..
+      "gives Python a variable of Lua", py.eval, "of_lua + 1")
+nacre.python(py.executable)
+fails("Python runs already: ", nacre.python, "/no/such")
 fails("py has no 'numpie'", "py.import \"numpie\" if it is a module",
       function() return py.numpie end)
 fails("missing", "a last table of names gives keyword arguments; " ..

@@ -92,6 +92,14 @@ nacre.save(file, net:state_dict(), {format = "safetensors"})
 net:load_state_dict(nacre.load(file, {format = "safetensors"}))
 assert(os.remove(file))
 
+-- ---- tensors are shown as in the program (see also shown_tensors.lua)
+assert(tostring(x + 0.5) == [[
+float32[2x3] cpu  24 B
+  1.5000  2.5000  3.5000
+  4.5000  5.5000  6.5000]])
+assert(tostring(nacre.ones(300, 300)):find "^float32%[300x300%] cpu .* all 1$")
+assert(not pcall(require, "nacre.tensor_text"))         -- no module of the host
+
 local ok, e = pcall(function() return x:mm(x) end)
 assert(not ok and e.code == "ESHAPE" and e.op == "mm")
 assert(tostring(e):find "module.lua:%d+: mm: inner sizes differ")

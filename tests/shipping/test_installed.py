@@ -123,6 +123,10 @@ def check_lua(source, prefix, cuda):
     assert text.startswith("slope 3.000\nfalse\tinner sizes differ"), text
     test = source + "/tests/shipping/module.lua"
     assert output(lua, test, env=env) == "ok\n"
+    shown = source + "/tests/shipping/shown_tensors.lua"
+    text = output(lua, shown, env=env)
+    assert text == output(prefix + "/bin/nacre", shown, env=env), text
+    assert "  of a dry run, no values\n" in text and "  ...  " in text, text
     if cuda: # not beside the module, nor in the working folder: in lib/nacre
         assert os.path.exists(prefix + "/lib/nacre/" + os.path.basename(cuda))
         env.update(NACRE_CUDA="emulated", LUA_CPATH="./lib/lua/5.4/?.so")

@@ -172,7 +172,7 @@ function Module:_text()
   local own = own_parameters(self, first or {})
   local rows = {{indent = "", name = self:_head(), head = "", n = n}}
   rows[1].shapes = ("%s  %s  %s"):format(
-    all.bytes_text(bytes), first and first.device or "no parameters",
+    nacre._bytes_text(bytes), first and first.device or "no parameters",
     self.training and "training" or "evaluation") ..
     (own ~= "" and "  " .. own or "")
   add_rows(rows, self, "  ", first or {})

@@ -134,7 +134,7 @@ local function cells(row)
     row.layer .. (row.calls > 1 and (" %d times"):format(row.calls) or ""),
     row.output and table.concat(row.output, "x") or "",
     row.parameters > 0 and ("%d"):format(row.parameters) or "",
-    flop_text(row.flops), row.kept > 0 and all.bytes_text(row.kept) or "",
+    flop_text(row.flops), row.kept > 0 and nacre._bytes_text(row.kept) or "",
   }
 end
 

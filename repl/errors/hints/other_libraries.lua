@@ -23,7 +23,8 @@ local rows = {
   {"savetxt to_csv csvwrite writecsv", 'nacre.save("x.csv", m)'},
   {"savez savez_compressed", 'nacre.save("x.npz", {x = x, m = m})'},
   {"dump dumps", 'nacre.save("x.npy", x)'},
-  {"from_numpy", 'nacre.load("x.npy")', "reads an array from a file"},
+  {"from_numpy", 'nacre.load("x.npy")',
+   "of a file; nacre.python().tensor(array)"},
   {"geomspace", "nacre.logspace(0, 3, 4)", "of exponents of 10"},
   {"copy deepcopy", "x:clone()"},
   {"copyto", "x:copy_(y)"},
@@ -143,7 +144,7 @@ local rows = {
   {"item_ itemset", "x[1] = 5"},
   {"is_cpu", "not x.is_cuda"},
   {"is_leaf_ retains_grad", "x.is_leaf"},
-  {"numpy", "x:tolist()", 'nacre.save("x.npy", x) for a file'},
+  {"numpy", "x:tolist()", "nacre.python().array(x) for NumPy"},
   {"type", "x.dtype"},
   {"new", "x:new_zeros(3)"},
   -- products and matrices

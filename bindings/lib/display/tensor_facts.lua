@@ -2,8 +2,6 @@
 --
 -- tensor_facts.lua - facts about tensors and dtypes that several modules need.
 
-local nacre = package.loaded.nacre or _G.nacre
-
 local facts = {}
 
 -- By float dtype: the bits of the fraction, the exponent of the least normal

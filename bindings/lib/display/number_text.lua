@@ -5,8 +5,6 @@
 
 local facts = require "nacre.tensor_facts"
 
-local nacre = package.loaded.nacre or _G.nacre
-
 local numbers = {}
 
 -- nan without a sign: C prints "-nan" for 0/0 on some machines.
