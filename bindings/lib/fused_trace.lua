@@ -120,6 +120,18 @@ local libraries = {}
 local stand_ins = {[type] = seeing(type), [tonumber] = seeing(tonumber),
                    [rawequal] = seeing(rawequal),
                    [math.type] = seeing(math.type)}
+-- A tensor is printed by the function itself, not half of a line by the trace.
+local print = package.loaded._G.print
+stand_ins[print] = function()
+  return function(...)
+    for i = 1, select("#", ...) do
+      if nacre.is_tensor((select(i, ...))) then
+        error("it prints a tensor", 0)
+      end
+    end
+    print(...)
+  end
+end
 for name, names in pairs {math = {"random"}, os = {"time", "clock", "date"},
                           io = {"read", "lines"}} do
   if package.loaded[name] then libraries[package.loaded[name]] = true end
@@ -191,11 +203,17 @@ function Watcher:restore()
   for i = #self.set, 1, -1 do rawset(table.unpack(self.set[i], 1, 3)) end
 end
 
+-- The libraries of Lua and of nacre change nothing; those of the user may.
+local standard = {string = true, table = true, math = true, io = true,
+                  os = true, coroutine = true, utf8 = true, debug = true,
+                  package = true}
+
 local function watcher(symbolic)
   local w = {list = {}, seen = {}, proxies = {}, joined = {}, shown = {},
              set = {}, special = {}, symbolic = symbolic}
-  for _, library in pairs(package.loaded) do
-    if type(library) == "table" then w.seen[library] = true end
+  for name, library in pairs(package.loaded) do
+    local own = name:find "^nacre" or name == "_G" or standard[name]
+    if own and type(library) == "table" then w.seen[library] = true end
   end
   return setmetatable(w, Watcher)
 end

@@ -39,7 +39,7 @@ local function counted(f)
 end
 COUNT = 0
 local function tick() rawset(_G, "COUNT", COUNT + 1) end
-package.loaded.tick = {tick}  -- not watched: a library
+package.loaded["nacre.tick"] = {tick}  -- not watched: a library
 
 local x, y = nacre.randn(40, 50), nacre.randn(40, 50)
 local row = nacre.randn(50)
@@ -48,7 +48,7 @@ local row = nacre.randn(50)
 
 do
   local scale, flags = 2.5, {bias = 0.25}
-  local ticks = require "tick"
+  local ticks = require "nacre.tick"
   local function helper(t) return t * scale end
   local f, runs = counted(function(a, b)
     ticks[1]()
@@ -101,7 +101,7 @@ do -- globals, and what they hold is not kept in the function's environment
 end
 
 do -- numbers are arguments, integers and halves are parts of the key
-  local ticks = require "tick"
+  local ticks = require "nacre.tick"
   local f, runs = counted(function(a, lr, k)
     ticks[1]()
     local rate = lr * 2 - lr / 3
@@ -139,7 +139,7 @@ do -- numbers are arguments, integers and halves are parts of the key
 end
 
 do -- at most 8 programs: the ninth replaces the oldest
-  local ticks = require "tick"
+  local ticks = require "nacre.tick"
   local f, runs = counted(function(a, k) ticks[1]() return a * k + k end)
   for k = 1, 9 do f(x, k) end
   is(runs(), 9)

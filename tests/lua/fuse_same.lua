@@ -142,6 +142,25 @@ do -- one tensor twice, a tensor of outside, defaults in a metatable
   same(f(x), x * 5 + 1, "a metatable")
 end
 
+do -- what is printed; a library of the user
+  local texts = {}
+  local f = nacre.fuse(function(a)
+    texts[1] = tostring(a)
+    return a * 2 + 1
+  end)
+  same(f(x), x * 2 + 1)
+  assert(texts[1] == tostring(x))
+  local settings = {scale = 2}
+  package.loaded.fuse_settings = settings
+  local g = nacre.fuse(function(a)
+    return a * require "fuse_settings".scale + settings.scale
+  end)
+  same(g(x), x * 2 + 2)
+  settings.scale = 3
+  same(g(x), x * 3 + 3, "a library")
+  package.loaded.fuse_settings = nil
+end
+
 do -- operators keep the defaults of arguments that are left out
   agree("norm", function(a) return a:norm() end, {x})
   agree("quantiles", function(a)
