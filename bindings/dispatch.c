@@ -341,11 +341,13 @@ static int push_results(lua_State *L, const Signature *s, Call *c, int box,
 }
 
 /* Replaces *self by a copy if the operation is recorded: the tape would save
-   self's values, which the in-place form is about to overwrite. The copy is
-   pushed. Returns a status. [-0, +(0|1), m] */
+   self's values, which the in-place form is about to overwrite. A traced
+   function may be called again with operands that need it. The copy is pushed.
+   Returns a status. [-0, +(0|1), m] */
 static int copy_if_recorded(lua_State *L, Tensor **self) {
   Tensor **copy;
   int yes, r = nc_get_requires_grad(&yes, *self);
+  yes |= nl_context(L)->fusion != NULL;
   if (r != NC_OK || !yes || nl_context(L)->no_grad) return r;
   copy = nl_newbox(L);
   r = nc_apply1(copy, OP_clone, *self);

@@ -27,6 +27,10 @@ static const struct {
   { "__idiv", LUA_OPIDIV }, { "__unm", LUA_OPUNM },
 };
 
+static const char *const refused[] = { "__eq",       "__lt",     "__le",
+                                       "__tostring", "__concat", "__index",
+                                       "__len" };
+
 static Symbol *to_symbol(lua_State *L, int i) {
   return lua_type(L, i) == LUA_TUSERDATA ? luaL_testudata(L, i, SYMBOL) : NULL;
 }
@@ -78,16 +82,16 @@ static void push_symbol(lua_State *L, Numbers *k, int owner, int which,
       lua_pushcclosure(L, arithmetic, 1);
       lua_setfield(L, -2, events[e].event);
     }
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
       lua_pushcfunction(L, refuse);
-      lua_setfield(L, -2, (const char *[]){ "__eq", "__lt", "__le" }[i]);
+      lua_setfield(L, -2, refused[i]);
     }
   }
   lua_setmetatable(L, -2);
 }
 
 static int refuse(lua_State *L) {
-  return luaL_error(L, "a number of the trace was compared");
+  return luaL_error(L, "a number of the trace was looked at");
 }
 
 static void push_value(lua_State *L, Scalar v) {

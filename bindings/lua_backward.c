@@ -214,6 +214,15 @@ static int at_end(lua_State *L) {
 /*
 ** Backward
 */
+static lua_Integer passes; /* how many have begun outside of another */
+
+/* _pass(): the number of the pass that runs.  After Ctrl-C nothing is called at
+   the end of a pass: who keeps a state for it compares the number. */
+static int this_pass(lua_State *L) {
+  lua_pushinteger(L, passes);
+  return 1;
+}
+
 int nl_inbackward(void) {
   return running != NULL;
 }
@@ -223,6 +232,7 @@ int nl_inbackward(void) {
 static int run_backward(lua_State *L, const Backward *b) {
   lua_State *before = running;
   int r;
+  if (running == NULL) passes++;
   running = L;
   nl_select(L);
   r = nc_backward(b);
@@ -502,6 +512,7 @@ const luaL_Reg nl_backward_internals[] = {
   { "_backward", backward_of_several },
   { "_custom", new_custom },
   { "_inputs", region_inputs },
+  { "_pass", this_pass },
   { "_redirect", redirect_region },
   { "_region", begin_region },
   { "_saved", saved },

@@ -173,10 +173,12 @@ static int formatted(lua_State *L) {
 /* __tostring: header and elements. If they cannot be formatted, the result is
    the type of the tensor: code that formats a log line or an error message must
    not fail. Asynchronous errors of a device and an interrupt are raised all the
-   same. [-0, +1, e] */
+   same, and in a trace that there are no values. [-0, +1, e] */
 static int tensor_text(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
   if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_synchronize_working(L);
+  if (nl_context(L)->fusion && nc_ismetatensor(nl_checktensor(L, 1)))
+    return nl_check_op(L, nc_meta_novalues(), "tostring");
   lua_settop(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushcclosure(L, formatted, 1);

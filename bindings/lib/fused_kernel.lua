@@ -27,7 +27,7 @@ local function complain(line, text, hint)
 end
 
 local function is_row(name)
-  local info = nacre._info(name)
+  local info = not name:find "_$" and nacre._info(name)
   return info and info.class and info.kind ~= "reduce"
 end
 
@@ -238,7 +238,7 @@ local function lua_text(parser, results)
   for i, o in ipairs(parser.operands) do
     names[i] = "v_" .. o.name
     if o.default then
-      lines[#lines + 1] = ("if v_%s == nil then v_%s = %s end")
+      lines[#lines + 1] = ("if v_%s == nil then v_%s = %q end")
                           :format(o.name, o.name, o.default)
     end
   end
@@ -259,7 +259,29 @@ end
 
 local Kernel = {__name = "nacre.kernel"}
 Kernel.__index = Kernel
-function Kernel:__call(...) return self.run(...) end
+
+-- Fails unless each operand without a default is there, and no more.
+local function check_count(self, ...)
+  local list, n = self.operands, select("#", ...)
+  if n > #list then
+    fail("kernel", ("takes %d operand%s, not %d"):format(
+      #list, #list == 1 and "" or "s", n))
+  end
+  for i, o in ipairs(list) do
+    if not o.default and (select(i, ...)) == nil then
+      local names = {}
+      for k, other in ipairs(list) do names[k] = other.name end
+      fail("kernel", ("%s is missing: the operands are %s"):format(
+        o.name, table.concat(names, ", ")))
+    end
+  end
+end
+
+function Kernel:__call(...)
+  check_count(self, ...)
+  return self.run(...)
+end
+
 function Kernel:__tostring() return "kernel: " .. self.text end
 function Kernel:explain(...) return self.run:explain(...) end
 
@@ -281,7 +303,8 @@ return function(header, text)
       if not parser.read[name] then results[#results + 1] = name end
     end
   end
-  local f = assert(load(lua_text(parser, results), "=kernel"))
-  return setmetatable({run = fuse(f(parser.words)),
+  local f = load(lua_text(parser, results), "=kernel")
+  if not f then fail("kernel", "these are too many formulas, or too long") end
+  return setmetatable({run = fuse(f(parser.words)), operands = parser.operands,
                        text = text:match "^%s*(.-)%s*$"}, Kernel)
 end

@@ -13,7 +13,33 @@ local MOST = 2000             -- values that are watched
 local Watcher = {}
 Watcher.__index = Watcher
 
+local dump = string.dump
+local floats = setmetatable({}, {__mode = "k"})
+
+-- What may be numbers among the constants of a function: each of them, and
+-- maybe others.
+local function constants(f)
+  if floats[f] then return floats[f] end
+  local list, code = {}, dump(f, true)
+  local at = code:find("\x13", 1, true)      -- marks a float
+  while at and at + 8 <= #code do
+    local v = string.unpack("d", code, at + 1)
+    if core.variable(v) then list[#list + 1] = v end
+    at = code:find("\x13", at + 1, true)
+  end
+  floats[f] = list
+  return list
+end
+
+-- A function may treat a number in a way of its own that it can compare with,
+-- or find in a table: in a trace a comparison with a number cannot be seen.
+function Watcher:set_apart(v)
+  if core.variable(v) then self.special[v] = true end
+end
+
 local function add(w, kind, owner, key, value)
+  w:set_apart(key)
+  w:set_apart(value)
   local list, n = w.list, #w.list
   list[n + 1], list[n + 2], list[n + 3] = kind, owner, key
   list[n + 4] = value
@@ -27,13 +53,23 @@ function Watcher:follow(v)
   if type(v) == "table" then
     self.seen[v] = true
     local copy, count = {}, 0
-    for k, x in next, v do copy[k] = x count = count + 1 end
+    for k, x in next, v do
+      copy[k] = x
+      count = count + 1
+      self:set_apart(k)
+      self:set_apart(x)
+    end
     add(self, TABLE, v, count, copy)
     for _, x in next, copy do
       self:follow(x)
     end
+    local meta = debug.getmetatable(v)
+    if type(meta) == "table" and not meta.__name then self:follow(meta) end
   elseif type(v) == "function" and debug.getinfo(v, "S").what == "Lua" then
     self.seen[v] = true
+    for _, x in ipairs(self.symbolic and constants(v) or {}) do
+      self.special[x] = true
+    end
     self:follow_function(v)
   elseif type(v) == "userdata" and core.fused(v) then
     self:follow(debug.getuservalue(v, 1))
@@ -49,14 +85,83 @@ function Watcher:environment(env)
         local v = env[name]
         add(self, GLOBAL, env, name, v)
         self:follow(v)
-        return v
+        return self:stand_in(v)
       end,
       __newindex = function(_, name, v)
         self.why = "it sets the global " .. tostring(name)
+        self.set[#self.set + 1] = {env, name, rawget(env, name)}
         env[name] = v
       end})
   end
   return self.proxies[env]
+end
+
+-- Functions that see that an argument is not the number for which it stands, or
+-- whose result is another at each call.
+local function seeing(g)
+  return function(w)
+    return function(v, ...)
+      if core.symbol(v) then w.looked = true end
+      return g(v, ...)
+    end
+  end
+end
+
+local function changing(g, name)
+  return function(w)
+    return function(...)
+      w.why = ("it calls %s, which gives another value each time"):format(name)
+      return g(...)
+    end
+  end
+end
+
+local libraries = {}
+local stand_ins = {[type] = seeing(type), [tonumber] = seeing(tonumber),
+                   [rawequal] = seeing(rawequal),
+                   [math.type] = seeing(math.type)}
+-- A tensor is printed by the function itself, not half of a line by the trace.
+local print = package.loaded._G.print
+stand_ins[print] = function()
+  return function(...)
+    for i = 1, select("#", ...) do
+      if nacre.is_tensor((select(i, ...))) then
+        error("it prints a tensor", 0)
+      end
+    end
+    print(...)
+  end
+end
+for name, names in pairs {math = {"random"}, os = {"time", "clock", "date"},
+                          io = {"read", "lines"}} do
+  if package.loaded[name] then libraries[package.loaded[name]] = true end
+  for _, k in ipairs(names) do
+    local g = (package.loaded[name] or {})[k]
+    if g then stand_ins[g] = changing(g, name .. "." .. k) end
+  end
+end
+
+-- What a function finds in the place of v while it is traced.
+function Watcher:stand_in(v)
+  if not stand_ins[v] and not libraries[v] then return v end
+  if self.shown[v] then return self.shown[v] end
+  local w
+  if stand_ins[v] then w = stand_ins[v](self)
+  else
+    w = setmetatable({}, {__index = function(_, k)
+      return self:stand_in(v[k])
+    end})
+  end
+  self.shown[v] = w
+  return w
+end
+
+-- The upvalue i of f is v while it is traced.
+function Watcher:join(f, i, was, v)
+  local holder = function() return was end        -- keeps the upvalue
+  debug.upvaluejoin(holder, 1, f, i)
+  debug.upvaluejoin(f, i, function() return v end, 1)
+  self.joined[#self.joined + 1] = {f, i, holder}
 end
 
 function Watcher:follow_function(f)
@@ -64,14 +169,12 @@ function Watcher:follow_function(f)
     local name, v = debug.getupvalue(f, i)
     if not name then return end
     if name == "_ENV" and type(v) == "table" then
-      local proxy = self:environment(v)
-      local holder = function() return v end      -- keeps the upvalue
-      debug.upvaluejoin(holder, 1, f, i)
-      debug.upvaluejoin(f, i, function() return proxy end, 1)
-      self.joined[#self.joined + 1] = {f, i, holder}
+      self:join(f, i, v, self:environment(v))
     else
       add(self, UPVALUE, f, i, v)
       self:follow(v)
+      local shown = self:stand_in(v)
+      if shown ~= v then self:join(f, i, v, shown) end
     end
   end
 end
@@ -82,31 +185,91 @@ function Watcher:__close()
   self.joined = {}
 end
 
-local function watcher()
-  local w = {list = {}, seen = {}, proxies = {}, joined = {}}
-  for _, library in pairs(package.loaded) do
-    if type(library) == "table" then w.seen[library] = true end
+-- Makes all that was watched what it was: the trace is of no use, and the
+-- function runs again.
+function Watcher:restore()
+  local list = self.list
+  for i = #list - 3, 1, -4 do
+    local kind, owner, key, value = table.unpack(list, i, i + 3)
+    if value == core.none then value = nil end
+    if kind == UPVALUE then debug.setupvalue(owner, key, value)
+    elseif kind == TABLE then
+      for k in next, owner do
+        if value[k] == nil then rawset(owner, k, nil) end
+      end
+      for k, x in next, value do rawset(owner, k, x) end
+    end
+  end
+  for i = #self.set, 1, -1 do rawset(table.unpack(self.set[i], 1, 3)) end
+end
+
+-- The libraries of Lua and of nacre change nothing; those of the user may.
+local standard = {string = true, table = true, math = true, io = true,
+                  os = true, coroutine = true, utf8 = true, debug = true,
+                  package = true}
+
+local function watcher(symbolic)
+  local w = {list = {}, seen = {}, proxies = {}, joined = {}, shown = {},
+             set = {}, special = {}, symbolic = symbolic}
+  for name, library in pairs(package.loaded) do
+    local own = name:find "^nacre" or name == "_G" or standard[name]
+    if own and type(library) == "table" then w.seen[library] = true end
   end
   return setmetatable(w, Watcher)
 end
 
+-- Is the trace to end with this error, as the function itself would?
+local function is_final(err)
+  local code = type(err) == "table" and rawget(err, "code")
+  return code == "EINTR" or code == "ENOMEM" or err == "not enough memory"
+end
+
+-- Why a function is not fused whose trace failed: the first line of the error,
+-- which says where it was.
+local function reason(err)
+  return (tostring(err):match "^[^\n]*")
+end
+
+-- Are numbers that may change not to be told from others by the function?
+local function can_change(w, ...)
+  if w.looked then return false end
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    if core.variable(v) and w.special[v] and not w.known[v] then
+      return false
+    end
+  end
+  return true
+end
+
 -- A program for the function of a fused function and these arguments. symbolic:
--- numbers among them may change.
+-- numbers among them may change; nil if that trace is of no use. A function
+-- that cannot be traced runs as it is: also one that fails, to fail as it does.
 function M.trace(fused, symbolic, ...)
   local f = debug.getuservalue(fused, 1)
-  local w <close> = watcher()
+  local w <close> = watcher(symbolic)
   w:follow(f)
   for i = 1, select("#", ...) do
     w:follow((select(i, ...)))
   end
-  local twins = table.pack(core.begin(symbolic, ...))
+  w.known = {}
+  for v in pairs(w.special) do w.known[v] = true end
+  local twins = table.pack(core.begin(symbolic and w.special or nil, ...))
   local program <close> = twins[1]
-  local results = table.pack(f(table.unpack(twins, 2, twins.n)))
+  local results = table.pack(pcall(f, table.unpack(twins, 2, twins.n)))
   w:__close()
-  if not w.why and not core.unchanged(w.list) then
+  local ok, err = results[1], results[2]
+  if not ok then w.why = reason(err)
+  elseif not w.why and not core.unchanged(w.list) then
     w.why = "it changes what it reads from outside"
   end
-  core.finish(program, w.list, w.why, table.unpack(results, 1, results.n))
+  local is_fused = core.finish(program, w.list, w.why,
+                               table.unpack(results, ok and 2 or 3, results.n))
+  if not is_fused or not can_change(w, ...) then
+    if not ok and is_final(err) then error(err, 0) end
+    w:restore()
+    if symbolic then return nil end
+  end
   return program
 end
 
@@ -129,11 +292,10 @@ local function steps(part)
   return table.concat(list, ", ")
 end
 
--- The text of explain.
-function M.text(parts, why)
-  if why then return "not fused: " .. why end
+local function text(report)
+  if report.why then return "not fused: " .. report.why end
   local lines = {}
-  for i, p in ipairs(parts) do
+  for i, p in ipairs(report) do
     local head = "part " .. i .. ", one by one: "
     if p.fused then
       head = ("part %d, fused over [%s]: "):format(i, p.shape)
@@ -146,6 +308,46 @@ function M.text(parts, why)
     end
   end
   return table.concat(lines, "\n")
+end
+
+-- What explain gives: the parts, shown as a text, which has the methods of
+-- strings.
+local Report = {__name = "explanation", __tostring = text}
+
+function Report:__index(name)
+  local method = string[name]
+  return method and function(_, ...) return method(text(self), ...) end
+end
+
+function M.report(parts, why)
+  parts.why = why
+  return setmetatable(parts, Report)
+end
+
+-- What a fused function is shown as. parts and why: of its last call.
+function M.describe(f, programs, parts, why)
+  local info = debug.getinfo(f, "S")
+  local head = "fused function: "
+  if info.linedefined > 0 then
+    head = ("%s%s:%d, "):format(head, info.short_src, info.linedefined)
+  end
+  if programs == 0 then return head .. "not called yet" end
+  head = head .. count(programs, "trace") .. "; the last call: "
+  if why then return head .. "not fused: " .. why end
+  local passes, fused, single = 0, 0, 0
+  for _, p in ipairs(parts) do
+    if p.fused then passes, fused = passes + 1, fused + #p.steps
+    else single = single + #p.steps end
+  end
+  local list = {}
+  if fused > 0 then
+    list[1] = count(fused, "operation") .. " in " ..
+              (passes == 1 and "one pass" or passes .. " passes")
+  end
+  if single > 0 or fused == 0 then
+    list[#list + 1] = count(single, "operation") .. " one by one"
+  end
+  return head .. table.concat(list, ", ")
 end
 
 return M

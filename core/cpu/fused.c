@@ -310,10 +310,11 @@ static void open_block(const Plan *p, void *v[], char *room, int64_t at,
     }
     v[r] = place(a, buf, at);
     if (a->convert == NULL || (a->constant && !first)) continue;
-    if (a->k.nd <= 1)
-      a->convert(buf, a->p + (a->constant ? 0 : at * a->size),
-                 a->k.nd ? a->k.step[1][0] : 1, a->constant ? NC_BLOCK : n);
-    else {
+    if (a->k.nd <= 1) {
+      const int64_t step = a->k.nd ? a->k.step[1][0] : 1;
+      a->convert(buf, a->p + at * step * a->size, step,
+                 a->constant ? NC_BLOCK : n);
+    } else {
       Cursor w;
       nc_cursor_start(&w, &a->k, 0, a->k.nd, at);
       nc_cursor_convert(&a->k, 1, &w, 0, buf, p->size[r], n, a->convert, 0);

@@ -302,7 +302,10 @@ int nc_fusion_compile(Fusion *f, Part *p) {
   TRY(nc_hostalloc(&reg, room));
   c.reg = reg;
   for (int i = 0; i < f->nvalue; i++) c.reg[i] = -1;
-  if (compile(&c, p, (int)(p - f->part))) p->code = c.b.code;
+  if (compile(&c, p, (int)(p - f->part))) {
+    p->code = c.b.code;
+    nc_fusion_set_leads(f, p, reg);
+  }
   nc_hostfree(reg, room);
   return NC_OK;
 }

@@ -194,12 +194,32 @@ static const NodeKind kind = { .backward = backward, .drop = drop };
 /*
 ** Forward
 */
+/* linked[] = the results that have a gradient to an operand that wants one;
+   NULL for others.  *any = is there one? */
+static int link_results(const Part *p, Tensor *const operand[],
+                        Tensor *const result[], Tensor *linked[], int *any) {
+  unsigned wanted = 0;
+  for (int i = 0; i < p->code->noperands; i++) {
+    int yes = 0;
+    if (nc_mayrecord(operand[i])) TRY(nc_get_requires_grad(&yes, operand[i]));
+    wanted |= (unsigned)(yes != 0) << i;
+  }
+  *any = 0;
+  for (int i = 0; i < p->code->nresults; i++) {
+    linked[i] = p->leads[i] & wanted ? result[i] : NULL;
+    *any |= linked[i] != NULL;
+  }
+  return NC_OK;
+}
+
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
                      Tensor *const operand[], Tensor *result[]) {
   const int n = p->code->noperands, m = symbols(p);
-  Tensor *in[NC_FUSED_TENSORS];
+  Tensor *in[NC_FUSED_TENSORS], *linked[NC_FUSED_TENSORS];
   Recording tr;
-  int r;
+  int r, any;
+  TRY(link_results(p, operand, result, linked, &any));
+  if (!any) return nc_fusion_execute(p, number, operand, result);
   for (int i = 0; i < n; i++)
     in[i] = nc_category(operand[i]->dtype) == NC_FLOAT ? operand[i] : NULL;
   TRY(nc_record_begin(&tr, &kind, "fused", in, n, p->code->nresults, n,
@@ -217,7 +237,7 @@ int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
   nc_context->no_grad++;
   if (r == NC_OK) r = nc_fusion_execute(p, number, operand, result);
   nc_context->no_grad--;
-  if (r == NC_OK) return nc_record_commit(&tr, result, p->code->nresults);
+  if (r == NC_OK) return nc_record_commit(&tr, linked, p->code->nresults);
   nc_record_cancel(&tr);
   return r;
 }

@@ -259,6 +259,19 @@ Gradient *nc_fusion_gradient(Fusion *f, Part *p, unsigned need,
   return new_gradient(f, p, need, given);
 }
 
+void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of) {
+  memset(of, 0, (size_t)f->nvalue * sizeof *of);
+  for (int i = 0; i < p->code->noperands; i++) of[p->operand[i]] = 1u << i;
+  for (int i = p->first; i < p->end; i++) {
+    const Note *n = &f->note[i];
+    unsigned any = 0;
+    for (int j = 0; j < NC_MAXIN - 1; j++)
+      if (n->in[j] >= 0 && formula(n, j)) any |= of[n->in[j]];
+    if (nc_category(f->value[n->out[0]].dtype) == NC_FLOAT) of[n->out[0]] = any;
+  }
+  for (int i = 0; i < p->code->nresults; i++) p->leads[i] = of[p->result[i]];
+}
+
 void nc_fusion_drop_gradient(Part *p) {
   for (Gradient *next, *g = p->gradient; g; g = next) {
     next = g->next;

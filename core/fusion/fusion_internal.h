@@ -68,6 +68,8 @@ typedef struct Part {
   int line, lines;            /* as in FusedCode */
   int exact;                  /* nc_fusion_is_exact holds of all rows */
   int model;                  /* of FusedCall: a result, or -1 - an operand */
+  unsigned leads[NC_FUSED_TENSORS]; /* bits: operands to which a result has a
+                                 gradient */
   Scalar number[NC_FUSED_STEPS];
   Gradient *gradient;         /* made at the first backward */
 } Part;
@@ -125,6 +127,8 @@ int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
 int nc_fusion_execute(const Part *p, const Scalar number[],
                       Tensor *const operand[], Tensor *result[]);
 void nc_fusion_drop_gradient(Part *p);
+/* Sets leads[] of the part; of: room for each value (fused_grad_code.c). */
+void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of);
 
 /* A number of the trace as it is now. */
 static inline Scalar nc_fusion_number(Scalar s, const Scalar number[]) {

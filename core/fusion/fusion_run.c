@@ -159,11 +159,26 @@ static int replay_note(const Note *n, const Scalar number[], Tensor *slot[]) {
   return r;
 }
 
-/* Adds the line of the note to the error of its operation. */
+static const char *note_name(const Note *n) {
+  static const char *const names[] = { [NOTE_INDEX] = "index",
+                                       [NOTE_SETINDEX] = "setindex",
+                                       [NOTE_CAST] = "to",
+                                       [NOTE_MOVE] = "to",
+                                       [NOTE_DETACH] = "detach" };
+  if (n->kind == NOTE_CALL) return nc_operators[n->call->op].name;
+  return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
+}
+
+/* Adds the line of the note to the error of its operation, under the name that
+   the operation has in place. */
 static int fail_at(const Note *n, int r) {
+  const int in_place =
+      n->kind == NOTE_APPLY && n->into >= 0 && n->into == n->in[0];
+  const char *op = in_place ? note_name(n) : nc_lasterror()->op;
   char name[48];
-  if (n->line == 0 || nc_lasterror()->op[0] == '\0') return r;
-  snprintf(name, sizeof name, "%.32s (line %d)", nc_lasterror()->op, n->line);
+  if (n->line == 0 || op[0] == '\0') return r;
+  snprintf(name, sizeof name, "%.32s%s (line %d)", op, in_place ? "_" : "",
+           n->line);
   nc_error_op(name);
   return r;
 }
@@ -175,16 +190,6 @@ int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
     if (r != NC_OK) return fail_at(&f->note[i], r);
   }
   return NC_OK;
-}
-
-static const char *note_name(const Note *n) {
-  static const char *const names[] = { [NOTE_INDEX] = "index",
-                                       [NOTE_SETINDEX] = "setindex",
-                                       [NOTE_CAST] = "to",
-                                       [NOTE_MOVE] = "to",
-                                       [NOTE_DETACH] = "detach" };
-  if (n->kind == NOTE_CALL) return nc_operators[n->call->op].name;
-  return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
 }
 
 /*
@@ -251,12 +256,14 @@ static int is_recorded(int *yes, const Part *p, Tensor *const operand[],
   return NC_OK;
 }
 
-/* Can the part run as it was compiled, on these operands? */
-static int can_run(const Part *p, Tensor *const operand[], int recorded) {
+/* Can the part run as it was compiled, on these operands?  Its node would keep
+   all operands, and none of them may be changed in place afterwards. */
+static int can_run(const Fusion *f, const Part *p, Tensor *const operand[],
+                   int recorded) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
-  if (d == NULL || d->fused == NULL || (recorded && (p->writes || p->line)))
-    return 0;
+  if (d == NULL || d->fused == NULL) return 0;
+  if (recorded && (p->line || nc_fusion_writes(f))) return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   return !p->writes || !conflicts(p, operand);
@@ -327,7 +334,7 @@ static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   if (p->code == NULL) return nc_fusion_replay(f, p, number, slot);
   for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
   TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
-  if (!can_run(p, operand, recorded))
+  if (!can_run(f, p, operand, recorded))
     return nc_fusion_replay(f, p, number, slot);
   TRY((nc_context->tracing
            ? run_traced(f, p, number, operand, result, recorded)

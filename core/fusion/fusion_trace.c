@@ -232,7 +232,7 @@ static int *keep_values(Fusion *f, Tensor *const t[], int n) {
 static void keep_arg(Fusion *f, Note *n, int i) {
   Arg *a = &n->call->arg[i];
   n->in[i] = value_of(f, a->t);
-  if (a->t || !a->present) a->s = nc_int(0);
+  if (a->t) a->s = nc_int(0);
   if (a->tensors) n->list[i] = keep_values(f, a->tensors, a->n);
   else if (a->list && a->n > 0)
     a->list = keep_copy(f, a->list, a->n, sizeof *a->list);

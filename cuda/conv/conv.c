@@ -99,7 +99,7 @@ static BmmPlan bmm_plan(const ConvPlan *j, const void *b, void *y,
 }
 
 static int multiply(const ConvPlan *j, BmmPlan *t, int beta) {
-  const Scalar alpha = nc_int(1), add = nc_int(beta);
+  const Scalar alpha = { NC_INT, 1, 0, 0 }, add = { NC_INT, beta, 0, 0 };
   return nc_bmm_float(j->d, j->type, t, alpha, add);
 }
 

@@ -270,5 +270,6 @@ int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   if (is_float(type) && nc_cublas_open()) TRY(multiply_floats(d, p, &done));
   if (done) return NC_OK;
   t = make_plan(p->a, p->b, p->y);
-  return nc_bmm_own(d, type, &t, t.k > 0 ? p->alpha : nc_int(0), p->beta);
+  return nc_bmm_own(d, type, &t,
+                    t.k > 0 ? p->alpha : (Scalar){ NC_INT, 0, 0, 0 }, p->beta);
 }

@@ -18,6 +18,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include <lauxlib.h>
 
@@ -71,14 +74,24 @@ static int send(lua_State *L) {
   return 1;
 }
 
+/* Nothing else would end ranks in a loop when the terminal is closed or the
+   prompt is killed. */
+static void end_with_parent(pid_t parent) {
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+  if (getppid() != parent) _exit(127);
+}
+
 static _Noreturn void run_launcher(const int in[2], const int out[2],
-                                   const char *command) {
+                                   const char *command, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGINT, SIG_DFL);
   signal(SIGQUIT, SIG_DFL);
   signal(SIGPIPE, SIG_DFL);
+  end_with_parent(parent);
   setpgid(0, 0);
   dup2(in[0], STDIN_FILENO);
   dup2(out[1], STDOUT_FILENO);
@@ -89,12 +102,13 @@ static _Noreturn void run_launcher(const int in[2], const int out[2],
 /* start(command): starts the job with the shell */
 static int start(lua_State *L) {
   const char *command = luaL_checkstring(L, 1);
+  const pid_t self = getpid();
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
     return luaL_error(L, "no pipe: %s", strerror(errno));
   launcher = fork();
   if (launcher < 0) return luaL_error(L, "fork: %s", strerror(errno));
-  if (launcher == 0) run_launcher(in, out, command);
+  if (launcher == 0) run_launcher(in, out, command, self);
   close(in[0]);
   close(out[1]);
   signal(SIGPIPE, SIG_IGN); /* send says that the job has ended */

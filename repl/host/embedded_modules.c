@@ -14,6 +14,29 @@
 #include "core/transport.h"
 #include "repl/host/repl.h"
 
+static const char environment; /* its address: the key in the registry */
+
+/* The modules have globals of their own, those that are there now: a user may
+   call a variable `type' or `table'. What comes later they see in _G. */
+void sh_keep_globals(lua_State *L) {
+  lua_newtable(L);
+  lua_pushglobaltable(L);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_createtable(L, 0, 2);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "__index");
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, -3);
+  lua_pop(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &environment);
+}
+
 static int searcher(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   const Embedded *e;
@@ -25,6 +48,9 @@ static int searcher(lua_State *L) {
     if (luaL_loadbufferx(L, (const char *)e->text, e->size, lua_tostring(L, -1),
                          "t") != LUA_OK)
       return lua_error(L);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &environment) == LUA_TTABLE)
+      lua_setupvalue(L, -2, 1);
+    else lua_pop(L, 1);
     lua_pushliteral(L, ":embedded:");
     return 2;
   }
@@ -94,7 +120,12 @@ void sh_open_embedded_modules(lua_State *L) {
 }
 
 void sh_pushmember(lua_State *L, const char *module, const char *name) {
-  lua_getglobal(L, "require");
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &environment) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_pushglobaltable(L);
+  }
+  lua_getfield(L, -1, "require");
+  lua_remove(L, -2);
   lua_pushstring(L, module);
   lua_call(L, 1, 1);
   lua_getfield(L, -1, name);

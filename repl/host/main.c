@@ -162,6 +162,7 @@ static int openlibs(lua_State *L, const Options *o) {
   lua_setglobal(L, "torch");
   openfunctions(L);
   sh_argtable(L, o);
+  sh_keep_globals(L);
   nl_seedmath(L, nc_initialseed(&nc_context->generator));
   return settings(L, o);
 }

@@ -123,6 +123,7 @@ void sh_opencoroutines(lua_State *L); /* coroutines.c */
 void sh_open_nan_text(lua_State *L);    /* nan_text.c */
 void sh_open_source_only(lua_State *L);   /* source_only.c */
 void sh_open_embedded_modules(lua_State *L);    /* embedded_modules.c */
+void sh_keep_globals(lua_State *L); /* for the modules of the shell */
 void sh_open_output_capture(lua_State *L);        /* output_capture.c */
 int sh_mute_stdout(lua_State *L); /* output_capture.c: discards stdout */
 int sh_unmute_stdout(lua_State *L); /* output_capture.c: restores stdout */

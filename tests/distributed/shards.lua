@@ -66,6 +66,10 @@ do
   assert(shard(x):max():item() == 5 and shard(x):min():item() == 1)
   assert(shard(x):sum():item() == 15 and shard(x).dtype == "int64")
 end
+do -- some ranks have none of these
+  local x = shard(nacre.tensor{true})
+  assert(x:max():item() == true and x:min():item() == true)
+end
 
 -- ---- products
 local a, b = nacre.rand(7, 5), nacre.rand(5, 6)

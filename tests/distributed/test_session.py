@@ -32,6 +32,18 @@ def session(text, launch=None):
     return out
 
 
+def interrupt(p, mark, rest):
+    """Ctrl-C when the file `mark' is there; what the session prints."""
+    p.stdin.flush()
+    limit = time.monotonic() + ranks.LIMIT
+    while not os.path.exists(mark) and time.monotonic() < limit:
+        time.sleep(0.05)
+    time.sleep(0.2)     # the other ranks come to where they wait
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate(rest, timeout=ranks.LIMIT)
+    return out
+
+
 def expect(text, *words):
     at = 0
     for word in words:
@@ -118,18 +130,29 @@ def test_interrupt():
         p = start()
         p.stdin.write(f"if rank == 1 then io.open('{mark}', 'w'):close() "
                       "while true do end end dist.barrier()\n")
-        p.stdin.flush()
-        limit = time.monotonic() + ranks.LIMIT
-        while not os.path.exists(mark) and time.monotonic() < limit:
-            time.sleep(0.05)
-        time.sleep(0.2)     # the others come to the barrier
-        p.send_signal(signal.SIGINT)
-        out, _ = p.communicate("dist.all_reduce(nacre.ones(2))[1]\n",
-                               timeout=ranks.LIMIT)
+        out = interrupt(p, mark, "dist.all_reduce(nacre.ones(2))[1]\n")
         expect(out, r"\] interrupted", r"\[0-2\] 3\.0")
         stopped = re.findall(r"^\[([\d,-]+)\] interrupted", out, re.M)
         stopped = ",".join(stopped).replace("0-2", "0,1,2").split(",")
         assert sorted(stopped) == ["0", "1", "2"], out
+
+
+def test_interrupted_backward():
+    """Ctrl-C in a backward; the next one averages as before."""
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        p = start()
+        p.stdin.write(
+            "net, stuck = nacre.nn.Linear(2, 2), true\n"
+            "ddp = nacre.nn.parallel.DistributedDataParallel(net)\n"
+            "_ = net.weight:register_hook(function() if stuck then "
+            f"io.open('{mark}', 'w'):close() end while stuck do end end)\n"
+            "ddp(nacre.ones(1, 2)):sum():backward()\n")
+        out = interrupt(
+            p, mark, "stuck = false; net:zero_grad()\n"
+            "ddp(nacre.full({1, 2}, rank * 1.0)):sum():backward()\n"
+            "net.weight.grad:sum():item()\n")
+        expect(out, r"\] interrupted", r"\[0-2\] 4\.0")
 
 
 def test_end():
@@ -140,6 +163,17 @@ def test_end():
     out = session("@1 os.exit(0)\n1\n")
     expect(out, r"rank 1 \(\S+\) has ended", "the job has ended with status 1")
     assert "ended with" not in session("os.exit(0)\n")
+
+
+def test_killed_prompt():
+    """Ranks in a loop end with the prompt: they hold its output open."""
+    for number in signal.SIGHUP, signal.SIGKILL:
+        p = start()
+        p.stdin.write("while true do end\n")
+        p.stdin.flush()
+        time.sleep(1.5)
+        p.send_signal(number)
+        p.communicate(timeout=10)
 
 
 def test_no_job():

@@ -74,6 +74,8 @@ do
           "opt:consolidate_state_dict(r) on all ranks, then state_dict on rank "
           .. "r", zero.state_dict, zero)
   end
+  local ok, e = pcall(zero.consolidate_state_dict, zero, size)
+  assert(not ok and tostring(e):find "there is no rank", tostring(e))
   zero:consolidate_state_dict(last)
   local state = rank == last and zero:state_dict() or nil
   state = dist.broadcast_object(state, last)

@@ -83,4 +83,25 @@ fails("'2x' is not an operand", nacre.kernel, "2x -> w", "w = x")
 fails("names operands and results", nacre.kernel, "x", "z = x")
 fails("takes formulas as a text, not a number", nacre.kernel, 3)
 fails("ESHAPE: ", f, a, nacre.ones(7), c)
+do -- the count of operands; a default is the number that was written
+  local f = nacre.kernel("x, y, p=2 -> z", "z = p*x + y")
+  local one = nacre.ones(3)
+  fails("kernel: y is missing: the operands are x, y, p", f, one)
+  fails("kernel: x is missing", f, nil, one)
+  fails("kernel: takes 3 operands, not 4", f, one, one, 1, 2)
+  assert(nacre.equal(f(one, one), one * 2 + one))
+  local exact = nacre.kernel("x, p=0.12345678901234567 -> y", "y = x*p")
+  assert(exact(nacre.ones(1):double()):item() == 0.12345678901234567)
+  local large = nacre.kernel("x, p=1e999 -> y", "y = x*p")
+  assert(large(one):isinf():all():item())
+end
+
+do -- what Lua does not take, and operations in place
+  local many = {}
+  for i = 1, 250 do many[i] = ("y%d = a + %d"):format(i, i) end
+  fails("kernel: these are too many formulas", nacre.kernel,
+        table.concat(many, "\n"))
+  fails("there is no word 'add_'", nacre.kernel, "y = add_(a, b)")
+end
+
 print "kernel: all passed"

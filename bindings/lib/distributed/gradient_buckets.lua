@@ -52,7 +52,7 @@ function all.gradient_buckets(named, options)
   local self = setmetatable({
     group = options.group, as_views = options.as_views,
     find_unused = options.find_unused, params = {}, names = {}, views = {},
-    bucket_of = {}, always = false, running = false, scale = 1}, Buckets)
+    bucket_of = {}, always = false, scale = 1}, Buckets)
   for i, pair in ipairs(named) do
     self.params[i], self.names[pair[2]] = pair[2], pair[1]
   end
@@ -69,20 +69,25 @@ end
 
 -- A backward begins.
 function Buckets:begin()
-  self.running, self.averages, self.arrived = true, self.always, {}
+  self.pass = nacre.autograd._pass()
+  self.averages, self.arrived = self.always, {}
   self.next, self.works = 1, {}
   for _, b in ipairs(self.list) do b.waiting = #b.params end
   nacre.autograd._at_end(function(ok)
-    self.running = false
+    self.pass = nil
     -- what was sent before a failure is left to the group, which may be broken
     if ok and self.averages then nacre.no_grad(self.finish, self) end
     self.works, self.arrived = nil, nil
   end)
 end
 
+function Buckets:running()
+  return self.pass == nacre.autograd._pass()
+end
+
 -- This backward goes through a result whose gradients are to be averaged.
 function Buckets:expect()
-  if not self.running then self:begin() end
+  if not self:running() then self:begin() end
   if self.averages then return end
   self.averages = true
   for _, p in ipairs(self.params) do
@@ -127,7 +132,7 @@ end
 
 -- The hook of p.
 function Buckets:arrive(p)
-  if not self.running then self:begin() end
+  if not self:running() then self:begin() end
   if self.arrived[p] then
     fail(OP, self.names[p] .. " has two gradients in one backward")
   end

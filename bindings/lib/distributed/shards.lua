@@ -116,6 +116,7 @@ local function neutral(op, t)
   if op == "sum" then return 0 elseif op == "prod" then return 1 end
   local least = op == "amax"
   if t:is_floating_point() then return least and -math.huge or math.huge end
+  if t.dtype == "bool" then return not least end
   local info = nacre.iinfo(t.dtype)
   return least and info.min or info.max
 end

@@ -118,6 +118,10 @@ end
 -- ranks call it.
 function Zero:consolidate_state_dict(to)
   to = to or 0
+  if math.type(to) ~= "integer" or to < 0 or to >= #self._load then
+    fail(OP, ("there is no rank %s: they are 0 to %d"):format(to,
+                                                              #self._load - 1))
+  end
   local dist, own = nacre.distributed, self:local_state_dict()
   local whole = {state = {}, param_groups = own.param_groups}
   for r = 0, #self._load - 1 do
