@@ -221,6 +221,7 @@ void nl_end_python(lua_State *L) {
   py.PyEval_RestoreThread(python.saved);
   python.depth++; /* what is released now takes no lock */
   release_all();
+  nl_forget_classes();
   inside = 1; /* Ctrl-C ends the wait for threads */
   py.Py_FinalizeEx();
   inside = 0;

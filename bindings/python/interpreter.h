@@ -98,6 +98,8 @@ void nl_push_value(lua_State *L, PyObject *o);
 void nl_push_object(lua_State *L, PyObject *o);
 /* The same, but None becomes py.none. [-0, +1, e] */
 void nl_push_element(lua_State *L, PyObject *o);
+/* Before the end of Python: a class that is kept keeps its whole module. */
+void nl_forget_classes(void);
 unsigned long nl_type_flags(PyObject *o);
 int nl_is_a(PyObject *o, PyObject *type);     /* exactly of this type? */
 

@@ -96,11 +96,20 @@ static int push_plain(lua_State *L, PyObject *o) {
 ** like, which Lua could not compare with its own. The classes that were asked
 ** about last are kept.
 */
+static struct Known {
+  PyObject *class;
+  int is;
+} known[16];
+
+void nl_forget_classes(void) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    nl_forget(known[i].class);
+    known[i].class = NULL;
+  }
+}
+
 static int is_scalar_class(PyObject *class) {
-  static struct {
-    PyObject *class;
-    int is;
-  } known[16], *k;
+  struct Known *k;
   PyObject *args, *answer;
   k = &known[(uintptr_t) class / 64 % 16];
   if (k->class == class) return k->is;

@@ -201,6 +201,19 @@ class End(unittest.TestCase):
                 {leave}""")
             self.assertEqual(out, (0, "last\nlua\nbye\n"))
 
+    def test_last_objects(self):
+        """What the modules hold is destroyed at the end."""
+        out = run("""
+            local py = nacre.python()
+            py.exec("import os\\nclass Last:\\n" ..
+                    "  def __del__(self, write=os.write): write(1, b'gone')\\n" ..
+                    "  def f(self): pass\\n" ..
+                    "kept = Last()")
+            local last = py.main.Last()
+            py.main.kept:f()
+            last:f()""")
+        self.assertEqual(out, (0, "gonegone"))
+
     def test_exit_from_python(self):
         out = run("""
             local py = nacre.python()
