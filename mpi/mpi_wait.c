@@ -33,6 +33,7 @@ enum {
 static MPI_Comm faults;
 static char *ended; /* by rank of the world: did its program end? */
 static int nended;
+static double heard_at; /* when the last of them was heard of */
 
 double tp_now(void) {
   struct timespec t;
@@ -94,6 +95,7 @@ int tp_hear_ended(void) {
     if (!there) break;
     last = s.MPI_SOURCE;
     MPI_Recv(NULL, 0, MPI_CHAR, last, NOTE_ENDED, faults, &s);
+    heard_at = tp_now();
     nended += !ended[last];
     ended[last] = 1;
   }
@@ -138,7 +140,8 @@ static int look_for_notes(const Wait *w, double waited) {
   int rank;
   if (!w->team->deaf && tp_told(text, &rank)) return peer_failed(w, rank, text);
   tp_hear_ended();
-  if (waited > LEFT_GRACE && (rank = find_ended(w)) >= 0)
+  if (waited > LEFT_GRACE && tp_now() - heard_at > LEFT_GRACE &&
+      (rank = find_ended(w)) >= 0)
     return peer_ended(w, rank);
   return NC_OK;
 }

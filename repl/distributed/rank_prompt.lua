@@ -29,10 +29,14 @@ local function submit(text)
   if not text:find "%S" then return end
   local answer = job.send(text) and job.receive()
   if not answer then return ended() end
-  shell.failed = answer:sub(1, 1) == "1"
-  io.stdout:write(answer:sub(3))
+  local flags, names, at = string.unpack("Bs4", answer)
+  local list = {}
+  for name in names:gmatch "%S+" do list[#list + 1] = name end
+  if shell.reader then shell.reader.names = list end
+  shell.failed = flags & 1 ~= 0
+  io.stdout:write(answer:sub(at))
   io.stdout:flush()
-  if answer:sub(2, 2) == "1" then ended() end
+  if flags & 2 ~= 0 then ended() end
 end
 
 -- More ranks than cores are no mistake at a prompt: for Open MPI 4, and 5.
@@ -52,7 +56,9 @@ function rank_prompt.start(launch)
                     :format(launch, status))
     return false
   end
+  rawset(_G, "dist", nacre.distributed) -- for Tab and signatures
   shell.reader = {
+    names = {"rank", "size"},
     prompt = size .. "> ",
     leave = ":quit",
     alone = true,

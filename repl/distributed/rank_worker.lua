@@ -85,6 +85,17 @@ local function merged(answers)
   return table.concat(out)
 end
 
+-- The variables of this rank, which Tab completes at the prompt.
+local function variables()
+  local names = {}
+  for name in next, _G do
+    if type(name) == "string" and not shell.isbuiltin(name) then
+      names[#names + 1] = name
+    end
+  end
+  return table.concat(names, " ")
+end
+
 -- Runs one line on the ranks that it is for; false at the end.
 local function step()
   local text = rank == 0 and job.receive() or nil
@@ -99,8 +110,8 @@ local function step()
   end
   if failed then dist.renew() end
   if rank == 0 then
-    job.send((failed and "1" or "0") .. (quit and "1" or "0") ..
-             merged(answers))
+    job.send(string.pack("Bs4", (failed and 1 or 0) + (quit and 2 or 0),
+                         variables()) .. merged(answers))
   end
   return not quit
 end

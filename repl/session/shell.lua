@@ -335,8 +335,8 @@ end
 
 -- While shell.reader is set it gets the lines: {prompt =, submit =, ready =,
 -- leave = the word that ends it, own(text): is that a word of its own?, alone:
--- is there no prompt after it?}. The end of the input ends the reader first;
--- returns false if there is none.
+-- is there no prompt after it?, names = variables elsewhere, for Tab}. The end
+-- of the input ends the reader first; returns false if there is none.
 function shell.ended()
   local reader = shell.reader
   shell.reader = nil

@@ -75,6 +75,14 @@ def test_ranks():
            "'2-1' is neither a rank nor a range", "@ needs ranks and a line")
 
 
+def test_completion():
+    """The prompt knows the names of rank 0, and dist."""
+    ask = (":local local c = require 'nacre.completion'.candidates('%s', '')[1]"
+           " print(c.word or c[1] or c)\n")
+    out = session("my_tensor = 1\n" + ask % "my_t" + ask % "dist.all_red")
+    expect(out, r"\nmy_tensor\n", r"\nall_reduce\(\n")
+
+
 def test_errors():
     """Who waits for a rank that failed hears of it; the next line is right."""
     expect(session("if rank == 1 then error 'bad luck' end dist.barrier()\n"
