@@ -6,6 +6,8 @@
 local units = require "nacre.units"
 local listeners = require "nacre.op_listeners"
 
+local nacre = package.loaded.nacre
+
 local trace = {}
 
 -- "float32[3x4]" of "float32[3x4] cpu", and "cpu".
@@ -63,6 +65,42 @@ function trace.place(step)
          ("%s, of %s"):format(step.module, step.network)
 end
 
+local LARGE = 1 << 18         -- elements from which fusion pays
+local noted = false           -- once a session is enough
+
+local function is_row(step)
+  if step.backward or step.view then return false end
+  local known, info = pcall(nacre._info, step.op)  -- not of "fused: mul add"
+  return known and info and info.class and info.kind ~= "reduce"
+end
+
+-- "float32[1000x1000] cpu" of a pointwise operation over many elements.
+local function large_row(step)
+  local result = step.results[1]
+  if not result or not result:find " cpu$" then return nil end
+  local n = 1
+  for size in result:match "%[(.-)%]":gmatch "%d+" do n = n * size end
+  return n >= LARGE and is_row(step) and result or nil
+end
+
+-- What to say if more than half of the seconds went to three or more pointwise
+-- operations in succession over one large shape; nil otherwise.
+function trace.fusible(steps, seconds)
+  local count, spent, shape = 0, 0, nil
+  for i, step in ipairs(steps) do
+    local result = large_row(step)
+    if result ~= shape then count, spent, shape = 0, 0, result end
+    count, spent = count + 1, spent + step.seconds
+    if result and count >= 3 and spent > seconds / 2 then
+      local after = steps[i + 1]
+      if not after or large_row(after) ~= shape then
+        return ("%d operations over %s would be one pass: ?fuse")
+               :format(count, shape:match "^%S+")
+      end
+    end
+  end
+end
+
 -- Runs a compiled block and calls each(step) for every operation; returns
 -- false if it failed.
 function trace.block(shell, unit, each)
@@ -81,7 +119,7 @@ end
 function trace.run(shell, text)
   local unit = shell.compile(text)
   if not unit then return end
-  local say, last = require "nacre.wrap_lines".say, ""
+  local say, last, steps = require "nacre.wrap_lines".say, "", {}
   local _, n, inside = trace.block(shell, unit, function(step)
     local place = trace.place(step)
     if place ~= last then
@@ -90,10 +128,16 @@ function trace.run(shell, text)
     end
     say(line(step))
     io.stdout:flush()
+    steps[#steps + 1] = step
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end
   say(("  %s, %s%s"):format(units.count(n, "operation"),
     units.seconds(inside), require "nacre.timing_text".emulatedmark()))
+  local note = not noted and trace.fusible(steps, inside)
+  if note then
+    noted = true
+    say("  " .. note)
+  end
 end
 
 -- shell.trace(f, ...): the steps as a list of tables, then what f gave.
