@@ -32,15 +32,11 @@ static void release(const Device *d, void *p, int64_t bytes) {
 }
 
 int nc_meta_novalues(void) {
-  if (nc_context->fusion) {
-    nc_fail(NC_EVALUE, "depends on values, which nacre.fuse does not know when "
-                       "it traces the function");
-    nc_hint("give the value to the function as an argument, or choose between "
-            "elements by nacre.where");
-    return NC_EVALUE;
-  }
-  return nc_fail(NC_EVALUE,
-                 "depends on values, which a dry run does not compute");
+  return nc_fail(NC_EVALUE, nc_context->fusion
+                                ? "depends on values, which nacre.fuse does "
+                                  "not know when it traces the function"
+                                : "depends on values, which a dry run does not "
+                                  "compute");
 }
 
 static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
