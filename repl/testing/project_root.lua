@@ -240,7 +240,7 @@ local function opensearcher(unit)
     local path, why = package.searchpath(name, package.path)
     if not path then return plainly(unit, why) end
     local f
-    f, why = loadfile(path)
+    f, why = _G.loadfile(path)
     if f then
       return function() return f(name, path) end, called(unit, path)
     end
