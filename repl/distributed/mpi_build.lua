@@ -53,35 +53,62 @@ local function kind_of(compiler, folder)
   return kind
 end
 
--- Writes the sources below the folder; gives those to be compiled.
-local function write_sources(folder)
-  local list = {}
-  for _, file in ipairs(host.mpi_sources()) do
-    local path = folder .. "/" .. file.name
-    make_folder(path:match "^(.*)/")
-    write(path, file.text)
-    if path:find "%.c$" then list[#list + 1] = quoted(path) end
+-- Writes the sources below the folder; adds their paths to the list.
+local function write_sources(folder, paths)
+  for i, file in ipairs(host.mpi_sources()) do
+    paths[i] = folder .. "/" .. file.name
+    make_folder(paths[i]:match "^(.*)/")
+    write(paths[i], file.text)
   end
-  return table.concat(list, " ")
+end
+
+-- A folder of this call alone: two may build beside each other, for two MPIs.
+local function scratch_folder(folder)
+  local unique = os.tmpname()
+  os.remove(unique)
+  local path = ("%s/build-%s"):format(folder, unique:match "[^/]*$")
+  make_folder(path)
+  return path
+end
+
+local function remove_scratch(scratch, paths)
+  for _, path in ipairs(paths) do os.remove(path) end
+  for _, path in ipairs(paths) do os.remove(path:match "^(.*)/") end
+  os.remove(scratch)
+end
+
+-- Compiles the sources to this file.
+local function compile(compiler, scratch, paths, to)
+  local words = {compiler, "-std=gnu17 -O3 -shared -fPIC -fvisibility=hidden",
+                 "-I" .. quoted(scratch), "-o", quoted(to)}
+  for _, path in ipairs(paths) do
+    if path:find "%.c$" then words[#words + 1] = quoted(path) end
+  end
+  if not os.execute(table.concat(words, " ") .. " -lpthread") then
+    error("the MPI plug-in could not be built: " .. compiler .. " failed", 0)
+  end
+end
+
+-- Builds in the scratch folder; the plug-in takes its name when it is whole.
+local function build_in(scratch, paths, folder)
+  local compiler = os.getenv "MPICC"
+  compiler = compiler and compiler ~= "" and compiler or "mpicc"
+  local kind = kind_of(compiler, scratch)
+  write_sources(scratch, paths)
+  local new = scratch .. "/" .. kind .. ".so"
+  compile(compiler, scratch, paths, new)
+  local path = ("%s/libnacre_%s.so"):format(folder, kind)
+  assert(os.rename(new, path))
+  return path
 end
 
 -- Builds the plug-in in this folder, or in that of the user's plug-ins.
 function mpi_build.build(folder)
   folder = folder or host.plugin_folder() or error("there is no home folder", 0)
-  local source = folder .. "/mpi-source"
-  local compiler = os.getenv "MPICC"
-  compiler = compiler and compiler ~= "" and compiler or "mpicc"
-  make_folder(source)
-  local kind = kind_of(compiler, source)
-  local files = write_sources(source)
-  local path = ("%s/libnacre_%s.so"):format(folder, kind)
-  local command = ("%s -std=gnu17 -O3 -shared -fPIC -fvisibility=hidden -I%s "
-                   .. "-o %s %s -lpthread"):format(compiler, quoted(source),
-                   quoted(path .. ".new"), files)
-  if not os.execute(command) then
-    error("the MPI plug-in could not be built: " .. compiler .. " failed", 0)
-  end
-  assert(os.rename(path .. ".new", path))
+  local scratch, paths = scratch_folder(folder), {}
+  local ok, path = pcall(build_in, scratch, paths, folder)
+  remove_scratch(scratch, paths)
+  if not ok then error(path, 0) end
   io.stdout:write(path, "\n")
 end
 

@@ -14,6 +14,7 @@ import threading
 import time
 
 LIMIT = 60      # seconds of a run
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def tool(name, mpi):

@@ -222,7 +222,10 @@ def test_plugin():
 def test_plugin_of_another_build():
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "source")
-        shutil.copytree(os.path.join(FOLDER, "mpi-source"), source)
+        for name in ("mpi", "core"):
+            shutil.copytree(ranks.ROOT / name, os.path.join(source, name),
+                            ignore=lambda _, names: {
+                                n for n in names if not n.endswith((".c", ".h"))})
         header = pathlib.Path(source, "core", "transport.h")
         text = re.sub(r"(#define NC_TRANSPORT_ABI) \d+", r"\1 9999",
                       header.read_text())
@@ -235,6 +238,16 @@ def test_plugin_of_another_build():
                         "-lpthread"], check=True)
         fails("", "the MPI plug-in was built for another version than",
               "nacre --build-mpi builds it again", n=2, plugin=path)
+
+
+def test_builds_beside_each_other():
+    with tempfile.TemporaryDirectory() as folder:
+        builds = [subprocess.Popen(
+            [NACRE, f"--build-mpi={folder}"], stdout=subprocess.DEVNULL,
+            env={**os.environ, "MPICC": ranks.tool("mpicc", MPI)})
+            for _ in range(4)]
+        assert [build.wait() for build in builds] == [0] * 4
+        assert os.listdir(folder) == [f"libnacre_{MPI}.so"]
 
 
 if __name__ == "__main__":
