@@ -28,7 +28,8 @@
 #define HUGE_FROM ((int64_t)4 << 20)
 #define CLASSES (64 * 8) /* eight steps an octave: 12 % lost at most */
 
-/* Under AddressSanitizer nothing is reused, so that it sees every error. */
+/* Under AddressSanitizer nothing is reused, and no block is larger than what was
+   asked for, so that it sees every error. */
 #if defined(__SANITIZE_ADDRESS__)
 #define REUSE 0
 #else
@@ -201,7 +202,8 @@ int nc_hostalloc(void **p, int64_t bytes) {
     cache[c] = cache[c]->next;
     nc_memory.cached -= size;
   } else {
-    if (over_free_memory(size) || (*p = new_block(size)) == NULL)
+    const int64_t exact = REUSE || bytes < 1 ? size : bytes;
+    if (over_free_memory(size) || (*p = new_block(exact)) == NULL)
       return fail_nomemory(bytes);
     count_miss(c, size);
     nc_memory.fresh += size;
