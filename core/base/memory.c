@@ -28,8 +28,8 @@
 #define HUGE_FROM ((int64_t)4 << 20)
 #define CLASSES (64 * 8) /* eight steps an octave: 12 % lost at most */
 
-/* Under AddressSanitizer nothing is reused, and no block is larger than what was
-   asked for, so that it sees every error. */
+/* Under AddressSanitizer nothing is reused, and no block is larger than what
+   was asked for, so that it sees every error. */
 #if defined(__SANITIZE_ADDRESS__)
 #define REUSE 0
 #else
