@@ -166,7 +166,10 @@ static void *new_block(int64_t bytes) {
   size_t align = bytes >= HUGE_FROM ? (size_t)HUGE_PAGE : ALIGNMENT;
   void *p = NULL;
   if (posix_memalign(&p, align, (size_t)bytes) != 0) return NULL;
-  if (bytes >= HUGE_FROM) madvise(p, (size_t)bytes, MADV_HUGEPAGE);
+  if (bytes >= HUGE_FROM) {
+    madvise(p, (size_t)bytes, MADV_HUGEPAGE);
+    nc_note_large(p, bytes);
+  }
   return p;
 }
 
@@ -216,6 +219,8 @@ int nc_hostalloc(void **p, int64_t bytes) {
 /* Returns a block of class c to the system. */
 static void return_block(void *p, int c) {
   const int64_t start = nc_now();
+  if (((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1) >= HUGE_FROM)
+    nc_forget_large(p);
   free(p);
   returned[c]++;
   nc_memory.freetime += nc_now() - start;

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
+
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
@@ -131,9 +133,11 @@ int nc_start_reader(ReaderProcess *r, const char *path,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (r->slots == MAP_FAILED) r->slots = NULL;
   r->fd = ends[1];
+  nc_hide_large(1);
   r->pid = r->slots ? fork() : -1;
   if (r->pid == 0) run_reader(r, serve, data);
   const int error = errno;
+  nc_hide_large(0);
   close(ends[1]);
   r->fd = ends[0];
   if (r->pid > 0) return NC_OK;
