@@ -7,9 +7,10 @@
 ** It is a copy of this process, without the large blocks of tensors, in which
 ** nothing runs but `serve': it uses the library, memory of its own and the
 ** functions below, no device, no other thread and no Lua.  It has no open
-** files but its own, and ends when this process does.  Requests and replies go through a socket, elements through
-** slots of memory that both share.  A file may have made the library run
-** anything: what comes from the reader is checked as what comes from a file.
+** files but its own, and ends when this process does.  Requests and replies go
+** through a socket, elements through slots of memory that both share.  A file
+** may have made the library run anything: what comes from the reader is checked
+** as what comes from a file.
 */
 #ifndef core_io_reader_process_h
 #define core_io_reader_process_h
