@@ -12,6 +12,7 @@
 
 #include "core/base/plugin.h"
 #include "core/tensor.h"
+#include "core/files.h"
 #include "core/op.h"
 
 static const Accelerator *accelerator;
@@ -43,7 +44,9 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .wrong_class = nc_wrong_class,
                              .bytestext = nc_bytestext,
                              .parallel = nc_parallel,
-                             .partly = nc_error_partial };
+                             .partly = nc_error_partial,
+                             .writefile = nc_writefile,
+                             .lasterror = nc_lasterror };
 
 /* Sets path to the library that NACRE_CUDA selects. */
 static int find_cuda(char path[NC_MAXPATH]) {

@@ -130,11 +130,11 @@ static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
     const ValueInfo *y = &info->f->value[p->result[i]];
     int constant;
     if (g[i] == NULL) continue;
-    if (g[i]->dtype != y->dtype || nc_device(g[i])->fused == NULL) return 0;
+    if (g[i]->dtype != y->dtype) return 0;
     if (!is_flat(g[i], info->f->uniform ? NULL : y, &constant)) return 0;
     if (!constant || *model == NULL) *model = g[i];
   }
-  return *model != NULL;
+  return *model != NULL && nc_fusion_is_ready(nc_device(*model), &k->code);
 }
 
 static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],

@@ -39,6 +39,11 @@ void emu_unpoison(cudaStream_t stream, const void *p, size_t n);
 typedef void (*EmuFunction)(void);
 EmuFunction emu_cublas(const char *symbol);
 
+/* The same of NVRTC, which calls the C++ compiler of the host, and of the
+   driver's library, which loads what that has made (host_compiler.c). */
+EmuFunction emu_nvrtc(const char *symbol);
+EmuFunction emu_driver(const char *symbol);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/fusion/nvrtc.h"
+#include "cuda/fusion/programs.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -72,13 +74,20 @@ static const char *device(char *out, size_t room, int i) {
   return out;
 }
 
-/* Line n: the versions, then the devices, then cuBLAS; NULL after the last.
+/* Line n: the versions, the devices, cuBLAS, NVRTC, a failure; NULL after the
+   last.
    The text is valid until the next call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
   if (n == nc_gpus + 1) return nc_cublas_info();
+  if (n == nc_gpus + 2) return nc_nvrtc_info();
+  if (n == nc_gpus + 3 && nc_fused_failure() != NULL) {
+    snprintf(text, sizeof text, "a fused function runs unfused: %.450s",
+             nc_fused_failure());
+    return text;
+  }
   return NULL;
 }
 
@@ -95,6 +104,15 @@ int nc_cuda_get(const char *name, int64_t *value) {
   FIGURE(copied_out);
   FIGURE(waits);
   FIGURE(opening);
+  FIGURE(fused);
+#undef FIGURE
+#define FIGURE(f)                     \
+  if (strcmp(name, "fused_" #f) == 0) \
+  return *value = nc_fused_figures().f, NC_OK
+  FIGURE(waiting);
+  FIGURE(compiled);
+  FIGURE(cached);
+  FIGURE(failed);
 #undef FIGURE
   if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
     int v = 0;

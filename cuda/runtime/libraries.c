@@ -36,9 +36,11 @@ static int try_folder(const LibrarySpec *w, const char *folder, size_t length,
   snprintf(path, sizeof path, "%.*s%s/lib%s.so.%d", (int)length, folder, tail,
            w->name, w->version);
   if (access(path, F_OK) != 0) return 0;
-  snprintf(beside, sizeof beside, "%.*s%s/lib%s.so.%d", (int)length, folder,
-           tail, w->beside, w->version);
-  dlopen(beside, RTLD_NOW | RTLD_LOCAL);
+  if (w->beside) {
+    snprintf(beside, sizeof beside, "%.*s%s/lib%s.so.%d", (int)length, folder,
+             tail, w->beside, w->version);
+    dlopen(beside, RTLD_NOW | RTLD_LOCAL);
+  }
   return nc_try_library(w, path);
 }
 
