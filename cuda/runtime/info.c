@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** info.c - describes the driver, the devices and cuBLAS in text, a line each,
-** which the shell shows for :doctor (Accelerator.fact); and settings and
+** info.c - describes the driver, the devices, cuBLAS and NCCL in text, a line
+** each, which the shell shows for :doctor (Accelerator.fact); and settings and
 ** counters by name.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/nccl/nccl_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -72,13 +73,14 @@ static const char *device(char *out, size_t room, int i) {
   return out;
 }
 
-/* Line n: the versions, then the devices, then cuBLAS; NULL after the last.
-   The text is valid until the next call. */
+/* Line n: the versions, the devices, cuBLAS, NCCL if it is in use; NULL after
+   the last.  The text is valid until the next call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
   if (n == nc_gpus + 1) return nc_cublas_info();
+  if (n == nc_gpus + 2) return nc_nccl_info();
   return NULL;
 }
 
