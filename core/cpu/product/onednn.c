@@ -301,10 +301,6 @@ static int is_fast(const DnnPrimitive *p) {
   return strncmp(name, "jit", 3) == 0 || strncmp(name, "brg", 3) == 0;
 }
 
-int nc_dnn_uses_amx(const DnnPrimitive *p) {
-  return strstr(name_of(p), "amx") != NULL;
-}
-
 static int make_reorder(const DnnPrimitive *p, int i, void **reorder) {
   const void *plain = p->of[i].plain.at, *wanted = p->of[i].wanted;
   const int out = i == p->computed;
