@@ -77,9 +77,8 @@ static int run_parts(DnnProduct *v) {
   return r;
 }
 
-/* Does oneDNN have kernels for the dtype on this processor?  Asked once.  (Ours
-   of pair_gemm.c come first: oneDNN 2.6 computes some sizes by AMX with
-   registers that it has not set up, and is no faster.) */
+/* Does oneDNN have kernels for the dtype on this processor?  Asked once.  Ours
+   of pair_gemm.c come first: its are no faster. */
 static int multiplies(DType type) {
   static _Atomic int known[2]; /* of float16 and bfloat16: 0, no 1, yes 2 */
   _Atomic int *answer = &known[type == DT_bf16];
