@@ -17,10 +17,9 @@ typedef struct Gemm {
   int64_t cs;                 /* step to the next row */
   Scalar alpha;
   int beta;                   /* 0 (c need not be set) or 1 */
-  int rounded;                /* of bfloat16: c is bfloat16, too, and has at
-                                 most NC_PAIR_ROWS rows; else float32 */
+  int rounded;                /* of bfloat16: c is bfloat16, too; else it is
+                                 float32 */
 } Gemm;
-#define NC_PAIR_ROWS 256
 
 /* Opens the BLAS at the first call.  Fails only if NACRE_BLAS names a library
    that cannot be used. */

@@ -61,7 +61,7 @@ static void choose_tiles(BmmWork *p) {
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
   if (p->x[0]->dtype == DT_bf16) {
-    p->tile[0] = even_tile(p->m, p->m > NC_PAIR_ROWS ? NC_PAIR_ROWS : 128);
+    p->tile[0] = even_tile(p->m, p->m > 256 ? 256 : 128);
     p->tile[1] = even_tile(p->n, 256);
     if (p->rounded) p->tile[2] = p->k;
   }

@@ -12,6 +12,7 @@
 
 #define PAIRS 256   /* of rows of b that are packed at once */
 #define COLUMNS 256 /* of b */
+#define ROWS 256    /* of a result whose sums are kept until the end */
 #define MOST_WIDTH 32
 
 /* A block of a product: columns j0..j0+n-1 of b, its rows k0..k0+k-1. */
@@ -25,7 +26,7 @@ typedef struct PairBlock {
   _Alignas(64) uint32_t rows[NC_AMX_ROWS * NC_TILE_STEP];
   _Alignas(64) uint32_t panels[PAIRS * COLUMNS];
   /* of a result that is rounded at the end, and rows of the last tile */
-  _Alignas(64) float sums[(NC_PAIR_ROWS + NC_AMX_ROWS) * COLUMNS];
+  _Alignas(64) float sums[(ROWS + NC_AMX_ROWS) * COLUMNS];
 } PairBlock;
 
 /* A tile: rows i..i+m-1 of a, columns j..j+n-1 of the block. */
@@ -148,23 +149,35 @@ static void multiply_block(PairBlock *p) {
   }
 }
 
-void nc_pair_gemm(const Gemm *g) {
-  const Kernels *kernels = nc_kernels();
-  AmxState before;
+/* At most ROWS rows, if c is rounded. */
+static void multiply_rows(const Gemm *g, int amx) {
   PairBlock p;
   p.g = g;
-  p.amx = nc_multiplies_pairs() == NC_PAIRS_BY_AMX;
-  p.width = kernels->tile_bytes / (int64_t)sizeof(float);
-  p.height = p.amx ? NC_AMX_ROWS : kernels->tile_rows;
-  if (p.amx) kernels->amx.begin(&before);
+  p.amx = amx;
+  p.width = nc_kernels()->tile_bytes / (int64_t)sizeof(float);
+  p.height = amx ? NC_AMX_ROWS : nc_kernels()->tile_rows;
   for (p.j0 = 0; p.j0 < g->n; p.j0 += COLUMNS) {
     p.n = nc_min(g->n - p.j0, COLUMNS);
     for (p.k0 = 0; p.k0 < g->k && !nc_interrupted; p.k0 += 2 * PAIRS) {
       p.k = nc_min(g->k - p.k0, 2 * PAIRS);
       p.pairs = nc_ceil_div(p.k, 2);
-      if (p.amx) p.pairs = nc_ceil_div(p.pairs, NC_AMX_DEPTH) * NC_AMX_DEPTH;
+      if (amx) p.pairs = nc_ceil_div(p.pairs, NC_AMX_DEPTH) * NC_AMX_DEPTH;
       multiply_block(&p);
     }
   }
-  if (p.amx) kernels->amx.end(&before);
+}
+
+void nc_pair_gemm(const Gemm *g) {
+  const int amx = nc_multiplies_pairs() == NC_PAIRS_BY_AMX;
+  const int64_t most = g->rounded ? ROWS : g->m;
+  Gemm part = *g;
+  AmxState before;
+  if (amx) nc_kernels()->amx.begin(&before);
+  for (int64_t i = 0; i < g->m; i += most) {
+    part.m = nc_min(most, g->m - i);
+    part.a = (const uint16_t *)g->a + i * g->as[0];
+    if (g->rounded) part.c = (uint16_t *)g->c + i * g->cs;
+    multiply_rows(&part, amx);
+  }
+  if (amx) nc_kernels()->amx.end(&before);
 }
