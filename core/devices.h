@@ -417,6 +417,8 @@ int nc_synchronize_working(void);
 ** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened
 ** at first use; see plugin.c.  Ordinals count from 0.
 */
+#include "core/device_teams.h"
+
 typedef struct Stream Stream;
 typedef struct Event Event;
 
@@ -524,6 +526,7 @@ typedef struct Accelerator {
   const Device *const *device;
 #define X(type, name, parameters) type(*name) parameters;
   ACCELERATOR_CALLS(X)
+  DEVICE_TEAM_CALLS(X)
 #undef X
 } Accelerator;
 
@@ -561,6 +564,11 @@ typedef struct Host {
   void (*partly)(void);       /* nc_error_partial */
   int (*writefile)(const char *path, const void *p, int64_t n);
   const Error *(*lasterror)(void);
+  /* The host waits for this operation since `waited' seconds: fails if another
+     rank failed, or the time is over (Transport.watch). */
+  int (*watch)(struct Team *t, const struct Coll *c, double waited);
+  void (*lose)(struct Team *t);       /* Transport.lose */
+  void (*error_peer)(int rank, const char *host);
 } Host;
 
 extern const Host nc_forplugins;
@@ -573,7 +581,7 @@ extern const Host nc_forplugins;
 #define NC_REQUESTBYTES \
   (0 DEVICE_REQUESTS(NC_REQUESTSIZE) OPTIONAL_REQUESTS(NC_REQUESTSIZE))
 
-#define NC_ABI 4
+#define NC_ABI 5
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
 

@@ -196,8 +196,7 @@ int nc_multiprocessors(const Device *d) {
 /* Writes the UUID of a device, as nvidia-smi shows it. */
 static void uuid(char out[48], const struct cudaDeviceProp *p) {
 #ifdef NC_EMULATED
-  (void)p;
-  snprintf(out, 48, "emulated");
+  snprintf(out, 48, "emulated-%d", p->pciBusID);
 #else
   const unsigned char *b = (const unsigned char *)p->uuid.bytes;
   int n = snprintf(out, 48, "GPU-");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** info.c - describes the driver, the devices and cuBLAS in text, a line each,
-** which the shell shows for :doctor (Accelerator.fact); and settings and
+** info.c - describes the driver, the devices, cuBLAS and NCCL in text, a line
+** each, which the shell shows for :doctor (Accelerator.fact); and settings and
 ** counters by name.
 */
 #define _POSIX_C_SOURCE 200809L
@@ -10,6 +10,7 @@
 
 #include "cuda/fusion/nvrtc.h"
 #include "cuda/fusion/programs.h"
+#include "cuda/nccl/nccl_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -74,20 +75,26 @@ static const char *device(char *out, size_t room, int i) {
   return out;
 }
 
-/* Line n: the versions, the devices, cuBLAS, NVRTC, a failure; NULL after the
-   last.
-   The text is valid until the next call. */
+/* Why a fused function runs unfused; NULL if none does. */
+static const char *fused_failure(void) {
+  static char text[512];
+  const char *why = nc_fused_failure();
+  if (why == NULL) return NULL;
+  snprintf(text, sizeof text, "a fused function runs unfused: %.450s", why);
+  return text;
+}
+
+/* Line n: the versions, the devices, cuBLAS, NVRTC, NCCL if it is in use, a
+   failure; NULL after the last.  The text is valid until the next call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
+  const char *const last[] = { nc_cublas_info(), nc_nvrtc_info(),
+                               nc_nccl_info(), fused_failure() };
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
-  if (n == nc_gpus + 1) return nc_cublas_info();
-  if (n == nc_gpus + 2) return nc_nvrtc_info();
-  if (n == nc_gpus + 3 && nc_fused_failure() != NULL) {
-    snprintf(text, sizeof text, "a fused function runs unfused: %.450s",
-             nc_fused_failure());
-    return text;
-  }
+  n -= nc_gpus + 1;
+  for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+    if (last[i] != NULL && n-- == 0) return last[i];
   return NULL;
 }
 

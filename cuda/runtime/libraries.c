@@ -2,7 +2,7 @@
 /*
 ** libraries.c - searches for NVIDIA's libraries.  They come with the CUDA
 ** toolkit or with Python packages, whose folders the loader does not search.
-** cuda/product/cublas_library.c calls it.
+** cuda/product/cublas_library.c and cuda/nccl/nccl_library.c call it.
 **
 ** The order is: the folders in NACRE_CUDA_LIBRARIES, the loader's own search,
 ** a toolkit, then Python environments: the active one, those of the programs

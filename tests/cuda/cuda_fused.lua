@@ -161,8 +161,8 @@ local function gradients(t)
     end
     local before = machine.figure "fused"
     local got = table.pack(run(fused))
-    check(not runs or machine.figure "fused" > before, "gradients of %s: unfused",
-          table.concat(names, " "))
+    check(not runs or machine.figure "fused" > before,
+          "gradients of %s: unfused", table.concat(names, " "))
     for k = 1, 3 do
       check((got[k] == nil) == (want[k] == nil) and
             (got[k] == nil or same(got[k], want[k], true)),
