@@ -69,8 +69,8 @@ end
 -- A parameter: its name, its type, and how it is passed; pointers with `write'
 -- if the kernel may write there.
 local function read_parameter(text)
-  local name = text:match "([%a_][%w_]*)%s*$"
-  local p = {name = name, text = text:match "^%s*(.-)%s*$":gsub("%s+", " ")}
+  local p = {name = text:match "([%a_][%w_]*)%s*$" or "it",
+             text = text:match "^%s*(.-)%s*$":gsub("%s+", " ")}
   local own = text:sub(1, #text - #text:match "[%w_]*%s*$")
   local pointer, constant = own:find "%*" ~= nil,
                             own:match "^[^*]*":find "%f[%w]const%f[%W]"
@@ -106,7 +106,7 @@ local function marked(log, source)
   local lines, out, shown = {}, {}, 0
   for line in (source .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
   for line in log:gmatch "[^\n]+" do
-    local n, text = line:match "^kernel%.cu%((%d+)%)%s*:%s*(.*)$"
+    local n, text = line:match "^[^%s(]+%((%d+)%)%s*:%s*(.*)$"
     if not n then n, text = line:match "^[^:]*:(%d+):%d+: (.*)$" end
     if n and text:find "error" and shown < 5 then
       shown = shown + 1
