@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Fused functions on a device, whose kernels are compiled at run time: every
--- pointwise operation and gradient, in each dtype, reductions of lines, layouts,
+-- Fused functions on a device, whose kernels are compiled at run time: each
+-- pointwise operation and gradient, in all dtypes, sums of lines, layouts,
 -- numbers, in place. On the emulated device the host's compiler compiles them
 -- (NACRE_NVRTC names the folder of the sources), and the bits are those of the
 -- operations one by one; on a GPU they may round differently.
