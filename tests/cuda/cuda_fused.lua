@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- Fused functions on a device, whose kernels are compiled at run time: every
--- pointwise operation and gradient, in each dtype, reductions of lines, layouts,
--- numbers, in place. On the emulated device the host's compiler compiles them
--- (NACRE_NVRTC names the folder of the sources), and the bits are those of the
--- operations one by one; on a GPU they may round differently.
+-- pointwise operation and gradient, in each dtype, reductions of lines,
+-- layouts, numbers, in place. On the emulated device the host's compiler
+-- compiles them (NACRE_NVRTC names the folder of the sources), and the bits are
+-- those of the operations one by one; on a GPU they may round differently.
 -- Run by: NACRE_FUSE=wait nacre tests/cuda/cuda_fused.lua [dtype ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
