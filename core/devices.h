@@ -440,6 +440,32 @@ typedef struct MemoryInfo {
   int64_t retries;            /* the cache was given back to allocate again */
 } MemoryInfo;
 
+typedef struct RawKernel RawKernel;
+
+typedef struct RawSource {
+  const char *text;           /* CUDA C++ */
+  const char *name;           /* of the kernel in it: "f", "f<float>" */
+  const char *const *option;  /* of the compiler; NULL at the end */
+} RawSource;
+
+typedef struct RawLaunch {
+  int device;
+  unsigned grid[3], block[3];
+  unsigned shared;            /* bytes of dynamic shared memory */
+  void **parameter;           /* where each is */
+  Tensor *const *tensor;      /* that the parameters point to */
+  int ntensors;
+} RawLaunch;
+
+typedef struct RawFacts {
+  int registers;              /* of a thread */
+  int local;                  /* bytes of a thread in memory: spills, arrays */
+  int shared, constant;       /* bytes */
+  int threads;                /* of a block, at most */
+  int blocks;                 /* of so many threads, at once on a
+                                 multiprocessor */
+} RawFacts;
+
 /* The functions of an accelerator: X(type of the result, name, parameters). The
    fields of Accelerator and the functions nc_cuda_<name> come from it.  A set
    of streams of device i has a bit for each, by number: join makes the current
@@ -474,6 +500,14 @@ typedef struct MemoryInfo {
   X(int, queryevent, (Event *e, int *done))                               \
   X(int, waitevent, (Event *e))                                           \
   X(int, elapsed, (double *ms, Event *from, Event *to))                   \
+  /* Kernels of the user's own text, compiled for device i.  After a failure \
+     in the text *log is what the compiler says, until the next call. */     \
+  X(int, newkernel, (RawKernel **k, int i, const RawSource *s,            \
+                     const char **log))                                   \
+  X(void, freekernel, (RawKernel *k))                                     \
+  X(int, launchkernel, (RawKernel *k, const RawLaunch *l))                \
+  X(int, kernelfacts, (RawKernel *k, int i, int threads, RawFacts *f))    \
+  X(const char *, kernelptx, (const RawKernel *k)) /* NULL: there is none */ \
   /* Settings by name: "allow_tf32" (0, 1); and figures, which cannot be  \
      set: see cuda.h. */                                                  \
   X(int, get, (const char *name, int64_t *value))                         \
