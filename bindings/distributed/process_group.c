@@ -251,7 +251,36 @@ static void share_cores(const Transport *t) {
   nc_setthreads(n / t->localsize > 0 ? n / t->localsize : 1);
 }
 
-/* init_process_group(backend, timeout, check) */
+/* Raises an error unless the value at index i, which scripts for other
+   launchers give, is what the launcher says. [-0, +0, e] */
+static void check_given(lua_State *L, int i, const char *name, int is) {
+  const lua_Integer given = luaL_optinteger(L, i, -1);
+  if (given < 0 || given == is) return;
+  nc_fail(NC_EVALUE, "%s is %lld, but the launcher has made it %d", name,
+          (long long)given, is);
+  nc_hint("mpirun -n N nacre SCRIPT; get_rank() and get_world_size() are what "
+          "the launcher says");
+  nl_check_as(L, NC_EVALUE, "init_process_group");
+}
+
+static int refuse_backend(lua_State *L, const char *name) {
+  nc_fail(NC_EVALUE, "backend must be auto, mpi or single, not '%s'", name);
+  nc_hint("init_process_group(): tensors travel over MPI");
+  nl_check_as(L, NC_EVALUE, "init_process_group");
+  return 0;
+}
+
+/* The launcher connects the processes, not an address. [-0, +0, e] */
+static void check_method(lua_State *L, int i) {
+  const char *method = luaL_optstring(L, i, "env://");
+  if (strcmp(method, "env://") == 0) return;
+  nc_fail(NC_EVALUE, "init_method '%s': the launcher connects the processes",
+          method);
+  nc_hint("mpirun -n N nacre SCRIPT, which needs no init_method");
+  nl_check_as(L, NC_EVALUE, "init_process_group");
+}
+
+/* init_process_group(backend, timeout, check, init_method, world_size, rank) */
 static int init_process_group(lua_State *L) {
   static const char *const backends[] = { "auto", "single", "mpi", NULL };
   const char *op = "init_process_group";
@@ -263,12 +292,13 @@ static int init_process_group(lua_State *L) {
   if (initialized && nc_open_transport())
     return nl_error(L, op, "it was called already");
   while (backends[b] && strcmp(backends[b], name) != 0) b++;
-  if (backends[b] == NULL)
-    return nl_error(L, op, "backend must be auto, mpi or single, not '%s'",
-                    name);
+  if (backends[b] == NULL) return refuse_backend(L, name);
+  check_method(L, 4);
   s.timeout = luaL_optnumber(L, 2, s.timeout);
   if (!lua_isnoneornil(L, 3)) s.check = lua_toboolean(L, 3);
   nl_check_as(L, nc_transport(&t, (Backend)b), op);
+  check_given(L, 5, "world_size", t->size);
+  check_given(L, 6, "rank", t->rank);
   t->configure(&s);
   if (!initialized) share_cores(t);
   initialized = 1;
@@ -312,7 +342,9 @@ int nl_tell_failure(lua_State *L) {
 }
 
 #define GROUP_ARG "group:any=nil"
-#define INIT "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil"
+#define INIT                                                        \
+  "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, " \
+  "init_method:text=nil, world_size:int=nil, rank:int=nil"
 
 const Bound nl_process_groups[] = {
   { "is_available", is_available, "-> boolean",
@@ -320,7 +352,8 @@ const Bound nl_process_groups[] = {
   { "init_process_group", init_process_group, INIT,
     "connects the processes that a launcher has started; one that was not "
     "launched is rank 0 of 1. timeout is the limit of every wait, in seconds; "
-    "check compares what the ranks ask for",
+    "check compares what the ranks ask for; world_size and rank must be those "
+    "of the launcher",
     1 },
   { "is_initialized", is_initialized, "-> boolean",
     "was init_process_group called?", 1 },
@@ -333,7 +366,8 @@ const Bound nl_process_groups[] = {
     1 },
   { "get_world_size", get_world_size, GROUP_ARG " -> integer",
     "how many processes the group has; -1 if this one is not in it", 1 },
-  { "get_node_local_rank", get_node_local_rank, "-> integer",
+  { "get_node_local_rank", get_node_local_rank,
+    "fallback_rank:int=nil -> integer",
     "the number of this process among those of its machine, from 0", 1 },
   { "get_backend", get_backend, "-> text", "\"mpi\" or \"single\"", 1 },
   { "get_process_group_ranks", get_process_group_ranks, GROUP_ARG " -> list",

@@ -12,6 +12,7 @@
 
 #include "core/base/plugin.h"
 #include "core/tensor.h"
+#include "core/files.h"
 #include "core/op.h"
 #include "core/transport.h"
 
@@ -57,6 +58,8 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .bytestext = nc_bytestext,
                              .parallel = nc_parallel,
                              .partly = nc_error_partial,
+                             .writefile = nc_writefile,
+                             .lasterror = nc_lasterror,
                              .watch = watch,
                              .lose = lose,
                              .error_peer = nc_error_peer };

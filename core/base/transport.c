@@ -39,15 +39,19 @@ static const TransportCore for_transports = { .abi = NC_TRANSPORT_ABI,
 static const struct Launcher {
   const char *size; /* a variable with the number of processes */
   const char *mpi;  /* whose launcher sets it; or several do */
-} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "openmpi" },
-                  { "PMI_SIZE", "mpich" },
-                  { "SLURM_STEP_NUM_TASKS", NULL },
-                  { NULL, NULL } };
+  const char *with; /* a variable without which that of the size means nothing;
+                       or NULL */
+} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "openmpi", NULL },
+                  { "PMI_SIZE", "mpich", NULL },
+                  { "SLURM_STEP_NUM_TASKS", NULL, NULL },
+                  { "WORLD_SIZE", NULL, "TORCHELASTIC_RUN_ID" }, /* torchrun */
+                  { NULL, NULL, NULL } };
 
 /* The launcher that started several processes, and how many; or NULL. */
 static const struct Launcher *find_launcher(int *n) {
   for (const struct Launcher *l = launchers; l->size; l++) {
     const char *size = getenv(l->size);
+    if (l->with && getenv(l->with) == NULL) continue;
     if (size && (*n = atoi(size)) > 1) return l;
   }
   *n = 1;
@@ -108,8 +112,8 @@ static int check_launcher(const Transport *t) {
   const struct Launcher *l = find_launcher(&n);
   if (l == NULL || t->size > 1) return NC_OK;
   nc_fail(NC_EDEVICE,
-          "the launcher started %d processes (%s), but %s sees one: it is "
-          "another MPI than the launcher's",
+          "the launcher started %d processes (%s), but %s sees one: the "
+          "launcher is not that of this MPI",
           n, l->size, t->library);
   nc_hint("use the launcher of that MPI, or nacre --build-mpi with the mpicc "
           "of this launcher's");

@@ -45,6 +45,11 @@ EmuFunction emu_nccl(const char *symbol);
    itself: to be called while the host waits for those processes. */
 void emu_progress(void);
 
+/* The same of NVRTC, which calls the C++ compiler of the host, and of the
+   driver's library, which loads what that has made (host_compiler.c). */
+EmuFunction emu_nvrtc(const char *symbol);
+EmuFunction emu_driver(const char *symbol);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** gpu.h - the state of a device: its streams, its memory, its errors.  Only the
-** files of cuda/runtime and cuda/nccl, cuda/product/cublas_library.c and tests
-** include it; kernels and their launchers use cuda.h.
+** files of cuda/runtime and cuda/nccl, cuda/product/cublas_library.c,
+** cuda/fusion/programs.c and tests include it; kernels and their launchers use
+** cuda.h.
 **
 ** A device is opened at its first use (nc_open), so that unused devices cost
 ** nothing.  Only the thread that runs the program uses this state; there are no
@@ -80,7 +81,7 @@ typedef struct EventPool {        /* unused CUDA events */
 struct Gpu {
   Device device;              /* first: a Gpu is a Device */
   char name[24];
-  int ordinal, isopen, processors;
+  int ordinal, isopen, processors, capability;
   int64_t total;              /* bytes of memory */
   char why[200];              /* the sticky error; "": it works */
   const char *latest;         /* the operation launched last, or NULL */

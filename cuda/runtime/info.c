@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/fusion/nvrtc.h"
+#include "cuda/fusion/programs.h"
 #include "cuda/nccl/nccl_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
@@ -73,14 +75,26 @@ static const char *device(char *out, size_t room, int i) {
   return out;
 }
 
-/* Line n: the versions, the devices, cuBLAS, NCCL if it is in use; NULL after
-   the last.  The text is valid until the next call. */
+/* Why a fused function runs unfused; NULL if none does. */
+static const char *fused_failure(void) {
+  static char text[512];
+  const char *why = nc_fused_failure();
+  if (why == NULL) return NULL;
+  snprintf(text, sizeof text, "a fused function runs unfused: %.450s", why);
+  return text;
+}
+
+/* Line n: the versions, the devices, cuBLAS, NVRTC, NCCL if it is in use, a
+   failure; NULL after the last.  The text is valid until the next call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
+  const char *const last[] = { nc_cublas_info(), nc_nvrtc_info(),
+                               nc_nccl_info(), fused_failure() };
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
-  if (n == nc_gpus + 1) return nc_cublas_info();
-  if (n == nc_gpus + 2) return nc_nccl_info();
+  n -= nc_gpus + 1;
+  for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+    if (last[i] != NULL && n-- == 0) return last[i];
   return NULL;
 }
 
@@ -97,6 +111,15 @@ int nc_cuda_get(const char *name, int64_t *value) {
   FIGURE(copied_out);
   FIGURE(waits);
   FIGURE(opening);
+  FIGURE(fused);
+#undef FIGURE
+#define FIGURE(f)                     \
+  if (strcmp(name, "fused_" #f) == 0) \
+  return *value = nc_fused_figures().f, NC_OK
+  FIGURE(waiting);
+  FIGURE(compiled);
+  FIGURE(cached);
+  FIGURE(failed);
 #undef FIGURE
   if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
     int v = 0;

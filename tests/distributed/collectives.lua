@@ -226,6 +226,21 @@ else
   assert(not ok and e.message == "this process is not in the group")
 end
 
+assert(dist.get_world_size(dist.group.WORLD) == size)
+local backwards = {}
+for r = size - 1, 0, -1 do backwards[#backwards + 1] = r end
+local reversed = dist.split_group(nil, {backwards})
+assert(dist.get_rank(reversed) == size - 1 - rank)
+local x = nacre.tensor{rank}
+dist.broadcast(x, {group_src = 0, group = reversed})
+assert(x[1] == size - 1)
+assert(dist.gather(x, {group_dst = 0, group = reversed}) == nil
+       or rank == size - 1)
+if size % 2 == 0 then
+  local own, all = dist.new_subgroups(2)
+  assert(dist.get_rank(own) == rank % 2 and #all == size // 2)
+end
+
 -- ---- values
 local value = {rank = rank, "a", {1.5, true, false},
                [3] = ("x"):rep(rank * 999),
@@ -291,6 +306,14 @@ for r = 1, size do numbers[r] = r end
 refused("element 1 is not a tensor", dist.all_to_all, numbers, numbers)
 refused(("there is no rank %d in the group"):format(size), dist.gather_object,
         1, size)
+refused("src and group_src exclude each other", dist.broadcast, nacre.ones(1),
+        {src = 0, group_src = 0})
+refused("rank is ", function()
+  dist.destroy_process_group()
+  local _, e = pcall(dist.init_process_group, {rank = rank + 1})
+  dist.init_process_group {rank = rank, world_size = size}
+  error(e, 0)
+end)
 refused("color must be below 2^31, not 4294967296", dist.split, 1 << 32)
 
 dist.barrier()
