@@ -568,7 +568,6 @@ typedef struct Host {
      rank failed, or the time is over (Transport.watch). */
   int (*watch)(struct Team *t, const struct Coll *c, double waited);
   void (*lose)(struct Team *t);       /* Transport.lose */
-  void (*error_peer)(int rank, const char *host);
 } Host;
 
 extern const Host nc_forplugins;
