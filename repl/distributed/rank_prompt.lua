@@ -71,10 +71,12 @@ local function submit(text)
 end
 
 -- For Open MPI: more ranks than cores are no mistake at a prompt (4, and 5),
--- nor is it told what Ctrl-C does.
+-- nor is it told what Ctrl-C does. For MPICH: what renewals leave behind is
+-- nothing that its transport UCX need list at the end.
 local OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe=1 " ..
   "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
-local QUIET = "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}"
+local QUIET = "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1} " ..
+  "UCX_LOG_LEVEL=${UCX_LOG_LEVEL:-error}"
 
 local function command(launch, words)
   local list = {launch, quoted(process.real_path "/proc/self/exe" or "nacre")}
