@@ -75,7 +75,8 @@ end
 -- nothing that its transport UCX need list at the end.
 local OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe=1 " ..
   "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
-local QUIET = "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1} " ..
+local QUIET =
+  "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1} " ..
   "UCX_LOG_LEVEL=${UCX_LOG_LEVEL:-error}"
 
 local function command(launch, words)
