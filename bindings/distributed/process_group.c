@@ -220,10 +220,19 @@ static int get_backend(lua_State *L) {
   return 1;
 }
 
-/* {rank=, size=, local_rank=, local_size=, host=, library=} */
+/* How tensors on the current device go to the other processes; NULL: none has
+   been there. */
+static const char *device_way(const Transport *t) {
+  const Accelerator *a = nc_open_accelerator();
+  return a ? nc_device_way(t->world, a->device[a->current()]) : NULL;
+}
+
+/* {rank=, size=, local_rank=, local_size=, host=, library=, gpu=} */
 static int info(lua_State *L) {
   const Transport *t = nl_transport(L, "info");
-  lua_createtable(L, 0, 7);
+  const char *way = device_way(t);
+  lua_createtable(L, 0, 8);
+  if (way) nl_set_string(L, "gpu", way);
   nl_set_string(L, "backend", t->name);
   nl_set_string(L, "library", t->library);
   nl_set_string(L, "host", t->host(t->rank));
@@ -318,7 +327,10 @@ static int destroy_process_group(lua_State *L) {
     initialized = in_session;
     return 0;
   }
-  if (g->team) t->freeteam(g->team);
+  if (g->team) {
+    nc_free_device_teams(g->team);
+    t->freeteam(g->team);
+  }
   *g = (Group){ .destroyed = 1 };
   return 0;
 }
@@ -326,6 +338,7 @@ static int destroy_process_group(lua_State *L) {
 static int renew(lua_State *L) {
   Team *world;
   nl_check_as(L, nl_transport(L, "renew")->renew(&world), "renew");
+  nc_free_failed_device_teams();
   return 0;
 }
 
@@ -390,6 +403,9 @@ const Bound nl_process_groups[] = {
     "every process must call it. Other groups that were left stay unusable",
     1 },
   { "info", info, "-> table",
-    "rank, size, local_rank, local_size, host, backend, library", 1 },
+    "rank, size, local_rank, local_size, host, backend, library; gpu, after an "
+    "operation on tensors of the current one: \"nccl\", or why they pass "
+    "through the host",
+    1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

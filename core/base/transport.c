@@ -30,7 +30,8 @@ static const TransportCore for_transports = { .abi = NC_TRANSPORT_ABI,
                                               .hint = nc_hint,
                                               .error_peer = nc_error_peer,
                                               .interrupted = &nc_interrupted,
-                                              .fold = nc_fold_into };
+                                              .fold = nc_fold_into,
+                                              .idle = nc_device_progress };
 
 /*
 ** What launchers tell the processes that they start
@@ -184,6 +185,20 @@ static int never_broken(const Team *t) {
   return 0;
 }
 
+static int announce(Coll *c) {
+  c->number = 1;
+  return NC_OK;
+}
+
+static int watch(Team *t, const Coll *c, double waited) {
+  (void)t, (void)c, (void)waited;
+  return NC_OK;
+}
+
+static void lose(Team *t) {
+  (void)t;
+}
+
 static int start(Work **w, const Coll *c) {
   *w = NULL;
   if (c->kind == COLL_send || c->kind == COLL_recv)
@@ -239,6 +254,9 @@ static const Transport single = { .name = "single",
                                   .place = place,
                                   .worldrank = worldrank,
                                   .broken = never_broken,
+                                  .announce = announce,
+                                  .watch = watch,
+                                  .lose = lose,
                                   .start = start,
                                   .test = test,
                                   .wait = wait,
@@ -290,6 +308,8 @@ const Transport *nc_open_transport(void) {
 
 void nc_leave_transport(int status) {
   const Transport *t = transport;
+  if (t == NULL) return;
   transport = NULL;
-  if (t) t->leave(status);
+  t->leave(status);
+  nc_free_device_teams(NULL);
 }

@@ -42,6 +42,18 @@ function shell.userglobals()
   return names
 end
 
+-- Removes the user's variables and gives the initial globals their values back.
+-- Returns how many were removed.
+function shell.remove_variables()
+  local names = shell.userglobals()
+  for _, name in ipairs(names) do rawset(_G, name, nil) end
+  for name, v in next, builtin do
+    if v ~= RESULT then rawset(_G, name, v) end
+  end
+  shell.forget()
+  return #names
+end
+
 local function error_stream()
   return shell.transcript and "stdout" or "stderr"
 end
