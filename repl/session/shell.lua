@@ -531,10 +531,8 @@ function shell.indent(text, rest)
 end
 
 function shell.complete(text, point)
-  local left, right = text:sub(1, point), text:sub(point + 1)
-  local ask = shell.reader and shell.reader.candidates
-  return ask and ask(left, right) or
-         require "nacre.completion".candidates(left, right)
+  return require "nacre.completion".candidates(text:sub(1, point),
+                                             text:sub(point + 1))
 end
 
 -- What a global is: "tensor", "known", "unknown"; nil if only a metamethod or

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A hundred times, a rank fails in the middle of an operation of the others, and
--- all renew the world. The memory of what was given up does not add up.
+-- A hundred times, a rank fails in the middle of an operation of the others,
+-- and all renew the world. The memory of what was given up does not add up.
 -- Started once for each rank.
 local dist = nacre.distributed
 dist.init_process_group()

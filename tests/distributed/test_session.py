@@ -132,7 +132,8 @@ def test_command_line():
         script = os.path.join(folder, "a script.lua")
         pathlib.Path(script).write_text(
             "nacre.distributed.init_process_group()\n"
-            "print('rank', nacre.distributed.get_rank(), ...)\n"
+            "io.write(('rank\\t%d\\t%s\\n'):format("
+            "nacre.distributed.get_rank(), table.concat({...}, '\\t')))\n"
             "if arg[1] == 'fail' then error 'bad' end\n", encoding="ascii")
         out = command_line(["-e", "one = 1", script, "it's", "-e"])
         assert sorted(out.splitlines()) == ["rank\t0\tit's\t-e",
@@ -256,6 +257,19 @@ def test_interrupt():
         stopped = ",".join(stopped).replace("0-2", "0,1,2").split(",")
         assert sorted(stopped) == ["0", "1", "2"], out
         assert "Forwarding signal" not in out, out
+
+
+def test_stopped_rank():
+    """The third Ctrl-C ends a job in which a rank does not answer."""
+    p = start()
+    p.stdin.write("@1 os.execute 'kill -STOP $PPID'\n")
+    p.stdin.flush()
+    time.sleep(2)
+    for _ in range(3):
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    out, _ = p.communicate("1\n", timeout=ranks.LIMIT)
+    expect(out, "Ctrl-C once more ends the job", "the job has ended with status")
 
 
 def test_interrupted_backward():

@@ -77,7 +77,9 @@ for _, by_all in ipairs {true, false} do
     for i = 1, batches(rank) do
       zero:zero_grad()
       if i % 2 == 1 then -- of two batches
-        net:no_sync(function() net(batch(i, rank)):square():mean():backward() end)
+        net:no_sync(function()
+          net(batch(i, rank)):square():mean():backward()
+        end)
       end
       net(batch(i, rank)):square():mean():backward()
       zero:step()

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- comm_hooks.lua - how DistributedDataParallel may send a bucket of gradients:
--- ddp:register_comm_hook(group, hook), where hook is one of these or the user's.
+-- ddp:register_comm_hook(group, hook), with one of these or the user's.
 local all = ...
 local blocks = all.blocks
 local dist = all.space "distributed"

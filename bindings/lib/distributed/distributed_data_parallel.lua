@@ -187,8 +187,8 @@ function Parallel:no_sync(fn, ...)
   return fn(...)
 end
 
--- hook(state, bucket) sends a bucket of gradients in the place of all_reduce. It
--- gives a work, or a function, whose result is the average, or the average.
+-- hook(state, bucket) sends a bucket of gradients in the place of all_reduce.
+-- It gives a work, or a function, whose result is the average, or the average.
 function Parallel:register_comm_hook(state, hook)
   if type(hook) ~= "function" then
     fail("register_comm_hook", "hook must be a function, not a "
@@ -206,9 +206,10 @@ local Join = {}
 Join.__index = Join
 
 -- Each rank says whether it still has batches, whether it is outside of
--- no_sync, whether the backward that comes averages, and what it does: a forward
--- (0), or the step of this optimizer. Returns the first rank that goes on, nil
--- for none, whether one says the second, and the third, and what it does.
+-- no_sync, whether the backward that comes averages, and what it does: a
+-- forward (0), or the step of this optimizer. Returns the first rank that goes
+-- on, nil for none, whether one says the second, and the third, and what it
+-- does.
 function Join:notify(here, outside, averages, what)
   local ddp = self.ddp
   local mine = nacre.tensor({here and 1 or 0, outside and 1 or 0,

@@ -48,7 +48,7 @@ end
 
 -- The buckets of the parameters `named', a list of {name, tensor}. Options:
 -- group, cap (bytes), as_views (grad is the part of the bucket), find_unused,
--- static (the same parameters are used in each backward, which the first finds).
+-- static (every backward uses the same parameters, which the first finds).
 function all.gradient_buckets(named, options)
   local self = setmetatable({
     group = options.group, as_views = options.as_views,
