@@ -71,11 +71,11 @@ local function submit(text)
   if flags & 2 ~= 0 then ended() end
 end
 
--- For Open MPI: more ranks than cores are no mistake at a prompt (4, and 5),
--- nor is it told what Ctrl-C does.
+-- For Open MPI 4, and 5: more ranks than cores are no mistake at a prompt. For
+-- MPICH: its transport UCX need not list at the end what renewals have left.
 local OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe=1 " ..
   "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
-local QUIET = "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}"
+local QUIET = "UCX_LOG_LEVEL=${UCX_LOG_LEVEL:-error}"
 
 local function command(launch, words)
   local list = {launch, quoted(process.real_path "/proc/self/exe" or "nacre")}
@@ -92,9 +92,8 @@ function rank_prompt.start(launch, words)
   local size = job.receive()
   if not size then
     local status = job.finish()
-    io.stderr:write(("the job did not start: %s (status %d)\n" ..
-                     "  hint: %s true says more\n"):format(launch, status,
-                                                           launch))
+    io.stderr:write(("the job did not start: %s (status %d)\n")
+                    :format(launch, status))
     return false
   end
   rawset(_G, "dist", nacre.distributed) -- for Tab and signatures
