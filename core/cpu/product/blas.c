@@ -23,11 +23,12 @@
 /*
 ** Our own loops
 */
-#define SMALL 16 /* rows and columns of a small matrix, at most */
+#define SMALL 32 /* rows and columns of a small matrix, at most */
 #define PANEL_K 64
 #define PANEL_N 256
 #define BLOCK_BYTES 1024 /* of a row of b that are packed at once */
 #define MOST_WIDTH 32    /* elements of the widest tile */
+#define NARROW 16        /* columns of a narrow matrix, at most */
 
 #define T float
 #define NAME(f) f##_f32
@@ -58,8 +59,16 @@
 
 static void own_gemm(const Gemm *g) {
   switch (g->type) {
-    case DT_f32: g->n == 1 ? vector_product_f32(g) : tiled_gemm_f32(g); break;
-    case DT_f64: g->n == 1 ? vector_product_f64(g) : tiled_gemm_f64(g); break;
+    case DT_f32:
+      if (g->n == 1) vector_product_f32(g);
+      else if (g->n <= NARROW) narrow_product_f32(g);
+      else tiled_gemm_f32(g);
+      break;
+    case DT_f64:
+      if (g->n == 1) vector_product_f64(g);
+      else if (g->n <= NARROW) narrow_product_f64(g);
+      else tiled_gemm_f64(g);
+      break;
     case DT_i32: g->n == 1 ? gemv_i32(g) : gemm_i32(g); break;
     default: g->n == 1 ? gemv_i64(g) : gemm_i64(g); break;
   }
