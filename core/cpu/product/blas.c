@@ -386,9 +386,9 @@ static int small_product(const Gemm *g) {
   return 1;
 }
 
-/* Are our tiles of AVX-512 faster than the library?  They are up to 512 columns,
-   where the library is OpenBLAS (measured with 0.3.21, on an Intel and an AMD
-   processor). */
+/* Are our tiles of AVX-512 faster than the library?  They are up to 512
+   columns, where the library is OpenBLAS (measured with 0.3.21, on an Intel and
+   an AMD processor). */
 static int beats_library(const Gemm *g) {
   return blas.kernels && g->type == DT_f32 && nc_kernels()->tile_rows > 6 &&
          g->m >= LEAST_OWN && g->n >= LEAST_OWN && g->n <= MOST_OWN;
