@@ -129,8 +129,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define W TILE_V_f32
 #define FMA TILE_FMA_f32
 #define SPREAD TILE_SPREAD_f32
-#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/small_product.inc"
+#include "core/cpu/kernels/tile.inc"
 #undef S
 #undef NAME
 #define S double
@@ -140,8 +140,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define W TILE_V_f64
 #define FMA TILE_FMA_f64
 #define SPREAD TILE_SPREAD_f64
-#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/small_product.inc"
+#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
