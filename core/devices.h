@@ -314,11 +314,11 @@ typedef struct AttentionBackwardCall {
 #define NC_FUSED_TENSORS 32   /* operands; results */
 #define NC_FUSED_REGS (3 * NC_FUSED_STEPS)
 
-/* The operators of these names, along each line.  With grad_index 1 the gradient
-   of softmax, from that of its result and the result.  par[0] is the correction
-   of var and std.  FUSED_NORM is (x - mean) / sqrt(var + par[0]) * weight +
-   bias, where src[] are x and operands, which may be missing, whose first line
-   is weight, and bias; if par[1] is 0 the mean is 0. */
+/* The operators of these names, along each line.  With grad_index 1 the
+   gradient of softmax, from that of its result and the result.  par[0] is the
+   correction of var and std.  FUSED_NORM is (x - mean) / sqrt(var + par[0]) *
+   weight + bias, where src[] are x and operands, which may be missing, whose
+   first line is weight, and bias; if par[1] is 0 the mean is 0. */
 typedef enum FusedAlong {
   FUSED_ELEMENTS, FUSED_SOFTMAX, FUSED_LOG_SOFTMAX, FUSED_NORM,
   FUSED_VAR, FUSED_STD, FUSED_LOGSUMEXP /* of_lines */
