@@ -350,6 +350,8 @@ typedef struct FusedReg {
 typedef struct FusedCode {
   int nsteps, nregs, noperands, nresults, nnumbers, nslots;
   int elementsize;            /* of the widest register, as it is computed */
+  int writes;                 /* do results overwrite operands? */
+  uint64_t id;                /* that no other code has */
   int line, lines;            /* 0: no reductions */
   FusedStep step[NC_FUSED_STEPS];
   FusedReg reg[NC_FUSED_REGS];
@@ -362,6 +364,13 @@ typedef struct FusedCall {
                                  of all registers but those of lines */
   const Scalar *number;
 } FusedCall;
+
+/* Can the device run the code now?  If not, as its compiler still works on it
+   or has failed, the caller runs the steps one by one. */
+typedef struct FusedReadyCall {
+  const FusedCode *code;
+  int *ready;
+} FusedReadyCall;
 
 /* NULL where a device does the same by other requests, as each says: an
    operator then composes its result of other operations, or runs on the
@@ -379,7 +388,8 @@ typedef struct FusedCall {
   X(even_bins, EvenBinsCall)          /* else search */                 \
   X(attention, AttentionCall)         /* else bmm, softmax */           \
   X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */ \
-  X(fused, FusedCall)                 /* else run, for each step */
+  X(fused, FusedCall)                 /* else run, for each step */     \
+  X(fused_ready, FusedReadyCall)      /* else it is, always */
 
 /* How bytes are copied between the host and a device. */
 enum {
@@ -422,6 +432,8 @@ int nc_synchronize_working(void);
 ** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened
 ** at first use; see plugin.c.  Ordinals count from 0.
 */
+#include "core/device_teams.h"
+
 typedef struct Stream Stream;
 typedef struct Event Event;
 
@@ -495,6 +507,7 @@ typedef struct Accelerator {
   const Device *const *device;
 #define X(type, name, parameters) type(*name) parameters;
   ACCELERATOR_CALLS(X)
+  DEVICE_TEAM_CALLS(X)
 #undef X
 } Accelerator;
 
@@ -530,6 +543,13 @@ typedef struct Host {
                   void (*fn)(void *ctx, int64_t begin, int64_t end),
                   void *ctx);
   void (*partly)(void);       /* nc_error_partial */
+  int (*writefile)(const char *path, const void *p, int64_t n);
+  const Error *(*lasterror)(void);
+  /* The host waits for this operation since `waited' seconds: fails if another
+     rank failed, or the time is over (Transport.watch). */
+  int (*watch)(struct Team *t, const struct Coll *c, double waited);
+  void (*lose)(struct Team *t);       /* Transport.lose */
+  void (*error_peer)(int rank, const char *host);
 } Host;
 
 extern const Host nc_forplugins;
@@ -542,7 +562,7 @@ extern const Host nc_forplugins;
 #define NC_REQUESTBYTES \
   (0 DEVICE_REQUESTS(NC_REQUESTSIZE) OPTIONAL_REQUESTS(NC_REQUESTSIZE))
 
-#define NC_ABI 4
+#define NC_ABI 5
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
 

@@ -155,8 +155,11 @@ static int widest(const FusedCode *c) {
 /* Operands and numbers keep their buffers; that of a value is free after the
    last step that reads it. */
 void nc_code_finish(Builder *b, int writes) {
+  static uint64_t ids;
   FusedCode *c = b->code;
   int last[NC_FUSED_REGS], vacant[NC_FUSED_REGS], nvacant = 0;
+  c->writes = writes;
+  c->id = ++ids;
   remove_dead(c);
   if (!writes) contract(c); /* it reads operands later */
   for (int r = 0; r < c->nregs; r++) {

@@ -163,7 +163,7 @@ static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
       continue;
     if (!constant || *model == NULL) *model = g[i];
   }
-  return *model != NULL;
+  return *model != NULL && nc_fusion_is_ready(nc_device(*model), &k->code);
 }
 
 /* *d = t in the shape of x, if that has as many elements. */

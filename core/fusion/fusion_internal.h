@@ -138,6 +138,8 @@ int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]);
 /* Runs the code of a part on new results or on those that are there. */
 int nc_fusion_execute(const Part *p, const Scalar number[],
                       Tensor *const operand[], Tensor *result[]);
+/* Does the device run the code now, if it is asked to? */
+int nc_fusion_is_ready(const Device *d, const FusedCode *code);
 void nc_fusion_drop_gradient(Part *p);
 /* Sets leads[] of the part; of: room for each value (fused_grad_code.c). */
 void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of);

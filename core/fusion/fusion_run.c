@@ -256,17 +256,25 @@ static int is_recorded(int *yes, const Part *p, Tensor *const operand[],
   return NC_OK;
 }
 
+int nc_fusion_is_ready(const Device *d, const FusedCode *code) {
+  int ready = 1;
+  if (d->fused == NULL) return 0;
+  if (d->fused_ready == NULL) return 1;
+  return d->fused_ready(d, &(FusedReadyCall){ code, &ready }) == NC_OK && ready;
+}
+
 /* Can the part run as it was compiled, on these operands?  Its node would keep
    all operands, and none of them may be changed in place afterwards. */
 static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
-  if (d == NULL || d->fused == NULL) return 0;
+  if (d == NULL) return 0;
   if (recorded && nc_fusion_writes(f)) return 0;
   if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
-  return !p->writes || !conflicts(p, operand);
+  if (p->writes && conflicts(p, operand)) return 0;
+  return nc_fusion_is_ready(d, c);
 }
 
 /* *y = a new tensor for value v, of the sizes of x if any shape will do. */

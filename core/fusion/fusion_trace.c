@@ -122,11 +122,12 @@ static int add_out(Note *n, int i, Tensor *y) {
    which a fused part can make? */
 static int is_row(const Fusion *f, int n, const Tensor *y) {
   const TensorIter *k = &f->loop;
+  const Device *d = nc_metaowner(nc_device(y));
   return f->requests == 1 && f->loops == 1 && k->nfold == 0 &&
          nc_opinfo[k->op].kind != REDUCE_OP && k->nargs <= n + 1 &&
-         k->nargs >= n && y->dtype == k->type[0] &&
-         nc_device(y) == nc_metadevice(&nc_cpu) &&
-         (k->nd < 2 || nc_fusion_is_exact(nc_opinfo[k->op].value));
+         k->nargs >= n && y->dtype == k->type[0] && d->fused != NULL &&
+         (k->nd < 2 || d != &nc_cpu ||
+          nc_fusion_is_exact(nc_opinfo[k->op].value));
 }
 
 int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
@@ -158,7 +159,7 @@ static int is_fold(const Fusion *f, const Note *n, const Tensor *x,
          nc_fusion_is_exact(info->fold[1]) &&
          nc_fusion_is_exact(info->fold[2]) && nc_fusion_is_exact(info->value) &&
          f->loop.common_dtype == x->dtype && f->loop.type[1] == x->dtype &&
-         nc_device(y) == nc_metadevice(&nc_cpu);
+         nc_metaowner(nc_device(y))->fused != NULL;
 }
 
 int nc_fusion_note_reduce(Op op, Tensor *x, unsigned dims, int keepdim,
