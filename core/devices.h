@@ -304,14 +304,29 @@ typedef struct AttentionBackwardCall {
 ** last dimension.  A register `of_lines' has one element for each line; a
 ** reduction makes such a one from another register, a step that spreads it
 ** gives the element to all of its line.  All that is computed at once begins at
-** a multiple of `lines' lines.
+** a multiple of `lines' lines.  An operand of_lines lies row by row, or is one
+** element.  A step `along' lines is not op, but as said there.
+**
+** An operand that lies row by row and has as many elements as the results, of
+** which the same is true, is read in that order, in whatever shape.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */
 #define NC_FUSED_REGS (3 * NC_FUSED_STEPS)
 
+/* The operators of these names, along each line.  With grad_index 1 the
+   gradient of softmax, from that of its result and the result.  par[0] is the
+   correction of var and std.  FUSED_NORM is (x - mean) / sqrt(var + par[0]) *
+   weight + bias, where src[] are x and operands, which may be missing, whose
+   first line is weight, and bias; if par[1] is 0 the mean is 0. */
+typedef enum FusedAlong {
+  FUSED_ELEMENTS, FUSED_SOFTMAX, FUSED_LOG_SOFTMAX, FUSED_NORM,
+  FUSED_VAR, FUSED_STD, FUSED_LOGSUMEXP /* of_lines */
+} FusedAlong;
+
 typedef struct FusedStep {
   Op op;
+  FusedAlong along;
   int grad_index;
   DType common, type;
   int nsrc, src[NC_MAXIN - 1];
