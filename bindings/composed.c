@@ -160,6 +160,7 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.mixed_precision",
                                       "nacre.checkpointing",
                                       "nacre.collective_lists",
+                                      "nacre.rank_messages",
                                       "nacre.sent_objects",
                                       "nacre.gradient_buckets",
                                       "nacre.distributed_data_parallel",

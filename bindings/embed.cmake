@@ -7,12 +7,14 @@
 #
 # SYMBOL, which HEADER declares, is an array of {name, text, size} that ends in
 # {NULL, NULL, 0}; the name of FILE shell.lua is "nacre.shell", that of a source
-# in C its path, "core/dtype.h".  The C file is
-# written at build time by this file, run as a script (cmake -P).
+# in C its path, "core/dtype.h".  A text ends in a 0, which size leaves out.  The
+# C file is written at build time by this file, run as a script (cmake -P).
 
 function(nacre_embed_files symbol)
-  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  set_property(GLOBAL APPEND PROPERTY ${symbol} ${ARGN})
+  foreach(file ${ARGN})
+    get_filename_component(path ${file} ABSOLUTE)
+    set_property(GLOBAL APPEND PROPERTY ${symbol} ${path})
+  endforeach()
 endfunction()
 
 function(nacre_embed target symbol header)
@@ -42,12 +44,12 @@ foreach(file IN LISTS FILES)
   string(REGEX REPLACE "(..............................)" "\\1\n" hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(APPEND arrays
-         "static const unsigned char text_${name}[] = {\n${bytes}\n};\n\n")
+         "static const unsigned char text_${name}[] = {\n${bytes}\n0};\n\n")
   set(key "nacre.${name}")
-  if(file MATCHES "\\.[ch]$")
+  if(file MATCHES "\\.(c|h|def|inc)$")
     file(RELATIVE_PATH key ${ROOT} ${file})
   endif()
-  string(APPEND rows "  {\"${key}\", text_${name}, sizeof text_${name}},\n")
+  string(APPEND rows "  {\"${key}\", text_${name}, sizeof text_${name} - 1},\n")
 endforeach()
 
 file(WRITE ${OUTPUT}

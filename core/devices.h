@@ -13,6 +13,7 @@
 #ifndef core_devices_h
 #define core_devices_h
 
+#include "core/index_calls.h"
 #include "core/network_calls.h"
 #include "core/optimizer_step.h"
 
@@ -85,88 +86,6 @@ typedef struct FillRangeCall {
   Scalar start, end, step;
   int spread;
 } FillRangeCall;
-
-/* Converts positions to offsets: offset[i] = (index[i] - 1) * step, or
-   (index[i] + size) * step for a negative position.  0, or a position outside
-   of the dimension, is an error with the text of nc_position for dimension
-   `dim' (0-based) of `of'. */
-typedef struct ResolveIndexCall {
-  const Tensor *index;        /* int64, dense */
-  Tensor *offset;             /* int64, dense, of that shape */
-  int64_t size, step;
-  const Tensor *of;
-  int dim;
-} ResolveIndexCall;
-
-/* Finds the true elements of a dense bool tensor, in row-major order.  The
-   result is a new int64 tensor: of offsets [n], each the sum of coordinate*step
-   over the dimensions nd, size, step in which the mask is read; or of 1-based
-   coordinates [n x nd].  The mask may be empty. */
-typedef struct NonzeroCall {
-  const Tensor *mask;
-  int coordinates;
-  int nd;
-  int64_t size[NC_MAXDIM], step[NC_MAXDIM];
-  Tensor **y;                 /* takes the result; NULL after a failure */
-} NonzeroCall;
-
-/* Advanced indexing: reads or writes the elements of x at offsets, from or to
-   `other', of the same type.  In other, dimensions at .. at+offset->nd-1 run
-   over the offsets; its other dimensions, in order, are those of x whose bit in
-   `indexed_dims' is not set. */
-typedef enum IndexReduce {
-  INDEX_ADD, INDEX_MUL, INDEX_MAX, INDEX_MIN /* nan wins; bool: or, and */
-} IndexReduce;
-
-typedef struct IndexCall {
-  const Tensor *x, *other;
-  Tensor *offset;             /* int64, dense, on the device of x */
-  unsigned indexed_dims;      /* a mask: those that offset replaces */
-  int at;
-  int distinct;               /* no two offsets are equal */
-  IndexReduce fold;           /* of accumulate */
-} IndexCall;
-
-/* gather and scatter along dimension dim.  index is int64 and dense, has as
-   many dimensions as x, and is at most as large as x in the others.  Element i
-   of other belongs to the element of x with the coordinates of i but for dim,
-   where it has the position index[i] (from 1, or negative from the end).  other
-   has the shape of index and the type of x.  CHECK only looks for a position
-   outside of x, which is an error with the text of nc_position.  It is asked
-   before a request that writes, so that nothing has been changed; not on the
-   CPU where the tensor written to is dropped after an error. */
-typedef enum GatherDimMode {
-  GATHER_DIM_CHECK, GATHER_DIM_GET, GATHER_DIM_PUT, GATHER_DIM_REDUCE
-} GatherDimMode;
-
-typedef struct GatherDimCall {
-  GatherDimMode mode;         /* other = x, x = other, x fold= other */
-  const Tensor *x, *index, *other;
-  int dim;
-  IndexReduce fold;
-} GatherDimCall;
-
-/* Sorts along dimension dim of x (stable; nan is the largest) and gives the
-   elements of rank from .. from+keep-1: their 1-based positions in `at', int64,
-   and the elements in y, which may be NULL.  Both are dense, in the shape of x
-   with size keep along dim. */
-typedef struct SortCall {
-  const Tensor *x;
-  Tensor *y, *at;
-  int dim, descending;
-  int64_t from, keep;
-} SortCall;
-
-/* searchsorted: for each value of x its 1-based position in seq: before the
-   first element that is not less, or with `right' that is greater; nan is
-   larger than any number.  seq is one sorted vector, or has one for each row of
-   x.  Both are dense and of one type, int64, float32 or float64; `at' (int64)
-   has the shape of x. */
-typedef struct SearchCall {
-  Tensor *at;
-  const Tensor *seq, *x;
-  int right;
-} SearchCall;
 
 /* Fills a dense y with the random numbers of philox.h, from block number
    `block' of the key on; the same on every device. */
@@ -343,43 +262,6 @@ typedef struct AttentionBackwardCall {
   double *dot;
 } AttentionBackwardCall;
 
-/* y, dense, = the elements of the ranks `rank', int64, dense, from 0, along
-   the last dimension of x; at most NC_MAXRANKS in a row. */
-#define NC_MAXRANKS 256
-typedef struct SelectRanksCall {
-  Tensor *y;
-  const Tensor *x, *rank;
-} SelectRanksCall;
-
-/* at, int64, = the positions, from 1, of the rows of the dense matrix x in
-   lexicographic order; the sort is stable. */
-typedef struct SortRowsCall {
-  Tensor *at;
-  const Tensor *x;
-} SortRowsCall;
-
-/* y[x[i]] += weight[i], or 1 where weight is NULL.  All are dense vectors; x
-   is int64 with values from 0 to numel(y)-1, weight is float64, y is float64
-   with weights, int64 without. */
-typedef struct BincountCall {
-  Tensor *y;
-  const Tensor *x, *weight;
-} BincountCall;
-
-/* y[k], int64, set to 0 = how many elements of the vector x, float32 or
-   float64, lie in edge[k] <= e < edge[k+1] (<= in the last bin).  The edges,
-   dense and of the type of x, are evenly spaced up to rounding.  *done = 0,
-   and nothing is counted, if two of them are equal or their distance is not
-   finite.  Where edge is NULL, the bin of e is floor((e - from) / (to - from) *
-   bins), computed in the type of x, that of `to' the last one; *done = 0 if
-   there are too many bins. */
-typedef struct EvenBinsCall {
-  Tensor *y;
-  const Tensor *x, *edge;
-  double from, to;
-  int *done;
-} EvenBinsCall;
-
 /*
 ** The requests to a device: X(name, type of the argument).  This is the only
 ** list of them.  The fields of Device, the functions nc_cpu_<name> and
@@ -453,6 +335,8 @@ typedef struct FusedReg {
 typedef struct FusedCode {
   int nsteps, nregs, noperands, nresults, nnumbers, nslots;
   int elementsize;            /* of the widest register, as it is computed */
+  int writes;                 /* do results overwrite operands? */
+  uint64_t id;                /* that no other code has */
   int line, lines;            /* 0: no reductions */
   FusedStep step[NC_FUSED_STEPS];
   FusedReg reg[NC_FUSED_REGS];
@@ -465,6 +349,13 @@ typedef struct FusedCall {
                                  of all registers but those of lines */
   const Scalar *number;
 } FusedCall;
+
+/* Can the device run the code now?  If not, as its compiler still works on it
+   or has failed, the caller runs the steps one by one. */
+typedef struct FusedReadyCall {
+  const FusedCode *code;
+  int *ready;
+} FusedReadyCall;
 
 /* NULL where a device does the same by other requests, as each says: an
    operator then composes its result of other operations, or runs on the
@@ -482,7 +373,8 @@ typedef struct FusedCall {
   X(even_bins, EvenBinsCall)          /* else search */                 \
   X(attention, AttentionCall)         /* else bmm, softmax */           \
   X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */ \
-  X(fused, FusedCall)                 /* else run, for each step */
+  X(fused, FusedCall)                 /* else run, for each step */     \
+  X(fused_ready, FusedReadyCall)      /* else it is, always */
 
 /* How bytes are copied between the host and a device. */
 enum {
@@ -525,6 +417,8 @@ int nc_synchronize_working(void);
 ** Accelerators: the devices of a plug-in, and what is theirs alone.  Opened
 ** at first use; see plugin.c.  Ordinals count from 0.
 */
+#include "core/device_teams.h"
+
 typedef struct Stream Stream;
 typedef struct Event Event;
 
@@ -598,6 +492,7 @@ typedef struct Accelerator {
   const Device *const *device;
 #define X(type, name, parameters) type(*name) parameters;
   ACCELERATOR_CALLS(X)
+  DEVICE_TEAM_CALLS(X)
 #undef X
 } Accelerator;
 
@@ -633,6 +528,13 @@ typedef struct Host {
                   void (*fn)(void *ctx, int64_t begin, int64_t end),
                   void *ctx);
   void (*partly)(void);       /* nc_error_partial */
+  int (*writefile)(const char *path, const void *p, int64_t n);
+  const Error *(*lasterror)(void);
+  /* The host waits for this operation since `waited' seconds: fails if another
+     rank failed, or the time is over (Transport.watch). */
+  int (*watch)(struct Team *t, const struct Coll *c, double waited);
+  void (*lose)(struct Team *t);       /* Transport.lose */
+  void (*error_peer)(int rank, const char *host);
 } Host;
 
 extern const Host nc_forplugins;
@@ -645,7 +547,7 @@ extern const Host nc_forplugins;
 #define NC_REQUESTBYTES \
   (0 DEVICE_REQUESTS(NC_REQUESTSIZE) OPTIONAL_REQUESTS(NC_REQUESTSIZE))
 
-#define NC_ABI 4
+#define NC_ABI 5
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
 

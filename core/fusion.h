@@ -38,6 +38,7 @@ int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
 /* Part i as others see it; returns 0 if there is none. */
 typedef struct FusionPart {
   int fused;                  /* in one pass? */
+  int views;                  /* are they views alone? */
   int nsteps;                 /* operations */
   const char *op[NC_FUSED_STEPS];
   int line[NC_FUSED_STEPS];

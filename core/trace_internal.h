@@ -75,6 +75,7 @@ int nc_checkfinite(int *found, const TraceEvent *p, Tensor *const out[],
 */
 int nc_ismeta(const Device *d);
 const Device *nc_metadevice(const Device *d);   /* the one for d */
+const Device *nc_metaowner(const Device *meta); /* what it stands for */
 int nc_metacopy(Tensor **y, Tensor *x);         /* x itself if it is one */
 void nc_meta_begin(void);
 void nc_meta_end(void);

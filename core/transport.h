@@ -45,6 +45,10 @@ typedef enum CollFold { COLL_FOLDS(X) FOLD_COUNT } CollFold;
 typedef struct Team Team;
 typedef struct Work Work;     /* an operation under way */
 
+/* Where operands lie: on the host; on devices that the members of the team have
+   connected, or not yet. */
+typedef enum CollPlace { PLACE_HOST, PLACE_DEVICE, PLACE_NEW } CollPlace;
+
 /* One operation.  Every rank of the team starts the same ones in the same
    order; send and recv are of two ranks.  Transport.split is a kind, too, to be
    compared with the others, but is not started. */
@@ -55,6 +59,8 @@ typedef struct Coll {
   int root;                   /* or the other rank; recv: -1 is any */
   int tag;                    /* of send and recv; recv: -1 is any */
   int async;                  /* the program goes on before it waits */
+  CollPlace place;            /* of the operands, to be compared */
+  int64_t number;             /* of announce; 0: it was not called */
   int64_t n;                  /* elements of a block; a side that has a block
                                  for each rank has them one after the other */
   const void *in;             /* NULL: the operand is in `out' */
@@ -95,6 +101,15 @@ typedef struct Transport {
   /* Was the team left in the middle of an operation?  It cannot go on. */
   int (*broken)(const Team *t);
 
+  /* Counts an operation, not send and recv, and compares what the ranks ask for
+     if the settings say so; sets c->number.  `start' does that for what was not
+     announced; others carry it by themselves (base/device_teams.c). */
+  int (*announce)(Coll *c);
+  /* This rank waits for c, which others carry, since `waited' seconds.  Fails
+     as `wait' does, but for Ctrl-C. */
+  int (*watch)(Team *t, const Coll *c, double waited);
+  /* The team was left in the middle of such an operation. */
+  void (*lose)(Team *t);
   /* Starts an operation.  The memory must stay until it is done.  *w = NULL: it
      is done already. */
   int (*start)(Work **w, const Coll *c);
@@ -128,9 +143,10 @@ typedef struct TransportCore {
   volatile sig_atomic_t *interrupted;
   /* acc[i] = acc[i] folded with x[i], by the fastest loop of this machine */
   void (*fold)(DType t, CollFold fold, void *acc, const void *x, int64_t n);
+  void (*idle)(void);         /* to be called again and again in a wait */
 } TransportCore;
 
-#define NC_TRANSPORT_ABI 2
+#define NC_TRANSPORT_ABI 3
 #define NC_TRANSPORT "nacre_transport"
 typedef int TransportEntry(const TransportCore *core, const Transport **t);
 
@@ -150,6 +166,23 @@ int nc_transport(const Transport **t, Backend b);
 const Transport *nc_open_transport(void);   /* NULL: none is open */
 /* The end of the program with this status; a second call does nothing. */
 void nc_leave_transport(int status);
+
+/* Operations on tensors of device d, which needs no copies where its plug-in
+   can do them.  Announces c.  *taken = 0: nothing was started, the operands
+   must pass through the host.  *w = NULL: it is done.  The other functions are
+   those of the accelerator (device_teams.h). */
+struct Device;
+struct DeviceWork;
+int nc_start_on_device(struct DeviceWork **w, Coll *c, const struct Device *d,
+                       int *taken);
+/* How operands on d go from rank to rank in this team: "nccl", or why they pass
+   through the host; NULL: none has come yet. */
+const char *nc_device_way(const Team *t, const struct Device *d);
+/* Before the team is freed, and, for all that have failed, after renew. */
+void nc_free_device_teams(const Team *t);
+void nc_free_failed_device_teams(void);
+void nc_device_progress(void);
+
 /* path = the folder of the user's own plug-ins; 0 if there is no home. */
 int nc_plugin_folder(char *path, size_t room);
 /* The settings of the environment, with the usual values for the rest. */

@@ -85,10 +85,10 @@ cudaStream_t nc_current_stream(const Device *d);
 
 /* Counters, which nc_cuda_get reads by name: calls of nc_current_stream (about
    one for each launch or copy), bytes copied from the host and to the host,
-   waits for streams, and the nanoseconds spent on opening devices and
-   libraries. */
+   waits for streams, the nanoseconds spent on opening devices and libraries,
+   and launches of fused kernels. */
 typedef struct CudaCounters {
-  int64_t uses, copied_in, copied_out, waits, opening;
+  int64_t uses, copied_in, copied_out, waits, opening, fused;
 } CudaCounters;
 extern CudaCounters nc_cuda_counters;
 int64_t nc_clock(void);         /* monotonic time in ns */
@@ -105,6 +105,7 @@ int nc_wait_current_stream(const Device *d);
 /* Fails if the plug-in contains no code that the current device can run. */
 cudaError_t nc_check_device_code(void);
 int nc_multiprocessors(const Device *d);         /* their number */
+int nc_capability(const Device *d);   /* compute capability, times ten */
 
 /* nc_record_use(d, p): to be called before a launch, for each block of device
    memory that the kernel reads or writes.  The caching allocator then does not
@@ -170,6 +171,8 @@ void nc_cuda_trim(const Device *d, int64_t budget);
 #define X(request, Call) int nc_cuda_##request(const Device *d, const Call *c);
 DEVICE_REQUESTS(X)
 #undef X
+int nc_cuda_fused(const Device *d, const FusedCall *c);
+int nc_cuda_fused_ready(const Device *d, const FusedReadyCall *c);
 
 NC_C_END
 

@@ -8,6 +8,7 @@
 **                        the narrower integers
 **   load_element(s)      converts an element to Compute<S>
 **   store_element<S>(a)  converts it back
+**   convert_element<S>(a)  the same from any compute type
 **   VEC                  the number of elements in a vector of 16 bytes
 **   element_of<S>, set_element   access one of them
 **   unpack<S>, pack<S>   convert such a vector to Compute<S> and back
@@ -59,6 +60,39 @@ template <class A> NC_DEVICE constexpr bool is_float() {
 
 template <class A> NC_DEVICE bool is_nan(A a) {
   return is_float<A>() && a != a;
+}
+
+/* Floats to integers are truncated, and clamped to the range of the type. */
+template <class D> struct FloatTo;
+#define FLOAT_TO(id, D)                                            \
+  template <> struct FloatTo<D> {                                  \
+    static NC_MEMBER D convert(float v) { return f32_to##id(v); }  \
+    static NC_MEMBER D convert(double v) { return f64_to##id(v); } \
+  };
+FLOAT_TO(u8, uint8_t)
+FLOAT_TO(i8, int8_t)
+FLOAT_TO(i16, int16_t)
+FLOAT_TO(i32, int32_t)
+FLOAT_TO(i64, int64_t)
+#undef FLOAT_TO
+
+template <class D> struct To {
+  template <class A> static NC_MEMBER D convert(A v) {
+    if constexpr (is_float<A>() && !is_float<Compute<D>>())
+      return FloatTo<D>::convert(v);
+    else return store_element<D>((Compute<D>)v);
+  }
+};
+
+template <> struct To<b8_s> {
+  template <class A> static NC_MEMBER b8_s convert(A v) {
+    return store_element<b8_s>(v != 0);
+  }
+};
+
+/* A number of any compute type as an element of type D. */
+template <class D, class A> NC_DEVICE D convert_element(A v) {
+  return To<D>::convert(v);
 }
 
 /*

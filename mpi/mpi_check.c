@@ -14,7 +14,7 @@
 
 #include "mpi/mpi_transport.h"
 
-enum { SIGN_TEXT = 120, MAXDIM = 8 };
+enum { SIGN_TEXT = 130, MAXDIM = 8 };
 
 /* Has the operation a fold, or one rank that differs from the others? */
 static int has_fold(CollKind k) {
@@ -26,6 +26,10 @@ static int has_root(CollKind k) {
          k == COLL_scatter;
 }
 
+/* What is said of operands that do not lie on the host. */
+static const char *const places[] = { "", " on a GPU",
+                                      " on a GPU that is new here" };
+
 static void describe(char text[SIGN_TEXT], const Coll *c, int64_t number) {
 #define X(id, name, storage, category) name,
   static const char *const types[] = { DTYPES(X) };
@@ -36,10 +40,10 @@ static void describe(char text[SIGN_TEXT], const Coll *c, int64_t number) {
   at += snprintf(text + at, (size_t)(SIGN_TEXT - at), "%s%s %s[",
                  has_fold(c->kind) ? " " : "",
                  has_fold(c->kind) ? tp_folds[c->fold] : "", types[c->type]);
-  for (int d = 0; d < c->nd && at < SIGN_TEXT - 40; d++)
+  for (int d = 0; d < c->nd && at < SIGN_TEXT - 50; d++)
     at += snprintf(text + at, (size_t)(SIGN_TEXT - at), d ? "x%lld" : "%lld",
                    (long long)c->size[d]);
-  at += snprintf(text + at, (size_t)(SIGN_TEXT - at), "]");
+  at += snprintf(text + at, (size_t)(SIGN_TEXT - at), "]%s", places[c->place]);
   if (has_root(c->kind))
     snprintf(text + at, (size_t)(SIGN_TEXT - at), ", rank %d",
              c->team->world[c->root]);
@@ -48,8 +52,8 @@ static void describe(char text[SIGN_TEXT], const Coll *c, int64_t number) {
 /* FNV-1a of the numbers that must agree. */
 static int64_t hash(const Coll *c, int64_t number) {
   uint64_t h = 14695981039346656037u;
-  int64_t v[6 + MAXDIM] = { number, c->kind };
-  int n = 2;
+  int64_t v[7 + MAXDIM] = { number, c->kind, c->place };
+  int n = 3;
   if (c->kind != COLL_barrier && c->kind != COLL_split) {
     v[n++] = c->type;
     v[n++] = has_fold(c->kind) ? (int64_t)c->fold : -1;

@@ -114,6 +114,10 @@ static int broken(const Team *t) {
   return t->broken;
 }
 
+static void lose(Team *t) {
+  t->broken = 1;
+}
+
 /*
 ** Meetings of all processes, outside of teams
 */
@@ -137,6 +141,7 @@ static int meet(int at_end) {
                            host_of(rank));
     if (*tp_core->interrupted)
       return tp_core->fail(NC_EINTR, "interrupted: waiting for other ranks");
+    tp_core->idle();
     if (!done) usleep(100);
   }
   return NC_OK;
@@ -264,6 +269,9 @@ Transport tp_transport = { .name = "mpi",
                            .place = place,
                            .worldrank = worldrank,
                            .broken = broken,
+                           .announce = tp_announce,
+                           .watch = tp_watch,
+                           .lose = lose,
                            .start = tp_start,
                            .test = tp_test,
                            .wait = tp_waitwork,

@@ -35,7 +35,6 @@ struct Work {
   MPI_Datatype *types;        /* made for this work */
   int n, ntypes;
   int done, source;
-  int64_t number;
   MPI_Request one;            /* req of a work of one request */
 };
 
@@ -85,6 +84,8 @@ typedef struct Wait {
 /* Waits until all requests are done; status may be NULL.  A collective
    operation that fails breaks the team. */
 int tp_wait(MPI_Request *req, int n, MPI_Status *status, const Wait *w);
+/* Transport.watch: one look in a wait that is not of MPI. */
+int tp_watch(Team *t, const Coll *c, double waited);
 void tp_tell(const char *text);
 void tp_tell_end(void);       /* the program of this rank ends */
 /* Learns whose programs have ended; returns one of these ranks, or -1. */
@@ -108,6 +109,7 @@ int tp_meet_to_split(Team *t);
 */
 int tp_fail_broken(void);     /* the error of a broken team */
 void tp_free_left(Team *t);   /* unless something is under way */
+int tp_announce(Coll *c);
 int tp_start(Work **w, const Coll *c);
 int tp_test(Work *w, int *done);
 int tp_waitwork(Work *w, double seconds);

@@ -311,6 +311,7 @@ static int wait_long(MPI_Request *req, int n, MPI_Status *status,
       look = waited + LOOK;
       r = trouble(w, &late, begin);
     }
+    if (r == NC_OK) tp_core->idle();
     if (r == NC_OK) pause_after(waited);
   }
   free(late.heard);
@@ -326,5 +327,22 @@ int tp_wait(MPI_Request *req, int n, MPI_Status *status, const Wait *w) {
   else if (done) return NC_OK;
   else r = wait_long(req, n, status, w);
   if (r != NC_OK && w->number > 0) w->team->broken = 1;
+  return r;
+}
+
+int tp_watch(Team *t, const Coll *c, double waited) {
+  static Late late;
+  static const Team *of;
+  static int64_t number;
+  const Wait w = { t, tp_names[c->kind], c->number, -1, tp_settings.timeout };
+  int r;
+  if (of != t || number != c->number) {
+    free(late.heard);
+    late = (Late){ 0, 0, NULL };
+    of = t;
+    number = c->number;
+  }
+  r = trouble(&w, &late, tp_now() - waited);
+  if (r != NC_OK) t->broken = 1;
   return r;
 }

@@ -30,7 +30,6 @@ static int new_work(Work **out, const Coll *c, int64_t parts) {
   if (w == NULL) return tp_core->fail(NC_ENOMEM, "out of memory");
   w->c = *c;
   c->team->works++;
-  w->number = c->kind < COLL_send ? c->team->number : 0;
   w->req = n == 1 ? &w->one : calloc(n, sizeof *w->req);
   w->types = parts == 1 ? NULL : calloc((size_t)parts, sizeof *w->types);
   *out = w;
@@ -189,7 +188,16 @@ int tp_fail_broken(void) {
                                  "operation and cannot go on");
 }
 
-int tp_start(Work **out, const Coll *c) {
+int tp_announce(Coll *c) {
+  Team *t = c->team;
+  if (t->broken) return tp_fail_broken();
+  c->number = ++t->number;
+  if (tp_settings.check && !t->deaf && t->size > 1) return tp_compare(c);
+  return NC_OK;
+}
+
+int tp_start(Work **out, const Coll *given) {
+  Coll announced = *given, *c = &announced;
   Team *t = c->team;
   const int64_t parts = count_parts(c->n);
   Work *w;
@@ -197,9 +205,7 @@ int tp_start(Work **out, const Coll *c) {
   *out = NULL;
   if (t->broken) return tp_fail_broken();
   TRY(check_message(c, parts));
-  if (c->kind < COLL_send) t->number++;
-  if (tp_settings.check && !t->deaf && c->kind < COLL_send && t->size > 1)
-    TRY(tp_compare(c));
+  if (c->kind < COLL_send && c->number == 0) TRY(tp_announce(c));
   /* an empty message is sent, too: who receives it may wait for any */
   if (c->n == 0 && c->kind != COLL_barrier && c->kind < COLL_send) return NC_OK;
   TRY(new_work(&w, c, parts));
@@ -255,7 +261,7 @@ static int wait_in_broken(Work *w) {
 }
 
 int tp_waitwork(Work *w, double seconds) {
-  const Wait how = { w->c.team, tp_names[w->c.kind], w->number,
+  const Wait how = { w->c.team, tp_names[w->c.kind], w->c.number,
                      w->c.kind >= COLL_send ? w->c.root : -1,
                      seconds > 0 ? seconds : tp_settings.timeout };
   MPI_Status few[4], *status;

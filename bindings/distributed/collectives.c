@@ -14,7 +14,8 @@ typedef struct Request {
   Coll c;
   Flight f;
   int async;
-  int result; /* index of the value it gives; 0: true */
+  int result;     /* index of the value it gives; 0: true */
+  double seconds; /* the limit of the wait; 0: that of the settings */
 } Request;
 
 /*
@@ -24,11 +25,11 @@ static const struct {
   const char *name;
   CollFold fold;
   int mean;
-} folds[] = { { "sum", FOLD_sum, 0 },   { "mean", FOLD_sum, 1 },
-              { "avg", FOLD_sum, 1 },   { "prod", FOLD_prod, 0 },
-              { "min", FOLD_min, 0 },   { "max", FOLD_max, 0 },
-              { "band", FOLD_band, 0 }, { "bor", FOLD_bor, 0 },
-              { "bxor", FOLD_bxor, 0 } };
+} folds[] = { { "sum", FOLD_sum, 0 },      { "mean", FOLD_sum, 1 },
+              { "avg", FOLD_sum, 1 },      { "prod", FOLD_prod, 0 },
+              { "product", FOLD_prod, 0 }, { "min", FOLD_min, 0 },
+              { "max", FOLD_max, 0 },      { "band", FOLD_band, 0 },
+              { "bor", FOLD_bor, 0 },      { "bxor", FOLD_bxor, 0 } };
 enum { NFOLDS = sizeof folds / sizeof *folds };
 
 /* Reads the fold at index i for elements of this type. [-0, +0, e] */
@@ -80,15 +81,32 @@ static int64_t read_integer(lua_State *L, const Request *r, int i,
   return lua_tointeger(L, i);
 }
 
+/* The rank in the group of an operation: that of the world at index i, or of
+   the group at index of_group, which has the name group_...; `usual' is one of
+   the world.  [-0, +0, e] */
+static int read_root(lua_State *L, const Request *r, int i, const char *name,
+                     int of_group, lua_Integer usual) {
+  int rank, size;
+  if (lua_isnoneornil(L, of_group))
+    return nl_teamrank(L, r->c.team, read_integer(L, r, i, name, usual), r->op);
+  if (!lua_isnoneornil(L, i))
+    nl_error(L, r->op, "%s and group_%s exclude each other", name, name);
+  const int64_t at = read_integer(L, r, of_group, name, 0);
+  nc_open_transport()->place(r->c.team, &rank, &size);
+  if (at < 0 || at >= size)
+    nl_error(L, r->op, "the group has no rank %lld: it has 0 to %d",
+             (long long)at, size - 1);
+  return (int)at;
+}
+
 /* Reads the group at index `group' and async_op at the next one; sets the root
-   to the rank given at index root (0: none). [-0, +0, e] */
+   to the rank given at index root (0: none), or behind async_op.
+   [-0, +0, e] */
 static void read_group(lua_State *L, Request *r, int root, const char *name,
                        int group) {
   r->c.team = nl_team(L, group, r->op);
   r->c.async = r->async = lua_toboolean(L, group + 1);
-  if (root)
-    r->c.root =
-        nl_teamrank(L, r->c.team, read_integer(L, r, root, name, 0), r->op);
+  if (root) r->c.root = read_root(L, r, root, name, group + 2, 0);
 }
 
 /* The shape that messages show is that of t. */
@@ -144,15 +162,17 @@ static int run(lua_State *L, Request *r, Tensor *in, Tensor *out, Use use) {
     *f = r->f;
     return 1;
   }
-  check(L, r, nl_finish_flight(&r->f, 0, NULL));
+  check(L, r, nl_finish_flight(&r->f, r->seconds, NULL));
   if (r->result) lua_pushvalue(L, r->result);
   else lua_pushboolean(L, 1);
   return 1;
 }
 
+/* barrier(group, async_op, device_ids, timeout) */
 static int barrier(lua_State *L) {
   Request r = { .op = "barrier", .c = { .kind = COLL_barrier } };
   read_group(L, &r, 0, NULL, 1);
+  r.seconds = luaL_optnumber(L, 4, 0);
   return run(L, &r, NULL, NULL, USE_READ);
 }
 
@@ -216,7 +236,8 @@ static int reduce_scatter_tensor(lua_State *L) {
   return run(L, &r, in, out, USE_WRITE);
 }
 
-static int all_to_all_single(lua_State *L) {
+/* _all_to_all(output, input, group, async): of equal blocks */
+static int all_to_all_blocks(lua_State *L) {
   Request r = { .op = "all_to_all_single",
                 .c = { .kind = COLL_all_to_all },
                 .result = 1 };
@@ -268,11 +289,12 @@ static void read_message(lua_State *L, Request *r, const Tensor *t,
   show(r, t);
   nc_open_transport()->place(r->c.team, &rank, &size);
   r->c.root = -1;
-  if (lua_isnoneornil(L, 2) && r->c.kind == COLL_recv) return;
-  if (lua_isnoneornil(L, 2))
+  const int none = lua_isnoneornil(L, 2) && lua_isnoneornil(L, 5);
+  if (none && r->c.kind == COLL_recv) return;
+  if (none)
     nl_refuse(L, r->op, NL_MISSING(peer), "%s is missing: a rank expected",
               peer);
-  r->c.root = nl_teamrank(L, r->c.team, read_integer(L, r, 2, peer, 0), r->op);
+  r->c.root = read_root(L, r, 2, peer, 5, 0);
   if (r->c.root == rank) nl_error(L, r->op, "%s is this process itself", peer);
 }
 
@@ -317,19 +339,25 @@ static int irecv(lua_State *L) {
 
 #define OP "op:text=\"sum\", "
 #define END "group:any=nil, async_op:bool=false -> result"
-#define TO "dst:int, group:any=nil, tag:int=0"
+#define BARRIER "group:any=nil, async_op:bool=false, device_ids:any=nil, "
+#define SRC "group:any=nil, async_op:bool=false, group_src:int=nil -> result"
+#define DST "group:any=nil, async_op:bool=false, group_dst:int=nil -> result"
+#define TO "dst:int=nil, group:any=nil, tag:int=0, group_dst:int=nil"
+#define FROM "src:int=nil, group:any=nil, tag:int=0, group_src:int=nil"
 
 const Bound nl_collectives[] = {
-  { "barrier", barrier, "group:any=nil, async_op:bool=false -> result",
-    "waits until every process of the group has called it", 1 },
+  { "barrier", barrier, BARRIER "timeout:num=nil -> result",
+    "waits until every process of the group has called it, at most timeout "
+    "seconds",
+    1 },
   { "all_reduce", all_reduce, "tensor:tensor, " OP END,
     "on every rank, tensor = its sum over all ranks; or, by op, their mean, "
     "prod, min, max, band, bor, bxor",
     1 },
-  { "broadcast", broadcast, "tensor:tensor, src:int=0, " END,
-    "on every rank, tensor = that of rank src", 1 },
-  { "reduce", reduce, "tensor:tensor, dst:int=0, " OP END,
-    "as all_reduce, but the tensor changes on rank dst only", 1 },
+  { "broadcast", broadcast, "tensor:tensor, src:int=nil, " SRC,
+    "on every rank, tensor = that of rank src, usually 0", 1 },
+  { "reduce", reduce, "tensor:tensor, dst:int=nil, " OP DST,
+    "as all_reduce, but the tensor changes on rank dst, usually 0, only", 1 },
   { "all_gather_into_tensor", all_gather_into_tensor,
     "output:tensor, input:tensor, " END,
     "output = the inputs of all ranks, one after the other", 1 },
@@ -338,26 +366,24 @@ const Bound nl_collectives[] = {
     "input has a block for each rank: output = the sum over all ranks of the "
     "block for this one",
     1 },
-  { "all_to_all_single", all_to_all_single, "output:tensor, input:tensor, " END,
-    "input has a block for each rank: output = the blocks for this rank, one "
-    "of each",
-    1 },
   { "send", send, "tensor:tensor, " TO,
     "sends the elements to rank dst; waits until they are on their way", 1 },
-  { "recv", recv, "tensor:tensor, src:int=nil, group:any=nil, tag:int=0 -> src",
+  { "recv", recv, "tensor:tensor, " FROM " -> src",
     "fills tensor with what rank src, or any, sends with this tag; gives the "
     "sender",
     1 },
   { "isend", isend, "tensor:tensor, " TO " -> work",
     "as send, but does not wait: tensor must stay as it is until wait", 1 },
-  { "irecv", irecv,
-    "tensor:tensor, src:int=nil, group:any=nil, tag:int=0 -> work",
+  { "irecv", irecv, "tensor:tensor, " FROM " -> work",
     "as recv, but does not wait: tensor is filled after wait", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
-const luaL_Reg nl_distributed_internals[] = {
-  { "gather", gather_blocks }, { "scatter", scatter_blocks },
-  { "after", nl_after_work },  { "deafen", nl_deafen_group },
-  { "tell", nl_tell_failure }, { NULL, NULL }
-};
+const luaL_Reg nl_distributed_internals[] = { { "gather", gather_blocks },
+                                              { "scatter", scatter_blocks },
+                                              { "all_to_all",
+                                                all_to_all_blocks },
+                                              { "after", nl_after_work },
+                                              { "deafen", nl_deafen_group },
+                                              { "tell", nl_tell_failure },
+                                              { NULL, NULL } };

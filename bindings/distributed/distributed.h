@@ -15,18 +15,21 @@ Team *nl_team(lua_State *L, int i, const char *op);
 /* The rank in the team of rank `rank' of the world. [-0, +0, e] */
 int nl_teamrank(lua_State *L, Team *t, lua_Integer rank, const char *op);
 
-/* An operation on tensors that is under way.  MPI reads and writes `in' and
-   `out', which are dense and of the host. */
+/* How the memory of a tensor is used. */
+typedef enum Use { USE_READ, USE_WRITE, USE_CHANGE } Use;
+
+/* An operation on tensors that is under way.  The transport reads and writes
+   `in' and `out', which are dense and of the host; or the device does, on which
+   both lie. */
 typedef struct Flight {
-  Work *w;                    /* NULL: done */
+  Work *w;                    /* NULL: done, unless there is the other one */
+  DeviceWork *d;              /* on a device */
+  Use use;                    /* of out */
   Tensor *in, *out;
   Tensor *target;             /* takes out; NULL: out is the user's tensor */
   int mean;                   /* out is divided by this; 0: it is not */
   CollKind kind;
 } Flight;
-
-/* How the memory of a tensor is used. */
-typedef enum Use { USE_READ, USE_WRITE, USE_CHANGE } Use;
 
 /* Sets f->in of a tensor that is read, f->out of one that is written to. */
 int nl_flight_tensor(Flight *f, Tensor *t, Use use);

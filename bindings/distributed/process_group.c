@@ -206,10 +206,19 @@ static int get_backend(lua_State *L) {
   return 1;
 }
 
-/* {rank=, size=, local_rank=, local_size=, host=, library=} */
+/* How tensors on the current device go to the other processes; NULL: none has
+   been there. */
+static const char *device_way(const Transport *t) {
+  const Accelerator *a = nc_open_accelerator();
+  return a ? nc_device_way(t->world, a->device[a->current()]) : NULL;
+}
+
+/* {rank=, size=, local_rank=, local_size=, host=, library=, gpu=} */
 static int info(lua_State *L) {
   const Transport *t = nl_transport(L, "info");
-  lua_createtable(L, 0, 7);
+  const char *way = device_way(t);
+  lua_createtable(L, 0, 8);
+  if (way) nl_set_string(L, "gpu", way);
   nl_set_string(L, "backend", t->name);
   nl_set_string(L, "library", t->library);
   nl_set_string(L, "host", t->host(t->rank));
@@ -242,7 +251,36 @@ static void share_cores(const Transport *t) {
   nc_setthreads(n / t->localsize > 0 ? n / t->localsize : 1);
 }
 
-/* init_process_group(backend, timeout, check) */
+/* Raises an error unless the value at index i, which scripts for other
+   launchers give, is what the launcher says. [-0, +0, e] */
+static void check_given(lua_State *L, int i, const char *name, int is) {
+  const lua_Integer given = luaL_optinteger(L, i, -1);
+  if (given < 0 || given == is) return;
+  nc_fail(NC_EVALUE, "%s is %lld, but the launcher has made it %d", name,
+          (long long)given, is);
+  nc_hint("mpirun -n N nacre SCRIPT; get_rank() and get_world_size() are what "
+          "the launcher says");
+  nl_check_as(L, NC_EVALUE, "init_process_group");
+}
+
+static int refuse_backend(lua_State *L, const char *name) {
+  nc_fail(NC_EVALUE, "backend must be auto, mpi or single, not '%s'", name);
+  nc_hint("init_process_group(): tensors travel over MPI");
+  nl_check_as(L, NC_EVALUE, "init_process_group");
+  return 0;
+}
+
+/* The launcher connects the processes, not an address. [-0, +0, e] */
+static void check_method(lua_State *L, int i) {
+  const char *method = luaL_optstring(L, i, "env://");
+  if (strcmp(method, "env://") == 0) return;
+  nc_fail(NC_EVALUE, "init_method '%s': the launcher connects the processes",
+          method);
+  nc_hint("mpirun -n N nacre SCRIPT, which needs no init_method");
+  nl_check_as(L, NC_EVALUE, "init_process_group");
+}
+
+/* init_process_group(backend, timeout, check, init_method, world_size, rank) */
 static int init_process_group(lua_State *L) {
   static const char *const backends[] = { "auto", "single", "mpi", NULL };
   const char *op = "init_process_group";
@@ -254,12 +292,13 @@ static int init_process_group(lua_State *L) {
   if (initialized && nc_open_transport())
     return nl_error(L, op, "it was called already");
   while (backends[b] && strcmp(backends[b], name) != 0) b++;
-  if (backends[b] == NULL)
-    return nl_error(L, op, "backend must be auto, mpi or single, not '%s'",
-                    name);
+  if (backends[b] == NULL) return refuse_backend(L, name);
+  check_method(L, 4);
   s.timeout = luaL_optnumber(L, 2, s.timeout);
   if (!lua_isnoneornil(L, 3)) s.check = lua_toboolean(L, 3);
   nl_check_as(L, nc_transport(&t, (Backend)b), op);
+  check_given(L, 5, "world_size", t->size);
+  check_given(L, 6, "rank", t->rank);
   t->configure(&s);
   if (!initialized) share_cores(t);
   initialized = 1;
@@ -274,7 +313,10 @@ static int destroy_process_group(lua_State *L) {
     initialized = in_session;
     return 0;
   }
-  if (g->team) t->freeteam(g->team);
+  if (g->team) {
+    nc_free_device_teams(g->team);
+    t->freeteam(g->team);
+  }
   *g = (Group){ NULL, 1 };
   return 0;
 }
@@ -282,6 +324,7 @@ static int destroy_process_group(lua_State *L) {
 static int renew(lua_State *L) {
   Team *world;
   nl_check_as(L, nl_transport(L, "renew")->renew(&world), "renew");
+  nc_free_failed_device_teams();
   return 0;
 }
 
@@ -299,7 +342,9 @@ int nl_tell_failure(lua_State *L) {
 }
 
 #define GROUP_ARG "group:any=nil"
-#define INIT "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil"
+#define INIT                                                        \
+  "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, " \
+  "init_method:text=nil, world_size:int=nil, rank:int=nil"
 
 const Bound nl_process_groups[] = {
   { "is_available", is_available, "-> boolean",
@@ -307,7 +352,8 @@ const Bound nl_process_groups[] = {
   { "init_process_group", init_process_group, INIT,
     "connects the processes that a launcher has started; one that was not "
     "launched is rank 0 of 1. timeout is the limit of every wait, in seconds; "
-    "check compares what the ranks ask for",
+    "check compares what the ranks ask for; world_size and rank must be those "
+    "of the launcher",
     1 },
   { "is_initialized", is_initialized, "-> boolean",
     "was init_process_group called?", 1 },
@@ -320,7 +366,8 @@ const Bound nl_process_groups[] = {
     1 },
   { "get_world_size", get_world_size, GROUP_ARG " -> integer",
     "how many processes the group has; -1 if this one is not in it", 1 },
-  { "get_node_local_rank", get_node_local_rank, "-> integer",
+  { "get_node_local_rank", get_node_local_rank,
+    "fallback_rank:int=nil -> integer",
     "the number of this process among those of its machine, from 0", 1 },
   { "get_backend", get_backend, "-> text", "\"mpi\" or \"single\"", 1 },
   { "get_process_group_ranks", get_process_group_ranks, GROUP_ARG " -> list",
@@ -342,6 +389,9 @@ const Bound nl_process_groups[] = {
     "every process must call it. Other groups that were left stay unusable",
     1 },
   { "info", info, "-> table",
-    "rank, size, local_rank, local_size, host, backend, library", 1 },
+    "rank, size, local_rank, local_size, host, backend, library; gpu, after an "
+    "operation on tensors of the current one: \"nccl\", or why they pass "
+    "through the host",
+    1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

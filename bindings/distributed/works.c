@@ -3,8 +3,9 @@
 ** works.c - operations under way: the memory they use, the wait for them, and
 ** the userdata that the caller of an asynchronous operation gets.
 **
-** A tensor that is not dense, or not of the host, takes part as a dense copy;
-** the copy of one that is written to goes back when the operation is done.
+** A tensor that is not dense takes part as a dense copy, on the device where it
+** lies; if that cannot carry it to the other ranks, as a copy on the host.  The
+** copy of one that is written to goes back when the operation is done.
 */
 #include <stdlib.h>
 
@@ -50,6 +51,8 @@ void nl_drop_flight(Flight *f) {
   const Transport *t = nc_open_transport();
   Orphan *o;
   int done = 1;
+  if (f->d) nc_open_accelerator()->freework(f->d);
+  f->d = NULL;
   if (f->w && t) t->test(f->w, &done);
   if (f->w == NULL || (t && done)) {
     if (f->w) t->freework(f->w);
@@ -66,12 +69,20 @@ void nl_drop_flight(Flight *f) {
 ** The tensors
 */
 
-/* *y = a dense tensor of the host in the shape of t, with its elements unless
-   it is only written to. */
-static int host_copy(Tensor **y, Tensor *t, Use use) {
+/* The device of t if it may carry t to other processes, else the host. */
+static const Device *carrier(const Tensor *t) {
+  const Accelerator *a = nc_open_accelerator();
+  const Device *d = nc_device(t);
+  return a && d->ordinal >= 0 && d == a->device[d->ordinal] ? d : nc_host();
+}
+
+/* *y = a dense tensor of d in the shape of t, with its elements unless it is
+   only written to. */
+static int dense_copy(Tensor **y, Tensor *t, const Device *d, Use use) {
   Tensor *there;
   int r;
-  if (use == USE_WRITE) return nc_newdense(y, nc_host(), t->dtype, t);
+  if (use == USE_WRITE) return nc_newdense(y, d, t->dtype, t);
+  if (d != nc_host()) return nc_dense(y, t);
   TRY(nc_readable(&there, t));
   r = nc_dense(y, there);
   nc_release(there);
@@ -80,28 +91,82 @@ static int host_copy(Tensor **y, Tensor *t, Use use) {
 
 int nl_flight_tensor(Flight *f, Tensor *t, Use use) {
   Tensor **to = use == USE_READ ? &f->in : &f->out;
+  const Device *d = carrier(t);
   int r;
   if (use != USE_READ) TRY(nc_check_writable(t));
-  if (nc_device(t) == nc_host() && nc_isdense(t)) {
+  if (use != USE_READ) f->use = use;
+  if (nc_device(t) == d && nc_isdense(t)) {
     Tensor *same;
+    if (d != nc_host()) return nc_alias(to, t);
     TRY(nc_readable(&same, t)); /* not in a dry run */
     r = nc_alias(to, same);     /* set_ and resize_ leave it its memory */
     nc_release(same);
     return r;
   }
   nc_context->no_grad++;
-  r = host_copy(to, t, use);
+  r = dense_copy(to, t, d, use);
   nc_context->no_grad--;
   if (r == NC_OK && use != USE_READ) nc_retain(f->target = t);
   return r;
 }
 
-int nl_start_flight(Flight *f, Coll *c) {
-  const Transport *t = nc_open_transport();
-  if (orphans) free_orphans(t);
+/* Puts a copy on the host in the place of *t, which is on a device. */
+static int move_to_host(Tensor **t, Use use) {
+  Tensor *there = *t;
+  int r;
+  nc_context->no_grad++;
+  r = dense_copy(t, there, nc_host(), use);
+  nc_context->no_grad--;
+  if (r != NC_OK) *t = there;
+  return r;
+}
+
+static int pass_through_host(Flight *f) {
+  Tensor *in = f->in, *out = f->out;
+  if (in && nc_device(in) != nc_host()) {
+    TRY(move_to_host(&f->in, USE_READ));
+    nc_release(in);
+  }
+  if (out && nc_device(out) != nc_host()) {
+    TRY(move_to_host(&f->out, f->use));
+    if (f->target) nc_release(out);
+    else f->target = out;
+  }
+  return NC_OK;
+}
+
+/* The device on which all operands lie; the host if they do not. */
+static const Device *common_device(const Flight *f) {
+  const Device *in = f->in ? nc_device(f->in) : NULL;
+  const Device *out = f->out ? nc_device(f->out) : in;
+  if (in == NULL) in = out;
+  return in && in == out ? in : nc_host();
+}
+
+static void set_operands(const Flight *f, Coll *c) {
   c->in = f->in ? nc_data(f->in) : NULL;
   c->out = f->out ? nc_data(f->out) : NULL;
+}
+
+/* Messages have tags and may be from any rank, which only the transport
+   knows. */
+static int start_on_device(Flight *f, Coll *c, int *taken) {
+  const Device *d = common_device(f);
+  *taken = 0;
+  if (d == nc_host() || c->kind >= COLL_send) return NC_OK;
+  set_operands(f, c);
+  return nc_start_on_device(&f->d, c, d, taken);
+}
+
+int nl_start_flight(Flight *f, Coll *c) {
+  const Transport *t = nc_open_transport();
+  int taken;
+  if (orphans) free_orphans(t);
   f->kind = c->kind;
+  TRY(start_on_device(f, c, &taken));
+  if (taken) return NC_OK;
+  TRY(pass_through_host(f));
+  set_operands(f, c);
   return t->start(&f->w, c);
 }
 
@@ -125,8 +190,19 @@ static int land(Flight *f) {
   return r;
 }
 
+/* What the current stream does next comes after it: only with a limit of time
+   does the host wait. */
+static int wait_on_device(Flight *f, double seconds) {
+  const Accelerator *a = nc_open_accelerator();
+  TRY(seconds > 0 ? a->waitwork(f->d) : a->afterwork(f->d));
+  a->freework(f->d);
+  f->d = NULL;
+  return NC_OK;
+}
+
 int nl_finish_flight(Flight *f, double seconds, int *sender) {
   const Transport *t = nc_open_transport();
+  if (f->d) TRY(wait_on_device(f, seconds));
   if (f->w) {
     TRY(t->wait(f->w, seconds));
     if (sender) t->sender(f->w, sender);
@@ -197,6 +273,9 @@ static int is_completed(lua_State *L) {
   int done = 1;
   if (!b->done && b->f.w && t)
     nl_check_op(L, t->test(b->f.w, &done), "is_completed");
+  if (!b->done && b->f.d)
+    nl_check_op(L, nc_open_accelerator()->querywork(b->f.d, &done),
+                "is_completed");
   if (done) finish_work(L, b, 0, "is_completed");
   lua_pushboolean(L, done);
   return 1;
@@ -215,9 +294,9 @@ static int work_text(lua_State *L) {
 #undef X
   const WorkBox *b = luaL_checkudata(L, 1, WORK);
   lua_pushfstring(L, "%s (%s)", names[b->f.kind],
-                  b->failed                   ? "failed"
-                  : b->done || b->f.w == NULL ? "done"
-                                              : "under way");
+                  b->failed                         ? "failed"
+                  : b->done || (!b->f.w && !b->f.d) ? "done"
+                                                    : "under way");
   return 1;
 }
 

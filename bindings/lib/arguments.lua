@@ -220,13 +220,11 @@ local function ready(s, n, ...)
   return v
 end
 
--- Returns the table of arguments in the order of the parameters, and the tensor
--- given as out. Raises an error for wrong arguments.
-local function read(name, s, ...)
-  local v, out = ready(s, select("#", ...), ...), nil
-  if v then return v end
-  local n, args, named = select("#", ...), {...}, nil
+-- How many of n arguments are given by place, and the options, if the last one
+-- has them. Tables become what their parameter takes.
+local function split_options(s, args, n)
   for i = 1, n do args[i] = parameters_of(s.params[i], args[i]) end
+  local named
   if type(args[n]) == "table" then
     local kind = n <= s.positional and s.params[n] and s.params[n].type
     if kind ~= "any" and kind ~= "fn" and kind ~= "table" then
@@ -237,6 +235,11 @@ local function read(name, s, ...)
   if named or n > 0 and nooptions(args[n], s.params[n], n > s.positional) then
     n = n - 1
   end
+  return n, named or {}
+end
+
+-- The arguments given by place: f(x, 2, 3) for a size is f(x, {2, 3}).
+local function by_place(name, s, args, n)
   local last = s.params[s.positional]
   if last and last.type == "size" and type(args[s.positional]) == "number" then
     args[s.positional] = {table.unpack(args, s.positional, n)}
@@ -246,9 +249,13 @@ local function read(name, s, ...)
     n = n - 1                 -- options that a caller passes on and has not
   end
   if n > s.positional then toomany(name, s, args, n) end
-  v = {}
-  for i = 1, n do v[i] = args[i] end
-  for key, value in pairs(named or {}) do
+  return table.move(args, 1, n, 1, {})
+end
+
+-- Adds the options to the arguments v; returns the tensor given as out.
+local function add_options(name, s, v, options)
+  local out
+  for key, value in pairs(options) do
     local i = s.byname[key]
     if key == "out" and s.results:sub(1, 6) == "tensor" then
       out = value
@@ -257,30 +264,47 @@ local function read(name, s, ...)
     elseif v[i] ~= nil then fail(name, key .. " is given twice")
     else v[i] = parameters_of(s.params[i], value) end
   end
-  for i, p in ipairs(s.params) do
-    if v[i] == false and p.optional and p.type == "tensor" then
-      v[i] = nil              -- linear(x, w, false): without bias
-    end
-    if v[i] ~= nil then v[i] = checklist(name, p, v[i]) end
-    if v[i] == nil then
-      if not p.optional then
-        fail(name, ("%s is missing: %s expected"):format(p.name, p.what),
-             {cause = "missing", name = p.name})
-      end
-      v[i] = p.default
-    elseif not p.fits(v[i]) and p.fits(plain(v[i])) then
-      v[i] = plain(v[i])
-    elseif not p.fits(v[i]) then
-      local got = type(v[i]) == "string" and "'" .. v[i] .. "'" or kindof(v[i])
-      fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got),
-           {cause = tensorial[p.type] and "tensor" or "type", name = p.name,
-            got = type(v[i])})
-    end
-    -- 2.0 counts as an integer and becomes one
-    if whole[p.type] and math.type(v[i]) == "float" then
-      v[i] = isint(v[i])
-    end
+  return out
+end
+
+local function fail_type(name, p, a)
+  local got = type(a) == "string" and "'" .. a .. "'" or kindof(a)
+  fail(name, ("%s must be %s, not %s"):format(p.name, p.what, got),
+       {cause = tensorial[p.type] and "tensor" or "type", name = p.name,
+        got = type(a)})
+end
+
+-- What parameter p gets for the argument a.
+local function checked(name, p, a)
+  if a == false and p.optional and p.type == "tensor" then
+    a = nil                   -- linear(x, w, false): without bias
   end
+  if a ~= nil then a = checklist(name, p, a) end
+  if a == nil then
+    if not p.optional then
+      fail(name, ("%s is missing: %s expected"):format(p.name, p.what),
+           {cause = "missing", name = p.name})
+    end
+    a = p.default
+  elseif not p.fits(a) then
+    local given = a
+    a = plain(a)
+    if not p.fits(a) then fail_type(name, p, given) end
+  end
+  -- 2.0 counts as an integer and becomes one
+  return whole[p.type] and math.type(a) == "float" and isint(a) or a
+end
+
+-- Returns the table of arguments in the order of the parameters, and the tensor
+-- given as out. Raises an error for wrong arguments.
+local function read(name, s, ...)
+  local v = ready(s, select("#", ...), ...)
+  if v then return v end
+  local args = {...}
+  local n, options = split_options(s, args, select("#", ...))
+  v = by_place(name, s, args, n)
+  local out = add_options(name, s, v, options)
+  for i, p in ipairs(s.params) do v[i] = checked(name, p, v[i]) end
   return v, out
 end
 

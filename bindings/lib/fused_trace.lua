@@ -296,7 +296,8 @@ local function text(report)
   if report.why then return "not fused: " .. report.why end
   local lines = {}
   for i, p in ipairs(report) do
-    local head = "part " .. i .. ", one by one: "
+    local head = ("part %d, %s: ")
+                 :format(i, p.views and "views" or "one by one")
     if p.fused then
       head = ("part %d, fused over [%s]: "):format(i, p.shape)
     end
@@ -337,14 +338,14 @@ function M.describe(f, programs, parts, why)
   local passes, fused, single = 0, 0, 0
   for _, p in ipairs(parts) do
     if p.fused then passes, fused = passes + 1, fused + #p.steps
-    else single = single + #p.steps end
+    elseif not p.views then single = single + #p.steps end
   end
   local list = {}
   if fused > 0 then
     list[1] = count(fused, "operation") .. " in " ..
               (passes == 1 and "one pass" or passes .. " passes")
   end
-  if single > 0 or fused == 0 then
+  if single > 0 or not list[1] then
     list[#list + 1] = count(single, "operation") .. " one by one"
   end
   return head .. table.concat(list, ", ")

@@ -234,16 +234,13 @@ local function contract(a, la, b, lb, needed)
   a = permute_to(a, la, concat(both, m, sum))
   b = permute_to(b, lb, concat(both, sum, n))
   local nb, nm, ns, nn = #both, #m, #sum, #n
-  local full, wide = {}, {}                 -- sizes of 1 broadcast
+  local full = {}                           -- sizes of 1 broadcast
   for i = 1, nb do full[i] = a:size(i) == 1 and b:size(i) or a:size(i) end
-  for i = 1, ns do
-    local x, y = a:size(nb + nm + i), b:size(nb + i)
-    wide[i] = x == 1 and y or x
-  end
   local sm, sn = sizes(a, nb + 1, nb + nm), sizes(b, nb + ns + 1, nb + ns + nn)
-  local k, count = product(wide), product(full)
-  a = a:expand(concat(full, sm, wide)):reshape(count, product(sm), k)
-  b = b:expand(concat(full, wide, sn)):reshape(count, k, product(sn))
+  local summed = sizes(b, nb + 1, nb + ns)
+  local k, count = product(summed), product(full)
+  a = a:expand(concat(full, sm, summed)):reshape(count, product(sm), k)
+  b = b:expand(concat(full, summed, sn)):reshape(count, k, product(sn))
   return a:bmm(b):reshape(concat(full, sm, sn)), concat(both, m, n)
 end
 
@@ -347,6 +344,17 @@ local function checkdtypes(op, operands)
   end
 end
 
+-- Removes dimensions of size 1 that are summed: the other operands, which have
+-- more elements there, are then summed before they are multiplied.
+local function drop_single(t, list, in_output)
+  local dims, rest = {}, {}
+  for d, l in ipairs(list) do
+    if in_output[l] or t:size(d) ~= 1 then rest[#rest + 1] = l
+    else dims[#dims + 1] = d end
+  end
+  return #dims > 0 and t:squeeze(dims) or t, rest
+end
+
 -- Contracts two operands at a time, greedily the pair with the smallest
 -- product. The shape of the result is given by the output labels.
 define("einsum",
@@ -379,6 +387,9 @@ function(equation, first, ...)
   local size = checksizes(op, operands, terms)
   checkdtypes(op, given)
   local in_output = checkoutput(op, output, size)
+  for i = 1, #operands > 1 and #operands or 0 do
+    operands[i], terms[i] = drop_single(operands[i], terms[i], in_output)
+  end
   while #operands > 1 do
     local i, j = cheapest_pair(terms, size)
     local needed = setmetatable({}, {__index = in_output})

@@ -12,12 +12,26 @@
 
 #include "core/base/plugin.h"
 #include "core/tensor.h"
+#include "core/files.h"
 #include "core/op.h"
+#include "core/transport.h"
 
 static const Accelerator *accelerator;
 static int was_tried;
 static char reason[sizeof((Error *)0)->text - 32];
 static char advice[sizeof((Error *)0)->hint];
+
+/*
+** Of operations between devices of several processes
+*/
+static int watch(Team *t, const Coll *c, double waited) {
+  const Transport *open = nc_open_transport();
+  return open ? open->watch(t, c, waited) : NC_OK;
+}
+
+static void lose(Team *t) {
+  if (nc_open_transport()) nc_open_transport()->lose(t);
+}
 
 /*
 ** What the core passes to a plug-in; it compares ABI and sizes first
@@ -43,7 +57,12 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .wrong_class = nc_wrong_class,
                              .bytestext = nc_bytestext,
                              .parallel = nc_parallel,
-                             .partly = nc_error_partial };
+                             .partly = nc_error_partial,
+                             .writefile = nc_writefile,
+                             .lasterror = nc_lasterror,
+                             .watch = watch,
+                             .lose = lose,
+                             .error_peer = nc_error_peer };
 
 /* Sets path to the library that NACRE_CUDA selects. */
 static int find_cuda(char path[NC_MAXPATH]) {

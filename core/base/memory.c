@@ -28,7 +28,8 @@
 #define HUGE_FROM ((int64_t)4 << 20)
 #define CLASSES (64 * 8) /* eight steps an octave: 12 % lost at most */
 
-/* Under AddressSanitizer nothing is reused, so that it sees every error. */
+/* Under AddressSanitizer nothing is reused, and no block is larger than what
+   was asked for, so that it sees every error. */
 #if defined(__SANITIZE_ADDRESS__)
 #define REUSE 0
 #else
@@ -165,7 +166,10 @@ static void *new_block(int64_t bytes) {
   size_t align = bytes >= HUGE_FROM ? (size_t)HUGE_PAGE : ALIGNMENT;
   void *p = NULL;
   if (posix_memalign(&p, align, (size_t)bytes) != 0) return NULL;
-  if (bytes >= HUGE_FROM) madvise(p, (size_t)bytes, MADV_HUGEPAGE);
+  if (bytes >= HUGE_FROM) {
+    madvise(p, (size_t)bytes, MADV_HUGEPAGE);
+    nc_note_large(p, bytes);
+  }
   return p;
 }
 
@@ -201,7 +205,8 @@ int nc_hostalloc(void **p, int64_t bytes) {
     cache[c] = cache[c]->next;
     nc_memory.cached -= size;
   } else {
-    if (over_free_memory(size) || (*p = new_block(size)) == NULL)
+    const int64_t exact = REUSE || bytes < 1 ? size : bytes;
+    if (over_free_memory(size) || (*p = new_block(exact)) == NULL)
       return fail_nomemory(bytes);
     count_miss(c, size);
     nc_memory.fresh += size;
@@ -214,6 +219,8 @@ int nc_hostalloc(void **p, int64_t bytes) {
 /* Returns a block of class c to the system. */
 static void return_block(void *p, int c) {
   const int64_t start = nc_now();
+  if (((int64_t)ALIGNMENT << (c / 8)) * (c % 8 + 1) >= HUGE_FROM)
+    nc_forget_large(p);
   free(p);
   returned[c]++;
   nc_memory.freetime += nc_now() - start;

@@ -19,6 +19,12 @@ typedef struct Slab {
 /* The size of the block that nc_hostalloc gives for `bytes'. */
 int64_t nc_hostsize(int64_t bytes);
 
+/* Keeps the list of large blocks, which begin with a page. */
+void nc_note_large(void *p, int64_t bytes);
+void nc_forget_large(const void *p);
+/* From now on a fork copies no large block; with 0 it does. */
+void nc_hide_large(int hide);
+
 void *nc_slaballoc(Slab *s);  /* NULL: no memory, nothing recorded */
 void nc_slabfree(Slab *s, void *p);
 

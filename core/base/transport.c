@@ -30,7 +30,8 @@ static const TransportCore for_transports = { .abi = NC_TRANSPORT_ABI,
                                               .hint = nc_hint,
                                               .error_peer = nc_error_peer,
                                               .interrupted = &nc_interrupted,
-                                              .fold = nc_fold_into };
+                                              .fold = nc_fold_into,
+                                              .idle = nc_device_progress };
 
 /*
 ** What launchers tell the processes that they start
@@ -38,15 +39,19 @@ static const TransportCore for_transports = { .abi = NC_TRANSPORT_ABI,
 static const struct Launcher {
   const char *size; /* a variable with the number of processes */
   const char *mpi;  /* whose launcher sets it; or several do */
-} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "openmpi" },
-                  { "PMI_SIZE", "mpich" },
-                  { "SLURM_STEP_NUM_TASKS", NULL },
-                  { NULL, NULL } };
+  const char *with; /* a variable without which that of the size means nothing;
+                       or NULL */
+} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "openmpi", NULL },
+                  { "PMI_SIZE", "mpich", NULL },
+                  { "SLURM_STEP_NUM_TASKS", NULL, NULL },
+                  { "WORLD_SIZE", NULL, "TORCHELASTIC_RUN_ID" }, /* torchrun */
+                  { NULL, NULL, NULL } };
 
 /* The launcher that started several processes, and how many; or NULL. */
 static const struct Launcher *find_launcher(int *n) {
   for (const struct Launcher *l = launchers; l->size; l++) {
     const char *size = getenv(l->size);
+    if (l->with && getenv(l->with) == NULL) continue;
     if (size && (*n = atoi(size)) > 1) return l;
   }
   *n = 1;
@@ -107,8 +112,8 @@ static int check_launcher(const Transport *t) {
   const struct Launcher *l = find_launcher(&n);
   if (l == NULL || t->size > 1) return NC_OK;
   nc_fail(NC_EDEVICE,
-          "the launcher started %d processes (%s), but %s sees one: it is "
-          "another MPI than the launcher's",
+          "the launcher started %d processes (%s), but %s sees one: the "
+          "launcher is not that of this MPI",
           n, l->size, t->library);
   nc_hint("use the launcher of that MPI, or nacre --build-mpi with the mpicc "
           "of this launcher's");
@@ -175,6 +180,20 @@ static int never_broken(const Team *t) {
   return 0;
 }
 
+static int announce(Coll *c) {
+  c->number = 1;
+  return NC_OK;
+}
+
+static int watch(Team *t, const Coll *c, double waited) {
+  (void)t, (void)c, (void)waited;
+  return NC_OK;
+}
+
+static void lose(Team *t) {
+  (void)t;
+}
+
 static int start(Work **w, const Coll *c) {
   *w = NULL;
   if (c->kind == COLL_send || c->kind == COLL_recv)
@@ -230,6 +249,9 @@ static const Transport single = { .name = "single",
                                   .place = place,
                                   .worldrank = worldrank,
                                   .broken = never_broken,
+                                  .announce = announce,
+                                  .watch = watch,
+                                  .lose = lose,
                                   .start = start,
                                   .test = test,
                                   .wait = wait,
@@ -281,6 +303,8 @@ const Transport *nc_open_transport(void) {
 
 void nc_leave_transport(int status) {
   const Transport *t = transport;
+  if (t == NULL) return;
   transport = NULL;
-  if (t) t->leave(status);
+  t->leave(status);
+  nc_free_device_teams(NULL);
 }

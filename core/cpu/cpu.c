@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** cpu.c - the CPU as a device: its table of requests (nc_cpu, at the end), the
-** choice of the instruction set, and the request `run' for pointwise
-** operations.  Reductions are in reduce.c.
+** request `run' for pointwise operations.  Reductions are in reduce.c.
 **
 ** A kernel computes on dense memory in one of five types.  An operand that is
 ** strided, or of another dtype, passes through a buffer of NC_BLOCK elements
@@ -22,49 +21,6 @@
 #include "core/cpu/cursor.h"
 
 #define GRAIN 32768 /* elements that are worth a thread */
-
-/* The kernels for the best instruction set of this machine.  NACRE_CPU_LEVEL
-   may name a lower one, so that tests reach every loop. */
-#ifdef NC_X86
-static const Kernels *choose_kernels(void) {
-  const char *level = getenv("NACRE_CPU_LEVEL");
-  const Kernels *best = &nc_kernels_v2;
-  __builtin_cpu_init();
-  if (level && strcmp(level, "v2") == 0) return best;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2"))
-    best = &nc_kernels_v3;
-  if (level && strcmp(level, "v3") == 0) return best;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    best = &nc_kernels_v4;
-  return best;
-}
-#else
-static const Kernels *choose_kernels(void) {
-  return &nc_kernels_any;
-}
-#endif
-
-const Kernels *nc_kernels(void) {
-  static const Kernels *_Atomic best; /* worker threads call this, too */
-  const Kernels *k = atomic_load_explicit(&best, memory_order_relaxed);
-  if (k == NULL) atomic_store(&best, k = choose_kernels());
-  return k;
-}
-
-/* Does the processor multiply pairs of bfloat16, and are there kernels? */
-int nc_multiplies_pairs(void) {
-#ifdef NC_X86
-  return nc_kernels()->pair_tile[1] && __builtin_cpu_supports("avx512bf16");
-#else
-  return 0;
-#endif
-}
-
-const char *nc_cpulevel(void) {
-  return nc_kernels()->name;
-}
 
 KernelType nc_kernel_type(DType t) {
   static const KernelType of[DT_COUNT] = {

@@ -240,12 +240,15 @@ static void run_step(const Plan *p, int i, void *const v[], int64_t n) {
 ** Operands and results
 */
 /* Sets the loop over the elements of t in the order in which those of `model'
-   lie, to whose shape t broadcasts. */
+   lie, to whose shape t broadcasts; or, if both lie row by row, over as many
+   elements in another shape. */
 static void set_loop(TensorIter *k, const Tensor *model, const Tensor *t) {
   k->nargs = 2;
   k->nd = 0;
   k->type[1] = t->dtype;
   k->p[1] = nc_data(t);
+  if (nc_numel(t) == nc_numel(model) && nc_isdense(t) && nc_isdense(model))
+    model = t;
   for (int d = model->nd - 1; d >= 0; d--) {
     const int own = d - model->nd + t->nd;
     if (model->size[d] == 1) continue;
@@ -292,6 +295,20 @@ static void *place(const Access *a, char *buf, int64_t at) {
   return a->convert || a->stream ? buf : a->p + at * a->size;
 }
 
+/* Brings n elements of an operand, from element `at' on, to its buffer. */
+static void bring_operand(const Access *a, char *buf, int64_t size, int64_t at,
+                          int64_t n) {
+  Cursor w;
+  if (a->k.nd <= 1) {
+    const int64_t step = a->k.nd ? a->k.step[1][0] : 1;
+    a->convert(buf, a->p + at * step * a->size, step,
+               a->constant ? NC_BLOCK : n);
+    return;
+  }
+  nc_cursor_start(&w, &a->k, 0, a->k.nd, at);
+  nc_cursor_convert(&a->k, 1, &w, 0, buf, size, n, a->convert, 0);
+}
+
 /* v[] = where each register is in the block of n elements from `at' on.
    Operands that are not used where they lie are brought to their buffers. */
 static void open_block(const Plan *p, void *v[], char *room, int64_t at,
@@ -308,17 +325,10 @@ static void open_block(const Plan *p, void *v[], char *room, int64_t at,
         v[r] = place(a, buf, g->of_lines ? at / code->line : at);
       continue;
     }
-    v[r] = place(a, buf, at);
-    if (a->convert == NULL || (a->constant && !first)) continue;
-    if (a->k.nd <= 1) {
-      const int64_t step = a->k.nd ? a->k.step[1][0] : 1;
-      a->convert(buf, a->p + at * step * a->size, step,
-                 a->constant ? NC_BLOCK : n);
-    } else {
-      Cursor w;
-      nc_cursor_start(&w, &a->k, 0, a->k.nd, at);
-      nc_cursor_convert(&a->k, 1, &w, 0, buf, p->size[r], n, a->convert, 0);
-    }
+    const int64_t of = g->of_lines ? code->line : 1;
+    v[r] = place(a, buf, at / of);
+    if (a->convert && (first || !a->constant))
+      bring_operand(a, buf, p->size[r], at / of, n / of);
   }
 }
 
@@ -377,15 +387,18 @@ static void run_task(void *ctx, int64_t i, char *room) {
     }
 }
 
-/* A result of lines lies row by row, and is its own model. */
+/* What is of lines lies row by row, or is one element, and is its own
+   model. */
 static void plan_tensors(Plan *p) {
   const FusedCall *c = p->call;
   const FusedCode *code = p->code;
-  for (int i = 0; i < code->noperands; i++)
-    plan_access(&p->operand[i], c->model, c->operand[i], 0);
   for (int r = 0; r < code->nregs; r++) {
     const FusedReg *g = &code->reg[r];
     const Tensor *y;
+    if (g->kind == FUSED_OPERAND) {
+      y = c->operand[g->index];
+      plan_access(&p->operand[g->index], g->of_lines ? y : c->model, y, 0);
+    }
     if (g->kind != FUSED_VALUE || g->result < 0) continue;
     y = c->result[g->result];
     plan_access(&p->result[g->result], g->of_lines ? y : c->model, y, 1);
@@ -410,4 +423,9 @@ int nc_cpu_fused(const FusedCall *c) {
   plan_tensors(&p);
   return nc_cpu_tasks(nc_ceil_div(p.n, p.blocks * p.block),
                       code->nslots * p.room, run_task, &p);
+}
+
+int nc_cpu_fused_ready(const FusedReadyCall *c) {
+  *c->ready = 1;
+  return NC_OK;
 }

@@ -212,26 +212,26 @@ EVENBINS(double)
 
 /* For the bins of a range.  Those of a block are found first, n for none, so
    that the compiler has no branch to keep. */
-#define RANGE_BINS(type)                                             \
-  static void count_range_##type(const EvenBins *b, int64_t *count,  \
-                                 int64_t from, int64_t to) {         \
-    enum { BLOCK = 512 };                                            \
-    const type low = (type)b->from, width = (type)(b->to - b->from); \
-    const type top = (type)b->to, bins = (type)b->n;                 \
-    const int32_t none = (int32_t)b->n;                              \
-    const int64_t step = b->x->step[0];                              \
-    const type *x = (const type *)nc_data(b->x) + from * step;       \
-    int32_t bin[BLOCK];                                              \
-    for (int64_t i = from; i < to; i += BLOCK, x += BLOCK * step) {  \
-      const int n = (int)(to - i < BLOCK ? to - i : BLOCK);          \
-      for (int k = 0; k < n; k++) {                                  \
-        const type e = x[k * step], v = (e - low) / width * bins;    \
-        const int is = (v >= 0) & (v < bins);                        \
-        const int32_t found = (int32_t)(is ? v : 0);                 \
-        bin[k] = e == top ? none - 1 : is ? found : none;            \
-      }                                                              \
-      for (int k = 0; k < n; k++) count[bin[k]]++;                   \
-    }                                                                \
+#define RANGE_BINS(type)                                            \
+  static void count_range_##type(const EvenBins *b, int64_t *count, \
+                                 int64_t from, int64_t to) {        \
+    enum { BLOCK = 512 };                                           \
+    const type low = (type)b->from, top = (type)b->to;              \
+    const type width = top - low, bins = (type)b->n;                \
+    const int32_t none = (int32_t)b->n;                             \
+    const int64_t step = b->x->step[0];                             \
+    const type *x = (const type *)nc_data(b->x) + from * step;      \
+    int32_t bin[BLOCK];                                             \
+    for (int64_t i = from; i < to; i += BLOCK, x += BLOCK * step) { \
+      const int n = (int)(to - i < BLOCK ? to - i : BLOCK);         \
+      for (int k = 0; k < n; k++) {                                 \
+        const type e = x[k * step], v = (e - low) * bins / width;   \
+        const int is = (e >= low) & (e <= top);                     \
+        const int32_t found = (int32_t)(is && v < bins ? v : 0);    \
+        bin[k] = !is ? none : v < bins ? found : none - 1;          \
+      }                                                             \
+      for (int k = 0; k < n; k++) count[bin[k]]++;                  \
+    }                                                               \
   }
 RANGE_BINS(float)
 RANGE_BINS(double)

@@ -154,8 +154,11 @@ static int widest(const FusedCode *c) {
 /* Operands and numbers keep their buffers; that of a value is free after the
    last step that reads it. */
 void nc_code_finish(Builder *b, int writes) {
+  static uint64_t ids;
   FusedCode *c = b->code;
   int last[NC_FUSED_REGS], vacant[NC_FUSED_REGS], nvacant = 0;
+  c->writes = writes;
+  c->id = ++ids;
   remove_dead(c);
   if (!writes) contract(c); /* it reads operands later */
   for (int r = 0; r < c->nregs; r++) {
@@ -202,6 +205,7 @@ static int source(Compiler *c, int value, int of_lines) {
 }
 
 int nc_code_note(Compiler *c, const Note *n) {
+  if (n->is_view) return reg_of(c, n->in[0]);
   const TensorIter *k = &n->loop;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
   FusedStep s = { .op = k->op,
@@ -244,6 +248,7 @@ static int is_passed(const Compiler *c, int v) {
    made.  Returns 0 if there is no room, or if a result is made twice. */
 static int add_results(Compiler *c, Part *p, int part) {
   for (int i = c->p->first; i < c->p->end; i++) {
+    if (c->f->note[i].is_view) continue;
     const int v = c->f->note[i].out[0], r = c->reg[v];
     const int root = c->f->note[i].into < 0 ? -1 : overwritten(c, v);
     const int n = c->b.code->nresults;
@@ -265,7 +270,9 @@ static int add_results(Compiler *c, Part *p, int part) {
 static int set_model(Compiler *c, Part *p) {
   const FusedCode *code = c->b.code;
   for (int r = 0; r < code->nregs; r++)
-    if (code->reg[r].result >= 0 && !code->reg[r].of_lines) {
+    if (code->reg[r].result >= 0 && !code->reg[r].of_lines &&
+        nc_fusion_same_layout(&c->f->value[p->result[code->reg[r].result]],
+                              &c->f->value[p->main])) {
       p->model = code->reg[r].result;
       return 1;
     }
@@ -293,7 +300,7 @@ static int compile(Compiler *c, Part *p, int part) {
 
 int nc_fusion_compile(Fusion *f, Part *p) {
   Compiler c = { .f = f, .p = p, .operand = p->operand };
-  p->work = p->end - p->first;
+  p->work = p->end - p->first - p->aliases;
   const int64_t room = f->nvalue * (int64_t)sizeof *c.reg;
   void *reg;
   c.b.code = nc_fusion_keep(f, sizeof *c.b.code);

@@ -68,8 +68,11 @@ static int run_again(Again *a, Tensor *slot[]) {
     int yes;
     TRY(nc_get_requires_grad(&yes, slot[p->result[i]]));
     if (!yes || a->g->g[i] == NULL) continue;
-    a->output[a->noutput] = slot[p->result[i]];
+    /* a node of its own for each, so that its gradient comes in where that of a
+       later use would */
+    TRY(nc_alias(&a->output[a->noutput], slot[p->result[i]]));
     a->grad[a->noutput++] = a->g->g[i];
+    TRY(nc_record_copy(a->output[a->noutput - 1], slot[p->result[i]]));
   }
   b.n = a->noutput;
   b.ninput = a->ninput;
@@ -92,6 +95,7 @@ static int differentiate_again(const GradCall *g, Tensor *const saved[]) {
   nc_context->no_grad = off;
   for (int i = 0; i < info->f->nvalue; i++) nc_release(slot[i]);
   for (int i = 0; i < NC_FUSED_TENSORS; i++) nc_release(a.x[i]);
+  for (int i = 0; i < a.noutput; i++) nc_release(a.output[i]);
   for (int i = 0; i < a.ninput; i++)
     if (r == NC_OK) g->d[a.which[i]] = a.result[i];
     else nc_release(a.result[i]);
@@ -119,22 +123,57 @@ static int is_flat(const Tensor *g, const ValueInfo *y, int *constant) {
   return same || (zero && dense);
 }
 
+/* Is it row by row, or one element repeated, as *constant says? */
+static int is_row_by_row(const Tensor *g, int *constant) {
+  *constant = 1;
+  for (int d = 0; d < g->nd; d++)
+    *constant &= g->size[d] == 1 || g->step[d] == 0;
+  return *constant || nc_isdense(g);
+}
+
+/* Can the code be used for the gradient of result i? */
+static int fits_code(const Gradient *k, const NodeInfo *info, int i,
+                     const Tensor *g, int *constant) {
+  const int v = info->p->result[i];
+  const ValueInfo *y = &info->f->value[v];
+  if (g->dtype != y->dtype || nc_device(g)->fused == NULL) return 0;
+  if (nc_fusion_of_lines(info->f, info->p, v))
+    return is_row_by_row(g, constant);
+  return is_flat(g, info->f->uniform ? NULL : y, constant) &&
+         !(*constant && k->dense >> i & 1);
+}
+
 /* Can the code be used for these gradients of the results?  *model: the one in
-   whose layout the results are. */
+   whose layout the results are, or an operand. */
 static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
-                   Tensor **model) {
+                   Tensor *const saved[], Tensor **model) {
+  const Fusion *f = info->f;
   const Part *p = info->p;
   *model = NULL;
   if (k == NULL || !k->possible) return 0;
+  for (int i = 0; !f->uniform && i < p->code->noperands; i++)
+    if (nc_fusion_same_layout(&f->value[p->operand[i]], &f->value[p->main]))
+      *model = saved[i];
   for (int i = 0; i < p->code->nresults; i++) {
-    const ValueInfo *y = &info->f->value[p->result[i]];
     int constant;
     if (g[i] == NULL) continue;
-    if (g[i]->dtype != y->dtype || nc_device(g[i])->fused == NULL) return 0;
-    if (!is_flat(g[i], info->f->uniform ? NULL : y, &constant)) return 0;
+    if (!fits_code(k, info, i, g[i], &constant)) return 0;
+    if (!f->uniform &&
+        !nc_fusion_same_layout(&f->value[p->result[i]], &f->value[p->main]))
+      continue;
     if (!constant || *model == NULL) *model = g[i];
   }
-  return *model != NULL;
+  return *model != NULL && nc_fusion_is_ready(nc_device(*model), &k->code);
+}
+
+/* *d = t in the shape of x, if that has as many elements. */
+static int in_shape_of(Tensor **d, Tensor *t, const Tensor *x) {
+  int same = t->nd == x->nd;
+  for (int i = 0; same && i < t->nd; i++) same = t->size[i] == x->size[i];
+  if (!same && nc_numel(t) == nc_numel(x))
+    return nc_reshapeto(d, t, x->nd, x->size);
+  nc_retain(*d = t);
+  return NC_OK;
 }
 
 static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
@@ -157,7 +196,8 @@ static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
   for (int i = 0; i < info->p->code->noperands && r == NC_OK; i++) {
     const int from = k->result[i];
     if (from == -1) continue;
-    nc_retain(g->d[i] = from >= 0 ? result[from] : g->g[-2 - from]);
+    r = in_shape_of(&g->d[i], from >= 0 ? result[from] : g->g[-2 - from],
+                    saved[i]);
   }
   for (int i = 0; i < n; i++) nc_release(result[i]);
   return r;
@@ -178,8 +218,8 @@ static int backward(GradCall *g) {
     const Gradient *k = nc_context->no_grad
                             ? nc_fusion_gradient(info->f, info->p, need, given)
                             : NULL;
-    r = can_use(k, info, g->g, &model) ? run_code(k, g, saved, model)
-                                       : differentiate_again(g, saved);
+    r = can_use(k, info, g->g, saved, &model) ? run_code(k, g, saved, model)
+                                              : differentiate_again(g, saved);
   }
   for (int i = 0; i < n; i++) nc_release(saved[i]);
   return r;
@@ -210,6 +250,22 @@ static int link_results(const Part *p, Tensor *const operand[],
     *any |= linked[i] != NULL;
   }
   return NC_OK;
+}
+
+int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]) {
+  unsigned need = 0, given = 0;
+  const Gradient *g;
+  for (int i = 0; i < p->code->noperands; i++) {
+    int yes = 0;
+    if (nc_mayrecord(operand[i]) &&
+        nc_get_requires_grad(&yes, operand[i]) != NC_OK)
+      return 0;
+    need |= (unsigned)(yes != 0) << i;
+  }
+  for (int i = 0; i < p->code->nresults; i++)
+    given |= (unsigned)((p->leads[i] & need) != 0) << i;
+  g = nc_fusion_gradient(f, p, need, given);
+  return g && g->possible;
 }
 
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],

@@ -12,6 +12,8 @@ struct Gradient {
   unsigned need, given;       /* bits: operands of the part that want a
                                  gradient; results that have one */
   int possible;               /* can code compute what the tape would? */
+  unsigned dense;             /* bits: results whose gradient must not repeat
+                                 one element */
   Part part;                  /* the code; operand[] as in source[] */
   int source[NC_FUSED_TENSORS]; /* an operand of the part; or -1 - k: the
                                  gradient of result k */

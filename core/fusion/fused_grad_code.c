@@ -15,34 +15,48 @@ typedef struct GradCompiler {
   Gradient *g;
   int *sum;     /* register of the gradient of each value; -1: none */
   char *wanted; /* of each value: does it need a gradient? */
-  int order[NC_FUSED_STEPS], norder; /* notes, as they are recorded */
+  /* notes as they are recorded, and -1 - i where the gradient of result i
+     comes in */
+  int order[NC_FUSED_STEPS + NC_FUSED_TENSORS], norder;
   char seen[NC_FUSED_STEPS];
+  int exact; /* is nc_fusion_is_exact true of all steps of whole lines? */
 } GradCompiler;
 
 static const ValueInfo *info_of(const GradCompiler *k, int value) {
   return &k->c.f->value[value];
 }
 
+static int is_of_lines(const GradCompiler *k, int value) {
+  return nc_fusion_of_lines(k->c.f, k->c.p, value);
+}
+
 /* The formula of the gradient of note n to operand j; NULL: it has none. */
 static const char *formula(const Note *n, int j) {
-  if (n->kind == NOTE_CAST) return j == 0 ? "g" : NULL;
+  if (n->kind == NOTE_CAST || n->is_view) return j == 0 ? "g" : NULL;
   return j < 3 ? nc_opinfo[n->op].grad[j] : NULL;
 }
 
-/* Does an operand that is not of the shape of the part, as `value' is, get
-   several gradients?  The tape sums each to its shape first. */
+static int is_passed_on(const char *text, double p) {
+  return strcmp(text, "g") == 0 || (strcmp(text, "g*p") == 0 && p == 1);
+}
+
+/* Does an operand that is not of the shape of the part get several gradients?
+   The tape sums each to its shape first. */
 static int is_broadcast(const GradCompiler *k, int value) {
-  const ValueInfo *y = info_of(k, k->c.f->note[k->c.p->first].out[0]);
-  const ValueInfo *x = info_of(k, value);
+  const ValueInfo *x = info_of(k, value), *y = info_of(k, k->c.p->main);
   int same = x->nd == y->nd;
+  if (x->note >= k->c.p->first || nc_fusion_is_full(k->c.f, k->c.p, value))
+    return 0;
   for (int d = 0; same && d < x->nd; d++) same = x->size[d] == y->size[d];
   return !same;
 }
 
+/* Is the value read in one loop, side by side with those of the part? */
 static int is_flat(const GradCompiler *k, int value) {
-  const ValueInfo *y = info_of(k, k->c.f->note[k->c.p->first].out[0]);
   const ValueInfo *x = info_of(k, value);
-  return x->note >= k->c.p->first || x->nd == 0 || nc_fusion_same_layout(x, y);
+  if (is_of_lines(k, value)) return 0;
+  return x->note >= k->c.p->first || x->nd == 0 ||
+         nc_fusion_is_full(k->c.f, k->c.p, value);
 }
 
 /* Appends note i and those that it depends on, these first. */
@@ -57,6 +71,66 @@ static void sort(GradCompiler *k, int i) {
   k->order[k->norder++] = i;
 }
 
+/*
+** Steps
+*/
+/* One element for each line, from register r of lines, to whole lines. */
+static int spread(GradCompiler *k, int r) {
+  const DType type = r < 0 ? DT_f32 : k->c.b.code->reg[r].type;
+  FusedStep s = { .op = OP_clone,
+                  .common = type,
+                  .type = type,
+                  .nsrc = 1,
+                  .src = { r },
+                  .spread = 1 };
+  return r < 0 ? -1 : nc_code_step(&k->c.b, &s);
+}
+
+/* The sums of the lines of register r, which may be the gradient of a
+   result. */
+static int sum_lines(GradCompiler *k, int r) {
+  const FusedReg *g = r < 0 ? NULL : &k->c.b.code->reg[r];
+  FusedStep s = {
+    .op = OP_sum, .nsrc = 1, .src = { r }, .of_lines = 1, .par = { 1, 0 }
+  };
+  if (r < 0 || g->of_lines || (g->type != DT_f32 && g->type != DT_f64))
+    return -1;
+  if (g->kind == FUSED_OPERAND) {
+    const int from = k->g->source[g->index];
+    if (from >= 0) return -1;
+    k->g->dense |= 1u << (-1 - from);
+  }
+  s.common = s.type = g->type;
+  return nc_code_step(&k->c.b, &s);
+}
+
+static int step2(GradCompiler *k, Op op, DType common, DType type, int lines,
+                 int a, int b) {
+  FusedStep s = { .op = op,
+                  .common = common,
+                  .type = type,
+                  .nsrc = 2,
+                  .src = { a, b },
+                  .of_lines = lines,
+                  .par = { 1, 0 } };
+  return a < 0 || b < 0 ? -1 : nc_code_step(&k->c.b, &s);
+}
+
+static int step_where(GradCompiler *k, DType type, int condition, int a,
+                      int b) {
+  FusedStep s = { .op = OP_where,
+                  .common = type,
+                  .type = type,
+                  .nsrc = 3,
+                  .src = { condition, a, b },
+                  .par = { 1, 0 } };
+  return condition < 0 || a < 0 || b < 0 ? -1 : nc_code_step(&k->c.b, &s);
+}
+
+static int number(GradCompiler *k, double v, DType type) {
+  return nc_code_number(&k->c.b, nc_float(v), type);
+}
+
 /* Replaces pow and gelu as apply.c does.  Returns 0 where the last operand is
    left out. */
 static int reduce_op(const Note *n, int j, FusedStep *s) {
@@ -69,16 +143,89 @@ static int reduce_op(const Note *n, int j, FusedStep *s) {
   return 0;
 }
 
-/* The register of a letter of the formula of note n; -1: none. */
+/* The register of a letter of the formula of note n, as whole lines if these
+   are wanted; -1: none. */
 static int letter(GradCompiler *k, const Note *n, int l, const FusedStep *s) {
   Scalar v;
-  if (l == LETTER_Y) return k->c.reg[n->out[0]];
-  l -= LETTER_A;
-  if (n->in[l] >= 0) return k->c.reg[n->in[l]];
-  if (nc_opinfo[n->op].kind == CHOOSE_OP && l == 0) return -1;
-  v = nc_cast_scalar(n->number[l], s->common);
-  v.symbol = n->number[l].symbol;
-  return nc_code_number(&k->c.b, v, s->common);
+  int r = -1, value = n->out[0];
+  if (l != LETTER_Y) {
+    l -= LETTER_A;
+    value = n->in[l];
+    if (value < 0) {
+      if (nc_opinfo[s->op].kind == CHOOSE_OP && l == 0) return -1;
+      v = nc_cast_scalar(n->number[l], s->common);
+      v.symbol = n->number[l].symbol;
+      return nc_code_number(&k->c.b, v, s->common);
+    }
+  }
+  r = k->c.reg[value];
+  return r >= 0 && k->c.b.code->reg[r].of_lines && !s->of_lines ? spread(k, r)
+                                                                : r;
+}
+
+/* Adds the step of a formula, whose operands but the first, g, are letters of
+   the note. */
+static int formula_step(GradCompiler *k, const Note *n, FusedStep *s,
+                        unsigned used) {
+  const char *text = nc_opinfo[s->op].grad[s->grad_index - 1];
+  const int exact = nc_fusion_is_exact(text);
+  if (s->of_lines && !exact) return -1;
+  for (int l = LETTER_A; l <= LETTER_Y; l++) {
+    const int v = l == LETTER_Y ? n->out[0] : n->in[l - LETTER_A];
+    if (!(used >> l & 1)) continue;
+    if (s->nsrc == NC_MAXIN - 1) return -1;
+    if (!s->of_lines && v >= 0 && !exact && !is_flat(k, v)) return -1;
+    if ((s->src[s->nsrc++] = letter(k, n, l, s)) < 0) return -1;
+  }
+  k->exact &= exact;
+  return nc_code_step(&k->c.b, s);
+}
+
+/* As extreme_grad of pointwise_grad.c does it: divided among the elements that
+   are equal to the extreme. */
+static int extreme_grad(GradCompiler *k, const Note *n, int g) {
+  const DType type = k->c.b.code->reg[g].type;
+  const int y = spread(k, k->c.reg[n->out[0]]);
+  const int is = step2(k, OP_eq, type, DT_b8, 0, k->c.reg[n->in[0]], y);
+  const int one =
+      step_where(k, type, is, number(k, 1, type), number(k, 0, type));
+  const int each =
+      step2(k, OP_true_divide, type, type, 1, g, sum_lines(k, one));
+  return step_where(k, type, is, spread(k, each), number(k, 0, type));
+}
+
+/* The gradient of a reduction, from that of its result. */
+static int fold_grad(GradCompiler *k, const Note *n, int g) {
+  const char *text = formula(n, 0);
+  const DType type = k->c.b.code->reg[g].type;
+  const double count = (double)k->c.p->line;
+  FusedStep s = { .op = n->op,
+                  .grad_index = 1,
+                  .common = type,
+                  .type = type,
+                  .nsrc = 1,
+                  .par = { n->par[0], count } };
+  if (info_of(k, n->in[0])->dtype != type || !k->c.b.code->reg[g].of_lines)
+    return -1;
+  if (strcmp(text, "BY(extreme)") == 0) return extreme_grad(k, n, g);
+  if (strncmp(text, "BY", 2) == 0 || strcmp(text, "NONE") == 0) return -1;
+  if (strcmp(text, "g") == 0) return spread(k, g);
+  if (strcmp(text, "g/n") == 0)
+    return spread(
+        k, step2(k, OP_true_divide, type, type, 1, g, number(k, count, type)));
+  if ((s.src[0] = spread(k, g)) < 0 || !nc_fusion_is_exact(text)) return -1;
+  return formula_step(k, n, &s, nc_formula_letters(text));
+}
+
+/* Register d, the gradient to `value' by an operation on whole lines, becomes
+   one element for each line if the value is. */
+static int fit_lines(GradCompiler *k, int value, int d) {
+  FusedStep s = { .op = OP_clone, .nsrc = 1, .of_lines = 1, .par = { 1, 0 } };
+  if (d < 0 || !is_of_lines(k, value) || k->c.b.code->reg[d].of_lines) return d;
+  if ((d = s.src[0] = sum_lines(k, d)) < 0) return -1;
+  s.common = k->c.b.code->reg[d].type;
+  s.type = info_of(k, value)->dtype;
+  return s.type == s.common ? d : nc_code_step(&k->c.b, &s);
 }
 
 /* The register of the gradient of note n to operand j, from that of its
@@ -92,30 +239,24 @@ static int operand_grad(GradCompiler *k, const Note *n, int j, int g) {
                   .common = type,
                   .type = x->nd == y->nd ? x->dtype : type,
                   .nsrc = 1,
+                  .src = { g },
+                  .of_lines = is_of_lines(k, n->out[0]),
                   .par = { n->par[0], n->par[1] } };
-  const int all = reduce_op(n, j, &s);
+  int all;
   unsigned used;
-  int exact;
-  s.src[0] = g;
+  if (n->is_view) return g;
+  if (n->is_fold) return fold_grad(k, n, g);
+  all = reduce_op(n, j, &s);
   if (strcmp(text, "NONE") == 0 || strncmp(text, "BY", 2) == 0) return -1;
-  if (strcmp(text, "g") == 0 || (strcmp(text, "g*p") == 0 && n->par[0] == 1)) {
-    if (type == s.type) return g;
+  if (is_passed_on(text, n->par[0])) {
+    if (type == s.type || (is_of_lines(k, n->in[j]) && !s.of_lines)) return g;
     s.op = OP_clone;
     s.grad_index = 0;
     return nc_code_step(&k->c.b, &s);
   }
   used = nc_formula_letters(text);
   if (!all) used &= ~(1u << LETTER_B);
-  exact = nc_fusion_is_exact(nc_opinfo[s.op].grad[j]);
-  for (int l = LETTER_A; l <= LETTER_Y; l++) {
-    if (!(used >> l & 1)) continue;
-    if (s.nsrc == NC_MAXIN - 1) return -1;
-    if (l != LETTER_Y && n->in[l - LETTER_A] >= 0 && !exact &&
-        !is_flat(k, n->in[l - LETTER_A]))
-      return -1;
-    if ((s.src[s.nsrc++] = letter(k, n, l, &s)) < 0) return -1;
-  }
-  return nc_code_step(&k->c.b, &s);
+  return formula_step(k, n, &s, used);
 }
 
 /* The gradient of a value takes in d. */
@@ -128,6 +269,7 @@ static int add_to(GradCompiler *k, int value, int d) {
   }
   if (is_broadcast(k, value)) return 0;
   s.common = s.type = info_of(k, value)->dtype;
+  s.of_lines = is_of_lines(k, value);
   s.src[0] = *sum;
   s.src[1] = d;
   return (*sum = nc_code_step(&k->c.b, &s)) >= 0;
@@ -149,19 +291,27 @@ static void mark_wanted(GradCompiler *k) {
   }
 }
 
-/* The gradients of the results become operands of the code. */
-static int add_given(GradCompiler *k) {
+/* Sorts what the results depend on.  Their gradients come in as if each were
+   used after it was made, in the order of the results. */
+static int sort_all(GradCompiler *k) {
   const Part *p = k->c.p;
   for (int i = 0; i < p->code->nresults; i++) {
-    const int at = k->c.b.code->noperands;
-    const int v = p->result[i];
-    if (!(k->g->given >> i & 1) || !k->wanted[v]) continue;
-    k->sum[v] = nc_code_operand(&k->c.b, info_of(k, v)->dtype);
-    if (k->sum[v] < 0) return 0;
-    k->g->source[at] = -1 - i;
-    sort(k, info_of(k, v)->note);
+    if (!(k->g->given >> i & 1) || !k->wanted[p->result[i]]) continue;
+    sort(k, info_of(k, p->result[i])->note);
+    k->order[k->norder++] = -1 - i;
   }
   return k->norder > 0;
+}
+
+/* The gradient of result i becomes an operand of the code. */
+static int add_given(GradCompiler *k, int i) {
+  FusedCode *code = k->c.b.code;
+  const int at = code->noperands, v = k->c.p->result[i];
+  const int r = nc_code_operand(&k->c.b, info_of(k, v)->dtype);
+  if (r < 0) return 0;
+  code->reg[r].of_lines = is_of_lines(k, v);
+  k->g->source[at] = -1 - i;
+  return add_to(k, v, r);
 }
 
 /* The steps of the part, whose values the formulas read. */
@@ -169,7 +319,6 @@ static int add_forward(GradCompiler *k) {
   const Part *p = k->c.p;
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &k->c.f->note[i];
-    if (n->is_fold) return 0;
     if ((k->c.reg[n->out[0]] = nc_code_note(&k->c, n)) < 0) return 0;
   }
   for (int i = 0; i < k->c.b.code->noperands; i++)
@@ -192,30 +341,42 @@ static int add_results(GradCompiler *k) {
       k->g->result[i] = -2 - (-1 - from);
       continue;
     }
-    if (code->reg[r].kind != FUSED_VALUE) return 0;
+    if (code->reg[r].kind != FUSED_VALUE || code->reg[r].of_lines) return 0;
     if (code->reg[r].result < 0) nc_code_result(&k->c.b, r);
     k->g->result[i] = code->reg[r].result;
   }
   return 1;
 }
 
+/* The gradients of note n, from that of its result. */
+static int add_grads(GradCompiler *k, const Note *n) {
+  const int g = k->sum[n->out[0]];
+  for (int j = 0; g >= 0 && j < NC_MAXIN - 1; j++) {
+    int d;
+    if (n->in[j] < 0 || !k->wanted[n->in[j]] || !formula(n, j)) continue;
+    d = fit_lines(k, n->in[j], operand_grad(k, n, j, g));
+    if (d < 0 || !add_to(k, n->in[j], d)) return 0;
+  }
+  return 1;
+}
+
 static int compile(GradCompiler *k) {
+  const Part *p = k->c.p;
+  FusedCode *code = k->c.b.code;
+  k->exact = p->exact;
   if (!add_forward(k)) return 0;
   mark_wanted(k);
-  if (!add_given(k)) return 0;
-  for (int i = k->norder; i-- > 0;) {
-    const Note *n = &k->c.f->note[k->order[i]];
-    const int g = k->sum[n->out[0]];
-    for (int j = 0; g >= 0 && j < NC_MAXIN - 1; j++) {
-      int d;
-      if (n->in[j] < 0 || !k->wanted[n->in[j]] || !formula(n, j)) continue;
-      if ((d = operand_grad(k, n, j, g)) < 0 || !add_to(k, n->in[j], d))
-        return 0;
-    }
-  }
+  if (!sort_all(k)) return 0;
+  for (int i = k->norder; i-- > 0;)
+    if (k->order[i] < 0) {
+      if (!add_given(k, -1 - k->order[i])) return 0;
+    } else if (!add_grads(k, &k->c.f->note[k->order[i]])) return 0;
   if (!add_results(k)) return 0;
+  code->line = p->line;
+  if (p->line && (code->lines = nc_fusion_lines(p->line, k->exact)) == 0)
+    return 0;
   nc_code_finish(&k->c.b, 0);
-  k->g->part.work = k->g->code.nsteps;
+  k->g->part.work = code->nsteps;
   return 1;
 }
 

@@ -38,6 +38,7 @@ typedef struct Note {         /* an operation */
   int nindex;
   int is_row;                 /* did it run one pointwise loop, `loop'? */
   int is_fold;                /* or one reduction of the last dimension? */
+  int is_view;                /* did it only make a view of in[0]? */
   TensorIter loop;            /* its operands are those in in[] */
   int part;
 } Note;
@@ -50,6 +51,7 @@ typedef struct ValueInfo {
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
   const Device *device;       /* that of the tensor, or its meta device */
   int note;                   /* that made it; -1: none */
+  int of_lines;               /* one element for each line of its part? */
   int last;                   /* the part that uses it last; of a result the
                                  number of parts */
 } ValueInfo;
@@ -58,6 +60,8 @@ typedef struct Gradient Gradient;           /* fused_grad.h */
 
 typedef struct Part {
   int first, end;             /* notes */
+  int views;                  /* are they views alone? */
+  int aliases;                /* has it views of values that it makes? */
   FusedCode *code;            /* NULL: they run one by one */
   int operand[NC_FUSED_TENSORS], result[NC_FUSED_TENSORS];
   int into[NC_FUSED_TENSORS]; /* the operand, by its place, whose memory a
@@ -106,8 +110,13 @@ void *nc_fusion_keep(Fusion *f, int64_t bytes);
 
 /* Cuts the notes into parts (fusion_parts.c). */
 int nc_fusion_cut(Fusion *f);
-/* Has value v one element for each line of the part? */
+/* Has value v, which the part has made, one element for each of its lines?  Has
+   it the elements of the part's main value, in their order? */
 int nc_fusion_of_lines(const Fusion *f, const Part *p, int v);
+int nc_fusion_is_full(const Fusion *f, const Part *p, int v);
+/* How many lines of n elements are computed at once; 0: a block would be too
+   large.  exact: nc_fusion_is_exact holds of all rows. */
+int nc_fusion_lines(int64_t n, int exact);
 
 /* Two values of one shape and of equal strides? */
 int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b);
@@ -123,9 +132,13 @@ int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
    (fused_grad.c). */
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
                      Tensor *const operand[], Tensor *result[]);
+/* Has the node of a part code for the gradients to these operands? */
+int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]);
 /* Runs the code of a part on new results or on those that are there. */
 int nc_fusion_execute(const Part *p, const Scalar number[],
                       Tensor *const operand[], Tensor *result[]);
+/* Does the device run the code now, if it is asked to? */
+int nc_fusion_is_ready(const Device *d, const FusedCode *code);
 void nc_fusion_drop_gradient(Part *p);
 /* Sets leads[] of the part; of: room for each value (fused_grad_code.c). */
 void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of);

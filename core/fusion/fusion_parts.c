@@ -4,7 +4,9 @@
 **
 ** A part is rows that follow each other over one shape, and reductions of its
 ** last dimension, with rows over what these give: then a block is some whole
-** lines.  Anything else is a part of its own.
+** lines.  Views between them do not end it: those of the same elements in the
+** same order belong to it, those of other tensors are made before it.  Anything
+** else is a part of its own.
 */
 #include <string.h>
 
@@ -35,18 +37,25 @@ static int is_dense(const ValueInfo *v) {
   return 1;
 }
 
-int nc_fusion_of_lines(const Fusion *f, const Part *p, int value) {
-  const ValueInfo *v = &f->value[value], *main = &f->value[p->main];
-  int same = p->line > 0 && v->note >= p->first && v->nd == main->nd &&
-             v->size[v->nd - 1] == 1;
-  for (int d = 0; same && d < v->nd - 1; d++)
-    same = v->size[d] == main->size[d];
-  return same;
+static int64_t numel(const ValueInfo *v) {
+  int64_t n = 1;
+  for (int d = 0; d < v->nd; d++) n *= v->size[d];
+  return n;
 }
 
-/* How many lines of n elements are computed at once; 0: a block would be too
-   large. */
-static int lines_of(int64_t n, int exact) {
+int nc_fusion_of_lines(const Fusion *f, const Part *p, int value) {
+  const ValueInfo *v = &f->value[value];
+  return v->of_lines && v->note >= p->first;
+}
+
+int nc_fusion_is_full(const Fusion *f, const Part *p, int value) {
+  const ValueInfo *v = &f->value[value], *main = &f->value[p->main];
+  return nc_fusion_same_layout(v, main) ||
+         (numel(v) > 0 && numel(v) == numel(main) && is_dense(v) &&
+          is_dense(main));
+}
+
+int nc_fusion_lines(int64_t n, int exact) {
   int lines = 1;
   while (!exact && lines * n % EVEN) lines++;
   if (lines * n > LARGEST) return 0;
@@ -55,7 +64,7 @@ static int lines_of(int64_t n, int exact) {
 
 /* Can the part have reductions, its rows being as said? */
 static int set_line(Part *p, int64_t n, int exact) {
-  const int lines = n < SHORTEST || n > LONGEST ? 0 : lines_of(n, exact);
+  const int lines = n < SHORTEST || n > LONGEST ? 0 : nc_fusion_lines(n, exact);
   if (lines == 0) return 0;
   p->line = (int)n;
   p->lines = lines;
@@ -66,62 +75,176 @@ static int is_exact(const Note *n) {
   return nc_fusion_is_exact(nc_opinfo[n->loop.op].value);
 }
 
-/* Can the part also have row n, over its shape or over the results of its
+/* Does value x, one for each line of the part, broadcast to y as one element
+   for each line of y? */
+static int spreads(const Part *p, const ValueInfo *x, const ValueInfo *y) {
+  int fits = x->nd == y->nd && x->nd > 0 && x->size[x->nd - 1] == 1 &&
+             y->size[y->nd - 1] == p->line;
+  for (int d = 0; fits && d < x->nd - 1; d++) fits = x->size[d] == y->size[d];
+  return fits;
+}
+
+/* Can the operands of row n, whose result has as many elements as the part,
+   be read in the order of these?  Those of the main value's shape can. */
+static int fits(const Fusion *f, const Part *p, const Note *n) {
+  const ValueInfo *y = &f->value[n->out[0]];
+  const int main = nc_fusion_same_layout(y, &f->value[p->main]);
+  for (int j = 0; j < NC_MAXARG; j++) {
+    const int v = n->in[j];
+    if (v < 0) continue;
+    if (nc_fusion_of_lines(f, p, v)) {
+      if (!spreads(p, &f->value[v], y)) return 0;
+    } else if (!main && numel(&f->value[v]) != 1 && !nc_fusion_is_full(f, p, v))
+      return 0;
+    else if (main && f->value[v].note >= p->first &&
+             !nc_fusion_is_full(f, p, v))
+      return 0;
+  }
+  return 1;
+}
+
+/* Is row n one of values of lines? */
+static int is_row_of_lines(const Fusion *f, const Part *p, const Note *n) {
+  const int64_t lines = numel(&f->value[n->out[0]]);
+  int any = 0;
+  for (int j = 0; j < NC_MAXARG; j++) {
+    if (n->in[j] < 0) continue;
+    if (!nc_fusion_of_lines(f, p, n->in[j]) ||
+        numel(&f->value[n->in[j]]) != lines)
+      return 0;
+    any = 1;
+  }
+  return any;
+}
+
+/* Can the part also have row n, over its elements or over the results of its
    reductions? */
 static int joins_row(const Fusion *f, Part *p, const Note *n) {
-  if (nc_fusion_same_layout(&f->value[n->out[0]], &f->value[p->main])) {
-    const int exact = p->exact && is_exact(n);
-    if (p->line && !set_line(p, p->line, exact)) return 0;
-    p->exact = exact;
-    return 1;
+  if (n->into >= 0 && p->aliases) return 0; /* views may see it */
+  if (is_row_of_lines(f, p, n)) {
+    f->value[n->out[0]].of_lines = n->into < 0 && is_exact(n);
+    return f->value[n->out[0]].of_lines;
   }
-  if (!p->line || !nc_fusion_of_lines(f, p, n->out[0]) || !is_exact(n) ||
-      n->into >= 0)
-    return 0;
-  for (int j = 0; j < NC_MAXARG; j++)
-    if (n->in[j] >= 0 && !nc_fusion_of_lines(f, p, n->in[j])) return 0;
+  if (!nc_fusion_is_full(f, p, n->out[0]) || !fits(f, p, n)) return 0;
+  const int exact = p->exact && is_exact(n);
+  if (p->line && !set_line(p, p->line, exact)) return 0;
+  p->exact = exact;
   return 1;
 }
 
 /* Can the part also have the reduction n? */
 static int joins_fold(const Fusion *f, Part *p, const Note *n) {
   const ValueInfo *x = &f->value[n->in[0]];
-  return nc_fusion_same_layout(x, &f->value[p->main]) && is_dense(x) &&
-         set_line(p, x->size[x->nd - 1], p->exact);
+  const int64_t line = x->size[x->nd - 1];
+  if (!nc_fusion_is_full(f, p, n->in[0]) || !is_dense(x) ||
+      nc_fusion_of_lines(f, p, n->in[0]) || (p->line && p->line != line) ||
+      !set_line(p, line, p->exact))
+    return 0;
+  return f->value[n->out[0]].of_lines = 1;
+}
+
+static int has_writes(const Fusion *f, const Part *p) {
+  for (int i = p->first; i < p->end; i++)
+    if (f->note[i].into >= 0) return 1;
+  return 0;
+}
+
+/* Can the part also have n, a view of a value that it makes, of the same
+   elements in their order? */
+static int joins_view(const Fusion *f, Part *p, const Note *n) {
+  const ValueInfo *x = &f->value[n->in[0]];
+  ValueInfo *y = &f->value[n->out[0]];
+  if (x->note < p->first || numel(x) == 0 || numel(x) != numel(y) ||
+      !is_dense(x) || !is_dense(y) || has_writes(f, p))
+    return 0;
+  for (int j = 1; j < NC_MAXARG; j++)
+    if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
+  y->of_lines = nc_fusion_of_lines(f, p, n->in[0]);
+  p->aliases++;
+  return 1;
 }
 
 static int joins(const Fusion *f, Part *p, const Note *n) {
+  if (p->views && n->is_view) return 1;
   if (p->main < 0 || n->no_grad != f->note[p->first].no_grad ||
       p->end - p->first >= NC_FUSED_STEPS / 3)
     return 0;
+  if (n->is_view) return joins_view(f, p, n);
   return n->is_fold ? joins_fold(f, p, n) : n->is_row && joins_row(f, p, n);
+}
+
+/* Is the view n one of tensors that the part has nothing to do with? */
+static int is_apart(const Fusion *f, const Part *p, const Note *n) {
+  if (!n->is_view || p->main < 0 || has_writes(f, p)) return 0;
+  for (int j = 0; j < NC_MAXARG; j++)
+    if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
+  return n->no_grad == f->note[p->first].no_grad;
+}
+
+/*
+** The parts
+*/
+static int new_part(Fusion *f) {
+  TRY(nc_grow(&f->part, &f->partroom,
+              (f->npart + 1) * (int64_t)sizeof *f->part));
+  memset(&f->part[f->npart++], 0, sizeof *f->part);
+  return NC_OK;
 }
 
 /* Begins a part with note i. */
 static int begin(Fusion *f, int i) {
   const Note *n = &f->note[i];
   Part *p;
-  TRY(nc_grow(&f->part, &f->partroom,
-              (f->npart + 1) * (int64_t)sizeof *f->part));
-  p = &f->part[f->npart++];
-  memset(p, 0, sizeof *p);
+  TRY(new_part(f));
+  p = &f->part[f->npart - 1];
   p->first = i;
+  p->end = i + 1;
   p->exact = 1;
+  p->views = n->is_view;
   p->main = n->is_fold ? n->in[0] : n->is_row ? n->out[0] : -1;
   if (n->is_fold && !joins_fold(f, p, n)) p->main = -1;
   if (n->is_row) p->exact = is_exact(n);
   return NC_OK;
 }
 
+/* Moves note i, a view, before the last part, which ends there: into a part of
+   views. */
+static int move_view(Fusion *f, int i) {
+  const int first = f->part[f->npart - 1].first;
+  const Note n = f->note[i];
+  Part *p;
+  memmove(&f->note[first + 1], &f->note[first],
+          (size_t)(i - first) * sizeof *f->note);
+  f->note[first] = n;
+  for (int v = 0; v < f->nvalue; v++) {
+    int *note = &f->value[v].note;
+    if (*note == i) *note = first;
+    else if (*note >= first && *note < i) ++*note;
+  }
+  if (f->npart < 2 || !f->part[f->npart - 2].views) {
+    TRY(new_part(f));
+    p = &f->part[f->npart - 1];
+    p[0] = p[-1];
+    memset(--p, 0, sizeof *p);
+    p->first = p->end = first;
+    p->views = 1;
+    p->main = -1;
+  }
+  p = &f->part[f->npart - 1];
+  p[-1].end++;
+  p->first++;
+  p->end++;
+  return NC_OK;
+}
+
 int nc_fusion_cut(Fusion *f) {
   for (int i = 0; i < f->nnote; i++) {
     Part *p = f->npart ? &f->part[f->npart - 1] : NULL;
-    if (p == NULL || !joins(f, p, &f->note[i])) {
-      TRY(begin(f, i));
-      p = &f->part[f->npart - 1];
-    }
-    p->end = i + 1;
-    f->note[i].part = f->npart - 1;
+    if (p && joins(f, p, &f->note[i])) p->end = i + 1;
+    else if (p && is_apart(f, p, &f->note[i])) TRY(move_view(f, i));
+    else TRY(begin(f, i));
   }
+  for (int k = 0; k < f->npart; k++)
+    for (int i = f->part[k].first; i < f->part[k].end; i++) f->note[i].part = k;
   return NC_OK;
 }

@@ -256,17 +256,25 @@ static int is_recorded(int *yes, const Part *p, Tensor *const operand[],
   return NC_OK;
 }
 
+int nc_fusion_is_ready(const Device *d, const FusedCode *code) {
+  int ready = 1;
+  if (d->fused == NULL) return 0;
+  if (d->fused_ready == NULL) return 1;
+  return d->fused_ready(d, &(FusedReadyCall){ code, &ready }) == NC_OK && ready;
+}
+
 /* Can the part run as it was compiled, on these operands?  Its node would keep
    all operands, and none of them may be changed in place afterwards. */
-static int can_run(const Fusion *f, const Part *p, Tensor *const operand[],
-                   int recorded) {
+static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
-  if (d == NULL || d->fused == NULL) return 0;
-  if (recorded && (p->line || nc_fusion_writes(f))) return 0;
+  if (d == NULL) return 0;
+  if (recorded && nc_fusion_writes(f)) return 0;
+  if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
-  return !p->writes || !conflicts(p, operand);
+  if (p->writes && conflicts(p, operand)) return 0;
+  return nc_fusion_is_ready(d, c);
 }
 
 /* *y = a new tensor for value v, of the sizes of x if any shape will do. */
@@ -328,6 +336,17 @@ static int run_traced(Fusion *f, Part *p, const Scalar number[],
                       result, p->code->nresults);
 }
 
+/* Makes the views of results that are used after the part. */
+static int make_views(const Fusion *f, const Part *p, const Scalar number[],
+                      Tensor *slot[]) {
+  for (int i = p->first; i < p->end; i++) {
+    const Note *n = &f->note[i];
+    if (n->is_view && f->value[n->out[0]].last > n->part)
+      TRY(replay_note(n, number, slot));
+  }
+  return NC_OK;
+}
+
 static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   Tensor *operand[NC_FUSED_TENSORS] = { NULL }, *result[NC_FUSED_TENSORS];
   int recorded;
@@ -341,7 +360,7 @@ static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
            : run_fused(f, p, number, operand, result, recorded)));
   for (int i = 0; i < p->code->nresults; i++)
     set_slot(slot, p->result[i], result[i]);
-  return NC_OK;
+  return p->aliases ? make_views(f, p, number, slot) : NC_OK;
 }
 
 /*
@@ -404,6 +423,7 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   memset(out, 0, sizeof *out);
   c = p->code;
   out->fused = c != NULL;
+  out->views = p->views;
   for (int k = p->first; k < p->end; k++) {
     const Note *note = &f->note[k];
     out->op[out->nsteps] = note_name(note);
@@ -418,6 +438,7 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   out->buffers = c->nslots;
   for (int k = p->first; k < p->end; k++) {
     const Note *note = &f->note[k];
+    if (note->is_view) continue;
     out->unfused += bytes_of_value(&f->value[note->out[0]]);
     for (int j = 0; j < NC_MAXARG; j++)
       if (note->in[j] >= 0)

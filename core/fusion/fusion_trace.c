@@ -122,11 +122,12 @@ static int add_out(Note *n, int i, Tensor *y) {
    which a fused part can make? */
 static int is_row(const Fusion *f, int n, const Tensor *y) {
   const TensorIter *k = &f->loop;
+  const Device *d = nc_metaowner(nc_device(y));
   return f->requests == 1 && f->loops == 1 && k->nfold == 0 &&
          nc_opinfo[k->op].kind != REDUCE_OP && k->nargs <= n + 1 &&
-         k->nargs >= n && y->dtype == k->type[0] &&
-         nc_device(y) == nc_metadevice(&nc_cpu) &&
-         (k->nd < 2 || nc_fusion_is_exact(nc_opinfo[k->op].value));
+         k->nargs >= n && y->dtype == k->type[0] && d->fused != NULL &&
+         (k->nd < 2 || d != &nc_cpu ||
+          nc_fusion_is_exact(nc_opinfo[k->op].value));
 }
 
 int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
@@ -147,18 +148,18 @@ int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
   return add_out(n, 0, y);
 }
 
-/* Was the reduction one of floats along the last dimension, which it keeps? */
+/* Was the reduction one of floats along the last dimension? */
 static int is_fold(const Fusion *f, const Note *n, const Tensor *x,
                    const Tensor *y) {
   const OpInfo *info = &nc_opinfo[n->op];
   return f->requests == 1 && f->loops == 1 && f->loop.nfold == 1 &&
-         n->keepdim && n->into < 0 && x->nd == y->nd && x->nd > 0 &&
+         n->into < 0 && x->nd > 0 && y->nd == x->nd - !n->keepdim &&
          (n->dims & ((1u << x->nd) - 1)) == 1u << (x->nd - 1) &&
          (x->dtype == DT_f32 || x->dtype == DT_f64) && y->dtype == x->dtype &&
          nc_fusion_is_exact(info->fold[1]) &&
          nc_fusion_is_exact(info->fold[2]) && nc_fusion_is_exact(info->value) &&
          f->loop.common_dtype == x->dtype && f->loop.type[1] == x->dtype &&
-         nc_device(y) == nc_metadevice(&nc_cpu);
+         nc_metaowner(nc_device(y))->fused != NULL;
 }
 
 int nc_fusion_note_reduce(Op op, Tensor *x, unsigned dims, int keepdim,
@@ -240,6 +241,11 @@ static void keep_arg(Fusion *f, Note *n, int i) {
   if (a->generator) give_up(f, "a generator of its own is used");
 }
 
+/* Did the operation make one view of x, without work for the device? */
+static int is_view(const Fusion *f, const Tensor *x, const Tensor *y) {
+  return f->requests == 0 && x && y && y->data == x->data;
+}
+
 int nc_fusion_note_call(const Call *c) {
   Fusion *f = nc_context->fusion;
   const char *name = nc_operators[c->op].name;
@@ -249,6 +255,8 @@ int nc_fusion_note_call(const Call *c) {
   if (n->call == NULL) return NC_ENOMEM;
   for (int i = 0; i < NC_MAXARG; i++) keep_arg(f, n, i);
   if (name[strlen(name) - 1] == '_') n->into = n->in[0];
+  n->is_view = nc_operators[c->op].grad == GRADCLASS_VIEW &&
+               c->out[1] == NULL && is_view(f, c->arg[0].t, c->out[0]);
   for (int i = 0; i < NC_MAXOUT; i++) add_out(n, i, c->out[i]);
   if (c->list == NULL) return NC_OK;
   n->noutlist = c->nlist;
@@ -274,6 +282,7 @@ int nc_fusion_note_index(Tensor *t, const Index ix[], int n, Tensor *y) {
   Note *note = add_note(NOTE_INDEX);
   if (note == NULL) return NC_ENOMEM;
   note->in[0] = value_of(nc_context->fusion, t);
+  note->is_view = is_view(nc_context->fusion, t, y);
   TRY(keep_index(note, ix, n));
   return add_out(note, 0, y);
 }
@@ -369,6 +378,13 @@ static void mark_uses(Fusion *f) {
     }
   }
   for (int i = 0; i < f->nresult; i++) mark_use(f, f->result[i], f->npart);
+  /* a view that is used later is made after its part */
+  for (int i = f->nnote; i-- > 0;) {
+    const Note *n = &f->note[i];
+    if (n->is_view && f->part[n->part].aliases &&
+        f->value[n->out[0]].last > n->part)
+      mark_use(f, n->in[0], n->part + 1);
+  }
 }
 
 /* Do all tensors have one shape and lie row by row, and is all fused?  Then

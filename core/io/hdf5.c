@@ -203,23 +203,22 @@ const char *nc_hdf5_typename(hid_t type) {
              : "data of an unknown type";
 }
 
-static int is_uint64(hid_t type) {
+int nc_hdf5_is_uint64(hid_t type) {
   return nc_hdf5.Tget_class(type) == H5_INTEGER &&
          nc_hdf5.Tget_size(type) == 8 && !nc_hdf5.Tget_sign(type);
 }
 
 hid_t nc_hdf5_memorytype(DType t, hid_t type) {
-  if (is_uint64(type)) return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT64);
+  if (nc_hdf5_is_uint64(type)) return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT64);
   return nc_hdf5type(t == DT_b8 ? DT_i8 : t);
 }
 
-int nc_hdf5_check(Tensor *t, hid_t type, const char *label) {
-  const int64_t n = nc_numel(t);
-  const int64_t *v = nc_data(t);
-  uint8_t *b = nc_data(t);
-  if (t->dtype == DT_b8)
+int nc_hdf5_check(void *p, int64_t n, DType t, hid_t type, const char *label) {
+  const int64_t *v = p;
+  uint8_t *b = p;
+  if (t == DT_b8)
     for (int64_t i = 0; i < n; i++) b[i] = b[i] != 0;
-  if (is_uint64(type))
+  if (nc_hdf5_is_uint64(type))
     for (int64_t i = 0; i < n; i++)
       if (v[i] < 0)
         return nc_failfile(NC_EDTYPE, label, "%llu is beyond int64",

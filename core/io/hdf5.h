@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** hdf5.h - the HDF5 library (1.10 or later), which is opened when it is first
-** needed, for hdf5_read.c and hdf5_write.c.
+** needed, for the files hdf5_*.c.
 **
 ** The types and functions used are declared here, as in the library's ABI, so
 ** that Nacre builds without its headers.
@@ -74,6 +74,7 @@ enum { H5_UTF8 = 1 };
   X(hid_t, Dget_space, (hid_t))                                               \
   X(hid_t, Dget_create_plist, (hid_t))                                        \
   X(hsize_t, Dget_storage_size, (hid_t))                                      \
+  X(hsize_t, Dget_offset, (hid_t))                                            \
   X(int, Dread, (hid_t, hid_t, hid_t, hid_t, hid_t, void *))                  \
   X(int, Dwrite, (hid_t, hid_t, hid_t, hid_t, hid_t, const void *))           \
   X(int, Dclose, (hid_t))                                                     \
@@ -88,6 +89,7 @@ enum { H5_UTF8 = 1 };
   X(hid_t, Tcopy, (hid_t))                                                    \
   X(hid_t, Tenum_create, (hid_t))                                             \
   X(int, Tenum_insert, (hid_t, const char *, const void *))                   \
+  X(int, Tequal, (hid_t, hid_t))                                              \
   X(int, Tget_class, (hid_t))                                                 \
   X(size_t, Tget_size, (hid_t))                                               \
   X(int, Tget_sign, (hid_t))                                                  \
@@ -151,7 +153,9 @@ const char *nc_hdf5_typename(hid_t type); /* "texts" */
    as a number, for a file may hold any. */
 hid_t nc_hdf5_memorytype(DType t, hid_t type);
 
-/* Makes bools 0 or 1; fails if a number of uint64 is beyond int64. */
-int nc_hdf5_check(Tensor *t, hid_t type, const char *label);
+int nc_hdf5_is_uint64(hid_t type);
+
+/* Makes n bools at p 0 or 1; fails if a number of uint64 is beyond int64. */
+int nc_hdf5_check(void *p, int64_t n, DType t, hid_t type, const char *label);
 
 #endif

@@ -183,16 +183,17 @@ typedef struct EvenBins { /* bins of equal width */
   int64_t n;
 } EvenBins;
 
-/* A Finder for EvenBins: floor((x - from) / (to - from) * n); the last bin
-   includes its right edge. */
+/* A Finder for EvenBins: floor((x - from) * n / (to - from)), in this order,
+   which decides at the edges; the last bin includes its right edge. */
 static Tensor *find_even_bins(Temps *w, Tensor *x, const void *info) {
   const EvenBins *e = info;
-  Tensor *last, *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
+  Tensor *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
+  bin = nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n));
   bin = nc_temps_opnumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
-  bin = nc_temps_op1(w, OP_floor,
-                     nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n)));
-  last = nc_temps_opnumber(w, OP_eq, x, nc_float(e->to));
-  return nc_temps_wherenumber(w, last, nc_int(e->n - 1), bin);
+  bin = nc_temps_opnumber(w, OP_minimum, nc_temps_op1(w, OP_floor, bin),
+                          nc_int(e->n - 1));
+  x = nc_temps_opnumber(w, OP_gt, x, nc_float(e->to));
+  return nc_temps_wherenumber(w, x, nc_int(e->n), bin);
 }
 
 /* Returns the counts by the request even_bins; NULL if the device has it not,
@@ -223,6 +224,8 @@ int nc_op_histc(Call *c) {
   TRY(check_floats(x, n));
   w.status = set_range(&w, x, &from, &to, 1);
   x = nc_temps_flatten(&w, x);
+  if (w.status == NC_OK && x->dtype == DT_f32)
+    from = (float)from, to = (float)to;
   const EvenBins even = { from, to, n };
   const Binning all = { find_even_bins, &even, n };
   y = request_even_bins(&w, x, NULL, &even);

@@ -115,6 +115,8 @@ int nc_op_roll(Call *c) {
   if (flat ? shift->n != 1 : shift->n != dims->n)
     return nc_fail(NC_ESHAPE, "%d shifts for %d dimensions", shift->n,
                    flat ? 1 : dims->n);
+  if (!flat && x->nd == 0)
+    return nc_fail(NC_EINDEX, "a tensor of 0 dimensions has no dim to roll");
   if (flat) {
     y = nc_temps_flatten(&w, x);
     if (w.status == NC_OK) y = roll_dim(&w, y, 0, shift->list[0]);
@@ -123,7 +125,7 @@ int nc_op_roll(Call *c) {
   for (int i = 0; !flat && i < dims->n && w.status == NC_OK; i++) {
     int d;
     w.status = nc_dim(&d, dims->list[i], x->nd);
-    if (w.status == NC_OK && x->nd > 0) y = roll_dim(&w, y, d, shift->list[i]);
+    if (w.status == NC_OK) y = roll_dim(&w, y, d, shift->list[i]);
   }
   if (w.status == NC_OK && y->data == x->data)
     y = nc_temps_op1(&w, OP_clone, y);

@@ -296,6 +296,16 @@ static int check_parameter(Op op, DType common, double p) {
   return nc_checkfits(nc_int((int64_t)p), common);
 }
 
+/* Checks the parameters of activations that mean nothing in another order. */
+static int check_activation(Op op, const double par[]) {
+  if (op == OP_hardtanh && par && par[0] > par[1])
+    return nc_fail(NC_EVALUE, "min_val is %g, above max_val %g", par[0],
+                   par[1]);
+  if (op == OP_softshrink && par && par[0] < 0)
+    return nc_fail(NC_EVALUE, "lambd is %g, but must not be negative", par[0]);
+  return NC_OK;
+}
+
 /* Checks values that the operation does not accept: a divisor 0, a condition
    that is not bool, parameters and exponents of integers. */
 static int check_values(Op op, DType common, const Arg in[],
@@ -308,7 +318,7 @@ static int check_values(Op op, DType common, const Arg in[],
     nc_hint("{0}:ne(0) gives one");
     return NC_EDTYPE;
   }
-  if (nc_category(common) == NC_FLOAT) return NC_OK;
+  if (nc_category(common) == NC_FLOAT) return check_activation(op, par);
   for (int k = 0; par && k < 2; k++) TRY(check_parameter(op, common, par[k]));
   if (op == OP_pow && in[1].t == NULL && in[1].s.i < 0) {
     nc_fail(NC_EVALUE, "integers to negative integer powers are not integers");
@@ -409,7 +419,8 @@ static int is_fast(Op op, const Arg in[], int n, const Tensor *out,
   const Tensor *t = in[0].t;
   if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
       info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER ||
-      may_record(t) || !nc_isdense(t) ||
+      may_record(t) || !nc_isdense(t) || op == OP_hardtanh ||
+      op == OP_softshrink || /* check_activation */
       (out && (out != t || to_bool || nc_isreadonly(out))))
     return 0;
   for (int j = 1; j < n; j++) {

@@ -123,6 +123,10 @@ const Device *nc_metadevice(const Device *d) {
   return &metas[i];
 }
 
+const Device *nc_metaowner(const Device *meta) {
+  return nc_ismeta(meta) ? owner[meta - metas] : meta;
+}
+
 const Memory *nc_meta_memory(const Device *d) {
   for (int i = 0; i < nmetas; i++)
     if (owner[i] == d) return &memory[i];

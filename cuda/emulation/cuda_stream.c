@@ -29,6 +29,7 @@ static uint32_t nextid = 1;
 static cudaStream_t streams[EMU_STREAMS], defaults[EMU_DEVICES];
 static uint32_t seq[EMU_STREAMS]; /* outlives a stream, see new_stream() */
 static int used;                  /* lower indices are or were in use */
+static int blocked;               /* did an operation wait for a process? */
 
 static void *check_memory(void *p) {
   if (p == NULL) {
@@ -60,24 +61,57 @@ static void join(uint32_t *clock, const Op *op) {
 /*
 ** Running
 */
-/* Runs the first operation of a stream, after those that it waits for. */
-static void run_first(cudaStream_t s) {
-  Op *op = s->first, *outer = emu_op;
+static void take_first(cudaStream_t s) {
+  Op *op = s->first;
   s->first = op->next;
   if (s->first == NULL) s->end = NULL;
   s->queued--;
-  for (int i = 0; i < op->waits; i++)
-    while (!op->wait[i]->done) run_first(op->wait[i]->stream);
-  emu_op = op;
-  op->run(op->arg);
-  emu_op = outer;
+  s->polls -= op->poll != NULL;
   op->time = op->due > 0 ? op->due : emu_now();
   op->done = 1;
   emu_release(op);
 }
 
+/* Runs the first operation of a stream, after those that it waits for; 0: one
+   of them waits for another process. */
+static int run_first(cudaStream_t s) {
+  Op *op = s->first, *outer = emu_op;
+  int done = 1;
+  for (int i = 0; i < op->waits; i++)
+    while (!op->wait[i]->done)
+      if (!run_first(op->wait[i]->stream)) return 0;
+  emu_op = op;
+  if (op->poll) done = op->poll(op->arg);
+  else op->run(op->arg);
+  emu_op = outer;
+  if (done) take_first(s);
+  else blocked = 1;
+  return done;
+}
+
+/* The other process may need the processor. */
+static void yield_if_blocked(void) {
+  const struct timespec nap = { 0, 20000 };
+  if (blocked) nanosleep(&nap, NULL);
+  blocked = 0;
+}
+
+/* Runs what there is up to op, unless that waits for another process. */
+static void advance(Op *op) {
+  while (!op->done && run_first(op->stream)) {
+  }
+}
+
 static void finish(Op *op) {
-  while (!op->done) run_first(op->stream);
+  for (advance(op); !op->done; advance(op)) yield_if_blocked();
+}
+
+void emu_progress(void) {
+  emu_enter();
+  for (int i = 0; i < used; i++)
+    while (streams[i] && streams[i]->polls > 0 && run_first(streams[i])) {
+    }
+  emu_leave(cudaSuccess);
 }
 
 /* Sleeps until the operation is due. */
@@ -120,10 +154,12 @@ int emu_ready(Op *op) {
   emu_run_some();
   if (op->due > 0) {
     if (emu_now() < op->due) return 0;
-    finish(op);
+    advance(op);
   }
+  if (emu_settings.streams == EMU_EAGER) advance(op);
   if (!op->done) {
     if (emu_settings.streams == EMU_LAZY) run_first(op->stream);
+    yield_if_blocked();
     return 0;
   }
   if (emu_settings.busy &&
@@ -182,6 +218,7 @@ static void append(cudaStream_t s, Op *op) {
   else s->first = op;
   s->end = emu_retain(op);
   s->queued++;
+  s->polls += op->poll != NULL;
   emu_release(s->last);
   s->last = emu_retain(op);
 }
@@ -209,7 +246,7 @@ void emu_submit(cudaStream_t s, Op *op, Op *wait) {
   assign_number(op, s);
   append(s, op);
   emu_release(op); /* the stream holds it */
-  if (emu_settings.streams == EMU_EAGER && op->due == 0) finish(op);
+  if (emu_settings.streams == EMU_EAGER && op->due == 0) advance(op);
   else if (s->queued > QUEUE) run_first(s);
   else emu_run_some();
 }
@@ -301,7 +338,7 @@ API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
 API(cudaStreamDestroy, (cudaStream_t s), (s)) {
   if (s == NULL || emu_stream(s) == NULL || is_default(s))
     return cudaErrorInvalidResourceHandle;
-  while (s->first) run_first(s);
+  if (s->last) finish(s->last);
   streams[s->index] = NULL;
   emu_release(s->last);
   free(s);

@@ -35,9 +35,20 @@ int emu_leaks(void);
 void emu_poison(cudaStream_t stream, const void *p, size_t n);
 void emu_unpoison(cudaStream_t stream, const void *p, size_t n);
 
-/* A function of the emulated cuBLAS by name, as dlsym; NULL if unknown. */
+/* A function of the emulated cuBLAS, or NCCL, by name, as dlsym; NULL if
+   unknown. */
 typedef void (*EmuFunction)(void);
 EmuFunction emu_cublas(const char *symbol);
+EmuFunction emu_nccl(const char *symbol);
+
+/* Lets operations of several processes go on, which a real device does by
+   itself: to be called while the host waits for those processes. */
+void emu_progress(void);
+
+/* The same of NVRTC, which calls the C++ compiler of the host, and of the
+   driver's library, which loads what that has made (host_compiler.c). */
+EmuFunction emu_nvrtc(const char *symbol);
+EmuFunction emu_driver(const char *symbol);
 
 #ifdef __cplusplus
 }

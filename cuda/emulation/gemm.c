@@ -77,7 +77,7 @@ static uint16_t tobf16(float f) {
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static double get(const void *p, size_t i, cudaDataType t) {
+double emu_get(const void *p, size_t i, cudaDataType t) {
   switch (t) {
     case CUDA_R_64F: return ((const double *)p)[i];
     case CUDA_R_32F: return ((const float *)p)[i];
@@ -86,7 +86,7 @@ static double get(const void *p, size_t i, cudaDataType t) {
   }
 }
 
-static void put(void *p, size_t i, double x, cudaDataType t) {
+void emu_put(void *p, size_t i, double x, cudaDataType t) {
   switch (t) {
     case CUDA_R_64F: ((double *)p)[i] = x; break;
     case CUDA_R_32F: ((float *)p)[i] = (float)x; break;
@@ -164,7 +164,7 @@ static void copy_dense(const Gemm *g, double *to, const Matrix *x,
     for (int i = 0; i < rows; i++) {
       const size_t row = (size_t)(x->transposed ? j : i);
       const size_t column = (size_t)(x->transposed ? i : j);
-      const double v = get(p, column * (size_t)x->step + row, x->type);
+      const double v = emu_get(p, column * (size_t)x->step + row, x->type);
       *to++ = round ? (double)totf32((float)v) : v;
     }
 }
@@ -174,8 +174,8 @@ static void store_column(const Gemm *g, const double *column, void *c,
   for (int i = 0; i < g->m; i++, at++) {
     double x = rounded(g, g->alpha * column[i]);
     if (g->beta != 0)
-      x = rounded(g, x + rounded(g, g->beta * get(c, at, g->c.type)));
-    put(c, at, x, g->c.type);
+      x = rounded(g, x + rounded(g, g->beta * emu_get(c, at, g->c.type)));
+    emu_put(c, at, x, g->c.type);
   }
 }
 

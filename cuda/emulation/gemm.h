@@ -24,4 +24,8 @@ typedef struct Gemm {
 
 void emu_gemm(void *gemm);   /* the function of the stream's operation */
 
+/* Element i of an array of floats, and p[i] = x, rounded. */
+double emu_get(const void *p, size_t i, cudaDataType t);
+void emu_put(void *p, size_t i, double x, cudaDataType t);
+
 #endif

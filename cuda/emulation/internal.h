@@ -137,11 +137,14 @@ struct Op {
   double due;                /* late=N: when it ends for the host, or 0 */
   int timed;                 /* does it take time (late=N)? */
   void (*run)(void *arg);
+  int (*poll)(void *arg);    /* in place of run: called until it gives 1, as it
+                                waits for another process; or NULL */
   _Alignas(16) char arg[];
 };
 struct CUstream_st {
   Op *first, *end, *last;    /* the queue; the latest operation ever */
   int device, index, queued;
+  int polls;                 /* how many of them are of other processes, too */
   unsigned flags;
 };
 
@@ -170,6 +173,7 @@ Op *emu_retain(Op *op);
 void emu_release(Op *op);
 int emu_streamleaks(void);
 int emu_eventleaks(void);                     /* cuda_event.c */
+int emu_nccl_leaks(void);                     /* nccl.c */
 
 /*
 ** block.c, warp.c, launch.c: the running kernel

@@ -159,7 +159,8 @@ long long emu_count(const char *name) {
 int emu_leaks(void) {
   int n;
   emu_quiet++;
-  n = emu_memoryleaks() + emu_streamleaks() + emu_eventleaks();
+  n = emu_memoryleaks() + emu_streamleaks() + emu_eventleaks() +
+      emu_nccl_leaks();
   emu_quiet--;
   return n;
 }

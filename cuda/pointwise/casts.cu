@@ -19,35 +19,6 @@
 #define EACH(k, n) NC_UNROLL for (int k = 0; k < (n); k++)
 
 /*
-** Conversion to type D
-*/
-template <class D> struct FloatTo;
-#define FLOAT_TO(id, D)                                            \
-  template <> struct FloatTo<D> {                                  \
-    static NC_MEMBER D convert(float v) { return f32_to##id(v); }  \
-    static NC_MEMBER D convert(double v) { return f64_to##id(v); } \
-  };
-FLOAT_TO(u8, uint8_t)
-FLOAT_TO(i8, int8_t)
-FLOAT_TO(i16, int16_t)
-FLOAT_TO(i32, int32_t)
-FLOAT_TO(i64, int64_t)
-
-template <class D> struct To {
-  template <class A> static NC_MEMBER D convert(A v) {
-    if constexpr (is_float<A>() && !is_float<Compute<D>>())
-      return FloatTo<D>::convert(v);
-    else return store_element<D>((Compute<D>)v);
-  }
-};
-
-template <> struct To<b8_s> {
-  template <class A> static NC_MEMBER b8_s convert(A v) {
-    return store_element<b8_s>(v != 0);
-  }
-};
-
-/*
 ** The kernels, from type S to type D.  Grid: one thread for VECTORS*W elements
 ** (dense) or NC_EACH elements (strided).  A thread first loads all its
 ** elements, so that several loads are in flight.
@@ -62,13 +33,14 @@ template <class S, class D> NC_KERNEL_OF(BLOCK) cast_dense(const Cast c) {
   EACH(v, VECTORS) if (start + v * BLOCK < c.n) {
     uint32_t out[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
     EACH(k, W)
-    set_element(out, k, To<D>::convert(load_element(element_of<S>(in[v], k))));
+    set_element(out, k,
+                convert_element<D>(load_element(element_of<S>(in[v], k))));
     store_words(c.y + (uint64_t)(start + v * BLOCK) * W * sizeof(D), out,
                 W * sizeof(D));
   }
   if (start < c.tail) {
     const uint64_t i = (uint64_t)c.n * W + start;
-    ((D *)c.y)[i] = To<D>::convert(load_element(((const S *)c.x)[i]));
+    ((D *)c.y)[i] = convert_element<D>(load_element(((const S *)c.x)[i]));
   }
 }
 
@@ -84,7 +56,7 @@ template <class S, class D> NC_KERNEL_OF(BLOCK) cast_strided(const Cast c) {
   }
   EACH(k, NC_EACH)
   if (start + k * BLOCK < c.n)
-    ((D *)c.y)[to[k]] = To<D>::convert(load_element(v[k]));
+    ((D *)c.y)[to[k]] = convert_element<D>(load_element(v[k]));
 }
 
 typedef void CastKernel(const Cast);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/fusion/programs.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -38,7 +39,8 @@ static const Device functions = { .alloc = nc_cuda_alloc,
 #define X(request, Call) .request = nc_cuda_##request,
                                   DEVICE_REQUESTS(X)
 #undef X
-};
+                                      .fused = nc_cuda_fused,
+                                  .fused_ready = nc_cuda_fused_ready };
 
 /* Makes g the current device of the CUDA runtime.  The last device is cached
    in `active', because cudaGetDevice or cudaSetDevice before every call would
@@ -99,13 +101,14 @@ int nc_cuda_setcurrent(int i) {
 ** Opening
 */
 /* Fails if the compute capability of g is below the minimum. */
-static int check_capability(const Gpu *g) {
+static int check_capability(Gpu *g) {
   int major = 0, minor = 0;
   CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
                                   g->ordinal));
   CUDA_TRY(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
                                   g->ordinal));
-  if (major * 10 + minor >= NC_OLDEST) return NC_OK;
+  g->capability = major * 10 + minor;
+  if (g->capability >= NC_OLDEST) return NC_OK;
   return nc_fail(NC_EDEVICE,
                  "%s is too old: its compute capability is %d.%d, "
                  "this build needs %d.%d or newer",
@@ -170,6 +173,7 @@ void nc_close(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
   nc_cublas_close();
+  nc_fused_close();
   nc_closepinned();
   for (int i = 0; i < nc_gpus; i++) {
     Gpu *g = &nc_gpu[i];
@@ -192,8 +196,7 @@ int nc_multiprocessors(const Device *d) {
 /* Writes the UUID of a device, as nvidia-smi shows it. */
 static void uuid(char out[48], const struct cudaDeviceProp *p) {
 #ifdef NC_EMULATED
-  (void)p;
-  snprintf(out, 48, "emulated");
+  snprintf(out, 48, "emulated-%d", p->pciBusID);
 #else
   const unsigned char *b = (const unsigned char *)p->uuid.bytes;
   int n = snprintf(out, 48, "GPU-");
@@ -201,6 +204,10 @@ static void uuid(char out[48], const struct cudaDeviceProp *p) {
     n += snprintf(out + n, 48 - (size_t)n, "%s%02x",
                   i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 #endif
+}
+
+int nc_capability(const Device *d) {
+  return gpuof(d)->capability;
 }
 
 int nc_cuda_info(int i, DeviceInfo *out) {

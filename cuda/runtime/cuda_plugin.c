@@ -17,7 +17,7 @@ static const Device *list[MAXDEVICES];
 static Accelerator accelerator = { .kind = "cuda",
                                    .device = list,
 #define X(type, name, parameters) .name = nc_cuda_##name,
-                                   ACCELERATOR_CALLS(X)
+                                   ACCELERATOR_CALLS(X) DEVICE_TEAM_CALLS(X)
 #undef X
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** gpu.h - the state of a device: its streams, its memory, its errors.  Only the
-** files of cuda/runtime, cuda/product/cublas_library.c and tests include it;
-** kernels and their launchers use cuda.h.
+** files of cuda/runtime and cuda/nccl, cuda/product/cublas_library.c,
+** cuda/fusion/programs.c and tests include it; kernels and their launchers use
+** cuda.h.
 **
 ** A device is opened at its first use (nc_open), so that unused devices cost
 ** nothing.  Only the thread that runs the program uses this state; there are no
@@ -80,7 +81,7 @@ typedef struct EventPool {        /* unused CUDA events */
 struct Gpu {
   Device device;              /* first: a Gpu is a Device */
   char name[24];
-  int ordinal, isopen, processors;
+  int ordinal, isopen, processors, capability;
   int64_t total;              /* bytes of memory */
   char why[200];              /* the sticky error; "": it works */
   const char *latest;         /* the operation launched last, or NULL */
@@ -108,6 +109,7 @@ extern int nc_selected;       /* the current device, which "cuda" means */
 /* The functions of the table Accelerator; core/devices.h has the contracts. */
 #define X(type, name, parameters) type nc_cuda_##name parameters;
 ACCELERATOR_CALLS(X)
+DEVICE_TEAM_CALLS(X)
 #undef X
 
 /*
@@ -192,6 +194,16 @@ void nc_pinnedused(const Gpu *g, const void *p);
 /* cudaHostAlloc without the cache; the caller calls cudaFreeHost. */
 int nc_newpages(void **p, int64_t bytes, unsigned flags);
 void nc_closepinned(void);
+
+/*
+** nccl_team.c, for wait.c
+*/
+/* One look at what teams have under way on g, since the host waits for g: fails
+   if it cannot be done any more. */
+int nc_watch_teams(const Gpu *g, int64_t waited);
+/* The user interrupted the wait: ends what teams have under way on g.  Was
+   there anything? */
+int nc_stop_teams(const Gpu *g);
 
 /*
 ** transfer.c

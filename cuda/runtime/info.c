@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** info.c - describes the driver, the devices and cuBLAS in text, a line each,
-** which the shell shows for :doctor (Accelerator.fact); and settings and
+** info.c - describes the driver, the devices, cuBLAS and NCCL in text, a line
+** each, which the shell shows for :doctor (Accelerator.fact); and settings and
 ** counters by name.
 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/fusion/nvrtc.h"
+#include "cuda/fusion/programs.h"
+#include "cuda/nccl/nccl_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -72,13 +75,26 @@ static const char *device(char *out, size_t room, int i) {
   return out;
 }
 
-/* Line n: the versions, then the devices, then cuBLAS; NULL after the last.
-   The text is valid until the next call. */
+/* Why a fused function runs unfused; NULL if none does. */
+static const char *fused_failure(void) {
+  static char text[512];
+  const char *why = nc_fused_failure();
+  if (why == NULL) return NULL;
+  snprintf(text, sizeof text, "a fused function runs unfused: %.450s", why);
+  return text;
+}
+
+/* Line n: the versions, the devices, cuBLAS, NVRTC, NCCL if it is in use, a
+   failure; NULL after the last.  The text is valid until the next call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
+  const char *const last[] = { nc_cublas_info(), nc_nvrtc_info(),
+                               nc_nccl_info(), fused_failure() };
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
-  if (n == nc_gpus + 1) return nc_cublas_info();
+  n -= nc_gpus + 1;
+  for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+    if (last[i] != NULL && n-- == 0) return last[i];
   return NULL;
 }
 
@@ -95,6 +111,15 @@ int nc_cuda_get(const char *name, int64_t *value) {
   FIGURE(copied_out);
   FIGURE(waits);
   FIGURE(opening);
+  FIGURE(fused);
+#undef FIGURE
+#define FIGURE(f)                     \
+  if (strcmp(name, "fused_" #f) == 0) \
+  return *value = nc_fused_figures().f, NC_OK
+  FIGURE(waiting);
+  FIGURE(compiled);
+  FIGURE(cached);
+  FIGURE(failed);
 #undef FIGURE
   if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
     int v = 0;

@@ -2,7 +2,7 @@
 /*
 ** libraries.c - searches for NVIDIA's libraries.  They come with the CUDA
 ** toolkit or with Python packages, whose folders the loader does not search.
-** cuda/product/cublas_library.c calls it.
+** cuda/product/cublas_library.c and cuda/nccl/nccl_library.c call it.
 **
 ** The order is: the folders in NACRE_CUDA_LIBRARIES, the loader's own search,
 ** a toolkit, then Python environments: the active one, those of the programs
@@ -36,9 +36,11 @@ static int try_folder(const LibrarySpec *w, const char *folder, size_t length,
   snprintf(path, sizeof path, "%.*s%s/lib%s.so.%d", (int)length, folder, tail,
            w->name, w->version);
   if (access(path, F_OK) != 0) return 0;
-  snprintf(beside, sizeof beside, "%.*s%s/lib%s.so.%d", (int)length, folder,
-           tail, w->beside, w->version);
-  dlopen(beside, RTLD_NOW | RTLD_LOCAL);
+  if (w->beside) {
+    snprintf(beside, sizeof beside, "%.*s%s/lib%s.so.%d", (int)length, folder,
+             tail, w->beside, w->version);
+    dlopen(beside, RTLD_NOW | RTLD_LOCAL);
+  }
   return nc_try_library(w, path);
 }
 

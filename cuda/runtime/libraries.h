@@ -5,7 +5,7 @@
 #define cuda_runtime_libraries_h
 
 /* The library lib<name>.so.<version>.  It depends on lib<beside>.so.<version>
-   in the same folder, which the loader may not search. */
+   in the same folder, which the loader may not search; NULL: on none. */
 typedef struct LibrarySpec {
   const char *name, *beside;
   int version;

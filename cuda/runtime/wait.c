@@ -28,8 +28,11 @@ int64_t nc_clock(void) {
 }
 
 /* Fails with NC_EINTR.  The device continues its work: kernels cannot be
-   stopped. */
+   stopped, but for those that wait for other processes. */
 static int interrupted(const Gpu *g) {
+  if (nc_stop_teams(g))
+    return nc_fail(NC_EINTR, "interrupted: %s was waiting for other ranks",
+                   g->name);
   return nc_fail(NC_EINTR,
                  "interrupted while %s is still running %s; the next "
                  "use of %s waits for it",
@@ -43,6 +46,7 @@ static int poll_pause(const Gpu *g, int64_t *start) {
   struct timespec pause = { 0, LONGEST };
   if (nc_wantsstop()) return interrupted(g);
   if (*start == 0) *start = t;
+  TRY(nc_watch_teams(g, t - *start));
   if (t - *start < EAGER) return NC_OK;
   if ((t - *start) / PART < LONGEST) pause.tv_nsec = (long)(t - *start) / PART;
   nanosleep(&pause, NULL);

@@ -6,17 +6,23 @@
 ** The prompt stays outside of the job, at the terminal.  The launcher, a child
 ** in a process group of its own, which Ctrl-C at the terminal does not reach,
 ** passes what is written to it to rank 0, and what rank 0 writes back.  Each
-** frame is a length and a text.  Launchers pass SIGUSR1 on to all ranks, for
-** which it is what Ctrl-C is elsewhere.
+** frame is a mark, a length and a text.  Launchers pass SIGUSR1 on to all
+** ranks, for which it is what Ctrl-C is elsewhere.
+**
+** What rank 0 prints in a line that takes long is shown meanwhile: a thread
+** sends it.
 */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -26,6 +32,10 @@
 
 #include "repl/host/repl.h"
 #include "repl/host/shell_hooks.h"
+
+enum { FRAME_PRINTED = 1 }; /* the first byte: answers begin with 0 */
+
+static const char begin[8] = "\1nacre\1"; /* of each frame */
 
 static pid_t launcher;
 static int to = -1, from = -1; /* frames go there, and come from there */
@@ -51,26 +61,128 @@ static int read_all(void *p, size_t n) {
   return 1;
 }
 
+/* Reads up to the beginning of a frame; 0 at the end of the input.  Other text,
+   which a launcher may print, goes to stderr. */
+static int find_frame(void) {
+  char got[sizeof begin];
+  if (!read_all(got, sizeof got)) return 0;
+  while (memcmp(got, begin, sizeof got) != 0) {
+    fputc(got[0], stderr);
+    memmove(got, got + 1, sizeof got - 1);
+    if (!read_all(got + sizeof got - 1, 1)) return 0;
+  }
+  return 1;
+}
+
 /* receive(): the text of the next frame; nil at the end */
 static int receive(lua_State *L) {
   luaL_Buffer b;
   uint64_t n;
   char *text;
-  if (from < 0 || !read_all(&n, sizeof n)) return 0;
+  if (from < 0 || !find_frame() || !read_all(&n, sizeof n)) return 0;
   text = luaL_buffinitsize(L, &b, (size_t)n);
   if (!read_all(text, (size_t)n)) return 0;
   luaL_pushresultsize(&b, (size_t)n);
   return 1;
 }
 
+/* Sends a frame; 0 if nobody reads it. */
+static int send_frame(const char *text, size_t size) {
+  const uint64_t n = size;
+  return to >= 0 && sh_writeall(to, begin, sizeof begin) == 0 &&
+         sh_writeall(to, (const char *)&n, sizeof n) == 0 &&
+         sh_writeall(to, text, size) == 0;
+}
+
 /* send(text): false if nobody reads it */
 static int send(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
-  const uint64_t n = size;
-  lua_pushboolean(L, to >= 0 &&
-                         sh_writeall(to, (const char *)&n, sizeof n) == 0 &&
-                         sh_writeall(to, text, size) == 0);
+  lua_pushboolean(L, send_frame(text, size));
+  return 1;
+}
+
+/*
+** What rank 0 prints, while its line runs
+*/
+#define FIRST_LOOK_NS 300000000 /* quick lines are shown with all other ranks */
+#define LOOK_NS 50000000
+
+static struct {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t change;
+  int running, end;
+  int file;    /* where stdout leads meanwhile */
+  off_t shown; /* bytes of it that were sent */
+} live = { .lock = PTHREAD_MUTEX_INITIALIZER,
+           .change = PTHREAD_COND_INITIALIZER };
+
+/* Sends the whole lines that are new, behind the byte that says what they
+   are. */
+static void send_printed(void) {
+  char text[1 + (1 << 14)] = { FRAME_PRINTED };
+  ssize_t n;
+  fflush(stdout);
+  while ((n = pread(live.file, text + 1, sizeof text - 1, live.shown)) > 0) {
+    size_t whole = (size_t)n;
+    while (whole > 0 && text[whole] != '\n' && text[whole] != '\r') whole--;
+    if (whole == 0 && (size_t)n == sizeof text - 1) whole = (size_t)n;
+    if (whole == 0 || !send_frame(text, 1 + whole)) return;
+    live.shown += (off_t)whole;
+  }
+}
+
+/* Waits until the line is done; 0 after this time. */
+static int line_is_done(long ns) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += ns;
+  t.tv_sec += t.tv_nsec / 1000000000;
+  t.tv_nsec %= 1000000000;
+  while (!live.end &&
+         pthread_cond_timedwait(&live.change, &live.lock, &t) != ETIMEDOUT) {
+  }
+  return live.end;
+}
+
+static void *show_printed(void *unused) {
+  long ns = FIRST_LOOK_NS;
+  (void)unused;
+  pthread_mutex_lock(&live.lock);
+  for (; !line_is_done(ns); ns = LOOK_NS) send_printed();
+  pthread_mutex_unlock(&live.lock);
+  return NULL;
+}
+
+/* begin_line(): stdout leads into a file: what comes there is sent */
+static int begin_line(lua_State *L) {
+  sigset_t all, before;
+  (void)L;
+  live.end = 0;
+  live.shown = 0;
+  live.file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  live.running = live.file >= 0 &&
+                 pthread_create(&live.thread, NULL, show_printed, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return 0;
+}
+
+/* end_line(): how many bytes were sent */
+static int end_line(lua_State *L) {
+  if (live.running) {
+    pthread_mutex_lock(&live.lock);
+    live.end = 1;
+    pthread_cond_signal(&live.change);
+    pthread_mutex_unlock(&live.lock);
+    pthread_join(live.thread, NULL);
+  }
+  if (live.file >= 0) close(live.file);
+  live.running = 0;
+  live.file = -1;
+  lua_pushinteger(L, (lua_Integer)live.shown);
   return 1;
 }
 
@@ -83,20 +195,32 @@ static void end_with_parent(pid_t parent) {
   if (getppid() != parent) _exit(127);
 }
 
-static _Noreturn void run_launcher(const int in[2], const int out[2],
-                                   const char *command, pid_t parent) {
+/* Becomes the launcher. */
+static void become(const char *command) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGINT, SIG_DFL);
   signal(SIGQUIT, SIG_DFL);
   signal(SIGPIPE, SIG_DFL);
+  execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+}
+
+static _Noreturn void run_launcher(const int in[2], const int out[2],
+                                   const char *command, pid_t parent) {
   end_with_parent(parent);
   setpgid(0, 0);
   dup2(in[0], STDIN_FILENO);
   dup2(out[1], STDOUT_FILENO);
-  execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+  become(command);
   _exit(127);
+}
+
+/* become(command): runs it with the shell in the place of this program */
+static int become_command(lua_State *L) {
+  fflush(NULL);
+  become(luaL_checkstring(L, 1));
+  return luaL_error(L, "/bin/sh: %s", strerror(errno));
 }
 
 /* start(command): starts the job with the shell */
@@ -145,19 +269,28 @@ static int serve(lua_State *L) {
 }
 
 int sh_open_rank_job(lua_State *L) {
-  static const luaL_Reg functions[] = {
-    { "start", start },   { "send", send },   { "receive", receive },
-    { "finish", finish }, { "serve", serve }, { NULL, NULL }
-  };
+  static const luaL_Reg functions[] = { { "start", start },
+                                        { "send", send },
+                                        { "receive", receive },
+                                        { "finish", finish },
+                                        { "serve", serve },
+                                        { "become", become_command },
+                                        { "begin_line", begin_line },
+                                        { "end_line", end_line },
+                                        { NULL, NULL } };
   luaL_newlib(L, functions);
   return 1;
 }
 
-int sh_runworker(lua_State *L) {
+int sh_runworker(lua_State *L, const Options *o) {
+  int status = sh_begin(L, o);
   sh_interrupts(GUARD_SHELL);
   sh_open_output_capture(L);
-  if (!sh_openshell(L, 1)) return sh_report(L);
+  if (status == 0 && !o->noenv) status = sh_runinit(L);
+  if (status == 0 && !sh_openshell(L, 1)) return sh_report(L);
+  if (status == 0 && o->files) status = sh_openfiles(L, o, 0);
+  if (status != 0) return status;
   sh_pushmember(L, "nacre.rank_worker", "run");
   lua_call(L, 0, 0); /* the lines are guarded, not what is between them */
-  return 0;
+  return sh_finish(L);
 }

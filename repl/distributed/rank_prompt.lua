@@ -11,6 +11,9 @@ local input_block = require "nacre.input_block"
 
 local rank_prompt = {}
 
+local PRINTED = 1  -- the first byte of what a line prints meanwhile
+local ASK = 0      -- the first byte of what is no line, but asks for candidates
+
 local function quoted(word)
   return "'" .. word:gsub("'", "'\\''") .. "'"
 end
@@ -23,52 +26,126 @@ local function ended()
   end
 end
 
+-- The answer to a line. What rank 0 prints before that is shown meanwhile.
+local function receive_answer()
+  local answer, printed = job.receive(), false
+  while answer and answer:byte() == PRINTED do
+    if not printed then io.stdout:write "[0]\n" end
+    printed = true
+    io.stdout:write(answer:sub(2))
+    io.stdout:flush()
+    answer = job.receive()
+  end
+  return answer
+end
+
+-- What rank 0 would complete, which has the variables; nil where nobody asks
+-- it.
+local function candidates(left, right)
+  if left:find "^%s*:local%s" then return nil end
+  left = left:gsub("^%s*@[%d,%-]+%s", function(own) return (" "):rep(#own) end)
+  local answer = job.send(string.pack("Bs4s4", ASK, left, right)) and
+                 receive_answer()
+  if not answer then return nil end
+  local start, head, count, at = string.unpack("I4s4I4", answer, 2)
+  local list = {start = start, head = head ~= "" and head or nil}
+  for i = 1, count do
+    local text, note
+    text, note, at = string.unpack("s4s4", answer, at)
+    list[i] = note ~= "" and {text, note} or text
+  end
+  return list
+end
+
 local function submit(text)
   local own = text:match "^%s*:local%s+(.*)$"
   if own then return shell.dispatch(own) end
   if not text:find "%S" then return end
-  local answer = job.send(text) and job.receive()
+  local answer = job.send(text) and receive_answer()
   if not answer then return ended() end
-  local flags, names, at = string.unpack("Bs4", answer)
-  local list = {}
-  for name in names:gmatch "%S+" do list[#list + 1] = name end
-  if shell.reader then shell.reader.names = list end
+  local flags, at = string.unpack("B", answer, 2)
   shell.failed = flags & 1 ~= 0
   io.stdout:write(answer:sub(at))
   io.stdout:flush()
   if flags & 2 ~= 0 then ended() end
 end
 
--- More ranks than cores are no mistake at a prompt: for Open MPI 4, and 5.
+-- For Open MPI: more ranks than cores are no mistake at a prompt (4, and 5),
+-- nor is it told what Ctrl-C does.
 local OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe=1 " ..
   "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
+local QUIET = "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}"
 
--- Starts the job; the lines of the prompt go there. Returns false after saying
--- why there is none.
-function rank_prompt.start(launch)
-  local program = process.real_path "/proc/self/exe" or "nacre"
-  job.start(("COLUMNS=%d %s exec %s %s --worker")
-            :format(host.columns(), OVERSUBSCRIBE, launch, quoted(program)))
+local function command(launch, words)
+  local list = {launch, quoted(process.real_path "/proc/self/exe" or "nacre")}
+  for _, word in ipairs(words) do list[#list + 1] = quoted(word) end
+  return table.concat(list, " ")
+end
+
+-- Starts the job; the lines of the prompt go there. `words' of the command line
+-- are for each rank. Returns false after saying why there is none.
+function rank_prompt.start(launch, words)
+  table.insert(words, 1, "--worker")
+  job.start(("COLUMNS=%d %s %s exec %s"):format(host.columns(), OVERSUBSCRIBE,
+                                                QUIET, command(launch, words)))
   local size = job.receive()
   if not size then
     local status = job.finish()
-    io.stderr:write(("the job did not start: %s (status %d)\n")
-                    :format(launch, status))
+    io.stderr:write(("the job did not start: %s (status %d)\n" ..
+                     "  hint: %s true says more\n"):format(launch, status,
+                                                           launch))
     return false
   end
   rawset(_G, "dist", nacre.distributed) -- for Tab and signatures
   shell.reader = {
-    names = {"rank", "size"},
     prompt = size .. "> ",
     leave = ":quit",
     alone = true,
     own = function(text) return text:find "^%s*@" ~= nil end,
     submit = submit,
+    candidates = candidates,
     ready = function(text)
       return input_block.ready(text:gsub("^%s*@[%d,%-]+%s", "", 1), shell.islua)
     end,
   }
   return true
+end
+
+-- Runs what -e, -l and -p ask for, a list {option, value, ...}, as lines, then
+-- the script, a list with its arguments. Stops at the first failure, and then
+-- returns false.
+function rank_prompt.run(options, script)
+  local lines = {}
+  for i = 1, #options, 2 do
+    local text = options[i + 1]
+    if options[i] == "l" then
+      local name, module = text:match "^(.-)=(.*)$"
+      text = ("%s = require %q"):format(name or text, module or text)
+    end
+    lines[#lines + 1] = text
+  end
+  if script[1] then
+    local words = {}
+    for i, word in ipairs(script) do
+      words[i] = ("[%d] = %q"):format(i - 1, word)
+    end
+    local folder = script[1]:match "^(.*)/" or "."
+    local path = ("%s/?.lua;%s/?/init.lua;"):format(folder, folder)
+    lines[#lines + 1] = ("package.path = %q .. package.path; arg = {%s}; " ..
+                         "assert(loadfile(arg[0]))(table.unpack(arg))")
+                        :format(path, table.concat(words, ", "))
+  end
+  for _, line in ipairs(lines) do
+    shell.failed = false
+    shell.protected(submit, line)
+    if shell.failed or not shell.reader then return false end
+  end
+  return true
+end
+
+-- A script without a prompt: the launcher takes the place of this program.
+function rank_prompt.become(launch, words)
+  job.become(OVERSUBSCRIBE .. " exec " .. command(launch, words))
 end
 
 -- The end of the input: the job ends, too.

@@ -7,6 +7,7 @@
 -- of a line all ranks exchange what became of it, in a group that is deaf to
 -- failures and to Ctrl-C; after a failure they renew the world.
 
+local completion = require "nacre.completion"
 local job = require "nacre.rank_job"
 local host = require "nacre.host"
 local shell = require "nacre.shell"
@@ -16,12 +17,25 @@ local worker = {}
 local dist, control           -- the group of the session itself
 local rank, size
 
--- Runs a line as the prompt would; gives what was printed.
+local ANSWER, ASK = 0, 0      -- the first bytes of an answer, and a question
+local MOST = 64 * 1024        -- bytes that a rank but 0 gives for a line
+
+-- The beginning and the end of a text that is longer than that.
+local function shortened(text)
+  if #text <= MOST then return text end
+  return ("%s\n... %d bytes left out ...\n%s"):format(
+           text:sub(1, MOST // 2), #text - MOST, text:sub(-MOST // 2))
+end
+
+-- Runs a line as the prompt would; gives what was printed, of which rank 0 has
+-- shown some bytes already.
 local function run(line)
-  host.divert_stdout()
+  local live = host.divert_stdout() and rank == 0
+  if live then job.begin_line() end
   shell.submit(line)
+  local shown = live and job.end_line() or 0
   return {text = host.diverted_text(), failed = shell.failed,
-          quit = shell.leaving}
+          quit = shell.leaving, shown = shown}
 end
 
 -- "@0,2-3 LINE": the set of its ranks, and LINE; nil and what is wrong with it.
@@ -47,8 +61,10 @@ end
 local function answer_of(text)
   if not text:find "^%s*@" then return run(text) end
   local ranks, line = addressed(text)
-  if not ranks then return {text = "error: " .. line .. "\n", failed = true} end
-  return ranks[rank] and run(line) or {text = ""}
+  if not ranks then
+    return {text = "error: " .. line .. "\n", failed = true, shown = 0}
+  end
+  return ranks[rank] and run(line) or {text = "", shown = 0}
 end
 
 -- What other ranks are told: the error, which stands behind what was printed.
@@ -66,8 +82,9 @@ local function rank_text(list)
   return table.concat(list, ",")
 end
 
--- What the prompt shows: equal answers once.
-local function merged(answers)
+-- What the prompt shows: equal answers once. What rank 0 has shown before
+-- comes first, and those who say the same are named after it.
+local function merged(answers, own)
   local order, of, out = {}, {}, {}
   for r = 1, size do
     local a = answers[r]
@@ -78,40 +95,66 @@ local function merged(answers)
     end
     if text ~= "" then table.insert(of[text], r - 1) end
   end
-  for i, text in ipairs(order) do
-    out[i] = ("[%s]%s%s\n"):format(rank_text(of[text]),
-                                   text:find "\n" and "\n" or " ", text)
+  if own.shown > 0 then
+    local said = of[table.remove(order, 1)]
+    out[1] = own.text:sub(own.shown + 1):gsub("([^\n])$", "%1\n")
+    table.remove(said, 1)
+    if #said > 0 then
+      out[1] = ("%s[%s] the same\n"):format(out[1], rank_text(said))
+    end
+  end
+  for _, text in ipairs(order) do
+    local ranks = of[text]
+    if ranks[1] == 0 then text = own.text:gsub("\n$", "") end
+    out[#out + 1] = ("[%s]%s%s\n"):format(rank_text(ranks),
+                                          text:find "\n" and "\n" or " ", text)
   end
   return table.concat(out)
 end
 
--- The variables of this rank, which Tab completes at the prompt.
-local function variables()
-  local names = {}
-  for name in next, _G do
-    if type(name) == "string" and not shell.isbuiltin(name) then
-      names[#names + 1] = name
-    end
+-- What Tab shows at the prompt: the candidates of this rank.
+local function answer_candidates(question)
+  local left, right = string.unpack("s4s4", question, 2)
+  local ok, list = pcall(completion.candidates, left, right)
+  if not ok then list = {start = #left} end
+  local parts = {string.pack("BI4s4I4", ANSWER, list.start or #left,
+                             list.head or "", #list)}
+  for _, found in ipairs(list) do
+    local text, note = found, ""
+    if type(found) == "table" then text, note = found[1], found[2] end
+    parts[#parts + 1] = string.pack("s4s4", text, note or "")
   end
-  return table.concat(names, " ")
+  job.send(table.concat(parts))
+end
+
+-- The next line of the prompt.
+local function next_line()
+  local text = job.receive()
+  while text and text:byte() == ASK do
+    answer_candidates(text)
+    text = job.receive()
+  end
+  return text
 end
 
 -- Runs one line on the ranks that it is for; false at the end.
 local function step()
-  local text = rank == 0 and job.receive() or nil
+  local text = rank == 0 and next_line() or nil
   local request = dist.broadcast_object(text and {text = text}, 0, control)
   if not request then return false end
   local answer = answer_of(request.text)
   if answer.failed then dist._tell(reason(answer)) end
-  local answers = dist.all_gather_object(answer, control)
+  local answers = dist.all_gather_object({
+    text = shortened(answer.text), failed = answer.failed, quit = answer.quit},
+    control)
   local failed, quit
   for _, a in ipairs(answers) do
     failed, quit = failed or a.failed, quit or a.quit
   end
   if failed then dist.renew() end
   if rank == 0 then
-    job.send(string.pack("Bs4", (failed and 1 or 0) + (quit and 2 or 0),
-                         variables()) .. merged(answers))
+    job.send(string.pack("BB", ANSWER, (failed and 1 or 0) + (quit and 2 or 0))
+             .. merged(answers, answer))
   end
   return not quit
 end

@@ -95,16 +95,12 @@ end
 local FORSCRIPTS = {arg = true, skip = true, torch = true}
 
 local function globals(add)
-  local shell = require "nacre.shell"
-  local isbuiltin = shell.isbuiltin
+  local isbuiltin = require "nacre.shell".isbuiltin
   for name, value in next, _G do
     if type(name) == "string" and
        not (FORSCRIPTS[name] and isbuiltin(name)) then
       add(name, value)
     end
-  end
-  for _, name in ipairs(shell.reader and shell.reader.names or {}) do
-    if rawget(_G, name) == nil then add(name) end
   end
 end
 

@@ -181,8 +181,9 @@ static int build_mpi(lua_State *L, const Options *o) {
 
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
-  const int several = o->launch || o->ranks;
-  int status, failed, prompt = (o->interactive || several) && !o->check;
+  const int asks = o->version && !o->interactive && !o->code && !o->script;
+  const int several = (o->launch || o->ranks) && !o->check && !asks;
+  int status, failed, prompt = o->interactive && !o->check;
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   if (o->kernel) return sh_runkernel(L, o);
@@ -190,11 +191,13 @@ static int run(lua_State *L, const Options *o) {
   if (o->peak) return sh_measurepeak(L);
   if (o->installkernel) return installkernel(L, o);
   if (o->build_mpi) return build_mpi(L, o);
-  if (o->worker) return sh_runworker(L);
+  if (o->worker) return sh_runworker(L, o);
   if (o->doctor) {
     sh_pushmember(L, "nacre.session_commands", "doctor");
     return sh_call(L, 0, 0);
   }
+  if (several && o->script && !prompt) return sh_run_on_ranks(L, o);
+  if (several) return sh_loop(L, o);
   status = sh_begin(L, o);
   if (status == 0 && !o->noenv && !o->check) status = sh_runinit(L);
   if (status == 0 && !o->script && !o->code && !o->version)

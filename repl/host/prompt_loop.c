@@ -107,29 +107,17 @@ int sh_takelines(lua_State *L) {
   return 0;
 }
 
-/* --ranks, --launch: starts the job that gets the lines. */
-static int start_ranks(lua_State *L, const Options *o) {
-  int status;
-  if (o->launch == NULL && o->ranks == 0) return 0;
-  sh_pushmember(L, "nacre.rank_prompt", "start");
-  if (o->launch != NULL) lua_pushstring(L, o->launch);
-  else lua_pushfstring(L, "mpirun -n %d", o->ranks);
-  status = sh_call(L, 1, 1);
-  if (status != 0) return status;
-  status = lua_toboolean(L, -1) ? 0 : EXIT_FAILURE;
-  lua_pop(L, 1);
-  return status;
-}
-
-static int end_ranks(lua_State *L, const Options *o) {
-  if (o->launch == NULL && o->ranks == 0) return 0;
+/* The job of --ranks ends. */
+static int end_ranks(lua_State *L) {
   sh_pushmember(L, "nacre.rank_prompt", "finish");
   return sh_call(L, 0, 0);
 }
 
 int sh_loop(lua_State *L, const Options *o) {
   const Editor *editor = choose();
-  int tty = isatty(STDIN_FILENO), i, status;
+  const int ranks = o->launch || o->ranks;
+  const int prompt = !ranks || o->interactive || !(o->code || o->script);
+  int tty = isatty(STDIN_FILENO) && prompt, i, status = 0;
   sh_interrupts(GUARD_SHELL);
   sh_open_output_capture(L);
   if (!sh_openshell(L, !tty)) return sh_report(L);
@@ -139,9 +127,9 @@ int sh_loop(lua_State *L, const Options *o) {
   if (tty && !o->quiet) banner();
   current = editor;
   if (o->rc != NULL || (tty && !o->noenv && !o->norc)) sh_startup(o->rc);
-  status = start_ranks(L, o);
-  if (status == 0) loop(editor, editor != &editor_plain);
-  if (status == 0) status = end_ranks(L, o);
+  if (ranks) status = sh_start_ranks(L, o);
+  if (status == 0 && prompt) loop(editor, editor != &editor_plain);
+  if (ranks && (i = end_ranks(L)) != 0) status = i;
   current = NULL;
   editor->close();
   sh_historyclose();

@@ -165,7 +165,7 @@ int sh_openprocess(lua_State *L); /* process.c: module "nacre.process" */
 int sh_openkernel(lua_State *L); /* kernel_process.c: "nacre.kernel_host" */
 int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_open_rank_job(lua_State *L); /* rank_job.c: "nacre.rank_job" */
-int sh_runworker(lua_State *L);     /* --worker; returns an exit status */
+int sh_runworker(lua_State *L, const Options *o); /* --worker */
 int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
@@ -242,6 +242,11 @@ char *sh_edittext(const char *text);
 ** The prompt (prompt_loop.c, history.c, shell_hooks.c)
 */
 int sh_loop(lua_State *L, const Options *o);
+/* --ranks, --launch (rank_options.c): starts the job, and runs on its ranks
+   what the command line has; or runs the script on them in the place of this
+   program.  Exit statuses. */
+int sh_start_ranks(lua_State *L, const Options *o);
+int sh_run_on_ranks(lua_State *L, const Options *o);
 /* Reads lines for a shell that runs outside the prompt, in a stopped test,
    until it ends. */
 int sh_takelines(lua_State *L);

@@ -84,7 +84,7 @@ return {
   {name = "gc", module = "nacre.session_commands", varies = true,
    doc = "collect garbage, show how much memory that freed"},
   {name = "reset", module = "nacre.session_commands", varies = true,
-   doc = "remove all variables"},
+   doc = "remove all variables, give overwritten names of Lua back"},
   {group = "time", name = "time", args = "stat:lua",
    module = "nacre.time_once", lua = true, needs = "a statement",
    form = "(f or text, ...) -> table, results", varies = true,

@@ -31,12 +31,11 @@ function session_commands.gc()
 end
 
 function session_commands.reset(shell)
-  local list = shell.userglobals()
-  say(("%d variables removed, %s\n"):format(#list,
-    require "nacre.variables".released(function()
-      for _, name in ipairs(list) do rawset(_G, name, nil) end
-      shell.forget()
-    end)))
+  local count
+  local freed = require "nacre.variables".released(function()
+    count = shell.remove_variables()
+  end)
+  say(("%d variables removed, %s\n"):format(count, freed))
 end
 
 function session_commands.mem()

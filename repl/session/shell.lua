@@ -42,6 +42,18 @@ function shell.userglobals()
   return names
 end
 
+-- Removes the user's variables and gives the initial globals their values back.
+-- Returns how many were removed.
+function shell.remove_variables()
+  local names = shell.userglobals()
+  for _, name in ipairs(names) do rawset(_G, name, nil) end
+  for name, v in next, builtin do
+    if v ~= RESULT then rawset(_G, name, v) end
+  end
+  shell.forget()
+  return #names
+end
+
 local function error_stream()
   return shell.transcript and "stdout" or "stderr"
 end
@@ -335,8 +347,8 @@ end
 
 -- While shell.reader is set it gets the lines: {prompt =, submit =, ready =,
 -- leave = the word that ends it, own(text): is that a word of its own?, alone:
--- is there no prompt after it?, names = variables elsewhere, for Tab}. The end
--- of the input ends the reader first; returns false if there is none.
+-- is there no prompt after it?, candidates(left, right) for Tab, if any}. The
+-- end of the input ends the reader first; returns false if there is none.
 function shell.ended()
   local reader = shell.reader
   shell.reader = nil
@@ -519,8 +531,10 @@ function shell.indent(text, rest)
 end
 
 function shell.complete(text, point)
-  return require "nacre.completion".candidates(text:sub(1, point),
-                                             text:sub(point + 1))
+  local left, right = text:sub(1, point), text:sub(point + 1)
+  local ask = shell.reader and shell.reader.candidates
+  return ask and ask(left, right) or
+         require "nacre.completion".candidates(left, right)
 end
 
 -- What a global is: "tensor", "known", "unknown"; nil if only a metamethod or

@@ -39,6 +39,12 @@ static int counters(lua_State *L) {
   return n;
 }
 
+/* figure(name): one of them by its name, or another one of the plug-in */
+static int named_figure(lua_State *L) {
+  lua_pushinteger(L, figure(luaL_checkstring(L, 1)));
+  return 1;
+}
+
 /* The value of the line "model name : ..." of /proc/cpuinfo, or another word
    for the processor. */
 static int model(lua_State *L) {
@@ -103,6 +109,7 @@ static int emulated(lua_State *L) {
 
 int sh_openmachine(lua_State *L) {
   static const luaL_Reg list[] = { { "counters", counters },
+                                   { "figure", named_figure },
                                    { "model", model },
                                    { "load", load },
                                    { "cache", cache },

@@ -281,20 +281,30 @@ row("mm", (64, 128, 256, 512, 1024), "a=n,n b=n,n", "a:mm(b)", numpy="a @ b",
     work="2 * n**3", tolerance=1e-3)
 row("mm float64 512", 512, "a=n,n:float64 b=n,n:float64", "a:mm(b)",
     numpy="a @ b")
-row("mm bfloat16 512", 512, "a=n,n:bfloat16 b=n,n:bfloat16", "a:mm(b)",
-    tolerance=2e-2)
-row("mm float16 512", 512, "a=n,n:float16 b=n,n:float16", "a:mm(b)",
-    tolerance=4e-3)
+for dtype, tolerance in (("bfloat16", 2e-2), ("float16", 4e-3)):
+    row(f"mm {dtype}", (64, 128, 256, 512, 1024), f"a=n,n:{dtype} b=n,n:{dtype}",
+        "a:mm(b)", work="2 * n**3", tolerance=tolerance)
 row("a:t() mm", 512, "a=n,n b=n,n", "a:t():mm(b)", numpy="a.T @ b",
     work="2 * n**3", tolerance=1e-3)
 row("linear 128x784, 256", 128, "x=n,784 w=256,784 b=256",
     "F.linear(x, w, b)", work="2 * n * 784 * 256", tolerance=1e-3)
+row("linear 128x784, 256 bfloat16", 128,
+    "x=n,784:bfloat16 w=256,784:bfloat16 b=256:bfloat16", "F.linear(x, w, b)",
+    work="2 * n * 784 * 256", tolerance=2e-2)
+row("linear 128x256, 10", 128, "x=n,256 w=10,256 b=10", "F.linear(x, w, b)",
+    work="2 * n * 256 * 10", tolerance=1e-3)
 row("mm with 8 columns", 4096, "a=n,1024 b=1024,8", "a:mm(b)",
     numpy="a @ b", work="2 * n * 1024 * 8", tolerance=1e-3)
 row("bmm 8x8", 4096, "a=n,8,8 b=n,8,8", "a:bmm(b)", numpy="a @ b",
     work="2 * n * 8**3")
+row("bmm 16x16", 2048, "a=n,16,16 b=n,16,16", "a:bmm(b)", numpy="a @ b",
+    work="2 * n * 16**3")
 row("bmm 32x32", 512, "a=n,32,32 b=n,32,32", "a:bmm(b)", numpy="a @ b",
     work="2 * n * 32**3", tolerance=1e-3)
+row("bmm 64x64", 128, "a=n,64,64 b=n,64,64", "a:bmm(b)", numpy="a @ b",
+    work="2 * n * 64**3", tolerance=1e-3)
+row("bmm 64x64 bfloat16", 128, "a=n,64,64:bfloat16 b=n,64,64:bfloat16",
+    "a:bmm(b)", work="2 * n * 64**3", tolerance=2e-2)
 row("bmm 128x128", 64, "a=n,128,128 b=n,128,128", "a:bmm(b)",
     numpy="a @ b", work="2 * n * 128**3", tolerance=1e-3)
 row("mv", 4096, "a=n,4096 v=4096", "a:mv(v)", numpy="a @ v", tolerance=1e-3)
@@ -338,10 +348,16 @@ for n, c, size, k, r, stride, pad in (
         f"x=n,{c},{size},{size} w={k},{c},{r},{r} b={k}",
         f"F.conv2d(x, w, b, {stride}, {pad})",
         work=f"n * {2 * c * k * r * r * out * out}",
-        gradient="x w b" if (n, c) in ((16, 64), (1, 64), (128, 1)) and
-        r == 3 else "")
+        gradient="x w b")
+for n, c, size, k, r in ((16, 64, 56, 64, 3), (16, 256, 14, 256, 3),
+                         (128, 3, 32, 32, 5)):
+    row(f"conv2d {n}x{c}x{size}x{size}, {k} {r}x{r}/1 bfloat16", n,
+        f"x=n,{c},{size},{size}:bfloat16 w={k},{c},{r},{r}:bfloat16 "
+        f"b={k}:bfloat16", f"F.conv2d(x, w, b, 1, {r // 2})",
+        work=f"n * {2 * c * k * r * r * size * size}", tolerance=2e-2)
 row("conv2d depthwise", 16, "x=n,64,56,56 w=64,1,3,3",
-    "F.conv2d(x, w, nil, 1, 1, 1, 64)", "F.conv2d(x, w, None, 1, 1, 1, 64)")
+    "F.conv2d(x, w, nil, 1, 1, 1, 64)", "F.conv2d(x, w, None, 1, 1, 1, 64)",
+    gradient="x w")
 row("conv1d", 32, "x=n,64,1024 w=64,64,5", "F.conv1d(x, w, nil, 1, 2)",
     "F.conv1d(x, w, None, 1, 2)")
 row("conv_transpose2d", 16, "x=n,64,28,28 w=64,32,2,2",

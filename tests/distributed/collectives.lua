@@ -2,11 +2,17 @@
 -- collectives.lua - every collective operation with every dtype, several
 -- shapes, folds and roots, compared with what each rank computes alone: every
 -- rank can make the data of all ranks from a seed. Rank 0 prints the number of
--- checks.
+-- checks. With NACRE_TEST_DEVICE=cuda all tensors are on a device of the rank.
 local dist = nacre.distributed
 dist.init_process_group()
 local rank, size = dist.get_rank(), dist.get_world_size()
 local checks = 0
+local DEVICE = os.getenv "NACRE_TEST_DEVICE" or "cpu"
+local own_devices = DEVICE ~= "cpu" and nacre.cuda.device_count() >= size
+if DEVICE ~= "cpu" then
+  DEVICE = ("%s:%d"):format(DEVICE, own_devices and rank or 0)
+  nacre.set_default_device(DEVICE)
+end
 
 local function same(got, want, what, ...)
   checks = checks + 1
@@ -31,8 +37,9 @@ local function is_float(dtype) return dtype:find "float" ~= nil end
 -- same.
 local seed = 0
 local function data(dtype, shape, r)
-  local g = nacre.Generator():manual_seed(seed * 64 + r)
-  return nacre.randint(-2, 3, shape, {generator = g}):to(dtype)
+  local g = nacre.Generator("cpu"):manual_seed(seed * 64 + r)
+  return nacre.randint(-2, 3, shape, {generator = g, device = "cpu"})
+              :to(dtype):to(DEVICE)
 end
 
 -- The same elements in a tensor with gaps, and the tensor around it.
@@ -154,8 +161,9 @@ for r = 1, size do
   same(received[r], nacre.full({rank + r}, 10.0 * (r - 1) + rank + 1), "uneven")
 end
 
--- ---- nan wins
-for _, dtype in ipairs {"float16", "bfloat16", "float32", "float64"} do
+-- ---- nan wins, but with NCCL
+for _, dtype in ipairs(own_devices and {} or
+                       {"float16", "bfloat16", "float32", "float64"}) do
   for _, fold in ipairs {"min", "max"} do
     local x = nacre.tensor({1, 2, rank == 0 and nacre.nan or 3}):to(dtype)
     dist.all_reduce(x, fold)
@@ -216,6 +224,21 @@ if rank % 2 == 0 then dist.destroy_process_group(even)
 else
   local ok, e = pcall(dist.all_gather, nacre.ones(1), {group = even})
   assert(not ok and e.message == "this process is not in the group")
+end
+
+assert(dist.get_world_size(dist.group.WORLD) == size)
+local backwards = {}
+for r = size - 1, 0, -1 do backwards[#backwards + 1] = r end
+local reversed = dist.split_group(nil, {backwards})
+assert(dist.get_rank(reversed) == size - 1 - rank)
+local x = nacre.tensor{rank}
+dist.broadcast(x, {group_src = 0, group = reversed})
+assert(x[1] == size - 1)
+assert(dist.gather(x, {group_dst = 0, group = reversed}) == nil
+       or rank == size - 1)
+if size % 2 == 0 then
+  local own, all = dist.new_subgroups(2)
+  assert(dist.get_rank(own) == rank % 2 and #all == size // 2)
 end
 
 -- ---- values
@@ -283,6 +306,14 @@ for r = 1, size do numbers[r] = r end
 refused("element 1 is not a tensor", dist.all_to_all, numbers, numbers)
 refused(("there is no rank %d in the group"):format(size), dist.gather_object,
         1, size)
+refused("src and group_src exclude each other", dist.broadcast, nacre.ones(1),
+        {src = 0, group_src = 0})
+refused("rank is ", function()
+  dist.destroy_process_group()
+  local _, e = pcall(dist.init_process_group, {rank = rank + 1})
+  dist.init_process_group {rank = rank, world_size = size}
+  error(e, 0)
+end)
 refused("color must be below 2^31, not 4294967296", dist.split, 1 << 32)
 
 dist.barrier()

@@ -5,7 +5,12 @@ local dist = nacre.distributed
 dist.init_process_group()
 nacre.set_default_dtype "float64"
 
-local R = {rank = dist.get_rank(), size = dist.get_world_size()}
+local R = {rank = dist.get_rank(), size = dist.get_world_size(),
+           device = os.getenv "NACRE_TEST_DEVICE" or "cpu"}
+if R.device ~= "cpu" then      -- each rank has its own
+  R.device = ("%s:%d"):format(R.device, R.rank)
+  nacre.set_default_device(R.device)
+end
 
 -- The samples of rank r, or of this one.
 function R.part(x, r)

@@ -107,7 +107,7 @@ def main(words):
     _, mpi, n, folder, *command = words
     if launcher(mpi, n) is None or tool("mpicc", mpi) is None:
         return 77
-    more = dict(word.split("=") for word in os.environ.get(
+    more = dict(word.split("=", 1) for word in os.environ.get(
         "RANKS_ENVIRONMENT", "").split())
     done = run(mpi, n, folder, command, **more)
     print(done.stdout + done.stderr)

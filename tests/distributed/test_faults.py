@@ -202,11 +202,22 @@ def test_launcher_of_another():
     other = "mpich" if MPI == "openmpi" else "openmpi"
     if ranks.launcher(other, 2) is None or ranks.tool("mpicc", other) is None:
         return
-    fails("", r"the launcher started 2 processes \(\w+\), but .* sees one: it "
-          "is another MPI than the launcher's",
+    fails("", r"the launcher started 2 processes \(\w+\), but .* sees one: the "
+          "launcher is not that of this MPI",
           r"use the launcher of that MPI, or nacre --build-mpi with the mpicc "
           "of this launcher's", n=2, mpi=other,
           plugin=os.path.join(FOLDER, f"libnacre_{MPI}.so"))
+
+
+def test_torchrun():
+    """Under torchrun, too."""
+    if MPI != "openmpi":
+        return
+    env = {**ranks.environment(MPI, FOLDER), "TORCHELASTIC_RUN_ID": "none",
+           "WORLD_SIZE": "2", "OMPI_MCA_orte_abort_timeout": "1"}
+    done = subprocess.run([NACRE, "-e", START % ""], capture_output=True,
+                          text=True, check=False, env=env)
+    expect(done.stderr, r"the launcher started 2 processes \(WORLD_SIZE\), but")
 
 
 def test_plugin():

@@ -4,6 +4,7 @@
 
     test_session.py MPI FOLDER NACRE"""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -76,11 +77,81 @@ def test_ranks():
 
 
 def test_completion():
-    """The prompt knows the names of rank 0, and dist."""
-    ask = (":local local c = require 'nacre.completion'.candidates('%s', '')[1]"
-           " print(c.word or c[1] or c)\n")
-    out = session("my_tensor = 1\n" + ask % "my_t" + ask % "dist.all_red")
-    expect(out, r"\nmy_tensor\n", r"\nall_reduce\(\n")
+    """Tab knows what rank 0 has, also in its tables."""
+    def ask(text):
+        return (f":local local c = require 'nacre.shell'.complete('{text}', "
+                f"{len(text)})[1] print('<' .. (c and c[1] or c) .. '>')\n")
+    out = session("my_table = {element = nacre.ones(2)}\n" + ask("my_t")
+                  + ask("my_table.el") + ask("@1-2 my_table.el")
+                  + ask("dist.all_red") + ask(":who"))
+    expect(out, "<my_table>", "<element>", "<element>", r"<all_reduce\(>",
+           "<whos")
+
+
+def test_long_lines():
+    """What rank 0 prints is shown before the line ends; who says the same is
+    named after it."""
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        wait = f"repeat local f = io.open('{mark}') until f "
+        p = start()
+        p.stdin.write(f"print('early', rank // 2) {wait}\nprint 'x'; {wait}\n")
+        p.stdin.flush()
+        text = ""
+        while "early\t0" not in text:
+            text += p.stdout.readline()
+        open(mark, "w", encoding="ascii").close()
+        out, _ = p.communicate("for i = 1, 30000 do print(i, rank) end\n",
+                               timeout=ranks.LIMIT)
+        expect(text, r"\[0\]\nearly\t0")
+        expect(out, r"\[1\] the same\n\[2\] early\t1\n", r"\[0-2\] x",
+               r"\n15000\t0\n", r"\n29999\t0\n30000\t0\n\[1\]\n1\t1\n",
+               r"\.\.\. \d+ bytes left out \.\.\.", r"\n30000\t1\n")
+
+
+def command_line(words, given="", status=0):
+    """What the program prints for these words behind --launch."""
+    p = subprocess.run(
+        [NACRE, "--launch", " ".join(ranks.launcher(MPI, 2)), "-E", *words],
+        env=ranks.environment(MPI, FOLDER), input=given, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        timeout=ranks.LIMIT)
+    assert (p.returncode == 0) == (status == 0), (p.returncode, p.stdout)
+    return p.stdout
+
+
+def test_command_line():
+    """What -e, -p and -l say runs on all ranks, and so does a script."""
+    out = command_line(["-e", "x = rank + 1", "-p", "x", "-l", "n=nacre",
+                        "-p", "n == nacre", "--dtype", "float64",
+                        "-p", "nacre.ones(1).dtype"])
+    assert out == '[0] 1\n[1] 2\n[0,1] true\n[0,1] "float64"\n', out
+    expect(command_line(["-e", "error 'bad'", "-e", "print 'not'"], status=1),
+           r"^\[0,1\] error: bad\n$")
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "a script.lua")
+        pathlib.Path(script).write_text(
+            "nacre.distributed.init_process_group()\n"
+            "print('rank', nacre.distributed.get_rank(), ...)\n"
+            "if arg[1] == 'fail' then error 'bad' end\n", encoding="ascii")
+        out = command_line(["-e", "one = 1", script, "it's", "-e"])
+        assert sorted(out.splitlines()) == ["rank\t0\tit's\t-e",
+                                            "rank\t1\tit's\t-e"], out
+        expect(command_line([script, "fail"], status=1),
+               r"\[rank [01] of 2, \S+\] .*bad")
+        out = command_line(["-i", script, "it's"], "rank, arg[1]\n")
+        expect(out, r"\[0\] rank\t0\tit's", r"\[1\] 1\t\"it's\"")
+
+
+def test_talking_launcher():
+    """What a launcher prints before the job is no answer of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "launch")
+        words = " ".join(ranks.launcher(MPI, 2))
+        path.write_text("#!/bin/sh\necho 'loading the module mpi'\n"
+                        f'exec {words} "$@"\n', encoding="ascii")
+        path.chmod(0o755)
+        expect(session("size\n", str(path)), r"\[0,1\] 2")
 
 
 def test_errors():
@@ -143,6 +214,7 @@ def test_interrupt():
         stopped = re.findall(r"^\[([\d,-]+)\] interrupted", out, re.M)
         stopped = ",".join(stopped).replace("0-2", "0,1,2").split(",")
         assert sorted(stopped) == ["0", "1", "2"], out
+        assert "Forwarding signal" not in out, out
 
 
 def test_interrupted_backward():

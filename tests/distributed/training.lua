@@ -50,7 +50,7 @@ for _, options in ipairs {
   {}, {bucket_cap_mb = 600 / 2 ^ 20}, {bucket_cap_mb = 1 / 2 ^ 20},
   {gradient_as_bucket_view = true},
   {gradient_as_bucket_view = true, bucket_cap_mb = 600 / 2 ^ 20},
-  {find_unused_parameters = true}, {device_ids = {"cpu"}},
+  {find_unused_parameters = true}, {device_ids = {R.device}},
 } do
   local net = network()
   if rank > 0 then     -- the constructor takes the values of rank 0

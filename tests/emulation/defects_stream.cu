@@ -5,6 +5,7 @@
 */
 #include <stdlib.h>
 
+#include "cuda/emulation/nccl.h"
 #include "tests/emulation/defects.h"
 
 static void fillall(float value) {
@@ -77,6 +78,23 @@ static int pageable_copy_then_stream(void) {
   return g[9] == 4;
 }
 
+/* Of a communicator with one rank: NCCL reads what s has not written yet. */
+static int collective_without_event(void) {
+  ncclConfig_t config = {};
+  ncclUniqueId id;
+  ncclComm_t c;
+  config.size = sizeof config;
+  config.magic = 0xcafebeef;
+  fillall(3);
+  if (ncclGetUniqueId(&id) != ncclSuccess ||
+      ncclCommInitRankConfig(&c, 1, id, 0, &config) != ncclInProgress ||
+      ncclAllReduce(y, x, N, ncclFloat32, ncclSum, c, other) != ncclSuccess)
+    return 1;
+  down(g, x, N, other);
+  must(cudaStreamSynchronize(other));
+  return g[N - 1] == 3;
+}
+
 NC_KERNEL query(int) {
   cudaStreamQuery(NULL);
 }
@@ -99,6 +117,7 @@ extern const Defect stream_defects[] = {
   { "event recorded after the wait", record_after_wait, STREAMS, WRONG },
   { "cached block on another stream", cache_ignores_stream,
     STREAMS "|invalid device access", WRONG "|AddressSanitizer" },
+  { "collective without an event", collective_without_event, STREAMS, WRONG },
   { "call of CUDA in a kernel", call_in_kernel, "call from a stream",
     "call from a stream" },
   { "pageable copy, then a stream", pageable_copy_then_stream, STREAMS, WRONG },

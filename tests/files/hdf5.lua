@@ -128,4 +128,64 @@ write(path, "no file of HDF5")
 fails("the file cannot be read: file signature not found", nacre.load, path)
 write(path, "")
 fails("the file cannot be read", nacre.load, path)
+
+-- ---- the process that reads: its end is an error, and another one is started
+
+local function first(pattern, file)
+  local f <close> = io.open(file)
+  return f and f:read("a"):match(pattern)
+end
+
+local me = first("^(%d+)", "/proc/self/stat")
+local function reader()
+  return me and first("(%d+)%s*$", ("/proc/%s/task/%s/children"):format(me, me))
+end
+
+if me then
+  m = C.range(50, 40)
+  nacre.save(path, {m = m}, {compressed = true})
+  local archive <close> = nacre._archive(path)
+  local pid = reader()
+  if pid then -- or the system does not tell of children
+    os.execute("kill -SEGV " .. pid)
+    fails("the library that reads it crashed: Segmentation fault",
+          nacre._archive_load, archive, 1)
+    same(nacre._archive_load(archive, 1), m)
+    pid = reader()
+    os.execute("kill -PROF " .. pid)
+    fails("the library that reads it did not come to an end",
+          nacre._archive_info, archive, 1)
+    same(nacre._archive_load(archive, 1), m)
+    -- a reader that does not go on is interrupted
+    local script = ([[local a = nacre._archive(%q)
+      local f = io.open "/proc/self/stat"
+      local me = f:read "a":match "^%%d+"
+      f = io.open("/proc/" .. me .. "/task/" .. me .. "/children")
+      os.execute(("kill -STOP %%s; (sleep 0.2; kill -INT %%s) &"):format(
+        f:read "a":match "(%%d+)%%s*$", me))
+      nacre._archive_load(a, 1)]]):format(path)
+    write(path .. ".lua", script)
+    local p = io.popen(("%s %s.lua 2>&1"):format(arg[-1], path))
+    local text = p:read "a"
+    p:close()
+    os.remove(path .. ".lua")
+    assert(text:find "interrupted", text)
+    nacre.save(path, {other = m})
+    os.execute("kill -KILL " .. reader())
+    fails("the library that reads it crashed", nacre._archive_info, archive, 1)
+    fails("the file has changed", nacre._archive_info, archive, 1)
+  end
+end
+
+-- ---- elements that are as in memory are read, or mapped, without the library
+
+nacre.save(path, {m = m, c = m:float(), none = nacre.empty(0, 3)})
+got = nacre.load(path, {mmap = true})
+same(got.m, m)
+same(got.c, m:float())
+got.m[1] = 0 -- a copy
+same(nacre.load(path).m, m)
+before = read(path)
+write(path, before:sub(1, -4000))
+fails("truncated file", nacre.load, path, {mmap = true})
 print "hdf5: ok"

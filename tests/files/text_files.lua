@@ -75,6 +75,15 @@ is(load("true,False\n", {dtype = "bool", device = "cpu"}), "{{true,false}}")
 assert(load("1\n", {dtype = "float64", requires_grad = true}).requires_grad)
 assert(load("0.1\n", {dtype = "float64"})[1][1] == 0.1)
 
+-- A -0 is one of the integers until there is a float.
+for _, options in ipairs {{}, {columns = true}} do
+  t = load("-0\n1\n0.5\n", options)
+  assert(1 / t[1][1] == -1 / 0)
+end
+t = load('"-0"\n1\n0.5\n')
+assert(1 / t[1][1] == -1 / 0)
+is(load("-0,1\n"), "{{0,1}}")
+
 -- What is missing.
 t = load("1,,3\n,5,\n", {missing = 0 / 0})
 assert(t.dtype == "float32" and t[1][2] ~= t[1][2] and t[2][3] ~= t[2][3])

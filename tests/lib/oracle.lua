@@ -216,4 +216,24 @@ function O.parameters(op)
   return list
 end
 
+-- ---- operands
+
+local vectors = {}
+
+-- The i-th vector of n elements of type t, the same at each call: about -0.9 to
+-- 1, or odd integers.
+function O.vector(i, t, n)
+  local key = ("%s %d %d"):format(t, i, n)
+  if not vectors[key] then
+    local list = {}
+    for k = 1, n do
+      list[k] = ((k * 7919 + i * 104729) % 10007) / 10007 * 1.9 - 0.9
+      if t == "bool" then list[k] = list[k] > 0
+      elseif not O.isfloat(t) then list[k] = math.floor(list[k] * 100) | 1 end
+    end
+    vectors[key] = nacre.tensor(list, {dtype = t})
+  end
+  return vectors[key]
+end
+
 return O

@@ -123,7 +123,9 @@ end
 -- type makes, if each function is within 4 ulp; what rounding every step to
 -- the type gives. `u' is half an ulp of 1.
 
-local function tracked(t)
+-- Numbers of type t: their metatable; lift, which makes one of a Lua number;
+-- new(v, e, s).
+local function tracked_numbers(t)
   local u, tiny = 0.5 * 2.0 ^ (1 - O.digits[t]), 2 * O.exp2i(O.lowexp[t])
   local most = O.largest[t]
   local M = {}
@@ -135,6 +137,10 @@ local function tracked(t)
     if type(a) == "table" then return a end
     return {a * 1.0, 0.0, O.round(a * 1.0, t)}
   end
+  return M, lift, new, u
+end
+
+local function add_arithmetic(M, lift, new, u)
   M.__add = function(a, b)
     a, b = lift(a), lift(b)
     local v = a[1] + b[1]
@@ -160,8 +166,11 @@ local function tracked(t)
               b[2] > 0 and inf or 0
     return new(v, e + u * abs(v), a[3] / b[3])
   end
-  local V = {}
-  function V.K(c) return c end
+end
+
+-- Comparisons, whose error is 1 where the errors of the operands may turn them,
+-- and what rests on them.
+local function add_conditions(V, M, lift)
   local function compare(f)
     return function(a, b)
       a, b = lift(a), lift(b)
@@ -193,19 +202,10 @@ local function tracked(t)
     local e = c[2] == 0 and a[2] or math.max(a[2], abs(a[1] - b[1]) + b[2])
     return setmetatable({a[1], e, s}, M)
   end
-  function V.square(x) return x * x end
-  function V.negative(x)
-    return setmetatable({truth(negative(x[1])), 0, truth(negative(x[3]))}, M)
-  end
-  V.lowest, V.highest = lift(-inf), lift(inf)
-  function V.sgn(x) return V.gt(x, 0) - V.lt(x, 0) end
-  function V.absval(x) return V.where(V.lt(x, 0), M.__unm(lift(x)), x) end
-  function V.larger(a, b)
-    return V.where(V.either(V.gt(a, b), V.ne(a, a)), a, b)
-  end
-  function V.smaller(a, b)
-    return V.where(V.either(V.lt(a, b), V.ne(a, a)), a, b)
-  end
+end
+
+-- The functions of F and F2: their error from values at the operands' bounds.
+local function add_functions(V, lift, new, u)
   for name, f in pairs(F) do
     V[name] = function(x)
       x = lift(x)
@@ -230,6 +230,28 @@ local function tracked(t)
       return new(v, e + 8 * u * abs(v), f(a[3], b[3]))
     end
   end
+end
+
+local function tracked(t)
+  local M, lift, new, u = tracked_numbers(t)
+  local V = {}
+  add_arithmetic(M, lift, new, u)
+  add_conditions(V, M, lift)
+  function V.K(c) return c end
+  function V.square(x) return x * x end
+  function V.negative(x)
+    return setmetatable({truth(negative(x[1])), 0, truth(negative(x[3]))}, M)
+  end
+  V.lowest, V.highest = lift(-inf), lift(inf)
+  function V.sgn(x) return V.gt(x, 0) - V.lt(x, 0) end
+  function V.absval(x) return V.where(V.lt(x, 0), M.__unm(lift(x)), x) end
+  function V.larger(a, b)
+    return V.where(V.either(V.gt(a, b), V.ne(a, a)), a, b)
+  end
+  function V.smaller(a, b)
+    return V.where(V.either(V.lt(a, b), V.ne(a, a)), a, b)
+  end
+  add_functions(V, lift, new, u)
   V.truncdiv = function(a, b) return V.trunc(M.__div(a, b)) end
   V.number = function(v) return setmetatable({v, 0, v}, M) end
   return V

@@ -165,6 +165,47 @@ end
 eq(#data.DataLoader(y, 2, {sampler = data.RandomSampler(y, true, 7)}), 4)
 is(data.SequentialSampler(y)(), "{1,2,3,4,5}")
 
+-- a loop over a sampler ends, may be left, and begins anew
+local function numbers(sampler)
+  local list = {}
+  for i in sampler do
+    list[#list + 1] = i
+    assert(#list <= 100, "the loop over a sampler does not end")
+  end
+  return table.concat(list, " ")
+end
+local sequential = data.SequentialSampler(y)
+for i in sequential do if i == 2 then break end end
+eq(numbers(sequential), "1 2 3 4 5")
+eq(numbers(data.WeightedRandomSampler({0, 1, 0, 0, 0}, 4)), "2 2 2 2")
+fails("two loops over one sampler", function()
+  for _ in sequential do for i in sequential do if i == 2 then break end end end
+end)
+
+-- the ranks take turns; as in PyTorch, the last samples are left out, or the
+-- first are taken again
+local function turn(n, ranks, rank, drop_last)
+  return data.DistributedSampler(nacre.arange(n), {num_replicas = ranks,
+           rank = rank, shuffle = false, drop_last = drop_last})
+end
+eq(numbers(turn(10, 4, 0)), "1 5 9")
+eq(numbers(turn(10, 4, 3)), "4 8 2")
+eq(numbers(turn(10, 4, 3, true)), "4 8")
+eq(numbers(turn(2, 5, 4)), "1")
+eq(#turn(10, 4, 1), 3)
+eq(turn(10, 4, 1).total_size, 12)
+local part = {}
+for rank = 0, 2 do
+  local sampler = data.DistributedSampler(nacre.arange(9), {num_replicas = 3,
+                                          rank = rank, seed = 4})
+  local before = numbers(sampler)
+  eq(numbers(sampler), before)
+  sampler:set_epoch(1)
+  assert(numbers(sampler) ~= before)
+  for i in before:gmatch "%d" do part[tonumber(i)] = rank end
+end
+eq(#part, 9)
+
 -- ---- a list of samples
 
 do

@@ -11,6 +11,10 @@ local a, b = t{{1, 2}, {3, 4}}, t{{5, 6}, {7, 8}}
 
 -- ---- einsum
 is(nacre.einsum("i,i->", t{1, 2}, t{3}), "9")      -- size 1 broadcasts
+-- and the other operand is summed first: (1e38 - 1e38) * 10 is no inf - inf
+is(nacre.einsum("i,i->", t{1e38, -1e38}, t{10.0}), "0.0")
+is(nacre.einsum("i,j,ij->j", t{1e38, -1e38}, t{10.0}, t{{1.0, 2.0}}),
+   "{0.0,0.0}")
 shape(nacre.einsum("ab,bc,cd,de->ae", nacre.ones(2, 30), nacre.ones(30, 3),
                    nacre.ones(3, 30), nacre.ones(30, 4)), 2, 4)
 shape(nacre.einsum("ij,jk->ik", nacre.ones(0, 2), nacre.ones(2, 3)), 0, 3)

@@ -119,15 +119,70 @@ local large = nacre.randn(9000, 1024)
 local text = compare(softmax, "large", large)
 check(text:find "amax.*sub.*exp.*sum.*true_divide", "one part: %s", text)
 
--- With gradients the operations run one by one.
-local g = nacre.randn(20, 100):requires_grad_()
-local function grad(f)
-  g.grad = nil
-  local y = f(g)
-  y:square():sum():backward()
-  return g.grad
+-- Gradients, in one pass too: the bits of those of the function itself. The sum
+-- of all results has one gradient for all elements, that of a product does not.
+local function grads(f, weigh, ...)
+  local x = {}
+  for i, t in ipairs {...} do x[i] = t:detach():requires_grad_() end
+  local y, total = table.pack(f(table.unpack(x))), nil
+  for _, r in ipairs(y) do
+    if r.requires_grad then
+      local one = weigh and r * nacre.linspace(-1, 1, r:numel(), {
+        dtype = r.dtype}):view(r:size()) or r
+      total = total and total + one:sum() or one:sum()
+    end
+  end
+  total:backward()
+  for i, t in ipairs(x) do x[i] = t.grad end
+  return x, tostring(y[1].grad_fn)
 end
-check(same(grad(softmax), grad(nacre.fuse(softmax))), "the gradient")
+
+local function folds(x, w)
+  local s = x:sum(-1, true)
+  return x * s + w, x - s * 0.5, x:abs():sum(-1, true) + s
+end
+
+local function extremes(x)
+  local low = x:amin(-1, true)
+  return (x - low) / (x:amax(-1, true) - low)
+end
+
+local function without_dim(x, w)
+  local m = (x * w):mean(-1):unsqueeze(-1)
+  local d = x - m
+  return d:square(), d:view(-1) * 2
+end
+
+local function in_order(x, w, b)               -- results as they are made
+  local y, scale, d = standardize(x, w, b)
+  return d, scale, y
+end
+
+local function norms(x)
+  return x / x:norm(2, -1, true), x * x:norm(1, -1, true)
+end
+
+local one_node = 0
+for index, f in ipairs {softmax, in_order, folds, extremes,
+                       without_dim, norms} do
+  for _, n in ipairs {32, 50, 64, 1000, 1024, 4096} do
+    for _, t in ipairs {"float32", "float64"} do
+      local v = nacre.randn(6, n):round {decimals = 1}:to(t)  -- equal elements
+      local u = nacre.rand(n):to(t)
+      for weigh = 0, 1 do
+        local want = grads(f, weigh == 1, v, u, u)
+        local got, name = grads(nacre.fuse(f), weigh == 1, v, u, u)
+        if name == "<fused>" then one_node = one_node + 1 end
+        for i = 1, 3 do
+          check(not want[i] and not got[i] or same(want[i], got[i]),
+                "gradient %d of 6x%d %s, function %d, %d, %s", i, n, t, index,
+                weigh, name)
+        end
+      end
+    end
+  end
+end
+check(one_node > 60, "only %d with a node of their own", one_node)
 
 check(together > 300, "only %d were fused in one part", together)
 print(together .. " in one part")

@@ -11,22 +11,7 @@ local check = O.check
 
 math.randomseed(7)
 local operations = O.operations()
-local pool = {}
-
--- Elements about -0.9 to 1, or odd integers.
-local function vector(i, t, n)
-  local key = t .. i .. "," .. n
-  if not pool[key] then
-    local list = {}
-    for k = 1, n do
-      list[k] = ((k * 7919 + i * 104729) % 10007) / 10007 * 1.9 - 0.9
-      if t == "bool" then list[k] = list[k] > 0
-      elseif not O.isfloat(t) then list[k] = math.floor(list[k] * 100) | 1 end
-    end
-    pool[key] = nacre.tensor(list, {dtype = t})
-  end
-  return pool[key]
-end
+local vector = O.vector
 
 local function same(a, b)
   if not nacre.is_tensor(a) or not nacre.is_tensor(b) then return a == b end

@@ -10,21 +10,8 @@ local fails = dofile(here .. "../lib/common.lua").fails
 local check = O.check
 
 local big = 40000             -- enough for threads
-local pool = {}
 
--- A dense vector of many elements: about -0.9 to 1, or odd integers.
-local function vector(i, t)
-  local key = t .. i
-  if not pool[key] then
-    local list = {}
-    for k = 1, big do
-      list[k] = ((k * 7919 + i * 104729) % 10007) / 10007 * 1.9 - 0.9
-      if not O.isfloat(t) then list[k] = math.floor(list[k] * 100) | 1 end
-    end
-    pool[key] = nacre.tensor(list, {dtype = t})
-  end
-  return pool[key]
-end
+local function vector(i, t) return O.vector(i, t, big) end
 
 local function operands(op, t)
   local x = {}

@@ -16,6 +16,7 @@ do -- orders
   assert(not shares(x:rot90(), x) and not shares(x:rot90(0), x))
   fails("dim 1 is given twice", x.flip, x, 1, 1)
   fails("2 shifts for 1 dimension", x.roll, x, {1, 2})
+  fails("0 dimensions has no dim", x.roll, nacre.tensor(3), 1, 1)
   fails("needs at least 2", nacre.fliplr, x[1])
 end
 

@@ -262,9 +262,9 @@ do -- bins of equal width count what a search between their edges counts
 end
 do -- histc counts by its rule, in the type of its elements
   local function counts(x, n, from, to)
-    local bin = ((x - from) / (to - from) * n):floor()
-    bin = nacre.where(x:eq(to), n - 1, bin)
-    local inside = bin:ge(0):logical_and(bin:lt(n))
+    local bin = (x - from) * n / (x:new_tensor(to) - from)
+    bin = bin:floor():clamp {max = n - 1}
+    local inside = x:ge(from):logical_and(x:le(to))
     return bin[inside]:long():bincount(nil, n):to(x.dtype)
   end
   for _, t in ipairs {"float32", "float64"} do
@@ -278,7 +278,10 @@ do -- histc counts by its rule, in the type of its elements
       for _, range in ipairs {{-3, 3}, {0.1, 0.7}, {1e-30, 2e-30},
                               {-1e30, 1e30}, {5, 6}} do
         for _, n in ipairs {1, 3, 10, 1000, 65537} do
-          local from, to = table.unpack(range)
+          local from, to = range[1], range[2]
+          if t == "float32" then
+            from, to = ("ff"):unpack(("ff"):pack(from, to))
+          end
           assert(x:histc(n, from, to):equal(counts(x, n, from, to)),
                  ("%s %d %g %d"):format(t, size, from, n))
           local rows = nacre.stack({x, x + 1}):t()   -- strided
@@ -288,6 +291,9 @@ do -- histc counts by its rule, in the type of its elements
       end
     end
   end
+  -- 5e-6 * 1000 / 1e-5 is less than 500, 5e-6 / 1e-5 * 1000 is not
+  local x = nacre.tensor({5e-6}, {dtype = "float64"})
+  assert(x:histc(1000, 0, 1e-5)[500] == 1)
   fails("is not finite", nacre.histogram, T {nan, 1.0}, 3)
 end
 print("sort: passed")

@@ -185,4 +185,6 @@ fails("dim 1 cannot be halved, it has 3 elements", nacre.glu, T {1.0, 2, 3})
 fails("3 weights, and dim 2 has 2 elements", nacre.prelu, nacre.ones(2, 2),
       T {1.0, 2, 3})
 fails("value is missing", nacre.threshold, T {1.0}, 2)
+fails("min_val is 1, above max_val -1", nacre.hardtanh, T {1.0}, 1, -1)
+fails("lambd is -1, but must not be", nacre.softshrink, T {1.0}, -1)
 print("special: passed")

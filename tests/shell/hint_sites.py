@@ -24,7 +24,8 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "distributed/training.lua",
          "bindings/lib/distributed/zero_optimizer.lua: opt:consolidate":
          "distributed/zero_optimizer.lua",
-         "core/io/hdf5_read.c": "numpy/hdf5_h5py.py",
+         "core/io/hdf5_": "numpy/hdf5_h5py.py",
+         "core/io/reader_process.c": "files/hdf5.lua",
          "core/pointwise/apply.c: {0}:clone() can be":
          "python/python_tensors.lua",
          "bindings/python/tensor_": "python/python_tensors.lua",

@@ -10,10 +10,11 @@
   directly in core, which all may include, include none of their files;
 * lines of C, CUDA and Lua have at most 80 columns, but for addresses;
 * tables in Lua are written {a}, not { a };
+* files of C, CUDA and Lua have at most 600 lines, functions at most 60;
 * .c and .cu files are as clang-format writes them; the tables and comments of
   headers are aligned by hand.
 
-exceptions.txt says how often a file may still break one of the last three
+exceptions.txt says how often a file may still break one of the last four
 rules: "RULE COUNT FILE". It only shrinks: what is mended is taken out, by
 house_rules.py --exceptions DIR >tests/sources/exceptions.txt
 
@@ -32,6 +33,9 @@ PRODUCT = ("core", "cuda", "mpi", "bindings", "library", "repl")
 ALL = (*PRODUCT, "scripts", "tests"), (*C, ".lua")
 FORMATTER = "clang-format version 14"    # others break lines otherwise
 WIDTH = 80
+FILE_LENGTH, FUNCTION_LENGTH = 600, 60
+BEGIN = {"c": re.compile(r"\{$|[a-z].*\(.*\{$", re.I),
+         "lua": re.compile(r"(local )?function |(local )?[\w.]+ = function")}
 
 
 def sources(root, folders, suffixes):
@@ -140,11 +144,27 @@ def lines(path, text):
             long_text = False
 
 
+def lengths(path, text):
+    """As of lines(): a function is what begins and ends at the margin."""
+    begin, end = (BEGIN["lua"], "end") if path.endswith(".lua") else \
+        (BEGIN["c"], "}")
+    start = None
+    for n, line in enumerate(text.splitlines(), 1):
+        if start is None and begin.match(line) and not line.endswith(" end"):
+            start = n
+        elif start and line.startswith(end):
+            if n - start >= FUNCTION_LENGTH:
+                yield "function", n
+            start = None
+    if text.count("\n") > FILE_LENGTH:
+        yield "file", FILE_LENGTH + 1
+
+
 def broken(files):
-    """How often a file breaks a rule of lines, and where."""
+    """How often a file breaks a rule of lines or lengths, and where."""
     found = {}
     for path, text in files.items():
-        for rule, n in lines(path, text):
+        for rule, n in [*lines(path, text), *lengths(path, text)]:
             found.setdefault((rule, path), []).append(n)
     return found
 
@@ -234,6 +254,16 @@ PLANTS = [  # rule, files, how many reports
     (lambda f: excess(broken(f), {}), {"a.lua": "-- https://" + "x" * 81}, 0),
     (lambda f: excess(broken(f), {("width", "a.c"): 1}), {"a.c": "x" * 81}, 0),
     (lambda f: excess(broken(f), {}), {"a.lua": "t = { 1, 2 }"}, 1),
+    (lambda f: excess(broken(f), {}), {"a.c": "int x;\n" * 600}, 0),
+    (lambda f: excess(broken(f), {}), {"a.c": "int x;\n" * 601}, 1),
+    (lambda f: excess(broken(f), {}),
+     {"a.c": "int f(int a,\n      int b) {\n" + "  a++;\n" * 58 + "}\n"}, 0),
+    (lambda f: excess(broken(f), {}),
+     {"a.c": "int f(void) {\n" + "  a++;\n" * 59 + "}\n"}, 1),
+    (lambda f: excess(broken(f), {}),
+     {"a.c": "int t[] = {\n" + "  1,\n" * 99 + "};\n"}, 0),
+    (lambda f: excess(broken(f), {}),
+     {"a.lua": "function f()\n" + "  g()\n" * 59 + "end\n"}, 1),
     (lambda f: excess(broken(f), {}), {"a.lua": "f({1 })"}, 1),
     (lambda f: excess(broken(f), {}),
      {"a.lua": "t = {1, {2}}\nu = {\n  3,\n}\ns = '{ a }' -- { b }\n"

@@ -51,6 +51,8 @@ INCLUDE = re.compile(r"\s*#\s*include\s*([\"<])([^\">]*)"
 CALLS = re.compile(
     r"(?<![A-Za-z0-9_.>])(abort|exit|_exit|_Exit|quick_exit|(?:sig)?longjmp"
     r"|(?:sig)?setjmp|v?printf|puts|putchar|perror|assert)\s*\(")
+# The process that this file makes ends itself.
+MAY_CALL = {("core/io/reader_process.c", "_exit")}
 DEVICE = re.compile(r"\bDevice\s+(nc_[a-z0-9_]+)\s*[;=]")
 DEVICE_LIST = re.compile(r"Device\s*\*\s*(?:const\s*)?\w+\s*\[[^\]]*\]\s*=")
 
@@ -113,7 +115,8 @@ def violations(files):
                 found += included(files, path, include[2] or include[4],
                                   include[1] == "<")
             if folder == "core":
-                found += [f"core calls {call}" for call in CALLS.findall(line)]
+                found += [f"core calls {call}" for call in CALLS.findall(line)
+                          if (path, call) not in MAY_CALL]
                 if re.search(r"\b(stdout|stderr)\b", line):
                     found.append("core uses stdout or stderr")
             if path == "core/tensor.h" and n == LIMIT + 1 and (

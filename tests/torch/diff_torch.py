@@ -359,8 +359,8 @@ def values(got, want, dtype, times, norm):
     if np.all(same):
         return None
     at = tuple(int(i[0]) for i in np.nonzero(~np.atleast_1d(same)))
-    return (f"{np.atleast_1d(got)[at]!r}, not {np.atleast_1d(want)[at]!r}, "
-            f"at {list(at)}")
+    got, want = (np.atleast_1d(a)[at].item() for a in (got, want))
+    return f"{got!r}, not {want!r}, at {list(at)}"
 
 
 def array(t):

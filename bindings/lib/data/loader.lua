@@ -176,10 +176,34 @@ all.describe("utils.data.DataLoader", data.DataLoader,
 
 -- ---- samplers: they have a length, and give the numbers of samples
 
+-- The next number of a loop, as that of Loader:__call, over those in order.
+local function next_number(self, order, last)
+  if last == nil then
+    local numbers = order(self)
+    self._numbers = nacre.is_tensor(numbers) and numbers:tolist() or numbers
+    self._at = 0
+  elseif last ~= self._numbers[self._at] then
+    fail("sampler", "two loops over one sampler at the same time",
+         "ipairs(sampler():tolist())")
+  end
+  self._at = self._at + 1
+  return self._numbers[self._at]
+end
+
+-- The event by which sampler(generator) gives all numbers of an epoch, a
+-- tensor that order(self, generator) makes, and `for i in sampler' each: a loop
+-- calls with a state, too.
+function all.sampler_call(order)
+  return function(self, generator, ...)
+    if select("#", ...) == 0 then return order(self, generator) end
+    return next_number(self, order, (...))
+  end
+end
+
 local function sampler(name, text, doc, order)
   local s = all.parse("utils.data." .. name, text .. " -> sampler")
   local class = {__len = function(self) return self.n end,
-                 __call = function(self, ...) return order(self, ...) end}
+                 __call = all.sampler_call(order)}
   data[name] = function(...)
     local self = {}
     for i, value in pairs(all.read(name, s, ...)) do

@@ -9,11 +9,25 @@ local dist = all.space "distributed"
 for name, f in pairs(all.distributed) do dist[name] = f end
 dist._deafen, dist._tell = blocks.deafen, blocks.tell  -- for the session
 
+-- The group of all processes is nil, also by PyTorch's name.
+dist.group = setmetatable({}, {__index = function(_, name)
+  if name ~= "WORLD" then error(("group has no '%s'"):format(name), 2) end
+end})
+
+-- The rank among all processes that a call names as one of them, or as one of
+-- the group by the argument group_NAME; 0 without either.
+function all.root_of(op, name, rank, of_group, group)
+  if of_group == nil then return rank or 0 end
+  if rank ~= nil then
+    fail(op, ("%s and group_%s exclude each other"):format(name, name))
+  end
+  return dist.get_global_rank(group, of_group)
+end
+
 -- The words that all_reduce and others take, by PyTorch's names.
 dist.ReduceOp = {SUM = "sum", AVG = "mean", PRODUCT = "prod", MIN = "min",
                  MAX = "max", BAND = "band", BOR = "bor", BXOR = "bxor"}
-
-local ALL_TO_ALL_TAG = 32767  -- the largest that every MPI has
+all.fold_param = "op:sum|mean|avg|prod|product|min|max|band|bor|bxor=sum, "
 
 -- The number of ranks in the group, which this process must be in.
 local function size_of(op, group)
@@ -90,15 +104,18 @@ function(list, t, group, async)
 end)
 
 all.define("distributed.gather",
-  "tensor:tensor, gather_list:any=nil, dst:int=0, group:any=nil, "
-  .. "async_op:bool=false -> result",
+  "tensor:tensor, gather_list:any=nil, dst:int=nil, group:any=nil, "
+  .. "async_op:bool=false, group_dst:int=nil -> result",
   "on rank dst, the tensors of all ranks: in gather_list, or in one tensor, "
   .. "along a new first dimension; nil elsewhere",
-function(t, list, dst, group, async)
+function(t, list, dst, group, async, group_dst)
   local n = size_of("gather", group)
+  dst = all.root_of("gather", "dst", dst, group_dst, group)
   local here = dist.get_rank() == dst
   if list and not here then
     fail("gather", "gather_list is for rank dst only")
+  elseif nacre.is_tensor(list) then
+    return blocks.gather(t, list, dst, group, async)
   elseif list then check_list("gather", list, "gather_list", n, t, "tensor") end
   local out = here and new_blocks(t, n) or nil
   local started = blocks.gather(t, out, dst, group, async)
@@ -107,11 +124,12 @@ function(t, list, dst, group, async)
 end)
 
 all.define("distributed.scatter",
-  "tensor:tensor, scatter_list:any=nil, src:int=0, group:any=nil, "
-  .. "async_op:bool=false -> result",
+  "tensor:tensor, scatter_list:any=nil, src:int=nil, group:any=nil, "
+  .. "async_op:bool=false, group_src:int=nil -> result",
   "on every rank, tensor = the one for it in scatter_list of rank src, or in "
   .. "a tensor whose first dimension is the ranks",
-function(t, list, src, group, async)
+function(t, list, src, group, async, group_src)
+  src = all.root_of("scatter", "src", src, group_src, group)
   local here = dist.get_rank() == src
   if here and not list then fail("scatter", "rank src needs scatter_list") end
   if list and not here then
@@ -123,7 +141,7 @@ function(t, list, src, group, async)
 end)
 
 all.define("distributed.reduce_scatter",
-  "output:tensor, input_list:any, op:sum|mean|prod|min|max|band|bor|bxor=sum, "
+  "output:tensor, input_list:any, " .. all.fold_param
   .. "group:any=nil, async_op:bool=false -> result",
   "output = the sum over all ranks of the tensor for this one in input_list, "
   .. "or in a tensor whose first dimension is the ranks",
@@ -131,55 +149,4 @@ function(out, list, op, group, async)
   local n = size_of("reduce_scatter", group)
   local from = joined("reduce_scatter", list, "input_list", n, out, "output")
   return dist.reduce_scatter_tensor(out, from, op, group, async)
-end)
-
--- Tensors for different ranks may have different sizes, so they are messages.
-local function exchange(outputs, inputs, group)
-  local works, me = {}, dist.get_rank(group)
-  for i, rank in ipairs(dist.get_process_group_ranks(group)) do
-    if i - 1 == me then
-      nacre.no_grad(outputs[i].copy_, outputs[i], inputs[i])
-    else
-      works[#works + 1] = dist.irecv(outputs[i], rank, group, ALL_TO_ALL_TAG)
-      works[#works + 1] = dist.isend(inputs[i], rank, group, ALL_TO_ALL_TAG)
-    end
-  end
-  return works
-end
-
-all.define("distributed.all_to_all",
-  "output_tensor_list:any, input_tensor_list:any, group:any=nil, "
-  .. "async_op:bool=false -> result",
-  "sends input_tensor_list[i] to the i-th rank, and fills "
-  .. "output_tensor_list with what the ranks send here; or the same with the "
-  .. "first dimension of two tensors",
-function(outputs, inputs, group, async)
-  local n = size_of("all_to_all", group)
-  if nacre.is_tensor(outputs) and nacre.is_tensor(inputs) then
-    return dist.all_to_all_single(outputs, inputs, group, async)
-  end
-  for name, list in pairs {output_tensor_list = outputs,
-                           input_tensor_list = inputs} do
-    if type(list) ~= "table" or #list ~= n then
-      fail("all_to_all", ("%s must have a tensor for each of %d ranks")
-                         :format(name, n))
-    end
-  end
-  for i = 1, n do
-    local to, from = outputs[i], inputs[i]
-    if not (nacre.is_tensor(to) and nacre.is_tensor(from)) then
-      fail("all_to_all", ("element %d is not a tensor"):format(i))
-    elseif to.dtype ~= inputs[1].dtype or from.dtype ~= inputs[1].dtype then
-      fail("all_to_all", "the tensors are of different dtypes")
-    end
-  end
-  local works = exchange(outputs, inputs, group)
-  local last = table.remove(works) or dist.barrier(group, true) -- of one rank
-  local function rest()
-    for _, w in ipairs(works) do w:wait() end
-  end
-  if async then return blocks.after(last, outputs, rest) end
-  last:wait()
-  rest()
-  return outputs
 end)

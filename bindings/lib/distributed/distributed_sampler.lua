@@ -22,11 +22,11 @@ local function order_of(self)
 end
 
 -- Ranks that would have one sample less take one from the beginning again.
-function Sampler:__call()
+Sampler.__call = all.sampler_call(function(self)
   local turns = nacre.arange(0, self.num_samples, {device = "cpu"})
   local at = (turns * self.num_replicas + self.rank) % self.total + 1
   return order_of(self):index_select(1, at)
-end
+end)
 
 function Sampler:set_epoch(epoch)
   if math.type(epoch) ~= "integer" then
@@ -68,6 +68,7 @@ local function construct(...)
   self.num_samples = self.drop_last and self.total // self.num_replicas or
                      (self.total + self.num_replicas - 1) // self.num_replicas
   check(self)
+  self.total_size = self.num_samples * self.num_replicas
   return self
 end
 

@@ -10,12 +10,15 @@ local function is_part(v)
   return is_module(v) or type(v) == "function"
 end
 
-local function check_part(self, v, is, what)
-  if is(v) then return v end
+-- Fails unless v may be a part of self. The fields that say so are asked of the
+-- class: a part of a ModuleDict may have any name.
+local function check_part(self, v)
+  local of = getmetatable(self)
+  if of._is_part(v) then return v end
   local class = type(v) == "table" and rawget(v, "__name")
   fail(self.__name, class and ("%s is a class: %s(...) is an instance")
                     :format(class, class) or
-                    ("%s is expected, not a %s"):format(what,
+                    ("%s is expected, not a %s"):format(of._part,
                       nacre.is_tensor(v) and "tensor" or type(v)))
 end
 
@@ -100,92 +103,96 @@ local function next_part(self, i)
   if rawget(self, i) ~= nil then return i, rawget(self, i) end
 end
 
--- A list of parts that `is' accepts, each as convert gives it.
-local function define_list(name, is, what, convert, doc)
-  local List = Module:extend(name)
-  List._indexer, List.__index, List._list = indexer, indexer(List), List
-  function List.__pairs(self) return next_part, self, nil end
-  local assign = List.__newindex
-  all.describe("nn." .. name, List, doc,
-               all.parse("nn." .. name, "modules:any=nil -> module"))
+-- What the lists have in common. A class has three fields: _is_part says which
+-- values may be parts, _part describes them, _convert(v) gives what is kept.
+local List = Module:extend "List"
+local set_field = List.__newindex
+List._indexer, List.__index = indexer, indexer(List)
+function List.__pairs(self) return next_part, self, nil end
 
-  -- The parts one by one, or in a list.
-  function List:init(...)
-    local list, n = {...}, select("#", ...)
-    if n == 1 and type(list[1]) == "table" and
-       getmetatable(list[1]) == nil and not self:is_pair(list[1]) then
-      list = list[1]
-      check_order(name, list)
-      n = #list
-    end
-    for i = 1, n do self:append(list[i]) end
+-- The parts one by one, or in a list.
+function List:init(...)
+  local list, n = {...}, select("#", ...)
+  if n == 1 and type(list[1]) == "table" and
+     getmetatable(list[1]) == nil and not self:is_pair(list[1]) then
+    list = list[1]
+    check_order(self.__name, list)
+    n = #list
   end
-
-  function List.is_pair() return false end
-
-  function List:append(v)
-    self[#self + 1] = convert(check_part(self, v, is, what))
-    return self
-  end
-
-  function List.__newindex(self, key, v)
-    if math.type(key) ~= "integer" then return assign(self, key, v) end
-    local at = place_at(self, key)
-    if at < 1 or at > #self + 1 then
-      fail(name, ("there is no part %d to replace: there are %d")
-                 :format(key, #self), "m:append(part)")
-    end
-    assign(self, at, v)
-  end
-
-  -- The parts of a list behind the others; of a class, a derived class.
-  function List:extend(list, ...)
-    if not is_module(self) then return Module.extend(self, list, ...) end
-    for _, v in ipairs(list) do self:append(v) end
-    return self
-  end
-  List.extend_with = List.extend
-
-  -- Removes a part, the last one if no number is given, and gives it.
-  function List:pop(key)
-    local at = math.type(key) == "integer" and place_at(self, key) or
-               key == nil and #self or place_of(self, key) or 0
-    local v, names = rawget(self, at), rawget(self, "_names") or {}
-    if v == nil then
-      fail("pop", ("there is no part %s"):format(key or "in the list"))
-    end
-    for i = at, #self do
-      rawset(self, i, rawget(self, i + 1))
-      names[i] = names[i + 1]
-    end
-    return v
-  end
-
-  function List:insert(at, v)
-    check_part(self, v, is, what)
-    if math.type(at) ~= "integer" or at < 1 or at > #self + 1 then
-      fail("insert", ("position %s is not between 1 and %d")
-                     :format(at, #self + 1))
-    end
-    local names = rawget(self, "_names") or {}
-    for i = #self, at, -1 do
-      self[i + 1], names[i + 1] = self[i], names[i]
-    end
-    self[at], names[at] = convert(v), nil
-    return self
-  end
-
-  nn[name] = List
-  return List
+  for i = 1, n do self:append(list[i]) end
 end
 
-define_list("ModuleList", is_part, "a module or a function", same,
-            "a list of modules, one by one or in a table")
-local Sequential = define_list("Sequential", is_part, "a module or a function",
-  same, "modules and functions, one after the other; one with a name is a "
-  .. "pair, {\"fc\", nn.Linear(2, 3)}")
-define_list("ParameterList", nacre.is_tensor, "a tensor", parameter,
-            "a list of parameters")
+function List.is_pair() return false end
+
+function List:append(v)
+  self[#self + 1] = getmetatable(self)._convert(check_part(self, v))
+  return self
+end
+
+function List.__newindex(self, key, v)
+  if math.type(key) ~= "integer" then return set_field(self, key, v) end
+  local at = place_at(self, key)
+  if at < 1 or at > #self + 1 then
+    fail(self.__name, ("there is no part %d to replace: there are %d")
+                      :format(key, #self), "m:append(part)")
+  end
+  set_field(self, at, v)
+end
+
+-- The parts of a list behind the others; of a class, a derived class.
+function List:extend(list, ...)
+  if not is_module(self) then return Module.extend(self, list, ...) end
+  for _, v in ipairs(list) do self:append(v) end
+  return self
+end
+List.extend_with = List.extend
+
+-- Removes a part, the last one if no number is given, and gives it.
+function List:pop(key)
+  local at = math.type(key) == "integer" and place_at(self, key) or
+             key == nil and #self or place_of(self, key) or 0
+  local v, names = rawget(self, at), rawget(self, "_names") or {}
+  if v == nil then
+    fail("pop", ("there is no part %s"):format(key or "in the list"))
+  end
+  for i = at, #self do
+    rawset(self, i, rawget(self, i + 1))
+    names[i] = names[i + 1]
+  end
+  return v
+end
+
+function List:insert(at, v)
+  check_part(self, v)
+  if math.type(at) ~= "integer" or at < 1 or at > #self + 1 then
+    fail("insert", ("position %s is not between 1 and %d")
+                   :format(at, #self + 1))
+  end
+  local names = rawget(self, "_names") or {}
+  for i = #self, at, -1 do
+    self[i + 1], names[i + 1] = self[i], names[i]
+  end
+  self[at], names[at] = getmetatable(self)._convert(v), nil
+  return self
+end
+
+local function define_list(name, doc, is_part, part, convert)
+  local class = List:extend(name)
+  class._is_part, class._part, class._convert = is_part, part, convert
+  class._list = class
+  all.describe("nn." .. name, class, doc,
+               all.parse("nn." .. name, "modules:any=nil -> module"))
+  nn[name] = class
+  return class
+end
+
+define_list("ModuleList", "a list of modules, one by one or in a table",
+            is_part, "a module or a function", same)
+local Sequential = define_list("Sequential", "modules and functions, one after "
+  .. "the other; one with a name is a pair, {\"fc\", nn.Linear(2, 3)}",
+  is_part, "a module or a function", same)
+define_list("ParameterList", "a list of parameters",
+            nacre.is_tensor, "a tensor", parameter)
 
 -- Fails for part i, which gives nothing to the next.
 local function fail_without_result(self, i)
@@ -214,16 +221,15 @@ end
 
 -- _names has the names by number: seq.conv is the part called conv. A module
 -- that is assigned to a name becomes a part, which runs behind the others.
-local assign = Sequential.__newindex
+local set_part = List.__newindex
 
 function Sequential.__newindex(self, key, v)
   local at = type(key) == "string" and place_of(self, key)
   if at and v == nil then self:pop(at)
-  elseif at then rawset(self, at, check_part(self, v, is_part,
-                                             "a module or a function"))
+  elseif at then rawset(self, at, check_part(self, v))
   elseif type(key) == "string" and is_module(v) and key:sub(1, 1) ~= "_" then
     self:add_module(key, v)
-  else assign(self, key, v) end
+  else set_part(self, key, v) end
 end
 
 -- Is v {"conv", module}?
@@ -260,80 +266,92 @@ local function sorted_keys(t, before)
   return names
 end
 
--- A module whose fields are values that `is' accepts, each as convert gives it.
--- before(values) gives the order of those of a table.
-local function define_dict(name, kind, is, what, convert, before, doc)
-  local Dict = Module:extend(name)
-  nn[name] = Dict
-  all.describe("nn." .. name, Dict, doc,
-               all.parse("nn." .. name, "values:table=nil -> module"))
-  local set = Dict.__newindex
+-- What the dictionaries have in common. The fields of one are its values. A
+-- class has the fields of a list's class, and _kind, which of its members are
+-- values; _order(values) gives the comparison that puts their names in order.
+local Dict = Module:extend "Dict"
+local set_value = Dict.__newindex
 
-  function Dict:init(values) self:update(values or {}) end
+function Dict:init(values) self:update(values or {}) end
 
-  function Dict:update(values)
-    for key, v in pairs(values) do
-      if type(key) ~= "string" then
-        fail(name, "a part has a name, not " .. tostring(key),
-             ("nn.%s{...} takes a list"):format(name:gsub("Dict", "List")))
-      end
-      check_part(self, v, is, what)
+function Dict:update(values)
+  for key, v in pairs(values) do
+    if type(key) ~= "string" then
+      fail(self.__name, "a part has a name, not " .. tostring(key),
+           ("nn.%s{...} takes a list"):format(self.__name:gsub("Dict", "List")))
     end
-    for _, key in ipairs(sorted_keys(values, before(values))) do
-      rawset(self, key, nil)
-      self[key] = values[key]
-    end
+    check_part(self, v)
   end
-
-  function Dict.__newindex(self, key, v) set(self, key, convert(v)) end
-
-  -- An iterator over the names and values.
-  function Dict:items()
-    local list, i = all.members(self), 0
-    return function()
-      repeat i = i + 1 until not list[i] or list[i].kind == kind
-      if list[i] then return list[i].key, list[i].value end
-    end
-  end
-  Dict.__pairs = Dict.items
-
-  function Dict:keys()
-    local list = {}
-    for key in self:items() do list[#list + 1] = key end
-    return list
-  end
-
-  function Dict:values()
-    local list = {}
-    for _, v in self:items() do list[#list + 1] = v end
-    return list
-  end
-
-  function Dict:__len() return #self:keys() end
-
-  -- Removes a value, and gives it.
-  function Dict:pop(key)
-    local v = rawget(self, key)
-    if v == nil then fail("pop", ("there is no '%s'"):format(key)) end
+  local order = getmetatable(self)._order(values)
+  for _, key in ipairs(sorted_keys(values, order)) do
     rawset(self, key, nil)
-    return v
-  end
-
-  function Dict:clear()
-    for _, key in ipairs(self:keys()) do rawset(self, key, nil) end
+    self[key] = values[key]
   end
 end
 
-define_dict("ModuleDict", "part", is_module, "a module", same,
-            function(t)
-              return function(a, b)
-                return (rawget(t[a], "_made") or 0) <
-                       (rawget(t[b], "_made") or 0)
-              end
-            end, "modules by name")
-define_dict("ParameterDict", "parameter", nacre.is_tensor, "a tensor",
+function Dict.__newindex(self, key, v)
+  set_value(self, key, getmetatable(self)._convert(v))
+end
+
+-- An iterator over the names and values.
+function Dict:items()
+  local list, i, kind = all.members(self), 0, getmetatable(self)._kind
+  return function()
+    repeat i = i + 1 until not list[i] or list[i].kind == kind
+    if list[i] then return list[i].key, list[i].value end
+  end
+end
+Dict.__pairs = Dict.items
+
+function Dict:keys()
+  local list = {}
+  for key in self:items() do list[#list + 1] = key end
+  return list
+end
+
+function Dict:values()
+  local list = {}
+  for _, v in self:items() do list[#list + 1] = v end
+  return list
+end
+
+function Dict:__len() return #self:keys() end
+
+-- Removes a value, and gives it.
+function Dict:pop(key)
+  local v = rawget(self, key)
+  if v == nil then fail("pop", ("there is no '%s'"):format(key)) end
+  rawset(self, key, nil)
+  return v
+end
+
+function Dict:clear()
+  for _, key in ipairs(self:keys()) do rawset(self, key, nil) end
+end
+
+local function define_dict(name, kind, doc, is_part, part, convert, order)
+  local class = Dict:extend(name)
+  class._kind, class._order = kind, order
+  class._is_part, class._part, class._convert = is_part, part, convert
+  all.describe("nn." .. name, class, doc,
+               all.parse("nn." .. name, "values:table=nil -> module"))
+  nn[name] = class
+end
+
+-- Modules are in the order in which they were made.
+local function order_of_making(modules)
+  return function(a, b)
+    return (rawget(modules[a], "_made") or 0) <
+           (rawget(modules[b], "_made") or 0)
+  end
+end
+
+define_dict("ModuleDict", "part", "modules by name",
+            is_module, "a module", same, order_of_making)
+define_dict("ParameterDict", "parameter", "parameters by name",
+            nacre.is_tensor, "a tensor",
             function(v) return nacre.is_tensor(v) and parameter(v) or v end,
-            function() end, "parameters by name")
+            function() end)
 
 -- ---- net.eval() instead of net:eval()
 

@@ -19,6 +19,8 @@
 #define TOGETHER 16       /* output channels whose partial sums are added */
 #define COLUMNS 512       /* of an im2col matrix, about */
 #define PATCHES (1 << 18) /* elements of it, about */
+#define SHORTEST_PAIRS 16 /* filter elements, and output channels of a group, */
+#define FEWEST_PAIRED 16  /* of a convolution by AMX */
 
 /* The size of nearly equal pieces of n, at most `most'. */
 static int64_t even_pieces(int64_t n, int64_t most) {
@@ -175,6 +177,7 @@ static void compute_result(const ConvWork *w, int64_t i, char *buffer) {
   ConvBlock p = make_block(w, unit / w->c->groups, unit % w->c->groups,
                            i / w->splits % tiles, buffer);
   Gemm g = { .type = w->type,
+             .rounded = w->type == DT_bf16,
              .m = w->out_channels * (cut + 1) / w->splits - o,
              .n = p.columns,
              .as = { w->k, 1 },
@@ -254,16 +257,24 @@ static void compute_dweight(const ConvWork *w, int64_t i, char *buffer) {
 /*
 ** Plans
 */
+/* Sums of bfloat16 are rounded at their end, so that all channels are one block;
+   then there are fewer columns. */
+static int64_t columns_of(const ConvWork *w) {
+  if (w->type != DT_bf16) return COLUMNS;
+  return nc_min(COLUMNS, 64 + 2 * PATCHES / w->k);
+}
+
 /* The output positions of a tile, and its samples. */
 static void plan_tiles(ConvWork *w) {
-  const int64_t most = w->pointwise ? 2 * COLUMNS : COLUMNS;
-  const int64_t cols = even_pieces(w->w.out[1], 2 * COLUMNS);
+  const int64_t columns = columns_of(w);
+  const int64_t most = w->pointwise ? 2 * columns : columns;
+  const int64_t cols = even_pieces(w->w.out[1], 2 * columns);
   const int64_t rows =
       cols < w->w.out[1] ? 1 : even_pieces(w->w.out[0], most / cols);
   w->padded = nc_padded_plane(&w->w, rows, cols);
   w->samples = 1;
-  if (w->positions <= COLUMNS / 2 && !w->pointwise)
-    w->samples = even_pieces(w->c->n, COLUMNS / 2 / w->positions);
+  if (w->positions <= columns / 2 && !w->pointwise)
+    w->samples = even_pieces(w->c->n, columns / 2 / w->positions);
   w->columns = w->samples * rows * cols;
 }
 
@@ -277,7 +288,7 @@ static void plan_product(ConvWork *w) {
   const int64_t units = nc_ceil_div(w->c->n, w->samples) * w->c->groups;
   int64_t want = nc_ceil_div(MAXPARTIALS, units);
   w->block = even_pieces(w->channels, PATCHES / (w->columns * w->elements));
-  if (w->pointwise) w->block = w->channels;
+  if (w->pointwise || w->type == DT_bf16) w->block = w->channels;
   if (w->c->product != CONV_RESULT && w->block > least && want > 1) {
     int64_t less = nc_ceil_div(w->channels, want);
     w->block = nc_min(w->block, less > least ? less : least);
@@ -307,8 +318,9 @@ static void plan_conv(ConvWork *w) {
                  w->w.pad[0] == 0 && w->w.pad[1] == 0;
   w->samples = w->splits = w->parts = 1;
   w->block = w->channels;
-  if (!(c->product == CONV_RESULT && nc_conv_plan_tiled(w)) &&
-      !nc_conv_plan_direct(w))
+  if (w->type == DT_bf16 ||
+      (!(c->product == CONV_RESULT && nc_conv_plan_tiled(w)) &&
+       !nc_conv_plan_direct(w)))
     plan_tiles(w);
   w->down = nc_ceil_div(w->w.out[0], w->padded.rows);
   w->across = nc_ceil_div(w->w.out[1], w->padded.cols);
@@ -409,10 +421,20 @@ static int run_conv(ConvWork *w) {
   return nc_conv_tasks(w);
 }
 
-/* Halves are computed in float32. */
+/* Halves are computed in float32, but for results by AMX. */
+static DType compute_type(const ConvCall *c) {
+  const DType type = c->input->dtype;
+  const int64_t k = c->c / c->groups * c->at.kernel[0] * c->at.kernel[1];
+  if (type == DT_bf16 && c->product == CONV_RESULT && k >= SHORTEST_PAIRS &&
+      c->o / c->groups >= FEWEST_PAIRED &&
+      nc_multiplies_pairs() == NC_PAIRS_BY_AMX)
+    return type;
+  return type == DT_f64 ? DT_f64 : DT_f32;
+}
+
 static int own_conv(const ConvCall *c) {
   const Tensor *const all[3] = { c->result, c->input, c->weight };
-  const DType type = c->input->dtype == DT_f64 ? DT_f64 : DT_f32;
+  const DType type = compute_type(c);
   Tensor *t[3] = { NULL, NULL, NULL };
   ConvWork w = { .c = c, .type = type };
   int r = NC_OK;

@@ -44,7 +44,8 @@ void nc_plane_taps(const PaddedPlane *f, DType t, void *padded, void *columns,
 */
 typedef struct ConvWork {
   const ConvCall *c;
-  DType type;                 /* float32 or float64 */
+  DType type;                 /* float32 or float64; or bfloat16, and sums are
+                                 products of pairs (see nc_multiplies_pairs) */
   int64_t size;               /* of an element */
   char *input, *weight, *result;
   ConvGeometry w;             /* as in c */

@@ -40,6 +40,36 @@ static void inside_range(const PaddedPlane *f, int64_t at, int64_t *a,
   if (*a > *b) *a = *b;
 }
 
+/* y = x, for `rows' rows of n elements of 16 bits; see RowKernels. */
+static void copy_halves(void *to, int64_t ystep, const void *from,
+                        int64_t xstep, int64_t rows, int64_t n) {
+  enum { FEW = 8 };
+  const uint16_t *x = from;
+  uint16_t *y = to;
+  for (int64_t r = 0; r < rows; r++, y += ystep, x += xstep) {
+    if (n >= FEW) {
+      for (int64_t i = 0; i + FEW < n; i += FEW)
+        memcpy(y + i, x + i, FEW * sizeof *y);
+      memcpy(y + n - FEW, x + n - FEW, FEW * sizeof *y);
+    } else
+      for (int64_t i = 0; i < n; i++) y[i] = x[i];
+  }
+}
+
+static void copy_rows(int64_t size, void *y, int64_t ystep, const void *x,
+                      int64_t xstep, int64_t rows, int64_t n) {
+  if (size == sizeof(uint16_t)) copy_halves(y, ystep, x, xstep, rows, n);
+  else
+    nc_kernels()->row[size == sizeof(double)].copy_rows(y, ystep, x, xstep,
+                                                        rows, n);
+}
+
+#define T uint16_t /* nothing is added to them */
+#define NAME(f) f##_u16
+#define ADD(x, y) ((void)0)
+#include "core/cpu/conv/padded_plane.inc"
+#undef ADD
+#define ADD(x, y) ((x) += (y))
 #define T float
 #define NAME(f) f##_f32
 #include "core/cpu/conv/padded_plane.inc"
@@ -49,8 +79,11 @@ static void inside_range(const PaddedPlane *f, int64_t at, int64_t *a,
 
 void nc_plane_load(const PaddedPlane *f, DType t, void *padded, const void *x,
                    int64_t row, int64_t col) {
-  t == DT_f32 ? transfer_f32(f, padded, (float *)x, row, col, 0)
-              : transfer_f64(f, padded, (double *)x, row, col, 0);
+  switch (t) {
+    case DT_bf16: transfer_u16(f, padded, (uint16_t *)x, row, col, 0); break;
+    case DT_f32: transfer_f32(f, padded, (float *)x, row, col, 0); break;
+    default: transfer_f64(f, padded, (double *)x, row, col, 0); break;
+  }
 }
 
 void nc_plane_add(const PaddedPlane *f, DType t, void *x, const void *padded,
@@ -68,6 +101,6 @@ void nc_plane_taps(const PaddedPlane *f, DType t, void *padded, void *columns,
     for (int64_t j = 0; j < f->w->kernel[1]; j++, col += step * size) {
       char *tap = (char *)padded + nc_tap_offset(f, i, j) * size;
       if (back) k->add_rows(tap, f->width, col, cols, rows, cols);
-      else k->copy_rows(col, cols, tap, f->width, rows, cols);
+      else copy_rows(size, col, cols, tap, f->width, rows, cols);
     }
 }

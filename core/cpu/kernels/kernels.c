@@ -172,6 +172,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef FLOAT_ONLY
 
 #include "core/cpu/kernels/pair_tile.inc"
+#include "core/cpu/kernels/amx_tile.inc"
 #include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/index_reduce.inc"
@@ -350,7 +351,10 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .store = STORES,
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
   .pair_tile = PAIR_TILES,
+  .amx = AMX_KERNELS,
   .pack_pairs = pack_pairs,
+  .turn_pairs = TURN_PAIRS,
+  .round_rows = ROUND_ROWS,
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
   .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,
                reverse_uint64_t },

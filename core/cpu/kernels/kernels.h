@@ -72,6 +72,20 @@ typedef void (*TileKernel)(void *y, int64_t ystep, const void *x,
                            const int64_t xat[], const void *w,
                            const int64_t wat[], int64_t k, int beta);
 
+/* Products of pairs of bfloat16 by AMX (amx_tile.inc).  A thread calls begin,
+   then tiles, which have 16 or 32 rows of 32 floats and a k that is a multiple
+   of NC_AMX_DEPTH, then end, with the state that was there before. */
+#define NC_AMX_ROWS 32
+#define NC_AMX_DEPTH 16
+typedef struct AmxState {
+  uint8_t bytes[64];
+} AmxState;
+typedef struct AmxKernels {
+  void (*begin)(AmxState *before);
+  void (*end)(const AmxState *before);
+  TileKernel tile[2];
+} AmxKernels;
+
 /* The sizes and steps of a product c = beta*c + alpha*a*b (see Gemm in
    core/cpu/product/blas.h) whose rows of b and c are dense. */
 typedef struct SmallProduct {
@@ -305,6 +319,14 @@ typedef struct Kernels {
      lie `step' apart. */
   void (*pack_pairs)(void *pairs, int64_t width, const void *rows,
                      int64_t step, int64_t count, int64_t n);
+  AmxKernels amx;             /* NULL where there is none */
+  /* Where pair_tile is: turns `count' rows of n pairs, which lie `apart'
+     elements apart, to columns of rows that are `step' pairs apart. */
+  void (*turn_pairs)(uint32_t *to, int64_t step, const void *rows,
+                     int64_t apart, int64_t count, int64_t n);
+  /* the same: y = x, rounded to bfloat16 */
+  void (*round_rows)(void *y, int64_t ystep, const float *x, int64_t xstep,
+                     int64_t rows, int64_t n);
   NormKernels norm[2];
   /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
   void (*reverse[4])(void *y, const void *x, int64_t n);
@@ -334,7 +356,9 @@ static inline void nc_merge_moments(double *m, double *q, double seen,
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
 const Kernels *nc_kernels(void);              /* of this machine */
-int nc_multiplies_pairs(void);                /* has it pair_tile? */
+/* By what it multiplies pairs of bfloat16; 0: by nothing of the kind. */
+enum { NC_PAIRS_BY_VECTORS = 1, NC_PAIRS_BY_AMX };
+int nc_multiplies_pairs(void);
 
 /* The type in which kernels compute elements of dtype t; the dtype whose
    elements are of kernel type c. */

@@ -8,8 +8,8 @@
 
 /* c = beta*c + alpha*a*b; rows of c are dense. */
 typedef struct Gemm {
-  DType type;                 /* float32, float64, int32, int64; or bfloat16,
-                                 and c is float32 (see nc_multiplies_pairs) */
+  DType type;                 /* float32, float64, int32, int64; or bfloat16
+                                 (see nc_multiplies_pairs) */
   int64_t m, n, k;            /* [m x k] [k x n] -> [m x n], all above 0 */
   const void *a, *b;
   void *c;
@@ -17,6 +17,8 @@ typedef struct Gemm {
   int64_t cs;                 /* step to the next row */
   Scalar alpha;
   int beta;                   /* 0 (c need not be set) or 1 */
+  int rounded;                /* of bfloat16: c is bfloat16, too; else it is
+                                 float32 */
 } Gemm;
 
 /* Opens the BLAS at the first call.  Fails only if NACRE_BLAS names a library

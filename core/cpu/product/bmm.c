@@ -29,6 +29,7 @@ typedef struct BmmWork {
   int64_t across[2]; /* tiles along m and n */
   Scalar alpha;
   int beta;             /* 1: the result holds an addend */
+  int rounded;          /* see Gemm */
   _Atomic int64_t done; /* of the inner sizes of all tiles */
 } BmmWork;
 
@@ -58,6 +59,11 @@ static void choose_tiles(BmmWork *p) {
     p->tile[2] =
         nc_min(p->k, nc_min(limit / 16, wanted < 1024 ? 1024 : wanted));
     p->tile[0] = p->tile[1] = limit / p->tile[2];
+  }
+  if (p->x[0]->dtype == DT_bf16) {
+    p->tile[0] = even_tile(p->m, p->m > 256 ? 256 : 128);
+    p->tile[1] = even_tile(p->n, 256);
+    if (p->rounded) p->tile[2] = p->k;
   }
   p->across[0] = nc_ceil_div(p->m, p->tile[0]);
   p->across[1] = nc_ceil_div(p->n, p->tile[1]);
@@ -94,7 +100,8 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
              .alpha = p->alpha,
              .as = { a[0], a[1] },
              .bs = { b[0], b[1] },
-             .beta = p->beta };
+             .beta = p->beta,
+             .rounded = p->rounded };
   g.m = nc_min(p->m - i, p->tile[0]);
   g.n = nc_min(p->n - j, p->tile[1]);
   g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * result_size);
@@ -266,6 +273,10 @@ static int result_operand(BmmWork *p, const BmmCall *call, DType t) {
   return r;
 }
 
+static int is_one_or_none(Scalar beta) {
+  return nc_tofloat(beta) == 0 || nc_tofloat(beta) == 1;
+}
+
 static int own_bmm(const BmmCall *call) {
   Tensor *a = call->a, *b = call->b;
   BmmWork p = { .nb = a->nd - 2, .alpha = call->alpha };
@@ -276,9 +287,11 @@ static int own_bmm(const BmmCall *call) {
   p.n = b->size[p.nb + 1];
   memcpy(p.size, a->size, sizeof *p.size * (size_t)p.nb);
   t = operand_dtype(&p, call);
+  p.rounded = t == DT_bf16 && is_one_or_none(call->beta);
   if ((r = blas_operand(&p.x[0], a, t)) == NC_OK &&
       (r = blas_operand(&p.x[1], b, t)) == NC_OK &&
-      (r = result_operand(&p, call, compute_dtype(t))) == NC_OK) {
+      (r = result_operand(&p, call, p.rounded ? t : compute_dtype(t))) ==
+          NC_OK) {
     for (int j = 0; j < 3; j++)
       for (int i = 0; i < p.nb; i++)
         p.step[j][i] = p.x[j]->size[i] == 1 ? 0 : p.x[j]->step[i];

@@ -74,8 +74,6 @@ int nc_onednn(int *found);
 int nc_dnn_make_conv(DnnPrimitive *p, const DnnShape *s, int computed,
                      const ConvGeometry *at);
 int nc_dnn_make_product(DnnPrimitive *p, const DnnShape *s);
-/* Does it multiply by AMX, the processor's unit for products of matrices? */
-int nc_dnn_uses_amx(const DnnPrimitive *p);
 void nc_dnn_free(DnnPrimitive *p);
 
 /* The product of c's matrices, if it suits; *done = whether it did. */

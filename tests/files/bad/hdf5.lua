@@ -45,7 +45,8 @@ local function tree()
   return t
 end
 
-local maker = {ratio = 1200, format = "h5", hostile = true}
+local maker = {ratio = 1200, format = "h5", varies = true,
+               map = true}
 
 function maker.make(damaged)
   local want = tree()

@@ -3,8 +3,9 @@
 ** fuzz_safetensors.c - arbitrary bytes as a .safetensors file, for libFuzzer.
 **
 ** Not built by default: tests/files/fuzz/run.sh safetensors.  A file that can
-** be opened has tensors that together are the bytes behind the header, each of
-** which can be read, under names that differ.
+** be opened has tensors that together are the bytes behind the header, at most
+** twice as many in memory, under names that differ.  Each can be read, but for
+** numbers beyond int64.
 */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -25,13 +26,14 @@ static void readall(Archive *a, size_t n) {
   int64_t bytes = 0;
   for (int64_t i = 0; i < nc_archivesize(a); i++) {
     Tensor *t;
-    must(nc_archiveload(&t, a, i) == NC_OK);
-    bytes += nc_numel(t) * nc_dtypesize(t->dtype);
+    if (nc_archiveload(&t, a, i) == NC_OK)
+      bytes += nc_numel(t) * nc_dtypesize(t->dtype);
+    else must(strstr(nc_lasterror()->text, "beyond int64") != NULL);
     for (int64_t k = 0; k < i; k++)
       must(strcmp(nc_archivename(a, i), nc_archivename(a, k)) != 0);
     nc_release(t);
   }
-  must(bytes + 8 <= (int64_t)n);
+  must(bytes + 8 <= 2 * (int64_t)n);
   for (int64_t i = 0; nc_archivemeta(a, i); i++)
     must(strlen(nc_archivemeta(a, i)) < n);
 }

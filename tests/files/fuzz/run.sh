@@ -15,7 +15,7 @@ format=${1:-npy}
 out=build-fuzz
 here=tests/files/fuzz
 cmake -S . -B $out -DCMAKE_C_COMPILER="${CC:-clang}" -DNACRE_FUZZ=ON \
-  -DNACRE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g' \
+  -DNACRE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O2 -g' \
   -DNACRE_CUDA=OFF -DNACRE_EMULATED=OFF -DBUILD_TESTING=OFF >/dev/null
 for f in $format; do
   cmake --build $out --target "fuzz_$f" -j "$(nproc)"

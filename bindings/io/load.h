@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** load.h - what the files load*.c of nacre.load share.
+*/
+#ifndef bindings_io_load_h
+#define bindings_io_load_h
+
+#include "bindings/io/tensor_files.h"
+
+/* The arguments in the order of the signature. */
+enum {
+  PATH,
+  DEVICE,
+  DTYPE,
+  NAMES,
+  DELIMITER,
+  SKIP,
+  HEADER,
+  MISSING,
+  USECOLS,
+  COLUMNS,
+  DTYPES,
+  FORMAT,
+  MMAP
+};
+
+typedef struct Load {
+  const char *op;
+  Source from;
+  FileFormat format;
+  const char *name;           /* extension or {format=} */
+  const Device *device;
+  DType dtype;                /* DT_NONE: as in the file */
+  int slice;                  /* stack index of the option, or 0 */
+  int require;
+} Load;
+
+/* Pushes the tensor; *x is the tensor as read from the file, or NULL if it is
+   still to be read. [-0, +1, e] */
+void nl_push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
+                    Tensor **x);
+
+/* Pushes the list of the n zero-terminated strings in t. [-0, +1, m] */
+void nl_push_names(lua_State *L, const Tensor *t, int64_t n);
+
+/* Pushes what a text holds, by the options at index `options': a tensor, a
+   list or a table of vectors, and, with a header, the names.
+   [-0, +(1|2), e] */
+int nl_load_text(lua_State *L, const Load *o, const Args *a, int options);
+
+/* Pushes the table of tensors and the metadata; the list of requested names, or
+   nil, is at index `names'. [-0, +(1|2), e] */
+int nl_load_archive(lua_State *L, const Load *o, int names);
+
+#endif

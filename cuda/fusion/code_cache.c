@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** code_cache.c - compiled code on disk.  A file has the key and the code, the
+** length of both, and a hash: a damaged file, or one of another key with the
+** same name, counts as none.  It is replaced as a whole, so that two programs
+** may write it at a time.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "cuda/fusion/code_cache.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cuda/cuda.h"
+#include "cuda/fusion/nvrtc.h"
+
+#define MAXPATH 4096
+#define MAXFILE ((off_t)64 << 20)
+#define SEED 14695981039346656037u
+
+typedef struct FileHead {
+  char magic[16];
+  uint64_t key, image, hash; /* bytes; of both */
+} FileHead;
+
+static const char magic[16] = "nacre kernel 1\n";
+
+static const char *folder_in(const char *variable) {
+  const char *path = getenv(variable);
+  return path && path[0] == '/' ? path : NULL;
+}
+
+/* The folder, without the last slash; 0: there is none. */
+static int cache_folder(char path[MAXPATH]) {
+  const char *base = folder_in("XDG_CACHE_HOME"), *under = "";
+  int n;
+  if (base == NULL) base = folder_in("HOME"), under = "/.cache";
+  if (base == NULL) return 0;
+  n = snprintf(path, MAXPATH, "%s%s/nacre/kernels", base, under);
+  return n > 0 && n < MAXPATH - 40;
+}
+
+static int file_path(char path[MAXPATH], const char *key) {
+  const size_t n = strlen(key);
+  if (!cache_folder(path)) return 0;
+  snprintf(path + strlen(path), 40, "/%016llx%016llx", nc_hash(SEED, key, n),
+           nc_hash(~SEED, key, n));
+  return 1;
+}
+
+static uint64_t hash_of(const char *key, size_t n, const char *image,
+                        size_t size) {
+  return nc_hash(nc_hash(SEED, key, n), image, size);
+}
+
+/*
+** Reading
+*/
+static char *read_file(const char *path, size_t *size) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat s;
+  char *p = NULL;
+  if (fd < 0) return NULL;
+  /* code of somebody else is not run */
+  if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+      s.st_size > (off_t)sizeof(FileHead) && s.st_size <= MAXFILE &&
+      (p = malloc((size_t)s.st_size)) != NULL) {
+    *size = (size_t)s.st_size;
+    for (size_t at = 0; p && at < *size;) {
+      const ssize_t n = read(fd, p + at, *size - at);
+      if (n > 0) at += (size_t)n;
+      else free(p), p = NULL;
+    }
+  }
+  close(fd);
+  return p;
+}
+
+/* The code in the file p; NULL: it is not what the key means. */
+static const char *code_in(const char *p, size_t size, const char *key,
+                           size_t *bytes) {
+  const size_t n = strlen(key);
+  const char *image = p + sizeof(FileHead) + n;
+  FileHead h;
+  memcpy(&h, p, sizeof h);
+  if (memcmp(h.magic, magic, sizeof magic) != 0 || h.key != n ||
+      h.image != size - sizeof h - n || size < sizeof h + n ||
+      memcmp(p + sizeof h, key, n) != 0)
+    return NULL;
+  *bytes = (size_t)h.image;
+  return h.hash == hash_of(key, n, image, *bytes) ? image : NULL;
+}
+
+int nc_cached_code(const char *key, char **image, size_t *size) {
+  char path[MAXPATH], *p;
+  const char *code;
+  size_t n;
+  *image = NULL;
+  if (!file_path(path, key) || (p = read_file(path, &n)) == NULL) return 0;
+  code = code_in(p, n, key, size);
+  if (code && (*image = malloc(*size)) != NULL) memcpy(*image, code, *size);
+  free(p);
+  return *image != NULL;
+}
+
+/*
+** Writing
+*/
+/* Makes all folders of the path, which ends in a file. */
+static void make_folders(char *path) {
+  for (char *p = path + 1; *p; p++)
+    if (*p == '/') {
+      *p = '\0';
+      mkdir(path, 0700);
+      *p = '/';
+    }
+}
+
+void nc_cache_code(const char *key, const char *image, size_t size) {
+  const size_t n = strlen(key);
+  FileHead h = { .key = n,
+                 .image = size,
+                 .hash = hash_of(key, n, image, size) };
+  char path[MAXPATH], *p;
+  if (!file_path(path, key) || (p = malloc(sizeof h + n + size)) == NULL)
+    return;
+  memcpy(h.magic, magic, sizeof magic);
+  memcpy(p, &h, sizeof h);
+  memcpy(p + sizeof h, key, n);
+  memcpy(p + sizeof h + n, image, size);
+  make_folders(path);
+  nc_hostside->writefile(path, p, (int64_t)(sizeof h + n + size));
+  free(p);
+}

@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+/* string.h - for NVRTC, which knows memcpy. */
