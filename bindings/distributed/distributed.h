@@ -44,7 +44,8 @@ void nl_drop_flight(Flight *f);
 Flight *nl_push_work(lua_State *L, int i);
 int nl_after_work(lua_State *L);              /* works.c */
 
-int nl_deafen_group(lua_State *L);            /* process_group.c */
+int nl_world_group(lua_State *L);             /* process_group.c */
+int nl_deafen_group(lua_State *L);
 int nl_tell_failure(lua_State *L);
 
 #endif

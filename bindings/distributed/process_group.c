@@ -14,6 +14,7 @@
 typedef struct Group {
   Team *team; /* NULL: this process is not in it */
   int destroyed;
+  int is_world; /* the name of what nil is, too; renew changes its team */
 } Group;
 
 static int initialized;
@@ -32,7 +33,7 @@ const Transport *nl_transport(lua_State *L, const char *op) {
 ** Groups
 */
 
-/* The group at index i; NULL for nil. [-0, +0, e] */
+/* The group at index i; NULL for that of all processes. [-0, +0, e] */
 static Group *to_group(lua_State *L, int i, const char *op) {
   Group *g;
   if (lua_isnoneornil(L, i)) return NULL;
@@ -42,7 +43,7 @@ static Group *to_group(lua_State *L, int i, const char *op) {
               "group must be one that new_group gave, not a %s",
               nl_typename(L, i));
   if (g->destroyed) nl_error(L, op, "the group was destroyed");
-  return g;
+  return g->is_world ? NULL : g;
 }
 
 Team *nl_team(lua_State *L, int i, const char *op) {
@@ -68,7 +69,8 @@ static int group_text(lua_State *L) {
   const Group *g = luaL_checkudata(L, 1, GROUP);
   const Transport *t = nc_open_transport();
   int rank, size;
-  if (g->destroyed || t == NULL) lua_pushliteral(L, "group (destroyed)");
+  if (g->is_world) lua_pushliteral(L, "group of all processes");
+  else if (g->destroyed || t == NULL) lua_pushliteral(L, "group (destroyed)");
   else if (g->team == NULL) lua_pushliteral(L, "group of other processes");
   else {
     t->place(g->team, &rank, &size);
@@ -78,14 +80,26 @@ static int group_text(lua_State *L) {
   return 1;
 }
 
-/* Pushes a group of the part of `of' that gives the same color. [-0, +1, e] */
-static int push_part(lua_State *L, Team *of, int color, int key,
-                     const char *op) {
+/* [-0, +1, m] */
+static Group *push_group(lua_State *L) {
   static const luaL_Reg events[] = { { "__tostring", group_text },
                                      { NULL, NULL } };
   Group *g = lua_newuserdatauv(L, sizeof *g, 0);
-  *g = (Group){ NULL, 0 };
+  *g = (Group){ .team = NULL };
   nl_set_metatable(L, GROUP, events);
+  return g;
+}
+
+/* world_group(): what nil means as a group */
+int nl_world_group(lua_State *L) {
+  push_group(L)->is_world = 1;
+  return 1;
+}
+
+/* Pushes a group of the part of `of' that gives the same color. [-0, +1, e] */
+static int push_part(lua_State *L, Team *of, int color, int key,
+                     const char *op) {
+  Group *g = push_group(L);
   nl_check_as(L, nl_transport(L, op)->split(&g->team, of, color, key), op);
   return 1;
 }
@@ -317,7 +331,7 @@ static int destroy_process_group(lua_State *L) {
     nc_free_device_teams(g->team);
     t->freeteam(g->team);
   }
-  *g = (Group){ NULL, 1 };
+  *g = (Group){ .destroyed = 1 };
   return 0;
 }
 
