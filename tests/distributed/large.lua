@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- 2^31 + 7 elements, which go in parts as counts of MPI are an int: 2 GB a rank,
--- half a minute. Skipped unless NACRE_NIGHTLY is set and there is the memory.
+-- 2^31 + 7 elements, which go in parts as counts of MPI are an int: 2 GB a
+-- rank, half a minute. Skipped unless NACRE_NIGHTLY is set and there is the
+-- memory.
 local NEEDED = 12         -- GB on two ranks, with what MPI takes
 
 local f = os.getenv "NACRE_NIGHTLY" and io.open "/proc/meminfo"
