@@ -304,14 +304,29 @@ typedef struct AttentionBackwardCall {
 ** last dimension.  A register `of_lines' has one element for each line; a
 ** reduction makes such a one from another register, a step that spreads it
 ** gives the element to all of its line.  All that is computed at once begins at
-** a multiple of `lines' lines.
+** a multiple of `lines' lines.  An operand of_lines lies row by row, or is one
+** element.  A step `along' lines is not op, but as said there.
+**
+** An operand that lies row by row and has as many elements as the results, of
+** which the same is true, is read in that order, in whatever shape.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */
 #define NC_FUSED_REGS (3 * NC_FUSED_STEPS)
 
+/* The operators of these names, along each line.  With grad_index 1 the
+   gradient of softmax, from that of its result and the result.  par[0] is the
+   correction of var and std.  FUSED_NORM is (x - mean) / sqrt(var + par[0]) *
+   weight + bias, where src[] are x and operands, which may be missing, whose
+   first line is weight, and bias; if par[1] is 0 the mean is 0. */
+typedef enum FusedAlong {
+  FUSED_ELEMENTS, FUSED_SOFTMAX, FUSED_LOG_SOFTMAX, FUSED_NORM,
+  FUSED_VAR, FUSED_STD, FUSED_LOGSUMEXP /* of_lines */
+} FusedAlong;
+
 typedef struct FusedStep {
   Op op;
+  FusedAlong along;
   int grad_index;
   DType common, type;
   int nsrc, src[NC_MAXIN - 1];
@@ -440,6 +455,32 @@ typedef struct MemoryInfo {
   int64_t retries;            /* the cache was given back to allocate again */
 } MemoryInfo;
 
+typedef struct RawKernel RawKernel;
+
+typedef struct RawSource {
+  const char *text;           /* CUDA C++ */
+  const char *name;           /* of the kernel in it: "f", "f<float>" */
+  const char *const *option;  /* of the compiler; NULL at the end */
+} RawSource;
+
+typedef struct RawLaunch {
+  int device;
+  unsigned grid[3], block[3];
+  unsigned shared;            /* bytes of dynamic shared memory */
+  void **parameter;           /* where each is */
+  Tensor *const *tensor;      /* that the parameters point to */
+  int ntensors;
+} RawLaunch;
+
+typedef struct RawFacts {
+  int registers;              /* of a thread */
+  int local;                  /* bytes of a thread in memory: spills, arrays */
+  int shared, constant;       /* bytes */
+  int threads;                /* of a block, at most */
+  int blocks;                 /* of so many threads, at once on a
+                                 multiprocessor */
+} RawFacts;
+
 /* The functions of an accelerator: X(type of the result, name, parameters). The
    fields of Accelerator and the functions nc_cuda_<name> come from it.  A set
    of streams of device i has a bit for each, by number: join makes the current
@@ -474,6 +515,14 @@ typedef struct MemoryInfo {
   X(int, queryevent, (Event *e, int *done))                               \
   X(int, waitevent, (Event *e))                                           \
   X(int, elapsed, (double *ms, Event *from, Event *to))                   \
+  /* Kernels of the user's own text, compiled for device i.  After a failure \
+     in the text *log is what the compiler says, until the next call. */     \
+  X(int, newkernel, (RawKernel **k, int i, const RawSource *s,            \
+                     const char **log))                                   \
+  X(void, freekernel, (RawKernel *k))                                     \
+  X(int, launchkernel, (RawKernel *k, const RawLaunch *l))                \
+  X(int, kernelfacts, (RawKernel *k, int i, int threads, RawFacts *f))    \
+  X(const char *, kernelptx, (const RawKernel *k)) /* NULL: there is none */ \
   /* Settings by name: "allow_tf32" (0, 1); and figures, which cannot be  \
      set: see cuda.h. */                                                  \
   X(int, get, (const char *name, int64_t *value))                         \
@@ -534,7 +583,6 @@ typedef struct Host {
      rank failed, or the time is over (Transport.watch). */
   int (*watch)(struct Team *t, const struct Coll *c, double waited);
   void (*lose)(struct Team *t);       /* Transport.lose */
-  void (*error_peer)(int rank, const char *host);
 } Host;
 
 extern const Host nc_forplugins;

@@ -39,6 +39,7 @@ typedef struct Note {         /* an operation */
   int is_row;                 /* did it run one pointwise loop, `loop'? */
   int is_fold;                /* or one reduction of the last dimension? */
   int is_view;                /* did it only make a view of in[0]? */
+  FusedAlong along;           /* or is it such an operator, of floats? */
   TensorIter loop;            /* its operands are those in in[] */
   int part;
 } Note;

@@ -17,6 +17,7 @@ enum {
   SHORTEST = 32,  /* reductions of shorter lines go another way */
   LONGEST = 4096, /* and longer ones in pieces */
   BLOCK = 1024,
+  SHARED = 1024,  /* lines of softmax that several are computed at once */
   LARGEST = 8192, /* elements of a block of lines */
   EVEN =
       64 /* elements at which kernels begin, so that their vectors lie alike */
@@ -143,6 +144,21 @@ static int joins_fold(const Fusion *f, Part *p, const Note *n) {
   return f->value[n->out[0]].of_lines = 1;
 }
 
+/* Can the part also have n, an operator along lines that keeps them?  Short
+   lines share the vectors of softmax, those of a multiple of EVEN elements
+   alike however they are cut. */
+static int joins_along(const Fusion *f, Part *p, const Note *n) {
+  const ValueInfo *x = &f->value[n->in[0]];
+  const int64_t line = x->size[x->nd - 1];
+  if (n->along != FUSED_NORM && line <= SHARED && line % EVEN) return 0;
+  for (int j = 1; j < NC_MAXARG; j++)
+    if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
+  return nc_fusion_is_full(f, p, n->in[0]) && is_dense(x) &&
+         !nc_fusion_of_lines(f, p, n->in[0]) &&
+         nc_fusion_same_layout(&f->value[n->out[0]], x) &&
+         (p->line == 0 || p->line == line) && set_line(p, line, p->exact);
+}
+
 static int has_writes(const Fusion *f, const Part *p) {
   for (int i = p->first; i < p->end; i++)
     if (f->note[i].into >= 0) return 1;
@@ -170,7 +186,9 @@ static int joins(const Fusion *f, Part *p, const Note *n) {
       p->end - p->first >= NC_FUSED_STEPS / 3)
     return 0;
   if (n->is_view) return joins_view(f, p, n);
-  return n->is_fold ? joins_fold(f, p, n) : n->is_row && joins_row(f, p, n);
+  if (n->is_fold) return joins_fold(f, p, n);
+  if (n->along) return joins_along(f, p, n);
+  return n->is_row && joins_row(f, p, n);
 }
 
 /* Is the view n one of tensors that the part has nothing to do with? */
@@ -201,8 +219,9 @@ static int begin(Fusion *f, int i) {
   p->end = i + 1;
   p->exact = 1;
   p->views = n->is_view;
-  p->main = n->is_fold ? n->in[0] : n->is_row ? n->out[0] : -1;
+  p->main = n->is_fold || n->along ? n->in[0] : n->is_row ? n->out[0] : -1;
   if (n->is_fold && !joins_fold(f, p, n)) p->main = -1;
+  if (n->along && !n->is_fold && !joins_along(f, p, n)) p->main = -1;
   if (n->is_row) p->exact = is_exact(n);
   return NC_OK;
 }

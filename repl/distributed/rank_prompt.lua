@@ -6,6 +6,7 @@
 local job = require "nacre.rank_job"
 local host = require "nacre.host"
 local process = require "nacre.process"
+local completion = require "nacre.completion"
 local shell = require "nacre.shell"
 local input_block = require "nacre.input_block"
 
@@ -39,14 +40,14 @@ local function receive_answer()
   return answer
 end
 
--- What rank 0 would complete, which has the variables; nil where nobody asks
--- it.
+-- What rank 0 would complete, which has the variables; after :local, what this
+-- process would.
 local function candidates(left, right)
-  if left:find "^%s*:local%s" then return nil end
+  if left:find "^%s*:local%s" then return completion.candidates(left, right) end
   left = left:gsub("^%s*@[%d,%-]+%s", function(own) return (" "):rep(#own) end)
   local answer = job.send(string.pack("Bs4s4", ASK, left, right)) and
                  receive_answer()
-  if not answer then return nil end
+  if not answer then return completion.candidates(left, right) end
   local start, head, count, at = string.unpack("I4s4I4", answer, 2)
   local list = {start = start, head = head ~= "" and head or nil}
   for i = 1, count do

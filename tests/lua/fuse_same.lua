@@ -161,6 +161,14 @@ do -- what is printed; a library of the user
   package.loaded.fuse_settings = nil
 end
 
+do -- a library of nacre in a variable is not watched
+  local F = nacre.nn.functional
+  local f = agree("a library", function(a)
+    return F.relu(a) * 2 + nacre.linalg.vector_norm(a)
+  end, {x})
+  assert(not fuses or tostring(f):find "2 operations in one pass")
+end
+
 do -- operators keep the defaults of arguments that are left out
   agree("norm", function(a) return a:norm() end, {x})
   agree("quantiles", function(a)
