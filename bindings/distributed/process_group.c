@@ -279,7 +279,8 @@ static void check_given(lua_State *L, int i, const char *name, int is) {
 
 static int refuse_backend(lua_State *L, const char *name) {
   nc_fail(NC_EVALUE, "backend must be auto, mpi or single, not '%s'", name);
-  nc_hint("init_process_group(): tensors travel over MPI");
+  nc_hint("init_process_group(): tensors travel over MPI, between GPUs by "
+          "NCCL");
   nl_check_as(L, NC_EVALUE, "init_process_group");
   return 0;
 }
@@ -294,7 +295,8 @@ static void check_method(lua_State *L, int i) {
   nl_check_as(L, NC_EVALUE, "init_process_group");
 }
 
-/* init_process_group(backend, timeout, check, init_method, world_size, rank) */
+/* init_process_group(backend, timeout, check, init_method, world_size, rank,
+   output) */
 static int init_process_group(lua_State *L) {
   static const char *const backends[] = { "auto", "single", "mpi", NULL };
   const char *op = "init_process_group";
@@ -313,6 +315,7 @@ static int init_process_group(lua_State *L) {
   nl_check_as(L, nc_transport(&t, (Backend)b), op);
   check_given(L, 5, "world_size", t->size);
   check_given(L, 6, "rank", t->rank);
+  nl_check_as(L, nl_rank_output(t, luaL_optstring(L, 7, NULL)), op);
   t->configure(&s);
   if (!initialized) share_cores(t);
   initialized = 1;
@@ -358,7 +361,8 @@ int nl_tell_failure(lua_State *L) {
 #define GROUP_ARG "group:any=nil"
 #define INIT                                                        \
   "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, " \
-  "init_method:text=nil, world_size:int=nil, rank:int=nil"
+  "init_method:text=nil, world_size:int=nil, rank:int=nil, "        \
+  "output:all|prefix|rank0=nil"
 
 const Bound nl_process_groups[] = {
   { "is_available", is_available, "-> boolean",
@@ -367,7 +371,7 @@ const Bound nl_process_groups[] = {
     "connects the processes that a launcher has started; one that was not "
     "launched is rank 0 of 1. timeout is the limit of every wait, in seconds; "
     "check compares what the ranks ask for; world_size and rank must be those "
-    "of the launcher",
+    "of the launcher; output says of which ranks print is seen",
     1 },
   { "is_initialized", is_initialized, "-> boolean",
     "was init_process_group called?", 1 },
