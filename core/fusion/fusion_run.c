@@ -270,7 +270,9 @@ static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
   if (d == NULL) return 0;
   if (recorded && nc_fusion_writes(f)) return 0;
-  if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
+  if (recorded && p->line &&
+      (d != &nc_cpu || !nc_fusion_has_gradient(f, p, operand)))
+    return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   if (p->writes && conflicts(p, operand)) return 0;
