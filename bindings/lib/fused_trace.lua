@@ -322,7 +322,8 @@ local function text(report)
     local head = ("part %d, %s: ")
                  :format(i, p.views and "views" or "one by one")
     if p.fused then
-      head = ("part %d, fused over [%s]: "):format(i, p.shape)
+      head = ("part %d, fused over [%s]%s: "):format(
+        i, p.shape, p.waiting and ", once its kernel is compiled" or "")
     end
     lines[#lines + 1] = head .. steps(p)
     if p.fused then

@@ -86,10 +86,19 @@ static int store_values(Tensor *y, const ReduceDimWork *j) {
 /*
 ** Extremes
 */
+/* First the extreme of a block, then its position if the block has a new
+   one. */
 static int64_t argmax_int(const int64_t *x, int64_t n, int low) {
-  int64_t at = 0;
-  for (int64_t i = 1; i < n; i++)
-    if (low ? x[i] < x[at] : x[i] > x[at]) at = i;
+  enum { BLOCK = 1024 };
+  const Kernels *kernels = nc_kernels();
+  const AlongKernel extreme = (low ? kernels->amin : kernels->amax)[DT_i64];
+  int64_t best = low ? INT64_MAX : INT64_MIN, at = 0;
+  for (int64_t b = 0; b < n; b += BLOCK) {
+    const int64_t before = best;
+    extreme(&best, x + b, nc_min(n - b, BLOCK), NULL);
+    if (best == before) continue;
+    for (at = b; x[at] != best;) at++;
+  }
   return at;
 }
 

@@ -449,6 +449,7 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   }
   if (c == NULL) return 1;
   y = &f->value[p->main];
+  out->waiting = !nc_fusion_is_ready(nc_metaowner(y->device), c);
   out->nd = y->nd;
   out->size = y->size;
   out->operands = c->noperands;

@@ -69,7 +69,7 @@ def lua(v):
         return "true" if v else "false"
     if isinstance(v, float):
         if v != v:
-            return "0/0"
+            return "-(0/0)"             # whose sign is Python's
         if v in (np.inf, -np.inf):
             return "math.huge" if v > 0 else "-math.huge"
         return repr(v)

@@ -96,14 +96,20 @@ local function send_own(self)
   for _, work in ipairs(works) do work:wait() end
 end
 
-function Zero:step(closure)
-  local loss = closure and nacre.enable_grad(closure)
+-- The step of this rank's parameters, which then go to the others.
+function Zero:step_own()
   do
     local _ <close> = only_own(self)
     self.optim:step()
   end
   nacre.no_grad(send_own, self)
   self._whole = nil
+end
+
+function Zero:step(closure)
+  local loss = closure and nacre.enable_grad(closure)
+  if self._notify then self._notify() end -- those that have no more batches
+  self:step_own()
   if closure then return loss end
 end
 
