@@ -84,6 +84,13 @@ int nc_cuda_fused_ready(const Device *d, const FusedReadyCall *c) {
   return NC_OK;
 }
 
+void nc_fused_forget(void) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    forget(known[i]);
+    known[i] = NULL;
+  }
+}
+
 /*
 ** The loop over the elements
 */
