@@ -109,8 +109,8 @@ static int run(const char *const arguments[], const char *log) {
   return status == 0;
 }
 
-/* Makes the library `to' of the text `from'.  Of NVRTC's options those that define
-   macros are the host's, too. */
+/* Makes the library `to' of the text `from'.  Options that define macros are
+   passed on. */
 static int call_compiler(const char *from, const char *to, const char *log,
                          int n, const char *const *options) {
   static const char *const usual[] = { "-std=c++17",
