@@ -7,7 +7,7 @@ local fail, Optimizer = all.fail, all.Optimizer
 
 local OP = "ZeroRedundancyOptimizer"
 
-local SMALL = 1 << 14         -- elements: from 64 KB on a message costs its bytes
+local SMALL = 1 << 14         -- elements; larger ones cost their bytes
 
 local Zero = all.derive(Optimizer, OP)
 
