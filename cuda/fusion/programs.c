@@ -286,6 +286,7 @@ const char *nc_fused_failure(void) {
 
 void nc_fused_close(void) {
   end_thread();
+  nc_fused_forget();
   for (int b = 0; b < BUCKETS; b++)
     for (FusedProgram *next, *p = programs[b]; p; p = next) {
       next = p->next;

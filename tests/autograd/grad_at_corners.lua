@@ -5,7 +5,8 @@
 
 local nan <const>, inf <const> = 0 / 0, math.huge
 
--- The gradients of the sum of f of tensors with the elements in `lists', as text.
+-- The gradients of the sum of f of tensors with the elements in `lists', as
+-- text.
 local function gradients(f, lists, dtype)
   local given, out = {}, {}
   for k, list in ipairs(lists) do
