@@ -214,7 +214,7 @@ static int64_t bytes_of(Tensor *const t[], int n) {
   return bytes;
 }
 
-/* *t = a tensor of that shape and the memory of x, whose values nobody reads. */
+/* *t = a tensor of that shape in the memory of x, whose values are not read. */
 static int shape_of(Tensor **t, Tensor *x, const ValueInfo *shape) {
   TRY(nc_alias(t, x));
   (*t)->nd = shape->nd;
