@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fusion/fused_code.h"
+#include "core/trace_internal.h"
 
 int nc_fusion_is_exact(const char *s) {
   static const char *const words[] = {
@@ -300,7 +301,8 @@ static int set_model(Compiler *c, Part *p) {
       p->model = -1 - i;
       return 1;
     }
-  return 0;
+  p->shape = &c->f->value[p->main];
+  return code->noperands > 0 && p->shape->device == nc_metadevice(&nc_cpu);
 }
 
 static int compile(Compiler *c, Part *p, int part) {

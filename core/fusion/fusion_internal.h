@@ -73,6 +73,8 @@ typedef struct Part {
   int line, lines;            /* as in FusedCode */
   int exact;                  /* nc_fusion_is_exact holds of all rows */
   int model;                  /* of FusedCall: a result, or -1 - an operand */
+  const ValueInfo *shape;     /* NULL; or the model is a tensor without values
+                                 of this shape: all operands broadcast */
   unsigned leads[NC_FUSED_TENSORS]; /* bits: operands to which a result has a
                                  gradient */
   Scalar number[NC_FUSED_STEPS];

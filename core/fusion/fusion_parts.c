@@ -12,6 +12,7 @@
 
 #include "core/fusion/fused_code.h"
 #include "core/fusion/fusion_internal.h"
+#include "core/trace_internal.h"
 
 enum {
   SHORTEST = 32,  /* reductions of shorter lines go another way */
@@ -44,6 +45,11 @@ static int64_t numel(const ValueInfo *v) {
   return n;
 }
 
+/* Only the CPU runs code whose values have several shapes. */
+static int is_on_cpu(const ValueInfo *v) {
+  return v->device == nc_metadevice(&nc_cpu);
+}
+
 int nc_fusion_of_lines(const Fusion *f, const Part *p, int value) {
   const ValueInfo *v = &f->value[value];
   return v->of_lines && v->note >= p->first;
@@ -53,7 +59,7 @@ int nc_fusion_is_full(const Fusion *f, const Part *p, int value) {
   const ValueInfo *v = &f->value[value], *main = &f->value[p->main];
   return nc_fusion_same_layout(v, main) ||
          (numel(v) > 0 && numel(v) == numel(main) && is_dense(v) &&
-          is_dense(main));
+          is_dense(main) && is_on_cpu(v));
 }
 
 int nc_fusion_lines(int64_t n, int exact) {
@@ -139,6 +145,7 @@ static int joins_fold(const Fusion *f, Part *p, const Note *n) {
   const int64_t line = x->size[x->nd - 1];
   if (!nc_fusion_is_full(f, p, n->in[0]) || !is_dense(x) ||
       nc_fusion_of_lines(f, p, n->in[0]) || (p->line && p->line != line) ||
+      (!is_on_cpu(x) && x->nd != f->value[n->out[0]].nd) ||
       !set_line(p, line, p->exact))
     return 0;
   return f->value[n->out[0]].of_lines = 1;
@@ -171,7 +178,7 @@ static int joins_view(const Fusion *f, Part *p, const Note *n) {
   const ValueInfo *x = &f->value[n->in[0]];
   ValueInfo *y = &f->value[n->out[0]];
   if (x->note < p->first || numel(x) == 0 || numel(x) != numel(y) ||
-      !is_dense(x) || !is_dense(y) || has_writes(f, p))
+      !is_on_cpu(x) || !is_dense(x) || !is_dense(y) || has_writes(f, p))
     return 0;
   for (int j = 1; j < NC_MAXARG; j++)
     if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
@@ -180,11 +187,14 @@ static int joins_view(const Fusion *f, Part *p, const Note *n) {
   return 1;
 }
 
+static int is_long(const Part *p) {
+  return p->end - p->first >= NC_FUSED_STEPS / 3;
+}
+
 static int joins(const Fusion *f, Part *p, const Note *n) {
+  if (is_long(p)) return 0;
   if (p->views && n->is_view) return 1;
-  if (p->main < 0 || n->no_grad != f->note[p->first].no_grad ||
-      p->end - p->first >= NC_FUSED_STEPS / 3)
-    return 0;
+  if (p->main < 0 || n->no_grad != f->note[p->first].no_grad) return 0;
   if (n->is_view) return joins_view(f, p, n);
   if (n->is_fold) return joins_fold(f, p, n);
   if (n->along) return joins_along(f, p, n);
@@ -240,7 +250,8 @@ static int move_view(Fusion *f, int i) {
     if (*note == i) *note = first;
     else if (*note >= first && *note < i) ++*note;
   }
-  if (f->npart < 2 || !f->part[f->npart - 2].views) {
+  if (f->npart < 2 || !f->part[f->npart - 2].views ||
+      is_long(&f->part[f->npart - 2])) {
     TRY(new_part(f));
     p = &f->part[f->npart - 1];
     p[0] = p[-1];

@@ -169,6 +169,15 @@ do -- a library of nacre in a variable is not watched
   assert(not fuses or tostring(f):find "2 operations in one pass")
 end
 
+do -- more views than a part shows; one of each side of a chain
+  local f = agree("views", function(a)
+    local y = a * 2
+    for i = 1, 200 do y = y + a:unsqueeze(1):squeeze(1) end
+    return y, a:view(-1, 1)
+  end, {x})
+  assert(not fuses or f:explain(x):find "views: unsqueeze")
+end
+
 do -- operators keep the defaults of arguments that are left out
   agree("norm", function(a) return a:norm() end, {x})
   agree("quantiles", function(a)
