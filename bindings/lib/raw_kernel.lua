@@ -46,7 +46,7 @@ local function parameter_texts(source, name)
   plain = plain and plain:match "[%w_]+$"
   local at = 1
   while plain do
-    local from, to = text:find("__global__%f[%W][^;{}]-%f[%w_]" .. plain ..
+    local from, to = text:find("__global__%f[^%w_][^;{}]-%f[%w_]" .. plain ..
                                "%s*%b()", at)
     if not from then return nil end
     local list = text:sub(from, to):match("%f[%w_]" .. plain .. "%s*(%b())$")

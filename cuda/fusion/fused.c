@@ -49,14 +49,22 @@ static void forget(Known *k) {
   free(k);
 }
 
-/* NULL: there is no memory, no compiler, or too much to give a kernel. */
+/* Operators along lines are no part of texts; the core leaves them to the
+   CPU. */
+static int has_operators(const FusedCode *code) {
+  for (int i = 0; i < code->nsteps; i++)
+    if (code->step[i].along) return 1;
+  return 0;
+}
+
+/* NULL: there is no memory, or too much to give a kernel. */
 static Known *new_known(const Device *d, const FusedCode *code) {
   const int tensors = code->noperands + code->nresults;
   Known *k = calloc(1, sizeof *k);
   if (k == NULL) return NULL;
   k->id = code->id;
   k->capability = nc_capability(d);
-  if (!nc_nvrtc_open()) return k;
+  if (has_operators(code) || !nc_nvrtc_open()) return k;
   if (nc_fused_text(&k->plan, code, nc_opinfo) != NC_OK ||
       argument_bytes(tensors, k->plan.numbers) + 8 * (size_t)tensors >
           PARAMETERS) {
@@ -82,6 +90,13 @@ int nc_cuda_fused_ready(const Device *d, const FusedReadyCall *c) {
   *c->ready = k != NULL && k->program != NULL &&
               nc_fused_kernels(k->program, d) != NULL;
   return NC_OK;
+}
+
+void nc_fused_forget(void) {
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    forget(known[i]);
+    known[i] = NULL;
+  }
 }
 
 /*

@@ -37,7 +37,9 @@ function kernel_facts.run(shell, text)
   local unit = shell.compile(text)
   local got = unit and shell.run(unit)
   if not got then return end
-  if not is_kernel(got[1]) then return shell.fail(WHAT:format(type(got[1]))) end
+  if not is_kernel(got[1]) then
+    return shell.fail(":kernel " .. WHAT:format(type(got[1])))
+  end
   shell.protected(function()
     for _, line in ipairs(lines(got[1])) do io.stdout:write(line, "\n") end
     return true

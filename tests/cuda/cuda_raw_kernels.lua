@@ -98,8 +98,6 @@ fails("no kernel", "no kernel 'sub'", kernel, source, "sub")
 fails("no text", "takes a text", kernel, 3)
 fails("a struct", "cannot pass a 'dim3'", kernel(
   "__global__ void f(dim3 d) {}", "f"), 1, 1, 3)
-fails("written", "share memory", add, 1, 1, nacre.ones(1):cuda():expand(1, 3),
-          x, 1.0, 3)
 
 -- An error of the compiler has its line, and shows it.
 local ok, e = pcall(kernel, [[

@@ -72,6 +72,16 @@ for dtype, case in pairs {float32 = {2^-23, 104}, float64 = {2^-52, 745}} do
   assert(odd:fill_(0):exp():eq(1):all():item())
 end
 
+-- ---- gelu: no subnormal numbers in the gradient
+do
+  local x = nacre.linspace(-20, 20, 4001):requires_grad_()
+  nacre.nn.functional.gelu(x):sum():backward()
+  local tiny = x.grad:abs():lt(2^-126):logical_and(x.grad:ne(0))
+  assert(not tiny:any():item())
+  local far = x:detach():abs():gt(9)
+  assert(nacre.allclose(x.grad[far], x:detach():gt(0):float()[far], 0, 1e-15))
+end
+
 -- ---- sqrt of doubles: the nearest, as the processor's
 do
   local x = nacre.rand(20 * N, {dtype = "float64"})
