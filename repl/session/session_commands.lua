@@ -31,11 +31,8 @@ function session_commands.gc()
 end
 
 function session_commands.reset(shell)
-  local count
-  local freed = require "nacre.variables".released(function()
-    count = shell.remove_variables()
-  end)
-  say(("%d variables removed, %s\n"):format(count, freed))
+  say(("%d variables removed, %s\n"):format(#shell.userglobals(),
+      require "nacre.variables".released(shell.remove_variables)))
 end
 
 function session_commands.mem()
