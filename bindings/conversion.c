@@ -168,6 +168,43 @@ static int tensor(lua_State *L) {
 /*
 ** Tensors to tables
 */
+/* Sets entries 1 to n of the table on top to elements of a type that Lua's
+   numbers hold, `step' apart. */
+#define ENTRIES(type, push)                    \
+  for (int64_t i = 0; i < n; i++, x += step) { \
+    push(L, *(const type *)x);                 \
+    lua_rawseti(L, -2, first + i + 1);         \
+  }
+static int set_entries(lua_State *L, DType t, const char *x, int64_t step,
+                       int64_t first, int64_t n) {
+  switch (t) {
+    case DT_f32: ENTRIES(float, lua_pushnumber) return 1;
+    case DT_f64: ENTRIES(double, lua_pushnumber) return 1;
+    case DT_i64: ENTRIES(int64_t, lua_pushinteger) return 1;
+    case DT_i32: ENTRIES(int32_t, lua_pushinteger) return 1;
+    case DT_u8: ENTRIES(uint8_t, lua_pushinteger) return 1;
+    default: return 0;
+  }
+}
+#undef ENTRIES
+
+/* Pushes the vector at this offset along the last dimension as a table, unless
+   its elements need a conversion. [-0, +(0|1), e] */
+static int push_vector(lua_State *L, const Tensor *t, int64_t offset) {
+  enum { PIECE = 4096 }; /* between two looks at nc_interrupted */
+  const int64_t n = t->size[t->nd - 1], size = nc_dtypesize(t->dtype);
+  const int64_t step = t->step[t->nd - 1] * size;
+  const char *x = (const char *)nc_data(t) + offset * size;
+  if (!set_entries(L, t->dtype, x, step, 0, 0)) return 0;
+  lua_createtable(L, n < 1 << 26 ? (int)n : 0, 0);
+  for (int64_t i = 0; i < n; i += PIECE) {
+    if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
+    set_entries(L, t->dtype, x + i * step, step, i,
+                n - i < PIECE ? n - i : PIECE);
+  }
+  return 1;
+}
+
 /* Pushes the elements from dimension d on, at this offset, as nested tables.
    [-0, +1, e] */
 static void push_level(lua_State *L, const Tensor *t, int d, int64_t offset) {
@@ -177,6 +214,7 @@ static void push_level(lua_State *L, const Tensor *t, int d, int64_t offset) {
     nl_pushscalar(L, v);
     return;
   }
+  if (d == t->nd - 1 && push_vector(L, t, offset)) return;
   lua_createtable(L, t->size[d] < 1 << 26 ? (int)t->size[d] : 0, 0);
   for (int64_t i = 0; i < t->size[d]; i++) {
     if (nc_interrupted) nl_check(L, nc_fail(NC_EINTR, "interrupted"));
@@ -207,6 +245,7 @@ static int totable(lua_State *L) {
   }
   nl_check(L, nc_elements(host, nl_checktensor(L, 1)));
   push_level(L, *host, 0, 0);
+  nl_check(L, nc_fail_lost(*host)); /* a mapped file that became shorter */
   return 1;
 }
 

@@ -34,13 +34,16 @@
 #endif
 
 /* Unrolls a loop of few rounds, so that an array that it indexes can stay in
-   registers. */
+   registers; leaves it a loop, which can become vector code. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define NC_UNROLL _Pragma("GCC unroll 16")
+#define NC_NO_UNROLL _Pragma("GCC unroll 1")
 #elif defined(__clang__)
 #define NC_UNROLL _Pragma("clang loop unroll(full)")
+#define NC_NO_UNROLL
 #else
 #define NC_UNROLL
+#define NC_NO_UNROLL
 #endif
 
 /* 1 if a*b or a+b does not fit. */

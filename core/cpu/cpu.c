@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** cpu.c - the CPU as a device: its table of requests (nc_cpu, at the end), the
-** cursor over strided operands, and the request `run' for pointwise operations.
-** Reductions are in reduce.c.
+** request `run' for pointwise operations.  Reductions are in reduce.c.
 **
 ** A kernel computes on dense memory in one of five types.  An operand that is
 ** strided, or of another dtype, passes through a buffer of NC_BLOCK elements
@@ -39,60 +38,6 @@ DType nc_kernel_dtype(KernelType c) {
 
 int nc_matches_kernel(DType t, KernelType c) {
   return t == nc_kernel_dtype(c) || (t == DT_b8 && c == CT_u8);
-}
-
-/*
-** The cursor (cursor.h)
-*/
-void nc_cursor_start(Cursor *w, const TensorIter *k, int from, int to,
-                     int64_t at) {
-  w->k = k;
-  w->from = from;
-  w->to = to;
-  for (int d = from; d < to; d++) {
-    w->index[d] = at % k->size[d];
-    at /= k->size[d];
-  }
-}
-
-int64_t nc_cursor_offset(const Cursor *w, int j) {
-  int64_t offset = 0;
-  for (int d = w->from; d < w->to; d++)
-    offset += w->index[d] * w->k->step[j][d];
-  return offset;
-}
-
-void nc_cursor_advance(Cursor *w, int64_t n) {
-  for (int d = w->from; d < w->to && n > 0; d++) {
-    int64_t size = w->k->size[d], at = w->index[d] + n;
-    n = 0;
-    if (at >= size && d + 1 < w->to) {
-      n = at < 2 * size ? 1 : at / size;
-      at -= n * size;
-    }
-    w->index[d] = at;
-  }
-}
-
-int64_t nc_cursor_left(const Cursor *w) {
-  return w->from == w->to ? 1 : w->k->size[w->from] - w->index[w->from];
-}
-
-void nc_cursor_convert(const TensorIter *k, int j, const Cursor *start,
-                       int64_t base, char *dense, int64_t size, int64_t n,
-                       ConvertKernel convert, int store) {
-  const int64_t esize = nc_dtypesize(k->type[j]);
-  const int64_t step = start->from == start->to ? 0 : k->step[j][start->from];
-  Cursor w = *start;
-  for (int64_t i = 0; i < n;) {
-    int64_t m = nc_cursor_left(&w);
-    char *p = (char *)k->p[j] + (base + nc_cursor_offset(&w, j)) * esize;
-    if (m > n - i) m = n - i;
-    if (store) convert(p, dense + i * size, step, m);
-    else convert(dense + i * size, p, step, m);
-    nc_cursor_advance(&w, m);
-    i += m;
-  }
 }
 
 /*
@@ -156,10 +101,22 @@ static int worth_rows(const PointwisePlan *p) {
   const TensorIter *k = p->k;
   int least = LEAST;
   if (k->nd < 2 || !p->in_rows[0]) return 0;
+  if (p->copies && p->in_rows[1]) least = 2;
   for (int j = 1; j < k->nargs; j++)
     if (k->p[j] != NULL && !p->in_rows[j] && !p->copies)
       least = LEAST_CONVERTED;
   return k->size[0] >= least;
+}
+
+/* Two bytes of each element as they are: no kernel has their types. */
+static void load_two_bytes(void *dst, const void *src, int64_t step,
+                           int64_t n) {
+  nc_copy_strided(dst, 2, src, step * 2, n, 2);
+}
+
+static void store_two_bytes(void *dst, const void *src, int64_t step,
+                            int64_t n) {
+  nc_copy_strided(dst, step * 2, src, 2, n, 2);
 }
 
 static void make_plan(PointwisePlan *p, const TensorIter *k) {
@@ -169,6 +126,9 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
   const int is_test = info->kind == TEST_OP || info->kind == COMPARE_OP;
   int condition = info->kind == CHOOSE_OP ? 1 : -1;
   p->k = k;
+  p->copies = k->op == OP_clone && k->grad_index == 0 && k->p[1] != NULL;
+  const int two_bytes =
+      p->copies && k->type[0] == k->type[1] && nc_dtypesize(k->type[0]) == 2;
   p->f = kernels->pointwise[k->op][c];
   if (k->grad_index > 0) {
     p->f = kernels->pointwise_grad[k->op][k->grad_index - 1][c == CT_f64];
@@ -188,17 +148,18 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
         k->p[j] != NULL && nc_matches_kernel(k->type[j], own) && !p->rounds[j];
     if (j == 0 && k->type[0] == DT_b8)
       usable = usable && result_is_bool(info, k);
+    if (two_bytes) usable = 1, p->rounds[j] = 0;
     p->in_rows[j] = usable && k->nd > 0 && k->step[j][0] == 1;
     in_place = usable && (k->nd == 0 || (k->nd == 1 && p->in_rows[j]));
     if (!p->in_rows[j]) p->widest = NC_BLOCK;
     p->c[j] = own;
-    p->size[j] = kernel_size(own);
-    p->convert[j] = in_place ? NULL
-                    : j == 0 ? kernels->store[own][k->type[0]]
-                             : kernels->load[own][k->type[j]];
+    p->size[j] = two_bytes ? 2 : kernel_size(own);
+    p->convert[j] = in_place    ? NULL
+                    : two_bytes ? (j == 0 ? store_two_bytes : load_two_bytes)
+                    : j == 0    ? kernels->store[own][k->type[0]]
+                                : kernels->load[own][k->type[j]];
     p->direct &= in_place;
   }
-  p->copies = k->op == OP_clone && k->grad_index == 0 && k->p[1] != NULL;
   p->rows = worth_rows(p);
 }
 
@@ -228,7 +189,8 @@ static void map_dense(void *ctx, int64_t begin, int64_t end) {
   void *v[NC_MAXIN] = { NULL };
   for (int j = 0; j < p->k->nargs; j++)
     v[j] = (char *)p->k->p[j] + begin * p->size[j];
-  call_kernel(p, end - begin, v);
+  if (p->copies) memmove(v[0], v[1], (size_t)((end - begin) * p->size[0]));
+  else call_kernel(p, end - begin, v);
 }
 
 /* As map_dense, but writes the result past the cache, in short bursts. */
@@ -243,7 +205,8 @@ static void map_streaming(void *ctx, int64_t begin, int64_t end) {
     int64_t n = end - i < BURST ? end - i : BURST;
     for (int j = 1; j < p->k->nargs; j++)
       v[j] = (char *)p->k->p[j] + i * p->size[j];
-    call_kernel(p, n, v);
+    if (p->copies) memcpy(buf, v[1], (size_t)(n * p->size[0]));
+    else call_kernel(p, n, v);
     kernels->stream((char *)p->k->p[0] + i * p->size[0], buf, n * p->size[0]);
   }
   kernels->fence();
@@ -303,7 +266,7 @@ static void *row_operand(const PointwisePlan *p, int j, char *x, char *buf,
   if (p->in_rows[j]) return x;
   if (step == 0 && *repeated == x) return buf;
   *repeated = step == 0 ? x : NULL;
-  p->convert[j](buf, x, step, step == 0 ? p->widest : n);
+  p->convert[j](buf, x, step, step == 0 ? nc_min(p->widest, p->k->size[0]) : n);
   if (p->rounds[j]) round_to_common_dtype(p, j, buf, n);
   return buf;
 }
@@ -312,14 +275,45 @@ static void *row_operand(const PointwisePlan *p, int j, char *x, char *buf,
    as the second dimension goes.  Returns how many elements; 0: not possible. */
 static int64_t copy_rows(const PointwisePlan *p, const Cursor *w, int64_t n) {
   const TensorIter *k = p->k;
-  const int64_t size = p->size[0];
+  const int64_t size = p->size[0], bytes = k->size[0] * size;
   const int64_t rows = nc_min(k->size[1] - w->index[1], n / k->size[0]);
-  if (!p->copies || !p->in_rows[1] || w->index[0] != 0 || rows < 2 || size < 4)
+  char *y, *x;
+  if (!p->copies || !p->in_rows[1] || w->index[0] != 0 || rows < 2) return 0;
+  y = (char *)k->p[0] + nc_cursor_offset(w, 0) * size;
+  x = (char *)k->p[1] + nc_cursor_offset(w, 1) * size;
+  if (bytes <= 64 || size < 4)
+    nc_copy_rows(y, k->step[0][1] * size, x, k->step[1][1] * size, rows, bytes);
+  else
+    nc_kernels()->row[size == 8].copy_rows(y, k->step[0][1], x, k->step[1][1],
+                                           rows, k->size[0]);
+  return rows * k->size[0];
+}
+
+/* Runs whole rows from the cursor on, as copy_rows does: their operands begin a
+   step from each other, which saves the cursor's arithmetic.  v[] has the
+   buffers of the operands that are numbers. */
+static int64_t map_whole_rows(const PointwisePlan *p, const Cursor *w,
+                              char buf[][NC_BLOCK * 8], void *v[], int64_t n) {
+  const TensorIter *k = p->k;
+  const int64_t rows = nc_min(k->size[1] - w->index[1], n / k->size[0]);
+  const void *repeated[NC_MAXIN] = { NULL };
+  char *x[NC_MAXIN];
+  int64_t step[NC_MAXIN];
+  if (p->copies || w->index[0] != 0 || rows < 2 || k->size[0] > p->widest)
     return 0;
-  nc_kernels()->row[size == 8].copy_rows(
-      (char *)k->p[0] + nc_cursor_offset(w, 0) * size, k->step[0][1],
-      (char *)k->p[1] + nc_cursor_offset(w, 1) * size, k->step[1][1], rows,
-      k->size[0]);
+  for (int j = 0; j < k->nargs; j++) {
+    const int64_t size = nc_dtypesize(k->type[j]);
+    x[j] = (char *)k->p[j] + nc_cursor_offset(w, j) * size;
+    step[j] = k->step[j][1] * size;
+  }
+  for (int64_t r = 0; r < rows; r++) {
+    for (int j = 0; j < k->nargs; j++) {
+      if (k->p[j] == NULL) continue;
+      v[j] = row_operand(p, j, x[j], buf[j], &repeated[j], k->size[0]);
+      x[j] += step[j];
+    }
+    call_kernel(p, k->size[0], v);
+  }
   return rows * k->size[0];
 }
 
@@ -330,12 +324,14 @@ static void map_rows(void *ctx, int64_t begin, int64_t end) {
   const TensorIter *k = p->k;
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   const void *repeated[NC_MAXIN] = { NULL };
-  void *v[NC_MAXIN] = { NULL };
+  void *v[NC_MAXIN];
   Cursor w;
   fill_numbers(p, buf, NC_BLOCK);
+  for (int j = 0; j < NC_MAXIN; j++) v[j] = buf[j];
   nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin, n; i < end; i += n) {
-    if ((n = copy_rows(p, &w, end - i)) > 0) {
+    if ((n = copy_rows(p, &w, end - i)) > 0 ||
+        (n = map_whole_rows(p, &w, buf, v, end - i)) > 0) {
       nc_cursor_advance(&w, n);
       continue;
     }
@@ -343,8 +339,8 @@ static void map_rows(void *ctx, int64_t begin, int64_t end) {
     for (int j = 0; j < k->nargs; j++) {
       const int64_t size = nc_dtypesize(k->type[j]);
       char *x = (char *)k->p[j] + nc_cursor_offset(&w, j) * size;
-      if (k->p[j] == NULL) v[j] = buf[j];
-      else if (p->copies && j == 1 && !p->in_rows[1])
+      if (k->p[j] == NULL) continue;
+      if (p->copies && j == 1 && !p->in_rows[1])
         p->convert[1](v[0], x, k->step[1][0], n);
       else v[j] = row_operand(p, j, x, buf[j], &repeated[j], n);
     }
@@ -370,9 +366,13 @@ static NC_NOINLINE void run_small_numbers(const TensorIter *k, KernelType c) {
    dtype that a kernel can use in place.  Returns 0 for another loop. */
 static int run_small(const TensorIter *k, OpKind kind) {
   const KernelType c = nc_kernel_type(k->common_dtype);
-  if (!k->uniform || k->n > (k->numbers ? NC_BLOCK : GRAIN) || k->grad_index ||
-      k->common_dtype != nc_kernel_dtype(c) || kind == CHOOSE_OP)
+  if (!k->uniform || k->n > (k->numbers ? NC_BLOCK : GRAIN) || k->grad_index)
     return 0;
+  if (k->op == OP_clone && !k->numbers) {
+    memmove(k->p[0], k->p[1], (size_t)(k->n * nc_dtypesize(k->type[0])));
+    return 1;
+  }
+  if (k->common_dtype != nc_kernel_dtype(c) || kind == CHOOSE_OP) return 0;
   if (k->numbers) run_small_numbers(k, c);
   else nc_kernels()->pointwise[k->op][c](k->n, k->p, k->par);
   return 1;
@@ -382,43 +382,27 @@ static NC_NOINLINE int run_reduction(const TensorIter *k) {
   return nc_cpu_reduce(k);
 }
 
-/* Is it the zeroing of dense memory? */
-static int is_zeroing(const TensorIter *k) {
-  const Scalar v = k->number[1];
-  return k->op == OP_clone && k->grad_index == 0 && k->p[1] == NULL &&
-         k->nd <= 1 && (k->nd == 0 || k->step[0][0] == 1) &&
-         (v.kind == NC_FLOAT ? v.f == 0 && !signbit(v.f) : v.i == 0);
-}
-
-static void zero_range(void *ctx, int64_t begin, int64_t end) {
-  const TensorIter *k = ctx;
-  const int64_t size = nc_dtypesize(k->type[0]);
-  memset((char *)k->p[0] + begin * size, 0, (size_t)((end - begin) * size));
-}
-
-/* The loop that works on dense halves without a conversion, or NULL. */
-static PointwiseKernel half_pair(const TensorIter *k) {
-  const DType t = k->common_dtype;
-  if (!k->uniform || k->numbers || k->grad_index || k->nd > 1 ||
-      (t != DT_f16 && t != DT_bf16))
-    return NULL;
-  return nc_kernels()->half_pair[k->op][t == DT_bf16];
+/* The loop that works on dense elements as they are stored, or NULL. */
+static PointwiseKernel stored_loop(const TensorIter *k) {
+  if (!k->uniform || k->numbers || k->grad_index || k->nd > 1) return NULL;
+  return nc_kernels()->stored[k->op][k->common_dtype];
 }
 
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
-  const PointwiseKernel halves = half_pair(k);
+  const PointwiseKernel stored = stored_loop(k);
   const int transposed = nc_cpu_transposed_operand(k);
   PointwisePlan p;
   void (*map)(void *, int64_t, int64_t);
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   if (nc_cpu_isrepeat(k)) return nc_cpu_repeat(k);
   if (transposed) return nc_cpu_run_transposed(k, transposed, run_pointwise);
-  if (is_zeroing(k)) return nc_parallel(k->n, 8 * GRAIN, zero_range, (void *)k);
+  if (nc_cpu_isfilling(k)) return nc_cpu_fill(k);
   make_plan(&p, k);
-  if (halves) {
-    p.f = halves;
+  if (stored) {
+    p.f = stored;
     p.direct = 1;
-    for (int j = 0; j < k->nargs; j++) p.size[j] = 2;
+    for (int j = 0; j < k->nargs; j++)
+      p.size[j] = nc_dtypesize(k->common_dtype);
   }
   if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
   map = p.direct ? map_dense : p.rows ? map_rows : map_blocks;
@@ -444,8 +428,21 @@ int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
 /*
 ** The device
 */
+/* Copies halves as the bits that they are: a conversion to float32 and back
+   would change those of a nan. */
+static int copies_halves(const TensorIter *k) {
+  const DType t = k->type[0];
+  return k->op == OP_clone && k->grad_index == 0 && k->p[1] != NULL &&
+         k->type[1] == t && (t == DT_f16 || t == DT_bf16);
+}
+
 int nc_cpu_run(const TensorIter *k) {
   const OpKind kind = nc_opinfo[k->op].kind;
+  if (copies_halves(k)) {
+    TensorIter bits = *k;
+    bits.type[0] = bits.type[1] = bits.common_dtype = DT_i16;
+    return nc_cpu_run(&bits);
+  }
   if (kind == REDUCE_OP && k->grad_index == 0) return run_reduction(k);
   return run_small(k, kind) ? NC_OK : run_pointwise(k);
 }

@@ -22,6 +22,10 @@ OPTIONAL_REQUESTS(X)
 int nc_cpu_reduce(const TensorIter *k);   /* run, of a reduction (reduce.c) */
 int nc_cpu_softmax(const DimCall *c); /* softmax, log_softmax (softmax.c) */
 int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
+/* var, std or logsumexp of n <= NC_PIECE elements, float32 or float64
+   (dim_op.c). */
+double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
+                          double correction);
 
 /* A copy whose operand is dense along another dimension than its result
    (transpose_copy.c): whether k is one; and running it. */
@@ -39,9 +43,18 @@ int nc_cpu_run_transposed(const TensorIter *k, int j,
 int nc_cpu_isrepeat(const TensorIter *k);
 int nc_cpu_repeat(const TensorIter *k);
 
+/* A copy of one number into dense memory (fill.c). */
+int nc_cpu_isfilling(const TensorIter *k);
+int nc_cpu_fill(const TensorIter *k);
+
 /* y = x, n elements of `size' bytes; steps are in bytes (rearrange.c). */
 void nc_copy_strided(void *y, int64_t ystep, const void *x, int64_t xstep,
                      int64_t n, int64_t size);
+
+/* y = `rows' rows of x of `bytes' bytes each, which begin ystep and xstep bytes
+   apart. */
+void nc_copy_rows(void *y, int64_t ystep, const void *x, int64_t xstep,
+                  int64_t rows, int64_t bytes);
 
 /* For a request that computes in another type (cpu.c).  *out = y, if it has
    the type, or a new tensor; after status r nc_cpu_store_result copies it to y

@@ -8,8 +8,9 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define GRAIN 32768 /* elements that are worth a thread */
-#define PIECE 65536 /* elements between two looks at nc_interrupted */
+#define GRAIN 32768   /* elements that are worth a thread */
+#define PIECE 65536   /* elements between two looks at nc_interrupted */
+#define SHORT_ROW 512 /* bytes of a row that is cheap to read again */
 
 void nc_copy_strided(void *to, int64_t ystep, const void *from, int64_t xstep,
                      int64_t n, int64_t size) {
@@ -30,6 +31,25 @@ void nc_copy_strided(void *to, int64_t ystep, const void *from, int64_t xstep,
   else switch (size) {
       CASE(1) CASE(2) CASE(4) CASE(8)
     }
+#undef CASE
+}
+
+void nc_copy_rows(void *to, int64_t ystep, const void *from, int64_t xstep,
+                  int64_t rows, int64_t bytes) {
+  char *y = to;
+  const char *x = from;
+#define CASE(n)                                                       \
+  case n:                                                             \
+    for (; rows > 0; rows--, y += ystep, x += xstep) memcpy(y, x, n); \
+    break;
+  /* clang-format off */
+  switch (bytes) {
+    CASE(2) CASE(4) CASE(6) CASE(8) CASE(12) CASE(16) CASE(24) CASE(32)
+    default:
+      for (; rows > 0; rows--, y += ystep, x += xstep)
+        memcpy(y, x, (size_t)bytes);
+  }
+  /* clang-format on */
 #undef CASE
 }
 
@@ -142,6 +162,16 @@ static int64_t row_bytes(const CatCall *c, const Tensor *t) {
 static void cat_rows(void *ctx, int64_t begin, int64_t end) {
   const CatCall *c = ctx;
   const int64_t bytes = row_bytes(c, c->y);
+  if (bytes <= SHORT_ROW) {
+    char *y = (char *)nc_data(c->y) + begin * bytes;
+    for (int k = 0; k < c->n; k++) {
+      const int64_t n = row_bytes(c, c->x[k]);
+      nc_copy_rows(y, bytes, (char *)nc_data(c->x[k]) + begin * n, n,
+                   end - begin, n);
+      y += n;
+    }
+    return;
+  }
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     char *y = (char *)nc_data(c->y) + i * bytes;
     for (int k = 0; k < c->n; k++) {

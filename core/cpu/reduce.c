@@ -243,19 +243,50 @@ static void choose_pieces(ReducePlan *f) {
   if (f->npieces == 1) f->piece = f->count;
 }
 
+/* Is it the greatest (1) or least (-1) element?  any and all are that of
+   bytes. */
+static int extreme_of(const TensorIter *k) {
+  const int bytes = k->type[1] == DT_b8 || k->type[1] == DT_u8;
+  return k->op == OP_amax || (k->op == OP_any && bytes)   ? 1
+         : k->op == OP_amin || (k->op == OP_all && bytes) ? -1
+                                                          : 0;
+}
+
+/* The finish of `any' whose accumulators are the greatest bytes. */
+static void finish_any(void *acc, int64_t n, int64_t count,
+                       const double par[2]) {
+  int64_t *a = acc;
+  (void)count, (void)par;
+  for (int64_t i = 0; i < n; i++) a[i] = a[i] != 0;
+}
+
 /* Takes a loop for elements as they are stored, if there is one. */
 static void choose_along(ReducePlan *f, ReduceKernel *own) {
   const TensorIter *k = f->k;
   const Kernels *kernels = nc_kernels();
   const AlongKernel *of = NULL;
+  const int extreme = extreme_of(k);
   if (k->op == OP_sum || k->op == OP_mean) of = kernels->sum;
-  if (k->op == OP_amax) of = kernels->amax;
-  if (k->op == OP_amin) of = kernels->amin;
+  if (extreme) of = extreme > 0 ? kernels->amax : kernels->amin;
   if (of == NULL || is_across(f)) return;
   if (of[k->type[1]] && (k->nfold == 0 || k->step[1][f->inner] == 1)) {
     own->along = of[k->type[1]];
     f->direct = 1;
   } else if (f->c == CT_f32 && of[DT_f32]) own->along = of[DT_f32];
+}
+
+/* The same for results that advance together; else elements of the type of
+   computation are used in place. */
+static void choose_across(ReducePlan *f, ReduceKernel *own) {
+  const TensorIter *k = f->k;
+  const Kernels *kernels = nc_kernels();
+  const int extreme = extreme_of(k);
+  const AcrossKernel *of =
+      extreme > 0 ? kernels->amax_across : kernels->amin_across;
+  if (f->inner == 0 || k->step[1][0] != 1 || !is_across(f)) return;
+  if (extreme && of[k->type[1]]) own->across = of[k->type[1]];
+  else if (k->type[1] != nc_kernel_dtype(f->c)) return;
+  f->load = NULL;
 }
 
 /* The results that are worth a task.  Those that advance together are not cut:
@@ -288,8 +319,8 @@ int nc_cpu_reduce(const TensorIter *k) {
   f.direct = k->type[1] == nc_kernel_dtype(c) &&
              (k->nfold == 0 || k->step[1][f.inner] == 1);
   if (!is_few(&f)) choose_along(&f, &own);
-  if (k->type[1] == nc_kernel_dtype(c) && f.inner && k->step[1][0] == 1)
-    f.load = is_across(&f) ? NULL : f.load;
+  choose_across(&f, &own);
+  if (k->op == OP_any && extreme_of(k)) own.finish = finish_any;
   choose_pieces(&f);
   if (f.npieces > 1) return reduce_pieces(&f);
   grain = grain_of(&f);

@@ -155,6 +155,7 @@ static const LapackPlan plans[] = {
   PLAN(lu, 1, 0, 0)
   PLAN(cholesky, 1, 1, 0)
   PLAN(lusolve, 3, 0, 0)
+  PLAN(luinverse, 2, 1, 0)
   PLAN(trisolve, 2, 0, 0)
   PLAN(lstsq, 2, 0, 1)
   PLAN(qr, 1, 0, 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** linalg.c - LU, Cholesky, solving with their factors, least squares, by
-** LAPACK: getrf, potrf, getrs, trsm, gelsd.  See lapack_batch.h for the layout
+** LAPACK: getrf, potrf, getrs, getri, trsm, gelsd.  See lapack_batch.h for the layout
 ** of matrices.  bindings/lib/linalg/ composes torch.linalg's functions of them.
 */
 #include <math.h>
@@ -164,6 +164,29 @@ void nc_plan_lusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->one = lusolve;
   if (j->flag[0] == 'N' && j->other > 0 && j->other <= MOST_SIDES)
     go_by_groups(j, (int64_t)j->n * (j->n + j->other), lusolve_group);
+}
+
+/* getri takes two thirds of the time of solving for the columns of the
+   identity. */
+static void luinverse(const LapackJob *j, int64_t i, char *work) {
+  char *y = at(j, 0, i);
+  const int64_t n = j->n;
+  if (n == 0) return;
+  if (has_nan(y, n * n, j->bytes)) set_nan(y, n * n, j->bytes);
+  else
+    j->l->getri(&j->n, y, &j->n, at(j, 1, i), work, &j->lwork, &j->info[i]);
+}
+
+void nc_plan_luinverse(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
+  enum { BLOCK = 64 }; /* columns, of which LAPACK needs a copy */
+  Tensor *x = c->arg[0].t, *p = c->arg[1].t;
+  w->status = check_pivots(j, x, p);
+  nc_lapack_operand(w, j, 1, p);
+  if (w->status != NC_OK) return;
+  out[0] = nc_lapack_copy(w, j, 0, x);
+  j->lwork = j->n * BLOCK;
+  j->need = round_up((int64_t)j->lwork * j->bytes);
+  j->one = luinverse;
 }
 
 static void trisolve(const LapackJob *j, int64_t i, char *work) {

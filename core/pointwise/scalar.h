@@ -20,6 +20,10 @@
 #else
 #include "core/pointwise/vecmath.h"    /* SIMD forms of exp and the like */
 #include <tgmath.h>
+#if defined(NC_OWN_VECTORS)
+#undef exp
+#define exp(x) _Generic((x), float: nc_expf, default: nc_exp)(x)
+#endif
 #define SCALAR static inline
 #define raised(a, b) pow(a, b)
 #endif
@@ -52,6 +56,8 @@
 #define truncdiv(a, b)  NAME(truncdiv)(a, b)
 #define modulo(a, b)    NAME(modulo)(a, b)
 #define remain(a, b)    NAME(remain)(a, b)
+#undef nextafter
+#define nextafter(a, b) NAME(next)(a, b)
 #define bnot(x)         NAME(bnot)(x)
 #define band(a, b)      NAME(band)(a, b)
 #define bor(a, b)       NAME(bor)(a, b)
@@ -191,6 +197,26 @@ SCALAR bf16_s bf16_fromfloat(float v) {
   return r;
 #endif
 }
+
+/*
+** The next number after a towards b, by bits: without branches, so that a loop
+** over it is vector code.
+*/
+#define NEXT(t, real, bits)                                  \
+  SCALAR real next_##t(real a, real b) {                     \
+    const bits sign = (bits)1 << (8 * sizeof(bits) - 1);     \
+    bits u;                                                  \
+    real y;                                                  \
+    memcpy(&u, &a, sizeof u);                                \
+    u += (a < b) == (a > 0) ? 1 : (bits)-1;                  \
+    u = a == 0 ? (b < 0 ? sign : 0) + 1 : u;                 \
+    memcpy(&y, &u, sizeof u);                                \
+    y = a == b ? b : y;                                      \
+    return a != a || b != b ? a + b : y;                     \
+  }
+NEXT(f32, float, uint32_t)
+NEXT(f64, double, uint64_t)
+#undef NEXT
 
 /*
 ** A float to an integer: truncated and clamped to the range of the type; nan

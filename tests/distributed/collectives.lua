@@ -227,6 +227,8 @@ else
 end
 
 assert(dist.get_world_size(dist.group.WORLD) == size)
+same(dist.all_reduce(nacre.ones(2), {group = dist.group.WORLD}),
+     nacre.full({2}, size * 1.0), "group.WORLD")
 local backwards = {}
 for r = size - 1, 0, -1 do backwards[#backwards + 1] = r end
 local reversed = dist.split_group(nil, {backwards})

@@ -11,7 +11,7 @@ MAKERS = {
     ".lua": [("fail", 2)],
 }
 # Those of tables: of files of other programs, of libraries.
-TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|'
+TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|git lfs|'
                             r'bunzip2|unxz|unzstd|nacre|convert)[^"]*")',
           "core/io/zip.c": '("install [^"]*")',
           "bindings/io/libpng.c": '("install [^"]*")'}

@@ -188,13 +188,14 @@ local function checksingular(op, info)
 end
 
 local solve
--- gB = A^-T g, gA = -gB X'.
+-- gB = A^-T g, gA = -gB X'. If it inverts, B is the identity.
 local Solve = Function {
   name = "solve",
-  forward = function(ctx, A, B, op)
+  forward = function(ctx, A, B, op, inverts)
     local LU, pivots, info = nacre._lapack_lu(T(A))
     checksingular(op, info)
-    local X = T(nacre._lapack_lusolve(LU, pivots, T(B)))
+    local X = T(inverts and nacre._lapack_luinverse(LU, pivots) or
+                nacre._lapack_lusolve(LU, pivots, T(B)))
     ctx.LU, ctx.pivots, ctx.op = LU, pivots, op
     ctx:save_for_backward(A, X)
     return X
@@ -206,7 +207,7 @@ local Solve = Function {
     return ctx.needs_input_grad[1] and -gB:matmul(T(X)) or nil, gB
   end,
 }
-function solve(A, B, op) return Solve(A, B, op) end
+function solve(A, B, op, inverts) return Solve(A, B, op, inverts) end
 
 -- True if B is a vector for each matrix of A.
 local function isvector(A, B)
@@ -239,7 +240,12 @@ function(A, B, left)
   return vector and X:squeeze(-1) or X
 end)
 
-local function inverse(A, op) return solve(A, eye(A), op or "inv") end
+-- Smaller matrices are solved by loops of our own, many at once.
+local SMALL = 32
+
+local function inverse(A, op)
+  return solve(A, eye(A), op or "inv", A:size(-1) > SMALL)
+end
 
 define("inv", "A:tensor", "inverse of a square matrix; fails if it is singular",
 function(A)

@@ -68,9 +68,17 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define MULADD(a, b, c) ((a) * (b) + (c))
 #endif
 
+#if defined(NC_OWN_VECTORS)
+#pragma push_macro("sqrt")
+#undef sqrt
+#define sqrt(x) _Generic((x), float : sqrtf, default : nc_sqrt)(x)
+#endif
 #define GENERIC "core/pointwise/op_functions.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
+#if defined(NC_OWN_VECTORS)
+#pragma pop_macro("sqrt")
+#endif
 #define GENERIC "core/cpu/kernels/pointwise.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -88,6 +96,7 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #undef GENERIC
 #include "core/cpu/kernels/halves.inc"
 #include "core/cpu/kernels/half_pairs.inc"
+#include "core/cpu/kernels/short_ints.inc"
 #define GENERIC "core/cpu/kernels/convert.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
@@ -129,8 +138,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define W TILE_V_f32
 #define FMA TILE_FMA_f32
 #define SPREAD TILE_SPREAD_f32
-#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/small_product.inc"
+#include "core/cpu/kernels/tile.inc"
 #undef S
 #undef NAME
 #define S double
@@ -140,8 +149,8 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define W TILE_V_f64
 #define FMA TILE_FMA_f64
 #define SPREAD TILE_SPREAD_f64
-#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/small_product.inc"
+#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
@@ -191,11 +200,11 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define POINTWISE_NUMERIC ALLTYPES
 #define POINTWISE_NO_BOOL ALLTYPES
 #define POINTWISE_BOOL_AS_INT ALLTYPES
-#define POINTWISE_DIVISION(op)                                \
-  {                                                           \
-    [CT_u8] = divide_##op##_u8, [CT_i32] = divide_##op##_i32, \
-    [CT_i64] = divide_##op##_i64, [CT_f32] = map_##op##_f32,  \
-    [CT_f64] = map_##op##_f64                                 \
+#define POINTWISE_DIVISION(op)                                       \
+  {                                                                  \
+    [CT_u8] = divide_##op##_u8, [CT_i32] = divide_##op##_i32,        \
+    [CT_i64] = divide_##op##_i64, [CT_f32] = REAL_DIVISION(op, f32), \
+    [CT_f64] = REAL_DIVISION(op, f64)                                \
   }
 #define POINTWISE_INT_OR_BOOL INTTYPES
 #define POINTWISE_INTEGER INTTYPES
@@ -219,11 +228,16 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define REDUCTIONS_COUNT ALL_REDUCTIONS
 #define REDUCTIONS_FLOAT_ONLY FLT_REDUCTIONS
 
-#define EXTREMES(f)                                             \
-  {                                                             \
-    [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16,     \
-    [DT_i32] = f##_i32, [DT_f32] = f##_f32, [DT_f16] = f##_f16, \
-    [DT_bf16] = f##_bf16                                        \
+#define EXTREMES(f)                                                           \
+  {                                                                           \
+    [DT_b8] = f##_u8, [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16, \
+    [DT_i32] = f##_i32, [DT_i64] = f##_i64, [DT_f32] = f##_f32,               \
+    [DT_f16] = f##_f16, [DT_bf16] = f##_bf16                                  \
+  }
+#define EXTREMES_ACROSS(f)                                                     \
+  {                                                                            \
+    [DT_b8] = f##_across_u8, [DT_u8] = f##_across_u8, [DT_i8] = f##_across_i8, \
+    [DT_i16] = f##_across_i16, [DT_i32] = f##_across_i32                       \
   }
 #if defined(DOUBLES)
 #define SUMS \
@@ -321,7 +335,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #define REDUCE(op, ...) [OP_##op] = { GRADS(op, d0) },
 #include "core/ops.def"
   },
-  .half_pair = ALL_HALF_PAIRS,
+  .stored = { SHORT_LOOPS HALF_LOOPS },
   .reduce = {
 #define REDUCE(op, class, ...) [OP_##op] = REDUCTIONS_##class(op),
 #include "core/ops.def"
@@ -329,6 +343,8 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .sum = SUMS,
   .amax = EXTREMES(greatest),
   .amin = EXTREMES(least),
+  .amax_across = EXTREMES_ACROSS(greatest),
+  .amin_across = EXTREMES_ACROSS(least),
   .index_offsets = index_offsets,
   .index_reduce = { DTYPES(INDEX_REDUCTIONS) },
   .load = LOADS,

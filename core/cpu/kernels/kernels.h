@@ -51,6 +51,10 @@ typedef struct ReduceKernel {
 typedef void (*AlongKernel)(void *acc, const void *x, int64_t n,
                             const double par[2]);
 
+/* The same of `across', of amax and amin of integers. */
+typedef void (*AcrossKernel)(void *acc, const void *x, int64_t step,
+                             int64_t rows, int64_t n, const double par[2]);
+
 /* Converts: loads are dst[i] = src[i * step], stores dst[i * step] = src[i]. */
 typedef void (*ConvertKernel)(void *dst, const void *src, int64_t step,
                               int64_t n);
@@ -297,10 +301,12 @@ typedef struct Kernels {
   int tile_bytes, tile_rows;                  /* see TileKernel */
   PointwiseKernel pointwise[OP_COUNT][CT_COUNT];
   PointwiseKernel pointwise_grad[OP_COUNT][3][2]; /* of operand; f32, f64 */
-  PointwiseKernel half_pair[OP_COUNT][2];     /* float16, bfloat16; or NULL */
+  /* on elements of 8 or 16 bits as they are stored; or NULL */
+  PointwiseKernel stored[OP_COUNT][DT_COUNT];
   ReduceKernel reduce[OP_COUNT][CT_COUNT];
   /* or NULL: `along' of reduce does it, after a conversion */
   AlongKernel sum[DT_COUNT], amax[DT_COUNT], amin[DT_COUNT];
+  AcrossKernel amax_across[DT_COUNT], amin_across[DT_COUNT];
   IndexOffsetsKernel index_offsets;
   IndexReduceKernel index_reduce[DT_COUNT][INDEX_MIN + 1]; /* of IndexReduce */
   ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */

@@ -17,6 +17,8 @@ typedef const char *Flag;
   X(getrf, (Int m, Int n, void *a, Int lda, int *ipiv, int *info))            \
   X(getrs, (Flag trans, Int n, Int nrhs, const void *a, Int lda, Int ipiv,    \
             void *b, Int ldb, int *info, size_t))                             \
+  X(getri, (Int n, void *a, Int lda, Int ipiv, void *work, Int lwork,         \
+            int *info))                                                       \
   X(potrf, (Flag uplo, Int n, void *a, Int lda, int *info, size_t))           \
   X(geqrf, (Int m, Int n, void *a, Int lda, void *tau, void *work, Int lwork, \
             int *info))                                                       \
