@@ -31,8 +31,11 @@ function session_commands.gc()
 end
 
 function session_commands.reset(shell)
-  say(("%d variables removed, %s\n"):format(#shell.userglobals(),
-      require "nacre.variables".released(shell.remove_variables)))
+  local count
+  local freed = require "nacre.variables".released(function()
+    count = shell.remove_variables()
+  end)
+  say(("%d variables removed, %s\n"):format(count, freed))
 end
 
 function session_commands.mem()

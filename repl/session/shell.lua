@@ -42,13 +42,16 @@ function shell.userglobals()
   return names
 end
 
--- Removes the user's variables; the initial globals have their values again.
+-- Removes the user's variables and gives the initial globals their values back.
+-- Returns how many were removed.
 function shell.remove_variables()
-  for _, name in ipairs(shell.userglobals()) do rawset(_G, name, nil) end
+  local names = shell.userglobals()
+  for _, name in ipairs(names) do rawset(_G, name, nil) end
   for name, v in next, builtin do
     if v ~= RESULT then rawset(_G, name, v) end
   end
   shell.forget()
+  return #names
 end
 
 local function error_stream()
