@@ -5,8 +5,7 @@
 
 local nan <const>, inf <const> = 0 / 0, math.huge
 
--- The gradients of the sum of f of tensors with the elements in `lists', as
--- text.
+-- The gradients of the sum of f of tensors with the elements in `lists'.
 local function gradients(f, lists, dtype)
   local given, out = {}, {}
   for k, list in ipairs(lists) do
@@ -54,4 +53,38 @@ check("0 0 1 0 1 0 0", nacre.relu6, {-1, 0, 1, 6, nan, inf, -inf})
 check("0 0 1 0 1 0 0", nacre.hardtanh, {-2, -1, 0, 1, nan, inf, -inf})
 -- it is x - 1 that is 0 at -inf
 assert(gradients(nacre.selu, {{-inf}}, "float64") == "0")
+-- there are second derivatives, too
+for _, f in ipairs {function(x) return x:clamp(-1, 1) end,
+                    function(x) return x:clamp {min = -1} end,
+                    function(x, y) return x:clamp(y, x + 1) end,
+                    nacre.maximum, nacre.minimum, nacre.relu, nacre.relu6,
+                    nacre.selu, nacre.hardtanh} do
+  local function square(x, y) return f(x, y) * f(x, y) end
+  local x = nacre.tensor({-1.5, -0.3, 0.4}, {dtype = "float64"})
+  local y = nacre.tensor({-1.1, 0.2, 0.1}, {dtype = "float64"})
+  assert(nacre.autograd.gradgradcheck(square, {x:requires_grad_(),
+                                               y:requires_grad_()}))
+end
+-- The gradient of a function of a symmetric matrix is symmetric: here it is 0,
+-- since rows of an orthogonal matrix have the norm 1.
+do
+  local A = nacre.tensor({{2, 1, 0.5}, {1, 3, -0.3}, {0.5, -0.3, 1}},
+                         {dtype = "float64"}):requires_grad_()
+  local _, V = nacre.linalg.eigh(A)
+  local rows = nacre.tensor({{1.0}, {2}, {5}}, {dtype = "float64"})
+  local g = nacre.autograd.grad((V * V * rows):sum(), A, {create_graph = true})
+  assert(g:abs():max():item() < 1e-13, tostring(g))
+end
+-- and what full_matrices adds to U and Vh changes no other gradient
+for _, size in ipairs {{2, 4}, {4, 2}} do
+  nacre.manual_seed(1)
+  local A = nacre.randn(size[1], size[2], {dtype = "float64"}):requires_grad_()
+  local function gradient(full)
+    local U, S, Vh = nacre.linalg.svd(A, full)
+    U, Vh = U:narrow(-1, 1, 2), Vh:narrow(-2, 1, 2)
+    return nacre.autograd.grad((U * U * 3):cumsum(1):sum() + S:sum() +
+                               (Vh * Vh):cumsum(2):sum(), A)
+  end
+  assert(gradient(true):allclose(gradient(false), 1e-10))
+end
 print("grad_at_corners: passed")
