@@ -2,7 +2,8 @@
 /*
 ** linalg.c - LU, Cholesky, solving with their factors, least squares, by
 ** LAPACK: getrf, potrf, getrs, getri, trsm, gelsd.  See lapack_batch.h for the
-** layout of matrices.  bindings/lib/linalg/ composes torch.linalg's functions of them.
+** layout of matrices.  bindings/lib/linalg/ composes the functions of
+** torch.linalg of them.
 */
 #include <math.h>
 #include <string.h>
