@@ -308,8 +308,8 @@ typedef struct AttentionBackwardCall {
 ** element.  A step `along' lines is not op, but as said there.
 **
 ** An operand that lies row by row and has as many elements as the results, of
-** which the same is true, is read in that order, in whatever shape.  That, steps
-** along lines and operands of_lines are in code for the CPU alone, as of now.
+** which the same is true, is read in that order, in whatever shape.  That,
+** steps along lines and operands of_lines are in code for the CPU alone.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */

@@ -214,7 +214,8 @@ static int64_t bytes_of(Tensor *const t[], int n) {
   return bytes;
 }
 
-/* *t = a tensor of that shape and the memory of x, whose values nobody reads. */
+/* *t = a tensor of that shape and of the memory of x; nobody reads its
+   values. */
 static int shape_of(Tensor **t, Tensor *x, const ValueInfo *shape) {
   TRY(nc_alias(t, x));
   (*t)->nd = shape->nd;

@@ -169,11 +169,10 @@ def test_session():
         "if rank == 1 then error 'bad luck' end dist.all_reduce(x) x:sum():item()\n"
         "x:fill_(1) dist.all_reduce(x)[1]\n"
         "nacre.cuda.set_device(rank) dist.info().gpu\n")
-    for word in (r"\[0,1\] 2\.0", r"\[0\]\s+error: .*rank 1 \(\S+\) failed while "
-                 r"all_reduce #\d waited for it: bad luck",
-                 r"\[1\] error: bad luck"):
+    for word in (r"\[0\]\s+error: .*rank 1 \(\S+\) failed while all_reduce #\d "
+                 "waited for it: bad luck", r"\[1\] error: bad luck"):
         assert re.search(word, text), f"no {word!r} in\n{text}"
-    assert text.count("[0,1] 2.0") == 2 and "[0,1] nccl" in text, text
+    assert text.count("[0,1] 2.0") == 2 and '[0,1] "nccl"' in text, text
 
 
 def test_session_interrupt():
@@ -184,8 +183,7 @@ def test_session_interrupt():
             f"if rank == 1 then io.open('{mark}', 'w'):close() while true do end "
             "end dist.all_reduce(x) x:sum():item()\n", mark,
             "x:fill_(1) dist.all_reduce(x)[1]\n")
-    assert "interrupted: cuda:0 was waiting for other ranks" in text, text
-    assert "[0,1] 2.0" in text, text
+    assert "[0,1] interrupted" in text and "[0,1] 2.0" in text, text
 
 
 if __name__ == "__main__":
