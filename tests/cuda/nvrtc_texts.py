@@ -66,7 +66,9 @@ def ptx_of(nvrtc, text, names, contents):
 
 def wrong(text, ptx):
     """What is wrong with the PTX of a text, or None."""
-    for target in re.findall(r"call\.?\w*\s*(?:\([^)]*\),)?\s*(\w+)", ptx):
+    ptx = re.sub(r"//.*", "", ptx)      # "// callseq 3, 0"
+    for target in re.findall(r"\bcall(?:\.\w+)*\s*(?:\([^)]*\),)?\s*(\w+)",
+                             ptx):
         if "nc_" not in target:
             return "calls " + target
     if "double" not in text and "f64" not in text:
