@@ -278,6 +278,7 @@ local join_options = all.parse("join",
 function Parallel:join(...)
   local fn, by_all, enable, throws, optimizers =
     table.unpack(all.read("join", join_options, ...), 1, 5)
+  optimizers = joined_optimizers(optimizers)
   if not (enable and self._buckets) then return fn() end
   for name, m in self.module:named_modules() do
     if all.is_sync_batch_norm(m) then
@@ -285,8 +286,7 @@ function Parallel:join(...)
     end
   end
   local join = setmetatable({ddp = self, by_active = not by_all,
-                             throws = throws,
-                             optimizers = joined_optimizers(optimizers)}, Join)
+                             throws = throws, optimizers = optimizers}, Join)
   do
     local _ <close> = with(self, "_join", join)
     for i, opt in ipairs(join.optimizers) do
