@@ -6,8 +6,9 @@ nvrtc_texts.py NACRE LIBNVRTC [dtype ...]
 The program runs tests/cuda/cuda_fused.lua on the emulated device with the real
 NVRTC: what that makes cannot run there, but is kept in the cache on disk. The
 texts, which are in the files of the cache, are compiled once more for their
-PTX: it calls nothing but the larger special functions, and computes in double
-only if a tensor is of it.
+PTX: it calls nothing but the larger special functions and parts of NVIDIA's
+own, and computes in double only if a tensor is of it. Sines of large numbers
+are NVIDIA's, which multiply once in double.
 """
 import ctypes
 import os
@@ -24,6 +25,7 @@ STANDS_FOR = {"nvrtc_device.h": "cuda/device.h",
               "nvrtc_tensor.h": "core/tensor.h"}
 HEAD = struct.Struct("<16sQQQ")
 CUDA_MACHINE = 190
+SINES = re.compile(r"\b(?:sin|cos|tan|sinc)_\w*(?:f32|\()")
 
 
 def headers():
@@ -69,9 +71,9 @@ def wrong(text, ptx):
     ptx = re.sub(r"//.*", "", ptx)      # "// callseq 3, 0"
     for target in re.findall(r"\bcall(?:\.\w+)*\s*(?:\([^)]*\),)?\s*(\w+)",
                              ptx):
-        if "nc_" not in target:
+        if "nc_" not in target and not target.startswith("__internal_"):
             return "calls " + target
-    if "double" not in text and "f64" not in text:
+    if "double" not in text and "f64" not in text and not SINES.search(text):
         body = re.sub(r"\.func.*?\n}", "", ptx, flags=re.S)
         if ".f64" in body:
             return "computes in double"
@@ -113,7 +115,7 @@ def main(nacre, library, *dtypes):
             bad += 1
             print(why, text, sep="\n")
     print(len(found), "texts,", bad, "wrong")
-    sys.exit(bad > 0 or len(found) < (1 if dtypes else 100))
+    sys.exit(bad > 0 or not found)
 
 
 if __name__ == "__main__":
