@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-LIMIT = 300 if os.environ.get("NACRE_NIGHTLY") else 60  # seconds of a run
+LIMIT = 300 if os.environ.get("NACRE_NIGHTLY") else 150  # seconds of a run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
