@@ -290,6 +290,9 @@ def main():
     o = parser.parse_args()
     if ranks.launcher(o.mpi, 1) is None or not dist.is_gloo_available():
         return 77
+    if not hasattr(dist, "send_object_list"):
+        print("PyTorch 2.6 or later is needed")
+        return 77
     groups, cases = make_cases(o.seed, o.cases, o.ranks)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cases.lua")
