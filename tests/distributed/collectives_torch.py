@@ -291,7 +291,7 @@ def main():
     if ranks.launcher(o.mpi, 1) is None or not dist.is_gloo_available():
         return 77
     if not hasattr(dist, "send_object_list"):
-        print("PyTorch 2.6 or later is needed")
+        print("this PyTorch cannot send lists of objects")
         return 77
     groups, cases = make_cases(o.seed, o.cases, o.ranks)
     with tempfile.TemporaryDirectory() as folder:
