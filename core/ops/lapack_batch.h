@@ -38,8 +38,8 @@ struct LapackJob {
 /* Makes the results of an operation, out[], and fills in the job. */
 typedef void LapackMaker(Temps *w, LapackJob *j, const Call *c, Tensor *out[]);
 LapackMaker nc_plan_lu, nc_plan_cholesky, nc_plan_lusolve, nc_plan_luinverse,
-    nc_plan_trisolve, nc_plan_lstsq, nc_plan_qr, nc_plan_geqrf, nc_plan_orgqr, nc_plan_ormqr,
-    nc_plan_eig, nc_plan_eigh, nc_plan_svd;
+    nc_plan_trisolve, nc_plan_lstsq, nc_plan_qr, nc_plan_geqrf, nc_plan_orgqr,
+    nc_plan_ormqr, nc_plan_eig, nc_plan_eigh, nc_plan_svd;
 
 /* How an operation is run; the list is in lapack_batch.c. */
 typedef struct LapackPlan {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** linalg.c - LU, Cholesky, solving with their factors, least squares, by
-** LAPACK: getrf, potrf, getrs, getri, trsm, gelsd.  See lapack_batch.h for the layout
-** of matrices.  bindings/lib/linalg/ composes torch.linalg's functions of them.
+** linalg.c - LU, Cholesky, solving with their factors, inverses, least squares,
+** by LAPACK: getrf, potrf, getrs, getri, trsm, gelsd.  See lapack_batch.h for
+** the layout of matrices.  bindings/lib/linalg/ composes torch.linalg's
+** functions of them.
 */
 #include <math.h>
 #include <string.h>
@@ -173,8 +174,7 @@ static void luinverse(const LapackJob *j, int64_t i, char *work) {
   const int64_t n = j->n;
   if (n == 0) return;
   if (has_nan(y, n * n, j->bytes)) set_nan(y, n * n, j->bytes);
-  else
-    j->l->getri(&j->n, y, &j->n, at(j, 1, i), work, &j->lwork, &j->info[i]);
+  else j->l->getri(&j->n, y, &j->n, at(j, 1, i), work, &j->lwork, &j->info[i]);
 }
 
 void nc_plan_luinverse(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
