@@ -533,6 +533,7 @@ int nl_ordinal(lua_State *L, int i, const char *op);
 #define NL_STREAM "device:device=nil, priority:int=0 -> stream"
 #define NL_EVENT "enable_timing=false, blocking=false -> event"
 int nl_empty_cache(lua_State *L);             /* defaults.c */
+int nl_raw_kernel(lua_State *L);              /* cuda_kernels.c */
 int nl_newstream(lua_State *L);               /* cuda_streams.c */
 int nl_newevent(lua_State *L);
 int nl_withstream(lua_State *L);

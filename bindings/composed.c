@@ -162,6 +162,7 @@ int nl_load_modules(lua_State *L) {
                                       "nacre.collective_lists",
                                       "nacre.rank_messages",
                                       "nacre.sent_objects",
+                                      "nacre.comm_hooks",
                                       "nacre.gradient_buckets",
                                       "nacre.distributed_data_parallel",
                                       "nacre.sync_batch_norm",

@@ -245,6 +245,7 @@ static int totable(lua_State *L) {
   }
   nl_check(L, nc_elements(host, nl_checktensor(L, 1)));
   push_level(L, *host, 0, 0);
+  nl_check(L, nc_fail_lost(*host)); /* a mapped file that became shorter */
   return 1;
 }
 

@@ -322,6 +322,11 @@ const Bound nl_cuda[] = {
   { "manual_seed", manual_seed, NL_SEED,
     "seeds the random numbers: one generator serves every device", 1 },
   { "manual_seed_all", manual_seed_all, NL_SEED, "the same as manual_seed", 1 },
+  { "kernel", nl_raw_kernel, "source:text, name:text, ... -> function",
+    "a kernel of your own CUDA C++, compiled for the current device, which "
+    "k(grid, block, ...) launches with tensors as pointers; options of the "
+    "compiler follow as texts, or in a table",
+    1 },
   { "Stream", nl_newstream, NL_STREAM,
     "a new queue of work on a device, which runs beside the others; a lower "
     "priority number goes first",

@@ -220,6 +220,7 @@ static void push_part(lua_State *L, const FusionPart *p) {
   char shape[NC_TEXT];
   lua_createtable(L, 0, 10);
   nl_set_boolean(L, "fused", p->fused);
+  nl_set_boolean(L, "waiting", p->waiting);
   nl_set_boolean(L, "views", p->views);
   nl_set_integer(L, "operands", p->operands);
   nl_set_integer(L, "results", p->results);

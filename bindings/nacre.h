@@ -42,6 +42,9 @@ void nl_interrupt_python(void);
    state that uses it does so when it is closed; for a program that exits
    without. */
 void nl_end_python(lua_State *L);
+/* Writes what a rank has printed and is not yet shown: before the transport is
+   left, which may end the process. */
+void nl_end_rank_output(void);
 
 /* A lua_Alloc for many short-lived userdata; see lua_allocator.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);

@@ -2,7 +2,7 @@
 /*
 ** device_teams.h - collective operations between the devices of several
 ** processes, which an accelerator carries by itself (NCCL): a part of
-** devices.h, which includes it.  core/transport.h has the operations, Coll.
+** accelerator.h, which includes it.  core/transport.h has the operations, Coll.
 **
 ** A device team stands beside a Team of the transport, over which its members
 ** meet (base/device_teams.c).  Its operations run in a stream of its own, in

@@ -38,6 +38,8 @@ int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
 /* Part i as others see it; returns 0 if there is none. */
 typedef struct FusionPart {
   int fused;                  /* in one pass? */
+  int waiting;                /* but the device has no code for it now, so that
+                                 the operations run one by one */
   int views;                  /* are they views alone? */
   int nsteps;                 /* operations */
   const char *op[NC_FUSED_STEPS];

@@ -187,6 +187,7 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
 
 #include "core/operations.h"  /* operations on tensors */
 #include "core/devices.h"     /* devices, and requests to them */
+#include "core/accelerator.h" /* the devices of a plug-in */
 #include "core/autograd.h"    /* differentiation */
 #include "core/library.h"     /* shared libraries, opened at first use */
 #include "core/trace.h"       /* the trace of operations */

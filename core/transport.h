@@ -168,8 +168,9 @@ const Transport *nc_open_transport(void);   /* NULL: none is open */
 void nc_leave_transport(int status);
 
 /* Operations on tensors of device d, which needs no copies where its plug-in
-   can do them.  Announces c.  *taken = 0: nothing was started, the operands
-   must pass through the host.  *w = NULL: it is done.  The other functions are
+   can do them, or passes them through the host in parts.  Announces c.
+   *taken = 0: nothing was started, the operands must be copied to the host.
+   *w = NULL: it is done.  The other functions are
    those of the accelerator (device_teams.h). */
 struct Device;
 struct DeviceWork;

@@ -379,11 +379,9 @@ const Bound nl_collectives[] = {
   { NULL, NULL, NULL, NULL, 0 }
 };
 
-const luaL_Reg nl_distributed_internals[] = { { "gather", gather_blocks },
-                                              { "scatter", scatter_blocks },
-                                              { "all_to_all",
-                                                all_to_all_blocks },
-                                              { "after", nl_after_work },
-                                              { "deafen", nl_deafen_group },
-                                              { "tell", nl_tell_failure },
-                                              { NULL, NULL } };
+const luaL_Reg nl_distributed_internals[] = {
+  { "gather", gather_blocks },         { "scatter", scatter_blocks },
+  { "all_to_all", all_to_all_blocks }, { "after", nl_after_work },
+  { "deafen", nl_deafen_group },       { "tell", nl_tell_failure },
+  { "world_group", nl_world_group },   { NULL, NULL }
+};

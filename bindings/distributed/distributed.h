@@ -44,7 +44,12 @@ void nl_drop_flight(Flight *f);
 Flight *nl_push_work(lua_State *L, int i);
 int nl_after_work(lua_State *L);              /* works.c */
 
-int nl_deafen_group(lua_State *L);            /* process_group.c */
+/* Lets stdout be that of all ranks, of rank 0 only ("rank0"), or lines with the
+   rank before them ("prefix"); NULL: as the environment says. */
+int nl_rank_output(const Transport *t, const char *mode);
+
+int nl_world_group(lua_State *L);             /* process_group.c */
+int nl_deafen_group(lua_State *L);
 int nl_tell_failure(lua_State *L);
 
 #endif

@@ -14,6 +14,7 @@
 typedef struct Group {
   Team *team; /* NULL: this process is not in it */
   int destroyed;
+  int is_world; /* the name of what nil is, too; renew changes its team */
 } Group;
 
 static int initialized;
@@ -32,7 +33,7 @@ const Transport *nl_transport(lua_State *L, const char *op) {
 ** Groups
 */
 
-/* The group at index i; NULL for nil. [-0, +0, e] */
+/* The group at index i; NULL for that of all processes. [-0, +0, e] */
 static Group *to_group(lua_State *L, int i, const char *op) {
   Group *g;
   if (lua_isnoneornil(L, i)) return NULL;
@@ -42,7 +43,7 @@ static Group *to_group(lua_State *L, int i, const char *op) {
               "group must be one that new_group gave, not a %s",
               nl_typename(L, i));
   if (g->destroyed) nl_error(L, op, "the group was destroyed");
-  return g;
+  return g->is_world ? NULL : g;
 }
 
 Team *nl_team(lua_State *L, int i, const char *op) {
@@ -68,7 +69,8 @@ static int group_text(lua_State *L) {
   const Group *g = luaL_checkudata(L, 1, GROUP);
   const Transport *t = nc_open_transport();
   int rank, size;
-  if (g->destroyed || t == NULL) lua_pushliteral(L, "group (destroyed)");
+  if (g->is_world) lua_pushliteral(L, "group of all processes");
+  else if (g->destroyed || t == NULL) lua_pushliteral(L, "group (destroyed)");
   else if (g->team == NULL) lua_pushliteral(L, "group of other processes");
   else {
     t->place(g->team, &rank, &size);
@@ -78,14 +80,26 @@ static int group_text(lua_State *L) {
   return 1;
 }
 
-/* Pushes a group of the part of `of' that gives the same color. [-0, +1, e] */
-static int push_part(lua_State *L, Team *of, int color, int key,
-                     const char *op) {
+/* [-0, +1, m] */
+static Group *push_group(lua_State *L) {
   static const luaL_Reg events[] = { { "__tostring", group_text },
                                      { NULL, NULL } };
   Group *g = lua_newuserdatauv(L, sizeof *g, 0);
-  *g = (Group){ NULL, 0 };
+  *g = (Group){ .team = NULL };
   nl_set_metatable(L, GROUP, events);
+  return g;
+}
+
+/* world_group(): what nil means as a group */
+int nl_world_group(lua_State *L) {
+  push_group(L)->is_world = 1;
+  return 1;
+}
+
+/* Pushes a group of the part of `of' that gives the same color. [-0, +1, e] */
+static int push_part(lua_State *L, Team *of, int color, int key,
+                     const char *op) {
+  Group *g = push_group(L);
   nl_check_as(L, nl_transport(L, op)->split(&g->team, of, color, key), op);
   return 1;
 }
@@ -265,7 +279,8 @@ static void check_given(lua_State *L, int i, const char *name, int is) {
 
 static int refuse_backend(lua_State *L, const char *name) {
   nc_fail(NC_EVALUE, "backend must be auto, mpi or single, not '%s'", name);
-  nc_hint("init_process_group(): tensors travel over MPI");
+  nc_hint("init_process_group(): tensors travel over MPI, between GPUs by "
+          "NCCL");
   nl_check_as(L, NC_EVALUE, "init_process_group");
   return 0;
 }
@@ -280,7 +295,8 @@ static void check_method(lua_State *L, int i) {
   nl_check_as(L, NC_EVALUE, "init_process_group");
 }
 
-/* init_process_group(backend, timeout, check, init_method, world_size, rank) */
+/* init_process_group(backend, timeout, check, init_method, world_size, rank,
+   output) */
 static int init_process_group(lua_State *L) {
   static const char *const backends[] = { "auto", "single", "mpi", NULL };
   const char *op = "init_process_group";
@@ -299,6 +315,7 @@ static int init_process_group(lua_State *L) {
   nl_check_as(L, nc_transport(&t, (Backend)b), op);
   check_given(L, 5, "world_size", t->size);
   check_given(L, 6, "rank", t->rank);
+  nl_check_as(L, nl_rank_output(t, luaL_optstring(L, 7, NULL)), op);
   t->configure(&s);
   if (!initialized) share_cores(t);
   initialized = 1;
@@ -317,7 +334,7 @@ static int destroy_process_group(lua_State *L) {
     nc_free_device_teams(g->team);
     t->freeteam(g->team);
   }
-  *g = (Group){ NULL, 1 };
+  *g = (Group){ .destroyed = 1 };
   return 0;
 }
 
@@ -344,7 +361,8 @@ int nl_tell_failure(lua_State *L) {
 #define GROUP_ARG "group:any=nil"
 #define INIT                                                        \
   "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, " \
-  "init_method:text=nil, world_size:int=nil, rank:int=nil"
+  "init_method:text=nil, world_size:int=nil, rank:int=nil, "        \
+  "output:all|prefix|rank0=nil"
 
 const Bound nl_process_groups[] = {
   { "is_available", is_available, "-> boolean",
@@ -353,7 +371,7 @@ const Bound nl_process_groups[] = {
     "connects the processes that a launcher has started; one that was not "
     "launched is rank 0 of 1. timeout is the limit of every wait, in seconds; "
     "check compares what the ranks ask for; world_size and rank must be those "
-    "of the launcher",
+    "of the launcher; output says of which ranks print is seen",
     1 },
   { "is_initialized", is_initialized, "-> boolean",
     "was init_process_group called?", 1 },

@@ -73,7 +73,8 @@ void nl_drop_flight(Flight *f) {
 static const Device *carrier(const Tensor *t) {
   const Accelerator *a = nc_open_accelerator();
   const Device *d = nc_device(t);
-  return a && d->ordinal >= 0 && d == a->device[d->ordinal] ? d : nc_host();
+  const int i = d->ordinal;
+  return a && i >= 0 && i < a->count && d == a->device[i] ? d : nc_host();
 }
 
 /* *y = a dense tensor of d in the shape of t, with its elements unless it is
@@ -160,12 +161,15 @@ static int start_on_device(Flight *f, Coll *c, int *taken) {
 
 int nl_start_flight(Flight *f, Coll *c) {
   const Transport *t = nc_open_transport();
-  int taken;
+  int taken, r;
   if (orphans) free_orphans(t);
   f->kind = c->kind;
   TRY(start_on_device(f, c, &taken));
   if (taken) return NC_OK;
-  TRY(pass_through_host(f));
+  if ((r = pass_through_host(f)) != NC_OK) {
+    if (c->number) t->lose(c->team); /* the other ranks are in it */
+    return r;
+  }
   set_operands(f, c);
   return t->start(&f->w, c);
 }

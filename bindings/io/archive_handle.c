@@ -3,6 +3,8 @@
 ** archive_handle.c - archives as userdata, and the functions with which the
 ** program lists the tensors of a file and reads them one at a time.
 */
+#include <string.h>
+
 #include "bindings/io/tensor_files.h"
 
 #define ARCHIVE "nacre.archive"
@@ -30,6 +32,7 @@ static int open_archive(lua_State *L) {
   const Source from = { .path = luaL_checkstring(L, 1) };
   FileFormat f;
   Archive **a;
+  if (strcmp(from.path, "-") == 0 || nc_isstream(from.path)) return 0;
   nl_check_as(L, nc_formatof(&f, &from), "load");
   if (f != NC_NPY && nl_onetensor(f)) return 0;
   a = nl_new_archive(L);

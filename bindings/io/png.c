@@ -48,20 +48,28 @@ static void get_row(void *ctx, int64_t y, void *line) {
       else x16[x * k + c] = (uint16_t)y32[at];
 }
 
+/* Puts the path, unless it is NULL, before the text of an error. */
+static int with_path(int status, const char *path) {
+  char text[sizeof nc_lasterror()->text];
+  if (status == NC_OK || path == NULL) return status;
+  memcpy(text, nc_lasterror()->text, sizeof text);
+  return nc_fail(status, "%s: %s", path, text);
+}
+
 /* Pushes the image encoded in the n bytes at p, which a value on the stack must
-   keep alive. [-0, +1, e] */
+   keep alive; path: of its file, or NULL. [-0, +1, e] */
 static int push_decoded(lua_State *L, const char *op, const unsigned char *p,
-                        int64_t n) {
+                        int64_t n, const char *path) {
   Planes s;
   PngRows rows = { put_row, get_row, &s };
   Tensor **y;
-  nl_check_as(L, nl_pngheader(&s.m, p, n), op);
+  nl_check_as(L, with_path(nl_pngheader(&s.m, p, n), path), op);
   const int64_t size[] = { s.m.channels, s.m.height, s.m.width };
   y = nl_newbox(L);
   nl_check_as(L, nc_new(y, nc_host(), s.m.depth == 8 ? DT_u8 : DT_i32, 3, size),
               op);
   s.t = *y;
-  nl_check_as(L, nl_pngdecode(&s.m, p, n, &rows), op);
+  nl_check_as(L, with_path(nl_pngdecode(&s.m, p, n, &rows), path), op);
   nl_pace(L);
   return 1;
 }
@@ -69,14 +77,15 @@ static int push_decoded(lua_State *L, const char *op, const unsigned char *p,
 static int decode_png(lua_State *L) {
   size_t n;
   const char *p = luaL_checklstring(L, 1, &n);
-  return push_decoded(L, "decode_png", (const unsigned char *)p, (int64_t)n);
+  return push_decoded(L, "decode_png", (const unsigned char *)p, (int64_t)n,
+                      NULL);
 }
 
 static int readpng(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   Tensor **bytes = nl_newbox(L);
   nl_check_as(L, nc_readfile(bytes, path), "readpng");
-  return push_decoded(L, "readpng", nc_data(*bytes), nc_numel(*bytes));
+  return push_decoded(L, "readpng", nc_data(*bytes), nc_numel(*bytes), path);
 }
 
 /*

@@ -47,10 +47,33 @@ local function add(w, kind, owner, key, value)
   if n > 4 * MOST then w.why = "it reads too many values from outside" end
 end
 
+-- Is the table one of nacre's own, such as nacre.nn.functional? Nobody changes
+-- what is in it.
+local own, foreign = {}, setmetatable({}, {__mode = "k"})
+
+local function add_own(t, depth)
+  own[t] = true
+  for _, v in next, t do
+    if depth > 0 and type(v) == "table" and not own[v] then
+      add_own(v, depth - 1)
+    end
+  end
+end
+
+local function is_own(t)
+  if not own[t] and not foreign[t] then
+    own = {}
+    add_own(package.loaded.nacre, 2)
+    foreign[t] = not own[t] or nil
+  end
+  return own[t]
+end
+
 -- Watches what a value leads to.
 function Watcher:follow(v)
   if v == nil or self.seen[v] or self.why then return end
   if type(v) == "table" then
+    if is_own(v) then return end
     self.seen[v] = true
     local copy, count = {}, 0
     for k, x in next, v do
@@ -299,7 +322,8 @@ local function text(report)
     local head = ("part %d, %s: ")
                  :format(i, p.views and "views" or "one by one")
     if p.fused then
-      head = ("part %d, fused over [%s]: "):format(i, p.shape)
+      head = ("part %d, fused over [%s]%s: "):format(
+        i, p.shape, p.waiting and ", once its kernel is compiled" or "")
     end
     lines[#lines + 1] = head .. steps(p)
     if p.fused then

@@ -61,8 +61,7 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .writefile = nc_writefile,
                              .lasterror = nc_lasterror,
                              .watch = watch,
-                             .lose = lose,
-                             .error_peer = nc_error_peer };
+                             .lose = lose };
 
 /* Sets path to the library that NACRE_CUDA selects. */
 static int find_cuda(char path[NC_MAXPATH]) {

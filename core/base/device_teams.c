@@ -16,8 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/tensor.h"
-#include "core/transport.h"
+#include "core/base/staged_collective.h"
 
 typedef struct Meeting {
   const Team *team;
@@ -174,8 +173,11 @@ int nc_start_on_device(DeviceWork **w, Coll *c, const Device *d, int *taken) {
   c->place = m ? PLACE_DEVICE : PLACE_NEW;
   TRY(t->announce(c));
   if (m == NULL) TRY(meet(&m, c, d));
-  *taken = m->t != NULL && nc_open_accelerator()->teamcan(c);
-  if (!*taken || c->n == 0) return NC_OK;
+  if (m->t == NULL || !nc_open_accelerator()->teamcan(c)) {
+    *taken = nc_can_stage_in_parts(c);
+    return *taken ? nc_stage_in_parts(c, d) : NC_OK;
+  }
+  if (c->n == 0) return NC_OK;
   return nc_open_accelerator()->startwork(w, m->t, c);
 }
 

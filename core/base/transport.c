@@ -41,11 +41,14 @@ static const struct Launcher {
   const char *mpi;  /* whose launcher sets it; or several do */
   const char *with; /* a variable without which that of the size means nothing;
                        or NULL */
-} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "openmpi", NULL },
-                  { "PMI_SIZE", "mpich", NULL },
-                  { "SLURM_STEP_NUM_TASKS", NULL, NULL },
-                  { "WORLD_SIZE", NULL, "TORCHELASTIC_RUN_ID" }, /* torchrun */
-                  { NULL, NULL, NULL } };
+  const char *hint; /* if MPI sees one process */
+} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "openmpi", NULL, NULL },
+                  { "PMI_SIZE", "mpich", NULL, NULL },
+                  { "SLURM_STEP_NUM_TASKS", NULL, NULL,
+                    "srun --mpi=pmix, or another that srun --mpi=list shows" },
+                  { "WORLD_SIZE", NULL, "TORCHELASTIC_RUN_ID",
+                    "mpirun -n N nacre SCRIPT in the place of torchrun" },
+                  { NULL, NULL, NULL, NULL } };
 
 /* The launcher that started several processes, and how many; or NULL. */
 static const struct Launcher *find_launcher(int *n) {
@@ -115,8 +118,10 @@ static int check_launcher(const Transport *t) {
           "the launcher started %d processes (%s), but %s sees one: the "
           "launcher is not that of this MPI",
           n, l->size, t->library);
-  nc_hint("use the launcher of that MPI, or nacre --build-mpi with the mpicc "
-          "of this launcher's");
+  if (l->hint) nc_hint("%s", l->hint);
+  else
+    nc_hint("use the launcher of that MPI, or nacre --build-mpi with the mpicc "
+            "of this launcher's");
   t->leave(0);
   return NC_EDEVICE;
 }

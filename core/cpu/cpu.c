@@ -442,8 +442,21 @@ int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
 /*
 ** The device
 */
+/* Copies halves as the bits that they are: a conversion to float32 and back
+   would change those of a nan. */
+static int copies_halves(const TensorIter *k) {
+  const DType t = k->type[0];
+  return k->op == OP_clone && k->grad_index == 0 && k->p[1] != NULL &&
+         k->type[1] == t && (t == DT_f16 || t == DT_bf16);
+}
+
 int nc_cpu_run(const TensorIter *k) {
   const OpKind kind = nc_opinfo[k->op].kind;
+  if (copies_halves(k)) {
+    TensorIter bits = *k;
+    bits.type[0] = bits.type[1] = bits.common_dtype = DT_i16;
+    return nc_cpu_run(&bits);
+  }
   if (kind == REDUCE_OP && k->grad_index == 0) return run_reduction(k);
   return run_small(k, kind) ? NC_OK : run_pointwise(k);
 }

@@ -22,6 +22,10 @@ OPTIONAL_REQUESTS(X)
 int nc_cpu_reduce(const TensorIter *k);   /* run, of a reduction (reduce.c) */
 int nc_cpu_softmax(const DimCall *c); /* softmax, log_softmax (softmax.c) */
 int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
+/* var, std or logsumexp of n <= NC_PIECE elements, float32 or float64
+   (dim_op.c). */
+double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
+                          double correction);
 
 /* A copy whose operand is dense along another dimension than its result
    (transpose_copy.c): whether k is one; and running it. */

@@ -21,7 +21,7 @@ typedef struct Partial {
 
 typedef struct ReduceDimWork {
   DimRows in;
-  int64_t npieces;
+  int64_t npieces, size; /* of an element, as it is read */
   int low;
   Partial *partial; /* in.n x pieces */
   void (*reduce_piece)(const struct ReduceDimWork *j, const void *x, int64_t n,
@@ -31,7 +31,7 @@ typedef struct ReduceDimWork {
 
 static void all_pieces(void *ctx, int64_t begin, int64_t end) {
   const ReduceDimWork *j = ctx;
-  const int64_t size = nc_dtypesize(j->in.t->dtype);
+  const int64_t size = j->size;
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
     int64_t first = i % j->npieces * NC_PIECE, n = j->in.length - first;
     Partial *p = &j->partial[i];
@@ -48,6 +48,7 @@ static int reduce_rows(ReduceDimWork *j, Tensor *x, unsigned dims) {
   void *partial;
   int64_t bytes;
   TRY(nc_dimrows(&j->in, x, dims));
+  j->size = nc_dtypesize(j->in.t->dtype);
   j->npieces = j->in.length ? (j->in.length + NC_PIECE - 1) / NC_PIECE : 1;
   if (NC_MULOVER(j->in.n * j->npieces, (int64_t)sizeof *j->partial, &bytes))
     bytes = INT64_MAX; /* x may have that many rows if they are empty */
@@ -180,7 +181,7 @@ static double variance(const DimCall *c, const ReduceDimWork *j,
 static void logsumexp_piece(const ReduceDimWork *j, const void *x, int64_t n,
                             Partial *p) {
   enum { BLOCK = 1024 };
-  const int64_t size = nc_dtypesize(j->in.t->dtype);
+  const int64_t size = j->size;
   double buf[BLOCK];
   p->at = -1;
   p->second = 0;
@@ -220,6 +221,22 @@ static int reduce_to_number(const DimCall *c, ReduceDimWork *j,
   if (r == NC_OK) r = store_values(c->y, j);
   free_rows(j);
   return r;
+}
+
+double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
+                          double correction) {
+  const DimCall c = { .op = op, .correction = correction };
+  const ReduceDimWork j = {
+    .in = { .length = n, .kernel = &nc_kernels()->row[type == DT_f64] },
+    .size = nc_dtypesize(type)
+  };
+  Partial p = { .n = n };
+  if (op == DIM_LOGSUMEXP) {
+    logsumexp_piece(&j, x, n, &p);
+    return logsumexp(&c, &j, &p);
+  }
+  moments_piece(&j, x, n, &p);
+  return variance(&c, &j, &p);
 }
 
 int nc_cpu_dim_op(const DimCall *c) {

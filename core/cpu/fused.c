@@ -49,7 +49,8 @@ typedef struct Plan {
   int64_t n;                   /* elements of a result */
   int64_t blocks;              /* in a task */
   int64_t block;               /* elements that go through the steps at once */
-  int64_t room;                /* bytes of a buffer */
+  int64_t most;                /* elements of a buffer */
+  int64_t room;                /* its bytes */
   int64_t size[NC_FUSED_REGS]; /* of an element of a register */
   StepPlan step[NC_FUSED_STEPS];
   Access operand[NC_FUSED_TENSORS], result[NC_FUSED_TENSORS];
@@ -117,6 +118,7 @@ static void plan_step(StepPlan *p, const FusedCode *code, const FusedStep *s) {
   const KernelType own = is_test ? CT_u8 : c;
   const DType kept = buffer_dtype(s->type);
   memset(p, 0, sizeof *p);
+  if (s->along) return;
   if (info->kind == REDUCE_OP && s->grad_index == 0) {
     plan_fold(p, s, c);
     return;
@@ -185,6 +187,57 @@ static void run_lines(const Plan *p, int i, const char *x, char *y,
   }
 }
 
+/* (x - mean) / sqrt(var + eps) * weight + bias of each line. */
+static void run_norm(const FusedStep *s, void *const x[], void *y, int64_t n,
+                     int64_t lines) {
+  double mean[NC_BLOCK], var[NC_BLOCK];
+  const NormRows k = { .x = x[0],
+                       .y = y,
+                       .weight = s->nsrc > 1 ? x[1] : NULL,
+                       .bias = s->nsrc > 2 ? x[2] : NULL,
+                       .mean = mean,
+                       .var = var,
+                       .pieces = 1,
+                       .run = n,
+                       .step = n,
+                       .across = 1,
+                       .outer = n,
+                       .within = n,
+                       .per = n,
+                       .wstep = 1,
+                       .each = 1,
+                       .centered = s->par[1] != 0,
+                       .eps = s->par[0] };
+  nc_kernels()->norm[s->type == DT_f64].forward(&k, 0, lines);
+}
+
+/* An operator along lines of n elements. */
+static void run_along(const FusedStep *s, void *const x[], char *y, int64_t n,
+                      int64_t lines) {
+  const RowKernels *k = &nc_kernels()->row[s->type == DT_f64];
+  const int log_of_it = s->along == FUSED_LOG_SOFTMAX;
+  const int64_t bytes = n * nc_dtypesize(s->type);
+  if (s->along == FUSED_NORM) run_norm(s, x, y, n, lines);
+  else if (s->along > FUSED_NORM)
+    for (int64_t i = 0; i < lines; i++) {
+      const double v =
+          nc_cpu_reduce_line(s->along == FUSED_VAR   ? DIM_VAR
+                             : s->along == FUSED_STD ? DIM_STD
+                                                     : DIM_LOGSUMEXP,
+                             s->type, (char *)x[0] + i * bytes, n, s->par[0]);
+      if (s->type == DT_f64) ((double *)y)[i] = v;
+      else ((float *)y)[i] = (float)v;
+    }
+  else if (s->grad_index == 0) k->softmax_rows(y, x[0], lines, n, log_of_it);
+  else
+    for (int64_t at = 0; at < lines * bytes; at += bytes) {
+      const char *g = (char *)x[0] + at, *of = (char *)x[1] + at;
+      const double sum = k->weighted_sum(g, log_of_it ? NULL : of, n);
+      (log_of_it ? k->log_softmax_grad : k->softmax_grad)(y + at, g, of, n,
+                                                          sum);
+    }
+}
+
 /* Each element of x is repeated n times in y. */
 static void spread(void *y, const void *x, int64_t size, int64_t n,
                    int64_t lines) {
@@ -213,6 +266,12 @@ static int is_repeated(const Plan *p, const FusedReg *g) {
 static void run_step(const Plan *p, int i, void *const v[], int64_t n) {
   const FusedCode *code = p->code;
   const FusedStep *s = &code->step[i];
+  if (s->along) {
+    void *x[MAXSRC];
+    for (int j = 0; j < s->nsrc; j++) x[j] = v[s->src[j]];
+    run_along(s, x, v[s->dst], code->line, n / code->line);
+    return;
+  }
   if (p->step[i].finish) {
     run_lines(p, i, v[s->src[0]], v[s->dst], n / code->line);
     return;
@@ -295,14 +354,14 @@ static void *place(const Access *a, char *buf, int64_t at) {
   return a->convert || a->stream ? buf : a->p + at * a->size;
 }
 
-/* Brings n elements of an operand, from element `at' on, to its buffer. */
+/* Brings n elements of an operand, from element `at' on, to its buffer; of a
+   constant as many as a step may read. */
 static void bring_operand(const Access *a, char *buf, int64_t size, int64_t at,
                           int64_t n) {
   Cursor w;
   if (a->k.nd <= 1) {
     const int64_t step = a->k.nd ? a->k.step[1][0] : 1;
-    a->convert(buf, a->p + at * step * a->size, step,
-               a->constant ? NC_BLOCK : n);
+    a->convert(buf, a->p + at * step * a->size, step, n);
     return;
   }
   nc_cursor_start(&w, &a->k, 0, a->k.nd, at);
@@ -328,7 +387,8 @@ static void open_block(const Plan *p, void *v[], char *room, int64_t at,
     const int64_t of = g->of_lines ? code->line : 1;
     v[r] = place(a, buf, at / of);
     if (a->convert && (first || !a->constant))
-      bring_operand(a, buf, p->size[r], at / of, n / of);
+      bring_operand(a, buf, p->size[r], at / of,
+                    a->constant ? p->most : n / of);
   }
 }
 
@@ -413,8 +473,8 @@ int nc_cpu_fused(const FusedCall *c) {
   p.code = code;
   p.n = nc_numel(c->model);
   p.block = code->line ? (int64_t)code->line * code->lines : NC_BLOCK;
-  p.room = (p.block > NC_BLOCK ? p.block : NC_BLOCK) * code->elementsize;
-  p.room = nc_ceil_div(p.room, 64) * 64;
+  p.most = p.block > NC_BLOCK ? p.block : NC_BLOCK;
+  p.room = nc_ceil_div(p.most * code->elementsize, 64) * 64;
   p.blocks = nc_ceil_div(WORK, p.block * code->nsteps);
   for (int r = 0; r < code->nregs; r++)
     p.size[r] = nc_dtypesize(buffer_dtype(code->reg[r].type));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fusion/fused_code.h"
+#include "core/trace_internal.h"
 
 int nc_fusion_is_exact(const char *s) {
   static const char *const words[] = {
@@ -65,9 +66,10 @@ int nc_code_number(Builder *b, Scalar v, DType type) {
 ** Steps
 */
 static int same_step(const FusedStep *a, const FusedStep *b) {
-  return a->op == b->op && a->grad_index == b->grad_index &&
-         a->of_lines == b->of_lines && a->spread == b->spread &&
-         a->common == b->common && a->type == b->type && a->nsrc == b->nsrc &&
+  return a->op == b->op && a->along == b->along &&
+         a->grad_index == b->grad_index && a->of_lines == b->of_lines &&
+         a->spread == b->spread && a->common == b->common &&
+         a->type == b->type && a->nsrc == b->nsrc &&
          memcmp(a->src, b->src, (size_t)a->nsrc * sizeof *a->src) == 0 &&
          memcmp(a->par, b->par, sizeof a->par) == 0;
 }
@@ -204,8 +206,25 @@ static int source(Compiler *c, int value, int of_lines) {
   return nc_code_step(&c->b, &s);
 }
 
+/* The step of an operator along lines. */
+static int along_step(Compiler *c, const Note *n) {
+  const DType type = c->f->value[n->in[0]].dtype;
+  FusedStep s = { .op = OP_clone,
+                  .along = n->along,
+                  .common = type,
+                  .type = type,
+                  .of_lines = nc_fusion_of_lines(c->f, c->p, n->out[0]),
+                  .par = { n->par[0], n->par[1] } };
+  for (int i = 1; i < NC_MAXOUT; i++) /* statistics */
+    if (n->out[i] >= 0 && c->f->value[n->out[i]].last >= 0) return -1;
+  for (int j = 0; j < 3 && n->in[j] >= 0; j++)
+    if ((s.src[s.nsrc++] = reg_of(c, n->in[j])) < 0) return -1;
+  return nc_code_step(&c->b, &s);
+}
+
 int nc_code_note(Compiler *c, const Note *n) {
   if (n->is_view) return reg_of(c, n->in[0]);
+  if (n->along) return along_step(c, n);
   const TensorIter *k = &n->loop;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
   FusedStep s = { .op = k->op,
@@ -282,7 +301,8 @@ static int set_model(Compiler *c, Part *p) {
       p->model = -1 - i;
       return 1;
     }
-  return 0;
+  p->shape = &c->f->value[p->main];
+  return code->noperands > 0 && p->shape->device == nc_metadevice(&nc_cpu);
 }
 
 static int compile(Compiler *c, Part *p, int part) {

@@ -33,6 +33,7 @@ static int is_of_lines(const GradCompiler *k, int value) {
 /* The formula of the gradient of note n to operand j; NULL: it has none. */
 static const char *formula(const Note *n, int j) {
   if (n->kind == NOTE_CAST || n->is_view) return j == 0 ? "g" : NULL;
+  if (n->along) return j < 3 ? "BY(operator)" : NULL;
   return j < 3 ? nc_opinfo[n->op].grad[j] : NULL;
 }
 
@@ -217,6 +218,63 @@ static int fold_grad(GradCompiler *k, const Note *n, int g) {
   return formula_step(k, n, &s, nc_formula_letters(text));
 }
 
+/* The gradient of var: 2*n*g*(x - mean); of std: where(eq(y, 0), 0,
+   n*g*(x - mean)/y).  n is the weight of an element. */
+static int var_grad(GradCompiler *k, const Note *n, int g, DType type) {
+  const int is_std = n->along == FUSED_STD, x = k->c.reg[n->in[0]];
+  const int y = k->c.reg[n->out[0]];
+  const double count = (double)k->c.p->line, of = count - n->par[0];
+  const double weight = 1 / (of > 0 ? of : 0);
+  FusedStep mean = { .op = OP_mean,
+                     .common = type,
+                     .type = type,
+                     .nsrc = 1,
+                     .src = { x },
+                     .of_lines = 1,
+                     .par = { 1, 0 } };
+  const int m = spread(k, nc_code_step(&k->c.b, &mean));
+  int d = step2(k, OP_mul, type, type, 1, g,
+                number(k, is_std ? weight : 2 * weight, type));
+  d = step2(k, OP_mul, type, type, 0, spread(k, d),
+            step2(k, OP_sub, type, type, 0, x, m));
+  if (!is_std) return d;
+  d = step2(k, OP_true_divide, type, type, 0, d, spread(k, y));
+  return step_where(
+      k, type,
+      spread(k, step2(k, OP_eq, type, DT_b8, 1, y, number(k, 0, type))),
+      number(k, 0, type), d);
+}
+
+/* The gradient of an operator along lines, as it computes it. */
+static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
+  const DType type = k->c.b.code->reg[g].type;
+  const int y = k->c.reg[n->out[0]], x = k->c.reg[n->in[0]];
+  FusedStep s = { .op = OP_clone,
+                  .along = n->along,
+                  .grad_index = 1,
+                  .common = type,
+                  .type = type,
+                  .nsrc = 2,
+                  .src = { g, y } };
+  FusedStep e = {
+    .op = OP_exp, .common = type, .type = type, .nsrc = 1, .par = { 1, 0 }
+  };
+  if (j > 0 || info_of(k, n->in[0])->dtype != type) return -1;
+  switch (n->along) {
+    case FUSED_SOFTMAX:
+    case FUSED_LOG_SOFTMAX: return nc_code_step(&k->c.b, &s);
+    case FUSED_VAR:
+    case FUSED_STD: return var_grad(k, n, g, type);
+    case FUSED_LOGSUMEXP:
+      k->exact = 0;
+      e.src[0] = step2(k, OP_sub, type, type, 0, x, spread(k, y));
+      if (e.src[0] < 0) return -1;
+      return step2(k, OP_mul, type, type, 0, spread(k, g),
+                   nc_code_step(&k->c.b, &e));
+    default: return -1;
+  }
+}
+
 /* Register d, the gradient to `value' by an operation on whole lines, becomes
    one element for each line if the value is. */
 static int fit_lines(GradCompiler *k, int value, int d) {
@@ -245,6 +303,7 @@ static int operand_grad(GradCompiler *k, const Note *n, int j, int g) {
   int all;
   unsigned used;
   if (n->is_view) return g;
+  if (n->along) return along_grad(k, n, j, g);
   if (n->is_fold) return fold_grad(k, n, g);
   all = reduce_op(n, j, &s);
   if (strcmp(text, "NONE") == 0 || strncmp(text, "BY", 2) == 0) return -1;

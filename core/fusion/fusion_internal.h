@@ -39,6 +39,7 @@ typedef struct Note {         /* an operation */
   int is_row;                 /* did it run one pointwise loop, `loop'? */
   int is_fold;                /* or one reduction of the last dimension? */
   int is_view;                /* did it only make a view of in[0]? */
+  FusedAlong along;           /* or is it such an operator, of floats? */
   TensorIter loop;            /* its operands are those in in[] */
   int part;
 } Note;
@@ -72,6 +73,8 @@ typedef struct Part {
   int line, lines;            /* as in FusedCode */
   int exact;                  /* nc_fusion_is_exact holds of all rows */
   int model;                  /* of FusedCall: a result, or -1 - an operand */
+  const ValueInfo *shape;     /* NULL; or the model is a tensor without values
+                                 of this shape: all operands broadcast */
   unsigned leads[NC_FUSED_TENSORS]; /* bits: operands to which a result has a
                                  gradient */
   Scalar number[NC_FUSED_STEPS];

@@ -12,11 +12,13 @@
 
 #include "core/fusion/fused_code.h"
 #include "core/fusion/fusion_internal.h"
+#include "core/trace_internal.h"
 
 enum {
   SHORTEST = 32,  /* reductions of shorter lines go another way */
   LONGEST = 4096, /* and longer ones in pieces */
   BLOCK = 1024,
+  SHARED = 1024,  /* lines of softmax that several are computed at once */
   LARGEST = 8192, /* elements of a block of lines */
   EVEN =
       64 /* elements at which kernels begin, so that their vectors lie alike */
@@ -43,6 +45,11 @@ static int64_t numel(const ValueInfo *v) {
   return n;
 }
 
+/* Only the CPU runs code whose values have several shapes. */
+static int is_on_cpu(const ValueInfo *v) {
+  return v->device == nc_metadevice(&nc_cpu);
+}
+
 int nc_fusion_of_lines(const Fusion *f, const Part *p, int value) {
   const ValueInfo *v = &f->value[value];
   return v->of_lines && v->note >= p->first;
@@ -52,7 +59,7 @@ int nc_fusion_is_full(const Fusion *f, const Part *p, int value) {
   const ValueInfo *v = &f->value[value], *main = &f->value[p->main];
   return nc_fusion_same_layout(v, main) ||
          (numel(v) > 0 && numel(v) == numel(main) && is_dense(v) &&
-          is_dense(main));
+          is_dense(main) && is_on_cpu(v));
 }
 
 int nc_fusion_lines(int64_t n, int exact) {
@@ -138,9 +145,25 @@ static int joins_fold(const Fusion *f, Part *p, const Note *n) {
   const int64_t line = x->size[x->nd - 1];
   if (!nc_fusion_is_full(f, p, n->in[0]) || !is_dense(x) ||
       nc_fusion_of_lines(f, p, n->in[0]) || (p->line && p->line != line) ||
+      (!is_on_cpu(x) && x->nd != f->value[n->out[0]].nd) ||
       !set_line(p, line, p->exact))
     return 0;
   return f->value[n->out[0]].of_lines = 1;
+}
+
+/* Can the part also have n, an operator along lines that keeps them?  Short
+   lines share the vectors of softmax, those of a multiple of EVEN elements
+   alike however they are cut. */
+static int joins_along(const Fusion *f, Part *p, const Note *n) {
+  const ValueInfo *x = &f->value[n->in[0]];
+  const int64_t line = x->size[x->nd - 1];
+  if (n->along != FUSED_NORM && line <= SHARED && line % EVEN) return 0;
+  for (int j = 1; j < NC_MAXARG; j++)
+    if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
+  return nc_fusion_is_full(f, p, n->in[0]) && is_dense(x) &&
+         !nc_fusion_of_lines(f, p, n->in[0]) &&
+         nc_fusion_same_layout(&f->value[n->out[0]], x) &&
+         (p->line == 0 || p->line == line) && set_line(p, line, p->exact);
 }
 
 static int has_writes(const Fusion *f, const Part *p) {
@@ -155,7 +178,7 @@ static int joins_view(const Fusion *f, Part *p, const Note *n) {
   const ValueInfo *x = &f->value[n->in[0]];
   ValueInfo *y = &f->value[n->out[0]];
   if (x->note < p->first || numel(x) == 0 || numel(x) != numel(y) ||
-      !is_dense(x) || !is_dense(y) || has_writes(f, p))
+      !is_on_cpu(x) || !is_dense(x) || !is_dense(y) || has_writes(f, p))
     return 0;
   for (int j = 1; j < NC_MAXARG; j++)
     if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
@@ -164,13 +187,18 @@ static int joins_view(const Fusion *f, Part *p, const Note *n) {
   return 1;
 }
 
+static int is_long(const Part *p) {
+  return p->end - p->first >= NC_FUSED_STEPS / 3;
+}
+
 static int joins(const Fusion *f, Part *p, const Note *n) {
+  if (is_long(p)) return 0;
   if (p->views && n->is_view) return 1;
-  if (p->main < 0 || n->no_grad != f->note[p->first].no_grad ||
-      p->end - p->first >= NC_FUSED_STEPS / 3)
-    return 0;
+  if (p->main < 0 || n->no_grad != f->note[p->first].no_grad) return 0;
   if (n->is_view) return joins_view(f, p, n);
-  return n->is_fold ? joins_fold(f, p, n) : n->is_row && joins_row(f, p, n);
+  if (n->is_fold) return joins_fold(f, p, n);
+  if (n->along) return joins_along(f, p, n);
+  return n->is_row && joins_row(f, p, n);
 }
 
 /* Is the view n one of tensors that the part has nothing to do with? */
@@ -201,8 +229,9 @@ static int begin(Fusion *f, int i) {
   p->end = i + 1;
   p->exact = 1;
   p->views = n->is_view;
-  p->main = n->is_fold ? n->in[0] : n->is_row ? n->out[0] : -1;
+  p->main = n->is_fold || n->along ? n->in[0] : n->is_row ? n->out[0] : -1;
   if (n->is_fold && !joins_fold(f, p, n)) p->main = -1;
+  if (n->along && !n->is_fold && !joins_along(f, p, n)) p->main = -1;
   if (n->is_row) p->exact = is_exact(n);
   return NC_OK;
 }
@@ -221,7 +250,8 @@ static int move_view(Fusion *f, int i) {
     if (*note == i) *note = first;
     else if (*note >= first && *note < i) ++*note;
   }
-  if (f->npart < 2 || !f->part[f->npart - 2].views) {
+  if (f->npart < 2 || !f->part[f->npart - 2].views ||
+      is_long(&f->part[f->npart - 2])) {
     TRY(new_part(f));
     p = &f->part[f->npart - 1];
     p[0] = p[-1];

@@ -214,24 +214,41 @@ static int64_t bytes_of(Tensor *const t[], int n) {
   return bytes;
 }
 
+/* *t = a tensor of that shape and of the memory of x; nobody reads its
+   values. */
+static int shape_of(Tensor **t, Tensor *x, const ValueInfo *shape) {
+  TRY(nc_alias(t, x));
+  (*t)->nd = shape->nd;
+  memcpy((*t)->size, shape->size, sizeof shape->size);
+  memcpy((*t)->step, shape->step, sizeof shape->step);
+  return NC_OK;
+}
+
 int nc_fusion_execute(const Part *p, const Scalar number[],
                       Tensor *const operand[], Tensor *result[]) {
   const Device *d = nc_device(result[0]);
   Scalar v[NC_FUSED_STEPS];
-  const FusedCall c = { .code = p->code,
-                        .operand = operand,
-                        .result = result,
-                        .model = p->model < 0 ? operand[-1 - p->model]
-                                              : result[p->model],
-                        .number = v };
-  const int64_t n = nc_numel(c.model);
-  if (n == 0) return NC_OK;
-  set_numbers(p, number, v);
-  nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
-                            bytes_of(result, p->code->nresults));
-  TRY(d->fused(d, &c));
-  for (int i = 0; i < p->code->nresults; i++) result[i]->data->writes++;
-  return NC_OK;
+  FusedCall c = { .code = p->code,
+                  .operand = operand,
+                  .result = result,
+                  .model =
+                      p->model < 0 ? operand[-1 - p->model] : result[p->model],
+                  .number = v };
+  Tensor *shape = NULL;
+  int64_t n;
+  int r = NC_OK;
+  if (p->shape) TRY(shape_of(&shape, operand[0], p->shape));
+  if (shape) c.model = shape;
+  if ((n = nc_numel(c.model)) > 0) {
+    set_numbers(p, number, v);
+    nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
+                              bytes_of(result, p->code->nresults));
+    r = d->fused(d, &c);
+    for (int i = 0; i < p->code->nresults && r == NC_OK; i++)
+      result[i]->data->writes++;
+  }
+  nc_release(shape);
+  return r;
 }
 
 /* Would a result overwrite another tensor of the part, or a part of its own? */
@@ -270,7 +287,9 @@ static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
   if (d == NULL) return 0;
   if (recorded && nc_fusion_writes(f)) return 0;
-  if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
+  if (recorded && p->line &&
+      (d != &nc_cpu || !nc_fusion_has_gradient(f, p, operand)))
+    return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   if (p->writes && conflicts(p, operand)) return 0;
@@ -431,6 +450,7 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   }
   if (c == NULL) return 1;
   y = &f->value[p->main];
+  out->waiting = !nc_fusion_is_ready(nc_metaowner(y->device), c);
   out->nd = y->nd;
   out->size = y->size;
   out->operands = c->noperands;

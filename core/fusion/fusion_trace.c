@@ -241,6 +241,69 @@ static void keep_arg(Fusion *f, Note *n, int i) {
   if (a->generator) give_up(f, "a generator of its own is used");
 }
 
+/* Is the tensor a vector of one element for each of a line of x, or nothing? */
+static int is_weight(const Tensor *w, const Tensor *x) {
+  return w == NULL || (w->nd == 1 && w->dtype == x->dtype && nc_isdense(w) &&
+                       w->size[0] == x->size[x->nd - 1]);
+}
+
+/* Which operator along the last dimension of floats the call is, made by one
+   request. */
+static FusedAlong along_of(const Fusion *f, const Call *c, double par[2]) {
+  const Tensor *x = c->arg[0].t, *y = c->out[0];
+  const Arg *a = c->arg;
+  FusedAlong is = FUSED_ELEMENTS;
+  unsigned dims = 0;
+  if (f->requests != 1 || f->loops || x == NULL || x->nd == 0 || y == NULL ||
+      y->dtype != x->dtype || (x->dtype != DT_f32 && x->dtype != DT_f64) ||
+      nc_device(y) != nc_metadevice(&nc_cpu))
+    return FUSED_ELEMENTS;
+  if (c->op == OPERATOR__norm) {
+    if (a[3].list[0] != x->size[x->nd - 1] || a[3].list[1] != 1 ||
+        a[3].list[2] != 1 || a[6].s.i != 0 || !is_weight(a[1].t, x) ||
+        !is_weight(a[2].t, x) || (a[1].t == NULL && a[2].t))
+      return FUSED_ELEMENTS;
+    par[0] = nc_tofloat(a[4].s);
+    par[1] = a[5].s.i != 0;
+    return FUSED_NORM;
+  }
+  par[0] = par[1] = 0;
+  switch (c->op) {
+    case OPERATOR_softmax: is = FUSED_SOFTMAX; break;
+    case OPERATOR_log_softmax: is = FUSED_LOG_SOFTMAX; break;
+    case OPERATOR_var: is = FUSED_VAR; break;
+    case OPERATOR_std: is = FUSED_STD; break;
+    case OPERATOR_logsumexp: is = FUSED_LOGSUMEXP; break;
+    default: return FUSED_ELEMENTS;
+  }
+  if (is == FUSED_VAR || is == FUSED_STD)
+    par[0] = a[4].present ? nc_tofloat(a[4].s) : (double)(c->arg[2].s.i != 0);
+  if (is <= FUSED_LOG_SOFTMAX) {
+    int dim;
+    if (nc_dim(&dim, a[1].s.i, x->nd) != NC_OK) return FUSED_ELEMENTS;
+    dims = 1u << dim;
+  } else if (nc_dimmask(&dims, &a[1], x->nd) != NC_OK) return FUSED_ELEMENTS;
+  dims &= (1u << x->nd) - 1;
+  return dims == 1u << (x->nd - 1) ? is : FUSED_ELEMENTS;
+}
+
+/* Was a call of one tensor a single reduction of the last dimension, as that of
+   norm is?  Then the note has its operation. */
+static int set_fold(const Fusion *f, Note *n, const Call *c) {
+  const TensorIter *k = &f->loop;
+  const Tensor *x = c->arg[0].t, *y = c->out[0];
+  if (c->op != OPERATOR_norm || f->loops != 1 || x == NULL || x->nd == 0 ||
+      nc_numel(x) == 0 || k->nfold != 1 || k->step[1][k->nd - 1] != 1 ||
+      k->size[k->nd - 1] != x->size[x->nd - 1])
+    return 0;
+  n->op = k->op;
+  n->par[0] = k->par[0];
+  n->par[1] = k->par[1];
+  n->dims = 1u << (x->nd - 1);
+  n->keepdim = y->nd == x->nd;
+  return is_fold(f, n, x, y);
+}
+
 /* Did the operation make one view of x, without work for the device? */
 static int is_view(const Fusion *f, const Tensor *x, const Tensor *y) {
   return f->requests == 0 && x && y && y->data == x->data;
@@ -257,6 +320,9 @@ int nc_fusion_note_call(const Call *c) {
   if (name[strlen(name) - 1] == '_') n->into = n->in[0];
   n->is_view = nc_operators[c->op].grad == GRADCLASS_VIEW &&
                c->out[1] == NULL && is_view(f, c->arg[0].t, c->out[0]);
+  n->along = along_of(f, c, n->par);
+  n->is_fold = n->along >= FUSED_VAR || set_fold(f, n, c);
+  n->loop = f->loop;
   for (int i = 0; i < NC_MAXOUT; i++) add_out(n, i, c->out[i]);
   if (c->list == NULL) return NC_OK;
   n->noutlist = c->nlist;

@@ -59,6 +59,19 @@ static int is_pt(const char *head, int64_t n) {
          memcmp(head + at, end, strlen(end)) == 0;
 }
 
+/* Fails if the first bytes, which are of no format that is known by them, tell
+   that the file cannot be what its name, of format f, says. */
+static int fail_format(FileFormat f, const char *path, const char *head,
+                       int64_t n) {
+  static const char *const what[] = { [NC_NPY] = ".npy",
+                                      [NC_NPZ] = ".npz",
+                                      [NC_SAFETENSORS] = ".safetensors",
+                                      [NC_PT] = ".pt",
+                                      [NC_UNNAMED] = NULL };
+  TRY(nc_fail_foreign_format(path, head, n));
+  return what[f] ? nc_fail_other_bytes(path, what[f], head, n) : NC_OK;
+}
+
 int nc_formatof(FileFormat *f, const Source *from) {
   char head[NC_HEAD];
   Reader r;
@@ -77,7 +90,7 @@ int nc_formatof(FileFormat *f, const Source *from) {
   else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
     *f = *f == NC_PT || is_pt(head, n) ? NC_PT : NC_NPZ;
   else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
-  else return nc_fail_foreign_format(from->path, head, n);
+  else return fail_format(*f, from->path, head, n);
   return NC_OK;
 }
 

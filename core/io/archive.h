@@ -39,6 +39,9 @@ extern const ArchiveFormat nc_npy_stream, nc_npz, nc_safetensors, nc_shards,
    read (foreign_formats.c). */
 #define NC_HEAD 512
 int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
+/* Fails if they are those of no file in binary form: what = ".npz". */
+int nc_fail_other_bytes(const char *path, const char *what, const char *head,
+                        int64_t n);
 
 /* Is path a folder, or named as the index of shards, *.index.json? */
 int nc_is_sharded(const char *path);

@@ -20,25 +20,28 @@
 /*
 ** Loading
 */
+/* The first n bytes are not those of a .npy file.  A file whose name does not
+   say its format is read as one, too. */
+static int fail_magic(const char *path, const char *bytes, int64_t n) {
+  char shown[40];
+  const int named = strcmp(nc_extension(path), "npy") == 0;
+  if (n == 0) return nc_failfile(NC_EFILE, path, "the file is empty");
+  TRY(nc_fail_foreign_format(path, bytes, n));
+  nc_failfile(NC_EFILE, path, "%s: it begins with \"%s\"",
+              named ? "this is not a .npy file" : "its format is not known",
+              nc_printable(shown, sizeof shown, bytes,
+                           (size_t)(n < MAGIC ? n : MAGIC)));
+  nc_hint("name the format in the file's extension (.safetensors, .csv, .tsv, "
+          ".txt) or with {format=\"csv\"}");
+  return NC_EFILE;
+}
+
 static int read_magic(Reader *r, int *major) {
   unsigned char b[MAGIC + 2];
-  char shown[40];
-  if (r->left < (int64_t)sizeof b)
-    return nc_failfile(NC_EFILE, r->path,
-                       "this is not a .npy file: it has %lld bytes",
-                       (long long)r->left);
-  TRY(nc_readblock(r, b, sizeof b, "magic"));
-  if (memcmp(b, NPY_MAGIC, MAGIC) != 0) {
-    TRY(nc_fail_foreign_format(r->path, (char *)b, sizeof b));
-    nc_failfile(NC_EFILE, r->path,
-                "this is not a .npy file: it begins with "
-                "\"%s\"",
-                nc_printable(shown, sizeof shown, (char *)b, MAGIC));
-    nc_hint("name the format in the file's extension (.safetensors, .csv, "
-            ".tsv, "
-            ".txt) or with {format=\"csv\"}");
-    return NC_EFILE;
-  }
+  const int64_t n = r->left < (int64_t)sizeof b ? r->left : (int64_t)sizeof b;
+  TRY(nc_readblock(r, b, n, "magic"));
+  if (n < (int64_t)sizeof b || memcmp(b, NPY_MAGIC, MAGIC) != 0)
+    return fail_magic(r->path, (char *)b, n);
   *major = b[MAGIC];
   if (*major < 1 || *major > 3 || b[MAGIC + 1] != 0)
     return nc_failfile(NC_EFILE, r->path,

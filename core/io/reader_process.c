@@ -148,43 +148,43 @@ int nc_start_reader(ReaderProcess *r, const char *path,
 }
 
 /* Waits for its end; how it ended, or -1 if somebody else waited. */
-static int wait_reader(ReaderProcess *r) {
+static int reap_reader(ReaderProcess *r) {
   int status;
-  pid_t ended = 0;
-  for (int i = 0; i < 1000 && ended == 0; i++) {
-    ended = waitpid(r->pid, &status, WNOHANG);
-    if (ended == 0) poll(NULL, 0, 1);
-  }
-  if (ended == 0) kill(r->pid, SIGKILL); /* it closed the socket, and lives */
-  while (ended == 0 || (ended < 0 && errno == EINTR))
-    ended = waitpid(r->pid, &status, 0);
+  pid_t ended;
+  do ended = waitpid(r->pid, &status, 0);
+  while (ended < 0 && errno == EINTR);
   return ended == r->pid ? status : -1;
 }
 
-/* Frees what it has; how it ended. */
-static int end_reader(ReaderProcess *r) {
-  int status = 0;
-  if (r->pid > 0) {
-    close(r->fd);
-    kill(r->pid, SIGKILL);
-    status = wait_reader(r);
+/* The same for one that closed the socket: it has ended, or is about to.  One
+   that lives on is ended. */
+static int await_end(ReaderProcess *r) {
+  int status;
+  for (int i = 0; i < 1000; i++) {
+    if (waitpid(r->pid, &status, WNOHANG) == r->pid) return status;
+    poll(NULL, 0, 1);
   }
-  if (r->slots) munmap(r->slots, (size_t)NC_SLOTS * NC_SLOTBYTES);
-  memset(r, 0, sizeof *r);
-  return status;
+  kill(r->pid, SIGKILL);
+  return reap_reader(r);
 }
 
 void nc_stop_reader(ReaderProcess *r) {
-  end_reader(r);
+  if (r->pid > 0) {
+    close(r->fd);
+    kill(r->pid, SIGKILL);
+    reap_reader(r);
+  }
+  if (r->slots) munmap(r->slots, (size_t)NC_SLOTS * NC_SLOTBYTES);
+  memset(r, 0, sizeof *r);
 }
 
 /* The reader closed its end of the socket: it has ended, or is about to. */
 static int fail_ended(ReaderProcess *r, const char *path) {
-  const int status = wait_reader(r);
+  const int status = await_end(r);
   const int number = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   close(r->fd);
   r->pid = 0;
-  end_reader(r);
+  nc_stop_reader(r);
   if (number == SIGPROF)
     nc_failfile(NC_EFILE, path,
                 "the library that reads it did not come to an end");

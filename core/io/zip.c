@@ -43,7 +43,7 @@ typedef int64_t Callback(void *, void *, uint64_t, int);
 enum { CREATE = 1, TRUNCATE = 8, RDONLY = 16 };
 enum { STORE = 0, DEFLATE = 8 };
 enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_METHOD = 64, HAS_CRYPT = 128 };
-enum { ER_READ = 5, ER_WRITE = 6 };
+enum { ER_READ = 5, ER_WRITE = 6, ER_NOZIP = 19 };
 enum { IN_LOCAL_HEADER = 256, UTF8 = 2048 };
 enum { LOCAL_HEADER = 30, ZIP64_FIELD = 20, ALIGNED = 64, PADDING = 0x4246 };
 /* clang-format off */
@@ -236,7 +236,10 @@ static int open_directory(Zip *z) {
   lib.error_init(&e);
   source = lib.source_function_create(read_source, z, &e);
   if (source) z->zip = lib.open_from_source(source, RDONLY, &e);
-  if (z->zip == NULL) fail_reading(z, z->r.path, lib.error_strerror(&e));
+  if (z->zip == NULL && !z->error && e.zip == ER_NOZIP)
+    fail_archive(z->r.path, "it is not complete: the list of its members, at "
+                            "the end of a zip archive, is missing");
+  else if (z->zip == NULL) fail_reading(z, z->r.path, lib.error_strerror(&e));
   if (z->zip == NULL && source) lib.source_free(source);
   lib.error_fini(&e);
   if (z->zip == NULL) return nc_lasterror()->code;

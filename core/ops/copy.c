@@ -285,21 +285,23 @@ int nc_op_div(Call *c) {
   return nc_apply(&c->out[0], op, c->arg, NULL, NULL);
 }
 
-/* Does a number limit a tensor of type t, without being promoted or rounded in
-   another way than an element? */
-static int is_plain_limit(const Arg *a, DType t) {
-  return a->t == NULL && (t == DT_f32 || t == DT_f64);
+/* Returns whether limits, of which none is a tensor, can be the parameters of
+   _clamp_numbers for elements of type t. */
+static int are_plain_limits(const Arg *low, const Arg *high, DType t,
+                            const double par[2]) {
+  return nc_category(t) == NC_FLOAT && low->t == NULL && high->t == NULL &&
+         par[0] <= par[1];
 }
 
 int nc_op_clamp(Call *c) {
   const Arg *low = &c->arg[1], *high = &c->arg[2];
   const DType type = c->arg[0].t->dtype;
-  const double par[2] = { nc_tofloat(low->s), nc_tofloat(high->s) };
+  const double par[2] = { low->present ? nc_tofloat(low->s) : -HUGE_VAL,
+                          high->present ? nc_tofloat(high->s) : HUGE_VAL };
   Arg one[2] = { c->arg[0], low->present ? *low : *high };
   if (!low->present && !high->present)
     return nc_fail(NC_EVALUE, "min or max must be given");
-  if (low->present && high->present && par[0] <= par[1] &&
-      is_plain_limit(low, type) && is_plain_limit(high, type))
+  if (are_plain_limits(low, high, type, par))
     return nc_apply(&c->out[0], OP__clamp_numbers, c->arg, par, NULL);
   if (low->present && high->present)
     return nc_apply(&c->out[0], OP__clamp, c->arg, NULL, NULL);

@@ -190,9 +190,11 @@ static Tensor *find_even_bins(Temps *w, Tensor *x, const void *info) {
   Tensor *bin = nc_temps_opnumber(w, OP_sub, x, nc_float(e->from));
   bin = nc_temps_opnumber(w, OP_mul, bin, nc_int(e->n));
   bin = nc_temps_opnumber(w, OP_true_divide, bin, nc_float(e->to - e->from));
-  bin = nc_temps_opnumber(w, OP_minimum, nc_temps_op1(w, OP_floor, bin),
+  /* nan, of infinity by infinity, is the last bin; a nan of x is in none */
+  bin = nc_temps_opnumber(w, OP_fmin, nc_temps_op1(w, OP_floor, bin),
                           nc_int(e->n - 1));
-  x = nc_temps_opnumber(w, OP_gt, x, nc_float(e->to));
+  x = nc_temps_opnumber(w, OP_le, x, nc_float(e->to));
+  x = nc_temps_op1(w, OP_logical_not, x);
   return nc_temps_wherenumber(w, x, nc_int(e->n), bin);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** linalg.c - LU, Cholesky, solving with their factors, inverses, least squares,
-** by LAPACK: getrf, potrf, getrs, getri, trsm, gelsd.  See lapack_batch.h for
-** the layout of matrices.  bindings/lib/linalg/ composes torch.linalg's
-** functions of them.
+** linalg.c - LU, Cholesky, solving with their factors, least squares, by
+** LAPACK: getrf, potrf, getrs, getri, trsm, gelsd.  See lapack_batch.h for the
+** layout of matrices.  bindings/lib/linalg/ composes the functions of
+** torch.linalg of them.
 */
 #include <math.h>
 #include <string.h>

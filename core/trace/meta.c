@@ -123,8 +123,8 @@ const Device *nc_metadevice(const Device *d) {
   return &metas[i];
 }
 
-const Device *nc_metaowner(const Device *meta) {
-  return nc_ismeta(meta) ? owner[meta - metas] : meta;
+const Device *nc_metaowner(const Device *d) {
+  return nc_ismeta(d) ? owner[d - metas] : d;
 }
 
 const Memory *nc_meta_memory(const Device *d) {

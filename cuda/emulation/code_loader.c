@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** code_loader.c - the functions of the driver's library for code that was compiled at
-** run time: an image is a library that host_compiler.c has made.
+** code_loader.c - the functions of the driver's library for code that was
+** compiled at run time: an image is a library that host_compiler.c has made.
 */
 #define _DEFAULT_SOURCE
 #include <dlfcn.h>

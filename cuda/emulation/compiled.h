@@ -12,6 +12,9 @@
 #include "cuda/emulation/compiled_table.h"
 #include "cuda/emulation/cuda_emulation.h"
 
+/* Blocks run one after the other. */
+#define __shared__ static
+
 #define EMU_VISIBLE extern "C" __attribute__((visibility("default")))
 
 static const EmuTable *emu_table;

@@ -16,7 +16,7 @@
 #include "cuda/emulation/emulation.h"
 
 enum { SUCCESS = 0, OUT_OF_MEMORY = 1, COMPILATION = 6 };
-enum { MAXNAMES = 8 };
+enum { MAXNAMES = 8, MAXOPTIONS = 64 };
 
 typedef struct Program {
   char *text, *names[MAXNAMES], *log, *image;
@@ -94,31 +94,9 @@ static int write_text(const Program *p, const char *path) {
 }
 
 /* Signals are blocked in the thread; the compiler needs them. */
-static int run(const char *sources, const char *from, const char *to,
-               const char *log) {
-  const char *cxx = getenv("CXX");
-  char include[4200];
-  const char *const arguments[] = { cxx && *cxx ? cxx : "c++",
-                                    "-std=c++17",
-                                    "-O1",
-                                    "-fPIC",
-                                    "-shared",
-                                    "-w",
-                                    "-fno-exceptions",
-                                    "-fno-rtti",
-                                    "-fvisibility=hidden",
-                                    "-ffp-contract=off",
-                                    "-DNC_EMULATED",
-                                    include,
-                                    "-x",
-                                    "c++",
-                                    from,
-                                    "-o",
-                                    to,
-                                    NULL };
+static int run(const char *const arguments[], const char *log) {
   pid_t child;
   int status = -1;
-  snprintf(include, sizeof include, "-I%s", sources);
   if ((child = fork()) == 0) {
     sigset_t none;
     sigemptyset(&none);
@@ -131,15 +109,47 @@ static int run(const char *sources, const char *from, const char *to,
   return status == 0;
 }
 
+/* Makes the library `to' of the text `from'.  Options that define macros are
+   passed on. */
+static int call_compiler(const char *from, const char *to, const char *log,
+                         int n, const char *const *options) {
+  static const char *const usual[] = { "-std=c++17",
+                                       "-O1",
+                                       "-fPIC",
+                                       "-shared",
+                                       "-w",
+                                       "-fno-rtti",
+                                       "-fno-exceptions",
+                                       "-fvisibility=hidden",
+                                       "-ffp-contract=off",
+                                       "-x",
+                                       "c++",
+                                       "-DNC_EMULATED" };
+  const char *all[MAXOPTIONS + 24], *cxx = getenv("CXX");
+  char include[4200];
+  int count = 0;
+  snprintf(include, sizeof include, "-I%s", getenv("NACRE_NVRTC"));
+  all[count++] = cxx && *cxx ? cxx : "c++";
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    all[count++] = usual[i];
+  all[count++] = include;
+  for (int i = 0; i < n && i < MAXOPTIONS; i++)
+    if (strncmp(options[i], "-D", 2) == 0) all[count++] = options[i];
+  all[count++] = from;
+  all[count++] = "-o";
+  all[count++] = to;
+  all[count] = NULL;
+  return run(all, log);
+}
+
 static int compile(Program *p, int n, const char *const *options) {
   char folder[] = "/tmp/nacre-emulated-XXXXXX", from[64], to[64], log[64];
   int ok;
-  (void)n, (void)options;
   if (mkdtemp(folder) == NULL) return OUT_OF_MEMORY;
   snprintf(from, sizeof from, "%s/text.cu", folder);
   snprintf(to, sizeof to, "%s/code.so", folder);
   snprintf(log, sizeof log, "%s/log", folder);
-  ok = write_text(p, from) && run(getenv("NACRE_NVRTC"), from, to, log);
+  ok = write_text(p, from) && call_compiler(from, to, log, n, options);
   p->log = read_all(log, &p->logsize);
   if (ok) p->image = read_all(to, &p->size);
   unlink(from);

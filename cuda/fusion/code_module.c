@@ -11,24 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT_OF_MEMORY = 2 }; /* CUresult */
-enum { THREADS = 0, SHARED = 1, CONSTANT = 2, LOCAL = 3, REGISTERS = 4 };
-
-/* clang-format off */
-#define DRIVER_FUNCTIONS(X)                                                   \
-  X(load,       cuModuleLoadData,       (Module *m, const void *image))       \
-  X(unload,     cuModuleUnload,         (Module m))                           \
-  X(kernel,     cuModuleGetFunction,    (Kernel *k, Module m,                 \
-                                         const char *name))                   \
-  X(launch,     cuLaunchKernel,                                               \
-    (Kernel k, unsigned gx, unsigned gy, unsigned gz, unsigned bx,            \
-     unsigned by, unsigned bz, unsigned shared, cudaStream_t stream,          \
-     void **parameter, void **extra))                                         \
-  X(attribute,  cuFuncGetAttribute,     (int *value, int which, Kernel k))    \
-  X(occupancy,  cuOccupancyMaxActiveBlocksPerMultiprocessor,                  \
-    (int *blocks, Kernel k, int threads, size_t shared))                      \
-  X(error,      cuGetErrorString,       (int status, const char **text))
-/* clang-format on */
+#include "cuda/fusion/code_abi.h"
 
 static struct {
   int tried, found;
@@ -94,11 +77,12 @@ int nc_module_kernel(Kernel *k, Module m, const char *name) {
   return check(driver.kernel(k, m, name), "the code lacks its kernel");
 }
 
+/* The numbers of errors are those of cudaError_t. */
 int nc_launch_kernel(Kernel k, const unsigned grid[3], const unsigned block[3],
                      unsigned shared, cudaStream_t stream, void **parameter) {
-  return check(driver.launch(k, grid[0], grid[1], grid[2], block[0], block[1],
-                             block[2], shared, stream, parameter, NULL),
-               "the kernel cannot be launched");
+  return nc_cudastatus((cudaError_t)driver.launch(
+      k, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+      stream, parameter, NULL));
 }
 
 int nc_kernel_facts(Kernel k, KernelFacts *f) {

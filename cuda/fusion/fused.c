@@ -14,6 +14,7 @@
 #include "cuda/cuda.h"
 #include "cuda/fusion/fused_args.h"
 #include "cuda/fusion/fused_text.h"
+#include "cuda/fusion/nvrtc.h"
 #include "cuda/fusion/programs.h"
 #include "cuda/pointwise/pointwise.h"
 
@@ -29,6 +30,8 @@ typedef struct Known {
   FusedProgram *program;
   FusedText plan; /* without its text */
 } Known;
+
+enum { LINES = 1, ONE = 2 };
 
 static Known *known[512]; /* by the id of the code; a new one replaces */
 
@@ -46,13 +49,22 @@ static void forget(Known *k) {
   free(k);
 }
 
-/* NULL: there is no memory, no compiler, or too much to give a kernel. */
+/* Operators along lines are no part of texts; the core leaves them to the
+   CPU. */
+static int has_operators(const FusedCode *code) {
+  for (int i = 0; i < code->nsteps; i++)
+    if (code->step[i].along) return 1;
+  return 0;
+}
+
+/* NULL: there is no memory, or too much to give a kernel. */
 static Known *new_known(const Device *d, const FusedCode *code) {
   const int tensors = code->noperands + code->nresults;
   Known *k = calloc(1, sizeof *k);
   if (k == NULL) return NULL;
   k->id = code->id;
   k->capability = nc_capability(d);
+  if (has_operators(code) || !nc_nvrtc_open()) return k;
   if (nc_fused_text(&k->plan, code, nc_opinfo) != NC_OK ||
       argument_bytes(tensors, k->plan.numbers) + 8 * (size_t)tensors >
           PARAMETERS) {
@@ -102,12 +114,35 @@ typedef struct Loop {
   int64_t step[TENSORS][NC_MAXDIM];
   char *p[TENSORS];
   DType type[TENSORS];
-  char of_lines[TENSORS]; /* it has an element for each line */
+  char of_lines[TENSORS]; /* it has an element for each line, LINES, or one for
+                             all, ONE */
 } Loop;
 
 static const Tensor *tensor_of(const FusedCall *c, int j) {
   return j < c->code->noperands ? c->operand[j]
                                 : c->result[j - c->code->noperands];
+}
+
+static int is_dense(const Tensor *t) {
+  int64_t n = 1;
+  for (int d = t->nd; d-- > 0; n *= t->size[d])
+    if (t->size[d] != 1 && t->step[d] != n) return 0;
+  return 1;
+}
+
+static int is_one(const Tensor *t) {
+  int one = 1;
+  for (int d = 0; d < t->nd; d++) one &= t->size[d] == 1 || t->step[d] == 0;
+  return one;
+}
+
+/* The stride of tensor t along a dimension of the model, to which it
+   broadcasts; or both lie row by row, with as many elements. */
+static int64_t stride_along(const Tensor *t, const Tensor *model, int dim) {
+  const int own = dim - model->nd + t->nd;
+  if (nc_numel(t) == nc_numel(model) && is_dense(t) && is_dense(model))
+    return model->step[dim];
+  return own < 0 || t->size[own] == 1 ? 0 : t->step[own];
 }
 
 /* Dimension `dim' of the model becomes the next of the loop, unless it and the
@@ -118,10 +153,8 @@ static void add_dim(Loop *l, int dim) {
   int joined = at > 0;
   l->size[at] = m->size[dim];
   for (int j = 0; j < l->ntensors; j++) {
-    const Tensor *t = tensor_of(l->call, j);
-    const int own = dim - m->nd + t->nd;
     l->step[j][at] =
-        l->of_lines[j] || own < 0 || t->size[own] == 1 ? 0 : t->step[own];
+        l->of_lines[j] ? 0 : stride_along(tensor_of(l->call, j), m, dim);
     if (joined && !l->of_lines[j])
       joined = l->step[j][at] == l->step[j][before] * l->size[before];
   }
@@ -141,8 +174,11 @@ static void set_loop(Loop *l, const Device *d, const FusedCall *c,
   l->n = nc_numel(m);
   for (int r = 0; r < c->code->nregs; r++) {
     const FusedReg *g = &c->code->reg[r];
-    if (g->kind == FUSED_VALUE && g->result >= 0 && g->of_lines)
-      l->of_lines[c->code->noperands + g->result] = 1;
+    if (!g->of_lines) continue;
+    if (g->kind == FUSED_OPERAND)
+      l->of_lines[g->index] = is_one(c->operand[g->index]) ? ONE : LINES;
+    else if (g->result >= 0)
+      l->of_lines[c->code->noperands + g->result] = LINES;
   }
   for (int j = 0; j < l->ntensors; j++) {
     l->p[j] = nc_data(tensor_of(c, j));
@@ -203,7 +239,8 @@ static void set_layout(FusedLayout *a, uint32_t step[][NC_MAXDIM],
   for (int j = 0; j < l->ntensors; j++) {
     const int flat = flatness(l, j);
     if (flat) a->flat |= (uint64_t)1 << j;
-    if (flat == 2 || (!flat && l->step[j][0] == 0))
+    if (l->of_lines[j] ? l->of_lines[j] == ONE
+                       : flat == 2 || (!flat && l->step[j][0] == 0))
       a->still |= (uint64_t)1 << j;
     strided |= !flat && !l->of_lines[j];
     for (int i = 0; i < l->nd; i++) step[j][i] = (uint32_t)l->step[j][i];
@@ -285,8 +322,10 @@ static Loop part_of(const Loop *l, int64_t first, int64_t n) {
   p.n = l->n / l->size[at] * n;
   p.size[at] = n;
   for (int j = 0; j < l->ntensors; j++) {
-    const int64_t elements = l->of_lines[j] ? l->n / l->size[at] * first / line
-                                            : first * l->step[j][at];
+    const int64_t elements = l->of_lines[j] == ONE ? 0
+                             : l->of_lines[j] == LINES
+                                 ? l->n / l->size[at] * first / line
+                                 : first * l->step[j][at];
     p.p[j] = l->p[j] + elements * nc_dtypesize(l->type[j]);
   }
   if (n == 1) p.nd--;

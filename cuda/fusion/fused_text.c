@@ -181,7 +181,8 @@ static int names_letter(const char *text, char letter) {
 }
 
 /* The call of a gradient: of g and the letters of its formula that are there;
-   its function also takes the others. */
+   its function also takes the others.  That of a reduction takes n and p, which
+   are q and p elsewhere. */
 static void add_gradient(Writer *w, const FusedStep *s) {
   static const char letters[] = "abcy";
   const OpInfo *info = &w->op[s->op];
@@ -200,7 +201,12 @@ static void add_gradient(Writer *w, const FusedStep *s) {
     else if (taken) add(w->t, "0");
     j += used;
   }
-  if (info->kind != CHOOSE_OP) add_parameters(w, s);
+  if (info->kind == REDUCE_OP) {
+    add(w->t, ", ");
+    add_parameter(w, s->par[1], s->common);
+    add(w->t, ", ");
+    add_parameter(w, s->par[0], s->common);
+  } else if (info->kind != CHOOSE_OP) add_parameters(w, s);
   add(w->t, ")");
 }
 
@@ -422,7 +428,12 @@ static void add_line_loads(Writer *w) {
   add(w->t, "  bool in[K];\n");
   for (int i = 0; i < code->noperands; i++) {
     const int r = operand_register(code, i);
-    add(w->t, "  %s r%d[W * K];\n", number_type(code->reg[r].type), r);
+    if (code->reg[r].of_lines)
+      add(w->t,
+          "  const %s r%d = on ? load_element(x%d[a.at.still >> %d & 1 ? 0 : "
+          "line]) : 0;\n",
+          number_type(code->reg[r].type), r, i, i);
+    else add(w->t, "  %s r%d[W * K];\n", number_type(code->reg[r].type), r);
   }
   add(w->t,
       "  NC_UNROLL for (int k = 0; k < K; k++) {\n"
@@ -431,13 +442,15 @@ static void add_line_loads(Writer *w) {
       "      const Place at(a, line * (%du / W) + t + k * T);\n",
       code->line, code->line);
   for (int i = 0; i < code->noperands; i++)
-    add(w->t, "      load_tensor<W>(r%d + k * W, x%d, a, %d, at);\n",
-        operand_register(code, i), i, i);
+    if (!code->reg[operand_register(code, i)].of_lines)
+      add(w->t, "      load_tensor<W>(r%d + k * W, x%d, a, %d, at);\n",
+          operand_register(code, i), i, i);
   add(w->t, "    } else {\n"
             "      NC_UNROLL for (int e = k * W; e < (k + 1) * W; e++) {\n");
   for (int i = 0; i < code->noperands; i++)
-    add(w->t, "        r%d[e] = 0;\n", operand_register(code, i));
-  add(w->t, "      }\n    }\n  }\n");
+    if (!code->reg[operand_register(code, i)].of_lines)
+      add(w->t, "        r%d[e] = 0;\n", operand_register(code, i));
+  add(w->t, "      }\n    }\n    (void)in;\n  }\n");
 }
 
 static void add_line_stores(Writer *w) {

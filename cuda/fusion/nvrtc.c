@@ -13,35 +13,10 @@
 #include <sys/stat.h>
 
 #include "cuda/cuda.h"
+#include "cuda/fusion/code_abi.h"
 #include "cuda/fusion/embedded.h"
 #include "cuda/runtime/libraries.h"
 #include "cuda/runtime/probe.h"
-
-typedef struct NvrtcProgram *Program;
-enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
-
-/* clang-format off */
-#define NVRTC_FUNCTIONS(X)                                                    \
-  X(version,  nvrtcVersion,           (int *major, int *minor))               \
-  X(text,     nvrtcGetErrorString,    (int status))                           \
-  X(create,   nvrtcCreateProgram,                                             \
-    (Program *p, const char *text, const char *file, int n,                   \
-     const char *const *headers, const char *const *names))                   \
-  X(destroy,  nvrtcDestroyProgram,    (Program *p))                           \
-  X(compile,  nvrtcCompileProgram,                                            \
-    (Program p, int n, const char *const *options))                           \
-  X(add,      nvrtcAddNameExpression, (Program p, const char *name))          \
-  X(lowered,  nvrtcGetLoweredName,                                            \
-    (Program p, const char *name, const char **lowered))                      \
-  X(ptxsize,  nvrtcGetPTXSize,        (Program p, size_t *n))                 \
-  X(ptx,      nvrtcGetPTX,            (Program p, char *ptx))                 \
-  X(cubinsize, nvrtcGetCUBINSize,     (Program p, size_t *n))                 \
-  X(cubin,    nvrtcGetCUBIN,          (Program p, char *cubin))               \
-  X(logsize,  nvrtcGetProgramLogSize, (Program p, size_t *n))                 \
-  X(log,      nvrtcGetProgramLog,     (Program p, char *log))                 \
-  X(archs,    nvrtcGetNumSupportedArchs, (int *n))                            \
-  X(archlist, nvrtcGetSupportedArchs, (int *list))
-/* clang-format on */
 
 static struct {
   int tried, found, major, minor;
@@ -82,8 +57,8 @@ static int bind(void) {
 /* The newest architecture that the library compiles for; 0: it does not say. */
 static int newest_architecture(void) {
   int list[128], n = 0, newest = 0;
-  if (nvrtc.archs(&n) != NVRTC_SUCCESS || n < 1 || n > 128 ||
-      nvrtc.archlist(list) != NVRTC_SUCCESS)
+  if (nvrtc.archs(&n) != NVRTC_DONE || n < 1 || n > 128 ||
+      nvrtc.archlist(list) != NVRTC_DONE)
     return 0;
   for (int i = 0; i < n; i++)
     if (list[i] > newest) newest = list[i];
@@ -92,7 +67,7 @@ static int newest_architecture(void) {
 
 static int accept(void *library, const char *path) {
   nvrtc.library = library;
-  if (!bind() || nvrtc.version(&nvrtc.major, &nvrtc.minor) != NVRTC_SUCCESS ||
+  if (!bind() || nvrtc.version(&nvrtc.major, &nvrtc.minor) != NVRTC_DONE ||
       nvrtc.major < 12) {
     nvrtc.library = NULL;
     return 0;
@@ -215,9 +190,9 @@ static char *get_text(Program p, int (*size)(Program p, size_t *n),
                       int (*get)(Program p, char *text), size_t *length) {
   size_t n = 0;
   char *text;
-  if (size(p, &n) != NVRTC_SUCCESS || n == 0) return NULL;
+  if (size(p, &n) != NVRTC_DONE || n == 0) return NULL;
   if ((text = malloc(n + 1)) == NULL) return NULL;
-  if (get(p, text) != NVRTC_SUCCESS) return free(text), NULL;
+  if (get(p, text) != NVRTC_DONE) return free(text), NULL;
   text[n] = '\0';
   if (length) *length = n;
   return text;
@@ -231,7 +206,7 @@ static int fail(Compiled *out, const char *what) {
 /* Fails with the meaning of a status other than errors in the text. */
 static int check(Compiled *out, int status) {
   const char *(*text)(int);
-  if (status == NVRTC_SUCCESS) return 1;
+  if (status == NVRTC_DONE) return 1;
   memcpy(&text, &nvrtc.text, sizeof text);
   snprintf(out->why, sizeof out->why, "NVRTC failed: %s (status %d)",
            text(status), status);
@@ -253,8 +228,8 @@ static int run_compiler(Program p, const CompileJob *job, Compiled *out) {
     if (!check(out, nvrtc.add(p, job->kernel[i]))) return 0;
   status = nvrtc.compile(p, n, options);
   out->log = get_text(p, nvrtc.logsize, nvrtc.log, NULL);
-  if (status != NVRTC_SUCCESS)
-    return status == NVRTC_ERROR_COMPILATION ? 0 : check(out, status);
+  if (status != NVRTC_DONE)
+    return status == NVRTC_WRONG_TEXT ? 0 : check(out, status);
   out->ptx = get_text(p, nvrtc.ptxsize, nvrtc.ptx, NULL);
   if (!newest)
     out->image = get_text(p, nvrtc.cubinsize, nvrtc.cubin, &out->size);

@@ -65,10 +65,13 @@ static int compile(FusedProgram *p, Compiled *out) {
   static const char *const names[] = { NC_FUSED_ELEMENTS, NULL };
   static const char *const both[] = { NC_FUSED_ELEMENTS, NC_FUSED_VECTORS,
                                       NULL };
+  /* what headers only declare for the host */
+  static const char *const options[] = { "-default-device", NULL };
   const CompileJob job = { .text = p->text,
                            .file = "fused.cu",
                            .kernel =
                                strstr(p->text, NC_FUSED_VECTORS) ? both : names,
+                           .option = options,
                            .capability = p->capability,
                            .own_headers = 1 };
   return nc_compile(&job, out);
@@ -283,6 +286,7 @@ const char *nc_fused_failure(void) {
 
 void nc_fused_close(void) {
   end_thread();
+  nc_fused_forget();
   for (int b = 0; b < BUCKETS; b++)
     for (FusedProgram *next, *p = programs[b]; p; p = next) {
       next = p->next;

@@ -29,5 +29,6 @@ FusedFigures nc_fused_figures(void);
 const char *nc_fused_failure(void);
 
 void nc_fused_close(void);
+void nc_fused_forget(void);   /* fused.c: programs of codes */
 
 #endif

@@ -16,7 +16,9 @@
 #include "cuda/runtime/probe.h"
 
 static Nccl nccl;
+#ifndef NC_EMULATED
 static void *library;
+#endif
 static int tried;
 static char info[512];
 

@@ -285,10 +285,21 @@ static int look_at_state(DeviceTeam *t) {
   return nc_fail_team(t, NC_EPEER, state);
 }
 
+/* How long the host has waited for the oldest operation: others before it may
+   have taken most of the time. */
+static int64_t waited_for_first(DeviceTeam *t, int64_t waited) {
+  if (t->seen != t->first->c.number) {
+    t->seen = t->first->c.number;
+    t->since = nc_clock();
+  }
+  return nc_clock() - t->since < waited ? nc_clock() - t->since : waited;
+}
+
 static int watch(DeviceTeam *t, int64_t waited) {
   int r;
   TRY(nc_prune_team(t));
   if (t->first == NULL) return NC_OK;
+  waited = waited_for_first(t, waited);
   r = nc_hostside->watch(t->team, &t->first->c, 1e-9 * (double)waited);
   if (r != NC_OK) {
     lose(t);

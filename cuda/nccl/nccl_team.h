@@ -29,6 +29,8 @@ struct DeviceTeam {
   int isready;
   int freed;                  /* by the core; works may refer to it */
   int64_t failed;             /* when NCCL reported a failure, or 0 */
+  int64_t seen, since;        /* the operation that the host found under way,
+                                 by number, and when it first did */
   DeviceWork *first, *last;   /* under way, in order */
   int works;                  /* of which somebody holds the handle */
   DeviceTeam *next;           /* of all */

@@ -121,6 +121,8 @@ int nc_cuda_get(const char *name, int64_t *value) {
   FIGURE(cached);
   FIGURE(failed);
 #undef FIGURE
+  if (strcmp(name, "nvrtc") == 0) /* is there one? */
+    return *value = nc_nvrtc_open(), NC_OK;
   if (strcmp(name, "runtime_version") == 0) { /* 13000 is 13.0 */
     int v = 0;
     CUDA_TRY(cudaRuntimeGetVersion(&v));

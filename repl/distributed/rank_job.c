@@ -15,6 +15,7 @@
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -38,11 +39,18 @@ enum { FRAME_PRINTED = 1 }; /* the first byte: answers begin with 0 */
 static const char begin[8] = "\1nacre\1"; /* of each frame */
 
 static pid_t launcher;
+static int ninterrupts;        /* in this line */
 static int to = -1, from = -1; /* frames go there, and come from there */
 
-/* Passes Ctrl-C on to the job; the program goes on waiting. */
+/* Passes Ctrl-C on to the job; the program goes on waiting.  A rank that is
+   stopped, or in a call that nothing ends, does not answer: the third Ctrl-C in
+   a line ends the job. */
 static void pass_interrupt(void) {
-  if (launcher > 0 && sh_takeinterrupt()) kill(launcher, SIGUSR1);
+  if (launcher <= 0 || !sh_takeinterrupt()) return;
+  ninterrupts++;
+  if (ninterrupts == 2)
+    fputs("(a rank does not answer: Ctrl-C once more ends the job)\n", stderr);
+  kill(launcher, ninterrupts < 3 ? SIGUSR1 : SIGTERM);
 }
 
 /* Reads n bytes; 0 at the end of the input. */
@@ -98,8 +106,19 @@ static int send_frame(const char *text, size_t size) {
 static int send(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
+  ninterrupts = 0;
   lua_pushboolean(L, send_frame(text, size));
   return 1;
+}
+
+/* A thread of the program: no signal is for it. */
+static int start_thread(pthread_t *t, void *f(void *)) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = pthread_create(t, NULL, f, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return !failed;
 }
 
 /*
@@ -206,12 +225,13 @@ static void become(const char *command) {
   execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 }
 
-static _Noreturn void run_launcher(const int in[2], const int out[2],
+static _Noreturn void run_launcher(int in, int out, int err,
                                    const char *command, pid_t parent) {
   end_with_parent(parent);
   setpgid(0, 0);
-  dup2(in[0], STDIN_FILENO);
-  dup2(out[1], STDOUT_FILENO);
+  dup2(in, STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
   become(command);
   _exit(127);
 }
@@ -223,21 +243,62 @@ static int become_command(lua_State *L) {
   return luaL_error(L, "/bin/sh: %s", strerror(errno));
 }
 
+/*
+** What the launcher writes to stderr, but for the lines in which mpirun says
+** that it passes Ctrl-C on
+*/
+static struct {
+  pthread_t thread;
+  int from;
+  volatile sig_atomic_t end;
+} said = { .from = -1 };
+
+static int is_about_signals(const char *line, size_t n) {
+  static const char about[] = ": Forwarding signal ";
+  const char *colon = memchr(line, ':', n);
+  return colon && (size_t)(line + n - colon) > sizeof about &&
+         strncmp(colon, about, sizeof about - 1) == 0;
+}
+
+static void *pass_said(void *unused) {
+  char text[4096];
+  (void)unused;
+  for (;;) {
+    struct pollfd p = { .fd = said.from, .events = POLLIN };
+    const int ready = poll(&p, 1, 100);
+    if (ready == 0 && said.end) return NULL;
+    if (ready <= 0) continue;
+    const ssize_t n = read(said.from, text, sizeof text);
+    if (n <= 0) return NULL;
+    for (const char *at = text, *end = text + n; at < end;) {
+      const char *next = memchr(at, '\n', (size_t)(end - at));
+      next = next ? next + 1 : end;
+      if (!is_about_signals(at, (size_t)(next - at)))
+        sh_writeall(STDERR_FILENO, at, (size_t)(next - at));
+      at = next;
+    }
+  }
+}
+
 /* start(command): starts the job with the shell */
 static int start(lua_State *L) {
   const char *command = luaL_checkstring(L, 1);
   const pid_t self = getpid();
-  int in[2], out[2];
-  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+  int in[2], out[2], err[2];
+  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 ||
+      pipe2(err, O_CLOEXEC) != 0)
     return luaL_error(L, "no pipe: %s", strerror(errno));
   launcher = fork();
   if (launcher < 0) return luaL_error(L, "fork: %s", strerror(errno));
-  if (launcher == 0) run_launcher(in, out, command, self);
+  if (launcher == 0) run_launcher(in[0], out[1], err[1], command, self);
   close(in[0]);
   close(out[1]);
+  close(err[1]);
   signal(SIGPIPE, SIG_IGN); /* send says that the job has ended */
   to = in[1];
   from = out[0];
+  said.from = err[0];
+  said.end = !start_thread(&said.thread, pass_said);
   return 0;
 }
 
@@ -250,6 +311,12 @@ static int finish(lua_State *L) {
   while (launcher > 0 && waitpid(launcher, &status, 0) < 0 && errno == EINTR)
     pass_interrupt();
   launcher = 0;
+  if (said.from >= 0 && !said.end) {
+    said.end = 1; /* what a child of the job still writes is lost */
+    pthread_join(said.thread, NULL);
+  }
+  if (said.from >= 0) close(said.from);
+  said.from = -1;
   lua_pushinteger(L, WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   return 1;
 }

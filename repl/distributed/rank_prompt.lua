@@ -6,6 +6,7 @@
 local job = require "nacre.rank_job"
 local host = require "nacre.host"
 local process = require "nacre.process"
+local completion = require "nacre.completion"
 local shell = require "nacre.shell"
 local input_block = require "nacre.input_block"
 
@@ -39,14 +40,14 @@ local function receive_answer()
   return answer
 end
 
--- What rank 0 would complete, which has the variables; nil where nobody asks
--- it.
+-- What rank 0 would complete, which has the variables; after :local, what this
+-- process would.
 local function candidates(left, right)
-  if left:find "^%s*:local%s" then return nil end
+  if left:find "^%s*:local%s" then return completion.candidates(left, right) end
   left = left:gsub("^%s*@[%d,%-]+%s", function(own) return (" "):rep(#own) end)
   local answer = job.send(string.pack("Bs4s4", ASK, left, right)) and
                  receive_answer()
-  if not answer then return nil end
+  if not answer then return completion.candidates(left, right) end
   local start, head, count, at = string.unpack("I4s4I4", answer, 2)
   local list = {start = start, head = head ~= "" and head or nil}
   for i = 1, count do
@@ -70,11 +71,11 @@ local function submit(text)
   if flags & 2 ~= 0 then ended() end
 end
 
--- For Open MPI: more ranks than cores are no mistake at a prompt (4, and 5),
--- nor is it told what Ctrl-C does.
+-- For Open MPI 4, and 5: more ranks than cores are no mistake at a prompt. For
+-- MPICH: its transport UCX need not list at the end what renewals have left.
 local OVERSUBSCRIBE = "OMPI_MCA_rmaps_base_oversubscribe=1 " ..
   "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe"
-local QUIET = "OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}"
+local QUIET = "UCX_LOG_LEVEL=${UCX_LOG_LEVEL:-error}"
 
 local function command(launch, words)
   local list = {launch, quoted(process.real_path "/proc/self/exe" or "nacre")}
@@ -91,9 +92,8 @@ function rank_prompt.start(launch, words)
   local size = job.receive()
   if not size then
     local status = job.finish()
-    io.stderr:write(("the job did not start: %s (status %d)\n" ..
-                     "  hint: %s true says more\n"):format(launch, status,
-                                                           launch))
+    io.stderr:write(("the job did not start: %s (status %d)\n")
+                    :format(launch, status))
     return false
   end
   rawset(_G, "dist", nacre.distributed) -- for Tab and signatures

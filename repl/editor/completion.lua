@@ -335,6 +335,9 @@ end
 -- what is behind the first `start' bytes, which they need not begin with.
 -- `head` is a line to show above them.
 function completion.candidates(left, right)
+  local reader = require "nacre.shell".reader
+  local theirs = reader and reader.candidates and reader.candidates(left, right)
+  if theirs then return theirs end
   local word = left:match "^%s*[:%%](%a*)$"
   if word then
     return placed(command_arguments.names(word, true), left, #word)

@@ -33,14 +33,14 @@ void sh_longversion(void) {
 /* Variables that say how the program works. */
 static void environment(void) {
   static const char *const names[] = {
-    "NACRE_DEVICE",        "NACRE_CUDA",      "NACRE_CUDA_SYNC",
-    "NACRE_CUDA_CACHE",    "NACRE_CPU_LEVEL", "NACRE_BLAS",
-    "NACRE_ONEDNN",        "NACRE_CUBLAS",    "NACRE_CUDA_LIBRARIES",
-    "NACRE_PNG",           "NACRE_ZIP",       "NACRE_RSVG",
-    "NACRE_PYTHON",        "VIRTUAL_ENV",     "NACRE_ZMQ",
-    "NACRE_SODIUM",        "LUA_INIT_5_4",    "LUA_INIT",
-    "LUA_PATH_5_4",        "LUA_PATH",        "NO_COLOR",
-    "CUDA_VISIBLE_DEVICES"
+    "NACRE_DEVICE",     "NACRE_CUDA",          "NACRE_CUDA_SYNC",
+    "NACRE_CUDA_CACHE", "NACRE_CPU_LEVEL",     "NACRE_BLAS",
+    "NACRE_ONEDNN",     "NACRE_CUBLAS",        "NACRE_CUDA_LIBRARIES",
+    "NACRE_PNG",        "NACRE_ZIP",           "NACRE_RSVG",
+    "NACRE_PYTHON",     "VIRTUAL_ENV",         "NACRE_ZMQ",
+    "NACRE_SODIUM",     "NACRE_NVRTC",         "LUA_INIT_5_4",
+    "LUA_INIT",         "LUA_PATH_5_4",        "LUA_PATH",
+    "NO_COLOR",         "CUDA_VISIBLE_DEVICES"
   };
   char text[4096];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -244,6 +244,7 @@ static int session(const Options *o) {
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) status = (int)lua_tointeger(L, -1);
   else status = sh_report(L);
   lua_close(L);
+  nl_end_rank_output();
   nc_leave_transport(status);
   return status;
 }

@@ -346,9 +346,9 @@ local function log(text, prompt, own)
 end
 
 -- While shell.reader is set it gets the lines: {prompt =, submit =, ready =,
--- leave = the word that ends it, own(text): is that a word of its own?, alone:
--- is there no prompt after it?, candidates(left, right) for Tab, if any}. The
--- end of the input ends the reader first; returns false if there is none.
+-- leave = the word that ends it, own(text): is that its word?, alone: does no
+-- prompt follow?, candidates(left, right) for Tab}. The end of the input ends
+-- the reader first; returns false if there is none.
 function shell.ended()
   local reader = shell.reader
   shell.reader = nil
@@ -491,9 +491,7 @@ end
 
 -- Runs a submitted block; returns false when the session is over.
 function shell.submit(text)
-  if shell.reader then
-    return submit_to(shell.reader, text)
-  end
+  if shell.reader then return submit_to(shell.reader, text) end
   if not text:find "%S" then return true end
   shell.failed, shell.interrupted = false, false
   local history = require "nacre.input_history"
@@ -531,10 +529,9 @@ function shell.indent(text, rest)
 end
 
 function shell.complete(text, point)
-  local left, right = text:sub(1, point), text:sub(point + 1)
-  local ask = shell.reader and shell.reader.candidates
-  return ask and ask(left, right) or
-         require "nacre.completion".candidates(left, right)
+  local ask = shell.reader and shell.reader.candidates or
+              require "nacre.completion".candidates
+  return ask(text:sub(1, point), text:sub(point + 1))
 end
 
 -- What a global is: "tensor", "known", "unknown"; nil if only a metamethod or

@@ -54,6 +54,9 @@ end
 
 function conversion.run(paths, o)
   local from, to = paths[1], paths[2]
+  if to == "-" then
+    error("the result is a file: its name, not '-', says its format", 0)
+  end
   local old <close> = io.open(to, "rb")
   if old and not o.force then
     error(to .. " is there already; --force replaces it", 0)

@@ -7,7 +7,6 @@
 local file = require "nacre.test_file"
 local jobs = require "nacre.job_pool"
 local root = require "nacre.project_root"
-
 local values = require "nacre.stored_values"
 
 local plan = {}
@@ -68,6 +67,8 @@ local function why_impossible(job, p)
     elseif need.what == "png" and
            not pcall(nacre.encode_png, nacre.zeros(1, 1)) then
       return "needs png"
+    elseif need.what == "nvrtc" and not p.gpus.nvrtc then
+      return "needs nvrtc"
     elseif need.what == "python" and not nacre._python_has(need.modules) then
       return (("needs python " .. need.modules):gsub("%s+$", ""))
     elseif need.what == "mem" then

@@ -229,12 +229,14 @@ function jobs.run(list, o, each)
   end
 end
 
--- The CUDA devices: {free bytes, ...}, from 1; and why there is none.
+-- The CUDA devices: {free bytes, ...}, from 1, with nvrtc = is it there?; and
+-- why there is none.
 function jobs.devices()
   local outcome = jobs.alone({timeout = 60}, run.probe)
   local list, why = {}, nil
   for _, m in ipairs(outcome.messages) do
     if m[1] == "device" then list[#list + 1] = tonumber(m[3]) end
+    if m[1] == "nvrtc" then list.nvrtc = tonumber(m[2]) == 1 end
     if m[1] == "none" then why = m[2] end
   end
   return list, why or outcome.printed

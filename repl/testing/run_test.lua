@@ -363,14 +363,16 @@ function run.body(job, done)
   end
 end
 
--- Sends what can be tested on, {cuda = count, memory = {bytes, ...}}. It opens
--- the devices, so it runs in a process of its own.
+-- Sends what can be tested on: the devices with their free bytes, or why there
+-- is none; whether there is NVRTC. It opens the devices, so it runs in a
+-- process of its own.
 function run.probe(tell)
   local cuda = nacre.cuda
   if not cuda.is_available() then return tell("none", cuda.why()) end
   for i = 0, cuda.device_count() - 1 do
     tell("device", i, (cuda.mem_get_info(i)))
   end
+  tell("nvrtc", require "nacre.machine".figure "nvrtc")
 end
 
 return run

@@ -97,7 +97,7 @@ function file.bytes(text)
 end
 
 local NEEDS = {cuda = true, mem = true, file = true, png = true,
-               python = true}
+               python = true, nvrtc = true}
 
 -- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =},
 -- {what = "python", modules = "numpy pandas"}
@@ -107,7 +107,9 @@ local function need(text)
   local what, rest = text:match "^(%a+)%s*(.-)$"
   if not NEEDS[what] then return nil end
   if what == "cuda" then return rest == "" and {what = what, count = 1} end
-  if what == "png" then return rest == "" and {what = what} end
+  if what == "png" or what == "nvrtc" then
+    return rest == "" and {what = what}
+  end
   if what == "python" then return {what = what, modules = rest} end
   if what == "file" then return rest ~= "" and {what = what, path = rest} end
   local n = rest:find "%a" and units.parse_bytes(rest)

@@ -255,6 +255,19 @@ for _, size in ipairs {64, 128} do
        {goal = 1.03, flops = 4 * 4 * 16 * 4096 ^ 2 * size})
 end
 
+case("fused", "sigmoid(a*b + c) float32",
+     "a,b,p=randn float32 " .. large, "fused.chain(a, b, p)",
+     "torch.sigmoid(a * b + p)", {goal = 0.6})
+case("fused", "gelu by its formula, float32", "a=randn float32 " .. large,
+     "fused.gelu(a)", "0.5 * a * (1 + torch.tanh(0.7978845608028654 * " ..
+     "(a + 0.044715 * a * a * a)))", {goal = 0.3})
+case("fused", "gelu by its formula, bfloat16", "a=randn bfloat16 " .. large,
+     "fused.gelu(a)", "0.5 * a * (1 + torch.tanh(0.7978845608028654 * " ..
+     "(a + 0.044715 * a * a * a)))", {goal = 0.3})
+case("fused", "softmax by hand, rows of 1024", "a=randn float32 65536x1024",
+     "fused.softmax(a)",
+     "(lambda e: e / e.sum(-1, True))((a - a.amax(-1, True)).exp())",
+     {goal = 0.5})
 case("host", "a+b of 1000 elements, submitted", "a,b=randn float32 1000",
      "a + b", nil, {goal = 0.6, host = true, calls = 400, cupy = "a + b"})
 case("host", "a:add_(b) of 1000 elements, submitted",

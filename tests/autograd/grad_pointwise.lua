@@ -234,7 +234,7 @@ if next(chosen) == nil then
   at(function(x) return x:norm() end, {0, 0}, {0, 0})
   at(function(x) return x:norm(1) end, {0, -2}, {0, -1})
   at(function(x) return x:norm(3) end, {0, 0}, {0, 0})
-  at(function(x) return x:clamp(0, 1) end, {-1, 0, 0.5, 1, 2}, {0, 1, 1, 1, 0})
+  at(function(x) return x:clamp(0, 1) end, {-1, 0, 0.5, 1, 2}, {0, 0, 1, 0, 0})
   at(function(x) return nacre.maximum(x, nacre.ones(3)) end, {0, 1, 2},
      {0, 0.5, 1})
   at(function(x) return nacre.minimum(x, nacre.ones(3)) end, {0, 1, 2},

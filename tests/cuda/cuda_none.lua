@@ -37,11 +37,14 @@ local calls = {
   function() return nacre.device("cuda", 1) end,
   function() return nacre.set_default_device("cuda") end,
   function() return cuda.stream(cuda.Stream(), print) end,
+  function()
+    return cuda.kernel('extern "C" __global__ void f() {}', "f")
+  end,
 }
 for name, f in pairs(cuda) do
   local asks = {is_available = 1, is_initialized = 1, device_count = 1,
                 why = 1, empty_cache = 1, manual_seed = 1,
-                manual_seed_all = 1, stream = 1}
+                manual_seed_all = 1, stream = 1, kernel = 1}
   if not asks[name] then
     local n = math.min(2, #nacre._info(f).params)
     calls[#calls + 1] = function() return f(table.unpack({0, 0}, 1, n)) end

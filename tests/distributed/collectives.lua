@@ -227,6 +227,8 @@ else
 end
 
 assert(dist.get_world_size(dist.group.WORLD) == size)
+same(dist.all_reduce(nacre.ones(2), {group = dist.group.WORLD}),
+     nacre.full({2}, size * 1.0), "group.WORLD")
 local backwards = {}
 for r = size - 1, 0, -1 do backwards[#backwards + 1] = r end
 local reversed = dist.split_group(nil, {backwards})
@@ -248,7 +250,7 @@ local value = {rank = rank, "a", {1.5, true, false},
 for r, v in ipairs(dist.all_gather_object(value)) do
   assert(v.rank == r - 1 and v[1] == "a" and v[2][1] == 1.5 and v[2][2] == true
          and v[2][3] == false and #v[3] == (r - 1) * 999)
-  same(v.t, data("bfloat16", {2, 3}, r - 1), "a tensor in a table")
+  same(v.t, data("bfloat16", {2, 3}, r - 1):cpu(), "a tensor in a table")
 end
 local root = size - 1
 local got = dist.broadcast_object(rank == root and value or nil, root)

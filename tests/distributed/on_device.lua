@@ -33,4 +33,25 @@ if size > 1 then
 end
 local v = dist.broadcast_object(rank == 0 and {w = on_device(1, 2)} or nil)
 assert(v.w[2] == 2)
+
+-- ---- in several parts through page-locked memory, each 4 MB
+local n = (9 << 20) // 4 + 5
+local counted = nacre.arange(n, {dtype = "int32", device = "cuda"})
+local big = counted + rank
+dist.all_reduce(big)
+assert((big - counted * size - size * (size - 1) // 2):abs():max():item() == 0)
+big = counted + rank
+dist.broadcast(big, size - 1)
+assert((big - counted):min():item() == size - 1 and
+       (big - counted):max():item() == size - 1)
+big = counted:clone()
+dist.reduce(big, 0, "max")
+assert((big - counted):abs():max():item() == 0)
+big = counted:double()
+assert(dist.all_reduce(big, {op = "mean", async_op = true}):wait()[n] == n - 1)
+dist.all_reduce(big, "mean")
+assert(big[n] == n - 1 and big[1] == 0)
+if size > 1 then
+  assert(dist.info().gpu == "ranks 0 and 1 use one GPU", dist.info().gpu)
+end
 dist.barrier()

@@ -4,8 +4,12 @@
 together (NCCL, emulated): the host's wait ends, and says why.
 
     test_device_faults.py MPI FOLDER NACRE"""
+import os
 import re
+import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 import ranks
@@ -133,6 +137,53 @@ def test_turned_off():
          "nacre.cuda.set_device(dist.get_rank()) print(dist.info().gpu)"],
         NACRE_CUDA="emulated", NACRE_EMULATION="devices=2", NACRE_NCCL="none")
     assert "rank 0 of the group has no NCCL" in done.stdout, done
+
+
+def session(lines, mark=None, rest=""):
+    """What a prompt for two ranks, each with a device, prints. Ctrl-C when the
+    file `mark' is there, then the rest."""
+    env = ranks.environment(MPI, FOLDER, NACRE_CUDA="emulated",
+                            NACRE_EMULATION="devices=2,streams=lazy",
+                            NACRE_DISTRIBUTED_CHECK="0")
+    with subprocess.Popen(
+            [NACRE, "--launch", " ".join(ranks.launcher(MPI, 2)),
+             "--no-history", "-E"], env=env, stdin=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as p:
+        p.stdin.write("x = nacre.ones(3, {device = 'cuda:' .. rank})\n" + lines)
+        if mark:
+            p.stdin.flush()
+            limit = time.monotonic() + ranks.LIMIT
+            while not os.path.exists(mark) and time.monotonic() < limit:
+                time.sleep(0.05)
+            time.sleep(0.2)
+            p.send_signal(signal.SIGINT)
+        out, _ = p.communicate(rest, timeout=ranks.LIMIT)
+    return out
+
+
+def test_session():
+    """A rank fails while the device of the other waits for it: the next line is
+    right, by NCCL."""
+    text = session(
+        "dist.all_reduce(x)[1]\n"
+        "if rank == 1 then error 'bad luck' end dist.all_reduce(x) x:sum():item()\n"
+        "x:fill_(1) dist.all_reduce(x)[1]\n"
+        "nacre.cuda.set_device(rank) dist.info().gpu\n")
+    for word in (r"\[0\]\s+error: .*rank 1 \(\S+\) failed while all_reduce #\d "
+                 "waited for it: bad luck", r"\[1\] error: bad luck"):
+        assert re.search(word, text), f"no {word!r} in\n{text}"
+    assert text.count("[0,1] 2.0") == 2 and '[0,1] "nccl"' in text, text
+
+
+def test_session_interrupt():
+    """Ctrl-C, with one rank in a wait for its device and the other in a loop."""
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        text = session(
+            f"if rank == 1 then io.open('{mark}', 'w'):close() while true do end "
+            "end dist.all_reduce(x) x:sum():item()\n", mark,
+            "x:fill_(1) dist.all_reduce(x)[1]\n")
+    assert "[0,1] interrupted" in text and "[0,1] 2.0" in text, text
 
 
 if __name__ == "__main__":

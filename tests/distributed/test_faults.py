@@ -47,6 +47,23 @@ def test_lua_error():
           r"\[rank 1 of 3, [^]]+\] .*bad luck")
 
 
+def test_output():
+    """Lines with the rank before them, or of rank 0 only; none is lost, also
+    where an error ends the job."""
+    code = "print('a', rank) io.write('b', rank, '\\nc') if rank == 1 then "
+    status, text = run(code + "os.exit(0) end", options="{output = 'prefix'}")
+    lines = [line for line in text.splitlines() if line.startswith("[rank")]
+    assert status == 0 and sorted(lines) == sorted(
+        f"[rank {r}] {what}" for r in range(3)
+        for what in (f"a\t{r}", f"b{r}", "c")), text
+    fails(code + "error 'bad' end dist.barrier()", r"\[rank 1\] a\t1",
+          r"\[rank 1\] c", NACRE_DISTRIBUTED_OUTPUT="prefix")
+    status, text = run(code + "end", options="{output = 'rank0'}")
+    assert status == 0 and text == "a\t0\nb0\nc", text
+    fails("", "output must be all, prefix or rank0, not 'what'",
+          options="{output = 'what'}")
+
+
 def test_early_end():
     fails("if rank == 2 then os.exit(0) end dist.barrier()",
           r"rank 2 \(\S+\) has ended, and barrier #1 waits for it")

@@ -132,7 +132,8 @@ def test_command_line():
         script = os.path.join(folder, "a script.lua")
         pathlib.Path(script).write_text(
             "nacre.distributed.init_process_group()\n"
-            "print('rank', nacre.distributed.get_rank(), ...)\n"
+            "io.write(('rank\\t%d\\t%s\\n'):format("
+            "nacre.distributed.get_rank(), table.concat({...}, '\\t')))\n"
             "if arg[1] == 'fail' then error 'bad' end\n", encoding="ascii")
         out = command_line(["-e", "one = 1", script, "it's", "-e"])
         assert sorted(out.splitlines()) == ["rank\t0\tit's\t-e",
@@ -143,15 +144,56 @@ def test_command_line():
         expect(out, r"\[0\] rank\t0\tit's", r"\[1\] 1\t\"it's\"")
 
 
+def script(folder, name, text):
+    path = pathlib.Path(folder, name)
+    path.write_text("#!/bin/sh\n" + text, encoding="ascii")
+    path.chmod(0o755)
+    return str(path)
+
+
+# What Slurm's takes: -n N, -N NODES, options of one word, the command.
+SRUN = """
+while :; do
+  case $1 in
+    -n) n=$2; shift 2 ;;
+    -N) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+  esac
+done
+export SLURM_STEP_NUM_TASKS=$n
+"""
+
+
+def test_slurm():
+    """srun starts the ranks, and says how many there are; without its plug-in
+    for this MPI each would be rank 0 of 1."""
+    words = " ".join(ranks.launcher(MPI, 2)[:-1])
+    with tempfile.TemporaryDirectory() as folder:
+        srun = script(folder, "srun", SRUN + f'exec {words} "$n" "$@"\n')
+        expect(session("size\ndist.all_reduce(nacre.ones(1)):item()\n",
+                       f"{srun} -N 2 -n 3 --kill-on-bad-exit=1"),
+               r"\[0-2\] 3", r"\[0-2\] 3\.0")
+        alone = script(folder, "alone", SRUN + '"$@" < /dev/null & "$@"; wait\n')
+        done = subprocess.run(
+            [NACRE, "--launch", f"{alone} -n 2", "-E", "-p", "1"], check=False,
+            env={**ranks.environment(MPI, FOLDER),
+                 "OMPI_MCA_orte_abort_timeout": "1"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=ranks.LIMIT)
+        assert done.returncode != 0
+        expect(done.stderr, r"started 2 processes \(SLURM_STEP_NUM_TASKS\), but "
+               ".* sees one", "srun --mpi=pmix", "the job did not start")
+
+
 def test_talking_launcher():
     """What a launcher prints before the job is no answer of it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "launch")
         words = " ".join(ranks.launcher(MPI, 2))
-        path.write_text("#!/bin/sh\necho 'loading the module mpi'\n"
-                        f'exec {words} "$@"\n', encoding="ascii")
-        path.chmod(0o755)
-        expect(session("size\n", str(path)), r"\[0,1\] 2")
+        expect(session("size\n", script(folder, "launch",
+                                        "echo 'loading the module mpi'\n"
+                                        f'exec {words} "$@"\n')),
+               r"\[0,1\] 2")
 
 
 def test_errors():
@@ -215,6 +257,19 @@ def test_interrupt():
         stopped = ",".join(stopped).replace("0-2", "0,1,2").split(",")
         assert sorted(stopped) == ["0", "1", "2"], out
         assert "Forwarding signal" not in out, out
+
+
+def test_stopped_rank():
+    """The third Ctrl-C ends a job in which a rank does not answer."""
+    p = start()
+    p.stdin.write("@1 os.execute 'kill -STOP $PPID'\n")
+    p.stdin.flush()
+    time.sleep(2)
+    for _ in range(3):
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    out, _ = p.communicate("1\n", timeout=ranks.LIMIT)
+    expect(out, "Ctrl-C once more ends the job", "the job has ended with status")
 
 
 def test_interrupted_backward():

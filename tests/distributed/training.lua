@@ -237,6 +237,74 @@ if size > 1 then
   end
 end
 
+-- ---- a graph that stays: the first backward finds what is not used
+if size > 1 then
+  for _, cap in ipairs {25, 1e-5} do
+    local net = DDP(branches(), {static_graph = true, bucket_cap_mb = cap})
+    local own = branches()
+    for step = 1, 3 do
+      local x, y = data(step)
+      net:zero_grad()
+      own:zero_grad()
+      F.mse_loss(net(part(x), rank == 0 and "b" or "a"), part(y)):backward()
+      for r = 0, size - 1 do
+        (F.mse_loss(own(part(x, r), r == 0 and "b" or "a"), part(y, r)) / size)
+          :backward()
+      end
+      assert(net.module.c.weight.grad == nil)
+      close("static", own, net.module, "grad")
+    end
+    fails("is used now, but was not before", "static_graph = false",
+          function() net.module.c((data(1))):sum():backward() end)
+  end
+end
+
+-- ---- the user's way to send a bucket
+local hooks = dist.algorithms.ddp_comm_hooks.default_hooks
+for _, cap in ipairs {25, 1e-4} do
+  local seen = {}
+  local function twice(state, bucket)
+    assert(state == seen and bucket:buffer():dim() == 1)
+    seen[bucket:index()] = #bucket:parameters()
+    if bucket:is_last() then seen.n = bucket:index() end
+    assert(bucket:gradients()[1]:numel() == bucket:parameters()[1]:numel())
+    local sent = bucket:buffer():clone()
+    local work = dist.all_reduce(sent, {async_op = true})
+    return function()
+      work:wait()
+      return sent / size
+    end
+  end
+  local net = DDP(network(), {bucket_cap_mb = cap})
+  net:register_comm_hook(seen, twice)
+  compare("hook", whole, train(net, true))
+  assert(size == 1 or #seen == seen.n and (cap > 1) == (#seen == 1))
+  local ok, e = pcall(net.register_comm_hook, net, nil, twice)
+  assert(not ok and e.message == "there is a hook already")
+  net = DDP(network(), {bucket_cap_mb = cap})
+  net:register_comm_hook(nil, hooks.allreduce_hook)
+  compare("allreduce_hook", whole, train(net, true))
+  for _, case in ipairs {{"bf16_compress_hook", 0.02},
+                         {"fp16_compress_hook", 0.002}} do
+    local name, most = case[1], case[2]
+    net = DDP(network(), {bucket_cap_mb = cap})
+    net:register_comm_hook(nil, hooks[name])
+    train(net, true)
+    same_everywhere(name, net.module)
+    for i, p in ipairs(whole:parameters()) do
+      local far = (p - net.module:parameters()[i]):abs():max():item()
+      assert(far < most, ("%s: %g"):format(name, far))
+    end
+  end
+end
+if size > 1 then
+  local net = DDP(network())
+  net:register_comm_hook(nil, function() return nacre.ones(3) end)
+  fails("the hook must give the average", function()
+    net(nacre.ones(1, 8)):sum():backward()
+  end)
+end
+
 -- ---- a failed backward leaves nothing behind
 do
   local net, x = DDP(network()), (data(1))

@@ -61,6 +61,51 @@ for _, case in ipairs {{optim.SGD, {lr = 0.1, momentum = 0.9}},
   if size > 1 then assert(mine < total) end
 end
 
+-- ---- ranks with different numbers of batches
+local function batches(r) return 2 + 2 * r end
+
+local function batch(i, r)
+  nacre.manual_seed(77 * i + r)
+  return nacre.randn(4, 8)
+end
+
+for _, by_all in ipairs {true, false} do
+  local own, net = network(), DDP(network())
+  local plain = optim.Adam(own, {lr = 1e-2})
+  local zero = Zero(net, optim.Adam, {lr = 1e-2})
+  net:join(function()
+    for i = 1, batches(rank) do
+      zero:zero_grad()
+      if i % 2 == 1 then -- of two batches
+        net:no_sync(function()
+          net(batch(i, rank)):square():mean():backward()
+        end)
+      end
+      net(batch(i, rank)):square():mean():backward()
+      zero:step()
+    end
+  end, {optimizers = zero, divide_by_initial_world_size = by_all})
+  for i = 1, batches(size - 1) do
+    local active = 0
+    plain:zero_grad()
+    for r = 0, size - 1 do
+      if i <= batches(r) then
+        for _ = 1, 1 + i % 2 do own(batch(i, r)):square():mean():backward() end
+        active = active + 1
+      end
+    end
+    for p in own:parameters() do p.grad:div_(by_all and size or active) end
+    plain:step()
+  end
+  R.close("join", own, net.module)
+  R.same_everywhere("join", net.module)
+end
+if size > 1 then
+  local net = DDP(network())
+  fails("optimizers must be a list of ZeroRedundancyOptimizer", net.join, net,
+        print, {optimizers = {optim.SGD(net, {lr = 1})}})
+end
+
 -- ---- states: collected on one rank, for the plain optimizer and for another
 do
   local own, net = network(), DDP(network())

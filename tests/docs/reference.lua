@@ -229,6 +229,8 @@ end
 -- What the machine may lack, as "needs" says in those pages.
 local possible = {
   cuda = nacre.cuda.is_available(),
+  cuda_kernels = nacre.cuda.is_available() and
+                 require "nacre.machine".figure "nvrtc" == 1,
   images = (pcall(nacre.encode_png, nacre.zeros(1, 1))),
   python = nacre._python_has "numpy",
 }

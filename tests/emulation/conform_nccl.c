@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** conform_nccl.c - holds the emulated NCCL against NVIDIA's nccl.h, as conform.c
-** does for the runtime.  A configuration is shorter than a new one, and NCCL
-** knows that by its size; the fields that are there lie where NVIDIA's do.
+** conform_nccl.c - holds the emulated NCCL against NVIDIA's nccl.h, as does
+** conform.c for the runtime.  Ours is a shorter configuration, known as such by
+** its size; the fields that are there lie where NVIDIA's do.
 */
 #include <stddef.h>
 

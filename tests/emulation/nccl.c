@@ -34,6 +34,7 @@ static void taken(int r, ncclResult_t result) {
 
 static void wait_for_all(void) {
   for (int done = 0, r = 0; r < RANKS; r += done) {
+    emu_progress(); /* of the other device, too */
     select(r);
     done = cudaStreamQuery(stream[r]) == cudaSuccess;
   }

@@ -330,10 +330,16 @@ if haszip then
   patched("member 2: its header is not where", second + 42, "\1\0")
 
   write(npz, "no archive at all, but text")
+  fails('this is text, not a .npz file: it begins with "no archive at all, ' ..
+        'but t"', nacre.load, npz)
+  write(npz, "\1no archive")
   fails("this is not a zip archive: its first bytes are others", nacre.load,
         npz)
   write(npz, "PK\3")
   fails("this is not a zip archive: it is too short", nacre.load, npz)
+  nacre.save(npz, {nacre.ones(1000)})
+  write(npz, read(npz):sub(1, 2000))
+  fails("it is not complete: the list of its members", nacre.load, npz)
   -- what stands before an archive, as before one that unpacks itself
   nacre.save(npz, {nacre.ones(1)})
   for _, junk in ipairs {"j", "#!/bin/sh\n", ("\0"):rep(512)} do

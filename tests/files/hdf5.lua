@@ -149,6 +149,7 @@ if me then
   if pid then -- or the system does not tell of children
     os.execute("kill -SEGV " .. pid)
     fails("the library that reads it crashed: Segmentation fault",
+          "the file is damaged, or larger in memory than it may be",
           nacre._archive_load, archive, 1)
     same(nacre._archive_load(archive, 1), m)
     pid = reader()

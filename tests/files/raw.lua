@@ -82,4 +82,16 @@ fails("freed", freed.tofile, freed, path)
 fails("tofile: ", nacre.ones(1).tofile, nacre.ones(1), "/no/such/folder")
 
 os.remove(path)
+-- A copy of halves has the same bits, those of a nan included.
+for _, dtype in ipairs {"float16", "bfloat16"} do
+  local nans = string.pack("<I2I2I2I2", 0xffdc, 0x7f81, 0x7c01, 0xfe1c)
+  local h = nacre.frombuffer(nans:rep(300), {dtype = dtype}):reshape(300, 4)
+  assert(h:clone():tobytes() == nans:rep(300))
+  assert(h:t():contiguous():t():tobytes() == nans:rep(300))
+  assert(h[{{}, {1, 3}}]:contiguous():tobytes() == nans:sub(1, 6):rep(300))
+  assert(nacre.cat({h[{{}, {1, 2}}], h[{{}, {3, 4}}]}, 2):tobytes() ==
+         nans:rep(300))
+  assert(nacre.empty(300, 4, {dtype = dtype}):copy_(h):tobytes() ==
+         nans:rep(300))
+end
 print "raw: ok"

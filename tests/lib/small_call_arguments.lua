@@ -24,6 +24,9 @@ local samples = {
   _lapack_lusolve = function(t)
     return {t, nacre.tensor({1, 2}, {dtype = "int32"}), t}
   end,
+  _lapack_luinverse = function(t)
+    return {t, nacre.tensor({1, 2}, {dtype = "int32"})}
+  end,
   _lapack_orgqr = function(t) return {t, row(t)} end,
   _lapack_ormqr = function(t) return {t, row(t), t} end,
   -- images

@@ -161,6 +161,23 @@ do -- what is printed; a library of the user
   package.loaded.fuse_settings = nil
 end
 
+do -- a library of nacre in a variable is not watched
+  local F = nacre.nn.functional
+  local f = agree("a library", function(a)
+    return F.relu(a) * 2 + nacre.linalg.vector_norm(a)
+  end, {x})
+  assert(not fuses or tostring(f):find "2 operations in one pass")
+end
+
+do -- more views than a part shows; one of each side of a chain
+  local f = agree("views", function(a)
+    local y = a * 2
+    for i = 1, 200 do y = y + a:unsqueeze(1):squeeze(1) end
+    return y, a:view(-1, 1)
+  end, {x})
+  assert(not fuses or f:explain(x):find "views: unsqueeze")
+end
+
 do -- operators keep the defaults of arguments that are left out
   agree("norm", function(a) return a:norm() end, {x})
   agree("quantiles", function(a)

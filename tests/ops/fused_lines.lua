@@ -115,6 +115,16 @@ for threads = 1, 3 do
   compare(standardize, threads .. " threads", nacre.randn(3000, 1000),
           nacre.randn(1000), nacre.randn(1000))
 end
+do -- no tensor has the shape of the differences
+  local function nearest(a, b)
+    return (a:unsqueeze(2) - b:unsqueeze(1)):square():sum(-1)
+  end
+  for _, n in ipairs {32, 50, 64, 1000} do
+    local text = compare(nearest, "distances", nacre.randn(30, n),
+                         nacre.randn(7, n))
+    check(text:find "fused over %[30x7x", "%s", text)
+  end
+end
 local large = nacre.randn(9000, 1024)
 local text = compare(softmax, "large", large)
 check(text:find "amax.*sub.*exp.*sum.*true_divide", "one part: %s", text)

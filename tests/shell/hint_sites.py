@@ -11,7 +11,7 @@ MAKERS = {
     ".lua": [("fail", 2)],
 }
 # Those of tables: of files of other programs, of libraries.
-TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|'
+TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|git lfs|'
                             r'bunzip2|unxz|unzstd|nacre|convert)[^"]*")',
           "core/io/zip.c": '("install [^"]*")',
           "bindings/io/libpng.c": '("install [^"]*")'}
@@ -37,6 +37,7 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "bindings/python/": "python/python_values.lua",
          "core/io/pt.c: in Python": "files/pt.lua",
          "core/cpu/product/lapack.c": None,  # a system without LAPACK
+         "cuda/fusion/raw_kernels.c": None,  # a CUDA plug-in without NVRTC
          "cuda/reduce/reduce.c": None,              # 2^32 elements behind one result
          "cuda/runtime/cuda_error.c: this build has": None}  # a GPU of another kind
 

@@ -57,6 +57,7 @@ x:sum()
 :profile m(x)
 :shape x:mm(w):exp():softmax(2)
 :view x
+:kernel x
 :nan warn
 x:mul(-1):log();
 :nan off

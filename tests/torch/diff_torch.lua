@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Runs the calls that diff_torch.py made in a folder: each is
---   { f = function(a, b, ...) return ... end, inputs, grad = false }
+--   { f = function(a, b, ...) return ... end, inputs, grad =, second = }
 -- Results, and for grad the gradients of the inputs, go to .npy files there;
 -- a line says "ok" ("ok+" with gradients) and their dtypes, or the error. All
 -- tensors are on the default device, and so must be the results.
@@ -36,6 +36,24 @@ local function loss(results)
   return sum
 end
 
+-- The gradients of y, recorded; those that there are.
+local function gradients(y, given)
+  local leaves, list = {}, {}
+  for _, x in ipairs(given) do
+    if x.requires_grad then leaves[#leaves + 1] = x end
+  end
+  local all = table.pack(nacre.autograd.grad(y, leaves, {
+    create_graph = true, allow_unused = true}))
+  if #leaves > 1 and type(all[1]) == "table" then
+    all = all[1]
+    all.n = #leaves
+  end
+  for k = 1, all.n do
+    if nacre.is_tensor(all[k]) then list[#list + 1] = all[k] end
+  end
+  return list
+end
+
 local function run(i, case)
   local grad = case.grad and recorded
   local given, dtypes = {}, {}
@@ -58,6 +76,7 @@ local function run(i, case)
   end
   if grad then
     local sum = loss(results)
+    if sum and case.second then sum = loss(gradients(sum, given)) end
     if sum then sum:backward() end
     for k, x in ipairs(given) do
       if x.grad then save(("grad%d_%d"):format(i, k), x.grad) end

@@ -3,15 +3,16 @@
 """Runs PyTorch's own samples through Nacre.
 
   opinfo_torch.py path/to/nacre [--seed N] [--cases N] [--only NAME]
-                  [--dtypes LIST] [--references] [--strided] [--device NAME]
-                  [--verbose]
+                  [--dtypes LIST] [--references] [--strided] [--second]
+                  [--device NAME] [--verbose]
 
 PyTorch tests its operations with a database of sample calls, OpInfo: operands,
 arguments and calls that must fail. Each sample is written in Lua, as a
 function, a method, in place or into out=, of a dtype that both have, and is
 compared as diff_torch.py does: error or none, dtype, shape, values, gradients.
 --cases bounds how many are drawn of all there are; 0 takes every one. With
---strided operands lie in other ways, and some have nan and infinities.
+--strided operands lie in other ways, and some have nan and infinities. With
+--second gradients are those of the gradients.
 Differences that have a reason stand in opinfo_torch_known.txt. Without torch or
 its testing internals the test is skipped (77).
 """
@@ -462,9 +463,10 @@ def gather(args, rng, table):
             not DRAWN.match(case.operation) and case.how != "out" and \
             any(t.is_floating_point() for t in case.inputs) and \
             all(bool(torch.isfinite(t).all()) for t in case.inputs)
+        case.second = args.second and case.grad
         case.result = reference(case)
         if case.grad and isinstance(case.result, Exception):
-            case.grad = False
+            case.grad = case.second = False
             case.result = reference(case)
         if case.how == "out":
             give_out(case)
@@ -493,6 +495,8 @@ def main():
     parser.add_argument("--references", action="store_true")
     parser.add_argument("--strided", action="store_true",
                         help="other layouts; nan and infinities")
+    parser.add_argument("--second", action="store_true",
+                        help="compare second derivatives")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

@@ -119,6 +119,30 @@ def eig(r):
     return Case(text, [x], run, 1 << 14, norm=True, grad=False)
 
 
+@operation(2)
+def vectors(r):
+    """Their squares, for their signs are free, and gradients."""
+    x = square(r)
+    if issquare(x):
+        n = x.shape[-1]
+        x = x + x.mT + torch.diag(torch.arange(n).to(x.dtype) * 8)
+    if r.flag():
+        text = (f"(function() local w, v = {PREFIX}eigh(a) "
+                "return {w, v * v} end)()")
+
+        def run(t):
+            w, v = L.eigh(t)
+            return w, v * v
+    else:
+        text = (f"(function() local u, s, v = {PREFIX}svd(a) "
+                "return {u * u, s, v * v} end)()")
+
+        def run(t):
+            u, s, v = L.svd(t)
+            return u * u, s, v * v
+    return Case(text, [x], run, 1 << 14, norm=True)
+
+
 @operation()
 def lstsq(r):
     m, n = r.integer(1, 5), r.integer(1, 4)

@@ -9,10 +9,8 @@ local dist = all.space "distributed"
 for name, f in pairs(all.distributed) do dist[name] = f end
 dist._deafen, dist._tell = blocks.deafen, blocks.tell  -- for the session
 
--- The group of all processes is nil, also by PyTorch's name.
-dist.group = setmetatable({}, {__index = function(_, name)
-  if name ~= "WORLD" then error(("group has no '%s'"):format(name), 2) end
-end})
+-- The group of all processes: what nil is, too.
+dist.group = {WORLD = blocks.world_group()}
 
 -- The rank among all processes that a call names as one of them, or as one of
 -- the group by the argument group_NAME; 0 without either.

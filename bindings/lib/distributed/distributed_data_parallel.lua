@@ -102,9 +102,10 @@ local Parallel = layer(OP,
   "module:table, device_ids:any=nil, output_device:any|device=nil, "
   .. "broadcast_buffers:bool=true, init_sync:bool=true, process_group:any=nil, "
   .. "bucket_cap_mb:num=25, find_unused_parameters:bool=false, "
-  .. "gradient_as_bucket_view:bool=false",
+  .. "gradient_as_bucket_view:bool=false, static_graph:bool=false",
   "trains the module on all ranks, each with its part of the data", nil,
-function(self, module, ids, _, buffers, init_sync, group, cap, unused, views)
+function(self, module, ids, _, buffers, init_sync, group, cap, unused, views,
+         static)
   if type(ids) ~= "table" and ids ~= nil then ids = {ids} end
   check(module, ids, group)
   self.module = module
@@ -119,7 +120,8 @@ function(self, module, ids, _, buffers, init_sync, group, cap, unused, views)
   end
   rawset(self, "_broadcasts", buffers and #module:buffers() > 0)
   rawset(self, "_buckets", all.gradient_buckets(list, {
-    group = group, cap = cap * 2 ^ 20, as_views = views, find_unused = unused}))
+    group = group, cap = cap * 2 ^ 20, as_views = views, find_unused = unused,
+    static = static}))
 end)
 all.alias("nn.parallel.DistributedDataParallel", Parallel)
 
@@ -185,25 +187,46 @@ function Parallel:no_sync(fn, ...)
   return fn(...)
 end
 
+-- hook(state, bucket) sends a bucket of gradients in the place of all_reduce.
+-- It gives a work, or a function, whose result is the average, or the average.
+function Parallel:register_comm_hook(state, hook)
+  if type(hook) ~= "function" then
+    fail("register_comm_hook", "hook must be a function, not a "
+                               .. type(hook))
+  elseif self._hooked then
+    fail("register_comm_hook", "there is a hook already")
+  end
+  rawset(self, "_hooked", true)
+  if self._buckets then self._buckets.hook = {state, hook} end
+end
+
 -- ---- ranks with different numbers of batches
 
 local Join = {}
 Join.__index = Join
 
 -- Each rank says whether it still has batches, whether it is outside of
--- no_sync, and whether the backward that comes averages. Returns the first rank
--- that goes on, nil for none, and whether one says the second, and the third.
-function Join:notify(here, outside, averages)
+-- no_sync, whether the backward that comes averages, and what it does: a
+-- forward (0), or the step of this optimizer. Returns the first rank that goes
+-- on, nil for none, whether one says the second, and the third, and what it
+-- does.
+function Join:notify(here, outside, averages, what)
   local ddp = self.ddp
   local mine = nacre.tensor({here and 1 or 0, outside and 1 or 0,
-                             averages and 1 or 0},
+                             averages and 1 or 0, what or 0},
                             {dtype = "int64", device = "cpu"})
-  local flags = nacre.distributed.all_gather(mine, {group = ddp.process_group})
+  local flags = nacre.distributed.all_gather(mine, nil, ddp.process_group)
+                                 :tolist()
   local root, active = nil, 0
-  for i = 1, ddp._size do
-    if flags[i][1] == 1 then root, active = root or i - 1, active + 1 end
-    outside = outside or flags[i][2] == 1
-    averages = averages or flags[i][3] == 1
+  for i, flag in ipairs(flags) do
+    if flag[1] == 1 then root, active = root or i - 1, active + 1 end
+    if flag[1] == 1 and flag[4] ~= flags[root + 1][4] then
+      fail("join", ("rank %d makes a step while rank %d begins a forward")
+                   :format(flag[4] > 0 and i - 1 or root,
+                           flag[4] > 0 and root or i - 1))
+    end
+    outside = outside or flag[2] == 1
+    averages = averages or flag[3] == 1
   end
   if self.throws and active < ddp._size then
     fail("join", "a rank has no more batches")
@@ -212,7 +235,7 @@ function Join:notify(here, outside, averages)
     ddp._buckets.scale = ddp._size / math.max(active, 1)
   end
   self.last = root or self.last
-  return root, outside, averages
+  return root, outside, averages, root and flags[root + 1][4]
 end
 
 -- Answers those that still train, then takes over what the last one has.
@@ -220,26 +243,42 @@ function Join:answer()
   local ddp = self.ddp
   local group = ddp.process_group
   while true do
-    local root, outside, averages = self:notify(false)
+    local root, outside, averages, what = self:notify(false)
     if not root then break end
-    if ddp._broadcasts and outside then
+    if what > 0 then self.optimizers[what]:step_own()
+    elseif ddp._broadcasts and outside then
       all.broadcast_tensors(ddp.module:buffers(), root, group)
     end
-    if averages then nacre.no_grad(ddp._buckets.shadow, ddp._buckets) end
+    if averages then
+      nacre.no_grad(ddp._buckets.shadow, ddp._buckets, #self.optimizers > 0)
+    end
   end
   ddp._buckets.scale = 1
   all.broadcast_tensors(state_tensors(ddp.module), self.last or 0, group)
 end
 
+-- The optimizers whose steps need all ranks, by the option `optimizers'.
+local function joined_optimizers(v)
+  local list = type(v) == "table" and not v.param_groups and v or {v}
+  for _, opt in ipairs(list) do
+    if type(opt) ~= "table" or not opt.step_own then
+      fail("join", "optimizers must be a list of ZeroRedundancyOptimizer",
+           "only these need all ranks in their step")
+    end
+  end
+  return list
+end
+
 local join_options = all.parse("join",
   "fn:fn, divide_by_initial_world_size:bool=true, enable:bool=true, "
-  .. "throw_on_early_termination:bool=false -> any")
+  .. "throw_on_early_termination:bool=false, optimizers:any=nil -> any")
 
 -- fn() may run fewer batches than on other ranks: it then answers these until
 -- they are done, and has the parameters of the rank that went on longest.
 function Parallel:join(...)
-  local fn, by_all, enable, throws =
-    table.unpack(all.read("join", join_options, ...))
+  local fn, by_all, enable, throws, optimizers =
+    table.unpack(all.read("join", join_options, ...), 1, 5)
+  optimizers = joined_optimizers(optimizers)
   if not (enable and self._buckets) then return fn() end
   for name, m in self.module:named_modules() do
     if all.is_sync_batch_norm(m) then
@@ -247,9 +286,15 @@ function Parallel:join(...)
     end
   end
   local join = setmetatable({ddp = self, by_active = not by_all,
-                             throws = throws}, Join)
+                             throws = throws, optimizers = optimizers}, Join)
   do
     local _ <close> = with(self, "_join", join)
+    for i, opt in ipairs(join.optimizers) do
+      opt._notify = function() join:notify(true, false, false, i) end
+    end
+    local _ <close> = setmetatable({}, {__close = function()
+      for _, opt in ipairs(join.optimizers) do opt._notify = nil end
+    end})
     fn()
   end
   join:answer()

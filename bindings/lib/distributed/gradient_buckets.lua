@@ -47,14 +47,17 @@ local function lay_out(b, views)
 end
 
 -- The buckets of the parameters `named', a list of {name, tensor}. Options:
--- group, cap (bytes), as_views (grad is the part of the bucket), find_unused.
+-- group, cap (bytes), as_views (grad is the part of the bucket), find_unused,
+-- static (every backward uses the same parameters, which the first finds).
 function all.gradient_buckets(named, options)
   local self = setmetatable({
     group = options.group, as_views = options.as_views,
-    find_unused = options.find_unused, params = {}, names = {}, views = {},
+    find_unused = options.find_unused or options.static,
+    static = options.static, number = {}, params = {}, names = {}, views = {},
     bucket_of = {}, always = false, scale = 1}, Buckets)
   for i, pair in ipairs(named) do
-    self.params[i], self.names[pair[2]] = pair[2], pair[1]
+    self.params[i], self.names[pair[2]], self.number[pair[2]] = pair[2],
+                                                                pair[1], i
   end
   self.list = assign(self.params, options.cap)
   for _, b in ipairs(self.list) do
@@ -72,7 +75,7 @@ function Buckets:begin()
   self.pass = nacre.autograd._pass()
   self.averages, self.arrived = self.always, {}
   self.next, self.works = 1, {}
-  for _, b in ipairs(self.list) do b.waiting = #b.params end
+  for _, b in ipairs(self.list) do b.waiting = #b.params - (b.unused or 0) end
   nacre.autograd._at_end(function(ok)
     self.pass = nil
     -- what was sent before a failure is left to the group, which may be broken
@@ -95,20 +98,61 @@ function Buckets:expect()
   end
 end
 
+-- What a communication hook gets.
+local GradBucket = {}
+GradBucket.__index = GradBucket
+function GradBucket:buffer() return self.list[self.i].flat end
+function GradBucket:index() return self.i end
+function GradBucket:is_last() return self.i == #self.list end
+function GradBucket:parameters() return self.list[self.i].params end
+function GradBucket:gradients()
+  local parts = {}
+  for i, p in ipairs(self:parameters()) do parts[i] = self.views[p] end
+  return parts
+end
+function GradBucket:__tostring()
+  return ("gradients of %d parameters, bucket %d of %d"):format(
+           #self:parameters(), self.i, #self.list)
+end
+
+-- Sends a bucket by the hook of the user; a work that puts what comes of it
+-- into the bucket.
+local function send_by_hook(self, i)
+  local flat, state, hook = self.list[i].flat, self.hook[1], self.hook[2]
+  local sent = hook(state, setmetatable({list = self.list, views = self.views,
+                                         i = i}, GradBucket))
+  return {wait = function()
+    local t = sent
+    if type(t) == "function" then t = t()
+    elseif not nacre.is_tensor(t) and t then t = t:wait() end
+    if not nacre.is_tensor(t) or t:numel() ~= flat:numel() then
+      fail("register_comm_hook", "the hook must give the average of the bucket,"
+                                 .. " as a tensor, a work or a function")
+    end
+    if not rawequal(t, flat) then flat:copy_(t:view(-1)) end
+  end}
+end
+
 -- Sends the bucket with this number.
 function Buckets:send(i)
+  if self.hook then return send_by_hook(self, i) end
   return nacre.distributed.all_reduce(self.list[i].flat,
     {op = "mean", group = self.group, async_op = true})
+end
+
+-- Sends what is complete.
+function Buckets:send_ready()
+  while self.next <= #self.list and self.list[self.next].waiting == 0 do
+    self.works[self.next] = self:send(self.next)
+    self.next = self.next + 1
+  end
 end
 
 -- The part of p is complete: sends what can be sent.
 function Buckets:complete(p)
   local b = self.bucket_of[p]
   b.waiting = b.waiting - 1
-  while self.next <= #self.list and self.list[self.next].waiting == 0 do
-    self.works[self.next] = self:send(self.next)
-    self.next = self.next + 1
-  end
+  self:send_ready()
 end
 
 local function shares(a, b)
@@ -135,6 +179,10 @@ function Buckets:arrive(p)
   if not self:running() then self:begin() end
   if self.arrived[p] then
     fail(OP, self.names[p] .. " has two gradients in one backward")
+  end
+  if self.used and self.used[self.number[p]] == 0 then
+    fail(OP, self.names[p] .. " is used now, but was not before",
+         "static_graph = false")
   end
   self.arrived[p] = true
   if self.averages then self:take(p) end
@@ -170,23 +218,37 @@ function Buckets:deliver(p)
   else p.grad = part:clone() end
 end
 
+-- Of a graph that stays: parameters which no rank has used are not waited for.
+function Buckets:keep_used(used)
+  self.used = used
+  for i, p in ipairs(self.params) do
+    if used[i] == 0 then
+      local b = self.bucket_of[p]
+      b.unused = (b.unused or 0) + 1
+      self.views[p]:zero_()
+    end
+  end
+end
+
 -- At the end of backward.
 function Buckets:finish()
-  local used, asked
+  local used, asked = self.used, nil
   if self.find_unused then
-    for _, p in ipairs(self.params) do
-      if not self.arrived[p] then
+    for i, p in ipairs(self.params) do
+      if not self.arrived[p] and not (used and used[i] == 0) then
         self:fill(p)
         self:complete(p)
       end
     end
-    used, asked = self:ask_used(self.arrived)
+    self:send_ready()
+    if not used then used, asked = self:ask_used(self.arrived) end
   elseif self.next <= #self.list then fail_unused(self) end
   self:wait(self.works)
   if asked then asked:wait() end
   for i, p in ipairs(self.params) do
     if self.arrived[p] or used and used[i] == 1 then self:deliver(p) end
   end
+  if self.static and asked then self:keep_used(used:tolist()) end
 end
 
 function Buckets:wait(works)
@@ -196,14 +258,19 @@ function Buckets:wait(works)
   end
 end
 
--- Takes part in the backward of other ranks without a gradient.
-function Buckets:shadow()
-  local works, asked = {}, nil
+-- Takes part in the backward of other ranks without a gradient; delivers the
+-- averages, if they are wanted.
+function Buckets:shadow(wanted)
+  local works, used, asked = {}, self.used, nil
   for i, b in ipairs(self.list) do
     b.flat:zero_()
     works[i] = self:send(i)
   end
-  if self.find_unused then asked = select(2, self:ask_used {}) end
+  if self.find_unused and not used then used, asked = self:ask_used {} end
   self:wait(works)
   if asked then asked:wait() end
+  for i, p in ipairs(wanted and self.params or {}) do
+    if not used or used[i] == 1 then self:deliver(p) end
+  end
+  if self.static and asked then self:keep_used(used:tolist()) end
 end

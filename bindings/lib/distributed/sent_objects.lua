@@ -73,7 +73,8 @@ function get.T(s, at)
   dtype, dims, at = string.unpack("<s1B", s, at)
   for d = 1, dims do size[d], at = string.unpack("<i8", s, at) end
   bytes, at = string.unpack("<s8", s, at)
-  return nacre.frombuffer(bytes, dtype, {shape = size}), at
+  return nacre.frombuffer(bytes, {dtype = dtype, shape = size, device = "cpu"}),
+         at
 end
 
 get["{"] = function(s, at)
@@ -92,7 +93,10 @@ function unpack_value(s, at)
   return get[s:sub(at, at)](s, at + 1)
 end
 
-local function bytes_of(s) return nacre.frombuffer(s, "uint8") end
+-- On the CPU, whatever the default device is: other ranks have another one.
+local function bytes_of(s)
+  return nacre.frombuffer(s, {dtype = "uint8", device = "cpu"})
+end
 
 local function number(n)
   return nacre.tensor({n}, {dtype = "int64", device = "cpu"})

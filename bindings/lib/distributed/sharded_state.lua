@@ -149,7 +149,8 @@ local function write_index(stem, owner, files)
   end
   local text = '{\n  "metadata": {},\n  "weight_map": {\n'
                .. table.concat(lines, ",\n") .. "\n  }\n}\n"
-  nacre.frombuffer(text, {dtype = "uint8"}):tofile(stem .. SUFFIX)
+  nacre.frombuffer(text, {dtype = "uint8", device = "cpu"})
+       :tofile(stem .. SUFFIX)
 end
 
 -- Fails on every rank if f fails on one.

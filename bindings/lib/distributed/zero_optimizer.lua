@@ -7,11 +7,14 @@ local fail, Optimizer = all.fail, all.Optimizer
 
 local OP = "ZeroRedundancyOptimizer"
 
+local SMALL = 1 << 14         -- elements; larger ones cost their bytes
+
 local Zero = all.derive(Optimizer, OP)
 
 -- Gives each parameter that has no owner to the rank with the fewest elements,
 -- large ones first; the same on every rank.
 local function deal(self)
+  self._blocks = nil
   local new, own, load = {}, self._owner, self._load
   for _, group in ipairs(self.param_groups) do
     for i, p in ipairs(group.params) do
@@ -84,26 +87,79 @@ local function global_rank(self, r)
   return nacre.distributed.get_global_rank(self._group, r)
 end
 
-local function send_own(self)
-  local works = {}
+-- Parameters of at most SMALL elements travel together: each rank gives a block
+-- with its own, all_gather gives it those of the others. Large ones are sent as
+-- they are. Returns the blocks {room=, [rank + 1]=list}, and the large ones.
+local function sort_by_size(self)
+  local blocks, large, of = {}, {}, {}
   for _, group in ipairs(self.param_groups) do
     for _, p in ipairs(group.params) do
-      works[#works + 1] = nacre.distributed.broadcast(p,
-        {src = global_rank(self, self._owner[p]), group = self._group,
-         async_op = true})
+      local key, owner = p.dtype .. " " .. p.device, self._owner[p] + 1
+      if p:numel() > SMALL then large[#large + 1] = p
+      else
+        local b = of[key] or {like = p}
+        if not of[key] then of[key], blocks[#blocks + 1] = b, b end
+        b[owner] = b[owner] or {n = 0}
+        table.insert(b[owner], p)
+        b[owner].n = b[owner].n + p:numel()
+      end
     end
   end
-  for _, work in ipairs(works) do work:wait() end
+  for _, b in ipairs(blocks) do
+    local room = 0
+    for r = 1, #self._load do room = math.max(room, b[r] and b[r].n or 0) end
+    b.mine = nacre.zeros(room, all.like(b.like))
+    b.all = nacre.zeros({#self._load, room}, all.like(b.like))
+  end
+  return blocks, large
 end
 
-function Zero:step(closure)
-  local loss = closure and nacre.enable_grad(closure)
+-- Copies the parameters in the list to a flat tensor, or from it.
+local function copy_flat(list, flat, from)
+  local at = 1
+  for _, p in ipairs(list or {}) do
+    local part = flat:narrow(1, at, p:numel()):view(p:size())
+    if from then p:copy_(part) else part:copy_(p) end
+    at = at + p:numel()
+  end
+end
+
+local function send_own(self)
+  local dist, works = nacre.distributed, {}
+  local mine = self._rank + 1
+  if not self._blocks then self._blocks, self._large = sort_by_size(self) end
+  for _, b in ipairs(self._blocks) do
+    copy_flat(b[mine], b.mine)
+    works[#works + 1] = dist.all_gather_into_tensor(b.all, b.mine, self._group,
+                                                    true)
+  end
+  for _, p in ipairs(self._large) do
+    works[#works + 1] = dist.broadcast(p,
+      {src = global_rank(self, self._owner[p]), group = self._group,
+       async_op = true})
+  end
+  for _, work in ipairs(works) do work:wait() end
+  for _, b in ipairs(self._blocks) do
+    for r = 1, #self._load do
+      if r ~= mine then copy_flat(b[r], b.all:select(1, r), true) end
+    end
+  end
+end
+
+-- The step of this rank's parameters, which then go to the others.
+function Zero:step_own()
   do
     local _ <close> = only_own(self)
     self.optim:step()
   end
   nacre.no_grad(send_own, self)
   self._whole = nil
+end
+
+function Zero:step(closure)
+  local loss = closure and nacre.enable_grad(closure)
+  if self._notify then self._notify() end -- those that have no more batches
+  self:step_own()
   if closure then return loss end
 end
 

@@ -83,7 +83,8 @@ local function eigen_gradient(w, gw, s)
                      s / nacre.where(one, 1.0, gap)))
 end
 
--- gA = V (diag(gw) + V' gV / (w_j - w_i)) V' (Giles 2008).
+-- gA = V (diag(gw) + skew(V' gV) / (w_j - w_i)) V' (Giles 2008). V stays
+-- orthogonal, so only the skew part counts, and gA is symmetric.
 local Eigh = Function {
   name = "eigh",
   forward = function(ctx, A, lower)
@@ -94,7 +95,8 @@ local Eigh = Function {
   end,
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
-    local s = eigen_gradient(w, gw, T(V):matmul(gV))
+    local inner = T(V):matmul(gV)
+    local s = eigen_gradient(w, gw, (inner - T(inner)) / 2)
     return V:matmul(s):matmul(T(V))
   end,
 }
@@ -179,11 +181,11 @@ end)
 -- ---- singular values (LAPACK's gesdd)
 
 -- The gradient is that of Giles 2008, with terms for the parts of gU and gVh
--- outside the spans of U and Vh.
+-- outside the spans of U and Vh. What S does not reach has none.
 local Svd = Function {
   name = "svd",
-  forward = function(ctx, A)
-    local S, U, Vh = nacre._lapack_svd(T(A), false, true)
+  forward = function(ctx, A, full)
+    local S, U, Vh = nacre._lapack_svd(T(A), full, true)
     U, Vh = T(U), T(Vh)
     ctx:save_for_backward(U, S, Vh)
     return U, S, Vh
@@ -191,6 +193,8 @@ local Svd = Function {
   backward = function(ctx, gU, gS, gVh)
     local U, S, Vh = table.unpack(ctx.saved_tensors)
     local k, m, n = S:size(-1), U:size(-2), Vh:size(-1)
+    U, gU = U:narrow(-1, 1, k), gU:narrow(-1, 1, k)
+    Vh, gVh = Vh:narrow(-2, 1, k), gVh:narrow(-2, 1, k)
     local one = diagonal_mask(S)
     local function skew(x) return x - T(x) end
     local function over(x, by) return nacre.where(x:eq(0), x, x / by) end
@@ -214,28 +218,23 @@ local Svd = Function {
 -- The reduced decomposition: U [... x m x k], S [... x k], Vh [... x k x n], k
 -- = min(m, n).
 local function svd(A)
-  if A:numel() > 0 then return Svd(A) end
+  if A:numel() > 0 then return Svd(A, false) end
   local k = math.min(A:size(-1), A:size(-2))
   return nacre.eye(A:size(-2), k, like(A)):expand(with(head(A), A:size(-2), k)),
          nacre.zeros(with(head(A), k), like(A)),
          nacre.eye(k, A:size(-1), like(A)):expand(with(head(A), k, A:size(-1)))
 end
 
--- With full_matrices U is [... x m x m] and Vh [... x n x n], and only S has a
--- gradient, unless A is square.
+-- With full_matrices U is [... x m x m] and Vh [... x n x n].
 define("svd", "A:tensor, full_matrices:bool=true -> U, S, Vh",
        "A = U diag(S) Vh, S descending; full_matrices=false leaves out what S "
-       .. "does not reach, and has gradients",
+       .. "does not reach",
 function(A, full)
   matrices("svd", A)
   local m, n = A:size(-2), A:size(-1)
   if not full or m == n then return svd(A) end
-  if A:numel() == 0 then
-    return eye(A, m), (select(2, svd(A))), eye(A, n)
-  end
-  local S, U, Vh = nacre._lapack_svd(T(A:detach()), true, true)
-  if A.requires_grad then S = select(2, svd(A)) end
-  return T(U), S, T(Vh)
+  if A:numel() > 0 then return Svd(A, true) end
+  return eye(A, m), (select(2, svd(A))), eye(A, n)
 end)
 
 local function svdvals(A)

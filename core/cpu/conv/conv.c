@@ -257,8 +257,8 @@ static void compute_dweight(const ConvWork *w, int64_t i, char *buffer) {
 /*
 ** Plans
 */
-/* Sums of bfloat16 are rounded at their end, so that all channels are one block;
-   then there are fewer columns. */
+/* Sums of bfloat16 are rounded at their end: all channels are one block, and
+   there are fewer columns. */
 static int64_t columns_of(const ConvWork *w) {
   if (w->type != DT_bf16) return COLUMNS;
   return nc_min(COLUMNS, 64 + 2 * PATCHES / w->k);

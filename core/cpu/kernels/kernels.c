@@ -143,8 +143,8 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #define W TILE_V_f32
 #define FMA TILE_FMA_f32
 #define SPREAD TILE_SPREAD_f32
-#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/small_product.inc"
+#include "core/cpu/kernels/tile.inc"
 #undef S
 #undef NAME
 #define S double
@@ -154,8 +154,8 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #define W TILE_V_f64
 #define FMA TILE_FMA_f64
 #define SPREAD TILE_SPREAD_f64
-#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/small_product.inc"
+#include "core/cpu/kernels/tile.inc"
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"

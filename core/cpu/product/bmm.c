@@ -62,7 +62,7 @@ static void choose_tiles(BmmWork *p) {
   }
   if (p->x[0]->dtype == DT_bf16) {
     p->tile[0] = even_tile(p->m, p->m > 256 ? 256 : 128);
-    p->tile[1] = even_tile(p->n, 256);
+    p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
     if (p->rounded) p->tile[2] = p->k;
   }
   p->across[0] = nc_ceil_div(p->m, p->tile[0]);
