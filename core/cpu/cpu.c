@@ -382,6 +382,20 @@ static NC_NOINLINE int run_reduction(const TensorIter *k) {
   return nc_cpu_reduce(k);
 }
 
+/* Is it the zeroing of dense memory? */
+static int is_zeroing(const TensorIter *k) {
+  const Scalar v = k->number[1];
+  return k->op == OP_clone && k->grad_index == 0 && k->p[1] == NULL &&
+         k->nd <= 1 && (k->nd == 0 || k->step[0][0] == 1) &&
+         (v.kind == NC_FLOAT ? v.f == 0 && !signbit(v.f) : v.i == 0);
+}
+
+static void zero_range(void *ctx, int64_t begin, int64_t end) {
+  const TensorIter *k = ctx;
+  const int64_t size = nc_dtypesize(k->type[0]);
+  memset((char *)k->p[0] + begin * size, 0, (size_t)((end - begin) * size));
+}
+
 /* The loop that works on dense elements as they are stored, or NULL. */
 static PointwiseKernel stored_loop(const TensorIter *k) {
   if (!k->uniform || k->numbers || k->grad_index || k->nd > 1) return NULL;
@@ -396,7 +410,7 @@ static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   if (nc_cpu_istranspose(k)) return nc_cpu_transpose(k);
   if (nc_cpu_isrepeat(k)) return nc_cpu_repeat(k);
   if (transposed) return nc_cpu_run_transposed(k, transposed, run_pointwise);
-  if (nc_cpu_isfilling(k)) return nc_cpu_fill(k);
+  if (is_zeroing(k)) return nc_parallel(k->n, 8 * GRAIN, zero_range, (void *)k);
   make_plan(&p, k);
   if (stored) {
     p.f = stored;

@@ -43,10 +43,6 @@ int nc_cpu_run_transposed(const TensorIter *k, int j,
 int nc_cpu_isrepeat(const TensorIter *k);
 int nc_cpu_repeat(const TensorIter *k);
 
-/* A copy of one number into dense memory (fill.c). */
-int nc_cpu_isfilling(const TensorIter *k);
-int nc_cpu_fill(const TensorIter *k);
-
 /* y = x, n elements of `size' bytes; steps are in bytes (rearrange.c). */
 void nc_copy_strided(void *y, int64_t ystep, const void *x, int64_t xstep,
                      int64_t n, int64_t size);

@@ -20,10 +20,6 @@
 #else
 #include "core/pointwise/vecmath.h"    /* SIMD forms of exp and the like */
 #include <tgmath.h>
-#if defined(NC_OWN_VECTORS)
-#undef exp
-#define exp(x) _Generic((x), float: nc_expf, default: nc_exp)(x)
-#endif
 #define SCALAR static inline
 #define raised(a, b) pow(a, b)
 #endif

@@ -22,13 +22,13 @@ ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p)
 ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh)
 ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(erfc)
 TWO(pow) TWO(atan2) TWO(hypot)
-#if defined(NC_OWN_VECTORS) /* core/cpu/kernels/vector_math.c */
-/* const: they may be computed where the formula does not need them */
-#define OWN VECTOR __attribute__((const))
-OWN float nc_expf(float);
-OWN double nc_exp(double);
-OWN double nc_sqrt(double);
-#undef OWN
+#if defined(NC_OWN_VECTORS)
+/* Ours are called (core/cpu/kernels/vector_math.c).  It stays exp for the
+   compiler, which may compute it where a formula does not need it: without that
+   a choice between two values is no vector code. */
+VECTOR float expf(float) __asm__("nc_expf");
+VECTOR double exp(double) __asm__("nc_exp");
+VECTOR double nc_sqrt(double);
 #endif
 #undef ONE
 #undef TWO

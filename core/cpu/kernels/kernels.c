@@ -68,21 +68,26 @@ typedef double Doubles __attribute__((vector_size(VECTOR)));
 #define MULADD(a, b, c) ((a) * (b) + (c))
 #endif
 
-#if defined(NC_OWN_VECTORS)
-#pragma push_macro("sqrt")
-#undef sqrt
-#define sqrt(x) _Generic((x), float : sqrtf, default : nc_sqrt)(x)
-#endif
 #define GENERIC "core/pointwise/op_functions.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
-#if defined(NC_OWN_VECTORS)
-#pragma pop_macro("sqrt")
-#endif
 #define GENERIC "core/cpu/kernels/pointwise.inc"
 #include "core/pointwise/for_each_compute_type.h"
 #undef GENERIC
 #include "core/cpu/kernels/divide.inc"
+#if defined(NC_OWN_VECTORS)
+#define OWN_ROOT(op, value)                                              \
+  static void own_##op(int64_t n, void *const v[], const double par[]) { \
+    const double *x = v[1];                                              \
+    double *y = v[0];                                                    \
+    (void)par;                                                           \
+    NC_IVDEP for (int64_t i = 0; i < n; i++) y[i] = (value);             \
+  }
+OWN_ROOT(sqrt, nc_sqrt(x[i]))
+OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
+#define map_sqrt_f64 own_sqrt
+#define map_rsqrt_f64 own_rsqrt
+#endif
 /* Expands for the classes of binary operations that have gradients. */
 #define DIFFERENTIABLE_INT_OR_BOOL(...)
 #define DIFFERENTIABLE_INTEGER(...)
