@@ -34,9 +34,10 @@
 #define CHAIN 3
 #define BOX_BYTES 64     /* Lua bytes of a userdata, at least */
 #define MAX_FINALIZE 400 /* ns: limit of finalizing a dead tensor */
-/* ns: limits the effect of one measurement, in which the process was
-   descheduled */
-#define MAX_SURPRISE 500
+/* Limit the effect of one measurement, in which the process was descheduled or
+   the caches were cold: an estimate grows by this part of itself and these ns */
+#define MAX_GROWTH 4
+#define MAX_SURPRISE 100
 #define SHARE 25 /* at most 1/25 of the time for each kind */
 
 static int64_t lua_bytes(lua_State *L) {
@@ -111,7 +112,7 @@ void nl_collect(lua_State *L) {
 static void collect_young(lua_State *L, CollectPoint where) {
   State *s = nl_state(L);
   const int64_t before = s->finalized;
-  const int64_t most = 4 * (s->young + MAX_SURPRISE);
+  const int64_t most = s->young + s->young / MAX_GROWTH + MAX_SURPRISE;
   int64_t cost = collect(L, s, LUA_GCSTEP, where, &s->lastyoung);
   /* not caused by this collection */
   cost -= (s->finalized - before) * MAX_FINALIZE;
