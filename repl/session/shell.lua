@@ -31,6 +31,12 @@ end
 -- Is this the name of an initial global, whatever its value is now?
 function shell.is_own_name(name) return builtin[name] ~= nil end
 
+-- Sets a global that is the shell's, as the initial ones.
+function shell.provide(name, value)
+  rawset(_G, name, value)
+  builtin[name] = value
+end
+
 function shell.userglobals()
   local names = {}
   for k in next, _G do
