@@ -21,6 +21,10 @@
 
 enum { FUNCTION = 1, PROGRAMS }; /* user values of a fused function */
 
+typedef struct FusedFunction {
+  int at_end; /* are halves rounded in results alone? */
+} FusedFunction;
+
 /*
 ** Calls
 */
@@ -291,7 +295,31 @@ static int fused_text(lua_State *L) {
   return 1;
 }
 
+/* Reads the options at index 2, {rounding = "each"} or {rounding = "end"}.
+   Returns whether rounding is at the end. */
+static int read_rounding(lua_State *L) {
+  const char *text = "";
+  if (lua_isnoneornil(L, 2)) return 0;
+  if (lua_istable(L, 2) && lua_getfield(L, 2, "rounding") == LUA_TSTRING)
+    text = lua_tostring(L, -1);
+  if (strcmp(text, "end") == 0) return 1;
+  if (strcmp(text, "each") == 0) return 0;
+  nc_fail(NC_EVALUE, "the option is rounding, \"each\" or \"end\"");
+  nc_hint("nacre.fuse(f, {rounding = \"end\"})");
+  return nl_check_op(L, NC_EVALUE, "fuse");
+}
+
+/* round(fused, program): the rounding of the function is that of its program */
+static int set_rounding(lua_State *L) {
+  const FusedFunction *fused = luaL_checkudata(L, 1, FUSED);
+  const Program *p = lua_touserdata(L, 2);
+  if (fused->at_end && p->fusion) nc_fusion_round_at_end(p->fusion);
+  return 0;
+}
+
 static int fuse(lua_State *L) {
+  FusedFunction *fused;
+  int at_end;
   static const luaL_Reg events[] = { { "__call", call_fused },
                                      { "__tostring", fused_text },
                                      { NULL, NULL } };
@@ -302,8 +330,10 @@ static int fuse(lua_State *L) {
     nc_hint("nacre.fuse(function(a, b) return a * b end)");
     return nl_check_op(L, NC_EVALUE, "fuse");
   }
+  at_end = read_rounding(L);
   lua_settop(L, 1);
-  lua_newuserdatauv(L, 0, PROGRAMS);
+  fused = lua_newuserdatauv(L, sizeof *fused, PROGRAMS);
+  fused->at_end = at_end;
   if (luaL_newmetatable(L, FUSED)) {
     luaL_setfuncs(L, events, 0);
     lua_createtable(L, 0, 1);
@@ -375,6 +405,7 @@ static void push_driver(lua_State *L, const char *name) {
   static const luaL_Reg functions[] = { { "begin", nl_begin_trace },
                                         { "finish", nl_end_trace },
                                         { "unchanged", nl_all_unchanged },
+                                        { "round", set_rounding },
                                         { "fused", is_fused },
                                         { "symbol", is_symbol },
                                         { "variable", nl_fused_variable },
@@ -394,10 +425,10 @@ static void push_driver(lua_State *L, const char *name) {
 }
 
 const Bound nl_fused[] = {
-  { "fuse", fuse, "fn:any -> function",
+  { "fuse", fuse, "fn:any, *, rounding:text=\"each\" -> function",
     "a function that does what fn does, with its pointwise operations in one "
     "pass over memory; fn runs when it is first called with arguments of a "
-    "kind",
+    "kind; rounding \"end\": halves are rounded in results alone",
     1 },
   { "kernel", kernel, "header:text, text:text=nil -> function",
     "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
