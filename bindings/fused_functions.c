@@ -17,12 +17,15 @@
 
 #define FUSED "nacre.fused"
 #define MAXPROGRAMS 8
+#define MAXTRACES 64 /* of a function of the library */
 #define DRIVER "nacre.fused_trace"
 
 enum { FUNCTION = 1, PROGRAMS }; /* user values of a fused function */
 
 typedef struct FusedFunction {
   int at_end; /* are halves rounded in results alone? */
+  int own;    /* is it the library's? */
+  int traces;
 } FusedFunction;
 
 /*
@@ -194,10 +197,19 @@ static int find_program(lua_State *L, int n, Tensor *const t[], int nt) {
   }
   lua_settop(L, list - 1);
   trace(L, n);
+  ((FusedFunction *)lua_touserdata(L, 1))->traces++;
   if (((Program *)lua_touserdata(L, -1))->fusion == NULL) return 0;
   lua_pushvalue(L, -1);
   keep_program(L);
   return 1;
+}
+
+/* A function of the library runs as it is on devices that compile for it, and
+   where each call seems to be another: nobody has asked for its traces. */
+static int is_fit(const FusedFunction *f, Tensor *const t[], int nt) {
+  for (int i = 0; f->own && i < nt; i++)
+    if (nc_device(t[i]) != &nc_cpu) return 0;
+  return !f->own || f->traces < MAXTRACES;
 }
 
 /* __call */
@@ -209,7 +221,7 @@ static int call_fused(lua_State *L) {
   if (n > NL_FUSED_ARGS || is_watched(L)) return call_plain(L, n);
   for (int i = 0; i < n; i++)
     if ((t[nt] = nl_totensor(L, 2 + i)) != NULL) nt++;
-  if (nt == 0) return call_plain(L, n);
+  if (nt == 0 || !is_fit(lua_touserdata(L, 1), t, nt)) return call_plain(L, n);
   if (!find_program(L, n, t, nt)) return call_unfused(L, n);
   if (((Program *)lua_touserdata(L, n + 2))->fusion == NULL)
     return call_plain(L, n);
@@ -333,6 +345,7 @@ static int fuse(lua_State *L) {
   at_end = read_rounding(L);
   lua_settop(L, 1);
   fused = lua_newuserdatauv(L, sizeof *fused, PROGRAMS);
+  memset(fused, 0, sizeof *fused);
   fused->at_end = at_end;
   if (luaL_newmetatable(L, FUSED)) {
     luaL_setfuncs(L, events, 0);
@@ -346,6 +359,13 @@ static int fuse(lua_State *L) {
   lua_setiuservalue(L, -2, FUNCTION);
   lua_newtable(L);
   lua_setiuservalue(L, -2, PROGRAMS);
+  return 1;
+}
+
+/* _fuse(fn): fuse for a function of the library, whose upvalues are its own */
+static int fuse_own(lua_State *L) {
+  fuse(L);
+  ((FusedFunction *)lua_touserdata(L, -1))->own = 1;
   return 1;
 }
 
@@ -430,6 +450,7 @@ const Bound nl_fused[] = {
     "pass over memory; fn runs when it is first called with arguments of a "
     "kind; rounding \"end\": halves are rounded in results alone",
     1 },
+  { "_fuse", fuse_own, "fn:any -> function", "", 1 },
   { "kernel", kernel, "header:text, text:text=nil -> function",
     "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
     "operands in the order in which they occur, or in that of the header, as "

@@ -167,12 +167,19 @@ static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
   return *model != NULL && nc_fusion_is_ready(nc_device(*model), &k->code);
 }
 
-/* *d = t in the shape of x, if that has as many elements. */
+/* *d = t in the shape of x, if that has as many elements; else in one to which
+   x, one element, broadcasts. */
 static int in_shape_of(Tensor **d, Tensor *t, const Tensor *x) {
   int same = t->nd == x->nd;
   for (int i = 0; same && i < t->nd; i++) same = t->size[i] == x->size[i];
   if (!same && nc_numel(t) == nc_numel(x))
     return nc_reshapeto(d, t, x->nd, x->size);
+  if (t->nd < x->nd) {
+    int64_t size[NC_MAXDIM];
+    for (int i = 0; i < x->nd; i++)
+      size[i] = i < x->nd - t->nd ? 1 : t->size[i - x->nd + t->nd];
+    return nc_reshapeto(d, t, x->nd, size);
+  }
   nc_retain(*d = t);
   return NC_OK;
 }
