@@ -172,6 +172,9 @@ int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
                       int keepdim, DType dtype, const double par[2],
                       Tensor *out);
 int nc_record_copy(Tensor *y, Tensor *x);        /* y is new, a copy of x */
+/* y is new, the value of an element of x: a gradient is divided evenly among
+   the elements that are equal to it. */
+int nc_record_choice(Tensor *y, Tensor *x, const char *name);
 /* If y, a new result, is a view of x, sets its base, by which it follows
    changes in place. */
 int nc_setbase(Tensor *y, Tensor *x);

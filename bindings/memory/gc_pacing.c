@@ -35,7 +35,7 @@
 #define BOX_BYTES 64     /* Lua bytes of a userdata, at least */
 #define MAX_FINALIZE 400 /* ns: limit of finalizing a dead tensor */
 /* Limit the effect of one measurement, in which the process was descheduled or
-   the caches were cold: an estimate grows by this part of itself and these ns */
+   its caches were cold: an estimate grows by a part of itself and these ns */
 #define MAX_GROWTH 4
 #define MAX_SURPRISE 100
 #define SHARE 25 /* at most 1/25 of the time for each kind */

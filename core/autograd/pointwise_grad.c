@@ -156,13 +156,19 @@ const NodeKind nc_pointwisenode = { .backward = pointwise_backward };
 ** Reductions
 */
 /* BY(extreme), of amax and amin: g divided evenly among the elements that
-   are equal to the extreme. */
+   are equal to the extreme. Of all elements, as in max(): a nan is equal to
+   the extreme nan. Of some dimensions: a nan makes each gradient a nan. */
 static int extreme_grad(Tensor **d, Tensor *g, Tensor *x, Tensor *y,
                         unsigned dims) {
+  const unsigned all = x->nd ? ~0u >> (32 - x->nd) : 0;
   Tensor *is = NULL, *n = NULL;
-  int r = nc_apply2(&is, OP_eq, x, y);
+  int r = nc_formula(&is,
+                     (dims & all) == all
+                         ? "either(eq(a, b), both(ne(a, a), ne(b, b)))"
+                         : "eq(a, b)",
+                     NULL, x, y, NULL, 0);
   if (r == NC_OK) r = nc_sum_keepdim(&n, is, dims);
-  if (r == NC_OK) r = nc_formula(d, "where(c, g/b, 0)", g, NULL, n, is, 0);
+  if (r == NC_OK) r = nc_formula(d, "where(c, g/b, 0/b)", g, NULL, n, is, 0);
   nc_release(is);
   nc_release(n);
   return r;

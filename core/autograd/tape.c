@@ -114,6 +114,16 @@ int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   return end_pointwise(&tr, r, y, kept, out);
 }
 
+int nc_record_choice(Tensor *y, Tensor *x, const char *name) {
+  const Arg in[1] = { { .t = x } };
+  const PointwiseInfo info = { .op = OP_amax, .dims = ~0u };
+  Recording tr;
+  unsigned kept;
+  TRY(begin_pointwise(&tr, &nc_reducenode, &info, in, 1, &kept, NULL));
+  if (tr.node) tr.node->name = name;
+  return end_pointwise(&tr, NC_OK, &y, kept, NULL);
+}
+
 /* The gradient of a copy to another type or device; nc_sum_to_size converts it
    back. */
 static int copy_backward(GradCall *g) {

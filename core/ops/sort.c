@@ -282,6 +282,7 @@ static int median_by_rank(Tensor **y, Tensor *x, Operator op) {
 /* The median of all elements, without a position. */
 static int choose_of_all(Call *c, Chooser *choose) {
   Temps w = { 0 };
+  nc_context->no_grad++;
   Tensor *flat = nc_temps_call1(&w, OPERATOR_flatten, c->arg[0].t, 1, -1);
   int r = w.status;
   if (r == NC_OK) r = median_by_rank(&c->out[0], flat, c->op);
@@ -295,7 +296,10 @@ static int choose_of_all(Call *c, Chooser *choose) {
                 nc_float((double)NAN));
   } else if (r == NC_OK && !done) r = nc_fail(NC_EVALUE, "no elements");
   nc_temps_finish(&w);
-  return r;
+  nc_context->no_grad--;
+  if (r == NC_OK)
+    r = nc_record_choice(c->out[0], c->arg[0].t, nc_operators[c->op].name);
+  return nc_release_failed(r, c->out, 1);
 }
 
 /* Returns the positions of the mode.  In the sorted elements it computes how

@@ -14,7 +14,8 @@ local function gradients(f, lists, dtype)
   f(table.unpack(given)):sum():backward()
   for k, x in ipairs(given) do
     for i, v in ipairs(x.grad:totable()) do
-      out[#out + 1] = ("%s%g"):format(i == 1 and k > 1 and "| " or "", v)
+      out[#out + 1] = (i == 1 and k > 1 and "| " or "") ..
+                      (v ~= v and "nan" or ("%g"):format(v))
     end
   end
   return table.concat(out, " ")
@@ -51,6 +52,29 @@ check("1 0.5 0 1 1 | 0 0.5 1 1 1", nacre.minimum, {0, 1, 1, nan, 1},
 check("0 0 1 1 1 0", nacre.relu, {-1, 0, 1, nan, inf, -inf})
 check("0 0 1 0 1 0 0", nacre.relu6, {-1, 0, 1, 6, nan, inf, -inf})
 check("0 0 1 0 1 0 0", nacre.hardtanh, {-2, -1, 0, 1, nan, inf, -inf})
+local with_nan = {1, nan, 2, nan}
+for _, f in ipairs {nacre.max, nacre.min, nacre.median} do
+  check("0 0.5 0 0.5", f, with_nan)
+end
+check("1 0 0 0", nacre.nanmedian, with_nan)
+for _, f in ipairs {nacre.median, nacre.nanmedian} do
+  check("0.5 0.5 0", f, {1, 1, 2})
+end
+check("nan nan nan nan 0 0.5 0.5 0", function(x)
+  return x:view(2, 4):amax(2)
+end, {1, nan, 2, nan, 1, 2, 2, 1})
+check("0.5 1 0 1 1 | 0.5 0 1 0 0", nacre.fmax, {0, 1, 1, 3, nan},
+      {0, 0, 2, nan, nan})
+check("0.5 0 1 1 1 | 0.5 1 0 0 0", nacre.fmin, {0, 1, 1, 3, nan},
+      {0, 0, 2, nan, nan})
+check("0 1 | 0 -0", nacre.atan2, {0, 0}, {0, 1})
+for _, name in ipairs {"huber_loss", "smooth_l1_loss"} do
+  check("nan 1 -1 0 0.5 1", function(x)
+    return nacre.nn.functional[name](x, nacre.zeros_like(x),
+                                     {reduction = "none"})
+  end, {nan, inf, -inf, 0, 0.5, 2})
+end
+check("nan 0 0 4", function(x) return x:logit(0.125) end, {nan, 0, 1, 0.5})
 -- it is x - 1 that is 0 at -inf
 assert(gradients(nacre.selu, {{-inf}}, "float64") == "0")
 -- there are second derivatives, too

@@ -183,7 +183,10 @@ def test_session_interrupt():
             f"if rank == 1 then io.open('{mark}', 'w'):close() while true do end "
             "end dist.all_reduce(x) x:sum():item()\n", mark,
             "x:fill_(1) dist.all_reduce(x)[1]\n")
-    assert "[0,1] interrupted" in text and "[0,1] 2.0" in text, text
+    # after times that may differ
+    assert re.search(r"\[(0,1|0)\] interrupted", text), text
+    assert re.search(r"\[(0,1|1)\] interrupted", text), text
+    assert "[0,1] 2.0" in text, text
 
 
 if __name__ == "__main__":

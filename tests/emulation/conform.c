@@ -7,13 +7,13 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
-#include "cuda/emulation/cublas.inc"
+#include "cuda/emulation/libraries/cublas.inc"
 #include "cuda/emulation/runtime.inc"
 
 #define VALUE(name, value) _Static_assert((int)name == value, #name);
 #include "cuda/emulation/constants.def"
 #define VALUE(name, value) _Static_assert((int)name == value, #name);
-#include "cuda/emulation/cublas.def"
+#include "cuda/emulation/libraries/cublas.def"
 
 #define PROPERTY(type, name, value)              \
   type *check_##name(struct cudaDeviceProp *p);  \

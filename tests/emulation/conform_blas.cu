@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "cuda/product/cublas_abi.h"
-#include "cuda/emulation/cublas.h"
+#include "cuda/emulation/libraries/cublas.h"
 
 template <class A, class B> constexpr bool alike() {
   return sizeof(A) == sizeof(B) &&

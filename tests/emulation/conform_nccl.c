@@ -8,10 +8,10 @@
 
 #include <nccl.h>
 
-#include "cuda/emulation/nccl.inc"
+#include "cuda/emulation/libraries/nccl.inc"
 
 #define VALUE(name, value) _Static_assert((int)name == value, #name);
-#include "cuda/emulation/nccl.def"
+#include "cuda/emulation/libraries/nccl.def"
 
 /* What nccl.h of the emulation writes out by itself. */
 typedef struct Config {

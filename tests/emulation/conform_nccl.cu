@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "cuda/nccl/nccl_abi.h"
-#include "cuda/emulation/nccl.h"
+#include "cuda/emulation/libraries/nccl.h"
 
 template <class A, class B> constexpr bool alike() {
   return sizeof(A) == sizeof(B) &&

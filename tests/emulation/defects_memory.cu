@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/emulation/defects.h"
-#include "cuda/emulation/cublas.h"
+#include "cuda/emulation/libraries/cublas.h"
 
 NC_KERNEL readpast(float *to, const float *from, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -5,7 +5,7 @@
 */
 #include <stdlib.h>
 
-#include "cuda/emulation/nccl.h"
+#include "cuda/emulation/libraries/nccl.h"
 #include "tests/emulation/defects.h"
 
 static void fillall(float value) {

@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "cuda/emulation/nccl.h"
+#include "cuda/emulation/libraries/nccl.h"
 #include "tests/emulation/checks.h"
 
 enum { RANKS = 2, N = 50000, ROOM = N * 8 * RANKS };

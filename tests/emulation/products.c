@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "cuda/emulation/cublas.h"
+#include "cuda/emulation/libraries/cublas.h"
 #include "tests/emulation/checks.h"
 
 enum { M = 5, N = 7, K = 11, ROOM = 8 * 13 * 13 };

@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-#include "cuda/emulation/cub.h"
+#include "cuda/emulation/libraries/cub.h"
 
 #include "cuda/emulation/include/cub/util_type.cuh"
 

@@ -6,7 +6,7 @@
 #ifndef emulated_cub_device_scan_cuh
 #define emulated_cub_device_scan_cuh
 
-#include "cuda/emulation/cub.h"
+#include "cuda/emulation/libraries/cub.h"
 
 namespace cub {
 

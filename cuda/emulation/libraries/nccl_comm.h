@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "cuda/emulation/internal.h"
-#include "cuda/emulation/nccl.h"
+#include "cuda/emulation/libraries/nccl.h"
 
 enum {
   NCCL_RANKS = 8,             /* at most */

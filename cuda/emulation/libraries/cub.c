@@ -6,7 +6,7 @@
 ** storage and the buffer of a DoubleBuffer that does not hold the result.  As
 ** in CUB, the buffers are swapped in each pass of DIGIT bits.
 */
-#include "cuda/emulation/cub.h"
+#include "cuda/emulation/libraries/cub.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef cuda_emulation_gemm_h
 #define cuda_emulation_gemm_h
 
-#include "cuda/emulation/cublas.h"
+#include "cuda/emulation/libraries/cublas.h"
 
 typedef struct Matrix {      /* column-major, as in BLAS */
   const void *p;             /* or an array of pointers (Gemm.pointers) */

@@ -7,7 +7,7 @@
 ** it may be with the real library.
 */
 #define _GNU_SOURCE
-#include "cuda/emulation/nccl.h"
+#include "cuda/emulation/libraries/nccl.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cuda/emulation/nccl_comm.h"
+#include "cuda/emulation/libraries/nccl_comm.h"
 
 #define VERSION 22809
 #define MAGIC 0xcafebeefu

@@ -9,7 +9,7 @@
 ** rounding and the sum is truncated, as in tensor cores.  float32 is rounded to
 ** TF32 where that is allowed.
 */
-#include "cuda/emulation/gemm.h"
+#include "cuda/emulation/libraries/gemm.h"
 
 #include <math.h>
 #include <stdlib.h>

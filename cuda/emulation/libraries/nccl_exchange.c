@@ -6,8 +6,8 @@
 */
 #include <string.h>
 
-#include "cuda/emulation/gemm.h"
-#include "cuda/emulation/nccl_comm.h"
+#include "cuda/emulation/libraries/gemm.h"
+#include "cuda/emulation/libraries/nccl_comm.h"
 
 size_t emu_nccl_size(ncclDataType_t t) {
   static const size_t size[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };

@@ -4,12 +4,12 @@
 ** arguments as cuBLAS does, and queue the products of gemm.c as operations of
 ** the handle's stream.
 */
-#include "cuda/emulation/cublas.h"
+#include "cuda/emulation/libraries/cublas.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/emulation/gemm.h"
+#include "cuda/emulation/libraries/gemm.h"
 #include "cuda/emulation/internal.h"
 
 #define VERSION 130000
@@ -221,7 +221,7 @@ const char *cublasGetStatusString(cublasStatus_t status) {
     const char *name;
   } values[] = {
 #define VALUE(name, value) { value, #name },
-#include "cuda/emulation/cublas.def"
+#include "cuda/emulation/libraries/cublas.def"
   };
   /* Values of other enumerations can be equal, but statuses are the first. */
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)

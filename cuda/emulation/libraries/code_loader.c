@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda/emulation/compiled_table.h"
+#include "cuda/emulation/libraries/compiled_table.h"
 #include "cuda/emulation/internal.h"
 
 enum {

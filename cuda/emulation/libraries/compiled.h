@@ -9,7 +9,7 @@
 #ifndef cuda_emulation_compiled_h
 #define cuda_emulation_compiled_h
 
-#include "cuda/emulation/compiled_table.h"
+#include "cuda/emulation/libraries/compiled_table.h"
 #include "cuda/emulation/cuda_emulation.h"
 
 /* Blocks run one after the other. */

@@ -12,7 +12,7 @@
 #define ENUM(tag)           typedef enum {
 #define VALUE(name, value)  name = value,
 #define END(tag)            tag##_limit_ = 1000 /* ends the list */ } tag;
-#include "cuda/emulation/cublas.def"
+#include "cuda/emulation/libraries/cublas.def"
 
 typedef struct cublasContext *cublasHandle_t;
 
@@ -26,7 +26,7 @@ typedef struct cublasContext *cublasHandle_t;
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "cuda/emulation/cublas.inc"
+#include "cuda/emulation/libraries/cublas.inc"
 #ifdef __cplusplus
 }
 #endif

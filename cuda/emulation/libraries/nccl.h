@@ -12,7 +12,7 @@
 #define ENUM(tag)           typedef enum {
 #define VALUE(name, value)  name = value,
 #define END(tag)            tag##_limit_ = 1000 /* ends the list */ } tag;
-#include "cuda/emulation/nccl.def"
+#include "cuda/emulation/libraries/nccl.def"
 
 typedef struct ncclComm *ncclComm_t;
 
@@ -33,7 +33,7 @@ typedef struct ncclConfig {
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "cuda/emulation/nccl.inc"
+#include "cuda/emulation/libraries/nccl.inc"
 #ifdef __cplusplus
 }
 #endif

@@ -86,7 +86,8 @@ static int write_text(const Program *p, const char *path) {
   FILE *f = fopen(path, "w");
   if (f == NULL) return 0;
   fprintf(f,
-          "#include \"cuda/emulation/compiled.h\"\n#line 1 \"fused.cu\"\n%s\n",
+          "#include \"cuda/emulation/libraries/compiled.h\"\n"
+          "#line 1 \"fused.cu\"\n%s\n",
           p->text);
   for (int i = 0; i < p->nnames; i++)
     fprintf(f, "EMU_EXPORT(%d, %s)\n", i, p->names[i]);
