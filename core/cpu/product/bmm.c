@@ -201,6 +201,7 @@ static int is_long_dot(const BmmWork *p) {
 
 static int run_bmm(BmmWork *p) {
   const double enough = 2e6; /* operations that are worth a thread */
+  const double call = 1.5e4; /* the operations that a call takes as long as */
   double work;
   int64_t pieces, start;
   int r;
@@ -212,7 +213,7 @@ static int run_bmm(BmmWork *p) {
          (double)nc_min(p->n, p->tile[1]) * (double)p->k;
   pieces = batch_size(p) * p->across[0] * p->across[1];
   start = nc_now();
-  r = nc_parallel(pieces, 1 + (int64_t)(enough / work), run_tiles, p);
+  r = nc_parallel(pieces, 1 + (int64_t)(enough / (work + call)), run_tiles, p);
   return r == NC_EINTR ? fail_interrupted(p, pieces, start) : r;
 }
 
