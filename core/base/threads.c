@@ -8,9 +8,9 @@
 ** system delays only its own chunk.
 **
 ** To wake a worker takes longer than many loops, so a worker stays awake for a
-** while, unless other processes want its processor.  And some schedulers wake a thread on the processor of the one that
-** woke it, where it then waits for its turn; a worker that finds itself there
-** moves away.
+** while, unless other processes want its processor.  And some schedulers wake a
+** thread on the processor of the one that woke it, where it then waits for its
+** turn; a worker that finds itself there moves away.
 **
 ** Workers are started at first use, with all signals blocked: Ctrl-C reaches
 ** the main thread.  A forked child starts without workers and makes its own.
