@@ -307,16 +307,13 @@ static int fused_text(lua_State *L) {
   return 1;
 }
 
-/* Reads the options at index 2, {rounding = "each"} or {rounding = "end"}.
-   Returns whether rounding is at the end. */
+/* Reads the rounding at index 2, "each" or "end". Returns whether it is at the
+   end. */
 static int read_rounding(lua_State *L) {
-  const char *text = "";
-  if (lua_isnoneornil(L, 2)) return 0;
-  if (lua_istable(L, 2) && lua_getfield(L, 2, "rounding") == LUA_TSTRING)
-    text = lua_tostring(L, -1);
+  const char *text = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (lua_isnoneornil(L, 2) || strcmp(text, "each") == 0) return 0;
   if (strcmp(text, "end") == 0) return 1;
-  if (strcmp(text, "each") == 0) return 0;
-  nc_fail(NC_EVALUE, "the option is rounding, \"each\" or \"end\"");
+  nc_fail(NC_EVALUE, "rounding is \"each\" or \"end\"");
   nc_hint("nacre.fuse(f, {rounding = \"end\"})");
   return nl_check_op(L, NC_EVALUE, "fuse");
 }
@@ -445,7 +442,7 @@ static void push_driver(lua_State *L, const char *name) {
 }
 
 const Bound nl_fused[] = {
-  { "fuse", fuse, "fn:any, *, rounding:text=\"each\" -> function",
+  { "fuse", fuse, "fn:any, rounding:each|end=each -> function",
     "a function that does what fn does, with its pointwise operations in one "
     "pass over memory; fn runs when it is first called with arguments of a "
     "kind; rounding \"end\": halves are rounded in results alone",
