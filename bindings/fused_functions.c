@@ -208,7 +208,7 @@ static int find_program(lua_State *L, int n, Tensor *const t[], int nt) {
    where each call seems to be another: nobody has asked for its traces. */
 static int is_fit(const FusedFunction *f, Tensor *const t[], int nt) {
   for (int i = 0; f->own && i < nt; i++)
-    if (nc_device(t[i]) != &nc_cpu) return 0;
+    if (nc_device(t[i])->ordinal >= 0) return 0;
   return !f->own || f->traces < MAXTRACES;
 }
 
