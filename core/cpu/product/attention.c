@@ -2,7 +2,7 @@
 /*
 ** attention.c - the requests attention and attention_backward on the CPU.
 **
-** Scores are computed for QUERIES x KEYS of them at a time, which stay in the
+** Scores are computed for queries x KEYS of them at a time, which stay in the
 ** cache; a running maximum and sum of each query take the place of the whole
 ** row (Dao et al. 2022, "FlashAttention").  backward computes the scores again.
 ** A task is a block of queries or, in backward, a whole matrix, so that results
@@ -15,7 +15,8 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 
-#define QUERIES 64
+#define QUERIES 128 /* each block of them packs the keys and values */
+#define CAUSAL 64   /* of them, where those that see fewer keys save work */
 #define KEYS 128
 
 typedef struct AttentionWork {
@@ -25,6 +26,7 @@ typedef struct AttentionWork {
   DType type;
   int64_t size;       /* bytes of an element */
   int64_t n, m, e, v; /* queries, keys, features of both, of values */
+  int64_t queries;    /* of a block, at most */
   int64_t blocks;     /* of queries */
 } AttentionWork;
 
@@ -133,7 +135,7 @@ static void attend_queries(const AttentionWork *w, int64_t matrix, int64_t q) {
   _Alignas(64) double s[QUERIES * KEYS];
   double most[QUERIES], sum[QUERIES] = { 0 }, factor[QUERIES];
   Block b = {
-    .w = w, .matrix = matrix, .q = q, .rows = nc_min(w->n - q, QUERIES)
+    .w = w, .matrix = matrix, .q = q, .rows = nc_min(w->n - q, w->queries)
   };
   const int64_t last = keys_seen(w, q, b.rows);
   char *y = row_of(w->c->y, matrix, q);
@@ -155,7 +157,7 @@ static void attend_queries(const AttentionWork *w, int64_t matrix, int64_t q) {
 static void attend(void *ctx, int64_t begin, int64_t end) {
   const AttentionWork *w = ctx;
   for (int64_t i = begin; i < end && !nc_interrupted; i++)
-    attend_queries(w, i / w->blocks, i % w->blocks * QUERIES);
+    attend_queries(w, i / w->blocks, i % w->blocks * w->queries);
 }
 
 static void prepare(AttentionWork *w, const AttentionCall *c) {
@@ -168,7 +170,8 @@ static void prepare(AttentionWork *w, const AttentionCall *c) {
   w->e = q->size[q->nd - 1];
   w->m = v->size[v->nd - 2];
   w->v = v->size[v->nd - 1];
-  w->blocks = nc_ceil_div(w->n, QUERIES);
+  w->queries = c->causal ? CAUSAL : QUERIES;
+  w->blocks = nc_ceil_div(w->n, w->queries);
 }
 
 static int64_t matrices(const AttentionWork *w) {
@@ -228,8 +231,8 @@ static void backward_matrix(const AttentionWork *w, int64_t matrix) {
   memset(row_of(w->back->dk, matrix, 0), 0, (size_t)(w->m * w->e * w->size));
   memset(row_of(w->back->dv, matrix, 0), 0, (size_t)(w->m * w->v * w->size));
   dot_rows(w, matrix, dot);
-  for (b.q = 0; b.q < w->n; b.q += QUERIES) {
-    b.rows = nc_min(w->n - b.q, QUERIES);
+  for (b.q = 0; b.q < w->n; b.q += w->queries) {
+    b.rows = nc_min(w->n - b.q, w->queries);
     const int64_t last = keys_seen(w, b.q, b.rows);
     for (b.k = 0; b.k < last && !nc_interrupted; b.k += KEYS) {
       b.cols = nc_min(last - b.k, KEYS);

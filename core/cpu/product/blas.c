@@ -31,7 +31,6 @@
 #define PANEL_N 256
 #define BLOCK_BYTES 2048 /* of a row of b that are packed at once */
 #define MOST_WIDTH 32    /* elements of the widest tile */
-#define NARROW 16        /* columns of a narrow matrix, at most */
 
 #define T float
 #define NAME(f) f##_f32
@@ -64,12 +63,12 @@ static void own_gemm(const Gemm *g) {
   switch (g->type) {
     case DT_f32:
       if (g->n == 1) vector_product_f32(g);
-      else if (g->n <= NARROW) narrow_product_f32(g);
+      else if (g->n <= NC_NARROW) narrow_product_f32(g);
       else tiled_gemm_f32(g);
       break;
     case DT_f64:
       if (g->n == 1) vector_product_f64(g);
-      else if (g->n <= NARROW) narrow_product_f64(g);
+      else if (g->n <= NC_NARROW) narrow_product_f64(g);
       else tiled_gemm_f64(g);
       break;
     case DT_i32: g->n == 1 ? gemv_i32(g) : gemm_i32(g); break;
@@ -399,6 +398,10 @@ int nc_beats_blas(DType type, int64_t m, int64_t n) {
 void nc_gemm(const Gemm *product) {
   if (product->type == DT_bf16) {
     nc_pair_gemm(product);
+    return;
+  }
+  if (product->halves) {
+    tiled_gemm_f32(product);
     return;
   }
   if (small_product(product)) return;

@@ -6,6 +6,8 @@
 
 #include "core/tensor.h"
 
+#define NC_NARROW 16 /* columns of a narrow matrix, at most */
+
 /* c = beta*c + alpha*a*b; rows of c are dense. */
 typedef struct Gemm {
   DType type;                 /* float32, float64, int32, int64; or bfloat16
@@ -19,6 +21,9 @@ typedef struct Gemm {
   int beta;                   /* 0 (c need not be set) or 1 */
   int rounded;                /* of bfloat16: c is bfloat16, too; else it is
                                  float32 */
+  int halves;                 /* of float32: a and b are float16, in dense rows,
+                                 n is above NC_NARROW and alpha 1; our own loops
+                                 convert what they pack */
 } Gemm;
 
 /* Opens the BLAS at the first call.  Fails only if NACRE_BLAS names a library

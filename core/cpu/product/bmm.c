@@ -29,7 +29,7 @@ typedef struct BmmWork {
   int64_t across[2]; /* tiles along m and n */
   Scalar alpha;
   int beta;             /* 1: the result holds an addend */
-  int rounded;          /* see Gemm */
+  int rounded, halves;  /* see Gemm */
   _Atomic int64_t done; /* of the inner sizes of all tiles */
 } BmmWork;
 
@@ -54,7 +54,7 @@ static void cut_small(BmmWork *p) {
   const int64_t m = even_tile(p->m, 128);
   const int64_t n = even_tile(p->n, p->m > 128 ? 256 : 128);
   if (nc_threads() == 1 &&
-      nc_beats_blas(p->x[0]->dtype, last_piece(p->m, m), last_piece(p->n, n))) {
+      nc_beats_blas(p->x[2]->dtype, last_piece(p->m, m), last_piece(p->n, n))) {
     p->tile[0] = p->m;
     p->tile[1] = p->n;
   } else {
@@ -78,7 +78,9 @@ static void choose_tiles(BmmWork *p) {
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
   if (p->x[0]->dtype == DT_bf16) {
-    p->tile[0] = even_tile(p->m, p->m > 256 ? 256 : 128);
+    /* each piece packs b; the sums of more rows do not stay in the cache */
+    const int64_t rows = nc_threads() > 4 ? 256 : 1024 / nc_threads();
+    p->tile[0] = even_tile(p->m, p->m > 256 ? rows : 128);
     p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
     if (p->rounded) p->tile[2] = p->k;
   }
@@ -113,7 +115,8 @@ static int64_t run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
                 *c = matrix_steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
   const int64_t result_size = nc_dtypesize(p->x[2]->dtype);
-  Gemm g = { .type = p->x[0]->dtype,
+  Gemm g = { .type = p->halves ? DT_f32 : p->x[0]->dtype,
+             .halves = p->halves,
              .cs = c[0],
              .alpha = p->alpha,
              .as = { a[0], a[1] },
@@ -227,7 +230,6 @@ static int run_bmm(BmmWork *p) {
   int64_t pieces, start;
   int r;
   if (p->k == 0) return p->beta ? NC_OK : nc_fill(p->x[2], nc_int(0));
-  if (nc_category(p->x[2]->dtype) == NC_FLOAT) TRY(nc_openblas());
   if (is_long_dot(p)) return run_dot(p);
   choose_tiles(p);
   work = 2.0 * (double)nc_min(p->m, p->tile[0]) *
@@ -254,6 +256,15 @@ static DType operand_dtype(const BmmWork *p, const BmmCall *call) {
   const int pairs = t == DT_bf16 && p->m > 1 && p->n > 1 && p->k > 1 &&
                     nc_tofloat(call->alpha) == 1 && nc_multiplies_pairs();
   return pairs ? t : compute_dtype(t);
+}
+
+/* Are operands of float16 converted as they are packed?  That is exact, so it
+   may depend on what is faster. */
+static int packs_halves(const BmmWork *p, const BmmCall *call) {
+  const Tensor *a = call->a, *b = call->b;
+  return a->dtype == DT_f16 && p->m > NC_NARROW && p->n > NC_NARROW &&
+         a->step[a->nd - 1] == 1 && b->step[b->nd - 1] == 1 &&
+         nc_tofloat(call->alpha) == 1 && nc_beats_blas(DT_f32, p->m, p->n);
 }
 
 /* *y = x as type t, in a layout for BLAS; x itself if it has both.  A batch
@@ -308,7 +319,9 @@ static int own_bmm(const BmmCall *call) {
   p.k = a->size[p.nb + 1];
   p.n = b->size[p.nb + 1];
   memcpy(p.size, a->size, sizeof *p.size * (size_t)p.nb);
-  t = operand_dtype(&p, call);
+  if (nc_category(a->dtype) == NC_FLOAT) TRY(nc_openblas());
+  p.halves = packs_halves(&p, call);
+  t = p.halves ? a->dtype : operand_dtype(&p, call);
   p.rounded = t == DT_bf16 && is_one_or_none(call->beta);
   if ((r = blas_operand(&p.x[0], a, t)) == NC_OK &&
       (r = blas_operand(&p.x[1], b, t)) == NC_OK &&

@@ -12,7 +12,7 @@
 
 #define PAIRS 256   /* of rows of b that are packed at once */
 #define COLUMNS 256 /* of b */
-#define ROWS 256    /* of a result whose sums are kept until the end */
+#define ROWS 1024   /* of a result whose sums are kept until the end */
 #define MOST_WIDTH 32
 
 /* A block of a product: columns j0..j0+n-1 of b, its rows k0..k0+k-1. */
