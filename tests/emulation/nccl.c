@@ -224,8 +224,7 @@ static void parts(void) {
   for (int r = 0; r < RANKS; r++) CHECK(state(r) == ncclSuccess && !part[r]);
   CHECK(ncclCommSplit(comm[0], 3, 0, &part[0], &config) == ncclInProgress);
   CHECK(state(0) == ncclInProgress && part[0] == NULL);
-  CHECK(ncclCommSplit(comm[0], 3, 0, &part[0], &config) ==
-        ncclInvalidArgument);
+  CHECK(ncclCommSplit(comm[0], 3, 0, &part[0], &config) == ncclInvalidArgument);
   CHECK(ncclCommSplit(comm[1], 3, -1, &part[1], &config) == ncclInProgress);
   for (int r = 0; r < RANKS; r++) {
     CHECK(state(r) == ncclSuccess && part[r] != NULL);
