@@ -42,7 +42,8 @@ typedef int64_t Callback(void *, void *, uint64_t, int);
 
 enum { CREATE = 1, TRUNCATE = 8, RDONLY = 16 };
 enum { STORE = 0, DEFLATE = 8 };
-enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_METHOD = 64, HAS_CRYPT = 128 };
+enum { HAS_SIZE = 4, HAS_COMP_SIZE = 8, HAS_CRC = 32, HAS_METHOD = 64 };
+enum { HAS_CRYPT = 128 };
 enum { ER_READ = 5, ER_WRITE = 6, ER_NOZIP = 19 };
 enum { IN_LOCAL_HEADER = 256, UTF8 = 2048 };
 enum { LOCAL_HEADER = 30, ZIP64_FIELD = 20, ALIGNED = 64, PADDING = 0x4246 };
@@ -92,8 +93,10 @@ struct Zip {
   Reader r;
   int64_t at; /* the position of r */
   zip *zip;
-  zip_file *member;
-  void *data; /* int64_t: where the bytes of each member begin */
+  zip_file *member; /* that is open, if it is compressed */
+  uint32_t crc;     /* of what was read of one that is stored */
+  uint32_t whole;   /* what it is in the end */
+  void *data;       /* int64_t: where the bytes of each member begin */
   int64_t members;
   int error; /* errno of a failed read, or 0 */
 };
@@ -291,7 +294,7 @@ int64_t nc_findmember(const Zip *z, const char *name) {
   return lib.name_locate(z->zip, name, 0);
 }
 
-static ssize_t pull(Reader *r, void *p, size_t n) {
+static ssize_t pull_packed(Reader *r, void *p, size_t n) {
   Zip *z = r->source;
   int64_t got = lib.fread(z->member, p, n);
   if (got < 0)
@@ -299,9 +302,27 @@ static ssize_t pull(Reader *r, void *p, size_t n) {
   return (ssize_t)got;
 }
 
+/* The bytes of a stored member are read from the file: the library takes as
+   long again for their checksum. */
+static ssize_t pull_stored(Reader *r, void *p, size_t n) {
+  Zip *z = r->source;
+  if (r->left == 0) { /* the end */
+    r->why = "its checksum is wrong";
+    return z->crc == z->whole ? 0 : -1;
+  }
+  if ((int64_t)n > r->left) n = (size_t)r->left;
+  errno = 0;
+  if (nc_readblock(&z->r, p, (int64_t)n, "data") != NC_OK) {
+    r->why = errno ? strerror(errno) : "the file became shorter";
+    return -1;
+  }
+  z->crc = nc_crc32(z->crc, p, (int64_t)n);
+  return (ssize_t)n;
+}
+
 /* *s = what the directory says of member i; fails if it cannot be read. */
 static int member_stat(zip_stat *s, Zip *z, int64_t i, const char *label) {
-  const uint64_t known = HAS_SIZE | HAS_COMP_SIZE | HAS_METHOD;
+  const uint64_t known = HAS_SIZE | HAS_COMP_SIZE | HAS_CRC | HAS_METHOD;
   if (lib.stat_index(z->zip, (uint64_t)i, 0, s) != 0)
     return fail_reading(z, label, lib.strerror(z->zip));
   if ((s->valid & known) != known)
@@ -321,17 +342,29 @@ static int member_stat(zip_stat *s, Zip *z, int64_t i, const char *label) {
   return NC_OK;
 }
 
+static int open_stored(Reader *r, Zip *z, int64_t i, uint32_t crc) {
+  const int64_t at = ((int64_t *)z->data)[i];
+  if (at > z->r.size - r->size)
+    return nc_failfile(NC_EFILE, r->path, "its bytes lie behind the end");
+  r->pull = pull_stored;
+  z->crc = 0;
+  z->whole = crc;
+  return nc_seekread(&z->r, at);
+}
+
 int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label) {
   zip_stat s = { 0 };
   memset(r, 0, sizeof *r);
   r->path = label;
   r->fd = -1;
   r->source = z;
-  r->pull = pull;
+  r->pull = pull_packed;
   z->member = NULL;
   z->error = 0;
   TRY(member_stat(&s, z, i, label));
   r->left = r->size = (int64_t)s.size;
+  if (s.comp_method == STORE) return open_stored(r, z, i, s.crc);
+  TRY(nc_seekread(&z->r, z->at)); /* where the library left it */
   z->member = lib.fopen_index(z->zip, (uint64_t)i, 0);
   return z->member ? NC_OK : fail_reading(z, label, lib.strerror(z->zip));
 }

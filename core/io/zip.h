@@ -39,6 +39,10 @@ int nc_map_member(Tensor **t, Zip *z, int64_t i, const char *label, DType type,
 int nc_openmember(Reader *r, Zip *z, int64_t i, const char *label);
 void nc_closemember(Reader *r);
 
+/* The checksum of bytes whose first ones have `crc' (0: there are none), and of
+   these n. */
+uint32_t nc_crc32(uint32_t crc, const void *bytes, int64_t n);
+
 /*
 ** Writing
 */

@@ -301,7 +301,7 @@ if haszip then
   -- a wrong element is found by its checksum
   local at = whole:find(string.pack("<i8", 77), 1, true)
   write(npz, whole:sub(1, at - 1) .. "\78" .. whole:sub(at + 1))
-  fails("w.npy: end: CRC error", nacre.load, npz)
+  fails("w.npy: end: its checksum is wrong", nacre.load, npz)
   assert(nacre.load(npz, {names = {"b"}}).b == nacre.ones(3))
   -- a member that declares what cannot come out of it
   nacre.save(npz, {z = nacre.zeros(100000)}, {compressed = true})
