@@ -8,9 +8,9 @@
 ** system delays only its own chunk.
 **
 ** To wake a worker takes longer than many loops, so a worker stays awake for a
-** while.  And some schedulers wake a thread on the processor of the one that
-** woke it, where it then waits for its turn; a worker that finds itself there
-** moves away.
+** while, unless other processes want its processor.  And some schedulers wake a
+** thread on the processor of the one that woke it, where it then waits for its
+** turn; a worker that finds itself there moves away.
 **
 ** Workers are started at first use, with all signals blocked: Ctrl-C reaches
 ** the main thread.  A forked child starts without workers and makes its own.
@@ -26,7 +26,8 @@
 
 #define MAXTHREADS 256
 #define NOWHERE (-1)
-#define AWAKE 200000 /* ns that a worker without work looks for some */
+#define AWAKE 1000000 /* ns that a worker without work looks for some */
+#define TAKEN 50000   /* ns between two looks: it did not run meanwhile */
 
 typedef struct Part {
   _Alignas(64) _Atomic int64_t next; /* the first element not yet claimed */
@@ -132,15 +133,20 @@ static int beside_main(void) {
 }
 
 /* Waits until the generation is not `known' any more; returns it.  A worker
-   that waits awake takes no time from the main thread. */
+   that waits awake takes no time from the main thread, nor from others: it
+   sleeps as soon as it finds that something else ran in its place. */
 static unsigned wait_generation(unsigned known) {
-  const int64_t until = nc_now() + (wanted_threads > processors ? 0 : AWAKE);
+  const int64_t start = nc_now();
+  const int64_t until = start + (wanted_threads > processors ? 0 : AWAKE);
+  int64_t last, now = start;
   do {
     for (int i = 0; i < 64; i++) {
       if (atomic_load(&generation) != known) return atomic_load(&generation);
       NC_PAUSE();
     }
-  } while (!beside_main() && nc_now() < until);
+    last = now;
+    now = nc_now();
+  } while (!beside_main() && now < until && now - last < TAKEN);
   pthread_mutex_lock(&lock);
   sleeping++;
   while (atomic_load(&generation) == known) pthread_cond_wait(&wake, &lock);

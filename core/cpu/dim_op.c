@@ -33,10 +33,12 @@ static void all_pieces(void *ctx, int64_t begin, int64_t end) {
   const ReduceDimWork *j = ctx;
   const int64_t size = j->size;
   for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    int64_t first = i % j->npieces * NC_PIECE, n = j->in.length - first;
+    const int64_t row = j->npieces == 1 ? i : i / j->npieces;
+    int64_t first = (i - row * j->npieces) * NC_PIECE;
+    int64_t n = j->in.length - first;
     Partial *p = &j->partial[i];
     const char *x = nc_data(j->in.t);
-    x += (i / j->npieces * j->in.length + first) * size;
+    x += (row * j->in.length + first) * size;
     p->n = n < NC_PIECE ? n : NC_PIECE;
     j->reduce_piece(j, x, p->n, p);
     p->at += p->at >= 0 ? first : 0;
@@ -223,6 +225,44 @@ static int reduce_to_number(const DimCall *c, ReduceDimWork *j,
   return r;
 }
 
+/* The same for rows of few elements. */
+typedef struct FewSums {
+  DimRows in;
+  double *y;
+} FewSums;
+
+static void few_range(void *ctx, int64_t begin, int64_t end) {
+  const FewSums *j = ctx;
+  const int64_t n = j->in.length, size = nc_dtypesize(j->in.t->dtype);
+  if (nc_interrupted) return;
+  j->in.kernel->logsumexp_rows(
+      j->y + begin, (const char *)nc_data(j->in.t) + begin * n * size,
+      end - begin, n);
+}
+
+static int logsumexp_of_few(const DimCall *c) {
+  FewSums j;
+  Tensor *wide = NULL;
+  int r = nc_dimrows(&j.in, c->x, c->dims);
+  if (r == NC_OK) r = nc_newdense(&wide, nc_device(c->y), DT_f64, c->y);
+  if (r == NC_OK) {
+    j.y = nc_data(wide);
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, few_range, &j);
+  }
+  if (r == NC_OK) r = nc_copy(c->y, wide);
+  nc_release(wide);
+  nc_release(j.in.t);
+  return r;
+}
+
+/* The elements of a row of the operand. */
+static int64_t row_length(const DimCall *c) {
+  int64_t n = 1;
+  for (int d = 0; d < c->x->nd; d++)
+    if (c->dims >> d & 1) n *= c->x->size[d];
+  return n;
+}
+
 double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
                           double correction) {
   const DimCall c = { .op = op, .correction = correction };
@@ -231,6 +271,10 @@ double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
     .size = nc_dtypesize(type)
   };
   Partial p = { .n = n };
+  if (op == DIM_LOGSUMEXP && n > 0 && n <= NC_FEW) {
+    j.in.kernel->logsumexp_rows(&p.value, x, 1, n);
+    return p.value;
+  }
   if (op == DIM_LOGSUMEXP) {
     logsumexp_piece(&j, x, n, &p);
     return logsumexp(&c, &j, &p);
@@ -249,7 +293,10 @@ int nc_cpu_dim_op(const DimCall *c) {
     case DIM_ARGMIN: return extreme(c);
     case DIM_VAR:
     case DIM_STD: return reduce_to_number(c, &moments, variance);
-    case DIM_LOGSUMEXP: return reduce_to_number(c, &sums, logsumexp);
+    case DIM_LOGSUMEXP:
+      if (nc_numel(c->x) > 0 && row_length(c) <= NC_FEW)
+        return logsumexp_of_few(c);
+      return reduce_to_number(c, &sums, logsumexp);
     case DIM_SOFTMAX:
     case DIM_LOG_SOFTMAX: return nc_cpu_softmax(c);
     default: return nc_cpu_scan(c);

@@ -83,6 +83,42 @@ static const char *row_start(const FlipWork *l, int64_t i) {
   return x;
 }
 
+/* y = rows of n elements, each turned round, of a dense x, from row `i' on. */
+#define TURN_ROWS(type)                                                    \
+  static void turn_rows_##type(const FlipWork *l, int64_t i, int64_t rows, \
+                               int64_t n) {                                \
+    const type *x = (const type *)(const void *)row_start(l, i);           \
+    type *y = (type *)(void *)(l->y + i * n * l->esize);                   \
+    for (; rows > 0; rows--, y += n, x += n)                               \
+      for (int64_t k = 0; k < n; k++) y[k] = x[-k];                        \
+  }
+TURN_ROWS(uint8_t)
+TURN_ROWS(uint16_t)
+TURN_ROWS(uint32_t)
+TURN_ROWS(uint64_t)
+#undef TURN_ROWS
+
+/* Are these rows of few elements, one after the other? */
+static int is_few(const FlipWork *l) {
+  const int last = l->nd - 1;
+  return l->nd == 2 && l->size[last] <= NC_FEW && l->step[last] == -l->esize &&
+         l->step[0] == l->size[last] * l->esize;
+}
+
+static void turn_few(void *ctx, int64_t begin, int64_t end) {
+  const FlipWork *l = ctx;
+  const int64_t n = l->size[1], most = PIECE / n;
+  for (int64_t i = begin, rows; i < end && !nc_interrupted; i += rows) {
+    rows = nc_min(most, end - i);
+    switch (l->esize) {
+      case 1: turn_rows_uint8_t(l, i, rows, n); break;
+      case 2: turn_rows_uint16_t(l, i, rows, n); break;
+      case 4: turn_rows_uint32_t(l, i, rows, n); break;
+      default: turn_rows_uint64_t(l, i, rows, n);
+    }
+  }
+}
+
 /* Elements begin .. end-1 of the result. */
 static void flip_range(void *ctx, int64_t begin, int64_t end) {
   const FlipWork *l = ctx;
@@ -109,6 +145,8 @@ int nc_cpu_flip(const FlipCall *c) {
     add_dim(&l, x->size[d], c->dims >> d & 1 ? -step : step);
   }
   if (l.nd == 0) l.size[l.nd++] = 1; /* one element */
+  if (is_few(&l))
+    return nc_parallel(l.size[0], 1 + GRAIN / l.size[1], turn_few, &l);
   return nc_parallel(nc_numel(x), GRAIN, flip_range, &l);
 }
 

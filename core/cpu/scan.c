@@ -110,6 +110,37 @@ static void cumextreme_row(const DimRows *l, int64_t *at, void *dst,
 #undef SCAN
 }
 
+/* Rows of few elements, whose chains do not wait for each other. */
+#define SCAN_FEW(type, wide, begin, op)                                        \
+  static void op##_few_##type(type *y, const type *x, int64_t rows,            \
+                              int64_t n) {                                     \
+    for (; rows > 0; rows--, y += n, x += n) {                                 \
+      wide all = begin;                                                        \
+      for (int64_t i = 0; i < n; i++) y[i] = (type)(all op##_STEP(wide) x[i]); \
+    }                                                                          \
+  }
+#define sum_STEP +=
+#define prod_STEP *=
+SCAN_FEW(float, double, 0, sum)
+SCAN_FEW(float, double, 1, prod)
+SCAN_FEW(double, double, 0, sum)
+SCAN_FEW(double, double, 1, prod)
+SCAN_FEW(int64_t, int64_t, 0, sum)
+SCAN_FEW(int64_t, int64_t, 1, prod)
+#undef sum_STEP
+#undef prod_STEP
+#undef SCAN_FEW
+
+static void scan_few(const DimRows *l, DimOp op, void *y, const void *x,
+                     int64_t rows) {
+#define FEW(type) \
+  (op == DIM_CUMSUM ? sum_few_##type : prod_few_##type)(y, x, rows, l->length)
+  if (l->t->dtype == DT_f32) FEW(float);
+  else if (l->t->dtype == DT_f64) FEW(double);
+  else FEW(int64_t);
+#undef FEW
+}
+
 typedef struct ScanWork {
   DimRows in;
   Tensor *out, *at; /* in the shape of in.t; one may be NULL */
@@ -121,11 +152,13 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
   const int64_t n = j->in.length;
   const int64_t size = nc_dtypesize(j->in.t->dtype);
   const int fours = j->op == DIM_CUMSUM && j->in.kernel != NULL;
+  const int few = n <= NC_FEW && (j->op == DIM_CUMSUM || j->op == DIM_CUMPROD);
   for (int64_t i = begin, rows; i < end && !nc_interrupted; i += rows) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
     char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
-    rows = fours && end - i >= 4 ? 4 : 1;
-    if (rows == 4) cumsum_four(&j->in, y, x);
+    rows = few ? nc_min(BLOCK / n, end - i) : fours && end - i >= 4 ? 4 : 1;
+    if (few) scan_few(&j->in, j->op, y, x, rows);
+    else if (rows == 4) cumsum_four(&j->in, y, x);
     else if (j->op == DIM_CUMSUM) cumsum_row(&j->in, y, x);
     else if (j->op == DIM_CUMPROD) cumprod_row(&j->in, y, x);
     else if (j->op == DIM_LOGCUMSUMEXP) logcumsumexp_row(&j->in, y, x);

@@ -18,6 +18,7 @@
 #define DIGITS (1 << MAXBITS) /* values of a digit, at most */
 #define CHUNK 65536           /* elements of the smallest chunk */
 #define MAXCHUNKS 128         /* of a row, at most */
+#define FEW 16                /* elements of a row that is sorted at once */
 #define VALUES_MIN \
   2048 /* a longer row is sorted without positions if none are wanted */
 
@@ -172,8 +173,6 @@ static int sort_row(const SortWork *j, RadixSort *r, int64_t i) {
   const SortCall *s = j->s;
   const int64_t esize = nc_dtypesize(s->x->dtype);
   const int64_t out = row_offset(s->y ? s->y : s->at, s->dim, i);
-  r->n = j->n;
-  set_chunks(r);
   r->x = (const char *)nc_data(s->x) + row_offset(s->x, s->dim, i) * esize;
   r->y = s->y ? (char *)nc_data(s->y) + out * esize : NULL;
   r->at = s->at ? (int64_t *)nc_data(s->at) + out : NULL;
@@ -224,15 +223,16 @@ static int64_t divide_memory(const SortWork *j, RadixSort *r, char *p) {
 /* Slot number s sorts the rows s, s + slots, ... in its own memory. */
 static void sort_slots(void *ctx, int64_t begin, int64_t end) {
   SortWork *j = ctx;
-  for (int64_t slot = begin; slot < end; slot++)
+  for (int64_t slot = begin; slot < end; slot++) {
+    RadixSort own = j->model;
+    divide_memory(j, &own, j->memory + slot * j->slotbytes);
     for (int64_t i = slot; i < j->rows && !nc_interrupted; i += j->slots) {
-      RadixSort r = j->model;
-      int status;
-      divide_memory(j, &r, j->memory + slot * j->slotbytes);
-      status = sort_row(j, &r, i);
+      RadixSort r = own;
+      const int status = sort_row(j, &r, i);
       if (status != NC_OK) j->status = status;
       if (status != NC_OK) return;
     }
+  }
 }
 
 static int sort_rows(SortWork *j) {

@@ -449,6 +449,34 @@ row("slices", 1024, "x=n,1024", 'x["2:, :"] - x["1:-2, :"]',
 row("sum of broadcast", 4096, "x=n,1024 r=1024", "x * r", gradient="x r",
     tolerance=1e-3)
 
+# ---- short rows, special functions, and what is rarely measured
+row = Group("rare")
+for call, theirs in (("median(2)", "median(1)"), ("flip(2)", "flip(1)"),
+                     ("cumprod(2)", "cumprod(1)"),
+                     ("logsumexp(2)", "logsumexp(1)"),
+                     ("diff(1, 2)", "diff(dim=1)"),
+                     ("argmax(2)", "argmax(1)"), ("std(2)", "std(1)"),
+                     ("cumsum(2)", "cumsum(1)"), ("prod(2)", "prod(1)"),
+                     ("sort(2)", "sort(1)")):
+    row(f"{call.split('(')[0]} of rows of 4", 25 * K, "x=n,4",
+        f"x:{call}", f"x.{theirs}", positions="argmax" in call)
+row("softplus", M, "x=n", "F.softplus(x)")
+row("i0", 100 * K, "x=n", "nacre.i0(x)")
+row("lgamma", 100 * K, "x=n>0", "x:lgamma()")
+row("digamma", 100 * K, "x=n>0", "x:digamma()")
+row("atanh", 100 * K, "x=n>0", "x:atanh()",
+    setup=("x = x / 2.1", "x = x / 2.1"))
+row("asinh", 100 * K, "x=n", "x:asinh()")
+row("huber_loss", M, "x=n y=n", "F.huber_loss(x, y)", gradient="x")
+row("prelu", M, "x=n w=1", "F.prelu(x, w)", gradient="x w")
+row("bilinear", 128, "x=n,20 y=n,30 w=40,20,30", "F.bilinear(x, y, w)",
+    tolerance=1e-3)
+row("kron", 32, "a=n,n b=n,n", "nacre.kron(a, b)")
+row("vander", 1000, "x=n", "nacre.vander(x, 8)", tolerance=1e-3)
+row("trace", 1000, "x=n,n", "x:trace()", tolerance=1e-3)
+row("repeat_interleave of 1K", 1000, "x=n", "x:repeat_interleave(3)")
+row("one_hot, few", 32, "i=n<10", "F.one_hot(i, 10)")
+
 # ---- small calls
 row = Group("small calls")
 row("a + b, one element", 1, "a=n b=n", "a + b", numpy="a + b")

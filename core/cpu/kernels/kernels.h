@@ -94,6 +94,8 @@ typedef struct SmallProduct {
   int beta;
 } SmallProduct;
 
+#define NC_FEW 64 /* elements of a row: too few for a call of its own */
+
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
 typedef struct RowKernels {
@@ -144,6 +146,8 @@ typedef struct RowKernels {
                        int log_of_it);
   void (*softmax_columns)(void *y, const void *x, int64_t n, int64_t step,
                           int64_t w, int log_of_it);
+  /* y = the logsumexp of rows of n elements, NC_FEW at most */
+  void (*logsumexp_rows)(double *y, const void *x, int64_t rows, int64_t n);
   /* A block of n elements of each of several rows, in one softmax with the
      blocks before it: max and sum are the row's so far (at first -inf, 0);
      x = exp(x - max), and factor = what that of the blocks before it is worth

@@ -106,8 +106,9 @@ static const int64_t *matrix_steps(const BmmWork *p, int j) {
   return p->x[j]->step + p->x[j]->nd - 2;
 }
 
-/* The tile at row i and column j of the result of a batch. */
-static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
+/* The tile at row i and column j of the result of a batch.  Gives how much of
+   the inner size is done. */
+static int64_t run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
   const int64_t *a = matrix_steps(p, 0), *b = matrix_steps(p, 1),
                 *c = matrix_steps(p, 2);
   const int64_t size = nc_dtypesize(p->x[0]->dtype);
@@ -122,23 +123,26 @@ static void run_tile(BmmWork *p, int64_t batch, int64_t i, int64_t j) {
   g.m = nc_min(p->m - i, p->tile[0]);
   g.n = nc_min(p->n - j, p->tile[1]);
   g.c = (void *)(matrix_data(p, 2, batch) + (i * c[0] + j) * result_size);
-  for (int64_t k = 0; k < p->k && !nc_interrupted; k += p->tile[2]) {
+  int64_t k = 0;
+  for (; k < p->k && !nc_interrupted; k += p->tile[2]) {
     g.k = nc_min(p->k - k, p->tile[2]);
     g.a = matrix_data(p, 0, batch) + (i * a[0] + k * a[1]) * size;
     g.b = matrix_data(p, 1, batch) + (k * b[0] + j * b[1]) * size;
     nc_gemm(&g);
     g.beta = 1;
-    atomic_fetch_add(&p->done, g.k);
   }
+  return nc_min(k, p->k);
 }
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end) {
   BmmWork *p = ctx;
+  int64_t done = 0;
   for (int64_t t = begin; t < end && !nc_interrupted; t++) {
     const int64_t j = t % p->across[1], i = t / p->across[1] % p->across[0];
-    run_tile(p, t / p->across[1] / p->across[0], i * p->tile[0],
-             j * p->tile[1]);
+    done += run_tile(p, t / p->across[1] / p->across[0], i * p->tile[0],
+                     j * p->tile[1]);
   }
+  atomic_fetch_add(&p->done, done); /* once: threads wait for each other here */
 }
 
 /* The error of an interrupt; says how far a long product came. */
@@ -218,6 +222,7 @@ static int is_long_dot(const BmmWork *p) {
 
 static int run_bmm(BmmWork *p) {
   const double enough = 2e6; /* operations that are worth a thread */
+  const double call = 1.5e4; /* the operations that a call takes as long as */
   double work;
   int64_t pieces, start;
   int r;
@@ -229,7 +234,7 @@ static int run_bmm(BmmWork *p) {
          (double)nc_min(p->n, p->tile[1]) * (double)p->k;
   pieces = batch_size(p) * p->across[0] * p->across[1];
   start = nc_now();
-  r = nc_parallel(pieces, 1 + (int64_t)(enough / work), run_tiles, p);
+  r = nc_parallel(pieces, 1 + (int64_t)(enough / (work + call)), run_tiles, p);
   return r == NC_EINTR ? fail_interrupted(p, pieces, start) : r;
 }
 
