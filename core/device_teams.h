@@ -22,7 +22,8 @@ struct Team;
 typedef struct TeamPlace {
   int device;                 /* its ordinal */
   int rank, size;
-  char id[NC_TEAMID];         /* the same for all members */
+  int nids;
+  const char *ids;            /* as many names, the same for all members */
   struct Team *team;          /* of the transport */
 } TeamPlace;
 
@@ -31,9 +32,16 @@ typedef struct TeamPlace {
   /* The version of the library, 22809 is 2.28.9; 0: there is none. */    \
   X(int, teamversion, (void))                                             \
   X(int, newteamid, (char id[NC_TEAMID]))                                 \
+  /* How many names a team of this size takes, each by another member. */ \
+  X(int, teamids, (int size))                                             \
   /* Begins to connect the team; its members do so at the same time. */   \
   X(int, newteam, (DeviceTeam **t, const TeamPlace *p))                   \
   X(int, teamready, (DeviceTeam *t, int *done))                           \
+  /* Every member of `of' calls it.  Those of one color begin to connect  \
+     their part, in which p is; *t = NULL for a negative color, and, for  \
+     all, if the library cannot. */                                       \
+  X(int, splitteam, (DeviceTeam **t, DeviceTeam *of, int color,           \
+                     const TeamPlace *p))                                 \
   /* `failed': what is under way ends where it is. */                     \
   X(void, freeteam, (DeviceTeam *t, int failed))                          \
   /* Can a team do this?  It depends on kind, type and fold alone. */     \

@@ -181,6 +181,9 @@ int nc_start_on_device(struct DeviceWork **w, Coll *c, const struct Device *d,
 /* How operands on d go from rank to rank in this team: "nccl", or why they pass
    through the host; NULL: none has come yet. */
 const char *nc_device_way(const Team *t, const struct Device *d);
+/* After Transport.split, which has made `part' of `of', or NULL: parts of what
+   is connected are connected at once, as all members of `of' are here. */
+int nc_split_device_teams(const Team *of, Team *part, int color);
 /* Before the team is freed, and, for all that have failed, after renew. */
 void nc_free_device_teams(const Team *t);
 void nc_free_failed_device_teams(void);

@@ -101,6 +101,7 @@ static int push_part(lua_State *L, Team *of, int color, int key,
                      const char *op) {
   Group *g = push_group(L);
   nl_check_as(L, nl_transport(L, op)->split(&g->team, of, color, key), op);
+  nl_check_as(L, nc_split_device_teams(of, g->team, color), op);
   return 1;
 }
 

@@ -7,8 +7,8 @@
 **
 ** A device team belongs to a team of the transport and a device.  It is
 ** connected at the first operation there: the members tell each other over the
-** transport what they have, so that all decide alike, and the name that rank 0
-** has made for it.
+** transport what they have, so that all decide alike, and the names that some
+** of them have made for it: each is where part of the members meet.
 */
 #define _XOPEN_SOURCE 700 /* nanosleep */
 #include <stdio.h>
@@ -28,9 +28,9 @@ typedef struct Meeting {
 
 /* What a member tells the others. */
 typedef struct Member {
-  char uuid[48]; /* of its device */
-  char id[NC_TEAMID];
-  int version; /* of its library; 0: there is none */
+  char uuid[48];      /* of its device */
+  char id[NC_TEAMID]; /* if it gives one of the names */
+  int version;        /* of its library; 0: there is none */
 } Member;
 
 static Meeting *meetings;
@@ -61,13 +61,21 @@ static int explain(char why[160], const Member *all, int size) {
   return 0;
 }
 
-static int describe_self(Member *m, const Device *d, int rank) {
+/* The rank that makes the name i of n. */
+static int namer(int i, int n, int size) {
+  return (int)((int64_t)i * size / n);
+}
+
+static int describe_self(Member *m, const Device *d, int rank, int size) {
   const Accelerator *a = nc_open_accelerator();
   DeviceInfo info;
+  int r = NC_OK;
   TRY(a->info(d->ordinal, &info));
   memcpy(m->uuid, info.uuid, sizeof m->uuid);
   m->version = a->teamversion();
-  return m->version && rank == 0 ? a->newteamid(m->id) : NC_OK;
+  for (int i = 0, n = a->teamids(size); m->version && i < n && r == NC_OK; i++)
+    if (namer(i, n, size) == rank) r = a->newteamid(m->id);
+  return r;
 }
 
 /* all = what the members have told, which the caller frees.  If the wait fails,
@@ -81,7 +89,7 @@ static int exchange(Member **all, const Coll *c, const Device *d) {
   own = *all = calloc((size_t)size + 1, sizeof **all);
   if (own == NULL) return nc_fail(NC_ENOMEM, "no memory for %d ranks", size);
   own += size;
-  if (describe_self(own, d, rank) != NC_OK) own->version = 0;
+  if (describe_self(own, d, rank, size) != NC_OK) own->version = 0;
   TRY(t->start(&w, &(Coll){ .kind = COLL_all_gather,
                             .type = DT_u8,
                             .n = sizeof *own,
@@ -114,14 +122,30 @@ static int wait_until_ready(DeviceTeam *t, const Coll *c) {
   }
 }
 
+/* Begins to connect the team of m. */
+static int begin(Meeting *m, TeamPlace *p, const Member *all) {
+  const Accelerator *a = nc_open_accelerator();
+  char *ids;
+  int r;
+  p->nids = a->teamids(p->size);
+  ids = malloc((size_t)p->nids * NC_TEAMID);
+  if (ids == NULL) return nc_fail(NC_ENOMEM, "no memory for a group");
+  for (int i = 0; i < p->nids; i++)
+    memcpy(ids + (size_t)i * NC_TEAMID, all[namer(i, p->nids, p->size)].id,
+           NC_TEAMID);
+  p->ids = ids;
+  r = a->newteam(&m->t, p);
+  free(ids);
+  return r;
+}
+
 static int connect(Meeting *m, const Coll *c, const Member *all) {
   const Accelerator *a = nc_open_accelerator();
   TeamPlace p = { .device = m->device->ordinal, .team = c->team };
   int r;
   nc_open_transport()->place(c->team, &p.rank, &p.size);
   if (explain(m->why, all, p.size)) return NC_OK;
-  memcpy(p.id, all[0].id, sizeof p.id);
-  r = a->newteam(&m->t, &p);
+  r = begin(m, &p, all);
   if (r == NC_OK) r = wait_until_ready(m->t, c);
   if (r == NC_OK) return NC_OK;
   if (m->t) a->freeteam(m->t, 1);
@@ -148,6 +172,37 @@ static int meet(Meeting **out, const Coll *c, const Device *d) {
   }
   m->next = meetings;
   *out = meetings = m;
+  return NC_OK;
+}
+
+/* Connects the part of m's team that this process is in; a part of one rank has
+   nothing to connect. */
+static int split(const Meeting *m, Team *part, int color) {
+  const Accelerator *a = nc_open_accelerator();
+  TeamPlace p = { .device = m->device->ordinal, .team = part };
+  const Coll c = { .kind = COLL_split, .team = part };
+  Meeting *made = NULL;
+  int r;
+  if (part) nc_open_transport()->place(part, &p.rank, &p.size);
+  if (p.size > 1 && (made = calloc(1, sizeof *made)) == NULL)
+    return nc_fail(NC_ENOMEM, "no memory for a group");
+  if (made == NULL) color = -1;
+  else *made = (Meeting){ .team = part, .device = m->device };
+  r = a->splitteam(made ? &made->t : &(DeviceTeam *){ NULL }, m->t, color, &p);
+  if (r == NC_OK && made && made->t) r = wait_until_ready(made->t, &c);
+  if (r == NC_OK && made && made->t) {
+    made->next = meetings;
+    meetings = made;
+    return NC_OK;
+  }
+  if (made && made->t) a->freeteam(made->t, 1);
+  free(made);
+  return r;
+}
+
+int nc_split_device_teams(const Team *of, Team *part, int color) {
+  for (const Meeting *m = meetings; m; m = m->next)
+    if (m->team == of && m->t) TRY(split(m, part, color));
   return NC_OK;
 }
 

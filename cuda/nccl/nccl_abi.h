@@ -25,6 +25,7 @@ typedef struct CommConfig {
 #define NCCL_OLDEST   21703   /* 2.17.3 */
 #define CONFIG_MAGIC  0xcafebeefu
 #define CONFIG_UNDEFINED  INT32_MIN
+#define NCCL_NO_COLOR (-1)
 
 /* ncclResult_t, ncclRedOp_t, ncclDataType_t */
 enum {
@@ -67,6 +68,14 @@ enum {
     (const void *in, size_t n, int type, int peer, Comm c, cudaStream_t s))   \
   X(recv,      ncclRecv,                                                      \
     (void *out, size_t n, int type, int peer, Comm c, cudaStream_t s))
+
+/* Newer ones: 2.18.1, 2.23.4.  A library without them does. */
+#define NCCL_NEWER(X)                                                         \
+  X(split,     ncclCommSplit,                                                 \
+    (Comm c, int color, int key, Comm *part, CommConfig *config))             \
+  X(initmany,  ncclCommInitRankScalable,                                      \
+    (Comm *c, int size, int rank, int nids, UniqueId *ids,                    \
+     CommConfig *config))
 /* clang-format on */
 
 #endif

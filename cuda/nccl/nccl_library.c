@@ -39,6 +39,9 @@ static int bind(const char *path) {
 #define X(name, symbol, params) find(&nccl.name, #symbol) &&
   if (!(NCCL_FUNCTIONS(X) 1)) return 0;
 #undef X
+#define X(name, symbol, params) find(&nccl.name, #symbol);
+  NCCL_NEWER(X)
+#undef X
   if (nccl.version(&v) != NCCL_SUCCESS || v < NCCL_OLDEST) return 0;
   nccl.number = v;
   snprintf(info, sizeof info, "NCCL %d.%d.%d (%s)", v / 10000, v / 100 % 100,

@@ -12,6 +12,7 @@ typedef struct Nccl {
   int number;                 /* 22809 is 2.28.9; 0: there is none */
 #define X(name, symbol, params) int(*name) params;
   NCCL_FUNCTIONS(X)
+  NCCL_NEWER(X)               /* NULL: it has none */
 #undef X
 } Nccl;
 

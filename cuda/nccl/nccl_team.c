@@ -96,28 +96,45 @@ int nc_cuda_newteamid(char id[NC_TEAMID]) {
   return NC_OK;
 }
 
+/* Members listen to the root that is theirs: at one root, thousands would come
+   one after the other. */
+int nc_cuda_teamids(int size) {
+  const char *given = getenv("NACRE_NCCL_ROOTS");
+  const int most = given && atoi(given) > 0 ? atoi(given) : 64;
+  return nc_nccl()->initmany ? (size - 1) / most + 1 : 1;
+}
+
+static CommConfig usual_config(void) {
+  return (CommConfig){ .size = sizeof(CommConfig),
+                       .magic = CONFIG_MAGIC,
+                       .version = NCCL_OLDEST,
+                       .blocking = 0,
+                       .cga = CONFIG_UNDEFINED,
+                       .least = CONFIG_UNDEFINED,
+                       .most = CONFIG_UNDEFINED,
+                       .splitshare = CONFIG_UNDEFINED };
+}
+
 static int begin(DeviceTeam *t, const TeamPlace *p) {
-  CommConfig config = { .size = sizeof config,
-                        .magic = CONFIG_MAGIC,
-                        .version = NCCL_OLDEST,
-                        .blocking = 0,
-                        .cga = CONFIG_UNDEFINED,
-                        .least = CONFIG_UNDEFINED,
-                        .most = CONFIG_UNDEFINED,
-                        .splitshare = CONFIG_UNDEFINED };
-  UniqueId id;
+  CommConfig config = usual_config();
+  UniqueId *ids = malloc(sizeof *ids * (size_t)p->nids);
   sigset_t before;
   int r;
-  memcpy(id.internal, p->id, sizeof id.internal);
+  if (ids == NULL) return nc_fail(NC_ENOMEM, "no memory for a group");
+  memcpy(ids, p->ids, sizeof *ids * (size_t)p->nids);
   nc_activate(t->gpu);
   nc_holdsignals(&before);
-  r = nc_nccl()->init(&t->comm, p->size, id, p->rank, &config);
+  r = p->nids > 1 ? nc_nccl()->initmany(&t->comm, p->size, p->rank, p->nids,
+                                        ids, &config)
+                  : nc_nccl()->init(&t->comm, p->size, *ids, p->rank, &config);
   nc_freesignals(&before);
+  free(ids);
   if (r == NCCL_SUCCESS || r == NCCL_IN_PROGRESS) return NC_OK;
   return nc_fail_team(t, NC_EDEVICE, r);
 }
 
-int nc_cuda_newteam(DeviceTeam **out, const TeamPlace *p) {
+/* *out = a team that is not connected yet. */
+static int add_team(DeviceTeam **out, const TeamPlace *p) {
   DeviceTeam *t = *out = calloc(1, sizeof *t);
   if (t == NULL) return nc_fail(NC_ENOMEM, "no memory for a group");
   t->gpu = &nc_gpu[p->device];
@@ -127,8 +144,32 @@ int nc_cuda_newteam(DeviceTeam **out, const TeamPlace *p) {
   t->next = teams;
   teams = t;
   /* above what computes: it waits for others, who wait for it */
-  TRY(nc_cuda_newstream(&t->stream, p->device, -1));
-  return begin(t, p);
+  return nc_cuda_newstream(&t->stream, p->device, -1);
+}
+
+int nc_cuda_newteam(DeviceTeam **out, const TeamPlace *p) {
+  TRY(add_team(out, p));
+  return begin(*out, p);
+}
+
+/* What is under way in a team that is split would be a deadlock. */
+int nc_cuda_splitteam(DeviceTeam **out, DeviceTeam *of, int color,
+                      const TeamPlace *p) {
+  CommConfig config = usual_config();
+  Comm none = NULL;
+  sigset_t before;
+  int r;
+  *out = NULL;
+  if (nc_nccl()->split == NULL) return NC_OK;
+  if (of->comm == NULL) return fail_aborted();
+  TRY(nc_waitfor(of->gpu, of->stream->handle));
+  if (color >= 0) TRY(add_team(out, p));
+  nc_activate(of->gpu);
+  nc_holdsignals(&before);
+  r = nc_nccl()->split(of->comm, color < 0 ? NCCL_NO_COLOR : color, p->rank,
+                       *out ? &(*out)->comm : &none, &config);
+  nc_freesignals(&before);
+  return nc_settle_team(of, r);
 }
 
 int nc_cuda_teamready(DeviceTeam *t, int *done) {

@@ -42,10 +42,19 @@ function R.close(what, a, b, field)
   end
 end
 
--- All ranks have the same bits.
+local bits = 0                 -- a hash of all parameters that were trained
+
+local function record(t)
+  for _, v in ipairs(t:detach():flatten():tolist()) do
+    bits = (bits ~ string.unpack("i8", string.pack("d", v))) * 0x100000001b3
+  end
+end
+
+-- All ranks have the same bits, and each run has: ranks.py compares two.
 function R.same_everywhere(what, net)
   for name, t in net:named_parameters() do
     local all = dist.all_gather(t:detach())
+    record(t)
     for r = 1, R.size do
       assert(all[r]:equal(t), ("%s: %s of rank %d differs from rank %d")
              :format(what, name, r - 1, R.rank))
@@ -55,7 +64,9 @@ end
 
 function R.finish(name)
   dist.barrier()
-  if R.rank == 0 then print(("%s: ok on %d"):format(name, R.size)) end
+  if R.rank == 0 then
+    print(("%s: ok on %d, bits %016x"):format(name, R.size, bits))
+  end
   dist.destroy_process_group()
 end
 

@@ -3,6 +3,7 @@
 
     ranks.py build MPI FOLDER NACRE         builds the plug-in of an MPI there
     ranks.py run MPI N FOLDER NACRE WORD... runs NACRE WORD... on N ranks
+    ranks.py twice ...                      two such runs print the same bits
 
 MPI is openmpi or mpich. Exits with 77 where that MPI is not installed."""
 import concurrent.futures
@@ -114,13 +115,18 @@ def run_tests(mpi, names):
 def main(words):
     if words[0] == "build":
         return build(*words[1:])
-    _, mpi, n, folder, *command = words
+    how, mpi, n, folder, *command = words
     if launcher(mpi, n) is None or tool("mpicc", mpi) is None:
         return 77
     more = dict(word.split("=", 1) for word in os.environ.get(
         "RANKS_ENVIRONMENT", "").split())
     done = run(mpi, n, folder, command, **more)
     print(done.stdout + done.stderr)
+    if how == "twice" and done.returncode == 0:
+        again = run(mpi, n, folder, command, **more)
+        print(again.stdout + again.stderr)
+        assert again.returncode == 0
+        assert "bits" in done.stdout and again.stdout == done.stdout
     return done.returncode
 
 

@@ -127,6 +127,21 @@ def test_groups():
            "assert(y.is_cuda and y[1][3] == 2) dist.barrier()")
 
 
+def test_parts():
+    """Groups made after the first operation are connected when they are made:
+    each with its ranks in the order of the keys, on one rank not at all."""
+    expect("local g = dist.split(rank % 2, -rank) "
+           "local all = dist.all_gather(nacre.tensor {rank}, {group = g}) "
+           "assert(all[1][1] == rank % 2 + 2 and all[2][1] == rank % 2) "
+           "local part = dist.new_group {0, 1, 2} "
+           "if rank == 3 then return end "
+           "local ok, e = pcall(dist.all_reduce, nacre.ones(2 + rank), "
+           "{group = part}) print(e.message) "
+           "assert(dist.all_reduce(nacre.ones(2), {group = part})[1] == 3)",
+           r"rank 0: #1 all_reduce sum float32\[2\] on a GPU;", n=4,
+           emulation=",streams=lazy", NACRE_NCCL_ROOTS="3")
+
+
 def test_turned_off():
     expect("", "", status=1, NACRE_NCCL="none")
     done = ranks.run(

@@ -37,6 +37,7 @@ PLACE(netName)
 PLACE(splitShare)
 _Static_assert(sizeof(Config) <= sizeof(ncclConfig_t), "an older one");
 _Static_assert(sizeof(ncclUniqueId) == 128, "of ids");
+_Static_assert(NCCL_SPLIT_NOCOLOR == -1, "no part");
 _Static_assert(NCCL_CONFIG_UNDEF_INT == INT_MIN, "not given");
 
 const ncclConfig_t usual_nccl_config;

@@ -26,6 +26,7 @@ constexpr bool fits(int (*)(A...), ncclResult_t (*)(B...)) {
   static_assert(fits((int(*) params) nullptr, decltype (&symbol)(nullptr)), \
                 #symbol);
 NCCL_FUNCTIONS(X)
+NCCL_NEWER(X)
 #undef X
 
 #define SAME(ours, theirs) static_assert((int)ours == (int)theirs, #theirs);
@@ -45,6 +46,7 @@ SAME(NCCL_F16, ncclFloat16)
 SAME(NCCL_F32, ncclFloat32)
 SAME(NCCL_F64, ncclFloat64)
 SAME(NCCL_BF16, ncclBfloat16)
+SAME(NCCL_NO_COLOR, NCCL_SPLIT_NOCOLOR)
 SAME(sizeof(UniqueId), sizeof(ncclUniqueId))
 SAME(sizeof(CommConfig), sizeof(ncclConfig_t))
 SAME(offsetof(CommConfig, blocking), offsetof(ncclConfig_t, blocking))

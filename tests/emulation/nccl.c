@@ -211,6 +211,58 @@ static void aborted(void) {
   MUST(cudaStreamSynchronize(stream[0]));
 }
 
+static void farewell(void);
+
+/* Parts have the ranks in the order of their keys; without a color there is
+   none. */
+static void parts(void) {
+  ncclConfig_t config = { .size = sizeof config, .magic = 0xcafebeef };
+  ncclComm_t part[RANKS] = { NULL }, whole[RANKS];
+  for (int r = 0; r < RANKS; r++)
+    CHECK(ncclCommSplit(comm[r], NCCL_SPLIT_NOCOLOR, 0, &part[r], &config) ==
+          ncclInProgress);
+  for (int r = 0; r < RANKS; r++) CHECK(state(r) == ncclSuccess && !part[r]);
+  CHECK(ncclCommSplit(comm[0], 3, 0, &part[0], &config) == ncclInProgress);
+  CHECK(state(0) == ncclInProgress && part[0] == NULL);
+  CHECK(ncclCommSplit(comm[0], 3, 0, &part[0], &config) == ncclInvalidArgument);
+  CHECK(ncclCommSplit(comm[1], 3, -1, &part[1], &config) == ncclInProgress);
+  for (int r = 0; r < RANKS; r++) {
+    CHECK(state(r) == ncclSuccess && part[r] != NULL);
+    whole[r] = comm[r];
+    comm[r] = part[r];
+  }
+  for (int r = 0; r < RANKS; r++) {
+    select(r);
+    MUST(cudaMemset(in[r], r + 1, 4));
+    MUST(cudaDeviceSynchronize());
+    taken(r, ncclBroadcast(in[r], out[r], 4, ncclInt8, 0, comm[r], stream[r]));
+  }
+  wait_for_all();
+  MUST(cudaMemcpy(host, out[0], 1, cudaMemcpyDeviceToHost));
+  CHECK(host[0] == 2); /* from rank 1, which is 0 there */
+  farewell();
+  memcpy(comm, whole, sizeof comm);
+}
+
+/* Several ids for one communicator. */
+static void roots(void) {
+  ncclConfig_t config = { .size = sizeof config, .magic = 0xcafebeef };
+  ncclUniqueId id[RANKS];
+  ncclComm_t c[RANKS], before[RANKS];
+  memcpy(before, comm, sizeof comm);
+  for (int i = 0; i < RANKS; i++) CHECK(ncclGetUniqueId(&id[i]) == ncclSuccess);
+  for (int r = 0; r < RANKS; r++) {
+    select(r);
+    CHECK(ncclCommInitRankScalable(&c[r], RANKS, r, RANKS, id, &config) ==
+          ncclInProgress);
+  }
+  memcpy(comm, c, sizeof comm);
+  farewell();
+  memcpy(comm, before, sizeof comm);
+  CHECK(ncclCommInitRankScalable(&c[0], RANKS, 0, RANKS, id, &config) ==
+        ncclInvalidArgument); /* they were used */
+}
+
 static void farewell(void) {
   for (int r = 0; r < RANKS; r++) {
     select(r);
@@ -240,6 +292,8 @@ int main(void) {
   blocks();
   messages();
   refusals();
+  parts();
+  roots();
   farewell();
   end();
   start();

@@ -64,10 +64,17 @@ NCCL(ncclGetUniqueId, (ncclUniqueId * id), (id)) {
   return r == 0 ? ncclSuccess : ncclSystemError;
 }
 
-static int map_shared(ncclComm_t c) {
-  const int fd = open(c->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+/* Maps the file of the communicator; that of a part is made by who comes
+   first. */
+static int map_shared(ncclComm_t c, int ispart) {
+  const int fd = open(
+      c->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (ispart ? O_CREAT : 0), 0600);
   void *p;
   if (fd < 0) return 0;
+  if (ispart && ftruncate(fd, sizeof(Shared)) != 0) {
+    close(fd);
+    return 0;
+  }
   p = mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (p == MAP_FAILED) return 0;
@@ -75,33 +82,59 @@ static int map_shared(ncclComm_t c) {
   return 1;
 }
 
+static void check_config(const ncclConfig_t *config) {
+  if (config == NULL || config->magic != MAGIC || config->blocking != 0 ||
+      config->size != sizeof *config)
+    emu_report("NCCL", "only communicators with config.blocking = 0");
+}
+
+/* *out = a new communicator, whose other ranks come to the same path. */
+static ncclResult_t join(ncclComm_t *out, int n, int rank, int device,
+                         const char *path, int ispart) {
+  ncclComm_t c;
+  if (n < 1 || n > NCCL_RANKS || rank < 0 || rank >= n)
+    return ncclInvalidArgument;
+  c = calloc(1, sizeof *c);
+  if (c == NULL) return ncclSystemError;
+  c->rank = rank;
+  c->n = n;
+  c->device = device;
+  c->refs = 1;
+  snprintf(c->path, sizeof c->path, "%s", path);
+  if (!map_shared(c, ispart)) {
+    free(c);
+    return ncclSystemError;
+  }
+  *out = c;
+  live++;
+  c->s->slot[rank].device = c->device;
+  if (atomic_fetch_add(&c->s->here, 1) + 1 == n) unlink(c->path);
+  return ncclInProgress;
+}
+
 NCCL(ncclCommInitRankConfig,
      (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank,
       ncclConfig_t *config),
      (comm, nranks, id, rank, config)) {
-  ncclComm_t c;
-  if (config == NULL || config->magic != MAGIC || config->blocking != 0 ||
-      config->size != sizeof *config)
-    emu_report("NCCL", "only communicators with config.blocking = 0");
-  if (comm == NULL || nranks < 1 || nranks > NCCL_RANKS || rank < 0 ||
-      rank >= nranks)
+  check_config(config);
+  if (comm == NULL) return ncclInvalidArgument;
+  *comm = NULL;
+  id.internal[sizeof id.internal - 1] = '\0';
+  return join(comm, nranks, rank, emu_current, id.internal, 0);
+}
+
+/* All meet at the first id; the others must be ids, too. */
+NCCL(ncclCommInitRankScalable,
+     (ncclComm_t * newcomm, int nranks, int myrank, int nId,
+      ncclUniqueId *commIds, ncclConfig_t *config),
+     (newcomm, nranks, myrank, nId, commIds, config)) {
+  check_config(config);
+  if (newcomm == NULL || commIds == NULL || nId < 1 || nId > nranks)
     return ncclInvalidArgument;
-  *comm = c = calloc(1, sizeof *c);
-  if (c == NULL) return ncclSystemError;
-  c->rank = rank;
-  c->n = nranks;
-  c->device = emu_current;
-  c->refs = 1;
-  memcpy(c->path, id.internal, sizeof c->path - 1);
-  if (!map_shared(c)) {
-    free(c);
-    *comm = NULL;
-    return ncclSystemError;
-  }
-  live++;
-  c->s->slot[rank].device = c->device;
-  if (atomic_fetch_add(&c->s->here, 1) + 1 == nranks) unlink(c->path);
-  return ncclInProgress;
+  *newcomm = NULL;
+  for (int i = 1; myrank == 0 && i < nId; i++)
+    if (unlink(commIds[i].internal) != 0) return ncclInvalidArgument;
+  return join(newcomm, nranks, myrank, emu_current, commIds[0].internal, 0);
 }
 
 /* Do two ranks use one device?  Then NCCL refuses. */
@@ -121,10 +154,57 @@ static void submit_held(ncclComm_t c) {
 static ncclResult_t state_of(ncclComm_t c) {
   if (c->aborted) return ncclSuccess;
   if (atomic_load(&c->s->aborted)) return ncclRemoteError;
-  if (atomic_load(&c->s->here) < c->n) return ncclInProgress;
+  if (c->part || atomic_load(&c->s->here) < c->n) return ncclInProgress;
   if (is_shared_device(c)) return ncclInvalidUsage;
   return c->held || (c->finalized && c->refs > 1) ? ncclInProgress
                                                   : ncclSuccess;
+}
+
+/*
+** Parts of a communicator
+*/
+NCCL(ncclCommSplit,
+     (ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+      ncclConfig_t *config),
+     (comm, color, key, newcomm, config)) {
+  Slot *own;
+  check_config(config);
+  if (comm == NULL || newcomm == NULL || comm->finalized || comm->aborted ||
+      state_of(comm) != ncclSuccess)
+    return ncclInvalidArgument;
+  if (comm->refs > 1)
+    emu_report("NCCL", "a communicator is split that has work under way");
+  own = &comm->s->slot[comm->rank];
+  own->color[comm->splits % 2] = color;
+  own->key[comm->splits % 2] = key;
+  *newcomm = NULL;
+  comm->part = newcomm;
+  atomic_store(&own->splits, comm->splits + 1);
+  return ncclInProgress;
+}
+
+/* When all ranks have asked for the split: those of one color join. */
+static ncclResult_t go_on_splitting(ncclComm_t c) {
+  const Slot *all = c->s->slot, *own = &all[c->rank];
+  const unsigned k = c->splits % 2;
+  ncclComm_t *out = c->part;
+  char path[NCCL_UNIQUE_ID_BYTES + 32];
+  int n = 0, rank = 0;
+  for (int r = 0; r < c->n; r++)
+    if (atomic_load(&all[r].splits) <= c->splits) return ncclSuccess;
+  for (int r = 0; r < c->n; r++) {
+    if (all[r].color[k] != own->color[k]) continue;
+    n++;
+    rank += all[r].key[k] < own->key[k] ||
+            (all[r].key[k] == own->key[k] && r < c->rank);
+  }
+  c->part = NULL;
+  snprintf(path, sizeof path, "%s-%u-%d", c->path, c->splits++, own->color[k]);
+  if (own->color[k] < 0) return ncclSuccess;
+  if (strlen(path) >= sizeof c->path) return ncclSystemError;
+  return join(out, n, rank, c->device, path, 1) == ncclInProgress
+             ? ncclSuccess
+             : ncclSystemError;
 }
 
 NCCL(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *error),
@@ -132,6 +212,8 @@ NCCL(ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t *error),
   if (comm == NULL || error == NULL) return ncclInvalidArgument;
   submit_held(comm);
   if (comm->finalized) emu_progress();
+  if (comm->part && go_on_splitting(comm) != ncclSuccess)
+    return ncclSystemError;
   *error = state_of(comm);
   return ncclSuccess;
 }
@@ -350,6 +432,8 @@ EmuFunction emu_nccl(const char *symbol) {
     ENTRY(ncclGetVersion),
     ENTRY(ncclGetUniqueId),
     ENTRY(ncclCommInitRankConfig),
+    ENTRY(ncclCommInitRankScalable),
+    ENTRY(ncclCommSplit),
     ENTRY(ncclCommGetAsyncError),
     ENTRY(ncclCommFinalize),
     ENTRY(ncclCommDestroy),

@@ -17,6 +17,7 @@
 typedef struct ncclComm *ncclComm_t;
 
 #define NCCL_UNIQUE_ID_BYTES 128
+#define NCCL_SPLIT_NOCOLOR -1
 typedef struct { char internal[NCCL_UNIQUE_ID_BYTES]; } ncclUniqueId;
 
 /* As NCCL 2.17 had it: what came later is behind this, and `size' and `version'

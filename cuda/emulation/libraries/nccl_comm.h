@@ -24,6 +24,8 @@ typedef struct Slot {
   _Atomic uint64_t written, read;   /* rounds */
   uint64_t sign;              /* of the operation that the round is of */
   int device;
+  _Atomic unsigned splits;    /* that this rank has asked for */
+  int color[2], key[2];       /* of split k, at k % 2 */
   _Alignas(16) char data[NCCL_ROOM];
 } Slot;
 
@@ -46,6 +48,8 @@ struct ncclComm {
   int refs;                   /* the user's, and one for each operation */
   int calls;
   uint64_t round;
+  unsigned splits;            /* that are done */
+  ncclComm_t *part;           /* of the split under way; else NULL */
   Op *held;                   /* not in its stream yet */
   cudaStream_t stream;        /* where it goes */
   char path[NCCL_UNIQUE_ID_BYTES];
