@@ -17,9 +17,16 @@
 
 #define FUSED "nacre.fused"
 #define MAXPROGRAMS 8
+#define MAXTRACES 64 /* of a function of the library */
 #define DRIVER "nacre.fused_trace"
 
 enum { FUNCTION = 1, PROGRAMS }; /* user values of a fused function */
+
+typedef struct FusedFunction {
+  int at_end; /* are halves rounded in results alone? */
+  int own;    /* is it the library's? */
+  int traces;
+} FusedFunction;
 
 /*
 ** Calls
@@ -190,10 +197,19 @@ static int find_program(lua_State *L, int n, Tensor *const t[], int nt) {
   }
   lua_settop(L, list - 1);
   trace(L, n);
+  ((FusedFunction *)lua_touserdata(L, 1))->traces++;
   if (((Program *)lua_touserdata(L, -1))->fusion == NULL) return 0;
   lua_pushvalue(L, -1);
   keep_program(L);
   return 1;
+}
+
+/* A function of the library runs as it is on devices that compile for it, and
+   where each call seems to be another: nobody has asked for its traces. */
+static int is_fit(const FusedFunction *f, Tensor *const t[], int nt) {
+  for (int i = 0; f->own && i < nt; i++)
+    if (nc_device(t[i]) != &nc_cpu) return 0;
+  return !f->own || f->traces < MAXTRACES;
 }
 
 /* __call */
@@ -205,7 +221,7 @@ static int call_fused(lua_State *L) {
   if (n > NL_FUSED_ARGS || is_watched(L)) return call_plain(L, n);
   for (int i = 0; i < n; i++)
     if ((t[nt] = nl_totensor(L, 2 + i)) != NULL) nt++;
-  if (nt == 0) return call_plain(L, n);
+  if (nt == 0 || !is_fit(lua_touserdata(L, 1), t, nt)) return call_plain(L, n);
   if (!find_program(L, n, t, nt)) return call_unfused(L, n);
   if (((Program *)lua_touserdata(L, n + 2))->fusion == NULL)
     return call_plain(L, n);
@@ -291,7 +307,31 @@ static int fused_text(lua_State *L) {
   return 1;
 }
 
+/* Reads the options at index 2, {rounding = "each"} or {rounding = "end"}.
+   Returns whether rounding is at the end. */
+static int read_rounding(lua_State *L) {
+  const char *text = "";
+  if (lua_isnoneornil(L, 2)) return 0;
+  if (lua_istable(L, 2) && lua_getfield(L, 2, "rounding") == LUA_TSTRING)
+    text = lua_tostring(L, -1);
+  if (strcmp(text, "end") == 0) return 1;
+  if (strcmp(text, "each") == 0) return 0;
+  nc_fail(NC_EVALUE, "the option is rounding, \"each\" or \"end\"");
+  nc_hint("nacre.fuse(f, {rounding = \"end\"})");
+  return nl_check_op(L, NC_EVALUE, "fuse");
+}
+
+/* round(fused, program): the rounding of the function is that of its program */
+static int set_rounding(lua_State *L) {
+  const FusedFunction *fused = luaL_checkudata(L, 1, FUSED);
+  const Program *p = lua_touserdata(L, 2);
+  if (fused->at_end && p->fusion) nc_fusion_round_at_end(p->fusion);
+  return 0;
+}
+
 static int fuse(lua_State *L) {
+  FusedFunction *fused;
+  int at_end;
   static const luaL_Reg events[] = { { "__call", call_fused },
                                      { "__tostring", fused_text },
                                      { NULL, NULL } };
@@ -302,8 +342,11 @@ static int fuse(lua_State *L) {
     nc_hint("nacre.fuse(function(a, b) return a * b end)");
     return nl_check_op(L, NC_EVALUE, "fuse");
   }
+  at_end = read_rounding(L);
   lua_settop(L, 1);
-  lua_newuserdatauv(L, 0, PROGRAMS);
+  fused = lua_newuserdatauv(L, sizeof *fused, PROGRAMS);
+  memset(fused, 0, sizeof *fused);
+  fused->at_end = at_end;
   if (luaL_newmetatable(L, FUSED)) {
     luaL_setfuncs(L, events, 0);
     lua_createtable(L, 0, 1);
@@ -316,6 +359,13 @@ static int fuse(lua_State *L) {
   lua_setiuservalue(L, -2, FUNCTION);
   lua_newtable(L);
   lua_setiuservalue(L, -2, PROGRAMS);
+  return 1;
+}
+
+/* _fuse(fn): fuse for a function of the library, whose upvalues are its own */
+static int fuse_own(lua_State *L) {
+  fuse(L);
+  ((FusedFunction *)lua_touserdata(L, -1))->own = 1;
   return 1;
 }
 
@@ -375,6 +425,7 @@ static void push_driver(lua_State *L, const char *name) {
   static const luaL_Reg functions[] = { { "begin", nl_begin_trace },
                                         { "finish", nl_end_trace },
                                         { "unchanged", nl_all_unchanged },
+                                        { "round", set_rounding },
                                         { "fused", is_fused },
                                         { "symbol", is_symbol },
                                         { "variable", nl_fused_variable },
@@ -394,11 +445,12 @@ static void push_driver(lua_State *L, const char *name) {
 }
 
 const Bound nl_fused[] = {
-  { "fuse", fuse, "fn:any -> function",
+  { "fuse", fuse, "fn:any, *, rounding:text=\"each\" -> function",
     "a function that does what fn does, with its pointwise operations in one "
     "pass over memory; fn runs when it is first called with arguments of a "
-    "kind",
+    "kind; rounding \"end\": halves are rounded in results alone",
     1 },
+  { "_fuse", fuse_own, "fn:any -> function", "", 1 },
   { "kernel", kernel, "header:text, text:text=nil -> function",
     "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
     "operands in the order in which they occur, or in that of the header, as "

@@ -72,12 +72,13 @@ static int first_like(lua_State *L, int first, int i) {
 }
 
 /* The line of the traced function that runs: of the innermost Lua function that
-   is not of the library. */
+   is not of the library; 0 if all of the traced function is. */
 static int running_line(void *ctx) {
   lua_State *L = ctx;
   lua_Debug d;
   for (int level = 0; lua_getstack(L, level, &d); level++) {
     lua_getinfo(L, "Sl", &d);
+    if (strcmp(d.source, "=nacre.fused_trace") == 0) return 0;
     if (d.currentline > 0 && strncmp(d.source, "=nacre.", 7) != 0)
       return d.currentline;
   }

@@ -308,8 +308,8 @@ typedef struct AttentionBackwardCall {
 ** element.  A step `along' lines is not op, but as said there.
 **
 ** An operand that lies row by row and has as many elements as the results, of
-** which the same is true, is read in that order, in whatever shape.  That,
-** steps along lines and operands of_lines are in code for the CPU alone.
+** which the same is true, is read in that order, in whatever shape.  That is in
+** code for the CPU alone.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */
@@ -319,11 +319,18 @@ typedef struct AttentionBackwardCall {
    gradient of softmax, from that of its result and the result.  par[0] is the
    correction of var and std.  FUSED_NORM is (x - mean) / sqrt(var + par[0]) *
    weight + bias, where src[] are x and operands, which may be missing, whose
-   first line is weight, and bias; if par[1] is 0 the mean is 0. */
+   first line is weight, and bias; if par[1] is 0 the mean is 0.  The gradient
+   of the extremes FUSED_MAX and FUSED_MIN, from that of the result and x, goes
+   to the first of the equal elements.
+
+   FUSED_RAND and FUSED_RANDN are no operators along lines: they draw element i,
+   row by row, of the random numbers that draw par[0] of the call begins. */
 typedef enum FusedAlong {
-  FUSED_ELEMENTS, FUSED_SOFTMAX, FUSED_LOG_SOFTMAX, FUSED_NORM,
-  FUSED_VAR, FUSED_STD, FUSED_LOGSUMEXP /* of_lines */
+  FUSED_ELEMENTS, FUSED_RAND, FUSED_RANDN,
+  FUSED_SOFTMAX, FUSED_LOG_SOFTMAX, FUSED_NORM,
+  FUSED_VAR, FUSED_STD, FUSED_LOGSUMEXP, FUSED_MAX, FUSED_MIN /* of_lines */
 } FusedAlong;
+#define NC_FUSED_DRAWS 8
 
 typedef struct FusedStep {
   Op op;
@@ -364,6 +371,7 @@ typedef struct FusedCall {
   const Tensor *model;        /* an operand or result of the shape and strides
                                  of all registers but those of lines */
   const Scalar *number;
+  const RandomFillCall *draw; /* without y */
 } FusedCall;
 
 /* Can the device run the code now?  If not, as its compiler still works on it

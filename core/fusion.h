@@ -19,6 +19,8 @@ int nc_fusion_begin(Fusion **f, Tensor *const arg[], int n, Tensor *twin[],
                     int (*line)(void *ctx), void *ctx);
 /* Ends the trace, whether or not the function has failed. */
 void nc_fusion_end(Fusion *f);
+/* Halves between operations of a part are not rounded, only its results. */
+void nc_fusion_round_at_end(Fusion *f);
 /* Makes the parts; result[] are those of the function. */
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n);
 /* Fails, with a reason, if something was done that cannot be done again. */

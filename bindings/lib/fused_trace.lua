@@ -286,6 +286,7 @@ function M.trace(fused, symbolic, ...)
   elseif not w.why and not core.unchanged(w.list) then
     w.why = "it changes what it reads from outside"
   end
+  core.round(fused, program)
   local is_fused = core.finish(program, w.list, w.why,
                                table.unpack(results, ok and 2 or 3, results.n))
   if not is_fused or not can_change(w, ...) then

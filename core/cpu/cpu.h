@@ -27,6 +27,11 @@ int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
 double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
                           double correction);
 
+/* Elements first .. first+n-1 of those of random_fill, uniform or normal, as
+   doubles if d is wide, else as floats (random_fill.c). */
+void nc_cpu_random_elements(const RandomFillCall *d, void *y, int64_t first,
+                            int64_t n);
+
 /* A copy whose operand is dense along another dimension than its result
    (transpose_copy.c): whether k is one; and running it. */
 int nc_cpu_istranspose(const TensorIter *k);

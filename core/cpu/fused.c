@@ -211,6 +211,32 @@ static void run_norm(const FusedStep *s, void *const x[], void *y, int64_t n,
   nc_kernels()->norm[s->type == DT_f64].forward(&k, 0, lines);
 }
 
+/* An operator that gives an element for each line of n. */
+static double reduce_line(const FusedStep *s, const void *x, int64_t n) {
+  const DimOp op = s->along == FUSED_VAR   ? DIM_VAR
+                   : s->along == FUSED_STD ? DIM_STD
+                                           : DIM_LOGSUMEXP;
+  double v;
+  if (s->along < FUSED_MAX)
+    return nc_cpu_reduce_line(op, s->type, x, n, s->par[0]);
+  nc_kernels()->row[s->type == DT_f64].argmax(x, n, s->along == FUSED_MIN, &v);
+  return v;
+}
+
+/* The gradient of an extreme: g[i] at its first place in line i of x. */
+static void extreme_gradient(const FusedStep *s, const char *g, const char *x,
+                             char *y, int64_t n, int64_t lines) {
+  const RowKernels *k = &nc_kernels()->row[s->type == DT_f64];
+  const int64_t size = nc_dtypesize(s->type);
+  memset(y, 0, (size_t)(lines * n * size));
+  for (int64_t i = 0; i < lines; i++) {
+    double v;
+    const int64_t at =
+        k->argmax(x + i * n * size, n, s->along == FUSED_MIN, &v);
+    memcpy(y + (i * n + at) * size, g + i * size, (size_t)size);
+  }
+}
+
 /* An operator along lines of n elements. */
 static void run_along(const FusedStep *s, void *const x[], char *y, int64_t n,
                       int64_t lines) {
@@ -218,13 +244,11 @@ static void run_along(const FusedStep *s, void *const x[], char *y, int64_t n,
   const int log_of_it = s->along == FUSED_LOG_SOFTMAX;
   const int64_t bytes = n * nc_dtypesize(s->type);
   if (s->along == FUSED_NORM) run_norm(s, x, y, n, lines);
+  else if (s->along >= FUSED_MAX && s->grad_index)
+    extreme_gradient(s, x[0], x[1], y, n, lines);
   else if (s->along > FUSED_NORM)
     for (int64_t i = 0; i < lines; i++) {
-      const double v =
-          nc_cpu_reduce_line(s->along == FUSED_VAR   ? DIM_VAR
-                             : s->along == FUSED_STD ? DIM_STD
-                                                     : DIM_LOGSUMEXP,
-                             s->type, (char *)x[0] + i * bytes, n, s->par[0]);
+      const double v = reduce_line(s, (char *)x[0] + i * bytes, n);
       if (s->type == DT_f64) ((double *)y)[i] = v;
       else ((float *)y)[i] = (float)v;
     }
@@ -262,10 +286,15 @@ static int is_repeated(const Plan *p, const FusedReg *g) {
          (g->kind == FUSED_OPERAND && p->operand[g->index].constant);
 }
 
-/* Runs step i for a block of n elements. */
-static void run_step(const Plan *p, int i, void *const v[], int64_t n) {
+/* Runs step i for a block of n elements from `first' on. */
+static void run_step(const Plan *p, int i, void *const v[], int64_t first,
+                     int64_t n) {
   const FusedCode *code = p->code;
   const FusedStep *s = &code->step[i];
+  if (s->along == FUSED_RAND || s->along == FUSED_RANDN) {
+    nc_cpu_random_elements(&p->call->draw[(int)s->par[0]], v[s->dst], first, n);
+    return;
+  }
   if (s->along) {
     void *x[MAXSRC];
     for (int j = 0; j < s->nsrc; j++) x[j] = v[s->src[j]];
@@ -415,7 +444,7 @@ static void run_block(const Plan *p, char *room, int64_t at, int64_t n,
     const FusedStep *s = &code->step[i];
     const FusedReg *g = &code->reg[s->dst];
     const int64_t of = g->of_lines ? code->line : 1; /* elements of one */
-    run_step(p, i, v, n);
+    run_step(p, i, v, at, n);
     if (g->result >= 0)
       write_result(&p->result[g->result], g, v[s->dst], at / of, n / of);
   }

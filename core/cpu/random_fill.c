@@ -3,6 +3,8 @@
 ** random_fill.c - the request random_fill on the CPU.  philox.h says which
 ** words make which element; nothing depends on the number of threads.
 */
+#include <string.h>
+
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/base/philox.h"
@@ -99,12 +101,30 @@ static void fill_range(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+static const MakeElements make[3][2] = {
+  [RANDOM_UNIFORM] = { make_uniform, make_uniform2 },
+  [RANDOM_NORMAL] = { make_normal, make_normal2 },
+  [RANDOM_INTEGERS] = { make_integers, make_integers2 }
+};
+
+void nc_cpu_random_elements(const RandomFillCall *d, void *y, int64_t first,
+                            int64_t n) {
+  const int per = d->wide ? 2 : 4, step = per * NC_RANDOM_BATCH;
+  const int64_t size = d->wide ? 8 : 4;
+  _Alignas(8) char v[MAXBATCH * 8];
+  RandomBatch x;
+  for (int64_t i = first - first % per; i < first + n; i += step) {
+    const int64_t from = first > i ? first - i : 0;
+    const int64_t to = nc_min(first + n - i, step);
+    x.first = d->block + (uint64_t)(i / per);
+    nc_kernels()->random.words(x.w, d->key, x.first, 0);
+    make[d->kind][d->wide](d, v, &x);
+    memcpy((char *)y + (i + from - first) * size, v + from * size,
+           (size_t)((to - from) * size));
+  }
+}
+
 int nc_cpu_random_fill(const RandomFillCall *d) {
-  static const MakeElements make[3][2] = {
-    [RANDOM_UNIFORM] = { make_uniform, make_uniform2 },
-    [RANDOM_NORMAL] = { make_normal, make_normal2 },
-    [RANDOM_INTEGERS] = { make_integers, make_integers2 }
-  };
   const int isint = d->kind == RANDOM_INTEGERS;
   const DType type = d->y->dtype;
   RandomFillWork j = { .d = d, .make = make[d->kind][d->wide] };

@@ -144,6 +144,24 @@ static void contract(FusedCode *c) {
   remove_dead(c);
 }
 
+static int is_half(DType t) {
+  return t == DT_f16 || t == DT_bf16;
+}
+
+/* Halves that are no results are kept in float32, in which they are computed:
+   all but those that a cast has made. */
+static void keep_wide(FusedCode *c) {
+  for (int i = 0; i < c->nsteps; i++) {
+    FusedStep *s = &c->step[i];
+    FusedReg *g = &c->reg[s->dst];
+    const int cast = s->op == OP_clone && !s->along && !s->spread &&
+                     c->reg[s->src[0]].type != s->type;
+    if (nc_note_draws(s->along)) continue;
+    if (is_half(s->common)) s->common = DT_f32;
+    if (is_half(s->type) && g->result < 0 && !cast) s->type = g->type = DT_f32;
+  }
+}
+
 static int widest(const FusedCode *c) {
   int size = 4;
   for (int i = 0; i < c->nsteps; i++)
@@ -162,6 +180,7 @@ void nc_code_finish(Builder *b, int writes) {
   c->writes = writes;
   c->id = ++ids;
   remove_dead(c);
+  if (b->at_end) keep_wide(c);
   if (!writes) contract(c); /* it reads operands later */
   for (int r = 0; r < c->nregs; r++) {
     last[r] = -1;
@@ -206,6 +225,17 @@ static int source(Compiler *c, int value, int of_lines) {
   return nc_code_step(&c->b, &s);
 }
 
+/* The step of random numbers. */
+static int draw_step(Compiler *c, const Note *n) {
+  const DType type = c->f->value[n->out[0]].dtype;
+  FusedStep s = { .op = OP_clone,
+                  .along = n->along,
+                  .common = type,
+                  .type = type,
+                  .par = { n->draw, 0 } };
+  return nc_code_step(&c->b, &s);
+}
+
 /* The step of an operator along lines. */
 static int along_step(Compiler *c, const Note *n) {
   const DType type = c->f->value[n->in[0]].dtype;
@@ -215,8 +245,6 @@ static int along_step(Compiler *c, const Note *n) {
                   .type = type,
                   .of_lines = nc_fusion_of_lines(c->f, c->p, n->out[0]),
                   .par = { n->par[0], n->par[1] } };
-  for (int i = 1; i < NC_MAXOUT; i++) /* statistics */
-    if (n->out[i] >= 0 && c->f->value[n->out[i]].last >= 0) return -1;
   for (int j = 0; j < 3 && n->in[j] >= 0; j++)
     if ((s.src[s.nsrc++] = reg_of(c, n->in[j])) < 0) return -1;
   return nc_code_step(&c->b, &s);
@@ -224,6 +252,7 @@ static int along_step(Compiler *c, const Note *n) {
 
 int nc_code_note(Compiler *c, const Note *n) {
   if (n->is_view) return reg_of(c, n->in[0]);
+  if (nc_note_draws(n->along)) return draw_step(c, n);
   if (n->along) return along_step(c, n);
   const TensorIter *k = &n->loop;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
@@ -263,19 +292,51 @@ static int is_passed(const Compiler *c, int v) {
   return 0;
 }
 
+/* Is operand `of' read by a step after that which makes register r? */
+static int is_read_after(const FusedCode *c, int r, int of) {
+  int made = 0;
+  for (int i = 0; i < c->nsteps; i++) {
+    for (int j = 0; made && j < c->step[i].nsrc; j++)
+      if (c->step[i].src[j] == of) return 1;
+    made |= c->step[i].dst == r;
+  }
+  return 0;
+}
+
+/* A register with the value of r that can be a result: r, or a copy of it if it
+   is one already, or if the operand `root' (-1: none), whose memory it
+   overwrites, is still read.  A step that two operations share comes early. */
+static int free_result(Compiler *c, int r, int root) {
+  FusedCode *code = c->b.code;
+  while (r >= 0 && (code->reg[r].result >= 0 ||
+                    (root >= 0 && is_read_after(code, r, root)))) {
+    FusedStep s = { .op = OP_clone,
+                    .common = code->reg[r].type,
+                    .type = code->reg[r].type,
+                    .nsrc = 1,
+                    .src = { r },
+                    .of_lines = code->reg[r].of_lines,
+                    .par = { 1, 0 } };
+    r = nc_code_step(&c->b, &s);
+  }
+  return r;
+}
+
 /* Adds the results: what is used later, and what operations in place have
-   made.  Returns 0 if there is no room, or if a result is made twice. */
+   made.  Returns 0 if there is no room. */
 static int add_results(Compiler *c, Part *p, int part) {
   for (int i = c->p->first; i < c->p->end; i++) {
     if (c->f->note[i].is_view) continue;
-    const int v = c->f->note[i].out[0], r = c->reg[v];
+    const int v = c->f->note[i].out[0];
     const int root = c->f->note[i].into < 0 ? -1 : overwritten(c, v);
     const int n = c->b.code->nresults;
+    int r = c->reg[v];
     if (is_passed(c, v) && (root >= 0 || c->f->value[v].last <= part)) continue;
     if (root < 0 && c->f->value[v].last <= part) continue;
-    if (n == NC_FUSED_TENSORS || c->b.code->reg[r].result >= 0) return 0;
-    if (c->b.code->reg[r].kind != FUSED_VALUE) return 0;
+    if (n == NC_FUSED_TENSORS || c->b.code->reg[r].kind != FUSED_VALUE)
+      return 0;
     if (root >= 0 && reg_of(c, root) < 0) return 0;
+    if ((r = free_result(c, r, root < 0 ? -1 : c->reg[root])) < 0) return 0;
     p->result[n] = v;
     p->into[n] = root < 0 ? -1 : c->b.code->reg[c->reg[root]].index;
     p->writes |= root >= 0;
@@ -325,6 +386,7 @@ int nc_fusion_compile(Fusion *f, Part *p) {
   void *reg;
   c.b.code = nc_fusion_keep(f, sizeof *c.b.code);
   c.b.number = p->number;
+  c.b.at_end = f->at_end;
   if (c.b.code == NULL) return NC_ENOMEM;
   TRY(nc_hostalloc(&reg, room));
   c.reg = reg;

@@ -9,6 +9,7 @@
 
 typedef struct Builder {
   FusedCode *code;
+  int at_end;                 /* as in Fusion */
   Scalar *number;             /* of the part, with their symbols */
 } Builder;
 

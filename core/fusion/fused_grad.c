@@ -14,6 +14,7 @@
 typedef struct NodeInfo {
   Fusion *f;
   Part *p;
+  Draw draw[NC_FUSED_DRAWS];
   Scalar number[];
 } NodeInfo;
 
@@ -63,7 +64,7 @@ static int run_again(Again *a, Tensor *slot[]) {
                  .result = a->result };
   for (int i = 0; i < p->code->noperands; i++)
     nc_retain(slot[p->operand[i]] = a->x[i]);
-  TRY(nc_fusion_replay(a->info->f, p, a->info->number, slot));
+  TRY(nc_fusion_replay(a->info->f, p, a->info->number, a->info->draw, slot));
   for (int i = 0; i < p->code->nresults; i++) {
     int yes;
     TRY(nc_get_requires_grad(&yes, slot[p->result[i]]));
@@ -166,12 +167,19 @@ static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
   return *model != NULL && nc_fusion_is_ready(nc_device(*model), &k->code);
 }
 
-/* *d = t in the shape of x, if that has as many elements. */
+/* *d = t in the shape of x, if that has as many elements; else in one to which
+   x, one element, broadcasts. */
 static int in_shape_of(Tensor **d, Tensor *t, const Tensor *x) {
   int same = t->nd == x->nd;
   for (int i = 0; same && i < t->nd; i++) same = t->size[i] == x->size[i];
   if (!same && nc_numel(t) == nc_numel(x))
     return nc_reshapeto(d, t, x->nd, x->size);
+  if (t->nd < x->nd) {
+    int64_t size[NC_MAXDIM];
+    for (int i = 0; i < x->nd; i++)
+      size[i] = i < x->nd - t->nd ? 1 : t->size[i - x->nd + t->nd];
+    return nc_reshapeto(d, t, x->nd, size);
+  }
   nc_retain(*d = t);
   return NC_OK;
 }
@@ -192,7 +200,7 @@ static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
     r = nc_newlike(&result[i], model, type);
   }
   if (r == NC_OK && n > 0)
-    r = nc_fusion_execute(&k->part, info->number, operand, result);
+    r = nc_fusion_execute(&k->part, info->number, info->draw, operand, result);
   for (int i = 0; i < info->p->code->noperands && r == NC_OK; i++) {
     const int from = k->result[i];
     if (from == -1) continue;
@@ -269,13 +277,14 @@ int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]) {
 }
 
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
-                     Tensor *const operand[], Tensor *result[]) {
+                     const Draw draw[], Tensor *const operand[],
+                     Tensor *result[]) {
   const int n = p->code->noperands, m = symbols(p);
   Tensor *in[NC_FUSED_TENSORS], *linked[NC_FUSED_TENSORS];
   Recording tr;
   int r, any;
   TRY(link_results(p, operand, result, linked, &any));
-  if (!any) return nc_fusion_execute(p, number, operand, result);
+  if (!any) return nc_fusion_execute(p, number, draw, operand, result);
   for (int i = 0; i < n; i++)
     in[i] = nc_category(operand[i]->dtype) == NC_FLOAT ? operand[i] : NULL;
   TRY(nc_record_begin(&tr, &kind, "fused", in, n, p->code->nresults, n,
@@ -286,12 +295,13 @@ int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
     info->f = f;
     f->refs++;
     info->p = p;
+    for (int i = 0; i < p->draws; i++) info->draw[i] = draw[i];
     for (int i = 0; i < m; i++) info->number[i] = number[i];
     for (int i = 0; i < n && r == NC_OK; i++)
       r = nc_record_save(&tr, i, operand[i]);
   }
   nc_context->no_grad++;
-  if (r == NC_OK) r = nc_fusion_execute(p, number, operand, result);
+  if (r == NC_OK) r = nc_fusion_execute(p, number, draw, operand, result);
   nc_context->no_grad--;
   if (r == NC_OK) return nc_record_commit(&tr, linked, p->code->nresults);
   nc_record_cancel(&tr);

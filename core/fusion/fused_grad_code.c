@@ -32,6 +32,7 @@ static int is_of_lines(const GradCompiler *k, int value) {
 
 /* The formula of the gradient of note n to operand j; NULL: it has none. */
 static const char *formula(const Note *n, int j) {
+  if (nc_note_draws(n->along)) return NULL;
   if (n->kind == NOTE_CAST || n->is_view) return j == 0 ? "g" : NULL;
   if (n->along) return j < 3 ? "BY(operator)" : NULL;
   return j < 3 ? nc_opinfo[n->op].grad[j] : NULL;
@@ -263,6 +264,8 @@ static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
   switch (n->along) {
     case FUSED_SOFTMAX:
     case FUSED_LOG_SOFTMAX: return nc_code_step(&k->c.b, &s);
+    case FUSED_MAX:
+    case FUSED_MIN: s.src[1] = x; return nc_code_step(&k->c.b, &s);
     case FUSED_VAR:
     case FUSED_STD: return var_grad(k, n, g, type);
     case FUSED_LOGSUMEXP:
@@ -458,7 +461,7 @@ static Gradient *new_gradient(Fusion *f, Part *p, unsigned need,
   k.g = g;
   k.c = (Compiler){ .f = f,
                     .p = p,
-                    .b = { &g->code, g->part.number },
+                    .b = { &g->code, f->at_end, g->part.number },
                     .reg = values,
                     .operand = g->part.operand };
   k.sum = k.c.reg + n;

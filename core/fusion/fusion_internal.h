@@ -40,6 +40,7 @@ typedef struct Note {         /* an operation */
   int is_fold;                /* or one reduction of the last dimension? */
   int is_view;                /* did it only make a view of in[0]? */
   FusedAlong along;           /* or is it such an operator, of floats? */
+  int draw;                   /* of random numbers: which of its part */
   TensorIter loop;            /* its operands are those in in[] */
   int part;
 } Note;
@@ -59,6 +60,16 @@ typedef struct ValueInfo {
 
 typedef struct Gradient Gradient;           /* fused_grad.h */
 
+/* Where the random numbers of a note begin: a state of a generator. */
+typedef struct Draw {
+  uint64_t key, block;
+} Draw;
+
+/* Does the note draw random numbers that a part can have? */
+static inline int nc_note_draws(FusedAlong along) {
+  return along == FUSED_RAND || along == FUSED_RANDN;
+}
+
 typedef struct Part {
   int first, end;             /* notes */
   int views;                  /* are they views alone? */
@@ -72,6 +83,7 @@ typedef struct Part {
   int main;                   /* a value of the shape of its rows; -1: none */
   int line, lines;            /* as in FusedCode */
   int exact;                  /* nc_fusion_is_exact holds of all rows */
+  int draws;                  /* how many notes draw random numbers */
   int model;                  /* of FusedCall: a result, or -1 - an operand */
   const ValueInfo *shape;     /* NULL; or the model is a tensor without values
                                  of this shape: all operands broadcast */
@@ -97,6 +109,7 @@ struct Fusion {
   const Device *device;
   int no_grad;
   int uniform;                /* any shape will do: see is_uniform */
+  int at_end;                 /* are halves rounded in results alone? */
   int sized;                  /* the function has looked at sizes: for others
                                  the trace may be another */
   /* during the trace */
@@ -128,18 +141,21 @@ int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b);
 int nc_fusion_compile(Fusion *f, Part *p);
 
 /* Runs the notes of a part one by one.  slot[] are the tensors of values, with
-   references (fusion_run.c). */
+   references (fusion_run.c).  draw: the random numbers of its notes; NULL: new
+   ones. */
 int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
-                     Tensor *slot[]);
+                     const Draw draw[], Tensor *slot[]);
 /* Runs a part whose results are computed from operands that need a record
    (fused_grad.c). */
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
-                     Tensor *const operand[], Tensor *result[]);
+                     const Draw draw[], Tensor *const operand[],
+                     Tensor *result[]);
 /* Has the node of a part code for the gradients to these operands? */
 int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]);
 /* Runs the code of a part on new results or on those that are there. */
 int nc_fusion_execute(const Part *p, const Scalar number[],
-                      Tensor *const operand[], Tensor *result[]);
+                      const Draw draw[], Tensor *const operand[],
+                      Tensor *result[]);
 /* Does the device run the code now, if it is asked to? */
 int nc_fusion_is_ready(const Device *d, const FusedCode *code);
 void nc_fusion_drop_gradient(Part *p);

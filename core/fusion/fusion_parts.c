@@ -139,12 +139,31 @@ static int joins_row(const Fusion *f, Part *p, const Note *n) {
   return 1;
 }
 
+/* Is a result of n used that a step does not give: a position, a statistic? */
+static int has_more_results(const Fusion *f, const Note *n) {
+  for (int i = 1; i < NC_MAXOUT; i++)
+    if (n->out[i] >= 0 && f->value[n->out[i]].last >= 0) return 1;
+  return 0;
+}
+
+/* Can the part also have n, which draws random numbers, one for each of its
+   elements? */
+static int joins_draw(const Fusion *f, Part *p, Note *n) {
+  const ValueInfo *y = &f->value[n->out[0]];
+  if (p->draws == NC_FUSED_DRAWS || !is_dense(y) ||
+      !is_dense(&f->value[p->main]) || !nc_fusion_is_full(f, p, n->out[0]))
+    return 0;
+  n->draw = p->draws++;
+  return 1;
+}
+
 /* Can the part also have the reduction n? */
 static int joins_fold(const Fusion *f, Part *p, const Note *n) {
   const ValueInfo *x = &f->value[n->in[0]];
   const int64_t line = x->size[x->nd - 1];
   if (!nc_fusion_is_full(f, p, n->in[0]) || !is_dense(x) ||
-      nc_fusion_of_lines(f, p, n->in[0]) || (p->line && p->line != line) ||
+      has_more_results(f, n) || nc_fusion_of_lines(f, p, n->in[0]) ||
+      (p->line && p->line != line) ||
       (!is_on_cpu(x) && x->nd != f->value[n->out[0]].nd) ||
       !set_line(p, line, p->exact))
     return 0;
@@ -158,6 +177,7 @@ static int joins_along(const Fusion *f, Part *p, const Note *n) {
   const ValueInfo *x = &f->value[n->in[0]];
   const int64_t line = x->size[x->nd - 1];
   if (n->along != FUSED_NORM && line <= SHARED && line % EVEN) return 0;
+  if (has_more_results(f, n)) return 0;
   for (int j = 1; j < NC_MAXARG; j++)
     if (n->in[j] >= 0 && f->value[n->in[j]].note >= p->first) return 0;
   return nc_fusion_is_full(f, p, n->in[0]) && is_dense(x) &&
@@ -191,12 +211,13 @@ static int is_long(const Part *p) {
   return p->end - p->first >= NC_FUSED_STEPS / 3;
 }
 
-static int joins(const Fusion *f, Part *p, const Note *n) {
+static int joins(const Fusion *f, Part *p, Note *n) {
   if (is_long(p)) return 0;
   if (p->views && n->is_view) return 1;
   if (p->main < 0 || n->no_grad != f->note[p->first].no_grad) return 0;
   if (n->is_view) return joins_view(f, p, n);
   if (n->is_fold) return joins_fold(f, p, n);
+  if (nc_note_draws(n->along)) return joins_draw(f, p, n);
   if (n->along) return joins_along(f, p, n);
   return n->is_row && joins_row(f, p, n);
 }
@@ -221,7 +242,8 @@ static int new_part(Fusion *f) {
 
 /* Begins a part with note i. */
 static int begin(Fusion *f, int i) {
-  const Note *n = &f->note[i];
+  Note *n = &f->note[i];
+  const int draws = nc_note_draws(n->along);
   Part *p;
   TRY(new_part(f));
   p = &f->part[f->npart - 1];
@@ -229,9 +251,12 @@ static int begin(Fusion *f, int i) {
   p->end = i + 1;
   p->exact = 1;
   p->views = n->is_view;
-  p->main = n->is_fold || n->along ? n->in[0] : n->is_row ? n->out[0] : -1;
+  p->main = n->is_row || draws            ? n->out[0]
+            : n->is_fold || n->along != 0 ? n->in[0]
+                                          : -1;
   if (n->is_fold && !joins_fold(f, p, n)) p->main = -1;
-  if (n->along && !n->is_fold && !joins_along(f, p, n)) p->main = -1;
+  if (draws) joins_draw(f, p, n);
+  else if (n->along && !n->is_fold && !joins_along(f, p, n)) p->main = -1;
   if (n->is_row) p->exact = is_exact(n);
   return NC_OK;
 }

@@ -9,6 +9,7 @@
 #include "core/base/mapping.h"
 #include "core/fusion/fusion_internal.h"
 #include "core/op.h"
+#include "core/ops/random_fill.h"
 #include "core/portable.h"
 #include "core/trace_internal.h"
 
@@ -144,10 +145,14 @@ static int replay_other(const Note *n, Tensor *slot[]) {
   return r;
 }
 
-static int replay_note(const Note *n, const Scalar number[], Tensor *slot[]) {
+/* draw: the random numbers of the note; NULL: new ones. */
+static int replay_note(const Note *n, const Scalar number[], const Draw *draw,
+                       Tensor *slot[]) {
+  const Generator now = nc_context->generator;
   const int off = n->no_grad && nc_context->no_grad == 0;
   int r;
   nc_context->no_grad += off;
+  if (draw) nc_context->generator = (Generator){ 1, draw->key, draw->block };
   switch (n->kind) {
     case NOTE_APPLY: r = replay_apply(n, number, slot); break;
     case NOTE_CALL: r = replay_call(n, number, slot); break;
@@ -156,6 +161,7 @@ static int replay_note(const Note *n, const Scalar number[], Tensor *slot[]) {
     default: r = replay_other(n, slot);
   }
   nc_context->no_grad -= off;
+  if (draw) nc_context->generator = now;
   return r;
 }
 
@@ -184,10 +190,12 @@ static int fail_at(const Note *n, int r) {
 }
 
 int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
-                     Tensor *slot[]) {
+                     const Draw draw[], Tensor *slot[]) {
   for (int i = p->first; i < p->end; i++) {
-    const int r = replay_note(&f->note[i], number, slot);
-    if (r != NC_OK) return fail_at(&f->note[i], r);
+    const Note *n = &f->note[i];
+    const int again = draw && nc_note_draws(n->along);
+    const int r = replay_note(n, number, again ? &draw[n->draw] : NULL, slot);
+    if (r != NC_OK) return fail_at(n, r);
   }
   return NC_OK;
 }
@@ -204,6 +212,34 @@ static void set_numbers(const Part *p, const Scalar number[], Scalar v[]) {
     if (g->kind == FUSED_NUMBER && p->number[g->index].symbol)
       v[g->index] = nc_cast_scalar(
           nc_fusion_number(p->number[g->index], number), g->type);
+  }
+}
+
+/* Takes the random numbers of the part from the generator, in the order of its
+   notes. */
+static void take_draws(const Fusion *f, const Part *p, Draw draw[]) {
+  Generator *g = &nc_context->generator;
+  for (int i = p->first; i < p->end; i++) {
+    const Note *n = &f->note[i];
+    if (!nc_note_draws(n->along)) continue;
+    const ValueInfo *y = &f->value[n->out[0]];
+    const int64_t per = y->dtype == DT_f64 ? 2 : 4;
+    int64_t count = 1;
+    for (int d = 0; d < y->nd; d++) count *= y->size[d];
+    draw[n->draw].key = nc_initialseed(g);
+    draw[n->draw].block = nc_takeblocks(g, (uint64_t)((count + per - 1) / per));
+  }
+}
+
+/* The draws of the code as its steps make them. */
+static void set_draws(const Part *p, const Draw draw[], RandomFillCall call[]) {
+  for (int i = 0; i < p->code->nsteps; i++) {
+    const FusedStep *s = &p->code->step[i];
+    const int k = (int)s->par[0];
+    if (!nc_note_draws(s->along)) continue;
+    call[k] = (s->along == FUSED_RAND ? nc_uniform : nc_normal)(s->type, 0, 1);
+    call[k].key = draw[k].key;
+    call[k].block = draw[k].block;
   }
 }
 
@@ -224,16 +260,18 @@ static int shape_of(Tensor **t, Tensor *x, const ValueInfo *shape) {
   return NC_OK;
 }
 
-int nc_fusion_execute(const Part *p, const Scalar number[],
+int nc_fusion_execute(const Part *p, const Scalar number[], const Draw draw[],
                       Tensor *const operand[], Tensor *result[]) {
   const Device *d = nc_device(result[0]);
+  RandomFillCall calls[NC_FUSED_DRAWS];
   Scalar v[NC_FUSED_STEPS];
   FusedCall c = { .code = p->code,
                   .operand = operand,
                   .result = result,
                   .model =
                       p->model < 0 ? operand[-1 - p->model] : result[p->model],
-                  .number = v };
+                  .number = v,
+                  .draw = calls };
   Tensor *shape = NULL;
   int64_t n;
   int r = NC_OK;
@@ -241,6 +279,7 @@ int nc_fusion_execute(const Part *p, const Scalar number[],
   if (shape) c.model = shape;
   if ((n = nc_numel(c.model)) > 0) {
     set_numbers(p, number, v);
+    set_draws(p, draw, calls);
     nc_count(n * p->work, bytes_of(operand, p->code->noperands) +
                               bytes_of(result, p->code->nresults));
     r = d->fused(d, &c);
@@ -287,9 +326,7 @@ static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
   if (d == NULL) return 0;
   if (recorded && nc_fusion_writes(f)) return 0;
-  if (recorded && p->line &&
-      (d != &nc_cpu || !nc_fusion_has_gradient(f, p, operand)))
-    return 0;
+  if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   if (p->writes && conflicts(p, operand)) return 0;
@@ -320,10 +357,12 @@ static int new_results(const Fusion *f, const Part *p, Tensor *const operand[],
 
 static int run_fused(Fusion *f, Part *p, const Scalar number[],
                      Tensor *const operand[], Tensor *result[], int recorded) {
+  Draw draw[NC_FUSED_DRAWS];
   int r = new_results(f, p, operand, result);
   if (r != NC_OK) return r;
-  r = recorded ? nc_fusion_record(f, p, number, operand, result)
-               : nc_fusion_execute(p, number, operand, result);
+  if (p->draws) take_draws(f, p, draw);
+  r = recorded ? nc_fusion_record(f, p, number, draw, operand, result)
+               : nc_fusion_execute(p, number, draw, operand, result);
   for (int i = 0; i < p->code->noperands && NC_UNLIKELY(nc_lost_mappings); i++)
     if (r == NC_OK) r = nc_check_lost(operand[i]);
   if (r == NC_EINTR && p->writes) nc_error_partial();
@@ -361,7 +400,7 @@ static int make_views(const Fusion *f, const Part *p, const Scalar number[],
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &f->note[i];
     if (n->is_view && f->value[n->out[0]].last > n->part)
-      TRY(replay_note(n, number, slot));
+      TRY(replay_note(n, number, NULL, slot));
   }
   return NC_OK;
 }
@@ -369,11 +408,11 @@ static int make_views(const Fusion *f, const Part *p, const Scalar number[],
 static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   Tensor *operand[NC_FUSED_TENSORS] = { NULL }, *result[NC_FUSED_TENSORS];
   int recorded;
-  if (p->code == NULL) return nc_fusion_replay(f, p, number, slot);
+  if (p->code == NULL) return nc_fusion_replay(f, p, number, NULL, slot);
   for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
   TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
   if (!can_run(f, p, operand, recorded))
-    return nc_fusion_replay(f, p, number, slot);
+    return nc_fusion_replay(f, p, number, NULL, slot);
   TRY((nc_context->tracing
            ? run_traced(f, p, number, operand, result, recorded)
            : run_fused(f, p, number, operand, result, recorded)));
@@ -404,6 +443,7 @@ static int run_parts(Fusion *f, const Scalar number[], Tensor *slot[]) {
 int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
                   Tensor *result[]) {
   const int64_t bytes = (f->nvalue + 1) * (int64_t)sizeof(Tensor *);
+  const Generator before = nc_context->generator;
   Tensor **slot;
   void *p;
   int r;
@@ -417,6 +457,8 @@ int nc_fusion_run(Fusion *f, Tensor *const arg[], const Scalar number[],
   }
   f->refs++;
   r = run_parts(f, number, slot);
+  if (r == NC_ENOMEM)
+    nc_context->generator = before; /* it may be tried again */
   for (int i = 0; i < f->nresult && r == NC_OK; i++)
     nc_retain(result[i] = slot[f->result[i]]);
   free_slots(f, slot, f->npart);

@@ -247,6 +247,20 @@ static int is_weight(const Tensor *w, const Tensor *x) {
                        w->size[0] == x->size[x->nd - 1]);
 }
 
+/* Does the call draw random numbers from the default generator, row by row,
+   which a part can draw? */
+static FusedAlong random_of(const Fusion *f, const Call *c) {
+  const int uniform = c->op == OPERATOR_rand || c->op == OPERATOR_rand_like;
+  const int normal = c->op == OPERATOR_randn || c->op == OPERATOR_randn_like;
+  const Tensor *y = c->out[0];
+  if ((!uniform && !normal) || f->requests != 1 || f->loops || y == NULL ||
+      !nc_isdense(y) || nc_metaowner(nc_device(y))->fused == NULL)
+    return FUSED_ELEMENTS;
+  if (uniform) return FUSED_RAND;
+  return y->dtype == DT_f32 || y->dtype == DT_f64 ? FUSED_RANDN
+                                                  : FUSED_ELEMENTS;
+}
+
 /* Which operator along the last dimension of floats the call is, made by one
    request. */
 static FusedAlong along_of(const Fusion *f, const Call *c, double par[2]) {
@@ -256,7 +270,7 @@ static FusedAlong along_of(const Fusion *f, const Call *c, double par[2]) {
   unsigned dims = 0;
   if (f->requests != 1 || f->loops || x == NULL || x->nd == 0 || y == NULL ||
       y->dtype != x->dtype || (x->dtype != DT_f32 && x->dtype != DT_f64) ||
-      nc_device(y) != nc_metadevice(&nc_cpu))
+      nc_metaowner(nc_device(y))->fused == NULL)
     return FUSED_ELEMENTS;
   if (c->op == OPERATOR__norm) {
     if (a[3].list[0] != x->size[x->nd - 1] || a[3].list[1] != 1 ||
@@ -274,11 +288,14 @@ static FusedAlong along_of(const Fusion *f, const Call *c, double par[2]) {
     case OPERATOR_var: is = FUSED_VAR; break;
     case OPERATOR_std: is = FUSED_STD; break;
     case OPERATOR_logsumexp: is = FUSED_LOGSUMEXP; break;
+    case OPERATOR_max: is = FUSED_MAX; break;
+    case OPERATOR_min: is = FUSED_MIN; break;
     default: return FUSED_ELEMENTS;
   }
+  if (is >= FUSED_MAX && (a[1].t || !a[1].present)) return FUSED_ELEMENTS;
   if (is == FUSED_VAR || is == FUSED_STD)
     par[0] = a[4].present ? nc_tofloat(a[4].s) : (double)(c->arg[2].s.i != 0);
-  if (is <= FUSED_LOG_SOFTMAX) {
+  if (is <= FUSED_LOG_SOFTMAX || is >= FUSED_MAX) {
     int dim;
     if (nc_dim(&dim, a[1].s.i, x->nd) != NC_OK) return FUSED_ELEMENTS;
     dims = 1u << dim;
@@ -320,7 +337,8 @@ int nc_fusion_note_call(const Call *c) {
   if (name[strlen(name) - 1] == '_') n->into = n->in[0];
   n->is_view = nc_operators[c->op].grad == GRADCLASS_VIEW &&
                c->out[1] == NULL && is_view(f, c->arg[0].t, c->out[0]);
-  n->along = along_of(f, c, n->par);
+  n->along = random_of(f, c);
+  if (!n->along) n->along = along_of(f, c, n->par);
   n->is_fold = n->along >= FUSED_VAR || set_fold(f, n, c);
   n->loop = f->loop;
   for (int i = 0; i < NC_MAXOUT; i++) add_out(n, i, c->out[i]);
@@ -427,7 +445,7 @@ static int set_results(Fusion *f, Tensor *const result[], int n) {
   return NC_OK;
 }
 
-/* Marks where values are used last. */
+/* Marks where values are used last; without parts, whether they are. */
 static void mark_use(Fusion *f, int value, int part) {
   if (value >= 0 && f->value[value].last < part) f->value[value].last = part;
 }
@@ -445,7 +463,7 @@ static void mark_uses(Fusion *f) {
   }
   for (int i = 0; i < f->nresult; i++) mark_use(f, f->result[i], f->npart);
   /* a view that is used later is made after its part */
-  for (int i = f->nnote; i-- > 0;) {
+  for (int i = f->npart ? f->nnote : 0; i-- > 0;) {
     const Note *n = &f->note[i];
     if (n->is_view && f->part[n->part].aliases &&
         f->value[n->out[0]].last > n->part)
@@ -459,7 +477,8 @@ static int is_uniform(const Fusion *f) {
   const ValueInfo *first = &f->value[0];
   if (f->narg == 0) return 0;
   for (int i = 0; i < f->npart; i++)
-    if (f->part[i].code == NULL || f->part[i].line) return 0;
+    if (f->part[i].code == NULL || f->part[i].line || f->part[i].draws)
+      return 0;
   for (int i = 0; i < f->nvalue; i++) {
     const ValueInfo *v = &f->value[i];
     int64_t n = 1;
@@ -470,10 +489,15 @@ static int is_uniform(const Fusion *f) {
   return first->nd > 0;
 }
 
+void nc_fusion_round_at_end(Fusion *f) {
+  f->at_end = 1;
+}
+
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   TRY(nc_fusion_check(f));
   TRY(set_results(f, result, n));
   TRY(nc_fusion_check(f));
+  mark_uses(f);
   TRY(nc_fusion_cut(f));
   mark_uses(f);
   for (int i = 0; i < f->npart; i++)

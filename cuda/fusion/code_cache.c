@@ -4,15 +4,21 @@
 ** length of both, and a hash: a damaged file, or one of another key with the
 ** same name, counts as none.  It is replaced as a whole, so that two programs
 ** may write it at a time.
+**
+** The folder is kept below a size, NACRE_KERNEL_CACHE in MiB: what was not used
+** for the longest time is removed.  A file's time of change is that of its last
+** use, within a day.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/fusion/code_cache.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda/cuda.h"
@@ -21,6 +27,8 @@
 #define MAXPATH 4096
 #define MAXFILE ((off_t)64 << 20)
 #define SEED 14695981039346656037u
+#define MOST_MIB 256       /* unless NACRE_KERNEL_CACHE says otherwise */
+#define DAY (24 * 60 * 60) /* seconds */
 
 typedef struct FileHead {
   char magic[16];
@@ -57,9 +65,27 @@ static uint64_t hash_of(const char *key, size_t n, const char *image,
   return nc_hash(nc_hash(SEED, key, n), image, size);
 }
 
+/* The bytes that the folder may have; a setting that is no number is none. */
+static int64_t most_bytes(void) {
+  const char *text = getenv("NACRE_KERNEL_CACHE");
+  char *end;
+  long long mib = MOST_MIB;
+  if (text && *text) {
+    mib = strtoll(text, &end, 10);
+    if (*end != '\0' || mib < 0 || mib > INT64_MAX >> 20) mib = MOST_MIB;
+  }
+  return (int64_t)mib << 20;
+}
+
 /*
 ** Reading
 */
+/* Notes that the file, last changed then, is in use; a folder that cannot be
+   written stays as it is. */
+static void touch(int fd, time_t then) {
+  if (time(NULL) - then > DAY) (void)!futimens(fd, NULL);
+}
+
 static char *read_file(const char *path, size_t *size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat s;
@@ -75,6 +101,7 @@ static char *read_file(const char *path, size_t *size) {
       if (n > 0) at += (size_t)n;
       else free(p), p = NULL;
     }
+    touch(fd, s.st_mtime);
   }
   close(fd);
   return p;
@@ -108,6 +135,64 @@ int nc_cached_code(const char *key, char **image, size_t *size) {
 }
 
 /*
+** What is removed
+*/
+typedef struct CacheFile {
+  char name[40];
+  int64_t bytes, used; /* used: seconds */
+} CacheFile;
+
+/* A name as file_path makes it. */
+static int is_ours(const char *name) {
+  return strspn(name, "0123456789abcdef") == 32 && name[32] == '\0';
+}
+
+static int compare_use(const void *a, const void *b) {
+  const CacheFile *x = a, *y = b;
+  return (x->used > y->used) - (x->used < y->used);
+}
+
+/* Appends what is in the folder to a list, malloc; returns how many. */
+static size_t list_files(DIR *folder, CacheFile **list, int64_t *bytes) {
+  size_t n = 0, room = 0;
+  for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+    struct stat s;
+    if (!is_ours(e->d_name) ||
+        fstatat(dirfd(folder), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(s.st_mode))
+      continue;
+    if (n == room) {
+      CacheFile *more = realloc(*list, (room = 2 * room + 64) * sizeof *more);
+      if (more == NULL) break;
+      *list = more;
+    }
+    strcpy((*list)[n].name, e->d_name);
+    (*list)[n].bytes = (int64_t)s.st_size;
+    (*list)[n++].used = (int64_t)s.st_mtime;
+    *bytes += (int64_t)s.st_size;
+  }
+  return n;
+}
+
+/* Removes files until three quarters of the size are left, if there are more
+   than it allows: the next files need not search again. */
+static void prune(const char *path, int64_t most) {
+  DIR *folder = opendir(path);
+  CacheFile *list = NULL;
+  int64_t bytes = 0;
+  size_t n;
+  if (folder == NULL) return;
+  n = list_files(folder, &list, &bytes);
+  if (bytes > most) {
+    qsort(list, n, sizeof *list, compare_use);
+    for (size_t i = 0; i < n && bytes > most / 4 * 3; i++)
+      if (unlinkat(dirfd(folder), list[i].name, 0) == 0) bytes -= list[i].bytes;
+  }
+  free(list);
+  closedir(folder);
+}
+
+/*
 ** Writing
 */
 /* Makes all folders of the path, which ends in a file. */
@@ -125,8 +210,10 @@ void nc_cache_code(const char *key, const char *image, size_t size) {
   FileHead h = { .key = n,
                  .image = size,
                  .hash = hash_of(key, n, image, size) };
+  const int64_t most = most_bytes();
   char path[MAXPATH], *p;
-  if (!file_path(path, key) || (p = malloc(sizeof h + n + size)) == NULL)
+  if ((int64_t)(sizeof h + n + size) > most || !file_path(path, key) ||
+      (p = malloc(sizeof h + n + size)) == NULL)
     return;
   memcpy(h.magic, magic, sizeof magic);
   memcpy(p, &h, sizeof h);
@@ -135,4 +222,6 @@ void nc_cache_code(const char *key, const char *image, size_t size) {
   make_folders(path);
   nc_hostside->writefile(path, p, (int64_t)(sizeof h + n + size));
   free(p);
+  *strrchr(path, '/') = '\0';
+  prune(path, most);
 }

@@ -49,14 +49,6 @@ static void forget(Known *k) {
   free(k);
 }
 
-/* Operators along lines are no part of texts; the core leaves them to the
-   CPU. */
-static int has_operators(const FusedCode *code) {
-  for (int i = 0; i < code->nsteps; i++)
-    if (code->step[i].along) return 1;
-  return 0;
-}
-
 /* NULL: there is no memory, or too much to give a kernel. */
 static Known *new_known(const Device *d, const FusedCode *code) {
   const int tensors = code->noperands + code->nresults;
@@ -64,7 +56,7 @@ static Known *new_known(const Device *d, const FusedCode *code) {
   if (k == NULL) return NULL;
   k->id = code->id;
   k->capability = nc_capability(d);
-  if (has_operators(code) || !nc_nvrtc_open()) return k;
+  if (!nc_nvrtc_open()) return k;
   if (nc_fused_text(&k->plan, code, nc_opinfo) != NC_OK ||
       argument_bytes(tensors, k->plan.numbers) + 8 * (size_t)tensors >
           PARAMETERS) {
@@ -109,7 +101,7 @@ typedef struct Loop {
   const FusedCall *call;
   const Known *known;
   int ntensors, nd;
-  int64_t n;
+  int64_t n, first; /* elements, and those before them */
   int64_t size[NC_MAXDIM];
   int64_t step[TENSORS][NC_MAXDIM];
   char *p[TENSORS];
@@ -246,6 +238,7 @@ static void set_layout(FusedLayout *a, uint32_t step[][NC_MAXDIM],
     for (int i = 0; i < l->nd; i++) step[j][i] = (uint32_t)l->step[j][i];
     step[j][0] = (uint32_t)(l->step[j][0] * width);
   }
+  a->first = (uint64_t)l->first;
   a->n = (uint32_t)(line ? l->n / line : l->n / width);
   a->tail = line ? 0 : (uint32_t)(l->n % width);
   a->nd = strided ? l->nd : 0;
@@ -270,8 +263,15 @@ static void set_numbers(uint64_t bits[], const Loop *l) {
           nc_parameterbits(nc_tofloat(v), nc_compute_type(g->type));
     else bits[g->index] = (uint64_t)v.i;
   }
+  for (int i = 0; i < code->nsteps; i++) {
+    const FusedStep *s = &code->step[i];
+    const int k = (int)s->par[0];
+    if (s->along != FUSED_RAND && s->along != FUSED_RANDN) continue;
+    bits[code->nnumbers + 2 * k] = l->call->draw[k].key;
+    bits[code->nnumbers + 2 * k + 1] = l->call->draw[k].block;
+  }
   for (int i = 0; i < t->nmore; i++)
-    bits[code->nnumbers + i] =
+    bits[code->nnumbers + 2 * t->draws + i] =
         nc_parameterbits(t->more[i].v, nc_compute_type(t->more[i].type));
 }
 
@@ -320,6 +320,7 @@ static Loop part_of(const Loop *l, int64_t first, int64_t n) {
   const int line = l->call->code->line;
   Loop p = *l;
   p.n = l->n / l->size[at] * n;
+  p.first += l->n / l->size[at] * first;
   p.size[at] = n;
   for (int j = 0; j < l->ntensors; j++) {
     const int64_t elements = l->of_lines[j] == ONE ? 0

@@ -14,6 +14,7 @@
    others are in `step', of dimension 0 those between vectors. */
 typedef struct FusedLayout {
   uint64_t flat, still;
+  uint64_t first;             /* the number of the first element, row by row */
   uint32_t n, tail;           /* vectors or elements or lines; and elements
                                  after the vectors */
   int32_t nd, unused;

@@ -7,6 +7,7 @@
 ** The text defines before it includes this file
 **   TENSORS   operands and results
 **   NUMBERS   numbers, at least 1
+**   DRAWS     if it draws random numbers; 2: doubles, too
 ** and afterwards includes core/pointwise/op_functions.inc for each type that
 ** it computes in.
 */
@@ -28,6 +29,49 @@ template <class A> NC_DEVICE A number(const FusedArgs &a, int j) {
   memcpy(&v, &a.number[j], sizeof v);
   return v;
 }
+
+#ifdef DRAWS
+#include "core/base/philox.h"
+
+/* Random number i of a draw, whose key and first block are numbers j and j+1:
+   uniform, of so many bits, or normal. */
+NC_DEVICE void draw_words(uint32_t w[4], const FusedArgs &a, int j,
+                          uint64_t block) {
+  philox_block(w, number<uint64_t>(a, j), number<uint64_t>(a, j + 1) + block,
+               0);
+}
+
+NC_DEVICE float rand_f32(const FusedArgs &a, int j, uint64_t i, int bits) {
+  uint32_t w[4];
+  draw_words(w, a, j, i / 4);
+  const uint32_t low = i & 1 ? w[1] : w[0], high = i & 1 ? w[3] : w[2];
+  return philox_uniform(i & 2 ? high : low, bits);
+}
+
+NC_DEVICE float randn_f32(const FusedArgs &a, int j, uint64_t i, int) {
+  uint32_t w[4];
+  float z[2];
+  draw_words(w, a, j, i / 4);
+  philox_normal(z, i & 2 ? w[2] : w[0], i & 2 ? w[3] : w[1]);
+  return (i & 1 ? z[1] : z[0]) + 0;
+}
+
+#if DRAWS > 1 /* doubles are drawn, too */
+NC_DEVICE double rand_f64(const FusedArgs &a, int j, uint64_t i, int) {
+  uint32_t w[4];
+  draw_words(w, a, j, i / 2);
+  return philox_uniform2(i & 1 ? w[2] : w[0], i & 1 ? w[3] : w[1]);
+}
+
+NC_DEVICE double randn_f64(const FusedArgs &a, int j, uint64_t i, int) {
+  uint32_t w[4];
+  double z[2];
+  draw_words(w, a, j, i / 2);
+  philox_normal2(z, w);
+  return (i & 1 ? z[1] : z[0]) + 0;
+}
+#endif
+#endif
 
 /* A number as one of type D, rounded or wrapped as elements of D are. */
 template <class D, class A> NC_DEVICE Compute<D> to(A v) {

@@ -20,19 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(NC_MAXDIM == 8 && NC_MAXIN == 5, "headers/nvrtc_tensor.h");
+#include "cuda/fusion/fused_writer.h"
 
-typedef struct Writer {
-  FusedText *t;
-  const FusedCode *code;
-  const OpInfo *op;
-  int lines; /* is it the kernel of lines? */
-} Writer;
+_Static_assert(NC_MAXDIM == 8 && NC_MAXIN == 5, "headers/nvrtc_tensor.h");
 
 /*
 ** Texts
 */
-static void add(FusedText *t, const char *format, ...) {
+void nc_text_add(FusedText *t, const char *format, ...) {
   va_list args;
   for (int again = 0; again < 2 && !t->failed; again++) {
     int n;
@@ -52,7 +47,7 @@ static void add(FusedText *t, const char *format, ...) {
 }
 
 /* The type that t is computed in, as the functions of operations are named. */
-static const char *suffix(DType t) {
+const char *nc_text_suffix(DType t) {
   switch (t) {
     case DT_b8:
     case DT_u8: return "u8";
@@ -65,7 +60,7 @@ static const char *suffix(DType t) {
   }
 }
 
-static const char *number_type(DType t) {
+const char *nc_text_type(DType t) {
   switch (t) {
     case DT_i64: return "int64_t";
     case DT_f16:
@@ -76,7 +71,7 @@ static const char *number_type(DType t) {
   }
 }
 
-static const char *element_type(DType t) {
+const char *nc_text_element(DType t) {
 #define X(id, name, storage, category) #storage,
   static const char *const names[DT_COUNT] = { DTYPES(X) };
 #undef X
@@ -99,11 +94,11 @@ static int is_narrow(DType t) {
 ** Numbers
 */
 /* Parameter v of an operation that computes in `type', as C. */
-static void add_parameter(Writer *w, double v, DType type) {
+void nc_text_parameter(Writer *w, double v, DType type) {
   FusedText *t = w->t;
   int i = 0;
   if (v == rint(v) && fabs(v) <= 1000) {
-    add(t, "(%s)%d", number_type(type), (int)v);
+    nc_text_add(t, "(%s)%d", nc_text_type(type), (int)v);
     return;
   }
   while (i < t->nmore &&
@@ -118,7 +113,8 @@ static void add_parameter(Writer *w, double v, DType type) {
     t->more = more;
     t->more[t->nmore++] = (FusedNumber){ v, type };
   }
-  add(t, "number<%s>(a, %d)", number_type(type), w->code->nnumbers + i);
+  nc_text_add(t, "number<%s>(a, %d)", nc_text_type(type),
+              w->code->nnumbers + 2 * t->draws + i);
 }
 
 /*
@@ -131,7 +127,7 @@ static int is_single(const Writer *w, int r) {
 }
 
 static void add_register(Writer *w, int r) {
-  add(w->t, w->lines && !is_single(w, r) ? "r%d[e]" : "r%d", r);
+  nc_text_add(w->t, w->lines && !is_single(w, r) ? "r%d[e]" : "r%d", r);
 }
 
 /* Is operand j of the step a condition? */
@@ -140,25 +136,25 @@ static int is_condition(const Writer *w, const FusedStep *s, int j) {
 }
 
 /* Operand j of a step, in the type that it computes in. */
-static void add_operand(Writer *w, const FusedStep *s, int j) {
+void nc_text_operand(Writer *w, const FusedStep *s, int j) {
   const FusedReg *g = &w->code->reg[s->src[j]];
   if (is_condition(w, s, j)) {
-    add(w->t, "(uint8_t)(");
+    nc_text_add(w->t, "(uint8_t)(");
     add_register(w, s->src[j]);
-    add(w->t, " != 0)");
+    nc_text_add(w->t, " != 0)");
   } else if (g->type == s->common) {
     add_register(w, s->src[j]);
   } else {
-    add(w->t, "to<%s>(", element_type(s->common));
+    nc_text_add(w->t, "to<%s>(", nc_text_element(s->common));
     add_register(w, s->src[j]);
-    add(w->t, ")");
+    nc_text_add(w->t, ")");
   }
 }
 
 static void add_parameters(Writer *w, const FusedStep *s) {
   for (int i = 0; i < 2; i++) {
-    add(w->t, ", ");
-    add_parameter(w, s->par[i], s->common);
+    nc_text_add(w->t, ", ");
+    nc_text_parameter(w, s->par[i], s->common);
   }
 }
 
@@ -191,23 +187,24 @@ static void add_gradient(Writer *w, const FusedStep *s) {
                      : info->kind == TERNARY_OP ? 3
                                                 : 1;
   int j = 1;
-  add(w->t, "%s_d%d_%s(", info->name, s->grad_index - 1, suffix(s->common));
-  add_operand(w, s, 0);
+  nc_text_add(w->t, "%s_d%d_%s(", info->name, s->grad_index - 1,
+              nc_text_suffix(s->common));
+  nc_text_operand(w, s, 0);
   for (int l = 0; l < 4; l++) {
     const int used = j < s->nsrc && names_letter(text, letters[l]);
     const int taken = letters[l] == 'y' ? info->kind != CHOOSE_OP : l < inputs;
-    if (taken) add(w->t, ", ");
-    if (taken && used) add_operand(w, s, j);
-    else if (taken) add(w->t, "0");
+    if (taken) nc_text_add(w->t, ", ");
+    if (taken && used) nc_text_operand(w, s, j);
+    else if (taken) nc_text_add(w->t, "0");
     j += used;
   }
   if (info->kind == REDUCE_OP) {
-    add(w->t, ", ");
-    add_parameter(w, s->par[1], s->common);
-    add(w->t, ", ");
-    add_parameter(w, s->par[0], s->common);
+    nc_text_add(w->t, ", ");
+    nc_text_parameter(w, s->par[1], s->common);
+    nc_text_add(w->t, ", ");
+    nc_text_parameter(w, s->par[0], s->common);
   } else if (info->kind != CHOOSE_OP) add_parameters(w, s);
-  add(w->t, ")");
+  nc_text_add(w->t, ")");
 }
 
 static void add_call(Writer *w, const FusedStep *s) {
@@ -215,36 +212,53 @@ static void add_call(Writer *w, const FusedStep *s) {
     add_gradient(w, s);
     return;
   }
-  add(w->t, "%s_%s(", w->op[s->op].name, suffix(s->common));
+  nc_text_add(w->t, "%s_%s(", w->op[s->op].name, nc_text_suffix(s->common));
   for (int j = 0; j < s->nsrc; j++) {
-    if (j) add(w->t, ", ");
-    add_operand(w, s, j);
+    if (j) nc_text_add(w->t, ", ");
+    nc_text_operand(w, s, j);
   }
   if (w->op[s->op].kind != CHOOSE_OP) add_parameters(w, s);
-  add(w->t, ")");
+  nc_text_add(w->t, ")");
+}
+
+int nc_text_is_draw(const FusedStep *s) {
+  return s->along == FUSED_RAND || s->along == FUSED_RANDN;
+}
+
+/* A random number; by its place, row by row. */
+static void add_draw(Writer *w, const FusedStep *s) {
+  const int bits = s->type == DT_f16 ? 11 : s->type == DT_bf16 ? 8 : 24;
+  nc_text_add(w->t, "%s_%s(a, %d, a.at.first + ",
+              s->along == FUSED_RAND ? "rand" : "randn",
+              nc_text_suffix(s->type), w->code->nnumbers + 2 * (int)s->par[0]);
+  if (w->lines)
+    nc_text_add(w->t, "(uint64_t)line * %du + (t + e / W * T) * W + e %% W",
+                w->code->line);
+  else nc_text_add(w->t, "(uint64_t)i * W + e");
+  nc_text_add(w->t, ", %d)", bits);
 }
 
 /* The value of a step, as an expression. */
-static void add_value(Writer *w, const FusedStep *s) {
+void nc_text_value(Writer *w, const FusedStep *s) {
   const OpKind kind = w->op[s->op].kind;
   const int truth = !s->grad_index && (kind == TEST_OP || kind == COMPARE_OP);
   if (s->spread) {
     add_register(w, s->src[0]);
     return;
   }
+  if (nc_text_is_draw(s)) {
+    add_draw(w, s);
+    return;
+  }
   if (truth) {
     add_call(w, s);
-    add(w->t, " != 0");
+    nc_text_add(w->t, " != 0");
     return;
   }
   if (s->type != s->common || is_narrow(s->type))
-    add(w->t, "to<%s>(", element_type(s->type));
+    nc_text_add(w->t, "to<%s>(", nc_text_element(s->type));
   add_call(w, s);
-  if (s->type != s->common || is_narrow(s->type)) add(w->t, ")");
-}
-
-static int is_fold(const Writer *w, const FusedStep *s) {
-  return w->op[s->op].kind == REDUCE_OP && s->grad_index == 0;
+  if (s->type != s->common || is_narrow(s->type)) nc_text_add(w->t, ")");
 }
 
 /*
@@ -260,34 +274,35 @@ static void add_functions(Writer *w) {
                 { "i64", "int64_t", "int64_t", 0 },
                 { "f32", "float", "float", 1 },
                 { "f64", "double", "double", 1 } };
-  add(w->t, "#include \"core/pointwise/op_classes.h\"\n"
-            "#define NC_PASTE_(a, b) a##_##b\n"
-            "#define NC_PASTE(a, b) NC_PASTE_(a, b)\n"
-            "#define NAME(f) NC_PASTE(f, TYPE)\n");
+  nc_text_add(w->t, "#include \"core/pointwise/op_classes.h\"\n"
+                    "#define NC_PASTE_(a, b) a##_##b\n"
+                    "#define NC_PASTE(a, b) NC_PASTE_(a, b)\n"
+                    "#define NAME(f) NC_PASTE(f, TYPE)\n");
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     int used = 0;
     for (int k = 0; k < w->code->nsteps; k++)
-      used |= strcmp(suffix(w->code->step[k].common), types[i].name) == 0;
+      used |=
+          strcmp(nc_text_suffix(w->code->step[k].common), types[i].name) == 0;
     if (!used) continue;
-    add(w->t,
-        "#define INTS(...)%s\n#define FLTS(...)%s\n"
-        "#define TYPE %s\n#define T %s\n#define S %s\n"
-        "#include \"core/pointwise/op_functions.inc\"\n"
-        "#undef INTS\n#undef FLTS\n#undef TYPE\n#undef T\n#undef S\n",
-        types[i].is_float ? "" : " __VA_ARGS__",
-        types[i].is_float ? " __VA_ARGS__" : "", types[i].name, types[i].number,
-        types[i].element);
+    nc_text_add(w->t,
+                "#define INTS(...)%s\n#define FLTS(...)%s\n"
+                "#define TYPE %s\n#define T %s\n#define S %s\n"
+                "#include \"core/pointwise/op_functions.inc\"\n"
+                "#undef INTS\n#undef FLTS\n#undef TYPE\n#undef T\n#undef S\n",
+                types[i].is_float ? "" : " __VA_ARGS__",
+                types[i].is_float ? " __VA_ARGS__" : "", types[i].name,
+                types[i].number, types[i].element);
   }
 }
 
 /* The register of result k. */
-static int result_register(const FusedCode *code, int k) {
+int nc_text_result(const FusedCode *code, int k) {
   int r = 0;
   while (code->reg[r].result != k) r++;
   return r;
 }
 
-static int operand_register(const FusedCode *code, int i) {
+int nc_text_of_operand(const FusedCode *code, int i) {
   int r = 0;
   while (code->reg[r].kind != FUSED_OPERAND || code->reg[r].index != i) r++;
   return r;
@@ -295,30 +310,32 @@ static int operand_register(const FusedCode *code, int i) {
 
 /* The parameters: pointers to all tensors.  Where results overwrite operands
    none is restricted: an operand may be read after a result was written. */
-static void add_pointers(Writer *w, int kernel) {
+void nc_text_pointers(Writer *w, int kernel) {
   const FusedCode *code = w->code;
   const char *mark = kernel && !code->writes ? "__restrict__ " : "";
   for (int i = 0; i < code->noperands; i++)
-    add(w->t, "const %s *%sx%d, ",
-        element_type(code->reg[operand_register(code, i)].type), mark, i);
+    nc_text_add(w->t, "const %s *%sx%d, ",
+                nc_text_element(code->reg[nc_text_of_operand(code, i)].type),
+                mark, i);
   for (int i = 0; i < code->nresults; i++)
-    add(w->t, "%s *%sy%d, ",
-        element_type(code->reg[result_register(code, i)].type), mark, i);
-  add(w->t, kernel ? "const FusedArgs a" : "const FusedArgs &a");
+    nc_text_add(w->t, "%s *%sy%d, ",
+                nc_text_element(code->reg[nc_text_result(code, i)].type), mark,
+                i);
+  nc_text_add(w->t, kernel ? "const FusedArgs a" : "const FusedArgs &a");
 }
 
-static void add_arguments(Writer *w) {
-  for (int i = 0; i < w->code->noperands; i++) add(w->t, "x%d, ", i);
-  for (int i = 0; i < w->code->nresults; i++) add(w->t, "y%d, ", i);
-  add(w->t, "a");
+void nc_text_arguments(Writer *w) {
+  for (int i = 0; i < w->code->noperands; i++) nc_text_add(w->t, "x%d, ", i);
+  for (int i = 0; i < w->code->nresults; i++) nc_text_add(w->t, "y%d, ", i);
+  nc_text_add(w->t, "a");
 }
 
-static void add_numbers(Writer *w) {
+void nc_text_numbers(Writer *w) {
   for (int r = 0; r < w->code->nregs; r++) {
     const FusedReg *g = &w->code->reg[r];
     if (g->kind == FUSED_NUMBER)
-      add(w->t, "  const %s r%d = number<%s>(a, %d);\n", number_type(g->type),
-          r, number_type(g->type), g->index);
+      nc_text_add(w->t, "  const %s r%d = number<%s>(a, %d);\n",
+                  nc_text_type(g->type), r, nc_text_type(g->type), g->index);
   }
 }
 
@@ -327,185 +344,60 @@ static void add_numbers(Writer *w) {
 */
 static void add_elements(Writer *w) {
   const FusedCode *code = w->code;
-  add(w->t, "template <int W> NC_DEVICE void fused(");
-  add_pointers(w, 0);
-  add(w->t, ", uint32_t i) {\n  const Place at(a, i);\n");
-  add_numbers(w);
+  nc_text_add(w->t, "template <int W> NC_DEVICE void fused(");
+  nc_text_pointers(w, 0);
+  nc_text_add(w->t, ", uint32_t i) {\n  const Place at(a, i);\n");
+  nc_text_numbers(w);
   for (int i = 0; i < code->noperands; i++)
-    add(w->t, "  %s v%d[W];\n  load_tensor<W>(v%d, x%d, a, %d, at);\n",
-        number_type(code->reg[operand_register(code, i)].type), i, i, i, i);
+    nc_text_add(w->t, "  %s v%d[W];\n  load_tensor<W>(v%d, x%d, a, %d, at);\n",
+                nc_text_type(code->reg[nc_text_of_operand(code, i)].type), i, i,
+                i, i);
   for (int i = 0; i < code->nresults; i++)
-    add(w->t, "  %s z%d[W];\n",
-        number_type(code->reg[result_register(code, i)].type), i);
-  add(w->t, "  NC_UNROLL for (int e = 0; e < W; e++) {\n");
+    nc_text_add(w->t, "  %s z%d[W];\n",
+                nc_text_type(code->reg[nc_text_result(code, i)].type), i);
+  nc_text_add(w->t, "  NC_UNROLL for (int e = 0; e < W; e++) {\n");
   for (int i = 0; i < code->noperands; i++) {
-    const int r = operand_register(code, i);
-    add(w->t, "    const %s r%d = v%d[e];\n", number_type(code->reg[r].type), r,
-        i);
+    const int r = nc_text_of_operand(code, i);
+    nc_text_add(w->t, "    const %s r%d = v%d[e];\n",
+                nc_text_type(code->reg[r].type), r, i);
   }
   for (int i = 0; i < code->nsteps; i++) {
     const FusedStep *s = &code->step[i];
-    add(w->t, "    const %s r%d = ", number_type(s->type), s->dst);
-    add_value(w, s);
-    add(w->t, ";\n");
+    nc_text_add(w->t, "    const %s r%d = ", nc_text_type(s->type), s->dst);
+    nc_text_value(w, s);
+    nc_text_add(w->t, ";\n");
   }
   for (int i = 0; i < code->nresults; i++)
-    add(w->t, "    z%d[e] = r%d;\n", i, result_register(code, i));
-  add(w->t, "  }\n");
+    nc_text_add(w->t, "    z%d[e] = r%d;\n", i, nc_text_result(code, i));
+  nc_text_add(w->t, "  }\n");
   for (int i = 0; i < code->nresults; i++)
-    add(w->t, "  store_tensor<W>(y%d, a, %d, at, z%d);\n", i,
-        code->noperands + i, i);
-  add(w->t, "}\n");
+    nc_text_add(w->t, "  store_tensor<W>(y%d, a, %d, at, z%d);\n", i,
+                code->noperands + i, i);
+  nc_text_add(w->t, "}\n");
 }
 
-static void begin_kernel(Writer *w, const char *name) {
-  add(w->t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(",
-      NC_FUSED_BLOCK, name);
-  add_pointers(w, 1);
-  add(w->t, ") {\n");
+void nc_text_begin(Writer *w, const char *name) {
+  nc_text_add(w->t, "extern \"C\" __global__ void __launch_bounds__(%d) %s(",
+              NC_FUSED_BLOCK, name);
+  nc_text_pointers(w, 1);
+  nc_text_add(w->t, ") {\n");
 }
 
 static void add_element_kernel(Writer *w, const char *name, int width) {
-  begin_kernel(w, name);
-  add(w->t,
-      "  const uint32_t all = gridDim.x * %du;\n"
-      "  const uint32_t start = blockIdx.x * %du + threadIdx.x;\n"
-      "  for (uint32_t i = start; i < a.at.n; i += all) fused<%d>(",
-      NC_FUSED_BLOCK, NC_FUSED_BLOCK, width);
-  add_arguments(w);
-  add(w->t, ", i);\n");
+  nc_text_begin(w, name);
+  nc_text_add(w->t,
+              "  const uint32_t all = gridDim.x * %du;\n"
+              "  const uint32_t start = blockIdx.x * %du + threadIdx.x;\n"
+              "  for (uint32_t i = start; i < a.at.n; i += all) fused<%d>(",
+              NC_FUSED_BLOCK, NC_FUSED_BLOCK, width);
+  nc_text_arguments(w);
+  nc_text_add(w->t, ", i);\n");
   if (width > 1) {
-    add(w->t, "  if (start < a.at.tail) fused<1>(");
-    add_arguments(w);
-    add(w->t, ", a.at.n * %du + start);\n", width);
+    nc_text_add(w->t, "  if (start < a.at.tail) fused<1>(");
+    nc_text_arguments(w);
+    nc_text_add(w->t, ", a.at.n * %du + start);\n", width);
   }
-  add(w->t, "}\n");
-}
-
-/*
-** Kernels of lines
-*/
-/* A reduction of the elements of a line. */
-static void add_fold(Writer *w, const FusedStep *s) {
-  const char *name = w->op[s->op].name, *c = suffix(s->common);
-  add(w->t, "  %s r%d;\n  {\n    %s s = %s_init_%s(", number_type(s->type),
-      s->dst, number_type(s->common), name, c);
-  add_parameter(w, s->par[0], s->common);
-  add(w->t,
-      ");\n    NC_UNROLL for (int e = 0; e < W * K; e++)\n"
-      "      if (in[e / W]) s = %s_fold_%s(s, %s_map_%s(",
-      name, c, name, c);
-  add_operand(w, s, 0);
-  add(w->t, ", ");
-  add_parameter(w, s->par[0], s->common);
-  add(w->t,
-      "));\n    s = fold_line<T, L, %s, %s_fold_%s>(s);\n"
-      "    r%d = to<%s>(%s_%s(s, (%s)%d, ",
-      number_type(s->common), name, c, s->dst, element_type(s->type), name, c,
-      number_type(s->common), w->code->line);
-  add_parameter(w, s->par[0], s->common);
-  add(w->t, "));\n  }\n");
-}
-
-static void add_line_step(Writer *w, const FusedStep *s) {
-  if (is_fold(w, s)) {
-    add_fold(w, s);
-    return;
-  }
-  if (w->code->reg[s->dst].of_lines)
-    add(w->t, "  const %s r%d = ", number_type(s->type), s->dst);
-  else
-    add(w->t,
-        "  %s r%d[W * K];\n  NC_UNROLL for (int e = 0; e < W * K; e++) r%d[e] "
-        "= ",
-        number_type(s->type), s->dst, s->dst);
-  add_value(w, s);
-  add(w->t, ";\n");
-}
-
-static void add_line_loads(Writer *w) {
-  const FusedCode *code = w->code;
-  add(w->t, "  bool in[K];\n");
-  for (int i = 0; i < code->noperands; i++) {
-    const int r = operand_register(code, i);
-    if (code->reg[r].of_lines)
-      add(w->t,
-          "  const %s r%d = on ? load_element(x%d[a.at.still >> %d & 1 ? 0 : "
-          "line]) : 0;\n",
-          number_type(code->reg[r].type), r, i, i);
-    else add(w->t, "  %s r%d[W * K];\n", number_type(code->reg[r].type), r);
-  }
-  add(w->t,
-      "  NC_UNROLL for (int k = 0; k < K; k++) {\n"
-      "    in[k] = (t + k * T) * W < %du;\n"
-      "    if (on && in[k]) {\n"
-      "      const Place at(a, line * (%du / W) + t + k * T);\n",
-      code->line, code->line);
-  for (int i = 0; i < code->noperands; i++)
-    if (!code->reg[operand_register(code, i)].of_lines)
-      add(w->t, "      load_tensor<W>(r%d + k * W, x%d, a, %d, at);\n",
-          operand_register(code, i), i, i);
-  add(w->t, "    } else {\n"
-            "      NC_UNROLL for (int e = k * W; e < (k + 1) * W; e++) {\n");
-  for (int i = 0; i < code->noperands; i++)
-    if (!code->reg[operand_register(code, i)].of_lines)
-      add(w->t, "        r%d[e] = 0;\n", operand_register(code, i));
-  add(w->t, "      }\n    }\n    (void)in;\n  }\n");
-}
-
-static void add_line_stores(Writer *w) {
-  const FusedCode *code = w->code;
-  add(w->t, "  if (!on) return;\n");
-  for (int i = 0; i < code->nresults; i++) {
-    const int r = result_register(code, i);
-    if (code->reg[r].of_lines)
-      add(w->t, "  if (t == 0) y%d[line] = store_element<%s>(r%d);\n", i,
-          element_type(code->reg[r].type), r);
-  }
-  add(w->t, "  NC_UNROLL for (int k = 0; k < K; k++) {\n"
-            "    if (!in[k]) break;\n");
-  add(w->t, "    const Place at(a, line * (%du / W) + t + k * T);\n",
-      code->line);
-  for (int i = 0; i < code->nresults; i++) {
-    const int r = result_register(code, i);
-    if (!code->reg[r].of_lines)
-      add(w->t, "    store_tensor<W>(y%d, a, %d, at, r%d + k * W);\n", i,
-          code->noperands + i, r);
-  }
-  add(w->t, "    (void)at;\n  }\n");
-}
-
-/* T threads compute a line, each of them K vectors; L lines are in a block. */
-static void add_line(Writer *w) {
-  add(w->t, "template <int W, int T, int K, int L> NC_DEVICE void fused_line(");
-  add_pointers(w, 0);
-  add(w->t, ", uint32_t first) {\n"
-            "  const uint32_t t = threadIdx.x % T, line = first + threadIdx.x "
-            "/ T;\n  const bool on = line < a.at.n;\n");
-  add_numbers(w);
-  add_line_loads(w);
-  for (int i = 0; i < w->code->nsteps; i++) add_line_step(w, &w->code->step[i]);
-  add_line_stores(w);
-  add(w->t, "}\n");
-}
-
-static void add_line_kernel(Writer *w, const char *name, const FusedLine *l) {
-  begin_kernel(w, name);
-  add(w->t,
-      "  for (uint32_t i = blockIdx.x * %du; i < a.at.n; i += gridDim.x * %du)"
-      "\n    fused_line<%d, %d, %d, %d>(",
-      l->lines, l->lines, l->width, l->threads, l->each, l->lines);
-  add_arguments(w);
-  add(w->t, ", i);\n}\n");
-}
-
-/* At most 8 elements of a thread, or as few as a block allows. */
-static FusedLine share_out(int line, int width) {
-  FusedLine l = { width, 32, 1, 1 };
-  while (l.threads < NC_FUSED_BLOCK && line > 8 * l.threads) l.threads *= 2;
-  l.each = (line + l.threads * width - 1) / (l.threads * width);
-  l.lines = NC_FUSED_BLOCK / l.threads;
-  return l;
+  nc_text_add(w->t, "}\n");
 }
 
 /*
@@ -525,32 +417,53 @@ static int vector_width(const FusedCode *code) {
 static void write_text(Writer *w) {
   FusedText *t = w->t;
   add_functions(w);
-  if (w->code->line == 0) {
-    t->width = vector_width(w->code);
-    add_elements(w);
-    add_element_kernel(w, NC_FUSED_VECTORS, t->width);
-    add_element_kernel(w, NC_FUSED_ELEMENTS, 1);
+  if (w->code->line) {
+    w->lines = 1;
+    nc_text_lines(w);
     return;
   }
-  w->lines = 1;
-  t->width = w->code->line % 4 == 0 && w->code->line >= 128 ? 4 : 0;
-  add_line(w);
-  t->line[1] = share_out(w->code->line, 1);
-  add_line_kernel(w, NC_FUSED_ELEMENTS, &t->line[1]);
-  if (t->width == 0) return;
-  t->line[0] = share_out(w->code->line, 4);
-  add_line_kernel(w, NC_FUSED_VECTORS, &t->line[0]);
+  t->width = vector_width(w->code);
+  add_elements(w);
+  add_element_kernel(w, NC_FUSED_VECTORS, t->width);
+  add_element_kernel(w, NC_FUSED_ELEMENTS, 1);
+}
+
+static int draws_doubles(const FusedCode *code) {
+  int yes = 0;
+  for (int i = 0; i < code->nsteps; i++)
+    yes |= nc_text_is_draw(&code->step[i]) && code->step[i].type == DT_f64;
+  return yes;
+}
+
+static int has_along(const FusedCode *code) {
+  int yes = 0;
+  for (int i = 0; i < code->nsteps; i++)
+    yes |= code->step[i].along && !nc_text_is_draw(&code->step[i]);
+  return yes;
+}
+
+/* How many draws a code may have: one more than the last that is left. */
+static int count_draws(const FusedCode *code) {
+  int n = 0;
+  for (int i = 0; i < code->nsteps; i++)
+    if (nc_text_is_draw(&code->step[i]) && code->step[i].par[0] >= n)
+      n = (int)code->step[i].par[0] + 1;
+  return n;
 }
 
 /* The definitions before the rest depend on it, so they are written last. */
 static void put_head(FusedText *t, const FusedCode *code) {
   char head[256];
   const int n = snprintf(head, sizeof head,
-                         "#define TENSORS %d\n#define NUMBERS %d\n"
-                         "#include \"cuda/fusion/fused_kernel.h\"\n",
+                         "#define TENSORS %d\n#define NUMBERS %d\n%s"
+                         "#include \"cuda/fusion/fused_%s.h\"\n",
                          code->noperands + code->nresults,
-                         t->numbers > 0 ? t->numbers : 1);
-  add(t, "%s", head); /* makes room */
+                         t->numbers > 0 ? t->numbers : 1,
+                         t->draws == 0         ? ""
+                         : draws_doubles(code) ? "#define DRAWS 2\n"
+                                               : "#define DRAWS 1\n",
+                         has_along(code) ? "lines" : "kernel");
+  nc_text_add(t, "%s", head); /* makes room */
   if (t->failed) return;
   memmove(t->text + n, t->text, (size_t)(t->size - n));
   memcpy(t->text, head, (size_t)n);
@@ -559,8 +472,9 @@ static void put_head(FusedText *t, const FusedCode *code) {
 int nc_fused_text(FusedText *t, const FusedCode *code, const OpInfo *op) {
   Writer w = { .t = t, .code = code, .op = op };
   memset(t, 0, sizeof *t);
+  t->draws = count_draws(code);
   write_text(&w);
-  t->numbers = code->nnumbers + t->nmore;
+  t->numbers = code->nnumbers + 2 * t->draws + t->nmore;
   put_head(t, code);
   return t->failed ? NC_ENOMEM : NC_OK;
 }

@@ -31,7 +31,8 @@ typedef struct FusedText {
   int64_t size, room;         /* size: without the 0 at its end */
   int width;                  /* elements in a vector of fused_vectors */
   FusedLine line[2];          /* of fused_vectors, of fused_elements */
-  int numbers;                /* of the call, and more: */
+  int draws;                  /* each has two of the numbers */
+  int numbers;                /* of the call, of the draws, and more: */
   FusedNumber *more;          /* parameters of operations */
   int nmore;
   int failed;

@@ -186,6 +186,19 @@ local function calls()
   end
   f = function(a, b) return (a * b + b) * b end
   check(row(f) == row(nacre.fuse(f)), "a row that is used three times")
+  -- a view of one element with more dimensions than the part
+  local function one_element(h)
+    local c, d = table.unpack(operands({{1}, {300}}, "float32", as_is))
+    local p, q = h(c, d)
+    local total = p * p + q
+    total:sum():backward()
+    return bits(c.grad) .. bits(d.grad)
+  end
+  f = function(c, d)
+    local w = c:unsqueeze(-1) * (d * 2)
+    return w + 1, w * 3
+  end
+  check(one_element(f) == one_element(nacre.fuse(f)), "a view of one element")
   -- in place on what wants a gradient
   local g = function(a) local t = a * 2 t:mul_(a) return t:exp() end
   local a = operands({{64}}, "float32", as_is)

@@ -7,61 +7,14 @@
 -- Run by: nacre tests/cuda/cuda_fused.lua [dtype ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local O = dofile(here .. "../lib/oracle.lua")
-local check = O.check
 if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
-local machine = require "nacre.machine"
-if machine.figure "nvrtc" == 0 then skip "there is no NVRTC" end
-local emulated = machine.emulated()
--- Code of a real NVRTC cannot run on an emulated device: see nvrtc_texts.py.
-local runs = not (os.getenv "NACRE_NVRTC" or ""):find "%.so"
+if require "nacre.machine".figure "nvrtc" == 0 then skip "there is no NVRTC" end
+local common = dofile(here .. "fused_common.lua")
+local O, check, machine, runs = common.O, common.check, common.machine,
+                                common.runs
+local same, settle, compare = common.same, common.settle, common.compare
+local function finish() common.finish "cuda_fused" end
 nacre.manual_seed(3)
-
-local tolerance = {float64 = 1e-11, float32 = 1e-5, float16 = 1e-2,
-                   bfloat16 = 5e-2}
-
-local function same(a, b, loose)
-  if a.dtype ~= b.dtype or a.ndim ~= b.ndim then return false end
-  for d = 1, a.ndim do
-    if a.shape[d] ~= b.shape[d] or a:stride(d) ~= b:stride(d) then
-      return false
-    end
-  end
-  a, b = a:cpu():contiguous(), b:cpu():contiguous()
-  if a:tobytes() == b:tobytes() then return true end
-  if not O.isfloat(a.dtype) then return false end
-  if not nacre.equal(a:isnan(), b:isnan()) then return false end
-  a, b = a:nan_to_num(), b:nan_to_num()
-  if a:tobytes() == b:tobytes() then return true end
-  local near = tolerance[a.dtype]
-  return (loose or not emulated) and
-         a:double():allclose(b:double(), {rtol = near, atol = near})
-end
-
--- Waits for the compiler, which works while the program goes on.
-local function settle()
-  while machine.figure "fused_waiting" > 0 do nacre.cuda.synchronize() end
-end
-
--- Does the fused function give what f gives, by so many launches (nil: some)?
--- Operands that it overwrites are made anew.
-local function compare(what, parts, f, make, loose)
-  local fused = nacre.fuse(f)
-  local want = table.pack(f(make()))
-  fused(make())
-  settle()
-  for try = 1, 2 do
-    local before = machine.figure "fused"
-    local got = table.pack(fused(make()))
-    local launches = machine.figure "fused" - before
-    check(not runs or launches == (parts or math.max(launches, 1)),
-          "%s: %d fused launches", what, launches)
-    check(got.n == want.n, "%s: %d results", what, got.n)
-    for i = 1, want.n do
-      check(same(got[i], want[i], loose), "%s: result %d differs", what, i)
-    end
-  end
-end
 
 -- ---- every operation
 
@@ -173,13 +126,6 @@ end
 if not arg[1] then gradients "float32" end
 for _, t in ipairs(arg) do
   if O.isfloat(t) then gradients(t) end
-end
--- Nothing has failed but, where code cannot run, to load each.
-local function finish()
-  local refused = runs and 0 or machine.figure "fused_compiled"
-  check(machine.figure "fused_failed" == refused, "%d programs failed",
-        machine.figure "fused_failed" - refused)
-  O.done "cuda_fused"
 end
 if arg[1] then finish() return end
 

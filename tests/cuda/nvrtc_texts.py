@@ -34,7 +34,8 @@ def headers():
     for name in os.listdir(OWN):
         with open(os.path.join(OWN, name), encoding="ascii") as f:
             found[STANDS_FOR.get(name, name)] = f.read()
-    for name in ("cuda/fusion/fused_kernel.h", "cuda/fusion/fused_args.h",
+    for name in ("cuda/fusion/fused_kernel.h", "cuda/fusion/fused_lines.h",
+                 "cuda/fusion/fused_args.h", "core/base/philox.h",
                  "cuda/element.h", "cuda/offsets.h", "core/dtype.h",
                  "core/ops.def", "core/pointwise/scalar.h",
                  "core/pointwise/special.inc",

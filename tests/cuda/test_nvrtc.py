@@ -121,11 +121,36 @@ class Check:
         with open(path, "rb") as f:
             assert len(f.read()) == len(whole), "it is whole again"
 
+    def limited(self, cache):
+        """What was not used for the longest time is removed."""
+        folder = cache + "/nacre/kernels"
+        os.makedirs(folder)
+        for i in range(4):
+            path = f"{folder}/{i:032x}"
+            with open(path, "wb") as f:
+                f.write(bytes(300 << 10))
+            os.utime(path, (1e9 + i, 1e9 + i))
+        with open(folder + "/notes", "wb") as f:
+            f.write(bytes(5 << 20))     # of somebody else
+        for cached in (0, 1):
+            said = self.run(cache, self.sources, NACRE_KERNEL_CACHE="1")
+            self.counts(said, 1 - cached, cached, 0, 3)
+        left = {os.path.basename(p) for p in glob.glob(folder + "/*")}
+        old = {name for name in left if name.startswith("0" * 16)}
+        assert len(left) == len(old) + 2, "the new one, and notes, are there"
+        assert old and max(old) == f"{3:032x}" and len(old) < 3, left
+        for path in glob.glob(folder + "/*"):
+            os.remove(path)
+        said = self.run(cache, self.sources, NACRE_KERNEL_CACHE="0")
+        self.counts(said, 1, 0, 0, 3)
+        assert not os.listdir(folder), "nothing is kept"
+
 
 def main(*words):
     check = Check(*words)
     for f in (check.no_compiler, check.bad_compiler,
-              check.code_that_does_not_load, check.no_room, check.damaged):
+              check.code_that_does_not_load, check.no_room, check.damaged,
+              check.limited):
         with tempfile.TemporaryDirectory() as cache:
             f(cache)
     print("nvrtc: passed")

@@ -90,6 +90,30 @@ local statements = {
     else m:add("%s:clone():%s(%s)", m:any(), pick {"add_", "mul_"}, m:any())
     end
   end,
+  function(m) m:add("F.dropout(%s, 0.3)", m:any()) end,
+  function(m)
+    m:add("%s:%s(-1, true)", m:any(), pick {"max", "min"})
+    m:add("%s %s v%d", m:any(), pick {"-", "*", "/"}, #m.v)
+  end,
+  function(m)
+    local x = m:any()
+    m:add("%s(%s:size())", pick {"nacre.rand", "nacre.randn"}, x)
+    m:add("%s %s v%d", x, pick {"-", "*", "+"}, #m.v)
+  end,
+  function(m)                                  -- once more, maybe in place
+    for i = #m.lines, 1, -1 do
+      local text = m.lines[i]:match "^  local v%d+ = (.*)$"
+      if text then
+        m:add("%s", text)
+        return
+      end
+    end
+  end,
+  function(m)
+    local x, k = m:any(), number()
+    m:add("%s * %s", x, k)
+    if not m.grad then m:say("%s:mul_(%s)", x, k) end
+  end,
   function(m) m:add("%s:detach()", m:any()) end,
   function(m)
     if m.grad then return end
@@ -176,6 +200,7 @@ local function operands(t)
 end
 
 local function call(f, x)
+  nacre.manual_seed(x.seed or 1)
   local r = table.pack(pcall(f, x[1], x[2], x[3], x[4]))
   r.exact = r.n - 1                            -- results of these bits
   return r
@@ -315,7 +340,8 @@ local function differentiable(seed, t)
   local text = make(true, x)
   local shares = text:find "view" or text:find "squeeze" or
                  text:find "reshape" or text:find "flatten" or
-                 text:find "float%(%)" or text:find "contiguous"
+                 text:find "float%(%)" or text:find "contiguous" or
+                 text:find(t .. "\"", 1, true)
   -- second derivatives of differences of nearly equal values are noise
   local exact = t == "float64" and not text:find "float"
   text = text .. " -- of " .. t

@@ -315,6 +315,22 @@ local function check_pair(op, o, key)
   end
 end
 
+-- One step of Rprop, in one pass over memory. The gradient of an element whose
+-- sign has turned counts as 0, now and in the next step.
+local rprop
+
+local function rprop_step(p, g, previous, size, down, up, least, most)
+  local sign = (g * previous):sign()
+  local turns = sign:lt(0)
+  local factor = nacre.where(turns, down, nacre.where(sign:eq(0), 1, sign))
+  local grows = factor:gt(0) & turns:logical_not() & g:ne(0) & previous:ne(0)
+  size:mul_(nacre.where(grows, up, factor))
+  nacre.minimum(nacre.maximum(size, least), most, {out = size})
+  local kept = nacre.where(turns, 0, g)
+  p:addcmul_(kept:sign(), size, {value = -1})
+  nacre.positive(kept, {out = previous})
+end
+
 -- Riedmiller and Braun 1993.
 optimizer("Rprop",
   "lr:num=1e-2, etas:any=nil, step_sizes:any=nil, maximize:bool=false",
@@ -334,15 +350,9 @@ optimizer("Rprop",
   update = function(_, p, g, s, o)
     local previous = zeros(s, "prev", p)
     s.step_size = s.step_size or nacre.full_like(g, o.lr)
-    local factor = g:mul(previous):sign_()
-    local turns = factor:lt(0)
-    factor:masked_fill_(factor:eq(0), 1):masked_fill_(turns, o.etas[1])
-          :masked_fill_(factor:gt(0) & turns:logical_not() & g:ne(0)
-                        & previous:ne(0), o.etas[2])
-    s.step_size:mul_(factor):clamp_(o.step_sizes[1], o.step_sizes[2])
-    g = g:masked_fill(turns, 0)
-    p:addcmul_(g:sign(), s.step_size, {value = -1})
-    previous:copy_(g)
+    rprop = rprop or nacre._fuse(rprop_step)
+    rprop(p, g, previous, s.step_size, o.etas[1], o.etas[2], o.step_sizes[1],
+          o.step_sizes[2])
   end})
 
 -- Polyak and Juditsky 1992.
