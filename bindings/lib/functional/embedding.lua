@@ -208,8 +208,11 @@ function(t, n)
   if t:numel() == 0 and n < 1 then
     fail(op, "num_classes is needed if there are no classes", nil, "tensor", t)
   end
-  local low = t:numel() > 0 and t:min():item() or 1
-  local high = t:numel() > 0 and t:max():item() or 1
+  local low, high = 1, 1
+  if t:numel() > 0 then
+    low, high = t:aminmax()
+    low, high = low:item(), high:item()
+  end
   if low < 1 then
     fail(op, ("class %d: they count from 1"):format(low), nil, "tensor", t)
   end
