@@ -75,6 +75,8 @@ typedef struct TransportSettings {
   double warn;                /* s after which a wait says for whom; 0: never */
   int check;                  /* compare what the ranks ask for */
   int background;             /* a thread moves what is under way */
+  double spin;                /* s that a wait polls before it sleeps between
+                                 polls */
   int64_t chunk;              /* elements of one message, at most */
 } TransportSettings;
 
@@ -146,7 +148,7 @@ typedef struct TransportCore {
   void (*idle)(void);         /* to be called again and again in a wait */
 } TransportCore;
 
-#define NC_TRANSPORT_ABI 3
+#define NC_TRANSPORT_ABI 4
 #define NC_TRANSPORT "nacre_transport"
 typedef int TransportEntry(const TransportCore *core, const Transport **t);
 

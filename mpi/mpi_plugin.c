@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mpi/mpi_transport.h"
@@ -166,13 +169,33 @@ static int renew(Team **out) {
 /*
 ** The end
 */
+/* What a pipe holds that nobody has read yet. */
+static int unread(int fd) {
+  struct stat s;
+  int n = 0;
+  if (fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode)) return 0;
+  return ioctl(fd, FIONREAD, &n) == 0 ? n : 0;
+}
+
+/* Ends the job. mpirun may drop what it has not read by then: it gets a fifth
+   of a second to read what was printed. */
+static void abort_job(int status) {
+  const struct timespec moment = { .tv_nsec = 1000000 };
+  fflush(NULL);
+  for (int i = 0; i < 200; i++) {
+    if (unread(STDOUT_FILENO) + unread(STDERR_FILENO) == 0) break;
+    nanosleep(&moment, NULL);
+  }
+  MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 static void leave(int status) {
   left = 1;
   tp_background(0);
   fflush(NULL);
-  if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  if (status != 0) abort_job(status);
   tp_tell_end();
-  if (meet(1) != NC_OK) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (meet(1) != NC_OK) abort_job(1);
   if (tp_transport.world->broken)
     _exit(0); /* MPI may still write to what it was given */
   tp_close_types();
@@ -181,9 +204,7 @@ static void leave(int status) {
 
 /* For a program that ends by exit() without leave(). */
 static void abort_unless_left(void) {
-  if (left) return;
-  fflush(NULL);
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  if (!left) abort_job(1);
 }
 
 /*

@@ -24,11 +24,10 @@ enum {
   SPINS = 16,        /* polls between two looks at the clock */
   TEAM_OF_NOTES = 64 /* larger teams send late notes to ranks 0, 1 */
 };
-#define LOOK 2e-3        /* s between two looks at the notes */
-#define NAP_AFTER 0.3e-3 /* s of a wait after which it sleeps in between */
-#define LONG 0.5         /* s after which it sleeps longer */
-#define GRACE 1.0        /* s that late notes of others may take */
-#define LEFT_GRACE 1.0   /* s that what an ended rank has begun may take */
+#define LOOK 2e-3      /* s between two looks at the notes */
+#define LONG 0.5       /* s after which it sleeps longer */
+#define GRACE 1.0      /* s that late notes of others may take */
+#define LEFT_GRACE 1.0 /* s that what an ended rank has begun may take */
 
 static MPI_Comm faults;
 static char *ended; /* by rank of the world: did its program end? */
@@ -291,7 +290,7 @@ static int transfer_failed(const Wait *w, int code) {
 
 /* What has taken long already may take a little longer. */
 static void pause_after(double waited) {
-  if (waited < NAP_AFTER) sched_yield();
+  if (waited < tp_settings.spin) sched_yield();
   else usleep(waited < LONG ? 50 : 1000);
 }
 
@@ -306,7 +305,8 @@ static int wait_long(MPI_Request *req, int n, MPI_Status *status,
     if (m != MPI_SUCCESS) r = transfer_failed(w, failure_code(m, n, status));
     else if (done) break;
     else if (*tp_core->interrupted && !w->team->deaf) r = interrupted(w);
-    if (spin % SPINS == 0 || waited > NAP_AFTER) waited = tp_now() - begin;
+    if (spin % SPINS == 0 || waited > tp_settings.spin)
+      waited = tp_now() - begin;
     if (r == NC_OK && waited > look) {
       look = waited + LOOK;
       r = trouble(w, &late, begin);

@@ -3,6 +3,7 @@
 #
 #   cmake --install BUILD --prefix DIR --component bundle
 #     DIR/lib      the shared libraries they need that a machine may lack
+#     DIR/lib/nacre  the plug-in of nacre.distributed for each MPI that is here
 #     DIR/scripts  DIR/tests
 
 # The C library and the compiler's are everywhere, and so is libcrypto, which is
@@ -17,7 +18,22 @@ foreach(library ${NACRE_BUNDLE_BLAS} ${NACRE_BUNDLE_PNG} ${NACRE_BUNDLE_ZIP})
     list(APPEND BUNDLE_OPENED ${library})
   endif()
 endforeach()
+# A plug-in needs the MPI of the other machine, with the binary interface of the
+# one here: those of Open MPI 4 and 5, and of MPICH.
+find_program(NACRE_MPICC_OPENMPI mpicc.openmpi)
+find_program(NACRE_MPICC_MPICH mpicc.mpich)
+find_program(NACRE_MPICC mpicc)
+set(BUNDLE_MPICC "")
+foreach(compiler ${NACRE_MPICC_OPENMPI} ${NACRE_MPICC_MPICH})
+  if(compiler)
+    list(APPEND BUNDLE_MPICC ${compiler})
+  endif()
+endforeach()
+if(NACRE_MPICC AND NOT BUNDLE_MPICC)
+  set(BUNDLE_MPICC ${NACRE_MPICC})
+endif()
 install(CODE "
+  set(BUNDLE_MPICC \"${BUNDLE_MPICC}\")
   set(BUNDLE_PROGRAM \"$<TARGET_FILE:nacre>\")
   set(BUNDLE_OPENED \"${BUNDLE_OPENED}\")" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(CODE [[
@@ -38,6 +54,16 @@ install(CODE [[
     file(INSTALL DESTINATION ${to} TYPE SHARED_LIBRARY FILES ${real})
     if(NOT realname STREQUAL name)
       file(RENAME ${to}/${realname} ${to}/${name})
+    endif()
+  endforeach()
+]] COMPONENT bundle EXCLUDE_FROM_ALL)
+install(CODE [[
+  foreach(compiler ${BUNDLE_MPICC})
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env MPICC=${compiler}
+      ${BUNDLE_PROGRAM} --build-mpi=$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/nacre
+      OUTPUT_QUIET RESULT_VARIABLE failed)
+    if(failed)
+      message(WARNING "the bundle has no plug-in for the MPI of ${compiler}")
     endif()
   endforeach()
 ]] COMPONENT bundle EXCLUDE_FROM_ALL)

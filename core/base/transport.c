@@ -284,6 +284,7 @@ TransportSettings nc_transport_settings(void) {
     .warn = number("NACRE_DISTRIBUTED_WARN", 10),
     .check = number("NACRE_DISTRIBUTED_CHECK", 1) != 0,
     .background = number("NACRE_DISTRIBUTED_THREAD", 1) != 0,
+    .spin = 1e-6 * number("NACRE_DISTRIBUTED_SPIN", 300),
     .chunk = (int64_t)number("NACRE_MPI_CHUNK", 1 << 28)
   };
   return s;

@@ -19,12 +19,20 @@ local function quoted(word)
   return "'" .. word:gsub("'", "'\\''") .. "'"
 end
 
+local exit_status               -- of the job, after its end
+
+-- Waits for the end of the job; says so if it failed.
+local function finish()
+  if exit_status then return end
+  exit_status = job.finish()
+  if exit_status ~= 0 then
+    shell.fail(("the job has ended with status %d"):format(exit_status))
+  end
+end
+
 local function ended()
   shell.reader, shell.leaving = nil, true
-  local status = job.finish()
-  if status ~= 0 then
-    shell.fail(("the job has ended with status %d"):format(status))
-  end
+  finish()
 end
 
 -- The answer to a line. What rank 0 prints before that is shown meanwhile.
@@ -91,12 +99,12 @@ function rank_prompt.start(launch, words)
                                                 QUIET, command(launch, words)))
   local size = job.receive()
   if not size then
-    local status = job.finish()
+    exit_status = job.finish()
     io.stderr:write(("the job did not start: %s (status %d)\n")
-                    :format(launch, status))
+                    :format(launch, exit_status))
     return false
   end
-  rawset(_G, "dist", nacre.distributed) -- for Tab and signatures
+  shell.provide("dist", nacre.distributed) -- for Tab and signatures
   shell.reader = {
     prompt = size .. "> ",
     leave = ":quit",
@@ -138,7 +146,7 @@ function rank_prompt.run(options, script)
   for _, line in ipairs(lines) do
     shell.failed = false
     shell.protected(submit, line)
-    if shell.failed or not shell.reader then return false end
+    if shell.failed or not shell.reader then return not shell.failed end
   end
   return true
 end
@@ -148,9 +156,10 @@ function rank_prompt.become(launch, words)
   job.become(OVERSUBSCRIBE .. " exec " .. command(launch, words))
 end
 
--- The end of the input: the job ends, too.
+-- The end of the input: the job ends, too. Gives its status.
 function rank_prompt.finish()
-  job.finish()
+  finish()
+  return exit_status
 end
 
 return rank_prompt

@@ -166,9 +166,9 @@ function worker.run()
   job.serve()
   control = dist.split(0, rank)
   dist._deafen(control)
-  rawset(_G, "dist", dist)
-  rawset(_G, "rank", rank)
-  rawset(_G, "size", size)
+  shell.provide("dist", dist)
+  shell.provide("rank", rank)
+  shell.provide("size", size)
   if rank == 0 then job.send(("%d"):format(size)) end
   while step() do end
 end

@@ -107,10 +107,15 @@ int sh_takelines(lua_State *L) {
   return 0;
 }
 
-/* The job of --ranks ends. */
+/* The job of --ranks ends; returns its status. */
 static int end_ranks(lua_State *L) {
+  int status;
   sh_pushmember(L, "nacre.rank_prompt", "finish");
-  return sh_call(L, 0, 0);
+  status = sh_call(L, 0, 1);
+  if (status != 0) return status;
+  status = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return status;
 }
 
 int sh_loop(lua_State *L, const Options *o) {

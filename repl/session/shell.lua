@@ -28,8 +28,9 @@ function shell.isbuiltin(name)
   return v ~= nil and (v == RESULT or rawequal(v, rawget(_G, name)))
 end
 
--- Is this the name of an initial global, whatever its value is now?
+-- Is this the name of an initial global, whatever its value is now? Adds one.
 function shell.is_own_name(name) return builtin[name] ~= nil end
+function shell.provide(name, value) builtin[name], _G[name] = value, value end
 
 function shell.userglobals()
   local names = {}
@@ -435,8 +436,7 @@ function shell.start(transcript)
   for k, v in next, _G do builtin[k] = v end
   if files and files.brought then builtin[files.brought] = nil end
   for _, k in ipairs {"_", "__", "___", "ans"} do builtin[k] = RESULT end
-  rawset(_G, "In", require "nacre.input_history".In)
-  builtin.In = rawget(_G, "In")
+  shell.provide("In", require "nacre.input_history".In)
 end
 
 -- Runs the start-up file: the named one, or the usual one if it exists. Errors

@@ -25,21 +25,25 @@ def start(n=3, launch=None):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def session(text, launch=None):
+def session(text, launch=None, status=0):
     """What a session of these lines prints."""
     p = start(launch=launch)
     out, _ = p.communicate(text, timeout=ranks.LIMIT)
-    assert p.returncode == 0, (p.returncode, out)
+    assert (p.returncode == 0) == (status == 0), (p.returncode, out)
     return out
+
+
+def wait_for(mark):
+    limit = time.monotonic() + ranks.LIMIT
+    while not os.path.exists(mark) and time.monotonic() < limit:
+        time.sleep(0.02)
+    time.sleep(0.2)     # the other ranks come to where they wait
 
 
 def interrupt(p, mark, rest):
     """Ctrl-C when the file `mark' is there; what the session prints."""
     p.stdin.flush()
-    limit = time.monotonic() + ranks.LIMIT
-    while not os.path.exists(mark) and time.monotonic() < limit:
-        time.sleep(0.05)
-    time.sleep(0.2)     # the other ranks come to where they wait
+    wait_for(mark)
     p.send_signal(signal.SIGINT)
     out, _ = p.communicate(rest, timeout=ranks.LIMIT)
     return out
@@ -64,6 +68,13 @@ def test_lines():
                    ":local rank\n"),
            r"\[0\] 1\s3\n\[1\] 2\s3\n\[2\] 3\s3\n", r"\[0-2\] 6\n",
            r"\[0-2\]\n1\n2\n", r"\[0\] 1\n\[2\] 3\n", "nil")
+
+
+def test_variables():
+    """What the prompt defines is not the user's."""
+    out = session("x = rank\n:whos\n:local y = size\n:local :whos\n")
+    assert not re.search(r"\n *(dist|rank|size) ", out), out
+    expect(out, r"\n *x +0", "no variables")
 
 
 def test_ranks():
@@ -234,13 +245,12 @@ def test_scripts():
 
 def test_group_on_one_rank():
     """Ctrl-C ends the wait for the others."""
-    p = start()
-    p.stdin.write("@0 g = dist.new_group()\n")
-    p.stdin.flush()
-    time.sleep(2)
-    p.send_signal(signal.SIGINT)
-    out, _ = p.communicate("dist.all_reduce(nacre.ones(2))[1]\n",
-                           timeout=ranks.LIMIT)
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        p = start()
+        p.stdin.write(f"@0 io.open('{mark}', 'w'):close(); "
+                      "g = dist.new_group()\n")
+        out = interrupt(p, mark, "dist.all_reduce(nacre.ones(2))[1]\n")
     expect(out, r"\[0\] interrupted", r"\[0-2\] 3\.0")
 
 
@@ -261,15 +271,18 @@ def test_interrupt():
 
 def test_stopped_rank():
     """The third Ctrl-C ends a job in which a rank does not answer."""
-    p = start()
-    p.stdin.write("@1 os.execute 'kill -STOP $PPID'\n")
-    p.stdin.flush()
-    time.sleep(2)
-    for _ in range(3):
-        p.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-    out, _ = p.communicate("1\n", timeout=ranks.LIMIT)
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        p = start()
+        p.stdin.write(f"@1 os.execute 'touch {mark}; kill -STOP $PPID'\n")
+        p.stdin.flush()
+        wait_for(mark)
+        for _ in range(3):
+            p.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        out, _ = p.communicate("1\n", timeout=ranks.LIMIT)
     expect(out, "Ctrl-C once more ends the job", "the job has ended with status")
+    assert p.returncode != 0
 
 
 def test_interrupted_backward():
@@ -293,9 +306,11 @@ def test_interrupted_backward():
 def test_end():
     """The job ends with the session, or is reported."""
     assert "[0-2]" not in session(":quit\n")
-    out = session("os.execute 'true'\n@1 os.exit(3)\n")
+    out = session("os.execute 'true'\n@1 os.exit(3)\n", status=1)
     expect(out, "the job has ended with status")
-    out = session("@1 os.exit(0)\n1\n")
+    out = session("@1 os.execute 'kill -9 $PPID'\n", status=1)
+    expect(out, "the job has ended with status")
+    out = session("@1 os.exit(0)\n1\n", status=1)
     expect(out, r"rank 1 \(\S+\) has ended", "the job has ended with status 1")
     assert "ended with" not in session("os.exit(0)\n")
 
@@ -303,12 +318,14 @@ def test_end():
 def test_killed_prompt():
     """Ranks in a loop end with the prompt: they hold its output open."""
     for number in signal.SIGHUP, signal.SIGKILL:
-        p = start()
-        p.stdin.write("while true do end\n")
-        p.stdin.flush()
-        time.sleep(1.5)
-        p.send_signal(number)
-        p.communicate(timeout=10)
+        with tempfile.TemporaryDirectory() as folder:
+            mark = os.path.join(folder, "mark")
+            p = start()
+            p.stdin.write(f"io.open('{mark}', 'w'):close() while true do end\n")
+            p.stdin.flush()
+            wait_for(mark)
+            p.send_signal(number)
+            p.communicate(timeout=10)
 
 
 def test_no_job():

@@ -8,6 +8,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..",
+                                "distributed"))
+import ranks  # noqa: E402
+
 
 def opened_late(plugin):
     """What is opened late gets its thread-local memory late as well: little
@@ -16,6 +20,24 @@ def opened_late(plugin):
         flags = subprocess.run(["readelf", "-dW", plugin], check=True,
                                stdout=subprocess.PIPE, text=True).stdout
         assert "STATIC_TLS" not in flags, f"{plugin} may not load: {flags}"
+
+
+def check_ranks(nacre, env, folder):
+    """It carries the plug-in for each MPI that is here."""
+    for mpi in "openmpi", "mpich":
+        if ranks.launcher(mpi, 2) is None or ranks.tool("mpicc", mpi) is None:
+            continue
+        more = {k: v for k, v in ranks.environment(mpi, "").items()
+                if k.startswith("OMPI_")}
+        said = subprocess.run(
+            [*ranks.launcher(mpi, 2), nacre, "-e", "local dist = "
+             "nacre.distributed dist.init_process_group() local x = "
+             "dist.all_reduce(nacre.ones(1)) "
+             "if dist.get_rank() == 0 then print('sum', x[1]) end"],
+            env={**env, **more}, cwd=folder, check=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            text=True).stdout
+        assert said == "sum\t2.0\n", said
 
 
 def main(source, build):
@@ -43,6 +65,7 @@ def main(source, build):
                      if library in line}
             outside = [p for p in paths if not p.startswith(moved)]
             assert not outside, f"not of the bundle: {outside}"
+        check_ranks(nacre, env, folder)
         for name in ("gpu-check", "crossover.lua", "bench/gpu.lua"):
             assert os.path.exists(os.path.join(moved, "scripts", name)), name
     print("ok")

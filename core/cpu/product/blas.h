@@ -25,6 +25,10 @@ typedef struct Gemm {
    that cannot be used. */
 int nc_openblas(void);
 void nc_gemm(const Gemm *g);
+/* Do our own loops compute a product of so many rows and columns, and not the
+   BLAS?  Then an element does not depend on the others that are computed with
+   it. */
+int nc_beats_blas(DType type, int64_t m, int64_t n);
 /* Offers the open BLAS to bind, which looks for other functions in it; gives
    what bind does, 0 if none is open. */
 int nc_bind_blas(int (*bind)(void *handle));

@@ -42,18 +42,35 @@ static int64_t even_tile(int64_t n, int64_t most) {
   return nc_min(((n - 1) / pieces + 16) / 16 * 16, most);
 }
 
+/* The size of the last of n elements' pieces. */
+static int64_t last_piece(int64_t n, int64_t tile) {
+  return n - (n - 1) / tile * tile;
+}
+
+/* Cuts a product of at most 512 rows and columns for several threads.  Each
+   piece packs its operands; one thread does without, where the result is the
+   same. */
+static void cut_small(BmmWork *p) {
+  const int64_t m = even_tile(p->m, 128);
+  const int64_t n = even_tile(p->n, p->m > 128 ? 256 : 128);
+  if (nc_threads() == 1 &&
+      nc_beats_blas(p->x[0]->dtype, last_piece(p->m, m), last_piece(p->n, n))) {
+    p->tile[0] = p->m;
+    p->tile[1] = p->n;
+  } else {
+    p->tile[0] = m;
+    p->tile[1] = n;
+  }
+}
+
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
-   product in one piece. One of less than 512 rows and columns is cut smaller,
-   for several threads. */
+   product in one piece. */
 static void choose_tiles(BmmWork *p) {
   const int64_t limit = (int64_t)1 << 20; /* elements of a piece of gemv */
   p->tile[0] = even_tile(p->m, p->m > 512 ? 512 : 256);
   p->tile[1] = even_tile(p->n, p->n >= 2048 ? 2048 : 512);
   p->tile[2] = even_tile(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
-  if (p->m <= 512 && p->n <= 512 && p->m * p->n * p->k >= SHARED) {
-    p->tile[0] = even_tile(p->m, 128);
-    p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
-  }
+  if (p->m <= 512 && p->n <= 512 && p->m * p->n * p->k >= SHARED) cut_small(p);
   if (p->m == 1 || p->n == 1) {
     const int64_t wanted = limit / (p->m == 1 ? p->n : p->m);
     p->tile[2] =

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/cpu/product/blas.h"
+#include "core/cpu/product/triangular.h"
 
 static struct {
   int tried, found;
@@ -20,6 +21,17 @@ static int find_symbol(void *f, void *handle, char type, const char *name) {
   return nc_symbol(f, handle, full);
 }
 
+/* Ours are faster than an OpenBLAS's where our products are. */
+static void replace_slow(void *handle) {
+  enum { MANY = 512 };
+  const char *(*name)(void);
+  if (!nc_symbol(&name, handle, "openblas_get_corename") ||
+      !nc_beats_blas(DT_f64, MANY, MANY))
+    return;
+  nc_replace_lapack(&lapack.of[0], DT_f32);
+  nc_replace_lapack(&lapack.of[1], DT_f64);
+}
+
 static int bind_symbols(void *handle) {
   int ok = 1;
   for (int i = 0; i < 2; i++) {
@@ -28,8 +40,10 @@ static int bind_symbols(void *handle) {
     LAPACK(X)
 #undef X
   }
-  if (ok) nc_set_one_thread(handle);
-  return ok;
+  if (!ok) return 0;
+  nc_set_one_thread(handle);
+  replace_slow(handle);
+  return 1;
 }
 
 /* The BLAS comes first if it has a LAPACK: two libraries would use more memory,
