@@ -3,13 +3,14 @@
 """Files that are loaded, beside NumPy, safetensors and PyTorch, as Markdown.
 
     file_bench.py NACRE [--sizes MB,MB] [--pairs N] [--threads N]
-                  [--folder FOLDER] [CASE...]
+                  [--folder FOLDER] [--processor] [CASE...]
 
 Each sample is a process that loads a file of 1 MB, to be warm, and then one
 of MB million bytes, float32, in the page cache: the memory is new on both
 sides. The sides alternate; medians, quartiles, and the median of the ratios
 of the pairs. "+ sum" adds the sum of the elements, for what maps a file reads
 nothing before it is used. --threads: Nacre's; the others read with one.
+--processor measures the processor's time, for a machine that others use.
 """
 import argparse
 import os
@@ -26,27 +27,29 @@ SMALL = 1                     # MB, of the file that warms up
 
 PYTHON = """
 import sys, time
+clock = time.{clock}
 {imports}
 def load(path):
     return {load}
 for path in sys.argv[1:]:
-    start = time.perf_counter()
+    start = clock()
     x = load(path)
-    loaded = time.perf_counter() - start
+    loaded = clock() - start
     total = float(x.sum())
-    summed = time.perf_counter() - start
+    summed = clock() - start
     del x
 print(loaded, summed, total)
 """
 
 LUA = """
+local clock = {clock}
 local function load(path) return {load} end
 for _, path in ipairs(arg) do
-  local start = nacre.clock()
+  local start = clock()
   local x <close> = load(path)
-  local loaded = nacre.clock() - start
+  local loaded = clock() - start
   local total = x:sum():item()
-  last = {{loaded, nacre.clock() - start, total}}
+  last = {{loaded, clock() - start, total}}
 end
 print(table.concat(last, " "))
 """
@@ -105,12 +108,14 @@ def quartiles(values):
 def measure(args, folder, name, megabytes):
     extension, lua, imports, load = CASES[name]
     files = [write_file(folder, mb, extension) for mb in (SMALL, megabytes)]
-    chunk = LUA.format(load=lua)
+    clocks = (("os.clock", "process_time") if args.processor
+              else ("nacre.clock", "perf_counter"))
+    chunk = LUA.format(load=lua, clock=clocks[0])
     if args.threads:
         chunk = f"nacre.set_num_threads({args.threads})\n{chunk}"
     script = folder / "load.lua"
     script.write_text(chunk, encoding="ascii")
-    python = PYTHON.format(imports=imports, load=load)
+    python = PYTHON.format(imports=imports, load=load, clock=clocks[1])
     sides = ([args.nacre, str(script), *files],
              [sys.executable, "-c", python, *files])
     samples = ([], [])
@@ -139,6 +144,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=11)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--folder")
+    parser.add_argument("--processor", action="store_true")
     args = parser.parse_intermixed_args()
     args.nacre = os.path.abspath(args.nacre)
     print("| case | MB | Nacre, ms | other, ms | ratio "
