@@ -109,7 +109,9 @@ static void run_reader(ReaderProcess *r, void (*serve)(ReaderProcess *, void *),
   keep_only(r->fd);
   r->fd = 3;
   setrlimit(RLIMIT_CORE, &none);
+#ifndef __SANITIZE_ADDRESS__ /* its report goes to a file */
   setrlimit(RLIMIT_FSIZE, &none);
+#endif
   serve(r, data);
   _exit(0);
 }
