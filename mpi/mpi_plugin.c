@@ -125,16 +125,22 @@ static void lose(Team *t) {
 ** Meetings of all processes, outside of teams
 */
 
+static MPI_Request met_to_renew = MPI_REQUEST_NULL,
+                   met_at_end = MPI_REQUEST_NULL;
+
 /* Waits until all processes have called it; polls, as Ctrl-C may end it, and
    the next call goes on then.  At the end of the program a note of a failure
-   ends it; else that is dropped, and the end of a program ends it. */
+   ends it; else that is dropped, and the end of a program ends it.  The two do
+   not meet each other: who believed that all had ended would finalize MPI
+   while another aborts, and Open MPI's mpirun may hang then. */
 static int meet(int at_end) {
-  static MPI_Request req = MPI_REQUEST_NULL;
+  MPI_Request *req = at_end ? &met_at_end : &met_to_renew;
   char text[NOTE_TEXT];
   int done = 0, rank;
-  if (req == MPI_REQUEST_NULL) MPI(MPI_Ibarrier(MPI_COMM_WORLD, &req));
+  if (*req == MPI_REQUEST_NULL)
+    MPI(MPI_Ibarrier(at_end ? tp_faults : MPI_COMM_WORLD, req));
   while (!done) {
-    MPI(MPI_Test(&req, &done, MPI_STATUS_IGNORE));
+    MPI(MPI_Test(req, &done, MPI_STATUS_IGNORE));
     while (tp_told(text, &rank))
       if (at_end)
         return tp_core->fail(NC_EPEER, "rank %d failed: %s", rank, text);
@@ -196,7 +202,7 @@ static void leave(int status) {
   if (status != 0) abort_job(status);
   tp_tell_end();
   if (meet(1) != NC_OK) abort_job(1);
-  if (tp_transport.world->broken)
+  if (tp_transport.world->broken || met_to_renew != MPI_REQUEST_NULL)
     _exit(0); /* MPI may still write to what it was given */
   tp_close_types();
   MPI_Finalize();

@@ -86,6 +86,7 @@ typedef struct Wait {
 int tp_wait(MPI_Request *req, int n, MPI_Status *status, const Wait *w);
 /* Transport.watch: one look in a wait that is not of MPI. */
 int tp_watch(Team *t, const Coll *c, double waited);
+extern MPI_Comm tp_faults; /* of all processes, never renewed */
 void tp_tell(const char *text);
 void tp_tell_end(void);       /* the program of this rank ends */
 /* Learns whose programs have ended; returns one of these ranks, or -1. */

@@ -5,7 +5,7 @@
 ** blocks can answer none of them.
 **
 ** Two kinds of notes pass between ranks meanwhile.  A rank that fails, or whose
-** program ends, tells all others on the communicator `faults', which is never
+** program ends, tells all others on the communicator `tp_faults', never
 ** renewed.  Ranks that wait for long tell the others of their team which
 ** operation they wait in; the lowest of them says who is missing.
 */
@@ -29,7 +29,7 @@ enum {
 #define GRACE 1.0      /* s that late notes of others may take */
 #define LEFT_GRACE 1.0 /* s that what an ended rank has begun may take */
 
-static MPI_Comm faults;
+MPI_Comm tp_faults;
 static char *ended; /* by rank of the world: did its program end? */
 static int nended;
 static double heard_at; /* when the last of them was heard of */
@@ -41,8 +41,8 @@ double tp_now(void) {
 }
 
 int tp_open_notes(void) {
-  MPI(MPI_Comm_dup(MPI_COMM_WORLD, &faults));
-  MPI(MPI_Comm_set_errhandler(faults, MPI_ERRORS_RETURN));
+  MPI(MPI_Comm_dup(MPI_COMM_WORLD, &tp_faults));
+  MPI(MPI_Comm_set_errhandler(tp_faults, MPI_ERRORS_RETURN));
   ended = calloc((size_t)tp_transport.size, 1);
   return ended ? NC_OK : tp_core->fail(NC_ENOMEM, "out of memory");
 }
@@ -55,7 +55,7 @@ static void tell_all(const char *note, int n, int tag) {
   for (int i = 0; i < tp_transport.size; i++) {
     MPI_Request r;
     if (i == tp_transport.rank) continue;
-    MPI_Isend(note, n, MPI_CHAR, i, tag, faults, &r);
+    MPI_Isend(note, n, MPI_CHAR, i, tag, tp_faults, &r);
     MPI_Request_free(&r);
   }
   tp_unlock();
@@ -75,10 +75,11 @@ int tp_told(char text[NOTE_TEXT], int *rank) {
   int there = 0;
   MPI_Status s;
   tp_lock();
-  MPI_Iprobe(MPI_ANY_SOURCE, NOTE_FAILED, faults, &there, &s);
+  MPI_Iprobe(MPI_ANY_SOURCE, NOTE_FAILED, tp_faults, &there, &s);
   if (there) {
     *rank = s.MPI_SOURCE;
-    MPI_Recv(text, NOTE_TEXT, MPI_CHAR, s.MPI_SOURCE, NOTE_FAILED, faults, &s);
+    MPI_Recv(text, NOTE_TEXT, MPI_CHAR, s.MPI_SOURCE, NOTE_FAILED, tp_faults,
+             &s);
   }
   tp_unlock();
   return there;
@@ -90,10 +91,10 @@ int tp_hear_ended(void) {
   tp_lock();
   while (there) {
     MPI_Status s;
-    MPI_Iprobe(MPI_ANY_SOURCE, NOTE_ENDED, faults, &there, &s);
+    MPI_Iprobe(MPI_ANY_SOURCE, NOTE_ENDED, tp_faults, &there, &s);
     if (!there) break;
     last = s.MPI_SOURCE;
-    MPI_Recv(NULL, 0, MPI_CHAR, last, NOTE_ENDED, faults, &s);
+    MPI_Recv(NULL, 0, MPI_CHAR, last, NOTE_ENDED, tp_faults, &s);
     heard_at = tp_now();
     nended += !ended[last];
     ended[last] = 1;
