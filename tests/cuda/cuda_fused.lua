@@ -7,8 +7,6 @@
 -- Run by: nacre tests/cuda/cuda_fused.lua [dtype ...]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
-if require "nacre.machine".figure "nvrtc" == 0 then skip "there is no NVRTC" end
 local common = dofile(here .. "fused_common.lua")
 local O, check, machine, runs = common.O, common.check, common.machine,
                                 common.runs

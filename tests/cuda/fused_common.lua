@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- fused_common.lua - what the tests of fused functions on a device share.
 
+if not nacre.cuda.is_available() then skip(nacre.cuda.why()) end
+if require "nacre.machine".figure "nvrtc" == 0 then skip "there is no NVRTC" end
+
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
 local check = O.check
