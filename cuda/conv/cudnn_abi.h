@@ -13,8 +13,8 @@ typedef struct DnnTensor *DnnTensor;
 typedef struct DnnFilter *DnnFilter;
 typedef struct DnnConv *DnnConv;
 
-/* cudnnDataType_t, cudnnTensorFormat_t, cudnnConvolutionMode_t, cudnnMathType_t,
-   cudnnConvolutionFwdAlgo_t and its like, cudnnStatus_t */
+/* cudnnDataType_t, cudnnTensorFormat_t, cudnnConvolutionMode_t,
+   cudnnMathType_t, cudnnConvolutionFwdAlgo_t and its like, cudnnStatus_t */
 enum { DNN_FLOAT = 0, DNN_HALF = 2, DNN_BFLOAT16 = 9 };
 enum { DNN_NCHW = 0 };
 enum { DNN_CROSS_CORRELATION = 1 };

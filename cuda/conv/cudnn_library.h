@@ -8,8 +8,9 @@
 
 #include "cuda/cuda.h"
 
-/* On the current stream of d.  *done = 0: cuDNN is not there, or the convolution
-   is not for it, or it failed; the result is to be computed otherwise. */
+/* On the current stream of d.  *done = 0: cuDNN is not there, or the
+   convolution is not for it, or it failed; the result is to be computed
+   otherwise. */
 int nc_cudnn_conv(const Device *d, const ConvCall *c, int *done);
 
 /* "cuDNN 9.19.0 (path)", or the reason why cuDNN is not available. */
