@@ -13,6 +13,8 @@
 ** bit for bit, and does not vary.  All other reductions sort the offsets
 ** (advanced_index.cu).
 */
+#include <type_traits>
+
 #include "cuda/blocks.h"
 #include "cuda/indexing/advanced_index.h"
 #include "cuda/indexing/combine.h"
@@ -174,17 +176,39 @@ NC_DEVICE unsigned lanes_with(unsigned v, int bits) {
   return same;
 }
 
+/* How an element is held in shared memory while others are combined with it: in
+   a word at least, the size of a bank. */
+template <class S>
+using Held = typename std::conditional<(sizeof(S) < 4), Compute<S>, S>::type;
+
+/* Copies a row of x to where it is held, or with `back' from there. */
+template <class S>
+NC_DEVICE void hold_row(const GatherPlan &k, S *x, Held<S> *row, int lane,
+                        const int back) {
+  if constexpr (sizeof(S) >= 4) {
+    copy_row(k, x, row, lane, 32, back);
+  } else {
+    NC_UNROLL4 for (int i = lane; i < (int)k.size; i += 32) {
+      if (back) x[i] = store_element<S>(row[i]);
+      else row[i] = load_element(x[i]);
+    }
+  }
+}
+
 /* row[at] = row[at] combined with v, in the order of the lanes; a lane with a
    negative `at' has nothing. */
 template <class S>
-NC_DEVICE void combine_in_order(const GatherPlan &k, S *row, int at, S v) {
+NC_DEVICE void combine_in_order(const GatherPlan &k, Held<S> *row, int at,
+                                S v) {
   const unsigned valid = __ballot_sync(~0u, at >= 0);
   const unsigned same = lanes_with((unsigned)at, k.bits) & valid;
   const int before = __popc(same & ((1u << threadIdx.x % 32) - 1));
   for (int turn = 0; __ballot_sync(~0u, at >= 0 && before >= turn); turn++) {
-    if (at >= 0 && before == turn)
-      row[at] = store_element<S>(
-          combine(load_element(row[at]), load_element(v), k.fold));
+    if (at >= 0 && before == turn) {
+      const Compute<S> sum =
+          combine((Compute<S>)row[at], load_element(v), k.fold);
+      row[at] = (Held<S>)load_element(store_element<S>(sum));
+    }
     __syncwarp();
   }
 }
@@ -204,7 +228,7 @@ template <class S> NC_KERNEL_OF(WARPS * 32) reduce_rows(const GatherPlan k) {
   NC_SHARED_DYN(char, memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int64_t r = blockIdx.x * (int64_t)(blockDim.x / 32) + warp;
-  S *row = (S *)(memory + warp * k.room);
+  Held<S> *row = (Held<S> *)(memory + warp * k.room);
   if (r >= k.rows) return;
   const int64_t *index = k.index + r * k.length;
   const S *other = (const S *)k.other + strided_offset(&k.in_other, r);
@@ -212,17 +236,17 @@ template <class S> NC_KERNEL_OF(WARPS * 32) reduce_rows(const GatherPlan k) {
   int64_t v[EACH], next[EACH];
   S e[EACH], after[EACH];
   load_ahead(k, index, other, lane, next, after);
-  copy_row(k, x, row, lane, 32, 0);
+  hold_row(k, x, row, lane, 0);
   __syncwarp();
   for (int64_t i = lane; i - lane < k.length; i += EACH * 32) {
     NC_UNROLL for (int j = 0; j < EACH; j++) v[j] = next[j], e[j] = after[j];
     load_ahead(k, index, other, i + EACH * 32, next, after);
     NC_UNROLL for (int j = 0; j < EACH; j++) {
       const int at = i + j * 32 < k.length ? (int)position_of(k, v[j]) : -1;
-      combine_in_order(k, row, at, e[j]);
+      combine_in_order<S>(k, row, at, e[j]);
     }
   }
-  copy_row(k, x, row, lane, 32, 1);
+  hold_row(k, x, row, lane, 1);
 }
 
 /*
@@ -270,15 +294,17 @@ static GatherPlan plan_gather(const Device *d, const GatherDimCall *g) {
   return k;
 }
 
-/* If rows of x fit in shared memory and most of their elements are used, plans
-   to work row by row and returns 1. */
-static int plan_rows(GatherPlan *k, const GatherDimCall *g) {
+/* If rows of x fit in shared memory, where an element takes `each' bytes at
+   least, and most of their elements are used, plans to work row by row and
+   returns 1. */
+static int plan_rows(GatherPlan *k, const GatherDimCall *g, int64_t each) {
   const int64_t esize = nc_dtypesize(g->x->dtype);
+  const int64_t room = k->size * max64(esize, each);
   uintptr_t all = (uintptr_t)k->x | (uintptr_t)(k->size * esize);
   uintptr_t pairs = (uintptr_t)k->other | (uintptr_t)(k->length * esize);
   for (int d = g->dim + 1; d < g->index->nd; d++)
     if (g->index->size[d] != 1) return 0;
-  if (k->size == 0 || k->size * esize > ROOM || k->length < k->size / 2 ||
+  if (k->size == 0 || room > ROOM || k->length < k->size / 2 ||
       (k->step != 1 && k->size != 1) || k->rows > INT32_MAX)
     return 0;
   set_dims(k, g, 1);
@@ -289,7 +315,7 @@ static int plan_rows(GatherPlan *k, const GatherDimCall *g) {
   k->vectors = all % 16 == 0;
   k->pairs = esize > 1 && k->other_step == 1 && k->length % 2 == 0 &&
              (uintptr_t)k->index % 16 == 0 && pairs % (2 * esize) == 0;
-  k->room = (int)ceil_div(k->size * esize, 16) * 16;
+  k->room = (int)ceil_div(room, 16) * 16;
   while (k->size >> k->bits) k->bits++;
   return 1;
 }
@@ -365,7 +391,7 @@ static int reduce(const Device *d, GatherPlan *k, const GatherDimCall *g) {
   const DType type = g->x->dtype;
   Tensor *other;
   int r;
-  if (plan_rows(k, g) &&
+  if (plan_rows(k, g, 4) &&
       (k->length <= LONG_ROW || k->rows >= nc_multiprocessors(d)))
     return nc_cudastatus(launch_reduce_rows(k, type, s));
   set_dims(k, g, 0);
@@ -389,7 +415,7 @@ int nc_cuda_gather_dim(const Device *d, const GatherDimCall *g) {
   if (g->mode == GATHER_DIM_REDUCE) {
     r = reduce(d, &k, g);
   } else if (g->mode == GATHER_DIM_GET && k.rows >= nc_multiprocessors(d) &&
-             plan_rows(&k, g)) {
+             plan_rows(&k, g, 1)) {
     r = nc_cudastatus(launch(&k, bytes, COPY_ROWS, s));
   } else {
     set_dims(&k, g, 0);
