@@ -5,9 +5,9 @@
 */
 #include "cuda/emulation/block.h"
 
-static const char *names[] = { "__syncwarp", "__shfl_sync", "__shfl_down_sync",
-                               "__shfl_up_sync", "__shfl_xor_sync",
-                               "__ballot_sync" };
+static const char *names[] = { "__syncwarp",       "__shfl_sync",
+                               "__shfl_down_sync", "__shfl_up_sync",
+                               "__shfl_xor_sync",  "__ballot_sync" };
 
 int emu_lane(void) {
   return emu_block.current & 31;

@@ -109,7 +109,8 @@ NC_KERNEL_OF(THREADS) find_offsets(const GatherPlan k, int64_t *offset) {
 ** Row by row
 */
 /* Copies a row of x to shared memory, or with `back' from there; neighbouring
-   threads, of which this is number me of `width', take neighbouring elements. */
+   threads, of which this is number me of `width', take neighbouring
+   elements. */
 template <class U>
 NC_DEVICE void copy_row(const GatherPlan &k, U *x, U *row, int me, int width,
                         const int back) {
