@@ -15,7 +15,7 @@
 #define MANY_COLUMNS 16384 /* vectors: enough for so many blocks of 64 */
 #define MAX_PIECES 4096
 #define ROUNDS 16     /* elements or vectors of a thread, at least */
-#define MAX_CHAIN 256 /* elements folded without partial sums but of four */
+#define MAX_CHAIN 256 /* elements folded without partial sums but of pairs */
 
 typedef struct ReducePlan {
   const TensorIter *k;

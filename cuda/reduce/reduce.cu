@@ -252,10 +252,12 @@ reduce_columns(const Reduction c) {
     NC_UNROLL for (int k = 0; k < 4; k++) v[k] =
         load_column(f, x, (uint32_t)i + k * lanes);
     NC_UNROLL for (int e = 0; e < E; e++) {
-      typename R::A m[4];
-      NC_UNROLL for (int k = 0; k < 4; k++) m[k] =
-          map_element<R>(element_of<S>(v[k], e), p);
-      a[e] = R::fold(a[e], R::fold(R::fold(m[0], m[1]), R::fold(m[2], m[3])));
+      typename R::A m[2]; /* not four, for which registers may not suffice */
+      NC_UNROLL for (int k = 0; k < 4; k += 2) {
+        m[0] = map_element<R>(element_of<S>(v[k], e), p);
+        m[1] = map_element<R>(element_of<S>(v[k + 1], e), p);
+        a[e] = R::fold(a[e], R::fold(m[0], m[1]));
+      }
     }
   }
   for (; i < to; i += lanes) {
