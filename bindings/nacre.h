@@ -42,6 +42,10 @@ void nl_interrupt_python(void);
    state that uses it does so when it is closed; for a program that exits
    without. */
 void nl_end_python(lua_State *L);
+/* Ends the threads of a device's plug-in. They use libraries whose objects
+   exit() destroys. The last Lua state to be closed does so; for a program that
+   exits without. */
+void nl_end_device_threads(void);
 /* Writes what a rank has printed and is not yet shown: before the transport is
    left, which may end the process. */
 void nl_end_rank_output(void);

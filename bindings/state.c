@@ -41,14 +41,20 @@ static int count_state(void) {
   return mine;
 }
 
+void nl_end_device_threads(void) {
+  const Accelerator *a = nc_open_accelerator();
+  if (a) a->set("compiling", 0);
+}
+
 /* __gc of the State. Another Lua state may get the addresses. */
 static int close_state(lua_State *L) {
   const State *s = lua_touserdata(L, 1);
   if (nc_context == &s->context) nc_context = &nc_default_context;
   nl_last = (struct LastState){ NULL, NULL, NULL };
   pthread_mutex_lock(&owner.lock);
-  owner.states--;
+  const int last = --owner.states == 0;
   pthread_mutex_unlock(&owner.lock);
+  if (last) nl_end_device_threads();
   return 0;
 }
 

@@ -71,3 +71,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts ${PROJECT_SOURCE_DIR}/tests
   DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS
   PATTERN "__pycache__" EXCLUDE PATTERN "unit" EXCLUDE PATTERN "fuzz" EXCLUDE
   PATTERN "emulation" EXCLUDE)
+# What tests read of the sources.
+foreach(file core/operators.def bindings/lib/composed.lua)
+  get_filename_component(folder ${file} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION ${folder}
+    COMPONENT bundle EXCLUDE_FROM_ALL)
+endforeach()

@@ -6,6 +6,11 @@
 ** The thread does nothing but compile: the cache on disk, the driver and the
 ** list of programs belong to the thread that runs the program.  What it shares
 ** with it, the queue and the state of programs, is under a mutex.
+**
+** The thread must end before exit() destroys the objects of NVRTC.  Some are
+** made at its first use, so that they are destroyed before a handler runs that
+** was registered earlier: the first compilation registers one after them.  The
+** program does not rely on it, it calls nc_fused_rest.
 */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/fusion/programs.h"
@@ -56,7 +61,8 @@ static struct {
                                  were not seen yet */
   FusedProgram *first, **end;
 } queue = { .mutex = PTHREAD_MUTEX_INITIALIZER,
-            .changed = PTHREAD_COND_INITIALIZER };
+            .changed = PTHREAD_COND_INITIALIZER,
+            .end = &queue.first };
 
 /*
 ** The thread
@@ -77,7 +83,12 @@ static int compile(FusedProgram *p, Compiled *out) {
   return nc_compile(&job, out);
 }
 
+static void end_at_exit(void) {
+  nc_fused_rest();
+}
+
 static void *run_thread(void *unused) {
+  static int used;
   pthread_mutex_lock(&queue.mutex);
   while (!queue.stop) {
     FusedProgram *p = queue.first;
@@ -89,6 +100,7 @@ static void *run_thread(void *unused) {
     }
     pthread_mutex_unlock(&queue.mutex);
     ok = compile(p, &code);
+    if (!used) used = atexit(end_at_exit) == 0;
     pthread_mutex_lock(&queue.mutex);
     if ((queue.first = p->queued) == NULL) queue.end = &queue.first;
     p->code = code;
@@ -128,8 +140,7 @@ static void collect(void) {
     }
 }
 
-/* Ends the thread: what it compiles now is kept. */
-static void end_thread(void) {
+void nc_fused_rest(void) {
   if (queue.owner != getpid()) return;
   pthread_mutex_lock(&queue.mutex);
   queue.stop = 1;
@@ -145,11 +156,9 @@ static int start_thread(void) {
   sigset_t before;
   int status;
   if (queue.owner) return queue.owner == getpid();
-  if (!at_exit && atexit(end_thread) != 0) return 0;
+  if (!at_exit && atexit(end_at_exit) != 0) return 0;
   at_exit = 1;
   queue.stop = 0;
-  queue.first = NULL;
-  queue.end = &queue.first;
   nc_holdsignals(&before);
   status = pthread_create(&queue.thread, NULL, run_thread, NULL);
   nc_freesignals(&before);
@@ -285,7 +294,9 @@ const char *nc_fused_failure(void) {
 }
 
 void nc_fused_close(void) {
-  end_thread();
+  nc_fused_rest();
+  queue.first = NULL;
+  queue.end = &queue.first;
   nc_fused_forget();
   for (int b = 0; b < BUCKETS; b++)
     for (FusedProgram *next, *p = programs[b]; p; p = next) {

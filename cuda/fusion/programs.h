@@ -28,6 +28,9 @@ FusedFigures nc_fused_figures(void);
 /* Why the last one failed; NULL: none did. */
 const char *nc_fused_failure(void);
 
+/* Ends the thread that compiles, after the text that it compiles now; the next
+   program starts it again, and it goes on with those that wait. */
+void nc_fused_rest(void);
 void nc_fused_close(void);
 void nc_fused_forget(void);   /* fused.c: programs of codes */
 

@@ -136,6 +136,10 @@ int nc_cuda_get(const char *name, int64_t *value) {
 }
 
 int nc_cuda_set(const char *name, int64_t value) {
+  if (strcmp(name, "compiling") == 0) {
+    if (!value) nc_fused_rest();
+    return NC_OK;
+  }
   if (strcmp(name, "allow_tf32") != 0)
     return nc_fail(NC_EVALUE, "no setting is called '%s'", name);
   nc_allowtf32 = value != 0;

@@ -251,6 +251,7 @@ static int leave(lua_State *L) {
   }
   sh_finish(L);
   nl_end_python(L);
+  nl_end_device_threads();
   nl_end_rank_output();
   nc_leave_transport(exit_status(L));
   return sh_callwrapped(L);

@@ -4,7 +4,7 @@
 -- numbers, in place. On the emulated device the host's compiler compiles them
 -- (NACRE_NVRTC names the folder of the sources), and the bits are those of the
 -- operations one by one; on a GPU they may round differently.
--- Run by: nacre tests/cuda/cuda_fused.lua [dtype ...]
+-- Run by: nacre tests/cuda/cuda_fused.lua [dtype ... | layouts]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local common = dofile(here .. "fused_common.lua")
@@ -59,7 +59,8 @@ local function groups(t, size)
   return list
 end
 
-local chosen = arg[1] and {table.unpack(arg)} or O.dtypes
+local layouts = not arg[1] or arg[1] == "layouts"
+local chosen = layouts and (arg[1] and {} or O.dtypes) or {table.unpack(arg)}
 for _, t in ipairs(chosen) do
   for g, group in ipairs(groups(t, 25)) do
     local names = {}
@@ -122,10 +123,13 @@ local function gradients(t)
   end
 end
 if not arg[1] then gradients "float32" end
-for _, t in ipairs(arg) do
-  if O.isfloat(t) then gradients(t) end
+if not layouts then
+  for _, t in ipairs(chosen) do
+    if O.isfloat(t) then gradients(t) end
+  end
+  finish()
+  return
 end
-if arg[1] then finish() return end
 
 -- ---- layouts
 

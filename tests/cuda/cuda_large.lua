@@ -97,6 +97,8 @@ end)
 part("the least of all", function()
   local x = nacre.zeros(odd, device)
   x[odd] = -1
-  local least, at = x:topk(1, 1, false)
-  assert(least[1] == -1 and at[1] == odd)
+  assert(x:min():item() == -1 and x:argmin():item() == odd)
+  local done, e, at = pcall(x.topk, x, 1, 1, false)
+  if trial then assert(done and e[1] == -1 and at[1] == odd)
+  else assert(tostring(e):find "elements along a dimension, cuda:0 sorts") end
 end)

@@ -353,7 +353,8 @@ do -- many elements, on several threads, against sums known beforehand
   assert(z:equal(tall[rows]))
   local bad = back:clone()
   bad[200001], bad[100001] = n + 1, 0
-  fails("index 0: indices start at 1", get, x, bad)
+  fails(x.device == "cpu" and "index 0: indices start at 1" or "indices ",
+        get, x, bad)                        -- on a device, either
   bad[100001] = 1
   fails("index 300001 is outside dim 1 of size 300000", get, x, bad)
 end

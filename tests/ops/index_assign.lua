@@ -168,7 +168,8 @@ do -- assigning: index tensors
   t[T {2, 4}] = 9
   is(t, "{1,9,2,9,0,3}")
   t[T {5, 5, 5}] = T {1, 2, 3}             -- the last one stays
-  assert(t[5] == 3)
+  assert(t[5] == 3 or t.device ~= "cpu")    -- on a device, any one
+  t[5] = 3
   t[T {{1, 2}, {3, 4}}] = T {{10, 20}, {30, 40}}
   is(t, "{10,20,30,40,3,3}")
   t[T {{1, 2}, {3, 4}}] = T {{1}, {2}}

@@ -144,18 +144,20 @@ for _, dtype in ipairs(C.dtypes) do
     local t, src = lying({5, 6}, dtype), lying({4, 3}, dtype)
     local at = nacre.randint(1, t:size(dim) + 1, {4, 3})
     at = nacre.where(nacre.rand(4, 3):gt(0.5), at, at - t:size(dim) - 1)
+    -- of equal places any one stays on a device
+    local apart = nacre.rand(t:size()):argsort(dim)[{{1, 4}, {1, 3}}]
     local put, sum = t:clone(), t:clone()
     for i = 1, 12 do
       local _, r, c = position({4, 3}, dim, i)
-      local k = at[{r, c}]
+      local k, a = at[{r, c}], apart[{r, c}]
       local p = dim == 1 and {k, c} or {r, k}
-      put[p] = src[{r, c}]
+      put[dim == 1 and {a, c} or {r, a}] = src[{r, c}]
       if dtype == "bool" then sum[p] = sum[p] or src[{r, c}]
       else sum[p] = nacre.tensor(sum[p], {dtype = dtype}) +
                     nacre.tensor(src[{r, c}], {dtype = dtype}) end
     end
-    same("scatter", t:scatter(dim, at, src), put)
-    same("scatter_", t:clone():scatter_(dim, at, src), put)
+    same("scatter", t:scatter(dim, apart, src), put)
+    same("scatter_", t:clone():scatter_(dim, apart, src), put)
     same("scatter_add", t:scatter_add(dim, at, src), sum)
     same("scatter_add_", t:clone():scatter_add_(dim, at, src), sum)
     local flat = t:clone():reshape(-1)

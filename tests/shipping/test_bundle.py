@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The bundle of scripts/gpu-check runs where it is put, with its own libraries
 and without ours: test_bundle.py SOURCE BUILD"""
+import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +42,17 @@ def check_ranks(nacre, env, folder):
         assert said == "sum\t2.0\n", said
 
 
+def check_files(folder):
+    """It has the files that its tests open."""
+    for path in glob.glob(os.path.join(folder, "tests", "**", "*.lua"),
+                          recursive=True):
+        with open(path, encoding="utf-8") as f:
+            named = re.findall(r'"((?:\.\./)+[\w/-]+\.\w+)"', f.read())
+        for name in named:
+            assert os.path.exists(os.path.join(os.path.dirname(path), name)), (
+                f"{path}: {name} is not in the bundle")
+
+
 def main(source, build):
     with tempfile.TemporaryDirectory() as folder:
         made, moved = os.path.join(folder, "made"), os.path.join(folder, "b")
@@ -47,6 +60,7 @@ def main(source, build):
                         os.path.join(source, "scripts", "gpu-check"),
                         "--bundle", made, "--build", build], check=True)
         os.rename(made, moved)
+        check_files(moved)
         nacre = os.path.join(moved, "bin", "nacre")
         opened_late(os.path.join(moved, "lib/nacre/libnacre_cuda.so"))
         env = {"PATH": "/usr/bin:/bin", "HOME": folder}

@@ -203,6 +203,8 @@ class Writer:
         if (t.layout != torch.strided or t.is_complex() or t.is_quantized or
                 t.dim() > 8):
             raise Untold("of a kind that Nacre has not")
+        if t.device.type != "cpu":      # some samples are of any device
+            raise Untold("of another device")
         self.tensors.append(shift(t.detach(), 1) if shifted else t.detach())
         self.slots.append(shifted)
         return Slot(len(self.tensors) - 1, shifted)
