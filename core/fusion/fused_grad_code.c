@@ -10,6 +10,7 @@
 #include "core/fusion/fused_grad.h"
 #include "core/fusion/fused_saving.h"
 #include "core/op.h"
+#include "core/trace_internal.h"
 
 typedef struct GradCompiler {
   Compiler c;
@@ -198,6 +199,34 @@ static int extreme_grad(GradCompiler *k, const Note *n, int g) {
   return step_where(k, type, is, spread(k, each), number(k, 0, type));
 }
 
+/* As grad_by_division of prod_grad.c does it: g*y/x; in a line with a single
+   zero only that element has a gradient, with more no element. */
+static int product_grad(GradCompiler *k, const Note *n, int g) {
+  const DType type = k->c.b.code->reg[g].type;
+  const int x = k->c.reg[n->in[0]];
+  const int nil = number(k, 0, type), one = number(k, 1, type);
+  const int zero = step2(k, OP_eq, type, DT_b8, 0, x, nil);
+  const int count = sum_lines(k, step_where(k, type, zero, one, nil));
+  FusedStep all = { .op = OP_prod,
+                    .common = type,
+                    .type = type,
+                    .nsrc = 1,
+                    .src = { step_where(k, type, zero, one, x) },
+                    .of_lines = 1,
+                    .par = { 1, 0 } };
+  int others, lone;
+  if (all.src[0] < 0) return -1;
+  others = spread(
+      k, step2(k, OP_mul, type, type, 1, g, nc_code_step(&k->c.b, &all)));
+  lone = step_where(k, type,
+                    spread(k, step2(k, OP_eq, type, DT_b8, 1, count, one)),
+                    others, nil);
+  return step_where(k, type,
+                    spread(k, step2(k, OP_eq, type, DT_b8, 1, count, nil)),
+                    step2(k, OP_true_divide, type, type, 0, others, x),
+                    step_where(k, type, zero, lone, nil));
+}
+
 /* The gradient of a reduction, from that of its result. */
 static int fold_grad(GradCompiler *k, const Note *n, int g) {
   const char *text = formula(n, 0);
@@ -212,6 +241,7 @@ static int fold_grad(GradCompiler *k, const Note *n, int g) {
   if (info_of(k, n->in[0])->dtype != type || !k->c.b.code->reg[g].of_lines)
     return -1;
   if (strcmp(text, "BY(extreme)") == 0) return extreme_grad(k, n, g);
+  if (strcmp(text, "BY(product)") == 0) return product_grad(k, n, g);
   if (strncmp(text, "BY", 2) == 0 || strcmp(text, "NONE") == 0) return -1;
   if (strcmp(text, "g") == 0) return spread(k, g);
   if (strcmp(text, "g/n") == 0)
@@ -248,6 +278,22 @@ static int var_grad(GradCompiler *k, const Note *n, int g, DType type) {
       number(k, 0, type), d);
 }
 
+/* The gradient of layer_norm and rms_norm to x; those of weight and bias are
+   sums over lines.  Only the CPU has this step. */
+static int norm_grad(GradCompiler *k, const Note *n, int g, DType type) {
+  FusedStep s = { .op = OP_clone,
+                  .along = n->along,
+                  .grad_index = 1,
+                  .common = type,
+                  .type = type,
+                  .nsrc = 2,
+                  .src = { g, k->c.reg[n->in[0]] },
+                  .par = { n->par[0], n->par[1] } };
+  if (info_of(k, n->in[0])->device != nc_metadevice(&nc_cpu)) return -1;
+  if (n->in[1] >= 0) s.src[s.nsrc++] = k->c.reg[n->in[1]];
+  return s.src[s.nsrc - 1] < 0 ? -1 : nc_code_step(&k->c.b, &s);
+}
+
 /* The gradient of an operator along lines, as it computes it. */
 static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
   const DType type = k->c.b.code->reg[g].type;
@@ -268,6 +314,7 @@ static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
     case FUSED_LOG_SOFTMAX: return nc_code_step(&k->c.b, &s);
     case FUSED_MAX:
     case FUSED_MIN: s.src[1] = x; return nc_code_step(&k->c.b, &s);
+    case FUSED_NORM: return norm_grad(k, n, g, type);
     case FUSED_VAR:
     case FUSED_STD: return var_grad(k, n, g, type);
     case FUSED_LOGSUMEXP:
