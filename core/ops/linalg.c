@@ -178,7 +178,7 @@ static void luinverse(const LapackJob *j, int64_t i, char *work) {
 }
 
 void nc_plan_luinverse(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
-  enum { BLOCK = 64 }; /* columns, of which LAPACK needs a copy */
+  enum { BLOCK = 128 }; /* columns, of which LAPACK needs a copy */
   Tensor *x = c->arg[0].t, *p = c->arg[1].t;
   w->status = check_pivots(j, x, p);
   nc_lapack_operand(w, j, 1, p);

@@ -8,6 +8,7 @@
 */
 #include "cuda/conv/conv.h"
 
+#include "cuda/conv/cudnn_library.h"
 #include "cuda/product/bmm.h"
 
 /* A convolution is direct if its product would have at most MIN_ROWS rows or if
@@ -204,10 +205,13 @@ static int run_chunks(ConvPlan *j) {
 
 int nc_cuda_conv(const Device *d, const ConvCall *c) {
   ConvPlan j = { .d = d, .c = c };
+  int done;
   nc_current_stream(d);
   nc_used(d, c->input);
   nc_used(d, c->weight);
   nc_used(d, c->result);
+  TRY(nc_cudnn_conv(d, c, &done));
+  if (done) return nc_check_launch(d, "conv2d");
   make_plan(&j);
   TRY(j.group_outputs <= MIN_ROWS ||
               (!j.pointwise && j.rows * j.out_size > MAX_COLUMNS)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cuda/fusion/programs.h"
+#include "cuda/conv/cudnn_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -172,6 +173,7 @@ int nc_open(Gpu *g) {
 void nc_close(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
+  nc_cudnn_close();
   nc_cublas_close();
   nc_fused_close();
   nc_closepinned();

@@ -53,6 +53,23 @@ for round = 1, 80 do
           z * 0.5 + c:double() * 2, bound + c:double():abs() * 2^14, dtype)
   end
 end
+-- More rows, columns and sums than are packed at once.
+for _, size in ipairs {{1100, 2300, 300}, {70, 1030, 1100}, {40, 4500, 530}} do
+  local m, k, n = table.unpack(size)
+  local a, b = matrix(0, m, k, "bfloat16"), matrix(0, k, n, "bfloat16")
+  local what = ("seed %d, %d x %d x %d"):format(seed, m, k, n)
+  local x, w, c = a:double(), b:double(), nacre.randn(n):to("bfloat16")
+  local bound, z = x:abs():mm(w:abs()) * math.sqrt(k / 1000), x:mm(w)
+  local y = a:mm(b)
+  check(what, y, z, bound, "bfloat16")
+  for _, beta in ipairs {1, 2} do
+    check(("%s, addmm, %d"):format(what, beta), c:addmm(a, b, {beta = beta}),
+          z + beta * c:double(), bound + c:double():abs() * 2^14, "bfloat16")
+  end
+  nacre.set_num_threads(1)
+  assert(a:mm(b) == y, what)
+  nacre.set_num_threads(threads)
+end
 assert(nacre.zeros(3, 0, {dtype = "bfloat16"}):mm(nacre.zeros(0, 4,
        {dtype = "bfloat16"})) == nacre.zeros(3, 4, {dtype = "bfloat16"}))
 print "half_products: ok"

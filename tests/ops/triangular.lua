@@ -108,4 +108,28 @@ for _, dtype in ipairs {"float32", "float64"} do
   end
 end
 
+-- What several threads share does not depend on how many they are.
+local threads = nacre.get_num_threads()
+for round = 1, 8 do
+  local dtype = round % 2 == 0 and "float32" or "float64"
+  local n, columns = random(130, 500), random(4) == 1 and 300 or random(40)
+  local a, b = nacre.randn(n, n, {dtype = dtype}),
+               nacre.randn(n, columns, {dtype = dtype})
+  local wide = nacre.randn(random(130, 200), n, {dtype = dtype})
+  local well = a / math.sqrt(n) + 2 * nacre.eye(n, {dtype = dtype})
+  local function results()
+    return {L.lu_factor(a:narrow(2, 1, n - 20)), L.lu_factor(wide),
+            L.solve(a, b), L.inv(a),
+            (L.solve_triangular(well, b, {upper = true}))}
+  end
+  nacre.set_num_threads(1)
+  local alone = results()
+  nacre.set_num_threads(math.max(2, threads))
+  for i, y in ipairs(results()) do
+    assert(y == alone[i], ("seed %d, case %d: result %d of %d rows depends on "
+      .. "the number of threads"):format(seed, round, i, n))
+  end
+end
+nacre.set_num_threads(threads)
+
 print("triangular: passed")

@@ -19,6 +19,8 @@ TOLERANCE = 1e-9        # relative to the largest element
 TOLERANCES = {"Hardsigmoid": 1e-7}
 torch.set_default_dtype(torch.float64)
 MODERN = hasattr(torch, "compile")
+# 2.11 divides by the counts of other classes, on the CPU; 2.15 is right
+COUNTS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
 warnings.filterwarnings("ignore", message="enable_nested_tensor")
 
 
@@ -108,7 +110,7 @@ row("EmbeddingBag", 7, 3, x=[["class", 7, 4, 5]])
 row("EmbeddingBag", 7, 3, mode="sum", x=[["class", 7, 4, 5]])
 row("Embedding", 5, 3, scale_grad_by_freq=True, padding_idx=Lua(2, "3"),
     x=[["class", 5, 4, 5]])
-for mode in ["sum", "mean"] if MODERN else []:  # it was off
+for mode in ["sum", "mean"] if COUNTS else []:
     row("EmbeddingBag", 5, 3, scale_grad_by_freq=True, mode=mode,
         x=[["class", 5, 4, 5]])
 

@@ -63,6 +63,31 @@ static void cut_small(BmmWork *p) {
   }
 }
 
+static int64_t batch_size(const BmmWork *p) {
+  int64_t n = 1;
+  for (int d = 0; d < p->nb; d++) n *= p->size[d];
+  return n;
+}
+
+/* Cuts a product of bfloat16 in pieces as large as packing takes at once, or,
+   where the threads would not share those evenly, halves of them. */
+static void cut_pairs(BmmWork *p) {
+  enum { MOST_ROWS = 1024, MOST_COLUMNS = 512, LEAST = 128, MANY = 4 };
+  const int64_t batch = batch_size(p), threads = nc_threads();
+  int64_t *m = &p->tile[0], *n = &p->tile[1];
+  *m = even_tile(p->m, MOST_ROWS);
+  *n = even_tile(p->n, MOST_COLUMNS);
+  for (;;) {
+    const int64_t pieces =
+        batch * nc_ceil_div(p->m, *m) * nc_ceil_div(p->n, *n);
+    int64_t *larger = *m > *n ? m : n;
+    if (pieces % threads == 0 || pieces > MANY * threads || *larger <= LEAST)
+      break;
+    *larger = even_tile(*larger, (*larger + 1) / 2);
+  }
+  if (p->rounded) p->tile[2] = p->k;
+}
+
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
    product in one piece. */
 static void choose_tiles(BmmWork *p) {
@@ -77,21 +102,9 @@ static void choose_tiles(BmmWork *p) {
         nc_min(p->k, nc_min(limit / 16, wanted < 1024 ? 1024 : wanted));
     p->tile[0] = p->tile[1] = limit / p->tile[2];
   }
-  if (p->x[0]->dtype == DT_bf16) {
-    /* each piece packs b; the sums of more rows do not stay in the cache */
-    const int64_t rows = nc_threads() > 4 ? 256 : 1024 / nc_threads();
-    p->tile[0] = even_tile(p->m, p->m > 256 ? rows : 128);
-    p->tile[1] = even_tile(p->n, p->m > 128 ? 256 : 128);
-    if (p->rounded) p->tile[2] = p->k;
-  }
+  if (p->x[0]->dtype == DT_bf16) cut_pairs(p);
   p->across[0] = nc_ceil_div(p->m, p->tile[0]);
   p->across[1] = nc_ceil_div(p->n, p->tile[1]);
-}
-
-static int64_t batch_size(const BmmWork *p) {
-  int64_t n = 1;
-  for (int d = 0; d < p->nb; d++) n *= p->size[d];
-  return n;
 }
 
 static const char *matrix_data(const BmmWork *p, int j, int64_t batch) {
