@@ -3,9 +3,9 @@
 ** attention_blocks.c - attention by operations on a device without the request
 ** `attention', a block of scores at a time: some rows of the queries of some
 ** matrices.  All scores at once would be the largest tensor of a program.  In
-** smaller blocks, which a second-level cache holds, the products have too little
-** to do (measured on an H200).  The gradient computes the scores again.  With the causal mask a block has only the keys that its
-** last row sees.
+** smaller blocks, which a second-level cache holds, the products have too
+** little to do (measured on an H200).  The gradient computes the scores again.
+** With the causal mask a block has only the keys that its last row sees.
 */
 #include <math.h>
 
