@@ -112,7 +112,8 @@ end
 local everywhere = nacre.cat {
   steps(0, 12), steps(0, 1e-3), steps(1, 1e-5), steps(2, 1e-5),
   steps(0.5, 1e-5), steps(2.5, 1e-5), steps(3, 1e-5), steps(8, 1e-5),
-  steps(1.4616321, 1e-5), steps(-2.4570247, 1e-5), steps(60, 20), steps(-1e4, 1e3), steps(1e30, 9e29),
+  steps(1.4616321, 1e-5), steps(-2.4570247, 1e-5), steps(60, 20),
+  steps(-1e4, 1e3), steps(1e30, 9e29),
 }
 for name, off in pairs {lgamma = 4e-7, digamma = 1.2e-7, i0 = 1.2e-7,
                         i1 = 1.2e-7, i0e = 1.2e-7, i1e = 1.2e-7} do
