@@ -102,9 +102,9 @@ for name, list in pairs(known) do
   end
 end
 
--- Of many at once, which vector code computes: against float64, also around the
--- roots and poles, and where a formula takes the place of another. On processors
--- without vectors of doubles, and on devices, lgamma is that of a library.
+-- Of many at once, which vector code computes: against float64, also around
+-- the roots and poles, and where a formula takes the place of another. On
+-- processors without AVX2, and on devices, lgamma is that of a library.
 local function steps(around, width)
   return nacre.linspace(around - width, around + width, 999,
                         {dtype = "float64"}):float()
