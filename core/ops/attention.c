@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** attention.c - _attention: softmax(scale q k' + mask) v (Vaswani et al. 2017),
-** by the request `attention' where a device has it, else composed.
-** scaled_dot_product_attention (bindings/lib) is its public form, which
-** broadcasts.
+** by the request `attention' where a device has it, else by operations, block
+** by block, or at once if they are recorded.  scaled_dot_product_attention
+** (bindings/lib) is its public form, which broadcasts.
 */
+#include "core/ops/attention.h"
+
 #include <math.h>
 
-#include "core/base/temps.h"
 #include "core/op.h"
 #include "core/tape.h"
+#include "core/trace.h"
 
-enum { QUERY, KEY, VALUE, MASK, CAUSAL, SCALE };
-
-/* Operands in the type of the computation. */
-typedef struct Operands {
-  Tensor *t[4];
-  int causal;
-  double scale;
-} Operands;
-
+/* Halves are computed in float32 by the request; products of operations know
+   them. */
 static void cast_operands(Temps *w, Operands *o, const Arg arg[]) {
   const DType given = o->t[QUERY]->dtype;
-  const DType type = given == DT_f64 ? DT_f64 : DT_f32;
+  const DType type =
+      given == DT_f64 || !nc_device(o->t[QUERY])->attention ? given : DT_f32;
   for (int i = QUERY; i <= MASK; i++)
     if (o->t[i]) o->t[i] = nc_temps_cast(w, o->t[i], type);
   o->causal = (int)arg[CAUSAL].s.i;
@@ -56,10 +52,14 @@ static Tensor *probabilities(Temps *w, const Operands *o) {
   return nc_temps_call(w, &softmax);
 }
 
-/* Are there elements for the request of a device? */
+static int is_empty(const Operands *o) {
+  return nc_numel(o->t[QUERY]) == 0 || nc_numel(o->t[KEY]) == 0 ||
+         nc_numel(o->t[VALUE]) == 0;
+}
+
+/* Does the device have the request, and something to do? */
 static int has_request(const Device *d, const Operands *o) {
-  return d->attention && d->attention_backward && nc_numel(o->t[QUERY]) > 0 &&
-         nc_numel(o->t[KEY]) > 0 && nc_numel(o->t[VALUE]) > 0;
+  return d->attention && d->attention_backward && !is_empty(o);
 }
 
 static void set_call(AttentionCall *c, const Operands *o, Tensor *y,
@@ -139,7 +139,9 @@ int nc_op__attention(Call *c) {
   if (w.status == NC_OK && has_request(d, &o)) {
     attend(&w, d, &o, &y, &logsumexp);
   } else {
-    y = matmul(&w, probabilities(&w, &o), o.t[VALUE]);
+    if (w.status != NC_OK || is_empty(&o) || nc_ismetatensor(o.t[QUERY]))
+      y = matmul(&w, probabilities(&w, &o), o.t[VALUE]);
+    else y = nc_attention_blocks(&w, &o);
     if (w.status == NC_OK)
       logsumexp = nc_temps_full(&w, y, y->dtype, y->nd - 1, y->size, nc_int(0));
   }
@@ -205,6 +207,19 @@ static int fused_gradient(Temps *w, OperatorGrad *g, const Operands *o,
   return nc_temps_finish(w);
 }
 
+/* By operations, which are not recorded. */
+static int block_gradient(Temps *w, OperatorGrad *g, const Operands *o) {
+  Tensor *y, *to[3] = { NULL, NULL, NULL };
+  const int need[3] = { g->need[QUERY], g->need[KEY], g->need[VALUE] };
+  TRY(nc_result(g, 0, &y));
+  nc_attention_blocks_grad(w, o, y, g->g[0], need, to);
+  for (int i = QUERY; i <= VALUE; i++)
+    if (to[i])
+      nc_temps_result(w, &g->d[i],
+                      nc_temps_cast(w, to[i], g->in[i].meta.dtype));
+  return nc_temps_finish(w);
+}
+
 int nc_grad__attention(OperatorGrad *g) {
   int records = 0;
   const Device *d;
@@ -218,7 +233,9 @@ int nc_grad__attention(OperatorGrad *g) {
   d = nc_device(o.t[QUERY]);
   cast_operands(&w, &o, g->arg);
   if (w.status != NC_OK) return nc_temps_finish(&w);
-  if (records || (g->n > MASK && g->need[MASK]) || !has_request(d, &o))
+  if (records || (g->n > MASK && g->need[MASK]) || is_empty(&o) ||
+      nc_ismetatensor(o.t[QUERY]))
     return composed_gradient(&w, g, &o);
-  return fused_gradient(&w, g, &o, d);
+  return has_request(d, &o) ? fused_gradient(&w, g, &o, d)
+                            : block_gradient(&w, g, &o);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cudnn_abi.h - the functions of cuDNN 9 that cudnn_library.c calls, for a build
-** without its headers.  Types are those of cuDNN, with enumerations as int.
+** cudnn_abi.h - the functions of cuDNN 9 that cudnn_library.c calls, for a
+** build without its headers.  Types are those of cuDNN, with enumerations as
+** int.
 */
 #ifndef cuda_conv_cudnn_abi_h
 #define cuda_conv_cudnn_abi_h

@@ -4,8 +4,8 @@
 ** device and the descriptors of convolutions, and runs them.
 **
 ** It is for convolutions on tensor cores: of halves, and of float32 where it
-** may be rounded to tf32.  They are faster there than columns and a product, which
-** write and read an input of 3x3 kernels nine times.  The library has a
+** may be rounded to tf32.  They are faster there than columns and a product,
+** which write and read an input of 3x3 kernels nine times.  The library has a
 ** gigabyte, and its first convolution takes half a second, so small ones do
 ** not open it.  An exact float32 is no faster there.
 **

@@ -86,7 +86,8 @@ static const char *fused_failure(void) {
 }
 
 /* Line n: the versions, the devices, cuBLAS, cuDNN, NVRTC, NCCL if it is in
-   use, a failure; NULL after the last.  The text is valid until the next call. */
+   use, a failure; NULL after the last.  The text is valid until the next
+   call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
   const char *const last[] = { nc_cublas_info(), nc_cudnn_info(),

@@ -300,17 +300,18 @@ local function fits_mask(mask, q, k, leading)
 end
 
 -- The leading sizes of all matrices if it is work for the operator _attention,
--- which leaves no scores in memory: on the CPU. Errors of shapes and dtypes are
+-- which leaves no scores in memory. Errors of shapes, dtypes and devices are
 -- those of the operations that do it otherwise.
 local function attention_sizes(q, k, v, mask)
-  if q.is_cuda or k.is_cuda or v.is_cuda or not q:is_floating_point() or
+  if k.device ~= q.device or v.device ~= q.device or
+     not q:is_floating_point() or
      k.dtype ~= q.dtype or v.dtype ~= q.dtype or q:size(-1) ~= k:size(-1) or
      k:size(-2) ~= v:size(-2) then
     return nil
   end
   local leading = broadcast_sizes(2, q, k, v)
   if not mask or not leading then return leading end
-  if mask.requires_grad or mask.is_cuda or
+  if mask.requires_grad or mask.device ~= q.device or
      mask.dtype ~= "bool" and mask.dtype ~= q.dtype then
     return nil
   end
