@@ -33,8 +33,13 @@ SCALAR float lgamma_of_f32(float single) {
     0.005707551319073343, -0.01881620615979913, 0.05328019262236085,
     -0.1025924160178417, 0.09482108236719575
   };
-  const double x = single, z = x < 0 ? 1 - x : x, w = 1 / z;
-  const double below = x - rint(x); /* what sin(pi*x) depends on, but a sign */
+  static const double sine[] = { /* sin(pi*d)/d, by the powers of d*d */
+    3.141592653589793, -5.16771278004997, 2.5501640398773455,
+    -0.5992645293207869, 0.08214588661099356, -0.007370430943702136,
+    0.0004663027874593273, -2.1915250301851375e-05, 7.94853903737232e-07,
+    -2.228371216069697e-08
+  };
+  const double x = single, z = x < 0 ? 1 - x : x, w = 1 / z, d = x - rint(x);
   double t = z < 1.5 ? z + 1 : z, moved = z < 1.5 ? z : 1, l, y;
   t = z < 0.5 ? z + 2 : t;
   moved = z < 0.5 ? z * (z + 1) : moved;
@@ -42,7 +47,8 @@ SCALAR float lgamma_of_f32(float single) {
   y = z < 2.5 ? (t - 2) * nc_polynomial(t - 2, q, 16) - l :
                 (z - 0.5) * l - z + 0.91893853320467274178 +
                 w * nc_polynomial(w * w, far, 11);
-  y = x < 0 ? log(PI / fabs(sin(PI * below))) - y : y;
+  l = log(fabs(d * nc_polynomial(d * d, sine, 10)) / PI); /* |sin(pi*x)|/pi */
+  y = x < 0 ? -l - y : y;
   y = fabs(x) == (double)INFINITY ? (double)INFINITY : y;
   return (float)y;
 }
