@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/mapping.h"
+#include "core/base/temps.h"
 #include "core/indexing/advanced_index.h"
 #include "core/tape.h"
 #include "core/op.h"
@@ -244,9 +245,37 @@ int nc_index_check_lost(int r, const IndexPlan *p, const Tensor *value) {
   return lost == NC_OK ? r : lost;
 }
 
+/* Is it elements of a vector at a vector of positions, on a device that gathers
+   them in one pass?  The CPU has no use for that. */
+static int gathers(const IndexPlan *p) {
+  const IndexTensor *by = &p->by[0];
+  const Device *d = nc_device(p->view);
+  return d->gather_dim && d != &nc_cpu && p->n == 1 && p->view->nd == 1 &&
+         by->of->nd == 1 && by->t->nd == 1 && by->t->dtype != DT_b8 &&
+         nc_numel(by->t) > 0;
+}
+
+static int gather(Tensor **y, const IndexPlan *p) {
+  Tensor *x = p->view, *index;
+  Temps w = { 0 };
+  index = nc_temps_cast(&w, nc_temps_todevice(&w, p->by[0].t, nc_device(x)),
+                        DT_i64);
+  index = nc_temps_dense(&w, index);
+  Tensor *to = index ? nc_temps_new(&w, x, x->dtype, 1, index->size) : NULL;
+  if (w.status == NC_OK) {
+    const GatherDimCall g = {
+      .mode = GATHER_DIM_GET, .x = x, .index = index, .other = to
+    };
+    nc_count(0, nc_numel(index) * (8 + 2 * nc_dtypesize(x->dtype)));
+    w.status = nc_device(x)->gather_dim(nc_device(x), &g);
+  }
+  return nc_temps_end(&w, y, to);
+}
+
 int nc_index_select(Tensor **y, const IndexPlan *p) {
   IndexedRead k;
   int r;
+  if (gathers(p)) return nc_index_check_lost(gather(y, p), p, NULL);
   if ((r = nc_index_begin(&k, p)) == NC_OK &&
       (r = nc_new(y, nc_device(p->view), p->view->dtype, k.nd, k.size)) ==
           NC_OK) {

@@ -31,10 +31,22 @@ static int note_failure(hid_t stack, void *data) {
   return 0;
 }
 
+/* A file of h5py with libver="latest" is often too new for a distribution. */
+static void hint_version(void) {
+  unsigned major, minor, release;
+  if (strstr(failure, "bad version number") == NULL ||
+      nc_hdf5.get_libversion(&major, &minor, &release) < 0)
+    return;
+  nc_hint("it is damaged, or of a newer HDF5 than %u.%u.%u, which reads it "
+          "here; without libver h5py writes what both can read",
+          major, minor, release);
+}
+
 int nc_failhdf5(const char *path, const char *what) {
   char shown[200];
   nc_failfile(NC_EFILE, path, "%s%s%s", what, *failure ? ": " : "",
               nc_printable(shown, sizeof shown, failure, strlen(failure)));
+  hint_version();
   *failure = '\0';
   return NC_EFILE;
 }

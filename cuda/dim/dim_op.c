@@ -13,6 +13,7 @@
 #include <math.h>
 
 #define PER_THREAD 8                      /* elements of a thread, at least */
+#define MANY_PER_THREAD 32                /* of many slices, each for a block */
 #define MIN_CUB_LENGTH ((int64_t)1 << 20) /* of a slice that fills a device */
 
 /* The operations: a reduction, a scan, or softmax. */
@@ -95,10 +96,11 @@ static void choose_splits(DimReduction *k, int64_t want, int64_t least) {
 
 static void plan_rows(DimReduction *k, int64_t enough) {
   int64_t wide = floor_power2(k->length / PER_THREAD, 32), high;
-  if (wide == 32 &&
-      (k->length >= 4096 || (k->length >= 1024 && k->results < enough / 32)))
-    wide = DIM_THREADS;
-  high = wide == DIM_THREADS ? 1 : ceil_power2(k->results, 128 / wide);
+  if (wide == 32 && k->length >= 1024 && k->results < enough / 32)
+    wide = DIM_THREADS; /* there are few slices */
+  else if (wide == 32)
+    wide = max64(floor_power2(k->length / MANY_PER_THREAD, DIM_THREADS), 32);
+  high = wide > 32 ? 1 : ceil_power2(k->results, 128 / wide);
   high = max64(high, 32 / wide);
   k->block_x = (int)wide;
   k->block_y = (int)high;

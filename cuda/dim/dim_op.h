@@ -65,6 +65,7 @@ typedef struct DimTransform {
 /* Each launches the kernels of one operation for element type t. */
 typedef cudaError_t DimReducer(DType t, const DimReduction *k, cudaStream_t s);
 DimReducer nc_max_dim, nc_var_dim, nc_logsumexp;
+DimReducer nc_extreme_rows; /* nc_max_dim of contiguous slices, not split */
 
 typedef cudaError_t DimScan(DType t, const DimTransform *k, cudaStream_t s);
 DimScan nc_cumsum, nc_cumprod, nc_logcumsumexp, nc_cummax;

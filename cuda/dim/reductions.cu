@@ -9,6 +9,8 @@
 **   add(k, state, origin, v, at, step, n)
 **                  adds elements v[0 .. n-1] of positions at, at + step, ...;
 **                  origin is the first element of the slice, n a constant
+**   TOGETHER       positions do not matter: the more elements at a time, the
+**                  cheaper
 **   write(k, r, state)      writes result r
 */
 #include "cuda/block_sums.h"
@@ -38,9 +40,15 @@ NC_DEVICE void reduce_dense(const DimReduction &k, typename R::State *p,
   for (i = me; i + (ahead - 1) * width < vectors; i += ahead * width) {
     uint4 u[ahead];
     NC_UNROLL for (int j = 0; j < ahead; j++) u[j] = v[i + j * width];
-    NC_UNROLL for (int j = 0; j < ahead; j++) {
-      unpack<S>(e, u[j]);
-      R::add(k, p, origin, e, first + head + (i + j * width) * VEC, 1, VEC);
+    if constexpr (R::TOGETHER) {
+      A all[ahead * VEC];
+      NC_UNROLL for (int j = 0; j < ahead; j++) unpack<S>(all + j * VEC, u[j]);
+      R::add(k, p, origin, all, 0, 0, ahead * VEC);
+    } else {
+      NC_UNROLL for (int j = 0; j < ahead; j++) {
+        unpack<S>(e, u[j]);
+        R::add(k, p, origin, e, first + head + (i + j * width) * VEC, 1, VEC);
+      }
     }
   }
   for (; i < vectors; i += width) {
@@ -160,6 +168,7 @@ static cudaError_t launch_reduction(const DimReduction *k, cudaStream_t s) {
 ** inverted), so that the least becomes the largest.
 */
 template <class S_> struct MaxDim {
+  enum { TOGETHER = 0 };
   typedef S_ S;
   typedef Compute<S> A;
 
@@ -220,6 +229,9 @@ template <class S_> struct MaxDim {
 };
 
 cudaError_t nc_max_dim(DType t, const DimReduction *k, cudaStream_t s) {
+  if (k->dense && !k->columns && k->splits == 1 && k->length > 0 &&
+      k->length < INT32_MAX)
+    return nc_extreme_rows(t, k, s);
   NC_DISPATCH_ALL(t, launch_reduction<MaxDim<S>>(k, s));
 }
 
@@ -227,6 +239,7 @@ cudaError_t nc_max_dim(DType t, const DimReduction *k, cudaStream_t s) {
 ** Variance and standard deviation
 */
 template <class S_> struct VarDim {
+  enum { TOGETHER = 1 };
   typedef S_ S;
   typedef Compute<S> A;
   typedef Moments<A> State;
@@ -252,6 +265,7 @@ cudaError_t nc_var_dim(DType t, const DimReduction *k, cudaStream_t s) {
 ** slices that do not fit on the chip
 */
 template <class S_> struct LogSumExp {
+  enum { TOGETHER = 1 };
   typedef S_ S;
   typedef Compute<S> A;
   typedef SumExp<A> State;

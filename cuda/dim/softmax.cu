@@ -14,7 +14,7 @@
 
 #define ROW_THREADS 512     /* of a block that keeps slices in registers */
 #define SHARED_THREADS 1024 /* of a block that keeps them in shared memory */
-#define MAX_VECTORS 4       /* of a thread, in registers */
+#define MAX_VECTORS 4       /* of a thread, if its block takes one slice */
 #define STATIC_SHARED 1024  /* bytes of shared memory beside the slice */
 
 /* Elements of a thread in registers, if there are no vectors. */
@@ -57,17 +57,17 @@ softmax_rows(const DimTransform k) {
   NC_SHARED(A, maxima, 32);
   NC_SHARED(A, sums, 32);
   A e[most * per], max, sum = 0, scale, logsum;
-  uint4 u[MAX_VECTORS];
+  uint4 u[vectors ? most : 1];
   NC_UNROLL for (int i = 0; i < most; i++) {
     const int at = me + i * width;
     if (vectors)
-      u[i % MAX_VECTORS] =
+      u[vectors ? i : 0] =
           at < mine ? ((const uint4 *)x)[at] : make_uint4(0, 0, 0, 0);
     else e[i] = at < mine ? load_element(x[at]) : (A)-INFINITY;
   }
   NC_UNROLL for (int i = 0; i < most; i++) {
     if (!vectors) break;
-    unpack<S>(e + i * per, u[i % MAX_VECTORS]);
+    unpack<S>(e + i * per, u[vectors ? i : 0]);
     if (me + i * width >= mine)
       NC_UNROLL for (int j = 0; j < per; j++) e[i * per + j] = (A)-INFINITY;
   }
@@ -218,15 +218,21 @@ static cudaError_t launch_shared(const DimTransform *k, int shared, int *done,
 /*
 ** One pass
 */
+/* The vectors of a thread, for a slice of n vectors of `each' elements: so many
+   that a warp has the whole slice, and else such a number that several blocks
+   fit on a multiprocessor. */
+static int vectors_of_thread(int64_t n, int each) {
+  if (n <= 32) return 1;
+  if (each > 4) return n <= 2 * ROW_THREADS ? 2 : 4;
+  return n > 128 && n <= 256 ? 8 : 4;
+}
+
 template <class S, class A = Compute<S>>
 static cudaError_t launch_rows(const DimTransform *k, int shared, int *done,
                                cudaStream_t s) {
   typedef void Kernel(const DimTransform);
   const int64_t n = k->vectors ? k->length / VEC : k->length;
-  const int most = k->vectors ? (n <= 32                ? 1
-                                 : n <= 128 && VEC <= 4 ? 4
-                                 : n <= 2 * ROW_THREADS ? 2
-                                                        : 4)
+  const int most = k->vectors ? vectors_of_thread(n, VEC)
                    : n <= 128 ? 4
                               : MAX_ELEMENTS;
   const int64_t wide = n > 32 * most ? ceil_div(n, 32 * most) * 32
@@ -237,6 +243,7 @@ static cudaError_t launch_rows(const DimTransform *k, int shared, int *done,
                                              : softmax_rows<S, 0, MAX_ELEMENTS>
                            : most == 1 ? softmax_rows<S, 1, 1>
                            : most == 2 ? softmax_rows<S, 1, 2>
+                           : most == 8 ? softmax_rows<S, 1, 8>
                                        : softmax_rows<S, 1, 4>;
     const dim3 block((unsigned)wide, wide > 32 ? 1 : 128 / (unsigned)wide);
     return NC_LAUNCH(kernel, blocks(k->outer, block.y), block, 0, s, *k);

@@ -50,6 +50,10 @@ static inline void __syncwarp(unsigned mask = ~0u) {
   emu_warp(mask, EMU_SYNCWARP, 0, emu_lane());
 }
 
+static inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  return (unsigned)emu_warp(mask, EMU_BALLOT, predicate != 0, emu_lane());
+}
+
 /*
 ** Atomics.  Threads are never preempted, so a plain read and write are atomic.
 */

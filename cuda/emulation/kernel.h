@@ -32,9 +32,9 @@ extern EmuPlace emu_place;
 int emu_barrier(int line, int site, int predicate);
 
 /* A warp operation of all lanes in mask, which waits for them.  Returns the
-   value of lane `from'. */
+   value of lane `from'; for a ballot, a bit for each lane: is its value 1? */
 enum { EMU_SYNCWARP, EMU_SHFL, EMU_SHFL_DOWN, EMU_SHFL_UP,
-       EMU_SHFL_XOR };
+       EMU_SHFL_XOR, EMU_BALLOT };
 uint64_t emu_warp(unsigned mask, int kind, uint64_t value, int from);
 int emu_lane(void);
 

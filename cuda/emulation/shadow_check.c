@@ -279,17 +279,24 @@ static Access reads_of(const Cell *c, uint8_t bytes, int *several) {
   return a;
 }
 
-/* Records a read of some bytes of a word. */
+/* Records a read of some bytes of a word.  It stands for earlier reads of the
+   warp with a __syncwarp in between: what races with these races with it. */
 static void record_read(Cell *c, uint8_t bytes) {
   const int also =
       by_this_block(&c->read) && c->read.barrier == emu_view.barrier;
   const uint8_t before = also ? c->read.bytes : 0;
   const uint16_t epoch = also ? c->read.warp : 0;
+  const int earlier = also && epoch < emu_view.warp;
   uint8_t shared = also ? c->read.flag : 0;
   for (int i = 0; i < 4; i++) {
     if (!(bytes >> i & 1)) continue;
     if (before >> i & 1) {
       const int kind = relation(c->reader[i], emu_view.thread);
+      if (earlier && kind != SEVERAL_WARPS && !(shared >> 4 >> i & 1)) {
+        shared &= (uint8_t) ~(1 << i);
+        c->reader[i] = emu_view.thread;
+        continue;
+      }
       if (kind != ONE_THREAD) shared |= (uint8_t)(1 << i);
       if (kind == SEVERAL_WARPS) shared |= (uint8_t)(16 << i);
     }

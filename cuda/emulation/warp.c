@@ -5,8 +5,9 @@
 */
 #include "cuda/emulation/block.h"
 
-static const char *names[] = { "__syncwarp", "__shfl_sync", "__shfl_down_sync",
-                               "__shfl_up_sync", "__shfl_xor_sync" };
+static const char *names[] = { "__syncwarp",       "__shfl_sync",
+                               "__shfl_down_sync", "__shfl_up_sync",
+                               "__shfl_xor_sync",  "__ballot_sync" };
 
 int emu_lane(void) {
   return emu_block.current & 31;
@@ -72,6 +73,15 @@ static void shuffle(unsigned mask, int first) {
   }
 }
 
+static void ballot(unsigned mask, int first) {
+  Block *b = &emu_block;
+  uint64_t votes = 0;
+  for (unsigned m = mask; m; m &= m - 1)
+    votes |= b->value[first + __builtin_ctz(m)] << __builtin_ctz(m);
+  for (unsigned m = mask; m; m &= m - 1)
+    b->result[first + __builtin_ctz(m)] = votes;
+}
+
 /* Starts a new epoch: __syncwarp, unlike the other operations, orders memory
    accesses among the lanes. */
 static void start_epoch(unsigned mask, int first) {
@@ -90,6 +100,7 @@ static void complete(unsigned mask, int kind, int me) {
   Block *b = &emu_block;
   const int first = me & ~31;
   if (kind == EMU_SYNCWARP) start_epoch(mask, first);
+  else if (kind == EMU_BALLOT) ballot(mask, first);
   else shuffle(mask, first);
   for (unsigned m = mask; m; m &= m - 1) {
     int t = first + __builtin_ctz(m);

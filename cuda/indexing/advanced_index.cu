@@ -17,14 +17,16 @@
 ** vary.  Sums of int32 and int64 do not depend on the order: these use atomics.
 */
 #include "cuda/indexing/advanced_index.h"
+
+#include <type_traits>
+
 #include "cuda/blocks.h"
-#include "cuda/element.h"
+#include "cuda/indexing/combine.h"
 #include "cuda/sort/sort.h"
 #include "core/base/indexed_dims.h"
 
 #define THREADS 256
-#define EACH 2  /* units of a thread that copies, loaded together */
-#define AHEAD 8 /* elements loaded before they are used */
+#define EACH 2 /* units of a thread that copies, loaded together */
 
 /* Chooses the largest unit that divides the innermost dimension, all steps and
    addresses; from then on the last dimension counts in units.  Returns its
@@ -195,6 +197,7 @@ typedef struct IndexAddPlan {
   IndexReduce fold;
   const int64_t *key, *from; /* sorted offsets; their old positions, from 1 */
   int64_t count;
+  int vectors; /* a unit is a vector */
 } IndexAddPlan;
 
 typedef struct UnitLocation {
@@ -229,46 +232,62 @@ NC_DEVICE int64_t position_of(const IndexAddPlan &f, int64_t rank) {
   return f.from ? f.from[rank] - 1 : rank;
 }
 
-/* Integers wrap; NaN is larger, and smaller, than any number. */
-template <class A> NC_DEVICE A combine(A a, A b, IndexReduce fold) {
-  switch (fold) {
-    case INDEX_ADD:
-      if constexpr (is_float<A>()) return a + b;
-      else return (A)((uint64_t)a + (uint64_t)b);
-    case INDEX_MUL:
-      if constexpr (is_float<A>()) return a * b;
-      else return (A)((uint64_t)a * (uint64_t)b);
-    case INDEX_MAX: return b > a || is_nan(b) ? b : a;
-    default: return b < a || is_nan(b) ? b : a;
-  }
-}
+/* What a thread combines at a time: an element, or a vector of them. */
+template <class S, int vectors> struct Piece {
+  typedef Compute<S> A;
+  enum { N = vectors ? VEC : 1, AHEAD = vectors ? 4 : 8 };
+  typedef typename std::conditional<vectors, uint4, S>::type Raw;
 
-/* A thread for each element and each offset.  The thread of the first of equal
-   offsets combines the elements of all of them. */
-template <class S, class A = Compute<S>>
+  static NC_MEMBER void load(A a[], Raw raw) {
+    if constexpr (vectors) unpack<S>(a, raw);
+    else a[0] = load_element(raw);
+  }
+
+  static NC_MEMBER Raw store(const A a[]) {
+    if constexpr (vectors) return pack<S>(a);
+    else return store_element<S>(a[0]);
+  }
+
+  /* a = a combined with raw, rounded as an element. */
+  static NC_MEMBER void add(A a[], Raw raw, IndexReduce fold) {
+    A b[N];
+    load(b, raw);
+    NC_UNROLL for (int i = 0; i < N; i++) a[i] =
+        load_element(store_element<S>(combine(a[i], b[i], fold)));
+  }
+};
+
+/* A thread for each piece and each offset.  The thread of the first of equal
+   offsets combines the pieces of all of them.  Mostly there is only one. */
+template <class S, int vectors>
 NC_KERNEL_WIDE(THREADS)
 accumulate_sorted(const IndexAddPlan f) {
+  typedef Piece<S, vectors> P;
+  typedef typename P::Raw Raw;
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= f.m.n) return;
   const UnitLocation s = locate_unit(f, i);
   const int64_t at = f.key[s.rank];
   if (at < 0 || (f.from && s.rank > 0 && f.key[s.rank - 1] == at)) return;
-  S *x = (S *)s.x + at;
-  A a = load_element(*x);
-  int n = AHEAD;
-  for (int64_t r = s.rank; n == AHEAD; r += AHEAD) {
-    S v[AHEAD];
+  Raw *x = (Raw *)(s.x + at * (int64_t)sizeof(S));
+  const int several = f.from && s.rank + 1 < f.count && f.key[s.rank + 1] == at;
+  const Raw first = *(const Raw *)(s.other + position_of(f, s.rank) * s.step);
+  Compute<S> a[P::N];
+  P::load(a, *x);
+  P::add(a, first, f.fold);
+  int n = several ? P::AHEAD : 0;
+  for (int64_t r = s.rank + 1; n == P::AHEAD; r += P::AHEAD) {
+    Raw v[P::AHEAD];
     n = 0;
-    NC_UNROLL for (int j = 0; j < AHEAD;
-                   j++) if (r + j == s.rank ||
-                            (f.from && r + j < f.count && f.key[r + j] == at)) {
-      v[j] = *(const S *)(s.other + position_of(f, r + j) * s.step);
+    NC_UNROLL for (int j = 0; j < P::AHEAD;
+                   j++) if (r + j < f.count && f.key[r + j] == at) {
+      v[j] = *(const Raw *)(s.other + position_of(f, r + j) * s.step);
       n = j + 1;
     }
-    NC_UNROLL for (int j = 0; j < AHEAD; j++) if (j < n) a =
-        load_element(store_element<S>(combine(a, load_element(v[j]), f.fold)));
+    NC_UNROLL for (int j = 0; j < P::AHEAD; j++) if (j < n)
+        P::add(a, v[j], f.fold);
   }
-  *x = store_element<S>(a);
+  *x = P::store(a);
 }
 
 template <class T> NC_KERNEL_OF(THREADS) add_atomic(const IndexAddPlan f) {
@@ -280,9 +299,8 @@ template <class T> NC_KERNEL_OF(THREADS) add_atomic(const IndexAddPlan f) {
     atomicAdd((T *)s.x + at, *(const T *)(s.other + s.rank * s.step));
 }
 
-static int uses_atomics(const IndexCall *g) {
-  return g->fold == INDEX_ADD && !g->distinct &&
-         (g->x->dtype == DT_i32 || g->x->dtype == DT_i64);
+static int adds_atomically(DType type, IndexReduce fold) {
+  return fold == INDEX_ADD && (type == DT_i32 || type == DT_i64);
 }
 
 static cudaError_t launch_accumulate(const IndexAddPlan *f, DType type,
@@ -293,18 +311,20 @@ static cudaError_t launch_accumulate(const IndexAddPlan *f, DType type,
                ? NC_LAUNCH(add_atomic<unsigned>, grid, THREADS, 0, s, *f)
                : NC_LAUNCH(add_atomic<unsigned long long>, grid, THREADS, 0, s,
                            *f);
-  NC_DISPATCH_ALL(type,
-                  NC_LAUNCH(accumulate_sorted<S>, grid, THREADS, 0, s, *f));
+  NC_DISPATCH_ALL(type, NC_LAUNCH((f->vectors ? accumulate_sorted<S, 1>
+                                              : accumulate_sorted<S, 0>),
+                                  grid, THREADS, 0, s, *f));
 }
 
-/* The bits of a key: enough for every offset into x and for one more, so that
-   the key of an invalid offset differs from all others.  0 if x is empty. */
-static int offset_bits(const IndexCall *g) {
+/* The bits of a key: enough for every offset along the dimensions of x in the
+   mask and for one more, so that the key of an invalid offset differs from all
+   others.  0 if x is empty. */
+static int offset_bits(const Tensor *x, unsigned dims) {
   int64_t next = 1;
   int bits = 0;
-  if (nc_numel(g->x) == 0) return 0;
-  for (int i = 0; i < g->x->nd; i++)
-    if (g->indexed_dims >> i & 1) next += (g->x->size[i] - 1) * g->x->step[i];
+  if (nc_numel(x) == 0) return 0;
+  for (int i = 0; i < x->nd; i++)
+    if (dims >> i & 1) next += (x->size[i] - 1) * x->step[i];
   while (next >> bits) bits++;
   return bits;
 }
@@ -339,26 +359,48 @@ static cudaError_t accumulate_parts(IndexAddPlan *f, DType type, int atomics,
   });
 }
 
-int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
-  const int atomics = uses_atomics(g);
+/* Combines; bits, of a key, is 0 if no two offsets are equal. */
+static int accumulate(const Device *d, IndexAddPlan *f, DType type, int bits) {
   const cudaStream_t s = nc_current_stream(d);
-  IndexAddPlan f = {};
+  const int atomics = bits > 0 && adds_atomically(type, f->fold);
   void *memory = NULL;
   int r = NC_OK;
-  plan_index(d, &f.m, g, 0);
-  f.fold = g->fold;
-  f.key = f.m.offset;
-  f.count = nc_numel(g->offset);
-  if (f.count >> 31)
+  f->key = f->m.offset;
+  if (f->count >> 31)
     return nc_fail(NC_EVALUE, "%lld positions, more than %s takes at a time",
-                   (long long)f.count, d->name);
-  if (!atomics && !g->distinct && f.count > 1)
-    r = sort_offsets(d, &f, offset_bits(g), &memory);
+                   (long long)f->count, d->name);
+  if (!atomics && bits > 0 && f->count > 1)
+    r = sort_offsets(d, f, bits, &memory);
   if (r == NC_OK) {
     int some = 0;
-    r = nc_cudastatus(accumulate_parts(&f, g->x->dtype, atomics, s, &some));
+    r = nc_cudastatus(accumulate_parts(f, type, atomics, s, &some));
     if (r != NC_OK && some) nc_error_partial();
   }
   nc_scratchfree(d, memory);
   return r == NC_OK ? nc_check_launch(d, "index assignment") : r;
+}
+
+int nc_cuda_index_accumulate(const Device *d, const IndexCall *g) {
+  const int distinct = g->distinct || nc_numel(g->x) == 0;
+  const int atomics = !distinct && adds_atomically(g->x->dtype, g->fold);
+  IndexAddPlan f = {};
+  f.vectors = !atomics && plan_index(d, &f.m, g, NC_VECTOR) == NC_VECTOR;
+  if (!f.vectors) plan_index(d, &f.m, g, 0);
+  f.fold = g->fold;
+  f.count = nc_numel(g->offset);
+  return accumulate(d, &f, g->x->dtype,
+                    distinct ? 0 : offset_bits(g->x, g->indexed_dims));
+}
+
+int nc_accumulate_elements(const Device *d, const Tensor *x, const void *other,
+                           const int64_t *offset, int64_t n, IndexReduce fold) {
+  IndexAddPlan f = {};
+  f.m.x = (char *)nc_used(d, x);
+  f.m.other = (char *)other;
+  f.m.offset = offset;
+  f.m.esize = f.m.ostep[0] = nc_dtypesize(x->dtype);
+  f.m.nd = 1;
+  f.m.size[0] = f.count = n;
+  f.fold = fold;
+  return accumulate(d, &f, x->dtype, offset_bits(x, (1u << x->nd) - 1));
 }

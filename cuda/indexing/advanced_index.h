@@ -31,6 +31,13 @@ typedef struct IndexPlan {
    both. */
 int nc_split_index(IndexPlan *k, IndexPlan *half);
 
+/* x[offset[i]] fold= other[i], in order, for n dense elements of the type of x;
+   offsets count elements of x, and a negative one is left out.  Other and
+   offset are scratch memory. */
+int nc_accumulate_elements(const Device *d, const Tensor *x, const void *other,
+                           const int64_t *offset, int64_t n,
+                           IndexReduce fold);
+
 NC_C_END
 
 #endif

@@ -5,6 +5,7 @@
 */
 #include "cuda/norm/norm.h"
 
+#define FEW_VECTORS 256     /* of a row; for more, a small block is faster */
 #define MIN_ROW_INNER 32    /* contiguous elements for a row of threads */
 #define MIN_BLOCKS_PER_SM 4 /* of norm_grad_rows; more blocks have at least */
 #define ROWS_PER_BLOCK 32   /* so many groups of rows */
@@ -60,7 +61,7 @@ static NormPlan make_plan(const Device *d, const NormCall *n) {
 static int fits_registers(const NormCall *n, NormPlan *k, int most) {
   const int64_t all = k->length * nc_dtypesize(n->x->dtype) / 16;
   if (k->batch || !k->vectors || all > NORM_THREADS * most) return 0;
-  k->held = all <= 32 ? 1 : all <= NORM_THREADS * 2 ? 2 : NORM_VECTORS;
+  k->held = all <= 32 ? 1 : all <= FEW_VECTORS || most == 2 ? 2 : NORM_VECTORS;
   k->block_x =
       (int)(all > 32 * k->held ? ceil_div(all, 32 * k->held) * 32
                                : ceil_power2(ceil_div(all, k->held), 32));

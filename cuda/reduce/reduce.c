@@ -10,10 +10,12 @@
 #include "cuda/blocks.h"
 #include "cuda/pointwise/pointwise.h"
 
-#define BLOCKS 1024 /* enough to fill a device */
+#define BLOCKS 1024        /* enough to fill a device */
+#define COLUMN_BLOCKS 512  /* the same, all of them resident on a large one */
+#define MANY_COLUMNS 16384 /* vectors: enough for so many blocks of 64 */
 #define MAX_PIECES 4096
-#define ROUNDS 16    /* elements or vectors of a thread, at least */
-#define MAX_CHAIN 64 /* elements folded without partial sums */
+#define ROUNDS 16     /* elements or vectors of a thread, at least */
+#define MAX_CHAIN 256 /* elements folded without partial sums but of pairs */
 
 typedef struct ReducePlan {
   const TensorIter *k;
@@ -119,7 +121,9 @@ static void choose_lanes(ReducePlan *p) {
                             : f->length;
   f->lanes = 1;
   if (f->beside) {
-    const int64_t columns = floor_power2(2 * (int64_t)f->results - 1, 32);
+    const int wide = p->way == REDUCE_COLUMNS && f->results >= MANY_COLUMNS;
+    const int64_t columns =
+        floor_power2(2 * (int64_t)f->results - 1, wide ? 64 : 32);
     f->lanes = (uint32_t)floor_power2(units / 4, NC_REDUCEBLOCK / columns);
   } else if (units >= 4 * NC_REDUCEBLOCK || (units >= 128 && f->results < 64))
     f->lanes = NC_REDUCEBLOCK;
@@ -135,7 +139,8 @@ static void choose_pieces(ReducePlan *p) {
   const int64_t blocks = (f->results - 1) / columns + 1;
   const int dense = p->way == REDUCE_ROWS && p->k->nfold == 1;
   const int64_t unit = dense ? p->each : 1;
-  int64_t pieces = BLOCKS / blocks, most;
+  const int64_t want = p->way == REDUCE_COLUMNS ? COLUMN_BLOCKS : BLOCKS;
+  int64_t pieces = want / blocks, most;
   most = f->length / (f->lanes * ROUNDS * unit);
   pieces = min64(pieces, most);
   if (p->way == REDUCE_COLUMNS) {

@@ -221,6 +221,13 @@ template <class S, class R> NC_KERNEL_OF(BLOCK) reduce_rows(const Reduction c) {
     write_result<R>(f, r, at[0], a, f->results);
 }
 
+/* Vector i of the results at x. */
+NC_DEVICE uint4 load_column(const Reduction *f, const char *x, uint32_t i) {
+  uint64_t in[1];
+  nc_offsets_at(in, &f->folded, i, 1);
+  return load_vector(x + in[0] * sizeof(Stored));
+}
+
 /* A thread folds the elements of E neighbouring results, which are a vector. */
 template <class S, class R>
 NC_KERNEL_OF(BLOCK)
@@ -238,19 +245,25 @@ reduce_columns(const Reduction c) {
   if (r >= f->results) to = 0;
   else nc_offsets_at(at, &f->kept, r, 2);
   NC_UNROLL for (int e = 0; e < E; e++) a[e] = R::init(p);
-  for (int64_t i = from; i < to; i += 4 * lanes) {
+  const char *x = f->x + at[1] * sizeof(S);
+  int64_t i = from;
+  for (; i + 3 * lanes < to; i += 4 * lanes) {
     uint4 v[4];
-    NC_UNROLL for (int k = 0; k < 4; k++) {
-      uint64_t in[1];
-      if (i + k * lanes >= to) break;
-      nc_offsets_at(in, &f->folded, (uint32_t)(i + k * lanes), 1);
-      v[k] = load_vector(f->x + (at[1] + in[0]) * sizeof(S));
+    NC_UNROLL for (int k = 0; k < 4; k++) v[k] =
+        load_column(f, x, (uint32_t)i + k * lanes);
+    NC_UNROLL for (int e = 0; e < E; e++) {
+      typename R::A m[2]; /* not four, for which registers may not suffice */
+      NC_UNROLL for (int k = 0; k < 4; k += 2) {
+        m[0] = map_element<R>(element_of<S>(v[k], e), p);
+        m[1] = map_element<R>(element_of<S>(v[k + 1], e), p);
+        a[e] = R::fold(a[e], R::fold(m[0], m[1]));
+      }
     }
-    NC_UNROLL for (int k = 0; k < 4; k++) {
-      if (i + k * lanes >= to) break;
-      NC_UNROLL for (int e = 0; e < E; e++) a[e] =
-          R::fold(a[e], map_element<R>(element_of<S>(v[k], e), p));
-    }
+  }
+  for (; i < to; i += lanes) {
+    const uint4 v = load_column(f, x, (uint32_t)i);
+    NC_UNROLL for (int e = 0; e < E; e++) a[e] =
+        R::fold(a[e], map_element<R>(element_of<S>(v, e), p));
   }
   NC_UNROLL for (int e = 0; e < E; e++) {
     a[e] = block_reduce<R>(a[e], lanes);

@@ -40,7 +40,8 @@ static const Device functions = { .alloc = nc_cuda_alloc,
 #define X(request, Call) .request = nc_cuda_##request,
                                   DEVICE_REQUESTS(X)
 #undef X
-                                      .fused = nc_cuda_fused,
+                                      .gather_dim = nc_cuda_gather_dim,
+                                  .fused = nc_cuda_fused,
                                   .fused_ready = nc_cuda_fused_ready };
 
 /* Makes g the current device of the CUDA runtime.  The last device is cached

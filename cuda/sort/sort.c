@@ -79,8 +79,28 @@ static int setranks(const Device *d, const SortPlan *k) {
   return nc_cuda_run(d, &l);
 }
 
+/* The first ranks of slices whose candidates are as many as they should be:
+   the others are still to be done.  The caller frees *memory. */
+static int sort_candidates(const Device *d, SortPlan *k, void **memory) {
+  const cudaStream_t s = nc_current_stream(d);
+  const int64_t bytes[2] = { k->slices * 4, k->slices * k->room * 4 };
+  int64_t at[2];
+  char *p;
+  TRY(nc_sort_scratch(d, &p, 2, bytes, at));
+  *memory = p;
+  k->found = (uint32_t *)(p + at[0]);
+  k->candidate = (uint32_t *)(p + at[1]);
+  k->vectors = ((uintptr_t)k->x | ((uintptr_t)k->n * (k->bits / 8))) % 16 == 0;
+  CUDA_TRY(cudaMemsetAsync(k->found, 0, (size_t)bytes[0], s));
+  CUDA_TRY(nc_sort_find_top(k, s));
+  CUDA_TRY(nc_sort_short(k, s));
+  k->candidate = NULL;
+  return NC_OK;
+}
+
 static int select_ranks(const Device *d, SortPlan *k) {
   const int64_t part = k->slices * k->keep;
+  void *candidates = NULL;
   int64_t bytes[7], at[7];
   SortPlan low;
   char *p;
@@ -101,13 +121,16 @@ static int select_ranks(const Device *d, SortPlan *k) {
   k->bin = (uint32_t *)(p + at[4]);
   k->raw = p + at[5];
   k->pos = (uint32_t *)(p + at[6]);
+  r = nc_sort_plan_top(k) ? sort_candidates(d, k, &candidates) : NC_OK;
   low = *k;
   low.x = k->raw;
   low.from = k->pos;
   low.n = k->keep;
   low.first = 0;
-  if ((r = setranks(d, k)) == NC_OK && (r = search(d, k)) == NC_OK)
+  if (r == NC_OK && (r = setranks(d, k)) == NC_OK &&
+      (r = search(d, k)) == NC_OK)
     r = nc_cudastatus(nc_sort_short(&low, nc_current_stream(d)));
+  nc_scratchfree(d, candidates);
   nc_scratchfree(d, p);
   return r;
 }

@@ -9,7 +9,8 @@
 ** Short slices are sorted by a block in shared memory, long ones by CUB's radix
 ** sort.  For the first few elements of a long slice, or for one rank, radix
 ** select finds the key of the last rank, digit by digit from the highest; the
-** elements up to it are collected and sorted as a short slice.
+** elements up to it are collected and sorted as a short slice.  For the first
+** few, a sample of the slice mostly saves that (sort_top.cu).
 */
 #ifndef cuda_sort_sort_h
 #define cuda_sort_sort_h
@@ -20,6 +21,8 @@
 NC_C_BEGIN
 
 #define SORT_THREADS 256      /* of a block, but for short slices */
+#define SORT_MOST_THREADS 1024 /* of one that takes a sample */
+#define LARGE_SAMPLE 65536    /* elements of a slice that has a large one */
 #define SORT_DIGIT_BITS 11      /* bits of a digit in radix select */
 #define SORT_BINS (1 << SORT_DIGIT_BITS)
 
@@ -58,6 +61,16 @@ typedef struct SortPlan {
   uint32_t *left;             /* [slices]: the rank among elements with those */
   uint32_t *bin;              /* [slices x SORT_BINS]: the histogram */
   int shift, digit;           /* the current digit: its shift, its bits */
+  /* Candidates for the first ranks, from a sample: */
+  uint32_t *found;            /* [slices]: their number; a slice is done if it
+                                 is from keep to room.  NULL: there are none */
+  uint32_t *candidate;        /* [slices x room]: their positions.  Not NULL:
+                                 to be sorted are they, where a slice is done;
+                                 else the slices that are not */
+  uint32_t room;
+  int sample;                 /* elements */
+  uint32_t sample_rank;       /* of the threshold, in the sample */
+  int vectors;                /* slices are aligned to 16 bytes */
 } SortPlan;
 
 cudaError_t nc_sort_short(const SortPlan *k, cudaStream_t s);
@@ -71,6 +84,11 @@ int nc_sort_long(const Device *d, const SortPlan *k, int64_t alone,
    raw and pos in the order of x. */
 cudaError_t nc_sort_find_digit(const SortPlan *k, cudaStream_t s);
 cudaError_t nc_sort_collect(const SortPlan *k, cudaStream_t s);
+
+/* Candidates: returns whether to look for them, and sets room, sample and
+   sample_rank; fills found, which is 0, and candidate. */
+int nc_sort_plan_top(SortPlan *k);
+cudaError_t nc_sort_find_top(const SortPlan *k, cudaStream_t s);
 
 /* Sorts k->slices slices; sets k->bits from type. */
 int nc_sort_slices(const Device *d, SortPlan *k, DType type);
@@ -92,6 +110,13 @@ NC_C_END
 /* The type of the key of an element with the bits of T. */
 template <class T> struct SortKey { typedef uint32_t K; };
 template <> struct SortKey<uint64_t> { typedef uint64_t K; };
+
+/* Is a slice to be worked on: not done, or with candidates done? */
+NC_DEVICE bool is_wanted(const SortPlan &k, int64_t slice) {
+  if (k.found == NULL) return true;
+  const uint32_t n = k.found[slice];
+  return (n >= k.keep && n <= k.room) == (k.candidate != NULL);
+}
 
 template <class T, class K = typename SortKey<T>::K>
 NC_DEVICE K sort_key(SortOrder o, T element) {

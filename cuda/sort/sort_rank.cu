@@ -17,7 +17,7 @@ NC_KERNEL_OF(SORT_THREADS) scan_counts(const SortPlan k) {
   const int64_t row = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   uint32_t *count = k.count + row * k.spans, sum = 0;
-  if (row >= 2 * k.slices) return;
+  if (row >= 2 * k.slices || !is_wanted(k, row / 2)) return;
   for (int at = 0; at < k.spans; at += 32) {
     const uint32_t own = at + lane < k.spans ? count[at + lane] : 0;
     const uint32_t all = warp_inclusive_sum(own);
@@ -41,6 +41,7 @@ NC_KERNEL_OF(SORT_THREADS) choose_digit(const SortPlan k) {
   uint32_t *bin = k.bin + slice * SORT_BINS + threadIdx.x * EACH;
   const uint32_t rank = k.left[slice];
   uint32_t own[EACH], sum = 0, all;
+  if (!is_wanted(k, slice)) return;
   for (int i = 0; i < EACH; i++) {
     sum += own[i] = bin[i];
     bin[i] = 0; /* for the next digit */
@@ -81,6 +82,7 @@ count_digits(const SortPlan k) {
   const int me = threadIdx.x, bins = 1 << k.digit;
   const T *x = (const T *)k.x + s.begin;
   const K known = (K)k.key[s.slice];
+  if (!is_wanted(k, s.slice)) return;
   for (int i = me; i < bins; i += SORT_THREADS) own[i] = 0;
   __syncthreads();
   NC_UNROLL4
@@ -119,6 +121,7 @@ count_selected(const SortPlan k) {
   const T *x = (const T *)k.x + s.begin;
   const K key = (K)k.key[s.slice];
   uint32_t less = 0, equal = 0, all;
+  if (!is_wanted(k, s.slice)) return;
   for (uint32_t i = s.from + threadIdx.x; i < s.to; i += SORT_THREADS) {
     const uint32_t kind = kind_of(k, key, x[i]);
     less += kind == 1;
@@ -147,6 +150,7 @@ write_selected(const SortPlan k) {
   uint32_t *pos = k.pos + s.slice * k.keep;
   constexpr int ITEMS = nc_sort_tile(8 * (int)sizeof(T)) / SORT_THREADS;
   int turn = 0;
+  if (!is_wanted(k, s.slice)) return;
   for (uint32_t at = s.from; at < s.to; at += ITEMS * SORT_THREADS) {
     uint32_t kind[ITEMS], any = 0;
     NC_UNROLL for (int i = 0; i < ITEMS; i++) {

@@ -105,6 +105,24 @@ NC_DEVICE void merge_runs(Item e[], const Item *s, int a, int b, int run,
   }
 }
 
+/* The position of the element that is sorted as number c of a slice; ~0 if
+   there is none. */
+NC_DEVICE uint32_t position_of_slot(const SortPlan &k, int64_t slice,
+                                    uint32_t c) {
+  if (!is_wanted(k, slice)) return ~0u;
+  if (k.candidate == NULL) return c < k.n ? c : ~0u;
+  return c < k.found[slice] && c < k.room ? k.candidate[slice * k.room + c]
+                                          : ~0u;
+}
+
+/* Is any of n slices to be worked on? */
+NC_DEVICE bool any_is_wanted(const SortPlan &k, int64_t slice, int64_t n) {
+  if (k.found == NULL) return true;
+  for (int64_t i = slice; i < slice + n; i++)
+    if (is_wanted(k, i)) return true;
+  return false;
+}
+
 /* Each slice has `room' places in shared memory, a power of two from ITEMS
    on. */
 template <class F, class Item = typename F::Item>
@@ -115,13 +133,16 @@ NC_DEVICE void sort_block(const SortPlan &k, int room) {
   const int64_t first = blockIdx.x * (int64_t)each;
   const int64_t here = k.slices - first < each ? k.slices - first : each;
   Item e[ITEMS];
+  if (!any_is_wanted(k, first, here)) return;
   NC_UNROLL for (int i = 0; i < ITEMS; i++) {
     const int slot = i * width + me, l = slot / room;
     const uint32_t c = (uint32_t)(slot - l * room);
     s[AT(slot)] = F::make(~(uint64_t)0, ~0u);
-    if (l < here && c < k.n)
+    if (l >= here) continue;
+    const uint32_t at = position_of_slot(k, first + l, c);
+    if (at != ~0u)
       s[AT(slot)] =
-          F::make(F::key(k.order, load_raw(k, (first + l) * k.n + c)), c);
+          F::make(F::key(k.order, load_raw(k, (first + l) * k.n + at)), at);
   }
   __syncthreads();
   NC_UNROLL for (int i = 0; i < ITEMS; i++) e[i] = s[AT(mine + i)];
@@ -138,6 +159,7 @@ NC_DEVICE void sort_block(const SortPlan &k, int room) {
   for (uint32_t i = me; i < here * k.keep; i += width) {
     const uint32_t l = i / k.keep, rank = k.first + i - l * k.keep;
     const uint32_t at = F::position(s[AT(l * room + rank)]);
+    if (!is_wanted(k, first + l)) continue;
     const int64_t from = (first + l) * k.n + at, to = first * k.keep + i;
     if (k.y) copy_element(k, to, from);
     k.at[to] = (int64_t)(k.from ? k.from[from] : at) + 1;
@@ -157,7 +179,7 @@ static cudaError_t launch(void (*kernel)(const SortPlan, int),
                           const SortPlan *k, cudaStream_t s) {
   int room = ITEMS, threads = 32;
   int64_t each;
-  while ((uint32_t)room < k->n) room *= 2;
+  while ((uint32_t)room < (k->candidate ? k->room : k->n)) room *= 2;
   while (threads < F::THREADS && (int64_t)threads * ITEMS < k->slices * room)
     threads *= 2;
   if (threads * ITEMS < room) threads = room / ITEMS;

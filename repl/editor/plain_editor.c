@@ -64,6 +64,7 @@ static EditResult getaline(const char *prompt, char **line) {
     fputc('\n', out);
     return EDIT_CANCEL;
   }
+  if (tty) clearerr(stdin); /* of an io.read that Ctrl-C or Ctrl-D ended */
   n = getline(line, &size, stdin);
   if (n <= 0) {
     free(*line);

@@ -142,6 +142,25 @@ static int sync_warp(void) {
   return g[0] == 31 && g[31] == 0;
 }
 
+/* Each lane of a warp reads and writes one word, one after the other. */
+NC_KERNEL addinturn(float *to) {
+  NC_SHARED(float, sum, 1);
+  const int lane = threadIdx.x;
+  if (lane == 0) sum[0] = 0;
+  __syncwarp();
+  for (int turn = 0; turn < 32; turn++) {
+    if (lane == turn) sum[0] += lane;
+    __syncwarp();
+  }
+  to[lane] = sum[0];
+}
+
+static int add_in_turn(void) {
+  LAUNCH(addinturn, 1, 32, 0, s, y);
+  fetch(32);
+  return g[0] == 496 && g[31] == 496;
+}
+
 /* The lanes of a warp read one word, then one of them writes it. */
 NC_KERNEL countwarp(float *to) {
   NC_SHARED(int, seen, 4);
@@ -279,6 +298,7 @@ extern const Defect controls[] = {
   { "compare and swap", compare_and_swap, NULL, NULL },
   { "__syncwarp", sync_warp, NULL, NULL },
   { "read by a warp, written by a lane", read_by_a_warp, NULL, NULL },
+  { "lanes add to a word in turn", add_in_turn, NULL, NULL },
   { "numbers like an address", numbers_in_struct, NULL, NULL },
   { "event between streams", event_between, NULL, NULL },
   { "cudaFreeHost waits", freed_target, NULL, NULL },

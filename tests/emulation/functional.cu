@@ -34,6 +34,7 @@ NC_KERNEL intrinsics(int *y) {
   ok &= __shfl_up_sync(ALL, t, 4) == (t < 4 ? t : t - 4);
   ok &= __shfl_down_sync(ALL, (double)t, 4) == (t > 27 ? t : t + 4);
   ok &= __shfl_xor_sync(ALL, (long long)t, 9) == (t ^ 9);
+  ok &= __ballot_sync(ALL, t % 3 == 0) == 0x49249249u;
   ok &= __popc(0xf0f0u) == 8 && __ffs(8) == 4 && __ffs(0) == 0;
   ok &= min(3, -2) == -2 && max(2.5f, 1.0f) == 2.5f;
   ok &= gridDim.x == 1 && blockDim.x == 32;

@@ -189,4 +189,13 @@ same(nacre.load(path).m, m)
 before = read(path)
 write(path, before:sub(1, -4000))
 fails("truncated file", nacre.load, path, {mmap = true})
+
+-- ---- a type of elements that the library is too old for
+
+nacre.save(path, {m = nacre.ones(3)})
+before = read(path)
+local at = assert(before:find("\x11\x20\x1f\0\4\0\0\0", 1, true))
+write(path, before:sub(1, at - 1) .. "\x61" .. before:sub(at + 1))
+local e = fails("bad version number for datatype message", nacre.load, path)
+assert(e.hint:find("h5py writes what both can read", 1, true))
 print "hdf5: ok"

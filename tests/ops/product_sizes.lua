@@ -79,11 +79,12 @@ for round = 1, 20 do
         dtype, k)
 end
 
--- Products that are cut in pieces for several threads, but not for one.
-for round = 1, 8 do
+-- Products that are cut in pieces, or halves, for several threads, but not for
+-- one.
+for round = 1, 16 do
   local dtype = round % 2 == 0 and "float64" or "float32"
   local m, n = random(100, 512), random(30, 512)
-  local k = math.ceil(2^22 / (m * n)) + random(20)
+  local k = math.ceil(2^(round > 8 and 20 or 22) / (m * n)) + random(20)
   local a, b = matrix(m, k, dtype), matrix(k, n, dtype)
   local what = ("pieces of %dx%d by %dx%d"):format(m, k, k, n)
   check(what, on_threads(what, function() return a:mm(b) end), by_sums(a, b),

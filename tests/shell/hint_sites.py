@@ -25,6 +25,7 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "bindings/lib/distributed/zero_optimizer.lua: opt:consolidate":
          "distributed/zero_optimizer.lua",
          "core/io/hdf5_": "numpy/hdf5_h5py.py",
+         "core/io/hdf5.c": "files/hdf5.lua",
          "core/io/reader_process.c": "files/hdf5.lua",
          "core/pointwise/apply.c: {0}:clone() can be":
          "python/python_tensors.lua",

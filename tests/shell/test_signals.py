@@ -12,7 +12,7 @@ import time
 import pexpect
 
 import terminal
-from terminal import CTRL_C, CTRL_R, CTRL_Z, ENTER, Shell
+from terminal import CTRL_C, CTRL_D, CTRL_R, CTRL_Z, ENTER, Shell
 
 
 class Signals(Shell):
@@ -81,6 +81,17 @@ class Signals(Shell):
                 time.sleep(0.5)  # a Ctrl-C would take the answer away
                 self.ask(s)
             self.assertEqual(s.end("y" + ENTER), 128 + signal.SIGINT, line)
+
+    def test_ended_read(self):
+        """What ends io.read does not end the input of the shell."""
+        for term in "xterm", "dumb":
+            for key in CTRL_C, CTRL_D:
+                s = self.open("--no-history", TERM=term)
+                s.send("print('be' .. 'gun') io.read()" + ENTER)
+                s.expect("begun")
+                s.send(key)
+                s.prompt()
+                self.assertEqual(s.run("6 * 7"), "42\n", (term, key))
 
     def test_interrupted_work_keeps_variables(self):
         s = self.open()

@@ -144,6 +144,24 @@ def check_rockspec(source):
         output("luarocks", "lint", rocks[0])
 
 
+def check_headers(source, folder):
+    """The module is compiled with the headers that LuaRocks names, and needs
+    no library of Lua."""
+    place, build = folder + "/its own Lua", folder + "/module"
+    os.mkdir(place)
+    with open(place + "/lua.h", "w", encoding="utf-8") as f:
+        f.write('#define LUA_VERSION_MAJOR "5"\n#define LUA_VERSION_MINOR "4"\n'
+                '#define LUA_VERSION_RELEASE "9"\n')
+    off = [f"-D{name}=OFF" for name in
+           ("NACRE_PROGRAM", "NACRE_LIBRARY", "NACRE_EMULATED", "NACRE_CUDA",
+            "BUILD_TESTING")]
+    output("cmake", "-S", source, "-B", build, "-DLUA_INCLUDE_DIR=" + place,
+           "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *off)
+    commands = read(build, "compile_commands.json")
+    assert "its own Lua" in commands, "other headers are included"
+    assert "include/lua5" not in commands, "other headers are included, too"
+
+
 def check_packages(source, build, folder):
     """The packages hold what is installed, and run elsewhere."""
     output("cpack", "-G", "TGZ", "-B", folder, cwd=build)
@@ -177,6 +195,7 @@ def main(source, build, cuda=""):
                       prefix + "/lib/lua/5.4/nacre.so")
         check_c(source, prefix, folder)
         check_rockspec(source)
+        check_headers(source, folder)
         check_packages(source, build, folder)
         if not check_lua(source, prefix, cuda):
             sys.exit(77)

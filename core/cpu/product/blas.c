@@ -395,6 +395,15 @@ int nc_beats_blas(DType type, int64_t m, int64_t n) {
          n >= LEAST_OWN(type) && n <= MOST_OWN;
 }
 
+/* And where rows of a are multiplied by few columns of b, both dense. */
+static int beats_blas_narrow(const Gemm *g) {
+  enum { LEAST_ROWS = 64, LEAST_COLUMNS = 5 };
+  return blas.kernels && nc_category(g->type) == NC_FLOAT &&
+         nc_kernels()->tile_rows > 6 && g->m >= LEAST_ROWS &&
+         g->n >= LEAST_COLUMNS && g->n <= NC_NARROW && g->as[1] == 1 &&
+         g->bs[0] == 1;
+}
+
 void nc_gemm(const Gemm *product) {
   if (product->type == DT_bf16) {
     nc_pair_gemm(product);
@@ -407,9 +416,9 @@ void nc_gemm(const Gemm *product) {
   if (small_product(product)) return;
   Gemm g = product->m == 1 && product->n > 1 ? transposed(product) : *product;
   BlasLayout a, b;
-  if (nc_beats_blas(g.type, g.m, g.n) || nc_category(g.type) != NC_FLOAT ||
-      g.m > INT_MAX || g.n > INT_MAX || g.k > INT_MAX || g.cs > INT_MAX ||
-      !blas_layout(&a, g.m, g.k, g.as))
+  if (nc_beats_blas(g.type, g.m, g.n) || beats_blas_narrow(&g) ||
+      nc_category(g.type) != NC_FLOAT || g.m > INT_MAX || g.n > INT_MAX ||
+      g.k > INT_MAX || g.cs > INT_MAX || !blas_layout(&a, g.m, g.k, g.as))
     own_gemm(&g);
   else if (g.n == 1) vector_product(g, a);
   else if (blas_layout(&b, g.k, g.n, g.bs)) blas_gemm(&g, a, b);

@@ -88,6 +88,17 @@ static void cut_pairs(BmmWork *p) {
   if (p->rounded) p->tile[2] = p->k;
 }
 
+/* Halves a product that is too small for cut_small, if neither half depends on
+   how it is cut. */
+static void halve_smaller(BmmWork *p) {
+  const DType type = p->x[2]->dtype;
+  const int64_t n = even_tile(p->n, (p->n + 1) / 2);
+  if (nc_threads() > batch_size(p) && nc_beats_blas(type, p->m, p->n) &&
+      nc_beats_blas(type, p->m, n) &&
+      nc_beats_blas(type, p->m, last_piece(p->n, n)))
+    p->tile[1] = n;
+}
+
 /* A step along a tile is some 10 ms of work, and costs 1 to 4 % more than a
    product in one piece. */
 static void choose_tiles(BmmWork *p) {
@@ -95,7 +106,11 @@ static void choose_tiles(BmmWork *p) {
   p->tile[0] = even_tile(p->m, p->m > 512 ? 512 : 256);
   p->tile[1] = even_tile(p->n, p->n >= 2048 ? 2048 : 512);
   p->tile[2] = even_tile(p->k, p->x[2]->dtype == DT_f32 ? 512 : 256);
-  if (p->m <= 512 && p->n <= 512 && p->m * p->n * p->k >= SHARED) cut_small(p);
+  if (p->m <= 512 && p->n <= 512) {
+    const int64_t work = p->m * p->n * p->k;
+    if (work >= SHARED) cut_small(p);
+    else if (work >= SHARED / 4) halve_smaller(p);
+  }
   if (p->m == 1 || p->n == 1) {
     const int64_t wanted = limit / (p->m == 1 ? p->n : p->m);
     p->tile[2] =
