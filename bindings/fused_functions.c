@@ -206,26 +206,34 @@ static int find_program(lua_State *L, int n, Tensor *const t[], int nt) {
   return 1;
 }
 
-/* A function of the library runs as it is on devices that compile for it, where
-   each call seems to be another, as nobody has asked for its traces, and for
-   tensors for which finding the program is most of the time. */
+/* A function of the library runs as it is on devices that compile for it, and
+   where each call seems to be another: nobody has asked for its traces. */
 static int is_fit(const FusedFunction *f, Tensor *const t[], int nt) {
-  int64_t most = 0;
-  if (!f->name[0]) return 1;
-  for (int i = 0; i < nt; i++) {
-    const int64_t n = nc_numel(t[i]);
+  for (int i = 0; f->name[0] && i < nt; i++)
     if (nc_device(t[i])->ordinal >= 0) return 0;
-    if (n > most) most = n;
+  return !f->name[0] || f->traces < MAXTRACES;
+}
+
+/* Have all of the n arguments fewer elements than are worth a program? */
+static int is_small(lua_State *L, const FusedFunction *f, int n) {
+  int small = f->least > 0;
+  for (int i = 0; i < n && small; i++) {
+    const Tensor *t = nl_totensor(L, 2 + i);
+    small = t == NULL || nc_numel(t) < f->least;
   }
-  return most >= f->least && f->traces < MAXTRACES;
+  return small;
 }
 
 /* __call */
 static int call_fused(lua_State *L) {
-  const FusedFunction *f = luaL_checkudata(L, 1, FUSED);
+  const FusedFunction *f = lua_touserdata(L, 1);
   const int n = lua_gettop(L) - 1;
   Tensor *t[NL_FUSED_ARGS];
   int nt = 0;
+  if (!lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(1)))
+    return luaL_typeerror(L, 1, FUSED);
+  lua_pop(L, 1);
+  if (is_small(L, f, n)) return call_plain(L, n);
   nl_select(L);
   if (n > NL_FUSED_ARGS || is_watched(L)) return call_plain(L, n);
   for (int i = 0; i < n; i++)
@@ -362,9 +370,6 @@ static int settle_program(lua_State *L) {
 static int fuse(lua_State *L) {
   FusedFunction *fused;
   int at_end;
-  static const luaL_Reg events[] = { { "__call", call_fused },
-                                     { "__tostring", fused_text },
-                                     { NULL, NULL } };
   if (!lua_isfunction(L, 1)) {
     nc_fail(NC_EVALUE, "takes a function, not %s%s",
             lua_isnone(L, 1) ? "" : "a ",
@@ -378,7 +383,11 @@ static int fuse(lua_State *L) {
   memset(fused, 0, sizeof *fused);
   fused->at_end = at_end;
   if (luaL_newmetatable(L, FUSED)) {
-    luaL_setfuncs(L, events, 0);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, call_fused, 1); /* it knows its metatable */
+    lua_setfield(L, -2, "__call");
+    lua_pushcfunction(L, fused_text);
+    lua_setfield(L, -2, "__tostring");
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, explain);
     lua_setfield(L, -2, "explain");
