@@ -10,6 +10,7 @@
 ** call looks for a program that fits, and traces the function if there is none
 ** (lib/fused_trace.lua).
 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +24,9 @@
 enum { FUNCTION = 1, PROGRAMS }; /* user values of a fused function */
 
 typedef struct FusedFunction {
-  int at_end; /* are halves rounded in results alone? */
-  int own;    /* is it the library's? */
+  int at_end;    /* are halves rounded in results alone? */
+  char name[40]; /* of a function of the library; "" */
+  int64_t least; /* elements from which on that is fused */
   int traces;
 } FusedFunction;
 
@@ -207,21 +209,36 @@ static int find_program(lua_State *L, int n, Tensor *const t[], int nt) {
 /* A function of the library runs as it is on devices that compile for it, and
    where each call seems to be another: nobody has asked for its traces. */
 static int is_fit(const FusedFunction *f, Tensor *const t[], int nt) {
-  for (int i = 0; f->own && i < nt; i++)
+  for (int i = 0; f->name[0] && i < nt; i++)
     if (nc_device(t[i])->ordinal >= 0) return 0;
-  return !f->own || f->traces < MAXTRACES;
+  return !f->name[0] || f->traces < MAXTRACES;
+}
+
+/* Have all of the n arguments fewer elements than are worth a program? */
+static int is_small(lua_State *L, const FusedFunction *f, int n) {
+  int small = f->least > 0;
+  for (int i = 0; i < n && small; i++) {
+    const Tensor *t = nl_totensor(L, 2 + i);
+    small = t == NULL || nc_numel(t) < f->least;
+  }
+  return small;
 }
 
 /* __call */
 static int call_fused(lua_State *L) {
+  const FusedFunction *f = lua_touserdata(L, 1);
   const int n = lua_gettop(L) - 1;
   Tensor *t[NL_FUSED_ARGS];
   int nt = 0;
+  if (!lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(1)))
+    return luaL_typeerror(L, 1, FUSED);
+  lua_pop(L, 1);
+  if (is_small(L, f, n)) return call_plain(L, n);
   nl_select(L);
   if (n > NL_FUSED_ARGS || is_watched(L)) return call_plain(L, n);
   for (int i = 0; i < n; i++)
     if ((t[nt] = nl_totensor(L, 2 + i)) != NULL) nt++;
-  if (nt == 0 || !is_fit(lua_touserdata(L, 1), t, nt)) return call_plain(L, n);
+  if (nt == 0 || !is_fit(f, t, nt)) return call_plain(L, n);
   if (!find_program(L, n, t, nt)) return call_unfused(L, n);
   if (((Program *)lua_touserdata(L, n + 2))->fusion == NULL)
     return call_plain(L, n);
@@ -267,8 +284,30 @@ static void push_parts(lua_State *L, int at) {
   lua_getiuservalue(L, at, NL_FUSED_WHY);
 }
 
-/* explain(self, ...): the parts of the program for these arguments, whose
-   tostring is a text. [-0, +1, e] */
+/* Pushes the program of the last call; none: nil. [-0, +1, -] */
+static void push_last_program(lua_State *L) {
+  lua_getiuservalue(L, 1, PROGRAMS);
+  lua_rawgeti(L, -1, 1);
+  lua_remove(L, -2);
+}
+
+/* Pushes the explanation of the last call. [-0, +1, e] */
+static int explain_last(lua_State *L) {
+  push_last_program(L);
+  if (lua_isnil(L, -1)) {
+    push_driver(L, "uncalled");
+    lua_getiuservalue(L, 1, FUNCTION);
+    lua_call(L, 1, 1);
+    return 1;
+  }
+  push_driver(L, "report");
+  push_parts(L, 2);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+/* explain(self, ...): the parts of the program for these arguments, or of the
+   last call, whose tostring is a text. [-0, +1, e] */
 static int explain(lua_State *L) {
   const int n = lua_gettop(L) - 1;
   Tensor *t[NL_FUSED_ARGS];
@@ -276,6 +315,7 @@ static int explain(lua_State *L) {
   luaL_checkudata(L, 1, FUSED);
   nl_select(L);
   luaL_argcheck(L, n <= NL_FUSED_ARGS, n, "too many arguments");
+  if (n == 0) return explain_last(L);
   for (int i = 0; i < n; i++)
     if ((t[nt] = nl_totensor(L, 2 + i)) != NULL) nt++;
   find_program(L, n, t, nt);
@@ -295,10 +335,9 @@ static int fused_text(lua_State *L) {
   lua_getiuservalue(L, 1, PROGRAMS);
   lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
   lua_replace(L, -2);
-  lua_getiuservalue(L, 1, PROGRAMS);
-  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) lua_pop(L, 2);
+  push_last_program(L);
+  if (lua_isnil(L, -1)) lua_pop(L, 1);
   else {
-    lua_remove(L, -2);
     const int at = lua_gettop(L);
     push_parts(L, at);
     lua_remove(L, at);
@@ -318,20 +357,19 @@ static int read_rounding(lua_State *L) {
   return nl_check_op(L, NC_EVALUE, "fuse");
 }
 
-/* round(fused, program): the rounding of the function is that of its program */
-static int set_rounding(lua_State *L) {
+/* settle(fused, program): the rounding of the function is that of its program,
+   and so is its name */
+static int settle_program(lua_State *L) {
   const FusedFunction *fused = luaL_checkudata(L, 1, FUSED);
   const Program *p = lua_touserdata(L, 2);
   if (fused->at_end && p->fusion) nc_fusion_round_at_end(p->fusion);
+  if (p->fusion) nc_fusion_of_library(p->fusion, fused->name);
   return 0;
 }
 
 static int fuse(lua_State *L) {
   FusedFunction *fused;
   int at_end;
-  static const luaL_Reg events[] = { { "__call", call_fused },
-                                     { "__tostring", fused_text },
-                                     { NULL, NULL } };
   if (!lua_isfunction(L, 1)) {
     nc_fail(NC_EVALUE, "takes a function, not %s%s",
             lua_isnone(L, 1) ? "" : "a ",
@@ -345,7 +383,11 @@ static int fuse(lua_State *L) {
   memset(fused, 0, sizeof *fused);
   fused->at_end = at_end;
   if (luaL_newmetatable(L, FUSED)) {
-    luaL_setfuncs(L, events, 0);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, call_fused, 1); /* it knows its metatable */
+    lua_setfield(L, -2, "__call");
+    lua_pushcfunction(L, fused_text);
+    lua_setfield(L, -2, "__tostring");
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, explain);
     lua_setfield(L, -2, "explain");
@@ -359,10 +401,18 @@ static int fuse(lua_State *L) {
   return 1;
 }
 
-/* _fuse(fn): fuse for a function of the library, whose upvalues are its own */
+/* _fuse(fn, name, least=0): fuse for the function `name' of the library, whose
+   upvalues are its own, and for tensors of `least' elements or more */
 static int fuse_own(lua_State *L) {
+  char name[sizeof((FusedFunction *)0)->name];
+  const int64_t least = luaL_optinteger(L, 3, 0);
+  FusedFunction *f;
+  snprintf(name, sizeof name, "%s", luaL_checkstring(L, 2));
+  lua_settop(L, 1);
   fuse(L);
-  ((FusedFunction *)lua_touserdata(L, -1))->own = 1;
+  f = lua_touserdata(L, -1);
+  memcpy(f->name, name, sizeof name);
+  f->least = least;
   return 1;
 }
 
@@ -422,7 +472,7 @@ static void push_driver(lua_State *L, const char *name) {
   static const luaL_Reg functions[] = { { "begin", nl_begin_trace },
                                         { "finish", nl_end_trace },
                                         { "unchanged", nl_all_unchanged },
-                                        { "round", set_rounding },
+                                        { "settle", settle_program },
                                         { "fused", is_fused },
                                         { "symbol", is_symbol },
                                         { "variable", nl_fused_variable },
@@ -447,7 +497,7 @@ const Bound nl_fused[] = {
     "pass over memory; fn runs when it is first called with arguments of a "
     "kind; rounding \"end\": halves are rounded in results alone",
     1 },
-  { "_fuse", fuse_own, "fn:any -> function", "", 1 },
+  { "_fuse", fuse_own, "fn:any, name:text, least:int=0 -> function", "", 1 },
   { "kernel", kernel, "header:text, text:text=nil -> function",
     "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
     "operands in the order in which they occur, or in that of the header, as "

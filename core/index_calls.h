@@ -54,7 +54,7 @@ typedef struct IndexCall {
    has the shape of index and the type of x.  CHECK only looks for a position
    outside of x, which is an error with the text of nc_position.  It is asked
    before a request that writes, so that nothing has been changed; not on the
-   CPU where the tensor written to is dropped after an error. */
+   CPU where the tensor written to is dropped after an error; void on CUDA. */
 typedef enum GatherDimMode {
   GATHER_DIM_CHECK, GATHER_DIM_GET, GATHER_DIM_PUT, GATHER_DIM_REDUCE
 } GatherDimMode;

@@ -36,7 +36,7 @@
 /* Unrolls a loop of few rounds, so that an array that it indexes can stay in
    registers; leaves it a loop, which can become vector code. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define NC_UNROLL _Pragma("GCC unroll 16")
+#define NC_UNROLL _Pragma("GCC unroll 32")
 #define NC_NO_UNROLL _Pragma("GCC unroll 1")
 #elif defined(__clang__)
 #define NC_UNROLL _Pragma("clang loop unroll(full)")

@@ -116,6 +116,12 @@ local function scan(text)
   return tokens
 end
 
+-- The Lua variable of an operand or a result: its name, which errors say.
+local function local_name(name)
+  local is_free = name ~= "W" and not name:find "^v_" and load("local " .. name)
+  return is_free and name or "v_" .. name
+end
+
 -- Reads formulas: {name = result, code = Lua}, in order; notes each name that
 -- is read before it has a value, and the words.
 local Parser = {}
@@ -169,7 +175,7 @@ function Parser:primary()
     self.operands[#self.operands + 1] = {name = t.text}
   end
   self.read[t.text] = true
-  return "v_" .. t.text
+  return local_name(t.text)
 end
 
 function Parser:chain(part, a, b)
@@ -190,6 +196,10 @@ function Parser:formula()
     complain(name.line, ("a formula begins with a name, not with '%s'")
              :format(name.text), "as in y = a*b + c")
   end
+  if self:peek().text ~= "=" then
+    complain(name.line, ("the value of '%s' is missing"):format(name.text),
+             "as in y = a*b + c")
+  end
   self:take "="
   local code = self:sum()
   local last = self:peek()
@@ -205,7 +215,7 @@ function Parser:formula()
   -- in the same line as in the text, which operations then are in
   local lines = self.lines
   self.code[#self.code + 1] = ("\n"):rep(name.line - lines) ..
-                              ("v_%s = %s"):format(name.text, code)
+                              local_name(name.text) .. " = " .. code
   self.lines = math.max(lines, name.line)
 end
 
@@ -236,21 +246,21 @@ end
 local function lua_text(parser, results)
   local names, lines, own = {}, {}, {}
   for i, o in ipairs(parser.operands) do
-    names[i] = "v_" .. o.name
+    names[i] = local_name(o.name)
     if o.default then
-      lines[#lines + 1] = ("if v_%s == nil then v_%s = %q end")
-                          :format(o.name, o.name, o.default)
+      lines[#lines + 1] = ("if %s == nil then %s = %q end")
+                          :format(names[i], names[i], o.default)
     end
   end
   for _, name in ipairs(parser.order) do
-    if not parser.known[name] then own[#own + 1] = "v_" .. name end
+    if not parser.known[name] then own[#own + 1] = local_name(name) end
   end
   if own[1] then lines[#lines + 1] = "local " .. table.concat(own, ", ") end
   for i, name in ipairs(results) do
     if not parser.assigned[name] then
       fail("kernel", ("no formula gives '%s'"):format(name))
     end
-    results[i] = "v_" .. name
+    results[i] = local_name(name)
   end
   return ("local W = ... return function(%s) %s; %s return %s end")
          :format(table.concat(names, ", "), table.concat(lines, " "),
@@ -295,7 +305,7 @@ return function(header, text)
     if parser:peek().kind == "end" then parser:take() else parser:formula() end
   end
   if not parser.order[1] then
-    fail("kernel", "there is no formula", "as y = a*b + c")
+    fail("kernel", "there is no formula", "as in y = a*b + c")
   end
   if not results then
     results = {}

@@ -286,7 +286,7 @@ function M.trace(fused, symbolic, ...)
   elseif not w.why and not core.unchanged(w.list) then
     w.why = "it changes what it reads from outside"
   end
-  core.round(fused, program)
+  core.settle(fused, program)
   local is_fused = core.finish(program, w.list, w.why,
                                table.unpack(results, ok and 2 or 3, results.n))
   if not is_fused or not can_change(w, ...) then
@@ -317,6 +317,7 @@ local function steps(part)
 end
 
 local function text(report)
+  if report.note then return report.note end
   if report.why then return "not fused: " .. report.why end
   local lines = {}
   for i, p in ipairs(report) do
@@ -348,6 +349,18 @@ end
 function M.report(parts, why)
   parts.why = why
   return setmetatable(parts, Report)
+end
+
+-- What explain gives of f before the first call. The operands of formulas are
+-- called v_a and so on.
+function M.uncalled(f)
+  local names = {}
+  for i = 1, debug.getinfo(f, "u").nparams do
+    names[i] = debug.getlocal(f, i):gsub("^v_", "")
+  end
+  local list = table.concat(names, ", ")
+  return setmetatable({note = list == "" and "not called yet" or
+    ("not called yet: explain(%s) traces it"):format(list)}, Report)
 end
 
 -- What a fused function is shown as. parts and why: of its last call.

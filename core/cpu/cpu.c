@@ -402,6 +402,13 @@ static PointwiseKernel stored_loop(const TensorIter *k) {
   return nc_kernels()->stored[k->op][k->common_dtype];
 }
 
+/* Elements for each call of a loop over n: a part of whole blocks, as many parts
+   as two or four threads can share evenly. */
+static int64_t even_grain(int64_t n) {
+  const int64_t parts = nc_ceil_div(nc_ceil_div(n, GRAIN), 4) * 4;
+  return parts > 16 ? GRAIN : nc_ceil_div(n, parts * NC_BLOCK) * NC_BLOCK;
+}
+
 static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   const PointwiseKernel stored = stored_loop(k);
   const int transposed = nc_cpu_transposed_operand(k);
@@ -420,7 +427,7 @@ static NC_NOINLINE int run_pointwise(const TensorIter *k) {
   }
   if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
   map = p.direct ? map_dense : p.rows ? map_rows : map_blocks;
-  if (k->n > GRAIN) return nc_parallel(k->n, GRAIN, map, &p);
+  if (k->n > GRAIN) return nc_parallel(k->n, even_grain(k->n), map, &p);
   map(&p, 0, k->n);
   return NC_OK;
 }

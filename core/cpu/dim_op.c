@@ -225,44 +225,6 @@ static int reduce_to_number(const DimCall *c, ReduceDimWork *j,
   return r;
 }
 
-/* The same for rows of few elements. */
-typedef struct FewSums {
-  DimRows in;
-  double *y;
-} FewSums;
-
-static void few_range(void *ctx, int64_t begin, int64_t end) {
-  const FewSums *j = ctx;
-  const int64_t n = j->in.length, size = nc_dtypesize(j->in.t->dtype);
-  if (nc_interrupted) return;
-  j->in.kernel->logsumexp_rows(
-      j->y + begin, (const char *)nc_data(j->in.t) + begin * n * size,
-      end - begin, n);
-}
-
-static int logsumexp_of_few(const DimCall *c) {
-  FewSums j;
-  Tensor *wide = NULL;
-  int r = nc_dimrows(&j.in, c->x, c->dims);
-  if (r == NC_OK) r = nc_newdense(&wide, nc_device(c->y), DT_f64, c->y);
-  if (r == NC_OK) {
-    j.y = nc_data(wide);
-    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, few_range, &j);
-  }
-  if (r == NC_OK) r = nc_copy(c->y, wide);
-  nc_release(wide);
-  nc_release(j.in.t);
-  return r;
-}
-
-/* The elements of a row of the operand. */
-static int64_t row_length(const DimCall *c) {
-  int64_t n = 1;
-  for (int d = 0; d < c->x->nd; d++)
-    if (c->dims >> d & 1) n *= c->x->size[d];
-  return n;
-}
-
 double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
                           double correction) {
   const DimCall c = { .op = op, .correction = correction };
@@ -283,6 +245,67 @@ double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
   return variance(&c, &j, &p);
 }
 
+/* The elements of a row of the operand. */
+static int64_t row_length(const DimCall *c) {
+  int64_t n = 1;
+  for (int d = 0; d < c->x->nd; d++)
+    if (c->dims >> d & 1) n *= c->x->size[d];
+  return n;
+}
+
+/*
+** Rows of few elements: extremes and logsumexp of many of them at once
+*/
+typedef struct FewRows {
+  DimRows in;
+  int64_t *at;
+  double *y; /* of argmax, may be NULL */
+  int low;
+} FewRows;
+
+static int are_few(const DimCall *c) {
+  return nc_category(c->x->dtype) == NC_FLOAT && nc_numel(c->x) > 0 &&
+         row_length(c) <= NC_FEW;
+}
+
+static const void *few_at(const FewRows *j, int64_t row) {
+  const int64_t size = nc_dtypesize(j->in.t->dtype);
+  return (const char *)nc_data(j->in.t) + row * j->in.length * size;
+}
+
+static void few_extremes(void *ctx, int64_t begin, int64_t end) {
+  const FewRows *j = ctx;
+  if (nc_interrupted) return;
+  j->in.kernel->argmax_rows(j->at + begin, j->y ? j->y + begin : NULL,
+                            few_at(j, begin), end - begin, j->in.length,
+                            j->low);
+  for (int64_t i = begin; i < end; i++) j->at[i]++;
+}
+
+static void few_sums(void *ctx, int64_t begin, int64_t end) {
+  const FewRows *j = ctx;
+  if (nc_interrupted) return;
+  j->in.kernel->logsumexp_rows(j->y + begin, few_at(j, begin), end - begin,
+                               j->in.length);
+}
+
+static int reduce_few(const DimCall *c,
+                      void (*range)(void *, int64_t, int64_t)) {
+  FewRows j = { .at = c->at ? nc_data(c->at) : NULL,
+                .low = c->op == DIM_ARGMIN };
+  Tensor *wide = NULL;
+  int r = nc_dimrows(&j.in, c->x, c->dims);
+  if (r == NC_OK && c->y) r = nc_newdense(&wide, nc_device(c->y), DT_f64, c->y);
+  if (r == NC_OK) {
+    j.y = wide ? nc_data(wide) : NULL;
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, range, &j);
+  }
+  if (r == NC_OK && c->y) r = nc_copy(c->y, wide);
+  nc_release(wide);
+  nc_release(j.in.t);
+  return r;
+}
+
 int nc_cpu_dim_op(const DimCall *c) {
   ReduceDimWork moments = { .reduce_piece = moments_piece,
                             .merge = moments_merge };
@@ -290,12 +313,12 @@ int nc_cpu_dim_op(const DimCall *c) {
                          .merge = logsumexp_merge };
   switch (c->op) {
     case DIM_ARGMAX:
-    case DIM_ARGMIN: return extreme(c);
+    case DIM_ARGMIN:
+      return are_few(c) ? reduce_few(c, few_extremes) : extreme(c);
     case DIM_VAR:
     case DIM_STD: return reduce_to_number(c, &moments, variance);
     case DIM_LOGSUMEXP:
-      if (nc_numel(c->x) > 0 && row_length(c) <= NC_FEW)
-        return logsumexp_of_few(c);
+      if (are_few(c)) return reduce_few(c, few_sums);
       return reduce_to_number(c, &sums, logsumexp);
     case DIM_SOFTMAX:
     case DIM_LOG_SOFTMAX: return nc_cpu_softmax(c);

@@ -187,28 +187,34 @@ static void run_lines(const Plan *p, int i, const char *x, char *y,
   }
 }
 
-/* (x - mean) / sqrt(var + eps) * weight + bias of each line. */
-static void run_norm(const FusedStep *s, void *const x[], void *y, int64_t n,
+/* (x - mean) / sqrt(var + eps) * weight + bias of each line; or its gradient to
+   x, for which that is computed for the sake of mean and var. */
+static void run_norm(const FusedStep *s, void *const src[], void *y, int64_t n,
                      int64_t lines) {
-  double mean[NC_BLOCK], var[NC_BLOCK];
-  const NormRows k = { .x = x[0],
-                       .y = y,
-                       .weight = s->nsrc > 1 ? x[1] : NULL,
-                       .bias = s->nsrc > 2 ? x[2] : NULL,
-                       .mean = mean,
-                       .var = var,
-                       .pieces = 1,
-                       .run = n,
-                       .step = n,
-                       .across = 1,
-                       .outer = n,
-                       .within = n,
-                       .per = n,
-                       .wstep = 1,
-                       .each = 1,
-                       .centered = s->par[1] != 0,
-                       .eps = s->par[0] };
-  nc_kernels()->norm[s->type == DT_f64].forward(&k, 0, lines);
+  const NormKernels *kernels = &nc_kernels()->norm[s->type == DT_f64];
+  void *const *x = src + (s->grad_index != 0);
+  const int nsrc = s->nsrc - (s->grad_index != 0);
+  double mean[NC_BLOCK], var[NC_BLOCK], *none[2] = { NULL, NULL };
+  NormRows k = { .x = x[0],
+                 .y = y,
+                 .weight = nsrc > 1 ? x[1] : NULL,
+                 .bias = nsrc > 2 ? x[2] : NULL,
+                 .mean = mean,
+                 .var = var,
+                 .pieces = 1,
+                 .run = n,
+                 .step = n,
+                 .across = 1,
+                 .outer = n,
+                 .within = n,
+                 .per = n,
+                 .wstep = 1,
+                 .each = 1,
+                 .centered = s->par[1] != 0,
+                 .eps = s->par[0] };
+  kernels->forward(&k, 0, lines);
+  k.g = src[0];
+  if (s->grad_index) kernels->backward(&k, 0, lines, none);
 }
 
 /* An operator that gives an element for each line of n. */

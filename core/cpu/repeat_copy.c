@@ -2,7 +2,7 @@
 /*
 ** repeat_copy.c - copies (OP_clone) on the CPU whose operand repeats each
 ** element a few times along the innermost dimension: repeat_interleave,
-** an expanded column.  cpu.c takes this way for large copies into dense
+** an expanded column.  cpu.c takes this way for all but small copies into dense
 ** results.
 */
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "core/portable.h"
 
 #define MOST 64     /* more copies of an element are a row of cpu.c */
-#define LEAST 4096  /* elements of a result */
+#define LEAST 128   /* elements of a result */
 #define GRAIN 32768 /* elements that are worth a thread */
 #define BUFFER 8192 /* bytes written at once */
 #define STREAM_BYTES ((int64_t)32 << 20) /* a result too large to cache */

@@ -13,12 +13,13 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/cpu/kernels/kernels.h"
 
 #define MAXBITS 11
 #define DIGITS (1 << MAXBITS) /* values of a digit, at most */
 #define CHUNK 65536           /* elements of the smallest chunk */
 #define MAXCHUNKS 128         /* of a row, at most */
-#define FEW 16                /* elements of a row that is sorted at once */
+#define FEW NC_SORT_FEW
 #define VALUES_MIN \
   2048 /* a longer row is sorted without positions if none are wanted */
 
@@ -136,6 +137,7 @@ typedef struct WideElement {
 #define LESS(a, b) ((a) < (b))
 #define MAKE(key, position) ((key) << 32 | (uint64_t)(position))
 #include "core/cpu/sort_keys.inc"
+#define PLACE_OF(e) ((e)&0xffffffff)
 #define E WideElement
 #define NAME(f) f##_wide
 #define KEY(e) ((e).key)
@@ -220,13 +222,16 @@ static int64_t divide_memory(const SortWork *j, RadixSort *r, char *p) {
   return at;
 }
 
-/* Slot number s sorts the rows s, s + slots, ... in its own memory. */
+/* Each slot sorts some rows that follow each other, in its own memory: threads
+   would share cache lines of results if their short rows alternated. */
 static void sort_slots(void *ctx, int64_t begin, int64_t end) {
   SortWork *j = ctx;
   for (int64_t slot = begin; slot < end; slot++) {
     RadixSort own = j->model;
     divide_memory(j, &own, j->memory + slot * j->slotbytes);
-    for (int64_t i = slot; i < j->rows && !nc_interrupted; i += j->slots) {
+    const int64_t last = (slot + 1) * j->rows / j->slots;
+    for (int64_t i = slot * j->rows / j->slots; i < last; i++) {
+      if (nc_interrupted) return;
       RadixSort r = own;
       const int status = sort_row(j, &r, i);
       if (status != NC_OK) j->status = status;
@@ -261,6 +266,56 @@ static void plan_values(const SortWork *j, RadixSort *r) {
     if (j->n >> (r->mapbits + 4) == 0) break;
 }
 
+/*
+** Rows of few elements that follow each other: NC_SIDE at once.  Positions are
+** those in the block of rows.
+*/
+static int are_few(const SortWork *j) {
+  const SortCall *s = j->s;
+  return !j->wide && !j->values && j->n > 1 && j->n <= FEW &&
+         j->rows >= NC_SIDE && s->dim == s->x->nd - 1 && nc_isdense(s->x) &&
+         (s->y == NULL || nc_isdense(s->y)) && nc_isdense(s->at);
+}
+
+/* The sorted keys v of `rows' rows, from element `first' of the tensor on, go
+   to the results of the rows from `row' on. */
+static void store_few(const SortWork *j, const uint64_t *v, int64_t row,
+                      int64_t rows) {
+  const SortCall *s = j->s;
+  const int64_t keep = s->keep, esize = nc_dtypesize(s->x->dtype);
+  const char *x = (const char *)nc_data(s->x) + row * j->n * esize;
+  int64_t *at = (int64_t *)nc_data(s->at) + row * keep;
+  for (int64_t l = 0; l < rows; l++)
+    for (int64_t i = 0; i < keep; i++)
+      at[l * keep + i] =
+          (int64_t)PLACE_OF(v[l * j->n + s->from + i]) - l * j->n + 1;
+#define CASE(type, bytes)                                           \
+  case bytes:                                                       \
+    for (int64_t l = 0; l < rows; l++)                              \
+      for (int64_t i = 0; i < keep; i++)                            \
+        ((type *)nc_data(s->y))[(row + l) * keep + i] =             \
+            ((const type *)x)[PLACE_OF(v[l * j->n + s->from + i])]; \
+    break;
+  switch (s->y ? esize : 0) {
+    CASE(uint8_t, 1) CASE(uint16_t, 2) CASE(uint32_t, 4)
+  }
+#undef CASE
+}
+
+static void sort_blocks(void *ctx, int64_t begin, int64_t end) {
+  const SortWork *j = ctx;
+  uint64_t v[NC_SIDE * FEW] = { 0 };
+  RadixSort r = j->model;
+  r.step = 1;
+  for (int64_t b = begin; b < end && !nc_interrupted; b++) {
+    const int64_t row = b * NC_SIDE, rows = nc_min(j->rows - row, NC_SIDE);
+    r.x = (const char *)nc_data(j->s->x) + row * j->n * (r.width / 8);
+    loads_narrow[r.type](&r, v, 0, rows * j->n);
+    nc_kernels()->sort_rows(v, j->n);
+    store_few(j, v, row, rows);
+  }
+}
+
 static int sort_request(const SortCall *s, const int64_t *rank) {
   const Tensor *x = s->x, *out = s->y ? s->y : s->at;
   const int width = (int)nc_dtypesize(x->dtype) * 8;
@@ -275,6 +330,9 @@ static int sort_request(const SortCall *s, const int64_t *rank) {
   j.model.invert = s->descending ? UINT64_MAX >> (64 - width) : 0;
   j.model.step = x->nd ? x->step[s->dim] : 1;
   j.model.ystep = out->nd ? out->step[s->dim] : 1;
+  if (are_few(&j))
+    return nc_parallel(nc_ceil_div(j.rows, NC_SIDE), 1 + 4096 / (NC_SIDE * j.n),
+                       sort_blocks, &j);
   set_chunks(&j.model);
   if (j.values) plan_values(&j, &j.model);
   j.slotbytes = divide_memory(&j, &j.model, NULL);

@@ -366,12 +366,29 @@ static int set_model(Compiler *c, Part *p) {
   return code->noperands > 0 && p->shape->device == nc_metadevice(&nc_cpu);
 }
 
-static int compile(Compiler *c, Part *p, int part) {
+/* Adds values that the part makes as results, after the others. */
+static int add_more(Compiler *c, Part *p, const int more[], int n) {
+  for (int i = 0; i < n; i++) {
+    const int at = c->b.code->nresults;
+    int r = c->reg[more[i]];
+    if (at == NC_FUSED_TENSORS || r < 0 ||
+        c->b.code->reg[r].kind != FUSED_VALUE ||
+        (r = free_result(c, r, -1)) < 0)
+      return 0;
+    p->result[at] = more[i];
+    p->into[at] = -1;
+    nc_code_result(&c->b, r);
+  }
+  return 1;
+}
+
+static int compile(Compiler *c, Part *p, const int more[], int nmore) {
   for (int i = c->p->first; i < c->p->end; i++) {
     const Note *n = &c->f->note[i];
     if ((c->reg[n->out[0]] = nc_code_note(c, n)) < 0) return 0;
   }
-  if (!add_results(c, p, part)) return 0;
+  if (!add_results(c, p, c->f->note[p->first].part)) return 0;
+  if (!add_more(c, p, more, nmore)) return 0;
   c->b.code->line = p->line;
   c->b.code->lines = p->lines;
   if (!set_model(c, p)) return 0;
@@ -379,7 +396,7 @@ static int compile(Compiler *c, Part *p, int part) {
   return c->b.code->nsteps > 0;
 }
 
-int nc_fusion_compile(Fusion *f, Part *p) {
+int nc_fusion_compile(Fusion *f, Part *p, const int more[], int n) {
   Compiler c = { .f = f, .p = p, .operand = p->operand };
   p->work = p->end - p->first - p->aliases;
   const int64_t room = f->nvalue * (int64_t)sizeof *c.reg;
@@ -391,7 +408,7 @@ int nc_fusion_compile(Fusion *f, Part *p) {
   TRY(nc_hostalloc(&reg, room));
   c.reg = reg;
   for (int i = 0; i < f->nvalue; i++) c.reg[i] = -1;
-  if (compile(&c, p, (int)(p - f->part))) {
+  if (compile(&c, p, more, n)) {
     p->code = c.b.code;
     nc_fusion_set_leads(f, p, reg);
   }

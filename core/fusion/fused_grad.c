@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** fused_grad.c - gradients of a fused part: one node, which keeps the operands
-** and none of the values between.  Backward runs the code of the gradients; or,
-** where that would give other bits, or is to be recorded, the operations of the
-** part once more, and their gradients.
+** and, but in functions of the library, none of the values between.  Backward
+** runs the code of the gradients; or, where that would give other bits, or is
+** to be recorded, the operations of the part once more, and their gradients.
 */
 #include "core/fusion/fused_grad.h"
+#include "core/fusion/fused_saving.h"
 
 #include <string.h>
 
@@ -14,6 +15,7 @@
 typedef struct NodeInfo {
   Fusion *f;
   Part *p;
+  const Saving *saving; /* NULL: the operands are all that is saved */
   Draw draw[NC_FUSED_DRAWS];
   Scalar number[];
 } NodeInfo;
@@ -151,7 +153,6 @@ static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
   const Fusion *f = info->f;
   const Part *p = info->p;
   *model = NULL;
-  if (k == NULL || !k->possible) return 0;
   for (int i = 0; !f->uniform && i < p->code->noperands; i++)
     if (nc_fusion_same_layout(&f->value[p->operand[i]], &f->value[p->main]))
       *model = saved[i];
@@ -211,25 +212,75 @@ static int run_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
   return r;
 }
 
-static int backward(GradCall *g) {
+/* The gradient for those that are wanted; NULL: the operations are to run once
+   more. */
+static const Gradient *find_gradient(const GradCall *g) {
   const NodeInfo *info = g->node->info;
-  const int n = info->p->code->noperands;
-  Tensor *saved[NC_FUSED_TENSORS] = { NULL }, *model;
   unsigned need = 0, given = 0;
-  int r = NC_OK;
-  for (int i = 0; i < n && r == NC_OK; i++)
-    r = nc_savedtensor(&saved[i], g->node, i);
-  for (int i = 0; i < n; i++) need |= (unsigned)(g->need[i] != 0) << i;
+  const Gradient *k;
+  if (nc_context->no_grad == 0) return NULL;
+  for (int i = 0; i < info->p->code->noperands; i++)
+    need |= (unsigned)(g->need[i] != 0) << i;
   for (int i = 0; i < info->p->code->nresults; i++)
     given |= (unsigned)(g->g[i] != NULL) << i;
-  if (r == NC_OK) {
-    const Gradient *k = nc_context->no_grad
-                            ? nc_fusion_gradient(info->f, info->p, need, given)
-                            : NULL;
-    r = can_use(k, info, g->g, saved, &model) ? run_code(k, g, saved, model)
-                                              : differentiate_again(g, saved);
+  k = nc_fusion_gradient(info->f, info->p, (Saving *)info->saving, need, given);
+  return k && k->possible ? k : NULL;
+}
+
+/* saved[] = the saved tensors, of which those in `read' must be as they were;
+   of others the shape alone is of use. */
+static int get_saved(Tensor *saved[], const Node *n, unsigned read) {
+  int r = NC_OK;
+  for (int i = 0; i < n->nsaved && r == NC_OK; i++) {
+    nc_release(saved[i]);
+    saved[i] = NULL;
+    if (n->freed || read >> i & 1) r = nc_savedtensor(&saved[i], n, i);
+    else nc_retain(saved[i] = n->saved[i].t);
   }
-  for (int i = 0; i < n; i++) nc_release(saved[i]);
+  return r;
+}
+
+/* flat[] = the gradients of the results as the code can read them: a copy of
+   one that repeats elements, as that of a mean of rows does. */
+static int make_flat(Tensor *flat[], const GradCall *g, const Gradient *k) {
+  const NodeInfo *info = g->node->info;
+  int constant, r = NC_OK;
+  for (int i = 0; i < info->p->code->nresults && r == NC_OK; i++)
+    if (g->g[i] && !fits_code(k, info, i, g->g[i], &constant))
+      r = nc_apply1(&flat[i], OP_clone, g->g[i]);
+    else if (g->g[i]) nc_retain(flat[i] = g->g[i]);
+  return r;
+}
+
+/* Computes the gradients by the code, if it can be used; *done says whether. */
+static int try_code(const Gradient *k, const GradCall *g, Tensor *const saved[],
+                    int *done) {
+  const NodeInfo *info = g->node->info;
+  Tensor *flat[NC_FUSED_TENSORS] = { NULL }, *model;
+  GradCall call = *g;
+  int r = NC_OK;
+  *done = 0;
+  if (k == NULL) return NC_OK;
+  call.g = flat;
+  r = make_flat(flat, g, k);
+  if (r == NC_OK && (*done = can_use(k, info, flat, saved, &model)))
+    r = run_code(k, &call, saved, model);
+  for (int i = 0; i < info->p->code->nresults; i++) nc_release(flat[i]);
+  return r;
+}
+
+static int backward(GradCall *g) {
+  const NodeInfo *info = g->node->info;
+  const unsigned all =
+      (unsigned)(((uint64_t)1 << info->p->code->noperands) - 1);
+  Tensor *saved[NC_FUSED_TENSORS] = { NULL };
+  const Gradient *k = find_gradient(g);
+  int done = 0;
+  int r = get_saved(saved, g->node, k ? k->reads : all);
+  if (r == NC_OK) r = try_code(k, g, saved, &done);
+  if (r == NC_OK && !done) r = get_saved(saved, g->node, all);
+  if (r == NC_OK && !done) r = differentiate_again(g, saved);
+  for (int i = 0; i < g->node->nsaved; i++) nc_release(saved[i]);
   return r;
 }
 
@@ -260,9 +311,12 @@ static int link_results(const Part *p, Tensor *const operand[],
   return NC_OK;
 }
 
-int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]) {
+int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[],
+                           const Saving **saving) {
   unsigned need = 0, given = 0;
   const Gradient *g;
+  Saving *s = NULL;
+  *saving = NULL;
   for (int i = 0; i < p->code->noperands; i++) {
     int yes = 0;
     if (nc_mayrecord(operand[i]) &&
@@ -272,22 +326,30 @@ int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]) {
   }
   for (int i = 0; i < p->code->nresults; i++)
     given |= (unsigned)((p->leads[i] & need) != 0) << i;
-  g = nc_fusion_gradient(f, p, need, given);
+  if (f->name[0]) {
+    s = nc_fusion_saving(f, p, need);
+    if (s == NULL || !s->possible) return 0;
+  }
+  g = nc_fusion_gradient(f, p, s, need, given);
+  *saving = s;
   return g && g->possible;
 }
 
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
                      const Draw draw[], Tensor *const operand[],
-                     Tensor *result[]) {
+                     Tensor *result[], const Saving *saving) {
   const int n = p->code->noperands, m = symbols(p);
+  const int more = saving ? saving->n : 0;
+  const Part *run = saving ? &saving->part : p;
   Tensor *in[NC_FUSED_TENSORS], *linked[NC_FUSED_TENSORS];
   Recording tr;
   int r, any;
   TRY(link_results(p, operand, result, linked, &any));
-  if (!any) return nc_fusion_execute(p, number, draw, operand, result);
+  if (!any) return nc_fusion_execute(run, number, draw, operand, result);
   for (int i = 0; i < n; i++)
     in[i] = nc_category(operand[i]->dtype) == NC_FLOAT ? operand[i] : NULL;
-  TRY(nc_record_begin(&tr, &kind, "fused", in, n, p->code->nresults, n,
+  TRY(nc_record_begin(&tr, &kind, saving ? f->name : "fused", in, n,
+                      p->code->nresults, n + more,
                       sizeof(NodeInfo) + (size_t)m * sizeof(Scalar), NULL));
   r = NC_OK;
   if (tr.node) {
@@ -295,14 +357,20 @@ int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
     info->f = f;
     f->refs++;
     info->p = p;
+    info->saving = saving;
     for (int i = 0; i < p->draws; i++) info->draw[i] = draw[i];
     for (int i = 0; i < m; i++) info->number[i] = number[i];
     for (int i = 0; i < n && r == NC_OK; i++)
       r = nc_record_save(&tr, i, operand[i]);
   }
   nc_context->no_grad++;
-  if (r == NC_OK) r = nc_fusion_execute(p, number, draw, operand, result);
+  if (r == NC_OK) r = nc_fusion_execute(run, number, draw, operand, result);
   nc_context->no_grad--;
+  for (int i = 0; i < more && tr.node && r == NC_OK; i++) {
+    const int k = saving->result[i];
+    r = k < p->code->nresults ? nc_record_saveresult(&tr, n + i, result[k], k)
+                              : nc_record_save(&tr, n + i, result[k]);
+  }
   if (r == NC_OK) return nc_record_commit(&tr, linked, p->code->nresults);
   nc_record_cancel(&tr);
   return r;

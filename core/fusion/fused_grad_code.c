@@ -8,11 +8,14 @@
 
 #include "core/fusion/fused_code.h"
 #include "core/fusion/fused_grad.h"
+#include "core/fusion/fused_saving.h"
 #include "core/op.h"
+#include "core/trace_internal.h"
 
 typedef struct GradCompiler {
   Compiler c;
   Gradient *g;
+  const Saving *saving;
   int *sum;     /* register of the gradient of each value; -1: none */
   char *wanted; /* of each value: does it need a gradient? */
   /* notes as they are recorded, and -1 - i where the gradient of result i
@@ -196,6 +199,34 @@ static int extreme_grad(GradCompiler *k, const Note *n, int g) {
   return step_where(k, type, is, spread(k, each), number(k, 0, type));
 }
 
+/* As grad_by_division of prod_grad.c does it: g*y/x; in a line with a single
+   zero only that element has a gradient, with more no element. */
+static int product_grad(GradCompiler *k, const Note *n, int g) {
+  const DType type = k->c.b.code->reg[g].type;
+  const int x = k->c.reg[n->in[0]];
+  const int nil = number(k, 0, type), one = number(k, 1, type);
+  const int zero = step2(k, OP_eq, type, DT_b8, 0, x, nil);
+  const int count = sum_lines(k, step_where(k, type, zero, one, nil));
+  FusedStep all = { .op = OP_prod,
+                    .common = type,
+                    .type = type,
+                    .nsrc = 1,
+                    .src = { step_where(k, type, zero, one, x) },
+                    .of_lines = 1,
+                    .par = { 1, 0 } };
+  int others, lone;
+  if (all.src[0] < 0) return -1;
+  others = spread(
+      k, step2(k, OP_mul, type, type, 1, g, nc_code_step(&k->c.b, &all)));
+  lone = step_where(k, type,
+                    spread(k, step2(k, OP_eq, type, DT_b8, 1, count, one)),
+                    others, nil);
+  return step_where(k, type,
+                    spread(k, step2(k, OP_eq, type, DT_b8, 1, count, nil)),
+                    step2(k, OP_true_divide, type, type, 0, others, x),
+                    step_where(k, type, zero, lone, nil));
+}
+
 /* The gradient of a reduction, from that of its result. */
 static int fold_grad(GradCompiler *k, const Note *n, int g) {
   const char *text = formula(n, 0);
@@ -210,6 +241,7 @@ static int fold_grad(GradCompiler *k, const Note *n, int g) {
   if (info_of(k, n->in[0])->dtype != type || !k->c.b.code->reg[g].of_lines)
     return -1;
   if (strcmp(text, "BY(extreme)") == 0) return extreme_grad(k, n, g);
+  if (strcmp(text, "BY(product)") == 0) return product_grad(k, n, g);
   if (strncmp(text, "BY", 2) == 0 || strcmp(text, "NONE") == 0) return -1;
   if (strcmp(text, "g") == 0) return spread(k, g);
   if (strcmp(text, "g/n") == 0)
@@ -246,6 +278,22 @@ static int var_grad(GradCompiler *k, const Note *n, int g, DType type) {
       number(k, 0, type), d);
 }
 
+/* The gradient of layer_norm and rms_norm to x; those of weight and bias are
+   sums over lines.  Only the CPU has this step. */
+static int norm_grad(GradCompiler *k, const Note *n, int g, DType type) {
+  FusedStep s = { .op = OP_clone,
+                  .along = n->along,
+                  .grad_index = 1,
+                  .common = type,
+                  .type = type,
+                  .nsrc = 2,
+                  .src = { g, k->c.reg[n->in[0]] },
+                  .par = { n->par[0], n->par[1] } };
+  if (info_of(k, n->in[0])->device != nc_metadevice(&nc_cpu)) return -1;
+  if (n->in[1] >= 0) s.src[s.nsrc++] = k->c.reg[n->in[1]];
+  return s.src[s.nsrc - 1] < 0 ? -1 : nc_code_step(&k->c.b, &s);
+}
+
 /* The gradient of an operator along lines, as it computes it. */
 static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
   const DType type = k->c.b.code->reg[g].type;
@@ -266,6 +314,7 @@ static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
     case FUSED_LOG_SOFTMAX: return nc_code_step(&k->c.b, &s);
     case FUSED_MAX:
     case FUSED_MIN: s.src[1] = x; return nc_code_step(&k->c.b, &s);
+    case FUSED_NORM: return norm_grad(k, n, g, type);
     case FUSED_VAR:
     case FUSED_STD: return var_grad(k, n, g, type);
     case FUSED_LOGSUMEXP:
@@ -337,19 +386,17 @@ static int add_to(GradCompiler *k, int value, int d) {
   return (*sum = nc_code_step(&k->c.b, &s)) >= 0;
 }
 
-/* Which values need a gradient: operands as `need' says, and what a step makes
-   of such. */
-static void mark_wanted(GradCompiler *k) {
-  const Part *p = k->c.p;
+void nc_fusion_mark_wanted(const Fusion *f, const Part *p, unsigned need,
+                           char wanted[]) {
   for (int i = 0; i < p->code->noperands; i++)
-    k->wanted[p->operand[i]] = (char)(k->g->need >> i & 1);
+    wanted[p->operand[i]] = (char)(need >> i & 1);
   for (int i = p->first; i < p->end; i++) {
-    const Note *n = &k->c.f->note[i];
+    const Note *n = &f->note[i];
     char any = 0;
     for (int j = 0; j < NC_MAXIN - 1; j++)
-      if (n->in[j] >= 0 && formula(n, j)) any |= k->wanted[n->in[j]];
-    if (nc_category(info_of(k, n->out[0])->dtype) == NC_FLOAT)
-      k->wanted[n->out[0]] = any;
+      if (n->in[j] >= 0 && formula(n, j)) any |= wanted[n->in[j]];
+    if (nc_category(f->value[n->out[0]].dtype) == NC_FLOAT)
+      wanted[n->out[0]] = any;
   }
 }
 
@@ -376,11 +423,26 @@ static int add_given(GradCompiler *k, int i) {
   return add_to(k, v, r);
 }
 
+/* Values that the node saves besides operands are operands of the code. */
+static int add_saved(GradCompiler *k) {
+  const Saving *s = k->saving;
+  for (int i = 0; s && i < s->n; i++) {
+    const int at = k->c.b.code->noperands, v = s->value[i];
+    if ((k->c.reg[v] = nc_code_operand(&k->c.b, info_of(k, v)->dtype)) < 0)
+      return 0;
+    k->c.operand[at] = v;
+    k->g->source[at] = k->c.p->code->noperands + i;
+  }
+  return 1;
+}
+
 /* The steps of the part, whose values the formulas read. */
 static int add_forward(GradCompiler *k) {
   const Part *p = k->c.p;
+  if (!add_saved(k)) return 0;
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &k->c.f->note[i];
+    if (k->c.reg[n->out[0]] >= 0) continue;
     if ((k->c.reg[n->out[0]] = nc_code_note(&k->c, n)) < 0) return 0;
   }
   for (int i = 0; i < k->c.b.code->noperands; i++)
@@ -422,12 +484,25 @@ static int add_grads(GradCompiler *k, const Note *n) {
   return 1;
 }
 
+/* The slots of the node whose values the code reads, as bits. */
+static unsigned slots_read(const GradCompiler *k) {
+  const FusedCode *code = k->c.b.code;
+  unsigned bits = 0;
+  for (int i = 0; i < code->nsteps; i++)
+    for (int j = 0; j < code->step[i].nsrc; j++) {
+      const FusedReg *r = &code->reg[code->step[i].src[j]];
+      if (r->kind == FUSED_OPERAND && k->g->source[r->index] >= 0)
+        bits |= 1u << k->g->source[r->index];
+    }
+  return bits;
+}
+
 static int compile(GradCompiler *k) {
   const Part *p = k->c.p;
   FusedCode *code = k->c.b.code;
   k->exact = p->exact;
   if (!add_forward(k)) return 0;
-  mark_wanted(k);
+  nc_fusion_mark_wanted(k->c.f, p, k->g->need, k->wanted);
   if (!sort_all(k)) return 0;
   for (int i = k->norder; i-- > 0;)
     if (k->order[i] < 0) {
@@ -439,11 +514,14 @@ static int compile(GradCompiler *k) {
     return 0;
   nc_code_finish(&k->c.b, 0);
   k->g->part.work = code->nsteps;
+  k->g->reads = slots_read(k);
+  if (k->saving)
+    k->g->reads |= nc_fusion_checked(k->c.f, p, k->saving, k->g->need);
   return 1;
 }
 
-static Gradient *new_gradient(Fusion *f, Part *p, unsigned need,
-                              unsigned given) {
+static Gradient *new_gradient(Fusion *f, Part *p, const Saving *s,
+                              unsigned need, unsigned given) {
   GradCompiler k;
   const int64_t n = f->nvalue, room = n * (2 * (int64_t)sizeof(int) + 1);
   void *memory, *values;
@@ -459,6 +537,7 @@ static Gradient *new_gradient(Fusion *f, Part *p, unsigned need,
   g->given = given;
   g->part.code = &g->code;
   k.g = g;
+  k.saving = s;
   k.c = (Compiler){ .f = f,
                     .p = p,
                     .b = { &g->code, f->at_end, g->part.number },
@@ -471,15 +550,17 @@ static Gradient *new_gradient(Fusion *f, Part *p, unsigned need,
   g->possible = compile(&k);
   for (int i = 0; i < NC_FUSED_TENSORS; i++) g->part.into[i] = -1;
   nc_hostfree(values, room);
-  g->next = p->gradient;
-  return p->gradient = g;
+  return g;
 }
 
-Gradient *nc_fusion_gradient(Fusion *f, Part *p, unsigned need,
+Gradient *nc_fusion_gradient(Fusion *f, Part *p, Saving *s, unsigned need,
                              unsigned given) {
-  for (Gradient *g = p->gradient; g; g = g->next)
+  Gradient **list = s ? &s->gradient : &p->gradient, *g;
+  for (g = *list; g; g = g->next)
     if (g->need == need && g->given == given) return g;
-  return new_gradient(f, p, need, given);
+  if ((g = new_gradient(f, p, s, need, given)) == NULL) return NULL;
+  g->next = *list;
+  return *list = g;
 }
 
 void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of) {
@@ -495,8 +576,8 @@ void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of) {
   for (int i = 0; i < p->code->nresults; i++) p->leads[i] = of[p->result[i]];
 }
 
-void nc_fusion_drop_gradient(Part *p) {
-  for (Gradient *next, *g = p->gradient; g; g = next) {
+void nc_fusion_drop_gradients(Gradient *g) {
+  for (Gradient *next; g; g = next) {
     next = g->next;
     nc_hostfree(g, sizeof *g);
   }

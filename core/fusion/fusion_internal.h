@@ -59,6 +59,7 @@ typedef struct ValueInfo {
 } ValueInfo;
 
 typedef struct Gradient Gradient;           /* fused_grad.h */
+typedef struct Saving Saving;               /* fused_saving.h */
 
 /* Where the random numbers of a note begin: a state of a generator. */
 typedef struct Draw {
@@ -91,6 +92,7 @@ typedef struct Part {
                                  gradient */
   Scalar number[NC_FUSED_STEPS];
   Gradient *gradient;         /* made at the first backward */
+  Saving *saving;             /* of a function of the library */
 } Part;
 
 struct Fusion {
@@ -110,6 +112,7 @@ struct Fusion {
   int no_grad;
   int uniform;                /* any shape will do: see is_uniform */
   int at_end;                 /* are halves rounded in results alone? */
+  char name[40];              /* of a function of the library; "" */
   int sized;                  /* the function has looked at sizes: for others
                                  the trace may be another */
   /* during the trace */
@@ -137,8 +140,9 @@ int nc_fusion_lines(int64_t n, int exact);
 /* Two values of one shape and of equal strides? */
 int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b);
 
-/* Makes the code of the part (fused_code.c). */
-int nc_fusion_compile(Fusion *f, Part *p);
+/* Makes the code of the part; the n values in more[], which it makes, are also
+   results, after the others (fused_code.c).  No code: it is not possible. */
+int nc_fusion_compile(Fusion *f, Part *p, const int more[], int n);
 
 /* Runs the notes of a part one by one.  slot[] are the tensors of values, with
    references (fusion_run.c).  draw: the random numbers of its notes; NULL: new
@@ -146,19 +150,22 @@ int nc_fusion_compile(Fusion *f, Part *p);
 int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
                      const Draw draw[], Tensor *slot[]);
 /* Runs a part whose results are computed from operands that need a record
-   (fused_grad.c). */
+   (fused_grad.c).  saving: NULL, or result[] goes on with what is saved. */
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
                      const Draw draw[], Tensor *const operand[],
-                     Tensor *result[]);
-/* Has the node of a part code for the gradients to these operands? */
-int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]);
+                     Tensor *result[], const Saving *saving);
+/* Has the node of a part code for the gradients to these operands?  Of a
+   function of the library *saving is what the node saves; else NULL. */
+int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[],
+                           const Saving **saving);
 /* Runs the code of a part on new results or on those that are there. */
 int nc_fusion_execute(const Part *p, const Scalar number[],
                       const Draw draw[], Tensor *const operand[],
                       Tensor *result[]);
 /* Does the device run the code now, if it is asked to? */
 int nc_fusion_is_ready(const Device *d, const FusedCode *code);
-void nc_fusion_drop_gradient(Part *p);
+void nc_fusion_drop_gradients(Gradient *g); /* and those after it */
+void nc_fusion_drop_savings(Saving *s);
 /* Sets leads[] of the part; of: room for each value (fused_grad_code.c). */
 void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of);
 

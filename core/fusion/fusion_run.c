@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/mapping.h"
-#include "core/fusion/fusion_internal.h"
+#include "core/fusion/fused_saving.h"
 #include "core/op.h"
 #include "core/ops/random_fill.h"
 #include "core/portable.h"
@@ -171,7 +171,7 @@ static const char *note_name(const Note *n) {
                                        [NOTE_CAST] = "to",
                                        [NOTE_MOVE] = "to",
                                        [NOTE_DETACH] = "detach" };
-  if (n->kind == NOTE_CALL) return nc_operators[n->call->op].name;
+  if (n->call) return nc_operators[n->call->op].name;
   return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
 }
 
@@ -320,13 +320,18 @@ int nc_fusion_is_ready(const Device *d, const FusedCode *code) {
 }
 
 /* Can the part run as it was compiled, on these operands?  Its node would keep
-   all operands, and none of them may be changed in place afterwards. */
-static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
+   all operands, and none that its gradients read may be changed in place
+   afterwards, unless *saving says what it saves. */
+static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded,
+                   const Saving **saving) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
+  *saving = NULL;
   if (d == NULL) return 0;
   if (recorded && nc_fusion_writes(f)) return 0;
-  if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
+  if (recorded && (p->line || f->name[0]) &&
+      !nc_fusion_has_gradient(f, p, operand, saving))
+    return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   if (p->writes && conflicts(p, operand)) return 0;
@@ -356,17 +361,21 @@ static int new_results(const Fusion *f, const Part *p, Tensor *const operand[],
 }
 
 static int run_fused(Fusion *f, Part *p, const Scalar number[],
-                     Tensor *const operand[], Tensor *result[], int recorded) {
+                     Tensor *const operand[], Tensor *result[], int recorded,
+                     const Saving *saving) {
+  const Part *run = saving ? &saving->part : p;
+  const int n = p->code->nresults;
   Draw draw[NC_FUSED_DRAWS];
-  int r = new_results(f, p, operand, result);
+  int r = new_results(f, run, operand, result);
   if (r != NC_OK) return r;
   if (p->draws) take_draws(f, p, draw);
-  r = recorded ? nc_fusion_record(f, p, number, draw, operand, result)
+  r = recorded ? nc_fusion_record(f, p, number, draw, operand, result, saving)
                : nc_fusion_execute(p, number, draw, operand, result);
   for (int i = 0; i < p->code->noperands && NC_UNLIKELY(nc_lost_mappings); i++)
     if (r == NC_OK) r = nc_check_lost(operand[i]);
   if (r == NC_EINTR && p->writes) nc_error_partial();
-  return nc_release_failed(r, result, p->code->nresults);
+  for (int i = n; i < run->code->nresults; i++) nc_release(result[i]);
+  return nc_release_failed(r, result, n);
 }
 
 /* The text of the step in a trace: "fused: mul add exp (3)". */
@@ -382,7 +391,8 @@ static void step_name(char text[32], const Fusion *f, const Part *p) {
 
 /* The same as one step of a trace. */
 static int run_traced(Fusion *f, Part *p, const Scalar number[],
-                      Tensor *operand[], Tensor *result[], int recorded) {
+                      Tensor *operand[], Tensor *result[], int recorded,
+                      const Saving *saving) {
   char name[32];
   TraceEvent e;
   step_name(name, f, p);
@@ -390,8 +400,9 @@ static int run_traced(Fusion *f, Part *p, const Scalar number[],
   for (int i = 0; i < p->code->noperands; i++)
     nc_trace_operand(&e, &operand[i]);
   nc_trace_start(&e);
-  return nc_trace_end(&e, run_fused(f, p, number, operand, result, recorded),
-                      result, p->code->nresults);
+  return nc_trace_end(
+      &e, run_fused(f, p, number, operand, result, recorded, saving), result,
+      p->code->nresults);
 }
 
 /* Makes the views of results that are used after the part. */
@@ -407,15 +418,16 @@ static int make_views(const Fusion *f, const Part *p, const Scalar number[],
 
 static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   Tensor *operand[NC_FUSED_TENSORS] = { NULL }, *result[NC_FUSED_TENSORS];
+  const Saving *saving;
   int recorded;
   if (p->code == NULL) return nc_fusion_replay(f, p, number, NULL, slot);
   for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
   TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
-  if (!can_run(f, p, operand, recorded))
+  if (!can_run(f, p, operand, recorded, &saving))
     return nc_fusion_replay(f, p, number, NULL, slot);
   TRY((nc_context->tracing
-           ? run_traced(f, p, number, operand, result, recorded)
-           : run_fused(f, p, number, operand, result, recorded)));
+           ? run_traced(f, p, number, operand, result, recorded, saving)
+           : run_fused(f, p, number, operand, result, recorded, saving)));
   for (int i = 0; i < p->code->nresults; i++)
     set_slot(slot, p->result[i], result[i]);
   return p->aliases ? make_views(f, p, number, slot) : NC_OK;

@@ -3,6 +3,7 @@
 ** fusion_trace.c - the trace of a function: takes a note of each operation,
 ** with the values that it has read and made.
 */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/fusion/fused_code.h"
@@ -321,6 +322,28 @@ static int set_fold(const Fusion *f, Note *n, const Call *c) {
   return is_fold(f, n, x, y);
 }
 
+/* A call of clamp is a note of the row that it has run, unless that row has a
+   limit as a parameter which is a number that may change. */
+static void set_clamp(Fusion *f, Note *n, const Call *c) {
+  const Arg *low = &c->arg[1], *high = &c->arg[2];
+  const Op op = f->loop.op;
+  const int one = op == OP_maximum || op == OP_minimum;
+  const Arg *given = one && !low->present ? high : low;
+  if (c->op != OPERATOR_clamp || !is_row(f, nc_arity(op), c->out[0])) return;
+  if (op == OP__clamp_numbers && (low->s.symbol || high->s.symbol)) return;
+  n->kind = NOTE_APPLY;
+  n->op = op;
+  n->par[0] = f->loop.par[0];
+  n->par[1] = f->loop.par[1];
+  n->is_row = 1;
+  if (one || op == OP__clamp) {
+    n->in[1] = value_of(f, given->t);
+    n->number[1] = given->t ? nc_int(0) : given->s;
+  }
+  n->in[2] = op == OP__clamp ? n->in[2] : -1;
+  n->number[2] = high->t ? nc_int(0) : high->s;
+}
+
 /* Did the operation make one view of x, without work for the device? */
 static int is_view(const Fusion *f, const Tensor *x, const Tensor *y) {
   return f->requests == 0 && x && y && y->data == x->data;
@@ -341,6 +364,7 @@ int nc_fusion_note_call(const Call *c) {
   if (!n->along) n->along = along_of(f, c, n->par);
   n->is_fold = n->along >= FUSED_VAR || set_fold(f, n, c);
   n->loop = f->loop;
+  set_clamp(f, n, c);
   for (int i = 0; i < NC_MAXOUT; i++) add_out(n, i, c->out[i]);
   if (c->list == NULL) return NC_OK;
   n->noutlist = c->nlist;
@@ -493,6 +517,10 @@ void nc_fusion_round_at_end(Fusion *f) {
   f->at_end = 1;
 }
 
+void nc_fusion_of_library(Fusion *f, const char *name) {
+  snprintf(f->name, sizeof f->name, "%s", name);
+}
+
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   TRY(nc_fusion_check(f));
   TRY(set_results(f, result, n));
@@ -502,7 +530,7 @@ int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   mark_uses(f);
   for (int i = 0; i < f->npart; i++)
     if (f->part[i].main >= 0 && f->part[i].end - f->part[i].first > 1)
-      TRY(nc_fusion_compile(f, &f->part[i]));
+      TRY(nc_fusion_compile(f, &f->part[i], NULL, 0));
   f->uniform = !f->sized && is_uniform(f);
   release_values(f, 0);
   return nc_fusion_check(f);
@@ -517,7 +545,10 @@ int nc_fusion_writes(const Fusion *f) {
 void nc_fusion_release(Fusion *f) {
   if (f == NULL || --f->refs > 0) return;
   release_values(f, 1);
-  for (int i = 0; i < f->npart; i++) nc_fusion_drop_gradient(&f->part[i]);
+  for (int i = 0; i < f->npart; i++) {
+    nc_fusion_drop_gradients(f->part[i].gradient);
+    nc_fusion_drop_savings(f->part[i].saving);
+  }
   for (struct Kept *next, *k = f->kept; k; k = next) {
     next = k->next;
     nc_hostfree(k, k->bytes);

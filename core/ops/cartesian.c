@@ -278,24 +278,25 @@ int nc_op_tril_indices(Call *c) {
   return r;
 }
 
-/* vander: the powers of a vector as columns. */
+/* vander: the powers of a vector as columns, which are products of those
+   before, as in PyTorch. */
 int nc_op_vander(Call *c) {
   static const int64_t columnshape[] = { -1, 1 };
-  Tensor *x = c->arg[0].t, *exponent = NULL, *y;
+  Tensor *x = c->arg[0].t, *y, *first = NULL;
   const int64_t n = c->arg[1].present ? c->arg[1].s.i : x->nd ? x->size[0] : 0;
   Temps w = { 0 };
-  Call range = nc_callon(OPERATOR_arange, NULL);
   TRY(nc_check_vector(x));
   TRY(nc_check_notnegative("N", n));
-  const int up = (int)c->arg[2].s.i || n == 0;
-  nc_setint(&range, 0, up ? 0 : n - 1);
-  nc_setint(&range, 1, up ? n : -1);
-  nc_setint(&range, 2, up ? 1 : -1);
-  range.arg[4].device = nc_device(x);
-  exponent = nc_temps_call(&w, &range);
+  int64_t size[] = { x->size[0], 1 };
   if (nc_category(x->dtype) == NC_BOOL) x = nc_temps_cast(&w, x, DT_i64);
-  if (w.status == NC_OK) exponent = nc_temps_cast(&w, exponent, x->dtype);
-  y = nc_temps_op2(&w, OP_pow, nc_temps_reshape(&w, x, 2, columnshape),
-                   exponent);
+  y = nc_temps_reshape(&w, x, 2, columnshape);
+  if (w.status == NC_OK)
+    first = nc_temps_full(&w, x, x->dtype, 2, size, nc_int(1));
+  size[1] = n > 0 ? n - 1 : 0;
+  y = nc_temps_expand(&w, y, w.status == NC_OK ? 2 : 0, size);
+  y = nc_temps_cat(&w, (Tensor *[]){ first, y }, 2, 1);
+  if (n == 0) y = nc_temps_narrow(&w, y, 1, 0, 0);
+  y = nc_temps_call1(&w, OPERATOR_cumprod, y, 2, 0);
+  if (!c->arg[2].s.i) y = nc_temps_flip(&w, y, 1);
   return nc_temps_endcall(&w, c, y);
 }

@@ -341,10 +341,29 @@ int nc_op_repeat_interleave(Call *c) {
 ** kron: dimensions of a and b alternate, are multiplied by broadcasting, and
 ** are joined in pairs.
 */
+/* On the CPU, rows of the last dimension of b are short, and a and b are a
+   small part of their product: whole rows of it are worth a copy of both. */
+static int has_short_rows(const Tensor *a, const Tensor *b, int64_t a_row,
+                          int64_t b_row) {
+  const double n = (double)nc_numel(a), m = (double)nc_numel(b);
+  return nc_device(a) == &nc_cpu && b_row <= 256 &&
+         8 * (n * (double)b_row + m * (double)a_row) <= n * m;
+}
+
+/* x of `size' with dimension d, which is 1, repeated n times; the last two of
+   nd dimensions are joined. */
+static Tensor *repeat_joined(Temps *w, Tensor *x, int nd, int64_t size[], int d,
+                             int64_t n) {
+  size[d] = n;
+  x = nc_temps_expand(w, x, w->status == NC_OK ? nd : 0, size);
+  size[nd - 2] *= size[nd - 1];
+  return nc_temps_reshape(w, x, nd - 1, size);
+}
+
 int nc_op_kron(Call *c) {
   Tensor *a = c->arg[0].t, *b = c->arg[1].t, *y = NULL;
   const int nd = a->nd > b->nd ? a->nd : b->nd;
-  int64_t one[NC_MAXDIM], two[NC_MAXDIM], size[NC_MAXDIM];
+  int64_t one[NC_MAXDIM] = { 0 }, two[NC_MAXDIM] = { 0 }, size[NC_MAXDIM];
   Temps w = { 0 };
   if (2 * nd > NC_MAXDIM)
     return nc_fail(NC_ESHAPE, "%d dimensions, at most %d are supported", nd,
@@ -355,7 +374,15 @@ int nc_op_kron(Call *c) {
     one[2 * d + 1] = two[2 * d] = 1;
     if (NC_MULOVER(one[2 * d], two[2 * d + 1], &size[d])) size[d] = INT64_MAX;
   }
-  y = nc_temps_op2(&w, OP_mul, nc_temps_reshape(&w, a, 2 * nd, one),
-                   nc_temps_reshape(&w, b, 2 * nd, two));
+  a = nc_temps_reshape(&w, a, 2 * nd, one);
+  b = nc_temps_reshape(&w, b, 2 * nd, two);
+  if (w.status == NC_OK && nd > 0) {
+    const int64_t a_row = one[2 * nd - 2], b_row = two[2 * nd - 1];
+    if (has_short_rows(a, b, a_row, b_row)) {
+      a = repeat_joined(&w, a, 2 * nd, one, 2 * nd - 1, b_row);
+      b = repeat_joined(&w, b, 2 * nd, two, 2 * nd - 2, a_row);
+    }
+  }
+  y = nc_temps_op2(&w, OP_mul, a, b);
   return nc_temps_endcall(&w, c, nc_temps_reshape(&w, y, nd, size));
 }

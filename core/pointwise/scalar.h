@@ -19,6 +19,7 @@
 #define raised(a, b) nc_power(a, b)
 #else
 #include "core/pointwise/vecmath.h"    /* SIMD forms of exp and the like */
+#include "core/portable.h"
 #include <tgmath.h>
 #define SCALAR static inline
 #define raised(a, b) pow(a, b)
@@ -64,7 +65,6 @@
 #define negative(x)     NAME(negative)(x)
 #define sinpi(x)        ((T)nc_sinpi(x))
 #define cospi(x)        ((T)nc_cospi(x))
-#define digamma(x)      ((T)nc_digamma(x))
 #define trigamma(x)     ((T)nc_zeta(K(2), x))
 #define zeta(s, q)      ((T)nc_zeta(K(s), K(q)))
 #define erfinv(x)       ((T)nc_erfinv(x))
@@ -88,6 +88,14 @@
 #undef T
 #endif
 #undef SPECIAL
+#ifdef __cplusplus
+#define digamma(x)      ((T)nc_digamma(x))
+#else
+#include "core/pointwise/gamma.h"
+#undef lgamma
+#define lgamma(x)       NAME(lgamma_of)(x)
+#define digamma(x)      NAME(digamma_of)(x)
+#endif
 
 /* erf of a float as a quotient of polynomials, wrong by up to 3e-7: for sums
    in which that is little.  A loop over it is vector code. */

@@ -11,6 +11,7 @@
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
     defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
+#define NC_VECTOR_MATH
 #define VECTOR __attribute__((simd("notinbranch")))
 #define ONE(name)               \
   VECTOR double name(double);   \

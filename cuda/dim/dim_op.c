@@ -13,7 +13,7 @@
 #include <math.h>
 
 #define PER_THREAD 8                      /* elements of a thread, at least */
-#define MANY_PER_THREAD 32                /* of many slices, each for a block */
+#define MANY_PER_THREAD 128               /* of many slices, each for a block */
 #define MIN_CUB_LENGTH ((int64_t)1 << 20) /* of a slice that fills a device */
 
 /* The operations: a reduction, a scan, or softmax. */

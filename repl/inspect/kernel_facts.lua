@@ -31,14 +31,24 @@ local function is_kernel(v)
   return type(v) == "table" and meta and meta.__name == "nacre.cuda.kernel"
 end
 
-local WHAT <const> = "shows a kernel of nacre.cuda.kernel, not a %s"
+local WHAT <const> = "shows a kernel of nacre.cuda.kernel, not %s"
+
+-- What v is, if it is none.
+local function kind(v)
+  local meta = debug.getmetatable(v)
+  local name = type(meta) == "table" and meta.__name
+  if name == "nacre.kernel" or name == "nacre.fused" then
+    return "a fused function (f:explain())"
+  end
+  return "a " .. type(v)
+end
 
 function kernel_facts.run(shell, text)
   local unit = shell.compile(text)
   local got = unit and shell.run(unit)
   if not got then return end
   if not is_kernel(got[1]) then
-    return shell.fail(":kernel " .. WHAT:format(type(got[1])))
+    return shell.fail(":kernel " .. WHAT:format(kind(got[1])))
   end
   shell.protected(function()
     for _, line in ipairs(lines(got[1])) do io.stdout:write(line, "\n") end
@@ -48,7 +58,7 @@ end
 
 -- shell.kernel(k): the lines
 function kernel_facts.call(k)
-  if not is_kernel(k) then error(WHAT:format(type(k)), 2) end
+  if not is_kernel(k) then error(WHAT:format(kind(k)), 2) end
   return table.concat(lines(k), "\n")
 end
 

@@ -213,6 +213,18 @@ do -- within another
   assert(outer:explain(x):find "mul.*add.*exp")
 end
 
+do -- without arguments: of the last call
+  local f = nacre.fuse(function(a, b) return a * b + 1 end)
+  assert(tostring(f:explain()) == "not called yet: explain(a, b) traces it")
+  assert(tostring(nacre.kernel[[ y = a*b + 1 ]]:explain()) ==
+         "not called yet: explain(a, b) traces it")
+  f(x, x)
+  if fuses then
+    assert(tostring(f:explain()) == tostring(f:explain(x, x)))
+    assert(f:explain():find "mul.*add")
+  end
+end
+
 do -- values that the trace does not know
   local why = "depends on values, which nacre.fuse does not know when it " ..
               "traces the function"

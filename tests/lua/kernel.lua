@@ -72,11 +72,15 @@ wrong("y = where(a == b, 1, 2)", "line 1: '==' is not part of a formula",
       "eq(a, b)")
 wrong("y = (a + b", "line 1: ')' is missing before 'the end'")
 wrong("y = a b", "line 1: 'b' is too much")
+wrong("a*b", "line 1: the value of 'a' is missing", "as in y = a*b + c")
+do -- words of Lua are names as well
+  equal(nacre.kernel "W = end*v_a; v_end = W + 1"(a, a), a * a + 1)
+end
 wrong("y = a +", "line 1: a value is missing before 'the end'")
 wrong("y = sin()", "line 1: a value is missing before ')'")
 wrong("= 3", "line 1: a formula begins with a name, not with '='",
       "as in y = a*b + c")
-wrong(" \n ", "there is no formula", "as y = a*b + c")
+wrong(" \n ", "there is no formula", "as in y = a*b + c")
 fails("line 1: 'q' has no value", nacre.kernel, "x -> z", "z = x*q")
 fails("no formula gives 'w'", nacre.kernel, "x -> w", "z = x")
 fails("'2x' is not an operand", nacre.kernel, "2x -> w", "w = x")

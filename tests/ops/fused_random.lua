@@ -64,6 +64,11 @@ local statements = {
     m:add("nacre.where(%s:%s(%s), %s, %s)", m:any(),
           pick {"gt", "le", "ne"}, number(), m:any(), m:any())
   end,
+  function(m)
+    m:add("%s:clamp(%s)", m:any(),
+          pick {"0", "nil, 1", "-0.5, 0.5", "k", "0, k", "k, 2", m:any(),
+                m:any() .. ", 1"})
+  end,
   function(m) m:add("nacre.addcmul(%s, %s, %s)", m:any(), m:any(), m:any()) end,
   function(m) m:add("%s:%s(-1, %s)", m:any(), pick(reductions),
                     pick {"true", "false"}) end,
@@ -241,13 +246,18 @@ end
 
 -- A sum in another order: an operand is used by several parts, or a result and
 -- a view of it.
-local function is_near(a, b, halves)
+local function is_near(a, b, text)
+  local halves = text:find "float16"
   if not (nacre.is_tensor(a) and nacre.is_tensor(b)) then return false end
   if a.dtype ~= b.dtype or not nacre.equal(nacre.tensor(a:size()),
                                            nacre.tensor(b:size())) then
     return false
   end
-  local tolerance = halves and 5e-2 or a.dtype == "float32" and 1e-4 or 1e-7
+  -- the gradient of x/x is a rest of numbers as large as 1/x
+  if halves and text:find "%f[%w](%w+) / %1%f[%W]" then return true end
+  local narrow = a.dtype == "float32" or text:find "float%(" or
+                 text:find "float32"
+  local tolerance = halves and 5e-2 or narrow and 1e-4 or 1e-7
   a, b = a:detach():double(), b:detach():double()
   local finite = a:isfinite():logical_and(b:isfinite())
   a, b = nacre.where(finite, a, 0), nacre.where(finite, b, 0)
@@ -262,7 +272,7 @@ local function compare(text, what, want, got, near)
   for i = 2, want.n do
     local same = bits(want[i]) == bits(got[i])
     if not same and i > want.exact + 1 then
-      same = near and is_near(want[i], got[i], text:find "float16")
+      same = near and is_near(want[i], got[i], text)
     end
     if not same then
       complain(("%s: result %d"):format(what, i - 1), text)
@@ -350,7 +360,7 @@ local function differentiable(seed, t)
   local wanted = {random() < 0.8, random() < 0.5, random() < 0.4,
                   plain = random() < 0.4}
   if not (wanted[2] or wanted[3]) then wanted[1] = true end
-  x[4] = 0.3
+  x[4] = 0.1 + 1 / 7                           -- 0.3 is in dropout
   local one = note(fused, x) and not shares
   for turn = 1, 3 do
     nacre.set_num_threads(turn)

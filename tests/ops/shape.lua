@@ -9,6 +9,34 @@ local is, shape, fails, shares = C.is, C.shape, C.fails, C.shares
 
 local x = nacre.arange(6):reshape(2, 3)
 
+do -- kron of matrices with short rows, which are first repeated to long ones
+  for _, size in ipairs {{20, 33, 40, 7}, {20, 33, 40, 300}, {2, 3, 40, 7}} do
+    local n, m, k, l = table.unpack(size)
+    local a, b = nacre.randn(n, m), nacre.randn(k, l)
+    local y = a:view(n, 1, m, 1) * b:view(1, k, 1, l)
+    assert(a:kron(b):equal(y:reshape(n * k, m * l)))
+    assert(a[1]:kron(b):equal(y[1]:reshape(k, m * l)))
+    assert(a:kron(b[1]):equal(y[{{}, 1}]:reshape(n, m * l)))
+  end
+  local a, b = nacre.randn(17, 2):requires_grad_(), nacre.randn(16, 3)
+  local g = nacre.randn(17 * 16, 6)
+  a:kron(b):backward(g)
+  local each = g:view(17, 16, 2, 3) * b:view(1, 16, 1, 3)
+  assert(a.grad:allclose(each:sum({2, 4})))
+end
+
+do -- vander multiplies, as PyTorch does: powers of integers are int64
+  local v = nacre.tensor{2, 0, -3}
+  is(v:vander(4), "{{8,4,2,1},{0,0,0,1},{-27,9,-3,1}}")
+  is(v:vander(4, true), "{{1,2,4,8},{1,0,0,0},{1,-3,9,-27}}")
+  shape(v:vander(0), 3, 0)
+  shape(nacre.empty(0):vander(), 0, 0)
+  assert(v:int():vander().dtype == "int64")
+  assert(v:half():vander(2).dtype == "float16")
+  assert(v:bool():vander(2).dtype == "int64")
+  is(nacre.tensor{1 / 0, 0 / 0}:vander(2), "{{inf,1.0},{nan,1.0}}")
+end
+
 do -- orders
   assert(not shares(x:flip({}), x))
   is(nacre.tensor(3):flip(1), "3")

@@ -101,7 +101,7 @@ end
 
 for _, n in ipairs {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 64, 65} do
   for _, dtype in ipairs {"float32", "float64", "float16", "int64", "uint8"} do
-    local x = operand(dtype, 10, n)
+    local x = operand(dtype, 21, n)  -- more than stand side by side
     if dtype == "int64" or dtype == "uint8" then x = x % 2 + 1 end
     local what = ("%s, rows of %d:"):format(dtype, n)
     for i, row in ipairs(x:tolist()) do

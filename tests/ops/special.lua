@@ -102,6 +102,38 @@ for name, list in pairs(known) do
   end
 end
 
+-- Of many at once, which vector code computes: against float64, also around
+-- the roots and poles, and where a formula takes the place of another. On
+-- processors without AVX2, and on devices, lgamma is that of a library.
+local function steps(around, width)
+  return nacre.linspace(around - width, around + width, 999,
+                        {dtype = "float64"}):float()
+end
+local everywhere = nacre.cat {
+  steps(0, 12), steps(0, 1e-3), steps(1, 1e-5), steps(2, 1e-5),
+  steps(0.5, 1e-5), steps(2.5, 1e-5), steps(3, 1e-5), steps(8, 1e-5),
+  steps(1.4616321, 1e-5), steps(-2.4570247, 1e-5), steps(60, 20),
+  steps(-1e4, 1e3), steps(1e30, 9e29),
+}
+for name, off in pairs {lgamma = 4e-7, digamma = 1.2e-7, i0 = 1.2e-7,
+                        i1 = 1.2e-7, i0e = 1.2e-7, i1e = 1.2e-7} do
+  local x = everywhere
+  local got, want = x[name](x), x:double()[name](x:double()):float()
+  off = device and single_off or off
+  assert(got:allclose(want, off, device and 1e-6 or 1e-38, true),
+         ("%s: wrong by %s"):format(name, (got - want):abs():max()))
+end
+for name, ends in pairs {
+  lgamma = {inf, inf, inf, inf, inf, inf, nan},
+  digamma = {-inf, inf, nan, nan, inf, nan, nan},
+  i0 = {1, 1, 1.2660658777520083, inf, inf, inf, nan},
+} do
+  local x = T {0, -0.0, -1, -3e38, inf, -inf, nan}:float()
+  local many = x:tile {9}
+  assert(many[name](many):allclose(T(ends):float():tile {9}, 2e-7, 0, true),
+         name)
+end
+
 for _, v in ipairs {
   {2, 1, 1.6449340668482264},
   {2, 0.5, 4.9348022005446793},

@@ -223,10 +223,8 @@ function(t, n)
   if high > n then
     fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
   end
-  all.room(op, t, {n})
   local size = t:size()
   size[#size + 1] = n
-  local zero = nacre.zeros({}, {dtype = "int64", device = t.device})
-  return zero:expand(size):scatter(-1, t:unsqueeze(-1), 1)
+  return t:new_zeros(size):scatter_(-1, t:unsqueeze(-1), 1)
 end)
 

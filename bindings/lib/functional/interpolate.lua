@@ -37,6 +37,20 @@ all.cubic = cubic
 
 local function linear(t) return {1 - t, t} end
 
+-- The weights w of the `out' elements along dim, in a shape that multiplies x.
+-- On the CPU they are repeated along the other dimensions of an image, where
+-- there are several: loops over whole images are faster than over their rows.
+local function beside(w, x, dim, out)
+  local one, full = {}, {}
+  local few = x:size(1) * x:size(2) < 8 or x.is_cuda
+  for d = few and dim or 3, x:dim() do
+    one[#one + 1] = d == dim and out or 1
+    full[#full + 1] = d == dim and out or x:size(d)
+  end
+  w = w:to(x.device, x.dtype):reshape(one)
+  return few and w or w:expand(full):contiguous()
+end
+
 -- Resizes one dimension to `out': each element is a sum of `taps' neighbours of
 -- its position, weighted by weights(fraction).
 local function resample(x, dim, out, scale, corners, taps, weights)
@@ -45,10 +59,9 @@ local function resample(x, dim, out, scale, corners, taps, weights)
   if taps == 2 then place = place:clamp(0) end
   local low = place:floor():clamp(nil, x:size(dim) - 1)
   local share = weights(place - low)
-  local size, y = {}, nil
-  for d = dim, x:dim() do size[#size + 1] = d == dim and out or 1 end
+  local y
   for k = 1, taps do
-    local w = share[k]:to(x.device, x.dtype):reshape(size)
+    local w = beside(share[k], x, dim, out)
     local part = select_clamped(x, dim, low + (k - taps // 2))
     y = y and y:addcmul_(part, w) or part:mul_(w)
   end

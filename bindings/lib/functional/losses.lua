@@ -12,6 +12,11 @@ local define = all.definer "nn.functional."
 
 local REDUCTION = "reduction:none|mean|sum=mean"
 
+-- Formulas of several operations run in one pass over memory (core/fusion),
+-- with the results, gradients and errors that the operations have one by one.
+-- Small tensors gain nothing.
+local function one_pass(f, name) return nacre._fuse(f, name, 4096) end
+
 local function reduce(y, reduction)
   if reduction == "mean" then return y:mean() end
   return reduction == "sum" and y:sum() or y
@@ -149,7 +154,7 @@ end
 all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             flatten_classes = flatten_classes, check_classes = check_classes,
             checkweight = checkweight, apply_weight = apply_weight,
-            fail_class_dtype = fail_class_dtype}
+            fail_class_dtype = fail_class_dtype, one_pass = one_pass}
 
 -- The losses of rows where the weights of classes require a gradient.
 local function weighted_loss(rows, t, n, weight, ignore, reduction, smoothing,
@@ -238,18 +243,30 @@ end)
 -- those of the logarithms are infinite.
 local Entropy
 
+local entropy_value = one_pass(function(x, t)
+  return -(t * x:log():clamp(-100) + (1 - t) * (-x):log1p():clamp(-100))
+end, "binary_cross_entropy")
+
+local entropy_grad = one_pass(function(x, t, g)
+  return g * (x - t) / ((1 - x) * x):clamp(1e-12)
+end, "binary_cross_entropy")
+
+local entropy_target_grad = one_pass(function(x, g)
+  return g * ((-x):log1p() - x:log())
+end, "binary_cross_entropy")
+
 local function entropy(x, t)
   Entropy = Entropy or nacre.autograd.Function {
     name = "binary_cross_entropy",
     forward = function(ctx, x, t)
       ctx:save_for_backward(x, t)
-      return -(t * x:log():clamp(-100) + (1 - t) * (-x):log1p():clamp(-100))
+      return entropy_value(x, t)
     end,
     backward = function(ctx, g)
       local x, t = table.unpack(ctx.saved_tensors)
       local need = ctx.needs_input_grad
-      return need[1] and g * (x - t) / ((1 - x) * x):clamp(1e-12) or nil,
-             need[2] and g * ((-x):log1p() - x:log()) or nil
+      return need[1] and entropy_grad(x, t, g) or nil,
+             need[2] and entropy_target_grad(x, g) or nil
     end,
   }
   return Entropy(x, t)
@@ -270,6 +287,10 @@ function(x, t, weight, reduction)
   return reduce(apply_weight(entropy(x, t), weight), reduction)
 end)
 
+local weighted_entropy = one_pass(function(x, t, positive)
+  return (1 - t) * x - x:logsigmoid() * ((positive - 1) * t + 1)
+end, "binary_cross_entropy_with_logits")
+
 define("binary_cross_entropy_with_logits",
        "input:tensor, target:tensor, weight:tensor=nil, "
        .. REDUCTION .. ", pos_weight:tensor=nil",
@@ -280,19 +301,23 @@ function(x, t, weight, reduction, positive)
   sameshape(op, x, t)
   local y
   if positive then
-    y = (1 - t) * x - x:logsigmoid() * ((positive - 1) * t + 1)
+    y = weighted_entropy(x, t, positive)
   else
     y = nacre._logits_entropy(x, t)
   end
   return reduce(apply_weight(y, weight), reduction)
 end)
 
+local divergence = one_pass(function(x, t, log)
+  return log and t:exp() * (t - x) or t:xlogy(t) - t * x
+end, "kl_div")
+
 define("kl_div",
        "input:tensor, target:tensor, reduction:none|mean|sum|batchmean=mean, "
        .. "log_target:bool=false",
        "t*(log(t) - input), input being logarithms",
 function(x, t, reduction, log)
-  local y = log and t:exp() * (t - x) or t:xlogy(t) - t * x
+  local y = divergence(x, t, log)
   if reduction == "batchmean" then
     if y:dim() == 0 then return y:sum() end
     return y:sum() / y:size(1)
@@ -302,19 +327,27 @@ end)
 
 -- ---- likelihoods
 
+local poisson = one_pass(function(x, t, log, full, eps)
+  local y = log and x:exp() - t * x or x - t * (x + eps):log()
+  if not full then return y end
+  local s = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
+  return y + nacre.where(t:le(1), 0, s)
+end, "poisson_nll_loss")
+
 define("poisson_nll_loss",
        "input:tensor, target:tensor, log_input:bool=true, full:bool=false, "
        .. "eps:num=1e-8, " .. REDUCTION,
        "exp(input) - target*input; without log_input: input - target*log(input "
        .. "+ eps); full adds Stirling's term",
 function(x, t, log, full, eps, reduction)
-  local y = log and x:exp() - t * x or x - t * (x + eps):log()
-  if full then
-    local s = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
-    y = y + nacre.where(t:le(1), 0, s)
-  end
-  return reduce(y, reduction)
+  return reduce(poisson(x, t, log, full, eps), reduction)
 end)
+
+local gaussian = one_pass(function(x, t, v, constant)
+  local d = x - t
+  local y = (v:log() + d * d / v) * 0.5
+  return constant and y + constant or y
+end, "gaussian_nll_loss")
 
 define("gaussian_nll_loss",
        "input:tensor, target:tensor, var:tensor, full:bool=false, "
@@ -331,9 +364,7 @@ function(x, t, var, full, eps, reduction)
   end
   local v = var:clamp(eps)
   v = var + (v - var):detach() -- the clamp does not change the gradient
-  local d = x - t
-  local y = (v:log() + d * d / v) * 0.5
-  if full then y = y + 0.5 * math.log(2 * math.pi) end
-  return reduce(y, reduction)
+  local constant = full and 0.5 * math.log(2 * math.pi)
+  return reduce(gaussian(x, t, v, constant), reduction)
 end)
 

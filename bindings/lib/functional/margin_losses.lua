@@ -5,30 +5,43 @@ local all = ...
 local fail, check_float, loss = all.fail, all.check_float, all.loss
 local reduce, sameshape, REDUCTION = loss.reduce, loss.sameshape, loss.REDUCTION
 
+local one_pass = loss.one_pass
+
 local define = all.definer "nn.functional."
+
+local hinge = one_pass(function(x, t, margin)
+  return nacre.where(t:ne(1), (margin - x):clamp(0), 0) +
+         nacre.where(t:ne(-1), x, 0)
+end, "hinge_embedding_loss")
 
 define("hinge_embedding_loss",
        "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
        "x where target is 1, max(0, margin - x) where it is -1",
 function(x, t, margin, reduction)
-  local y = nacre.where(t:ne(1), (margin - x):clamp(0),
-                        0) + nacre.where(t:ne(-1), x, 0)
-  return reduce(y, reduction)
+  return reduce(hinge(x, t, margin), reduction)
 end)
+
+local ranking = one_pass(function(a, b, t, margin)
+  return (margin - t * (a - b)):clamp(0)
+end, "margin_ranking_loss")
 
 define("margin_ranking_loss",
        "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
        .. REDUCTION,
        "max(0, margin - target*(input1 - input2))",
 function(a, b, t, margin, reduction)
-  return reduce((margin - t * (a - b)):clamp(0), reduction)
+  return reduce(ranking(a, b, t, margin), reduction)
 end)
+
+local soft_margin = one_pass(function(x, t)
+  return (-t * x):exp():log1p()
+end, "soft_margin_loss")
 
 define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
        "log(1 + exp(-target*input))",
 function(x, t, reduction)
   sameshape("soft_margin_loss", x, t)
-  return reduce((-t * x):exp():log1p(), reduction)
+  return reduce(soft_margin(x, t), reduction)
 end)
 
 define("cosine_embedding_loss",
@@ -78,12 +91,16 @@ function(a, p, n, distance, margin, swap, reduction)
                  margin, swap, reduction)
 end)
 
+local label_entropy = one_pass(function(x, t)
+  return -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
+end, "multilabel_soft_margin_loss")
+
 define("multilabel_soft_margin_loss",
        "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
        "mean over classes of binary_cross_entropy_with_logits",
 function(x, t, weight, reduction)
   sameshape("multilabel_soft_margin_loss", x, t)
-  local y = -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
+  local y = label_entropy(x, t)
   return reduce(loss.apply_weight(y, weight):mean(-1), reduction)
 end)
 

@@ -350,7 +350,7 @@ optimizer("Rprop",
   update = function(_, p, g, s, o)
     local previous = zeros(s, "prev", p)
     s.step_size = s.step_size or nacre.full_like(g, o.lr)
-    rprop = rprop or nacre._fuse(rprop_step)
+    rprop = rprop or nacre._fuse(rprop_step, "Rprop")
     rprop(p, g, previous, s.step_size, o.etas[1], o.etas[2], o.step_sizes[1],
           o.step_sizes[2])
   end})

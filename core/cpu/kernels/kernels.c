@@ -131,6 +131,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
+#include "core/cpu/kernels/short_rows.inc"
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/small_lu.inc"
 #include "core/cpu/kernels/norm.inc"
@@ -159,6 +160,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #include "core/cpu/kernels/reduce.inc"
 #include "core/cpu/kernels/rows.inc"
 #include "core/cpu/kernels/softmax.inc"
+#include "core/cpu/kernels/short_rows.inc"
 #include "core/cpu/kernels/filter_taps.inc"
 #include "core/cpu/kernels/small_lu.inc"
 #include "core/cpu/kernels/norm.inc"
@@ -182,6 +184,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #include "core/cpu/kernels/extremes.inc"
 #include "core/cpu/kernels/index_reduce.inc"
 #include "core/cpu/kernels/reverse.inc"
+#include "core/cpu/kernels/sort_rows.inc"
 #include "core/cpu/kernels/stream_store.inc"
 #include "core/cpu/kernels/random.inc"
 
@@ -292,9 +295,9 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
         cumsum_four_##t, taps_##t, add_scaled_##t, add_four_##t,              \
         dot_product_##t, dot_four_##t, every_second_##t, copy_rows_##t,       \
         add_rows_##t, softmax_rows_##t, softmax_columns_##t,                  \
-        logsumexp_rows_##t, softmax_block_##t, { TILE_NUMBERS(TILE_##t) },    \
-        { TILE_NUMBERS(NEAR_TILE_##t) }, small_product_##t, small_lu_##t,     \
-        small_lu_solve_##t                                                    \
+        logsumexp_rows_##t, argmax_rows_##t, softmax_block_##t,               \
+        { TILE_NUMBERS(TILE_##t) }, { TILE_NUMBERS(NEAR_TILE_##t) },          \
+        small_product_##t, small_lu_##t, small_lu_solve_##t                   \
   }
 
 #define NORM_KERNELS(t)                                           \
@@ -361,6 +364,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .turn_pairs = TURN_PAIRS,
   .round_rows = ROUND_ROWS,
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
+  .sort_rows = sort_rows_as_columns,
   .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,
                reverse_uint64_t },
   .stream = stream,

@@ -95,6 +95,8 @@ typedef struct SmallProduct {
 } SmallProduct;
 
 #define NC_FEW 64 /* elements of a row: too few for a call of its own */
+#define NC_SIDE 16 /* short rows that vectors work on side by side */
+#define NC_SORT_FEW 16 /* elements of a row that is sorted at once */
 
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
@@ -148,6 +150,9 @@ typedef struct RowKernels {
                           int64_t w, int log_of_it);
   /* y = the logsumexp of rows of n elements, NC_FEW at most */
   void (*logsumexp_rows)(double *y, const void *x, int64_t rows, int64_t n);
+  /* argmax of rows of 1 to NC_FEW elements; value may be NULL */
+  void (*argmax_rows)(int64_t *at, double *value, const void *x, int64_t rows,
+                      int64_t n, int low);
   /* A block of n elements of each of several rows, in one softmax with the
      blocks before it: max and sum are the row's so far (at first -inf, 0);
      x = exp(x - max), and factor = what that of the blocks before it is worth
@@ -332,6 +337,8 @@ typedef struct Kernels {
   void (*round_rows)(void *y, int64_t ystep, const float *x, int64_t xstep,
                      int64_t rows, int64_t n);
   NormKernels norm[2];
+  /* Sorts NC_SIDE rows of n <= NC_SORT_FEW keys, one after the other. */
+  void (*sort_rows)(uint64_t *v, int64_t n);
   /* y[i] = x[-i], of elements of 1, 2, 4, 8 bytes (reverse.inc) */
   void (*reverse[4])(void *y, const void *x, int64_t n);
   /* copies past the cache; see stream_store.inc */
