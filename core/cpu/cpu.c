@@ -402,8 +402,8 @@ static PointwiseKernel stored_loop(const TensorIter *k) {
   return nc_kernels()->stored[k->op][k->common_dtype];
 }
 
-/* Elements for each call of a loop over n: a part of whole blocks, as many parts
-   as two or four threads can share evenly. */
+/* Elements for each call of a loop over n: a part of whole blocks, as many
+   parts as two or four threads can share evenly. */
 static int64_t even_grain(int64_t n) {
   const int64_t parts = nc_ceil_div(nc_ceil_div(n, GRAIN), 4) * 4;
   return parts > 16 ? GRAIN : nc_ceil_div(n, parts * NC_BLOCK) * NC_BLOCK;
