@@ -84,7 +84,7 @@ with open(sys.argv[sys.argv.index("--json") + 1], "w") as f:
     f.write('{"rows": [{"case": "a+b"}], "left": []}')
 """
 
-OWN = ["cuda_basics", "cuda_none", "cuda_products", "cuda_streams",
+OWN = ["cuda_basics", "cuda_conv", "cuda_none", "cuda_products", "cuda_streams",
        "cuda_timing"]
 ON_DEVICE = ["reduce_dim", "index", "sort", "view", "random", "create",
              "crashes", "fails", "skips", "hangs"]
@@ -173,7 +173,7 @@ class Check:
 
 def goes_well(root):
     c = Check(root, 1).finish(0)
-    c.has("nothing failed", "26 passed", "36 clean", "c0ffee", "NVIDIA X1",
+    c.has("nothing failed", "28 passed", "36 clean", "c0ffee", "NVIDIA X1",
           "| a+b |",
           "cuda:0: a GPU")
     assert [p["result"] for p in c.data["steps"].values()] == [
