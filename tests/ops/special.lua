@@ -119,8 +119,10 @@ for name, off in pairs {lgamma = 4e-7, digamma = 1.2e-7, i0 = 1.2e-7,
                         i1 = 1.2e-7, i0e = 1.2e-7, i1e = 1.2e-7} do
   local x = everywhere
   local got, want = x[name](x), x:double()[name](x:double()):float()
+  -- a device's digamma below 0 is a difference of numbers of about ten
+  local absolute = device and (name == "digamma" and 8e-6 or 1e-6) or 1e-38
   off = device and single_off or off
-  assert(got:allclose(want, off, device and 1e-6 or 1e-38, true),
+  assert(got:allclose(want, off, absolute, true),
          ("%s: wrong by %s"):format(name, (got - want):abs():max()))
 end
 for name, ends in pairs {

@@ -43,13 +43,14 @@ def check_ranks(nacre, env, folder):
 
 
 def check_files(folder):
-    """It has the files that its tests open."""
+    """It has the files of other folders that its tests open."""
     for path in glob.glob(os.path.join(folder, "tests", "**", "*.lua"),
                           recursive=True):
         with open(path, encoding="utf-8") as f:
-            named = re.findall(r'"((?:\.\./)+[\w/-]+\.\w+)"', f.read())
+            named = re.findall(r'"(?:\.\./)+((?:bindings|core|cuda|docs|repl|'
+                               r'scripts)/[\w/-]+\.\w+)"', f.read())
         for name in named:
-            assert os.path.exists(os.path.join(os.path.dirname(path), name)), (
+            assert os.path.exists(os.path.join(folder, name)), (
                 f"{path}: {name} is not in the bundle")
 
 
