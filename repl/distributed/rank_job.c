@@ -53,14 +53,21 @@ static void pass_interrupt(void) {
   kill(launcher, ninterrupts < 3 ? SIGUSR1 : SIGTERM);
 }
 
+/* Waits for input, and passes interrupts on meanwhile.  One that comes just
+   before the wait does not end it, so it ends by itself. */
+static void await_input(void) {
+  struct pollfd p = { .fd = from, .events = POLLIN };
+  do pass_interrupt();
+  while (poll(&p, 1, 100) == 0 || p.revents == 0);
+}
+
 /* Reads n bytes; 0 at the end of the input. */
 static int read_all(void *p, size_t n) {
   for (char *at = p; n > 0;) {
-    const ssize_t got = read(from, at, n);
-    if (got < 0 && errno == EINTR) {
-      pass_interrupt();
-      continue;
-    }
+    ssize_t got;
+    await_input();
+    got = read(from, at, n);
+    if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return 0;
     at += got;
     n -= (size_t)got;
