@@ -19,7 +19,7 @@ local function euclid(a, b)
       local aa, bb = (a * a):sum(-1, true), (b * b):sum(-1, true)
       local left = nacre.cat({a * -2, aa, nacre.ones_like(aa)}, -1)
       local right = nacre.cat({b, nacre.ones_like(bb), bb}, -1)
-      local y = left:matmul(right:transpose(-1, -2)):clamp_(0):sqrt_()
+      local y = left:matmul(right:transpose(-1, -2)):relu_():sqrt_()
       ctx:save_for_backward(a, b, y)
       return y
     end,

@@ -195,6 +195,8 @@ end)
 
 -- ---- classes
 
+local FEW <const> = 1 << 16        -- elements, which a cache holds
+
 -- [...] of int64 gives [... x num_classes] of int64. Fails for a class out of 1
 -- to num_classes.
 define("one_hot", "tensor, num_classes:int=-1",
@@ -225,6 +227,12 @@ function(t, n)
   end
   local size = t:size()
   size[#size + 1] = n
-  return t:new_zeros(size):scatter_(-1, t:unsqueeze(-1), 1)
+  if t:numel() * n < FEW then
+    return t:new_zeros(size):scatter_(-1, t:unsqueeze(-1), 1)
+  end
+  all.room(op, t, {n})
+  -- copies of a zero are written past the cache
+  local zero = nacre.zeros({}, {dtype = "int64", device = t.device})
+  return zero:expand(size):scatter(-1, t:unsqueeze(-1), 1)
 end)
 
