@@ -230,7 +230,6 @@ function(t, n)
   if t:numel() * n < FEW then
     return t:new_zeros(size):scatter_(-1, t:unsqueeze(-1), 1)
   end
-  all.room(op, t, {n})
   -- copies of a zero are written past the cache
   local zero = nacre.zeros({}, {dtype = "int64", device = t.device})
   return zero:expand(size):scatter(-1, t:unsqueeze(-1), 1)
