@@ -38,7 +38,7 @@ local function kind(v)
   local meta = debug.getmetatable(v)
   local name = type(meta) == "table" and meta.__name
   if name == "nacre.kernel" or name == "nacre.fused" then
-    return "a fused function (f:explain())"
+    return "a fused function, see :explain"
   end
   return "a " .. type(v)
 end

@@ -58,6 +58,9 @@ x:sum()
 :shape x:mm(w):exp():softmax(2)
 :view x
 :kernel x
+:explain x*x + 1
+:explain x:mm(w)
+:explain 3
 :nan warn
 x:mul(-1):log();
 :nan off
