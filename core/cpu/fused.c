@@ -10,6 +10,7 @@
 ** same.
 */
 #include <string.h>
+#include <wchar.h>
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/cursor.h"
@@ -276,10 +277,9 @@ static void spread(void *y, const void *x, int64_t size, int64_t n,
       const uint64_t v = ((const uint64_t *)x)[k];
       uint64_t *to = (uint64_t *)y + k * n;
       for (int64_t i = 0; i < n; i++) to[i] = v;
-    } else if (size == 4) {
-      const uint32_t v = ((const uint32_t *)x)[k];
-      uint32_t *to = (uint32_t *)y + k * n;
-      for (int64_t i = 0; i < n; i++) to[i] = v;
+    } else if (size == 4) { /* wmemset has the widest stores */
+      _Static_assert(sizeof(wchar_t) == 4, "wmemset fills words of 4 bytes");
+      wmemset((wchar_t *)y + k * n, ((const wchar_t *)x)[k], (size_t)n);
     } else {
       memset((char *)y + k * n, ((const uint8_t *)x)[k], (size_t)n);
     }
