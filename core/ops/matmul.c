@@ -110,17 +110,6 @@ static int as_matrix(Tensor **y, const Tensor *x, int column) {
   return NC_OK;
 }
 
-/* Changes the shape of y, dense and not yet visible to others, in place. */
-static void reshape(Tensor *y, int nd, const int64_t size[]) {
-  int64_t n = 1;
-  y->nd = nd;
-  for (int d = nd - 1; d >= 0; d--) {
-    y->size[d] = size[d];
-    y->step[d] = n;
-    n *= size[d] > 1 ? size[d] : 1;
-  }
-}
-
 /* *y = a view of x with its batch dimensions expanded to nb sizes; the last
    two dimensions stay. */
 static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
@@ -243,7 +232,7 @@ static int multiply_folded(Tensor **y, Tensor *a, Tensor *b) {
   rows->step[0] = a->step[nd - 2];
   rows->step[1] = a->step[nd - 1];
   r = multiply(y, rows, b);
-  if (r == NC_OK) reshape(*y, nd, size);
+  if (r == NC_OK) nc_set_dense(*y, nd, size);
   nc_release(rows);
   return r;
 }
@@ -270,7 +259,7 @@ static void drop_dim(Tensor *y, int dim) {
   int nd = 0;
   for (int d = 0; d < y->nd; d++)
     if (d != dim) size[nd++] = y->size[d];
-  reshape(y, nd, size);
+  nc_set_dense(y, nd, size);
 }
 
 /* *y = a*b where one or both may be vectors; their dimension is removed from
