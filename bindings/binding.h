@@ -462,6 +462,10 @@ extern const Embedded nl_embedded[], nl_display[];
 void nl_open_embedded(lua_State *L);
 /* Pushes an embedded Lua file as a function. [-0, +1, e] */
 void nl_pushembedded(lua_State *L, const char *name);
+/* Pushes what an embedded Lua file returns, which runs once for each Lua state,
+   with a table of these functions and of `fail' (nl_pushfail). [-0, +1, e] */
+void nl_push_result_of(lua_State *L, const char *name,
+                       const luaL_Reg functions[]);
 /* Pushes the table nacre (nacre.c). [-0, +1, -] */
 void nl_pushlibrary(lua_State *L);
 /* Loads nn.Module and what is made of it (bindings/lib/modules), unless it is

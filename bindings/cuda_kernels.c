@@ -150,16 +150,7 @@ int nl_raw_kernel(lua_State *L) {
                                         { "ptx", ptx },
                                         { NULL, NULL } };
   const int n = lua_gettop(L);
-  if (lua_getfield(L, LUA_REGISTRYINDEX, OP) == LUA_TNIL) {
-    lua_pop(L, 1);
-    nl_pushembedded(L, KERNEL);
-    luaL_newlib(L, functions);
-    nl_pushfail(L);
-    lua_setfield(L, -2, "fail");
-    lua_call(L, 1, 1);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, OP);
-  }
+  nl_push_result_of(L, KERNEL, functions);
   lua_insert(L, 1);
   lua_call(L, n, 1);
   return 1;

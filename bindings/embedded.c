@@ -63,6 +63,20 @@ void nl_pushembedded(lua_State *L, const char *name) {
   push_file(L, find(nl_embedded, name));
 }
 
+void nl_push_result_of(lua_State *L, const char *name,
+                       const luaL_Reg functions[]) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, functions) != LUA_TNIL) return;
+  lua_pop(L, 1);
+  nl_pushembedded(L, name);
+  lua_newtable(L);
+  luaL_setfuncs(L, functions, 0);
+  nl_pushfail(L);
+  lua_setfield(L, -2, "fail");
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, functions);
+}
+
 int nl_is_module(const char *name) {
   return find(nl_display, name) != NULL;
 }

@@ -443,7 +443,6 @@ static int kernel(lua_State *L) {
   static const luaL_Reg functions[] = { { "fuse", fuse },
                                         { "rows", row_names },
                                         { NULL, NULL } };
-  static const char key[] = "nacre.fused_kernel";
   for (int i = 1; i <= (lua_isnoneornil(L, 2) ? 1 : 2); i++)
     if (lua_type(L, i) != LUA_TSTRING) {
       nc_fail(NC_EVALUE, "takes formulas as a text, not %s%s",
@@ -453,16 +452,7 @@ static int kernel(lua_State *L) {
       return nl_check_op(L, NC_EVALUE, "kernel");
     }
   lua_settop(L, 2);
-  if (lua_getfield(L, LUA_REGISTRYINDEX, key) == LUA_TNIL) {
-    lua_pop(L, 1);
-    nl_pushembedded(L, key);
-    luaL_newlib(L, functions);
-    nl_pushfail(L);
-    lua_setfield(L, -2, "fail");
-    lua_call(L, 1, 1);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, key);
-  }
+  nl_push_result_of(L, "nacre.fused_kernel", functions);
   lua_insert(L, 1);
   lua_call(L, 2, 1);
   return 1;

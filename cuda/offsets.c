@@ -36,6 +36,17 @@ void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
   }
 }
 
+void nc_add_outer_dim(StridedDims *x, int64_t size, int64_t step) {
+  const int last = x->nd - 1;
+  if (size == 1) return;
+  if (last >= 0 && step == x->step[last] * x->size[last]) {
+    x->size[last] *= size;
+  } else {
+    x->size[x->nd] = size;
+    x->step[x->nd++] = step;
+  }
+}
+
 void nc_set_divisors(StridedDims *x) {
   int64_t n = 1;
   x->large = 0;

@@ -55,6 +55,9 @@ int nc_fitsoffsets(int nd, const int64_t size[], int n,
 void nc_makeoffsets(Offsets *x, int nd, const int64_t size[], int n,
                   const int64_t step[][NC_MAXDIM]);
 
+/* Adds the next outer dimension to x; merges it with the last one if their
+   strides allow it. */
+void nc_add_outer_dim(StridedDims *x, int64_t size, int64_t step);
 void nc_set_divisors(StridedDims *x);  /* sets `large' and `by' */
 
 NC_C_END

@@ -158,20 +158,24 @@ static int split(lua_State *L) {
 /*
 ** Ranks
 */
+/* In the group at index 1; -1 for a process that is not in it. [-0, +0, e] */
+static void read_place(lua_State *L, int *rank, int *size, const char *op) {
+  const Transport *t = nl_transport(L, op);
+  const Group *g = to_group(L, 1, op);
+  *rank = *size = -1;
+  if (g == NULL || g->team) t->place(g ? g->team : t->world, rank, size);
+}
+
 static int get_rank(lua_State *L) {
-  const Transport *t = nl_transport(L, "get_rank");
-  const Group *g = to_group(L, 1, "get_rank");
-  int rank = -1, size;
-  if (g == NULL || g->team) t->place(g ? g->team : t->world, &rank, &size);
+  int rank, size;
+  read_place(L, &rank, &size, "get_rank");
   lua_pushinteger(L, rank);
   return 1;
 }
 
 static int get_world_size(lua_State *L) {
-  const Transport *t = nl_transport(L, "get_world_size");
-  const Group *g = to_group(L, 1, "get_world_size");
-  int rank, size = -1;
-  if (g == NULL || g->team) t->place(g ? g->team : t->world, &rank, &size);
+  int rank, size;
+  read_place(L, &rank, &size, "get_world_size");
   lua_pushinteger(L, size);
   return 1;
 }

@@ -24,13 +24,9 @@ void nc_geometry(Geometry *g, const Tensor *x, const Tensor *view) {
 }
 
 int nc_denselike(Tensor **y, const Tensor *x) {
-  int64_t n = 1;
   TRY(nc_alias(y, x));
   (*y)->offset = 0;
-  for (int d = x->nd - 1; d >= 0; d--) {
-    (*y)->step[d] = n;
-    n *= x->size[d] > 1 ? x->size[d] : 1;
-  }
+  nc_dense_steps((*y)->step, x->nd, x->size);
   return NC_OK;
 }
 

@@ -159,6 +159,18 @@ Tensor *nc_temps_call1(Temps *d, Operator op, Tensor *x, int64_t a, int64_t b) {
   return nc_temps_call(d, &c);
 }
 
+Tensor *nc_temps_call2(Temps *d, Operator op, Tensor *a, Tensor *b) {
+  Tensor *y = NULL;
+  if (d->status != NC_OK) return NULL;
+  return nc_temps_add(d, nc_call2(&y, op, a, b), &y);
+}
+
+Tensor *nc_temps_transposed(Temps *d, Tensor *x) {
+  Tensor *y = NULL;
+  if (d->status != NC_OK) return NULL;
+  return nc_temps_add(d, nc_transpose_matrix(&y, x), &y);
+}
+
 Tensor *nc_temps_reshape(Temps *d, Tensor *x, int nd, const int64_t size[]) {
   Tensor *y = NULL;
   if (d->status != NC_OK) return NULL;

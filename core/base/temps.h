@@ -62,10 +62,14 @@ int nc_callfirst(Tensor **y, Call *c);
 Tensor *nc_temps_call(Temps *d, Call *c);
 /* op(x, a, b) for an operator with two integer arguments. */
 Tensor *nc_temps_call1(Temps *d, Operator op, Tensor *x, int64_t a, int64_t b);
+/* op(a, b), such as matmul */
+Tensor *nc_temps_call2(Temps *d, Operator op, Tensor *a, Tensor *b);
 
 /* x in another shape of as many elements; -1 is inferred */
 Tensor *nc_temps_reshape(Temps *d, Tensor *x, int nd, const int64_t size[]);
 Tensor *nc_temps_flatten(Temps *d, Tensor *x);    /* x as a vector */
+/* x with its last two dimensions exchanged: a view */
+Tensor *nc_temps_transposed(Temps *d, Tensor *x);
 /* x, or a vector of one element if x is 0-d */
 Tensor *nc_temps_atleast1d(Temps *d, Tensor *x);
 Tensor *nc_temps_expand(Temps *d, Tensor *x, int nd, const int64_t size[]);

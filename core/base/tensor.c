@@ -10,6 +10,7 @@
 #include "core/tape.h"
 #include "core/base/mapping.h"
 #include "core/base/memory.h"
+#include "core/op.h"
 #include "core/portable.h"
 #include "core/trace_internal.h"
 
@@ -159,16 +160,6 @@ static Tensor *new_struct(DType type, int nd) {
   return t;
 }
 
-static void set_dense(Tensor *t, int nd, const int64_t size[]) {
-  int64_t n = 1;
-  t->nd = nd;
-  for (int i = nd - 1; i >= 0; i--) {
-    t->size[i] = size[i];
-    t->step[i] = n;
-    n *= size[i] > 1 ? size[i] : 1;
-  }
-}
-
 /* nc_new for sizes that nc_checksize accepts, with a product of n. */
 static int new_dense(Tensor **out, const Device *d, DType type, int nd,
                      const int64_t size[], int64_t n) {
@@ -180,7 +171,7 @@ static int new_dense(Tensor **out, const Device *d, DType type, int nd,
     nc_slabfree(&tensors, t);
     return r == NC_ENOMEM && n ? fail_toolarge(d, type, nd, size) : r;
   }
-  set_dense(t, nd, size);
+  nc_set_dense(t, nd, size);
   *out = t;
   return NC_OK;
 }
@@ -228,7 +219,7 @@ int nc_new_in(Tensor **out, struct Mapping *map, void *p, DType type, int nd,
   t->data->map = map;
   t->data->p = p;
   t->data->bytes = n * nc_dtypesize(type);
-  set_dense(t, nd, size);
+  nc_set_dense(t, nd, size);
   return NC_OK;
 }
 
@@ -240,7 +231,7 @@ int nc_newowned(Tensor **out, Owner *o, void *p, DType type, int nd,
   TRY(nc_checksize(&n, type, nd, size));
   TRY(nc_new(out, &nc_cpu, type, 1, &none));
   Tensor *t = *out;
-  set_dense(t, nd, size);
+  nc_set_dense(t, nd, size);
   for (int i = 0; n > 0 && i < nd; i++) {
     if (size[i] > 1) t->step[i] = step[i];
     last += (size[i] - 1) * t->step[i];

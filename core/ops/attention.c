@@ -26,18 +26,12 @@ static void cast_operands(Temps *w, Operands *o, const Arg arg[]) {
 }
 
 static Tensor *matmul(Temps *w, Tensor *a, Tensor *b) {
-  Call c = nc_callon(OPERATOR_matmul, a);
-  c.arg[1].t = b;
-  return nc_temps_call(w, &c);
-}
-
-static Tensor *turned(Temps *w, Tensor *x) {
-  return nc_temps_call1(w, OPERATOR_transpose, x, -2, -1);
+  return nc_temps_call2(w, OPERATOR_matmul, a, b);
 }
 
 /* softmax(scale q k' + mask), recorded if the operands are. */
 static Tensor *probabilities(Temps *w, const Operands *o) {
-  Tensor *s = matmul(w, o->t[QUERY], turned(w, o->t[KEY]));
+  Tensor *s = matmul(w, o->t[QUERY], nc_temps_transposed(w, o->t[KEY]));
   Call softmax;
   s = nc_temps_opnumber(w, OP_mul, s, nc_float(o->scale));
   if (o->t[MASK]) s = nc_temps_op2(w, OP_add, s, o->t[MASK]);
@@ -164,7 +158,7 @@ static int get_operands(OperatorGrad *g, Operands *o) {
 static int composed_gradient(Temps *w, OperatorGrad *g, const Operands *o) {
   const DType type = o->t[QUERY]->dtype;
   Tensor *p = probabilities(w, o), *grad = nc_temps_cast(w, g->g[0], type);
-  Tensor *dp = matmul(w, grad, turned(w, o->t[VALUE])), *sum, *ds;
+  Tensor *dp = matmul(w, grad, nc_temps_transposed(w, o->t[VALUE])), *sum, *ds;
   sum = nc_temps_op2(w, OP_mul, dp, p);
   if (w->status == NC_OK)
     sum = nc_temps_reduce(w, OP_sum, sum, 1u << (sum->nd - 1), 1);
@@ -174,9 +168,11 @@ static int composed_gradient(Temps *w, OperatorGrad *g, const Operands *o) {
   if (g->need[QUERY])
     nc_temps_result(w, &g->d[QUERY], matmul(w, ds, o->t[KEY]));
   if (g->need[KEY])
-    nc_temps_result(w, &g->d[KEY], matmul(w, turned(w, ds), o->t[QUERY]));
+    nc_temps_result(w, &g->d[KEY],
+                    matmul(w, nc_temps_transposed(w, ds), o->t[QUERY]));
   if (g->need[VALUE])
-    nc_temps_result(w, &g->d[VALUE], matmul(w, turned(w, p), grad));
+    nc_temps_result(w, &g->d[VALUE],
+                    matmul(w, nc_temps_transposed(w, p), grad));
   return nc_temps_finish(w);
 }
 

@@ -30,13 +30,7 @@ typedef struct Block {
 } Block;
 
 static Tensor *multiply(Temps *w, Tensor *a, Tensor *b) {
-  Call c = nc_callon(OPERATOR_bmm, a);
-  c.arg[1].t = b;
-  return nc_temps_call(w, &c);
-}
-
-static Tensor *turned(Temps *w, Tensor *x) {
-  return nc_temps_call1(w, OPERATOR_transpose, x, -2, -1);
+  return nc_temps_call2(w, OPERATOR_bmm, a, b);
 }
 
 static Tensor *as_batch(Temps *w, Tensor *x) {
@@ -116,7 +110,8 @@ static Tensor *scaled_queries(Temps *w, const Attention *a, const Block *b) {
 
 static Tensor *probabilities(Temps *w, const Attention *a, const Block *b,
                              Tensor *q) {
-  Tensor *s = multiply(w, q, turned(w, part(w, a->t[KEY], b, 0, b->keys)));
+  Tensor *s =
+      multiply(w, q, nc_temps_transposed(w, part(w, a->t[KEY], b, 0, b->keys)));
   Call softmax;
   if (a->t[MASK]) s = nc_temps_op2(w, OP_add, s, mask_part(w, a, b));
   if (a->o->causal && w->status == NC_OK) s = causal_part(w, s, b);
@@ -190,10 +185,11 @@ static int go_back(const Attention *a, const Block *b, void *ctx) {
   Tensor *y = part(&w, d->y, b, b->row, b->rows), *dot, *ds;
   Tensor *v = part(&w, a->t[VALUE], b, 0, b->keys);
   if (d->to[VALUE])
-    add_part(&w, d->to[VALUE], b, multiply(&w, turned(&w, p), g));
+    add_part(&w, d->to[VALUE], b, multiply(&w, nc_temps_transposed(&w, p), g));
   dot = nc_temps_op2(&w, OP_mul, g, y); /* of each row: its p and dp */
   if (w.status == NC_OK) dot = nc_temps_reduce(&w, OP_sum, dot, 1u << 2, 1);
-  ds = nc_temps_op2(&w, OP_sub, multiply(&w, g, turned(&w, v)), dot);
+  ds = nc_temps_op2(&w, OP_sub, multiply(&w, g, nc_temps_transposed(&w, v)),
+                    dot);
   ds = nc_temps_op2(&w, OP_mul, p, ds);
   if (d->to[QUERY]) {
     Tensor *k = part(&w, a->t[KEY], b, 0, b->keys);
@@ -201,7 +197,8 @@ static int go_back(const Attention *a, const Block *b, void *ctx) {
                                    nc_float(a->o->scale));
     nc_temps_copyinto(&w, part(&w, d->to[QUERY], b, b->row, b->rows), dq);
   }
-  if (d->to[KEY]) add_part(&w, d->to[KEY], b, multiply(&w, turned(&w, ds), q));
+  if (d->to[KEY])
+    add_part(&w, d->to[KEY], b, multiply(&w, nc_temps_transposed(&w, ds), q));
   return nc_temps_finish(&w);
 }
 

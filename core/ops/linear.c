@@ -62,12 +62,6 @@ static Tensor *as_column(Temps *w, Tensor *x) {
   return w->status == NC_OK ? nc_temps_reshape(w, x, 2, size) : x;
 }
 
-static Tensor *transposed(Temps *w, Tensor *x) {
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_transpose_matrix(&y, x), &y);
-}
-
 int nc_op_linear(Call *c) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t, *bias = c->arg[2].t;
   Tensor *y = NULL, *rows, *columns;
@@ -80,7 +74,7 @@ int nc_op_linear(Call *c) {
   for (int i = 0; i < x->nd - 1; i++) size[i] = x->size[i];
   if (weight->nd == 2) size[x->nd - 1] = weight->size[0];
   rows = as_matrix(&w, x);
-  columns = transposed(&w, as_matrix(&w, weight));
+  columns = nc_temps_transposed(&w, as_matrix(&w, weight));
   if (w.status == NC_OK)
     y = nc_temps_add(
         &w,
@@ -95,9 +89,7 @@ int nc_op_linear(Call *c) {
 static void set_product(Temps *w, OperatorGrad *g, int i, Tensor *a,
                         Tensor *b) {
   const GradMeta *m = &g->in[i].meta;
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return;
-  y = nc_temps_add(w, nc_call2(&y, OPERATOR_mm, a, b), &y);
+  Tensor *y = nc_temps_call2(w, OPERATOR_mm, a, b);
   if (w->status == NC_OK && m->nd != 2)
     y = nc_temps_reshape(w, y, m->nd, m->size);
   nc_temps_result(w, &g->d[i], y);
@@ -118,7 +110,7 @@ int nc_grad_linear(OperatorGrad *g) {
     w.status = nc_operand(g, 0, &t);
     t = nc_temps_cast(&w, t, type);
     if (w.status == NC_OK)
-      set_product(&w, g, 1, transposed(&w, rows), as_matrix(&w, t));
+      set_product(&w, g, 1, nc_temps_transposed(&w, rows), as_matrix(&w, t));
   }
   if (g->n > 2 && g->need[2]) nc_temps_result(&w, &g->d[2], rows);
   return nc_temps_finish(&w);

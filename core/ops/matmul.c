@@ -110,17 +110,6 @@ static int as_matrix(Tensor **y, const Tensor *x, int column) {
   return NC_OK;
 }
 
-/* Changes the shape of y, dense and not yet visible to others, in place. */
-static void reshape(Tensor *y, int nd, const int64_t size[]) {
-  int64_t n = 1;
-  y->nd = nd;
-  for (int d = nd - 1; d >= 0; d--) {
-    y->size[d] = size[d];
-    y->step[d] = n;
-    n *= size[d] > 1 ? size[d] : 1;
-  }
-}
-
 /* *y = a view of x with its batch dimensions expanded to nb sizes; the last
    two dimensions stay. */
 static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
@@ -243,7 +232,7 @@ static int multiply_folded(Tensor **y, Tensor *a, Tensor *b) {
   rows->step[0] = a->step[nd - 2];
   rows->step[1] = a->step[nd - 1];
   r = multiply(y, rows, b);
-  if (r == NC_OK) reshape(*y, nd, size);
+  if (r == NC_OK) nc_set_dense(*y, nd, size);
   nc_release(rows);
   return r;
 }
@@ -270,7 +259,7 @@ static void drop_dim(Tensor *y, int dim) {
   int nd = 0;
   for (int d = 0; d < y->nd; d++)
     if (d != dim) size[nd++] = y->size[d];
-  reshape(y, nd, size);
+  nc_set_dense(y, nd, size);
 }
 
 /* *y = a*b where one or both may be vectors; their dimension is removed from
@@ -311,17 +300,9 @@ int nc_op_matmul(Call *c) {
 /* Returns a*b, in the type of the gradient. */
 static Tensor *product(Temps *w, const OperatorGrad *g, Tensor *a, Tensor *b) {
   const DType type = g->g[0]->dtype;
-  Tensor *y = NULL;
   a = nc_temps_cast(w, a, type);
   b = nc_temps_cast(w, b, type);
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_call2(&y, OPERATOR_matmul, a, b), &y);
-}
-
-static Tensor *transposed(Temps *w, Tensor *x) {
-  Tensor *y = NULL;
-  if (w->status != NC_OK) return NULL;
-  return nc_temps_add(w, nc_transpose_matrix(&y, x), &y);
+  return nc_temps_call2(w, OPERATOR_matmul, a, b);
 }
 
 /* Views a batch of matrices as one matrix with all their rows. */
@@ -344,7 +325,7 @@ static Tensor *right_grad(Temps *w, OperatorGrad *g, Tensor *a, Tensor *y,
     a = all_rows(w, a);
     y = all_rows(w, y);
   }
-  return product(w, g, transposed(w, a), y);
+  return product(w, g, nc_temps_transposed(w, a), y);
 }
 
 /* Sets the gradients to operands i (the left one) and i+1 of a product; y is
@@ -359,7 +340,7 @@ static int product_grad(Temps *w, OperatorGrad *g, int i, Tensor *y, int row,
   if (g->need[i] && w->status == NC_OK &&
       (w->status = nc_operand(g, i + 1, &x)) == NC_OK) {
     if (column) x = nc_temps_call1(w, OPERATOR_unsqueeze, x, -1, 0);
-    nc_temps_result(w, &g->d[i], product(w, g, y, transposed(w, x)));
+    nc_temps_result(w, &g->d[i], product(w, g, y, nc_temps_transposed(w, x)));
   }
   if (g->need[i + 1] && w->status == NC_OK &&
       (w->status = nc_operand(g, i, &x)) == NC_OK) {
@@ -409,7 +390,8 @@ int nc_grad_outer(OperatorGrad *g) {
   }
   if (g->need[1] && w.status == NC_OK &&
       (w.status = nc_operand(g, 0, &x)) == NC_OK)
-    nc_temps_result(&w, &g->d[1], product(&w, g, transposed(&w, g->g[0]), x));
+    nc_temps_result(&w, &g->d[1],
+                    product(&w, g, nc_temps_transposed(&w, g->g[0]), x));
   return nc_temps_finish(&w);
 }
 

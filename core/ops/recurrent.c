@@ -189,9 +189,7 @@ int nc_op__recurrent(Call *c) {
     w.status = check_operands(c->arg[0].t, &l, k.kind, c->arg[1].t, c->arg[2].t,
                               c->arg[3].t, c->arg[4].t);
   if (w.status == NC_OK) make_results(&w, c, &k, &l);
-  if (w.status == NC_OK)
-    columns =
-        nc_temps_add(&w, nc_transpose_matrix(&columns, c->arg[3].t), &columns);
+  columns = nc_temps_transposed(&w, c->arg[3].t);
   for (int64_t s = 0; w.status == NC_OK && s < l.steps; s++) {
     set_step(&k, &l, s, c->arg[6].s.i != 0);
     w.status = forward_step(&k, columns, c->arg[4].t);

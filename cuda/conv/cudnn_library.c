@@ -15,10 +15,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/conv/cudnn_library.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/conv/cudnn_abi.h"
@@ -53,9 +51,6 @@ typedef struct Plan {
 } Plan;
 
 static struct {
-  int tried;
-  void *library;
-  char info[512];
 #define X(name, symbol, params) int(*name) params;
   DNN_FUNCTIONS(X)
 #undef X
@@ -64,82 +59,40 @@ static struct {
   int next; /* plan to be replaced */
 } dnn;
 
+static CudaLibrary library;
+
 /*
 ** The library
 */
-static int find(void *f, const char *symbol) {
-#ifdef NC_EMULATED
-  EmuFunction p = emu_cudnn(symbol);
-#else
-  void *p = dlsym(dnn.library, symbol);
-#endif
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
-}
-
 static int bind(const char *path) {
   size_t (*version)(void), v;
-#define X(name, symbol, params) find(&dnn.name, #symbol) &&
-  if (!(DNN_FUNCTIONS(X) find(&version, "cudnnGetVersion"))) return 0;
+#define X(name, symbol, params) \
+  nc_library_function(&library, &dnn.name, #symbol) &&
+  if (!(DNN_FUNCTIONS(X)
+            nc_library_function(&library, &version, "cudnnGetVersion")))
+    return 0;
 #undef X
   v = version(); /* 91900 is 9.19.0 */
   if (v / 10000 != 9) return 0;
-  snprintf(dnn.info, sizeof dnn.info, "cuDNN %zu.%zu.%zu (%s)", v / 10000,
-           v / 100 % 100, v % 100, path);
+  snprintf(library.info, sizeof library.info, "cuDNN %zu.%zu.%zu (%s)",
+           v / 10000, v / 100 % 100, v % 100, path);
   return 1;
 }
 
+static CudaLibrary library = {
+  .title = "cuDNN",
+  .name = "cudnn",
+  .variable = "NACRE_CUDNN",
+  .without = "; convolutions use columns and products",
+  .versions = { 9 },
+  .bind = bind,
 #ifdef NC_EMULATED
-
-static int search(const char *given) {
-  (void)given;
-  return bind("emulated");
-}
-
-#else
-
-static int accept(void *library, const char *path) {
-  dnn.library = library;
-  if (bind(path)) return 1;
-  dnn.library = NULL;
-  return 0;
-}
-
-static int search(const char *given) {
-  const LibrarySpec w = { "cudnn", NULL, 0, accept };
-  static const int versions[] = { 9, 0 };
-  if (given && *given) return nc_try_library(&w, given);
-  return nc_findlibrary(w, versions);
-}
-
+  .emulated = emu_cudnn,
 #endif
-
-/* NACRE_CUDNN is the path of a library, or "none". cuDNN finds cuBLAS if that
-   is open. */
-static int open_library(void) {
-  const char *given = getenv("NACRE_CUDNN");
-  const int off = given && strcmp(given, "none") == 0;
-  sigset_t before;
-  int64_t start;
-  if (dnn.tried) return dnn.create != NULL;
-  dnn.tried = 1;
-  start = nc_clock();
-  nc_holdsignals(&before);
-  const int found = !off && nc_cublas_open() && search(given);
-  nc_freesignals(&before);
-  nc_cuda_counters.opening += nc_clock() - start;
-  if (found) return 1;
-  dnn.create = NULL;
-  snprintf(dnn.info, sizeof dnn.info,
-           "cuDNN is %s; convolutions use columns and products",
-           off ? "turned off (NACRE_CUDNN=none)"
-               : "missing (libcudnn.so.9: NACRE_CUDA_LIBRARIES may name its "
-                 "folder)");
-  return 0;
-}
+};
 
 const char *nc_cudnn_info(void) {
-  return dnn.tried ? dnn.info : "cuDNN: not opened yet";
+  return library.tried ? library.info : "cuDNN: not opened yet";
 }
 
 /* The handle of d, set to its current stream; NULL: there is none. */
@@ -291,8 +244,10 @@ int nc_cudnn_conv(const Device *d, const ConvCall *c, int *done) {
   Key k;
   Plan *p;
   *done = 0;
-  if (!is_suitable(c) || !open_library() || (h = handle(d)) == NULL)
-    return NC_OK;
+  if (!is_suitable(c)) return NC_OK;
+  /* cuDNN finds cuBLAS if that is open */
+  if (!nc_cublas_open() || !nc_open_library(&library)) return NC_OK;
+  if ((h = handle(d)) == NULL) return NC_OK;
   k = key_of(d, c);
   p = plan_for(h, &k);
   if (!p->usable) return NC_OK;

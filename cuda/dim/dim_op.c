@@ -39,19 +39,6 @@ static const struct {
 /*
 ** Dimensions and strides
 */
-/* Adds the next outer dimension; merges it with the last one if their strides
-   allow it. */
-static void add_outer(StridedDims *x, int64_t size, int64_t step) {
-  const int last = x->nd - 1;
-  if (size == 1) return;
-  if (last >= 0 && step == x->step[last] * x->size[last]) {
-    x->size[last] *= size;
-  } else {
-    x->size[x->nd] = size;
-    x->step[x->nd++] = step;
-  }
-}
-
 /* Orders dimensions by their step, the smallest one innermost. */
 static void sort_by_step(StridedDims *x) {
   for (int i = 1; i < x->nd; i++)
@@ -67,7 +54,8 @@ static void sort_by_step(StridedDims *x) {
 static void merge_dims(StridedDims *x) {
   const StridedDims all = *x;
   x->nd = 0;
-  for (int d = 0; d < all.nd; d++) add_outer(x, all.size[d], all.step[d]);
+  for (int d = 0; d < all.nd; d++)
+    nc_add_outer_dim(x, all.size[d], all.step[d]);
 }
 
 /* y = the dimensions of x that are in the mask, or the others. */
@@ -75,7 +63,8 @@ static void select_dims(StridedDims *y, const Tensor *x, unsigned mask,
                         int others) {
   y->nd = 0;
   for (int d = x->nd - 1; d >= 0; d--)
-    if ((int)(mask >> d & 1) != others) add_outer(y, x->size[d], x->step[d]);
+    if ((int)(mask >> d & 1) != others)
+      nc_add_outer_dim(y, x->size[d], x->step[d]);
 }
 
 static int64_t inner_step(const StridedDims *x) {
@@ -187,7 +176,7 @@ static int view_as_3d(DimTransform *k, const Tensor *x, unsigned mask) {
   int which = 0;
   for (int d = x->nd - 1; d >= 0; d--) {
     if (mask >> d & 1) which = 2;
-    add_outer(&part[mask >> d & 1 ? 1 : which], x->size[d], x->step[d]);
+    nc_add_outer_dim(&part[mask >> d & 1 ? 1 : which], x->size[d], x->step[d]);
   }
   for (int i = 0; i < 3; i++) {
     if (part[i].nd > 1) return 0;
@@ -216,9 +205,9 @@ static int softmax_two_pass(const Device *d, DimTransform *k, DType type) {
   int r;
   f.results = k->outer * k->inner;
   f.length = k->length;
-  add_outer(&f.kept, k->inner, 1);
-  add_outer(&f.kept, k->outer, k->outer_step);
-  add_outer(&f.reduced, k->length, k->step);
+  nc_add_outer_dim(&f.kept, k->inner, 1);
+  nc_add_outer_dim(&f.kept, k->outer, k->outer_step);
+  nc_add_outer_dim(&f.reduced, k->length, k->step);
   TRY(nc_scratch(d, &f.sums, f.results * DIM_PARTIAL_BYTES));
   k->sums = f.sums;
   r = run_reduction(d, &f, type, nc_logsumexp);

@@ -6,7 +6,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/fusion/nvrtc.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,44 +15,20 @@
 #include "cuda/fusion/code_abi.h"
 #include "cuda/fusion/embedded.h"
 #include "cuda/runtime/libraries.h"
-#include "cuda/runtime/probe.h"
 
 static struct {
-  int tried, found, major, minor;
-  void *library;
+  int major, minor;
   int newest; /* capability for which it compiles */
-  char info[512];
 #define X(name, symbol, params) int(*name) params;
   NVRTC_FUNCTIONS(X)
 #undef X
 } nvrtc;
 
+static CudaLibrary library;
+
 /*
 ** The library
 */
-#ifdef NC_EMULATED
-static int is_emulated; /* the emulated one, which calls the host's compiler */
-#endif
-
-static int find(void *f, const char *symbol) {
-#ifdef NC_EMULATED
-  if (is_emulated) {
-    EmuFunction e = emu_nvrtc(symbol);
-    memcpy(f, &e, sizeof e);
-    return e != NULL;
-  }
-#endif
-  void *p = dlsym(nvrtc.library, symbol);
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
-}
-
-static int bind(void) {
-#define X(name, symbol, params) find(&nvrtc.name, #symbol) &&
-  return NVRTC_FUNCTIONS(X) 1;
-#undef X
-}
-
 /* The newest architecture that the library compiles for; 0: it does not say. */
 static int newest_architecture(void) {
   int list[128], n = 0, newest = 0;
@@ -65,78 +40,59 @@ static int newest_architecture(void) {
   return newest;
 }
 
-static int accept(void *library, const char *path) {
-  nvrtc.library = library;
-  if (!bind() || nvrtc.version(&nvrtc.major, &nvrtc.minor) != NVRTC_DONE ||
-      nvrtc.major < 12) {
-    nvrtc.library = NULL;
+static int bind(const char *path) {
+#define X(name, symbol, params) \
+  nc_library_function(&library, &nvrtc.name, #symbol) &&
+  if (!(NVRTC_FUNCTIONS(X) 1)) return 0;
+#undef X
+  if (nvrtc.version(&nvrtc.major, &nvrtc.minor) != NVRTC_DONE ||
+      nvrtc.major < 12)
     return 0;
-  }
   nvrtc.newest = newest_architecture();
-  snprintf(nvrtc.info, sizeof nvrtc.info, "NVRTC %d.%d (%s)", nvrtc.major,
+  snprintf(library.info, sizeof library.info, "NVRTC %d.%d (%s)", nvrtc.major,
            nvrtc.minor, path);
   return 1;
 }
+
+/* One of the release that the plug-in was built with first: a newer one may
+   make code that the driver does not know. */
+static CudaLibrary library = {
+  .title = "NVRTC",
+  .name = "nvrtc",
+  .variable = "NACRE_NVRTC",
+  .without = "",
+  .versions = { CUDART_VERSION / 1000, CUDART_VERSION / 1000 == 12 ? 13 : 12 },
+  .bind = bind,
+};
 
 #ifdef NC_EMULATED
 
 /* The emulated device has a compiler only if NACRE_NVRTC says which: a folder
    with Nacre's sources, for the host's compiler; or the path of a real NVRTC,
    whose code cannot run. */
-static int search(const char *given) {
-  const LibrarySpec w = { "nvrtc", NULL, 0, accept };
+static void choose_emulated(void) {
+  const char *given = getenv(library.variable);
   struct stat s;
-  if (given == NULL || *given == '\0') return 0;
-  if (stat(given, &s) != 0 || !S_ISDIR(s.st_mode))
-    return nc_try_library(&w, given);
-  is_emulated = 1;
-  return accept(NULL, "emulated");
-}
-
-#else
-
-/* One of the release that the plug-in was built with first: a newer one may
-   make code that the driver does not know. */
-static int search(const char *given) {
-  const LibrarySpec w = { "nvrtc", NULL, 0, accept };
-  static const int versions[] = { CUDART_VERSION / 1000,
-                                  CUDART_VERSION / 1000 == 12 ? 13 : 12, 0 };
-  if (given && *given) return nc_try_library(&w, given);
-  return nc_findlibrary(w, versions);
+  if (given == NULL || *given == '\0') {
+    library.tried = 1;
+    snprintf(library.info, sizeof library.info,
+             "NVRTC is missing (the emulated device has no compiler)");
+  } else if (stat(given, &s) == 0 && S_ISDIR(s.st_mode)) {
+    library.emulated = emu_nvrtc;
+  }
 }
 
 #endif
 
 int nc_nvrtc_open(void) {
-  const char *given = getenv("NACRE_NVRTC");
-  const int off = given && strcmp(given, "none") == 0;
-  sigset_t before;
-  int64_t start;
-  if (nvrtc.tried) return nvrtc.found;
-  nvrtc.tried = 1;
-  start = nc_clock();
-  nc_holdsignals(&before);
-  nvrtc.found = !off && search(given);
-  nc_freesignals(&before);
-  nc_cuda_counters.opening += nc_clock() - start;
-  if (nvrtc.found) return 1;
-  if (off)
-    snprintf(nvrtc.info, sizeof nvrtc.info,
-             "NVRTC is turned off (NACRE_NVRTC=none)");
-  else
-    snprintf(nvrtc.info, sizeof nvrtc.info, "NVRTC is missing (%s)",
-             given && *given ? given
 #ifdef NC_EMULATED
-                             : "the emulated device has no compiler");
-#else
-                             : "libnvrtc.so.13, libnvrtc.so.12: "
-                               "NACRE_CUDA_LIBRARIES may name its folder");
+  if (!library.tried) choose_emulated();
 #endif
-  return 0;
+  return nc_open_library(&library);
 }
 
 const char *nc_nvrtc_info(void) {
-  return nvrtc.tried ? nvrtc.info : "NVRTC: not opened yet";
+  return library.tried ? library.info : "NVRTC: not opened yet";
 }
 
 int nc_nvrtc_version(void) {

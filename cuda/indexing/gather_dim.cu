@@ -253,25 +253,14 @@ template <class S> NC_KERNEL_OF(WARPS * 32) reduce_rows(const GatherPlan k) {
 /*
 ** Plans
 */
-/* Adds the next outer dimension; merges it with the last one if possible. */
-static void add_dim(StridedDims *x, int64_t size, int64_t step) {
-  const int last = x->nd - 1;
-  if (size == 1) return;
-  if (last >= 0 && step == x->step[last] * x->size[last]) {
-    x->size[last] *= size;
-  } else {
-    x->size[x->nd] = size;
-    x->step[x->nd++] = step;
-  }
-}
-
 /* Fills the dimensions of the index, or with `rows' those of its rows. */
 static void set_dims(GatherPlan *k, const GatherDimCall *g, int rows) {
   k->in_x.nd = k->in_other.nd = 0;
   for (int d = g->index->nd - 1; d >= 0; d--) {
     if (d == g->dim && rows) continue;
-    add_dim(&k->in_x, g->index->size[d], d == g->dim ? 0 : g->x->step[d]);
-    add_dim(&k->in_other, g->index->size[d], g->other->step[d]);
+    nc_add_outer_dim(&k->in_x, g->index->size[d],
+                     d == g->dim ? 0 : g->x->step[d]);
+    nc_add_outer_dim(&k->in_other, g->index->size[d], g->other->step[d]);
   }
   nc_set_divisors(&k->in_x);
   nc_set_divisors(&k->in_other);

@@ -10,7 +10,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cuda/product/cublas_library.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +29,6 @@ typedef struct Workspace {
 } Workspace;
 
 static struct {
-  int tried;
-  void *library;
-  char info[512];
 #define X(name, symbol, params) int(*name) params;
   BLAS_FUNCTIONS(X)
 #undef X
@@ -45,92 +41,46 @@ static struct {
   } device[MAXDEVICES];
 } blas;
 
+static CudaLibrary library;
+
 int nc_allowtf32;
 
 /*
 ** The library
 */
-/* *f = the function of that name; ISO C has no cast from void *. */
-static int find(void *f, const char *symbol) {
-#ifdef NC_EMULATED
-  EmuFunction p = emu_cublas(symbol);
-#else
-  void *p = dlsym(blas.library, symbol);
-#endif
-  memcpy(f, &p, sizeof p);
-  return p != NULL;
-}
-
-static int bind(void) {
-#define X(name, symbol, params) find(&blas.name, #symbol) &&
-  return BLAS_FUNCTIONS(X) 1;
-#undef X
-}
-
-static void describe(const char *path) {
+static int bind(const char *path) {
   int (*property)(int which, int *value), v[3] = { 0 };
-  snprintf(blas.info, sizeof blas.info, "cuBLAS (%s)", path);
-  if (!find(&property, "cublasGetProperty")) return;
+#define X(name, symbol, params) \
+  nc_library_function(&library, &blas.name, #symbol) &&
+  if (!(BLAS_FUNCTIONS(X) 1)) return 0;
+#undef X
+  snprintf(library.info, sizeof library.info, "cuBLAS (%s)", path);
+  if (!nc_library_function(&library, &property, "cublasGetProperty")) return 1;
   for (int i = 0; i < 3; i++) property(i, &v[i]);
-  snprintf(blas.info, sizeof blas.info, "cuBLAS %d.%d.%d (%s)", v[0], v[1],
-           v[2], path);
-}
-
-#ifdef NC_EMULATED
-
-static int search(void) {
-  if (!bind()) return 0;
-  describe("emulated");
+  snprintf(library.info, sizeof library.info, "cuBLAS %d.%d.%d (%s)", v[0],
+           v[1], v[2], path);
   return 1;
 }
 
-#else
-
-static int accept(void *library, const char *path) {
-  blas.library = library;
-  if (bind()) return describe(path), 1;
-  blas.library = NULL;
-  return 0;
-}
-
-static int search(void) {
-  const char *given = getenv("NACRE_CUBLAS");
-  const LibrarySpec w = { "cublas", "cublasLt", 0, accept };
-  static const int versions[] = { 13, 12, 0 };
-  if (given && *given) return nc_try_library(&w, given);
-  return nc_findlibrary(w, versions);
-}
-
+static CudaLibrary library = {
+  .title = "cuBLAS",
+  .name = "cublas",
+  .beside = "cublasLt",
+  .variable = "NACRE_CUBLAS",
+  .without = "; matrix products use own, slower kernels",
+  .versions = { 13, 12 },
+  .bind = bind,
+#ifdef NC_EMULATED
+  .emulated = emu_cublas,
 #endif
+};
 
-/* NACRE_CUBLAS is the path of a library, or "none". */
 int nc_cublas_open(void) {
-  const char *given = getenv("NACRE_CUBLAS");
-  int64_t start;
-  int found;
-  if (blas.tried) return blas.create != NULL;
-  blas.tried = 1;
-  if (given && strcmp(given, "none") == 0) {
-    snprintf(blas.info, sizeof blas.info,
-             "cuBLAS is turned off (NACRE_CUBLAS=none); matrix products use "
-             "own kernels");
-    return 0;
-  }
-  start = nc_clock();
-  found = search();
-  nc_cuda_counters.opening += nc_clock() - start;
-  if (found) return 1;
-  blas.create = NULL;
-  snprintf(blas.info, sizeof blas.info,
-           "cuBLAS is missing (%s); matrix products use own, slower kernels",
-           given && *given ? given
-                           : "libcublas.so.13, libcublas.so.12: "
-                             "NACRE_CUDA_LIBRARIES may name its folder");
-  return 0;
+  return nc_open_library(&library);
 }
 
 const char *nc_cublas_info(void) {
-  return blas.tried ? blas.info : "cuBLAS: not opened yet";
+  return library.tried ? library.info : "cuBLAS: not opened yet";
 }
 
 /*
@@ -143,7 +93,9 @@ static int cublas_failed(const Device *d, int status) {
   TRY(nc_waitidle(gpuof(d)));
   return nc_fail(status == ALLOC_FAILED ? NC_ENOMEM : NC_EDEVICE,
                  "cuBLAS failed: %s (status %d)",
-                 find(&text, "cublasGetStatusString") ? text(status) : "",
+                 nc_library_function(&library, &text, "cublasGetStatusString")
+                     ? text(status)
+                     : "",
                  status);
 }
 

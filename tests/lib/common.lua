@@ -45,6 +45,11 @@ local function text(v)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
+-- The same value?
+local function eq(got, want)
+  assert(got == want, ("%s, not %s"):format(got, want))
+end
+
 local function shape(t, ...)
   assert(text(t:size()) == text {...},
          ("shape %s, not %s"):format(text(t:size()), text {...}))
@@ -97,7 +102,7 @@ local function read(name)
   return f:read "a"
 end
 
-return {dtypes = dtypes, ints = ints, floats = floats, odd = odd,
+return {dtypes = dtypes, ints = ints, floats = floats, odd = odd, eq = eq,
         fails = fails, works = works, text = text, range = range, read = read,
         write = write, live = live, shape = shape, is = is, shares = shares,
         grads = grads}

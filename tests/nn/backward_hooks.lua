@@ -4,12 +4,9 @@
 -- Run by: nacre tests/nn/backward_hooks.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local fails = dofile(here .. "../lib/common.lua").fails
+local C = dofile(here .. "../lib/common.lua")
+local eq, fails = C.eq, C.fails
 local nn = nacre.nn
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
-end
 
 local function close(a, b) assert(nacre.allclose(a, b), tostring(a)) end
 

@@ -3,11 +3,9 @@
 -- shell.profile give; nothing is looked up while nothing is traced.
 -- Run by: nacre tests/nn/layer_steps.lua
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local eq = dofile(here .. "../lib/common.lua").eq
 local nn = nacre.nn
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
-end
 
 local Net = nn.Module "Net"
 function Net:init()

@@ -4,7 +4,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
-local fails, is = C.fails, C.is
+local eq, fails, is = C.eq, C.fails, C.is
 local data = nacre.utils.data
 
 local X, y = nacre.arange(1, 11):reshape(5, 2), nacre.arange(1, 6)
@@ -14,10 +14,6 @@ local function batches(loader)
   for _, b in loader do list[#list + 1] = tostring(b:totable()[1]) .. "+" ..
                                           b:numel() end
   return table.concat(list, " ")
-end
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
 end
 
 -- ---- order, sizes

@@ -4,12 +4,9 @@
 -- Run by: nacre tests/nn/module_summary.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local fails = dofile(here .. "../lib/common.lua").fails
+local C = dofile(here .. "../lib/common.lua")
+local eq, fails = C.eq, C.fails
 local nn = nacre.nn
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
-end
 
 -- ---- figures
 

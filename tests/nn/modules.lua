@@ -5,17 +5,13 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
-local fails, shape = C.fails, C.shape
+local eq, fails, shape = C.eq, C.fails, C.shape
 local nn, F = nacre.nn, nacre.nn.functional
 
 local function names(iterator)
   local list = {}
   for name in iterator do list[#list + 1] = name end
   return table.concat(list, " ")
-end
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
 end
 
 -- ---- fields

@@ -5,7 +5,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
-local fails = C.fails
+local eq, fails = C.eq, C.fails
 local nn = nacre.nn
 local Net = nn.Module "Net"
 
@@ -171,10 +171,6 @@ do
 end
 
 -- ---- the device and the dtype of parameters
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
-end
 
 for name, layer in pairs {
   Linear = nn.Linear(2, 3, {dtype = "float64", device = "cpu"}),

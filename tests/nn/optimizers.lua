@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Optimizers: groups, states, errors; schedules; clipping. Their numbers are
--- compared with PyTorch's in tests/torch/optimizers_torch.py.
+-- Optimizers: groups, states, errors; clipping. Their numbers are compared with
+-- PyTorch's in tests/torch/optimizers_torch.py.
 -- Run by: nacre tests/nn/optimizers.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -293,106 +293,9 @@ assert(not ok and tostring(e):find "dry run", tostring(e))
 fails("SGD: lr is an option of the groups",
       function() optim.SGD({parameter(1.0)}).lr = 0.5 end)
 
--- ---- schedules
-
-local function rates(name, n, ...)
-  local o = optim.SGD({parameter(1.0)}, {lr = 1, momentum = 0.9})
-  local s = optim.lr_scheduler[name](o, ...)
-  local list = {}
-  for i = 1, n do
-    list[i] = ("%.4g"):format(o.param_groups[1].lr)
-    s:step()
-  end
-  return table.concat(list, " ")
-end
-
-local function eq(got, want)
-  assert(got == want, ("%s, not %s"):format(got, want))
-end
-
-eq(rates("LambdaLR", 3, function(t) return 1 / (t + 1) end), "1 0.5 0.3333")
-eq(rates("StepLR", 5, 2), "1 1 0.1 0.1 0.01")
-eq(rates("MultiStepLR", 4, {1, 3}, 0.5), "1 0.5 0.5 0.25")
-eq(rates("ExponentialLR", 3, 0.5), "1 0.5 0.25")
-eq(rates("ConstantLR", 4, 0.5, 2), "0.5 0.5 1 1")
-eq(rates("LinearLR", 4, 0.5, 1, 2), "0.5 0.75 1 1")
-eq(rates("PolynomialLR", 4, 2), "1 0.5 0 0")
-eq(rates("CosineAnnealingLR", 5, 2), "1 0.5 0 0.5 1")
-eq(rates("CosineAnnealingWarmRestarts", 6, 2, 2), "1 0.5 1 0.8536 0.5 0.1464")
-eq(rates("OneCycleLR", 4, 1, 5), "0.04 0.9505 0.6113 0.1883")
-fails("OneCycleLR: step 6 of 5", rates, "OneCycleLR", 6, 1, 5)
-fails("the optimizer has no momentum", optim.lr_scheduler.OneCycleLR,
-      optim.Adagrad({parameter(1.0)}), 1, 10)
-fails("the first argument must be an optimizer", optim.lr_scheduler.StepLR,
-      {}, 2)
-fails("step_size is 0, but must be a positive integer",
-      optim.lr_scheduler.StepLR, opt, 0)
-
--- a schedule that is resumed: the rates of PyTorch 2.15 in two epochs
-local function resumed(name, ...)
-  local options = {...}
-  local saved
-  local list = {}
-  for pass = 1, 2 do
-    local o = optim.SGD({parameter(1.0)}, {lr = 0.1})
-    if saved then o:load_state_dict(saved) end
-    options[#options].last_epoch = pass == 2 and 3 or nil
-    local s = optim.lr_scheduler[name](o, table.unpack(options))
-    for i = 1, pass == 1 and 3 or 2 do
-      list[i] = ("%.4g"):format(o.param_groups[1].lr)
-      s:step()
-    end
-    saved = o:state_dict()
-  end
-  return table.concat(list, " ", 1, 2)
-end
-
-eq(resumed("StepLR", 2, {gamma = 0.1}), "0.001 0.001")
-eq(resumed("ExponentialLR", 0.5, {}), "0.0125 0.00625")
-eq(resumed("CosineAnnealingLR", 10, {}), "0.07939 0.06065")
-eq(resumed("LinearLR", {total_iters = 8}), "0.05833 0.06562")
-eq(resumed("CosineAnnealingWarmRestarts", {T_0 = 3}), "0.075 0.025")
-eq(resumed("LambdaLR", {lr_lambda = function(t) return 0.5 ^ t end}),
-   "0.00625 0.003125")
-fails("last_epoch resumes a schedule, but group 1 has no initial_lr",
-      optim.lr_scheduler.StepLR, optim.SGD({parameter(1.0)}), 2, 0.1, 4)
-
 -- options of PyTorch that change nothing
 opt = optim.AdamW({parameter(1.0)}, {fused = true, foreach = false})
 assert(opt.param_groups[1].fused == nil)
-
-local R = optim.lr_scheduler
-local o = optim.SGD({parameter(1.0)}, {lr = 1})
-s = R.SequentialLR(o, {R.ConstantLR(o, 0.1, 9), R.ExponentialLR(o, 0.5)},
-                         {2})
-local list = {}
-for i = 1, 5 do
-  list[i] = ("%.4g"):format(o.param_groups[1].lr)
-  s:step()
-end
-eq(table.concat(list, " "), "0.1 0.1 1 0.5 0.25")
-
--- two schedules of one optimizer multiply
-o = optim.SGD({parameter(1.0)}, {lr = 1})
-local first, second = R.ConstantLR(o, 0.5, 2), R.ExponentialLR(o, 0.5)
-eq(("%.4g"):format(o.param_groups[1].lr), "0.5")
-for _ = 1, 2 do
-  first:step()
-  second:step()
-end
-eq(("%.4g"):format(o.param_groups[1].lr), "0.25")
-
-o = optim.SGD({parameter(1.0)}, {lr = 1})
-s = R.ReduceLROnPlateau(o, {patience = 1, factor = 0.5, cooldown = 1})
-for _, measure in ipairs {3, 2, 2, 2, 2, 2} do s:step(measure) end
-eq(("%.4g"):format(o.param_groups[1].lr), "0.5")
-s:step(nacre.tensor(2.0))
-eq(("%.4g"):format(o.param_groups[1].lr), "0.25")
-fails("step takes the measure", s.step, s)
-local saved = s:state_dict()
-local t = R.ReduceLROnPlateau(o)
-t:load_state_dict(saved)
-assert(t.best == 2 and t.patience == 1)
 
 -- ---- gradients
 

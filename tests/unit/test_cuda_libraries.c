@@ -16,19 +16,27 @@ static char real[4096], root[] = "/tmp/nacre.XXXXXX";
 static char tried[8][4096]; /* what was opened, in order */
 static int ntried, wish;    /* the one that is accepted, from 1 */
 
-static int accept(void *library, const char *path) {
-  assert_non_null(library);
+static int accept(const char *path);
+
+static CudaLibrary library = {
+  .name = NAME, .beside = NAME "Lt", .versions = { 13, 12 }, .bind = accept
+};
+
+static int accept(const char *path) {
+  assert_non_null(library.handle);
   if (ntried == 8) fail_msg("%s: opened once too often", path);
   snprintf(tried[ntried++], sizeof *tried, "%s", path);
   return ntried == wish;
 }
 
+/* A refused library is closed. */
 static int look(int accepted) {
-  const LibrarySpec w = { NAME, NAME "Lt", 0, accept };
-  static const int versions[] = { 13, 12, 0 };
+  int found;
   ntried = 0;
   wish = accepted;
-  return nc_findlibrary(w, versions);
+  found = nc_find_library(&library);
+  assert_int_equal(library.handle != NULL, found);
+  return found;
 }
 
 /* ROOT/folder, with that version of the library in it. */

@@ -11,7 +11,7 @@
 #include "cuda/runtime/probe.h"
 #include "tests/unit/unit.h"
 
-/* What nccl_library.c uses of the rest of the plug-in. */
+/* What open_library.c uses of the rest of the plug-in. */
 CudaCounters nc_cuda_counters;
 
 int64_t nc_clock(void) {

@@ -101,6 +101,14 @@ local function checksizes(op, nameA, A, nameB, B, left)
   end
 end
 
+-- The same, and their other properties, for a call X with A X = B.
+local function check_system(op, nameA, A, B, left)
+  square(op, A)
+  matrices(op, B, "B")
+  sametype(op, A, B)
+  checksizes(name(op), nameA, A, "B", B, left)
+end
+
 -- The numbers 1 to n, on the device of x.
 local function range_like(n, x, dtype)
   return nacre.range(1, n, {dtype = dtype, device = x.device})
@@ -170,10 +178,7 @@ define("solve_triangular",
        .. "read",
 function(A, B, upper, left, unit)
   local op = "solve_triangular"
-  square(op, A)
-  matrices(op, B, "B")
-  sametype(op, A, B)
-  checksizes(name(op), "A", A, "B", B, left)
+  check_system(op, "A", A, B, left)
   A, B = broadcast_batches(op, A, B)
   if left then return trisolve(A, B, upper, unit) end
   return T(trisolve(T(A), T(B), not upper, unit))
@@ -414,11 +419,8 @@ define("lu_solve",
        .. "lu_factor gave",
 function(LU, pivots, B, left, adjoint)
   local op = "lu_solve"
-  square(op, LU)
-  matrices(op, B, "B")
-  sametype(op, LU, B)
+  check_system(op, "LU", LU, B, left)
   local n = LU:size(-1)
-  checksizes(name(op), "LU", LU, "B", B, left)
   local P = permutation_matrices(pivots, n, LU)
   LU, B = broadcast_batches(op, LU, left and B or T(B))
   if not left then adjoint = not adjoint end

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cuda/emulation/libraries/compiled_table.h"
+#include "cuda/emulation/libraries/named_functions.h"
 #include "cuda/emulation/internal.h"
 
 enum {
@@ -161,19 +162,15 @@ static int error_text(int status, const char **text) {
 }
 
 EmuFunction emu_driver(const char *symbol) {
-  static const struct {
-    const char *name;
-    EmuFunction f;
-  } all[] = {
-    { "cuModuleLoadData", (EmuFunction)load },
-    { "cuModuleUnload", (EmuFunction)unload },
-    { "cuModuleGetFunction", (EmuFunction)get_kernel },
-    { "cuLaunchKernel", (EmuFunction)launch },
-    { "cuFuncGetAttribute", (EmuFunction)attribute },
-    { "cuOccupancyMaxActiveBlocksPerMultiprocessor", (EmuFunction)occupancy },
-    { "cuGetErrorString", (EmuFunction)error_text },
+  static const NamedFunction functions[] = {
+    NAMED("cuModuleLoadData", load),
+    NAMED("cuModuleUnload", unload),
+    NAMED("cuModuleGetFunction", get_kernel),
+    NAMED("cuLaunchKernel", launch),
+    NAMED("cuFuncGetAttribute", attribute),
+    NAMED("cuOccupancyMaxActiveBlocksPerMultiprocessor", occupancy),
+    NAMED("cuGetErrorString", error_text),
+    { NULL, NULL },
   };
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(all[i].name, symbol) == 0) return all[i].f;
-  return NULL;
+  return emu_named(functions, symbol);
 }

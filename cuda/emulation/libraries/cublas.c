@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cuda/emulation/libraries/gemm.h"
+#include "cuda/emulation/libraries/named_functions.h"
 #include "cuda/emulation/internal.h"
 
 #define VERSION 130000
@@ -230,27 +231,20 @@ const char *cublasGetStatusString(cublasStatus_t status) {
 }
 
 EmuFunction emu_cublas(const char *symbol) {
-#define ENTRY(f) \
-  { #f, (EmuFunction)f }
-  static const struct {
-    const char *name;
-    EmuFunction f;
-  } table[] = {
-    ENTRY(cublasCreate_v2),
-    ENTRY(cublasDestroy_v2),
-    ENTRY(cublasGetVersion_v2),
-    ENTRY(cublasSetStream_v2),
-    ENTRY(cublasSetWorkspace_v2),
-    ENTRY(cublasSetMathMode),
-    ENTRY(cublasSetPointerMode_v2),
-    ENTRY(cublasDotEx),
-    ENTRY(cublasGetStatusString),
-    ENTRY(cublasGemmEx),
-    ENTRY(cublasGemmStridedBatchedEx),
-    ENTRY(cublasGemmBatchedEx),
+  static const NamedFunction table[] = {
+    OWN_NAME(cublasCreate_v2),
+    OWN_NAME(cublasDestroy_v2),
+    OWN_NAME(cublasGetVersion_v2),
+    OWN_NAME(cublasSetStream_v2),
+    OWN_NAME(cublasSetWorkspace_v2),
+    OWN_NAME(cublasSetMathMode),
+    OWN_NAME(cublasSetPointerMode_v2),
+    OWN_NAME(cublasDotEx),
+    OWN_NAME(cublasGetStatusString),
+    OWN_NAME(cublasGemmEx),
+    OWN_NAME(cublasGemmStridedBatchedEx),
+    OWN_NAME(cublasGemmBatchedEx),
+    { NULL, NULL },
   };
-#undef ENTRY
-  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (strcmp(table[i].name, symbol) == 0) return table[i].f;
-  return NULL;
+  return emu_named(table, symbol);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/emulation/libraries/named_functions.h"
 #include "cuda/emulation/internal.h"
 #include "cuda/emulation/libraries/cublas.h"
 #include "cuda/emulation/libraries/gemm.h"
@@ -281,38 +282,28 @@ static int cudnnSetConvolutionMathType(EmuConv *c, int math) {
 }
 
 EmuFunction emu_cudnn(const char *symbol) {
-#define ENTRY(f) \
-  { #f, (EmuFunction)f }
-#define AS(name, f) \
-  { name, (EmuFunction)f }
-  static const struct {
-    const char *name;
-    EmuFunction f;
-  } table[] = {
-    ENTRY(cudnnGetVersion),
-    ENTRY(cudnnCreate),
-    ENTRY(cudnnDestroy),
-    ENTRY(cudnnSetStream),
-    AS("cudnnCreateTensorDescriptor", new_shape),
-    AS("cudnnCreateFilterDescriptor", new_shape),
-    AS("cudnnCreateConvolutionDescriptor", new_conv),
-    AS("cudnnDestroyTensorDescriptor", cudnnDestroy),
-    AS("cudnnDestroyFilterDescriptor", cudnnDestroy),
-    AS("cudnnDestroyConvolutionDescriptor", cudnnDestroy),
-    ENTRY(cudnnSetTensorNdDescriptor),
-    ENTRY(cudnnSetFilterNdDescriptor),
-    ENTRY(cudnnSetConvolutionNdDescriptor),
-    ENTRY(cudnnSetConvolutionMathType),
-    ENTRY(cudnnGetConvolutionForwardWorkspaceSize),
-    ENTRY(cudnnGetConvolutionBackwardDataWorkspaceSize),
-    ENTRY(cudnnGetConvolutionBackwardFilterWorkspaceSize),
-    ENTRY(cudnnConvolutionForward),
-    ENTRY(cudnnConvolutionBackwardData),
-    ENTRY(cudnnConvolutionBackwardFilter),
+  static const NamedFunction table[] = {
+    OWN_NAME(cudnnGetVersion),
+    OWN_NAME(cudnnCreate),
+    OWN_NAME(cudnnDestroy),
+    OWN_NAME(cudnnSetStream),
+    NAMED("cudnnCreateTensorDescriptor", new_shape),
+    NAMED("cudnnCreateFilterDescriptor", new_shape),
+    NAMED("cudnnCreateConvolutionDescriptor", new_conv),
+    NAMED("cudnnDestroyTensorDescriptor", cudnnDestroy),
+    NAMED("cudnnDestroyFilterDescriptor", cudnnDestroy),
+    NAMED("cudnnDestroyConvolutionDescriptor", cudnnDestroy),
+    OWN_NAME(cudnnSetTensorNdDescriptor),
+    OWN_NAME(cudnnSetFilterNdDescriptor),
+    OWN_NAME(cudnnSetConvolutionNdDescriptor),
+    OWN_NAME(cudnnSetConvolutionMathType),
+    OWN_NAME(cudnnGetConvolutionForwardWorkspaceSize),
+    OWN_NAME(cudnnGetConvolutionBackwardDataWorkspaceSize),
+    OWN_NAME(cudnnGetConvolutionBackwardFilterWorkspaceSize),
+    OWN_NAME(cudnnConvolutionForward),
+    OWN_NAME(cudnnConvolutionBackwardData),
+    OWN_NAME(cudnnConvolutionBackwardFilter),
+    { NULL, NULL },
   };
-#undef ENTRY
-#undef AS
-  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (strcmp(table[i].name, symbol) == 0) return table[i].f;
-  return NULL;
+  return emu_named(table, symbol);
 }

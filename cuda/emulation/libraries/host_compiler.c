@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cuda/emulation/emulation.h"
+#include "cuda/emulation/libraries/named_functions.h"
 
 enum { SUCCESS = 0, OUT_OF_MEMORY = 1, COMPILATION = 6 };
 enum { MAXNAMES = 8, MAXOPTIONS = 64 };
@@ -202,27 +203,23 @@ static int arch_list(int *list) {
 }
 
 EmuFunction emu_nvrtc(const char *symbol) {
-  static const struct {
-    const char *name;
-    EmuFunction f;
-  } all[] = {
-    { "nvrtcVersion", (EmuFunction)version },
-    { "nvrtcGetErrorString", (EmuFunction)status_text },
-    { "nvrtcCreateProgram", (EmuFunction)create },
-    { "nvrtcDestroyProgram", (EmuFunction)destroy },
-    { "nvrtcCompileProgram", (EmuFunction)compile },
-    { "nvrtcAddNameExpression", (EmuFunction)add_name },
-    { "nvrtcGetLoweredName", (EmuFunction)lowered },
-    { "nvrtcGetPTXSize", (EmuFunction)no_ptx_size },
-    { "nvrtcGetPTX", (EmuFunction)no_ptx },
-    { "nvrtcGetCUBINSize", (EmuFunction)image_size },
-    { "nvrtcGetCUBIN", (EmuFunction)image },
-    { "nvrtcGetProgramLogSize", (EmuFunction)log_size },
-    { "nvrtcGetProgramLog", (EmuFunction)get_log },
-    { "nvrtcGetNumSupportedArchs", (EmuFunction)arch_count },
-    { "nvrtcGetSupportedArchs", (EmuFunction)arch_list },
+  static const NamedFunction table[] = {
+    NAMED("nvrtcVersion", version),
+    NAMED("nvrtcGetErrorString", status_text),
+    NAMED("nvrtcCreateProgram", create),
+    NAMED("nvrtcDestroyProgram", destroy),
+    NAMED("nvrtcCompileProgram", compile),
+    NAMED("nvrtcAddNameExpression", add_name),
+    NAMED("nvrtcGetLoweredName", lowered),
+    NAMED("nvrtcGetPTXSize", no_ptx_size),
+    NAMED("nvrtcGetPTX", no_ptx),
+    NAMED("nvrtcGetCUBINSize", image_size),
+    NAMED("nvrtcGetCUBIN", image),
+    NAMED("nvrtcGetProgramLogSize", log_size),
+    NAMED("nvrtcGetProgramLog", get_log),
+    NAMED("nvrtcGetNumSupportedArchs", arch_count),
+    NAMED("nvrtcGetSupportedArchs", arch_list),
+    { NULL, NULL },
   };
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(all[i].name, symbol) == 0) return all[i].f;
-  return NULL;
+  return emu_named(table, symbol);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cuda/emulation/libraries/nccl_comm.h"
+#include "cuda/emulation/libraries/named_functions.h"
 
 #define VERSION 22809
 #define MAGIC 0xcafebeefu
@@ -423,35 +424,28 @@ const char *ncclGetLastError(ncclComm_t comm) {
 }
 
 EmuFunction emu_nccl(const char *symbol) {
-#define ENTRY(f) \
-  { #f, (EmuFunction)f }
-  static const struct {
-    const char *name;
-    EmuFunction f;
-  } table[] = {
-    ENTRY(ncclGetVersion),
-    ENTRY(ncclGetUniqueId),
-    ENTRY(ncclCommInitRankConfig),
-    ENTRY(ncclCommInitRankScalable),
-    ENTRY(ncclCommSplit),
-    ENTRY(ncclCommGetAsyncError),
-    ENTRY(ncclCommFinalize),
-    ENTRY(ncclCommDestroy),
-    ENTRY(ncclCommAbort),
-    ENTRY(ncclGetErrorString),
-    ENTRY(ncclGetLastError),
-    ENTRY(ncclGroupStart),
-    ENTRY(ncclGroupEnd),
-    ENTRY(ncclAllReduce),
-    ENTRY(ncclReduce),
-    ENTRY(ncclBroadcast),
-    ENTRY(ncclAllGather),
-    ENTRY(ncclReduceScatter),
-    ENTRY(ncclSend),
-    ENTRY(ncclRecv),
+  static const NamedFunction table[] = {
+    OWN_NAME(ncclGetVersion),
+    OWN_NAME(ncclGetUniqueId),
+    OWN_NAME(ncclCommInitRankConfig),
+    OWN_NAME(ncclCommInitRankScalable),
+    OWN_NAME(ncclCommSplit),
+    OWN_NAME(ncclCommGetAsyncError),
+    OWN_NAME(ncclCommFinalize),
+    OWN_NAME(ncclCommDestroy),
+    OWN_NAME(ncclCommAbort),
+    OWN_NAME(ncclGetErrorString),
+    OWN_NAME(ncclGetLastError),
+    OWN_NAME(ncclGroupStart),
+    OWN_NAME(ncclGroupEnd),
+    OWN_NAME(ncclAllReduce),
+    OWN_NAME(ncclReduce),
+    OWN_NAME(ncclBroadcast),
+    OWN_NAME(ncclAllGather),
+    OWN_NAME(ncclReduceScatter),
+    OWN_NAME(ncclSend),
+    OWN_NAME(ncclRecv),
+    { NULL, NULL },
   };
-#undef ENTRY
-  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (strcmp(table[i].name, symbol) == 0) return table[i].f;
-  return NULL;
+  return emu_named(table, symbol);
 }
