@@ -291,12 +291,13 @@ static int64_t copy_rows(const PointwisePlan *p, const Cursor *w, int64_t n) {
 
 /* Runs whole rows from the cursor on, as copy_rows does: their operands begin a
    step from each other, which saves the cursor's arithmetic.  v[] has the
-   buffers of the operands that are numbers. */
+   buffers of the operands that are numbers; repeated[] says what buf[] holds
+   (see row_operand). */
 static int64_t map_whole_rows(const PointwisePlan *p, const Cursor *w,
-                              char buf[][NC_BLOCK * 8], void *v[], int64_t n) {
+                              char buf[][NC_BLOCK * 8], const void *repeated[],
+                              void *v[], int64_t n) {
   const TensorIter *k = p->k;
   const int64_t rows = nc_min(k->size[1] - w->index[1], n / k->size[0]);
-  const void *repeated[NC_MAXIN] = { NULL };
   char *x[NC_MAXIN];
   int64_t step[NC_MAXIN];
   if (p->copies || w->index[0] != 0 || rows < 2 || k->size[0] > p->widest)
@@ -331,7 +332,7 @@ static void map_rows(void *ctx, int64_t begin, int64_t end) {
   nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin, n; i < end; i += n) {
     if ((n = copy_rows(p, &w, end - i)) > 0 ||
-        (n = map_whole_rows(p, &w, buf, v, end - i)) > 0) {
+        (n = map_whole_rows(p, &w, buf, repeated, v, end - i)) > 0) {
       nc_cursor_advance(&w, n);
       continue;
     }

@@ -258,4 +258,12 @@ do
   check(nacre.equal(leaf.grad, (g * g):t()), "its gradient")
 end
 
+-- A task that begins and ends within rows of one channel, with whole rows of
+-- the others in between: the buffer has the number of the last of these.
+do
+  local x, b = nacre.randn(16, 96, 286), nacre.randn(96, 1)
+  check(nacre.equal(x + b, x + b:expand_as(x):contiguous()),
+        "a number for each row of 286")
+end
+
 O.done "pointwise_layouts"
