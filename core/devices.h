@@ -137,6 +137,7 @@ typedef enum ConvProduct { CONV_RESULT, CONV_INPUT, CONV_WEIGHT } ConvProduct;
 typedef struct ConvCall {
   ConvProduct product;
   const Tensor *input, *weight, *result;
+  const Tensor *bias;         /* of conv_bias: [o], added to the result */
   int64_t n, c, o, groups;
   ConvGeometry at;
 } ConvCall;
@@ -395,6 +396,7 @@ typedef struct FusedReadyCall {
   X(sort_rows, SortRowsCall)          /* else on the host */            \
   X(bincount, BincountCall)           /* else index_accumulate */       \
   X(even_bins, EvenBinsCall)          /* else search */                 \
+  X(conv_bias, ConvCall)              /* else conv, add */            \
   X(attention, AttentionCall)         /* else bmm, softmax */           \
   X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */ \
   X(fused, FusedCall)                 /* else run, for each step */     \

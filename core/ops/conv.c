@@ -143,6 +143,29 @@ static void count_flops(const ConvCall *v, const Tensor *made) {
            bytes * nc_dtypesize(made->dtype));
 }
 
+/* The result, with the bias. */
+static int compute_biased(const Device *d, ConvCall *v, Tensor *y,
+                          Tensor *bias) {
+  const int64_t size[] = { v->o, 1, 1 };
+  Temps f = { 0 };
+  Arg in[2] = { { .t = y } };
+  Tensor *sum = NULL;
+  if (d->conv_bias) {
+    v->bias = nc_temps_dense(&f, bias);
+    if (v->bias) f.status = d->conv_bias(d, v);
+    return nc_temps_finish(&f);
+  }
+  TRY(d->conv(d, v));
+  in[1].t = nc_temps_reshape(&f, bias, 3, size);
+  if (in[1].t) nc_temps_add(&f, nc_apply(&sum, OP_add, in, NULL, y), &sum);
+  return nc_temps_finish(&f);
+}
+
+static int compute(const Device *d, ConvCall *v, Tensor *y, Tensor *bias) {
+  if (v->n == 0) return nc_fill(y, nc_int(0));
+  return bias ? compute_biased(d, v, y, bias) : d->conv(d, v);
+}
+
 /* Computes the one of input, weight and result that is missing, of this
    size, into c->out[0].  x and w are the fields of v for operands 0 and 1 of
    c, y is the field for the result. */
@@ -156,13 +179,28 @@ static int run_conv(Call *c, ConvCall *v, const Tensor **x, const Tensor **w,
   for (int i = 0; i < 2; i++) *to[i] = nc_temps_dense(&f, c->arg[i].t);
   if (f.status == NC_OK && nc_numel(t) > 0) {
     count_flops(v, t);
-    f.status = v->n == 0 ? nc_fill(t, nc_int(0)) : d->conv(d, v);
+    f.status = compute(d, v, t, c->arg[4].t);
   }
   return nc_temps_endcall(&f, c, t);
 }
 
-/* _conv(input [n x c x h x w], weight [o x c/groups x kh x kw]): the result
-   [n x o x out]. */
+/* Fails unless the bias has a number for each output channel. */
+static int check_bias(const Call *c, const ConvCall *v) {
+  const Tensor *x = c->arg[0].t, *bias = c->arg[4].t;
+  const Arg both[] = { c->arg[0], c->arg[4] };
+  const Device *d;
+  if (bias == NULL) return NC_OK;
+  TRY(nc_samedevice(&d, both, 2));
+  if (bias->dtype != x->dtype)
+    return nc_fail(NC_EDTYPE, "dtypes differ: %s and %s",
+                   nc_dtypename(x->dtype), nc_dtypename(bias->dtype));
+  if (bias->nd == 1 && bias->size[0] == v->o) return NC_OK;
+  return nc_fail(NC_ESHAPE, "bias must have %lld element%s", (long long)v->o,
+                 v->o == 1 ? "" : "s");
+}
+
+/* _conv(input [n x c x h x w], weight [o x c/groups x kh x kw], bias [o]): the
+   result [n x o x out]. */
 int nc_op__conv(Call *c) {
   const Device *d;
   ConvCall v = { .product = CONV_RESULT };
@@ -170,6 +208,7 @@ int nc_op__conv(Call *c) {
   TRY(read_options(&v, c, NULL));
   TRY(nc_samedevice(&d, c->arg, 2));
   TRY(set_sizes(&v, x->size, w->size, NULL));
+  TRY(check_bias(c, &v));
   const int64_t size[4] = { v.n, v.o, v.at.out[0], v.at.out[1] };
   return run_conv(c, &v, &v.input, &v.weight, &v.result, size);
 }
@@ -223,8 +262,16 @@ static int call_for_grad(Tensor **y, const OperatorGrad *g, Operator op,
   return nc_callfirst(y, &c);
 }
 
+/* The gradient to the bias: a sum for each output channel. */
+static int bias_grad(OperatorGrad *g) {
+  Temps w = { 0 };
+  Tensor *sum = nc_temps_reduce(&w, OP_sum, g->g[0], 1 | 4 | 8, 0);
+  return nc_temps_end(&w, &g->d[4], sum);
+}
+
 int nc_grad__conv(OperatorGrad *g) {
   Tensor *x, *w;
+  if (g->n > 4 && g->need[4]) TRY(bias_grad(g));
   TRY(nc_operand(g, 0, &x));
   TRY(nc_operand(g, 1, &w));
   if (g->need[0])

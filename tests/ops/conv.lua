@@ -76,8 +76,8 @@ local function run(f, x, w, o)
   return {y:detach(), x.grad, w.grad}
 end
 
-local function conv(x, w, o)
-  return F.conv2d(x, w, nil, o.stride, o.padding, o.dilation, o.groups)
+local function conv(x, w, o, bias)
+  return F.conv2d(x, w, bias, o.stride, o.padding, o.dilation, o.groups)
 end
 
 local function case(xs, ws, o, dtype)
@@ -87,8 +87,11 @@ local function case(xs, ws, o, dtype)
   local mine = run(conv, x, w, o)
   local by = run(byslices, x:double(), w:double(), o)
   local threads = nacre.get_num_threads()
+  local bias = nacre.randn(ws[1]):to(dtype)
+  local biased = conv(x, w, o, bias)
   nacre.set_num_threads(1)
   local alone = run(conv, x, w, o)
+  local biased_alone = conv(x, w, o, bias)
   nacre.set_num_threads(threads)
   local name = ("%s %s %s"):format(table.concat(xs, "x"),
                                    table.concat(ws, "x"), dtype)
@@ -96,6 +99,9 @@ local function case(xs, ws, o, dtype)
     close(mine[i], by[i]:to(dtype), tolerance[dtype], name .. ": " .. what)
     assert(mine[i] == alone[i], name .. ": threads change the " .. what)
   end
+  close(biased, (by[1] + bias:double():reshape(-1, 1, 1)):to(dtype),
+        tolerance[dtype], name .. ": result with bias")
+  assert(biased == biased_alone, name .. ": threads change it, with bias")
 end
 
 for dtype in pairs(tolerance) do
@@ -113,6 +119,11 @@ case({2, 150, 12, 12}, {8, 150, 3, 3},
      {padding = {2, 0}, dilation = {2, 1}})
 case({11, 6, 70, 70}, {4, 3, 3, 3}, {padding = 1, groups = 2,
                                      stride = {1, 2}})
+-- work enough for oneDNN: parts of the samples, and of the channels
+for _, dtype in ipairs {"float32", "bfloat16"} do
+  case({9, 20, 12, 12}, {40, 20, 3, 3}, {padding = 1}, dtype)
+  case({4, 16, 16, 16}, {64, 16, 3, 3}, {padding = 1}, dtype)
+end
 -- tiles of rows, and of columns
 case({1, 3, 50, 61}, {6, 3, 5, 3}, {stride = 2, padding = 2})
 case({2, 3, 1, 2500}, {8, 3, 1, 5},

@@ -40,6 +40,10 @@ fails("stride is 0, but must be 1 or more", F.conv2d, x, ones, {stride = 0})
 fails("not divisible by 2 groups", F.conv2d, nacre.ones(1, 2, 3, 3),
       nacre.ones(3, 1, 2, 2), {groups = 2})
 fails("bias must have 1 element", F.conv2d, x, ones, nacre.ones(2))
+fails("bias must have 1 element", nacre._conv, x, ones,
+      {1, 1, 0, 0, 1, 1, 1, 1}, 1, nacre.ones(2))
+fails("dtypes differ", nacre._conv, x, ones, {1, 1, 0, 0, 1, 1, 1, 1}, 1,
+      nacre.ones(1):double())
 fails("geometry has 1 numbers, not 8", nacre._conv, x, ones, 1, 1)
 fails("another shape", nacre._conv_input, x, ones, {1, 1, 0, 0, 1, 1, 9, 9}, 1)
 

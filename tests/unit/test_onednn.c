@@ -37,6 +37,7 @@ static void test_arguments(void **state) {
   assert_int_equal(DNNL_ARG_SRC, DNN_ARG_SOURCE);
   assert_int_equal(DNNL_ARG_DST, DNN_ARG_RESULT);
   assert_int_equal(DNNL_ARG_WEIGHTS, DNN_ARG_WEIGHT);
+  assert_int_equal(DNNL_ARG_BIAS, DNN_ARG_BIAS);
   assert_int_equal(DNNL_ARG_DIFF_SRC, DNN_ARG_SOURCE + DNN_ARG_GRADIENT);
   assert_int_equal(DNNL_ARG_DIFF_DST, DNN_ARG_RESULT + DNN_ARG_GRADIENT);
   assert_int_equal(DNNL_ARG_DIFF_WEIGHTS, DNN_ARG_WEIGHT + DNN_ARG_GRADIENT);

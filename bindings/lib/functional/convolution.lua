@@ -160,9 +160,9 @@ local function convolution(op, nd, x, w, bias, stride, padding, dilation,
   end
   return batched(x, nd + 2, function(t)
     if nd == 1 then t, w = t:unsqueeze(-2), w:unsqueeze(-2) end
-    local y = nacre._conv(t, w, geometry(stride, padding, dilation), groups)
-    if nd == 1 then y = y:squeeze(-2) end
-    return add_bias(y, bias, nd)
+    local y = nacre._conv(t, w, geometry(stride, padding, dilation), groups,
+                          bias)
+    return nd == 1 and y:squeeze(-2) or y
   end)
 end
 

@@ -46,8 +46,21 @@ static void pack_panel(const ConvWork *w, int64_t i) {
                      first + j, k, nc_min(w->k - k, NC_TILE_DEPTH));
 }
 
+/* sums = the bias of the panel's channels at all positions of a tile. */
+static void begin_panel(const ConvWork *w, const ConvTile *t, char *sums,
+                        int64_t group, int64_t panel) {
+  const int64_t width = panel_width(w), bytes = width * w->size;
+  const int64_t first = panel * width;
+  const int64_t n = nc_min(w->out_channels - first, width);
+  memset(sums, 0, (size_t)bytes);
+  memcpy(sums, w->bias + (group * w->out_channels + first) * w->size,
+         (size_t)(n * w->size));
+  for (int64_t i = 1; i < t->rows * t->cols; i++)
+    memcpy(sums + i * bytes, sums, (size_t)bytes);
+}
+
 /* sums = the panel's channels at all positions of a tile, by filter elements
-   k..k+n-1. */
+   k..k+n-1; what they hold is added to if k > 0, or if there is a bias. */
 static void multiply_panel(const ConvWork *w, const ConvTile *t,
                            const char *planes, const char *panel, char *sums,
                            int64_t k, int64_t n) {
@@ -60,7 +73,7 @@ static void multiply_panel(const ConvWork *w, const ConvTile *t,
       const int64_t cols = t->cols * (p + 1) / pieces - at;
       tile[cols](sums + (r * t->cols + at) * width * w->size, width,
                  planes + (r * w->padded.width + at) * w->size, w->at + k,
-                 panel + k * width * w->size, w->in_order, n, k > 0);
+                 panel + k * width * w->size, w->in_order, n, k > 0 || w->bias);
     }
 }
 
@@ -114,6 +127,8 @@ static void channel_result(const ConvWork *w, int64_t i, char *buffer) {
     nc_conv_load(w, buffer + s * sample_bytes(w),
                  nc_conv_input(w, first + s, group), &t);
   for (int64_t p = panels * cut / w->splits; p < last && !nc_interrupted; p++) {
+    for (int64_t s = 0; s < samples && w->bias; s++)
+      begin_panel(w, &t, sums + s * sums_bytes(w), group, p);
     for (int64_t k = 0; k < w->k; k += NC_TILE_DEPTH)
       for (int64_t s = 0; s < samples; s++)
         multiply_panel(w, &t, buffer + s * sample_bytes(w),

@@ -48,6 +48,21 @@ char *nc_conv_result(const ConvWork *w, int64_t sample, int64_t group) {
          (sample * w->c->o + group * w->out_channels) * w->positions * w->size;
 }
 
+#define FILL(T)                                        \
+  {                                                    \
+    const T b = ((const T *)(const void *)w->bias)[o]; \
+    T *to = (T *)(void *)y;                            \
+    for (int64_t i = 0; i < n; i++) to[i] = b;         \
+  }
+void nc_conv_fill(const ConvWork *w, char *y, int64_t group, int64_t o,
+                  int64_t n) {
+  o += group * w->out_channels;
+  if (w->size == sizeof(uint16_t)) FILL(uint16_t)
+  else if (w->type == DT_f32) FILL(float)
+  else FILL(double)
+}
+#undef FILL
+
 void nc_conv_part(const ConvWork *w, int64_t part, int64_t *from, int64_t *to) {
   *from = w->c->n * part / w->parts;
   *to = w->c->n * (part + 1) / w->parts;
@@ -184,6 +199,9 @@ static void compute_result(const ConvWork *w, int64_t i, char *buffer) {
              .alpha = nc_int(1) };
   g.c = w->samples > 1 ? p.by_channel : block_result(&p, 0, o);
   g.cs = w->samples > 1 ? p.columns : w->positions;
+  g.beta = w->bias != NULL;
+  for (int64_t j = 0; j < g.m && w->bias; j++)
+    nc_conv_fill(w, (char *)g.c + j * g.cs * w->size, p.group, o + j, g.n);
   p.channels = 0;
   while (next_channels(&p) && !nc_interrupted) {
     if (!w->pointwise) im2col_block(&p, 0);
@@ -435,13 +453,15 @@ static DType compute_type(const ConvCall *c) {
 static int own_conv(const ConvCall *c) {
   const Tensor *const all[3] = { c->result, c->input, c->weight };
   const DType type = compute_type(c);
-  Tensor *t[3] = { NULL, NULL, NULL };
+  Tensor *t[3] = { NULL, NULL, NULL }, *bias = NULL;
   ConvWork w = { .c = c, .type = type };
   int r = NC_OK;
   for (int i = 0; i < 3 && r == NC_OK; i++)
     if (i != (int)c->product) r = nc_cast(&t[i], (Tensor *)all[i], type);
     else r = nc_cpu_result(&t[i], all[i], type);
+  if (r == NC_OK && c->bias) r = nc_cast(&bias, (Tensor *)c->bias, type);
   if (r == NC_OK) {
+    if (bias) w.bias = nc_data(bias);
     w.result = nc_data(t[0]);
     w.input = nc_data(t[1]);
     w.weight = nc_data(t[2]);
@@ -449,6 +469,7 @@ static int own_conv(const ConvCall *c) {
   }
   for (int i = 0; i < 3; i++)
     if (i != (int)c->product) nc_release(t[i]);
+  nc_release(bias);
   return nc_cpu_store_result(r, all[c->product], t[c->product]);
 }
 
@@ -456,4 +477,8 @@ int nc_cpu_conv(const ConvCall *c) {
   int done;
   TRY(nc_conv_onednn(c, &done));
   return done ? NC_OK : own_conv(c);
+}
+
+int nc_cpu_conv_bias(const ConvCall *c) {
+  return nc_cpu_conv(c);
 }

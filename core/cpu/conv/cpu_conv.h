@@ -48,6 +48,7 @@ typedef struct ConvWork {
                                  products of pairs (see nc_multiplies_pairs) */
   int64_t size;               /* of an element */
   char *input, *weight, *result;
+  char *bias;                 /* of all output channels; NULL: none */
   ConvGeometry w;             /* as in c */
   int64_t channels, out_channels; /* of a group: input, output channels */
   int64_t elements, k;        /* of the filter in one channel; in all */
@@ -86,6 +87,9 @@ ConvTile nc_conv_tile(const ConvWork *w, int64_t i);
 /* The first element of a group of channels of a sample. */
 char *nc_conv_input(const ConvWork *w, int64_t sample, int64_t group);
 char *nc_conv_result(const ConvWork *w, int64_t sample, int64_t group);
+/* y = the bias of output channel o of a group, n times. */
+void nc_conv_fill(const ConvWork *w, char *y, int64_t group, int64_t o,
+                  int64_t n);
 /* The samples of a part of the batch: from .. to-1. */
 void nc_conv_part(const ConvWork *w, int64_t part, int64_t *from, int64_t *to);
 

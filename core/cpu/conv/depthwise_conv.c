@@ -67,6 +67,11 @@ static const RowKernels *row_kernels(const ConvWork *w) {
   return &nc_kernels()->row[w->type == DT_f64];
 }
 
+static double value_of(const ConvWork *w, const char *x, int64_t i) {
+  return w->type == DT_f32 ? (double)((const float *)(const void *)x)[i]
+                           : ((const double *)(const void *)x)[i];
+}
+
 static void direct_result(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t tiles = w->down * w->across, unit = i / tiles;
   const int64_t s = unit / w->c->groups, g = unit % w->c->groups;
@@ -78,13 +83,11 @@ static void direct_result(const ConvWork *w, int64_t i, char *buffer) {
     row_kernels(w)->taps(p.positions, p.padded_planes,
                          w->weight + (g * w->out_channels + o) * w->k * w->size,
                          p.at, p.n);
+    if (w->bias)
+      row_kernels(w)->shift(p.positions, p.positions, p.n, 0,
+                            -value_of(w, w->bias, g * w->out_channels + o));
     copy_rows(w, &p, y + o * w->positions * w->size, &t, 0);
   }
-}
-
-static double weight_value(const ConvWork *w, int64_t i) {
-  return w->type == DT_f32 ? (double)((const float *)(void *)w->weight)[i]
-                           : ((const double *)(void *)w->weight)[i];
 }
 
 static void direct_dinput(const ConvWork *w, int64_t i, char *buffer) {
@@ -102,7 +105,7 @@ static void direct_dinput(const ConvWork *w, int64_t i, char *buffer) {
                 1);
       for (int64_t e = 0; e < w->k; e++)
         row_kernels(w)->add(p.padded_planes + p.at[e] * w->size, p.positions,
-                            weight_value(w, from + e), p.n);
+                            value_of(w, w->weight, from + e), p.n);
     }
     for (int64_t ch = 0; ch < w->channels; ch++)
       nc_plane_add(&w->padded, w->type, x + ch * w->plane * w->size,

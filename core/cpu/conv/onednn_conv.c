@@ -73,9 +73,10 @@ static void run_task(const ConvWork *w, int64_t i, char *buffer) {
   int64_t first;
   const DnnPrimitive *p = primitive_of(v, part, &first);
   unsigned wanted = 1 << DNN_WEIGHT;
-  char *data[3] = { operand_at(v, DNN_SOURCE, cut, first),
+  char *data[4] = { operand_at(v, DNN_SOURCE, cut, first),
                     v->weights + (gradient ? i : cut) * v->bytes,
                     operand_at(v, DNN_RESULT, cut, first) };
+  if (w->bias) data[DNN_BIAS] = w->bias + cut * v->out * w->size;
   if (v->shared_bytes) {
     wanted |= 1u << shared_operand(v);
     data[shared_operand(v)] = v->shared + part * v->shared_bytes;
@@ -105,8 +106,9 @@ static void plan_tasks(DnnConv *v) {
   v->out = c->o;
   w->parts = nc_min(c->n, TASKS);
   if (v->computed != DNN_WEIGHT) {
-    const int64_t most = nc_ceil_div(sample * c->n, PART);
-    if (most > w->parts) w->parts = nc_min(c->n, most);
+    /* as many for each of a few threads */
+    const int64_t rounds = nc_ceil_div(sample * c->n, PART * TASKS);
+    w->parts = nc_min(c->n, rounds * TASKS);
   } else if (weight > LARGE_WEIGHT) w->parts = nc_min(c->n, TASKS / MOST_CUTS);
   if (v->computed == DNN_SOURCE)
     v->in /= v->cuts = cut_channels(v, c->c, FEWEST_CHANNELS);
@@ -128,7 +130,7 @@ static int make_primitive(DnnConv *v, int k, int64_t samples) {
   set_shape(&s, DNN_SOURCE, samples, v->in, c->at.size, c->c * v->w.plane);
   set_shape(&s, DNN_WEIGHT, v->out, v->in, c->at.kernel, c->c * v->w.elements);
   set_shape(&s, DNN_RESULT, samples, v->out, c->at.out, c->o * v->w.positions);
-  return nc_dnn_make_conv(&v->of[k], &s, v->computed, &c->at);
+  return nc_dnn_make_conv(&v->of[k], &s, v->computed, &c->at, c->bias != NULL);
 }
 
 /* Gives whether oneDNN has fast kernels for the call. */
@@ -243,6 +245,7 @@ int nc_conv_onednn(const ConvCall *c, int *done) {
   w->input = nc_data(c->input);
   w->weight = nc_data(c->weight);
   w->result = nc_data(c->result);
+  if (c->bias) w->bias = nc_data(c->bias);
   plan_tasks(&v);
   *done = make_primitives(&v);
   if (!*done) return NC_OK;

@@ -152,12 +152,15 @@ static void multiply_block(const ConvWork *w, int64_t group, int64_t b,
   int64_t first;
   const int64_t rows = block_end(w, b, &first) - first;
   const TileKernel tile = nc_kernels()->row[w->type == DT_f64].tile[rows];
+  for (int64_t o = first; o < first + rows && w->bias; o++)
+    nc_conv_fill(w, sums + o * step * w->size, group, o,
+                 nc_ceil_div(n, width) * width);
   for (int64_t k = 0; k < w->k; k += NC_TILE_DEPTH)
     for (int64_t i = 0; i < n; i += width)
       tile(sums + (first * step + i) * w->size, step,
            packed_block(w, group, b, k / NC_TILE_DEPTH), w->in_order,
            planes + i * w->size, w->at + k, nc_min(w->k - k, NC_TILE_DEPTH),
-           k > 0);
+           k > 0 || w->bias);
 }
 
 /* All output channels of a strip of positions, which read the same elements of

@@ -210,15 +210,16 @@ static void forget(DnnArray *a) {
   a->at = NULL;
 }
 
-/* The description of a convolution: of arrays a, with the padding of `at'. */
-static int conv_2(void **d, const DnnArray a[3], int computed,
+/* The description of a convolution: of arrays a (and a bias, or none), with the
+   padding of `at'. */
+static int conv_2(void **d, const DnnArray a[4], int computed,
                   const ConvGeometry *at, const int64_t dilation[2],
                   const void *hint) {
   int64_t room[DNN_OPERATION / 8]; /* a struct of the library */
-  const void *x = a[0].at, *w = a[1].at, *y = a[2].at;
+  const void *x = a[0].at, *w = a[1].at, *b = a[DNN_BIAS].at, *y = a[2].at;
   const int r = computed == DNN_RESULT
                     ? dnn.dilated_convolution_forward_desc_init(
-                          room, DNN_FORWARD_TRAINING, DNN_DIRECT, x, w, NULL, y,
+                          room, DNN_FORWARD_TRAINING, DNN_DIRECT, x, w, b, y,
                           at->stride, dilation, at->pad, at->pad)
                 : computed == DNN_SOURCE
                     ? dnn.dilated_convolution_backward_data_desc_init(
@@ -232,14 +233,14 @@ static int conv_2(void **d, const DnnArray a[3], int computed,
                                        hint);
 }
 
-static int conv_3(void **d, const DnnArray a[3], int computed,
+static int conv_3(void **d, const DnnArray a[4], int computed,
                   const ConvGeometry *at, const int64_t dilation[2],
                   const void *hint) {
-  const void *x = a[0].at, *w = a[1].at, *y = a[2].at;
+  const void *x = a[0].at, *w = a[1].at, *b = a[DNN_BIAS].at, *y = a[2].at;
   if (computed == DNN_RESULT)
     return dnn.convolution_forward_primitive_desc_create(
-        d, dnn.engine, DNN_FORWARD_TRAINING, DNN_DIRECT, x, w, NULL, y,
-        at->stride, dilation, at->pad, at->pad, dnn.attributes);
+        d, dnn.engine, DNN_FORWARD_TRAINING, DNN_DIRECT, x, w, b, y, at->stride,
+        dilation, at->pad, at->pad, dnn.attributes);
   if (computed == DNN_SOURCE)
     return dnn.convolution_backward_data_primitive_desc_create(
         d, dnn.engine, DNN_DIRECT, x, w, y, at->stride, dilation, at->pad,
@@ -251,7 +252,7 @@ static int conv_3(void **d, const DnnArray a[3], int computed,
 
 /* p->description = that of the convolution. A gradient needs the forward one
    as a hint. */
-static int describe_conv(DnnPrimitive *p, DnnArray a[3], const DnnShape *s,
+static int describe_conv(DnnPrimitive *p, DnnArray a[4], const DnnShape *s,
                          const ConvGeometry *at) {
   const int64_t dilation[2] = { at->dilation[0] - 1, at->dilation[1] - 1 };
   int (*conv)(void **, const DnnArray *, int, const ConvGeometry *,
@@ -344,6 +345,7 @@ void nc_dnn_free(DnnPrimitive *p) {
     if (p->of[i].reorder) dnn.primitive_destroy(p->of[i].reorder);
     forget(&p->of[i].plain);
   }
+  forget(&p->bias);
   if (p->primitive) dnn.primitive_destroy(p->primitive);
   if (p->description) dnn.primitive_desc_destroy(p->description);
   memset(p, 0, sizeof *p);
@@ -356,16 +358,25 @@ static int describe_plain(DnnPrimitive *p, const DnnShape *s) {
   return ok;
 }
 
+static int describe_bias(DnnArray *a, const DnnShape *s) {
+  const DnnShape b = { .nd = 1,
+                       .size = { { s->size[DNN_WEIGHT][0] } },
+                       .step = { { 1 } } };
+  return describe(a, &b, 0, s->type, b.step[0]);
+}
+
 int nc_dnn_make_conv(DnnPrimitive *p, const DnnShape *s, int computed,
-                     const ConvGeometry *at) {
-  DnnArray any[3] = { { 0 } };
+                     const ConvGeometry *at, int biased) {
+  DnnArray any[4] = { { 0 } };
   int ok;
   memset(p, 0, sizeof *p);
   p->computed = computed;
   ok = describe_plain(p, s);
   for (int i = 0; i < 3; i++) ok = ok && describe(&any[i], s, i, s->type, NULL);
+  if (biased)
+    ok = ok && describe_bias(&p->bias, s) && describe_bias(&any[DNN_BIAS], s);
   ok = ok && describe_conv(p, any, s, at) && finish(p);
-  for (int i = 0; i < 3; i++) forget(&any[i]);
+  for (int i = 0; i < 4; i++) forget(&any[i]);
   if (!ok) nc_dnn_free(p);
   return ok;
 }
@@ -398,7 +409,7 @@ int64_t nc_dnn_buffer(const DnnPrimitive *p) {
    went well. */
 static int execute(const void *primitive, int n, const int which[],
                    const void *const arrays[], char *const data[]) {
-  Argument a[4] = { { 0 } };
+  Argument a[5] = { { 0 } };
   void *stream = NULL;
   int r = dnn.stream_create(&stream, dnn.engine, DNN_IN_ORDER);
   for (int i = 0; i < n && r == 0; i++) {
@@ -424,22 +435,31 @@ int nc_dnn_reorder(const DnnPrimitive *p, int i, char *from, char *to) {
   return 1;
 }
 
-static int compute(const DnnPrimitive *p, char *const data[3], char *scratch) {
-  int which[] = { DNN_ARG_SOURCE, DNN_ARG_WEIGHT, DNN_ARG_RESULT,
-                  DNN_ARG_SCRATCHPAD };
-  const void *const arrays[] = {
-    p->of[0].wanted, p->of[1].wanted, p->of[2].wanted,
-    dnn.primitive_desc_query_md(p->description, DNN_QUERY_SCRATCHPAD, 0)
-  };
-  char *const all[] = { data[0], data[1], data[2], scratch };
+static int compute(const DnnPrimitive *p, char *const data[3], char *bias,
+                   char *scratch) {
+  int which[5] = { DNN_ARG_SOURCE, DNN_ARG_WEIGHT, DNN_ARG_RESULT };
+  const void *arrays[5] = { p->of[0].wanted, p->of[1].wanted, p->of[2].wanted };
+  char *all[5] = { data[0], data[1], data[2] };
+  int n = 3;
+  if (p->scratch) {
+    which[n] = DNN_ARG_SCRATCHPAD;
+    arrays[n] =
+        dnn.primitive_desc_query_md(p->description, DNN_QUERY_SCRATCHPAD, 0);
+    all[n++] = scratch;
+  }
+  if (p->bias.at) {
+    which[n] = DNN_ARG_BIAS;
+    arrays[n] = p->bias.at;
+    all[n++] = bias;
+  }
   if (p->computed != DNN_RESULT) {
     which[p->computed] += DNN_ARG_GRADIENT;
     which[DNN_RESULT] += DNN_ARG_GRADIENT;
   }
-  return execute(p->primitive, p->scratch ? 4 : 3, which, arrays, all);
+  return execute(p->primitive, n, which, arrays, all);
 }
 
-int nc_dnn_run(const DnnPrimitive *p, char *const data[3], unsigned wanted,
+int nc_dnn_run(const DnnPrimitive *p, char *const data[], unsigned wanted,
                char *buffer) {
   char *at[3];
   const int y = p->computed;
@@ -451,6 +471,6 @@ int nc_dnn_run(const DnnPrimitive *p, char *const data[3], unsigned wanted,
     next += aligned(p->of[i].bytes);
     if (i != y && !nc_dnn_reorder(p, i, data[i], at[i])) return 0;
   }
-  return compute(p, at, buffer) &&
+  return compute(p, at, p->bias.at ? data[DNN_BIAS] : NULL, buffer) &&
          (at[y] == data[y] || nc_dnn_reorder(p, y, at[y], data[y]));
 }

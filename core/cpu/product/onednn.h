@@ -27,14 +27,15 @@ enum {
   DNN_ARG_SOURCE = 1,         /* of a reorder, too */
   DNN_ARG_RESULT = 17,
   DNN_ARG_WEIGHT = 33,
+  DNN_ARG_BIAS = 41,
   DNN_ARG_SCRATCHPAD = 80,
   DNN_ARG_GRADIENT = 128      /* added to the three */
 };
 #define DNN_OPERATION 8192    /* bytes for a struct that describes a primitive
                                  of oneDNN 2 */
 
-/* The three arrays of a primitive. */
-enum { DNN_SOURCE, DNN_WEIGHT, DNN_RESULT };
+/* The three arrays of a primitive, and one that a convolution may have. */
+enum { DNN_SOURCE, DNN_WEIGHT, DNN_RESULT, DNN_BIAS };
 
 /* Their sizes and steps, in elements; all of one dtype. */
 typedef struct DnnShape {
@@ -60,6 +61,7 @@ typedef struct DnnOperand {
 typedef struct DnnPrimitive {
   void *description, *primitive;
   DnnOperand of[3];
+  DnnArray bias;              /* a number for each channel of the result */
   int computed;               /* DNN_.. */
   int64_t scratch;            /* bytes */
 } DnnPrimitive;
@@ -70,9 +72,10 @@ int nc_onednn(int *found);
 
 /* Makes the primitive of which operand `computed' is computed. A gradient of
    the weight is float32 in its wanted layout. Gives 0 if oneDNN has no kernel
-   of machine code for it or no memory: nothing is to be freed then. */
+   of machine code for it or no memory: nothing is to be freed then. `biased':
+   the result has a bias. */
 int nc_dnn_make_conv(DnnPrimitive *p, const DnnShape *s, int computed,
-                     const ConvGeometry *at);
+                     const ConvGeometry *at, int biased);
 int nc_dnn_make_product(DnnPrimitive *p, const DnnShape *s);
 void nc_dnn_free(DnnPrimitive *p);
 
@@ -82,8 +85,9 @@ int nc_product_onednn(const BmmCall *c, int *done);
 /* The bytes of the buffer for a run. */
 int64_t nc_dnn_buffer(const DnnPrimitive *p);
 /* Computes; gives whether it went well. Operand i is at data[i], in its wanted
-   layout if bit i of `wanted' is set, else in its plain one. */
-int nc_dnn_run(const DnnPrimitive *p, char *const data[3], unsigned wanted,
+   layout if bit i of `wanted' is set, else in its plain one; a bias, if there
+   is to be one, at data[DNN_BIAS]. */
+int nc_dnn_run(const DnnPrimitive *p, char *const data[], unsigned wanted,
                char *buffer);
 /* Brings operand i to its wanted layout; the computed one to its plain one.
    Gives whether it went well. */
