@@ -26,7 +26,7 @@ void nc_geometry(Geometry *g, const Tensor *x, const Tensor *view) {
 int nc_denselike(Tensor **y, const Tensor *x) {
   TRY(nc_alias(y, x));
   (*y)->offset = 0;
-  nc_dense_steps((*y)->step, x->nd, x->size);
+  nc_set_dense(*y, x->nd, x->size);
   return NC_OK;
 }
 

@@ -69,6 +69,15 @@ static int infer_sizes(int64_t size[], int nd, const int64_t given[], int64_t n,
                  shape, (long long)n, (long long)known);
 }
 
+/* Sets row-major strides. */
+static void rowmajor(int64_t step[], int nd, const int64_t size[]) {
+  int64_t n = 1;
+  for (int d = nd - 1; d >= 0; d--) {
+    step[d] = n;
+    n *= size[d] > 1 ? size[d] : 1;
+  }
+}
+
 /* Sets the strides of a view of x with this shape of as many elements;
    returns 0 if there is none.  Adjacent dimensions of x that are contiguous
    form a chunk; each chunk must be covered by whole new dimensions, as in
@@ -77,7 +86,7 @@ static int view_strides(int64_t step[], const Tensor *x, int nd,
                         const int64_t size[]) {
   int64_t base, have = 1, made = 1;
   int v = nd - 1;
-  nc_dense_steps(step, nd, size);
+  rowmajor(step, nd, size);
   if (nc_isdense(x)) return 1; /* includes empty tensors */
   base = x->step[x->nd - 1];
   for (int d = x->nd - 1; d >= 0; d--) {

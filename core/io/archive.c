@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/io/npy.h"
 #include "core/io/rowmajor.h"
 
 /*

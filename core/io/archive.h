@@ -38,6 +38,7 @@ extern const ArchiveFormat nc_npy_stream, nc_npz, nc_safetensors, nc_shards,
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */
 #define NC_HEAD 512
+#define NPY_MAGIC "\x93NUMPY"  /* those of a .npy file */
 int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
 /* Fails if they are those of no file in binary form: what = ".npz". */
 int nc_fail_other_bytes(const char *path, const char *what, const char *head,

@@ -44,9 +44,9 @@ SCALAR float lgamma_of_f32(float single) {
   t = z < 0.5 ? z + 2 : t;
   moved = z < 0.5 ? z * (z + 1) : moved;
   l = log(z < 2.5 ? moved : z);
-  y = z < 2.5 ? (t - 2) * nc_polynomial(t - 2, q, 16) - l :
-                (z - 0.5) * l - z + 0.91893853320467274178 +
-                w * nc_polynomial(w * w, far, 11);
+  y = z < 2.5 ? (t - 2) * nc_polynomial(t - 2, q, 16) - l
+              : (z - 0.5) * l - z + 0.91893853320467274178 +
+                    w * nc_polynomial(w * w, far, 11);
   l = log(fabs(d * nc_polynomial(d * d, sine, 10)) / PI); /* |sin(pi*x)|/pi */
   y = x < 0 ? -l - y : y;
   y = fabs(x) == (double)INFINITY ? (double)INFINITY : y;
@@ -70,8 +70,8 @@ SCALAR float digamma_of_f32(float single) {
   w = 1 / (z < 1 ? z : w); /* choices by one condition: for vector code */
   moved = z < 2 ? 0 : w;
   moved = z < 1 ? -w : moved;
-  y = z < 3 ? nc_digammanear(t) + moved :
-              log(z) - w / 2 - w * w * nc_polynomial(w * w, far, 8);
+  y = z < 3 ? nc_digammanear(t) + moved
+            : log(z) - w / 2 - w * w * nc_polynomial(w * w, far, 8);
   y = x < 0 ? y - PI / tan(PI * (x - rint(x))) : y;
   y = x < 0 && x == floor(x) ? (double)NAN : y;
   y = x == 0 ? copysign(INFINITY, -x) : y;

@@ -228,9 +228,10 @@ NEXT(f64, double, uint64_t)
 ** a GPU.
 */
 SCALAR int64_t f64_toi64(double x) {
-  return x >= 9223372036854775808.0 ? INT64_MAX
+  return x >= 9223372036854775808.0   ? INT64_MAX
          : x > -9223372036854775808.0 ? (int64_t)x
-         : x == x ? INT64_MIN : 0;
+         : x == x                     ? INT64_MIN
+                                      : 0;
 }
 
 SCALAR int32_t f64_toi32(double x) {
@@ -240,15 +241,17 @@ SCALAR int32_t f64_toi32(double x) {
 }
 
 SCALAR int64_t f32_toi64(float x) {
-  return x >= 9223372036854775808.0f ? INT64_MAX
+  return x >= 9223372036854775808.0f   ? INT64_MAX
          : x > -9223372036854775808.0f ? (int64_t)x
-         : x == x ? INT64_MIN : 0;
+         : x == x                      ? INT64_MIN
+                                       : 0;
 }
 
 SCALAR int32_t f32_toi32(float x) {
-  return x >= 2147483648.0f ? INT32_MAX
+  return x >= 2147483648.0f   ? INT32_MAX
          : x > -2147483648.0f ? (int32_t)x
-         : x == x ? INT32_MIN : 0;
+         : x == x             ? INT32_MIN
+                              : 0;
 }
 
 #define NARROWED(from, real, to, integer, least, most)                      \

@@ -14,16 +14,9 @@ import subprocess
 import sys
 import tempfile
 
-from numpy_or_skip import np
+from numpy_or_skip import module_or_skip, np
 
-try:
-    import h5py
-except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists(
-            "/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
-    print("skipped: this Python has no h5py")
-    sys.exit(77)
+h5py = module_or_skip("h5py", "h5py")
 
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 

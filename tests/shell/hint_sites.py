@@ -13,7 +13,7 @@ MAKERS = {
 # Those of tables: of files of other programs, of libraries.
 TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|git lfs|'
                             r'bunzip2|unxz|unzstd|nacre|convert)[^"]*")',
-          "core/io/zip.c": '("install [^"]*")',
+          "core/io/zip/zip.c": '("install [^"]*")',
           "bindings/io/libpng.c": '("install [^"]*")'}
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
@@ -24,9 +24,9 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "distributed/training.lua",
          "bindings/lib/distributed/zero_optimizer.lua: opt:consolidate":
          "distributed/zero_optimizer.lua",
-         "core/io/hdf5_": "numpy/hdf5_h5py.py",
-         "core/io/hdf5.c": "files/hdf5.lua",
-         "core/io/reader_process.c": "files/hdf5.lua",
+         "core/io/hdf5/hdf5_": "numpy/hdf5_h5py.py",
+         "core/io/hdf5/hdf5.c": "files/hdf5.lua",
+         "core/io/hdf5/reader_process.c": "files/hdf5.lua",
          "core/pointwise/apply.c: {0}:clone() can be":
          "python/python_tensors.lua",
          "bindings/python/tensor_": "python/python_tensors.lua",
@@ -36,7 +36,7 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "python/python_tensors.lua",
          "bindings/python/libpython.c": "python/test_bridge.py",
          "bindings/python/": "python/python_values.lua",
-         "core/io/pt.c: in Python": "files/pt.lua",
+         "core/io/pt/pt.c: in Python": "files/pt.lua",
          "core/cpu/product/lapack.c": None,  # a system without LAPACK
          "cuda/fusion/raw_kernels.c": None,  # a CUDA plug-in without NVRTC
          "cuda/reduce/reduce.c": None,              # 2^32 elements behind one result

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_crc32.c - the checksum of zip archives, of every length, in parts. */
-#include "core/io/zip.h"
+#include "core/io/zip/zip.h"
 #include "tests/unit/unit.h"
 
 /* By the definition, a bit at a time. */

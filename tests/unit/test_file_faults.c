@@ -11,7 +11,7 @@
 
 #include <sys/mman.h>
 
-#include "core/io/pickle.h"
+#include "core/io/pt/pickle.h"
 #include "tests/unit/faults.h"
 #include "tests/unit/save_setup.h"
 

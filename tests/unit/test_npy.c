@@ -4,7 +4,7 @@
 ** tests/files/fuzz_files.lua damages files.
 */
 #define _XOPEN_SOURCE 700 /* S_IFREG */
-#include "core/io/npy.h"
+#include "core/io/npy/npy.h"
 #include "tests/unit/npy_build.h"
 #include "tests/unit/unit.h"
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- pickle.lua - the pickle of a .pt file: nested tables as torch.save writes
 -- lists and dicts of tensors, numbers, texts and booleans, in protocol 2.
--- save.c calls it; core/io/pt.c writes the file.
+-- save.c calls it; core/io/pt/pt.c writes the file.
 local all = ...
 local fail = all.fail
 

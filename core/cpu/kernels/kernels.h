@@ -94,9 +94,9 @@ typedef struct SmallProduct {
   int beta;
 } SmallProduct;
 
-#define NC_FEW 64 /* elements of a row: too few for a call of its own */
-#define NC_SIDE 16 /* short rows that vectors work on side by side */
-#define NC_SORT_FEW 16 /* elements of a row that is sorted at once */
+#define NC_FEW       64       /* elements of a row: too few for a call */
+#define NC_SIDE      16       /* short rows that vectors work on side by side */
+#define NC_SORT_FEW  16       /* elements of a row that is sorted at once */
 
 /* Loops of operators over one dense row, of float or double (rows.inc,
    softmax.inc, filter_taps.inc). */
@@ -108,15 +108,15 @@ typedef struct RowKernels {
   /* y = exp(x - max) and its sum */
   double (*expsum)(void *y, const void *x, int64_t n, double max);
   void (*scale)(void *y, const void *x, int64_t n, double a); /* x*a */
+  /* (x - a) - b */
   void (*shift)(void *y, const void *x, int64_t n, double a, double b);
-                                              /* (x - a) - b */
   /* sum of x*w, or of x if w is NULL */
   double (*weighted_sum)(const void *x, const void *w, int64_t n);
   /* gradients of softmax, y*(g - sum), and log_softmax, g - exp(y)*sum */
   void (*softmax_grad)(void *d, const void *g, const void *y, int64_t n,
-                   double sum);
+                       double sum);
   void (*log_softmax_grad)(void *d, const void *g, const void *y, int64_t n,
-                      double sum);
+                           double sum);
   /* y = the running sums of x, beginning with `sum'; returns the last */
   double (*cumsum)(void *y, const void *x, int64_t n, double sum);
   /* The same of four rows, `step' elements apart, whose sums do not wait for
@@ -205,7 +205,8 @@ typedef struct NormKernels {
   void (*backward_means)(const NormRows *k, int64_t from, int64_t to,
                          double *part);
   void (*backward_columns)(const NormRows *k, const double *part, int64_t first,
-                  int64_t rows, int64_t from, int64_t to, double *sums[2]);
+                           int64_t rows, int64_t from, int64_t to,
+                           double *sums[2]);
   /* For columns of a dense matrix [pieces x step], each normalized, in steps.
      Of the rows from .. to-1 of the matrix, of each column: the mean and the
      sum of (x - mean)^2, or, if there is g, the sums of g and g*(x - mean). */
@@ -345,7 +346,7 @@ typedef struct Kernels {
   void (*stream)(void *dst, const void *src, int64_t bytes);
   void (*fence)(void);
   RandomKernels random;
-  StepKernel step[STEP_RULES_N][2];             /* f32, f64 */
+  StepKernel step[STEP_RULES_N][2];           /* f32, f64 */
   ClassKernel class_loss[2][2];               /* f32, f64; loss, gradient */
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
   MaxPoolKernels max_pool[2];                 /* f32, f64 */

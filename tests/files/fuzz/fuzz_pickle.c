@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/io/pickle.h"
+#include "core/io/pt/pickle.h"
 
 static void must(int condition) {
   if (!condition) abort();

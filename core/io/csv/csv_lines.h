@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** csv_lines.h - splits CSV text into lines and fields, for csv_read.c.
+*/
+#ifndef core_io_csv_csv_lines_h
+#define core_io_csv_csv_lines_h
+
+#include "core/io/file.h"
+
+typedef struct CsvLines {
+  const char *path;
+  const TextFormat *format;
+  const char *at, *end;       /* the rest of the file */
+  const char *line;           /* the first byte of this line */
+  const char *p, *stop;       /* the rest of the line; p NULL: none */
+  int64_t number, column;     /* of the line, of the last field; from 1 */
+  const char *field;          /* the last field, of n bytes */
+  int64_t n;
+} CsvLines;
+
+/* Starts before the first line, after those that f->skip skips. */
+int nc_csv_begin(CsvLines *l, const char *path, const TextFormat *f,
+                  const Tensor *bytes);
+/* The next line; or the next that is neither empty nor a comment.  0: there is
+   none. */
+int nc_csv_nextline(CsvLines *l);
+int nc_csv_nextrow(CsvLines *l);
+/* Goes back to before the first field. */
+void nc_csv_firstfield(CsvLines *l);
+/* The next field, without blanks around it; 0: there is none. */
+int nc_csv_nextfield(CsvLines *l);
+/* Removes the quotes around the field, if it has them. */
+void nc_csv_unquote(CsvLines *l);
+
+/* The first character of the line after blanks that do not delimit; -1: the
+   line is empty. */
+int nc_csv_peek(const CsvLines *l);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** hdf5.c - opens the HDF5 library; its errors as ours; types of elements.
+*/
+#include "core/io/hdf5/hdf5.h"
+
+#include <stdio.h>
+#include <string.h>
+
+Hdf5 nc_hdf5;
+
+/*
+** Errors: the library calls note_failure when one of its functions fails, and
+** forgets the error at the next call.
+*/
+static char failure[160]; /* the innermost text of the last error */
+
+static int note_text(unsigned n, const H5ErrorInfo *e, void *data) {
+  (void)n;
+  (void)data;
+  /* of a filter that is not there the outer text tells more */
+  if (e->text && (*failure == '\0' || strstr(e->text, "required filter")))
+    snprintf(failure, sizeof failure, "%s", e->text);
+  return 0;
+}
+
+static int note_failure(hid_t stack, void *data) {
+  (void)data;
+  *failure = '\0';
+  nc_hdf5.Ewalk2(stack, 0, note_text, NULL);
+  return 0;
+}
+
+/* A file of h5py with libver="latest" is often too new for a distribution. */
+static void hint_version(void) {
+  unsigned major, minor, release;
+  if (strstr(failure, "bad version number") == NULL ||
+      nc_hdf5.get_libversion(&major, &minor, &release) < 0)
+    return;
+  nc_hint("it is damaged, or of a newer HDF5 than %u.%u.%u, which reads it "
+          "here; without libver h5py writes what both can read",
+          major, minor, release);
+}
+
+int nc_failhdf5(const char *path, const char *what) {
+  char shown[200];
+  nc_failfile(NC_EFILE, path, "%s%s%s", what, *failure ? ": " : "",
+              nc_printable(shown, sizeof shown, failure, strlen(failure)));
+  hint_version();
+  *failure = '\0';
+  return NC_EFILE;
+}
+
+/*
+** Opening
+*/
+static int bind_symbols(void *handle) {
+  unsigned major, minor, release;
+#define X(result, name, parameters) \
+  nc_symbol(&nc_hdf5.name, handle, "H5" #name) &&
+  if (!(HDF5_FUNCTIONS(X) 1)) return 0;
+#undef X
+#define X(name) nc_symbol(&nc_hdf5.name, handle, "H5" #name "_g") &&
+  if (!(HDF5_CONSTANTS(X) 1)) return 0;
+#undef X
+  if (!nc_symbol(&nc_hdf5.Lvisit, handle, "H5Lvisit2") &&
+      !nc_symbol(&nc_hdf5.Lvisit, handle, "H5Lvisit"))
+    return 0;
+  /* Before any other call. At its end the library would use a file again that
+     it failed to close, for lack of space, and crash. */
+  nc_hdf5.dont_atexit();
+  /* before 1.10 a hid_t has 32 bits */
+  if (nc_hdf5.get_libversion(&major, &minor, &release) < 0 ||
+      (major == 1 && minor < 10))
+    return 0;
+  if (nc_hdf5.open() < 0) return 0;
+  nc_hdf5.Eset_auto2(0, note_failure, NULL); /* prints nothing */
+  return 1;
+}
+
+static Library *library(void) {
+  static const char *const names[] = { "libhdf5_serial.so.103",
+                                       "libhdf5.so.320",
+                                       "libhdf5.so.310",
+                                       "libhdf5.so.200",
+                                       "libhdf5.so.103",
+                                       "libhdf5_serial.so",
+                                       "libhdf5.so",
+                                       "libhdf5.dylib",
+                                       NULL };
+  static Library hdf5 = {
+    "NACRE_HDF5",
+    names,
+    bind_symbols,
+    ".h5 files need the HDF5 library",
+    "install it (Debian: libhdf5-dev); .safetensors needs no library",
+    0,
+    NULL
+  };
+  return &hdf5;
+}
+
+int nc_openhdf5(void) {
+  return nc_library(library());
+}
+
+const char *nc_hdf5library(void) {
+  return nc_openhdf5() == NC_OK ? library()->name : NULL;
+}
+
+/*
+** Types
+*/
+/* A float of two bytes with these bits of exponent and fraction. */
+static hid_t half(size_t exponent, size_t fraction) {
+  const hid_t t = nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_FLOAT);
+  if (t >= 0 &&
+      nc_hdf5.Tset_fields(t, 15, fraction, exponent, 0, fraction) >= 0 &&
+      nc_hdf5.Tset_ebias(t, ((size_t)1 << (exponent - 1)) - 1) >= 0 &&
+      nc_hdf5.Tset_size(t, 2) >= 0)
+    return t;
+  if (t >= 0) nc_hdf5.Tclose(t);
+  return -1;
+}
+
+static hid_t boolean(void) {
+  const hid_t t = nc_hdf5.Tenum_create(*nc_hdf5.T_NATIVE_INT8);
+  const int8_t no = 0, yes = 1;
+  if (t >= 0 && nc_hdf5.Tenum_insert(t, "FALSE", &no) >= 0 &&
+      nc_hdf5.Tenum_insert(t, "TRUE", &yes) >= 0)
+    return t;
+  if (t >= 0) nc_hdf5.Tclose(t);
+  return -1;
+}
+
+hid_t nc_hdf5type(DType t) {
+  switch (t) {
+    case DT_b8: return boolean();
+    case DT_u8: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT8);
+    case DT_i8: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT8);
+    case DT_i16: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT16);
+    case DT_i32: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT32);
+    case DT_i64: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT64);
+    case DT_f16: return half(5, 10);
+    case DT_bf16: return half(8, 7);
+    case DT_f32: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_FLOAT);
+    case DT_f64: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_DOUBLE);
+    default: return -1;
+  }
+}
+
+static int is_boolean(hid_t type) {
+  int yes;
+  char *no, *name;
+  if (nc_hdf5.Tget_class(type) != H5_ENUM || nc_hdf5.Tget_nmembers(type) != 2)
+    return 0;
+  no = nc_hdf5.Tget_member_name(type, 0);
+  name = nc_hdf5.Tget_member_name(type, 1);
+  yes = no && name && strcmp(no, "FALSE") == 0 && strcmp(name, "TRUE") == 0;
+  if (no) nc_hdf5.free_memory(no);
+  if (name) nc_hdf5.free_memory(name);
+  return yes && nc_hdf5.Tget_size(type) == 1;
+}
+
+/* The dtype that holds the integers of a type: uint16 and uint32 become wider
+   ones. Numbers of uint64 that int64 does not hold are an error. */
+static DType integer_dtype(hid_t type) {
+  static const DType with_sign[] = { DT_i8, DT_i16, DT_i32, DT_i64 };
+  static const DType without[] = { DT_u8, DT_i32, DT_i64, DT_i64 };
+  const DType *by_size = nc_hdf5.Tget_sign(type) ? with_sign : without;
+  switch (nc_hdf5.Tget_size(type)) {
+    case 1: return by_size[0];
+    case 2: return by_size[1];
+    case 4: return by_size[2];
+    case 8: return by_size[3];
+    default: return DT_NONE;
+  }
+}
+
+static DType float_dtype(hid_t type) {
+  size_t sign, exponent_at, exponent, fraction_at, fraction;
+  if (nc_hdf5.Tget_fields(type, &sign, &exponent_at, &exponent, &fraction_at,
+                          &fraction) < 0)
+    return DT_NONE;
+  if (exponent <= 5 && fraction <= 10) return DT_f16;
+  if (exponent <= 8 && fraction <= 7) return DT_bf16;
+  if (exponent <= 8 && fraction <= 23) return DT_f32;
+  return exponent <= 11 && fraction <= 52 ? DT_f64 : DT_NONE;
+}
+
+DType nc_hdf5_dtype(hid_t type) {
+  switch (nc_hdf5.Tget_class(type)) {
+    case H5_INTEGER: return integer_dtype(type);
+    case H5_FLOAT: return float_dtype(type);
+    case H5_ENUM: return is_boolean(type) ? DT_b8 : integer_dtype(type);
+    default: return DT_NONE;
+  }
+}
+
+const char *nc_hdf5_typename(hid_t type) {
+  static const char *const names[] = { "unsigned integers of 64 bits",
+                                       "floats of more than 64 bits",
+                                       "times",
+                                       "texts",
+                                       "bit fields",
+                                       "opaque data",
+                                       "compound data",
+                                       "references",
+                                       "enumerated values",
+                                       "lists of various lengths",
+                                       "arrays" };
+  const int class = nc_hdf5.Tget_class(type);
+  return class >= 0 && class < (int)(sizeof names / sizeof *names)
+             ? names[class]
+             : "data of an unknown type";
+}
+
+int nc_hdf5_is_uint64(hid_t type) {
+  return nc_hdf5.Tget_class(type) == H5_INTEGER &&
+         nc_hdf5.Tget_size(type) == 8 && !nc_hdf5.Tget_sign(type);
+}
+
+hid_t nc_hdf5_memorytype(DType t, hid_t type) {
+  if (nc_hdf5_is_uint64(type)) return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT64);
+  return nc_hdf5type(t == DT_b8 ? DT_i8 : t);
+}
+
+int nc_hdf5_check(void *p, int64_t n, DType t, hid_t type, const char *label) {
+  const int64_t *v = p;
+  uint8_t *b = p;
+  if (t == DT_b8)
+    for (int64_t i = 0; i < n; i++) b[i] = b[i] != 0;
+  if (nc_hdf5_is_uint64(type))
+    for (int64_t i = 0; i < n; i++)
+      if (v[i] < 0)
+        return nc_failfile(NC_EDTYPE, label, "%llu is beyond int64",
+                           (unsigned long long)v[i]);
+  return NC_OK;
+}

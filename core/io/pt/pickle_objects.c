@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** pickle_objects.c - the globals that pickles of torch.save name: functions
+** that rebuild tensors, types of storages, dtypes, and a few of Python's own.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "core/io/pt/pickle.h"
+
+typedef enum Maker {
+  TENSOR_V1,
+  TENSOR_V2,
+  TENSOR_V3,
+  PARAMETER,
+  PARAMETER_STATE,
+  FROM_TYPE,
+  TYPE,
+  STORAGE,
+  DTYPE,
+  DICT,
+  LIST,
+  DEVICE,
+  ENCODE
+} Maker;
+
+/* clang-format off */
+static const struct {
+  const char *module, *name;
+  Maker maker;
+  DType dtype;                /* of a storage; DT_NONE: bytes */
+  int wide;                   /* bytes of an unsigned dtype that is converted */
+} globals[] = {
+  { "torch._utils", "_rebuild_tensor", TENSOR_V1, DT_NONE, 0 },
+  { "torch._utils", "_rebuild_tensor_v2", TENSOR_V2, DT_NONE, 0 },
+  { "torch._utils", "_rebuild_tensor_v3", TENSOR_V3, DT_NONE, 0 },
+  { "torch._utils", "_rebuild_parameter", PARAMETER, DT_NONE, 0 },
+  { "torch._utils", "_rebuild_parameter_with_state", PARAMETER_STATE, DT_NONE,
+    0 },
+  { "torch._tensor", "_rebuild_from_type_v2", FROM_TYPE, DT_NONE, 0 },
+  { "torch", "Tensor", TYPE, DT_NONE, 0 },
+  { "torch.nn.parameter", "Parameter", TYPE, DT_NONE, 0 },
+  { "torch.nn.parameter", "Buffer", TYPE, DT_NONE, 0 },
+  { "torch", "DoubleStorage", STORAGE, DT_f64, 0 },
+  { "torch", "FloatStorage", STORAGE, DT_f32, 0 },
+  { "torch", "HalfStorage", STORAGE, DT_f16, 0 },
+  { "torch", "BFloat16Storage", STORAGE, DT_bf16, 0 },
+  { "torch", "LongStorage", STORAGE, DT_i64, 0 },
+  { "torch", "IntStorage", STORAGE, DT_i32, 0 },
+  { "torch", "ShortStorage", STORAGE, DT_i16, 0 },
+  { "torch", "CharStorage", STORAGE, DT_i8, 0 },
+  { "torch", "ByteStorage", STORAGE, DT_u8, 0 },
+  { "torch", "BoolStorage", STORAGE, DT_b8, 0 },
+  { "torch", "UntypedStorage", STORAGE, DT_NONE, 0 },
+  { "torch.storage", "UntypedStorage", STORAGE, DT_NONE, 0 },
+  { "torch", "float64", DTYPE, DT_f64, 0 },
+  { "torch", "float32", DTYPE, DT_f32, 0 },
+  { "torch", "float16", DTYPE, DT_f16, 0 },
+  { "torch", "bfloat16", DTYPE, DT_bf16, 0 },
+  { "torch", "int64", DTYPE, DT_i64, 0 },
+  { "torch", "int32", DTYPE, DT_i32, 0 },
+  { "torch", "int16", DTYPE, DT_i16, 0 },
+  { "torch", "int8", DTYPE, DT_i8, 0 },
+  { "torch", "uint8", DTYPE, DT_u8, 0 },
+  { "torch", "bool", DTYPE, DT_b8, 0 },
+  { "torch", "uint16", DTYPE, DT_i32, 2 },
+  { "torch", "uint32", DTYPE, DT_i64, 4 },
+  { "torch", "uint64", DTYPE, DT_i64, 8 },
+  { "collections", "OrderedDict", DICT, DT_NONE, 0 },
+  { "builtins", "set", LIST, DT_NONE, 0 },
+  { "__builtin__", "set", LIST, DT_NONE, 0 },
+  { "torch", "Size", LIST, DT_NONE, 0 },
+  { "torch", "device", DEVICE, DT_NONE, 0 },
+  { "_codecs", "encode", ENCODE, DT_NONE, 0 },
+};
+/* clang-format on */
+
+static int is_text(const Pickle *k, int64_t at, int64_t n, const char *text) {
+  return n == (int64_t)strlen(text) &&
+         memcmp(k->text + at, text, (size_t)n) == 0;
+}
+
+static int fail_global(const Pickle *k, int64_t module, int64_t nmodule,
+                       int64_t name, int64_t nname) {
+  char a[80], b[80];
+  nc_printable(a, sizeof a, k->text + module, (size_t)nmodule);
+  nc_printable(b, sizeof b, k->text + name, (size_t)nname);
+  nc_failfile(NC_EFILE, k->path,
+              "refuses \"%s.%s\": tensors, numbers, texts, lists and dicts "
+              "are read, and nothing in a file is executed",
+              a, b);
+  nc_hint("in Python: torch.save(model.state_dict(), path)");
+  return NC_EFILE;
+}
+
+int nc_pickle_global(Pickle *k, int32_t *at, int64_t module, int64_t nmodule,
+                     int64_t name, int64_t nname) {
+  for (size_t i = 0; i < sizeof globals / sizeof *globals; i++) {
+    if (!is_text(k, module, nmodule, globals[i].module) ||
+        !is_text(k, name, nname, globals[i].name))
+      continue;
+    return nc_pickle_value(k, at, V_GLOBAL, (int64_t)i, (int32_t)name);
+  }
+  return fail_global(k, module, nmodule, name, nname);
+}
+
+static int is_kind(const Pickle *k, int32_t at, int kind) {
+  return PICKLE_VALUE(k, at)->kind == kind;
+}
+
+/* The number in globals of a value, if it is one that does this; or -1. */
+static int64_t global_of(const Pickle *k, int32_t at, Maker maker) {
+  const FileValue *v = PICKLE_VALUE(k, at);
+  return v->kind == V_GLOBAL && globals[v->i].maker == maker ? v->i : -1;
+}
+
+static int fail_arguments(const Pickle *k, const char *what) {
+  return nc_fail_pickle(k, "%s has other arguments than PyTorch writes", what);
+}
+
+int nc_pickle_plain(const Pickle *k, FileValue *v) {
+  if (v->kind == V_TUPLE) v->kind = NC_V_LIST;
+  if (v->kind == V_STORAGE)
+    return nc_fail_pickle(k, "a storage without a tensor is not read");
+  if (v->kind != V_GLOBAL) return NC_OK;
+  if (globals[v->i].maker != DTYPE)
+    return nc_fail_pickle(k, "it holds the function or type %s.%s",
+                          globals[v->i].module, globals[v->i].name);
+  *v = (FileValue){ .kind = NC_V_TEXT,
+                    .i = v->n,
+                    .n = (int32_t)strlen(globals[v->i].name) };
+  return NC_OK;
+}
+
+/*
+** Storages
+*/
+/* The tuple ('storage', type, key, location, elements). */
+int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[6];
+  void *slot;
+  int64_t type;
+  const int n = nc_pickle_items(k, tuple, item, 6);
+  if (n < 5 || (type = global_of(k, item[1], STORAGE)) < 0 ||
+      !is_kind(k, item[2], NC_V_TEXT) || !is_kind(k, item[4], NC_V_INT))
+    return fail_arguments(k, "a storage");
+  const FileValue *key = PICKLE_VALUE(k, item[2]);
+  const int64_t count = PICKLE_VALUE(k, item[4])->i;
+  const DType dtype = globals[type].dtype;
+  const int64_t size = dtype == DT_NONE ? 1 : nc_dtypesize(dtype);
+  if (count < 0 || count > INT64_MAX / 16)
+    return nc_fail_pickle(k, "a storage has %lld elements", (long long)count);
+  PickleStorage s = {
+    .key = key->i, .length = key->n, .dtype = dtype, .bytes = count * size
+  };
+  TRY(nc_pickle_value(k, at, V_STORAGE, k->storage.n, 0));
+  TRY(nc_push_slot(&k->storage, sizeof s, &slot));
+  *(PickleStorage *)slot = s;
+  return NC_OK;
+}
+
+int64_t nc_storage_elements(const PickleStorage *s) {
+  return s->bytes / (s->wide ? s->wide : nc_dtypesize(s->dtype));
+}
+
+/*
+** Tensors
+*/
+static int read_sizes(const Pickle *k, int32_t tuple, int64_t v[]) {
+  int32_t item[NC_MAXDIM];
+  const int n = nc_pickle_items(k, tuple, item, NC_MAXDIM);
+  for (int d = 0; d < n; d++) {
+    v[d] = PICKLE_VALUE(k, item[d])->i;
+    if (!is_kind(k, item[d], NC_V_INT) || v[d] < 0) return -1;
+  }
+  return n;
+}
+
+/* Elements that the tensor reaches beyond its offset; -1: beyond 64 bits. */
+static int64_t reach(const PickleTensor *t) {
+  int64_t most = 1;
+  for (int d = 0; d < t->nd; d++) {
+    if (t->size[d] == 0) return 0;
+    const int64_t last = t->size[d] - 1;
+    if (last && t->step[d] > (INT64_MAX / 16 - most) / last) return -1;
+    most += last * t->step[d];
+  }
+  return most;
+}
+
+int nc_pickle_extent(const Pickle *k, const PickleTensor *t, int64_t have) {
+  const int64_t most = reach(t);
+  if (most < 0 || t->offset < 0 || t->offset > have || most > have - t->offset)
+    return nc_fail_pickle(k, "a tensor reaches beyond its storage");
+  return NC_OK;
+}
+
+/* Fails unless the elements are in the storage. */
+static int check_extent(const Pickle *k, const PickleTensor *t) {
+  const PickleStorage *s = PICKLE_STORAGE(k, t->storage);
+  int64_t n;
+  if (nc_checksize(&n, s->dtype, t->nd, t->size) != NC_OK)
+    return nc_fail_pickle(k, "the size of a tensor is beyond 64 bits");
+  return nc_pickle_extent(k, t, nc_storage_elements(s));
+}
+
+/* Sets the type of a storage of bytes, which the first tensor tells: it is that
+   of all of its tensors. */
+static int set_dtype(Pickle *k, PickleStorage *s, int32_t value) {
+  const int64_t g = global_of(k, value, DTYPE);
+  if (g < 0) return fail_arguments(k, "a tensor");
+  if (s->dtype == DT_NONE) {
+    s->dtype = globals[g].dtype;
+    s->wide = globals[g].wide;
+  }
+  return s->dtype == globals[g].dtype && s->wide == globals[g].wide
+             ? NC_OK
+             : nc_fail_pickle(k, "a storage is used as two dtypes");
+}
+
+/* (storage, offset, size, stride, requires_grad, hooks[, metadata]); the third
+   version has the dtype before metadata, the first ends with stride. */
+static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t tuple) {
+  int32_t item[8];
+  PickleTensor t = { 0 };
+  const int n = nc_pickle_items(k, tuple, item, 8);
+  const int least = maker == TENSOR_V1 ? 4 : maker == TENSOR_V2 ? 6 : 7;
+  void *slot;
+  if (n < least || !is_kind(k, item[0], V_STORAGE) ||
+      !is_kind(k, item[1], NC_V_INT))
+    return fail_arguments(k, "a tensor");
+  if (n > least && (!is_kind(k, item[least], NC_V_DICT) ||
+                    PICKLE_VALUE(k, item[least])->i >= 0))
+    return nc_fail_pickle(k, "a conjugated or negated view is not read");
+  t.storage = PICKLE_VALUE(k, item[0])->i;
+  t.offset = PICKLE_VALUE(k, item[1])->i;
+  t.nd = read_sizes(k, item[2], t.size);
+  if (t.nd < 0 || read_sizes(k, item[3], t.step) != t.nd)
+    return nc_fail_pickle(k, "a tensor has other sizes than up to %d numbers",
+                          NC_MAXDIM);
+  PickleStorage *s = PICKLE_STORAGE(k, t.storage);
+  if (maker == TENSOR_V3) TRY(set_dtype(k, s, item[6]));
+  if (s->dtype == DT_NONE) return nc_fail_pickle(k, "a tensor has no dtype");
+  if (least > 4) t.requires = PICKLE_VALUE(k, item[4])->i == 1;
+  TRY(check_extent(k, &t));
+  if (k->tensor.n > k->size / 16)
+    return nc_fail_pickle(k, "it has more tensors than its bytes can describe");
+  TRY(nc_pickle_value(k, at, NC_V_TENSOR, k->tensor.n, 0));
+  TRY(nc_push_slot(&k->tensor, sizeof t, &slot));
+  *(PickleTensor *)slot = t;
+  return NC_OK;
+}
+
+/* (tensor, requires_grad, hooks[, state]) */
+static int make_parameter(Pickle *k, int32_t *at, int32_t tuple, int least) {
+  int32_t item[4];
+  if (nc_pickle_items(k, tuple, item, 4) != least ||
+      !is_kind(k, item[0], NC_V_TENSOR) || !is_kind(k, item[1], NC_V_BOOL))
+    return fail_arguments(k, "a parameter");
+  PICKLE_TENSOR(k, PICKLE_VALUE(k, item[0])->i)->requires =
+      (int)PICKLE_VALUE(k, item[1])->i;
+  *at = item[0];
+  return NC_OK;
+}
+
+/* (function, type, arguments, state): a tensor with attributes, which are left
+   out. */
+static int make_from_type(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[4];
+  const int n = nc_pickle_items(k, tuple, item, 4);
+  if (n != 4 || global_of(k, item[1], TYPE) < 0 ||
+      !is_kind(k, item[0], V_GLOBAL) || global_of(k, item[0], FROM_TYPE) >= 0)
+    return fail_arguments(k, "a tensor with attributes");
+  return nc_pickle_call(k, at, item[0], item[2]);
+}
+
+/*
+** Python's own
+*/
+/* OrderedDict(), or of a list of pairs. */
+static int make_dict(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t list, pair[2];
+  const int n = nc_pickle_items(k, tuple, &list, 1);
+  TRY(nc_pickle_value(k, at, NC_V_DICT, -1, -1));
+  if (n == 0) return NC_OK;
+  if (n != 1 || !is_kind(k, list, NC_V_LIST))
+    return fail_arguments(k, "an OrderedDict");
+  for (int64_t c = PICKLE_VALUE(k, list)->i, next; c >= 0; c = next) {
+    next = PICKLE_CELL(k, c)->next;
+    if (nc_pickle_items(k, PICKLE_CELL(k, c)->value, pair, 2) != 2)
+      return fail_arguments(k, "an OrderedDict");
+    for (int i = 0; i < 2; i++) TRY(nc_pickle_append(k, *at, pair[i]));
+  }
+  return NC_OK;
+}
+
+/* set(list), Size(tuple): the list. */
+static int make_list(Pickle *k, int32_t *at, int32_t tuple) {
+  if (nc_pickle_items(k, tuple, at, 1) != 1 ||
+      (!is_kind(k, *at, NC_V_LIST) && !is_kind(k, *at, V_TUPLE)))
+    return fail_arguments(k, "a list");
+  return NC_OK;
+}
+
+/* Are the n bytes at s characters below 256, in UTF-8? */
+static int is_latin1(const unsigned char *s, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    if (s[i] < 0x80) continue;
+    if ((s[i] & 0xfe) != 0xc2 || i + 1 == n || s[i + 1] >> 6 != 2) return 0;
+    i++;
+  }
+  return 1;
+}
+
+/* encode(text, 'latin1'): how Python 3 writes bytes in protocol 2. */
+static int make_bytes(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[2];
+  const FileValue *v;
+  if (nc_pickle_items(k, tuple, item, 2) != 2 ||
+      !is_kind(k, item[0], NC_V_TEXT) || !is_kind(k, item[1], NC_V_TEXT) ||
+      !is_text(k, PICKLE_VALUE(k, item[1])->i, PICKLE_VALUE(k, item[1])->n,
+               "latin1"))
+    return fail_arguments(k, "_codecs.encode");
+  v = PICKLE_VALUE(k, item[0]);
+  if (!is_latin1((const unsigned char *)k->text + v->i, v->n))
+    return nc_fail_pickle(k, "bytes are not written as characters");
+  return nc_pickle_value(k, at, NC_V_BYTES, v->i, v->n);
+}
+
+static int make_device(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[2];
+  const FileValue *v;
+  const int n = nc_pickle_items(k, tuple, item, 2);
+  if (n < 1 || !is_kind(k, item[0], NC_V_TEXT) ||
+      (n == 2 && !is_kind(k, item[1], NC_V_INT)))
+    return fail_arguments(k, "a device");
+  v = PICKLE_VALUE(k, tuple);
+  return nc_pickle_value(k, at, NC_V_DEVICE, v->i, v->n);
+}
+
+int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
+  if (!is_kind(k, global, V_GLOBAL))
+    return nc_fail_pickle(k, "what is called is no function");
+  if (!is_kind(k, tuple, V_TUPLE))
+    return nc_fail_pickle(k, "the arguments of a call are no tuple");
+  const Maker maker = globals[PICKLE_VALUE(k, global)->i].maker;
+  switch (maker) {
+    case TENSOR_V1:
+    case TENSOR_V2:
+    case TENSOR_V3: return make_tensor(k, at, maker, tuple);
+    case PARAMETER: return make_parameter(k, at, tuple, 3);
+    case PARAMETER_STATE: return make_parameter(k, at, tuple, 4);
+    case FROM_TYPE: return make_from_type(k, at, tuple);
+    case DICT: return make_dict(k, at, tuple);
+    case LIST: return make_list(k, at, tuple);
+    case DEVICE: return make_device(k, at, tuple);
+    case ENCODE: return make_bytes(k, at, tuple);
+    default: return nc_fail_pickle(k, "what is called is no function");
+  }
+}

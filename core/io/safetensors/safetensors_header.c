@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** safetensors_header.c - parses the header of a .safetensors file, a JSON
+** object:
+**
+**   {"__metadata__": {"format": "pt"},
+**    "w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}
+**
+** It accepts the part of JSON that the format needs and nothing else: objects
+** with known names, strings, and whole numbers from 0.
+*/
+#include "core/io/safetensors/safetensors_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/io/header_parser.h"
+
+/* clang-format off */
+static const struct {
+  const char *name;
+  DType type;
+  int rank, wide;
+} dtypes[] = {
+  { "I64", DT_i64, 0, 0 },  { "F64", DT_f64, 1, 0 },
+  { "F32", DT_f32, 2, 0 },  { "I32", DT_i32, 3, 0 },
+  { "BF16", DT_bf16, 4, 0 }, { "F16", DT_f16, 5, 0 },
+  { "I16", DT_i16, 6, 0 },  { "I8", DT_i8, 7, 0 },
+  { "U8", DT_u8, 8, 0 },    { "BOOL", DT_b8, 9, 0 },
+  { "U16", DT_i32, 0, 2 },  { "U32", DT_i64, 0, 4 },  /* only read */
+  { "U64", DT_i64, 0, 8 },
+};
+
+static const char *const foreign_dtypes[] = {
+  "C64", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F4",
+  "F6_E2M3", "F6_E3M2",
+};
+/* clang-format on */
+
+const char *nc_safedtype(DType t) {
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (dtypes[i].type == t) return dtypes[i].name;
+  return "";
+}
+
+int nc_saferank(DType t) {
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (dtypes[i].type == t) return dtypes[i].rank;
+  return -1;
+}
+
+/*
+** Tokens
+*/
+/* Up to `most' numbers in brackets. */
+static int parse_numbers(HeaderParser *s, int64_t v[], int most, int *n) {
+  *n = 0;
+  TRY(nc_header_need(s, '[', "a list"));
+  if (nc_header_take(s, ']')) return NC_OK;
+  do {
+    if (*n == most)
+      return nc_failfile(NC_EFILE, s->path,
+                         "header: a list has more than %d numbers", most);
+    TRY(nc_header_number(s, &v[(*n)++], "a number"));
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, ']', "a comma or ]");
+}
+
+/*
+** A tensor
+*/
+static int parse_dtype(HeaderParser *s, SafeEntry *e) {
+  char *name, shown[64];
+  TRY(nc_header_string(s, &name));
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    if (strcmp(dtypes[i].name, name) == 0) {
+      e->dtype = dtypes[i].type;
+      e->wide = dtypes[i].wide;
+      return NC_OK;
+    }
+  nc_printable(shown, sizeof shown, name, strlen(name));
+  for (size_t i = 0; i < sizeof foreign_dtypes / sizeof *foreign_dtypes; i++)
+    if (strcmp(foreign_dtypes[i], name) == 0)
+      return nc_failfile(NC_EDTYPE, s->path, "dtype: %s is not supported",
+                         shown);
+  return nc_failfile(NC_EFILE, s->path, "dtype: '%s' is not known", shown);
+}
+
+static int parse_shape(HeaderParser *s, SafeEntry *e) {
+  return parse_numbers(s, e->size, NC_MAXDIM, &e->nd);
+}
+
+static int parse_offsets(HeaderParser *s, SafeEntry *e) {
+  int64_t v[2] = { 0, 0 };
+  int n;
+  TRY(parse_numbers(s, v, 2, &n));
+  if (n != 2) return nc_header_expected(s, "two offsets");
+  e->begin = v[0];
+  e->end = v[1];
+  return NC_OK;
+}
+
+static const struct {
+  const char *name;
+  int (*read)(HeaderParser *s, SafeEntry *e);
+} fields[] = {
+  { "dtype", parse_dtype },
+  { "shape", parse_shape },
+  { "data_offsets", parse_offsets },
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static int parse_field(HeaderParser *s, SafeEntry *e, unsigned *seen) {
+  char *name, shown[64];
+  TRY(nc_header_string(s, &name));
+  TRY(nc_header_need(s, ':', "a colon"));
+  for (int i = 0; i < FIELDS; i++) {
+    if (strcmp(name, fields[i].name) != 0) continue;
+    if (*seen & 1u << i)
+      return nc_failfile(NC_EFILE, s->path, "header: %s occurs twice", name);
+    *seen |= 1u << i;
+    return fields[i].read(s, e);
+  }
+  return nc_failfile(NC_EFILE, s->path, "header: unknown field \"%s\"",
+                     nc_printable(shown, sizeof shown, name, strlen(name)));
+}
+
+/* Fails unless the byte range has the size that dtype and shape need. */
+static int check_bytes(const HeaderParser *s, const SafeEntry *e) {
+  char text[NC_TEXT], name[80];
+  const int64_t size = e->wide ? e->wide : nc_dtypesize(e->dtype);
+  int64_t n;
+  nc_printable(name, sizeof name, e->name, strlen(e->name));
+  if (nc_checksize(&n, e->dtype, e->nd, e->size) != NC_OK)
+    return nc_failfile(NC_EFILE, s->path, "\"%s\" is beyond 64 bits", name);
+  if (e->end >= e->begin && e->end - e->begin == n * size) return NC_OK;
+  return nc_failfile(NC_EFILE, s->path,
+                     "\"%s\": %s[%s] does not take bytes %lld to %lld", name,
+                     nc_dtypename(e->dtype), nc_shapetext(text, e->nd, e->size),
+                     (long long)e->begin, (long long)e->end);
+}
+
+static int parse_tensor(HeaderParser *s, SafeEntry *e) {
+  char name[80];
+  unsigned seen = 0;
+  TRY(nc_header_need(s, '{', "what is known of a tensor"));
+  if (!nc_header_take(s, '}')) {
+    do TRY(parse_field(s, e, &seen));
+    while (nc_header_take(s, ','));
+    TRY(nc_header_need(s, '}', "a comma or }"));
+  }
+  for (int i = 0; i < FIELDS; i++)
+    if (!(seen & 1u << i))
+      return nc_failfile(
+          NC_EFILE, s->path, "\"%s\": %s is missing",
+          nc_printable(name, sizeof name, e->name, strlen(e->name)),
+          fields[i].name);
+  return check_bytes(s, e);
+}
+
+/*
+** The header
+*/
+static int parse_metadata(HeaderParser *s, SafeHeader *h) {
+  char *name, *value;
+  TRY(nc_header_need(s, '{', "an object of texts"));
+  if (nc_header_take(s, '}')) return NC_OK;
+  do {
+    TRY(nc_header_string(s, &name));
+    TRY(nc_header_need(s, ':', "a colon"));
+    TRY(nc_header_string(s, &value));
+    h->meta[2 * h->nmeta] = name;
+    h->meta[2 * h->nmeta++ + 1] = value;
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, '}', "a comma or }");
+}
+
+static int parse_object(HeaderParser *s, SafeHeader *h) {
+  char *name;
+  int seen = 0;
+  TRY(nc_header_need(s, '{', "an object"));
+  if (nc_header_take(s, '}')) return NC_OK;
+  do {
+    TRY(nc_header_string(s, &name));
+    TRY(nc_header_need(s, ':', "a colon"));
+    if (strcmp(name, "__metadata__") == 0) {
+      if (seen++)
+        return nc_failfile(NC_EFILE, s->path, "header: %s occurs twice", name);
+      TRY(parse_metadata(s, h));
+    } else {
+      h->entry[h->n].name = name;
+      TRY(parse_tensor(s, &h->entry[h->n++]));
+    }
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, '}', "a comma or }");
+}
+
+static int compare_offsets(const void *a, const void *b) {
+  const SafeEntry *x = a, *y = b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static int check_offsets(SafeHeader *h, int64_t bytes) {
+  char name[80];
+  int64_t at = 0;
+  qsort(h->entry, (size_t)h->n, sizeof *h->entry, compare_offsets);
+  for (int64_t i = 0; i < h->n; i++) {
+    const SafeEntry *e = &h->entry[i];
+    nc_printable(name, sizeof name, e->name, strlen(e->name));
+    if (e->begin != at)
+      return nc_failfile(
+          NC_EFILE, h->path,
+          "\"%s\" begins at byte %lld, the tensor before it ends at %lld", name,
+          (long long)e->begin, (long long)at);
+    at = e->end;
+  }
+  if (at == bytes) return NC_OK;
+  return nc_failfile(NC_EFILE, h->path,
+                     "data: the tensors take %lld bytes, the file has %lld",
+                     (long long)at, (long long)bytes);
+}
+
+int nc_parsesafe(SafeHeader *h, char *text, int64_t n, int64_t bytes) {
+  HeaderParser s = nc_header_parser(h->path, " \t\r\n", text, n);
+  TRY(parse_object(&s, h));
+  nc_header_blanks(&s);
+  if (s.p != s.end) return nc_header_expected(&s, "nothing more");
+  return check_offsets(h, bytes);
+}
