@@ -110,14 +110,20 @@ static void cumextreme_row(const DimRows *l, int64_t *at, void *dst,
 #undef SCAN
 }
 
-/* Rows of few elements, whose chains do not wait for each other. */
+/* Rows of few elements, whose chains do not wait for each other; of four, as
+   they are often so many, without a loop. */
 #define SCAN_FEW(type, wide, begin, op)                                        \
-  static void op##_few_##type(type *y, const type *x, int64_t rows,            \
-                              int64_t n) {                                     \
+  NC_INLINE void op##_rows_##type(type *y, const type *x, int64_t rows,        \
+                                  int64_t n) {                                 \
     for (; rows > 0; rows--, y += n, x += n) {                                 \
       wide all = begin;                                                        \
       for (int64_t i = 0; i < n; i++) y[i] = (type)(all op##_STEP(wide) x[i]); \
     }                                                                          \
+  }                                                                            \
+  static void op##_few_##type(type *y, const type *x, int64_t rows,            \
+                              int64_t n) {                                     \
+    if (n == 4) op##_rows_##type(y, x, rows, 4);                               \
+    else op##_rows_##type(y, x, rows, n);                                      \
   }
 #define sum_STEP +=
 #define prod_STEP *=
