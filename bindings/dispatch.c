@@ -383,6 +383,7 @@ static int call_operator(lua_State *L, int into) {
     memcpy(c->arg, a.arg, sizeof c->arg);
     if (s->n && s->param[0].type == P_TENSOR) self = a.arg[0].t;
     r = into ? copy_if_recorded(L, &c->arg[0].t) : NC_OK;
+    if (into && c->arg[0].t == self && !nl_context(L)->tracing) c->into = self;
     if (r == NC_OK) r = nc_call(c);
     for (int i = 0; i < s->nresults; i++) {
       *y[i] = c->out[i];

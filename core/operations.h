@@ -110,6 +110,8 @@ typedef struct Call {
   Operator op;
   Arg arg[NC_MAXARG];
   Tensor *out[NC_MAXOUT];     /* NULL at entry */
+  Tensor *into;               /* NULL, or what out[0] overwrites afterwards: an
+                                 operator may write there at once */
   Scalar value;               /* the result of an operator that gives none */
   Tensor **list;              /* results of an operator that gives a list: the
                                  caller frees it with nc_freelist */

@@ -282,7 +282,7 @@ int nc_op_allclose(Call *c) {
 int nc_op_div(Call *c) {
   static const Op rounded[] = { OP_floor_divide, OP_trunc_divide };
   Op op = c->arg[2].present ? rounded[c->arg[2].s.i] : OP_true_divide;
-  return nc_apply(&c->out[0], op, c->arg, NULL, NULL);
+  return nc_apply(&c->out[0], op, c->arg, NULL, c->into);
 }
 
 /* Returns whether limits, of which none is a tensor, can be the parameters of
@@ -302,7 +302,7 @@ int nc_op_clamp(Call *c) {
   if (!low->present && !high->present)
     return nc_fail(NC_EVALUE, "min or max must be given");
   if (are_plain_limits(low, high, type, par))
-    return nc_apply(&c->out[0], OP__clamp_numbers, c->arg, par, NULL);
+    return nc_apply(&c->out[0], OP__clamp_numbers, c->arg, par, c->into);
   if (low->present && high->present)
     return nc_apply(&c->out[0], OP__clamp, c->arg, NULL, NULL);
   return nc_apply(&c->out[0], low->present ? OP_maximum : OP_minimum, one, NULL,

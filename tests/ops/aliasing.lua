@@ -179,6 +179,25 @@ do
   y:index_put_({y:clamp(1, 4)}, y)      -- values and positions at once
   assert(y:numel() == 4)
 end
+-- ---- clamp_ and a rounded div_ write where self lies, without a copy
+
+local values = nacre.tensor {-2.5, -1, 0 / 0, 0.25, 3}
+for _, step in ipairs {1, 2} do
+  local memory = nacre.zeros(10)
+  local x = memory[{("1:%d:%d"):format(5 * step, step)}]
+  for name, args in pairs {clamp = {-1, 0.5}, clip = {nil, 1},
+                           div = {2, {rounding_mode = "floor"}}} do
+    x:copy_(values)
+    local method = x[name .. "_"]
+    nacre._fail_alloc(1, true)
+    local ok, y = pcall(method, x, table.unpack(args, 1, 2))
+    nacre._fail_alloc(0)
+    assert(ok, y)
+    assert(rawequal(x, y) and
+           x:allclose(values[name](values, table.unpack(args, 1, 2)), 0, 0,
+                      true), name)
+  end
+end
 assert(right > count, "most operations take operands that share memory")
 print(("aliasing: %d operations, %d calls right, %d refused")
       :format(count, right, refused))
