@@ -477,15 +477,6 @@ function(a, b)
   return a:tensordot(b, {{-1}, {-1}})
 end)
 
-define("trace", "self", "sum of the diagonal of a matrix",
-function(x)
-  if x:dim() ~= 2 then
-    fail("trace",
-         ("{self} has %d dimensions, not 2"):format(x:dim()), nil, "self", x)
-  end
-  return x:diagonal():sum()
-end)
-
 -- The shapes broadcast. Fails if dim has another size than 3.
 define("cross", "self, other, dim:dim=nil",
        "cross product along a dimension of size 3, by default the first one",

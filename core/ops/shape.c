@@ -246,6 +246,17 @@ int nc_op_diag(Call *c) {
   return nc_temps_endcall(&w, c, y);
 }
 
+int nc_op_trace(Call *c) {
+  Tensor *x = c->arg[0].t;
+  Call d = nc_callints(OPERATOR_diagonal, x, 0, 1, 2);
+  Temps w = { 0 };
+  if (x->nd != 2)
+    return nc_fail(NC_ESHAPE, "{0} has %d dimension%s, not 2", x->nd,
+                   x->nd == 1 ? "" : "s");
+  return nc_temps_endcall(
+      &w, c, nc_temps_reduce(&w, OP_sum, nc_temps_call(&w, &d), ~0u, 0));
+}
+
 /*
 ** repeat_interleave
 */

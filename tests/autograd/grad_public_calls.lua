@@ -62,8 +62,6 @@ tensordot(x(2, 3, 2), x(3, 2, 2))
 tensordot(x(2, 3), x(2, 3), {{1, 2}, {1, 2}})
 tensordot(x(2, 3), x(3, 2), {{1}, {2}})
 tensordot(x(2), x(3), 0)
-trace(x(3, 3))
-trace(x(2, 4))
 linalg.matmul(x(2, 3), x(3, 2))
 linalg.matmul(x(2, 2, 3), x(3))
 
