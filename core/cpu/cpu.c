@@ -230,14 +230,23 @@ static void fill_numbers(const PointwisePlan *p, char buf[][NC_BLOCK * 8],
                      n < NC_BLOCK ? n : NC_BLOCK);
 }
 
+/* Is operand j one element for all results, which a buffer keeps? */
+static int is_one_element(const PointwisePlan *p, int j) {
+  int64_t steps = 0;
+  for (int d = 0; d < p->k->nd; d++) steps |= p->k->step[j][d];
+  return steps == 0 && !p->copies;
+}
+
 static void map_blocks(void *ctx, int64_t begin, int64_t end) {
   const PointwisePlan *p = ctx;
   const TensorIter *k = p->k;
   const int load_in_place = p->copies && !p->convert[0];
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   void *v[NC_MAXIN] = { NULL };
+  int kept[NC_MAXIN];
   Cursor w;
   fill_numbers(p, buf, end - begin);
+  for (int j = 0; j < k->nargs; j++) kept[j] = is_one_element(p, j);
   nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin; i < end; i += NC_BLOCK) {
     int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
@@ -245,6 +254,7 @@ static void map_blocks(void *ctx, int64_t begin, int64_t end) {
       v[j] =
           p->convert[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
       if (j > 0 && load_in_place) v[j] = v[0];
+      if (kept[j] && i > begin) continue;
       if (j > 0 && p->convert[j] && k->p[j])
         nc_cursor_convert(k, j, &w, 0, v[j], p->size[j], n, p->convert[j], 0);
       if (p->rounds[j] && k->p[j]) round_to_common_dtype(p, j, v[j], n);
