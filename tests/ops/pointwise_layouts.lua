@@ -266,4 +266,19 @@ do
         "a number for each row of 286")
 end
 
+-- One element among the operands is converted once for many blocks; results of
+-- another dtype and strided ones have buffers of their own.
+do
+  local x = nacre.randn(3, 40000)
+  for _, dtype in ipairs {"float32", "float16", "int32", "bool"} do
+    local one = nacre.tensor(3):to(dtype)
+    for _, a in ipairs {x, x:t(), x:half(), x[{{}, "1::2"}]} do
+      local all = one:to(a.dtype):expand_as(a):contiguous()
+      check(nacre.equal(a * one, a * all), "times one %s", dtype)
+      check(nacre.equal(a:gt(one), a:gt(all)), "more than one %s", dtype)
+    end
+  end
+  check(x:clone():copy_(nacre.tensor(3)):eq(3):all():item(), "copies of one")
+end
+
 O.done "pointwise_layouts"
