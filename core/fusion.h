@@ -21,8 +21,9 @@ int nc_fusion_begin(Fusion **f, Tensor *const arg[], int n, Tensor *twin[],
 void nc_fusion_end(Fusion *f);
 /* Halves between operations of a part are not rounded, only its results. */
 void nc_fusion_round_at_end(Fusion *f);
-/* It is the library's function of this name: what its gradients need is saved
-   as the tape would, because nobody has asked for a fused one. */
+/* It is the library's function of this name, for which nobody has asked: what
+   its gradients need is saved as the tape would; and it must be a single part,
+   as the gradients of an operand of several are added in another order. */
 void nc_fusion_of_library(Fusion *f, const char *name);
 /* Makes the parts; result[] are those of the function. */
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n);

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- checks.lua - what the operations written in Lua share: checks of dtypes and
--- dimensions, computing in float32, options for new tensors. `op' is the
--- operation that an error names, `name' what the tensor is called.
+-- dimensions, computing in float32, options for new tensors, formulas in one
+-- pass. `op' is the operation that an error names, `name' what the tensor is
+-- called.
 
 local all = ...
 local fail = all.fail
@@ -18,6 +19,11 @@ end
 
 -- The options for a tensor with the dtype and on the device of t.
 function all.like(t) return {dtype = t.dtype, device = t.device} end
+
+-- Formulas of several operations run in one pass over memory (core/fusion),
+-- with the results, gradients and errors that the operations have one by one.
+-- Small tensors gain nothing.
+function all.one_pass(f, name) return nacre._fuse(f, name, 4096) end
 
 function all.check_float(op, t, name)
   if not t:is_floating_point() then

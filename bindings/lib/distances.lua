@@ -6,6 +6,16 @@ local define, fail = all.define, all.fail
 
 -- ---- distances
 
+-- g/y; 0 where y is.
+local divided = all.one_pass(function(g, y)
+  return nacre.where(y:eq(0), 0.0, g / y)
+end, "cdist")
+
+local function distance(a, b, p) return (a - b):norm(p, -1) end
+
+local broadcast_distance = all.one_pass(distance, "cdist")
+local pair_distance = all.one_pass(distance, "pdist")
+
 -- Euclidean distances by one matrix product: |a - b|^2 = -2 a b' + |a|^2 +
 -- |b|^2, where the squares are two more columns. Memory is that of the result.
 -- The gradient at distance 0 is 0. a: [... x n x k], b: [... x m x k], result
@@ -26,7 +36,7 @@ local function euclid(a, b)
     backward = function(ctx, g)
       local a, b, y = table.unpack(ctx.saved_tensors)
       local need = ctx.needs_input_grad
-      local w = nacre.where(y:eq(0), 0.0, g / y)
+      local w = divided(g, y)
       return need[1] and w:sum(-1):unsqueeze(-1) * a - w:matmul(b) or nil,
              need[2] and w:sum(-2):unsqueeze(-1) * b -
                          w:transpose(-1, -2):matmul(a) or nil
@@ -70,7 +80,7 @@ function(a, b, p, mode)
   if p < 0 then fail(op, ("p is %g, but must not be negative"):format(p)) end
   if p == 2 and a.dtype == b.dtype and a:numel() > 0 and b:numel() > 0 and
      use_matrix_product(a, b, mode) then return euclid(a, b) end
-  return (a:unsqueeze(-2) - b:unsqueeze(-3)):norm(p, -1)
+  return broadcast_distance(a:unsqueeze(-2), b:unsqueeze(-3), p)
 end)
 
 -- [n x k] of a float dtype gives [n*(n-1)/2]. Fails for other dimensions, for
@@ -84,7 +94,7 @@ function(x, p)
   all.check_float(op, x, "input")
   if p < 0 then fail(op, ("p is %g, but must not be negative"):format(p)) end
   local at = nacre.triu_indices(x:size(1), x:size(1), 1):to(x.device)
-  return (x[at[1]] - x[at[2]]):norm(p, 2)
+  return pair_distance(x[at[1]], x[at[2]], p)
 end)
 all.alias("nn.functional.pdist", all.functions.pdist)
 

@@ -178,14 +178,13 @@ static void run_lines(const Plan *p, int i, const char *x, char *y,
                       int64_t lines) {
   const StepPlan *plan = &p->step[i];
   const FusedStep *s = &p->code->step[i];
-  const int64_t n = p->code->line, size = p->size[s->dst];
-  for (int64_t k = 0; k < lines; k++) {
-    double sum;
-    plan->fold.init(&sum, 1, s->par);
-    plan->fold.along(&sum, x + k * n * size, n, s->par);
-    plan->fold.finish(&sum, 1, n, s->par);
-    plan->finish(y + k * size, &sum, 1, 1);
-  }
+  const int64_t n = p->code->line, bytes = n * p->size[s->dst];
+  double sum[NC_BLOCK];
+  plan->fold.init(sum, lines, s->par);
+  for (int64_t k = 0; k < lines; k++)
+    plan->fold.along(sum + k, x + k * bytes, n, s->par);
+  plan->fold.finish(sum, lines, n, s->par);
+  plan->finish(y, sum, 1, lines);
 }
 
 /* (x - mean) / sqrt(var + eps) * weight + bias of each line; or its gradient to

@@ -146,16 +146,27 @@ static int fits_code(const Gradient *k, const NodeInfo *info, int i,
          !(*constant && k->dense >> i & 1);
 }
 
+/* A saved tensor of the shape and layout of the part; NULL: none. */
+static Tensor *saved_model(const NodeInfo *info, Tensor *const saved[]) {
+  const Fusion *f = info->f;
+  const Part *p = info->p;
+  const ValueInfo *main = &f->value[p->main];
+  const int n = p->code->noperands, more = info->saving ? info->saving->n : 0;
+  Tensor *found = NULL;
+  for (int i = 0; i < n + more && !found; i++) {
+    const int v = i < n ? p->operand[i] : info->saving->value[i - n];
+    if (nc_fusion_same_layout(&f->value[v], main)) found = saved[i];
+  }
+  return found;
+}
+
 /* Can the code be used for these gradients of the results?  *model: the one in
-   whose layout the results are, or an operand. */
+   whose layout the results are, or a saved tensor. */
 static int can_use(const Gradient *k, const NodeInfo *info, Tensor *const g[],
                    Tensor *const saved[], Tensor **model) {
   const Fusion *f = info->f;
   const Part *p = info->p;
-  *model = NULL;
-  for (int i = 0; !f->uniform && i < p->code->noperands; i++)
-    if (nc_fusion_same_layout(&f->value[p->operand[i]], &f->value[p->main]))
-      *model = saved[i];
+  *model = f->uniform ? NULL : saved_model(info, saved);
   for (int i = 0; i < p->code->nresults; i++) {
     int constant;
     if (g[i] == NULL) continue;

@@ -278,20 +278,13 @@ static int var_grad(GradCompiler *k, const Note *n, int g, DType type) {
       number(k, 0, type), d);
 }
 
-/* The gradient of layer_norm and rms_norm to x; those of weight and bias are
-   sums over lines.  Only the CPU has this step. */
-static int norm_grad(GradCompiler *k, const Note *n, int g, DType type) {
-  FusedStep s = { .op = OP_clone,
-                  .along = n->along,
-                  .grad_index = 1,
-                  .common = type,
-                  .type = type,
-                  .nsrc = 2,
-                  .src = { g, k->c.reg[n->in[0]] },
-                  .par = { n->par[0], n->par[1] } };
+/* The gradient of layer_norm and rms_norm to x, by the step s of g and x; those
+   of weight and bias are sums over lines.  Only the CPU has this step. */
+static int norm_grad(GradCompiler *k, const Note *n, FusedStep *s) {
   if (info_of(k, n->in[0])->device != nc_metadevice(&nc_cpu)) return -1;
-  if (n->in[1] >= 0) s.src[s.nsrc++] = k->c.reg[n->in[1]];
-  return s.src[s.nsrc - 1] < 0 ? -1 : nc_code_step(&k->c.b, &s);
+  memcpy(s->par, n->par, sizeof s->par);
+  if (n->in[1] >= 0) s->src[s->nsrc++] = k->c.reg[n->in[1]];
+  return s->src[s->nsrc - 1] < 0 ? -1 : nc_code_step(&k->c.b, s);
 }
 
 /* The gradient of an operator along lines, as it computes it. */
@@ -314,7 +307,7 @@ static int along_grad(GradCompiler *k, const Note *n, int j, int g) {
     case FUSED_LOG_SOFTMAX: return nc_code_step(&k->c.b, &s);
     case FUSED_MAX:
     case FUSED_MIN: s.src[1] = x; return nc_code_step(&k->c.b, &s);
-    case FUSED_NORM: return norm_grad(k, n, g, type);
+    case FUSED_NORM: s.src[1] = x; return norm_grad(k, n, &s);
     case FUSED_VAR:
     case FUSED_STD: return var_grad(k, n, g, type);
     case FUSED_LOGSUMEXP:
@@ -428,8 +421,9 @@ static int add_saved(GradCompiler *k) {
   const Saving *s = k->saving;
   for (int i = 0; s && i < s->n; i++) {
     const int at = k->c.b.code->noperands, v = s->value[i];
-    if ((k->c.reg[v] = nc_code_operand(&k->c.b, info_of(k, v)->dtype)) < 0)
-      return 0;
+    const int r = nc_code_operand(&k->c.b, info_of(k, v)->dtype);
+    if ((k->c.reg[v] = r) < 0) return 0;
+    k->c.b.code->reg[r].of_lines = is_of_lines(k, v);
     k->c.operand[at] = v;
     k->g->source[at] = k->c.p->code->noperands + i;
   }

@@ -12,10 +12,13 @@
    and LETTER_Y. required[]: do values require a gradient? */
 static unsigned saved_letters(const Note *n, const char required[]) {
   unsigned letters = 0;
-  if (n->kind != NOTE_APPLY) return 0;
-  for (int j = 0; j < 3; j++)
-    if (n->in[j] >= 0 && required[n->in[j]] && nc_opinfo[n->op].grad[j])
-      letters |= nc_formula_letters(nc_opinfo[n->op].grad[j]);
+  if (n->kind != NOTE_APPLY && !n->is_fold) return 0;
+  for (int j = 0; j < (n->is_fold ? 1 : 3); j++) {
+    const char *text = nc_opinfo[n->op].grad[j];
+    if (n->in[j] < 0 || !required[n->in[j]] || text == NULL) continue;
+    letters |= nc_formula_letters(text);
+    if (strncmp(text, "BY", 2) == 0) letters |= 1u << LETTER_A | 1u << LETTER_Y;
+  }
   return letters;
 }
 
@@ -45,12 +48,14 @@ static int mark_saved(const Fusion *f, const Part *p, unsigned required,
   return NC_OK;
 }
 
-/* Are all notes rows and casts? */
+/* Are all notes rows, casts and reductions? */
 static int is_plain(const Fusion *f, const Part *p) {
-  if (p->line || p->draws || p->writes || p->aliases) return 0;
+  if (p->draws || p->writes || p->aliases) return 0;
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &f->note[i];
-    if (n->kind != NOTE_APPLY && n->kind != NOTE_CAST) return 0;
+    if (n->along ||
+        (n->kind != NOTE_APPLY && n->kind != NOTE_CAST && !n->is_fold))
+      return 0;
   }
   return 1;
 }
@@ -76,7 +81,8 @@ static int choose_values(const Fusion *f, const Part *p, Saving *s,
       if (note->in[j] >= 0) computable &= saved[note->in[j]];
     if (saved[v] && (!computable || result_of(p, v) >= 0)) {
       if (p->code->noperands + s->n == NC_FUSED_TENSORS ||
-          !nc_fusion_same_layout(&f->value[v], &f->value[p->main]))
+          !(nc_fusion_of_lines(f, p, v) ||
+            nc_fusion_same_layout(&f->value[v], &f->value[p->main])))
         return -1;
       s->result[s->n] = result_of(p, v);
       if (s->result[s->n] < 0) {

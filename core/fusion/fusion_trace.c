@@ -531,6 +531,8 @@ int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   for (int i = 0; i < f->npart; i++)
     if (f->part[i].main >= 0 && f->part[i].end - f->part[i].first > 1)
       TRY(nc_fusion_compile(f, &f->part[i], NULL, 0));
+  if (f->name[0] && (f->npart != 1 || f->part[0].code == NULL))
+    give_up(f, "it is not a single pass");
   f->uniform = !f->sized && is_uniform(f);
   release_values(f, 0);
   return nc_fusion_check(f);

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Times losses of several operations, which are fused inside: the loss, and the
--- loss with its gradient, in microseconds; one thread, the best of five.
--- NACRE_FUSE=0 times the operations one by one.
--- Run by: nacre scripts/bench/loss_bench.lua [elements,...]
+-- Times losses and distances of several operations, which are fused inside: the
+-- value, and the value with its gradient, in microseconds; one thread, the best
+-- of five. NACRE_FUSE=0 times the operations one by one.
+-- Run by: nacre scripts/bench/loss_bench.lua [elements,... [part of a name]]
 
 local F = nacre.nn.functional
 nacre.set_num_threads(1)
@@ -29,7 +29,30 @@ local losses = {
   {"multilabel_soft_margin", function(x, t)
     return F.multilabel_soft_margin_loss(x, t)
   end},
+  {"cosine_similarity", function(x, t)
+    return F.cosine_similarity(x, t, -1):sum()
+  end},
+  {"pairwise_distance", function(x, t)
+    return F.pairwise_distance(x, t):sum()
+  end},
+  {"normalize", function(x) return F.normalize(x, 2, -1):sum() end},
+  {"cosine_embedding_loss", function(x, t, v)
+    return F.cosine_embedding_loss(x, t, v:select(-1, 1):gt(0.6) * 2 - 1)
+  end},
+  {"triplet_margin_loss", function(x, t, v)
+    return F.triplet_margin_loss(x, t, v)
+  end},
+  {"cdist, 10 rows, p=1", function(x, t)
+    return nacre.cdist(x, t:narrow(1, 1, 10), 1):sum()
+  end},
 }
+
+local chosen = {}
+for _, loss in ipairs(losses) do
+  if not arg[2] or loss[1]:find(arg[2], 1, true) then
+    chosen[#chosen + 1] = loss
+  end
+end
 
 local function best(f, n)
   local calls, least = math.max(1, math.min(4000, 3000000 // n)), math.huge
@@ -45,7 +68,7 @@ end
 for text in (arg[1] or "1000,1000000,16000000"):gmatch "%d+" do
   local n = tonumber(text)
   local shape = {n // 100, 100}
-  for _, loss in ipairs(losses) do
+  for _, loss in ipairs(chosen) do
     local x = nacre.rand(shape) * 0.9 + 0.05
     local t = nacre.rand(shape) * 0.9 + 0.05
     local v = nacre.rand(shape) + 0.1

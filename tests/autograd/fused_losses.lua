@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Losses whose formulas run in one pass have the bits, gradients and errors of
--- their operations one by one, which run under a debug hook: also with
--- create_graph, and where an operand is changed in place before backward.
+-- Losses and distances whose formulas run in one pass have the bits, gradients
+-- and errors of their operations one by one, which run under a debug hook: also
+-- with create_graph, and where an operand is changed in place before backward.
 -- Second derivatives are sums in another order.
 -- Run by: nacre tests/autograd/fused_losses.lua
 
@@ -51,6 +51,32 @@ local losses = {
   {"multilabel_soft_margin_loss", function(x, t)
     return F.multilabel_soft_margin_loss(x, t, {reduction = "none"})
   end},
+  {"pairwise_distance", function(x, t) return F.pairwise_distance(x, t) end},
+  {"pairwise_distance, p=1", function(x, t)
+    return F.pairwise_distance(x, t, 1, 1e-6, true)
+  end},
+  {"pairwise_distance, p=3", function(x, t)
+    return F.pairwise_distance(x, t, 3)
+  end},
+  {"pairwise_distance, p=inf", function(x, t)
+    return F.pairwise_distance(x, t, math.huge)
+  end},
+  {"normalize", function(x) return F.normalize(x, 2, -1) end},
+  {"normalize, p=1", function(x) return F.normalize(x, 1, -1, 0.1) end},
+  {"triplet_margin_loss", function(x, t, v)
+    return F.triplet_margin_loss(x, t, v, {margin = 0.7, reduction = "none"})
+  end},
+  {"triplet_margin_loss, swap", function(x, t, v)
+    return F.triplet_margin_loss(x, t, v, 0.7, 1, 1e-6, true, "none")
+  end},
+  {"triplet_margin_with_distance_loss", function(x, t, v)
+    return F.triplet_margin_with_distance_loss(x, t, v, nil, 0.7, true, "none")
+  end},
+  {"cdist", function(x, t) return nacre.cdist(x, t, 1) end},
+  {"cdist by a product", function(x, t)
+    return nacre.cdist(x:narrow(-1, 1, 20), t:narrow(-1, 1, 20))
+  end},
+  {"pdist", function(x) return nacre.pdist(x:flatten(1, -2)) end},
 }
 
 local function bits(t)
@@ -129,7 +155,7 @@ local function compare(loss, case)
       same = nacre.allclose(want[i], got[i], 1e-12, 1e-12)
     end
     check(same, "%s: %d differs: %s", what, i,
-          #got[i] < 200 and got[i] or "bits")
+          type(got[i]) == "string" and #got[i] < 200 and got[i] or "bits")
   end
 end
 
@@ -157,6 +183,8 @@ end
 for _, name in ipairs {"kl_div", "poisson_nll_loss", "gaussian_nll_loss",
                        "margin_ranking_loss", "hinge_embedding_loss",
                        "soft_margin_loss",
+                       "pairwise_distance", "normalize", "pdist",
+                       "triplet_margin_loss",
                        "binary_cross_entropy_with_logits"} do
   check(nodes[name], "%s had no node of its own", name)
 end

@@ -115,6 +115,16 @@ for threads = 1, 3 do
   compare(standardize, threads .. " threads", nacre.randn(3000, 1000),
           nacre.randn(1000), nacre.randn(1000))
 end
+do -- of zeros of both signs the extreme is the first, however it is computed
+  local zeros = nacre.zeros(40, 33) * nacre.randn(40, 33)
+  for name, other in pairs {max = -1, min = 1} do
+    zeros:narrow(2, 1, 1):fill_(other)
+    compare(function(v)
+      local m = v[name](v, -1, true)
+      return m * 0.5, v - m
+    end, name .. " of zeros", zeros)
+  end
+end
 do -- no tensor has the shape of the differences
   local function nearest(a, b)
     return (a:unsqueeze(2) - b:unsqueeze(1)):square():sum(-1)

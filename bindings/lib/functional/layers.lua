@@ -208,14 +208,17 @@ function(x, rmean, rvar, weight, bias, own, momentum, eps)
   return y
 end)
 
+local normalized = all.one_pass(function(x, p, dim, eps)
+  return x / x:norm(p, dim, true):clamp(eps)
+end, "normalize")
+
 define("normalize", "input:tensor, p:num=2, dim:any=2, eps:num=1e-12",
        "input over its norm of order p along dim",
-function(x, p, dim, eps)
-  return x / x:norm(p, dim, true):clamp(eps):expand_as(x)
-end)
+       function(...) return normalized(...) end)
 
 -- ---- distances
 
+-- One pass would gain nothing here: the reductions take the time.
 define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
        "cosine of the angle between x1 and x2 along dim",
 function(a, b, dim, eps)
@@ -228,11 +231,14 @@ function(a, b, dim, eps)
                              b:norm(2, dim):clamp(eps))
 end)
 
+local distance = all.one_pass(function(a, b, p, eps, keepdim)
+  return (a - b + eps):norm(p, -1, keepdim)
+end, "pairwise_distance")
+
 define("pairwise_distance",
        "x1:tensor, x2:tensor, p:num=2, eps:num=1e-6, keepdim:bool=false",
        "norm of order p of x1 - x2 + eps along the last dimension",
-       function(a, b, p, eps, keepdim) return (a - b + eps):norm(p, -1,
-                                                                 keepdim) end)
+       function(...) return distance(...) end)
 
 -- input [n x c x ...] or [c x ...] of a float dtype (Krizhevsky et al. 2012).
 -- Sums run over `size' neighbouring channels. Fails for fewer than 3 dimensions

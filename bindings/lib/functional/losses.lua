@@ -7,15 +7,11 @@
 -- those of PyTorch.
 local all = ...
 local fail, check_float, like = all.fail, all.check_float, all.like
+local one_pass = all.one_pass
 
 local define = all.definer "nn.functional."
 
 local REDUCTION = "reduction:none|mean|sum=mean"
-
--- Formulas of several operations run in one pass over memory (core/fusion),
--- with the results, gradients and errors that the operations have one by one.
--- Small tensors gain nothing.
-local function one_pass(f, name) return nacre._fuse(f, name, 4096) end
 
 local function reduce(y, reduction)
   if reduction == "mean" then return y:mean() end
@@ -154,7 +150,7 @@ end
 all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             flatten_classes = flatten_classes, check_classes = check_classes,
             checkweight = checkweight, apply_weight = apply_weight,
-            fail_class_dtype = fail_class_dtype, one_pass = one_pass}
+            fail_class_dtype = fail_class_dtype}
 
 -- The losses of rows where the weights of classes require a gradient.
 local function weighted_loss(rows, t, n, weight, ignore, reduction, smoothing,

@@ -4,8 +4,7 @@
 local all = ...
 local fail, check_float, loss = all.fail, all.check_float, all.loss
 local reduce, sameshape, REDUCTION = loss.reduce, loss.sameshape, loss.REDUCTION
-
-local one_pass = loss.one_pass
+local one_pass = all.one_pass
 
 local define = all.definer "nn.functional."
 
@@ -58,14 +57,22 @@ function(a, b, t, margin, reduction)
 end)
 
 -- The loss of the distances: d(a, p), d(a, n), and d(p, n) with swap.
-local function triplet(op, distance, a, p, n, margin, swap, reduction)
+local function triplet(distance, a, p, n, margin, swap)
+  local far = distance(a, n)
+  if swap then far = far:minimum(distance(p, n)) end
+  return (distance(a, p) - far + margin):clamp(0)
+end
+
+local function check_margin(op, margin)
   if margin <= 0 then
     fail(op, ("margin must be above 0, not %s"):format(margin))
   end
-  local far = distance(a, n)
-  if swap then far = far:minimum(distance(p, n)) end
-  return reduce((distance(a, p) - far + margin):clamp(0), reduction)
 end
+
+local norm_triplet = one_pass(function(a, p, n, margin, order, eps, swap)
+  local function distance(x, y) return (x - y + eps):norm(order, -1) end
+  return triplet(distance, a, p, n, margin, swap)
+end, "triplet_margin_loss")
 
 -- Distances are norms of order p along the last dimension; swap uses the
 -- smaller of those from anchor and positive to negative.
@@ -74,9 +81,8 @@ define("triplet_margin_loss",
        .. "p:num=2, eps:num=1e-6, swap:bool=false, " .. REDUCTION,
        "max(0, |anchor - positive| - |anchor - negative| + margin)",
 function(a, p, n, margin, order, eps, swap, reduction)
-  local function distance(x, y) return (x - y + eps):norm(order, -1) end
-  return triplet("triplet_margin_loss", distance, a, p, n, margin, swap,
-                 reduction)
+  check_margin("triplet_margin_loss", margin)
+  return reduce(norm_triplet(a, p, n, margin, order, eps, swap), reduction)
 end)
 
 define("triplet_margin_with_distance_loss",
@@ -86,9 +92,9 @@ define("triplet_margin_with_distance_loss",
        "max(0, d(anchor, positive) - d(anchor, negative) + margin) of a "
        .. "function d, or of pairwise_distance",
 function(a, p, n, distance, margin, swap, reduction)
+  check_margin("triplet_margin_with_distance_loss", margin)
   distance = distance or all.functions.nn.functional.pairwise_distance
-  return triplet("triplet_margin_with_distance_loss", distance, a, p, n,
-                 margin, swap, reduction)
+  return reduce(triplet(distance, a, p, n, margin, swap), reduction)
 end)
 
 local label_entropy = one_pass(function(x, t)
