@@ -16,8 +16,9 @@ typedef struct GradCompiler {
   Compiler c;
   Gradient *g;
   const Saving *saving;
-  int *sum;     /* register of the gradient of each value; -1: none */
-  char *wanted; /* of each value: does it need a gradient? */
+  int *sum;          /* register of the gradient of each value; -1: none */
+  unsigned *results; /* see nc_fusion_used_with */
+  char *wanted;      /* of each value: does it need a gradient? */
   /* notes as they are recorded, and -1 - i where the gradient of result i
      comes in */
   int order[NC_FUSED_STEPS + NC_FUSED_TENSORS], norder;
@@ -394,12 +395,19 @@ void nc_fusion_mark_wanted(const Fusion *f, const Part *p, unsigned need,
 }
 
 /* Sorts what the results depend on.  Their gradients come in as if each were
-   used after it was made, in the order of the results. */
+   used after it was made, in the order of the results; but one that a later
+   note uses, after all the results on which that note depends. */
 static int sort_all(GradCompiler *k) {
   const Part *p = k->c.p;
+  unsigned with[NC_FUSED_TENSORS], wanted = 0;
+  nc_fusion_used_with(k->c.f, p, k->results, with);
+  for (int i = 0; i < p->code->nresults; i++)
+    if (k->wanted[p->result[i]]) wanted |= (k->g->given & 1u << i);
   for (int i = 0; i < p->code->nresults; i++) {
-    if (!(k->g->given >> i & 1) || !k->wanted[p->result[i]]) continue;
-    sort(k, info_of(k, p->result[i])->note);
+    if (!(wanted >> i & 1)) continue;
+    for (int j = 0; j < p->code->nresults; j++)
+      if (((with[i] | 1u << i) & wanted) >> j & 1)
+        sort(k, info_of(k, p->result[j])->note);
     k->order[k->norder++] = -1 - i;
   }
   return k->norder > 0;
@@ -517,7 +525,7 @@ static int compile(GradCompiler *k) {
 static Gradient *new_gradient(Fusion *f, Part *p, const Saving *s,
                               unsigned need, unsigned given) {
   GradCompiler k;
-  const int64_t n = f->nvalue, room = n * (2 * (int64_t)sizeof(int) + 1);
+  const int64_t n = f->nvalue, room = n * (3 * (int64_t)sizeof(int) + 1);
   void *memory, *values;
   Gradient *g;
   if (nc_hostalloc(&memory, sizeof *g) != NC_OK) return NULL;
@@ -538,7 +546,8 @@ static Gradient *new_gradient(Fusion *f, Part *p, const Saving *s,
                     .reg = values,
                     .operand = g->part.operand };
   k.sum = k.c.reg + n;
-  k.wanted = (char *)(k.sum + n);
+  k.results = (unsigned *)(k.sum + n);
+  k.wanted = (char *)(k.results + n);
   memset(values, 255, (size_t)(2 * n) * sizeof(int));
   memset(k.wanted, 0, (size_t)n);
   g->possible = compile(&k);

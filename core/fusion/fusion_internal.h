@@ -129,6 +129,13 @@ void *nc_fusion_keep(Fusion *f, int64_t bytes);
 
 /* Cuts the notes into parts (fusion_parts.c). */
 int nc_fusion_cut(Fusion *f);
+/* Calls use for each value that a note reads, and for -1 in between. */
+void nc_note_values(const Note *n, void (*use)(void *ctx, int value),
+                    void *ctx);
+/* with[i]: on which results of the part (bits) the later notes that read result
+   i depend.  of: room for a number for each value. */
+void nc_fusion_used_with(const Fusion *f, const Part *p, unsigned of[],
+                         unsigned with[]);
 /* Has value v, which the part has made, one element for each of its lines?  Has
    it the elements of the part's main value, in their order? */
 int nc_fusion_of_lines(const Fusion *f, const Part *p, int v);

@@ -303,3 +303,48 @@ int nc_fusion_cut(Fusion *f) {
     for (int i = f->part[k].first; i < f->part[k].end; i++) f->note[i].part = k;
   return NC_OK;
 }
+
+/*
+** What is used with what
+*/
+
+void nc_note_values(const Note *n, void (*use)(void *ctx, int value),
+                    void *ctx) {
+  use(ctx, n->into);
+  for (int j = 0; j < NC_MAXARG; j++) {
+    const int count = n->call ? n->call->arg[j].n : n->nindex;
+    use(ctx, n->in[j]);
+    for (int k = 0; n->list[j] && k < count; k++) use(ctx, n->list[j][k]);
+  }
+}
+
+/* Bits for the results of p: on which each value depends, all those on which a
+   note depends, and those that it reads. */
+typedef struct Uses {
+  const Part *p;
+  unsigned *of, all, read;
+} Uses;
+
+static void add_use(void *ctx, int value) {
+  Uses *u = ctx;
+  if (value >= 0) u->all |= u->of[value];
+  for (int i = 0; i < u->p->code->nresults; i++)
+    if (u->p->result[i] == value) u->read |= 1u << i;
+}
+
+void nc_fusion_used_with(const Fusion *f, const Part *p, unsigned of[],
+                         unsigned with[]) {
+  memset(of, 0, (size_t)f->nvalue * sizeof *of);
+  memset(with, 0, NC_FUSED_TENSORS * sizeof *with);
+  for (int i = 0; i < p->code->nresults; i++) of[p->result[i]] = 1u << i;
+  for (int k = p->end; k < f->nnote; k++) {
+    const Note *n = &f->note[k];
+    Uses u = { p, of, 0, 0 };
+    nc_note_values(n, add_use, &u);
+    for (int i = 0; i < p->code->nresults; i++)
+      if (u.read >> i & 1) with[i] |= u.all;
+    for (int i = 0; i < NC_MAXOUT; i++)
+      if (n->out[i] >= 0) of[n->out[i]] |= u.all;
+    for (int i = 0; i < n->noutlist; i++) of[n->outlist[i]] |= u.all;
+  }
+}

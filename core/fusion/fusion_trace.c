@@ -469,29 +469,33 @@ static int set_results(Fusion *f, Tensor *const result[], int n) {
   return NC_OK;
 }
 
-/* Marks where values are used last; without parts, whether they are. */
-static void mark_use(Fusion *f, int value, int part) {
-  if (value >= 0 && f->value[value].last < part) f->value[value].last = part;
+typedef struct Use {
+  Fusion *f;
+  int part;
+} Use;
+
+static void mark_use(void *ctx, int value) {
+  const Use *u = ctx;
+  if (value >= 0 && u->f->value[value].last < u->part)
+    u->f->value[value].last = u->part;
 }
 
+/* Marks where values are used last; without parts, whether they are. */
 static void mark_uses(Fusion *f) {
+  Use at_end = { f, f->npart };
   for (int i = 0; i < f->nnote; i++) {
-    const Note *n = &f->note[i];
-    mark_use(f, n->into, n->part);
-    for (int j = 0; j < NC_MAXARG; j++) {
-      const int count = n->call ? n->call->arg[j].n : n->nindex;
-      mark_use(f, n->in[j], n->part);
-      for (int k = 0; n->list[j] && k < count; k++)
-        mark_use(f, n->list[j][k], n->part);
-    }
+    Use u = { f, f->note[i].part };
+    nc_note_values(&f->note[i], mark_use, &u);
   }
-  for (int i = 0; i < f->nresult; i++) mark_use(f, f->result[i], f->npart);
+  for (int i = 0; i < f->nresult; i++) mark_use(&at_end, f->result[i]);
   /* a view that is used later is made after its part */
   for (int i = f->npart ? f->nnote : 0; i-- > 0;) {
     const Note *n = &f->note[i];
     if (n->is_view && f->part[n->part].aliases &&
-        f->value[n->out[0]].last > n->part)
-      mark_use(f, n->in[0], n->part + 1);
+        f->value[n->out[0]].last > n->part) {
+      Use u = { f, n->part + 1 };
+      mark_use(&u, n->in[0]);
+    }
   }
 }
 

@@ -205,6 +205,14 @@ local function calls()
   compare(g, "in place", a)
 end
 
+-- A value whose gradient from a later part comes before those of its own part.
+local function two_parts()
+  compare(function(x)
+    local y = x + 0.5
+    return y / (y * y):sum(-1, true)
+  end, "used in two parts", operands({{20, 13}}, "float64", as_is))
+end
+
 local chosen = {}
 for _, name in ipairs(arg) do chosen[name] = true end
 for _, op in ipairs(rows) do
@@ -212,6 +220,7 @@ for _, op in ipairs(rows) do
 end
 second_order()
 calls()
+two_parts()
 check(fused_nodes > 500 or #arg > 0, "only %d nodes were fused", fused_nodes)
 print(fused_nodes .. " fused nodes")
 O.done("fused_grad")
