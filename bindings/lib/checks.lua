@@ -48,8 +48,9 @@ function all.check_min_dims(op, t, name, n)
   end
 end
 
+-- In a region of autocast the operations convert their operands.
 function all.check_same_dtype(op, name_a, a, name_b, b)
-  if a.dtype ~= b.dtype then
+  if a.dtype ~= b.dtype and not nacre._autocast_dtype(a.is_cuda) then
     fail(op, ("dtypes differ: {%s} is %s, {%s} is %s")
              :format(name_a, a.dtype, name_b, b.dtype), nil, name_a, a, name_b,
          b)
@@ -57,6 +58,14 @@ function all.check_same_dtype(op, name_a, a, name_b, b)
 end
 
 local half = {float16 = true, bfloat16 = true}
+
+-- t, or in a region of autocast its lower dtype, for operations that check
+-- dtypes before the products that they are made of.
+function all.lowered(t)
+  local lower = nacre._autocast_dtype(t.is_cuda)
+  local casts = lower and (t.dtype == "float32" or half[t.dtype])
+  return casts and t:to(lower) or t
+end
 
 -- t, or float16 and bfloat16 as float32, for a computation; and its result y in
 -- the dtype of t.

@@ -3,7 +3,7 @@
 -- products: tensordot, einsum, addmv and the like, chains of matrices.
 
 local all = ...
-local define, fail = all.define, all.fail
+local define, fail, lowered = all.define, all.fail, all.lowered
 
 -- ---- dimensions
 
@@ -364,16 +364,17 @@ define("einsum",
        .. "b), operands in a list or one by one",
 function(equation, first, ...)
   local op = "einsum"
-  local operands, terms = {}, nil
-  local given = nacre.is_tensor(first) and {first, ...} or first
-  if type(given) ~= "table" or #given == 0 then
+  local given, operands, terms = {}, {}, nil
+  local list = nacre.is_tensor(first) and {first, ...} or first
+  if type(list) ~= "table" or #list == 0 then
     fail(op, "operands must be tensors")
   end
-  for i, t in ipairs(given) do
+  for i, t in ipairs(list) do
     if not nacre.is_tensor(t) then
       fail(op, ("operand %d is a %s, not a tensor"):format(i, type(t)))
     end
-    operands[i] = t
+    given[i] = #list > 1 and lowered(t) or t
+    operands[i] = given[i]
   end
   local text = equation:gsub("%s", "")
   local left, right = text:match "^(.-)%->(.*)$"
@@ -441,6 +442,7 @@ local function define_added(name, operands, doc, product)
   define(name,
          "self:inplace, " .. operands .. ", *, beta:num=1, alpha:num=1", doc,
   function(self, a, b, beta, alpha)
+    self, a, b = lowered(self), lowered(a), lowered(b)
     return add_product(name, self, product(a, b), beta, alpha)
   end)
 end

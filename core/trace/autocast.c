@@ -34,6 +34,7 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
   [OPERATOR__attention] = LOWER,
   [OPERATOR_prelu] = LOWER,
   [OPERATOR__conv] = LOWER,
+  [OPERATOR__conv_input] = LOWER,
   [OPERATOR_cumprod] = FLOAT32,
   [OPERATOR_cumsum] = FLOAT32,
   [OPERATOR_dist] = FLOAT32,

@@ -18,6 +18,7 @@ local function region(...) return nacre.autocast(device, ...) end
 local x, w = nacre.randn(4, 4), nacre.randn(4, 4)
 local low = x:to(lower)
 local image, kernel = nacre.randn(1, 2, 5, 5), nacre.randn(3, 2, 3, 3)
+local bias, batch = nacre.randn(3), nacre.randn(2, 4, 4)
 local wants = {
   [lower] = {
     mm = function() return x:mm(w) end,
@@ -25,7 +26,25 @@ local wants = {
     linear = function() return F.linear(x, w, w[1]) end,
     addmm = function() return w:addmm(x, x) end,
     conv2d = function() return F.conv2d(image, kernel) end,
+    -- what one layer gave in the lower dtype, and the weight of the next
+    conv2d_of_low = function()
+      return F.conv2d(image:to(lower), kernel, bias)
+    end,
+    conv1d_of_low = function()
+      return F.conv1d(image[{{}, {}, 1}]:to(lower), kernel[{{}, {}, 1}], bias)
+    end,
+    conv3d_of_low = function()
+      return F.conv3d(image:unsqueeze(3):to(lower), kernel:unsqueeze(3), bias)
+    end,
+    conv_transpose2d_of_low = function()
+      return F.conv_transpose2d(image:to(lower), kernel:transpose(1, 2), bias)
+    end,
     einsum = function() return nacre.einsum("ij,jk->ik", x, w) end,
+    einsum_of_low = function() return nacre.einsum("ij,jk->ik", low, w) end,
+    bilinear_of_low = function() return F.bilinear(low, w, batch) end,
+    baddbmm = function() return batch:baddbmm(batch:to(lower), batch) end,
+    addbmm = function() return w:addbmm(batch, batch:to(lower)) end,
+    addmv = function() return w[1]:addmv(low, w[1]) end,
     attention = function()
       return F.scaled_dot_product_attention(x:view(1, 4, 4), w:view(1, 4, 4),
                                             w:view(1, 4, 4))
