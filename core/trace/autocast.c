@@ -13,7 +13,8 @@
 #include "core/tape.h"
 #include "core/trace_internal.h"
 
-typedef enum Policy { AS_GIVEN, LOWER, FLOAT32 } Policy;
+/* PROMOTE: in float32 if one operand is. */
+typedef enum Policy { AS_GIVEN, LOWER, FLOAT32, PROMOTE } Policy;
 
 static const unsigned char op_policy[OP_COUNT] = {
   [OP_acos] = FLOAT32,       [OP_asin] = FLOAT32,  [OP_cosh] = FLOAT32,
@@ -46,6 +47,8 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
   [OPERATOR__class_loss] = FLOAT32,
   [OPERATOR__norm] = FLOAT32,
   [OPERATOR__recurrent] = FLOAT32,
+  [OPERATOR_dot] = PROMOTE,
+  [OPERATOR_scatter_add] = PROMOTE,
 };
 
 /*
@@ -141,8 +144,17 @@ static unsigned leave(void) {
   return before;
 }
 
-int nc_call_autocast(Call *c) {
+/* The policy for the call, PROMOTE decided. */
+static Policy policy_of(const Call *c) {
   const Policy policy = operator_policy[c->op];
+  if (policy != PROMOTE) return policy;
+  for (int i = 0; i < NC_MAXARG; i++)
+    if (c->arg[i].t && c->arg[i].t->dtype == DT_f32) return FLOAT32;
+  return AS_GIVEN;
+}
+
+int nc_call_autocast(Call *c) {
+  const Policy policy = policy_of(c);
   const unsigned before = leave();
   Call low = *c;
   Temps w = { 0 };

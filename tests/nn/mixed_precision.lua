@@ -51,6 +51,7 @@ local wants = {
     end,
     relu = function() return low:relu() end,
     add = function() return low + low end,
+    dot = function() return nacre.dot(low[1], low[2]) end,
   },
   float32 = {
     exp = function() return low:exp() end,
@@ -63,6 +64,10 @@ local wants = {
       return F.cross_entropy(low, nacre.tensor{1, 2, 3, 4})
     end,
     mixed = function() return low + x end,
+    mixed_dot = function() return nacre.dot(low[1], x[1]) end,
+    mixed_scatter_add = function()
+      return x:scatter_add(1, nacre.ones(1, 4, {dtype = "int64"}), low)
+    end,
     lstm = function() return (nn.LSTM(4, 3)(x)) end,
     given = function() return x:relu() end,
   },
