@@ -24,6 +24,7 @@ UP, DOWN, TAB, ENTER = "\x1b[A", "\x1b[B", "\t", "\r"
 CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x03", "\x04", "\x12", "\x1a"
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 READY = "\x1b\\[\\?2004h"  # readline asks for bracketed paste at each prompt
+TAKEN = "\x1b\\[\\?2004l"  # and no longer once it has a line
 PASTE_OFF = "\x1b[?2004l"   # and no longer when the line is accepted
 
 
@@ -212,8 +213,11 @@ class Shell(Home):
             self.assertEqual(s.run(typed), printed, typed)
 
     def timed(self, s, keys, wait=0.3):
-        """Types, presses Ctrl-C a little later; gives what comes then."""
+        """Types, presses Ctrl-C a little after the line is taken; gives what
+        comes then."""
         s.send(keys)
+        if keys.endswith(ENTER) and not s.dumb:
+            s.child.expect(TAKEN)
         time.sleep(wait)
         s.send(CTRL_C)
         return s.prompt()
