@@ -15,9 +15,8 @@ local function is_fused(v)
 end
 
 local function kind(v)
-  if type(v) == "nil" then return "nil" end
-  if type(v) ~= "function" then return "a " .. type(v) end
-  return "a function: call it, f(a, b)"
+  if type(v) == "function" then return "a function: call it, f(a, b)" end
+  return v == nil and "nil" or "a " .. type(v)
 end
 
 -- The report on an expression, and its first value. A trace watches what the

@@ -40,7 +40,7 @@ local function kind(v)
   if name == "nacre.kernel" or name == "nacre.fused" then
     return "a fused function, see :explain"
   end
-  return "a " .. type(v)
+  return v == nil and "nil" or "a " .. type(v)
 end
 
 function kernel_facts.run(shell, text)
