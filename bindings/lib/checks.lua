@@ -21,8 +21,9 @@ end
 function all.like(t) return {dtype = t.dtype, device = t.device} end
 
 -- Formulas of several operations run in one pass over memory (core/fusion),
--- with the results, gradients and errors that the operations have one by one.
--- Small tensors gain nothing.
+-- with the results and errors that the operations have one by one. So have
+-- gradients, but where an operand has other uses, and in second derivatives,
+-- the last bit may differ. Small tensors gain nothing.
 function all.one_pass(f, name) return nacre._fuse(f, name, 4096) end
 
 function all.check_float(op, t, name)
@@ -48,23 +49,28 @@ function all.check_min_dims(op, t, name, n)
   end
 end
 
--- In a region of autocast the operations convert their operands.
+local half = {float16 = true, bfloat16 = true}
+
+-- The dtype, or nil, to which a region of autocast lowers t.
+local function lower_dtype(t)
+  local casts = t.dtype == "float32" or half[t.dtype]
+  return casts and nacre._autocast_dtype(t.is_cuda) or nil
+end
+
+-- A region of autocast converts float32 and halves.
 function all.check_same_dtype(op, name_a, a, name_b, b)
-  if a.dtype ~= b.dtype and not nacre._autocast_dtype(a.is_cuda) then
+  if a.dtype ~= b.dtype and not (lower_dtype(a) and lower_dtype(b)) then
     fail(op, ("dtypes differ: {%s} is %s, {%s} is %s")
              :format(name_a, a.dtype, name_b, b.dtype), nil, name_a, a, name_b,
          b)
   end
 end
 
-local half = {float16 = true, bfloat16 = true}
-
 -- t, or in a region of autocast its lower dtype, for operations that check
 -- dtypes before the products that they are made of.
 function all.lowered(t)
-  local lower = nacre._autocast_dtype(t.is_cuda)
-  local casts = lower and (t.dtype == "float32" or half[t.dtype])
-  return casts and t:to(lower) or t
+  local lower = lower_dtype(t)
+  return lower and t:to(lower) or t
 end
 
 -- t, or float16 and bfloat16 as float32, for a computation; and its result y in

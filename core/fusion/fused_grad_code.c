@@ -188,16 +188,17 @@ static int formula_step(GradCompiler *k, const Note *n, FusedStep *s,
 }
 
 /* As extreme_grad of pointwise_grad.c does it: divided among the elements that
-   are equal to the extreme. */
-static int extreme_grad(GradCompiler *k, const Note *n, int g) {
+   are equal to the extreme; nan in a line that has a nan. */
+static int extreme_grad(GradCompiler *k, const Note *note, int g) {
   const DType type = k->c.b.code->reg[g].type;
-  const int y = spread(k, k->c.reg[n->out[0]]);
-  const int is = step2(k, OP_eq, type, DT_b8, 0, k->c.reg[n->in[0]], y);
+  const int y = spread(k, k->c.reg[note->out[0]]);
+  const int is = step2(k, OP_eq, type, DT_b8, 0, k->c.reg[note->in[0]], y);
   const int one =
       step_where(k, type, is, number(k, 1, type), number(k, 0, type));
-  const int each =
-      step2(k, OP_true_divide, type, type, 1, g, sum_lines(k, one));
-  return step_where(k, type, is, spread(k, each), number(k, 0, type));
+  const int n = sum_lines(k, one), zero = number(k, 0, type);
+  const int each = step2(k, OP_true_divide, type, type, 1, g, n);
+  const int none = step2(k, OP_true_divide, type, type, 1, zero, n);
+  return step_where(k, type, is, spread(k, each), spread(k, none));
 }
 
 /* As grad_by_division of prod_grad.c does it: g*y/x; in a line with a single

@@ -213,6 +213,16 @@ local function two_parts()
   end, "used in two parts", operands({{20, 13}}, "float64", as_is))
 end
 
+-- A line with a nan has gradients that are nan.
+local function nan_in_a_line()
+  local x = nacre.randn(10, 64)
+  x[2][3] = 0 / 0
+  for _, extreme in ipairs {"amax", "amin"} do
+    compare(function(t) return (t * 2)[extreme](t * 2, -1, true) end,
+            extreme .. " of nan", {x:clone():requires_grad_()})
+  end
+end
+
 local chosen = {}
 for _, name in ipairs(arg) do chosen[name] = true end
 for _, op in ipairs(rows) do
@@ -221,6 +231,7 @@ end
 second_order()
 calls()
 two_parts()
+nan_in_a_line()
 check(fused_nodes > 500 or #arg > 0, "only %d nodes were fused", fused_nodes)
 print(fused_nodes .. " fused nodes")
 O.done("fused_grad")

@@ -64,6 +64,13 @@ local wants = {
       return F.cross_entropy(low, nacre.tensor{1, 2, 3, 4})
     end,
     mixed = function() return low + x end,
+    mixed_grid_sample = function()
+      return F.grid_sample(image:to(lower), nacre.rand(1, 2, 2, 2))
+    end,
+    lu_solve = function()
+      local LU, p = nacre.linalg.lu_factor(x)
+      return nacre.linalg.lu_solve(LU, p, w)
+    end,
     mixed_dot = function() return nacre.dot(low[1], x[1]) end,
     mixed_scatter_add = function()
       return x:scatter_add(1, nacre.ones(1, 4, {dtype = "int64"}), low)
@@ -82,6 +89,9 @@ for dtype, calls in pairs(wants) do
   end
 end
 check(x:mm(w).dtype == "float32", "outside of a region nothing is cast")
+fails("input is float32, weight is float64", region, function()
+  return F.conv2d(image, kernel:double())
+end)
 
 -- The list in_float32 of composed.lua has no effect on operators of the core:
 -- what becomes one belongs in core/trace/autocast.c.

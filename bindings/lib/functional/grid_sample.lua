@@ -122,7 +122,8 @@ end
 
 -- input [n x c x h x w], grid [n x h' x w' x 2] give [n x c x h' x w']; with
 -- volumes there is one more dimension, and grid has (x, y, z). A NaN position
--- counts as -1. Fails for other dimensions, different dtypes and batches.
+-- counts as -1. Fails for other dimensions, different dtypes and batches; where
+-- autocast lets dtypes differ the result is float32.
 define("grid_sample",
        "input:tensor, grid:tensor, mode:bilinear|nearest|bicubic=bilinear, "
        .. "padding_mode:zeros|border|reflection=zeros, "
@@ -148,7 +149,7 @@ function(x, grid, mode, outside, corners)
   if mode == "nearest" and grid.requires_grad then    -- a gradient of zero
     y = y + places:select(-1, 1):unsqueeze(2):clamp(-1, 1) * 0
   end
-  return convert_back(y, x)
+  return x.dtype == grid.dtype and convert_back(y, x) or y
 end)
 
 -- n values from -1 to 1, or the centers of n equal parts of that interval.

@@ -5,7 +5,6 @@
 local all = ...
 local fail, widen = all.fail, all.widen
 local check_float, check_dims = all.check_float, all.check_dims
-local check_same_dtype = all.check_same_dtype
 
 local define = all.definer "nn.functional."
 

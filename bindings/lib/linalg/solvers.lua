@@ -412,6 +412,11 @@ function(A)
          triangle(LU:narrow(-2, 1, k), 0, true)
 end)
 
+-- P X for matrices of permutations.
+local function permuted(P, X)
+  return X:gather(-2, P:argmax(-1):unsqueeze(-1):expand(X:size()))
+end
+
 define("lu_solve",
        "LU:tensor, pivots:tensor, B:tensor, *, left:bool=true, "
        .. "adjoint:bool=false",
@@ -427,9 +432,9 @@ function(LU, pivots, B, left, adjoint)
   local X
   if adjoint then
     X = trisolve(T(LU), B, false)
-    X = P:matmul(trisolve(T(LU), X, true, true))
+    X = permuted(P, trisolve(T(LU), X, true, true))
   else
-    X = trisolve(LU, T(P):matmul(B), false, true)
+    X = trisolve(LU, permuted(T(P), B), false, true)
     X = trisolve(LU, X, true)
   end
   return left and X or T(X)
