@@ -188,9 +188,11 @@ static int formula_step(GradCompiler *k, const Note *n, FusedStep *s,
 }
 
 /* As extreme_grad of pointwise_grad.c does it: divided among the elements that
-   are equal to the extreme; nan in a line that has a nan. */
+   are equal to the extreme; nan in a line that has a nan. A line that is all
+   there is has another rule, and is left to that. */
 static int extreme_grad(GradCompiler *k, const Note *note, int g) {
   const DType type = k->c.b.code->reg[g].type;
+  if (info_of(k, note->in[0])->nd == 1) return -1;
   const int y = spread(k, k->c.reg[note->out[0]]);
   const int is = step2(k, OP_eq, type, DT_b8, 0, k->c.reg[note->in[0]], y);
   const int one =

@@ -51,7 +51,7 @@ local function gradients(f, x, weigh)
       total = total and total + v or v
     end
     if y.n == 0 or not total.requires_grad then return {} end
-    return {grads = nacre.autograd.grad({total}, x, {allow_unused = true}),
+    return {grads = {nacre.autograd.grad({total}, x, {allow_unused = true})},
             name = tostring(y[1].grad_fn)}
   end)
   return ok, e
@@ -140,8 +140,8 @@ local function second_order()
   local function twice(g)
     local x = operands({{50}, {50}}, "float64", as_is)
     local y = g(x[1], x[2])
-    local d = nacre.autograd.grad({y:sum()}, x, {create_graph = true})
-    local dd = nacre.autograd.grad({(d[1] * d[2]):sum()}, x)
+    local d = {nacre.autograd.grad({y:sum()}, x, {create_graph = true})}
+    local dd = {nacre.autograd.grad({(d[1] * d[2]):sum()}, x)}
     return bits(d[1]), bits(d[2]), bits(dd[1]), bits(dd[2])
   end
   local want, got = {twice(f)}, {twice(fused)}

@@ -90,9 +90,8 @@ end
 -- Appends the gradients of y to out; with create those of the sum of their
 -- squares, too.
 local function add_gradients(out, y, leaves, create)
-  local g = table.pack(nacre.autograd.grad({y}, leaves, {
-    allow_unused = true, create_graph = create}))
-  if g.n == 1 and type(g[1]) == "table" then g = g[1] end
+  local g = {nacre.autograd.grad({y}, leaves, {
+    allow_unused = true, create_graph = create})}
   local squares
   for i = 1, #leaves do
     out[#out + 1] = bits(g[i])
@@ -102,8 +101,7 @@ local function add_gradients(out, y, leaves, create)
     end
   end
   if squares then
-    g = nacre.autograd.grad({squares}, leaves, {allow_unused = true})
-    if nacre.is_tensor(g) then g = {g} end
+    g = {nacre.autograd.grad({squares}, leaves, {allow_unused = true})}
     for i = 1, #leaves do out[#out + 1] = g[i] or "none" end
   end
 end

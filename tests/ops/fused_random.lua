@@ -211,11 +211,12 @@ local function call(f, x)
   return r
 end
 
+-- true and the gradients; or false and the error.
 local function grad(y, leaves, create)
-  local ok, g = pcall(nacre.autograd.grad, {y}, leaves,
-                      {allow_unused = true, create_graph = create})
-  if ok and (g == nil or nacre.is_tensor(g)) then g = {g} end
-  return ok, g
+  local r = table.pack(pcall(nacre.autograd.grad, {y}, leaves,
+                             {allow_unused = true, create_graph = create}))
+  if not r[1] then return false, r[2] end
+  return true, {table.unpack(r, 2, r.n)}
 end
 
 local function copies(x, k)
