@@ -414,6 +414,7 @@ end)
 
 -- P X for matrices of permutations.
 local function permuted(P, X)
+  if X:size(-2) == 0 then return X end
   return X:gather(-2, P:argmax(-1):unsqueeze(-1):expand(X:size()))
 end
 
