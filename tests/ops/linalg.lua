@@ -261,4 +261,8 @@ do
         "nan in a right side")
 end
 
+-- a system of no rows
+same(L.lu_solve(nacre.zeros(0, 0), nacre.zeros(0):int(), nacre.zeros(0, 4)),
+     nacre.zeros(0, 4), 0)
+
 print("linalg: passed")
