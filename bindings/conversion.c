@@ -257,6 +257,22 @@ static int item(lua_State *L) {
   return 1;
 }
 
+/* _bounds(t): the least and the largest element, for checks of indices */
+static int bounds(lua_State *L) {
+  Call c = { .op = OPERATOR_aminmax };
+  Scalar v[2];
+  int r;
+  for (int i = 0; i < NC_MAXARG; i++) c.arg[i].dtype = DT_NONE;
+  c.arg[0].present = 1;
+  c.arg[0].t = nl_checktensor(L, 1);
+  r = nc_call(&c);
+  for (int i = 0; i < 2 && r == NC_OK; i++) r = nc_item(&v[i], c.out[i]);
+  for (int i = 0; i < 2; i++) nc_release(c.out[i]);
+  nl_check(L, r);
+  for (int i = 0; i < 2; i++) nl_pushscalar(L, v[i]);
+  return 2;
+}
+
 /*
 ** _summary, for the display of large tensors
 */
@@ -298,6 +314,7 @@ const Bound nl_conversions[] = {
     "the elements as nested tables; integers stay exact", 2 },
   { "tolist", totable, "self -> table", "the same as totable", 2 },
   { "item", item, "self -> number", "the value of a tensor of one element", 2 },
+  { "_bounds", bounds, "self -> low, high", "", 1 },
   { "_summary", summary, "self, limit=0 -> table", "statistics for display",
     1 },
   { "_bytes_text", bytes_text, "n -> string", "a size as text", 1 },

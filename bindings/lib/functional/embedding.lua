@@ -17,9 +17,8 @@ local function check_rows(op, at, w)
   end
   if at:numel() == 0 or nacre._in_dry_run() then return at end
   if at.is_cuda then return at:clamp(0) end
-  local low, high = at:aminmax()
+  local low, high = nacre._bounds(at)
   local n = w:size(1)
-  low, high = low:item(), high:item()
   if low < 1 then
     fail(op, ("row %d does not exist: they count from 1"):format(low), nil,
          "input", at)
@@ -211,10 +210,7 @@ function(t, n)
     fail(op, "num_classes is needed if there are no classes", nil, "tensor", t)
   end
   local low, high = 1, 1
-  if t:numel() > 0 then
-    low, high = t:aminmax()
-    low, high = low:item(), high:item()
-  end
+  if t:numel() > 0 then low, high = nacre._bounds(t) end
   if low < 1 then
     fail(op, ("class %d: they count from 1"):format(low), nil, "tensor", t)
   end
