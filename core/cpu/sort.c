@@ -268,13 +268,14 @@ static void plan_values(const SortWork *j, RadixSort *r) {
 
 /*
 ** Rows of few elements that follow each other: NC_SIDE at once.  Positions are
-** those in the block of rows.
+** those in the block of rows.  As in any request, y or at may be NULL.
 */
 static int are_few(const SortWork *j) {
   const SortCall *s = j->s;
   return !j->wide && !j->values && j->n > 1 && j->n <= FEW &&
          j->rows >= NC_SIDE && s->dim == s->x->nd - 1 && nc_isdense(s->x) &&
-         (s->y == NULL || nc_isdense(s->y)) && nc_isdense(s->at);
+         (s->y == NULL || nc_isdense(s->y)) &&
+         (s->at == NULL || nc_isdense(s->at));
 }
 
 /* The sorted keys v of `rows' rows, from element `first' of the tensor on, go
@@ -284,8 +285,8 @@ static void store_few(const SortWork *j, const uint64_t *v, int64_t row,
   const SortCall *s = j->s;
   const int64_t keep = s->keep, esize = nc_dtypesize(s->x->dtype);
   const char *x = (const char *)nc_data(s->x) + row * j->n * esize;
-  int64_t *at = (int64_t *)nc_data(s->at) + row * keep;
-  for (int64_t l = 0; l < rows; l++)
+  int64_t *at = s->at ? (int64_t *)nc_data(s->at) + row * keep : NULL;
+  for (int64_t l = 0; at && l < rows; l++)
     for (int64_t i = 0; i < keep; i++)
       at[l * keep + i] =
           (int64_t)PLACE_OF(v[l * j->n + s->from + i]) - l * j->n + 1;
