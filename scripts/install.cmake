@@ -18,7 +18,8 @@ endforeach()
 if(NACRE_PROGRAM)
   # The program finds its libraries beside it. The old form of that path also
   # holds for the libraries of libraries, and for those opened later: a BLAS.
-  set_target_properties(nacre PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  set_target_properties(nacre PROPERTIES INSTALL_RPATH "$ORIGIN/../lib"
+    INSTALL_RPATH_USE_LINK_PATH ON)
   if(NOT APPLE)
     target_link_options(nacre PRIVATE -Wl,--disable-new-dtags)
   endif()
@@ -62,3 +63,11 @@ if(NACRE_LIBRARY)
   install(FILES ${PROJECT_BINARY_DIR}/nacre.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endif()
+
+# CMake ends a path that it is to change later with empty elements, which are the
+# current folder: what is built has the path of what is installed.
+foreach(target nacre nacre_library nacre_module nacre_cuda nacre_cuda_emulated)
+  if(TARGET ${target})
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  endif()
+endforeach()

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+import search_paths
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..",
                                 "distributed"))
 import ranks  # noqa: E402
@@ -62,6 +64,7 @@ def main(source, build):
                         "--bundle", made, "--build", build], check=True)
         os.rename(made, moved)
         check_files(moved)
+        search_paths.check(moved)
         nacre = os.path.join(moved, "bin", "nacre")
         opened_late(os.path.join(moved, "lib/nacre/libnacre_cuda.so"))
         env = {"PATH": "/usr/bin:/bin", "HOME": folder}

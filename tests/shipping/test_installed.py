@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import search_paths
+
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(user C CXX)
 find_package(nacre 0.1 REQUIRED)
@@ -176,6 +178,7 @@ def check_packages(source, build, folder):
         output("dpkg-deb", "-x", package, folder + "/root")
         roots.append(folder + "/root/usr/")
     for root in roots:
+        search_paths.check(root)
         for file in ("share/man/man1/nacre.1", "lib/libnacre.so",
                      "share/bash-completion/completions/nacre",
                      "share/zsh/site-functions/_nacre", "lib/lua/5.4/nacre.so",
@@ -191,6 +194,7 @@ def main(source, build, cuda=""):
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
         output("cmake", "--install", build, "--prefix", prefix)
+        search_paths.check(prefix)
         check_symbols(source, prefix + "/lib/libnacre.so",
                       prefix + "/lib/lua/5.4/nacre.so")
         check_c(source, prefix, folder)
