@@ -15,13 +15,27 @@ local messages = {}
 messages.__index = messages
 
 local DELIMITER, VERSION = "<IDS|MSG>", "5.3"
+local KEPT = 1 << 16          -- signatures by which a replay is known, at least
+local ENOUGH = 32             -- digits of a signature that tell it from others
 
 messages.version = VERSION
 
 -- The messages of a kernel whose front ends know the key; "": none is signed.
 function messages.new(key)
-  return setmetatable({key = key, count = 0,
+  return setmetatable({key = key, count = 0, seen = {}, before = {}, kept = 0,
                        session = kernel_host.random_name()}, messages)
+end
+
+-- Has a message with this signature been here? Whoever listens has not the key,
+-- but could send again what a front end has signed. Of the signatures only the
+-- last are kept: their list does not grow for ever.
+local function is_replay(self, signature)
+  local name = signature:sub(1, ENOUGH)
+  if self.seen[name] or self.before[name] then return true end
+  if self.kept == KEPT then
+    self.seen, self.before, self.kept = {}, self.seen, 0
+  end
+  self.seen[name], self.kept = true, self.kept + 1
 end
 
 local function find_delimiter(frames)
@@ -48,6 +62,8 @@ function messages:parse(frames)
     local right = kernel_host.sign(self.key, header, parent, metadata, content)
     if not kernel_host.same_signature(right, signature) then
       return nil, "a message whose signature is wrong"
+    elseif is_replay(self, signature) then
+      return nil, "a message that was received before"
     end
   end
   local head, body = object(header), object(content)

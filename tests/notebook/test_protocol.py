@@ -17,6 +17,8 @@ import time
 import unittest
 
 sys.path.insert(1, os.path.join(os.path.dirname(__file__), "../shell"))
+import zmq
+
 import launch
 from kernel_client import DELIMITER, Kernel, gone, shown
 
@@ -520,6 +522,33 @@ class Protocol(launch.Home):
         for code in 7, None, ["x"]:
             self.assertEqual(k.run(code)[0]["status"], "ok")
         self.assertEqual(k.text("x == nil"), "true")
+
+    def test_messages_that_are_replayed(self):
+        """What was signed once runs once, whoever sends it, and wherever."""
+        k = self.kernel()
+        k.text("n = 0")
+        name, frames = k.frames("execute_request", {"code": "n = n + 1"})
+        again = list(frames)            # the same bytes, otherwise cut
+        again[3:5] = frames[3] + frames[4][:1], frames[4][1:]
+        k.shell.send_multipart(frames)
+        k.finish(name)
+        k.session = "somebody else"
+        for channel in "shell", "control", "stdin":
+            other = k.connect(channel, zmq.DEALER)
+            self.addCleanup(other.close)
+            for s in getattr(k, channel), other:
+                for replay in frames, again:
+                    s.send_multipart(replay)
+        _, asked = k.frames("complete_request", {"code": "n", "cursor_pos": 1})
+        for _ in range(3):
+            k.shell.send_multipart(asked)
+        self.assertEqual(k.receive("shell")["type"], "complete_reply")
+        self.assertEqual(k.text("n"), "1")
+        # what is kept of signatures is not all: the last are
+        for _ in range(200):
+            k.text("n = n + 1")
+        k.shell.send_multipart(frames)
+        self.assertEqual(k.text("n"), "201")
 
     def test_keys_and_transports(self):
         k = self.kernel(key="")         # nothing is signed
