@@ -3,7 +3,8 @@
 # be built on this machine is skipped with a message. The top-level
 # CMakeLists.txt includes this file, because a language must be enabled for the
 # whole tree.
-set(NACRE_CUDA AUTO CACHE STRING "build the plug-in for CUDA: AUTO, ON, OFF")
+set(NACRE_CUDA AUTO CACHE STRING "build the plug-in for CUDA: AUTO (where \
+there is a GPU), ON, OFF")
 set_property(CACHE NACRE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(NACRE_CUDA_ARCH "$ENV{NACRE_CUDA_ARCH}" CACHE STRING "CUDA architectures, as 90 or 75-real;90; \
 none: of the GPU that is there, else as many as it takes to run on any")
@@ -11,8 +12,27 @@ option(NACRE_CUDA_ALL "build for all architectures, compressed" OFF)
 option(NACRE_EMULATED "build the plug-in with the emulated device"
   ${NACRE_OWN})
 
+# Kernels take longer to compile than all the rest: where no GPU is, they are
+# only compiled if somebody asks. ./bootstrap looks at the same files.
+set(NACRE_GPU OFF)
+foreach(sign /proc/driver/nvidia/version /dev/nvhost-gpu /dev/dxg)
+  if(EXISTS ${sign})
+    set(NACRE_GPU ON)
+  endif()
+endforeach()
+if(NACRE_CUDA STREQUAL "AUTO" AND NACRE_OWN AND NOT NACRE_GPU
+   AND NOT NACRE_CUDA_ARCH AND NOT NACRE_CUDA_ALL)
+  set(NACRE_SKIP_CUDA ON)
+  message(NOTICE "No GPU is here: the plug-in for CUDA is not built. For "
+    "another machine: ./bootstrap build -DNACRE_CUDA=ON")
+elseif(NACRE_CUDA STREQUAL "OFF")
+  set(NACRE_SKIP_CUDA ON)
+else()
+  set(NACRE_SKIP_CUDA OFF)
+endif()
+
 # CMake searches for nvcc only in PATH, which often lacks the toolkit.
-if(NOT NACRE_CUDA STREQUAL "OFF")
+if(NOT NACRE_SKIP_CUDA)
   find_package(CUDAToolkit 12 QUIET)
   if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     find_program(NACRE_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR}
@@ -32,7 +52,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF")
 endif()
 
 set(NACRE_WITH_CUDA OFF)
-if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
+if(NOT NACRE_SKIP_CUDA AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
    AND NOT NACRE_SANITIZE)
   set(NACRE_WITH_CUDA ON)
   if(NACRE_CUDA_ARCH AND NOT NACRE_CUDA_ALL)
@@ -44,7 +64,7 @@ if(NOT NACRE_CUDA STREQUAL "OFF" AND CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
-elseif(NOT NACRE_CUDA STREQUAL "OFF")
+elseif(NOT NACRE_SKIP_CUDA)
   message(STATUS "The CUDA Toolkit was not found, or sanitizers are on: the "
     "plug-in for CUDA is left out")
 endif()

@@ -6,8 +6,31 @@
 #     lib/lua/5.4/nacre.so     (component module)
 #     lib/libnacre.so, include/nacre/tensors.h, what pkg-config and CMake's
 #     find_package need        (component library)
+#
+# PREFIX/lib/nacre/installed_files.txt lists the files: ./bootstrap uninstall.
 set(NACRE_LUA_CMODDIR lib/lua/5.4 CACHE STRING
   "where the module for Lua is installed, below the prefix or as a full path")
+
+# `cmake --install' builds nothing, and ./bootstrap run builds the program alone:
+# what is missing is built first.
+include(ProcessorCount)
+ProcessorCount(cores)
+add_custom_target(to_install)
+foreach(target nacre:program nacre_cuda:program nacre_cuda_emulated:program
+    nacre_module:module nacre_library:library)
+  string(REGEX MATCH "(.*):(.*)" all ${target})
+  set(target ${CMAKE_MATCH_1})
+  set(component ${CMAKE_MATCH_2})
+  if(TARGET ${target})
+    add_dependencies(to_install ${target})
+    install(CODE "
+      if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+        execute_process(COMMAND \"${CMAKE_COMMAND}\" --build
+          \"${PROJECT_BINARY_DIR}\" --target to_install --parallel ${cores}
+          COMMAND_ERROR_IS_FATAL ANY)
+      endif()" COMPONENT ${component})
+  endif()
+endforeach()
 
 foreach(plugin nacre_cuda nacre_cuda_emulated)
   if(TARGET ${plugin})
@@ -70,4 +93,10 @@ foreach(target nacre nacre_library nacre_module nacre_cuda nacre_cuda_emulated)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
   endif()
+endforeach()
+
+# Last, when all files of a component are there.
+foreach(component program module library)
+  install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/installed_files.cmake
+    COMPONENT ${component})
 endforeach()

@@ -33,5 +33,5 @@ set(CPACK_DEBIAN_PACKAGE_SUGGESTS
 libzmq5, lua5.4")
 
 # Files of a package are as old as SOURCE_DATE_EPOCH says.
-set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package_times.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package_files.cmake)
 include(CPack)

@@ -64,12 +64,20 @@ const Host nc_forplugins = { .abi = NC_ABI,
                              .lose = lose };
 
 /* Sets path to the library that NACRE_CUDA selects. */
+/* ./bootstrap run builds the program alone. */
+static int find_emulated(char path[NC_MAXPATH]) {
+  const int r = nc_find_plugin(path, "CUDA", "libnacre_cuda_emulated.so");
+  if (r != NC_OK)
+    nc_hint("./bootstrap build, in the folder of the sources, makes it");
+  return r;
+}
+
 static int find_cuda(char path[NC_MAXPATH]) {
   const char *setting = getenv("NACRE_CUDA");
   if (setting == NULL || *setting == '\0')
     return nc_find_plugin(path, "CUDA", "libnacre_cuda.so");
   if (strcmp(setting, "emulated") == 0)
-    return nc_find_plugin(path, "CUDA", "libnacre_cuda_emulated.so");
+    return find_emulated(path);
   if (strcmp(setting, "off") == 0)
     return nc_fail(NC_EDEVICE, "NACRE_CUDA=off turns it off");
   if (strchr(setting, '/') == NULL)

@@ -132,16 +132,19 @@ class Check:
         self.out = tempfile.mkdtemp(dir=root)
         self.pids = os.path.join(self.out, "pids")
         os.mkdir(self.out + "/busy")
-        env = {**os.environ, "PATH": root + "/tools:/usr/bin:/bin",
+        env = {k: v for k, v in os.environ.items()
+               if k != "PYTHONDONTWRITEBYTECODE"} # it is gpu-check that forbids
+        env = {**env, "PATH": root + "/tools:/usr/bin:/bin",
                "FAKE_PIDS": self.pids, "FAKE_BUSY": os.path.join(self.out, "busy"),
                **{"FAKE_" + k.upper(): v for k, v in fakes.items()}}
-        code = ("import importlib.machinery, importlib.util, sys\n"
+        # as python3 gpu-check would, which writes no byte code of it itself
+        code = ("import sys, types\n"
                 "path, sys.argv = sys.argv[1], sys.argv[1:]\n"
                 "sys.path.insert(0, path.rsplit('/', 1)[0])\n"
-                "load = importlib.machinery.SourceFileLoader('check', path)\n"
-                "m = importlib.util.module_from_spec("
-                "importlib.util.spec_from_loader('check', load))\n"
-                f"load.exec_module(m)\nm.LONGEST = {longest}\n"
+                "m = sys.modules['check'] = types.ModuleType('check')\n"
+                "m.__file__ = path\n"
+                "exec(compile(open(path).read(), path, 'exec'), m.__dict__)\n"
+                f"m.LONGEST = {longest}\n"
                 "sys.exit(m.main())\n")
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, root + "/scripts/gpu-check", "--out",

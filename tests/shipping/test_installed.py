@@ -165,7 +165,8 @@ def check_headers(source, folder):
 
 
 def check_packages(source, build, folder):
-    """The packages hold what is installed, and run elsewhere."""
+    """The packages hold what is installed, and run elsewhere. Both tools write
+    the build's install_manifest.txt, which uninstalling must not read."""
     output("cpack", "-G", "TGZ", "-B", folder, cwd=build)
     archive, = glob.glob(folder + "/*.tar.gz")
     output("tar", "xf", archive, "-C", folder)
@@ -184,9 +185,27 @@ def check_packages(source, build, folder):
                      "share/zsh/site-functions/_nacre", "lib/lua/5.4/nacre.so",
                      "share/doc/nacre/copyright", "lib/pkgconfig/nacre.pc"):
             assert os.path.exists(root + file), root + file
+        assert not os.path.exists(root + "lib/nacre/installed_files.txt")
         env = {"PATH": "/usr/bin:/bin", "HOME": folder}
         output(root + "bin/nacre", source + "/scripts/tour.lua", env=env,
                cwd=folder)
+
+
+def check_uninstall(source, prefix):
+    """What was installed goes, with its folders; a stranger's file stays, and
+    so does what packages made later were made of."""
+    kept = os.path.join(prefix, "lib/lua/5.4/theirs.lua")
+    with open(kept, "w", encoding="utf-8"):
+        pass
+    env = {"PATH": os.environ["PATH"], "HOME": prefix}
+    said = output(source + "/bootstrap", "uninstall", prefix, env=env)
+    left = [os.path.join(where, file) for where, _, files in os.walk(prefix)
+            for file in files]
+    assert left == [kept], (left, said)
+    assert not os.path.exists(prefix + "/bin"), "an empty folder stays"
+    again = subprocess.run([source + "/bootstrap", "uninstall", prefix],
+                           env=env, capture_output=True, text=True, check=False)
+    assert again.returncode == 1 and "nothing to remove" in again.stderr, again
 
 
 def main(source, build, cuda=""):
@@ -201,7 +220,9 @@ def main(source, build, cuda=""):
         check_rockspec(source)
         check_headers(source, folder)
         check_packages(source, build, folder)
-        if not check_lua(source, prefix, cuda):
+        skipped = not check_lua(source, prefix, cuda)
+        check_uninstall(source, prefix)
+        if skipped:
             sys.exit(77)
     print("ok")
 

@@ -1,0 +1,20 @@
+# Run at the end of `cmake --install': adds the files that it wrote to the list
+# from which ./bootstrap uninstall removes them, by their places in the prefix.
+# A package manager, which sets DESTDIR, has a list of its own.
+if("$ENV{DESTDIR}" STREQUAL "")
+  set(list ${CMAKE_INSTALL_PREFIX}/lib/nacre/installed_files.txt)
+  set(files "")
+  if(EXISTS ${list})
+    file(STRINGS ${list} files)
+  endif()
+  foreach(file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+    string(FIND "${file}" "${CMAKE_INSTALL_PREFIX}/" at)
+    if(at EQUAL 0)
+      file(RELATIVE_PATH file "${CMAKE_INSTALL_PREFIX}" "${file}")
+    endif()
+    list(APPEND files "${file}")
+  endforeach()
+  list(REMOVE_DUPLICATES files)
+  list(JOIN files "\n" text)
+  file(WRITE ${list} "${text}\n")
+endif()

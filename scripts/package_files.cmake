@@ -1,0 +1,12 @@
+# Run by cpack before it packs. The list of what was installed is left to the
+# package manager; a .tar.gz keeps it in itself. All files get the time
+# SOURCE_DATE_EPOCH; without it they keep the times of this build.
+file(GLOB_RECURSE lists ${CPACK_TEMPORARY_DIRECTORY}/installed_files.txt)
+if(lists)
+  file(REMOVE ${lists})
+endif()
+if(NOT "$ENV{SOURCE_DATE_EPOCH}" STREQUAL "")
+  execute_process(COMMAND find ${CPACK_TEMPORARY_DIRECTORY}
+    -exec touch -h -d @$ENV{SOURCE_DATE_EPOCH} {} +
+    COMMAND_ERROR_IS_FATAL ANY)
+endif()
