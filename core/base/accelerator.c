@@ -76,8 +76,7 @@ static int find_cuda(char path[NC_MAXPATH]) {
   const char *setting = getenv("NACRE_CUDA");
   if (setting == NULL || *setting == '\0')
     return nc_find_plugin(path, "CUDA", "libnacre_cuda.so");
-  if (strcmp(setting, "emulated") == 0)
-    return find_emulated(path);
+  if (strcmp(setting, "emulated") == 0) return find_emulated(path);
   if (strcmp(setting, "off") == 0)
     return nc_fail(NC_EDEVICE, "NACRE_CUDA=off turns it off");
   if (strchr(setting, '/') == NULL)

@@ -1,8 +1,9 @@
 # The functions with which the folders of tests/ register their tests. A test
 # that exits with 77 was skipped.
 
-# Seconds of the long tests: ctest starts the longest first, else it waits for
-# the last one alone.
+# Seconds of processor time of the long tests: ctest starts the longest first, else
+# it waits for the last one alone. They have the label `long', too:
+# `./bootstrap test' leaves them out, .ci/run does not.
 set(TEST_COSTS adding_operations=300 oom_emulated=250
   extreme_arguments_emulated=250 extreme_arguments=150 cuda_large=60 oom=60
   gpu_check_wrong=50 opinfo_torch_strided=40 hints=20 embedding_runs=20
@@ -10,17 +11,23 @@ set(TEST_COSTS adding_operations=300 oom_emulated=250
   matmul_emulated=20 parity_sizes_eager=20 parity_sizes_random=20
   parity_sizes_reversed=20)
 
-# The test `name': a command. Labels: quick (seconds), slow, emulated.
-function(add_nacre_test name label)
-  add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label}
-    SKIP_RETURN_CODE 77 TIMEOUT 1800)
+# Labels a test: quick (seconds), slow, emulated; and long, if it is.
+function(label_test name label)
   set(cost ${TEST_COSTS})
   list(FILTER cost INCLUDE REGEX "^${name}=")
   if(cost)
     string(REGEX REPLACE ".*=" "" cost ${cost})
     set_tests_properties(${name} PROPERTIES COST ${cost})
+    list(APPEND label long)
   endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${label}")
+endfunction()
+
+# The test `name': a command.
+function(add_nacre_test name label)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
+  label_test(${name} ${label})
 endfunction()
 
 # The tests NAME...: NAME.lua of this folder, run by the program.
@@ -45,7 +52,7 @@ endfunction()
 # settings: of the emulator, in the words of cuda/emulation/settings.c
 function(add_emulated_test name settings)
   add_plain_test(${name} "${settings}" ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS emulated)
+  label_test(${name} emulated)
 endfunction()
 
 # The same for a test that the preset emulated leaves out.
