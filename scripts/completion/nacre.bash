@@ -40,7 +40,7 @@ _nacre() {
       $(compgen -d -- "$word"))
   else
     COMPREPLY=($(compgen -f -X \
-      '!*.@(lua|npy|npz|safetensors|h5|hdf5|csv|tsv|png)' -- "$word")
+      '!*.@(lua|npy|npz|safetensors|pt|pth|h5|hdf5|csv|tsv|txt|png)' -- "$word")
       $(compgen -d -- "$word"))
   fi
 }

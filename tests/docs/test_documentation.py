@@ -137,6 +137,15 @@ def zsh(*words):
     return output('zsh', '-f', '-c', script, 'zsh', PROGRAM, *words)
 
 
+def test_files_of_completion():
+    """Each kind of file that is opened by its name is offered."""
+    rows = read('core/io/archive.c').split('extensions[] = {')[1].split('};')[0]
+    kinds = set(re.findall(r'\{ "(\w+)",', rows)) | {'lua', 'png'}
+    for path in ('scripts/completion/nacre.bash', 'scripts/completion/_nacre'):
+        lists = re.findall(r'\*\.@?\(([\w|]+)\)', read(path))
+        assert kinds in [set(kind.split('|')) for kind in lists], (path, kinds)
+
+
 def test_zsh():
     if not shutil.which('zsh'):
         return
