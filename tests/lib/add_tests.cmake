@@ -5,7 +5,8 @@
 # it waits for the last one alone. They have the label `long', too:
 # `./bootstrap test' leaves them out, .ci/run does not.
 set(TEST_COSTS adding_operations=300 oom_emulated=250
-  extreme_arguments_emulated=250 extreme_arguments=150 cuda_large=60 oom=60
+  extreme_arguments_emulated=250 extreme_arguments=150 cuda_fused=130
+  cuda_fused_lines=110 cuda_large=60 oom=60
   gpu_check_wrong=50 opinfo_torch_strided=40 hints=20 embedding_runs=20
   gpu_check=20 pointwise_layouts_emulated=20 arguments_emulated=20
   matmul_emulated=20 parity_sizes_eager=20 parity_sizes_random=20
