@@ -237,13 +237,13 @@ fails("a dataset is a tensor", data.DataLoader, {})
 
 fails("batch_size is 0, but must be positive", data.DataLoader, y, 0)
 fails("a dataset is a tensor, a list of tensors", data.DataLoader, 3)
-for _, key in ipairs {"timeout", "worker_init_fn", "persistent_workers"} do
+for _, key in ipairs {"timeout", "worker_init_fn"} do
   fails(("'%s' is for worker processes, which there are not"):format(key),
         data.DataLoader, y, {[key] = 1})
 end
 fails("prefetch is the number of batches ahead", data.DataLoader, y,
       {prefetch_factor = 2})
-data.DataLoader(y, {persistent_workers = nil, num_workers = 4})
+data.DataLoader(y, {persistent_workers = true, num_workers = 4})
 fails("first has 5 rows, other has 3", data.TensorDataset, y, nacre.ones(3))
 fails("a sampler gives the order", data.DataLoader, y,
       {shuffle = true, sampler = data.SequentialSampler(y)})

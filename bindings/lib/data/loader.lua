@@ -136,11 +136,12 @@ local function check_options(o)
   end
 end
 
--- Options of PyTorch that are for worker processes.
+-- Options of PyTorch that ask something of worker processes. How many there
+-- are, and how long they stay, is of no account.
 local function refuse_workers(options)
   if type(options) ~= "table" or getmetatable(options) ~= nil then return end
-  for _, key in ipairs {"timeout", "worker_init_fn", "persistent_workers",
-                        "multiprocessing_context", "prefetch_factor"} do
+  for _, key in ipairs {"timeout", "worker_init_fn", "multiprocessing_context",
+                        "prefetch_factor"} do
     if options[key] then
       fail("DataLoader",
            ("'%s' is for worker processes, which there are not%s")
@@ -154,7 +155,7 @@ local signature = all.parse("utils.data.DataLoader",
   "dataset:any, batch_size:int=1, shuffle:bool=false, sampler:any=nil, "
   .. "num_workers:int=0, collate_fn:fn=nil, pin_memory:bool=false, "
   .. "drop_last:bool=false, generator:any=nil, device:any|device=nil, "
-  .. "prefetch:int=1 -> loader")
+  .. "prefetch:int=1, persistent_workers:bool=false -> loader")
 
 function data.DataLoader(...)
   refuse_workers((select(-1, nil, ...)))
