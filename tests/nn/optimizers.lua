@@ -28,6 +28,11 @@ end
 local net = nn.Linear(2, 2)
 assert(#optim.SGD(net).param_groups[1].params == 2)
 assert(optim.SGD(net:parameters(), 0.5).param_groups[1].lr == 0.5)
+assert(#optim.SGD(net:named_parameters()).param_groups[1].params == 2)
+assert(#optim.SGD {{params = net:named_parameters(), lr = 1}}
+       .param_groups[1].params == 2)
+fails("SGD: params must be a list of tensors, a module or groups, not a tensor",
+      optim.SGD, net.weight)
 local p, q = parameter(1.0), parameter(2.0)
 local opt = optim.SGD({{params = {p}, lr = 0.1}, {params = q}},
                       {lr = 0.2, momentum = 0.9})

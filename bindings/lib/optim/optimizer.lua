@@ -22,10 +22,15 @@ all.base_class(Optimizer, "optim.Optimizer",
                .. "or step, and init, which calls "
                .. "Optimizer.init(self, params, defaults)")
 
--- The list of tensors that the user gave: a list, a module, or its parameters.
+-- The list of tensors that the user gave: a list, a module, its parameters, or
+-- what iterates over their names and them, as net:named_parameters().
 local function tensors_of(op, params)
   if all.is_module(params) then return params:parameters() end
   local list = {}
+  if type(params) == "function" then
+    for _, p in params do list[#list + 1] = p end
+    params = list
+  end
   for i, p in ipairs(params) do
     if not nacre.is_tensor(p) then
       fail(op, ("element %d of params is a %s, not a tensor")
@@ -53,7 +58,7 @@ end
 function Optimizer:add_param_group(group)
   local op, known = self.name, self._known
   if type(group) ~= "table" or type(group.params) ~= "table" and
-     not nacre.is_tensor(group.params) then
+     type(group.params) ~= "function" and not nacre.is_tensor(group.params) then
     fail(op, "a group is a table {params = ..., lr = ...}",
          type(group) == "table" and nacre.is_tensor(group[1]) and
          "nn.ModuleList{a, b}:parameters() has the parameters of several "
@@ -83,7 +88,8 @@ end
 
 -- Is this a list of groups?
 local function are_groups(params)
-  return not all.is_module(params) and type(params[1]) == "table" and
+  return type(params) == "table" and not all.is_module(params) and
+         type(params[1]) == "table" and
          not nacre.is_tensor(params[1])
 end
 
@@ -105,6 +111,11 @@ local GROUPS = {
 -- Fills in a new optimizer; `params' are parameters or groups.
 local function fill_in(self, params, defaults, state)
   optimizers[self] = true
+  if type(params) ~= "table" and type(params) ~= "function" then
+    fail(self.name, "params must be a list of tensors, a module or groups, "
+                    .. "not a " .. (nacre.is_tensor(params) and "tensor" or
+                                    type(params)))
+  end
   self.param_groups, self.state = setmetatable({}, GROUPS), state
   self.defaults = defaults
   if are_groups(params) then
@@ -123,10 +134,6 @@ end}
 -- For the classes of the user: params are parameters or groups, defaults the
 -- options of groups that do not give them.
 function Optimizer:init(params, defaults)
-  if type(params) ~= "table" and not nacre.is_tensor(params) then
-    fail(self.name, "params must be a list of tensors, a module or groups, "
-                    .. "not a " .. type(params))
-  end
   if nacre.is_tensor(params) then params = {params} end
   fill_in(self, params, defaults or {}, setmetatable({}, STATES))
 end
@@ -161,7 +168,7 @@ end
 function all.optimizer(name, signature, doc, fields)
   if fields.fused then signature = signature .. UNUSED end
   local s = all.parse("optim." .. name,
-                      "params:table, " .. signature .. " -> optimizer")
+                      "params:any, " .. signature .. " -> optimizer")
   local class = all.derive(Optimizer, name, fields)
   class._known, class._check = s.byname, fields.check
   rawset(class, "__newindex", refuse_options)
