@@ -298,9 +298,11 @@ local function define_stack(name, what, text, doc)
     if not all.is_module(part) then
       fail(name, ("%s must be a layer, not a %s"):format(what, type(part)))
     end
-    self.layers = nn.ModuleList()
-    for _ = 1, n do self.layers:append(part:clone()) end
-    if norm then self.norm = norm end
+    local layers = nn.ModuleList()
+    -- the norm, which was made before, comes after the layers, as in PyTorch
+    if all.is_module(norm) then layers._made = norm._made - 0.5 end
+    self.layers, self.norm = layers, norm
+    for _ = 1, n do layers:append(part:clone()) end
     rawset(self, what, false)       -- copies count, not the given layer
   end)
   function Stack:forward(...)
