@@ -36,11 +36,24 @@ local function tuple(list)
   return "(" .. table.concat(parts) .. "t"
 end
 
+-- What is written for v: an object with state_dict is its state, and a state
+-- that PyTorch has in another form is in that.
+local function written(out, v)
+  if type(v) ~= "table" then return v end
+  if out.forms[v] == nil then
+    local state = all.state_of(v)
+    local form = all.python_forms[state]
+    out.forms[v] = form and form() or state
+  end
+  return out.forms[v]
+end
+
 -- ---- tensors
 
 -- Counts the tensors of each storage in v, by the address of the storage.
-local function count_storages(v, users, seen, level)
-  v = all.state_of(v)
+local function count_storages(out, v, seen, level)
+  local users = out.users
+  v = written(out, v)
   if nacre.is_tensor(v) then
     local id = nacre._storage_id(v)
     users[id] = (users[id] or 0) + (seen[v] and 0 or 1)
@@ -48,7 +61,7 @@ local function count_storages(v, users, seen, level)
   elseif type(v) == "table" and not seen[v] and level <= MOST_LEVELS then
     seen[v] = true
     for _, element in pairs(v) do
-      count_storages(element, users, seen, level + 1)
+      count_storages(out, element, seen, level + 1)
     end
   end
 end
@@ -109,24 +122,42 @@ local function check_keys(v, path)
   end
 end
 
--- Appends a list or a dict to the pickle; an empty table is a dict.
+-- What a table begins and ends with in the pickle; a tuple and what is called
+-- are kept at the end.
+local KINDS = {
+  list = {"]", "e"}, dict = {"}", "u"}, tuple = {"", "t", true},
+  Counter = {"ccollections\nCounter\n(}", "utR", true},
+}
+
+-- A table is what it is in Python; a list or a dict by its keys, a dict if it
+-- is empty.
+local function kind_of(v, keys)
+  return all.python_kinds[v] or #keys > 0 and #keys == #v and
+         math.type(keys[1]) == "integer" and "list" or "dict"
+end
+
+-- Appends a table to the pickle.
 local function encode_table(out, v, path, level)
   check_keys(v, path)
   local keys = all.sorted_keys(v)
-  local is_list = #keys > 0 and #keys == #v and math.type(keys[1]) == "integer"
-  add(out, (is_list and "]" or "}") .. memoize(out, v) .. "(")
+  local kind = kind_of(v, keys)
+  local head, tail, kept_at_end = table.unpack(KINDS[kind])
+  add(out, head .. (kept_at_end and "" or memoize(out, v)) .. "(")
   for _, key in ipairs(keys) do
     local name = all.path_of(key, path)
-    if not is_list then encode(out, key, name, level + 1) end
+    if kind == "dict" or kind == "Counter" then
+      encode(out, key, name, level + 1)
+    end
     encode(out, v[key], name, level + 1)
   end
-  add(out, is_list and "e" or "u")
+  add(out, tail .. (kept_at_end and memoize(out, v) or ""))
 end
 
 function encode(out, v, path, level)
-  v = all.state_of(v)
+  v = written(out, v)
   local kind = type(v)
-  if out.memo[v] then add(out, out.memo[v])
+  if v == all.python_none then add(out, "N")
+  elseif out.memo[v] then add(out, out.memo[v])
   elseif nacre.is_tensor(v) then
     add(out, tensor(out, v))
     add(out, memoize(out, v))
@@ -143,8 +174,9 @@ end
 
 -- The pickle of v, and the storages that it names, as vectors.
 function all.to_pickle(v)
-  local out = {users = {}, known = {}, storages = {}, memo = {}, kept = 0}
-  count_storages(v, out.users, {}, 0)
+  local out = {users = {}, known = {}, storages = {}, memo = {}, kept = 0,
+               forms = {}}
+  count_storages(out, v, {}, 0)
   add(out, "\x80\2")
   encode(out, v, "", 0)
   add(out, ".")

@@ -187,7 +187,8 @@ function Zero:consolidate_state_dict(to)
       for i, s in pairs(part) do whole.state[i] = s end
     end
   end
-  self._whole = to == self._rank and whole or nil
+  self._whole = to == self._rank and
+                all.note_optimizer_state(whole, self.optim._known) or nil
 end
 
 function Zero:state_dict()

@@ -30,13 +30,20 @@ end
 
 local function line_between(from, to, part) return from + (to - from) * part end
 
+-- The first and the last rate of group i.
+local function cycle_ends(self, i)
+  local first = of_group(self.max_lr, i) / of_group(self.div_factor, i)
+  return first, first / of_group(self.final_div_factor, i)
+end
+
 -- The phases {last step, from, to} of the rate, and of the momentum.
-local function cycle_phases(self, top)
-  local first = top / self.div_factor
-  local low = first / self.final_div_factor
+local function cycle_phases(self, i)
+  local first, low = cycle_ends(self, i)
+  local top = of_group(self.max_lr, i)
   local up = self.pct_start * self.total_steps - 1
   local last = self.total_steps - 1
-  local high, slow = self.max_momentum, self.base_momentum
+  local high, slow = of_group(self.max_momentum, i),
+                     of_group(self.base_momentum, i)
   if self.three_phase then
     return {{up, first, top, high, slow}, {2 * up, top, first, slow, high},
             {last, first, low, high, high}}
@@ -44,12 +51,12 @@ local function cycle_phases(self, top)
   return {{up, first, top, high, slow}, {last, top, low, slow, high}}
 end
 
--- The rate and the momentum of step t.
-local function cycle_at(self, top, t)
+-- The rate and the momentum of group i in step t.
+local function cycle_at(self, i, t)
   local between = self.anneal_strategy == "cos" and cosine_between
                   or line_between
   local from = 0
-  local phases = cycle_phases(self, top)
+  local phases = cycle_phases(self, i)
   for i, p in ipairs(phases) do
     if t <= p[1] or i == #phases then
       local part = (t - from) / (p[1] - from)
@@ -59,10 +66,43 @@ local function cycle_at(self, top, t)
   end
 end
 
+-- Notes the rates and momenta in the groups, where PyTorch has them.
+local function set_in_groups(self)
+  for i, group in ipairs(self.optimizer.param_groups) do
+    group.initial_lr, group.min_lr = cycle_ends(self, i)
+    group.max_lr = of_group(self.max_lr, i)
+    if self.cycle_momentum then
+      group.max_momentum = of_group(self.max_momentum, i)
+      group.base_momentum = of_group(self.base_momentum, i)
+    end
+  end
+end
+
+-- Takes them from the groups, of which PyTorch's state was loaded.
+local function take_from_groups(self)
+  local lists = {max_lr = {}, div_factor = {}, final_div_factor = {},
+                 max_momentum = {}, base_momentum = {}}
+  for i, group in ipairs(self.optimizer.param_groups) do
+    local first, top, low = group.initial_lr, group.max_lr, group.min_lr
+    if not (first and top and low) then
+      fail("OneCycleLR", ("group %d has no initial_lr, max_lr and min_lr")
+                         :format(i), "opt:load_state_dict(saved), too")
+    end
+    lists.max_lr[i], lists.div_factor[i] = top, top / first
+    lists.final_div_factor[i] = first / low
+    lists.max_momentum[i] = group.max_momentum
+    lists.base_momentum[i] = group.base_momentum
+  end
+  for key, list in pairs(lists) do
+    if #list > 0 then self[key] = list end
+  end
+  self.rates_in_groups = nil
+end
+
 schedule("OneCycleLR",
   "max_lr:any, total_steps:int=nil, epochs:int=nil, steps_per_epoch:int=nil, "
   .. "pct_start:num=0.3, anneal_strategy:cos|linear=cos, "
-  .. "cycle_momentum:bool=true, base_momentum:num=0.85, max_momentum:num=0.95, "
+  .. "cycle_momentum:bool=true, base_momentum:any=0.85, max_momentum:any=0.95, "
   .. "div_factor:num=25, final_div_factor:num=1e4, three_phase:bool=false",
   "up to max_lr, then down to far below; step after every batch", {
   overwrites = true,
@@ -75,12 +115,14 @@ schedule("OneCycleLR",
     end
     check_positive(name, "total_steps", self.total_steps)
     check_momentum(self, name)
+    if self.last_epoch < 0 then set_in_groups(self) end
   end,
   rate = function(self, _, t, i)
+    if self.rates_in_groups then take_from_groups(self) end
     if t > self.total_steps then
       fail("OneCycleLR", ("step %d of %d"):format(t, self.total_steps))
     end
-    local rate, momentum = cycle_at(self, of_group(self.max_lr, i), t)
+    local rate, momentum = cycle_at(self, i, t)
     if self.cycle_momentum then
       set_momentum(self.optimizer.param_groups[i], momentum)
     end

@@ -232,6 +232,19 @@ all.optimizer("LBFGS",
   .. "line_search_fn:any|strong_wolfe=nil",
   "quasi-Newton steps; step(closure) calls closure several times; "
   .. "line_search_fn is nil or 'strong_wolfe'", {
+  optional = {line_search_fn = true},
+  keeps = function(_, s)
+    return s.n_iter == 0 and {"func_evals"} or
+           {"func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro",
+            "H_diag", "prev_flat_grad", "prev_loss"}
+  end,
+  numbers = {func_evals = true, n_iter = true, t = true, ro = true,
+             H_diag = true, prev_loss = true, al = false},
+  size_of = function(_, _, group)
+    local n = 0
+    for _, p in ipairs(group.params) do n = n + p:numel() end
+    return {n}
+  end,
   defaults = function(o) o.max_eval = o.max_eval or o.max_iter * 5 // 4 end,
   check = function(op, o)
     for _, key in ipairs {"lr", "tolerance_grad", "tolerance_change"} do

@@ -95,6 +95,7 @@ end
 
 -- All optimizers, for what happens to their parameters.
 local optimizers = setmetatable({}, {__mode = "k"})
+all.all_optimizers = optimizers
 
 -- What a list of groups does that is no list of Lua.
 local GROUPS = {
@@ -110,12 +111,12 @@ local GROUPS = {
 
 -- Fills in a new optimizer; `params' are parameters or groups.
 local function fill_in(self, params, defaults, state)
-  optimizers[self] = true
   if type(params) ~= "table" and type(params) ~= "function" then
     fail(self.name, "params must be a list of tensors, a module or groups, "
                     .. "not a " .. (nacre.is_tensor(params) and "tensor" or
                                     type(params)))
   end
+  optimizers[self] = true
   self.param_groups, self.state = setmetatable({}, GROUPS), state
   self.defaults = defaults
   if are_groups(params) then
@@ -159,6 +160,9 @@ local function refuse_options(self, key, v)
   rawset(self, key, v)
 end
 
+-- The options of all optimizers.
+all.option_names = {}
+
 -- nacre.optim[name]: a function that makes an optimizer from params and the
 -- options of the signature. fields.update(self, p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
@@ -171,6 +175,7 @@ function all.optimizer(name, signature, doc, fields)
                       "params:any, " .. signature .. " -> optimizer")
   local class = all.derive(Optimizer, name, fields)
   class._known, class._check = s.byname, fields.check
+  for key in pairs(s.byname) do all.option_names[key] = true end
   rawset(class, "__newindex", refuse_options)
   local function construct(...)
     local v, defaults = all.read(name, s, ...), {}
@@ -235,10 +240,11 @@ function all.lerp_fused(averages, tensors, weight)
                  {sign = -1, decay = 1, rate = weight})
 end
 
--- The states of `keys' of all parameters, one key after the other, made if this
--- is the first step; nil if some have made other steps than others.
+-- The states of `keys' of all parameters, one key after the other, and those
+-- that were made because this is the first step; nil if some have made other
+-- steps than others.
 local function fused_states(self, group, params, states, keys)
-  local n, list = #params, {}
+  local n, list, made = #params, {}, {}
   local value = self.start and self.start(group) or 0
   local step, product = states[1].step, states[1].mu_product
   for _, s in ipairs(states) do
@@ -250,12 +256,13 @@ local function fused_states(self, group, params, states, keys)
       if not t then
         if step > 0 then return nil end
         t = nacre.full_like(params[j], value)
-        s[key] = t
+        made[#made + 1] = {s, key, t}
       end
       list[(i - 1) * n + j] = t
     end
   end
-  return list
+  if #made > 0 and #made < #keys * n then return nil end
+  return list, made
 end
 
 -- All of params as one operation, if the algorithm has one and the tensors are
@@ -265,15 +272,19 @@ local function step_fused(self, group, params, grads, states)
   if not self.fused or #params == 0 then return false end
   local t = states[1].step + 1
   local rule, keys, numbers, new = self.fused(group, t, states[1])
-  local list = fused_states(self, group, params, states, keys)
+  local list, made = fused_states(self, group, params, states, keys)
   if not list then return false end
   numbers.sign = group.maximize and -1 or 1
-  if self.is_decoupled or group.decoupled_weight_decay then
+  if group.decoupled_weight_decay then
     numbers.shrink = 1 - group.lr * group.weight_decay
   else
     numbers.decay = group.weight_decay
   end
   local done = request(rule, params, grads, list, numbers)
+  for i = 1, done and #made or 0 do
+    local s, key, t = table.unpack(made[i])
+    s[key] = t
+  end
   for j = 1, done and #params or 0 do
     local s = states[j]
     s.step = t
@@ -324,86 +335,10 @@ end
 
 -- ---- state
 
--- {state=, param_groups=}: the parameters by their number, counted from 1
--- through all groups.
-function Optimizer:state_dict()
-  local n, out = 0, {state = {}, param_groups = {}}
-  for i, group in ipairs(self.param_groups) do
-    local g = {}
-    for key, value in pairs(group) do g[key] = value end
-    g.params = {}
-    for j, p in ipairs(group.params) do
-      n = n + 1
-      g.params[j], out.state[n] = n, rawget(self.state, p)
-    end
-    out.param_groups[i] = g
-  end
-  return out
-end
-
-local function check_groups(self, saved)
-  local own, other = self.param_groups, saved.param_groups
-  if type(other) ~= "table" or type(saved.state) ~= "table" then
-    fail("load_state_dict", "a table of state_dict is expected")
-  end
-  if #own ~= #other then
-    fail("load_state_dict", ("the optimizer has %d groups, the state %d")
-                            :format(#own, #other))
-  end
-  for i, group in ipairs(own) do
-    if #group.params ~= #other[i].params then
-      fail("load_state_dict",
-           ("group %d has %d parameters, that of the state %d")
-           :format(i, #group.params, #other[i].params))
-    end
-  end
-end
-
--- A copy of a value of a state for parameter p: on its device, in its dtype if
--- it is of floating point numbers. A list is copied with its elements.
-local function state_value(v, p)
-  if type(v) == "table" then
-    local list = {}
-    for i, element in ipairs(v) do list[i] = state_value(element, p) end
-    return list
-  elseif not nacre.is_tensor(v) then return v
-  end
-  v = v:to(p.device)
-  return (v:is_floating_point() and v:to(p.dtype) or v):clone()
-end
-
--- A state for parameter p with the values of s; nil if there are none.
-local function state_for(s, p)
-  local new
-  for key, value in pairs(s or {}) do
-    new = new or {}
-    new[key] = state_value(value, p)
-  end
-  return new
-end
-
--- Converts what optimizers keep of these parameters, the keys of a table, to
--- their dtypes and devices.
-function all.move_states(params)
-  for opt in pairs(optimizers) do
-    for p in pairs(params) do
-      local s = rawget(opt.state, p)
-      if s then opt.state[p] = state_for(s, p) end
-    end
-  end
-end
+function Optimizer:state_dict() return all.optimizer_state(self) end
 
 function Optimizer:load_state_dict(saved)
-  check_groups(self, saved)
-  for i, group in ipairs(self.param_groups) do
-    local from = saved.param_groups[i]
-    for key, value in pairs(from) do
-      if key ~= "params" then group[key] = value end
-    end
-    for j, p in ipairs(group.params) do
-      self.state[p] = state_for(saved.state[from.params[j]], p)
-    end
-  end
+  all.load_optimizer_state(self, saved)
 end
 
 local function option_text(v)

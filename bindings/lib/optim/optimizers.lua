@@ -41,6 +41,13 @@ local function decayed(p, g, o)
   return o.weight_decay ~= 0 and g:add(p, {alpha = o.weight_decay}) or g
 end
 
+-- The decay of an algorithm that has both kinds; returns the gradient.
+local function decay(p, g, o)
+  if not o.decoupled_weight_decay then return decayed(p, g, o) end
+  p:mul_(1 - o.lr * o.weight_decay)
+  return g
+end
+
 -- s[key], which begins as zeros in the shape of p.
 local function zeros(s, key, p)
   s[key] = s[key] or nacre.zeros_like(p)
@@ -53,6 +60,7 @@ optimizer("SGD",
   "lr:num=1e-3, momentum:num=0, dampening:num=0, weight_decay:num=0, "
   .. "nesterov:bool=false, maximize:bool=false",
   "stochastic gradient descent, with momentum", {
+  keeps = {},
   check = function(op, o)
     check_common(op, o)
     check_range(op, o, "momentum")
@@ -60,15 +68,16 @@ optimizer("SGD",
       fail(op, "nesterov needs a momentum, and no dampening")
     end
   end,
-  fused = function(o, t)
+  fused = function(o, _, s)
     return "sgd", o.momentum ~= 0 and {"momentum_buffer"} or {},
            {rate = o.lr, momentum = o.momentum, intake = 1 - o.dampening,
-            first = t == 1 and 1 or 0, nesterov = o.nesterov and 1 or 0}
+            first = s.momentum_buffer and 0 or 1,
+            nesterov = o.nesterov and 1 or 0}
   end,
-  update = function(_, p, g, s, o, t)
+  update = function(_, p, g, s, o)
     g = decayed(p, g, o)
     if o.momentum ~= 0 then
-      local m = t > 1 and s.momentum_buffer
+      local m = s.momentum_buffer
       if m then m:mul_(o.momentum):add_(g, {alpha = 1 - o.dampening})
       else
         m = g:clone()
@@ -106,28 +115,30 @@ end
 
 optimizer("Adam",
   "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
-  .. "amsgrad:bool=false, maximize:bool=false",
+  .. "amsgrad:bool=false, maximize:bool=false, "
+  .. "decoupled_weight_decay:bool=false",
   "Adam; betas are {0.9, 0.999}", {
+  keeps = {"step", "exp_avg", "exp_avg_sq"},
   check = check_common, defaults = default_betas,
   fused = adam_fused,
-  update = function(_, p, g, s, o, t) adam(p, decayed(p, g, o), s, o, t) end})
+  update = function(_, p, g, s, o, t) adam(p, decay(p, g, o), s, o, t) end})
 
 -- Loshchilov and Hutter 2019.
 optimizer("AdamW",
   "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=1e-2, "
-  .. "amsgrad:bool=false, maximize:bool=false",
+  .. "amsgrad:bool=false, maximize:bool=false, "
+  .. "decoupled_weight_decay:bool=true",
   "Adam with decoupled weight decay; betas are {0.9, 0.999}", {
+  keeps = {"step", "exp_avg", "exp_avg_sq"},
   check = check_common, defaults = default_betas,
-  fused = adam_fused, is_decoupled = true,
-  update = function(_, p, g, s, o, t)
-    p:mul_(1 - o.lr * o.weight_decay)
-    adam(p, g, s, o, t)
-  end})
+  fused = adam_fused,
+  update = function(_, p, g, s, o, t) adam(p, decay(p, g, o), s, o, t) end})
 
 optimizer("Adamax",
   "lr:num=2e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
   .. "maximize:bool=false",
   "Adam with the largest gradient in place of the second moment", {
+  keeps = {"step", "exp_avg", "exp_inf"},
   check = check_common, defaults = default_betas,
   fused = function(o, t)
     local b1, b2 = o.betas[1], o.betas[2]
@@ -143,13 +154,6 @@ optimizer("Adamax",
     p:addcdiv_(s.exp_avg, u, {value = -o.lr / (1 - b1 ^ t)})
   end})
 
--- The decay of an algorithm that has both kinds; returns the gradient.
-local function decay(p, g, o)
-  if not o.decoupled_weight_decay then return decayed(p, g, o) end
-  p:mul_(1 - o.lr * o.weight_decay)
-  return g
-end
-
 -- NAdam's momenta of steps t and t+1, and the product of those up to t.
 local function nadam_momenta(s, o, t)
   local b1 = o.betas[1]
@@ -164,6 +168,8 @@ optimizer("NAdam",
   .. "momentum_decay:num=4e-3, decoupled_weight_decay:bool=false, "
   .. "maximize:bool=false",
   "Adam with Nesterov's momentum; betas are {0.9, 0.999}", {
+  keeps = {"step", "mu_product", "exp_avg", "exp_avg_sq"},
+  numbers = {mu_product = true},
   check = check_common, defaults = default_betas,
   fused = function(o, t, s)
     local mu, next_mu, product = nadam_momenta(s, o, t)
@@ -199,6 +205,7 @@ optimizer("RAdam",
   "lr:num=1e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
   .. "decoupled_weight_decay:bool=false, maximize:bool=false",
   "Adam that rectifies the variance of its rate; betas are {0.9, 0.999}", {
+  keeps = {"step", "exp_avg", "exp_avg_sq"},
   check = check_common, defaults = default_betas,
   fused = function(o, t)
     local rule, keys, numbers = adam_fused(o, t)
@@ -231,6 +238,7 @@ optimizer("RMSprop",
   "lr:num=1e-2, alpha:num=0.99, eps:num=1e-8, weight_decay:num=0, "
   .. "momentum:num=0, centered:bool=false, maximize:bool=false",
   "divides the gradient by the root of a moving mean of its squares", {
+  keeps = {"step", "square_avg"},
   check = function(op, o)
     check_common(op, o)
     check_range(op, o, "momentum")
@@ -266,6 +274,7 @@ optimizer("Adagrad",
   "lr:num=1e-2, lr_decay:num=0, weight_decay:num=0, "
   .. "initial_accumulator_value:num=0, eps:num=1e-10, maximize:bool=false",
   "divides the gradient by the root of the sum of its squares", {
+  keeps = {"step", "sum"},
   check = function(op, o)
     check_common(op, o)
     check_range(op, o, "lr_decay")
@@ -290,6 +299,7 @@ optimizer("Adadelta",
   "lr:num=1, rho:num=0.9, eps:num=1e-6, weight_decay:num=0, "
   .. "maximize:bool=false",
   "steps in proportion to a moving mean of the steps before", {
+  keeps = {"step", "square_avg", "acc_delta"},
   check = function(op, o)
     check_common(op, o)
     check_range(op, o, "rho", 1)
@@ -336,6 +346,7 @@ optimizer("Rprop",
   "lr:num=1e-2, etas:any=nil, step_sizes:any=nil, maximize:bool=false",
   "steps by the sign of the gradient, for whole batches; etas are {0.5, 1.2}, "
   .. "step_sizes {1e-6, 50}", {
+  keeps = {"step", "prev", "step_size"},
   defaults = function(o)
     o.etas, o.step_sizes = o.etas or {0.5, 1.2}, o.step_sizes or {1e-6, 50}
   end,
@@ -360,6 +371,7 @@ optimizer("ASGD",
   "lr:num=1e-2, lambd:num=1e-4, alpha:num=0.75, t0:num=1e6, "
   .. "weight_decay:num=0, maximize:bool=false",
   "gradient descent; the state ax is the mean of the parameter since step t0", {
+  keeps = {"step", "eta", "mu", "ax"}, numbers = {eta = true, mu = true},
   check = check_common,
   update = function(_, p, g, s, o, t)
     g = decayed(p, g, o)
@@ -392,6 +404,17 @@ optimizer("Adafactor",
   .. "weight_decay:num=0, maximize:bool=false",
   "Adam with a state of the size of the rows and columns of a matrix; eps is "
   .. "{nil, 1e-3}, of the dtype and of the parameter", {
+  keeps = function(p)
+    return p:dim() > 1 and {"step", "row_var", "col_var"} or
+           {"step", "variance"}
+  end,
+  size_of = function(key, p)
+    local size = p:size()
+    if key == "row_var" then size[#size] = 1
+    elseif key == "col_var" then size[#size - 1] = 1
+    end
+    return size
+  end,
   defaults = function(o) o.eps = o.eps or {[2] = 1e-3} end,
   check = function(op, o)
     check_range(op, o, "lr")

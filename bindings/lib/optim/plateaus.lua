@@ -57,6 +57,7 @@ schedule("ReduceLROnPlateau",
       self.cooldown_counter, bad = self.cooldown_counter - 1, 0
     end
     if bad > self.patience then
+      check_min_lr(self, "ReduceLROnPlateau")
       self.cooldown_counter, bad = self.cooldown, 0
       reduce(self)
     end

@@ -13,6 +13,7 @@ local all = ...
 local fail = all.fail
 
 local Scheduler = {name = "LRScheduler"}
+all.Scheduler = Scheduler
 all.base_class(Scheduler, "optim.lr_scheduler.LRScheduler",
                "a class of schedules; it has init, which calls "
                .. "LRScheduler.init(self, optimizer), and get_lr")
@@ -28,11 +29,29 @@ local function set_given_rates(self)
   end
 end
 
+-- Groups that came later than the schedule begin in its present epoch. A
+-- schedule of Nacre that sets the rates of all groups has none for them.
+local function add_groups(self)
+  local groups = self.optimizer.param_groups
+  if self.get_lr and not self._known then return end
+  for i = #self.base_lrs + 1, #groups do
+    if self.overwrites or self.get_lr then
+      fail(self.name, ("the optimizer has %d groups, of which this schedule "
+                       .. "knows %d"):format(#groups, #self.base_lrs),
+           "a new schedule after add_param_group")
+    end
+    local base, t = groups[i].lr, self.last_epoch
+    self.base_lrs[i] = base
+    self.own_lrs[i] = t < 0 and base or self:rate(base, t, i)
+  end
+end
+
 -- Sets the rates of epoch t. Those that are not what this schedule alone would
 -- have set, because another schedule or the user changed them, change by the
 -- same factor (of a cosine, what is above its minimum), unless `overwrites' is
 -- true.
 local function set_rates(self, t, overwrites)
+  add_groups(self)
   self.last_epoch = t
   if self.get_lr then return set_given_rates(self) end
   local low = self.eta_min or 0
@@ -61,37 +80,10 @@ function Scheduler:get_last_lr()
   return list
 end
 
--- Is v, or an element of the list v, a function? These are not in a state.
-local function has_functions(v)
-  return type(v) == "function" or type(v) == "table" and
-         type(v[1]) == "function"
-end
-
--- The fields that are numbers, strings, booleans or lists of these.
-function Scheduler:state_dict()
-  local out = {}
-  for key, v in pairs(self) do
-    if key ~= "optimizer" and key ~= "schedulers" and not has_functions(v) then
-      out[key] = type(v) == "table" and table.move(v, 1, #v, 1, {}) or v
-    end
-  end
-  if self.schedulers then
-    out.schedulers = {}
-    for i, s in ipairs(self.schedulers) do
-      out.schedulers[i] = s:state_dict()
-    end
-  end
-  return out
-end
+function Scheduler:state_dict() return all.schedule_state(self) end
 
 function Scheduler:load_state_dict(saved)
-  for key, v in pairs(saved) do
-    if key == "schedulers" then
-      for i, s in ipairs(self.schedulers) do s:load_state_dict(v[i]) end
-    else
-      self[key] = type(v) == "table" and table.move(v, 1, #v, 1, {}) or v
-    end
-  end
+  all.load_schedule_state(self, saved)
 end
 
 local function check_optimizer(op, optimizer)
@@ -174,6 +166,9 @@ function Scheduler:__tostring()
                                         table.concat(self:get_last_lr(), " "))
 end
 
+-- The arguments of all schedules.
+all.schedule_options = {}
+
 -- The schedule at this path, of the arguments that the signature names, which
 -- become fields. prepare(name) checks them.
 local function schedule_of(path, signature, doc, methods)
@@ -183,6 +178,8 @@ local function schedule_of(path, signature, doc, methods)
   local s = all.parse(path, signature .. " -> schedule")
   local space, name = path:match "^(.*)%.(.-)$"
   local class = all.derive(Scheduler, name, methods)
+  class._known = s.byname
+  for key in pairs(s.byname) do all.schedule_options[key] = true end
   local function construct(...)
     local v = all.read(name, s, ...)
     local self = setmetatable({}, class)
@@ -310,12 +307,14 @@ schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
     check_positive(name, "T_0", self.T_0)
     check_positive(name, "T_mult", self.T_mult)
   end,
+  _restart = function(self)
+    self.shift = nil
+    set_rates(self, 0)
+  end,
+  -- shift: how many epochs PyTorch, given parts of them, is ahead
   rate = function(self, base, t)
-    local length = self.T_0
-    if self.T_mult == 1 then t = t % length
-    else
-      while t >= length do t, length = t - length, length * self.T_mult end
-    end
+    local length
+    t, length = all.restart_at(self, t + (self.shift or 0))
     return self.eta_min + (base - self.eta_min) *
            (1 + math.cos(math.pi * t / length)) / 2
   end})
@@ -336,7 +335,7 @@ end
 -- The rates before any schedule changed them.
 local function set_base_rates(self)
   for i, group in ipairs(self.optimizer.param_groups) do
-    group.lr = self.base_lrs[i]
+    group.lr = self.base_lrs[i] or group.lr
   end
 end
 

@@ -67,6 +67,7 @@ static const struct {
   { "torch", "uint32", DTYPE, DT_i64, 4 },
   { "torch", "uint64", DTYPE, DT_i64, 8 },
   { "collections", "OrderedDict", DICT, DT_NONE, 0 },
+  { "collections", "Counter", DICT, DT_NONE, 0 },
   { "builtins", "set", LIST, DT_NONE, 0 },
   { "__builtin__", "set", LIST, DT_NONE, 0 },
   { "torch", "Size", LIST, DT_NONE, 0 },
@@ -277,10 +278,14 @@ static int make_from_type(Pickle *k, int32_t *at, int32_t tuple) {
 /*
 ** Python's own
 */
-/* OrderedDict(), or of a list of pairs. */
+/* OrderedDict(), or of a list of pairs; Counter(dict). */
 static int make_dict(Pickle *k, int32_t *at, int32_t tuple) {
   int32_t list, pair[2];
   const int n = nc_pickle_items(k, tuple, &list, 1);
+  if (n == 1 && is_kind(k, list, NC_V_DICT)) {
+    *at = list;
+    return NC_OK;
+  }
   TRY(nc_pickle_value(k, at, NC_V_DICT, -1, -1));
   if (n == 0) return NC_OK;
   if (n != 1 || !is_kind(k, list, NC_V_LIST))
