@@ -99,10 +99,7 @@ end
 
 -- Runs the user's pager on a text; false after reporting an error.
 local function external(shell, command, text)
-  local path = os.tmpname()
-  local ok, why = host.write_file(path, text)
-  if ok then ok, why = host.page_file(command, path) end
-  os.remove(path)
+  local ok, why = host.page_text(command, (text:gsub("\n$", "")))
   if not ok then shell.fail("the pager failed: " .. why) end
   return ok
 end

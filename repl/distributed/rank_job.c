@@ -301,7 +301,7 @@ static int start(lua_State *L) {
   close(in[0]);
   close(out[1]);
   close(err[1]);
-  signal(SIGPIPE, SIG_IGN); /* send says that the job has ended */
+  sh_pipe_errors(); /* send says that the job has ended */
   to = in[1];
   from = out[0];
   said.from = err[0];

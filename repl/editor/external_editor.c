@@ -80,13 +80,9 @@ int sh_editfile(const char *path, int line) {
   return run(command, path, at);
 }
 
-int sh_pagefile(const char *pager, const char *path) {
-  char command[1024], none[] = "";
-  const int n = snprintf(command, sizeof command,
-                         "export LESS=\"${LESS-FRX}\"; exec %s \"$1\"", pager);
-  return n < (int)sizeof command ? run(command, path, none) : 127;
-}
-
+/*
+** Texts in temporary files
+*/
 static int writetext(int fd, const char *text) {
   int bad = sh_writeall(fd, text, strlen(text)) || sh_writeall(fd, "\n", 1);
   return close(fd) != 0 || bad ? -1 : 0;
@@ -109,16 +105,56 @@ static char *readtext(const char *path) {
   return text;
 }
 
-char *sh_edittext(const char *text) {
+enum { MAXPATH = 4096 };
+
+static char temporary[MAXPATH]; /* the file that there is now, or "" */
+static volatile pid_t owner;    /* a forked child must not remove it */
+
+void sh_unlink_temporary(void) {
+  if (owner == getpid() && *temporary) unlink(temporary);
+}
+
+/* Makes a new file.  Signals are blocked until its name is known. */
+static int create(const char *suffix) {
   const char *folder = getenv("TMPDIR");
-  char path[4096];
-  char *edited = NULL;
+  sigset_t all, old;
   int fd;
-  snprintf(path, sizeof path, "%s/nacreXXXXXX.lua",
-           folder != NULL && *folder == '/' ? folder : "/tmp");
-  if ((fd = mkstemps(path, 4)) < 0) return NULL;
-  if (writetext(fd, text) == 0 && sh_editfile(path, 0) == 0)
-    edited = readtext(path);
-  unlink(path);
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &old);
+  snprintf(temporary, sizeof temporary, "%s/nacreXXXXXX%s",
+           folder != NULL && *folder == '/' ? folder : "/tmp", suffix);
+  if ((fd = mkstemps(temporary, (int)strlen(suffix))) < 0) *temporary = '\0';
+  owner = getpid();
+  sigprocmask(SIG_SETMASK, &old, NULL);
+  return fd;
+}
+
+/* Puts a text into the file; 0: it cannot be. */
+static int begin_file(const char *suffix, const char *text) {
+  const int fd = create(suffix);
+  return fd >= 0 && writetext(fd, text) == 0;
+}
+
+static void end_file(void) {
+  sh_unlink_temporary();
+  *temporary = '\0';
+}
+
+char *sh_edittext(const char *text) {
+  char *edited = NULL;
+  if (begin_file(".lua", text) && sh_editfile(temporary, 0) == 0)
+    edited = readtext(temporary);
+  end_file();
   return edited;
+}
+
+int sh_pagetext(const char *pager, const char *text) {
+  char command[1024], none[] = "";
+  const int n = snprintf(command, sizeof command,
+                         "export LESS=\"${LESS-FRX}\"; exec %s \"$1\"", pager);
+  int status = 127;
+  if (n >= (int)sizeof command) return status;
+  if (begin_file(".txt", text)) status = run(command, temporary, none);
+  end_file();
+  return status;
 }

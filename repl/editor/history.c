@@ -4,8 +4,8 @@
 ** sessions share.
 **
 ** The file has each block after a line "#SECONDS", as bash writes it. An entry
-** is appended with one write under the file's lock; trimming writes a new file
-** and renames it, under the lock too.
+** is appended with one write under the file's lock; trimming replaces the file,
+** under the lock too, or what it is a link to.
 */
 
 #include <ctype.h>
@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bindings/nacre.h"
 #include "repl/host/repl.h"
 
 enum { LIMIT = 10000 };
@@ -51,22 +52,29 @@ char *sh_historypath(void) {
   return sh_userfile("XDG_STATE_HOME", "/.local/state", "history");
 }
 
-/* The folder of the file; a failure shows when the file is opened. */
-static void makefolders(char *path) {
+/* The folder of the file: 0, or what is wrong. */
+static int makefolders(char *path) {
   char *slash = strrchr(path, '/');
-  if (slash == NULL || slash == path) return;
+  int why;
+  if (slash == NULL || slash == path) return 0;
   *slash = '\0';
-  sh_makefolders(path, 0700);
+  why = sh_makefolders(path, 0700);
   *slash = '/';
+  return why;
 }
 
 /* What is wrong with the file, NULL if it is a regular file of ours: the path
-   may be a link that somebody else made. */
-static const char *foreign(int fd) {
+   may be a link that somebody else made.  Nobody else reads it; one that its
+   owner may not write stays as it is, whatever the rights of root. */
+static const char *refused(int fd, int flags) {
   struct stat s;
   if (fstat(fd, &s) != 0) return strerror(errno);
   if (!S_ISREG(s.st_mode)) return "this is not a regular file";
-  return s.st_uid == geteuid() ? NULL : "it belongs to another user";
+  if (s.st_uid != geteuid()) return "it belongs to another user";
+  if ((flags & O_ACCMODE) != O_RDONLY && !(s.st_mode & S_IWUSR))
+    return strerror(EACCES);
+  if (s.st_mode & 077) fchmod(fd, s.st_mode & 0700);
+  return NULL;
 }
 
 static int samefile(int fd, const char *path) {
@@ -94,12 +102,12 @@ static int openlocked(int flags, const char **why) {
   for (;;) {
     int fd = open(path, flags, 0600);
     if (fd < 0) return *why = strerror(errno), -1;
-    if ((*why = foreign(fd)) != NULL) return close(fd), -1;
+    if ((*why = refused(fd, flags)) != NULL) return close(fd), -1;
     if (!lockfile(fd)) {
       *why = errno == EWOULDBLOCK ? "it is locked" : strerror(errno);
       return close(fd), -1;
     }
-    if (samefile(fd, path)) return fchmod(fd, 0600), fd;
+    if (samefile(fd, path)) return fd;
     close(fd); /* another session trimmed it while we waited */
   }
 }
@@ -164,11 +172,12 @@ void sh_historyopen(int file) {
   char *text;
   size_t n;
   const char *why;
-  int fd;
+  int fd = -1, error;
   sh_history.limit = limit && atoi(limit) > 0 ? atoi(limit) : LIMIT;
   if (!file || (sh_history.path = sh_historypath()) == NULL) return;
-  makefolders(sh_history.path);
-  if ((fd = openlocked(O_RDONLY, &why)) < 0) {
+  if ((error = makefolders(sh_history.path)) != 0) why = strerror(error);
+  else fd = openlocked(O_RDONLY, &why);
+  if (fd < 0) {
     fprintf(stderr, "warning: no history: %s: %s\n", sh_history.path, why);
     free(sh_history.path);
     sh_history.path = NULL;
@@ -222,32 +231,18 @@ static const char *lastblocks(const char *text, int n) {
   return line;
 }
 
-static void replace(const char *text) {
-  const size_t n = strlen(sh_history.path) + sizeof ".XXXXXX";
-  char *name = malloc(n);
-  int fd = -1;
-  if (name != NULL) {
-    snprintf(name, n, "%s.XXXXXX", sh_history.path);
-    fd = mkstemp(name);
-  }
-  if (fd >= 0) {
-    int bad = sh_writeall(fd, text, strlen(text)) != 0 || fsync(fd) != 0;
-    if (close(fd) != 0 || bad || rename(name, sh_history.path) != 0)
-      unlink(name);
-  }
-  free(name);
-}
-
 /* Trims the file once it is a tenth too long. */
 static void trim(void) {
   const char *why;
-  int fd = openlocked(O_RDONLY, &why), limit = sh_history.limit;
+  int fd = openlocked(O_RDWR, &why), limit = sh_history.limit;
   char *text;
   size_t n;
   if (fd < 0) return;
   text = slurp(fd, &n);
-  if (text != NULL && blocks(text, NULL) > limit + limit / 10)
-    replace(lastblocks(text, limit));
+  if (text != NULL && blocks(text, NULL) > limit + limit / 10) {
+    const char *rest = lastblocks(text, limit);
+    nc_writefile(sh_history.path, rest, (int64_t)strlen(rest));
+  }
   free(text);
   close(fd);
 }

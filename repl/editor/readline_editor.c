@@ -202,10 +202,53 @@ int rlwaitkey(void) {
   return 0;
 }
 
-/* Reads a key.  The read gives 0 bytes if the key that was announced is gone:
-   Ctrl-C discards what was not read, and a read that waited for the next key
-   would lose that one.  For the same reason signals are let in just before the
-   read.  After Ctrl-C any key will do, as the block is cancelled. */
+/*
+** The keys of the terminal's driver.  It makes signals of bytes as they come,
+** of those inside a paste, too, which are no keys; so it is told not to, and
+** the bytes that are keys become the same signals here.
+*/
+static cc_t driver_keys[NCCS];
+static int pasting;
+
+/* Notes whether what comes after this byte is inside a paste. */
+static void follow_paste(char c) {
+  static const char begin[] = "\033[200~", end[] = "\033[201~";
+  static char last[sizeof begin];
+  enum { N = sizeof begin - 1 };
+  memmove(last, last + 1, N - 1);
+  last[N - 1] = c;
+  if (memcmp(last, begin, N) == 0) pasting = 1;
+  else if (memcmp(last, end, N) == 0) pasting = 0;
+}
+
+static int signal_of(unsigned char c) {
+  if (c == driver_keys[VINTR]) return SIGINT;
+  if (c == driver_keys[VQUIT]) return SIGQUIT;
+  return c == driver_keys[VSUSP] ? SIGTSTP : 0;
+}
+
+/* Does nothing follow?  Then a Ctrl-C is a key also where a paste has no end:
+   the connection lost it. */
+static int is_alone(void) {
+  const struct timespec moment = { 0, 100000000 };
+  return await(&moment, NULL) == 0;
+}
+
+/* Sends a key's signal to all for whom the driver has it. */
+static int is_signal(unsigned char c) {
+  const int sig = c ? signal_of(c) : 0;
+  if (!sig || (pasting && !(sig == SIGINT && is_alone()))) return 0;
+  pasting = 0;
+  kill(0, sig);
+  letin();
+  heedsignals();
+  return 1;
+}
+
+/* Reads a key.  The read gives 0 bytes if the key that was announced is gone: a
+   read that waited for the next key would lose that one.  For the same reason
+   signals are let in just before the read.  After Ctrl-C any key will do, as
+   the block is cancelled. */
 static int getkey(FILE *in) {
   unsigned char c;
   int tries;
@@ -214,7 +257,8 @@ static int getkey(FILE *in) {
     letin();
     if (nc_interrupted) return '\0';
     n = read(fileno(in), &c, 1);
-    if (n == 1) return c;
+    if (n == 1 && !is_signal(c)) return follow_paste((char)c), c;
+    if (n == 1) tries = -1; /* wait for the next one */
     if (n < 0 && errno != EINTR && errno != EAGAIN) return EOF;
     int key = rlwaitkey();
     if (key <= 0) return key < 0 ? EOF : '\0';
@@ -246,7 +290,7 @@ static EditResult readblock(const char *prompt, const char *prompt2,
                             char **text) {
   int key = 1;
   (void)prompt2; /* a block is one buffer: its later lines have no prompt */
-  done = 0;
+  done = pasting = 0;
   line = NULL;
   catchsignals(&allowed);
   using_history();
@@ -274,12 +318,14 @@ static EditResult readblock(const char *prompt, const char *prompt2,
   return EDIT_LINE;
 }
 
-/* Ctrl-S searches and Ctrl-Q quotes while the prompt is there; a read does
-   not wait. */
+/* Ctrl-S searches and Ctrl-Q quotes while the prompt is there; no byte makes a
+   signal; a read does not wait. */
 static void prepare(int meta) {
   struct termios t;
   rl_prep_terminal(meta);
   if (tcgetattr(STDIN_FILENO, &t) != 0) return;
+  memcpy(driver_keys, t.c_cc, sizeof driver_keys);
+  t.c_lflag &= (tcflag_t)~ISIG;
   t.c_iflag &= (tcflag_t) ~(IXON | IXOFF);
   t.c_cc[VMIN] = t.c_cc[VTIME] = 0;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &t);

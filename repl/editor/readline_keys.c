@@ -231,13 +231,17 @@ static const char pasteend[] = "\033[201~";
 enum { PASTEEND = sizeof pasteend - 1 };
 
 /* What is pasted, malloced; NULL if Ctrl-C or the end of input comes first.
-   readline's own reader would not heed them. */
+   readline's own reader would not heed them.  A line ends with CR, as Enter is
+   sent, with LF or with both.  A zero byte would end the text. */
 static char *readpaste(void) {
   char *text = NULL;
   size_t n = 0, size = 0;
+  int before = 0, c = 0;
   while (rlwaitkey() > 0) {
-    int c = rl_getc_function(rl_instream);
+    before = c;
+    c = rl_getc_function(rl_instream);
     if (c == EOF) break;
+    if (c == '\0' || (before == '\r' && c == '\n')) continue;
     if (n + 1 >= size) {
       char *more = realloc(text, size = size ? 2 * size : 256);
       if (more == NULL) break;

@@ -160,10 +160,10 @@ static int editfile(lua_State *L) {
   return 2;
 }
 
-/* page_file(command, path): runs a pager; false and what is wrong */
-static int pagefile(lua_State *L) {
+/* page_text(command, text): runs a pager; false and what is wrong */
+static int pagetext(lua_State *L) {
   const char *pager = luaL_checkstring(L, 1);
-  int status = sh_pagefile(pager, luaL_checkstring(L, 2));
+  int status = sh_pagetext(pager, luaL_checkstring(L, 2));
   lua_pushboolean(L, status == 0);
   lua_pushfstring(L, "%s gives status %d", pager, status);
   return 2;
@@ -279,7 +279,7 @@ int sh_openhost(lua_State *L) {
                                    { "query_terminal", sh_query_terminal },
                                    { "prefill", prefill },
                                    { "edit_file", editfile },
-                                   { "page_file", pagefile },
+                                   { "page_text", pagetext },
                                    { "viewer_open", sh_viewer_open },
                                    { "viewer_close", sh_viewer_close },
                                    { "viewer_size", sh_viewer_size },

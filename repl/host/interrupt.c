@@ -79,11 +79,13 @@ static void arm(lua_State *L) {
 static void askwhether(int sig) {
   static const char question[] =
       "\nleave the shell? Its variables are lost [y/N] ";
-  char answer[64] = "n";
+  char answer[64];
   if (write(STDERR_FILENO, question, sizeof question - 1) < 0) return;
-  if (read(STDIN_FILENO, answer, sizeof answer) <= 0) return;
+  /* no more than that: what was pasted is no answer */
+  if (read(STDIN_FILENO, answer, sizeof answer) != 2 || answer[1] != '\n')
+    return;
   if (answer[0] != 'y' && answer[0] != 'Y') return;
-  nc_unlinktemporaries();
+  sh_unlink_temporaries();
   _exit(128 + sig);
 }
 
@@ -125,12 +127,13 @@ void sh_interrupt(int sig) {
   errno = saved;
 }
 
-static void onsigusr1(int sig) {
-  if (running != NULL) sh_interrupt(sig);
+void sh_interrupt_once(int sig) {
+  if (running != NULL && !nc_interrupted) sh_interrupt(sig);
 }
 
 void sh_interrupts_by_usr1(void) {
-  struct sigaction action = { .sa_handler = onsigusr1, .sa_flags = SA_RESTART };
+  struct sigaction action = { .sa_handler = sh_interrupt_once,
+                              .sa_flags = SA_RESTART };
   sigemptyset(&action.sa_mask);
   sigaction(SIGUSR1, &action, NULL);
 }
@@ -141,14 +144,6 @@ static void onsigquit(int sig) {
   else sh_diebysignal(sig);
 }
 
-/* Unless it is ignored, as under nohup. */
-static void catchending(int sig) {
-  struct sigaction action = { .sa_handler = sh_diebysignal }, old;
-  sigfillset(&action.sa_mask);
-  if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-    sigaction(sig, &action, NULL);
-}
-
 void sh_interrupts(int newmode) {
   struct sigaction action = { .sa_handler = sh_interrupt };
   sigemptyset(&action.sa_mask);
@@ -157,9 +152,7 @@ void sh_interrupts(int newmode) {
   action.sa_handler = onsigquit;
   asks = mode == GUARD_SHELL && sh_interactive();
   if (asks) sigaction(SIGQUIT, &action, NULL);
-  else catchending(SIGQUIT);
-  catchending(SIGTERM);
-  catchending(SIGHUP);
+  sh_catch_signals(mode);
 }
 
 int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
@@ -217,15 +210,4 @@ lua_State *sh_enterthread(lua_State *co) {
 void sh_leavethread(lua_State *outer, lua_State *L) {
   running = outer;
   if (nc_interrupted && outer != NULL) arm(L);
-}
-
-_Noreturn void sh_diebysignal(int sig) {
-  sigset_t only;
-  nc_unlinktemporaries();
-  signal(sig, SIG_DFL);
-  sigemptyset(&only);
-  sigaddset(&only, sig);
-  raise(sig);
-  sigprocmask(SIG_UNBLOCK, &only, NULL);
-  _exit(128 + sig);
 }

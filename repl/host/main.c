@@ -33,8 +33,12 @@ static void holdstreams(void) {
 /* Output that could not be written is a failure, however the program ends. */
 static void closestdout(void) {
   int bad = ferror(stdout);
+  errno = 0;
   if (fflush(stdout) == 0 && !bad) return;
-  fprintf(stderr, SH_NAME ": write error: %s\n", strerror(errno));
+  /* of an earlier failure the reason may be there still, or is not known */
+  if (errno == 0 && write(STDOUT_FILENO, "", 0) == 0) errno = 0;
+  fprintf(stderr, SH_NAME ": write error%s%s\n", errno ? ": " : "",
+          errno ? strerror(errno) : "");
   _exit(EXIT_FAILURE);
 }
 

@@ -7,6 +7,7 @@
 ** timed, and diverts it into a file whose text is the output of a command.
 */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,8 +50,10 @@ static int print(lua_State *L) {
     lua_pop(L, 1);
   }
   putchar('\n');
-  fflush(stdout);
   keep("\n", 1);
+  /* nobody may be there to end a loop; an interrupt is reported as such */
+  if (fflush(stdout) != 0 && errno != EINTR)
+    return luaL_error(L, "print: %s", strerror(errno));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 ** history, runs it.
 */
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -78,6 +79,13 @@ int sh_prefill(const char *text) {
   return current != NULL && current->prefill(text);
 }
 
+/* Has everybody left?  Input that is no terminal may go on for ever. */
+static int is_alone(void) {
+  struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+  return ferror(stdout) && !isatty(STDIN_FILENO) && poll(&out, 1, 0) > 0 &&
+         (out.revents & POLLERR);
+}
+
 static void loop(const Editor *editor, int fresh) {
   EditResult result;
   char *text;
@@ -90,6 +98,7 @@ static void loop(const Editor *editor, int fresh) {
     more = sh_submit(text);
     free(text);
     fflush(stdout);
+    if (is_alone()) more = 0;
     if (fresh && more) freshline();
   }
 }

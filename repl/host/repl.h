@@ -97,6 +97,7 @@ enum { GUARD_SHELL, GUARD_SCRIPT };
 
 void sh_interrupts(int mode);
 void sh_interrupt(int sig); /* the signal handler */
+void sh_interrupt_once(int sig); /* one that ends what runs, and asks nobody */
 void sh_interrupts_by_usr1(void); /* SIGUSR1 does the same while code runs */
 int sh_guard(lua_State *L, int nargs, int nresults, int handler);
 /* sets the hook that is active while no Ctrl-C is pending */
@@ -109,6 +110,14 @@ int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
 /* ends a program that was interrupted; no effect in the shell */
 void sh_die_if_interrupted(void);
 int sh_takeinterrupt(void);  /* returns and clears a pending Ctrl-C */
+
+/*
+** Signals that would end the program (deadly_signals.c)
+*/
+/* those of Ctrl-C are not among them; a prompt heeds fewer than a script */
+void sh_catch_signals(int mode);
+void sh_pipe_errors(void); /* SIGPIPE: the write fails, nothing else happens */
+void sh_unlink_temporaries(void); /* async-signal-safe, as what it calls */
 _Noreturn void sh_diebysignal(int sig);
 
 /* Called when a coroutine is resumed and when it yields or ends: the hook must
@@ -234,7 +243,8 @@ int sh_writeall(int fd, const char *text, size_t n);
 const char *sh_editorcommand(void); /* $VISUAL, $EDITOR or vi */
 int sh_editfile(const char *path, int line); /* returns its exit status */
 /* runs a pager, a line of the system's shell, on a file; its exit status */
-int sh_pagefile(const char *pager, const char *path);
+int sh_pagetext(const char *pager, const char *text);
+void sh_unlink_temporary(void); /* the text in the editor or the pager */
 /* the edited text, malloced, or NULL on failure */
 char *sh_edittext(const char *text);
 

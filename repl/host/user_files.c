@@ -33,17 +33,18 @@ char *sh_userfile(const char *variable, const char *usual, const char *name) {
 
 int sh_makefolders(char *path, unsigned mode) {
   struct stat s;
-  int why = ENOENT;
   for (char *end = path; *end != '\0';) {
+    int why = 0;
     end += strspn(end, "/");
     end += strcspn(end, "/");
     const char c = *end;
     *end = '\0';
     if (mkdir(path, mode) != 0) why = errno;
+    if (why && stat(path, &s) == 0) why = S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
     *end = c;
+    if (why) return why;
   }
-  if (stat(path, &s) != 0) return why;
-  return S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+  return 0;
 }
 
 int sh_writeall(int fd, const char *text, size_t n) {

@@ -236,7 +236,7 @@ static int supervise(lua_State *L, const Options *o, const Pipes *p) {
   handle_signal(SIGINT, interrupt);
   handle_signal(SIGTERM, onending);
   handle_signal(SIGHUP, onending);
-  signal(SIGPIPE, SIG_IGN);
+  sh_pipe_errors();
   sh_pushmember(L, "nacre.notebook_kernel", "run");
   lua_pushstring(L, o->kernel);
   lua_createtable(L, 0, 3);

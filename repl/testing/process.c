@@ -194,6 +194,12 @@ static void streamsto(const int to[3]) {
     if (to[i] >= 0) dup2(to[i], i);
 }
 
+/* Ctrl-C ends a test; what it writes to a closed pipe fails, as at a prompt. */
+static void signals_of_test(void) {
+  sh_interrupts(GUARD_SCRIPT);
+  sh_pipe_errors();
+}
+
 /* take_terminal(on): uses the standard streams of the runner, or the test's */
 static int console(lua_State *L) {
   Options plain = { .color = COLOR_NEVER, .width = 80 }, users = { 0 };
@@ -213,7 +219,8 @@ static int console(lua_State *L) {
     surroundings();
   }
   sh_terminal(on ? &users : &plain);
-  sh_interrupts(on ? GUARD_SHELL : GUARD_SCRIPT);
+  if (on) sh_interrupts(GUARD_SHELL);
+  else signals_of_test();
   if (!on) signal(SIGQUIT, SIG_DFL);
   return 0;
 }
@@ -254,7 +261,7 @@ static _Noreturn void child(lua_State *L, int print, const char *folder,
   setpgid(0, 0);
   diewith(runner);
   catchendings(SIG_DFL);
-  sh_interrupts(GUARD_SCRIPT);
+  signals_of_test();
   sh_unguarded();
   if (stops) keepterminal();
   surroundings();

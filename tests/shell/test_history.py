@@ -78,6 +78,46 @@ class History(Shell):
         self.assertTrue(text.startswith("#1700000000\nx = 41\ny = 41\n"))
         self.assertTrue(text.endswith("\nlast = 1\n"))
 
+    def test_history_through_links(self):
+        """The links stay, and the file that they lead to is written."""
+        target = self.file("dotfiles/hist", "".join(
+            "#1700000000\nx = %d\n" % i for i in range(30)))
+        os.symlink("dotfiles/hist", self.home + "/second")
+        os.symlink(self.home + "/second", self.home + "/first")
+        s = self.open(NACRE_HISTORY=self.home + "/first", NACRE_HISTSIZE="20")
+        s.run("last = 1")
+        s.quit()
+        for link in "first", "second":
+            self.assertTrue(os.path.islink(os.path.join(self.home, link)))
+        text = self.read(target)
+        self.assertEqual(text.count("#"), 20)
+        self.assertTrue(text.endswith("\nlast = 1\n"))
+        self.assertEqual(stat.S_IMODE(os.stat(target).st_mode), 0o600)
+
+    def test_history_that_is_read_only(self):
+        """It is read, and stays as it is."""
+        text = "".join("#1700000000\nx = %d\n" % i for i in range(30))
+        path = self.file("hist", text, 0o444)
+        s = self.open(NACRE_HISTORY=path, NACRE_HISTSIZE="20")
+        s.run("y = 1")
+        self.assertIn("x = 29", s.run(":history"))
+        s.quit()
+        self.assertEqual(self.read("hist"), text)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o400)
+
+    def test_folders_that_cannot_be_made(self):
+        """What is wrong is said of the first of them."""
+        self.file("file")
+        os.mkdir(self.home + "/closed")
+        for path, why in (("file/a/b/hist", "Not a directory"),
+                          ("/proc/self/a/b/hist", "No such file")):
+            s = self.open(NACRE_HISTORY=os.path.join(self.home, path))
+            self.assertIn(why, s.greeting)
+        os.chmod(self.home + "/closed", 0o555)
+        if os.geteuid() != 0:
+            s = self.open(NACRE_HISTORY=self.home + "/closed/a/b/hist")
+            self.assertIn("Permission denied", s.greeting)
+
     def test_history_that_cannot_be_had(self):
         """The shell starts without it and says why."""
         os.mkfifo(self.home + "/pipe")

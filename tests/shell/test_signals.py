@@ -5,6 +5,7 @@
 #
 #   test_signals.py NACRE [unittest options]
 
+import os
 import random
 import signal
 import time
@@ -12,7 +13,8 @@ import time
 import pexpect
 
 import terminal
-from terminal import CTRL_C, CTRL_D, CTRL_R, CTRL_Z, ENTER, Shell
+from terminal import (CTRL_C, CTRL_D, CTRL_R, CTRL_Z, ENTER, PASTE, PASTED,
+                      Shell)
 
 
 class Signals(Shell):
@@ -141,6 +143,72 @@ class Signals(Shell):
                           "be partly updated\n" % name, out)
         out = self.timed(s, "while true do local y = x:exp() end" + ENTER)
         self.assertRegex(out, r"interrupted \(\d\.\d s\)\n")
+
+    def test_bytes_of_a_paste_are_no_keys(self):
+        """Not those that end a program, interrupt it or stop it; nothing of
+        the paste runs before Enter."""
+        s = self.open()
+        s.run("kept = 6 * 7")
+        for byte in "\x1c", CTRL_C, CTRL_Z, CTRL_D, "\x11", "\x13", "\x7f":
+            s.send(PASTE + "s = [[a" + byte + "\nran = true\n]]" + PASTED)
+            s.settle(0.05)
+            s.run("")
+            self.assertEqual(s.run("kept, ran, #s, s:byte(2)"),
+                             "42\tnil\t14\t%d\n" % ord(byte), repr(byte))
+        s.send(CTRL_R + PASTE + "ke\x1c" + CTRL_C + "pt" + PASTED + CTRL_C)
+        s.prompt()
+        s.run("s = [[" + PASTE + "a\r\nb\rc\nd\r\n\r\ne\x00f" + PASTED + "]]")
+        self.assertEqual(s.run("(s:gsub('\\n', '|'))"), '"a|b|c|d||ef"\n')
+
+    def test_keys_outside_of_a_paste(self):
+        """Ctrl-\\ leaves at once; a Ctrl-C also ends a paste without end."""
+        s = self.open()
+        s.send(PASTE + "lost = 1")
+        s.settle(0.3)
+        s.drop()
+        self.assertEqual(s.run("lost == nil"), "true\n")
+        self.assertEqual(s.end("1 + \x1c"), -signal.SIGQUIT)
+
+    def test_what_is_pasted_is_no_answer(self):
+        """A Ctrl-\\ in a paste that comes while code runs asks."""
+        s = self.open()
+        s.send("print('be' .. 'gun') while true do end" + ENTER)
+        s.expect("begun")
+        s.send("x = 1 \x1cy = 2" + ENTER)
+        s.expect("[y/N] ")
+        s.settle(0.2)
+        s.send(CTRL_C)
+        s.prompt()
+        self.assertEqual(s.run("6 * 7"), "42\n")
+
+    def test_no_text_in_an_editor_stays(self):
+        """Its file goes when a signal ends the program, though the editor has
+        it open."""
+        self.file("editor", "#!/bin/sh\necho be''gun; exec sleep 60\n", 0o755)
+        for keys in "x = 1\x18\x05", ":help all" + ENTER:
+            for number in signal.SIGUSR2, signal.SIGVTALRM:
+                folder = os.path.join(self.home, "tmp")
+                os.makedirs(folder, exist_ok=True)
+                s = self.open("-q", TMPDIR=folder,
+                              EDITOR=self.home + "/editor",
+                              NACRE_PAGER=self.home + "/editor")
+                s.send(keys)
+                s.expect("begun")
+                self.assertEqual(len(os.listdir(folder)), 1)
+                os.kill(s.child.pid, number)
+                s.child.wait()  # the editor still has the terminal
+                self.assertEqual(s.child.signalstatus, number)
+                self.assertEqual(os.listdir(folder), [])
+
+    def test_limits_end_no_prompt(self):
+        s = self.open()
+        s.send("print('be' .. 'gun') while true do end" + ENTER)
+        s.expect("begun")
+        s.child.kill(signal.SIGXCPU)
+        self.assertIn("interrupted", s.prompt())
+        for number in signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPIPE:
+            s.child.kill(number)
+            self.assertEqual(s.run("6 * 7"), "42\n")
 
     def test_stop_and_continue(self):
         """P12: Ctrl-Z and fg bring the line back."""
