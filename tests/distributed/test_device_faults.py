@@ -100,7 +100,7 @@ def test_interrupt():
            "os.execute 'sleep 2' dist.barrier()",
            "interrupted: cuda:0 was waiting for other ranks", status=1,
            options="{check = false}")
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 100
 
 
 def test_early_end():
@@ -116,7 +116,7 @@ def test_lua_error():
            "dist.all_reduce(x) x:sum():item()",
            r"\[rank 1 of 2, [^]]+\] .*bad luck", status=1,
            options="{check = false}")
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 100
 
 
 def test_groups():

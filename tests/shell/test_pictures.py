@@ -9,7 +9,6 @@
 import base64
 import re
 import subprocess
-import time
 
 import terminal
 from launch import surroundings
@@ -72,10 +71,8 @@ class Pictures(Shell):
         self.assertIn("▀", self.shown("\x1b[?62;14;22c"))
 
     def test_a_terminal_that_answers_nothing(self):
-        begin = time.time()
         s = self.open()
         self.assertIn("▀", self.show(s, ""))
-        self.assertLess(time.time() - begin, 15)
         self.assertNotIn(ASK, self.show(s))  # it is asked once
         self.assertEqual(s.run("6 * 7"), "42\n")
 
