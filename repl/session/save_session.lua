@@ -201,7 +201,7 @@ local function try(shell, list, name, place, files)
   local ok, why = require "nacre.update_expected".write(name, text)
   if not ok then return nil, why end
   wait(list)
-  ok, text = run_tests(("--at %s --ci -j1 --device %s"):format(
+  ok, text = run_tests(("--as-shown --at %s --ci -j1 --device %s"):format(
     quoted(place.folder), shell.device), name)
   if not ok then return nil, difference(text, places, list) end
   return true
@@ -240,7 +240,7 @@ local function fill_in(shell, list, name, place, novalues)
   for _, one in ipairs(list) do lines[#lines + 1] = without_output(one) end
   ok, why = update.write(name, table.concat(lines, "\n") .. "\n")
   if not ok then return nil, why end
-  ok, text = run_tests(at .. " --update --ok --within 1e-4", name)
+  ok, text = run_tests(at .. " --update=errors --ok --within 1e-4", name)
   if not ok then
     return nil, (text:gsub("^[.Fsx]*\n", ""):gsub("%d+ files? written\n", "")
       :gsub(name:gsub("%p", "%%%0"), "the session"))

@@ -55,7 +55,8 @@ end
 
 local ABSENT = "cuda not available"
 
--- Why a job cannot run here, and whether a device is missing.
+-- Why a job cannot run here, whether a device is missing, and whether a file
+-- is, which is a failure: the project is not whole.
 local function why_impossible(job, p)
   local unit, k = job.unit, ordinal(job.device)
   if k and not p.gpus[k + 1] then return ABSENT, true end
@@ -63,7 +64,9 @@ local function why_impossible(job, p)
     if need.what == "cuda" and #p.gpus < need.count then
       return need.count == 1 and ABSENT or "needs cuda>=" .. need.count, true
     elseif need.what == "file" and not root.find(unit, need.path) then
-      return "needs file " .. need.path
+      local text = ("needs file%s %s"):format(need.may_lack and "?" or "",
+                                              need.path)
+      return text, false, not need.may_lack
     elseif need.what == "png" and
            not pcall(nacre.encode_png, nacre.zeros(1, 1)) then
       return "needs png"
@@ -81,8 +84,12 @@ end
 local function refused(job, p)
   if job.unit.bad then return "fail", job.unit.bad end
   if job.unit.says.skip then return "skip", job.unit.says.skip end
-  local why, device = why_impossible(job, p)
+  local why, device, file = why_impossible(job, p)
   if not why then return nil end
+  if file then
+    return "fail", why .. ": there is no such file; with 'needs file? F' the " ..
+           "test is skipped"
+  end
   return device and p.require and "fail" or "skip",
          device and p.require and why .. ", and --require cuda was given" or
          why
@@ -125,7 +132,7 @@ local function job(unit, device, dtype, line, p)
                        TIMEOUT, pdb = p.pdb, limit = says.memory or p.limit,
              serial = says.serial, shuffle = p.shuffle,
              cover = p.cover and true, libraries = p.libraries,
-             files = p.files,
+             files = p.files, asshown = p.asshown,
              again = rerun_words(p),
              rtol = p.rtol or says.rtol, atol = p.atol or says.atol,
              rtolby = p.rtol and "--rtol" or "--: rtol",
@@ -196,6 +203,7 @@ function plan.make(o, wanted)
         local copy = {}
         for k, v in pairs(j) do copy[k] = v end
         if o.times > 1 then
+          copy.anew = n > 1 and not o.pdb and n or nil
           copy.title = ("%s  run %d of %d"):format(j.title, n, o.times)
         end
         list[#list + 1] = copy

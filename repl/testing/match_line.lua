@@ -34,6 +34,16 @@ local NUMBERS = {
   "^[+-]?%d+",
 }
 
+-- Text without blanks at both ends. A search for those at the end from every
+-- place would take long where there are many.
+function match_line.trimmed(text)
+  local from = text:find "%S"
+  return from and text:match("^.*%S", from) or ""
+end
+
+local LONGEST = 400           -- characters of a number
+local WIDEST = 1 << 15        -- bytes of a line in which numbers are looked for
+
 -- The end of the number at i. x1 and 3x4 hold none, and 02 is part of a date
 -- or the like.
 local function number(s, i)
@@ -47,6 +57,10 @@ local function number(s, i)
 end
 
 local function token(s, i)
+  local _, digits = s:find("^[+-]?%d+", i)
+  if digits and digits - i > LONGEST then
+    return {text = s:sub(i, digits), at = i}, digits
+  end
   local to = number(s, i)
   if to then return {num = s:sub(i, to), at = i}, to end
   if s:find("^<%.%.%.>", i) then return {any = true, at = i}, i + 4 end
@@ -67,7 +81,7 @@ local STATISTICS = {min = true, max = true, mean = true, std = true,
 
 -- Adds to the numbers of a line what the display says: the dtype, and is it a
 -- statistic? `dtype' is that of the tensor whose elements the line shows.
-local function place(list, dtype)
+local function place(list, dtype, block)
   local word -- the last before the number
   for i, t in ipairs(list) do
     local text = function(k) return (list[i + k] or {}).text end
@@ -76,6 +90,7 @@ local function place(list, dtype)
       local scalar = text(1) == " " and text(3) == "[" and text(4) == "]" and
                      isdtype(text(2)) and text(2)
       t.dtype, t.statistic = scalar or dtype, STATISTICS[word]
+      t.block = not scalar and block or nil
     end
     if t.num or t.text and t.text:find "^%a" then word = t.text end
   end
@@ -83,7 +98,7 @@ end
 
 -- Marks what touches "<...>", which may be part of a word; the n of
 -- "float32[n]" is text.
-local function mark_partial(list, dtype)
+local function mark_partial(list, dtype, block)
   for i, t in ipairs(list) do
     local before, after = list[i - 1] or {}, list[i + 1] or {}
     t.tail, t.head = before.any, after.any
@@ -91,25 +106,26 @@ local function mark_partial(list, dtype)
                   isdtype((list[i - 2] or {}).text)
     if t.num and (t.tail or t.head or shape) then t.text, t.num = t.num, nil end
   end
-  place(list, dtype)
+  place(list, dtype, block)
   return list
 end
 
-local function lex(s, dtype)
+local function lex(s, dtype, block)
   local list, i = {}, 1
-  s = s:match "^%s*(.-)%s*$"
+  s = match_line.trimmed(s)
+  if #s > WIDEST then return {{text = s, at = 1}} end
   while i <= #s do
     local t, to = token(s, i)
     list[#list + 1] = t
     i = to + 1
   end
-  return mark_partial(list, dtype)
+  return mark_partial(list, dtype, block)
 end
 
 --
 -- Numbers
 --
-local FLOAT64 = closeness.kind "float64"
+local FLOAT64, FLOAT32 = closeness.kind "float64", closeness.kind "float32"
 
 local function written(s) return s:find "[%.eE]" ~= nil end
 
@@ -136,19 +152,64 @@ local function rounded(t)
          numbers.rounded(t.num, t.statistic)
 end
 
+-- May a number be the value of a float32, as item() gives it, and how many
+-- digits has it?
+local function single(text)
+  local x = tonumber(text)
+  local digits = text:gsub("[eE].*", ""):gsub("%D", ""):gsub("^0+", "")
+  if math.abs(x) > 3.4e38 then return false, 0 end
+  local near = string.unpack("f", string.pack("f", x))
+  return near == x or #digits >= 12 and math.abs(near - x) <= halfunit(text),
+         #digits
+end
+
+-- Are two numbers values of float32, and not by chance? A number of ten digits
+-- hardly ever is.
+local function both_single(a, b)
+  local yes, n = single(a)
+  local too, m = single(b)
+  return yes and too and math.max(n, m) >= 10
+end
+
+-- The largest number in the lines of a tensor, of which the first of a line may
+-- be an index and the last line statistics.
+local function largest(block)
+  if block.most then return block.most end
+  block.most = 0
+  for _, text in ipairs(block) do
+    text = text:gsub("^%[[^%]]*%]", ""):gsub("  mean .*$", "")
+    for word in text:gmatch "%S+" do
+      local x = math.abs(tonumber(word) or 0)
+      if x < math.huge then block.most = math.max(block.most, x) end
+    end
+  end
+  return block.most
+end
+
+-- How far rounding may move an element that is small beside the largest.
+local function noise(e, kind)
+  if not e.block or not kind or not kind.bits then return 0 end
+  return math.min(kind.atol, kind.rtol * largest(e.block))
+end
+
 -- How far the number e may be off, and whose rule that is.
-local function tolerance(e, o)
+local function tolerance(e, a, o)
   local x, values_match = math.abs(tonumber(e.num)), o.values_match and e.dtype
   if o.rtol or o.atol then
     local r, a = (o.rtol or 0) * x, o.atol or 0
     return math.max(r, a), r > a and "rtol" or "atol"
   end
+  local kind = e.dtype and closeness.kind(e.dtype)
+  local least = noise(e, kind)
   if rounded(e) then
-    return (values_match and 2 or 1) * halfunit(e.num), "digits as written"
+    local most = (values_match and 2 or 1) * halfunit(e.num)
+    if most >= least then return most, "digits as written" end
+    return least, ("precision of %s, of the largest"):format(kind.name)
   end
-  local kind = e.dtype and closeness.kind(e.dtype) or FLOAT64
-  if not kind.bits then kind = FLOAT64 end
-  return math.max(kind.rtol * x, values_match and kind.atol or 0),
+  if not kind or not kind.bits then
+    kind = both_single(e.num, a.num) and FLOAT32 or FLOAT64
+  end
+  return math.max(kind.rtol * x, values_match and kind.atol or 0, least),
          "precision of " .. kind.name
 end
 
@@ -171,7 +232,7 @@ local function number_matches(e, a, o)
     how.allowed, how.by = 0, "an integer as written"
     return e.num == a.num, how
   end
-  how.allowed, how.by = tolerance(e, o)
+  how.allowed, how.by = tolerance(e, a, o)
   return off + how.doubt <= how.allowed * (1 + 1e-9), how
 end
 
@@ -283,28 +344,31 @@ local function header(text)
 end
 
 -- May a line show elements or statistics?
-local function iselements(text)
+function match_line.iselements(text)
   return text:find "^%s+%S" or text:find "^%[" or text:find "^min " or
-         text:find "^!" or text:find "^%.%.%."
+         text:find "^!" or text:find "^%.%.%." or text:find "^true %d"
 end
 
 -- Prepares lines for comparison: the text, the dtype of the elements it shows,
 -- the tolerance if it is `expected`, and the tokens, which are made when
 -- needed.
 function match_line.parse(lines, expected)
-  local list, dtype = {}, nil
+  local list, dtype, block = {}, nil, nil
   for i, text in ipairs(lines) do
     local own
     if expected then text, own = match_line.note(text) end
-    if not iselements(text) then dtype = nil end
-    list[i] = {text = text, own = own, dtype = dtype}
-    dtype = header(text) or dtype
+    if not match_line.iselements(text) then dtype = nil end
+    list[i] = {text = text, own = own, dtype = dtype,
+               block = expected and dtype and block or nil}
+    if list[i].block then block[#block + 1] = text end
+    local new = header(text)
+    if new then dtype, block = new, {} end
   end
   return list
 end
 
 local function tokens(l, o)
-  l.tokens = l.tokens or lex(bare(l.text, o), l.dtype)
+  l.tokens = l.tokens or lex(bare(l.text, o), l.dtype, l.block)
   return l.tokens
 end
 

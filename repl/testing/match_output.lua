@@ -7,7 +7,7 @@ local alignment = require "nacre.alignment"
 local files = require "nacre.files"
 local match_line = require "nacre.match_line"
 
-local match = {note = match_line.note, badnote = match_line.badnote,
+local match = {trimmed = match_line.trimmed, note = match_line.note, badnote = match_line.badnote,
                istiming = match_line.istiming, isgap = match_line.isgap}
 
 local PAIR = 21               -- of two lines that differ; see alignment.lua
@@ -77,12 +77,19 @@ function match.cut(text, n)
                                      #text)
 end
 
+-- Text without the sequences that colour it, or make a link of it.
+function match.uncoloured(text)
+  return (text:gsub("\27%[[%d;:?]*[ -/]*[@-~]", "")
+              :gsub("\27%][^\7\27]*\7", ""):gsub("\27%][^\7\27]*\27\\", ""))
+end
+
 -- Text as lines, without blank ones at either end.
 function match.split(text)
   local list = files.lines(text)
+  local first = 1
   while list[#list] and not list[#list]:find "%S" do list[#list] = nil end
-  while list[1] and not list[1]:find "%S" do table.remove(list, 1) end
-  return list
+  while list[first] and not list[first]:find "%S" do first = first + 1 end
+  return first == 1 and list or table.move(list, first, #list, 1, {})
 end
 
 return match

@@ -10,9 +10,14 @@
 --   failures   of a session: the steps that differ, {step =, got = lines}
 --   got        of a session: what each step printed, as lines
 --   left       of a session: the status that it ended with
+--   errors     of a session: the positions of the steps that ended in an error
+--   unchecked  of a case: it passed, but called no check
+--   unreferenced  of the first case of a file: the stored values of no test
 
+local agreed_text = require "nacre.agreed_text"
 local match = require "nacre.match_output"
 
+local root = require "nacre.project_root"
 local units = require "nacre.units"
 
 local outcomes = {}
@@ -34,7 +39,8 @@ end
 -- Why a process did not end normally.
 local function why_ended(outcome)
   if outcome.late then
-    return ("timed out after %g s"):format(outcome.job.timeout)
+    local text = ("timed out after %g s"):format(outcome.job.timeout)
+    return (outcome.where or "") == "" and text or text .. "\n" .. outcome.where
   end
   if outcome.how == "signal" then
     return ("killed by signal %d (%s)"):format(outcome.status, outcome.signal)
@@ -44,7 +50,8 @@ end
 
 -- Sorts the messages by subject.
 local function sorted(outcome)
-  local m = {from = {}, to = {}, cases = {}, values = {}, values_match = {}}
+  local m = {from = {}, to = {}, cases = {}, values = {}, values_match = {},
+             errors = {}, agrees = {}}
   for _, message in ipairs(outcome.messages) do
     local word, text, rest, printed = table.unpack(message, 1, 4)
     local case = m.cases[#m.cases]
@@ -60,8 +67,18 @@ local function sorted(outcome)
       case.time, case.to = tonumber(text), printed
     elseif case and (word == "pass" or word == "skip" or word == "fail") then
       case.status, case.text = word, word ~= "pass" and text or nil
+      case.unchecked = word == "pass" and text == "unchecked"
       case.line = word == "fail" and math.tointeger(tonumber(rest)) or
                   case.line
+    elseif word == "agrees" then
+      local i = tonumber(text)
+      m.agrees[i] = m.agrees[i] or {}
+      table.insert(m.agrees[i], rest)
+    elseif word == "error" then
+      m.errors[tonumber(text)] = true
+    elseif word == "unreferenced" then
+      m.unreferenced = m.unreferenced or {}
+      table.insert(m.unreferenced, text)
     elseif word == "torn" then
       m.torn = text
     elseif word == "value" then
@@ -90,8 +107,6 @@ local function result(outcome, status, more)
   return r
 end
 
-local function trimmed(text) return text:match "^%s*(.-)%s*$" end
-
 -- The line in the file of the first expected line that differs.
 local function where(job, f)
   local from = f.step.from
@@ -117,9 +132,13 @@ local function timing(step, got)
   return got
 end
 
--- The output of a step as lines, and does it match?
-function outcomes.step(job, step, text, values_match)
+-- The output of a step as lines, and does it match? agrees: the texts of
+-- tensors with the stored values.
+function outcomes.step(job, step, text, values_match, agrees)
+  if job.unit.kind ~= "script" then text = match.uncoloured(text) end
+  if job.asshown then text = root.renamed(job.unit, text) end
   local got = timing(step, match.split(text))
+  if agrees then agreed_text.apply(step.expect, got, agrees) end
   return got, match.lines(step.expect, got,
                           outcomes.tolerance(job, values_match))
 end
@@ -155,7 +174,7 @@ local function session(outcome, m)
   local job = outcome.job
   local r = result(outcome, "pass", {got = {}, failures = {},
                                      values_match = m.values_match,
-                                     values = m.values,
+                                     values = m.values, errors = m.errors,
                                      left = statusof(outcome, m)})
   for i, step in ipairs(job.steps) do
     if outcome.interrupted and not m.to[i] then break end
@@ -167,7 +186,8 @@ local function session(outcome, m)
     end
     local text = outcome.printed:sub(m.from[i] + 1, m.to[i] or -1)
     local values_match, values = m.values_match[i], m.values[i]
-    local got, same = outcomes.step(job, step, text, values_match)
+    local got, same = outcomes.step(job, step, text, values_match,
+                                     m.agrees[i])
     r.got[i] = got
     if values or not same then
       r.failures[#r.failures + 1] = {step = step, got = got, index = i,
@@ -191,7 +211,7 @@ local function session(outcome, m)
 end
 
 local function failed_results(outcome, why)
-  local text = match.cut(trimmed(outcome.printed), MOST_PRINTED * WIDEST)
+  local text = match.cut(match.trimmed(outcome.printed), MOST_PRINTED * WIDEST)
   return {result(outcome, "fail", {
     reason = text ~= "" and text .. (why and "\n" .. why or "") or why,
     line = math.tointeger(tonumber(text:match "^[^\n]-:(%d+):")) or 1})}
@@ -231,6 +251,7 @@ local function cases(outcome, m)
     local lost = outcome.lost[k] or outcome
     list[k] = result(outcome, c.status or "fail", {
       name = c.name, line = c.line, start = c.start, golden = c.golden,
+      unchecked = c.unchecked,
       time = c.time or lost.time, reason = reason(outcome, c, lost)})
   end
   if not m["end"] and not outcome.lost[#list] and
@@ -281,6 +302,7 @@ function outcomes.results(outcome)
     list = failed_results(outcome)
   elseif job.unit.kind == "unit" then
     list = cases(outcome, m)
+    if list[1] then list[1].unreferenced = m.unreferenced end
   else
     list = session(outcome, m)
   end

@@ -109,7 +109,7 @@ function values.watch(job, tell)
     if not step or open(step) or nacre._isdry(t) then return end
     watch.n = watch.n + 1
     local bytes = facts.bytes(t)
-    local one = {step = step, index = watch.index,
+    local one = {step = step, index = watch.index, text = text,
                  key = keyof(step, watch.n), needed = not determined(t, text),
                  path = ("%s/%d.safetensors"):format(job.shown,
                                                     #watch.list + 1)}
@@ -292,6 +292,17 @@ local function checked(one, job, known)
   end
 end
 
+-- Has a shown tensor the value that is stored beside the test? A second run
+-- is compared with the first, and is still shown as that.
+local function agrees(one, job, says, has)
+  if not job.kept then return has and not says end
+  local known = {names(values.path(job.unit), job.unit)}
+  local wrong, stored = checked(one, {values = {values.path(job.unit)},
+    rtol = job.rtol, atol = job.atol, dtype = job.dtype,
+    written = job.written}, known)
+  return stored and not wrong
+end
+
 -- Sends for each step whether its tensors have the stored values.
 local function check(watch, job, tell)
   local known, values_match, total = {}, {}, {}
@@ -304,6 +315,7 @@ local function check(watch, job, tell)
     if one.needed and has and not says then
       values_match[i] = (values_match[i] or 0) + 1
     end
+    if agrees(one, job, says, has) then tell("agrees", i, one.text) end
     if says then tell("value", i, one.key .. "\0" .. (covers or "") ..
                                   "\0" .. says) end
   end

@@ -99,13 +99,17 @@ end
 local NEEDS = {cuda = true, mem = true, file = true, png = true,
                python = true, nvrtc = true}
 
--- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =},
--- {what = "python", modules = "numpy pandas"}
+-- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =,
+-- may_lack =}, {what = "python", modules = "numpy pandas"}
 local function need(text)
   local count = text:match "^cuda>=(%d+)$"
   if count then return {what = "cuda", count = tonumber(count)} end
   local what, rest = text:match "^(%a+)%s*(.-)$"
   if not NEEDS[what] then return nil end
+  local optional = text:match "^file%?%s*(.*)$"
+  if optional then
+    return optional ~= "" and {what = what, path = optional, may_lack = true}
+  end
   if what == "cuda" then return rest == "" and {what = what, count = 1} end
   if what == "png" or what == "nvrtc" then
     return rest == "" and {what = what}
@@ -250,7 +254,7 @@ local function output(unit, lines, n, last)
     if wrong then
       unit.bad = unit.bad or ("%s:%d: %s"):format(unit.path, n, wrong)
     end
-    expect[#expect + 1] = lines[n]
+    expect[#expect + 1] = match.uncoloured(lines[n])
     n = n + 1
   end
   while expect[#expect] and not expect[#expect]:find "%S" do

@@ -30,6 +30,8 @@ Where:
                      there, and messages name files relative to it (the
                      nearest folder above a test with a .nacre-root or .git)
   --at DIR           run as if the files were in DIR
+  --as-shown         the expected text is that of a prompt, which names files
+                     otherwise than a test
   -l MOD, -l g=MOD   require MOD into a global before each test
 How:
   -j N               run N tests at once (the number of processors)
@@ -46,6 +48,7 @@ How:
 Expected text:
   --update           write the output, and the values that are kept, to the
                      files, unless they differ between runs or devices
+  --update=errors    also where a session now ends in an error
   --ok               with --update: exit 0 even if files have changed
   --within X         with --update: devices may differ by more than the last
                      digit, by rtol X; this is noted in a #~
@@ -106,7 +109,7 @@ local flags = {
   ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
   ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
   ["--files"] = "files", ["--cover"] = "cover", ["--pdb"] = "pdb",
-  ["--no-values"] = "novalues",
+  ["--no-values"] = "novalues", ["--as-shown"] = "asshown",
 }
 
 local function unknown(word)
@@ -140,8 +143,16 @@ local function covered(o, value)
   end
 end
 
+local function update(o, value)
+  if value and value ~= "errors" then
+    return ("--update takes errors or no value, not '%s'"):format(value)
+  end
+  o.update = value or true
+end
+
 -- Options with an optional value after "=".
-local optional = {["--shuffle"] = shuffle, ["--cover"] = covered}
+local optional = {["--shuffle"] = shuffle, ["--cover"] = covered,
+                  ["--update"] = update}
 
 -- Takes the option at words[i]; the next i, or nil and what is wrong.
 local function take(o, words, i)

@@ -161,8 +161,8 @@ error: error loading module 'wrong' from file 'wrong.so':
                   "test('x', function(t) t.eq(nacre.load('data/a/e.csv'), "
                   "nacre.tensor{{3,4}}) end)\n")
         self.passing("tests/g_test.lua")
-        self.file("tests/h.nacre", "--: needs file /no/such\n> 1\n2\n")
-        self.assertIn("needs file /no/such", self.passing("tests/h.nacre"))
+        self.file("tests/h.nacre", "--: needs file? /no/such\n> 1\n2\n")
+        self.assertIn("needs file? /no/such", self.passing("tests/h.nacre"))
 
     def test_fixtures(self):
         self.file(".nacre-root", "")

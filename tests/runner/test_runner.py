@@ -154,8 +154,8 @@ float32[2x2] cpu  16 B
         self.assertIn("1 failed as expected", out)
         out = self.fails('--: xfail "issue 12"\n' + PASSED)
         self.assertIn("was expected to fail: issue 12", out)
-        self.assertIn("needs file no.txt",
-                      self.passes("--: needs file no.txt\n" + FAILED))
+        self.assertIn("needs file? no.txt",
+                      self.passes("--: needs file? no.txt\n" + FAILED))
         self.passes("--: needs file a.nacre\n" + PASSED)
         self.assertIn("needs mem 900 TiB",
                       self.passes("--: needs mem 900 TiB\n" + FAILED))

@@ -84,6 +84,35 @@ class Save(runner.Case):
         self.assertNotIn("locals", self.read("a.lua"))
         self.assertIn("\ndebug> locals\n  c  1\n", self.read("a.nacre"))
 
+    def test_names_of_the_project_in_the_output(self):
+        self.file(".nacre-root", "")
+        self.file("lib/m.lua", "local m = {} function m.f() error 'in m' end "
+                  "return m\n")
+        here = os.path.join(self.tests, "a b.txt")
+        said, text = self.save(
+            'print("%s", "%s/lib")\nio.open("%s")\n:load %s/gone.npy\n'
+            'm = require "lib.m"\nm.f()\nprint("./lib/m.lua:3: x")\n'
+            'error("%s: no")\n' % (here, self.tests, here, self.tests, here))
+        self.assertIn("7 inputs, replayed twice", said)
+        self.assertIn("\n%s\t%s/lib\n" % (here, self.tests), text)
+        self.assertIn("  at lib/m.lua:1 ", text)
+        # what differs otherwise still does
+        self.assertIn("no test was written", self.save(
+            'n = "%s/" .. tostring({}):sub(-9)\nn\n' % self.tests)[0])
+
+    def test_coloured_output(self):
+        said, text = self.save(
+            "print '\\27[31mred\\27[0m \\27[1;38;5;12mx\\27[m'\n"
+            "print '\\27]8;;http://x\\27\\\\link\\27]8;;\\27\\\\, "
+            "\\27[4:3mwave\\27[m'\nio.write('\\27[1Kb\\n')\n")
+        self.assertIn("\nred x\n", text, said)
+        self.assertIn("\nlink, wave\n", text)
+        self.assertIn("\nb\n", text)
+        self.assertNotIn("\x1b", text)
+        self.passes("> print '\\27[31mred\\27[0m'\nred\n> print 'red'\n"
+                    "\x1b[31mred\x1b[0m\n")
+        self.fails("> print '\\27[31mred\\27[0m'\nblue\n")
+
     def test_random_numbers_need_their_seed(self):
         said, text = self.save("nacre.rand(2)\n:seed 5\nnacre.rand(2)\n",
                                "--seed", "3")
@@ -233,6 +262,73 @@ class Save(runner.Case):
         self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
         self.change("a.nacre", "0.33334995", "0.33336995")
         self.assertEqual(self.nacre()[0], 1)
+
+    # Tensors whose text depends on rounding: small ones beside large ones, a
+    # mean that is 0, a histogram, what is equal or nearly so, the last digit.
+    ROUNDED = """\
+> e = 1;
+> nacre.tensor{{1, 3e-9 * e}, {-5e-9 * e, 1}}
+> x = nacre.randn(400); x = x - x:mean() + e * 1e-9;
+> x
+> y = nacre.full(1000, 1/3); y[e] = y[e] * (1 + (e - 1) * 1.2e-7);
+> y, 7
+> {0.33335001 - (e - 1) * 6e-8, w = nacre.tensor(0.33335001 - (e - 1) * 6e-8)}
+> {v = x:narrow(1, 1, 3), s = nacre.tensor(0.25)}
+> print("  loss  0.5") print(x:view(20, 20)) print("  loss " .. 0.75 - 0.5)
+> print(x:view(20, 20):narrow(1, 1, 2)) print "  3.0  4.0"
+> x:view(4, 10, 10):narrow(1, 1, 2)
+"""
+
+    def test_a_text_that_rounding_changes(self):
+        text = "--: values\n" + self.ROUNDED.replace("{0.33335001 - (e - 1) * "
+                                                     "6e-8, w", "{1, w")
+        self.file("a.nacre", text)
+        self.nacre("--update")
+        before = self.read("a.nacre")
+        self.change("a.nacre", "> e = 1;", "> e = 2;")
+        self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
+        self.assertEqual(self.nacre("--no-values")[0], 1)
+        self.assertIn("0 files written", self.nacre("--update")[1])
+        # what is no text of a tensor is compared
+        for old, new in (("loss 0.25", "loss 0.26"),
+                         ("\t7", "\t8"), ("[2x2]", "[1x4]")):
+            self.file("a.nacre", before.replace(old, new))
+            self.assertEqual(self.nacre()[0], 1, new)
+        self.file("a.nacre", before.replace("3e-9 * e", "3e-5 * e"))
+        self.assertIn("1 of 4 elements differ", self.nacre()[1])
+
+    def test_rounding_of_what_is_small_beside_the_rest(self):
+        """The same where no values are stored."""
+        text = ("> e = 1;\n> nacre.tensor{{1, 3e-9 * e}, {-5e-9 * e, 100}}\n"
+                "> x = nacre.randn(400); x - x:mean() + e * 1e-9\n")
+        self.file("a.nacre", text)
+        self.nacre("--update")
+        before = self.read("a.nacre")
+        for e in "2", "90", "-50":
+            self.file("a.nacre", before.replace("e = 1;", "e = %s;" % e))
+            self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
+        self.file("a.nacre", before.replace("3e-9 * e", "3e-4 * e"))
+        self.assertEqual(self.nacre()[0], 1)
+        self.file("a.nacre", before.replace("100}", "100.01}"))
+        self.assertEqual(self.nacre()[0], 1)
+        self.file("a.nacre", before.replace("e * 1e-9", "e * 1e-3"))
+        self.assertEqual(self.nacre()[0], 1)
+
+    def test_items_of_float32(self):
+        for number, close, off in (
+                ("nacre.tensor(%s / 3):item()", "1 + 2e-7", "1 + 1e-5"),
+                ("nacre.tensor(%s / 3):item() * 2", "1 + 2e-7", "1 + 1e-5"),
+                ("-nacre.tensor(%s / 256):item()", "1 + 2e-7", "1 + 1e-5"),
+                ("(%s) / 3", "1 + 2e-8", "1 + 3e-7"),
+                ("(%s) * 1234567.5", "1 + 2e-8", "1 + 1e-6"),
+                ("(%s) * 0.25", "1 + 2e-8", "1 + 3e-7")):
+            text = "> x = %s\n> " + (number % "(x)") + "\n"
+            self.file("a.nacre", text % "1")
+            self.nacre("--update")
+            self.change("a.nacre", "x = 1", "x = " + close)
+            self.assertEqual(self.nacre()[0], 0, number)
+            self.change("a.nacre", close, off)
+            self.assertEqual(self.nacre()[0], 1, number)
 
     def test_values_of_a_script(self):
         self.file("s.lua", "--: values\nlocal x = nacre.arange(9e4) / 7\n"
