@@ -160,6 +160,7 @@ function assertions.new(job, source)
   for name, f in pairs(checks) do
     t[name] = function(...)
       dotted(name, (...))
+      job.checked = true
       return finish(f(job, ...))
     end
   end

@@ -183,6 +183,7 @@ local function tell(results, o, seconds, stop)
       say("\n", report.painted(report.failure(r, peer[r])), "\n")
     end
     if #failed > 0 then say "\n" end
+    say(report.unreferenced(results), report.unchecked(results))
     if o.cover then say(require "nacre.coverage".summary(o), "\n") end
     say(report.summary(results, seconds, o.jobs), "\n")
   end

@@ -14,6 +14,7 @@ local report = {}
 
 local MOST_STEPS, MOST_PLACES, MOST_LINES = 3, 8, 12
 local WIDEST = 500 -- bytes of a line
+local MOST_NAMES = 5
 
 --
 -- A line that differs
@@ -203,7 +204,7 @@ function report.failure(r, peer, all)
     if line ~= "" then lines[#lines + 1] = INDENT .. line end
   end
   lines[#lines + 1] = INDENT .. "rerun   " .. rerun(r)
-  if r.failures and r.failures[1] then
+  if r.failures and r.failures[1] and not r.reason then
     local at = job.unit.kind == "script" and job.unit.path or report.place(r)
     lines[#lines + 1] = INDENT .. ("accept  nacre --test %s --update"):format(
       word(at))
@@ -228,6 +229,31 @@ local MARKS = {pass = ".", fail = "F", skip = "s", xfail = "x"}
 function report.mark(r)
   local mark = MARKS[r.status]
   return r.status == "fail" and styled.paint(mark, "red") or mark
+end
+
+-- A line for each file of values in which there are some of no test.
+function report.unreferenced(results)
+  local lines = {}
+  for unit, list in pairs(require "nacre.golden".unreferenced(results)) do
+    lines[#lines + 1] = ("%s.safetensors has %s of no test, which --update " ..
+      "removes: %s\n"):format(unit.path, units.count(#list, "value"),
+                              match.cut(table.concat(list, "; "), WIDEST))
+  end
+  table.sort(lines)
+  return table.concat(lines)
+end
+
+-- A line for the tests that passed without a check.
+function report.unchecked(results)
+  local names = {}
+  for _, r in ipairs(results) do
+    if r.unchecked and r.status == "pass" then names[#names + 1] = r.name end
+  end
+  if #names == 0 then return "" end
+  return ("%s passed without a check: %s%s\n"):format(
+    units.count(#names, "test"), table.concat(names, ", ", 1,
+                                              math.min(#names, MOST_NAMES)),
+    #names > MOST_NAMES and ", ..." or "")
 end
 
 -- "2 failed, 118 passed, 6 skipped (cuda not available: 6)   in 3.4 s, 8 jobs"

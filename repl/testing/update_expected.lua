@@ -6,6 +6,7 @@
 
 local outcomes = require "nacre.outcomes"
 local file = require "nacre.test_file"
+local golden = require "nacre.golden"
 local jobs = require "nacre.job_pool"
 local match = require "nacre.match_output"
 local process = require "nacre.process"
@@ -78,6 +79,17 @@ local function failing(one)
   return unit.kind == "script" and not unit.says.exit and left ~= 0 and
          ("it ended with status %d; '--: exit %d' says that it is to"):format(
            left, left) or nil
+end
+
+-- Does a step end in an error that was not expected? Nobody may look at what
+-- it then says.
+local function new_error(step, one)
+  if not one[1].errors or not one[1].errors[one[3]] then return nil end
+  for _, line in ipairs(step.expect) do
+    if line:find "^%s*error:" then return nil end
+  end
+  return ("it now ends in an error: %s; --update=errors writes it"):format(
+    brief((one[2][1] or ""):gsub("^error: ", "")))
 end
 
 -- Why `new` is refused, or nil; and do only the devices differ? all: {result,
@@ -194,6 +206,7 @@ end
 local function proposal(step, all, unit, o)
   local new = update.rewritten(step, all[1][2], outcomes.ofprint(all[1]), unit)
   local why, others = failing(all[1]), nil
+  if o.update == true then why = why or new_error(step, all[1]) end
   if why then return new, why end
   why, others = refusal(new, all)
   if others and o.within then
@@ -296,7 +309,7 @@ local function byfile(results, o)
   local list, of, failing = {}, {}, {}
   for _, r in ipairs(results) do
     local unit = r.job.unit
-    if r.status == "fail" or r.golden or drops(unit, o) then
+    if r.status == "fail" or r.golden or r.unreferenced or drops(unit, o) then
       failing[unit] = true
     end
     if not of[unit] then
@@ -334,7 +347,8 @@ local function value_files(results)
   return list
 end
 
--- The second run, to be compared with the first.
+-- The second run, to be compared with the first: in programs started anew,
+-- with other orders of pairs, and at another time.
 local function run_again(files, o)
   local list, of, seen = {}, {}, {}
   for _, one in ipairs(files) do
@@ -343,6 +357,7 @@ local function run_again(files, o)
     for _, r in ipairs(one[2]) do
       local job = r.job
       if not seen[job] and (r.got or r.golden) then
+        job.anew, job.ahead = 2, true
         list[#list + 1] = job
       end
       seen[job] = seen[job] or r.got or r.golden
@@ -364,10 +379,12 @@ end
 local function writevalues(unit, renew, results, left)
   local files, job = value_files(results), results[1].job
   local outcome = jobs.alone({timeout = 60}, unit.kind ~= "unit" and
-    values.writer(unit, files, renew) or require "nacre.golden".writer(
+    values.writer(unit, files, renew) or golden.writer(
       unit, files, renew, not (left or job.line or job.word or job.only)))
   for _, m in ipairs(outcome.messages) do
-    if m[1] == "written" then return tonumber(m[2]) end
+    if m[1] == "written" then
+      return tonumber(m[2]), units.count(tonumber(m[2]), m[3] or "tensor")
+    end
   end
   return nil, match.cut(outcome.printed, 500)
 end
@@ -443,6 +460,11 @@ end
 -- For a *_test.lua: only its values of t.golden can be written.
 local function settlegolden(unit, results, o, failed)
   local list, left, renew = goldens(unit, results, failed or {}), false, {}
+  local old = not failed and #list == 0 and o.update and
+              golden.unreferenced(results)[unit]
+  if #list == 0 and not old and not o.review then
+    return failed ~= nil, false
+  end
   if failed and #list == 0 then return true, false end
   if o.review then
     list, left = require "nacre.review".goldens(unit, list, o)
@@ -451,8 +473,13 @@ local function settlegolden(unit, results, o, failed)
   left = left or failed ~= nil        -- whose values are to stay
   for _, one in ipairs(list) do renew[one.key] = true end
   local n, why = writevalues(unit, renew, results, left)
+  if n and old then
+    say(("%s: removed from %s, as no test has them: %s\n"):format(unit.path,
+      values.path(unit):match "[^/]*$", table.concat(old, "; ")))
+    return false, true
+  end
   say(n and ("%s: %s in %s, the same in two runs on %s\n"):format(unit.path,
-    units.count(n, "tensor"), values.path(unit):match "[^/]*$",
+    why, values.path(unit):match "[^/]*$",
     devices(results)) or ("%s: not written: %s\n"):format(unit.path, why))
   return left or n == nil, n ~= nil
 end

@@ -117,6 +117,8 @@ local function leaf(got, expected)
   return {("got %s, expected %s"):format(brief(got), brief(expected))}
 end
 
+diff.leaf = leaf
+
 local function step(path, k)
   if type(k) == "string" and k:find "^[%a_][%w_]*$" and
      not lexer.keywords[k] then
