@@ -235,8 +235,16 @@ static int protected(lua_State *L) {
   return 1;
 }
 
+/* The order of pairs is that of every run of the tests; a test that runs again
+   has another. */
+static unsigned seed(char **words) {
+  int again = words[0] != NULL && strcmp(words[0], SH_ONE_TEST) == 0;
+  return again && words[1] != NULL ? (unsigned)atoi(words[1]) : 1;
+}
+
 static int session(const Options *o) {
-  lua_State *L = lua_newstate(nacre_alloc, NULL);
+  lua_State *L = o->test ? sh_newstate(seed(o->argv + o->test))
+                         : lua_newstate(nacre_alloc, NULL);
   int status = EXIT_FAILURE;
   if (L == NULL) {
     fputs(SH_NAME ": not enough memory\n", stderr);

@@ -10,6 +10,7 @@
 #define repl_h
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include <lua.h>
 
@@ -216,6 +217,38 @@ int sh_runoptions(lua_State *L, const Options *o);
 int sh_runscript(lua_State *L, const Options *o);
 int sh_runstdin(lua_State *L);
 int sh_runtests(lua_State *L, char **words); /* process.c: nacre --test */
+/* A word after --test, for the runner itself: one test, and the seed of its
+   tables. */
+#define SH_ONE_TEST "--one-test"
+
+/*
+** The folders of tests (test_folders.c)
+*/
+int sh_test_folder(lua_State *L);   /* process.folder(name) */
+int sh_remove_folder(lua_State *L); /* process.remove(path) */
+/* to print to; it has no name, and is gone when nobody has it open; or -1 */
+int sh_nameless_file(void);
+/* From now on a process that outlives this one removes them, too. */
+void sh_keep_janitor(void);
+void sh_forget_test_folders(void); /* in the child of fork: they are not its */
+void sh_remove_test_folders(void);
+
+/* A state in which pairs has an order that depends on the seed alone, if that
+   can be (lua_seed.c). */
+lua_State *sh_newstate(unsigned seed);
+
+/*
+** The process between the runner and a test (supervisor.c)
+*/
+#define SH_END_TEST SIGRTMAX       /* ends the test */
+#define SH_ASK_TEST (SIGRTMAX - 1) /* the test is to say where it is */
+void sh_supervisor(pid_t runner);  /* this process becomes one; then it forks */
+void sh_unsupervised(void);        /* in the test: takes signals again */
+_Noreturn void sh_supervise(pid_t test);
+/* process.c: makes the process group `to' the one the terminal listens to, if
+   `from' is that now. */
+void sh_handover(pid_t from, pid_t to);
+
 int sh_runkernel(lua_State *L, const Options *o); /* kernel_process.c */
 
 /*

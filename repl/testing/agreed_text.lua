@@ -11,7 +11,8 @@ local agreed_text = {}
 
 -- "float32[2x2]" and what follows the memory, without "all 0.5"
 local function header(line)
-  local kind, rest = line:match "^(%w+%[[%dx]+%]) [%w:]+  [%d%.]+ [KMGT]?i?B(.*)$"
+  local kind, rest = line:match("^(%w+%[[%dx]+%]) [%w:]+  [%d%.]+ " ..
+                                "[KMGT]?i?B(.*)$")
   if kind then return kind, (rest:gsub("  all %S+$", "")) end
 end
 

@@ -87,8 +87,8 @@ local function refused(job, p)
   local why, device, file = why_impossible(job, p)
   if not why then return nil end
   if file then
-    return "fail", why .. ": there is no such file; with 'needs file? F' the " ..
-           "test is skipped"
+    return "fail", why .. ": there is no such file; with 'needs file? F' " ..
+           "the test is skipped"
   end
   return device and p.require and "fail" or "skip",
          device and p.require and why .. ", and --require cuda was given" or

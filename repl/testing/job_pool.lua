@@ -3,6 +3,7 @@
 -- job_pool.lua - runs jobs in parallel processes and collects their messages.
 
 local host = require "nacre.host"
+local printed_text = require "nacre.printed_text"
 local process = require "nacre.process"
 local root = require "nacre.project_root"
 local run = require "nacre.run_test"
@@ -29,10 +30,26 @@ function jobs.hear(p, bytes)
   while m do
     p.messages[#p.messages + 1], at = m, to
     began = began or m[1] == "case"
+    if m[1] == "where" then p.where = m[2] end
     m, to = message()
   end
   p.rest = bytes:sub(at)
   return began
+end
+
+-- A value as an expression of Lua.
+local function literal(v)
+  if type(v) ~= "table" then return ("%q"):format(v) end
+  local parts = {}
+  for k, item in pairs(v) do
+    parts[#parts + 1] = ("[%s]=%s"):format(literal(k), literal(item))
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+-- What process.start runs for a job.
+local function body_of(job)
+  return job.anew and literal(job) or run.body(job)
 end
 
 local count = 0
@@ -50,8 +67,8 @@ local function start(job, body)
     p.shown = process.folder(count .. "-shown")
   end
   job.shown = p.shown
-  p.pid, p.pipe, p.print = process.start(body, inside,
-                                                 job.pdb)
+  p.pid, p.pipe, p.print = process.start(body or body_of(job), inside, job.pdb,
+                                         job.anew)
   p.deadline = p.begin + (job.timeout or math.huge)
   return p
 end
@@ -62,8 +79,10 @@ local function finish(p, ended)
   process.remove(p.folder)
   if p.shown then process.remove(p.shown) end
   return {job = p.job, messages = p.messages,
-          printed = process.take_output(p.print), how = how, status = n,
-          signal = name, late = not ended, time = host.clock() - p.begin}
+          printed = printed_text.take(p.print, p.messages, p.job),
+          how = how, status = n,
+          signal = name, late = p.asked or not ended, where = p.where,
+          time = host.clock() - p.begin}
 end
 
 -- Runs one process to its end.
@@ -144,8 +163,8 @@ local function start_more(s)
     if may_start(s, s.waiting[k]) then
       local job = table.remove(s.waiting, k)
       local before = s.before[job]
-      local done = before and tests_begun(before.messages)
-      s.running[#s.running + 1] = start(job, run.body(job, done))
+      job.done = before and tests_begun(before.messages)
+      s.running[#s.running + 1] = start(job)
     else
       k = k + 1
     end
@@ -167,6 +186,7 @@ local function process_ended(s, p, ended)
   if open and not outcome.lost[n] and not p.job.names then
     outcome.lost[n] = {job = p.job, late = part.late, how = part.how,
                        status = part.status, signal = part.signal,
+                       where = part.where,
                        time = seconds, to = #outcome.printed}
     s.before[p.job] = outcome
     table.insert(s.waiting, 1, p.job)
@@ -188,6 +208,15 @@ local function end_all(s)
   s.running = {}
 end
 
+local GRACE = 1 -- seconds
+
+-- A test whose time is over has a moment to say where it is.
+local function overdue(s, p)
+  if p.asked then return process_ended(s, p, false) end
+  p.asked, p.deadline = true, host.clock() + GRACE
+  process.ask(p.pid)
+end
+
 local function step(s)
   local pipes, at, first = {}, {}, math.huge
   for k, p in ipairs(s.running) do
@@ -196,16 +225,15 @@ local function step(s)
   end
   for _, pipe in ipairs(process.wait(pipes, first - host.clock())) do
     local text = process.read(pipe)
-    if text then
-      if jobs.hear(at[pipe], text) then -- each test has its own time
-        at[pipe].deadline = host.clock() + at[pipe].job.timeout
-      end
-    else
-      process_ended(s, at[pipe], true)
+    local p = at[pipe]
+    if not text then
+      process_ended(s, p, true)
+    elseif jobs.hear(p, text) and not p.asked then
+      p.deadline = host.clock() + p.job.timeout -- each test has its own time
     end
   end
   for _, p in ipairs(table.move(s.running, 1, #s.running, 1, {})) do
-    if host.clock() >= p.deadline then process_ended(s, p, false) end
+    if p.where or host.clock() >= p.deadline then overdue(s, p) end
   end
 end
 

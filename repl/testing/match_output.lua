@@ -7,7 +7,8 @@ local alignment = require "nacre.alignment"
 local files = require "nacre.files"
 local match_line = require "nacre.match_line"
 
-local match = {trimmed = match_line.trimmed, note = match_line.note, badnote = match_line.badnote,
+local match = {trimmed = match_line.trimmed, note = match_line.note,
+               badnote = match_line.badnote,
                istiming = match_line.istiming, isgap = match_line.isgap}
 
 local PAIR = 21               -- of two lines that differ; see alignment.lua

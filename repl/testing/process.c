@@ -2,13 +2,13 @@
 /*
 ** process.c - the module "nacre.process": what `nacre --test` needs of
 ** the system.  The runner never computes and never opens a device, so each
-** test is a fork of it: a fresh process in a few milliseconds.
+** test is a fork of it: a fresh process in a few milliseconds.  Between both
+** is a supervisor (supervisor.c), whose process stands for the test here.
 **
 ** A test reports its state through a pipe (tell); the runner knows that the
 ** test has ended when the pipe is closed.  What the test prints goes into a
 ** file without a name.
 */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,12 +25,9 @@
 
 #include "repl/host/repl.h"
 
-enum { ROOM = 4096, MAXJOBS = 1024 };
+enum { MAXJOBS = 1024 };
 
-static char root[ROOM]; /* where the folders of the tests are, "" for none */
 static pid_t alive[MAXJOBS];
-static pid_t janitor;     /* see keepjanitor */
-static int lifeline = -1; /* closed by the end of the runner */
 
 static int failed(lua_State *L, const char *what) {
   return luaL_error(L, "%s: %s", what, strerror(errno));
@@ -66,11 +62,15 @@ static void onending(int sig) {
   } else sh_interrupt(sig);
 }
 
-static void catchendings(void (*handler)(int)) {
+static void catchsignal(int sig, void (*handler)(int)) {
   struct sigaction action = { .sa_handler = handler };
-  int i;
   sigemptyset(&action.sa_mask);
-  for (i = 0; i < NENDINGS; i++) sigaction(endings[i].sig, &action, NULL);
+  sigaction(sig, &action, NULL);
+}
+
+static void catchendings(void (*handler)(int)) {
+  int i;
+  for (i = 0; i < NENDINGS; i++) catchsignal(endings[i].sig, handler);
 }
 
 static void openwakeup(void) {
@@ -101,6 +101,8 @@ static int ended(lua_State *L) {
 */
 static int talk; /* the end of the pipe that the child writes to */
 
+enum { LONGEST = 1 << 20 }; /* bytes of a part of a message */
+
 /* tell(word, text, text2): one message, and how much was printed so far; each
    part after its length. */
 static int tell(lua_State *L) {
@@ -110,7 +112,11 @@ static int tell(lua_State *L) {
   lua_pushinteger(L, lseek(STDOUT_FILENO, 0, SEEK_END));
   for (i = 1; i <= 4; i++) {
     size_t n;
-    luaL_tolstring(L, i, &n);
+    const char *s = luaL_tolstring(L, i, &n);
+    if (n > LONGEST) {
+      lua_pushlstring(L, s, n = LONGEST);
+      lua_remove(L, -2);
+    }
     lua_pushfstring(L, "%I:", (LUAI_UACINT)n);
     lua_insert(L, -2);
   }
@@ -139,20 +145,24 @@ static void surroundings(void) {
   sh_terminal(&plain);
 }
 
-/* Pushes what is in a file from a place on. */
-static void readall(lua_State *L, int fd, off_t at) {
+/* Pushes what is in a file between two places. */
+static void readfile(lua_State *L, int fd, off_t at, off_t to) {
   luaL_Buffer b;
   ssize_t n;
   luaL_buffinit(L, &b);
   do {
     char *room = luaL_prepbuffsize(&b, 65536);
-    n = pread(fd, room, 65536, at);
+    n = pread(fd, room, (size_t)(to - at < 65536 ? to - at : 65536), at);
     if (n > 0) {
       luaL_addsize(&b, (size_t)n);
       at += n;
     }
   } while (n > 0);
   luaL_pushresult(&b);
+}
+
+static void readall(lua_State *L, int fd, off_t at) {
+  readfile(L, fd, at, lseek(fd, 0, SEEK_END));
 }
 
 static int streams(int print, const char *folder) {
@@ -176,9 +186,7 @@ static void keepterminal(void) {
   if (name != NULL) term = strdup(name);
 }
 
-/* Makes the process group `to' the one the terminal listens to, if `from' is
-   that now. */
-static void handover(pid_t from, pid_t to) {
+void sh_handover(pid_t from, pid_t to) {
   sigset_t only, old;
   if (tcgetpgrp(STDIN_FILENO) != from) return;
   sigemptyset(&only);
@@ -209,11 +217,11 @@ static int console(lua_State *L) {
   if (on) {
     for (i = 0; i < 3; i++) own[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
     streamsto(terminal);
-    handover(runner, getpgrp());
+    sh_handover(runner, getpgrp());
     if (term != NULL) setenv("TERM", term, 1);
     unsetenv("COLUMNS");
   } else {
-    handover(getpgrp(), runner);
+    sh_handover(getpgrp(), runner);
     streamsto(own);
     for (i = 0; i < 3; i++) close(own[i]);
     surroundings();
@@ -241,36 +249,85 @@ static void onorphaned(int sig) {
   kill(0, SIGKILL);
 }
 
-/* Ends this process group when the runner has died, however it did. */
-static void diewith(pid_t runner) {
-  struct sigaction action = { .sa_handler = onorphaned };
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGRTMAX, &action, NULL);
-  prctl(PR_SET_PDEATHSIG, SIGRTMAX);
-  if (getppid() != runner) onorphaned(0); /* it was faster */
+/* Ends this process group when the supervisor has died, however it did. */
+static void diewith(pid_t supervisor) {
+  catchsignal(SH_END_TEST, onorphaned);
+  prctl(PR_SET_PDEATHSIG, SH_END_TEST);
+  if (getppid() != supervisor) onorphaned(0); /* it was faster */
 }
 
-/* Calls the function on top with tell, and never returns. */
-static _Noreturn void child(lua_State *L, int print, const char *folder,
-                            pid_t runner, int stops) {
-  int good;
-  memset(alive, 0, sizeof alive);
-  root[0] = '\0';
-  janitor = 0;
-  close(lifeline);
+/* Its time is over: the next instruction raises an error, which says where. */
+static volatile sig_atomic_t asked;
+
+static void onasked(int sig) {
+  (void)sig;
+  if (asked++ == 0) sh_interrupt(SIGINT);
+}
+
+/* was_asked(): has the runner asked this test where it is? */
+static int wasasked(lua_State *L) {
+  lua_pushboolean(L, asked);
+  return 1;
+}
+
+/* Makes this process that of a test. */
+static int settle(int print, const char *folder, pid_t supervisor, int stops) {
   setpgid(0, 0);
-  diewith(runner);
+  diewith(supervisor);
   catchendings(SIG_DFL);
   signals_of_test();
   sh_unguarded();
+  catchsignal(SH_ASK_TEST, onasked);
   if (stops) keepterminal();
   surroundings();
-  if (!streams(print, folder)) _exit(EXIT_FAILURE);
+  return streams(print, folder);
+}
+
+/* Calls the function on top with tell, and never returns. */
+static _Noreturn void perform(lua_State *L) {
+  int good;
   lua_pushcfunction(L, tell);
   good = lua_pcall(L, 1, 0, 0) == LUA_OK;
   if (!good) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
   fflush(stdout);
   _exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* A job whose program is started anew: where things lie in memory, and with it
+   the order of some tables, is that of no other run. */
+typedef struct Anew {
+  int file; /* the job as a text; -1: this is no such job */
+  char seed[24];
+} Anew;
+
+static _Noreturn void startanew(const Anew *job, int print,
+                                const char *folder) {
+  char fds[3][12], *words[9] = { SH_NAME, "--test", SH_ONE_TEST };
+  const int fd[] = { job->file, talk, print };
+  int i;
+  words[3] = (char *)job->seed;
+  for (i = 0; i < 3; i++) {
+    fcntl(fd[i], F_SETFD, 0);
+    snprintf(fds[i], sizeof fds[i], "%d", fd[i]);
+    words[4 + i] = fds[i];
+  }
+  words[7] = (char *)folder;
+  execv("/proc/self/exe", words);
+  _exit(EXIT_FAILURE);
+}
+
+/* What such a program runs: the words after SH_ONE_TEST and the seed. */
+static int onetest(lua_State *L) {
+  char **words = lua_touserdata(L, 1);
+  int print = atoi(words[2]), i;
+  for (i = 0; i < 3; i++) fcntl(atoi(words[i]), F_SETFD, FD_CLOEXEC);
+  talk = atoi(words[1]);
+  sh_pushmember(L, "nacre.run_test", "of_text"); /* before the folder changes */
+  readall(L, atoi(words[0]), 0);
+  close(atoi(words[0]));
+  lua_call(L, 1, 1);
+  if (!settle(print, words[3], getppid(), 0)) _exit(EXIT_FAILURE);
+  perform(L);
 }
 
 /*
@@ -283,46 +340,71 @@ static pid_t *slot(pid_t pid) {
   return NULL;
 }
 
-/* A file to print to.  It has no name, and is gone when nobody has it open. */
-static int nameless(void) {
-  char name[ROOM + 16];
-  int fd;
-  snprintf(name, sizeof name, "%s/printed.XXXXXX", root);
-  if ((fd = mkstemp(name)) < 0) return -1;
-  unlink(name);
-  fcntl(fd, F_SETFL, O_APPEND);
-  fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return fd;
+/* The supervisor of a new test, and the test, whose function is on top. */
+static _Noreturn void supervised(lua_State *L, int print, const char *folder,
+                                 const Anew *job) {
+  pid_t supervisor = getpid(), test;
+  int stops = lua_toboolean(L, 3);
+  memset(alive, 0, sizeof alive);
+  sh_forget_test_folders();
+  test = fork();
+  if (test == 0) {
+    sh_unsupervised();
+    if (job->file >= 0) startanew(job, print, folder);
+    if (!settle(print, folder, supervisor, stops)) _exit(EXIT_FAILURE);
+    perform(L);
+  }
+  close(talk);
+  close(print);
+  if (test < 0) _exit(EXIT_FAILURE);
+  setpgid(test, test);
+  sh_supervise(test);
+}
+
+/* The file of a job that is started anew: argument 1 is its text. */
+static Anew anewjob(lua_State *L) {
+  Anew job = { .file = -1 };
+  size_t n;
+  const char *text = lua_tolstring(L, 1, &n);
+  if (text == NULL) return job;
+  snprintf(job.seed, sizeof job.seed, "%lld",
+           (long long)luaL_checkinteger(L, 4));
+  if ((job.file = sh_nameless_file()) < 0 || sh_writeall(job.file, text, n) < 0)
+    failed(L, "a file for a test");
+  return job;
 }
 
 /* start(f, folder, stops): f(tell) in a process of its own, which may ask for
-   the terminal.  Gives pid, the pipe and the file it prints to. */
+   the terminal.  start(text, folder, nil, seed): in a program started anew,
+   what run_test.of_text(text) gives.  Gives pid, the pipe and the file it
+   prints to. */
 static int start(lua_State *L) {
-  int stops = lua_toboolean(L, 3);
   const char *folder = luaL_checkstring(L, 2);
   int ends[2], print;
   pid_t *place = slot(0), pid, runner = getpid();
-  luaL_checktype(L, 1, LUA_TFUNCTION);
+  Anew job;
   if (place == NULL) return luaL_error(L, "too many tests at once");
-  if ((print = nameless()) < 0) return failed(L, "a file for a test");
+  job = anewjob(L);
+  if ((print = sh_nameless_file()) < 0) return failed(L, "a file for a test");
   if (pipe(ends) != 0) return close(print), failed(L, "a pipe for a test");
   fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   fcntl(ends[1], F_SETFD, FD_CLOEXEC);
   fflush(NULL);
   pid = fork();
   if (pid == 0) {
+    sh_supervisor(runner);
     close(ends[0]);
     talk = ends[1];
     lua_pushvalue(L, 1);
-    child(L, print, folder, runner, stops);
+    supervised(L, print, folder, &job);
   }
   close(ends[1]);
+  if (job.file >= 0) close(job.file);
   if (pid < 0) {
     close(ends[0]);
     close(print);
     return failed(L, "a process for a test");
   }
-  setpgid(pid, pid);
   *place = pid;
   lua_pushinteger(L, pid);
   lua_pushinteger(L, ends[0]);
@@ -372,23 +454,38 @@ static int readpipe(lua_State *L) {
   return 1;
 }
 
-/* take_output(fd): the whole file, which is closed */
-static int printed(lua_State *L) {
-  int fd = (int)luaL_checkinteger(L, 1);
-  readall(L, fd, 0);
-  close(fd);
+/* output_size(fd): how much a test has printed */
+static int outputsize(lua_State *L) {
+  lua_pushinteger(L, lseek((int)luaL_checkinteger(L, 1), 0, SEEK_END));
   return 1;
+}
+
+/* read_output(fd, from, to): a part of it */
+static int readoutput(lua_State *L) {
+  readfile(L, (int)luaL_checkinteger(L, 1), (off_t)luaL_checkinteger(L, 2),
+           (off_t)luaL_checkinteger(L, 3));
+  return 1;
+}
+
+static int closeoutput(lua_State *L) {
+  close((int)luaL_checkinteger(L, 1));
+  return 0;
 }
 
 static int finish(pid_t pid) {
   int status = 0;
   pid_t *place = slot(pid);
-  kill(-pid, SIGKILL); /* also what it has left running */
+  kill(pid, SH_END_TEST); /* and what it has left running */
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  handover(pid, getpgrp()); /* it ended while it had the terminal */
   if (place != NULL) *place = 0;
   return status;
+}
+
+/* ask(pid): a test whose time is over is to say where it is */
+static int ask(lua_State *L) {
+  kill((pid_t)luaL_checkinteger(L, 1), SH_ASK_TEST);
+  return 0;
 }
 
 /* finish(pid, pipe): ends the process.  Gives "exit" or "signal" and which. */
@@ -411,82 +508,18 @@ static int finishjob(lua_State *L) {
   return 3;
 }
 
-/*
-** Folders and files
-*/
-static void removetree(const char *path) {
-  DIR *d = opendir(path);
-  struct dirent *e;
-  char name[ROOM + 512];
-  struct stat s;
-  while (d != NULL && (e = readdir(d)) != NULL) {
-    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-    snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-    if (lstat(name, &s) == 0 && S_ISDIR(s.st_mode)) removetree(name);
-    else unlink(name);
-  }
-  if (d != NULL) closedir(d);
-  rmdir(path);
-}
-
-/* A process that outlives the runner, if that is killed, and then removes its
-   folder: as soon as those who write there are gone. */
-static void keepjanitor(void) {
-  int ends[2], i;
-  char c;
-  if (janitor != 0 || wakeup[0] < 0 || pipe(ends) != 0) return;
-  janitor = fork();
-  if (janitor == 0) {
-    setpgid(0, 0);
-    catchendings(SIG_IGN);
-    close(ends[1]);
-    for (i = 0; i <= STDERR_FILENO; i++) dup2(ends[0], i);
-    while (read(ends[0], &c, 1) < 0 && errno == EINTR) continue;
-    for (i = 0; i < 100 && access(root, F_OK) == 0; i++) {
-      removetree(root);
-      poll(NULL, 0, i);
-    }
-    _exit(EXIT_SUCCESS);
-  }
-  close(ends[0]);
-  lifeline = ends[1];
-  fcntl(lifeline, F_SETFD, FD_CLOEXEC);
-}
-
-static void dismissjanitor(void) {
-  if (janitor <= 0) return;
-  kill(janitor, SIGKILL);
-  while (waitpid(janitor, NULL, 0) < 0 && errno == EINTR) continue;
-}
-
-/* folder(name): an empty one for a test, among those of this run */
-static int folder(lua_State *L) {
-  const char *name, *tmp = getenv("TMPDIR");
-  if (root[0] == '\0' || access(root, F_OK) != 0) {
-    snprintf(root, sizeof root, "%s/nacre-test.XXXXXX",
-             tmp != NULL && tmp[0] == '/' && strlen(tmp) < ROOM / 2 ? tmp
-                                                                    : "/tmp");
-    if (mkdtemp(root) == NULL) return root[0] = '\0', failed(L, "a folder");
-    keepjanitor();
-  }
-  name = lua_pushfstring(L, "%s/%s", root, luaL_checkstring(L, 1));
-  if (mkdir(name, 0700) != 0) return failed(L, name);
-  return 1;
-}
-
-static int removefolder(lua_State *L) {
-  removetree(luaL_checkstring(L, 1));
-  return 0;
-}
-
 int sh_openprocess(lua_State *L) {
   static const luaL_Reg list[] = { { "start", start },
                                    { "wait", waitpipes },
                                    { "read", readpipe },
-                                   { "take_output", printed },
+                                   { "output_size", outputsize },
+                                   { "read_output", readoutput },
+                                   { "close_output", closeoutput },
+                                   { "ask", ask },
+                                   { "was_asked", wasasked },
                                    { "finish", finishjob },
-                                   { "folder", folder },
-                                   { "remove", removefolder },
+                                   { "folder", sh_test_folder },
+                                   { "remove", sh_remove_folder },
                                    { "start_coverage", sh_start_coverage },
                                    { "take_coverage", sh_take_coverage },
                                    { "take_terminal", console },
@@ -527,8 +560,14 @@ static void openstreams(void) {
 /* However the run ends, nothing of it stays: no process, no folder. */
 int sh_runtests(lua_State *L, char **words) {
   int status, i;
+  if (words[0] != NULL && strcmp(words[0], SH_ONE_TEST) == 0) {
+    lua_pushcfunction(L, onetest);
+    lua_pushlightuserdata(L, words + 2);
+    return lua_pcall(L, 1, 0, 0) == LUA_OK ? EXIT_SUCCESS : sh_report(L);
+  }
   openstreams();
   openwakeup();
+  sh_keep_janitor();
   sh_interrupts(GUARD_SCRIPT);
   catchendings(onending);
   lua_pushcfunction(L, runner);
@@ -536,8 +575,7 @@ int sh_runtests(lua_State *L, char **words) {
   status = sh_guard(L, 1, 1, 0);
   for (i = 0; i < MAXJOBS; i++)
     if (alive[i] > 0) finish(alive[i]);
-  if (root[0] != '\0') removetree(root);
-  dismissjanitor();
+  sh_remove_test_folders();
   if (ending) {
     if (status != LUA_OK && ending != SIGPIPE) sh_report(L);
     fflush(stdout);

@@ -11,14 +11,29 @@ local files = require "nacre.files"
 local fixtures = require "nacre.fixtures"
 local frames = require "nacre.stack_frames"
 local host = require "nacre.host"
+local match = require "nacre.match_output"
 local process = require "nacre.process"
 local root = require "nacre.project_root"
+local state = require "nacre.test_state"
 local debug_failure = require "nacre.debug_failure"
 local values = require "nacre.stored_values"
 
 local run = {}
 
+local MOST_SAID = 1 << 14     -- bytes of an error
+
+-- For a second run: a day on which year, month, weekday, hour, minute and
+-- second are others than now.
+local AHEAD = ((400 * 24 + 13) * 60 + 1) * 60 + 1
+
+local function set_clock_ahead()
+  local time, date = os.time, os.date
+  function os.time(t) return t == nil and time() + AHEAD or time(t) end
+  function os.date(format, t) return date(format, t or os.time()) end
+end
+
 function run.prepare(job)
+  if job.ahead then set_clock_ahead() end
   local nacre = package.loaded.nacre
   nacre.set_num_threads(job.threads)
   if job.device ~= "cpu" then nacre.set_default_device(job.device) end
@@ -42,6 +57,15 @@ local function libraries(job)
   end
 end
 
+local telling -- the tell of the test
+
+-- Once the time of the test is over, says where it was, and waits for its end.
+local function obey(where)
+  if not process.was_asked() then return end
+  telling("where", where)
+  while true do process.wait({}, math.huge) end
+end
+
 local function session(job, tell)
   local shell = require "nacre.shell"
   shell.start(true)
@@ -52,7 +76,9 @@ local function session(job, tell)
     local from = debug_failure.on and select(2, process.output())
     host.add_history(step.text)
     local going = shell.submit(step.text)
+    obey ""
     if from then debug_failure.step(step, from) end
+    if shell.failed then tell("error", i) end
     tell("done", i)
     if not going then break end
   end
@@ -108,6 +134,10 @@ local function guarded(f, ...)
     ok, err = host.guard(function(e) return errors.capture(e, 2) end,
                          host.synchronize)
   end
+  if not ok then
+    obey((text(err):gsub("^[^\n]*interrupted\n", "")
+                   :gsub("nacre%.run_test:%d+: ", "", 1)))
+  end
   if not ok and debug_failure.on and not isskip(err) and not err.skip then
     debug_failure.at(text(err))
   end
@@ -160,30 +190,45 @@ end
 -- test("name", function(t) ... end)
 --
 
--- Every combination of one value for each parameter, by name.
+-- The i-th value of a parameter in the name of a test, which is the same in
+-- every run: a value without such a text goes by its number.
+local function called_value(value, i)
+  local kind = type(value)
+  if kind == "string" then
+    local plain = tonumber(value) == nil and value ~= "true" and
+                  value ~= "false"
+    return plain and value or ("%q"):format(value)
+  end
+  return (kind == "number" or kind == "boolean") and tostring(value) or
+         "#" .. i
+end
+
+-- Every combination of one value for each parameter, by name: {values, their
+-- texts}.
 local function choices(params)
-  local names, list = {}, {{}}
+  local names, list = {}, {{{}, {}}}
   for name in pairs(params) do names[#names + 1] = name end
   table.sort(names)
   for _, name in ipairs(names) do
     local values = params[name]
     local wider = {}
+    if type(values) ~= "table" then values = {values} end
+    if #values == 0 then return {}, name end
     for _, one in ipairs(list) do
-      for _, value in ipairs(type(values) == "table" and values or {values}) do
-        local p = {}
-        for k, v in pairs(one) do p[k] = v end
+      for i, value in ipairs(values) do
+        local p, parts = {}, table.move(one[2], 1, #one[2], 1, {})
+        for k, v in pairs(one[1]) do p[k] = v end
         p[name] = value
-        wider[#wider + 1] = p
+        parts[#parts + 1] = name .. "=" .. called_value(value, i)
+        wider[#wider + 1] = {p, parts}
       end
     end
     list = wider
   end
-  return list, names
+  return list
 end
 
-local function title(name, p, names)
-  local parts = {}
-  for i, k in ipairs(names) do parts[i] = k .. "=" .. tostring(p[k]) end
+local function title(name, parts)
   return #parts > 0 and ("%s (%s)"):format(name, table.concat(parts, ", ")) or
          name
 end
@@ -198,10 +243,12 @@ local function checks(job) return assertions.new(job, "@" .. job.unit.path) end
 -- Sends an error as a message: "skip" or "fail", the text, the line.
 local function send_error(job, err, line)
   if assertions.isrefusal(err) then
-    return err.skip and "skip" or "fail", err.text, err.line or line
+    return err.skip and "skip" or "fail", match.cut(err.text, MOST_SAID),
+           err.line or line
   end
   if isskip(err) then return "skip", isskip(err) end
-  return "fail", errors.render(err, {width = 80, script = true}),
+  return "fail", match.cut(errors.render(err, {width = 80, script = true}),
+                           MOST_SAID),
          err.file == job.unit.path and err.line or line
 end
 
@@ -218,12 +265,17 @@ local function call_fixtures(name, t)
   return first
 end
 
+-- Runs a test; returns true if it passed.
 local function case(job, tell, c, name, p)
   local begin = host.clock()
   nacre.manual_seed(job.seed)
   tell("case", name, c.line)
   if job.names then return end
-  local t = checks(job)
+  if not p then
+    return tell("skip", ("no value for the parameter %s"):format(c.without))
+  end
+  local t, set_back = checks(job), state.keep(job)
+  job.checked = false
   debug_failure.test, job.test, job.tell = name, name, tell
   local err = call_fixtures("before_each", t)
   if not err then
@@ -234,13 +286,15 @@ local function case(job, tell, c, name, p)
     err = not ok and why or nil
   end
   local late = call_fixtures("after_each", t)
+  set_back()
   if err and late then show(late) end
   err = err or late
   tell("took", host.clock() - begin)
   job.test = nil
   if job.cover then coverage.tell(tell) end
-  if not err then return tell("pass") end
-  tell(send_error(job, err, c.line))
+  if err then return tell(send_error(job, err, c.line)) end
+  tell("pass", job.checked and "" or "unchecked")
+  return true
 end
 
 -- Runs the setup of a file; false after reporting an error.
@@ -271,26 +325,44 @@ end
 local function tests_to_run(job, cases)
   local todo = {}
   for _, c in ipairs(test_at_line(cases, job.line)) do
-    local list, names = choices(c.params)
-    for _, p in ipairs(list) do
-      local name = title(c.name, p, names)
-      if is_selected(job, name) then todo[#todo + 1] = {c, name, p} end
+    for _, one in ipairs(c.choices) do
+      if is_selected(job, one.name) then
+        todo[#todo + 1] = {c, one.name, one[1]}
+      end
     end
   end
   return todo
 end
 
+-- Adds the choices of a test to it; an error if another one has its name, which
+-- could not be told apart.
+local function name_choices(c, names)
+  local list, without = choices(c.params)
+  c.choices, c.without = list, without
+  if without then list[1] = {nil, {}} end
+  for _, one in ipairs(list) do
+    one.name = title(c.name, one[2])
+    if names[one.name] then
+      error(("two tests have the name '%s', the other is in line %d"):format(
+        one.name, names[one.name]), 3)
+    end
+    names[one.name] = c.line
+  end
+end
+
 -- Runs the tests after the first `done`, which have run already.
 local function unit(job, tell, done)
-  local cases = {}
+  local cases, names = {}, {}
   function _G.test(name, params, f)
     if type(params) == "function" then params, f = {}, params end
     if type(name) ~= "string" or type(f) ~= "function" or
        type(params) ~= "table" then
       error("test(name[, parameters], function): bad arguments", 2)
     end
-    cases[#cases + 1] = {name = name, params = params, f = f,
-                         line = debug.getinfo(2, "l").currentline}
+    local c = {name = name, params = params, f = f,
+               line = debug.getinfo(2, "l").currentline}
+    name_choices(c, names)
+    cases[#cases + 1] = c
   end
   tell("step", 1)
   local chunk, why = load(job)
@@ -301,11 +373,18 @@ local function unit(job, tell, done)
   if not ok then return tell("broken") end
   fixtures.take()
   if #cases > 0 and (job.word or job.only) then tell("chosen") end
-  local list = tests_to_run(job, cases)
+  local list, open = tests_to_run(job, cases), {}
   if not list[done + 1] or not job.names and not set_up(job, tell) then
     return
   end
-  for k = done + 1, #list do case(job, tell, table.unpack(list[k])) end
+  for k = done + 1, #list do
+    if not case(job, tell, table.unpack(list[k])) then
+      open[#open + 1] = list[k][2]
+    end
+  end
+  if done == 0 and not (job.line or job.word or job.only or job.names) then
+    require "nacre.golden".tell_unreferenced(job, open, tell)
+  end
   local late = not job.names and call_fixtures("teardown", checks(job))
   if late then
     tell("case", "teardown", cases[1].line)
@@ -339,9 +418,10 @@ local kinds = {transcript = whole(session), markdown = whole(session),
                script = whole(script), unit = unit}
 
 -- The function that the process of a job runs; for a *_test.lua without its
--- first `done` tests.
-function run.body(job, done)
+-- first job.done tests.
+function run.body(job)
   return function(tell)
+    telling = tell
     run.prepare(job)
     if job.files then root.bringing(job.unit, tell) end
     debug_failure.on = job.pdb and job
@@ -357,10 +437,15 @@ function run.body(job, done)
       return tell "broken"
     end
     local begin = host.clock()
-    kinds[job.unit.kind](job, tell, done or 0)
+    kinds[job.unit.kind](job, tell, job.done or 0)
     if job.cover then coverage.tell(tell) end
     tell("end", host.clock() - begin)
   end
+end
+
+-- The same for a job as a text, in a program that was started for it.
+function run.of_text(text)
+  return run.body(_G.load("return " .. text, "=job", "t", {})())
 end
 
 -- Sends what can be tested on: the devices with their free bytes, or why there

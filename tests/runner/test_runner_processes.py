@@ -21,6 +21,22 @@ from runner_case import Case, FAILED, PASSED
 SLEEP, SEED = "sleep 4321.%07d" % os.getpid(), "9%07d" % os.getpid()
 
 
+# A test that writes the most memory that the runner has had into a file; the
+# runner is the parent of the parent of the test.
+PEAK = """\
+local function status(pid, field)
+  for line in io.lines("/proc/" .. pid .. "/status") do
+    local text = line:match("^" .. field .. ":%%s*(%%d+)")
+    if text then return text end
+  end
+end
+test("peak", function(t)
+  local runner = status(status("self", "PPid"), "PPid")
+  io.open("%s", "w"):write(status(runner, "VmHWM")):close()
+end)
+"""
+
+
 class Processes(Case):
     # ---- for programs
 
@@ -98,18 +114,43 @@ class Processes(Case):
         self.assertNotIn("::error", self.nacre("--ci")[1])
         self.assertNotIn("\x1b", out)
 
+    # ---- the runner's own memory
+
+    def test_long_output_is_not_held(self):
+        """Of a test that prints very much, the ends."""
+        write = "local s = ('%s'):rep(1 << 17) for i = 1, %d do io.write(s) end"
+        self.file("a_test.lua", "".join(
+            "test('%d', function(t) %s error 'so' end)\n" % (
+                k, write % (unit, 320 // len(unit))) for k, unit in
+            enumerate(("x", "1", "1 ", "1.5,", "line\\n", " ", "\\n"))))
+        self.file("b.nacre", "".join("> %s\nfirst\n...\n" % (write % (unit, 320))
+                                     for unit in ("y ", "2", "7\\n")))
+        self.file("c.lua", "print 'begin' for i = 1, 1e6 do print(i) end")
+        self.file("c.out", "begin\n1\n...\n999999\n1000000\n")
+        self.file("d_test.lua", "test('a', function() "
+                  "error(('long '):rep(1 << 18)) end)")
+        self.file("e_test.lua", PEAK % os.path.join(self.home, "peak"))
+        status, out, err = self.nacre("-j1")
+        self.assertIn("9 failed, 2 passed", out)
+        self.assertGreater(out.count(" bytes left out ..."), 4, out[:2000])
+        self.assertLess(len(out), 300000)
+        if "ASAN_OPTIONS" not in os.environ:
+            with open(os.path.join(self.home, "peak")) as f:
+                self.assertLess(int(f.read()), 64 << 10)
+
     # ---- several at once
 
     def test_jobs_run_side_by_side(self):
-        for name in "abcd":
-            self.file(name + ".nacre", "> os.execute 'sleep 0.5';\n")
-        begin = time.time()
+        here = os.path.join(self.home, "here")
+        for name in "abcd":  # each waits for all others
+            self.file(name + ".nacre", "> os.execute('mkdir -p %s; touch %s/%s;"
+                      " until [ $(ls %s | wc -l) = 4 ]; do sleep 0.05; done');\n"
+                      % (here, here, name, here))
         self.assertEqual(self.nacre("-j4")[0], 0)
-        side = time.time() - begin
-        begin = time.time()
+        for name in "abcd":  # each is alone
+            self.file(name + ".nacre", "> os.execute('mkdir %s/x && sleep 0.1 && "
+                      "rmdir %s/x')\ntrue\t\"exit\"\t0\n" % (here, here))
         self.assertEqual(self.nacre("-j1")[0], 0)
-        self.assertGreater(time.time() - begin, 2.0)
-        self.assertLess(side, time.time() - begin)
 
     def started(self, *words, sleeps=1):
         """The runner, when so many tests of it have come to their sleep."""
@@ -123,6 +164,36 @@ class Processes(Case):
             if self.processes().count("\n" + SLEEP) >= sleeps:
                 break
         return p
+
+    def test_the_processes_of_a_test_end_with_it(self):
+        """Also those in a session of their own, and those whose parent has
+        ended, however the test did."""
+        starts = ("setsid %s &", "(setsid %s &) ; true", "%s &",
+                  "setsid sh -c '%s & %s' &", "nohup setsid %s >x 2>&1 &")
+        ends = ("", "t.ok(false)", "os.exit(true)", "os.execute "
+                "'kill -KILL $PPID'", "while true do end")
+        text = ""
+        for k, start in enumerate(starts):
+            for n, end in enumerate(ends[:4 if k > 0 else 5]):
+                text += ("test('%d %d', function(t) os.execute(%s) "
+                         "os.execute 'sleep 0.05' %s end)\n" %
+                         (k, n, '"%s"' % start.replace("%s", SLEEP), end))
+        self.file("a_test.lua", text)
+        self.file("b.nacre", "> os.execute \"setsid %s &\";\n> 1\n1\n" % SLEEP)
+        self.file("c.lua", "os.execute 'setsid %s &'\n" % SLEEP)
+        self.file("c.out", "")
+        out = self.nacre("--timeout", "3s", "-j4")[1]
+        self.assertNotIn(SLEEP, self.processes())
+        self.assertIn("16 failed, 7 passed", out)
+
+    def test_a_process_serves_its_test_and_no_other_disturbs(self):
+        for name in "abcd":
+            self.file(name + "_test.lua", "test('x', function(t)\n"
+                      "  os.execute 'mkfifo p; setsid sh -c "
+                      "\"sleep 0.5; echo %s >p\" &'\n"
+                      "  t.eq(io.lines('p')(), '%s')\nend)\n"
+                      "test('y', function(t) t.ok(true) end)\n" % (name, name))
+        self.assertEqual(self.nacre("-j4")[0], 0)
 
     def processes(self):
         return subprocess.run(["ps", "-eo", "args"], encoding="utf-8",

@@ -186,7 +186,6 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertIn("1 of 1 elements differ", out)
         self.assertEqual(os.listdir(self.tests), ["g_test.lua"])
         self.each_fails("test('a', function(t) t.golden(%s) end)", (
-            ("'x'", "takes a tensor, a number or"),
             ("1, 2", "the name is a string"), ("nil", "takes a"),
             ("1, 'x', {rtl = 1}", "not rtl = 1"),
             ("1, 'x', {equal_nan = true}",
@@ -237,14 +236,55 @@ test("b", function(t) t.golden(nacre.eye(2), "eye", {rtol = 1e-2}) end)
         self.assertTrue(out.startswith(".F.FF.F\n"), out)
         self.assertIn("4 failed, 3 passed", out)
         for text in ("FAIL u_test.lua:2  endless (n=1)  cpu",
-                     "timed out after 1 s\n       it printed:\n"
-                     "         n is\t1\n",
+                     "timed out after 1 s\n         at u_test.lua:4   "
+                     "while p.n == 1 do end\n         in test\n"
+                     "       it printed:\n         n is\t1\n",
                      "FAIL u_test.lua:7  wrong  cpu",
                      "    7  t.eq(1, 2)\n       got 1, expected 2\n",
                      "the program ended with status 0\n       it printed:\n"
                      "         bye\n       rerun",
                      "killed by signal 9 (Killed)"):
             self.assertIn(text, out)
+
+    def test_a_time_out_says_where(self):
+        text = """\
+local function deep(n) while true do pcall(function() n = n + 1 end) end end
+test("loop", function(t)
+  deep(3)
+end)
+test("coroutine", function()
+  coroutine.wrap(function() while true do end end)()
+end)
+test("operation", function()
+  local a = nacre.ones(3000, 3000)
+  for i = 1, 9999 do a = a:mm(a) end
+end)
+test("read", function() io.popen("sleep 9"):read "a" end)
+test("outside", function() os.execute "sleep 9" end)
+test("last", function(t) t.ok(true) end)
+"""
+        out = self.fails(text, "--timeout", "1s", name="u_test.lua")
+        self.assertIn("5 failed, 1 passed", out)
+        for says in ("at u_test.lua:1   local function deep(n) while true",
+                     "in deep, called from u_test.lua:3   deep(3)\n",
+                     "at u_test.lua:6   coroutine.wrap",
+                     "u_test.lua:10 ", "at u_test.lua:12 "):
+            self.assertIn(says, out)
+        self.assertNotIn("interrupted\n", out)
+        self.assertRegex(out, "outside.*\n.*\n +timed out after 1 s\n"
+                         " +rerun")
+        out = self.fails("setup(function() while true do end end)\n"
+                         "test('a', function() end)", "--timeout", "1s",
+                         name="u_test.lua")
+        self.assertRegex(out, "timed out after 1 s\n +at u_test.lua:1 ")
+        self.file("s.out", "")
+        out = self.fails("local function f() while true do end end\nf()\n",
+                         "--timeout", "1s", name="s.lua")
+        self.assertIn("in f, called from s.lua:2   f()\n", out)
+        out = self.fails("> function f() while true do end end\n> f()\n",
+                         "--timeout", "1s")
+        self.assertRegex(out, r"\+ +interrupted in f \(")
+        self.assertIn("line 2: timed out after 1 s", out)
 
     def test_each_test_has_its_own_time(self):
         text = 'test("a", {n = {1, 2, 3}}, function() os.execute "sleep 1.2"' \
