@@ -17,7 +17,6 @@ local facts = require "nacre.tensor_facts"
 local candidates = {}
 
 local NOTES = 200 -- more than these have no notes: they are not read
-local LONGEST = 4096 -- bytes of a block whose names count as typed
 
 local function firstline(text) return (text or ""):match "[^\n]*" end
 
@@ -48,19 +47,9 @@ local function noteof(name, value, method)
   end
 end
 
--- The names in what was typed, kept up with the session's log.
-local used, read = {}, 0
-
+-- The names in what was typed.
 local function used_names()
-  local log = require "nacre.shell".log
-  if read > #log then used, read = {}, 0 end
-  while read < #log do
-    read = read + 1
-    for name in log[read].text:sub(1, LONGEST):gmatch "[%a_][%w_]*" do
-      used[name] = true
-    end
-  end
-  return used
+  return require "nacre.session_log".words(require "nacre.shell".log)
 end
 
 -- The letters of a word in their order, in either case, as a pattern.

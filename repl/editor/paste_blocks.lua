@@ -40,12 +40,12 @@ end
 
 -- The lines that begin with "> ", except in a string, a comment or brackets.
 local function prompts(text)
-  local list, inside = {}, spans(text)
+  local list = {}
+  if not text:find("\n> ", 1, true) then return list end
+  local inside, i = spans(text), 1
   for at in text:gmatch "\n()> " do
-    local within = false
-    for _, token in ipairs(inside) do
-      within = within or token.from < at and at <= token.to
-    end
+    while inside[i] and inside[i].to < at do i = i + 1 end
+    local within = inside[i] and inside[i].from < at
     if not within then list[#list + 1] = at end
   end
   return list

@@ -15,6 +15,7 @@
 
 #include "repl/editor/editor.h"
 #include "repl/host/repl.h"
+#include "repl/language/lex.h"
 
 static const EditorHooks *hooks;
 static int tty; /* stdin is a terminal, which echoes and edits */
@@ -88,30 +89,60 @@ static void dropprompt(char *line) {
   memmove(line, line + n, strlen(line + n) + 1);
 }
 
-/* Adds line to the block, which it frees or becomes. */
-static char *joined(char *block, char *line) {
-  if (block == NULL) return line;
-  size_t n = strlen(block);
-  char *both = realloc(block, n + strlen(line) + 2);
-  if (both != NULL) {
-    both[n] = '\n';
-    strcpy(both + n + 1, line);
-  } else free(block);
-  free(line);
-  return both;
+/* The block so far. */
+typedef struct Block {
+  char *text;
+  size_t n, asked; /* its length, now and when it was last compiled */
+  Nested nested;   /* what has been read of it */
+} Block;
+
+/* Adds line, which it frees or becomes. */
+static int add(Block *b, char *line) {
+  const size_t n = strlen(line);
+  char *both = b->text == NULL ? line : realloc(b->text, b->n + n + 2);
+  if (b->text == NULL) b->n = n;
+  else if (both != NULL) {
+    both[b->n] = '\n';
+    memcpy(both + b->n + 1, line, n + 1);
+    b->n += n + 1;
+  } else free(b->text);
+  if (both != line) free(line);
+  b->text = both;
+  return both != NULL;
+}
+
+enum { LONG = 1 << 14 };
+
+/* May the block be complete, or wrong?  One that is long is not compiled after
+   each line, which would take the square of its length: only where no bracket
+   is open, and now and then. */
+static int worth_asking(Block *b) {
+  Nested before = b->nested;
+  b->nested.l.text = b->text;
+  b->nested.l.size = b->n;
+  while (before.l.at < b->n && sh_nextnested(&b->nested) && b->nested.t.closed)
+    before = b->nested;
+  b->nested = before; /* a token that is not closed is read again */
+  return b->n < LONG || b->nested.inside == 0 || b->n - b->asked > b->n / 8;
+}
+
+static int complete(Block *b) {
+  if (!worth_asking(b)) return 0;
+  b->asked = b->n;
+  return hooks->ready(b->text);
 }
 
 static EditResult getblock(const char *prompt, const char *prompt2,
                            char **text) {
   EditResult result;
+  Block block = { .nested.l.line = 1 };
   char *line;
-  *text = NULL;
-  for (;;) {
+  for (*text = NULL;; *text = block.text) {
     result = getaline(*text != NULL ? prompt2 : prompt, &line);
     if (result != EDIT_LINE) break;
     if (*text == NULL) dropprompt(line);
-    if ((*text = joined(*text, line)) == NULL) return EDIT_END;
-    if (hooks->ready(*text)) return EDIT_LINE;
+    if (!add(&block, line)) return *text = NULL, EDIT_END;
+    if (complete(&block)) return *text = block.text, EDIT_LINE;
   }
   if (result == EDIT_END && *text != NULL)
     return EDIT_LINE; /* the end comes again; first say what is missing */

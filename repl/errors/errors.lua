@@ -165,8 +165,9 @@ local function observe(thread, err, level)
   if o.first then o.hint = require "nacre.nonfinite_hints".hint(err) end
   o.tail_of = thread and frames.lost_forward(thread, level)
   local function value(path) return frames.value_of(path, names) end
+  local readable = text and runtime_errors.line(text, o.line) and text
   runtime_errors.explain(o, o.source or "", value,
-                 {there = there, text = text, line = o.line})
+                 {there = there, text = readable, line = o.line})
   if o.hint then o.hint = operand_names.hint(o, o.source or "") end
   for _, f in ipairs(list) do      -- what is kept must not keep tensors
     f.shown = f.text and runtime_errors.line(f.text, f.line)

@@ -11,19 +11,27 @@ local input_block = require "nacre.input_block"
 local syntax_errors = {}
 
 -- The token that causes `message': the first for which the text up to it fails
--- with the same message.
+-- with the same message. With more text it fails so, too, so the token is found
+-- by halving.
 local function offender(message, text, head)
-  if #text > 1 << 18 or message:find "<eof>$" then return nil end
   local line = math.tointeger(message:match ":(%d+): ")
-  for _, token in ipairs(lexer.tokens(text)) do
-    if token.line > line then break end
-    if token.line == line then
-      local _, got = load(head .. text:sub(1, token.to), "=stdin", "t")
-      if got and got:match ":%d+: .*$" == message:match ":%d+: .*$" then
-        return token
-      end
+  if #text > 1 << 18 or message:find "<eof>$" or
+     not runtime_errors.line(text, line) then
+    return nil
+  end
+  local said = message:match ":%d+: .*$"
+  local list = lexer.tokens(text, line)
+  local low, high = 1, #list + 1 -- the first is one of these
+  while low < high do
+    local middle = (low + high) // 2
+    local _, got = load(head .. text:sub(1, list[middle].to), "=stdin", "t")
+    if got and got:match ":%d+: .*$" == said then
+      high = middle
+    else
+      low = middle + 1
     end
   end
+  return list[low]
 end
 
 -- The token that causes a message of the compiler, or nil. In a long text it is
@@ -32,8 +40,9 @@ function syntax_errors.place(message, text)
   if #text < 4096 then return offender(message, text, "") end
   local line = math.tointeger(message:match ":(%d+): ")
   local near = message:match " near '(.*)'$"
-  for _, token in ipairs(lexer.tokens(text)) do
-    if token.line == line and token.text == near then return token end
+  if not runtime_errors.line(text, line) then return nil end
+  for _, token in ipairs(lexer.tokens(text, line)) do
+    if token.text == near then return token end
   end
 end
 

@@ -177,6 +177,7 @@ int sh_openmachine(lua_State *L); /* machine.c: module "nacre.machine" */
 int sh_open_rank_job(lua_State *L); /* rank_job.c: "nacre.rank_job" */
 int sh_runworker(lua_State *L, const Options *o); /* --worker */
 int sh_openlex(lua_State *L); /* lex_module.c: module "nacre.lex" */
+void sh_lexblocks(lua_State *L); /* lex_block.c: adds its functions */
 int sh_gpuclock(lua_State *L); /* gpu_clock.c: a function of "nacre.machine" */
 int sh_measurepeak(lua_State *L); /* returns an exit status */
 /* tensor_arguments.c: is this a file of tensors rather than a script? */

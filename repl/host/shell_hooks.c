@@ -54,9 +54,12 @@ static int ask(Question *q) {
   return status == LUA_OK;
 }
 
-/* While a key is handled nothing is collected: a finalizer is user code. */
+/* While a key is handled nothing is collected: a finalizer is user code. A line
+   that was only read is no key; it does without the collection that follows
+   when the collector starts again. */
 static int askquietly(Question *q) {
   int collecting = lua_gc(state, LUA_GCISRUNNING), ok;
+  if (!sh_editsblocks()) return ask(q);
   lua_gc(state, LUA_GCSTOP);
   ok = ask(q);
   if (collecting) lua_gc(state, LUA_GCRESTART);

@@ -13,6 +13,7 @@
 --   incomplete        the compiler's message ends in <eof>
 --   error             everything else
 
+local lex = require "nacre.lex"
 local lexer = require "nacre.lexer"
 
 local input_block = {}
@@ -31,6 +32,7 @@ local python = lexer.set "for if while else elif elseif try except finally"
 -- The first word of a line with the colon of a Python block: "if x == 3:" or
 -- "for i in range(3): print(i)"; else nil.
 function input_block.python_colon(text)
+  if #text > 4096 then return nil end -- the patterns take its square
   local word = text:match "([%a_]+)[^\n]*:%s*$"
   if not word and not text:find "%f[%w_]do%f[^%w_]" and
      not text:find "%f[%w_]then%f[^%w_]" then
@@ -49,37 +51,30 @@ local function incomplete(text, message)
   return true
 end
 
--- A final ";" hides the result; it may also be the end of a comment.
-local function strip(tokens, text)
-  local n = #tokens
-  while n > 0 and tokens[n].kind == "comment" do n = n - 1 end
-  local hide = n > 0 and tokens[n].text == ";" and tokens[n].kind == "op"
-  while n > 0 and (tokens[n].text == ";" and tokens[n].kind == "op" or
-                   tokens[n].kind == "comment") do
-    n = n - 1
-  end
-  if not hide then return text, false end
-  return text:sub(1, n > 0 and tokens[n].to or 0), true
+-- A final ";" hides the result; it may also be the end of a comment. Nil of a
+-- text without tokens.
+local function strip(text)
+  local to, hide = lex.ending(text)
+  if not to then return nil end
+  return hide and text:sub(1, to) or text, hide
 end
 
 -- Removes <const> and <close> of the outer locals: they become session
 -- variables, and a constant does not exist at run time, a variable to be
 -- closed would be closed when the block ends.
-local function plain_locals(tokens, text)
+local function plain_locals(text)
   local parts, from, note = {}, 1, nil
-  lexer.depth(tokens, function(token, depth)
-    if depth > 0 or token.text ~= "<" then return end
-    local attribute = text:match("^<%s*%a+%s*>", token.from)
-    local name = text:sub(1, token.from - 1)
-      :match "%f[%w_]local%s[%w_%s,<>]-([%a_][%w_]*)%s*$"
-    if not name or not attribute or not attribute:find "const" and
-       not attribute:find "close" then return end
-    parts[#parts + 1] = text:sub(from, token.from - 1)
-    parts[#parts + 1] = (" "):rep(#attribute)
-    from = token.from + #attribute
-    note = name .. " is kept as a session variable; it " ..
-           (attribute:find "const" and "can be changed" or "is not closed")
-  end)
+  for _, found in ipairs(lex.attributes(text)) do
+    local first, last, name, attribute = table.unpack(found)
+    if attribute == "const" or attribute == "close" then
+      parts[#parts + 1] = text:sub(from, first - 1)
+      parts[#parts + 1] = (" "):rep(last - first + 1)
+      from = last + 1
+      note = name .. " is kept as a session variable; it " ..
+             (attribute == "const" and "can be changed" or "is not closed")
+    end
+  end
+  if not note then return text end
   parts[#parts + 1] = text:sub(from)
   return table.concat(parts), note
 end
@@ -91,82 +86,59 @@ local function constant_assignment(text)
          message or nil
 end
 
--- The names of the block's own locals, not those of blocks inside it.
-local function outer_locals(tokens)
-  local names, expecting = {}, false -- "function": its name comes next
-  lexer.depth(tokens, function(token, depth)
-    local word = token.text
-    if token.kind == "comment" or depth > 0 and expecting ~= "function" then
-      return
-    elseif token.kind == "name" and expecting then
-      names[word] = true
-      if expecting == "function" then expecting = false end
-    elseif word == "function" and expecting then
-      expecting = "function"
-    elseif word ~= "," then
-      expecting = word == "local"
-    end
-  end)
-  return names
+-- Calls try(position) for positions from the last on, until it answers. In all,
+-- it is given no more text than this, so that a long block is not compiled
+-- hundreds of times.
+local ROOM <const> = 1 << 20
+
+local function last_first(positions, length, try)
+  local room = ROOM
+  for i = #positions, 1, -1 do
+    local got = try(positions[i])
+    room = room - length(positions[i])
+    if got or room < 0 then return got end
+  end
 end
 
--- The positions where the last expression may begin, from the end: at a line,
--- after a semicolon, after a final `return'; and at any word if Lua missed
--- only the start of a statement around it.
-local function expression_starts(tokens, message)
-  local anywhere = message:find("syntax error near <eof>", 1, true)
-  local list = {}
-  for i = #tokens, math.max(2, #tokens - 200), -1 do
-    local token, last = tokens[i], tokens[i - 1]
-    if anywhere or token.line > last.line or last.text == ";" or
-       last.text == "return" then
-      list[#list + 1] = token
-    end
-  end
-  return list
+-- Can a `return' before the last expression mend what the message says? What
+-- else is missing at the end, a bracket or an `end', is missing still.
+local function is_mendable(message)
+  return not message:find "<eof>$" or
+         message:find("syntax error near <eof>", 1, true) or
+         message:find("'=' expected near <eof>", 1, true)
 end
 
 -- The block with `__keep(...)` around its last expression: a call that is
 -- not in tail position, so the block's locals are still there.
-local function keep_tail(tokens, text, message)
-  for _, token in ipairs(expression_starts(tokens, message)) do
-    local head, tail = text:sub(1, token.from - 1), text:sub(token.from)
+local function keep_tail(text, message)
+  if not is_mendable(message) then return nil end
+  local anywhere = message:find("syntax error near <eof>", 1, true) ~= nil
+  local function length() return #text end
+  return last_first(lex.values(text, anywhere), length, function(from)
+    local head, tail = text:sub(1, from - 1), text:sub(from)
     if compile(head .. "return " .. tail) or
-       head:find "return%s*$" and compile(text) then
+       head:find("return%s*$", -100) and compile(text) then
       head = head:gsub("return%s*$", "")
-      local f = compile(HEAD .. head .. "__keep(" .. tail .. "\n)")
-      if f then return f end
+      return (compile(HEAD .. head .. "__keep(" .. tail .. "\n)"))
     end
-  end
+  end)
 end
 
 -- The start of the last statement if it is a call on a line of its own or
--- after a semicolon, which is both a statement and an expression. A line that
--- begins with `(' continues the one before.
-local function last_call(tokens, text)
-  local starts, before = {}, nil
-  lexer.depth(tokens, function(token, depth)
-    local cut = before and depth == 0 and
-                (before.text == ";" and token.text == "(" or
-                 token.kind == "name" and
-                 (before.text == ";" or token.line > before.line))
-    if cut then starts[#starts + 1] = token end
-    if token.kind ~= "comment" then before = token end
-  end)
-  for i = #starts, math.max(1, #starts - 20), -1 do
-    local from = starts[i].from
+-- after a semicolon, which is both a statement and an expression.
+local function last_call(text)
+  local function length(from) return #text - from end
+  return last_first(lex.statements(text), length, function(from)
     local tail = text:sub(from)
-    if compile(tail) and compile("return nil, " .. tail .. "\n") and
-       compile(text:sub(1, from - 1)) then
-      return from
-    end
-  end
+    return compile(tail) and compile("return nil, " .. tail .. "\n") and
+           compile(text:sub(1, from - 1)) and from
+  end)
 end
 
 -- The block with `__keep` after it, or around the call it ends with.
 local function statements(text)
   local f = compile(HEAD .. text .. "\n;__keep()")
-  local from = f and last_call(lexer.tokens(text), text)
+  local from = f and last_call(text)
   return from and compile(HEAD .. text:sub(1, from - 1) .. "__keep(" ..
                           text:sub(from) .. "\n)") or f
 end
@@ -182,6 +154,7 @@ local function trailing_method(text, message)
   if heads[text:match "^%s*(%l+)%f[^%w_]"] and text:find ":%s+[%w_]+%s*$" then
     return nil, nil, true
   end
+  text = text:sub(-2000)
   local object, name =
     text:match "([%w_%.%[%]\"':]+)%s*:%s*([%a_][%w_]*)%s*$"
   if object then return object, name end
@@ -193,9 +166,8 @@ end
 -- "method" (with object, name), "incomplete", "error" (with message), or
 -- "empty".
 function input_block.compile(text)
-  local tokens = lexer.tokens(text)
-  if #tokens == 0 then return {kind = "empty"} end
-  local body, hide = strip(tokens, text)
+  local body, hide = strip(text)
+  if not body then return {kind = "empty"} end
   local unit = {text = text, hide = hide}
   local asvalue
   unit.f, asvalue = compile("return nil, " .. body .. "\n")
@@ -204,19 +176,18 @@ function input_block.compile(text)
     return unit
   end
   local whole = body
-  body, unit.note = plain_locals(lexer.tokens(body), body)
+  body, unit.note = plain_locals(body)
   unit.kind = "statements"
   local wrong = unit.note and constant_assignment(whole)
   if wrong then
     unit.kind, unit.message = "error", wrong
     return unit
   end
-  unit.locals = outer_locals(lexer.tokens(body))
+  unit.locals = lex.locals(body)
   unit.f = statements(body)
   if unit.f then return unit end
   local plain, message = compile(body)
-  tokens = lexer.tokens(body)
-  unit.f = keep_tail(tokens, body, message or "") or plain
+  unit.f = keep_tail(body, message or "") or plain
   if unit.f then return unit end
   -- as an expression it may have got further: "1 +", "{1,"
   if not message:find "<eof>$" and asvalue and asvalue:find "<eof>$" then
@@ -250,10 +221,21 @@ function input_block.lua_part(text, islua)
   return text
 end
 
+-- What ready() compiled, for the one who runs it next.
+local waiting
+
 -- Is the block complete?
 function input_block.ready(text, islua)
   local part = input_block.lua_part(text, islua)
-  return not part or input_block.compile(part).kind ~= "incomplete"
+  waiting = part and input_block.compile(part)
+  return not part or waiting.kind ~= "incomplete"
+end
+
+-- The same as compile(), for text that runs once: its unit is the caller's.
+function input_block.prepared(text)
+  local unit = waiting
+  waiting = nil
+  return unit and unit.text == text and unit or input_block.compile(text)
 end
 
 -- The compiler's message of the first error that more text cannot mend, or nil.

@@ -158,22 +158,39 @@ int sh_tokenis(const Lexer *l, const Token *t, const char *word) {
 ** Indentation
 */
 static int oneof(const Lexer *l, const Token *t, const char *const *words) {
-  if (t->kind != TOKEN_OP && t->kind != TOKEN_KEYWORD) return 0;
   for (; *words != NULL; words++)
     if (sh_tokenis(l, t, *words)) return 1;
   return 0;
 }
 
+static int isbracket(const Lexer *l, const Token *t, const char *set) {
+  return t->kind == TOKEN_OP && t->to == t->from + 1 &&
+         strchr(set, l->text[t->from]) != NULL && l->text[t->from] != '\0';
+}
+
 static int opens(const Lexer *l, const Token *t) {
-  static const char *const words[] = { "(",  "{",    "[",      "function",
-                                       "do", "then", "repeat", NULL };
-  return oneof(l, t, words);
+  static const char *const words[] = { "function", "do", "then", "repeat",
+                                       NULL };
+  return isbracket(l, t, "({[") ||
+         (t->kind == TOKEN_KEYWORD && oneof(l, t, words));
 }
 
 static int closes(const Lexer *l, const Token *t) {
-  static const char *const words[] = { ")",     "}",    "]",      "end",
-                                       "until", "else", "elseif", NULL };
-  return oneof(l, t, words);
+  static const char *const words[] = { "end", "until", "else", "elseif", NULL };
+  return isbracket(l, t, ")}]") ||
+         (t->kind == TOKEN_KEYWORD && oneof(l, t, words));
+}
+
+static int isword_else(const Lexer *l, const Token *t) {
+  return t->kind == TOKEN_KEYWORD && sh_tokenis(l, t, "else");
+}
+
+int sh_nextnested(Nested *n) {
+  n->depth = n->inside;
+  if (!sh_nexttoken(&n->l, &n->t)) return 0;
+  if (closes(&n->l, &n->t) && n->inside > 0) n->inside--;
+  if (opens(&n->l, &n->t) || isword_else(&n->l, &n->t)) n->inside++;
+  return 1;
 }
 
 /* The lines of the brackets and blocks that are open. */
@@ -200,7 +217,7 @@ static int readopened(Opened *o, Lexer l) {
   while (sh_nexttoken(&l, &t)) {
     if (l.at >= l.size && !t.closed) return 0;
     if (closes(&l, &t) && o->n > 0) o->n--;
-    if (!opens(&l, &t) && !sh_tokenis(&l, &t, "else")) continue;
+    if (!opens(&l, &t) && !isword_else(&l, &t)) continue;
     if (!push(o, t.line)) return 0;
   }
   return 1;

@@ -33,6 +33,15 @@ typedef struct Lexer {
 Lexer sh_lexer(const char *text, size_t size);
 int sh_nexttoken(Lexer *l, Token *t); /* 0: there is none */
 
+/* The tokens with the number of brackets and blocks that are open. */
+typedef struct Nested {
+  Lexer l;
+  Token t;
+  size_t depth, inside; /* before the token, and behind it */
+} Nested;
+
+int sh_nextnested(Nested *n); /* 0: there is none */
+
 /* Is the token this word? */
 int sh_tokenis(const Lexer *l, const Token *t, const char *word);
 

@@ -18,7 +18,8 @@ end
 lexer.keywords = lex.keywords
 
 -- All tokens: {kind, text, from, to, line, closed}, comments included. kind is
--- name, keyword, number, string, comment or op.
+-- name, keyword, number, string, comment or op. tokens(text, line) are those of
+-- one line.
 lexer.tokens = lex.tokens
 
 -- The same without the comments.
@@ -46,27 +47,6 @@ end
 
 -- The brackets that open and close.
 lexer.opens, lexer.closes = lexer.set "( { [", lexer.set ") } ]"
-
-local opens = lexer.set "function do then repeat ( { ["
-local closes = lexer.set "end until elseif else ) } ]"
-
--- Pushes and pops the lines of the brackets and blocks that are open.
-local function step(stack, token)
-  local word = token.text
-  if token.kind ~= "op" and token.kind ~= "keyword" then return end
-  if closes[word] then stack[#stack] = nil end
-  if opens[word] or word == "else" then stack[#stack + 1] = token.line end
-end
-
--- Calls each(token, depth) with the number of blocks open before each token.
-function lexer.depth(tokens, each)
-  local stack = {}
-  for _, token in ipairs(tokens) do
-    if each then each(token, #stack) end
-    step(stack, token)
-  end
-  return stack
-end
 
 -- The column of a line that begins with `rest` after `text`: two for each line
 -- that leaves a bracket or block open.

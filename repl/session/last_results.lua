@@ -22,6 +22,12 @@ local MANY = 100              -- fields of a table that is measured
 -- a value, too.
 local entries = {}
 
+-- Could this value keep memory that is worth a look?
+local function is_object(value)
+  local kind = type(value)
+  return kind ~= "number" and kind ~= "string" and kind ~= "boolean"
+end
+
 -- Calls each(tensor) for a tensor, or for those in a table's own fields.
 local function tensors(value, each)
   if facts.is_alive(value) then return each(value) end
@@ -51,7 +57,7 @@ end
 local function storage_uses()
   local ours, seen = {}, {}
   for _, e in ipairs(entries) do
-    tensors(e.value[1], function(t)
+    if e.object then tensors(e.value[1], function(t)
       local id, _, _, _, basis = nacre._storage_id(t)
       local mine = ours[id] or {boxes = 0, views = 0}
       ours[id] = mine
@@ -59,7 +65,7 @@ local function storage_uses()
       seen[t] = true
       mine.boxes = mine.boxes + 1
       if basis > 0 then mine.views = mine.views + 1 end
-    end)
+    end) end
   end
   return ours
 end
@@ -97,14 +103,15 @@ local function release_large()
   local ours, limit, sum = storage_uses(), settings.get "result_keep", 0
   for i, e in ipairs(entries) do
     local value = e.value[1]
-    local bytes, where = own_bytes(value, ours)
+    local bytes, where = 0, nil
+    if e.object then bytes, where = own_bytes(value, ours) end
     if i > #NAMES and not e.was then sum = sum + bytes end
     if e.was then
       -- its memory is not ours
     elseif bytes > limit or sum > limit then
       release(e, description(value, bytes, where))
       if i > #NAMES then sum = sum - bytes end
-    elseif i > #NAMES and not is_measured(value) then
+    elseif i > #NAMES and e.object and not is_measured(value) then
       release(e, ("a %s"):format(type(value)))
     end
   end
@@ -162,7 +169,8 @@ function results.remember(value, number)
   for _, e in ipairs(entries) do
     if e.number == number then e.number = nil end
   end
-  table.insert(entries, 1, {value = {value}, number = number})
+  table.insert(entries, 1, {value = {value}, number = number,
+                            object = is_object(value)})
   entries[KEPT + 1] = nil
   release_large()
   publish()

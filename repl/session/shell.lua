@@ -11,13 +11,15 @@ local lexer = require "nacre.lexer"
 local results = require "nacre.last_results"
 local settings = require "nacre.settings"
 local input_block = require "nacre.input_block"
+local session_log = require "nacre.session_log"
 
 local nacre = package.loaded.nacre
 
 -- log: the submitted blocks, {text =, failed =, interrupted =, said = output,
 -- width = of the screen, prompt = of a reader, own = a word of that reader,
 -- number = in the history}.
-local shell = {transcript = false, failed = false, leaving = false, log = {}}
+local shell = {transcript = false, failed = false, leaving = false,
+               log = session_log.new()}
 
 -- The initial globals are not the user's, unless he changes them; nor are the
 -- results.
@@ -249,7 +251,7 @@ end
 
 -- Compiles a text; nil after reporting an error.
 function shell.compile(text)
-  local unit = input_block.compile(text)
+  local unit = input_block.prepared(text)
   if unit.f then
     local wrong = require "nacre.runtime_errors".constant(text)
     return not wrong and unit or shell.fail(wrong)
@@ -291,10 +293,8 @@ local function report_unknown(text)
   if field then shell.note(field) end
   if not name or rawget(_G, name) ~= nil or lexer.keywords[name] then return end
   local idea = require "nacre.runtime_errors".unknown_variable(name)
-  for _, entry in ipairs(idea and {} or shell.log) do
-    -- what was a variable may well be nil
-    if entry.text:find("%f[%w_]" .. name .. "%f[^%w_]") then return end
-  end
+  -- what was a variable may well be nil
+  if not idea and session_log.words(shell.log)[name] then return end
   if idea or not name:find "^_" then
     shell.note(idea or ("no variable '%s'"):format(name))
   end

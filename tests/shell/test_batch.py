@@ -52,6 +52,47 @@ class Batch(Program):
                     "  p.lua:1   for epoch in range(3):\n"
                     "  hint: for epoch = 1, 3 do ... end\n"))
 
+    def test_work_of_a_long_session(self):
+        # Each collection looks at all lists that grew, so there must not be
+        # one for each line.
+        n = 3000
+        text = ("n = 0 function arm() setmetatable({}, {__gc = function() "
+                "n = n + 1 arm() end}) end arm()\n")
+        text += "".join("x = %d\n" % i for i in range(n)) + "n\n"
+        out = self.run_("-i", text=text)[1]
+        self.assertLess(int(out.split("\n")[-2]), n // 4, out[-100:])
+
+    def test_memory_of_a_long_line(self):
+        peak = ("for l in io.lines '/proc/self/status' do "
+                "io.write(l:match 'VmHWM:%s*(%d+) kB' or '') end\n")
+        many = 60000
+        lines = [
+            "x = {%s}" % ",".join(["1"] * many),
+            "x = %s%s" % ("{" * many, "}" * many),
+            "x = {%s} = 1" % ",".join(["1"] * many),
+            "x = {%s} error 'x'" % ",".join(["1"] * many),
+            "x = {%s}" % ",".join(["None"] * (many // 3)),
+            "x = '%s' error 'x'" % ("a" * 2 * many),
+            "x = %s" % "+".join(["a"] * many),
+            "x = '%s' y: = 1" % ("a" * 2 * many),
+        ]
+        for line in lines:
+            out = self.run_("-i", text=line + "\n" + peak)[1]
+            kb = int(out.split("\n")[-2 if out.endswith("\n") else -1])
+            self.assertLess(kb, 40000, line[:20])
+
+    def test_blocks_of_many_lines(self):
+        rows = "".join("{%d, 2},\n" % i for i in range(4000))
+        out = self.run_("-i", text="x = {\n" + rows + "}\n#x\n")[1]
+        self.assertTrue(out.endswith("> #x\n4000\n"), out[-100:])
+        # an error, a long string and a bracket in a comment do not hide the end
+        text = "x = {\n%s[[\n}\n]], -- }\n}\n#x\n" % rows
+        out = self.run_("-i", text=text)[1]
+        self.assertTrue(out.endswith("> #x\n4001\n"), out[-100:])
+        text = "x = {\n%s1 1\n%s}\n1 + 1\n" % (rows, rows)
+        out = self.run_("-i", text=text)[1]
+        self.assertTrue(out.endswith("> 1 + 1\n2\n"), out[-100:])
+
     def test_skip(self):
         self.file("s.lua", "skip 'no gpu here' print 'not reached'")
         status, out, err = self.run_("s.lua")

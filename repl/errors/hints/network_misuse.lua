@@ -133,13 +133,14 @@ end
 -- What was last assigned to a variable, in the chunk of the error or in the
 -- session.
 local function assigned(name, text)
-  local shell, found = package.loaded["nacre.shell"], nil
-  local entries = shell and shell.log or {}
-  local pattern = "%f[%w_]" .. name .. "%s*=%s*([^\n]*)"
-  for _, entry in ipairs(entries) do
-    found = entry.text:match(".*" .. pattern) or found
+  local pattern = ".*%f[%w_]" .. name .. "%s*=%s*([^\n]*)"
+  local found = (text or ""):match(pattern)
+  if found then return found end
+  for typed in require "nacre.session_log".recent() do
+    found = typed:match(pattern)
+    if found then return found end
   end
-  return (text or ""):match(".*" .. pattern) or found or ""
+  return ""
 end
 
 -- Explains that a value is nil because a forward has no return.

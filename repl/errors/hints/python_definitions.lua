@@ -12,9 +12,10 @@ local python_definitions = {}
 -- The last `class' that was typed, and the lines of the session before it.
 local last_class, lines_before
 
-local function session_log()
+-- How many inputs there were.
+local function input_count()
   local shell = package.loaded["nacre.shell"]
-  return shell and shell.log or {}
+  return shell and #shell.log or 0
 end
 
 -- Sets a parameter that is nil to its default.
@@ -62,7 +63,7 @@ end
 local function class(rest)
   local name, base = rest:match "^([%w_]+)%s*%(?%s*([%w_.]*)"
   if not name then return nil end
-  last_class, lines_before = name, #session_log()
+  last_class, lines_before = name, input_count()
   local head, forward = class_of(name, base)
   return ("%s; function %s:%s ... end"):format(head, name,
            forward and "forward(x)" or "get(i)")
@@ -70,17 +71,18 @@ end
 
 -- The class of which a method is defined: the last one of the session.
 local function current_class()
-  local found = last_class
-  for i, entry in ipairs(session_log()) do
-    for name, text in entry.text:gmatch '([%a_][%w_]*)%s*=[^=\n]-"([%w_]+)"' do
+  for input, i in require "nacre.session_log".recent() do
+    if last_class and i <= lines_before then break end
+    local found
+    for name, text in input:gmatch '([%a_][%w_]*)%s*=[^=\n]-"([%w_]+)"' do
       local v = name == text and rawget(_G, name)
-      if type(v) == "table" and rawget(v, "__name") == name and
-         (not last_class or i > lines_before) then
+      if type(v) == "table" and rawget(v, "__name") == name then
         found = name
       end
     end
+    if found then return found end
   end
-  return found or "Net"
+  return last_class or "Net"
 end
 
 -- What Python calls the methods that Lua calls otherwise.

@@ -18,7 +18,10 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local runtime_errors = {}
 
--- Line n of a text, or nil.
+local LONG <const> = 1 << 14 -- bytes of a line or a block that is read closely
+
+-- Line n of a text, or nil; nil, too, if it is so long that nobody could read
+-- it, and the patterns of the hints would take the square of its length.
 function runtime_errors.line(text, n)
   local at = 1
   for _ = 2, n or 1 do
@@ -26,7 +29,8 @@ function runtime_errors.line(text, n)
     if not at then return nil end
     at = at + 1
   end
-  return text:match("^[^\n]*", at)
+  local line = text:match("^[^\n]*", at)
+  return #line <= LONG and line or nil
 end
 
 --
@@ -242,6 +246,7 @@ end
 -- True, None and the like in a block that compiles: they would silently be
 -- nil. Returns the note; nil if there are none or the block assigns them.
 function runtime_errors.constant(text)
+  if #text > LONG then return nil end -- values, not what somebody has typed
   local some
   for word in text:gmatch "%f[%w_]%a+%f[^%w_]" do
     some = some or runtime_errors.words[word] and rawget(_G, word) == nil

@@ -272,15 +272,15 @@ local function names_of_failure(o, line)
   return args and lexer.variables(args) or {}
 end
 
--- The texts of the session and the one of the error, the latest last.
-local function texts_before(scope)
-  local list = {}
-  local shell = package.loaded["nacre.shell"]
-  for _, entry in ipairs(shell and shell.log or {}) do
-    list[#list + 1] = entry.text
+-- What a function says of the text of the error or of those of the session,
+-- the latest first.
+local function of_texts_before(scope, say)
+  local said = scope and scope.text and say(scope.text)
+  if said then return said end
+  for text in require "nacre.session_log".recent() do
+    said = say(text)
+    if said then return said end
   end
-  list[#list + 1] = scope and scope.text
-  return list
 end
 
 -- "b, t = table.unpack(x.shape)" for a statement that unpacks a list into
@@ -304,15 +304,14 @@ end
 -- a, b = x:split(2), which gives a list; b, t = x.shape
 function misuse.unpacked(o, line, _, scope)
   local names = names_of_failure(o, line)
-  local texts = names[1] and texts_before(scope) or {}
-  for i = #texts, 1, -1 do
-    for text in texts[i]:gmatch "[^\n]+" do
+  return names[1] and of_texts_before(scope, function(text)
+    for line in text:gmatch "[^\n]+" do
       for _, name in ipairs(names) do
-        local said = unpacking(text, name)
+        local said = unpacking(line, name)
         if said then return said end
       end
     end
-  end
+  end)
 end
 
 -- for name, p in pairs(net:named_parameters()) do
