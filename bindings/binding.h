@@ -102,6 +102,9 @@ int nl_isinterrupt(lua_State *L, int i);      /* an error raised by Ctrl-C? */
 /* As nl_totensor; raises an error for a value that is not a tensor.
    [-0, +0, e] */
 Tensor *nl_checktensor(lua_State *L, int i);
+/* The userdata of this kind at index i; raises an error of the method `op' for
+   any other value. [-0, +0, v] */
+void *nl_check_userdata(lua_State *L, int i, const char *kind, const char *op);
 /* Empties the tensor userdata at index i. In a finalizer the release is
    deferred to nl_free_deferred. [-0, +0, m] */
 void nl_free(lua_State *L, int i);

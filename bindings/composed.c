@@ -126,7 +126,8 @@ static void set_distributed(lua_State *L) {
 }
 
 /* The files of bindings/lib/ that are loaded with nacre.nn and nacre.optim. */
-static const char *const module_part[] = { "nacre.module",
+static const char *const module_part[] = { "nacre.guards",
+                                           "nacre.module",
                                            "nacre.module_tensors",
                                            "nacre.module_state",
                                            "nacre.module_text",
@@ -184,6 +185,8 @@ int nl_load_modules(lua_State *L) {
     nl_push_module_functions(L);
     set_distributed(L);
     load_parts(L, top + 1, module_part);
+    lua_pushboolean(L, 1); /* classes that come now are the user's */
+    lua_setfield(L, top + 1, "is_loaded");
   }
   lua_settop(L, top);
   return load;

@@ -315,8 +315,8 @@ const Bound nl_conversions[] = {
   { "tolist", totable, "self -> table", "the same as totable", 2 },
   { "item", item, "self -> number", "the value of a tensor of one element", 2 },
   { "_bounds", bounds, "self -> low, high", "", 1 },
-  { "_summary", summary, "self, limit=0 -> table", "statistics for display",
+  { "_summary", summary, "self, limit:int=0 -> table", "statistics for display",
     1 },
-  { "_bytes_text", bytes_text, "n -> string", "a size as text", 1 },
+  { "_bytes_text", bytes_text, "n:num -> string", "a size as text", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

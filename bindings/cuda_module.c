@@ -285,7 +285,7 @@ const Bound nl_cuda[] = {
     "ordinal of the device that \"cuda\" stands for, from 0", 1 },
   { "set_device", set_device, "device:device",
     "makes a device the one that \"cuda\" stands for", 1 },
-  { "device", device, "device:device, fn:fn, ... -> results",
+  { "device", device, "device:device, fn:any, ... -> results",
     "calls fn with device as the current one, then goes back", 1 },
   { "get_device_name", get_device_name, ON " -> text", "the model", 1 },
   { "get_device_capability", get_device_capability, ON " -> major, minor",
@@ -335,7 +335,7 @@ const Bound nl_cuda[] = {
     "a mark in a stream, to wait for or to measure time by; a wait never "
     "keeps a core busy for long, blocking or not",
     1 },
-  { "stream", nl_withstream, "stream:any, fn:fn, ... -> results",
+  { "stream", nl_withstream, "stream:any, fn:any, ... -> results",
     "calls fn with stream, and its device, as the current one, then goes "
     "back; nil changes nothing",
     1 },
@@ -356,7 +356,7 @@ static int64_t tf32;
 
 static int backend_index(lua_State *L) {
   const Accelerator *a = nc_open_accelerator();
-  const char *name = luaL_checkstring(L, 2);
+  const char *name = luaL_tolstring(L, 2, NULL);
   int64_t v = tf32;
   if (strcmp(name, "allow_tf32") != 0)
     return nl_unknown_name(L, "backends.cuda.matmul", name);
@@ -366,7 +366,7 @@ static int backend_index(lua_State *L) {
 }
 
 static int backend_newindex(lua_State *L) {
-  const char *op = "backends.cuda.matmul", *name = luaL_checkstring(L, 2);
+  const char *op = "backends.cuda.matmul", *name = luaL_tolstring(L, 2, NULL);
   const Accelerator *a;
   if (strcmp(name, "allow_tf32") != 0)
     return nl_error(L, op, "no setting '%s': there is allow_tf32", name);

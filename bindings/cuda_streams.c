@@ -247,7 +247,7 @@ int nl_defaultstream(lua_State *L) {
 }
 
 int nl_setstream(lua_State *L) {
-  luaL_checkany(L, 1);
+  lua_settop(L, 1);
   set_current_stream(L, 1, "cuda.set_stream");
   return 0;
 }
@@ -396,18 +396,18 @@ static int wait_for_stream(lua_State *L) {
 }
 
 const Bound nl_stream_methods[] = {
-  { "wait_event", wait_event, "self, event:any",
+  { "wait_event", wait_event, "self:any, event:any",
     "makes work submitted to the stream after this call wait for an event", 2 },
-  { "wait_stream", wait_stream, "self, stream:any",
+  { "wait_stream", wait_stream, "self:any, stream:any",
     "makes work submitted to the stream after this call wait for the work "
     "already submitted to another stream",
     2 },
-  { "record_event", record_event, "self, event:any=nil -> event",
+  { "record_event", record_event, "self:any, event:any=nil -> event",
     "marks this place of the stream with an event, a new one if none is given",
     2 },
-  { "query", query_stream, "self -> boolean", "is all its work done?", 2 },
-  { "synchronize", wait_for_stream, "self", "waits until all its work is done",
-    2 },
+  { "query", query_stream, "self:any -> boolean", "is all its work done?", 2 },
+  { "synchronize", wait_for_stream, "self:any",
+    "waits until all its work is done", 2 },
   { NULL, NULL, NULL, NULL, 0 }
 };
 
@@ -475,18 +475,18 @@ static int elapsed_time(lua_State *L) {
 }
 
 const Bound nl_event_methods[] = {
-  { "record", record, "self, stream:any=nil",
+  { "record", record, "self:any, stream:any=nil",
     "marks the present place of a stream, the current one if none is given",
     2 },
-  { "wait", wait, "self, stream:any=nil",
+  { "wait", wait, "self:any, stream:any=nil",
     "makes work submitted to a stream after this call wait for the event; "
     "the current stream if none is given",
     2 },
-  { "query", query_event, "self -> boolean",
+  { "query", query_event, "self:any -> boolean",
     "is the work done that came before the mark?", 2 },
-  { "synchronize", wait_for_event, "self",
+  { "synchronize", wait_for_event, "self:any",
     "waits until the work is done that came before the mark", 2 },
-  { "elapsed_time", elapsed_time, "self, other:any -> milliseconds",
+  { "elapsed_time", elapsed_time, "self:any, other:any -> milliseconds",
     "from this event to the other; both must be done", 2 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -92,7 +92,6 @@ static int clock_time(lua_State *L) {
 
 /* scope(fn, ...): calls fn, then collects the garbage it left. */
 static int scope(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
   nl_collect(L);
   return lua_gettop(L);
@@ -199,8 +198,8 @@ const Bound nl_defaults[] = {
   { "set_memory_limit", set_memory_limit, "bytes:int",
     "the most that tensors may hold; 0 is no limit", 1 },
   { "_counters", counters, "-> flops, bytes, launches, allocated", "", 1 },
-  { "_memory", memory, "reset=false -> table", "", 1 },
+  { "_memory", memory, "reset:bool=false -> table", "", 1 },
   { "_devices", devices, "-> tables", "", 1 },
-  { "_fail_alloc", fail_alloc, "n:int, sticky=false", "", 1 },
+  { "_fail_alloc", fail_alloc, "n:int, sticky:bool=false", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

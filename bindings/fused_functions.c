@@ -488,7 +488,7 @@ const Bound nl_fused[] = {
     "kind; rounding \"end\": halves are rounded in results alone",
     1 },
   { "_fuse", fuse_own, "fn:any, name:text, least:int=0 -> function", "", 1 },
-  { "kernel", kernel, "header:text, text:text=nil -> function",
+  { "kernel", kernel, "header:any, text:any=nil -> function",
     "a fused function from formulas, as \"y = a*b + sin(c)\", called with the "
     "operands in the order in which they occur, or in that of the header, as "
     "\"a, b, c=1 -> y, z\"",

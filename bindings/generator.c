@@ -175,7 +175,7 @@ static int generator_text(lua_State *L) {
 
 static int generator_field(lua_State *L) {
   const GeneratorBox *b = luaL_checkudata(L, 1, GENERATOR);
-  const char *key = luaL_checkstring(L, 2);
+  const char *key = luaL_tolstring(L, 2, NULL);
   if (strcmp(key, "device") == 0) {
     lua_pushstring(L, b->device->name);
     return 1;
@@ -225,7 +225,6 @@ static int set_rng_state(lua_State *L) {
 /* fork_rng(fn, ...): restores the state of the default generator and of
    math.random when fn returns or raises an error. */
 static int fork_rng(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
   nc_initialseed(&nl_context(L)->generator);
   const Generator saved = nl_context(L)->generator;
   unsigned char lua[MATHSTATE];

@@ -88,7 +88,7 @@ static int call_hook(void *data, Tensor **g) {
 }
 
 static int remove_hook(lua_State *L) {
-  nc_removehook(*(Hook **)luaL_checkudata(L, 1, HOOK));
+  nc_removehook(*(Hook **)nl_check_userdata(L, 1, HOOK, "remove"));
   return 0;
 }
 

@@ -18,8 +18,10 @@
 #define PLACES 5
 
 /* The upvalues of module_call: how many arguments the forward of a layer takes;
-   the tensors that are parameters; what raises the two errors of a call. */
-enum { LIMITS = 1, DECLARED, FAIL_SURPLUS, FAIL_LOST, UPVALUES = FAIL_LOST };
+   the tensors that are parameters; what raises the two errors of a call; the
+   method behind a guard (bindings/lib/modules/guards.lua). */
+enum { LIMITS = 1, DECLARED, FAIL_SURPLUS, FAIL_LOST, UNGUARDED };
+enum { UPVALUES = UNGUARDED };
 
 /* Returns the results of forward. A module whose forward gave none keeps that
    forward as _silent, for hints: what follows may fail for want of a value.
@@ -102,6 +104,10 @@ static int module_call(lua_State *L) {
   if (nl_context(L)->no_grad == 0) check_parameters(L);
   lua_getfield(L, 1, "forward");
   check_count(L);
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, lua_upvalueindex(UNGUARDED)) != LUA_TNIL)
+    lua_replace(L, -2);
+  else lua_pop(L, 1);
   lua_pushliteral(L, "_hooks");
   if (lua_rawget(L, 1) != LUA_TNIL) {
     lua_getfield(L, 1, "_call_hooked");
@@ -114,8 +120,8 @@ static int module_call(lua_State *L) {
   return finish(L, LUA_OK, 0);
 }
 
-/* new_module_call(limits, declared, fail_surplus, fail_lost): __call of
-   modules */
+/* new_module_call(limits, declared, fail_surplus, fail_lost, unguarded): __call
+   of modules */
 static int new_module_call(lua_State *L) {
   lua_settop(L, UPVALUES);
   lua_pushcclosure(L, module_call, UPVALUES);

@@ -201,7 +201,7 @@ static int in_dry_run(lua_State *L) {
 }
 
 const Bound nl_op_events[] = {
-  { "_watch", watch, "events:text, fn=nil", "", 1 },
+  { "_watch", watch, "events:text, fn:fn=nil", "", 1 },
   { "_unwatched", unwatched, "fn:any, ... -> results", "", 1 },
   { "_dry_graph", dry_graph, "report:fn, fn:fn, ... -> results", "", 1 },
   { "_graph_saved", graph_saved, "self, seen:table -> table", "", 1 },

@@ -85,8 +85,21 @@ int nl_isfreed(lua_State *L, int i) {
 
 Tensor *nl_checktensor(lua_State *L, int i) {
   Tensor *t = nl_totensor(L, i);
-  if (t == NULL) luaL_typeerror(L, i, "tensor");
+  if (t == NULL)
+    nl_refuse(L, "", (Cause){ NC_CAUSE_tensor, NULL, nl_typename(L, i) },
+              "argument %d must be a tensor, not %s", i,
+              lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
   return t;
+}
+
+void *nl_check_userdata(lua_State *L, int i, const char *kind, const char *op) {
+  void *object = luaL_testudata(L, i, kind);
+  const char *dot = strrchr(kind, '.');
+  if (object == NULL)
+    nl_refuse(L, op, NL_TYPE(L, "self", i), "self must be a %s, not %s",
+              dot ? dot + 1 : kind,
+              lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
+  return object;
 }
 
 void nl_pushscalar(lua_State *L, Scalar v) {

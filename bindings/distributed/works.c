@@ -337,12 +337,12 @@ int nl_after_work(lua_State *L) {
 }
 
 const Bound nl_work_methods[] = {
-  { "wait", wait, "self, timeout:num=0 -> result",
+  { "wait", wait, "self:any, timeout:num=0 -> result",
     "waits until the operation is done, at most timeout seconds, and gives "
     "what it would have given without async_op; 0 is the limit of "
     "init_process_group",
     2 },
-  { "is_completed", is_completed, "self -> boolean",
+  { "is_completed", is_completed, "self:any -> boolean",
     "is the operation done? Does not wait", 2 },
   { NULL, NULL, NULL, NULL, 0 }
 };

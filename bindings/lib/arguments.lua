@@ -26,6 +26,11 @@ local function islist(v, of)
   return true
 end
 
+local function is_callable(v)
+  local meta = type(v) == "table" and getmetatable(v)
+  return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
+end
+
 local types = {
   tensor = {"a tensor", nacre.is_tensor},
   operand = {"a tensor or a number", function(v)
@@ -41,19 +46,32 @@ local types = {
           islist(v, function(x) return type(x) == "number" and isint(x) end)
   end},
   num = {"a number", function(v) return type(v) == "number" end},
+  nums = {"a number or a list of them", function(v)
+    return type(v) == "number" or
+          islist(v, function(x) return type(x) == "number" end)
+  end},
   bool = {"true or false", function(v) return type(v) == "boolean" end},
   text = {"a string", function(v) return type(v) == "string" end},
   file = {"the name of a file", function(v) return type(v) == "string" end},
   dtype = {"a dtype", function(v)
     return type(v) == "string" and nacre[v] == v
   end},
-  fn = {"a function", function(v)
-    local meta = type(v) == "table" and getmetatable(v)
-    return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
+  fn = {"a function", is_callable},
+  functions = {"a function or a list of them", function(v)
+    return is_callable(v) or type(v) == "table" and rawlen(v) > 0 and
+           islist(v, is_callable)
   end},
   several = {"a tensor or a list of tensors", function(v)
     return nacre.is_tensor(v) or
            type(v) == "table" and rawlen(v) > 0 and islist(v, nacre.is_tensor)
+  end},
+  parameters = {"a module, a tensor or a list of tensors", function(v)
+    return nacre.is_tensor(v) or islist(v, nacre.is_tensor)
+  end},
+  lengths = {"a tensor or a list of integers", function(v)
+    return nacre.is_tensor(v) or islist(v, function(x)
+      return type(x) == "number" and isint(x)
+    end)
   end},
   gradients = {"a tensor, or a list of tensors with false for none",
                function(v)
@@ -63,6 +81,13 @@ local types = {
   end},
   device = {"a device", function(v)
     return type(v) == "string" or type(v) == "userdata"
+  end},
+  module = {"a module", function(v)
+    return type(v) == "table" and rawget(v, "_fields") ~= nil
+  end},
+  optimizer = {"an optimizer", function(v)
+    local groups = type(v) == "table" and rawget(v, "param_groups")
+    return type(groups) == "table" and type(groups[1]) == "table"
   end},
   table = {"a table", function(v) return type(v) == "table" end},
   any = {"a value", function() return true end},
@@ -174,7 +199,8 @@ local function plain(v)
 end
 
 local lists = {tensors = true, several = true, gradients = true, ints = true,
-               dims = true, size = true}
+               dims = true, size = true, nums = true, functions = true,
+               parameters = true, lengths = true}
 
 -- For a parameter that takes a list: a plain list made of v. Raises an error
 -- for keys that are not elements and for holes.
@@ -194,7 +220,8 @@ end
 
 -- A module in the place of a list of tensors is its parameters.
 local function parameters_of(p, v)
-  if p and (p.type == "tensors" or p.type == "several") and
+  if p and (p.type == "tensors" or p.type == "several" or
+            p.type == "parameters") and
      type(v) == "table" and rawget(v, "_fields") then
     local list = v:parameters()
     return table.move(list, 1, #list, 1, {})
@@ -226,11 +253,16 @@ local function split_options(s, args, n)
   for i = 1, n do args[i] = parameters_of(s.params[i], args[i]) end
   local named
   if type(args[n]) == "table" then
-    local kind = n <= s.positional and s.params[n] and s.params[n].type
-    if kind ~= "any" and kind ~= "fn" and kind ~= "table" then
+    local p = n <= s.positional and s.params[n]
+    local kind = p and p.type
+    local is_object = (kind == "module" or kind == "optimizer") and
+                      p.fits(args[n])
+    if not is_object and kind ~= "any" and kind ~= "fn" and kind ~= "table" then
       args[n] = plaintable(args[n], s.names)
     end
-    if kind ~= "table" and isoptions(args[n], s) then named = args[n] end
+    if not is_object and kind ~= "table" and isoptions(args[n], s) then
+      named = args[n]
+    end
   end
   if named or n > 0 and nooptions(args[n], s.params[n], n > s.positional) then
     n = n - 1

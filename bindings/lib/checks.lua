@@ -26,6 +26,14 @@ function all.like(t) return {dtype = t.dtype, device = t.device} end
 -- the last bit may differ. Small tensors gain nothing.
 function all.one_pass(f, name) return nacre._fuse(f, name, 4096) end
 
+-- Fails unless the argument called `name' is a tensor.
+function all.check_tensor(op, t, name)
+  if nacre.is_tensor(t) then return end
+  local kind = t == nil and "nothing" or "a " .. type(t)
+  fail(op, ("%s must be a tensor, not %s"):format(name, kind),
+       {cause = "tensor", name = name, got = type(t)})
+end
+
 function all.check_float(op, t, name)
   if not t:is_floating_point() then
     fail(op, ("{%s} is %s, a float dtype is needed"):format(name, t.dtype), nil,
@@ -36,12 +44,14 @@ end
 -- Fails unless t has one of these numbers of dimensions.
 function all.check_dims(op, t, name, ...)
   local want = {...}
+  all.check_tensor(op, t, name)
   for _, n in ipairs(want) do if t:dim() == n then return end end
   fail(op, ("{%s} has %d dimensions, not %s"):format(name, t:dim(),
             table.concat(want, " or ")), nil, name, t)
 end
 
 function all.check_min_dims(op, t, name, n)
+  all.check_tensor(op, t, name)
   if t:dim() < n then
     fail(op, ("{%s} has %d dimension%s, at least %d are needed")
              :format(name, t:dim(), t:dim() == 1 and "" or "s", n), nil, name,

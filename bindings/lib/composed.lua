@@ -141,6 +141,23 @@ local function widen_in_region(v, n)
   end
 end
 
+-- Is this an error of Lua in a file of the library? It is no answer for a user.
+function all.is_internal(e)
+  return type(e) == "string" and (e:find "^nacre%.[%w_]+:%d+: " or
+                                  e:find "^attempt to ") ~= nil
+end
+
+local function fail_unfit(name, s, v)
+  local list = {}
+  for i, p in ipairs(s.params) do
+    if v[i] ~= nil then
+      list[#list + 1] = ("%s is a %s"):format(p.name, nacre.is_tensor(v[i]) and
+                                              "tensor" or type(v[i]))
+    end
+  end
+  fail(name, "cannot work with these arguments: " .. table.concat(list, ", "))
+end
+
 -- The function that the user calls: reads the arguments, calls fn in a
 -- protected call, copies the first result to out or, in place, to self, and
 -- converts errors.
@@ -148,7 +165,10 @@ local function wrap(name, s, fn, inplace)
   local short = name:find "^linalg%." and name or name:match "[^.]+$"
   local widens = in_float32[short]
   local function finish(v, out, copy, ok, y, ...)
-    if not ok then error(renamed(y, short, s, v, nil, copy), 0) end
+    if not ok then
+      if all.is_internal(y) then fail_unfit(short, s, v) end
+      error(renamed(y, short, s, v, nil, copy), 0)
+    end
     if not out then return y, ... end
     local copied, err = pcall(nacre.clone, y, {out = out})
     if not copied then error(renamed(err, short, s, v, out), 0) end

@@ -12,6 +12,9 @@ local define, fail, lowered = all.define, all.fail, all.lowered
 local function dimsof(op, t, dims)
   local out, seen, nd = {}, {}, t:dim()
   for i, d in ipairs(type(dims) == "table" and dims or {dims}) do
+    if not math.tointeger(d) then
+      fail(op, ("a dimension is an integer, not a %s"):format(type(d)))
+    end
     local at = d < 0 and d + nd + 1 or d
     if d == 0 or at < 1 or at > nd then
       fail(op, d == 0 and "dimensions count from 1, not 0" or

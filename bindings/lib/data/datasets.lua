@@ -69,6 +69,12 @@ end
 
 -- ---- datasets
 
+-- Guards the methods of a class of datasets.
+local function guard(class)
+  all.guard_methods(class, function(v) return getmetatable(v) == class end,
+                    "dataset", {get = "i:int", batch = "indices:tensor"})
+end
+
 -- dataset[i]: sample i, from the end if i is negative; nil beyond the end, as
 -- a list has it.
 local function sample(self, i)
@@ -108,6 +114,7 @@ describe("Dataset", function(name)
     if class.init then class.init(self, ...) end
     return self
   end, __newindex = function(class, key, v)
+    all.check_key(name, key)
     all.check_method_name(name, key)
     rawset(class, key, v)
   end})
@@ -128,6 +135,7 @@ function Tensors:batch(indices)
   return list
 end
 
+guard(Tensors)
 describe("TensorDataset", function(...)
   local tensors = {...}
   if #tensors == 0 then fail("TensorDataset", "no tensors") end
@@ -147,6 +155,8 @@ end, "tensors:any -> dataset", "the rows of one or several tensors")
 local Subset = class_of "Subset"
 function Subset:len() return self.indices:size(1) end
 function Subset:get(i) return self.dataset:get(self.indices[i]) end
+
+guard(Subset)
 
 -- The batch of another dataset at these indices.
 local function forward_batch(self, at)
@@ -194,6 +204,7 @@ function Concat:get(i)
     i = i - #d
   end
 end
+guard(Concat)
 describe("ConcatDataset", function(...)
   local self = setmetatable({datasets = {}}, Concat)
   local list = {...}

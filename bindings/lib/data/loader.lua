@@ -183,7 +183,7 @@ local function next_number(self, order, last)
     local numbers = order(self)
     self._numbers = nacre.is_tensor(numbers) and numbers:tolist() or numbers
     self._at = 0
-  elseif last ~= self._numbers[self._at] then
+  elseif not self._numbers or last ~= self._numbers[self._at] then
     fail("sampler", "two loops over one sampler at the same time",
          "ipairs(sampler():tolist())")
   end
@@ -201,6 +201,15 @@ function all.sampler_call(order)
   end
 end
 
+-- How many samples there are in what has a length.
+local function length_of(op, samples)
+  local ok, n = pcall(function() return #samples end)
+  if not ok or not math.tointeger(n) then
+    fail(op, "data_source must have a length, as a dataset or a list")
+  end
+  return n
+end
+
 local function sampler(name, text, doc, order)
   local s = all.parse("utils.data." .. name, text .. " -> sampler")
   local class = {__len = function(self) return self.n end,
@@ -210,7 +219,7 @@ local function sampler(name, text, doc, order)
     for i, value in pairs(all.read(name, s, ...)) do
       self[s.params[i].name] = value
     end
-    self.n = self.num_samples or #self.data_source
+    self.n = self.num_samples or length_of(name, self.data_source)
     return setmetatable(self, class)
   end
   all.describe("utils.data." .. name, data[name], doc, s)

@@ -253,7 +253,7 @@ end
 function tensors.summary(t)
   if not facts.istensor(t) then
     error(t == nil and
-          "bad argument #1 to 'summary' (tensor expected, got nil)" or
+          "summary: self must be a tensor, not nothing" or
           ("summary: self must be a tensor, not a %s"):format(type(t)), 3)
   end
   local n = t:numel()

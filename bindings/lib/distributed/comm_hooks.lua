@@ -10,8 +10,14 @@ local hooks = all.space(SPACE)
 
 -- No all.define: a bucket, which is a table, would be taken for options.
 local function define(name, doc, hook)
-  hooks[name] = hook
-  all.describe(SPACE .. "." .. name, hook, doc,
+  hooks[name] = function(state, bucket)
+    if type(bucket) ~= "table" or type(bucket.buffer) ~= "function" then
+      all.fail(name, "the second argument must be a bucket of gradients",
+               "ddp:register_comm_hook(group, hook)")
+    end
+    return hook(state, bucket)
+  end
+  all.describe(SPACE .. "." .. name, hooks[name], doc,
                all.parse(name, "state:any, bucket:any -> work"))
 end
 

@@ -217,6 +217,9 @@ all.define("distributed.split_group",
 function(parent, lists)
   local rank, color, key = dist.get_rank(parent), -1, 0
   for i, list in ipairs(lists) do
+    if type(list) ~= "table" then
+      fail("split_group", "split_ranks must be a list of lists of ranks")
+    end
     for k, r in ipairs(list) do if r == rank then color, key = i, k end end
   end
   local group = dist.split(color, key, parent)

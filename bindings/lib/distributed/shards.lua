@@ -6,7 +6,9 @@ local all = ...
 local fail = all.fail
 
 local Shard = {}
-local is_shard = function(v) return getmetatable(v) == Shard end
+local is_shard = function(v)
+  return type(v) == "table" and getmetatable(v) == Shard
+end
 all.is_shard = is_shard
 
 -- First and number of the elements of rank r of `size' along a dimension of n.
@@ -82,6 +84,7 @@ end
 local function binary(op)
   return function(a, b)
     local s = is_shard(a) and a or b
+    if not is_shard(s) then fail(op, "takes a sharded tensor") end
     local x, more = beside(op, s, a)
     local y, others = beside(op, s, b)
     local f = type(x) == "number" and nacre[op] or x[op]
@@ -136,6 +139,9 @@ end
 
 local function reduction(op, fold)
   return function(s, dim, keep)
+    if dim ~= nil and not math.tointeger(dim) then
+      fail(op, "dim must be an integer")
+    end
     local part, nd = s.part, s.part:dim()
     if dim and (dim < -nd or dim == 0 or dim > nd) then
       fail(op, ("dim %d of %d dimensions"):format(dim, nd))
@@ -240,3 +246,8 @@ function Shard:__index(key)
   fail("shard", ("a sharded tensor has no '%s'"):format(key),
        ("s:gather():%s(...), or s:map(f) for the parts"):format(key))
 end
+
+all.guard_methods(Shard, is_shard, "s", {redistribute = "dim:int",
+                                         size = "dim:int=nil",
+                                         load_whole = "whole:tensor",
+                                         map = "fn:fn"})

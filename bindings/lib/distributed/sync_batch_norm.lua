@@ -139,9 +139,6 @@ end
 
 -- The module with a SyncBatchNorm in the place of each BatchNorm layer; the
 -- module itself, unless it is such a layer.
-function nn.SyncBatchNorm.convert_sync_batchnorm(module, process_group)
-  if not all.is_module(module) then
-    fail("convert_sync_batchnorm", "module is not an nn.Module")
-  end
-  return convert(module, process_group, {})
-end
+all.class_function(nn.SyncBatchNorm, "convert_sync_batchnorm",
+                   "module:module, process_group:any=nil -> module",
+function(module, process_group) return convert(module, process_group, {}) end)

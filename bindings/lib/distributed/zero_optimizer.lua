@@ -38,9 +38,15 @@ end
 function Zero:init(params, optimizer_class, options)
   local dist = nacre.distributed
   local own = {}
+  all.check_instance(Zero, self)
+  if options ~= nil and type(options) ~= "table" then
+    fail(OP, "options must be a table, not a " .. type(options))
+  end
   for key, value in pairs(options or {}) do own[key] = value end
   own.process_group = nil
-  if optimizer_class == nil or type(optimizer_class) == "string" then
+  local meta = type(optimizer_class) == "table" and
+               getmetatable(optimizer_class)
+  if type(optimizer_class) ~= "function" and not (meta and meta.__call) then
     fail(OP, "optimizer_class makes an optimizer",
          "nacre.distributed.optim." .. OP
          .. "(net, nacre.optim.Adam, {lr = r})")
@@ -48,7 +54,7 @@ function Zero:init(params, optimizer_class, options)
   all.check_group(OP, options and options.process_group)
   local inner = optimizer_class(params, own)
   if type(inner) ~= "table" or inner.name == "LBFGS" or
-     type(inner.param_groups) ~= "table" then
+     type(inner.param_groups) ~= "table" or not inner.step then
     fail(OP, "optimizer_class makes no optimizer that has a state for each "
              .. "parameter")
   end
@@ -215,8 +221,9 @@ function Zero:load_state_dict(saved)
 end
 
 all.guard_methods(Zero, function(self)
-  return type(self) == "table" and rawget(self, "param_groups") ~= nil
-end, "opt")
+  return all.is_instance(self, Zero) and rawget(self, "optim") ~= nil
+end, "opt", {load_state_dict = "state_dict:table", step = "closure:fn=nil",
+             add_param_group = "group:table"})
 all.space("distributed.optim")[OP] = Zero
 all.describe("distributed.optim." .. OP, Zero,
              "an optimizer whose state is dealt out to the ranks",

@@ -360,9 +360,13 @@ end
 
 -- A mask [n x n] of 0, and -inf above the diagonal: no step looks at a later
 -- one. May be called as a method, too.
-function Transformer.generate_square_subsequent_mask(n, options, ...)
+local mask = all.parse("generate_square_subsequent_mask",
+                       "sz:int, *, dtype:dtype=nil, device:device=nil")
+rawset(Transformer, "generate_square_subsequent_mask", function(n, ...)
   if all.is_module(n) then
-    return Transformer.generate_square_subsequent_mask(options, ...)
+    return Transformer.generate_square_subsequent_mask(...)
   end
-  return nacre.full({n, n}, -math.huge, options or {}):triu(1)
-end
+  local v = all.read("generate_square_subsequent_mask", mask, n, ...)
+  return nacre.full({v[1], v[1]}, -math.huge,
+                    {dtype = v[2], device = v[3]}):triu(1)
+end)

@@ -108,13 +108,17 @@ end
 local List = Module:extend "List"
 local set_field = List.__newindex
 List._indexer, List.__index = indexer, indexer(List)
+List._takes = {append = "part:any", insert = "position:int, part:any",
+               add_module = "name:any, part:any",
+               register_module = "name:any, part:any"}
 function List.__pairs(self) return next_part, self, nil end
 
 -- The parts one by one, or in a list.
 function List:init(...)
+  all.check_module(List, self)
   local list, n = {...}, select("#", ...)
   if n == 1 and type(list[1]) == "table" and
-     getmetatable(list[1]) == nil and not self:is_pair(list[1]) then
+     getmetatable(list[1]) == nil and not self:_is_pair(list[1]) then
     list = list[1]
     check_order(self.__name, list)
     n = #list
@@ -122,7 +126,7 @@ function List:init(...)
   for i = 1, n do self:append(list[i]) end
 end
 
-function List.is_pair() return false end
+function List._is_pair() return false end
 
 function List:append(v)
   self[#self + 1] = getmetatable(self)._convert(check_part(self, v))
@@ -142,6 +146,10 @@ end
 -- The parts of a list behind the others; of a class, a derived class.
 function List:extend(list, ...)
   if not is_module(self) then return Module.extend(self, list, ...) end
+  if type(list) ~= "table" then
+    fail("extend", "takes a list of parts, not a " ..
+                   (nacre.is_tensor(list) and "tensor" or type(list)))
+  end
   for _, v in ipairs(list) do self:append(v) end
   return self
 end
@@ -153,7 +161,8 @@ function List:pop(key)
              key == nil and #self or place_of(self, key) or 0
   local v, names = rawget(self, at), rawget(self, "_names") or {}
   if v == nil then
-    fail("pop", ("there is no part %s"):format(key or "in the list"))
+    fail("pop", ("there is no part %s")
+                :format(key == nil and "in the list" or tostring(key)))
   end
   for i = at, #self do
     rawset(self, i, rawget(self, i + 1))
@@ -233,7 +242,7 @@ function Sequential.__newindex(self, key, v)
 end
 
 -- Is v {"conv", module}?
-function Sequential.is_pair(_, v)
+function Sequential._is_pair(_, v)
   return type(v) == "table" and getmetatable(v) == nil and
          type(v[1]) == "string" and is_part(v[2])
 end
@@ -241,7 +250,7 @@ end
 local append = Sequential.append
 
 function Sequential:append(v)
-  if self:is_pair(v) then return self:add_module(v[1], v[2]) end
+  if self:_is_pair(v) then return self:add_module(v[1], v[2]) end
   return append(self, v)
 end
 
@@ -271,8 +280,13 @@ end
 -- values; _order(values) gives the comparison that puts their names in order.
 local Dict = Module:extend "Dict"
 local set_value = Dict.__newindex
+Dict._takes = {update = "values:table", pop = "key:text"}
 
-function Dict:init(values) self:update(values or {}) end
+function Dict:init(...)
+  all.check_module(Dict, self)
+  local of = "nn." .. self.__name
+  self:update(all.read(of, all.parse(of, "values:table=nil"), ...)[1] or {})
+end
 
 function Dict:update(values)
   for key, v in pairs(values) do
@@ -305,17 +319,17 @@ Dict.__pairs = Dict.items
 
 function Dict:keys()
   local list = {}
-  for key in self:items() do list[#list + 1] = key end
+  for key in Dict.items(self) do list[#list + 1] = key end
   return list
 end
 
 function Dict:values()
   local list = {}
-  for _, v in self:items() do list[#list + 1] = v end
+  for _, v in Dict.items(self) do list[#list + 1] = v end
   return list
 end
 
-function Dict:__len() return #self:keys() end
+function Dict:__len() return #Dict.keys(self) end
 
 -- Removes a value, and gives it.
 function Dict:pop(key)
@@ -326,7 +340,7 @@ function Dict:pop(key)
 end
 
 function Dict:clear()
-  for _, key in ipairs(self:keys()) do rawset(self, key, nil) end
+  for _, key in ipairs(Dict.keys(self)) do rawset(self, key, nil) end
 end
 
 local function define_dict(name, kind, doc, is_part, part, convert, order)
@@ -355,4 +369,9 @@ define_dict("ParameterDict", "parameter", "parameters by name",
 
 -- ---- net.eval() instead of net:eval()
 
-all.guard_methods(Module, is_module, "net")
+all.guard_methods(Module, is_module, "net", {
+  apply = "fn:fn", train = "on:bool=true", cuda = "device:any=nil",
+  requires_grad_ = "requires_grad:bool=true", get_submodule = "path:text",
+  get_parameter = "path:text", get_buffer = "path:text",
+  register_buffer = "name:any, tensor:tensor=nil, persistent:bool=true",
+  register_parameter = "name:any, tensor:tensor=nil"})

@@ -173,10 +173,12 @@ function Identity.forward(_, x) return x end
 
 local Flatten = all.layer("Flatten", "start_dim:int=2, end_dim:int=-1",
                           "joins dimensions; by default all but the first")
-function Flatten:forward(x) return x:flatten(self.start_dim, self.end_dim) end
+function Flatten:forward(x)
+  return nacre.flatten(x, self.start_dim, self.end_dim)
+end
 
 local Unflatten = all.layer("Unflatten", "dim:int, unflattened_size:ints",
                             "splits a dimension into several")
 function Unflatten:forward(x)
-  return x:unflatten(self.dim, self.unflattened_size)
+  return nacre.unflatten(x, self.dim, self.unflattened_size)
 end

@@ -69,6 +69,7 @@ local function define_lazy(name, channels, channels_of)
   end)
 
   function Lazy:forward(x, ...)
+    all.check_min_dims(self.__name, x, "input", 1)
     if nacre._in_dry_run() then
       fail(self.__name, "its parameters are made by the first call, which "
                         .. "cannot be a dry run")
@@ -118,7 +119,10 @@ for nd = 1, 3 do
                 return size_of(state[prefix .. "weight"], 1)
               end)
   define_lazy(("BatchNorm%dd"):format(nd),
-              function(_, x) return x:size(2) end, channels_of_norm)
+              function(self, x)
+                all.check_min_dims(self.__name, x, "input", 2)
+                return x:size(2)
+              end, channels_of_norm)
   define_lazy(("InstanceNorm%dd"):format(nd), channels_in(nd),
               channels_of_norm)
 end

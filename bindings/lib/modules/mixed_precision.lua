@@ -125,6 +125,7 @@ end
 -- Takes a step of the optimizer unless a gradient is not finite, for which it
 -- waits once.
 function Scaler:step(opt, ...)
+  all.check_optimizer("step", opt)
   if not self._enabled then return opt:step(...) end
   local known = record(self, opt)
   if known.stepped then
@@ -142,8 +143,7 @@ end
 -- after growth_interval updates without; or sets it.
 function Scaler:update(scale)
   if not self._enabled then return end
-  if scale then
-    self._scale = nacre.is_tensor(scale) and scale:item() or scale
+  if scale then self._scale = scale
   else
     local ok, any = true, false
     for _, known in pairs(self._steps) do
@@ -188,6 +188,11 @@ function Scaler:load_state_dict(state)
   self._backoff, self._interval = state.backoff_factor, state.growth_interval
   self._good = state._growth_tracker
 end
+
+local function is_scaler(v) return all.is_instance(v, Scaler) end
+all.guard_methods(Scaler, is_scaler, "scaler", {
+  scale = "outputs:several", unscale_ = "optimizer:optimizer",
+  update = "new_scale:num=nil", load_state_dict = "state_dict:table"})
 
 -- The device is only checked: gradients tell where they are.
 local GradScaler = all.define("amp.GradScaler",

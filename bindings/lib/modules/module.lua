@@ -105,6 +105,7 @@ local function record(self, k, v, kind)
 end
 
 local function assign(self, k, v)
+  all.check_key(self.__name, k)
   rawset(self, k, v)
   if counts(k, v) then record(self, k, v) end
 end
@@ -272,12 +273,20 @@ local function fail_surplus(self, most, got, last)
 end
 
 local module_call = all.new_module_call(limits, declared, fail_surplus,
-                                        fail_lost)
+                                        fail_lost, all.unguarded)
 
 local function set_class_field(class, key, v)
+  all.check_key(class.__name, key)
   all.check_method_name(class.__name, key)
-  if key == "forward" and rawget(class, "_signature") then
-    local info = debug.getinfo(v, "u")
+  local is_layer = key == "forward" and rawget(class, "_signature")
+  local info = is_layer and debug.getinfo(v, "u")
+  if not all.is_loaded and all.is_method(key, v) then
+    local function is(self)
+      return is_module(self) and all.is_instance(self, class)
+    end
+    v = all.guard_method(key, v, is, "net", class._takes and class._takes[key])
+  end
+  if is_layer then
     limits[v] = not info.isvararg and info.nparams - 1 or nil
   end
   rawset(class, key, v)
@@ -338,6 +347,14 @@ local function with_defaults(name, device, dtype, f, ...)
   if not ok then error(err, 0) end
 end
 
+-- Fails if init was not called for an instance: nn.Linear.init(self, 2, 3).
+function all.check_module(class, self)
+  if not is_module(self) or not all.is_instance(self, class) then
+    fail(class.__name, "init is a method of an instance",
+         class.__name .. ".init(self, ...)")
+  end
+end
+
 -- A class of the library. init(self, ...) gets the arguments of the signature,
 -- checked, with defaults; each becomes a field of its name unless init has set
 -- one. `more' are options that init does not get.
@@ -348,6 +365,7 @@ function all.layer(name, signature, doc, parent, init, more)
                                                .. " -> module")
   class._signature = s
   function class.init(self, ...)
+    all.check_module(class, self)
     local second = s.params[2]
     if s.params[1] and not (second and second.type == "tensor") and
        nacre.is_tensor((...)) and nacre.is_tensor((select(2, ...))) then
@@ -378,14 +396,7 @@ function all.weight_layer(name, signature, doc, parent, init)
 end
 
 -- Is m an instance of this class, or of one derived from it? nn.Linear:is(m)
-function Module:is(m)
-  local class = is_module(m) and getmetatable(m)
-  while type(class) == "table" and not rawequal(class, self) do
-    local meta = getmetatable(class)
-    class = meta and rawget(meta, "__index")
-  end
-  return rawequal(class, self)
-end
+function Module:is(m) return is_module(m) and all.is_instance(m, self) end
 
 -- ---- calls
 
@@ -475,28 +486,33 @@ function(t, persistent)
   return t
 end)
 
+-- Fails unless a field of self that is(old) if it is there can be called this.
+local function check_field_name(op, self, name, is)
+  if type(name) ~= "string" or name == "" or name:find(".", 1, true) then
+    fail(op, "a name is a text without dots, not "
+             .. (type(name) == "string" and ("%q"):format(name) or type(name)))
+  end
+  local old = self[name]
+  if old ~= nil and old ~= false and not is(old) then
+    fail(op, ("%s has already a field '%s'"):format(self.__name, name))
+  end
+end
+
 function Module:register_buffer(name, t, persistent)
+  check_field_name("register_buffer", self, name, nacre.is_tensor)
   rawset(self, name, t)
-  record(self, name, t, persistent == false and "plain" or "buffer")
+  if t then record(self, name, t, persistent and "buffer" or "plain") end
 end
 
 function Module:register_parameter(name, t)
+  check_field_name("register_parameter", self, name, nacre.is_tensor)
   rawset(self, name, t)
   if t then record(self, name, t, "parameter") end
 end
 
 -- Fails unless a part of self can be called this.
 function all.check_part_name(self, name)
-  if type(name) ~= "string" or name == "" or name:find(".", 1, true) then
-    fail("add_module", "a name is a text without dots, not "
-                       .. (type(name) == "string" and ("%q"):format(name) or
-                           type(name)))
-  end
-  local old = self[name]
-  if old ~= nil and not is_module(old) then
-    fail("add_module", ("%s has already a field '%s'")
-                       :format(self.__name, name))
-  end
+  check_field_name("add_module", self, name, is_module)
 end
 
 -- The part m under a name; "0" is the first element, [1].
@@ -510,33 +526,3 @@ function Module:add_module(name, m)
   self[i and i + 1 or name] = m
 end
 Module.register_module = Module.add_module
-
--- ---- methods
-
--- Makes the methods of a class that begin with a small letter fail for a self
--- that is(self) refuses, and for more arguments than they take; `object' is
--- what a hint calls self.
-function all.guard_methods(class, is, object)
-  local function guarded(name, method)
-    local info = debug.getinfo(method, "u")
-    local most = info.isvararg and math.huge or info.nparams - 1
-    return function(self, ...)
-      if not is(self) then
-        fail(name, "a method is called with a colon",
-             ("%s:%s(%s)"):format(object, name, most == 0 and "" or "..."))
-      elseif select("#", ...) > most then
-        fail(name, ("takes %s, got %d"):format(
-          most == 0 and "no argument" or most == 1 and "at most 1 argument" or
-          ("at most %d arguments"):format(most), select("#", ...)))
-      end
-      return method(self, ...)
-    end
-  end
-  for name, method in pairs(class) do
-    if type(method) == "function" and name:find "^%l" and name ~= "extend" and
-       name ~= "forward" and name ~= "init" and name ~= "update" and
-       name ~= "is" then
-      class[name] = guarded(name, method)
-    end
-  end
-end

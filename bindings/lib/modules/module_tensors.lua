@@ -5,12 +5,15 @@ local all = ...
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local members, is_module = all.members, all.is_module
 
--- f of each tensor in v, a value or a table of values.
-function all.map_tensors(v, f)
+-- f of each tensor in v, a value or a table of values, each of them once.
+function all.map_tensors(v, f, done)
   if nacre.is_tensor(v) then return f(v) end
   if type(v) ~= "table" or getmetatable(v) ~= nil then return v end
+  done = done or {}
+  if done[v] then return done[v] end
   local new = {}
-  for k, element in pairs(v) do new[k] = all.map_tensors(element, f) end
+  done[v] = new
+  for k, element in pairs(v) do new[k] = all.map_tensors(element, f, done) end
   return new
 end
 
@@ -119,7 +122,8 @@ local function find(self, path, op)
   end)
   for name in dotted:gmatch "[^.]+" do
     local i = math.tointeger(tonumber(name))
-    local next_ = i and at[i + 1] or at[name]
+    local next_ = nil
+    if type(at) == "table" then next_ = i and at[i + 1] or at[name] end
     if next_ == nil then
       fail(op, ("%s has no '%s'"):format(self.__name, path))
     end
@@ -140,7 +144,7 @@ function Module:apply(f)
 end
 
 function Module:train(on)
-  for _, m in self:named_modules() do m.training = on ~= false end
+  for _, m in self:named_modules() do m.training = on end
   return self
 end
 
@@ -148,7 +152,7 @@ function Module:eval() return self:train(false) end
 
 function Module:requires_grad_(on)
   for _, p in ipairs(self:parameters()) do
-    all.declare(p):requires_grad_(on ~= false)
+    all.declare(p):requires_grad_(on)
   end
   return self
 end
@@ -228,7 +232,10 @@ function Module:to_empty(device)
   end)
 end
 
-function Module:cuda(n) return self:to(n and "cuda:" .. n or "cuda") end
+function Module:cuda(device)
+  if type(device) == "number" then device = "cuda:" .. device end
+  return self:to(device or "cuda")
+end
 function Module:cpu() return self:to "cpu" end
 for name, dtype in pairs {float = "float32", double = "float64",
                           half = "float16", bfloat16 = "bfloat16"} do

@@ -100,7 +100,7 @@ end
 -- Nothing waits for the device, so a norm that is not finite is only an error
 -- if it is asked for.
 define("clip_grad_norm_",
-       "parameters:any, max_norm:num, norm_type:num=2, "
+       "parameters:parameters, max_norm:num, norm_type:num=2, "
        .. "error_if_nonfinite:bool=false",
        "scales gradients so that the norm of all is at most max_norm; gives "
        .. "the norm before",
@@ -117,7 +117,7 @@ function(params, max_norm, norm_type, strict)
   end)
 end)
 
-define("clip_grad_value_", "parameters:any, clip_value:num -> ",
+define("clip_grad_value_", "parameters:parameters, clip_value:num -> ",
        "limits each element of the gradients to -clip_value .. clip_value",
 function(params, limit)
   nacre.no_grad(function()
@@ -125,7 +125,7 @@ function(params, limit)
   end)
 end)
 
-define("parameters_to_vector", "parameters:any",
+define("parameters_to_vector", "parameters:parameters",
        "all parameters as one vector",
 function(params)
   local list = {}
@@ -134,7 +134,7 @@ function(params)
   return nacre.cat(list)
 end)
 
-define("vector_to_parameters", "vec:tensor, parameters:any -> ",
+define("vector_to_parameters", "vec:tensor, parameters:parameters -> ",
        "the elements of a vector as parameters",
 function(vec, params)
   if all.is_module(params) then params = params:parameters() end

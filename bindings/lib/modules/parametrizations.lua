@@ -132,7 +132,7 @@ function List:assign(value)
   end)
 end
 
-local MODULE = "module:table, tensor_name:text"
+local MODULE = "module:module, tensor_name:text"
 
 all.define("nn.utils.parametrize.register_parametrization",
            MODULE .. ", parametrization:table -> module",
@@ -160,7 +160,7 @@ function(self, name, parametrization)
 end)
 
 all.define("nn.utils.parametrize.is_parametrized",
-           "module:table, tensor_name:text=nil -> boolean",
+           "module:module, tensor_name:text=nil -> boolean",
            "has the module parametrizations, or one of this parameter?",
 function(self, name)
   local dict = rawget(self, "parametrizations")
@@ -222,6 +222,10 @@ end
 -- The norms of the slices of t along dim, of all elements if dim is false, in a
 -- shape that broadcasts.
 local function slice_norms(t, dim)
+  all.check_tensor("weight_norm", t, "weight")
+  if dim and not math.tointeger(dim) then
+    fail("weight_norm", "dim must be an integer, or false for all elements")
+  end
   if not dim then return t:norm() end
   local size = {}
   for d = 1, t:dim() do size[d] = 1 end
@@ -239,7 +243,7 @@ function WeightNorm:right_inverse(weight)
   return slice_norms(weight, self.dim), weight
 end
 
-local NORM = "module:table, name:text=weight, dim:any=1 -> module"
+local NORM = "module:module, name:text=weight, dim:any=1 -> module"
 
 all.define("nn.utils.parametrizations.weight_norm", NORM,
            "a parameter becomes g*v/|v|, with the norms of slices along dim; "
@@ -259,7 +263,7 @@ function(self, name, dim)
   end)
 end)
 
-local NAMED = "module:table, name:text=weight -> module"
+local NAMED = "module:module, name:text=weight -> module"
 
 all.define("nn.utils.remove_weight_norm", NAMED,
            "the parameter is one again, with its value", function(self, name)
@@ -318,7 +322,7 @@ end
 
 function SpectralNorm.right_inverse(_, weight) return weight end
 
-local SPECTRAL = "module:table, name:text=weight, n_power_iterations:int=1, "
+local SPECTRAL = "module:module, name:text=weight, n_power_iterations:int=1, "
                  .. "eps:num=1e-12, dim:dim=nil -> module"
 
 local function check_iterations(n)

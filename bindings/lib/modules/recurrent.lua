@@ -226,6 +226,7 @@ local function define(kind, extra, doc)
     local packed = type(x) == "table" and not nacre.is_tensor(x) and x
     local lengths = packed and packed.lengths or options and options.lengths
     local given = packed and packed.data or x
+    all.check_tensor(kind, given, "input")
     local single = given:dim() == 2
     local ends
     x, ends = read_input(self, kind, packed and self.batch_first and
@@ -262,6 +263,7 @@ local function define_cell(kind, extra, doc, call)
     end
   end)
   function Cell:forward(x, state, ...)
+    all.check_tensor(name, x, "input")
     check_state(name, state)
     if select("#", ...) > 0 then fail(name, "takes x and the state") end
     if state == nil then
@@ -304,7 +306,7 @@ function(sequences, batch_first, value)
 end)
 
 all.define("nn.utils.rnn.pack_padded_sequence",
-  "input:tensor, lengths:any, batch_first:bool=false, "
+  "input:tensor, lengths:lengths, batch_first:bool=false, "
   .. "enforce_sorted:bool=true -> table",
   "{data=, lengths=}: padded sequences and their lengths, for layers",
 function(x, lengths, batch_first)
@@ -312,11 +314,19 @@ function(x, lengths, batch_first)
   return {data = batch_first and x:transpose(1, 2) or x, lengths = lengths}
 end)
 
+-- Fails unless this is what pack_padded_sequence gives.
+local function check_packed(op, packed)
+  if not nacre.is_tensor(packed.data) or type(packed.lengths) ~= "table" then
+    fail(op, "a packed table {data=, lengths=} is expected")
+  end
+end
+
 all.define("nn.utils.rnn.pad_packed_sequence",
   "sequence:table, batch_first:bool=false, padding_value:num=0, "
   .. "total_length:int=nil -> tensor, lengths",
   "the padded sequences and the lengths of a packed table",
 function(packed, batch_first, value, total)
+  check_packed("pad_packed_sequence", packed)
   local x, time = packed.data, 0
   for _, n in ipairs(packed.lengths) do time = math.max(time, n) end
   if total and total < time then
@@ -339,7 +349,7 @@ end)
 
 -- The first `length' steps of each sequence.
 all.define("nn.utils.rnn.unpad_sequence",
-  "padded_sequences:tensor, lengths:any, batch_first:bool=false -> tensors",
+  "padded_sequences:tensor, lengths:lengths, batch_first:bool=false -> tensors",
   "the sequences of a padded tensor, each with its own length",
 function(x, lengths, batch_first)
   if not batch_first then x = x:transpose(1, 2) end
@@ -363,5 +373,6 @@ end)
 all.define("nn.utils.rnn.unpack_sequence", "packed_sequences:table -> tensors",
            "the sequences of a packed table",
 function(packed)
+  check_packed("unpack_sequence", packed)
   return rnn.unpad_sequence(rnn.pad_packed_sequence(packed))
 end)

@@ -26,11 +26,13 @@ local function example(self, v)
   return nacre.empty(v, options)
 end
 
--- Calls each(t) for the tensors in a value and the tables in it.
-local function each_tensor(v, each)
+-- Calls each(t) for the tensors in a value and the tables in it, each once.
+local function each_tensor(v, each, seen)
+  seen = seen or {}
   if nacre.is_tensor(v) then each(v)
-  elseif type(v) == "table" and not all.is_module(v) then
-    for _, element in pairs(v) do each_tensor(element, each) end
+  elseif type(v) == "table" and not all.is_module(v) and not seen[v] then
+    seen[v] = true
+    for _, element in pairs(v) do each_tensor(element, each, seen) end
   end
 end
 

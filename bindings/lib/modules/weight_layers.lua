@@ -127,6 +127,11 @@ local function define_conv_transpose(nd)
   -- The output padding that gives the sizes output_size.
   local function output_padding(self, x, output_size)
     if output_size == nil then return self.output_padding end
+    all.check_dims(name, x, "input", nd + 1, nd + 2)
+    if type(output_size) ~= "table" or
+       not math.tointeger(output_size[#output_size]) then
+      fail(name, "output_size must be a list of sizes")
+    end
     local list, first = {}, #output_size - nd
     local kernel, stride = repeated(self.kernel_size, nd),
                            repeated(self.stride, nd)
@@ -345,12 +350,13 @@ function EmbeddingBag:forward(x, offsets, weights)
 end
 
 -- A table instead of F.embedding's weight, as PyTorch's from_pretrained.
-function Embedding.from_pretrained(weight, options)
-  all.check_dims("from_pretrained", weight, "weight", 2)
-  options = options or {}
+all.class_function(Embedding, "from_pretrained",
+  "embeddings:tensor, freeze:bool=true, padding_idx:int=nil -> module",
+function(weight, freeze, padding)
+  all.check_dims("from_pretrained", weight, "embeddings", 2)
   local self = nn.Embedding(weight:size(1), weight:size(2),
-                            {padding_idx = options.padding_idx})
+                            {padding_idx = padding})
   self.weight = all.declare(weight:detach())
-  self.weight:requires_grad_(options.freeze == false)
+  self.weight:requires_grad_(not freeze)
   return self
-end
+end)

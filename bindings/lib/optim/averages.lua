@@ -52,16 +52,16 @@ end
 
 local AveragedModel = all.Module:extend "AveragedModel"
 local signature = all.parse("optim.swa_utils.AveragedModel",
-  "model:any, device:device=nil, avg_fn:fn=nil, multi_avg_fn:fn=nil, "
+  "model:module, device:device=nil, avg_fn:fn=nil, multi_avg_fn:fn=nil, "
   .. "use_buffers:bool=false, decay:num=nil -> module")
 AveragedModel._signature = signature
 
 function AveragedModel:init(...)
+  all.check_module(AveragedModel, self)
   local op = self.__name
   local v = all.read(op, signature, ...)
   local model, device, avg_fn, multi, use_buffers, decay =
     table.unpack(v, 1, #signature.params)
-  if not all.is_module(model) then fail(op, "model must be a module") end
   if (avg_fn and 1 or 0) + (multi and 1 or 0) + (decay and 1 or 0) > 1 then
     fail(op, "only one of avg_fn, multi_avg_fn and decay can be given")
   end
@@ -115,6 +115,9 @@ end
 
 -- Takes the parameters of model into the average; the first time they are it.
 function AveragedModel:update_parameters(model)
+  if not all.is_module(model) then
+    fail("update_parameters", "model must be a module")
+  end
   local averages, copies = tensors_of(self.module, self.use_buffers)
   local tensors, buffers = tensors_of(model, self.use_buffers)
   if #averages ~= #tensors then
@@ -156,9 +159,9 @@ local function rate_before(lr, swa_lr, alpha)
 end
 
 all.schedule("optim.swa_utils.SWALR",
-  "swa_lr:any, anneal_epochs:int=10, anneal_strategy:cos|linear=cos",
+  "swa_lr:nums, anneal_epochs:int=10, anneal_strategy:cos|linear=cos",
   "from the rate that is there to swa_lr, which stays", {
-  prepare = function(self, name)
+  _prepare = function(self, name)
     if self.anneal_epochs < 0 then
       fail(name, "anneal_epochs must not be negative")
     end
@@ -183,7 +186,7 @@ all.schedule("optim.swa_utils.SWALR",
 
 -- ---- batch statistics
 
-all.define("optim.swa_utils.update_bn", "loader:any, model:table, "
+all.define("optim.swa_utils.update_bn", "loader:any, model:module, "
            .. "device:device=nil -> ",
            "computes the running statistics of batch norms again, as the mean "
            .. "over all batches of a loader",

@@ -100,13 +100,14 @@ local function take_from_groups(self)
 end
 
 schedule("OneCycleLR",
-  "max_lr:any, total_steps:int=nil, epochs:int=nil, steps_per_epoch:int=nil, "
+  "max_lr:nums, total_steps:int=nil, epochs:int=nil, steps_per_epoch:int=nil, "
   .. "pct_start:num=0.3, anneal_strategy:cos|linear=cos, "
-  .. "cycle_momentum:bool=true, base_momentum:any=0.85, max_momentum:any=0.95, "
+  .. "cycle_momentum:bool=true, base_momentum:nums=0.85, "
+  .. "max_momentum:nums=0.95, "
   .. "div_factor:num=25, final_div_factor:num=1e4, three_phase:bool=false",
   "up to max_lr, then down to far below; step after every batch", {
   overwrites = true,
-  prepare = function(self, name)
+  _prepare = function(self, name)
     if self.total_steps == nil then
       if not self.epochs or not self.steps_per_epoch then
         fail(name, "total_steps is missing, or epochs and steps_per_epoch")
@@ -117,7 +118,7 @@ schedule("OneCycleLR",
     check_momentum(self, name)
     if self.last_epoch < 0 then set_in_groups(self) end
   end,
-  rate = function(self, _, t, i)
+  _rate = function(self, _, t, i)
     if self.rates_in_groups then take_from_groups(self) end
     if t > self.total_steps then
       fail("OneCycleLR", ("step %d of %d"):format(t, self.total_steps))
@@ -147,12 +148,12 @@ local function height(self, t)
 end
 
 schedule("CyclicLR",
-  "base_lr:any, max_lr:any, step_size_up:int=2000, step_size_down:int=nil, "
+  "base_lr:nums, max_lr:nums, step_size_up:int=2000, step_size_down:int=nil, "
   .. "mode:triangular|triangular2|exp_range=triangular, gamma:num=1, "
   .. "scale_fn:fn=nil, scale_mode:cycle|iterations=cycle, "
-  .. "cycle_momentum:bool=true, base_momentum:any=0.8, max_momentum:any=0.9",
+  .. "cycle_momentum:bool=true, base_momentum:nums=0.8, max_momentum:nums=0.9",
   "in triangles from base_lr to max_lr and back", {
-  prepare = function(self, name)
+  _prepare = function(self, name)
     check_positive(name, "step_size_up", self.step_size_up)
     if self.step_size_down then
       check_positive(name, "step_size_down", self.step_size_down)

@@ -30,6 +30,10 @@ end
 local function evaluate(self, closure)
   local loss = nacre.enable_grad(closure)
   local value = nacre.is_tensor(loss) and loss:item() or loss
+  if type(value) ~= "number" then
+    fail("step", "the function gives the loss, a number or a tensor of one "
+                 .. "element, not a " .. type(value))
+  end
   return value, flat_gradient(self.param_groups[1].params), loss
 end
 
@@ -254,7 +258,7 @@ all.optimizer("LBFGS",
     if o.line_search_fn and o.line_search_fn ~= "strong_wolfe" then
       fail(op, "line_search_fn is nil or 'strong_wolfe'")
     end
-  end,
+  end}, {
   add_param_group = function(self, group)
     if #self.param_groups == 1 then
       fail("LBFGS", "all parameters are one group: it has one direction")
@@ -262,7 +266,7 @@ all.optimizer("LBFGS",
     Optimizer.add_param_group(self, group)
   end,
   step = function(self, closure)
-    if closure == nil then
+    if type(closure) ~= "function" then
       fail("step", "LBFGS computes the loss several times: step takes a "
                    .. "function that does, with gradients, and gives it")
     end

@@ -54,6 +54,19 @@ local function check_parameter(op, p, seen)
   seen[p] = true
 end
 
+-- Fails if an option of a group has a type or a value that it cannot have.
+local function check_options(self, op, group)
+  local s = self._signature
+  for i = 2, s and #s.params or 0 do
+    local p = s.params[i]
+    local v = group[p.name]
+    if v ~= nil and not p.fits(v) then
+      fail(op, ("%s must be %s, not a %s"):format(p.name, p.what, type(v)))
+    end
+  end
+  if self._check then self._check(op, group) end
+end
+
 -- Adds a group {params=, options}; options that it has not are the defaults.
 function Optimizer:add_param_group(group)
   local op, known = self.name, self._known
@@ -82,7 +95,7 @@ function Optimizer:add_param_group(group)
       new[key] = value
     end
   end
-  if self._check then self._check(op, new) end
+  check_options(self, op, new)
   self.param_groups[#self.param_groups + 1] = new
 end
 
@@ -128,6 +141,7 @@ end
 
 -- The state of a parameter that has none yet is an empty table.
 local STATES = {__index = function(state, p)
+  if not nacre.is_tensor(p) then return nil end
   rawset(state, p, {})
   return rawget(state, p)
 end}
@@ -135,13 +149,19 @@ end}
 -- For the classes of the user: params are parameters or groups, defaults the
 -- options of groups that do not give them.
 function Optimizer:init(params, defaults)
+  all.check_instance(Optimizer, self)
+  if defaults ~= nil and type(defaults) ~= "table" then
+    fail(self.name, "defaults must be a table of options, not a "
+                    .. type(defaults))
+  end
   if nacre.is_tensor(params) then params = {params} end
   fill_in(self, params, defaults or {}, setmetatable({}, STATES))
 end
 
-function Optimizer:update()
-  fail(self.name, "the class has no update and no step",
-       ("function %s:update(p, grad, state, group) ... end"):format(self.name))
+function Optimizer:update(...)
+  fail(self.name or "Optimizer", "the class has no update and no step",
+       ("function %s:update(p, grad, state, group) ... end")
+       :format(self.name or "Optimizer"))
 end
 
 -- Options of PyTorch that say how, not what, is computed: where there is a step
@@ -150,6 +170,7 @@ local UNUSED = ", *, foreach:bool=nil, fused:bool=nil"
 
 -- __newindex of an optimizer. An option that is set in it would change nothing.
 local function refuse_options(self, key, v)
+  all.check_key(self.name, key)
   local groups = rawget(self, "param_groups")
   local first = groups and groups[1]
   if first and key ~= "params" and first[key] ~= nil then
@@ -164,24 +185,26 @@ end
 all.option_names = {}
 
 -- nacre.optim[name]: a function that makes an optimizer from params and the
--- options of the signature. fields.update(self, p, g, s, o, t) is one step of
+-- options of the signature. rule.update(self, p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
--- It is also the reference of the tests of fields.fused, if there is that;
--- fields.start(o) is what a state begins with there, 0 if it is not given.
--- fields.check(op, options) fails for wrong values.
-function all.optimizer(name, signature, doc, fields)
-  if fields.fused then signature = signature .. UNUSED end
+-- It is also the reference of the tests of rule.fused, if there is that;
+-- rule.start(o) is what a state begins with there, 0 if it is not given.
+-- rule.check(op, options) fails for wrong values. `methods' are those of the
+-- class.
+function all.optimizer(name, signature, doc, rule, methods)
+  if rule.fused then signature = signature .. UNUSED end
   local s = all.parse("optim." .. name,
                       "params:any, " .. signature .. " -> optimizer")
-  local class = all.derive(Optimizer, name, fields)
-  class._known, class._check = s.byname, fields.check
+  local class = all.derive(Optimizer, name, methods)
+  class._known, class._check, class._rule = s.byname, rule.check, rule
+  class._signature = s
   for key in pairs(s.byname) do all.option_names[key] = true end
   rawset(class, "__newindex", refuse_options)
   local function construct(...)
     local v, defaults = all.read(name, s, ...), {}
     for i = 2, #s.params do defaults[s.params[i].name] = v[i] end
     defaults.foreach, defaults.fused = nil, nil
-    if fields.defaults then fields.defaults(defaults) end
+    if rule.defaults then rule.defaults(defaults) end
     local self = setmetatable({}, class)
     fill_in(self, v[1], defaults, {})
     return self
@@ -243,9 +266,9 @@ end
 -- The states of `keys' of all parameters, one key after the other, and those
 -- that were made because this is the first step; nil if some have made other
 -- steps than others.
-local function fused_states(self, group, params, states, keys)
+local function fused_states(rule, group, params, states, keys)
   local n, list, made = #params, {}, {}
-  local value = self.start and self.start(group) or 0
+  local value = rule.start and rule.start(group) or 0
   local step, product = states[1].step, states[1].mu_product
   for _, s in ipairs(states) do
     if s.step ~= step or s.mu_product ~= product then return nil end
@@ -266,13 +289,14 @@ local function fused_states(self, group, params, states, keys)
 end
 
 -- All of params as one operation, if the algorithm has one and the tensors are
--- fit for it; false if nothing was done. fields.fused(o, t, s) gives the rule,
+-- fit for it; false if nothing was done. rule.fused(o, t, s) gives the rule,
 -- the keys of the states, the numbers, and what else the states become.
 local function step_fused(self, group, params, grads, states)
-  if not self.fused or #params == 0 then return false end
+  local own = self._rule
+  if not own or not own.fused or #params == 0 then return false end
   local t = states[1].step + 1
-  local rule, keys, numbers, new = self.fused(group, t, states[1])
-  local list, made = fused_states(self, group, params, states, keys)
+  local rule, keys, numbers, new = own.fused(group, t, states[1])
+  local list, made = fused_states(own, group, params, states, keys)
   if not list then return false end
   numbers.sign = group.maximize and -1 or 1
   if group.decoupled_weight_decay then
@@ -297,14 +321,15 @@ end
 
 -- One step of a group by the Lua text of the algorithm.
 local function step_text(self, group, params, grads, states)
+  local update = self._rule and self._rule.update or self.update
   for j, p in ipairs(params) do
     local g, s = grads[j], states[j]
     s.step = s.step + 1
-    self:update(p, group.maximize and -g or g, s, group, s.step)
+    update(self, p, group.maximize and -g or g, s, group, s.step)
   end
 end
 
-function Optimizer:step_group(group)
+function Optimizer:_step_group(group)
   local params, grads, states = with_gradients(self, group)
   if not step_fused(self, group, params, grads, states) then
     step_text(self, group, params, grads, states)
@@ -328,7 +353,7 @@ function Optimizer:step(closure)
   local loss = closure and nacre.enable_grad(closure)
   all.check_no_dry_run()
   nacre.no_grad(function()
-    for _, group in ipairs(self.param_groups) do self:step_group(group) end
+    for _, group in ipairs(self.param_groups) do self:_step_group(group) end
   end)
   if closure then return loss end
 end
@@ -369,13 +394,13 @@ end
 
 -- Is this an optimizer? Fails for one whose init left it empty.
 local function is_optimizer(self)
-  if type(self) ~= "table" then return false end
-  local class = getmetatable(self)
-  if rawget(self, "param_groups") == nil and class and
-     rawget(class, "__index") == class and self.step_group then
+  if not all.is_instance(self, Optimizer) then return false end
+  if rawget(self, "param_groups") == nil then
     fail(self.name, "init did not call Optimizer.init(self, params, defaults)")
   end
   return rawget(self, "param_groups") ~= nil
 end
 
-all.guard_methods(Optimizer, is_optimizer, "opt")
+Optimizer._is, Optimizer._object = is_optimizer, "opt"
+Optimizer._takes = {load_state_dict = "state_dict:table"}
+all.guard_methods(Optimizer, is_optimizer, "opt", Optimizer._takes)

@@ -48,10 +48,12 @@ local function decay(p, g, o)
   return g
 end
 
--- s[key], which begins as zeros in the shape of p.
+-- s[key], a tensor, which begins as zeros in the shape of p.
 local function zeros(s, key, p)
-  s[key] = s[key] or nacre.zeros_like(p)
-  return s[key]
+  local t = s[key] or nacre.zeros_like(p)
+  all.check_tensor("step", t, "the state's " .. key)
+  s[key] = t
+  return t
 end
 
 -- ---- gradient descent

@@ -40,7 +40,7 @@ schedule("ReduceLROnPlateau",
   .. "threshold_mode:rel|abs=rel, cooldown:int=0, min_lr:any=0, eps:num=1e-8",
   "times factor when a measure has not improved for more than patience epochs; "
   .. "step(measure)", {
-  prepare = function(self, name)
+  _prepare = function(self, name)
     if self.factor >= 1 then fail(name, "factor must be below 1") end
     check_min_lr(self, name)
     self.last_epoch, self.num_bad_epochs, self.cooldown_counter = 0, 0, 0

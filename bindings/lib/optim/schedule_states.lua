@@ -254,8 +254,8 @@ local function set_own_lrs(self, last)
   self.own_lrs = {}
   for i, base in ipairs(self.base_lrs) do
     local own = base
-    if self.rate and not self.overwrites and self.last_epoch >= 0 then
-      own = self:rate(base, self.last_epoch, i)
+    if self._rate and not self.overwrites and self.last_epoch >= 0 then
+      own = self:_rate(base, self.last_epoch, i)
     end
     local rate = last and last[i]
     if rate and math.abs(rate - own) <= 1e-9 * math.abs(base) then

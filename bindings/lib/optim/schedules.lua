@@ -6,9 +6,10 @@
 --   schedule = nacre.optim.lr_scheduler.StepLR(opt, 30)
 --   for epoch = 1, 100 do ...; schedule:step() end
 --
--- A schedule has rate(base, t, i), the rate of group i in epoch t, or get_lr(),
--- a list of the rates of all groups in epoch self.last_epoch. With `overwrites'
--- it sets its rates whatever the rates were, as PyTorch's LambdaLR does.
+-- A schedule has _rate(base, t, i), of the user rate, the rate of group i in
+-- epoch t, or get_lr(), a list of the rates of all groups in epoch
+-- self.last_epoch. With `overwrites' it sets its rates whatever the rates were,
+-- as PyTorch's LambdaLR does.
 local all = ...
 local fail = all.fail
 
@@ -17,6 +18,19 @@ all.Scheduler = Scheduler
 all.base_class(Scheduler, "optim.lr_scheduler.LRScheduler",
                "a class of schedules; it has init, which calls "
                .. "LRScheduler.init(self, optimizer), and get_lr")
+
+-- Is this a schedule? Fails for one whose init left it empty.
+local function is_schedule(self)
+  if not all.is_instance(self, Scheduler) then return false end
+  if rawget(self, "optimizer") == nil then
+    fail(self.name, "init did not call LRScheduler.init(self, optimizer)")
+  end
+  return rawget(self, "optimizer") ~= nil
+end
+Scheduler._is, Scheduler._object = is_schedule, "schedule"
+Scheduler._takes = {load_state_dict = "state_dict:table"}
+
+local function rate_of(self) return self._rate or self.rate end
 
 -- Sets the rates that get_lr gives.
 local function set_given_rates(self)
@@ -42,7 +56,7 @@ local function add_groups(self)
     end
     local base, t = groups[i].lr, self.last_epoch
     self.base_lrs[i] = base
-    self.own_lrs[i] = t < 0 and base or self:rate(base, t, i)
+    self.own_lrs[i] = t < 0 and base or rate_of(self)(self, base, t, i)
   end
 end
 
@@ -56,7 +70,8 @@ local function set_rates(self, t, overwrites)
   if self.get_lr then return set_given_rates(self) end
   local low = self.eta_min or 0
   for i, group in ipairs(self.optimizer.param_groups) do
-    local old, new = self.own_lrs[i], self:rate(self.base_lrs[i], t, i)
+    local rate, old = rate_of(self), self.own_lrs[i]
+    local new = rate(self, self.base_lrs[i], t, i)
     if overwrites or self.overwrites or group.lr == old then group.lr = new
     elseif old == low then group.lr = group.lr + new - low
     else group.lr = low + (group.lr - low) * (new - low) / (old - low) end
@@ -65,9 +80,6 @@ local function set_rates(self, t, overwrites)
 end
 
 function Scheduler:step()
-  if not self.last_epoch then
-    fail(self.name, "init did not call LRScheduler.init(self, optimizer)")
-  end
   set_rates(self, self.last_epoch + 1)
 end
 
@@ -86,8 +98,9 @@ function Scheduler:load_state_dict(saved)
   all.load_schedule_state(self, saved)
 end
 
-local function check_optimizer(op, optimizer)
-  if type(optimizer) ~= "table" or type(optimizer.param_groups) ~= "table" then
+function all.check_optimizer(op, optimizer)
+  if type(optimizer) ~= "table" or type(optimizer.param_groups) ~= "table" or
+     type(optimizer.param_groups[1]) ~= "table" then
     fail(op, "the first argument must be an optimizer, not a "
              .. (nacre.is_tensor(optimizer) and "tensor" or type(optimizer)))
   end
@@ -124,7 +137,7 @@ end
 -- Attaches a schedule to an optimizer, after last_epoch epochs if that is
 -- given.
 local function attach(self, optimizer, last_epoch)
-  check_optimizer(self.name, optimizer)
+  all.check_optimizer(self.name, optimizer)
   self.optimizer, self.last_epoch = optimizer, last_epoch or -1
   if self.last_epoch >= 0 then check_resumed(self.name, optimizer) end
   self.base_lrs = base_rates(optimizer)
@@ -134,14 +147,14 @@ end
 -- Notes the rates of epoch last_epoch as those that the schedule has set.
 local function set_own_rates(self)
   for i, base in ipairs(self.base_lrs) do
-    self.own_lrs[i] = self:rate(base, self.last_epoch, i)
+    self.own_lrs[i] = rate_of(self)(self, base, self.last_epoch, i)
   end
 end
 
 -- The first step of a schedule. One that is resumed changes the rates of the
 -- optimizer, or with keeps_rate leaves them for this epoch, as in PyTorch.
 local function begin_steps(self)
-  local resumed = self.last_epoch >= 0 and self.rate
+  local resumed = self.last_epoch >= 0 and rate_of(self)
   if resumed and self.keeps_rate then
     self.last_epoch = self.last_epoch + 1
     return set_own_rates(self)
@@ -152,8 +165,12 @@ end
 
 -- For the classes of the user.
 function Scheduler:init(optimizer, last_epoch)
+  all.check_instance(Scheduler, self)
+  if last_epoch ~= nil and not math.tointeger(last_epoch) then
+    fail(self.name, "last_epoch must be an integer")
+  end
   attach(self, optimizer, last_epoch)
-  if not self.get_lr and not self.rate then
+  if not self.get_lr and not rate_of(self) then
     fail(self.name, "the class has no get_lr",
          ("function %s:get_lr() return self.base_lrs end"):format(self.name))
   end
@@ -172,7 +189,7 @@ all.schedule_options = {}
 -- The schedule at this path, of the arguments that the signature names, which
 -- become fields. prepare(name) checks them.
 local function schedule_of(path, signature, doc, methods)
-  if methods.rate or methods.get_lr then
+  if methods._rate or methods.get_lr then
     signature = signature .. ", last_epoch:int=-1"
   end
   local s = all.parse(path, signature .. " -> schedule")
@@ -184,9 +201,9 @@ local function schedule_of(path, signature, doc, methods)
     local v = all.read(name, s, ...)
     local self = setmetatable({}, class)
     for i, p in ipairs(s.params) do self[p.name] = v[i] end
-    attach(self, self.optimizer or self:find_optimizer(), self.last_epoch)
-    if self.prepare then self:prepare(name) end
-    if self.rate or self.get_lr then begin_steps(self) end
+    attach(self, self.optimizer or self:_find_optimizer(), self.last_epoch)
+    if self._prepare then self:_prepare(name) end
+    if self._rate or self.get_lr then begin_steps(self) end
     return self
   end
   all.space(space)[name] = construct
@@ -219,12 +236,12 @@ local function factor_of(self, i)
   return type(f) == "table" and getmetatable(f) == nil and f[i] or f
 end
 
-schedule("LambdaLR", "lr_lambda:any",
+schedule("LambdaLR", "lr_lambda:functions",
          "the first rate times lr_lambda(t), or a function for each group", {
   overwrites = true,
-  rate = function(self, base, t, i) return base * factor_of(self, i)(t) end})
+  _rate = function(self, base, t, i) return base * factor_of(self, i)(t) end})
 
-schedule("MultiplicativeLR", "lr_lambda:any",
+schedule("MultiplicativeLR", "lr_lambda:functions",
          "in each epoch times lr_lambda(t), or a function for each group", {
   get_lr = function(self)
     local rates = self:get_last_lr()
@@ -238,16 +255,16 @@ schedule("MultiplicativeLR", "lr_lambda:any",
 
 schedule("StepLR", "step_size:int, gamma:num=0.1",
          "times gamma after every step_size epochs", {
-  prepare = function(self, name)
+  _prepare = function(self, name)
     check_positive(name, "step_size", self.step_size)
   end,
-  rate = function(self, base, t)
+  _rate = function(self, base, t)
     return base * self.gamma ^ (t // self.step_size)
   end})
 
 schedule("MultiStepLR", "milestones:ints, gamma:num=0.1",
          "times gamma at each of the epochs in milestones", {
-  rate = function(self, base, t)
+  _rate = function(self, base, t)
     local n = 0
     for _, m in ipairs(self.milestones) do n = n + (t >= m and 1 or 0) end
     return base * self.gamma ^ n
@@ -255,11 +272,11 @@ schedule("MultiStepLR", "milestones:ints, gamma:num=0.1",
 
 schedule("ExponentialLR", "gamma:num", "times gamma in each epoch", {
   keeps_rate = true,
-  rate = function(self, base, t) return base * self.gamma ^ t end})
+  _rate = function(self, base, t) return base * self.gamma ^ t end})
 
 schedule("ConstantLR", "factor:num=0.33333333333333331, total_iters:int=5",
          "factor times the first rate in the first total_iters epochs", {
-  rate = function(self, base, t)
+  _rate = function(self, base, t)
     return t < self.total_iters and base * self.factor or base
   end})
 
@@ -267,10 +284,10 @@ schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
          .. "total_iters:int=5",
          "from start_factor to end_factor times the first rate", {
   keeps_rate = true,
-  prepare = function(self, name)
+  _prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
-  rate = function(self, base, t)
+  _rate = function(self, base, t)
     local part = math.min(t, self.total_iters) / self.total_iters
     return base * (self.start_factor +
                    (self.end_factor - self.start_factor) * part)
@@ -279,10 +296,10 @@ schedule("LinearLR", "start_factor:num=0.33333333333333331, end_factor:num=1, "
 schedule("PolynomialLR", "total_iters:int=5, power:num=1",
          "the first rate times (1 - t/total_iters)^power, then 0", {
   keeps_rate = true,
-  prepare = function(self, name)
+  _prepare = function(self, name)
     check_positive(name, "total_iters", self.total_iters)
   end,
-  rate = function(self, base, t)
+  _rate = function(self, base, t)
     return base * (1 - math.min(t, self.total_iters) / self.total_iters)
                   ^ self.power
   end})
@@ -293,8 +310,8 @@ schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
          "half a cosine from the first rate to eta_min in T_max epochs, and "
          .. "back", {
   keeps_rate = true,
-  prepare = function(self, name) check_positive(name, "T_max", self.T_max) end,
-  rate = function(self, base, t)
+  _prepare = function(self, name) check_positive(name, "T_max", self.T_max) end,
+  _rate = function(self, base, t)
     return self.eta_min + (base - self.eta_min) *
            (1 + math.cos(math.pi * t / self.T_max)) / 2
   end})
@@ -303,7 +320,7 @@ schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
          "half a cosine in T_0 epochs, then from the first rate again in "
          .. "T_mult times as many", {
   overwrites = true,
-  prepare = function(self, name)
+  _prepare = function(self, name)
     check_positive(name, "T_0", self.T_0)
     check_positive(name, "T_mult", self.T_mult)
   end,
@@ -312,7 +329,7 @@ schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
     set_rates(self, 0)
   end,
   -- shift: how many epochs PyTorch, given parts of them, is ahead
-  rate = function(self, base, t)
+  _rate = function(self, base, t)
     local length
     t, length = all.restart_at(self, t + (self.shift or 0))
     return self.eta_min + (base - self.eta_min) *
@@ -324,7 +341,9 @@ schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
 -- Fails unless all schedules are of the optimizer.
 local function check_members(self, name)
   for i, s in ipairs(self.schedulers) do
-    if s.optimizer ~= self.optimizer then
+    if not is_schedule(s) then
+      fail(name, ("element %d of schedulers is no schedule"):format(i))
+    elseif s.optimizer ~= self.optimizer then
       fail(name, ("schedule %d is of another optimizer"):format(i))
     elseif s.name == "ReduceLROnPlateau" then
       fail(name, ("schedule %d needs a measure in each step"):format(i))
@@ -347,7 +366,7 @@ end
 
 schedule("SequentialLR", "schedulers:table, milestones:ints",
          "one schedule after the other, from the epochs in milestones", {
-  prepare = function(self, name)
+  _prepare = function(self, name)
     if #self.milestones ~= #self.schedulers - 1 then
       fail(name, ("%d schedules need %d milestones, got %d")
                  :format(#self.schedulers, #self.schedulers - 1,
@@ -377,13 +396,13 @@ schedule_of("optim.lr_scheduler.ChainedScheduler",
             "schedulers:table, optimizer:table=nil",
             "several schedules at the same time: each changes the rates "
             .. "that the one before it has set", {
-  find_optimizer = function(self)
+  _find_optimizer = function(self)
     if #self.schedulers == 0 then
       fail("ChainedScheduler", "there are no schedules")
     end
-    return self.schedulers[1].optimizer
+    return is_schedule(self.schedulers[1]) and self.schedulers[1].optimizer
   end,
-  prepare = function(self, name)
+  _prepare = function(self, name)
     self.last_epoch = 0
     check_members(self, name)
   end,
@@ -402,3 +421,5 @@ schedule_of("optim.lr_scheduler.ChainedScheduler",
     self.last_epoch = self.last_epoch + 1
     for _, s in ipairs(self.schedulers) do s:step() end
   end})
+
+all.guard_methods(Scheduler, is_schedule, "schedule", Scheduler._takes)

@@ -21,7 +21,7 @@ local shifted = {missing = true, type = true, tensor = true}
 local function operation(o)
   if o.cause == "tensor" and o.name == "self" then o.hint = nil end
   if o.op and shifted[o.cause] then return o.op end
-  return o.message:match "^bad argument #1 to '([%w_]+)' %(tensor expected"
+  return o.message:match "^([%w_]+): self must be a tensor"
 end
 
 local function bare(name) return (name:gsub("_$", "")) end
