@@ -463,6 +463,9 @@ extern const Embedded nl_embedded[], nl_display[];
    what scripts assign to these names later does not concern them.
    [-0, +0, m] */
 void nl_open_embedded(lua_State *L);
+/* In the program: foreign code, of Python for one, may have set a locale in
+   which numbers have another point than ours (nc_keep_point). */
+void nl_keep_point(void);
 /* Pushes an embedded Lua file as a function. [-0, +1, e] */
 void nl_pushembedded(lua_State *L, const char *name);
 /* Pushes what an embedded Lua file returns, which runs once for each Lua state,

@@ -11,8 +11,17 @@
 
 #include "bindings/binding.h"
 
+/* plain_format(format, x): as string.format of one number, whatever the locale
+   is. */
+static int plain_format(lua_State *L) {
+  char text[400]; /* "%.1f" of the largest has 311 */
+  nc_format(text, sizeof text, luaL_checkstring(L, 1), luaL_checknumber(L, 2));
+  lua_pushstring(L, text);
+  return 1;
+}
+
 /* The globals of the Lua files: what they use of Lua, nacre, which is no global
-   of every program, and a require of their own. [-0, +1, m] */
+   of every program, a require of their own and plain_format. [-0, +1, m] */
 static void push_environment(lua_State *L) {
   static const char key;
   static const char *const names[] = {
@@ -33,6 +42,8 @@ static void push_environment(lua_State *L) {
   lua_setfield(L, -2, "nacre");
   lua_pushcfunction(L, nl_require);
   lua_setfield(L, -2, "require");
+  lua_pushcfunction(L, plain_format);
+  lua_setfield(L, -2, "plain_format");
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
 }

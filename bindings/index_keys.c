@@ -30,7 +30,7 @@ static int index_error(lua_State *L, const char *hint, const char *fmt, ...) {
   char text[256];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
+  nc_vformat(text, sizeof text, fmt, args);
   va_end(args);
   nc_fail(NC_EINDEX, "%s", text);
   nc_error_operand("self", nl_checktensor(L, 1));
@@ -133,7 +133,7 @@ static int64_t check_integer(lua_State *L, int i) {
   if (lua_type(L, i) == LUA_TNUMBER) v = lua_tointegerx(L, i, &is);
   if (!is && lua_type(L, i) == LUA_TNUMBER) {
     char text[40];
-    snprintf(text, sizeof text, "%.14g", (double)lua_tonumber(L, i));
+    nc_format(text, sizeof text, "%.14g", (double)lua_tonumber(L, i));
     index_error(L, NULL, "index %s is not an integer", text);
   }
   if (!is)

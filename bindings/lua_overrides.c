@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** lua_overrides.c - wraps three functions of Lua so that they handle tensors
-** and error objects: ipairs, debug.traceback, collectgarbage. nl_extend_lua
-** installs the wrappers; upvalue 1 of each is the original function.
+** lua_overrides.c - wraps functions of Lua: so that they handle tensors and
+** error objects ipairs, debug.traceback, collectgarbage; os.setlocale, so that
+** numbers keep their point. nl_extend_lua installs the wrappers; upvalue 1 of
+** each is the original function.
 */
 
 #include "bindings/binding.h"
@@ -53,6 +54,21 @@ static int collectgarbage(lua_State *L) {
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
+static int keeps_point; /* is this the program's own process? */
+
+void nl_keep_point(void) {
+  if (keeps_point) nc_keep_point();
+}
+
+/* The other parts of a locale are set for this thread, too, by keep_point. */
+static int setlocale_(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  nl_keep_point();
+  return lua_gettop(L);
+}
+
 /* Replaces the function table[name] by f, with the original as upvalue.
    [-0, +0, m] */
 static void wrap(lua_State *L, int table, const char *name, lua_CFunction f) {
@@ -68,10 +84,14 @@ static void open_overrides(lua_State *L) {
   wrap(L, lua_gettop(L), "collectgarbage", collectgarbage);
   if (lua_getfield(L, -1, "debug") == LUA_TTABLE)
     wrap(L, lua_gettop(L), "traceback", traceback);
+  lua_pop(L, 1);
+  if (lua_getfield(L, -1, "os") == LUA_TTABLE)
+    wrap(L, lua_gettop(L), "setlocale", setlocale_);
   lua_pop(L, 2);
 }
 
 void nl_extend_lua(lua_State *L) {
+  keeps_point = 1;
   lua_gc(L, LUA_GCGEN, 0, 0); /* see gc_pacing.c */
   open_overrides(L);
   nl_open_string_fields(L);

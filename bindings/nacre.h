@@ -20,8 +20,9 @@ NL_EXPORT int luaopen_nacre(lua_State *L);
 
 /* For a program whose scripts are Nacre's: changes Lua itself. Strings that
    name devices and dtypes get fields, ("cuda:0").type; ipairs, debug.traceback
-   and collectgarbage handle tensors and their errors; the collector becomes
-   generational. To be called once, after luaopen_nacre. [-0, +0, m] */
+   and collectgarbage handle tensors and their errors; numbers keep their point
+   in every locale; the collector becomes generational. To be called once, after
+   luaopen_nacre. [-0, +0, m] */
 void nl_extend_lua(lua_State *L);
 
 /* The modules that show tensors (lib/display), "nacre.tensor_text" and others:

@@ -281,7 +281,7 @@ int nl_check(lua_State *L, int status) {
 static int refuse(lua_State *L, const char *op, Cause c, const char *fmt,
                   va_list args) {
   char text[400];
-  vsnprintf(text, sizeof text, fmt, args);
+  nc_vformat(text, sizeof text, fmt, args);
   nc_fail(NC_EVALUE, "%s", text);
   nc_cause(c);
   nc_error_op(op);

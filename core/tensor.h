@@ -34,6 +34,7 @@ typedef struct Tensor Tensor;
 typedef struct Device Device;
 
 #include "core/error.h"
+#include "core/numerals.h"     /* numbers as text */
 
 /*
 ** Element types

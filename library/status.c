@@ -20,7 +20,7 @@ int lib_refuse(const char *op, const char *fmt, ...) {
   char text[400];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
+  nc_vformat(text, sizeof text, fmt, args);
   va_end(args);
   nc_fail(NC_EVALUE, "%s", text);
   nc_error_op(op);

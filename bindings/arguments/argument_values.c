@@ -64,7 +64,7 @@ int nl_wrong_type(Reader *r, const Param *p, int i) {
   if (lua_type(r->L, i) == LUA_TNUMBER && !lua_isinteger(r->L, i) &&
       p->type != P_TENSOR) {
     char text[40];
-    snprintf(text, sizeof text, "%.14g", lua_tonumber(r->L, i));
+    nc_format(text, sizeof text, "%.14g", lua_tonumber(r->L, i));
     return nl_refuse(r->L, r->s->name, cause, "%s must be %s, not %s", p->name,
                      nl_type_names[p->type], text);
   }

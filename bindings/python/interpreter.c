@@ -52,6 +52,7 @@ static void release_all(void) {
 
 int nl_enter_lua(void) {
   const int was = inside;
+  nl_keep_point(); /* code of Python may have set a locale */
   inside = 0;
   if (atomic_load(&later)) release_all();
   return was;
@@ -103,6 +104,7 @@ void nl_unhold(void) {
     if (py.PyErr_CheckSignals() < 0) py.PyErr_Clear();
   }
   take_back_signal();
+  nl_keep_point();
   python.saved = py.PyEval_SaveThread();
 }
 

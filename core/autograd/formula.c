@@ -226,7 +226,7 @@ static int primary(Reader *r, Value *v) {
   }
   if (isdigit_(*r->at)) {
     char *end;
-    const double f = strtod(r->at, &end);
+    const double f = nc_todouble(r->at, &end);
     int whole = strcspn(r->at, ".e") >= (size_t)(end - r->at);
     v->s = whole ? nc_int((int64_t)f) : nc_float(f);
     r->at = end;

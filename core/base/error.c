@@ -84,7 +84,7 @@ static void markplaceholders(char *out, size_t room, const char *fmt) {
 static void print(char *text, size_t room, const char *fmt, va_list args) {
   char marked[sizeof record.text];
   markplaceholders(marked, sizeof marked, fmt);
-  vsnprintf(text, room, marked, args);
+  nc_vformat(text, room, marked, args);
   escape_controls(text, room);
 }
 
@@ -184,7 +184,7 @@ void nc_error_note(const char *fmt, ...) {
   Operand *o = &record.operand[record.n - 1];
   va_list args;
   va_start(args, fmt);
-  if (record.n > 0) vsnprintf(o->note, sizeof o->note, fmt, args);
+  if (record.n > 0) nc_vformat(o->note, sizeof o->note, fmt, args);
   va_end(args);
 }
 

@@ -117,7 +117,7 @@ static void setfallback(Param *p, const char *text, size_t n) {
     if (p->choices) a->s = nc_int(choice(p->choices, text, n));
   } else {
     long long i = strtoll(text, &end, 10);
-    a->s = end == text + n ? nc_int(i) : nc_float(strtod(text, NULL));
+    a->s = end == text + n ? nc_int(i) : nc_float(nc_todouble(text, NULL));
     p->one = i;
   }
 }

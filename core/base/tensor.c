@@ -48,7 +48,7 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes) {
                                       "TiB", "PiB", "EiB" };
   int u = 0;
   while (bytes >= (u ? 1023.95 : 1024) && u < 6) bytes /= 1024, u++;
-  snprintf(buf, NC_TEXT, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
+  nc_format(buf, NC_TEXT, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
   return buf;
 }
 

@@ -274,7 +274,7 @@ static double number(const char *variable, double usual) {
   char *end;
   double v;
   if (s == NULL || *s == '\0') return usual;
-  v = strtod(s, &end);
+  v = nc_todouble(s, &end);
   return *end == '\0' && v >= 0 ? v : usual;
 }
 

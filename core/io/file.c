@@ -32,7 +32,7 @@ int nc_failfile(int code, const char *path, const char *fmt, ...) {
   size_t n = strlen(path), skip = n > 100 ? n - 100 : 0;
   va_list args;
   va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
+  nc_vformat(what, sizeof what, fmt, args);
   va_end(args);
   return nc_fail(code, "%s%s: %s", skip ? "..." : "",
                  nc_printable(where, sizeof where, path + skip, n - skip),

@@ -95,8 +95,8 @@ static int format_call(char *buf, size_t size, const TraceEvent *p,
   for (int i = 0; i < p->nin && n < size; i++) {
     Scalar v = nc_float(p->number[i]);
     if (p->value[i]) TRY(element_at(&v, p->value[i], y, at));
-    n += (size_t)snprintf(buf + n, size - n, "%s%.6g", i ? ", " : "",
-                          nc_tofloat(v));
+    n += (size_t)nc_format(buf + n, size - n, "%s%.6g", i ? ", " : "",
+                           nc_tofloat(v));
   }
   if (n < size) snprintf(buf + n, size - n, ")");
   return NC_OK;

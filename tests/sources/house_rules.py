@@ -11,11 +11,13 @@
 * lines of C, CUDA and Lua have at most 80 columns, but for addresses;
 * tables in Lua are written {a}, not { a };
 * files of C, CUDA and Lua have at most 600 lines, functions at most 60;
+* numbers are read and written as text by core/numerals.h, which no locale
+  changes;
 * .c and .cu files are as clang-format writes them; the tables and comments of
   headers are aligned by hand.
 
-exceptions.txt says how often a file may still break one of the last four
-rules: "RULE COUNT FILE". It only shrinks: what is mended is taken out, by
+exceptions.txt says how often a file may still break one of the rules of
+lines, length and format: "RULE COUNT FILE". It only shrinks: what is mended is taken out, by
 house_rules.py --exceptions DIR >tests/sources/exceptions.txt
 
     house_rules.py DIR                check the tree
@@ -80,6 +82,30 @@ def names(files):
         sides = [side(path) for path in paths]
         if len(paths) > 1 and (None in sides or len(set(sides)) < len(sides)):
             yield f"{paths[-1]}: the name of {', '.join(paths[:-1])}"
+
+
+NUMERALS = "core/base/numerals.c"
+# what the locale of the process changes
+TEXT_OF_NUMBER = re.compile(
+    r"\b(strtod|strtof|strtold|atof|setlocale)\(|"
+    r"\bv?snprintf\([^;]*?\"[^\";\n]*%[-+ #0-9.*]*l?[aefgAEFG]")
+CHARACTERS = ("repl/host/main.c", "repl/editor/terminal.c",
+              "repl/testing/process.c")  # LC_CTYPE alone
+
+
+def numerals(files):
+    """A plug-in and an emulator see no header of the core for that."""
+    for path, text in files.items():
+        if not path.endswith(C) or path == NUMERALS or \
+                not path.startswith(("core/", "bindings/", "repl/")):
+            continue
+        text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text,
+                      flags=re.S)
+        for m in TEXT_OF_NUMBER.finditer(text):
+            if m[1] == "setlocale" and path in CHARACTERS:
+                continue
+            yield (f"{path}:{text.count(chr(10), 0, m.start()) + 1}: depends "
+                   "on the locale: see core/numerals.h")
 
 
 def cycles(files):
@@ -218,6 +244,7 @@ def check(root):
         print(f"house rules: no {FORMATTER}: the format of C is not checked")
     counted.update(formatted or {})
     found = [*guards(files), *names(files), *cycles(files),
+             *numerals(files),
              *excess(counted, excused)]
     if found:
         print(*found, sep="\n")
@@ -239,6 +266,13 @@ PLANTS = [  # rule, files, how many reports
     (names, {"core/ops/a.c": "", "bindings/a.c": ""}, 1),
     (names, {"repl/a.lua": "", "bindings/lib/a.lua": ""}, 1),
     (names, {"repl/a.lua": "", "tests/a.lua": ""}, 0),
+    (numerals, {"core/a.c": "x = strtod(s, NULL);"}, 1),
+    (numerals, {"core/a.c": 'snprintf(b, 9,\n  "%d %.*g", 1, 2, x);'}, 1),
+    (numerals, {"core/a.c": '/* strtod(s) */ snprintf(b, 9, "%d age", i);'}, 0),
+    (numerals, {"core/a.c": 'nc_format(b, 9, "%g", x); nc_fail(1, "%g", x);'},
+     0),
+    (numerals, {"bindings/a.c": 'setlocale(LC_ALL, "");', "mpi/a.c": "atof(s)"},
+     1),
     (cycles, {"core/ops/a.c": '#include "core/cpu/b.h"\n',
               "core/cpu/b.h": '#include "core/base/c.h"\n'}, 0),
     (cycles, {"core/ops/a.c": '#include "core/cpu/b.h"\n',

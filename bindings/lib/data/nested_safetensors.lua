@@ -41,7 +41,7 @@ local function number_text(x)
   if x == math.huge or x == -math.huge then
     return x > 0 and '["n","inf"]' or '["n","-inf"]'
   end
-  local text = ("%.17g"):format(x)
+  local text = plain_format("%.17g", x)
   return text:find "[.e]" and text or text .. ".0"
 end
 
@@ -65,7 +65,9 @@ local function path_of(key, path)
     fail("save", ("%s has a %s as a key"):format(path == "" and "the table" or
                  path, nacre.is_tensor(key) and "tensor" or "table"))
   end
-  return path == "" and tostring(key) or path .. "." .. tostring(key)
+  local name = math.type(key) == "float" and plain_format("%.14g", key) or
+               tostring(key)
+  return path == "" and name or path .. "." .. name
 end
 all.path_of = path_of
 

@@ -27,11 +27,13 @@ end
 
 -- Between 1e-4 and 1e16 without an exponent, as Python writes floats.
 local function decimal_text(x, digits)
-  local exponent = tonumber(("%." .. digits - 1 .. "e"):format(x):match "e(.*)")
+  local power = plain_format("%." .. digits - 1 .. "e", x)
+  local exponent = tonumber(power:match "e(.*)")
   if exponent < -4 or exponent >= 16 then
-    return (("%." .. digits .. "g"):format(x))
+    return plain_format("%." .. digits .. "g", x)
   end
-  local text = ("%." .. math.max(digits - 1 - exponent, 1) .. "f"):format(x)
+  local decimals = math.max(digits - 1 - exponent, 1)
+  local text = plain_format("%." .. decimals .. "f", x)
   return (text:gsub("(%.%d-)0+$", "%1"):gsub("%.$", ".0"))
 end
 
@@ -40,7 +42,7 @@ function numbers.shortest(x, dtype)
   if special(x) then return special(x) end
   local float = facts.floats[dtype or "float64"]
   for digits = float.kept, float.needed - 1 do
-    local y = tonumber(("%." .. digits .. "g"):format(x))
+    local y = tonumber(plain_format("%." .. digits .. "g", x))
     if equals_as(y, x, dtype or "float64") then
       return decimal_text(x, digits)
     end
@@ -55,7 +57,7 @@ function numbers.show(x, precision)
   if precision == "full" or x % 1 == 0 and math.abs(x) < 1e16 then
     return numbers.shortest(x)
   end
-  return tostring(x)
+  return plain_format("%.14g", x)
 end
 
 -- A number in statistics: four significant digits and all digits before the
@@ -64,13 +66,13 @@ function numbers.brief(x)
   if special(x) then return special(x) end
   local size = math.abs(x)
   if x % 1 == 0 and size < 1e8 then return ("%d"):format(x) end
-  if size < 1e3 or size >= 1e8 then return ("%.4g"):format(x) end
-  return ("%.1f"):format(x)
+  if size < 1e3 or size >= 1e8 then return plain_format("%.4g", x) end
+  return plain_format("%.1f", x)
 end
 
 -- The same for the mean of integers: in full if it has four decimals or fewer.
 function numbers.mean(x)
-  local text = ("%.4f"):format(x)
+  local text = plain_format("%.4f", x)
   if math.abs(x) < 1e11 and tonumber(text) == x then
     return (text:gsub("%.?0+$", ""))
   end

@@ -82,8 +82,8 @@ local function distinct_digits(f, p)
     local form, clash = ("%%.%de"):format(q), false
     for i = 1, #f - 1 do
       local a, b = sorted[i], sorted[i + 1]
-      clash = clash or form:format(a) == form:format(b) and
-              ("%.4f"):format(a) ~= ("%.4f"):format(b)
+      clash = clash or plain_format(form, a) == plain_format(form, b) and
+              plain_format("%.4f", a) ~= plain_format("%.4f", b)
     end
     if not clash then return q end
   end
@@ -100,7 +100,7 @@ local function neighbour_digits(f, how, p, big)
     for i = 1, #f - 1 do
       local small = how == "fixed" and math.abs(f[i]) < 1e-3 * big
       clash = clash or f[i] ~= f[i + 1] and not small and
-              form:format(f[i]) == form:format(f[i + 1])
+              plain_format(form, f[i]) == plain_format(form, f[i + 1])
     end
     if not clash then return q end
   end
@@ -111,13 +111,13 @@ end
 -- that would round to zero.
 local function number(x, how, p, tiny)
   if x - x ~= 0 then return numbers.show(x) end
-  if how == "whole" then return ("%.1f"):format(x) end
+  if how == "whole" then return plain_format("%.1f", x) end
   if x == 0 then return 1 / x < 0 and "-0" or "0" end
-  if how == "power" then return ("%." .. p .. "e"):format(x) end
+  if how == "power" then return plain_format("%." .. p .. "e", x) end
   if math.abs(x) < 0.5 * 10.0 ^ -p then
-    return ("%." .. tiny .. "e"):format(x)
+    return plain_format("%." .. tiny .. "e", x)
   end
-  return ("%." .. p .. "f"):format(x)
+  return plain_format("%." .. p .. "f", x)
 end
 
 -- The texts of the floats v in one format.

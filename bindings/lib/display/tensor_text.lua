@@ -71,7 +71,7 @@ end
 -- A percentage with three digits; "100" only if it is exact.
 local function share(part, whole)
   local p = 100 * part / whole
-  return part < whole and p > 99.9 and ">99.9" or ("%.3g"):format(p)
+  return part < whole and p > 99.9 and ">99.9" or plain_format("%.3g", p)
 end
 
 -- min, max, ... as a list of texts; "~" marks what a sample gives.
@@ -133,7 +133,7 @@ end
 -- A percentage with two digits; "100" only if it is exact.
 local function percent(part, whole)
   local p = 100 * part / whole
-  if p < 99.5 then return ("%.2g"):format(p) end
+  if p < 99.5 then return plain_format("%.2g", p) end
   return part < whole and ">99" or "100"
 end
 

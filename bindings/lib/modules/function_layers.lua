@@ -9,7 +9,7 @@ local nn, F = all.space "nn", all.space "nn.functional"
 -- The parameter p as text for a signature.
 local function declaration(p)
   local default = p.default
-  if type(default) == "number" then default = ("%.17g"):format(default) end
+  if type(default) == "number" then default = plain_format("%.17g", default) end
   local kind = p.choices and not p.open and "" or p.type
   if p.choices then kind = kind .. (p.open and "|" or "") .. p.choices end
   return p.name .. ":" .. kind ..

@@ -35,12 +35,13 @@ static int put(CsvWriter *o, const char *s, int64_t n) { /* n <= NC_IOBLOCK */
 
 /* Does the text read back as x, as an element of that type? */
 static int reads_back(const char *s, double x, DType type) {
-  const float f = type == DT_f64 ? 0 : strtof(s, NULL);
+  const double y = nc_todouble(s, NULL);
+  const float f = (float)y;
   switch (type) {
     case DT_f16: return f16_tofloat(f16_fromfloat(f)) == (float)x;
     case DT_bf16: return bf16_tofloat(bf16_fromfloat(f)) == (float)x;
     case DT_f32: return f == (float)x;
-    default: return strtod(s, NULL) == x;
+    default: return y == x;
   }
 }
 
@@ -56,7 +57,7 @@ static const struct {
 };
 
 static int format_digits(char buf[MAXNUMBER], int n, double x, DType type) {
-  snprintf(buf, MAXNUMBER, "%.*g", n, x);
+  nc_format(buf, MAXNUMBER, "%.*g", n, x);
   return reads_back(buf, x, type);
 }
 
@@ -66,12 +67,12 @@ static void format_shortest(char buf[MAXNUMBER], double x, DType type) {
   while (digit_counts[i].type != type) i++;
   if (format_digits(buf, digit_counts[i].few, x, type)) return;
   if (!format_digits(buf, digit_counts[i].most, x, type)) {
-    snprintf(buf, MAXNUMBER, "%.*g", digit_counts[i].all, x);
+    nc_format(buf, MAXNUMBER, "%.*g", digit_counts[i].all, x);
     return;
   }
   for (n = digit_counts[i].most - 1; n > digit_counts[i].few; n--)
     if (!format_digits(buf, n, x, type)) {
-      snprintf(buf, MAXNUMBER, "%.*g", n + 1, x);
+      nc_format(buf, MAXNUMBER, "%.*g", n + 1, x);
       return;
     }
 }
