@@ -64,7 +64,10 @@ typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any white space */
   int header;                 /* does the first line hold names? */
   int64_t skip;               /* lines to skip first */
+  char decimal;               /* point of a number: '.' or ',' */
   const Scalar *missing;      /* value of an empty field; NULL: an error */
+  int64_t nna;                /* texts that count as empty fields */
+  const char *const *na;
   int64_t ncolumns;           /* columns to read, in this order; 0: all */
   const int64_t *numbers;     /* their numbers, from 1; */
   const char *const *names;   /* or, if not NULL, their names */
@@ -107,6 +110,8 @@ typedef struct TensorInfo {   /* of a tensor that is not read */
   DType dtype;
   int nd;
   int64_t size[NC_MAXDIM];
+  char foreign[24];           /* not "": the file's name of a type that no
+                                 tensor has, and dtype is DT_NONE */
 } TensorInfo;
 int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i);
 /* Of each dimension `count' indices, from `first' on, counted from 0, each
@@ -131,10 +136,14 @@ int nc_archiveattributes(Archive *a, const Attribute **list, int64_t *n);
    several places, and hold itself. */
 typedef enum ValueKind {
   NC_V_NONE, NC_V_BOOL, NC_V_INT, NC_V_FLOAT,
+  NC_V_LONG,                  /* an integer beyond 64 bits: n bytes at i of
+                                 nc_archivetext, in two's complement */
   NC_V_TEXT,                  /* n bytes at i of nc_archivetext */
   NC_V_BYTES,                 /* the same, each byte as a character of UTF-8 */
   NC_V_LIST, NC_V_DICT,       /* i: the first cell, n: the last; or -1 */
   NC_V_TENSOR,                /* i: its number in the archive */
+  NC_V_OTHER,                 /* what no value of ours is: i, n: the name of its
+                                 class in nc_archivetext */
   NC_V_DEVICE                 /* a LIST of the name and, or not, the number */
 } ValueKind;
 typedef struct FileValue {

@@ -32,7 +32,7 @@ typedef struct Param {
   int quoted;                 /* the default is a string */
 } Param;
 
-#define NC_MAXPARAM 16
+#define NC_MAXPARAM 20
 
 typedef struct Signature {
   const char *name;

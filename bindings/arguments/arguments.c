@@ -104,10 +104,17 @@ static void read_positional(Reader *r) {
   nl_too_many_arguments(r->L, r->s, r->next, r->top);
 }
 
-/* Pushes the names, separated by commas. [-0, +1, e] */
+/* Pushes the names, separated by commas; those that no hint has room for are
+   "...". [-0, +1, e] */
 static const char *push_names(lua_State *L, const char *const names[]) {
+  const size_t most = sizeof nc_lasterror()->hint - sizeof "it takes , ...";
   lua_pushstring(L, *names ? *names : "");
   while (*names && *++names) {
+    if (lua_rawlen(L, -1) + strlen(*names) + 2 > most) {
+      lua_pushliteral(L, ", ...");
+      lua_concat(L, 2);
+      break;
+    }
     lua_pushfstring(L, ", %s", *names);
     lua_concat(L, 2);
   }

@@ -14,9 +14,11 @@ enum {
   DTYPE,
   NAMES,
   DELIMITER,
+  DECIMAL,
   SKIP,
   HEADER,
   MISSING,
+  NA_VALUES,
   USECOLS,
   COLUMNS,
   DTYPES,
@@ -31,7 +33,8 @@ typedef struct Load {
   const char *name;           /* extension or {format=} */
   const Device *device;
   DType dtype;                /* DT_NONE: as in the file */
-  int slice;                  /* stack index of the option, or 0 */
+  int options;                /* stack index of the table, or 0 */
+  int names, slice;           /* stack indices of these options, or 0 */
   int require;
 } Load;
 
@@ -39,6 +42,14 @@ typedef struct Load {
    still to be read. [-0, +1, e] */
 void nl_push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
                     Tensor **x);
+
+/* Rewrites the hint of an error: tables of options in it, {header=true}, get
+   those that were given, at index `options', too. [-0, +0, m] */
+void nl_keep_options(lua_State *L, int options);
+
+/* Adds a hint to an error that has none: the names of the tensors that can be
+   read, of those that were asked for, without entry `but'. [-0, +0, m] */
+void nl_hint_names(lua_State *L, const Load *o, Archive *a, int64_t but);
 
 /* Pushes the list of the n zero-terminated strings in t. [-0, +1, m] */
 void nl_push_names(lua_State *L, const Tensor *t, int64_t n);

@@ -3,6 +3,7 @@
 ** load_text.c - nacre.load of text: a matrix, or columns by themselves, and the
 ** options that only text has.
 */
+#include <math.h>
 #include <string.h>
 
 #include "bindings/io/load.h"
@@ -43,6 +44,28 @@ static void read_usecols(lua_State *L, const Load *o, TextFormat *f,
   f->names = names;
 }
 
+/* Reads the option na_values: a text or a list of them. What they point to
+   stays on the stack. [-0, +n, e] */
+static void read_na_values(lua_State *L, const Load *o, TextFormat *f,
+                           int options) {
+  const int type = nl_option(L, options, "na_values");
+  if (type == LUA_TNIL) return;
+  const int list = lua_gettop(L);
+  const int64_t n = type == LUA_TTABLE ? (int64_t)lua_rawlen(L, list) : 1;
+  const char **text = lua_newuserdatauv(L, (size_t)n * sizeof *text + 1, 0);
+  luaL_checkstack(L, (int)n + 8, "na_values");
+  for (int64_t i = 0; i < n; i++) {
+    if (type == LUA_TTABLE) lua_rawgeti(L, list, i + 1);
+    else lua_pushvalue(L, list);
+    if (lua_type(L, -1) != LUA_TSTRING)
+      nl_error(L, o->op,
+               "na_values must be a list of strings, such as {\"NA\"}");
+    text[i] = lua_tostring(L, -1);
+  }
+  f->nna = n;
+  f->na = text;
+}
+
 /* Pushes the tensor and, if the file has a header, the list of column names.
    [-0, +(1|2), e] */
 static int load_matrix(lua_State *L, const Load *o, const TextFormat *f) {
@@ -50,6 +73,7 @@ static int load_matrix(lua_State *L, const Load *o, const TextFormat *f) {
   int r, attempt = 0;
   do r = nc_loadtext(x, names, &o->from, f, o->dtype);
   while (nl_retry(L, r, attempt++));
+  if (r != NC_OK) nl_keep_options(L, o->options);
   nl_check_as(L, r, o->op);
   nl_push_loaded(L, o, NULL, 0, x);
   if (!f->header) return 1;
@@ -139,6 +163,7 @@ static int load_columns(lua_State *L, const Load *o, TextFormat *f) {
   lua_toclose(L, -1);
   do r = nc_loadcolumns(columns, &o->from, f, o->dtype);
   while (nl_retry(L, r, attempt++));
+  if (r != NC_OK) nl_keep_options(L, o->options);
   nl_check_as(L, r, o->op);
   lua_createtable(L, f->header ? 0 : (int)columns->n, 0);
   const int result = lua_gettop(L);
@@ -161,13 +186,30 @@ static int load_columns(lua_State *L, const Load *o, TextFormat *f) {
   return f->header ? 2 : 1;
 }
 
+/* Reads the option decimal. [-0, +0, e] */
+static void read_decimal(lua_State *L, const Load *o, TextFormat *f,
+                         const char *given) {
+  f->decimal = given ? *given : '.';
+  if (given && strcmp(given, ".") != 0 && strcmp(given, ",") != 0)
+    nl_error(L, o->op, "decimal must be \".\" or \",\"");
+  if (f->decimal != f->delimiter) return;
+  nc_fail(NC_EVALUE, "decimal and delimiter are the same");
+  nc_hint("{delimiter=\";\", decimal=\",\"}");
+  nl_check_as(L, NC_EVALUE, o->op);
+}
+
 /* Reads the options for text files. [-0, +n, e] */
 static void read_text_format(lua_State *L, const Load *o, TextFormat *f,
                              const Args *a, int options) {
   f->delimiter = nl_delimiter(L, o->op, a->arg[DELIMITER].text, o->name);
   f->header = (int)a->arg[HEADER].s.i;
   f->skip = a->arg[SKIP].s.i;
-  f->missing = a->arg[MISSING].present ? &a->arg[MISSING].s : NULL;
+  static const Scalar nan = { .kind = NC_FLOAT, .f = NAN };
+  read_decimal(L, o, f, a->arg[DECIMAL].text);
+  read_na_values(L, o, f, options);
+  f->missing = a->arg[MISSING].present ? &a->arg[MISSING].s
+               : f->nna > 0            ? &nan
+                                       : NULL;
   read_usecols(L, o, f, options);
   if (f->skip < 0)
     nl_error(L, o->op, "skip is %lld, but must not be negative",

@@ -9,7 +9,8 @@
 #define FORMATS "text|npy|npz|safetensors|pt|h5|csv|tsv|txt"
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
-  "skip:int=0, header:bool=false, missing:num=nil, usecols:any=nil, "        \
+  "decimal:text=nil, skip:int=0, header:bool=false, missing:num=nil, "       \
+  "na_values:any=nil, usecols:any=nil, "                                     \
   "columns:bool=false, dtypes:any=nil, "                                       \
   "format:" FORMATS                                                            \
   "=nil, mmap:bool=false, slice:any=nil -> a tensor or a table of them"

@@ -3,7 +3,6 @@
 ** csv_field.c - the number in a field of CSV text: an integer, a float or a
 ** bool.
 */
-#include <ctype.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -14,12 +13,27 @@
 #include "core/pointwise/scalar.h"
 #include "core/io/csv/csv_table.h"
 
-/* buf = the field as a C string; 0: it cannot be a number. */
+/* Is the field one of the texts that count as empty? */
+static int is_missing(const CsvLines *l) {
+  const TextFormat *f = l->format;
+  for (int64_t i = 0; i < f->nna; i++)
+    if (strlen(f->na[i]) == (size_t)l->n &&
+        memcmp(f->na[i], l->field, (size_t)l->n) == 0)
+      return 1;
+  return l->n == 0;
+}
+
+/* buf = the field as a C string, with a point where the format has another
+   mark; 0: it cannot be a number. */
 static int copy_field(const CsvLines *l, char buf[CSV_MAXFIELD]) {
   if (l->n >= CSV_MAXFIELD || memchr(l->field, '\0', (size_t)l->n)) return 0;
   memcpy(buf, l->field, (size_t)l->n);
   buf[l->n] = '\0';
-  return !isspace((unsigned char)*buf); /* strtod skips leading space */
+  if (l->format->decimal != '.') {
+    if (strchr(buf, '.')) return 0;
+    for (char *p = buf; (p = strchr(p, l->format->decimal)) != NULL;) *p = '.';
+  }
+  return strchr(" \t\n\v\f\r", *buf) == NULL; /* which strtod skips */
 }
 
 static FieldResult parse_integer(const char *s, DType type, int64_t *v) {
@@ -35,7 +49,7 @@ static FieldResult parse_integer(const char *s, DType type, int64_t *v) {
 static FieldResult parse_real(const char *s, double *v) {
   char *end;
   if (strpbrk(s, "xX(")) return FIELD_BAD;
-  *v = strtod(s, &end);
+  *v = nc_todouble(s, &end);
   return *end ? FIELD_BAD : FIELD_OK;
 }
 
@@ -60,7 +74,7 @@ static double round_to_dtype(double x, DType type) {
 static int is_exact(const char *s, double x) {
   char digits[CSV_MAXFIELD];
   const char *d = digits;
-  snprintf(digits, sizeof digits, "%.0f", x);
+  nc_format(digits, sizeof digits, "%.0f", x);
   s += *s == '+' || *s == '-';
   d += *d == '-';
   while (*s == '0' && s[1]) s++;
@@ -76,10 +90,23 @@ static double last_digit(const char *s) {
   return pow(10, (double)(power - decimals));
 }
 
+/* Is the text s, of the infinite number x, that of a finite one? */
+static int is_beyond(const char *s, double x) {
+  return isinf(x) && strpbrk(s, "0123456789") != NULL;
+}
+
+/* Has the text s, of a number that is 0, a digit that is not? */
+static int is_below(const char *s, double x) {
+  return x == 0 && s[strcspn(s, "123456789eE")] != '\0' &&
+         strchr("eE", s[strcspn(s, "123456789eE")]) == NULL;
+}
+
 /* x was read from s without a requested dtype: notes if float64 is needed, and
    fails if float64 is not enough. */
 static FieldResult check_precision(CsvKind *k, const char *s, double x) {
   const double y = round_to_dtype(x, nc_context->dtype);
+  if (is_beyond(s, x)) return FIELD_BEYOND;
+  if (is_below(s, x)) return FIELD_BELOW;
   /* Would y, written with as many digits, be another number? A tie would not;
      the rounding of float64 must not decide it. */
   if (!k->needs_float64 && x != y && isfinite(x) &&
@@ -114,7 +141,7 @@ FieldResult nc_csv_parse(CsvKind *k, CsvLines *l, void *to) {
   double x;
   FieldResult r;
   nc_csv_unquote(l);
-  if (l->n == 0) return missing_value(l->format->missing, k->type, as, to);
+  if (is_missing(l)) return missing_value(l->format->missing, k->type, as, to);
   if (!copy_field(l, text)) return FIELD_BAD;
   if (as == DT_b8) return parse_bool(text, to);
   if (as == DT_i64) {
@@ -186,14 +213,15 @@ static const char *read_exponent(Decimal *x, const char *p, const char *stop) {
 }
 
 /* Reads the number at p; where it ends, or NULL: it is no plain one. */
-static const char *read_decimal(Decimal *x, const char *p, const char *stop) {
+static const char *read_decimal(Decimal *x, const char *p, const char *stop,
+                                char mark) {
   const char *begin, *point;
   *x = (Decimal){ .integer = 1 };
   if (p < stop && (*p == '-' || *p == '+')) x->negative = *p++ == '-';
   begin = p;
   if ((p = read_digits(x, p, stop)) == NULL) return NULL;
   int64_t n = p - begin;
-  if (p < stop && *p == '.') {
+  if (p < stop && *p == mark) {
     point = ++p;
     if ((p = read_digits(x, p, stop)) == NULL) return NULL;
     if (p - point > 400) return NULL;
@@ -269,9 +297,9 @@ int nc_csv_parse_next(CsvKind *k, CsvLines *l, void *to) {
       k->as == DT_f64 ||
       (k->as == DT_i64 && (k->type == DT_NONE || k->type == DT_i64));
   Decimal x;
-  if (p == NULL || !plain) return 0;
+  if (p == NULL || !plain || l->numbers) return 0;
   while (p < stop && (*p == ' ' || (*p == '\t' && d != '\t'))) p++;
-  if ((p = read_decimal(&x, p, stop)) == NULL) return 0;
+  if ((p = read_decimal(&x, p, stop, l->format->decimal)) == NULL) return 0;
   if (p < stop && *p != d && !(d == ' ' && *p == '\t')) return 0;
   if (!store_decimal(k, &x, to)) return 0;
   l->p = p < stop ? p + 1 : NULL;

@@ -16,15 +16,79 @@ static int is_delimiter(const CsvLines *l, char c) {
 /*
 ** Lines
 */
+/* *next = the first byte c from `at' on, or the end.  A file without one is
+   searched for it once. */
+static const char *find(const CsvLines *l, const char **next, char c) {
+  if (*next == NULL || *next < l->at) {
+    *next = memchr(l->at, c, (size_t)(l->end - l->at));
+    if (*next == NULL) *next = l->end;
+  }
+  return *next;
+}
+
+static int is_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+/* How many bytes the line end at p takes. */
+static int end_size(const CsvLines *l, const char *p) {
+  return p + 1 < l->end && p[0] == '\r' && p[1] == '\n' ? 2 : 1;
+}
+
+/* The byte behind the quoted text at p, in which "" is a quote; NULL: there is
+   no second quote before `stop'. */
+static const char *quoted_end(const char *p, const char *stop) {
+  while ((p = memchr(p + 1, '"', (size_t)(stop - p - 1))) != NULL)
+    if (p + 1 == stop || *++p != '"') return p + (*p == '"');
+  return NULL;
+}
+
+/* The first byte of the field at p, or its quoted text skipped: quotes begin
+   the field, and one alone is a character. */
+static const char *skip_quoted(const CsvLines *l, const char *p,
+                               const char *stop) {
+  while (p < stop && is_blank(*p) && !is_delimiter(l, *p)) p++;
+  const char *end = p < stop && *p == '"' ? quoted_end(p, stop) : NULL;
+  return end ? end : p;
+}
+
+/* The end of the line that begins at `at', of which some bytes are quotes: a
+   line end between them is part of the field. */
+static const char *quoted_line(const CsvLines *l) {
+  const char *p = l->at;
+  for (; p < l->end; p++) {
+    p = skip_quoted(l, p, l->end);
+    while (p < l->end && !is_end(*p) && !is_delimiter(l, *p)) p++;
+    if (p == l->end || is_end(*p)) break;
+  }
+  return p;
+}
+
+/* How many line ends are between p and `stop'. */
+static int64_t count_ends(const CsvLines *l, const char *p, const char *stop) {
+  int64_t n = 0;
+  for (; p < stop; p++) n += is_end(*p) && end_size(l, p) == 1;
+  return n;
+}
+
+/* Where the line that begins at `at' ends; counts the lines that it is. */
+static const char *line_end(CsvLines *l) {
+  const char *lf = find(l, &l->lf, '\n'), *cr = find(l, &l->cr, '\r');
+  const char *end = cr < lf ? cr : lf;
+  l->before++;
+  if (find(l, &l->quote, '"') >= end || nc_csv_peek(l) == '#') return end;
+  lf = quoted_line(l);
+  l->before += count_ends(l, end, lf);
+  return lf;
+}
+
 int nc_csv_nextline(CsvLines *l) {
-  const char *end;
   if (l->at == l->end) return 0;
-  end = memchr(l->at, '\n', (size_t)(l->end - l->at));
   l->p = l->line = l->at;
-  l->stop = end ? end : l->end;
-  l->at = end ? end + 1 : l->end;
-  if (l->stop > l->p && l->stop[-1] == '\r') l->stop--;
-  l->number++;
+  l->stop = l->end; /* for nc_csv_peek */
+  l->number = l->before + 1;
+  l->stop = line_end(l);
+  l->at = l->stop < l->end ? l->stop + end_size(l, l->stop) : l->end;
   l->column = 0;
   return 1;
 }
@@ -54,6 +118,8 @@ int nc_csv_begin(CsvLines *l, const char *path, const TextFormat *f,
   memset(l, 0, sizeof *l);
   l->path = path;
   l->format = f;
+  for (int64_t i = 0; i < f->nna; i++)
+    l->numbers |= strpbrk(f->na[i], "0123456789") != NULL;
   l->at = nc_data(bytes);
   l->end = l->at + nc_numel(bytes);
   if (l->end - l->at >= 2 &&
@@ -78,11 +144,7 @@ static void trim(CsvLines *l) {
 
 /* The end of the field at p.  Delimiters in quotes belong to the field. */
 static const char *field_end(const CsvLines *l, const char *p) {
-  int quotes = 0;
-  while (p < l->stop && is_blank(*p) && !is_delimiter(l, *p)) p++;
-  if (p < l->stop && *p == '"')
-    for (; p < l->stop && (quotes % 2 || !is_delimiter(l, *p)); p++)
-      quotes += *p == '"';
+  p = skip_quoted(l, p, l->stop);
   while (p < l->stop && !is_delimiter(l, *p)) p++;
   return p;
 }
@@ -106,9 +168,10 @@ int nc_csv_nextfield(CsvLines *l) {
   return 1;
 }
 
-void nc_csv_unquote(CsvLines *l) {
-  if (l->n < 2 || l->field[0] != '"' || l->field[l->n - 1] != '"') return;
+int nc_csv_unquote(CsvLines *l) {
+  if (l->n < 2 || l->field[0] != '"' || l->field[l->n - 1] != '"') return 0;
   l->field++;
   l->n -= 2;
   trim(l);
+  return 1;
 }

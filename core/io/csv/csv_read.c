@@ -3,10 +3,10 @@
 ** csv_read.c - reads a matrix from CSV text, one line a row, or its columns.
 **
 ** Empty lines and lines that begin with # are skipped, a field may be quoted,
-** and lines may end in LF or CRLF.  Without a dtype the fields decide: if all
-** are integers, int64; else the default float dtype, or float64 if the default
-** would change a digit that is written.  Fields are read as integers until one
-** is none.
+** and lines may end in LF, CRLF or CR.  Without a dtype the fields decide: if
+** all are integers, int64; else the default float dtype, or float64 if the
+** default would change a digit that is written.  Fields are read as integers
+** until one is none.
 */
 #include <string.h>
 
@@ -47,10 +47,12 @@ static int check_columns(const CsvTable *t) {
       ;
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
     if (l.column == t->columns) continue;
-    return nc_failfile(
-        NC_EFILE, l.path, "line %lld has %lld columns, %s has %lld",
-        (long long)l.number, (long long)l.column,
-        row == 1 ? "the header" : "what is before it", (long long)t->columns);
+    nc_failfile(NC_EFILE, l.path, "line %lld has %lld columns, %s has %lld",
+                (long long)l.number, (long long)l.column,
+                row == 1 ? "the header" : "what is before it",
+                (long long)t->columns);
+    if (row == 1) nc_csv_hint_columns(t);
+    return NC_EFILE;
   }
   return NC_OK;
 }
@@ -199,10 +201,10 @@ static int read_header(Tensor **names, CsvLines *l, int64_t *columns) {
   TRY(nc_new(names, &nc_cpu, DT_u8, 1, &n));
   memset(to = nc_data(*names), 0, (size_t)n);
   for (*columns = 0; nc_csv_nextfield(l); to++, ++*columns) {
-    nc_csv_unquote(l);
+    const int quoted = nc_csv_unquote(l);
     for (int64_t i = 0; i < l->n; i++) {
       *to++ = l->field[i];
-      if (l->field[i] == '"') i++; /* "" stands for one quote */
+      if (quoted && i + 1 < l->n && memcmp(l->field + i, "\"\"", 2) == 0) i++;
     }
   }
   return NC_OK;

@@ -48,7 +48,9 @@ typedef enum FieldResult {
   FIELD_OK,
   FIELD_BAD,
   FIELD_EMPTY,
-  FIELD_INEXACT
+  FIELD_INEXACT,              /* an integer between two float64 */
+  FIELD_BEYOND,               /* a number whose float64 is inf, */
+  FIELD_BELOW                 /* or 0, as none of its digits is */
 } FieldResult;
 
 /* Reads the field at which l is, as k->as. */
@@ -60,7 +62,7 @@ int nc_csv_parse_next(CsvKind *k, CsvLines *l, void *to);
 FieldResult nc_csv_test(const CsvKind *k, CsvLines l);
 /* Would the default dtype change the integer? Or, -1, does float64? */
 int nc_csv_changes(int64_t v);
-/* Is it an integer, is it a number? */
+/* Is it an integer, is it a number?  In no quotes. */
 int nc_csv_is_integer(const CsvLines *l);
 int nc_csv_is_real(const CsvLines *l);
 
@@ -74,8 +76,10 @@ int nc_csv_choose_names(Tensor **names, const CsvTable *t);
 /* Makes t->kind, with the types of single columns. */
 int nc_csv_begin_kinds(CsvTable *t, const Tensor *names);
 
-/* Says why the field cannot be read (csv_errors.c). */
+/* Says why the field cannot be read; adds the hint for rows of other columns
+   than the header (csv_errors.c). */
 int nc_csv_fail_field(const CsvTable *t, const CsvKind *k, const CsvLines *l,
                       FieldResult r);
+void nc_csv_hint_columns(const CsvTable *t);
 
 #endif
