@@ -56,19 +56,22 @@ static Archive *check_entry(lua_State *L, int64_t *i) {
   return a;
 }
 
-/* archive_info(a, i): dtype and shape of the i-th tensor, which is not read */
+/* archive_info(a, i): dtype and shape of the i-th tensor, which is not read;
+   is the dtype the file's name of one that no tensor has? */
 static int archive_info(lua_State *L) {
   int64_t i;
   Archive *a = check_entry(L, &i);
   TensorInfo t;
   nl_check_as(L, nc_archiveinfo(&t, a, i), "load");
-  lua_pushstring(L, nc_dtypename(t.dtype));
+  if (t.foreign[0]) lua_pushstring(L, t.foreign);
+  else lua_pushstring(L, nc_dtypename(t.dtype));
   lua_createtable(L, t.nd, 0);
   for (int d = 0; d < t.nd; d++) {
     lua_pushinteger(L, t.size[d]);
     lua_rawseti(L, -2, d + 1);
   }
-  return 2;
+  lua_pushboolean(L, t.foreign[0] != '\0');
+  return 3;
 }
 
 /* archive_load(a, i): the i-th tensor, on the CPU */
@@ -86,7 +89,8 @@ static int archive_load(lua_State *L) {
 
 const Bound nl_archives[] = {
   { "_archive", open_archive, "path:text -> userdata, list", "", 1 },
-  { "_archive_info", archive_info, "a:any, i:int -> string, list", "", 1 },
+  { "_archive_info", archive_info, "a:any, i:int -> string, list, bool", "",
+    1 },
   { "_archive_load", archive_load, "a:any, i:int -> tensor", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -8,13 +8,13 @@
 */
 
 #include <string.h>
-#include <stdio.h>
 
 #include "bindings/io/load.h"
 
-static const char *const text_options[] = { "delimiter", "skip",    "header",
-                                            "missing",   "usecols", "columns",
-                                            "dtypes",    NULL };
+static const char *const text_options[] = { "delimiter", "decimal", "skip",
+                                            "header",    "missing", "na_values",
+                                            "usecols",   "columns", "dtypes",
+                                            NULL };
 static const char *const slice_option[] = { "slice", NULL };
 
 /* Reads entry i of a into *x, unless it is there, converts it to the requested
@@ -31,26 +31,13 @@ static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
              : NC_OK;
 }
 
-/* Adds a hint to an error: the names of the tensors that can be read instead of
-   entry i. */
-static void hint_other_names(const Archive *a, int64_t i) {
-  char list[120] = "";
-  size_t n = 0;
-  for (int64_t k = 0; k < nc_archivesize(a) && n < 80; k++)
-    if (k != i)
-      n += (size_t)snprintf(list + n, sizeof list - n, "%s\"%.30s\"",
-                            n ? "," : "", nc_archivename(a, k));
-  if (n > 0 && !nc_lasterror()->hint[0])
-    nc_hint("{names={%s}} reads %s", list, n < 80 ? "the others" : "some");
-}
-
 void nl_push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
                     Tensor **x) {
   Tensor **y = nl_newbox(L), **z = nl_newbox(L);
   int r, attempt = 0;
   do r = fetch(x, y, z, o, a, i);
   while (nl_retry(L, r, attempt++));
-  if (r == NC_EDTYPE && a) hint_other_names(a, i);
+  if (a && (r == NC_EDTYPE || r == NC_EFILE)) nl_hint_names(L, o, a, i);
   nl_check_as(L, r, o->op);
   lua_remove(L, -2); /* *y */
   nl_pace(L);
@@ -144,6 +131,7 @@ static void read_arguments(lua_State *L, Load *o, Args *a, Signature *s,
 /* Pushes what o->from holds; the options are at index `options'.
    [-0, +(1|2), e] */
 static int load_from(lua_State *L, Load *o, const Args *a, int options) {
+  o->options = lua_istable(L, options) ? options : 0;
   set_format(L, o, a->arg[FORMAT].text);
   o->from.map = (int)a->arg[MMAP].s.i;
   if (o->from.map && (o->from.bytes || o->format == NC_CSV))
@@ -156,6 +144,7 @@ static int load_from(lua_State *L, Load *o, const Args *a, int options) {
   if (nl_option(L, options, "names") != LUA_TNIL) {
     if (nl_onetensor(o->format))
       nl_error(L, o->op, "names is for files of several tensors");
+    o->names = lua_gettop(L);
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "names must be a list, not a %s", nl_typename(L, -1));
   }

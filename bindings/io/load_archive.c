@@ -225,9 +225,39 @@ static int nest_groups(lua_State *L, const Load *o, Archive *a) {
   return 1 + push_attributes(L, o, a);
 }
 
+/* Raises an error if the file holds what no value of ours is. [-0, +0, e] */
+static void check_values(lua_State *L, const Load *o, Archive *a) {
+  int64_t n, i = 0;
+  const FileValue *v = nc_archivevalues(a, &n);
+  const FileCell *cell = nc_archivecells(a);
+  char shown[2][80];
+  while (i < n && v[i].kind != NC_V_OTHER) i++;
+  if (i == n) return;
+  const FileCell *first = &cell[v[i].i];
+  const FileValue *part[] = { &v[first->value], &v[cell[first->next].value] };
+  for (int k = 0; k < 2; k++)
+    nc_printable(shown[k], sizeof shown[k], nc_archivetext(a) + part[k]->i,
+                 (size_t)part[k]->n);
+  if (*shown[0] || *shown[1])
+    nc_fail(NC_EFILE,
+            "%s: refuses \"%s%s%s\": tensors, numbers, texts, lists and dicts "
+            "are read, and nothing in a file is executed",
+            o->from.path, shown[0], *shown[0] ? "." : "", shown[1]);
+  else
+    nc_fail(NC_EFILE,
+            "%s: it has a key of a dict that is no text, number or bool, or a "
+            "storage without a tensor",
+            o->from.path);
+  nl_hint_names(L, o, a, -1);
+  if (!nc_lasterror()->hint[0])
+    nc_hint("in Python: torch.save(model.state_dict(), path)");
+  nl_check_as(L, NC_EFILE, o->op);
+}
+
 /* Pushes what a file of nested values holds. [-0, +1, e] */
 static int load_values(lua_State *L, const Load *o, Archive *a) {
   int64_t n;
+  check_values(L, o, a);
   const FileValue *v = nc_archivevalues(a, &n);
   lua_newtable(L);
   const int tensors = lua_gettop(L);

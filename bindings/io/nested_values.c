@@ -34,6 +34,37 @@ static void push_bytes(lua_State *L, const char *s, size_t n) {
   luaL_pushresult(&b);
 }
 
+/* Pushes the digits of an integer of n little-endian bytes in two's complement;
+   a very long one is only described. [-0, +1, m] */
+static void push_long(lua_State *L, const char *s, int64_t n) {
+  enum { MOST = 64 };
+  unsigned char b[MOST];
+  char text[3 * MOST + 8], *p = text + sizeof text;
+  const int negative = s[n - 1] < 0;
+  int carry = negative, any = 1;
+  if (n > MOST) {
+    lua_pushfstring(L, "an integer of %I bytes", (lua_Integer)n);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) { /* the magnitude */
+    const int byte = (negative ? ~s[i] & 0xff : s[i] & 0xff) + carry;
+    b[i] = (unsigned char)byte;
+    carry = byte >> 8;
+  }
+  for (*--p = '\0'; any;) {
+    int rest = any = 0;
+    for (int64_t i = n - 1; i >= 0; i--) {
+      const int v = rest * 256 + b[i];
+      b[i] = (unsigned char)(v / 10);
+      rest = v % 10;
+      any |= b[i];
+    }
+    *--p = (char)('0' + rest);
+  }
+  if (negative) *--p = '-';
+  lua_pushstring(L, p);
+}
+
 static void push_value(lua_State *L, const Values *all, int64_t i);
 
 /* Pushes "cuda:1", of a name and a number, or the name. [-0, +1, e] */
@@ -51,6 +82,7 @@ static void push_value(lua_State *L, const Values *all, int64_t i) {
   switch (v->kind) {
     case NC_V_BOOL: lua_pushboolean(L, v->i != 0); break;
     case NC_V_INT: lua_pushinteger(L, v->i); break;
+    case NC_V_LONG: push_long(L, all->text + v->i, v->n); break;
     case NC_V_FLOAT: lua_pushnumber(L, v->f); break;
     case NC_V_TEXT: lua_pushlstring(L, all->text + v->i, (size_t)v->n); break;
     case NC_V_BYTES: push_bytes(L, all->text + v->i, (size_t)v->n); break;

@@ -124,6 +124,28 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
   return NC_OK;
 }
 
+int nc_fail_torchscript(const char *path) {
+  nc_failfile(NC_EFILE, path,
+              "this is a TorchScript program, which is not read");
+  nc_hint("in Python: torch.save(torch.jit.load(path, map_location='cpu')"
+          ".state_dict(), 'x.pt')");
+  return NC_EFILE;
+}
+
+int nc_fail_foreign(const char *path, const char *name, const char *dtype) {
+  char a[80], b[64];
+  return nc_failfile(NC_EDTYPE, path, "\"%s\": the dtype %s is not supported",
+                     nc_printable(a, sizeof a, name, strlen(name)),
+                     nc_printable(b, sizeof b, dtype, strlen(dtype)));
+}
+
+int nc_fail_dimensions(const char *path, const char *name, int n) {
+  char a[80];
+  return nc_failfile(
+      NC_EDTYPE, path, "\"%s\" has %d dimensions, a tensor has at most %d",
+      nc_printable(a, sizeof a, name, strlen(name)), n, NC_MAXDIM);
+}
+
 /*
 ** Archives
 */
@@ -178,6 +200,7 @@ int nc_archiveload(Tensor **t, Archive *a, int64_t i) {
 }
 
 int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i) {
+  memset(t, 0, sizeof *t);
   return a->format->info(t, a, i);
 }
 

@@ -44,6 +44,13 @@ int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
 int nc_fail_other_bytes(const char *path, const char *what, const char *head,
                         int64_t n);
 
+/* Fails: the zip archive is a program of TorchScript. */
+int nc_fail_torchscript(const char *path);
+
+/* Fails: the tensor has a dtype, or more dimensions, than ours have. */
+int nc_fail_foreign(const char *path, const char *name, const char *dtype);
+int nc_fail_dimensions(const char *path, const char *name, int n);
+
 /* Is path a folder, or named as the index of shards, *.index.json? */
 int nc_is_sharded(const char *path);
 

@@ -13,7 +13,7 @@
 static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
   { 0, 14, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
     "a file of torch.save before 1.6",
-    "in Python: torch.save(torch.load(path), 'x.pt')" },
+    "in Python: torch.save(torch.load(path, map_location='cpu'), 'x.pt')" },
   { 0, 2, "\x80\x02", "a Python pickle", "in Python: numpy.savez(path, "
                                          "**arrays)" },
   { 0, 2, "\x80\x03", "a Python pickle", "in Python: numpy.savez(path, "

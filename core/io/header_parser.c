@@ -93,7 +93,8 @@ static int parse_unicode(HeaderParser *s, char **to) {
             ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00)
             : -1;
   }
-  if (c <= 0 || (c >= 0xd800 && c < 0xe000))
+  if (c == 0) c = 0x2400; /* the picture of it: texts here end in '\0' */
+  if (c < 0 || (c >= 0xd800 && c < 0xe000))
     return nc_header_expected(s, "a character");
   *to = encode_utf8(*to, c);
   return NC_OK;

@@ -21,13 +21,17 @@ local function all_names(a, b)
 end
 
 local function kind(file, i)
-  local dtype, shape = file:info(i)
+  local dtype, shape, bytes = file:info(i)
+  if not bytes then
+    error(("the dtype %s is not supported"):format(dtype), 0)
+  end
   return ("%s[%s]"):format(dtype, table.concat(shape, "x")), dtype
 end
 
 -- What differs in the tensors with this name: {name =, why =} if that cannot
 -- be measured, else also the numbers of difference.measure. `same` if nothing
--- differs, `close` if nothing does by more than the tolerances.
+-- differs, `close` if nothing does by more than the tolerances, `unread` if one
+-- of them cannot be read.
 local function compare(a, b, name, o)
   local row = {name = name}
   local i, k = a:find(name), b:find(name)
@@ -39,6 +43,7 @@ local function compare(a, b, name, o)
   local good, kind_b, dtype_b = pcall(kind, b, k)
   if not ok or not good then
     row.why = tensor_file.why(ok and kind_b or kind_a)
+    row.unread = true
     return row
   end
   row.kind = kind_a
@@ -72,11 +77,12 @@ local function cells(row)
 end
 
 local function report(rows, o)
-  local shown, close, far = {}, 0, 0
+  local shown, close, far, unread = {}, 0, 0, 0
   for _, row in ipairs(rows) do
     if not row.same then shown[#shown + 1] = row end
     if row.close and not row.same then close = close + 1 end
-    if not row.close then far = far + 1 end
+    if row.unread then unread = unread + 1
+    elseif not row.close then far = far + 1 end
   end
   local lines = {}
   if shown[1] then
@@ -86,6 +92,8 @@ local function report(rows, o)
   end
   local n = units.count(#rows, "tensor")
   lines[#lines + 1] = #shown == 0 and "equal: " .. n or
+    unread > 0 and ("%d of %s not compared, %d differ%s"):format(
+      unread, n, far, far == 1 and "s" or "") or
     far == 0 and ("close: %s, %d within rtol %g, atol %g"):format(
       n, close, o.rtol, o.atol) or
     ("%d of %s differ%s"):format(far, n, far == 1 and "s" or "") ..
@@ -113,7 +121,8 @@ function file_difference.run(paths, o)
   local names, rows, status = all_names(a, b), {}, 0
   for i in nacre.progress(#names, "diff") do
     rows[i] = compare(a, b, names[i], o)
-    if not rows[i].close then status = 1 end
+    if rows[i].unread then status = 2
+    elseif not rows[i].close then status = math.max(status, 1) end
   end
   if o.json then
     local list = {}

@@ -44,7 +44,7 @@ local function rows_of(file, stats)
                  bytes = bytes}
     if not ok then
       row.dtype, row.bytes, row.error = nil, 0, tensor_file.why(dtype)
-    elseif stats then
+    elseif stats and bytes then
       for key, v in pairs(statistics(file:tensor(i))) do row[key] = v end
     end
     rows[i] = row
@@ -54,7 +54,7 @@ end
 
 local function total(rows)
   local bytes = 0
-  for _, row in ipairs(rows) do bytes = bytes + row.bytes end
+  for _, row in ipairs(rows) do bytes = bytes + (row.bytes or 0) end
   return bytes
 end
 
@@ -67,8 +67,8 @@ local function print_rows(path, rows, stats)
   for i, row in ipairs(rows) do
     local cell = {tensor_file.shown(row.name), row.dtype or "?",
                   "[" .. table.concat(row.shape or {"?"}, "x") .. "]",
-                  units.bytes(row.bytes), "", "", "", ""}
-    if stats and not row.error then
+                  row.bytes and units.bytes(row.bytes) or "", "", "", "", ""}
+    if stats and row.min then
       cell[5], cell[6] = numbers.brief(row.min), numbers.brief(row.max)
       cell[7], cell[8] = numbers.brief(row.mean), tostring(row.nan)
     end

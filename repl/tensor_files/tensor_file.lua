@@ -72,11 +72,13 @@ end
 local File = {}
 File.__index = File
 
--- The dtype, the shape and the bytes of the i-th tensor.
+-- The dtype, the shape and the bytes of the i-th tensor. Of one with a dtype
+-- that no tensor has, the file's name of it, and no bytes.
 function File:info(i)
   local t = self.tensors and self.tensors[i]
   if t then return t.dtype, t:size(), facts.bytes(t) end
-  local dtype, shape = nacre._archive_info(self.archive, i)
+  local dtype, shape, foreign = nacre._archive_info(self.archive, i)
+  if foreign then return dtype, shape end
   local n = 1
   for _, size in ipairs(shape) do n = n * size end
   return dtype, shape, n * nacre.empty(0, {dtype = dtype}):element_size()

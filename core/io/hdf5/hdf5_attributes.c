@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** hdf5_attributes.c - reads the attributes of an HDF5 file: numbers and texts,
-** of groups and datasets.  Those of other types, and long ones, are left out.
+** of groups and datasets.  Those of other types, long ones, and numbers that no
+** tensor holds, are left out.
 */
 #include <string.h>
 
@@ -85,10 +86,11 @@ static int read_numbers(Attribute *x, hid_t id, hid_t stored,
       nc_hdf5.Aread(id, type, nc_data(x->value)) < 0)
     status = nc_failhdf5(x->object, x->name);
   nc_hdf5.Tclose(type);
-  if (status == NC_OK)
-    status = nc_hdf5_check(nc_data(x->value), nc_numel(x->value), info->dtype,
-                           stored, x->object);
-  return nc_release_failed(status, &x->value, 1);
+  nc_release_failed(status, &x->value, 1);
+  if (status == NC_OK && nc_hdf5_check(nc_data(x->value), nc_numel(x->value),
+                                       info->dtype, stored, x->object) != NC_OK)
+    nc_release_failed(NC_EVALUE, &x->value, 1); /* beyond int64: left out */
+  return status;
 }
 
 /* Leaves x->value NULL if the attribute is of a type that is left out. */
@@ -102,7 +104,7 @@ static int read_value(Attribute *x, const Hdf5File *h, hid_t id, hid_t type,
   if (info.dtype == DT_NONE || nc_hdf5.Aget_storage_size(id) > NC_SPARSE ||
       nc_hdf5.Sget_simple_extent_type(space) > H5_SIMPLE)
     return NC_OK;
-  TRY(nc_hdf5_shape(&info, space, x->object));
+  if (nc_hdf5_shape(&info, space, x->object) != NC_OK) return NC_OK;
   x->scalar = info.nd == 0;
   TRY(nc_checksize(&n, info.dtype, info.nd, info.size));
   if (n > NC_SPARSE) return NC_OK;

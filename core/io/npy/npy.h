@@ -21,8 +21,8 @@ typedef struct NpyHeader {
 } NpyHeader;
 
 /* Reads the n bytes of text after the length: a Python dict with exactly the
-   keys descr, fortran_order and shape, spaces, a newline.  `path' is for
-   messages. */
+   keys descr, fortran_order and shape, and blanks.  Without a byte order it is
+   this machine's, as NumPy has it.  `path' is for messages. */
 int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
                 int64_t n);
 

@@ -17,7 +17,10 @@
 */
 /* A string without escapes. */
 static int parse_string(HeaderParser *s, const char **text, size_t *n) {
-  char quote = nc_header_take(s, '"') ? '"' : '\'';
+  char quote;
+  nc_header_blanks(s);
+  if (s->p < s->end && *s->p == 'u') s->p++; /* of Python 2 */
+  quote = nc_header_take(s, '"') ? '"' : '\'';
   if (quote == '\'') TRY(nc_header_need(s, '\'', "a string"));
   *text = s->p;
   while (s->p < s->end && *s->p != quote) {
@@ -89,6 +92,20 @@ static int fail_descr(const HeaderParser *scan, const char *s, size_t n) {
                      shown);
 }
 
+/* Sets the dtype for one by its whole name, as "float32"; 0: there is none. */
+static int set_named(NpyHeader *h, const char *name, size_t n) {
+  static const DType wide[] = { DT_i32, DT_i64, DT_i64 };
+  static const char *const unsigned_[] = { "uint16", "uint32", "uint64" };
+  for (int t = 0; t < DT_COUNT; t++)
+    if (*nc_npycodes[t] && strlen(nc_dtypename((DType)t)) == n &&
+        memcmp(nc_dtypename((DType)t), name, n) == 0)
+      return h->dtype = (DType)t, 1;
+  for (int i = 0; i < 3; i++)
+    if (n == 6 && memcmp(unsigned_[i], name, n) == 0)
+      return h->dtype = wide[i], h->wide = 2 << i, 1;
+  return 0;
+}
+
 /* Sets the dtype for a code of two characters; 0 if it is not read. */
 static int set_dtype(NpyHeader *h, const char *code) {
   static const DType wide[] = { [2] = DT_i32, [4] = DT_i64, [8] = DT_i64 };
@@ -107,10 +124,8 @@ static int parse_descr(HeaderParser *s, NpyHeader *h) {
     return nc_failfile(NC_EDTYPE, s->path,
                        "descr: records of several fields are not supported");
   TRY(parse_string(s, &code, &n));
+  if ((n == 2 && set_dtype(h, code)) || set_named(h, code, n)) return NC_OK;
   if (n == 3 && code[0] && strchr("<>=|", code[0]) && set_dtype(h, code + 1)) {
-    if (code[0] == '|' && code[2] != '1')
-      return nc_failfile(NC_EFILE, s->path,
-                         "descr: '%.3s' does not state its byte order", code);
     h->swap = code[2] != '1' && code[0] == (nc_bigendian() ? '<' : '>');
     return NC_OK;
   }
@@ -194,9 +209,9 @@ static int parse_dict(HeaderParser *s, NpyHeader *h) {
 
 int nc_parsenpy(NpyHeader *h, const char *path, int major, const char *text,
                 int64_t n) {
-  HeaderParser s = nc_header_parser(path, " ", text, n);
+  HeaderParser s = nc_header_parser(path, " \t\r\n\f", text, n);
   *h = (NpyHeader){ .major = major };
   TRY(parse_dict(&s, h));
-  TRY(nc_header_need(&s, '\n', "a newline"));
+  nc_header_blanks(&s);
   return s.p == s.end ? NC_OK : nc_header_expected(&s, "nothing more");
 }

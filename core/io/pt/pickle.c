@@ -22,7 +22,7 @@ int nc_fail_pickle(const Pickle *k, const char *fmt, ...) {
   char what[200];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
+  nc_vformat(what, sizeof what, fmt, args);
   va_end(args);
   return nc_failfile(NC_EFILE, k->path, "pickle: byte %lld: %s",
                      (long long)k->at, what);
@@ -161,12 +161,22 @@ static int tuple_from_mark(Pickle *k) {
   return make_tuple(k, first, first - 1);
 }
 
+/* The dict of the items of an object: the last value that it holds. */
+static int items_of(Pickle *k, int32_t object, int kind, int32_t *to) {
+  const FileCell *last = PICKLE_CELL(k, PICKLE_VALUE(k, object)->n);
+  *to = last->value;
+  if (PICKLE_VALUE(k, *to)->kind == kind) return NC_OK;
+  TRY(nc_pickle_value(k, to, kind, -1, -1));
+  return nc_pickle_append(k, object, *to);
+}
+
 /* Appends the values from `first' on to what is below, at `rest' - 1, which
-   must be of this kind. */
+   must be of this kind, or an object, which gets a value of this kind. */
 static int add_items(Pickle *k, int kind, int64_t first, int64_t rest) {
   const int32_t *stack = k->stack.p;
   if (rest < 1 || stack[rest - 1] == MARK) return fail_stack(k);
-  const int32_t to = stack[rest - 1];
+  int32_t to = stack[rest - 1];
+  if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER) TRY(items_of(k, to, kind, &to));
   if (PICKLE_VALUE(k, to)->kind != kind)
     return nc_fail_pickle(k, "items are added to what is no %s",
                           kind == NC_V_DICT ? "dict" : "list");
@@ -248,7 +258,13 @@ static int push_long(Pickle *k, uint64_t n) {
   uint64_t v = 0;
   int64_t at = 0;
   TRY(take(k, n, &at));
-  if (n > 8) return nc_fail_pickle(k, "an integer is beyond 64 bits");
+  if (n > 8) {
+    const char sign = (char)(k->text[at + 7] < 0 ? -1 : 0);
+    int64_t i = 8;
+    while (i < (int64_t)n && k->text[at + i] == sign) i++;
+    if (i < (int64_t)n) return push_new(k, NC_V_LONG, at, (int32_t)n);
+    n = 8;
+  }
   v = nc_littleendian(k->text + at, (int)n);
   if (n > 0 && n < 8 && v >> (8 * n - 1)) v |= UINT64_MAX << (8 * n);
   return push_new(k, NC_V_INT, (int64_t)v, 0);
@@ -310,13 +326,23 @@ static int reduce(Pickle *k) {
   return push(k, at);
 }
 
+/* cls.__new__(*tuple), and the same with a dict of arguments. */
+static int new_object(Pickle *k, int items) {
+  int32_t item[3], at = 0;
+  for (int i = items - 1; i >= 0; i--) TRY(pop(k, &item[i]));
+  TRY(nc_pickle_other(k, &at, item[0], item + 1, items - 1));
+  return push(k, at);
+}
+
 /* The attributes of an OrderedDict, such as _metadata of a state_dict, are left
-   out; nothing else has any. */
+   out; an object holds them. */
 static int build(Pickle *k) {
   int32_t state = 0, to = 0;
   TRY(pop(k, &state));
   TRY(pop(k, &to));
-  if (PICKLE_VALUE(k, to)->kind != NC_V_DICT)
+  if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER)
+    TRY(nc_pickle_append(k, to, state));
+  else if (PICKLE_VALUE(k, to)->kind != NC_V_DICT)
     return nc_fail_pickle(k, "attributes are set of what is no dict");
   return push(k, to);
 }
@@ -346,9 +372,7 @@ static int fail_opcode(const Pickle *k, int op) {
       return nc_fail_pickle(k, "opcode '%c' of protocols 0 and 1 is not read",
                             op);
     case 'i':
-    case 'o':
-    case 0x81:
-    case 0x92: return nc_fail_pickle(k, "refuses to make an object of a class");
+    case 'o': return nc_fail_pickle(k, "refuses to make an object of a class");
     case 0x82:
     case 0x83:
     case 0x84: return nc_fail_pickle(k, "refuses the registry of extensions");
@@ -422,6 +446,8 @@ static int execute(Pickle *k, int op) {
     case 0x93: return stack_global(k);
     case 'R': return reduce(k);
     case 'b': return build(k);
+    case 0x81: return new_object(k, 2);
+    case 0x92: return new_object(k, 3);
     case 'Q': return persistent(k);
     case 0x95: return take_number(k, 8, &n); /* a frame: read as a stream */
     default: return fail_opcode(k, op);

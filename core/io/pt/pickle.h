@@ -4,8 +4,8 @@
 ** the opcodes, pickle_objects.c what the globals among them make.
 **
 ** Nothing is executed: a pickle becomes an array of FileValue, and each global
-** that it names is one of a fixed list or refused.  All memory is in proportion
-** to the bytes of the pickle.
+** that it names is one of a fixed list or makes an NC_V_OTHER of all that it is
+** given.  All memory is in proportion to the bytes of the pickle.
 */
 #ifndef core_io_pt_pickle_h
 #define core_io_pt_pickle_h
@@ -32,7 +32,9 @@ typedef struct PickleStorage {
 
 typedef struct PickleTensor {
   int64_t storage, offset;
-  int nd, requires;
+  int nd, requires;           /* nd may be more than ours have */
+  int32_t foreign;            /* 1 + the text that names its dtype, which no
+                                 tensor of ours has; 0: it has one of ours */
   int64_t size[NC_MAXDIM], step[NC_MAXDIM];
 } PickleTensor;
 
@@ -72,13 +74,16 @@ int nc_pickle_append(Pickle *k, int32_t list, int32_t value);
    or -1: there are more, or it is neither. */
 int nc_pickle_items(const Pickle *k, int32_t list, int32_t item[], int most);
 
-/* *at = the value of the global `module.name', whose texts are in the pickle;
-   fails if it is not read. */
+/* *at = the value of the global `module.name', whose texts are there. */
 int nc_pickle_global(Pickle *k, int32_t *at, int64_t module, int64_t nmodule,
                      int64_t name, int64_t nname);
 /* Makes a value that is part of the result one of the public kinds: a dtype is
-   its name.  Fails for a function or a storage by itself. */
-int nc_pickle_plain(const Pickle *k, FileValue *v);
+   its name, a function or a storage by itself an NC_V_OTHER. */
+int nc_pickle_plain(Pickle *k, int32_t at);
+/* *at = an NC_V_OTHER: an object of the class, or what the function returns,
+   that is value `of'; it holds the n values at item, too. */
+int nc_pickle_other(Pickle *k, int32_t *at, int32_t of, const int32_t item[],
+                    int n);
 /* *at = what the global makes of the tuple; fails if it is none: a list could
    still change. */
 int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple);

@@ -3,7 +3,6 @@
 ** pickle_objects.c - the globals that pickles of torch.save name: functions
 ** that rebuild tensors, types of storages, dtypes, and a few of Python's own.
 */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/io/pt/pickle.h"
@@ -19,6 +18,7 @@ typedef enum Maker {
   STORAGE,
   DTYPE,
   DICT,
+  DEFAULT_DICT,
   LIST,
   DEVICE,
   ENCODE
@@ -68,6 +68,7 @@ static const struct {
   { "torch", "uint64", DTYPE, DT_i64, 8 },
   { "collections", "OrderedDict", DICT, DT_NONE, 0 },
   { "collections", "Counter", DICT, DT_NONE, 0 },
+  { "collections", "defaultdict", DEFAULT_DICT, DT_NONE, 0 },
   { "builtins", "set", LIST, DT_NONE, 0 },
   { "__builtin__", "set", LIST, DT_NONE, 0 },
   { "torch", "Size", LIST, DT_NONE, 0 },
@@ -81,17 +82,12 @@ static int is_text(const Pickle *k, int64_t at, int64_t n, const char *text) {
          memcmp(k->text + at, text, (size_t)n) == 0;
 }
 
-static int fail_global(const Pickle *k, int64_t module, int64_t nmodule,
-                       int64_t name, int64_t nname) {
-  char a[80], b[80];
-  nc_printable(a, sizeof a, k->text + module, (size_t)nmodule);
-  nc_printable(b, sizeof b, k->text + name, (size_t)nname);
-  nc_failfile(NC_EFILE, k->path,
-              "refuses \"%s.%s\": tensors, numbers, texts, lists and dicts "
-              "are read, and nothing in a file is executed",
-              a, b);
-  nc_hint("in Python: torch.save(model.state_dict(), path)");
-  return NC_EFILE;
+/* An NC_V_OTHER begins with two texts: a module, which may be "", and a name
+   in it. */
+static int add_text(Pickle *k, int32_t to, int64_t at, int64_t n) {
+  int32_t text = 0;
+  TRY(nc_pickle_value(k, &text, NC_V_TEXT, at, (int32_t)n));
+  return nc_pickle_append(k, to, text);
 }
 
 int nc_pickle_global(Pickle *k, int32_t *at, int64_t module, int64_t nmodule,
@@ -102,7 +98,32 @@ int nc_pickle_global(Pickle *k, int32_t *at, int64_t module, int64_t nmodule,
       continue;
     return nc_pickle_value(k, at, V_GLOBAL, (int64_t)i, (int32_t)name);
   }
-  return fail_global(k, module, nmodule, name, nname);
+  TRY(nc_pickle_value(k, at, NC_V_OTHER, -1, -1));
+  TRY(add_text(k, *at, module, nmodule));
+  return add_text(k, *at, name, nname);
+}
+
+/* Appends the two texts that name value `of'. */
+static int add_name(Pickle *k, int32_t to, int32_t of) {
+  const FileValue v = *PICKLE_VALUE(k, of);
+  if (v.kind == NC_V_OTHER) {
+    const FileCell *first = PICKLE_CELL(k, v.i);
+    const int32_t name = PICKLE_CELL(k, first->next)->value;
+    TRY(nc_pickle_append(k, to, first->value));
+    return nc_pickle_append(k, to, name);
+  }
+  TRY(add_text(k, to, 0, 0));
+  return v.kind == V_GLOBAL
+             ? add_text(k, to, v.n, (int64_t)strlen(globals[v.i].name))
+             : add_text(k, to, 0, 0);
+}
+
+int nc_pickle_other(Pickle *k, int32_t *at, int32_t of, const int32_t item[],
+                    int n) {
+  TRY(nc_pickle_value(k, at, NC_V_OTHER, -1, -1));
+  TRY(add_name(k, *at, of));
+  for (int i = 0; i < n; i++) TRY(nc_pickle_append(k, *at, item[i]));
+  return NC_OK;
 }
 
 static int is_kind(const Pickle *k, int32_t at, int kind) {
@@ -119,17 +140,18 @@ static int fail_arguments(const Pickle *k, const char *what) {
   return nc_fail_pickle(k, "%s has other arguments than PyTorch writes", what);
 }
 
-int nc_pickle_plain(const Pickle *k, FileValue *v) {
+int nc_pickle_plain(Pickle *k, int32_t at) {
+  FileValue *v = PICKLE_VALUE(k, at);
   if (v->kind == V_TUPLE) v->kind = NC_V_LIST;
-  if (v->kind == V_STORAGE)
-    return nc_fail_pickle(k, "a storage without a tensor is not read");
-  if (v->kind != V_GLOBAL) return NC_OK;
-  if (globals[v->i].maker != DTYPE)
-    return nc_fail_pickle(k, "it holds the function or type %s.%s",
-                          globals[v->i].module, globals[v->i].name);
-  *v = (FileValue){ .kind = NC_V_TEXT,
-                    .i = v->n,
-                    .n = (int32_t)strlen(globals[v->i].name) };
+  if (v->kind == V_GLOBAL && globals[v->i].maker == DTYPE) {
+    *v = (FileValue){ .kind = NC_V_TEXT,
+                      .i = v->n,
+                      .n = (int32_t)strlen(globals[v->i].name) };
+  } else if (v->kind == V_GLOBAL || v->kind == V_STORAGE) {
+    int32_t other = 0;
+    TRY(nc_pickle_other(k, &other, at, NULL, 0));
+    *PICKLE_VALUE(k, at) = *PICKLE_VALUE(k, other);
+  }
   return NC_OK;
 }
 
@@ -142,6 +164,8 @@ int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
   void *slot;
   int64_t type;
   const int n = nc_pickle_items(k, tuple, item, 6);
+  if (n == 5 && is_kind(k, item[1], NC_V_OTHER))
+    return nc_pickle_other(k, at, item[1], NULL, 0);
   if (n < 5 || (type = global_of(k, item[1], STORAGE)) < 0 ||
       !is_kind(k, item[2], NC_V_TEXT) || !is_kind(k, item[4], NC_V_INT))
     return fail_arguments(k, "a storage");
@@ -175,6 +199,19 @@ static int read_sizes(const Pickle *k, int32_t tuple, int64_t v[]) {
     if (!is_kind(k, item[d], NC_V_INT) || v[d] < 0) return -1;
   }
   return n;
+}
+
+/* Sets the dimensions of t; of more than ours have only their number. */
+static int set_sizes(const Pickle *k, PickleTensor *t, int32_t size,
+                     int32_t step) {
+  const FileValue *v = PICKLE_VALUE(k, size);
+  int64_t n = 0;
+  if (v->kind == V_TUPLE)
+    for (int64_t c = v->i; c >= 0; c = PICKLE_CELL(k, c)->next) n++;
+  t->nd = n > NC_MAXDIM ? (int)n : read_sizes(k, size, t->size);
+  if (n > NC_MAXDIM || (t->nd >= 0 && read_sizes(k, step, t->step) == t->nd))
+    return NC_OK;
+  return nc_fail_pickle(k, "a tensor has other sizes and steps than numbers");
 }
 
 /* Elements that the tensor reaches beyond its offset; -1: beyond 64 bits. */
@@ -219,31 +256,44 @@ static int set_dtype(Pickle *k, PickleStorage *s, int32_t value) {
              : nc_fail_pickle(k, "a storage is used as two dtypes");
 }
 
+/* Sets the storage and the dtype of t, and checks that its elements are in the
+   storage; `dtype' is the value that tells it, or -1. */
+static int set_storage(Pickle *k, PickleTensor *t, int32_t storage,
+                       int32_t dtype) {
+  const int other = dtype >= 0 && is_kind(k, dtype, NC_V_OTHER);
+  if (other || is_kind(k, storage, NC_V_OTHER)) {
+    const FileCell *module =
+        PICKLE_CELL(k, PICKLE_VALUE(k, other ? dtype : storage)->i);
+    t->foreign = 1 + PICKLE_CELL(k, module->next)->value;
+    return NC_OK;
+  }
+  t->storage = PICKLE_VALUE(k, storage)->i;
+  PickleStorage *s = PICKLE_STORAGE(k, t->storage);
+  if (dtype >= 0) TRY(set_dtype(k, s, dtype));
+  if (s->dtype == DT_NONE) return nc_fail_pickle(k, "a tensor has no dtype");
+  return t->nd > NC_MAXDIM ? NC_OK : check_extent(k, t);
+}
+
 /* (storage, offset, size, stride, requires_grad, hooks[, metadata]); the third
    version has the dtype before metadata, the first ends with stride. */
-static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t tuple) {
+static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t global,
+                       int32_t tuple) {
   int32_t item[8];
   PickleTensor t = { 0 };
   const int n = nc_pickle_items(k, tuple, item, 8);
   const int least = maker == TENSOR_V1 ? 4 : maker == TENSOR_V2 ? 6 : 7;
   void *slot;
-  if (n < least || !is_kind(k, item[0], V_STORAGE) ||
-      !is_kind(k, item[1], NC_V_INT))
+  if (n < least || !is_kind(k, item[1], NC_V_INT) ||
+      (!is_kind(k, item[0], V_STORAGE) && !is_kind(k, item[0], NC_V_OTHER)))
     return fail_arguments(k, "a tensor");
+  /* a conjugated or negated view */
   if (n > least && (!is_kind(k, item[least], NC_V_DICT) ||
                     PICKLE_VALUE(k, item[least])->i >= 0))
-    return nc_fail_pickle(k, "a conjugated or negated view is not read");
-  t.storage = PICKLE_VALUE(k, item[0])->i;
+    return nc_pickle_other(k, at, global, NULL, 0);
   t.offset = PICKLE_VALUE(k, item[1])->i;
-  t.nd = read_sizes(k, item[2], t.size);
-  if (t.nd < 0 || read_sizes(k, item[3], t.step) != t.nd)
-    return nc_fail_pickle(k, "a tensor has other sizes than up to %d numbers",
-                          NC_MAXDIM);
-  PickleStorage *s = PICKLE_STORAGE(k, t.storage);
-  if (maker == TENSOR_V3) TRY(set_dtype(k, s, item[6]));
-  if (s->dtype == DT_NONE) return nc_fail_pickle(k, "a tensor has no dtype");
+  TRY(set_sizes(k, &t, item[2], item[3]));
   if (least > 4) t.requires = PICKLE_VALUE(k, item[4])->i == 1;
-  TRY(check_extent(k, &t));
+  TRY(set_storage(k, &t, item[0], maker == TENSOR_V3 ? item[6] : -1));
   if (k->tensor.n > k->size / 16)
     return nc_fail_pickle(k, "it has more tensors than its bytes can describe");
   TRY(nc_pickle_value(k, at, NC_V_TENSOR, k->tensor.n, 0));
@@ -343,7 +393,17 @@ static int make_device(Pickle *k, int32_t *at, int32_t tuple) {
   return nc_pickle_value(k, at, NC_V_DEVICE, v->i, v->n);
 }
 
+/* Is one of the arguments something that no value of ours is? */
+static int has_other(const Pickle *k, int32_t tuple) {
+  for (int64_t c = PICKLE_VALUE(k, tuple)->i; c >= 0;
+       c = PICKLE_CELL(k, c)->next)
+    if (is_kind(k, PICKLE_CELL(k, c)->value, NC_V_OTHER)) return 1;
+  return 0;
+}
+
 int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
+  if (is_kind(k, global, NC_V_OTHER))
+    return nc_pickle_other(k, at, global, &tuple, 1);
   if (!is_kind(k, global, V_GLOBAL))
     return nc_fail_pickle(k, "what is called is no function");
   if (!is_kind(k, tuple, V_TUPLE))
@@ -352,7 +412,12 @@ int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
   switch (maker) {
     case TENSOR_V1:
     case TENSOR_V2:
-    case TENSOR_V3: return make_tensor(k, at, maker, tuple);
+    case TENSOR_V3: return make_tensor(k, at, maker, global, tuple);
+    case DEFAULT_DICT: return nc_pickle_value(k, at, NC_V_DICT, -1, -1);
+    default: break;
+  }
+  if (has_other(k, tuple)) return nc_pickle_other(k, at, global, &tuple, 1);
+  switch (maker) {
     case PARAMETER: return make_parameter(k, at, tuple, 3);
     case PARAMETER_STATE: return make_parameter(k, at, tuple, 4);
     case FROM_TYPE: return make_from_type(k, at, tuple);

@@ -51,7 +51,7 @@ typedef struct Level { /* a list or dict that is being walked */
   int64_t cell;        /* the next one; -1: none */
   int64_t number;      /* of the next item, from 1 */
   int length;          /* of the name of the place */
-  int is_dict;
+  int kind;
 } Level;
 
 typedef struct Walk {
@@ -93,6 +93,16 @@ static void keep(PtFile *f, int32_t i) {
   ((int32_t *)f->reached.p)[i] = 1;
 }
 
+/* Values were added. */
+static int grow_reached(PtFile *f) {
+  void *slot;
+  while (f->reached.n < f->pickle.value.n) {
+    TRY(nc_push_slot(&f->reached, sizeof(int32_t), &slot));
+    *(int32_t *)slot = 0;
+  }
+  return NC_OK;
+}
+
 /* Visits value i at the present place. */
 static int visit(Walk *w, int32_t i) {
   PtFile *f = w->f;
@@ -100,38 +110,46 @@ static int visit(Walk *w, int32_t i) {
   int32_t *seen = (int32_t *)f->reached.p + i;
   if (*seen) return v->kind == NC_V_TENSOR ? add_name(w, v) : NC_OK;
   *seen = 1;
-  TRY(nc_pickle_plain(&f->pickle, v));
+  TRY(nc_pickle_plain(&f->pickle, i));
+  TRY(grow_reached(f));
+  v = PICKLE_VALUE(&f->pickle, i); /* they may have moved */
   if (v->kind == NC_V_TENSOR) {
     const int32_t t = (int32_t)v->i;
+    const int32_t foreign = PICKLE_TENSOR(&f->pickle, t)->foreign;
+    if (foreign > 0) keep(f, foreign - 1);
     v->i = f->tensor.n;
     return add_tensor(f, has_room(f) ? w->name : "", t);
   }
   if (v->kind == NC_V_DEVICE)
     for (int64_t c = v->i; c >= 0; c = PICKLE_CELL(&f->pickle, c)->next)
       keep(f, PICKLE_CELL(&f->pickle, c)->value);
-  if (v->kind != NC_V_LIST && v->kind != NC_V_DICT) return NC_OK;
+  if (v->kind != NC_V_LIST && v->kind != NC_V_DICT && v->kind != NC_V_OTHER)
+    return NC_OK;
   if (w->n == MOST_LEVELS)
     return nc_fail_pickle(&f->pickle, "lists and dicts are nested too deep");
-  w->level[w->n++] = (Level){ .cell = v->i,
-                              .number = 1,
-                              .length = (int)strlen(w->name),
-                              .is_dict = v->kind == NC_V_DICT };
+  w->level[w->n++] = (Level){
+    .cell = v->i, .number = 1, .length = (int)strlen(w->name), .kind = v->kind
+  };
   return NC_OK;
 }
 
-/* Fails unless a value can be a key of a table. */
-static int check_key(const PtFile *f, int32_t key) {
-  const FileValue *v = PICKLE_VALUE(&f->pickle, key);
+/* A value that cannot be a key of a table becomes an NC_V_OTHER. */
+static int check_key(PtFile *f, int32_t key) {
+  FileValue *v = PICKLE_VALUE(&f->pickle, key);
+  int32_t other = 0;
   switch (v->kind) {
     case NC_V_TEXT:
     case NC_V_INT:
-    case NC_V_BOOL: return NC_OK;
+    case NC_V_LONG:
+    case NC_V_BOOL:
+    case NC_V_OTHER: return NC_OK;
     case NC_V_FLOAT:
       if (v->f == v->f) return NC_OK;
       /* fall through */
     default:
-      return nc_fail_pickle(&f->pickle,
-                            "a key of a dict is no text, number or bool");
+      TRY(nc_pickle_other(&f->pickle, &other, key, NULL, 0));
+      *PICKLE_VALUE(&f->pickle, key) = *PICKLE_VALUE(&f->pickle, other);
+      return NC_OK;
   }
 }
 
@@ -148,7 +166,9 @@ static void append_key(Walk *w, int length, int32_t key) {
     append_name(w, length, w->f->pickle.text + v->i, v->n);
     return;
   }
-  if (v->kind == NC_V_FLOAT) snprintf(number, sizeof number, "%.14g", v->f);
+  if (v->kind == NC_V_OTHER || v->kind == NC_V_LONG) strcpy(number, "?");
+  else if (v->kind == NC_V_FLOAT)
+    nc_format(number, sizeof number, "%.14g", v->f);
   else snprintf(number, sizeof number, "%lld", (long long)v->i);
   append_name(w, length, number, (int)strlen(number));
 }
@@ -163,12 +183,15 @@ static int step(Walk *w) {
     return NC_OK;
   }
   const FileCell *c = PICKLE_CELL(k, l->cell);
-  if (l->is_dict) {
-    const FileCell *key = c;
-    TRY(check_key(w->f, key->value));
-    c = PICKLE_CELL(k, key->next);
-    append_key(w, l->length, key->value);
-    keep(w->f, key->value);
+  if (l->kind == NC_V_DICT) {
+    const FileCell key = *c;
+    TRY(check_key(w->f, key.value));
+    TRY(grow_reached(w->f));
+    c = PICKLE_CELL(k, key.next);
+    append_key(w, l->length, key.value);
+    keep(w->f, key.value);
+  } else if (l->kind == NC_V_OTHER) {
+    w->name[l->length] = '\0'; /* what an object holds has no name there */
   } else {
     snprintf(number, sizeof number, "%lld", (long long)l->number++);
     append_name(w, l->length, number, (int)strlen(number));
@@ -178,12 +201,8 @@ static int step(Walk *w) {
 }
 
 static int walk(PtFile *f) {
-  void *slot;
   Walk w = { .f = f };
-  for (int64_t i = 0; i < f->pickle.value.n; i++) {
-    TRY(nc_push_slot(&f->reached, sizeof(int32_t), &slot));
-    *(int32_t *)slot = 0;
-  }
+  TRY(grow_reached(f));
   TRY(visit(&w, f->pickle.root));
   for (int64_t i = 0; w.n > 0; i++) {
     if (i % 4096 == 0 && nc_interrupted)
@@ -329,13 +348,8 @@ static int open_pt(Archive *a, const Source *from) {
   f->pickle.path = a->path;
   TRY(nc_openzip(&f->zip, from));
   TRY(find_folder(f, &i));
-  if (find_member(f, "constants.pkl", 13) >= 0) {
-    nc_failfile(NC_EFILE, a->path,
-                "this is a TorchScript program, which is not read");
-    nc_hint("in Python: torch.save(torch.jit.load(path).state_dict(), "
-            "'x.pt')");
-    return NC_EFILE;
-  }
+  if (find_member(f, "constants.pkl", 13) >= 0)
+    return nc_fail_torchscript(a->path);
   TRY(read_byteorder(f));
   TRY(read_member(f, i, "data.pkl", nc_zipsize(f->zip), &f->text,
                   &f->textbytes));
@@ -379,9 +393,36 @@ static int load_storage(PtFile *f, PickleStorage *s) {
   return nc_release_failed(status, &s->loaded, 1);
 }
 
+/* The name of a dtype that no tensor of ours has. */
+static void foreign_name(char name[24], const Pickle *k,
+                         const PickleTensor *p) {
+  static const char *const storages[][2] = {
+    { "ComplexFloatStorage", "complex64" },
+    { "ComplexDoubleStorage", "complex128" },
+    { "QInt8Storage", "qint8" },
+    { "QUInt8Storage", "quint8" },
+    { "QInt32Storage", "qint32" }
+  };
+  const FileValue *v = PICKLE_VALUE(k, p->foreign - 1);
+  nc_printable(name, 24, k->text + v->i, (size_t)v->n);
+  for (size_t i = 0; i < sizeof storages / sizeof *storages; i++)
+    if (strlen(storages[i][0]) == (size_t)v->n &&
+        memcmp(storages[i][0], k->text + v->i, (size_t)v->n) == 0)
+      snprintf(name, 24, "%s", storages[i][1]);
+}
+
+static int fail_foreign(const PtFile *f, const PickleTensor *p,
+                        const char *name) {
+  char type[24];
+  foreign_name(type, &f->pickle, p);
+  return nc_fail_foreign(f->a.path, name, type);
+}
+
 static int load_tensor(Tensor **t, Archive *a, int64_t i) {
   PtFile *f = (PtFile *)a;
   const PickleTensor *p = PICKLE_TENSOR(&f->pickle, f->a.tensor[i]);
+  if (p->foreign) return fail_foreign(f, p, f->a.name[i]);
+  if (p->nd > NC_MAXDIM) return nc_fail_dimensions(a->path, a->name[i], p->nd);
   PickleStorage *s = PICKLE_STORAGE(&f->pickle, p->storage);
   s = PICKLE_STORAGE(&f->pickle, s->same);
   TRY(load_storage(f, s));
@@ -397,7 +438,9 @@ static int load_tensor(Tensor **t, Archive *a, int64_t i) {
 static int tensor_info(TensorInfo *t, Archive *a, int64_t i) {
   const Pickle *k = a->pickle;
   const PickleTensor *p = PICKLE_TENSOR(k, a->tensor[i]);
-  t->dtype = PICKLE_STORAGE(k, p->storage)->dtype;
+  if (p->nd > NC_MAXDIM) return nc_fail_dimensions(a->path, a->name[i], p->nd);
+  if (p->foreign) foreign_name(t->foreign, k, p);
+  t->dtype = p->foreign ? DT_NONE : PICKLE_STORAGE(k, p->storage)->dtype;
   t->nd = p->nd;
   memcpy(t->size, p->size, sizeof p->size);
   return NC_OK;

@@ -37,9 +37,17 @@ static void close_safetensors(Archive *a) {
   nc_hostfree(s->lists, s->listbytes);
 }
 
+/* Fails if no tensor of ours is such a one. */
+static int check_entry(const SafeArchive *s, const SafeEntry *e) {
+  if (e->foreign) return nc_fail_foreign(s->a.path, e->name, e->foreign);
+  return e->nd <= NC_MAXDIM ? NC_OK
+                            : nc_fail_dimensions(s->a.path, e->name, e->nd);
+}
+
 static int load_entry(Tensor **t, Archive *a, int64_t i) {
   SafeArchive *s = (SafeArchive *)a;
   const SafeEntry *e = &s->h.entry[i];
+  TRY(check_entry(s, e));
   TRY(nc_seekread(&s->r, s->data + e->begin));
   TRY(nc_newread(t, &s->r, e->dtype, e->nd, e->size, e->wide, nc_bigendian()));
   nc_count(0, e->end - e->begin);
@@ -48,6 +56,9 @@ static int load_entry(Tensor **t, Archive *a, int64_t i) {
 
 static int entry_info(TensorInfo *t, Archive *a, int64_t i) {
   const SafeEntry *e = &((SafeArchive *)a)->h.entry[i];
+  if (e->nd > NC_MAXDIM) return check_entry((SafeArchive *)a, e);
+  if (e->foreign)
+    nc_printable(t->foreign, sizeof t->foreign, e->foreign, strlen(e->foreign));
   t->dtype = e->dtype;
   t->nd = e->nd;
   memcpy(t->size, e->size, sizeof t->size);

@@ -7,14 +7,18 @@
 **    "w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}
 **
 ** It accepts the part of JSON that the format needs and nothing else: objects
-** with known names, strings, and whole numbers from 0.
+** with known names, strings, and whole numbers from 0.  What else a tensor has
+** is skipped, as the format's own library does.
 */
 #include "core/io/safetensors/safetensors_header.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/io/header_parser.h"
+
+#define MOST_LEVELS 32 /* of values that are skipped */
 
 /* clang-format off */
 static const struct {
@@ -31,9 +35,11 @@ static const struct {
   { "U64", DT_i64, 0, 8 },
 };
 
-static const char *const foreign_dtypes[] = {
-  "C64", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F4",
-  "F6_E2M3", "F6_E3M2",
+/* Those of the format that no tensor has, with the bits of an element. */
+static const struct { const char *name; int bits; } foreign_dtypes[] = {
+  { "C64", 64 },    { "F8_E5M2", 8 }, { "F8_E4M3", 8 }, { "F8_E8M0", 8 },
+  { "F6_E2M3", 6 }, { "F6_E3M2", 6 }, { "F4", 4 },
+  { "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 },
 };
 /* clang-format on */
 
@@ -52,42 +58,86 @@ int nc_saferank(DType t) {
 /*
 ** Tokens
 */
-/* Up to `most' numbers in brackets. */
+/* Numbers in brackets; the first `most' of them to v. */
 static int parse_numbers(HeaderParser *s, int64_t v[], int most, int *n) {
+  int64_t x;
   *n = 0;
   TRY(nc_header_need(s, '[', "a list"));
   if (nc_header_take(s, ']')) return NC_OK;
   do {
-    if (*n == most)
-      return nc_failfile(NC_EFILE, s->path,
-                         "header: a list has more than %d numbers", most);
-    TRY(nc_header_number(s, &v[(*n)++], "a number"));
+    TRY(nc_header_number(s, &x, "a number"));
+    if (*n < most) v[*n] = x;
+    ++*n;
   } while (nc_header_take(s, ','));
   return nc_header_need(s, ']', "a comma or ]");
+}
+
+/* Skips the word or the number that is next. */
+static int skip_word(HeaderParser *s) {
+  const char *first;
+  nc_header_blanks(s);
+  for (first = s->p; s->p < s->end && (isalnum((unsigned char)*s->p) ||
+                                       memchr("+-.", *s->p, 3));)
+    s->p++;
+  return s->p > first ? NC_OK : nc_header_expected(s, "a value");
+}
+
+/* Skips a value of JSON. */
+static int skip_value(HeaderParser *s, int level) {
+  char *text;
+  const int object = nc_header_take(s, '{');
+  if (!object && !nc_header_take(s, '[')) {
+    nc_header_blanks(s);
+    return s->p < s->end && *s->p == '"' ? nc_header_string(s, &text)
+                                         : skip_word(s);
+  }
+  if (level == MOST_LEVELS) return nc_header_expected(s, "fewer levels");
+  if (nc_header_take(s, object ? '}' : ']')) return NC_OK;
+  do {
+    if (object) {
+      TRY(nc_header_string(s, &text));
+      TRY(nc_header_need(s, ':', "a colon"));
+    }
+    TRY(skip_value(s, level + 1));
+  } while (nc_header_take(s, ','));
+  return nc_header_need(s, object ? '}' : ']', "a comma or a bracket");
 }
 
 /*
 ** A tensor
 */
 static int parse_dtype(HeaderParser *s, SafeEntry *e) {
-  char *name, shown[64];
+  char *name;
   TRY(nc_header_string(s, &name));
+  e->foreign = NULL;
+  e->dtype = DT_NONE;
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
     if (strcmp(dtypes[i].name, name) == 0) {
       e->dtype = dtypes[i].type;
       e->wide = dtypes[i].wide;
       return NC_OK;
     }
-  nc_printable(shown, sizeof shown, name, strlen(name));
-  for (size_t i = 0; i < sizeof foreign_dtypes / sizeof *foreign_dtypes; i++)
-    if (strcmp(foreign_dtypes[i], name) == 0)
-      return nc_failfile(NC_EDTYPE, s->path, "dtype: %s is not supported",
-                         shown);
-  return nc_failfile(NC_EFILE, s->path, "dtype: '%s' is not known", shown);
+  e->foreign = name;
+  return NC_OK;
 }
 
 static int parse_shape(HeaderParser *s, SafeEntry *e) {
-  return parse_numbers(s, e->size, NC_MAXDIM, &e->nd);
+  const char *first = s->p;
+  int64_t v;
+  int zero = 0;
+  TRY(parse_numbers(s, e->size, NC_MAXDIM, &e->nd));
+  HeaderParser again = *s;
+  again.p = first;
+  nc_header_take(&again, '[');
+  e->count = 1;
+  for (int d = 0; d < e->nd; d++, nc_header_take(&again, ',')) {
+    TRY(nc_header_number(&again, &v, "a number"));
+    zero |= v == 0;
+    if (e->count >= 0 && v > 0 && e->count > INT64_MAX / v) e->count = -1;
+    if (e->count > 0) e->count *= v;
+  }
+  if (zero) e->count = 0;
+  return NC_OK;
 }
 
 static int parse_offsets(HeaderParser *s, SafeEntry *e) {
@@ -111,7 +161,7 @@ static const struct {
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static int parse_field(HeaderParser *s, SafeEntry *e, unsigned *seen) {
-  char *name, shown[64];
+  char *name;
   TRY(nc_header_string(s, &name));
   TRY(nc_header_need(s, ':', "a colon"));
   for (int i = 0; i < FIELDS; i++) {
@@ -121,23 +171,35 @@ static int parse_field(HeaderParser *s, SafeEntry *e, unsigned *seen) {
     *seen |= 1u << i;
     return fields[i].read(s, e);
   }
-  return nc_failfile(NC_EFILE, s->path, "header: unknown field \"%s\"",
-                     nc_printable(shown, sizeof shown, name, strlen(name)));
+  return skip_value(s, 0);
+}
+
+/* The bits of an element; 0: the dtype is not known. */
+static int element_bits(const SafeEntry *e) {
+  if (!e->foreign) return 8 * (e->wide ? e->wide : (int)nc_dtypesize(e->dtype));
+  for (size_t i = 0; i < sizeof foreign_dtypes / sizeof *foreign_dtypes; i++)
+    if (strcmp(foreign_dtypes[i].name, e->foreign) == 0)
+      return foreign_dtypes[i].bits;
+  return 0;
 }
 
 /* Fails unless the byte range has the size that dtype and shape need. */
 static int check_bytes(const HeaderParser *s, const SafeEntry *e) {
-  char text[NC_TEXT], name[80];
-  const int64_t size = e->wide ? e->wide : nc_dtypesize(e->dtype);
-  int64_t n;
+  char text[NC_TEXT], name[80], type[32];
+  const int bits = element_bits(e),
+            shown = e->nd < NC_MAXDIM ? e->nd : NC_MAXDIM;
+  const char *dtype = e->foreign ? e->foreign : nc_dtypename(e->dtype);
   nc_printable(name, sizeof name, e->name, strlen(e->name));
-  if (nc_checksize(&n, e->dtype, e->nd, e->size) != NC_OK)
+  nc_printable(type, sizeof type, dtype, strlen(dtype));
+  if (e->count < 0 || e->count > INT64_MAX / 64)
     return nc_failfile(NC_EFILE, s->path, "\"%s\" is beyond 64 bits", name);
-  if (e->end >= e->begin && e->end - e->begin == n * size) return NC_OK;
-  return nc_failfile(NC_EFILE, s->path,
-                     "\"%s\": %s[%s] does not take bytes %lld to %lld", name,
-                     nc_dtypename(e->dtype), nc_shapetext(text, e->nd, e->size),
-                     (long long)e->begin, (long long)e->end);
+  if (e->end >= e->begin &&
+      (bits == 0 || e->end - e->begin == (e->count * bits + 7) / 8))
+    return NC_OK;
+  return nc_failfile(
+      NC_EFILE, s->path, "\"%s\": %s[%s%s] does not take bytes %lld to %lld",
+      name, type, nc_shapetext(text, shown, e->size),
+      e->nd > shown ? "x..." : "", (long long)e->begin, (long long)e->end);
 }
 
 static int parse_tensor(HeaderParser *s, SafeEntry *e) {
@@ -161,8 +223,16 @@ static int parse_tensor(HeaderParser *s, SafeEntry *e) {
 /*
 ** The header
 */
+static int take_null(HeaderParser *s) {
+  nc_header_blanks(s);
+  if (s->end - s->p < 4 || memcmp(s->p, "null", 4) != 0) return 0;
+  s->p += 4;
+  return 1;
+}
+
 static int parse_metadata(HeaderParser *s, SafeHeader *h) {
   char *name, *value;
+  if (take_null(s)) return NC_OK;
   TRY(nc_header_need(s, '{', "an object of texts"));
   if (nc_header_take(s, '}')) return NC_OK;
   do {

@@ -9,8 +9,10 @@ typedef struct SafeEntry {
   const char *name;
   DType dtype;
   int wide;                   /* see nc_readwide of rowmajor.h; or 0 */
-  int nd;
+  const char *foreign;        /* not NULL: a dtype that no tensor of ours has */
+  int nd;                     /* may be more than ours have; size: the first */
   int64_t size[NC_MAXDIM];
+  int64_t count;              /* of elements; -1: beyond 64 bits */
   int64_t begin, end;         /* of its bytes, from the end of the header */
 } SafeEntry;
 

@@ -1,0 +1,207 @@
+-- SPDX-License-Identifier: MIT
+-- One entry of a file that no tensor can hold does not hide the others: they
+-- are listed, and read by their names.
+-- Run by: nacre tests/files/foreign_entries.lua
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
+local zip = dofile(here .. "../lib/zip.lua")
+local fails, is, write = C.fails, C.is, C.write
+
+local path = os.tmpname()
+
+-- Follows hints of names until the file is read; returns what is read.
+local function follow(path, options)
+  for _ = 1, 6 do
+    local ok, t = pcall(nacre.load, path, options)
+    if ok then return t end
+    local given = tostring(t.hint):match "^%b{}"
+    assert(given, tostring(t) .. tostring(t.hint))
+    options = load("return " .. given)()
+  end
+  error "the hints lead in a circle"
+end
+
+-- ---- .safetensors
+
+local function safetensors(entries, meta)
+  local parts, at, data = {meta}, 0, ""
+  for _, e in ipairs(entries) do
+    parts[#parts + 1] = ('"%s":{"dtype":"%s","shape":[%s],%s' ..
+      '"data_offsets":[%d,%d]}'):format(e[1], e[2], e[3], e[5] or "", at,
+                                        at + e[4])
+    at, data = at + e[4], data .. ("\0"):rep(e[4])
+  end
+  local text = "{" .. table.concat(parts, ",") .. "}"
+  write(path, string.pack("<I8", #text) .. text .. data)
+end
+
+local S = {"s", "F32", "2", 8}
+for _, odd in ipairs {{"q", "F8_E4M3", "4", 4}, {"q", "F8_E5M2", "2,2", 4},
+                      {"q", "F8_E8M0", "", 1}, {"q", "C64", "2", 16},
+                      {"q", "F4", "3", 2}, {"q", "F6_E2M3", "4", 3},
+                      {"q", "F77", "9,9", 5},
+                      {"q", "F32", "1,1,1,1,1,1,1,1,2", 8},
+                      {"q", "F32", "0,1,1,1,1,1,1,1,9223372036854775807", 0}} do
+  for _, entries in ipairs {{odd, S}, {S, odd}} do
+    safetensors(entries)
+    is(nacre.load(path, {names = {"s"}}).s, "{0.0,0.0}")
+    fails('"q"', '{names={"s"}} reads the others', nacre.load, path)
+    is(follow(path, {device = "cpu"}).s, "{0.0,0.0}")
+    fails('"q"', nil, nacre.load, path, {names = {"q"}})
+    local archive, names = nacre._archive(path)
+    assert(#names == 2)
+    local i = names[1] == "q" and 1 or 2
+    local ok, dtype, shape, foreign = pcall(nacre._archive_info, archive, i)
+    if ok then assert(dtype == odd[2] and foreign) end
+    assert(ok == not odd[3]:find "1,1,1")
+  end
+end
+safetensors({{"q", "F8_E4M3", "4", 4}, {"c", "C64", "1", 8}, S,
+             {"t", "I16", "1", 2}})
+assert(follow(path).t.dtype == "int16")
+assert(next(follow(path, {names = {"c", "t", "q"}})) == "t")
+
+-- What the format's library skips is skipped; a NUL in a text is pictured.
+safetensors({{"a", "F32", "1", 4, '"x":{"y":[1,-2.5e3,null,"\\u0041",{}]},'},
+             {"b\\u0000c", "U8", "1", 1}},
+            '"__metadata__":{"k\\u0000":"v\\u0000"}')
+local t, about = nacre.load(path)
+assert(t.a.shape[1] == 1 and t["b␀c"].dtype == "uint8")
+assert(about["k␀"] == "v␀")
+safetensors({S}, '"__metadata__":null')
+assert(nacre.load(path).s.shape[1] == 2)
+
+local x = nacre.serialize(nacre.arange(3))
+if not pcall(nacre.deserialize, zip {{"a.npy", x}}) then
+  print "foreign_entries: there is no libzip, .npz and .pt are left out"
+  os.remove(path)
+  os.exit(0)
+end
+
+-- ---- .npz
+
+local function odd_array(descr, bytes)
+  local head = ("{'descr': '%s', 'fortran_order': False, 'shape': (1,), }\n")
+    :format(descr)
+  return "\x93NUMPY\1\0" .. string.pack("<s2", head) .. ("\0"):rep(bytes)
+end
+local odd = {{"names.npy", odd_array("<U4", 16)}, {"o.npy", odd_array("|O", 9)},
+             {"c.npy", odd_array("<c16", 16)}, {"readme.txt", "a text"},
+             {"d/", ""}, {"m.npy", odd_array("<M8[s]", 8)}}
+for i, member in ipairs(odd) do
+  write(path, zip {{"x.npy", x}, member, {"y.npy", x}})
+  local t = follow(path)
+  assert(t.x[3] == 2 and t.y[1] == 0)
+  local t = follow(path, {names = {"y", (member[1]:gsub("%.npy$", ""))}})
+  assert(t.y[2] == 1 and not t.x)
+end
+write(path, zip {odd[1], odd[2], {"x.npy", x}, odd[3], odd[4], odd[5], odd[6]})
+assert(next(follow(path)) == "x")
+local e = fails("text, which is not supported",
+                '{names={"x"}} reads the others', nacre.load, path)
+write(path, zip {odd[1], odd[2]})         -- nothing can be read
+e = fails("text, which is not supported", nil, nacre.load, path)
+assert(not tostring(e.hint):find "names=")
+
+-- ---- .pt
+
+local function u(text) return string.pack("<c1s4", "X", text) end
+local function global(module, name)
+  return ("c%s\n%s\n"):format(module, name)
+end
+local function storage(kind, n)
+  return "(" .. u "storage" .. global("torch", kind) .. u "0" .. u "cpu" ..
+         "K" .. string.char(n) .. "tQ"
+end
+local HOOKS = global("collections", "OrderedDict") .. ")R"
+local function tensor(storage)
+  return global("torch._utils", "_rebuild_tensor_v2") .. "(" .. storage ..
+         "K\0K\2\x85K\1\x85\x89" .. HOOKS .. "tR"
+end
+local T = tensor(storage("FloatStorage", 2))
+local function pt(pickle)
+  return zip {{"x/data.pkl", pickle}, {"x/byteorder", "little"},
+              {"x/data/0", string.pack("<ff", 1, 2)}}
+end
+
+-- A value that is not known, as pickles write it; what it names.
+local OBJECT = global("argparse", "Namespace") .. ")\x81}" .. u "lr" .. "K\1sb"
+local others = {
+  {OBJECT, "argparse.Namespace"},
+  {global("numpy._core.multiarray", "scalar") .. u "a" .. u "b" .. "\x86R",
+   "numpy._core.multiarray.scalar"},
+  {global("pathlib", "PosixPath") .. "(" .. u "a" .. u "b" .. "tR",
+   "pathlib.PosixPath"},
+  {global("builtins", "complex") .. "G" .. string.pack(">d", 1) .. "G" ..
+   string.pack(">d", 2) .. "\x86R", "builtins.complex"},
+  {global("os", "system") .. u "true" .. "\x85R", "os.system"},
+  {global("m", "L") .. ")\x81(K\1K\2eK\3a", "m.L"},
+  {global("m", "D") .. ")}\x92(K\1K\2uK\3K\4s}b", "m.D"},
+  {global("m", "Color"), "m.Color"},
+  {u "m" .. u "E" .. "\x93)R", "m.E"},
+  {global("torch._utils", "_rebuild_sparse_tensor") .. "K\1" .. T .. "\x86R",
+   "torch._utils._rebuild_sparse_tensor"},
+  {global("torch.nn.parameter", "Parameter"), "Parameter"},
+  {"(" .. u "storage" .. global("torch", "FloatStorage") .. u "0" .. u "cpu" ..
+   "K\2tQ", nil},
+  {"}K\1K\2\x86K\3s", "a key of a dict"},
+  {"}N" .. OBJECT .. "s", "a key of a dict"},
+}
+for _, o in ipairs(others) do
+  for _, pickle in ipairs {
+    "}" .. u "a" .. o[1] .. "s" .. u "t" .. T .. "s",
+    "}" .. u "t" .. T .. "s" .. u "a" .. o[1] .. "s",
+    "}(" .. u "l" .. "]" .. o[1] .. "a" .. u "t" .. T .. "u"} do
+    write(path, pt("\x80\2" .. pickle .. "."))
+    local e = fails(o[2] or "a storage without", nil, nacre.load, path)
+    assert(e.hint:find '^{names={.*"t"', e.hint)
+    is(nacre.load(path, {names = {"t"}}).t, "{1.0,2.0}")
+    is(follow(path).t, "{1.0,2.0}")
+    local archive, names = nacre._archive(path)
+    assert(#names >= 1)
+  end
+end
+
+-- Tensors in an object have names, too; those of no dtype of ours are listed.
+write(path, pt("\x80\2" .. global("m", "Net") .. ")\x81}" .. u "w" .. T ..
+               "sb."))
+is(nacre.load(path, {names = {"w"}}).w, "{1.0,2.0}")
+for _, kind in ipairs {
+  {"ComplexFloatStorage", "complex64"}, {"QInt8Storage", "qint8"},
+  {"NewStorage", "NewStorage"}} do
+  write(path, pt("\x80\2}" .. u "c" .. tensor(storage(kind[1], 2)) .. "s" ..
+                 u "t" .. T .. "s."))
+  fails(("\"c\": the dtype %s is not supported"):format(kind[2]),
+        '{names={"t"}} reads the others', nacre.load, path)
+  is(follow(path).t, "{1.0,2.0}")
+  local archive, names = nacre._archive(path)
+  local dtype, shape, foreign = nacre._archive_info(archive, 1)
+  assert(names[1] == "c" and dtype == kind[2] and shape[1] == 2 and foreign)
+end
+
+-- Integers beyond 64 bits are texts; a defaultdict and a Counter are dicts.
+local function long(v)
+  return "\x8a" .. string.char(#v) .. v
+end
+local function value(pickle)
+  write(path, pt("\x80\2}" .. u "v" .. pickle .. "s" .. u "t" .. T .. "s."))
+  return nacre.load(path).v
+end
+assert(value(long("\0\0\0\0\0\0\0\x80\0")) == "9223372036854775808")
+assert(value(long(("\xff"):rep(8) .. "\0")) == "18446744073709551615")
+assert(value(long("\xff\xff\xff\xff\xff\xff\xff\x7f\xff")) ==
+       "-9223372036854775809")
+assert(value(long("\0\0\0\0\0\0\0\0\1")) == "18446744073709551616")
+assert(value(long(("\0"):rep(15) .. "\x80")) ==
+       "-170141183460469231731687303715884105728")
+assert(value(long("\5\0\0\0\0\0\0\0\0\0")) == 5)
+assert(value(long(("\xff"):rep(12))) == -1)
+assert(value("\x8b" .. string.pack("<s4", ("\1"):rep(200))):find "200 bytes")
+local d = value(global("collections", "defaultdict") ..
+                global("builtins", "list") .. "\x85R" .. u "k" .. "K\1s")
+assert(d.k == 1)
+d = value(global("collections", "Counter") .. "}" .. u "k" .. "K\2s\x85R")
+assert(d.k == 2)
+
+os.remove(path)
