@@ -12,8 +12,12 @@ their library is.
 """
 import argparse
 import collections
+import enum
+import fractions
 import inspect
 import os
+import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -23,6 +27,11 @@ try:
 except ImportError:
     print("skipped: this Python has no PyTorch")
     sys.exit(77)
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
 
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32,
           torch.int64, torch.float16, torch.bfloat16, torch.float32,
@@ -167,7 +176,7 @@ def check_refused(nacre, folder):
             (Evil(), 'refuses "posix.system"'),
             ({"args": argparse.Namespace(a=1)}, 'refuses "argparse.Namespace"'),
             (torch.nn.Linear(1, 1), 'refuses "torch.nn.modules.linear.Linear"'),
-            (torch.ones(2, dtype=torch.complex64), "ComplexFloatStorage"),
+            (torch.ones(2, dtype=torch.complex64), "complex64"),
             (torch.ones(2, 2).to_sparse(), "_rebuild_sparse_tensor")]:
         torch.save(value, path)
         shown = run(nacre, show, path)
@@ -181,6 +190,38 @@ def check_refused(nacre, folder):
     shown = run(nacre, show, path)
     if "TorchScript" not in shown:
         sys.exit(f"TorchScript: {shown}")
+
+
+def check_beside(nacre, folder):
+    """What no value of ours is does not hide the tensor beside it."""
+    path = f"{folder}/beside.pt"
+    others = [
+        argparse.Namespace(a=1), torch.nn.Linear(2, 1), 2**63, -2**200,
+        torch.ones(2, dtype=torch.complex64), torch.ones(2, 2).to_sparse(),
+        torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8),
+        torch.ones((1,) * 9), collections.Counter("aab"), {(1, 2): 3},
+        collections.defaultdict(list, a=[1]), 1j, {None: 1}, pathlib.Path("x"),
+        torch.ones(2).untyped_storage(), torch.float32, torch.nn.ReLU,
+        fractions.Fraction(1, 3), enum.Enum("E", "A").A.__class__]
+    if hasattr(torch, "float8_e4m3fn"):
+        others.append(torch.ones(2).to(torch.float8_e4m3fn))
+    if numpy:
+        others += [numpy.float64(1), numpy.ones(2), {"rng":
+                   numpy.random.default_rng(1).bit_generator.state}]
+    show = "print(nacre.load(arg[1], {names={'t'}}).t:sum():item())"
+    for value in others:
+        for protocol in 2, 4:
+            try:
+                torch.save({"a": [value], "t": torch.ones(3)}, path,
+                           pickle_protocol=protocol)
+            except (AttributeError, TypeError, pickle.PicklingError):
+                continue
+            shown = run(nacre, show, path)
+            if shown.strip() != "3.0":
+                sys.exit(f"beside {value!r}: {shown}")
+            done = subprocess.run([nacre, "--ls", path], capture_output=True)
+            if done.returncode or b"t " not in done.stdout:
+                sys.exit(f"--ls with {value!r}: {done.stdout} {done.stderr}")
 
 
 def random_bits(dtype, shape):
@@ -213,7 +254,8 @@ def main():
     nacre = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         for check in (check_tensors, check_structure, check_training,
-                      check_sharing, check_refused, check_safetensors):
+                      check_sharing, check_refused, check_beside,
+                      check_safetensors):
             check(nacre, folder)
     print("files_torch: ok")
 
