@@ -225,14 +225,36 @@ static int nest_groups(lua_State *L, const Load *o, Archive *a) {
   return 1 + push_attributes(L, o, a);
 }
 
-/* Raises an error if the file holds what no value of ours is. [-0, +0, e] */
-static void check_values(lua_State *L, const Load *o, Archive *a) {
-  int64_t n, i = 0;
+/* The outermost value that is no value of ours, or -1. [-0, +0, m] */
+static int64_t find_other(lua_State *L, const Archive *a) {
+  int64_t n, first = 0, last = 0;
   const FileValue *v = nc_archivevalues(a, &n);
   const FileCell *cell = nc_archivecells(a);
+  int64_t *queue = lua_newuserdatauv(L, (size_t)n * sizeof *queue, 0);
+  char *seen = memset(lua_newuserdatauv(L, (size_t)n, 0), 0, (size_t)n);
+  seen[queue[last++] = nc_archiveroot(a)] = 1;
+  while (first < last && v[queue[first]].kind != NC_V_OTHER) {
+    const FileValue *x = &v[queue[first++]];
+    if (x->kind != NC_V_LIST && x->kind != NC_V_DICT) continue;
+    for (int64_t c = x->i; c >= 0; c = cell[c].next) {
+      const int64_t inner = cell[c].value;
+      if (!seen[inner]) queue[last++] = inner;
+      seen[inner] = 1;
+    }
+  }
+  const int64_t found = first < last ? queue[first] : -1;
+  lua_pop(L, 2);
+  return found;
+}
+
+/* Raises an error if the file holds what no value of ours is. [-0, +0, e] */
+static void check_values(lua_State *L, const Load *o, Archive *a) {
+  int64_t n;
+  const FileValue *v = nc_archivevalues(a, &n);
+  const FileCell *cell = nc_archivecells(a);
+  const int64_t i = find_other(L, a);
   char shown[2][80];
-  while (i < n && v[i].kind != NC_V_OTHER) i++;
-  if (i == n) return;
+  if (i < 0) return;
   const FileCell *first = &cell[v[i].i];
   const FileValue *part[] = { &v[first->value], &v[cell[first->next].value] };
   for (int k = 0; k < 2; k++)
