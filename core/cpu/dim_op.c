@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** dim_op.c - the request dim_op on the CPU, and its reductions, whose state
-** is more than one number: argmax, argmin, var, std, logsumexp.  softmax.c and
+** dim_op.c - the request dim_op on the CPU, and those of its reductions whose
+** state is more than one number: var, std, logsumexp.  argmax.c, softmax.c and
 ** scan.c have the other operations.
 **
 ** The reduced dimensions are brought last (dim_rows.h).  A row is cut in pieces
@@ -15,15 +15,14 @@
 
 /* The state of a reduction after one piece of a row. */
 typedef struct Partial {
-  double value, second; /* extreme; mean and m2; maximum and sum of exp */
-  int64_t at, n;        /* position of the extreme, or -1; elements */
+  double value, second; /* mean and m2; maximum and sum of exp */
+  int64_t n;            /* elements */
 } Partial;
 
 typedef struct ReduceDimWork {
   DimRows in;
   int64_t npieces, size; /* of an element, as it is read */
-  int low;
-  Partial *partial; /* in.n x pieces */
+  Partial *partial;      /* in.n x pieces */
   void (*reduce_piece)(const struct ReduceDimWork *j, const void *x, int64_t n,
                        Partial *p);
   void (*merge)(const struct ReduceDimWork *j, Partial *a, const Partial *b);
@@ -41,7 +40,6 @@ static void all_pieces(void *ctx, int64_t begin, int64_t end) {
     x += (row * j->in.length + first) * size;
     p->n = n < NC_PIECE ? n : NC_PIECE;
     j->reduce_piece(j, x, p->n, p);
-    p->at += p->at >= 0 ? first : 0;
   }
 }
 
@@ -86,78 +84,10 @@ static int store_values(Tensor *y, const ReduceDimWork *j) {
 }
 
 /*
-** Extremes
-*/
-/* First the extreme of a block, then its position if the block has a new
-   one. */
-static int64_t argmax_int(const int64_t *x, int64_t n, int low) {
-  enum { BLOCK = 1024 };
-  const Kernels *kernels = nc_kernels();
-  const AlongKernel extreme = (low ? kernels->amin : kernels->amax)[DT_i64];
-  int64_t best = low ? INT64_MAX : INT64_MIN, at = 0;
-  for (int64_t b = 0; b < n; b += BLOCK) {
-    const int64_t before = best;
-    extreme(&best, x + b, nc_min(n - b, BLOCK), NULL);
-    if (best == before) continue;
-    for (at = b; x[at] != best;) at++;
-  }
-  return at;
-}
-
-static void extreme_piece(const ReduceDimWork *j, const void *x, int64_t n,
-                          Partial *p) {
-  if (j->in.kernel) p->at = j->in.kernel->argmax(x, n, j->low, &p->value);
-  else p->at = argmax_int(x, n, j->low);
-}
-
-static void extreme_merge(const ReduceDimWork *j, Partial *a,
-                          const Partial *b) {
-  const int64_t *x = nc_data(j->in.t);
-  int better;
-  x += (a - j->partial) / j->npieces * j->in.length;
-  if (j->in.kernel)
-    better = a->value == a->value &&
-             (b->value != b->value ||
-              (j->low ? b->value < a->value : b->value > a->value));
-  else better = j->low ? x[b->at] < x[a->at] : x[b->at] > x[a->at];
-  if (better) *a = *b;
-}
-
-/* y[i] = the element of row i at partial[i].at */
-static int store_extremes(Tensor *y, const ReduceDimWork *j) {
-  Tensor *whole;
-  const int64_t *x = nc_data(j->in.t);
-  int64_t *v;
-  int r;
-  if (j->in.kernel) return store_values(y, j);
-  TRY(nc_newdense(&whole, nc_device(y), DT_i64, y));
-  v = nc_data(whole);
-  for (int64_t i = 0; i < j->in.n; i++)
-    v[i] = x[i * j->in.length + j->partial[i].at];
-  r = nc_copy(y, whole);
-  nc_release(whole);
-  return r;
-}
-
-static int extreme(const DimCall *c) {
-  ReduceDimWork j = { .low = c->op == DIM_ARGMIN,
-                      .reduce_piece = extreme_piece,
-                      .merge = extreme_merge };
-  int64_t *position = nc_data(c->at);
-  int r = reduce_rows(&j, c->x, c->dims);
-  for (int64_t i = 0; r == NC_OK && i < j.in.n; i++)
-    position[i] = j.partial[i].at + 1;
-  if (r == NC_OK && c->y) r = store_extremes(c->y, &j);
-  free_rows(&j);
-  return r;
-}
-
-/*
 ** Variance
 */
 static void moments_piece(const ReduceDimWork *j, const void *x, int64_t n,
                           Partial *p) {
-  p->at = -1;
   j->in.kernel->moments(x, n, &p->value, &p->second);
 }
 
@@ -185,7 +115,6 @@ static void logsumexp_piece(const ReduceDimWork *j, const void *x, int64_t n,
   enum { BLOCK = 1024 };
   const int64_t size = j->size;
   double buf[BLOCK];
-  p->at = -1;
   p->second = 0;
   j->in.kernel->argmax(x, n, 0, &p->value);
   if (isinf(p->value)) return;
@@ -254,13 +183,11 @@ static int64_t row_length(const DimCall *c) {
 }
 
 /*
-** Rows of few elements: extremes and logsumexp of many of them at once
+** Rows of few elements: logsumexp of many of them at once
 */
 typedef struct FewRows {
   DimRows in;
-  int64_t *at;
-  double *y; /* of argmax, may be NULL */
-  int low;
+  double *y;
 } FewRows;
 
 static int are_few(const DimCall *c) {
@@ -273,15 +200,6 @@ static const void *few_at(const FewRows *j, int64_t row) {
   return (const char *)nc_data(j->in.t) + row * j->in.length * size;
 }
 
-static void few_extremes(void *ctx, int64_t begin, int64_t end) {
-  const FewRows *j = ctx;
-  if (nc_interrupted) return;
-  j->in.kernel->argmax_rows(j->at + begin, j->y ? j->y + begin : NULL,
-                            few_at(j, begin), end - begin, j->in.length,
-                            j->low);
-  for (int64_t i = begin; i < end; i++) j->at[i]++;
-}
-
 static void few_sums(void *ctx, int64_t begin, int64_t end) {
   const FewRows *j = ctx;
   if (nc_interrupted) return;
@@ -289,18 +207,16 @@ static void few_sums(void *ctx, int64_t begin, int64_t end) {
                                j->in.length);
 }
 
-static int reduce_few(const DimCall *c,
-                      void (*range)(void *, int64_t, int64_t)) {
-  FewRows j = { .at = c->at ? nc_data(c->at) : NULL,
-                .low = c->op == DIM_ARGMIN };
+static int reduce_few(const DimCall *c) {
+  FewRows j;
   Tensor *wide = NULL;
   int r = nc_dimrows(&j.in, c->x, c->dims);
-  if (r == NC_OK && c->y) r = nc_newdense(&wide, nc_device(c->y), DT_f64, c->y);
+  if (r == NC_OK) r = nc_newdense(&wide, nc_device(c->y), DT_f64, c->y);
   if (r == NC_OK) {
-    j.y = wide ? nc_data(wide) : NULL;
-    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, range, &j);
+    j.y = nc_data(wide);
+    r = nc_parallel(j.in.n, 1 + 16384 / j.in.length, few_sums, &j);
   }
-  if (r == NC_OK && c->y) r = nc_copy(c->y, wide);
+  if (r == NC_OK) r = nc_copy(c->y, wide);
   nc_release(wide);
   nc_release(j.in.t);
   return r;
@@ -313,12 +229,11 @@ int nc_cpu_dim_op(const DimCall *c) {
                          .merge = logsumexp_merge };
   switch (c->op) {
     case DIM_ARGMAX:
-    case DIM_ARGMIN:
-      return are_few(c) ? reduce_few(c, few_extremes) : extreme(c);
+    case DIM_ARGMIN: return nc_cpu_argmax(c);
     case DIM_VAR:
     case DIM_STD: return reduce_to_number(c, &moments, variance);
     case DIM_LOGSUMEXP:
-      if (are_few(c)) return reduce_few(c, few_sums);
+      if (are_few(c)) return reduce_few(c);
       return reduce_to_number(c, &sums, logsumexp);
     case DIM_SOFTMAX:
     case DIM_LOG_SOFTMAX: return nc_cpu_softmax(c);

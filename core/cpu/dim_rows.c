@@ -16,16 +16,21 @@ static int move_dims_last(Tensor **y, const Tensor *x, unsigned dims) {
 }
 
 int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
-  DType as = nc_category(x->dtype) != NC_FLOAT ? DT_i64
-             : x->dtype == DT_f64              ? DT_f64
-                                               : DT_f32;
+  return nc_dimrows_of(l, x, dims,
+                       nc_category(x->dtype) != NC_FLOAT ? DT_i64
+                       : x->dtype == DT_f64              ? DT_f64
+                                                         : DT_f32);
+}
+
+int nc_dimrows_of(DimRows *l, Tensor *x, unsigned dims, DType as) {
   Tensor *moved = NULL, *cast = NULL;
   int r;
   l->t = NULL;
   l->n = l->length = 1;
   for (int d = 0; d < x->nd; d++)
     *(dims >> d & 1 ? &l->length : &l->n) *= x->size[d];
-  l->kernel = as == DT_i64 ? NULL : &nc_kernels()->row[as == DT_f64];
+  l->kernel =
+      as != DT_f32 && as != DT_f64 ? NULL : &nc_kernels()->row[as == DT_f64];
   if ((r = move_dims_last(&moved, x, dims)) == NC_OK &&
       (r = nc_cast(&cast, moved, as)) == NC_OK)
     r = nc_dense(&l->t, cast);

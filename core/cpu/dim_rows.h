@@ -11,13 +11,15 @@
 typedef struct DimRows {
   Tensor *t;                  /* dense, the dimensions `dims' last; owned */
   int64_t n, length;          /* rows, elements of each */
-  const RowKernels *kernel;   /* of its type; NULL for int64 */
+  const RowKernels *kernel;   /* of its type; NULL but for float32, float64 */
 } DimRows;
 
 /* *l = the rows of x along dims, converted to float32, float64 or int64,
    whichever holds x exactly.  The caller releases l->t, also after a failure
    (NULL then). */
 int nc_dimrows(DimRows *l, Tensor *x, unsigned dims);
+/* The same, converted to a type. */
+int nc_dimrows_of(DimRows *l, Tensor *x, unsigned dims, DType as);
 
 /* For a result y in which dimension `dim' of in->t has its place again: *rows =
    where its rows are written, y itself if it has the type and dim is the last,
