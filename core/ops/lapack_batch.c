@@ -193,8 +193,10 @@ int nc_op__lapack_lu(Call *c) {
 int nc_allfinite(const void *x, int64_t n, int64_t bytes) {
   const float *f = x;
   const double *d = x;
-  double zero = 0;
-  for (int64_t i = 0; i < n; i++)
-    zero += 0 * (bytes == 8 ? d[i] : (double)f[i]);
-  return zero == 0;
+  int bad = 0;
+  if (bytes == 8)
+    for (int64_t i = 0; i < n; i++) bad |= d[i] - d[i] != 0;
+  else
+    for (int64_t i = 0; i < n; i++) bad |= f[i] - f[i] != 0;
+  return !bad;
 }

@@ -53,13 +53,19 @@ void nc_plan_lu(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   go_by_groups(j, (int64_t)j->n * j->n, lu_group);
 }
 
+/* A matrix with nan or inf is not positive definite: they reach the diagonal of
+   the factor, where a LAPACK need not look for them. */
 static void cholesky(const LapackJob *j, int64_t i, char *work) {
   const int lower = j->flag[0] == 'L', n = j->n;
   char *a = at(j, 0, i);
+  int *info = at(j, 1, i);
   (void)work;
-  *(int *)at(j, 1, i) = 0;
+  *info = 0;
   if (n == 0) return;
-  j->l->potrf(j->flag, &n, a, &n, at(j, 1, i), 1);
+  j->l->potrf(j->flag, &n, a, &n, info, 1);
+  for (int64_t k = 0; k < n && *info == 0; k++)
+    if (!nc_allfinite(a + (k * n + k) * j->bytes, 1, j->bytes))
+      *info = (int)k + 1;
   for (int64_t col = 0; col < n; col++) /* clear the other triangle */
     memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
            (size_t)((lower ? col : n - 1 - col) * j->bytes));

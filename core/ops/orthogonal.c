@@ -169,9 +169,23 @@ void nc_plan_eig(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   nc_lapack_set_work(j, &answer, 0);
 }
 
+/* Is the triangle that eigh reads finite? */
+static int is_triangle_finite(const LapackJob *j, int64_t i) {
+  const int lower = j->flag[1] == 'L';
+  const int64_t n = j->n;
+  const char *a = at(j, 0, i);
+  for (int64_t col = 0; col < n; col++)
+    if (!nc_allfinite(a + (col * n + (lower ? col : 0)) * j->bytes,
+                      lower ? n - col : col + 1, j->bytes))
+      return 0;
+  return 1;
+}
+
+/* LAPACK gives numbers for some matrices with nan, and a failure for others. */
 static void eigh(const LapackJob *j, int64_t i, char *work) {
   int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
-  if (j->n > 0)
+  j->info[i] = !is_triangle_finite(j, i);
+  if (j->info[i] == 0 && j->n > 0)
     j->l->syevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
                 at(j, 1, i), work, &j->lwork, iwork, &j->liwork, &j->info[i], 1,
                 1);

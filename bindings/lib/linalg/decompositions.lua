@@ -250,24 +250,56 @@ end)
 
 local epsilon = {float32 = 2.0^-23, float64 = 2.0^-52}
 
+-- A tolerance for each matrix, as a column: a number, or a tensor of numbers for
+-- the batch.
+local function tolerance(op, what, v, A)
+  if type(v) == "boolean" then
+    fail(name(op), what .. " must be a number or a tensor, not a boolean")
+  end
+  if not nacre.is_tensor(v) then return v end
+  if v.requires_grad then
+    fail(name(op), ("{%s} requires a gradient, and a tolerance has none")
+                   :format(what), nil, what, v)
+  end
+  return v:to(A.dtype):to(A.device):unsqueeze(-1)
+end
+
+-- A, expanded to the batch to which tolerances broadcast.
+local function expanded(A, ...)
+  local list = {nacre.empty(with(head(A), 1), like(A))}
+  for _, v in pairs {...} do
+    if nacre.is_tensor(v) then list[#list + 1] = v end
+  end
+  if #list == 1 then return A end
+  local size = nacre.broadcast_tensors(list)[1]:size()
+  size[#size] = nil
+  return A:expand(with(size, A:size(-2), A:size(-1)))
+end
+
 -- The threshold max(atol, rtol * largest) up to which singular values count as
--- 0, [... x 1].
+-- 0, [... x 1]. Where atol is above 0, rtol is 0 if it is not given.
 local function cutoff(A, S, atol, rtol)
   if S:size(-1) == 0 then return nacre.zeros(with(head(A), 1), like(A)) end
   local largest = S:narrow(-1, 1, 1)
-  rtol = rtol or atol and atol > 0 and 0 or
-         math.max(A:size(-1), A:size(-2)) * epsilon[A.dtype]
-  return (largest * rtol):clamp(atol or 0.0)
+  if not rtol then
+    rtol = math.max(A:size(-1), A:size(-2)) * epsilon[A.dtype]
+    if nacre.is_tensor(atol) then rtol = nacre.where(atol:gt(0), 0.0, rtol)
+    elseif atol and atol > 0 then rtol = 0 end
+  end
+  return (largest * rtol):clamp {min = atol or 0.0}
 end
 
 -- Result [...], int64; has no gradient.
 define("matrix_rank",
-       "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
-       "number of singular values above max(atol, rtol*largest)",
+       "A:tensor, *, atol:operand=nil, rtol:operand=nil, hermitian:bool=false",
+       "number of singular values above max(atol, rtol*largest); a tolerance "
+       .. "may be a tensor of one for each matrix",
 function(A, atol, rtol)
-  matrices("matrix_rank", A)
+  local op = "matrix_rank"
+  matrices(op, A)
   local S = svdvals(A:detach())
-  return S:gt(cutoff(A, S, atol, rtol)):sum(-1)
+  return S:gt(cutoff(A, S, tolerance(op, "atol", atol, A),
+                     tolerance(op, "rtol", rtol, A))):sum(-1)
 end)
 
 local Pinv
@@ -301,12 +333,15 @@ Pinv = Function {
 
 local function pinv(A, atol, rtol) return Pinv(A, atol, rtol) end
 
-define("pinv", "A:tensor, *, atol:num=nil, rtol:num=nil, hermitian:bool=false",
+define("pinv",
+       "A:tensor, *, atol:operand=nil, rtol:operand=nil, hermitian:bool=false",
        "Moore-Penrose inverse; singular values up to max(atol, rtol*largest) "
-       .. "count as 0",
+       .. "count as 0; a tolerance may be a tensor of one for each matrix",
 function(A, atol, rtol)
-  matrices("pinv", A)
-  return pinv(A, atol, rtol)
+  local op = "pinv"
+  matrices(op, A)
+  atol, rtol = tolerance(op, "atol", atol, A), tolerance(op, "rtol", rtol, A)
+  return pinv(expanded(A, atol, rtol), atol, rtol)
 end)
 
 -- The solution, the rank and the singular values: by the pseudoinverse if a

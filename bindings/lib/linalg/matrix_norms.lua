@@ -3,13 +3,14 @@
 -- and products; and the functions that are also in nacre itself.
 --
 -- Matrices are float32 or float64, [... x n x n] or [... x m x n]. Functions
--- fail for other dtypes (norms accept every float dtype), and for matrices that
--- are not square where a square one is needed.
+-- fail for other dtypes (norms and the exponential accept every float dtype,
+-- powers integers too), and for matrices that are not square where a square one
+-- is needed.
 
 local all = ...
 local fail, M = all.fail, all.matrix
 local name, matrices, square, T, eye = M.name, M.matrices, M.square, M.T, M.eye
-local like, head, isbad, solve = all.like, M.head, M.isbad, M.solve
+local solve = M.solve
 local inverse, svdvals, pinv, slogdet = M.inverse, M.svdvals, M.pinv, M.slogdet
 
 local define = all.definer "linalg."
@@ -90,7 +91,7 @@ function(A, ord, dim, keepdim, dtype)
   return vectornorm("norm", A, ord or 2, dim, keepdim, dtype)
 end)
 
--- Result [...]; inf for a single singular matrix.
+-- Result [...]; inf for a singular matrix, zeros too.
 define("cond",
        "A:tensor, p:any|fro|nuc=nil",
        "condition number: norm of order p of A times that of its inverse",
@@ -99,14 +100,18 @@ function(A, p)
   if p == nil or p == 2 or p == -2 then
     local S = svdvals(A)
     local high, low = S:select(-1, 1), S:select(-1, -1)
-    return p == -2 and low / high or high / low
+    local y = p == -2 and low / high or high / low
+    return nacre.where(high:eq(0), inf, y)
   end
   square("cond", A)
   local _, _, info = nacre._lapack_lu(T(A:detach()))
-  if isbad(info) and info:numel() == 1 then
-    return nacre.full(head(A), inf, like(A))
+  local bad, regular = info:ne(0), A
+  if bad:any():item() then
+    regular = nacre.where(bad:unsqueeze(-1):unsqueeze(-1), eye(A), A)
   end
-  return matrixnorm("cond", A, p) * matrixnorm("cond", inverse(A, "cond"), p)
+  local y = matrixnorm("cond", regular, p) *
+            matrixnorm("cond", inverse(regular, "cond"), p)
+  return nacre.where(bad, inf, y)
 end)
 
 -- Slices are the parts of self at each position of dim. Fails for fewer than
@@ -135,12 +140,15 @@ end)
 
 -- ---- powers
 
--- Repeated squaring. Fails for a singular matrix if n < 0.
-local function power(A, n, op)
-  square(op or "matrix_power", A)
-  if n < 0 then A, n = inverse(A, op or "matrix_power"), -n end
+-- Repeated squaring; products of integers wrap. Fails for a singular matrix, and
+-- for integers, if n < 0.
+local function power(A, n)
+  local op, given = "matrix_power", A
+  A = all.widen(A)
+  square(op, A, n >= 0 and A.dtype:find "int" and A.dtype)
+  if n < 0 then A, n = inverse(A, op), -n end
   -- n as unsigned bits: -math.mininteger is math.mininteger
-  if n == 0 then return eye(A):clone() end
+  if n == 0 then return all.convert_back(eye(A):clone(), given) end
   local y
   while true do
     if n & 1 == 1 then y = y and y:matmul(A) or A end
@@ -148,7 +156,7 @@ local function power(A, n, op)
     if n == 0 then break end
     A = A:matmul(A)
   end
-  return y
+  return all.convert_back(y, given)
 end
 
 define("matrix_power",
@@ -161,16 +169,26 @@ local pade = {64764752532480000.0, 32382376266240000.0, 7771770303897600.0,
   1187353796428800.0, 129060195264000.0, 10559470521600.0, 670442572800.0,
   33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0}
 
--- A / 2^s has a 1-norm of at most 5.37; the approximant is squared s times. A
--- batch is scaled by its largest norm. NaN for a matrix with NaN or inf.
+-- How often each matrix is halved before its 1-norm is at most 5.37, [... x 1 x
+-- 1]; and which have a finite norm.
+local function halvings(A)
+  local norm = A:detach():abs():sum(-2):amax(-1):unsqueeze(-1):unsqueeze(-1)
+  local finite = norm:isfinite()
+  local s = (nacre.where(finite, norm, 0.0) / 5.37):log2():ceil()
+  return s:clamp {min = 0.0}, finite
+end
+
+-- The approximant at A / 2^s is squared s times. A matrix of a batch has an s of
+-- its own: others may be large, or hold NaN. NaN for a matrix with NaN or inf.
 define("matrix_exp", "A:tensor", "exponential of a square matrix",
-function(A)
+function(given)
+  local A = all.widen(given)
   square("matrix_exp", A)
-  if A:numel() == 0 then return A:clone() end
-  local norm = A:detach():abs():sum(-2):amax():item()
-  if norm ~= norm or norm == inf then return A * (0 / 0) end
-  local s = math.max(0, math.ceil(math.log(norm / 5.37 + 1e-300, 2)))
-  local X, I = A / 2.0^s, eye(A)
+  if A:numel() == 0 then return given:clone() end
+  local s, finite = halvings(A)
+  if not finite:all():item() then A = nacre.where(finite, A, 0.0) end
+  local most, least = s:amax():item(), s:amin():item()
+  local X, I = A * (-s):exp2(), eye(A)
   local X2 = X:matmul(X)
   local X4 = X2:matmul(X2)
   local X6 = X4:matmul(X2)
@@ -183,8 +201,12 @@ function(A)
   end
   local V, U = poly(1), X:matmul(poly(2))
   local y = solve(V - U, V + U, "matrix_exp")
-  for _ = 1, s do y = y:matmul(y) end
-  return y
+  for i = 1, most do
+    local squared = y:matmul(y)
+    y = i <= least and squared or nacre.where(s:ge(i), squared, y)
+  end
+  if not finite:all():item() then y = nacre.where(finite, y, 0 / 0) end
+  return all.convert_back(y, given)
 end)
 
 -- ---- products

@@ -21,21 +21,22 @@ local function T(x) return x:transpose(-2, -1) end
 
 local function name(op) return "linalg." .. op end
 
-local function matrices(op, A, what)
+-- `also': another dtype that will do
+local function matrices(op, A, what, also)
   if A:dim() < 2 then
     fail(name(op),
          ("{%s} must be a matrix or a batch of them, it has %d dimension%s")
                    :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"),
                      nil, what or "A", A)
   end
-  if A.dtype ~= "float32" and A.dtype ~= "float64" then
+  if A.dtype ~= "float32" and A.dtype ~= "float64" and A.dtype ~= also then
     fail(name(op), ("needs float32 or float64, not %s"):format(A.dtype),
          ('{%s}:to("float32")'):format(what or "A"), what or "A", A)
   end
 end
 
-local function square(op, A)
-  matrices(op, A)
+local function square(op, A, also)
+  matrices(op, A, "A", also)
   if A:size(-1) ~= A:size(-2) then
     fail(name(op),
          ("needs square matrices, not %d by %d"):format(A:size(-2), A:size(-1)),
@@ -129,9 +130,7 @@ local function triangle(x, k, upper)
 end
 
 local function diagonal(x) return x:diagonal(0, -2, -1) end
-local function diag(v)
-  return nacre.eye(v:size(-1), like(v)) * v:unsqueeze(-2)
-end
+local function diag(v) return nacre.diag_embed(v) end
 
 -- ---- triangular systems
 
@@ -285,15 +284,18 @@ local Det = Function {
     if y:ne(0):all():item() then
       return g * y:unsqueeze(-1):unsqueeze(-1) * T(inverse(A, "det"))
     end
-    local U, S, Vh = all.matrix.svd(A)
+    -- a matrix with nan or inf has none, but others of the batch do
+    local finite = A:isfinite():all(-1):all(-1):unsqueeze(-1):unsqueeze(-1)
+    local U, S, Vh = all.matrix.svd(nacre.where(finite, A, 0.0))
     local n, others = S:size(-1), {}
     for i = 1, n do
       local one = range_like(n, S):eq(i)
       others[i] = nacre.where(one, 1.0, S):prod(-1)
     end
     local sign = nacre.linalg.det(U:detach()) * nacre.linalg.det(Vh:detach())
-    return g * sign:unsqueeze(-1):unsqueeze(-1) *
-           (U * nacre.stack(others, -1):unsqueeze(-2)):matmul(Vh)
+    local cofactors = sign:unsqueeze(-1):unsqueeze(-1) *
+                      (U * nacre.stack(others, -1):unsqueeze(-2)):matmul(Vh)
+    return g * nacre.where(finite, cofactors, 0 / 0)
   end,
 }
 
@@ -358,7 +360,35 @@ local function permutation_matrices(pivots, m, A)
   return P:to(A.dtype)
 end
 
--- For square A = P L U: gA = P L^-T (tril(L' gL, -1) + triu(gU U')) U^-T.
+-- P X for matrices of permutations.
+local function permuted(P, X)
+  if X:size(-2) == 0 then return X end
+  return X:gather(-2, P:argmax(-1):unsqueeze(-1):expand(X:size()))
+end
+
+-- Gradients of L and U of A = P L U (Wan and Zhang 2019, and as PyTorch's for
+-- matrices that are not square). gL and gU are triangular, as L and U are.
+-- Wide, or square: gA = P L^-T [tril(L' gL - gU U', -1) U1^-T + gU1, gU2], where
+-- U1 are the first columns of U, and U2 the others.
+local function wide_grad(L, U, gL, gU)
+  local k, n = U:size(-2), U:size(-1)
+  local inner = triangle(T(L):matmul(gL) - gU:matmul(T(U)), 1)
+  inner = T(trisolve(U:narrow(-1, 1, k), T(inner), true))
+  local x = gU:narrow(-1, 1, k) + inner
+  if n > k then x = nacre.cat({x, gU:narrow(-1, k + 1, n - k)}, -1) end
+  return trisolve(T(L), x, true, true)
+end
+
+-- Tall: gA = P [L1^-T triu(gU U' - L' gL) + gL1; gL2] U^-T, of the rows.
+local function tall_grad(L, U, gL, gU)
+  local k, m = L:size(-1), L:size(-2)
+  local inner = triangle(gU:matmul(T(U)) - T(L):matmul(gL), 0, true)
+  inner = trisolve(T(L:narrow(-2, 1, k)), inner, true, true)
+  local x = nacre.cat({gL:narrow(-2, 1, k) + inner,
+                       gL:narrow(-2, k + 1, m - k)}, -2)
+  return T(trisolve(U, T(x), true))
+end
+
 local Factor = Function {
   name = "lu_factor",
   forward = function(ctx, A, op)
@@ -371,16 +401,15 @@ local Factor = Function {
   end,
   backward = function(ctx, g)
     local LU, pivots = table.unpack(ctx.saved_tensors)
-    local n = LU:size(-1)
-    if LU:size(-2) ~= n then
-      fail("linalg.lu", "a gradient needs square matrices", nil, "A", LU)
-    end
-    local L, U = triangle(LU, 1) + nacre.eye(n, like(LU)), triangle(LU, 0, true)
-    local inner = triangle(T(L):matmul(triangle(g, 1)), 1) +
-                  triangle(triangle(g, 0, true):matmul(T(U)), 0, true)
-    local x = trisolve(T(L), inner, true)
-    x = T(trisolve(U, T(x), true))
-    return permutation_matrices(pivots, n, LU):matmul(x)
+    local m, n = LU:size(-2), LU:size(-1)
+    local k = math.min(m, n)
+    if k == 0 then return g end
+    local function lower(x) return triangle(x:narrow(-1, 1, k), 1) end
+    local function upper(x) return triangle(x:narrow(-2, 1, k), 0, true) end
+    local L = lower(LU) + nacre.eye(m, k, like(LU))
+    local grad = m > n and tall_grad or wide_grad
+    return permuted(permutation_matrices(pivots, m, LU),
+                    grad(L, upper(LU), lower(g), upper(g)))
   end,
 }
 
@@ -411,12 +440,6 @@ function(A)
   return permutation_matrices(pivots, m, A), L,
          triangle(LU:narrow(-2, 1, k), 0, true)
 end)
-
--- P X for matrices of permutations.
-local function permuted(P, X)
-  if X:size(-2) == 0 then return X end
-  return X:gather(-2, P:argmax(-1):unsqueeze(-1):expand(X:size()))
-end
 
 define("lu_solve",
        "LU:tensor, pivots:tensor, B:tensor, *, left:bool=true, "
