@@ -122,6 +122,26 @@ static void elements_at_both(Temps *w, DimRows l, Tensor **low, Tensor **high) {
   *high = nc_temps_narrow(w, both, dim, n, n);
 }
 
+/* low + weight*(high - low), between neighbours.  Where that difference is not a
+   number, next to an infinity, or overflows, it is the sum of both, each times
+   its weight; what has weight 0 is not read. */
+static Tensor *between(Temps *w, Tensor *low, Tensor *high, Tensor *weight) {
+  Tensor *gap = nc_temps_op2(w, OP_sub, high, low), *finite, *sum, *rest;
+  Scalar all = nc_int(0);
+  Tensor *y = nc_temps_op3(w, OP_lerp, low, high, weight);
+  finite = nc_temps_op1(w, OP_isfinite, gap);
+  if (w->status == NC_OK && nc_device(low) == &nc_cpu) /* need not wait */
+    w->status = nc_item(&all, nc_temps_reduce(w, OP_all, finite, ~0u, 0));
+  if (w->status != NC_OK || all.i) return y;
+  rest =
+      nc_temps_opnumber(w, OP_add, nc_temps_op1(w, OP_neg, weight), nc_int(1));
+  sum = nc_temps_op2(w, OP_add, nc_temps_op2(w, OP_mul, low, rest),
+                     nc_temps_op2(w, OP_mul, high, weight));
+  sum = nc_temps_op3(w, OP_where,
+                     nc_temps_opnumber(w, OP_eq, weight, nc_int(0)), low, sum);
+  return nc_temps_op3(w, OP_where, finite, y, sum);
+}
+
 /* Returns the quantiles [.. x q] for these ranks, by the interpolation
    `how'. */
 static Tensor *interpolate(Temps *w, DimRows l, Tensor *rank, int64_t how) {
@@ -137,9 +157,10 @@ static Tensor *interpolate(Temps *w, DimRows l, Tensor *rank, int64_t how) {
   high = nc_temps_op1(w, OP_ceil, rank);
   weight = nc_temps_cast(w, nc_temps_op2(w, OP_sub, rank, low), l.x->dtype);
   elements_at_both(w, l, &low, &high);
-  if (how == LINEAR) return nc_temps_op3(w, OP_lerp, low, high, weight);
-  Arg in[3] = { { .t = low }, { .t = high }, { .s = nc_float(0.5) } };
-  return nc_temps_op(w, OP_lerp, in, NULL);
+  if (how == MIDPOINT && w->status == NC_OK)
+    weight = nc_temps_full(w, weight, weight->dtype, weight->nd, weight->size,
+                           nc_float(0.5));
+  return between(w, low, high, weight);
 }
 
 /* Returns y [.. x q] in the shape of the result: q first, or dropped if it
