@@ -16,6 +16,13 @@ local function distance(a, b, p) return (a - b):norm(p, -1) end
 local broadcast_distance = all.one_pass(distance, "cdist")
 local pair_distance = all.one_pass(distance, "pdist")
 
+-- a and b less the mean of b: squares of points far from 0 would have no digits
+-- left for their distances. Where the mean is not finite, less 0.
+local function around_mean(a, b)
+  local middle = b:detach():mean(-2, true):nan_to_num(0, 0, 0)
+  return a - middle, b - middle
+end
+
 -- Euclidean distances by one matrix product: |a - b|^2 = -2 a b' + |a|^2 +
 -- |b|^2, where the squares are two more columns. Memory is that of the result.
 -- The gradient at distance 0 is 0. a: [... x n x k], b: [... x m x k], result
@@ -25,17 +32,19 @@ local Euclid
 local function euclid(a, b)
   Euclid = Euclid or nacre.autograd.Function {
     name = "cdist",
-    forward = function(ctx, a, b)
+    forward = function(ctx, first, second)
+      local a, b = around_mean(first, second)
       local aa, bb = (a * a):sum(-1, true), (b * b):sum(-1, true)
       local left = nacre.cat({a * -2, aa, nacre.ones_like(aa)}, -1)
       local right = nacre.cat({b, nacre.ones_like(bb), bb}, -1)
       local y = left:matmul(right:transpose(-1, -2)):relu_():sqrt_()
-      ctx:save_for_backward(a, b, y)
+      ctx:save_for_backward(first, second, y)
       return y
     end,
     backward = function(ctx, g)
       local a, b, y = table.unpack(ctx.saved_tensors)
       local need = ctx.needs_input_grad
+      a, b = around_mean(a, b)
       local w = divided(g, y)
       return need[1] and w:sum(-1):unsqueeze(-1) * a - w:matmul(b) or nil,
              need[2] and w:sum(-2):unsqueeze(-1) * b -
@@ -78,9 +87,12 @@ function(a, b, p, mode)
          nil, "x1", a, "x2", b)
   end
   if p < 0 then fail(op, ("p is %g, but must not be negative"):format(p)) end
+  local dtype, y = nacre.promote_types(a.dtype, b.dtype), nil
+  a, b = all.widen(a), all.widen(b)          -- halves are rounded once
   if p == 2 and a.dtype == b.dtype and a:numel() > 0 and b:numel() > 0 and
-     use_matrix_product(a, b, mode) then return euclid(a, b) end
-  return broadcast_distance(a:unsqueeze(-2), b:unsqueeze(-3), p)
+     use_matrix_product(a, b, mode) then y = euclid(a, b)
+  else y = broadcast_distance(a:unsqueeze(-2), b:unsqueeze(-3), p) end
+  return y:to(dtype)
 end)
 
 -- [n x k] of a float dtype gives [n*(n-1)/2]. Fails for other dimensions, for
@@ -94,7 +106,8 @@ function(x, p)
   all.check_float(op, x, "input")
   if p < 0 then fail(op, ("p is %g, but must not be negative"):format(p)) end
   local at = nacre.triu_indices(x:size(1), x:size(1), 1):to(x.device)
-  return pair_distance(x[at[1]], x[at[2]], p)
+  local wide = all.widen(x)
+  return all.convert_back(pair_distance(wide[at[1]], wide[at[2]], p), x)
 end)
 all.alias("nn.functional.pdist", all.functions.pdist)
 

@@ -68,14 +68,34 @@ static int check_pad(int64_t n, int64_t before, int64_t after, int mode,
                  d + 1, (long long)n, (long long)most);
 }
 
-/* Pads dimension d with its own elements, by index_select. */
+/* Returns what negative pads leave of dimension d, and sets them to 0. */
+static Tensor *crop(Temps *w, Tensor *x, int d, int64_t *before,
+                    int64_t *after) {
+  const int64_t cut = *before < 0 ? *before : 0;
+  int64_t left = x->size[d];
+  if (NC_ADDOVER(left, cut, &left) ||
+      NC_ADDOVER(left, *after < 0 ? *after : 0, &left) || left < 0)
+    w->status = nc_fail(NC_ESHAPE,
+                        "dim %d of size %lld cannot be cropped by "
+                        "%lld and %lld",
+                        d + 1, (long long)x->size[d], (long long)*before,
+                        (long long)*after);
+  *before = *before > 0 ? *before : 0;
+  *after = *after > 0 ? *after : 0;
+  if (w->status != NC_OK || left == x->size[d]) return x;
+  return nc_temps_narrow(w, x, d, -cut, left);
+}
+
+/* Pads dimension d with its own elements, by index_select.  In the mode
+   CIRCULAR what is cropped does not come back at the other end. */
 static Tensor *pad_with_own(Temps *w, Tensor *x, int d, int64_t before,
                             int64_t after, int mode) {
-  const int64_t n = x->size[d];
-  int64_t all, *p;
+  int64_t n, all, *p;
   Tensor *here = NULL, *index = NULL;
   int r;
-  if (before == 0 && after == 0) return x;
+  if (mode == CIRCULAR) x = crop(w, x, d, &before, &after);
+  if (w->status != NC_OK || (before == 0 && after == 0)) return x;
+  n = x->size[d];
   if ((w->status = check_pad(n, before, after, mode, d)) != NC_OK) return NULL;
   if (NC_ADDOVER(n, before, &all) || NC_ADDOVER(all, after, &all))
     all = INT64_MAX;
@@ -121,22 +141,13 @@ static Tensor *pad_constant(Temps *w, Tensor *x, const Arg *pad, Scalar value) {
   memset(from, 0, sizeof from);
   for (int i = 0; 2 * i + 1 < pad->n && w->status == NC_OK; i++) {
     const int d = x->nd - 1 - i;
-    const int64_t before = pad->list[2 * i], after = pad->list[2 * i + 1];
-    const int64_t cut = before < 0 ? -before : 0;
-    int64_t left = x->size[d];
+    int64_t before = pad->list[2 * i], after = pad->list[2 * i + 1];
     if (NC_ADDOVER(size[d], before, &size[d]) ||
         NC_ADDOVER(size[d], after, &size[d]))
       size[d] = INT64_MAX; /* nc_full fails with it */
-    if (NC_ADDOVER(left, before < 0 ? before : 0, &left) ||
-        NC_ADDOVER(left, after < 0 ? after : 0, &left) || left < 0)
-      w->status = nc_fail(NC_ESHAPE,
-                          "dim %d of size %lld cannot be cropped by "
-                          "%lld and %lld",
-                          d + 1, (long long)x->size[d], (long long)before,
-                          (long long)after);
+    x = crop(w, x, d, &before, &after);
     if (w->status != NC_OK) return NULL;
-    from[d] = before > 0 ? before : 0;
-    if (left != x->size[d]) x = nc_temps_narrow(w, x, d, cut, left);
+    from[d] = before;
   }
   if (w->status != NC_OK) return NULL;
   whole = nc_numel(x) < WHOLE;

@@ -194,6 +194,34 @@ end
 is(F.interpolate(t{{{0.0, 4.0}}}, {scale_factor = 2, mode = "linear"}),
    "{{{0.0,1.0,3.0,4.0}}}")
 
+-- ---- circular padding: what a negative pad crops does not come back
+for n = 1, 5 do
+  local x = nacre.range(1, n):float():view(1, 1, n)
+  for before = -n, n do
+    for after = -n, n do
+      local low, high = math.max(-before, 0), n - math.max(-after, 0)
+      local left = high - low
+      local most = math.max(before, after)
+      local function pad() return nacre.pad(x, {before, after}, "circular") end
+      if left < 0 or most > left then C.fails("cannot be", pad)
+      else
+        local want = {}
+        for i = -math.max(before, 0), left + math.max(after, 0) - 1 do
+          want[#want + 1] = low + i % left + 1
+        end
+        local y = pad()
+        assert(y:size(3) == #want)
+        for i, v in ipairs(want) do assert(y[{1, 1, i}] == v) end
+      end
+    end
+  end
+end
+is(nacre.pad(nacre.range(1, 12):view(1, 1, 3, 4), {-1, 1, 1, -1}, "circular"),
+   "{{{{6,7,8,6},{2,3,4,2},{6,7,8,6}}}}")
+for mode, want in pairs {reflect = "{{{2,3,2,1}}}", replicate = "{{{2,3,3,3}}}"} do
+  is(nacre.pad(nacre.range(1, 3):view(1, 1, 3), {-1, 2}, mode), want)
+end
+
 -- ---- distances by a product, whose squares are columns of it, and without
 for _, size in ipairs {{30, 20}, {2, 40, 3}, {1, 26, 1}} do
   local a = nacre.randn(size):double()
@@ -203,6 +231,32 @@ for _, size in ipairs {{30, 20}, {2, 40, 3}, {1, 26, 1}} do
   assert(nacre.allclose(nacre.cdist(a:float(), b:float()), direct:float(),
                         1e-3, 1e-3))
   assert(nacre.cdist(a, b).dtype == "float64")
+end
+
+-- Far from 0 the squares have no digits left for the distances; those of halves
+-- overflow.
+assert(nacre.cdist(nacre.full({30, 1}, 512695.0),
+                   nacre.full({2, 1}, 512804.0))[30][2] == 109)
+for _, offset in ipairs {1e4, -3e5} do
+  local a = (nacre.randn(2, 40, 20) + offset):requires_grad_()
+  local b = nacre.randn(2, 30, 20) + offset
+  local exact = a:detach():double():requires_grad_()
+  local y = nacre.cdist(a, b)
+  local direct = nacre.cdist(exact, b:double(), 2,
+                             "donot_use_mm_for_euclid_dist")
+  assert(y:double():allclose(direct, 1e-4, 1e-4))
+  y:sum():backward()
+  direct:sum():backward()
+  assert(a.grad:double():allclose(exact.grad, 1e-3, 1e-3))
+end
+for _, n in ipairs {3, 30} do
+  for p, want in pairs {[2] = 800, [1] = 1600, [math.huge] = 400} do
+    for _, dtype in ipairs {"float16", "bfloat16"} do
+      local x = nacre.full({n, 4}, 200.0):to(dtype)
+      local y = nacre.cdist(x, -x, p)
+      assert(y.dtype == dtype and y[n][1] == want)
+    end
+  end
 end
 
 print("nn: passed")
