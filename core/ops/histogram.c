@@ -218,13 +218,16 @@ static Tensor *request_even_bins(Temps *w, Tensor *x, Tensor *edge,
   return done ? y : NULL;
 }
 
+/* Halves are counted as float32. */
 int nc_op_histc(Call *c) {
   Tensor *x = c->arg[0].t, *y;
+  const DType type = x->dtype;
   const int64_t n = c->arg[1].s.i;
   double from = nc_tofloat(c->arg[2].s), to = nc_tofloat(c->arg[3].s);
   Temps w = { 0 };
-  TRY(check_floats(x, n));
-  w.status = set_range(&w, x, &from, &to, 1);
+  if (type == DT_f16 || type == DT_bf16) x = nc_temps_cast(&w, x, DT_f32);
+  if (w.status == NC_OK) w.status = check_floats(x, n);
+  if (w.status == NC_OK) w.status = set_range(&w, x, &from, &to, 1);
   x = nc_temps_flatten(&w, x);
   if (w.status == NC_OK && x->dtype == DT_f32)
     from = (float)from, to = (float)to;
@@ -232,8 +235,7 @@ int nc_op_histc(Call *c) {
   const Binning all = { find_even_bins, &even, n };
   y = request_even_bins(&w, x, NULL, &even);
   if (y == NULL) y = count_in_blocks(&w, x, &all);
-  if (w.status == NC_OK) y = nc_temps_cast(&w, y, x->dtype);
-  return nc_temps_endcall(&w, c, y);
+  return nc_temps_endcall(&w, c, nc_temps_cast(&w, y, type));
 }
 
 /* Returns the edges of the bins of histogram: those of the argument, or an

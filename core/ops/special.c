@@ -22,11 +22,45 @@ int nc_op_nan_to_num(Call *c) {
   return nc_apply(&c->out[0], OP__nan_to_num, in, par, NULL);
 }
 
+/* The bits of x, dense and of 16-bit elements, as elements of another such
+   type. */
+static Tensor *reinterpret(Temps *w, Tensor *x, DType type) {
+  Tensor *y = NULL;
+  if (w->status != NC_OK) return NULL;
+  y = nc_temps_add(w, nc_alias(&y, x), &y);
+  if (y) y->dtype = type;
+  return y;
+}
+
+/* nextafter of halves, by their bits, which count up away from 0. */
+static int next_half(Call *c, DType t) {
+  Temps w = { 0 };
+  const Scalar zero = nc_int(0);
+  Tensor *b = nc_temps_cast(&w, c->arg[1].t, t);
+  Tensor *a = nc_temps_cast(&w, c->arg[0].t, t), *away, *bits, *y;
+  a = nc_temps_op3(&w, OP_where, nc_temps_op1(&w, OP_isnan, b), b, a);
+  away = nc_temps_op2(&w, OP_eq, nc_temps_op2(&w, OP_lt, a, b),
+                      nc_temps_opnumber(&w, OP_gt, a, zero));
+  away = nc_temps_opnumber(&w, OP_sub,
+                           nc_temps_opnumber(&w, OP_mul, away, nc_int(2)),
+                           nc_int(1)); /* 1 or -1 */
+  bits = nc_temps_op2(&w, OP_add, reinterpret(&w, a, DT_i16),
+                      nc_temps_cast(&w, away, DT_i16));
+  y = nc_temps_opnumber(&w, OP_lt, b, zero);
+  y = nc_temps_opnumber(&w, OP_mul, nc_temps_cast(&w, y, DT_i16),
+                        nc_int(-32768));
+  y = nc_temps_opnumber(&w, OP_add, y, nc_int(1)); /* the least, signed */
+  y = nc_temps_op3(&w, OP_where, nc_temps_opnumber(&w, OP_eq, a, zero), y,
+                   bits);
+  y = reinterpret(&w, nc_temps_dense(&w, y), t);
+  y = nc_temps_op3(&w, OP_where, nc_temps_op2(&w, OP_eq, a, b), b, y);
+  y = nc_temps_op3(&w, OP_where, nc_temps_op1(&w, OP_isnan, a), a, y);
+  return nc_temps_endcall(&w, c, y);
+}
+
 int nc_op_nextafter(Call *c) {
   const DType t = nc_resulttype(c->arg, 2);
-  if (t == DT_f16 || t == DT_bf16)
-    return nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
-                   nc_dtypename(t));
+  if (t == DT_f16 || t == DT_bf16) return next_half(c, t);
   return nc_apply(&c->out[0], OP__nextafter, c->arg, NULL, NULL);
 }
 

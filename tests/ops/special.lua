@@ -208,8 +208,32 @@ fails("needs integers", nacre.gcd, T {1.0}, 2)
 local one = T({1.0}, {dtype = "float64"})
 assert(one:nextafter(one * 2)[1] == 1 + 0x1p-52)
 assert(T({1.0}):nextafter(T {0.0})[1] == 1 - 0x1p-24)
-fails("needs float32 or float64", nacre.nextafter,
-      T({1.0}, {dtype = "float16"}), T({2.0}, {dtype = "float16"}))
+-- of halves, by their bits: the next after every number, both ways
+for _, dtype in ipairs {"float16", "bfloat16"} do
+  local most = dtype == "float16" and 65504 or 0x1.fep127
+  local least = dtype == "float16" and 0x1p-24 or 0x1p-133
+  local function up(v, towards)
+    local y = T({v}, {dtype = dtype}):nextafter(T({towards}, {dtype = dtype}))
+    assert(y.dtype == dtype)
+    return y[1]
+  end
+  assert(up(0, 1) == least and up(-0.0, 1) == least and up(0, -1) == -least)
+  assert(up(least, -1) == 0 and 1 / up(-least, 1) == -inf)
+  assert(up(most, inf) == inf and up(inf, 0) == most and up(-inf, 0) == -most)
+  assert(up(3, 3) == 3 and 1 / up(-0.0, 0) == inf)
+  assert(up(nan, 1) ~= up(nan, 1) and up(1, nan) ~= up(1, nan))
+  local x = nacre.randn(500):to(dtype)
+  local y = x:nextafter(nacre.full_like(x, inf))
+  assert(y:gt(x):all():item() and
+         y:nextafter(nacre.full_like(x, -inf)):equal(x))
+  local between = (x:float() + y:float()) / 2     -- rounds to one of the two
+  between = between:to(dtype)
+  assert(between:eq(x):logical_or(between:eq(y)):all():item())
+  local z = x:view(5, 100):nextafter(T({0.0}, {dtype = dtype}))
+  assert(z:abs():lt(x:view(5, 100):abs()):all():item())
+  x:nextafter_(nacre.full_like(x, inf))
+  assert(x:equal(y))
+end
 is(T({2.5, -1.25}):round {decimals = 1}, "{2.5,-1.2000000476837}")
 is(T({1250.0, 1350}):round {decimals = -2}, "{1200.0,1400.0}")
 
