@@ -157,7 +157,7 @@ static int long_rows(ArgmaxWork *j) {
 /*
 ** Rows of few floats: many of them at once
 */
-/* The rows, as floats or doubles: themselves, or so many of them in a buffer. */
+/* The rows, as floats or doubles: themselves, or in the buffer. */
 static const void *widened(const ArgmaxWork *j, void *buffer, int64_t row,
                            int64_t rows) {
   const DType type = j->in.t->dtype;

@@ -122,9 +122,9 @@ static void elements_at_both(Temps *w, DimRows l, Tensor **low, Tensor **high) {
   *high = nc_temps_narrow(w, both, dim, n, n);
 }
 
-/* low + weight*(high - low), between neighbours.  Where that difference is not a
-   number, next to an infinity, or overflows, it is the sum of both, each times
-   its weight; what has weight 0 is not read. */
+/* low + weight*(high - low), between neighbours.  Where that difference is nan,
+   next to an infinity, or overflows, it is the sum of both, each times its
+   weight; what has weight 0 is not read. */
 static Tensor *between(Temps *w, Tensor *low, Tensor *high, Tensor *weight) {
   Tensor *gap = nc_temps_op2(w, OP_sub, high, low), *finite, *sum, *rest;
   Scalar all = nc_int(0);

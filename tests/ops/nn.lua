@@ -218,7 +218,8 @@ for n = 1, 5 do
 end
 is(nacre.pad(nacre.range(1, 12):view(1, 1, 3, 4), {-1, 1, 1, -1}, "circular"),
    "{{{{6,7,8,6},{2,3,4,2},{6,7,8,6}}}}")
-for mode, want in pairs {reflect = "{{{2,3,2,1}}}", replicate = "{{{2,3,3,3}}}"} do
+for mode, want in pairs {reflect = "{{{2,3,2,1}}}",
+                         replicate = "{{{2,3,3,3}}}"} do
   is(nacre.pad(nacre.range(1, 3):view(1, 1, 3), {-1, 2}, mode), want)
 end
 

@@ -250,8 +250,8 @@ end)
 
 local epsilon = {float32 = 2.0^-23, float64 = 2.0^-52}
 
--- A tolerance for each matrix, as a column: a number, or a tensor of numbers for
--- the batch.
+-- A tolerance for each matrix, as a column: a number, or a tensor of numbers
+-- for the batch.
 local function tolerance(op, what, v, A)
   if type(v) == "boolean" then
     fail(name(op), what .. " must be a number or a tensor, not a boolean")

@@ -140,8 +140,8 @@ end)
 
 -- ---- powers
 
--- Repeated squaring; products of integers wrap. Fails for a singular matrix, and
--- for integers, if n < 0.
+-- Repeated squaring; products of integers wrap. Fails for a singular matrix,
+-- and for integers, if n < 0.
 local function power(A, n)
   local op, given = "matrix_power", A
   A = all.widen(A)
@@ -178,8 +178,9 @@ local function halvings(A)
   return s:clamp {min = 0.0}, finite
 end
 
--- The approximant at A / 2^s is squared s times. A matrix of a batch has an s of
--- its own: others may be large, or hold NaN. NaN for a matrix with NaN or inf.
+-- The approximant at A / 2^s is squared s times. A matrix of a batch has an s
+-- of its own: others may be large, or hold NaN. NaN for a matrix with NaN or
+-- inf.
 define("matrix_exp", "A:tensor", "exponential of a square matrix",
 function(given)
   local A = all.widen(given)

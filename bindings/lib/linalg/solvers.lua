@@ -368,8 +368,8 @@ end
 
 -- Gradients of L and U of A = P L U (Wan and Zhang 2019, and as PyTorch's for
 -- matrices that are not square). gL and gU are triangular, as L and U are.
--- Wide, or square: gA = P L^-T [tril(L' gL - gU U', -1) U1^-T + gU1, gU2], where
--- U1 are the first columns of U, and U2 the others.
+-- Wide, or square: gA = P L^-T [tril(L' gL - gU U', -1) U1^-T + gU1, gU2],
+-- where U1 are the first columns of U, and U2 the others.
 local function wide_grad(L, U, gL, gU)
   local k, n = U:size(-2), U:size(-1)
   local inner = triangle(T(L):matmul(gL) - gU:matmul(T(U)), 1)
