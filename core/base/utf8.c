@@ -32,8 +32,10 @@ static size_t printable(const char *s, size_t n) {
   uint32_t c = 0;
   size_t len = nc_utf8(&c, s, n);
   if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == '\\') return 0;
-  if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
-    return 0; /* ends a line, or turns the direction of writing */
+  /* what ends a line, or turns the direction of writing */
+  if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+      c == 0x200e || c == 0x200f || c == 0x061c)
+    return 0;
   return len;
 }
 

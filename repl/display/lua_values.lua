@@ -28,12 +28,25 @@ local function escape(c)
   return escapes[c] or ("\\x%02X"):format(c:byte())
 end
 
+-- Characters of UTF-8 that control a terminal, end a line or turn the direction
+-- of writing.
+local CONTROLS = {"\xC2[\x80-\x9F]", "\xD8\x9C", "\xE2\x80[\x8E\x8F\xA8-\xAE]",
+                  "\xE2\x81[\xA6-\xA9]"}
+
+-- The text with each of them replaced by what f gives for it.
+local function without_controls(s, f)
+  if not s:find "[\xC2\xD8\xE2]" then return s end
+  for _, pattern in ipairs(CONTROLS) do s = s:gsub(pattern, f) end
+  return s
+end
+
 -- Quotes a string; escapes what is not text or would control the terminal.
 local function quote(s, opts)
   local cut = s
   if #s > STRING then cut = s:sub(1, utf8.offset(s, 0, STRING + 1) - 1) end
-  local plain = opts.utf8 and utf8.len(cut) and not cut:find "\xC2[\x80-\x9F]"
+  local plain = opts.utf8 and utf8.len(cut)
   local body = cut:gsub(plain and '[%c"\\]' or '[%c"\\\x80-\xFF]', escape)
+  body = without_controls(body, function(c) return (c:gsub(".", escape)) end)
   if #s == #cut then return '"' .. body .. '"' end
   return ('"%s"... (%d bytes)'):format(body, #s)
 end
@@ -41,11 +54,18 @@ end
 -- The text unchanged except for control characters: names in messages come
 -- from files and users.
 function values.escape_controls(s)
-  local plain = utf8.len(s) and not s:find "\xC2[\x80-\x9F]"
-  return (s:gsub(plain and "[\0-\8\11-\31\127]" or
-                 "[\0-\8\11-\31\127-\255]", function(c)
-    return ("\\x%02x"):format(c:byte())
-  end))
+  local function escaped(text)
+    return (text:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+  end
+  s = s:gsub(utf8.len(s) and "[\0-\8\11-\31\127]" or
+             "[\0-\8\11-\31\127-\255]", escaped)
+  return without_controls(s, escaped)
+end
+
+-- A line of source with a blank for each of them: a caret below it has its
+-- place.
+function values.blank_controls(s)
+  return without_controls(s:gsub("%c", " "), " ")
 end
 
 -- As it is shown: an object of Python has two texts.

@@ -119,4 +119,10 @@ function wrap.say(lines)
   io.stdout:write(lines, lines:sub(-1) == "\n" and "" or "\n")
 end
 
+-- Prints a text without colours, in which names of files and of variables may
+-- be anything.
+function wrap.tell(text)
+  wrap.say(require "nacre.lua_values".escape_controls(text))
+end
+
 return wrap

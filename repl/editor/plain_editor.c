@@ -76,7 +76,8 @@ static EditResult getaline(const char *prompt, char **line) {
   if ((*line)[n - 1] == '\n') (*line)[n - 1] = '\0';
   if (tty) return EDIT_LINE;
   putprompt(prompt, out);
-  puts(*line);
+  sh_putprintable(*line, stdout);
+  putchar('\n');
   return EDIT_LINE;
 }
 

@@ -7,6 +7,7 @@ local foreign_syntax = require "nacre.foreign_syntax"
 local runtime_errors = require "nacre.runtime_errors"
 local lexer = require "nacre.lexer"
 local input_block = require "nacre.input_block"
+local values = require "nacre.lua_values"
 
 local syntax_errors = {}
 
@@ -16,7 +17,7 @@ local syntax_errors = {}
 local function offender(message, text, head)
   local line = math.tointeger(message:match ":(%d+): ")
   if #text > 1 << 18 or message:find "<eof>$" or
-     not runtime_errors.line(text, line) then
+     not (line and runtime_errors.line(text, line)) then
     return nil
   end
   local said = message:match ":%d+: .*$"
@@ -62,13 +63,14 @@ local function show(what, place, line, before, hint, paint)
   if line then
     local indent = #line:match "^%s*"
     local head = "  " .. place .. "   "
-    lines[2] = head .. line:sub(indent + 1):gsub("%c", " ")
+    lines[2] = head .. values.blank_controls(line:sub(indent + 1))
     if before then
       local width = utf8.len(before) or #before
       lines[3] = (" "):rep(#head + width - indent) .. "^"
     end
   end
   if hint then
+    hint = values.escape_controls(hint)
     lines[#lines + 1] = "  " .. paint("hint:", "cyan") .. " " .. hint
   end
   return table.concat(lines, "\n")
@@ -120,10 +122,13 @@ end
 
 -- The text of a syntax error. message is Lua's; text is the block.
 function syntax_errors.render(message, text, opts, paint)
-  local chunk = message:match "^(.-):%d+: " or "stdin"
+  local escaped = values.escape_controls
+  local chunk = escaped(message:match "^(.-):%d+: " or "stdin")
   local e = opts.script and examine(message, text, "") or
             examine_both(message, text)
-  if not e.number then return paint("error:", "red") .. " " .. message end
+  if not e.number then
+    return paint("error:", "red") .. " " .. escaped(message)
+  end
   local place = chunk .. ":" .. e.number
   local head = opts.script and place .. ": " or paint("error:", "red") .. " "
   local several = opts.script or text:find "\n%s*%S"
@@ -131,12 +136,12 @@ function syntax_errors.render(message, text, opts, paint)
     local line = several and not e.what:find "<eof>$" and
                  runtime_errors.line(text, math.tointeger(e.number))
     local hint, what = foreign_syntax.unfinished(e.what, e.above or text)
-    return show(head .. (what or unfinished(e.what)), place, line, nil, hint,
-                paint)
+    what = escaped(what or unfinished(e.what))
+    return show(head .. what, place, line, nil, hint, paint)
   end
   local line = (several or not e.better) and e.line or nil
-  return show(head .. (e.better or e.what), place, line, line and e.before,
-              e.hint, paint)
+  return show(head .. escaped(e.better or e.what), place, line,
+              line and e.before, e.hint, paint)
 end
 
 -- The same for a message that names a file; nil if it is no syntax error.

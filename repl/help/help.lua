@@ -99,7 +99,8 @@ local function describe(name, v)
     local info = debug.getinfo(v, "S")
     if info.what == "C" then return name .. "(...)\n  built in" end
     return ("%s%s\n  defined at %s:%d"):format(name, lookup.parameters(v),
-      info.short_src, info.linedefined)
+      require "nacre.lua_values".escape_controls(info.short_src),
+      info.linedefined)
   end
   if rawequal(v, nacre) then
     return ("%s is the library, %d functions and methods\n  %s.<Tab><Tab> " ..

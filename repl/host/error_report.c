@@ -63,8 +63,19 @@ static void warnoff(void *ud, const char *text, int more) {
   if (!more && strcmp(text, "@on") == 0) lua_setwarnf(ud, warnon, ud);
 }
 
+void sh_putprintable(const char *text, FILE *out) {
+  while (*text) {
+    const size_t n = strcspn(text, "\n\t\\"), room = 4 * n + 16;
+    char *part = malloc(room);
+    if (part != NULL) fputs(nc_printable(part, room, text, n), out);
+    free(part);
+    text += n;
+    if (*text) fputc(*text++, out);
+  }
+}
+
 static void warnrest(void *ud, const char *text, int more) {
-  fputs(text, stderr);
+  sh_putprintable(text, stderr);
   if (more) return;
   fputc('\n', stderr);
   lua_setwarnf(ud, warnon, ud);

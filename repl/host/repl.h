@@ -10,6 +10,7 @@
 #define repl_h
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include <lua.h>
@@ -111,6 +112,9 @@ int sh_wasinterrupted(void); /* did Ctrl-C end the last guarded call? */
 /* ends a program that was interrupted; no effect in the shell */
 void sh_die_if_interrupted(void);
 int sh_takeinterrupt(void);  /* returns and clears a pending Ctrl-C */
+
+/* Writes a text of unknown origin, without what would act on a terminal. */
+void sh_putprintable(const char *text, FILE *out);
 
 /*
 ** Signals that would end the program (deadly_signals.c)

@@ -44,7 +44,7 @@ function file_commands.cd(shell, text)
   local now
   now, why = host.working_folder(folder and file_commands.path(folder))
   if not now then return shell.fail(why) end
-  io.stdout:write(now, "\n")
+  io.stdout:write(require "nacre.lua_values".escape_controls(now), "\n")
 end
 
 local last                    -- the words of the last :run

@@ -87,6 +87,7 @@ local function lines_of(list)
     local time = entry.time and os.date("%H:%M", entry.time) or ""
     local first = entry.text:match "[^\n]*"
     local more = #first < #entry.text and " ..." or ""
+    first = require "nacre.lua_values".escape_controls(first)
     local head = ("%5d  %5s  "):format(entry.number, time)
     lines[#lines + 1] = head ..
       require "nacre.wrap_lines".cut(first, width - #head - #more) .. more

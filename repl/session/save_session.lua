@@ -11,7 +11,7 @@ local units = require "nacre.units"
 
 local save_session = {}
 
-local say = require "nacre.wrap_lines".say
+local say = require "nacre.wrap_lines".tell
 
 -- The log entries to choose from; with numbers, those of the history.
 local function entries(shell, o)

@@ -77,24 +77,27 @@ end
 
 shell.complain = complain
 
+local function escaped(text)
+  return require "nacre.lua_values".escape_controls(text)
+end
+
 -- Writes a remark that is no part of the session's output.
 function shell.aside(text)
   io.stdout:flush()
-  io.stderr:write(styled.paint(text, "dim", "stderr"), "\n")
+  io.stderr:write(styled.paint(escaped(text), "dim", "stderr"), "\n")
 end
 
 -- Writes the text of an error; a notebook sends it in its own way.
 function shell.write_error(text) complain(text) end
 
 function shell.note(text)
-  complain(styled.paint("(" .. text .. ")", "dim", error_stream()))
+  complain(styled.paint("(" .. escaped(text) .. ")", "dim", error_stream()))
 end
 
 -- Reports the failure of a command.
 function shell.fail(text)
-  shell.failed = true
-  shell.write_error(styled.paint("error:", "red", error_stream()) .. " " ..
-                    require "nacre.lua_values".escape_controls(text))
+  shell.failed, text = true, " " .. escaped(text)
+  shell.write_error(styled.paint("error:", "red", error_stream()) .. text)
 end
 
 local function options()
@@ -579,7 +582,8 @@ function shell.fault(text)
   if not message then return lacking(part) end
   local line, what = message:match ":(%d+): (.*)$"
   local token = require "nacre.syntax_errors".place(message, part)
-  if part:find "\n" then what = ("line %d: %s"):format(line, what) end
+  if not line then what = message
+  elseif part:find "\n" then what = ("line %d: %s"):format(line, what) end
   return token and {what, from + token.from, from + token.to + 1} or {what}
 end
 
@@ -588,12 +592,8 @@ function shell.signature(text, point)
   return found[1] and found
 end
 
-function shell.helpat(text, point)
-  return require "nacre.help".at(text, point)
-end
+function shell.helpat(...) return require "nacre.help".at(...) end
 
-function shell.prompt(_, which)
-  return require "nacre.prompt_text".of(shell, which)
-end
+function shell.prompt(_, n) return require "nacre.prompt_text".of(shell, n) end
 
 return shell

@@ -9,7 +9,7 @@ local units = require "nacre.units"
 
 local transcript = {}
 
-local say = require "nacre.wrap_lines".say
+local say = require "nacre.wrap_lines".tell
 
 local KEPT = 1 << 22          -- bytes of output that the log holds
 

@@ -10,7 +10,7 @@
 
 local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
-local say = require "nacre.wrap_lines".say
+local say = require "nacre.wrap_lines".tell
 local shown = require "nacre.tensor_file".shown
 
 local workspace = {}

@@ -237,6 +237,44 @@ load("error 'x'", "@" .. e)()
             self.assertIn("\\x1b[", out, args)
             self.assertNotIn("\x1b", out, args)
 
+    def test_texts_from_outside_are_escaped(self):
+        """Those of commands, of code with errors, of paths and of warnings:
+        no control character, none of UTF-8, and none that turns the direction
+        of writing."""
+        bad = "\x1b[8m\x07\x0e\x9b31m\u202e\u2066\u061c"
+        raw = set(bad) - set("[8m31")
+        inputs = "e = " + "".join("\\u{%x}" % ord(c) for c in bad).join('""')
+        lines = [inputs, "e", "{[e] = e}", "x = " + bad, 'x = "' + bad,
+                 "warn('@on') warn(e)", "f = load('return function() end', '=' "
+                 ".. e)()", "?f", "f??", ":save " + bad, ":load " + bad,
+                 ":save " + bad + ".safetensors", ":load " + bad +
+                 ".safetensors", ":save --transcript " + bad + "2",
+                 "os.execute('mkdir \"q' .. e .. '\"')", ":cd q" + bad,
+                 ":nosuch" + bad, ":help " + bad, ":set " + bad, ":time " + bad,
+                 ":history " + bad, "nacre.load(e)", "local t <close> = "
+                 "setmetatable({}, {__close = function() error(e) end})"]
+        out = self.run_("-i", text="\n".join(lines))[1]
+        self.assertEqual(raw & set(out), set(), out)
+        self.assertNotIn("internal error", out)
+        self.assertIn('"\\x1B[8m\\x07\\x0E\\xC2\\x9B31m\\xE2\\x80\\xAE', out)
+        self.assertIn("1 variable", out)
+
+    def test_every_command_takes_any_text(self):
+        """No text, whatever it is, is an internal error."""
+        odd = ["\x1b", "\x1bLua", "]]", ")", "return", "'", "%", "\\", ";;",
+               "0/0", "99999999999999999999", "--", "--bogus", "> ", "\x01",
+               "error(nil)", "coroutine.yield()", "::a::",
+               "setmetatable({}, {__index = error, __tostring = error})"]
+        names = re.findall(r"(?m)^ +:(\w+)", self.run_(
+            "-i", text=":help all\n")[1])
+        self.assertGreater(len(set(names)), 40)
+        quiet = {"watch", "peak", "sweep", "quit", "help", "py"}
+        text = "\n".join(":%s %s" % (name, word) for word in odd
+                         for name in sorted(set(names) - quiet))
+        out = "".join(self.run_("-i", text=text + "\n'still ' .. 'here'")[1:])
+        self.assertNotIn("internal error", out)
+        self.assertIn("still here", out)
+
     def test_blas_of_a_python_environment(self):
         library = next((line.split("=> ")[1] for line in subprocess.run(
             ["ldconfig", "-p"], capture_output=True, text=True, check=False,

@@ -154,6 +154,17 @@ class History(Shell):
         self.assertIn("three = ", s.run(":history /max(15/"))
         self.assertEqual(s.run("#shell.history('max(15')"), "3\n")
 
+    def test_history_does_not_steer_the_terminal(self):
+        bad = "\x1b]52;c;QUJD\x07\x1b[8m\x0e\x9b31m\u202e"
+        path = self.file("hist", '#1700000000\nx = "' + bad + '"\n')
+        s = self.open(NACRE_HISTORY=path)
+        for line in ":history", ":history /52/", "shell.history()", "In[1]":
+            s.send(line + ENTER)
+            s.expect("52;c;QUJD")
+            came = s.child.before + s.child.buffer + s.raw()
+            for text in "\x1b]52", "\x07", "\x1b[8m", "\x0e", "\x9b", "\u202e":
+                self.assertNotIn(text, came, line)
+
     def test_history_by_day(self):
         path = self.file("hist", "#1700000000\nold = 1\n#1700000060\nold = 2\n"
                          "#1732600000\nyoung = 3\n")
