@@ -8,6 +8,7 @@
 */
 #include <string.h>
 
+#include "core/cpu/cpu.h"
 #include "core/cpu/conv/cpu_conv.h"
 #include "core/cpu/kernels/kernels.h"
 
@@ -16,10 +17,10 @@
 #define MAXELEMENTS (1 << 20) /* elements of the padded planes of a tile */
 
 /* A thread's buffer: the padded planes of a group, the output positions of one
-   channel in rows of a padded plane, and the offset of each filter element,
-   ended by -1. */
+   channel in rows of a padded plane, the same for the sums of some filter
+   elements, and the offset of each element, ended by -1. */
 typedef struct DirectBuffers {
-  char *padded_planes, *positions;
+  char *padded_planes, *positions, *sums;
   int64_t *at;
   int64_t n; /* elements from the first position to the last */
 } DirectBuffers;
@@ -31,6 +32,7 @@ static DirectBuffers split_buffer(const ConvWork *w, char *buffer) {
   p.at = at;
   p.padded_planes = buffer + (w->k + 1) * (int64_t)sizeof *at;
   p.positions = p.padded_planes + w->channels * f->size * w->size;
+  p.sums = p.positions + f->rows * f->width * w->size;
   p.n = (f->rows - 1) * f->width + f->cols;
   for (int64_t ch = 0; ch < w->channels; ch++)
     for (int64_t i = 0; i < w->w.kernel[0]; i++)
@@ -72,6 +74,21 @@ static double value_of(const ConvWork *w, const char *x, int64_t i) {
                            : ((const double *)(const void *)x)[i];
 }
 
+/* The positions of an output channel with these weights: sums of NC_TILE_DEPTH
+   filter elements are added up, as in the other ways, since the error of one
+   long sum grows with its length. */
+static void sum_taps(const ConvWork *w, const DirectBuffers *p,
+                     const char *weight) {
+  for (int64_t k = 0; k < w->k; k += NC_TILE_DEPTH) {
+    const int64_t end = nc_min(k + NC_TILE_DEPTH, w->k), next = p->at[end];
+    p->at[end] = -1;
+    row_kernels(w)->taps(k ? p->sums : p->positions, p->padded_planes,
+                         weight + k * w->size, p->at + k, p->n);
+    p->at[end] = next;
+    if (k) row_kernels(w)->add(p->positions, p->sums, 1, p->n);
+  }
+}
+
 static void direct_result(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t tiles = w->down * w->across, unit = i / tiles;
   const int64_t s = unit / w->c->groups, g = unit % w->c->groups;
@@ -80,9 +97,7 @@ static void direct_result(const ConvWork *w, int64_t i, char *buffer) {
   char *y = nc_conv_result(w, s, g);
   load_planes(w, &p, nc_conv_input(w, s, g), &t);
   for (int64_t o = 0; o < w->out_channels && !nc_interrupted; o++) {
-    row_kernels(w)->taps(p.positions, p.padded_planes,
-                         w->weight + (g * w->out_channels + o) * w->k * w->size,
-                         p.at, p.n);
+    sum_taps(w, &p, w->weight + (g * w->out_channels + o) * w->k * w->size);
     if (w->bias)
       row_kernels(w)->shift(p.positions, p.positions, p.n, 0,
                             -value_of(w, w->bias, g * w->out_channels + o));
@@ -153,9 +168,10 @@ int nc_conv_plan_direct(ConvWork *w) {
   if (w->padded.size > most && rows > 1)
     w->padded = nc_padded_plane(&w->w, 1, cols);
   if (w->padded.size > most) return 0;
-  w->bytes = (w->k + 1) * (int64_t)sizeof(int64_t) +
-             (w->channels * w->padded.size + w->padded.rows * w->padded.width) *
-                 w->size;
+  w->bytes =
+      (w->k + 1) * (int64_t)sizeof(int64_t) +
+      (w->channels * w->padded.size + 2 * w->padded.rows * w->padded.width) *
+          w->size;
   w->in_rows = 1;
   w->task = task[w->c->product];
   return 1;

@@ -18,8 +18,10 @@
 #define FEWEST_FLOPS 4e6 /* fewer are done before it is set up */
 #define SHORTEST_SUM 64
 #define FEWEST_SAMPLES 4
-#define PART (1 << 20)     /* bytes of a task's operands, about */
-#define TASKS 8            /* for some threads */
+#define FEW_OUTPUTS 4  /* depthwise_conv.c takes half the time for fewer */
+#define NARROW 256     /* output positions, too few for that if there are 4 */
+#define PART (1 << 20) /* bytes of a task's operands, about */
+#define TASKS 8        /* for some threads */
 #define FEWEST_CHANNELS 32 /* of a cut; oneDNN works on 16 at once */
 #define MOST_CUTS 4
 #define LARGE_WEIGHT (1 << 20) /* bytes; few copies of such are made */
@@ -224,7 +226,9 @@ static int is_worth_it(const ConvCall *c, const ConvWork *w) {
          c->c * w->elements >= SHORTEST_SUM &&
          (c->product != CONV_INPUT || c->c >= 16) &&
          (c->product != CONV_RESULT || w->type != DT_f32 ||
-          c->n >= FEWEST_SAMPLES);
+          (c->n >= FEWEST_SAMPLES &&
+           (c->o > FEW_OUTPUTS ||
+            (c->o == FEW_OUTPUTS && w->positions < NARROW))));
 }
 
 int nc_conv_onednn(const ConvCall *c, int *done) {
