@@ -35,6 +35,16 @@ local function same(what, x, f, g)
   end
 end
 
+-- tensors without dimensions, and without elements
+local scale = nn.Parameter(nacre.tensor(2.0))
+for _, size in ipairs {{}, {4}, {0, 3}, {1, 1}} do
+  local v = nacre.ones(size):requires_grad_()
+  checkpoint(function(t) return t * scale + scale end, v):sum():backward()
+  check(v.grad:equal(nacre.full(size, 2.0)), "the gradient of [%s]",
+        table.concat(size, "x"))
+end
+check(scale.grad:item() == 12, "the scale %s", scale.grad)
+
 local x = nacre.randn(5, 4):requires_grad_()
 same("an input", x, function() return net(x) end,
      function() return checkpoint(net, x) end)

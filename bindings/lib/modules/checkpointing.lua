@@ -48,7 +48,7 @@ end
 local function leaves_like(list)
   local leaves = {}
   for i, t in ipairs(list) do
-    leaves[i] = nacre.empty(1, all.like(t)):expand(t:size()):detach()
+    leaves[i] = nacre.empty({}, all.like(t)):expand(t:size()):detach()
                 :requires_grad_()
   end
   return leaves
