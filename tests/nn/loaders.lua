@@ -159,6 +159,38 @@ for t in data.DataLoader(y, 4, {sampler =
   is(t, "{2,2,2,2}")
 end
 eq(#data.DataLoader(y, 2, {sampler = data.RandomSampler(y, true, 7)}), 4)
+
+-- more samples than there are: all of them again, in another order
+for _, n in ipairs {0, 1, 5, 6, 12, 15} do
+  local sampler = data.RandomSampler(y, {num_samples = n})
+  local order, seen = sampler(), {}
+  eq(order:numel(), n)
+  eq(#sampler, n)
+  for _, i in ipairs(order:tolist()) do seen[i] = (seen[i] or 0) + 1 end
+  for i = 1, 5 do
+    assert((seen[i] or 0) == n // 5 or (seen[i] or 0) == n // 5 + 1)
+  end
+  local count = 0
+  for batch in data.DataLoader(y, 2, {sampler = sampler}) do
+    count = count + batch:numel()
+  end
+  eq(count, n)
+end
+fails("RandomSampler: num_samples is -1, but must not be negative",
+      data.RandomSampler, y, {num_samples = -1})
+fails("RandomSampler: there are no samples",
+      data.RandomSampler(nacre.zeros(0), {num_samples = 2}))
+
+-- one list has the datasets
+eq(#data.ConcatDataset {y, y}, 10)
+eq(#data.ConcatDataset {y}, 5)
+eq(#data.ConcatDataset {X, y}, 10)
+eq(#data.ConcatDataset {{X, y}, {X, y}}, 10)
+eq(#data.ConcatDataset {data.TensorDataset(X, y), {X, y}, y}, 15)
+eq(#data.ConcatDataset(y, X), 10)
+eq(#data.ConcatDataset(data.TensorDataset(y)), 5)
+eq(data.ConcatDataset {y, y + 10}[7]:item(), 12)
+fails("ConcatDataset: a dataset is a tensor", data.ConcatDataset, {1, 2})
 is(data.SequentialSampler(y)(), "{1,2,3,4,5}")
 
 -- a loop over a sampler ends, may be left, and begins anew

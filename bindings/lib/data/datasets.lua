@@ -208,8 +208,9 @@ guard(Concat)
 describe("ConcatDataset", function(...)
   local self = setmetatable({datasets = {}}, Concat)
   local list = {...}
+  -- one list, as in PyTorch: each element is a dataset
   if #list == 1 and type(list[1]) == "table" and
-     getmetatable(list[1]) == nil and type(list[1][1]) == "table" then
+     getmetatable(list[1]) == nil and list[1].get == nil then
     list = list[1]
   end
   for i, d in ipairs(list) do

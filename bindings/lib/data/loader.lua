@@ -220,6 +220,9 @@ local function sampler(name, text, doc, order)
       self[s.params[i].name] = value
     end
     self.n = self.num_samples or length_of(name, self.data_source)
+    if self.n < 0 then
+      fail(name, ("num_samples is %d, but must not be negative"):format(self.n))
+    end
     return setmetatable(self, class)
   end
   all.describe("utils.data." .. name, data[name], doc, s)
@@ -230,14 +233,22 @@ function(self) return nacre.arange(1, self.n + 1, {device = "cpu"}) end)
 
 sampler("RandomSampler",
   "data_source:any, replacement:bool=false, num_samples:int=nil",
-  "all samples in random order, or num_samples drawn with replacement",
+  "all samples in random order, or num_samples: of more than there are, all "
+  .. "again in another order; with replacement, each drawn from all",
 function(self, generator)
   local options = {generator = generator, device = "cpu"}
   local total = #self.data_source
+  if total == 0 and self.n > 0 then
+    fail("RandomSampler", "there are no samples")
+  end
   if self.replacement then
     return nacre.randint(1, total + 1, {self.n}, options)
   end
-  return nacre.randperm(total, options):narrow(1, 1, math.min(self.n, total))
+  local rounds = {nacre.randperm(total, options)}
+  for i = 2, total > 0 and (self.n + total - 1) // total or 1 do
+    rounds[i] = nacre.randperm(total, options)
+  end
+  return nacre.cat(rounds):narrow(1, 1, self.n)
 end)
 
 sampler("WeightedRandomSampler",
