@@ -60,6 +60,7 @@ function all.check_min_dims(op, t, name, n)
 end
 
 local half = {float16 = true, bfloat16 = true}
+all.is_half = half
 
 -- The dtype, or nil, to which a region of autocast lowers t.
 local function lower_dtype(t)

@@ -183,6 +183,59 @@ optim.SGD({counted}, 0.1):step()
 fails("was changed in place", product.backward, product)
 assert(version)
 
+-- ---- limits
+
+-- RAdam reads no second mean before it knows its variance
+for _, fused in ipairs {true, false} do
+  local r = nacre.tensor {1.0, 1.0}:to(device):requires_grad_()
+  local o = optim.RAdam({r}, {lr = 1e-3, maximize = true})
+  if not fused then o.fused = false end
+  for _ = 1, 2 do
+    r.grad = nacre.tensor {1e30, -2e25}:to(device)
+    o:step()
+  end
+  assert(nacre.allclose(r:cpu(), nacre.tensor {2e27, -4e22}))
+end
+
+-- a step of half parameters is that of float32, rounded once: also of gradients
+-- whose squares are 0 in half, or infinite
+for _, name in ipairs {"SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam",
+                       "RMSprop", "Adagrad", "Adadelta", "Rprop", "ASGD"} do
+  for _, dtype in ipairs {"float16", "bfloat16"} do
+    local start = nacre.tensor({1.0, 1, 1, 1, -2}):to(device, dtype)
+    local narrow = start:clone():requires_grad_()
+    local o = optim[name]({narrow}, name == "SGD" and {momentum = 0.9} or {})
+    local wide, wanted = start:float():requires_grad_(), nil
+    wanted = optim[name]({wide}, name == "SGD" and {momentum = 0.9} or {})
+    for _ = 1, 3 do
+      narrow.grad = nacre.tensor({0, 1e-6, 1e-3, 300, 6e4}):to(device, dtype)
+      wide.grad = narrow.grad:float()
+      nacre.no_grad(wide.copy_, wide, narrow)
+      o:step()
+      wanted:step()
+      assert(nacre.equal(narrow, wide:to(dtype)), name .. " " .. dtype)
+    end
+    assert(narrow.dtype == dtype and narrow:isfinite():all():item())
+    for key, v in pairs(o.state[narrow]) do
+      assert(not nacre.is_tensor(v) or v.dtype == "float32", key)
+    end
+  end
+end
+
+-- the norm of halves is in the range of float32
+for _, dtype in ipairs {"float16", "bfloat16"} do
+  local h = nacre.ones(65536):to(device, dtype):requires_grad_()
+  local f = nacre.ones(4):to(device):requires_grad_()
+  h.grad, f.grad = h:detach() * 300, nacre.zeros(4, {device = device})
+  for norm_type, total in pairs {[1] = 300 * 65536, [2] = 76800} do
+    h.grad = h:detach() * 300
+    local norm = nn.utils.clip_grad_norm_({h, f}, norm_type == 1 and 65536 or
+                                                  256, norm_type, true)
+    assert(math.abs(norm:item() / total - 1) < 0.01, tostring(norm))
+    assert(math.abs(h.grad[1] - 1) < 0.01, dtype)
+  end
+end
+
 -- ---- state: it follows its parameter
 
 for _, name in ipairs {"SGD", "Adam", "Adadelta", "LBFGS"} do

@@ -121,7 +121,7 @@ local function adam_state(step, more)
 end
 opt:load_state_dict(adam_state(nacre.tensor(2051.0)))
 eq(opt.state[half].step, 2051)
-eq(opt.state[half].exp_avg.dtype, "float16")
+eq(opt.state[half].exp_avg.dtype, "float32")
 
 -- a class of the user
 local Mine = optim.Optimizer "Mine"

@@ -55,12 +55,13 @@ local function joined(list)
 end
 
 -- The norm of all elements of the tensors in a list, as a tensor on the device
--- of the first. norm_type 0 counts the tensors that are not 0, as PyTorch does.
+-- of the first; of halves in float32, in whose range it is. norm_type 0 counts
+-- the tensors that are not 0, as PyTorch does.
 local function total_norm(list, norm_type)
   if #list == 0 then return nacre.zeros({}) end
   local norms, device = {}, list[1].device
   for i, t in ipairs(norm_type == 0 and list or joined(list)) do
-    norms[i] = t:norm(norm_type):to(device)
+    norms[i] = all.widen(t):norm(norm_type):to(device)
   end
   return nacre.linalg.vector_norm(nacre.stack(norms), norm_type)
 end
@@ -73,7 +74,9 @@ define("get_total_norm", "tensors:tensors, norm_type:num=2",
 local function scale_all(list, factor)
   for _, group in ipairs(groups_of(list)) do
     local f = factor:to(group[1].device)
-    if not nacre._list_scale(group, f:to(group[1].dtype)) then
+    if all.is_half[group[1].dtype] then     -- in float16 it may be 0
+      for _, t in ipairs(group) do t:copy_(t:float():mul_(f)) end
+    elseif not nacre._list_scale(group, f:to(group[1].dtype)) then
       for _, t in ipairs(group) do t:mul_(f) end
     end
   end

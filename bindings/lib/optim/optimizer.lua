@@ -290,12 +290,15 @@ end
 
 -- All of params as one operation, if the algorithm has one and the tensors are
 -- fit for it; false if nothing was done. rule.fused(o, t, s) gives the rule,
--- the keys of the states, the numbers, and what else the states become.
+-- the keys of the states, the numbers, what else the states become, and the
+-- rate of a second step, along the first of the states.
 local function step_fused(self, group, params, grads, states)
   local own = self._rule
-  if not own or not own.fused or #params == 0 then return false end
+  if not own or not own.fused or self.fused == false or #params == 0 then
+    return false
+  end
   local t = states[1].step + 1
-  local rule, keys, numbers, new = own.fused(group, t, states[1])
+  local rule, keys, numbers, new, along = own.fused(group, t, states[1])
   local list, made = fused_states(own, group, params, states, keys)
   if not list then return false end
   numbers.sign = group.maximize and -1 or 1
@@ -305,6 +308,10 @@ local function step_fused(self, group, params, grads, states)
     numbers.decay = group.weight_decay
   end
   local done = request(rule, params, grads, list, numbers)
+  if done and along then
+    request("sgd", params, table.move(list, 1, #params, 1, {}), {},
+            {rate = along})
+  end
   for i = 1, done and #made or 0 do
     local s, key, t = table.unpack(made[i])
     s[key] = t
@@ -319,20 +326,45 @@ local function step_fused(self, group, params, grads, states)
   return done
 end
 
--- One step of a group by the Lua text of the algorithm.
-local function step_text(self, group, params, grads, states)
+-- One step of a group by the Lua text of the algorithm. `given' are params
+-- before they were widened.
+local function step_text(self, group, params, grads, states, given)
   local update = self._rule and self._rule.update or self.update
   for j, p in ipairs(params) do
     local g, s = grads[j], states[j]
     s.step = s.step + 1
-    update(self, p, group.maximize and -g or g, s, group, s.step)
+    update(self, p, group.maximize and -g or g, s, group, s.step,
+           given[j].dtype)
   end
 end
 
+-- The tensors of a list, halves in float32; nil if there are none.
+local function widened(list)
+  local wide
+  for j, t in ipairs(list) do
+    if all.is_half[t.dtype] then
+      wide = wide or table.move(list, 1, #list, 1, {})
+      wide[j] = t:float()
+    end
+  end
+  return wide
+end
+
+-- The optimizers of Nacre step half parameters in float32, in which their
+-- states are: in float16 eps is 0, and so is the square of a small gradient.
 function Optimizer:_step_group(group)
   local params, grads, states = with_gradients(self, group)
-  if not step_fused(self, group, params, grads, states) then
-    step_text(self, group, params, grads, states)
+  if step_fused(self, group, params, grads, states) then return end
+  local wide = self._known and widened(params)
+  if not wide then
+    return step_text(self, group, params, grads, states, params)
+  end
+  grads = widened(grads) or grads
+  if not step_fused(self, group, wide, grads, states) then
+    step_text(self, group, wide, grads, states, params)
+  end
+  for j, p in ipairs(params) do
+    if not rawequal(wide[j], p) then p:copy_(wide[j]) end
   end
 end
 

@@ -3,9 +3,9 @@
 -- of PyTorch goes on as it would there; one that cannot is refused before
 -- anything of it is taken.
 --
--- An optimizer of Nacre says what its states are made of: `keeps' is a list of
--- keys that each has after a step, or a function of the parameter that gives
--- it; `numbers' has the keys that are numbers, and false for what is not
+-- The rule of an optimizer of Nacre says what its states are made of: `keeps' is
+-- a list of keys that each has after a step, or a function of the parameter that
+-- gives it; `numbers' has the keys that are numbers, and false for what is not
 -- needed; size_of(key, p, group) gives the sizes of what has not those of its
 -- parameter; `optional' has options that may be nil.
 local all = ...
@@ -109,6 +109,11 @@ local function fail_other(i, what)
            :format(i, what))
 end
 
+local function is_optional(self, key)
+  local optional = self._rule and self._rule.optional
+  return optional and optional[key]
+end
+
 -- Fails unless group i of a state has the options of this optimizer, and none
 -- that only others have. PyTorch has added switches in the course of time.
 local function check_options(self, i, from)
@@ -116,7 +121,7 @@ local function check_options(self, i, from)
   for _, key in ipairs(names_of(known)) do
     local own = group[key]
     if key ~= "params" and own ~= nil and type(own) ~= "boolean" and
-       from[key] == nil and not (self.optional and self.optional[key]) then
+       from[key] == nil and not is_optional(self, key) then
       fail_other(i, "has no " .. key)
     end
   end
@@ -133,7 +138,7 @@ local function merged_group(self, i, from)
   local group, new = self.param_groups[i], {}
   if self._known then check_options(self, i, from) end
   for key, v in pairs(group) do
-    if not (self.optional and self.optional[key]) then new[key] = v end
+    if not is_optional(self, key) then new[key] = v end
   end
   for key, v in pairs(from) do
     if not IGNORED[key] or not self._known and key ~= "params" then
@@ -146,27 +151,36 @@ end
 
 -- ---- the states of parameters
 
--- A copy of a value of a state for parameter p: on its device, in its dtype if
+-- The dtype of the states of parameter p: its own, but of a half parameter
+-- float32 (Optimizer:step_group).
+local function state_dtype(self, p)
+  return self._rule and self._rule.update and all.is_half[p.dtype] and "float32" or p.dtype
+end
+
+-- A copy of a value of a state for parameter p: on its device, in this dtype if
 -- it is of floating point numbers. A table is copied with its elements.
-local function state_value(v, p)
+local function state_value(v, p, dtype)
   if type(v) == "table" then
     local list = {}
-    for key, element in pairs(v) do list[key] = state_value(element, p) end
+    for key, element in pairs(v) do
+      list[key] = state_value(element, p, dtype)
+    end
     return list
   elseif not nacre.is_tensor(v) then return v
   end
   v = v:to(p.device)
-  return (v:is_floating_point() and v:to(p.dtype) or v):clone()
+  return (v:is_floating_point() and v:to(dtype) or v):clone()
 end
 
 -- A state for parameter p with the values of s; nil if there are none.
-local function state_for(s, p, numbers)
-  local new
+local function state_for(self, s, p)
+  local numbers = self._rule and self._rule.numbers
+  local dtype, new = state_dtype(self, p), nil
   for key, value in pairs(s or {}) do
     new = new or {}
     local is_number = key == "step" or numbers and numbers[key]
     if is_number then new[key] = numbers_of(value)
-    elseif is_number == nil then new[key] = state_value(value, p)
+    elseif is_number == nil then new[key] = state_value(value, p, dtype)
     end
   end
   return new
@@ -193,7 +207,8 @@ end
 
 -- Fails unless s can be the state of parameter p, number n.
 local function check_state(self, group, p, n, s)
-  local keeps = self.keeps
+  local rule = self._rule
+  local keeps = rule.keeps
   if type(keeps) == "function" then keeps = keeps(p, s) end
   for _, key in ipairs(keeps) do
     if s[key] == nil then
@@ -201,14 +216,14 @@ local function check_state(self, group, p, n, s)
     end
   end
   for _, key in ipairs(all.sorted_keys(s)) do
-    local v, number = s[key], self.numbers and self.numbers[key]
+    local v, number = s[key], rule.numbers and rule.numbers[key]
     if key == "step" or number then
       local kind = type(numbers_of(v))
       if kind ~= "number" and kind ~= "table" then
         fail_state(n, ("has %s that is no number"):format(key))
       end
     elseif number == nil and (nacre.is_tensor(v) or type(v) == "table") then
-      check_size(n, key, v, self.size_of and self.size_of(key, p, group) or
+      check_size(n, key, v, rule.size_of and rule.size_of(key, p, group) or
                             p:size(), p)
     end
   end
@@ -223,11 +238,11 @@ local function loaded_states(self, saved, groups)
       local s = saved.state[saved.param_groups[i].params[j]]
       if s ~= nil and type(s) ~= "table" then
         fail_state(n, "is no table")
-      elseif s and next(s) ~= nil and self.keeps then
+      elseif s and next(s) ~= nil and self._rule then
         groups[i].params = group.params
         check_state(self, groups[i], p, n, s)
       end
-      list[n] = {p, state_for(s, p, self.numbers)}
+      list[n] = {p, state_for(self, s, p)}
     end
   end
   return list
@@ -239,7 +254,7 @@ function all.move_states(params)
   for opt in pairs(all.all_optimizers) do
     for p in pairs(params) do
       local s = rawget(opt.state, p)
-      if s then opt.state[p] = state_for(s, p) end
+      if s then opt.state[p] = state_for(opt, s, p) end
     end
   end
 end

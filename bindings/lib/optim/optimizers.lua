@@ -214,10 +214,12 @@ optimizer("RAdam",
     local rect = radam_rectifier(o, t)
     if rect then
       numbers.rate, numbers.root = numbers.rate * rect * numbers.root, 1
-    else
-      numbers.eps, numbers.root = 1, math.huge       -- it divides by 1
+      return rule, keys, numbers
     end
-    return rule, keys, numbers
+    -- the second mean, which may be infinite, does not count yet
+    local rate = numbers.rate
+    numbers.rate = 0
+    return rule, keys, numbers, nil, rate
   end,
   update = function(_, p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
@@ -427,8 +429,8 @@ optimizer("Adafactor",
     if o.beta2_decay > 0 then fail(op, "beta2_decay must not be above 0") end
     if o.d < 1 then fail(op, "d must be at least 1") end
   end,
-  update = function(_, p, g, s, o, t)
-    local least, weight = o.eps[1] or nacre.finfo(p.dtype).eps,
+  update = function(_, p, g, s, o, t, dtype)
+    local least, weight = o.eps[1] or nacre.finfo(dtype).eps,
                           t ^ o.beta2_decay
     local rate = math.max(o.eps[2], root_mean_square(p)) *
                  math.min(o.lr, 1 / math.sqrt(t))
