@@ -51,7 +51,7 @@ NC_DEVICE Scores<T> sum_row(const ClassRow<T> &k, const T *x) {
   for (int64_t j = threadIdx.x; j < k.classes; j += blockDim.x) {
     const T v = x[j], w = k.weight && k.smoothing > 0 ? k.weight[j] : (T)1;
     if (!k.log) s.e.add(&v, 1);
-    s.scores += w * v;
+    if (w != 0) s.scores += w * v; /* what has no weight may be infinite */
     s.weights += w;
   }
   merge_row(&s);
@@ -81,7 +81,8 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss(const ClassRow<T> k) {
   const T lse = k.log ? (T)0 : s.e.max + log(s.e.sum);
   const T share = !counts ? (T)0 : k.weight ? k.weight[t] : (T)1;
   T loss = 0;
-  if (counts) loss = (1 - k.smoothing) * share * (lse - x[t]);
+  const T part = (1 - k.smoothing) * share;
+  if (part != 0) loss = part * (lse - x[t]);
   if (counts && k.smoothing > 0)
     loss += k.smoothing / (T)k.classes * (lse * s.weights - s.scores);
   k.lse[i] = lse;
@@ -131,7 +132,7 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss_grad(const ClassRow<T> k) {
   const T all = one + spread * weights;
   for (int64_t j = threadIdx.x; j < k.classes; j += blockDim.x) {
     T v = 0 - scale * spread * (k.weight ? k.weight[j] : (T)1);
-    if (!k.log) v += scale * all * exp(x[j] - k.lse[i]);
+    if (!k.log && all != 0) v += scale * all * exp(x[j] - k.lse[i]);
     if (j == t) v -= scale * one;
     d[j] = counts ? v : (T)0;
   }

@@ -169,7 +169,7 @@ do -- the gradient without a path is nan for the steps that count, as PyTorch's
 end
 fails("class 0: classes count from 1", F.ctc_loss, logp, t{0}, 5, 1)
 fails("class 1 is the blank", F.ctc_loss, logp, t{1}, 5, 1)
-fails("input_lengths 1 is 6, not from 1 to 5", F.ctc_loss, logp, t{2}, 6, 1)
+fails("input_lengths 1 is 6, not from 0 to 5", F.ctc_loss, logp, t{2}, 6, 1)
 
 -- ---- interpolation leaves its input alone; its gradient is the transpose
 

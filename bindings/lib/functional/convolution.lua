@@ -181,10 +181,11 @@ local function volume(op, nd, x, w, bias, stride, padding, dilation, groups)
     -- [n x c x d x h x w x k], then [n*d x c*k x h x w]
     t = t:unfold(3, reach, stride[1]):slice(6, 1, -1, dilation[1])
     local n, d = t:size(1), t:size(3)
-    t = t:permute(1, 3, 2, 6, 4, 5):reshape(n * d, -1, t:size(4), t:size(5))
-    local y = convolution(op, 2, t, w:reshape(w:size(1), -1, w:size(4),
-      w:size(5)), bias, {stride[2], stride[3]}, {padding[2], padding[3]},
-      {dilation[2], dilation[3]}, groups)
+    t = t:permute(1, 3, 2, 6, 4, 5)
+         :reshape(n * d, t:size(2) * k, t:size(4), t:size(5))
+    local planes = w:reshape(w:size(1), w:size(2) * k, w:size(4), w:size(5))
+    local y = convolution(op, 2, t, planes, bias, {stride[2], stride[3]},
+      {padding[2], padding[3]}, {dilation[2], dilation[3]}, groups)
     return y:reshape(n, d, y:size(2), y:size(3), y:size(4)):transpose(2, 3)
   end)
 end

@@ -78,14 +78,20 @@ end
 -- of each sequence. e: [t x n x width].
 local function forward_pass(e, over, steps)
   local T, width = e:size(1), e:size(3)
-  local first = {}
-  for s = 1, width do first[s] = s < 3 and 0 or NEVER end
-  local a, ragged, ends = e[1] + nacre.tensor(first, all.like(e)), false, {}
+  local first, none = {}, {}
+  for s = 1, width do
+    first[s], none[s] = s < 3 and 0 or NEVER, s < 2 and 0 or NEVER
+  end
+  local a, least, ends = e[1] + nacre.tensor(first, all.like(e)), T, {}
   for i, n in ipairs(steps) do
-    ragged = ragged or n < T
+    least = math.min(least, n)
     ends[i] = {n}
   end
+  local ragged = least < T
   ends = nacre.tensor(ends, {device = e.device})
+  if least == 0 then        -- without steps there is the first blank alone
+    a = nacre.where(ends:ge(1), a, nacre.tensor(none, all.like(e)))
+  end
   for t = 2, T do
     local before = a:pad({2, 0}, "constant", NEVER)
     local b = a:logaddexp(before:narrow(2, 2, width))
@@ -152,7 +158,7 @@ function(t, targets, steps, counts, blank, reduction, zero)
   check_inputs(x, targets, t)
   local n, classes = x:size(2), x:size(3)
   local most = targets:size(-1)
-  steps = lengths("input_lengths", steps, n, 1, x:size(1))
+  steps = lengths("input_lengths", steps, n, 0, x:size(1))
   counts = lengths("target_lengths", counts, n, 0, most)
   if blank < 1 or blank > classes then
     fail(op, ("blank is %d, but must be from 1 to %d"):format(blank, classes))

@@ -123,7 +123,9 @@ local function batchnorm(op, x, rmean, rvar, weight, bias, training, momentum,
   all.check_min_dims(op, x, "input", 2)
   local size = channel_shape(op, x, {running_mean = rmean, running_var = rvar,
                                   weight = weight, bias = bias})
-  if training then
+  if training and x:numel() == 0 then   -- no values move no statistics
+    rmean, rvar = x:new_zeros(x:size(2)), x:new_ones(x:size(2))
+  elseif training then
     local n, channels = x:numel() // math.max(x:size(2), 1), x:size(2)
     if n <= 1 then
       fail(op, "training needs more than one value of each channel", nil,
@@ -213,7 +215,9 @@ end, "normalize")
 
 define("normalize", "input:tensor, p:num=2, dim:any=2, eps:num=1e-12",
        "input over its norm of order p along dim",
-       function(...) return normalized(...) end)
+       function(x, ...)
+  return all.convert_back(normalized(widen(x), ...), x)
+end)
 
 -- ---- distances
 

@@ -42,6 +42,12 @@ local function sameshape(op, a, b)
   end
 end
 
+-- t*x, and 0 where the weight t is 0, also of an infinite x: what has no weight
+-- is not read. The gradients are those of the product.
+local function weighted(t, x)
+  return t * nacre.where(t:eq(0):logical_and(x:isinf()), 0, x)
+end
+
 -- ---- elementwise losses of the difference d = input - target
 
 local function difference(name, extra, doc, f)
@@ -150,7 +156,7 @@ end
 all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             flatten_classes = flatten_classes, check_classes = check_classes,
             checkweight = checkweight, apply_weight = apply_weight,
-            fail_class_dtype = fail_class_dtype}
+            fail_class_dtype = fail_class_dtype, weighted = weighted}
 
 -- The losses of rows where the weights of classes require a gradient.
 local function weighted_loss(rows, t, n, weight, ignore, reduction, smoothing,
@@ -158,10 +164,11 @@ local function weighted_loss(rows, t, n, weight, ignore, reduction, smoothing,
   local loss = nacre._class_loss(rows, t, nil, ignore, 0, "none", log)
   local counts = t:ne(ignore)
   local share = nacre.where(counts, weight[nacre.where(counts, t, 1)], 0.0)
-  loss = loss * share
+  local lost = share:eq(0):logical_and(loss:isfinite():logical_not())
+  loss = share * nacre.where(lost, 0, loss)
   if smoothing > 0 then
     local logp = log and rows or rows:log_softmax(2)
-    local spread = nacre.where(counts, (logp * weight):sum(2), 0.0)
+    local spread = nacre.where(counts, weighted(weight, logp):sum(2), 0.0)
     loss = loss * (1 - smoothing) - spread * (smoothing / n)
   end
   if reduction == "mean" then return loss:sum() / share:sum() end
@@ -215,6 +222,10 @@ function(x, t, weight, ignore, reduction, smoothing)
   if not t:is_floating_point() then
     return class_loss(op, x, t, weight, ignore, reduction, smoothing, false)
   end
+  if ignore >= 0 then
+    fail(op, ("ignore_index is %d, but {target} holds probabilities, not "
+              .. "classes"):format(ignore), nil, "target", t)
+  end
   local dim = x:dim() == 1 and 1 or 2
   local logp = x:log_softmax(dim)
   local size = x:size()
@@ -223,12 +234,12 @@ function(x, t, weight, ignore, reduction, smoothing)
   sameshape(op, x, t)
   checkweight(op, weight, n, x)
   if smoothing > 0 then t = t * (1 - smoothing) + smoothing / n end
-  local y = logp * t
   if weight then
     local size = {}
     for d = dim, x:dim() do size[#size + 1] = d == dim and n or 1 end
-    y = y * weight:reshape(size)
+    t = t * weight:reshape(size)
   end
+  local y = weighted(t, logp)
   if reduction == "none" then return -y:sum(dim) end
   return reduction == "sum" and -y:sum() or y:sum() / -(x:numel() / n)
 end)
@@ -284,7 +295,8 @@ function(x, t, weight, reduction)
 end)
 
 local weighted_entropy = one_pass(function(x, t, positive)
-  return (1 - t) * x - x:logsigmoid() * ((positive - 1) * t + 1)
+  return -(weighted(1 - t, (-x):logsigmoid()) +
+           weighted(t * positive, x:logsigmoid()))
 end, "binary_cross_entropy_with_logits")
 
 define("binary_cross_entropy_with_logits",
@@ -305,7 +317,11 @@ function(x, t, weight, reduction, positive)
 end)
 
 local divergence = one_pass(function(x, t, log)
-  return log and t:exp() * (t - x) or t:xlogy(t) - t * x
+  if log then
+    local p = t:exp()
+    return weighted(p, t) - weighted(p, x)
+  end
+  return t:xlogy(t) - weighted(t, x)
 end, "kl_div")
 
 define("kl_div",
@@ -324,7 +340,7 @@ end)
 -- ---- likelihoods
 
 local poisson = one_pass(function(x, t, log, full, eps)
-  local y = log and x:exp() - t * x or x - t * (x + eps):log()
+  local y = log and x:exp() - weighted(t, x) or x - t * (x + eps):log()
   if not full then return y end
   local s = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
   return y + nacre.where(t:le(1), 0, s)

@@ -4,7 +4,7 @@
 local all = ...
 local fail, check_float, loss = all.fail, all.check_float, all.loss
 local reduce, sameshape, REDUCTION = loss.reduce, loss.sameshape, loss.REDUCTION
-local one_pass = all.one_pass
+local one_pass, weighted = all.one_pass, loss.weighted
 
 local define = all.definer "nn.functional."
 
@@ -33,7 +33,7 @@ function(a, b, t, margin, reduction)
 end)
 
 local soft_margin = one_pass(function(x, t)
-  return (-t * x):exp():log1p()
+  return -(t * x):logsigmoid()
 end, "soft_margin_loss")
 
 define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
@@ -43,14 +43,28 @@ function(x, t, reduction)
   return reduce(soft_margin(x, t), reduction)
 end)
 
+-- t over its largest element, and 1e-12 in the unit of the squares of that: the
+-- squares do not overflow.
+local function scaled(t)
+  if t:size(-1) == 0 then return t, 1e-12 end
+  local largest = t:detach():abs():amax(-1, true)
+  largest = nacre.where(largest:eq(0), 1, largest)
+  return t / largest, (1e-6 / largest:squeeze(-1)) ^ 2
+end
+
+local function cosine(a, b)
+  local u, least_a = scaled(a)
+  local v, least_b = scaled(b)
+  return (u * v):sum(-1) / (((u * u):sum(-1) + least_a) *
+                            ((v * v):sum(-1) + least_b)):sqrt()
+end
+
 define("cosine_embedding_loss",
        "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
        .. REDUCTION,
        "1 - cos where target is 1, max(0, cos - margin) where it is -1",
 function(a, b, t, margin, reduction)
-  local eps = 1e-12
-  local cos = (a * b):sum(-1) / (((a * a):sum(-1) + eps) * ((b * b):sum(-1) +
-      eps)):sqrt()
+  local cos = all.convert_back(cosine(all.widen(a), all.widen(b)), a)
   local y = nacre.where(t:eq(1), 1 - cos, 0) +
       nacre.where(t:eq(-1), (cos - margin):clamp(0), 0)
   return reduce(y, reduction)
@@ -98,7 +112,7 @@ function(a, p, n, distance, margin, swap, reduction)
 end)
 
 local label_entropy = one_pass(function(x, t)
-  return -(t * x:logsigmoid() + (1 - t) * (-x):logsigmoid())
+  return -(weighted(t, x:logsigmoid()) + weighted(1 - t, (-x):logsigmoid()))
 end, "multilabel_soft_margin_loss")
 
 define("multilabel_soft_margin_loss",

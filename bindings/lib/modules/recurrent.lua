@@ -339,10 +339,12 @@ function(packed, batch_first, value, total)
     size[1] = total - time
     x, time = nacre.cat {x, x:new_zeros(size)}, total
   end
-  if value ~= 0 then
-    local ends = all.sequence_lengths(packed.lengths, time, x.device)
-    x = x:masked_fill(nacre.stack(ends:masks()):logical_not(), value)
-  end
+  -- what is beyond the ends may be anything, also where it is to be 0
+  local ends = all.sequence_lengths(packed.lengths, time, x.device)
+  local size = {time, #packed.lengths}
+  for d = 3, x:dim() do size[d] = 1 end
+  local beyond = nacre.stack(ends:masks()):logical_not():reshape(size)
+  x = x:masked_fill(beyond, value)
   return batch_first and x:transpose(1, 2) or x,
          nacre.tensor(packed.lengths, {dtype = "int64", device = "cpu"})
 end)
