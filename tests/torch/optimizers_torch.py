@@ -192,7 +192,8 @@ local function rates(...)
     list[i] = ("%.17g %.17g %.17g %d"):format(
       groups[1].lr, groups[2].lr, groups[1].momentum,
       name == "ChainedScheduler" and 0 or schedule.last_epoch)
-    schedule:step(1 / (i + 3 * (i % 3)))
+    if name ~= "ReduceLROnPlateau" then schedule:step()
+    else schedule:step(1 / (i + 3 * (i % 3))) end
   end
   print(table.concat(list, " "))
 end

@@ -140,7 +140,10 @@ local function run(number, name, options, first, ...)
       loss:backward()
       return loss
     end):item()
-    for _, s in ipairs(schedules) do s:step(1 / (k + 3 * (k % 3) + 1)) end
+    for _, s in ipairs(schedules) do
+      if s.name ~= "ReduceLROnPlateau" then s:step()
+      else s:step(1 / (k + 3 * (k % 3) + 1)) end
+    end
     for _, g in ipairs(opt.param_groups) do
       list[#list + 1] = g.lr
       list[#list + 1] = g.momentum or g.betas and g.betas[1] or 0

@@ -152,9 +152,10 @@ end
 -- ---- the states of parameters
 
 -- The dtype of the states of parameter p: its own, but of a half parameter
--- float32 (Optimizer:step_group).
+-- float32 (Optimizer:_step_group).
 local function state_dtype(self, p)
-  return self._rule and self._rule.update and all.is_half[p.dtype] and "float32" or p.dtype
+  local steps_wide = self._rule and self._rule.update
+  return steps_wide and all.is_half[p.dtype] and "float32" or p.dtype
 end
 
 -- A copy of a value of a state for parameter p: on its device, in this dtype if

@@ -253,9 +253,9 @@ end
 local function set_own_lrs(self, last)
   self.own_lrs = {}
   for i, base in ipairs(self.base_lrs) do
-    local own = base
-    if self._rate and not self.overwrites and self.last_epoch >= 0 then
-      own = self:_rate(base, self.last_epoch, i)
+    local own, rate_of = base, self._rate or self.rate
+    if rate_of and not self.overwrites and self.last_epoch >= 0 then
+      own = rate_of(self, base, self.last_epoch, i)
     end
     local rate = last and last[i]
     if rate and math.abs(rate - own) <= 1e-9 * math.abs(base) then
