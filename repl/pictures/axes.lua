@@ -5,10 +5,19 @@
 
 local axes = {}
 
--- A number beside an axis.
-function axes.number(v)
-  if v % 1 == 0 and math.abs(v) < 1e9 then return ("%d"):format(v) end
-  return ("%.3g"):format(v)
+-- A number beside an axis from low to high: three digits, or as many as say it
+-- to a hundredth of the axis, on which there are 10 numbers at most.
+function axes.number(v, low, high)
+  local room, most = (high - low) / 100, math.max(math.abs(low), math.abs(high))
+  local whole = room > 0 and room < most * 1e-6 and 1e15 or 1e9
+  if v % 1 == 0 and math.abs(v) < whole then return ("%d"):format(v) end
+  for digits = 3, 16 do
+    local text = ("%." .. digits .. "g"):format(v)
+    if not (room > 0 and math.abs(tonumber(text) - v) > room) then
+      return text
+    end
+  end
+  return ("%.17g"):format(v)
 end
 
 -- Can a value be shown?

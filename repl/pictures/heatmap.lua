@@ -3,6 +3,7 @@
 -- heatmap.lua - draws a matrix in colours: from dark to light, or from blue
 -- over white to red if the values lie on both sides of a centre.
 
+local axes = require "nacre.axes"
 local character_image = require "nacre.character_image"
 local downsample = require "nacre.downsample"
 
@@ -69,8 +70,6 @@ local function extent(list)
   return low, high
 end
 
-local function number(v) return ("%.3g"):format(v) end
-
 -- The position of v between two values, from 0 to 1; their difference may
 -- overflow.
 local function part(v, low, high)
@@ -112,7 +111,8 @@ local function colored(lines, list, low, high, o, h, w)
   local bar = character_image.blocks(function(x)
     return shade(map, (x - 1) / 15, o.exact)
   end, 16, 2, o.exact)[1]
-  return ("  %s %s %s"):format(number(from), bar, number(to))
+  return ("  %s %s %s"):format(axes.number(from, from, to), bar,
+                                axes.number(to, from, to))
 end
 
 local function plain(lines, list, low, high, h, w)
@@ -121,8 +121,9 @@ local function plain(lines, list, low, high, h, w)
   for _, line in ipairs(character_image.text(value, w, h)) do
     lines[#lines + 1] = "  " .. (twice and line:gsub(".", "%0%0") or line)
   end
-  return ("  %s '%s' %s"):format(number(low), character_image.ramp,
-                                 number(high))
+  return ("  %s '%s' %s"):format(axes.number(low, low, high),
+                                 character_image.ramp,
+                                 axes.number(high, low, high))
 end
 
 -- A note on elements that are not finite; nil if there are none.

@@ -55,10 +55,12 @@ end
 --
 -- Curves
 --
-local function increases(x)
+-- Does a vector rise? Equal neighbours may be several values at one place.
+local function rises(x)
   if x:dim() ~= 1 or x:size(1) < 2 then return false end
   local n = x:size(1)
-  return (x:narrow(1, 2, n - 1):gt(x:narrow(1, 1, n - 1))):all():item()
+  return x[n] > x[1] and
+         x:narrow(1, 2, n - 1):ge(x:narrow(1, 1, n - 1)):all():item()
 end
 
 -- The arguments with the columns of histories in their place, and their names.
@@ -189,7 +191,7 @@ local function abscissa(args, o, names)
     return nil, ("x is a vector; %s is %s"):format(names[1] or "argument 1",
                                                   facts.kind_and_device(x))
   end
-  return (o.points or increases(x)) and x or nil
+  return (o.points or rises(x)) and x or nil
 end
 
 -- A matrix of points as its columns.

@@ -16,7 +16,7 @@ local wrap = require "nacre.wrap_lines"
 
 local plot = {}
 
-local number, usable = axes.number, axes.usable
+local usable = axes.usable
 local extent, scale = axes.extent, axes.scale
 
 --
@@ -229,11 +229,12 @@ end
 function plot.chart(options)
   local o = setmetatable({}, {__index = options})
   o.utf8, o.color = options.utf8 == true, options.color == true
-  o.xtext, o.ytext = options.xtext or number, options.ytext or number
   o.braille = o.utf8 and (#o.series == 1 or o.color)
   o.color = o.color and #o.series > 1
   local xlow, xhigh, ylow, yhigh = plot.limits(o)
   if not xlow or not ylow then return nil end
+  o.xtext = options.xtext or function(v) return axes.number(v, xlow, xhigh) end
+  o.ytext = options.ytext or function(v) return axes.number(v, ylow, yhigh) end
   local height = o.height or 8
   o.dx, o.dy = o.braille and 2 or 1, o.braille and 4 or 1
   local y = scale(ylow, yhigh, o.ylog, height * o.dy)
@@ -263,8 +264,12 @@ function plot.bars(rows, o)
   local margin, digits, top = 0, 0, 0
   for _, row in ipairs(rows) do
     margin = math.max(margin, #row.label)
-    digits = math.max(digits, #number(row.count))
     top = math.max(top, row.count)
+  end
+  local counts = {}
+  for i, row in ipairs(rows) do
+    counts[i] = axes.number(row.count, 0, top)
+    digits = math.max(digits, #counts[i])
   end
   local room = math.max(8, math.min(60, (o.width or 80) - margin - digits - 5))
   local lines = {}
@@ -273,7 +278,7 @@ function plot.bars(rows, o)
                  row.count / top
     local text = row.count > 0 and bar(room * part, not o.utf8) .. " " or ""
     local pad = (" "):rep(margin - #row.label)
-    lines[i] = ("  %s%s  %s%s"):format(row.label, pad, text, number(row.count))
+    lines[i] = ("  %s%s  %s%s"):format(row.label, pad, text, counts[i])
   end
   return lines
 end

@@ -70,9 +70,11 @@ local function ticks(low, high, most, log)
   return #list >= 2 and list or {low, high}
 end
 
-local function widest(list)
+local function widest(list, low, high)
   local n = 0
-  for _, v in ipairs(list) do n = math.max(n, #axes.number(v)) end
+  for _, v in ipairs(list) do
+    n = math.max(n, #axes.number(v, low, high))
+  end
   return n * LETTER
 end
 
@@ -89,8 +91,9 @@ end
 -- The field of a chart between the limits: its edges and the places of x, y.
 local function field(p, o, xlow, xhigh, ylow, yhigh)
   local ys = ticks(ylow, yhigh, o.height / 60, o.ylog)
-  local f = {left = 20 + widest(ys), top = TOP + (o.title and 18 or 0) +
-             (o.series and #o.series > 1 and 20 or 0),
+  local f = {left = 20 + widest(ys, ylow, yhigh),
+             top = TOP + (o.title and 18 or 0) +
+                   (o.series and #o.series > 1 and 20 or 0),
              right = o.width - RIGHT, bottom = o.height - BOTTOM}
   f.x = places(xlow, xhigh, o.xlog, f.left, f.right)
   f.y = places(ylow, yhigh, o.ylog, f.bottom, f.top)
@@ -100,7 +103,8 @@ local function field(p, o, xlow, xhigh, ylow, yhigh)
   end
   for _, v in ipairs(ys) do
     line(p, f.left, f.y(v), f.right, f.y(v), "#dddddd")
-    text(p, f.left - 6, f.y(v) + 4, axes.number(v), "end", ' fill="#444444"')
+    text(p, f.left - 6, f.y(v) + 4, axes.number(v, ylow, yhigh), "end",
+         ' fill="#444444"')
   end
   return f
 end
@@ -108,7 +112,7 @@ end
 local function xlabels(p, o, f, low, high)
   for _, v in ipairs(ticks(low, high, o.width / 90, o.xlog)) do
     line(p, f.x(v), f.bottom, f.x(v), f.bottom + 4, "#444444")
-    text(p, f.x(v), f.bottom + 18, axes.number(v), "middle",
+    text(p, f.x(v), f.bottom + 18, axes.number(v, low, high), "middle",
          ' fill="#444444"')
   end
 end
@@ -231,8 +235,10 @@ local function colorbar(p, o, f)
         at(f.bottom - (i + 1) * high / 64), at(high / 64 + 0.5),
         o.color(o.low * (1 - i / 63) + o.high * (i / 63)))
   end
-  text(p, x + 20, f.bottom, axes.number(o.low), "start", ' fill="#444444"')
-  text(p, x + 20, f.top + 10, axes.number(o.high), "start", ' fill="#444444"')
+  for _, end_ in ipairs {{o.low, f.bottom}, {o.high, f.top + 10}} do
+    text(p, x + 20, end_[2], axes.number(end_[1], o.low, o.high), "start",
+         ' fill="#444444"')
+  end
 end
 
 -- rows: lists of numbers, nan where nothing is known. o.color(v) is 0xRRGGBB;

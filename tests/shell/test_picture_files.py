@@ -70,6 +70,26 @@ class PictureFiles(launch.Program):
         self.near(self.curves(root)[0],
                   self.expected(self.frame(root), values))
 
+    def test_numbers_of_axes(self):
+        # each label is near the value that it stands for, and there once
+        for low, high in ((100000, 100001), (1e12, 1e12 + 100),
+                          (258123.25, 258123.75), (-0.5, 0.5), (0, 1e-7),
+                          (123456.7, 123456.9), (-3, 1e6)):
+            self.session("x = nacre.linspace(%r, %r, 9, {dtype = 'float64'})\n"
+                         ":plot x x -o n.svg\n:heat x:view(3, 3) -o h.svg\n"
+                         % (low, high))
+            labels = [float(t) for t in self.texts(self.svg("n.svg"))
+                      if re.match(r"-?[\d.]+(e[-+]\d+)?$", t or "")]
+            self.assertGreaterEqual(len(labels), 4)
+            room = (high - low) * 0.02
+            self.assertTrue(all(low - room <= v <= high + room
+                                for v in labels), labels)
+            for v in labels: # of x and of y
+                self.assertLessEqual(labels.count(v), 2, labels)
+            ends = [float(t) for t in self.texts(self.svg("h.svg"))
+                    if re.match(r"-?[\d.]+(e[-+]\d+)?$", t or "")][-2:]
+            self.assertGreater(abs(ends[1] - ends[0]), room, ends)
+
     def test_gaps_and_several(self):
         out = self.session("x = nacre.tensor{1, 2, 4, 8}\n"
                            "y = nacre.tensor{1, 0/0, 3, 4}\n"
