@@ -28,10 +28,16 @@ local function valuenote(value)
   return firstline(styled.brief(value))
 end
 
+-- Was a function written in this session, or in a file of the user's?
+local function is_written(f)
+  local info = debug.getinfo(f, "S")
+  return info.what ~= "C" and not info.source:find "^=nacre%."
+end
+
 local function noteof(name, value, method)
   local info = type(value) == "function" and
                (nacre._info(value) or lua_functions.info(value) or
-                nacre._info(name))
+                not is_written(value) and nacre._info(name))
   if info then
     local text = help.signature(info, method):gsub("%s*%->.*$", "")
     text = text:gsub("^[%w_.]+[.:]", "") -- of what is not in nacre itself
@@ -39,7 +45,9 @@ local function noteof(name, value, method)
                                 firstline(info.doc))
   elseif type(value) == "function" then
     local written = debug.getinfo(value, "S").what ~= "C"
-    return name .. (written and lookup.parameters(value) or "(...)")
+    local params = written and lookup.parameters(value) or "(...)"
+    if method then params = params:gsub("^%(self,?%s*", "(") end
+    return name .. params
   elseif lookup.python(value) and lookup.is_callable(value) then
     return name .. "(...)"
   elseif value ~= nil then

@@ -97,6 +97,9 @@ function file_names.modules(word, add)
       local internal = type(name) ~= "string" or name:find "^nacre%." or
                        name == "_G"
       if not internal then add(name) end
+      if not internal and name:find "^torch%." then
+        add("nacre" .. name:sub(6)) -- the same module
+      end
     end
   end
   local prefix = word:match "^(.*%.)[^.]*$" or ""

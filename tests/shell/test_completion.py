@@ -58,6 +58,18 @@ class Completion(Shell):
                 ("f():mul", r"\n  mul\(other\)[^\n]*\n  mul_\(o")):
             self.assertRegex("\n".join(self.offered(s, text)), pattern)
 
+    def test_own_functions_with_names_of_the_library(self):
+        s = self.open()
+        s.run("Acc = {} Acc.__index = Acc  function Acc:add(n) return n end  "
+              "function Acc:sum(a, b) end  acc = setmetatable({}, Acc)  "
+              "net = {sort = function(z) end, exp = nacre.exp}")
+        for text, pattern in (("acc:", r"\n  add\(n\) *\n"),
+                              ("acc:", r"\n  sum\(a, b\) *\n"),
+                              ("net.", r"\n  sort\(z\) *(\n|$)"),
+                              ("net.", r"\n  exp\([^\n]*\)  +\S"),
+                              ('require "nacre.n', r"nacre\.nn\b")):
+            self.assertRegex("\n".join(self.offered(s, text)), pattern)
+
     def test_shapes_that_fit(self):
         s = self.tensors()
         lines = self.offered(s, "a:mm(")
