@@ -8,17 +8,15 @@ local numbers = require "nacre.number_text"
 
 local values = {}
 
-local STRING, LINES = 2000, 50
+local STRING, MAXLINES = 2000, 25
 
 -- Limits of depth and of items for a table: the first that shortens it to the
 -- fewest lines. Lists lose items, other tables depth. A depth that was asked
 -- for stays.
-local lists = {{3, 30}, {3, 5}, {1, 30}}
-local others = {{3, 30}, {2, 30}, {1, 30}}
-
-local function limits(list, depth)
-  if depth then return {{depth, 30}, {depth, 5}} end
-  return list and lists or others
+local function limits(list, depth, most)
+  if depth then return {{depth, most}, {depth, 5}} end
+  return list and {{3, most}, {3, 5}, {1, most}} or
+         {{3, most}, {2, most}, {1, most}}
 end
 
 local escapes = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
@@ -118,6 +116,20 @@ local function key(k, opts)
   return "[" .. scalar(k, opts) .. "]"
 end
 
+-- The keys of a table in the order in which it is shown.
+function values.keys(t)
+  local list = {}
+  for k in next, t do list[#list + 1] = k end
+  table.sort(list, before)
+  return list
+end
+
+-- The field k of what a name stands for: "m.w", 'm["1.weight"]'.
+function values.path(name, k)
+  local text = key(k, {utf8 = true, brief = tostring})
+  return name .. (text:sub(1, 1) == "[" and "" or ".") .. text
+end
+
 local any                     -- shows any value, at a depth
 
 local function items(t, depth, opts)
@@ -165,15 +177,18 @@ end
 
 -- The text of any value. opts: width, utf8, depth (of tables), and brief(v),
 -- which returns a tensor or a function in one line and nil for other values.
+-- maxlines: of a table about as many items, and at most twice as many lines;
+-- false: all of them.
 function values.show(v, opts)
   local text
   local list = type(v) == "table" and rawlen(v) > 0
-  for _, limit in ipairs(limits(list, opts.depth)) do
+  local lines = opts.maxlines == nil and MAXLINES or opts.maxlines or math.huge
+  for _, limit in ipairs(limits(list, opts.depth, lines + 5)) do
     local depth, items = limit[1], limit[2]
     text = any(v, 0, setmetatable({seen = {}, depth = depth, items = items},
                                   {__index = opts}))
     local _, n = text:gsub("\n", "")
-    if n < LINES then break end
+    if n < 2 * lines then break end
   end
   return text
 end

@@ -37,6 +37,9 @@ function styled.brief(v)
   return show(v, {})
 end
 
+-- All of a value that is no tensor.
+function styled.whole(v) return show(v, {maxlines = false}) .. "\n" end
+
 -- A value on one line of at most `most' characters.
 function styled.line(v, most)
   local text = facts.istensor(v) and facts.kind_and_device(v) or styled.brief(v)

@@ -403,7 +403,7 @@ end
 -- Shows a tensor, or another value as text; nil and why it cannot be shown.
 local function show(shell, value, name)
   if not facts.istensor(value) then
-    local text = require "nacre.styled_output".text(value)
+    local text = require "nacre.styled_output".whole(value)
     return require "nacre.pager".show(shell, text)
   elseif nacre._isdry(value) then
     return nil, name .. " is of a dry run and has no values"

@@ -8,7 +8,8 @@ local facts = require "nacre.tensor_facts"
 local lookup = require "nacre.lookup"
 local wrap = require "nacre.wrap_lines"
 local reachable = require "nacre.reachable"
-local escape_controls = require "nacre.lua_values".escape_controls
+local values = require "nacre.lua_values"
+local escape_controls = values.escape_controls
 local units = require "nacre.units"
 
 local variables = {}
@@ -165,7 +166,9 @@ local function describe(vars, reached)
     end
   end
   for id, o in next, owner do
-    if o.size == o.all then before[id] = {name = o.name, bytes = o.all} end
+    if o.size == o.all and not o.name:find "[.[]" then
+      before[id] = {name = o.name, bytes = o.all}
+    end
   end
 end
 
@@ -202,8 +205,21 @@ local function table_lines(vars)
   return wrap.columns(rows, "llrl", "  ")
 end
 
+-- The tensors in the table that a variable is, unless its class describes it.
+local function fields_of(var)
+  local list = {}
+  if type(var.value) ~= "table" or brief_of(var.value) then return list end
+  for _, key in ipairs(values.keys(var.value)) do
+    local value = rawget(var.value, key)
+    if facts.is_alive(value) then
+      list[#list + 1] = {name = values.path(var.name, key), value = value}
+    end
+  end
+  return list
+end
+
 function variables.print(names, pattern)
-  local vars = {}
+  local vars, asked = {}, pattern
   pattern = pattern ~= "" and matcher(pattern) or "."
   for _, name in ipairs(names) do
     if name:find(pattern) then
@@ -216,6 +232,11 @@ function variables.print(names, pattern)
   end
   local reached = reachable.all()
   describe(vars, reached)
+  if vars[1].name == asked then
+    local fields = fields_of(vars[1])
+    describe(fields, reached)
+    table.move(fields, 1, #fields, 2, vars)
+  end
   for _, line in ipairs(table_lines(vars)) do
     wrap.say(escape_controls(line))
   end
