@@ -155,6 +155,9 @@ local function find(name)
     rows, "'%s'")), 0)
 end
 
+-- What tostring and print of a tensor obey, too.
+local of_tensors = {precision = true, edge = true, maxlines = true}
+
 local function change(row, word)
   local value = row.parse(word)
   if value == nil then
@@ -163,6 +166,9 @@ local function change(row, word)
   end
   if row.own then return row.own.set(value) end
   row.value = value
+  if of_tensors[row.name] then
+    require "nacre.tensor_text".defaults[row.name] = value
+  end
 end
 
 -- What is said of a value that was set at the prompt.

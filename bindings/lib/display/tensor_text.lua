@@ -22,6 +22,8 @@ local FULL, SAMPLE = 1 << 24, 1 << 20  -- elements: about 50 ms; when above
 local defaults = {width = 80, utf8 = true, stats = true, precision = 4,
                   edge = 5, maxlines = 25}
 
+tensors.defaults = defaults         -- a program may change what they are
+
 -- The options with the defaults for those that are not given.
 function tensors.options(opts)
   return setmetatable({}, {__index = function(_, k)
