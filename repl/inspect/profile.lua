@@ -99,7 +99,7 @@ function profile.run(shell, text)
     add_steps(rows, {step})
   end)
   if n == 0 then
-    io.stdout:write "  no operations\n"
+    io.stdout:write "  no operations of tensors; all of it is Lua\n"
   else
     require "nacre.wrap_lines".say(profile.text(rows, wall))
   end

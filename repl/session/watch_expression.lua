@@ -16,7 +16,9 @@ local function parse(text)
   if not o then return nil, rest end
   local seconds, expression = rest:match "^([%d.]+)%s+(.+)$"
   seconds = tonumber(seconds)
-  if not seconds then expression, seconds = rest, SECONDS end
+  if not seconds then -- a number alone is the seconds
+    expression, seconds = tonumber(rest) and "" or rest, SECONDS
+  end
   return expression, seconds, o.n
 end
 
@@ -62,7 +64,7 @@ end
 function watch_expression.run(shell, text)
   local expression, seconds, count = parse(text)
   if not expression then return shell.fail(":watch: " .. seconds) end
-  if expression == "" or tonumber(expression) then -- the seconds alone
+  if expression == "" then
     return shell.fail ":watch needs an expression"
   end
   local unit = shell.compile(expression)

@@ -197,12 +197,15 @@ local function named_arguments(before, rest)
          expressions.methods(whole .. tail, value_of) .. note
 end
 
--- x:repeat(2), torch.and(a, b)
+-- x:repeat(2), torch.and(a, b), np.repeat(x, 2), which repeats each element
 local function reserved(before, rest)
   local path = before:match "([%a_][%w_%.]*[.:])%s*$"
   local word, args = rest:match "^(%l+)%s*(%b())"
   if not path or not args then return nil end
-  word = word == "repeat" and "tile" or "logical_" .. word
+  local numpy = path == "np." or path == "numpy."
+  word = word ~= "repeat" and "logical_" .. word or
+         numpy and "repeat_interleave" or "tile"
+  if numpy and value_of(path:sub(1, -2)) == nil then path = "nacre." end
   if istensor(value_of(path:sub(1, -2))) then path = path:sub(1, -2) .. ":" end
   return path .. word .. args
 end

@@ -263,8 +263,10 @@ local rows = {
   {"sparse sparse_coo_tensor sparse_csr_tensor to_sparse to_sparse_csr " ..
    "to_sparse_coo to_dense coalesce is_sparse spmm csr_matrix coo_matrix", nil,
    "there are no sparse tensors"},
-  {"jit compile script onnx export fx", nil,
-   "nothing is compiled ahead of time: an operation runs when it is called"},
+  {"jit compile script", "nacre.fuse(function(a) return (a * 2):exp() end)",
+   "traces a function and runs its elementwise operations in one pass"},
+  {"onnx export fx", nil, "there is no exchange of graphs; nacre.save " ..
+   "writes the tensors, net:state_dict() those of a network"},
   {"DistributedDataParallel nccl multiprocessing rpc parallel " ..
    "SyncBatchNorm", nil, "nacre.distributed connects processes; " ..
    'nn.DataParallel uses several devices, x:to("cuda:1") places a tensor'},
@@ -284,7 +286,12 @@ local rows = {
    "medfilt butter lfilter spline splev kdtree poly1d roots", nil,
    "not available"},
   {"magic hilbert hankel toeplitz circulant hermite legendre packbits " ..
-   "unpackbits frexp", nil, "not available"},
+   "unpackbits", nil, "not available"},
+  {"frexp", "x:abs():log2():floor() + 1", "is the exponent e, and " ..
+   "x / 2 ^ e the mantissa"},
+  {"broadcast_shapes", "nacre.broadcast_tensors(x, y)[1].shape"},
+  {"testing assert_close assert_allclose assert_array_equal", "x:allclose(y)",
+   "in a test t.close(x, y) shows what differs"},
   {"errstate seterr geterr", ":nan trap", "stops where nan arises"},
   {"values", "v, i = x:max(1)"},
   {"indices", "v, i = x:max(1)"},

@@ -368,7 +368,8 @@ local function undefined_global(o, line, name, value)
     o.hint = o.hint or module_member(line, name, value)
   end
   local rest = line:match("^%s*" .. name .. "%s+(.*)")
-  if rest and not rest:find "^[=({]" then
+  local operator = rest and rest:find "^[-+*/%%^<>~=]+%s+%S"
+  if rest and not operator and not rest:find "^[=({]" then
     o.hint = require "nacre.commands".line(name, rest) or o.hint
   end
 end
@@ -507,6 +508,13 @@ local function type_conversion(o, line)
   end
 end
 
+-- x:to("complex64"), {dtype = "qint8"}: a dtype of another library
+local function foreign_dtype(o, line, value)
+  local name = o.message:match "^no dtype '([%w_]+)'" or
+               o.message:match "^'([%w_]+)' is neither a dtype nor a device"
+  o.hint = name and unknown_names.hint(name, line, value) or o.hint
+end
+
 -- Improves the message and the hint of an error at `line'. value(path) is the
 -- value of a path there; scope is {there = set of variable names, text = of
 -- the chunk, line = its number}.
@@ -549,6 +557,7 @@ function runtime_errors.explain(o, line, value, scope)
     o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)
     unknown_argument(o)
     type_conversion(o, line)
+    foreign_dtype(o, line, value)
     function_as_method(o, line)
   end
   local misuse = require "nacre.runtime_misuse"
