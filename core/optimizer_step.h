@@ -32,7 +32,8 @@ typedef enum StepRule { STEP_RULES(X) STEP_RULES_N } StepRule;
      rate     p -= rate * ...
    sgd: m = momentum*m + intake*g, or g if `first'; nesterov
    adam: the means take in rest1 and rest2 = 1 - beta2 of g and g*g; eps; `root'
-   divides the root of the second; look: the rate of g itself
+   divides the root of the second, which is not read if it is infinite; look: the
+   rate of g itself
    The others have these in the same roles. */
 #define STEP_NUMBERS(X)                                                     \
   X(sign) X(decay) X(shrink) X(rate) X(momentum) X(intake) X(first)         \
@@ -96,8 +97,8 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
     *v = *v * k->beta2 + k->rest2 * g * g;                                  \
     T second = *v;                                                          \
     if (top) second = *top = STEP_LARGER(*top, second);                     \
-    *p -= (k->rate * *m + k->look * g) /                                    \
-          (STEP_SQRT_##F(second) / k->root + k->eps);                       \
+    second = k->root < (T)INFINITY ? STEP_SQRT_##F(second) / k->root : 0;   \
+    *p -= (k->rate * *m + k->look * g) / (second + k->eps);                 \
   }                                                                         \
   OPTIMIZER_STEP void step_adamax_##F(T *p, const T *grad, T *m, T *u, T *none,\
                                       const StepNumbers_##F *k) {           \

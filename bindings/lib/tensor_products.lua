@@ -411,56 +411,48 @@ function(equation, first, ...)
   return permute_to(y, list, output)
 end)
 
--- ---- a product added to a tensor
+-- ---- an outer product added to a tensor
 
--- beta*self + alpha*y. With beta 0 the values of self, NaN too, have no effect.
--- Fails for different dtypes, and if self does not broadcast to y.
-local function add_product(op, self, y, beta, alpha)
-  if not y:is_floating_point() and (math.type(beta) == "float" or
-      math.type(alpha) == "float") then
-    fail(op, ("beta and alpha must be integers for %s tensors"):format(y.dtype))
-  end
-  if self.dtype ~= y.dtype then
+-- Whether t broadcasts to [n x m].
+local function broadcasts(t, n, m)
+  local nd = t:dim()
+  local rows = nd > 1 and t:size(-2) or 1
+  local columns = nd > 0 and t:size(-1) or 1
+  return nd <= 2 and (rows == 1 or rows == n) and (columns == 1 or columns == m)
+end
+
+-- A matrix product of inner size 1, but for bool, of which there are none.
+define("addr", "self:inplace, vec1, vec2, *, beta:num=1, alpha:num=1",
+       "beta*self + alpha*(outer product of vec1 and vec2); beta=0 ignores "
+       .. "self",
+function(self, a, b, beta, alpha)
+  local op = "addr"
+  self, a, b = lowered(self), lowered(a), lowered(b)
+  if a:dim() ~= 1 then all.check_dims(op, a, "vec1", 1) end
+  if b:dim() ~= 1 then all.check_dims(op, b, "vec2", 1) end
+  local dtype = a.dtype
+  if b.dtype ~= dtype then dtype = nacre.promote_types(dtype, b.dtype) end
+  if self.dtype ~= dtype then
     fail(op, ("dtypes differ: {self} is %s, the product %s"):format(self.dtype,
-                                                                  y.dtype),
+                                                                  dtype),
          nil, "self", self)
   end
-  local ok = self:dim() <= y:dim()
-  for d = 1, ok and self:dim() or 0 do
-    local n, want = self:size(-d), y:size(-d)
-    ok = ok and (n == want or n == 1)
+  if not broadcasts(self, a:numel(), b:numel()) then
+    fail(op, ("{self} does not broadcast to the product [%dx%d]")
+             :format(a:numel(), b:numel()), nil, "self", self)
   end
-  if not ok then
-    fail(op, ("{self} does not broadcast to the product [%s]")
-             :format(table.concat(y:size(), "x")), nil, "self", self)
+  if dtype == "bool" then
+    local y = alpha ~= 0 and a:outer(b) or nacre.zeros_like(a:outer(b))
+    return beta ~= 0 and y:logical_or(self) or y
   end
-  if alpha ~= 1 then y = y * alpha end
-  if beta == 0 and self.dtype ~= "bool" then return y end
-  y = (beta == 1 and self or self * beta) + y
-  -- bool times a number is an integer
-  return self.dtype == "bool" and y:bool() or y
-end
-
-local function define_added(name, operands, doc, product)
-  define(name,
-         "self:inplace, " .. operands .. ", *, beta:num=1, alpha:num=1", doc,
-  function(self, a, b, beta, alpha)
-    self, a, b = lowered(self), lowered(a), lowered(b)
-    return add_product(name, self, product(a, b), beta, alpha)
-  end)
-end
-
-define_added("baddbmm", "batch1, batch2",
-             "beta*self + alpha*(batch1 bmm batch2); beta=0 ignores self",
-             function(a, b) return a:bmm(b) end)
-define_added("addbmm", "batch1, batch2",
-             "beta*self + alpha*(the sum of the products of a batch)",
-             function(a, b) return a:bmm(b):sum(1, {dtype = a.dtype}) end)
-define_added("addmv", "mat, vec", "beta*self + alpha*(mat vec)",
-             function(a, b) return a:mv(b) end)
-define_added("addr", "vec1, vec2",
-             "beta*self + alpha*(outer product of vec1 and vec2)",
-             function(a, b) return a:outer(b) end)
+  if beta == 1 and alpha == 1 and rawequal(all.widen(a), a) then
+    return self + a:outer(b)
+  end
+  if a.dtype ~= dtype then a = a:to(dtype) end
+  if b.dtype ~= dtype then b = b:to(dtype) end
+  return self:addmm(a:unsqueeze(2), b:unsqueeze(1),
+                    {beta = beta, alpha = alpha})
+end)
 
 define("ger", "self, vec2", "outer product of two vectors",
        function(a, b) return a:outer(b) end)

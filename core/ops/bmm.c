@@ -18,9 +18,16 @@ static void count(const BmmCall *p) {
   nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX, bytes);
 }
 
-/* Fills p->y, a new tensor.  An addend with beta = 0 is not read, so that
-   its nan and inf do not reach the result (as in BLAS). */
+/* Fills p->y, a new tensor.  An addend with beta = 0 is not read, nor are
+   matrices with alpha = 0, so that their nan and inf do not reach the result
+   (as in BLAS): such a product is one of inner size 0. */
 static int fill(BmmCall *p, const Device *d, Tensor *addend) {
+  Tensor a = *p->a, b = *p->b;
+  if (nc_tofloat(p->alpha) == 0) {
+    a.size[a.nd - 1] = b.size[b.nd - 2] = 0;
+    p->a = &a;
+    p->b = &b;
+  }
   if (addend && nc_tofloat(p->beta) != 0) TRY(nc_copy(p->y, addend));
   else p->beta = nc_int(0);
   if (nc_numel(p->y) == 0) return NC_OK;

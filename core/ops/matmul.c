@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** matmul.c - products of vectors, matrices and batches of matrices: mm, bmm,
-** mv, dot, outer, addmm, matmul.  They check the operands, view them as two
-** batches of matrices, and call nc_product (bmm.c).
+** mv, dot, outer, matmul, and those that are added to a tensor: addmm, baddbmm,
+** addmv, addbmm.  They check the operands, view them as two batches of
+** matrices, and call nc_product (bmm.c).
 */
 #include <string.h>
 
@@ -124,6 +125,15 @@ static int expand(Tensor **y, const Tensor *x, int nb, const int64_t size[]) {
   return NC_OK;
 }
 
+/* Removes dimension dim, of size 1, from y. */
+static void drop_dim(Tensor *y, int dim) {
+  int64_t size[NC_MAXDIM];
+  int nd = 0;
+  for (int d = 0; d < y->nd; d++)
+    if (d != dim) size[nd++] = y->size[d];
+  nc_set_dense(y, nd, size);
+}
+
 /*
 ** Operators
 */
@@ -132,16 +142,21 @@ int nc_op_mm(Call *c) {
   return multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
 }
 
+/* Checks operands i and j, two batches of matrices, for their products. */
+static int check_batches(const Call *c, int i, int j) {
+  const Tensor *a = c->arg[i].t, *b = c->arg[j].t;
+  TRY(check_product(c, i, 3, j, 3));
+  if (a->size[0] == b->size[0]) return NC_OK;
+  nc_fail(NC_ESHAPE, "batch sizes differ: %s has %lld matri%s, %s has %lld",
+          nc_operandtext(i), (long long)a->size[0],
+          a->size[0] == 1 ? "x" : "ces", nc_operandtext(j),
+          (long long)b->size[0]);
+  if (i == 0) nc_hint("matmul broadcasts batches of one");
+  return NC_ESHAPE;
+}
+
 int nc_op_bmm(Call *c) {
-  const Tensor *a = c->arg[0].t, *b = c->arg[1].t;
-  TRY(check_product(c, 0, 3, 1, 3));
-  if (a->size[0] != b->size[0]) {
-    nc_fail(NC_ESHAPE, "batch sizes differ: {0} has %lld matri%s, {1} has %lld",
-            (long long)a->size[0], a->size[0] == 1 ? "x" : "ces",
-            (long long)b->size[0]);
-    nc_hint("matmul broadcasts batches of one");
-    return NC_ESHAPE;
-  }
+  TRY(check_batches(c, 0, 1));
   return multiply(&c->out[0], c->arg[0].t, c->arg[1].t);
 }
 
@@ -158,35 +173,78 @@ int nc_op_outer(Call *c) {
   return r;
 }
 
+/*
+** Products that are added to operand 0: beta*self + alpha*(a b)
+*/
 static int check_factor(const char *name, Scalar v, DType t) {
   if (nc_category(t) == NC_FLOAT || v.kind != NC_FLOAT) return NC_OK;
   return nc_fail(NC_EDTYPE, "%s is %g, but %s tensors need an integer", name,
                  v.f, nc_dtypename(t));
 }
 
-/* Checks that self broadcasts to the product. */
-static int check_addend(const Call *c) {
+/* Checks operand 0, which broadcasts to the product, of nd sizes, and the
+   factors. */
+static int check_addend(const Call *c, int nd, const int64_t size[]) {
   const Tensor *x = c->arg[0].t;
-  const int64_t size[2] = { c->arg[1].t->size[0], c->arg[2].t->size[1] };
   char have[NC_TEXT], want[NC_TEXT];
-  int ok = x->nd <= 2;
+  int ok = x->nd <= nd;
+  TRY(check_same_dtype(c, 0, 1));
   for (int d = 0; ok && d < x->nd; d++)
-    ok = x->size[d] == 1 || x->size[d] == size[2 - x->nd + d];
-  if (ok) return NC_OK;
-  return nc_fail(NC_ESHAPE, "{0} [%s] does not broadcast to the product [%s]",
-                 nc_shapetext(have, x->nd, x->size),
-                 nc_shapetext(want, 2, size));
+    ok = x->size[d] == 1 || x->size[d] == size[nd - x->nd + d];
+  if (!ok)
+    return nc_fail(NC_ESHAPE, "{0} [%s] does not broadcast to the product [%s]",
+                   nc_shapetext(have, x->nd, x->size),
+                   nc_shapetext(want, nd, size));
+  TRY(check_factor("beta", c->arg[3].s, x->dtype));
+  return check_factor("alpha", c->arg[4].s, x->dtype);
 }
 
+/* addmv: operand 0 and the vector are columns, as is the product. */
+static int add_matrix_vector(Call *c) {
+  Tensor *x = c->arg[0].t, *a = c->arg[1].t, *v = c->arg[2].t;
+  Tensor *column = NULL, *addend = NULL;
+  int r;
+  TRY(check_product(c, 1, 2, 2, 1));
+  TRY(check_addend(c, 1, a->size));
+  r = as_matrix(&column, v, 1);
+  if (r == NC_OK && x->nd == 1) r = as_matrix(&addend, x, 1);
+  if (r == NC_OK)
+    r = nc_product(&c->out[0], a, column, c->arg[4].s, addend ? addend : x,
+                   c->arg[3].s);
+  if (r == NC_OK) drop_dim(c->out[0], 1);
+  nc_release(column);
+  nc_release(addend);
+  return r;
+}
+
+/* addmm, baddbmm and addmv */
 int nc_op_addmm(Call *c) {
-  const Scalar beta = c->arg[3].s, alpha = c->arg[4].s;
-  TRY(check_product(c, 1, 2, 2, 2));
-  TRY(check_same_dtype(c, 0, 1));
-  TRY(check_addend(c));
-  TRY(check_factor("beta", beta, c->arg[0].t->dtype));
-  TRY(check_factor("alpha", alpha, c->arg[0].t->dtype));
-  return nc_product(&c->out[0], c->arg[1].t, c->arg[2].t, alpha, c->arg[0].t,
-                    beta);
+  const int nd = c->op == OPERATOR_addmm ? 2 : 3;
+  Tensor *a = c->arg[1].t, *b = c->arg[2].t;
+  int64_t size[3];
+  if (c->op == OPERATOR_addmv) return add_matrix_vector(c);
+  TRY(nd == 2 ? check_product(c, 1, 2, 2, 2) : check_batches(c, 1, 2));
+  for (int d = 0; d < nd - 1; d++) size[d] = a->size[d];
+  size[nd - 1] = b->size[nd - 1];
+  TRY(check_addend(c, nd, size));
+  return nc_product(&c->out[0], a, b, c->arg[4].s, c->arg[0].t, c->arg[3].s);
+}
+
+/* The sum of the products of two batches is one product: of the matrices of the
+   first side by side, and those of the second below each other. */
+int nc_op_addbmm(Call *c) {
+  const Tensor *a = c->arg[1].t, *b = c->arg[2].t;
+  Call add = *c;
+  Temps w = { 0 };
+  TRY(check_batches(c, 1, 2));
+  const int64_t n = a->size[1], m = b->size[2], k = a->size[0] * a->size[2];
+  TRY(check_addend(c, 2, (int64_t[]){ n, m }));
+  add.op = OPERATOR_addmm;
+  add.arg[1].t = nc_temps_reshape(
+      &w, nc_temps_call1(&w, OPERATOR_transpose, c->arg[1].t, 1, 2), 2,
+      (int64_t[]){ n, k });
+  add.arg[2].t = nc_temps_reshape(&w, c->arg[2].t, 2, (int64_t[]){ k, m });
+  return nc_temps_endcall(&w, c, nc_temps_call(&w, &add));
 }
 
 /*
@@ -251,15 +309,6 @@ static int multiply_batches(Tensor **y, Tensor *a, Tensor *b) {
   nc_release(x[0]);
   nc_release(x[1]);
   return r;
-}
-
-/* Removes dimension dim, of size 1, from y. */
-static void drop_dim(Tensor *y, int dim) {
-  int64_t size[NC_MAXDIM];
-  int nd = 0;
-  for (int d = 0; d < y->nd; d++)
-    if (d != dim) size[nd++] = y->size[d];
-  nc_set_dense(y, nd, size);
 }
 
 /* *y = a*b where one or both may be vectors; their dimension is removed from
@@ -401,11 +450,34 @@ static Tensor *scaled(Temps *w, Tensor *g, double by) {
   return nc_temps_add(w, nc_formula(&y, "g*n", g, NULL, NULL, NULL, by), &y);
 }
 
-int nc_grad_addmm(OperatorGrad *g) {
+/* Zeros in the shape of operand i. */
+static Tensor *no_grad(Temps *w, const OperatorGrad *g, int i) {
+  const GradMeta *m = &g->in[i].meta;
+  return nc_temps_full(w, g->g[0], g->g[0]->dtype, m->nd, m->size, nc_int(0));
+}
+
+/* What has the factor 0 is not read, as in the product: its gradient is 0 even
+   if g or the other matrix has nan. */
+static int add_product_grad(OperatorGrad *g, int column) {
   const double beta = nc_tofloat(g->arg[3].s), alpha = nc_tofloat(g->arg[4].s);
   Temps w = { 0 };
-  if (g->need[0] && beta != 0)
-    nc_temps_result(&w, &g->d[0], scaled(&w, g->g[0], beta));
-  if (!g->need[1] && !g->need[2]) return nc_temps_finish(&w);
-  return product_grad(&w, g, 1, scaled(&w, g->g[0], alpha), 0, 0);
+  if (g->need[0])
+    nc_temps_result(&w, &g->d[0],
+                    beta == 0 ? no_grad(&w, g, 0) : scaled(&w, g->g[0], beta));
+  for (int i = 1; i <= 2 && alpha == 0; i++)
+    if (g->need[i]) nc_temps_result(&w, &g->d[i], no_grad(&w, g, i));
+  if (alpha == 0 || (!g->need[1] && !g->need[2])) return nc_temps_finish(&w);
+  return product_grad(&w, g, 1, scaled(&w, g->g[0], alpha), 0, column);
+}
+
+int nc_grad_addmm(OperatorGrad *g) {
+  return add_product_grad(g, 0);
+}
+
+int nc_grad_baddbmm(OperatorGrad *g) {
+  return add_product_grad(g, 0);
+}
+
+int nc_grad_addmv(OperatorGrad *g) {
+  return add_product_grad(g, 1);
 }

@@ -182,19 +182,38 @@ static Tensor *unreduce(Temps *w, Tensor *g, const GradMeta *m, unsigned dims) {
   return nc_temps_add(w, nc_unreduce(&y, g, m, dims), &y);
 }
 
+/* Elements that equal an infinite result y share its gradient g: returns g
+   divided by how many there are.  The CPU looks first whether there are any;
+   another device need not wait for the answer. */
+static Tensor *share_infinite(Temps *w, Tensor *g, Tensor *x, Tensor *y,
+                              unsigned dims) {
+  Tensor *inf = nc_temps_op1(w, OP_isinf, y), *n;
+  Scalar any = nc_int(1);
+  if (w->status == NC_OK && nc_device(x) == &nc_cpu)
+    w->status = nc_item(&any, nc_temps_reduce(w, OP_any, inf, ~0u, 0));
+  if (w->status != NC_OK || !any.i) return g;
+  n = nc_temps_op2(w, OP_eq, x, y);
+  n = nc_temps_reduce(w, OP_sum, n, dims, 1);
+  return nc_temps_op3(w, OP_where, inf, nc_temps_op2(w, OP_true_divide, g, n),
+                      g);
+}
+
 int nc_grad_logsumexp(OperatorGrad *g) {
   const GradMeta *m = &g->in[0].meta;
-  Tensor *x, *y, *wide;
+  Tensor *x, *y, *one;
   Temps w = { 0 };
   unsigned dims;
   TRY(nc_operand(g, 0, &x));
   TRY(nc_result(g, 0, &y));
   TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
-  y = unreduce(&w, y, m, dims);
-  wide = unreduce(&w, g->g[0], m, dims);
-  if (w.status == NC_OK)
-    w.status = nc_formula(&g->d[0], "g*exp(a - b)", wide, x, y, NULL, 0);
-  return nc_temps_finish(&w);
+  const DType type = x->dtype == DT_f64 ? DT_f64 : DT_f32;
+  x = nc_temps_cast(&w, x, type);
+  y = nc_temps_cast(&w, unreduce(&w, y, m, dims), type);
+  one = share_infinite(&w, unreduce(&w, g->g[0], m, dims), x, y, dims);
+  return nc_temps_end(&w, &g->d[0],
+                      nc_temps_op2(&w, OP_mul,
+                                   nc_temps_op2(&w, OP__exp_difference, x, y),
+                                   one));
 }
 
 /* Returns 1 / (n - correction), inf if n is not greater. */

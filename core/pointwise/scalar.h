@@ -55,6 +55,8 @@
 #define remain(a, b)    NAME(remain)(a, b)
 #undef nextafter
 #define nextafter(a, b) NAME(next)(a, b)
+#undef ldexp
+#define ldexp(a, b)     NAME(ldexp_of)(a, b)
 #define bnot(x)         NAME(bnot)(x)
 #define band(a, b)      NAME(band)(a, b)
 #define bor(a, b)       NAME(bor)(a, b)
@@ -221,6 +223,21 @@ SCALAR bf16_s bf16_fromfloat(float v) {
 NEXT(f32, float, uint32_t)
 NEXT(f64, double, uint64_t)
 #undef NEXT
+
+/* 2^k, k in the range of exponents of normal numbers. */
+SCALAR float two_to_f32(int k) {
+  const uint32_t u = (uint32_t)(k + 127) << 23;
+  float y;
+  memcpy(&y, &u, sizeof y);
+  return y;
+}
+
+SCALAR double two_to_f64(int k) {
+  const uint64_t u = (uint64_t)(k + 1023) << 52;
+  double y;
+  memcpy(&y, &u, sizeof y);
+  return y;
+}
 
 /*
 ** A float to an integer: truncated and clamped to the range of the type; nan

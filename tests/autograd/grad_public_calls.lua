@@ -4,19 +4,9 @@
 -- in tests/lib/gradient_calls.lua.
 return [==[
 -- products
-addbmm(x(2, 4), x(3, 2, 3), x(3, 3, 4))
-addbmm(x(2, 4), x(3, 2, 3), x(3, 3, 4), {beta = 2, alpha = -0.5})
-addbmm(x(4), x(1, 2, 3), x(1, 3, 4), {beta = 0.5})
-addbmm(x(2, 4), x(0, 2, 3), x(0, 3, 4))
-addmv(x(2), x(2, 3), x(3))
-addmv(x(2), x(2, 3), x(3), {beta = 3, alpha = 2})
-addmv(x(), x(2, 3), x(3), {alpha = -1})
 addr(x(2, 3), x(2), x(3))
 addr(x(2, 3), x(2), x(3), {beta = 3, alpha = 2})
 addr(x(3), x(2), x(3), {beta = 0})
-baddbmm(x(2, 2, 4), x(2, 2, 3), x(2, 3, 4))
-baddbmm(x(2, 2, 4), x(2, 2, 3), x(2, 3, 4), {beta = 2, alpha = 3})
-baddbmm(x(2, 1, 1), x(2, 2, 3), x(2, 3, 4), {beta = -1})
 cdist(x(3, 2), x(4, 2))
 cdist(x(2, 3, 2), x(4, 2), 1)
 cdist(x(2, 3, 2), x(1, 4, 2), 3)

@@ -351,6 +351,10 @@ local F2 = {hypot = F.hypot}
 F.hypot = nil
 function F2.atan2(a, b) return math.atan(a, b) end
 function F2.power(a, b) return a ^ b end
+function F2.ldexp(a, b)
+  if b - b == 0 and (a == 0 or a - a ~= 0) then return a end
+  return a * 2 ^ (b / 2) * 2 ^ (b / 2)
+end
 function F2.copysign(a, b) return copysign(a, b) end
 F2.zeta = zetaall
 function F2.nextafter(a, b)

@@ -38,9 +38,7 @@ is(t{0 / 0, 1}:addmv(a:double():float(), t{1.0, 1.0}, {beta = 0}),
 local y = nacre.ones(2, {dtype = "int64"})
 assert(rawequal(y:addmv_(a, t{1, 1}), y))
 is(y, "{4,8}")
-fails("beta and alpha must be integers for int64 tensors", y.addmv, y, a, y,
-      {alpha = 0.5})
-fails("self does not broadcast to the product [2]", a.addmv, a, a, y)
+fails("self [2x2] does not broadcast to the product [2]", a.addmv, a, a, y)
 fails("self has 1 dimension, not 2", y.trace, y)
 fails("no dimension has size 3", a.cross, a, b)
 is(nacre.chain_matmul(a, b, a), "{{85,126},{193,286}}")

@@ -37,9 +37,13 @@ end
 local ring = {add = true, sub = true, subtract = true, mul = true,
               multiply = true, rsub = true}
 
+-- The products that are added to a tensor.
+local function is_added(name) return name:match "^b?addb?m[mv]_?$" end
+
 local function inring(name, param)
   return param == "other" and ring[name:match "([%w_]-)_?$"] or
-         param == "alpha" and name:find "^index_add"
+         param == "alpha" and name:find "^index_add" or
+         (param == "alpha" or param == "beta") and is_added(name)
 end
 
 local function modular(name, param)
