@@ -32,8 +32,8 @@ typedef enum StepRule { STEP_RULES(X) STEP_RULES_N } StepRule;
      rate     p -= rate * ...
    sgd: m = momentum*m + intake*g, or g if `first'; nesterov
    adam: the means take in rest1 and rest2 = 1 - beta2 of g and g*g; eps; `root'
-   divides the root of the second, which is not read if it is infinite; look: the
-   rate of g itself
+   divides the root of the second, which is not read if it is infinite; look:
+   the rate of g itself
    The others have these in the same roles. */
 #define STEP_NUMBERS(X)                                                     \
   X(sign) X(decay) X(shrink) X(rate) X(momentum) X(intake) X(first)         \
