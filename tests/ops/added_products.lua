@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Products that are added to a tensor: beta*self + alpha*(a b) by its
--- definition, in every dtype and in place; what has the factor 0 is not read, in
--- results and in gradients; halves are rounded once.
+-- definition, in every dtype and in place; what has the factor 0 is not read,
+-- in results and in gradients; halves are rounded once.
 -- Run by: nacre tests/ops/added_products.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
