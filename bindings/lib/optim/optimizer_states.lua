@@ -3,11 +3,11 @@
 -- of PyTorch goes on as it would there; one that cannot is refused before
 -- anything of it is taken.
 --
--- The rule of an optimizer of Nacre says what its states are made of: `keeps' is
--- a list of keys that each has after a step, or a function of the parameter that
--- gives it; `numbers' has the keys that are numbers, and false for what is not
--- needed; size_of(key, p, group) gives the sizes of what has not those of its
--- parameter; `optional' has options that may be nil.
+-- The rule of an optimizer of Nacre says what its states are made of: `keeps'
+-- is a list of keys that each has after a step, or a function of the parameter
+-- that gives it; `numbers' has the keys that are numbers, and false for what is
+-- not needed; size_of(key, p, group) gives the sizes of what has not those of
+-- its parameter; `optional' has options that may be nil.
 local all = ...
 local fail = all.fail
 
