@@ -73,6 +73,11 @@ static int64_t count_ends(const CsvLines *l, const char *p, const char *stop) {
 
 /* Where the line that begins at `at' ends; counts the lines that it is. */
 static const char *line_end(CsvLines *l) {
+  if (l->cr == l->end && l->quote == l->end) { /* as in most files */
+    const char *next = memchr(l->at, '\n', (size_t)(l->end - l->at));
+    l->before++;
+    return next ? next : l->end;
+  }
   const char *lf = find(l, &l->lf, '\n'), *cr = find(l, &l->cr, '\r');
   const char *end = cr < lf ? cr : lf;
   l->before++;
