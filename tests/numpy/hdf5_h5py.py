@@ -146,6 +146,23 @@ def check_attributes(nacre, folder):
     good(nacre, ATTRIBUTES, path)
 
 
+def check_left_out(nacre, folder):
+    """An attribute that no tensor holds hides neither data nor others."""
+    path = f"{folder}/left_out.h5"
+    with h5py.File(path, "w") as f:
+        f["x"] = np.arange(3.)
+        for at in f["x"], f:
+            at.attrs["_FillValue"] = np.uint64(2**64 - 2)
+            at.attrs["list"] = np.array([1, 2**63], dtype=np.uint64)
+            at.attrs["deep"] = np.zeros((1,) * 9)
+            at.attrs["ok"] = np.uint64(5)
+    for options in "", ", {names={'x'}}":
+        good(nacre, f"local t, a = nacre.load(arg[1]{options}) "
+             "assert(t.x[3] == 2 and a.x.ok == 5 and a['/'].ok == 5) "
+             "for _, o in pairs(a) do assert(next(o, 'ok') == nil and "
+             "not o.list and not o.deep and not o._FillValue) end", path)
+
+
 def check_writing(nacre, folder, compressed):
     given, path = os.path.join(folder, "c.npz"), os.path.join(folder, "c.h5")
     codes = "b1 i1 u1 i2 i4 i8 f2 f4 f8".split()
@@ -255,6 +272,7 @@ def main(nacre):
     with tempfile.TemporaryDirectory() as folder:
         count = check_reading(nacre, folder)
         check_attributes(nacre, folder)
+        check_left_out(nacre, folder)
         for compressed in ["false", "true"]:
             count += check_writing(nacre, folder, compressed)
         check_foreign(nacre, folder)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/portable.h"
+
 static int is_blank(char c) {
   return c == ' ' || c == '\t';
 }
@@ -72,30 +74,34 @@ static int64_t count_ends(const CsvLines *l, const char *p, const char *stop) {
 }
 
 /* Where the line that begins at `at' ends; counts the lines that it is. */
-static const char *line_end(CsvLines *l) {
-  if (l->cr == l->end && l->quote == l->end) { /* as in most files */
-    const char *next = memchr(l->at, '\n', (size_t)(l->end - l->at));
-    l->before++;
-    return next ? next : l->end;
-  }
+static NC_NOINLINE const char *line_end(CsvLines *l) {
   const char *lf = find(l, &l->lf, '\n'), *cr = find(l, &l->cr, '\r');
   const char *end = cr < lf ? cr : lf;
-  l->before++;
   if (find(l, &l->quote, '"') >= end || nc_csv_peek(l) == '#') return end;
   lf = quoted_line(l);
   l->before += count_ends(l, end, lf);
   return lf;
 }
 
-int nc_csv_nextline(CsvLines *l) {
+NC_INLINE int next_line(CsvLines *l) {
   if (l->at == l->end) return 0;
   l->p = l->line = l->at;
+  l->number = ++l->before;
+  l->column = 0;
+  if (l->cr == l->end && l->quote == l->end) { /* as in most files */
+    const char *end = memchr(l->at, '\n', (size_t)(l->end - l->at));
+    l->stop = end ? end : l->end;
+    l->at = end ? end + 1 : l->end;
+    return 1;
+  }
   l->stop = l->end; /* for nc_csv_peek */
-  l->number = l->before + 1;
   l->stop = line_end(l);
   l->at = l->stop < l->end ? l->stop + end_size(l, l->stop) : l->end;
-  l->column = 0;
   return 1;
+}
+
+int nc_csv_nextline(CsvLines *l) {
+  return next_line(l);
 }
 
 int nc_csv_peek(const CsvLines *l) {
@@ -106,8 +112,10 @@ int nc_csv_peek(const CsvLines *l) {
 }
 
 int nc_csv_nextrow(CsvLines *l) {
-  while (nc_csv_nextline(l))
-    if (nc_csv_peek(l) >= 0 && nc_csv_peek(l) != '#') return 1;
+  while (next_line(l)) {
+    const int c = nc_csv_peek(l);
+    if (c >= 0 && c != '#') return 1;
+  }
   return 0;
 }
 
@@ -131,6 +139,8 @@ int nc_csv_begin(CsvLines *l, const char *path, const TextFormat *f,
       (memcmp(l->at, "\xff\xfe", 2) == 0 || memcmp(l->at, "\xfe\xff", 2) == 0))
     return fail_utf16(path);
   if (l->end - l->at >= 3 && memcmp(l->at, mark, 3) == 0) l->at += 3;
+  find(l, &l->cr, '\r'); /* for all copies of l */
+  find(l, &l->quote, '"');
   for (int64_t i = 0; i < f->skip; i++)
     if (!nc_csv_nextline(l))
       return nc_failfile(NC_EFILE, path,
