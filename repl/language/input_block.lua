@@ -24,7 +24,12 @@ local NAME = "=stdin"
 -- block, so line numbers stay the same.
 local HEAD = "local __keep <const> = ...; "
 
-local function compile(text) return load(text, NAME, "t") end
+-- The message is a text also if the handler of a guarded call made an object of
+-- it, as of the overflow of the stack by nested brackets.
+local function compile(text)
+  local f, message = load(text, NAME, "t")
+  return f, message and tostring(message)
+end
 
 -- Words that begin a block in Python.
 local python = lexer.set "for if while else elif elseif try except finally"

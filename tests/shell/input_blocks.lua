@@ -47,6 +47,11 @@ local hidden = input_block.compile "local a <const> = 1 a; -- c\n;"
 is(hidden.hide, true)
 is(hidden.note, "a is kept as a session variable; it can be changed")
 
+-- brackets that are too deep for the compiler are an error like another, also
+-- here, where a script's handler has seen it
+is(names("x = " .. ("{"):rep(5000) .. ("}"):rep(5000)), "error ")
+is(names(("{"):rep(5000)), "error ")
+
 -- a value at the end is kept, whether it is a call or not
 for _, text in ipairs {"a = 1\nf(2)", "a = 1; f(2)", "a = 1\n2",
                        "local a = 2\na", "a = 1 return 2"} do
