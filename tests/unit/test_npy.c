@@ -44,8 +44,8 @@ static const struct {
   { 1, "{\"shape\":(3L,),\"fortran_order\":False,\"descr\":\"|i1\"}   ", 3 },
   { 3, DICT("<f4", "False", "(1, 1, 1, 1, 1, 1, 1, 2)"), 8 },
   { 1, DICT("float32", "False", "(2,)"), 8 },
-  { 1, DICT("uint16", "False", "(2,)"), 4 },
   { 1, DICT("f8", "False", "(2,)"), 16 },
+  { 1, DICT("<f4", "False", "(1,)") "\n\n ", 4 },
   { 2, DICT("|i4", "False", "(2,)"), 8 },
   { 1, "{u'descr': u'<f4',\n\t'fortran_order': False,\r\n 'shape': (2,)}", 8 },
 };
@@ -123,11 +123,10 @@ static const struct {
 } bad[] = {
   { "", "header: a dict expected" },
   { "{}", "'descr' is missing" },
-  { "{", "a string expected at byte 2" },
+  { "{", "a string expected, it ends here" },
   { "{,}", "a string expected" },
   { "{'descr': '<f4', 'shape': (1,)}", "'fortran_order' is missing" },
   { DICT("<f4", "False", "(1,)") "x", "nothing more expected at byte 58" },
-  { DICT("<f4", "False", "(1,)") "\n", "nothing more expected" },
   { "{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}", "a comma or }" },
   { "{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}", "occurs twice" },
   { "{'descr': '<f4', 'color': 1}", "unknown key 'color'" },

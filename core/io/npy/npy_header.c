@@ -19,7 +19,8 @@
 static int parse_string(HeaderParser *s, const char **text, size_t *n) {
   char quote;
   nc_header_blanks(s);
-  if (s->p < s->end && *s->p == 'u') s->p++; /* of Python 2 */
+  if (s->end - s->p > 1 && *s->p == 'u' && strchr("'\"", s->p[1]))
+    s->p++; /* of Python 2 */
   quote = nc_header_take(s, '"') ? '"' : '\'';
   if (quote == '\'') TRY(nc_header_need(s, '\'', "a string"));
   *text = s->p;
