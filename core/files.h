@@ -64,7 +64,7 @@ typedef struct TextFormat {   /* of a .csv file */
   char delimiter;             /* ' ': any white space */
   int header;                 /* does the first line hold names? */
   int64_t skip;               /* lines to skip first */
-  char decimal;               /* point of a number: '.' or ',' */
+  int comma;                  /* is the point of numbers a comma? */
   const Scalar *missing;      /* value of an empty field; NULL: an error */
   int64_t nna;                /* texts that count as empty fields */
   const char *const *na;
@@ -142,8 +142,9 @@ typedef enum ValueKind {
   NC_V_BYTES,                 /* the same, each byte as a character of UTF-8 */
   NC_V_LIST, NC_V_DICT,       /* i: the first cell, n: the last; or -1 */
   NC_V_TENSOR,                /* i: its number in the archive */
-  NC_V_OTHER,                 /* what no value of ours is: i, n: the name of its
-                                 class in nc_archivetext */
+  NC_V_OTHER,                 /* what no value of ours is: a LIST of two texts,
+                                 its module or "" and its name, and of what it
+                                 holds */
   NC_V_DEVICE                 /* a LIST of the name and, or not, the number */
 } ValueKind;
 typedef struct FileValue {

@@ -189,10 +189,10 @@ static int load_columns(lua_State *L, const Load *o, TextFormat *f) {
 /* Reads the option decimal. [-0, +0, e] */
 static void read_decimal(lua_State *L, const Load *o, TextFormat *f,
                          const char *given) {
-  f->decimal = given ? *given : '.';
-  if (given && strcmp(given, ".") != 0 && strcmp(given, ",") != 0)
+  f->comma = given && strcmp(given, ",") == 0;
+  if (given && !f->comma && strcmp(given, ".") != 0)
     nl_error(L, o->op, "decimal must be \".\" or \",\"");
-  if (f->decimal != f->delimiter) return;
+  if (!f->comma || f->delimiter != ',') return;
   nc_fail(NC_EVALUE, "decimal and delimiter are the same");
   nc_hint("{delimiter=\";\", decimal=\",\"}");
   nl_check_as(L, NC_EVALUE, o->op);

@@ -64,7 +64,7 @@ def session(inputs, watch=False, environment=()):
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "x.csv").write_text("1,2\n3,4\n")
         with zipfile.ZipFile(f"{folder}/model.pt", "w") as z:
-            z.writestr("model/data.pkl", b"\x80\2cos\nsystem\n")
+            z.writestr("model/data.pkl", b"\x80\2cos\nsystem\n.")
         done = subprocess.run(
             [PROGRAM, "-i", "--no-history", "--device", "cpu"],
             input="\n".join(lines) + "\n", cwd=folder, text=True,

@@ -135,8 +135,8 @@ static void try_all(Trial *best, const CsvTable *table, const CsvLines *row) {
       for (int names = 0; names <= header; names++) {
         Trial t = { .f = *f, .names = names };
         t.f.delimiter = d;
-        if (comma) t.f.decimal = ',';
-        if (t.f.decimal != d) try(&t, best, table);
+        t.f.comma |= comma;
+        if (!t.f.comma || d != ',') try(&t, best, table);
       }
     }
   }
@@ -224,7 +224,7 @@ static void hint_trial(const Trial *t, const CsvTable *table) {
   snprintf(d, sizeof d, "\"%.*s\"", t->f.delimiter == '\t' ? 2 : 1,
            t->f.delimiter == '\t' ? "\\t" : &t->f.delimiter);
   if (t->f.delimiter != f->delimiter) next_option(&h, "delimiter", d);
-  if (t->f.decimal != f->decimal) next_option(&h, "decimal", "\",\"");
+  if (t->f.comma != f->comma) next_option(&h, "decimal", "\",\"");
   if (t->names) next_option(&h, "header", "true");
   snprintf(skip, sizeof skip, "%lld", (long long)t->f.skip);
   if (t->f.header != f->header) next_option(&h, "header", "false");

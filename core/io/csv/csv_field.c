@@ -29,9 +29,9 @@ static int copy_field(const CsvLines *l, char buf[CSV_MAXFIELD]) {
   if (l->n >= CSV_MAXFIELD || memchr(l->field, '\0', (size_t)l->n)) return 0;
   memcpy(buf, l->field, (size_t)l->n);
   buf[l->n] = '\0';
-  if (l->format->decimal != '.') {
+  if (l->format->comma) {
     if (strchr(buf, '.')) return 0;
-    for (char *p = buf; (p = strchr(p, l->format->decimal)) != NULL;) *p = '.';
+    for (char *p = buf; (p = strchr(p, ',')) != NULL;) *p = '.';
   }
   return strchr(" \t\n\v\f\r", *buf) == NULL; /* which strtod skips */
 }
@@ -296,10 +296,11 @@ int nc_csv_parse_next(CsvKind *k, CsvLines *l, void *to) {
   const int plain =
       k->as == DT_f64 ||
       (k->as == DT_i64 && (k->type == DT_NONE || k->type == DT_i64));
+  const char mark = l->format->comma ? ',' : '.';
   Decimal x;
   if (p == NULL || !plain || l->numbers) return 0;
   while (p < stop && (*p == ' ' || (*p == '\t' && d != '\t'))) p++;
-  if ((p = read_decimal(&x, p, stop, l->format->decimal)) == NULL) return 0;
+  if ((p = read_decimal(&x, p, stop, mark)) == NULL) return 0;
   if (p < stop && *p != d && !(d == ' ' && *p == '\t')) return 0;
   if (!store_decimal(k, &x, to)) return 0;
   l->p = p < stop ? p + 1 : NULL;
