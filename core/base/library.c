@@ -12,11 +12,23 @@ int nc_symbol(void *f, void *handle, const char *name) {
   return p != NULL;
 }
 
+static char reason[256]; /* why a library that is there was not opened, or "" */
+
+static void note_reason(void) {
+  const char *text = dlerror();
+  if (*reason || text == NULL || strstr(text, "No such file")) return;
+  nc_printable(reason, sizeof reason, text, strlen(text));
+}
+
 static const char *open_first(const char *const names[], int visibility,
                               int (*bind)(void *handle)) {
+  *reason = '\0';
   for (; *names; names++) {
     void *handle = dlopen(*names, RTLD_NOW | visibility);
-    if (handle == NULL) continue;
+    if (handle == NULL) {
+      note_reason();
+      continue;
+    }
     if (bind(handle)) return *names;
     dlclose(handle);
   }
@@ -39,6 +51,11 @@ int nc_library(Library *l) {
   if (!l->tried) l->name = nc_openfirst(has_file ? one : l->names, l->bind);
   l->tried = 1;
   if (l->name != NULL) return NC_OK;
+  if (*reason && !has_file) {
+    l->tried = 0; /* memory may be there the next time */
+    return nc_fail(NC_EFILE, "%s, which could not be opened: %s", l->missing,
+                   reason);
+  }
   nc_fail(NC_EFILE, "%s, which was not found%s%s%s%s", l->missing,
           has_file ? ": " : "", has_file ? l->variable : "",
           has_file ? " is " : "", has_file ? file : "");

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/cpu/product/blas.h"
 #include "core/op.h"
 #include "core/trace_internal.h"
 
@@ -112,6 +113,7 @@ static int run_job(LapackJob *j, int64_t *failed) {
   if (j->batch == 0 || j->dry) return NC_OK;
   j->slots = (j->batch - 1) / j->lanes + 1;
   if (j->slots > nc_threads()) j->slots = nc_threads();
+  if (j->slots > nc_blas_buffers()) j->slots = nc_blas_buffers();
   if (j->need && (r = nc_hostalloc(&p, j->need * j->slots)) != NC_OK) return r;
   r = nc_hostalloc(&q, infos);
   if (r == NC_OK) {

@@ -237,6 +237,42 @@ load("error 'x'", "@" .. e)()
             self.assertIn("\\x1b[", out, args)
             self.assertNotIn("\x1b", out, args)
 
+    def test_decompositions_under_a_limit_of_memory(self):
+        """They are right, or refused for want of memory: a library never
+        waits for room that does not come. Products are right."""
+        self.file("d.lua", """
+          nacre.set_num_threads(4)
+          local x = nacre.eye(200):mul(2)
+          assert(x:mm(x):sum():item() == 800)
+          local ok, u, s = pcall(nacre.linalg.svd, nacre.eye(80):mul(3))
+          print(ok and s:sum():item() == 240 or tostring(u))
+          ok, u = pcall(nacre.linalg.inv, x:expand(9, 200, 200))
+          print(not ok and tostring(u) or u:sum():item() == 900)
+        """)
+        refused = done = 0
+        for mib in (16, 24, 32, 48, 64, 72, 100, 128, 150, 160, 170, 180, 190,
+                    200, 250, 300, 400):
+            status, out, err = self.shell(
+                'ulimit -v %d; exec timeout 20 "$0" d.lua' % (mib << 10))
+            self.assertIn(status, (0, 1), (mib, out, err))
+            if out == "true\ntrue\n":
+                done += 1
+            else:
+                refused += 1
+                self.assertIn("memory", out + err, mib)
+        self.assertGreater(done, 0)
+        self.assertGreater(refused, 3)
+
+    def test_libraries_that_do_not_fit_in_memory(self):
+        """What the loader says is said: nothing needs to be installed."""
+        said = ""
+        for kib in range(16000, 30000, 1000):
+            _, out, err = self.shell("ulimit -v %d; \"$0\" -e 'nacre.save("
+                                     "\"a.npz\", {nacre.ones(2)})'" % kib)
+            self.assertNotIn("was not found", out + err, kib)
+            said += err
+        self.assertIn("could not be opened: lib", said)
+
     def test_texts_from_outside_are_escaped(self):
         """Those of commands, of code with errors, of paths and of warnings:
         no control character, none of UTF-8, and none that turns the direction

@@ -7,7 +7,7 @@
 ** The library runs single-threaded on the calling thread: bmm.c and conv.c cut
 ** products in tiles for our own threads, which can be interrupted.
 */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
 #include "core/cpu/product/blas.h"
 
 #include <dlfcn.h>
@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
@@ -155,6 +157,64 @@ static const char *kernel_name(void) {
   return find_symbol(&name, "openblas_get_corename") ? name() : NULL;
 }
 
+/*
+** The buffers of an OpenBLAS.  A call needs one, which is mapped if all that
+** there are are in use, and is kept; where there is no room for it, the library
+** tries for ever.  So where memory is limited, all are mapped at the beginning.
+*/
+#define BUFFER_BYTES ((size_t)136 << 20)
+enum { MOST_BUFFERS = 48 }; /* any build of it has room for 50 */
+
+static int buffers = INT_MAX; /* calls at a time that are sure to have one */
+
+static int is_limited(void) {
+  struct rlimit l;
+  return (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY) ||
+         (getrlimit(RLIMIT_DATA, &l) == 0 && l.rlim_cur != RLIM_INFINITY);
+}
+
+static int has_room(int n) {
+  const size_t bytes = (size_t)n * BUFFER_BYTES;
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return 0;
+  munmap(p, bytes);
+  return 1;
+}
+
+int nc_has_blas_room(void) {
+  return buffers > 0 && has_room(1);
+}
+
+/* Has the library map a buffer for each thread, as far as there is room.  Where
+   it does not let us, there must be room for all. */
+static int map_buffers(void *handle) {
+  void *(*take)(int), (*give)(void *), *taken[MOST_BUFFERS];
+  const int threads = nc_threads();
+  int n = 0;
+  if (!nc_symbol(&take, handle, "blas_memory_alloc") ||
+      !nc_symbol(&give, handle, "blas_memory_free"))
+    return has_room(threads) ? threads : 0;
+  while (n < threads && n < MOST_BUFFERS && has_room(1)) taken[n++] = take(0);
+  for (int i = 0; i < n; i++) give(taken[i]);
+  return n;
+}
+
+int nc_take_blas_buffers(void *handle) {
+  static void *last;
+  const char *(*name)(void);
+  if (handle == last || !nc_symbol(&name, handle, "openblas_get_corename") ||
+      !is_limited())
+    return 1;
+  buffers = map_buffers(handle);
+  if (buffers > 0) last = handle;
+  return buffers > 0;
+}
+
+int nc_blas_buffers(void) {
+  return buffers;
+}
+
 /* Opens a library.  An OpenBLAS older than the processor takes it for a Pentium
    4 ("Prescott") and is four times too slow: it is opened again with the
    variable that names better kernels. */
@@ -174,6 +234,11 @@ static int open_tuned(const char *path) {
   }
   if (!again) return 0;
   nc_set_one_thread(blas.handle);
+  if (!nc_take_blas_buffers(blas.handle)) {
+    dlclose(blas.handle);
+    blas.handle = NULL;
+    return 0;
+  }
   blas.kernels = kernel_name();
   blas.name = path;
   return 1;
@@ -389,7 +454,7 @@ static int small_product(const Gemm *g) {
 /* Our tiles of AVX-512 are faster than an OpenBLAS up to 1024 columns (measured
    with 0.3.21, on an Intel processor). */
 int nc_beats_blas(DType type, int64_t m, int64_t n) {
-  if (blas.handle == NULL) return 1;
+  if (blas.handle == NULL || buffers < nc_threads()) return 1;
   return blas.kernels && nc_category(type) == NC_FLOAT &&
          nc_kernels()->tile_rows > 6 && m >= LEAST_OWN(type) &&
          n >= LEAST_OWN(type) && n <= MOST_OWN;

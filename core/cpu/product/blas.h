@@ -40,6 +40,12 @@ int nc_bind_blas(int (*bind)(void *handle));
 /* Calls find, which opens a library that may have threads of its own: it is
    asked for one, and the time counts as opening. Gives what find does. */
 int nc_open_single(int (*find)(void));
+/* Is there memory for a buffer of an OpenBLAS?  Has one map its buffers, if
+   memory is limited; 0: there is room for none, and no function of the library
+   may be called.  How many calls at a time have one. */
+int nc_has_blas_room(void);
+int nc_take_blas_buffers(void *handle);
+int nc_blas_buffers(void);
 /* Has a library of linear algebra run on the calling thread alone. */
 void nc_set_one_thread(void *handle);
 

@@ -42,6 +42,7 @@ static int bind_symbols(void *handle) {
   }
   if (!ok) return 0;
   nc_set_one_thread(handle);
+  if (!nc_take_blas_buffers(handle)) return 0;
   replace_slow(handle);
   return 1;
 }
@@ -60,19 +61,23 @@ static int find_library(void) {
     "/System/Library/Frameworks/Accelerate.framework/Accelerate",
     NULL
   };
-  return nc_bind_blas(bind_symbols) ||
-         nc_openfirst(names, bind_symbols) != NULL;
+  if (nc_bind_blas(bind_symbols)) return 1;
+  return nc_has_blas_room() && nc_openfirst(names, bind_symbols) != NULL;
 }
 
 int nc_lapack(const Lapack **l, DType type) {
   *l = NULL;
   if (!lapack.tried) {
-    int64_t begin;
     TRY(nc_openblas());
-    begin = nc_now();
-    lapack.found = find_library();
-    nc_counters.opening += nc_now() - begin;
+    lapack.found = nc_open_single(find_library);
     lapack.tried = 1;
+  }
+  if (!lapack.found && !nc_has_blas_room()) {
+    lapack.tried = 0;
+    nc_fail(NC_ENOMEM, "not enough memory to open a LAPACK library, which "
+                       "matrix decompositions need: it maps 128 MiB");
+    nc_hint("raise the limit of the process (ulimit -v)");
+    return NC_ENOMEM;
   }
   if (!lapack.found) {
     nc_fail(NC_EFILE,
