@@ -60,6 +60,25 @@ static int file_path(char path[MAXPATH], const char *key) {
   return 1;
 }
 
+/* May nobody else write it?  Code of somebody else is not run, and a hash is no
+   signature. */
+static int is_private(const struct stat *s) {
+  return s->st_uid == geteuid() && !(s->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* The same of the folder of a file, and of the one above: in a folder, any file
+   can be replaced. */
+static int in_private_folder(const char *file) {
+  char path[MAXPATH];
+  struct stat s;
+  strcpy(path, file);
+  for (int i = 0; i < 2; i++) {
+    *strrchr(path, '/') = '\0';
+    if (stat(path, &s) != 0 || !is_private(&s)) return 0;
+  }
+  return 1;
+}
+
 static uint64_t hash_of(const char *key, size_t n, const char *image,
                         size_t size) {
   return nc_hash(nc_hash(SEED, key, n), image, size);
@@ -87,12 +106,12 @@ static void touch(int fd, time_t then) {
 }
 
 static char *read_file(const char *path, size_t *size) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd =
+      in_private_folder(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   struct stat s;
   char *p = NULL;
   if (fd < 0) return NULL;
-  /* code of somebody else is not run */
-  if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+  if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && is_private(&s) &&
       s.st_size > (off_t)sizeof(FileHead) && s.st_size <= MAXFILE &&
       (p = malloc((size_t)s.st_size)) != NULL) {
     *size = (size_t)s.st_size;
@@ -205,6 +224,15 @@ static void make_folders(char *path) {
     }
 }
 
+/* A file that is replaced keeps its mode: one that others may write goes. */
+static void write_private(const char *path, const char *p, size_t size) {
+  const mode_t mask = umask(S_IRWXG | S_IRWXO);
+  struct stat s;
+  if (stat(path, &s) == 0 && !is_private(&s)) unlink(path);
+  nc_hostside->writefile(path, p, (int64_t)size);
+  umask(mask);
+}
+
 void nc_cache_code(const char *key, const char *image, size_t size) {
   const size_t n = strlen(key);
   FileHead h = { .key = n,
@@ -220,7 +248,7 @@ void nc_cache_code(const char *key, const char *image, size_t size) {
   memcpy(p + sizeof h, key, n);
   memcpy(p + sizeof h + n, image, size);
   make_folders(path);
-  nc_hostside->writefile(path, p, (int64_t)(sizeof h + n + size));
+  if (in_private_folder(path)) write_private(path, p, sizeof h + n + size);
   free(p);
   *strrchr(path, '/') = '\0';
   prune(path, most);

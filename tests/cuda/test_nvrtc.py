@@ -121,6 +121,27 @@ class Check:
         with open(path, "rb") as f:
             assert len(f.read()) == len(whole), "it is whole again"
 
+    def writable(self, cache):
+        """Code that others may write is not run, and none is kept where they
+        may; what is written is the user's alone."""
+        was = os.umask(0)
+        self.counts(self.run(cache, self.sources), 1, 0, 0, 3)
+        os.umask(was)
+        folder = cache + "/nacre/kernels"
+        path, = glob.glob(folder + "/*")
+        assert os.stat(path).st_mode & 0o777 == 0o600, oct(os.stat(path).st_mode)
+        for bits in 0o620, 0o602:
+            os.chmod(path, bits)
+            self.counts(self.run(cache, self.sources), 1, 0, 0, 3)
+            assert os.stat(path).st_mode & 0o777 == 0o600
+        self.counts(self.run(cache, self.sources), 0, 1, 0, 3)
+        for place in folder, cache + "/nacre":
+            for bits in 0o770, 0o707:
+                os.chmod(place, bits)
+                self.counts(self.run(cache, self.sources), 1, 0, 0, 3)
+                os.chmod(place, 0o700)
+        self.counts(self.run(cache, self.sources), 0, 1, 0, 3)
+
     def limited(self, cache):
         """What was not used for the longest time is removed."""
         folder = cache + "/nacre/kernels"
@@ -150,7 +171,7 @@ def main(*words):
     check = Check(*words)
     for f in (check.no_compiler, check.bad_compiler,
               check.code_that_does_not_load, check.no_room, check.damaged,
-              check.limited):
+              check.writable, check.limited):
         with tempfile.TemporaryDirectory() as cache:
             f(cache)
     print("nvrtc: passed")
