@@ -17,7 +17,7 @@ template <class T> struct ClassRow {
   int64_t rows, classes, ignore;
   T *loss, *share, *lse, *d; /* share: the weight of each row */
   const T *scale;
-  T smoothing;
+  T smoothing, spread; /* spread: smoothing by classes */
   int log, gstep;
   ErrorFlag *flag;
 };
@@ -84,7 +84,7 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss(const ClassRow<T> k) {
   const T part = (1 - k.smoothing) * share;
   if (part != 0) loss = part * (lse - x[t]);
   if (counts && k.smoothing > 0)
-    loss += k.smoothing / (T)k.classes * (lse * s.weights - s.scores);
+    loss += k.spread * (lse * s.weights - s.scores);
   k.lse[i] = lse;
   k.loss[i] = loss;
   k.share[i] = share;
@@ -117,7 +117,6 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss_grad(const ClassRow<T> k) {
   T *d = k.d + i * k.classes;
   int64_t t;
   const bool counts = class_of(k, i, &t);
-  const T spread = k.smoothing / (T)k.classes;
   NC_SHARED(T, part, 32);
   T weights = (T)k.classes;
   if (k.weight && k.smoothing > 0) {
@@ -129,9 +128,9 @@ template <class T> NC_KERNEL_OF(THREADS) class_loss_grad(const ClassRow<T> k) {
   const T scale = counts ? k.g[i * k.gstep] * *k.scale : (T)0;
   const T one =
       counts ? (k.weight ? k.weight[t] : (T)1) * (1 - k.smoothing) : (T)0;
-  const T all = one + spread * weights;
+  const T all = one + k.spread * weights;
   for (int64_t j = threadIdx.x; j < k.classes; j += blockDim.x) {
-    T v = 0 - scale * spread * (k.weight ? k.weight[j] : (T)1);
+    T v = 0 - scale * k.spread * (k.weight ? k.weight[j] : (T)1);
     if (!k.log && all != 0) v += scale * all * exp(x[j] - k.lse[i]);
     if (j == t) v -= scale * one;
     d[j] = counts ? v : (T)0;
@@ -168,6 +167,7 @@ template <class T> static int run(const Device *d, const ClassLossCall *c) {
   k.classes = c->x->size[1];
   k.ignore = c->ignore;
   k.smoothing = (T)c->smoothing;
+  k.spread = k.smoothing / (T)k.classes;
   k.log = c->log;
   k.x = (const T *)nc_used(d, c->x);
   k.weight = (const T *)nc_used(d, c->weight);
