@@ -53,6 +53,8 @@ void nl_end_rank_output(void);
 
 /* A lua_Alloc for many short-lived userdata; see lua_allocator.c. */
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n);
+/* If set: is no large block given now? */
+extern int (*nacre_refuses_memory)(void);
 
 /* Seeds math.random of this Lua state, if it is Lua's own. */
 void nl_seedmath(lua_State *L, uint64_t seed);

@@ -5,7 +5,8 @@
 ** A tensor userdata often lives for one operation only. malloc would return the
 ** top of its heap to the system between collections and request it again, which
 ** costs more than the operation; here small blocks are kept. When memory runs
-** out, the cache of tensor memory is freed and the request repeated.
+** out, the cache of tensor memory is freed and the request repeated. After
+** Ctrl-C the program gets no more large blocks.
 */
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define UNIT 16
 #define SMALL 128 /* larger blocks come from malloc */
 #define CHUNK 16384
+#define LARGE (1 << 20)
 
 typedef struct FreeBlock {
   struct FreeBlock *next;
@@ -72,8 +74,13 @@ static void *resize(void *p, size_t old, size_t n) {
   return q;
 }
 
+int (*nacre_refuses_memory)(void);
+
 void *nacre_alloc(void *ud, void *p, size_t old, size_t n) {
   (void)ud;
+  if (n > LARGE && (p == NULL || n > old) && nacre_refuses_memory &&
+      nacre_refuses_memory())
+    return NULL;
   if (n == 0) {
     if (p == NULL) return NULL;
     if (issmall(old)) give(p, old);

@@ -23,7 +23,7 @@ static double now(void) {
 
 /* guard(handler, f, ...): xpcall that Ctrl-C can end.  Gives true and the
    results, or false, the error and whether it was Ctrl-C. */
-static int guard(lua_State *L) {
+int sh_lua_guard(lua_State *L) {
   luaL_checkany(L, 2);
   const double begin = now();
   int status = sh_guard(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
@@ -248,7 +248,7 @@ static int addhistory(lua_State *L) {
 }
 
 int sh_openhost(lua_State *L) {
-  static const luaL_Reg list[] = { { "guard", guard },
+  static const luaL_Reg list[] = { { "guard", sh_lua_guard },
                                    { "last_duration", guardlasted },
                                    { "columns", columns },
                                    { "has_color", color },

@@ -6,6 +6,7 @@
 ** hooks the Lua thread that is running.  The hook raises an error at every
 ** instruction until the guarded call has ended, so a loop around pcall ends
 ** too.  Coroutines tell us when they are entered and left (coroutines.c).
+** Handlers of xpcall are not called for that error.
 */
 #include <errno.h>
 #include <signal.h>
@@ -62,10 +63,57 @@ void sh_set_idle_hook(lua_State *L, lua_Hook f, int mask) {
   restore_hook(L);
 }
 
+/* Ends what grows without end in a function of C, as a line of /dev/zero. */
+static int refuses_memory(void) {
+  return nc_interrupted && running != NULL && !quiet;
+}
+
+static lua_CFunction lua_pcall_function, lua_xpcall_function;
+
+static lua_CFunction global_function(lua_State *L, const char *name) {
+  lua_getglobal(L, name);
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  return f;
+}
+
+void sh_open_interrupts(lua_State *L) {
+  lua_pcall_function = global_function(L, "pcall");
+  lua_xpcall_function = global_function(L, "xpcall");
+  nacre_refuses_memory = refuses_memory;
+}
+
+/* Would an error call the handler of an xpcall?  The hook of a call of pcall
+   comes before that protects.  Handlers run close to the top of the stack; a walk down
+   all of a deep one would take long. */
+static int has_handler(lua_State *L) {
+  enum { DEEPEST = 200 };
+  lua_Debug at;
+  int level;
+  for (level = 1; level < DEEPEST && lua_getstack(L, level, &at); level++) {
+    lua_getinfo(L, "f", &at);
+    lua_CFunction f = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    if (f == NULL) continue;
+    if (f == lua_xpcall_function) return 1;
+    if (f == lua_pcall_function || f == sh_lua_guard) return 0;
+  }
+  return 0;
+}
+
+/* Lua calls no hook inside the handler of an error that a hook raises, so that
+   one which does not end could not be ended.  It calls no handler for this
+   error; what xpcall gives is not seen, as the hook raises the next error. */
+static int raise_without_handler(lua_State *L) {
+  lua_pushliteral(L, "not enough memory");
+  return lua_error(L);
+}
+
 static void hook(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (quiet) return;
-  if (nc_interrupted) raise_interrupt(L);
+  if (nc_interrupted)
+    has_handler(L) ? raise_without_handler(L) : raise_interrupt(L);
   else /* inherited from a thread that was hooked when it made this one */
     restore_hook(L);
 }
@@ -161,6 +209,12 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   running = L;
   if (nc_interrupted) arm(L); /* pressed since the line was sent */
   status = lua_pcall(L, nargs, nresults, handler);
+  if (status == LUA_ERRMEM && nc_interrupted) {
+    lua_pop(L, 1); /* for an error of memory no handler was called */
+    quiet = 1;
+    lua_pushcfunction(L, raise_interrupt);
+    status = lua_pcall(L, 0, 0, handler);
+  }
   running = outer;
   quiet = 0;
   restore_hook(L);

@@ -98,6 +98,7 @@ int sh_suggestions(int on);
 enum { GUARD_SHELL, GUARD_SCRIPT };
 
 void sh_interrupts(int mode);
+void sh_open_interrupts(lua_State *L);
 void sh_interrupt(int sig); /* the signal handler */
 void sh_interrupt_once(int sig); /* one that ends what runs, and asks nobody */
 void sh_interrupts_by_usr1(void); /* SIGUSR1 does the same while code runs */
@@ -150,6 +151,7 @@ int sh_mpi_files(lua_State *L);       /* embedded_modules.c */
 int sh_plugin_folder(lua_State *L);   /* embedded_modules.c */
 int sh_lua_userfile(lua_State *L);    /* user_files.c: host.userfile */
 int sh_lua_makefolders(lua_State *L); /* user_files.c: host.makefolders */
+int sh_lua_guard(lua_State *L);       /* host.c: host.guard */
 /* Pushes a function of a module written in Lua (embedded_modules.c).
    [-0, +1, e] */
 void sh_pushmember(lua_State *L, const char *module, const char *name);

@@ -64,6 +64,17 @@ SCRIPTS = {
         local y = x
         for _ = 1, 300000 do y = y * 1 end
         go() while true do y:backward{retain_graph = true} end""",
+    "a handler": "xpcall(error, function() while true do end end)",
+    "a handler in the place of another": """
+        local function f() while true do pcall(error) end end
+        xpcall(f, f)""",
+    "a handler of a coroutine": """
+        local f = function() while true do end end
+        coroutine.wrap(function() xpcall(f, f) end)()""",
+    "a line without end": "go() io.open('/dev/zero'):read 'l'",
+    "a file without end, with pcall": """
+        go() while true do pcall(function() io.lines("/dev/zero", "a")() end) end
+        """,
     "cat of many": """
         local a = nacre.zeros(30000000)
         go() while true do local t = nacre.cat{a, a, a} end""",

@@ -41,8 +41,10 @@ class Signals(Shell):
         self.assertEqual(out.count("s)"), 1, out)
 
     def test_interrupt_loops(self):
-        """P2, P3: neither pcall nor a coroutine hides from Ctrl-C."""
+        """P2, P3: neither pcall nor a coroutine nor a handler hides from
+        Ctrl-C."""
         s = self.open()
+        endless = "function() while true do end end"
         loops = [
             "while true do end",
             "while true do pcall(function() while true do end end) end",
@@ -50,6 +52,13 @@ class Signals(Shell):
             "while true do pcall(coroutine.wrap(function() "
             "  while true do pcall(error) end end)) end",
             "while true do ('x'):rep(1e6):gsub('x', function() end) end",
+            "xpcall(%s, %s)" % (endless, endless),
+            "xpcall(error, %s)" % endless,
+            "xpcall(function() coroutine.wrap(%s)() end, %s)" %
+            (endless, endless),
+            "pcall(xpcall, error, function() xpcall(error, %s) end)" % endless,
+            "do local t <close> = setmetatable({}, {__close = function() "
+            "  xpcall(error, %s) end}) end" % endless,
         ]
         for loop in loops:
             self.assertIn("interrupted", self.timed(s, loop + ENTER), loop)
@@ -69,7 +78,6 @@ class Signals(Shell):
         loop = "function() while true do end end"
         for line in [
                 "do setmetatable({}, {__gc = %s}) end collectgarbage()" % loop,
-                "xpcall(%s, %s)" % (loop, loop),
                 "debug.sethook(%s, 'l') x = 1" % loop,
                 "('a'):rep(50):find(('a*'):rep(30) .. 'b')"]:
             s = self.open()
