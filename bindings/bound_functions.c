@@ -146,6 +146,7 @@ static void fit_arguments(lua_State *L, const Bound *b, int limit) {
   Signature s = { .n = 0 };
   Reader r = { L, &s, NULL, limit + 1, lua_gettop(L), NULL };
   nc_parse_signature(&s, b->name, b->signature);
+  s.no_out = 1;
   if (r.top - 1 > limit || !takes_table(&s, r.top))
     nl_plain_options(L, r.top, &s);
   if (nl_isoptions(L, r.top, &s) && r.top - 1 <= limit &&

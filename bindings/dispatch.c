@@ -159,6 +159,15 @@ static int call_parsed(lua_State *L, Op op, const Signature *s, const Args *a,
   return nc_apply(y, op, a->arg, par, out);
 }
 
+/* x:exp_{out = y} has a place for its result. [-0, +0, e] */
+static void refuse_out(lua_State *L, const Signature *s, const Args *a) {
+  char full[64];
+  if (!a->out) return;
+  snprintf(full, sizeof full, "%s_", s->name);
+  nl_refuse(L, full, (Cause){ NC_CAUSE_argument, "out", NULL },
+            "no argument 'out'");
+}
+
 /* The general path: parses all arguments. `into': the result goes to self.
    [-0, +1, e] */
 static int general_call(lua_State *L, Op op, int into) {
@@ -171,6 +180,7 @@ static int general_call(lua_State *L, Op op, int into) {
     Args a;
     lua_settop(L, top);
     nl_readargs(L, s, &a);
+    if (into) refuse_out(L, s, &a);
     out = into ? 1 : a.out;
     y = nl_newbox(L);
     if (attempt == 0) writes = nl_writes(L, out);
@@ -372,6 +382,7 @@ static int call_operator(lua_State *L, int into) {
     Tensor **y[NC_MAXOUT];
     lua_settop(L, top);
     nl_readargs(L, s, &a);
+    if (into) refuse_out(L, s, &a);
     out = into ? 1 : a.out;
     if (attempt == 0) writes = nl_writes(L, writer ? 1 : out);
     if (lists) c = new_call(L);

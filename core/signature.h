@@ -41,6 +41,7 @@ typedef struct Signature {
   int inplace;                /* there is an in-place form name_ */
   int creates;                /* it creates tensors: the last parameters are
                                  requires_grad and pin_memory */
+  int no_out;                 /* it takes no out= */
   unsigned saved_args;        /* those marked with "!", bits: the gradient */
   unsigned saved_results;     /* needs their values */
   Param param[NC_MAXPARAM];

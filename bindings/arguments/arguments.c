@@ -121,13 +121,19 @@ static const char *push_names(lua_State *L, const char *const names[]) {
   return lua_tostring(L, -1);
 }
 
+/* Is out= an argument? Not of fill_, which writes to self. */
+static int takes_out(const Signature *s) {
+  return !s->no_out && strncmp(s->results, "tensor", 6) == 0 &&
+         s->name[strlen(s->name) - 1] != '_';
+}
+
 /* Raises the error for an unknown named argument. [-0, +0, v] */
 int nl_unknown_argument(Reader *r, const char *name) {
   const char *names[NC_MAXPARAM + 2] = { NULL }, *near;
   const Cause cause = { NC_CAUSE_argument, name, NULL };
   int n = 0;
   for (; n < r->s->n; n++) names[n] = r->s->param[n].name;
-  if (strncmp(r->s->results, "tensor", 6) == 0) names[n] = "out";
+  if (takes_out(r->s)) names[n] = "out";
   near = nl_nearest(name, names);
   if (near)
     return nl_refuse(r->L, r->s->name, cause,
@@ -168,7 +174,7 @@ static void read_named(Reader *r, int t) {
       nl_error(L, r->s->name,
                "a table holds either a list or named arguments, not both");
     name = lua_tostring(L, -2);
-    if (strcmp(name, "out") == 0 && strncmp(r->s->results, "tensor", 6) == 0) {
+    if (strcmp(name, "out") == 0 && takes_out(r->s)) {
       check_out(r, value);
       lua_pushvalue(L, value); /* below the key and value of lua_next */
       lua_insert(L, value - 1);
@@ -216,6 +222,9 @@ void nl_readargs(lua_State *L, const Signature *s, Args *a) {
 
 void nl_args(lua_State *L, Signature *s, const char *name, const char *text,
              Args *a) {
-  if (s->name == NULL) nc_parse_signature(s, name, text);
+  if (s->name == NULL) {
+    nc_parse_signature(s, name, text);
+    s->no_out = 1; /* only dispatch.c and composed.lua write to it */
+  }
   nl_readargs(L, s, a);
 }

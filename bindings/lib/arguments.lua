@@ -289,7 +289,7 @@ local function add_options(name, s, v, options)
   local out
   for key, value in pairs(options) do
     local i = s.byname[key]
-    if key == "out" and s.results:sub(1, 6) == "tensor" then
+    if key == "out" and s.takes_out then
       out = value
       if not nacre.is_tensor(out) then fail(name, "out must be a tensor") end
     elseif not i then unknown(name, s, key)

@@ -179,6 +179,7 @@ local function wrap(name, s, fn, inplace)
     if widens then widen_in_region(v, #s.params) end
     local first, copy = v[1], nil
     if inplace then
+      if out then fail(short .. "_", "no argument 'out'") end
       copy = unwritten(first)
       first, out = copy, first
     end
@@ -225,6 +226,7 @@ end
 function all.define(name, signature, doc, fn)
   local gives = signature:find "%->" and "" or " -> tensor"
   local s = parse(name, signature .. gives)
+  s.takes_out = s.results:sub(1, 6) == "tensor"
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then

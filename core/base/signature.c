@@ -191,7 +191,7 @@ static void addcreation(Signature *s) {
 void nc_parse_signature(Signature *s, const char *name, const char *text) {
   int byname = 0;
   s->name = name;
-  s->n = s->positional = 0;
+  s->n = s->positional = s->no_out = 0;
   s->saved_args = s->saved_results = 0;
   s->results = "";
   s->nresults = 1;
