@@ -48,7 +48,8 @@ int nc_library(Library *l) {
   const char *file = getenv(l->variable);
   const int has_file = file && *file;
   const char *const one[] = { file, NULL };
-  if (!l->tried) l->name = nc_openfirst(has_file ? one : l->names, l->bind);
+  if (l->tried) *reason = '\0'; /* it is another library's */
+  else l->name = nc_openfirst(has_file ? one : l->names, l->bind);
   l->tried = 1;
   if (l->name != NULL) return NC_OK;
   if (*reason && !has_file) {
