@@ -130,13 +130,28 @@ static int not_a_tensor(lua_State *L, const Save *o, const char *name, int i) {
                                                     : "x"));
 }
 
+/* The first element that the list at index i lacks, or 0. [-0, +0, -] */
+static lua_Integer hole_in(lua_State *L, int i) {
+  const lua_Integer n = (lua_Integer)lua_rawlen(L, i);
+  for (lua_Integer k = 1; k <= n; k++) {
+    const int type = lua_rawgeti(L, i, k);
+    lua_pop(L, 1);
+    if (type == LUA_TNIL) return k;
+  }
+  return 0;
+}
+
 /* Pushes an array of the tensors of the table, in the order of lua_next, and a
    table that keeps their names alive. [-0, +2, e] */
 static NamedTensor *tensors(lua_State *L, const Save *o, int64_t *count) {
   nl_plain_table(L, o->self, 0);
   const lua_Integer listed = (lua_Integer)lua_rawlen(L, o->self);
+  const lua_Integer hole = hole_in(L, o->self);
   NamedTensor *list;
   int64_t n = 0;
+  if (hole)
+    nl_error(L, o->op, "element %lld of a list is nil: a list has no holes",
+             (long long)hole);
   for (lua_pushnil(L); lua_next(L, o->self); lua_pop(L, 1)) n++;
   list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
   lua_newtable(L);
@@ -205,6 +220,7 @@ static int is_nested(lua_State *L, int i) {
     lua_pop(L, 1);
     return 1;
   }
+  if (hole_in(L, i)) return 1;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
     if (!nl_totensor(L, -1) && !nl_ispacked(L, (int64_t)lua_rawlen(L, i))) {
       lua_pop(L, 2);

@@ -354,6 +354,38 @@ if haszip then
   end
 end
 
+-- ---- tables whose keys are nearly those of a list keep them
+
+local function text_of(v)
+  if nacre.is_tensor(v) then return "t" .. v:sum():item() end
+  if type(v) ~= "table" then return ("%q"):format(v) end
+  local parts = {}
+  for key, value in pairs(v) do
+    parts[#parts + 1] = ("[%s]=%s"):format(text_of(key), text_of(value))
+  end
+  table.sort(parts)
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+local t, u = nacre.ones(1), nacre.ones(2)
+for _, v in ipairs {
+  {n = {nil, 2}}, {nil, 2, x = 1}, {[0] = 1, nil, 2}, {[-1] = "a", nil, "b"},
+  {1, nil, 3, y = "z"}, {{t, nil, u}, 1}, {t, nil, u}, {nil, u},
+  {[1.5] = 1, [2] = 2, [3] = 3}, {a = {t, nil, u}}, {1, 2}, {t, u}, {t, x = u},
+} do
+  for _, name in ipairs {safe, path ".pt"} do
+    if haszip or name == safe then
+      nacre.save(name, v)
+      assert(text_of(nacre.load(name)) == text_of(v), name .. text_of(v) ..
+             text_of(nacre.load(name)))
+    end
+  end
+end
+if haszip then
+  fails("element 2 of a list is nil: a list has no holes", nacre.save, npz,
+        {t, nil, u})
+end
+
 for name in pairs(files) do os.remove(name) end
 os.remove(base)
 -- What a file or a user calls something does not act on the terminal.

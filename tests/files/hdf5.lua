@@ -72,6 +72,21 @@ same(got.layer.weight, nacre.eye(2))
 assert(got.list == nil and got.layer["b é"] == nil)
 nacre.save(path, {nacre.ones(1), nacre.ones(2)})
 same(nacre.load(path)[2], nacre.ones(2))
+nacre.save(path, {nacre.ones(1), x = nacre.ones(2),
+                  y = {nacre.ones(3), nacre.ones(4), z = nacre.ones(5)}})
+got = nacre.load(path)
+same(got[1], nacre.ones(1))
+same(got.x, nacre.ones(2))
+same(got.y[2], nacre.ones(4))
+same(got.y.z, nacre.ones(5))
+nacre.save(path, {arr_01 = nacre.ones(1), arr_2 = {a = {nacre.ones(2)}}})
+got = nacre.load(path)
+same(got.arr_01, nacre.ones(1))
+same(got.arr_2.a[1], nacre.ones(2))
+for _, v in ipairs {{nacre.ones(1), nil, nacre.ones(1)},
+                    {x = {nacre.ones(1), nil, nacre.ones(1)}}} do
+  fails("element 2 of a list is nil: a list has no holes", nacre.save, path, v)
+end
 local net = nacre.nn.Linear(3, 2)
 nacre.save(path, net)
 same(nacre.load(path).weight, net.weight:detach())

@@ -19,7 +19,11 @@ local function add_paths(t, prefix, out, level)
   if level > MOST_LEVELS then
     fail("save", "the tables are nested too deep, or contain themselves")
   end
-  local count = #t
+  local count, hole = #t, all.hole_in(t)
+  if hole then
+    fail("save", ("element %d of a list is nil: a list has no holes")
+                 :format(hole))
+  end
   for key, v in next, t do
     local path = prefix .. key_name(key, count)
     v = all.state_of(v)
@@ -42,18 +46,30 @@ function all.to_paths(t)
   return out
 end
 
--- A table with the keys arr_0, arr_1, ... and no other becomes a list.
+-- The number of the element of a list that has this name, or nil.
+local function number_of(name)
+  local digits = name:match "^arr_(%d+)$"
+  local n = digits and math.tointeger(tonumber(digits))
+  return n and tostring(n) == digits and n + 1 or nil
+end
+
+-- The keys arr_0, arr_1, ... of a table become those of a list, if none is
+-- missing, as those of an .npz file.
 local function listed(t)
-  local list, count = {}, 0
+  local out, numbers = {}, 0
   for key, v in next, t do
-    count = count + 1
-    if type(v) == "table" then t[key] = listed(v) end
+    if type(v) == "table" then
+      v = listed(v)
+      t[key] = v
+    end
+    local number = number_of(key)
+    out[number or key] = v
+    numbers = numbers + (number and 1 or 0)
   end
-  for i = 1, count do
-    list[i] = t[("arr_%d"):format(i - 1)]
-    if list[i] == nil then return t end
+  for i = 1, numbers do
+    if out[i] == nil then return t end
   end
-  return list
+  return out
 end
 
 -- The nested tables of values by their paths.

@@ -59,6 +59,15 @@ local function sorted_keys(v)
 end
 all.sorted_keys = sorted_keys
 
+-- Are these, which are sorted, the keys of a list: 1, 2, ...?
+local function are_of_list(keys)
+  for i, key in ipairs(keys) do
+    if key ~= i then return false end
+  end
+  return true
+end
+all.are_of_list = are_of_list
+
 -- The path of the value at a key of the table at `path', "" for the whole one.
 local function path_of(key, path)
   if type(key) == "table" or nacre.is_tensor(key) then
@@ -100,8 +109,7 @@ local function encode(v, path, tensors, names, level)
   end
   local keys, parts = sorted_keys(v), {}
   if v["nacre.shard"] then return shard_text(v, names) end
-  local is_list = #keys == #v and
-                  (#keys == 0 or math.type(keys[1]) == "integer")
+  local is_list = are_of_list(keys)
   for _, key in ipairs(keys) do
     local name = path_of(key, path)
     if not is_list then
@@ -113,8 +121,16 @@ local function encode(v, path, tensors, names, level)
   return "[" .. table.concat(parts, ",") .. "]"
 end
 
+-- The first element that a list lacks, or nil.
+function all.hole_in(v)
+  for i = 1, #v do
+    if v[i] == nil then return i end
+  end
+end
+
 -- Is v a flat table of tensors, which needs no structure?
 local function is_flat(v)
+  if all.hole_in(v) then return false end
   for _, element in pairs(v) do
     if not nacre.is_tensor(element) then return false end
   end

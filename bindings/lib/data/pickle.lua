@@ -132,8 +132,8 @@ local KINDS = {
 -- A table is what it is in Python; a list or a dict by its keys, a dict if it
 -- is empty.
 local function kind_of(v, keys)
-  return all.python_kinds[v] or #keys > 0 and #keys == #v and
-         math.type(keys[1]) == "integer" and "list" or "dict"
+  return all.python_kinds[v] or
+         #keys > 0 and all.are_of_list(keys) and "list" or "dict"
 end
 
 -- Appends a table to the pickle.
