@@ -20,11 +20,21 @@ local NOTES = 200 -- more than these have no notes: they are not read
 
 local function firstline(text) return (text or ""):match "[^\n]*" end
 
+-- A table as its class, if it is one or has one.
+local function tablenote(t)
+  local meta = debug.getmetatable(t)
+  local name = rawget(t, "__index") ~= nil and rawget(t, "__name")
+  if type(name) == "string" then return "class " .. name end
+  name = type(meta) == "table" and rawget(meta, "__name")
+  return type(name) == "string" and name or "table"
+end
+
 -- A note on a value. It must not run a user's __tostring.
 local function valuenote(value)
   if facts.istensor(value) then return facts.kind_and_device(value) end
   local kind = type(value)
-  if kind == "table" or kind == "userdata" then return kind end
+  if kind == "table" then return tablenote(value) end
+  if kind == "userdata" then return kind end
   return firstline(styled.brief(value))
 end
 
@@ -35,15 +45,17 @@ local function is_written(f)
 end
 
 local function noteof(name, value, method)
-  local info = type(value) == "function" and
+  local kind = type(value)
+  local info = kind == "function" and
                (nacre._info(value) or lua_functions.info(value) or
-                not is_written(value) and nacre._info(name))
+                not is_written(value) and nacre._info(name)) or
+               kind == "table" and nacre._info(value)
   if info then
     local text = help.signature(info, method):gsub("%s*%->.*$", "")
     text = text:gsub("^[%w_.]+[.:]", "") -- of what is not in nacre itself
     return ("%-28s  %s"):format(text:gsub("^[%w_]+", name, 1),
                                 firstline(info.doc))
-  elseif type(value) == "function" then
+  elseif kind == "function" then
     local written = debug.getinfo(value, "S").what ~= "C"
     local params = written and lookup.parameters(value) or "(...)"
     if method then params = params:gsub("^%(self,?%s*", "(") end

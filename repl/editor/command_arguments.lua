@@ -102,8 +102,8 @@ local function option_value(p, word, rest, right)
 end
 
 -- The candidates for what `left' ends in, the arguments of a command, or nil,
--- the code of Lua that stands there, and files if these may be there, too; nil
--- alone if it is no such text.
+-- the code of Lua that stands there, files if these may be there, too, and
+-- whether it is an expression; nil alone if it is no such text.
 function command_arguments.of(left, right)
   local name, rest = left:match "^%s*[:%%](%a+)!?%s+(.*)$"
   local command, given = commands.find(name or "")
@@ -145,7 +145,7 @@ function command_arguments.of(left, right)
   if kinds.file(argument) and text:find "^%S+$" then
     return nil, text, of_word(argument, text, words, right)
   end
-  return nil, text
+  return nil, text, nil, command.needs == "an expression"
 end
 
 return command_arguments

@@ -70,8 +70,8 @@ local function members(before, separator, add)
   end)
 end
 
--- Keys of a table: m['we.
-local function keys(before, quote, word, right)
+-- Keys of a table: m['we. They are put in with `opening' before them.
+local function keys(before, quote, word, right, opening)
   local t = types.of(before)
   local fields = t and not types.is_tensor(t) and types.fields(t)
   if type(fields) ~= "table" or rawequal(fields, nacre) then return {} end
@@ -79,9 +79,10 @@ local function keys(before, quote, word, right)
   return candidates.of(word, function(add)
     for name, value in next, fields do
       if type(name) == "string" and not name:find "[%c\"'\\]" then
-        add(name, nil, {text = name .. closing,
+        local text = opening .. name .. closing
+        add(name, nil, {text = text,
                         note = facts.istensor(value) and ("%-20s  %s"):format(
-                          name, facts.kind_and_device(value)) or nil})
+                          text, facts.kind_and_device(value)) or nil})
       end
     end
   end)
@@ -126,12 +127,13 @@ local function complete(token)
   return token.kind == "string" or ends[token.text] or false
 end
 
-local function names(left, word, right, last)
+local function names(left, word, right, last, is_value)
   local before = left:sub(1, #left - #word)
   return candidates.of(word, function(add)
     globals(add)
     if word ~= "" then locals(before, add) end
-    local expression = last and awaits[last.text] and last.kind ~= "string"
+    local expression = is_value and not last or
+                       last and awaits[last.text] and last.kind ~= "string"
     for name in next, lexer.keywords do
       if not expression or begins[name] then add(name) end
     end
@@ -234,7 +236,7 @@ local function quoted(string, left, right)
   if before:find "%[%s*$" then
     local owner = before:gsub("%s*%[%s*$", "", 1)
     if owner:find "[%w_%)%]]$" then
-      return placed(keys(owner, quote, word, right), left, #word)
+      return placed(keys(owner, quote, word, right, ""), left, #word)
     end
   end
   local call = call_at_cursor.around(before)
@@ -270,8 +272,8 @@ local function declares(before)
          before:find "%f[%w_]local%s+[%w_%s,]*,%s*$"
 end
 
--- Completes Lua.
-local function lua(left, right)
+-- Completes Lua; is_value: it is an expression from its begin.
+local function lua(left, right, is_value)
   local tokens = lexer.tokens(left)
   local last = tokens[#tokens]
   if last and last.to == #left then
@@ -288,9 +290,13 @@ local function lua(left, right)
     if owner:find "[%w_]%s*$" and not owner:find "[%a_][%w_]*%s*$" then
       return {}               -- a number
     end
-    return placed(candidates.of(word, function(add)
+    local list = candidates.of(word, function(add)
       members(owner:match "^(.-)%s*$", separator, add)
-    end, right), left, #word)
+    end, right)
+    if #list == 0 and separator == "." then -- m["blocks.0.weight"]
+      return placed(keys(owner, '"', word, "", '["'), left, #left - #owner)
+    end
+    return placed(list, left, #word)
   end
   if before:find "%d$" or word == "" and complete(last) then return {} end
   local call = call_at_cursor.around(before)
@@ -299,7 +305,7 @@ local function lua(left, right)
   if not list and word == "" and last and listed[last.text] then
     list = values({param = {type = "unknown"}}, word, right)
   end
-  list = list or names(left, word, right, last)
+  list = list or names(left, word, right, last, is_value)
   list.head = call and word == "" and head(call) or nil
   return placed(list, left, #word)
 end
@@ -314,8 +320,8 @@ local function system_word(text)
 end
 
 -- The code of a command, where files may stand, too.
-local function code(text, files, left, right)
-  local list = lua(text, right)
+local function code(text, files, left, right, is_value)
+  local list = lua(text, right, is_value)
   if #list == 0 and files then return placed(files, left, #text) end
   list.start = list.start and list.start + #left - #text
   return list
@@ -347,12 +353,12 @@ function completion.candidates(left, right)
     return placed(file_names.of(word, {style = "word", right = right}), left,
                   #word)
   end
-  local list, text, files = command_arguments.of(left, right)
+  local list, text, files, is_value = command_arguments.of(left, right)
   if list then
     word = left:match "%S*$"
     return placed(list, left, list.of or #word)
   elseif text then
-    return code(text, files, left, right)
+    return code(text, files, left, right, is_value)
   end
   if left:find "^%s*%?[^?]*$" or left:find "^%s*%?+%s*:%a*$" then
     return helped(left)

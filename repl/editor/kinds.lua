@@ -124,7 +124,7 @@ end
 
 function texts.module(add, at) file_names.modules(at.word, add) end
 
-function texts.variable_of_environment(add)
+function texts.environment(add)
   for _, name in ipairs {"HOME", "PATH", "PWD", "USER", "TMPDIR"} do
     add(name)
   end
@@ -143,6 +143,12 @@ function texts.value(add, at)
                at.before and at.before[1]
   local param = require "nacre.settings".param(name)
   if param then kinds.fill(param, add, at, at.written) end
+end
+
+-- The days of :history, from the last one on.
+function texts.day(add)
+  for _, word in ipairs {"today", "yesterday"} do add(word) end
+  for _, day in ipairs(require "nacre.input_history".days()) do add(day) end
 end
 
 -- Saved measurements, of :bench --save.

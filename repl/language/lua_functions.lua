@@ -60,7 +60,7 @@ local rows = {
   {"os.execute", "command:text=nil -> ok, how, code",
    "runs a command of the system"},
   {"os.exit", "code:any=true, close:bool=false", "ends the program"},
-  {"os.getenv", "name:variable_of_environment -> string",
+  {"os.getenv", "name:environment -> string",
    "a variable of the environment, or nil"},
   {"os.remove", "filename:file -> boolean", "removes a file"},
   {"os.rename", "old:file, new:file -> boolean", "renames a file"},

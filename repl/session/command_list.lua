@@ -200,7 +200,7 @@ return {
   {name = "reload", args = "mode:auto|off=nil", module = "nacre.reload",
    doc = "reload modules whose file has changed"},
   {group = "keep", name = "history",
-   args = "what:any=nil", shown = {what = "N] [DATE] [TEXT"},
+   args = "what:day=nil", shown = {what = "N] [DATE] [TEXT"},
    module = "nacre.input_history", about = true, varies = true, paged = true,
    form = "([n or text]) -> list of texts",
    doc = "list the last N inputs, those of a day or with a text, and when"},

@@ -157,9 +157,9 @@ local function edit_file(shell, path, line)
   local ok, why = host.edit_file(path, line)
   if not ok then return shell.fail("the editor failed: " .. why) end
   local after = host.file_time(path)
-  if after and after ~= before then
-    require "nacre.reload".file(shell, path)
-  end
+  local name = after and after ~= before and
+               require "nacre.reload".file(shell, path)
+  if name then shell.note("reloaded " .. name) end
 end
 
 -- :edit [NAME]: a function where it was written, a file, or the last block

@@ -24,6 +24,20 @@ local DAY <const> = 24 * 60 * 60
 -- The day of a time, "2026-11-25".
 local function day(time) return os.date("%Y-%m-%d", time) end
 
+-- The days of the inputs.
+function input_history.days()
+  local list, last = {}, nil
+  for i = 1, host.history_size() do
+    local time = select(2, host.history_entry(i))
+    local now = time and day(time)
+    if now and now ~= last then
+      list[#list + 1] = now
+      last = now
+    end
+  end
+  return list
+end
+
 -- What a day of the user's words begins with: "2026-11-25", or "2026-11" for
 -- the month; nil if the word is no date.
 local function date(word)

@@ -81,11 +81,11 @@ local function reload_changed(shell)
   return done
 end
 
--- Reloads the module of a file that was edited.
+-- Reloads the module of a file that was edited; returns its name.
 function reload.file(shell, path)
   for name, file in pairs(loaded_files) do
     if file and file.path == path then
-      return load(shell, name, file)
+      return load(shell, name, file) and name
     end
   end
 end

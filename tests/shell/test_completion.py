@@ -70,6 +70,40 @@ class Completion(Shell):
                               ('require "nacre.n', r"nacre\.nn\b")):
             self.assertRegex("\n".join(self.offered(s, text)), pattern)
 
+    def test_keys_of_tables(self):
+        s = self.open()
+        s.run("M = {['b.1.w'] = nacre.ones(2), ['b.1.v'] = 1, ['c-d'] = 2}")
+        self.assertRegex("\n".join(self.offered(s, 'M["b.1')),
+                         r'\n  b\.1\.v"\] *\n  b\.1\.w"\] +float32\[2\] cpu')
+        self.assertIn('  ["b.1.w"]', "\n".join(self.offered(s, "M.")))
+        s.run("r = M.c" + TAB)  # the only one
+        self.assertEqual(s.run("r"), "2\n")
+        s.run("M.name, M.other = 3, 4")
+        self.assertEqual(self.names(s, "x = M."), ["name", "other"])
+
+    def test_classes(self):
+        s = self.open()
+        out = "\n".join(self.offered(s, "nacre.nn.Conv"))
+        self.assertNotIn("  table", out)
+        self.assertRegex(out, r"\n  Conv1d\(in_channels, ")
+        s.run("C = {Net = nacre.nn.Module 'Net', net = nacre.nn.Module}")
+        self.assertRegex("\n".join(self.offered(s, "C.")),
+                         r"\n  Net +class Net")
+
+    def test_values_of_commands(self):
+        s = self.open()
+        for command in (":view ", ":shape ", ":plot ", ":hist "):
+            out = self.names(s, command + "b") + self.names(s, command + "d")
+            self.assertNotIn("break", out, command)
+            self.assertNotIn("do", out, command)
+        self.assertIn("  do", "\n".join(self.offered(s, ":time d")))
+        s.run("x = 1")
+        self.assertEqual(self.names(s, ":history to"), [])
+        out = "\n".join(self.offered(s, ":history "))
+        self.assertIn("yesterday", out)
+        self.assertRegex(out, r"20\d\d-\d\d-\d\d")
+        self.assertIn("HOME", "\n".join(self.offered(s, 'os.getenv("')))
+
     def test_shapes_that_fit(self):
         s = self.tensors()
         lines = self.offered(s, "a:mm(")

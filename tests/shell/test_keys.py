@@ -74,7 +74,7 @@ class Keys(Shell):
             LUA_PATH=self.home + "/?.lua")
         s.run("m = require 'mod'")
         self.assertEqual(s.run("m.f()"), "1\n")
-        s.run(":edit m.f")
+        self.assertEqual(s.run(":edit m.f"), "(reloaded mod)\n")
         self.assertEqual(s.run("m.f()"), "2\n")
         self.assertEqual(self.read("at"), "+2\n")
 
