@@ -243,8 +243,16 @@ static unsigned seed(char **words) {
   return again && words[1] != NULL ? (unsigned)atoi(words[1]) : 1;
 }
 
+/* The state of the test runner; what a test starts of Python has the seed. */
+static lua_State *seeded_state(unsigned number) {
+  char text[12];
+  snprintf(text, sizeof text, "%u", number);
+  setenv("PYTHONHASHSEED", text, 1);
+  return sh_newstate(number);
+}
+
 static int session(const Options *o) {
-  lua_State *L = o->test ? sh_newstate(seed(o->argv + o->test))
+  lua_State *L = o->test ? seeded_state(seed(o->argv + o->test))
                          : lua_newstate(nacre_alloc, NULL);
   int status = EXIT_FAILURE;
   if (L == NULL) {

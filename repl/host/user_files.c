@@ -33,6 +33,7 @@ char *sh_userfile(const char *variable, const char *usual, const char *name) {
 
 int sh_makefolders(char *path, unsigned mode) {
   struct stat s;
+  if (*path == '\0') return ENOENT;
   for (char *end = path; *end != '\0';) {
     int why = 0;
     end += strspn(end, "/");

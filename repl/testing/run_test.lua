@@ -350,6 +350,15 @@ local function name_choices(c, names)
   end
 end
 
+-- Lua's assert is a check of a test, too.
+local function count_asserts(job)
+  local assert = assert
+  function _G.assert(...)
+    job.checked = true
+    return assert(...)
+  end
+end
+
 -- Runs the tests after the first `done`, which have run already.
 local function unit(job, tell, done)
   local cases, names = {}, {}
@@ -425,6 +434,7 @@ function run.body(job)
     run.prepare(job)
     if job.files then root.bringing(job.unit, tell) end
     debug_failure.on = job.pdb and job
+    if job.unit.kind == "unit" then count_asserts(job) end
     if job.cover then coverage.start(tell) end
     local ok, err = guarded(function()
       libraries(job)

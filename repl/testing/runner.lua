@@ -270,6 +270,7 @@ local function run(o, todo)
     complain "no test was run"
     return NOTHING
   end
+  require "nacre.run_alone".judge(results, o)
   local good = tell(results, o, host.clock() - begin)
   if not o.ci then store_failed(results) end
   local why = o.devices and all_skipped(results)

@@ -37,11 +37,11 @@ class Case(unittest.TestCase):
         env.update(variables)
         return env
 
-    def nacre(self, *words, text=None, **variables):
+    def nacre(self, *words, text=None, wait=60, **variables):
         """Gives (status, stdout, stderr) of nacre --test WORDS."""
         p = subprocess.run(
             [NACRE, "--test", *words], env=self.env(**variables),
-            cwd=self.tests, input=text or "", timeout=60, encoding="utf-8",
+            cwd=self.tests, input=text or "", timeout=wait, encoding="utf-8",
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(os.listdir(self.tmp), [], "folders were left")
         return p.returncode, p.stdout, p.stderr

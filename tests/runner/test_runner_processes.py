@@ -130,7 +130,7 @@ class Processes(Case):
         self.file("d_test.lua", "test('a', function() "
                   "error(('long '):rep(1 << 18)) end)")
         self.file("e_test.lua", PEAK % os.path.join(self.home, "peak"))
-        status, out, err = self.nacre("-j1")
+        status, out, err = self.nacre("-j1", "--timeout", "10m", wait=600)
         self.assertIn("9 failed, 2 passed", out)
         self.assertGreater(out.count(" bytes left out ..."), 4, out[:2000])
         self.assertLess(len(out), 300000)
