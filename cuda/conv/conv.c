@@ -35,7 +35,7 @@ typedef struct ConvPlan {
   int64_t rows;          /* of the columns of a sample */
   int64_t group_outputs; /* output channels of a group */
   int64_t chunk;         /* samples */
-  int pointwise;         /* 1x1 kernel: the input is used as its columns */
+  int pointwise;         /* the input is its own columns: 1x1, all places */
   char *columns;         /* scratch, or NULL */
   char *transposed;      /* scratch, or NULL: the result, channels first */
 } ConvPlan;
@@ -55,8 +55,8 @@ static void make_plan(ConvPlan *j) {
   j->group_outputs = c->o / c->groups;
   j->out_size = w->out[0] * w->out[1];
   j->in_size = w->size[0] * w->size[1];
-  j->pointwise = elements == 1 && w->stride[0] == 1 && w->stride[1] == 1 &&
-                 w->pad[0] == 0 && w->pad[1] == 0;
+  j->pointwise = elements == 1 && w->pad[0] == 0 && w->pad[1] == 0 &&
+                 j->out_size == j->in_size;
   j->chunk = MAX_COLUMN_BYTES / j->bytes / (j->rows * j->out_size);
   j->chunk = min64(max64(j->chunk, 1), c->n);
 }

@@ -3,6 +3,10 @@
 -- for sizes that are cut into tiles and blocks, and for every
 -- algorithm that a device has.
 -- Run by: nacre tests/ops/conv.lua
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local by_slices = dofile(here .. "../lib/conv_slices.lua")
+local options, seen = by_slices.options, by_slices.seen
+local padded, byslices = by_slices.padded, by_slices.sum
 local F = nacre.nn.functional
 nacre.manual_seed(11)
 
@@ -13,53 +17,6 @@ local function close(a, b, tolerance, what)
   end
   local most = (a:double() - b:double()):abs():max():item()
   error(("%s differs by %g"):format(what, most))
-end
-
--- Of x, padded, what element (i, j) of a kernel sees: [n x c x oh x ow].
-local function seen(x, i, j, o, out)
-  local function range(d, k)
-    local from = 1 + (k - 1) * o.dilation[d]
-    return {from, from + (out[d] - 1) * o.stride[d], o.stride[d]}
-  end
-  return x[{{}, {}, range(1, i), range(2, j)}]
-end
-
-local function places(x, k, o)
-  local out = {}
-  for d = 1, 2 do
-    local reach = o.dilation[d] * (k[d] - 1) + 1
-    out[d] = (x:size(2 + d) + 2 * o.padding[d] - reach) // o.stride[d] + 1
-  end
-  return out
-end
-
-local function padded(x, o)
-  local a, b = o.padding[1], o.padding[2]
-  return x:pad({b, b, a, a})
-end
-
-local function byslices(x, w, o)
-  local g, y = o.groups, nil
-  local n, k = x:size(1), {w:size(3), w:size(4)}
-  local out, t = places(x, k, o), padded(x, o)
-  for i = 1, k[1] do
-    for j = 1, k[2] do
-      local part = seen(t, i, j, o, out):reshape(n, g, -1, out[1] * out[2])
-      local by = w[{{}, {}, i, j}]:reshape(g, w:size(1) // g, -1)
-      local one = by:matmul(part)
-      y = y and y + one or one
-    end
-  end
-  return y:reshape(n, w:size(1), out[1], out[2])
-end
-
-local function options(o)
-  for name, default in pairs {stride = 1, padding = 0, dilation = 1} do
-    local v = o[name] or default
-    o[name] = type(v) == "table" and v or {v, v}
-  end
-  o.groups = o.groups or 1
-  return o
 end
 
 local tolerance = {float16 = 3e-2, bfloat16 = 2e-1, float32 = 1e-3,
@@ -112,6 +69,9 @@ end
 case({3, 5, 4, 6}, {7, 5, 1, 1}, {})
 case({3, 5, 5, 6}, {7, 5, 1, 1}, {stride = 2})
 case({2, 5, 3, 3}, {7, 5, 1, 1}, {padding = 1})
+case({2, 5, 1, 2}, {7, 5, 1, 1}, {stride = 2})   -- one place of several
+case({3, 5, 3, 1}, {7, 5, 1, 1}, {stride = {3, 1}})
+case({2, 5, 2, 3}, {7, 5, 1, 1}, {stride = 4})
 case({2, 6, 40, 40}, {10, 3, 1, 1}, {groups = 2})
 -- several samples a tile; more channels than a block
 case({9, 8, 5, 5}, {12, 8, 3, 3}, {padding = 1})
