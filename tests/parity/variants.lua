@@ -128,6 +128,7 @@ local function names(t)
   return n
 end
 local changes, layouts = names(change), names(lay)
+V.layouts = layouts
 
 -- ---- plans
 
