@@ -126,16 +126,25 @@ void sh_argtable(lua_State *L, const Options *o) {
   lua_setglobal(L, "arg");
 }
 
+/* Pushes the arguments of the script, which code of options may have changed;
+   returns how many. */
+static int push_arguments(lua_State *L) {
+  if (lua_getglobal(L, "arg") != LUA_TTABLE)
+    luaL_error(L, "'arg' is not a table");
+  const int table = lua_gettop(L), n = (int)luaL_len(L, table);
+  luaL_checkstack(L, n + 3, "too many arguments");
+  for (int i = 1; i <= n; i++) lua_rawgeti(L, table, i);
+  lua_remove(L, table);
+  return n;
+}
+
 int sh_runscript(lua_State *L, const Options *o) {
   const char *name = o->argv[o->script];
-  int i, n = 0;
+  int n;
   if (strcmp(name, "-") == 0 && strcmp(o->argv[o->script - 1], "--") != 0)
     name = NULL;
   else scriptpath(L, name);
-  for (i = o->script + 1; o->argv[i] != NULL; i++, n++) {
-    luaL_checkstack(L, 3, "too many arguments");
-    lua_pushstring(L, o->argv[i]);
-  }
+  n = push_arguments(L);
   return runloaded(L, luaL_loadfilex(L, name, "t"), n, 0);
 }
 

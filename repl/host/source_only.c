@@ -12,6 +12,41 @@
 
 #include "repl/host/repl.h"
 
+/*
+** While Lua compiles, the handler of the protected call around it is called
+** for errors of a reader and for nesting that is too deep, though load returns
+** them: in the program it would make an object of each. So the compiler is
+** called in a protected call without one.
+*/
+
+/* load or loadfile, upvalue 1, with its arguments. */
+static int call_compiler(lua_State *L) {
+  const int n = lua_gettop(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  if (lua_pcall(L, n, LUA_MULTRET, 0) != LUA_OK) return lua_error(L);
+  return lua_gettop(L);
+}
+
+/* Gives the function, or the message, and the status. */
+static int compile_file(lua_State *L) {
+  const int status = luaL_loadfilex(L, lua_tostring(L, 1), "t");
+  lua_pushinteger(L, status);
+  return 2;
+}
+
+/* As luaL_loadfilex of a text. */
+static int load_file(lua_State *L, const char *name) {
+  int status;
+  lua_pushcfunction(L, compile_file);
+  lua_pushstring(L, name);
+  status = lua_pcall(L, 1, 2, 0);
+  if (status != LUA_OK) return status;
+  status = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return status;
+}
+
 /* The function it replaces is the upvalue; its mode is argument UPVALUE 2. */
 static int textmode(lua_State *L) {
   int at = (int)lua_tointeger(L, lua_upvalueindex(2));
@@ -25,7 +60,7 @@ static int textmode(lua_State *L) {
   if (lua_gettop(L) < at) lua_settop(L, at);
   lua_pushliteral(L, "t");
   lua_replace(L, at);
-  return sh_callwrapped(L);
+  return call_compiler(L);
 }
 
 static void restrict_mode(lua_State *L, const char *name, int at) {
@@ -43,7 +78,7 @@ static int results(lua_State *L, int status, lua_KContext ctx) {
 static int text_dofile(lua_State *L) {
   const char *name = luaL_optstring(L, 1, NULL);
   lua_settop(L, 1);
-  if (luaL_loadfilex(L, name, "t") != LUA_OK) return lua_error(L);
+  if (load_file(L, name) != LUA_OK) return lua_error(L);
   lua_callk(L, 0, LUA_MULTRET, 0, results);
   return results(L, 0, 0);
 }
@@ -53,6 +88,7 @@ static int findmodule(lua_State *L, const char *name) {
   lua_getfield(L, lua_upvalueindex(1), "searchpath");
   lua_pushstring(L, name);
   lua_getfield(L, lua_upvalueindex(1), "path");
+  if (!lua_isstring(L, -1)) luaL_error(L, "'package.path' must be a string");
   lua_call(L, 2, 2);
   return lua_isstring(L, -2);
 }
@@ -62,7 +98,7 @@ static int searcher(lua_State *L) {
   if (!findmodule(L, name)) return 1;
   lua_pop(L, 1);
   file = lua_tostring(L, -1);
-  if (luaL_loadfilex(L, file, "t") != LUA_OK)
+  if (load_file(L, file) != LUA_OK)
     return luaL_error(L, "error loading module '%s' from file '%s':\n\t%s",
                       name, file, lua_tostring(L, -1));
   lua_pushstring(L, file);

@@ -43,7 +43,7 @@ error: error loading module 'broken' from file 'broken.lua':
 ...
 > require "nosuch"
 error: module 'nosuch' not found
-  hint: searched in tests/nosuch.lua, nosuch.lua, where package.path says
+  hint: searched in tests/nosuch.lua, nosuch.lua and the rest of package.path
 > io.open(stats.here() .. "/deep.lua"):read "l"
 "return {n = 7}"
 > io.open(stats.file):read "l"

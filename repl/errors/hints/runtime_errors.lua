@@ -430,10 +430,11 @@ local function missing_module(o)
       near[#near + 1], near[file] = file, true
     end
   end
-  near[#near + 1] = "where package.path says"
+  near[#near + 1] = "the rest of package.path"
   o.message = ("module '%s' not found"):format(name)
   o.hint = runtime_errors.modules[name] or
-           "searched in " .. table.concat(near, ", ")
+           "searched in " .. table.concat(near, ", ", 1, #near - 1) ..
+           (#near > 1 and " and " or "") .. near[#near]
 end
 
 -- Names the operation sub_ where the line calls that.
