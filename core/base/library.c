@@ -52,7 +52,7 @@ int nc_library(Library *l) {
   else l->name = nc_openfirst(has_file ? one : l->names, l->bind);
   l->tried = 1;
   if (l->name != NULL) return NC_OK;
-  if (*reason && !has_file) {
+  if (*reason) {
     l->tried = 0; /* memory may be there the next time */
     return nc_fail(NC_EFILE, "%s, which could not be opened: %s", l->missing,
                    reason);

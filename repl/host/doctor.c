@@ -30,25 +30,27 @@ void sh_longversion(void) {
 #endif
 }
 
+extern char **environ;
+
+static void variable(const char *name, size_t n, const char *value) {
+  char text[4096];
+  printf("variable  %.*s=%s\n", (int)n, name,
+         nc_printable(text, sizeof text, value, strlen(value)));
+}
+
 /* Variables that say how the program works. */
 static void environment(void) {
-  static const char *const names[] = {
-    "NACRE_DEVICE",     "NACRE_CUDA",          "NACRE_CUDA_SYNC",
-    "NACRE_CUDA_CACHE", "NACRE_CPU_LEVEL",     "NACRE_BLAS",
-    "NACRE_ONEDNN",     "NACRE_CUBLAS",        "NACRE_CUDA_LIBRARIES",
-    "NACRE_PNG",        "NACRE_ZIP",           "NACRE_RSVG",
-    "NACRE_PYTHON",     "VIRTUAL_ENV",         "NACRE_ZMQ",
-    "NACRE_SODIUM",     "NACRE_NVRTC",         "LUA_INIT_5_4",
-    "LUA_INIT",         "LUA_PATH_5_4",        "LUA_PATH",
-    "NO_COLOR",         "CUDA_VISIBLE_DEVICES"
+  static const char *const others[] = {
+    "LUA_INIT_5_4",         "LUA_INIT",   "LUA_PATH_5_4", "LUA_PATH",
+    "LUA_CPATH_5_4",        "LUA_CPATH",  "NO_COLOR",     "CLICOLOR_FORCE",
+    "CUDA_VISIBLE_DEVICES", "VIRTUAL_ENV"
   };
-  char text[4096];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *value = getenv(names[i]);
-    if (value)
-      printf("variable  %s=%s\n", names[i],
-             nc_printable(text, sizeof text, value, strlen(value)));
-  }
+  for (char **entry = environ; *entry; entry++)
+    if (strncmp(*entry, "NACRE_", 6) == 0)
+      variable(*entry, strcspn(*entry, "="), strchr(*entry, '=') + 1);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (getenv(others[i]))
+      variable(others[i], strlen(others[i]), getenv(others[i]));
 }
 
 static void place(void) {
@@ -90,7 +92,8 @@ static void cuda(void) {
 
 /* A library that is opened when needed. */
 static void library(const char *what, const char *name) {
-  printf("%-9s %s\n", what, name ? name : nc_lasterror()->text);
+  if (name) printf("%-9s %s\n", what, name);
+  else printf("%-9s none: %s\n", what, nc_lasterror()->text);
 }
 
 void sh_doctor(void) {

@@ -63,8 +63,8 @@ static Library *library(void) {
     "NACRE_RSVG",
     names,
     bind,
-    "a PNG of a picture needs librsvg 2.46; a .svg file needs none",
-    "install it (Debian: librsvg2-2)",
+    "a picture in a PNG file needs librsvg 2.46",
+    "install it (Debian: librsvg2-2), or write a .svg file",
     0,
     NULL
   };

@@ -63,10 +63,11 @@ function session_commands.devices()
 end
 
 -- The path of one of the program's files, and whether it exists.
-local function ownfile(what, path)
+local function ownfile(what, path, why)
   local there = not path or host.file_time(path)
-  path = path and require "nacre.lua_values".escape_controls(path)
-  say(("%-9s %s%s\n"):format(what, path or "none: HOME is not set",
+  path = path and require "nacre.lua_values".escape_controls(path) or
+         "none: " .. (why or "HOME is not set")
+  say(("%-9s %s%s\n"):format(what, path,
                              there and "" or "  (none yet)"))
 end
 
@@ -79,7 +80,8 @@ function session_commands.doctor()
     host.doctor()
   end
   ownfile("start-up", require "nacre.settings".initfile())
-  ownfile("history", host.history_file())
+  ownfile("history", host.history_file(),
+          os.getenv "NACRE_HISTORY" and "NACRE_HISTORY is empty")
   ownfile("peaks", require "nacre.machine_peak".path())
 end
 

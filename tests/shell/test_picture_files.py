@@ -189,7 +189,7 @@ class PictureFiles(launch.Program):
 
     def test_without_librsvg(self):
         out = self.session(":plot nacre.ones(3) -o l.png\n", NACRE_RSVG="none")
-        self.assertIn("error: a PNG of a picture needs librsvg", out)
+        self.assertIn("error: a picture in a PNG file needs librsvg", out)
 
     def test_png(self):
         code = "shell.heat(nacre.eye(2), {file = 'm.png'})"

@@ -172,7 +172,7 @@ int nc_onednn(int *found) {
 
 const char *nc_onednnname(void) {
   if (!dnn.tried) return "not opened yet";
-  return dnn.name ? dnn.name : "none";
+  return dnn.name ? dnn.name : "own loops";
 }
 
 int nc_openlibraries(void) {
