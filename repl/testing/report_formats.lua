@@ -4,6 +4,7 @@
 -- the annotations of GitHub. `stop` is nil unless a signal ended the run: then
 -- {signal = its name, unfinished = number of files, text = a message}.
 
+local escape_controls = require "nacre.lua_values".escape_controls
 local json = require "nacre.json"
 local report = require "nacre.text_report"
 
@@ -77,15 +78,19 @@ end
 --
 -- TAP
 --
-local function plain(text) return (text:gsub("[#\\]", "\\%0")) end
+local function one_line(text)
+  return escape_controls((text:gsub("\n", " ")))
+end
+
+local function plain(text) return (one_line(text):gsub("[#\\]", "\\%0")) end
 
 local function tapline(n, r)
   local good = r.status == "pass" or r.status == "skip"
   local text = ("%s %d - %s"):format(good and "ok" or "not ok", n,
                                      plain(title(r)))
-  if r.status == "skip" then text = text .. " # SKIP " .. r.reason end
-  if r.status == "xfail" then text = text .. " # TODO " .. r.reason end
-  return (text:gsub("\n", " "))
+  local word = r.status == "skip" and " # SKIP " or
+               r.status == "xfail" and " # TODO "
+  return word and text .. word .. one_line(r.reason) or text
 end
 
 function formats.tap(results, peers, stop)

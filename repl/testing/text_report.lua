@@ -4,6 +4,7 @@
 -- commands to run them again, the totals.
 
 local outcomes = require "nacre.outcomes"
+local escape_controls = require "nacre.lua_values".escape_controls
 local diagnosis = require "nacre.device_diagnosis"
 local host = require "nacre.host"
 local styled = require "nacre.styled_output"
@@ -209,7 +210,7 @@ function report.failure(r, peer, all)
     lines[#lines + 1] = INDENT .. ("accept  nacre --test %s --update"):format(
       word(at))
   end
-  return table.concat(lines, "\n")
+  return escape_controls(table.concat(lines, "\n"))
 end
 
 -- The report for a terminal: expected lines red, printed ones green, if stdout
@@ -235,9 +236,10 @@ end
 function report.unreferenced(results)
   local lines = {}
   for unit, list in pairs(require "nacre.golden".unreferenced(results)) do
+    local names = match.cut(table.concat(list, "; "), WIDEST)
     lines[#lines + 1] = ("%s.safetensors has %s of no test, which --update " ..
       "removes: %s\n"):format(unit.path, units.count(#list, "value"),
-                              match.cut(table.concat(list, "; "), WIDEST))
+                              escape_controls(names))
   end
   table.sort(lines)
   return table.concat(lines)
@@ -250,9 +252,9 @@ function report.unchecked(results)
     if r.unchecked and r.status == "pass" then names[#names + 1] = r.name end
   end
   if #names == 0 then return "" end
+  local list = table.concat(names, ", ", 1, math.min(#names, MOST_NAMES))
   return ("%s passed without a check: %s%s\n"):format(
-    units.count(#names, "test"), table.concat(names, ", ", 1,
-                                              math.min(#names, MOST_NAMES)),
+    units.count(#names, "test"), escape_controls(list),
     #names > MOST_NAMES and ", ..." or "")
 end
 
@@ -275,7 +277,7 @@ function report.summary(results, seconds, jobs)
   count("xfail", "failed as expected")
   if n.skip > 0 then
     for i, reason in ipairs(order) do
-      order[i] = ("%s: %d"):format(reason, why[reason])
+      order[i] = ("%s: %d"):format(escape_controls(reason), why[reason])
     end
     parts[#parts + 1] = ("%d skipped (%s)"):format(n.skip,
                                                    table.concat(order, ", "))

@@ -50,6 +50,17 @@ class Processes(Case):
                                    "not ok 1 - a.nacre [cpu]"])
         self.assertIn("ok 3 - c.nacre [cpu] # SKIP a \\\"b\\\" <c>", out)
         self.assertIn("not ok 4 - d.nacre [cpu] # TODO later", out)
+        self.file("e_test.lua", "test('a\\1\\27[8m#b', function(t) "
+                  "t.eq('x\\7', 1) end)\n"
+                  "test('s', function(t) t.skip 'no\\27\\nway' end)\n")
+        tap = self.nacre("--tap", "e_test.lua")[1]
+        self.assertIn("not ok 1 - e_test.lua [cpu]: a\\\\x01\\\\x1b[8m\\#b\n",
+                      tap)
+        self.assertIn("# SKIP no\\x1b way\n", tap)
+        self.assertNotRegex(tap, "[\0-\x09\x0b-\x1f]")
+        self.assertNotRegex(self.nacre("e_test.lua")[1],
+                            "[\0-\x09\x0b-\x1f]")
+        os.remove(os.path.join(self.tests, "e_test.lua"))
         got = json.loads(self.nacre("--json")[1])["results"]
         self.assertEqual([r["status"] for r in got],
                          ["fail", "pass", "skip", "xfail"])
