@@ -17,8 +17,31 @@
 static const char environment; /* its address: the key in the registry */
 
 /* The modules have globals of their own, those that are there now: a user may
-   call a variable `type' or `table'. What comes later they see in _G. */
+   call a variable `type' or `table'. What comes later they see in _G. Libraries
+   in which they set nothing are copies, for a user may empty them. */
+
+/* In the table on top. [-0, +0, m] */
+static void copy_library(lua_State *L, const char *name) {
+  lua_newtable(L);
+  lua_getfield(L, -2, name);
+  for (lua_pushnil(L); lua_next(L, -2);) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_pop(L, 1);
+  lua_setfield(L, -2, name);
+}
+
+void sh_push_kept(lua_State *L, const char *name) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &environment);
+  lua_getfield(L, -1, name);
+  lua_remove(L, -2);
+}
+
 void sh_keep_globals(lua_State *L) {
+  static const char *const libraries[] = { "string", "table", "math", "utf8",
+                                           "coroutine" };
   lua_newtable(L);
   lua_pushglobaltable(L);
   lua_pushnil(L);
@@ -34,7 +57,10 @@ void sh_keep_globals(lua_State *L) {
   lua_setfield(L, -2, "__newindex");
   lua_setmetatable(L, -3);
   lua_pop(L, 1);
+  for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+    copy_library(L, libraries[i]);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &environment);
+  sh_keep_string_methods(L);
 }
 
 static int searcher(lua_State *L) {

@@ -28,6 +28,7 @@ int sh_lua_guard(lua_State *L) {
   const double begin = now();
   int status = sh_guard(L, lua_gettop(L) - 2, LUA_MULTRET, 1);
   lasted = now() - begin;
+  sh_restore_string_methods(L);
   lua_pushboolean(L, status == LUA_OK);
   lua_replace(L, 1);
   if (status == LUA_OK) return lua_gettop(L);

@@ -84,8 +84,8 @@ void sh_open_interrupts(lua_State *L) {
 }
 
 /* Would an error call the handler of an xpcall?  The hook of a call of pcall
-   comes before that protects.  Handlers run close to the top of the stack; a walk down
-   all of a deep one would take long. */
+   comes before that protects.  Handlers run close to the top of the stack; a
+   walk down all of a deep one would take long. */
 static int has_handler(lua_State *L) {
   enum { DEEPEST = 200 };
   lua_Debug at;

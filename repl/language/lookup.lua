@@ -39,7 +39,10 @@ end
 -- The table in which indexing a value looks up its fields.
 local function fieldsof(v)
   if facts.istensor(v) then return nacre._methods end
-  if type(v) == "string" then return string end
+  if type(v) == "string" then
+    local index = debug.getmetatable(v).__index
+    return type(index) == "table" and index or string
+  end
   if rawequal(v, nacre) then return v._functions end -- creates all of them
   if type(v) == "userdata" then -- a stream or an event
     local meta = debug.getmetatable(v)

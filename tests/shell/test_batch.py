@@ -295,6 +295,83 @@ load("error 'x'", "@" .. e)()
         self.assertIn('"\\x1B[8m\\x07\\x0E\\xC2\\x9B31m\\xE2\\x80\\xAE', out)
         self.assertIn("1 variable", out)
 
+    def test_what_is_left_of_lua(self):
+        """The shell works on whatever a user removes or replaces."""
+        for text in ("pairs = nil", "table.concat = nil", "string.find = nil",
+                     "getmetatable('').__index = nil", "tostring = 5",
+                     "debug.setmetatable('', nil)", "math.max = nil",
+                     "getmetatable('').__index = function() end",
+                     "getmetatable('').__index = error", "string = 1",
+                     "for k in pairs(string) do string[k] = nil end",
+                     "for k in pairs(table) do table[k] = print end"):
+            out = self.run_("-i", "-q", text=text + "\n"
+                            "('x'):rep(3), 6 * 7\n{1, {2}}\nx y\n:whos\n")
+            self.assertNotIn("internal error", "".join(map(str, out)), text)
+            for part in ('"xxx"\t42', "{1, {2}}", "near 'y'"):
+                self.assertIn(part, "".join(map(str, out)), text)
+        out = self.run_("-i", "-q", text="function string.twice(s) return s:rep"
+                        "(2) end\nfunction string.len() return 7 end\n"
+                        "('ab'):twice(), ('abc'):len()\n")[1]
+        self.assertIn('"abab"\t7\n', out)
+
+    def test_messages_of_load(self):
+        """As in Lua they are texts, wherever load is called."""
+        self.file("deep.lua", "return " + "(" * 500 + "2" + ")" * 500)
+        self.file("l.lua", """
+          for _, args in ipairs {
+            {function() error "hhi" end}, {"return " .. ("("):rep(500) ..
+            "2" .. (")"):rep(500)}, {function() local x return x.y end},
+            {"x y"},
+          } do
+            local f, why = load(table.unpack(args))
+            assert(f == nil and type(why) == "string", type(why))
+            coroutine.wrap(function()
+              assert(type(select(2, load(table.unpack(args)))) == "string")
+            end)()
+          end
+          assert(type(select(2, loadfile "deep.lua")) == "string")
+          assert(type(select(2, pcall(dofile, "deep.lua"))) == "string")
+          print(select(2, pcall(require, "deep")))
+          package.path = {}
+          require "x"
+        """)
+        status, out, err = self.run_("l.lua")
+        self.assertEqual(status, 1)
+        self.assertIn("error loading module 'deep' from file './deep.lua':\n"
+                      "\tC stack overflow", out)
+        self.assertIn("'package.path' must be a string", err)
+
+    def test_arguments_are_those_of_arg(self):
+        self.file("a.lua", "print(...)")
+        for words, out in ((["-e", "arg[1]=100", "a.lua"], "100\n"),
+                           (["-e", "arg[1]=100", "-"], "100\n"),
+                           (["-e", "arg={3,nil,4}", "a.lua", "x"],
+                            "3\tnil\t4\n"), (["a.lua", "x", "y z"], "x\ty z\n")):
+            self.assertEqual(self.run_(*words, text="print(...)"), (0, out, ""))
+        status, _, err = self.run_("-e", "arg = 1", "a.lua")
+        self.assertEqual(status, 1)
+        self.assertIn("'arg' is not a table", err)
+
+    def test_a_library_that_is_none(self):
+        """The reason is said of that library, and of no other."""
+        self.file("text", "no library")
+        self.file("s.lua", """
+          local function says(f, ...)
+            print((tostring(select(2, pcall(f, ...))):match "needs? .*"))
+          end
+          local image = nacre.zeros(2, 2, {dtype = "uint8"})
+          for _ = 1, 2 do
+            says(nacre.encode_png, image)
+            says(nacre.load, "x.npz", {format = "npz"})
+          end
+        """)
+        self.file("x.npz", "PK")
+        _, out, err = self.run_("s.lua", NACRE_PNG="none", NACRE_ZIP="./text")
+        png, npz = out.split("\n")[:2]
+        self.assertEqual(out, "%s\n%s\n" % (png, npz) * 2, err)
+        self.assertIn("libpng 1.6, which was not found: NACRE_PNG is none", png)
+        self.assertIn("libzip, which could not be opened: ./text: ", npz)
+
     def test_every_command_takes_any_text(self):
         """No text, whatever it is, is an internal error."""
         odd = ["\x1b", "\x1bLua", "]]", ")", "return", "'", "%", "\\", ";;",
@@ -340,7 +417,7 @@ load("error 'x'", "@" .. e)()
             out = self.run_("--threads", "1", "-e", code, NACRE_ONEDNN=name)[1]
             self.assertEqual(out, "16588800.0\n")
         out = self.run_("-e", "nacre.show_config()", NACRE_ONEDNN="none")[1]
-        self.assertIn("\nconvolve  none\n", out)
+        self.assertIn("\nconvolve  own loops\n", out)
         self.assertIn("\nproducts  ", out)
 
     def test_libraries_have_no_threads(self):
@@ -487,7 +564,24 @@ load("error 'x'", "@" .. e)()
             self.assertRegex(out, r"(?m)^%-9s \S" % row)
         out = self.run_("--doctor", NACRE_CUDA="off", NACRE_ZIP="/nosuch")[1]
         self.assertIn("variable  NACRE_ZIP=/nosuch\n", out)
-        self.assertIn("npz       .npz and .pt files need libzip, which was not", out)
+        self.assertIn("npz       none: .npz and .pt files need libzip, which was "
+                      "not found: NACRE_ZIP is /nosuch\n", out)
+        self.file("text", "no library")
+        off = {"NACRE_" + name: "none" for name in (
+            "PNG", "ZIP", "HDF5", "RSVG", "ZMQ", "SODIUM", "BLAS", "ONEDNN",
+            "PYTHON")}
+        off.update(NACRE_HISTORY="", NACRE_FUSE="0", NACRE_PNG="./text",
+                   LUA_CPATH="x")
+        out = self.run_("--doctor", NACRE_CUDA="off", **off)[1]
+        for name, value in off.items():
+            self.assertIn("variable  %s=%s\n" % (name, value), out)
+        for row in ("npz", "hdf5", "pictures", "notebooks", ""):
+            self.assertRegex(out, r"(?m)^%-9s none: [^,]* needs? [^,]*, which "
+                             r"was not found: NACRE_\w+ is none$" % row)
+        self.assertRegex(out, r"(?m)^images    none: [^,]*, which could not be "
+                         r"opened: \./text: \w")
+        self.assertIn("history   none: NACRE_HISTORY is empty\n", out)
+        self.assertIn("convolve  own loops\n", out)
         status, out, _ = self.run_("-i", "-q", NACRE_CUDA="off",
                                    text=":doctor\n:dev\n:dev cuda\n:dev cpu\n")
         self.assertIn("threads", out)
