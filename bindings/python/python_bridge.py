@@ -107,8 +107,18 @@ def dlpack_of(array):
 def has_buffer(array):
     """Is the buffer protocol the better way? It tells of memory that can only
     be read."""
-    return not hasattr(array, "__dlpack__") or \
-        type(array).__module__.split(".")[0] == "numpy"
+    module = type(array).__module__.split(".")
+    if module[:2] == ["numpy", "ma"]:
+        check_mask(array)
+    return not hasattr(array, "__dlpack__") or module[0] == "numpy"
+
+
+def check_mask(array):
+    """What NumPy masks must not come to light as a number."""
+    import numpy
+    if numpy.ma.is_masked(array):
+        raise ValueError("it has masked elements, and a tensor has no mask: "
+                         "a:filled(value) gives them a value")
 
 
 def with_buffer(array):

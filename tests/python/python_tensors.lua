@@ -221,6 +221,16 @@ fails("no dtype of Nacre has elements of the type >f", py.tensor,
 fails("it has 9 dimensions", "a:reshape(...) joins some of them", py.tensor,
       np.zeros {1, 1, 1, 1, 1, 1, 1, 1, 1})
 
+-- What is masked is no number.
+local masked = np.ma.masked_greater(np.arange(4.0), 2)
+local row = np.ma.masked_equal(np.ones {2, 3}, 1)
+for _, v in ipairs {masked, row, row[1], masked[py.slice(3, 4)]} do
+  fails("it has masked elements, and a tensor has no mask", py.tensor, v)
+end
+C.is(py.tensor(masked:filled(-1)), "{0.0,1.0,2.0,-1.0}")
+C.is(py.tensor(masked[py.slice(3)]), "{0.0,1.0,2.0}")
+C.is(py.tensor(np.ma.masked_greater(np.arange(2.0), 9)), "{0.0,1.0}")
+
 -- ---- writes are seen on both sides
 
 local shared = py.array(x)
