@@ -573,12 +573,13 @@ local function lacking(part)
   return what and {what .. "; Ctrl-C drops the block"}
 end
 
--- The first error of a block that more text cannot mend: what the compiler
--- says, and where the token is that it names.
+-- The first error that more text cannot mend: what the compiler says, and
+-- where the token is that it names.
 function shell.fault(text)
   local from = shell.code(text)
   local part = from and text:sub(from + 1) or ""
-  local message = part:find "%S" and input_block.fault(part)
+  local message = part:find "%S" and not text:find "\n> " and -- a session
+                  input_block.fault(part)
   if not message then return lacking(part) end
   local line, what = message:match ":(%d+): (.*)$"
   local token = require "nacre.syntax_errors".place(message, part)

@@ -125,6 +125,17 @@ class Basics(Shell):
         s.run("> 1)")
         self.assertEqual(s.run("a"), "true\n")
 
+    def test_a_session_in_the_block_is_no_error(self):
+        """Its prompts are no operators."""
+        s = self.open()
+        for text in ("> x = 3\n> x + 1\n> for i = 1, 2 do\n>> print(i)\n>> end",
+                     "> f = 1\n1\n> local k = 2\n> return k"):
+            s.send(PASTE + text + PASTED)
+            self.assertNotIn("unexpected", s.settle(1.2))
+            s.drop()
+        s.send(PASTE + "x = 3\nfor = 1" + PASTED)
+        s.sees("line 2: <name> expected near '='")
+
     def test_paste_of_a_command_alone(self):
         """A command that may take Lua needs none."""
         _, out = self.paste("x = 1\n:debug\nx + 41\n", 3)

@@ -167,6 +167,13 @@ class Signals(Shell):
             s.run("")
             self.assertEqual(s.run("kept, ran, #s, s:byte(2)"),
                              "42\tnil\t14\t%d\n" % ord(byte), repr(byte))
+        whole = PASTE + "s = [[a\x1cb\x1ac\x04d\x00e\r\nf]]" + PASTED
+        for size in 1, 2, 5:
+            for at in range(0, len(whole), size):
+                s.send(whole[at:at + size])
+                time.sleep(0.01)
+            s.run("")
+            self.assertEqual(s.run("kept, #s, s:byte(-2)"), "42\t10\t10\n")
         s.send(CTRL_R + PASTE + "ke\x1c" + CTRL_C + "pt" + PASTED + CTRL_C)
         s.prompt()
         s.run("s = [[" + PASTE + "a\r\nb\rc\nd\r\n\r\ne\x00f" + PASTED + "]]")
