@@ -40,12 +40,18 @@ local function replace(o, text)
   return true
 end
 
+-- Has a method of the library got something else than its module?
+local function lacks_self(o)
+  return o.message:find("a method is called with a colon", 1, true) ~= nil
+end
+
 -- The forward of the user's class whose frame is gone: it called through a dot
 -- what it returned, return self.fc.forward(x). Sets o to that line; returns it.
 local function forward_by_tail_call(o)
   local f = o.tail_of
-  if not f or not o.message:find "'self'" and o.cause ~= "method" and
-     o.cause ~= "field" and not o.message:find "^attempt to index" then
+  if not f or not lacks_self(o) and not o.message:find "'self'" and
+     o.cause ~= "method" and o.cause ~= "field" and
+     not o.message:find "^attempt to index" then
     return nil
   end
   local info = debug.getinfo(f, "Sf")
@@ -68,7 +74,8 @@ local function forward_with_dot(o, text, value)
   local net = before and expressions.ending(before)
   if not net then return false end
   -- net may be a call, whose value is not known here
-  local made = net:find "%)$" and o.message:find "%(local 'self'%)$"
+  local made = net:find "%)$" and
+               (lacks_self(o) or o.message:find "%(local 'self'%)$")
   if not made and not is_module(value(net)) then return false end
   local first = args:match "^%(%s*([%a_][%w_%.]*)"
   if first and is_module(value(first)) then return false end
