@@ -284,7 +284,10 @@ end
 --
 local function interval(a, b)
   local ratio, low, high = stats.ratio(b.samples, a.samples)
-  if not low then return ("the second takes %.3gx"):format(ratio) end
+  if not low then
+    return ("the second takes %.3gx the time of the first: too few samples " ..
+            "for an interval"):format(ratio)
+  end
   local said = (low > 1 or high < 1) and "" or ": no difference shown"
   return ("the second takes %.3fx the time of the first, %.3f .. %.3f with " ..
           "95%%%s"):format(ratio, low, high, said)
