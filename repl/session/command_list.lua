@@ -158,7 +158,7 @@ return {
    trailing = true,
    module = "nacre.picture_commands", call = "plotcall", lua = true,
    needs = "an expression", form = "([x,] y, ..., [opts])",
-   doc = "draw curves over the first argument if it rises, else over " ..
+   doc = "draw curves over the first argument if it never falls, else over " ..
          "1, 2, ...; or functions: F 0 6"},
   {name = "scatter", args = "x:lua, y...:lua, *, o:file=nil",
    options = {o = PICTURE}, trailing = true,
