@@ -4,6 +4,7 @@
 -- local variables, and expressions evaluated in them. The stack is kept as it
 -- was when the error happened, until another line runs.
 
+local escape_controls = require "nacre.lua_values".escape_controls
 local host = require "nacre.host"
 local errors = require "nacre.errors"
 local styled = require "nacre.styled_output"
@@ -14,6 +15,7 @@ local debugger = {}
 local help = [[
   where     the frames, the innermost first; * is the one looked at
   up down   the frame that called this one, and back
+  list      the lines around the one where the frame is
   locals    the variables of the frame
   p EXPR    an expression in the frame (or just the expression)
   q         back to the prompt
@@ -72,6 +74,21 @@ function commands.locals(s)
   if #frame.variables == 0 then say "  no locals\n" end
 end
 
+local AROUND <const> = 5     -- lines
+
+function commands.list(s)
+  local frame, n = s.stack[s.at], 0
+  if not frame.text then return say "  no source\n" end
+  for line in (frame.text .. "\n"):gmatch "(.-)\n" do
+    n = n + 1
+    if math.abs(n - frame.line) <= AROUND and
+       not (line == "" and n > frame.line) then
+      say(("%s %4d  %s\n"):format(n == frame.line and "*" or " ", n,
+                                  escape_controls(line)))
+    end
+  end
+end
+
 -- The globals of an expression: the frame's variables, then the globals of its
 -- function. Assignments hold in the debugger only.
 local function environment(frame)
@@ -112,10 +129,22 @@ function commands.help() say(help) end
 local short = {u = "up", d = "down", w = "where", bt = "where", l = "locals",
                h = "help", quit = "q", exit = "q", print = "p"}
 
+-- What a debugger of a running program has.
+local absent = {["break"] = true, step = true, next = true, continue = true,
+                cont = true, finish = true}
+
+local function is_absent()
+  say("the stack is that of an error: nothing goes on here; help lists the ",
+      "commands\n")
+end
+
 -- The command of a word, unless a variable of the frame has that name.
 local function find(s, word)
   for _, var in ipairs(s.stack[s.at].variables) do
     if var.name == word then return nil end
+  end
+  if absent[word] and (word == "next" or rawget(_G, word) == nil) then
+    return is_absent
   end
   return commands[word] or commands[short[word]]
 end
@@ -143,7 +172,8 @@ end
 local function own_command(s, text)
   local word, rest = text:match "^%s*:?(%a+)%s*(.-)%s*$"
   local command = find(s, word)
-  if command and (rest == "" or command == commands.p) and
+  if command and (rest == "" or command == commands.p or
+                  command == is_absent) and
      not (rest:find "^[=(.:%[]") then
     return command, rest
   end
@@ -180,7 +210,10 @@ function debugger.command(shell, text)
     submit = function(line)
       if line:find "%S" then run_line(s, line) end
     end,
-    ready = function(line) return input_block.ready(line, function() end) end,
+    ready = function(line)
+      return own_command(s, line) ~= nil or
+             input_block.ready(line, function() end)
+    end,
   }
 end
 

@@ -39,6 +39,29 @@ class Debug(Shell):
         self.assertIn("interrupted", out)
         self.assertRegex(s.run("locals"), r"k +7")
 
+    def test_words_of_other_debuggers(self):
+        s = self.stopped()
+        self.assertEqual(s.run("list"), "*    1  function inner(t) local k = 7 "
+                         "error 'stop' end\n")
+        self.assertIn("outer", s.run("up"))
+        self.assertIn("*    1  function outer(t)", s.run("list"))
+        for text in ("break inner", "break", "step", "next", "continue"):
+            self.assertIn("nothing goes on here", s.run(text), text)
+        s.run("step = 5")
+        self.assertEqual(s.run("step"), "5\n")
+        self.assertIn("function", s.run("p next"))
+        s.run("q")
+        path = self.file("m.lua", "".join(
+            "local v%d = %d\n" % (i, i) for i in range(9)) +
+            "error 'late'\nlocal after\n\n\n")
+        s.run(":run " + path)
+        s.send(":debug" + ENTER)
+        s.child.expect("debug> ")
+        out = s.run("list")
+        self.assertTrue(out.startswith("     5  local v4 = 4\n"), out)
+        self.assertTrue(out.endswith("*   10  error 'late'\n    11  local after"
+                                     "\n"), out)
+
     def test_script(self):
         s = self.open("-i", self.file(
             "train.lua", "function step(x)\n  local bad = x:view(5)\n"
