@@ -312,9 +312,9 @@ static int explain(lua_State *L) {
   const int n = lua_gettop(L) - 1;
   Tensor *t[NL_FUSED_ARGS];
   int nt = 0;
-  luaL_checkudata(L, 1, FUSED);
+  nl_check_userdata(L, 1, FUSED, "explain");
   nl_select(L);
-  luaL_argcheck(L, n <= NL_FUSED_ARGS, n, "too many arguments");
+  if (n > NL_FUSED_ARGS) nl_error(L, "explain", "too many arguments");
   if (n == 0) return explain_last(L);
   for (int i = 0; i < n; i++)
     if ((t[nt] = nl_totensor(L, 2 + i)) != NULL) nt++;

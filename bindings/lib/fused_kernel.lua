@@ -270,15 +270,20 @@ end
 local Kernel = {__name = "nacre.kernel"}
 Kernel.__index = Kernel
 
--- Fails unless each operand without a default is there, and no more.
-local function check_count(self, ...)
+-- Fails unless each operand without a default is there, and no more, and they
+-- are tensors or numbers.
+local function check_operands(self, ...)
   local list, n = self.operands, select("#", ...)
   if n > #list then
     fail("kernel", ("takes %d operand%s, not %d"):format(
       #list, #list == 1 and "" or "s", n))
   end
   for i, o in ipairs(list) do
-    if not o.default and (select(i, ...)) == nil then
+    local v = select(i, ...)
+    if v ~= nil and type(v) ~= "number" and not nacre.is_tensor(v) then
+      fail("kernel", ("%s must be a tensor or a number, not a %s")
+                     :format(o.name, type(v)))
+    elseif v == nil and not o.default then
       local names = {}
       for k, other in ipairs(list) do names[k] = other.name end
       fail("kernel", ("%s is missing: the operands are %s"):format(
@@ -288,12 +293,19 @@ local function check_count(self, ...)
 end
 
 function Kernel:__call(...)
-  check_count(self, ...)
+  check_operands(self, ...)
   return self.run(...)
 end
 
 function Kernel:__tostring() return "kernel: " .. self.text end
-function Kernel:explain(...) return self.run:explain(...) end
+
+function Kernel:explain(...)
+  if getmetatable(self) ~= Kernel then
+    fail("explain", "a method is called with a colon", "kernel:explain()")
+  end
+  if select("#", ...) > 0 then check_operands(self, ...) end
+  return self.run:explain(...)
+end
 
 return function(header, text)
   if not text then header, text = nil, header end

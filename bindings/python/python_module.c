@@ -66,6 +66,9 @@ static PyObject *push_scope(lua_State *L, int i) {
   }
   *names = main_names(L);
   if (lua_isnil(L, i)) return *names;
+  if (!lua_istable(L, i))
+    nl_error(L, "python", "names must be a table or a dict, not a %s",
+             luaL_typename(L, i));
   nl_forget(*names);
   *names = nl_need(L, py.PyDict_Copy(*names));
   more = nl_need(L, nl_dict_of(L, i));
@@ -79,8 +82,8 @@ static PyObject *push_scope(lua_State *L, int i) {
 static PyObject *run_code(lua_State *L, int how) {
   const char *code = luaL_checkstring(L, 1);
   PyObject *scope, *f, *program;
-  luaL_argcheck(L, strlen(code) == lua_rawlen(L, 1), 1,
-                "code has no zero bytes");
+  if (strlen(code) != lua_rawlen(L, 1))
+    nl_error(L, "python", "code has no zero bytes");
   lua_settop(L, 2);
   nl_push_object(L, py.Py_CompileString(code, "<lua>", how));
   program = nl_object_at(L, 3);
@@ -174,10 +177,11 @@ static int slice(lua_State *L) {
 }
 
 static int kwargs(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
+  if (!lua_istable(L, 1)) nl_error(L, "kwargs", "names must be a table");
   lua_newtable(L);
   for (lua_pushnil(L); lua_next(L, 1);) {
-    luaL_argcheck(L, lua_type(L, -2) == LUA_TSTRING, 1, "names are strings");
+    if (lua_type(L, -2) != LUA_TSTRING)
+      nl_error(L, "kwargs", "the names of a table must be strings");
     lua_pushvalue(L, -2);
     lua_insert(L, -2);
     lua_rawset(L, 2);
@@ -379,9 +383,9 @@ static int is_callable(lua_State *L) {
   X(float, to_float, "value:any -> number",                                   \
     "a number, as Python's float gives it, of any object that is one")        \
   X(str, to_str, "value:any -> string", "the text of an object")              \
-  X(bytes, to_bytes, "value:any -> object",                                   \
+  X(bytes, to_bytes, "value:text -> object",                                  \
     "the bytes of a string, where Python asks for bytes")                     \
-  X(complex, to_complex, "re:any, im:any=nil -> object", "a complex number")  \
+  X(complex, to_complex, "re:num, im:num=nil -> object", "a complex number")  \
   X(slice, slice, "... -> object",                                            \
     "start, stop, step as in Python, with nil for None: "                     \
     "a[py.slice(1, nil)] is a[1:]")                                           \

@@ -94,8 +94,10 @@ local function numbers_of(self, name)
 end
 
 -- Writes a line for each step, with the names first, as CSV.
--- Writes all columns as a .csv file.
 function Log:save(path)
+  if type(path) ~= "string" then
+    error("history: save takes the path of a file, such as \"run.csv\"", 2)
+  end
   local extension = path:match "%.(%w+)$"
   if extension and extension ~= "csv" and extension ~= "txt" then
     error(("history: it is saved as .csv, not as .%s"):format(extension), 2)
@@ -119,6 +121,8 @@ function Log:save(path)
     error("history: " .. tostring(reason or late), 2)
   end
 end
+
+require "nacre.suggestion".guard_methods(Log, "history")
 
 function Log.__len(self) return self._steps end
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- suggestion.lua - what is said of a word that is not known: ", did you mean
--- 'x'?"; and the check of a table of options.
+-- 'x'?"; and the checks of a table of options and of self.
 
 local host = require "nacre.host"
 local facts = require "nacre.tensor_facts"
@@ -43,6 +43,22 @@ function suggestion.check(o, kinds, head)
         facts.typename(v)), 4)
     elseif kind == "positive" and not (v > 0) then
       error(("%soption %s must be above 0"):format(head, name), 4)
+    end
+  end
+end
+
+-- The methods of a class fail for a self that is none of its objects, which
+-- `object' names.
+function suggestion.guard_methods(class, object)
+  for name, method in pairs(class) do
+    if type(method) == "function" and not name:find "^__" then
+      class[name] = function(self, ...)
+        if debug.getmetatable(self) ~= class then
+          error(("%s: self must be a %s, not %s"):format(name, object,
+            self == nil and "nothing" or "a " .. facts.typename(self)), 2)
+        end
+        return method(self, ...)
+      end
     end
   end
 end

@@ -131,6 +131,8 @@ function Timer:adaptive_autorange(...)
   return m
 end
 
+suggestion.guard_methods(Timer, "timer")
+
 local KINDS = {stmt = "string or function", setup = "string",
                globals = "table", num_threads = "number", label = "string",
                sub_label = "string", description = "string"}

@@ -206,7 +206,7 @@ do
   assert(#loader == 2 and C.text(got) == "{{2,5},{8,11}}", C.text(got))
   assert(tostring(s) == "DistributedSampler of 4 samples, rank 1 of 3")
   fails("ranks count from 0", data.DistributedSampler, {set}, 3, 3)
-  fails("epoch is an integer", s.set_epoch, s, "1")
+  fails("epoch must be an integer", s.set_epoch, s, "1")
 end
 
 R.finish "zero_optimizer"

@@ -4,7 +4,10 @@
 -- instances. Instances are those that the examples of the reference make, and
 -- what constructors give for arguments that fit their signatures.
 --   local subjects = dofile(here .. "../lib/public_functions.lua")(skip)
--- is a list of {name=, f=, fresh=}: fresh() makes a new self of a method.
+-- is a list of {name=, f=, fresh=, params=}: fresh() makes a new self of a
+-- method; params are those of the signature. skip has names, and pages whose
+-- examples are not played. A second argument, {name = table}, is walked instead
+-- of the library.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local reference = require "nacre.reference"
@@ -26,13 +29,18 @@ local function sorted(t)
   return keys
 end
 
-local function add(name, f, fresh)
+local function add(name, f, fresh, params)
   if known[f] or skip[name] or
      debug.getinfo(f, "S").source == "=example" then     -- the user's
     return
   end
   known[f] = true
-  subjects[#subjects + 1] = {name = name, f = f, fresh = fresh}
+  if not params then
+    local info = nacre._info(f)
+    params = info and info.params or {}
+  end
+  subjects[#subjects + 1] = {name = name, f = f, fresh = fresh,
+                             params = params}
 end
 
 -- ---- instances
@@ -139,7 +147,7 @@ local function note_function(name, f)
     call = function(...) return f(...) end
     known[f] = true
   end
-  add(name, call)
+  add(name, call, nil, info and info.params)
   if info and info.params and makes[info.results] and not skip[name] then
     note_object(construct(f, info), function() return construct(f, info) end,
                 1)
@@ -157,16 +165,20 @@ local function walk(t, path, seen)
       note_function(name, v)
     end
     if type(v) == "table" then walk(v, name, seen) end
+    if type(v) == "userdata" then
+      note_object(v, function() return v end, 1)
+    end
     ::continue::
   end
 end
 
-return function(left_out)
+return function(left_out, others)
   subjects, known, classes, skip = {}, {}, {}, left_out
   local _ = nacre.nn.Module   -- loads what is loaded when it is first used
   local functions = {}
   for key, v in pairs(nacre) do functions[key] = v end
-  walk(functions, "nacre", {})
+  for name, t in pairs(others or {nacre = functions}) do walk(t, name, {}) end
+  if others then return subjects end
   for _, key in ipairs(sorted(nacre._methods)) do
     if is_public(key) then
       add("t:" .. key, nacre._methods[key],
@@ -175,7 +187,7 @@ return function(left_out)
   end
   for _, page in ipairs(reference.pages()) do
     for _, entry in ipairs(skip[page.name] and {} or page.entries) do
-      note_example(entry)
+      if not skip["nacre." .. entry.name] then note_example(entry) end
     end
   end
   note_object(nacre.Generator(), nacre.Generator, 1)

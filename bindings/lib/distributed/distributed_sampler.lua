@@ -28,12 +28,10 @@ Sampler.__call = all.sampler_call(function(self)
   return order_of(self):index_select(1, at)
 end)
 
-function Sampler:set_epoch(epoch)
-  if math.type(epoch) ~= "integer" then
-    fail("set_epoch", "epoch is an integer, not a " .. type(epoch))
-  end
-  self.epoch = epoch
-end
+function Sampler:set_epoch(epoch) self.epoch = epoch end
+
+all.guard_methods(Sampler, function(v) return getmetatable(v) == Sampler end,
+                  "sampler", {set_epoch = "epoch:int"})
 
 function Sampler:__tostring()
   return ("%s of %d samples, rank %d of %d"):format(OP, self.num_samples,
@@ -41,12 +39,15 @@ function Sampler:__tostring()
                                                     self.num_replicas)
 end
 
-local function check(self)
+local function check_rank(self)
   if self.num_replicas < 1 or self.rank < 0 or self.rank >= self.num_replicas
   then
     fail(OP, ("rank %d of %d: ranks count from 0"):format(self.rank,
                                                           self.num_replicas))
   end
+end
+
+local function check_samples(self)
   if self.num_samples < 1 then
     fail(OP, ("there are %d samples for %d ranks"):format(self.total,
                                                           self.num_replicas))
@@ -64,10 +65,11 @@ local function construct(...)
   local dist = nacre.distributed
   self.num_replicas = self.num_replicas or dist.get_world_size()
   self.rank = self.rank or dist.get_rank()
+  check_rank(self)
   self.total = #all.dataset(self.dataset, OP)
   self.num_samples = self.drop_last and self.total // self.num_replicas or
                      (self.total + self.num_replicas - 1) // self.num_replicas
-  check(self)
+  check_samples(self)
   self.total_size = self.num_samples * self.num_replicas
   return self
 end

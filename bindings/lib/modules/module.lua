@@ -294,7 +294,9 @@ end
 
 -- A class derived from this one: nn.Module "Net", or Net:extend "Deeper".
 function Module:extend(name, base)
-  if type(name) ~= "string" then
+  if not is_class(self) then
+    fail("extend", "a class derives another", 'Net:extend "Deeper"')
+  elseif type(name) ~= "string" then
     fail("Module", 'a class has a name: nn.Module "Net"')
   elseif base ~= nil then
     fail("Module", "takes the name alone; a class derives another",
