@@ -264,7 +264,10 @@ int nc_cudnn_conv(const Device *d, const ConvCall *c, int *done) {
 
 void nc_cudnn_close(void) {
   for (int i = 0; i < PLANS; i++) free_plan(&dnn.plan[i]);
-  for (int i = 0; i < MAXDEVICES; i++)
-    if (dnn.handle[i]) dnn.destroy(dnn.handle[i]);
+  for (int i = 0; i < MAXDEVICES; i++) {
+    if (dnn.handle[i] == NULL) continue;
+    nc_activate(&nc_gpu[i]); /* a handle belongs to its device */
+    dnn.destroy(dnn.handle[i]);
+  }
   memset(dnn.handle, 0, sizeof dnn.handle);
 }

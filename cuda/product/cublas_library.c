@@ -167,7 +167,10 @@ static int handle(const Device *d, Handle *h) {
 void nc_cublas_close(void) {
   for (int i = 0; i < MAXDEVICES; i++) {
     Workspace *w = blas.device[i].workspaces, *next;
-    if (blas.device[i].handle) blas.destroy(blas.device[i].handle);
+    if (blas.device[i].handle) {
+      nc_activate(&nc_gpu[i]); /* a handle belongs to its device */
+      blas.destroy(blas.device[i].handle);
+    }
     for (; w; w = next) {
       next = w->next;
       nc_scratchfree(blas.device[i].device, w->p);
@@ -219,8 +222,8 @@ static int dot(Handle h, const Gemm *g) {
   if (status != SUCCESS) return status;
   status = blas.dot(h, g->k, g->a, t, g->la.trans ? g->la.ld : 1, g->b, t,
                     g->lb.trans ? 1 : g->lb.ld, g->c, t, in);
-  blas.setpointers(h, POINTERS_HOST);
-  return status;
+  const int back = blas.setpointers(h, POINTERS_HOST);
+  return status != SUCCESS ? status : back;
 }
 
 /* Our row-major matrices are transposed ones to cuBLAS: c' = b' * a'. */

@@ -290,15 +290,14 @@ end
 
 -- All of params as one operation, if the algorithm has one and the tensors are
 -- fit for it; false if nothing was done. rule.fused(o, t, s) gives the rule,
--- the keys of the states, the numbers, what else the states become, and the
--- rate of a second step, along the first of the states.
+-- the keys of the states, the numbers, and what else the states become.
 local function step_fused(self, group, params, grads, states)
   local own = self._rule
   if not own or not own.fused or self.fused == false or #params == 0 then
     return false
   end
   local t = states[1].step + 1
-  local rule, keys, numbers, new, along = own.fused(group, t, states[1])
+  local rule, keys, numbers, new = own.fused(group, t, states[1])
   local list, made = fused_states(own, group, params, states, keys)
   if not list then return false end
   numbers.sign = group.maximize and -1 or 1
@@ -308,10 +307,6 @@ local function step_fused(self, group, params, grads, states)
     numbers.decay = group.weight_decay
   end
   local done = request(rule, params, grads, list, numbers)
-  if done and along then
-    request("sgd", params, table.move(list, 1, #params, 1, {}), {},
-            {rate = along})
-  end
   for i = 1, done and #made or 0 do
     local s, key, t = table.unpack(made[i])
     s[key] = t

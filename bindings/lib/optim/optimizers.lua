@@ -214,12 +214,10 @@ optimizer("RAdam",
     local rect = radam_rectifier(o, t)
     if rect then
       numbers.rate, numbers.root = numbers.rate * rect * numbers.root, 1
-      return rule, keys, numbers
+    else -- the second mean, which may be infinite, is not read yet
+      numbers.root, numbers.eps = math.huge, 1
     end
-    -- the second mean, which may be infinite, does not count yet
-    local rate = numbers.rate
-    numbers.rate = 0
-    return rule, keys, numbers, nil, rate
+    return rule, keys, numbers
   end,
   update = function(_, p, g, s, o, t)
     local b1, b2 = o.betas[1], o.betas[2]
