@@ -84,11 +84,24 @@ static int fits(lua_State *L, int i, int kind) {
   }
 }
 
+/* Raises an error if the text that parameter 1 is, a path, comes second, behind
+   the tensor of parameter 2. */
+static void check_order(lua_State *L, const Signature *s) {
+  const Param *p = s->param;
+  if (s->n < 2 || p[0].type != P_TEXT || p[1].type != P_TENSOR ||
+      lua_type(L, 2) != LUA_TSTRING || nl_totensor(L, 1) == NULL)
+    return;
+  nc_fail(NC_EVALUE, "the %s comes first, then the %s", p[0].name, p[1].name);
+  nc_hint("nacre.%s(\"%s\", %s)", s->name, lua_tostring(L, 2), p[1].name);
+  nl_check_op(L, NC_EVALUE, s->name);
+}
+
 /* Raises the error that argument i is missing or of a wrong type. */
 static int refuse_argument(lua_State *L, const Bound *b, int i) {
   Signature s = { .n = 0 };
   Reader r = { L, &s, NULL, i, lua_gettop(L), NULL };
   nc_parse_signature(&s, b->name, b->signature);
+  check_order(L, &s);
   const Param *p = &s.param[i - 1];
   if (i <= r.top || strcmp(p->name, "self") == 0)
     return nl_wrong_type(&r, p, i);

@@ -207,11 +207,6 @@ static int writepng(lua_State *L) {
   static Signature s;
   int64_t n;
   Args a;
-  if (nl_totensor(L, 1) && lua_type(L, 2) == LUA_TSTRING) {
-    nc_fail(NC_EVALUE, "the path comes first, then the image");
-    nc_hint("nacre.png(\"%s\", image)", lua_tostring(L, 2));
-    return nl_check_op(L, NC_EVALUE, "png");
-  }
   nl_args(L, &s, "png", WRITE, &a);
   unsigned char *p = push_encoded(L, "png", 2, &n, compression(&a, 2));
   nl_check_as(L, nc_writefile(lua_tostring(L, 1), p, n), "png");

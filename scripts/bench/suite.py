@@ -12,6 +12,7 @@ over the least of PyTorch.
 """
 import argparse
 import array
+import functools
 import json
 import os
 import pathlib
@@ -140,11 +141,18 @@ def timed(options, present):
     return times
 
 
+@functools.cache
+def torch_version():
+    return int(suite_report.library_version("torch").partition(".")[0])
+
+
 def compared(row, everything, gradient):
     """What Nacre's results are; Failure if the others' are not the same."""
     count = 99 if gradient else max(1, row.results)
     answers = [results_of(side.request("check", count)) for side in everything]
     for side, answer in zip(everything[1:], answers[1:]):
+        if side.name == "torch" and row.right > torch_version():
+            continue
         why = difference(row, answers[0], answer, gradient,
                          strict=side.name == "torch")
         if why:

@@ -230,7 +230,7 @@ end
 cuda.set_device {device = GPU}
 cuda.manual_seed {seed = 3}
 assert(nacre.initial_seed() == 3)
-fails("cuda.manual_seed: seed must be an integer", nil, cuda.manual_seed, "x")
+fails("manual_seed: seed must be an integer", nil, cuda.manual_seed, "x")
 fails("there is no cuda:99", nil, a.cuda, a, 99)
 fails("there is no cuda:99", nil, cuda.get_device_name, 99)
 fails("no device is named", nil, cuda.set_device, -1)

@@ -37,6 +37,8 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "bindings/python/libpython.c": "python/test_bridge.py",
          "bindings/python/": "python/python_values.lua",
          "core/io/pt/pt.c: in Python": "files/pt.lua",
+         "core/io/archive.c: in Python": "files/pt.lua",
+         "core/base/accelerator.c": None,   # a build without the emulated device
          "core/cpu/product/lapack.c": None,  # a system without LAPACK
          "cuda/fusion/raw_kernels.c": None,  # a CUDA plug-in without NVRTC
          "cuda/reduce/reduce.c": None,              # 2^32 elements behind one result

@@ -103,6 +103,8 @@ PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|strings are"
                    r"|nacre\.stack joins|nacre\.enable_grad|nacre\.no_grad\(fu"
                    r"|nacre --doctor|reshape |\(\.\.\.\)|backward\(\{re"
                    r"|[\w ]+ has \d+ values? |\w+ overflows"
+                   r"|ddp:|[\w.]+\.init\(self|a new schedule|the parameters count"
+                   r"|state\.\w+ = nil, if|opt:load_state_dict\(saved\), too"
                    r"|t:to\(|nacre\.tensor\{\.\.\.|wait for|move the module)")
 
 

@@ -126,8 +126,8 @@ local function check_functions(f, key)
   if type(saved) ~= "table" then return end
   for _, v in pairs(saved) do
     if key == "_scale_fn_custom" or type(v) == "table" and next(v) ~= nil then
-      fail(OP, ("%s is an object of Python with fields, which a function has "
-                .. "not"):format(key),
+      fail(OP, ("%s is an object of Python with fields, which a function "
+                .. "does not have"):format(key),
            ("state.%s = nil, if the function does the same"):format(key))
     end
   end
