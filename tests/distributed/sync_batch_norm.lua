@@ -132,7 +132,7 @@ do
 end
 
 -- ---- what is refused
-fails("not an nn.Module", convert, 3)
+fails("module must be a module", convert, 3)
 fails("5 channels, the layer takes 4", nn.SyncBatchNorm(4), nacre.ones(2, 5))
 fails("at least 2", nn.SyncBatchNorm(4), nacre.ones(4))
 

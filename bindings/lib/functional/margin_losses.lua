@@ -33,7 +33,7 @@ function(a, b, t, margin, reduction)
 end)
 
 local soft_margin = one_pass(function(x, t)
-  return -(t * x):logsigmoid()
+  return -(t * (x * 1.0)):logsigmoid() -- of integers, too
 end, "soft_margin_loss")
 
 define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,

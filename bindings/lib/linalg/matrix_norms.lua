@@ -174,8 +174,8 @@ local pade = {64764752532480000.0, 32382376266240000.0, 7771770303897600.0,
 local function halvings(A)
   local norm = A:detach():abs():sum(-2):amax(-1):unsqueeze(-1):unsqueeze(-1)
   local finite = norm:isfinite()
-  local s = (nacre.where(finite, norm, 0.0) / 5.37):log2():ceil()
-  return s:clamp {min = 0.0}, finite
+  local least = nacre.where(finite, norm, 0.0):clamp {min = 5.37}
+  return (least / 5.37):log2():ceil(), finite
 end
 
 -- The approximant at A / 2^s is squared s times. A matrix of a batch has an s
