@@ -46,7 +46,7 @@ typedef struct TensorIter {
 /*
 ** Operations along dimensions.  x may have any strides.
 **
-** Softmax, log_softmax and the scans (cumsum to cummin) work along one
+** Softmax, its kin and the scans (cumsum to cummin) work along one
 ** dimension and fill y, dense, in the shape and type of x.
 ** The others reduce the dimensions in the mask `dims' (all bits set: all of
 ** them).  y is dense and of the type of x.  `at', dense int64, receives
@@ -57,6 +57,7 @@ typedef struct TensorIter {
 */
 typedef enum DimOp {
   DIM_SOFTMAX, DIM_LOG_SOFTMAX, /* float */
+  DIM_MASKED_SOFTMAX,           /* softmax; 0 where all of a slice is -inf */
   DIM_CUMSUM,                   /* int64 or float */
   DIM_ARGMAX, DIM_ARGMIN,       /* any type; y may be NULL.  The first of equal
                                    elements; nan before any number */

@@ -89,6 +89,14 @@ end
 function all.widen(t) return half[t.dtype] and t:to("float32") or t end
 function all.convert_back(y, t) return y:to(t.dtype) end
 
+-- Is an element of t, of bool, true? Yes, too, where the program would have to
+-- wait for the answer, on a device, and in a dry run, which has none.
+function all.may_be(t)
+  if t.is_cuda then return true end
+  local ok, some = pcall(t.item, t:any())
+  return not ok or some
+end
+
 -- Raises an error if there is no memory for a tensor of this size on the device
 -- of `like'. An operation that builds its result from parts calls it first, so
 -- that it fails before it has created many of them.

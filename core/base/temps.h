@@ -16,7 +16,7 @@
 
 #include "core/tensor.h"
 
-#define NC_MAXTEMPS 48           /* tensors, at most */
+#define NC_MAXTEMPS 64           /* tensors, at most */
 
 typedef struct Temps {
   int status, n;

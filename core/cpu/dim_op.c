@@ -236,6 +236,7 @@ int nc_cpu_dim_op(const DimCall *c) {
       if (are_few(c)) return reduce_few(c);
       return reduce_to_number(c, &sums, logsumexp);
     case DIM_SOFTMAX:
+    case DIM_MASKED_SOFTMAX:
     case DIM_LOG_SOFTMAX: return nc_cpu_softmax(c);
     default: return nc_cpu_scan(c);
   }

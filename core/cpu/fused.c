@@ -258,7 +258,9 @@ static void run_along(const FusedStep *s, void *const x[], char *y, int64_t n,
       if (s->type == DT_f64) ((double *)y)[i] = v;
       else ((float *)y)[i] = (float)v;
     }
-  else if (s->grad_index == 0) k->softmax_rows(y, x[0], lines, n, log_of_it);
+  else if (s->grad_index == 0)
+    k->softmax_rows(y, x[0], lines, n,
+                    log_of_it ? DIM_LOG_SOFTMAX : DIM_SOFTMAX);
   else
     for (int64_t at = 0; at < lines * bytes; at += bytes) {
       const char *g = (char *)x[0] + at, *of = (char *)x[1] + at;

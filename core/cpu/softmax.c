@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - softmax and log_softmax on the CPU (a part of the request
+** softmax.c - softmax and its kin on the CPU (a part of the request
 ** dim_op), and the request softmax_backward.
 **
 ** Along the last dimension rows are worked on where they are, halves through a
@@ -21,7 +21,7 @@ typedef struct SoftmaxWork {
   int64_t inner;  /* columns that lie side by side; 1: rows */
   int64_t strips; /* of the inner columns */
   const RowKernels *kernel;
-  int log;
+  DimOp op;
 } SoftmaxWork;
 
 static void apply_rows(void *ctx, int64_t begin, int64_t end) {
@@ -30,7 +30,7 @@ static void apply_rows(void *ctx, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end && !nc_interrupted; r += most)
     j->kernel->softmax_rows(j->y + r * j->n * j->size,
                             j->x + r * j->n * j->size, nc_min(most, end - r),
-                            j->n, j->log);
+                            j->n, j->op);
 }
 
 static void apply_rows_of_halves(void *ctx, int64_t begin, int64_t end) {
@@ -41,7 +41,7 @@ static void apply_rows_of_halves(void *ctx, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end && !nc_interrupted; r += most) {
     const int64_t rows = nc_min(most, end - r), at = r * j->n * j->size;
     k->load[CT_f32][j->type](buf, j->x + at, 1, rows * j->n);
-    j->kernel->softmax_rows(buf, buf, rows, j->n, j->log);
+    j->kernel->softmax_rows(buf, buf, rows, j->n, j->op);
     k->store[CT_f32][j->type](j->y + at, buf, 1, rows * j->n);
   }
 }
@@ -54,7 +54,7 @@ static void apply_columns(void *ctx, int64_t begin, int64_t end) {
     const int64_t at = (i / j->strips * j->n * j->inner + first) * j->size;
     j->kernel->softmax_columns(j->y + at, j->x + at, j->n, j->inner,
                                nc_min(j->inner - first, NC_SOFTMAX_COLUMNS),
-                               j->log);
+                               j->op);
   }
 }
 
@@ -88,7 +88,7 @@ static int run_softmax(SoftmaxWork *j, int64_t numel) {
 
 int nc_cpu_softmax(const DimCall *c) {
   const int dim = nc_dim_of(c);
-  SoftmaxWork j = { .log = c->op == DIM_LOG_SOFTMAX };
+  SoftmaxWork j = { .op = c->op };
   DimRows in;
   Tensor *out = NULL;
   int r;

@@ -29,21 +29,37 @@ static Tensor *matmul(Temps *w, Tensor *a, Tensor *b) {
   return nc_temps_call2(w, OPERATOR_matmul, a, b);
 }
 
-/* softmax(scale q k' + mask), recorded if the operands are. */
-static Tensor *probabilities(Temps *w, const Operands *o) {
-  Tensor *s = matmul(w, o->t[QUERY], nc_temps_transposed(w, o->t[KEY]));
-  Call softmax;
-  s = nc_temps_opnumber(w, OP_mul, s, nc_float(o->scale));
-  if (o->t[MASK]) s = nc_temps_op2(w, OP_add, s, o->t[MASK]);
-  if (o->causal && w->status == NC_OK) {
-    const int64_t size[2] = { s->size[s->nd - 2], s->size[s->nd - 1] };
-    Tensor *seen = nc_temps_full(w, s, DT_b8, 2, size, nc_int(1));
-    seen = nc_temps_call1(w, OPERATOR_tril, seen, 0, 0);
-    s = nc_temps_where(w, seen, s, nc_float(-(double)INFINITY));
-  }
-  softmax = nc_callon(OPERATOR_softmax, s);
+Tensor *nc_attention_wide(Temps *w, Tensor *t) {
+  return t && t->dtype == DT_f16 ? nc_temps_cast(w, t, DT_f32) : t;
+}
+
+Tensor *nc_attention_softmax(Temps *w, Tensor *s, DType type) {
+  Call softmax = nc_callon(OPERATOR__masked_softmax, s);
   nc_setint(&softmax, 1, -1);
-  return nc_temps_call(w, &softmax);
+  return nc_temps_cast(w, nc_temps_call(w, &softmax), type);
+}
+
+Tensor *nc_attention_causal(Temps *w, Tensor *s, int64_t first) {
+  Tensor *seen = NULL;
+  if (w->status != NC_OK) return NULL;
+  seen = nc_temps_full(w, s, DT_b8, 2, s->size + s->nd - 2, nc_int(1));
+  seen = nc_temps_call1(w, OPERATOR_tril, seen, first, 0);
+  return nc_temps_where(w, seen, s, nc_float(-(double)INFINITY));
+}
+
+/* softmax(scale q k' + mask), recorded if the operands are; of a mask of bool,
+   what is true takes part. */
+static Tensor *probabilities(Temps *w, const Operands *o) {
+  const DType type = o->t[QUERY]->dtype;
+  Tensor *q = nc_attention_wide(w, o->t[QUERY]), *mask = o->t[MASK];
+  Tensor *k = nc_attention_wide(w, o->t[KEY]), *s;
+  q = nc_temps_opnumber(w, OP_mul, q, nc_float(o->scale));
+  s = matmul(w, q, nc_temps_transposed(w, k));
+  if (mask && mask->dtype == DT_b8)
+    s = nc_temps_where(w, mask, s, nc_float(-(double)INFINITY));
+  else if (mask) s = nc_temps_op2(w, OP_add, s, mask);
+  if (o->causal) s = nc_attention_causal(w, s, 0);
+  return nc_attention_softmax(w, s, type);
 }
 
 static int is_empty(const Operands *o) {
@@ -142,6 +158,16 @@ int nc_op__attention(Call *c) {
   y = nc_temps_cast(&w, y, type);
   nc_temps_result(&w, &c->out[1], logsumexp);
   return nc_temps_end(&w, &c->out[0], y);
+}
+
+/* _attention_weights(query, key, mask, causal, scale): of any shapes that
+   broadcast; recorded. */
+int nc_op__attention_weights(Call *c) {
+  const Operands o = { .t = { c->arg[0].t, c->arg[1].t, NULL, c->arg[2].t },
+                       .causal = (int)c->arg[3].s.i,
+                       .scale = nc_tofloat(c->arg[4].s) };
+  Temps w = { 0 };
+  return nc_temps_endcall(&w, c, probabilities(&w, &o));
 }
 
 /*

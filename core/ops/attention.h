@@ -18,6 +18,16 @@ typedef struct Operands {
 
 extern int64_t nc_attention_block_bytes; /* of scores, about; tests change it */
 
+/* What scores are computed from: float16 as float32, whose range they need. */
+Tensor *nc_attention_wide(Temps *w, Tensor *t);
+
+/* s [.. x n x m], whose rows are queries from `first' (0-based) on, with -inf
+   where a key is a later one. */
+Tensor *nc_attention_causal(Temps *w, Tensor *s, int64_t first);
+
+/* The weights, of this type, from scores; 0 for a query that sees no key. */
+Tensor *nc_attention_softmax(Temps *w, Tensor *s, DType type);
+
 /* Attention by operations, a part of the scores at a time: y, of the type of
    the operands; and the gradients that `need' names, in to[QUERY..VALUE], of y
    and its gradient g. */

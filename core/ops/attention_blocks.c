@@ -7,8 +7,6 @@
 ** little to do (measured on an H200).  The gradient computes the scores again.
 ** With the causal mask a block has only the keys that its last row sees.
 */
-#include <math.h>
-
 #include "core/op.h"
 #include "core/ops/attention.h"
 
@@ -94,30 +92,21 @@ static Tensor *mask_part(Temps *w, const Attention *a, const Block *b) {
   return nc_temps_narrow(w, mask, 2, 0, b->keys);
 }
 
-/* Leaves those scores that the queries from b->row on see. */
-static Tensor *causal_part(Temps *w, Tensor *s, const Block *b) {
-  const int64_t size[2] = { b->rows, b->keys };
-  Tensor *seen = nc_temps_full(w, s, DT_b8, 2, size, nc_int(1));
-  seen = nc_temps_call1(w, OPERATOR_tril, seen, b->row, 0);
-  return nc_temps_where(w, seen, s, nc_float(-(double)INFINITY));
-}
-
 /* q times the scale, which is cheaper than the scores times it. */
 static Tensor *scaled_queries(Temps *w, const Attention *a, const Block *b) {
   Tensor *q = part(w, a->t[QUERY], b, b->row, b->rows);
-  return nc_temps_opnumber(w, OP_mul, q, nc_float(a->o->scale));
+  return nc_temps_opnumber(w, OP_mul, nc_attention_wide(w, q),
+                           nc_float(a->o->scale));
 }
 
+/* The weights of the keys, from scaled queries. */
 static Tensor *probabilities(Temps *w, const Attention *a, const Block *b,
                              Tensor *q) {
-  Tensor *s =
-      multiply(w, q, nc_temps_transposed(w, part(w, a->t[KEY], b, 0, b->keys)));
-  Call softmax;
+  Tensor *k = nc_attention_wide(w, part(w, a->t[KEY], b, 0, b->keys));
+  Tensor *s = multiply(w, q, nc_temps_transposed(w, k));
   if (a->t[MASK]) s = nc_temps_op2(w, OP_add, s, mask_part(w, a, b));
-  if (a->o->causal && w->status == NC_OK) s = causal_part(w, s, b);
-  softmax = nc_callon(OPERATOR_softmax, s);
-  nc_setint(&softmax, 1, -1);
-  return nc_temps_call(w, &softmax);
+  if (a->o->causal) s = nc_attention_causal(w, s, b->row);
+  return nc_attention_softmax(w, s, a->t[QUERY]->dtype);
 }
 
 /* Calls f for each block. */
@@ -198,7 +187,9 @@ static int go_back(const Attention *a, const Block *b, void *ctx) {
     nc_temps_copyinto(&w, part(&w, d->to[QUERY], b, b->row, b->rows), dq);
   }
   if (d->to[KEY])
-    add_part(&w, d->to[KEY], b, multiply(&w, nc_temps_transposed(&w, ds), q));
+    add_part(&w, d->to[KEY], b,
+             multiply(&w, nc_temps_transposed(&w, ds),
+                      nc_temps_cast(&w, q, ds ? ds->dtype : DT_f32)));
   return nc_temps_finish(&w);
 }
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.c - softmax and log_softmax along a dimension, and their gradients.
+** softmax.c - softmax, log_softmax and _masked_softmax along a dimension, and
+** their gradients.
 */
 #include "core/base/temps.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/ops/dim_op.h"
 
-/* softmax and log_softmax: cast to the dtype argument first, then compute. */
+/* Casts to the dtype argument first, then computes. */
 int nc_op_softmax(Call *c) {
-  const DimOp op = c->op == OPERATOR_softmax ? DIM_SOFTMAX : DIM_LOG_SOFTMAX;
+  const DimOp op = c->op == OPERATOR_softmax       ? DIM_SOFTMAX
+                   : c->op == OPERATOR_log_softmax ? DIM_LOG_SOFTMAX
+                                                   : DIM_MASKED_SOFTMAX;
   Tensor *x = c->arg[0].t, *cast = NULL;
   DType type = nc_dtype_or(&c->arg[2], x->dtype);
   int dim, r = nc_dim(&dim, c->arg[1].s.i, x->nd);
@@ -58,6 +61,10 @@ int nc_grad_softmax(OperatorGrad *g) {
   if (w.status == NC_OK)
     w.status = nc_formula(&g->d[0], "b*(g - c)", g->g[0], NULL, y, sum, 0);
   return nc_temps_finish(&w);
+}
+
+int nc_grad__masked_softmax(OperatorGrad *g) {
+  return nc_grad_softmax(g);
 }
 
 int nc_grad_log_softmax(OperatorGrad *g) {

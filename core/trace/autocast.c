@@ -36,6 +36,7 @@ static const unsigned char operator_policy[OPERATOR_COUNT] = {
   [OPERATOR_addbmm] = LOWER,
   [OPERATOR_linear] = LOWER,
   [OPERATOR__attention] = LOWER,
+  [OPERATOR__attention_weights] = LOWER,
   [OPERATOR_prelu] = LOWER,
   [OPERATOR__conv] = LOWER,
   [OPERATOR__conv_input] = LOWER,

@@ -24,6 +24,7 @@ static const struct {
 } ops[] = {
   [DIM_SOFTMAX] = { "softmax", NULL, NULL },
   [DIM_LOG_SOFTMAX] = { "log_softmax", NULL, NULL },
+  [DIM_MASKED_SOFTMAX] = { "softmax", NULL, NULL },
   [DIM_ARGMAX] = { "max", nc_max_dim, NULL },
   [DIM_ARGMIN] = { "min", nc_max_dim, NULL },
   [DIM_VAR] = { "var", nc_var_dim, NULL },

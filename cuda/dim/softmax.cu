@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** softmax.cu - softmax and log_softmax.
+** softmax.cu - softmax, log_softmax and masked softmax.
 **
 ** A slice of up to MAX_VECTORS * ROW_THREADS vectors is kept in registers, so
 ** that x is read only once.  A longer slice is kept in shared memory, or in
@@ -23,6 +23,16 @@
 /* Vectors of a thread in registers beside shared memory; exp needs the other
    registers. */
 #define REGISTER_VECTORS (sizeof(A) == 8 ? 1 : 6)
+
+/* What is subtracted from elements of which `most' is the largest.  Masked,
+   exponentials of nothing but -inf are 0, and so is their sum. */
+template <class A> NC_DEVICE A base_of(const DimTransform &k, A most) {
+  return k.op == DIM_MASKED_SOFTMAX && most == (A)-INFINITY ? (A)0 : most;
+}
+
+template <class A> NC_DEVICE A scale_of(A sum) {
+  return sum == 0 ? (A)0 : 1 / sum;
+}
 
 template <class A>
 NC_DEVICE A softmax_of(const DimTransform &k, A x, A max, A scale, A logsum) {
@@ -71,17 +81,17 @@ softmax_rows(const DimTransform k) {
     if (me + i * width >= mine)
       NC_UNROLL for (int j = 0; j < per; j++) e[i * per + j] = (A)-INFINITY;
   }
-  max = block_max(max_of(e, most * per), maxima);
+  max = base_of(k, block_max(max_of(e, most * per), maxima));
   NC_UNROLL for (int i = 0; i < most * per; i++) {
     const A v = exp(e[i] - max);
     sum += v;
-    if (k.op == DIM_SOFTMAX) e[i] = v;
+    if (k.op != DIM_LOG_SOFTMAX) e[i] = v;
   }
   sum = block_sum(sum, sums);
-  scale = 1 / sum;
-  logsum = k.op == DIM_SOFTMAX ? (A)0 : log(sum);
+  scale = scale_of(sum);
+  logsum = k.op != DIM_LOG_SOFTMAX ? (A)0 : log(sum);
   NC_UNROLL for (int i = 0; i < most * per; i++) e[i] =
-      k.op == DIM_SOFTMAX ? e[i] * scale : (e[i] - max) - logsum;
+      k.op != DIM_LOG_SOFTMAX ? e[i] * scale : (e[i] - max) - logsum;
   NC_UNROLL for (int i = 0; i < most; i++) {
     const int at = me + i * width;
     if (at >= mine) break;
@@ -117,6 +127,7 @@ softmax_columns(const DimTransform k) {
       max = v > max || v != v ? v : max;
     }
   }
+  max = base_of(k, max);
   NC_UNROLL for (int j = 0; j < MAX_ELEMENTS; j++) sum += exp(e[j] - max);
   if (high > 1) {
     sums[me * width + column] = sum;
@@ -124,7 +135,7 @@ softmax_columns(const DimTransform k) {
     sum = 0;
     for (int j = 0; j < high; j++) sum += sums[j * width + column];
   }
-  scale = 1 / sum;
+  scale = scale_of(sum);
   logsum = log(sum);
   NC_UNROLL for (int j = 0; j < MAX_ELEMENTS; j++) {
     const int at = me + j * high;
@@ -183,7 +194,8 @@ softmax_shared(const DimTransform k) {
     p.add(e, VEC);
   }
   block_merge(&p);
-  scale = 1 / p.sum;
+  p.max = base_of(k, p.max);
+  scale = scale_of(p.sum);
   logsum = log(p.sum);
   NC_UNROLL for (int i = 0; i < held; i++) y[me + i * width] =
       softmax_of_vector<S>(k, u[i], p.max, scale, logsum);
@@ -281,17 +293,18 @@ apply_rows(const DimTransform k) {
   const int64_t n = k.vectors ? k.length / VEC : k.length;
   for (int64_t r = blockIdx.y; r < k.outer; r += gridDim.y) {
     const SumExp<A> p = ((const SumExp<A> *)k.sums)[r];
-    const A scale = 1 / p.sum, logsum = log(p.sum);
+    const A max = base_of(k, p.max);
+    const A scale = scale_of(p.sum), logsum = log(p.sum);
     const S *x = (const S *)k.x + r * k.outer_step;
     S *y = (S *)k.y + r * k.length;
     for (int64_t i = me; i < n; i += width) {
       if (!k.vectors) {
         y[i] = store_element<S>(
-            softmax_of(k, load_element(x[i]), p.max, scale, logsum));
+            softmax_of(k, load_element(x[i]), max, scale, logsum));
         continue;
       }
       ((uint4 *)y)[i] =
-          softmax_of_vector<S>(k, ((const uint4 *)x)[i], p.max, scale, logsum);
+          softmax_of_vector<S>(k, ((const uint4 *)x)[i], max, scale, logsum);
     }
   }
 }
@@ -305,14 +318,15 @@ apply_columns(const DimTransform k) {
   const int64_t o = slice / k.inner, i = slice - o * k.inner;
   if (slice >= k.outer * k.inner) return;
   const SumExp<A> p = ((const SumExp<A> *)k.sums)[slice];
-  const A scale = 1 / p.sum, logsum = log(p.sum);
+  const A max = base_of(k, p.max);
+  const A scale = scale_of(p.sum), logsum = log(p.sum);
   const S *x = (const S *)k.x + o * k.outer_step + i;
   S *y = (S *)k.y + o * k.length * k.inner + i;
   const int64_t first = blockIdx.y * blockDim.y + threadIdx.y;
   const int64_t by = gridDim.y * blockDim.y;
   NC_UNROLL4 for (int64_t at = first; at < k.length; at += by) y[at * k.inner] =
       store_element<S>(
-          softmax_of(k, load_element(x[at * k.step]), p.max, scale, logsum));
+          softmax_of(k, load_element(x[at * k.step]), max, scale, logsum));
 }
 
 template <class S>

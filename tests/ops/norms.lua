@@ -294,3 +294,25 @@ do
   local y = 1 / nacre.nn.functional.rms_norm(x, 4)
   assert(y[1][1] == -math.huge and y[1][2] == math.huge)
 end
+
+-- cosine_similarity has the range of its operands; halves are as float32
+do
+  local F = nacre.nn.functional
+  for _, v in ipairs {1e20, 3e-5, 1e-30} do
+    local a, eps = nacre.tensor {v, v}, v < 1e-8 and 0 or 1e-8
+    local b = nacre.tensor {0.0, -v}:requires_grad_()
+    assert((F.cosine_similarity(a, a, 1, eps) - 1):abs():item() < 1e-6)
+    local y = F.cosine_similarity(a, b, 1, eps)
+    assert((y + math.sqrt(0.5)):abs():item() < 1e-6)
+    y:backward()
+    assert((b.grad * v - nacre.tensor {math.sqrt(0.5), 0}):abs():max():item() <
+           1e-6)
+  end
+  for _, dtype in ipairs {"float16", "bfloat16"} do
+    local a = nacre.full({2, 512}, 20.0, {dtype = dtype}):requires_grad_()
+    local y = F.cosine_similarity(a, a:detach() * -1)
+    assert(y.dtype == dtype and y:eq(-1):all():item())
+    y:sum():backward()
+    assert(a.grad:abs():max():item() < 1e-3)
+  end
+end

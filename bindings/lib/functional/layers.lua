@@ -221,7 +221,8 @@ end)
 
 -- ---- distances
 
--- One pass would gain nothing here: the reductions take the time.
+-- One pass would gain nothing here: the reductions take the time. x1 is divided
+-- first, so that the products have the range of x2.
 define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
        "cosine of the angle between x1 and x2 along dim",
 function(a, b, dim, eps)
@@ -230,8 +231,10 @@ function(a, b, dim, eps)
   if not a:is_same_size(b) then
     a, b = table.unpack(nacre.broadcast_tensors {a, b})
   end
-  return (a * b):sum(dim) / (a:norm(2, dim):clamp(eps) *
-                             b:norm(2, dim):clamp(eps))
+  local x, y = widen(a), widen(b)
+  local of = x:norm(2, dim, true):clamp(eps)
+  local z = (x / of * y):sum(dim) / y:norm(2, dim):clamp(eps)
+  return a.dtype == b.dtype and all.convert_back(z, a) or z
 end)
 
 local distance = all.one_pass(function(a, b, p, eps, keepdim)
@@ -345,6 +348,21 @@ local function additive_mask(mask, q, k, leading)
   return mask:expand(size)
 end
 
+-- Key and value with 0 where no query sees a key, so that nothing is read of
+-- it: padding may hold nan.
+local function hide_unseen(mask, k, v)
+  local m, sees = mask:dim() > 0 and mask:size(-1) or 1, mask
+  if k:size(-2) ~= v:size(-2) or m ~= 1 and m ~= k:size(-2) or
+     mask.device ~= k.device or not broadcast_sizes(2, k, v, mask) then
+    return k, v                         -- the operations say what is wrong
+  end
+  if mask.dtype ~= "bool" then sees = mask:detach():ne(-math.huge) end
+  while sees:dim() < 2 do sees = sees:unsqueeze(1) end
+  local unseen = sees:any(-2, true):logical_not():transpose(-2, -1)
+  if not all.may_be(unseen) then return k, v end
+  return nacre.where(unseen, 0, k), nacre.where(unseen, 0, v)
+end
+
 -- Vaswani et al. 2017. query [... x n x e], key [... x m x e], value [... x m x
 -- v] give [... x n x v]; mask [... x n x m]. With enable_gqa (Ainslie et al.
 -- 2023) the dimension before the last two are heads, fewer in key and value.
@@ -366,21 +384,15 @@ function(q, k, v, mask, p, causal, scale, gqa)
     fail(op, "attn_mask and is_causal exclude each other")
   end
   if gqa then k, v = repeat_heads(op, q, k), repeat_heads(op, q, v) end
-  scale = scale or 1 / math.sqrt(q:size(-1))
+  scale = scale or 1 / math.sqrt(math.max(q:size(-1), 1))
   local leading = p == 0 and attention_sizes(q, k, v, mask)
+  if mask then k, v = hide_unseen(mask, k, v) end
   if leading then
     q, k, v = with_leading(q, leading), with_leading(k, leading),
               with_leading(v, leading)
     mask = mask and additive_mask(mask, q, k, leading)
     return (nacre._attention(q, k, v, mask, causal, scale))
   end
-  local s = q:matmul(k:transpose(-2, -1)) * scale
-  if causal then
-    local n, m = q:size(-2), k:size(-2)
-    mask = nacre.range(1, n, {device = q.device}):unsqueeze(2)
-           :ge(nacre.range(1, m, {device = q.device}))
-  end
-  if mask and mask.dtype == "bool" then s = nacre.where(mask, s, -math.huge)
-  elseif mask then s = s + mask end
-  return all.drop(op, s:softmax(-1), p, true, s:size()):matmul(v)
+  local weights = nacre._attention_weights(q, k, mask, causal, scale)
+  return all.drop(op, weights, p, true, weights:size()):matmul(v)
 end)

@@ -141,13 +141,13 @@ typedef struct RowKernels {
                     int64_t rows, int64_t n);
   void (*add_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
                    int64_t rows, int64_t n);
-  /* y = softmax or log_softmax of rows of n elements, one after the other; of
-     w <= NC_SOFTMAX_COLUMNS columns of n elements, `step' apart.  y may be x,
-     unless it is log_softmax of columns. */
+  /* y = softmax, log_softmax or masked softmax of rows of n elements, one after
+     the other; of w <= NC_SOFTMAX_COLUMNS columns of n elements, `step' apart.
+     y may be x, unless it is log_softmax of columns. */
   void (*softmax_rows)(void *y, const void *x, int64_t rows, int64_t n,
-                       int log_of_it);
+                       DimOp op);
   void (*softmax_columns)(void *y, const void *x, int64_t n, int64_t step,
-                          int64_t w, int log_of_it);
+                          int64_t w, DimOp op);
   /* y = the logsumexp of rows of n elements, NC_FEW at most */
   void (*logsumexp_rows)(double *y, const void *x, int64_t rows, int64_t n);
   /* argmax of rows of 1 to NC_FEW elements; value may be NULL */

@@ -149,8 +149,10 @@ static void attend_queries(const AttentionWork *w, int64_t matrix, int64_t q) {
   }
   for (int64_t r = 0; r < b.rows; r++) {
     char *row = y + r * w->v * w->size;
-    w->kernel->scale(row, row, w->v, 1 / sum[r]);
-    set_element(w, lse, r, most[r] + log(sum[r]));
+    if (sum[r] == 0) memset(row, 0, (size_t)(w->v * w->size));
+    else w->kernel->scale(row, row, w->v, 1 / sum[r]);
+    set_element(w, lse, r,
+                sum[r] == 0 ? (double)INFINITY : most[r] + log(sum[r]));
   }
 }
 
