@@ -51,6 +51,16 @@ local function beside(w, x, dim, out)
   return few and w or w:expand(full):contiguous()
 end
 
+-- The elements of x at the positions along dim, 0 where their weight is: inf
+-- there is no neighbour. nil if no weight is anything else.
+local function select_weighted(x, dim, at, weight)
+  local unread = weight:eq(0):nonzero():flatten()
+  if unread:numel() == weight:numel() then return nil end
+  local part = select_clamped(x, dim, at)
+  if unread:numel() == 0 then return part end
+  return part:index_fill_(dim, unread:to(x.device), 0)
+end
+
 -- Resizes one dimension to `out': each element is a sum of `taps' neighbours of
 -- its position, weighted by weights(fraction).
 local function resample(x, dim, out, scale, corners, taps, weights)
@@ -61,9 +71,9 @@ local function resample(x, dim, out, scale, corners, taps, weights)
   local share = weights(place - low)
   local y
   for k = 1, taps do
-    local w = beside(share[k], x, dim, out)
-    local part = select_clamped(x, dim, low + (k - taps // 2))
-    y = y and y:addcmul_(part, w) or part:mul_(w)
+    local part = select_weighted(x, dim, low + (k - taps // 2), share[k])
+    local w = part and beside(share[k], x, dim, out)
+    if part then y = y and y:addcmul_(part, w) or part:mul_(w) end
   end
   return y
 end

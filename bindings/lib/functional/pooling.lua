@@ -238,6 +238,20 @@ local function window_bounds(n, out)
   return i * n // out, -(-(i + 1) * n // out) - 1
 end
 
+-- The greatest common divisor.
+local function gcd(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
+end
+
+-- The number of elements of the largest window: ceil(a + n / out), where a = 1
+-- - gcd(n, out) / out is the largest fractional part of i n / out.
+local function largest_window(n, out)
+  local rest = n % out
+  if rest == 0 then return n // out end
+  return n // out + (rest == gcd(n, out) and 1 or 2)
+end
+
 -- A matrix [out x n] whose product with a vector gives the means.
 local function mean_matrix(n, out, like)
   local from, to = window_bounds(n, out)
@@ -247,16 +261,39 @@ local function mean_matrix(n, out, like)
   return (inside:double() / (to - from + 1)):to(like.device, like.dtype)
 end
 
--- The means of `out' windows along dim, which counts from the end. Equal
--- windows use mean, because in the matrix product 0 * inf would be NaN.
+-- The means by this matrix: of an infinite element the product with 0 is nan,
+-- in all windows of its row.
+local function means_by_product(x, dim, out)
+  local m, size = mean_matrix(x:size(dim), out, x), x:size()
+  if dim == -1 then return x:matmul(m:t()) end
+  return m:matmul(x:flatten(dim + 1))
+         :unflatten(-1, table.move(size, #size + dim + 2, #size, 1, {}))
+end
+
+-- The means of windows that are read one by one, shorter ones filled with 0.
+local function means_by_windows(x, dim, out)
+  local from, to = window_bounds(x:size(dim), out)
+  local k = largest_window(x:size(dim), out)
+  local at = from:unsqueeze(2) + nacre.arange(k, {device = "cpu"})
+  local shape = {out, k}
+  for _ = 2, -dim do shape[#shape + 1] = 1 end
+  local outside = at:gt(to:unsqueeze(2)):reshape(shape):to(x.device)
+  at = at:minimum(to:unsqueeze(2)):flatten():to(x.device)
+  shape[2] = 1
+  local length = (to - from + 1):reshape(shape):to(x.device, x.dtype)
+  return (x:index_select(dim, at + 1):unflatten(dim, {out, k})
+           :masked_fill(outside, 0):sum(dim, true) / length):squeeze(dim)
+end
+
+-- The means of `out' windows along dim, which counts from the end.
 local function meansalong(x, dim, out)
   local n = x:size(dim)
   if n % out == 0 then return x:unflatten(dim, {out, n // out}):mean(dim) end
-  local m = mean_matrix(n, out, x)
-  if dim == -1 then return x:matmul(m:t()) end
-  local size = x:size()
-  return m:matmul(x:flatten(dim + 1))
-          :unflatten(-1, table.move(size, #size + dim + 2, #size, 1, {}))
+  if not x.is_cuda then
+    local y = means_by_product(x, dim, out)
+    if not all.may_be(y:isfinite():logical_not()) then return y end
+  end
+  return means_by_windows(x, dim, out)
 end
 
 all.meansalong = meansalong
@@ -298,20 +335,6 @@ local function adaptiveavg(op, nd, x, size)
   local t = widen(x)
   for i = 1, nd do t = meansalong(t, i - nd - 1, size[i]) end
   return convert_back(t, x)
-end
-
--- The greatest common divisor.
-local function gcd(a, b)
-  while b ~= 0 do a, b = b, a % b end
-  return a
-end
-
--- The number of elements of the largest window: ceil(a + n / out), where a = 1
--- - gcd(n, out) / out is the largest fractional part of i n / out.
-local function largest_window(n, out)
-  local rest = n % out
-  if rest == 0 then return n // out end
-  return n // out + (rest == gcd(n, out) and 1 or 2)
 end
 
 -- Repeats the last element of shorter windows along dim, so that all have the
