@@ -157,7 +157,6 @@ static int reduce_dim(const Device *d, const DimCall *c, DimReducer *fn) {
   }
   k.minimum = c->op == DIM_ARGMIN;
   k.divisor = c->length == 0 ? NAN : n > 0 ? n : 0;
-  k.divisor32 = (float)k.divisor;
   k.y = nc_used(d, c->y);
   k.index = nc_used(d, c->at);
   if (r == NC_OK) r = run_reduction(d, &k, c->x->dtype, fn);

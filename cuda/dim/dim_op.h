@@ -39,7 +39,6 @@ typedef struct DimReduction {
                                  `columns': slices, threads for each */
   int minimum;                /* max_dim: computes the minimum */
   double divisor;             /* var: of the sum of squares */
-  float divisor32;
   void *partial;              /* [results x splits], or NULL */
   void *sums;                 /* logsumexp: takes SumExp[results], not y */
   void *y;

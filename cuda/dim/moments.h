@@ -6,7 +6,7 @@
 ** Small groups of elements are merged by the algorithm of Chan, Golub and
 ** LeVeque (1979), which avoids E[x^2] - E[x]^2.  Elements are relative to
 ** `origin', the first element of their slice, so that a mean far from 0 costs
-** no accuracy.
+** no accuracy.  Squares of float are summed in double, which has room for them.
 */
 #ifndef cuda_dim_moments_h
 #define cuda_dim_moments_h
@@ -14,18 +14,19 @@
 #include "cuda/element.h"
 
 template <class A> struct Moments {
-  A n, mean, squares;         /* the mean is relative to the origin */
+  A n, mean;                  /* the mean is relative to the origin */
+  double squares;
 
   NC_MEMBER void start() { n = mean = squares = 0; }
 
   NC_MEMBER void merge(const Moments &q) {
     const A both = n + q.n, delta = q.mean - mean, share = q.n / both;
     if (q.n == 0) return;
-    if (n == 0) {             /* delta squared might overflow */
+    if (n == 0) {
       *this = q;
       return;
     }
-    squares += q.squares + delta * delta * n * share;
+    squares += q.squares + (double)delta * delta * (n * share);
     mean += delta * share;
     n = both;
   }
@@ -37,7 +38,7 @@ template <class A> struct Moments {
     q.mean *= 1 / (A)count;
     NC_UNROLL for (int i = 0; i < count; i++) {
       const A d = v[i] - origin - q.mean;
-      q.squares += d * d;
+      q.squares += (double)d * d;
     }
     merge(q);
   }

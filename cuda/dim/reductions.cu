@@ -251,8 +251,8 @@ template <class S_> struct VarDim {
 
   static NC_MEMBER void write(const DimReduction &k, int64_t r,
                               const State &p) {
-    const A v = p.squares / (sizeof(A) == 8 ? (A)k.divisor : (A)k.divisor32);
-    ((S *)k.y)[r] = store_element<S>(k.op == DIM_STD ? sqrt(v) : v);
+    const double v = p.squares / k.divisor;
+    ((S *)k.y)[r] = store_element<S>((A)(k.op == DIM_STD ? sqrt(v) : v));
   }
 };
 

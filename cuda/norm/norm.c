@@ -117,11 +117,11 @@ static int forward(const Device *d, const NormCall *n, NormPlan *k,
   int r;
   if (fits_registers(n, k, NORM_VECTORS))
     return nc_cudastatus(nc_norm_rows(type, k, nc_current_stream(d)));
-  TRY(nc_scratch(d, &k->mean_low, k->rows * stat_bytes(n)));
+  TRY(nc_scratch(d, &k->low_scale, 2 * k->rows * stat_bytes(n)));
   r = reduce(d, k, k->batch, type, nc_norm_stats);
   if (r == NC_OK)
     r = nc_cudastatus(nc_norm_apply(type, k, nc_current_stream(d)));
-  nc_scratchfree(d, k->mean_low);
+  nc_scratchfree(d, k->low_scale);
   return r;
 }
 

@@ -45,8 +45,9 @@ norm_rows(const NormPlan k) {
   const A origin = k.centered && mine ? load_element(*(const S *)x) : (A)0;
   const A share = 1 / (A)k.length;
   NC_SHARED(A, first, 32);
-  NC_SHARED(A, second, 32);
-  A e[most * VEC], mean = 0, var = 0, scale;
+  NC_SHARED(double, second, 32);
+  A e[most * VEC], mean = 0, scale;
+  double var = 0; /* has room for squares */
   NC_UNROLL for (int i = 0; i < most; i++) {
     const int at = me + i * width;
     NC_UNROLL for (int j = 0; j < VEC; j++) e[i * VEC + j] = origin;
@@ -56,13 +57,13 @@ norm_rows(const NormPlan k) {
   mean = k.centered ? block_sum(mean, first) * share : (A)0;
   NC_UNROLL for (int i = 0; i < most * VEC; i++) {
     e[i] -= mean; /* where there is no element, e[i] is not used */
-    if (me + i / VEC * width < mine) var += e[i] * e[i];
+    if (me + i / VEC * width < mine) var += (double)e[i] * e[i];
   }
-  var = block_sum(var, second) * share;
-  scale = inverse_std(k, var);
+  var = block_sum(var, second) / (double)k.length;
+  scale = inverse_std_of<A>(k, var);
   if (me == 0 && mine) {
     ((A *)k.mean)[row] = origin + mean;
-    ((A *)k.var)[row] = var;
+    ((A *)k.var)[row] = (A)var;
   }
   NC_UNROLL for (int i = 0; i < most; i++) {
     const int at = me + i * width;
@@ -199,12 +200,13 @@ NC_DEVICE void apply(const NormPlan &k, A e[], const A g[], int64_t first,
       locate_piece(k, quotient(k, first + j, k.by_inner, k.inner), &c, &row);
       if (j == 0 || k.batch) {
         mean = ((const A *)k.mean)[row];
-        scale = inverse_std(k, ((const A *)k.var)[row]);
         if (grad) {
+          scale = inverse_std(k, ((const A *)k.var)[row]);
           a = ((const A *)k.row_sums)[2 * row];
           b = ((const A *)k.row_sums)[2 * row + 1];
         } else {
-          low = ((const A *)k.mean_low)[row];
+          low = ((const A *)k.low_scale)[2 * row];
+          scale = ((const A *)k.low_scale)[2 * row + 1];
         }
       }
       if (k.weight) w = ((const A *)k.weight)[c];

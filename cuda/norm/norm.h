@@ -15,9 +15,9 @@
 ** divided into splits if they are few and long, and a pointwise kernel.  The
 ** order of sums depends on the sizes and the device only.
 **
-** The mean is subtracted in two steps, as mean and mean_low, its rounding
-** error: a mean far from 0 costs no accuracy.  Gradients use the mean as it was
-** saved, as on the CPU.
+** The mean is subtracted in two steps, as mean and its rounding error: a mean
+** far from 0 costs no accuracy.  Gradients use the mean as it was saved, as on
+** the CPU.
 */
 #ifndef cuda_norm_norm_h
 #define cuda_norm_norm_h
@@ -55,7 +55,8 @@ typedef struct NormPlan {
   int columns;                /* neighbouring threads take neighbouring
                                  slices */
   void *partial;              /* [splits x slices] */
-  void *mean_low;             /* of rows: the rounding error of the mean */
+  void *low_scale;            /* of rows: the rounding error of the mean, and
+                                 the factor, for which var may be too large */
   void *row_sums;             /* of rows: {sum, product sum} of the gradient */
   int large;                  /* too many elements for the divisors */
   Divisor by_inner, by_channels, by_group_channels, by_groups;
@@ -67,7 +68,7 @@ typedef cudaError_t NormLauncher(DType t, const NormPlan *k, cudaStream_t s);
    partial sums over columns from each of k->splits blocks. */
 NormLauncher nc_norm_rows, nc_norm_grad_rows;
 
-/* Reductions: mean, mean_low and var of rows; row_sums, or dweight and dbias;
+/* Reductions: mean, low_scale and var of rows; row_sums, or dweight and dbias;
    dweight and dbias from the partial sums of nc_norm_grad_rows. */
 NormLauncher nc_norm_stats, nc_norm_grad_sums, nc_norm_merge_sums;
 

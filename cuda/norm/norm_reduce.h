@@ -48,6 +48,14 @@ template <class A> NC_DEVICE A inverse_std(const NormPlan &k, A var) {
   return 1 / sqrt(var + (A)k.eps);
 }
 
+/* The same of a variance that float may have no room for. */
+template <class A>
+NC_DEVICE A inverse_std_of(const NormPlan &k, double var) {
+  const A narrow = (A)var;
+  if (narrow > (A)1e-30 && narrow < (A)1e30) return inverse_std(k, narrow);
+  return (A)(1 / sqrt(var + k.eps));
+}
+
 template <class S_> struct RowStats {
   typedef S_ S;
   typedef Compute<S> A;
@@ -81,15 +89,16 @@ template <class S_> struct RowStats {
 
   static NC_MEMBER void write(const NormPlan &k, int64_t slice,
                               const State &p) {
-    const A share = 1 / (A)k.slice_length;
+    const double var = p.squares / (double)k.slice_length +
+                       (k.centered ? 0 : (double)p.mean * p.mean);
     const A origin = origin_of(k, slice);
     const A mean = k.centered ? origin + p.mean : (A)0, rest = mean - origin;
     ((A *)k.mean)[slice] = mean;
-    ((A *)k.mean_low)[slice] =
+    ((A *)k.low_scale)[2 * slice] =
         k.centered ? (origin - (mean - rest)) + (p.mean - rest)
                    : (A)0;    /* Knuth's TwoSum */
-    ((A *)k.var)[slice] = p.squares * share +
-                          (k.centered ? (A)0 : p.mean * p.mean);
+    ((A *)k.low_scale)[2 * slice + 1] = inverse_std_of<A>(k, var);
+    ((A *)k.var)[slice] = (A)var;
   }
 };
 

@@ -6,11 +6,13 @@
 ** other kernels left.  See reduce.h.
 **
 ** The kernels are templates over the reduction R, which has
-**   A                the type of the accumulator: Value, or int64_t for a count
-**                    of true elements
+**   A                the type of the accumulator: Value; double for means and
+**                    most norms of floats; int64_t for a count of true elements
 **   init(p), map(x, p), fold(a, b), finish(a, n, p)
 **                    as in ops.def, for n elements and the parameter p
 */
+#include <type_traits>
+
 #include "cuda/reduce/reduce.h"
 #include "cuda/typed_elements.h"
 
@@ -40,6 +42,23 @@ struct ValueReduction {
   }
 };
 
+/* Accumulates in double, which has room for squares of float and for sums that
+   are divided. */
+template <double (*init_)(double), double (*map_)(double, double),
+          double (*fold_)(double, double),
+          double (*finish_)(double, double, double)>
+struct WideReduction {
+  typedef double A;
+  static NC_MEMBER A init(Value p) { return init_((double)p); }
+  static NC_MEMBER A map(Value x, Value p) {
+    return map_((double)x, (double)p);
+  }
+  static NC_MEMBER A fold(A a, A b) { return fold_(a, b); }
+  static NC_MEMBER Value finish(A a, int64_t n, Value p) {
+    return (Value)finish_(a, (double)n, (double)p);
+  }
+};
+
 /* Counts true elements. */
 template <int64_t (*init_)(int64_t), Value (*map_)(Value, Value),
           int64_t (*fold_)(int64_t, int64_t),
@@ -63,7 +82,14 @@ struct TruthReduction {
       op,                     \
       TruthReduction<op##_init_i64, VALUE(op##_map), op##_fold_i64, op##_i64>)
 #define REDUCTION_BOOL_AS_INT REDUCTION_ANY
-#define REDUCTION_FLOAT_ONLY REDUCTION_ANY
+/* Powers are not wide: for those of double a kernel has too few registers. */
+#define REDUCTION_FLOAT_ONLY(op)                                            \
+  CASE(op,                                                                  \
+       std::conditional_t<OP_##op == OP__normp,                             \
+                          ValueReduction<VALUE(op##_init), VALUE(op##_map), \
+                                         VALUE(op##_fold), VALUE(op)>,      \
+                          WideReduction<op##_init_f64, op##_map_f64,        \
+                                        op##_fold_f64, op##_f64>>)
 #define REDUCTION_COUNT REDUCTION_TO_BOOL
 
 NC_DEVICE Value parameter_of(const Reduction *f) {
