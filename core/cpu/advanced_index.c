@@ -213,5 +213,7 @@ int nc_cpu_index_write(const IndexCall *g) {
 }
 
 int nc_cpu_index_accumulate(const IndexCall *g) {
-  return index_request(g, 0, 1);
+  int done;
+  TRY(nc_cpu_add_halves(g, &done));
+  return done ? NC_OK : index_request(g, 0, 1);
 }

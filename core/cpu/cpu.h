@@ -28,6 +28,12 @@ int nc_cpu_scan(const DimCall *c);    /* cumsum, cummax, ... (scan.c) */
 double nc_cpu_reduce_line(DimOp op, DType type, const void *x, int64_t n,
                           double correction);
 
+/* index_accumulate and gather_dim that add halves, or multiply them, in float32
+   (half_sums.c).  *done = 0: nothing is done, and each element of x takes part
+   once at most, or is no half. */
+int nc_cpu_add_halves(const IndexCall *g, int *done);
+int nc_cpu_scatter_halves(const GatherDimCall *a, int *done);
+
 /* Elements first .. first+n-1 of those of random_fill, uniform or normal, as
    doubles if d is wide, else as floats (random_fill.c). */
 void nc_cpu_random_elements(const RandomFillCall *d, void *y, int64_t first,

@@ -205,6 +205,9 @@ int nc_cpu_gather_dim(const GatherDimCall *a) {
   const int64_t n = nc_numel(a->index);
   int64_t at;
   GatherWork j;
+  int done;
+  TRY(nc_cpu_scatter_halves(a, &done));
+  if (done) return NC_OK;
   prepare(&j, a);
   if (a->mode == GATHER_DIM_GET || a->mode == GATHER_DIM_CHECK)
     TRY(nc_parallel(n, GRAIN, gather_range, &j));

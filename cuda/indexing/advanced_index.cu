@@ -248,12 +248,11 @@ template <class S, int vectors> struct Piece {
     else return store_element<S>(a[0]);
   }
 
-  /* a = a combined with raw, rounded as an element. */
+  /* a = a combined with raw; rounded when all are. */
   static NC_MEMBER void add(A a[], Raw raw, IndexReduce fold) {
     A b[N];
     load(b, raw);
-    NC_UNROLL for (int i = 0; i < N; i++) a[i] =
-        load_element(store_element<S>(combine(a[i], b[i], fold)));
+    NC_UNROLL for (int i = 0; i < N; i++) a[i] = combine(a[i], b[i], fold);
   }
 };
 

@@ -178,7 +178,7 @@ NC_DEVICE unsigned lanes_with(unsigned v, int bits) {
 }
 
 /* How an element is held in shared memory while others are combined with it: in
-   a word at least, the size of a bank. */
+   a word at least, the size of a bank; it is rounded when all are. */
 template <class S>
 using Held = typename std::conditional<(sizeof(S) < 4), Compute<S>, S>::type;
 
@@ -206,9 +206,7 @@ NC_DEVICE void combine_in_order(const GatherPlan &k, Held<S> *row, int at,
   const int before = __popc(same & ((1u << threadIdx.x % 32) - 1));
   for (int turn = 0; __ballot_sync(~0u, at >= 0 && before >= turn); turn++) {
     if (at >= 0 && before == turn) {
-      const Compute<S> sum =
-          combine((Compute<S>)row[at], load_element(v), k.fold);
-      row[at] = (Held<S>)load_element(store_element<S>(sum));
+      row[at] = (Held<S>)combine((Compute<S>)row[at], load_element(v), k.fold);
     }
     __syncwarp();
   }
