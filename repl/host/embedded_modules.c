@@ -40,8 +40,7 @@ void sh_push_kept(lua_State *L, const char *name) {
 }
 
 void sh_keep_globals(lua_State *L) {
-  static const char *const libraries[] = { "string", "table", "math", "utf8",
-                                           "coroutine" };
+  static const char *const libraries[] = { "string", "table", "math", "utf8" };
   lua_newtable(L);
   lua_pushglobaltable(L);
   lua_pushnil(L);
