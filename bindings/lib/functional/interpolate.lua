@@ -57,8 +57,10 @@ local function select_weighted(x, dim, at, weight)
   local unread = weight:eq(0):nonzero():flatten()
   if unread:numel() == weight:numel() then return nil end
   local part = select_clamped(x, dim, at)
-  if unread:numel() == 0 then return part end
-  return part:index_fill_(dim, unread:to(x.device), 0)
+  if unread:numel() > 0 then            -- their gradients are 0 anyway
+    nacre.no_grad(part.index_fill_, part, dim, unread:to(x.device), 0)
+  end
+  return part
 end
 
 -- Resizes one dimension to `out': each element is a sum of `taps' neighbours of
@@ -71,8 +73,8 @@ local function resample(x, dim, out, scale, corners, taps, weights)
   local share = weights(place - low)
   local y
   for k = 1, taps do
+    local w = beside(share[k], x, dim, out)
     local part = select_weighted(x, dim, low + (k - taps // 2), share[k])
-    local w = part and beside(share[k], x, dim, out)
     if part then y = y and y:addcmul_(part, w) or part:mul_(w) end
   end
   return y

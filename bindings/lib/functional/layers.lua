@@ -221,8 +221,13 @@ end)
 
 -- ---- distances
 
+-- May products of vectors with these norms leave the range of float32?
+local function has_extremes(norm)
+  return all.may_be(norm:gt(1e15):logical_or(norm:lt(1e-15)))
+end
+
 -- One pass would gain nothing here: the reductions take the time. x1 is divided
--- first, so that the products have the range of x2.
+-- first where the products would not have the range of x2.
 define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
        "cosine of the angle between x1 and x2 along dim",
 function(a, b, dim, eps)
@@ -231,9 +236,13 @@ function(a, b, dim, eps)
   if not a:is_same_size(b) then
     a, b = table.unpack(nacre.broadcast_tensors {a, b})
   end
-  local x, y = widen(a), widen(b)
-  local of = x:norm(2, dim, true):clamp(eps)
-  local z = (x / of * y):sum(dim) / y:norm(2, dim):clamp(eps)
+  local x, y, z = widen(a), widen(b), nil
+  local of, by = x:norm(2, dim, true), y:norm(2, dim)
+  if has_extremes(of) or has_extremes(by) then
+    z = (x / of:clamp(eps) * y):sum(dim) / by:clamp(eps)
+  else
+    z = (x * y):sum(dim) / (of:squeeze(dim):clamp(eps) * by:clamp(eps))
+  end
   return a.dtype == b.dtype and all.convert_back(z, a) or z
 end)
 
