@@ -16,7 +16,7 @@ end
 
 local function kind(v)
   if type(v) == "function" then return "a function: call it, f(a, b)" end
-  return v == nil and "nil" or "a " .. type(v)
+  return v == nil and "nil" or "a " .. facts.typename(v)
 end
 
 -- The report on an expression, and its first value. A trace watches what the

@@ -2,6 +2,7 @@
 -- kernel_facts.lua - the command :kernel: what a kernel of the user's own CUDA
 -- C++ takes of a device, and how many of its blocks run at once.
 
+local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
 local kernel_facts = {}
 
@@ -40,7 +41,7 @@ local function kind(v)
   if name == "nacre.kernel" or name == "nacre.fused" then
     return "a fused function, see :explain"
   end
-  return v == nil and "nil" or "a " .. type(v)
+  return v == nil and "nil" or "a " .. facts.typename(v)
 end
 
 function kernel_facts.run(shell, text)

@@ -3,6 +3,8 @@
 -- op_listeners.lua - calls functions after each operation.  The core reports to
 -- one listener only; this module shares its reports among several.
 
+local suggestion = require "nacre.suggestion"
+
 local listeners = {}
 
 -- By name: {events = "steps nan trap dry lines", report = function, before =
@@ -81,6 +83,7 @@ end
 
 -- Returns f(...), which runs with `listener` registered.
 function listeners.during(name, events, listener, f, ...)
+  suggestion.check_function(f, name)
   listeners.start(name, events, listener)
   local results = table.pack(pcall(f, ...))
   listeners.stop(name)

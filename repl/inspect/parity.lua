@@ -201,6 +201,9 @@ local RUNS = 10               -- where none are asked for
 
 -- Runs f n times; returns each distinct result and its count.
 function parity.again(f, n)
+  if type(f) ~= "function" or math.type(n) ~= "integer" or n < 1 then
+    error("repeated: takes a function and a number of runs, such as 10", 2)
+  end
   local kinds = {}
   for i = 1, n do
     local v = checked(f(), "it"):detach():cpu():clone()

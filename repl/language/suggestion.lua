@@ -47,6 +47,17 @@ function suggestion.check(o, kinds, head)
   end
 end
 
+-- Fails unless v can be called.
+function suggestion.check_function(v, head)
+  local meta = debug.getmetatable(v)
+  if type(v) == "function" or
+     not facts.istensor(v) and type(meta) == "table" and meta.__call then
+    return
+  end
+  error(("%s: takes a function, not %s"):format(
+    head, v == nil and "nothing" or "a " .. facts.typename(v)), 0)
+end
+
 -- The methods of a class fail for a self that is none of its objects, which
 -- `object' names.
 function suggestion.guard_methods(class, object)

@@ -4,6 +4,7 @@
 -- Ctrl-C. On a terminal each round overwrites the previous one.
 
 local host = require "nacre.host"
+local suggestion = require "nacre.suggestion"
 
 local watch_expression = {}
 
@@ -73,6 +74,7 @@ end
 
 -- shell.watch(f[, seconds[, count]])
 function watch_expression.call(f, seconds, count)
+  suggestion.check_function(f, "watch")
   loop(require "nacre.shell", {f = f}, seconds or SECONDS, count)
 end
 

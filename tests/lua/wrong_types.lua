@@ -4,13 +4,14 @@
 -- with values of each type, alone and behind others that may fit, as options,
 -- in lists, and with a wrong self. It succeeds, or fails with an error of ours.
 -- Run by: nacre tests/lua/wrong_types.lua [part=N] [only=PATTERN] [most=N]
---         [python=1]
+--         [walk=python|shell]
 --   part=1 makes all calls, part=N every Nth of those with options or several
---   arguments; python=1 calls the functions of nacre.python() instead.
+--   arguments; walk=python calls the functions of nacre.python() instead, and
+--   walk=shell commands.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local option = dofile(here .. "../lib/options.lua") {part = 41, only = "",
-                                                    most = 40, python = 0}
+                                                    most = 40, walk = ""}
 
 -- What waits, measures, ends or changes the program, and what makes no sense
 -- of its own.
@@ -21,10 +22,21 @@ local skip = {
   ["timer:adaptive_autorange"] = true,
   python = true, files = true, images = true, commands = true,
 }
-local others = option.python == 1 and {py = nacre.python()} or nil
+-- Commands that look at values alone.
+local function commands()
+  local list = {}
+  for name in ([[diff explain gc heat help hist kernel mem nan parity plot
+    repeated scatter seed shape show trace whos]]):gmatch "%S+" do
+    list[name] = shell[name]
+  end
+  return list
+end
+
+local others = option.walk == "python" and {py = nacre.python()} or
+               option.walk == "shell" and {shell = commands()} or nil
 local subjects = dofile(here .. "../lib/public_functions.lua")(skip, others)
 
-nacre.set_memory_limit(1 << 22)
+nacre.set_memory_limit(1 << 26)
 
 -- ---- values
 
@@ -98,7 +110,8 @@ local function complain(name, what, ...)
 end
 
 local INTERNAL = {"attempt to ", "internal error", "bad argument #",
-                  "nacre%.[%w_]+:%d+:", "%(local '", "%(upvalue '",
+                  "bad 'for' ", "nacre%.[%w_]+:%d+:", "%(local '",
+                  "%(upvalue '",
                   "%(field '", "expected, got", "index is n",
                   "no integer representation", "stack overflow",
                   "loop without end", "not enough memory",
@@ -110,7 +123,7 @@ local function judge(name, e, ...)
   if not ok then return complain(name, "an error without a text", ...) end
   if text:find(MARK, 1, true) or text:find "^example:%d" then return end
   local own = type(e) == "table" and pcall(function() return e.code:len() end)
-  if not own and not text:find "^%a[%w_.]*: " then
+  if not own and not text:find "^%a[%w_.]*: " and option.walk ~= "shell" then
     return complain(name, text, ...)
   end
   for _, pattern in ipairs(INTERNAL) do
