@@ -45,7 +45,8 @@ function commands.where(s)
   for i, frame in ipairs(s.stack) do
     local line = frame.shown and "   " .. frame.shown:match "^%s*(.-)%s*$" or
                  ""
-    say(i == s.at and "* " or "  ", title(frame), line, "\n")
+    say(i == s.at and "* " or "  ", title(frame), line,
+        frame.tail and "  (by a tail call)" or "", "\n")
     if i == s.stack.gap then
       say(("  ... %d more\n"):format(s.stack.skipped))
     end

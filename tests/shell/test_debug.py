@@ -62,6 +62,16 @@ class Debug(Shell):
         self.assertTrue(out.endswith("*   10  error 'late'\n    11  local after"
                                      "\n"), out)
 
+    def test_tail_calls(self):
+        """A frame that is gone is said to be."""
+        s = self.open()
+        s.run("function inner(t) error 'stop' end")
+        s.run("function outer(t) return inner(t) end")
+        s.run("outer(1)")
+        out = s.run(":debug where")
+        self.assertRegex(out, r"inner at stdin:1 .*  \(by a tail call\)\n")
+        self.assertRegex(out, r"the prompt at stdin:1   outer\(1\)\n")
+
     def test_script(self):
         s = self.open("-i", self.file(
             "train.lua", "function step(x)\n  local bad = x:view(5)\n"
