@@ -47,16 +47,17 @@ local function within(x, y, o)
   return off <= o.atol + o.rtol * math.abs(y) and off < math.huge
 end
 
--- The differences of two lists: how many, the greatest abs and rel and where.
+-- The differences of two lists: how many, the greatest abs and rel and where;
+-- how many have a nan, of which there is no distance.
 local function survey(A, B, o)
-  local s = {count = 0, abs = -1, rel = -1, off = {}}
+  local s = {count = 0, nans = 0, abs = -1, rel = -1, off = {}}
   for k = 1, #A do
     if not within(A[k], B[k], o) then
-      local off = math.abs(A[k] + 0.0 - B[k])
-      if off ~= off then off = math.huge end
-      local rel = off / math.abs(B[k])
-      if rel ~= rel then rel = math.huge end
       s.count, s.off[k] = s.count + 1, true
+      local off = math.abs(A[k] + 0.0 - B[k])
+      local rel = off / math.abs(B[k])
+      if off ~= off then s.nans, s.nanat = s.nans + 1, s.nanat or k end
+      if off == math.huge then rel = off end
       if off > s.abs then s.abs, s.absat = off, k end
       if rel > s.rel and B[k] ~= 0 then s.rel, s.relat = rel, k end
     end
@@ -116,12 +117,13 @@ local function described(A, B, size, o, kind)
   end
   local lines = {
     ("%d of %d elements differ (%.3g%%)"):format(s.count, #A,
-                                                 100 * s.count / #A),
-    ("  greatest abs %.3g %s"):format(s.abs, place(s.absat)),
-  }
-  if s.relat then
-    lines[3] = ("  greatest rel %.3g %s"):format(s.rel, place(s.relat))
+                                                 100 * s.count / #A)}
+  local function add(at, text, ...)
+    if at then lines[#lines + 1] = text:format(...) .. place(at) end
   end
+  add(s.nanat, "  %d with nan, the first ", s.nans)
+  add(s.absat, "  greatest abs %.3g ", s.abs)
+  add(s.relat, "  greatest rel %.3g ", s.rel)
   lines[#lines + 1] = "  " .. allowed(o)
   if #size == 2 and #A >= 16 then
     lines[#lines + 1] = "  positions (darker: more of them)"
