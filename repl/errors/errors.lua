@@ -140,7 +140,8 @@ local function keep_stack(thread, list)
     local variables, globals = frames.variable_list(thread, f)
     last_stack[i] = {name = f.name, file = f.file, line = f.line, main = f.main,
                shown = f.text and runtime_errors.line(f.text, f.line),
-               text = f.text, tail = f.tail, variables = variables, globals = globals}
+               text = f.text, tail = f.tail,
+               variables = variables, globals = globals}
   end
 end
 

@@ -44,7 +44,8 @@ test("nan and inf against numbers", function(t)
   end
   differ({1.0, 1.0}, {1.0, 0 / 0}, "1 with nan, the first at [2]: 1 / nan")
   differ({0 / 0, 1.0, 0 / 0, 4.0}, {2.0, 1.0, 3.0, 5.0},
-         "2 with nan, the first at [1]: nan / 2\n  greatest abs 1 at [4]: 4 / 5")
+         "2 with nan, the first at [1]: nan / 2\n" ..
+         "  greatest abs 1 at [4]: 4 / 5")
   differ({1 / 0, 1.0}, {-1 / 0, 1.0}, "greatest rel inf at [1]: inf / -inf")
   differ({0 / 0}, {0.0}, "1 of 1 elements differ")
 end)
