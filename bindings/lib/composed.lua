@@ -179,7 +179,7 @@ local function wrap(name, s, fn, inplace)
     if widens then widen_in_region(v, #s.params) end
     local first, copy = v[1], nil
     if inplace then
-      if out then fail(short .. "_", "no argument 'out'") end
+      if out then fail(short, "no argument 'out'") end
       copy = unwritten(first)
       first, out = copy, first
     end

@@ -13,7 +13,8 @@ local function refused(name, f, ...)
   local ok, err = pcall(f, ...)
   assert(not ok, name .. " takes out=")
   err = tostring(err)
-  assert(err:find("no argument 'out'", 1, true), name .. ": " .. err)
+  local says = name:match "[%w_]+$" .. ": no argument 'out'"
+  assert(err:find(says, 1, true), name .. ": " .. err)
   assert(not err:find("did you mean", 1, true), name .. ": " .. err)
 end
 
