@@ -2,8 +2,10 @@
 /* libpython.c - opens Python's shared library; see libpython.h. */
 #include "bindings/python/libpython.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bindings/python/find_python.h"
 #include "core/tensor.h"
@@ -31,8 +33,23 @@ static int bind_symbols(void *handle) {
   return major == 3 && minor >= 8;
 }
 
+/* Fails with what the loader says of a library that is there; 0 if nothing. */
+static int fail_loading(const FoundPython *f) {
+  char shown[256];
+  for (int i = 0; f->library[i]; i++) {
+    void *handle = dlopen(f->library[i], RTLD_NOW);
+    const char *why = handle ? NULL : dlerror();
+    if (handle) dlclose(handle);
+    if (!why || strstr(why, "No such file")) continue;
+    return nc_fail(NC_EFILE, "the library of Python could not be opened: %s",
+                   nc_printable(shown, sizeof shown, why, strlen(why)));
+  }
+  return 0;
+}
+
 static int fail_open(void) {
   const FoundPython *f = &library.found;
+  if (f->status == PYTHON_FOUND && fail_loading(f)) return NC_EFILE;
   if (f->status == PYTHON_TOO_OLD)
     nc_fail(NC_EFILE, "%s is Python %s, and 3.8 or a later one is needed",
             f->program, f->version);

@@ -137,7 +137,8 @@ int sh_png_of_svg(lua_State *L) {
   RsvgHandle *picture;
   if (nc_library(library()) != NC_OK) {
     lua_pushnil(L);
-    lua_pushfstring(L, "%s: %s", nc_lasterror()->text, nc_lasterror()->hint);
+    const Error *e = nc_lasterror();
+    lua_pushfstring(L, *e->hint ? "%s: %s" : "%s", e->text, e->hint);
     return 2;
   }
   picture =

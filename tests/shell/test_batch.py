@@ -272,6 +272,16 @@ load("error 'x'", "@" .. e)()
             self.assertNotIn("was not found", out + err, kib)
             said += err
         self.assertIn("could not be opened: lib", said)
+        for code, what in (("nacre.python()", "Python"), ("nacre.save('a.h5', "
+                           "{nacre.ones(1)})", "HDF5")):
+            for kib in range(16000, 40000, 4000):
+                out, err = self.shell("ulimit -v %d; \"$0\" -e \"%s\"" % (
+                    kib, code))[1:]
+                if "could not be opened" in err:
+                    self.assertIn(what, err)
+                    self.assertNotIn("install", err)
+                else:
+                    self.assertNotRegex(err, "not found|no shared library")
 
     def test_texts_from_outside_are_escaped(self):
         """Those of commands, of code with errors, of paths and of warnings:
