@@ -154,6 +154,7 @@ static int openlibs(lua_State *L, const Options *o) {
   sh_open_source_only(L);
   sh_opencoroutines(L);
   sh_open_interrupts(L);
+  sh_open_string_rep(L);
   sh_open_embedded_modules(L);
   sh_openexit(L);
   sh_skipfunction(L);

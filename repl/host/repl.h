@@ -140,6 +140,7 @@ void sh_open_source_only(lua_State *L);   /* source_only.c */
 void sh_open_embedded_modules(lua_State *L);    /* embedded_modules.c */
 void sh_keep_globals(lua_State *L); /* for the modules of the shell */
 void sh_push_kept(lua_State *L, const char *name); /* one of them */
+void sh_open_string_rep(lua_State *L);        /* string_rep.c */
 void sh_keep_string_methods(lua_State *L);    /* string_methods.c */
 void sh_restore_string_methods(lua_State *L);
 void sh_open_output_capture(lua_State *L);        /* output_capture.c */

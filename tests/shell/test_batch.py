@@ -324,6 +324,39 @@ load("error 'x'", "@" .. e)()
                         "('ab'):twice(), ('abc'):len()\n")[1]
         self.assertIn('"abab"\t7\n', out)
 
+    def test_rep(self):
+        """As in Lua."""
+        self.file("r.lua", """
+          local function plain(s, n, sep)
+            local t = {}
+            for i = 1, n do t[i] = s end
+            return table.concat(t, sep)
+          end
+          for _, s in ipairs {"", "a", "ab", "abc", ("x"):rep(100) .. "y"} do
+            for _, sep in ipairs {"", "-", ", "} do
+              for n = -1, 40 do
+                assert(s:rep(n, sep) == plain(s, n, sep), n)
+              end
+            end
+          end
+          local long = ("0123456"):rep(6000000, "abcd")
+          assert(#long == 66000000 - 4)
+          for i = 1, #long, 11 * 9973 do
+            assert(long:sub(i, i + 10) == "0123456abcd")
+          end
+          assert(long:sub(-7) == "0123456")
+          for _, args in ipairs {{"a", 1 << 62, "b"}, {"ab", 1 << 62},
+                                 {("x"):rep(1000), 1 << 60}} do
+            local ok, why = pcall(string.rep, table.unpack(args))
+            assert(why:find "resulting string too large", why)
+          end
+          print(select(2, pcall(string.rep)), select(2, pcall(string.rep, "a")))
+        """)
+        self.assertEqual(self.run_("r.lua"), (
+            0, "bad argument #1 to 'string.rep' (string expected, got no value)"
+            "\tbad argument #2 to 'string.rep' (number expected, got no value)"
+            "\n", ""))
+
     def test_messages_of_load(self):
         """As in Lua they are texts, wherever load is called."""
         self.file("deep.lua", "return " + "(" * 500 + "2" + ")" * 500)

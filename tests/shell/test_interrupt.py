@@ -71,6 +71,8 @@ SCRIPTS = {
     "a handler of a coroutine": """
         local f = function() while true do end end
         coroutine.wrap(function() xpcall(f, f) end)()""",
+    "texts of 1e9 bytes": """
+        go() while true do pcall(string.rep, "abc", 1 << 28, "-") end""",
     "a line without end": "go() io.open('/dev/zero'):read 'l'",
     "a file without end, with pcall": """
         go() while true do pcall(function() io.lines("/dev/zero", "a")() end) end
