@@ -18,7 +18,13 @@ local samples = {
   -- products
   linear = function(t) return {t, t, row(t)} end,
   bmm = function(t) return {t:reshape(1, 2, 2), t:reshape(1, 2, 2)} end,
+  baddbmm = function(t)
+    t = t:reshape(1, 2, 2)
+    return {t, t, t}
+  end,
+  addbmm = function(t) return {t, t:reshape(1, 2, 2), t:reshape(1, 2, 2)} end,
   mv = function(t) return {t, row(t)} end,
+  addmv = function(t) return {row(t), t, row(t)} end,
   dot = function(t) return {row(t), t:select(1, 2)} end,
   outer = function(t) return {row(t), t:select(1, 2)} end,
   _lapack_lusolve = function(t)
