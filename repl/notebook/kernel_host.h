@@ -14,6 +14,9 @@ void sh_open_signing(lua_State *L);   /* message_signing.c */
 void sh_open_supervisor(lua_State *L); /* kernel_process.c */
 void sh_open_session_end(lua_State *L); /* session_channel.c */
 
+/* Raises the error that a library was not opened. [-0, +0, v] */
+int sh_library_error(lua_State *L); /* zmq_sockets.c */
+
 void sh_session_channel(int fd); /* session_channel.c: its end is fd */
 
 /* Shared by the two processes: the number of the request that was interrupted

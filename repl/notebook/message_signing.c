@@ -65,9 +65,7 @@ static int sign(lua_State *L) {
   const char *key = luaL_checklstring(L, 1, &size);
   byte state[STATE] __attribute__((aligned(64))), hash[HASH];
   char hex[2 * HASH + 1];
-  if (nc_library(library()) != NC_OK)
-    return luaL_error(L, "%s\n  hint: %s", nc_lasterror()->text,
-                      nc_lasterror()->hint);
+  if (nc_library(library()) != NC_OK) return sh_library_error(L);
   for (int i = 2; i <= lua_gettop(L); i++) luaL_checkstring(L, i);
   sodium.crypto_auth_hmacsha256_init(state, (const byte *)key, size);
   for (int i = 2; i <= lua_gettop(L); i++) {

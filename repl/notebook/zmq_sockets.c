@@ -119,15 +119,19 @@ static void options(void *socket, int type) {
   if (type == ROUTER) set(socket, HANDOVER, 1); /* a client may come back */
 }
 
+int sh_library_error(lua_State *L) {
+  const Error *e = nc_lasterror();
+  lua_pushfstring(L, *e->hint ? "%s\n  hint: %s" : "%s", e->text, e->hint);
+  return lua_error(L);
+}
+
 /* open_socket(kind, endpoint): a socket that is bound to the endpoint */
 static int open_socket(lua_State *L) {
   static const char *const kinds[] = { "router", "pub", "rep", NULL };
   static const int types[] = { ROUTER, PUB, REP };
   const int type = types[luaL_checkoption(L, 1, NULL, kinds)];
   const char *endpoint = luaL_checkstring(L, 2);
-  if (nc_library(library()) != NC_OK)
-    return luaL_error(L, "%s\n  hint: %s", nc_lasterror()->text,
-                      nc_lasterror()->hint);
+  if (nc_library(library()) != NC_OK) return sh_library_error(L);
   if (context == NULL) context = zmq.ctx_new();
   if (context == NULL) return failed(L, "libzmq");
   if (count == sizeof opened / sizeof *opened)

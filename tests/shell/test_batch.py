@@ -415,6 +415,21 @@ load("error 'x'", "@" .. e)()
         self.assertIn("libpng 1.6, which was not found: NACRE_PNG is none", png)
         self.assertIn("libzip, which could not be opened: ./text: ", npz)
 
+    def test_a_kernel_without_its_libraries(self):
+        self.file("c.json", '{"transport": "tcp", "ip": "127.0.0.1", "key": '
+                  '"k", "signature_scheme": "hmac-sha256"%s}' % "".join(
+                      ', "%s_port": 0' % s for s in
+                      ("shell", "iopub", "stdin", "control", "hb")))
+        for name, what in (("ZMQ", "notebooks need libzmq 4"), (
+                "SODIUM", "signed notebook messages need libsodium")):
+            status, _, err = self.run_("--kernel", "c.json",
+                                       **{"NACRE_" + name: "none"})
+            if "libzmq 4" in err and name == "SODIUM":
+                continue
+            self.assertEqual(status, 1)
+            self.assertRegex(err, r"^error: %s, which was not found: NACRE_%s "
+                             r"is none\n  hint: install it" % (what, name))
+
     def test_every_command_takes_any_text(self):
         """No text, whatever it is, is an internal error."""
         odd = ["\x1b", "\x1bLua", "]]", ")", "return", "'", "%", "\\", ";;",
