@@ -6,8 +6,9 @@
 ** other kernels left.  See reduce.h.
 **
 ** The kernels are templates over the reduction R, which has
-**   A                the type of the accumulator: Value; double for means and
-**                    most norms of floats; int64_t for a count of true elements
+**   A                the type of the accumulator: Value; double for means,
+**                    products and most norms of floats; int64_t for a count of
+**                    true elements
 **   init(p), map(x, p), fold(a, b), finish(a, n, p)
 **                    as in ops.def, for n elements and the parameter p
 */
@@ -81,15 +82,22 @@ struct TruthReduction {
   CASE(                       \
       op,                     \
       TruthReduction<op##_init_i64, VALUE(op##_map), op##_fold_i64, op##_i64>)
+/* WIDE(op, wide) chooses by a constant.  Powers are not wide: for those of
+   double a kernel has too few registers. */
+#define WIDE(op, wide)                                                         \
+  CASE(                                                                        \
+      op,                                                                      \
+      std::conditional_t<                                                      \
+          wide,                                                                \
+          WideReduction<op##_init_f64, op##_map_f64, op##_fold_f64, op##_f64>, \
+          ValueReduction<VALUE(op##_init), VALUE(op##_map), VALUE(op##_fold),  \
+                         VALUE(op)>>)
+#define REDUCTION_FLOAT_ONLY(op) WIDE(op, OP_##op != OP__normp)
+#if CODE <= CODE_i64
 #define REDUCTION_BOOL_AS_INT REDUCTION_ANY
-/* Powers are not wide: for those of double a kernel has too few registers. */
-#define REDUCTION_FLOAT_ONLY(op)                                            \
-  CASE(op,                                                                  \
-       std::conditional_t<OP_##op == OP__normp,                             \
-                          ValueReduction<VALUE(op##_init), VALUE(op##_map), \
-                                         VALUE(op##_fold), VALUE(op)>,      \
-                          WideReduction<op##_init_f64, op##_map_f64,        \
-                                        op##_fold_f64, op##_f64>>)
+#else
+#define REDUCTION_BOOL_AS_INT(op) WIDE(op, OP_##op == OP_prod)
+#endif
 #define REDUCTION_COUNT REDUCTION_TO_BOOL
 
 NC_DEVICE Value parameter_of(const Reduction *f) {

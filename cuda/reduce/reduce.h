@@ -3,11 +3,12 @@
 ** reduce.h - what reduce.c plans for the kernels of reduce.cu, which is
 ** compiled once for each type.
 **
-** Integers are accumulated in int64, halves and float in float, their means and
-** norms, as double, in double; true elements (any, all, count_nonzero) are
-** counted in int64.  The elements of a result are divided into pieces, one for
-** each block: partial results go to scratch memory, and a second launch merges
-** them.  The order of the elements depends on the shape alone.
+** Integers are accumulated in int64, halves and float in float, their means,
+** products and norms, as double, in double; true elements (any, all,
+** count_nonzero) are counted in int64.  The elements of a result are divided
+** into pieces, one for each block: partial results go to scratch memory, and a
+** second launch merges them.  The order of the elements depends on the shape
+** alone.
 */
 #ifndef cuda_reduce_reduce_h
 #define cuda_reduce_reduce_h

@@ -76,6 +76,10 @@ check("mean of rows", function(a) return a:mean(2) end,
       nacre.full({3, 9}, 3e38))
 check("mean of columns", function(a) return a:mean(1) end,
       nacre.full({9, 64}, -3e38))
+check("prod", function(a) return a:prod() end,
+      nacre.tensor {1e30, 2e30, 1e-30, 4e-30})
+check("prod of columns", function(a) return a:prod(1) end,
+      nacre.tensor({{1e30}, {2e30}, {1e-30}, {1e-25}}):expand(4, 64))
 local far = nacre.tensor {1e8, 1e8 + 8, 1e8 + 16}
 check("cov", function(a) return a:cov() end, far)
 assert(far:cuda():cov():item() == 64)
