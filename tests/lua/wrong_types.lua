@@ -226,7 +226,8 @@ local function walk(subject)
   local self = fresh()
   if self == nil then return end
   try_each(name, f, function()
-    if nacre.is_tensor(self) then self = fresh() end
+    -- an object keeps what it is given, and so grows
+    if nacre.is_tensor(self) or calls % 500 == 0 then self = fresh() end
     return self
   end, subject.params)
   if not name:find ":__" then
