@@ -271,9 +271,25 @@ static int session(const Options *o) {
   return status;
 }
 
+/* Makes the stack as long as operations need it, half of that for the tiles of
+   a product. It grows by itself, but where a limit of memory (ulimit -v) does
+   not let it, the program ends in the middle of one. */
+static void grow_stack(void) {
+  enum { LENGTH = 1 << 20 };
+  void *room = malloc(LENGTH + LENGTH / 4);
+  if (room == NULL) {
+    fputs("nacre: not enough memory\n", stderr);
+    exit(EXIT_FAILURE);
+  }
+  free(room);
+  volatile char stack[LENGTH];
+  stack[0] = 0;
+}
+
 int main(int argc, char **argv) {
   Options o;
   (void)argc;
+  grow_stack();
   atexit(closestdout);
   /* Only the characters: Lua's numbers and the order of strings stay C's. */
   setlocale(LC_CTYPE, "");

@@ -9,7 +9,8 @@
 
 enum { PIECE = 1 << 24 };
 
-/* p[0] to p[unit - 1] again and again up to p[total]. */
+/* p[0] to p[unit - 1] again and again up to p[total].  What is short is always
+   done: the shell and __close draw with it after Ctrl-C. */
 static void repeat(lua_State *L, char *p, size_t unit, size_t total) {
   size_t done = unit, n;
   for (; done < total; done += n) {
@@ -18,7 +19,7 @@ static void repeat(lua_State *L, char *p, size_t unit, size_t total) {
     if (n > PIECE) n = PIECE;
     if (n > total - done) n = total - done;
     memcpy(p + done, p + from, n);
-    if (nc_interrupted) luaL_error(L, "interrupted");
+    if (done >= PIECE && nc_interrupted) luaL_error(L, "interrupted");
   }
 }
 

@@ -95,7 +95,7 @@ fails("no grid", "grid and the block are missing", add)
 fails("grid", "the grid must be an integer", add, 0, 1, y, x, 1.0, 3)
 fails("block", "at most 1024", add, 1, {64, 64}, y, x, 1.0, 3)
 fails("no kernel", "no kernel 'sub'", kernel, source, "sub")
-fails("no text", "takes a text", kernel, 3)
+fails("no text", "source must be a string", kernel, 3)
 fails("a struct", "cannot pass a 'dim3'", kernel(
   "__global__ void f(dim3 d) {}", "f"), 1, 1, 3)
 

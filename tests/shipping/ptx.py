@@ -34,8 +34,9 @@ ARITHMETIC = re.compile(
     r"^\s*(?:@!?%p\d+\s+)?((?!mov|ld|st|cvt|shfl|selp)[a-z0-9]+"
     r"(?:\.[a-z0-9_:]+)*\.f64)\b(.*)", re.M)
 TRIGONOMETRY = "0d3BF921FB54442D19"
-# Kernels that are in double for every type: sequences (start + i*step).
-DOUBLE = ["fill9RangePlan"]
+# Kernels that are in double for every type: sequences (start + i*step), and sums
+# of squared deviations, which the range of float does not hold.
+DOUBLE = ["fill9RangePlan", "6VarDim", "8RowStats", "9norm_rows"]
 DOUBLE_TEMPLATE = re.compile(r"Id[a-z0-9_]*[LE]")  # mangled: <double, ...>
 
 

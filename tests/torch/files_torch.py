@@ -201,7 +201,7 @@ def check_beside(nacre, folder):
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8),
         torch.ones((1,) * 9), collections.Counter("aab"), {(1, 2): 3},
         collections.defaultdict(list, a=[1]), 1j, {None: 1}, pathlib.Path("x"),
-        torch.ones(2).untyped_storage(), torch.float32, torch.nn.ReLU,
+        torch.ones(2).storage(), torch.float32, torch.nn.ReLU,
         fractions.Fraction(1, 3), enum.Enum("E", "A").A.__class__]
     if hasattr(torch, "float8_e4m3fn"):
         others.append(torch.ones(2).to(torch.float8_e4m3fn))
