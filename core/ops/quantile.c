@@ -127,11 +127,14 @@ static void elements_at_both(Temps *w, DimRows l, Tensor **low, Tensor **high) {
    weight; what has weight 0 is not read. */
 static Tensor *between(Temps *w, Tensor *low, Tensor *high, Tensor *weight) {
   Tensor *gap = nc_temps_op2(w, OP_sub, high, low), *finite, *sum, *rest;
+  Tensor *finite_all;
   Scalar all = nc_int(0);
   Tensor *y = nc_temps_op3(w, OP_lerp, low, high, weight);
   finite = nc_temps_op1(w, OP_isfinite, gap);
-  if (w->status == NC_OK && nc_device(low) == &nc_cpu) /* need not wait */
-    w->status = nc_item(&all, nc_temps_reduce(w, OP_all, finite, ~0u, 0));
+  if (w->status == NC_OK && nc_device(low) == &nc_cpu) { /* need not wait */
+    finite_all = nc_temps_reduce(w, OP_all, finite, ~0u, 0);
+    if (w->status == NC_OK) w->status = nc_item(&all, finite_all);
+  }
   if (w->status != NC_OK || all.i) return y;
   rest =
       nc_temps_opnumber(w, OP_add, nc_temps_op1(w, OP_neg, weight), nc_int(1));

@@ -189,8 +189,10 @@ static Tensor *share_infinite(Temps *w, Tensor *g, Tensor *x, Tensor *y,
                               unsigned dims) {
   Tensor *inf = nc_temps_op1(w, OP_isinf, y), *n;
   Scalar any = nc_int(1);
-  if (w->status == NC_OK && nc_device(x) == &nc_cpu)
-    w->status = nc_item(&any, nc_temps_reduce(w, OP_any, inf, ~0u, 0));
+  if (w->status == NC_OK && nc_device(x) == &nc_cpu) {
+    n = nc_temps_reduce(w, OP_any, inf, ~0u, 0);
+    if (w->status == NC_OK) w->status = nc_item(&any, n);
+  }
   if (w->status != NC_OK || !any.i) return g;
   n = nc_temps_op2(w, OP_eq, x, y);
   n = nc_temps_reduce(w, OP_sum, n, dims, 1);

@@ -168,9 +168,13 @@ static void letin(void) {
   sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
+static char ahead[4096]; /* what was read ahead, from ahead_at on */
+static size_t ahead_n, ahead_at;
+
 /* Waits for a key; NULL: as long as it takes.  Signals are let in by mask. */
 static int await(const struct timespec *time, const sigset_t *mask) {
   fd_set set;
+  if (ahead_at < ahead_n) return 1;
   FD_ZERO(&set);
   FD_SET(STDIN_FILENO, &set);
   return pselect(STDIN_FILENO + 1, &set, NULL, NULL, time, mask);
@@ -245,18 +249,54 @@ static int is_signal(unsigned char c) {
   return 1;
 }
 
+/*
+** A Ctrl-C behind the Enter of a block is for the code that runs.  Until the
+** driver makes signals again it comes as a byte: those are read before the
+** terminal is given back, and what else is there are keys of the next prompt.
+*/
+static void read_ahead(void) {
+  struct termios t;
+  size_t first = 0;
+  ssize_t n;
+  if (tcgetattr(STDIN_FILENO, &t) != 0 || (t.c_lflag & (ISIG | ICANON))) return;
+  t.c_lflag |= ISIG;
+  tcsetattr(STDIN_FILENO, TCSANOW, &t);
+  memmove(ahead, ahead + ahead_at, ahead_n - ahead_at);
+  ahead_n -= ahead_at;
+  ahead_at = 0;
+  n = read(STDIN_FILENO, ahead + ahead_n, sizeof ahead - ahead_n);
+  if (n > 0) ahead_n += (size_t)n;
+  pasting = 0;
+  for (size_t i = 0; i < ahead_n; i++) {
+    follow_paste(ahead[i]);
+    if (!pasting && ahead[i] && (unsigned char)ahead[i] == driver_keys[VINTR])
+      first = i + 1;
+  }
+  pasting = 0;
+  ahead_at = first;
+  if (first > 0) kill(0, SIGINT);
+}
+
+/* Reads a byte, as read does. */
+static ssize_t read_byte(unsigned char *c) {
+  if (ahead_at == ahead_n) return read(STDIN_FILENO, c, 1);
+  *c = (unsigned char)ahead[ahead_at++];
+  return 1;
+}
+
 /* Reads a key.  The read gives 0 bytes if the key that was announced is gone: a
    read that waited for the next key would lose that one.  For the same reason
    signals are let in just before the read.  After Ctrl-C any key will do, as
    the block is cancelled. */
 static int getkey(FILE *in) {
   unsigned char c;
+  (void)in;
   int tries;
   for (tries = 0; tries < 2; tries++) {
     ssize_t n;
     letin();
     if (nc_interrupted) return '\0';
-    n = read(fileno(in), &c, 1);
+    n = read_byte(&c);
     if (n == 1 && !is_signal(c)) return follow_paste((char)c), c;
     if (n == 1) tries = -1; /* wait for the next one */
     if (n < 0 && errno != EINTR && errno != EAGAIN) return EOF;
@@ -337,6 +377,7 @@ static void prepared(int meta) {
 }
 
 static void restored(void) {
+  read_ahead();
   rl_deprep_terminal();
   rldrawprep();
 }

@@ -274,16 +274,21 @@ static int session(const Options *o) {
 /* Makes the stack as long as operations need it, half of that for the tiles of
    a product. It grows by itself, but where a limit of memory (ulimit -v) does
    not let it, the program ends in the middle of one. */
+enum { STACK = 1 << 20 };
+
+__attribute__((noinline)) static void touch_stack(void) {
+  volatile char stack[STACK];
+  stack[0] = 0;
+}
+
 static void grow_stack(void) {
-  enum { LENGTH = 1 << 20 };
-  void *room = malloc(LENGTH + LENGTH / 4);
+  void *room = malloc(STACK + STACK / 4);
   if (room == NULL) {
     fputs("nacre: not enough memory\n", stderr);
     exit(EXIT_FAILURE);
   }
   free(room);
-  volatile char stack[LENGTH];
-  stack[0] = 0;
+  touch_stack();
 }
 
 int main(int argc, char **argv) {

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import terminal
-from terminal import CTRL_R, ENTER, PASTE, TAB, UP
+from terminal import CTRL_R, ENTER, PASTE, PASTED, TAB, UP
 
 EACH = 20  # signals for each program
 ACCEPTED = "\x1b[?2004l"  # readline leaves the terminal to the program
@@ -76,7 +76,7 @@ error({}) error(nil) while true do end
 # What stands in the line while Ctrl-C comes.
 TYPED = ["half a line", "for i = 1, 2 do" + ENTER, UP, UP * 3, CTRL_R + "ke",
          "keep:su" + TAB, "nacre." + TAB + TAB, "keep:add(" + TAB,
-         PASTE + "a = 1\nb = 2", "'open", "\x1b", "\x1bh", ""]
+         PASTE + "a = 1\nb = 2" + PASTED, "'open", "\x1b", "\x1bh", ""]
 
 
 def rounds(dice):
