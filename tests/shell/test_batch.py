@@ -9,9 +9,13 @@ import os
 import re
 import subprocess
 import tempfile
+import unittest
 
 import launch
 from launch import Program
+
+# A sanitizer takes more memory and time, and addresses for itself.
+unsanitized = unittest.skipIf(os.environ.get("ASAN_OPTIONS"), "a sanitizer")
 
 
 class Batch(Program):
@@ -62,6 +66,7 @@ class Batch(Program):
         out = self.run_("-i", text=text)[1]
         self.assertLess(int(out.split("\n")[-2]), n // 4, out[-100:])
 
+    @unsanitized
     def test_memory_of_a_long_line(self):
         peak = ("for l in io.lines '/proc/self/status' do "
                 "io.write(l:match 'VmHWM:%s*(%d+) kB' or '') end\n")
@@ -81,6 +86,7 @@ class Batch(Program):
             kb = int(out.split("\n")[-2 if out.endswith("\n") else -1])
             self.assertLess(kb, 40000, line[:20])
 
+    @unsanitized
     def test_blocks_of_many_lines(self):
         rows = "".join("{%d, 2},\n" % i for i in range(4000))
         out = self.run_("-i", text="x = {\n" + rows + "}\n#x\n")[1]
@@ -237,6 +243,7 @@ load("error 'x'", "@" .. e)()
             self.assertIn("\\x1b[", out, args)
             self.assertNotIn("\x1b", out, args)
 
+    @unsanitized
     def test_decompositions_under_a_limit_of_memory(self):
         """They are right, or refused for want of memory: a library never
         waits for room that does not come. Products are right."""
@@ -263,6 +270,7 @@ load("error 'x'", "@" .. e)()
         self.assertGreater(done, 0)
         self.assertGreater(refused, 3)
 
+    @unsanitized
     def test_libraries_that_do_not_fit_in_memory(self):
         """What the loader says is said: nothing needs to be installed."""
         said = ""
@@ -490,9 +498,8 @@ load("error 'x'", "@" .. e)()
                         OPENBLAS_NUM_THREADS="5")[1]
         self.assertEqual(out, "1\n5\n")
 
+    @unsanitized
     def test_limit_of_the_process(self):
-        if os.environ.get("ASAN_OPTIONS"):
-            self.skipTest("a sanitizer takes the addresses for itself")
         said = subprocess.run(
             ["sh", "-c", 'ulimit -v 600000; exec "$@"', "sh", launch.NACRE,
              "-e", "nacre.zeros(200000000)"], text=True, check=False,
@@ -648,10 +655,9 @@ load("error 'x'", "@" .. e)()
         self.assertIn("error: set_default_device: no usable CUDA device", out)
         self.assertIn("default device cpu (was cpu)", out)
 
+    @unsanitized
     def test_memory_of_the_start(self):
         """At most 8 MiB; test_budgets.py measures the time."""
-        if os.environ.get("ASAN_OPTIONS"):
-            self.skipTest("a sanitizer takes more")
         program = ("for l in io.lines '/proc/self/status' do "
                    "local k = l:match 'VmHWM:%s*(%d+)' "
                    "if k then print(k) end end")
