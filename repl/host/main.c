@@ -279,6 +279,7 @@ enum { STACK = 1 << 20 };
 __attribute__((noinline)) static void touch_stack(void) {
   volatile char stack[STACK];
   stack[0] = 0;
+  (void)stack[0];
 }
 
 static void grow_stack(void) {
