@@ -119,8 +119,11 @@ local function show_error(err, interrupted, script)
   if interrupted and shell.interrupted then return end -- said already
   if interrupted then
     shell.interrupted = true
-    -- the terminal has shown ^C where the cursor was
-    if host.is_terminal "stdout" then io.stdout:write "\n" end
+    -- the terminal that ^C was typed at has shown it where the cursor was;
+    -- mpirun gives ranks a terminal for stdout alone
+    if host.is_terminal "stdin" and host.is_terminal "stdout" then
+      io.stdout:write "\n"
+    end
     return shell.write_error(interrupted_operation(err, interrupted) or
                              interrupted)
   end
