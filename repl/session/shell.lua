@@ -119,18 +119,15 @@ local function show_error(err, interrupted, script)
   if interrupted and shell.interrupted then return end -- said already
   if interrupted then
     shell.interrupted = true
-    -- the terminal that ^C was typed at has shown it where the cursor was;
-    -- mpirun gives ranks a terminal for stdout alone
-    if host.is_terminal "stdin" and host.is_terminal "stdout" then
-      io.stdout:write "\n"
-    end
+    -- the terminal has shown ^C where the cursor was; ranks have none for stdin
+    local typed = host.is_terminal "stdin" and host.is_terminal()
+    if typed then io.stdout:write "\n" end
     return shell.write_error(interrupted_operation(err, interrupted) or
                              interrupted)
   end
-  local opts = options()
+  local render, opts = require "nacre.errors".render, options()
   opts.script = script
-  local ok, text = host.guard(tostring, require "nacre.errors".render, err,
-                              opts)
+  local ok, text = host.guard(tostring, render, err, opts)
   shell.write_error(ok and text or "error: " .. tostring(text))
 end
 
