@@ -3,6 +3,7 @@
 # Lua modules as C arrays.  Included, it gives
 #
 #   nacre_embed_files(SYMBOL FILE...)     adds files of this folder to SYMBOL
+#   nacre_embed_folders(SYMBOL FOLDER...) adds all Lua files of these folders
 #   nacre_embed(TARGET SYMBOL HEADER)     compiles SYMBOL into TARGET
 #
 # SYMBOL, which HEADER declares, is an array of {name, text, size} that ends in
@@ -14,6 +15,13 @@ function(nacre_embed_files symbol)
   foreach(file ${ARGN})
     get_filename_component(path ${file} ABSOLUTE)
     set_property(GLOBAL APPEND PROPERTY ${symbol} ${path})
+  endforeach()
+endfunction()
+
+function(nacre_embed_folders symbol)
+  foreach(folder ${ARGN})
+    file(GLOB files CONFIGURE_DEPENDS ${folder}/*.lua)
+    nacre_embed_files(${symbol} ${files})
   endforeach()
 endfunction()
 

@@ -2,7 +2,8 @@
 /*
 ** embedded.c - the Lua files of the binding (lib), which are stored in it.
 **
-** nl_embedded are the parts of what composed.c and others put together.
+** nl_functions and nl_modules are the parts of what composed.c puts together,
+** nl_embedded what C runs by name.
 ** nl_display are modules: they require one another, and the shell requires
 ** them, but they are no modules of a host, whose `package' stays as it is.
 */
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "bindings/binding.h"
+#include "bindings/lua_library.h"
 
 /* plain_format(format, x): as string.format of one number, whatever the locale
    is. */
@@ -71,7 +73,11 @@ void nl_open_embedded(lua_State *L) {
 }
 
 void nl_pushembedded(lua_State *L, const char *name) {
-  push_file(L, find(nl_embedded, name));
+  const Embedded *e = find(nl_embedded, name);
+  if (e == NULL) e = find(nl_functions, name);
+  if (e == NULL) e = find(nl_modules, name);
+  if (e == NULL) luaL_error(L, "no embedded file '%s'", name);
+  push_file(L, e);
 }
 
 void nl_push_result_of(lua_State *L, const char *name,

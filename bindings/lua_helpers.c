@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "bindings/binding.h"
+#include "bindings/calls/functions.h"
+#include "bindings/state.h"
 
 int nl_check_as(lua_State *L, int status, const char *op) {
   if (status != NC_OK) nc_error_op(op);

@@ -7,6 +7,8 @@
 */
 
 #include "bindings/binding.h"
+#include "bindings/lua_library.h"
+#include "bindings/state.h"
 
 /* ipairs(t) would raise an index error after the last element. */
 static int ipairs(lua_State *L) {
@@ -45,12 +47,12 @@ static int collectgarbage(lua_State *L) {
     NULL
   };
   const int full = luaL_checkoption(L, 1, "collect", options) == 0;
-  const int untied = full && nl_untie_cycles(L);
+  const int weakened = full && nl_weaken_cycles(L);
   int status;
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-  if (untied) nl_retie_cycles(L);
+  if (weakened) nl_anchor_cycles(L);
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 

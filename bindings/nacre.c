@@ -5,11 +5,21 @@
 ** their first use (see registry.c).
 */
 #include "bindings/nacre.h"
+#include "core/fusion.h"
+#include "core/operators.h"
+#include "core/ops.h"
+#include "core/trace.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "bindings/arguments/arguments.h"
 #include "bindings/binding.h"
+#include "bindings/calls/functions.h"
+#include "bindings/devices/lua_devices.h"
+#include "bindings/lua_library.h"
+#include "bindings/state.h"
+#include "bindings/tensors/fields.h"
 
 /*
 ** Metamethods of tensors
@@ -55,7 +65,7 @@ static int length(lua_State *L) {
 
 static int equals(lua_State *L) {
   Call c;
-  if (nl_call_others(L, "__eq")) return 1;
+  if (nl_call_other_metamethod(L, "__eq")) return 1;
   /* a freed tensor equals only itself */
   if (nl_isfreed(L, 1) || nl_isfreed(L, 2)) return 0;
   memset(&c, 0, sizeof c);
@@ -93,7 +103,7 @@ static int less(lua_State *L) {
   const char *symbol = lua_tostring(L, lua_upvalueindex(1));
   const Tensor *a = nl_totensor(L, 1), *b = nl_totensor(L, 2);
   const int equal = symbol[1] != 0;
-  if (nl_call_others(L, equal ? "__le" : "__lt")) return 1;
+  if (nl_call_other_metamethod(L, equal ? "__le" : "__lt")) return 1;
   if (a == NULL && b == NULL) nl_checktensor(L, 1);
   if (is_single(L, 1) && is_single(L, 2))
     return compare(L, equal ? "le" : "lt");

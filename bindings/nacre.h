@@ -59,10 +59,4 @@ extern int (*nacre_refuses_memory)(void);
 /* Seeds math.random of this Lua state, if it is Lua's own. */
 void nl_seedmath(lua_State *L, uint64_t seed);
 
-/* The entry of a NULL-terminated list nearest to word, or NULL if none is near.
-   nl_nearname is for names of functions and variables and accepts only likely
-   typing errors. */
-const char *nl_nearest(const char *word, const char *const list[]);
-const char *nl_nearname(const char *word, const char *const list[]);
-
 #endif

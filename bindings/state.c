@@ -6,6 +6,8 @@
 #include <pthread.h>
 
 #include "bindings/binding.h"
+#include "bindings/state.h"
+#include "core/accelerator.h"
 
 #define CONTEXT "nacre.context"
 

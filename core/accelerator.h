@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** accelerator.h - the devices of a plug-in: streams, events, memory, and what
-** the plug-in gets from the core; a part of tensor.h, which includes it.
+** accelerator.h - the devices of a plug-in: streams, events, memory; its entry
+** point.  host.h is what it gets from the core.
 */
 #ifndef core_accelerator_h
 #define core_accelerator_h
+
+#include "core/host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #include "core/device_teams.h"
 
@@ -58,9 +64,9 @@ typedef struct RawFacts {
 
 /* The functions of an accelerator: X(type of the result, name, parameters). The
    fields of Accelerator and the functions nc_cuda_<name> come from it.  A set
-   of streams of device i has a bit for each, by number: join makes the current
-   one go on after what the others were given, fork them after what it was
-   given. */
+   of streams of device i is a bit mask of their numbers: join makes the current
+   stream wait for the work given to the others, fork makes the others wait for
+   the work given to it. */
 #define ACCELERATOR_CALLS(X)                                              \
   X(int, current, (void))             /* the device that "cuda" means */  \
   X(int, setcurrent, (int i))                                             \
@@ -70,7 +76,7 @@ typedef struct RawFacts {
   X(int, peer, (int i, int j))        /* can i read the memory of j? */   \
   X(int, pin, (void **p, int64_t bytes)) /* page-locked host memory */    \
   X(void, unpin, (void *p, int64_t bytes))                                \
-  /* Streams.  The default one of a device is always there. */            \
+  /* Streams. The default stream of a device always exists. */            \
   X(int, newstream, (Stream **s, int i, int priority))                    \
   X(void, freestream, (Stream *s))                                        \
   X(Stream *, stream, (int i))        /* the current one */               \
@@ -125,41 +131,6 @@ int nc_accelerator(const Accelerator **a);
 /* The same if it is open already, else NULL. */
 const Accelerator *nc_open_accelerator(void);
 
-/* What a plug-in gets from the core, and its one entry point.  What comes first
-   stays: by it a plug-in of another build finds out that it is one, and says
-   so. */
-typedef struct Host {
-  int abi;                    /* NC_ABI */
-  size_t host, calls, device, accelerator; /* sizes of structures */
-  const char *version;
-  int (*fail)(int code, const char *fmt, ...);
-  void (*hint)(const char *fmt, ...);
-  int ops;                    /* OP_COUNT, and what they are */
-  const OpInfo *op;
-  const char *requests;       /* NC_REQUESTS */
-  volatile sig_atomic_t *interrupted;
-  void (*error_op)(const char *op);
-  void (*error_final)(void);
-  int (*newtensor)(Tensor **t, const Device *d, DType type, int nd,
-                   const int64_t size[]);
-  void (*release)(Tensor *t);
-  int (*newdense)(Tensor **y, Tensor *x);   /* nc_dense */
-  /* fails as nc_position does for a wrong index of dimension d of nd */
-  int (*fail_index_range)(int64_t index, int64_t size, int d, int nd);
-  int (*wrong_class)(int64_t given, int64_t classes); /* nc_wrong_class */
-  char *(*bytestext)(char *buf, double bytes);  /* nc_bytestext */
-  int (*parallel)(int64_t n, int64_t grain,     /* nc_parallel */
-                  void (*fn)(void *ctx, int64_t begin, int64_t end),
-                  void *ctx);
-  void (*partly)(void);       /* nc_error_partial */
-  int (*writefile)(const char *path, const void *p, int64_t n);
-  const Error *(*lasterror)(void);
-  /* The host waits for this operation since `waited' seconds: fails if another
-     rank failed, or the time is over (Transport.watch). */
-  int (*watch)(struct Team *t, const struct Coll *c, double waited);
-  void (*lose)(struct Team *t);       /* Transport.lose */
-} Host;
-
 extern const Host nc_forplugins;
 
 /* The requests by name, and the size of what each is called with. */
@@ -170,8 +141,12 @@ extern const Host nc_forplugins;
 #define NC_REQUESTBYTES \
   (0 DEVICE_REQUESTS(NC_REQUESTSIZE) OPTIONAL_REQUESTS(NC_REQUESTSIZE))
 
-#define NC_ABI 5
+#define NC_ABI 6
 #define NC_PLUGIN "nacre_plugin"
 typedef int PluginEntry(const Host *h, const Accelerator **a);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

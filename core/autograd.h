@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** autograd.h - automatic differentiation, as others see it; a part of tensor.h,
-** which includes it.
+** autograd.h - automatic differentiation, as others see it.
 **
 ** While recording is on, an operation with an operand that requires a gradient
 ** adds a node to a graph; nc_backward goes through the graph from results to
@@ -9,6 +8,8 @@
 */
 #ifndef core_autograd_h
 #define core_autograd_h
+
+#include "core/tensor.h"
 
 int nc_get_requires_grad(int *yes, Tensor *t);       /* requires_grad */
 int nc_set_requires_grad(Tensor *t, int yes);         /* sets it, of a leaf */
@@ -95,10 +96,10 @@ typedef struct Backward {
 
 int nc_backward(const Backward *b);
 
-/* What is to be called at the end of the innermost backward pass that runs:
-   when all gradients are complete, before leaves without hooks that are `after'
-   accumulate theirs.  status is NC_OK, and a call that fails makes the pass
-   fail; or it is that of a pass that has failed, which stays what it is.  drop
+/* A call to make at the end of the innermost running backward pass: when all
+   gradients are complete, but before leaves without hooks that are `after'
+   accumulate theirs. status is NC_OK, and a call that fails makes the pass
+   fail; or the pass has failed with status, which does not change.  drop
    releases data; it may be NULL. */
 typedef struct AtEnd {
   int (*call)(void *data, int status);

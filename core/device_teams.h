@@ -4,9 +4,9 @@
 ** processes, which an accelerator carries by itself (NCCL): a part of
 ** accelerator.h, which includes it.  core/transport.h has the operations, Coll.
 **
-** A device team stands beside a Team of the transport, over which its members
-** meet (base/device_teams.c).  Its operations run in a stream of its own, in
-** the order in which they are started; the host waits for none.
+** A device team belongs to a Team of the transport, over which its members meet
+** (base/device_teams.c).  Its operations run in a stream of its own, in the
+** order in which they are started; the host waits for none.
 */
 #ifndef core_device_teams_h
 #define core_device_teams_h
@@ -42,7 +42,7 @@ typedef struct TeamPlace {
      all, if the library cannot. */                                       \
   X(int, splitteam, (DeviceTeam **t, DeviceTeam *of, int color,           \
                      const TeamPlace *p))                                 \
-  /* `failed': what is under way ends where it is. */                     \
+  /* `failed': operations under way are aborted. */                     \
   X(void, freeteam, (DeviceTeam *t, int failed))                          \
   /* Can a team do this?  It depends on kind, type and fold alone. */     \
   X(int, teamcan, (const struct Coll *c))                                 \
@@ -52,8 +52,8 @@ typedef struct TeamPlace {
   X(int, afterwork, (DeviceWork *w))  /* the current stream waits for it */ \
   X(int, waitwork, (DeviceWork *w))   /* the host waits */                \
   X(void, freework, (DeviceWork *w))  /* at any time */                   \
-  /* While the host waits for other processes: lets their common work go  \
-     on, where a device does not by itself (the emulated one). */         \
+  /* While the host waits for other processes: makes progress on their common \
+     work, for a device that does not by itself (the emulated one). */ \
   X(void, progress, (void))
 
 #endif

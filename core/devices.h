@@ -117,7 +117,7 @@ typedef struct BmmCall {
 
 /* How a window moves over a plane: it has `out' positions, `stride' apart, and
    `kernel' elements, `dilation' apart; the first position begins `pad' before
-   the plane.  What is outside of the plane counts as zero. */
+   the plane.  Elements outside of the plane count as zero. */
 typedef struct ConvGeometry {
   int64_t size[2], kernel[2], out[2];
   int64_t stride[2], pad[2], dilation[2];
@@ -217,8 +217,8 @@ typedef struct FlipCall {
 } FlipCall;
 
 /* y, dense, of the shape and type of x = the upper or lower triangle of each
-   matrix (the last two dimensions), with zeros elsewhere.  The diagonal is as
-   in triu and tril, and at most one step outside of the matrix. */
+   matrix (the last two dimensions), with zeros elsewhere.  The diagonal is that
+   of triu and tril, and at most one step outside of the matrix. */
 typedef struct TriangleCall {
   const Tensor *x;
   Tensor *y;
@@ -234,6 +234,28 @@ typedef struct CatCall {
   int n;
   int64_t outer;
 } CatCall;
+
+/* y = scale times the discrete Fourier transform of the lines of x along `dim',
+   both dense and of float32 or float64.  Complex numbers are two elements of a
+   last dimension, which is not counted in dim: real part and imaginary part.
+   Of n numbers x[j] the transform has y[k] = the sum over j of x[j] *
+   exp(-2*pi*i*j*k/n); the inverse one has +2.  FOURIER_OF_REAL takes n real
+   numbers and gives the first n/2 + 1 of the transform, the others being their
+   conjugates; FOURIER_TO_REAL takes n/2 + 1 and gives the n real numbers of
+   the inverse transform, whatever the imaginary parts of y[0] and y[n/2] are.
+   No line is empty. */
+typedef enum FourierKind {
+  FOURIER_COMPLEX, FOURIER_OF_REAL, FOURIER_TO_REAL
+} FourierKind;
+
+typedef struct FourierCall {
+  FourierKind kind;
+  int inverse;                /* of FOURIER_COMPLEX */
+  int dim;
+  double scale;
+  const Tensor *x;
+  Tensor *y;
+} FourierCall;
 
 /* d, dense, of the shape and type of g and y = the gradient of y =
    softmax(x), or, if `log', log_softmax(x), along dim: g*y - y*sum(g*y), or
@@ -307,11 +329,11 @@ typedef struct AttentionBackwardCall {
 ** reduction makes such a one from another register, a step that spreads it
 ** gives the element to all of its line.  All that is computed at once begins at
 ** a multiple of `lines' lines.  An operand of_lines lies row by row, or is one
-** element.  A step `along' lines is not op, but as said there.
+** element.  A step `along' lines is not op, but one of the operators below.
 **
-** An operand that lies row by row and has as many elements as the results, of
-** which the same is true, is read in that order, in whatever shape.  That is in
-** code for the CPU alone.
+** If the results lie row by row, an operand that does too, with as many
+** elements, is read in that order, whatever its shape. Only code for the CPU
+** does that.
 */
 #define NC_FUSED_STEPS 128
 #define NC_FUSED_TENSORS 32   /* operands; results */
@@ -376,16 +398,15 @@ typedef struct FusedCall {
   const RandomFillCall *draw; /* without y */
 } FusedCall;
 
-/* Can the device run the code now?  If not, as its compiler still works on it
-   or has failed, the caller runs the steps one by one. */
+/* Can the device run the code now? If not, because its compiler is still
+   running or has failed, the caller runs the steps one by one. */
 typedef struct FusedReadyCall {
   const FusedCode *code;
   int *ready;
 } FusedReadyCall;
 
-/* NULL where a device does the same by other requests, as each says: an
-   operator then composes its result of other operations, or runs on the
-   host. */
+/* NULL if a device lacks it: an operator then composes its result of other
+   requests, named here, or runs on the host. */
 #define OPTIONAL_REQUESTS(X)                                            \
   X(gather_dim, GatherDimCall)        /* else index_read, index_write */ \
   X(flip, FlipCall)                   /* else index_read */             \
@@ -398,6 +419,7 @@ typedef struct FusedReadyCall {
   X(bincount, BincountCall)           /* else index_accumulate */       \
   X(even_bins, EvenBinsCall)          /* else search */                 \
   X(conv_bias, ConvCall)              /* else conv, add */            \
+  X(fourier, FourierCall)             /* else on the host */            \
   X(attention, AttentionCall)         /* else bmm, softmax */           \
   X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */ \
   X(fused, FusedCall)                 /* else run, for each step */     \
@@ -437,7 +459,7 @@ int nc_finddevice(const Device **d, const char *name); /* opens it if need be */
 /* Calls fn for each device that is open, until one fails. */
 int nc_ondevices(int (*fn)(const Device *d, void *ctx), void *ctx);
 int nc_synchronize(void);                   /* every device in use */
-/* the same, but for those that have failed for good */
+/* the same, except those that have failed for good */
 int nc_synchronize_working(void);
 
 #endif

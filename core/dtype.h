@@ -5,6 +5,9 @@
 ** DTYPES(X) expands X(id, name, storage, category) for each, in the order of
 ** the enumeration: id names it in C, name in Lua, storage is how an element
 ** lies in memory.  float16 and bfloat16 lie as bits and are computed in float.
+** SHORT_INTEGERS are computed in int32, in an order in which each holds those
+** before it that have its sign; INTEGERS are all.  The rows are also read by
+** cuda/CMakeLists.txt.
 */
 #ifndef core_dtype_h
 #define core_dtype_h
@@ -16,18 +19,28 @@ typedef struct { uint16_t bits; } bf16_s;
 typedef struct { uint8_t bits; } b8_s;      /* 0 or 1 */
 
 /* clang-format off */
-#define DTYPES(X)                          \
-  X(b8,   "bool",     b8_s,    NC_BOOL)    \
+#define SHORT_INTEGERS(X)                  \
   X(u8,   "uint8",    uint8_t, NC_INT)     \
   X(i8,   "int8",     int8_t,  NC_INT)     \
-  X(i16,  "int16",    int16_t, NC_INT)     \
+  X(i16,  "int16",    int16_t, NC_INT)
+#define INTEGERS(X)                        \
+  SHORT_INTEGERS(X)                        \
   X(i32,  "int32",    int32_t, NC_INT)     \
-  X(i64,  "int64",    int64_t, NC_INT)     \
+  X(i64,  "int64",    int64_t, NC_INT)
+#define FLOAT_TYPES(X)                     \
   X(f16,  "float16",  f16_s,   NC_FLOAT)   \
   X(bf16, "bfloat16", bf16_s,  NC_FLOAT)   \
   X(f32,  "float32",  float,   NC_FLOAT)   \
   X(f64,  "float64",  double,  NC_FLOAT)
+#define DTYPES(X)                          \
+  X(b8,   "bool",     b8_s,    NC_BOOL)    \
+  INTEGERS(X)                              \
+  FLOAT_TYPES(X)
 /* clang-format on */
+
+/* Of an integer type: has it a sign, and how many bits has its largest? */
+#define NC_HAS_SIGN(type) ((type)-1 < (type)1)
+#define NC_VALUE_BITS(type) (8 * (int)sizeof(type) - NC_HAS_SIGN(type))
 
 typedef enum Category { NC_BOOL, NC_INT, NC_FLOAT } Category;
 

@@ -107,11 +107,11 @@ void nc_cause(Cause c);
 extern const char *const nc_causenames[];
 
 /* Who calls an operation (nc_call, nc_apply, ...) adds its name and operands,
-   or puts them in the place of those of the operation inside that failed; r is
+   or puts them in place of those of the operation inside that failed; r is
    the status, which it gives back.  An operation itself adds nothing. */
 int nc_error_call(int r, const char *op, const Arg *in, int n);
 
-/* For what is no operation, or knows more than its operands. */
+/* For what is not an operation, or knows more than its operands. */
 void nc_error_op(const char *op);                        /* names it */
 void nc_error_operand(const char *role, const Tensor *t); /* adds an operand */
 /* The same for operand j, which may be another one of an outer operation. */
@@ -129,7 +129,7 @@ void nc_error_partial(void);  /* what was written to may be partly updated */
 
 const Error *nc_lasterror(void);          /* of this thread; until the next */
 void nc_error_restore(const Error *e);    /* puts a copy of a record back */
-/* Copies a text of the record, with the roles of its operands in the place of
+/* Copies a text of the record, with the roles of its operands in place of
    placeholders; returns out. */
 char *nc_error_fill(char *out, size_t room, const Error *e, const char *text);
 const char *nc_errname(int code);                 /* "ESHAPE" */

@@ -1,14 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** files.h - files of tensors; a part of tensor.h, which includes it.
+** files.h - files of tensors.
 */
 #ifndef core_files_h
 #define core_files_h
 
+#include "core/file_formats.h"
+#include "core/tensor.h"
+
+#define ENUMERATOR(name, ...) FORMAT_##name,
 typedef enum FileFormat {
-  NC_NPY, NC_NPZ, NC_SAFETENSORS, NC_SHARDS, NC_PT, NC_HDF5, NC_CSV,
-  NC_UNKNOWN, NC_UNNAMED
+  FILE_FORMATS(ENUMERATOR, ENUMERATOR, ENUMERATOR, ENUMERATOR, NO_FORMAT)
+  FORMAT_COUNT,
+  FORMAT_UNKNOWN = FORMAT_COUNT, FORMAT_UNNAMED
 } FileFormat;
+#undef ENUMERATOR
+
+/* What a file of a format holds.  Nested tables are a structure in the metadata
+   (NC_AS_METADATA), paths of names (NC_AS_PATHS), or values beside the tensors
+   (NC_AS_VALUES); a file that is FLAT has none. */
+enum {
+  FLAT = 0,
+  NC_ONE = 1, NC_MANY = 2, NC_AS_TEXT = 4,
+  NC_AS_METADATA = 8, NC_AS_PATHS = 16, NC_AS_VALUES = 32,
+  NC_NESTED = NC_AS_METADATA | NC_AS_PATHS | NC_AS_VALUES,
+  NC_METADATA = 64,           /* texts by name */
+  NC_SLICE = 128,             /* parts of a tensor are read alone */
+  NC_COMPRESS = 256,
+  NC_IMAGE = 512,
+  NC_QUALITY = 1024           /* what is lost is chosen */
+};
+typedef struct FormatInfo {
+  const char *name;           /* as in its row; "" if no file is named so */
+  unsigned abilities;
+  char delimiter;             /* of a text */
+} FormatInfo;
+const FormatInfo *nc_formatinfo(FileFormat f);
+int nc_formatcan(FileFormat f, unsigned abilities);    /* any of them */
+/* Writes the names of the formats with any of the abilities, each after `dot':
+   ".npz, .pt and .h5", where `last' is "and". */
+const char *nc_formatlist(char *text, size_t room, unsigned abilities,
+                          const char *dot, const char *last);
+/* Visits the names of all formats and then those of ALSO: the i-th, from 0, or
+   NULL. */
+const char *nc_formatextension(int i, FileFormat *f);
 
 const char *nc_extension(const char *path);            /* "npy", or "" */
 FileFormat nc_formatbyname(const char *path);
@@ -26,6 +61,9 @@ typedef struct Source {       /* a file at path, or, if not NULL, n bytes */
 int nc_fail_lost(const Tensor *t);
 
 int nc_formatof(FileFormat *f, const Source *from);    /* by its content */
+/* If gzip compressed the file, *bytes = what is in it, and from->bytes; else
+   *bytes = NULL. */
+int nc_unpack(Tensor **bytes, Source *from);
 
 /* Bytes as uint8 vectors: of a file; of a pipe or terminal; of a stream, which
    pull reads as read(2) does. */
@@ -93,9 +131,10 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
                 const char *const names[]);
 
 /* Archives: files of several tensors, and .npy files, whose one tensor has the
-   name ""; several are called arr_0, arr_1, ...  NC_SHARDS: several files of
-   .safetensors as one, those of a folder or of an index.  Names are UTF-8
-   without '\0', as nc_checktext wants them. */
+   name ""; several are called arr_0, arr_1, ...  FORMAT_shards: several files
+   of .safetensors as one, those of a folder or of an index.  Names are UTF-8
+   without '\0', as nc_checktext wants them.  A file of unknown format is opened
+   as .npy, which says what is wrong. */
 #define NC_MAXNAME 1000
 typedef struct NamedTensor { const char *name; Tensor *t; } NamedTensor;
 typedef struct Archive Archive;
@@ -110,8 +149,8 @@ typedef struct TensorInfo {   /* of a tensor that is not read */
   DType dtype;
   int nd;
   int64_t size[NC_MAXDIM];
-  char foreign[24];           /* not "": the file's name of a type that no
-                                 tensor has, and dtype is DT_NONE */
+  char foreign[24];           /* if dtype is DT_NONE: the file's name of a
+                                 type that no tensor has */
 } TensorInfo;
 int nc_archiveinfo(TensorInfo *t, Archive *a, int64_t i);
 /* Of each dimension `count' indices, from `first' on, counted from 0, each
@@ -157,17 +196,23 @@ int64_t nc_archiveroot(const Archive *a);      /* the value that is the whole */
 const FileCell *nc_archivecells(const Archive *a);
 const char *nc_archivetext(const Archive *a);
 int nc_archiverequires(const Archive *a, int64_t i); /* requires_grad */
-int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
-               int compressed);
-/* A file of torch.save: the bytes of the pickle, and the storages that it names
-   "0", "1", ..., each a dense tensor. */
-int nc_savept(const Sink *to, const char *pickle, int64_t bytes,
-              Tensor *const storages[], int64_t n);
-/* meta: nmeta names, each followed by its value.  Sorts the list. */
-int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
-                       const char *const meta[], int64_t nmeta);
-/* A '/' in a name separates groups; meta: attributes of the root. */
-int nc_savehdf5(const Sink *to, const NamedTensor list[], int64_t n,
-                const char *const meta[], int64_t nmeta, int compressed);
+
+/* What a file is to hold; a format ignores what its abilities do not name. */
+typedef struct FileContents {
+  NamedTensor *list;          /* .safetensors sorts it; of one tensor list[0] */
+  int64_t n;
+  const char *const *meta;    /* nmeta names, each followed by its value */
+  int64_t nmeta;
+  int compressed;
+  const char *pickle;         /* NC_AS_VALUES: the values; list[0], list[1],
+                                 ..., dense, are their storages "0", "1", ... */
+  int64_t picklebytes;
+  int quality;                /* NC_QUALITY: 1 to 100; 0: the usual */
+  int level;                  /* of PNG: 1 + that of its compression; 0: the
+                                 usual */
+  char delimiter;             /* NC_AS_TEXT: of the fields, */
+  const char *const *columns; /* and their names, or NULL */
+} FileContents;
+int nc_savefile(const Sink *to, FileFormat f, const FileContents *c);
 
 #endif

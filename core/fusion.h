@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** fusion.h - functions of tensors whose pointwise operations run in one pass
-** (nacre.fuse); a part of tensor.h, which includes it.
+** (nacre.fuse).
 **
 ** A function is traced: it runs once on the meta device, and each operation is
 ** noted.  From the notes come parts: a fused part is a chain of pointwise
@@ -11,20 +11,16 @@
 #ifndef core_fusion_h
 #define core_fusion_h
 
-typedef struct Fusion Fusion; /* a traced function */
+#include "core/tensor.h"
 
 /* Begins a trace.  twin[] receives what the function is to be called with in
-   the place of arg[].  line(ctx) gives the line that runs. */
+   place of arg[].  line(ctx) gives the line that runs. */
 int nc_fusion_begin(Fusion **f, Tensor *const arg[], int n, Tensor *twin[],
                     int (*line)(void *ctx), void *ctx);
 /* Ends the trace, whether or not the function has failed. */
 void nc_fusion_end(Fusion *f);
 /* Halves between operations of a part are not rounded, only its results. */
 void nc_fusion_round_at_end(Fusion *f);
-/* It is the library's function of this name, for which nobody has asked: what
-   its gradients need is saved as the tape would; and it must be a single part,
-   as the gradients of an operand of several are added in another order. */
-void nc_fusion_of_library(Fusion *f, const char *name);
 /* Makes the parts; result[] are those of the function. */
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n);
 /* Fails, with a reason, if something was done that cannot be done again. */

@@ -49,10 +49,10 @@ typedef struct IndexCall {
 
 /* gather and scatter along dimension dim.  index is int64 and dense, has as
    many dimensions as x, and is at most as large as x in the others.  Element i
-   of other belongs to the element of x with the coordinates of i but for dim,
-   where it has the position index[i] (from 1, or negative from the end).  other
-   has the shape of index and the type of x.  CHECK only looks for a position
-   outside of x, which is an error with the text of nc_position.  It is asked
+   of other belongs to the element of x with the coordinates of i, except in
+   dim, where it has the position index[i] (from 1, or negative from the end).
+   other has the shape of index and the type of x.  CHECK only looks for a
+   position outside of x, an error with the text of nc_position.  It is asked
    before a request that writes, so that nothing has been changed; not on the
    CPU where the tensor written to is dropped after an error; void on CUDA. */
 typedef enum GatherDimMode {

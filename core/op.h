@@ -16,6 +16,38 @@
 int nc_run_pointwise(Tensor *y, Op op, int grad_index, DType common,
                      const Arg in[], int n, const double par[2]);
 
+/* Sets argument i of c to a tensor or NULL; the caller sets what else it has.
+   Field by field: compilers clear a struct of this size by a slow
+   instruction. */
+static inline Arg *nc_set_arg(Call *c, int i, Tensor *t) {
+  Arg *a = &c->arg[i];
+  a->present = 0;
+  a->t = t;
+  a->s = nc_int(0);
+  a->n = a->islist = 0;
+  a->list = NULL;
+  a->tensors = NULL;
+  a->text = NULL;
+  a->device = NULL;
+  a->generator = NULL;
+  a->dtype = DT_NONE;
+  return a;
+}
+
+/* Begins a call of this kind.  The caller sets the arguments that the kind has:
+   a Call is large, and is not cleared. */
+static inline void nc_begin_call(Call *c, CallKind kind, int op) {
+  c->kind = kind;
+  c->op = op;
+  c->par = NULL;
+  c->index = NULL;
+  c->nindex = 0;
+  for (int i = 0; i < NC_MAXOUT; i++) c->out[i] = NULL;
+  c->into = NULL;
+  c->list = NULL;
+  c->nlist = 0;
+}
+
 /* Fails: v is not an element of type t. */
 int nc_error_doesnotfit(Scalar v, DType t);
 
@@ -30,6 +62,9 @@ int nc_common_dtype(DType *common, Op op, const Arg in[], int n);
 /* A number as an element of the type of a computation: wrapped or rounded as
    elements are. */
 Scalar nc_cast_scalar(Scalar s, DType common);
+
+/* The element of type t at p, in the memory of the host (core/cpu/cpu.c). */
+Scalar nc_load_element(DType t, const void *p);
 
 /* Can a result of one type be written into another, by PyTorch's rule? */
 int nc_castable(DType from, DType to);

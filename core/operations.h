@@ -10,11 +10,7 @@
 /*
 ** Pointwise operations and reductions (ops.def)
 */
-#define EVERY_OP(op, ...) OP_##op,
-typedef enum Op {
-#include "core/ops.def"
-  OP_COUNT
-} Op;
+typedef int Op;               /* OP_name, of ops.h */
 
 typedef enum OpKind {
   UNARY_OP, TEST_OP, BINARY_OP, COMPARE_OP, TERNARY_OP, CHOOSE_OP, REDUCE_OP
@@ -38,11 +34,11 @@ typedef struct OpInfo {
   const char *value;          /* the expression, as text */
   const char *fold[3];        /* of a reduction: init, map, fold */
   const char *grad[3];        /* to each operand; NULL: none */
-  const char *signature;      /* parameters; bindings/signature.c reads it */
+  const char *signature;      /* parameters; signature.h */
   const char *doc;
 } OpInfo;
 
-extern const OpInfo nc_opinfo[OP_COUNT];
+extern const OpInfo nc_opinfo[];
 int nc_arity(Op op);          /* number of operands */
 
 /* The pointwise operation, or the operator, whose name is the first n bytes of
@@ -61,7 +57,7 @@ typedef struct Generator {
    set. */
 struct Arg {
   int present;                /* 0: left out; the fields hold the default */
-  Tensor *t;                  /* NULL: a number in the place of a tensor */
+  Tensor *t;                  /* NULL: a number in place of a tensor */
   Scalar s;
   int n, islist;              /* length; was it a list, or one number? */
   const int64_t *list;        /* sizes, dimensions, integers */
@@ -97,31 +93,38 @@ int nc_broadcast(const Arg in[], int n, int *nd, int64_t size[]);
 ** `int nc_op_<name>(Call *c)', which reads c->arg[] in the order of its
 ** signature and sets c->out[].
 */
-#define OPERATOR(op, ...) OPERATOR_##op,
-typedef enum Operator {
-#include "core/operators.def"
-  OPERATOR_COUNT
-} Operator;
-#undef OPERATOR
+typedef int Operator;         /* OPERATOR_name, of operators.h */
 
 #define NC_MAXOUT 3
 
+/* What a Call calls, and what its arguments are.  Those of operators are all
+   set; of the others those that are named here. */
+typedef enum CallKind {
+  CALL_OPERATOR,              /* op: an Operator */
+  CALL_POINTWISE,             /* op: an Op; its operands */
+  CALL_REDUCE,                /* op: an Op; x, dims (a mask), keepdim, dtype */
+  CALL_CAST,                  /* x, dtype */
+  CALL_MOVE,                  /* x, device, how */
+  CALL_INDEX,                 /* x; and index[] */
+  CALL_SETINDEX,              /* x, value; and index[] */
+  CALL_DETACH                 /* x */
+} CallKind;
+
 typedef struct Call {
-  Operator op;
+  CallKind kind;
+  int op;
   Arg arg[NC_MAXARG];
+  const double *par;          /* of an Op, as nc_apply takes it */
+  const struct Index *index;
+  int nindex;
   Tensor *out[NC_MAXOUT];     /* NULL at entry */
-  Tensor *into;               /* NULL, or what out[0] overwrites afterwards: an
-                                 operator may write there at once */
+  Tensor *into;               /* NULL, or what out[0] overwrites: afterwards,
+                                 but an operator may write there at once */
   Scalar value;               /* the result of an operator that gives none */
   Tensor **list;              /* results of an operator that gives a list: the
                                  caller frees it with nc_freelist */
   int nlist;
 } Call;
-
-#define OPERATOR(op, ...) int nc_op_##op(Call *c);
-#define OPERATOR_AS(other, ...)
-#include "core/operators.def"
-#undef OPERATOR
 
 /* How an operator takes part in differentiation; see operators.def. */
 typedef enum GradClass {
@@ -137,8 +140,14 @@ typedef struct OperatorInfo {
   int (*fn)(Call *c);
 } OperatorInfo;
 
-extern const OperatorInfo nc_operators[OPERATOR_COUNT];
+extern const OperatorInfo nc_operators[];
+
+/* Makes any call (core/trace/call_kinds.c).  nc_apply, nc_reduce and the like
+   come here if the call is more than computed: traced, cast by autocast, noted
+   by a fusion, recorded. */
 int nc_call(Call *c);
+const char *nc_call_name(const Call *c);
+int nc_call_args(const Call *c); /* how many of arg[] are set */
 int nc_newlist(Call *c, int n);              /* c->list = n times NULL */
 void nc_freelist(Call *c);
 

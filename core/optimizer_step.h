@@ -18,7 +18,7 @@
 /* X(rule, least, most): the formula step_<rule> and how many states it has. */
 #define STEP_RULES(X)                                                       \
   X(sgd, 0, 1) X(adam, 2, 3) X(adamax, 2, 2) X(rmsprop, 1, 2)               \
-  X(rmsprop_centered, 2, 3) X(adadelta, 2, 2) X(scale, 0, 0)
+  X(rmsprop_centered, 2, 3) X(adadelta, 2, 2) X(rprop, 2, 2) X(scale, 0, 0)
 
 #define X(rule, least, most) STEP_##rule,
 typedef enum StepRule { STEP_RULES(X) STEP_RULES_N } StepRule;
@@ -34,10 +34,12 @@ typedef enum StepRule { STEP_RULES(X) STEP_RULES_N } StepRule;
    adam: the means take in rest1 and rest2 = 1 - beta2 of g and g*g; eps; `root'
    divides the root of the second, which is not read if it is infinite; look:
    the rate of g itself
+   rprop: the size of a step is multiplied by down or up, within least and most
    The others have these in the same roles. */
 #define STEP_NUMBERS(X)                                                     \
   X(sign) X(decay) X(shrink) X(rate) X(momentum) X(intake) X(first)         \
-  X(nesterov) X(rest1) X(beta2) X(rest2) X(eps) X(root) X(look)
+  X(nesterov) X(rest1) X(beta2) X(rest2) X(eps) X(root) X(look)             \
+  X(down) X(up) X(least) X(most)
 
 #define X(number) double number;
 typedef struct StepNumbers {
@@ -78,6 +80,7 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
      adamax   m: mean of g; u: the largest |g|, which decays
      rmsprop  v, mean: means of g*g and g; m: momentum
      adadelta v, u: means of the squares of g and of the steps
+     rprop    before: the gradient; size: of the step
      scale    p *= shrink, and nothing else; it reads no gradient */
 #define STEP_FUNCTIONS(T, F)                                                \
   OPTIMIZER_STEP void step_sgd_##F(T *p, const T *grad, T *m, T *none,      \
@@ -134,6 +137,18 @@ static inline StepNumbers_f32 step_numbers_f32(const StepNumbers *k) {
     g *= STEP_SQRT_##F(*u + k->eps) / STEP_SQRT_##F(*v + k->eps);           \
     *u = *u * k->beta2 + k->rest2 * g * g;                                  \
     *p -= k->rate * g;                                                      \
+  }                                                                         \
+  OPTIMIZER_STEP void step_rprop_##F(T *p, const T *grad, T *before, T *size,\
+                                     T *none, const StepNumbers_##F *k) {   \
+    T g = k->sign * *grad, s = *size;                                       \
+    const int turns = g * *before < 0;                                      \
+    const int grows = g != 0 && *before != 0;                               \
+    (void)none;                                                             \
+    s *= turns ? k->down : grows ? k->up : 1;                               \
+    s = s < k->least ? k->least : s;                                        \
+    *size = s = s > k->most ? k->most : s;                                  \
+    *before = g = turns ? 0 : g;                                            \
+    *p -= g > 0 ? s : g < 0 ? -s : 0;                                       \
   }                                                                         \
   OPTIMIZER_STEP void step_scale_##F(T *p, const T *grad, T *none, T *none2,\
                                      T *none3, const StepNumbers_##F *k) {  \

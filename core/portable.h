@@ -25,10 +25,10 @@
 #endif
 
 /* A result is one of the operands or apart from all of them. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define NC_IVDEP _Pragma("GCC ivdep")
-#elif defined(__clang__)
+#if defined(__clang__)
 #define NC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__) && __GNUC__ >= 12 /* 11 misplaces it inside macros */
+#define NC_IVDEP _Pragma("GCC ivdep")
 #else
 #define NC_IVDEP
 #endif

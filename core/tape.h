@@ -11,6 +11,7 @@
 #define core_tape_h
 
 #include "core/tensor.h"
+#include "core/autograd.h"
 
 typedef struct GradMeta {     /* device, type and shape of a gradient */
   const Device *device;
@@ -51,7 +52,7 @@ typedef struct GradCall {     /* a request for gradients of operands */
   const int *need;            /* which are needed */
 } GradCall;
 
-int nc_backward_traced(GradCall *g);        /* trace.c */
+int nc_trace_backward(GradCall *g);         /* trace.c */
 
 typedef struct NodeKind {
   int (*backward)(GradCall *g);
@@ -81,13 +82,15 @@ struct Node {
   Node *next;                 /* in the list of nodes to release */
 };
 
-typedef struct Autograd {     /* of a tensor */
+typedef struct Autograd Autograd;
+struct Autograd {             /* of a tensor */
+  void (*drop)(Autograd *ad); /* frees it: the tensor is about to be freed */
   Node *node;                 /* NULL: a leaf without one yet */
   int index;
   int required;               /* of a leaf */
   int borrowed;               /* is the node that of another tensor? */
   unsigned epoch;             /* in-place changes that the history includes */
-} Autograd;
+};
 
 /* The streams that recorded the nodes of a backward pass, as bits; see
    stream_sync.c. */
@@ -115,7 +118,6 @@ int nc_newnode(Node **n, const NodeKind *kind, const char *name, int nedge,
                int nout, int nsaved, size_t info, int64_t sizes);
 void nc_releasenode(Node *n); /* NULL is fine */
 void nc_dropsaved(Node *n);
-void nc_drop_autograd(Autograd *ad); /* the tensor is about to be freed */
 int nc_newad(Tensor *t);      /* allocates t->ad, if there is none */
 int nc_refresh(Tensor *t);    /* updates the history of a view */
 /* t, which has no history, gets that of another tensor. */
@@ -165,12 +167,14 @@ int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
 /* Is n a node of nc_custom?  Then *c is its function. */
 int nc_customof(Custom *c, const Node *n);
 
-/* nc_apply and nc_reduce with recording. */
-int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
-                     Tensor *out);
-int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims,
-                      int keepdim, DType dtype, const double par[2],
-                      Tensor *out);
+/* Make a call with recording on (core/trace/call_kinds.c): of a pointwise
+   operation or a reduction, an operator, t[...], and t[...] = value. */
+int nc_record_pointwise(Call *c);
+int nc_record_operator(Call *c);
+int nc_record_index(Call *c);
+int nc_record_setindex(Call *c);
+/* The results of an operator that makes views get their bases. */
+int nc_set_bases(Call *c);
 int nc_record_copy(Tensor *y, Tensor *x);        /* y is new, a copy of x */
 /* y is new, the value of an element of x: a gradient is divided evenly among
    the elements that are equal to it. */
@@ -185,13 +189,18 @@ int nc_setbase(Tensor *y, Tensor *x);
 enum { LETTER_G, LETTER_A, LETTER_B, LETTER_C, LETTER_Y, LETTER_N, LETTER_P,
        LETTER_Q, LETTERS };
 
+/* The letters of a formula (core/pointwise/formula_letters.c): those that occur
+   in it, as bits; the one that a word of n bytes is, x like a, or -1; the
+   length of the word that s begins with. */
+unsigned nc_formula_letters(const char *text);
+int nc_letter_of(const char *word, size_t n);
+size_t nc_word_length(const char *s);
+
 typedef struct Value {        /* a tensor or a number */
   Tensor *t;
   Scalar s;
 } Value;
 
-/* The letters that occur in a formula, as bits; x counts as a. */
-unsigned nc_formula_letters(const char *text);
 int nc_formula_eval(Tensor **y, const char *text, const Value letter[LETTERS]);
 /* *y = the value of a formula for tensors, which may be NULL, and a number. */
 int nc_formula(Tensor **y, const char *text, Tensor *g, Tensor *a, Tensor *b,
@@ -244,17 +253,6 @@ int nc_operand(OperatorGrad *g, int i, Tensor **t);
 int nc_result(OperatorGrad *g, int i, Tensor **t);
 
 extern const NodeKind nc_operatornode;
-
-/* NC_GRADONLY_<class>(x) is x if the class has gradient functions. */
-#define NC_GRADONLY_NOGRAD(...)
-#define NC_GRADONLY_COMPOSED(...)
-#define NC_GRADONLY_VIEW(...)
-#define NC_GRADONLY_INPLACE(...)
-#define NC_GRADONLY_GRAD(...) __VA_ARGS__
-#define OPERATOR(op, class, ...) \
-  NC_GRADONLY_##class(int nc_grad_##op(OperatorGrad *g);)
-#include "core/operators.def"
-#undef OPERATOR
 
 /*
 ** Building blocks of gradients; all are recorded if recording is on.

@@ -32,6 +32,7 @@ extern "C" {
 
 typedef struct Tensor Tensor;
 typedef struct Device Device;
+typedef struct Fusion Fusion; /* a traced function: fusion.h */
 
 #include "core/error.h"
 #include "core/numerals.h"     /* numbers as text */
@@ -43,6 +44,13 @@ const char *nc_dtypename(DType t);
 DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
 int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
+/* Code asks what it needs to know, and not for a category: more of them may
+   come. */
+#define nc_is_exact_kind(kind) ((kind) < NC_FLOAT)
+int nc_is_exact(DType t);                   /* bool or an integer */
+int nc_is_integer(DType t);
+int nc_is_real(DType t);                    /* a floating type of reals */
+int nc_is_differentiable(DType t);          /* may it have a gradient? */
 DType nc_promote(DType a, DType b);         /* PyTorch's table */
 
 /*
@@ -57,8 +65,18 @@ typedef struct Scalar {
 } Scalar;
 
 #define nc_tofloat(s) ((s).kind == NC_FLOAT ? (s).f : (double)(s).i)
-Scalar nc_int(int64_t i);
-Scalar nc_float(double f);
+
+static inline Scalar nc_int(int64_t i) {
+  Scalar s = { NC_INT, 0, 0, 0 };
+  s.i = i;
+  return s;
+}
+
+static inline Scalar nc_float(double f) {
+  Scalar s = { NC_FLOAT, 0, 0, 0 };
+  s.f = f;
+  return s;
+}
 
 /*
 ** Memory of a device, in bytes.  `live' is that of storages, as rounded by the
@@ -80,7 +98,7 @@ void nc_trimcache(int64_t budget);          /* frees cached blocks above it */
    recent requests wanted beyond them. */
 void nc_set_cache_budget(int64_t budget);
 /* Nothing runs now: trims the cache to its budget. */
-void nc_rest_cache(void);
+void nc_trim_idle_cache(void);
 int64_t nc_hostavailable(void);             /* bytes the system could give */
 extern int64_t nc_hostlimit;                /* 0: none but the system's */
 
@@ -170,7 +188,8 @@ int nc_todevice(Tensor **y, Tensor *x, const Device *d);
 int nc_move(Tensor **y, Tensor *x, const Device *d, int how); /* NC_NOWAIT */
 int nc_pin(Tensor **y, Tensor *x);       /* in page-locked memory */
 int nc_readable(Tensor **y, Tensor *x);  /* on the CPU; fails in a dry run */
-int nc_elements(Tensor **y, Tensor *t);  /* where nc_read is fast */
+/* *y = t where nc_read is fast. */
+int nc_readable_elements(Tensor **y, Tensor *t);
 
 int nc_copy(Tensor *y, Tensor *x);       /* any dtypes, devices; broadcasts */
 int nc_copyto(Tensor *y, Tensor *x, int how);  /* how: NC_NOWAIT or 0 */
@@ -188,11 +207,6 @@ char *nc_bytestext(char buf[NC_TEXT], double bytes); /* "3.8 MiB" */
 
 #include "core/operations.h"  /* operations on tensors */
 #include "core/devices.h"     /* devices, and requests to them */
-#include "core/accelerator.h" /* the devices of a plug-in */
-#include "core/autograd.h"    /* differentiation */
-#include "core/library.h"     /* shared libraries, opened at first use */
-#include "core/trace.h"       /* the trace of operations */
-#include "core/fusion.h"      /* chains of operations in one pass */
 
 /*
 ** What belongs to one user of the core. Each Lua state has a Context, and
@@ -260,8 +274,6 @@ typedef struct Summary {
 } Summary;
 
 int nc_summary(Summary *s, const Tensor *t, int64_t limit);
-
-#include "core/files.h"        /* files of tensors */
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** trace.h - the trace of operations: what each call was, how long it took,
-** whether it made nan or inf; a part of tensor.h, which includes it.
+** whether it made nan or inf.
 **
 ** The calls from outside of the core are traced, and the operations of a
 ** backward pass.  The operations of which one of these is composed are not.
 */
 #ifndef core_trace_h
 #define core_trace_h
+
+#include "core/tensor.h"
 
 enum {                        /* what is traced, bits */
   NC_STEPS = 1,               /* a Step of each operation */

@@ -7,6 +7,7 @@
 #define core_trace_internal_h
 
 #include "core/tensor.h"
+#include "core/trace.h"
 
 /* An operation between its beginning and its end.  Operands are in the order in
    which messages count them. */
@@ -44,26 +45,15 @@ void nc_trace_start(TraceEvent *p);
    failure, the results are released. */
 int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout);
 
-/* The traced form of each function after which one is named. */
-int nc_apply_traced(Tensor **y, Op op, const Arg in[], const double par[2],
-                    Tensor *out);
-int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                     DType dtype, const double par[2], Tensor *out);
-int nc_call_traced(Call *c);
-/* The same with operands as a region of autocast wants them. */
-int nc_apply_autocast(Tensor **y, Op op, const Arg in[], const double par[2],
-                      Tensor *out);
-int nc_reduce_autocast(Tensor **y, Op op, Tensor *x, unsigned dims,
-                       int keepdim, DType dtype, const double par[2],
-                       Tensor *out);
-int nc_call_autocast(Call *c);
-int nc_index_traced(Tensor **y, Tensor *t, const Index ix[], int n);
-int nc_setindex_traced(Tensor *t, const Index ix[], int n, Tensor *value,
-                       Scalar number);
-int nc_cast_traced(Tensor **y, Tensor *x, DType type);
-int nc_move_traced(Tensor **y, Tensor *x, const Device *d, int how);
-int nc_read_traced(Scalar *v, const char *op, const Tensor *t, int64_t offset);
-int nc_elements_traced(Tensor **y, Tensor *t);
+/* Makes the call in an event, or in a region of autocast, which is off then
+   (call_kinds.c). */
+int nc_trace_call(Call *c);
+int nc_autocast_call(Call *c);
+
+/* Traced forms of work that is not a call: reading values, a node of
+   backward. */
+int nc_trace_read(Scalar *v, const char *op, const Tensor *t, int64_t offset);
+int nc_trace_elements(Tensor **y, Tensor *t);
 
 /* *found = has out nan or inf, though no operand has?  Then the error record
    says so.  The status is that of the search (nonfinite.c). */

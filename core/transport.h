@@ -108,7 +108,7 @@ typedef struct Transport {
      announced; others carry it by themselves (base/device_teams.c). */
   int (*announce)(Coll *c);
   /* This rank waits for c, which others carry, since `waited' seconds.  Fails
-     as `wait' does, but for Ctrl-C. */
+     like `wait', but not for Ctrl-C. */
   int (*watch)(Team *t, const Coll *c, double waited);
   /* The team was left in the middle of such an operation. */
   void (*lose)(Team *t);

@@ -22,7 +22,7 @@
 #define cuda_cuda_h
 
 #include "cuda/device.h"
-#include "core/tensor.h"
+#include "core/host.h"
 
 NC_C_BEGIN
 

@@ -33,9 +33,9 @@ template <class S> struct Element;
     static NC_MEMBER S store(Compute a) { return element; } \
   };
 ELEMENT(b8_s, int32_t, s.bits, (b8_s{ (uint8_t)(a != 0) }))
-ELEMENT(uint8_t, int32_t, s, (uint8_t)a)
-ELEMENT(int8_t, int32_t, s, (int8_t)a)
-ELEMENT(int16_t, int32_t, s, (int16_t)a)
+#define SHORT_ELEMENT(id, name, S, category) ELEMENT(S, int32_t, s, (S)a)
+SHORT_INTEGERS(SHORT_ELEMENT)
+#undef SHORT_ELEMENT
 ELEMENT(int32_t, int32_t, s, a)
 ELEMENT(int64_t, int64_t, s, a)
 ELEMENT(f16_s, float, f16_tofloat(s), f16_fromfloat(a))
@@ -64,16 +64,12 @@ template <class A> NC_DEVICE bool is_nan(A a) {
 
 /* Floats to integers are truncated, and clamped to the range of the type. */
 template <class D> struct FloatTo;
-#define FLOAT_TO(id, D)                                            \
+#define FLOAT_TO(id, name, D, category)                            \
   template <> struct FloatTo<D> {                                  \
     static NC_MEMBER D convert(float v) { return f32_to##id(v); }  \
     static NC_MEMBER D convert(double v) { return f64_to##id(v); } \
   };
-FLOAT_TO(u8, uint8_t)
-FLOAT_TO(i8, int8_t)
-FLOAT_TO(i16, int16_t)
-FLOAT_TO(i32, int32_t)
-FLOAT_TO(i64, int64_t)
+INTEGERS(FLOAT_TO)
 #undef FLOAT_TO
 
 template <class D> struct To {

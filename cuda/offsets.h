@@ -20,8 +20,7 @@ NC_C_BEGIN
 
 /* The types for which kernels that are made of ops.def are compiled; bool is
    stored as u8. */
-#define NC_STOREDTYPES(X) \
-  X(u8) X(i8) X(i16) X(i32) X(i64) X(f16) X(bf16) X(f32) X(f64)
+#define NC_STOREDTYPES(X) INTEGERS(X) FLOAT_TYPES(X)
 
 /* Divides n < 2^31 by d: n / d = (high word of n*mul + n) >> shift (Granlund
    and Montgomery, 1994). */

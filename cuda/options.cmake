@@ -97,6 +97,9 @@ option(NACRE_EMULATION_FMA "kernels of the emulated device round a*b+c once"
 
 set(NACRE_WITH_EMULATED OFF)
 if(NACRE_EMULATED)
+  if(NOT CMAKE_CXX_COMPILER) # one that came since is looked for again
+    unset(CMAKE_CXX_COMPILER CACHE)
+  endif()
   include(CheckLanguage)
   check_language(CXX)
   if(CMAKE_CXX_COMPILER)

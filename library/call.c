@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "library/libnacre.h"
+#include "core/autograd.h"
+#include "core/ops.h"
 
 /* What is called. */
 typedef struct Target {

@@ -4,16 +4,28 @@
 ** operation. An argument without a name is that of the next parameter.
 */
 #include <limits.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "library/libnacre.h"
 
-static int wrong_type(const Signature *s, const Param *p, const char *wanted) {
-  return lib_refuse(s->name, "%s must be %s", p->name, wanted);
+/* Named by nacre_argtype. */
+static const char *const nouns[] = {
+  "nothing",    "a tensor",           "a list of tensors",
+  "an integer", "a list of integers", "a number",
+  "a boolean",  "a string",
+};
+
+static int wrong_type(const Signature *s, const Param *p, const nacre_arg *x) {
+  const int known = x->type >= NACRE_NONE && x->type <= NACRE_TEXT;
+  char text[80];
+  snprintf(text, sizeof text, "%s", known ? nouns[x->type] : "something else");
+  if (x->type == NACRE_TEXT && x->as.text)
+    snprintf(text, sizeof text, "'%.70s'", x->as.text);
+  return nc_wrong_argument(s->name, p, text, "");
 }
 
-/* A number in the place of a tensor, or as a value. */
+/* A number in place of a tensor, or as a value. */
 static int read_number(Arg *a, const nacre_arg *x) {
   switch (x->type) {
     case NACRE_INT: a->s = nc_int(x->n); return 1;
@@ -50,110 +62,67 @@ static int read_tensors(Arg *a, const nacre_arg *x) {
   return 1;
 }
 
-/* The position of a word among "none|tanh", which end with '=', ',' or ' '. */
-static int read_choice(const Signature *s, const Param *p, Arg *a,
-                       const char *word) {
-  const char *c = p->choices;
-  for (int k = 0;; k++) {
-    const size_t n = strcspn(c, "|=, ");
-    if (strlen(word) == n && memcmp(c, word, n) == 0)
-      return a->s = nc_int(k), NC_OK;
-    if (c[n] != '|') break;
-    c += n + 1;
-  }
-  return lib_refuse(s->name, "%s must be one of %.*s, not '%s'", p->name,
-                    (int)strcspn(p->choices, "=, "), p->choices, word);
+/* Reads the text for a choice, a dtype or itself. */
+static int read_text(Arg *a, const Param *p, const nacre_arg *x) {
+  if (x->type != NACRE_TEXT || x->as.text == NULL) return 0;
+  a->text = x->as.text;
+  if (p->type != P_CHOICE) return 1;
+  const int k = nc_find_choice(p, a->text);
+  a->s = nc_int(k);
+  return k >= 0;
 }
 
-static int read_text(const Signature *s, const Param *p, Arg *a,
-                     const char *text) {
-  if (p->type == P_CHOICE) return read_choice(s, p, a, text);
-  if (p->type == P_DEVICE) return nc_finddevice(&a->device, text);
-  if (p->type == P_DTYPE) {
-    a->dtype = nc_dtypefrom(text);
-    if (a->dtype == DT_NONE) return lib_refuse(s->name, "no dtype '%s'", text);
-    return NC_OK;
-  }
-  a->text = text;
-  return NC_OK;
-}
-
-/* Reads x for parameter i; returns a status. */
-static int read_value(Arguments *all, const Signature *s, int i,
+/* Reads x for parameter i; returns 0 if it does not fit. */
+static int read_value(Arguments *all, const Param *p, int i,
                       const nacre_arg *x) {
-  const Param *p = &s->param[i];
   Arg *a = &all->arg[i];
   switch (p->type) {
-    case P_TENSOR: return read_tensor(a, x) ? 0 : wrong_type(s, p, "a tensor");
-    case P_OPERAND:
-      return read_tensor(a, x) || read_number(a, x)
-                 ? NC_OK
-                 : wrong_type(s, p, "a tensor or a number");
+    case P_TENSOR: return read_tensor(a, x);
+    case P_OPERAND: return read_tensor(a, x) || read_number(a, x);
     case P_DIMORTENSOR:
-      if (read_tensor(a, x)) return NC_OK; /* fallthrough */
+      if (read_tensor(a, x)) return 1; /* fallthrough */
     case P_DIM:
     case P_INDEX:
-    case P_INT:
-      return x->type == NACRE_INT && read_number(a, x)
-                 ? NC_OK
-                 : wrong_type(s, p, "an integer");
-    case P_NUM: return read_number(a, x) ? NC_OK : wrong_type(s, p, "a number");
-    case P_BOOL:
-      return x->type == NACRE_FLAG && read_number(a, x)
-                 ? NC_OK
-                 : wrong_type(s, p, "a flag");
+    case P_INT: return x->type == NACRE_INT && read_number(a, x);
+    case P_NUM: return read_number(a, x);
+    case P_BOOL: return x->type == NACRE_FLAG && read_number(a, x);
     case P_SIZE:
     case P_INTS:
-    case P_DIMS:
-      return read_integers(a, x, &all->one[i])
-                 ? NC_OK
-                 : wrong_type(s, p, "an integer or a list of them");
-    case P_TENSORS:
-      return read_tensors(a, x) ? NC_OK : wrong_type(s, p, "a list of tensors");
+    case P_DIMS: return read_integers(a, x, &all->one[i]);
+    case P_TENSORS: return read_tensors(a, x);
     case P_DTYPE:
     case P_DEVICE:
     case P_TEXT:
-    case P_CHOICE:
-      return x->type == NACRE_TEXT && x->as.text
-                 ? read_text(s, p, a, x->as.text)
-                 : wrong_type(s, p, "a text");
-    default: return lib_refuse(s->name, "%s has no form in C", p->name);
+    case P_CHOICE: return read_text(a, p, x);
+    default: return 0;
   }
 }
 
-/* Sets *at to the number of the parameter that x is for. */
-static int find_parameter(int *at, int *next, const Signature *s,
-                          const nacre_arg *x) {
-  if (x->name) {
-    *at = nc_findparam(s, x->name);
-    if (*at < 0) return lib_refuse(s->name, "no argument '%s'", x->name);
-    return NC_OK;
-  }
-  *at = (*next)++;
-  if (*at >= s->positional)
-    return lib_refuse(s->name, "too many arguments: %d without a name",
-                      s->positional);
-  return NC_OK;
+static int count_unnamed(const nacre_arg *given, int n) {
+  int count = 0;
+  for (int k = 0; k < n; k++) count += given[k].name == NULL;
+  return count;
 }
 
 int lib_read_arguments(Arguments *a, const Signature *s, const nacre_arg *given,
                        int n) {
   int next = 0;
-  for (int i = 0; i < NC_MAXPARAM; i++)
-    a->arg[i] = i < s->n ? s->param[i].fallback : (Arg){ .dtype = DT_NONE };
-  for (int i = 0; i < s->n; i++) a->arg[i].list = &s->param[i].one;
+  nc_set_defaults(a->arg, s);
   for (int k = 0; k < n; k++) {
-    int i;
-    TRY(find_parameter(&i, &next, s, &given[k]));
+    const char *name = given[k].name;
+    const int i = name ? nc_findparam(s, name) : next++;
+    if (i < 0) return nc_unknown_argument(s, s->name, name, 0);
+    if (name == NULL && i >= s->positional)
+      return nc_surplus_arguments(s, s->name, count_unnamed(given, n));
+    const Param *p = &s->param[i];
     if (given[k].type == NACRE_NONE) continue;
-    if (a->arg[i].present)
-      return lib_refuse(s->name, "%s is given twice", s->param[i].name);
-    TRY(read_value(a, s, i, &given[k]));
+    if (a->arg[i].present) return nc_repeated_argument(s->name, p);
+    if (!read_value(a, p, i, &given[k])) return wrong_type(s, p, &given[k]);
+    if (p->type == P_DTYPE)
+      TRY(nc_read_dtype(&a->arg[i].dtype, s->name, a->arg[i].text));
+    if (p->type == P_DEVICE)
+      TRY(nc_finddevice(&a->arg[i].device, a->arg[i].text));
     a->arg[i].present = 1;
   }
-  for (int i = 0; i < s->n; i++)
-    if (!a->arg[i].present && !s->param[i].optional &&
-        s->param[i].type != P_SIZE)
-      return lib_refuse(s->name, "%s is missing", s->param[i].name);
-  return NC_OK;
+  return nc_check_given(s, s->name, a->arg, 0);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "library/libnacre.h"
+#include "core/files.h"
 
 /*
 ** Loading
@@ -34,21 +35,29 @@ static int load_archived(nacre_tensor **t, const Source *from, FileFormat f,
   return r;
 }
 
-static int load_text(nacre_tensor **t, const Source *from) {
-  const TextFormat f = { .delimiter = ',' };
+static int load_text(nacre_tensor **t, const Source *from, char delimiter) {
+  const TextFormat f = { .delimiter = delimiter };
   Tensor *names = NULL;
   const int r = nc_loadtext(t, &names, from, &f, DT_NONE);
   nc_release(names);
   return r;
 }
 
+static int load_from(nacre_tensor **t, const Source *from, const char *name) {
+  FileFormat f;
+  TRY(nc_formatof(&f, from));
+  if (nc_formatcan(f, NC_AS_TEXT))
+    return load_text(t, from, nc_formatinfo(f)->delimiter);
+  return load_archived(t, from, f, name);
+}
+
 int nacre_load(nacre_tensor **t, const char *path, const char *name) {
-  const Source from = { .path = path };
-  FileFormat f = nc_formatbyname(path);
+  Source from = { .path = path };
+  Tensor *unpacked;
   *t = NULL;
-  if (f == NC_CSV) return lib_settle(load_text(t, &from));
-  int r = nc_formatof(&f, &from);
-  if (r == NC_OK) r = load_archived(t, &from, f, name);
+  int r = nc_unpack(&unpacked, &from);
+  if (r == NC_OK) r = load_from(t, &from, name);
+  nc_release(unpacked);
   return lib_settle(r);
 }
 
@@ -74,36 +83,48 @@ static int name_tensors(NamedTensor *list, int64_t n, nacre_tensor *const t[],
 
 static int save_several(const Sink *to, FileFormat f, int64_t n,
                         nacre_tensor *const t[], const char *const name[]) {
-  NamedTensor *list = malloc((size_t)(n + 1) * sizeof *list);
-  if (list == NULL) return nc_fail(NC_ENOMEM, "out of memory");
-  int r = name_tensors(list, n, t, name);
-  if (r == NC_OK && f == NC_NPZ) r = nc_savenpz(to, list, n, 0);
-  else if (r == NC_OK && f == NC_SAFETENSORS)
-    r = nc_savesafetensors(to, list, n, NULL, 0);
-  else if (r == NC_OK) r = nc_savehdf5(to, list, n, NULL, 0, 0);
-  free(list);
+  FileContents c = { .n = n };
+  c.list = malloc((size_t)(n + 1) * sizeof *c.list);
+  if (c.list == NULL) return nc_fail(NC_ENOMEM, "out of memory");
+  int r = name_tensors(c.list, n, t, name);
+  if (r == NC_OK) r = nc_savefile(to, f, &c);
+  free(c.list);
   return r;
+}
+
+static int save_one(const Sink *to, FileFormat f, nacre_tensor *t) {
+  NamedTensor list = { "", t };
+  return nc_savefile(
+      to, f,
+      &(FileContents){
+          .list = &list, .n = 1, .delimiter = nc_formatinfo(f)->delimiter });
+}
+
+static int refuse_format(const char *path, FileFormat f) {
+  char one[200], many[200];
+  if (nc_formatcan(f, NC_AS_VALUES))
+    return lib_refuse("nacre_save",
+                      "a .%s file holds a pickle: only Lua saves it",
+                      nc_extension(path));
+  return lib_refuse(
+      "nacre_save", "there is no format .%s: %s hold one tensor, %s several",
+      nc_extension(path), nc_formatlist(one, sizeof one, NC_ONE, ".", "and"),
+      nc_formatlist(many, sizeof many, NC_MANY, ".", "and"));
 }
 
 int nacre_save(const char *path, int64_t n, nacre_tensor *const t[],
                const char *const name[]) {
   const Sink to = { .path = path, .atomic = 1 };
   const FileFormat f = nc_formatbyname(path);
-  const int one = f == NC_NPY || f == NC_CSV;
-  if (one && (n != 1 || name))
-    return lib_refuse("nacre_save",
-                      "a .%s file holds one tensor, without a "
-                      "name",
-                      nc_extension(path));
-  if (one)
-    return lib_settle(f == NC_NPY ? nc_save(&to, t[0])
-                                  : nc_savetext(&to, t[0], ',', NULL));
-  if (f != NC_NPZ && f != NC_SAFETENSORS && f != NC_HDF5)
-    return lib_refuse("nacre_save",
-                      "there is no format .%s: .npy and .csv "
-                      "hold one tensor, .npz, .safetensors and "
-                      ".h5 several",
-                      nc_extension(path));
+  if (f >= FORMAT_COUNT || nc_formatcan(f, NC_AS_VALUES))
+    return refuse_format(path, f);
+  if (nc_formatcan(f, NC_ONE)) {
+    if (n != 1 || name)
+      return lib_refuse("nacre_save",
+                        "a .%s file holds one tensor, without a name",
+                        nc_extension(path));
+    return lib_settle(save_one(&to, f, t[0]));
+  }
   if (n <= 0) return lib_refuse("nacre_save", "there are no tensors");
   if (name == NULL)
     return lib_refuse("nacre_save", "the tensors of this file have names");

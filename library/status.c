@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "library/libnacre.h"
+#include "core/autograd.h"
 
 #define X(name, text)                                              \
   _Static_assert((int)NC_##name == (int)NACRE_##name, "the codes " \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** mpi_types.c - dtypes and folds as MPI has them.  Folds are the core's but for
+** mpi_types.c - dtypes and folds as MPI has them.  Folds are the core's except
 ** sum and prod of the usual types, which a network may know: MPI has no halves,
 ** leaves open whether nan wins, and Open MPI 4.1 saturates sums of short
 ** integers, as MPICH 4.0 takes uint8 for signed in min.

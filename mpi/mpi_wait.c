@@ -151,7 +151,7 @@ static int look_for_notes(const Wait *w, double waited) {
 */
 typedef struct Late {
   double sent; /* when the others were told; 0: not yet */
-  int said;
+  int warned;
   char *heard; /* by rank of the team: it waits, too */
 } Late;
 
@@ -216,7 +216,7 @@ static void name_late(const Wait *w, const Late *l, char text[160], int *one) {
 static void say_late(const Wait *w, Late *l) {
   char name[80], who[160];
   int one;
-  l->said = 1;
+  l->warned = 1;
   for (int i = 0; l->heard && i < w->team->rank; i++)
     if (l->heard[i]) return; /* that one says it */
   name_late(w, l, who, &one);
@@ -247,7 +247,7 @@ static int trouble(const Wait *w, Late *l, double begin) {
   if (l->sent == 0 || t - l->sent < GRACE) return NC_OK;
   if (w->number > 0 && !w->team->left) hear_late(w, l);
   if (w->seconds > 0 && waited > w->seconds) return no_answer(w, l);
-  if (!l->said && tp_settings.warn > 0 && waited > tp_settings.warn)
+  if (!l->warned && tp_settings.warn > 0 && waited > tp_settings.warn)
     say_late(w, l);
   return NC_OK;
 }

@@ -7,13 +7,15 @@
 #     DIR/scripts  DIR/tests
 
 # The C library and the compiler's are everywhere, and so is libcrypto, which is
-# large and which only libzip wants; a BLAS, libpng and libzip are opened by
-# name.
+# large and which only libzip wants; a BLAS, libpng, libturbojpeg and libzip
+# are opened by name.
 set(BUNDLE_OPENED "")
 find_library(NACRE_BUNDLE_BLAS NAMES libopenblas.so.0)
 find_library(NACRE_BUNDLE_PNG NAMES libpng16.so.16)
+find_library(NACRE_BUNDLE_JPEG NAMES libturbojpeg.so.0)
 find_library(NACRE_BUNDLE_ZIP NAMES libzip.so.5 libzip.so.4)
-foreach(library ${NACRE_BUNDLE_BLAS} ${NACRE_BUNDLE_PNG} ${NACRE_BUNDLE_ZIP})
+foreach(library ${NACRE_BUNDLE_BLAS} ${NACRE_BUNDLE_PNG} ${NACRE_BUNDLE_JPEG}
+        ${NACRE_BUNDLE_ZIP})
   if(library)
     list(APPEND BUNDLE_OPENED ${library})
   endif()

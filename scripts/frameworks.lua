@@ -7,7 +7,7 @@
 --   nacre scripts/frameworks.lua [cpu,cuda] [STEPS] [--small]
 --                                [--threads N] [NETWORK...]
 --
--- scripts/bench/training_bench.py times the same networks beside PyTorch.
+-- scripts/bench/suite.py times the same networks beside PyTorch: training.
 
 local usage = "usage: nacre scripts/frameworks.lua [cpu,cuda] [STEPS] " ..
               "[--small] [--threads N] [NETWORK...]"
@@ -30,7 +30,7 @@ while arg[i] do
   if word == "--small" then small = true
   elseif word == "--threads" then
     local n = math.tointeger(tonumber(arg[i + 1])) or 0
-    if n < 1 then refuse "--threads needs a number from 1 on" end
+    if n < 1 then refuse "--threads needs a number of 1 or more" end
     nacre.set_num_threads(n)
     i = i + 1
   elseif math.tointeger(tonumber(word)) and tonumber(word) > 0 then
@@ -90,7 +90,7 @@ local function text_of_time(s)
   return s < 1 and ("%.1f ms"):format(s * 1e3) or ("%.2f s"):format(s)
 end
 
-print(("%d thread%s, PyTorch's twin: scripts/bench/training_bench.py")
+print(("%d thread%s, PyTorch's twin: scripts/bench/suite.py")
       :format(nacre.get_num_threads(), nacre.get_num_threads() == 1 and "" or
               "s"))
 if nacre.cuda.is_available() and

@@ -7,9 +7,19 @@
 #     lib/libnacre.so, include/nacre/tensors.h, what pkg-config and CMake's
 #     find_package need        (component library)
 #
-# PREFIX/lib/nacre/installed_files.txt lists the files: ./bootstrap uninstall.
+# PREFIX/lib/nacre/installed_files.txt lists the files, and the folders that were
+# made for them: ./bootstrap uninstall.
 set(NACRE_LUA_CMODDIR lib/lua/5.4 CACHE STRING
   "where the module for Lua is installed, below the prefix or as a full path")
+
+# First: the folders that others made. None of ours lies deeper in theirs.
+foreach(component program module library)
+  install(CODE [[
+    set(top ${CMAKE_INSTALL_PREFIX})
+    file(GLOB folders_before LIST_DIRECTORIES true ${top} ${top}/*/
+      ${top}/*/*/ ${top}/*/*/*/)
+    ]] COMPONENT ${component})
+endforeach()
 
 # `cmake --install' builds nothing, and ./bootstrap run builds the program alone:
 # what is missing is built first.

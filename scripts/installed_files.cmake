@@ -1,6 +1,7 @@
-# Run at the end of `cmake --install': adds the files that it wrote to the list
-# from which ./bootstrap uninstall removes them, by their places in the prefix.
-# A package manager, which sets DESTDIR, has a list of its own.
+# Run at the end of `cmake --install': adds the files that it wrote, and the
+# folders that it made, with a "/" at the end, to the list from which ./bootstrap
+# uninstall removes them, by their places in the prefix. A package manager, which
+# sets DESTDIR, has a list of its own.
 if("$ENV{DESTDIR}" STREQUAL "")
   set(list ${CMAKE_INSTALL_PREFIX}/lib/nacre/installed_files.txt)
   set(files "")
@@ -11,6 +12,14 @@ if("$ENV{DESTDIR}" STREQUAL "")
     string(FIND "${file}" "${CMAKE_INSTALL_PREFIX}/" at)
     if(at EQUAL 0)
       file(RELATIVE_PATH file "${CMAKE_INSTALL_PREFIX}" "${file}")
+      get_filename_component(folder "${file}" DIRECTORY)
+      while(folder)
+        list(FIND folders_before "${CMAKE_INSTALL_PREFIX}/${folder}" at)
+        if(at EQUAL -1)
+          list(APPEND files "${folder}/")
+        endif()
+        get_filename_component(folder "${folder}" DIRECTORY)
+      endwhile()
     endif()
     list(APPEND files "${file}")
   endforeach()

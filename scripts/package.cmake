@@ -1,5 +1,5 @@
 # Packages of what is installed: nacre_VERSION_ARCH.deb, and a .tar.gz. Included by
-# the top-level CMakeLists.txt.
+# the top-level CMakeLists.txt. ./bootstrap package builds for them, and runs
 #
 #   cpack --config BUILD/CPackConfig.cmake -G "DEB;TGZ" -B FOLDER
 #
@@ -29,7 +29,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION math)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas0 | libblas3")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-  "libdnnl3 | libdnnl2, libpng16-16, libzip4, libhdf5-103-1, librsvg2-2, \
+  "libdnnl3 | libdnnl2, libpng16-16, libturbojpeg0, libzip4, libhdf5-103-1, librsvg2-2, \
 libzmq5, lua5.4")
 
 # Files of a package are as old as SOURCE_DATE_EPOCH says.

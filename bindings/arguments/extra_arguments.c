@@ -8,10 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bindings/binding.h"
+#include "bindings/arguments/argument_reader.h"
 
-/* True for the name of a device, whether or not the device exists. */
-static int is_device_name(const char *text) {
+int nl_is_device_name(const char *text) {
   return strncmp(text, "cuda", 4) == 0 || strcmp(text, "auto") == 0 ||
          strcmp(text, nc_host()->name) == 0;
 }
@@ -25,7 +24,9 @@ static int has_type_of(lua_State *L, int i, const Param *p) {
     case LUA_TSTRING:
       return (p->type == P_DTYPE &&
               nc_dtypefrom(lua_tostring(L, i)) != DT_NONE) ||
-             (p->type == P_DEVICE && is_device_name(lua_tostring(L, i)));
+             (p->type == P_DEVICE && nl_is_device_name(lua_tostring(L, i))) ||
+             (p->type == P_CHOICE &&
+              nc_find_choice(p, lua_tostring(L, i)) >= 0);
     default: return 0;
   }
 }
@@ -52,15 +53,15 @@ static void push_pair(lua_State *L, int i, const char *name) {
 }
 
 /* The hint is f(..., {alpha=0.1}). */
-int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
-                            int top) {
+int nl_hint_named_arguments(Reader *r) {
+  lua_State *L = r->L;
   char names[NC_TEXT] = "";
   unsigned used = 0;
   luaL_Buffer b;
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   luaL_buffinit(L, &b);
-  for (int i = next; i <= top; i++) {
-    const Param *p = find_named_only(L, i, s, &used);
+  for (int i = r->next; i <= r->top; i++) {
+    const Param *p = find_named_only(L, i, r->s, &used);
     const size_t n = strlen(names);
     if (p == NULL) return 0;
     snprintf(names + n, sizeof names - n, "%s%s", n ? " and " : "", p->name);
@@ -69,30 +70,22 @@ int nl_hint_named_arguments(lua_State *L, const Signature *s, int next,
     luaL_addvalue(&b);
   }
   luaL_pushresult(&b);
-  nc_fail(NC_EVALUE, "%s %s given by name", names, next == top ? "is" : "are");
-  nc_error_op(s->name);
-  nc_hint("%s(..., {%s})", s->name, lua_tostring(L, -1));
+  nc_fail(NC_EVALUE, "%s %s given by name", names,
+          r->next == r->top ? "is" : "are");
+  nc_error_op(r->name);
+  nc_hint("%s(..., {%s})", r->name, lua_tostring(L, -1));
   return 1;
 }
 
-/* Sets the error "takes at most 2 arguments besides self, got 3". In x:add(...)
-   the user does not count x, so the message does not either. */
-static void fail_count(const Signature *s, int got) {
-  const int self = s->method;
-  const int most = s->positional - self;
-  char number[16];
-  snprintf(number, sizeof number, "at most %d", most);
-  nc_fail(NC_EVALUE, "takes %s argument%s%s, got %d", most ? number : "no",
-          most == 1 || most == 0 ? "" : "s", self ? " besides self" : "",
-          got - self);
-}
-
-int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
+int nl_too_many_arguments(Reader *r) {
+  lua_State *L = r->L;
+  const Signature *s = r->s;
+  const int next = r->next;
   int sizes = 0;
-  if (lua_isnil(L, next)) /* zeros(3, n) with an undefined n */
-    return nl_refuse(L, s->name, NL_TYPE(L, NULL, next), "arg %d is nil", next);
-  if (nl_hint_named_arguments(L, s, next, top)) return nl_check(L, NC_EVALUE);
   for (int i = 0; i < s->positional; i++) sizes |= s->param[i].type == P_SIZE;
+  if (lua_isnil(L, next) && (sizes || s->creates)) /* zeros(3, n), no n */
+    return nl_refuse(L, r->name, NL_TYPE(L, NULL, next), "arg %d is nil", next);
+  if (nl_hint_named_arguments(r)) return nl_check(L, NC_EVALUE);
   if (sizes && lua_type(L, next) == LUA_TNUMBER &&
       lua_istable(L, next - 1)) { /* view(t, 2) */
     nc_fail(NC_EVALUE, "a size must be a number, not a table");
@@ -101,9 +94,9 @@ int nl_too_many_arguments(lua_State *L, const Signature *s, int next, int top) {
     nc_fail(NC_EVALUE, "argument %d must be a size, not a %s", next,
             nl_typename(L, next));
     nc_cause(NL_TYPE(L, NULL, next));
-  } else fail_count(s, top);
-  nc_error_op(s->name);
-  if (s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
-    nc_hint("%s{1, 2, 3} makes one of a list", s->name);
+  } else nc_surplus_arguments(s, r->name, r->top);
+  nc_error_op(r->name);
+  if (s->n > 0 && s->param[0].type == P_ANY && lua_type(L, 1) == LUA_TNUMBER)
+    nc_hint("%s{1, 2, 3} makes one of a list", r->name);
   return nl_check(L, NC_EVALUE);
 }

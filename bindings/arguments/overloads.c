@@ -8,7 +8,11 @@
 
 #include <string.h>
 
+#include "bindings/arguments/arguments.h"
 #include "bindings/binding.h"
+#include "bindings/calls/functions.h"
+#include "bindings/lua_library.h"
+#include "core/operators.h"
 
 /* t:where(condition, other) is where(condition, t, other). If the first
    argument is not a boolean tensor, t is the condition. [-0, +1, e] */

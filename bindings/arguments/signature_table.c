@@ -2,17 +2,8 @@
 /* signature_table.c - parsed signatures as tables of Lua. */
 #include <string.h>
 
+#include "bindings/arguments/arguments.h"
 #include "bindings/binding.h"
-
-/* Pushes the default of p. [-0, +1, m] */
-static void pushdefault(lua_State *L, const Param *p) {
-  const char *text = lua_pushlstring(L, p->written, (size_t)p->nwritten);
-  if (p->quoted) return;
-  if (strcmp(text, "nil") == 0) lua_pushnil(L);
-  else if (lua_stringtonumber(L, text) == 0)
-    lua_pushboolean(L, strcmp(text, "true") == 0);
-  lua_remove(L, -2);
-}
 
 /* Adds "dim=nil". */
 static void addparam(luaL_Buffer *b, const Param *p) {
@@ -39,7 +30,7 @@ static void pushparams(lua_State *L, const Signature *s) {
     nl_set_boolean(L, "optional", p->optional);
     nl_set_boolean(L, "byname", p->byname);
     if (p->optional) {
-      pushdefault(L, p);
+      nl_push_default(L, p);
       lua_setfield(L, -2, "default");
     }
     if (p->choices) {

@@ -10,9 +10,12 @@
 
 #include <string.h>
 
+#include "bindings/arguments/arguments.h"
 #include "bindings/binding.h"
+#include "bindings/calls/functions.h"
+#include "bindings/lua_library.h"
+#include "bindings/tensors/fields.h"
 
-#define ARGUMENTS "nacre.arguments"
 #define LIST "nacre.list"
 
 /* True if the metatable on top is that of sizes or of result lists.
@@ -29,10 +32,9 @@ static int is_own_metatable(lua_State *L) {
   return is;
 }
 
-/* True if Lua would read the table at index i through metamethods. The
-   metatables of sizes and result lists do not count: their __index serves keys
-   that are not elements. [-0, +0, m] */
-static int has_metamethods(lua_State *L, int i) {
+/* The metatables of sizes and result lists do not count: their __index serves
+   keys that are not elements. */
+int nl_has_metamethods(lua_State *L, int i) {
   static const char *const events[] = { "__index", "__len", "__pairs" };
   int has = 0;
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
@@ -110,7 +112,7 @@ static void copynames(lua_State *L, int t, int copy, int names) {
 }
 
 int nl_plain_table(lua_State *L, int i, int names) {
-  if (!has_metamethods(L, i)) return 0;
+  if (!nl_has_metamethods(L, i)) return 0;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 12, NULL);
   lua_newtable(L);
@@ -126,7 +128,7 @@ int nl_plain_table(lua_State *L, int i, int names) {
 }
 
 void nl_plain_options(lua_State *L, int i, const Signature *s) {
-  if (!has_metamethods(L, i)) return;
+  if (!nl_has_metamethods(L, i)) return;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 4, NULL);
   lua_createtable(L, s->n + 1, 0);
@@ -170,7 +172,7 @@ const char *nl_find_bad_key(lua_State *L, int i, const char **name) {
                              (LUAI_UACINT)lua_tointeger(L, -2));
     if (lua_isnumber(L, -2))
       return lua_pushfstring(L,
-                             "a list has the key %s: its elements are "
+                             "a list has the key %s, but its elements are "
                              "counted from 1",
                              luaL_tolstring(L, -2, NULL));
     return lua_pushfstring(L, "a list has a %s as a key", nl_typename(L, -2));
@@ -210,60 +212,13 @@ int nl_isoptions(lua_State *L, int i, const Signature *s) {
 }
 
 /*
-** Functions for arguments.lua, which reads the arguments of operations written
-** in Lua
-*/
-/* plain_copy(v, names): v, or a plain copy if v is a table with metamethods */
-static int plain_copy(lua_State *L) {
-  lua_settop(L, 2);
-  nl_plain_table(L, 1, lua_istable(L, 2) ? 2 : 0);
-  lua_settop(L, 1);
-  return 1;
-}
-
-/* bad_key(t): what is wrong with the keys of the list t, or nil */
-static int bad_key(lua_State *L) {
-  const char *name, *text;
-  luaL_checktype(L, 1, LUA_TTABLE);
-  text = nl_find_bad_key(L, 1, &name);
-  if (name) lua_pushfstring(L, "a list has the name '%s'", name);
-  else lua_pushstring(L, text);
-  return 1;
-}
-
-int nl_parse_signature(lua_State *L) {
-  Signature s;
-  nc_parse_signature(&s, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
-  lua_createtable(L, 0, 8);
-  nl_set_signature(L, &s);
-  lua_pushinteger(L, s.positional);
-  lua_setfield(L, -2, "positional");
-  nl_set_boolean(L, "method", s.method);
-  nl_set_boolean(L, "inplace", s.inplace);
-  return 1;
-}
-
-void nl_pusharguments(lua_State *L) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, ARGUMENTS) == LUA_TTABLE) return;
-  lua_pop(L, 1);
-  nl_pushembedded(L, ARGUMENTS);
-  nl_pushfail(L);
-  lua_pushcfunction(L, plain_copy);
-  lua_pushcfunction(L, bad_key);
-  lua_pushcfunction(L, nl_parse_signature);
-  lua_call(L, 4, 1);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, LUA_REGISTRYINDEX, ARGUMENTS);
-}
-
-/*
 ** Lists of results: in a, b = t:split(2) the variable a receives the list.
 ** Using a list as a tensor raises an error that says so.
 */
 static int fail_list_as_tensor(lua_State *L) {
   const int i = lua_istable(L, 1) ? 1 : 2;
   luaL_checktype(L, i, LUA_TTABLE);
-  nc_fail(NC_EVALUE, "a tensor is expected here, not a list of %d tensors",
+  nc_fail(NC_EVALUE, "expected a tensor, not a list of %d tensors",
           (int)lua_rawlen(L, i));
   nc_hint("a, b = table.unpack(list)");
   return nl_check(L, NC_EVALUE);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bindings/distributed/distributed.h"
+#include "bindings/calls/functions.h"
 
 /* What the arguments of an operation say. */
 typedef struct Request {
@@ -34,23 +35,13 @@ enum { NFOLDS = sizeof folds / sizeof *folds };
 
 /* Reads the fold at index i for elements of this type. [-0, +0, e] */
 static void read_fold(lua_State *L, Request *r, int i, DType type) {
-  const char *name = "sum";
+  const char *name = luaL_optstring(L, i, "sum");
   int k = 0;
-  if (!lua_isnoneornil(L, i)) {
-    if (lua_type(L, i) != LUA_TSTRING)
-      nl_refuse(L, r->op, NL_TYPE(L, "op", i), "op must be a word, not a %s",
-                nl_typename(L, i));
-    name = lua_tostring(L, i);
-  }
-  while (k < NFOLDS && strcmp(folds[k].name, name) != 0) k++;
-  if (k == NFOLDS)
-    nl_error(L, r->op,
-             "op must be sum, mean, prod, min, max, band, bor or bxor, not "
-             "'%s'",
-             name);
-  if (folds[k].mean && nc_category(type) != NC_FLOAT)
+  /* the reader of arguments has seen that it is one of them */
+  while (k < NFOLDS - 1 && strcmp(folds[k].name, name) != 0) k++;
+  if (folds[k].mean && nc_is_exact(type))
     nl_error(L, r->op, "mean needs a float tensor, not %s", nc_dtypename(type));
-  if (folds[k].fold >= FOLD_band && nc_category(type) == NC_FLOAT)
+  if (folds[k].fold >= FOLD_band && !nc_is_exact(type))
     nl_error(L, r->op, "%s needs integers or bool, not %s", name,
              nc_dtypename(type));
   r->c.fold = folds[k].fold;
@@ -60,27 +51,6 @@ static void read_fold(lua_State *L, Request *r, int i, DType type) {
 /*
 ** Arguments
 */
-static Tensor *read_tensor(lua_State *L, const Request *r, int i,
-                           const char *name) {
-  Tensor *t = nl_totensor(L, i);
-  if (t == NULL && lua_isnoneornil(L, i))
-    nl_refuse(L, r->op, NL_MISSING(name), "%s is missing: a tensor expected",
-              name);
-  if (t == NULL)
-    nl_refuse(L, r->op, NL_TYPE(L, name, i), "%s must be a tensor, not a %s",
-              name, nl_typename(L, i));
-  return t;
-}
-
-static int64_t read_integer(lua_State *L, const Request *r, int i,
-                            const char *name, int64_t usual) {
-  if (lua_isnoneornil(L, i)) return usual;
-  if (!lua_isinteger(L, i))
-    nl_refuse(L, r->op, NL_TYPE(L, name, i), "%s must be an integer, not a %s",
-              name, nl_typename(L, i));
-  return lua_tointeger(L, i);
-}
-
 /* The rank in the group of an operation: that of the world at index i, or of
    the group at index of_group, which has the name group_...; `usual' is one of
    the world.  [-0, +0, e] */
@@ -88,10 +58,10 @@ static int read_root(lua_State *L, const Request *r, int i, const char *name,
                      int of_group, lua_Integer usual) {
   int rank, size;
   if (lua_isnoneornil(L, of_group))
-    return nl_teamrank(L, r->c.team, read_integer(L, r, i, name, usual), r->op);
+    return nl_teamrank(L, r->c.team, luaL_optinteger(L, i, usual), r->op);
   if (!lua_isnoneornil(L, i))
     nl_error(L, r->op, "%s and group_%s exclude each other", name, name);
-  const int64_t at = read_integer(L, r, of_group, name, 0);
+  const int64_t at = luaL_optinteger(L, of_group, 0);
   nc_open_transport()->place(r->c.team, &rank, &size);
   if (at < 0 || at >= size)
     nl_error(L, r->op, "the group has no rank %lld: it has 0 to %d",
@@ -133,8 +103,7 @@ static void check_blocks(lua_State *L, const Request *r, const Tensor *one,
              nc_dtypename(many->dtype));
   if (nc_numel(many) != size * nc_numel(one))
     nl_error(L, r->op,
-             "a tensor of %lld elements has not a block of %lld for each of %d "
-             "ranks",
+             "a tensor of %lld elements must have %lld for each of %d ranks",
              (long long)nc_numel(many), (long long)nc_numel(one), size);
 }
 
@@ -180,7 +149,7 @@ static int all_reduce(lua_State *L) {
   Request r = { .op = "all_reduce",
                 .c = { .kind = COLL_all_reduce },
                 .result = 1 };
-  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  Tensor *t = nl_checktensor(L, 1);
   read_fold(L, &r, 2, t->dtype);
   read_group(L, &r, 0, NULL, 3);
   show(&r, t);
@@ -191,7 +160,7 @@ static int broadcast(lua_State *L) {
   Request r = { .op = "broadcast",
                 .c = { .kind = COLL_broadcast },
                 .result = 1 };
-  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  Tensor *t = nl_checktensor(L, 1);
   read_group(L, &r, 2, "src", 3);
   show(&r, t);
   return run(L, &r, NULL, t, USE_CHANGE);
@@ -199,7 +168,7 @@ static int broadcast(lua_State *L) {
 
 static int reduce(lua_State *L) {
   Request r = { .op = "reduce", .c = { .kind = COLL_reduce }, .result = 1 };
-  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  Tensor *t = nl_checktensor(L, 1);
   int rank, size;
   read_fold(L, &r, 3, t->dtype);
   read_group(L, &r, 2, "dst", 4);
@@ -214,8 +183,8 @@ static int all_gather_into_tensor(lua_State *L) {
   Request r = { .op = "all_gather_into_tensor",
                 .c = { .kind = COLL_all_gather },
                 .result = 1 };
-  Tensor *out = read_tensor(L, &r, 1, "output");
-  Tensor *in = read_tensor(L, &r, 2, "input");
+  Tensor *out = nl_checktensor(L, 1);
+  Tensor *in = nl_checktensor(L, 2);
   read_group(L, &r, 0, NULL, 3);
   check_blocks(L, &r, in, out);
   show(&r, in);
@@ -226,8 +195,8 @@ static int reduce_scatter_tensor(lua_State *L) {
   Request r = { .op = "reduce_scatter_tensor",
                 .c = { .kind = COLL_reduce_scatter },
                 .result = 1 };
-  Tensor *out = read_tensor(L, &r, 1, "output");
-  Tensor *in = read_tensor(L, &r, 2, "input");
+  Tensor *out = nl_checktensor(L, 1);
+  Tensor *in = nl_checktensor(L, 2);
   read_fold(L, &r, 3, in->dtype);
   read_group(L, &r, 0, NULL, 4);
   check_blocks(L, &r, out, in);
@@ -241,8 +210,8 @@ static int all_to_all_blocks(lua_State *L) {
   Request r = { .op = "all_to_all_single",
                 .c = { .kind = COLL_all_to_all },
                 .result = 1 };
-  Tensor *out = read_tensor(L, &r, 1, "output");
-  Tensor *in = read_tensor(L, &r, 2, "input");
+  Tensor *out = nl_checktensor(L, 1);
+  Tensor *in = nl_checktensor(L, 2);
   int size;
   read_group(L, &r, 0, NULL, 3);
   size = size_of(&r);
@@ -260,7 +229,7 @@ static int all_to_all_blocks(lua_State *L) {
    tensor of all blocks is nil but at one rank. */
 static int gather_blocks(lua_State *L) {
   Request r = { .op = "gather", .c = { .kind = COLL_gather }, .result = 2 };
-  Tensor *in = read_tensor(L, &r, 1, "tensor"), *out = nl_totensor(L, 2);
+  Tensor *in = nl_checktensor(L, 1), *out = nl_totensor(L, 2);
   read_group(L, &r, 3, "dst", 4);
   if (out) check_blocks(L, &r, in, out);
   show(&r, in);
@@ -269,7 +238,7 @@ static int gather_blocks(lua_State *L) {
 
 static int scatter_blocks(lua_State *L) {
   Request r = { .op = "scatter", .c = { .kind = COLL_scatter }, .result = 1 };
-  Tensor *out = read_tensor(L, &r, 1, "tensor"), *in = nl_totensor(L, 2);
+  Tensor *out = nl_checktensor(L, 1), *in = nl_totensor(L, 2);
   read_group(L, &r, 3, "src", 4);
   if (in) check_blocks(L, &r, out, in);
   show(&r, out);
@@ -283,7 +252,7 @@ static void read_message(lua_State *L, Request *r, const Tensor *t,
                          const char *peer) {
   int rank, size;
   r->c.team = nl_team(L, 3, r->op);
-  r->c.tag = (int)read_integer(L, r, 4, "tag", 0);
+  r->c.tag = (int)luaL_optinteger(L, 4, 0);
   if (r->c.tag < 0 || r->c.tag > 32767)
     nl_error(L, r->op, "tag must be from 0 to 32767, not %d", r->c.tag);
   show(r, t);
@@ -300,7 +269,7 @@ static void read_message(lua_State *L, Request *r, const Tensor *t,
 
 static int send_message(lua_State *L, const char *op, int async) {
   Request r = { .op = op, .c = { .kind = COLL_send }, .async = async };
-  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  Tensor *t = nl_checktensor(L, 1);
   read_message(L, &r, t, "dst");
   r.c.async = async;
   return run(L, &r, t, NULL, USE_READ);
@@ -317,7 +286,7 @@ static int isend(lua_State *L) {
 
 static int recv(lua_State *L) {
   Request r = { .op = "recv", .c = { .kind = COLL_recv } };
-  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  Tensor *t = nl_checktensor(L, 1);
   int sender = 0;
   read_message(L, &r, t, "src");
   check(L, &r, nl_flight_tensor(&r.f, t, USE_WRITE));
@@ -332,12 +301,12 @@ static int irecv(lua_State *L) {
                 .c = { .kind = COLL_recv, .async = 1 },
                 .async = 1,
                 .result = 1 };
-  Tensor *t = read_tensor(L, &r, 1, "tensor");
+  Tensor *t = nl_checktensor(L, 1);
   read_message(L, &r, t, "src");
   return run(L, &r, NULL, t, USE_WRITE);
 }
 
-#define OP "op:text=\"sum\", "
+#define OP "op:sum|mean|avg|prod|product|min|max|band|bor|bxor=sum, "
 #define END "group:any=nil, async_op:bool=false -> result"
 #define BARRIER "group:any=nil, async_op:bool=false, device_ids:any=nil, "
 #define SRC "group:any=nil, async_op:bool=false, group_src:int=nil -> result"
@@ -355,9 +324,9 @@ const Bound nl_collectives[] = {
     "prod, min, max, band, bor, bxor",
     1 },
   { "broadcast", broadcast, "tensor:tensor, src:int=nil, " SRC,
-    "on every rank, tensor = that of rank src, usually 0", 1 },
+    "on every rank, tensor = the tensor of rank src, usually 0", 1 },
   { "reduce", reduce, "tensor:tensor, dst:int=nil, " OP DST,
-    "as all_reduce, but the tensor changes on rank dst, usually 0, only", 1 },
+    "like all_reduce, but the tensor changes only on rank dst, usually 0", 1 },
   { "all_gather_into_tensor", all_gather_into_tensor,
     "output:tensor, input:tensor, " END,
     "output = the inputs of all ranks, one after the other", 1 },
@@ -373,9 +342,9 @@ const Bound nl_collectives[] = {
     "sender",
     1 },
   { "isend", isend, "tensor:tensor, " TO " -> work",
-    "as send, but does not wait: tensor must stay as it is until wait", 1 },
+    "like send, but does not wait: tensor must stay unchanged until wait", 1 },
   { "irecv", irecv, "tensor:tensor, " FROM " -> work",
-    "as recv, but does not wait: tensor is filled after wait", 1 },
+    "like recv, but does not wait: tensor is filled after wait", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };
 

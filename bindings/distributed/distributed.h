@@ -4,6 +4,7 @@
 #define bindings_distributed_h
 
 #include "bindings/binding.h"
+#include "core/device_teams.h"
 #include "core/transport.h"
 
 /* The transport; raises an error of `op' before init_process_group.

@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "bindings/distributed/distributed.h"
+#include "bindings/arguments/arguments.h"
+#include "bindings/calls/functions.h"
+#include "core/accelerator.h"
 
 #define GROUP "nacre.process_group"
 
@@ -275,19 +278,11 @@ static void share_cores(const Transport *t) {
 static void check_given(lua_State *L, int i, const char *name, int is) {
   const lua_Integer given = luaL_optinteger(L, i, -1);
   if (given < 0 || given == is) return;
-  nc_fail(NC_EVALUE, "%s is %lld, but the launcher has made it %d", name,
+  nc_fail(NC_EVALUE, "%s is %lld, but the launcher set it to %d", name,
           (long long)given, is);
   nc_hint("mpirun -n N nacre SCRIPT; get_rank() and get_world_size() are what "
           "the launcher says");
   nl_check_as(L, NC_EVALUE, "init_process_group");
-}
-
-static int refuse_backend(lua_State *L, const char *name) {
-  nc_fail(NC_EVALUE, "backend must be auto, mpi or single, not '%s'", name);
-  nc_hint("init_process_group(): tensors travel over MPI, between GPUs by "
-          "NCCL");
-  nl_check_as(L, NC_EVALUE, "init_process_group");
-  return 0;
 }
 
 /* The launcher connects the processes, not an address. [-0, +0, e] */
@@ -307,13 +302,10 @@ static int init_process_group(lua_State *L) {
   const char *op = "init_process_group";
   const Transport *t;
   TransportSettings s = nc_transport_settings();
-  const char *name = luaL_optstring(L, 1, "auto");
-  int b = 0;
+  const int b = luaL_checkoption(L, 1, "auto", backends);
   if (in_session) return 0;
   if (initialized && nc_open_transport())
     return nl_error(L, op, "it was called already");
-  while (backends[b] && strcmp(backends[b], name) != 0) b++;
-  if (backends[b] == NULL) return refuse_backend(L, name);
   check_method(L, 4);
   s.timeout = luaL_optnumber(L, 2, s.timeout);
   if (!lua_isnoneornil(L, 3)) s.check = lua_toboolean(L, 3);
@@ -364,25 +356,24 @@ int nl_tell_failure(lua_State *L) {
 }
 
 #define GROUP_ARG "group:any=nil"
-#define INIT                                                        \
-  "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, " \
-  "init_method:text=nil, world_size:int=nil, rank:int=nil, "        \
-  "output:all|prefix|rank0=nil"
-
 const Bound nl_process_groups[] = {
   { "is_available", is_available, "-> boolean",
-    "can processes be connected? They always can", 1 },
-  { "init_process_group", init_process_group, INIT,
+    "can processes be connected? Always true", 1 },
+  { "init_process_group", init_process_group,
+    "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, "
+    "init_method:text=nil, world_size:int=nil, rank:int=nil, "
+    "output:all|prefix|rank0=nil",
     "connects the processes that a launcher has started; one that was not "
     "launched is rank 0 of 1. timeout is the limit of every wait, in seconds; "
     "check compares what the ranks ask for; world_size and rank must be those "
-    "of the launcher; output says of which ranks print is seen",
+    "of the launcher; tensors travel over MPI, between GPUs "
+    "by NCCL; output says of which ranks print is seen",
     1 },
   { "is_initialized", is_initialized, "-> boolean",
     "was init_process_group called?", 1 },
   { "destroy_process_group", destroy_process_group, GROUP_ARG,
-    "gives up a group, which all its processes must call; without one, what "
-    "init_process_group did",
+    "ends a group, or without one the connection of all processes; every "
+    "process of it must call it",
     1 },
   { "get_rank", get_rank, GROUP_ARG " -> integer",
     "the number of this process in the group, from 0; -1 if it is not in it",
@@ -400,7 +391,8 @@ const Bound nl_process_groups[] = {
   { "get_global_rank", get_global_rank, "group:any, group_rank:int -> integer",
     "the rank among all processes of a rank in the group", 1 },
   { "new_group", new_group, "ranks:any=nil -> group",
-    "a group of these ranks, of all without them; every process must call it",
+    "a group of these ranks, or of all if none are given; every process must "
+    "call it",
     1 },
   { "split", split, "color:int, key:int=nil, group:any=nil -> group",
     "the group of the processes that give the same color, in the order of "
@@ -408,7 +400,7 @@ const Bound nl_process_groups[] = {
     "it",
     1 },
   { "renew", renew, "",
-    "after a failure left the world in the middle of an operation, a new one; "
+    "a new world after a failure left it in the middle of an operation; "
     "every process must call it. Other groups that were left stay unusable",
     1 },
   { "info", info, "-> table",

@@ -10,6 +10,10 @@
 #include <stdlib.h>
 
 #include "bindings/distributed/distributed.h"
+#include "bindings/calls/functions.h"
+#include "bindings/state.h"
+#include "core/accelerator.h"
+#include "core/ops.h"
 
 #define WORK "nacre.work"
 
@@ -111,7 +115,7 @@ int nl_flight_tensor(Flight *f, Tensor *t, Use use) {
   return r;
 }
 
-/* Puts a copy on the host in the place of *t, which is on a device. */
+/* Puts a copy on the host in place of *t, which is on a device. */
 static int move_to_host(Tensor **t, Use use) {
   Tensor *there = *t;
   int r;
@@ -227,14 +231,6 @@ typedef struct WorkBox {
 
 enum { RESULT = 1, FINISH }; /* the user values */
 
-static WorkBox *check_work(lua_State *L, const char *op) {
-  WorkBox *b = luaL_testudata(L, 1, WORK);
-  if (b == NULL)
-    nl_refuse(L, op, NL_TYPE(L, "self", 1), "expected a work, not a %s",
-              nl_typename(L, 1));
-  return b;
-}
-
 /* Calls what the Lua side has to do when the operation is done. [-0, +0, e] */
 static void finish(lua_State *L) {
   if (lua_getiuservalue(L, 1, FINISH) == LUA_TFUNCTION) {
@@ -265,7 +261,7 @@ static void finish_work(lua_State *L, WorkBox *b, double seconds,
 }
 
 static int wait(lua_State *L) {
-  WorkBox *b = check_work(L, "wait");
+  WorkBox *b = luaL_checkudata(L, 1, WORK);
   finish_work(L, b, luaL_optnumber(L, 2, 0), "wait");
   lua_getiuservalue(L, 1, RESULT);
   return 1;
@@ -273,7 +269,7 @@ static int wait(lua_State *L) {
 
 static int is_completed(lua_State *L) {
   const Transport *t = nc_open_transport();
-  WorkBox *b = check_work(L, "is_completed");
+  WorkBox *b = luaL_checkudata(L, 1, WORK);
   int done = 1;
   if (!b->done && b->f.w && t)
     nl_check_op(L, t->test(b->f.w, &done), "is_completed");
@@ -329,7 +325,7 @@ Flight *nl_push_work(lua_State *L, int i) {
 /* after(work, result, fn): fn is called once, when the work is found to be
    done, and result is what wait gives. */
 int nl_after_work(lua_State *L) {
-  check_work(L, "after");
+  luaL_checkudata(L, 1, WORK);
   lua_settop(L, 3);
   lua_setiuservalue(L, 1, FINISH);
   lua_setiuservalue(L, 1, RESULT);
@@ -337,12 +333,12 @@ int nl_after_work(lua_State *L) {
 }
 
 const Bound nl_work_methods[] = {
-  { "wait", wait, "self:any, timeout:num=0 -> result",
-    "waits until the operation is done, at most timeout seconds, and gives "
-    "what it would have given without async_op; 0 is the limit of "
+  { "wait", wait, "self:work, timeout:num=0 -> result",
+    "waits until the operation is done, at most timeout seconds, and returns "
+    "what it would return without async_op; 0 is the limit of "
     "init_process_group",
     2 },
-  { "is_completed", is_completed, "self:any -> boolean",
+  { "is_completed", is_completed, "self:work -> boolean",
     "is the operation done? Does not wait", 2 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "bindings/io/tensor_files.h"
+#include "bindings/calls/functions.h"
+#include "bindings/state.h"
 
 #define ARCHIVE "nacre.archive"
 
@@ -20,7 +22,7 @@ Archive **nl_new_archive(lua_State *L) {
   static const luaL_Reg events[] = { { "__gc", close_archive },
                                      { "__close", close_archive },
                                      { NULL, NULL } };
-  Archive **a = lua_newuserdatauv(L, sizeof *a, 0);
+  Archive **a = lua_newuserdatauv(L, sizeof *a, 1);
   *a = NULL;
   nl_set_metatable(L, ARCHIVE, events);
   return a;
@@ -29,14 +31,16 @@ Archive **nl_new_archive(lua_State *L) {
 /* archive(path): the archive, and the names of its tensors; nil if the tensors
    of such a file can only be read all at once. */
 static int open_archive(lua_State *L) {
-  const Source from = { .path = luaL_checkstring(L, 1) };
+  Source from = { .path = luaL_checkstring(L, 1) };
   FileFormat f;
   Archive **a;
   if (strcmp(from.path, "-") == 0 || nc_isstream(from.path)) return 0;
-  nl_check_as(L, nc_formatof(&f, &from), "load");
-  if (f != NC_NPY && nl_onetensor(f)) return 0;
   a = nl_new_archive(L);
+  nl_check_as(L, nc_unpack(nl_newbox(L), &from), "load");
+  nl_check_as(L, nc_formatof(&f, &from), "load");
+  if (f >= FORMAT_COUNT || nc_formatcan(f, NC_AS_TEXT)) return 0;
   nl_check_as(L, nc_openarchive(a, &from, f), "load");
+  lua_setiuservalue(L, -2, 1); /* the unpacked bytes */
   const int64_t n = nc_archivesize(*a);
   lua_createtable(L, n < 1 << 20 ? (int)n : 0, 0);
   for (int64_t i = 0; i < n; i++) {
@@ -63,14 +67,13 @@ static int archive_info(lua_State *L) {
   Archive *a = check_entry(L, &i);
   TensorInfo t;
   nl_check_as(L, nc_archiveinfo(&t, a, i), "load");
-  if (t.foreign[0]) lua_pushstring(L, t.foreign);
-  else lua_pushstring(L, nc_dtypename(t.dtype));
+  lua_pushstring(L, t.dtype == DT_NONE ? t.foreign : nc_dtypename(t.dtype));
   lua_createtable(L, t.nd, 0);
   for (int d = 0; d < t.nd; d++) {
     lua_pushinteger(L, t.size[d]);
     lua_rawseti(L, -2, d + 1);
   }
-  lua_pushboolean(L, t.foreign[0] != '\0');
+  lua_pushboolean(L, t.dtype == DT_NONE);
   return 3;
 }
 
@@ -79,15 +82,33 @@ static int archive_load(lua_State *L) {
   int64_t i;
   Archive *a = check_entry(L, &i);
   Tensor **t = nl_newbox(L);
-  int r, attempt = 0;
-  do r = nc_archiveload(t, a, i);
-  while (nl_retry(L, r, attempt++));
-  nl_check_as(L, r, "load");
+  nl_try_as(L, "load", nc_archiveload(t, a, i));
   nl_pace(L);
   return 1;
 }
 
+/* formats(): the formats of files, a row for each extension. */
+static int formats(lua_State *L) {
+  const char *name;
+  FileFormat f;
+  lua_newtable(L);
+  for (int i = 0; (name = nc_formatextension(i, &f)) != NULL; i++) {
+    lua_newtable(L);
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "extension");
+    lua_pushstring(L, nc_formatinfo(f)->name);
+    lua_setfield(L, -2, "name");
+    nl_set_boolean(L, "one", nc_formatcan(f, NC_ONE));
+    nl_set_boolean(L, "text", nc_formatcan(f, NC_AS_TEXT));
+    nl_set_boolean(L, "image", nc_formatcan(f, NC_IMAGE));
+    nl_set_boolean(L, "metadata", nc_formatcan(f, NC_METADATA));
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 const Bound nl_archives[] = {
+  { "_formats", formats, " -> list", "", 1 },
   { "_archive", open_archive, "path:text -> userdata, list", "", 1 },
   { "_archive_info", archive_info, "a:any, i:int -> string, list, bool", "",
     1 },

@@ -8,14 +8,16 @@
 #include <string.h>
 
 #include "bindings/io/tensor_files.h"
+#include "bindings/arguments/arguments.h"
+#include "bindings/calls/functions.h"
+#include "bindings/devices/lua_devices.h"
+#include "bindings/state.h"
+#include "core/autograd.h"
 
 #define ORDERS "text|little|big|native"
-#define TOFILE "self, path:file, *, byteorder:" ORDERS "=nil, atomic:bool=true"
 #define FROM_OPTIONS                                 \
   "dtype:dtype=nil, count:int=-1, offset:int=0, *, " \
   "shape:ints=nil, byteorder:" ORDERS "=nil, device:device=nil"
-#define FROMBUFFER "buffer:text, " FROM_OPTIONS " -> tensor"
-#define FROMFILE "path:any|file, " FROM_OPTIONS ", mmap:bool=false -> tensor"
 enum { DTYPE = 1, COUNT, OFFSET, SHAPE, BYTEORDER, DEVICE, MMAP };
 
 typedef struct Raw { /* what is read, and how */
@@ -78,7 +80,7 @@ static int64_t count_elements(lua_State *L, const Raw *r, const Args *a,
                               int64_t n, int64_t size) {
   const int64_t offset = r->f.offset, count = a->arg[COUNT].s.i;
   if (offset < 0 || offset > n)
-    nl_error(L, r->op, "offset is %lld, and the %s has %lld bytes",
+    nl_error(L, r->op, "offset is %lld, but the %s has %lld bytes",
              (long long)offset, r->what, (long long)n);
   if (count < -1) nl_error(L, r->op, "count is %lld", (long long)count);
   if (count < 0 && (n - offset) % size != 0)
@@ -87,7 +89,7 @@ static int64_t count_elements(lua_State *L, const Raw *r, const Args *a,
              (long long)(n - offset), (long long)size);
   if (count > (n - offset) / size)
     nl_error(L, r->op,
-             "%lld elements of %lld bytes are asked for, and there are "
+             "%lld elements of %lld bytes were requested, but there are "
              "%lld bytes",
              (long long)count, (long long)size, (long long)(n - offset));
   return count < 0 ? (n - offset) / size : count;
@@ -125,13 +127,13 @@ static int read_shape(lua_State *L, const char *op, const Arg *shape, int64_t n,
   const int64_t known = known_elements(L, op, shape, &left);
   if (left < 0 && known != n)
     nl_error(L, op,
-             "shape has %lld elements, and there are %lld; count chooses how "
+             "shape has %lld elements, but there are %lld; count chooses how "
              "many, and a size of -1 is computed",
              (long long)known, (long long)n);
   if (left >= 0 && (known == 0 || n % known != 0))
     nl_error(L, op,
-             "shape: the sizes but -1 have %lld elements, and %lld are not a "
-             "multiple of that",
+             "shape: the sizes except -1 have %lld elements, and %lld is not "
+             "a multiple of that",
              (long long)known, (long long)n);
   for (int d = 0; d < shape->n; d++) size[d] = shape->list[d];
   if (left >= 0) size[left] = n / known;
@@ -143,7 +145,6 @@ static int read_elements(lua_State *L, Raw *r, const Args *a) {
   int64_t shape[NC_MAXDIM], bytes = 0, size;
   const Device *d =
       a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_default_device();
-  int status, attempt = 0;
   r->f.dtype = a->arg[DTYPE].dtype != DT_NONE ? a->arg[DTYPE].dtype
                                               : nl_context(L)->dtype;
   r->f.offset = a->arg[OFFSET].s.i;
@@ -153,9 +154,7 @@ static int read_elements(lua_State *L, Raw *r, const Args *a) {
   const int64_t n = count_elements(L, r, a, bytes, size);
   const int nd = read_shape(L, r->op, &a->arg[SHAPE], n, shape);
   Tensor **y = nl_newbox(L), **there = y;
-  do status = nc_loadraw(y, &r->from, &r->f, nd, shape);
-  while (nl_retry(L, status, attempt++));
-  nl_check_as(L, status, r->op);
+  nl_try_as(L, r->op, nc_loadraw(y, &r->from, &r->f, nd, shape));
   if (d != nc_host()) {
     there = nl_newbox(L);
     nl_check(L, nc_todevice(there, *y, d));
@@ -167,12 +166,11 @@ static int read_elements(lua_State *L, Raw *r, const Args *a) {
 }
 
 static int frombuffer(lua_State *L) {
-  static Signature s;
   Raw r = { .op = "frombuffer", .what = "text" };
   size_t bytes;
   Args a;
   r.f.wide = take_unsigned(L);
-  nl_args(L, &s, r.op, FROMBUFFER, &a);
+  nl_args(L, &a);
   r.from.path = "buffer";
   r.from.bytes = lua_tolstring(L, 1, &bytes);
   r.from.n = (int64_t)bytes;
@@ -182,11 +180,10 @@ static int frombuffer(lua_State *L) {
 }
 
 static int fromfile(lua_State *L) {
-  static Signature s;
   Raw r = { .op = "fromfile", .what = "file" };
   Args a;
   r.f.wide = take_unsigned(L);
-  nl_args(L, &s, r.op, FROMFILE, &a);
+  nl_args(L, &a);
   nl_read_source(L, r.op, 1, &r.from);
   r.from.map = (int)a.arg[MMAP].s.i;
   return read_elements(L, &r, &a);
@@ -194,24 +191,20 @@ static int fromfile(lua_State *L) {
 
 /* tofile(self, path, options) */
 static int tofile(lua_State *L) {
-  static Signature s;
   Sink to = { .path = NULL };
   Args a;
-  int status, attempt = 0;
-  nl_args(L, &s, "tofile", TOFILE, &a);
+  nl_args(L, &a);
   to.path = a.arg[1].text;
   to.atomic = (int)a.arg[3].s.i;
   const int swap = is_swapped(L, "tofile", a.arg[2].text);
-  do status = nc_saveraw(&to, a.arg[0].t, swap);
-  while (nl_retry(L, status, attempt++));
-  nl_check_as(L, status, "tofile");
+  nl_try_as(L, "tofile", nc_saveraw(&to, a.arg[0].t, swap));
   return 0;
 }
 
 static int tobytes(lua_State *L) {
   Tensor *t = nl_checktensor(L, 1), **host, **dense;
   host = dense = nl_newbox(L);
-  nl_check(L, nc_elements(host, t));
+  nl_check(L, nc_readable_elements(host, t));
   if (!nc_isdense(*host)) {
     dense = nl_newbox(L);
     nl_check(L, nc_newdense(dense, nc_host(), t->dtype, t));
@@ -224,26 +217,27 @@ static int tobytes(lua_State *L) {
   return 1;
 }
 
-#define TO                                                          \
-  "the elements as a string, row by row, each as it is in memory; " \
-  "frombuffer reads it"
-
 const Bound nl_bytes[] = {
-  { "frombuffer", frombuffer, FROMBUFFER,
-    "a tensor of a copy of the bytes of a string, as string.pack or tobytes "
-    "gives them; offset counts bytes, and count, elements, is -1 for all that "
-    "follow; byteorder is little, big or native, the default",
+  { "frombuffer", frombuffer, "buffer:text, " FROM_OPTIONS " -> tensor",
+    "a tensor of a copy of the bytes of a string, for example of string.pack "
+    "or tobytes; offset is in bytes, count in elements, -1 for all that "
+    "follow; byteorder is little, big or native (the default)",
     1 },
-  { "fromfile", fromfile, FROMFILE,
-    "a tensor of the bytes of a file, as tofile or a program in C writes them; "
-    "offset counts bytes, and count, elements, is -1 for all that follow; "
-    "byteorder is little, big or native, the default; with mmap pages of the "
-    "file are read when they are used",
+  { "fromfile", fromfile,
+    "path:any|file, " FROM_OPTIONS ", mmap:bool=false -> tensor",
+    "a tensor of the bytes of a file, written by tofile or a program in C; "
+    "offset is in bytes, count in elements, -1 for all that follow; byteorder "
+    "is little, big or native (the default); with mmap, pages of the file are "
+    "read when they are used",
     1 },
-  { "tofile", tofile, TOFILE,
+  { "tofile", tofile,
+    "self, path:file, *, byteorder:" ORDERS "=nil, atomic:bool=true",
     "writes the elements, row by row, without a header; fromfile reads them",
     2 },
-  { "tobytes", tobytes, "self -> string", TO, 2 },
+  { "tobytes", tobytes, "self -> string",
+    "the bytes of the elements as a string, row by row; "
+    "frombuffer reads it",
+    2 },
   { "tostring_bytes", tobytes, "self -> string", "the same as tobytes", 2 },
   { NULL, NULL, NULL, NULL, 0 }
 };

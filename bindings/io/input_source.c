@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bindings/arguments/arguments.h"
 #include "bindings/binding.h"
+#include "core/files.h"
 
 /* Reads up to n bytes from a FILE; returns -1 on an error. A callback of
    nc_readstream. */

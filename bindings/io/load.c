@@ -2,14 +2,17 @@
 /*
 ** load.c - nacre.load and nacre.deserialize.
 **
-** A file holds one tensor (.npy, .csv, .tsv, .txt), several with names (.npz,
-** .safetensors), or nested values (.pt, .pth). The format follows from the
-** first bytes, the extension or {format=}.
+** A file holds one tensor, several with names, or nested values. The format,
+** a row of core/file_formats.h, follows from the first bytes, the extension or
+** {format=}.
 */
 
 #include <string.h>
 
 #include "bindings/io/load.h"
+#include "bindings/arguments/arguments.h"
+#include "bindings/state.h"
+#include "core/autograd.h"
 
 static const char *const text_options[] = { "delimiter", "decimal", "skip",
                                             "header",    "missing", "na_values",
@@ -34,9 +37,8 @@ static int fetch(Tensor **x, Tensor **y, Tensor **z, const Load *o, Archive *a,
 void nl_push_loaded(lua_State *L, const Load *o, Archive *a, int64_t i,
                     Tensor **x) {
   Tensor **y = nl_newbox(L), **z = nl_newbox(L);
-  int r, attempt = 0;
-  do r = fetch(x, y, z, o, a, i);
-  while (nl_retry(L, r, attempt++));
+  int r;
+  nl_try(L, r, fetch(x, y, z, o, a, i));
   if (a && (r == NC_EDTYPE || r == NC_EFILE)) nl_hint_names(L, o, a, i);
   nl_check_as(L, r, o->op);
   lua_remove(L, -2); /* *y */
@@ -55,10 +57,10 @@ void nl_push_names(lua_State *L, const Tensor *t, int64_t n) {
 
 /* Pushes the tensor, or the list of those that follow each other in the file.
    [-0, +1, e] */
-static int load_npy(lua_State *L, const Load *o) {
+static int load_one(lua_State *L, const Load *o) {
   Archive **a = nl_new_archive(L);
   lua_toclose(L, -1);
-  nl_check_as(L, nc_openarchive(a, &o->from, NC_NPY), o->op);
+  nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
   const int64_t n = nc_archivesize(*a);
   if (n > 1) lua_createtable(L, 0, 0);
   for (int64_t i = 0; i < n; i++) {
@@ -103,21 +105,18 @@ static void adapt_options(lua_State *L, const char *op) {
 
 /* Sets the format: the requested one, or that of the file. [-0, +0, e] */
 static void set_format(lua_State *L, Load *o, const char *given) {
-  o->name = given ? given : nc_extension(o->from.path);
+  char names[NL_FORMATS];
   if (given == NULL) nl_check_as(L, nc_formatof(&o->format, &o->from), o->op);
-  else if ((o->format = nc_formatnamed(given)) == NC_UNKNOWN)
-    nl_error(
-        L, o->op,
-        "format must be npy, npz, safetensors, pt, h5, csv, tsv or txt, not "
-        "'%s'",
-        given);
+  else if ((o->format = nc_formatnamed(given)) == FORMAT_UNKNOWN)
+    nl_error(L, o->op, "format must be %s, not '%s'",
+             nc_formatlist(names, sizeof names, NC_ONE | NC_MANY, "", "or"),
+             given);
 }
 
 /* Reads the arguments; argument 1 is the data. [-0, +n, e] */
-static void read_arguments(lua_State *L, Load *o, Args *a, Signature *s,
-                           const char *text) {
+static void read_arguments(lua_State *L, Load *o, Args *a) {
   adapt_options(L, o->op);
-  nl_args(L, s, o->op, text, a);
+  nl_args(L, a);
   o->device =
       a->arg[DEVICE].device ? a->arg[DEVICE].device : nc_default_device();
   o->dtype = a->arg[DTYPE].dtype;
@@ -132,39 +131,37 @@ static void read_arguments(lua_State *L, Load *o, Args *a, Signature *s,
    [-0, +(1|2), e] */
 static int load_from(lua_State *L, Load *o, const Args *a, int options) {
   o->options = lua_istable(L, options) ? options : 0;
+  nl_check_as(L, nc_unpack(nl_newbox(L), &o->from), o->op);
   set_format(L, o, a->arg[FORMAT].text);
+  const int text = nc_formatcan(o->format, NC_AS_TEXT);
+  const int one = nc_formatcan(o->format, NC_ONE);
   o->from.map = (int)a->arg[MMAP].s.i;
-  if (o->from.map && (o->from.bytes || o->format == NC_CSV))
+  if (o->from.map && (o->from.bytes || text))
     nl_error(L, o->op, "mmap is for files of elements in binary form");
-  if (o->format != NC_CSV)
-    nl_checkoptions(L, o->op, options, text_options, TEXTFILES);
-  if (nl_onetensor(o->format))
-    nl_checkoptions(L, o->op, options, slice_option, ".h5 files");
+  if (!text) nl_checkoptions(L, o->op, options, text_options, NC_AS_TEXT);
+  if (one) nl_checkoptions(L, o->op, options, slice_option, NC_SLICE);
   else if (nl_option(L, options, "slice") != LUA_TNIL) o->slice = lua_gettop(L);
   if (nl_option(L, options, "names") != LUA_TNIL) {
-    if (nl_onetensor(o->format))
-      nl_error(L, o->op, "names is for files of several tensors");
+    if (one) nl_error(L, o->op, "names is for files of several tensors");
     o->names = lua_gettop(L);
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "names must be a list, not a %s", nl_typename(L, -1));
   }
-  if (!nl_onetensor(o->format)) return nl_load_archive(L, o, lua_gettop(L));
-  return o->format == NC_CSV ? nl_load_text(L, o, a, options) : load_npy(L, o);
+  if (!one) return nl_load_archive(L, o, lua_gettop(L));
+  return text ? nl_load_text(L, o, a, options) : load_one(L, o);
 }
 
 int nl_load(lua_State *L) {
-  static Signature s;
   Load o = { .op = "load" };
   Args a;
   if (lua_gettop(L) == 2 && lua_isnil(L, 2)) lua_settop(L, 1);
   const int options = lua_gettop(L);
-  read_arguments(L, &o, &a, &s, LOAD);
+  read_arguments(L, &o, &a);
   nl_read_source(L, "load", 1, &o.from);
   return load_from(L, &o, &a, options);
 }
 
 int nl_deserialize(lua_State *L) {
-  static Signature s;
   Load o = { .op = "deserialize" };
   size_t n;
   Args a;
@@ -173,7 +170,7 @@ int nl_deserialize(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
     return nl_error(L, o.op, "data must be a string, not a %s",
                     nl_typename(L, 1));
-  read_arguments(L, &o, &a, &s, DESERIALIZE);
+  read_arguments(L, &o, &a);
   o.from.bytes = lua_tolstring(L, 1, &n);
   o.from.n = (int64_t)n;
   o.from.path = "data";

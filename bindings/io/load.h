@@ -6,6 +6,8 @@
 #define bindings_io_load_h
 
 #include "bindings/io/tensor_files.h"
+#include "bindings/arguments/arguments.h"
+#include "core/files.h"
 
 /* The arguments in the order of the signature. */
 enum {
@@ -30,7 +32,6 @@ typedef struct Load {
   const char *op;
   Source from;
   FileFormat format;
-  const char *name;           /* extension or {format=} */
   const Device *device;
   DType dtype;                /* DT_NONE: as in the file */
   int options;                /* stack index of the table, or 0 */

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "bindings/io/load.h"
+#include "bindings/arguments/arguments.h"
+#include "bindings/lua_library.h"
+#include "bindings/state.h"
+#include "core/suggest.h"
 
 /* Reads the bounds of dimension d, of n elements, from the entry of the slice
    on top: a number, {first, last} or {first, last, step}, or nil for all.
@@ -74,12 +78,9 @@ static void read_sliced(lua_State *L, const Load *o, Archive *a, int64_t i,
                         Tensor **x) {
   TensorInfo info;
   TensorSlice s = { 0 };
-  int r, attempt = 0;
   nl_check_as(L, nc_archiveinfo(&info, a, i), o->op);
   const unsigned removed = read_slice(L, o, &s, &info);
-  do r = nc_archiveslice(x, a, i, &s);
-  while (nl_retry(L, r, attempt++));
-  nl_check_as(L, r, o->op);
+  nl_try_as(L, o->op, nc_archiveslice(x, a, i, &s));
   remove_dimensions(*x, removed);
 }
 
@@ -115,7 +116,7 @@ static int unknown_name(lua_State *L, const Load *o, const Archive *a,
   const char *near;
   for (int64_t i = 0; i < n; i++) names[i] = nc_archivename(a, i);
   names[n] = NULL;
-  near = nl_nearest(name, names);
+  near = nc_nearest(name, names);
   return nl_error(
       L, o->op, near ? "no tensor '%s', did you mean '%s'?" : "no tensor '%s'",
       name, near);
@@ -267,7 +268,7 @@ static void check_values(lua_State *L, const Load *o, Archive *a) {
             o->from.path, shown[0], *shown[0] ? "." : "", shown[1]);
   else
     nc_fail(NC_EFILE,
-            "%s: it has a key of a dict that is no text, number or bool, or a "
+            "%s: a key of a dict is not a string, number or bool, or it has a "
             "storage without a tensor",
             o->from.path);
   nl_hint_names(L, o, a, -1);
@@ -300,10 +301,12 @@ int nl_load_archive(lua_State *L, const Load *o, int names) {
   int result;
   nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
   if (o->slice && !nc_canslice(*a))
-    nl_error(L, o->op, "slice is for .h5 files");
-  if (o->format == NC_PT && lua_isnil(L, names)) return load_values(L, o, *a);
+    nl_wrong_option(L, o->op, "slice", NC_SLICE);
+  if (nc_formatcan(o->format, NC_AS_VALUES) && lua_isnil(L, names))
+    return load_values(L, o, *a);
+  const int paths = nc_formatcan(o->format, NC_AS_PATHS);
   n = nc_archivesize(*a);
-  list = o->format == NC_HDF5 ? 0 : list_length(*a);
+  list = paths ? 0 : list_length(*a);
   lua_newtable(L);
   result = lua_gettop(L);
   lua_pushvalue(L, names);
@@ -325,7 +328,7 @@ int nl_load_archive(lua_State *L, const Load *o, int names) {
   }
   const int whole = lua_isnil(L, result + 1);
   lua_settop(L, result);
-  if (o->format == NC_HDF5) return nest_groups(L, o, *a);
+  if (paths) return nest_groups(L, o, *a);
   n = 1 + push_metadata(L, *a);
   return n == 2 && whole ? nest(L) : (int)n;
 }

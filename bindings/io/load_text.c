@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "bindings/io/load.h"
+#include "bindings/arguments/arguments.h"
+#include "bindings/devices/lua_devices.h"
+#include "bindings/state.h"
 
 static int bad_columns(lua_State *L, const char *op) {
   return nl_error(L, op,
@@ -70,9 +73,8 @@ static void read_na_values(lua_State *L, const Load *o, TextFormat *f,
    [-0, +(1|2), e] */
 static int load_matrix(lua_State *L, const Load *o, const TextFormat *f) {
   Tensor **x = nl_newbox(L), **names = nl_newbox(L);
-  int r, attempt = 0;
-  do r = nc_loadtext(x, names, &o->from, f, o->dtype);
-  while (nl_retry(L, r, attempt++));
+  int r;
+  nl_try(L, r, nc_loadtext(x, names, &o->from, f, o->dtype));
   if (r != NC_OK) nl_keep_options(L, o->options);
   nl_check_as(L, r, o->op);
   nl_push_loaded(L, o, NULL, 0, x);
@@ -158,11 +160,10 @@ static void check_column_names(lua_State *L, const Load *o, int64_t n) {
    by name and the list of names. [-0, +(1|2), e] */
 static int load_columns(lua_State *L, const Load *o, TextFormat *f) {
   TextColumns *columns;
-  int r, attempt = 0;
+  int r;
   columns = push_columns(L);
   lua_toclose(L, -1);
-  do r = nc_loadcolumns(columns, &o->from, f, o->dtype);
-  while (nl_retry(L, r, attempt++));
+  nl_try(L, r, nc_loadcolumns(columns, &o->from, f, o->dtype));
   if (r != NC_OK) nl_keep_options(L, o->options);
   nl_check_as(L, r, o->op);
   lua_createtable(L, f->header ? 0 : (int)columns->n, 0);
@@ -201,7 +202,7 @@ static void read_decimal(lua_State *L, const Load *o, TextFormat *f,
 /* Reads the options for text files. [-0, +n, e] */
 static void read_text_format(lua_State *L, const Load *o, TextFormat *f,
                              const Args *a, int options) {
-  f->delimiter = nl_delimiter(L, o->op, a->arg[DELIMITER].text, o->name);
+  f->delimiter = nl_delimiter(L, o->op, a->arg[DELIMITER].text, o->format);
   f->header = (int)a->arg[HEADER].s.i;
   f->skip = a->arg[SKIP].s.i;
   static const Scalar nan = { .kind = NC_FLOAT, .f = NAN };

@@ -13,7 +13,7 @@
 static int is_readable(Archive *a, int64_t i) {
   const Error before = *nc_lasterror();
   TensorInfo t;
-  const int ok = nc_archiveinfo(&t, a, i) == NC_OK && t.foreign[0] == '\0';
+  const int ok = nc_archiveinfo(&t, a, i) == NC_OK && t.dtype != DT_NONE;
   nc_error_restore(&before);
   return ok;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** save.c - nacre.save and nacre.serialize: write one tensor (.npy, .csv, .tsv,
-** .txt), several with names (.npz, .safetensors) or nested values (.pt). The
-** format follows from the extension or {format=}.
+** save.c - nacre.save and nacre.serialize: write one tensor, several with
+** names, or nested values. The format, a row of core/file_formats.h, follows
+** from the extension or {format=}.
 */
 
 #include <stdlib.h>
@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "bindings/io/tensor_files.h"
+#include "bindings/arguments/arguments.h"
+#include "bindings/lua_library.h"
+#include "bindings/state.h"
 
 typedef struct Save {
   const char *op;
@@ -19,6 +22,7 @@ typedef struct Save {
   int self;         /* stack index of the tensor or table to save */
   int options;      /* stack index of the options, or 0 */
   int compressed;
+  int quality;
   const char *delimiter;
 } Save;
 
@@ -33,15 +37,13 @@ static int fail_with_hint(lua_State *L, const Save *o, const char *hint) {
 static int unknown_format(lua_State *L, const Save *o) {
   const char *extension = o->name;
   nc_fail(NC_EVALUE, "there is no format .%s", extension);
-  if (strcmp(extension, "png") == 0)
-    return fail_with_hint(L, o,
-                          o->to.bytes ? "nacre.encode_png(image)"
-                                      : "nacre.png(path, image)");
   if (strcmp(extension, "bin") == 0)
     return fail_with_hint(L, o, "PyTorch reads .pt and .safetensors");
-  return fail_with_hint(L, o,
-                        ".npy, .csv, .tsv and .txt hold one tensor, .npz, "
-                        ".safetensors, .pt and .h5 several");
+  char one[NL_FORMATS], many[NL_FORMATS];
+  nc_hint("%s hold one tensor, %s several",
+          nc_formatlist(one, sizeof one, NC_ONE, ".", "and"),
+          nc_formatlist(many, sizeof many, NC_MANY, ".", "and"));
+  return nl_check_op(L, NC_EVALUE, o->op);
 }
 
 /* The hint for save(t, "x.pt"), PyTorch's order of arguments: the correct call,
@@ -50,10 +52,11 @@ static void hint_path_first(lua_State *L, const char *path) {
   const int several = lua_istable(L, 1);
   const FileFormat f = nc_formatbyname(path);
   const char *dot = strrchr(path, '.');
-  const int n = (int)(f == NC_UNKNOWN && dot ? dot - path : (long)strlen(path));
-  const char *extension = f != NC_UNKNOWN ? ""
-                          : several       ? ".safetensors"
-                                          : ".npy";
+  const int n =
+      (int)(f == FORMAT_UNKNOWN && dot ? dot - path : (long)strlen(path));
+  const char *extension = f != FORMAT_UNKNOWN ? ""
+                          : several           ? ".safetensors"
+                                              : ".npy";
   nc_hint("nacre.save(\"%.*s%s\", t)", n, path, extension);
 }
 
@@ -70,11 +73,11 @@ static const char **text_array(lua_State *L, const Save *o, int i, int64_t n) {
 }
 
 static void save_text(lua_State *L, const Save *o) {
-  const char d = nl_delimiter(L, o->op, o->delimiter, o->name);
-  const char **names = NULL;
+  NamedTensor t = { "", nl_checktensor(L, o->self) };
+  FileContents c = { .list = &t, .n = 1 };
+  c.delimiter = nl_delimiter(L, o->op, o->delimiter, o->format);
   if (nl_option(L, o->options, "header") != LUA_TNIL) {
-    const Tensor *t = nl_checktensor(L, o->self);
-    const int64_t columns = t->nd > 1 ? t->size[1] : 1;
+    const int64_t columns = t.t->nd > 1 ? t.t->size[1] : 1;
     if (!lua_istable(L, -1))
       nl_error(L, o->op, "header must be a list of texts, not a %s",
                nl_typename(L, -1));
@@ -82,10 +85,9 @@ static void save_text(lua_State *L, const Save *o) {
     if ((int64_t)lua_rawlen(L, -1) != columns)
       nl_error(L, o->op, "header has %d names, the matrix %lld columns",
                (int)lua_rawlen(L, -1), (long long)columns);
-    names = text_array(L, o, lua_gettop(L), columns);
+    c.columns = text_array(L, o, lua_gettop(L), columns);
   }
-  nl_check_as(L, nc_savetext(&o->to, nl_checktensor(L, o->self), d, names),
-              o->op);
+  nl_try_as(L, o->op, nc_savefile(&o->to, o->format, &c));
 }
 
 /* The string at index i; raises an error if a file cannot hold it.
@@ -112,7 +114,8 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
     lua_pushfstring(L, "arr_%I", (LUAI_UACINT)(lua_tointeger(L, i) - 1));
   } else
     nl_error(L, o->op,
-             "tensors must have names or form a list, the key %s does neither",
+             "tensors must have names or form a list, the key %s is neither a "
+             "name nor a position",
              luaL_tolstring(L, i, NULL));
 }
 
@@ -120,9 +123,12 @@ static void pushname(lua_State *L, const Save *o, int i, lua_Integer n) {
 static int not_a_tensor(lua_State *L, const Save *o, const char *name, int i) {
   nc_fail(NC_EVALUE, "%s must be a tensor, not a %s", name, nl_typename(L, i));
   nc_cause((Cause){ NC_CAUSE_tensor, name, nl_typename(L, i) });
-  if (lua_istable(L, i))
-    return fail_with_hint(L, o,
-                          ".safetensors and .h5 files hold nested tables");
+  if (lua_istable(L, i)) {
+    char list[NL_FORMATS];
+    nc_hint("%s files hold nested tables",
+            nc_formatlist(list, sizeof list, NC_NESTED, ".", "and"));
+    return nl_check_op(L, NC_EVALUE, o->op);
+  }
   return fail_with_hint(
       L, o,
       lua_pushfstring(L, "nacre.tensor(%s) makes one of a number or a table",
@@ -266,48 +272,42 @@ static void flatten_groups(lua_State *L, const Save *o) {
 
 /* [-0, +n, e] */
 static void save_archive(lua_State *L, const Save *o) {
-  const char **meta;
-  NamedTensor *list;
-  int64_t n, nmeta;
+  FileContents c = { .compressed = o->compressed };
   nl_option(L, o->options, "metadata");
-  if (o->format == NC_SAFETENSORS) flatten(L, o);
-  if (o->format == NC_HDF5) flatten_groups(L, o);
-  meta = metadata(L, o, &nmeta);
-  list = tensors(L, o, &n);
-  qsort(list, (size_t)n, sizeof *list, by_name);
-  if (o->format == NC_SAFETENSORS)
-    nl_check_as(L, nc_savesafetensors(&o->to, list, n, meta, nmeta), o->op);
-  else if (o->format == NC_HDF5)
-    nl_check_as(L, nc_savehdf5(&o->to, list, n, meta, nmeta, o->compressed),
-                o->op);
-  else nl_check_as(L, nc_savenpz(&o->to, list, n, o->compressed), o->op);
+  if (nc_formatcan(o->format, NC_AS_METADATA)) flatten(L, o);
+  if (nc_formatcan(o->format, NC_AS_PATHS)) flatten_groups(L, o);
+  c.meta = metadata(L, o, &c.nmeta);
+  c.list = tensors(L, o, &c.n);
+  qsort(c.list, (size_t)c.n, sizeof *c.list, by_name);
+  nl_try_as(L, o->op, nc_savefile(&o->to, o->format, &c));
 }
 
 /* Writes what pickle.lua makes of the value. [-?, +?, e] */
 static void save_pickle(lua_State *L, const Save *o) {
-  Tensor **list;
+  FileContents c = { 0 };
   size_t bytes;
   nl_push_module_function(L, "to_pickle");
   lua_pushvalue(L, o->self);
   lua_call(L, 1, 2);
   const int storages = lua_gettop(L);
-  const int64_t n = (int64_t)lua_rawlen(L, storages);
-  const char *pickle = lua_tolstring(L, storages - 1, &bytes);
-  list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof(Tensor *), 0);
-  for (int64_t i = 0; i < n; i++) {
+  c.n = (int64_t)lua_rawlen(L, storages);
+  c.pickle = lua_tolstring(L, storages - 1, &bytes);
+  c.picklebytes = (int64_t)bytes;
+  c.list = lua_newuserdatauv(L, (size_t)(c.n + 1) * sizeof *c.list, 0);
+  for (int64_t i = 0; i < c.n; i++) {
     lua_rawgeti(L, storages, i + 1);
-    list[i] = nl_checktensor(L, -1);
+    c.list[i] = (NamedTensor){ "", nl_checktensor(L, -1) };
     lua_pop(L, 1); /* the list keeps it alive */
   }
-  nl_check_as(L, nc_savept(&o->to, pickle, (int64_t)bytes, list, n), o->op);
+  nl_try_as(L, o->op, nc_savefile(&o->to, o->format, &c));
 }
 
 /* Raises an error unless the value to save is what the format holds: one
    tensor, or a table of tensors. [-0, +0, e] */
 static void check_self(lua_State *L, const Save *o) {
-  const int i = o->self, one = nl_onetensor(o->format);
+  const int i = o->self, one = nc_formatcan(o->format, NC_ONE);
   const int table = lua_istable(L, i) && !nl_totensor(L, i);
-  if (nl_totensor(L, i) && o->format == NC_PT) return;
+  if (nl_totensor(L, i) && nc_formatcan(o->format, NC_AS_VALUES)) return;
   if (nl_totensor(L, i) && !one) {
     nc_fail(NC_EVALUE, "such a file holds tensors by name");
     fail_with_hint(L, o, "{x = t}, or {t, u} without names");
@@ -317,33 +317,36 @@ static void check_self(lua_State *L, const Save *o) {
           lua_isnone(L, i) ? "" : "a ",
           lua_isnone(L, i) ? "nothing" : nl_typename(L, i));
   nc_cause((Cause){ NC_CAUSE_tensor, "t", nl_typename(L, i) });
-  if (table)
-    fail_with_hint(L, o,
-                   o->to.bytes ? "npz and safetensors hold several"
-                               : "a .npz or .safetensors file holds several: "
-                                 "nacre.save(\"w.npz\", {w = w})");
+  if (table) {
+    char list[NL_FORMATS];
+    if (o->to.bytes)
+      nc_hint("%s hold several",
+              nc_formatlist(list, sizeof list, NC_MANY, "", "and"));
+    else
+      nc_hint("a %s file holds several: nacre.save(\"w.npz\", {w = w})",
+              nc_formatlist(list, sizeof list, NC_MANY, ".", "or"));
+  }
   nl_check_op(L, NC_EVALUE, o->op);
 }
 
 /* Raises an error for an option of another format. [-0, +0, e] */
 static void check_options(lua_State *L, const Save *o) {
-  const FileFormat f = o->format;
-  const int options = o->options;
-  static const char *const text[] = { "delimiter", "header", NULL };
-  static const char *const npz[] = { "compressed", NULL };
-  static const char *const safe[] = { "metadata", NULL };
-  if (f != NC_CSV) nl_checkoptions(L, o->op, options, text, TEXTFILES);
-  if (f != NC_NPZ && f != NC_HDF5)
-    nl_checkoptions(L, o->op, options, npz, ".npz and .h5 files");
-  if (f != NC_SAFETENSORS && f != NC_HDF5)
-    nl_checkoptions(L, o->op, options, safe, ".safetensors and .h5 files");
+  static const struct {
+    unsigned ability;
+    const char *names[3];
+  } some[] = { { NC_AS_TEXT, { "delimiter", "header", NULL } },
+               { NC_COMPRESS, { "compressed", NULL } },
+               { NC_QUALITY, { "quality", NULL } },
+               { NC_METADATA, { "metadata", NULL } } };
+  for (int i = 0; i < 4; i++)
+    if (!nc_formatcan(o->format, some[i].ability))
+      nl_checkoptions(L, o->op, o->options, some[i].names, some[i].ability);
 }
 
 /* Reads the options, which follow the value to save; that value may itself be a
    table. `first' is the position of `compressed' in the signature.
    [-?, +n, e] */
-static void read_options(lua_State *L, Save *o, Signature *s, const char *text,
-                         int first) {
+static void read_options(lua_State *L, Save *o, int first) {
   const int at = o->self + 1;
   const int given = lua_gettop(L) > at || !lua_isnoneornil(L, at);
   Args a;
@@ -354,10 +357,14 @@ static void read_options(lua_State *L, Save *o, Signature *s, const char *text,
     lua_createtable(L, 0, 1);
     nl_set_boolean(L, "compressed", 0);
   }
-  nl_args(L, s, o->op, text, &a);
+  nl_args(L, &a);
   o->options = given ? at : 0;
   o->compressed = (int)a.arg[first].s.i;
   o->delimiter = a.arg[first + 2].text;
+  if (a.arg[first + 5].s.i < 1 || a.arg[first + 5].s.i > 100)
+    nl_error(L, o->op, "quality is 1 to 100, not %lld",
+             (long long)a.arg[first + 5].s.i);
+  o->quality = (int)a.arg[first + 5].s.i;
   o->to.atomic = first == 3 ? (int)a.arg[2].s.i : 1;
   if (given) check_options(L, o);
 }
@@ -372,7 +379,7 @@ static const char *format_option(lua_State *L, int options) {
 
 /* Replaces a module or another object by its state_dict. [-0, +0, e] */
 static void take_state(lua_State *L, const Save *o) {
-  if (nl_onetensor(o->format) || !lua_getmetatable(L, o->self)) return;
+  if (nc_formatcan(o->format, NC_ONE) || !lua_getmetatable(L, o->self)) return;
   lua_pop(L, 1);
   if (nl_totensor(L, o->self)) return;
   nl_push_module_function(L, "state_of");
@@ -381,15 +388,20 @@ static void take_state(lua_State *L, const Save *o) {
   lua_replace(L, o->self);
 }
 
+static void save_tensor(lua_State *L, const Save *o) {
+  NamedTensor t = { "", nl_checktensor(L, o->self) };
+  const FileContents c = { &t, .n = 1, .quality = o->quality };
+  nl_try_as(L, o->op, nc_savefile(&o->to, o->format, &c));
+}
+
 static void write_value(lua_State *L, Save *o) {
-  if (o->format == NC_PT) save_pickle(L, o);
-  else if (!nl_onetensor(o->format)) save_archive(L, o);
-  else if (o->format == NC_CSV) save_text(L, o);
-  else nl_check_as(L, nc_save(&o->to, nl_checktensor(L, o->self)), o->op);
+  if (nc_formatcan(o->format, NC_AS_VALUES)) save_pickle(L, o);
+  else if (nc_formatcan(o->format, NC_MANY)) save_archive(L, o);
+  else if (nc_formatcan(o->format, NC_AS_TEXT)) save_text(L, o);
+  else save_tensor(L, o);
 }
 
 int nl_save(lua_State *L) {
-  static Signature s;
   Save o = { .op = "save", .self = 2 };
   if ((nl_totensor(L, 1) || lua_istable(L, 1)) &&
       lua_type(L, 2) == LUA_TSTRING) {
@@ -404,17 +416,16 @@ int nl_save(lua_State *L) {
   o.name = format_option(L, 3);
   o.format = o.name ? nc_formatnamed(o.name) : nc_formatbyname(o.to.path);
   if (o.name == NULL) o.name = nc_extension(o.to.path);
-  if (o.format == NC_UNKNOWN) return unknown_format(L, &o);
+  if (o.format == FORMAT_UNKNOWN) return unknown_format(L, &o);
   take_state(L, &o);
   check_self(L, &o);
-  read_options(L, &o, &s, SAVE, 3);
+  read_options(L, &o, 3);
   write_value(L, &o);
   return 0;
 }
 
 /* serialize(self, options): the bytes that save would write, as a string */
 int nl_serialize(lua_State *L) {
-  static Signature s;
   Save o = { .op = "serialize", .self = 1 };
   Tensor **bytes;
   const int table = lua_istable(L, 1) && !nl_totensor(L, 1);
@@ -424,10 +435,10 @@ int nl_serialize(lua_State *L) {
   o.name = format_option(L, 2);
   if (o.name == NULL) o.name = table ? "safetensors" : "npy";
   o.format = nc_formatnamed(o.name);
-  if (o.format == NC_UNKNOWN) return unknown_format(L, &o);
+  if (o.format == FORMAT_UNKNOWN) return unknown_format(L, &o);
   take_state(L, &o);
   check_self(L, &o);
-  read_options(L, &o, &s, SERIALIZE, 1);
+  read_options(L, &o, 1);
   bytes = nl_newbox(L);
   o.to.bytes = bytes;
   write_value(L, &o);

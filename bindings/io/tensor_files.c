@@ -9,11 +9,7 @@
 #include <string.h>
 
 #include "bindings/io/tensor_files.h"
-
-int nl_onetensor(FileFormat f) {
-  return f != NC_NPZ && f != NC_SAFETENSORS && f != NC_SHARDS && f != NC_PT &&
-         f != NC_HDF5;
-}
+#include "bindings/calls/functions.h"
 
 int nl_option(lua_State *L, int i, const char *name) {
   if (i == 0 || !lua_istable(L, i)) return lua_pushnil(L), LUA_TNIL;
@@ -21,20 +17,27 @@ int nl_option(lua_State *L, int i, const char *name) {
   return lua_rawget(L, i);
 }
 
+int nl_wrong_option(lua_State *L, const char *op, const char *name,
+                    unsigned ability) {
+  char list[NL_FORMATS];
+  if (ability == NC_AS_TEXT)
+    return nl_error(L, op, "%s is for texts: %s, or {format=\"csv\"}", name,
+                    nc_formatlist(list, sizeof list, ability, ".", "and"));
+  return nl_error(L, op, "%s is for %s files", name,
+                  nc_formatlist(list, sizeof list, ability, ".", "and"));
+}
+
 void nl_checkoptions(lua_State *L, const char *op, int options,
-                     const char *const names[], const char *are) {
+                     const char *const names[], unsigned ability) {
   for (; *names; names++)
     if (nl_option(L, options, *names) != LUA_TNIL)
-      nl_error(L, op, "%s is for %s", *names, are);
+      nl_wrong_option(L, op, *names, ability);
     else lua_pop(L, 1);
 }
 
 char nl_delimiter(lua_State *L, const char *op, const char *given,
-                  const char *extension) {
-  if (given == NULL)
-    return extension[0] == 'c' || extension[0] == 'C'   ? ','
-           : extension[1] == 's' || extension[1] == 'S' ? '\t'
-                                                        : ' ';
+                  FileFormat f) {
+  if (given == NULL) return nc_formatinfo(f)->delimiter;
   if (strlen(given) != 1 || strchr("\n\r\"#.+-0123456789", *given))
     nl_error(
         L, op,
@@ -52,22 +55,21 @@ int64_t nl_listplace(const char *name) {
 }
 
 const Bound nl_files[] = {
-  { "load", nl_load, LOAD,
-    "reads the tensor in a .npy, .csv, .tsv or .txt file, or the table of "
-    "tensors in a .npz, .safetensors, .pt or .h5 file; path may be a file of "
-    "Lua's, "
+  { "load", nl_load, "path:any|file, *, " LOAD_OPTIONS,
+    "reads the tensor in a file (one of" FORMATS_OF_ONE ") or the table of "
+    "tensors (one of" FORMATS_OF_MANY "); path may be a file of Lua's, "
     "\"-\" is io.stdin; map_location is an alias of device, weights_only "
     "changes nothing",
     1 },
-  { "save", nl_save, SAVE,
-    "writes a tensor, or a table of tensors, in the format that the name of "
-    "the file ends in; an old file is replaced at once or stays",
+  { "save", nl_save, "path:file, self:any, *, atomic:bool=true, " SAVE_OPTIONS,
+    "writes a tensor, or a table of tensors, in the format of the file's "
+    "extension; an old file is replaced completely or stays unchanged",
     1 },
-  { "serialize", nl_serialize, SERIALIZE,
+  { "serialize", nl_serialize, "self:any, *, " SAVE_OPTIONS " -> string",
     "the bytes that save would write, as a string: .npy of a tensor, "
-    ".safetensors of a table of tensors, or what format says",
+    ".safetensors of a table of tensors, or the given format",
     1 },
-  { "deserialize", nl_deserialize, DESERIALIZE,
-    "reads from a string what load reads from a file", 1 },
+  { "deserialize", nl_deserialize, "data:text, *, " LOAD_OPTIONS,
+    "like load, but from a string instead of a file", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -5,8 +5,9 @@
 #define files_h
 
 #include "bindings/binding.h"
+#include "core/files.h"
 
-#define FORMATS "text|npy|npz|safetensors|pt|h5|csv|tsv|txt"
+#define FORMATS "text" FORMAT_NAMES
 #define LOAD_OPTIONS                                                         \
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "decimal:text=nil, skip:int=0, header:bool=false, missing:num=nil, "       \
@@ -14,15 +15,11 @@
   "columns:bool=false, dtypes:any=nil, "                                       \
   "format:" FORMATS                                                            \
   "=nil, mmap:bool=false, slice:any=nil -> a tensor or a table of them"
-#define LOAD "path:any|file, *, " LOAD_OPTIONS
-#define DESERIALIZE "data:text, *, " LOAD_OPTIONS
 #define SAVE_OPTIONS                                                         \
   "compressed:bool=false, metadata:any=nil, delimiter:text=nil, "            \
-  "header:any=nil, format:" FORMATS "=nil"
-#define SAVE "path:file, self:any, *, atomic:bool=true, " SAVE_OPTIONS
-#define SERIALIZE "self:any, *, " SAVE_OPTIONS " -> string"
+  "header:any=nil, format:" FORMATS "=nil, quality:int=75"
 
-#define TEXTFILES "texts: .csv, .tsv, .txt, or {format=\"csv\"}"
+#define NL_FORMATS 200        /* bytes: for a list of formats (nc_formatlist) */
 
 /* Pushes a userdata that closes its archive in the end. [-0, +1, m] */
 Archive **nl_new_archive(lua_State *L);
@@ -32,19 +29,19 @@ int nl_deserialize(lua_State *L);
 int nl_save(lua_State *L);
 int nl_serialize(lua_State *L);
 
-/* True if a file of this format holds one tensor, without a name. */
-int nl_onetensor(FileFormat f);
 /* Pushes the field `name' of the table at index i, or nil if i is 0; returns
    its type. Uses a raw access. [-0, +1, m] */
 int nl_option(lua_State *L, int i, const char *name);
-/* Raises an error if the options contain one of these names, which apply only
-   to files of another kind (`are'). [-0, +0, e] */
+/* Raises the error for an option that only formats with `ability' have.
+   [-0, +0, v] */
+int nl_wrong_option(lua_State *L, const char *op, const char *name,
+                    unsigned ability);
+/* Raises it if the options contain one of these names. [-0, +0, e] */
 void nl_checkoptions(lua_State *L, const char *op, int options,
-                     const char *const names[], const char *are);
-/* The given delimiter, checked, or the default one of the file extension.
-   [-0, +0, e] */
+                     const char *const names[], unsigned ability);
+/* The given delimiter, checked, or the one of the format. [-0, +0, e] */
 char nl_delimiter(lua_State *L, const char *op, const char *given,
-                  const char *extension);
+                  FileFormat f);
 /* Pushes the values of an archive (nested_values.c); the list of its tensors is
    at index `tensors'. [-0, +1, e] */
 void nl_push_values(lua_State *L, const Archive *a, int tensors);

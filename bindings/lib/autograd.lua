@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- autograd.lua - nacre.autograd: grad and backward of several tensors, custom
 -- functions, and gradcheck. autograd.c loads it and passes the table to fill,
--- the signatures, the module of arguments.lua and the function that raises
+-- the signatures, the functions of lua_values.c and the function that raises
 -- errors.
 local A, signatures, arguments, fail = ...
 
@@ -21,7 +21,7 @@ local function as_list(v) return nacre.is_tensor(v) and {v} or v end
 local function initial_gradients(op, what, given, outputs)
   local begin = given ~= nil and as_list(given) or nil
   if begin and #begin ~= #outputs then
-    fail(op, ("%s has %d entries, one for each of %d outputs is needed")
+    fail(op, ("%s has %d entries, expected %d, one for each output")
              :format(what, #begin, #outputs))
   end
   return begin
@@ -122,11 +122,11 @@ end
 local function checkgradients(f, all, need, n)
   for i = 1, math.max(n, all.n) do
     if all[i] and need[i] == nil then
-      error(("backward of %s: gradient %d belongs to no tensor: forward took "
+      error(("backward of %s: gradient %d is one too many: forward took "
              .. "%d argument%s"):format(f.name, i, n, n == 1 and "" or "s"), 0)
     elseif need[i] and i > all.n then
-      error(("backward of %s gave %d gradient%s, and argument %d of forward "
-             .. "needs one, too (or nil)"):format(f.name, all.n,
+      error(("backward of %s returned %d gradient%s, but argument %d of "
+        .. "forward needs one, too (or nil)"):format(f.name, all.n,
                                         all.n == 1 and "" or "s", i), 0)
     end
   end
@@ -194,7 +194,7 @@ local function apply(f, ...)
   for i = 1, results.n do
     local y = results[i]
     if not nacre.is_tensor(y) then
-      fail("Function", ("forward of %s gave a %s, not a tensor")
+      fail("Function", ("forward of %s returned a %s, not a tensor")
                        :format(f.name, type(y)))
     end
     if not contains(y, ctx._dirty) and
@@ -301,7 +301,7 @@ local function differentiable_inputs(op, inputs)
   for i, x in ipairs(inputs) do
     if nacre.is_tensor(x) and x.requires_grad then
       if x.dtype ~= "float64" then
-        fail(op, ("input %d is %s, numerical differences need float64")
+        fail(op, ("input %d is %s, but finite differences need float64")
                  :format(i, x.dtype))
       end
       of[#of + 1], at[#at + 1] = x, i

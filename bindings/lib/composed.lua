@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- composed.lua - defines operations that are written in Lua over those of the
--- core. composed.c loads it first and passes the table that it fills, the
--- function that raises errors, and the module of arguments.lua:
+-- core. composed.c loads it first and passes the table that it fills, which has
+-- the functions of lua_values.c (parse, read), and the function that raises
+-- errors:
 --
 -- all.define("linalg.inv", "A:tensor", "the inverse", function(A) ... end)
 --
@@ -9,13 +10,19 @@
 -- arguments in that order, checked, with defaults. An operation whose first
 -- parameter is called self is also a method; "self:inplace" adds the in-place
 -- form name_.
-local all, fail, arguments = ...
+local all, fail = ...
 
 all.functions, all.methods, all.info, all.fail = {}, {}, {}, fail
 local spaces = {}
 
-local parse, read = arguments.parse, arguments.read
-all.parse, all.read = parse, read
+local parse, read = all.parse, all.read
+
+-- The position of each parameter of a signature, by its name.
+function all.positions(s)
+  local positions = {}
+  for i, p in ipairs(s.params) do positions[p.name] = i end
+  return positions
+end
 
 -- A list of the tensors among the arguments, and of out if that is not self:
 -- name, tensor, name, tensor, ...
@@ -38,7 +45,7 @@ local function operands(s, v, out)
   return list
 end
 
--- The template with the placeholders of the operands at[j] in the place of \2j;
+-- The template with the placeholders of the operands at[j] in place of \2j;
 -- nil if it mentions another one.
 local function about(text, at)
   local known = text ~= nil
@@ -70,8 +77,8 @@ local function hint_for_caller(hint, inner)
   return hint:match "%((\2%d:to%b())%)$" or hint:match "^(\2%d:to%b()):%w+%(\2"
 end
 
--- The operand of the list that is the tensor of the operand a: the one in the
--- place of placeholder j, if a tensor is there twice.
+-- The operand of the list that is the tensor of the operand a: the one for
+-- placeholder j, if a tensor is there twice.
 local function find_operand(list, a, j)
   local same = list[tonumber(j) + 1]
   if same and rawequal(same.tensor, a.tensor) then return same end
@@ -83,7 +90,7 @@ end
 -- Makes an error of an operation that `name' calls an error of `name' itself,
 -- with the arguments of the user as operands, unless the message is about
 -- another tensor. `out' is the tensor to which the operation was writing,
--- `copy' the one that fn got in the place of self.
+-- `copy' the one that fn got in place of self.
 local function renamed(err, name, s, v, out, copy)
   local far = type(err) == "table" and err.code == "EDEVICE"
   if type(err) ~= "table" or type(err.template) ~= "table" or
@@ -179,7 +186,6 @@ local function wrap(name, s, fn, inplace)
     if widens then widen_in_region(v, #s.params) end
     local first, copy = v[1], nil
     if inplace then
-      if out then fail(short, "no argument 'out'") end
       copy = unwritten(first)
       first, out = copy, first
     end
@@ -225,8 +231,7 @@ end
 -- it gives; returns the function.
 function all.define(name, signature, doc, fn)
   local gives = signature:find "%->" and "" or " -> tensor"
-  local s = parse(name, signature .. gives)
-  s.takes_out = s.results:sub(1, 6) == "tensor"
+  local s = parse(name, signature .. gives, true)
   local f = wrap(name, s, fn)
   register(name, f, doc, s)
   if s.inplace then

@@ -22,7 +22,7 @@ local instead = {
   ["="] = "eq(a, b)",
 }
 
-local function complain(line, text, hint)
+local function syntax_error(line, text, hint)
   fail("kernel", ("line %d: %s"):format(line, text), hint)
 end
 
@@ -68,7 +68,8 @@ local function operation(word, line)
   local name = words[word] or word
   if word == "K" then return function(v) return v end end
   if not is_row(name) then
-    complain(line, ("there is no word '%s'"):format(word), similar(word))
+    syntax_error(line, ("'%s' is not a known function"):format(word),
+                 similar(word))
   end
   local f = nacre[name]
   return function(first, ...)
@@ -104,12 +105,13 @@ local function scan(text)
     elseif c == ";" then add("end", c)
     elseif c:find "%s" then at = at + 1
     elseif c == "=" and text:sub(at + 1, at + 1) == "=" then
-      complain(line, "'==' is not part of a formula", instead["="])
+      syntax_error(line, "'==' is not part of a formula", instead["="])
     elseif ("()+-*/,="):find(c, 1, true) then
       depth = depth + (c == "(" and 1 or c == ")" and -1 or 0)
       add("sign", c)
     else
-      complain(line, ("'%s' is not part of a formula"):format(c), instead[c])
+      syntax_error(line, ("'%s' is not part of a formula"):format(c),
+                   instead[c])
     end
   end
   tokens[#tokens + 1] = {kind = "end", text = "", line = line}
@@ -132,7 +134,7 @@ function Parser:peek() return self.tokens[self.at] end
 function Parser:take(text)
   local t = self:peek()
   if text and t.text ~= text then
-    complain(t.line, ("'%s' is missing before '%s'")
+    syntax_error(t.line, ("'%s' is missing before '%s'")
              :format(text, t.kind == "end" and "the end" or t.text))
   end
   self.at = self.at + 1
@@ -163,13 +165,13 @@ function Parser:primary()
   end
   if t.kind == "number" then return t.text end
   if t.kind ~= "name" then
-    complain(t.line, ("a value is missing before '%s'")
+    syntax_error(t.line, ("a value is missing before '%s'")
              :format(t.kind == "end" and "the end" or t.text))
   end
   if self:peek().text == "(" then return self:call(t) end
   if not self.assigned[t.text] and not self.known[t.text] then
     if self.closed then
-      complain(t.line, ("'%s' has no value"):format(t.text))
+      syntax_error(t.line, ("'%s' has no value"):format(t.text))
     end
     self.known[t.text] = true
     self.operands[#self.operands + 1] = {name = t.text}
@@ -193,18 +195,18 @@ function Parser:sum() return self:chain(self.product, "+", "-") end
 function Parser:formula()
   local name = self:take()
   if name.kind ~= "name" then
-    complain(name.line, ("a formula begins with a name, not with '%s'")
+    syntax_error(name.line, ("a formula begins with a name, not with '%s'")
              :format(name.text), "as in y = a*b + c")
   end
   if self:peek().text ~= "=" then
-    complain(name.line, ("the value of '%s' is missing"):format(name.text),
+    syntax_error(name.line, ("the value of '%s' is missing"):format(name.text),
              "as in y = a*b + c")
   end
   self:take "="
   local code = self:sum()
   local last = self:peek()
   if last.kind ~= "end" then
-    complain(last.line, ("'%s' is too much"):format(last.text),
+    syntax_error(last.line, ("unexpected '%s'"):format(last.text),
              instead[last.text])
   end
   if not self.assigned[name.text] then
@@ -326,7 +328,7 @@ return function(header, text)
     end
   end
   local f = load(lua_text(parser, results), "=kernel")
-  if not f then fail("kernel", "these are too many formulas, or too long") end
+  if not f then fail("kernel", "the formulas are too many or too long") end
   return setmetatable({run = fuse(f(parser.words)), operands = parser.operands,
                        text = text:match "^%s*(.-)%s*$"}, Kernel)
 end

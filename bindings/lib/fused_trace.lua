@@ -99,7 +99,7 @@ function Watcher:follow(v)
   end
 end
 
--- A table in the place of the environment, which watches the globals that are
+-- A table in place of the environment, which watches the globals that are
 -- read in it.
 function Watcher:environment(env)
   if not self.proxies[env] then
@@ -133,7 +133,8 @@ end
 local function changing(g, name)
   return function(w)
     return function(...)
-      w.why = ("it calls %s, which gives another value each time"):format(name)
+      w.why = ("it calls %s, which returns a different value each time")
+        :format(name)
       return g(...)
     end
   end
@@ -164,7 +165,7 @@ for name, names in pairs {math = {"random"}, os = {"time", "clock", "date"},
   end
 end
 
--- What a function finds in the place of v while it is traced.
+-- What a function finds in place of v while it is traced.
 function Watcher:stand_in(v)
   if not stand_ins[v] and not libraries[v] then return v end
   if self.shown[v] then return self.shown[v] end
@@ -284,7 +285,7 @@ function M.trace(fused, symbolic, ...)
   local ok, err = results[1], results[2]
   if not ok then w.why = reason(err)
   elseif not w.why and not core.unchanged(w.list) then
-    w.why = "it changes what it reads from outside"
+    w.why = "it changes a value that it reads from outside"
   end
   core.settle(fused, program)
   local is_fused = core.finish(program, w.list, w.why,

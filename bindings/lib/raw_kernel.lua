@@ -131,7 +131,7 @@ local function sizes(v, what)
     local n = list[i] == nil and i > 1 and 1 or list[i]
     n = math.tointeger(n)
     if not n or n < 1 then
-      fail(("%s must be an integer from 1 on, or up to three of them")
+      fail(("%s must be an integer of 1 or more, or up to three of them")
            :format(what), "k(grid, block, ...), as in k(64, 256, x)")
     end
     r[i] = n
@@ -145,13 +145,13 @@ local function check_tensor(p, i, v)
          :format(i, p.text, type(v)))
   end
   if not v.is_cuda then
-    fail(("{%s} is on the %s: a kernel takes tensors of a CUDA device")
+    fail(("{%s} is on the %s, but a kernel takes tensors of a CUDA device")
          :format(p.name, tostring(v.device)), ("{%s}:cuda()"):format(p.name),
          p.name, v)
   end
   if p.dtype and v.dtype ~= p.dtype and
      not (p.dtype == "bool" and v.dtype == "uint8") then
-    fail(("{%s} is of %s, but '%s' points to %s")
+    fail(("{%s} is %s, but '%s' points to %s")
          :format(p.name, tostring(v.dtype), p.text, p.dtype),
          ('{%s}:to("%s")'):format(p.name, p.dtype), p.name, v)
   end
@@ -208,7 +208,7 @@ function Kernel:__call(grid, block, ...)
       check_tensor(p, i, values[i])
       first = first or values[i]
       if values[i].device ~= first.device then
-        fail(("{%s} is on %s, another tensor on %s"):format(
+        fail(("{%s} is on %s, but another tensor is on %s"):format(
           p.name, tostring(values[i].device), tostring(first.device)), nil,
           p.name, values[i])
       end
@@ -244,7 +244,7 @@ return function(source, name, ...)
   end
   for i, o in ipairs(options) do
     if type(o) ~= "string" then
-      fail(("option %d is no text"):format(i), "as {\"-DN=4\"}")
+      fail(("option %d is not a string"):format(i), "for example {\"-DN=4\"}")
     end
   end
   local self = {name = name, parameters = read_parameters(source, name)}

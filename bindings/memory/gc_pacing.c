@@ -25,11 +25,13 @@
 ** the check itself must be cheap.
 */
 #include "bindings/binding.h"
+#include "bindings/state.h"
+#include "core/accelerator.h"
 
 #define MIN_SLACK ((int64_t)4 << 20) /* of a small session */
 /* Garbage that is waited for beyond this, to keep the cost of collections to
    their share of the time, at most */
-#define MAX_PATIENCE ((int64_t)8 << 20)
+#define MAX_EXTRA_SLACK ((int64_t)8 << 20)
 #define WINDOW (256 << 10) /* bytes between young collections */
 #define CHAIN 3
 #define BOX_BYTES 64     /* Lua bytes of a userdata, at least */
@@ -65,13 +67,13 @@ static int64_t collect(lua_State *L, State *s, int what, CollectPoint where,
   int64_t cost, finalizers;
   if (where == BETWEEN_OPERATIONS) nl_free_deferred(L);
   nl_collected(s, 0);
-  const int untied = what == LUA_GCCOLLECT && nl_untie_cycles(L);
+  const int weakened = what == LUA_GCCOLLECT && nl_weaken_cycles(L);
   nc_memory.since = nc_memory.fresh = 0;
   s->collecting = where == BETWEEN_OPERATIONS;
   lua_gc(L, what, 0);
   s->collecting = 0;
   finalizers = nc_memory.since;
-  if (untied) nl_retie_cycles(L);
+  if (weakened) nl_anchor_cycles(L);
   nc_memory.since = s->paced = finalizers;
   *last = nc_now();
   s->check = s->next = WINDOW;
@@ -83,9 +85,9 @@ static int64_t collect(lua_State *L, State *s, int what, CollectPoint where,
 /* Waits for more garbage the next time if full collections come so often that
    they take more than their share of the time, else for less. */
 static void adapt_patience(State *s, int64_t since_last) {
-  if (since_last / SHARE > s->full) s->patience /= 2;
-  else if (s->patience == 0) s->patience = MIN_SLACK / 4;
-  else if (s->patience < MAX_PATIENCE) s->patience *= 2;
+  if (since_last / SHARE > s->full) s->extra_slack /= 2;
+  else if (s->extra_slack == 0) s->extra_slack = MIN_SLACK / 4;
+  else if (s->extra_slack < MAX_EXTRA_SLACK) s->extra_slack *= 2;
 }
 
 void nl_collect(lua_State *L) {
@@ -100,7 +102,7 @@ void nl_collect(lua_State *L) {
   adapt_patience(s, since_last);
   slack = nc_memory.live + lua_bytes(L);
   if (slack < MIN_SLACK) slack = MIN_SLACK;
-  slack += s->patience;
+  slack += s->extra_slack;
   s->threshold = nc_memory.live + slack;
   s->early = nc_memory.live + slack / 2;
   nc_set_cache_budget(slack);

@@ -9,6 +9,8 @@
 */
 
 #include "bindings/binding.h"
+#include "bindings/state.h"
+#include "core/accelerator.h"
 
 /* slack of a device with little live memory */
 #define MIN_SLACK ((int64_t)32 << 20)

@@ -9,24 +9,26 @@
 ** from it, would then never be collected: the tensor holds the node, the node
 ** the function, the function the tensor.
 **
-** During a full collection such functions are therefore untied: they move from
-** the registry table to a weak one, and an ephemeron table maps each tensor to
-** what its graph leads to, as nc_reach reports it. The collector then finds the
-** cycles. A function that something else holds too, such as a running backward,
-** stays anchored. The tensors considered are those with a hook, results of
-** custom functions, and results of operations while such functions exist; a
-** reference from any other tensor counts as an external one.
+** During a full collection such functions are therefore weakened: they move
+** from the registry table to a weak one, and an ephemeron table maps each
+** tensor to what its graph leads to, as nc_reach reports it. The collector then
+** finds the cycles. A function that something else holds too, such as a running
+** backward, stays anchored. The tensors considered are those with a hook,
+** results of custom functions, and results of operations while such functions
+** exist; a reference from any other tensor counts as an external one.
 */
 #include <limits.h>
 #include <string.h>
 
 #include "bindings/binding.h"
+#include "bindings/state.h"
+#include "core/autograd.h"
 
 #define REACH "nacre.reach"
 
 /* Their addresses are registry keys. */
 static const char anchored;  /* reference number -> function */
-static const char untied;    /* weak values: the untied functions */
+static const char weakened;  /* weak values: the weakened functions */
 static const char tensors;   /* weak keys: tensor userdata */
 static const char reachable; /* tensor -> objects of its graph */
 
@@ -55,14 +57,15 @@ static lua_State *main_thread(lua_State *L) {
 Ref *nl_newref(lua_State *L, int i, Node **node) {
   Ref *f;
   void *p;
+  int r;
   i = lua_absindex(L, i);
   luaL_checkstack(L, 6, NULL);
   push_table(L, &tensors, "k");
-  push_table(L, &untied, "v");
+  push_table(L, &weakened, "v");
   push_table(L, &anchored, NULL);
   lua_pushvalue(L, i);
   const int ref = luaL_ref(L, -2);
-  const int r = nc_hostalloc(&p, sizeof *f);
+  nl_try(L, r, nc_hostalloc(&p, sizeof *f));
   if (r != NC_OK) luaL_unref(L, -1, ref);
   lua_pop(L, 3);
   nl_check(L, r);
@@ -78,7 +81,7 @@ void nl_dropref(void *data) {
   if (lua_checkstack(L, 4)) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &anchored);
     luaL_unref(L, -1, f->ref);
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &untied) == LUA_TTABLE) {
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &weakened) == LUA_TTABLE) {
       lua_pushnil(L);
       lua_rawseti(L, -2, f->ref);
     }
@@ -91,9 +94,9 @@ void nl_dropref(void *data) {
 int nl_pushref(lua_State *L, const Ref *f) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &anchored);
   lua_rawgeti(L, -1, f->ref);
-  if (!lua_toboolean(L, -1)) { /* false while untied: a finalizer called */
+  if (!lua_toboolean(L, -1)) { /* false while weakened: a finalizer called */
     lua_pop(L, 2);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &untied);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &weakened);
     lua_rawgeti(L, -1, f->ref);
   }
   lua_remove(L, -2);
@@ -172,11 +175,11 @@ static void push_objects(lua_State *L, const Reach *r, lua_State *main) {
   }
 }
 
-/* Moves the functions that the objects hold from `anchored' to `untied'.
+/* Moves the functions that the objects hold from `anchored' to `weakened'.
    [-0, +0, m] */
 static void untie_functions(lua_State *L, const Reach *r, lua_State *main) {
   push_table(L, &anchored, NULL);
-  push_table(L, &untied, "v");
+  push_table(L, &weakened, "v");
   for (int k = 0; k < r->nowner; k++) {
     const Ref *f = own_ref(r, k, main);
     if (f == NULL || !nl_pushref(L, f)) continue;
@@ -187,7 +190,7 @@ static void untie_functions(lua_State *L, const Reach *r, lua_State *main) {
   lua_pop(L, 2);
 }
 
-static int untie(lua_State *L) {
+static int weaken(lua_State *L) {
   lua_State *main = main_thread(L);
   luaL_checkstack(L, 16, NULL);
   push_table(L, &tensors, "k"); /* index 1 */
@@ -211,21 +214,21 @@ static int untie(lua_State *L) {
   return 0;
 }
 
-/* Runs untie in a protected call, with finalizers stopped: they could register
+/* Runs weaken in a protected call, with finalizers stopped: they could register
    tensors and functions. */
-int nl_untie_cycles(lua_State *L) {
+int nl_weaken_cycles(lua_State *L) {
   State *s = nl_state(L);
   const int collecting = lua_gc(L, LUA_GCISRUNNING) == 1;
-  if (s->refs == 0 || s->untied || nl_inbackward() || !lua_checkstack(L, 4))
+  if (s->refs == 0 || s->weakened || nl_inbackward() || !lua_checkstack(L, 4))
     return 0;
-  s->untied = 1;
+  s->weakened = 1;
   lua_gc(L, LUA_GCSTOP);
-  lua_pushcfunction(L, untie);
+  lua_pushcfunction(L, weaken);
   const int status = lua_pcall(L, 0, 0, 0);
   if (collecting) lua_gc(L, LUA_GCRESTART);
   if (status == LUA_OK) return 1;
   lua_pop(L, 1); /* out of memory: the cycles wait for the next collection */
-  nl_retie_cycles(L);
+  nl_anchor_cycles(L);
   return 0;
 }
 
@@ -234,7 +237,7 @@ static int tie(lua_State *L) {
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &reachable);
   push_table(L, &anchored, NULL);
-  push_table(L, &untied, "v");
+  push_table(L, &weakened, "v");
   for (lua_pushnil(L); lua_next(L, 2);) {
     lua_rawseti(L, 1, lua_tointeger(L, -2));
     lua_pushvalue(L, -1);
@@ -244,8 +247,8 @@ static int tie(lua_State *L) {
   return 0;
 }
 
-void nl_retie_cycles(lua_State *L) {
-  nl_state(L)->untied = 0;
+void nl_anchor_cycles(lua_State *L) {
+  nl_state(L)->weakened = 0;
   if (!lua_checkstack(L, 4)) return;
   lua_pushcfunction(L, tie);
   if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);

@@ -24,21 +24,6 @@ PyObject *nl_need(lua_State *L, PyObject *o) {
   return o;
 }
 
-/* Calls a function of the bridge; takes the arguments, which NULL ends. */
-static PyObject *ask_bridge(const char *name, PyObject *a, PyObject *b) {
-  PyObject *args = py.PyTuple_New(2), *result = NULL;
-  if (args && a && b) {
-    py.PyTuple_SetItem(args, 0, a); /* takes the reference */
-    py.PyTuple_SetItem(args, 1, b);
-    result = py.PyObject_Call(nl_bridge(name), args, NULL);
-  } else {
-    nl_forget(a);
-    nl_forget(b);
-  }
-  nl_forget(args);
-  return result;
-}
-
 /* Pushes the error of Lua that the exception holds; 0 if there is none. */
 static int push_lua_error(lua_State *L, PyObject *error) {
   PyObject *value = py.PyObject_GetAttrString(error, "value");
@@ -73,22 +58,14 @@ static void set_class(lua_State *L, PyObject *error) {
   else lua_pop(L, 1);
 }
 
-static int is_a(PyObject *error, PyObject *class) {
-  PyObject *type = py.PyObject_Type(error);
-  const int is = type == class;
-  nl_forget(type);
-  return is;
-}
-
 /* Pushes the error that describes the exception in the box at index box. */
 static void push_error(lua_State *L, int box, PyObject *traceback,
                        const char *hint) {
   PyObject *error = nl_object_at(L, box), **parts = nl_new_object(L);
   const int top = lua_gettop(L),
-            interrupted = is_a(error, *py.KeyboardInterrupt);
-  py.Py_IncRef(error);
-  if (!traceback) py.Py_IncRef(traceback = PY_NONE);
-  *parts = ask_bridge("describe", error, traceback);
+            interrupted = nl_is_a(error, *py.KeyboardInterrupt);
+  *parts = nl_ask("describe", error, traceback ? traceback : PY_NONE);
+  nl_forget(traceback);
   if (*parts == NULL) py.PyErr_Clear();
   nc_fail(interrupted ? NC_EINTR : NC_EVALUE, "%s",
           interrupted ? "interrupted" : "an exception that cannot be shown");
@@ -143,6 +120,13 @@ int nl_raise_hint(lua_State *L, const char *hint) {
 /*
 ** From Lua
 */
+static int set_error(PyObject *error) {
+  PyObject *type = py.PyObject_Type(error);
+  py.PyErr_SetObject(type, error);
+  nl_forget(type);
+  return 0;
+}
+
 /* The exception for the error at index 1, set. A lua_CFunction: an error here
    must not pass through Python. */
 static int set_exception(lua_State *L) {
@@ -153,12 +137,7 @@ static int set_exception(lua_State *L) {
     lua_pushliteral(L, "exception");
     lua_rawget(L, 1);
     error = nl_object_at(L, -1);
-    if (error) {
-      PyObject *type = py.PyObject_Type(error);
-      py.PyErr_SetObject(type, error);
-      nl_forget(type);
-      return 0;
-    }
+    if (error) return set_error(error);
   }
   PyObject **box = nl_new_object(L);
   const char *message = luaL_tolstring(L, 1, &n);
@@ -168,12 +147,10 @@ static int set_exception(lua_State *L) {
     py.PyErr_Clear();
     text = py.PyUnicode_FromStringAndSize("an error of Lua", 15);
   }
-  if (*box) py.Py_IncRef(*box);
-  error = ask_bridge(make, *box, text);
+  error = *box && text ? nl_ask(make, *box, text) : NULL;
+  nl_forget(text);
   if (error == NULL) return 0; /* with the exception of that */
-  PyObject *type = py.PyObject_Type(error);
-  py.PyErr_SetObject(type, error);
-  nl_forget(type);
+  set_error(error);
   nl_forget(error);
   return 0;
 }

@@ -8,6 +8,7 @@
 */
 #define _POSIX_C_SOURCE 200809L /* sigaction */
 #include "bindings/python/interpreter.h"
+#include "bindings/lua_library.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -163,6 +164,29 @@ PyObject *nl_bridge(const char *name) {
   return o;
 }
 
+PyObject *nl_call_object(PyObject *f, PyObject *a, PyObject *b) {
+  PyObject *args = f ? py.PyTuple_New((a != NULL) + (b != NULL)) : NULL;
+  if (args == NULL) return NULL;
+  if (a) py.Py_IncRef(a);
+  if (b) py.Py_IncRef(b);
+  if (a) py.PyTuple_SetItem(args, 0, a); /* takes the reference */
+  if (b) py.PyTuple_SetItem(args, 1, b);
+  PyObject *result = py.PyObject_Call(f, args, NULL);
+  nl_forget(args);
+  return result;
+}
+
+PyObject *nl_ask(const char *name, PyObject *a, PyObject *b) {
+  return nl_call_object(nl_bridge(name), a, b);
+}
+
+int nl_ask_yes(lua_State *L, const char *name, PyObject *a, PyObject *b) {
+  PyObject *answer = nl_need(L, nl_ask(name, a, b));
+  const int yes = py.PyObject_IsTrue(answer) == 1;
+  nl_forget(answer);
+  return yes;
+}
+
 static int add_to(PyObject *dict, const char *name, PyObject *value) {
   PyObject *key =
       py.PyUnicode_FromStringAndSize(name, (Py_ssize_t)strlen(name));
@@ -182,13 +206,13 @@ static int add_functions(PyObject *dict) {
   return 0;
 }
 
-/* Runs bridge.py as the module _nacre. Returns -1, with an exception, if that
-   fails. */
+/* Runs python_bridge.py as the module _nacre. Returns -1, with an exception, if
+   that fails. */
 static int run_bridge(void) {
   const Embedded *e = nl_embedded;
   while (strcmp(e->name, "nacre.python_bridge") != 0) e++;
   char *text = malloc(e->size + 1);
-  PyObject *code, *done = NULL, *start;
+  PyObject *code, *done = NULL;
   if (text == NULL) return -1;
   memcpy(text, e->text, e->size);
   text[e->size] = '\0';
@@ -208,9 +232,7 @@ static int run_bridge(void) {
   nl_forget(done);
   nl_bridge_classes.function = nl_bridge("Function");
   nl_bridge_classes.tensor = nl_bridge("Tensor");
-  start = py.PyTuple_New(0);
-  done = py.PyObject_Call(nl_bridge("start"), start, NULL);
-  nl_forget(start);
+  done = nl_ask("start", NULL, NULL);
   nl_forget(done);
   return done ? 0 : -1;
 }
@@ -242,14 +264,16 @@ static void check_choice(lua_State *L, const char *choice) {
       strcmp(choice, nl_libpython()) == 0 ||
       (program && strncmp(program, choice, strlen(choice)) == 0))
     return;
-  nl_error(L, "python", "Python runs already: %s; a process has one",
+  nl_error(L, "python", "Python is already running: %s; a process has only one",
            program ? program : nl_libpython());
 }
 
 void nl_start_python(lua_State *L, const char *choice) {
   int failed;
   if (python.state == ENDED)
-    nl_error(L, "python", "Python has ended, and starts once in a process");
+    nl_error(L, "python",
+             "Python has ended, and can start only once in a "
+             "process");
   if (python.state == RUNNING) {
     check_choice(L, choice);
     return;

@@ -35,8 +35,8 @@ void nl_unhold(void);
 /* The Lua state that runs, of the innermost nl_hold; NULL for another thread
    than Lua's, or if there is none. */
 lua_State *nl_python_state(void);
-/* While Lua runs inside of Python, Ctrl-C is Lua's. nl_reenter gives what
-   nl_return_from_lua takes. */
+/* While Lua runs inside of Python, Ctrl-C is Lua's. nl_leave_lua takes what
+   nl_enter_lua gave. */
 int nl_enter_lua(void);
 void nl_leave_lua(int was);
 /* Calls f with the arguments on the stack between nl_hold and nl_unhold,
@@ -46,6 +46,12 @@ int nl_call_python(lua_State *L, lua_CFunction f);
 void nl_push_entry(lua_State *L, lua_CFunction f);
 /* The attribute of the module that python_bridge.py is; borrowed. */
 PyObject *nl_bridge(const char *name);
+/* f(a, b), or f(a), f() if b, a are NULL; all are borrowed. nl_ask calls a
+   function of the bridge; nl_ask_yes one that tells yes or no, and raises the
+   exception. */
+PyObject *nl_call_object(PyObject *f, PyObject *a, PyObject *b);
+PyObject *nl_ask(const char *name, PyObject *a, PyObject *b);
+int nl_ask_yes(lua_State *L, const char *name, PyObject *a, PyObject *b);
 extern struct BridgeClasses {
   PyObject *function, *tensor;
 } nl_bridge_classes;
@@ -91,6 +97,9 @@ PyObject *nl_push_converted(lua_State *L, int i);
 PyObject *nl_list_of(lua_State *L, int i);
 PyObject *nl_tuple_of(lua_State *L, int i);
 PyObject *nl_dict_of(lua_State *L, int i);
+/* Pushes a tuple of the values at indices from to last, in a box.
+   [-0, +1, e] */
+PyObject *nl_push_tuple(lua_State *L, int from, int last);
 /* Pushes the object as a value of Lua, or as a box. Takes the reference, which
    may be NULL: then it raises the exception. [-0, +1, e] */
 void nl_push_value(lua_State *L, PyObject *o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* libpython.c - opens Python's shared library; see libpython.h. */
 #include "bindings/python/libpython.h"
+#include "core/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -51,15 +52,15 @@ static int fail_open(void) {
   const FoundPython *f = &library.found;
   if (f->status == PYTHON_FOUND && fail_loading(f)) return NC_EFILE;
   if (f->status == PYTHON_TOO_OLD)
-    nc_fail(NC_EFILE, "%s is Python %s, and 3.8 or a later one is needed",
-            f->program, f->version);
+    nc_fail(NC_EFILE, "%s is Python %s, but 3.8 or later is needed", f->program,
+            f->version);
   else if (f->status == PYTHON_FOUND && f->version[0])
     nc_fail(NC_EFILE,
             "Python %s of %s has no shared library that can be "
             "opened",
             f->version, f->program);
   else if (f->status == PYTHON_UNUSABLE)
-    nc_fail(NC_EFILE, "%s is %s, which is no Python that can be opened",
+    nc_fail(NC_EFILE, "%s is %s, which is not a Python that can be opened",
             f->chosen_by, f->choice);
   else if (f->status == PYTHON_REFUSED)
     nc_fail(NC_EFILE, "%s is none", f->chosen_by);

@@ -4,9 +4,9 @@
 **
 ** They are found by name when the library is opened, so that the build needs no
 ** headers of Python and one program works with each version from 3.8 on. All
-** are of the stable ABI, but for PyGILState_Check and for the buffer protocol,
-** whose functions and struct have not changed since 3.0; no other struct of
-** Python is read.
+** are of the stable ABI, except PyGILState_Check and the buffer protocol, whose
+** functions and struct have not changed since 3.0; no other struct of Python is
+** read.
 */
 #ifndef bindings_python_libpython_h
 #define bindings_python_libpython_h

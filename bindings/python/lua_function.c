@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bindings/python/interpreter.h"
+#include "bindings/state.h"
 
 #define VALUE "nacre.value"
 
@@ -111,15 +112,11 @@ static const char *describe(lua_State *L, int i) {
 PyObject *nl_new_function(lua_State *L, int i) {
   i = lua_absindex(L, i);
   const char *text = describe(L, i);
-  PyObject **box = nl_new_object(L), *args, *f;
+  PyObject **box = nl_new_object(L), *name, *f;
   *box = nl_need(L, nl_new_reference(L, i));
-  args = py.PyTuple_New(2);
-  py.Py_IncRef(*box);
-  py.PyTuple_SetItem(args, 0, *box);
-  py.PyTuple_SetItem(
-      args, 1, py.PyUnicode_FromStringAndSize(text, (Py_ssize_t)strlen(text)));
-  f = py.PyObject_Call(nl_bridge("Function"), args, NULL);
-  nl_forget(args);
+  name = py.PyUnicode_FromStringAndSize(text, (Py_ssize_t)strlen(text));
+  f = name ? nl_ask("Function", *box, name) : NULL;
+  nl_forget(name);
   lua_pop(L, 2);
   return f;
 }
@@ -157,13 +154,8 @@ static PyObject *results(lua_State *L, int from) {
   luaL_checkstack(L, 20, "too many results");
   if (n == 1) return nl_to_python(L, from + 1);
   if (n == 0) return py.Py_IncRef(PY_NONE), PY_NONE;
-  PyObject **box = nl_new_object(L);
-  *box = nl_need(L, py.PyTuple_New(n));
-  for (int i = 0; i < n; i++)
-    py.PyTuple_SetItem(*box, i, nl_need(L, nl_to_python(L, from + 1 + i)));
-  PyObject *tuple = *box;
-  *box = NULL;
-  return tuple;
+  PyObject *tuple = nl_push_tuple(L, from + 1, from + n);
+  return py.Py_IncRef(tuple), tuple;
 }
 
 static int run_call(lua_State *L) {
@@ -197,8 +189,8 @@ static PyObject *call_lua(PyObject *self, PyObject *args) {
   (void)self;
   if (L == NULL) {
     py.PyErr_SetString(*py.RuntimeError,
-                       "a function of Lua can be called by the thread that "
-                       "runs Lua only, and while that calls Python");
+                       "only the thread that runs Lua can call a function of "
+                       "Lua, and only while it calls Python");
     return NULL;
   }
   if (!lua_checkstack(L, 8)) {

@@ -31,7 +31,7 @@ static PyObject *userdata(lua_State *L, int i) {
   if (o) return new_reference(o);
   if (nl_istensor(L, i)) return nl_share_tensor(L, i);
   if (nl_totensor(L, i) == NULL)
-    nl_error(L, "python", "Python cannot have a %s",
+    nl_error(L, "python", "a %s cannot be passed to Python",
              luaL_tolstring(L, i, NULL));
   return NULL;
 }
@@ -92,6 +92,14 @@ PyObject *nl_tuple_of(lua_State *L, int i) {
   return sequence(L, i, py.PyTuple_New, py.PyTuple_SetItem);
 }
 
+PyObject *nl_push_tuple(lua_State *L, int from, int last) {
+  PyObject **box = nl_new_object(L);
+  *box = nl_need(L, py.PyTuple_New(last - from + 1));
+  for (int i = from; i <= last; i++)
+    py.PyTuple_SetItem(*box, i - from, nl_need(L, nl_to_python(L, i)));
+  return *box;
+}
+
 PyObject *nl_dict_of(lua_State *L, int i) {
   i = begin_table(L, i);
   PyObject **box = nl_new_object(L);
@@ -135,7 +143,8 @@ PyObject *nl_to_python(lua_State *L, int i) {
     case LUA_TTABLE: return table(L, i);
     case LUA_TUSERDATA: return userdata(L, i);
     default:
-      nl_error(L, "python", "Python cannot have a %s", luaL_typename(L, i));
+      nl_error(L, "python", "a %s cannot be passed to Python",
+               luaL_typename(L, i));
       return NULL;
   }
 }

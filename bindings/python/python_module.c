@@ -7,20 +7,10 @@
 #include <string.h>
 
 #include "bindings/python/find_python.h"
+#include "bindings/calls/functions.h"
 #include "bindings/python/interpreter.h"
 
 #define MODULE "nacre.python_module" /* its place in the registry */
-
-/* Calls f with the arguments, which NULL ends; takes them, f is borrowed. */
-static PyObject *call(PyObject *f, PyObject *a, PyObject *b) {
-  const int n = (a != NULL) + (b != NULL);
-  PyObject *args = py.PyTuple_New(n), *result = NULL;
-  if (args && a) py.PyTuple_SetItem(args, 0, a);
-  if (args && b) py.PyTuple_SetItem(args, 1, b);
-  if (args && f) result = py.PyObject_Call(f, args, NULL);
-  nl_forget(args);
-  return result;
-}
 
 /* Pushes builtins.NAME, which is also the result. [-0, +1, e] */
 static PyObject *push_builtin(lua_State *L, const char *name) {
@@ -34,9 +24,9 @@ static PyObject *push_builtin(lua_State *L, const char *name) {
 /* builtins.NAME(value), where value is the argument 1, if there is one. */
 static PyObject *call_builtin(lua_State *L, const char *name) {
   lua_settop(L, 1);
-  PyObject *f = push_builtin(L, name), *value = NULL;
-  if (!lua_isnil(L, 1)) value = nl_need(L, nl_to_python(L, 1));
-  return call(f, value, NULL);
+  PyObject *f = push_builtin(L, name);
+  return nl_call_object(f, lua_isnil(L, 1) ? NULL : nl_push_converted(L, 1),
+                        NULL);
 }
 
 /* A new reference to the namespace of the module __main__. */
@@ -89,9 +79,7 @@ static PyObject *run_code(lua_State *L, int how) {
   program = nl_object_at(L, 3);
   scope = push_scope(L, 2);
   f = push_builtin(L, "eval");
-  py.Py_IncRef(program);
-  py.Py_IncRef(scope);
-  return call(f, program, scope);
+  return nl_call_object(f, program, scope);
 }
 
 static int eval(lua_State *L) {
@@ -159,20 +147,16 @@ static int to_bytes(lua_State *L) {
 }
 
 static int to_complex(lua_State *L) {
-  const lua_Number re = luaL_checknumber(L, 1), im = luaL_optnumber(L, 2, 0);
-  PyObject *f = push_builtin(L, "complex");
-  nl_push_object(L,
-                 call(f, py.PyFloat_FromDouble(re), py.PyFloat_FromDouble(im)));
+  luaL_checknumber(L, 1);
+  lua_pushnumber(L, luaL_optnumber(L, 2, 0));
+  PyObject *f = push_builtin(L, "complex"), *re = nl_push_converted(L, 1);
+  nl_push_object(L, nl_call_object(f, re, nl_push_converted(L, -3)));
   return 1;
 }
 
 static int slice(lua_State *L) {
-  const int n = lua_gettop(L);
-  PyObject **args = nl_new_object(L);
-  *args = nl_need(L, py.PyTuple_New(n));
-  for (int i = 1; i <= n; i++)
-    py.PyTuple_SetItem(*args, i - 1, nl_need(L, nl_to_python(L, i)));
-  nl_push_object(L, py.PyObject_Call(nl_bridge("slice_of"), *args, NULL));
+  PyObject *args = nl_push_tuple(L, 1, lua_gettop(L));
+  nl_push_object(L, py.PyObject_Call(nl_bridge("slice_of"), args, NULL));
   return 1;
 }
 
@@ -241,8 +225,7 @@ static void push_array(lua_State *L, int depth) {
   PyObject *o = nl_object_at(L, -1);
   if (o == NULL || o == PY_NONE || depth > 100) return;
   luaL_checkstack(L, 10, NULL);
-  py.Py_IncRef(o);
-  nl_push_object(L, call(nl_bridge("plain_array"), o, NULL));
+  nl_push_object(L, nl_ask("plain_array", o, NULL));
   o = nl_object_at(L, -1);
   if (o != PY_NONE) {
     py.Py_IncRef(o);
@@ -278,9 +261,8 @@ static void push_deep(lua_State *L, PyObject *o, int depth) {
 static int to_table(lua_State *L) {
   PyObject *o = nl_check_object(L, 1);
   const unsigned long flags = nl_type_flags(o);
-  py.Py_IncRef(o);
-  if (!(flags & (PY_IS_LIST | PY_IS_TUPLE | PY_IS_DICT)))
-    o = call(nl_bridge("plain"), o, NULL);
+  if (flags & (PY_IS_LIST | PY_IS_TUPLE | PY_IS_DICT)) py.Py_IncRef(o);
+  else o = nl_ask("plain", o, NULL);
   push_deep(L, nl_need(L, o), 0);
   return 1;
 }
@@ -299,17 +281,13 @@ static int unpack(lua_State *L) {
 
 static int with(lua_State *L) {
   PyObject *manager = nl_check_object(L, 1), *f = nl_push_converted(L, 2);
-  py.Py_IncRef(manager);
-  py.Py_IncRef(f);
-  nl_push_value(L, call(nl_bridge("with_context"), manager, f));
+  nl_push_value(L, nl_ask("with_context", manager, f));
   return 1;
 }
 
 /* The figure as a PNG, which the shell shows. */
 static int show(lua_State *L) {
-  PyObject *figure = nl_check_object(L, 1);
-  py.Py_IncRef(figure);
-  nl_push_value(L, call(nl_bridge("picture"), figure, NULL));
+  nl_push_value(L, nl_ask("picture", nl_check_object(L, 1), NULL));
   if (!nl_pushname(L, "decode_png")) return 0;
   lua_insert(L, -2);
   lua_call(L, 1, 1);
@@ -327,17 +305,14 @@ static int show(lua_State *L) {
 /* names(object): the names of its attributes */
 static int names(lua_State *L) {
   PyObject *o = nl_check_object(L, 1);
-  py.Py_IncRef(o);
-  push_deep(L, nl_need(L, call(nl_bridge("names_of"), o, NULL)), 0);
+  push_deep(L, nl_need(L, nl_ask("names_of", o, NULL)), 0);
   return 1;
 }
 
 /* look(object, name): the attribute, found without running code; nil */
 static int look(lua_State *L) {
   PyObject *o = nl_check_object(L, 1), *name = nl_push_converted(L, 2), *found;
-  py.Py_IncRef(o);
-  py.Py_IncRef(name);
-  nl_push_object(L, call(nl_bridge("look"), o, name));
+  nl_push_object(L, nl_ask("look", o, name));
   found = nl_object_at(L, -1);
   if (found == PY_NONE) return 0;
   found = py.PyTuple_GetItem(found, 0);
@@ -349,9 +324,7 @@ static int look(lua_State *L) {
 /* explain(name, object): how it is called, its class, its documentation */
 static int explain(lua_State *L) {
   PyObject *name = nl_push_converted(L, 1), *o = nl_push_converted(L, 2);
-  py.Py_IncRef(name);
-  py.Py_IncRef(o);
-  nl_push_object(L, call(nl_bridge("explain"), name, o));
+  nl_push_object(L, nl_ask("explain", name, o));
   lua_replace(L, 1);
   return unpack(L);
 }
@@ -378,16 +351,16 @@ static int is_callable(lua_State *L) {
     "a dict of the keys and values of a table")                               \
   X(set, set, "values:any -> object", "a set of the elements of a table")     \
   X(int, to_int, "value:any -> integer",                                      \
-    "an integer, as Python's int gives it; an object if 64 bits do not hold " \
+    "an integer, the result of Python's int; an object if 64 bits cannot hold "\
     "it")                                                                     \
   X(float, to_float, "value:any -> number",                                   \
-    "a number, as Python's float gives it, of any object that is one")        \
+    "a number, the result of Python's float, of any object that is one")      \
   X(str, to_str, "value:any -> string", "the text of an object")              \
   X(bytes, to_bytes, "value:text -> object",                                  \
-    "the bytes of a string, where Python asks for bytes")                     \
+    "the bytes of a string, where Python expects bytes")                      \
   X(complex, to_complex, "re:num, im:num=nil -> object", "a complex number")  \
   X(slice, slice, "... -> object",                                            \
-    "start, stop, step as in Python, with nil for None: "                     \
+    "start, stop, step like in Python, with nil for None: "                   \
     "a[py.slice(1, nil)] is a[1:]")                                           \
   X(kwargs, kwargs, "names:any -> table",                                     \
     "keyword arguments, as the last argument of a call: for none at all, or " \
@@ -402,8 +375,8 @@ static int is_callable(lua_State *L) {
   X(unpack, unpack, "object:any -> values",                                   \
     "the elements of a tuple as several values")                              \
   X(array, array, "tensor:tensor -> object",                                  \
-    "the array of NumPy that shares the memory of a tensor, as Python gets "  \
-    "it in a call")                                                           \
+    "the array of NumPy that shares the memory of a tensor, the same that " \
+    "Python gets in a call")                                                  \
   X(tensor, nl_tensor_of, "object:any -> tensor",                             \
     "the tensor that shares the memory of an array, of a tensor of PyTorch "  \
     "or of another object with DLPack or the buffer protocol")                \
@@ -517,9 +490,9 @@ static int python_has(lua_State *L) {
 const Bound nl_python[] = {
   { "python", python, "choice:text=nil -> table",
     "opens the system's Python, and gives the table py of functions for it: "
-    "py.import \"numpy\"; choice is the path of an interpreter, of an "
-    "environment or of a library, else NACRE_PYTHON, the active environment "
-    "or python3 decide",
+    "py.import \"numpy\"; choice is the path of an interpreter, an "
+    "environment or a library; without it NACRE_PYTHON, "
+    "the active environment or python3 is used",
     1 },
   { "_python_has", python_has, "modules:text -> boolean", "", 1 },
   { NULL, NULL, NULL, NULL, 0 }

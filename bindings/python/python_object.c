@@ -108,7 +108,7 @@ static int get(lua_State *L) {
     if (value == NULL && lua_isnumber(L, 2) &&
         py.PyErr_ExceptionMatches(*py.IndexError))
       return nl_raise_hint(L, "positions count from 0 in Python: for x in "
-                              "py.iter(object) do goes through them");
+                              "py.iter(object) do iterates over them");
     nl_push_value(L, value);
     return 1;
   }
@@ -116,22 +116,6 @@ static int get(lua_State *L) {
   Box *found = box_at(L, -1);
   if (found) found->owner = o;
   return 1;
-}
-
-/* Calls a function of the bridge that tells yes or no. */
-static int holds(lua_State *L, const char *name, PyObject *o, PyObject *key) {
-  PyObject *args = nl_need(L, py.PyTuple_New(key ? 2 : 1)), *answer;
-  py.Py_IncRef(o);
-  py.PyTuple_SetItem(args, 0, o);
-  if (key) {
-    py.Py_IncRef(key);
-    py.PyTuple_SetItem(args, 1, key);
-  }
-  answer = py.PyObject_Call(nl_bridge(name), args, NULL);
-  nl_forget(args);
-  const int yes = py.PyObject_IsTrue(nl_need(L, answer)) == 1;
-  nl_forget(answer);
-  return yes;
 }
 
 /* __newindex: nil removes a key of a dict. */
@@ -146,8 +130,8 @@ static int set(lua_State *L) {
   } else {
     PyObject *value = nl_push_converted(L, 3);
     const int as_attribute = is_name && !is_dict &&
-                             (holds(L, "has_attribute", o, key) ||
-                              !holds(L, "is_settable", o, NULL));
+                             (nl_ask_yes(L, "has_attribute", o, key) ||
+                              !nl_ask_yes(L, "is_settable", o, NULL));
     r = as_attribute ? py.PyObject_SetAttr(o, key, value)
                      : py.PyObject_SetItem(o, key, value);
   }
@@ -199,12 +183,6 @@ static int is_named(lua_State *L, int i) {
   return names > 0;
 }
 
-/* Fills the tuple with the values at indices from..last. */
-static void fill(lua_State *L, PyObject *args, int from, int last) {
-  for (int i = from; i <= last; i++)
-    py.PyTuple_SetItem(args, i - from, nl_need(L, nl_to_python(L, i)));
-}
-
 /* __call. None is no value, so that the prompt shows none. */
 static int call(lua_State *L) {
   Box *f = box_at(L, 1);
@@ -212,11 +190,10 @@ static int call(lua_State *L) {
   nl_check_object(L, 1);
   luaL_checkstack(L, 20, NULL);
   const int named = top >= from && is_named(L, top);
-  PyObject **args = nl_new_object(L), **options = nl_new_object(L), *result;
-  *args = nl_need(L, py.PyTuple_New(top - named - from + 1));
-  fill(L, *args, from, top - named);
+  PyObject *args = nl_push_tuple(L, from, top - named);
+  PyObject **options = nl_new_object(L), *result;
   if (named) *options = nl_need(L, nl_dict_of(L, top));
-  result = py.PyObject_Call(f->o, *args, *options);
+  result = py.PyObject_Call(f->o, args, *options);
   if (result == NULL) return raise_call(L, f->o, named);
   if (result == PY_NONE) return nl_forget(result), 0;
   nl_push_value(L, result);
@@ -238,7 +215,7 @@ static int push_loop(lua_State *L, lua_CFunction next) {
 /* The next of the iterator at index 1. NULL: the end, or an exception. */
 static PyObject *next_of(lua_State *L) {
   PyObject *o = nl_check_object(L, 1);
-  if (!py.PyIter_Check(o)) nl_error(L, "python", "this is no iterator");
+  if (!py.PyIter_Check(o)) nl_error(L, "python", "this is not an iterator");
   return py.PyIter_Next(o);
 }
 
@@ -259,14 +236,7 @@ static int next_pair(lua_State *L) {
 
 /* __pairs */
 static int pairs(lua_State *L) {
-  PyObject *args, **box;
-  nl_check_object(L, 1);
-  box = nl_new_object(L);
-  args = nl_need(L, py.PyTuple_New(1));
-  py.PyTuple_SetItem(args, 0, nl_need(L, nl_to_python(L, 1)));
-  *box = py.PyObject_Call(nl_bridge("items_of"), args, NULL);
-  nl_forget(args);
-  nl_need(L, *box);
+  nl_push_object(L, nl_ask("items_of", nl_check_object(L, 1), NULL));
   return push_loop(L, next_pair);
 }
 
@@ -339,7 +309,7 @@ static int equals(lua_State *L) {
   for (int i = 1; i <= 2; i++)
     if (!nl_object_at(L, i) && !nl_istensor(L, i)) return 0;
   PyObject *a = nl_push_converted(L, 1), *b = nl_push_converted(L, 2);
-  lua_pushboolean(L, holds(L, "equal", a, b));
+  lua_pushboolean(L, nl_ask_yes(L, "equal", a, b));
   return 1;
 }
 

@@ -109,16 +109,9 @@ void nl_forget_classes(void) {
 }
 
 static int is_scalar_class(PyObject *class) {
-  struct Known *k;
-  PyObject *args, *answer;
-  k = &known[(uintptr_t) class / 64 % 16];
+  struct Known *k = &known[(uintptr_t) class / 64 % 16];
   if (k->class == class) return k->is;
-  args = py.PyTuple_New(1);
-  if (args == NULL) return py.PyErr_Clear(), 0;
-  py.Py_IncRef(class);
-  py.PyTuple_SetItem(args, 0, class);
-  answer = py.PyObject_Call(nl_bridge("is_scalar_class"), args, NULL);
-  nl_forget(args);
+  PyObject *answer = nl_ask("is_scalar_class", class, NULL);
   if (answer == NULL) return py.PyErr_Clear(), 0;
   nl_forget(k->class);
   py.Py_IncRef(k->class = class);
@@ -129,11 +122,9 @@ static int is_scalar_class(PyObject *class) {
 
 /* Pushes the number, and returns 1, unless no number of Lua holds it. */
 static int push_scalar(lua_State *L, PyObject *o) {
-  PyObject *method = py.PyObject_GetAttrString(o, "item"), *none, *v = NULL;
-  none = py.PyTuple_New(0);
-  if (method && none) v = py.PyObject_Call(method, none, NULL);
+  PyObject *method = py.PyObject_GetAttrString(o, "item");
+  PyObject *v = nl_call_object(method, NULL, NULL);
   nl_forget(method);
-  nl_forget(none);
   if (v == NULL) return py.PyErr_Clear(), 0;
   const int is = push_plain(L, v);
   nl_forget(v);

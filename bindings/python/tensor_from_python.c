@@ -10,6 +10,7 @@
 
 #include "bindings/python/dlpack.h"
 #include "bindings/python/interpreter.h"
+#include "core/files.h"
 
 #define OP "py.tensor"
 #define COPY "copy it in Python first: a:copy(), numpy.ascontiguousarray(a)"
@@ -118,7 +119,9 @@ static void refuse_dtype(lua_State *L, const char *name) {
 
 static void check_dims(lua_State *L, int64_t nd) {
   char why[80];
-  snprintf(why, sizeof why, "it has %lld dimensions, and a tensor at most %d",
+  snprintf(why, sizeof why,
+           "it has %lld dimensions, but a tensor has at most "
+           "%d",
            (long long)nd, NC_MAXDIM);
   if (nd > NC_MAXDIM) refuse(L, why, "a:reshape(...) joins some of them");
 }
@@ -130,7 +133,7 @@ static void check_elements(lua_State *L, const Elements *e) {
   for (int d = 0; d < e->nd; d++) n *= e->size[d];
   for (int d = 0; n > 0 && d < e->nd; d++)
     if (e->step[d] < 0 && e->size[d] > 1)
-      refuse(L, "a stride is negative, and those of tensors are not", COPY);
+      refuse(L, "a stride is negative, which a tensor does not support", COPY);
   if (n > 0 && (uintptr_t)e->p % (uintptr_t)bytes != 0)
     refuse(L, "its elements are not aligned", COPY);
 }
@@ -148,35 +151,17 @@ static void read_buffer(lua_State *L, Foreign *f, Elements *e) {
   for (int d = 0; d < b->ndim; d++) {
     e->size[d] = b->shape[d];
     if (b->strides[d] % b->itemsize != 0 && b->shape[d] > 1)
-      refuse(L, "a stride is no whole number of elements", COPY);
+      refuse(L, "a stride is not a whole number of elements", COPY);
     e->step[d] = b->strides[d] / b->itemsize;
   }
   f->owner.readonly = b->readonly;
-}
-
-/* Calls a function of the bridge with one argument. */
-static PyObject *ask(const char *name, PyObject *o) {
-  PyObject *args = py.PyTuple_New(1), *result;
-  if (args == NULL) return NULL;
-  py.Py_IncRef(o);
-  py.PyTuple_SetItem(args, 0, o);
-  result = py.PyObject_Call(nl_bridge(name), args, NULL);
-  nl_forget(args);
-  return result;
-}
-
-static int ask_yes(lua_State *L, const char *name, PyObject *o) {
-  PyObject *answer = nl_need(L, ask(name, o));
-  const int yes = py.PyObject_IsTrue(answer) == 1;
-  nl_forget(answer);
-  return yes;
 }
 
 static void take_buffer(lua_State *L, Foreign *f, PyObject *o, Elements *e) {
   if (py.PyObject_GetBuffer(o, &f->buffer, PY_BUFFER_STRIDED) < 0) {
     py.PyErr_Clear();
     PyObject **other = nl_new_object(L);
-    *other = ask("with_buffer", o);
+    *other = nl_ask("with_buffer", o, NULL);
     if (*other == NULL ||
         py.PyObject_GetBuffer(*other, &f->buffer, PY_BUFFER_STRIDED) < 0)
       nl_raise_hint(L, "nacre.tensor(py.table(x)) copies lists of numbers");
@@ -193,7 +178,7 @@ static void read_dlpack(lua_State *L, const DLTensor *t, Elements *e) {
   snprintf(type, sizeof type, "%d of DLPack, %d bits", t->dtype.code,
            t->dtype.bits);
   if (t->device.type != DL_CPU && t->device.type != DL_CUDA_HOST)
-    refuse(L, "it is on a device, and only memory of the CPU can be shared",
+    refuse(L, "it is on a device, but only memory of the CPU can be shared",
            "copy it to the CPU first: a:cpu()");
   e->dtype = dlpack_dtype(t);
   if (e->dtype == DT_NONE) refuse_dtype(L, type);
@@ -209,7 +194,7 @@ static void read_dlpack(lua_State *L, const DLTensor *t, Elements *e) {
 
 static void take_dlpack(lua_State *L, Foreign *f, PyObject *o, Elements *e) {
   PyObject **capsule = nl_new_object(L);
-  *capsule = nl_need(L, ask("dlpack_of", o));
+  *capsule = nl_need(L, nl_ask("dlpack_of", o, NULL));
   const int newer = py.PyCapsule_IsValid(*capsule, "dltensor_versioned");
   if (newer) {
     f->new = py.PyCapsule_GetPointer(*capsule, "dltensor_versioned");
@@ -232,7 +217,7 @@ int nl_tensor_of(lua_State *L) {
   if (nl_istensor(L, 1)) return lua_settop(L, 1), 1;
   o = nl_check_object(L, 1);
   Foreign **f = new_foreign(L);
-  if (ask_yes(L, "has_buffer", o)) take_buffer(L, *f, o, &e);
+  if (nl_ask_yes(L, "has_buffer", o, NULL)) take_buffer(L, *f, o, &e);
   else take_dlpack(L, *f, o, &e);
   check_elements(L, &e);
   Tensor **t = nl_newbox(L);

@@ -10,6 +10,9 @@
 
 #include "bindings/python/dlpack.h"
 #include "bindings/python/interpreter.h"
+#include "core/autograd.h"
+#include "core/files.h"
+#include "core/trace.h"
 
 #define TENSOR "nacre.tensor"
 
@@ -55,7 +58,7 @@ static const char *array_type(DType t) {
     [DT_i32] = "<i4", [DT_i64] = "<i8", [DT_f16] = "<f2", [DT_bf16] = "",
     [DT_f32] = "<f4", [DT_f64] = "<f8"
   };
-  return nc_bigendian() ? "" : names[t];
+  return nc_bigendian() || names[t] == NULL ? "" : names[t];
 }
 
 /* Fails for a tensor whose memory must not be shared. */
@@ -66,8 +69,8 @@ static int check_shared(Tensor *t) {
   TRY(nc_get_requires_grad(&requires_grad, t));
   if (!requires_grad) return NC_OK;
   nc_fail(NC_EVALUE,
-          "the tensor requires grad, and what Python does with it is "
-          "not recorded");
+          "the tensor requires grad, but operations of Python are not "
+          "recorded");
   nc_error_operandat(0, "tensor", t);
   nc_hint("{0}:detach() shares its elements");
   return NC_EVALUE;
@@ -226,8 +229,8 @@ static PyObject *export_dlpack(PyObject *self, PyObject *args) {
   (void)self;
   if (s == NULL) return NULL;
   if (nl_python_state() == NULL) {
-    py.PyErr_SetString(*py.RuntimeError, "a tensor is shared by the thread "
-                                         "that runs Lua only");
+    py.PyErr_SetString(*py.RuntimeError, "only the thread that runs Lua can "
+                                         "share a tensor");
     return NULL;
   }
   return export(s->t, py.PyObject_IsTrue(py.PyTuple_GetItem(args, 1)) == 1);

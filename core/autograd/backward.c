@@ -6,13 +6,15 @@
 ** each are complete when it is visited. A leaf has its gradient as soon as its
 ** last consumer was visited: hooks of leaves run while the walk goes on.
 ** Gradients are stored in the BackwardPass, not in the nodes. Leaves accumulate
-** their gradients at the end, so that an interruption changes none of them, but
-** for leaves with hooks that want to see the sum.
+** their gradients at the end, so that an interruption changes none of them,
+** except leaves with hooks that are called with the sum.
 */
 #include <string.h>
 
 #include "core/autograd/backward_pass.h"
 #include "core/op.h"
+#include "core/ops.h"
+#include "core/trace.h"
 
 /*
 ** Gradients
@@ -69,15 +71,17 @@ static int fits(const Tensor *g, const GradMeta *m) {
 
 static int fail_shape(const char *what, const Tensor *g, const GradMeta *m) {
   char have[NC_TEXT], want[NC_TEXT];
-  return nc_fail(NC_ESHAPE, "%s has a gradient of [%s], its shape is [%s]",
-                 what, nc_shapetext(have, g->nd, g->size),
+  return nc_fail(NC_ESHAPE, "the gradient of %s is [%s], expected [%s]", what,
+                 nc_shapetext(have, g->nd, g->size),
                  nc_shapetext(want, m->nd, m->size));
 }
 
-/* Fails for a gradient that the backward of a node has given. */
+/* Fails for a gradient that the backward function of a node returned. */
 static int fail_given(const Node *n, const Tensor *g, const GradMeta *m) {
   char have[NC_TEXT], want[NC_TEXT];
-  return nc_fail(NC_ESHAPE, "%s gave a gradient of [%s] for a tensor of [%s]",
+  return nc_fail(NC_ESHAPE,
+                 "%s returned a gradient of [%s] for a tensor of "
+                 "[%s]",
                  n->name, nc_shapetext(have, g->nd, g->size),
                  nc_shapetext(want, m->nd, m->size));
 }
@@ -85,8 +89,8 @@ static int fail_given(const Node *n, const Tensor *g, const GradMeta *m) {
 /* Fails if g is on another device than m. */
 static int check_device(const char *what, const Tensor *g, const GradMeta *m) {
   if (nc_device(g) == m->device) return NC_OK;
-  nc_fail(NC_EDEVICE, "%s is on %s, its gradient on %s", what, m->device->name,
-          nc_device(g)->name);
+  nc_fail(NC_EDEVICE, "%s is on %s, but its gradient is on %s", what,
+          m->device->name, nc_device(g)->name);
   nc_error_operandat(0, "gradient", g);
   nc_hint("{0}:to(\"%s\")", m->device->name);
   return NC_EDEVICE;
@@ -188,8 +192,7 @@ static int pass_to_inputs(BackwardPass *w, const Node *n, Tensor *d[]) {
   return NC_OK;
 }
 
-/* The gradient of a gradient that is piecewise constant, as that of relu:
-   zeros. */
+/* The gradient of a piecewise constant gradient, like that of relu: zeros. */
 static int constant_backward(GradCall *c) {
   for (int i = 0; i < c->node->nedge; i++) {
     const GradMeta *m = &c->node->edge[i].meta;
@@ -213,7 +216,7 @@ static int depend_on_saved(const Node *n, Tensor *d) {
   for (int i = 0; i < n->nsaved && !yes && k < NC_MAXIN + NC_MAXOUT; i++) {
     const Saved *s = &n->saved[i];
     if (s->own && s->index > 0) continue; /* a result without a gradient */
-    if (r == NC_OK && s->t && nc_category(s->t->dtype) == NC_FLOAT &&
+    if (r == NC_OK && s->t && nc_is_differentiable(s->t->dtype) &&
         s->t->data->version == s->saved_version)
       r = nc_savedtensor(&from[k++], n, i);
   }
@@ -257,7 +260,7 @@ static int call_backward(BackwardPass *w, Entry *e, Tensor *g[]) {
     any |= need[i];
   }
   if (!any) r = NC_OK;
-  else if (nc_context->tracing) r = nc_backward_traced(&call);
+  else if (nc_context->tracing) r = nc_trace_backward(&call);
   else if (!try_add(w, &call, &r)) r = n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_error_op("backward");
@@ -308,7 +311,7 @@ static int has_after_hooks(const Output *o) {
   return 0;
 }
 
-/* Is the leaf of e to accumulate its gradient? */
+/* Must the leaf of e accumulate its gradient? */
 static int is_wanted(const BackwardPass *w, const Entry *e) {
   const Backward *b = w->b;
   return w->sum[e->first] && !b->result && (b->ninput == 0 || e->target);
@@ -346,8 +349,8 @@ static int arrive(BackwardPass *w, Entry *e) {
                                                : NC_OK;
 }
 
-/* Entry i has added to the gradients that it adds to: those of its leaves that
-   waited for no other are complete. */
+/* Entry i has added all its gradients: those of its leaves that waited for no
+   other entry are now complete. */
 static int settle(BackwardPass *w, int i) {
   const Node *n = w->entry[i].node;
   for (int k = 0; k < n->nedge; k++) {
@@ -395,7 +398,7 @@ static int fail_no_gradient(const Tensor *t) {
   char shape[NC_TEXT];
   nc_fail(NC_EVALUE,
           "a result of shape [%s] needs an initial gradient; "
-          "it is 1 only for a tensor of one element",
+          "only a tensor of one element has the default 1",
           nc_shapetext(shape, t->nd, t->size));
   nc_error_operandat(0, "self", t);
   nc_hint("{0}:sum():backward(), or {0}:backward(gradient)");
@@ -415,7 +418,7 @@ static int add_initial(BackwardPass *w, int i) {
   } else {
     if (!fits(g, &o->meta)) return fail_shape("the output", g, &o->meta);
     if (g->nd > 0) TRY(check_device("the output", g, &o->meta));
-    if (nc_category(g->dtype) != NC_FLOAT)
+    if (!nc_is_differentiable(g->dtype))
       return nc_fail(NC_EDTYPE, "a gradient must be a float tensor, not %s",
                      nc_dtypename(g->dtype));
     nc_retain(g);
@@ -453,7 +456,7 @@ static _Thread_local BackwardPass *innermost; /* that runs, or NULL */
 
 int nc_atend(const AtEnd *e) {
   BackwardPass *w = innermost;
-  if (w == NULL) return nc_fail(NC_EVALUE, "backward does not run");
+  if (w == NULL) return nc_fail(NC_EVALUE, "no backward pass is running");
   TRY(nc_grow(&w->end, &w->endroom, (w->nend + 1) * (int64_t)sizeof *e));
   w->end[w->nend++] = *e;
   return NC_OK;
@@ -471,7 +474,7 @@ static int call_ends(BackwardPass *w, int r) {
   return NC_OK;
 }
 
-/* The pass has failed with status r, and its record stays. */
+/* The pass failed with status r; its error record is kept. */
 static int call_ends_failed(BackwardPass *w, int r) {
   const Error failure = *nc_lasterror();
   if (w->ended == w->nend) return r;

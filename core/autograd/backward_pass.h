@@ -7,6 +7,7 @@
 #define core_autograd_backward_pass_h
 
 #include "core/tape.h"
+#include "core/autograd.h"
 
 typedef struct Entry {
   Node *node;

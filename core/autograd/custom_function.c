@@ -56,7 +56,7 @@ static int check_changed(Tensor *const in[], int nin, const Tensor *out) {
     TRY(nc_checkinplace(in[i]));
     if (out->base)
       return nc_fail(NC_EVALUE, "a view was changed in place: a custom "
-                                "function can change the whole tensor only");
+                                "function can only change a whole tensor");
   }
   return NC_OK;
 }

@@ -5,7 +5,7 @@
 **
 ** The compiler makes kernels from the same text.  The interpreter is for what
 ** these cannot do: gradients that are recorded (create_graph), since each word
-** is an operation that is recorded as any other, and devices without the
+** is an operation that is recorded like any other, and devices without the
 ** kernels.  It is a recursive descent parser that evaluates while it parses.
 */
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 #include "core/tape.h"
 #include "core/op.h"
+#include "core/ops.h"
 
 /* The operations of those words of scalar.h whose operation has another
    name. */
@@ -39,46 +40,13 @@ static const struct {
   { "fast_erf", OP_erf },
 };
 
-static const char letters[] = "gabcynpq"; /* in the order of LETTER_G .. */
-
 typedef struct Reader {
   const char *at;
   const Value *letter;
 } Reader;
 
-static int is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         (c >= '0' && c <= '9');
-}
-
 static int isdigit_(char c) {
   return (c >= '0' && c <= '9') || c == '.';
-}
-
-static size_t word_length(const char *s) {
-  size_t n = 0;
-  while (is_name(s[n])) n++;
-  return n;
-}
-
-/* Returns the LETTER_ of a word, or -1. */
-static int letter_of(const char *s, size_t n) {
-  const char *p;
-  if (n != 1) return -1;
-  if (*s == 'x') return LETTER_A;
-  p = strchr(letters, *s);
-  return p ? (int)(p - letters) : -1;
-}
-
-unsigned nc_formula_letters(const char *s) {
-  unsigned found = 0;
-  while (*s) {
-    size_t n = word_length(s);
-    int letter = letter_of(s, n);
-    if (letter >= 0) found |= 1u << letter;
-    s += n ? n : 1;
-  }
-  return found;
 }
 
 static int is_number(const Value *v) {
@@ -233,10 +201,10 @@ static int primary(Reader *r, Value *v) {
     return NC_OK;
   }
   word = r->at;
-  n = word_length(word);
+  n = nc_word_length(word);
   r->at += n;
   if (n > 0 && next(r, '(')) return call(r, word, n, v);
-  if ((letter = letter_of(word, n)) < 0)
+  if ((letter = nc_letter_of(word, n)) < 0)
     return nc_fail(NC_EVALUE, "'%.20s' is not part of an expression", word);
   *v = r->letter[letter];
   if (v->t) nc_retain(v->t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** hooks.c - who hears of the gradient of a tensor: hooks, and a result that
-** keeps it.  backward.c calls them.
+** hooks.c - what receives the gradient of a tensor: hooks, and results that
+** keep it (retain_grad). backward.c calls them.
 */
 #include <string.h>
 

@@ -203,15 +203,16 @@ static int plan_recorded(IndexPlan *p, Tensor *t, const Index ix[], int n,
   return nc_release_failed(r, &p->view, 1);
 }
 
-int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n) {
+int nc_record_index(Call *c) {
+  Tensor *t = c->arg[0].t;
   IndexPlan p;
   int r;
-  TRY(plan_recorded(&p, t, ix, n, 0));
+  TRY(plan_recorded(&p, t, c->index, c->nindex, 0));
   if (p.n == 0) {
-    *y = p.view;
+    c->out[0] = p.view;
     return NC_OK;
   }
-  r = select_recorded(y, &p);
+  r = select_recorded(&c->out[0], &p);
   nc_release(p.view);
   return nc_error_index(r, t, "index", p.by[0].t);
 }
@@ -246,4 +247,9 @@ int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
   r = write_recorded(&p, value, number, put);
   nc_release(p.view);
   return nc_error_index(r, t, "value", value);
+}
+
+int nc_record_setindex(Call *c) {
+  return nc_setindex_recorded(c->arg[0].t, c->index, c->nindex, c->arg[1].t,
+                              c->arg[1].s, PUT_SET);
 }

@@ -7,6 +7,7 @@
 ** so that a chain of a million nodes does not overflow the stack.
 */
 #include "core/fusion_notes.h"
+#include "core/ops.h"
 #include "core/tape.h"
 
 #include <string.h>
@@ -112,21 +113,10 @@ void nc_releasenode(Node *n) {
   busy = 0;
 }
 
-/*
-** Tensors
-*/
-int nc_newad(Tensor *t) {
-  if (t->ad) return NC_OK;
-  if ((t->ad = nc_slaballoc(&ads)) == NULL)
-    return nc_fail(NC_ENOMEM, "no memory for a gradient");
-  memset(t->ad, 0, sizeof *t->ad);
-  return NC_OK;
-}
-
 /* Frees the Autograd of a tensor that is being freed.  Its gradient is
    released too: no one can read it any more, and it may refer to the node
    (create_graph). */
-void nc_drop_autograd(Autograd *ad) {
+static void drop_autograd(Autograd *ad) {
   if (ad->node && !ad->borrowed) {
     Output *o = &ad->node->out[ad->index];
     Tensor *grad = o->grad;
@@ -135,6 +125,18 @@ void nc_drop_autograd(Autograd *ad) {
   }
   nc_releasenode(ad->node);
   nc_slabfree(&ads, ad);
+}
+
+/*
+** Tensors
+*/
+int nc_newad(Tensor *t) {
+  if (t->ad) return NC_OK;
+  if ((t->ad = nc_slaballoc(&ads)) == NULL)
+    return nc_fail(NC_ENOMEM, "no memory for a gradient");
+  memset(t->ad, 0, sizeof *t->ad);
+  t->ad->drop = drop_autograd;
+  return NC_OK;
 }
 
 static void set_meta(GradMeta *m, const Tensor *t) {
@@ -208,7 +210,7 @@ int nc_set_requires_grad(Tensor *t, int yes) {
     if (t->ad) t->ad->required = 0;
     return NC_OK;
   }
-  if (nc_category(t->dtype) != NC_FLOAT) {
+  if (!nc_is_differentiable(t->dtype)) {
     nc_fail(NC_EDTYPE,
             "only float tensors can require a gradient, this is "
             "%s",
@@ -335,7 +337,7 @@ int nc_record_begin(Recording *tr, const NodeKind *kind, const char *name,
   if (into) {
     TRY(nc_checkinplace(into));
     TRY(nc_get_requires_grad(&yes, into));
-    if (nc_category(into->dtype) != NC_FLOAT || !(any || yes)) return NC_OK;
+    if (!nc_is_differentiable(into->dtype) || !(any || yes)) return NC_OK;
     tr->into = into;
     if ((r = prepare_inplace(tr)) != NC_OK) {
       nc_record_cancel(tr);
@@ -405,7 +407,7 @@ int nc_record_commit(Recording *tr, Tensor *const out[], int nout) {
   if (tr->node) set_outputs(tr->node, out, nout);
   if (tr->into == NULL) {
     for (int i = 0; i < nout && tr->node && r == NC_OK; i++) {
-      if (out[i] == NULL || nc_category(out[i]->dtype) != NC_FLOAT) continue;
+      if (out[i] == NULL || !nc_is_differentiable(out[i]->dtype)) continue;
       if ((r = nc_newad(out[i])) != NC_OK) break;
       tr->node->refs++;
       set_node(out[i], tr->node, i);
@@ -448,7 +450,7 @@ int nc_refresh(Tensor *t) {
   Node *n;
   if (base == NULL || base->epoch == (t->ad ? t->ad->epoch : 0)) return NC_OK;
   TRY(nc_newad(t));
-  if (nc_edgeof(t->base).node == NULL || nc_category(t->dtype) != NC_FLOAT) {
+  if (nc_edgeof(t->base).node == NULL || !nc_is_differentiable(t->dtype)) {
     set_node(t, NULL, 0);
   } else {
     TRY(nc_newnode(&n, &nc_viewnode, "view", 1, 1, 0, sizeof(Geometry),

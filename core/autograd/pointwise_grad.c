@@ -7,7 +7,9 @@
 */
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** region.c - the part of the graph that a function recorded, for checkpoints:
-** by which edges it leaves that part, and those edges led elsewhere.
+** finds the edges that leave this part and redirects them to other tensors.
 **
-** Nodes are numbered as they are made, so the part is what the results lead to
-** without leaves and without nodes of a number up to `since'.
+** Nodes are numbered as they are made, so the part is all that the results lead
+** to, except leaves and nodes with a number up to `since'.
 */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static int add_node(Walk *w, Node *n) {
   return NC_OK;
 }
 
-/* Adds to the inputs a tensor in the place of the one that e leads to, of its
+/* Adds to the inputs a tensor in place of the one that e leads to, of its
    shape and with its history; its elements are one, without a value. */
 static int add_input(Walk *w, const Edge *e) {
   Region *r = w->r;
@@ -51,7 +51,7 @@ static int add_input(Walk *w, const Edge *e) {
   return nc_borrow_node(t, e->node, e->index);
 }
 
-/* Leads e, which leaves the part, to to[i] if it led to from[i]. */
+/* Redirects e, which leaves the part, to to[i] if it led to from[i]. */
 static int redirect(Edge *e, Tensor *const from[], Tensor *const to[], int n,
                     int64_t since) {
   for (int i = 0; i < n; i++) {
@@ -65,7 +65,8 @@ static int redirect(Edge *e, Tensor *const from[], Tensor *const to[], int n,
   }
   if (nc_isleafnode(e->node) && e->node->number > since) return NC_OK;
   return nc_fail(NC_EVALUE,
-                 "the function used other tensors when it was called again");
+                 "the function used different tensors when it was called "
+                 "again");
 }
 
 /* Meets all nodes of the part, and adds the inputs unless w->r is NULL. */

@@ -8,6 +8,7 @@
 ** part.  If only the current stream was used this costs a comparison.
 */
 #include "core/tape.h"
+#include "core/accelerator.h"
 
 int nc_streamnumber(const Device *d) {
   const Accelerator *a = d->ordinal < 0 ? NULL : nc_open_accelerator();

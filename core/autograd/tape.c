@@ -2,12 +2,14 @@
 /*
 ** tape.c - records operations with an operand that may require a gradient.
 ** Each makes its node, runs with recording off, and links the results to the
-** node.  nc_apply, nc_reduce and nc_call (here) come here if recording is on;
-** the kind of node follows from the tables (ops.def, operators.def).
+** node.  nc_call (core/trace/call_kinds.c) comes here if recording is on; the
+** kind of node follows from the tables (ops.def, operators.def).
 */
 #include <string.h>
 
 #include "core/base/mapping.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/signature.h"
@@ -81,37 +83,25 @@ static int end_pointwise(Recording *tr, int r, Tensor **y, unsigned kept,
   return nc_record_end(tr, r, y, 1);
 }
 
-int nc_apply_recorded(Tensor **y, Op op, const Arg in[], const double par[2],
-                      Tensor *out) {
-  const int n = nc_arity(op);
-  PointwiseInfo info = { .op = op,
-                         .par = { par ? par[0] : 1, par ? par[1] : 0 } };
+int nc_record_pointwise(Call *c) {
+  const int folds = c->kind == CALL_REDUCE, n = folds ? 1 : nc_arity(c->op);
+  PointwiseInfo info;
   Recording tr;
   unsigned kept;
   int r;
-  for (int j = 0; j < n; j++) info.number[j] = in[j].s;
-  r = begin_pointwise(&tr, &nc_pointwisenode, &info, in, n, &kept, out);
-  if (r != NC_OK) return nc_error_call(r, nc_opinfo[op].name, in, n);
+  info.op = c->op;
+  info.par[0] = c->par ? c->par[0] : 1;
+  info.par[1] = c->par ? c->par[1] : 0;
+  for (int j = 0; j < 3; j++) info.number[j] = j < n ? c->arg[j].s : nc_int(0);
+  info.dims = folds ? (unsigned)c->arg[1].s.i : 0;
+  info.keepdim = folds ? (int)c->arg[2].s.i : 0;
+  r = begin_pointwise(&tr, folds ? &nc_reducenode : &nc_pointwisenode, &info,
+                      c->arg, n, &kept, c->into);
+  if (r != NC_OK) return nc_error_call(r, nc_call_name(c), c->arg, n);
   nc_context->no_grad++;
-  r = nc_apply(y, op, in, par, out);
+  r = nc_call(c);
   nc_context->no_grad--;
-  return end_pointwise(&tr, r, y, kept, out);
-}
-
-int nc_reduce_recorded(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                       DType dtype, const double par[2], Tensor *out) {
-  const Arg in[1] = { { .t = x } };
-  PointwiseInfo info = {
-    .op = op, .par = { par ? par[0] : 1, 0 }, .dims = dims, .keepdim = keepdim
-  };
-  Recording tr;
-  unsigned kept;
-  int r = begin_pointwise(&tr, &nc_reducenode, &info, in, 1, &kept, out);
-  if (r != NC_OK) return nc_error_call(r, nc_opinfo[op].name, in, 1);
-  nc_context->no_grad++;
-  r = nc_reduce(y, op, x, dims, keepdim, dtype, par, out);
-  nc_context->no_grad--;
-  return end_pointwise(&tr, r, y, kept, out);
+  return end_pointwise(&tr, r, c->out, kept, c->into);
 }
 
 int nc_record_choice(Tensor *y, Tensor *x, const char *name) {
@@ -165,7 +155,7 @@ static Tensor **outputs(Call *c, int *n) {
   return c->list ? c->list : c->out;
 }
 
-static int set_bases(Call *c) {
+int nc_set_bases(Call *c) {
   int n;
   Tensor **y = outputs(c, &n);
   for (int i = 0; i < n; i++) TRY(nc_setbase(y[i], c->arg[0].t));
@@ -297,40 +287,14 @@ static int record_grad(Call *c) {
   return nc_record_end(&tr, r, c->out, NC_MAXOUT);
 }
 
-/* Returns whether a tensor of the call may have to be recorded. */
-static int may_be_recorded(const Call *c) {
-  const Arg *list = &c->arg[0];
-  for (int i = 0; i < NC_MAXARG; i++)
-    if (c->arg[i].t && nc_mayrecord(c->arg[i].t)) return 1;
-  for (int i = 0; list->tensors && i < list->n; i++)
-    if (nc_mayrecord(list->tensors[i])) return 1;
-  return 0;
-}
-
-static int record(Call *c, GradClass kind) {
-  switch (kind) {
+int nc_record_operator(Call *c) {
+  switch (nc_operators[c->op].grad) {
     case GRADCLASS_VIEW: return record_view(c);
     case GRADCLASS_INPLACE: return record_inplace(c);
     case GRADCLASS_GRAD: return record_grad(c);
     case GRADCLASS_COMPOSED: return nc_operators[c->op].fn(c);
     default: return run(c);
   }
-}
-
-int nc_call(Call *c) {
-  const GradClass kind = nc_operators[c->op].grad;
-  int r;
-  if (nc_context->tracing) return nc_call_traced(c);
-  r = nc_context->no_grad == 0 && may_be_recorded(c)
-          ? record(c, kind)
-          : nc_operators[c->op].fn(c);
-  if (r == NC_OK && kind == GRADCLASS_VIEW) r = set_bases(c);
-  else {
-    r = nc_check_lost_operands(r, c->arg, NC_MAXARG);
-    r = nc_check_lost_lists(r, c->arg, NC_MAXARG);
-  }
-  nc_release_failed(r, c->out, NC_MAXOUT);
-  return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }
 
 /*

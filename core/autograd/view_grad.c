@@ -12,6 +12,7 @@
 
 #include "core/tape.h"
 #include "core/op.h"
+#include "core/ops.h"
 
 void nc_geometry(Geometry *g, const Tensor *x, const Tensor *view) {
   g->xnd = x->nd;

@@ -11,57 +11,14 @@
 #include <string.h>
 
 #include "core/base/plugin.h"
+#include "core/accelerator.h"
 #include "core/tensor.h"
-#include "core/files.h"
-#include "core/op.h"
 #include "core/transport.h"
 
 static const Accelerator *accelerator;
 static int was_tried;
 static char reason[sizeof((Error *)0)->text - 32];
 static char advice[sizeof((Error *)0)->hint];
-
-/*
-** Of operations between devices of several processes
-*/
-static int watch(Team *t, const Coll *c, double waited) {
-  const Transport *open = nc_open_transport();
-  return open ? open->watch(t, c, waited) : NC_OK;
-}
-
-static void lose(Team *t) {
-  if (nc_open_transport()) nc_open_transport()->lose(t);
-}
-
-/*
-** What the core passes to a plug-in; it compares ABI and sizes first
-*/
-const Host nc_forplugins = { .abi = NC_ABI,
-                             .host = sizeof(Host),
-                             .calls = NC_REQUESTBYTES,
-                             .device = sizeof(Device),
-                             .accelerator = sizeof(Accelerator),
-                             .version = NC_VERSION,
-                             .fail = nc_fail,
-                             .hint = nc_hint,
-                             .ops = OP_COUNT,
-                             .op = nc_opinfo,
-                             .requests = NC_REQUESTS,
-                             .interrupted = &nc_interrupted,
-                             .error_op = nc_error_op,
-                             .error_final = nc_error_final,
-                             .newtensor = nc_new,
-                             .release = nc_release,
-                             .newdense = nc_dense,
-                             .fail_index_range = nc_fail_index_range,
-                             .wrong_class = nc_wrong_class,
-                             .bytestext = nc_bytestext,
-                             .parallel = nc_parallel,
-                             .partly = nc_error_partial,
-                             .writefile = nc_writefile,
-                             .lasterror = nc_lasterror,
-                             .watch = watch,
-                             .lose = lose };
 
 /* Sets path to the library that NACRE_CUDA selects. */
 /* ./bootstrap run builds the program alone. */

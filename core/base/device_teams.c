@@ -2,8 +2,8 @@
 /*
 ** device_teams.c - operations on tensors that lie on devices of several
 ** processes.  An accelerator that can (NCCL) carries the elements itself, if
-** each member of the team has a device of its own; else they pass through the
-** host (Transport.start).
+** each member of the team has its own device; else they pass through the host
+** (Transport.start).
 **
 ** A device team belongs to a team of the transport and a device.  It is
 ** connected at the first operation there: the members tell each other over the
@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "core/base/staged_collective.h"
+#include "core/accelerator.h"
 
 typedef struct Meeting {
   const Team *team;

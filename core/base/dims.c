@@ -42,8 +42,8 @@ int nc_fail_index_range(int64_t index, int64_t size, int d, int nd) {
 
 int nc_wrong_class(int64_t given, int64_t classes) {
   if (given != 0)
-    return nc_fail(NC_EINDEX, "class %lld of %lld", (long long)given,
-                   (long long)classes);
+    return nc_fail(NC_EINDEX, "class %lld is outside the %lld classes",
+                   (long long)given, (long long)classes);
   nc_fail(NC_EINDEX, "class 0: classes count from 1");
   nc_hint("{1} + 1");
   return NC_EINDEX;
@@ -77,7 +77,7 @@ int nc_check_vector(const Tensor *x) {
 }
 
 int nc_check_float(DType t) {
-  if (nc_category(t) == NC_FLOAT) return NC_OK;
+  if (nc_is_real(t)) return NC_OK;
   return nc_fail(NC_EDTYPE, "needs a float dtype, not %s", nc_dtypename(t));
 }
 

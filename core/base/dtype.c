@@ -30,6 +30,22 @@ Category nc_category(DType t) {
   return dtypes[t].category;
 }
 
+int nc_is_exact(DType t) {
+  return nc_is_exact_kind(nc_category(t));
+}
+
+int nc_is_integer(DType t) {
+  return nc_category(t) == NC_INT;
+}
+
+int nc_is_real(DType t) {
+  return nc_category(t) == NC_FLOAT;
+}
+
+int nc_is_differentiable(DType t) {
+  return !nc_is_exact(t);
+}
+
 double nc_largest(DType t) {
   return t == DT_f16    ? 65504
          : t == DT_bf16 ? 0x1.fep127
@@ -41,15 +57,23 @@ int nc_precision(DType t) {
   return t == DT_f16 ? 11 : t == DT_bf16 ? 8 : t == DT_f32 ? 24 : 53;
 }
 
+static const struct {
+  int bits, has_sign;
+} exact[DT_COUNT] = {
+#define X(id, name, storage, category) \
+  [DT_##id] = { NC_VALUE_BITS(storage), NC_HAS_SIGN(storage) },
+  [DT_b8] = { 1, 0 }, INTEGERS(X)
+#undef X
+};
+
 int nc_exact_range(DType t, int64_t *low, int64_t *high) {
-  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31, 63 };
-  if (nc_category(t) == NC_FLOAT) {
+  if (!nc_is_exact(t)) {
     *high = (int64_t)1 << nc_precision(t);
     *low = -*high;
     return 0;
   }
-  *high = (int64_t)(((uint64_t)1 << bits[t]) - 1);
-  *low = t == DT_b8 || t == DT_u8 ? 0 : -*high - 1;
+  *high = (int64_t)(((uint64_t)1 << exact[t].bits) - 1);
+  *low = exact[t].has_sign ? -*high - 1 : 0;
   return 1;
 }
 
@@ -69,18 +93,22 @@ DType nc_dtypefrom(const char *name) {
   return DT_NONE;
 }
 
+/* The shortest integer type with a sign that holds what has no sign. */
+static DType with_sign(DType without) {
+  DType t = DT_i8;
+  while (t < DT_i64 &&
+         (!exact[t].has_sign || exact[t].bits < exact[without].bits))
+    t++;
+  return t;
+}
+
 DType nc_promote(DType a, DType b) {
   DType low = a < b ? a : b, high = a < b ? b : a;
-  if (low == high) return a;
-  if (low == DT_u8 && high == DT_i8) return DT_i16;
+  if (low == high || low == DT_b8) return high;
   if (low == DT_f16 && high == DT_bf16) return DT_f32;
+  if (nc_is_integer(high) && exact[low].has_sign != exact[high].has_sign) {
+    const DType wide = with_sign(exact[low].has_sign ? high : low);
+    return wide > high ? wide : high;
+  }
   return high; /* the order of the enumeration */
-}
-
-Scalar nc_int(int64_t i) {
-  return (Scalar){ NC_INT, i, 0, 0 };
-}
-
-Scalar nc_float(double f) {
-  return (Scalar){ NC_FLOAT, 0, f, 0 };
 }

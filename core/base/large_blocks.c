@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** large_blocks.c - where the large blocks of tensors are, so that a process
-** that is made to read a file does without them.  A block that two processes
-** have is copied, page by page, when one of them writes to it.
+** large_blocks.c - the list of large blocks of tensors, so that a process
+** forked to read a file does not get them.  A block that two processes have is
+** copied, page by page, when one of them writes to it.
 */
 #define _GNU_SOURCE /* madvise */
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct LargeBlock {
 static LargeBlock *blocks;
 static int64_t used, room;
 
-/* Without memory for the list the block is not in it. */
+/* If there is no memory for the list, the block is left out of it. */
 void nc_note_large(void *p, int64_t bytes) {
   if (used == room) {
     const int64_t more = 2 * room + 64;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* library.c - opens shared libraries at first use; see core/library.h. */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/tensor.h"
+#include "core/library.h"
 
 int nc_symbol(void *f, void *handle, const char *name) {
   void *p = dlsym(handle, name);
@@ -12,7 +14,7 @@ int nc_symbol(void *f, void *handle, const char *name) {
   return p != NULL;
 }
 
-static char reason[256]; /* why a library that is there was not opened, or "" */
+static char reason[256]; /* why an existing library was not opened, or "" */
 
 static void note_reason(void) {
   const char *text = dlerror();
@@ -44,12 +46,32 @@ const char *nc_openglobal(const char *const names[],
   return open_first(names, RTLD_GLOBAL, bind);
 }
 
+static const Library *binding; /* by nc_library */
+
+/* Finds the functions of the library, and asks whether it is the right one. */
+static int bind_functions(void *handle) {
+  const Library *l = binding;
+  char name[80], *field = l->table;
+  for (int i = 0; l->functions[i]; i++, field += sizeof(void *)) {
+    snprintf(name, sizeof name, "%s%s", l->prefix, l->functions[i]);
+    if (!nc_symbol(field, handle, name)) return 0;
+  }
+  return l->accepts == NULL || l->accepts(handle);
+}
+
+const char *nc_libraryname(Library *l) {
+  return nc_library(l) == NC_OK ? l->name : NULL;
+}
+
 int nc_library(Library *l) {
   const char *file = getenv(l->variable);
   const int has_file = file && *file;
   const char *const one[] = { file, NULL };
-  if (l->tried) *reason = '\0'; /* it is another library's */
-  else l->name = nc_openfirst(has_file ? one : l->names, l->bind);
+  if (l->tried) *reason = '\0'; /* it belongs to another library */
+  else {
+    binding = l;
+    l->name = nc_openfirst(has_file ? one : l->names, bind_functions);
+  }
   l->tried = 1;
   if (l->name != NULL) return NC_OK;
   if (*reason) {

@@ -28,8 +28,8 @@ static _Atomic(Mapping *) mappings;
 static struct sigaction before;
 static long page;
 
-/* The handler: pages of zeros take the place of what the file has no more, so
-   that the operation goes on to its end, where it is told. */
+/* SIGBUS handler: maps zero pages over the truncated part of the file, so that
+   the running operation can finish and then report the error. */
 static void on_sigbus(int sig, siginfo_t *info, void *context) {
   char *at = info->si_addr;
   const int saved = errno;

@@ -6,7 +6,7 @@
 ** A page that is written becomes a copy of this process; the file stays.  If
 ** the file becomes shorter, its lost pages are zero, and whoever reads a tensor
 ** of it fails: the handler of SIGBUS notes what was lost, on any thread, and
-** nc_check_lost tells.  The system does not tell of the page in which the file
+** nc_check_lost tells.  The system does not report the page in which the file
 ** now ends: its rest reads as zeros without an error, if no later page is read.
 */
 #ifndef core_base_mapping_h
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "core/tensor.h"
+#include "core/files.h"
 
 typedef struct Mapping Mapping;
 

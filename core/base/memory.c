@@ -6,7 +6,7 @@
 ** Fresh pages cost more than the arithmetic that fills them, so freed blocks
 ** are kept up to a limit; above it the least recently requested class is freed
 ** first.  The limit is the budget, which the binding sets, and the demand: what
-** a larger cache would have saved of late.  A loop whose results exceed the
+** a larger cache would have saved lately.  A loop whose results exceed the
 ** budget returns its first block to the system and keeps the next.  Only the
 ** interpreter's thread allocates.
 */
@@ -28,8 +28,8 @@
 #define HUGE_FROM ((int64_t)4 << 20)
 #define CLASSES (64 * 8) /* eight steps an octave: 12 % lost at most */
 
-/* Under AddressSanitizer nothing is reused, and no block is larger than what
-   was asked for, so that it sees every error. */
+/* Under AddressSanitizer nothing is reused, and no block is larger than
+   requested, so that it sees every error. */
 #if defined(__SANITIZE_ADDRESS__)
 #define REUSE 0
 #else
@@ -46,8 +46,8 @@ int64_t nc_hostlimit;
 static Block *cache[CLASSES];
 /* The number of the last request for each class, and of all requests. */
 static int64_t last_request[CLASSES], requests;
-/* How many blocks of each class went back to the system and were not asked for
-   again.  A request for one of them raises the demand. */
+/* How many blocks of each class went back to the system and were not requested
+   again. A request for one of them raises the demand. */
 static int64_t returned[CLASSES];
 static int64_t demand, most_demand; /* most: 0 if not known */
 static int64_t fail_after;
@@ -128,7 +128,7 @@ int64_t nc_hostavailable(void) {
   return (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
-/* The limit holds for what tensors hold, also in a block of the cache. */
+/* The limit applies to the memory of tensors, also in a block of the cache. */
 static int over_limit(int64_t bytes) {
   return nc_hostlimit && nc_memory.live + bytes > nc_hostlimit;
 }
@@ -179,7 +179,7 @@ static void count_live(int64_t size) {
   if (nc_memory.live > nc_memory.peak) nc_memory.peak = nc_memory.live;
 }
 
-/* A block of class c, which the cache could have kept, is not in it. */
+/* A block of class c is not in the cache, which could have kept it. */
 static void count_miss(int c, int64_t size) {
   if (returned[c] == 0) return;
   returned[c]--;
@@ -270,7 +270,7 @@ void nc_set_cache_budget(int64_t budget) {
   nc_trimcache(budget + demand);
 }
 
-void nc_rest_cache(void) {
+void nc_trim_idle_cache(void) {
   demand = most_demand = 0;
   memset(returned, 0, sizeof returned);
   nc_trimcache(nc_memory.budget);

@@ -10,7 +10,8 @@
 
 #include "core/tensor.h"
 
-/* Made once. Without memory for it there is none, and the process's is used. */
+/* Made once. If there is no memory for it, the locale of the process is
+   used. */
 static locale_t c_locale(void) {
   static _Atomic(locale_t) made;
   locale_t c = atomic_load(&made), none = (locale_t)0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** plugin.c - finds a plug-in and its entry.  The program neither links nor
-** needs what plug-ins use: each is a shared library beside it, opened when it
-** is first asked for.
+** needs the libraries that plug-ins use: each plug-in is a shared library next
+** to it, opened at its first use.
 */
 #define _XOPEN_SOURCE 700 /* access */
 #include <dlfcn.h>
@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "core/base/plugin.h"
+#include "core/library.h"
 #include "core/tensor.h"
 
-/* Where an installation has plug-ins: beside this code, or seen from bin, from
-   lib, from a folder of it, and from lib/lua/5.4. */
+/* Where an installation has plug-ins: next to this code, or relative to bin, to
+   lib, to a folder of lib, and to lib/lua/5.4. */
 static const char *const where[] = { "", "/../lib/nacre", "/nacre", "/../nacre",
                                      "/../../nacre" };
 

@@ -4,10 +4,16 @@
 #ifndef core_base_plugin_h
 #define core_base_plugin_h
 
+#include "core/transport.h"
+
 #define NC_MAXPATH 4096
 
-/* path = the file beside the program, or where an installation has it.  Without
-   one fails and says that there is no `what' plug-in. */
+/* What the core passes to a transport; nc_forplugins is the same for devices
+   (core/trace/plugin_services.c). */
+extern const TransportCore nc_fortransports;
+
+/* path = the file next to the program, or where an installation has it. If
+   there is none, fails with a message about the `what' plug-in. */
 int nc_find_plugin(char path[NC_MAXPATH], const char *what, const char *file);
 
 /* path = the one that the variable of the environment gives. */

@@ -4,11 +4,11 @@
 ** through the host, in parts: while the transport has one part, the device
 ** copies the next into page-locked memory, and the last out of it.
 **
-** Only what works element by element can be cut, and only where the program
-** waits: parts that are started later would break the common order of the
-** ranks.
+** Only an elementwise operation can be cut, and only if the program waits for
+** it: parts that are started later would break the common order of the ranks.
 */
 #include "core/base/staged_collective.h"
+#include "core/accelerator.h"
 
 #include <stdlib.h>
 #include <string.h>

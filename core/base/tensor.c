@@ -3,6 +3,7 @@
 ** tensor.c - tensors, their storages, and the text of shapes and sizes.
 */
 #include "core/tensor.h"
+#include "core/accelerator.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,15 +135,6 @@ static void release_storage(Storage *s) {
     nc_open_accelerator()->unpin(s->p, s->bytes);
   } else if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
   nc_slabfree(&storages, s);
-}
-
-/* Replaces the memory of a new storage by page-locked host memory p. */
-static void replace_by_pinned(Storage *s, void *p) {
-  if (s->p != s->small) s->device->free(s->device, s->p, s->bytes);
-  nc_memory.live += s->bytes;
-  nc_memory.since += s->bytes;
-  s->p = p;
-  s->pinned = 1;
 }
 
 static Tensor *new_struct(DType type, int nd) {
@@ -277,7 +269,7 @@ void nc_retain(Tensor *t) {
 
 /* A function of its own: most calls of nc_release leave other references. */
 static NC_NOINLINE void free_tensor(Tensor *t) {
-  if (t->ad) nc_drop_autograd(t->ad);
+  if (t->ad) t->ad->drop(t->ad);
   nc_release(t->base); /* a base is no view itself */
   release_storage(t->data);
   nc_slabfree(&tensors, t);
@@ -326,103 +318,4 @@ int nc_overlapsitself(const Tensor *t) {
     reach += t->step[d] * (t->size[d] - 1);
   }
   return 0;
-}
-
-/*
-** Values
-*/
-int nc_full(Tensor **t, const Device *d, DType type, int nd,
-            const int64_t size[], Scalar v) {
-  TRY(nc_new(t, d, type, nd, size));
-  return nc_release_failed(nc_fill(*t, v), t, 1);
-}
-
-/* *out = y, a new copy of x made with status r; records the copy, or releases
-   y after a failure. */
-static int finish_copy(Tensor **out, Tensor *x, Tensor *y, int r) {
-  if (r == NC_OK && nc_mayrecord(x)) r = nc_record_copy(y, x);
-  if (r == NC_OK) *out = y;
-  else nc_release(y);
-  return r;
-}
-
-int nc_cast(Tensor **out, Tensor *x, DType type) {
-  Tensor *y;
-  *out = NULL;
-  if (x->dtype == type) {
-    nc_retain(*out = x);
-    return NC_OK;
-  }
-  if (nc_context->tracing) return nc_cast_traced(out, x, type);
-  TRY(nc_newlike(&y, x, type));
-  return finish_copy(out, x, y, nc_copy(y, x));
-}
-
-int nc_dense(Tensor **out, Tensor *x) {
-  Tensor *y;
-  *out = NULL;
-  if (nc_isdense(x)) {
-    nc_retain(*out = x);
-    return NC_OK;
-  }
-  TRY(nc_newdense(&y, nc_device(x), x->dtype, x));
-  return finish_copy(out, x, y, nc_copy(y, x));
-}
-
-int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
-  return nc_move(out, x, d, 0);
-}
-
-int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
-  Tensor *y;
-  *out = NULL;
-  if (nc_device(x) == d) {
-    nc_retain(*out = x);
-    return NC_OK;
-  }
-  if (nc_context->tracing) return nc_move_traced(out, x, d, how);
-  TRY(nc_newdense(&y, d, x->dtype, x));
-  return finish_copy(out, x, y, nc_copyto(y, x, how));
-}
-
-int nc_pin(Tensor **out, Tensor *x) {
-  const Accelerator *a;
-  Tensor *y;
-  void *p;
-  *out = NULL;
-  if (nc_device(x) != &nc_cpu) {
-    nc_fail(NC_EDEVICE, "only the memory of the cpu can be page-locked");
-    nc_hint("{0}:cpu() first");
-    return NC_EDEVICE;
-  }
-  if (x->data->pinned) {
-    nc_retain(*out = x);
-    return NC_OK;
-  }
-  TRY(nc_accelerator(&a));
-  TRY(nc_newdense(&y, &nc_cpu, x->dtype, x));
-  int r = a->pin(&p, y->data->bytes);
-  if (r == NC_OK) {
-    replace_by_pinned(y->data, p);
-    r = nc_copy(y, x);
-  }
-  return finish_copy(out, x, y, r);
-}
-
-int nc_item(Scalar *v, const Tensor *t) {
-  char shape[NC_TEXT];
-  *v = nc_int(0);
-  if (nc_numel(t) != 1) {
-    nc_fail(NC_EVALUE, "the tensor must have one element, its shape is [%s]",
-            nc_shapetext(shape, t->nd, t->size));
-    nc_hint("{0}:totable() gives every element");
-    return NC_EVALUE;
-  }
-  if (nc_context->tracing) return nc_read_traced(v, "item", t, 0);
-  return nc_read(v, t, 0);
-}
-
-int nc_elements(Tensor **y, Tensor *t) {
-  if (nc_context->tracing) return nc_elements_traced(y, t);
-  return nc_todevice(y, t, &nc_cpu);
 }

@@ -3,11 +3,11 @@
 ** threads.c - the one thread pool, and nc_parallel, which runs loops on it.
 **
 ** Each thread has a part of the loop, the same in each loop of that length, so
-** that it finds in its caches what it worked on before.  Threads claim chunks
-** of their part and then of the others', so that a thread descheduled by the
-** system delays only its own chunk.
+** that its caches still hold the data it worked on before.  Threads claim
+** chunks of their part and then of the others', so that a thread descheduled by
+** the system delays only its own chunk.
 **
-** To wake a worker takes longer than many loops, so a worker stays awake for a
+** Waking a worker takes longer than many loops, so a worker stays awake for a
 ** while, unless other processes want its processor.  And some schedulers wake a
 ** thread on the processor of the one that woke it, where it then waits for its
 ** turn; a worker that finds itself there moves away.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** transport.c - which transport carries tensors between processes: `single',
-** of one rank, unless a launcher started this process as one of several, or
-** MPI is asked for.
+** of one rank, unless a launcher started this process as one of several, or MPI
+** is requested.
 **
 ** NACRE_MPI in the environment may be "openmpi", "mpich", "off", or the path of
-** a plug-in.  A plug-in belongs to one MPI, as their binary interfaces differ.
+** a plug-in.  A plug-in belongs to one MPI, because their binary interfaces
+** differ.
 */
 #define _XOPEN_SOURCE 700 /* gethostname */
 #include <stdio.h>
@@ -18,20 +19,6 @@
 #include "core/transport.h"
 
 static const Transport *transport;
-
-static const TransportCore for_transports = { .abi = NC_TRANSPORT_ABI,
-                                              .core = sizeof(TransportCore),
-                                              .transport = sizeof(Transport),
-                                              .coll = sizeof(Coll),
-                                              .settings =
-                                                  sizeof(TransportSettings),
-                                              .version = NC_VERSION,
-                                              .fail = nc_fail,
-                                              .hint = nc_hint,
-                                              .error_peer = nc_error_peer,
-                                              .interrupted = &nc_interrupted,
-                                              .fold = nc_fold_into,
-                                              .idle = nc_device_progress };
 
 /*
 ** What launchers tell the processes that they start
@@ -47,7 +34,7 @@ static const struct Launcher {
                   { "SLURM_STEP_NUM_TASKS", NULL, NULL,
                     "srun --mpi=pmix, or another that srun --mpi=list shows" },
                   { "WORLD_SIZE", NULL, "TORCHELASTIC_RUN_ID",
-                    "mpirun -n N nacre SCRIPT in the place of torchrun" },
+                    "mpirun -n N nacre SCRIPT instead of torchrun" },
                   { NULL, NULL, NULL, NULL } };
 
 /* The launcher that started several processes, and how many; or NULL. */
@@ -116,12 +103,12 @@ static int check_launcher(const Transport *t) {
   if (l == NULL || t->size > 1) return NC_OK;
   nc_fail(NC_EDEVICE,
           "the launcher started %d processes (%s), but %s sees one: the "
-          "launcher is not that of this MPI",
+          "launcher belongs to another MPI",
           n, l->size, t->library);
   if (l->hint) nc_hint("%s", l->hint);
   else
-    nc_hint("use the launcher of that MPI, or nacre --build-mpi with the mpicc "
-            "of this launcher's");
+    nc_hint("use the launcher of that MPI, or nacre --build-mpi with the "
+            "mpicc of the launcher's MPI");
   t->leave(0);
   return NC_EDEVICE;
 }
@@ -131,7 +118,7 @@ static int open_mpi(const Transport **t) {
   TransportEntry *entry;
   TRY(choose_mpi(path));
   TRY(nc_plugin_entry(&entry, path, NC_TRANSPORT));
-  TRY(entry(&for_transports, t));
+  TRY(entry(&nc_fortransports, t));
   return check_launcher(*t);
 }
 

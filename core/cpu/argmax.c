@@ -20,25 +20,22 @@
 */
 typedef int64_t Finder(const void *v, int64_t n, int low);
 
-#define FIND_INTEGER(id, type, index)                                         \
-  static int64_t find_##id(const void *v, int64_t n, int low) {               \
-    const Kernels *kernels = nc_kernels();                                    \
-    const AlongKernel extreme = (low ? kernels->amin : kernels->amax)[index]; \
-    const type *x = v;                                                        \
-    int64_t best = x[0], at = 0;                                              \
-    for (int64_t b = 0; b < n; b += BLOCK) {                                  \
-      const int64_t before = best;                                            \
-      extreme(&best, x + b, nc_min(n - b, BLOCK), NULL);                      \
-      if (best == before) continue;                                           \
-      for (at = b; x[at] != best;) at++;                                      \
-    }                                                                         \
-    return at;                                                                \
+#define FIND_INTEGER(id, name, type, category)                  \
+  static int64_t find_##id(const void *v, int64_t n, int low) { \
+    const Kernels *kernels = nc_kernels();                      \
+    const AlongKernel extreme =                                 \
+        (low ? kernels->amin : kernels->amax)[DT_##id];         \
+    const type *x = v;                                          \
+    int64_t best = x[0], at = 0;                                \
+    for (int64_t b = 0; b < n; b += BLOCK) {                    \
+      const int64_t before = best;                              \
+      extreme(&best, x + b, nc_min(n - b, BLOCK), NULL);        \
+      if (best == before) continue;                             \
+      for (at = b; x[at] != best;) at++;                        \
+    }                                                           \
+    return at;                                                  \
   }
-FIND_INTEGER(u8, uint8_t, DT_u8)
-FIND_INTEGER(i8, int8_t, DT_i8)
-FIND_INTEGER(i16, int16_t, DT_i16)
-FIND_INTEGER(i32, int32_t, DT_i32)
-FIND_INTEGER(i64, int64_t, DT_i64)
+INTEGERS(FIND_INTEGER)
 #undef FIND_INTEGER
 
 #define FIND_HALF(id)                                                         \
@@ -76,8 +73,10 @@ static int64_t find_f64(const void *v, int64_t n, int low) {
 }
 
 static Finder *const finders[DT_COUNT] = {
-  [DT_b8] = find_u8,   [DT_u8] = find_u8,     [DT_i8] = find_i8,
-  [DT_i16] = find_i16, [DT_i32] = find_i32,   [DT_i64] = find_i64,
+#define X(id, ...) [DT_##id] = find_##id,
+  INTEGERS(X)
+#undef X
+      [DT_b8] = find_u8,
   [DT_f16] = find_f16, [DT_bf16] = find_bf16, [DT_f32] = find_f32,
   [DT_f64] = find_f64
 };
@@ -95,7 +94,7 @@ typedef struct ArgmaxWork {
   const char *row;
 } ArgmaxWork;
 
-/* From the positions of rows, which count from 0, to the results. */
+/* Converts the positions in rows, which count from 0, to the results. */
 static void store(const ArgmaxWork *j, int64_t begin, int64_t end) {
   const void *x = nc_data(j->in.t);
 #define CASE(type, bytes)                                                 \
@@ -194,8 +193,7 @@ int nc_cpu_argmax(const DimCall *c) {
     if (j.pieces > 1) r = long_rows(&j);
     else
       r = nc_parallel(j.in.n, 1 + 16384 / n,
-                      n <= NC_FEW && nc_category(type) == NC_FLOAT ? few_rows
-                                                                   : whole_rows,
+                      n <= NC_FEW && nc_is_real(type) ? few_rows : whole_rows,
                       &j);
   }
   nc_release(j.in.t);

@@ -12,7 +12,7 @@ typedef struct ClassWork {
   void (*run)(const ClassRows *k, int64_t from, int64_t to);
 } ClassWork;
 
-/* Fails for the first class that is not there. */
+/* Fails for the first class that does not exist. */
 static int check_classes(const ClassLossCall *c) {
   const int64_t n = nc_numel(c->target), classes = c->x->size[1];
   const int64_t *t = nc_data(c->target);

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/ops.h"
+#include "core/op.h"
 #include "core/tape.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/portable.h"
@@ -24,9 +26,17 @@
 
 KernelType nc_kernel_type(DType t) {
   static const KernelType of[DT_COUNT] = {
-    [DT_b8] = CT_u8,   [DT_u8] = CT_u8,   [DT_i8] = CT_i32,  [DT_i16] = CT_i32,
-    [DT_i32] = CT_i32, [DT_i64] = CT_i64, [DT_f16] = CT_f32, [DT_bf16] = CT_f32,
-    [DT_f32] = CT_f32, [DT_f64] = CT_f64,
+#define X(id, name, storage, category)             \
+  [DT_##id] = NC_VALUE_BITS(storage) > 31 ? CT_i64 \
+              : DT_##id == DT_u8          ? CT_u8  \
+                                          : CT_i32,
+    INTEGERS(X)
+#undef X
+        [DT_b8] = CT_u8,
+    [DT_f16] = CT_f32,
+    [DT_bf16] = CT_f32,
+    [DT_f32] = CT_f32,
+    [DT_f64] = CT_f64,
   };
   return of[t];
 }
@@ -81,8 +91,8 @@ static void set_grad_slots(PointwisePlan *p, const char *text) {
     if (used >> i & 1) p->grad_slot[j++] = i - LETTER_G + 1;
 }
 
-/* Calls the kernel for n elements.  For operands that a gradient's formula does
-   not use any address will do. */
+/* Calls the kernel for n elements.  Operands that a gradient's formula does not
+   use may have any address. */
 static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
   void *all[NC_GRADSLOTS];
   if (p->k->grad_index == 0) {
@@ -94,7 +104,7 @@ static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
   p->f(n, all, p->k->par);
 }
 
-/* Is it worth to go along the innermost dimension (map_rows)?  Only if the
+/* Is it worth going along the innermost dimension (map_rows)? Only if the
    operands that rows use in place save more than short rows cost. */
 static int worth_rows(const PointwisePlan *p) {
   enum { LEAST = 8, LEAST_CONVERTED = 256 };
@@ -108,7 +118,7 @@ static int worth_rows(const PointwisePlan *p) {
   return k->size[0] >= least;
 }
 
-/* Two bytes of each element as they are: no kernel has their types. */
+/* Copies the two bytes of each element unchanged: no kernel has their types. */
 static void load_two_bytes(void *dst, const void *src, int64_t step,
                            int64_t n) {
   nc_copy_strided(dst, 2, src, step * 2, n, 2);
@@ -117,6 +127,14 @@ static void load_two_bytes(void *dst, const void *src, int64_t step,
 static void store_two_bytes(void *dst, const void *src, int64_t step,
                             int64_t n) {
   nc_copy_strided(dst, step * 2, src, 2, n, 2);
+}
+
+/* Does operand j lie in the order of the loop, without gaps? */
+static int is_flat(const TensorIter *k, int j) {
+  int64_t n = 1;
+  for (int d = 0; d < k->nd; n *= k->size[d++])
+    if (k->step[j][d] != n) return 0;
+  return 1;
 }
 
 static void make_plan(PointwisePlan *p, const TensorIter *k) {
@@ -150,7 +168,7 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
       usable = usable && result_is_bool(info, k);
     if (two_bytes) usable = 1, p->rounds[j] = 0;
     p->in_rows[j] = usable && k->nd > 0 && k->step[j][0] == 1;
-    in_place = usable && (k->nd == 0 || (k->nd == 1 && p->in_rows[j]));
+    in_place = usable && is_flat(k, j);
     if (!p->in_rows[j]) p->widest = NC_BLOCK;
     p->c[j] = own;
     p->size[j] = two_bytes ? 2 : kernel_size(own);
@@ -362,7 +380,7 @@ static void map_rows(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* A small loop with numbers among its operands: each number is repeated in a
-   buffer.  A function of its own for the sake of its stack frame. */
+   buffer.  A separate function, because of its stack frame. */
 static NC_NOINLINE void run_small_numbers(const TensorIter *k, KernelType c) {
   _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
   void *v[NC_MAXIN];
@@ -460,8 +478,8 @@ int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
 /*
 ** The device
 */
-/* Copies halves as the bits that they are: a conversion to float32 and back
-   would change those of a nan. */
+/* Copies halves as bits: a conversion to float32 and back would change those of
+   a nan. */
 static int copies_halves(const TensorIter *k) {
   const DType t = k->type[0];
   return k->op == OP_clone && k->grad_index == 0 && k->p[1] != NULL &&
@@ -541,3 +559,12 @@ const Device nc_cpu = { .name = "cpu",
                         DEVICE_REQUESTS(X) OPTIONAL_REQUESTS(X)
 #undef X
 };
+
+Scalar nc_load_element(DType t, const void *p) {
+  const Kernels *k = nc_kernels();
+  Scalar v = nc_int(0);
+  v.kind = nc_category(t);
+  if (v.kind == NC_FLOAT) k->load[CT_f64][t](&v.f, p, 1, 1);
+  else k->load[CT_i64][t](&v.i, p, 1, 1);
+  return v;
+}

@@ -191,7 +191,7 @@ typedef struct FewRows {
 } FewRows;
 
 static int are_few(const DimCall *c) {
-  return nc_category(c->x->dtype) == NC_FLOAT && nc_numel(c->x) > 0 &&
+  return nc_is_real(c->x->dtype) && nc_numel(c->x) > 0 &&
          row_length(c) <= NC_FEW;
 }
 

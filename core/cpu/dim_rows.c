@@ -17,9 +17,9 @@ static int move_dims_last(Tensor **y, const Tensor *x, unsigned dims) {
 
 int nc_dimrows(DimRows *l, Tensor *x, unsigned dims) {
   return nc_dimrows_of(l, x, dims,
-                       nc_category(x->dtype) != NC_FLOAT ? DT_i64
-                       : x->dtype == DT_f64              ? DT_f64
-                                                         : DT_f32);
+                       nc_is_exact(x->dtype) ? DT_i64
+                       : x->dtype == DT_f64  ? DT_f64
+                                             : DT_f32);
 }
 
 int nc_dimrows_of(DimRows *l, Tensor *x, unsigned dims, DType as) {

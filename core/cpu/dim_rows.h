@@ -11,7 +11,7 @@
 typedef struct DimRows {
   Tensor *t;                  /* dense, the dimensions `dims' last; owned */
   int64_t n, length;          /* rows, elements of each */
-  const RowKernels *kernel;   /* of its type; NULL but for float32, float64 */
+  const RowKernels *kernel;   /* of its type; NULL unless float32, float64 */
 } DimRows;
 
 /* *l = the rows of x along dims, converted to float32, float64 or int64,

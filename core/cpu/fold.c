@@ -7,6 +7,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/cursor.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/ops.h"
 #include "core/transport.h"
 
 static const Op fold_ops[FOLD_COUNT] = {

@@ -16,6 +16,7 @@
 #include "core/cpu/cursor.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
+#include "core/ops.h"
 #include "core/pointwise/iterator.h"
 #include "core/tape.h"
 
@@ -483,7 +484,7 @@ static void run_task(void *ctx, int64_t i, char *room) {
     }
 }
 
-/* What is of lines lies row by row, or is one element, and is its own
+/* An operand of lines lies row by row, or is one element, and is its own
    model. */
 static void plan_tensors(Plan *p) {
   const FusedCall *c = p->call;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
 
@@ -104,7 +104,7 @@ static void add_by_places(Temps *w, const IndexCall *g, const Places *p) {
   if (w->status == NC_OK) w->status = nc_cpu_index_write(&move);
 }
 
-/* Is it for this file? */
+/* Does this file do it? */
 static int sums_halves(const Tensor *x, IndexReduce fold) {
   return (x->dtype == DT_f16 || x->dtype == DT_bf16) && fold <= INDEX_MUL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** instruction_set.c - which of the kernels fit the processor, and what else it
-** multiplies by.
+** instruction_set.c - which kernels the processor can run, and its special
+** units for products.
 */
 #define _DEFAULT_SOURCE
 #include <stdatomic.h>
@@ -49,7 +49,8 @@ const Kernels *nc_kernels(void) {
 }
 
 #ifdef NC_X86
-/* A process has to ask the system for the registers, which are large. */
+/* A process must request the registers from the system, because they are
+   large. */
 static int may_use_amx(void) {
 #ifdef __linux__
   enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
@@ -66,7 +67,7 @@ static int has_amx(void) {
          (d & TILES);
 }
 
-/* What the processor has beyond the kernels' level.  NACRE_CPU_LEVEL may say
+/* The processor's units beyond the kernels' level.  NACRE_CPU_LEVEL may say
    "v4", without any, or "v4-bf16", without AMX. */
 static int pairs_of_machine(void) {
   const char *level = getenv("NACRE_CPU_LEVEL");

@@ -128,7 +128,7 @@ int nc_cpu_random_fill(const RandomFillCall *d) {
   const int isint = d->kind == RANDOM_INTEGERS;
   const DType type = d->y->dtype;
   RandomFillWork j = { .d = d, .make = make[d->kind][d->wide] };
-  j.convert = isint && nc_category(type) == NC_FLOAT;
+  j.convert = isint && nc_is_real(type);
   j.store = nc_kernels()->store[isint && !j.convert ? CT_i64
                                 : isint || d->wide  ? CT_f64
                                                     : CT_f32][type];

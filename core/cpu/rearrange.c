@@ -83,7 +83,7 @@ static const char *row_start(const FlipWork *l, int64_t i) {
   return x;
 }
 
-/* y = rows of n elements, each turned round, of a dense x, from row `i' on. */
+/* y = rows of n elements, each reversed, of a dense x, from row `i' on. */
 #define TURN_ROWS(type)                                                    \
   static void turn_rows_##type(const FlipWork *l, int64_t i, int64_t rows, \
                                int64_t n) {                                \
@@ -98,7 +98,7 @@ TURN_ROWS(uint32_t)
 TURN_ROWS(uint64_t)
 #undef TURN_ROWS
 
-/* Are these rows of few elements, one after the other? */
+/* Are these short rows, one after the other? */
 static int is_few(const FlipWork *l) {
   const int last = l->nd - 1;
   return l->nd == 2 && l->size[last] <= NC_FEW && l->step[last] == -l->esize &&

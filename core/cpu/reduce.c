@@ -13,6 +13,7 @@
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/ops.h"
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 
@@ -290,7 +291,7 @@ static void choose_across(ReducePlan *f, ReduceKernel *own) {
 }
 
 /* The results that are worth a task.  Those that advance together are not cut:
-   parts of rows come slower from memory. */
+   parts of rows are slower to read from memory. */
 static int64_t grain_of(const ReducePlan *f) {
   const int64_t grain = 1 + 32768 / (f->count + 1);
   const int64_t together = nc_min(f->k->size[0], NC_BLOCK);
@@ -300,9 +301,9 @@ static int64_t grain_of(const ReducePlan *f) {
 
 int nc_cpu_reduce(const TensorIter *k) {
   const Kernels *kernels = nc_kernels();
-  const KernelType c = nc_category(k->common_dtype) != NC_FLOAT ? CT_i64
-                       : k->common_dtype == DT_f64              ? CT_f64
-                                                                : CT_f32;
+  const KernelType c = nc_is_exact(k->common_dtype) ? CT_i64
+                       : k->common_dtype == DT_f64  ? CT_f64
+                                                    : CT_f32;
   const KernelType acc = c == CT_i64 ? CT_i64 : CT_f64;
   int64_t grain;
   ReduceKernel own = kernels->reduce[k->op][c];

@@ -10,6 +10,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/cursor.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/ops.h"
 #include "core/portable.h"
 
 #define MOST 64     /* more copies of an element are a row of cpu.c */
@@ -87,7 +88,7 @@ static void repeat_cached(void *ctx, int64_t begin, int64_t end) {
   repeat_range(ctx, begin, end, GRAIN, 0);
 }
 
-/* In pieces of 64 bytes, which stores past the cache need. */
+/* In pieces of 64 bytes, which non-temporal stores need. */
 static void repeat_past_cache(void *ctx, int64_t begin, int64_t end) {
   const TensorIter *k = ctx;
   const int64_t bytes = k->size[0] * nc_dtypesize(k->type[0]);

@@ -21,7 +21,7 @@ typedef struct SearchWork {
   const Tensor *seq, *x;
   int64_t *at;
   int64_t n, m; /* elements of a sequence; values looked for in it */
-  int steps;    /* in which more than no elements are left, whatever they are */
+  int steps;    /* after which no element is left, whatever the values */
   int right;
 } SearchWork;
 

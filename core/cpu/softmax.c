@@ -4,8 +4,8 @@
 ** dim_op), and the request softmax_backward.
 **
 ** Along the last dimension rows are worked on where they are, halves through a
-** buffer; along another one, strips of columns.  What lies otherwise is first
-** brought into rows (dim_rows.h).
+** buffer; along another one, strips of columns.  Other layouts are first
+** converted to rows (dim_rows.h).
 */
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
@@ -58,8 +58,8 @@ static void apply_columns(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
-/* For x and y that are dense and of one type; gives 0 for what needs
-   conversions that are no matter of rows. */
+/* For dense x and y of one type; returns 0 if conversions are needed that
+   cannot be done by rows. */
 static int work_in_place(SoftmaxWork *j, const DimCall *c, int dim) {
   const int half = nc_dtypesize(c->x->dtype) == 2;
   if (!nc_isdense(c->x) || c->x->dtype != c->y->dtype || c->x->nd == 0)

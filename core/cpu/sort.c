@@ -62,7 +62,7 @@ static void set_chunks(RadixSort *r) {
   r->chunks = (r->n + r->chunk - 1) / r->chunk;
 }
 
-/* Sets low, from and to, from what was seen of all chunks. */
+/* Sets low, from and to, from the statistics of all chunks. */
 static void set_key_bits(RadixSort *r) {
   KeyStats all = r->stats[0];
   for (int64_t c = 1; c < r->chunks; c++) {
@@ -125,6 +125,10 @@ static inline uint64_t double_key(uint64_t u) {
   X(bf16, uint16_t, half_key(e, 0x7f80))       \
   X(f32, uint32_t, float_key(e))               \
   X(f64, uint64_t, double_key(e))
+
+#define ONE_MORE(...) +1
+_Static_assert(0 LOADS(ONE_MORE) == DT_COUNT, "a dtype has no key");
+#undef ONE_MORE
 
 typedef struct WideElement {
   uint64_t key, position;

@@ -13,6 +13,7 @@
 
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/ops.h"
 #include "core/portable.h"
 
 #define TILEBYTES 128 /* bytes of a row, or a column, of a tile */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fusion/fused_code.h"
+#include "core/ops.h"
 #include "core/trace_internal.h"
 
 int nc_fusion_is_exact(const char *s) {
@@ -264,7 +265,7 @@ int nc_code_note(Compiler *c, const Note *n) {
                   .par = { k->par[0], k->par[1] } };
   for (int j = 0; j < s.nsrc; j++) {
     Scalar v = k->number[j + 1];
-    v.symbol = n->in[j] < 0 ? n->number[j].symbol : 0;
+    v.symbol = n->in[j] < 0 ? n->call->arg[j].s.symbol : 0;
     if (v.symbol && choose && j == 0) return -1;
     if (n->in[j] >= 0)
       s.src[j] = source(c, n->in[j], s.of_lines && !n->is_fold);
@@ -366,29 +367,12 @@ static int set_model(Compiler *c, Part *p) {
   return code->noperands > 0 && p->shape->device == nc_metadevice(&nc_cpu);
 }
 
-/* Adds values that the part makes as results, after the others. */
-static int add_more(Compiler *c, Part *p, const int more[], int n) {
-  for (int i = 0; i < n; i++) {
-    const int at = c->b.code->nresults;
-    int r = c->reg[more[i]];
-    if (at == NC_FUSED_TENSORS || r < 0 ||
-        c->b.code->reg[r].kind != FUSED_VALUE ||
-        (r = free_result(c, r, -1)) < 0)
-      return 0;
-    p->result[at] = more[i];
-    p->into[at] = -1;
-    nc_code_result(&c->b, r);
-  }
-  return 1;
-}
-
-static int compile(Compiler *c, Part *p, const int more[], int nmore) {
+static int compile(Compiler *c, Part *p) {
   for (int i = c->p->first; i < c->p->end; i++) {
     const Note *n = &c->f->note[i];
     if ((c->reg[n->out[0]] = nc_code_note(c, n)) < 0) return 0;
   }
   if (!add_results(c, p, c->f->note[p->first].part)) return 0;
-  if (!add_more(c, p, more, nmore)) return 0;
   c->b.code->line = p->line;
   c->b.code->lines = p->lines;
   if (!set_model(c, p)) return 0;
@@ -396,7 +380,7 @@ static int compile(Compiler *c, Part *p, const int more[], int nmore) {
   return c->b.code->nsteps > 0;
 }
 
-int nc_fusion_compile(Fusion *f, Part *p, const int more[], int n) {
+int nc_fusion_compile(Fusion *f, Part *p) {
   Compiler c = { .f = f, .p = p, .operand = p->operand };
   p->work = p->end - p->first - p->aliases;
   const int64_t room = f->nvalue * (int64_t)sizeof *c.reg;
@@ -408,7 +392,7 @@ int nc_fusion_compile(Fusion *f, Part *p, const int more[], int n) {
   TRY(nc_hostalloc(&reg, room));
   c.reg = reg;
   for (int i = 0; i < f->nvalue; i++) c.reg[i] = -1;
-  if (compile(&c, p, more, n)) {
+  if (compile(&c, p)) {
     p->code = c.b.code;
     nc_fusion_set_leads(f, p, reg);
   }

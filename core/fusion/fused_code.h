@@ -6,6 +6,7 @@
 #define core_fusion_fused_code_h
 
 #include "core/fusion/fusion_internal.h"
+#include "core/fusion.h"
 
 typedef struct Builder {
   FusedCode *code;

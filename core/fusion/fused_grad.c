@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** fused_grad.c - gradients of a fused part: one node, which keeps the operands
-** and, but in functions of the library, none of the values between.  Backward
-** runs the code of the gradients; or, where that would give other bits, or is
-** to be recorded, the operations of the part once more, and their gradients.
+** and none of the values between.  Backward runs the code of the gradients; or,
+** where that would give other bits, or is to be recorded, the operations of the
+** part once more, and their gradients.
 */
 #include "core/fusion/fused_grad.h"
-#include "core/fusion/fused_saving.h"
+#include "core/ops.h"
 
 #include <string.h>
 
@@ -15,7 +15,6 @@
 typedef struct NodeInfo {
   Fusion *f;
   Part *p;
-  const Saving *saving; /* NULL: the operands are all that is saved */
   Draw draw[NC_FUSED_DRAWS];
   Scalar number[];
 } NodeInfo;
@@ -151,12 +150,10 @@ static Tensor *saved_model(const NodeInfo *info, Tensor *const saved[]) {
   const Fusion *f = info->f;
   const Part *p = info->p;
   const ValueInfo *main = &f->value[p->main];
-  const int n = p->code->noperands, more = info->saving ? info->saving->n : 0;
+  const int n = p->code->noperands;
   Tensor *found = NULL;
-  for (int i = 0; i < n + more && !found; i++) {
-    const int v = i < n ? p->operand[i] : info->saving->value[i - n];
-    if (nc_fusion_same_layout(&f->value[v], main)) found = saved[i];
-  }
+  for (int i = 0; i < n && !found; i++)
+    if (nc_fusion_same_layout(&f->value[p->operand[i]], main)) found = saved[i];
   return found;
 }
 
@@ -234,7 +231,7 @@ static const Gradient *find_gradient(const GradCall *g) {
     need |= (unsigned)(g->need[i] != 0) << i;
   for (int i = 0; i < info->p->code->nresults; i++)
     given |= (unsigned)(g->g[i] != NULL) << i;
-  k = nc_fusion_gradient(info->f, info->p, (Saving *)info->saving, need, given);
+  k = nc_fusion_gradient(info->f, info->p, need, given);
   return k && k->possible ? k : NULL;
 }
 
@@ -252,7 +249,7 @@ static int get_saved(Tensor *saved[], const Node *n, unsigned read) {
 }
 
 /* flat[] = the gradients of the results as the code can read them: a copy of
-   one that repeats elements, as that of a mean of rows does. */
+   one that repeats elements, like that of a mean of rows. */
 static int make_flat(Tensor *flat[], const GradCall *g, const Gradient *k) {
   const NodeInfo *info = g->node->info;
   int constant, r = NC_OK;
@@ -322,12 +319,9 @@ static int link_results(const Part *p, Tensor *const operand[],
   return NC_OK;
 }
 
-int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[],
-                           const Saving **saving) {
+int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]) {
   unsigned need = 0, given = 0;
   const Gradient *g;
-  Saving *s = NULL;
-  *saving = NULL;
   for (int i = 0; i < p->code->noperands; i++) {
     int yes = 0;
     if (nc_mayrecord(operand[i]) &&
@@ -337,30 +331,22 @@ int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[],
   }
   for (int i = 0; i < p->code->nresults; i++)
     given |= (unsigned)((p->leads[i] & need) != 0) << i;
-  if (f->name[0]) {
-    s = nc_fusion_saving(f, p, need);
-    if (s == NULL || !s->possible) return 0;
-  }
-  g = nc_fusion_gradient(f, p, s, need, given);
-  *saving = s;
+  g = nc_fusion_gradient(f, p, need, given);
   return g && g->possible;
 }
 
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
                      const Draw draw[], Tensor *const operand[],
-                     Tensor *result[], const Saving *saving) {
+                     Tensor *result[]) {
   const int n = p->code->noperands, m = symbols(p);
-  const int more = saving ? saving->n : 0;
-  const Part *run = saving ? &saving->part : p;
   Tensor *in[NC_FUSED_TENSORS], *linked[NC_FUSED_TENSORS];
   Recording tr;
   int r, any;
   TRY(link_results(p, operand, result, linked, &any));
-  if (!any) return nc_fusion_execute(run, number, draw, operand, result);
+  if (!any) return nc_fusion_execute(p, number, draw, operand, result);
   for (int i = 0; i < n; i++)
-    in[i] = nc_category(operand[i]->dtype) == NC_FLOAT ? operand[i] : NULL;
-  TRY(nc_record_begin(&tr, &kind, saving ? f->name : "fused", in, n,
-                      p->code->nresults, n + more,
+    in[i] = nc_is_differentiable(operand[i]->dtype) ? operand[i] : NULL;
+  TRY(nc_record_begin(&tr, &kind, "fused", in, n, p->code->nresults, n,
                       sizeof(NodeInfo) + (size_t)m * sizeof(Scalar), NULL));
   r = NC_OK;
   if (tr.node) {
@@ -368,20 +354,14 @@ int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
     info->f = f;
     f->refs++;
     info->p = p;
-    info->saving = saving;
     for (int i = 0; i < p->draws; i++) info->draw[i] = draw[i];
     for (int i = 0; i < m; i++) info->number[i] = number[i];
     for (int i = 0; i < n && r == NC_OK; i++)
       r = nc_record_save(&tr, i, operand[i]);
   }
   nc_context->no_grad++;
-  if (r == NC_OK) r = nc_fusion_execute(run, number, draw, operand, result);
+  if (r == NC_OK) r = nc_fusion_execute(p, number, draw, operand, result);
   nc_context->no_grad--;
-  for (int i = 0; i < more && tr.node && r == NC_OK; i++) {
-    const int k = saving->result[i];
-    r = k < p->code->nresults ? nc_record_saveresult(&tr, n + i, result[k], k)
-                              : nc_record_save(&tr, n + i, result[k]);
-  }
   if (r == NC_OK) return nc_record_commit(&tr, linked, p->code->nresults);
   nc_record_cancel(&tr);
   return r;

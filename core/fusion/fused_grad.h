@@ -6,6 +6,7 @@
 #define core_fusion_fused_grad_h
 
 #include "core/fusion/fusion_internal.h"
+#include "core/fusion.h"
 
 struct Gradient {
   Gradient *next;
@@ -15,9 +16,8 @@ struct Gradient {
   unsigned dense;             /* bits: results whose gradient must not repeat
                                  one element */
   Part part;                  /* the code; operand[] as in source[] */
-  int source[NC_FUSED_TENSORS]; /* a slot of the node, an operand of the part
-                                 or another value that is saved; or -1 - k:
-                                 the gradient of result k */
+  int source[NC_FUSED_TENSORS]; /* a slot of the node, an operand of the part;
+                                 or -1 - k: the gradient of result k */
   unsigned reads;             /* bits: slots of the node whose values matter */
   int result[NC_FUSED_TENSORS]; /* of each operand of the part: which result
                                  of the code; -1: none; -2 - k: the gradient of
@@ -25,9 +25,8 @@ struct Gradient {
   FusedCode code;
 };
 
-/* The gradient for these, made at the first call; NULL: no memory.  s: what the
-   node saves; NULL: all operands. */
-Gradient *nc_fusion_gradient(Fusion *f, Part *p, Saving *s, unsigned need,
+/* The gradient for these, made at the first call; NULL: no memory. */
+Gradient *nc_fusion_gradient(Fusion *f, Part *p, unsigned need,
                              unsigned given);
 /* Sets which values need a gradient: operands as `need' says, and what a note
    makes of such. */

@@ -8,14 +8,13 @@
 
 #include "core/fusion/fused_code.h"
 #include "core/fusion/fused_grad.h"
-#include "core/fusion/fused_saving.h"
 #include "core/op.h"
+#include "core/ops.h"
 #include "core/trace_internal.h"
 
 typedef struct GradCompiler {
   Compiler c;
   Gradient *g;
-  const Saving *saving;
   int *sum;          /* register of the gradient of each value; -1: none */
   unsigned *results; /* see nc_fusion_used_with */
   char *wanted;      /* of each value: does it need a gradient? */
@@ -37,7 +36,7 @@ static int is_of_lines(const GradCompiler *k, int value) {
 /* The formula of the gradient of note n to operand j; NULL: it has none. */
 static const char *formula(const Note *n, int j) {
   if (nc_note_draws(n->along)) return NULL;
-  if (n->kind == NOTE_CAST || n->is_view) return j == 0 ? "g" : NULL;
+  if (n->call->kind == CALL_CAST || n->is_view) return j == 0 ? "g" : NULL;
   if (n->along) return j < 3 ? "BY(operator)" : NULL;
   return j < 3 ? nc_opinfo[n->op].grad[j] : NULL;
 }
@@ -143,7 +142,7 @@ static int reduce_op(const Note *n, int j, FusedStep *s) {
   s->op = n->op;
   if (n->op == OP_gelu && n->par[0] == 0) s->op = OP__gelu_erf;
   if (n->op != OP_pow || j != 0 || n->in[1] >= 0 ||
-      nc_tofloat(n->number[1]) != 2)
+      nc_tofloat(n->call->arg[1].s) != 2)
     return 1;
   s->op = OP_square;
   return 0;
@@ -159,8 +158,8 @@ static int letter(GradCompiler *k, const Note *n, int l, const FusedStep *s) {
     value = n->in[l];
     if (value < 0) {
       if (nc_opinfo[s->op].kind == CHOOSE_OP && l == 0) return -1;
-      v = nc_cast_scalar(n->number[l], s->common);
-      v.symbol = n->number[l].symbol;
+      v = nc_cast_scalar(n->call->arg[l].s, s->common);
+      v.symbol = n->call->arg[l].s.symbol;
       return nc_code_number(&k->c.b, v, s->common);
     }
   }
@@ -392,7 +391,7 @@ void nc_fusion_mark_wanted(const Fusion *f, const Part *p, unsigned need,
     char any = 0;
     for (int j = 0; j < NC_MAXIN - 1; j++)
       if (n->in[j] >= 0 && formula(n, j)) any |= wanted[n->in[j]];
-    if (nc_category(f->value[n->out[0]].dtype) == NC_FLOAT)
+    if (nc_is_differentiable(f->value[n->out[0]].dtype))
       wanted[n->out[0]] = any;
   }
 }
@@ -427,27 +426,11 @@ static int add_given(GradCompiler *k, int i) {
   return add_to(k, v, r);
 }
 
-/* Values that the node saves besides operands are operands of the code. */
-static int add_saved(GradCompiler *k) {
-  const Saving *s = k->saving;
-  for (int i = 0; s && i < s->n; i++) {
-    const int at = k->c.b.code->noperands, v = s->value[i];
-    const int r = nc_code_operand(&k->c.b, info_of(k, v)->dtype);
-    if ((k->c.reg[v] = r) < 0) return 0;
-    k->c.b.code->reg[r].of_lines = is_of_lines(k, v);
-    k->c.operand[at] = v;
-    k->g->source[at] = k->c.p->code->noperands + i;
-  }
-  return 1;
-}
-
 /* The steps of the part, whose values the formulas read. */
 static int add_forward(GradCompiler *k) {
   const Part *p = k->c.p;
-  if (!add_saved(k)) return 0;
   for (int i = p->first; i < p->end; i++) {
     const Note *n = &k->c.f->note[i];
-    if (k->c.reg[n->out[0]] >= 0) continue;
     if ((k->c.reg[n->out[0]] = nc_code_note(&k->c, n)) < 0) return 0;
   }
   for (int i = 0; i < k->c.b.code->noperands; i++)
@@ -520,13 +503,11 @@ static int compile(GradCompiler *k) {
   nc_code_finish(&k->c.b, 0);
   k->g->part.work = code->nsteps;
   k->g->reads = slots_read(k);
-  if (k->saving)
-    k->g->reads |= nc_fusion_checked(k->c.f, p, k->saving, k->g->need);
   return 1;
 }
 
-static Gradient *new_gradient(Fusion *f, Part *p, const Saving *s,
-                              unsigned need, unsigned given) {
+static Gradient *new_gradient(Fusion *f, Part *p, unsigned need,
+                              unsigned given) {
   GradCompiler k;
   const int64_t n = f->nvalue, room = n * (3 * (int64_t)sizeof(int) + 1);
   void *memory, *values;
@@ -542,7 +523,6 @@ static Gradient *new_gradient(Fusion *f, Part *p, const Saving *s,
   g->given = given;
   g->part.code = &g->code;
   k.g = g;
-  k.saving = s;
   k.c = (Compiler){ .f = f,
                     .p = p,
                     .b = { &g->code, f->at_end, g->part.number },
@@ -559,14 +539,14 @@ static Gradient *new_gradient(Fusion *f, Part *p, const Saving *s,
   return g;
 }
 
-Gradient *nc_fusion_gradient(Fusion *f, Part *p, Saving *s, unsigned need,
+Gradient *nc_fusion_gradient(Fusion *f, Part *p, unsigned need,
                              unsigned given) {
-  Gradient **list = s ? &s->gradient : &p->gradient, *g;
-  for (g = *list; g; g = g->next)
+  Gradient *g;
+  for (g = p->gradient; g; g = g->next)
     if (g->need == need && g->given == given) return g;
-  if ((g = new_gradient(f, p, s, need, given)) == NULL) return NULL;
-  g->next = *list;
-  return *list = g;
+  if ((g = new_gradient(f, p, need, given)) == NULL) return NULL;
+  g->next = p->gradient;
+  return p->gradient = g;
 }
 
 void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of) {
@@ -577,7 +557,7 @@ void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of) {
     unsigned any = 0;
     for (int j = 0; j < NC_MAXIN - 1; j++)
       if (n->in[j] >= 0 && formula(n, j)) any |= of[n->in[j]];
-    if (nc_category(f->value[n->out[0]].dtype) == NC_FLOAT) of[n->out[0]] = any;
+    if (nc_is_differentiable(f->value[n->out[0]].dtype)) of[n->out[0]] = any;
   }
   for (int i = 0; i < p->code->nresults; i++) p->leads[i] = of[p->result[i]];
 }

@@ -10,32 +10,22 @@
 #define core_fusion_fusion_internal_h
 
 #include "core/tape.h"
+#include "core/fusion.h"
 #include "core/tensor.h"
 
-typedef enum NoteKind {
-  NOTE_APPLY, NOTE_REDUCE, NOTE_CALL, NOTE_INDEX, NOTE_SETINDEX, NOTE_CAST,
-  NOTE_MOVE, NOTE_DETACH
-} NoteKind;
-
-typedef struct Note {         /* an operation */
-  NoteKind kind;
+typedef struct Note {         /* a call */
+  const char *name;
+  Call *call;                 /* as it was made, without its tensors */
   int line;                   /* of the function; 0: unknown */
   int no_grad;                /* was nothing recorded? */
-  Op op;
-  double par[2];
-  unsigned dims;
-  int keepdim, how;
-  DType dtype;
-  const Device *device;
-  int in[NC_MAXARG];          /* values; -1: a number, or nothing */
-  Scalar number[NC_MAXARG];
-  int *list[NC_MAXARG];       /* values of a list, or of indices */
+  int in[NC_MAXARG];          /* values of its arguments; -1: no tensor */
+  int *list[NC_MAXARG];       /* values of a list */
+  int *index;                 /* values of indices */
   int into;                   /* the value that is overwritten; -1: none */
   int out[NC_MAXOUT];         /* values; -1: none */
   int *outlist, noutlist;     /* of an operator that gives a list */
-  Call *call;
-  Index *index;
-  int nindex;
+  Op op;                      /* the step of a part that it can be */
+  double par[2];
   int is_row;                 /* did it run one pointwise loop, `loop'? */
   int is_fold;                /* or one reduction of the last dimension? */
   int is_view;                /* did it only make a view of in[0]? */
@@ -59,7 +49,6 @@ typedef struct ValueInfo {
 } ValueInfo;
 
 typedef struct Gradient Gradient;           /* fused_grad.h */
-typedef struct Saving Saving;               /* fused_saving.h */
 
 /* Where the random numbers of a note begin: a state of a generator. */
 typedef struct Draw {
@@ -92,7 +81,6 @@ typedef struct Part {
                                  gradient */
   Scalar number[NC_FUSED_STEPS];
   Gradient *gradient;         /* made at the first backward */
-  Saving *saving;             /* of a function of the library */
 } Part;
 
 struct Fusion {
@@ -112,7 +100,6 @@ struct Fusion {
   int no_grad;
   int uniform;                /* any shape will do: see is_uniform */
   int at_end;                 /* are halves rounded in results alone? */
-  char name[40];              /* of a function of the library; "" */
   int sized;                  /* the function has looked at sizes: for others
                                  the trace may be another */
   /* during the trace */
@@ -147,9 +134,8 @@ int nc_fusion_lines(int64_t n, int exact);
 /* Two values of one shape and of equal strides? */
 int nc_fusion_same_layout(const ValueInfo *a, const ValueInfo *b);
 
-/* Makes the code of the part; the n values in more[], which it makes, are also
-   results, after the others (fused_code.c).  No code: it is not possible. */
-int nc_fusion_compile(Fusion *f, Part *p, const int more[], int n);
+/* Makes the code of the part (fused_code.c).  No code: it is not possible. */
+int nc_fusion_compile(Fusion *f, Part *p);
 
 /* Runs the notes of a part one by one.  slot[] are the tensors of values, with
    references (fusion_run.c).  draw: the random numbers of its notes; NULL: new
@@ -157,14 +143,12 @@ int nc_fusion_compile(Fusion *f, Part *p, const int more[], int n);
 int nc_fusion_replay(const Fusion *f, const Part *p, const Scalar number[],
                      const Draw draw[], Tensor *slot[]);
 /* Runs a part whose results are computed from operands that need a record
-   (fused_grad.c).  saving: NULL, or result[] goes on with what is saved. */
+   (fused_grad.c). */
 int nc_fusion_record(Fusion *f, Part *p, const Scalar number[],
                      const Draw draw[], Tensor *const operand[],
-                     Tensor *result[], const Saving *saving);
-/* Has the node of a part code for the gradients to these operands?  Of a
-   function of the library *saving is what the node saves; else NULL. */
-int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[],
-                           const Saving **saving);
+                     Tensor *result[]);
+/* Has the node of a part code for the gradients to these operands? */
+int nc_fusion_has_gradient(Fusion *f, Part *p, Tensor *const operand[]);
 /* Runs the code of a part on new results or on those that are there. */
 int nc_fusion_execute(const Part *p, const Scalar number[],
                       const Draw draw[], Tensor *const operand[],
@@ -172,7 +156,6 @@ int nc_fusion_execute(const Part *p, const Scalar number[],
 /* Does the device run the code now, if it is asked to? */
 int nc_fusion_is_ready(const Device *d, const FusedCode *code);
 void nc_fusion_drop_gradients(Gradient *g); /* and those after it */
-void nc_fusion_drop_savings(Saving *s);
 /* Sets leads[] of the part; of: room for each value (fused_grad_code.c). */
 void nc_fusion_set_leads(const Fusion *f, Part *p, unsigned *of);
 

@@ -312,10 +312,11 @@ void nc_note_values(const Note *n, void (*use)(void *ctx, int value),
                     void *ctx) {
   use(ctx, n->into);
   for (int j = 0; j < NC_MAXARG; j++) {
-    const int count = n->call ? n->call->arg[j].n : n->nindex;
+    const int count = n->call->arg[j].n;
     use(ctx, n->in[j]);
     for (int k = 0; n->list[j] && k < count; k++) use(ctx, n->list[j][k]);
   }
+  for (int k = 0; n->index && k < n->call->nindex; k++) use(ctx, n->index[k]);
 }
 
 /* Bits for the results of p: on which each value depends, all those on which a

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/mapping.h"
-#include "core/fusion/fused_saving.h"
+#include "core/fusion/fusion_internal.h"
 #include "core/op.h"
 #include "core/ops/random_fill.h"
 #include "core/portable.h"
@@ -66,35 +66,26 @@ static void set_slot(Tensor *slot[], int v, Tensor *t) {
   slot[v] = t;
 }
 
-static int replay_apply(const Note *n, const Scalar number[], Tensor *slot[]) {
-  Arg in[NC_MAXIN];
-  Tensor *y;
-  for (int j = 0; j < nc_arity(n->op); j++)
-    in[j] = (Arg){ .t = tensor_of(slot, n->in[j]),
-                   .s = nc_fusion_number(n->number[j], number) };
-  TRY(nc_apply(&y, n->op, in, n->par, tensor_of(slot, n->into)));
-  set_slot(slot, n->out[0], y);
-  return NC_OK;
-}
-
-/* Sets the tensors and numbers of an operator's arguments. */
-static int set_args(Call *c, const Note *n, const Scalar number[],
-                    Tensor *const slot[], Tensor **list) {
-  int used = 0;
-  for (int i = 0; i < NC_MAXARG; i++) {
+/* Sets the tensors and numbers of the arguments of c; list[] and index[] take
+   those of lists and of indices. */
+static void set_args(Call *c, const Note *n, const Scalar number[],
+                     Tensor *const slot[], Tensor **list, Index index[]) {
+  for (int i = 0; i < nc_call_args(c); i++) {
     Arg *a = &c->arg[i];
     a->t = tensor_of(slot, n->in[i]);
     a->s = nc_fusion_number(a->s, number);
-    if (n->list[i] == NULL) continue;
-    for (int k = 0; k < a->n; k++)
-      list[used + k] = tensor_of(slot, n->list[i][k]);
-    a->tensors = list + used;
-    used += a->n;
+    if (n->list[i]) a->tensors = list;
+    for (int k = 0; n->list[i] && k < a->n; k++)
+      *list++ = tensor_of(slot, n->list[i][k]);
   }
-  return used;
+  if (n->index == NULL) return;
+  memcpy(index, c->index, (size_t)c->nindex * sizeof *index);
+  c->index = index;
+  for (int k = 0; k < c->nindex; k++) index[k].t = tensor_of(slot, n->index[k]);
 }
 
 static int replay_call(const Note *n, const Scalar number[], Tensor *slot[]) {
+  Index index[NC_MAXINDEX];
   Call c = *n->call;
   int64_t bytes = 0;
   void *list = NULL;
@@ -102,7 +93,8 @@ static int replay_call(const Note *n, const Scalar number[], Tensor *slot[]) {
   for (int i = 0; i < NC_MAXARG; i++)
     if (n->list[i]) bytes += c.arg[i].n * (int64_t)sizeof(Tensor *);
   if (bytes) TRY(nc_hostalloc(&list, bytes));
-  set_args(&c, n, number, slot, list);
+  set_args(&c, n, number, slot, list, index);
+  if (c.kind != CALL_OPERATOR) c.into = tensor_of(slot, n->into);
   memset(c.out, 0, sizeof c.out);
   c.list = NULL;
   c.nlist = 0;
@@ -118,33 +110,6 @@ static int replay_call(const Note *n, const Scalar number[], Tensor *slot[]) {
   return r;
 }
 
-static int replay_index(const Note *n, const Scalar number[], Tensor *slot[]) {
-  Index ix[NC_MAXINDEX];
-  Tensor *x = slot[n->in[0]], *y;
-  memcpy(ix, n->index, (size_t)n->nindex * sizeof *ix);
-  for (int i = 0; i < n->nindex; i++)
-    if (n->list[0][i] >= 0) ix[i].t = slot[n->list[0][i]];
-  if (n->kind == NOTE_SETINDEX)
-    return nc_setindex(x, ix, n->nindex, tensor_of(slot, n->in[1]),
-                       nc_fusion_number(n->number[1], number));
-  TRY(nc_index(&y, x, ix, n->nindex));
-  set_slot(slot, n->out[0], y);
-  return NC_OK;
-}
-
-static int replay_other(const Note *n, Tensor *slot[]) {
-  Tensor *x = slot[n->in[0]], *y = NULL;
-  int r;
-  if (n->kind == NOTE_CAST) r = nc_cast(&y, x, n->dtype);
-  else if (n->kind == NOTE_MOVE) r = nc_move(&y, x, n->device, n->how);
-  else if (n->kind == NOTE_DETACH) r = nc_detach(&y, x);
-  else
-    r = nc_reduce(&y, n->op, x, n->dims, n->keepdim, n->dtype, n->par,
-                  tensor_of(slot, n->into));
-  if (r == NC_OK) set_slot(slot, n->out[0], y);
-  return r;
-}
-
 /* draw: the random numbers of the note; NULL: new ones. */
 static int replay_note(const Note *n, const Scalar number[], const Draw *draw,
                        Tensor *slot[]) {
@@ -153,34 +118,18 @@ static int replay_note(const Note *n, const Scalar number[], const Draw *draw,
   int r;
   nc_context->no_grad += off;
   if (draw) nc_context->generator = (Generator){ 1, draw->key, draw->block };
-  switch (n->kind) {
-    case NOTE_APPLY: r = replay_apply(n, number, slot); break;
-    case NOTE_CALL: r = replay_call(n, number, slot); break;
-    case NOTE_INDEX:
-    case NOTE_SETINDEX: r = replay_index(n, number, slot); break;
-    default: r = replay_other(n, slot);
-  }
+  r = replay_call(n, number, slot);
   nc_context->no_grad -= off;
   if (draw) nc_context->generator = now;
   return r;
-}
-
-static const char *note_name(const Note *n) {
-  static const char *const names[] = { [NOTE_INDEX] = "index",
-                                       [NOTE_SETINDEX] = "setindex",
-                                       [NOTE_CAST] = "to",
-                                       [NOTE_MOVE] = "to",
-                                       [NOTE_DETACH] = "detach" };
-  if (n->call) return nc_operators[n->call->op].name;
-  return names[n->kind] ? names[n->kind] : nc_opinfo[n->op].name;
 }
 
 /* Adds the line of the note to the error of its operation, under the name that
    the operation has in place. */
 static int fail_at(const Note *n, int r) {
   const int in_place =
-      n->kind == NOTE_APPLY && n->into >= 0 && n->into == n->in[0];
-  const char *op = in_place ? note_name(n) : nc_lasterror()->op;
+      n->call->kind == CALL_POINTWISE && n->into >= 0 && n->into == n->in[0];
+  const char *op = in_place ? n->name : nc_lasterror()->op;
   char name[48];
   if (n->line == 0 || op[0] == '\0') return r;
   snprintf(name, sizeof name, "%.32s%s (line %d)", op, in_place ? "_" : "",
@@ -319,19 +268,15 @@ int nc_fusion_is_ready(const Device *d, const FusedCode *code) {
   return d->fused_ready(d, &(FusedReadyCall){ code, &ready }) == NC_OK && ready;
 }
 
-/* Can the part run as it was compiled, on these operands?  Its node would keep
-   all operands, and none that its gradients read may be changed in place
-   afterwards, unless *saving says what it saves. */
-static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded,
-                   const Saving **saving) {
+/* Can the part run as it was compiled, on these operands?  Its node keeps all
+   operands, and none that its gradients read may be changed in place
+   afterwards. */
+static int can_run(Fusion *f, Part *p, Tensor *const operand[], int recorded) {
   const FusedCode *c = p->code;
   const Device *d = c->noperands ? nc_device(operand[0]) : NULL;
-  *saving = NULL;
   if (d == NULL) return 0;
   if (recorded && nc_fusion_writes(f)) return 0;
-  if (recorded && (p->line || f->name[0]) &&
-      !nc_fusion_has_gradient(f, p, operand, saving))
-    return 0;
+  if (recorded && p->line && !nc_fusion_has_gradient(f, p, operand)) return 0;
   for (int i = 0; i < c->noperands; i++)
     if (nc_device(operand[i]) != d) return 0;
   if (p->writes && conflicts(p, operand)) return 0;
@@ -361,20 +306,17 @@ static int new_results(const Fusion *f, const Part *p, Tensor *const operand[],
 }
 
 static int run_fused(Fusion *f, Part *p, const Scalar number[],
-                     Tensor *const operand[], Tensor *result[], int recorded,
-                     const Saving *saving) {
-  const Part *run = saving ? &saving->part : p;
+                     Tensor *const operand[], Tensor *result[], int recorded) {
   const int n = p->code->nresults;
   Draw draw[NC_FUSED_DRAWS];
-  int r = new_results(f, run, operand, result);
+  int r = new_results(f, p, operand, result);
   if (r != NC_OK) return r;
   if (p->draws) take_draws(f, p, draw);
-  r = recorded ? nc_fusion_record(f, p, number, draw, operand, result, saving)
+  r = recorded ? nc_fusion_record(f, p, number, draw, operand, result)
                : nc_fusion_execute(p, number, draw, operand, result);
   for (int i = 0; i < p->code->noperands && NC_UNLIKELY(nc_lost_mappings); i++)
     if (r == NC_OK) r = nc_check_lost(operand[i]);
   if (r == NC_EINTR && p->writes) nc_error_partial();
-  for (int i = n; i < run->code->nresults; i++) nc_release(result[i]);
   return nc_release_failed(r, result, n);
 }
 
@@ -382,7 +324,7 @@ static int run_fused(Fusion *f, Part *p, const Scalar number[],
 static void step_name(char text[32], const Fusion *f, const Part *p) {
   size_t at = (size_t)snprintf(text, 32, "fused:");
   for (int i = p->first; i < p->end; i++) {
-    const char *name = note_name(&f->note[i]);
+    const char *name = f->note[i].name;
     if (at + 1 + strlen(name) > 26) break;
     at += (size_t)snprintf(text + at, 32 - at, " %s", name);
   }
@@ -390,9 +332,8 @@ static void step_name(char text[32], const Fusion *f, const Part *p) {
 }
 
 /* The same as one step of a trace. */
-static int run_traced(Fusion *f, Part *p, const Scalar number[],
-                      Tensor *operand[], Tensor *result[], int recorded,
-                      const Saving *saving) {
+static int run_in_event(Fusion *f, Part *p, const Scalar number[],
+                        Tensor *operand[], Tensor *result[], int recorded) {
   char name[32];
   TraceEvent e;
   step_name(name, f, p);
@@ -400,9 +341,8 @@ static int run_traced(Fusion *f, Part *p, const Scalar number[],
   for (int i = 0; i < p->code->noperands; i++)
     nc_trace_operand(&e, &operand[i]);
   nc_trace_start(&e);
-  return nc_trace_end(
-      &e, run_fused(f, p, number, operand, result, recorded, saving), result,
-      p->code->nresults);
+  return nc_trace_end(&e, run_fused(f, p, number, operand, result, recorded),
+                      result, p->code->nresults);
 }
 
 /* Makes the views of results that are used after the part. */
@@ -418,16 +358,15 @@ static int make_views(const Fusion *f, const Part *p, const Scalar number[],
 
 static int run_part(Fusion *f, Part *p, const Scalar number[], Tensor *slot[]) {
   Tensor *operand[NC_FUSED_TENSORS] = { NULL }, *result[NC_FUSED_TENSORS];
-  const Saving *saving;
   int recorded;
   if (p->code == NULL) return nc_fusion_replay(f, p, number, NULL, slot);
   for (int i = 0; i < p->code->noperands; i++) operand[i] = slot[p->operand[i]];
   TRY(is_recorded(&recorded, p, operand, f->note[p->first].no_grad));
-  if (!can_run(f, p, operand, recorded, &saving))
+  if (!can_run(f, p, operand, recorded))
     return nc_fusion_replay(f, p, number, NULL, slot);
   TRY((nc_context->tracing
-           ? run_traced(f, p, number, operand, result, recorded, saving)
-           : run_fused(f, p, number, operand, result, recorded, saving)));
+           ? run_in_event(f, p, number, operand, result, recorded)
+           : run_fused(f, p, number, operand, result, recorded)));
   for (int i = 0; i < p->code->nresults; i++)
     set_slot(slot, p->result[i], result[i]);
   return p->aliases ? make_views(f, p, number, slot) : NC_OK;
@@ -499,7 +438,7 @@ int nc_fusion_part(const Fusion *f, int i, FusionPart *out) {
   out->views = p->views;
   for (int k = p->first; k < p->end; k++) {
     const Note *note = &f->note[k];
-    out->op[out->nsteps] = note_name(note);
+    out->op[out->nsteps] = note->name;
     out->line[out->nsteps++] = note->line;
   }
   if (c == NULL) return 1;

@@ -9,6 +9,8 @@
 #include "core/fusion/fused_code.h"
 #include "core/fusion/fusion_internal.h"
 #include "core/fusion_notes.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 void *nc_fusion_keep(Fusion *f, int64_t bytes) {
   struct Kept *k;
@@ -96,7 +98,7 @@ void nc_fusion_note_sizes(void) {
   if (nc_context->fusion) nc_context->fusion->sized = 1;
 }
 
-static Note *add_note(NoteKind kind) {
+static Note *add_note(const char *name) {
   Fusion *f = nc_context->fusion;
   Note *n;
   if (nc_grow(&f->note, &f->noteroom,
@@ -104,19 +106,13 @@ static Note *add_note(NoteKind kind) {
     return NULL;
   n = &f->note[f->nnote++];
   memset(n, 0, sizeof *n);
-  n->kind = kind;
+  n->name = name;
   n->line = f->line ? f->line(f->ctx) : 0;
   n->no_grad = nc_context->no_grad > 0;
   n->into = -1;
   for (int i = 0; i < NC_MAXARG; i++) n->in[i] = -1;
   for (int i = 0; i < NC_MAXOUT; i++) n->out[i] = -1;
   return n;
-}
-
-static int add_out(Note *n, int i, Tensor *y) {
-  Fusion *f = nc_context->fusion;
-  if (y) n->out[i] = add_value(f, y, f->nnote - 1, 0);
-  return NC_OK;
 }
 
 /* Was the operation a single loop over the n operands, or all but the last,
@@ -131,31 +127,20 @@ static int is_row(const Fusion *f, int n, const Tensor *y) {
           nc_fusion_is_exact(nc_opinfo[k->op].value));
 }
 
-int nc_fusion_note_apply(Op op, const Arg in[], const double par[2],
-                         Tensor *out, Tensor *y) {
-  Fusion *f = nc_context->fusion;
-  Note *n = add_note(NOTE_APPLY);
-  if (n == NULL) return NC_ENOMEM;
+static void set_par(Note *n, Op op, const double par[2]) {
   n->op = op;
   n->par[0] = par ? par[0] : 1;
   n->par[1] = par ? par[1] : 0;
-  for (int j = 0; j < nc_arity(op); j++) {
-    n->in[j] = value_of(f, in[j].t);
-    n->number[j] = in[j].t ? nc_int(0) : in[j].s;
-  }
-  n->into = value_of(f, out);
-  n->is_row = is_row(f, nc_arity(op), y);
-  n->loop = f->loop;
-  return add_out(n, 0, y);
 }
 
-/* Was the reduction one of floats along the last dimension? */
+/* Was the reduction, of the dimensions of the mask, one of floats along the
+   last one? */
 static int is_fold(const Fusion *f, const Note *n, const Tensor *x,
-                   const Tensor *y) {
+                   const Tensor *y, unsigned dims, int keepdim) {
   const OpInfo *info = &nc_opinfo[n->op];
   return f->requests == 1 && f->loops == 1 && f->loop.nfold == 1 &&
-         n->into < 0 && x->nd > 0 && y->nd == x->nd - !n->keepdim &&
-         (n->dims & ((1u << x->nd) - 1)) == 1u << (x->nd - 1) &&
+         n->into < 0 && x->nd > 0 && y->nd == x->nd - !keepdim &&
+         (dims & ((1u << x->nd) - 1)) == 1u << (x->nd - 1) &&
          (x->dtype == DT_f32 || x->dtype == DT_f64) && y->dtype == x->dtype &&
          nc_fusion_is_exact(info->fold[1]) &&
          nc_fusion_is_exact(info->fold[2]) && nc_fusion_is_exact(info->value) &&
@@ -163,57 +148,14 @@ static int is_fold(const Fusion *f, const Note *n, const Tensor *x,
          nc_metaowner(nc_device(y))->fused != NULL;
 }
 
-int nc_fusion_note_reduce(Op op, Tensor *x, unsigned dims, int keepdim,
-                          DType dtype, const double par[2], Tensor *out,
-                          Tensor *y) {
-  Fusion *f = nc_context->fusion;
-  Note *n = add_note(NOTE_REDUCE);
-  if (n == NULL) return NC_ENOMEM;
-  n->op = op;
-  n->par[0] = par ? par[0] : 1;
-  n->par[1] = par ? par[1] : 0;
-  n->dims = dims;
-  n->keepdim = keepdim;
-  n->dtype = dtype;
-  n->in[0] = value_of(f, x);
-  n->into = value_of(f, out);
-  n->is_fold = is_fold(f, n, x, y);
-  n->loop = f->loop;
-  return add_out(n, 0, y);
-}
-
-int nc_fusion_note_cast(Tensor *x, DType type, Tensor *y) {
-  Fusion *f = nc_context->fusion;
-  Note *n;
-  if (y == x) return NC_OK;
-  if ((n = add_note(NOTE_CAST)) == NULL) return NC_ENOMEM;
-  n->dtype = type;
-  n->in[0] = value_of(f, x);
-  n->is_row = is_row(f, 1, y);
-  n->loop = f->loop;
-  return add_out(n, 0, y);
-}
-
-int nc_fusion_note_move(Tensor *x, const Device *d, int how, Tensor *y) {
-  Note *n;
-  if (y == x) return NC_OK;
-  if ((n = add_note(NOTE_MOVE)) == NULL) return NC_ENOMEM;
-  n->device = d;
-  n->how = how;
-  n->in[0] = value_of(nc_context->fusion, x);
-  return add_out(n, 0, y);
-}
-
 int nc_fusion_note_detach(Tensor *x, Tensor *y) {
-  Note *n;
   if (nc_context->tracing == 0) return NC_OK; /* inside of an operation */
-  if ((n = add_note(NOTE_DETACH)) == NULL) return NC_ENOMEM;
-  n->in[0] = value_of(nc_context->fusion, x);
-  return add_out(n, 0, y);
+  return nc_fusion_note(
+      &(Call){ .kind = CALL_DETACH, .arg = { { .t = x } }, .out = { y } });
 }
 
 /*
-** Operators and indices, whose arguments are kept as they are
+** Calls, whose arguments are kept as they are
 */
 /* Copies n elements of `size' bytes; NULL if there is no memory. */
 static void *keep_copy(Fusion *f, const void *from, int64_t n, int64_t size) {
@@ -230,7 +172,15 @@ static int *keep_values(Fusion *f, Tensor *const t[], int n) {
   return v;
 }
 
-/* Keeps argument i of an operator. */
+static void keep_index(Fusion *f, Note *n, const Call *c) {
+  Tensor *t[NC_MAXINDEX];
+  for (int i = 0; i < c->nindex; i++)
+    t[i] = c->index[i].kind == IX_TENSOR ? c->index[i].t : NULL;
+  n->index = keep_values(f, t, c->nindex);
+  n->call->index = keep_copy(f, c->index, c->nindex, sizeof *c->index);
+}
+
+/* Keeps argument i of the call. */
 static void keep_arg(Fusion *f, Note *n, int i) {
   Arg *a = &n->call->arg[i];
   n->in[i] = value_of(f, a->t);
@@ -239,7 +189,7 @@ static void keep_arg(Fusion *f, Note *n, int i) {
   else if (a->list && a->n > 0)
     a->list = keep_copy(f, a->list, a->n, sizeof *a->list);
   if (a->text) a->text = keep_copy(f, a->text, (int64_t)strlen(a->text) + 1, 1);
-  if (a->generator) give_up(f, "a generator of its own is used");
+  if (a->generator) give_up(f, "it uses its own generator");
 }
 
 /* Is the tensor a vector of one element for each of a line of x, or nothing? */
@@ -305,8 +255,8 @@ static FusedAlong along_of(const Fusion *f, const Call *c, double par[2]) {
   return dims == 1u << (x->nd - 1) ? is : FUSED_ELEMENTS;
 }
 
-/* Was a call of one tensor a single reduction of the last dimension, as that of
-   norm is?  Then the note has its operation. */
+/* Was a call of one tensor a single reduction of the last dimension, like norm?
+   Then the note has its operation. */
 static int set_fold(const Fusion *f, Note *n, const Call *c) {
   const TensorIter *k = &f->loop;
   const Tensor *x = c->arg[0].t, *y = c->out[0];
@@ -314,12 +264,8 @@ static int set_fold(const Fusion *f, Note *n, const Call *c) {
       nc_numel(x) == 0 || k->nfold != 1 || k->step[1][k->nd - 1] != 1 ||
       k->size[k->nd - 1] != x->size[x->nd - 1])
     return 0;
-  n->op = k->op;
-  n->par[0] = k->par[0];
-  n->par[1] = k->par[1];
-  n->dims = 1u << (x->nd - 1);
-  n->keepdim = y->nd == x->nd;
-  return is_fold(f, n, x, y);
+  set_par(n, k->op, k->par);
+  return is_fold(f, n, x, y, 1u << (x->nd - 1), y->nd == x->nd);
 }
 
 /* A call of clamp is a note of the row that it has run, unless that row has a
@@ -331,17 +277,16 @@ static void set_clamp(Fusion *f, Note *n, const Call *c) {
   const Arg *given = one && !low->present ? high : low;
   if (c->op != OPERATOR_clamp || !is_row(f, nc_arity(op), c->out[0])) return;
   if (op == OP__clamp_numbers && (low->s.symbol || high->s.symbol)) return;
-  n->kind = NOTE_APPLY;
-  n->op = op;
-  n->par[0] = f->loop.par[0];
-  n->par[1] = f->loop.par[1];
+  set_par(n, op, f->loop.par);
   n->is_row = 1;
+  n->call->kind = CALL_POINTWISE;
+  n->call->op = op;
+  n->call->par = keep_copy(f, f->loop.par, 2, sizeof *f->loop.par);
   if (one || op == OP__clamp) {
     n->in[1] = value_of(f, given->t);
-    n->number[1] = given->t ? nc_int(0) : given->s;
+    n->call->arg[1] = *given;
   }
   n->in[2] = op == OP__clamp ? n->in[2] : -1;
-  n->number[2] = high->t ? nc_int(0) : high->s;
 }
 
 /* Did the operation make one view of x, without work for the device? */
@@ -349,23 +294,53 @@ static int is_view(const Fusion *f, const Tensor *x, const Tensor *y) {
   return f->requests == 0 && x && y && y->data == x->data;
 }
 
-int nc_fusion_note_call(const Call *c) {
-  Fusion *f = nc_context->fusion;
-  const char *name = nc_operators[c->op].name;
-  Note *n = add_note(NOTE_CALL);
-  if (n == NULL) return NC_ENOMEM;
-  n->call = keep_copy(f, c, 1, sizeof *c);
-  if (n->call == NULL) return NC_ENOMEM;
-  for (int i = 0; i < NC_MAXARG; i++) keep_arg(f, n, i);
-  if (name[strlen(name) - 1] == '_') n->into = n->in[0];
+/* Sets what an operator may be in a part. */
+static void set_operator(Fusion *f, Note *n, const Call *c) {
+  if (n->name[strlen(n->name) - 1] == '_') n->into = n->in[0];
   n->is_view = nc_operators[c->op].grad == GRADCLASS_VIEW &&
                c->out[1] == NULL && is_view(f, c->arg[0].t, c->out[0]);
   n->along = random_of(f, c);
   if (!n->along) n->along = along_of(f, c, n->par);
   n->is_fold = n->along >= FUSED_VAR || set_fold(f, n, c);
-  n->loop = f->loop;
   set_clamp(f, n, c);
-  for (int i = 0; i < NC_MAXOUT; i++) add_out(n, i, c->out[i]);
+}
+
+/* Sets what the call overwrites, and what it may be in a part. */
+static void set_step(Fusion *f, Note *n, const Call *c) {
+  Tensor *x = c->arg[0].t, *y = c->out[0];
+  if (c->kind != CALL_OPERATOR) n->into = value_of(f, c->into);
+  switch (c->kind) {
+    case CALL_POINTWISE:
+      set_par(n, c->op, c->par);
+      n->is_row = is_row(f, nc_arity(c->op), y);
+      break;
+    case CALL_REDUCE:
+      set_par(n, c->op, c->par);
+      n->is_fold =
+          is_fold(f, n, x, y, (unsigned)c->arg[1].s.i, (int)c->arg[2].s.i);
+      break;
+    case CALL_OPERATOR: set_operator(f, n, c); break;
+    case CALL_CAST: n->is_row = is_row(f, 1, y); break;
+    case CALL_INDEX: n->is_view = is_view(f, x, y); break;
+    case CALL_SETINDEX: n->into = n->in[0]; break;
+    default: break;
+  }
+}
+
+int nc_fusion_note(const Call *c) {
+  Fusion *f = nc_context->fusion;
+  Note *n = add_note(nc_call_name(c));
+  if (n == NULL) return NC_ENOMEM;
+  n->call = keep_copy(f, c, 1, sizeof *c);
+  if (n->call == NULL) return NC_ENOMEM;
+  if (c->par) n->call->par = keep_copy(f, c->par, 2, sizeof *c->par);
+  n->call->into = NULL;
+  n->loop = f->loop;
+  for (int i = 0; i < nc_call_args(c); i++) keep_arg(f, n, i);
+  if (c->index) keep_index(f, n, c);
+  set_step(f, n, c);
+  for (int i = 0; i < NC_MAXOUT; i++)
+    if (c->out[i]) n->out[i] = add_value(f, c->out[i], f->nnote - 1, 0);
   if (c->list == NULL) return NC_OK;
   n->noutlist = c->nlist;
   n->outlist = nc_fusion_keep(f, c->nlist * (int64_t)sizeof *n->outlist);
@@ -373,36 +348,6 @@ int nc_fusion_note_call(const Call *c) {
   for (int i = 0; i < c->nlist; i++)
     n->outlist[i] = add_value(f, c->list[i], f->nnote - 1, 0);
   return NC_OK;
-}
-
-static int keep_index(Note *n, const Index ix[], int count) {
-  Fusion *f = nc_context->fusion;
-  Tensor *t[NC_MAXINDEX];
-  for (int i = 0; i < count; i++)
-    t[i] = ix[i].kind == IX_TENSOR ? ix[i].t : NULL;
-  n->index = keep_copy(f, ix, count, sizeof *ix);
-  n->nindex = count;
-  n->list[0] = keep_values(f, t, count);
-  return n->index && n->list[0] ? NC_OK : NC_ENOMEM;
-}
-
-int nc_fusion_note_index(Tensor *t, const Index ix[], int n, Tensor *y) {
-  Note *note = add_note(NOTE_INDEX);
-  if (note == NULL) return NC_ENOMEM;
-  note->in[0] = value_of(nc_context->fusion, t);
-  note->is_view = is_view(nc_context->fusion, t, y);
-  TRY(keep_index(note, ix, n));
-  return add_out(note, 0, y);
-}
-
-int nc_fusion_note_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
-                            Scalar number) {
-  Note *note = add_note(NOTE_SETINDEX);
-  if (note == NULL) return NC_ENOMEM;
-  note->in[0] = note->into = value_of(nc_context->fusion, t);
-  note->in[1] = value_of(nc_context->fusion, value);
-  note->number[1] = value ? nc_int(0) : number;
-  return keep_index(note, ix, n);
 }
 
 /*
@@ -521,10 +466,6 @@ void nc_fusion_round_at_end(Fusion *f) {
   f->at_end = 1;
 }
 
-void nc_fusion_of_library(Fusion *f, const char *name) {
-  snprintf(f->name, sizeof f->name, "%s", name);
-}
-
 int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   TRY(nc_fusion_check(f));
   TRY(set_results(f, result, n));
@@ -534,9 +475,7 @@ int nc_fusion_build(Fusion *f, Tensor *const result[], int n) {
   mark_uses(f);
   for (int i = 0; i < f->npart; i++)
     if (f->part[i].main >= 0 && f->part[i].end - f->part[i].first > 1)
-      TRY(nc_fusion_compile(f, &f->part[i], NULL, 0));
-  if (f->name[0] && (f->npart != 1 || f->part[0].code == NULL))
-    give_up(f, "it is not a single pass");
+      TRY(nc_fusion_compile(f, &f->part[i]));
   f->uniform = !f->sized && is_uniform(f);
   release_values(f, 0);
   return nc_fusion_check(f);
@@ -551,10 +490,8 @@ int nc_fusion_writes(const Fusion *f) {
 void nc_fusion_release(Fusion *f) {
   if (f == NULL || --f->refs > 0) return;
   release_values(f, 1);
-  for (int i = 0; i < f->npart; i++) {
+  for (int i = 0; i < f->npart; i++)
     nc_fusion_drop_gradients(f->part[i].gradient);
-    nc_fusion_drop_savings(f->part[i].saving);
-  }
   for (struct Kept *next, *k = f->kept; k; k = next) {
     next = k->next;
     nc_hostfree(k, k->bytes);

@@ -6,7 +6,7 @@
 */
 #include "core/indexing/advanced_index.h"
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
 
 int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {

@@ -65,7 +65,6 @@ int nc_setindex_mode(Tensor *t, const Index ix[], int n, Tensor *value,
 /* view[index tensors] = value or number, with or without index tensors. */
 int nc_assign(const IndexPlan *p, Tensor *value, Scalar number);
 /* t[ix...], recorded if recording is on (core/autograd/index_grad.c). */
-int nc_index_recorded(Tensor **y, Tensor *t, const Index ix[], int n);
 int nc_setindex_recorded(Tensor *t, const Index ix[], int n, Tensor *value,
                    Scalar number, PutMode put);
 

@@ -13,6 +13,8 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/indexing/index_select.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 
 /* Checks that the index is no larger than t in any dimension except `but'
    (-1: none). */
@@ -29,12 +31,12 @@ static void check_index_shape(Temps *w, const Tensor *index, const Tensor *t,
   nc_shapetext(b, t->nd, t->size);
   if (but >= 0)
     w->status = nc_fail(NC_ESHAPE,
-                        "the index is [%s], %s is [%s]: it may be "
-                        "larger along dim %d only",
+                        "the index is [%s], but %s is [%s]: only along dim %d "
+                        "may the index be larger",
                         a, name, b, but + 1);
   else
-    w->status =
-        nc_fail(NC_ESHAPE, "the index is [%s], and %s only [%s]", a, name, b);
+    w->status = nc_fail(NC_ESHAPE, "the index is [%s], larger than %s, [%s]", a,
+                        name, b);
 }
 
 /* Sets ix to the index along dim of x and ranges along the other dimensions. */
@@ -349,8 +351,7 @@ static Scalar neutral_element(DType t, PutMode how) {
   int64_t least, most;
   if (how == PUT_ADD) return nc_int(0);
   if (how == PUT_MUL) return nc_int(1);
-  if (nc_category(t) == NC_FLOAT)
-    return nc_float(low ? -1 / (double)0 : 1 / (double)0);
+  if (nc_is_real(t)) return nc_float(low ? -1 / (double)0 : 1 / (double)0);
   nc_exact_range(t, &least, &most);
   return nc_int(low ? least : most);
 }
@@ -383,8 +384,7 @@ int nc_op_scatter_reduce(Call *c) {
   else y = scatter_recorded(&w, y, dim, index, src, how);
   if (c->arg[4].s.i == MEAN)
     y = nc_temps_op2(&w,
-                     nc_category(x->dtype) == NC_FLOAT ? OP_true_divide
-                                                       : OP_floor_divide,
+                     nc_is_exact(x->dtype) ? OP_floor_divide : OP_true_divide,
                      y, count_reduced(&w, x, dim, index, self));
   return nc_temps_endcall(&w, c, y);
 }

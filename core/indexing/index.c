@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** index.c - reading t[...] (nc_index).  index_put.c has the assignment.  The
-** binding makes the list of Index in bindings/index_keys.c.
+** binding makes the list of Index in bindings/tensors/index_keys.c.
 **
 ** Numbers, ranges and new axes make a view.  If index tensors remain, they
 ** select elements of it: see advanced_index.h.
@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "core/base/mapping.h"
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/indexing/advanced_index.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
+#include "core/portable.h"
 #include "core/indexing/view.h"
 #include "core/trace_internal.h"
 
@@ -45,7 +47,7 @@ static int check_indices(const Tensor *t, const Index ix[], int n, int *rest) {
   for (int i = 0; i < n; i++) {
     const Index *x = &ix[i];
     if (x->kind == IX_TENSOR &&
-        (nc_category(x->t->dtype) == NC_FLOAT || x->t->dtype == DT_u8))
+        (!nc_is_exact(x->t->dtype) || x->t->dtype == DT_u8))
       return nc_error_index(fail_index_type(x->t), t, "index", x->t);
     if (x->kind == IX_ELLIPSIS && open++)
       return nc_fail(NC_EINDEX, "'...' occurs twice among the indices");
@@ -286,13 +288,26 @@ int nc_index_select(Tensor **y, const IndexPlan *p) {
   return nc_release_failed(nc_index_check_lost(r, p, NULL), y, 1);
 }
 
+/* The call as nc_call makes it: traced, recorded. */
+static NC_NOINLINE int call_index(Tensor **y, Tensor *t, const Index ix[],
+                                  int n) {
+  Call c;
+  int r;
+  nc_begin_call(&c, CALL_INDEX, 0);
+  nc_set_arg(&c, 0, t);
+  c.index = ix;
+  c.nindex = n;
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
 int nc_index(Tensor **y, Tensor *t, const Index ix[], int n) {
   IndexPlan p;
   int r;
   *y = NULL;
-  if (nc_context->tracing) return nc_index_traced(y, t, ix, n);
-  if (nc_context->no_grad == 0 && nc_mayrecord(t))
-    return nc_index_recorded(y, t, ix, n);
+  if (nc_context->tracing || (nc_context->no_grad == 0 && nc_mayrecord(t)))
+    return call_index(y, t, ix, n);
   TRY(nc_index_plan(&p, t, ix, n));
   if (p.n == 0) {
     *y = p.view;

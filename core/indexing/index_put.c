@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/indexing/advanced_index.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
@@ -125,7 +126,11 @@ int nc_assign(const IndexPlan *p, Tensor *value, Scalar number) {
 
 int nc_setindex(Tensor *t, const Index ix[], int n, Tensor *value,
                 Scalar number) {
-  if (nc_context->tracing) return nc_setindex_traced(t, ix, n, value, number);
+  if (nc_context->tracing)
+    return nc_call(&(Call){ .kind = CALL_SETINDEX,
+                            .arg = { { .t = t }, { .t = value, .s = number } },
+                            .index = ix,
+                            .nindex = n });
   return nc_setindex_mode(t, ix, n, value, number, PUT_SET);
 }
 
@@ -163,7 +168,7 @@ static int element_offset(int64_t *offset, const Tensor *t,
 int nc_getelement(Scalar *v, const Tensor *t, const int64_t ix[]) {
   int64_t offset;
   TRY(element_offset(&offset, t, ix));
-  if (nc_context->tracing) return nc_read_traced(v, "index", t, offset);
+  if (nc_context->tracing) return nc_trace_read(v, "index", t, offset);
   return nc_read(v, t, offset);
 }
 
@@ -176,7 +181,7 @@ static int set_by_index(Tensor *t, const int64_t at[], Scalar v) {
 }
 
 int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
-  const int isint = v.kind != NC_FLOAT && nc_category(t->dtype) != NC_FLOAT;
+  const int isint = nc_is_exact_kind(v.kind) && nc_is_exact(t->dtype);
   const Kernels *k = nc_kernels();
   double f = nc_tofloat(v);
   Tensor *one;

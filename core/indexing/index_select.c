@@ -9,6 +9,8 @@
 ** the others run them on a copy.
 */
 #include "core/indexing/index_select.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 #include <string.h>
 
@@ -42,7 +44,7 @@ static void fail(Temps *w, int code, const char *text) {
 
 void nc_temps_checkindex(Temps *w, const Tensor *index, int j) {
   if (w->status != NC_OK) return;
-  if (nc_category(index->dtype) == NC_INT && index->dtype != DT_u8) return;
+  if (nc_is_integer(index->dtype) && index->dtype != DT_u8) return;
   w->status = nc_fail(NC_EDTYPE,
                       "the index must be int64 (or a shorter "
                       "signed integer), not %s",

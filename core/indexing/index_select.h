@@ -3,7 +3,7 @@
 #ifndef core_indexing_index_select_h
 #define core_indexing_index_select_h
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/indexing/advanced_index.h"
 
 /* Sets ix to all elements of the dimensions before dim, and the index along

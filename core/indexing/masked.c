@@ -6,6 +6,8 @@
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
 #include "core/indexing/index_select.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 static void check_mask(Temps *w, const Tensor *mask) {
   if (w->status != NC_OK || mask->dtype == DT_b8) return;
@@ -86,8 +88,8 @@ int nc_op_masked_scatter_(Call *c) {
   n = count_true(&w, mask);
   if (w.status == NC_OK && n > nc_numel(src))
     w.status = nc_fail(NC_ESHAPE,
-                       "the mask is true at %lld places, source "
-                       "has %lld elements",
+                       "the mask is true at %lld places, but source has only "
+                       "%lld elements",
                        (long long)n, (long long)nc_numel(src));
   if (w.status == NC_OK && n > 0) {
     const Index ix = { .kind = IX_TENSOR, .t = mask };

@@ -7,6 +7,7 @@
 
 #include "core/op.h"
 #include "core/indexing/index_select.h"
+#include "core/operators.h"
 
 /* *y = the result of the request nonzero t for the mask, copied to device d. */
 static int find_true(Tensor **y, const Device *d, Tensor *mask,

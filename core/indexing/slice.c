@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/operators.h"
 #include "core/portable.h"
 #include "core/indexing/view.h"
 

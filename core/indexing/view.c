@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/operators.h"
 #include "core/portable.h"
 
 /* c->out[0] = a new view of argument 0, which the caller changes. */

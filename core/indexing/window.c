@@ -5,9 +5,11 @@
 */
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/autograd.h"
 #include "core/indexing/view.h"
 #include "core/op.h"
+#include "core/operators.h"
 #include "core/portable.h"
 
 int nc_op_ravel(Call *c) {

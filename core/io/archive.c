@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** archive.c - which format a file has, and the functions of files.h for files
-** of several tensors (.npz, .safetensors), which call the format.
+** of tensors, which call the format.
 */
 #include "core/io/archive.h"
 
@@ -15,15 +15,70 @@
 /*
 ** Formats
 */
+#define MAGIC(text) .magic = text, .magicsize = sizeof text - 1
+#define OF_BINARY(id, text, can)                 \
+  { .info = { .name = #id, .abilities = (can) }, \
+    MAGIC(text),                                 \
+    .does = &nc_format_##id },
+#define OF_ONE(id, text, can) OF_BINARY(id, text, NC_ONE | (can))
+#define OF_MANY(id, text, can) OF_BINARY(id, text, NC_MANY | (can))
+#define OF_PARTS(id, of) \
+  { .info = { .name = "", .abilities = NC_MANY }, .does = &nc_format_##id },
+#define OF_TEXT(id, character) \
+  { .info = { #id, NC_ONE | NC_AS_TEXT, character }, .does = &nc_textformat },
+
+static const struct {
+  FormatInfo info;
+  const char *magic;
+  int64_t magicsize;
+  const ArchiveFormat *does;
+} formats[] = { FILE_FORMATS(OF_ONE, OF_MANY, OF_PARTS, OF_TEXT, NO_FORMAT) };
+
+#define EXTENSION(id, ...) { #id, FORMAT_##id },
+#define OTHER_EXTENSION(id, of) { #id, FORMAT_##of },
+
 static const struct {
   const char *name;
   FileFormat format;
-} extensions[] = {
-  { "npy", NC_NPY },   { "npz", NC_NPZ }, { "csv", NC_CSV },
-  { "tsv", NC_CSV },   { "txt", NC_CSV }, { "safetensors", NC_SAFETENSORS },
-  { "pt", NC_PT },     { "pth", NC_PT },  { "h5", NC_HDF5 },
-  { "hdf5", NC_HDF5 },
-};
+} extensions[] = { FILE_FORMATS(EXTENSION, EXTENSION, NO_FORMAT, EXTENSION,
+                                OTHER_EXTENSION) };
+
+enum { EXTENSIONS = sizeof extensions / sizeof *extensions };
+
+const FormatInfo *nc_formatinfo(FileFormat f) {
+  static const FormatInfo unknown = { .name = "", .abilities = NC_ONE };
+  return f < FORMAT_COUNT ? &formats[f].info : &unknown;
+}
+
+int nc_formatcan(FileFormat f, unsigned abilities) {
+  return (nc_formatinfo(f)->abilities & abilities) != 0;
+}
+
+const char *nc_formatextension(int i, FileFormat *f) {
+  if (i >= EXTENSIONS) return NULL;
+  *f = extensions[i].format;
+  return extensions[i].name;
+}
+
+static int is_listed(int f, unsigned abilities) {
+  return formats[f].info.name[0] && nc_formatcan((FileFormat)f, abilities);
+}
+
+const char *nc_formatlist(char *text, size_t room, unsigned abilities,
+                          const char *dot, const char *last) {
+  int left = 0;
+  size_t n = 0;
+  text[0] = '\0';
+  for (int f = 0; f < FORMAT_COUNT; f++) left += is_listed(f, abilities);
+  for (int f = 0; f < FORMAT_COUNT && n < room; f++) {
+    if (!is_listed(f, abilities)) continue;
+    n +=
+        (size_t)snprintf(text + n, room - n, "%s%s", dot, formats[f].info.name);
+    if (--left == 0 || n >= room) break;
+    n += (size_t)snprintf(text + n, room - n, left > 1 ? ", " : " %s ", last);
+  }
+  return text;
+}
 
 const char *nc_extension(const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -32,65 +87,67 @@ const char *nc_extension(const char *path) {
 }
 
 FileFormat nc_formatnamed(const char *name) {
-  for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+  for (int i = 0; i < EXTENSIONS; i++)
     if (strcasecmp(name, extensions[i].name) == 0) return extensions[i].format;
-  return NC_UNKNOWN;
+  return FORMAT_UNKNOWN;
 }
 
 FileFormat nc_formatbyname(const char *path) {
   const char *extension = nc_extension(path);
-  return *extension ? nc_formatnamed(extension) : NC_UNNAMED;
+  return *extension ? nc_formatnamed(extension) : FORMAT_UNNAMED;
 }
 
-/* Do the first bytes look like .safetensors: the length of a header, and the
-   brace that begins it? */
-static int is_safetensors(const char *head, int64_t n, int64_t size) {
-  return n > 8 && head[8] == '{' &&
-         nc_littleendian(head, 8) <= (uint64_t)size - 8;
+static int begins_with(const Head *h, const char *magic, int64_t n) {
+  return n > 0 && h->n >= n && memcmp(h->bytes, magic, (size_t)n) == 0;
 }
 
-/* Is the first member of a zip archive what torch.save writes first? */
-static int is_pt(const char *head, int64_t n) {
-  static const char end[] = "/data.pkl";
-  const int64_t length = n > 30 ? (int64_t)nc_littleendian(head + 26, 2) : 0;
-  const int64_t at = 30 + length - (int64_t)strlen(end);
-  return at > 30 && 30 + length <= n &&
-         memcmp(head + at, end, strlen(end)) == 0;
+int nc_is_zip(const Head *h) {
+  return begins_with(h, "PK\3\4", 4);
 }
 
-/* Fails if the first bytes, which are of no format that is known by them, tell
-   that the file cannot be what its name, of format f, says. */
-static int fail_format(FileFormat f, const char *path, const char *head,
-                       int64_t n) {
-  static const char *const what[] = { [NC_NPY] = ".npy",
-                                      [NC_NPZ] = ".npz",
-                                      [NC_SAFETENSORS] = ".safetensors",
-                                      [NC_PT] = ".pt",
-                                      [NC_UNNAMED] = NULL };
-  TRY(nc_fail_foreign_format(path, head, n));
-  return what[f] ? nc_fail_other_bytes(path, what[f], head, n) : NC_OK;
+static int is_of_format(FileFormat f, const Head *h, int named) {
+  const ArchiveFormat *does = formats[f].does;
+  return begins_with(h, formats[f].magic, formats[f].magicsize) ||
+         (does->recognize && does->recognize(h, named));
+}
+
+static int read_head(Head *h, const Source *from) {
+  Reader r;
+  TRY(nc_openfrom(&r, from));
+  h->n = r.left < NC_HEAD ? r.left : NC_HEAD;
+  h->size = r.size;
+  const int status = nc_readblock(&r, h->bytes, h->n, "magic");
+  nc_closeread(&r);
+  return status;
+}
+
+/* What was unpacked has the format before ".gz", "x.csv.gz". */
+static FileFormat named_format(const Source *from) {
+  char path[PATH_MAX];
+  const size_t n = strlen(from->path);
+  if (from->bytes == NULL || strcasecmp(nc_extension(from->path), "gz") != 0)
+    return nc_formatbyname(from->path);
+  snprintf(path, sizeof path, "%.*s", (int)n - 3, from->path);
+  return nc_formatbyname(path);
 }
 
 int nc_formatof(FileFormat *f, const Source *from) {
-  char head[NC_HEAD];
-  Reader r;
-  int status;
-  *f = nc_formatbyname(from->path);
-  if (from->bytes == NULL && nc_is_sharded(from->path))
-    return *f = NC_SHARDS, NC_OK;
-  TRY(nc_openfrom(&r, from));
-  const int64_t n = r.left < NC_HEAD ? r.left : NC_HEAD;
-  status = nc_readblock(&r, head, n, "magic");
-  nc_closeread(&r);
-  TRY(status);
-  if (n >= 6 && memcmp(head, NPY_MAGIC, 6) == 0) *f = NC_NPY;
-  else if (n >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0) *f = NC_HDF5;
-  else if (n >= 10 && memcmp(head, "MATLAB 7.3", 10) == 0) *f = NC_HDF5;
-  else if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
-    *f = *f == NC_PT || is_pt(head, n) ? NC_PT : NC_NPZ;
-  else if (is_safetensors(head, n, r.size)) *f = NC_SAFETENSORS;
-  else return fail_format(*f, from->path, head, n);
-  return NC_OK;
+  const FileFormat named = *f = named_format(from);
+  Head h;
+  for (int i = 0; i < FORMAT_COUNT && from->bytes == NULL; i++)
+    if (formats[i].does->is_path && formats[i].does->is_path(from->path))
+      return *f = (FileFormat)i, NC_OK;
+  TRY(read_head(&h, from));
+  for (int i = FORMAT_COUNT - 1; i >= 0; i--)
+    if (is_of_format((FileFormat)i, &h, i == (int)named))
+      return *f = (FileFormat)i, NC_OK;
+  /* no format is known by these bytes: may they be of the one that is named? */
+  TRY(nc_fail_foreign_format(from->path, h.bytes, h.n));
+  if (named >= FORMAT_COUNT || nc_formatcan(named, NC_AS_TEXT) ||
+      formats[named].does->prefixed)
+    return NC_OK;
+  return nc_fail_other_bytes(from->path, formats[named].info.name, h.bytes,
+                             h.n);
 }
 
 /*
@@ -126,7 +183,7 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
 
 int nc_fail_torchscript(const char *path) {
   nc_failfile(NC_EFILE, path,
-              "this is a TorchScript program, which is not read");
+              "this is a TorchScript program, which cannot be read");
   nc_hint("in Python: torch.save(torch.jit.load(path, map_location='cpu')"
           ".state_dict(), 'x.pt')");
   return NC_EFILE;
@@ -149,27 +206,27 @@ int nc_fail_dimensions(const char *path, const char *name, int n) {
 /*
 ** Archives
 */
-static const ArchiveFormat *const archives[] = {
-  [NC_NPY] = &nc_npy_stream,
-  [NC_NPZ] = &nc_npz,
-  [NC_SAFETENSORS] = &nc_safetensors,
-  [NC_SHARDS] = &nc_shards,
-  [NC_PT] = &nc_pt,
-  [NC_HDF5] = &nc_hdf5_files,
-};
+/* What is of no known format, or has no extension, is taken for .npy. */
+static const ArchiveFormat *taken_for(FileFormat f) {
+  return f < FORMAT_COUNT ? formats[f].does : &nc_format_npy;
+}
 
 int nc_openarchive(Archive **out, const Source *from, FileFormat f) {
-  const ArchiveFormat *format = archives[f];
+  static const char *const none = "";
+  const ArchiveFormat *format = taken_for(f);
   Source copy = *from;
   Archive *a;
   void *p;
   int status;
   *out = NULL;
+  if (format->open == NULL)
+    return nc_failfile(NC_EFILE, from->path, "a text file is not an archive");
   TRY(nc_hostalloc(&p, format->size));
   a = memset(p, 0, (size_t)format->size);
   a->format = format;
   snprintf(a->path, sizeof a->path, "%s", from->path);
   copy.path = a->path;
+  if (nc_formatcan(f, NC_ONE)) a->n = 1, a->name = &none;
   status = format->open(a, &copy);
   if (status == NC_OK) *out = a;
   else nc_closearchive(a);
@@ -217,4 +274,12 @@ int nc_archiveattributes(Archive *a, const Attribute **list, int64_t *n) {
   *list = NULL;
   *n = 0;
   return a->format->attributes ? a->format->attributes(a, list, n) : NC_OK;
+}
+
+int nc_savefile(const Sink *to, FileFormat f, const FileContents *c) {
+  if (taken_for(f)->save == NULL)
+    return nc_failfile(NC_EFILE, to->path,
+                       "files of this format can be read, "
+                       "but not written");
+  return taken_for(f)->save(to, c);
 }

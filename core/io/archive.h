@@ -7,17 +7,33 @@
 #define core_io_archive_h
 
 #include "core/io/file.h"
+#include "core/files.h"
 
+#define NC_HEAD 512
+typedef struct Head {         /* the first bytes of a file */
+  char bytes[NC_HEAD];
+  int64_t n;                  /* that are there */
+  int64_t size;               /* of the file */
+} Head;
+
+/* What a format does.  A TEXT format only saves; its files are read by
+   nc_loadtext and nc_loadcolumns. */
 typedef struct ArchiveFormat {
   int64_t size;               /* of its struct */
-  /* The struct is zeroed but for format and path, which is also from->path. */
+  /* The struct is zero except format, path, which is also from->path, and, of
+     an NC_ONE, n and name. */
   int (*open)(Archive *a, const Source *from);
   int (*load)(Tensor **t, Archive *a, int64_t i);
   int (*info)(TensorInfo *t, Archive *a, int64_t i);
+  void (*close)(Archive *a);  /* also if open has failed */
   /* May be NULL: */
   int (*slice)(Tensor **t, Archive *a, int64_t i, const TensorSlice *s);
   int (*attributes)(Archive *a, const Attribute **list, int64_t *n);
-  void (*close)(Archive *a);  /* also if open has failed */
+  int (*save)(const Sink *to, const FileContents *c);
+  /* Is it a file of this format?  `named': by its name it is. */
+  int (*recognize)(const Head *h, int named);
+  int (*is_path)(const char *path); /* the same of PARTS, which have no bytes */
+  int prefixed;               /* other bytes may come before the magic */
 } ArchiveFormat;
 
 struct Archive {
@@ -32,15 +48,19 @@ struct Archive {
                                  PickleTensor */
 };
 
-extern const ArchiveFormat nc_npy_stream, nc_npz, nc_safetensors, nc_shards,
-    nc_pt, nc_hdf5_files;
+#define DECLARE(name, ...) extern const ArchiveFormat nc_format_##name;
+FILE_FORMATS(DECLARE, DECLARE, DECLARE, NO_FORMAT, NO_FORMAT)
+#undef DECLARE
+extern const ArchiveFormat nc_textformat;
+
+/* Are these the first bytes of a zip archive? */
+int nc_is_zip(const Head *h);
 
 /* Fails if the n bytes at head are the beginning of a known format that is not
    read (foreign_formats.c). */
-#define NC_HEAD 512
 #define NPY_MAGIC "\x93NUMPY"  /* those of a .npy file */
 int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
-/* Fails if they are those of no file in binary form: what = ".npz". */
+/* Fails if they are those of no file in binary form: what = "npz". */
 int nc_fail_other_bytes(const char *path, const char *what, const char *head,
                         int64_t n);
 
@@ -50,9 +70,6 @@ int nc_fail_torchscript(const char *path);
 /* Fails: the tensor has a dtype, or more dimensions, than ours have. */
 int nc_fail_foreign(const char *path, const char *name, const char *dtype);
 int nc_fail_dimensions(const char *path, const char *name, int n);
-
-/* Is path a folder, or named as the index of shards, *.index.json? */
-int nc_is_sharded(const char *path);
 
 /* Sorts n names; fails if two are equal. */
 int nc_checknames(const char *path, const char *names[], int64_t n);

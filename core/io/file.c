@@ -219,7 +219,7 @@ int nc_isstream(const char *path) {
 
 /* Doubles the buffer: the length of a stream is not known. */
 static int grow(Tensor **bytes, int64_t used) {
-  const int64_t size = used ? 2 * used : NC_IOBLOCK;
+  const int64_t size = used ? 2 * used : 1 << 16;
   Tensor *more;
   TRY(nc_new(&more, &nc_cpu, DT_u8, 1, &size));
   if (used) memcpy(nc_data(more), nc_data(*bytes), (size_t)used);

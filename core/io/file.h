@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "core/tensor.h"
+#include "core/files.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096

@@ -8,6 +8,7 @@
 */
 #define _GNU_SOURCE /* O_CLOEXEC, realpath */
 #include "core/io/file.h"
+#include "core/trace.h"
 
 #include "core/base/mapping.h"
 
@@ -194,8 +195,8 @@ static int open_atomic(Writer *w, const struct stat *old) {
 static int check_unmapped(const char *path, const struct stat *s) {
   if (!nc_is_mapped(s)) return NC_OK;
   nc_failfile(NC_EFILE, path,
-              "it is mapped, and cannot be written in place: tensors of this "
-              "program are its pages");
+              "it is mapped into tensors of this program, so it cannot be "
+              "written in place");
   nc_hint("save without atomic=false, or load it without mmap");
   return NC_EFILE;
 }

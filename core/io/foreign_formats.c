@@ -32,8 +32,6 @@ static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
   { 0, 4, "GGUF", "a GGUF file", NULL },
   { 0, 15, "SQLite format 3", "an SQLite database",
     "sqlite3 -csv FILE 'select ...' writes a .csv" },
-  { 0, 2, "\x1f\x8b", "compressed by gzip",
-    "gunzip unpacks it, or load(io.popen\"zcat FILE\", {format=\"csv\"})" },
   { 0, 3, "BZh", "compressed by bzip2", "bunzip2 unpacks it" },
   { 0, 6, "\xfd" "7zXZ\0", "compressed by xz", "unxz unpacks it" },
   { 0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd", "unzstd unpacks it" },
@@ -46,8 +44,6 @@ static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
     "in Python: xarray.open_dataset(path).to_netcdf('x.h5')" },
   { 0, 4, "CDF\2", "a NetCDF 3 file",
     "in Python: xarray.open_dataset(path).to_netcdf('x.h5')" },
-  { 0, 4, "\x89PNG", "a PNG image", "nacre.readpng(path)" },
-  { 0, 3, "\xff\xd8\xff", "a JPEG image", "convert it to PNG: nacre.readpng" },
 };
 /* clang-format on */
 
@@ -91,7 +87,7 @@ int nc_fail_other_bytes(const char *path, const char *what, const char *head,
   if (!is_text(head, n)) return NC_OK;
   for (line = 0; line < n && line < 24 && head[line] != '\n';) line++;
   nc_failfile(NC_EFILE, path,
-              "this is text, not a %s file: it begins with \"%s\"", what,
+              "this is text, not a .%s file: it begins with \"%s\"", what,
               nc_printable(shown, sizeof shown, head, (size_t)line));
   if (strchr("0123456789+-.#", *head))
     nc_hint("{format=\"csv\"} reads a text of numbers");

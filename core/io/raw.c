@@ -24,20 +24,6 @@ int nc_loadraw(Tensor **t, const Source *from, const RawFormat *f, int nd,
   return status;
 }
 
-static int write_all(const Sink *to, const Tensor *t, void *buf, int swap) {
-  Writer w;
-  TRY(nc_openwrite(&w, to));
-  return nc_closewrite(&w, nc_writeelements(&w, t, buf, swap));
-}
-
 int nc_saveraw(const Sink *to, Tensor *t, int swap) {
-  Tensor *x = NULL;
-  void *buf = NULL;
-  int status = nc_todevice(&x, t, &nc_cpu);
-  if (status == NC_OK) status = nc_hostalloc(&buf, NC_IOBLOCK);
-  if (status == NC_OK) status = write_all(to, x, buf, swap);
-  if (status == NC_OK) nc_count(0, nc_numel(t) * nc_dtypesize(t->dtype));
-  nc_hostfree(buf, NC_IOBLOCK);
-  nc_release(x);
-  return status;
+  return nc_savewith(to, NULL, 0, t, swap);
 }

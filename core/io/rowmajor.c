@@ -102,6 +102,30 @@ int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap) {
   return nc_check_lost(t);
 }
 
+/* t is on the CPU; buf is as for nc_writeelements. */
+static int write_file(const Sink *to, const void *head, int64_t n,
+                      const Tensor *t, void *buf, int swap) {
+  Writer w;
+  TRY(nc_openwrite(&w, to));
+  int status = n > 0 ? nc_writeblock(&w, head, n) : NC_OK;
+  if (status == NC_OK) status = nc_writeelements(&w, t, buf, swap);
+  return nc_closewrite(&w, status);
+}
+
+int nc_savewith(const Sink *to, const void *head, int64_t n, Tensor *t,
+                int swap) {
+  Tensor *x = NULL;
+  void *buf = NULL;
+  int status = nc_todevice(&x, t, &nc_cpu);
+  if (status == NC_OK && (swap || !nc_isdense(x)))
+    status = nc_hostalloc(&buf, NC_IOBLOCK);
+  if (status == NC_OK) status = write_file(to, head, n, x, buf, swap);
+  if (status == NC_OK) nc_count(0, nc_numel(t) * nc_dtypesize(t->dtype));
+  nc_hostfree(buf, NC_IOBLOCK);
+  nc_release(x);
+  return status;
+}
+
 int nc_readelements(Reader *r, Tensor *t, int swap) {
   int64_t left = nc_numel(t) * nc_dtypesize(t->dtype);
   unsigned char *p = nc_data(t);

@@ -29,6 +29,9 @@ uint64_t nc_littleendian(const void *bytes, int n);
 /* Writes all elements.  buf has NC_IOBLOCK bytes; it may be NULL if t is dense
    and not swap. */
 int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap);
+/* Writes a file of n bytes and then all elements of t, on any device. */
+int nc_savewith(const Sink *to, const void *head, int64_t n, Tensor *t,
+                int swap);
 /* Fills the dense tensor t with the next bytes of r. */
 int nc_readelements(Reader *r, Tensor *t, int swap);
 /* The same from unsigned integers of `wide' bytes, which t, of int32 or int64,

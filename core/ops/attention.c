@@ -6,6 +6,8 @@
 ** (bindings/lib) is its public form, which broadcasts.
 */
 #include "core/ops/attention.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 
 #include <math.h>
 
@@ -124,8 +126,7 @@ static int check_operands(const Operands *o) {
   const Tensor *q = o->t[QUERY], *k = o->t[KEY], *v = o->t[VALUE];
   const Tensor *mask = o->t[MASK];
   for (int i = QUERY; i <= MASK; i++)
-    if (o->t[i] &&
-        (nc_category(o->t[i]->dtype) != NC_FLOAT || o->t[i]->dtype != q->dtype))
+    if (o->t[i] && (!nc_is_real(o->t[i]->dtype) || o->t[i]->dtype != q->dtype))
       return nc_fail(NC_EDTYPE, "operands must be floats of one dtype");
   if (q->nd < 2 || !fits(k, q, -1, q->size[q->nd - 1]) ||
       !fits(v, q, k->size[k->nd - 2], -1) ||

@@ -3,7 +3,7 @@
 #ifndef core_ops_attention_h
 #define core_ops_attention_h
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 
 enum { QUERY, KEY, VALUE, MASK, CAUSAL, SCALE };
 

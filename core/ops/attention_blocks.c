@@ -8,6 +8,8 @@
 ** With the causal mask a block has only the keys that its last row sees.
 */
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/ops/attention.h"
 
 #define LEAST_ROWS 256 /* of a matrix, if it has them */

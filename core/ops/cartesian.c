@@ -8,6 +8,8 @@
 
 #include "core/op.h"
 #include "core/indexing/index_select.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/portable.h"
 
 /*
@@ -288,7 +290,7 @@ int nc_op_vander(Call *c) {
   TRY(nc_check_vector(x));
   TRY(nc_check_notnegative("N", n));
   int64_t size[] = { x->size[0], 1 };
-  if (nc_category(x->dtype) == NC_BOOL) x = nc_temps_cast(&w, x, DT_i64);
+  if (x->dtype == DT_b8) x = nc_temps_cast(&w, x, DT_i64);
   y = nc_temps_reshape(&w, x, 2, columnshape);
   if (w.status == NC_OK)
     first = nc_temps_full(&w, x, x->dtype, 2, size, nc_int(1));

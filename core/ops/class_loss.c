@@ -5,8 +5,10 @@
 ** The device computes the gradient in one pass, unless the gradient is itself
 ** recorded: then it is composed of softmax and what does not depend on x.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 
 static DType compute_dtype(DType t) {
@@ -23,7 +25,7 @@ static int read_arguments(ClassLossCall *k, const Tensor *x, const Tensor *t,
   TRY(nc_check_float(x->dtype));
   if (x->nd != 2 || t->nd != 1 || t->size[0] != x->size[0] ||
       t->dtype != DT_i64)
-    return nc_fail(NC_ESHAPE, "a class of each row is needed, as int64");
+    return nc_fail(NC_ESHAPE, "needs one int64 class for each row");
   if (weight && (weight->nd != 1 || weight->size[0] != x->size[1]))
     return nc_fail(NC_ESHAPE, "weight must have %lld elements",
                    (long long)x->size[1]);

@@ -9,10 +9,12 @@
 ** others, to any order.
 */
 #include "core/ops/conv.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/tape.h"
 #include "core/op.h"
 
@@ -65,7 +67,7 @@ int nc_check_image_batch(const Call *c, int i, const char *name) {
   const Tensor *t = c->arg[i].t;
   if (t->nd != 4)
     return nc_fail(NC_ESHAPE, "%s has %d dimensions, not 4", name, t->nd);
-  if (nc_category(t->dtype) != NC_FLOAT)
+  if (!nc_is_real(t->dtype))
     return nc_fail(NC_EDTYPE, "%s is %s, a float dtype is needed", name,
                    nc_dtypename(t->dtype));
   return NC_OK;
@@ -127,8 +129,8 @@ static int set_sizes(ConvCall *v, const int64_t x[4], const int64_t w[4],
   TRY(nc_padded(at));
   if (y && (y[0] != v->n || y[1] != v->o || y[2] != at->out[0] ||
             y[3] != at->out[1]))
-    return nc_fail(NC_ESHAPE, "the result of such a convolution has another "
-                              "shape");
+    return nc_fail(NC_ESHAPE, "the shapes do not match those of such a "
+                              "convolution");
   return NC_OK;
 }
 

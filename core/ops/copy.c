@@ -1,168 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** copy.c - copy, fill, read and compare whole tensors: nc_copy, nc_fill and
-** nc_read for the core, and operators on top of them (copy_, equal, isclose,
-** div, clamp).
+** copy.c - operators that copy, fill, compare and limit whole tensors (copy_,
+** equal, isclose, div, clamp).
 */
-#include <float.h>
 #include <math.h>
 
 #include "core/base/mapping.h"
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/pointwise/scalar.h"
 #include "core/tensor.h"
 #include "core/trace.h"
 
-/* Returns v converted to type t, wrapped as elements are. */
-static Scalar convert(Scalar v, DType t) {
-  Category c = nc_category(t);
-  if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
-  if (v.kind == NC_FLOAT && c == NC_INT)
-    v = nc_int(t == DT_i32 ? f64_toi32(v.f) : f64_toi64(v.f));
-  if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
-  if (c == NC_BOOL) v.i = v.i != 0;
-  return (Scalar){ c, v.i, 0, 0 };
-}
-
-/* Returns whether type t can represent v.  uint8 accepts integers down to
-   -255, which wrap. */
-static int fits_in(Scalar v, DType t) {
-  static const double largest[DT_COUNT] = { [DT_u8] = UINT8_MAX,
-                                            [DT_i8] = INT8_MAX,
-                                            [DT_i16] = INT16_MAX,
-                                            [DT_i32] = INT32_MAX,
-                                            [DT_i64] = 9223372036854774784.0,
-                                            [DT_f16] = 65504,
-                                            [DT_bf16] = 3.3895313892515355e38,
-                                            [DT_f32] = FLT_MAX };
-  const int isint = nc_category(t) == NC_INT;
-  double f = nc_tofloat(v), low = -largest[t] - (isint && t != DT_u8);
-  if (largest[t] == 0 || v.kind == NC_BOOL) return 1;
-  if (t == DT_i64 && v.kind == NC_INT) return 1;
-  if (t == DT_u8 && v.kind == NC_FLOAT) low = 0;
-  return (!isint && !isfinite(f)) || (f >= low && f <= largest[t]);
-}
-
-int nc_error_doesnotfit(Scalar v, DType t) {
-  if (v.kind == NC_FLOAT) /* a nan without its sign, which says nothing */
-    return nc_fail(NC_EVALUE, "%g does not fit in %s",
-                   v.f == v.f ? v.f : fabs(v.f), nc_dtypename(t));
-  return nc_fail(NC_EVALUE, "%lld does not fit in %s", (long long)v.i,
-                 nc_dtypename(t));
-}
-
-int nc_checkfits(Scalar v, DType t) {
-  return fits_in(v, t) ? NC_OK : nc_error_doesnotfit(v, t);
-}
-
-int nc_checkholds(int64_t v, DType t) {
-  if ((t == DT_u8 && v < 0) || (t == DT_b8 && v >> 1))
-    return nc_error_doesnotfit(nc_int(v), t);
-  return nc_checkfits(nc_int(v), t);
-}
-
-int nc_fill(Tensor *y, Scalar v) {
-  Arg in[1] = { { .s = convert(v, y->dtype) } };
-  TRY(nc_checkfits(v, y->dtype));
-  TRY(nc_check_writable(y));
-  return nc_run_pointwise(y, OP_clone, 0, y->dtype, in, 1, NULL);
-}
-
-/* Returns the type in which elements of x are copied to y: that of x, unless
-   an integer becomes a float. */
-static DType copy_dtype(const Tensor *y, const Tensor *x) {
-  int widen =
-      nc_category(x->dtype) != NC_FLOAT && nc_category(y->dtype) == NC_FLOAT;
-  return widen ? y->dtype : x->dtype;
-}
-
-/* Checks that x broadcasts to the shape of y. */
-static int check_broadcast(const Tensor *y, const Tensor *x) {
-  char a[NC_TEXT], b[NC_TEXT];
-  int ok = x->nd <= y->nd;
-  for (int d = 0; ok && d < x->nd; d++)
-    ok = x->size[d] == 1 || x->size[d] == y->size[d + y->nd - x->nd];
-  if (ok) return NC_OK;
-  return nc_fail(NC_ESHAPE, "a [%s] tensor does not broadcast to [%s]",
-                 nc_shapetext(a, x->nd, x->size),
-                 nc_shapetext(b, y->nd, y->size));
-}
-
-/* Copies the bytes of x, dense, to y, of the same shape and type, from any
-   device to any device.  `how' is NC_PINNED, NC_NOWAIT or 0. */
-static int copy_bytes(Tensor *y, Tensor *x, int how) {
-  const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
-  if (bytes == 0) return NC_OK;
-  if (nc_ismetatensor(x) && !nc_ismetatensor(y)) return nc_meta_novalues();
-  if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
-  nc_count(0, 2 * bytes);
-  return nc_countwrite(y,
-                       nc_device(y)->copy(nc_device(y), nc_data(y), nc_data(x),
-                                          bytes, nc_device(x), how));
-}
-
-/* Returns whether the dense bytes of x can be written to y as they are. */
-static int can_copy_bytes(const Tensor *y, const Tensor *x) {
-  return y->dtype == x->dtype && nc_numel(y) == nc_numel(x) && nc_isdense(y);
-}
-
-/* Copies between devices: dense bytes first; the conversion runs on the
-   device of y. */
-static int copy_across(Tensor *y, Tensor *x, int how) {
-  Tensor *dense = NULL, *there = NULL;
-  int r;
-  if ((r = nc_dense(&dense, x)) != NC_OK) return r;
-  if (can_copy_bytes(y, x)) {
-    r = copy_bytes(y, dense, how);
-  } else if ((r = nc_newdense(&there, nc_device(y), x->dtype, x)) == NC_OK &&
-             (r = copy_bytes(there, dense, how)) == NC_OK)
-    r = nc_copy(y, there);
-  nc_release(dense);
-  nc_release(there);
-  return r == NC_OK ? nc_check_lost(x) : r;
-}
-
-int nc_copy(Tensor *y, Tensor *x) {
-  return nc_copyto(y, x, 0);
-}
-
-int nc_copyto(Tensor *y, Tensor *x, int how) {
-  Arg in[1] = { { .t = x } };
-  Tensor *apart = NULL;
-  int r;
-  TRY(check_broadcast(y, x));
-  TRY(nc_check_writable(y));
-  if (nc_device(x) != nc_device(y)) return copy_across(y, x, how);
-  if (nc_overlaps(x, y)) {
-    TRY(nc_apply1(&apart, OP_clone, x));
-    in[0].t = apart;
-  }
-  r = nc_run_pointwise(y, OP_clone, 0, copy_dtype(y, x), in, 1, NULL);
-  nc_release(apart);
-  return r == NC_OK ? nc_check_lost(x) : r;
-}
-
-int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
-  const Kernels *k = nc_kernels();
-  const Device *d = nc_device(t);
-  char buf[8];
-  const char *p = (const char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
-  *v = nc_int(0);
-  if (d != &nc_cpu) {
-    TRY(d->tohost(d, buf, p, nc_dtypesize(t->dtype), 0));
-    p = buf;
-  }
-  v->kind = nc_category(t->dtype);
-  if (v->kind == NC_FLOAT) k->load[CT_f64][t->dtype](&v->f, p, 1, 1);
-  else k->load[CT_i64][t->dtype](&v->i, p, 1, 1);
-  return nc_check_lost(t);
-}
-
-/*
-** Operators
-*/
 /* Returns the first operand, with a reference, as the result. */
 static int return_self(Call *c) {
   nc_retain(c->out[0] = c->arg[0].t);
@@ -242,7 +94,7 @@ static int is_close(Tensor **y, Tensor *a, Tensor *b, const double par[2]) {
   Arg in[2] = { { .t = a }, { .t = b } };
   const DType t = nc_resulttype(in, 2);
   Temps w = { 0 };
-  for (int i = 0; i < 2 && nc_category(t) != NC_FLOAT; i++)
+  for (int i = 0; i < 2 && nc_is_exact(t); i++)
     in[i].t = nc_temps_cast(&w, in[i].t, t == DT_i64 ? DT_i64 : DT_f64);
   *y = NULL;
   if (w.status == NC_OK)
@@ -292,8 +144,7 @@ int nc_op_div(Call *c) {
    _clamp_numbers for elements of type t. */
 static int are_plain_limits(const Arg *low, const Arg *high, DType t,
                             const double par[2]) {
-  return nc_category(t) == NC_FLOAT && low->t == NULL && high->t == NULL &&
-         par[0] <= par[1];
+  return nc_is_real(t) && low->t == NULL && high->t == NULL && par[0] <= par[1];
 }
 
 int nc_op_clamp(Call *c) {

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "core/op.h"
+#include "core/operators.h"
 #include "core/pointwise/scalar.h"
 
 static const Device *device_or_default(const Arg *a) {
@@ -178,7 +179,7 @@ static Scalar convert_to(Category kind, Scalar v) {
 
 static int any_float(const Arg a[], int n) {
   for (int i = 0; i < n; i++)
-    if (a[i].s.kind == NC_FLOAT) return 1;
+    if (!nc_is_exact_kind(a[i].s.kind)) return 1;
   return 0;
 }
 
@@ -191,13 +192,15 @@ static int check_not_bool(DType type) {
    floats.  s = the numbers that they are computed from. */
 static int count_elements(int64_t *n, FillRangeCall *s, Category kind,
                           int closed) {
-  const int floats = s->start.kind == NC_FLOAT || s->end.kind == NC_FLOAT ||
-                     s->step.kind == NC_FLOAT;
+  const int floats = !nc_is_exact_kind(s->start.kind) ||
+                     !nc_is_exact_kind(s->end.kind) ||
+                     !nc_is_exact_kind(s->step.kind);
   const Category by = floats ? NC_FLOAT : kind;
   Scalar *const all[] = { &s->start, &s->end, &s->step };
   for (int i = 0; i < 3; i++) *all[i] = convert_to(by, *all[i]);
   if (nc_tofloat(s->step) == 0) return nc_fail(NC_EVALUE, "the step is 0");
-  TRY(by == NC_FLOAT ? count_floats(n, s, closed) : count_ints(n, s, closed));
+  TRY(nc_is_exact_kind(by) ? count_ints(n, s, closed)
+                           : count_floats(n, s, closed));
   for (int i = 0; i < 3; i++) *all[i] = convert_to(kind, *all[i]);
   return NC_OK;
 }
@@ -265,6 +268,6 @@ int nc_op_linspace(Call *c) {
     s.step.f = s.end.f / gaps - s.start.f / gaps;
   if (n <= 2) s.step.f = 0;
   TRY(fill_range(&c->out[0], &s, n, device_or_default(&a[4]), type));
-  if (kind == NC_FLOAT || n == 0) return NC_OK;
+  if (!nc_is_exact_kind(kind) || n == 0) return NC_OK;
   return write_ends(c->out[0], ends, n);
 }

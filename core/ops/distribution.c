@@ -11,6 +11,8 @@
 #include <math.h>
 
 #include "core/ops/random_fill.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/indexing/index_select.h"
@@ -259,7 +261,11 @@ int nc_op_multinomial(Call *c) {
     return nc_fail(NC_ESHAPE,
                    "needs a vector or a matrix, the tensor has %d dimensions",
                    x->nd);
-  if (n < 1) return nc_fail(NC_EVALUE, "%lld numbers", (long long)n);
+  if (n < 1)
+    return nc_fail(NC_EVALUE,
+                   "num_samples is %lld, but must be 1 or "
+                   "more",
+                   (long long)n);
   if (x->size[x->nd - 1] == 0 || (!again && n > x->size[x->nd - 1]))
     return nc_fail(NC_EVALUE, "cannot draw %lld numbers from %lld categories%s",
                    (long long)n, (long long)x->size[x->nd - 1],

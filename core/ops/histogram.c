@@ -6,9 +6,11 @@
 */
 #include <math.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/indexing/advanced_index.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 /* Adds weight (NULL: 1) to y at the positions x, for a device without the
    request bincount. */
@@ -98,7 +100,7 @@ static int check_bincount(Temps *w, const Call *c, int64_t *n) {
   Tensor *x = c->arg[0].t, *weight = c->arg[1].t;
   Scalar low = nc_int(0), high = nc_int(-1);
   *n = c->arg[2].s.i;
-  if (nc_category(x->dtype) == NC_FLOAT)
+  if (!nc_is_exact(x->dtype))
     return nc_fail(NC_EDTYPE, "counts integers, not %s",
                    nc_dtypename(x->dtype));
   if (x->nd != 1)
@@ -198,8 +200,8 @@ static Tensor *find_even_bins(Temps *w, Tensor *x, const void *info) {
   return nc_temps_wherenumber(w, x, nc_int(e->n), bin);
 }
 
-/* Returns the counts by the request even_bins; NULL if the device has it not,
-   or does not count so many bins. */
+/* Returns the counts by the request even_bins; NULL if the device does not have
+   it, or does not count so many bins. */
 static Tensor *request_even_bins(Temps *w, Tensor *x, Tensor *edge,
                                  const EvenBins *even) {
   const Device *d = w->status == NC_OK ? nc_device(x) : NULL;

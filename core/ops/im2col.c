@@ -4,7 +4,8 @@
 ** and _fold (col2im: the sum of such columns at their elements).  Each is the
 ** gradient of the other.  unfold and fold in Lua call them.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operator_grads.h"
 #include "core/ops/conv.h"
 #include "core/tape.h"
 #include "core/op.h"
@@ -68,7 +69,7 @@ static int check_columns(const Tensor *x, const ConvGeometry *w) {
   const int64_t columns = w->out[0] * w->out[1];
   if (x->nd != 3)
     return nc_fail(NC_ESHAPE, "{0} has %d dimensions, not 3", x->nd);
-  if (nc_category(x->dtype) != NC_FLOAT)
+  if (!nc_is_real(x->dtype))
     return nc_fail(NC_EDTYPE, "{0} is %s, a float dtype is needed",
                    nc_dtypename(x->dtype));
   if (x->size[1] % rows == 0 && x->size[2] == columns) return NC_OK;

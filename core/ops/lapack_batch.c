@@ -4,6 +4,7 @@
 ** threads; on the host, also for tensors of other devices.
 */
 #include "core/ops/lapack_batch.h"
+#include "core/operators.h"
 
 #include <limits.h>
 #include <math.h>
@@ -19,7 +20,7 @@
 int nc_checkmatrix(const Tensor *x) {
   if (x->nd < 2)
     return nc_fail(NC_ESHAPE,
-                   "needs a matrix or a batch of them, not %d "
+                   "needs a matrix or a batch of matrices, not %d "
                    "dimension%s",
                    x->nd, x->nd == 1 ? "" : "s");
   if (x->dtype != DT_f32 && x->dtype != DT_f64)

@@ -11,7 +11,7 @@
 #ifndef core_ops_lapack_batch_h
 #define core_ops_lapack_batch_h
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/cpu/product/lapack.h"
 
 typedef struct LapackJob LapackJob;

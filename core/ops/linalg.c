@@ -150,7 +150,7 @@ static int check_pivots(const LapackJob *j, const Tensor *x, const Tensor *p) {
   const int *pivot = nc_data(p);
   if (p->dtype != DT_i32 || p->nd != x->nd - 1 || !nc_isdense(p) ||
       nc_numel(p) != j->batch * j->n)
-    return nc_fail(NC_ESHAPE, "pivots must be int32, as lu_factor gives "
+    return nc_fail(NC_ESHAPE, "pivots must be int32, like those of lu_factor "
                               "them");
   for (int64_t i = 0; i < nc_numel(p) && !j->dry; i++)
     if (pivot[i] < 1 || pivot[i] > j->n)

@@ -3,9 +3,10 @@
 ** linear.c - linear: the product of rows by the transpose of a matrix, plus a
 ** bias, as one product over all rows.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/cpu/product/blas.h"
 #include "core/op.h"
+#include "core/operator_grads.h"
 #include "core/tape.h"
 
 static int check_dtype(const Call *c, int i) {
@@ -14,7 +15,7 @@ static int check_dtype(const Call *c, int i) {
   if (x == t) return nc_fail(NC_EDTYPE, "bool tensors have no product");
   nc_fail(NC_EDTYPE, "dtypes differ: {0} is %s, %s is %s", nc_dtypename(x),
           nc_operandtext(i), nc_dtypename(t));
-  if (nc_category(x) == NC_FLOAT)
+  if (!nc_is_exact(x))
     nc_hint("%s:to(\"%s\")", nc_operandtext(i), nc_dtypename(x));
   else nc_hint("{0}:to(\"%s\")", nc_dtypename(t));
   return NC_EDTYPE;

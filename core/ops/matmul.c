@@ -7,8 +7,10 @@
 */
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/cpu/product/blas.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 
@@ -42,8 +44,7 @@ static int check_same_dtype(const Call *c, int i, int j) {
   }
   nc_fail(NC_EDTYPE, "dtypes differ: %s is %s, %s is %s", nc_operandtext(i),
           nc_dtypename(a), nc_operandtext(j), nc_dtypename(b));
-  if (nc_category(a) != NC_FLOAT && nc_promote(a, b) == b)
-    hint_convert(c, j, i, b);
+  if (nc_is_exact(a) && nc_promote(a, b) == b) hint_convert(c, j, i, b);
   else hint_convert(c, i, j, a);
   return NC_EDTYPE;
 }
@@ -73,7 +74,7 @@ static void hint_transpose(const Call *c, const Tensor *a, const Tensor *b) {
   else if (rows == b->size[0])
     nc_hint("{0}:t():%s({1}) gives %s[%lldx%lld]", op, type, cols,
             (long long)b->size[1]);
-  else nc_hint("none of {0}:t(), {1}:t() fits");
+  else nc_hint("neither {0}:t() nor {1}:t() fits");
 }
 
 /* Checks that the inner sizes of operands i and j are equal. */
@@ -177,7 +178,7 @@ int nc_op_outer(Call *c) {
 ** Products that are added to operand 0: beta*self + alpha*(a b)
 */
 static int check_factor(const char *name, Scalar v, DType t) {
-  if (nc_category(t) == NC_FLOAT || v.kind != NC_FLOAT) return NC_OK;
+  if (!nc_is_exact(t) || nc_is_exact_kind(v.kind)) return NC_OK;
   return nc_fail(NC_EDTYPE, "%s is %g, but %s tensors need an integer", name,
                  v.f, nc_dtypename(t));
 }

@@ -5,7 +5,8 @@
 ** at these positions.  The gradient of _max_pool_back gathers from them.
 ** max_pool1d and max_pool2d call it from Lua.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operator_grads.h"
 #include "core/ops/conv.h"
 #include "core/tape.h"
 #include "core/op.h"

@@ -9,7 +9,9 @@
 */
 #include <math.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/operators.h"
 #include "core/trace.h"
 
 /* Are u and p dense, of one type and shape, on one device? */
@@ -61,7 +62,7 @@ static int read_numbers(StepNumbers *k, Tensor *given) {
   TRY(nc_readable(&t, given));
   if (t->dtype != DT_f64 || !nc_isdense(t) ||
       nc_numel(t) * 8 != (int64_t)sizeof *k)
-    r = nc_fail(NC_EVALUE, "the numbers do not fit");
+    r = nc_fail(NC_EVALUE, "the numbers do not match the rule");
   else memcpy(k, nc_data(t), sizeof *k);
   nc_release(t);
   return r;
@@ -83,7 +84,7 @@ int nc_op__optimizer_step(Call *c) {
   k.rule = (StepRule)c->arg[0].s.i;
   if (p->n == 0 || g->n != p->n || s->n != nstates * p->n ||
       !has_states(k.rule, nstates))
-    return nc_fail(NC_EVALUE, "the lists do not fit");
+    return nc_fail(NC_EVALUE, "the lists do not match");
   c->value = (Scalar){ NC_BOOL, 1, 1, 0 };
   if (nc_ismetatensor(c->arg[4].t)) return NC_OK;
   TRY(read_numbers(&k.numbers, c->arg[4].t));

@@ -120,7 +120,7 @@ void nc_plan_ormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   w->status = nc_checkmatrix(b);
   if (w->status == NC_OK && (b->nd != x->nd || b->dtype != x->dtype ||
                              b->size[b->nd - (left ? 1 : 2)] != rows))
-    w->status = nc_fail(NC_ESHAPE, "the sides of the product do not fit");
+    w->status = nc_fail(NC_ESHAPE, "the sizes of the product do not match");
   for (int d = 0; w->status == NC_OK && d < b->nd - 2; d++)
     if (b->size[d] != x->size[d])
       w->status = nc_fail(NC_ESHAPE, "the batches differ");

@@ -7,10 +7,12 @@
 
 #include "core/op.h"
 #include "core/indexing/index_select.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/portable.h"
 
-/* Copies src to the view of y that call c, complete but for its operand,
-   makes. */
+/* Copies src to the view of y that call c makes, which lacks only its
+   operand. */
 static void copy_to_view(Temps *w, Call *c, Tensor *y, Tensor *src) {
   Tensor *v;
   c->arg[0].t = y;

@@ -11,7 +11,8 @@
 */
 #include <math.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operators.h"
 #include "core/ops/random_fill.h"
 #include "core/op.h"
 #include "core/base/philox.h"
@@ -80,7 +81,7 @@ static int fill(Tensor *y, const Tensor *rate, Generator *g) {
   if (g == NULL) g = &nc_context->generator;
   for (int64_t i = 0; i < n; i++)
     if (!(j.rate[i] >= 0) || j.rate[i] > 0x1p62)
-      return nc_fail(NC_EVALUE, "the rate of element %lld is %g",
+      return nc_fail(NC_EVALUE, "rate %lld is %g, but must be from 0 to 2^62",
                      (long long)i + 1,
                      j.rate[i] == j.rate[i] ? j.rate[i] : fabs(j.rate[i]));
   j.key = nc_initialseed(g);

@@ -5,8 +5,10 @@
 ** few ranks are needed, the device selects them (nc_select_by_rank), else it
 ** sorts.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/ops/sort.h"
 
 enum { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT }; /* as in the signature */

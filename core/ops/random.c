@@ -7,6 +7,7 @@
 
 #include "core/ops/random_fill.h"
 #include "core/op.h"
+#include "core/operators.h"
 
 /*
 ** Arguments
@@ -104,8 +105,8 @@ static int check_uniform(DType t, double from, double to) {
   const double most = nc_largest(t);
   TRY(nc_check_float(t));
   if (!(from <= to))
-    return nc_fail(NC_EVALUE, "from is %g, and to is %g", unsigned_nan(from),
-                   unsigned_nan(to));
+    return nc_fail(NC_EVALUE, "from is %g, but must be at most to, %g",
+                   unsigned_nan(from), unsigned_nan(to));
   if (from < -most || to > most || to - from > most)
     return nc_fail(NC_EVALUE, "the interval from %g to %g is too wide for %s",
                    from, to, nc_dtypename(t));

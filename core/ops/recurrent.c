@@ -5,9 +5,10 @@
 ** request to the device.  bindings/lib/functional/recurrent_cells.lua records
 ** them.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/cpu/product/blas.h"
 #include "core/op.h"
+#include "core/operators.h"
 #include "core/tape.h"
 
 /* How the rows of input and gates lie: those of each step one after the other,
@@ -53,7 +54,7 @@ static int check(const Tensor *t, DType type, int nd, int64_t steps, int64_t n,
       (t->dtype == type && t->nd == nd && (nd < 3 || t->size[0] == steps) &&
        (nd < 2 || t->size[nd - 2] == n) && t->size[nd - 1] == width))
     return NC_OK;
-  return nc_fail(NC_ESHAPE, "operands of a recurrent layer do not fit");
+  return nc_fail(NC_ESHAPE, "the operands of a recurrent layer do not match");
 }
 
 /* Reads the sizes of the steps, which may not grow and have `rows' rows in all,
@@ -74,7 +75,7 @@ static int read_sizes(Temps *w, Layout *l, Tensor *sizes, int64_t rows) {
     rows -= l->sizes[i];
   }
   if (rows == 0) return NC_OK;
-  return nc_fail(NC_ESHAPE, "the steps have another number of rows");
+  return nc_fail(NC_ESHAPE, "the sizes of the steps do not add up to the rows");
 }
 
 /* Reads how gates, or the input, [rows x gates] or [steps x n x gates], lie;

@@ -5,7 +5,9 @@
 */
 #include <math.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 
@@ -164,7 +166,7 @@ int nc_op_norm(Call *c) {
 int nc_op_logsumexp(Call *c) {
   Tensor *x = c->arg[0].t, *cast;
   DimCall l = { .op = DIM_LOGSUMEXP };
-  int r, isint = nc_category(x->dtype) != NC_FLOAT;
+  int r, isint = nc_is_exact(x->dtype);
   TRY(nc_dimmask(&l.dims, &c->arg[1], x->nd));
   TRY(nc_cast(&cast, x, isint ? nc_context->dtype : x->dtype));
   l.x = cast;
@@ -196,8 +198,9 @@ static Tensor *share_infinite(Temps *w, Tensor *g, Tensor *x, Tensor *y,
   if (w->status != NC_OK || !any.i) return g;
   n = nc_temps_op2(w, OP_eq, x, y);
   n = nc_temps_reduce(w, OP_sum, n, dims, 1);
-  return nc_temps_op3(w, OP_where, inf, nc_temps_op2(w, OP_true_divide, g, n),
-                      g);
+  /* not where(inf, g/n, g), whose gradient is nan where n is 0 */
+  n = nc_temps_where(w, inf, n, nc_int(1));
+  return nc_temps_op2(w, OP_true_divide, g, n);
 }
 
 int nc_grad_logsumexp(OperatorGrad *g) {

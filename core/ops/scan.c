@@ -5,7 +5,9 @@
 */
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/ops/dim_op.h"
@@ -17,7 +19,7 @@ int nc_op_cumsum(Call *c) {
   const DimOp op = c->op == OPERATOR_cumsum ? DIM_CUMSUM : DIM_CUMPROD;
   Tensor *x = c->arg[0].t, *y = NULL;
   const DType given = nc_dtype_or(&c->arg[2], x->dtype);
-  const DType work = nc_category(given) == NC_FLOAT ? given : DT_i64;
+  const DType work = nc_is_exact(given) ? DT_i64 : given;
   const DType type = c->arg[2].dtype == DT_NONE ? work : given;
   Temps w = { 0 };
   int dim;

@@ -3,8 +3,10 @@
 ** search.c - operators that search in sorted sequences: searchsorted,
 ** bucketize, isin.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/ops/sort.h"
 
 /*
@@ -15,7 +17,8 @@ static int check_shapes(const Tensor *seq, const Tensor *x, int isnumber) {
   char a[NC_TEXT], b[NC_TEXT];
   int same = seq->nd == x->nd;
   if (seq->nd == 0)
-    return nc_fail(NC_ESHAPE, "the sorted sequence has no dimension");
+    return nc_fail(NC_ESHAPE, "the sorted sequence needs at least one "
+                              "dimension");
   if (seq->nd == 1) return NC_OK;
   if (isnumber)
     return nc_fail(
@@ -35,7 +38,7 @@ static int check_shapes(const Tensor *seq, const Tensor *x, int isnumber) {
    compared. */
 static DType compare_dtype(DType t, const Arg *v) {
   if (v->t) t = nc_promote(t, v->t->dtype);
-  if (nc_category(t) == NC_FLOAT) return t == DT_f64 ? DT_f64 : DT_f32;
+  if (nc_is_real(t)) return t == DT_f64 ? DT_f64 : DT_f32;
   return v->t == NULL && v->s.kind == NC_FLOAT ? DT_f64 : DT_i64;
 }
 

@@ -8,6 +8,8 @@
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/indexing/index_select.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/portable.h"
 
 /*
@@ -331,7 +333,7 @@ int nc_op_repeat_interleave(Call *c) {
     else x = repeat_each(&w, x, d, c->arg[1].s.i);
     return nc_temps_endcall(&w, c, x);
   }
-  if (w.status == NC_OK && nc_category(times->dtype) != NC_INT)
+  if (w.status == NC_OK && !nc_is_integer(times->dtype))
     w.status = nc_fail(NC_EDTYPE, "repeats must be integers, not %s",
                        nc_dtypename(times->dtype));
   if (w.status == NC_OK && (times->nd > 1 || (nc_numel(times) != 1 &&

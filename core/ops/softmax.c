@@ -3,7 +3,9 @@
 ** softmax.c - softmax, log_softmax and _masked_softmax along a dimension, and
 ** their gradients.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/ops/dim_op.h"

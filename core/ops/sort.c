@@ -8,12 +8,14 @@
 ** gradient.
 */
 #include "core/tape.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/ops/sort.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
 
 /* *y = a new dense tensor in the shape of x with size `keep' along dim. */
@@ -146,7 +148,7 @@ int nc_op_argsort(Call *c) {
 /* Checks that k is from `least' to the number of elements along dim. */
 static int check_k(const Tensor *x, int dim, int64_t k, int64_t least) {
   if (k >= least && k <= dim_length(x, dim)) return NC_OK;
-  return nc_fail(NC_EVALUE, "k is %lld, and dim %d has %lld elements",
+  return nc_fail(NC_EVALUE, "k is %lld, but dim %d has %lld elements",
                  (long long)k, dim + 1, (long long)dim_length(x, dim));
 }
 
@@ -204,7 +206,7 @@ static Tensor *median_positions(Temps *w, Tensor *x, int dim) {
   w->status =
       nc_sortpart(NULL, &at, x, dim, 0, (dim_length(x, dim) - 1) / 2, 1);
   nc_temps_add(w, w->status, &at);
-  if (nc_category(x->dtype) != NC_FLOAT || nc_numel(x) == 0) return at;
+  if (nc_is_exact(x->dtype) || nc_numel(x) == 0) return at;
   nan = nc_temps_op1(w, OP_isnan, nc_temps_reduce(w, OP_amax, x, 1u << dim, 1));
   first = nc_temps_call1(w, OPERATOR_argmax, x, dim + 1, 1);
   return nc_temps_op3(w, OP_where, nan, first, at);
@@ -214,7 +216,7 @@ static Tensor *median_positions(Temps *w, Tensor *x, int dim) {
    nan; of a nan if there are no others. */
 static Tensor *nanmedian_positions(Temps *w, Tensor *x, int dim) {
   Tensor *all = NULL, *n, *k, *at = NULL;
-  if (nc_category(x->dtype) != NC_FLOAT) return median_positions(w, x, dim);
+  if (!nc_is_real(x->dtype)) return median_positions(w, x, dim);
   w->status = nc_sortpart(NULL, &all, x, dim, 0, 0, dim_length(x, dim));
   nc_temps_add(w, w->status, &all);
   n = nc_temps_reduce(w, OP_sum, nc_temps_op2(w, OP_eq, x, x), 1u << dim, 1);
@@ -246,7 +248,7 @@ static int choose_along(Call *c, Tensor *x, int dim, int keepdim,
 static int64_t median_rank(Temps *w, Tensor *x, Operator op) {
   Scalar n = nc_int(nc_numel(x)), nan = nc_int(0);
   Tensor *t;
-  if (nc_category(x->dtype) == NC_FLOAT) {
+  if (nc_is_real(x->dtype)) {
     t = nc_temps_op1(w, OP_isnan, nc_temps_reduce(w, OP_amax, x, ~0u, 0));
     if (w->status == NC_OK) w->status = nc_item(&nan, t);
   }
@@ -291,7 +293,7 @@ static int choose_of_all(Call *c, Chooser *choose) {
     r = choose_along(c, flat, 0, 0, choose);
     nc_release(c->out[1]);
     c->out[1] = NULL;
-  } else if (r == NC_OK && !done && nc_category(flat->dtype) == NC_FLOAT) {
+  } else if (r == NC_OK && !done && nc_is_real(flat->dtype)) {
     r = nc_full(&c->out[0], nc_device(flat), flat->dtype, 0, NULL,
                 nc_float((double)NAN));
   } else if (r == NC_OK && !done) r = nc_fail(NC_EVALUE, "no elements");

@@ -6,8 +6,10 @@
 */
 #include <math.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 int nc_op_nan_to_num(Call *c) {
   Tensor *x = c->arg[0].t;
@@ -15,8 +17,7 @@ int nc_op_nan_to_num(Call *c) {
   const Arg *high = &c->arg[2], *low = &c->arg[3];
   double par[2] = { nc_tofloat(c->arg[1].s), 0 };
   Arg in[3] = { { .t = x }, { .s = nc_float(most) }, { .s = nc_float(-most) } };
-  if (nc_category(x->dtype) != NC_FLOAT)
-    return nc_apply1(&c->out[0], OP_clone, x);
+  if (!nc_is_real(x->dtype)) return nc_apply1(&c->out[0], OP_clone, x);
   if (high->present) in[1].s = nc_float(nc_tofloat(high->s));
   if (low->present) in[2].s = nc_float(nc_tofloat(low->s));
   return nc_apply(&c->out[0], OP__nan_to_num, in, par, NULL);
@@ -92,7 +93,7 @@ int nc_op_polygamma(Call *c) {
   const Scalar n = c->arg[!swap].s;
   Temps w = { 0 };
   if (x == NULL || c->arg[!swap].t || n.kind != NC_INT || n.i < 0)
-    return nc_fail(NC_EVALUE, "needs an integer from 0 on and a tensor");
+    return nc_fail(NC_EVALUE, "needs an integer of 0 or more and a tensor");
   return nc_temps_endcall(&w, c,
                           n.i == 0   ? nc_temps_op1(&w, OP_digamma, x)
                           : n.i == 1 ? nc_temps_op1(&w, OP__trigamma, x)
@@ -107,8 +108,7 @@ int nc_op_mvlgamma(Call *c) {
   Call line = nc_callon(OPERATOR_linspace, NULL);
   if (p < 1)
     return nc_fail(NC_EVALUE, "p is %lld, but must be 1 or more", (long long)p);
-  if (nc_category(x->dtype) != NC_FLOAT)
-    x = nc_temps_cast(&w, x, nc_context->dtype);
+  if (!nc_is_real(x->dtype)) x = nc_temps_cast(&w, x, nc_context->dtype);
   line.arg[0].s = nc_float(0);
   line.arg[1].s = nc_float(-0.5 * (double)(p - 1));
   nc_setint(&line, 2, p);
@@ -162,7 +162,7 @@ int nc_op_prelu(Call *c) {
   int64_t size[NC_MAXDIM] = { 1, 1, 1, 1, 1, 1, 1, 1 };
   Temps w = { 0 };
   if (n != 1 && (x->nd < 1 || n != channels))
-    return nc_fail(NC_ESHAPE, "%lld weights, and dim 2 has %lld elements",
+    return nc_fail(NC_ESHAPE, "%lld weights, but dim 2 has %lld elements",
                    (long long)n, (long long)channels);
   if (weight->nd > 1) return nc_fail(NC_ESHAPE, "the weights must be a vector");
   if (weight->dtype != x->dtype)

@@ -3,8 +3,10 @@
 ** statistics.c - reductions composed of others: nanmean, var_mean, std_mean,
 ** aminmax, dist, trapezoid, cumulative_trapezoid.
 */
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 int nc_op_nanmean(Call *c) {
   Tensor *x = c->arg[0].t, *sum, *n;
@@ -13,7 +15,7 @@ int nc_op_nanmean(Call *c) {
   unsigned dims;
   TRY(nc_dimmask(&dims, &c->arg[1], x->nd));
   if (c->arg[3].dtype != DT_NONE) x = nc_temps_cast(&w, x, c->arg[3].dtype);
-  if (w.status == NC_OK && nc_category(x->dtype) != NC_FLOAT) {
+  if (w.status == NC_OK && !nc_is_real(x->dtype)) {
     w.status = nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                        nc_dtypename(x->dtype));
     nc_hint("{0}:nanmean{dtype=\"float32\"}");
@@ -69,7 +71,7 @@ static Tensor *neighbour_areas(Temps *w, const Call *c, int dim) {
   Tensor *y = c->arg[0].t, *x = c->arg[1].t, *sum;
   const int64_t n = y->nd ? y->size[dim] - 1 : -1;
   if (n < 0) {
-    w->status = nc_fail(NC_ESHAPE, "needs elements along a dimension");
+    w->status = nc_fail(NC_ESHAPE, "needs at least one element along dim");
     return NULL;
   }
   sum = nc_temps_op2(w, OP_add, nc_temps_narrow(w, y, dim, 1, n),

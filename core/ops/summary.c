@@ -101,7 +101,7 @@ static int64_t advance(const Scan *s, int64_t at[], int64_t offset,
 
 /* Loads n elements from the i-th on, 8 bytes each, into x. */
 static void fetch(const Scan *s, char *x, int64_t i, int64_t n) {
-  const int isfloat = nc_category(s->type) == NC_FLOAT;
+  const int isfloat = !nc_is_exact(s->type);
   const ConvertKernel load =
       nc_kernels()->load[isfloat ? CT_f64 : CT_i64][s->type];
   const int64_t width = nc_dtypesize(s->type);
@@ -236,7 +236,7 @@ static int64_t block(const Scan *s, Part *q, double *x, int64_t i, int64_t n) {
   double total;
   memset(q, 0, sizeof *q);
   q->firstbad = -1;
-  if (nc_category(s->type) != NC_FLOAT) {
+  if (nc_is_exact(s->type)) {
     fetch(s, (char *)v, i, n);
     integers(q, v, x, n);
   } else fetch(s, (char *)x, i, n);
@@ -356,7 +356,7 @@ static void conclude(Summary *y, const Scan *s, const Part *p) {
   y->std = p->n ? sqrt(p->m2 / (double)p->n) : (double)NAN;
   y->imin = p->imin;
   y->imax = p->imax;
-  if (nc_category(s->type) != NC_FLOAT) y->constant = p->imin == p->imax;
+  if (nc_is_exact(s->type)) y->constant = p->imin == p->imax;
   else
     y->constant =
         bad ? p->posinf == s->seen || p->neginf == s->seen : p->min == p->max;

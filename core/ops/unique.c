@@ -9,6 +9,8 @@
 */
 #include "core/indexing/index_select.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/ops/sort.h"
 
 /* Returns bool [n]: whether an element, or a slice along dim, differs from

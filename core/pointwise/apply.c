@@ -6,6 +6,7 @@
 */
 #include "core/base/mapping.h"
 #include "core/op.h"
+#include "core/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -125,8 +126,7 @@ static Op reduce_pow(int grad_index, DType common, const Arg in[], int *n) {
   };
   const Arg *exponent = &in[*n - 1];
   double by;
-  if (grad_index > 1 || exponent->t || nc_category(common) != NC_FLOAT)
-    return OP_pow;
+  if (grad_index > 1 || exponent->t || nc_is_exact(common)) return OP_pow;
   by = nc_tofloat(exponent->s);
   for (size_t i = 0; i < (grad_index ? 1 : sizeof cheaper / sizeof *cheaper);
        i++)
@@ -201,7 +201,7 @@ int nc_check_writable(const Tensor *self) {
   return NC_OK;
 }
 
-/* nc_check_out, but for the name of the operand. */
+/* nc_check_out without the name of the operand. */
 static int check_result(const Tensor *out, DType result, int nd,
                         const int64_t size[]) {
   char have[NC_TEXT], want[NC_TEXT];
@@ -270,8 +270,7 @@ static int check_divisor(const Arg *a, const Arg *b, DType common) {
   static const char text[] = "integer division by zero";
   Tensor *all = NULL, *is_true = NULL;
   int r;
-  if (nc_category(common) == NC_FLOAT || (a->t && nc_numel(a->t) == 0))
-    return NC_OK;
+  if (!nc_is_exact(common) || (a->t && nc_numel(a->t) == 0)) return NC_OK;
   if (b->t == NULL)
     return nc_cast_scalar(b->s, common).i ? NC_OK : nc_fail(NC_EVALUE, text);
   if ((r = nc_reduce(&all, OP_all, b->t, ~0u, 0, DT_NONE, NULL, NULL)) ==
@@ -289,21 +288,30 @@ static int check_divisor(const Arg *a, const Arg *b, DType common) {
    may be negative for uint8 too, as in self + alpha*other. */
 static int check_parameter(Op op, DType common, double p) {
   if (p != floor(p))
-    return nc_fail(NC_EDTYPE, "%g is not an integer, and the tensors are %s", p,
+    return nc_fail(NC_EDTYPE, "%g is not an integer, but the tensors are %s", p,
                    nc_dtypename(common));
   if (!(fabs(p) < 0x1p63) || (op == OP__threshold && common == DT_u8 && p < 0))
     return nc_error_doesnotfit(nc_float(p), common);
   return nc_checkfits(nc_int((int64_t)p), common);
 }
 
-/* Checks the parameters of activations that mean nothing in another order. */
-static int check_activation(Op op, const double par[]) {
-  if (op == OP_hardtanh && par && par[0] > par[1])
-    return nc_fail(NC_EVALUE, "min_val is %g, above max_val %g", par[0],
-                   par[1]);
-  if (op == OP_softshrink && par && par[0] < 0)
-    return nc_fail(NC_EVALUE, "lambd is %g, but must not be negative", par[0]);
-  return NC_OK;
+/* The CHECK rows of ops.def. */
+static const unsigned char has_check[OP_COUNT] = {
+#define EVERY_OP(op, ...)
+#define CHECK(op, ...) [OP_##op] = 1,
+#include "core/ops.def"
+};
+
+static int check_parameters(Op op, const double par[]) {
+  const double p = par ? par[0] : 1, q = par ? par[1] : 0;
+  switch (par ? op : OP_COUNT) {
+#define EVERY_OP(op, ...)
+#define CHECK(op, wrong, ...) \
+  case OP_##op:               \
+    return (wrong) ? nc_fail(NC_EVALUE, __VA_ARGS__) : NC_OK;
+#include "core/ops.def"
+    default: return NC_OK;
+  }
 }
 
 /* Checks values that the operation does not accept: a divisor 0, a condition
@@ -318,7 +326,7 @@ static int check_values(Op op, DType common, const Arg in[],
     nc_hint("{0}:ne(0) gives one");
     return NC_EDTYPE;
   }
-  if (nc_category(common) == NC_FLOAT) return check_activation(op, par);
+  if (!nc_is_exact(common)) return check_parameters(op, par);
   for (int k = 0; par && k < 2; k++) TRY(check_parameter(op, common, par[k]));
   if (op == OP_pow && in[1].t == NULL && in[1].s.i < 0) {
     nc_fail(NC_EVALUE, "integers to negative integer powers are not integers");
@@ -329,11 +337,11 @@ static int check_values(Op op, DType common, const Arg in[],
 }
 
 /* Returns whether x is a 0-d integer tensor that has no influence on the
-   type `common' but must wrap to it.  int8 and int16 are computed in int32,
-   which would not wrap it. */
+   type `common' but must wrap to it.  Short integers but uint8 are computed in
+   int32, which would not wrap it. */
 static int must_wrap(const Tensor *x, Op op, DType common) {
-  return x->nd == 0 && (common == DT_i8 || common == DT_i16) &&
-         x->dtype != common && nc_category(x->dtype) == NC_INT &&
+  return x->nd == 0 && nc_is_integer(common) && common < DT_i32 &&
+         common != DT_u8 && x->dtype != common && nc_is_integer(x->dtype) &&
          nc_opinfo[op].kind != COMPARE_OP;
 }
 
@@ -380,7 +388,7 @@ static int convert_and_run(Tensor **y, Op op, Arg in[], int n,
   TRY(copy_operands(op, common, d, in, n, out, copy));
   TRY(check_values(op, common, in, par));
   if (op == OP_bitwise_not && common == DT_b8) op = OP_logical_not;
-  if (nc_opinfo[op].types == CLASS_ROUNDING && nc_category(common) != NC_FLOAT)
+  if (nc_opinfo[op].types == CLASS_ROUNDING && nc_is_exact(common))
     op = OP_clone;
   result = to_bool ? DT_b8 : common;
   TRY(make_result(y, out, d, in, n, result));
@@ -419,8 +427,7 @@ static int is_fast(Op op, const Arg in[], int n, const Tensor *out,
   const Tensor *t = in[0].t;
   if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
       info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER ||
-      may_record(t) || !nc_isdense(t) || op == OP_hardtanh ||
-      op == OP_softshrink || /* check_activation */
+      has_check[op] || may_record(t) || !nc_isdense(t) ||
       (out && (out != t || to_bool || nc_isreadonly(out))))
     return 0;
   for (int j = 1; j < n; j++) {
@@ -468,17 +475,31 @@ static NC_NOINLINE int general_apply(Tensor **y, Op op, const Arg args[], int n,
   return r;
 }
 
+/* The call as nc_call makes it: traced, recorded. */
+static NC_NOINLINE int call_apply(Tensor **y, Op op, const Arg in[], int n,
+                                  const double par[2], Tensor *out) {
+  Call c;
+  int r;
+  nc_begin_call(&c, CALL_POINTWISE, op);
+  for (int j = 0; j < n; j++) nc_set_arg(&c, j, in[j].t)->s = in[j].s;
+  c.par = par;
+  c.into = out;
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
 int nc_apply(Tensor **y, Op op, const Arg in[], const double par[2],
              Tensor *out) {
   const OpKind kind = nc_opinfo[op].kind;
   const int n = nc_arity(op), to_bool = kind == COMPARE_OP || kind == TEST_OP;
   int r;
   *y = NULL;
-  if (nc_context->tracing) return nc_apply_traced(y, op, in, par, out);
+  if (NC_UNLIKELY(nc_context->tracing))
+    return call_apply(y, op, in, n, par, out);
   if (is_fast(op, in, n, out, to_bool))
     r = fast_apply(y, op, in, n, par, out, to_bool);
-  else if (is_recorded(in, n, out))
-    return nc_apply_recorded(y, op, in, par, out);
+  else if (is_recorded(in, n, out)) return call_apply(y, op, in, n, par, out);
   else r = general_apply(y, op, in, n, par, out);
   if (NC_UNLIKELY(nc_lost_mappings))
     r = nc_release_failed(nc_check_lost_operands(r, in, n), y, 1);

@@ -4,6 +4,7 @@
 ** type promotion and the classes of ops.def.
 */
 #include "core/op.h"
+#include "core/ops.h"
 #include "core/pointwise/scalar.h"
 
 static DType number_dtype(Scalar s) {
@@ -46,9 +47,9 @@ static int has_bool(const Arg in[], int n) {
 }
 
 static int number_fits(Scalar s, DType t) {
-  static const int bits[DT_COUNT] = { 1, 8, 7, 15, 31 };
-  return bits[t] == 0 || (s.i >> bits[t] == 0) ||
-         (t != DT_u8 && t != DT_b8 && s.i >> bits[t] == -1);
+  int64_t low, high;
+  nc_exact_range(t, &low, &high);
+  return low <= s.i && s.i <= high;
 }
 
 /* Is the result the same modulo 2^bits if a number operand wraps? */
@@ -79,7 +80,7 @@ int nc_common_dtype(DType *common, Op op, const Arg in[], int n) {
   switch (nc_opinfo[op].types) {
     case CLASS_NO_BOOL:
       if (has_bool(in, n))
-        return fail_dtype("bool tensors are not subtracted",
+        return fail_dtype("bool tensors cannot be subtracted",
                           "use logical_xor, or ~ to invert a mask");
       break;
     case CLASS_NUMERIC:
@@ -114,16 +115,15 @@ int nc_common_dtype(DType *common, Op op, const Arg in[], int n) {
       break;
     default: break;
   }
-  return nc_category(*common) == NC_INT ? check_numbers(common, op, in, n)
-                                        : NC_OK;
+  return nc_is_integer(*common) ? check_numbers(common, op, in, n) : NC_OK;
 }
 
 Scalar nc_cast_scalar(Scalar s, DType common) {
   switch (common) {
-    case DT_u8: return nc_int((uint8_t)s.i);
-    case DT_i8: return nc_int((int8_t)s.i);
-    case DT_i16: return nc_int((int16_t)s.i);
-    case DT_i32: return nc_int((int32_t)s.i);
+#define X(id, name, storage, category) \
+  case DT_##id: return nc_int((storage)s.i);
+    INTEGERS(X)
+#undef X
     case DT_f16:
       return nc_float(f16_tofloat(f16_fromfloat((float)nc_tofloat(s))));
     case DT_bf16:

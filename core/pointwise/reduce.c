@@ -4,9 +4,11 @@
 ** shape, allocates the result and builds the loop; the device runs it.
 */
 #include "core/base/mapping.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/pointwise/iterator.h"
 #include "core/op.h"
+#include "core/portable.h"
 #include "core/trace_internal.h"
 
 int nc_dimmask(unsigned *mask, const Arg *a, int nd) {
@@ -101,7 +103,7 @@ static int reduce_dtypes(DType *cast, DType *result, Op op, Tensor *x,
     *result = dtype;
   if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLOAT_ONLY) {
     if (dtype == DT_NONE) TRY(nc_common_dtype(result, op, in, 1));
-    else if (nc_category(dtype) != NC_FLOAT)
+    else if (!nc_is_real(dtype))
       return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                      nc_dtypename(dtype));
   } else *result = dtype;
@@ -111,6 +113,24 @@ static int reduce_dtypes(DType *cast, DType *result, Op op, Tensor *x,
   return NC_OK;
 }
 
+/* The call as nc_call makes it: traced, recorded. */
+static NC_NOINLINE int call_reduce(Tensor **y, Op op, Tensor *x, unsigned dims,
+                                   int keepdim, DType dtype,
+                                   const double par[2], Tensor *out) {
+  Call c;
+  int r;
+  nc_begin_call(&c, CALL_REDUCE, op);
+  nc_set_arg(&c, 0, x);
+  nc_set_arg(&c, 1, NULL)->s = nc_int(dims);
+  nc_set_arg(&c, 2, NULL)->s = nc_int(keepdim);
+  nc_set_arg(&c, 3, NULL)->dtype = dtype;
+  c.par = par;
+  c.into = out;
+  r = nc_call(&c);
+  *y = c.out[0];
+  return r;
+}
+
 int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
               DType dtype, const double par[2], Tensor *out) {
   Arg in[1] = { { .t = x } };
@@ -118,11 +138,9 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   DType cast, result;
   int r;
   *y = NULL;
-  if (nc_context->tracing)
-    return nc_reduce_traced(y, op, x, dims, keepdim, dtype, par, out);
-  if ((nc_mayrecord(x) || (out && nc_mayrecord(out))) &&
-      nc_context->no_grad == 0)
-    return nc_reduce_recorded(y, op, x, dims, keepdim, dtype, par, out);
+  if (nc_context->tracing || ((nc_mayrecord(x) || (out && nc_mayrecord(out))) &&
+                              nc_context->no_grad == 0))
+    return call_reduce(y, op, x, dims, keepdim, dtype, par, out);
   if ((r = reduce_dtypes(&cast, &result, op, x, dtype)) == NC_OK &&
       (r = nc_cast(&t, x, cast)) == NC_OK) {
     Tensor *copy = NULL;

@@ -271,17 +271,17 @@ SCALAR int32_t f32_toi32(float x) {
                               : 0;
 }
 
-#define NARROWED(from, real, to, integer, least, most)                      \
+#define NARROWED_FROM(from, real, to, integer, most)                        \
   SCALAR integer from##_to##to(real x) {                                    \
-    x = x > (real)(least) ? x : x == x ? (real)(least) : 0;                 \
+    const real least = NC_HAS_SIGN(integer) ? (real)(-(most)-1) : 0;        \
+    x = x > least ? x : x == x ? least : 0;                                 \
     return (integer)(int32_t)(x < (real)(most) ? x : (real)(most));         \
   }
-NARROWED(f32, float, u8, uint8_t, 0, UINT8_MAX)
-NARROWED(f32, float, i8, int8_t, INT8_MIN, INT8_MAX)
-NARROWED(f32, float, i16, int16_t, INT16_MIN, INT16_MAX)
-NARROWED(f64, double, u8, uint8_t, 0, UINT8_MAX)
-NARROWED(f64, double, i8, int8_t, INT8_MIN, INT8_MAX)
-NARROWED(f64, double, i16, int16_t, INT16_MIN, INT16_MAX)
+#define NARROWED(to, name, integer, category)                               \
+  NARROWED_FROM(f32, float, to, integer, (1 << NC_VALUE_BITS(integer)) - 1) \
+  NARROWED_FROM(f64, double, to, integer, (1 << NC_VALUE_BITS(integer)) - 1)
+SHORT_INTEGERS(NARROWED)
 #undef NARROWED
+#undef NARROWED_FROM
 
 #endif

@@ -2,58 +2,35 @@
 /*
 ** autocast.c - regions of mixed precision: products run in a lower dtype, what
 ** loses accuracy there in float32.  A call in a region comes here first
-** (nc_call_traced, nc_apply_traced, nc_reduce_traced), has its operands cast,
-** recorded, and goes on as usual; those of which it is composed are left alone.
+** (call_kinds.c), has its operands cast, recorded, and goes on as usual; those
+** of which it is composed are left alone.
 **
-** The lists are those of torch.autocast for CUDA, on all devices.
+** The policies are those of torch.autocast for CUDA, on all devices.
 */
 #include <string.h>
 
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/trace_internal.h"
 
-/* PROMOTE: in float32 if one operand is. */
+/* AUTOCAST rows of ops.def and operators.def.  PROMOTE: in float32 if one
+   operand is. */
 typedef enum Policy { AS_GIVEN, LOWER, FLOAT32, PROMOTE } Policy;
 
 static const unsigned char op_policy[OP_COUNT] = {
-  [OP_acos] = FLOAT32,       [OP_asin] = FLOAT32,  [OP_cosh] = FLOAT32,
-  [OP_erfinv] = FLOAT32,     [OP_exp] = FLOAT32,   [OP_expm1] = FLOAT32,
-  [OP_log] = FLOAT32,        [OP_log10] = FLOAT32, [OP_log1p] = FLOAT32,
-  [OP_log2] = FLOAT32,       [OP_pow] = FLOAT32,   [OP_prod] = FLOAT32,
-  [OP_reciprocal] = FLOAT32, [OP_rsqrt] = FLOAT32, [OP_sinh] = FLOAT32,
-  [OP_softplus] = FLOAT32,   [OP_sum] = FLOAT32,   [OP_tan] = FLOAT32,
+#define EVERY_OP(op, ...)
+#define AUTOCAST(op, policy) [OP_##op] = policy,
+#include "core/ops.def"
 };
 
 static const unsigned char operator_policy[OPERATOR_COUNT] = {
-  [OPERATOR_mm] = LOWER,
-  [OPERATOR_bmm] = LOWER,
-  [OPERATOR_mv] = LOWER,
-  [OPERATOR_matmul] = LOWER,
-  [OPERATOR_addmm] = LOWER,
-  [OPERATOR_baddbmm] = LOWER,
-  [OPERATOR_addmv] = LOWER,
-  [OPERATOR_addbmm] = LOWER,
-  [OPERATOR_linear] = LOWER,
-  [OPERATOR__attention] = LOWER,
-  [OPERATOR__attention_weights] = LOWER,
-  [OPERATOR_prelu] = LOWER,
-  [OPERATOR__conv] = LOWER,
-  [OPERATOR__conv_input] = LOWER,
-  [OPERATOR_cumprod] = FLOAT32,
-  [OPERATOR_cumsum] = FLOAT32,
-  [OPERATOR_dist] = FLOAT32,
-  [OPERATOR_log_softmax] = FLOAT32,
-  [OPERATOR_logsumexp] = FLOAT32,
-  [OPERATOR_norm] = FLOAT32,
-  [OPERATOR_softmax] = FLOAT32,
-  [OPERATOR_softmin] = FLOAT32,
-  [OPERATOR__class_loss] = FLOAT32,
-  [OPERATOR__norm] = FLOAT32,
-  [OPERATOR__recurrent] = FLOAT32,
-  [OPERATOR_dot] = PROMOTE,
-  [OPERATOR_scatter_add] = PROMOTE,
+#define OPERATOR(op, ...)
+#define AUTOCAST(op, policy) [OPERATOR_##op] = policy,
+#include "core/operators.def"
 };
+#undef OPERATOR
 
 /*
 ** Casts of leaves, which are kept until the outermost region ends: a weight
@@ -125,8 +102,7 @@ static int is_narrow(DType t) {
 /* The dtype that the policy wants t to have. */
 static DType wanted_dtype(const Tensor *t, Policy policy) {
   const DType lower = nc_context->autocast[device_kind(nc_device(t))];
-  if (lower == DT_NONE || nc_category(t->dtype) != NC_FLOAT ||
-      t->dtype == DT_f64)
+  if (lower == DT_NONE || !nc_is_real(t->dtype) || t->dtype == DT_f64)
     return t->dtype;
   if (policy == LOWER) return lower;
   return is_narrow(t->dtype) ? DT_f32 : t->dtype;
@@ -141,58 +117,30 @@ static void cast_operand(Temps *w, Tensor **t, Policy policy) {
   if (nc_temps_add(w, cast(&y, *t, type), &y)) *t = y;
 }
 
-/* Leaves the region for the rest of a call; returns the bits before. */
-static unsigned leave(void) {
-  const unsigned before = nc_context->tracing;
-  nc_context->tracing &= ~(unsigned)NC_AUTOCAST;
-  return before;
-}
-
 /* The policy for the call, PROMOTE decided. */
 static Policy policy_of(const Call *c) {
-  const Policy policy = operator_policy[c->op];
+  Policy policy = AS_GIVEN;
+  if (c->kind == CALL_OPERATOR) policy = operator_policy[c->op];
+  else if (c->into == NULL &&
+           (c->kind == CALL_POINTWISE ||
+            (c->kind == CALL_REDUCE && c->arg[3].dtype == DT_NONE)))
+    policy = op_policy[c->op];
   if (policy != PROMOTE) return policy;
   for (int i = 0; i < NC_MAXARG; i++)
     if (c->arg[i].t && c->arg[i].t->dtype == DT_f32) return FLOAT32;
   return AS_GIVEN;
 }
 
-int nc_call_autocast(Call *c) {
+int nc_autocast_call(Call *c) {
   const Policy policy = policy_of(c);
-  const unsigned before = leave();
+  const unsigned before = nc_context->tracing;
   Call low = *c;
   Temps w = { 0 };
-  for (int i = 0; i < NC_MAXARG && policy != AS_GIVEN; i++)
+  nc_context->tracing &= ~(unsigned)NC_AUTOCAST; /* for the rest of the call */
+  for (int i = 0; i < nc_call_args(c) && policy != AS_GIVEN; i++)
     cast_operand(&w, &low.arg[i].t, policy);
   if (w.status == NC_OK) w.status = nc_call(&low);
   nc_copyresults(c, &low);
-  nc_context->tracing = before;
-  return nc_temps_finish(&w);
-}
-
-int nc_apply_autocast(Tensor **y, Op op, const Arg given[], const double par[2],
-                      Tensor *out) {
-  const unsigned before = leave();
-  Arg in[NC_MAXIN];
-  Temps w = { 0 };
-  for (int j = 0; j < nc_arity(op); j++) {
-    in[j] = given[j];
-    if (op_policy[op] != AS_GIVEN && out == NULL)
-      cast_operand(&w, &in[j].t, op_policy[op]);
-  }
-  if (w.status == NC_OK) w.status = nc_apply(y, op, in, par, out);
-  nc_context->tracing = before;
-  return nc_temps_finish(&w);
-}
-
-int nc_reduce_autocast(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
-                       DType dtype, const double par[2], Tensor *out) {
-  const unsigned before = leave();
-  Temps w = { 0 };
-  if (op_policy[op] != AS_GIVEN && out == NULL && dtype == DT_NONE)
-    cast_operand(&w, &x, op_policy[op]);
-  if (w.status == NC_OK)
-    w.status = nc_reduce(y, op, x, dims, keepdim, dtype, par, out);
   nc_context->tracing = before;
   return nc_temps_finish(&w);
 }

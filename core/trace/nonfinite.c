@@ -11,10 +11,11 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/ops.h"
 #include "core/trace_internal.h"
 
 static int isfloat(const Tensor *t) {
-  return t && nc_category(t->dtype) == NC_FLOAT && nc_numel(t) > 0;
+  return t && !nc_is_exact(t->dtype) && nc_numel(t) > 0;
 }
 
 /* A finite sum has finite terms.  The converse does not hold. */

@@ -2,14 +2,16 @@
 /*
 ** trace.c - tracing of operations (core/trace.h): steps with times and counts,
 ** checks for nan and inf, and the meta device.  While nc_context->tracing is
-** set, each public operation calls its nc_*_traced function here, which wraps
-** it in a TraceEvent with tracing off.
+** set, each call comes here (call_kinds.c) and is made in a TraceEvent, with
+** tracing off.
 */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/fusion_notes.h"
+#include "core/operators.h"
+#include "core/ops.h"
 #include "core/tape.h"
 #include "core/op.h"
 #include "core/portable.h"
@@ -226,64 +228,10 @@ int nc_trace_end(TraceEvent *p, int r, Tensor **out, int nout) {
   return r;
 }
 
-/* Ends an operation of status r that nacre.fuse traces, of which `call' takes a
-   note. */
-#define NOTED(r, call, out, nout)                                          \
-  ((r) == NC_OK && nc_context->fusion ? nc_release_failed(call, out, nout) \
-                                      : (r))
-
-/* Starts the clock, makes the call unless the preparation failed, and ends the
-   event. */
-#define RUN_TRACED(p, call, out, nout) \
-  (nc_trace_start(p),                  \
-   nc_trace_end(p, (p)->status == NC_OK ? (call) : (p)->status, out, nout))
-
 /*
-** Pointwise operations and reductions
+** Calls
 */
-NC_NOINLINE int nc_apply_traced(Tensor **y, Op op, const Arg given[],
-                                const double par[2], Tensor *out) {
-  const int n = nc_arity(op);
-  Tensor *const into = out;
-  Arg in[NC_MAXIN];
-  TraceEvent p;
-  int r;
-  if (nc_context->tracing & NC_AUTOCAST)
-    return nc_apply_autocast(y, op, given, par, out);
-  nc_trace_begin(&p, nc_opinfo[op].name);
-  p.elementwise = 1;
-  for (int j = 0; j < n; j++) {
-    in[j] = given[j];
-    if (in[j].t) nc_trace_operand(&p, &in[j].t);
-    else nc_trace_number(&p, in[j].s);
-  }
-  keep_values(&p, out);
-  add_out(&p, &out);
-  r = RUN_TRACED(&p, nc_apply(y, op, in, par, out), y, 1);
-  return NOTED(r, nc_fusion_note_apply(op, given, par, into, *y), y, 1);
-}
-
-NC_NOINLINE int nc_reduce_traced(Tensor **y, Op op, Tensor *x, unsigned dims,
-                                 int keepdim, DType dtype, const double par[2],
-                                 Tensor *out) {
-  Tensor *const given = x, *const into = out;
-  TraceEvent p;
-  int r;
-  if (nc_context->tracing & NC_AUTOCAST)
-    return nc_reduce_autocast(y, op, x, dims, keepdim, dtype, par, out);
-  nc_trace_begin(&p, nc_opinfo[op].name);
-  nc_trace_operand(&p, &x);
-  keep_values(&p, out);
-  add_out(&p, &out);
-  r = RUN_TRACED(&p, nc_reduce(y, op, x, dims, keepdim, dtype, par, out), y, 1);
-  return NOTED(
-      r, nc_fusion_note_reduce(op, given, dims, keepdim, dtype, par, into, *y),
-      y, 1);
-}
-
-/*
-** Operators
-*/
+/* Replaces the tensors of a list by meta copies, which *own holds. */
 static void add_list(TraceEvent *p, Arg *a, Tensor ***own) {
   const int n = p->nin;
   for (int k = 0; k < a->n && p->nin < NC_MAXSHOWN; k++)
@@ -293,106 +241,73 @@ static void add_list(TraceEvent *p, Arg *a, Tensor ***own) {
     p->status = nc_copylist(a, own, nc_metacopy);
 }
 
-static void add_args(TraceEvent *p, Call *c, Tensor **own[]) {
-  for (int i = 0; i < NC_MAXARG; i++) {
+static void add_index(TraceEvent *p, Call *c, Index own[]) {
+  if (c->nindex) memcpy(own, c->index, (size_t)c->nindex * sizeof *own);
+  c->index = own;
+  for (int i = 0; i < c->nindex; i++)
+    if (own[i].kind == IX_TENSOR) nc_trace_operand(p, &own[i].t);
+}
+
+static void add_args(TraceEvent *p, Call *c, Tensor **own[], Index index[]) {
+  for (int i = 0; i < nc_call_args(c); i++) {
     Arg *a = &c->arg[i];
     if (a->tensors) add_list(p, a, &own[i]);
     else if (a->t) nc_trace_operand(p, &a->t);
+    else if (c->kind == CALL_POINTWISE) nc_trace_number(p, a->s);
     else if (a->present && a->s.kind == NC_FLOAT && !isfinite(a->s.f))
       p->finite = 0;
     if (a->device && p->watching & NC_META)
       a->device = nc_metadevice(a->device);
+    if (i == 0 && c->index) add_index(p, c, index);
   }
 }
 
-NC_NOINLINE int nc_call_traced(Call *c) {
-  const OperatorInfo *info = &nc_operators[c->op];
+/* What the operation is, which decides what is shown and checked. */
+static void describe(TraceEvent *p, const Call *c) {
+  p->elementwise = c->kind == CALL_POINTWISE;
+  if (c->kind == CALL_INDEX) {
+    p->isview = 1;
+    for (int i = 0; i < c->nindex; i++)
+      p->isview &= c->index[i].kind != IX_TENSOR;
+  }
+  if (c->kind != CALL_OPERATOR) return;
+  p->isview = nc_operators[c->op].grad == GRADCLASS_VIEW;
+  p->into = nc_operators[c->op].grad == GRADCLASS_INPLACE;
+  p->unset = c->op == OPERATOR_empty || c->op == OPERATOR_empty_like ||
+             c->op == OPERATOR_new_empty;
+}
+
+/* The tensor that the call reads and overwrites; NULL: none. */
+static const Tensor *overwritten(const TraceEvent *p, const Call *c) {
+  if (c->kind != CALL_OPERATOR) return c->into;
+  return p->op[strlen(p->op) - 1] == '_' && !p->into ? c->arg[0].t : NULL;
+}
+
+int nc_trace_call(Call *c) {
   Tensor **own[NC_MAXARG] = { NULL };
+  Index index[NC_MAXINDEX];
   Call low = *c;
   TraceEvent p;
   int r;
-  if (nc_context->tracing & NC_AUTOCAST) return nc_call_autocast(c);
-  nc_trace_begin(&p, info->name);
-  p.isview = info->grad == GRADCLASS_VIEW;
-  p.into = info->grad == GRADCLASS_INPLACE;
-  p.unset = c->op == OPERATOR_empty || c->op == OPERATOR_empty_like ||
-            c->op == OPERATOR_new_empty;
-  add_args(&p, &low, own);
-  if (info->name[strlen(info->name) - 1] == '_' && !p.into)
-    keep_values(&p, c->arg[0].t);
+  nc_trace_begin(&p, nc_call_name(c));
+  describe(&p, c);
+  add_args(&p, &low, own, index);
+  keep_values(&p, overwritten(&p, c));
+  if (c->kind != CALL_OPERATOR) add_out(&p, &low.into);
   nc_trace_start(&p);
   r = p.status == NC_OK ? nc_call(&low) : p.status;
   nc_copyresults(c, &low);
   r = nc_trace_end(&p, r, c->out, NC_MAXOUT);
-  r = NOTED(r, nc_fusion_note_call(c), c->out, NC_MAXOUT);
+  if (r == NC_OK && nc_context->fusion)
+    r = nc_release_failed(nc_fusion_note(c), c->out, NC_MAXOUT);
   for (int i = 0; i < NC_MAXARG; i++) nc_releaselist(own[i], c->arg[i].n);
   return r;
 }
 
-/*
-** Indexing, casts, copies between devices
-*/
-static void add_index(TraceEvent *p, Index to[], const Index ix[], int n) {
-  memcpy(to, ix, (size_t)n * sizeof *ix);
-  p->isview = 1;
-  for (int i = 0; i < n; i++) {
-    if (ix[i].kind != IX_TENSOR) continue;
-    p->isview = 0;
-    nc_trace_operand(p, &to[i].t);
-  }
-}
-
-NC_NOINLINE int nc_index_traced(Tensor **y, Tensor *t, const Index given[],
-                                int n) {
-  Index ix[NC_MAXINDEX];
-  Tensor *const from = t;
-  TraceEvent p;
-  int r;
-  nc_trace_begin(&p, "index");
-  nc_trace_operand(&p, &t);
-  add_index(&p, ix, given, n);
-  r = RUN_TRACED(&p, nc_index(y, t, ix, n), y, 1);
-  return NOTED(r, nc_fusion_note_index(from, given, n, *y), y, 1);
-}
-
-NC_NOINLINE int nc_setindex_traced(Tensor *t, const Index given[], int n,
-                                   Tensor *value, Scalar number) {
-  Index ix[NC_MAXINDEX];
-  Tensor *const into = t, *const from = value, *out[1] = { NULL };
-  TraceEvent p;
-  int r;
-  nc_trace_begin(&p, "setindex");
-  nc_trace_operand(&p, &t);
-  add_index(&p, ix, given, n);
-  p.isview = 0;
-  if (value) nc_trace_operand(&p, &value);
-  r = RUN_TRACED(&p, nc_setindex(t, ix, n, value, number), out, 1);
-  return NOTED(r, nc_fusion_note_setindex(into, given, n, from, number), out,
-               1);
-}
-
-NC_NOINLINE int nc_cast_traced(Tensor **y, Tensor *x, DType type) {
-  Tensor *const from = x;
-  TraceEvent p;
-  int r;
-  nc_trace_begin(&p, "to");
-  nc_trace_operand(&p, &x);
-  r = RUN_TRACED(&p, nc_cast(y, x, type), y, 1);
-  return NOTED(r, nc_fusion_note_cast(from, type, *y), y, 1);
-}
-
-NC_NOINLINE int nc_move_traced(Tensor **y, Tensor *x, const Device *d,
-                               int how) {
-  const Device *const to = d;
-  Tensor *const from = x;
-  TraceEvent p;
-  int r;
-  nc_trace_begin(&p, "to");
-  nc_trace_operand(&p, &x);
-  if (p.watching & NC_META) d = nc_metadevice(d);
-  r = RUN_TRACED(&p, nc_move(y, x, d, how), y, 1);
-  return NOTED(r, nc_fusion_note_move(from, to, how, *y), y, 1);
-}
+/* Starts the clock, does what is traced, and ends the event. */
+#define RUN_TRACED(p, work, out, nout) \
+  (nc_trace_start(p),                  \
+   nc_trace_end(p, (p)->status == NC_OK ? (work) : (p)->status, out, nout))
 
 /*
 ** Reading values, where a program waits for a device.  On the meta device this
@@ -404,15 +319,15 @@ static void begin_read(TraceEvent *p, const char *op, const Tensor *t) {
   p->nin = 1;
 }
 
-NC_NOINLINE int nc_read_traced(Scalar *v, const char *op, const Tensor *t,
-                               int64_t offset) {
+NC_NOINLINE int nc_trace_read(Scalar *v, const char *op, const Tensor *t,
+                              int64_t offset) {
   TraceEvent p;
   if (nc_context->tracing & NC_META) return nc_read(v, t, offset);
   begin_read(&p, op, t);
   return RUN_TRACED(&p, nc_read(v, t, offset), NULL, 0);
 }
 
-NC_NOINLINE int nc_elements_traced(Tensor **y, Tensor *t) {
+NC_NOINLINE int nc_trace_elements(Tensor **y, Tensor *t) {
   TraceEvent p;
   if (nc_context->tracing & NC_META) return nc_todevice(y, t, &nc_cpu);
   begin_read(&p, "totable", t);
@@ -422,7 +337,7 @@ NC_NOINLINE int nc_elements_traced(Tensor **y, Tensor *t) {
 /*
 ** Backward
 */
-NC_NOINLINE int nc_backward_traced(GradCall *g) {
+NC_NOINLINE int nc_trace_backward(GradCall *g) {
   TraceEvent p;
   nc_trace_begin(&p, g->node->name);
   p.backward = 1;

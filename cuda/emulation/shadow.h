@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** shadow.h - the shadow memory of a build variant, which the emulator informs
-** of all allocations and of its own accesses.  Each build links one of
-** shadow_plain.c (no shadow memory), shadow_asan.c and shadow_check.c.  The
-** ranges that are grown, allocated, freed or reused are in the arenas
-** (emu_arenas) and begin at multiples of 256.
+** of all allocations and of its own accesses.  Each build links shadow_poison.c
+** or shadow_check.c.  The ranges that are grown, allocated, freed or reused are
+** in the arenas (emu_arenas) and begin at multiples of 256.
 */
 #ifndef cuda_emulation_shadow_h
 #define cuda_emulation_shadow_h

@@ -46,11 +46,10 @@ NC_DEVICE void store(const RangePlan &k, int64_t i, int64_t v, double f) {
   const double real = isint ? (double)v : f;
   switch (k.type) {
     case DT_b8: ((uint8_t *)k.y)[i] = isint ? v != 0 : f != 0; break;
-    case DT_u8: ((uint8_t *)k.y)[i] = isint ? (uint8_t)v : f64_tou8(f); break;
-    case DT_i8: ((int8_t *)k.y)[i] = isint ? (int8_t)v : f64_toi8(f); break;
-    case DT_i16: ((int16_t *)k.y)[i] = isint ? (int16_t)v : f64_toi16(f); break;
-    case DT_i32: ((int32_t *)k.y)[i] = isint ? (int32_t)v : f64_toi32(f); break;
-    case DT_i64: ((int64_t *)k.y)[i] = isint ? v : f64_toi64(f); break;
+#define X(id, name, T, category) \
+  case DT_##id: ((T *)k.y)[i] = isint ? (T)v : f64_to##id(f); break;
+      INTEGERS(X)
+#undef X
     case DT_f16: ((f16_s *)k.y)[i] = f16_fromfloat((float)real); break;
     case DT_bf16: ((bf16_s *)k.y)[i] = bf16_fromfloat((float)real); break;
     case DT_f32: ((float *)k.y)[i] = (float)real; break;

@@ -51,12 +51,9 @@ const char *nc_text_suffix(DType t) {
   switch (t) {
     case DT_b8:
     case DT_u8: return "u8";
-    case DT_i8:
-    case DT_i16:
-    case DT_i32: return "i32";
     case DT_i64: return "i64";
     case DT_f64: return "f64";
-    default: return "f32";
+    default: return t < DT_i64 ? "i32" : "f32";
   }
 }
 

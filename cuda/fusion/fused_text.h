@@ -8,7 +8,7 @@
 
 #include "core/tensor.h"
 
-/* The kernels of a text.  Those of lines are in the place of the others. */
+/* The kernels of a text.  Those of lines are in place of the others. */
 #define NC_FUSED_VECTORS "fused_vectors"
 #define NC_FUSED_ELEMENTS "fused_elements"
 #define NC_FUSED_BLOCK 256    /* threads of a block */

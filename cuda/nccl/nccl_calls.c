@@ -8,13 +8,18 @@
 
 /* Of a dtype that NCCL folds; -1: it does not. */
 static int type_of(DType t) {
-  static const signed char types[DT_COUNT] = {
-    [DT_b8] = NCCL_U8,   [DT_u8] = NCCL_U8,     [DT_i8] = NCCL_I8,
-    [DT_i16] = -1,       [DT_i32] = NCCL_I32,   [DT_i64] = NCCL_I64,
-    [DT_f16] = NCCL_F16, [DT_bf16] = NCCL_BF16, [DT_f32] = NCCL_F32,
-    [DT_f64] = NCCL_F64
-  };
-  return types[t];
+  switch (t) {
+    case DT_b8:
+    case DT_u8: return NCCL_U8;
+    case DT_i8: return NCCL_I8;
+    case DT_i32: return NCCL_I32;
+    case DT_i64: return NCCL_I64;
+    case DT_f16: return NCCL_F16;
+    case DT_bf16: return NCCL_BF16;
+    case DT_f32: return NCCL_F32;
+    case DT_f64: return NCCL_F64;
+    default: return -1;
+  }
 }
 
 /* bool is 0 or 1, so that "or" is the maximum, and "and" the minimum. */

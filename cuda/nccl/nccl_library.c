@@ -48,11 +48,12 @@ const Nccl *nc_nccl(void) {
 
 const char *nc_nccl_text(Comm c, int result) {
   static char text[256];
-  const char *(*name)(int result), *(*last)(Comm c), *said = "";
+  const char *(*name)(int result), *(*last)(Comm c), *detail = "";
   if (!nc_library_function(&library, &name, "ncclGetErrorString")) return "";
-  if (nc_library_function(&library, &last, "ncclGetLastError")) said = last(c);
+  if (nc_library_function(&library, &last, "ncclGetLastError"))
+    detail = last(c);
   snprintf(text, sizeof text, "%s%s%.180s", name(result),
-           said && *said ? ": " : "", said ? said : "");
+           detail && *detail ? ": " : "", detail ? detail : "");
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cuda/nccl/nccl_library.h"
 #include "cuda/runtime/gpu.h"
+#include "core/accelerator.h"
 #include "core/transport.h"
 
 struct DeviceWork {

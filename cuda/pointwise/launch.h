@@ -55,7 +55,7 @@ typedef struct StridedMap {
 typedef cudaError_t PointwiseLauncher(int op, const VectorMap *v,
                                       const StridedMap *s,
                                       cudaStream_t stream);
-#define X(t) PointwiseLauncher nc_pointwise_##t;
+#define X(t, ...) PointwiseLauncher nc_pointwise_##t;
 NC_STOREDTYPES(X)
 #undef X
 

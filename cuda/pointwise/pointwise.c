@@ -10,6 +10,7 @@
 ** split into chunks.
 */
 #include "cuda/pointwise/pointwise.h"
+#include "core/ops.h"
 
 #include <string.h>
 
@@ -35,13 +36,9 @@ DType nc_compute_type(DType t) {
   switch (t) {
     case DT_b8:
     case DT_u8: return DT_u8;
-    case DT_i8:
-    case DT_i16:
-    case DT_i32: return DT_i32;
     case DT_f16:
-    case DT_bf16:
-    case DT_f32: return DT_f32;
-    default: return t;
+    case DT_bf16: return DT_f32;
+    default: return t < DT_i32 ? DT_i32 : t;
   }
 }
 
@@ -134,7 +131,7 @@ static int plan_vectors(VectorMap *m, const TensorIter *k) {
 }
 
 static PointwiseLauncher *const launcher[DT_COUNT] = {
-#define X(t) [DT_##t] = nc_pointwise_##t,
+#define X(t, ...) [DT_##t] = nc_pointwise_##t,
   NC_STOREDTYPES(X)
 #undef X
 };

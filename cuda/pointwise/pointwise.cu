@@ -11,6 +11,7 @@
 ** condition.
 */
 #include "cuda/pointwise/strided.h"
+#include "core/ops.h"
 
 typedef Number UnaryOp(Number a, Number p, Number q);
 typedef Number BinaryOp(Number a, Number b, Number p, Number q);

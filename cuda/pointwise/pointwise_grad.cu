@@ -10,6 +10,7 @@
 ** that its formula uses.
 */
 #include "cuda/pointwise/strided.h"
+#include "core/ops.h"
 
 NC_DEVICE constexpr bool isword(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||

@@ -29,11 +29,11 @@ NC_DEVICE void load_as(Number v[], const char *p, const uint64_t at[]) {
 }
 
 NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
-  switch (type) {
-    case DT_i8: load_as<int8_t>(v, p, at); break;
-    case DT_i16: load_as<int16_t>(v, p, at); break;
-    case DT_i32: load_as<int32_t>(v, p, at); break;
-    case DT_i64: load_as<int64_t>(v, p, at); break;
+  switch (type == DT_b8 ? DT_u8 : type) { /* a second case costs registers */
+#define X(id, name, storage, category) \
+  case DT_##id: load_as<storage>(v, p, at); break;
+    INTEGERS(X)
+#undef X
 #if CODE >= CODE_f32
     case DT_f16: load_as<f16_s>(v, p, at); break;
     case DT_bf16: load_as<bf16_s>(v, p, at); break;
@@ -42,7 +42,6 @@ NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
 #if CODE == CODE_f64
     case DT_f64: load_as<double>(v, p, at); break;
 #endif
-    default: load_as<uint8_t>(v, p, at);
   }
 }
 
@@ -50,8 +49,12 @@ NC_DEVICE void load(Number v[], const char *p, const uint64_t at[], int type) {
    type, and back. */
 NC_DEVICE void narrow(Number v[], int common) {
 #if CODE == CODE_i32
-  if (common == DT_i8) EACH(k) v[k] = (int8_t)v[k];
-  else EACH(k) v[k] = (int16_t)v[k];
+  switch (common) {
+#define X(id, name, storage, category) \
+  case DT_##id: EACH(k) v[k] = (storage)v[k]; break;
+    SHORT_INTEGERS(X)
+#undef X
+  }
 #elif CODE == CODE_f32
   if (common == DT_f16) EACH(k) v[k] = f16_tofloat(f16_fromfloat(v[k]));
   else EACH(k) v[k] = bf16_tofloat(bf16_fromfloat(v[k]));
@@ -66,8 +69,10 @@ NC_DEVICE void store(char *p, uint64_t i, Number x, int type) {
 #if CODE == CODE_u8
     case DT_b8: ((uint8_t *)p)[i] = (uint8_t)x != 0; break;
 #elif CODE == CODE_i32
-    case DT_i8: ((int8_t *)p)[i] = (int8_t)x; break;
-    case DT_i16: ((int16_t *)p)[i] = (int16_t)x; break;
+#define X(id, name, storage, category) \
+  case DT_##id: ((storage *)p)[i] = (storage)x; break;
+    SHORT_INTEGERS(X)
+#undef X
 #elif CODE == CODE_f32
     case DT_f16: ((f16_s *)p)[i] = f16_fromfloat(x); break;
     case DT_bf16: ((bf16_s *)p)[i] = bf16_fromfloat(x); break;

@@ -168,9 +168,9 @@ int nc_bmm_own(const Device *d, DType type, const BmmPlan *t, Scalar alpha,
                Scalar beta) {
   const BmmGrid g = grid(d, t);
   switch (type) {
-    CASE(u8, uint8_t, uint32_t, integer)
-    CASE(i8, int8_t, uint32_t, integer)
-    CASE(i16, int16_t, uint32_t, integer)
+#define X(id, name, storage, category) CASE(id, storage, uint32_t, integer)
+    SHORT_INTEGERS(X)
+#undef X
     CASE(i32, int32_t, uint32_t, integer)
     CASE(i64, int64_t, uint64_t, integer)
     CASE(f16, f16_s, float, nc_tofloat)

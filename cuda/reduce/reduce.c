@@ -160,7 +160,7 @@ static void choose_pieces(ReducePlan *p) {
 static int launch_kernel(const Device *d, const TensorIter *k, DType t,
                          ReduceKernel way, const Reduction *f) {
   static ReduceLauncher *const launcher[DT_COUNT] = { [DT_b8] = nc_reduce_u8,
-#define X(t) [DT_##t] = nc_reduce_##t,
+#define X(t, ...) [DT_##t] = nc_reduce_##t,
                                                       NC_STOREDTYPES(X)
 #undef X
   };

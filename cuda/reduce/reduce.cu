@@ -16,6 +16,7 @@
 
 #include "cuda/reduce/reduce.h"
 #include "cuda/typed_elements.h"
+#include "core/ops.h"
 
 #define BLOCK NC_REDUCEBLOCK
 #define CHAIN \
@@ -142,11 +143,10 @@ NC_DEVICE A warp_reduce(A a, uint32_t lanes) {
 NC_DEVICE void store(char *y, uint64_t i, int64_t v, int type) {
   switch (type) {
     case DT_b8: ((uint8_t *)y)[i] = v != 0; break;
-    case DT_u8: ((uint8_t *)y)[i] = (uint8_t)v; break;
-    case DT_i8: ((int8_t *)y)[i] = (int8_t)v; break;
-    case DT_i16: ((int16_t *)y)[i] = (int16_t)v; break;
-    case DT_i32: ((int32_t *)y)[i] = (int32_t)v; break;
-    default: ((int64_t *)y)[i] = v;
+#define X(id, name, storage, category) \
+  case DT_##id: ((storage *)y)[i] = (storage)v; break;
+      INTEGERS(X)
+#undef X
   }
 }
 
@@ -322,10 +322,10 @@ NC_DEVICE void load(Value v[], const char *x, const uint64_t at[], int type) {
   switch (type) {
 #if CODE == CODE_i64
     case DT_b8: load_as<b8_s>(v, x, at); break;
-    case DT_u8: load_as<uint8_t>(v, x, at); break;
-    case DT_i8: load_as<int8_t>(v, x, at); break;
-    case DT_i16: load_as<int16_t>(v, x, at); break;
-    case DT_i32: load_as<int32_t>(v, x, at); break;
+#define X(id, name, storage, category) \
+  case DT_##id: load_as<storage>(v, x, at); break;
+      INTEGERS(X)
+#undef X
 #elif CODE == CODE_f32
     case DT_f16: load_as<f16_s>(v, x, at); break;
     case DT_bf16: load_as<bf16_s>(v, x, at); break;

@@ -52,7 +52,7 @@ typedef struct Reduction {
 typedef cudaError_t ReduceLauncher(int op, ReduceKernel way, const Reduction *f,
                                  cudaStream_t stream);
 
-#define X(t) ReduceLauncher nc_reduce_##t;
+#define X(t, ...) ReduceLauncher nc_reduce_##t;
 NC_STOREDTYPES(X)
 #undef X
 

@@ -9,6 +9,7 @@
 
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
+#include "core/ops.h"
 
 const Host *nc_hostside;
 

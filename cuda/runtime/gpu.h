@@ -13,6 +13,7 @@
 #define cuda_runtime_gpu_h
 
 #include "cuda/cuda.h"
+#include "core/accelerator.h"
 
 #define MAXDEVICES 16
 #define MAXSTREAMS 64         /* of a device; the bits of Block.used */

@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "core/tensor.h"
+#include "core/host.h"
 
 #define NC_OLDEST 75          /* minimum compute capability, times ten */
 

@@ -28,7 +28,7 @@ int64_t nc_clock(void) {
 }
 
 /* Fails with NC_EINTR.  The device continues its work: kernels cannot be
-   stopped, but for those that wait for other processes. */
+   stopped, except those that wait for other processes. */
 static int interrupted(const Gpu *g) {
   if (nc_stop_teams(g))
     return nc_fail(NC_EINTR, "interrupted: %s was waiting for other ranks",

@@ -4,6 +4,7 @@
 ** chooses the algorithm; see sort.h.
 */
 #include "cuda/sort/sort.h"
+#include "core/ops.h"
 
 #include <string.h>
 
@@ -17,8 +18,11 @@ SortOrder nc_sort_order(DType type, int descending) {
   const uint64_t all = UINT64_MAX >> (64 - bits);
   SortOrder o = { .sign = all - all / 2, .flip = descending ? all : 0 };
   switch (type) {
-    case DT_b8:
-    case DT_u8: o.sign = 0; break;
+#define X(id, name, storage, category) \
+  case DT_##id: o.sign = NC_HAS_SIGN(storage) ? o.sign : 0; break;
+    INTEGERS(X)
+#undef X
+    case DT_b8: o.sign = 0; break;
     case DT_f16: o.inf = 0x7c00; break;
     case DT_bf16: o.inf = 0x7f80; break;
     case DT_f32: o.inf = 0x7f800000; break;

@@ -20,7 +20,7 @@
 
 NC_C_BEGIN
 
-#define SORT_THREADS 256      /* of a block, but for short slices */
+#define SORT_THREADS 256      /* of a block, except for short slices */
 #define SORT_MOST_THREADS 1024 /* of one that takes a sample */
 #define LARGE_SAMPLE 65536    /* elements of a slice that has a large one */
 #define SORT_DIGIT_BITS 11      /* bits of a digit in radix select */

@@ -7,6 +7,7 @@
 #include <lualib.h>
 
 #include "nacre.h"
+#include "core/ops.h"
 #include "core/tensor.h"
 
 static lua_State *start(void) {

@@ -66,8 +66,16 @@ NACRE_API const char *nacre_version(void);    /* of the library, "0.1.0" */
 ** Making tensors
 */
 typedef enum nacre_dtype {
-  NACRE_BOOL, NACRE_UINT8, NACRE_INT8, NACRE_INT16, NACRE_INT32, NACRE_INT64,
-  NACRE_FLOAT16, NACRE_BFLOAT16, NACRE_FLOAT32, NACRE_FLOAT64
+  NACRE_BOOL,
+  NACRE_UINT8,
+  NACRE_INT8,
+  NACRE_INT16,
+  NACRE_INT32,
+  NACRE_INT64,
+  NACRE_FLOAT16,
+  NACRE_BFLOAT16,
+  NACRE_FLOAT32,
+  NACRE_FLOAT64
 } nacre_dtype;
 
 #define NACRE_MAXDIM 8
@@ -203,12 +211,12 @@ NACRE_API int nacre_grad(nacre_tensor **grad, const nacre_tensor *t); /* NULL:
 /*
 ** Files
 */
-/* The tensor `name' of a .npy, .npz, .safetensors, .pt, .h5 or .csv file; of a
-   file with one tensor `name' may be NULL. */
+/* The tensor `name' of a file in any of Nacre's formats; of a file with one
+   tensor `name' may be NULL. */
 NACRE_API int nacre_load(nacre_tensor **t, const char *path, const char *name);
-/* Writes n tensors with their names to a .npz, .safetensors or .h5 file; to a
-   .npy or .csv file one without a name. The old file is replaced at once, or
-   stays. */
+/* Writes n tensors with their names to a file of several, such as .npz and
+   .safetensors, but not .pt; to one of a single tensor, such as .npy and .csv,
+   one without a name. The old file is replaced at once, or stays. */
 NACRE_API int nacre_save(const char *path, int64_t n, nacre_tensor *const t[],
                          const char *const name[]);
 

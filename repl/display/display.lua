@@ -39,12 +39,30 @@ function display.baseof(t, names)
   return best
 end
 
+-- "sum(self, dim=nil) -> tensor", without self if it is called as a method;
+-- what is only a method is written "t:item()" or "stream:query()".
+function display.signature(info, method)
+  local text = info.signature or info.name .. "(...)"
+  local name = info.name .. (info.inplace and "_" or "")
+  local only = info.method and not info["function"]
+  if method or only then
+    text = text:gsub("%(self,?%s*", "(", 1)
+    local owner
+    owner, name = name:match "^(.-)[.:]?([%w_]+)$"
+    if only and not method then
+      name = (owner == "" and "t" or owner:match("[%w_]+$"):lower()) ..
+             ":" .. name
+    end
+  end
+  return name .. (text:match "[%({].*" or "")
+end
+
 -- A function with its parameters: "function sum(self, dim=nil) -> tensor",
 -- "function(x, y) at stdin:1"; nil if they are unknown.
-local function signature(f)
+local function of_function(f)
   local info = nacre._info(f)
   if info then
-    return "function " .. require "nacre.reference".signature(info)
+    return "function " .. display.signature(info)
   end
   local at = debug.getinfo(f, "S")
   if at.what == "C" then return nil end
@@ -57,10 +75,10 @@ function display.show(value, opts)
   opts = tensors.options(opts)
   if facts.istensor(value) then return tensors.tensor(value, opts) end
   if type(value) == "function" then
-    return signature(value) or tostring(value)
+    return of_function(value) or tostring(value)
   end
   opts.brief = function(v)
-    if type(v) == "function" then return signature(v) or "function" end
+    if type(v) == "function" then return of_function(v) or "function" end
     return facts.istensor(v) and tensors.brief(v)
   end
   return values.show(value, opts)

@@ -133,8 +133,8 @@ end
 -- Runs f(...), protected like user code, and shows what it prints.
 function pager.run(shell, f, ...)
   if not is_wanted(shell) then return shell.protected(f, ...) end
-  local text, held = require "nacre.redirect".output_of(shell, true,
-                                                       shell.protected, f, ...)
+  local text, held = require "nacre.diverted_output".of(true, shell.protected,
+                                                        f, ...)
   if is_long(text) then
     shell.protected(pager.show, shell, text)
   else

@@ -17,6 +17,12 @@ function styled.paint(text, kind, stream)
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
 end
 
+-- Text without the sequences that colour it, or make a link of it.
+function styled.uncoloured(text)
+  return (text:gsub("\27%[[%d;:?]*[ -/]*[@-~]", "")
+              :gsub("\27%][^\7\27]*\7", ""):gsub("\27%][^\7\27]*\27\\", ""))
+end
+
 local function show(v, options)
   local display = require "nacre.display"
   options.width, options.utf8 = host.columns(), host.has_utf8()

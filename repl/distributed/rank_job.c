@@ -243,7 +243,7 @@ static _Noreturn void run_launcher(int in, int out, int err,
   _exit(127);
 }
 
-/* become(command): runs it with the shell in the place of this program */
+/* become(command): runs it with the shell in place of this program */
 static int become_command(lua_State *L) {
   fflush(NULL);
   become(luaL_checkstring(L, 1));
@@ -251,14 +251,14 @@ static int become_command(lua_State *L) {
 }
 
 /*
-** What the launcher writes to stderr, but for the lines in which mpirun says
-** that it passes Ctrl-C on
+** The stderr of the launcher, without the lines in which mpirun says that it
+** passes Ctrl-C on
 */
 static struct {
   pthread_t thread;
   int from;
   volatile sig_atomic_t end;
-} said = { .from = -1 };
+} job_errors = { .from = -1 };
 
 static int is_about_signals(const char *line, size_t n) {
   static const char about[] = ": Forwarding signal ";
@@ -267,15 +267,15 @@ static int is_about_signals(const char *line, size_t n) {
          strncmp(colon, about, sizeof about - 1) == 0;
 }
 
-static void *pass_said(void *unused) {
+static void *pass_job_errors(void *unused) {
   char text[4096];
   (void)unused;
   for (;;) {
-    struct pollfd p = { .fd = said.from, .events = POLLIN };
+    struct pollfd p = { .fd = job_errors.from, .events = POLLIN };
     const int ready = poll(&p, 1, 100);
-    if (ready == 0 && said.end) return NULL;
+    if (ready == 0 && job_errors.end) return NULL;
     if (ready <= 0) continue;
-    const ssize_t n = read(said.from, text, sizeof text);
+    const ssize_t n = read(job_errors.from, text, sizeof text);
     if (n <= 0) return NULL;
     for (const char *at = text, *end = text + n; at < end;) {
       const char *next = memchr(at, '\n', (size_t)(end - at));
@@ -304,8 +304,8 @@ static int start(lua_State *L) {
   sh_pipe_errors(); /* send says that the job has ended */
   to = in[1];
   from = out[0];
-  said.from = err[0];
-  said.end = !start_thread(&said.thread, pass_said);
+  job_errors.from = err[0];
+  job_errors.end = !start_thread(&job_errors.thread, pass_job_errors);
   return 0;
 }
 
@@ -318,12 +318,12 @@ static int finish(lua_State *L) {
   while (launcher > 0 && waitpid(launcher, &status, 0) < 0 && errno == EINTR)
     pass_interrupt();
   launcher = 0;
-  if (said.from >= 0 && !said.end) {
-    said.end = 1; /* what a child of the job still writes is lost */
-    pthread_join(said.thread, NULL);
+  if (job_errors.from >= 0 && !job_errors.end) {
+    job_errors.end = 1; /* what a child of the job still writes is lost */
+    pthread_join(job_errors.thread, NULL);
   }
-  if (said.from >= 0) close(said.from);
-  said.from = -1;
+  if (job_errors.from >= 0) close(job_errors.from);
+  job_errors.from = -1;
   lua_pushinteger(L, WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   return 1;
 }

@@ -8,12 +8,13 @@ local host = require "nacre.host"
 local process = require "nacre.process"
 local completion = require "nacre.completion"
 local shell = require "nacre.shell"
+local takes_lua = require "nacre.commands".takes_lua
 local input_block = require "nacre.input_block"
 
 local rank_prompt = {}
 
 local PRINTED = 1  -- the first byte of what a line prints meanwhile
-local ASK = 0      -- the first byte of what is no line, but asks for candidates
+local ASK = 0      -- the first byte of a request for candidates, not a line
 
 local function quoted(word)
   return "'" .. word:gsub("'", "'\\''") .. "'"
@@ -113,7 +114,7 @@ function rank_prompt.start(launch, words)
     submit = submit,
     candidates = candidates,
     ready = function(text)
-      return input_block.ready(text:gsub("^%s*@[%d,%-]+%s", "", 1), shell.islua)
+      return input_block.ready(text:gsub("^%s*@[%d,%-]+%s", "", 1), takes_lua)
     end,
   }
   return true

@@ -41,7 +41,8 @@ end
 -- "@0,2-3 LINE": the set of its ranks, and LINE; nil and what is wrong with it.
 local function addressed(text)
   local who, line = text:match "^%s*@([%d,%-]+)%s+(.*)$"
-  if not who then return nil, "@ needs ranks and a line, as in @0,2 LINE" end
+  if not who then return nil, "@ needs ranks and a line, for example @0,2 "
+    .. "LINE" end
   local ranks = {}
   for part in who:gmatch "[^,]+" do
     local first, last = part:match "^(%d+)%-?(%d*)$"

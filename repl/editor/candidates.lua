@@ -69,7 +69,8 @@ end
 
 -- The names in what was typed.
 local function used_names()
-  return require "nacre.session_log".words(require "nacre.shell".log)
+  local log = require "nacre.session_log"
+  return log.words(log.entries)
 end
 
 -- The letters of a word in their order, in either case, as a pattern.

@@ -96,7 +96,7 @@ end
 local FORSCRIPTS = {arg = true, skip = true, torch = true}
 
 local function globals(add)
-  local isbuiltin = require "nacre.shell".isbuiltin
+  local isbuiltin = require "nacre.state".isbuiltin
   for name, value in next, _G do
     if type(name) == "string" and
        not (FORSCRIPTS[name] and isbuiltin(name)) then
@@ -341,7 +341,7 @@ end
 -- what is behind the first `start' bytes, which they need not begin with.
 -- `head` is a line to show above them.
 function completion.candidates(left, right)
-  local reader = require "nacre.shell".reader
+  local reader = require "nacre.state".reader
   local theirs = reader and reader.candidates and reader.candidates(left, right)
   if theirs then return theirs end
   local word = left:match "^%s*[:%%](%a*)$"

@@ -55,6 +55,9 @@ typedef struct EditorHooks {
      for next; NULL if it is one. */
   char *(*split)(const char *text);
   char *(*next)(void); /* NULL: none waits */
+  /* What was typed, as the error of that corrects it, malloced; NULL: there is
+     none, or it was taken. */
+  char *(*correction)(void);
 } EditorHooks;
 
 typedef struct Editor {

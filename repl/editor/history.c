@@ -21,6 +21,7 @@
 
 #include "bindings/nacre.h"
 #include "repl/host/repl.h"
+#include "core/files.h"
 
 enum { LIMIT = 10000 };
 

@@ -23,7 +23,7 @@ local FITS <const> = {fits = true, bare = true}
 
 -- The session's variables that `fits' accepts; all without it.
 local function variables(add, fits)
-  local isbuiltin = require "nacre.shell".isbuiltin
+  local isbuiltin = require "nacre.state".isbuiltin
   for name, value in next, _G do
     if type(name) == "string" and (not fits or fits(value)) and
        not isbuiltin(name) then
@@ -113,8 +113,7 @@ local function words(list)
   end
 end
 
-texts.dtype = words {"bool", "uint8", "int8", "int16", "int32", "int64",
-                     "float16", "bfloat16", "float32", "float64"}
+texts.dtype = words(nacre._dtypes())
 
 -- The devices that are known without opening one.
 function texts.device(add)

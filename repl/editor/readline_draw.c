@@ -192,6 +192,7 @@ static void sethint(const char *message) {
   view.hintrole = ROLE_HINT;
   view.hint = m->c.head;
   if (view.hint == NULL && painting.incall) view.hint = signature();
+  if (view.hint == NULL) view.hint = rlsuggestnote();
 }
 
 static void setfault(void) {
@@ -406,6 +407,7 @@ void rldrawclose(void) {
   captured = NULL;
   rl_redisplay_function = rl_redisplay;
   rlmenuclose();
+  rlsuggestclose();
   sh_paint_free(&painting);
   sh_frame_free(&frame);
   sh_screen_free(&screen);

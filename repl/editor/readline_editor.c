@@ -97,6 +97,7 @@ static void install(const char *prompt) {
   if (kept != NULL) setenv("LC_ALL", kept, 1);
   else if (locale != NULL) unsetenv("LC_ALL");
   free(kept);
+  rlsuggestbegin(editor_hooks);
   rldrawbegin(prompt);
 }
 

@@ -62,7 +62,11 @@ void rlmenulist(char **matches, int n, int width);
 
 /* readline_suggest.c */
 const char *rlsuggestion(void); /* what follows the text, or NULL */
+/* What a row below the suggestion says of it, until it was once taken. */
+const char *rlsuggestnote(void);
 void rlsuggestopen(void); /* names its keys for .inputrc */
+void rlsuggestbegin(const EditorHooks *hooks); /* a block begins */
+void rlsuggestclose(void);
 void rlsuggestkeys(Keymap map);
 
 #endif

@@ -9,6 +9,7 @@
 
 local display = require "nacre.display"
 local frames = require "nacre.stack_frames"
+local state = require "nacre.state"
 local runtime_errors = require "nacre.runtime_errors"
 local networks = require "nacre.network_misuse"
 local operand_names = require "nacre.operand_names"
@@ -133,8 +134,7 @@ function errors.drop() last_stack = nil end
 
 -- Keeps the stack, unless the error comes from the debugger itself.
 local function keep_stack(thread, list)
-  local shell = package.loaded["nacre.shell"]
-  if shell and shell.reader then return end
+  if state.reader then return end
   last_stack = {gap = list.gap, skipped = list.skipped}
   for i, f in ipairs(list) do
     local variables, globals = frames.variable_list(thread, f)
@@ -150,6 +150,8 @@ local function observe(thread, err, level)
   if thread then keep_stack(thread, list) end
   local o = describe(err, list)
   local text = o.at and o.at.text
+  local at = o.at or list[1]
+  o.typed = at and at.main and at.file == "stdin" and at.text or nil
   o.source = text and runtime_errors.line(text, o.line) or
              o.file and runtime_errors.line(frames.file(o.file) or "", o.line)
   if o.source and not o.source:find "%S" then o.source = nil end
@@ -174,6 +176,9 @@ local function observe(thread, err, level)
     f.shown = f.text and runtime_errors.line(f.text, f.line)
     f.block = f.text and f.text:find "\n%s*%S" ~= nil
     f.func, f.text = nil, nil
+  end
+  if o.typed and o.source ~= runtime_errors.line(o.typed, 1) then
+    o.typed = nil                  -- the hint is that of another line
   end
   o.tail_of = nil
   o.hint = o.hint and escape_controls(o.hint)
@@ -360,11 +365,19 @@ function errors.warning(err, head)
     line and "   " .. trimmed(line, 100) or "")
 end
 
--- The text of a syntax error in a block.
+-- The text of a syntax error in a block, and the corrected line.
 function errors.syntax(message, text, opts)
   opts = opts or {}
-  return require "nacre.syntax_errors".render(message, text, opts,
-                                        painter(opts.color))
+  local shown, hint, what = require "nacre.syntax_errors".render(
+    message, text, opts, painter(opts.color))
+  return shown, what and require "nacre.corrected_line".of(
+    {message = what, hint = hint, whole = true}, text)
+end
+
+-- The corrected line of an error of a line of the prompt, or nil.
+function errors.correction(o)
+  return iscaptured(o) and o.typed and
+         require "nacre.corrected_line".of(o, o.typed) or nil
 end
 
 return errors

@@ -4,6 +4,7 @@
 -- source: the list of operands, and the hint with those names in it.
 
 local display = require "nacre.display"
+local expressions = require "nacre.expression_at"
 local frames = require "nacre.stack_frames"
 local runtime_errors = require "nacre.runtime_errors"
 
@@ -89,19 +90,6 @@ function operand_names.operands(err, line, names)
   return list
 end
 
--- The end of the chain of names, calls and indices that starts at i:
--- a:t()[1].b, (a + 1):t()
-local function chain_end(text, i)
-  local at = text:match("^[%a_][%w_]*()", i) or text:match("^%b()()", i)
-  while at do
-    local stop = text:match("^[.:][%a_][%w_]*()", at) or
-                 text:match("^%b()()", at) or text:match("^%b[]()", at) or
-                 text:match("^%b{}()", at)
-    if not stop then return at end
-    at = stop
-  end
-end
-
 -- The expression before ":op(", if the line has one such call.
 local function method_object(line, op)
   local at, more
@@ -111,7 +99,7 @@ local function method_object(line, op)
   if not at or more then return nil end
   local head = line:sub(1, at - 1)
   for i in head:gmatch "%f[%w_(]()[%a_(]" do
-    if chain_end(head, i) == at then return head:sub(i) end
+    if expressions.chain_end(head, i) == at then return head:sub(i) end
   end
 end
 
@@ -121,7 +109,7 @@ local function only_argument(line, op)
   local args, more = line:match(":" .. op .. "%s*(%b())()")
   if not args or line:find(op .. "%f[^%w_]", more) then return nil end
   local text = args:sub(2, -2):match "^%s*(.-)%s*$"
-  return chain_end(text, 1) == #text + 1 and text or nil
+  return expressions.chain_end(text, 1) == #text + 1 and text or nil
 end
 
 -- The expression on the line that is an operand without a name, or nil.

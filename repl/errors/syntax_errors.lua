@@ -108,9 +108,11 @@ end
 local function examine_both(message, text)
   local a = examine(message, text, "")
   local f, other = load("return " .. text, "=stdin", "t")
-  if f or a.better or a.hint or not a.token then return a end
+  if f or a.better or not a.token then return a end
   local b = examine(other, text, "return ")
-  return b.token and b.token.from > a.token.from and b or a
+  local further = b.token and b.token.from > a.token.from
+  local same = a.hint == b.hint and a.token.text ~= "#"
+  return further and (same or not a.hint) and b or a
 end
 
 -- A simpler text for "'end' expected (to close 'for' at line 1) near <eof>".
@@ -120,7 +122,8 @@ local function unfinished(what)
               :gsub("%((to close .*) at line (%d+)%)$", "%1 at line %2"))
 end
 
--- The text of a syntax error. message is Lua's; text is the block.
+-- The text of a syntax error, the hint in it and the message. message is Lua's;
+-- text is the block.
 function syntax_errors.render(message, text, opts, paint)
   local escaped = values.escape_controls
   local chunk = escaped(message:match "^(.-):%d+: " or "stdin")
@@ -137,11 +140,12 @@ function syntax_errors.render(message, text, opts, paint)
                  runtime_errors.line(text, math.tointeger(e.number))
     local hint, what = foreign_syntax.unfinished(e.what, e.above or text)
     what = escaped(what or unfinished(e.what))
-    return show(head .. what, place, line, nil, hint, paint)
+    return show(head .. what, place, line, nil, hint, paint), hint, what
   end
   local line = (several or not e.better) and e.line or nil
-  return show(head .. escaped(e.better or e.what), place, line,
-              line and e.before, e.hint, paint)
+  local what = escaped(e.better or e.what)
+  return show(head .. what, place, line, line and e.before, e.hint, paint),
+         e.hint, what
 end
 
 -- The same for a message that names a file; nil if it is no syntax error.

@@ -4,6 +4,7 @@
 -- descriptions of operations come from the table of the bindings.
 
 local host = require "nacre.host"
+local display = require "nacre.display"
 local styled = require "nacre.styled_output"
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
@@ -15,7 +16,7 @@ local topics = require "nacre.topics"
 local other_libraries = require "nacre.other_libraries"
 local say = require "nacre.wrap_lines".say
 
-local help = {signature = reference.signature}
+local help = {signature = display.signature}
 
 local function operation(info, method)
   return reference.help(info, method, host.columns())
@@ -222,7 +223,7 @@ end
 function help.library(name)
   local info = lookup.value("nacre." .. name) and nacre._info(name)
   if not info then return nil end
-  local short = reference.signature(info):gsub(", %*.*$", ", ...)")
+  local short = display.signature(info):gsub(", %*.*$", ", ...)")
   return ("  there is also nacre.%s: ?nacre.%s"):format(short, name)
 end
 
@@ -354,7 +355,7 @@ function help.show(shell, name, wide)
     return say(all_topics())
   end
   if name == "" then
-    return require "nacre.commands".run(shell, "help", "")
+    return require "nacre.command_help".run(shell, "")
   end
   local text = wide and search(name) or
                not wide and (help.text(name) or foreign_name(name))
@@ -369,7 +370,7 @@ local function brief(info, name, path, object)
   local width = host.columns()
   local lines = {reference.brief(info, true, width)}
   local forms = facts.istensor(object) and
-                require "nacre.dry_run".forms(path, object, info)
+                require "nacre.result_forms".of(path, object, info)
   if forms then lines[2] = reference.wrapped(forms, "  ", width) end
   lines[#lines + 1] = ("  ?%s says more"):format(name)
   return table.concat(lines, "\n")

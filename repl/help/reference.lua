@@ -16,6 +16,7 @@
 --   ...
 
 local host = require "nacre.host"
+local signature = require "nacre.display".signature
 
 local reference = {}
 
@@ -230,7 +231,8 @@ function reference.facts(info)
   local function add(label, text)
     if text and text ~= "-" then facts[#facts + 1] = {label, text} end
   end
-  if row then add("value", value(info)) else add("value", own.value) end
+  add("value", row and value(info) or own.value)
+  add("about", own.about)
   if not (row and gradients(info, add)) and info.differentiable ~= nil then
     local takes = info.params[1] and info.params[1].type:find "^tensor" or
                   info.params[1] and info.params[1].type == "operand"
@@ -285,27 +287,9 @@ end
 
 reference.folded = folded
 
--- "sum(self, dim=nil) -> tensor", without self if it is called as a method;
--- what is only a method is written "t:item()" or "stream:query()".
-function reference.signature(info, method)
-  local text = info.signature or info.name .. "(...)"
-  local name = info.name .. (info.inplace and "_" or "")
-  local only = info.method and not info["function"]
-  if method or only then
-    text = text:gsub("%(self,?%s*", "(", 1)
-    local owner
-    owner, name = name:match "^(.-)[.:]?([%w_]+)$"
-    if only and not method then
-      name = (owner == "" and "t" or owner:match("[%w_]+$"):lower()) ..
-             ":" .. name
-    end
-  end
-  return name .. (text:match "[%({].*" or "")
-end
-
 -- How an operation is called and what it does.
 function reference.brief(info, method, width)
-  local lines = {folded(reference.signature(info, method), width)}
+  local lines = {folded(signature(info, method), width)}
   if info.doc and info.doc ~= "" then
     for part in info.doc:gmatch "[^\n]+" do
       lines[#lines + 1] = wrapped(part, "  ", width)

@@ -3,12 +3,15 @@
 -- topics.lua - ?name for topics that are not functions (broadcasting,
 -- autograd, ...): a summary and the page of the guide that explains it.
 
+local file_formats = require "nacre.file_formats"
+local nacre = package.loaded.nacre
+
 local topics = {}
 
 -- Each row: the name, a summary, the page and the heading in the guide.
 topics.list = {
-  {"dtype", "The type of the elements: bool, uint8, int8, int16, int32, " ..
-   "int64, float16, bfloat16, float32 or float64. {dtype=\"int64\"} " ..
+  {"dtype", "The type of the elements: " ..
+   table.concat(nacre._dtypes(), ", ") .. ". {dtype=\"int64\"} " ..
    "creates a tensor of that dtype, t:to \"float64\" converts.",
    "docs/guide/first-steps.md", "Dtypes"},
   {"device", "The device that holds the elements: \"cpu\" or \"cuda:0\". " ..
@@ -67,8 +70,8 @@ topics.list = {
    "calls forward.",
    "docs/guide/learning.md", "A network"},
   {"files", "nacre.save(path, t) and nacre.load(path) choose the format by " ..
-   "the name: .npy, .csv, .tsv and .txt hold one tensor, .npz, " ..
-   ".safetensors and .pt a table of them.",
+   "the name: " .. file_formats.listed(true) .. " hold one tensor, " ..
+   file_formats.listed(false) .. " a table of them.",
    "docs/guide/files.md", "Files"},
 }
 
@@ -77,13 +80,16 @@ local words = {
   dtypes = "dtype", devices = "device", gradient = "grad",
   gradients = "grad", index = "indexing", indices = "indexing",
   slice = "indexing", slicing = "indexing", views = "view",
-  broadcast = "broadcasting", npy = "files", npz = "files", csv = "files",
-  safetensors = "files", stride = "strides", complex = "limits",
+  broadcast = "broadcasting", stride = "strides", complex = "limits",
   sparse = "limits", dimensions = "limits", allow_tf32 = "tf32",
   forward = "class", init = "class", __init__ = "class", self = "class",
   def = "class", error = "errors",
   key = "keys", shortcuts = "keys", num_threads = "threads",
 }
+
+for _, format in ipairs(nacre._formats()) do
+  words[format.extension] = "files"
+end
 
 -- The row of a name, or nil.
 function topics.find(name)

@@ -52,6 +52,7 @@ static int wrapped(lua_State *L) {
   if (n >= 0) return n;
   status = lua_status(co);
   if (status != LUA_OK && status != LUA_YIELD) {
+    sh_let_close(co);
     lua_resetthread(co); /* closes its variables; may give another error */
     lua_xmove(co, L, 1);
   }

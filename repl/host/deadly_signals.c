@@ -7,12 +7,16 @@
 ** end a prompt, where somebody has variables. There are handlers and not
 ** SIG_IGN: what the program starts has the standard actions again.
 */
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "bindings/nacre.h"
 #include "repl/host/repl.h"
+#include "core/files.h"
+
+static pthread_t shell; /* the thread that makes temporary files */
 
 /* The call gives EPIPE or EFBIG. */
 static void nothing(int sig) {
@@ -61,6 +65,7 @@ static void open_stack(void) {
 }
 
 void sh_catch_signals(int mode) {
+  shell = pthread_self();
   open_stack();
   for (int sig = 1; sig < NSIG; sig++)
     if (is_deadly(sig)) set_handler(sig, sh_diebysignal);
@@ -75,8 +80,17 @@ void sh_unlink_temporaries(void) {
   sh_unlink_temporary();
 }
 
+/* Other threads take SIGBUS from outside, too. While the shell blocks signals a
+   file is there whose name is not noted yet: it has the signal after that. */
+static void give_to_shell(int sig) {
+  if (pthread_equal(pthread_self(), shell)) return;
+  pthread_kill(shell, sig);
+  for (;;) pause();
+}
+
 _Noreturn void sh_diebysignal(int sig) {
   sigset_t only;
+  give_to_shell(sig);
   sh_unlink_temporaries();
   signal(sig, SIG_DFL);
   sigemptyset(&only);

@@ -11,9 +11,10 @@
 
 #include <lua.h>
 
-#include "bindings/defaults.h"
-#include "bindings/io/libpng.h"
+#include "bindings/tensors/defaults.h"
 #include "repl/host/repl.h"
+#include "core/accelerator.h"
+#include "core/library.h"
 
 void sh_version(void) {
   printf(SH_NAME " " SH_VERSION "%s  " LUA_RELEASE "\n", sh_commit);
@@ -53,12 +54,17 @@ static void environment(void) {
       variable(others[i], strlen(others[i]), getenv(others[i]));
 }
 
-static void place(void) {
+char *sh_terminaltext(char text[NC_TEXT]) {
+  snprintf(text, NC_TEXT, "%d columns, %s, %s", sh_columns(),
+           sh_utf8() ? "UTF-8" : "no UTF-8",
+           sh_color(STDOUT_FILENO) ? "colours" : "no colours");
+  return text;
+}
+
+static void place(const char *terminal) {
   char text[NC_TEXT];
   printf("memory    %s free\n", nc_bytestext(text, (double)nc_hostavailable()));
-  printf("terminal  %d columns, %s, %s\n", sh_columns(),
-         sh_utf8() ? "UTF-8" : "no UTF-8",
-         sh_color(STDOUT_FILENO) ? "colours" : "no colours");
+  printf("terminal  %s\n", terminal);
   environment();
 }
 
@@ -96,15 +102,16 @@ static void library(const char *what, const char *name) {
   else printf("%-9s none: %s\n", what, nc_lasterror()->text);
 }
 
-void sh_doctor(void) {
+void sh_doctor(const char *terminal) {
   if (nc_openlibraries() != NC_OK) puts(nc_lasterror()->text);
   sh_longversion();
-  library("images", nl_pnglibrary());
+  library("images", nc_pnglibrary());
+  library("jpeg", nc_jpeglibrary());
   library("npz", nc_ziplibrary());
   library("hdf5", nc_hdf5library());
   library("pictures", sh_rsvg_library());
   library("notebooks", sh_zmq_library());
   library("", sh_sodium_library());
-  place();
+  place(terminal);
   cuda();
 }

@@ -103,6 +103,12 @@ int sh_pages(lua_State *L) {
   return push_files(L, sh_reference);
 }
 
+/* host.tour(): the session that --tour shows */
+int sh_tour_session(lua_State *L) {
+  lua_pushlstring(L, (const char *)sh_tour->text, sh_tour->size);
+  return 1;
+}
+
 /* host.mpi_sources(): the sources of the transport over MPI, by their paths */
 int sh_mpi_files(lua_State *L) {
   return push_files(L, sh_mpi_sources);

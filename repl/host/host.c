@@ -14,6 +14,8 @@
 
 #include "bindings/nacre.h"
 #include "repl/host/repl.h"
+#include "core/files.h"
+#include "core/suggest.h"
 
 static double lasted; /* the seconds of the last guard */
 
@@ -198,15 +200,22 @@ static int historyfile(lua_State *L) {
   return 1;
 }
 
-/* doctor(): prints what the program finds here */
+/* terminal_text(): what stdout is shown on, for people */
+static int terminal_text(lua_State *L) {
+  char text[NC_TEXT];
+  lua_pushstring(L, sh_terminaltext(text));
+  return 1;
+}
+
+/* doctor(terminal): prints what the program finds here; its stdout may lead
+   elsewhere than to the terminal, whose text is given */
 static int doctor(lua_State *L) {
-  (void)L;
-  sh_doctor();
+  sh_doctor(luaL_checkstring(L, 1));
   return 0;
 }
 
 /* suggest(word, list, names): the closest text of the list, or nil; if it is
-   a list of names, see nl_nearname */
+   a list of names, see nc_nearname */
 static int suggest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
   const int arenames = lua_toboolean(L, 3);
@@ -220,7 +229,7 @@ static int suggest(lua_State *L) {
     } else lua_pop(L, 1);
   list[k] = NULL;
   lua_pushstring(L,
-                 arenames ? nl_nearname(word, list) : nl_nearest(word, list));
+                 arenames ? nc_nearname(word, list) : nc_nearest(word, list));
   return 1;
 }
 
@@ -263,7 +272,9 @@ int sh_openhost(lua_State *L) {
                                    { "history_file", historyfile },
                                    { "pause_interrupts", setquiet },
                                    { "doctor", doctor },
+                                   { "terminal_text", terminal_text },
                                    { "reference_pages", sh_pages },
+                                   { "tour", sh_tour_session },
                                    { "mpi_sources", sh_mpi_files },
                                    { "plugin_folder", sh_plugin_folder },
                                    { "synchronize", nl_synchronize_working },

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,8 +20,8 @@
 #include "bindings/nacre.h"
 #include "repl/host/repl.h"
 
-static lua_State *volatile running;      /* the thread to hook, NULL at rest */
-static volatile sig_atomic_t mode, asks; /* is there a user to ask? */
+static lua_State *volatile running; /* the thread to hook, NULL at rest */
+static volatile sig_atomic_t mode, may_ask; /* is there a user to ask? */
 static int interrupted;
 static int quiet; /* an error is being examined: raise nothing now */
 
@@ -83,22 +84,86 @@ void sh_open_interrupts(lua_State *L) {
   nacre_refuses_memory = refuses_memory;
 }
 
-/* Would an error call the handler of an xpcall?  The hook of a call of pcall
-   comes before that protects.  Handlers run close to the top of the stack; a
-   walk down all of a deep one would take long. */
-static int has_handler(lua_State *L) {
-  enum { DEEPEST = 200 };
+/* The function of C at a level of the stack, or NULL. */
+static lua_CFunction function_at(lua_State *L, int level) {
   lua_Debug at;
-  int level;
-  for (level = 1; level < DEEPEST && lua_getstack(L, level, &at); level++) {
-    lua_getinfo(L, "f", &at);
-    lua_CFunction f = lua_tocfunction(L, -1);
-    lua_pop(L, 1);
+  if (!lua_getstack(L, level, &at)) return NULL;
+  lua_getinfo(L, "f", &at);
+  lua_CFunction f = lua_tocfunction(L, -1);
+  lua_pop(L, 1);
+  return f;
+}
+
+/* How far down the stack the hook looks; all of a deep one would take long. */
+enum { DEEPEST = 200 };
+
+/* Would an error call the handler of an xpcall?  The hook of a call of pcall
+   comes before that protects.  Handlers run close to the top of the stack. */
+static int has_handler(lua_State *L) {
+  lua_Debug at;
+  for (int level = 1; level < DEEPEST && lua_getstack(L, level, &at); level++) {
+    lua_CFunction f = function_at(L, level);
     if (f == NULL) continue;
     if (f == lua_xpcall_function) return 1;
     if (f == lua_pcall_function || f == sh_lua_guard) return 0;
   }
   return 0;
+}
+
+/*
+** A variable that is to be closed must be closed also after Ctrl-C.  A scope
+** that ends calls its function by the name "close".  An error calls it from the
+** pcall that catches the error, like pcall itself calls what it protects: the
+** hook cannot tell which it is and lets both go on until pcall returns, for a
+** moment.
+*/
+enum { MOMENT = 1000000000 }; /* ns after Ctrl-C */
+
+static lua_State *closing; /* the thread whose pcall may close variables */
+static int closing_depth;  /* of that pcall */
+
+static int64_t since; /* the first Ctrl-C: when, and our CPU time */
+static double worked;
+
+static int depth(lua_State *L) {
+  lua_Debug at;
+  int has = 0, lacks = 1;
+  while (lua_getstack(L, lacks, &at)) lacks = 2 * (has = lacks);
+  while (lacks - has > 1) {
+    const int middle = has + (lacks - has) / 2;
+    if (lua_getstack(L, middle, &at)) has = middle;
+    else lacks = middle;
+  }
+  return lacks;
+}
+
+static int in_ending_scope(lua_State *L) {
+  lua_Debug at;
+  for (int level = 0; level < DEEPEST && lua_getstack(L, level, &at); level++) {
+    lua_getinfo(L, "n", &at);
+    if (strcmp(at.namewhat, "metamethod") == 0 && strcmp(at.name, "close") == 0)
+      return 1;
+  }
+  return 0;
+}
+
+static int catches(lua_CFunction f) {
+  return f != NULL && (f == lua_pcall_function || f == lua_xpcall_function);
+}
+
+static int may_close(lua_State *L, const lua_Debug *event) {
+  if (closing == L) {
+    const int returns = event->event == LUA_HOOKRET &&
+                        catches(function_at(L, 0)) && depth(L) == closing_depth;
+    if (returns) closing = NULL;
+    return !returns;
+  }
+  if (closing == NULL && event->event == LUA_HOOKCALL &&
+      catches(function_at(L, 1))) {
+    closing = L;
+    closing_depth = depth(L) - 1;
+  }
+  return closing != NULL || in_ending_scope(L);
 }
 
 /* Lua calls no hook inside the handler of an error that a hook raises, so that
@@ -109,13 +174,14 @@ static int raise_without_handler(lua_State *L) {
   return lua_error(L);
 }
 
-static void hook(lua_State *L, lua_Debug *ar) {
-  (void)ar;
+static void hook(lua_State *L, lua_Debug *event) {
   if (quiet) return;
-  if (nc_interrupted)
-    has_handler(L) ? raise_without_handler(L) : raise_interrupt(L);
-  else /* inherited from a thread that was hooked when it made this one */
+  if (!nc_interrupted) { /* a thread inherits the hook of its maker */
     restore_hook(L);
+  } else if (nc_now() - since > MOMENT || !may_close(L, event)) {
+    closing = NULL;
+    has_handler(L) ? raise_without_handler(L) : raise_interrupt(L);
+  }
 }
 
 static void arm(lua_State *L) {
@@ -143,9 +209,6 @@ static double work_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int64_t since; /* the first Ctrl-C: when, and our CPU time */
-static double worked;
-
 static void note(void) {
   since = nc_now();
   worked = work_seconds();
@@ -165,7 +228,7 @@ void sh_interrupt(int sig) {
   if (nc_interrupted && mode == GUARD_SCRIPT)
     sh_diebysignal(sig); /* the first one was not answered */
   if (!nc_interrupted) note();
-  else if (L != NULL && asks && unanswered()) {
+  else if (L != NULL && may_ask && unanswered()) {
     askwhether(sig);
     note();
   }
@@ -198,13 +261,14 @@ void sh_interrupts(int newmode) {
   mode = newmode;
   sigaction(SIGINT, &action, NULL); /* no SA_RESTART: reads and waits return */
   action.sa_handler = onsigquit;
-  asks = mode == GUARD_SHELL && sh_interactive();
-  if (asks) sigaction(SIGQUIT, &action, NULL);
+  may_ask = mode == GUARD_SHELL && sh_interactive();
+  if (may_ask) sigaction(SIGQUIT, &action, NULL);
   sh_catch_signals(mode);
 }
 
 int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   lua_State *outer = running;
+  const int output = sh_stdout_state();
   int status;
   running = L;
   if (nc_interrupted) arm(L); /* pressed since the line was sent */
@@ -217,9 +281,11 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   }
   running = outer;
   quiet = 0;
+  closing = NULL;
   restore_hook(L);
   interrupted = nc_interrupted && status != LUA_OK;
   if (interrupted) {
+    sh_restore_stdout(output);
     clearerr(stdout);                 /* an interrupted write is no failure */
     nc_fail(NC_EINTR, "interrupted"); /* the operation has been reported */
   }
@@ -259,6 +325,10 @@ lua_State *sh_enterthread(lua_State *co) {
     if (nc_interrupted) arm(co); /* the signal came just before */
   }
   return outer;
+}
+
+void sh_let_close(lua_State *co) {
+  restore_hook(co);
 }
 
 void sh_leavethread(lua_State *outer, lua_State *L) {

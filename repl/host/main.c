@@ -91,9 +91,10 @@ static int settings(lua_State *L, const Options *o) {
 
 /* The global `shell` is filled at the first look into it. */
 static void openfunctions(lua_State *L) {
-  static const char *const looks[] = { "__index", "__pairs", "__tostring" };
+  static const char *const looks[] = { "__index", "__pairs", "__tostring",
+                                       "__fill" };
   lua_newtable(L);
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
     sh_pushlazy(L, "nacre.shell_functions", looks[i]);
     lua_setfield(L, -2, looks[i]);
@@ -187,9 +188,10 @@ static int build_mpi(lua_State *L, const Options *o) {
 
 /* What is to be run, in order; stops at the first failure. */
 static int run(lua_State *L, const Options *o) {
-  const int asks = o->version && !o->interactive && !o->code && !o->script;
-  const int several = (o->launch || o->ranks) && !o->check && !asks;
-  int status, failed, prompt = o->interactive && !o->check;
+  const int only_version =
+      o->version && !o->interactive && !o->code && !o->script;
+  const int several = (o->launch || o->ranks) && !o->check && !only_version;
+  int status, failed, prompt = (o->interactive || o->tour) && !o->check;
   if (o->test) return sh_runtests(L, o->argv + o->test);
   sh_interrupts(o->interactive ? GUARD_SHELL : GUARD_SCRIPT);
   if (o->kernel) return sh_runkernel(L, o);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "bindings/nacre.h"
+#include "core/file_formats.h"
+#include "core/suggest.h"
 #include "repl/host/repl.h"
 
 enum Argument { NONE, REQUIRED, OPTIONAL };
@@ -43,7 +45,7 @@ static const struct Known {
   { "--ls", 'L', NONE },         { "--diff", 'L', NONE },
   { "--convert", 'L', NONE },    { "--build-mpi", 'B', OPTIONAL },
   { "--ranks", 'M', REQUIRED },  { "--launch", 'G', REQUIRED },
-  { "--worker", 'Z', NONE },
+  { "--worker", 'Z', NONE },     { "--tour", 'J', NONE },
 };
 
 enum { NKNOWN = sizeof known / sizeof *known };
@@ -92,6 +94,7 @@ static const char usage[] =
     "                     for screen readers\n"
     "  --rc FILE, --no-rc the shell's start-up file, or none\n"
     "  --no-history       neither read nor write the history\n"
+    "  --tour             a session that explains itself, step by step\n"
     "  --doctor           show the devices, libraries, terminal and files "
     "that\n"
     "                     are found\n"
@@ -113,9 +116,10 @@ static const char usage[] =
     "                     where: in your home, the default, or below DIR\n"
     "  --kernel FILE      be a kernel; Jupyter writes FILE\n"
     "Files of tensors:\n"
-    "  FILE...            opens the shell with what is in them in `file' "
+    "  FILE...            opens the shell with the content in `file' "
     "(several:\n"
-    "                     in `files')\n"
+    "                     in `files'); names end in\n"
+    " " FORMAT_EXTENSIONS " .gz\n"
     "  --ls FILE...       list the tensors (--ls --help says more)\n"
     "  --diff A B         compare tensor by tensor: status 0 if equal, 1 if "
     "not\n"
@@ -145,7 +149,7 @@ static int unknown(const char *word) {
   fprintf(stderr, SH_NAME ": unknown option %s",
           nc_printable(shown, sizeof shown, word, (size_t)n));
   snprintf(name, sizeof name, "%.*s", n, word);
-  const char *close = nl_nearest(name, names);
+  const char *close = nc_nearest(name, names);
   if (close != NULL) fprintf(stderr, ", did you mean %s?", close);
   fputc('\n', stderr);
   return sh_usage();
@@ -259,6 +263,7 @@ static int take(Options *o, const Option *x) {
     case 'r': o->rc = x->value; return 0;
     case 'R': o->norc = 1; return 0;
     case 'K': o->peak = 1; return 0;
+    case 'J': o->tour = 1; return 0;
     case 'N': o->kernel = x->value; return 0;
     case 'I': o->installkernel = 1; return 0;
     case 'M': return small(&o->ranks, x, 1, "ranks");

@@ -104,9 +104,9 @@ static int keepoutput(lua_State *L) {
   return 0;
 }
 
-/* Where stdout leads meanwhile: to a file without a name, or nowhere.  The
-   latter is opened once. */
-static int elsewhere(int look) {
+/* Opens what stdout leads to meanwhile: a file without a name, or /dev/null,
+   which is opened once. */
+static int open_sink(int look) {
   static int null = -1;
   FILE *f = look ? tmpfile() : NULL;
   if (f != NULL) {
@@ -131,9 +131,15 @@ static int replace_stdout(int fd) {
    that is so already, or cannot be */
 int sh_mute_stdout(lua_State *L) {
   int look = lua_toboolean(L, 1), fd;
-  if (aside >= 0 || (fd = elsewhere(look)) < 0) return lua_pushboolean(L, 0), 1;
+  if (aside >= 0 || (fd = open_sink(look)) < 0) return lua_pushboolean(L, 0), 1;
   aside = replace_stdout(fd);
   return lua_pushboolean(L, aside >= 0), 1;
+}
+
+static void restore(int *was) {
+  dup2(*was, STDOUT_FILENO);
+  close(*was);
+  *was = -1;
 }
 
 /* unmute(): how many bytes were counted */
@@ -142,9 +148,7 @@ int sh_unmute_stdout(lua_State *L) {
   if (aside < 0) return lua_pushinteger(L, 0), 1;
   fflush(stdout);
   n = lseek(STDOUT_FILENO, 0, SEEK_END);
-  dup2(aside, STDOUT_FILENO);
-  close(aside);
-  aside = -1;
+  restore(&aside);
   lua_pushinteger(L, n > 0 ? (lua_Integer)n : 0);
   return 1;
 }
@@ -172,15 +176,29 @@ int sh_diverted_text(lua_State *L) {
   if (diverted < 0) return luaL_pushresult(&text), 1;
   fflush(stdout);
   from = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  dup2(diverted, STDOUT_FILENO);
-  close(diverted);
-  sh_divert(diverted = -1);
+  restore(&diverted);
+  sh_divert(-1);
   for (off_t at = 0; from >= 0 && n > 0; at += n) {
     n = pread(from, luaL_prepbuffer(&text), LUAL_BUFFERSIZE, at);
     if (n > 0) luaL_addsize(&text, (size_t)n);
   }
   if (from >= 0) close(from);
   return luaL_pushresult(&text), 1;
+}
+
+enum { MUTED = 1, DIVERTED = 2 };
+
+int sh_stdout_state(void) {
+  return (aside >= 0 ? MUTED : 0) | (diverted >= 0 ? DIVERTED : 0);
+}
+
+void sh_restore_stdout(int state) {
+  const int more = sh_stdout_state() & ~state;
+  if (more) fflush(stdout);
+  if (more & MUTED) restore(&aside);
+  if (!(more & DIVERTED)) return;
+  restore(&diverted);
+  sh_divert(-1);
 }
 
 void sh_open_output_capture(lua_State *L) {

@@ -13,6 +13,7 @@
 
 #include "repl/host/shell_hooks.h"
 #include "repl/host/repl.h"
+#include "core/accelerator.h"
 
 /* readline only where both ends are a terminal that can move its cursor. */
 static const Editor *choose(void) {
@@ -61,7 +62,7 @@ static void freshline(void) {
 static EditResult next(const Editor *editor, char **text) {
   char *prompt = sh_prompt(1), *prompt2 = sh_prompt(2);
   EditResult result = EDIT_END;
-  nc_rest_cache();
+  nc_trim_idle_cache();
   if (prompt != NULL && prompt2 != NULL)
     result = editor->read(prompt, prompt2, text);
   free(prompt);
@@ -127,11 +128,19 @@ static int end_ranks(lua_State *L) {
   return status;
 }
 
+/* Not guarded: each of its lines is. Without a terminal that is all. */
+static int tour(lua_State *L) {
+  sh_pushmember(L, "nacre.tour", "run");
+  return lua_pcall(L, 0, 0, 0) == LUA_OK ? 0 : sh_report(L);
+}
+
 int sh_loop(lua_State *L, const Options *o) {
   const Editor *editor = choose();
   const int ranks = o->launch || o->ranks;
-  const int prompt = !ranks || o->interactive || !(o->code || o->script);
-  int tty = isatty(STDIN_FILENO) && prompt, i, status = 0;
+  const int asked = !ranks || o->interactive || !(o->code || o->script);
+  const int tty = isatty(STDIN_FILENO) && asked;
+  const int prompt = asked && (tty || !o->tour);
+  int i, status = 0;
   sh_interrupts(GUARD_SHELL);
   sh_open_output_capture(L);
   if (!sh_openshell(L, !tty)) return sh_report(L);
@@ -142,6 +151,7 @@ int sh_loop(lua_State *L, const Options *o) {
   current = editor;
   if (o->rc != NULL || (tty && !o->noenv && !o->norc)) sh_startup(o->rc);
   if (ranks) status = sh_start_ranks(L, o);
+  if (status == 0 && o->tour) status = tour(L);
   if (status == 0 && prompt) loop(editor, editor != &editor_plain);
   if (ranks && (i = end_ranks(L)) != 0) status = i;
   current = NULL;

@@ -32,7 +32,7 @@ enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 typedef struct Options {
   char **argv;
   int script; /* index in argv of the script's name, or 0 */
-  int interactive, quiet, version, longversion, doctor, help, peak;
+  int interactive, quiet, version, longversion, doctor, help, peak, tour;
   int code;  /* -e, -l or -p was given */
   const char *kernel; /* the file that says where a notebook's front end is */
   int installkernel, user;
@@ -93,7 +93,8 @@ int sh_suggestions(int on);
 **
 ** sh_guard is lua_pcall for user code. While it runs, Ctrl-C raises an error at
 ** the next instruction, and again at every instruction until the guarded call
-** ends, so that no pcall in user code can suppress it.
+** ends, so that no pcall in user code can suppress it.  Variables that are to
+** be closed are closed first, if that takes less than a second.
 */
 enum { GUARD_SHELL, GUARD_SCRIPT };
 
@@ -130,6 +131,8 @@ _Noreturn void sh_diebysignal(int sig);
    be set in the running Lua thread. */
 lua_State *sh_enterthread(lua_State *co);
 void sh_leavethread(lua_State *outer, lua_State *L);
+/* a thread that failed may close its variables, which Ctrl-C does not end */
+void sh_let_close(lua_State *co);
 
 /*
 ** Libraries. Each function may raise an error.
@@ -146,11 +149,17 @@ void sh_restore_string_methods(lua_State *L);
 void sh_open_output_capture(lua_State *L);        /* output_capture.c */
 int sh_mute_stdout(lua_State *L); /* output_capture.c: discards stdout */
 int sh_unmute_stdout(lua_State *L); /* output_capture.c: restores stdout */
+/* Is stdout discarded or diverted?  sh_guard goes back to what was so before an
+   interrupted call: Ctrl-C may come between a change and the code that undoes
+   it. */
+int sh_stdout_state(void);
+void sh_restore_stdout(int state);
 int sh_divert_stdout(lua_State *L); /* output_capture.c: host.divert_stdout */
 int sh_diverted_text(lua_State *L); /* output_capture.c: host.diverted_text */
 void sh_openexit(lua_State *L);       /* script.c: os.exit */
 int sh_openhost(lua_State *L);        /* host.c: the module "nacre.host" */
 int sh_pages(lua_State *L);           /* embedded_modules.c */
+int sh_tour_session(lua_State *L);
 int sh_mpi_files(lua_State *L);       /* embedded_modules.c */
 int sh_plugin_folder(lua_State *L);   /* embedded_modules.c */
 int sh_lua_userfile(lua_State *L);    /* user_files.c: host.userfile */
@@ -207,6 +216,7 @@ typedef struct Embedded {
 
 extern const Embedded sh_embedded[]; /* written by embed.cmake */
 extern const Embedded sh_reference[];
+extern const Embedded sh_tour[]; /* one file */
 extern const Embedded sh_mpi_sources[]; /* of the transport over MPI */
 
 /*
@@ -267,7 +277,9 @@ int sh_runkernel(lua_State *L, const Options *o); /* kernel_process.c */
 */
 void sh_version(void);
 void sh_longversion(void);
-void sh_doctor(void);
+/* What stdout is shown on: "80 columns, UTF-8, colours". Returns text. */
+char *sh_terminaltext(char text[NC_TEXT]);
+void sh_doctor(const char *terminal);
 
 /*
 ** Files of the user (user_files.c)
@@ -297,7 +309,7 @@ char *sh_edittext(const char *text);
 */
 int sh_loop(lua_State *L, const Options *o);
 /* --ranks, --launch (rank_options.c): starts the job, and runs on its ranks
-   what the command line has; or runs the script on them in the place of this
+   what the command line has; or runs the script on them in place of this
    program.  Exit statuses. */
 int sh_start_ranks(lua_State *L, const Options *o);
 int sh_run_on_ranks(lua_State *L, const Options *o);

@@ -12,6 +12,7 @@
 #include <lauxlib.h>
 
 #include "bindings/nacre.h"
+#include "core/accelerator.h"
 #include "core/transport.h"
 #include "repl/host/repl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shell_hooks.c - calls the Lua module "nacre.shell" for the editor and the
-** main loop, in protected mode.
+** shell_hooks.c - calls the Lua module "nacre.editor_hooks" for the editor and
+** the main loop, in protected mode.
 */
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 static lua_State *state;
 static const char shellkey; /* its address names the module's table */
 
-/* shell.FUNCTION(text, text2 or number) whose answer goes to take. */
+/* hooks.FUNCTION(text, text2 or number) whose answer goes to take. */
 typedef struct Question {
   const char *function, *text, *text2;
   lua_Integer number;
@@ -238,6 +238,10 @@ static char *next(void) {
   return asktext("next", NULL, 0);
 }
 
+static char *correction(void) {
+  return asktext("correction", NULL, 0);
+}
+
 const EditorHooks shellhooks = { .ready = ready,
                                  .indent = indent,
                                  .complete = complete,
@@ -250,7 +254,8 @@ const EditorHooks shellhooks = { .ready = ready,
                                  .columns = sh_columns,
                                  .pasted = pasted,
                                  .split = split,
-                                 .next = next };
+                                 .next = next,
+                                 .correction = correction };
 
 char *sh_prompt(int which) {
   char *answer = NULL;
@@ -285,7 +290,7 @@ int sh_submit(const char *text) {
 void sh_findshell(lua_State *L) {
   state = L;
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "nacre.shell");
+  lua_pushliteral(L, "nacre.editor_hooks");
   lua_call(L, 1, 1);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &shellkey);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** shell_hooks.h - calls of the Lua module "nacre.shell" from C. None of them
-** jumps: an error inside is a return value too.
+** shell_hooks.h - calls of the Lua module "nacre.editor_hooks" from C. None
+** of them jumps: an error inside is a return value too.
 */
 
 #ifndef hooks_h

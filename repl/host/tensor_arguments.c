@@ -10,17 +10,21 @@
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"
+#include "core/files.h"
 
 /* By its name or its first bytes. A .txt file may be a script. */
 int sh_istensorfile(const char *path) {
   const char *extension = nc_extension(path);
-  const Source from = { .path = path };
+  Source from = { .path = path };
+  Tensor *unpacked;
   FileFormat f;
   if (strcmp(path, "-") == 0 || strcmp(extension, "lua") == 0 ||
       strcasecmp(extension, "txt") == 0 || nc_isstream(path))
     return 0;
-  if (strcasecmp(extension, "png") == 0) return 1;
-  return nc_formatof(&f, &from) == NC_OK && f != NC_UNKNOWN && f != NC_UNNAMED;
+  const int status = nc_unpack(&unpacked, &from);
+  const int found = status == NC_OK && nc_formatof(&f, &from) == NC_OK;
+  nc_release(unpacked);
+  return found && f < FORMAT_COUNT;
 }
 
 /* Pushes the list of the words from argv[i] on. [-0, +1, e] */

@@ -88,26 +88,4 @@ function dry_run.call(f, ...)
   return listeners.steps("shape", "steps dry", f, ...)
 end
 
--- The results of a method by shapes alone: "a:sum() is float32[] here;
--- a:sum(1) is float32[4]"; nil if it needs arguments other than dimensions.
-function dry_run.forms(path, object, info)
-  local first = info.params and info.params[2]
-  if not info.params or info.kind == "function" or info.inplace then
-    return nil
-  end
-  local calls = {{}}
-  if first and first.type:find "^dim" then
-    for d = 1, math.min(object:dim(), 3) do calls[#calls + 1] = {d} end
-  end
-  local parts = {}
-  for _, args in ipairs(calls) do
-    local ok, _, y = pcall(dry_run.call, object[info.name], object,
-                           table.unpack(args))
-    if not ok or not facts.istensor(y) then break end
-    parts[#parts + 1] = ("%s:%s(%s) is %s%s"):format(path, info.name,
-      args[1] or "", facts.kind(y), #parts == 0 and " here" or "")
-  end
-  return #parts > 0 and table.concat(parts, "; ") or nil
-end
-
 return dry_run

@@ -4,6 +4,7 @@
 -- finite operands, as a warning or an error, with the element and a hint.
 
 local errors = require "nacre.errors"
+local state = require "nacre.state"
 local styled = require "nacre.styled_output"
 local listeners = require "nacre.op_listeners"
 
@@ -23,10 +24,7 @@ local warned_at = {}
 
 local function place(warning)
   local file = warning.file or "?"
-  if file == "stdin" then
-    local shell = package.loaded["nacre.shell"]
-    file = file .. (shell and #shell.log or 0)
-  end
+  if file == "stdin" then file = file .. #state.log end
   return ("%s:%d:%s"):format(file, warning.line or 0, warning.op or "")
 end
 
@@ -36,8 +34,7 @@ local function tell(_, warning)
   if warned_at[at] then return end
   warned_at[at] = true
   io.stdout:flush()
-  local shell = package.loaded["nacre.shell"]
-  local stream = shell and shell.transcript and "stdout" or "stderr"
+  local stream = state.transcript and "stdout" or "stderr"
   local head = styled.paint("warning:", "red", stream)
   io[stream]:write(require "nacre.wrap_lines".text(
     errors.warning(warning, head), stream), "\n")

@@ -132,7 +132,7 @@ function trace.run(shell, text)
   end)
   if n == 0 then return io.stdout:write "  no operations\n" end
   say(("  %s, %s%s"):format(units.count(n, "operation"),
-    units.seconds(inside), require "nacre.timing_text".emulatedmark()))
+    units.seconds(inside), units.emulated_mark()))
   local note = not noted and trace.fusible(steps, inside)
   if note then
     noted = true

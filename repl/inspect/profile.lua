@@ -87,7 +87,7 @@ function profile.text(rows, wall)
   end
   lines[#lines + 1] = ("  %s in %s of %s; the rest is Lua and the measuring%s")
     :format(units.count(calls, "operation"), units.seconds(inside),
-            units.seconds(total), require "nacre.timing_text".emulatedmark())
+            units.seconds(total), units.emulated_mark())
   return table.concat(lines, "\n") .. "\n"
 end
 

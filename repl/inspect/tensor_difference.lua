@@ -120,27 +120,6 @@ end
 --
 -- What is to be expected
 --
-local SUMS = {sum = true, mean = true, std = true, var = true, norm = true,
-              cumsum = true, logsumexp = true}
-
--- How many terms each element of the result sums up, judged by the text.
-function difference.inner(what)
-  local last, kind, t
-  local measure = require "nacre.measure"
-  for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
-    local v = token.kind == "name" and measure.value_of(what.env, token.text)
-    if last == ":" or last == "." then
-      kind = kind or measure.products[token.text] and "product" or
-             SUMS[token.text] and "sum"
-    elseif not t and facts.istensor(v) then
-      t = v
-    end
-    last = token.text
-  end
-  if not kind or not t or t:dim() == 0 then return 1 end
-  return kind == "product" and t:size(-1) or t:numel()
-end
-
 -- Can the difference be explained by rounding in another order?
 function difference.tolerable(d, inner)
   local float = facts.floats[d.dtype]

@@ -21,17 +21,17 @@ View.__index = View
 local styled = full_screen.styled
 
 local HELP <const> = {
-  "  arrows, h j k l      the element beside",
+  "  arrows, h j k l      the next element",
   "  PgUp PgDn, b space   a page up, down",
   "  Home End, 0 $        the first column, the last",
   "  g G                  the first row, the last",
   "  [ ]                  the slice before, the next one",
   "  { }                  the dimension before, the next one, is sliced",
-  "  s                    sorts by the column: up, down, as it was",
+  "  s                    sorts by the column: up, down, not at all",
   "  /                    searches: 3.5, nan, >100, <=0; n: the next one",
   "  :                    goes to ROW,COLUMN",
   "  + -                  more digits, fewer",
-  "  e                    numbers with a power of ten, in full, as usual",
+  "  e                    numbers with a power of ten, in full, as before",
   "  y                    leaves, with the element's index in the next line",
   "  q                    leaves"}
 

@@ -218,8 +218,9 @@ local function fields_of(var)
   return list
 end
 
-function variables.print(names, pattern)
-  local vars, asked = {}, pattern
+-- :whos [PATTERN]
+function variables.whos(shell, pattern)
+  local names, vars, asked = shell.userglobals(), {}, pattern
   pattern = pattern ~= "" and matcher(pattern) or "."
   for _, name in ipairs(names) do
     if name:find(pattern) then

@@ -22,6 +22,19 @@ local function operand(text, at)
   end
 end
 
+-- The end of the chain of names, calls and indices that starts at i:
+-- a:t()[1].b, (a + 1):t()
+function expressions.chain_end(text, i)
+  local at = text:match("^[%a_][%w_]*()", i) or text:match("^%b()()", i)
+  while at do
+    local stop = text:match("^[.:][%a_][%w_]*()", at) or
+                 text:match("^%b()()", at) or text:match("^%b[]()", at) or
+                 text:match("^%b{}()", at)
+    if not stop then return at end
+    at = stop
+  end
+end
+
 -- The operand that ends (or begins) a text, or nil.
 function expressions.ending(text)
   if #text > 2000 then return nil end
@@ -43,21 +56,6 @@ end
 local opens, closes = lexer.opens, lexer.closes
 local cuts = lexer.set("= , ; return then do else elseif if while until in " ..
                        "local end")
-
--- The expression that ends a text.
-function expressions.last(text)
-  local start, outer = 1, {}
-  for _, t in ipairs(lexer.tokens(text)) do
-    if opens[t.text] then
-      outer[#outer + 1], start = start, t.to + 1
-    elseif closes[t.text] then
-      start = table.remove(outer) or start
-    elseif cuts[t.text] then
-      start = t.to + 1
-    end
-  end
-  return text:sub(start):match "^%s*(.-)%s*$"
-end
 
 -- The longest valid expression that begins a text, or nil.
 function expressions.first(text)
@@ -94,23 +92,6 @@ function expressions.enclosed(text)
   return (rest == "" or tonumber(text)) and text or "(" .. text .. ")"
 end
 
--- The text before the parenthesis that is open at the end of a line, and the
--- text after it; nil if it is not a call.
-function expressions.call(before)
-  local outer, tokens = {}, lexer.tokens(before)
-  for i, t in ipairs(tokens) do
-    if opens[t.text] then outer[#outer + 1] = i
-    elseif closes[t.text] then outer[#outer] = nil end
-  end
-  local at = outer[#outer]
-  local callee = at and at > 1 and tokens[at].text == "(" and tokens[at - 1]
-  if not callee or callee.kind ~= "name" and callee.text ~= ")" and
-     callee.text ~= "]" then
-    return nil
-  end
-  return before:sub(1, tokens[at].from - 1), before:sub(tokens[at].to + 1)
-end
-
 -- Calls each(owner, name, arguments, at) for the calls through a dot on a line:
 -- "x", "sum", "(1)" of x.sum(1), and the position of the dot.
 function expressions.dotted_calls(line, each)
@@ -139,7 +120,7 @@ local no_objects = lexer.set [[np numpy torch nacre nn optim F plt os sys math
 
 -- Is `name' a method of what an expression gives? value(path) is the value of
 -- a path. Of an object that is not known, the name decides.
-local function calls_method(owner, name, value)
+function expressions.calls_method(owner, name, value)
   local methods = (package.loaded.nacre or _G.nacre)._methods
   local root = owner:match "^[%a_][%w_]*"
   local v = owner:find "^[%w_.%[%]]+$" and value(owner)
@@ -147,29 +128,6 @@ local function calls_method(owner, name, value)
   if no_objects[root] and not owner:find "[)%]]$" then return false end
   if owner:find "^self%.?[%w_]*$" then return of_networks[name] or false end
   return methods[name] ~= nil or of_networks[name] or false
-end
-
--- Replaces the dots of method calls by colons, x.exp().sum() by x:exp():sum().
-function expressions.methods(text, value)
-  local parts, from = {}, 1
-  expressions.dotted_calls(text, function(owner, name, _, at)
-    if calls_method(owner, name, value) then
-      parts[#parts + 1] = text:sub(from, at - 1) .. ":"
-      from = at + 1
-    end
-  end)
-  return table.concat(parts) .. text:sub(from)
-end
-
--- What follows the call owner.name(args), whose dot is at `at', in the same
--- operand, with colons where methods are called: ":sum()" of x.exp().sum().
-function expressions.after_call(line, owner, args, at, value)
-  local _, last = line:find(args, at, true)
-  local from = at - #owner
-  local stop = operand(line, from)
-  if not last or not stop or stop <= last then return "" end
-  return expressions.methods(line:sub(from, stop - 1), value)
-                    :sub(last - from + 2)
 end
 
 return expressions

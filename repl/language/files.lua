@@ -29,4 +29,10 @@ function files.lines(text)
   return list
 end
 
+-- A name from a file without characters that act on a terminal.
+function files.shown(name)
+  if not utf8.len(name) then name = name:gsub("[\128-\255]", "?") end
+  return (name:gsub("%c", function(c) return ("\\x%02x"):format(c:byte()) end))
+end
+
 return files

@@ -13,6 +13,14 @@ lookup.properties = {"shape", "dtype", "device", "ndim", "T", "mT", "H", "mH",
                      "is_leaf", "grad_fn"}
 for _, name in ipairs(lookup.properties) do lookup.properties[name] = true end
 
+-- The global `shell` is empty until one first looks into it: main.c gives it
+-- the function that fills it, which is of C, as none of the user's is.
+local function fill(v)
+  local meta = next(v) == nil and debug.getmetatable(v)
+  local f = type(meta) == "table" and rawget(meta, "__fill")
+  if type(f) == "function" and debug.getinfo(f, "S").what == "C" then f(v) end
+end
+
 -- Tables of the library, such as nacre.nn, get their classes when one is first
 -- named.
 local function load_classes(v)
@@ -49,10 +57,7 @@ local function fieldsof(v)
     return type(meta) == "table" and rawget(meta, "methods") or nil
   end
   if type(v) ~= "table" then return nil end
-  if next(v) == nil and rawequal(v, rawget(_G, "shell")) and
-     require "nacre.shell".isbuiltin "shell" then
-    require "nacre.shell_functions".fill(v)
-  end
+  fill(v)
   load_classes(v)
   return v
 end

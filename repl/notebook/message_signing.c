@@ -11,6 +11,7 @@
 
 #include "repl/host/repl.h"
 #include "repl/notebook/kernel_host.h"
+#include "core/library.h"
 
 typedef unsigned char byte;
 
@@ -26,37 +27,29 @@ typedef unsigned char byte;
   X(int, sodium_memcmp, (const void *, const void *, size_t))
 /* clang-format on */
 
-static struct {
-#define X(result, name, parameters) result(*name) parameters;
-  FUNCTIONS(X)
-#undef X
-} sodium;
+static struct { FUNCTIONS(NC_FIELD) } sodium;
 
 enum { HASH = 32, STATE = 1024 }; /* bytes; a state has 208 */
 
-static int bind(void *handle) {
-#define X(result, name, parameters) nc_symbol(&sodium.name, handle, #name) &&
-  return FUNCTIONS(X) sodium.sodium_init() >= 0 &&
+static int begins(void *handle) {
+  (void)handle;
+  return sodium.sodium_init() >= 0 &&
          sodium.crypto_auth_hmacsha256_statebytes() <= STATE;
-#undef X
 }
 
-static Library *library(void) {
-  static const char *const names[] = { "libsodium.so.23", "libsodium.so.26",
-                                       "libsodium.so",    "libsodium.23.dylib",
-                                       "libsodium.dylib", NULL };
-  static Library libsodium = { "NACRE_SODIUM",
-                               names,
-                               bind,
-                               "signed notebook messages need libsodium",
-                               "install it (Debian: libsodium23)",
-                               0,
-                               NULL };
-  return &libsodium;
-}
+static Library libsodium = {
+  .variable = "NACRE_SODIUM",
+  .names = NC_LIST("libsodium.so.23", "libsodium.so.26", "libsodium.so",
+                   "libsodium.23.dylib", "libsodium.dylib"),
+  .prefix = "",
+  NC_FUNCTIONS(FUNCTIONS, sodium),
+  .accepts = begins,
+  .missing = "signed notebook messages need libsodium",
+  .hint = "install it (Debian: libsodium23)",
+};
 
 const char *sh_sodium_library(void) {
-  return nc_library(library()) == NC_OK ? library()->name : NULL;
+  return nc_libraryname(&libsodium);
 }
 
 /* sign(key, text, ...): the signature of the texts, in hexadecimal digits */
@@ -65,7 +58,7 @@ static int sign(lua_State *L) {
   const char *key = luaL_checklstring(L, 1, &size);
   byte state[STATE] __attribute__((aligned(64))), hash[HASH];
   char hex[2 * HASH + 1];
-  if (nc_library(library()) != NC_OK) return sh_library_error(L);
+  if (nc_library(&libsodium) != NC_OK) return sh_library_error(L);
   for (int i = 2; i <= lua_gettop(L); i++) luaL_checkstring(L, i);
   sodium.crypto_auth_hmacsha256_init(state, (const byte *)key, size);
   for (int i = 2; i <= lua_gettop(L); i++) {

@@ -26,9 +26,9 @@ function messages.new(key)
                        session = kernel_host.random_name()}, messages)
 end
 
--- Has a message with this signature been here? Whoever listens has not the key,
--- but could send again what a front end has signed. Of the signatures only the
--- last are kept: their list does not grow for ever.
+-- Has a message with this signature been here? Whoever listens does not have
+-- the key, but could send again what a front end has signed. Of the signatures
+-- only the last are kept: their list does not grow for ever.
 local function is_replay(self, signature)
   local name = signature:sub(1, ENOUGH)
   if self.seen[name] or self.before[name] then return true end

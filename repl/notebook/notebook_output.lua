@@ -2,13 +2,14 @@
 --
 -- notebook_output.lua - what a cell shows in a notebook other than text that is
 -- printed. Loaded in a session of the kernel only: the parts of the shell that
--- draw on a terminal look for it with notebook_output.get.
+-- draw on a terminal find it in state.lua.
 
 local kernel_host = require "nacre.kernel_host"
 local host = require "nacre.host"
 local json = require "nacre.json"
 
 local output = {silent = false} -- silent: nothing is sent
+require "nacre.state".notebook = output
 
 local SMALL = 256             -- pixels; smaller images are enlarged
 

@@ -9,9 +9,12 @@ local host = require "nacre.host"
 local json = require "nacre.json"
 local output = require "nacre.notebook_output"
 local mime = require "nacre.mime_bundle"
+local hooks = require "nacre.editor_hooks"
+local messages = require "nacre.messages"
 local shell = require "nacre.shell"
 local styled = require "nacre.styled_output"
 local input_block = require "nacre.input_block"
+local takes_lua = require "nacre.commands".takes_lua
 
 local session = {}
 
@@ -54,11 +57,11 @@ local function split(code)
   if code:find "^%s*%%%%" then return {code} end
   local list = {}
   for _, text in ipairs(require "nacre.paste_blocks".inputs(code,
-                                                            shell.islua)) do
+                                                            takes_lua)) do
     local before = list[#list]
     local joined = before and before .. "\n" .. text
-    if joined and input_block.lua_part(text, shell.islua) == text and
-       input_block.lua_part(before, shell.islua) == before and
+    if joined and input_block.lua_part(text, takes_lua) == text and
+       input_block.lua_part(before, takes_lua) == before and
        input_block.compile(joined).f then
       list[#list] = joined
     else
@@ -157,7 +160,7 @@ function serve.complete_request(r)
   local code = tostring(r.code or "")
   local point = byte_before(code, r.cursor_pos)
   local left = current_line(code:sub(1, point))
-  local found = shell.complete(left .. code:sub(point + 1), #left)
+  local found = hooks.complete(left .. code:sub(point + 1), #left)
   local word = left:sub((found.start or #left) + 1)
   local stop = utf8.len(code, 1, point) or point
   return {status = "ok", matches = texts(found, word), metadata = json.object,
@@ -166,16 +169,16 @@ end
 
 function serve.inspect_request(r)
   local code = tostring(r.code or "")
-  local text = shell.helpat(code, byte_before(code, r.cursor_pos))
+  local text = hooks.helpat(code, byte_before(code, r.cursor_pos))
   return {status = "ok", found = text ~= nil, metadata = json.object,
           data = text and {["text/plain"] = text} or json.object}
 end
 
 function serve.is_complete_request(r)
-  local part = input_block.lua_part(tostring(r.code or ""), shell.islua)
+  local part = input_block.lua_part(tostring(r.code or ""), takes_lua)
   local kind = part and input_block.compile(part).kind
   if kind == "incomplete" then
-    return {status = kind, indent = (" "):rep(shell.indent(part, ""))}
+    return {status = kind, indent = (" "):rep(hooks.indent(part, ""))}
   end
   return {status = kind == "error" and "invalid" or "complete"}
 end
@@ -246,7 +249,7 @@ end
 -- The parts of the shell that a notebook replaces.
 local function replace()
   styled.print = show
-  function shell.write_error(text)
+  function messages.write_error(text)
     if shell.held then return shell.complain(text) end
     failure = failure and failure .. "\n" .. text or text
     host.keep_output(text .. "\n")

@@ -69,7 +69,7 @@ static char *next_request(void) {
    this one came too late and is dropped. */
 static int receive(lua_State *L) {
   char *line, *rest;
-  nc_rest_cache();
+  nc_trim_idle_cache();
   hold_interrupts(1);
   line = next_request();
   hold_interrupts(0);

@@ -14,6 +14,7 @@
 
 #include "repl/host/repl.h"
 #include "repl/notebook/kernel_host.h"
+#include "core/library.h"
 
 typedef union ZmqMessage {
   unsigned char room[64];
@@ -59,37 +60,29 @@ enum {
 /* clang-format on */
 
 static struct {
-#define X(result, name, parameters) result(*name) parameters;
-  FUNCTIONS(X)
-#undef X
+  FUNCTIONS(NC_FIELD)
   int (*last_error)(void); /* zmq_errno: errno may be a macro */
 } zmq;
 
-static int bind_functions(void *handle) {
+static int is_version_4(void *handle) {
   int major = 0, minor, patch;
-#define X(result, name, parameters) \
-  nc_symbol(&zmq.name, handle, "zmq_" #name) &&
-  if (!(FUNCTIONS(X) nc_symbol(&zmq.last_error, handle, "zmq_errno"))) return 0;
-#undef X
   zmq.version(&major, &minor, &patch);
-  return major == 4;
+  return major == 4 && nc_symbol(&zmq.last_error, handle, "zmq_errno");
 }
 
-static Library *library(void) {
-  static const char *const names[] = { "libzmq.so.5", "libzmq.so",
-                                       "libzmq.5.dylib", "libzmq.dylib", NULL };
-  static Library libzmq = { "NACRE_ZMQ",
-                            names,
-                            bind_functions,
-                            "notebooks need libzmq 4",
-                            "install it (Debian: libzmq5)",
-                            0,
-                            NULL };
-  return &libzmq;
-}
+static Library libzmq = {
+  .variable = "NACRE_ZMQ",
+  .names =
+      NC_LIST("libzmq.so.5", "libzmq.so", "libzmq.5.dylib", "libzmq.dylib"),
+  .prefix = "zmq_",
+  NC_FUNCTIONS(FUNCTIONS, zmq),
+  .accepts = is_version_4,
+  .missing = "notebooks need libzmq 4",
+  .hint = "install it (Debian: libzmq5)",
+};
 
 const char *sh_zmq_library(void) {
-  return nc_library(library()) == NC_OK ? library()->name : NULL;
+  return nc_libraryname(&libzmq);
 }
 
 static void *context;
@@ -131,7 +124,7 @@ static int open_socket(lua_State *L) {
   static const int types[] = { ROUTER, PUB, REP };
   const int type = types[luaL_checkoption(L, 1, NULL, kinds)];
   const char *endpoint = luaL_checkstring(L, 2);
-  if (nc_library(library()) != NC_OK) return sh_library_error(L);
+  if (nc_library(&libzmq) != NC_OK) return sh_library_error(L);
   if (context == NULL) context = zmq.ctx_new();
   if (context == NULL) return failed(L, "libzmq");
   if (count == sizeof opened / sizeof *opened)

@@ -5,7 +5,7 @@
 -- nacre.progress runs or the history grows.
 
 local host = require "nacre.host"
-local notebook = package.loaded["nacre.notebook_output"]
+local state = require "nacre.state"
 local below = require "nacre.below_output"
 
 local live = {rows = 0}       -- rows of the plot on the screen
@@ -50,7 +50,9 @@ local function draw(text)
     return
   end
   failed = nil
-  if notebook then return notebook.replace(live, table.concat(lines, "\n")) end
+  if state.notebook then
+    return state.notebook.replace(live, table.concat(lines, "\n"))
+  end
   below.erase()
   below.write(table.concat(lines, "\n"), "\n")
   live.rows = #lines
@@ -60,7 +62,7 @@ end
 -- A loop runs, and the setting is `text`.
 function live.step(text)
   local now = host.clock()
-  local drawn = notebook or
+  local drawn = state.notebook or
                 host.is_terminal "stderr" and host.has_color "stderr"
   if now < due or text == "off" or not drawn then return end
   draw(text)
@@ -73,12 +75,16 @@ function live.finish(text)
   due = 0
   if text ~= "off" then draw(text) end
   live.rows = 0
-  if notebook then notebook.leave(live) end
+  if state.notebook then state.notebook.leave(live) end
   below.remove(live)
   if failed then
     io.stderr:write(("(live: no plot of %s: %s)\n"):format(text, failed))
     failed = nil
   end
+end
+
+function state.after_run()
+  live.finish(require "nacre.settings".get "live")
 end
 
 return live

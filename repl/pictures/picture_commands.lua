@@ -8,7 +8,7 @@
 -- height, utf8, color, xlog, ylog, bins, center, graphics, file.
 
 local host = require "nacre.host"
-local styled = require "nacre.styled_output"
+local state = require "nacre.state"
 local plot = require "nacre.plot"
 local data = require "nacre.picture_data"
 local downsample = require "nacre.downsample"
@@ -178,8 +178,7 @@ end
 -- The output of a notebook's cell; nil in other sessions, and if the output is
 -- a text, as in ":plot x > FILE".
 local function notebook()
-  local output = package.loaded["nacre.notebook_output"]
-  return output and not require "nacre.shell".held and output or nil
+  return not state.held and state.notebook or nil
 end
 
 -- Is a picture of pixels wanted, not one of characters?
@@ -242,16 +241,10 @@ function pictures.plot(shell, text)
   command(shell, separated(text), "plot", curves)
 end
 
-function pictures.plotcall(...) call(curves, nil, ...) end
-
 local function dots(args, o, names)
   o.points = true
   return curves(args, o, names)
 end
-
-function pictures.scatter(shell, text) command(shell, text, "scatter", dots) end
-
-function pictures.scattercall(...) call(dots, nil, ...) end
 
 -- How many digits distinguish the edges of bins.
 local function edges(low, high, bins)
@@ -346,8 +339,6 @@ function pictures.hist(shell, text)
   command(shell, text, "hist", histogram)
 end
 
-function pictures.histcall(...) call(histogram, 2, ...) end
-
 --
 -- Matrices
 --
@@ -377,19 +368,13 @@ local function field(args, o, names)
   end, lines)
 end
 
-function pictures.heat(shell, text)
-  command(shell, text, "heat", field)
-end
-
-function pictures.heatcall(...) call(field, 1, ...) end
-
 --
 -- Images
 --
 local function picture(args, o, names)
   local given = args[1]
   if type(given) == "string" then
-    given = nacre.readpng(require "nacre.file_commands".path(given))
+    given = nacre.load(require "nacre.file_commands".path(given))
   end
   local t, why = data.tensor(given, names[1] or "argument 1")
   if not t then return nil, why end
@@ -408,9 +393,11 @@ local function picture(args, o, names)
   return true
 end
 
--- Is a word a file name? One that begins with a variable is Lua.
+-- Is a word the file name of an image? One that begins with a variable is Lua.
 local function filename(text)
-  local name = text:match "^%s*(%S+%.[pP][nN][gG])%s*$"
+  local name = text:match "^%s*(%S+)%s*$"
+  local format = name and require "nacre.file_formats".of(name)
+  if not format or not format.image then return nil end
   local first = name and name:match "^[%a_][%w_]*"
   return (not first or rawget(_G, first) == nil) and name or nil
 end
@@ -421,7 +408,14 @@ function pictures.show(shell, text)
   command(shell, text, "show", picture)
 end
 
-function pictures.showcall(...) call(picture, 1, ...) end
+-- The commands, and the functions, which take so many values.
+for name, row in pairs {plot = {curves}, scatter = {dots}, heat = {field, 1},
+                        hist = {histogram, 2}, show = {picture, 1}} do
+  pictures[name] = pictures[name] or function(shell, text)
+    command(shell, text, name, row[1])
+  end
+  pictures[name .. "call"] = function(...) call(row[1], row[2], ...) end
+end
 
 local function write(path, t)
   local img, note = require "nacre.tensor_image".of(t, true)
@@ -449,7 +443,7 @@ function pictures.png(shell, text)
   if not path then return shell.fail ":png needs a file and an image" end
   local kind = (path:match "%.(%a+)$" or ""):lower()
   if OTHERS[kind] then
-    return shell.fail((":png writes PNG, and %s says that it is %s"):format(
+    return shell.fail((":png writes PNG, but the name %s says %s"):format(
       path, kind))
   end
   local results, names = values(shell, rest)

@@ -99,7 +99,7 @@ local function spaced(low, high, n, log)
 end
 
 -- The values of a function of numbers, or of one of tensors; nil and why there
--- are none. What is no number is a gap.
+-- are none. A value that is not a number is a gap.
 local function values_of(f, xs, name)
   local ok, first = pcall(f, xs[1])
   if ok and type(first) == "number" or first == nil then
@@ -124,7 +124,7 @@ function data.with_functions(args, names, n, log)
     return nil, ("a function is drawn over a range: %s 0 1"):format(
       names[1] or "f")
   elseif not (low < high) or high - low == math.huge or log and low <= 0 then
-    return nil, ("%s to %s is no range%s"):format(low, high,
+    return nil, ("%s to %s is not a range%s"):format(low, high,
       log and " of a logarithmic axis" or "")
   end
   local xs = spaced(low, high, n, log)
@@ -133,7 +133,9 @@ function data.with_functions(args, names, n, log)
   local called = {""}         -- x has no name
   for i = 1, args.n - 2 do
     local name, why = names[i] or "f" .. i, nil
-    if not is_function(args[i]) then return nil, name .. " is no function" end
+    if not is_function(args[i]) then
+      return nil, name .. " is not a function"
+    end
     list[i + 1], why = values_of(args[i], xs, name)
     if why then return nil, why end
     called[i + 1] = name

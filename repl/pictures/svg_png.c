@@ -11,6 +11,7 @@
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"
+#include "core/library.h"
 
 typedef struct RsvgHandle RsvgHandle;
 typedef struct GError {
@@ -42,37 +43,21 @@ typedef int Writer(void *to, const unsigned char *data, unsigned n);
   X(void, cairo_destroy, (cairo_context *))
 /* clang-format on */
 
-static struct {
-#define X(result, name, parameters) result(*name) parameters;
-  FUNCTIONS(X)
-#undef X
-} rsvg;
+static struct { FUNCTIONS(NC_FIELD) } rsvg;
 
 enum { RGB24 = 1, CAIRO_NO_MEMORY = 1 };
 
-static int bind(void *handle) {
-#define X(result, name, parameters) nc_symbol(&rsvg.name, handle, #name) &&
-  return FUNCTIONS(X) 1;
-#undef X
-}
-
-static Library *library(void) {
-  static const char *const names[] = { "librsvg-2.so.2", "librsvg-2.2.dylib",
-                                       NULL };
-  static Library librsvg = {
-    "NACRE_RSVG",
-    names,
-    bind,
-    "a picture in a PNG file needs librsvg 2.46",
-    "install it (Debian: librsvg2-2), or write a .svg file",
-    0,
-    NULL
-  };
-  return &librsvg;
-}
+static Library librsvg = {
+  .variable = "NACRE_RSVG",
+  .names = NC_LIST("librsvg-2.so.2", "librsvg-2.2.dylib"),
+  .prefix = "",
+  NC_FUNCTIONS(FUNCTIONS, rsvg),
+  .missing = "a picture in a PNG file needs librsvg 2.46",
+  .hint = "install it (Debian: librsvg2-2), or write a .svg file",
+};
 
 const char *sh_rsvg_library(void) {
-  return nc_library(library()) == NC_OK ? library()->name : NULL;
+  return nc_libraryname(&librsvg);
 }
 
 /* The bytes of the PNG so far. Memory is taken here and not by Lua, which may
@@ -135,7 +120,7 @@ int sh_png_of_svg(lua_State *L) {
                            (double)luaL_checkinteger(L, 3) };
   GError *why = NULL;
   RsvgHandle *picture;
-  if (nc_library(library()) != NC_OK) {
+  if (nc_library(&librsvg) != NC_OK) {
     lua_pushnil(L);
     const Error *e = nc_lasterror();
     lua_pushfstring(L, *e->hint ? "%s: %s" : "%s", e->text, e->hint);

@@ -84,23 +84,9 @@ function file_commands.callrun(name, ...)
   return f(...)
 end
 
--- How files of tensors begin, and the function that reads them.
-local readers = {["\x93NUMPY"] = "nacre.load", ["PK\3\4"] = "nacre.load",
-                 ["\x89PNG"] = "nacre.readpng"}
-
-local function tensor_file(text)
-  for magic, reader in next, readers do
-    if text:sub(1, #magic) == magic then
-      return ("this is not a text file; %s(FILE) reads it"):format(reader)
-    end
-  end
-  return text:find "\0" and "this is not a text file" or nil
-end
-
 local function prefill(shell, text)
   text = text:gsub("\r\n", "\n"):gsub("%s+$", "")
-  local why = tensor_file(text)
-  if why then return shell.fail(why) end
+  if text:find "\0" then return shell.fail "this is not a text file" end
   if not host.prefill(text) then
     shell.fail "there is no line to edit here; :run FILE runs the file"
   end
@@ -121,6 +107,10 @@ function file_commands.load(shell, text)
   end
   content, why = require "nacre.files".read(path)
   if not content then return shell.fail("cannot open " .. why) end
+  local known, archive = pcall(package.loaded.nacre._archive, path)
+  if known and archive then
+    return shell.fail "this is not a text file; nacre.load(FILE) reads it"
+  end
   prefill(shell, content)
 end
 

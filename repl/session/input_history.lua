@@ -112,7 +112,7 @@ end
 -- :history [N] [DATE] [TEXT]
 function input_history.run(shell, words)
   local o = wanted(words)
-  if o.n and o.n < 1 then return shell.fail ":history takes N from 1 on" end
+  if o.n and o.n < 1 then return shell.fail ":history takes N of 1 or more" end
   if not (o.n or o.date or o.text) then o.n = LISTED end
   o.searching = o.text ~= nil -- what was searched before is not wanted
   local list = entries(o)

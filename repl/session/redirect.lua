@@ -4,31 +4,9 @@
 -- file: ":whos > vars.txt", "?mm >> notes.txt".
 
 local host = require "nacre.host"
+local output_of = require "nacre.diverted_output".of
 
 local redirect = {}
-
--- Runs f(...); what it and its child processes write to stdout, and the list
--- of the errors and notes that it would have shown. If the output will be
--- `shown`, it is made for the screen. After Ctrl-C only the message handler is
--- sure to be called.
-function redirect.output_of(shell, shown, f, ...)
-  if not host.divert_stdout(shown) then
-    error("the output is diverted already", 0)
-  end
-  shell.held = {}
-  local text, held
-  local function finish(err)
-    if not text then
-      text, held = host.diverted_text(), shell.held
-      shell.held = nil
-    end
-    return err
-  end
-  local ok, why = host.guard(finish, f, ...)
-  finish()
-  if not ok then error(why, 0) end
-  return text, held
-end
 
 -- The output of a command, as ":whos", or of a question, as "?mm", as a list
 -- of lines. Its failure is an error.
@@ -36,7 +14,7 @@ function redirect.lines(text)
   local shell, list = require "nacre.shell", {}
   local failed, held = shell.failed, nil
   shell.failed = false
-  text, held = redirect.output_of(shell, false, shell.dispatch, text)
+  text, held = output_of(false, shell.dispatch, text)
   failed, shell.failed = shell.failed, failed
   held = table.concat(held, "\n")
   if failed then error((held:gsub("\27%[%d*m", ""):gsub("^error: ", "")), 0) end
@@ -47,16 +25,18 @@ function redirect.lines(text)
   return list
 end
 
+-- Is a text Lua to its end? An option, as --budget 1, begins a comment.
+local function is_lua(text)
+  local function compiles(code) return load("return " .. code) or load(code) end
+  return compiles(text) and not compiles(text .. " ]")
+end
+
 -- Is ">" in a command that takes Lua a comparison? Then what follows it is
 -- Lua, and no file whose name begins with an unknown variable.
 local function is_comparison(text, name)
-  local lua = require "nacre.input_block".lua_part(text, function(word)
-    local command = require "nacre.commands".find(word)
-    return command ~= nil and command.lua == true
-  end)
-  if not lua or not load("return " .. lua) and not load(lua) then
-    return false
-  end
+  local takes_lua = require "nacre.commands".takes_lua
+  local lua = require "nacre.input_block".lua_part(text, takes_lua)
+  if not lua or not is_lua(lua) then return false end
   local first = name:match "^([%a_][%w_]*)[./]"
   return first == nil or rawget(_G, first) ~= nil
 end
@@ -87,7 +67,7 @@ end
 
 -- Runs a command whose output goes to a file.
 function redirect.run(shell, body, sign, path)
-  local text, held = redirect.output_of(shell, false, shell.dispatch, body)
+  local text, held = output_of(false, shell.dispatch, body)
   for _, message in ipairs(held) do shell.complain(message) end
   local ok, why = write(sign, path, text)
   if not ok then shell.fail("cannot write " .. why) end

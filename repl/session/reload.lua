@@ -17,7 +17,7 @@ local function is_own(name)
   return name == "torch" or name:find "^nacre%f[%W]" or
          package.preload[name] ~= nil or
          rawequal(rawget(_G, name), package.loaded[name]) and
-         require "nacre.shell".isbuiltin(name)
+         require "nacre.state".isbuiltin(name)
 end
 
 -- Modules found on the path.

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- session_commands.lua - the commands :seed, :clear, :gc, :reset, :mem and
--- :doctor, and the list of devices.
+-- session_commands.lua - the commands :seed, :clear and :doctor, and the list
+-- of devices.
 
 local host = require "nacre.host"
+local own_files = require "nacre.own_files"
 local units = require "nacre.units"
 
 local session_commands = {}
@@ -18,36 +19,12 @@ function session_commands.seed(shell, text)
   nacre.manual_seed(n)
 end
 
-function session_commands.clear()
-  local notebook = package.loaded["nacre.notebook_output"]
-  if notebook then return notebook.clear() end
+function session_commands.clear(shell)
+  if shell.notebook then return shell.notebook.clear() end
   if host.has_color "stdout" and host.is_terminal "stdout" then
     io.stdout:write "\27[H\27[2J\27[3J"
   end
 end
-
-function session_commands.gc()
-  say(require "nacre.variables".released(function() end), "\n")
-end
-
-function session_commands.reset(shell)
-  local count
-  local freed = require "nacre.variables".released(function()
-    count = shell.remove_variables()
-  end)
-  say(("%d variables removed, %s\n"):format(count, freed))
-end
-
-function session_commands.mem()
-  local reached = require "nacre.reachable".all()
-  for _, line in ipairs(require "nacre.variables".memory(reached)) do
-    say(line)
-  end
-  say(("lua  %s\n"):format(units.bytes(collectgarbage "count" * 1024 // 1)))
-end
-
--- shell.mem(): {name =, live =, peak =, cached =} for each device
-function session_commands.callmem() return nacre._devices() end
 
 -- The CUDA devices and their memory, or why there is none.
 function session_commands.devices()
@@ -72,17 +49,18 @@ local function ownfile(what, path, why)
 end
 
 function session_commands.doctor()
+  local terminal = host.terminal_text()
   io.stdout:flush()
   if host.divert_stdout() then
-    host.doctor()
+    host.doctor(terminal)
     say(host.diverted_text())
   else                        -- into a file
-    host.doctor()
+    host.doctor(terminal)
   end
-  ownfile("start-up", require "nacre.settings".initfile())
+  ownfile("start-up", own_files.startup())
   ownfile("history", host.history_file(),
           os.getenv "NACRE_HISTORY" and "NACRE_HISTORY is empty")
-  ownfile("peaks", require "nacre.machine_peak".path())
+  ownfile("peaks", own_files.peaks())
 end
 
 return session_commands

@@ -5,6 +5,7 @@
 
 local commands = require "nacre.commands"
 local host = require "nacre.host"
+local run_command = require "nacre.run_command"
 
 local shell_functions = {}
 
@@ -35,7 +36,7 @@ local function function_list()
   for _, command in ipairs(commands.list) do
     add(command.as or command.name, command.doc)
   end
-  add("lines", 'the output of a command, as ":whos" or "ls", as a list')
+  add("lines", 'the output of a command, such as ":whos" or "ls", as a list')
   return table.concat(parts, "\n")
 end
 
@@ -43,17 +44,17 @@ end
 local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
   local function add(name)
-    t[name] = function(...) return commands.callable(name)(...) end
+    t[name] = function(...) return run_command.callable(name)(...) end
   end
   commands.each_function(add)
   for name in next, commands.aliases do add(name) end
   t.lines = lines
 end
 
-shell_functions.fill = fill
-
 -- The metamethods of the empty table: the first access calls one of them, which
--- fills it and replaces them all.
+-- fills it and replaces them all. lookup.lua calls __fill.
+shell_functions.__fill = fill
+
 function shell_functions.__index(t, name)
   fill(t)
   return rawget(t, name)

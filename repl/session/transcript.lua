@@ -19,7 +19,7 @@ local size, oldest = 0, 1     -- of the output in the log
 -- The output of an entry; "..." if it is not known.
 function transcript.output(entry)
   if not entry.said then return "...\n" end
-  local text = require "nacre.match_output".uncoloured(entry.said)
+  local text = require "nacre.styled_output".uncoloured(entry.said)
   if text ~= "" and text:sub(-1) ~= "\n" then text = text .. "\n" end
   return text .. (entry.cut and "...\n" or "")
 end

@@ -46,7 +46,7 @@ end
 
 local function loop(shell, unit, seconds, count)
   local redraw = host.is_terminal "stdout" and host.has_color "stdout"
-  local notebook = package.loaded["nacre.notebook_output"]
+  local notebook = shell.notebook
   local rows, text, n = 0, nil, 0
   repeat
     n = n + 1

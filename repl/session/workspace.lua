@@ -11,7 +11,7 @@
 local facts = require "nacre.tensor_facts"
 local units = require "nacre.units"
 local say = require "nacre.wrap_lines".tell
-local shown = require "nacre.tensor_file".shown
+local shown = require "nacre.files".shown
 
 local workspace = {}
 
@@ -215,7 +215,7 @@ function workspace.load(shell, path)
                  "t = nacre.load(%q) reads it"):format(path, path)
   end
   if not is_whole(all) then
-    return nil, path .. ": what it says of its variables is damaged"
+    return nil, path .. ": its list of variables is damaged"
   end
   all[ABOUT] = nil
   local map, missing = moved(about)
@@ -237,7 +237,7 @@ function workspace.load(shell, path)
     say(shown(("%s is a state: object:load_state_dict(%s)"):format(name, name)))
   end
   if missing then
-    say(shown(("there is no %s: what was there is on the CPU"):format(missing)))
+    say(shown(("there is no %s: its tensors are on the CPU"):format(missing)))
   end
   return true
 end

@@ -3,7 +3,9 @@
 -- file_conversion.lua - nacre --convert: reads a file and writes what it holds
 -- in another format.
 
+local files = require "nacre.files"
 local facts = require "nacre.tensor_facts"
+local file_formats = require "nacre.file_formats"
 local tensor_file = require "nacre.tensor_file"
 local units = require "nacre.units"
 
@@ -11,9 +13,11 @@ local nacre = package.loaded.nacre
 
 local conversion = {}
 
-local ONE = {npy = true, csv = true, tsv = true, txt = true, png = true}
-
-local function extension(path) return path:lower():match "%.([^./]+)$" end
+-- Does a file with this name hold one tensor? One without an extension does.
+local function holds_one(path)
+  local format = file_formats.of(path, false)
+  return not path:find "%.[^./]+$" or format ~= nil and format.one
+end
 
 local function cast(v, dtype)
   if facts.istensor(v) then return v:to(dtype) end
@@ -39,14 +43,26 @@ local function one_of(v, name, path)
   error("such a file holds one tensor: --name NAME chooses it", 0)
 end
 
+-- The texts by name that a file says of itself; of an HDF5 file those of its
+-- root. Nil if there are none, as of column names.
+local function texts(about)
+  local found
+  for name, text in pairs(about["/"] or about) do
+    if type(name) == "string" and type(text) == "string" then
+      found = found or {}
+      found[name] = text
+    end
+  end
+  return found
+end
+
 -- Writes v; `about` is the metadata of the old file or its column names.
 local function write(path, v, about)
-  local kind = extension(path)
-  if kind == "png" then return nacre.png(path, v) end
-  local options = {}
-  if type(about) == "table" then
-    if kind == "csv" or kind == "tsv" then options.header = about[1] and about
-    elseif kind == "safetensors" and not about[1] then options.metadata = about
+  local format, options = file_formats.of(path, false), {}
+  if format and type(about) == "table" then
+    if format.text and format.name ~= "txt" then
+      options.header = about[1] and about
+    elseif format.metadata then options.metadata = texts(about)
     end
   end
   nacre.save(path, v, options)
@@ -55,14 +71,14 @@ end
 function conversion.run(paths, o)
   local from, to = paths[1], paths[2]
   if to == "-" then
-    error("the result is a file: its name, not '-', says its format", 0)
+    error("the result is a file whose name says its format, not '-'", 0)
   end
   local old <close> = io.open(to, "rb")
   if old and not o.force then
     error(to .. " is there already; --force replaces it", 0)
   end
   local v, about = tensor_file.read(from)
-  if ONE[extension(to) or "npy"] then
+  if holds_one(to) then
     v = one_of(v, o.name, from)
   elseif facts.istensor(v) then
     v = {[o.name or tensor_file.stem(from)] = v}
@@ -72,7 +88,7 @@ function conversion.run(paths, o)
   if o.dtype then v = cast(v, o.dtype) end
   write(to, v, about)
   local file <close> = assert(io.open(to, "rb"))
-  io.stdout:write(("%s: %s\n"):format(tensor_file.shown(to),
+  io.stdout:write(("%s: %s\n"):format(files.shown(to),
                                       units.bytes(file:seek "end")))
   return 0
 end

@@ -2,6 +2,7 @@
 --
 -- file_difference.lua - nacre --diff: compares two files tensor by tensor.
 
+local files = require "nacre.files"
 local difference = require "nacre.tensor_difference"
 local tensor_file = require "nacre.tensor_file"
 local units = require "nacre.units"
@@ -36,7 +37,7 @@ local function compare(a, b, name, o)
   local row = {name = name}
   local i, k = a:find(name), b:find(name)
   if not i or not k then
-    row.why = "only in " .. tensor_file.shown((i and a or b).path)
+    row.why = "only in " .. files.shown((i and a or b).path)
     return row
   end
   local ok, kind_a, dtype_a = pcall(kind, a, i)
@@ -68,7 +69,7 @@ local function at(d, name)
 end
 
 local function cells(row)
-  local name = tensor_file.shown(row.name)
+  local name = files.shown(row.name)
   if row.why then return {name, row.why, "", "", "", ""} end
   local d = row.d
   return {name, row.dtypes or row.kind,

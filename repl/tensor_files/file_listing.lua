@@ -3,6 +3,7 @@
 -- file_listing.lua - nacre --ls: the names, dtypes, shapes and bytes of the
 -- tensors in files, from headers; with --stats also their values in brief.
 
+local files = require "nacre.files"
 local numbers = require "nacre.number_text"
 local tensor_file = require "nacre.tensor_file"
 local units = require "nacre.units"
@@ -65,7 +66,7 @@ local function print_rows(path, rows, stats)
   local columns = stats and 8 or 4
   local cells = {{table.unpack(HEADING, 1, columns)}}
   for i, row in ipairs(rows) do
-    local cell = {tensor_file.shown(row.name), row.dtype or "?",
+    local cell = {files.shown(row.name), row.dtype or "?",
                   "[" .. table.concat(row.shape or {"?"}, "x") .. "]",
                   row.bytes and units.bytes(row.bytes) or "", "", "", "", ""}
     if stats and row.min then
@@ -75,7 +76,7 @@ local function print_rows(path, rows, stats)
     cells[i + 1] = cell
   end
   local lines = wrap.columns(cells, ("lllrrrrr"):sub(1, columns), "  ")
-  table.insert(lines, 1, ("%s: %s, %s"):format(tensor_file.shown(path),
+  table.insert(lines, 1, ("%s: %s, %s"):format(files.shown(path),
     units.count(#rows, "tensor"), units.bytes(total(rows))))
   for _, row in ipairs(rows) do
     if row.error then lines[#lines + 1] = "  " .. row.error end

@@ -2,7 +2,7 @@
 --
 -- file_tools.lua - the command lines of nacre --ls, --diff and --convert.
 
-local host = require "nacre.host"
+local readers = require "nacre.value_readers"
 
 local file_tools = {}
 
@@ -11,12 +11,17 @@ local function tolerance(text)
   return x and x >= 0 and x < math.huge and x or nil
 end
 
-local function text(word) return word end
+local function name_of(field) return {field, readers.text, "a name"} end
 
--- By tool: its help, its options (true: a switch; a function reads the value),
--- the numbers of files it takes, and its module.
+local function tolerance_of(field)
+  return {field, tolerance, "a number from 0"}
+end
+
+-- By tool: its help, its options, rows of command_line.lua, the numbers of
+-- files it takes, and its module.
 local tools = {
-  ls = {options = {stats = true, json = true}, least = 1, most = math.huge,
+  ls = {options = {["--stats"] = {"stats", true}, ["--json"] = {"json", true}},
+        least = 1, most = math.huge,
         module = "nacre.file_listing", help = [[
 usage: nacre --ls [options] FILE...
 
@@ -29,7 +34,9 @@ all its .safetensors files.
 
 Exit status: 0, or 2 after an error.
 ]]},
-  diff = {options = {rtol = tolerance, atol = tolerance, json = true},
+  diff = {options = {["--rtol"] = tolerance_of "rtol",
+                     ["--atol"] = tolerance_of "atol",
+                     ["--json"] = {"json", true}},
           defaults = {rtol = 0.0, atol = 0.0}, least = 2, most = 2,
           module = "nacre.file_difference", help = [[
 usage: nacre --diff [options] A B
@@ -43,8 +50,10 @@ atol + rtol * |B|; nan is close to nan only.
 
 Exit status: 0 if all are equal or close, 1 if not, 2 after an error.
 ]]},
-  convert = {options = {name = text, dtype = text, force = true}, least = 2,
-             most = 2, module = "nacre.file_conversion", help = [[
+  convert = {options = {["--name"] = name_of "name",
+                        ["--dtype"] = name_of "dtype",
+                        ["--force"] = {"force", true}},
+             least = 2, most = 2, module = "nacre.file_conversion", help = [[
 usage: nacre --convert [options] FROM TO
 
 Writes what a file holds in the format that the name of another one ends in.
@@ -62,52 +71,13 @@ local function complain(what)
   io.stderr:write("nacre: ", what, "\n")
 end
 
--- Reads --name, --name VALUE or --name=VALUE at words[i] into o; returns the
--- index of the next word, or nil and what is wrong.
-local function take_option(tool, words, i, o)
-  local name, value = words[i]:match "^%-%-([%a-]+)=?(.*)$"
-  local reader = name and tool.options[name]
-  if not reader then
-    local known = {}
-    for option in pairs(tool.options) do known[#known + 1] = "--" .. option end
-    local near = host.suggest(words[i], known)
-    return nil, ("unknown option %s%s"):format(words[i],
-      near and ", did you mean " .. near .. "?" or "")
-  end
-  local given = words[i]:find("=", 1, true)
-  if reader == true then
-    if given then return nil, words[i] .. ": --" .. name .. " has no value" end
-    o[name] = true
-    return i + 1
-  end
-  if not given then
-    i = i + 1
-    value = words[i]
-  end
-  o[name] = value and reader(value)
-  if o[name] == nil then
-    return nil, ("--%s needs a %s"):format(name, reader == text and "name" or
-                                                 "number from 0")
-  end
-  return i + 1
-end
-
 -- The files and the options of a command line; nil and what is wrong.
 local function parse(tool, words)
-  local paths, o, i = {}, {}, 1
+  local o = {}
   for key, v in pairs(tool.defaults or {}) do o[key] = v end
-  local ended
-  while words[i] do
-    local wrong
-    if not ended and words[i] == "--" then
-      ended, i = true, i + 1
-    elseif not ended and words[i]:find "^%-." then
-      i, wrong = take_option(tool, words, i, o)
-      if not i then return nil, wrong end
-    else
-      paths[#paths + 1], i = words[i], i + 1
-    end
-  end
+  local paths, wrong = require "nacre.command_line".read(words, tool.options,
+                                                         o)
+  if wrong then return nil, wrong end
   if #paths < tool.least or #paths > tool.most then
     return nil, tool.least == 1 and "a file is needed" or
                 ("two files are needed, not %d"):format(#paths)

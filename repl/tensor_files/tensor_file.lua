@@ -1,20 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
 -- tensor_file.lua - a file of any format as a list of tensors with names. Those
--- of a .npy, .npz, .safetensors or .h5 file are read one at a time, and their
--- dtypes and shapes come from headers; other files are read as a whole.
+-- of a file in binary form are read one at a time, and their dtypes and shapes
+-- come from headers; texts are read as a whole.
 
+local files = require "nacre.files"
 local facts = require "nacre.tensor_facts"
+local file_formats = require "nacre.file_formats"
 
 local nacre = package.loaded.nacre
 
 local tensor_file = {}
-
--- A name from a file without characters that act on a terminal.
-function tensor_file.shown(name)
-  if not utf8.len(name) then name = name:gsub("[\128-\255]", "?") end
-  return (name:gsub("%c", function(c) return ("\\x%02x"):format(c:byte()) end))
-end
 
 -- The last part of a path without its ending: "model" of "a/model.npz".
 function tensor_file.stem(path)
@@ -24,11 +20,7 @@ end
 
 -- The text of an error: no tensor of Nacre holds what a file has.
 function tensor_file.why(e)
-  return tensor_file.shown(type(e) == "table" and e.message or tostring(e))
-end
-
-local function extension(path)
-  return (path:lower():match "%.([^./]+)$" or "")
+  return files.shown(type(e) == "table" and e.message or tostring(e))
 end
 
 -- A text file whose first line holds names is read with {header=true}.
@@ -40,13 +32,10 @@ local function read_text(path)
   return t2, names
 end
 
-local TEXT = {csv = true, tsv = true, txt = true}
-
--- What a file holds, as nacre.load returns it; of an image what readpng does.
+-- What a file holds, as nacre.load returns it.
 function tensor_file.read(path)
-  local kind = extension(path)
-  if kind == "png" then return nacre.readpng(path) end
-  if TEXT[kind] then return read_text(path) end
+  local format = file_formats.of(path)
+  if format and format.text then return read_text(path) end
   return nacre.load(path)
 end
 
@@ -101,9 +90,7 @@ end
 -- Opens a file: {path =, names =}, with the methods above.
 function tensor_file.open(path)
   local file = setmetatable({path = path}, File)
-  if extension(path) ~= "png" then
-    file.archive, file.names = nacre._archive(path)
-  end
+  file.archive, file.names = nacre._archive(path)
   if not file.archive then
     file.names, file.tensors = {}, {}
     collect(tensor_file.read(path), "", file.names, file.tensors)
@@ -128,10 +115,10 @@ function tensor_file.bring(paths)
     values[i] = v
     parts[i] = ("%s = %s: %s"):format(
       #paths == 1 and "file" or ("files[%d]"):format(i),
-      tensor_file.shown(path), described(v))
+      files.shown(path), described(v))
   end
   if #paths == 1 then _G.file = values[1] else _G.files = values end
-  tensor_file.brought = #paths == 1 and "file" or "files" -- the user's
+  require "nacre.state".brought = #paths == 1 and "file" or "files"
   return table.concat(parts, ", ")
 end
 

@@ -22,7 +22,7 @@ local function ask(banner)
     require "nacre.debugger".command(shell, "")
     shell.reader.alone = true
   else
-    shell.note "the session is as this line left it; Ctrl-D goes on"
+    shell.note "the session is in the state after this line; Ctrl-D continues"
   end
   process.read_lines()
   shell.reader, shell.leaving = nil, false

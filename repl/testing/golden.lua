@@ -122,7 +122,7 @@ function golden.check(job, x, name, o, tell)
 end
 
 -- When all tests have run: sends the names in the file that no test has used,
--- but for those of tests that did not come to their end.
+-- except those of tests that did not end.
 function golden.tell_unreferenced(job, open, tell)
   local list = {}
   for key in pairs(values.load(values.path(job.unit))) do

@@ -67,9 +67,10 @@ local function why_impossible(job, p)
       local text = ("needs file%s %s"):format(need.may_lack and "?" or "",
                                               need.path)
       return text, false, not need.may_lack
-    elseif need.what == "png" and
-           not pcall(nacre.encode_png, nacre.zeros(1, 1)) then
-      return "needs png"
+    elseif (need.what == "png" or need.what == "jpg") and
+           not pcall(nacre.serialize, nacre.zeros(1, 1),
+                     {format = need.what}) then
+      return "needs " .. need.what
     elseif need.what == "nvrtc" and not p.gpus.nvrtc then
       return "needs nvrtc"
     elseif need.what == "python" and not nacre._python_has(need.modules) then

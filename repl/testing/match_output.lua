@@ -78,12 +78,6 @@ function match.cut(text, n)
                                      #text)
 end
 
--- Text without the sequences that colour it, or make a link of it.
-function match.uncoloured(text)
-  return (text:gsub("\27%[[%d;:?]*[ -/]*[@-~]", "")
-              :gsub("\27%][^\7\27]*\7", ""):gsub("\27%][^\7\27]*\27\\", ""))
-end
-
 -- Text as lines, without blank ones at either end.
 function match.split(text)
   local list = files.lines(text)

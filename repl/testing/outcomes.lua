@@ -18,6 +18,7 @@ local agreed_text = require "nacre.agreed_text"
 local match = require "nacre.match_output"
 
 local root = require "nacre.project_root"
+local styled = require "nacre.styled_output"
 local units = require "nacre.units"
 
 local outcomes = {}
@@ -135,7 +136,7 @@ end
 -- The output of a step as lines, and does it match? agrees: the texts of
 -- tensors with the stored values.
 function outcomes.step(job, step, text, values_match, agrees)
-  if job.unit.kind ~= "script" then text = match.uncoloured(text) end
+  if job.unit.kind ~= "script" then text = styled.uncoloured(text) end
   if job.asshown then text = root.renamed(job.unit, text) end
   local got = timing(step, match.split(text))
   if agrees then agreed_text.apply(step.expect, got, agrees) end

@@ -5,8 +5,9 @@
 --   *.nacre       a session as it was on the screen
 --   *.md          the same in fenced blocks that say ```nacre
 --   *_test.lua    test("name", function(t) ... end)
---   x.lua, x.out  a script and what it prints; with an x.err what it writes to
---                 stderr is apart
+--   NAME.lua, NAME.out
+--                 a script and what it prints; with a NAME.err what it writes
+--                 to stderr is apart
 --
 -- A file may say how it is to be run: "--: seed 1" in a line of its own, in
 -- Markdown also "<!--: seed 1 -->".
@@ -17,6 +18,7 @@ local match = require "nacre.match_output"
 local process = require "nacre.process"
 local input_block = require "nacre.input_block"
 local readers = require "nacre.value_readers"
+local styled = require "nacre.styled_output"
 local units = require "nacre.units"
 
 local file = {}
@@ -96,7 +98,7 @@ function file.bytes(text)
   return n and n >= 1 and n < 1 << 62 and n or nil
 end
 
-local NEEDS = {cuda = true, mem = true, file = true, png = true,
+local NEEDS = {cuda = true, mem = true, file = true, png = true, jpg = true,
                python = true, nvrtc = true}
 
 -- {what = "cuda", count = 2}, {what = "mem", bytes =}, {what = "file", path =,
@@ -111,7 +113,7 @@ local function need(text)
     return optional ~= "" and {what = what, path = optional, may_lack = true}
   end
   if what == "cuda" then return rest == "" and {what = what, count = 1} end
-  if what == "png" or what == "nvrtc" then
+  if what == "png" or what == "jpg" or what == "nvrtc" then
     return rest == "" and {what = what}
   end
   if what == "python" then return {what = what, modules = rest} end
@@ -254,7 +256,7 @@ local function output(unit, lines, n, last)
     if wrong then
       unit.bad = unit.bad or ("%s:%d: %s"):format(unit.path, n, wrong)
     end
-    expect[#expect + 1] = match.uncoloured(lines[n])
+    expect[#expect + 1] = styled.uncoloured(lines[n])
     n = n + 1
   end
   while expect[#expect] and not expect[#expect]:find "%S" do

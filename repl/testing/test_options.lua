@@ -31,7 +31,7 @@ Where:
                      nearest folder above a test with a .nacre-root or .git)
   --at DIR           run as if the files were in DIR
   --as-shown         the expected text is that of a prompt, which names files
-                     otherwise than a test
+                     differently from a test
   -l MOD, -l g=MOD   require MOD into a global before each test
 How:
   -j N               run N tests at once (the number of processors)
@@ -78,58 +78,6 @@ local function folder(s)
   return path and process.list_folder(path) and path
 end
 
--- Each row: the field, the function that converts the value, its name in
--- messages, may it be repeated?
-local valued = {
-  ["-l"] = {"libraries", text, "a module", true},
-  ["-k"] = {"word", text, "a word"},
-  ["--device"] = {"devices", readers.devices "all", "cpu, cuda, cuda:N or all"},
-  ["--require"] = {"require", one_of "cuda", "cuda"},
-  ["-j"] = {"jobs", integer(1), "a number from 1"},
-  ["--gpu-jobs"] = {"gpujobs", integer(1), "a number from 1"},
-  ["--seed"] = {"seed", integer(), "an integer"},
-  ["--threads"] = {"threads", integer(1), "a number from 1"},
-  ["--timeout"] = {"timeout", units.parse_seconds, "a time such as 10s"},
-  ["--rtol"] = {"rtol", positive, "a number"},
-  ["--within"] = {"within", positive, "a number"},
-  ["--atol"] = {"atol", positive, "a number"},
-  ["--repeat"] = {"times", integer(1), "a number from 1"},
-  ["--memory-limit"] = {"limit", file.bytes, "a size such as 500M"},
-  ["--root"] = {"root", folder, "a folder"},
-  ["--at"] = {"at", folder, "a folder"},
-  ["--lcov"] = {"lcov", text, "a file"},
-  ["--junit"] = {"junit", text, "a file"},
-  ["--color"] = {"color", one_of("auto", "always", "never"),
-                 "auto, always or never"},
-}
-
-local flags = {
-  ["--last-failed"] = "lastfailed", ["--list"] = "list", ["--ok"] = "ok",
-  ["--fail-fast"] = "failfast", ["--update"] = "update", ["--ci"] = "ci",
-  ["--review"] = "review", ["--tap"] = "tap", ["--json"] = "json",
-  ["--help"] = "help", ["-h"] = "help", ["--shuffle"] = "shuffle",
-  ["--files"] = "files", ["--cover"] = "cover", ["--pdb"] = "pdb",
-  ["--no-values"] = "novalues", ["--as-shown"] = "asshown",
-}
-
-local function unknown(word)
-  local known = {}
-  for name in pairs(valued) do known[name] = true end
-  for name in pairs(flags) do known[name] = true end
-  return ("unknown option %s%s"):format(word,
-    require "nacre.suggestion".text(word, known, "%s"))
-end
-
--- "--name", "value" of "--name=value", "-j8" and plain words
-local function parts(word)
-  if word:find "^%-%-" then
-    local name, value = word:match "^(%-%-[%w%-]+)=(.*)$"
-    return name or word, value
-  end
-  if word:find "^%-%a." then return word:sub(1, 2), word:sub(3) end
-  return word, nil
-end
-
 local function shuffle(o, value)
   o.shuffle = value and math.tointeger(tonumber(value))
   if value and not o.shuffle then return "--shuffle needs an integer" end
@@ -150,40 +98,38 @@ local function update(o, value)
   o.update = value or true
 end
 
--- Options with an optional value after "=".
-local optional = {["--shuffle"] = shuffle, ["--cover"] = covered,
-                  ["--update"] = update}
-
--- Takes the option at words[i]; the next i, or nil and what is wrong.
-local function take(o, words, i)
-  local name, value = parts(words[i])
-  local row = valued[name]
-  if optional[name] then
-    local wrong = optional[name](o, value)
-    return not wrong and i + 1 or nil, wrong
-  end
-  if flags[name] then
-    if value then return nil, name .. " takes no value" end
-    o[flags[name]] = true
-    return i + 1
-  end
-  if not row then return nil, unknown(name) end
-  if not value then
-    i = i + 1
-    value = words[i]
-  end
-  if not value then return nil, name .. " needs a value" end
-  local got, before = row[2](value), o[row[1]]
-  o[row[1]] = got
-  if got ~= nil and row[4] then
-    o[row[1]] = before or {}
-    table.insert(o[row[1]], got)
-  end
-  if got == nil then
-    return nil, ("%s needs %s, not '%s'"):format(name, row[3], value)
-  end
-  return i + 1
-end
+-- Rows of command_line.lua.
+local rows = {
+  ["-l"] = {"libraries", text, "a module", true},
+  ["-k"] = {"word", text, "a word"},
+  ["--device"] = {"devices", readers.devices "all", "cpu, cuda, cuda:N or all"},
+  ["--require"] = {"require", one_of "cuda", "cuda"},
+  ["-j"] = {"jobs", integer(1), "a number from 1"},
+  ["--gpu-jobs"] = {"gpujobs", integer(1), "a number from 1"},
+  ["--seed"] = {"seed", integer(), "an integer"},
+  ["--threads"] = {"threads", integer(1), "a number from 1"},
+  ["--timeout"] = {"timeout", units.parse_seconds, "a time such as 10s"},
+  ["--rtol"] = {"rtol", positive, "a number"},
+  ["--within"] = {"within", positive, "a number"},
+  ["--atol"] = {"atol", positive, "a number"},
+  ["--repeat"] = {"times", integer(1), "a number from 1"},
+  ["--memory-limit"] = {"limit", file.bytes, "a size such as 500M"},
+  ["--root"] = {"root", folder, "a folder"},
+  ["--at"] = {"at", folder, "a folder"},
+  ["--lcov"] = {"lcov", text, "a file"},
+  ["--junit"] = {"junit", text, "a file"},
+  ["--color"] = {"color", one_of("auto", "always", "never"),
+                 "auto, always or never"},
+  ["--help"] = {"help", true}, ["-h"] = {"help", true},
+  ["--last-failed"] = {"lastfailed", true}, ["--list"] = {"list", true},
+  ["--ok"] = {"ok", true}, ["--fail-fast"] = {"failfast", true},
+  ["--ci"] = {"ci", true}, ["--review"] = {"review", true},
+  ["--tap"] = {"tap", true}, ["--json"] = {"json", true},
+  ["--files"] = {"files", true}, ["--pdb"] = {"pdb", true},
+  ["--no-values"] = {"novalues", true}, ["--as-shown"] = {"asshown", true},
+  ["--shuffle"] = {set = shuffle}, ["--cover"] = {set = covered},
+  ["--update"] = {set = update},
+}
 
 local function path(o, word)
   local name, line = word:match "^(.*):(%d+)$"
@@ -210,21 +156,10 @@ end
 function options.parse(words)
   local o = {paths = {}, jobs = process.cores(), gpujobs = 1, threads = 1,
              times = 1}
-  local i, only = 1, false
-  while words[i] do
-    if words[i] == "--" and not only then
-      only, i = true, i + 1
-    elseif only or not words[i]:find "^%-." then
-      path(o, words[i])
-      i = i + 1
-    else
-      local wrong
-      i, wrong = take(o, words, i)
-      if not i then return nil, wrong end
-    end
-  end
-  local wrong = clash(o)
+  local rest, wrong = require "nacre.command_line".read(words, rows, o)
+  wrong = wrong or clash(o)
   if wrong then return nil, wrong end
+  for _, word in ipairs(rest) do path(o, word) end
   if o.pdb then o.jobs, o.gpujobs = 1, 1 end
   o.cover = o.cover or o.lcov ~= nil
   if #o.paths == 0 then o.paths[1] = {"."} end

@@ -77,7 +77,8 @@ end
 local function failing(one)
   local unit, left = one[1].job.unit, one[1].left
   return unit.kind == "script" and not unit.says.exit and left ~= 0 and
-         ("it ended with status %d; '--: exit %d' says that it is to"):format(
+         ("it ended with status %d; '--: exit %d' says that this is "
+           .. "expected"):format(
            left, left) or nil
 end
 
@@ -437,8 +438,8 @@ local function updated(unit, list)
   return bad and {} or list, bad
 end
 
--- The values of t.golden that differ: {key =, says =, line =}, once each, but
--- for those of tests that fail.
+-- The values of t.golden that differ: {key =, says =, line =}, once each,
+-- except those of tests that fail.
 local function goldens(unit, results, failed)
   local list, seen = {}, {}
   for _, r in ipairs(results) do

@@ -216,7 +216,8 @@ function bench.call(what, o)
   o = bench.check(o)
   local hidden = type(what) == "string" and hidden_local(what, o)
   if hidden then
-    error(("bench: '%s' is a local variable, a string sees globals only; " ..
+    error(("bench: '%s' is a local variable, but a string sees only globals; "
+      .. "" ..
            "give function() return %s end, or the option globals"):format(
            hidden, what), 2)
   end

@@ -137,12 +137,32 @@ end
 --
 -- Do the results agree, and what do copies cost
 --
+local SUMS = {sum = true, mean = true, std = true, var = true, norm = true,
+              cumsum = true, logsumexp = true}
+
+-- How many terms each element of the result sums up, judged by the text.
+function compare.inner(what)
+  local last, kind, t
+  for _, token in ipairs(require "nacre.lexer".tokens(what.source)) do
+    local v = token.kind == "name" and measure.value_of(what.env, token.text)
+    if last == ":" or last == "." then
+      kind = kind or measure.products[token.text] and "product" or
+             SUMS[token.text] and "sum"
+    elseif not t and facts.istensor(v) then
+      t = v
+    end
+    last = token.text
+  end
+  if not kind or not t or t:dim() == 0 then return 1 end
+  return kind == "product" and t:size(-1) or t:numel()
+end
+
 local function agreement(a, b, what, hint)
   if not (facts.istensor(a) and facts.istensor(b)) then return nil end
   local d, why = difference.measure(a, b)
   if not d then return "results differ: " .. why, false end
   if d.different == 0 then return "results agree: bit by bit", true end
-  local inner = difference.inner(what)
+  local inner = compare.inner(what)
   local fine = difference.tolerable(d, inner)
   return ("results %s: max abs %s, max rel %s at %s (%s%s%s)"):format(
     fine and "agree" or "differ", difference.number(d.abs),
@@ -382,7 +402,8 @@ function compare.run(shell, words)
     if not shell.compile(source) then return end
     if #sources == 1 and load("return " .. source) and
        not load("return (" .. source .. "\n)") then
-      return shell.fail ":compare: separate the expressions by ;;, as in a ;; b"
+      return shell.fail(":compare: separate the expressions by ;;, for " ..
+                        "example a ;; b")
     end
   end
   bench.guarded(shell, function() wrap.say((compare_any(sources, o))) end)

@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"
+#include "core/library.h"
 
 #define SMCLOCK 1 /* NVML_CLOCK_SM */
 

@@ -11,6 +11,7 @@
 #include <lauxlib.h>
 
 #include "repl/host/repl.h"
+#include "core/accelerator.h"
 
 /* A figure of the plug-in; 0 as long as none is open. */
 static int64_t figure(const char *name) {

@@ -8,6 +8,7 @@
 local host = require "nacre.host"
 local json = require "nacre.json"
 local machine = require "nacre.machine"
+local own_files = require "nacre.own_files"
 local text = require "nacre.timing_text"
 local units = require "nacre.units"
 
@@ -19,15 +20,11 @@ local peak = {}
 --
 -- The file
 --
-function peak.path()
-  return host.userfile("XDG_CACHE_HOME", "/.cache", "peak.json")
-end
-
 local known                   -- what the file holds: key to figures
 
 -- The contents of the file; an empty table if it is not ours.
 local function read()
-  local path = peak.path()
+  local path = own_files.peaks()
   local all = path and json.load(path)
   return type(all) == "table" and all.version == 1 and
          type(all.machines) == "table" and all.machines or {}
@@ -41,7 +38,7 @@ end
 -- Adds figures to the file, which other programs may have changed; nil and why
 -- if that fails.
 local function save(figures)
-  local path = peak.path()
+  local path = own_files.peaks()
   if not path then return nil, "there is no HOME to keep it in" end
   local all = read()
   for key, p in pairs(figures) do all[key] = p end
@@ -283,7 +280,7 @@ function peak.show(again, stream)
   if doubt then return say("not kept: " .. doubt) end
   for key, p in pairs(measured) do load()[key] = p end
   local ok, why = save(measured)
-  say(ok and "kept in " .. peak.path() or
+  say(ok and "kept in " .. own_files.peaks() or
       "warning: not kept: " .. tostring(why))
 end
 

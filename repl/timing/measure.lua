@@ -196,10 +196,9 @@ local function collect(s)
   return clock() - start
 end
 
--- Stops the collector while the returned value is alive.
-local function stop_collector()
+-- A value at whose end the collector runs again, if it does now.
+local function keep_collector()
   local running = collectgarbage "isrunning"
-  collectgarbage "stop"
   return measure.defer(function()
     if running then collectgarbage "restart" end
   end)
@@ -416,7 +415,8 @@ function measure.together(subjects, options)
   local o = setmetatable({budget = options and options.budget or 1},
                          {__index = options})
   local start, results, working = clock(), {}, true
-  local _ <close> = stop_collector()
+  local _ <close> = keep_collector()
+  collectgarbage "stop"
   for _, s in ipairs(subjects) do ready(s, o) end
   while working do
     working = false

@@ -294,7 +294,7 @@ function sweep.call(given, what, o)
   if type(given) == "table" then
     given = "n=" .. table.concat(given, ",")
   elseif type(given) ~= "string" then
-    error("sweep: sizes are a string as in n=16..4096 or a list, not a " ..
+    error("sweep: sizes are a string such as n=16..4096 or a list, not a " ..
           type(given), 2)
   end
   local name, sizes = stats.sizes(given)

@@ -8,7 +8,6 @@
 --
 -- What is not known is left out.
 
-local host = require "nacre.host"
 local machine = require "nacre.machine"
 local peak = require "nacre.machine_peak"
 local text = require "nacre.timing_text"
@@ -92,7 +91,7 @@ function time_once.line(r)
   if r.operations > 0 or r.uses > 0 then
     add(r.device .. (r.emulated and " (emulated: not a GPU)" or ""))
   else
-    add(r.seconds < 2e-6 and "nothing measurable: no tensor operation" or
+    add(r.seconds < 2e-6 and "nothing to measure: no tensor operation" or
         "no tensor operation")
   end
   add(copied(r))
@@ -112,8 +111,7 @@ function time_once.run(shell, source)
     return results, unit.seconds
   end, source)
   if not r then return end
-  local stream = (host.is_terminal "stdout" or shell.transcript) and "stdout" or
-                 "stderr"
+  local stream = shell.remark_stream()
   io[stream]:write(require "nacre.wrap_lines".text(time_once.line(r), stream),
                    "\n")
 end

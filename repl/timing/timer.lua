@@ -89,7 +89,7 @@ end
 function Timer:timeit(number)
   number = number or 1000000
   if not math.tointeger(number) or number < 1 then
-    error("timeit: the number of runs is a whole number from 1 on", 2)
+    error("timeit: the number of runs is a whole number of 1 or more", 2)
   end
   return run(self, {n = math.tointeger(number), samples = 1, fewest = 1,
                     budget = 1e-9})

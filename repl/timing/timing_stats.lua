@@ -143,8 +143,8 @@ end
 local function between(name, from, to, step, by)
   local list, n = {}, from
   if not from or not to or to < from then
-    return nil, ("%s goes from a whole number to one that is not less, as " ..
-                 "in %s=16..4096"):format(name, name)
+    return nil, ("%s goes from a whole number to one that is not less, for "
+      .. "example %s=16..4096"):format(name, name)
   end
   if not by or by < (step == "*" and 2 or 1) then
     return nil, ("the step of %s must be %s or more"):format(name,
@@ -166,7 +166,7 @@ function stats.sizes(text)
   if from then
     local step, by = rest:match "^([*+])(%d+)$"
     if rest ~= "" and not step then
-      return nil, ("what is %q? a factor is *2, a step +100"):format(rest)
+      return nil, ("%q is neither a factor, *2, nor a step, +100"):format(rest)
     end
     return between(name, wholes(from), wholes(to), step or "*",
                    step and wholes(by) or rest == "" and 4 or nil)

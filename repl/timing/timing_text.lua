@@ -102,11 +102,6 @@ function text.emulated(results)
   end
 end
 
--- The same for the devices in use, after a line of times; "" if they are real.
-function text.emulatedmark()
-  return machine.emulated() and "  (CUDA is emulated: not a GPU)" or ""
-end
-
 function text.place(r)
   if r.device == "cpu" then
     return "cpu, " .. units.count(r.threads, "thread")

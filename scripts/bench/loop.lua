@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- One process of scripts/bench.lua.
+-- One process of process_bench.py.
 --
 --   nacre loop.lua peak              prints the peak memory of a start (KiB)
 --   nacre loop.lua BYTES ROUNDS      c = a+b, ROUNDS times; prints on a line

@@ -33,9 +33,9 @@ def close(a, b, limit):
     return a == b or abs(a - b) <= limit or (math.isnan(a) and math.isnan(b))
 
 
-def alike(a, b):
+def alike(row, a, b):
     """Random numbers of one distribution."""
-    spread = max(a.deviation(), b.deviation())
+    spread = max(a.deviation(), b.deviation(), row.tolerance)
     if abs(a.deviation() - b.deviation()) > 0.2 * spread:
         return f"deviations {a.deviation():g} and {b.deviation():g}"
     if abs(a.mean - b.mean) > 8 * spread / math.sqrt(a.count):
@@ -65,7 +65,7 @@ def difference(row, ours, theirs, gradient, strict):
         if strict and a.dtype != b.dtype:
             return f"types {a.dtype} and {b.dtype}"
         if row.results == 0:
-            why = alike(a, b)
+            why = alike(row, a, b)
         else:
             why = different(row, a, b, row.positions and not gradient)
         if why:

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch's and NumPy's side of suite.py.
+"""The other side of suite.py: PyTorch, NumPy and what else is compared.
 
-    suite_python.py torch|numpy THREADS FOLDER
+    suite_python.py torch|compile|raw|numpy|numexpr|cupy THREADS FOLDER DEVICE
 
-The requests and the answers are those of suite.lua. Line
-ends within a text come as vertical tabs.
+The requests and the answers are those of suite.lua. Line ends within a text
+come as vertical tabs. compile: PyTorch, with the function f of the row given to
+torch.compile; raw: copies by CUDA, between tensors of PyTorch.
 """
+import ctypes
 import importlib
+import math
 import os
+import statistics
 import sys
 import time
 
-KIND, THREADS, FOLDER = sys.argv[1:]
+KIND, THREADS, FOLDER, DEVICE = sys.argv[1:]
 BASE = {"normal": "float32", "whole": "int32"}
+CACHE = 300e6
+SAMPLES, WARMUPS = 5, 3
 
 
 def body(name):
@@ -23,30 +29,105 @@ def body(name):
     return bytearray(text[10 + int.from_bytes(text[8:10], "little"):])
 
 
-class Torch:
-    """What of PyTorch differs from NumPy."""
+class Numpy:
+    """What of NumPy differs from the others."""
+    old = False                     # PyTorch 1 lacks some rows
 
     def __init__(self):
-        import torch
-        self.lib = torch
-        self.old = not hasattr(torch, "compile")   # PyTorch 1 lacks some rows
-        torch.set_num_threads(int(THREADS))
-        torch.manual_seed(1)
-        self.base = {name: torch.frombuffer(body(name),
-                                            dtype=getattr(torch, dtype))
-                     for name, dtype in BASE.items()}
-        self.words = {"torch": torch, "F": torch.nn.functional,
-                      "nn": torch.nn, "linalg": torch.linalg,
-                      "optim": torch.optim, "same": self.same}
+        self.lib = np = importlib.import_module("numpy")
+        self.base = {}              # the numbers, when they are first needed
+        self.words = {"np": np, "rng": np.random.default_rng(1)}
+
+    def prepared(self, values):
+        """Called after the setup of a row."""
+
+    def all_numbers(self, kind):
+        numbers = self.lib.frombuffer(body(kind), dtype=BASE[kind])
+        return numbers.astype("int64") if kind == "whole" else numbers
 
     def numbers(self, kind, count, seed):
+        if kind not in self.base:
+            self.base[kind] = self.all_numbers(kind)
         base = self.base[kind]
         first = seed * 7919 % len(base)
         copies = -(-(first + count) // len(base))
-        return base.tile(copies)[first:first + count]
+        return self.lib.tile(base, (copies,))[first:first + count]
+
+    def typed(self, x, dtype, size):
+        return x.astype(dtype).reshape(size)
+
+    def sampled(self, flat, step):
+        """The mean, and every STEP-th element."""
+        return (float(flat.mean(dtype="float64")),
+                flat[::step].astype("float64").tolist())
+
+    def summary(self, y):
+        y = self.array(y)
+        flat = y.reshape(-1)
+        words = [str(y.dtype).replace("torch.", ""),
+                 ",".join(str(n) for n in y.shape)]
+        if len(flat) == 0:
+            return words + [0.0]
+        mean, some = self.sampled(flat, len(flat) // 1000 | 1)
+        return words + [mean] + some
+
+    def array(self, y):
+        return self.lib.asarray(y)
+
+    def drop(self):
+        """Gives memory of the row before back."""
+
+
+class Numexpr(Numpy):
+    def __init__(self):
+        super().__init__()
+        numexpr = importlib.import_module("numexpr")
+        numexpr.set_num_threads(int(THREADS))
+        self.words["numexpr"] = numexpr
+
+
+class Torch(Numpy):
+    def __init__(self):  # pylint: disable=super-init-not-called
+        self.lib = torch = importlib.import_module("torch")
+        self.old = not hasattr(torch, "compile")
+        torch.set_num_threads(int(THREADS))
+        torch.manual_seed(1)
+        torch.backends.cudnn.benchmark = True
+        self.base = {}
+        self.words = {"torch": torch, "F": torch.nn.functional,
+                      "nn": torch.nn, "linalg": torch.linalg,
+                      "optim": torch.optim, "same": self.same, "raw": raw_copy}
+        self.event = lambda: torch.cuda.Event(enable_timing=True)
+        self.synchronize = lambda: torch.cuda.synchronize()
+
+    def all_numbers(self, kind):
+        return self.lib.frombuffer(body(kind),
+                                   dtype=getattr(self.lib, BASE[kind]))
 
     def typed(self, x, dtype, size):
         return x.to(getattr(self.lib, dtype)).reshape(size).clone()
+
+    def on_device(self, kind, dtype, limit, size):
+        torch, there = self.lib, {"device": DEVICE}
+        if kind == "pageable":
+            return torch.randn(size)
+        if kind == "pinned":
+            return torch.randn(size).pin_memory()
+        if kind == "bit":
+            return torch.rand(size, **there) > 0.5
+        if kind in ("whole", "position"):
+            first = int(kind == "whole")
+            x = torch.randint(first, limit + first, size, **there)
+        else:
+            x = torch.randn(size, **there)
+        return x.to(getattr(torch, dtype), memory_format=torch.channels_last
+                    if kind == "image" else torch.preserve_format)
+
+    def bytes_of(self, x):
+        return x.numel() * x.element_size()
+
+    def elapsed(self, start, stop):
+        return start.elapsed_time(stop)
 
     def same(self, net):
         """Gives a network the weights that it has on Nacre's side."""
@@ -56,89 +137,155 @@ class Torch:
                          .reshape(p.shape) * 0.1)
         return net
 
-    def summary(self, y):
-        torch = self.lib
-        y = torch.as_tensor(y).detach()
-        flat = y.reshape(-1)
-        count = len(flat)
-        words = [str(y.dtype).replace("torch.", ""),
-                 ",".join(str(n) for n in y.shape)]
-        if count == 0:
-            return words + [0.0]
-        some = flat[::count // 1000 | 1].double().tolist()
-        return words + [flat.double().mean().item()] + some
+    def array(self, y):
+        return self.lib.as_tensor(y).detach()
+
+    def sampled(self, flat, step):
+        return flat.double().mean().item(), flat[::step].double().tolist()
+
+    def drop(self):
+        if DEVICE != "cpu":
+            self.lib.cuda.empty_cache()
+            self.lib.backends.cuda.matmul.allow_tf32 = False
+            self.lib.use_deterministic_algorithms(False)
 
 
-class Numpy(Torch):
-    def __init__(self):
-        np = importlib.import_module("numpy")
-        self.lib, self.old = np, False
-        self.base = {name: np.frombuffer(body(name), dtype=dtype)
-                     for name, dtype in BASE.items()}
-        self.base["whole"] = self.base["whole"].astype("int64")
-        self.words = {"np": np, "rng": np.random.default_rng(1)}
+class Compiled(Torch):
+    def prepared(self, values):
+        values["f"] = self.lib.compile(values["f"])
 
-    def numbers(self, kind, count, seed):
-        base = self.base[kind]
-        first = seed * 7919 % len(base)
-        copies = -(-(first + count) // len(base))
-        return self.lib.tile(base, copies)[first:first + count]
 
-    def typed(self, x, dtype, size):
-        return x.astype(dtype).reshape(size)
+class Cupy(Numpy):
+    """CuPy, which has no bfloat16."""
 
-    def summary(self, y):
-        np = self.lib
-        y = np.asarray(y)
-        flat = y.reshape(-1)
-        count = len(flat)
-        words = [str(y.dtype), ",".join(str(n) for n in y.shape)]
-        if count == 0:
-            return words + [0.0]
-        some = flat[::count // 1000 | 1].astype("float64").tolist()
-        return words + [float(flat.mean(dtype="float64"))] + some
+    def __init__(self):  # pylint: disable=super-init-not-called
+        self.lib = cp = importlib.import_module("cupy")
+        self.words = {"cp": cp}
+        self.event = lambda: cp.cuda.Event()
+        self.elapsed = cp.cuda.get_elapsed_time
+        self.synchronize = lambda: cp.cuda.Device().synchronize()
+
+    def on_device(self, kind, dtype, limit, size):
+        random = self.lib.random
+        if kind == "bit":
+            return random.random(size) > 0.5
+        if kind in ("whole", "position"):
+            first = int(kind == "whole")
+            return random.randint(first, limit + first, size, dtype=dtype)
+        return random.standard_normal(size, dtype=dtype)
+
+    def bytes_of(self, x):
+        return x.nbytes
+
+    def drop(self):
+        self.lib.get_default_memory_pool().free_all_blocks()
+
+
+def raw_copy(to, source):
+    """What a bare copy by CUDA takes."""
+    torch = importlib.import_module("torch")
+    status = cudart().cudaMemcpyAsync(
+        ctypes.c_void_p(to.data_ptr()), ctypes.c_void_p(source.data_ptr()),
+        ctypes.c_size_t(to.numel() * to.element_size()), 4,
+        ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+    if status:
+        raise RuntimeError(f"cudaMemcpyAsync failed ({status})")
+    return to
+
+
+def cudart(found=[]):  # pylint: disable=dangerous-default-value
+    names = ("libcudart.so.13", "libcudart.so.12", "libcudart.so")
+    while not found:
+        if not names:
+            raise RuntimeError("there is no libcudart")
+        try:
+            found.append(ctypes.CDLL(names[0]))
+        except OSError:
+            names = names[1:]
+    return found[0]
+
+
+LIBRARIES = {"torch": Torch, "compile": Compiled, "raw": Torch,
+             "numpy": Numpy, "numexpr": Numexpr, "cupy": Cupy}
 
 
 class Side:
-    def __init__(self):
-        self.library = Torch() if KIND == "torch" else Numpy()
-        self.values = {}
-        self.measured = None
+    """Answers the requests."""
 
-    def row(self, n):
-        self.measured = None
-        self.values = dict(self.library.words, n=int(n))
+    def __init__(self):
+        self.library = LIBRARIES[KIND]()
+        self.values, self.timer, self.lets = {}, "", {}
+        self.measured = self.run = None
+        self.sets = []
+
+    def row(self, n, dtype, timer, small):
+        self.measured = self.run = None
+        self.lets, self.sets, self.timer = {}, [], timer
+        self.values = dict(self.library.words, n=int(n), dtype=dtype,
+                           small=small == "small", folder=FOLDER)
+        self.library.drop()
         return "ok"
 
     def let(self, name, kind, dtype, limit, sizes, seed):
         size = [int(n) for n in sizes.split(",") if n]
-        count = 1
-        for n in size:
-            count *= n
+        self.lets[name] = (kind, dtype, int(limit), size)
+        self.values[name] = (
+            self.library.on_device(*self.lets[name]) if self.timer
+            else self.on_cpu(*self.lets[name], int(seed)))
+        return "ok"
+
+    def on_cpu(self, kind, dtype, limit, size, seed):
         x = self.library.numbers("normal" if kind == "normal" else "whole",
-                                 count, int(seed))
+                                 math.prod(size), seed)
         if kind in ("whole", "position"):
-            x = x % int(limit) + (kind == "whole")
+            x = x % limit + (kind == "whole")
+        if kind == "bit":
+            x = x % 2
         if kind == "positive":
             x = (x % 1000 + 1) / 500
-        self.values[name] = self.library.typed(x, dtype, size)
-        return "ok"
+        return self.library.typed(x, dtype, size)
 
     def setup(self, text):
         exec(text.replace("\v", "\n"), self.values)
         return "ok"
 
-    def forward(self, text):
-        self.measured = eval("lambda: " + text, self.values)
+    def forward(self, text, _):
+        self.library.prepared(self.values)
+        names = ", ".join(self.lets)
+        try:
+            self.measured = eval("lambda: " + text, self.values)
+            statement = "y_ = " + text
+        except SyntaxError:             # it is a statement, and has no result
+            statement = f"{text}; y_ = None"
+        exec(f"def run_(calls_, {names}):\n for _ in range(calls_): {statement}"
+             f"\n return y_", self.values)
+        loop = self.values["run_"]
+        operands = [{name: self.values[name] for name in self.lets}]
+        if self.timer == "device":
+            size = sum(map(self.library.bytes_of, operands[0].values()))
+            while len(operands) < 16 and len(operands) * size <= CACHE:
+                operands.append({name: self.library.on_device(*o)
+                                 for name, o in self.lets.items()})
+        self.sets = [lambda calls, o=o: loop(calls, **o) for o in operands]
+        self.run = self.sets[0]
         return "ok"
 
     def gradient(self, names):
         leaves = [self.values[name].requires_grad_() for name in names.split()]
         forward, grad = self.measured, self.library.lib.autograd.grad
-        y = forward()
+
+        def first():
+            y = forward()
+            return y[0] if isinstance(y, tuple) else y
+        y = first()
         g = self.library.numbers("normal", y.numel(), 99).reshape(y.shape)
         g = g.clone()
-        self.measured = lambda: grad(forward(), leaves, g)
+
+        def run(calls):
+            for _ in range(calls):
+                y = grad(first(), leaves, g)
+            return y
+        self.measured, self.run = lambda: run(1), run
         return "ok"
 
     def check(self, count):
@@ -151,18 +298,44 @@ class Side:
             for y in list(results)[:int(count)])
 
     def time(self, calls):
-        f = self.measured
+        timer = getattr(self, "time_" + (self.timer or "process"))
+        return " ".join(f"{t:.9g}" for t in timer(int(calls)))
+
+    def time_process(self, calls):
         wall, processor = time.perf_counter(), time.process_time()
-        for _ in range(int(calls)):
-            y = f()
+        y = self.run(calls)
         processor = time.process_time() - processor
         wall = time.perf_counter() - wall
         del y
-        return f"{processor:.9g} {wall:.9g}"
+        return processor / calls, wall / calls
+
+    def time_device(self, calls):
+        library = self.library
+        events = [(library.event(), library.event()) for _ in range(SAMPLES)]
+        for k in range(WARMUPS):
+            self.sets[k % len(self.sets)](calls)
+        for k, (start, stop) in enumerate(events, WARMUPS):
+            start.record()
+            self.sets[k % len(self.sets)](calls)
+            stop.record()
+        library.synchronize()
+        return [statistics.median(library.elapsed(*e) / 1e3 / calls
+                                  for e in events)] * 2
+
+    def time_host(self, calls):
+        seconds = []
+        for _ in range(SAMPLES + 2):
+            self.library.synchronize()
+            start = time.perf_counter()
+            self.run(calls)
+            seconds.append((time.perf_counter() - start) / calls)
+        self.library.synchronize()
+        return [statistics.median(seconds[2:])] * 2
 
 
 def main():
     side = Side()
+    print("ready", flush=True)
     for line in sys.stdin:
         word, *rest = line.rstrip("\n").split("\t")
         try:

@@ -3,13 +3,15 @@
 import ctypes
 import json
 import math
+import os
+import platform
 import statistics
 import subprocess
 import sys
 import threading
 import time
 
-from bench_common import machine_lines
+from suite_sides import NAMES, OURS, library_version
 
 BYTES = {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2,
          "int16": 2, "float64": 8, "int64": 8, "complex64": 8}
@@ -19,18 +21,23 @@ def size(dtype):
     return BYTES.get(dtype, 4)
 
 
-def least_work(row, n, results, gradient):
+def least_work(row, n, results, gradient, options):
     """The bytes or the operations without which the row cannot be done."""
     if gradient or row.work is None:
         return {}
     if row.flops(n):
-        return {"flops": row.flops(n)}
-    moved = sum(math.prod(sizes) * size(dtype)
-                for _, _, dtype, _, sizes in row.lets(n))
-    moved += sum(y.count * size(y.dtype) for y in results[:1])
-    if moved < 1 << 16:              # the call is what takes time
+        clipped = options.small and row.on_device()
+        return {} if clipped else {"flops": row.flops(n)}
+    moved = {name: math.prod(sizes) * size(dtype) for name, _, dtype, _, sizes
+             in row.lets(n, options.dtype, options.small)}
+    result = sum(y.count * size(y.dtype) for y in results[:1])
+    if row.work == "memory":
+        total = sum(moved.values()) + result
+    else:
+        total = sum(moved.get(name, result) for name in row.work.split()[1:])
+    if total < 1 << 16:              # the call is what takes time
         return {}
-    return {"bytes": moved}
+    return {"bytes": total}
 
 
 class Memory:
@@ -46,7 +53,7 @@ class Memory:
         return 1 << max(10, round(math.log2(record["bytes"]) - 1))
 
     def measure(self, record):
-        if "bytes" in record:
+        if "bytes" in record and on_cpu(record):
             half, threads = self.block(record), record["threads"]
             name = f"{half}/{threads}"
             self.known[name] = min(self.known.get(name, math.inf),
@@ -86,21 +93,37 @@ class Memory:
 
 
 def clock(record):
-    return "processor" if record["threads"] == 1 else "wall"
+    """Older files do not have it."""
+    return record.get("clock") or \
+        ("processor" if record["threads"] == 1 else "wall")
+
+
+def rival(record):
+    """Whom Nacre is compared with first."""
+    names = [name for name in record["times"] if name != "nacre"]
+    return next((name for name in names if name not in OURS),
+                names[0] if names else None)
+
+
+def on_cpu(record):
+    return clock(record) in ("processor", "wall")
 
 
 def least(record, side):
-    """The least time of a call, in seconds."""
-    return record["times"][side][clock(record)][0]
+    """The least time of a call, in seconds; on a device, the median."""
+    return record["times"][side][clock(record)][0 if on_cpu(record) else 1]
 
 
-def ratio(record, other="torch", which=0):
-    """Of the least times; which=1: of the medians."""
+def ratio(record, other=None, medians=False):
+    """Of the least times, or of the medians."""
+    other = other or rival(record)
     if other not in record["times"]:
         return None
-    ours, theirs = (record["times"][side][clock(record)][which]
-                    for side in ("nacre", other))
-    return ours / theirs
+    if medians:
+        ours, theirs = (record["times"][side][clock(record)][1]
+                        for side in ("nacre", other))
+        return ours / theirs
+    return least(record, "nacre") / least(record, other)
 
 
 def duration(seconds):
@@ -117,6 +140,8 @@ def figure(value, form="{:.2f}"):
 def limit(record, fastest, memory):
     """Which part of what the machine can do Nacre reaches."""
     spent = least(record, "nacre")
+    if not on_cpu(record):
+        return None
     if "bytes" in record:
         return memory.seconds(record) / spent
     if "flops" in record:
@@ -128,7 +153,7 @@ def fastest_products(records):
     """The highest rate of operations of either side, by threads."""
     found = {}
     for r in records:
-        if "flops" in r:
+        if "flops" in r and on_cpu(r):
             rate = r["flops"] / min(least(r, side) for side in r["times"])
             found[r["threads"]] = max(rate, found.get(r["threads"], 0))
     return found
@@ -139,7 +164,7 @@ def show(record):
     cells = [f"{record['group']}: {record['name']}",
              *(f"{name} {duration(least(record, name))}"
                for name in record["times"])]
-    if "torch" in record["times"]:
+    if rival(record):
         cells.append(f"{ratio(record):.2f}")
     print("  ".join(cells), file=sys.stderr, flush=True)
 
@@ -173,8 +198,9 @@ def summary(records):
                      f"{average(ratios):.2f}",
                      *(f"{k} ({100 * k / len(ratios):.0f} %)"
                        for k in behind)])
-    yield from table(["group", "rows", "Nacre / PyTorch", "behind by 5 %",
-                      "by 10 %", "by 30 %"], rows)
+    names = list(dict.fromkeys(NAMES[rival(r)] for r in records))
+    yield from table(["group", "rows", f"Nacre / {' or '.join(names)}",
+                      "behind by 5 %", "by 10 %", "by 30 %"], rows)
 
 
 def behind(records):
@@ -186,25 +212,60 @@ def behind(records):
         yield ""
 
 
+def spread(record):
+    low, high = record.get("quartiles", {}).get(rival(record), (None, None))
+    return "" if low is None else f"{low:.2f} to {high:.2f}"
+
+
+def rate(record):
+    spent = least(record, "nacre")
+    if "flops" in record:
+        return f"{record['flops'] / spent / 1e12:.1f} TFLOP/s"
+    if "bytes" in record and clock(record) != "host":
+        return f"{record['bytes'] / spent / 1e9:.0f} GB/s"
+    return ""
+
+
+def goal(record):
+    most = record.get("most")
+    return figure(record.get("goal")) + (f", {duration(most)}" if most else "")
+
+
+def met(record):
+    if "goal" not in record or rival(record) is None:
+        return ""
+    well = ratio(record) <= record["goal"] and \
+        least(record, "nacre") <= record.get("most", math.inf)
+    return "yes" if well else "**no**"
+
+
+# Columns that only some rows ask for: what stands in them.
+FURTHER = {
+    "quartiles": {"quartiles": spread},
+    "memory": {"memory": lambda r: figure(r.get("memory"))},
+    "rate": {"rate": rate},
+    "goal": {"goal": goal, "met": met},
+}
+
+
 def rows_of(records, limits):
-    others = [name for name in ("torch", "numpy")
-              if any(name in r["times"] for r in records)]
-    names = {"torch": "PyTorch", "numpy": "NumPy"}
-    head = ["row", "Nacre", *(names[o] for o in others),
-            *(f"Nacre / {names[o]}" for o in others)]
-    if "torch" in others:
-        head.append("of medians")
-    head.append("of the limit")
-    rows = []
-    for r in records:
-        rows.append([
-            r["name"].replace("|", "\\|"), duration(least(r, "nacre")),
-            *(duration(least(r, o)) if o in r["times"] else ""
-              for o in others),
-            *(figure(ratio(r, o)) for o in others),
-            *([figure(ratio(r, which=1))] if "torch" in others else []),
-            figure(limit(r, *limits), "{:.0%}")])
-    yield from table(head, rows)
+    others = [name for name in NAMES if name != "nacre" and
+              any(name in r["times"] for r in records)]
+    columns = {"row": lambda r: r["name"].replace("|", "\\|")}
+    for side in ("nacre", *others):
+        columns[NAMES[side]] = lambda r, side=side: (
+            duration(least(r, side)) if side in r["times"] else "")
+    for side in others:
+        columns[f"Nacre / {NAMES[side]}"] = lambda r, side=side: figure(
+            ratio(r, side))
+    if others:
+        columns["of medians"] = lambda r: figure(ratio(r, medians=True))
+    for name in dict.fromkeys(n for r in records for n in r.get("shown", ())):
+        columns.update(FURTHER[name])
+    if any(on_cpu(r) for r in records):
+        columns["of the limit"] = lambda r: figure(limit(r, *limits), "{:.0%}")
+    yield from table(list(columns), [[cell(r) for cell in columns.values()]
+                                     for r in records])
 
 
 def tables(result):
@@ -218,9 +279,10 @@ def tables(result):
         part = [r for r in records if r["threads"] == threads]
         yield f"## {threads} thread{'s' if threads > 1 else ''}"
         yield ""
-        if "torch" in part[0]["times"]:
-            yield from summary(part)
-            yield from behind(part)
+        beside = [r for r in part if rival(r)]
+        if beside:
+            yield from summary(beside)
+            yield from behind(beside)
         for group in groups(part):
             yield f"### {group}"
             yield ""
@@ -232,6 +294,11 @@ def tables(result):
                    f"of other rows it is a memcpy of as many bytes, which "
                    f"results that are written past the cache can beat.")
             yield ""
+    if result.get("failed"):
+        yield from table(["failed"], [[line] for line in result["failed"]])
+    if result.get("left"):
+        yield "Not measured, the time was over: " + "; ".join(result["left"])
+        yield ""
 
 
 def keep(path, result):
@@ -249,6 +316,8 @@ def keep(path, result):
         for part in ("machine", "memory"):
             f.write(f'{"{" if part == "machine" else ""}"{part}": ')
             f.write(json.dumps(rounded(result[part]), indent=1) + ",\n")
+        for part in ("left", "failed"):
+            f.write(f'"{part}": {json.dumps(result[part])},\n')
         f.write('"records": [\n' + ",\n".join(lines) + "\n]}\n")
 
 
@@ -257,7 +326,7 @@ def key(record):
 
 
 def slower(result, path):
-    """Rows whose ratio, or whose time without PyTorch, rose by a tenth."""
+    """Rows whose ratio, or whose time without a rival, rose by a tenth."""
     with open(path, encoding="utf-8") as f:
         before = {key(r): r for r in json.load(f)["records"]}
     rows = []
@@ -266,7 +335,7 @@ def slower(result, path):
         if old is None:
             continue
         change = least(r, "nacre") / least(old, "nacre")
-        if "torch" in r["times"] and "torch" in old["times"]:
+        if rival(r) and rival(r) == rival(old):
             change = ratio(r) / ratio(old)
         rows.append((change, r, old))
     rows.sort(key=lambda found: -found[0])
@@ -291,29 +360,38 @@ def growth(records):
     for (group, name, threads), found in pairs.items():
         if len(found) == 2:
             powers = [math.log(least(found[1], s) / least(found[0], s), 4)
-                      for s in ("nacre", "torch") if s in found[0]["times"]]
+                      for s in ("nacre", rival(found[0])) if s]
             rows.append((powers[0] - powers[-1], [
                 f"{group}: {name}", str(threads),
                 *(f"{power:.2f}" for power in powers)]))
     rows.sort(key=lambda found: -found[0])
-    sides = ["Nacre", "PyTorch"][:len(rows[0][1]) - 2] if rows else []
+    sides = ["Nacre", "rival"][:len(rows[0][1]) - 2] if rows else []
     yield from table(["row", "threads", *sides],
                      [cells for _, cells in rows])
 
 
-def library_version(name):
-    return subprocess.run(
-        [sys.executable, "-c", f"import {name}; print({name}.__version__)"],
-        text=True, capture_output=True, check=True).stdout.strip()
+def machine_lines(nacre):
+    """The lines that say what was measured where."""
+    version = subprocess.run([nacre, "--version"], check=True, text=True,
+                             capture_output=True).stdout.splitlines()[0]
+    model = platform.processor()
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        model = next((line.split(":")[1].strip() for line in f
+                      if line.startswith("model name")), model)
+    return [time.strftime("%Y-%m-%d", time.gmtime()), model,
+            f"{len(os.sched_getaffinity(0))} processors visible, load "
+            f"{os.getloadavg()[0]:.2f}", version]
 
 
 def machine(options):
-    """The lines that say what was measured where."""
-    names = {"torch": "PyTorch", "numpy": "NumPy"}
+    """These and the libraries."""
     return [*machine_lines(options.nacre),
-            *(f"{names[name]} {library_version(name)}"
-              for name in options.beside),
-            f"{options.turns} turns of {options.seconds * 1e3:g} ms"]
+            *(f"{NAMES[name]} {library_version(name)}"
+              for name in NAMES if name in options.beside and
+              name not in (*OURS, "raw", "compile")),
+            *(f"{NAMES[name]}: not here" for name in sorted(options.missing)),
+            f"{options.turns or (3 if options.quick else 11)} turns of "
+            f"{options.seconds * 1e3:g} ms"]
 
 
 def report(options, result):

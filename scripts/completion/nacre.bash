@@ -13,6 +13,11 @@ _nacre_choices() { # _nacre_choices PROGRAM OPTION
     sed -n "s/^ *$2=\([a-z|]*\).*/\1/p" | tr '|' ' '
 }
 
+# The extensions of files of tensors: "npy|npz|...".
+_nacre_extensions() { # _nacre_extensions PROGRAM
+  "$1" --help 2>/dev/null | sed -n 's/ \./|/g; s/^ |\([a-z0-9|]*\)$/\1/p'
+}
+
 _nacre() {
   local IFS=$' \t\n' word=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]}
   local before=${COMP_WORDS[COMP_CWORD - 1]} mode=
@@ -39,9 +44,8 @@ _nacre() {
     COMPREPLY=($(compgen -f -X '!*.@(nacre|md|lua)' -- "$word")
       $(compgen -d -- "$word"))
   else
-    COMPREPLY=($(compgen -f -X \
-      '!*.@(lua|npy|npz|safetensors|pt|pth|h5|hdf5|csv|tsv|txt|png)' -- "$word")
-      $(compgen -d -- "$word"))
+    COMPREPLY=($(compgen -f -X "!*.@(lua|$(_nacre_extensions "$program"))" \
+      -- "$word") $(compgen -d -- "$word"))
   fi
 }
 

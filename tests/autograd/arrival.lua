@@ -8,9 +8,7 @@ local C = dofile(here .. "../lib/common.lua")
 local fails, is = C.fails, C.is
 local F, grad = nacre.nn.functional, nacre.autograd
 
-local function leaf(v)
-  return nacre.tensor(v, {dtype = "float64", requires_grad = true})
-end
+local leaf = C.leaf
 
 local function expect(got, want)
   got = table.concat(got, " ")
@@ -165,7 +163,7 @@ do
       if f then f(ok) end
     end)
   end
-  fails("backward does not run", grad._at_end, print)
+  fails("no backward pass is running", grad._at_end, print)
   local h = x:register_hook(function()
     at_end("a", function() assert(x.grad == nil) at_end "c" end)
     at_end "b"
@@ -173,7 +171,7 @@ do
   (x * 2):backward()
   expect(log, "atrue btrue ctrue")
   is(x.grad, "{2.0}")
-  fails("backward does not run", grad._at_end, print)
+  fails("no backward pass is running", grad._at_end, print)
   h:remove()
 
   -- one that fails makes backward fail; those after it hear of that
@@ -202,7 +200,7 @@ do
   log = {}
   local once = x * 1
   x:register_hook(function() return nacre.ones(7) end)
-  fails("its shape is [1]", function() once:backward() end)
+  fails("is [7], expected [1]", function() once:backward() end)
   expect(log, "afalse")
   h:remove()
 
@@ -243,5 +241,3 @@ do
   collectgarbage()
   assert(weak[1] == nil)
 end
-
-print("arrival: ok")

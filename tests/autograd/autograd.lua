@@ -8,9 +8,7 @@ local C = dofile(here .. "../lib/common.lua")
 local fails, is, text = C.fails, C.is, C.text
 local grad = nacre.autograd
 
-local function leaf(v)
-  return nacre.tensor(v, {dtype = "float64", requires_grad = true})
-end
+local leaf = C.leaf
 
 local function same(t, want)
   assert(t, "no gradient")
@@ -109,7 +107,7 @@ do
   end)
   fails("shape [2]", "self:sum():backward(), or self:backward(gradient)",
         function() (x * 2):backward() end)
-  fails("its shape is [2]", function() (x * 2):backward(nacre.ones(3)) end)
+  fails("is [3], expected [2]", function() (x * 2):backward(nacre.ones(3)) end)
   fails("list of inputs is empty",
         function() (x * 2):sum():backward {inputs = {}} end)
   -- only some leaves
@@ -359,7 +357,7 @@ do
   assert(not ok and e == thrown and w.grad == nil)
   bad:remove()
   bad = w:register_hook(function() return nacre.ones(2) end)
-  fails("its shape is [1]", function() (w * 2):sum():backward() end)
+  fails("is [2], expected [1]", function() (w * 2):sum():backward() end)
   bad:remove()
   bad = w:register_hook(function() return 5 end)
   fails("must return a tensor or nothing", function()
@@ -438,12 +436,12 @@ do
   -- wrong ones
   local Wrong = grad.Function {forward = function(_, t) return t * 2 end,
                                backward = function() return nacre.ones(7) end}
-  fails("Function gave a gradient of [7] for a tensor of [2]",
+  fails("Function returned a gradient of [7] for a tensor of [2]",
         function() Wrong(a):sum():backward() end)
   local Sum = grad.Function {name = "Sum",
                              forward = function(_, t) return t:sum() end,
                              backward = function(_, g) return g end}
-  fails("Sum gave a gradient of [] for a tensor of [2]",
+  fails("Sum returned a gradient of [] for a tensor of [2]",
         function() Sum(a):backward() end)
   -- an argument that forward changes becomes the result, with its views
   local Twice = grad.Function {
@@ -484,13 +482,13 @@ do
   end
   local two = nacre.ones(2)
   local other = nacre.ones(2):requires_grad_()
-  fails("gave 1 gradient, and argument 2 of forward needs one", function()
+  fails("returned 1 gradient, but argument 2 of forward needs one", function()
     product(two)(a, other):sum():backward()
   end)
-  fails("gradient 2 belongs to no tensor: forward took 2", function()
+  fails("gradient 2 is one too many: forward took 2", function()
     product(two, two)(a, 2):sum():backward()
   end)
-  fails("gradient 3 belongs to no tensor", function()
+  fails("gradient 3 is one too many", function()
     product(two, two, two)(a, other):sum():backward()
   end)
   product(two, nil)(a, other):sum():backward()  -- none, said so
@@ -581,5 +579,3 @@ do
   assert(tostring(x):find("requires_grad", 1, true), tostring(x))
   assert(tostring(x * 2):find("grad <mul>", 1, true), tostring(x * 2))
 end
-
-print("autograd: ok")

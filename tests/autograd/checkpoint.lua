@@ -125,7 +125,7 @@ do  -- gradients of some tensors alone, arguments or not
   local other = linear
   local y = checkpoint(function(t) return other(t) end, x)
   other = nn.Linear(4, 3)
-  fails("the function used other tensors when it was called again",
+  fails("the function used different tensors when it was called again",
         y.backward, y:sum())
 end
 

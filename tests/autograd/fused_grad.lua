@@ -7,7 +7,8 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
-local check = O.check
+local check, bits = O.check, O.bits
+local apply = dofile(here .. "../lib/fused.lua")(O).apply
 
 math.randomseed(11)
 nacre.manual_seed(11)
@@ -18,13 +19,6 @@ for _, op in ipairs(O.operations()) do
      op.kind ~= "compare" then
     rows[#rows + 1] = op
   end
-end
-
-local function bits(t)
-  if not nacre.is_tensor(t) then return tostring(t) end
-  local nan = t:isnan():contiguous():tobytes()
-  return t.dtype .. table.concat(t:size(), "x") ..
-         t:nan_to_num():contiguous():tobytes() .. nan
 end
 
 local function operands(shapes, t, place)
@@ -80,14 +74,6 @@ local function compare(f, what, x)
       end
     end
   end
-end
-
-local function apply(o, y, x)
-  local f = nacre[o.name]
-  if o.kind == "choose" then return f(x:gt(0), y, x) end
-  if o.arity == 1 then return f(y) end
-  if o.arity == 2 then return f(y, x) end
-  return f(x, y, x)
 end
 
 local function chain(op, second)

@@ -43,16 +43,17 @@ fails("grad: only_inputs must be true or false", grad, p:sum(), p, nil, nil,
 fails("grad: takes at most 7 arguments, got 8", grad, p:sum(), p, nil, nil,
       true, true, true, "y")
 fails("grad: grad_outputs must be", grad, p:sum(), p, "what")
-fails("grad: the output has a gradient of [1]", grad, p:sum(), p,
+fails("grad: the gradient of the output is [1]", grad, p:sum(), p,
       nacre.tensor {5.})
-fails("grad: grad_outputs has 2 entries, one for each of 1 outputs", grad,
+fails("grad: grad_outputs has 2 entries, expected 1", grad,
       p:sum(), p,
       {false, false})
 fails("grad: element 1 of grad_outputs is nil", grad, p:sum(), p, {nil, nil, p})
 fails("grad: outputs must be a tensor or a list of tensors, not an integer",
       grad, 1, 2, 3)
 fails("grad: outputs must be", grad, {}, p)
-fails("grad: inputs must be", grad, p:sum(), {p, 3})
+fails("grad: element 2 of inputs is an integer, not a tensor", grad, p:sum(),
+      {p, 3})
 fails("grad: inputs is missing", grad, p:sum())
 fails("grad: no argument 'retain_graphs', did you mean 'retain_graph'?", grad,
       p:sum(), p, {retain_graphs = true})
@@ -119,5 +120,3 @@ fails("nacre.node expected", A._saved, 8)
 fails("nacre.node expected", A._saved, io.stdout, 1)
 fails("table expected", A._custom, "sum", other)
 fails("function expected", A._custom, "sum", {}, {}, {}, 1)
-
-print("grad_arguments: ok")

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The gradients where a function has a corner, operands are equal, or are nan:
 -- those of PyTorch 2.15.
--- Run by: nacre tests/autograd/grad_at_corners.lua
 
 local nan <const>, inf <const> = 0 / 0, math.huge
 
@@ -115,5 +114,18 @@ for _, size in ipairs {{2, 4}, {4, 2}} do
                                (Vh * Vh):cumsum(2):sum(), A)
   end
   assert(gradient(true):allclose(gradient(false), 1e-10))
+end
+
+-- An infinite result of logsumexp changes no second derivative of others.
+do
+  local x = nacre.tensor({{1, 2}, {inf, inf}}, {dtype = "float64"})
+  local v = nacre.tensor({3, 1}, {dtype = "float64"}):requires_grad_()
+  x:requires_grad_()
+  local g = nacre.autograd.grad((x:logsumexp(2) * v):sum(), x,
+                                {create_graph = true})
+  assert(g[2]:equal(nacre.tensor({0.5, 0.5}, {dtype = "float64"})))
+  local d = nacre.autograd.grad((g * g):sum(), v)
+  local weights = x:detach()[1]:softmax(1)
+  assert(math.abs(d[1] - 6 * weights:square():sum():item()) < 1e-12)
 end
 print("grad_at_corners: passed")

@@ -6,9 +6,7 @@ local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
 local fails, is = C.fails, C.is
 
-local function leaf(v)
-  return nacre.tensor(v, {dtype = "float64", requires_grad = true})
-end
+local leaf = C.leaf
 
 local function gradient(f, v)
   local x = leaf(v)
@@ -99,5 +97,3 @@ fails("operations are not recorded inside", function()
   end)
   x:sum():backward()
 end)
-
-print("grad_elements: ok")

@@ -142,7 +142,7 @@ for _, space in ipairs {"_functions", "_methods", "linalg", "nn.functional",
 end
 if not wanted then
   for name in pairs(lines) do
-    check(seen[name], "%s: a line for what is no operation", name)
+    check(seen[name], "%s: a line for what is not an operation", name)
   end
 end
 

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Gradients are brought to the shapes of their operands: the least work for
 -- broadcasting, operands of linear with any dimensions.
--- Run by: nacre tests/autograd/grad_shapes.lua
 
 -- The gradient of an operand that was broadcast along a dimension of size 1,
 -- too, is one sum: no copy is made before it.
@@ -30,4 +29,3 @@ for _, size in ipairs {{4}, {3, 4}, {2, 3, 4}, {0, 4}, {3, 0}} do
   local want = {nacre.autograd.grad(z, list, {grad_outputs = g})}
   for i, t in ipairs(want) do assert(got[i]:allclose(t)) end
 end
-print "grad_shapes: ok"

@@ -150,4 +150,3 @@ for name, program in pairs(programs) do
     cuda.synchronize()
   end
 end
-print "ok"

@@ -14,6 +14,13 @@ assert(cuda.is_available() and cuda.is_initialized())
 assert(cuda.why() == nil and cuda.device_count() >= 1)
 assert(cuda.current_device() == 0)
 
+-- the requests that a device leaves out, by their names
+local function left_out(device)
+  return table.concat(nacre._missing_requests(device), " ")
+end
+assert(left_out "cpu" == "" and left_out "cuda" == left_out(GPU))
+assert(left_out(GPU):find "^[%l_ ]*$" and not left_out(GPU):find "fused")
+
 -- ---- there and back
 
 local a = nacre.tensor {{1, 2, 3}, {4, 5, 6.5}}
@@ -236,7 +243,7 @@ fails("there is no cuda:99", nil, cuda.get_device_name, 99)
 fails("no device is named", nil, cuda.set_device, -1)
 fails("is not a CUDA device", nil, cuda.synchronize, "cpu")
 fails("is not a CUDA device", nil, a.cuda, a, "cpu")
-fails("must be a function", nil, cuda.device, 0)
+fails("fn must be a function", nil, cuda.device, 0, 1)
 
 -- ---- settings
 

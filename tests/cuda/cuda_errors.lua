@@ -46,9 +46,9 @@ late("index 9", function() return tostring(g[index(9)]) end)
 do
   local F, x = nacre.nn.functional, g:float()
   for _, loss in ipairs {F.cross_entropy, F.nll_loss} do
-    late("class 5 of 4", loss, x, index(1, 5, 2))
+    late("class 5 is outside the 4 classes", loss, x, index(1, 5, 2))
     late("class 0: classes count from 1", loss, x, index(1, 0, 2))
-    late("class -1 of 4", loss, x, index(1, -1, 2))
+    late("class -1 is outside the 4 classes", loss, x, index(1, -1, 2))
   end
   late("index 5 is outside dim 2 of size 4", F.multi_margin_loss, x,
        index(1, 5, 2))
@@ -142,10 +142,11 @@ end
 -- ---- gradients stay on the device of their tensor
 
 local leaf = nacre.ones(3, {requires_grad = true, device = 0})
-e = fails("the output is on cuda:0, its gradient on cpu", nil, leaf.backward,
+e = fails("the output is on cuda:0, but its gradient is on cpu", nil,
+          leaf.backward,
           leaf * 2, nacre.ones(3))
 assert(e.code == "EDEVICE" and e.hint == 'gradient:to("cuda:0")', e.hint)
-fails("the output is on cpu, its gradient on cuda:0", nil, leaf.backward,
+fails("the output is on cpu, but its gradient is on cuda:0", nil, leaf.backward,
       leaf:cpu() * 2, nacre.ones(3, {device = 0}))
 fails("on cuda:0 cannot be a float32[3] on cpu", nil, function()
   leaf.grad = nacre.ones(3)
@@ -155,7 +156,7 @@ local out = (leaf * 2):sum()
 out:backward(nacre.tensor(1.0))  -- a number
 assert(leaf.grad.device == "cuda:0" and leaf.grad:sum():item() == 6)
 local handle = leaf:register_hook(function(d) return d:cpu() end)
-fails("a hook's tensor is on cuda:0, its gradient on cpu", nil,
+fails("a hook's tensor is on cuda:0, but its gradient is on cpu", nil,
       leaf.backward, (leaf * 2):sum())
 handle:remove()
 leaf:register_hook(function(d) return d * 2 end)
@@ -234,4 +235,3 @@ assert(out:find("operands are on different devices", 1, true), out)
 assert(out:find("left   a  float32[2] cpu", 1, true), out)
 assert(out:find("right  b  float32[2] cuda:0", 1, true), out)
 assert(out:find("hint: .*b:to") or out:find("hint: .*a:to"), out)
-print "ok"

@@ -191,25 +191,14 @@ end, function() return a:clone():t(), b:t() end)
 
 -- ---- lines
 
-local function softmax(x)
-  local e = (x - x:amax(-1, true)):exp()
-  return e / e:sum(-1, true)
-end
-local function standardize(x, w, c)
-  local d = x - x:mean(-1, true)
-  local scale = ((d * d):mean(-1, true) + 1e-5):sqrt()
-  return d / scale * w + c, scale, d
-end
-local function logsumexp(x)
-  local m = x:amax(-1, true)
-  return (x - m):exp():sum(-1, true):log() + m, (x * 2):amin(-1, true)
-end
+local lib = common.functions
+local standardize, logsumexp = lib.standardize, lib.logsumexp
 for _, n in ipairs {32, 33, 100, 128, 250, 1000, 1024, 4096} do
   for _, lines in ipairs {1, 7, 33} do
     local x, w, c = on(nacre.randn(lines, n)), on(nacre.randn(n)),
                     on(nacre.randn(n))
     local what = ("%dx%d"):format(lines, n)
-    compare("softmax " .. what, 1, softmax, function() return x end, true)
+    compare("softmax " .. what, 1, lib.softmax, function() return x end, true)
     if n < 300 then
       compare("standardize " .. what, 1, standardize,
               function() return x, w, c end, true)

@@ -108,4 +108,3 @@ if total <= 4 << 30 then         -- an emulated device
   end
 end
 settled()
-print "ok"

@@ -44,10 +44,13 @@ local calls = {
 for name, f in pairs(cuda) do
   local asks = {is_available = 1, is_initialized = 1, device_count = 1,
                 why = 1, empty_cache = 1, manual_seed = 1,
-                manual_seed_all = 1, stream = 1, kernel = 1}
+                manual_seed_all = 1, stream = 1, set_stream = 1, kernel = 1}
   if not asks[name] then
-    local n = name == "Event" and 0 or math.min(2, #nacre._info(f).params)
-    calls[#calls + 1] = function() return f(table.unpack({0, 0}, 1, n)) end
+    local args = {}
+    for i, p in ipairs(name == "Event" and {} or nacre._info(f).params) do
+      if i <= 2 then args[i] = p.type == "fn" and print or 0 end
+    end
+    calls[#calls + 1] = function() return f(table.unpack(args)) end
   end
 end
 assert(#calls > 30)
@@ -79,14 +82,15 @@ matmul.allow_tf32 = false
 C.fails("there is allow_tf32", nil, function() matmul.tf32 = true end)
 C.fails("true or false", nil, function() matmul.allow_tf32 = 1 end)
 
--- what is no device at all
+-- what is not a device at all
 C.fails("no device is named 'gpu'", nil, nacre.device, "gpu")
 C.fails("neither a dtype nor a device", nil, t.to, t, "gpu")
 C.fails("a name or a number", nil, nacre.device, {})
 C.fails("did you mean 'non_blocking'", nil, t.to, t, {nonblocking = true})
 C.fails("copy must be true or false", nil, t.to, t, {copy = 1})
-C.fails("device must be a name", nil, t.to, t, {device = {}})
-C.fails("arguments in a table have names", nil, t.to, t, {"cpu"})
+C.fails("device must be the name of a device", nil, t.to, t, {device = {}})
+C.fails("must be a dtype, a device or a tensor, not a table", nil, t.to, t,
+        {"cpu"})
 
 -- each has a line of documentation
 for name in pairs(cuda) do
@@ -105,4 +109,3 @@ assert(help "nacre.cuda":find("device_count", 1, true))
 local list = require "nacre.completion".candidates("nacre.cuda.syn", "")
 assert(list[1][1] == "synchronize(" and #list == 1)
 assert(list[1][2]:find("^synchronize%(device=nil%)  +waits"), list[1][2])
-print "ok"

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- nacre.cuda.kernel: kernels of the user's own text. The emulated device needs
 -- the folder of the sources in NACRE_NVRTC.
--- Run by: nacre tests/cuda/cuda_raw_kernels.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")

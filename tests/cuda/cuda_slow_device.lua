@@ -2,7 +2,6 @@
 -- A device that takes its time, NACRE_EMULATION=late=40: what was asked for is
 -- not done at once, who waits takes the time, events tell it, errors come
 -- later.  Times are only bounded from below.
--- Run by: nacre tests/cuda/cuda_slow_device.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

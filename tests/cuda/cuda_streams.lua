@@ -126,19 +126,22 @@ assert(pinned == x)
 g:record_stream(s)
 y:record_stream(cuda.current_stream())
 fails("the tensor is on cpu", nil, x.record_stream, x, s)
-fails("expected a stream, not a string", nil, g.record_stream, g, "s")
+fails("stream must be a stream, not 's'", nil, g.record_stream, g, "s")
 cuda.Event {enable_timing = true, blocking = true}:synchronize()
 
 -- ---- mistakes
 
-fails("expected a stream, not a string", nil, s.wait_stream, s, "t")
-fails("expected an event", nil, s.wait_event, s, t)
+fails("stream must be a stream, not 't'", nil, s.wait_stream, s, "t")
+fails("event must be an event, not ", nil, s.wait_event, s, t)
 fails("other is missing: an event expected", nil, first.elapsed_time, first)
-fails("expected an event, not a userdata", nil, first.elapsed_time, first, s)
+fails("other must be an event, not ", nil, first.elapsed_time, first, s)
 fails("did you mean 'wait_stream'", nil, function() return s.wait_steam end)
 fails("event has no method", nil, function() return event.device end)
-fails("must be a function", nil, cuda.stream, s)
-fails("expected a stream", nil, cuda.set_stream, 0)
+fails("fn is missing: a function", nil, cuda.stream, s)
+fails("fn must be a function", nil, cuda.stream, s, 3)
+fails("stream must be a stream, not an integer", nil, cuda.set_stream, 0)
+fails("self is missing: a stream expected", nil, s.query)
+fails("self must be an event", nil, first.query, s)
 fails("no argument 'enable_timin'", nil, cuda.Event, {enable_timin = true})
 fails("is not a CUDA device", nil, cuda.Stream, "cpu")
 fails("there is no cuda:99", nil, cuda.Stream, 99)
@@ -162,4 +165,3 @@ end
 fails("the event was closed", nil, kept.query, kept)
 for _ = 1, 300 do s = cuda.Stream():record_event() end
 collectgarbage()
-print "ok"

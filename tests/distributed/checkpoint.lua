@@ -161,10 +161,10 @@ end
 -- ---- what does not fit
 fails("the state has no 'q'", load, {q = {r = 1}}, path)
 fails("'x' has another shape", load, {x = nacre.ones(1)}, path)
-fails("a sharded tensor is [2], that of the state input", load,
+fails("a sharded tensor is [2], but that of the state is input", load,
       {x = dist.shard(nacre.ones(2))}, path)
-fails("'x' is no table in the state", load, {x = {1}}, path)
-fails("names no file", save, {x = nacre.ones(1)}, folder .. "/")
+fails("'x' is not a table in the state", load, {x = {1}}, path)
+fails("is not the name of a file", save, {x = nacre.ones(1)}, folder .. "/")
 fails("a table with tensors in it", save, {x = 1}, path)
 fails("No such file", load, {}, folder .. "/none")
 dist.barrier()

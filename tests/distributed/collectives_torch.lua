@@ -36,91 +36,46 @@ local function text(v)
   return math.type(v) == "float" and ("%.6g"):format(v) or tostring(v)
 end
 
-local function finish(c, work)
-  if c.async then work:wait() end
+-- What the words of a call stand for; WORD_at_root is nil on other ranks.
+local function operands(c, t, o)
+  local w = {t = t, root = c.root, fold = c.fold, slots = {}, slot = {false},
+             list = {}, blocks = {}, values = {}, to = {}, given = {},
+             wide = t:new_zeros {o.n * c.shape[1], table.unpack(c.shape, 2)},
+             objects = rank == c.root and {"a", c.id, {rank, 2.5}} or {0, 0, 0},
+             tagged = {rank, "x", t}, short = {rank, ("y"):rep(rank)}}
+  local rows, all = 0, 0
+  for i = 1, o.n do
+    w.list[i], w.blocks[i] = nacre.zeros_like(t), data(c, rank, c.shape, i)
+    w.values[i] = {i, ("z"):rep(i * c.id)}
+    w.given[i], w.to[i] = c.splits[o.me + 1][i], c.splits[i][o.me + 1]
+    rows, all = rows + w.given[i], all + w.to[i]
+  end
+  w.joined, w.cut = nacre.cat(w.blocks), data(c, rank, {rows, 2})
+  w.rows = w.cut:new_zeros(all, 2)
+  return setmetatable(w, {__index = function(_, word)
+    return rank == c.root and w[word:match "(.*)_at_root"] or nil
+  end})
+end
+
+local function call(c, t, o)
+  local w, args, n = operands(c, t, o), {}, #c.words
+  for i, word in ipairs(c.words) do args[i] = w[word] end
+  args[n + 1] = o.group
+  if not c.op:find "object" then
+    n = n + 1
+    args[n + 1] = c.async
+  end
+  local work = dist[c.op](table.unpack(args, 1, n + 1))
+  if c.async and not c.op:find "object" then work:wait() end
+  return w[c.result]
 end
 
 local run = {}
-
-function run.all_reduce(c, mine, o)
-  finish(c, dist.all_reduce(mine, c.fold, o.group, c.async))
-  return mine
-end
-
-function run.reduce(c, mine, o)
-  finish(c, dist.reduce(mine, c.root, c.fold, o.group, c.async))
-  return rank == c.root and mine
-end
-
-function run.broadcast(c, mine, o)
-  finish(c, dist.broadcast(mine, c.root, o.group, c.async))
-  return mine
-end
 
 local function list_like(t, n)
   local list = {}
   for i = 1, n do list[i] = nacre.zeros_like(t) end
   return list
-end
-
-function run.all_gather(c, mine, o)
-  local list = list_like(mine, o.n)
-  finish(c, dist.all_gather(list, mine, o.group, c.async))
-  return list
-end
-
-function run.all_gather_into_tensor(c, mine, o)
-  local out = mine:new_zeros {o.n * c.shape[1], table.unpack(c.shape, 2)}
-  finish(c, dist.all_gather_into_tensor(out, mine, o.group, c.async))
-  return out
-end
-
-function run.gather(c, mine, o)
-  local list = rank == c.root and list_like(mine, o.n) or nil
-  finish(c, dist.gather(mine, list, c.root, o.group, c.async))
-  return list
-end
-
-local function blocks(c, o)
-  local list = {}
-  for i = 1, o.n do list[i] = data(c, rank, c.shape, i) end
-  return list
-end
-
-function run.scatter(c, mine, o)
-  finish(c, dist.scatter(mine, rank == c.root and blocks(c, o) or nil, c.root,
-                         o.group, c.async))
-  return mine
-end
-
-function run.reduce_scatter(c, mine, o)
-  finish(c, dist.reduce_scatter(mine, blocks(c, o), c.fold, o.group, c.async))
-  return mine
-end
-
-function run.reduce_scatter_tensor(c, mine, o)
-  finish(c, dist.reduce_scatter_tensor(mine, nacre.cat(blocks(c, o)), c.fold,
-                                       o.group, c.async))
-  return mine
-end
-
-function run.all_to_all(c, mine, o)
-  local out = list_like(mine, o.n)
-  finish(c, dist.all_to_all(out, blocks(c, o), o.group, c.async))
-  return out
-end
-
-function run.all_to_all_single(c, _, o)
-  local to, from, rows, all = {}, {}, 0, 0
-  for i = 1, o.n do
-    from[i] = c.splits[o.me + 1][i]
-    to[i] = c.splits[i][o.me + 1]
-    rows, all = rows + from[i], all + to[i]
-  end
-  local input = data(c, rank, {rows, 2})
-  local out = input:new_zeros(all, 2)
-  finish(c, dist.all_to_all_single(out, input, to, from, o.group, c.async))
-  return out
 end
 
 function run.messages(c, mine)
@@ -151,34 +106,6 @@ function run.send_recv(c, mine)
   end
 end
 
-function run.broadcast_object_list(c, mine, o)
-  local list = rank == c.root and {"a", c.id, {rank, 2.5}} or {0, 0, 0}
-  dist.broadcast_object_list(list, c.root, o.group)
-  return list
-end
-
-function run.all_gather_object(_, mine, o)
-  local list = {}
-  dist.all_gather_object(list, {rank, "x", mine}, o.group)
-  return list
-end
-
-function run.gather_object(c, mine, o)
-  local list = rank == c.root and {} or nil
-  dist.gather_object({rank, ("y"):rep(rank)}, list, c.root, o.group)
-  return list
-end
-
-function run.scatter_object_list(c, mine, o)
-  local out, values = {false}, nil
-  if rank == c.root then
-    values = {}
-    for i = 1, o.n do values[i] = {i, ("z"):rep(i * c.id)} end
-  end
-  dist.scatter_object_list(out, values, c.root, o.group)
-  return out
-end
-
 function run.send_object_list(c)
   local list = {rank, c.id, {"v"}}
   if rank == 0 then dist.send_object_list(list, 1)
@@ -200,7 +127,9 @@ for _, c in ipairs(cases) do
   local o = {group = groups[c.group]}
   o.me, o.n = dist.get_rank(o.group), dist.get_world_size(o.group)
   local result
-  if o.me >= 0 then result = run[c.op](c, data(c, rank, c.shape), o) end
+  if o.me >= 0 then
+    result = (run[c.op] or call)(c, data(c, rank, c.shape), o)
+  end
   out:write(c.id, " ", result and text(result) or "-", "\n")
 end
 out:close()

@@ -17,6 +17,9 @@ import tempfile
 
 import ranks
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from lua_text import lua  # noqa: E402  pylint: disable=C0413
+
 try:
     import torch
     import torch.distributed as dist
@@ -27,12 +30,24 @@ FOLDS = {"sum": "SUM", "prod": "PRODUCT", "min": "MIN", "max": "MAX",
          "band": "BAND", "bor": "BOR", "bxor": "BXOR", "mean": "AVG"}
 DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16",
           "float32", "float64"]
-OPS = ["all_reduce", "all_reduce", "all_reduce", "reduce", "broadcast",
-       "all_gather", "all_gather_into_tensor", "gather", "scatter",
-       "reduce_scatter", "reduce_scatter_tensor", "all_to_all",
-       "all_to_all_single", "messages", "batch", "send_recv",
-       "broadcast_object_list", "all_gather_object", "gather_object",
-       "scatter_object_list", "send_object_list", "ranks"]
+# The arguments of each, words for what operands() gives, and which of them, on
+# which rank alone, is looked at afterwards.
+CALLS = {
+    "all_reduce": ("t fold", "t"), "reduce": ("t root fold", "t_at_root"),
+    "broadcast": ("t root", "t"), "all_gather": ("list t", "list"),
+    "all_gather_into_tensor": ("wide t", "wide"),
+    "gather": ("t list_at_root root", "list_at_root"),
+    "scatter": ("t blocks_at_root root", "t"),
+    "reduce_scatter": ("t blocks fold", "t"),
+    "reduce_scatter_tensor": ("t joined fold", "t"),
+    "all_to_all": ("list blocks", "list"),
+    "all_to_all_single": ("rows cut to given", "rows"),
+    "broadcast_object_list": ("objects root", "objects"),
+    "all_gather_object": ("slots tagged", "slots"),
+    "gather_object": ("short slots_at_root root", "slots_at_root"),
+    "scatter_object_list": ("slot values_at_root root", "slot")}
+OPS = ["all_reduce", "all_reduce", *CALLS, "messages", "batch", "send_recv",
+       "send_object_list", "ranks"]
 WORLD_ONLY = ["messages", "batch", "send_recv", "send_object_list"]
 
 
@@ -50,22 +65,14 @@ def make_cases(seed, count, size):
         group = 0 if op in WORLD_ONLY else r.choice([0, 0, 1, 2])
         members = groups[group - 1] if group else list(range(size))
         shape = r.choice([[1], [5], [2, 3], [3, 1, 4], [100]])
+        words, result = CALLS.get(op, ("", ""))
         cases.append({
-            "id": i, "op": op, "dtype": dtype, "fold": fold, "group": group,
-            "shape": shape, "root": r.choice(members),
+            "id": i, "op": op, "words": words.split(), "result": result,
+            "dtype": dtype, "fold": fold, "group": group, "shape": shape,
+            "root": r.choice(members),
             "async": r.random() < 0.4,
             "splits": [[r.randrange(4) for _ in members] for _ in members]})
     return groups, cases
-
-
-def lua(v):
-    if isinstance(v, bool):
-        return str(v).lower()
-    if isinstance(v, list):
-        return "{" + ", ".join(map(lua, v)) + "}"
-    if isinstance(v, dict):
-        return "{" + ", ".join(f"{k} = {lua(x)}" for k, x in v.items()) + "}"
-    return f'"{v}"' if isinstance(v, str) else str(v)
 
 
 # ---- the same with torch
@@ -96,74 +103,34 @@ class Runner:
         if self.rank not in self.members:
             return None
         self.n, self.me = len(self.members), self.members.index(self.rank)
-        self.c, self.here = c, self.rank == c["root"]
-        self.rest = {"group": self.group, "async_op": c["async"]}
-        return getattr(self, c["op"])(c, self.data(c, c["shape"]))
-
-    def finish(self, work):
-        if self.c["async"]:
+        t = self.data(c, c["shape"])
+        if c["op"] not in CALLS:
+            return getattr(self, c["op"])(c, t)
+        o = self.operands(c, t)
+        rest = {"group": self.group}
+        if "object" not in c["op"]:
+            rest["async_op"] = c["async"]
+        work = getattr(dist, c["op"])(*[o[w] for w in c["words"]], **rest)
+        if work is not None:
             work.wait()
+        return o[c["result"]]
 
-    def fold(self, c):
-        return getattr(dist.ReduceOp, FOLDS[c["fold"]])
-
-    def blocks(self, c):
-        return [self.data(c, c["shape"], i + 1) for i in range(self.n)]
-
-    def all_reduce(self, c, t):
-        self.finish(dist.all_reduce(t, self.fold(c), **self.rest))
-        return t
-
-    def reduce(self, c, t):
-        self.finish(dist.reduce(t, c["root"], self.fold(c), **self.rest))
-        return t if self.here else None
-
-    def broadcast(self, c, t):
-        self.finish(dist.broadcast(t, c["root"], **self.rest))
-        return t
-
-    def all_gather(self, _, t):
-        out = [torch.zeros_like(t) for _ in range(self.n)]
-        self.finish(dist.all_gather(out, t, **self.rest))
-        return out
-
-    def all_gather_into_tensor(self, _, t):
-        out = t.new_zeros(self.n * t.shape[0], *t.shape[1:])
-        self.finish(dist.all_gather_into_tensor(out, t, **self.rest))
-        return out
-
-    def gather(self, c, t):
-        out = [torch.zeros_like(t) for _ in range(self.n)] if self.here else None
-        self.finish(dist.gather(t, out, c["root"], **self.rest))
-        return out
-
-    def scatter(self, c, t):
-        given = self.blocks(c) if self.here else None
-        self.finish(dist.scatter(t, given, c["root"], **self.rest))
-        return t
-
-    def reduce_scatter(self, c, t):
-        self.finish(dist.reduce_scatter(t, self.blocks(c), self.fold(c),
-                                        **self.rest))
-        return t
-
-    def reduce_scatter_tensor(self, c, t):
-        self.finish(dist.reduce_scatter_tensor(
-            t, torch.cat(self.blocks(c)), self.fold(c), **self.rest))
-        return t
-
-    def all_to_all(self, c, t):
-        out = [torch.zeros_like(t) for _ in range(self.n)]
-        self.finish(dist.all_to_all(out, self.blocks(c), **self.rest))
-        return out
-
-    def all_to_all_single(self, c, _):
-        to = [row[self.me] for row in c["splits"]]
-        given = c["splits"][self.me]
-        t = self.data(c, [sum(given), 2])
-        out = t.new_zeros(sum(to), 2)
-        self.finish(dist.all_to_all_single(out, t, to, given, **self.rest))
-        return out
+    def operands(self, c, t):
+        n, me, blocks = self.n, self.me, [
+            self.data(c, c["shape"], i + 1) for i in range(self.n)]
+        to, given = [row[me] for row in c["splits"]], c["splits"][me]
+        cut = self.data(c, [sum(given), 2])
+        here = self.rank == c["root"]
+        o = {"t": t, "root": c["root"], "blocks": blocks, "cut": cut,
+             "fold": getattr(dist.ReduceOp, FOLDS[c["fold"]]),
+             "list": [torch.zeros_like(t) for _ in range(n)],
+             "wide": t.new_zeros(n * t.shape[0], *t.shape[1:]),
+             "joined": torch.cat(blocks), "rows": cut.new_zeros(sum(to), 2),
+             "to": to, "given": given, "slots": [None] * n, "slot": [None],
+             "objects": ["a", c["id"], [self.rank, 2.5]] if here else [0, 0, 0],
+             "tagged": [self.rank, "x", t], "short": [self.rank, "y" * self.rank],
+             "values": [[i + 1, "z" * ((i + 1) * c["id"])] for i in range(n)]}
+        return o | {k + "_at_root": v if here else None for k, v in o.items()}
 
     def neighbours(self):
         return (self.rank + 1) % self.size, (self.rank - 1) % self.size
@@ -191,29 +158,6 @@ class Runner:
         elif self.rank == 1:
             return [t, dist.recv(t, 0, tag=c["id"])]
         return None
-
-    def broadcast_object_list(self, c, _):
-        out = ["a", c["id"], [self.rank, 2.5]] if self.here else [0, 0, 0]
-        dist.broadcast_object_list(out, c["root"], self.group)
-        return out
-
-    def all_gather_object(self, _, t):
-        out = [None] * self.n
-        dist.all_gather_object(out, [self.rank, "x", t], self.group)
-        return out
-
-    def gather_object(self, c, _):
-        out = [None] * self.n if self.here else None
-        dist.gather_object([self.rank, "y" * self.rank], out, c["root"],
-                           self.group)
-        return out
-
-    def scatter_object_list(self, c, _):
-        out = [None]
-        given = [[i + 1, "z" * ((i + 1) * c["id"])] for i in range(self.n)]
-        dist.scatter_object_list(out, given if self.here else None, c["root"],
-                                 self.group)
-        return out
 
     def send_object_list(self, c, _):
         out = [self.rank, c["id"], ["v"]]

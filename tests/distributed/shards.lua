@@ -57,7 +57,7 @@ for _, shape in ipairs {{7, 3}, {4, 5, 2}, {1, 6}, {2, 2}} do
       near("redistribute", a:redistribute(other), x)
     end
     if dim == 1 then
-      fails("lie differently", function() return a + shard(x, 2) end)
+      fails("are sharded differently", function() return a + shard(x, 2) end)
     end
   end
 end
@@ -91,7 +91,7 @@ assert(tostring(s):find("float64[7x5] sharded along dim 1, here 1 to", 1, true)
 fails("a sharded tensor has no 'cumsum'",
       "s:gather():cumsum(...), or s:map(f) for the parts",
       function() return s:cumsum(1) end)
-fails("does not fit beside", function() return s + nacre.ones(6, 1) end)
+fails("does not match [7x5]", function() return s + nacre.ones(6, 1) end)
 fails("the size of the part", s.map, s, function() return nacre.ones(99) end)
 fails("gradients do not go through", shard, nacre.ones(3):requires_grad_())
 fails("no dimension", shard, nacre.tensor(1.0))

@@ -60,7 +60,7 @@ def test_output():
           r"\[rank 1\] c", NACRE_DISTRIBUTED_OUTPUT="prefix")
     status, text = run(code + "end", options="{output = 'rank0'}")
     assert status == 0 and text == "a\t0\nb0\nc", text
-    fails("", "output must be all, prefix or rank0, not 'what'",
+    fails("", "output must be one of all|prefix|rank0, not 'what'",
           options="{output = 'what'}")
 
 
@@ -220,9 +220,9 @@ def test_launcher_of_another():
     if ranks.launcher(other, 2) is None or ranks.tool("mpicc", other) is None:
         return
     fails("", r"the launcher started 2 processes \(\w+\), but .* sees one: the "
-          "launcher is not that of this MPI",
+          "launcher belongs to another MPI",
           r"use the launcher of that MPI, or nacre --build-mpi with the mpicc "
-          "of this launcher's", n=2, mpi=other,
+          "of the launcher's MPI", n=2, mpi=other,
           plugin=os.path.join(FOLDER, f"libnacre_{MPI}.so"))
 
 

@@ -90,8 +90,9 @@ def test_ranks():
 def test_completion():
     """Tab knows what rank 0 has, also in its tables."""
     def ask(text):
-        return (f":local local c = require 'nacre.shell'.complete('{text}', "
-                f"{len(text)})[1] print('<' .. (c and c[1] or c) .. '>')\n")
+        return (":local local hooks = require 'nacre.editor_hooks' "
+                f"local c = hooks.complete('{text}', {len(text)})[1] "
+                "print('<' .. (c and c[1] or c) .. '>')\n")
     out = session("my_table = {element = nacre.ones(2)}\n" + ask("my_t")
                   + ask("my_table.el") + ask("@1-2 my_table.el")
                   + ask("dist.all_red") + ask(":who"))

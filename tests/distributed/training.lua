@@ -219,8 +219,8 @@ end
 if size > 1 then
   local x, y = data(1)
   local ddp = DDP(branches())
-  fails("this backward gave no gradient to b.weight, b.bias, c.weight and 1 "
-        .. "more", "find_unused_parameters = true, if that is as it should be",
+  fails("this backward produced no gradient for b.weight, b.bias, c.weight "
+        .. "and 1 more", "find_unused_parameters = true, if that is intended",
         function() ddp(part(x), "a"):sum():backward() end)
   -- ranks that use different ones: the average of all; c has none anywhere
   for _, views in ipairs {false, true} do
@@ -402,7 +402,7 @@ fails("not an nn.Module", DDP, {})
 fails("no parameter that requires a gradient", DDP, nn.ReLU())
 fails("a process has one device", DDP, network(), {device_ids = {"cpu", "cpu"}})
 if size > 1 then
-  fails("the parameters of rank 1 are not those of rank 0", DDP,
+  fails("the parameters of rank 1 differ from those of rank 0", DDP,
         nn.Linear(8, rank == 1 and 3 or 4))
 end
 

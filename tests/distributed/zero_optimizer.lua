@@ -160,7 +160,7 @@ do
   assert(seen == 7)
   assert(tostring(zero):find("ZeroRedundancyOptimizer", 1, true))
   fails("optimizer_class makes an optimizer", Zero, net, nil)
-  fails("no optimizer that has a state", Zero, net, optim.LBFGS)
+  fails("does not make an optimizer with a state", Zero, net, optim.LBFGS)
 end
 
 -- ---- samplers

@@ -11,7 +11,8 @@ for _, word in ipairs(arg) do
   if word:find "%.md$" then pages[#pages + 1] = word else folder = word end
 end
 if #pages == 0 then
-  pages = {"from-pytorch.md", "from-numpy.md", "from-torch7.md", "files.md"}
+  pages = {"from-python.md", "from-pytorch.md", "from-numpy.md",
+           "from-torch7.md", "files.md"}
 end
 
 local function read(path)
@@ -69,11 +70,18 @@ end
 
 local quiet = {write = function() end}
 
+-- As at the prompt, the value is that of the last expression.
+local function compile(name, code, env)
+  local value = code:gsub("^local [%a, ]+ = ", "")
+  return load("return " .. value, "=" .. name, "t", env) or
+         load(code:gsub("^(.*; )", "%1return "), "=" .. name, "t", env) or
+         assert(load(code, "=" .. name, "t", env))
+end
+
 local function run(name, setup, k, code)
   local env = variables(setup)
-  local value = code:gsub("^local [%a, ]+ = ", "")
-  local f = load("return " .. value, "=" .. name, "t", env) or
-            assert(load(code, "=" .. name, "t", env))
+  local f = compile(name, code, env)
+  env.print = quiet.write
   local stdout = io.stdout
   io.stdout = setmetatable({}, {__index = quiet})
   local values = table.pack(pcall(f))

@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tables of docs/guide/from-numpy.md and from-pytorch.md: the Python cell
-of a row gives what Nacre's does.
-Usage: equivalents_python.py PROGRAM numpy|torch"""
+"""The tables of docs/guide/from-python.md, from-numpy.md and from-pytorch.md:
+the Python cell of a row gives what Nacre's does.
+Usage: equivalents_python.py PROGRAM python|numpy|torch"""
+import ast
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:                  # enough for the language alone
+    np = None
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GUIDES = os.path.join(HERE, '../../docs/guide')
 
-# Rows of from-pytorch.md that have no value to compare: statements of the
-# language, random numbers, networks, files, devices, timing.
+# Rows of from-pytorch.md that have no value to compare: random numbers,
+# networks, files, devices, timing.
 NO_VALUE = {
-    'The language', 'Training', 'Devices and the rest',
+    'Training', 'Devices and the rest',
     'torch.randint(0, 10, (2, 3))', 'torch.randperm(5)',
     'torch.manual_seed(1)`, `random.seed(1)',
     'torch.from_numpy(np.load(f))', 'torch.save(d, f)`, `torch.load(f)',
@@ -54,8 +58,8 @@ def rows(text):
 
 
 def text(value):
-    """As equivalents.lua writes what is no tensor."""
-    if isinstance(value, (bool, np.bool_)):
+    """As equivalents.lua writes what is not a tensor."""
+    if isinstance(value, (bool, np.bool_) if np else bool):
         return str(bool(value)).lower()
     return str(value)
 
@@ -91,8 +95,12 @@ def flat(value):
 
 
 def expected(python, names):
-    code = re.sub(r'^[\w, ]+ = ', '', python.replace('`, `', ', '))
-    return flat(eval(code, names))
+    before, _, last = python.replace('`, `', ', ').rpartition('; ')
+    last = re.sub(r'^[\w, ]+ = ', '', last)
+    exec(before, names)
+    value = eval(last, names)
+    several = isinstance(ast.parse(last).body[0].value, ast.Tuple)
+    return [v for part in value for v in flat(part)] if several else flat(value)
 
 
 def same(path, want):
@@ -125,6 +133,7 @@ def differences(folder, k, python, names):
 def main():
     program, library = os.path.abspath(sys.argv[1]), sys.argv[2]
     page, least, names_of = {
+        'python': ('from-python.md', 15, lambda guide, folder: {}),
         'numpy': ('from-numpy.md', 80, numpy_names),
         'torch': ('from-pytorch.md', 70, torch_names)}[library]
     with open(os.path.join(GUIDES, page), encoding='utf-8') as f:
@@ -137,6 +146,8 @@ def main():
         for k, (section, python, lua) in enumerate(rows(guide), 1):
             if library == 'torch' and NO_VALUE & {section, python}:
                 left -= {section, python}
+                continue
+            if library == 'python' and section == 'Statements':
                 continue
             compared += 1
             names = names_of(guide, folder)

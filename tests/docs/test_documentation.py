@@ -124,7 +124,7 @@ def test_bash():
     assert bash('--color', '=', 'a') == {'auto', 'always'}
     assert bash('--nan', '=') == {'off', 'warn', 'trap'}
     assert bash('--device', 'c') == {'cpu', 'cuda'}
-    assert bash('scripts/tou') == {'scripts/tour.lua'}
+    assert bash('scripts/dig') == {'scripts/digits.lua'}
     same('bash, --test', bash('--test', '-'),
          listed(output(PROGRAM, '--test', '--help')))
     assert 'tests/transcripts/first.nacre' in bash('--test', 'tests/transcripts/fi')
@@ -139,11 +139,24 @@ def zsh(*words):
 
 def test_files_of_completion():
     """Each kind of file that is opened by its name is offered."""
-    rows = read('core/io/archive.c').split('extensions[] = {')[1].split('};')[0]
-    kinds = set(re.findall(r'\{ "(\w+)",', rows)) | {'lua', 'png'}
-    for path in ('scripts/completion/nacre.bash', 'scripts/completion/_nacre'):
-        lists = re.findall(r'\*\.@?\(([\w|]+)\)', read(path))
-        assert kinds in [set(kind.split('|')) for kind in lists], (path, kinds)
+    rows = re.findall(r'^  (?:ONE|MANY|TEXT|ALSO) *\((\w+),',
+                      read('core/file_formats.h'), re.M)
+    kinds = set(rows) | {'lua', 'gz'}
+    assert len(kinds) > 10, kinds
+    names = re.findall(r'^\| (`\..*?) \|', read('docs/guide/files.md'), re.M)
+    same('docs/guide/files.md', set(re.findall(r'`\.(\w+)`', ' '.join(names))),
+         kinds - {'lua'})
+    with tempfile.TemporaryDirectory() as folder:
+        names = {os.path.join(folder, 'x.' + kind) for kind in kinds | {'c'}}
+        for name in names:
+            with open(name, 'w', encoding='utf-8'):
+                pass
+        if shutil.which('bash'):
+            same('files of bash', bash(os.path.join(folder, 'x')),
+                 names - {os.path.join(folder, 'x.c')})
+    if shutil.which('zsh'):
+        offered = zsh('x').split('*.(')[1].split(')')[0]
+        same('files of zsh', set(offered.split('|')), kinds)
 
 
 def test_zsh():
@@ -223,6 +236,64 @@ def cells(text):
             (k + 1 == len(rows) or not rows[k + 1][0].startswith('---'))]
 
 
+MEASUREMENTS = 'docs/measurements'
+
+
+def test_measurements():
+    """One file for each kind of measurement, whose command the README says."""
+    kinds = {row[0].strip('`') for row in
+             cells(section(f'{MEASUREMENTS}/README.md', 'The commands'))}
+    have = []
+    for name in os.listdir(os.path.join(ROOT, MEASUREMENTS)):
+        if name != 'README.md':
+            found = re.fullmatch(r'\d{4}-\d\d-\d\d-([a-z]+)\.md', name)
+            assert found and found[1] in kinds, name
+            have.append(found[1])
+    old = {kind for kind in have if have.count(kind) > 1}
+    assert not old, f'an older run of {old} is still there'
+
+
+def sources_of_figures(page):
+    """The rows of tables, each with the measurement that is named in it or at
+    the end of the paragraph above the table, as a match, or None."""
+    link = r'\[([^]]*)\]\((?:\S*/)?(\d{4}-\d\d-\d\d)(-[a-z]+\.md)\)'
+    above = None
+    for block in re.split(r'\n\n+', read(page)):
+        for row in cells(block):
+            yield row, re.search(link, ' '.join(row)) or above
+        above = re.search(link + r'\):$', block)
+
+
+def check_figures(page, row, link):
+    """The number of figures of a row, which the measurement has."""
+    title, date, kind = link.groups()
+    assert title == date or not title.startswith('20'), (page, title)
+    text = read(f'{MEASUREMENTS}/{date}{kind}')
+    have = [float(n) for n in re.findall(r'\d+(?:\.\d+)?', text)]
+    figures = re.findall(r'(?<![\w.-])\d+\.\d+(?![\w.-])', ' '.join(row[1:]))
+    for figure in figures:
+        digits = len(figure.split('.')[1])
+        assert any(round(n, digits) == float(figure) for n in have), \
+            (page, row, figure)
+    return len(figures)
+
+
+def test_figures():
+    """A figure in a table of a page is in the measurement that is named; every
+    table of performance.md names one."""
+    figures = 0
+    for page in 'docs/guide/performance.md', 'docs/guide/fusion.md':
+        for row, link in sources_of_figures(page):
+            assert link or 'performance' not in page, (page, row)
+            figures += check_figures(page, row, link) if link else 0
+    assert figures > 30, figures
+
+
+def test_newest_figures():
+    """README.md and performance.md have the figures of the newest files."""
+    output(sys.executable, 'scripts/bench/figures.py', '--check')
+
+
 SETTINGS = 'docs/guide/settings.md'
 
 
@@ -236,13 +307,13 @@ def test_environment():
     for reader in (r'(?:getenv|variable|inlist)\(?[^";]{0,12}"([A-Z_0-9]+)"',
                    r'"(NACRE_[A-Z_]+)"'):
         read_ |= set(re.findall(reader, text))
-    read_.remove('_5_4')
+    read_ -= {'_5_4', 'PWD'}            # PWD is in the text of a hint
     quoted = set(re.findall('"=?([A-Z][A-Z_0-9]+)"', text))
     same('environment variables', page & (read_ | quoted), page)
     same('environment variables', read_ & page, read_)
     manual = section_of_manual('ENVIRONMENT')
     ours = {name for name in read_ if name.startswith('NACRE_')}
-    same('nacre.1, environment', ours & set(re.findall('[A-Z_]+', manual)), ours)
+    same('nacre.1, environment', ours & set(re.findall('[A-Z0-9_]+', manual)), ours)
 
 
 def section_of_manual(head):
@@ -261,7 +332,7 @@ def test_settings():
     assert [f'{row[0][1:-1]}|{row[2]}' for row in rows] == have[:-1], have
     for name, first, *_ in rows:
         if first[0] == '`' and name != '`device`':
-            says = output(PROGRAM, '-e', 'require "nacre.settings".run('
+            says = output(PROGRAM, '-e', 'require "nacre.set_command".run('
                           f'{{fail = print}}, "{name[1:-1]}")')
             assert says.split()[:2] == [name[1:-1], first[1:-1]], says
 
@@ -299,11 +370,15 @@ def test_limits():
     text = '\n'.join(sources('.c', '.h', 'settings.lua'))
     for name, pattern in (
             ('dimensions of a tensor', r'define NC_MAXDIM (\d+)'),
-            ('CPU threads', r'"threads", elsewhere[^}]*integer\(1, (\d+)\)'),
+            ('CPU threads', r'"threads", external[^}]*integer\(1, (\d+)\)'),
             ('CUDA devices', r'define NC_MAXACCEL (\d+)'),
             ('emulated CUDA devices', r'define EMU_DEVICES +(\d+)'),
             ('bytes of a `.npy` header', r'define NPY_MAXHEADER (\d+)')):
         assert set(re.findall(pattern, text)) == {page[name]}, name
+    einsum = re.search(r'define\("einsum",.*?"sums of',
+                       source('tensor_products.lua'), re.S)[0]
+    assert page['operands of `einsum` that are not in a list'] == \
+        str(einsum.count(':any'))
 
 
 def test_embedding():
@@ -331,13 +406,14 @@ def test_list_of_tests():
 
 def test_scripts():
     """Those with arguments say what they take, and refuse what they do not."""
-    for name in ('bench', 'crossover'):
-        path = f'scripts/{name}.lua'
-        assert output(PROGRAM, path, '--help').startswith('usage: nacre ' + path)
-        r = subprocess.run([PROGRAM, path, 'nosuch'], capture_output=True,
+    for words in ((PROGRAM, 'scripts/crossover.lua'),
+                  (sys.executable, 'scripts/bench/suite.py', PROGRAM),
+                  (sys.executable, 'scripts/bench/process_bench.py', PROGRAM)):
+        assert output(*words, '--help').startswith('usage: '), words
+        r = subprocess.run([*words, 'nosuch'], capture_output=True,
                            text=True, env=CLEAN, cwd=ROOT, check=False)
-        assert r.returncode == 2 and "'nosuch'" in r.stderr, (name, r.stderr)
-        assert 'usage: ' in r.stderr and r.stdout == '', (name, r.stdout)
+        assert r.returncode == 2 and 'nosuch' in r.stderr, (words, r.stderr)
+        assert 'usage: ' in r.stderr and r.stdout == '', (words, r.stdout)
 
 
 def main():

@@ -4,8 +4,10 @@
 -- by an error of ours; every way to read it gives the same; nothing is lost;
 -- and no more memory is taken than the size of the file justifies. Only HDF5's
 -- library may give elements of a damaged file that differ from time to time.
+-- Of formats that are read from strings, the bytes of the valid files and of
+-- what we write ourselves are also damaged anywhere, `mutants' times each.
 -- Run by: nacre tests/files/bad_files.lua [seed=N] [files=N] [only=FORMAT]
---         [verbose=1] [seconds=N] [first=N]
+--         [verbose=1] [seconds=N] [first=N] [mutants=N]
 -- verbose: also the slowest file and the most memory. seconds: none may take
 -- longer, of the processor's time. first: the number of the first file.
 -- A file that fails stays in the folder that the error names.
@@ -14,13 +16,15 @@ HERE = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(HERE .. "../lib/common.lua")
 local option = dofile(HERE .. "../lib/options.lua") {
   seed = 1, files = 150, only = "", verbose = 0,
-  seconds = 0, first = 1}
+  seconds = 0, first = 1, mutants = 400}
+local choose = dofile(HERE .. "bad/random.lua")
 local tools = require "nacre.file_tools"
 
 local FORMATS <const> = {"npy", "npz", "pt", "safetensors", "shards", "csv",
-                         "png", "raw", "hdf5", "session"}
+                         "idx", "png", "jpg", "gzip", "raw", "hdf5", "session"}
 local ALLOWED <const> = 1 << 19 -- bytes of memory that any file may take
 local RESIDENT <const> = 64 << 20 -- the same of the process, libraries' too
+local LIMIT <const> = 64 << 20 -- bytes of tensors while mutants are read
 local CODES <const> = {EFILE = true, EVALUE = true, EDTYPE = true,
   ESHAPE = true, ENOMEM = true, EINDEX = true, ERANGE = true}
 
@@ -59,9 +63,10 @@ end
 
 -- ---- what is right
 
-local case -- {format =, number =, path =, files =, size =}
+local case -- {format =, number =, path =, options =, size =, mutant =}
 
 local function complain(what, ...)
+  if case.mutant then C.write(case.path, case.mutant) end
   error(("%s, file %d of seed %d: %s\nit is %s"):format(case.format,
         case.number, option.seed, what:format(...), case.path), 0)
 end
@@ -150,17 +155,23 @@ local function check_tool(must, name, ...)
   end
 end
 
+-- Reads the bytes of a file, as it is read.
+local function decode(maker, bytes)
+  local o = {format = maker.format}
+  for name, v in pairs(case.options or {}) do o[name] = v end
+  return (nacre.deserialize(bytes, o))
+end
+
 -- Everything that can be done with a file of tensors.
 local function judge(maker, want)
   local path, o = case.path, case.options
-  local load = maker.load or maker.read or nacre.load
+  local load = maker.load or nacre.load
   local v, e = measured("load", maker.ratio, load, path, o)
   if want and not v then complain("a valid file is refused: %s", e) end
   if want and not same(v, want) then complain "a valid file is read wrongly" end
   if maker.load then return v end
   if case.bytes and not maker.several then
-    local again = attempt("deserialize", maker.decode or nacre.deserialize,
-                          case.bytes, {format = maker.format})
+    local again = attempt("deserialize", decode, maker, case.bytes)
     if not maker.varies and not same(again, v) then
       complain "deserialize and load differ"
     end
@@ -178,8 +189,52 @@ local function judge(maker, want)
   return v
 end
 
+-- ---- damaged bytes
+
+-- Reads every element of what was read.
+local function read_elements(maker, v)
+  if nacre.is_tensor(v) then
+    if v:numel() > 0 then v:double():sum():item() end
+  elseif type(v) == "table" and not maker.nested then
+    for _, t in pairs(v) do read_elements(maker, t) end
+  elseif not maker.nested then complain("%s is no tensor", v) end
+end
+
+local function try_mutant(maker, bytes)
+  case.mutant = bytes
+  local v, e = attempt("damaged bytes", decode, maker, bytes)
+  local text = tostring(e)
+  if not e then read_elements(maker, v)
+  elseif not text:find "deserialize: " then
+    complain("an error of what? %s", text)
+  end
+  return e == nil
+end
+
+-- What we write of the value ourselves.
+local function written(maker, v)
+  if type(v) == "table" and not next(v) then v = {nacre.ones(2)} end
+  return nacre.serialize(v, {format = maker.format,
+    compressed = maker.compresses and choose.once_in(2) or nil})
+end
+
+-- Damages the bytes of a valid file, which holds v, in many ways.
+local function try_mutants(maker, v)
+  local own, read, began = written(maker, v), 0, cpu_seconds()
+  nacre.set_memory_limit(LIMIT)
+  for i = 1, option.mutants do
+    local bytes = maker.mutant and i % 2 == 0 and maker.mutant() or
+                  choose.mutant(i % 4 == 1 and own or case.bytes)
+    read = read + (try_mutant(maker, bytes) and 1 or 0)
+  end
+  nacre.set_memory_limit(0)
+  slow("damaged bytes", began)
+  return read
+end
+
 -- ---- the files
 
+-- The file of this number; of eight one is whole.
 local function write_case(maker, format, number)
   local damaged = number % 8 ~= 0
   math.randomseed(option.seed, number)
@@ -200,13 +255,22 @@ local function remove_case(files)
   os.remove(folder .. "/out.safetensors")
 end
 
--- Checks the files from option.first on; how many were read.
+-- Are the bytes of such files read from strings, by our code?
+local function is_decoded(maker)
+  return not (maker.load or maker.several or maker.varies)
+end
+
+-- Checks the files from option.first on; how many of them and of their mutants
+-- were read.
 local function try_files(maker, format)
-  local read, live = 0, C.live()
+  local read, mutants, live = 0, 0, C.live()
   for number = option.first, option.files do
     local want, files = write_case(maker, format, number)
     local v = judge(maker, want)
     read = read + (v and 1 or 0)
+    if number % 8 == 0 and is_decoded(maker) then
+      mutants = mutants + try_mutants(maker, v)
+    end
     v, want = nil, nil
     if number % 64 == 0 and C.live() ~= live then
       complain("%d bytes are lost", C.live() - live)
@@ -214,7 +278,7 @@ local function try_files(maker, format)
     remove_case(files)
   end
   assert(C.live() == live, "bytes are lost")
-  return read
+  return read, mutants
 end
 
 local function try_format(format)
@@ -223,9 +287,12 @@ local function try_format(format)
     return print(("bad_files: %s is left out: no library"):format(format))
   end
   most[format] = {}
-  local read = try_files(maker, format)
+  local read, mutants = try_files(maker, format)
   local n = option.files - option.first + 1
   assert(n < 8 or read > 0 and read < n, format .. ": all are alike")
+  assert(n < 8 or option.mutants == 0 or not is_decoded(maker) or
+         mutants > 0 and mutants < n // 8 * option.mutants,
+         format .. ": all mutants are alike")
   local best = most[format]
   print(("bad_files: %-11s %d files, %d read, %d refused"):format(format, n,
     read, n - read) .. (option.verbose == 0 and "" or

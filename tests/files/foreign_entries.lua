@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- One entry of a file that no tensor can hold does not hide the others: they
 -- are listed, and read by their names.
--- Run by: nacre tests/files/foreign_entries.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -40,7 +39,7 @@ local S = {"s", "F32", "2", 8}
 for _, odd in ipairs {{"q", "F8_E4M3", "4", 4}, {"q", "F8_E5M2", "2,2", 4},
                       {"q", "F8_E8M0", "", 1}, {"q", "C64", "2", 16},
                       {"q", "F4", "3", 2}, {"q", "F6_E2M3", "4", 3},
-                      {"q", "F77", "9,9", 5},
+                      {"q", "F77", "9,9", 5}, {"q", "", "0", 0},
                       {"q", "F32", "1,1,1,1,1,1,1,1,2", 8},
                       {"q", "F32", "0,1,1,1,1,1,1,1,9223372036854775807", 0}} do
   for _, entries in ipairs {{odd, S}, {S, odd}} do

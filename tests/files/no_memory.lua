@@ -2,7 +2,6 @@
 -- Every allocation fails in turn, once and from then on, while files are read,
 -- written, listed, compared and converted: a result or an ENOMEM error; nothing
 -- is lost, and the file that is to be replaced stays as it was.
--- Run by: nacre tests/files/no_memory.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

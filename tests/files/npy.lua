@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- .npy files: special values, errors, options. serialize.lua has dtypes and
 -- layouts.
--- Run by: nacre tests/files/npy.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -106,4 +105,3 @@ assert(not ok and why == "asked")
 assert(nacre.load(path) == nacre.ones(3))
 
 os.remove(path)
-print("npy: ok")

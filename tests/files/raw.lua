@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- fromfile and tofile: elements of a file without a header.
--- Run by: nacre tests/files/raw.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -60,12 +59,13 @@ end
 
 write(path, "abc")
 fails("3 bytes are not a whole number", from, path, "int16")
-fails("3 elements of 1 bytes are asked for", from, path, "uint8", 3, 1)
-fails("elements of 8 bytes are asked for", from, path, "int64", math.maxinteger)
+fails("3 elements of 1 bytes were requested", from, path, "uint8", 3, 1)
+fails("elements of 8 bytes were requested", from, path, "int64",
+      math.maxinteger)
 fails("count is -2", from, path, "uint8", -2)
-fails("offset is 4, and the file has 3 bytes", from, path, "uint8", -1, 4)
+fails("offset is 4, but the file has 3 bytes", from, path, "uint8", -1, 4)
 fails("offset is -1", from, path, "uint8", -1, -1)
-fails("shape has 4 elements, and there are ", from, path, "uint8",
+fails("shape has 4 elements, but there are ", from, path, "uint8",
       {shape = {2, 2}})
 fails("byteorder must be little, big or native, not 'middle'", from, path,
       "uint8", {byteorder = "middle"})
@@ -94,4 +94,3 @@ for _, dtype in ipairs {"float16", "bfloat16"} do
   assert(nacre.empty(300, 4, {dtype = dtype}):copy_(h):tobytes() ==
          nans:rep(300))
 end
-print "raw: ok"

@@ -3,7 +3,6 @@
 -- format. nacre.serialize gives the bytes that nacre.save writes,
 -- nacre.deserialize reads what nacre.load reads, and neither keeps memory when
 -- it fails.
--- Run by: nacre tests/files/serialize.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -126,4 +125,3 @@ end
 is(live(), before, "live bytes")
 
 os.remove(base)
-print("serialize: ok")

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- .csv, .tsv and .txt files: what is read, what is refused and where, and that
 -- what is written has the digits that give the same elements again.
--- Run by: nacre tests/files/text_files.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -108,7 +107,7 @@ refused("1\t2\n", 'column 1: "1\\x092" is not a valid number',
         '{delimiter="\\t"}')
 refused("1,2\n", 'column 1: "1,2" is not a valid number', '{delimiter=","}',
         nil, txt)
-refused("1,2\n\n# x\n3\n", "line 4 has 1 columns, what is before it has 2")
+refused("1,2\n\n# x\n3\n", "line 4 has 1 columns, the line before it has 2")
 refused("a,b,c\n1,2\n", "line 2 has 2 columns, the header has 3", nil,
         {header = true})
 refused("1,,2\n", "line 1, column 2: the field is empty",
@@ -318,9 +317,9 @@ for _, wrong in ipairs {{5}, {[1.5] = "int64"}, {[true] = "int64"}, {{}}} do
           {dtypes = wrong})
 end
 refused("1\n", "dtypes must be a table, not a number", nil, {dtypes = 1})
-fails("columns is for texts: .csv, .tsv, .txt", nacre.deserialize,
+fails("columns is for texts: .csv, .tsv and .txt", nacre.deserialize,
       nacre.serialize(nacre.ones(1)), {columns = true})
-fails("dtypes is for texts: .csv, .tsv, .txt", nacre.deserialize,
+fails("dtypes is for texts: .csv, .tsv and .txt", nacre.deserialize,
       nacre.serialize(nacre.ones(1)), {dtype = {"int64"}})
 
 -- ---- what is written
@@ -392,4 +391,3 @@ fails("t must be a tensor, not a table", nacre.save, csv, {1, 2})
 assert(read(csv) == before)
 
 for _, name in ipairs {base, csv, tsv, txt} do os.remove(name) end
-print "text_files: ok"

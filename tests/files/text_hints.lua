@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Hints for text files: the options of a hint, typed as they stand instead of
 -- those that were given, read the file, or lead to a refusal without options.
--- Run by: nacre tests/files/text_hints.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Lines of CSV text: every line end, and line ends in quotes, give the same
 -- table, with a header and without, from files and from pipes.
--- Run by: nacre tests/files/text_lines.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

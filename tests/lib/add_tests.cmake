@@ -1,16 +1,23 @@
 # The functions with which the folders of tests/ register their tests. A test
 # that exits with 77 was skipped.
 
-# Seconds of processor time of the long tests: ctest starts the longest first, else
-# it waits for the last one alone. They have the label `long', too:
-# `./bootstrap test' leaves them out, .ci/run does not.
+# Seconds of the long tests: ctest starts the longest first, else it waits for
+# the last one alone. They have the label `long', too: `./bootstrap test' leaves
+# them out and so takes 4 minutes on two cores, .ci/run runs them.
 set(TEST_COSTS adding_operations=300 oom_emulated=250
   extreme_arguments_emulated=250 extreme_arguments=150 cuda_fused=130
-  cuda_fused_lines=110 cuda_large=60 oom=60
-  gpu_check_wrong=50 opinfo_torch_strided=40 hints=20 embedding_runs=20
-  gpu_check=20 pointwise_layouts_emulated=20 arguments_emulated=20
-  matmul_emulated=20 parity_sizes_eager=20 parity_sizes_random=20
-  parity_sizes_reversed=20)
+  cuda_fused_lines=110 cuda_large=60 oom=60 gpu_check_wrong=50
+  opinfo_torch_strided=40 terminal_signals=39 cuda_fused_float16=29
+  lost_tests=29 nvrtc_texts_bfloat16=22 nvrtc_texts_int32=22
+  unit_file_faults=27 notebook_protocol=27
+  strided_copies_emulated=23 hints=20 embedding_runs=20 gpu_check=20
+  pointwise_layouts_emulated=20 arguments_emulated=20 matmul_emulated=20
+  parity_sizes_eager=20 parity_sizes_random=20 parity_sizes_reversed=20
+  terminal_sigints=20 terminal_viewer=18 shell_batch=17
+  sweep_layouts_emulated=14 sort_emulated=14 sessions_emulated=14
+  runner_processes=14 terminal_pictures=13 narrow=13 session_openmpi=11
+  cuda_slow_device=11 grad_public_emulated=11 faults_openmpi=10 test_nvrtc=9
+  fuzz_calls=8 pointwise_emulated=8 parity_random=7 grad_pointwise_emulated=7)
 
 # Labels a test: quick (seconds), slow, emulated; and long, if it is.
 function(label_test name label)
@@ -24,9 +31,11 @@ function(label_test name label)
   set_tests_properties(${name} PROPERTIES LABELS "${label}")
 endfunction()
 
-# The test `name': a command.
+# The test `name': a command, in a folder of its own: several write files.
 function(add_nacre_test name label)
-  add_test(NAME ${name} COMMAND ${ARGN})
+  set(folder ${PROJECT_BINARY_DIR}/tests/run/${name})
+  file(MAKE_DIRECTORY ${folder})
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${folder})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
   label_test(${name} ${label})
 endfunction()
@@ -62,12 +71,6 @@ function(add_plain_test name settings)
   add_nacre_test(${name} slow $<TARGET_FILE:nacre> ${ARGN})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
     "NACRE_CUDA=emulated;NACRE_EMULATION=${settings}")
-endfunction()
-
-# Links a program without link-time optimization, which takes 20 seconds.
-function(link_without_lto target)
-  set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-  target_link_options(${target} PRIVATE $<$<C_COMPILER_ID:GNU>:-fno-lto>)
 endfunction()
 
 # The path of a Python 3 that has the module, or nothing.

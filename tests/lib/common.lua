@@ -61,6 +61,22 @@ local function is(t, want)
   assert(got == want, ("%s, not %s"):format(got, want))
 end
 
+-- Tensors of one dtype and shape with the same elements, or within a tolerance;
+-- with `nan', one is like another.
+local function same(got, want, what, tolerance, nan)
+  local e = tolerance or 0
+  assert(nacre.is_tensor(got) and got.dtype == want.dtype and
+         text(got:size()) == text(want:size()) and
+         nacre.allclose(got:to(want.device):double(), want:double(), e, e,
+                        nan == true),
+         ("%s: %s, not %s"):format(what or "values", got, want))
+end
+
+-- A tensor of float64 that gets a gradient.
+local function leaf(v)
+  return nacre.tensor(v, {dtype = "float64", requires_grad = true})
+end
+
 local function shares(a, b)
   return nacre._storage_id(a) == nacre._storage_id(b)
 end
@@ -105,4 +121,4 @@ end
 return {dtypes = dtypes, ints = ints, floats = floats, odd = odd, eq = eq,
         fails = fails, works = works, text = text, range = range, read = read,
         write = write, live = live, shape = shape, is = is, shares = shares,
-        grads = grads}
+        grads = grads, same = same, leaf = leaf}

@@ -46,7 +46,7 @@ for i, t in ipairs(O.dtypes) do
   category[t] = i == 1 and 0 or i <= 6 and 1 or 2
 end
 O.category = category
-O.bits = {uint8 = 8, int8 = 8, int16 = 16, int32 = 32, int64 = 64}
+O.width = {uint8 = 8, int8 = 8, int16 = 16, int32 = 32, int64 = 64}
 
 function O.isfloat(t) return category[t] == 2 end
 
@@ -152,7 +152,7 @@ end
 
 -- An integer wrapped to the integer type t.
 function O.wrap(v, t)
-  local b = O.bits[t]
+  local b = O.width[t]
   if b == 64 then return v end
   v = v & (1 << b) - 1
   if t ~= "uint8" and v >> (b - 1) == 1 then v = v - (1 << b) end
@@ -161,7 +161,7 @@ end
 
 -- A float to an integer type: towards zero, saturating, nan to 0.
 local function toint(v, t)
-  local top = 2.0 ^ (O.bits[t] - (t == "uint8" and 0 or 1))
+  local top = 2.0 ^ (O.width[t] - (t == "uint8" and 0 or 1))
   if v ~= v then return 0 end
   if v >= top then
     return t == "int64" and math.maxinteger or math.tointeger(top - 1)
@@ -217,6 +217,26 @@ function O.parameters(op)
 end
 
 -- ---- operands
+
+-- All of a value as a string: equal for tensors of one dtype and shape with the
+-- same bits, except for those of a nan.
+function O.bits(t)
+  if not nacre.is_tensor(t) then return tostring(t) end
+  t = t:detach():cpu()
+  local head = t.dtype .. " " .. table.concat(t:size(), "x") .. " "
+  if O.isfloat(t.dtype) then
+    head = head .. t:isnan():contiguous():tobytes()
+    t = t:nan_to_num(0, math.huge, -math.huge)
+  end
+  return head .. t:contiguous():tobytes()
+end
+
+-- Have two tensors the same dtype, sizes and strides?
+function O.same_layout(a, b)
+  return a.dtype == b.dtype and
+         table.concat(a:size(), ",") == table.concat(b:size(), ",") and
+         table.concat(a:stride(), ",") == table.concat(b:stride(), ",")
+end
 
 local vectors = {}
 

@@ -6,14 +6,22 @@
 --   local subjects = dofile(here .. "../lib/public_functions.lua")(skip)
 -- is a list of {name=, f=, fresh=, params=}: fresh() makes a new self of a
 -- method; params are those of the signature. skip has names, and pages whose
--- examples are not played. A second argument, {name = table}, is walked instead
--- of the library.
+-- examples are not played; without it, what waits, measures, ends or changes
+-- the program. A second argument, {name = table}, is walked instead of the
+-- library.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local reference = require "nacre.reference"
 local play = dofile(here .. "play_example.lua")
 local C = dofile(here .. "small_calls.lua")
 
+local UNSUITABLE = {
+  ["nacre.bench"] = true, ["nacre.bench_compare"] = true,
+  ["nacre.set_memory_limit"] = true, ["nacre.set_num_threads"] = true,
+  ["timer:timeit"] = true, ["timer:blocked_autorange"] = true,
+  ["timer:adaptive_autorange"] = true,
+  python = true, files = true, images = true, commands = true,
+}
 local subjects, known, classes, skip
 
 local function is_public(key)
@@ -173,7 +181,7 @@ local function walk(t, path, seen)
 end
 
 return function(left_out, others)
-  subjects, known, classes, skip = {}, {}, {}, left_out
+  subjects, known, classes, skip = {}, {}, {}, left_out or UNSUITABLE
   local _ = nacre.nn.Module   -- loads what is loaded when it is first used
   local functions = {}
   for key, v in pairs(nacre) do functions[key] = v end

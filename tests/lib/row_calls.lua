@@ -95,5 +95,17 @@ for prefix, space in pairs(spaces) do
     end
   end
 end
+
+-- Those whose dimension is the first, or that put one before it.
+local others = {msort = function(x) return {x:t():msort():t()} end}
+for _, name in ipairs {"quantile", "nanquantile"} do
+  others[name .. " of several"] = function(x)
+    local q = nacre.tensor({0, 0.5, 1}, {dtype = x.dtype})
+    return {x[name](x, q, 2, {interpolation = "higher"}):movedim(1, -1)}
+  end
+end
+for name, f in pairs(others) do
+  calls[#calls + 1] = {name = name, draw = function() return f, {} end}
+end
 table.sort(calls, function(a, b) return a.name < b.name end)
 return calls

@@ -61,7 +61,8 @@ local samples = {
   end,
   _optimizer_step = function(t)
     local numbers = nacre.tensor({1, 0, 1, 0.5, 0, 1, 0, 0, 0, 0, 0, 0, 1,
-                                  0}, {dtype = "float64", device = "cpu"})
+                                  0, 0, 0, 0, 0},
+                                 {dtype = "float64", device = "cpu"})
     return {"sgd", {t}, {nacre.ones_like(t)}, {}, numbers}
   end,
   _list_scale = function(t) return {{t, t:clone()}, t:sum()} end,

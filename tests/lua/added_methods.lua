@@ -41,5 +41,3 @@ fails("must be a function, not a number", set, "foo", 3)
 fails("does not create tensors", "nacre.zeros(2, 3), or nacre.tensor{1, 2}",
       Tensor, 2, 3)
 assert(tostring(Tensor) == "nacre.Tensor" and rawequal(Tensor, nacre.Tensor))
-
-print("added_methods: ok")

@@ -1,21 +1,18 @@
 -- SPDX-License-Identifier: MIT
 -- The arguments of calls: by position and by name, missing, too many, of the
 -- wrong kind; and what errors tell about them.
--- Run by: nacre tests/lua/arguments.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
 local C = dofile(here .. "../lib/small_calls.lua")
-local fails = dofile(here .. "../lib/common.lua").fails
+local common = dofile(here .. "../lib/common.lua")
+local fails, same = common.fails, common.same
 local check = O.check
 local T = nacre.tensor
 local a = T {{1.0, 2, 3}, {4, 5, 6}}
 
 -- ---- positions and names
 
-local function same(x, y, what)
-  check(x:eq(y):all():item() and x.ndim == y.ndim and x.dtype == y.dtype, what)
-end
 same(a:sum(1, true), a:sum {dim = 1, keepdim = true}, "sum by name")
 same(a:sum(1, true), a:sum(1, {keepdim = true}), "sum by both")
 same(a:sum {1, 2}, a:sum(), "a list of dims is no table of names")
@@ -275,14 +272,50 @@ for _, op in ipairs(C.all()) do
            return z
          end)()))
 end
+-- operators, functions bound in C and functions in Lua read by the same rules
+fails("sum: self is missing: a tensor expected", nacre.sum)
+fails("numel: self is missing: a tensor expected", nacre.numel)
+fails("huber_loss: input is missing: a tensor expected", F.huber_loss)
+fails("no argument 'dimension', did you mean 'dim'?", a.sum, a, {dimension = 1})
+fails("no argument 'red', did you mean 'reduction'?", F.huber_loss, a, a,
+      {red = "sum"})
+fails("dim must be a dimension or a list of them, not 1.5", a.sum, a, 1.5)
+fails("dim must be an integer, not 'x'", F.cosine_similarity, a, a, "x")
+fails("delta must be a number, not 'x'", F.huber_loss, a, a, {delta = "x"})
+fails("delta must be a number, not a boolean", F.huber_loss, a, a, "mean", true)
+same(F.huber_loss(a, a + 3, "sum", nacre.tensor(2.0)),
+     F.huber_loss(a, a + 3, {reduction = "sum", delta = 2}), "delta")
+same(F.normalize(a:double(), 2, 1.0), F.normalize(a:double(), 2, 1), "1.0")
+check(nacre.is_tensor {value = 1} == false and nacre.is_tensor {} == false,
+      "a table with names is the value of a parameter that takes any")
 local one = nacre.ones(1)
 fails("device is given twice", one.to, one, "cpu", "cpu")
 fails("dtype is given twice", one.to, one, "int64", {dtype = "int32"})
+fails("dtype is given twice", one.to, one, one, {dtype = "int32"})
+fails("'int33' is neither a dtype nor a device", one.to, one, "int33")
+fails("target must be a dtype, a device or a tensor, not a function", one.to,
+      one, print)
+fails("target must be a dtype, a device or a tensor, not 1.5", one.to, one, 1.5)
+fails("target is missing", one.to, one, nil)
+fails("no argument 'dtyp', did you mean 'dtype'?", one.to, one, {dtyp = "int8"})
+fails("takes at most 4 arguments besides self, got 5", one.to, one, "cpu",
+      "int8", true, true, true)
+fails("non_blocking must be true or false", one.to, one, "cpu",
+      {non_blocking = 1})
+check(one:to("cpu", "int8", true, true).dtype == "int8" and
+      one:to("int8", "cpu").dtype == "int8" and
+      one:to(one:int(), true).dtype == "int32" and
+      one:to {target = "int8"}.dtype == "int8" and
+      one:to("cpu", nil, true).device == "cpu", "targets in any order")
+fails("backend must be one of auto|single|mpi, not 'gloo'",
+      nacre.distributed.init_process_group, "gloo")
+fails("output must be one of all|prefix|rank0, not 'none'",
+      nacre.distributed.init_process_group, {output = "none"})
 fails("requires_grad must be true or false", one.requires_grad_, one, "no")
 fails("path must be a string, not an integer", nacre.load, 3)
 check(one:size {dim = 1} == 1 and not one:requires_grad_(false).requires_grad,
       "arguments by name")
-for _, name in ipairs(nacre._names()) do      -- also what is no operation
+for _, name in ipairs(nacre._names()) do      -- also what is not an operation
   local f = rawget(nacre._functions, name) or nacre._methods[name]
   local kind = nacre._info(name).kind
   local quiet = name ~= "save" and name ~= "set_memory_limit" and name ~= "free"

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Hooks and custom functions that refer to the tensor whose graph holds them
 -- are collected, and none that a graph may still call is.
--- Run by: nacre tests/lua/collector_cycles.lua
 
 local function collect() collectgarbage() collectgarbage() end
 
@@ -214,4 +213,3 @@ assert(collectgarbage "count" > 0 and collectgarbage "isrunning" == true)
 assert(collectgarbage() == 0 and collectgarbage "collect" == 0)
 local _, why = pcall(collectgarbage, "what")
 assert(why:find "invalid option 'what'", why)
-print("collector_cycles: ok")

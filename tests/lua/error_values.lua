@@ -138,5 +138,3 @@ do -- a long message is cut between characters
   local ok, err = pcall(nacre.ones, 2, {[("\u{e9}"):rep(300)] = 1})
   assert(not ok and #err.message > 400 and utf8.len(err.message))
 end
-
-print("error_values: ok")

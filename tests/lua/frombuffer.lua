@@ -38,19 +38,19 @@ do
 end
 
 fails("3 bytes are not a whole number", from, "abc", "int16")
-fails("3 elements of 1 bytes are asked for", from, "abc", "uint8", 3, 1)
-fails("elements of 8 bytes are asked for", from, "abc", "int64",
+fails("3 elements of 1 bytes were requested", from, "abc", "uint8", 3, 1)
+fails("elements of 8 bytes were requested", from, "abc", "int64",
       math.maxinteger)
 fails("count is -2", from, "abc", "uint8", -2)
 fails("offset is 4", from, "abc", "uint8", -1, 4)
 fails("offset is -1", from, "abc", "uint8", -1, -1)
 for text, sizes in pairs {
-  ["shape has 4 elements, and there are 3; count chooses how many, and a " ..
+  ["shape has 4 elements, but there are 3; count chooses how many, and a " ..
    "size of -1 is computed"] = {{4}, {2, 2}, {4, 1}},
-  ["shape has 0 elements, and there are 3"] = {{0}, {2, 0}},
-  ["shape: the sizes but -1 have 2 elements, and 3 are not a multiple"] =
+  ["shape has 0 elements, but there are 3"] = {{0}, {2, 0}},
+  ["shape: the sizes except -1 have 2 elements, and 3 is not a multiple"] =
     {{-1, 2}, {2, -1}},
-  ["shape: the sizes but -1 have 0 elements"] = {{-1, 0}},
+  ["shape: the sizes except -1 have 0 elements"] = {{-1, 0}},
   ["shape has the size -1; only one size may be -1"] = {{-1, -1}},
   ["shape has the size -2; only one"] = {{-2, -3}},
   ["shape: it is beyond 64 bits"] = {{1 << 62, 4}, {1 << 32, 1 << 32}}} do
@@ -62,5 +62,3 @@ fails("shape: it is beyond 64 bits", from, "", "uint8", {shape = {1 << 62, 4}})
 fails("buffer must be a string", from, 5)
 fails("buffer comes first", from, {buffer = "abcd"})
 fails("no dtype", from, "abc", "uint9")
-
-print("frombuffer: ok")

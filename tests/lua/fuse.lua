@@ -2,7 +2,6 @@
 -- nacre.fuse traces a function anew when something that it depends on has
 -- changed, and only then; writes in place where the function does; fails as the
 -- function does. fused_rows.lua and fused_grad.lua compare its values.
--- Run by: nacre tests/lua/fuse.lua
 
 local here = arg[0]:match("^(.*/)") or "./"
 local fails = dofile(here .. "../lib/common.lua").fails
@@ -243,7 +242,7 @@ end
 do -- what cannot be traced runs as it is
   local f = nacre.fuse(function(a) return {a * 2 + 1} end)
   for _ = 1, 2 do equal(f(x)[1], x * 2 + 1) end
-  assert(f:explain(x):find "^not fused: it returns something else")
+  assert(f:explain(x):find "^not fused: it returns a value that is not")
   local w = nacre.ones(9):requires_grad_()
   local wants = nacre.fuse(function(a)
     return a.requires_grad and a * 2 + 1 or a * 3 + 1
@@ -257,7 +256,7 @@ do -- what cannot be traced runs as it is
     equal(g(x), x * n + 1)
     assert(n > before or i == 1)
   end
-  assert(g:explain(x):find "it changes what it reads from outside")
+  assert(g:explain(x):find "it changes a value that it reads")
 end
 
 do -- a network as an upvalue: its parameters, its mode, detach
@@ -388,7 +387,12 @@ if fuses then
 end
 
 do -- errors
-  fails("takes a function, not a number", nacre.fuse, 3)
+  fails("fn must be a function, not an integer", nacre.fuse, 3)
+  fails("fn must be a function, not a table", nacre.fuse,
+        setmetatable({}, {__call = print}))
+  fails("rounding must be one of each|end, not 'up'", nacre.fuse, print, "up")
+  fails("rounding must be one of each|end, not an integer", nacre.fuse, print,
+        {rounding = 1})
   local f = nacre.fuse(function(a, b) return a * 2 + b end)
   fails("ESHAPE: add: shapes do not broadcast", f, x, nacre.ones(7))
   equal(f(x, y), x * 2 + y)

@@ -3,7 +3,6 @@
 -- something that it is not: numbers that compare equal, numbers that the
 -- function looks at, functions that cannot be traced, results without a
 -- gradient.
--- Run by: nacre tests/lua/fuse_same.lua
 
 nacre.manual_seed(3)
 local fuses = nacre.get_default_device() == "cpu" and  -- other devices do not

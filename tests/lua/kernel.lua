@@ -1,16 +1,12 @@
 -- SPDX-License-Identifier: MIT
 -- nacre.kernel: formulas give what the operations give, with gradients; errors
 -- point into the text.
--- Run by: nacre tests/lua/kernel.lua
 
 local here = arg[0]:match("^(.*/)") or "./"
-local fails = dofile(here .. "../lib/common.lua").fails
+local C = dofile(here .. "../lib/common.lua")
+local fails, equal = C.fails, C.same
 nacre.manual_seed(3)
 local a, b, c = nacre.randn(40), nacre.randn(40), nacre.randn(40)
-
-local function equal(x, y)
-  assert(x.dtype == y.dtype and nacre.equal(x, y), "the values differ")
-end
 
 local f = nacre.kernel[[ y = a*b + sin(c) ]]
 equal(f(a, b, c), a * b + c:sin())
@@ -63,15 +59,16 @@ local function wrong(text, message, hint)
   local e = fails("kernel: " .. message, nacre.kernel, text)
   assert(e.hint == hint, tostring(e.hint))
 end
-wrong("y = sine(a)", "line 1: there is no word 'sine'", "did you mean sin?")
-wrong("z = 1\ny = (a +\nsum(b))", "line 3: there is no word 'sum'",
+wrong("y = sine(a)", "line 1: 'sine' is not a known function",
+      "did you mean sin?")
+wrong("z = 1\ny = (a +\nsum(b))", "line 3: 'sum' is not a known function",
       "did you mean sub?")
 wrong("y = a > b", "line 1: '>' is not part of a formula", "gt(a, b)")
 wrong("y = a ^ 2", "line 1: '^' is not part of a formula", "power(a, b)")
 wrong("y = where(a == b, 1, 2)", "line 1: '==' is not part of a formula",
       "eq(a, b)")
 wrong("y = (a + b", "line 1: ')' is missing before 'the end'")
-wrong("y = a b", "line 1: 'b' is too much")
+wrong("y = a b", "line 1: unexpected 'b'")
 wrong("a*b", "line 1: the value of 'a' is missing", "as in y = a*b + c")
 do -- words of Lua are names as well
   equal(nacre.kernel "W = end*v_a; v_end = W + 1"(a, a), a * a + 1)
@@ -85,7 +82,7 @@ fails("line 1: 'q' has no value", nacre.kernel, "x -> z", "z = x*q")
 fails("no formula gives 'w'", nacre.kernel, "x -> w", "z = x")
 fails("'2x' is not an operand", nacre.kernel, "2x -> w", "w = x")
 fails("names operands and results", nacre.kernel, "x", "z = x")
-fails("takes formulas as a text, not a number", nacre.kernel, 3)
+fails("takes formulas in a string, not a number", nacre.kernel, 3)
 fails("ESHAPE: ", f, a, nacre.ones(7), c)
 do -- the count of operands; a default is the number that was written
   local f = nacre.kernel("x, y, p=2 -> z", "z = p*x + y")
@@ -103,9 +100,9 @@ end
 do -- what Lua does not take, and operations in place
   local many = {}
   for i = 1, 250 do many[i] = ("y%d = a + %d"):format(i, i) end
-  fails("kernel: these are too many formulas", nacre.kernel,
+  fails("kernel: the formulas are too many", nacre.kernel,
         table.concat(many, "\n"))
-  fails("there is no word 'add_'", nacre.kernel, "y = add_(a, b)")
+  fails("'add_' is not a known function", nacre.kernel, "y = add_(a, b)")
 end
 
 print "kernel: all passed"

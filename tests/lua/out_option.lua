@@ -66,4 +66,3 @@ for name, args in pairs {zeros = {3}, arange = {3}, full = {3, 5}, rand = {3},
   if ok then assert(rawequal(y, into), name)
   else assert(tostring(y):find "no argument 'out'", name .. tostring(y)) end
 end
-print "out_option: ok"

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Calls in PyTorch's other forms: t:where, norms with names, atleast_1d of
--- several tensors, map_location, the statistics of memory; names that a part
--- of the library has not.
--- Run by: nacre tests/lua/overloads.lua
+-- several tensors, map_location, the statistics of memory; names that a part of
+-- the library does not have.
 
 local here = arg[0]:match "^(.*/)" or ""
 local C = dofile(here .. "../lib/common.lua")
@@ -108,7 +107,7 @@ if nacre.cuda.is_available() then
   held, more = nil, nil
 end
 
--- ---- names that a part has not
+-- ---- names that a part does not have
 
 local parts = {["nn.functional"] = nacre.nn.functional, nn = nacre.nn,
                linalg = nacre.linalg, cuda = nacre.cuda,

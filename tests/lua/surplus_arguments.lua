@@ -2,7 +2,6 @@
 -- A function ignores no argument: every call that the examples of the reference
 -- make is made first with one argument more than it takes, and with one of a
 -- name that it does not have. Both are errors.
--- Run by: nacre tests/lua/surplus_arguments.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local each_call = dofile(here .. "../lib/example_calls.lua")

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Tables as lists and named arguments: metamethods are respected, and what is
--- no list is refused.
--- Run by: nacre tests/lua/table_arguments.lua
+-- Tables as lists and named arguments: metamethods are respected, and other
+-- values are refused.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -71,7 +70,7 @@ fails("no argument 'dtyp'", n.ones, 2,
       setmetatable({dtyp = "int8"}, {__index = {}}))
 fails("no argument 'foo'", n.linalg.inv, n.eye(2), proxy {foo = 1})
 
--- ---- what is no list
+-- ---- what is not a list
 local gap = {1, 2, 3, [5] = 5}
 for _, f in ipairs {n.tensor, n.ones} do
   fails("a list has the key 0", f, {[0] = 9, 1, 2})
@@ -134,5 +133,3 @@ do
   is(n.load(path)[2], "{0.0}")
   os.remove(path)
 end
-
-print("table_arguments: ok")

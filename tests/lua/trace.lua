@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A listener hears of each operation once, also when some fail, memory is
 -- short, coroutines run them or the listener itself fails.
--- Run by: nacre tests/lua/trace.lua
 
 local steps, warnings = {}, {}
 local function listen(list, warning)
@@ -198,4 +197,3 @@ for _, what in ipairs {"steps", "nan", "steps nan trap", "dry",
   assert(done, what)
 end
 a:exp()
-print "ok"

@@ -13,15 +13,6 @@ local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local option = dofile(here .. "../lib/options.lua") {part = 41, only = "",
                                                     most = 40, walk = ""}
 
--- What waits, measures, ends or changes the program, and what makes no sense
--- of its own.
-local skip = {
-  ["nacre.bench"] = true, ["nacre.bench_compare"] = true,
-  ["nacre.set_memory_limit"] = true, ["nacre.set_num_threads"] = true,
-  ["timer:timeit"] = true, ["timer:blocked_autorange"] = true,
-  ["timer:adaptive_autorange"] = true,
-  python = true, files = true, images = true, commands = true,
-}
 -- Commands that look at values alone.
 local function commands()
   local list = {}
@@ -34,7 +25,7 @@ end
 
 local others = option.walk == "python" and {py = nacre.python()} or
                option.walk == "shell" and {shell = commands()} or nil
-local subjects = dofile(here .. "../lib/public_functions.lua")(skip, others)
+local subjects = dofile(here .. "../lib/public_functions.lua")(nil, others)
 
 nacre.set_memory_limit(1 << 26)
 

@@ -207,4 +207,3 @@ for _, device in ipairs(devices) do
     check_equal("no features", mean, values:mean(1, true):expand(3, 2), 1e-6)
   end
 end
-print "attention_masked: ok"

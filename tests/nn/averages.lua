@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- optim.swa_utils: averages of the parameters of a network.
--- Run by: nacre tests/nn/averages.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -118,6 +117,7 @@ fails("decay is -1, but must be from 0 to 1", swa_utils.get_ema_multi_avg_fn,
 fails("only one of avg_fn, multi_avg_fn and decay", swa_utils.AveragedModel,
       net, {decay = 0.5, avg_fn = function() end})
 fails("model must be a module", swa_utils.AveragedModel, {1})
-fails("device must be a device", swa_utils.AveragedModel, net, 1)
-fails("the model has 2 tensors, the average 4", average.update_parameters,
+fails("device must be the name of a device", swa_utils.AveragedModel, net, true)
+fails("the model has 2 tensors, but the average has 4",
+      average.update_parameters,
       swa_utils.AveragedModel(net), nn.Linear(2, 3))

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- register_full_backward_hook: the gradients that a hook sees are those of
 -- autograd.grad, and what it gives replaces them.
--- Run by: nacre tests/nn/backward_hooks.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -123,7 +122,8 @@ fails("a hook gives a list of gradients", q.backward, q)
 local wrong = nn.Tanh()
 wrong:register_full_backward_hook(function() return nacre.ones(3) end)
 q = wrong(v):sum()
-fails("the gradient of argument 1 is not of its shape, [1x2]", q.backward, q)
+fails("the gradient of argument 1 does not have its shape, [1x2]", q.backward,
+      q)
 
 -- ---- before that
 
@@ -148,7 +148,7 @@ eq(#log, 3)
 wrong = nn.Tanh()
 wrong:register_full_backward_pre_hook(function() return nacre.ones(3) end)
 q = wrong(v):sum()
-fails("the gradient of result 1 is not of its shape, [1x2]", q.backward, q)
+fails("the gradient of result 1 does not have its shape, [1x2]", q.backward, q)
 
 -- a layer with a hook is collected
 local weak = setmetatable({}, {__mode = "k"})

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Checkpoints: nested tables in .safetensors files come back as they were, and
 -- training goes on bit for bit; a broken file gives an error and runs nothing.
--- Run by: nacre tests/nn/checkpoints.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The layer of each operation, forward and backward, in what shell.trace and
 -- shell.profile give; nothing is looked up while nothing is traced.
--- Run by: nacre tests/nn/layer_steps.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local eq = dofile(here .. "../lib/common.lua").eq

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- nacre.utils.data: datasets, samplers, loaders and their loops.
--- Run by: nacre tests/nn/loaders.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -122,7 +121,7 @@ eq(Squares(3)[2][2], 4)
 eq(Squares(3).get, Squares.get)
 for _, f in ipairs {function() return loader[1] end,
                     function() for _ in ipairs(loader) do break end end} do
-  fails("DataLoader: batches have no numbers: a loop makes them",
+  fails("DataLoader: a loader cannot be indexed",
         "for i, x, y in pairs(loader) do ... end", f)
 end
 
@@ -140,11 +139,12 @@ table.sort(all)
 eq(table.concat(all, " "), "1 2 3 4 5")
 local parts = {data.random_split(nacre.arange(10), {0.5, 0.3, 0.2})}
 eq(#parts[1] .. " " .. #parts[2] .. " " .. #parts[3], "5 3 2")
-fails("the parts have 4 samples, the dataset 5", data.random_split, {X, y},
+fails("the parts have 4 samples, but the dataset has 5", data.random_split, {X,
+                                                                             y},
       {2, 2})
 fails("the fractions add up to 1.1, not to 1", data.random_split, {X, y},
       {0.8, 0.3})
-fails("part 2 is -1, but must be a number not below 0", data.random_split,
+fails("part 2 is -1, but must be a number of 0 or more", data.random_split,
       {X, y}, {6, -1})
 local both = data.ConcatDataset(a, b)
 eq(#both, 5)
@@ -270,14 +270,14 @@ fails("a dataset is a tensor", data.DataLoader, {})
 fails("batch_size is 0, but must be positive", data.DataLoader, y, 0)
 fails("a dataset is a tensor, a list of tensors", data.DataLoader, 3)
 for _, key in ipairs {"timeout", "worker_init_fn"} do
-  fails(("'%s' is for worker processes, which there are not"):format(key),
+  fails(("'%s' is for worker processes, which Nacre does not have"):format(key),
         data.DataLoader, y, {[key] = 1})
 end
 fails("prefetch is the number of batches ahead", data.DataLoader, y,
       {prefetch_factor = 2})
 data.DataLoader(y, {persistent_workers = true, num_workers = 4})
 fails("first has 5 rows, other has 3", data.TensorDataset, y, nacre.ones(3))
-fails("a sampler gives the order", data.DataLoader, y,
+fails("sampler and shuffle exclude each other", data.DataLoader, y,
       {shuffle = true, sampler = data.SequentialSampler(y)})
 fails("a sampler has a length", data.DataLoader, y, {sampler = {1, 2}})
 fails("a class has a name", data.Dataset)

@@ -188,9 +188,10 @@ do
   scaler:scale((p * p):sum()):backward()
   scaler:unscale_(opt)
   check(p.grad:eq(2):all():item(), "unscale_")
-  fails("it was called for this optimizer", scaler.unscale_, scaler, opt)
+  fails("it was already called since the last update", scaler.unscale_, scaler,
+        opt)
   scaler:step(opt)
-  fails("it was called for this optimizer", scaler.step, scaler, opt)
+  fails("it was already called since the last update", scaler.step, scaler, opt)
   scaler:update()
   fails("no step was taken", scaler.update, scaler)
   opt:zero_grad()

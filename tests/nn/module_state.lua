@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- state_dict and load_state_dict: what they copy, and what they say of a state
 -- that does not fit.
--- Run by: nacre tests/nn/module_state.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -24,7 +23,7 @@ assert(weight.requires_grad and not C.shares(weight, a[1].weight))
 
 -- ---- what does not fit
 
-local e = fails("Sequential and the state do not fit\n" ..
+local e = fails("Sequential and the state do not match\n" ..
                 "  only in the module: 0.weight, 0.bias, 1.weight, 1.bias " ..
                 "and 3 more\n  only in the state: x", b.load_state_dict, b,
                 {x = nacre.ones(1)})
@@ -47,7 +46,7 @@ fails("only in the state", 'the names begin with "backbone.net."',
 local wrong = {}
 for name, t in pairs(state) do wrong[name] = t end
 wrong["0.weight"] = nacre.ones(3, 2)
-fails("other shape: 0.weight is [2x3], that of the state [3x2]",
+fails("other shape: 0.weight is [2x3], but that of the state is [3x2]",
       "the matrices are transposed", b.load_state_dict, b, wrong)
 fails("other shape", b.load_state_dict, b, wrong, {strict = false})
 wrong["0.weight"] = 3

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- net:summary: figures of layers by a dry run, which changes nothing; ResNet-50
 -- at batch 256 without its memory.
--- Run by: nacre tests/nn/module_summary.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

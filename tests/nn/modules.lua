@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- nn.Module: which fields count, their order and names, calls and hooks, what
 -- is done to all parts, text, errors that name the layer.
--- Run by: nacre tests/nn/modules.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -75,7 +74,7 @@ end
 do
   local layer = nn.Linear(2, 2)
   layer.weight = nacre.zeros(2, 2)
-  local text = "Linear: weight was a parameter, and is now a tensor"
+  local text = "Linear: weight was a parameter and cannot become"
   fails(text, layer, nacre.ones(1, 2))
   fails(text, layer.parameters, layer)
   layer.weight = nn.Parameter(nacre.zeros(2, 2))
@@ -398,7 +397,7 @@ for _, kind in ipairs {"RNN", "LSTM", "GRU"} do
   eq(out[{{4, 5}, {1, 1}}]:abs():sum():item(), 0)
   if kind == "LSTM" then state, last = state[2], last[2] end
   assert(nacre.allclose(state[{{}, {1, 1}}], last))
-  fails("there are 1 lengths and 2 samples", layer, x, nil, {lengths = {3}})
+  fails("there are 1 lengths for 2 samples", layer, x, nil, {lengths = {3}})
   fails("length 1 is 6, but must be from 1 to 5", layer, x, nil,
         {lengths = {6, 5}})
   fails("input has 2 features, the layer takes 3", layer, x[{{}, {}, {1, 2}}])
@@ -421,7 +420,7 @@ fails("GRUCell: takes x and the state", nn.GRUCell(3, 4), nacre.ones(2, 3),
       one_state[1], 1)
 fails("the options are a table {lengths = ...}, not a number", nn.GRU(3, 4),
       nacre.ones(5, 2, 3), one_state, 3)
-fails("LSTM: the options come behind the state", nn.LSTM(3, 4),
+fails("LSTM: the options come after the state", nn.LSTM(3, 4),
       nacre.ones(5, 2, 3), {lengths = {3, 5}})
 fails("LSTM: no argument 'length'", nn.LSTM(3, 4), nacre.ones(5, 2, 3), nil,
       {length = {3, 5}})
@@ -528,7 +527,7 @@ local kernel = nn.init.dirac_(nacre.empty(4, 2, 3), 2)
 C.is(kernel:nonzero(), "{{1,1,2},{2,2,2},{3,1,2},{4,2,2}}")
 local image = nacre.randn(1, 4, 5)
 assert(F.conv1d(image, kernel, {padding = 1, groups = 2}) == image)
-fails("tensor has not 3 to 5 dimensions", nn.init.dirac_, nacre.empty(2, 2))
+fails("tensor has 2 dimensions, not 3 to 5", nn.init.dirac_, nacre.empty(2, 2))
 fails("4 channels are not divisible by 3 groups", nn.init.dirac_, kernel, 3)
 fails("tensor has fewer than 2 dimensions", nn.init.xavier_uniform_,
       nacre.empty(3))
@@ -546,7 +545,7 @@ assert(nacre.allclose(mean, -logs:mean()))
 assert(nacre.allclose(every:exp():sum(2), nacre.ones_like(logs)))
 assert(adaptive:predict(points) == every:argmax(2))
 fails("a class is not from 1 to 50", adaptive, points, classes * 0)
-fails("input and target have not the same number of rows", adaptive,
+fails("input has 3 rows, target has 30: they must match", adaptive,
       points["1:3"], classes)
 fails("cutoffs must increase, from 1 to n_classes - 1",
       nn.AdaptiveLogSoftmaxWithLoss, 8, 50, {20, 5})
@@ -575,7 +574,7 @@ local padded, lengths = rnn.pad_packed_sequence(packed, true)
 do
   local long = rnn.pad_packed_sequence(packed, true, {total_length = 9})
   assert(long:size(2) == 9 and long:narrow(2, 9, 1):abs():sum():item() == 0)
-  fails("total_length is 1, the longest sequence", rnn.pad_packed_sequence,
+  fails("total_length is 1, but the longest sequence", rnn.pad_packed_sequence,
         packed, {total_length = 1})
 end
 for i, t in ipairs(rnn.unpad_sequence(padded, lengths, true)) do

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Parts, parameters and buffers by name: add_module, Sequential of pairs,
 -- ModuleDict, ParameterDict, nn.Buffer, to_empty; the options device and dtype.
--- Run by: nacre tests/nn/named_parts.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -28,7 +27,7 @@ fails("a name is a text without dots, not \"a.b\"", net.add_module, net, "a.b",
       nn.ReLU())
 fails("a name is a text without dots, not number", net.add_module, net, 1,
       nn.ReLU())
-fails("Net has already a field 'forward'", net.add_module, net, "forward",
+fails("Net already has a field 'forward'", net.add_module, net, "forward",
       nn.ReLU())
 fails("a module is expected, not a tensor", net.add_module, net, "x",
       nacre.ones(1))
@@ -161,11 +160,11 @@ for m, hint in pairs {
     [nn.Sequential(nn.ReLU())] = "for i, part in ipairs(m) do ... end",
     [nn.ModuleDict {a = nn.ReLU()}] =
       "for name, part in m:named_children() do ... end"} do
-  fails("a module is no iterator", hint, function() for _ in m do end end)
+  fails("a module is not an iterator", hint, function() for _ in m do end end)
 end
 do
   local groups = nacre.optim.SGD(nn.Linear(1, 1)).param_groups
-  fails("a list is no iterator", function() for _ in groups do end end)
+  fails("a list is not an iterator", function() for _ in groups do end end)
   fails("groups count from 1", function() return groups[0] end)
   assert(groups[-1] == groups[1] and groups[2] == nil)
 end
@@ -195,7 +194,7 @@ eq(nacre.get_default_dtype(), "float32")
 fails("Linear: no device is named 'gpu'", nn.Linear, 2, 2, {device = "gpu"})
 fails("ReLU: no argument 'device'", nn.ReLU, {device = "cpu"})
 
--- a module in the place of a list of tensors
+-- a module in place of a list of tensors
 local both = nn.Linear(2, 1)
 local _, bias = nacre.autograd.grad(both(nacre.ones(3, 2)):sum(), both)
 eq(bias:item(), 3)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Optimizers: groups, states, errors; clipping. Their numbers are compared with
 -- PyTorch's in tests/torch/optimizers_torch.py.
--- Run by: nacre tests/nn/optimizers.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -45,12 +44,13 @@ fails("SGD: no argument 'mommentum'", opt.add_param_group, opt,
       {params = {parameter(1.0)}, mommentum = 1})
 fails("SGD: there are no parameters", optim.SGD, {})
 fails("SGD: element 1 of params is a string", optim.SGD, {"x"})
-fails("SGD: param requires no gradient", "param:requires_grad_()", optim.SGD,
+fails("SGD: param does not require a gradient", "param:requires_grad_()",
+      optim.SGD,
       {nacre.ones(1)})
 fails("SGD: param is a result, not a leaf", optim.SGD, {p * 2})
 fails("no argument 'momentun', did you mean 'momentum'?", optim.SGD, {p},
       {momentun = 1})
-fails("lr is -1, but must be a number not below 0", optim.Adam, {p}, {lr = -1})
+fails("lr is -1, but must be a number of 0 or more", optim.Adam, {p}, {lr = -1})
 fails("betas[2] is 1, but must be from 0 to below 1", optim.Adam, {p},
       {betas = {0.9, 1}})
 fails("nesterov needs a momentum", optim.SGD, {p}, {nesterov = true})
@@ -289,7 +289,8 @@ for _, name in ipairs {"SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam",
   assert(one.state[a].step == 4 and two.state[b].step == 4)
 end
 local other = optim.Adam({parameter(1.0), parameter(1.0)})
-fails("group 1 has 2 parameters, that of the state 1", other.load_state_dict,
+fails("group 1 has 2 parameters, but that of the state has 1",
+      other.load_state_dict,
       other, optim.Adam({parameter(1.0)}):state_dict())
 fails("a table of state_dict is expected", other.load_state_dict, other, {})
 
@@ -352,7 +353,7 @@ fails("all parameters are one group", lbfgs.add_param_group, lbfgs,
       {params = {parameter(1.0)}})
 fails("line_search_fn is nil or 'strong_wolfe'", optim.LBFGS, {p},
       {line_search_fn = "wolfe"})
-fails("history_size is 0, but must be a number not below 1", optim.LBFGS, {p},
+fails("history_size is 0, but must be a number of 1 or more", optim.LBFGS, {p},
       {history_size = 0})
 nacre._watch "dry"
 ok, e = pcall(lbfgs.step, lbfgs, closure)

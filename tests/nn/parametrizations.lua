@@ -2,7 +2,6 @@
 -- Parameters that are computed of others (nn.utils.parametrize), and layers
 -- whose parameters the first call makes. Their values are compared with
 -- PyTorch's in tests/torch/modules_torch.py.
--- Run by: nacre tests/nn/parametrizations.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -89,16 +88,16 @@ local weight = layer.weight:detach():clone()
 nn.utils.weight_norm(layer)
 assert(layer.weight_g.shape[2] == 1 and not rawget(layer, "weight"))
 near(layer.weight:detach(), weight)
-fails("'weight' is computed: set what it is computed of",
+fails("'weight' is computed: set what it is computed from",
       function() layer.weight = weight end)
-fails("'weight' is computed already", nn.utils.weight_norm, layer)
+fails("'weight' is already computed", nn.utils.weight_norm, layer)
 local twin = nn.utils.weight_norm(nn.Linear(3, 2))
 twin:load_state_dict(layer:state_dict())
 near(twin.weight:detach(), weight)
 nn.utils.remove_weight_norm(layer)
 assert(keys(layer) == "weight bias")
 near(layer.weight:detach(), weight)
-fails("weight_norm of 'weight' is not there", nn.utils.remove_weight_norm,
+fails("weight_norm of 'weight' is missing", nn.utils.remove_weight_norm,
       layer)
 
 nacre.manual_seed(1)

@@ -2,7 +2,6 @@
 -- States of optimizers and schedules in the form that PyTorch writes: training
 -- goes on as if it had not stopped, and what cannot go on is refused whole.
 -- tests/torch/resumed_torch.py does it with PyTorch itself.
--- Run by: nacre tests/nn/resumed_states.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -146,7 +145,7 @@ local function refused(message, name, state, options)
   fails("load_state_dict: " .. message, o.load_state_dict, o, state)
   assert(o.param_groups[1].lr == lr and next(o.state) == nil)
 end
-local other = " of the state has %s: it is of another optimizer"
+local other = " of the state has %s: it belongs to another optimizer"
 refused("group 1 of the state has no momentum", "SGD", adam_state(3))
 refused("group 1" .. other:format "amsgrad = true", "RAdam",
         (function()
@@ -175,9 +174,9 @@ refused("the state of parameter 1 has momentum_buffer of [3]; the parameter "
 refused("the state of parameter 1 has a number as exp_avg", "Adam",
         adam_state(3, {exp_avg = 1}) and
         of({step = 3, exp_avg = {1}, exp_avg_sq = zeros}, adam))
-refused("the state of parameter 1 has step that is no number", "Adam",
+refused("the state of parameter 1 has step that is not a number", "Adam",
         adam_state "three")
-refused("lr is -1, but must be a number not below 0", "Adam",
+refused("lr is -1, but must be a number of 0 or more", "Adam",
         of(nil, {params = {0}, lr = -1, betas = {0.9, 0.9}, eps = 1e-8,
                  weight_decay = 0}))
 refused("group 1 of the state has maximize = true", "LBFGS",
@@ -368,12 +367,12 @@ local function schedule_refused(message, name, options, state)
 end
 local step_state = {step_size = 2, gamma = 0.1, base_lrs = {0.1},
                     last_epoch = 3, _last_lr = {0.01}}
-schedule_refused("the state has no T_max: it is of another schedule than "
+schedule_refused("the state has no T_max: it belongs to another schedule than "
                  .. "CosineAnnealingLR", "CosineAnnealingLR", {T_max = 3},
                  step_state)
-schedule_refused("the state has step_size: it is of another schedule than "
+schedule_refused("the state has step_size: it belongs to another schedule than "
                  .. "ExponentialLR", "ExponentialLR", {gamma = 0.5}, step_state)
-schedule_refused("the state is of 2 groups, the optimizer has 1", "StepLR",
+schedule_refused("the state has 2 groups, but the optimizer has 1", "StepLR",
                  {step_size = 2}, {step_size = 2, gamma = 0.1, last_epoch = 3,
                                    base_lrs = {0.1, 0.2}, _last_lr = {1, 2}})
 schedule_refused("the state has a string as step_size", "StepLR",
@@ -383,7 +382,7 @@ schedule_refused("lr_lambdas is an object of Python with fields", "LambdaLR",
                  {lr_lambda = half_more},
                  {lr_lambdas = {{power = 2}}, last_epoch = 3, base_lrs = {0.1},
                   _last_lr = {0.1}})
-schedule_refused("the state is of 1 schedules, not of 2", in_turn, {},
+schedule_refused("the state has 1 schedules, expected 2", in_turn, {},
                  {_milestones = {2}, _schedulers = {step_state}, last_epoch = 3,
                   _last_lr = {0.1}})
 schedule_refused("the state has no factor", in_turn, {},
@@ -430,5 +429,5 @@ for name, options in pairs {
   fails(name .. ": the optimizer has 2 groups, of which this schedule knows 1",
         "a new schedule after add_param_group", with_group, name, options, 0.5)
 end
-fails("ReduceLROnPlateau: min_lr has 1 numbers, the optimizer 2 groups",
+fails("ReduceLROnPlateau: min_lr has 1 numbers, but the optimizer has 2 groups",
       with_group, "ReduceLROnPlateau", {min_lr = {0.1}, patience = 0}, 0.5)

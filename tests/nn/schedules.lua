@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Each schedule, schedules of schedules, and of a measure. Their rates are
 -- compared with PyTorch's in tests/torch/optimizers_torch.py.
--- Run by: nacre tests/nn/schedules.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -48,7 +47,8 @@ eq(rates_of("CosineAnnealingLR", 5, 2), "1 0.5 0 0.5 1")
 eq(rates_of("CosineAnnealingWarmRestarts", 6, 2, 2),
    "1 0.5 1 0.8536 0.5 0.1464")
 eq(rates_of("OneCycleLR", 4, 1, 5), "0.04 0.9505 0.6113 0.1883")
-fails("OneCycleLR: step 6 of 5", rates_of, "OneCycleLR", 6, 1, 5)
+fails("OneCycleLR: step 6 is past the 5 total steps", rates_of, "OneCycleLR", 6,
+      1, 5)
 fails("the optimizer has no momentum", R.OneCycleLR,
       optim.Adagrad(nacre.nn.Linear(1, 1)), 1, 10)
 fails("the first argument must be an optimizer", R.StepLR, {}, 2)
@@ -109,6 +109,15 @@ eq(rates(o, s, 6), "0.5 0.25 0.25 0.5 0.75 1")
 o, s = warmup_of_two(2)
 eq(rates(o, s, 6), "0.5 0.75 1 0.5 0.25 0.25")
 
+-- a cosine to the first rate itself follows the one before it, as in PyTorch
+do
+  local opt = optimizer()
+  local both = R.ChainedScheduler {
+    R.ExponentialLR(opt, 0.5), R.CosineAnnealingLR(opt, {T_max = 3,
+                                                         eta_min = 1})}
+  eq(rates(opt, both, 6), "1 0.625 0.7708 1 0.5 -1.25")
+end
+
 -- nested: the inner ones count from their own beginning
 local function nested(at)
   local opt = optimizer()
@@ -155,7 +164,8 @@ eq(("%.4g %.4g"):format(o.param_groups[1].lr, o.param_groups[2].lr),
 local saved = s:state_dict()
 assert(saved.num_bad_epochs == 0 and saved.cooldown_counter == 0 and
        saved.last_epoch == 3 and saved.best == 1)
-fails("min_lr has 1 numbers, the optimizer 2 groups", R.ReduceLROnPlateau, o,
+fails("min_lr has 1 numbers, but the optimizer has 2 groups",
+      R.ReduceLROnPlateau, o,
       {min_lr = {0.1}})
 fails("min_lr is a number, or a list with one for each group",
       R.ReduceLROnPlateau, o, {min_lr = "0.1"})

@@ -2,7 +2,6 @@
 -- Recurrent layers over sequences of several lengths: what each sequence alone
 -- gives, whatever is beyond its end. Beside PyTorch in
 -- tests/torch/modules_torch.py.
--- Run by: nacre tests/nn/sequence_lengths.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
@@ -122,13 +121,13 @@ for _, sizes in ipairs {{4, 1}, {1, 3, 1}, {3, -1, 3}, {3, 2, -1, 1}} do
   fails("the sizes of the steps must not grow", sized, sizes)
 end
 for _, sizes in ipairs {{3, 1}, {3, 2, 1}, {0, 0}, {3, 3, 3}} do
-  fails("the steps have another number of rows", sized, sizes)
+  fails("the sizes of the steps do not add up to the rows", sized, sizes)
 end
-fails("do not fit", sized, nacre.ones(3))
-fails("do not fit", sized, nacre.ones(2, 2, {dtype = "int64"}))
+fails("do not match", sized, nacre.ones(3))
+fails("do not match", sized, nacre.ones(2, 2, {dtype = "int64"}))
 fails("has no steps", sized, nacre.ones(0, {dtype = "int64"}),
       {x = nacre.zeros(0, 8, F64)})
-fails("do not fit", sized, {3, 2}, {x = nacre.zeros(1, 5, 8, F64)})
+fails("do not match", sized, {3, 2}, {x = nacre.zeros(1, 5, 8, F64)})
 do
   local states, cells, gates = sized {3, 2}
   local function back(grads)
@@ -139,9 +138,9 @@ do
   local g, last = nacre.zeros(2, 3, 2, F64), nacre.zeros(3, 2, F64)
   check(back({g, last, last}):size(1) == 5, "backward")
   fails("there are 2 gradients, not 3", back, {g, last})
-  fails("do not fit", back, {g, g, last})
-  fails("do not fit", back, {last, last, last})
-  fails("do not fit", back, {g, last, nacre.zeros(2, 2, F64)})
+  fails("do not match", back, {g, g, last})
+  fails("do not match", back, {last, last, last})
+  fails("do not match", back, {g, last, nacre.zeros(2, 2, F64)})
 end
 
 O.done "sequence_lengths"

@@ -112,4 +112,3 @@ for _, device in ipairs(devices) do
     end, {d}))
   end
 end
-print "unread_neighbours: ok"

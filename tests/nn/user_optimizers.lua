@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Optimizers and schedules that the user writes: classes of optim.Optimizer and
 -- of LRScheduler.
--- Run by: nacre tests/nn/user_optimizers.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -82,7 +81,7 @@ assert(tostring(Twice) == "class Twice" and tostring(opt):find "^Twice\n")
 fails("a class has a name", optim.Optimizer, {p}, {lr = 1})
 fails("Descent: params must be a list of tensors, a module or groups",
       Descent, 3)
-fails("Descent: param requires no gradient", Descent, {nacre.ones(1)})
+fails("Descent: param does not require a gradient", Descent, {nacre.ones(1)})
 fails("Empty: the class has no update and no step",
       "function Empty:update(p, grad, state, group) ... end",
       function() optim.Optimizer "Empty"({p}):step() end)
@@ -136,14 +135,15 @@ local Bare = LRScheduler "Bare"
 fails("Bare: the class has no get_lr",
       "function Bare:get_lr() return self.base_lrs end", Bare, opt)
 function Bare.get_lr() return 0.1 end
-fails("Bare: get_lr gives a list of numbers, one for each group", Bare, opt)
+fails("Bare: get_lr must return a list of numbers, one for each group", Bare,
+      opt)
 function Bare:init() self.n = 1 end
 fails("Bare: init did not call LRScheduler.init(self, optimizer)",
       function() Bare(opt):step() end)
 fails("Warmup: the first argument must be an optimizer, not a table", Warmup,
       {}, 4)
 local rates = optim.lr_scheduler
-fails("schedule 1 is of another optimizer", rates.ChainedScheduler,
+fails("schedule 1 belongs to another optimizer", rates.ChainedScheduler,
       {rates.StepLR(opt, 1)}, Descent({p}, {lr = 1}))
 fails("there are no schedules", rates.ChainedScheduler, {})
 fails("schedule 1 needs a measure in each step", rates.ChainedScheduler,

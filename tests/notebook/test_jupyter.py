@@ -3,8 +3,6 @@
 #
 # test_jupyter.py - the kernel under Jupyter's own programs: jupyter_client
 # starts, interrupts and restarts it, nbconvert runs the notebook of the guide.
-#
-#   test_jupyter.py NACRE [unittest options]
 #   test_jupyter.py NACRE --update    writes the outputs of that notebook
 
 import json

@@ -3,8 +3,6 @@
 #
 # test_protocol.py - the kernel for notebooks, message by message, on plain
 # sockets; test_jupyter.py has Jupyter's own programs.
-#
-#   test_protocol.py NACRE [unittest options]
 
 import base64
 import json

@@ -10,12 +10,14 @@ byte, for safetensors where its library is installed. Exits with 77 (skipped)
 where there is no NumPy.
 """
 import os
-import subprocess
 import sys
 import tempfile
 import zipfile
 
 from numpy_or_skip import np
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "lib"))
+from lua_text import run  # noqa: E402  pylint: disable=C0413
 
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 DTYPES = "b1 u1 i1 i2 i4 i8 f2 f4 f8".split()
@@ -31,15 +33,6 @@ for name, t in pairs(d) do
 end
 nacre.save(arg[3], d, {compressed = arg[4] == "true"})
 """
-
-
-def run(nacre, text, *args):
-    done = subprocess.run([nacre, "-", *args], input=text, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
-    if done.returncode != 0:
-        sys.exit(f"nacre {args}: {done.stdout}")
-    return done.stdout
 
 
 def same(a, b):

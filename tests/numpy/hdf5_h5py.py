@@ -210,7 +210,7 @@ def check_foreign(nacre, folder):
     listed = subprocess.run([nacre, "--ls", path], text=True, check=True,
                             stdout=subprocess.PIPE).stdout
     assert "x         int64    [3]" in listed, listed
-    assert "compound holds compound data, no tensor does" in listed, listed
+    assert "compound holds compound data, which a tensor cannot" in listed, listed
 
 
 def check_links(nacre, folder):

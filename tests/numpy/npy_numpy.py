@@ -10,13 +10,15 @@ must be refused or read as NumPy reads them. Exits with 77 (skipped) where
 there is no NumPy.
 """
 import io
-import random
+import pathlib
 import subprocess
 import sys
 import tempfile
+import warnings
 
 from numpy_or_skip import np
 
+CORPUS = pathlib.Path(__file__).parent / "../files/fuzz/corpus.lua"
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 DTYPES = "?1 u1 i1 i2 i4 i8 f2 f4 f8".replace("?1", "b1").split()
 SHAPES = [(), (1,), (7,), (0,), (2, 3), (3, 0, 2), (1, 5, 1), (2, 3, 4),
@@ -25,8 +27,10 @@ SHAPES = [(), (1,), (7,), (0,), (2, 3), (3, 0, 2), (1, 5, 1), (2, 3, 4),
 DRIVER = """
 local dir, n = arg[1], tonumber(arg[2])
 for i = 0, n - 1 do
-  local ok, t = pcall(nacre.load, dir .. "/" .. i .. ".npy")
-  if ok then
+  local ok, t = pcall(nacre.load, dir .. "/" .. i .. ".npy", {format = "npy"})
+  if ok and not nacre.is_tensor(t) then
+    print "several arrays"
+  elseif ok then
     nacre.save(dir .. "/" .. i .. "-out.npy", t)
     print("ok")
   else
@@ -76,8 +80,13 @@ def numpy_reads(image):
 
 
 def expected(array):
-    """The file that nacre is to write for it."""
-    native = array.dtype.newbyteorder("=")
+    """The file that nacre is to write for it: what is true is 1."""
+    if array.dtype == bool:
+        array = (np.ascontiguousarray(array).view(np.uint8) != 0
+                 ).reshape(array.shape)
+    wider = {"u2": "i4", "u4": "i8", "u8": "i8"}
+    native = np.dtype(wider.get(array.dtype.str[1:], array.dtype))
+    native = native.newbyteorder("=")
     return written(np.ascontiguousarray(array.astype(native))
                    .reshape(array.shape))
 
@@ -123,34 +132,18 @@ def check_foreign(nacre):
     return len(images)
 
 
-def damaged(count):
-    """Files with a few wrong bytes, cut, or with pieces of another."""
-    rng = random.Random(SEED)
-    seeds = [written(a, (1 + i % 3, 0)) for i, a in enumerate(good_arrays())
-             if a.size < 100]
-    words = [b"True", b"False", b"'", b'"', b"(", b")", b",", b" ", b"L", b"0",
-             b"1", b"-1", b"<", b">", b"|", b"=", b"}", b"\n", b"\0", b"f8"]
-    for _ in range(count):
-        image = bytearray(rng.choice(seeds))
-        head = min(len(image), 10 + image[8] + 256 * image[9])
-        for _ in range(rng.choice((1, 1, 1, 2, 4))):
-            at = rng.randrange(rng.choice((12, 80, head)))
-            kind = rng.randrange(5)
-            if kind == 0 and at < len(image):
-                image[at] = rng.randrange(256)
-            elif kind == 1 and at < len(image):
-                image[at] ^= 1 << rng.randrange(8)
-            elif kind == 2:
-                image[at:at + 1] = rng.choice(words)
-            elif kind == 3:
-                del image[at:at + rng.choice((1, 1, 2, 8))]
-            else:
-                image = image[:rng.randrange(len(image) + 1)] or image
-        yield bytes(image)
+def made(nacre, count):
+    """Files of the maker of bad files, of four one whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([nacre, CORPUS, f"folder={folder}", "only=npy",
+                        f"files={count}", f"seed={SEED}"], check=True,
+                       stdout=subprocess.DEVNULL)
+        return [pathlib.Path(folder, "npy", str(i + 1)).read_bytes()
+                for i in range(count)]
 
 
 def check_damaged(nacre, count):
-    images = list(damaged(count))
+    images = made(nacre, count)
     read = strict = 0
     for image, (saved, message) in zip(images, read_all(nacre, images)):
         array = numpy_reads(image)
@@ -168,6 +161,7 @@ def check_damaged(nacre, count):
 def main():
     nacre = sys.argv[1] if len(sys.argv) > 1 else "build/nacre"
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 4000
+    warnings.simplefilter("ignore")         # of files of Python 2
     print(f"good files: {check_good(nacre)}, read and written as by NumPy")
     print(f"foreign dtypes: {check_foreign(nacre)}, refused")
     read, strict = check_damaged(nacre, count)

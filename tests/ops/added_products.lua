@@ -2,7 +2,6 @@
 -- Products that are added to a tensor: beta*self + alpha*(a b) by its
 -- definition, in every dtype and in place; what has the factor 0 is not read,
 -- in results and in gradients; halves are rounded once.
--- Run by: nacre tests/ops/added_products.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -144,4 +143,3 @@ refuses("has 2 dimensions, not 1", nacre.addr, one[1], one[1], one[1][1])
 refuses("alpha is 0.5, but int64 tensors need an integer", nacre.addmv,
         nacre.tensor {1, 2}, nacre.ones(2, 2):long(), nacre.tensor {1, 2},
         {alpha = 0.5})
-print "added_products: ok"

@@ -56,7 +56,7 @@ local function equal(a, b)
   return nacre.allclose(a, b, 1e-6, 1e-6, true)
 end
 
--- The arguments with clones in the place of tensors, also of those in lists.
+-- The arguments with clones in place of tensors, also of those in lists.
 local function clones(args)
   local copy = {}
   for i, v in ipairs(args) do

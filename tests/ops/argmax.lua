@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- argmax, argmin, and max and min along a dimension: in every dtype, of rows of
 -- any length, in any layout, what Lua finds; without a copy in a wider dtype.
--- Run by: nacre tests/ops/argmax.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -120,4 +119,3 @@ if nacre.zeros(1).device == "cpu" then
     assert(at == 12345 and alone[1] == 12345, dtype)
   end
 end
-print "argmax: ok"

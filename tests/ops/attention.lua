@@ -2,7 +2,6 @@
 -- scaled_dot_product_attention, which works on blocks of scores, is what its
 -- formula gives with all scores: values, gradients, masks, more queries or keys
 -- than a block has.
--- Run by: nacre tests/ops/attention.lua
 
 local F, grad = nacre.nn.functional, nacre.autograd.grad
 nacre.manual_seed(1)
@@ -118,4 +117,3 @@ end
 local ok, err = pcall(F.scaled_dot_product_attention, nacre.randn(3, 4),
                       nacre.randn(3, 5), nacre.randn(3, 5))
 assert(not ok and tostring(err):find "sizes differ", tostring(err))
-print "attention: ok"

@@ -2,7 +2,6 @@
 -- Conversion from every dtype to every other: floats become integers towards
 -- zero, those that do not fit the nearest that do, nan becomes 0. Alike in the
 -- vectors and the rest of a loop, with strides, and at every position.
--- Run by: nacre tests/ops/casts.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")

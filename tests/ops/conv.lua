@@ -2,22 +2,15 @@
 -- Convolutions and their gradients are compared with sums over shifted slices,
 -- for sizes that are cut into tiles and blocks, and for every
 -- algorithm that a device has.
--- Run by: nacre tests/ops/conv.lua
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
 local by_slices = dofile(here .. "../lib/conv_slices.lua")
 local options, seen = by_slices.options, by_slices.seen
 local padded, byslices = by_slices.padded, by_slices.sum
 local F = nacre.nn.functional
 nacre.manual_seed(11)
 
-local function close(a, b, tolerance, what)
-  assert(a.dtype == b.dtype, what)
-  if nacre.allclose(a:double(), b:double(), tolerance, tolerance) then
-    return
-  end
-  local most = (a:double() - b:double()):abs():max():item()
-  error(("%s differs by %g"):format(what, most))
-end
+local function close(a, b, tolerance, what) C.same(a, b, what, tolerance) end
 
 local tolerance = {float16 = 3e-2, bfloat16 = 2e-1, float32 = 1e-3,
                    float64 = 1e-9}

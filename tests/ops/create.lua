@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- New tensors: constants, sequences, the identity.
--- Run by: nacre tests/ops/create.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -232,4 +231,3 @@ local empty = nacre.empty(1 << 58, 0)
 fails("does not fit into memory", empty.totable, empty)
 fails("needs", empty.var, empty, 2)
 fails("needs", empty.logsumexp, empty, 2)
-print "ok"

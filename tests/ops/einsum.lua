@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Products made of matrix products: errors, broadcasting, and how operations
 -- written in Lua take their arguments. diff_torch.py compares the values.
--- Run by: nacre tests/ops/einsum.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

@@ -2,7 +2,6 @@
 -- Dropout and random numbers in a fused function: the numbers, gradients and
 -- state of the generator are those of the function itself, for several lengths,
 -- dtypes and numbers of threads. Halves that are rounded in results alone.
--- Run by: nacre tests/ops/fused_draws.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")

@@ -2,55 +2,25 @@
 -- Reductions of the last dimension in a fused function give the bits of the
 -- function itself: for each reduction, lines of many lengths, numbers of lines
 -- and threads, dtypes and layouts.
--- Run by: nacre tests/ops/fused_lines.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
 local check = O.check
 nacre.manual_seed(5)
 
-local function same(a, b)
-  if a.dtype ~= b.dtype or a.ndim ~= b.ndim then return false end
-  for d = 1, a.ndim do
-    if a.shape[d] ~= b.shape[d] or a:stride(d) ~= b:stride(d) then
-      return false
-    end
-  end
-  return a:contiguous():tobytes() == b:contiguous():tobytes()
-end
+local lib = dofile(here .. "../lib/fused.lua")(O)
+local same, softmax = lib.same, lib.softmax
+local standardize, logsumexp = lib.standardize, lib.logsumexp
 
 local together = 0
 local function compare(f, what, ...)
-  local fused = nacre.fuse(f)
-  local want = table.pack(f(...))
-  for _ = 1, 2 do
-    local got = table.pack(fused(...))
-    check(want.n == got.n, "%s: %d results", what, got.n)
-    for i = 1, want.n do
-      check(same(got[i], want[i]), "%s: result %d differs", what, i)
-    end
-  end
+  local ok, fused = lib.compare(f, what, ...)
+  check(ok, "%s fails", what)
   local text = fused:explain(...)
   if not text:find "part 2" and text:find "part 1, fused" then
     together = together + 1
   end
   return text
-end
-
-local function softmax(x)
-  local e = (x - x:amax(-1, true)):exp()
-  return e / e:sum(-1, true)
-end
-
-local function standardize(x, w, b)
-  local d = x - x:mean(-1, true)
-  local scale = ((d * d):mean(-1, true) + 1e-5):sqrt()
-  return d / scale * w + b, scale, d
-end
-
-local function logsumexp(x)
-  local m = x:amax(-1, true)
-  return (x - m):exp():sum(-1, true):log() + m, (x * 2):amin(-1, true)
 end
 
 local function in_place(x, w)

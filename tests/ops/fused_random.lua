@@ -7,7 +7,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
-local check = O.check
+local check, bits = O.check, O.bits
 
 local count, first = tonumber(arg[1]) or 1500, tonumber(arg[2]) or 1
 local random = math.random
@@ -160,16 +160,6 @@ local function make(grad, x)
     if #m.lines >= wanted then break end
   end
   return compiled()
-end
-
-local function bits(t)
-  if not nacre.is_tensor(t) then return tostring(t) end
-  local head = t.dtype .. " " .. table.concat(t:size(), "x") .. " "
-  if O.isfloat(t.dtype) then
-    return head .. t:isnan():contiguous():tobytes() ..
-           t:detach():nan_to_num():contiguous():tobytes()
-  end
-  return head .. t:contiguous():tobytes()
 end
 
 local shapes = {

@@ -8,42 +8,12 @@
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
 local check = O.check
+local lib = dofile(here .. "../lib/fused.lua")(O)
+local compare, apply = lib.compare, lib.apply
 
 math.randomseed(7)
 local operations = O.operations()
 local vector = O.vector
-
-local function same(a, b)
-  if not nacre.is_tensor(a) or not nacre.is_tensor(b) then return a == b end
-  if a.dtype ~= b.dtype or a.ndim ~= b.ndim then return false end
-  for d = 1, a.ndim do
-    if a.shape[d] ~= b.shape[d] or a:stride(d) ~= b:stride(d) then
-      return false
-    end
-  end
-  if a:contiguous():tobytes() == b:contiguous():tobytes() then return true end
-  if not O.isfloat(a.dtype) then return false end
-  if not nacre.equal(a:isnan(), b:isnan()) then return false end
-  -- the bits of a nan may differ
-  a, b = a:nan_to_num(), b:nan_to_num()
-  return a:contiguous():tobytes() == b:contiguous():tobytes()
-end
-
--- Does the fused function give what f gives, twice, or the same error?
-local function compare(f, what, ...)
-  local fused = nacre.fuse(f)
-  local want = table.pack(pcall(f, ...))
-  for _ = 1, 2 do
-    local got = table.pack(pcall(fused, ...))
-    check(want[1] == got[1], "%s: %s, not %s", what, got[2], want[2])
-    if not (want[1] and got[1]) then return false end
-    check(want.n == got.n, "%s: %d results, not %d", what, got.n, want.n)
-    for i = 2, want.n do
-      check(same(got[i], want[i]), "%s: result %d differs", what, i - 1)
-    end
-  end
-  return true, fused
-end
 
 local function operands(op, t, n)
   local x = {}
@@ -60,17 +30,11 @@ end
 
 -- op, then another that takes its result, then a third.
 local function chain(op, second, third)
-  local f, g, h = nacre[op.name], nacre[second.name], nacre[third.name]
-  local function apply(k, o, y, x)
-    if o.kind == "choose" then return k(x:gt(0), y, x) end
-    if o.arity == 1 then return k(y) end
-    if o.arity == 2 then return k(y, x) end
-    return k(x, y, x)
-  end
+  local f = nacre[op.name]
   return function(...)
     local y = f(...)
-    local z = apply(g, second, y, (select(-1, ...)))
-    return y, z, apply(h, third, z, y)
+    local z = apply(second, y, (select(-1, ...)))
+    return y, z, apply(third, z, y)
   end
 end
 

@@ -112,7 +112,7 @@ end
 local function isnumber(v) return math.type(v.value) end
 local function anything() return true end
 
--- What is no matter of arguments, or changes what follows.
+-- Calls that do not depend on arguments, or change what follows.
 local apart = {bench = true, bench_compare = true, set_memory_limit = true,
                set_num_threads = true, set_default_dtype = true,
                set_default_device = true, use_deterministic_algorithms = true}

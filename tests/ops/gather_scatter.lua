@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Gathering and scattering by index tensors and masks: errors, in-place forms,
 -- tensors without dimensions. opinfo_torch.py compares the values with PyTorch.
--- Run by: nacre tests/ops/gather_scatter.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -72,9 +71,9 @@ do -- what is wrong is said, and nothing is written
   fails("source is [2x3], but must be [1x3]", y.index_copy_, y, 1, at(1), x)
   fails("source is float32, self is int64", 'arg 3:to("int64")', y.index_add_,
         y, 1, at(1, 2), x:float())
-  fails("may be larger along dim 1 only", y.gather, y, 1,
+  fails("only along dim 1 may the index be larger", y.gather, y, 1,
         nacre.ones(1, 4, {dtype = "int64"}))
-  fails("src only [1x3]", y.scatter_, y, 1, at({1, 1, 1}, {1, 1, 1}),
+  fails("larger than src, [1x3]", y.scatter_, y, 1, at({1, 1, 1}, {1, 1, 1}),
         at({1, 1, 1}))
   fails("the mask must be bool", 'arg 1:to("bool")', y.masked_fill_, y, x, 1)
   fails("true at 3 places", y.masked_scatter_, y, x:gt(2), at(1, 2))
@@ -127,5 +126,3 @@ do -- an index that is expanded over whole slices, against the same one, dense
   fails("index 4 is outside dim 1", y.scatter_, y, 1, e, nacre.ones(2, 9))
   assert(y:eq(0):all():item())
 end
-
-print("gather_scatter: ok")

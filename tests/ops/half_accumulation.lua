@@ -106,4 +106,3 @@ for _, device in ipairs(devices) do
     end
   end
 end
-print "half_accumulation: ok"

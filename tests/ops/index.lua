@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- Indexing in every form; every message.
--- Run by: nacre tests/ops/index.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -397,5 +396,3 @@ do
     empty(0, 3):detach():index_put_({one}, nacre.ones(2, 3), true)
   end))
 end
-
-print "index: ok"

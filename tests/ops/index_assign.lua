@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- Assigning through an index, in every form; every message.
--- Run by: nacre tests/ops/index_assign.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -263,5 +262,3 @@ do -- assigning: masks
     is(x:to "int64", "{{0,1},{0,1}}")
   end
 end
-
-print "index_assign: ok"

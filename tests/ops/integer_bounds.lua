@@ -4,7 +4,6 @@
 -- with tensors of each integer dtype and, in each argument that takes a number,
 -- one that the dtype does not hold, also in place: it is an error, or gives
 -- what it gives for int64. Then isclose and random_ at such edges.
--- Run by: nacre tests/ops/integer_bounds.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")

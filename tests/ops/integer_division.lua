@@ -2,7 +2,6 @@
 -- Quotients and remainders of integers are those of Lua: of every pair of
 -- bytes, at the bounds of each dtype, next to multiples where a rounded
 -- quotient would be wrong, and in blocks that hold both small and large ones.
--- Run by: nacre tests/ops/integer_division.lua
 
 nacre.manual_seed(3)
 local bounds = {int8 = {-128, 127}, int16 = {-32768, 32767}, uint8 = {0, 255},

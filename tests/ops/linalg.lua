@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- nacre.linalg: what the factors must satisfy, what fails and how.
--- Run by: nacre tests/ops/linalg.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -9,12 +8,7 @@ local L = nacre.linalg
 nacre.manual_seed(1)
 local f64 = {dtype = "float64"}
 local function T(x) return x:transpose(-1, -2) end
-local function same(a, b, tolerance)
-  local e = tolerance or 1e-9
-  assert(a.dtype == b.dtype, a.dtype .. ", not " .. b.dtype)
-  assert(nacre.allclose(a, b, e, e), tostring(a) .. "\n is not \n" ..
-         tostring(b))
-end
+local function same(a, b, tolerance) C.same(a, b, nil, tolerance or 1e-9) end
 
 for _, dtype in ipairs {"float32", "float64"} do
   local o, e = {dtype = dtype}, dtype == "float32" and 2e-3 or 1e-9
@@ -140,7 +134,7 @@ fails("the matrix is not positive definite: its leading minor of order 2 is",
 fails("needs square matrices, not 2 by 3", L.inv, nacre.ones(2, 3))
 fails("needs float32 or float64, not float16", L.inv, nacre.ones(2, 2):half())
 fails("needs float32 or float64, not int64", L.svd, nacre.tensor{{1}})
-fails("A must be a matrix or a batch of them, it has 1 dimension", L.det,
+fails("A must be a matrix or a batch of matrices, it has 1 dimension", L.det,
       nacre.ones(3))
 fails("dtypes differ", L.solve, nacre.eye(2), nacre.ones(2, 1, f64))
 fails("A is 2 by 2, B has 3 rows", L.solve, nacre.eye(2), nacre.ones(3, 1))

@@ -3,14 +3,12 @@
 -- rows that are longer than a conversion buffer, are what dense operands of one
 -- dtype give; softmax along every dimension; extremes of short integers; every
 -- float16.
--- Run by: nacre tests/ops/long_rows.lua
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+local C = dofile(here .. "../lib/common.lua")
 nacre.manual_seed(1)
 local function same(what, a, b, tolerance)
-  tolerance = tolerance or 0
-  assert(a.dtype == b.dtype and
-         nacre.allclose(a:double(), b:double(), tolerance, tolerance, true),
-         what)
+  C.same(a, b, what, tolerance, true)
 end
 
 -- ---- rows
@@ -164,4 +162,3 @@ local between = nacre.tensor {65519, 65520, 6e-8, 2.9e-8, 1 + 2^-11,
                               1 + 3 * 2^-11, -65520, 1e10}
 assert(between:half():float():equal(nacre.tensor {65504, math.huge, 2^-24, 0, 1,
   1 + 2^-9, -math.huge, math.huge}))
-print "long_rows: ok"

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Losses and layers at their limits: what has the weight 0 is not read, squares
 -- do not overflow, and no samples are an empty result.
--- Run by: nacre tests/ops/loss_limits.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

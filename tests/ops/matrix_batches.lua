@@ -3,7 +3,6 @@
 -- needs a positive definite matrix, refuses them; elimination carries them into
 -- its result. A matrix does not depend on the others of its batch. Tolerances
 -- for each matrix, powers of integers, gradients of LU factors.
--- Run by: nacre tests/ops/matrix_batches.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -224,4 +223,3 @@ do                                    -- a batch, some of it pivoted
   select(2, L.lu(none)):sum():backward()
   shape(none.grad, 3, 0)
 end
-print "matrix_batches: ok"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A dry run gives what the operation gives, but for the values: shapes,
+-- A dry run gives what the operation gives, except the values: shapes,
 -- dtypes and devices of every operation; and it changes nothing.
 
 local here = arg[0]:match("^(.*/)") or "./"
@@ -154,4 +154,3 @@ results = dry(loss.backward, loss)
 assert(not results[1] and tostring(results[2]):find "cannot run backward")
 loss:backward()
 assert(w.grad:sum():item() == 4)
-print "ok"

@@ -2,7 +2,6 @@
 -- nacre.nn.functional: values that can be worked out by hand, and errors.
 -- tests/torch/ compares it with PyTorch, tests/autograd/ has the
 -- gradients.
--- Run by: nacre tests/ops/nn.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -31,7 +30,7 @@ fails("kernel_size is 1099511627776, but must be 2147483647 or less",
 fails("one_hot: int64[1x1099511627776] needs", F.one_hot, t {1 << 40})
 fails("input has 2 dimensions, not 3 or 4", F.conv2d, nacre.ones(2, 2), ones)
 fails("does not fit in 4 elements", F.conv2d, x, nacre.ones(1, 1, 5, 5))
-fails("input is int64, a float dtype is needed", F.conv2d, x:long(), ones)
+fails("input is int64, expected a float dtype", F.conv2d, x:long(), ones)
 fails("dtypes differ", F.conv2d, x:double(), ones)
 fails('padding "same" needs stride 1', F.conv2d, x, ones,
       {padding = "same", stride = 2})
@@ -45,7 +44,8 @@ fails("bias must have 1 element", nacre._conv, x, ones,
 fails("dtypes differ", nacre._conv, x, ones, {1, 1, 0, 0, 1, 1, 1, 1}, 1,
       nacre.ones(1):double())
 fails("geometry has 1 numbers, not 8", nacre._conv, x, ones, 1, 1)
-fails("another shape", nacre._conv_input, x, ones, {1, 1, 0, 0, 1, 1, 9, 9}, 1)
+fails("the shapes do not match", nacre._conv_input, x, ones, {1, 1, 0, 0, 1, 1,
+                                                              9, 9}, 1)
 
 -- ---- pools
 local p, at = F.max_pool2d(x, 2, {return_indices = true})
@@ -89,7 +89,7 @@ table_.requires_grad = true
 F.embedding(t{1, 2, 2}, table_, {padding_idx = 1}):sum():backward()
 is(table_.grad, "{{0.0,0.0},{2.0,2.0},{0.0,0.0}}")
 fails("class 0: they count from 1", F.one_hot, t{0, 1})
-fails("class 3 of 2", F.one_hot, t{3}, 2)
+fails("class 3 is outside the 2 classes", F.one_hot, t{3}, 2)
 
 -- ---- dropout
 local d = F.dropout(nacre.ones(10000), 0.25)
@@ -116,9 +116,9 @@ local logits = t{{0.0, 0.0}, {0.0, math.log(3)}}
 assert(F.cross_entropy(logits, t{-100, -100}):isnan():item())
 host = logits:cpu()
 fails("class 0: classes count from 1", F.cross_entropy, host, t{0, 1}:cpu())
-fails("class 3 of 2", F.cross_entropy, host, t{3, 1}:cpu())
-fails("class -1 of 2", F.nll_loss, host, t{-1, 1}:cpu())
-fails("target is [3], an input of [2x2] needs [2]", F.cross_entropy, logits,
+fails("class 3 is outside the 2 classes", F.cross_entropy, host, t{3, 1}:cpu())
+fails("class -1 is outside the 2 classes", F.nll_loss, host, t{-1, 1}:cpu())
+fails("target is [3], but an input of [2x2] needs [2]", F.cross_entropy, logits,
       t{1, 1, 1})
 fails("weight must have 2 elements, one for each class", F.cross_entropy,
       logits, t{1, 1}, nacre.ones(3))

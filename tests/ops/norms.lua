@@ -2,7 +2,6 @@
 -- layer_norm, rms_norm, group_norm, instance_norm and batch_norm and their
 -- gradients are compared with their definitions in float64, in every float
 -- dtype and for sizes that are computed in different ways.
--- Run by: nacre tests/ops/norms.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local fails = dofile(here .. "../lib/common.lua").fails

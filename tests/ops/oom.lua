@@ -205,7 +205,7 @@ case("allclose", given(big, half, 1, 1, true), nacre.allclose)
 case("randn", given(1000, 100), nacre.randn)
 case("randperm", given(1000), nacre.randperm)
 
--- ---- what is no operation of the table
+-- ---- what is not an operation of the table
 
 case("tensor", given({{1, 2}, {3, 4}}), nacre.tensor)
 case("tensor as half", given({{1, 2}, {3, 4}}, {dtype = "float16"}),

@@ -41,14 +41,14 @@ local function exact(a, b)
          (a:eq(b) | (a:isnan() & b:isnan())):all():item()
 end
 
--- Vector and scalar code may differ by some ulp.
+-- Vector and scalar code may differ by some ulp of what is added.
 local close = {float16 = 1e-3, bfloat16 = 8e-3, float32 = 1e-6,
                float64 = 1e-14}
 local function equal(a, b)
   if exact(a, b) then return true end
   local tolerance = close[a.dtype]
   return tolerance and a.dtype == b.dtype and
-         nacre.allclose(a, b, tolerance, tolerance / 10, true)
+         nacre.allclose(a, b, tolerance, tolerance / 2, true)
 end
 
 local function layouts(op, t)

@@ -2,7 +2,6 @@
 -- Which dtype operations give: the promotion table, tensors without dimensions
 -- and numbers, what may be written in place, comparison with numbers that a
 -- dtype does not have.
--- Run by: nacre tests/ops/promotion.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")
@@ -166,7 +165,7 @@ check(nacre.tensor {math.maxinteger}:totable()[1] == math.maxinteger,
 
 for _, t in ipairs {"uint8", "int8", "int16", "int32"} do
   local one = wide[t]
-  local bits = O.bits[t]
+  local bits = O.width[t]
   for _, v in ipairs {(1 << bits) + 1, -(1 << bits) + 1, 1 << 40,
                       -1 - (1 << 40),
                       math.maxinteger, math.mininteger} do

@@ -2,7 +2,6 @@
 -- Reductions that are operators: extremes and their positions, variance,
 -- norms, logsumexp, softmax, running sums; what they do with nothing, with nan
 -- and with ties; accuracy of long sums.
--- Run by: nacre tests/ops/reduce_dim.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local O = dofile(here .. "../lib/oracle.lua")

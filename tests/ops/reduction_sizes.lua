@@ -2,7 +2,6 @@
 -- sum, mean, prod, amax and amin of rows and columns of every length that a
 -- loop treats in a way of its own, in every dtype, dense and strided, are what
 -- Lua computes; also of infinities and nan, and for any number of threads.
--- Run by: nacre tests/ops/reduction_sizes.lua
 
 nacre.manual_seed(2)
 local inf, nan = math.huge, 0 / 0

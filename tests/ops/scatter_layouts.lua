@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- gather, scatter and index_add of every dtype, over tensors with all kinds of
 -- strides, against a loop in Lua.
--- Run by: nacre tests/ops/scatter_layouts.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

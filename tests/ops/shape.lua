@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Copies in other orders and shapes, pads, grids, windows: errors, aliasing,
 -- what PyTorch does not have. opinfo_torch.py compares the values with PyTorch.
--- Run by: nacre tests/ops/shape.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -22,7 +21,7 @@ do -- kron of matrices with short rows, which are first repeated to long ones
   local g = nacre.randn(17 * 16, 6)
   a:kron(b):backward(g)
   local each = g:view(17, 16, 2, 3) * b:view(1, 16, 1, 3)
-  assert(a.grad:allclose(each:sum({2, 4})))
+  assert(a.grad:allclose(each:sum({2, 4}), 1e-4, 1e-5))
 end
 
 do -- vander multiplies, as PyTorch does: powers of integers are int64
@@ -160,5 +159,3 @@ do -- lists
   fails("combinations", function() nacre.arange(1000):combinations(9) end)
   shape(nacre.broadcast_tensors({a, nacre.zeros(3, 1)})[1], 3, 2)
 end
-
-print("shape: ok")

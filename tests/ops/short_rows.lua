@@ -2,7 +2,6 @@
 -- Rows of few elements, which have loops of their own: argmax, argmin, sort,
 -- median, flip, cumsum, cumprod and logsumexp are what Lua computes, also of
 -- infinities, nan and equal elements.
--- Run by: nacre tests/ops/short_rows.lua
 
 nacre.manual_seed(4)
 local inf, nan = math.huge, 0 / 0
@@ -135,4 +134,3 @@ for _, n in ipairs {3, 16} do
   assert((x:logsumexp(2) - x:double():exp():sum(2):log():float()):abs():max()
          :item() < 1e-5)
 end
-print "short_rows: ok"

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Sorting, ranks and searching: order of nan and zeros, stability, positions
 -- from 1 to n, every dtype, long lines, threads, errors, histograms.
--- Run by: nacre tests/ops/sort.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -192,8 +191,8 @@ fails("0", nacre.searchsorted, seq, seq, {sorter = T {0, 1, 2}})
 
 -- ---- errors
 
-fails("k is 4, and dim 1 has 3 elements", nacre.topk, seq, 4)
-fails("k is 0, and dim 1 has 3 elements", nacre.kthvalue, seq, 0)
+fails("k is 4, but dim 1 has 3 elements", nacre.topk, seq, 4)
+fails("k is 0, but dim 1 has 3 elements", nacre.kthvalue, seq, 0)
 fails("no elements along dim 1", nacre.kthvalue, nacre.zeros(0), 1)
 fails("dim 2 is outside", nacre.sort, seq, 2)
 fails("q must lie in [0, 1]", nacre.quantile, seq, 1.5)

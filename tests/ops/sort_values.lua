@@ -145,54 +145,6 @@ for _, dtype in ipairs {"int32", "uint8", "float16"} do
   assert(x:median():item() == (x:kthvalue(2500)):item(), dtype)
 end
 
--- ---- many short rows, which are sorted side by side: whatever is wanted of
--- them, elements, positions or both, is what each row gives alone
-
-local wanted = {
-  sort = function(x) return {x:sort(-1)} end,
-  descending = function(x) return {x:sort(-1, true)} end,
-  argsort = function(x) return {x:argsort(-1)} end,
-  topk = function(x) return {x:topk((x:size(-1) + 1) // 2, -1)} end,
-  kthvalue = function(x) return {x:kthvalue((x:size(-1) + 1) // 2, -1)} end,
-  median = function(x) return {x:median(-1)} end,
-  nanmedian = function(x) return {x:nanmedian(-1)} end,
-  mode = function(x) return {x:mode(-1)} end,
-  msort = function(x) return {x:transpose(1, -1):msort():transpose(1, -1)} end,
-}
-for _, f in ipairs {"quantile", "nanquantile"} do
-  wanted[f] = function(x) return {x[f](x, 0.3, -1)} end
-  wanted[f .. " of several"] = function(x)
-    local q = nacre.tensor({0, 0.5, 1}, {dtype = x.dtype})
-    return {x[f](x, q, -1, {interpolation = "higher"}):movedim(1, -1)}
-  end
-end
-
-for _, dtype in ipairs {"bool", "uint8", "int32", "int64", "float16",
-                        "bfloat16", "float32", "float64"} do
-  for _, n in ipairs {1, 2, 3, 15, 16, 17, 33} do
-    for _, rows in ipairs {15, 16, 17, 40} do
-      local x = dtype:find "float" and special(n * rows, dtype) or
-                nacre.randint(0, 4, {n * rows}):to(dtype)
-      x = x:view(rows, n)
-      for name, f in pairs(wanted) do
-        local is_quantile = name:find "quantile"
-        if not is_quantile or dtype:find "float[36]" then
-          local what = ("%s of %s[%d][%d]"):format(name, dtype, rows, n)
-          local alone = {}
-          for i = 1, rows do alone[i] = f(x:narrow(1, i, 1)) end
-          for k, y in ipairs(f(x)) do
-            local each = {}
-            for i = 1, rows do each[i] = alone[i][k] end
-            local one_by_one = nacre.cat(each)
-            if y.dtype:find "float" then same(y, one_by_one, what)
-            else assert(y:equal(one_by_one), what) end
-          end
-        end
-      end
-    end
-  end
-end
-
 -- ---- gradients are those of positions
 
 do

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Special functions are compared with values that were computed to thirty
 -- digits; gamma functions with parameters; activations that check arguments.
--- Run by: nacre tests/ops/special.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -163,7 +162,8 @@ for _, v in ipairs {
   assert(x:polygamma(v[1]) == nacre.polygamma(v[1], x))
 end
 is(nacre.zeta(255, T {-10.5, -10.75, -10.25, -1}), "{0.0,inf,-inf,inf}")
-fails("needs an integer from 0 on and a tensor", nacre.polygamma, -1, T {1.0})
+fails("needs an integer of 0 or more and a tensor", nacre.polygamma, -1,
+      T {1.0})
 near(T({5.0}, {dtype = "float64"}):mvlgamma(1)[1], math.log(24), "mvlgamma")
 fails("p is 0", nacre.mvlgamma, T {5.0}, 0)
 
@@ -240,7 +240,7 @@ is(T({1250.0, 1350}):round {decimals = -2}, "{1200.0,1400.0}")
 -- ---- activations
 
 fails("dim 1 cannot be halved, it has 3 elements", nacre.glu, T {1.0, 2, 3})
-fails("3 weights, and dim 2 has 2 elements", nacre.prelu, nacre.ones(2, 2),
+fails("3 weights, but dim 2 has 2 elements", nacre.prelu, nacre.ones(2, 2),
       T {1.0, 2, 3})
 fails("value is missing", nacre.threshold, T {1.0}, 2)
 fails("min_val is 1, above max_val -1", nacre.hardtanh, T {1.0}, 1, -1)

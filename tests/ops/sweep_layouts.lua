@@ -2,7 +2,7 @@
 -- An operation gives the same for operands that lie in odd ways as for dense
 -- copies of them: the calls that the examples of the reference and the tests of
 -- gradients make, with operands as they are and larger, of each dtype. A new
--- operation needs no line here.
+-- operation needs no line here. Some operations of large broadcast operands.
 -- Run by: nacre tests/ops/sweep_layouts.lua [part=N] [seed=N] [only=PATTERN]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
@@ -91,5 +91,66 @@ for call, layout, dtype, values in
   plan.layout, plan.values, plan.seed = layout, values, sweep.option.seed
   plan.dtype = dtype ~= "" and dtype or nil
   try(call, plan)
+end
+
+-- ---- broadcast operands, large enough for blocks and threads
+
+local random = math.random
+local DTYPES <const> = {"float32", "float32", "float64", "bfloat16", "float16",
+                        "int64", "int32", "uint8"}
+
+local function any_dtype() return DTYPES[random(#DTYPES)] end
+
+local function any_shape(most)
+  local shape, n
+  repeat
+    shape, n = {}, 1
+    for i = 1, random(4) do
+      shape[i] = random(1, ({3, 40, 40, 300, 300, 3000})[random(6)])
+      n = n * shape[i]
+    end
+  until n <= most
+  return shape
+end
+
+-- Of the shape, or one that broadcasts to it.
+local function operand(shape, dtype)
+  local size, from = {}, random(4) == 1 and random(#shape) or 1
+  for i = from, #shape do
+    size[#size + 1] = random(3) == 1 and 1 or shape[i]
+  end
+  return {tensor = nacre.randint(0, 100, size, {device = "cpu"}):to(dtype)}
+end
+
+local broadcast = {
+  add = function(a, b) return a + b end,
+  mul_add = function(a, b, c) return a + b * c end,
+  where = function(a, b, c) return nacre.where(a:lt(50), b, c) end,
+  lt = function(a, b) return a:lt(b) end,
+  clamp = function(a, b) return nacre.clamp(a, nil, b) end,
+  addcmul = function(a, b, c) return nacre.addcmul(a, b, c) end,
+  copy_ = function(a, _, c) return a:contiguous():clone():copy_(c) end,
+}
+
+local plan = V.plain(false)
+plan.layout = "any"
+for round = 1, device == "cpu" and 600 or 60 do
+  local shape = any_shape(random(3) == 1 and 2000000 or 200000)
+  local dtype = any_dtype()
+  local other = random(5) == 1 and any_dtype() or dtype
+  local call = {n = 3, operand(shape, dtype), operand(shape, other),
+                operand(shape, dtype)}
+  plan.seed = random(1 << 40)
+  local given, dense = V.arguments(call, plan, device), {}
+  math.randomseed(sweep.option.seed, round)
+  local wide = nacre.broadcast_tensors(given)[1].shape
+  for i, t in ipairs(given) do dense[i] = t:expand(wide):contiguous() end
+  nacre.set_num_threads(random(3))
+  for name, f in pairs(broadcast) do
+    local a = name == "copy_" and dense[1] or given[1]
+    local got = f(a, given[2], given[3]):expand(wide)
+    sweep.check(not got:equal(f(table.unpack(dense))) and "differs" or nil,
+                "%s, round %d of [%s]", name, round, table.concat(wide, "x"))
+  end
 end
 sweep.finish(50000)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Rules of PyTorch that once were missed, found by comparing random calls
 -- with it: one assert each, with what PyTorch gives.
--- Run by: nacre tests/ops/torch_rules.lua
 
 local inf, nan = math.huge, 0 / 0
 
@@ -179,7 +178,7 @@ do -- sizes may be numbers one by one
   is(t:sum_to_size(1, 3, {out = nacre.zeros(1, 3)}), "float32",
      "{{2.0,2.0,2.0}}")
   fails("size must be an integer or a list of them", t.sum_to_size, t, 1.5)
-  fails("size must be an integer or a list of them", t.sum_to_size, t, 2, "x")
+  fails("argument 3 must be a size, not a string", t.sum_to_size, t, 2, "x")
 end
 
 do -- names of operations in messages are whole, and out is only offered where

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Copies whose operand is dense in another dimension than the result: of every
 -- type, at the edges of tiles, into dense and into strided results.
--- Run by: nacre tests/ops/transpose_copy.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")

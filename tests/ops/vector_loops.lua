@@ -156,19 +156,6 @@ for _, dtype in ipairs {"bool", "uint8", "int8", "int16", "int32", "float32"} do
   end
 end
 
--- ---- argmax of integers: the first of the largest
-for _, dtype in ipairs {"uint8", "int32", "int64"} do
-  local x = nacre.randint(0, 100, {5 * N}, {dtype = dtype})
-  local extremes = {argmax = x:max():item(), argmin = x:min():item()}
-  for name, extreme in pairs(extremes) do
-    local first
-    for i, v in ipairs(x:tolist()) do
-      first = first or v == extreme and i or nil
-    end
-    assert(x[name](x):item() == first, name)
-  end
-end
-
 -- ---- copies of short rows, and of two bytes: each element in its place
 for _, dtype in ipairs {"bool", "uint8", "bfloat16", "int16", "float32",
                         "int64"} do
@@ -202,4 +189,3 @@ for _, dtype in ipairs {"bool", "uint8", "int16", "bfloat16", "float32",
   local y = x:long()
   assert(y:sum():item() == 4000 and y:narrow(1, 3, 4000):sum():item() == 4000)
 end
-print "ok"

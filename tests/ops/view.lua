@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Views, and tensors joined: sharing, sizes at the edges, every message.
 -- opinfo_torch.py compares the values with PyTorch.
--- Run by: nacre tests/ops/view.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -463,5 +462,3 @@ do -- nonzero
   is(at[-1], "{300,997}")
   assert(at.dtype == "int64")
 end
-
-print "view: ok"

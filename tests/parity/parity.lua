@@ -9,10 +9,10 @@
 --         [with=TEST,...] [kinds=N] [case=N:SEED] [device=NAME]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local options = dofile(here .. "options.lua") {
+local options = dofile(here .. "../lib/options.lua")({
   seed = "1", rounds = "2", only = "", with = "", kinds = "1",
   case = "", device = "cuda:0"
-}
+}, "cuda")
 
 local record = dofile(here .. "recorded_calls.lua")
 local V = dofile(here .. "variants.lua")

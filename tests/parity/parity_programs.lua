@@ -10,9 +10,9 @@
 --         [with=TEST,...] [one=N]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local options = dofile(here .. "options.lua") {
+local options = dofile(here .. "../lib/options.lua")({
   seed = "1", programs = "40", steps = "20", with = "", one = ""
-}
+}, "cuda")
 
 local record = dofile(here .. "recorded_calls.lua")
 local V = dofile(here .. "variants.lua")

@@ -10,7 +10,9 @@ local reference = require "nacre.reference"
 local play = dofile(here .. "../lib/play_example.lua")
 
 local LARGEST = 3000          -- elements that the arguments of a call have
-local PAGES = {files = true, images = true, session = true, cuda = true}
+-- The others are about files and the session.
+local PAGES = {files = true, images = true, session = true, cuda = true,
+               commands = true}
 local OPERATORS = {
   "add", "sub", "mul", "div", "mod", "pow", "idiv", "unm", "band", "bor",
   "bxor", "bnot", "shl", "shr", "concat", "index", "newindex", "call", "len",

@@ -6,9 +6,8 @@
 -- Run by: nacre tests/parity/sizes.lua [seed=N] [only=PATTERN] [device=NAME]
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
-local options = dofile(here .. "options.lua") {
-  seed = "1", only = "", device = "cuda:0"
-}
+local options = dofile(here .. "../lib/options.lua")(
+  {seed = "1", only = "", device = "cuda:0"}, "cuda")
 local V = dofile(here .. "variants.lua")
 local O = dofile(here .. "../lib/oracle.lua")
 local device, random, inf = options.device, math.random, math.huge
@@ -232,6 +231,24 @@ section("sorts", function()
       end
     end
   end)
+  -- topk of long rows: a sample that is right, and ones that mislead
+  for kind, change in pairs {
+    random = function(x) return x end,
+    sorted = function(x) return (x:sort(2)) end,
+    ties = function(x) return x:clamp(-1, 1) end,
+    mixed = function(x) x[2]:fill_(1) return x end, -- one row cannot be so
+    nans = function(x) x[{1, 1000}] = nacre.nan return x end,
+  } do
+    for i, n in ipairs {16384, 20001, 65536} do
+      local dtype, k = any {"float32", "bfloat16", "float64"}, ({1, 64, 700})[i]
+      if kind ~= "nans" and random(4) == 1 then dtype = "int64" end
+      local x = change(elements({3, n}, dtype))
+      for _, largest in ipairs {true, false} do
+        check("topk of " .. kind, function(t) return t:topk(k, 2, largest) end,
+              {x}, nil, "dense")
+      end
+    end
+  end
   for shift = 0, 63, 9 do     -- keys that differ in some of their digits only
     check("digits", function(t) return t:sort(1, shift % 2 == 1) end,
           {nacre.randint(0, 200, {30000}) << shift})
@@ -285,6 +302,31 @@ section("indices", function()
       return x:index_copy(dim, at, y)
     end, {x, each, source:narrow(dim, 1, 1)})
   end
+  for i = 1, 40 do            -- an index for each element; few or many equal
+    local dtype, rows, n = any(O.dtypes), random(40), random(300)
+    if i % 3 == 0 then n = n // 16 * 16 + 16 end
+    local length = random(2) == 1 and n or random(n)
+    local x, y = elements({rows, n}, dtype, 60), elements({rows, length}, dtype)
+    local most = random(3) == 1 and math.min(n, 3) or n
+    local at = positions(rows * length, most):reshape(rows, length)
+    local once = nacre.rand(rows, n):argsort(2)[{{}, {1, length}}]
+    check("gather", function(x, at) return x:gather(2, at) end, {x, at})
+    check("scatter", function(x, at, y) return x:scatter(2, at, y) end,
+          {x, once, y})
+    check("scatter_add", function(x, at, y)
+      return x:scatter_add(2, at, y), x:t():scatter_add(1, at:t(), y:t())
+    end, {x, at, y})
+    if dtype ~= "bool" then
+      check("scatter of a number", function(x, at)
+        return x:scatter(2, at, 2, {reduce = "add"})
+      end, {x, at})
+    end
+    local how = any {"prod", "amax", "amin"}
+    check(how, function(x, at, y) return x:scatter_reduce(2, at, y, how) end,
+          {x, at, y}, how == "prod" and 1 or nil)
+    check("elements of a vector", function(x, at) return x[at] end,
+          {x:reshape(-1), positions(random(900), rows * n)})
+  end
   -- so many that their offsets are sorted by digits; long runs
   for _, case in ipairs {{3, "float32"}, {4000, "float16"}, {3, "int64"},
                          {3, "int16"}} do
@@ -296,6 +338,22 @@ section("indices", function()
   local x, at = nacre.randn(500), nacre.arange(500) % 4 + 1
   local y = nacre.zeros(4):to(device):index_copy(1, at:to(device), x:to(device))
   for i = 1, 4 do assert(x[at:eq(i)]:eq(y[i]):any():item()) end
+  -- a position out of range is told of
+  local wide, wrong = nacre.zeros(100, 64), nacre.ones(100, 64):long()
+  wrong[{7, 3}] = 65
+  wide, wrong = wide:to(device), wrong:to(device)
+  for name, call in pairs {
+    gather = function() return wide:gather(2, wrong) end,
+    scatter = function() return wide:scatter(2, wrong, wide) end,
+    scatter_add = function() return wide:scatter_add(2, wrong, wide) end,
+    sorted = function()
+      return wide:t():scatter_add(1, wrong:t(), wide:t())
+    end,
+    vector = function() return wide[1][wrong[7]] end,
+  } do
+    local _, e = O.try(call)
+    assert(tostring(e):find "index 65", name)
+  end
   -- where positions are wrong, all other elements stay what they were
   for _, n in ipairs {3, 5000} do
     local bad = nacre.arange(n) % 4

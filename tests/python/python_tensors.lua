@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Tensors and arrays that share memory, both ways: dtypes, strides, memory that
 -- can only be read, who frees what. With PyTorch where it is installed.
--- Run by: nacre tests/python/python_tensors.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -39,7 +38,7 @@ fails("of the type H", 'convert it in Python first: a:astype("float32")',
 fails("TypeError: memoryview: a bytes-like object is required, not 'list'",
       "nacre.tensor(py.table(x)) copies lists of numbers", py.tensor,
       py.list {1})
-fails("a stride is negative, and those of tensors are not",
+fails("a stride is negative, which a tensor does not support",
       "copy it in Python first: a:copy(), numpy.ascontiguousarray(a)",
       py.tensor, view[py.slice(nil, nil, -1)])
 assert(py.tensor(t) == t, "a tensor stays")
@@ -207,7 +206,7 @@ for _, v in ipairs {a, a.T, a[{0, py.slice(nil), 1}], a[{py.slice(nil), 1}],
 end
 local wide = np.broadcast_to(np.ones(1), {3})
 fails("can only be read", function() py.tensor(wide)[1] = 5 end)
-fails("a stride is no whole number of elements", py.tensor,
+fails("a stride is not a whole number of elements", py.tensor,
       np.zeros(3, {dtype = py.eval "[('a', 'f8'), ('b', 'i4')]"}):
       __getitem__ "a")
 fails("its elements are not aligned", py.tensor,
@@ -306,7 +305,7 @@ end
 -- ---- gradients are not lost in silence
 
 local w = nacre.ones(2, {requires_grad = true})
-refused = fails("the tensor requires grad, and what Python does with it is " ..
+refused = fails("the tensor requires grad, but operations of Python are " ..
                 "not recorded", py.array, w)
 assert(refused.hint:find(":detach() shares its elements", 1, true))
 fails("requires grad", np.sum, w * 2)

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 -- Values, calls, objects, iteration and errors between Lua and Python.
--- Run by: nacre tests/python/python_values.lua
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local C = dofile(here .. "../lib/common.lua")
@@ -34,8 +33,8 @@ assert(kind(py.tuple {1}) == "tuple" and kind(py.set {1, 1}) == "set")
 assert(#py.set {1, 1} == 1 and #py.list() == 0 and #py.list "abc" == 3)
 assert(py.none == py.none and py.none ~= py.list {})
 assert(py.eval "b'\\xff\\x00'" == "\xff\0")
-assert(py.eval "'\\ud800'".encode, "what is no UTF-8 stays an object")
-fails("Python cannot have a thread", id, coroutine.create(print))
+assert(py.eval "'\\ud800'".encode, "what is not UTF-8 stays an object")
+fails("a thread cannot be passed to Python", id, coroutine.create(print))
 fails("elements and other keys, or gaps", id, {1, x = 2})
 fails("nested too deeply, or contain themselves", id, (function()
   local t = {}
@@ -108,7 +107,7 @@ thing.fresh = "new"
 assert(thing.fresh == "new")
 local d = py.dict {a = 1, items = 2}
 assert(d.a == 1 and d["items"] == 2 and py.item(d, "items") == 2)
-assert(#d:keys() == 2, "what is no key is an attribute")
+assert(#d:keys() == 2, "what is not a key is an attribute")
 d.items = nil
 assert(#d:items() == 1, "nil has removed the key")
 d.none = nil
@@ -125,7 +124,7 @@ assert(tostring(l[py.slice(1, nil)]) == "['b', 'c']")
 assert(tostring(l[py.slice(2)]) == "[None, 'b']")
 assert(tostring(l[py.slice(nil, nil, -1)]) == "['c', 'b', None]")
 fails("IndexError: list index out of range", "positions count from 0 in " ..
-      "Python: for x in py.iter(object) do goes through them",
+      "Python: for x in py.iter(object) do iterates over them",
       function() return l[3] end)
 fails("TypeError", function() return l[nil] end)
 
@@ -149,7 +148,7 @@ fails("TypeError: 'list' object is not callable", "for x in py.iter(object) " ..
       "do goes through the values of an object of Python",
       function() for _ in l do end end)
 local following = py.iter(l)
-fails("this is no iterator", following, l)
+fails("this is not an iterator", following, l)
 fails("must be an object of Python, not nil", following)
 assert(tostring(py.list {1} + py.list {2}) == "[1, 2]")
 assert(tostring(py.list {1} * 2) == "[1, 1]")
@@ -245,7 +244,7 @@ fails("import: module is missing: a string expected", py.import)
 fails("NameError: name 'of_lua' is not defined", "py.main.of_lua = of_lua " ..
       "gives Python a variable of Lua", py.eval, "of_lua + 1")
 nacre.python(py.executable)
-fails("Python runs already: ", nacre.python, "/no/such")
+fails("Python is already running: ", nacre.python, "/no/such")
 fails("py has no 'numpie'", "py.import \"numpie\" if it is a module",
       function() return py.numpie end)
 fails("missing", "a last table of names gives keyword arguments; " ..
@@ -366,5 +365,3 @@ end
 py.exec "kept = [None]"
 main.kept[0] = own
 fails("", py.exec, "_nacre.call(kept[0]._value, 5, {})")
-
-print "ok"

@@ -87,9 +87,9 @@ class Choice(unittest.TestCase):
         hint = "hint: install it (Debian: libpython"
         for value, text in [
                 ("none", "NACRE_PYTHON is none"),
-                ("/no/such", "NACRE_PYTHON is /no/such, which is no Python"),
-                ("/bin/false", "/bin/false, which is no Python that can be"),
-                ("/no/libpython3.11.so", "which is no Python that can be")]:
+                ("/no/such", "NACRE_PYTHON is /no/such, which is not a Python"),
+                ("/bin/false", "/bin/false, which is not a Python that can be"),
+                ("/no/libpython3.11.so", "which is not a Python that can be")]:
             status, out = run("nacre.python()", NACRE_PYTHON=value)
             self.assertEqual(status, 1)
             self.assertIn(text, out)
@@ -106,7 +106,7 @@ class Choice(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = self.fake(folder, f"echo {folder}/python3\necho 3.7\n")
             out = run("nacre.python()", NACRE_PYTHON=path)[1]
-            self.assertIn(f"{path} is Python 3.7, and 3.8 or a later one is "
+            self.assertIn(f"{path} is Python 3.7, but 3.8 or later is "
                           "needed", out)
             path = self.fake(folder, f"echo {folder}/python3\necho 3.99\n")
             out = run("nacre.python()", NACRE_PYTHON=path)[1]

@@ -7,35 +7,31 @@
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "shell"))
+from launch import Home, surroundings  # noqa: E402
 
 NACRE = ""
 PASSED = "> 1 + 1\n2\n"
 FAILED = "> 1 + 1\n3\n"
 
 
-class Case(unittest.TestCase):
+class Case(Home):
     cuda = "off"  # NACRE_CUDA of the tests
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.home = os.path.realpath(folder.name)
+        super().setUp()
+        self.home = os.path.realpath(self.home)
         self.tests = os.path.join(self.home, "tests")
         self.tmp = os.path.join(self.home, "tmp")
         os.mkdir(self.tests)
         os.mkdir(self.tmp)
 
     def env(self, **variables):
-        env = {"HOME": self.home, "PATH": os.environ["PATH"],
-               "TMPDIR": self.tmp, "TERM": "xterm"}
-        if self.cuda is not None:
-            env["NACRE_CUDA"] = self.cuda
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
-            env[name] = os.environ.get(name, "")
-        env.update(variables)
-        return env
+        more = {"NACRE_CUDA": self.cuda} if self.cuda is not None else {}
+        return surroundings(self.home, **{"TMPDIR": self.tmp, **more,
+                                          **variables})
 
     def nacre(self, *words, text=None, wait=60, **variables):
         """Gives (status, stdout, stderr) of nacre --test WORDS."""
@@ -62,15 +58,11 @@ class Case(unittest.TestCase):
         self.assertIn(old, text)
         self.file(name, text.replace(old, new))
 
-    def file(self, name, text):
-        path = os.path.join(self.tests, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
+    def file(self, name, *rest):
+        return super().file(os.path.join(self.tests, name), *rest)
 
     def read(self, name):
-        with open(os.path.join(self.tests, name), encoding="utf-8") as f:
-            return f.read()
+        return super().read(os.path.join(self.tests, name))
 
     def one(self, text, *words, name="a.nacre", **variables):
         """Runs one file of this text; gives the status and what is said."""

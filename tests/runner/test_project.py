@@ -3,8 +3,6 @@
 #
 # test_project.py - tests of a library of one's own: where they find it, and
 # that they pass in another checkout.
-#
-#   test_project.py NACRE [unittest options]
 
 import os
 import shutil

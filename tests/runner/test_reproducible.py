@@ -4,8 +4,6 @@
 # test_reproducible.py - what passes under nacre --test passes again: the order
 # of tables, the clock, errors that nobody has seen, files that are lost,
 # tests that change the session of others.
-#
-#   test_reproducible.py NACRE [unittest options]
 
 import os
 import re

@@ -3,8 +3,6 @@
 #
 # test_runner.py - nacre --test: the files that it finds, the text of failures,
 # the files that it writes.
-#
-#   test_runner.py NACRE [unittest options]
 
 import os
 import re
@@ -363,7 +361,7 @@ float32[2x2] cpu  16 B
         failing = "print 'out' print 'more' error 'bad'"
         self.file("s.lua", failing)
         self.assertIn("refused: it ended with status 1; '--: exit 1' says "
-                      "that it is to", self.nacre("--update")[1])
+                      "that this is expected", self.nacre("--update")[1])
         self.assertEqual(self.read("s.err"), "err\n")
         self.file("s.lua", "--: exit 1\n" + failing)
         self.nacre("--update")

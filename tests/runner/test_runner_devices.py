@@ -3,8 +3,6 @@
 #
 # test_runner_devices.py - nacre --test on several devices: one text for all,
 # what differs between them, jobs that share a GPU.
-#
-#   test_runner_devices.py NACRE [unittest options]
 
 import os
 import subprocess

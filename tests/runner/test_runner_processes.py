@@ -3,8 +3,6 @@
 #
 # test_runner_processes.py - nacre --test among programs: the reports that it
 # writes for them, jobs side by side, signals; no process and no file is left.
-#
-#   test_runner_processes.py NACRE [unittest options]
 
 import json
 import os

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # test_save.py - :save --test, the values beside a session, and --review.
-#
-#   test_save.py NACRE [unittest options]
 
 import os
 import signal
@@ -289,7 +287,7 @@ class Save(runner.Case):
         self.assertEqual(self.nacre()[0], 0, self.nacre()[1])
         self.assertEqual(self.nacre("--no-values")[0], 1)
         self.assertIn("0 files written", self.nacre("--update")[1])
-        # what is no text of a tensor is compared
+        # what is not a text of a tensor is compared
         for old, new in (("loss 0.25", "loss 0.26"),
                          ("\t7", "\t8"), ("[2x2]", "[1x4]")):
             self.file("a.nacre", before.replace(old, new))

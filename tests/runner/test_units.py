@@ -3,8 +3,6 @@
 #
 # test_units.py - *_test.lua and --last-failed: the messages; a test that ends
 # its process hides no other test; what failed runs again.
-#
-#   test_units.py NACRE [unittest options]
 
 import os
 import re

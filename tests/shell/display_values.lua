@@ -163,7 +163,7 @@ same("a base has none", display.baseof(base, scope), nil)
 check("a string", "a\tb\n\"\\\27[31m", {}, [["a\tb\n\"\\\x1B[31m"]])
 check("UTF-8 stays", "\u{e9}", {}, '"\u{e9}"')
 check("without UTF-8 it is escaped", "\u{e9}", {utf8 = false}, [["\xC3\xA9"]])
-check("what is no UTF-8 is escaped", "\xff", {}, [["\xFF"]])
+check("what is not UTF-8 is escaped", "\xff", {}, [["\xFF"]])
 check("a long string is cut", ("x"):rep(3000), {},
       '"' .. ("x"):rep(2000) .. '"... (3000 bytes)')
 check("nil", nil, {}, "nil")

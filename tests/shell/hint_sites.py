@@ -11,10 +11,10 @@ MAKERS = {
     ".lua": [("fail", 2)],
 }
 # Those of tables: of files of other programs, of libraries.
-TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|gunzip|git lfs|'
+TABLES = {"core/io/foreign_formats.c": r'"[^"]*",\s*("(?:in Python|tar|sqlite3|git lfs|'
                             r'bunzip2|unxz|unzstd|nacre|convert)[^"]*")',
           "core/io/zip/zip.c": '("install [^"]*")',
-          "bindings/io/libpng.c": '("install [^"]*")'}
+          "core/io/images/png.c": '("install [^"]*")'}
 # What no input reaches: a test in C has its words; or the machine that it is
 # said on can be neither had nor emulated.
 APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
@@ -30,9 +30,9 @@ APART = {"cuda/runtime/probe.c": "unit/test_cuda_probe.c",
          "core/pointwise/apply.c: {0}:clone() can be":
          "python/python_tensors.lua",
          "bindings/python/tensor_": "python/python_tensors.lua",
-         "bindings/userdata.c: py.tensor(object)":
+         "bindings/tensors/userdata.c: py.tensor(object)":
          "python/python_tensors.lua",
-         "bindings/index_keys.c: py.tensor(object)":
+         "bindings/tensors/index_keys.c: py.tensor(object)":
          "python/python_tensors.lua",
          "bindings/python/libpython.c": "python/test_bridge.py",
          "bindings/python/": "python/python_values.lua",

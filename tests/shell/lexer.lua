@@ -50,7 +50,7 @@ is("--[[b\nc]]d", "co:--[[b\nc]]  na:d")
 is("--[==[ ]]", "co:--[==[ ]]!")
 is("--[ b", "co:--[ b")
 
--- operators, and what Lua has not
+-- operators, and those that Lua does not have
 is("a~=b//c<<d::e...", "na:a  op:~=  na:b  op://  na:c  op:<<  na:d  " ..
    "op:::  na:e  op:...")
 is("a$\xC3", "na:a  op:$  op:\xC3")

@@ -3,6 +3,7 @@
 # terminal.py - the shell behind a pseudo-terminal, for the tests of it.
 
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -95,7 +96,7 @@ class Session:
 
     def waits(self):
         """Whether each thread of the program sleeps; a program that a busy
-        machine has not let run yet does not."""
+        machine did not let run yet does not."""
         states = []
         for path in glob.glob("/proc/%d/task/*/stat" % self.child.pid):
             with contextlib.suppress(OSError), open(path) as file:
@@ -178,8 +179,21 @@ class Session:
         return self.end(CTRL_D)
 
 
+def with_session(test):
+    """A test that takes a session is given one."""
+    @functools.wraps(test)
+    def run(self):
+        test(self, self.open())
+    return run if test.__code__.co_argcount == 2 else test
+
+
 class Shell(Home):
     """A test of the shell at a terminal."""
+
+    def __init_subclass__(cls):
+        for name, test in list(vars(cls).items()):
+            if name.startswith("test_"):
+                setattr(cls, name, with_session(test))
 
     def open(self, *args, **options):
         s = Session(self.home, *args, **options)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # test_batch.py - the program without a terminal: exit statuses, pipes.
-#
-#   test_batch.py NACRE [unittest options]
 
 import os
 import re
@@ -13,6 +11,8 @@ import unittest
 
 import launch
 from launch import Program
+
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 
 # A sanitizer takes more memory and time, and addresses for itself.
 unsanitized = unittest.skipIf(os.environ.get("ASAN_OPTIONS"), "a sanitizer")
@@ -54,7 +54,20 @@ class Batch(Program):
             self.run_("p.lua"),
             (1, "", "p.lua:1: 'do' expected\n"
                     "  p.lua:1   for epoch in range(3):\n"
-                    "  hint: for epoch = 1, 3 do ... end\n"))
+                    "  hint: for epoch = 1, 3 do ... end, counted from 1\n"))
+
+    def test_tour(self):
+        # What it prints is a session, whose outputs are what the prompt shows.
+        shown = self.run_("--tour")[1]
+        with open(os.path.join(SOURCES, "repl/session/tour.nacre"),
+                  encoding="utf-8") as f:
+            inputs = re.findall("^> .*", f.read(), re.M)
+        self.assertGreater(len(inputs), 20)
+        self.assertEqual(re.findall("^> .*", shown, re.M), inputs)
+        self.assertNotIn("Enter", shown)
+        self.file("shown.nacre", shown)
+        status, out, err = self.run_("--test", "shown.nacre")
+        self.assertEqual(status, 0, out + err)
 
     def test_work_of_a_long_session(self):
         # Each collection looks at all lists that grew, so there must not be
@@ -87,6 +100,17 @@ class Batch(Program):
             self.assertLess(kb, 40000, line[:20])
 
     @unsanitized
+    def test_answers_go_to_the_file(self):
+        """What a command answers is its output, whatever stdout is."""
+        text = "x = nacre.ones(9)\n"
+        for i, line in enumerate((":time x + 1", ":bench x + 1", ":shape x",
+                                  ":diff x x", ":whos")):
+            text += f"{line} > {i}.txt\n{line} >> {i}.txt\n" \
+                    f"n = #shell.lines '{line}'\nprint(n > 0, " \
+                    f"#io.open('{i}.txt'):read 'a' > 2 * n)\n"
+        _, out, err = self.run_("-i", text=text)
+        self.assertEqual((out.count("true\ttrue"), err), (5, ""), out)
+
     def test_blocks_of_many_lines(self):
         rows = "".join("{%d, 2},\n" % i for i in range(4000))
         out = self.run_("-i", text="x = {\n" + rows + "}\n#x\n")[1]
@@ -266,7 +290,8 @@ load("error 'x'", "@" .. e)()
                 done += 1
             else:
                 refused += 1
-                self.assertIn("memory", out + err, mib)
+                self.assertRegex(out + err, r"memory|needs .*; cpu has .* free",
+                                 mib)
         self.assertGreater(done, 0)
         self.assertGreater(refused, 3)
 
@@ -414,12 +439,17 @@ load("error 'x'", "@" .. e)()
           for _ = 1, 2 do
             says(nacre.encode_png, image)
             says(nacre.load, "x.npz", {format = "npz"})
+            says(nacre.serialize, image, {format = "jpg"})
+            says(nacre.deserialize, "\\x1f\\x8b\\8")
           end
         """)
         self.file("x.npz", "PK")
-        _, out, err = self.run_("s.lua", NACRE_PNG="none", NACRE_ZIP="./text")
-        png, npz = out.split("\n")[:2]
-        self.assertEqual(out, "%s\n%s\n" % (png, npz) * 2, err)
+        _, out, err = self.run_("s.lua", NACRE_PNG="none", NACRE_ZIP="./text",
+                                NACRE_JPEG="none", NACRE_ZLIB="./text")
+        png, npz, jpeg, gzip = out.split("\n")[:4]
+        self.assertEqual(out, "\n".join((png, npz, jpeg, gzip, "")) * 2, err)
+        self.assertIn("libturbojpeg, which was not found: NACRE_JPEG", jpeg)
+        self.assertIn("zlib, which could not be opened: ./text: ", gzip)
         self.assertIn("libpng 1.6, which was not found: NACRE_PNG is none", png)
         self.assertIn("libzip, which could not be opened: ./text: ", npz)
 

@@ -3,8 +3,6 @@
 #
 # test_budgets.py - how long the shell takes to answer, measured at a terminal
 # and printed. Other work slows a machine down: only SLACK times a budget fails.
-#
-#   test_budgets.py NACRE [unittest options]
 
 import os
 import re

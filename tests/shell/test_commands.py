@@ -3,26 +3,24 @@
 #
 # test_commands.py - help and commands at a terminal; see also the sessions help
 # and commands in tests/transcripts/.
-#
-#   test_commands.py NACRE [unittest options]
 
 import os
 import re
 
+import pexpect
 import terminal
-from terminal import Shell
+from launch import surroundings
+from terminal import CTRL_C, CTRL_D, ENTER, Shell
 
 
 class Commands(Shell):
-    def test_help(self):
-        s = self.open()
+    def test_help(self, s):
         for row in s.run("?tensor").split("\n"):
             self.assertLess(len(row), 81)
         s.send("nacre.zeros\x1bh")
         self.assertIn("zeros(", s.settle(0.2).replace("nacre.zeros", ""))
 
-    def test_list_of_commands(self):
-        s = self.open()
+    def test_list_of_commands(self, s):
         out = s.run(":help")
         self.assertLess(out.count("\n"), 35)
         for row in out.split("\n"):
@@ -37,8 +35,30 @@ class Commands(Shell):
             self.assertEqual(s.run("type(%s)" % called.group(1)),
                              '"function"\n')
 
-    def test_home(self):
-        s = self.open()
+    def test_tour_waits(self):
+        c = pexpect.spawn("/usr/bin/env", [terminal.PROGRAM, "--tour"],
+                          env=surroundings(self.home, NO_COLOR="1"), timeout=60,
+                          encoding="utf-8", dimensions=(60, 80))
+        self.addCleanup(c.close, force=True)
+
+        def after(keys):
+            c.send(keys)
+            c.expect_exact("leaves the tour: ")
+            return c.before
+        self.assertNotIn("a[{2, 3}]", after(""))
+        self.assertIn("> a[{2, 3}], a[-1]\r\n6\t", after(ENTER))
+        self.assertIn("\r\n7\r\n", after("a:sum():item() // 3" + ENTER))
+        c.send("print 'now' while true do end" + ENTER)
+        c.expect_exact("now\r\n")
+        self.assertIn("interrupted", after(CTRL_C))
+        c.send("q" + ENTER)                # the prompt has the tour's variables
+        c.expect("> ")
+        c.send("#a * 1000" + ENTER)
+        c.expect_exact("2000\r\n")
+        c.send(CTRL_D)
+        c.expect(pexpect.EOF)
+
+    def test_home(self, s):
         s.run("x = 1")
         self.assertIn("/typed.lua: 1 input", s.run(":save ~/typed.lua"))
         self.assertIn("exists already", s.run(":save ~/typed.lua"))

@@ -3,8 +3,6 @@
 #
 # test_completion.py - what Tab completes and offers: names, what fits in a call,
 # words of commands, files in quotes.
-#
-#   test_completion.py NACRE [unittest options]
 
 import re
 
@@ -42,8 +40,7 @@ class Completion(Shell):
               "{dtype='int64'})  n = 5  t = {}")
         return s
 
-    def test_names(self):
-        s = self.open()
+    def test_names(self, s):
         s.run("subject = {field = 1, fields = 2}")
         s.run("result = subj" + TAB + ".field" + TAB)
         self.assertEqual(s.run("result"), "1\n")
@@ -58,8 +55,7 @@ class Completion(Shell):
                 ("f():mul", r"\n  mul\(other\)[^\n]*\n  mul_\(o")):
             self.assertRegex("\n".join(self.offered(s, text)), pattern)
 
-    def test_own_functions_with_names_of_the_library(self):
-        s = self.open()
+    def test_own_functions_with_names_of_the_library(self, s):
         s.run("Acc = {} Acc.__index = Acc  function Acc:add(n) return n end  "
               "function Acc:sum(a, b) end  acc = setmetatable({}, Acc)  "
               "net = {sort = function(z) end, exp = nacre.exp}")
@@ -70,8 +66,7 @@ class Completion(Shell):
                               ('require "nacre.n', r"nacre\.nn\b")):
             self.assertRegex("\n".join(self.offered(s, text)), pattern)
 
-    def test_keys_of_tables(self):
-        s = self.open()
+    def test_keys_of_tables(self, s):
         s.run("M = {['b.1.w'] = nacre.ones(2), ['b.1.v'] = 1, ['c-d'] = 2}")
         self.assertRegex("\n".join(self.offered(s, 'M["b.1')),
                          r'\n  b\.1\.v"\] *\n  b\.1\.w"\] +float32\[2\] cpu')
@@ -81,8 +76,7 @@ class Completion(Shell):
         s.run("M.name, M.other = 3, 4")
         self.assertEqual(self.names(s, "x = M."), ["name", "other"])
 
-    def test_classes(self):
-        s = self.open()
+    def test_classes(self, s):
         out = "\n".join(self.offered(s, "nacre.nn.Conv"))
         self.assertNotIn("  table", out)
         self.assertRegex(out, r"\n  Conv1d\(in_channels, ")
@@ -90,8 +84,7 @@ class Completion(Shell):
         self.assertRegex("\n".join(self.offered(s, "C.")),
                          r"\n  Net +class Net")
 
-    def test_values_of_commands(self):
-        s = self.open()
+    def test_values_of_commands(self, s):
         for command in (":view ", ":shape ", ":plot ", ":hist "):
             out = self.names(s, command + "b") + self.names(s, command + "d")
             self.assertNotIn("break", out, command)
@@ -114,8 +107,7 @@ class Completion(Shell):
         self.assertEqual(self.names(s, "a:add("), ["a", "b", "i", "v"])
         self.assertEqual(self.names(s, "print(a:mm("), ["w", "w2"])
 
-    def test_globals_for_scripts_are_not_offered(self):
-        s = self.open()
+    def test_globals_for_scripts_are_not_offered(self, s):
         for word, name in (("s", "skip"), ("t", "torch"), ("a", "arg")):
             self.assertFalse(any(re.match(r"  %s\b" % name, line)
                                  for line in self.offered(s, word)))
@@ -144,8 +136,7 @@ class Completion(Shell):
         out = self.offered(s, "mine(")
         self.assertIn("  mine(first, second)", "\n".join(out))
 
-    def test_fitting_computes_nothing_large(self):
-        s = self.open()
+    def test_fitting_computes_nothing_large(self, s):
         s.run("big = nacre.empty(1, 1):expand(100000, 100000)")
         s.run("one = nacre.manual_seed(3)  seq = nacre.rand(1):item()")
         s.run("nacre.manual_seed(3)")
@@ -184,14 +175,12 @@ class Completion(Shell):
         self.assertEqual(self.entries()[-1],
                          ":run %s/unlikely.lua \n" % self.home)
 
-    def test_commands_take_names(self):
-        s = self.open()
+    def test_commands_take_names(self, s):
         self.assertIn("precision",
                       s.run(":set prec" + TAB))
         self.assertIn("shell.bench", s.run(":help :benc" + TAB))
 
-    def test_commands_take_words(self):
-        s = self.open()
+    def test_commands_take_words(self, s):
         for keys, text in ((":set graphics ki", "kitty"), (":nan tr", "trap"),
                            (":set dtype float6", "float64"),
                            (":timing of", "off"), (":reload au", "auto"),
@@ -214,9 +203,8 @@ class Completion(Shell):
         out = s.run("f = '%s/unli" % self.home + TAB)
         self.assertEqual(s.run("f == '%s'" % path), "true\n", out)
 
-    def test_no_user_code(self):
+    def test_no_user_code(self, s):
         """P6: what Tab looks at is not run, so it cannot fail either."""
-        s = self.open()
         s.run("ran = 0  local function hit() ran = 1 return 1 end "
               "trap = setmetatable({}, {__index = hit, __call = hit, "
               "__len = hit, __tostring = hit, __eq = hit})")
@@ -229,8 +217,7 @@ class Completion(Shell):
             self.offered(s, text)
         self.assertEqual(s.run("ran"), "0\n")
 
-    def test_behind_an_index(self):
-        s = self.open()
+    def test_behind_an_index(self, s):
         s.run("m = nacre.ones(3, 4)  v = nacre.ones(3)")
         for text in ("m[1]:su", "m['2']:su", "m[{1}]:su", "m['2, 1:2']:su",
                      "v['1, newaxis']:su", "v['1:2']:su", "x = m[-1]:su"):
@@ -243,8 +230,7 @@ class Completion(Shell):
         s.run("m[1].sha" + TAB)
         self.assertEqual(s.run("_[1]"), "4\n")
 
-    def test_behind_a_question_mark(self):
-        s = self.open()
+    def test_behind_a_question_mark(self, s):
         for text, name in (("?su", "sub"), ("?soft", "softmax"),
                            ("?linalg.s", "linalg.svd"), ("?conv", "conv2d"),
                            ("?broad", "broadcasting"),

@@ -3,8 +3,6 @@
 #
 # test_cuda.py - Ctrl-C at a terminal while a device is at work: the emulated
 # one, which is told to be slow.
-#
-#   test_cuda.py NACRE [unittest options]
 
 import os
 import signal
@@ -27,31 +25,27 @@ class Cuda(Shell):
         with open("/proc/%d/maps" % s.child.pid) as f:
             return f.read()
 
-    def test_opened_by_the_first_use(self):
-        s = self.open()
+    def test_opened_by_the_first_use(self, s):
         self.assertIn("cuda", self.maps(s))
         self.assertEqual(s.run("!echo a child"), "a child\n")
         self.assertTrue(s.run("g:sum():item()").startswith("0.0\n"))
 
-    def test_interrupt_while_a_line_ends(self):
+    def test_interrupt_while_a_line_ends(self, s):
         """The prompt waits for devices, so that errors stay with their line."""
-        s = self.open()
         out = self.timed(s, "y = g:exp()" + ENTER)
         self.assertIn("interrupted: cuda:0 is still running exp; the next "
                       "use of cuda:0 waits for it\n", out)
         self.assertEqual(out.count("interrupted"), 1)
         self.assertTrue(s.run("y:sum():item()").startswith("4.0\n"))
 
-    def test_interrupt_of_a_value(self):
-        s = self.open()
+    def test_interrupt_of_a_value(self, s):
         out = self.timed(s, "y = g:cumprod(1) v = y:sum():item()" + ENTER)
         self.assertIn("interrupted: cuda:0 is still running sum; the next "
                       "use of cuda:0 waits for it\n", out)
         self.assertTrue(s.run("y[4]").startswith("0.0\n"))
 
-    def test_interrupt_of_every_wait(self):
+    def test_interrupt_of_every_wait(self, s):
         """Whatever waits for a device answers Ctrl-C."""
-        s = self.open()
         s.run("e = nacre.cuda.Event(); s = nacre.cuda.Stream()")
         s.run("h = nacre.zeros(4):pin_memory()")
         for wait in ("nacre.synchronize()", "nacre.cuda.synchronize()",

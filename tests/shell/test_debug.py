@@ -3,8 +3,6 @@
 #
 # test_debug.py - the stack of an error at a terminal: the debugger's prompt,
 # the keys that leave it, a script that stopped.
-#
-#   test_debug.py NACRE [unittest options]
 
 import time
 
@@ -46,7 +44,7 @@ class Debug(Shell):
         self.assertIn("outer", s.run("up"))
         self.assertIn("*    1  function outer(t)", s.run("list"))
         for text in ("break inner", "break", "step", "next", "continue"):
-            self.assertIn("nothing goes on here", s.run(text), text)
+            self.assertIn("nothing can continue", s.run(text), text)
         s.run("step = 5")
         self.assertEqual(s.run("step"), "5\n")
         self.assertIn("function", s.run("p next"))
@@ -62,9 +60,8 @@ class Debug(Shell):
         self.assertTrue(out.endswith("*   10  error 'late'\n    11  local after"
                                      "\n"), out)
 
-    def test_tail_calls(self):
+    def test_tail_calls(self, s):
         """A frame that is gone is said to be."""
-        s = self.open()
         s.run("function inner(t) error 'stop' end")
         s.run("function outer(t) return inner(t) end")
         s.run("outer(1)")
@@ -81,8 +78,7 @@ class Debug(Shell):
         self.assertIn("step at train.lua:2",
                       s.run(":debug where").replace(self.home + "/", ""))
 
-    def test_interrupt_of_a_watched_line(self):
-        s = self.open()
+    def test_interrupt_of_a_watched_line(self, s):
         out = self.timed(s, ":profile while true do nacre.ones(10) end" +
                          ENTER)
         self.assertIn("interrupted", out)

@@ -3,8 +3,6 @@
 #
 # test_editor.py - what the prompt shows while a block is edited: cells, their
 # attributes, the cursor.
-#
-#   test_editor.py NACRE [unittest options]
 
 import random
 import signal
@@ -210,6 +208,58 @@ class Editor(Shell):
         s.press(":set suggestions on" + ENTER)
         s.press("pri")
         self.rows(s, "> print(1)")
+
+    def test_corrected_line(self):
+        """The empty prompt shows the line as an error corrects it: Right takes
+        it, Enter runs it."""
+        s = self.edit(history=("y = 1",))
+        s.run("x, w = nacre.ones(2, 3), nacre.ones(5, 3)")
+        for typed, line in (
+                ("y = x:mm(w)", "y = x:mm(w:t())"),
+                ("print(x.sum(1)[2])", "print(x:sum(2)[2])"),
+                ("n = [1, 2]", "n = {1, 2}"), ("whos", ":whos"),
+                ("y = x:summ()", "y = x:sum()"),
+                ("x:sum{axis=1}", "x:sum{dim=1}"),
+                ("q = x:softmx(1) + 1", "q = x:softmax(1) + 1"),
+                ("nacer.ones(2)", "nacre.ones(2)")):
+            s.press(typed + ENTER)
+            y = s.screen.cursor[0]
+            self.assertEqual(s.screen.line(y), "> " + line)
+            self.assertEqual(s.screen.look_at(y, 2), SUGGESTED)
+            s.press(RIGHT)
+            self.assertEqual(s.screen.cursor, (y, len(line) + 2))
+            row = s.screen.place()
+            s.press(ENTER)
+            self.assertNotIn("error", s.screen.since(row))
+
+    def test_a_corrected_line_begins_a_block(self):
+        s = self.edit()
+        s.press("for i in range(3):" + ENTER)
+        s.press(RIGHT + ENTER)
+        self.rows(s, "> for i = 1, 3 do")
+        s.press("print(i)" + ENTER + "end" + ENTER)
+        self.rows(s, "1", "2", "3", ">")
+
+    def test_a_corrected_line_is_only_seen(self):
+        s = self.edit(history=("y = 1",))
+        note = "Right takes the corrected line"
+        for keys in (ENTER, CTRL_C):
+            s.press("n += 1" + ENTER)
+            self.rows(s, "> n = n + 1", "  " + note)
+            s.press(keys)
+            self.rows(s, ">")
+        s.press("n += 1" + ENTER + "y")
+        self.rows(s, "> y = 1")
+        s.press(RUBOUT + "n =")  # as far as it is the same
+        self.rows(s, "> n = n + 1")
+        s.press(END)
+        self.rows(s, "> n = n + 1")
+        s.press(CTRL_U + "y" + ENTER + "error 'y'" + ENTER)
+        self.rows(s, ">")
+        s.press("n += 1" + ENTER + RIGHT + ENTER + "n += 1" + ENTER)
+        self.assertNotIn(note, s.screen.text().partition("error: y")[2])
+        s.press(CTRL_C + ":set suggestions off" + ENTER + "n += 1" + ENTER)
+        self.rows(s, ">")
 
     def test_no_color(self):
         s = self.edit(history=self.HISTORY_OF_W, NO_COLOR="1")

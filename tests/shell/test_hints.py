@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every hint that the shell gives is followed: what hints.txt has and every
-name of other_libraries.lua is typed, and the line that the hint names is run.
+name of other_libraries.lua is typed, and the line that the prompt suggests then
+is run. `test_hints.py PROGRAM --update' writes into hints.txt what is said now.
 
 What the shell cannot say is found, too: each line of the modules of hints that
 holds a text for the user must be reached by some case, and each text of the
@@ -22,6 +23,7 @@ import hint_sites
 PROGRAM = os.path.abspath(sys.argv[1])
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+CASES = HERE / "hints.txt"
 HINTS = ROOT / "repl/errors/hints"
 SETUP = ("x = torch.tensor{1.,2.,3.}; y = torch.tensor{3.,2.,1.}; "
          "z = torch.tensor{7.}; m = torch.tensor{{4.,1,0},{1,3,1},{0,1,2}}; "
@@ -33,6 +35,10 @@ SETUP = ("x = torch.tensor{1.,2.,3.}; y = torch.tensor{3.,2.,1.}; "
 EMULATED = os.path.join(os.path.dirname(PROGRAM), "libnacre_cuda_emulated.so")
 
 
+# Prints the line that the next prompt would suggest.
+LINES = """setmetatable(require "nacre.state", {__newindex = function(t, k, v) \
+if k ~= "correction" then rawset(t, k, v) \
+elseif v then print("@line " .. v) end end})"""
 # Notes which lines of our modules run, where hints are looked for: the shell
 # has a hook of its own while a block runs.
 WATCH = """seen = {}; do local create, info = coroutine.create, debug.getinfo; \
@@ -50,15 +56,17 @@ local running = habits.explain; \
 habits.explain = function(o, ...) \
 if o.hint then print("@raw " .. o.hint) end; return running(o, ...) end end"""
 SEEN = 'for k in pairs(seen) do print("@seen " .. k) end'
-MODULES = ("dot_call", "foreign_syntax", "network_misuse", "nil_argument",
-           "nonfinite_hints", "python_calls", "python_definitions",
-           "python_statements", "rewrite_hint", "runtime_errors",
+MODULES = ("dot_call", "foreign_calls", "foreign_definitions",
+           "foreign_expressions", "foreign_literals", "foreign_loops",
+           "foreign_parser", "foreign_statements", "foreign_syntax",
+           "network_misuse", "nil_argument",
+           "nonfinite_hints", "rewrite_hint", "runtime_errors",
            "runtime_misuse", "unknown_names")
 
 
 def session(inputs, watch=False, environment=()):
     """The output that belongs to each list of inputs."""
-    lines = [WATCH] if watch else []
+    lines = [LINES, WATCH] if watch else [LINES]
     for k, case in enumerate(inputs):
         lines += [f'print("@@{k}@@")', SETUP, *case]
     with tempfile.TemporaryDirectory() as folder:
@@ -74,129 +82,119 @@ def session(inputs, watch=False, environment=()):
     text = done.stdout + done.stderr
     parts = re.split(r"^@@(\d+)@@$", text, flags=re.M)
     found = dict(zip(map(int, parts[1::2]), parts[2::2]))
-    return [found.get(k, "") for k in range(len(inputs))]
+    return [found[k].rpartition(f"> {case[-1]}\n")[2]
+            for k, case in enumerate(inputs)]
 
 
-# A text that is words alone: there is nothing to run.
-PROSE = re.compile(r"^(there (is|are) |a block ends|names are ASCII|strings are"
-                   r" |a list is written|variables are global|no mod|nothing is"
-                   r"|memory (is|cannot)|not (used|avail)|histograms|of "
-                   r"|searched "
-                   r"|\w+ is a number|== compares|\{name = value\}|a comment "
-                   r"|goto continue|\w+_ works in|local |a tensor holds"
-                   r"|commands begin|a result's backward|dims count"
-                   r"|arg\[1\], arg|nacre, also|the functions of layers"
-                   r"|os and io|string\.match and|nacre\.rand, nacre"
-                   r"|no such|start with|nacre\.linalg has|\w+ is (there|avail)"
-                   r"|and$|or$|elseif$|elseif \.\.\. then$|else$|lapply"
-                   r"|write: |tensor\{|1 is the first|no variable|[\w.]+ is nil"
-                   r"|nacre\.autograd\.grad\(|[\w.]+:requires_grad_\(\), then"
-                   r"|:plot, :hist|CPU tensors|install it|CUDA operations"
-                   r"|ordinals count|element \d|t:copy_\(result\)"
-                   r"|\d is the first|use logical_xor|use ~|none of "
-                   r"|a device is"
-                   r"|:totable|matmul broadcasts|a range needs|indices as text"
-                   r"|\{2,-1\}|\{x = t\}|t:flatten|names may|PyTorch reads"
-                   r"|\.npy, |npz and|floats from|what is \.safe|in Python:"
-                   r"|tar -xf|sqlite3|gunzip|bunzip2|unxz|unzstd|iconv"
-                   r"|convert it|it is no text|binary_cross|change a :clone"
-                   r"|nacre\.stack joins|nacre\.enable_grad|nacre\.no_grad\(fu"
-                   r"|nacre --doctor|reshape |\(\.\.\.\)|backward\(\{re"
-                   r"|[\w ]+ has \d+ values? |\w+ overflows"
-                   r"|ddp:|[\w.]+\.init\(self|a new schedule|the parameters count"
-                   r"|state\.\w+ = nil, if|opt:load_state_dict\(saved\), too"
-                   r"|t:to\(|nacre\.tensor\{\.\.\.|wait for|move the module)")
+# What is said beside hints: of these, the first that an output has.
+SAID = [r"^  hint: (.*)$", r"is a method: (.*)$", r"is not a method: (.*)$",
+        r"Lua has no \S+; (.*)$", r"did you mean '(.*)'\?",
+        r"^\(no variable '\w+'; (.*)\)$", r"(the command is :\w+.*)\)$",
+        r"^error: (.*)$", r"^\((.*)\)$"]
 
 
-def instead(hint, typed):
-    """The line with what the hint says in the place of what it is about: the
-    options of the call, or an operand; None if the hint is no such thing."""
-    options = re.match(r"^(\{\w+=.*?\})( reads | rounds | makes | gives |$)",
+def said(output):
+    """What is said in an output: in short, the error and that, the error."""
+    found = next(filter(None, (re.search(p, output, re.M) for p in SAID)), None)
+    text = found[1] if found else ""
+    error = re.search(r"^error: (.*)$", output, re.M)
+    return [text, *([f"{error[1]} | {text}", error[1]] if error else [])]
+
+
+def corrected(output):
+    """The line that is suggested then; a block that it begins is empty."""
+    found = re.findall(r"^@line (.*)$", output, re.M)
+    line, hint = found[-1] if found else "", said(output)[0]
+    if hint.startswith(f"{line} ... end"):
+        whole = re.sub(r"  \(.*\)$|, counted from 1.*$| to change .*$", "",
                        hint)
-    if options:
-        bare = re.sub(r", \{\w+=.*\}\)$|\)$", "", typed)
-        return f"{bare}, {options[1]})"
-    first = re.sub(" first$| before it is used$", "", hint)
-    operand = re.match(r"^(.+):(?:to|clone|long|permute|contiguous|cpu|"
-                       r"requires_grad_)\([^()]*\)$", first)
-    if operand and operand[1] in typed and (
-            first != hint or not re.match(rf"{re.escape(operand[1])}[:.]\w",
-                                          typed)):
-        place = rf"(?<!\w){re.escape(operand[1])}(?!\w)"
-        return re.sub(place, lambda _: operand[0], typed)
-    return None
+        return re.sub(r" \.\.\.(?= |$)", "", whole)
+    return line
 
 
-def runnable(hint, typed):
-    """The lines that a hint names, as they can be typed; none if it is
-    prose."""
-    called = re.match(r"^(\w+) is called (\w+)$", hint)
-    if called:
-        return [re.sub(rf"\b{called[1]}\b", called[2], typed)]
-    hint = re.sub(r"  \(.*\)$", "", hint)
-    if hint.startswith("local "):
-        return [hint]
-    hint = re.sub(r"^.* has \d+ values? .*; (.*) is finite$", r"\1", hint)
-    if PROSE.match(hint):
-        return []
-    lines = [instead(part, typed) for part in re.split(", or ", hint)]
-    if None not in lines:
-        return lines
-    hint = re.sub(r" gives \w+\[[\dx]*\]$| makes one$| swaps the last two$"
-                  r"| to have it worked out$| has no history$"
-                  r"| gives a tensor without history$| adds up .*$"
-                  r"| is the (first|last) \w+$", "", hint)
-    parts = re.split(r" is the first \w+, |, or ", hint)
-    if len(parts) > 1:
-        return [re.sub(r" is the .*$", "", part) for part in parts
-                if not part.startswith("in place")]
-    hint = re.sub(r", counted from 1(; .*)?$|, without :item\(\)$", "", hint)
-    hint = re.sub(r" is (a|the) (tensor|number)( already)?$", "", hint)
-    hint = re.sub(r" (is a step|reads a table of numbers|lists them)$", "",
-                  hint)
-    hint = re.sub(r"^[\w.()\[\]{}, ]+ is a number; ", "", hint)
-    hint = re.sub(r" is \{.*\}$|<Tab>.*$", "", hint)
-    hint = re.sub(r", or in place .*$|, or not .*$", "", hint)
-    hint = re.sub(r"^if \.\.\. then \.\.\.", "if true then", hint)
-    hint = re.sub(r"if \.\.\. then", "if true then", hint)
-    hint = re.sub(r"while \.\.\. do", "while false do", hint)
-    hint = re.sub(r"\.\.\. do", "do", hint)
-    return [hint.replace(" ... end", " end")]
+class Case:
+    """A line of hints.txt: what is typed before, what is typed, what is said
+    then, and the lines that are run to follow it. Of these the first is the one
+    that is suggested; it is not repeated if what is said begins with it."""
+
+    def __init__(self, line, setup):
+        inputs, *rest = re.split(r"  (--+>?)(?: |$)", line)
+        self.typed = inputs.split(" ==> ")[-1]
+        self.head = inputs
+        self.before = setup + inputs.split(" ==> ")[:-1]
+        self.said = rest[1] if rest else ""
+        self.begins = rest[:1] == ["-->"]
+        self.lines = rest[3::2]
+
+    def take(self, output):
+        """What is said now."""
+        line = corrected(output)
+        if not matches(self.said, output):
+            self.said = said(output)[0]
+        begins = bool(line) and any(t.startswith(line)
+                                    for t in plain(self.said))
+        others = [x for x in self.lines if x != line]
+        self.lines = [line, *others] if line and not begins else others
+        self.begins = begins
+
+    def text(self):
+        """The line of hints.txt."""
+        mark = "  -->" if self.begins else "  --"
+        return "  --> ".join([f"{self.head}{mark} {self.said}".rstrip(),
+                              *self.lines])
 
 
-# In what is said beside hints.
-SAID = [r"^  hint: (.*)$", r"is a method: (.*)$", r"did you mean '(.*)'\?",
-        r"Lua has no \S+; (.*)$", r"^\(no variable '\w+'; here (.*)\)$",
-        r"the command is (:\w+.*)\)$", r"is not a method: (.*)$"]
-
-
-def lines_of(output, typed):
-    for pattern in SAID:
-        for hint in re.findall(pattern, output, re.M):
-            yield from runnable(hint, typed)
+def plain(text):
+    """What is said without the error, and as a line without what is left
+    out."""
+    text = re.sub(r"^.* \| ", "", text)
+    return [text, re.sub(r" \.\.\.(?= |$)", "", text)]
 
 
 def groups():
-    """The cases by the environment that a heading of hints.txt names."""
-    found = {(): []}
-    here = found[()]
-    for line in (HERE / "hints.txt").read_text("utf-8").splitlines():
+    """The cases by the environment that a heading of hints.txt names; all its
+    lines, of which those that are cases are Cases."""
+    found, lines, setup = {(): []}, [], []
+    here = None
+    for line in CASES.read_text("utf-8").splitlines():
         if line.startswith("# -- "):
+            setup = []
             here = found.setdefault(tuple(
                 re.findall(r"(NACRE_\w+)=(\S+)", line)), [])
-        elif line and not re.match(r"# (What|vec)", line):
-            before, _, typed = line.rpartition(" ==> ")
-            here.append((([before] if before else []), typed, True))
+        elif line.startswith("@ "):
+            setup = [line[2:]]
+        elif here is not None:
+            line = Case(line, setup)
+            here.append(line)
+        lines.append(line)
     if not os.path.exists(EMULATED):
         found = {e: c for e, c in found.items()
                  if ("NACRE_CUDA", "emulated") not in e}
-    return found
+    return found, lines
+
+
+def update():
+    """Writes what is said now into hints.txt."""
+    found, lines = groups()
+    for environment, cases in found.items():
+        outputs = session([[*c.before, c.typed] for c in cases],
+                          environment=environment)
+        for case, output in zip(cases, outputs):
+            case.take(output)
+    CASES.write_text("".join(
+        f"{x.text() if isinstance(x, Case) else x}\n" for x in lines))
+
+
+def matches(expected, output):
+    """Is this said in an output?  <...> stands for anything."""
+    pattern = re.escape(expected).replace("<\\.\\.\\.>", ".*")
+    return any(re.fullmatch(pattern, text) for text in said(output))
 
 
 @functools.cache
 def watched(environment):
     """What the cases of an environment print under WATCH, and what SEEN."""
-    inputs = [[*before, typed] for before, typed, _ in groups()[environment]]
+    inputs = [[*c.before, c.typed] for c in groups()[0][environment]]
     *outputs, seen = session([*inputs, [SEEN]], True, environment)
     return "".join(outputs), seen
 
@@ -217,44 +215,62 @@ def texts(module):
     source = HINTS / f"{module}.lua"
     for n, line in enumerate(source.read_text("utf-8").splitlines(), 1):
         if re.search(r"(return|hint =|message =).*[\"'][^\"']*[A-Za-z]{2}",
-                     line) and not re.search(r"require|:match|:find|:gsub",
-                                             line):
+                     line) and not re.search(
+                         r"require|:match|:find|:gsub|^statements", line):
             yield n, line
 
 
+# Lines that end the session, leave the folder, need the network or read the
+# input that follows.
+LEFT_OUT = r":quit$|:cd |error\(|!|.* io\.read\(\)$"
+
+
 class Hints(unittest.TestCase):
-    def follow(self, list_, environment=()):
-        """Types the cases, then runs what their hints say."""
-        outputs = session([[*before, typed] for before, typed, _ in list_],
+    def follow(self, cases, environment=()):
+        """Types the cases, compares what is said, then runs what follows."""
+        outputs = session([[*c.before, c.typed] for c in cases],
                           environment=environment)
-        follow, wrong, known = [], [], []
-        for (before, typed, runs), output in zip(list_, outputs):
-            said = any(re.search(p, output, re.M) for p in SAID) or \
-                "is written" in output or "no variable" in output
-            if not said:
-                wrong.append(f"{typed}: no hint:\n" +
-                             output.partition(SETUP)[2])
-            for line in lines_of(output, typed) if runs else ():
-                if (before, line) not in known:
-                    known.append((before, line))
-                    follow.append((before, typed, line))
-        outputs = session([[*before, line] for before, _, line in follow],
-                          environment=environment)
-        for (_, typed, line), output in zip(follow, outputs):
-            if re.search(r"^error:", output, re.M):
-                wrong.append(f"{typed}\n  hint {line}\n" +
-                             output.partition(SETUP)[2])
-        self.assertFalse(wrong, "\n" + "\n".join(wrong))
-        return len(follow)
+        wrong, follow = [], {}
+        for case, output in zip(cases, outputs):
+            old = case.text()
+            case.take(output)
+            if case.text() != old:
+                wrong.append(f"{old}\n  is now\n{case.text()}")
+            lines = [corrected(output)] if case.begins else []
+            follow.update({(*case.before, line): case
+                           for line in [*lines, *case.lines]
+                           if not re.match(LEFT_OUT, line)})
+        self.assertEqual("\n".join(wrong), "")
+        count = len(follow)
+        for _ in range(4):
+            follow = self.run_lines(follow, environment)
+        self.assertFalse(follow)
+        return count
+
+    def run_lines(self, follow, environment):
+        """Runs the lines; gives those that other hints suggest then."""
+        wrong, further = [], {}
+        outputs = session(follow, environment=environment)
+        for (line, case), output in zip(follow.items(), outputs):
+            if not re.search(r"^error:", output, re.M):
+                continue
+            next_line = corrected(output)
+            if next_line and next_line not in (line[-1], case.typed):
+                further[(*line[:-1], next_line)] = case
+            else:
+                wrong.append(f"{case.typed}\n  followed by {line[-1]}\n" +
+                             output)
+        self.assertEqual("\n".join(wrong), "")
+        return further
 
     def test_each_hint_is_followed(self):
-        self.assertGreater(self.follow(groups()[()]), 120)
+        self.assertGreater(self.follow(groups()[0][()]), 500)
 
     def test_each_hint_of_other_environments(self):
-        for environment, list_ in groups().items():
+        for environment, cases in groups()[0].items():
             if environment:
                 with self.subTest(environment=environment):
-                    self.follow(list_, environment)
+                    self.follow(cases, environment)
 
     def test_no_hint_is_without_a_case(self):
         seen = set(re.findall(r"^@seen (\S+)$", watched(())[1], re.M))
@@ -265,7 +281,7 @@ class Hints(unittest.TestCase):
 
     def test_no_text_of_a_hint_is_without_a_case(self):
         raw = []
-        for environment in groups():
+        for environment in groups()[0]:
             raw += re.findall(r"^@raw (.*)$", watched(environment)[0], re.M)
         if not os.path.exists(EMULATED):
             self.skipTest("no emulated device was built")
@@ -279,12 +295,17 @@ class Hints(unittest.TestCase):
         self.assertGreater(len(rows), 200)
         typed = []
         for name, code, part in rows:
-            typed.append(([], f"torch.{part}.{name}" if part
-                          else f"torch.{name}", bool(code)))
+            typed.append((f"torch.{part}.{name}" if part
+                          else f"torch.{name}", code))
             if not part and "." not in name:
                 object_ = "m" if re.search(r"\bm\b", code) else "x"
-                typed.append(([], f"{object_}:{name}()", bool(code)))
-        self.follow(typed)
+                typed.append((f"{object_}:{name}()", code))
+        hints = [said(o)[0] for o in session([[line] for line, _ in typed])]
+        outputs = session([[re.sub(r"  \(.*\)$", "", hint)] for hint in hints])
+        wrong = [f"{line}\n  hint {hint}\n{output}"
+                 for (line, code), hint, output in zip(typed, hints, outputs)
+                 if not hint or code and re.search(r"^error:", output, re.M)]
+        self.assertEqual("\n".join(wrong), "")
 
     def test_no_word_is_ours(self):
         names = [row[0] for row in wordrows()]
@@ -408,4 +429,6 @@ class Absent(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if "--update" in sys.argv:
+        sys.exit(update())
     unittest.main(argv=sys.argv[:1] + sys.argv[2:])

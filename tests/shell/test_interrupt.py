@@ -65,7 +65,7 @@ SCRIPTS = {
         for _ = 1, 300000 do y = y * 1 end
         go() while true do y:backward{retain_graph = true} end""",
     "a handler": "xpcall(error, function() while true do end end)",
-    "a handler in the place of another": """
+    "a handler in place of another": """
         local function f() while true do pcall(error) end end
         xpcall(f, f)""",
     "a handler of a coroutine": """

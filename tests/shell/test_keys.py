@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # test_keys.py - the keys of the line, and what opens the user's editor.
-#
-#   test_keys.py NACRE [unittest options]
 
 import signal
 import time
@@ -87,8 +85,7 @@ class Keys(Shell):
         self.assertIn("10\n", s.run(""))
         self.assertIn("error: cannot open", s.run(":load /no/such/file"))
 
-    def test_submit_and_fetch(self):
-        s = self.open()
+    def test_submit_and_fetch(self, s):
         for text in ("a = 1", "a = a * 2", "a = a + 3", "other = 0"):
             s.run(text)
         s.send(UP * 4 + CTRL_O)
@@ -101,19 +98,16 @@ class Keys(Shell):
         s.drop()
         self.assertEqual(s.run("a"), "5\n")
 
-    def test_fetch_waits_for_a_whole_block(self):
-        s = self.open()
+    def test_fetch_waits_for_a_whole_block(self, s):
         s.send("for i = 1, 2 do" + CTRL_O + "print(i)" + CTRL_O)
         self.assertIn("\n1\n2\n", s.run("end"))
 
-    def test_clear_keeps_the_line(self):
-        s = self.open()
+    def test_clear_keeps_the_line(self, s):
         s.send("20 +" + CTRL_L)
         s.child.expect_exact("> 20 +")
         self.assertEqual(s.run(" 2"), "22\n")
 
-    def test_search_both_ways(self):
-        s = self.open()
+    def test_search_both_ways(self, s):
         for text in ("aa = 11", "bb = 22", "aa = 33"):
             s.run(text)
         s.send(CTRL_R + "aa" + CTRL_R)
@@ -124,29 +118,25 @@ class Keys(Shell):
         self.assertEqual(len(self.entries()), 3)  # the last one again
         self.assertEqual(s.run("aa"), "33\n")
 
-    def test_help_keys(self):
-        s = self.open()
+    def test_help_keys(self, s):
         for key in ("\x1bh", F1):
             s.send("x = nacre.mm" + key)
             self.assertIn("mm(self, mat2)", s.settle(0.2))
             s.drop()
 
-    def test_submit_always(self):
-        s = self.open()
+    def test_submit_always(self, s):
         s.send("for i = 1, 2 do\x18\x13")
         out = s.prompt()
         self.assertIn("error: 'end' expected", out)
 
-    def test_up_stays_in_the_block(self):
-        s = self.open()
+    def test_up_stays_in_the_block(self, s):
         s.run("first = 1")
         s.send("t = {" + ENTER + "1" + UP + UP + DOWN + DOWN)
         s.settle(0.2)
         s.drop()
         self.assertEqual(s.run("first"), "1\n")
 
-    def test_tab_indents(self):
-        s = self.open()
+    def test_tab_indents(self, s):
         s.run(TAB + "y = 5")
         self.assertEqual(s.run("y"), "5\n")
 
@@ -179,8 +169,7 @@ class Keys(Shell):
         s.send(QUIT)
         s.expect("[y/N] ")
 
-    def test_quit_asks_while_running(self):
-        s = self.open()
+    def test_quit_asks_while_running(self, s):
         s.run("kept = 7")
         self.ask(s)
         s.send("n" + ENTER)
@@ -192,8 +181,7 @@ class Keys(Shell):
         self.ask(s)
         self.assertEqual(s.end("y" + ENTER), 128 + signal.SIGQUIT)
 
-    def test_quit_at_the_prompt(self):
-        s = self.open()
+    def test_quit_at_the_prompt(self, s):
         s.send("half" + QUIT)
         s.expect(terminal.PASTE_OFF)
         self.assertEqual(s.end(), -signal.SIGQUIT)

@@ -4,8 +4,6 @@
 # test_matrix.py - where the program runs: at a terminal or in a pipe, with and
 # without colours, 40 columns, no UTF-8, stdin closed, a full disk, a reader
 # that leaves.  And the options that change how it runs.
-#
-#   test_matrix.py NACRE [unittest options]
 
 import os
 import pty

@@ -3,8 +3,6 @@
 #
 # test_narrow.py - what the shell prints on a screen of 40 columns: no line is
 # wider, unless it is one word.  Every command is used.
-#
-#   test_narrow.py NACRE [unittest options]
 
 import re
 import unicodedata

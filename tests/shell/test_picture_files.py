@@ -3,8 +3,6 @@
 #
 # test_picture_files.py - what :plot, :scatter, :hist and :heat write with -o:
 # the SVG is read back and compared with the values, the PNG by its pixels.
-#
-#   test_picture_files.py NACRE [unittest options]
 
 import re
 import xml.etree.ElementTree

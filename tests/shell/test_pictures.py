@@ -3,8 +3,6 @@
 #
 # test_pictures.py - pictures at a terminal: which way :show goes, and the line
 # of nacre.progress.
-#
-#   test_pictures.py NACRE [unittest options]
 
 import base64
 import re
@@ -70,8 +68,7 @@ class Pictures(Shell):
         self.assertIn("\x1b\\", out)
         self.assertIn("▀", self.shown("\x1b[?62;14;22c"))
 
-    def test_a_terminal_that_answers_nothing(self):
-        s = self.open()
+    def test_a_terminal_that_answers_nothing(self, s):
         self.assertIn("▀", self.show(s, ""))
         self.assertNotIn(ASK, self.show(s))  # it is asked once
         self.assertEqual(s.run("6 * 7"), "42\n")
@@ -141,16 +138,14 @@ class Pictures(Shell):
         s.child.expect(r"epochs  \d+ of 1000 in ")
         s.child.expect("interrupted")
 
-    def test_progress_values(self):
-        s = self.open()
+    def test_progress_values(self, s):
         s.send('for i in nacre.progress(24, "epochs") do ' + WAIT +
                " nacre.progress.set {loss = nacre.tensor(1 / i)} end" + ENTER)
         s.child.expect("left  loss 0[.][0-9]+ [\u2581-\u2588]+")
         s.child.expect(r"\repochs  24 in [\d.]+ s  [\d.]+/s  loss 0.04167\r\n")
 
-    def test_progress_and_print(self):
+    def test_progress_and_print(self, s):
         """What the loop prints has its lines for itself."""
-        s = self.open()
         s.run("p, w = print, io.write")
         s.send('for i in nacre.progress(24, "epochs") do ' + WAIT +
                ' (i % 2 == 0 and print or io.write)("row ", i, "\\n") end' +
@@ -163,17 +158,15 @@ class Pictures(Shell):
         self.assertEqual(s.run('print == p and io.write == w and "same"'),
                          '"same"\n')
 
-    def test_progress_below_an_open_line(self):
+    def test_progress_below_an_open_line(self, s):
         """What has no line end yet is not overwritten."""
-        s = self.open()
         s.send('for i in nacre.progress(24) do ' + WAIT +
                ' if i > 12 then io.write("row ", i) end end' + ENTER)
         s.child.expect(r"\r +\rrow 1[3-9](row \d+)*\r\n\r *\d+%  \d+/24")
         s.child.expect(r"row 24\r\n([^\n]*\r)?24 in [\d.]+ s")
 
-    def test_live_plot(self):
+    def test_live_plot(self, s):
         """It is drawn again in its place, and left there at the end."""
-        s = self.open()
         s.run("log = nacre.history()")
         s.run(":set live log.loss")
         step = WAIT + " log:add {loss = 1 / i} "

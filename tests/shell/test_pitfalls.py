@@ -3,8 +3,6 @@
 #
 # test_pitfalls.py - what goes wrong where readline, Lua, signals and threads
 # meet, as far as no other test shows it.  tests/README.md lists them all.
-#
-#   test_pitfalls.py NACRE [unittest options]
 
 import glob
 import os
@@ -34,9 +32,8 @@ class Pitfalls(Shell):
         del blocked[s.child.pid]
         self.assertTrue(all(blocked.values()), blocked)
 
-    def test_errors_stay_out_of_readline(self):
+    def test_errors_stay_out_of_readline(self, s):
         """P6: a prompt that fails is replaced, and the line works on."""
-        s = self.open()
         for prompt in ("function() error 'no prompt' end", "{}", "42",
                        "setmetatable({}, {__tostring = error})",
                        "function() return {} end"):
@@ -72,10 +69,9 @@ class Pitfalls(Shell):
         return bool(termios.tcgetattr(s.child.child_fd)[3] &
                     termios.ICANON)
 
-    def test_programs_get_the_terminal_as_it_was(self):
+    def test_programs_get_the_terminal_as_it_was(self, s):
         """P9, P12: while a line runs the terminal is cooked, without
         bracketed paste; io.read has the terminal's own keys."""
-        s = self.open()
         s.settle(0.1)
         self.assertFalse(self.cooked(s))
         s.send("text = io.read()" + ENTER)
@@ -97,9 +93,8 @@ class Pitfalls(Shell):
             self.assertEqual(s.end(), 3)
             self.assertNotIn("\x1b[?2004h", s.child.before)
 
-    def test_lines_are_chunks(self):
+    def test_lines_are_chunks(self, s):
         """P14: what Lua would join or lose between lines is not."""
-        s = self.open()
         s.run("f = print  g = 5")
         self.assertIn("function", s.run("f"))  # and no call of it
         self.assertEqual(s.run("(g)"), "5\n")

@@ -3,8 +3,6 @@
 #
 # test_samples.py - the sample sessions that a transcript cannot hold, as far as
 # no other test has them: keys and pipes.
-#
-#   test_samples.py NACRE [unittest options]
 
 import os
 import re
@@ -18,8 +16,7 @@ from terminal import ENTER, Shell
 class Samples(Shell):
     # ---- 6: Ctrl-C everywhere
 
-    def test_6_interrupts(self):
-        s = self.open()
+    def test_6_interrupts(self, s):
         self.timed(s, "half a line", 0.1)
         self.timed(s, "for i = 1,10 do" + ENTER + "print(i)", 0.1)
         s.run("function work() while true do end end")
@@ -78,7 +75,7 @@ step.lua:3: mm: inner sizes differ: self has 784 columns, arg 1 has 128 rows
   at step.lua:3   h = x:mm(w2)
   self   x   float32[64x784] cpu
   arg 1  w2  float32[128x10] cpu
-  hint: none of x:t(), w2:t() fits
+  hint: neither x:t() nor w2:t() fits
 the script stopped; its globals are here, :debug opens the stack
 > x
 float32[64x784] cpu  196.0 KiB  all 0

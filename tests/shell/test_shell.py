@@ -3,8 +3,6 @@
 #
 # test_shell.py - the shell at a terminal: blocks, pastes, kinds of terminals.
 # What it says of a line is tested by the sessions in tests/transcripts/.
-#
-#   test_shell.py NACRE [unittest options]
 
 import time
 
@@ -16,30 +14,26 @@ from terminal import (CTRL_C, DOWN, ENTER, PASTE, PASTED, READY, Shell, TAB,
 class Basics(Shell):
     # ---- blocks
 
-    def test_block(self):
+    def test_block(self, s):
         """P8: one buffer, indented; end moves out."""
-        s = self.open()
         s.send("for i = 1, 2 do" + ENTER + "if i then" + ENTER +
                "print(i)" + ENTER + "end" + ENTER)
         self.assertIn("\n1\n2\n", s.run("end"))
         self.assertEqual(self.entries(), [
             "for i = 1, 2 do\n  if i then\n    print(i)\n  end\nend\n"])
 
-    def test_block_of_a_command(self):
-        s = self.open()
+    def test_block_of_a_command(self, s):
         s.send(":time for i = 1, 2 do" + ENTER + "n = i" + ENTER)
         self.assertRegex(s.run("end"), r"[num]?s")
         self.assertEqual(self.entries(),
                          [":time for i = 1, 2 do\n  n = i\nend\n"])
 
-    def test_word_that_begins_like_end(self):
-        s = self.open()
+    def test_word_that_begins_like_end(self, s):
         s.send("function f()" + ENTER + "ended = 1" + ENTER)
         s.run("end")
         self.assertEqual(self.entries(), ["function f()\n  ended = 1\nend\n"])
 
-    def test_blank_lines_in_a_block(self):
-        s = self.open()
+    def test_blank_lines_in_a_block(self, s):
         s.send("function g(x)" + ENTER * 2 + "local y = 2" + ENTER * 2 +
                "return x + y" + ENTER)
         s.run("end")
@@ -58,16 +52,14 @@ class Basics(Shell):
             s.send("g(3) * 10" + enter)
             self.assertIn("\n50\n", s.settle())
 
-    def test_alt_enter(self):
-        s = self.open()
+    def test_alt_enter(self, s):
         s.send("x = 1\x1b\r")
         s.run("y = 2")
         self.assertEqual(self.entries(), ["x = 1\ny = 2\n"])
         self.assertEqual(s.run("x, y"), "1\t2\n")
 
-    def test_moving_inside_a_block(self):
+    def test_moving_inside_a_block(self, s):
         """P8: Up and Down stay in the block."""
-        s = self.open()
         s.send("x = {" + ENTER + "1," + ENTER + "2" + UP + "0" + DOWN)
         s.run(ENTER + "}")
         self.assertEqual(s.run("x"), "{10, 2}\n")
@@ -79,9 +71,8 @@ class Basics(Shell):
         s.send(PASTE + text + PASTED)
         return s, [s.run("")] + [s.prompt() for _ in range(blocks - 1)]
 
-    def test_paste(self):
+    def test_paste(self, s):
         """P9: a paste is one block, which waits for Enter."""
-        s = self.open()
         s.send(PASTE + "local k = 20\nfor i = 1, 2 do\n\n  k = k + 1\nend\n"
                "k\n" + PASTED)
         s.settle(0.2)
@@ -125,9 +116,8 @@ class Basics(Shell):
         s.run("> 1)")
         self.assertEqual(s.run("a"), "true\n")
 
-    def test_a_session_in_the_block_is_no_error(self):
+    def test_a_session_in_the_block_is_no_error(self, s):
         """Its prompts are no operators."""
-        s = self.open()
         for text in ("> x = 3\n> x + 1\n> for i = 1, 2 do\n>> print(i)\n>> end",
                      "> f = 1\n1\n> local k = 2\n> return k"):
             s.send(PASTE + text + PASTED)
@@ -147,8 +137,7 @@ class Basics(Shell):
         _, out = self.paste("    v = 40\n    v + 1\n    v + 2\n", 3)
         self.assertEqual(out[1:], ["v + 1\n41\n", "v + 2\n42\n"])
 
-    def test_paste_is_dropped_by_an_interrupt(self):
-        s = self.open()
+    def test_paste_is_dropped_by_an_interrupt(self, s):
         s.send(PASTE + "> x = 1\n> repeat until false\n> x = 2\n" + PASTED)
         s.run("")
         time.sleep(0.3)
@@ -166,6 +155,12 @@ class Basics(Shell):
         s.send("nacre.ran" + TAB)
         for row in s.settle(0.3).split("\n"):
             self.assertLess(len(row), 41)
+
+    def test_doctor_knows_the_terminal(self):
+        """Its output goes through a file on its way there."""
+        for columns in (61, 132):
+            s = self.open(columns=columns)
+            self.assertIn("terminal  %d columns" % columns, s.run(":doctor"))
 
     def test_dumb(self):
         s = self.open(TERM="dumb")
@@ -203,16 +198,14 @@ class Basics(Shell):
         s.child.expect(READY)
         self.assertNotRegex(s.child.before, "\x1b\\[[0-9;]*m")
 
-    def test_output_without_newline(self):
+    def test_output_without_newline(self, s):
         """P12: the prompt has a line of its own."""
-        s = self.open()
         s.send("io.write 'abc'" + ENTER)
         s.expect(terminal.PASTE_OFF + "abc% ")
         s.prompt()
         self.assertEqual(s.run("1"), "1\n")
 
-    def test_own_prompt(self):
-        s = self.open()
+    def test_own_prompt(self, s):
         s.send("_PROMPT = function() return 'hey> ' end" + ENTER)
         s.child.expect_exact("hey> ")
 

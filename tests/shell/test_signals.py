@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # test_signals.py - Ctrl-C and other signals at a terminal.
-#
-#   test_signals.py NACRE [unittest options]
 
 import os
 import random
@@ -20,9 +18,8 @@ from terminal import (CTRL_C, CTRL_D, CTRL_R, CTRL_Z, ENTER, PASTE, PASTED,
 class Signals(Shell):
     # ---- Ctrl-C and other signals
 
-    def test_interrupt_at_the_prompt(self):
+    def test_interrupt_at_the_prompt(self, s):
         """P1: no key behind a Ctrl-C is eaten, also in a block or a search."""
-        s = self.open()
         self.timed(s, "half a line", 0.1)
         self.assertEqual(s.run("1+1"), "2\n")
         for _ in range(5):
@@ -34,16 +31,45 @@ class Signals(Shell):
         s.prompt()
         self.assertEqual(s.run("5"), "5\n")
 
-    def test_interrupted_time_is_said_once(self):
-        s = self.open()
+    def test_interrupt_closes_variables(self, s):
+        """Whatever catches the interrupt on its way, and also if the scope
+        ends just then; a function that does not end can be ended."""
+        s.run("function value() return setmetatable({}, {__close = function()"
+              " for i = 1, 1000 do pcall(error) end closed = true end}) end")
+        s.run("function f() local v <close> = value() while true do end end")
+        s.run("function hold() while true do pcall(f) end end")
+        s.run("function press() io.popen('kill -INT $PPID'):close() end")
+        s.run("a = nacre.ones(2000, 2000)")
+        for block in ("f()", "pcall(f)", "pcall(pcall, f)", "hold()",
+                      "xpcall(f, print)", "coroutine.wrap(f)()",
+                      "pcall(coroutine.wrap(f))",
+                      "coroutine.wrap(function() pcall(f) end)()",
+                      "pcall(function() local v <close> = value() "
+                      "while true do a:mm(a) end end)",
+                      "pcall(string.gsub, 'x', 'x', f)",
+                      "do local v <close> = value() while true do "
+                      "xpcall(f, function() while true do end end) end end"):
+            s.run("closed = nil")
+            self.assertIn("interrupted", self.timed(s, block + ENTER), block)
+            self.assertEqual(s.run("closed"), "true\n", block)
+        s.run("closed = nil")
+        s.run("do local v <close> = setmetatable({}, {__close = function() "
+              "press() closed = true end}) end")
+        self.assertEqual(s.run("closed"), "true\n")
+        for block in ("do local v <close> = setmetatable({}, {__close = hold}) "
+                      "end",
+                      "pcall(function() local v <close> = setmetatable({}, "
+                      "{__close = hold}) while true do end end)"):
+            self.assertIn("interrupted", self.timed(s, block + ENTER), block)
+
+    def test_interrupted_time_is_said_once(self, s):
         s.run(":timing 1ms")
         out = self.timed(s, "while true do end" + ENTER)
         self.assertEqual(out.count("s)"), 1, out)
 
-    def test_interrupt_loops(self):
+    def test_interrupt_loops(self, s):
         """P2, P3: neither pcall nor a coroutine nor a handler hides from
         Ctrl-C."""
-        s = self.open()
         endless = "function() while true do end end"
         loops = [
             "while true do end",
@@ -103,8 +129,7 @@ class Signals(Shell):
                 s.prompt()
                 self.assertEqual(s.run("6 * 7"), "42\n", (term, key))
 
-    def test_interrupted_work_keeps_variables(self):
-        s = self.open()
+    def test_interrupted_work_keeps_variables(self, s):
         self.timed(s, "local n = 11 while true do end" + ENTER)
         self.assertEqual(s.run("n"), "11\n")
 
@@ -130,18 +155,16 @@ class Signals(Shell):
         s.send("'end' .. 6*7" + ENTER)
         s.expect('"end42"')
 
-    def test_interrupt_tensor_operation(self):
+    def test_interrupt_tensor_operation(self, s):
         """P4: operations look for Ctrl-C themselves."""
-        s = self.open()
         s.run("a = nacre.randn(5000, 5000)")
         out = self.timed(s, "for i = 1, 100 do b = a:mm(a) end" + ENTER, 0.5)
         self.assertIn("interrupted", out)
         self.assertEqual(s.run("1"), "1\n")
 
-    def test_interrupted_while_writing(self):
+    def test_interrupted_while_writing(self, s):
         """P4: what was changed in place is said to be half done; what was
         not, is not."""
-        s = self.open()
         s.run("x = nacre.zeros(50000000)")
         for line, name in (("x:exp_()", "exp"), ("x:fill_(3)", "fill_"),
                            ("nacre.exp(x, {out = x})", "exp"),
@@ -156,10 +179,9 @@ class Signals(Shell):
         out = self.timed(s, "while true do local y = x:exp() end" + ENTER)
         self.assertRegex(out, r"interrupted \(\d\.\d s\)\n")
 
-    def test_bytes_of_a_paste_are_no_keys(self):
+    def test_bytes_of_a_paste_are_no_keys(self, s):
         """Not those that end a program, interrupt it or stop it; nothing of
         the paste runs before Enter."""
-        s = self.open()
         s.run("kept = 6 * 7")
         for byte in "\x1c", CTRL_C, CTRL_Z, CTRL_D, "\x11", "\x13", "\x7f":
             s.send(PASTE + "s = [[a" + byte + "\nran = true\n]]" + PASTED)
@@ -179,18 +201,16 @@ class Signals(Shell):
         s.run("s = [[" + PASTE + "a\r\nb\rc\nd\r\n\r\ne\x00f" + PASTED + "]]")
         self.assertEqual(s.run("(s:gsub('\\n', '|'))"), '"a|b|c|d||ef"\n')
 
-    def test_keys_outside_of_a_paste(self):
+    def test_keys_outside_of_a_paste(self, s):
         """Ctrl-\\ leaves at once; a Ctrl-C also ends a paste without end."""
-        s = self.open()
         s.send(PASTE + "lost = 1")
         s.settle(0.3)
         s.drop()
         self.assertEqual(s.run("lost == nil"), "true\n")
         self.assertEqual(s.end("1 + \x1c"), -signal.SIGQUIT)
 
-    def test_what_is_pasted_is_no_answer(self):
+    def test_what_is_pasted_is_no_answer(self, s):
         """A Ctrl-\\ in a paste that comes while code runs asks."""
-        s = self.open()
         s.send("print('be' .. 'gun') while true do end" + ENTER)
         s.expect("begun")
         s.send("x = 1 \x1cy = 2" + ENTER)
@@ -219,8 +239,7 @@ class Signals(Shell):
                 self.assertEqual(s.child.signalstatus, number)
                 self.assertEqual(os.listdir(folder), [])
 
-    def test_limits_end_no_prompt(self):
-        s = self.open()
+    def test_limits_end_no_prompt(self, s):
         s.send("print('be' .. 'gun') while true do end" + ENTER)
         s.expect("begun")
         s.child.kill(signal.SIGXCPU)
@@ -241,9 +260,8 @@ class Signals(Shell):
         c.send(" 2" + ENTER)
         c.expect("l22\r\n")
 
-    def test_terminated_at_the_prompt(self):
+    def test_terminated_at_the_prompt(self, s):
         """P9: bracketed paste ends with the program."""
-        s = self.open()
         s.child.kill(signal.SIGTERM)
         s.expect(terminal.PASTE_OFF)
         self.assertEqual(s.end(), -signal.SIGTERM)
@@ -254,8 +272,7 @@ class Signals(Shell):
                              ("os.exit(5)", 5)):
             self.assertEqual(self.open().end(text + ENTER), status)
 
-    def test_resize(self):
-        s = self.open()
+    def test_resize(self, s):
         s.send("12345")
         s.settle(0.1)
         s.child.setwinsize(24, 40)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # test_tensor_files.py - nacre FILE..., --ls, --diff and --convert.
-#
-#   test_tensor_files.py NACRE [unittest options]
 
 import json
 import os
@@ -122,7 +120,7 @@ a.npz: 2 tensors, 64 B
 
     def test_bad_indexes(self):
         for what, text in [
-            ('"../a.safetensors" is not the name of a file beside it',
+            ('"../a.safetensors" is not the name of a file next to it',
              '{"weight_map": {"a": "../a.safetensors"}}'),
             ('"a" is not in', '{"weight_map": {"a": "m-2.safetensors"}}'),
             ('the name "a" occurs twice', '{"weight_map": {"a": '
@@ -131,7 +129,7 @@ a.npz: 2 tensors, 64 B
             ("a weight_map", '{"metadata": {}}'),
             ("nothing more", '{"weight_map": {}} x'),
             ("a closing quote", '{"weight_map": {"a'),
-            ("less deep a list", '{"x": ' + 200 * "["),
+            ("less nesting", '{"x": ' + 200 * "["),
         ]:
             self.file("shards/x.index.json", text)
             self.bad(2, what, "--ls", "shards/x.index.json")
@@ -208,6 +206,17 @@ a.npz: 2 tensors, 64 B
             self.assertEqual(f.readline(), "x\ty\tz\n")
         self.good("--convert", "a.npy", "one.npz")
         self.assertIn("  a     float32", self.good("--ls", "one.npz"))
+
+    def test_convert_keeps_metadata(self):
+        has = 'nacre.save("%s", {x = nacre.ones(2)}, {metadata = {by = "me"}})'
+        self.good("-e", has % "m.safetensors")
+        if self.run_("-e", has % "m.h5")[0] != 0:
+            return  # no HDF5 library
+        self.good("--convert", "m.safetensors", "n.h5")
+        self.good("--convert", "m.h5", "n.safetensors")
+        for call in 'load "n.h5")["/"]', 'load "n.safetensors")':
+            self.assertEqual(self.good("-p", "select(2, nacre." + call + ".by"),
+                             '"me"\n')
 
     def test_convert_replaces_nothing_unasked(self):
         self.bad(2, "--force replaces it", "--convert", "a.npz", "b.npz")

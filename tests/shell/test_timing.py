@@ -3,8 +3,6 @@
 #
 # test_timing.py - timing at a terminal: Ctrl-C while something is measured,
 # and the curves of :sweep.
-#
-#   test_timing.py NACRE [unittest options]
 
 import re
 
@@ -33,6 +31,28 @@ class Timing(Shell):
         self.assertIn("its output was shown once", out)
         self.timed(s, ":bench --budget 60 print 'pp'" + ENTER)
         self.assertEqual(s.run("print 'here'"), "here\n")
+
+    def test_interrupt_while_output_is_discarded(self):
+        """The screen is there again wherever Ctrl-C comes: as stdout has just
+        been replaced, or is about to be restored."""
+        s = self.open("-q")
+        s.run("function press() io.popen('kill -INT $PPID'):close() end")
+        s.run("machine = require 'nacre.machine'")
+        s.run("mute, unmute = machine.mute, machine.unmute")
+        press = "function machine.%s(...) n = n - 1 if n == 0 then " \
+                "press() end return %s(...) end"
+        pressed = "function machine.mute(...) n = n - 1 local done = " \
+                  "mute(...) if n == 0 then press() end return done end"
+        for change in (press % ("mute", "mute"), pressed,
+                       press % ("unmute", "unmute")):
+            s.run(change)
+            for n in (1, 2, 9):
+                s.run("n = %d" % n)
+                out = s.run(":bench --budget 0.05 1 + 1")
+                self.assertIn("interrupted", out, (change, n))
+                self.assertEqual(s.run("print 'here'"), "here\n")
+                self.assertEqual(s.run("collectgarbage 'isrunning'"), "true\n")
+            s.run("machine.mute, machine.unmute = mute, unmute")
 
     def test_curves(self):
         s = self.open("-q", columns=60)

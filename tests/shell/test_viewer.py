@@ -3,8 +3,6 @@
 #
 # test_viewer.py - what takes the whole window: the pager and :view.  Ctrl-L
 # draws everything afresh, so that the rows can be read one by one.
-#
-#   test_viewer.py NACRE [unittest options]
 
 import os
 import re
@@ -48,8 +46,7 @@ class Window(Shell):
 
 
 class Pager(Window):
-    def test_help(self):
-        s = self.open()
+    def test_help(self, s):
         self.enter(s, ":help all")
         rows, status = self.drawn(s)
         self.assertEqual(len(rows), 23)
@@ -72,8 +69,7 @@ class Pager(Window):
         self.assertEqual(self.leave(s).strip(), "(%d lines)" % n)
         self.assertEqual(s.run("6 * 7"), "42\n")
 
-    def test_search(self):
-        s = self.open()
+    def test_search(self, s):
         self.enter(s, ":help all")
         self.assertIn(":save", "".join(self.rows(s, "/:save" + ENTER)))
         self.assertIn(":whos", self.rows(s, "g/:whos" + ENTER)[0])
@@ -91,9 +87,8 @@ class Pager(Window):
         self.leave(s, CTRL_C)
         self.assertEqual(s.run("6 * 7"), "42\n")
 
-    def test_what_is_paged(self):
+    def test_what_is_paged(self, s):
         """Lists of the shell that are too long, and nothing else."""
-        s = self.open()
         self.assertIn(":quit", s.run(":help quit"))
         self.assertEqual(s.run("for i = 1, 60 do print(i) end").count("\n"),
                          60)
@@ -113,8 +108,7 @@ class Pager(Window):
         self.leave(s)
         self.assertIn("\n  :whos [PATTERN]", self.read("paged.nacre"))
 
-    def test_other_pager(self):
-        s = self.open()
+    def test_other_pager(self, s):
         s.run(":set pager head -2")
         out = s.run(":help all")
         self.assertEqual(out.count("\n"), 3)
@@ -135,8 +129,7 @@ class Pager(Window):
         self.assertNotIn("\x1b", out)
         self.assertIn(":whos [PATTERN]", out)
 
-    def test_resized(self):
-        s = self.open()
+    def test_resized(self, s):
         self.enter(s, ":help all")
         s.child.setwinsize(12, 60)
         rows, status = self.drawn(s)
@@ -146,8 +139,7 @@ class Pager(Window):
         self.assertEqual(len(self.rows(s)), 29)
         self.leave(s)
 
-    def test_terminal_is_restored(self):
-        s = self.open()
+    def test_terminal_is_restored(self, s):
         self.enter(s, ":help all")
         s.settle()
         os.kill(s.child.pid, signal.SIGTERM)
@@ -179,16 +171,26 @@ class Pager(Window):
 
 
 class Redirected(Window):
-    def test_interrupted(self):
+    def test_interrupted(self, s):
         """Ctrl-C in a command whose output goes to a file: the next line is
         shown again."""
-        s = self.open()
-        s.run("x = nacre.ones(1000)")
-        for command in (":bench x:exp() > ~/bench.txt",
+        s.run("x = nacre.ones(1000000)")
+        for command in (":bench --budget 60 x:exp() > ~/bench.txt",
                         ":watch 0.1 x > ~/watch.txt",
                         ":time while true do end > ~/time.txt"):
             self.timed(s, command + ENTER)
             self.assertEqual(s.run("6 * 7"), "42\n", command)
+
+
+    def test_options(self, s):
+        """An option before the expression is no comment that hides the > ."""
+        s.run("x = nacre.ones(3)")
+        for command in (":bench --budget 0.01 x:exp()",
+                        ":compare --budget 0.01 x:exp() ;; x:log()",
+                        ":bench --budget 0.01 x:sum():item() > 2 and 1 or 0"):
+            self.assertEqual(s.run(command + " > ~/out.txt"), "", command)
+            self.assertRegex(self.read("out.txt"), r"[mun]s\b", command)
+            os.remove(os.path.join(self.home, "out.txt"))
 
 
 class View(Window):

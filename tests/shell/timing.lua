@@ -233,7 +233,7 @@ for _, case in ipairs {
   C.fails(case[2], nil, nacre.bench, "1", case[1])
 end
 
--- what is no expression, and what a text cannot see
+-- what is not an expression, and what a text cannot see
 do
   for _, nothing in ipairs {"", "  ", "-- hi", "--[[ a ]] -- b"} do
     C.fails("an expression is needed", nil, nacre.bench, nothing, {})
@@ -264,7 +264,7 @@ do
   local seen = {}
   sweep.call({3}, function(n) seen[n] = true end, {budget = 0.01})
   assert(seen[3])
-  C.fails("a string as in n=16..4096 or a list", nil, sweep.call, 3, "n")
+  C.fails("a string such as n=16..4096 or a list", nil, sweep.call, 3, "n")
   C.fails("not a number", nil, sweep.call, {3}, 5)
   C.fails("the sizes must grow", nil, sweep.call, {8, 4}, "n")
   local list = compare.call({function() return a + 1 end,
@@ -465,9 +465,9 @@ do
   assert(d.different == 1 and d.absat == "[1100,3]", d.absat)
   -- what rounding explains
   local product = {source = "a:mm(a)", env = {a = a}}
-  assert(difference.inner(product) == 100)
-  assert(difference.inner {source = "a:sum()", env = {a = a}} == 10000)
-  assert(difference.inner {source = "a + a", env = {a = a}} == 1)
+  assert(compare.inner(product) == 100)
+  assert(compare.inner {source = "a:sum()", env = {a = a}} == 10000)
+  assert(compare.inner {source = "a + a", env = {a = a}} == 1)
   d = {dtype = "float32", abs = 1e-5, scale = 100, different = 1}
   assert(difference.tolerable(d, 100))
   d.abs = 1e-1
@@ -478,12 +478,14 @@ end
 -- peaks taken while other programs run are shown, not kept
 do
   local peak, machine = require "nacre.machine_peak", require "nacre.machine"
-  local measure, where, average = peak.measure, peak.path, machine.load
+  local own_files = require "nacre.own_files"
+  local measure, average = peak.measure, machine.load
+  local where = own_files.peaks
   local path, said = os.tmpname(), {}
   local out = {flush = function() end, write = function(_, ...)
     for _, s in ipairs {...} do said[#said + 1] = s end
   end}
-  peak.path = function() return path end
+  own_files.peaks = function() return path end
   peak.measure = function()
     return {copy = 1, triad = 1, bandwidth = 1, latency = 1, date = "today",
             gemm = {float32 = 1}}
@@ -500,7 +502,7 @@ do
   assert(not file and text:find "not kept: load average is 1000000.0", text)
   assert(kept(0), "an idle machine's are")
   os.remove(path)
-  peak.measure, peak.path, machine.load = measure, where, average
+  peak.measure, own_files.peaks, machine.load = measure, where, average
 end
 
 -- why there is no second device is said once
@@ -567,5 +569,3 @@ end
 
 -- an empty run is one
 assert(timing.empty "text" < 1e-5)
-
-print "ok"

@@ -162,5 +162,3 @@ do
   at = stats.crossing(n, {2, 2, nil}, {1, 1, 1})
   assert(at == nil, "what was not measured is not overtaken")
 end
-
-print "ok"

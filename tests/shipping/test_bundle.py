@@ -84,7 +84,7 @@ def main(source, build):
             outside = [p for p in paths if not p.startswith(moved)]
             assert not outside, f"not of the bundle: {outside}"
         check_ranks(nacre, env, folder)
-        for name in ("gpu-check", "crossover.lua", "bench/gpu.lua"):
+        for name in ("gpu-check", "crossover.lua", "bench/rows/gpu.py"):
             assert os.path.exists(os.path.join(moved, "scripts", name)), name
     print("ok")
 

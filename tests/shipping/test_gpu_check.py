@@ -81,7 +81,9 @@ print("| a+b | 1.00 us |", flush=True)
 if os.environ.get("FAKE_BENCH") == "hangs": time.sleep(98765)
 if os.environ.get("FAKE_BENCH") == "crashes": sys.exit("no such case")
 with open(sys.argv[sys.argv.index("--json") + 1], "w") as f:
-    f.write('{"rows": [{"case": "a+b"}], "left": []}')
+    f.write('{"records": [{"name": "a+b"}], "left": []}')
+with open(sys.argv[sys.argv.index("--markdown") + 1], "w") as f:
+    f.write("| a+b | 1.00 us | yes |")
 """
 
 OWN = ["cuda_basics", "cuda_conv", "cuda_none", "cuda_products", "cuda_streams",
@@ -103,7 +105,7 @@ def make(source, root):
         shutil.copy(os.path.join(source, "scripts", name), root + "/scripts")
     write(root + "/commit", "c0ffee\n")
     write(root + "/scripts/crossover.lua", "")
-    write(root + "/scripts/bench/gpu_compare.py", BENCH)
+    write(root + "/scripts/bench/suite.py", BENCH)
     for name in ["parity/parity", "parity/parity_programs"] + [
             "cuda/" + own for own in OWN] + ["ops/" + n for n in ON_DEVICE]:
         write(f"{root}/tests/{name}.lua", "")
@@ -177,11 +179,11 @@ class Check:
 def goes_well(root):
     c = Check(root, 1).finish(0)
     c.has("nothing failed", "28 passed", "36 clean", "c0ffee", "NVIDIA X1",
-          "| a+b |",
+          "| a+b | 1.00 us | yes |",
           "cuda:0: a GPU")
     assert [p["result"] for p in c.data["steps"].values()] == [
         "done", "passed", "passed", "done"], c.text
-    assert c.data["steps"]["speed"]["cases"] == [{"case": "a+b"}]
+    assert c.data["steps"]["speed"]["cases"] == [{"name": "a+b"}]
     assert not os.path.exists(root + "/scripts/__pycache__")
 
 

@@ -172,7 +172,7 @@ def check_packages(source, build, folder):
     archive, = glob.glob(folder + "/*.tar.gz")
     output("tar", "xf", archive, "-C", folder)
     roots = glob.glob(folder + "/nacre-*/")
-    if shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"):
+    if all(map(shutil.which, ("dpkg-deb", "dpkg-shlibdeps", "file"))):
         output("cpack", "-G", "DEB", "-B", folder, cwd=build)
         package, = glob.glob(folder + "/*.deb")
         depends = output("dpkg-deb", "-f", package, "Depends")
@@ -181,20 +181,20 @@ def check_packages(source, build, folder):
         roots.append(folder + "/root/usr/")
     for root in roots:
         search_paths.check(root)
-        for file in ("share/man/man1/nacre.1", "lib/libnacre.so",
+        for file in ("share/man/man1/nacre.1.gz", "lib/libnacre.so",
                      "share/bash-completion/completions/nacre",
                      "share/zsh/site-functions/_nacre", "lib/lua/5.4/nacre.so",
                      "share/doc/nacre/copyright", "lib/pkgconfig/nacre.pc"):
             assert os.path.exists(root + file), root + file
         assert not os.path.exists(root + "lib/nacre/installed_files.txt")
         env = {"PATH": "/usr/bin:/bin", "HOME": folder}
-        output(root + "bin/nacre", source + "/scripts/tour.lua", env=env,
-               cwd=folder)
+        output(root + "bin/nacre", "--tour", env=env, cwd=folder,
+               stdin=subprocess.DEVNULL)
 
 
 def check_uninstall(source, prefix):
-    """What was installed goes, with its folders; a stranger's file stays, and
-    so does what packages made later were made of."""
+    """What was installed goes, with the folders made for it; a stranger's file
+    and empty folder stay, and so does what packages made later were made of."""
     kept = os.path.join(prefix, "lib/lua/5.4/theirs.lua")
     with open(kept, "w", encoding="utf-8"):
         pass
@@ -203,7 +203,8 @@ def check_uninstall(source, prefix):
     left = [os.path.join(where, file) for where, _, files in os.walk(prefix)
             for file in files]
     assert left == [kept], (left, said)
-    assert not os.path.exists(prefix + "/bin"), "an empty folder stays"
+    assert not os.path.exists(prefix + "/share"), "a folder of ours stays"
+    assert os.listdir(prefix + "/bin") == [], "a stranger's folder is gone"
     again = subprocess.run([source + "/bootstrap", "uninstall", prefix],
                            env=env, capture_output=True, text=True, check=False)
     assert again.returncode == 1 and "nothing to remove" in again.stderr, again
@@ -213,6 +214,7 @@ def main(source, build, cuda=""):
     """All of it."""
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
+        os.makedirs(prefix + "/bin")            # somebody else's, and empty
         output("cmake", "--install", build, "--prefix", prefix)
         search_paths.check(prefix)
         check_symbols(source, prefix + "/lib/libnacre.so",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The steps of CONTRIBUTING.md that add an operation work, and are all.
+"""The steps of CONTRIBUTING.md that add something work, and are all.
 
 Each block of code there that says where it goes is put into a copy of the
-sources; the copy is built, quickly rather than well, and the new operations
-are called on the CPU and on the emulated device. The files of each section
+sources; the copy is built, quickly rather than well, and what is new is
+tried on the CPU and on the emulated device. The files of each section
 are counted: an operation that needs more is a defect of the mechanism.
 
     adding_operations.py PROGRAM SOURCES FOLDER CMAKE [-DNAME=VALUE ...]
@@ -27,6 +27,8 @@ ALLOWED = {
     "A composed operation": (1, 3),
     "An operator": (5, 7),
     "Adding a command of the shell": (1, 2),
+    "Adding a dtype": (7, 7),
+    "Adding a file format": (2, 2),
 }
 
 COPIED = ["CMakeLists.txt", "core", "cuda", "mpi", "bindings", "library", "repl",
@@ -77,8 +79,68 @@ for _, device in ipairs {"cpu", "cuda"} do
       :sum():backward()
   same("cycle's gradient", grad(x), {2, 3, 4, 1})
   assert(nacre.cycle(x, 1).device == x.device)
+
+  local function uint16(v)
+    return nacre.tensor(v, { dtype = "uint16", device = device })
+  end
+  x = uint16 {1, 65535, 300}
+  assert((x + 1).dtype == "uint16")
+  same("uint16 + 1", x + 1, {2, 0, 301})
+  same("uint16 * uint16", x * x, {1, 1, 90000 % 65536})
+  same("uint16 / 2", x / 2, {0.5, 32767.5, 150})
+  same("sum of uint16", x:sum():flatten(), {65836})
+  same("amax of uint16", x:amax():flatten(), {65535})
+  same("argmax of uint16", x:argmax():flatten(), {2})
+  same("sort of uint16", (x:sort()), {1, 300, 65535})
+  same("cumsum of uint16", x:cumsum(1), {1, 65536, 65836})
+  same("uint16 > 2", x:gt(2):int(), {0, 1, 1})
+  same("index_add_", x:clone():index_add_(1, nacre.tensor({1},
+       { device = device }), uint16 {5}), {6, 65535, 300})
+  same("strided uint16", uint16({{1, 2}, {3, 65535}}):t():flatten(),
+       {1, 3, 2, 65535})
+  same("to uint16", nacre.tensor({-5.0, 7e4, 2.5}, { device = device })
+                        :to "uint16", {0, 65535, 2})
+  for dtype, common in pairs {uint8 = "uint16", int8 = "int32", int16 = "int32",
+                              int32 = "int32", float16 = "float16"} do
+    local y = nacre.ones(3, { dtype = dtype, device = device })
+    assert((x + y).dtype == common and (y + x).dtype == common, dtype)
+  end
+  assert(not pcall(nacre.full, {2}, 65536, { dtype = "uint16" }))
 end
+
+local x = nacre.tensor({1, 65535}, {dtype = "uint16"})
+for _, format in ipairs {"npy", "safetensors"} do
+  local bytes = nacre.serialize(format == "npy" and x or {x}, {format = format})
+  local y = nacre.deserialize(bytes)
+  y = format == "npy" and y or y[1]
+  assert(y.dtype == "uint16" and nacre.equal(y, x), format)
+end
+local ok, e = pcall(nacre.serialize, {x}, {format = "pt"})
+assert(not ok and tostring(e):find("format has no uint16", 1, true), tostring(e))
 assert(nacre._info("cycle").doc:find "moved by shift")
+
+local path = os.tmpname() .. ".fbin"
+x = nacre.tensor {{1, 2, 3}, {4, 5, 0.5}}
+nacre.save(path, x:t())
+assert(nacre.equal(nacre.load(path), x:t()))
+assert(nacre.equal(nacre.deserialize(nacre.serialize(x, {format = "fbin"}),
+                                     {format = "fbin"}), x))
+for text, call in pairs {
+  ["it holds a matrix of float32"] = function() nacre.save(path, x:long()) end,
+  ["data: 24 bytes are needed, the file has 23 left"] = function()
+    nacre.deserialize(nacre.serialize(x, {format = "fbin"}):sub(1, -2),
+                      {format = "fbin"})
+  end,
+  ["names is for files of several tensors"] = function()
+    nacre.load(path, {names = {"a"}})
+  end,
+  ["npy, fbin, idx"] = function() nacre.load(path, {format = "xls"}) end,
+} do
+  local ok, e = pcall(call)
+  assert(not ok and tostring(e):find(text, 1, true), tostring(e))
+end
+assert(nacre._info("load").doc:find(".npy .fbin .idx", 1, true))
+os.remove(path)
 """
 
 
@@ -189,6 +251,7 @@ def main():
         CCACHE_BASEDIR=COPY, CCACHE_NOHASHDIR="true")
     nacre = BUILD + "/nacre"
     run(nacre, "-e", CHECK, NACRE_CUDA="emulated")
+    assert " .npy .fbin .idx " in run(nacre, "--help")
     greeting = run(nacre, "-e", "shell.greet 'world'")
     assert greeting == "hello world\n", greeting
     pages = {p for list_ in recipes().values() for p, _, _ in list_

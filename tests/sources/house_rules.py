@@ -8,11 +8,12 @@
   core/cpu, one in cuda;
 * the folders of core include each other without a cycle, and the headers
   directly in core, which all may include, include none of their files;
-* lines of C, CUDA and Lua have at most 80 columns, but for addresses;
+* lines of C, CUDA and Lua have at most 80 columns, except addresses;
 * tables in Lua are written {a}, not { a };
 * files of C, CUDA and Lua have at most 600 lines, functions at most 60;
 * numbers are read and written as text by core/numerals.h, which no locale
   changes;
+* comments, errors and pages are in plain English: see STUMBLES;
 * .c and .cu files are as clang-format writes them; the tables and comments of
   headers are aligned by hand.
 
@@ -36,6 +37,8 @@ ALL = (*PRODUCT, "scripts", "tests"), (*C, ".lua")
 FORMATTER = "clang-format version 14"    # others break lines otherwise
 WIDTH = 80
 FILE_LENGTH, FUNCTION_LENGTH = 600, 60
+PROSE = (*PRODUCT, "docs", "scripts", "tests"), (
+    *C, ".lua", ".def", ".py", ".md", ".nacre", ".cmake")
 BEGIN = {"c": re.compile(r"\{$|[a-z][^=]*\([^=]*\{$", re.I),
          "lua": re.compile(r"(local )?function |(local )?[\w.]+ = function")}
 
@@ -106,6 +109,29 @@ def numerals(files):
                 continue
             yield (f"{path}:{text.count(chr(10), 0, m.start()) + 1}: depends "
                    "on the locale: see core/numerals.h")
+
+
+# forms at which a reader stops, and what to write instead
+STUMBLES = (
+    (r"but for(?! the time being)", "except"),
+    (r"(?:has|have)(?: it| they)? not(?=\s*(?:[.,;:)\"]|\*/|(?:let|what)\b|$))",
+     "does not have"),
+    (r"in the place of", "in place of, instead of"),
+    (r"what is no(?! (?:more|longer)\b) \w+", "what is not a ..."),
+    (r"gives whether", "returns whether"),
+)
+STUMBLE = re.compile(r"\b(?:" + "|".join(f"({form})" for form, _ in STUMBLES) +
+                     ")", re.I)
+# a line break in a comment or between the parts of a text
+BREAK = re.compile(r"\"?\s*(?:\.\.)?\s*\n\s*(?:(?:\*\*|\*|--|#|//|\.\.)[ \t]+)?\"?")
+
+
+def english(files):
+    for path, text in files.items():
+        if path.startswith(("tests/sources/", "docs/measurements/")):
+            continue                  # these name the forms; these are dated
+        for m in STUMBLE.finditer(" ".join(BREAK.sub(" ", text).split())):
+            yield f"{path}: '{m[0]}': say '{STUMBLES[m.lastindex - 1][1]}'"
 
 
 def cycles(files):
@@ -244,7 +270,7 @@ def check(root):
         print(f"house rules: no {FORMATTER}: the format of C is not checked")
     counted.update(formatted or {})
     found = [*guards(files), *names(files), *cycles(files),
-             *numerals(files),
+             *numerals(files), *english(sources(root, *PROSE)),
              *excess(counted, excused)]
     if found:
         print(*found, sep="\n")
@@ -273,6 +299,16 @@ PLANTS = [  # rule, files, how many reports
      0),
     (numerals, {"bindings/a.c": 'setlocale(LC_ALL, "");', "mpi/a.c": "atof(s)"},
      1),
+    (english, {"core/a.h": "/* all, but for the last */"}, 1),
+    (english, {"core/a.h": "/* all, but\n** for the last */"}, 1),
+    (english, {"core/a.c": 'f("all, but "\n  "for the last");'}, 1),
+    (english, {"a.lua": 'fail("it has " ..\n     "not")'}, 1),
+    (english, {"a.lua": "-- what a module has not.\n-- and have not run"}, 1),
+    (english, {"docs/a.md": "which it has not,\nor has not read"}, 1),
+    (english, {"docs/a.md": "It is used but for the time being it has not "
+                            "changed."}, 0),
+    (english, {"a.py": '"""Stands in the place\n    of what is no list."""'}, 2),
+    (english, {"core/a.h": "/* Gives whether it did; in place of b */"}, 1),
     (cycles, {"core/ops/a.c": '#include "core/cpu/b.h"\n',
               "core/cpu/b.h": '#include "core/base/c.h"\n'}, 0),
     (cycles, {"core/ops/a.c": '#include "core/cpu/b.h"\n',

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who includes whom, and what the core must never do: prints FILE:LINE of every
-violation and fails if there is one.
+"""Who includes and calls whom, and what the core must never do: prints every
+violation, by FILE:LINE where it has one, and fails if there is one.
 
     layers.py DIR           check the source tree DIR
+    layers.py DIR OBJECTS   and the floors of the core by the symbols of its
+                            objects, which lie in the folder OBJECTS
     layers.py --self-test   plant violations, see each reported
 
 An #include whose file is a macro is not followed; the macro's definition
@@ -11,6 +13,7 @@ An #include whose file is a macro is not followed; the macro's definition
 """
 import os
 import re
+import subprocess
 import sys
 
 from house_rules import sources
@@ -22,8 +25,9 @@ LIMIT = 400     # lines of the public header
 # What others may see of core. An operation's expression is compiled for every
 # device, so also what it is made of; random numbers are the same on all.
 PUBLIC = {"core/" + name for name in (
-    "tensor.h", "signature.h", "ops.def", "operators.def", "transport.h",
-    "dtype.h")}
+    "tensor.h", "accelerator.h", "autograd.h", "device_teams.h", "files.h",
+    "fusion.h", "host.h", "library.h", "trace.h", "signature.h", "suggest.h",
+    "ops.h", "ops.def", "operators.h", "operators.def", "transport.h", "dtype.h")}
 FOR_DEVICES = PUBLIC | {"core/" + name for name in (
     "pointwise/scalar.h", "pointwise/for_each_compute_type.h",
     "pointwise/op_classes.h", "base/philox.h",
@@ -44,6 +48,15 @@ FOREIGN = [
     ("readline", r"(readline|editline)/|(readline|history)\.h",
      ("core", "cuda", "mpi", "bindings", "library", "tests"))]
 
+# Whom the files of a folder of core may call; of the others, all but io. The
+# folders pointwise, ops, indexing, autograd, trace, fusion are the engine: they
+# call each other by design.
+FLOORS = {"base": {"base"}, "cpu": {"base", "pointwise", "cpu"}}
+ABOVE = {"io"}
+# Tables, which base passes on without calling what they name.
+MAY_NAME = {("base", "nc_cpu"), ("base", "nc_forplugins"),
+            ("base", "nc_fortransports"), ("trace", "nc_writefile")}
+
 TOKENS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:\\.|[^\"\\\n])*\""
                     r"|'(?:\\.|[^'\\\n])+'", re.S)
 INCLUDE = re.compile(r"\s*#\s*include\s*([\"<])([^\">]*)"
@@ -51,8 +64,10 @@ INCLUDE = re.compile(r"\s*#\s*include\s*([\"<])([^\">]*)"
 CALLS = re.compile(
     r"(?<![A-Za-z0-9_.>])(abort|exit|_exit|_Exit|quick_exit|(?:sig)?longjmp"
     r"|(?:sig)?setjmp|v?printf|puts|putchar|perror|assert)\s*\(")
-# The process that this file makes ends itself.
-MAY_CALL = {("core/io/hdf5/reader_process.c", "_exit")}
+# The process that this file makes ends itself; errors of libpng jump to the
+# function that called it.
+MAY_CALL = {("core/io/hdf5/reader_process.c", "_exit"),
+            *(("core/io/images/png.c", f) for f in ("setjmp", "longjmp"))}
 DEVICE = re.compile(r"\bDevice\s+(nc_[a-z0-9_]+)\s*[;=]")
 DEVICE_LIST = re.compile(r"Device\s*\*\s*(?:const\s*)?\w+\s*\[[^\]]*\]\s*=")
 
@@ -136,6 +151,38 @@ def violations(files):
                 yield f"{path}:{n}: {why}"
 
 
+def symbols_of(root, objects):
+    """What nm -A prints of the objects whose source is there, by the path of
+    that in core. Built folders keep objects of files that have moved."""
+    paths = [os.path.join(place, name) for place, _, names in os.walk(objects)
+             for name in names if name.endswith(".c.o")]
+    names = [os.path.relpath(path, objects) for path in paths]
+    there = [name for name in names
+             if os.path.exists(os.path.join(root, "core", name[:-2]))]
+    return subprocess.run(["nm", "-A", *there], text=True, check=True,
+                          cwd=objects, capture_output=True).stdout
+
+
+def wrong_calls(symbols):
+    """Each call to a higher floor, of what nm -A prints."""
+    home, used = {}, set()
+    for line in symbols.split("\n"):
+        found = re.match(r"((\w+)/\S+)\.o: *[0-9a-f]* ([A-Za-z]) (\S+)$", line)
+        if not found:
+            continue
+        name, folder, kind, symbol = found.groups()
+        if kind == "U":
+            used.add((folder, name, symbol))
+        elif kind.isupper():
+            home[symbol] = folder
+    for folder, name, symbol in sorted(used):
+        to = home.get(symbol, folder)
+        if (to not in FLOORS.get(folder, {to}) or
+                to in ABOVE and folder not in ABOVE) and \
+                (folder, symbol) not in MAY_NAME:
+            yield f"core/{name} calls {symbol} of core/{to}"
+
+
 # The self-test: these files and one of the plants, whose last line is reported.
 TREE = {"bindings/planted.h": "", "library/planted.h": "",
         "repl/planted.h": "", "cuda/planted.h": "",
@@ -201,6 +248,16 @@ def self_test():
                         report and not found[-1].startswith(last):
                     wrong += 1
                     print(f"{path}, {text.strip()!r}: {found}")
+    homes = "".join(f"{folder}/a.c.o: 00 T nc_{folder}\n"
+                    for folder in ("base", "cpu", "ops", "io"))
+    for user, target, bad in (
+            ("base", "base", 0), ("base", "ops", 1), ("base", "io", 1),
+            ("cpu", "base", 0), ("cpu", "ops", 1), ("ops", "cpu", 0),
+            ("ops", "base", 0), ("ops", "io", 1), ("io", "ops", 0)):
+        text = f"{homes}{user}/b.c.o:      U nc_{target}\n"
+        if len(list(wrong_calls(text))) != bad:
+            wrong += 1
+            print(f"{user} calls {target}")
     print(f"layers: {wrong} plants were judged wrongly")
     return wrong > 0
 
@@ -208,8 +265,11 @@ def self_test():
 def main(words):
     if words == ["--self-test"]:
         return self_test()
-    files = sources(words[0] if words else ".", FOLDERS, SUFFIXES)
+    root = words[0] if words else "."
+    files = sources(root, FOLDERS, SUFFIXES)
     found = list(violations(files))
+    if len(words) > 1:
+        found += wrong_calls(symbols_of(os.path.abspath(root), words[1]))
     if found:
         print(*found, sep="\n")
     print(f"layers: {len(files)} files, {len(found)} violations")

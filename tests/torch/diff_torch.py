@@ -32,7 +32,8 @@ except ImportError:
     sys.exit(77)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
+from lua_text import lua  # noqa: E402,F401  pylint: disable=C0413
 
 INTS = ["uint8", "int8", "int16", "int32", "int64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
@@ -59,25 +60,6 @@ def operation(weight=1):
 
 def name(dtype):
     return str(dtype).replace("torch.", "")
-
-
-def lua(v):
-    """A value of Python as Lua writes it."""
-    if v is None:
-        return "nil"
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, float):
-        if v != v:
-            return "-(0/0)"             # whose sign is Python's
-        if v in (np.inf, -np.inf):
-            return "math.huge" if v > 0 else "-math.huge"
-        return repr(v)
-    if isinstance(v, str):
-        return '"%s"' % v
-    if isinstance(v, (list, tuple)):
-        return "{%s}" % ", ".join(lua(x) for x in v)
-    return str(v)
 
 
 class Case:
@@ -277,7 +259,8 @@ HALVES = (torch.float16, torch.bfloat16)
 
 
 def reference(case):
-    """The same; what this PyTorch has not for halves is done in float32."""
+    """The same; what this PyTorch does not have for halves is done in
+    float32."""
     try:
         return expected(case)
     except (RuntimeError, IndexError, ValueError, TypeError,
@@ -312,7 +295,8 @@ def make(rng, count, only):
         wide = all(t.dtype in (torch.float32, torch.float64)
                    for t in case.inputs if t.is_floating_point())
         finite = all(bool(torch.isfinite(t).all()) for t in case.inputs)
-        case.grad = (case.grad and wide and finite and draw.flag(0.5) and
+        case.grad = (case.grad and wide and finite and
+                     (case.second or draw.flag(0.5)) and
                      any(t.is_floating_point() for t in case.inputs))
         case.laid = [draw.layout(t) for t in case.inputs]
         case.result = reference(case)

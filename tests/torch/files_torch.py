@@ -33,6 +33,9 @@ try:
 except ImportError:
     numpy = None
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "lib"))
+from lua_text import run  # noqa: E402  pylint: disable=C0413
+
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32,
           torch.int64, torch.float16, torch.bfloat16, torch.float32,
           torch.float64]
@@ -40,15 +43,6 @@ AGAIN = "nacre.save(arg[2], nacre.load(arg[1]))"
 
 # The restricted reader of PyTorch 1 knows no floats.
 SAFE = {"weights_only": True} if torch.__version__ >= "2" else {}
-
-
-def run(nacre, text, *args):
-    done = subprocess.run([nacre, "-", *args], input=text, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
-    if done.returncode != 0:
-        sys.exit(f"nacre {args}: {done.stdout}")
-    return done.stdout
 
 
 def elements(t):

@@ -14,6 +14,9 @@ import warnings
 import numpy
 import torch
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from lua_text import Lua, lua, plain  # noqa: E402  pylint: disable=C0413
+
 TOLERANCE = 1e-9        # relative to the largest element
 # PyTorch's gradient has a float32 1/6
 TOLERANCES = {"Hardsigmoid": 1e-7}
@@ -22,13 +25,6 @@ MODERN = hasattr(torch, "compile")
 # 2.11 divides by the counts of other classes, on the CPU; 2.15 is right
 COUNTS = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
 warnings.filterwarnings("ignore", message="enable_nested_tensor")
-
-
-class Lua:
-    """A value that is written otherwise in Lua: in PyTorch it is `value`."""
-
-    def __init__(self, value, text):
-        self.value, self.text = value, text
 
 
 def dim(d):
@@ -42,33 +38,11 @@ def module(name, *args, **kw):
     return Lua(getattr(torch.nn, name)(*args, **kw), construct(name, args, kw))
 
 
-def lua(v):
-    if isinstance(v, Lua):
-        return v.text
-    if v is None:
-        return "nil"
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, (tuple, list)):
-        return "{" + ", ".join(map(lua, v)) + "}"
-    return f'"{v}"' if isinstance(v, str) else repr(v)
-
-
 def construct(name, args, kw):
     text = [lua(a) for a in args]
     if kw:
-        text.append(options_text(kw))
+        text.append(lua(kw))
     return f"nn.{name}({', '.join(text)})"
-
-
-def options_text(kw):
-    return "{" + ", ".join(f"{k}={lua(v)}" for k, v in kw.items()) + "}"
-
-
-def plain(v):
-    if isinstance(v, (tuple, list)):
-        return type(v)(map(plain, v))
-    return v.value if isinstance(v, Lua) else v
 
 
 ROWS = []
@@ -318,7 +292,7 @@ def called(m, x, call):
 
 
 def tensors(out):
-    """The tensors of an output, in order; None and what is no tensor left
+    """The tensors of an output, in order; None and what is not a tensor left
     out."""
     if torch.is_tensor(out):
         return [out]
@@ -368,10 +342,10 @@ def reference(number, r, folder):
                          for k, v in {**arrays, **state}.items()})
     made = construct(name, args, kw)
     if wrap:
-        made = f"nn.utils.{wrap[0]}({made}, {options_text(wrap[1])})"
+        made = f"nn.utils.{wrap[0]}({made}, {lua(wrap[1])})"
     text = (f"row({number}, function() return {made} end, "
             f"{lua([t.requires_grad for t in x])}, {lua(same)}, "
-            f"{lua(evaluate)}, {options_text(call)})")
+            f"{lua(evaluate)}, {lua(call)})")
     return text, {k: v.detach().double() for k, v in expected.items()}
 
 

@@ -75,7 +75,7 @@ POSITIONS = {
     "nn.functional.max_unpool2d": ["indices"],
     "nn.functional.max_unpool3d": ["indices"],
     "nn.functional.embedding_bag": ["input", "offsets"],
-    "nn.functional.ctc_loss": ["targets"],
+    "nn.functional.ctc_loss": ["targets"], "unravel_index": ["indices"],
 }
 FOUND = {
     "argmax": [0], "argmin": [0], "argsort": [0], "argwhere": [0],
@@ -87,6 +87,7 @@ FOUND = {
     "nn.functional.adaptive_max_pool1d": [1],
     "nn.functional.adaptive_max_pool2d": [1],
     "nn.functional.adaptive_max_pool3d": [1],
+    "unravel_index": list(range(8)),
 }
 # Where nan and infinities are not compared: what iterates until it converges,
 # layers, and where PyTorch leaves open what becomes of them.
@@ -202,7 +203,7 @@ class Writer:
     def tensor(self, t, shifted):
         if (t.layout != torch.strided or t.is_complex() or t.is_quantized or
                 t.dim() > 8):
-            raise Untold("of a kind that Nacre has not")
+            raise Untold("of a kind that Nacre does not have")
         if t.device.type != "cpu":      # some samples are of any device
             raise Untold("of another device")
         self.tensors.append(shift(t.detach(), 1) if shifted else t.detach())
@@ -219,7 +220,7 @@ class Writer:
             return ascii_lowercase[slot.number], slot
         if isinstance(v, torch.dtype):
             if not hasattr(torch, d.name(v)) or d.name(v) not in d.ALL:
-                raise Untold("of a dtype that Nacre has not")
+                raise Untold("of a dtype that Nacre does not have")
             return d.lua(d.name(v)), v
         if isinstance(v, (list, tuple)) and not isinstance(v, torch.Size) and \
                 any(isinstance(x, torch.Tensor) for x in v):
@@ -228,7 +229,7 @@ class Writer:
                     type(v)(kept for _, kept in both)
                     if type(v) in (list, tuple) else [k for _, k in both])
         if isinstance(v, complex) or callable(v) or isinstance(v, dict):
-            raise Untold("of a kind that Nacre has not")
+            raise Untold("of a kind that Nacre does not have")
         if not isinstance(v, (int, float, str, list, tuple, type(None))):
             raise Untold(f"a {type(v).__name__}")
         counted = kind in ("dim", "dims", "index", "dimortensor") or \
@@ -508,7 +509,7 @@ def main():
     excused = d.compare("opinfo_torch", args, cases, judge)
     print(f"opinfo_torch: {len(cases)} samples agree with PyTorch "
           f"{torch.__version__} ({excused} differ for a known reason, {untold} "
-          "are of what Nacre has not)")
+          "are of what Nacre does not have)")
 
 
 if __name__ == "__main__":

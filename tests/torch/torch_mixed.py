@@ -42,13 +42,13 @@ def small(r, dtypes=ALL, shape=None):
     return r.tensor(dtypes, shape, low=-4, high=4)
 
 
-# What PyTorch has not, and Nacre has.
+# What PyTorch does not have, and Nacre has.
 ABSENT = re.compile("must be Tensor, not|not implemented|is not yet|addcdiv|"
                     "must be a 2-tuple|nanmean..: expected")
 
 
 def probe(f, *given, **options):
-    """f(*given), or the error; draws again for what PyTorch has not."""
+    """f(*given), or the error; draws again for what PyTorch does not have."""
     try:
         return f(*given, **options)
     except (RuntimeError, TypeError, ValueError, IndexError) as e:

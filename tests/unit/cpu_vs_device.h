@@ -51,7 +51,7 @@ static inline Twin random_vector(DType type, int64_t n, int odd) {
   for (int64_t i = 0; i < n; i++) {
     double v = (double)(below(2001) - 1000) / 64;
     if (type == DT_b8) v = (double)below(2);
-    else if (nc_category(type) != NC_FLOAT) v = (double)below(100);
+    else if (nc_is_exact(type)) v = (double)below(100);
     else if (odd && below(odd) == 0) v = ANYOF(strange);
     set_element(t.cpu, i, v);
   }

@@ -84,7 +84,7 @@ static inline double load(const void *p, DType t, int64_t i) {
   return v;
 }
 
-/* Is b what it should be, a, but for `most' times its size, or `unit'? */
+/* Is b what it should be, a, within `most' times its size, or `unit'? */
 static inline int is_close(double a, double b, double most, double unit) {
   const double size = fabs(a) > unit ? fabs(a) : unit;
   return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= most * size;

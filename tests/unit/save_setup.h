@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
+#include "core/files.h"
 
 static char folder[] = "/tmp/nacre-test-XXXXXX";
 static char target[64];       /* folder/x.npy */

@@ -75,8 +75,5 @@ static void test_masks(void **state) {
   compare(0, row);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_blocks),
-                                      cmocka_unit_test(test_masks) };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, cmocka_unit_test(test_blocks),
+          cmocka_unit_test(test_masks))

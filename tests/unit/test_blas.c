@@ -21,7 +21,4 @@ static void test_core_type(void **state) {
     assert_non_null(strstr(nc_blasname(), "Prescott"));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_core_type) };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, cmocka_unit_test(test_core_type))

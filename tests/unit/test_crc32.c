@@ -26,7 +26,4 @@ static void test_crc32(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_crc32) };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, cmocka_unit_test(test_crc32))

@@ -5,6 +5,7 @@
 ** launch and nothing else.  What is asked once, at first, does not count.
 */
 #include "tests/unit/cpu_vs_device.h"
+#include "core/ops.h"
 
 /* What all of them work on. */
 static Twin a, b, y;
@@ -81,7 +82,4 @@ static int finish(void **state) {
   return end(state);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls) };
-  return cmocka_run_group_tests(tests, prepare, finish);
-}
+RUN_TESTS(prepare, finish, cmocka_unit_test(test_calls))

@@ -236,17 +236,6 @@ static void test_sync(void **state) {
 #define TEST(name) \
   cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
-int main(void) {
-  const struct CMUnitTest tests[] = { TEST(pageable),
-                                      TEST(source_is_read),
-                                      TEST(pinned),
-                                      TEST(within),
-                                      TEST(across),
-                                      TEST(peers),
-                                      TEST(streams_take_turns),
-                                      TEST(flag),
-                                      TEST(sync),
-                                      TEST(pinned_reuse),
-                                      TEST(interrupt) };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, TEST(pageable), TEST(source_is_read), TEST(pinned),
+          TEST(within), TEST(across), TEST(peers), TEST(streams_take_turns),
+          TEST(flag), TEST(sync), TEST(pinned_reuse), TEST(interrupt))

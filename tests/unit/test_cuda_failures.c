@@ -160,10 +160,6 @@ static void test_lasting(void **state) {
   e->free(e, q, 1000);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_no_memory), cmocka_unit_test(test_invalid),
-    cmocka_unit_test(test_lasting) /* last: it stays broken */
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, cmocka_unit_test(test_no_memory),
+          cmocka_unit_test(test_invalid),
+          cmocka_unit_test(test_lasting) /* last: it stays broken */)

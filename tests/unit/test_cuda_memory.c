@@ -232,14 +232,7 @@ static void test_at_random(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin_lazy, end)
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    TEST(reuse),          TEST(split_and_merge),
-    TEST(large),          TEST(fit),
-    TEST(trim),           TEST(streams_apart),
-    TEST(used_elsewhere), TEST(addresses),
-    TEST(no_memory),      TEST(short_segment),
-    TEST(at_random)
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, TEST(reuse), TEST(split_and_merge), TEST(large),
+          TEST(fit), TEST(trim), TEST(streams_apart), TEST(used_elsewhere),
+          TEST(addresses), TEST(no_memory), TEST(short_segment),
+          TEST(at_random))

@@ -6,6 +6,7 @@
 /* First: the fixture's `d' is a name of theirs, too. */
 #include "cuda/pointwise/launch.h"
 #include "cuda/pointwise/pointwise.h"
+#include "core/ops.h"
 
 #include "tests/unit/cuda_fixture.h"
 
@@ -106,12 +107,6 @@ static void test_refused(void **state) {
   fails(d->run(d, &k), NC_EDTYPE, "no CUDA kernel of it for int32");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_divisors),
-    cmocka_unit_test(test_chunks),
-    cmocka_unit_test(test_small_matrices),
-    cmocka_unit_test(test_refused),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+RUN_TESTS(begin, end, cmocka_unit_test(test_divisors),
+          cmocka_unit_test(test_chunks), cmocka_unit_test(test_small_matrices),
+          cmocka_unit_test(test_refused))

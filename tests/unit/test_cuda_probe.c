@@ -7,6 +7,7 @@
 #define _XOPEN_SOURCE 700
 #include "cuda/runtime/probe.h"
 #include "tests/unit/unit.h"
+#include "core/accelerator.h"
 
 static const char *fake, *nodriver, *code = "75-real 80-real 90";
 

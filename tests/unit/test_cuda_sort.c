@@ -163,12 +163,5 @@ static void test_split_index(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    TEST(batches),
-    TEST(key_bits),
-    TEST(failing_calls),
-    TEST(split_index),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+RUN_TESTS(begin, end, TEST(batches), TEST(key_bits), TEST(failing_calls),
+          TEST(split_index))

@@ -101,10 +101,5 @@ static void test_too_many(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin_lazy, end)
 
-int main(void) {
-  const struct CMUnitTest tests[] = { TEST(devices), TEST(other_build),
-                                      TEST(facts),   TEST(unused),
-                                      TEST(current), TEST(given_back),
-                                      TEST(too_many) };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, TEST(devices), TEST(other_build), TEST(facts),
+          TEST(unused), TEST(current), TEST(given_back), TEST(too_many))

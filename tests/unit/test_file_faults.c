@@ -18,7 +18,7 @@
 static Tensor *large, *strided, *little;
 static int has[3]; /* libraries, by need */
 
-/* The linker puts it in the place of mmap. */
+/* The linker puts it in place of mmap. */
 void *__real_mmap(void *p, size_t n, int access, int flags, int fd, off_t at);
 void *__wrap_mmap(void *p, size_t n, int access, int flags, int fd, off_t at);
 
@@ -36,20 +36,27 @@ static int save_npy(void) {
   return nc_save(TO_TARGET, strided);
 }
 
+/* Saves two tensors with these names, and what else is in c. */
+static int save_two(FileFormat f, const char *a, const char *b,
+                    FileContents c) {
+  NamedTensor list[] = { { a, large }, { b, strided } };
+  c.list = list;
+  c.n = 2;
+  return nc_savefile(TO_TARGET, f, &c);
+}
+
 static int save_npz(void) {
-  const NamedTensor list[] = { { "a", large }, { "b", strided } };
-  return nc_savenpz(TO_TARGET, list, 2, 0);
+  return save_two(FORMAT_npz, "a", "b", (FileContents){ 0 });
 }
 
 static int save_deflated(void) {
-  const NamedTensor list[] = { { "a", large }, { "b", strided } };
-  return nc_savenpz(TO_TARGET, list, 2, 1);
+  return save_two(FORMAT_npz, "a", "b", (FileContents){ .compressed = 1 });
 }
 
 static int save_safetensors(void) {
   static const char *const meta[] = { "format", "pt" };
-  NamedTensor list[] = { { "a", large }, { "b", strided } };
-  return nc_savesafetensors(TO_TARGET, list, 2, meta, 1);
+  return save_two(FORMAT_safetensors, "a", "b",
+                  (FileContents){ .meta = meta, .nmeta = 1 });
 }
 
 /* Appends to a pickle an entry of a dict: a name of one letter, and a matrix of
@@ -85,8 +92,9 @@ static int save_pt(void) {
   p = put_matrix(p, 'b', '1', strided);
   *p++ = 'u';
   *p++ = '.';
-  return nc_savept(TO_TARGET, pickle, p - pickle,
-                   (Tensor *[]){ large, strided }, 2);
+  return save_two(
+      FORMAT_pt, "", "",
+      (FileContents){ .pickle = pickle, .picklebytes = p - pickle });
 }
 
 static int save_csv(void) {
@@ -151,29 +159,29 @@ static int load_archive(FileFormat f) {
 }
 
 static int load_npz(void) {
-  return load_archive(NC_NPZ);
+  return load_archive(FORMAT_npz);
 }
 
 static int load_mapped_pt(void) {
-  return load_from(FROM_MAPPED, NC_PT);
+  return load_from(FROM_MAPPED, FORMAT_pt);
 }
 
 static int load_mapped_safetensors(void) {
-  return load_from(FROM_MAPPED, NC_SAFETENSORS);
+  return load_from(FROM_MAPPED, FORMAT_safetensors);
 }
 
 static int load_pt(void) {
-  return load_archive(NC_PT);
+  return load_archive(FORMAT_pt);
 }
 
 static int load_safetensors(void) {
-  return load_archive(NC_SAFETENSORS);
+  return load_archive(FORMAT_safetensors);
 }
 
 static int save_hdf5(void) {
   static const char *const meta[] = { "made", "here" };
-  const NamedTensor list[] = { { "g/a", large }, { "g/h/b", strided } };
-  return nc_savehdf5(TO_TARGET, list, 2, meta, 1, 0);
+  return save_two(FORMAT_h5, "g/a", "g/h/b",
+                  (FileContents){ .meta = meta, .nmeta = 1 });
 }
 
 static int load_hdf5(void) {
@@ -182,7 +190,7 @@ static int load_hdf5(void) {
   const Attribute *list;
   int64_t n;
   int status;
-  TRY(nc_openarchive(&a, FROM_TARGET, NC_HDF5));
+  TRY(nc_openarchive(&a, FROM_TARGET, FORMAT_h5));
   status = nc_archiveattributes(a, &list, &n);
   for (int64_t i = 0; i < 2 && status == NC_OK; i++) {
     Tensor *t;
@@ -502,7 +510,7 @@ static void test_no_memory(void **state) {
 static char shard[80], shard_index[80];
 
 static int load_shards(void) {
-  return load_from(&(Source){ .path = shard_index }, NC_SHARDS);
+  return load_from(&(Source){ .path = shard_index }, FORMAT_shards);
 }
 
 static void test_shards(void **state) {
@@ -513,7 +521,8 @@ static void test_shards(void **state) {
   int n, struck;
   snprintf(shard, sizeof shard, "%s/x.safetensors", folder);
   snprintf(shard_index, sizeof shard_index, "%s/x.index.json", folder);
-  ok(nc_savesafetensors(&(Sink){ shard, 1, NULL }, list, 2, NULL, 0));
+  ok(nc_savefile(&(Sink){ shard, 1, NULL }, FORMAT_safetensors,
+                 &(FileContents){ .list = list, .n = 2 }));
   ok(nc_writefile(shard_index, text, sizeof text - 1));
   ok(load_shards());
   for (fault.sticky = 0; fault.sticky < 2; fault.sticky++) {
@@ -533,14 +542,15 @@ static void test_shards(void **state) {
 
 /* A zip archive needs a file that can be sought in. */
 static void test_pipe(void **state) {
-  const NamedTensor list[] = { { "a", little } };
+  NamedTensor list[] = { { "a", little } };
   char name[32], buf[16];
   int fd[2];
   if (!has[ZIP]) skip();
   assert_int_equal(pipe(fd), 0);
   snprintf(name, sizeof name, "/dev/fd/%d", fd[1]);
-  fails(nc_savenpz(&(Sink){ name, 1, NULL }, list, 1, 0), NC_EFILE,
-        "this is not a regular file");
+  fails(nc_savefile(&(Sink){ name, 1, NULL }, FORMAT_npz,
+                    &(FileContents){ .list = list, .n = 1 }),
+        NC_EFILE, "this is not a regular file");
   close(fd[1]);
   assert_int_equal(read(fd[0], buf, sizeof buf), 0);
   close(fd[0]);
@@ -552,11 +562,12 @@ static int begin(void **state) {
   little = counting(2, 2);
   if (nc_alias(&strided, large) != NC_OK) return -1;
   strided->size[1] = 350, strided->step[1] = 2;
-  const NamedTensor list[] = { { "a", little } };
+  NamedTensor list[] = { { "a", little } };
+  const FileContents c = { .list = list, .n = 1 };
   has[NOTHING] = 1;
-  has[ZIP] = nc_savenpz(TO_TARGET, list, 1, 0) == NC_OK;
+  has[ZIP] = nc_savefile(TO_TARGET, FORMAT_npz, &c) == NC_OK;
   if (!has[ZIP] && !strstr(nc_lasterror()->text, "libzip")) return -1;
-  has[HDF5] = nc_savehdf5(TO_TARGET, list, 1, NULL, 0, 0) == NC_OK;
+  has[HDF5] = nc_savefile(TO_TARGET, FORMAT_h5, &c) == NC_OK;
   unlink(target);
   return has[HDF5] || strstr(nc_lasterror()->text, "HDF5 library") ? 0 : -1;
 }
@@ -566,12 +577,6 @@ static int end(void **state) {
   return remove_folder(state);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    TEST(whole),       TEST(save_faults), TEST(order),
-    TEST(killed),      TEST(full),        TEST(resumed),
-    TEST(load_faults), TEST(interrupted), TEST(no_memory),
-    TEST(shards),      TEST(pipe),        TEST(pickle_interrupted),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+RUN_TESTS(begin, end, TEST(whole), TEST(save_faults), TEST(order), TEST(killed),
+          TEST(full), TEST(resumed), TEST(load_faults), TEST(interrupted),
+          TEST(no_memory), TEST(shards), TEST(pipe), TEST(pickle_interrupted))

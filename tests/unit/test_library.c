@@ -140,20 +140,30 @@ static void errors(void **state) {
   const nacre_arg named[] = { nacre_t(t), nacre_named("dimm", nacre_int(1)) };
   const nacre_arg twice[] = { nacre_t(t), nacre_int(1),
                               nacre_named("dim", nacre_int(1)) };
+  const nacre_arg kept[] = { nacre_t(t),
+                             nacre_named("keepdims", nacre_int(1)) };
+  const nacre_arg dtype[] = { nacre_t(t),
+                              nacre_named("dtype", nacre_text("flaot32")) };
   const nacre_arg far[] = { nacre_t(t), nacre_int(3) };
   const nacre_arg numbers[] = { nacre_int(1), nacre_int(2) };
   const nacre_arg text[] = { nacre_t(t), nacre_text("no") };
   refuse("nosuch", 1, one, NACRE_EVALUE, "nosuch: no such operation");
   refuse("mm", 2, two, NACRE_ESHAPE, "mm: inner sizes differ: self");
   assert_non_null(strstr(nacre_error_hint(), "t()"));
-  refuse("mm", 1, one, NACRE_EVALUE, "mm: mat2 is missing");
+  refuse("mm", 1, one, NACRE_EVALUE, "mm: mat2 is missing: a tensor expected");
   refuse("sum", 2, named, NACRE_EVALUE, "sum: no argument 'dimm'");
+  refuse("sum", 2, kept, NACRE_EVALUE,
+         "sum: no argument 'keepdims', did you mean 'keepdim'?");
+  refuse("sum", 2, dtype, NACRE_EVALUE,
+         "sum: no dtype 'flaot32', did you mean 'float32'?");
   refuse("sum", 3, twice, NACRE_EVALUE, "sum: dim is given twice");
   refuse("sum", 2, far, NACRE_EINDEX, "sum: ");
   refuse("add", 2, numbers, NACRE_EVALUE, "add: self must be a tensor");
-  refuse("softmax", 2, text, NACRE_EVALUE, "softmax: dim must be an integer");
+  refuse("softmax", 2, text, NACRE_EVALUE,
+         "softmax: dim must be a dimension, not 'no'");
   refuse("sum_", 1, one, NACRE_EVALUE, "sum has no in-place form");
-  refuse("exp", 2, two, NACRE_EVALUE, "exp: too many arguments");
+  refuse("exp", 2, two, NACRE_EVALUE,
+         "exp: takes no argument besides self, got 1");
   nacre_release(t);
 }
 
@@ -219,6 +229,7 @@ static void files(void **state) {
   assert_int_equal(chdir(folder), 0);
   file_of("x.npy", 1, NULL);
   file_of("x.csv", 1, NULL);
+  file_of("x.tsv", 1, NULL);
   file_of("x.safetensors", 2, names);
   assert_int_equal(nacre_save("x.safetensors", 2, two, same), NACRE_EVALUE);
   assert_int_equal(nacre_save("x.npy", 2, two, names), NACRE_EVALUE);
@@ -227,6 +238,11 @@ static void files(void **state) {
   assert_int_equal(nacre_save("x.npz", 0, two, names), NACRE_EVALUE);
   assert_int_equal(nacre_load(&back, "x.npy", NULL), NACRE_EFILE);
   assert_non_null(strstr(nacre_error(), "x.npy"));
+  FILE *odd = fopen("x.xyz", "w"); /* of no known format */
+  fputs("\1\2\3\4\5\6\7\10", odd);
+  fclose(odd);
+  assert_int_equal(nacre_load(&back, "x.xyz", NULL), NACRE_EFILE);
+  assert_int_equal(remove("x.xyz"), 0);
   assert_int_equal(chdir("/"), 0);
   assert_int_equal(rmdir(folder), 0);
   nacre_release(t);

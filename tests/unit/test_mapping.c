@@ -82,11 +82,8 @@ static void test_lost_by_two_threads(void **state) {
   assert_int_equal(nc_lost_mappings, 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
+RUN_TESTS(
+    make_file, remove_file,
     /* first: cmocka has handlers of its own, and ours is installed once */
     cmocka_unit_test(test_lost_by_two_threads),
-    cmocka_unit_test(test_shorter_before),
-  };
-  return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+    cmocka_unit_test(test_shorter_before))

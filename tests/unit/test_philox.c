@@ -100,11 +100,6 @@ static void integers(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(answers),  cmocka_unit_test(uniform),
-    cmocka_unit_test(normals),  cmocka_unit_test(product),
-    cmocka_unit_test(integers),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, cmocka_unit_test(answers), cmocka_unit_test(uniform),
+          cmocka_unit_test(normals), cmocka_unit_test(product),
+          cmocka_unit_test(integers))

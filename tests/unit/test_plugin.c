@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
+#include "core/accelerator.h"
 
 static const char *emulated, *other;
 

@@ -144,10 +144,5 @@ static void test_pipe(void **state) {
   nc_release(t);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    TEST(header), TEST(modes),   TEST(links), TEST(hard_links),
-    TEST(owner),  TEST(special), TEST(pipe),
-  };
-  return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS(make_folder, remove_folder, TEST(header), TEST(modes), TEST(links),
+          TEST(hard_links), TEST(owner), TEST(special), TEST(pipe))

@@ -100,13 +100,8 @@ static void test_forked_child(void **state) {
   assert_int_equal(status, 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_each_element_once),
-    cmocka_unit_test(test_sleeping_workers),
-    cmocka_unit_test(test_loop_within_a_loop),
-    cmocka_unit_test(test_interruption),
-    cmocka_unit_test(test_forked_child),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL, cmocka_unit_test(test_each_element_once),
+          cmocka_unit_test(test_sleeping_workers),
+          cmocka_unit_test(test_loop_within_a_loop),
+          cmocka_unit_test(test_interruption),
+          cmocka_unit_test(test_forked_child))

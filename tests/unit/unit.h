@@ -40,4 +40,11 @@ static inline void has_words(const char *text, const char *words) {
     for (int i_ = 0; i_ < COUNT(each_); i_++) nc_release(each_[i_]);        \
   } while (0)
 
+/* The program: a group of tests, which these functions begin and end. */
+#define RUN_TESTS(begin, end, ...)                                          \
+  int main(void) {                                                          \
+    const struct CMUnitTest tests[] = { __VA_ARGS__ };                      \
+    return cmocka_run_group_tests(tests, begin, end);                       \
+  }
+
 #endif

@@ -6,6 +6,7 @@
 -- the list of the values for an int64 tensor of indices: the fast way.
 -- dataset[i] is sample i as one value, a list if there are several.
 local all = ...
+all.require "nacre.guards"
 local fail, data = all.fail, all.space "utils.data"
 
 local function describe(name, class, signature, doc)
@@ -29,6 +30,11 @@ local function collate(values)
   for key in pairs(first) do
     local column = {}
     for i, sample in ipairs(values) do
+      if type(sample) ~= "table" then
+        fail("collate", ("sample %d of the batch is a %s, but the first is a "
+          .. "table")
+                        :format(i, type(sample)))
+      end
       column[i] = sample[key]
       if column[i] == nil then
         fail("collate", ("sample %d of the batch has no '%s'"):format(i, key))
@@ -167,7 +173,17 @@ end
 -- count from the end.
 local function checked_indices(indices, n)
   if not nacre.is_tensor(indices) then
-    indices = nacre.tensor(indices, {dtype = "int64", device = "cpu"})
+    local list = indices
+    indices = nacre.tensor(list, {dtype = "int64", device = "cpu"})
+    for _, i in ipairs(type(list) == "table" and list or {}) do
+      if type(i) == "number" and not math.tointeger(i) then
+        fail("Subset", ("sample %s: indices are integers"):format(i))
+      end
+    end
+  end
+  if indices:dim() ~= 1 or not all.is_exact(indices) then
+    fail("Subset", "indices must be a list or a vector of integers", nil,
+         "indices", indices)
   end
   if indices:numel() == 0 then return indices end
   local least, most = indices:min():item(), indices:max():item()
@@ -217,7 +233,7 @@ describe("ConcatDataset", function(...)
     self.datasets[i] = all.dataset(d, "ConcatDataset")
   end
   return self
-end, "datasets:any -> dataset", "several datasets, one behind the other")
+end, "datasets:any -> dataset", "several datasets, one after the other")
 
 -- A list whose elements are the samples.
 local Samples = class_of "samples"
@@ -249,7 +265,7 @@ local function part_sizes(lengths, n)
   local sum, sizes, fractions = 0, {}, false
   for i, part in ipairs(lengths) do
     if type(part) ~= "number" or part < 0 then
-      fail("random_split", ("part %d is %s, but must be a number not below 0")
+      fail("random_split", ("part %d is %s, but must be a number of 0 or more")
                            :format(i, tostring(part)))
     end
     sum, sizes[i] = sum + part, part
@@ -268,7 +284,7 @@ local function part_sizes(lengths, n)
   elseif fractions then
     fail("random_split", ("the fractions add up to %g, not to 1"):format(sum))
   elseif sum ~= n then
-    fail("random_split", ("the parts have %g samples, the dataset %d")
+    fail("random_split", ("the parts have %g samples, but the dataset has %d")
                          :format(sum, n))
   end
   return sizes

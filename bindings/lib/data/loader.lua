@@ -9,6 +9,7 @@
 -- batch is gathered and copied while the caller works on this one: to a GPU
 -- through page-locked memory, on a stream of its own.
 local all = ...
+all.require "nacre.module_tensors"
 local fail, data, map_tensors = all.fail, all.space "utils.data",
                                 all.map_tensors
 
@@ -16,7 +17,7 @@ local Loader = {}
 
 function Loader:__index(key)
   if math.type(key) ~= "integer" then return Loader[key] end
-  fail("DataLoader", "batches have no numbers: a loop makes them",
+  fail("DataLoader", "a loader cannot be indexed: iterate over it",
        "for i, x, y in pairs(loader) do ... end")
 end
 
@@ -126,7 +127,7 @@ local function check_options(o)
   end
   if o.prefetch < 0 then fail("DataLoader", "prefetch must not be negative") end
   if o.shuffle and o.sampler then
-    fail("DataLoader", "a sampler gives the order: shuffle is not for it")
+    fail("DataLoader", "sampler and shuffle exclude each other")
   end
   local meta = getmetatable(o.sampler)
   if o.sampler and not (type(meta) == "table" and meta.__len and meta.__call)
@@ -144,7 +145,7 @@ local function refuse_workers(options)
                         "prefetch_factor"} do
     if options[key] then
       fail("DataLoader",
-           ("'%s' is for worker processes, which there are not%s")
+           ("'%s' is for worker processes, which Nacre does not have%s")
            :format(key, key == "prefetch_factor" and
                    ": prefetch is the number of batches ahead" or ""))
     end
@@ -177,7 +178,7 @@ all.describe("utils.data.DataLoader", data.DataLoader,
 
 -- ---- samplers: they have a length, and give the numbers of samples
 
--- The next number of a loop, as that of Loader:__call, over those in order.
+-- The next number of a loop, like Loader:__call, over those in order.
 local function next_number(self, order, last)
   if last == nil then
     local numbers = order(self)
@@ -205,7 +206,7 @@ end
 local function length_of(op, samples)
   local ok, n = pcall(function() return #samples end)
   if not ok or not math.tointeger(n) then
-    fail(op, "data_source must have a length, as a dataset or a list")
+    fail(op, "data_source must have a length, like a dataset or a list")
   end
   return n
 end
@@ -233,8 +234,9 @@ function(self) return nacre.arange(1, self.n + 1, {device = "cpu"}) end)
 
 sampler("RandomSampler",
   "data_source:any, replacement:bool=false, num_samples:int=nil",
-  "all samples in random order, or num_samples: of more than there are, all "
-  .. "again in another order; with replacement, each drawn from all",
+  "all samples in random order, or num_samples of them (if more than there "
+    .. "are, all again in another order); with replacement, each drawn from "
+    .. "all",
 function(self, generator)
   local options = {generator = generator, device = "cpu"}
   local total = #self.data_source

@@ -181,10 +181,10 @@ local SPECIAL = {inf = math.huge, ["-inf"] = -math.huge, nan = 0 / 0}
 
 local function join_parts(list)
   for i = 3, #list do
-    if not nacre.is_tensor(list[i]) then broken "a part is no tensor" end
+    if not nacre.is_tensor(list[i]) then broken "a part is not a tensor" end
   end
   local ok, t = pcall(nacre.cat, table.move(list, 3, #list, 1, {}), list[2])
-  return ok and t or broken "the parts of a tensor do not fit"
+  return ok and t or broken "the parts of a tensor do not match"
 end
 
 -- The value of a list of values whose first is its kind.

@@ -12,6 +12,11 @@ local STORAGES = {
   int8 = "Char", uint8 = "Byte", bool = "Bool",
 }
 
+local function storage_class(t)
+  return STORAGES[t.dtype] or
+         fail("save", ("the .pt format has no %s"):format(t.dtype))
+end
+
 local function unicode(s) return string.pack("<c1s4", "X", s) end
 
 local function integer(i)
@@ -88,7 +93,7 @@ local function tensor(out, t)
   local number, there = storage_of(out, t)
   local count = out.storages[number + 1]:numel()
   return "ctorch._utils\n_rebuild_tensor_v2\n((" .. unicode "storage" ..
-         ("ctorch\n%sStorage\n"):format(STORAGES[t.dtype]) ..
+         ("ctorch\n%sStorage\n"):format(storage_class(t)) ..
          unicode(tostring(number)) .. unicode "cpu" .. integer(count) .. "tQ" ..
          integer(there:storage_offset()) .. tuple(there:size()) ..
          tuple(there:stride()) .. (requires and "\x88" or "\x89") ..

@@ -105,7 +105,7 @@ all.define("distributed.gather",
   "tensor:tensor, gather_list:any=nil, dst:int=nil, group:any=nil, "
   .. "async_op:bool=false, group_dst:int=nil -> result",
   "on rank dst, the tensors of all ranks: in gather_list, or in one tensor, "
-  .. "along a new first dimension; nil elsewhere",
+  .. "along a new first dimension; nil on other ranks",
 function(t, list, dst, group, async, group_dst)
   local n = size_of("gather", group)
   dst = all.root_of("gather", "dst", dst, group_dst, group)
@@ -124,7 +124,7 @@ end)
 all.define("distributed.scatter",
   "tensor:tensor, scatter_list:any=nil, src:int=nil, group:any=nil, "
   .. "async_op:bool=false, group_src:int=nil -> result",
-  "on every rank, tensor = the one for it in scatter_list of rank src, or in "
+  "on every rank, tensor = its element of scatter_list of rank src, or of "
   .. "a tensor whose first dimension is the ranks",
 function(t, list, src, group, async, group_src)
   src = all.root_of("scatter", "src", src, group_src, group)
@@ -141,8 +141,8 @@ end)
 all.define("distributed.reduce_scatter",
   "output:tensor, input_list:any, " .. all.fold_param
   .. "group:any=nil, async_op:bool=false -> result",
-  "output = the sum over all ranks of the tensor for this one in input_list, "
-  .. "or in a tensor whose first dimension is the ranks",
+  "output = the sum over all ranks of the tensor for this rank in input_list, "
+    .. "or in a tensor whose first dimension is the ranks",
 function(out, list, op, group, async)
   local n = size_of("reduce_scatter", group)
   local from = joined("reduce_scatter", list, "input_list", n, out, "output")

@@ -22,7 +22,7 @@ local function define(name, doc, hook)
 end
 
 define("allreduce_hook",
-  "averages the bucket, as without a hook; state is the group, or nil",
+  "averages the bucket, like without a hook; state is the group, or nil",
 function(group, bucket)
   return dist.all_reduce(bucket:buffer(), "mean", group, true)
 end)

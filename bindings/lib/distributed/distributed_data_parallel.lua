@@ -3,6 +3,7 @@
 -- a copy of a module with its part of the data; the gradients are averaged
 -- during backward (gradient_buckets.lua), so all copies stay equal.
 local all = ...
+all.require "nacre.module"
 local fail, layer = all.fail, all.layer
 
 local OP = "DistributedDataParallel"
@@ -61,7 +62,7 @@ local function compare(list, group)
     if flags[i][1] == 1 then ranks[#ranks + 1] = i - 1 end
   end
   if #ranks > 0 then
-    fail(OP, ("the parameters of rank %s are not those of rank 0%s")
+    fail(OP, ("the parameters of rank %s differ from those of rank 0%s")
              :format(table.concat(ranks, ", "), text and ": " .. text or ""))
   end
 end
@@ -187,7 +188,7 @@ function Parallel:no_sync(fn, ...)
   return fn(...)
 end
 
--- hook(state, bucket) sends a bucket of gradients in the place of all_reduce.
+-- hook(state, bucket) sends a bucket of gradients in place of all_reduce.
 -- It gives a work, or a function, whose result is the average, or the average.
 function Parallel:register_comm_hook(state, hook)
   if type(hook) ~= "function" then
@@ -263,7 +264,7 @@ local function joined_optimizers(v)
   for _, opt in ipairs(list) do
     if type(opt) ~= "table" or not opt.step_own then
       fail("join", "optimizers must be a list of ZeroRedundancyOptimizer",
-           "only these need all ranks in their step")
+           "only such an optimizer needs all ranks in its step")
     end
   end
   return list

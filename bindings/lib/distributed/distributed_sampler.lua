@@ -3,6 +3,7 @@
 -- this rank. All ranks draw the same order, from seed + epoch, and take turns,
 -- so they need no message.
 local all = ...
+all.require("nacre.guards", "nacre.loader")
 local fail = all.fail
 
 local OP = "DistributedSampler"

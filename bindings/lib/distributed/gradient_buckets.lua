@@ -194,9 +194,9 @@ local function fail_unused(self)
     if not self.arrived[p] then list[#list + 1] = self.names[p] end
   end
   local more = #list > 3 and (" and %d more"):format(#list - 3) or ""
-  fail(OP, ("this backward gave no gradient to %s%s"):format(
+  fail(OP, ("this backward produced no gradient for %s%s"):format(
              table.concat(list, ", ", 1, math.min(#list, 3)), more),
-       "find_unused_parameters = true, if that is as it should be")
+       "find_unused_parameters = true, if that is intended")
 end
 
 -- Which parameters have a gradient on some rank, by position: a tensor under

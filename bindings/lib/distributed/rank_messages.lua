@@ -2,6 +2,7 @@
 -- rank_messages.lua - nacre.distributed: what is made of messages from rank to
 -- rank, and of several operations at once.
 local all = ...
+all.require "nacre.collective_lists"
 local fail, blocks = all.fail, all.blocks
 local dist = all.space "distributed"
 
@@ -71,7 +72,7 @@ local function rows_of(op, t, sizes, name, n)
   end
   for i, k in ipairs(sizes) do
     if math.type(k) ~= "integer" or k < 0 then
-      fail(op, ("%s[%d] is no number of rows"):format(name, i))
+      fail(op, ("%s[%d] is not a number of rows"):format(name, i))
     end
     total = total + k
   end
@@ -101,8 +102,8 @@ end
 all.define("distributed.all_to_all_single",
   "output:tensor, input:tensor, output_split_sizes:any=nil, "
   .. "input_split_sizes:any=nil, group:any=nil, async_op:bool=false -> result",
-  "input has rows for each rank, as many for each or by input_split_sizes; "
-  .. "output gets the rows for this one of all, by output_split_sizes",
+  "input has rows for each rank, equally many or by input_split_sizes; output "
+    .. "gets the rows for this rank from all, by output_split_sizes",
 function(out, input, out_sizes, in_sizes, group, async)
   local op, n = "all_to_all_single", dist.get_world_size(group)
   if not (out_sizes or in_sizes) then
@@ -140,7 +141,7 @@ function(op, t, peer, group, tag, group_peer)
 end)
 
 all.define("distributed.batch_isend_irecv", "p2p_op_list:table -> list",
-  "starts the messages of a list of P2POp; gives a work for each",
+  "starts the messages of a list of P2POp; returns a work for each",
 function(list)
   local works = {}
   if #list == 0 then
@@ -148,7 +149,7 @@ function(list)
   end
   for i, m in ipairs(list) do
     if getmetatable(m) ~= Message then
-      fail("batch_isend_irecv", ("element %d is no P2POp"):format(i))
+      fail("batch_isend_irecv", ("element %d is not a P2POp"):format(i))
     end
   end
   for i, m in ipairs(list) do
@@ -169,8 +170,8 @@ end)
 
 all.define("distributed.monitored_barrier",
   "group:any=nil, timeout:num=nil, wait_all_ranks:bool=false -> result",
-  "as barrier, whose errors name the ranks that did not come in timeout "
-  .. "seconds; wait_all_ranks is always so",
+  "like barrier, but errors name the ranks that did not come within timeout "
+    .. "seconds; wait_all_ranks is always true",
 function(group, timeout)
   return dist.barrier(group, false, nil, timeout)
 end)
@@ -179,8 +180,8 @@ end)
 
 all.define("distributed.new_subgroups_by_enumeration",
   "ranks_per_subgroup_list:table -> group, list",
-  "a group of each list of ranks: that of this process, or nil, and all of "
-  .. "them; every process calls it",
+  "one group for each list of ranks; returns the group of this process (or "
+    .. "nil) and all groups; every process must call it",
 function(lists)
   local groups, own = {}, nil
   for i, list in ipairs(lists) do
@@ -192,8 +193,9 @@ end)
 
 all.define("distributed.new_subgroups",
   "group_size:int=nil -> group, list",
-  "groups of group_size ranks that follow each other, of those of a machine "
-  .. "without it: that of this process, and all of them; every process calls "
+  "groups of group_size consecutive ranks, by default of those of each "
+    .. "machine; returns the group of this process and all groups; every "
+    .. "process calls "
   .. "it",
 function(size)
   local n, lists = dist.get_world_size(), {}
@@ -212,8 +214,8 @@ end)
 
 all.define("distributed.split_group",
   "parent_pg:any=nil, split_ranks:table -> group",
-  "the group of the list of split_ranks in which the rank of this process in "
-  .. "parent_pg is, or nil; every process of parent_pg calls it",
+  "the group of the list in split_ranks that has the rank of this process in "
+    .. "parent_pg, or nil; every process of parent_pg calls it",
 function(parent, lists)
   local rank, color, key = dist.get_rank(parent), -1, 0
   for i, list in ipairs(lists) do
@@ -234,13 +236,13 @@ all.alias("distributed.gather_single", dist.gather)
 all.alias("distributed.gather_into_tensor", dist.gather)
 
 all.define("distributed.is_backend_available", "backend:text -> boolean",
-  "is it mpi, which carries tensors here, or single, for one process?",
+  "is the backend mpi, which carries tensors here, or single, for one process?",
 function(name) return name == "mpi" or name == "single" end)
 
 all.define("distributed.is_mpi_available", "-> boolean",
-  "is mpi what carries tensors? It is, where its plug-in was built",
+  "does MPI carry tensors? True where its plug-in was built",
 function() return true end)
 
 all.define("distributed.is_gloo_available", "-> boolean",
-  "is there PyTorch's library gloo? There never is",
+  "is PyTorch's library gloo available? Always false",
 function() return false end)

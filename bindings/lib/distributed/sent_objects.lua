@@ -126,7 +126,7 @@ local function define(name, first, rest, gives, doc, fn)
 end
 
 local function check_list(op, list)
-  if type(list) ~= "table" then fail(op, "the first argument is no list") end
+  if type(list) ~= "table" then fail(op, "the first argument is not a list") end
 end
 
 local function broadcast_object(name, v, src, group, group_src)
@@ -185,8 +185,8 @@ end
 local no_list = all.parse("all_gather_object", "group:any=nil -> list")
 describe("all_gather_object",
   "object_list:any=nil, obj:any=nil, group:any=nil -> list",
-  "the values of all ranks, in a list with n, as a value may be nil; or in "
-  .. "object_list, if a list is given before the value",
+  "the values of all ranks, in a list with a field n, because a value may be "
+    .. "nil; or in object_list, if a list is given before the value",
 function(list, v, ...)
   local name = "all_gather_object"
   if is_end(v) and select("#", ...) == 0 then
@@ -210,7 +210,7 @@ local behind_list = all.parse("gather_object",
   "dst:int=nil, group:any=nil, group_dst:int=nil -> list")
 describe("gather_object", "obj:any=nil, object_gather_list:any=nil, "
   .. "dst:int=nil, group:any=nil, group_dst:int=nil -> list",
-  "as all_gather_object, but rank dst only gets the values; the list may be "
+  "like all_gather_object, but only rank dst gets the values; the list may be "
   .. "left out",
 function(v, list, ...)
   local name, args = "gather_object", nil

@@ -23,7 +23,7 @@ local function own_state(v, rank)
   return all.state_of(v)
 end
 
--- ---- an outline: the nested tables, with texts in the place of tensors
+-- ---- an outline: the nested tables, with texts in place of tensors
 
 -- Adds the tensors of v to `tensors' by name. Other texts get a blank in front.
 local function outline(v, path, rank, tensors, names)
@@ -57,7 +57,7 @@ local function merge(a, b)
   return a
 end
 
--- The value of an outline, with stand(name) in the place of a tensor.
+-- The value of an outline, with stand(name) in place of a tensor.
 local function filled(v, stand)
   if type(v) == "string" then
     local name = v:match("^" .. TENSOR .. "(.*)$")
@@ -116,7 +116,7 @@ local function stem_of(path)
   local stem = path:sub(-#SUFFIX) == SUFFIX and path:sub(1, -#SUFFIX - 1) or
                path
   if stem == "" or stem:sub(-1) == "/" then
-    fail("checkpoint", ("%q names no file"):format(path),
+    fail("checkpoint", ("%q is not the name of a file"):format(path),
          ("checkpoint_id = %q"):format(stem .. "model"))
   end
   return stem
@@ -273,7 +273,7 @@ function fill(v, saved, path)
     v:load_state_dict(saved)
   elseif type(v) == "table" then
     if type(saved) ~= "table" or nacre.is_tensor(saved) then
-      fail("checkpoint.load", ("'%s' is no table in the state"):format(path))
+      fail("checkpoint.load", ("'%s' is not a table in the state"):format(path))
     end
     return fill_table(v, saved, path)
   else return saved end
@@ -282,8 +282,8 @@ end
 
 all.define("distributed.checkpoint.load",
   "state_dict:any, checkpoint_id:text, process_group:any=nil -> any",
-  "reads a state of any number of ranks into the tensors, modules and "
-  .. "optimizers of state_dict; each rank reads what it needs",
+  "reads a state saved by any number of ranks into the tensors, modules and "
+    .. "optimizers of state_dict; each rank reads what it needs",
 function(state, path)
   local saved = nacre.load(stem_of(path) .. SUFFIX, {mmap = true})
   return fill(state, saved, "")

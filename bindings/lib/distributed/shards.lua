@@ -3,6 +3,7 @@
 -- part along one dimension. Elementwise operations, reductions and some
 -- products work on the parts; what would move many elements is an error.
 local all = ...
+all.require "nacre.guards"
 local fail = all.fail
 
 local Shard = {}
@@ -42,7 +43,7 @@ function(t, dim, group)
     fail("shard", "gradients do not go through a sharded tensor",
          "{input}:detach()", "input", t)
   elseif t:dim() == 0 then
-    fail("shard", "{input} has no dimension to be cut along", nil, "input", t)
+    fail("shard", "{input} has no dimension to cut along", nil, "input", t)
   end
   dim = dim < 0 and dim + t:dim() + 1 or dim
   return new(cut(t, dim, group):clone(), dim, t:size(dim), group)
@@ -64,7 +65,8 @@ local function beside(op, s, v)
   if is_shard(v) then
     if v.dim ~= s.dim or v.n ~= s.n or v.part:dim() ~= nd or
        v.group ~= s.group then
-      fail(op, ("[%s] along dim %d and [%s] along dim %d lie differently")
+      fail(op, ("[%s] along dim %d and [%s] along dim %d are sharded "
+        .. "differently")
                :format(shape_text(s), s.dim, shape_text(v), v.dim),
            ("redistribute(%d) of one of them"):format(s.dim))
     end
@@ -73,7 +75,7 @@ local function beside(op, s, v)
   local at = v:dim() - from_end
   if at >= 1 and v:size(at) ~= 1 then
     if v:size(at) ~= s.n then
-      fail(op, ("{other} does not fit beside [%s]"):format(shape_text(s)), nil,
+      fail(op, ("{other} does not match [%s]"):format(shape_text(s)), nil,
            "other", v)
     end
     v = cut(v, at, s.group)
@@ -221,7 +223,7 @@ end
 -- Takes the part of this rank of a whole tensor.
 function Shard:load_whole(t)
   if table.concat(t:size(), "x") ~= shape_text(self) then
-    fail("load", ("a sharded tensor is [%s], that of the state {input}")
+    fail("load", ("a sharded tensor is [%s], but that of the state is {input}")
                  :format(shape_text(self)), nil, "input", t)
   end
   nacre.no_grad(self.part.copy_, self.part, cut(t, self.dim, self.group))

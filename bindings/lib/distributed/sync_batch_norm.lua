@@ -2,6 +2,7 @@
 -- sync_batch_norm.lua - nn.SyncBatchNorm: batch normalization with the mean and
 -- the variance of the batches of all ranks together.
 local all = ...
+all.require("nacre.guards", "nacre.weight_layers")
 local fail, nn, F = all.fail, all.space "nn", all.space "nn.functional"
 
 -- The dimensions but the second, and the shape of channels beside x.
@@ -137,7 +138,7 @@ local function convert(m, group, done)
   return done[m]
 end
 
--- The module with a SyncBatchNorm in the place of each BatchNorm layer; the
+-- The module with a SyncBatchNorm in place of each BatchNorm layer; the
 -- module itself, unless it is such a layer.
 all.class_function(nn.SyncBatchNorm, "convert_sync_batchnorm",
                    "module:module, process_group:any=nil -> module",

@@ -3,6 +3,7 @@
 -- optimizer whose state is dealt out to the ranks (ZeRO stage 1, Rajbhandari et
 -- al. 2020). Each rank steps its own parameters and sends them to the others.
 local all = ...
+all.require("nacre.base_class", "nacre.guards", "nacre.optimizer")
 local fail, Optimizer = all.fail, all.Optimizer
 
 local OP = "ZeroRedundancyOptimizer"
@@ -55,7 +56,7 @@ function Zero:init(params, optimizer_class, options)
   local inner = optimizer_class(params, own)
   if type(inner) ~= "table" or inner.name == "LBFGS" or
      type(inner.param_groups) ~= "table" or not inner.step then
-    fail(OP, "optimizer_class makes no optimizer that has a state for each "
+    fail(OP, "optimizer_class does not make an optimizer with a state for each "
              .. "parameter")
   end
   self.optim, self.param_groups, self.state = inner, inner.param_groups,
@@ -226,7 +227,7 @@ end, "opt", {load_state_dict = "state_dict:table", step = "closure:fn=nil",
              add_param_group = "group:table"})
 all.space("distributed.optim")[OP] = Zero
 all.describe("distributed.optim." .. OP, Zero,
-             "an optimizer whose state is dealt out to the ranks",
+             "an optimizer whose state is divided among the ranks",
              all.parse("distributed.optim." .. OP,
                        "params:table, optimizer_class:any, options:table=nil "
                        .. "-> optimizer"))

@@ -9,6 +9,7 @@
 -- uses all.image.
 
 local all = ...
+all.require "nacre.checks"
 local fail, like = all.fail, all.like
 local check_float, check_dims = all.check_float, all.check_dims
 local check_same_dtype = all.check_same_dtype

@@ -44,7 +44,8 @@ local function states(targets, counts, n, blank, width, classes, t)
       if class < 1 or class > classes or class == blank then
         fail(op, class == 0 and "class 0: classes count from 1" or
              class == blank and ("class %d is the blank"):format(class) or
-             ("class %d of %d"):format(class, classes), nil, "targets", t)
+             ("class %d is outside the %d classes"):format(class, classes),
+             nil, "targets", t)
       end
       row[2 * k] = class
       if k > 1 and targets[from + k - 1] ~= class then skip[2 * k] = 0 end
@@ -150,9 +151,9 @@ all.define("nn.functional.ctc_loss",
            "log_probs:tensor, targets:tensor, input_lengths:any, "
            .. "target_lengths:any, blank:int=1, reduction:none|mean|sum=mean, "
            .. "zero_infinity:bool=false",
-           "-log of the probability of targets, sequences of classes, in all "
-           .. "the ways that log_probs [t x n x c] can show them; classes, and "
-           .. "blank, count from 1",
+           "-log of the probability of targets (sequences of classes), summed "
+             .. "over all alignments with log_probs [t x n x c]; classes and "
+             .. "blank count from 1",
 function(t, targets, steps, counts, blank, reduction, zero)
   local x = t:dim() == 2 and t:unsqueeze(2) or t
   check_inputs(x, targets, t)
@@ -168,7 +169,7 @@ function(t, targets, steps, counts, blank, reduction, zero)
     sum, divisor[i] = sum + k, math.max(k, 1)
   end
   if targets:dim() == 1 and sum ~= most then
-    fail(op, ("target_lengths add up to %d, {targets} has %d classes")
+    fail(op, ("target_lengths add up to %d, but {targets} has %d classes")
              :format(sum, most), nil, "targets", targets)
   end
   local y = loss(all.widen(x), targets, steps, counts, blank)

@@ -2,6 +2,7 @@
 -- embedding.lua - rows of a table by their numbers, and classes as rows. Rows
 -- and classes count from 1.
 local all = ...
+all.require "nacre.checks"
 local fail, check_dims = all.fail, all.check_dims
 
 local define = all.definer "nn.functional."
@@ -12,7 +13,7 @@ local function check_rows(op, at, w)
   check_dims(op, w, "weight", 2)
   if at.dtype ~= "int64" and at.dtype ~= "int32" then
     fail(op,
-         ("{input} is %s, numbers of rows are int64 or int32"):format(at.dtype),
+         ("{input} is %s, expected int64 or int32"):format(at.dtype),
          nil, "input", at)
   end
   if at:numel() == 0 or nacre._in_dry_run() then return at end
@@ -68,8 +69,8 @@ local NORM = "max_norm:num=nil, norm_type:num=2, scale_grad_by_freq:bool=false"
 define("embedding",
        "input:tensor, weight:tensor, padding_idx:int=nil, " .. NORM,
        "rows of weight by their numbers, from 1; padding_idx gets no gradient; "
-       .. "longer rows than max_norm are first scaled down to it, in place; "
-       .. "scale_grad_by_freq divides gradients by how often a row is there",
+       .. "rows longer than max_norm are first scaled down to it, in place; "
+       .. "scale_grad_by_freq divides gradients by how often a row occurs",
 function(at, w, padding, max_norm, norm_type, by_frequency)
   local op = "embedding"
   at = check_rows(op, at, w)
@@ -219,7 +220,8 @@ function(t, n)
     fail(op, ("num_classes is %d, but must be above 0"):format(n))
   end
   if high > n then
-    fail(op, ("class %d of %d"):format(high, n), nil, "tensor", t)
+    fail(op, ("class %d is outside the %d classes"):format(high, n), nil,
+         "tensor", t)
   end
   local size = t:size()
   size[#size + 1] = n

@@ -8,6 +8,7 @@
 -- float32.
 
 local all = ...
+all.require "nacre.checks"
 local fail, widen, convert_back = all.fail, all.widen, all.convert_back
 local check_float, check_dims = all.check_float, all.check_dims
 local check_same_dtype = all.check_same_dtype

@@ -5,6 +5,7 @@
 -- those of PyTorch. Float16 and bfloat16 are computed in float32.
 
 local all = ...
+all.require "nacre.checks"
 local fail, widen, convert_back = all.fail, all.widen, all.convert_back
 local check_float, check_dims = all.check_float, all.check_dims
 

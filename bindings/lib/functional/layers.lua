@@ -3,6 +3,7 @@
 -- normalization, attention. Names, shapes and defaults are those of PyTorch.
 
 local all = ...
+all.require "nacre.checks"
 local fail, widen = all.fail, all.widen
 local check_float, check_dims = all.check_float, all.check_dims
 
@@ -209,14 +210,10 @@ function(x, rmean, rvar, weight, bias, own, momentum, eps)
   return y
 end)
 
-local normalized = all.one_pass(function(x, p, dim, eps)
-  return x / x:norm(p, dim, true):clamp(eps)
-end, "normalize")
-
 define("normalize", "input:tensor, p:num=2, dim:any=2, eps:num=1e-12",
        "input over its norm of order p along dim",
        function(x, ...)
-  return all.convert_back(normalized(widen(x), ...), x)
+  return all.convert_back(nacre._normalize(widen(x), ...), x)
 end)
 
 -- ---- distances
@@ -226,8 +223,7 @@ local function has_extremes(norm)
   return all.may_be(norm:gt(1e15):logical_or(norm:lt(1e-15)))
 end
 
--- One pass would gain nothing here: the reductions take the time. x1 is divided
--- first where the products would not have the range of x2.
+-- x1 is divided first where the products would not have the range of x2.
 define("cosine_similarity", "x1:tensor, x2:tensor, dim:int=2, eps:num=1e-8",
        "cosine of the angle between x1 and x2 along dim",
 function(a, b, dim, eps)
@@ -246,14 +242,10 @@ function(a, b, dim, eps)
   return a.dtype == b.dtype and all.convert_back(z, a) or z
 end)
 
-local distance = all.one_pass(function(a, b, p, eps, keepdim)
-  return (a - b + eps):norm(p, -1, keepdim)
-end, "pairwise_distance")
-
 define("pairwise_distance",
        "x1:tensor, x2:tensor, p:num=2, eps:num=1e-6, keepdim:bool=false",
        "norm of order p of x1 - x2 + eps along the last dimension",
-       function(...) return distance(...) end)
+       nacre._distance)
 
 -- input [n x c x ...] or [c x ...] of a float dtype (Krizhevsky et al. 2012).
 -- Sums run over `size' neighbouring channels. Fails for fewer than 3 dimensions
@@ -283,7 +275,8 @@ end)
 local function repeat_heads(op, q, t)
   local have, want = t:size(-3), q:size(-3)
   if want % have ~= 0 then
-    fail(op, ("{query} has %d heads, no multiple of %d"):format(want, have),
+    fail(op, ("{query} has %d heads, which is not a multiple of %d")
+           :format(want, have),
          nil, "query", q, "key", t)
   end
   return t:repeat_interleave(want // have, -3)

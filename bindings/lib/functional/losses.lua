@@ -6,8 +6,8 @@
 -- element or sample; with "mean" and "sum" it is a 0-d tensor. Definitions are
 -- those of PyTorch.
 local all = ...
+all.require "nacre.checks"
 local fail, check_float, like = all.fail, all.check_float, all.like
-local one_pass = all.one_pass
 
 local define = all.definer "nn.functional."
 
@@ -110,7 +110,7 @@ local function flatten_classes(op, x, t, given)
   local size = x:size()
   local n = table.remove(size, dim)
   if table.concat(size, "x") ~= shape(t) then
-    fail(op, ("target is [%s], an input of [%s] needs [%s]")
+    fail(op, ("target is [%s], but an input of [%s] needs [%s]")
              :format(shape(t), shape(x), table.concat(size, "x")),
          nil, "input", given, "target", t)
   end
@@ -133,7 +133,7 @@ local function check_classes(op, t, n, ignore, target)
   if wrong:any():item() then
     local class = t[wrong][1]
     fail(op, class == 0 and "class 0: classes count from 1"
-             or ("class %d of %d"):format(class, n),
+             or ("class %d is outside the %d classes"):format(class, n),
          class == 0 and "{target} + 1" or nil, "target", target)
   end
   return counts, nacre.where(counts, t, 1)
@@ -156,7 +156,7 @@ end
 all.loss = {REDUCTION = REDUCTION, reduce = reduce, sameshape = sameshape,
             flatten_classes = flatten_classes, check_classes = check_classes,
             checkweight = checkweight, apply_weight = apply_weight,
-            fail_class_dtype = fail_class_dtype, weighted = weighted}
+            fail_class_dtype = fail_class_dtype}
 
 -- The losses of rows where the weights of classes require a gradient.
 local function weighted_loss(rows, t, n, weight, ignore, reduction, smoothing,
@@ -246,39 +246,6 @@ end)
 
 -- ---- binary classification
 
--- A custom function, because the gradient must stay finite at 0 and 1, where
--- those of the logarithms are infinite.
-local Entropy
-
-local entropy_value = one_pass(function(x, t)
-  return -(t * x:log():clamp(-100) + (1 - t) * (-x):log1p():clamp(-100))
-end, "binary_cross_entropy")
-
-local entropy_grad = one_pass(function(x, t, g)
-  return g * (x - t) / ((1 - x) * x):clamp(1e-12)
-end, "binary_cross_entropy")
-
-local entropy_target_grad = one_pass(function(x, g)
-  return g * ((-x):log1p() - x:log())
-end, "binary_cross_entropy")
-
-local function entropy(x, t)
-  Entropy = Entropy or nacre.autograd.Function {
-    name = "binary_cross_entropy",
-    forward = function(ctx, x, t)
-      ctx:save_for_backward(x, t)
-      return entropy_value(x, t)
-    end,
-    backward = function(ctx, g)
-      local x, t = table.unpack(ctx.saved_tensors)
-      local need = ctx.needs_input_grad
-      return need[1] and entropy_grad(x, t, g) or nil,
-             need[2] and entropy_target_grad(x, g) or nil
-    end,
-  }
-  return Entropy(x, t)
-end
-
 -- Fails if an input is outside 0 to 1.
 define("binary_cross_entropy",
        "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
@@ -291,13 +258,8 @@ function(x, t, weight, reduction)
     fail(op, "{input} must be from 0 to 1",
          "binary_cross_entropy_with_logits takes any", "input", x)
   end
-  return reduce(apply_weight(entropy(x, t), weight), reduction)
+  return reduce(apply_weight(nacre._binary_entropy(x, t), weight), reduction)
 end)
-
-local weighted_entropy = one_pass(function(x, t, positive)
-  return -(weighted(1 - t, (-x):logsigmoid()) +
-           weighted(t * positive, x:logsigmoid()))
-end, "binary_cross_entropy_with_logits")
 
 define("binary_cross_entropy_with_logits",
        "input:tensor, target:tensor, weight:tensor=nil, "
@@ -309,27 +271,20 @@ function(x, t, weight, reduction, positive)
   sameshape(op, x, t)
   local y
   if positive then
-    y = weighted_entropy(x, t, positive)
+    y = nacre._weighted_logits_entropy(x, t, positive)
   else
     y = nacre._logits_entropy(x, t)
   end
   return reduce(apply_weight(y, weight), reduction)
 end)
 
-local divergence = one_pass(function(x, t, log)
-  if log then
-    local p = t:exp()
-    return weighted(p, t) - weighted(p, x)
-  end
-  return t:xlogy(t) - weighted(t, x)
-end, "kl_div")
-
 define("kl_div",
        "input:tensor, target:tensor, reduction:none|mean|sum|batchmean=mean, "
        .. "log_target:bool=false",
-       "t*(log(t) - input), input being logarithms",
+       "t*(log(t) - input); input holds logarithms",
 function(x, t, reduction, log)
-  local y = divergence(x, t, log)
+  local y = log and nacre._kl_divergence_of_logs(x, t) or
+            nacre._kl_divergence(x, t)
   if reduction == "batchmean" then
     if y:dim() == 0 then return y:sum() end
     return y:sum() / y:size(1)
@@ -339,44 +294,36 @@ end)
 
 -- ---- likelihoods
 
-local poisson = one_pass(function(x, t, log, full, eps)
-  local y = log and x:exp() - weighted(t, x) or x - t * (x + eps):log()
-  if not full then return y end
-  local s = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
-  return y + nacre.where(t:le(1), 0, s)
-end, "poisson_nll_loss")
-
 define("poisson_nll_loss",
        "input:tensor, target:tensor, log_input:bool=true, full:bool=false, "
        .. "eps:num=1e-8, " .. REDUCTION,
        "exp(input) - target*input; without log_input: input - target*log(input "
        .. "+ eps); full adds Stirling's term",
 function(x, t, log, full, eps, reduction)
-  return reduce(poisson(x, t, log, full, eps), reduction)
+  local y = log and x:exp() - nacre.where(t:eq(0), 0, t * x) or
+            nacre._poisson_of_rate(x, t, eps)
+  if full then y = y + nacre._stirling(t) end
+  return reduce(y, reduction)
 end)
-
-local gaussian = one_pass(function(x, t, v, constant)
-  local d = x - t
-  local y = (v:log() + d * d / v) * 0.5
-  return constant and y + constant or y
-end, "gaussian_nll_loss")
 
 define("gaussian_nll_loss",
        "input:tensor, target:tensor, var:tensor, full:bool=false, "
        .. "eps:num=1e-6, " .. REDUCTION,
-       "(log(var) + (input - target)^2/var)/2; var counts at least as eps, "
-       .. "and may be one for each row",
+       "(log(var) + (input - target)^2/var)/2; var is at least eps, and may "
+         .. "be one for each row",
 function(x, t, var, full, eps, reduction)
   local op = "gaussian_nll_loss"
   if x:dim() > 0 and var:is_same_size(x:select(-1, 1)) then
     var = var:unsqueeze(-1)
   end
-  if var:numel() > 0 and var:lt(0):any():item() then
+  local least = var:numel() > 0 and var:detach():min():item() or eps
+  if least < 0 then
     fail(op, "{var} must not be negative", nil, "var", var)
   end
-  local v = var:clamp(eps)
-  v = var + (v - var):detach() -- the clamp does not change the gradient
-  local constant = full and 0.5 * math.log(2 * math.pi)
-  return reduce(gaussian(x, t, v, constant), reduction)
+  if not (least >= eps) then       -- the clamp does not change the gradient
+    var = var + (var:clamp(eps) - var):detach()
+  end
+  local constant = full and 0.5 * math.log(2 * math.pi) or 0
+  return reduce(nacre._gaussian_nll(x, t, var, constant), reduction)
 end)
 

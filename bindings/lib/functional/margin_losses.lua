@@ -2,45 +2,32 @@
 -- margin_losses.lua - the losses of nacre.nn.functional that are 0 beyond a
 -- margin. Conventions are those of losses.lua, which loads first.
 local all = ...
+all.require("nacre.checks", "nacre.losses")
 local fail, check_float, loss = all.fail, all.check_float, all.loss
 local reduce, sameshape, REDUCTION = loss.reduce, loss.sameshape, loss.REDUCTION
-local one_pass, weighted = all.one_pass, loss.weighted
 
 local define = all.definer "nn.functional."
-
-local hinge = one_pass(function(x, t, margin)
-  return nacre.where(t:ne(1), (margin - x):clamp(0), 0) +
-         nacre.where(t:ne(-1), x, 0)
-end, "hinge_embedding_loss")
 
 define("hinge_embedding_loss",
        "input:tensor, target:tensor, margin:num=1, " .. REDUCTION,
        "x where target is 1, max(0, margin - x) where it is -1",
 function(x, t, margin, reduction)
-  return reduce(hinge(x, t, margin), reduction)
+  return reduce(nacre._hinge_embedding(x, t:detach(), margin), reduction)
 end)
-
-local ranking = one_pass(function(a, b, t, margin)
-  return (margin - t * (a - b)):clamp(0)
-end, "margin_ranking_loss")
 
 define("margin_ranking_loss",
        "input1:tensor, input2:tensor, target:tensor, margin:num=0, "
        .. REDUCTION,
        "max(0, margin - target*(input1 - input2))",
 function(a, b, t, margin, reduction)
-  return reduce(ranking(a, b, t, margin), reduction)
+  return reduce(nacre._margin_ranking(a, b, t, margin), reduction)
 end)
-
-local soft_margin = one_pass(function(x, t)
-  return -(t * (x * 1.0)):logsigmoid() -- of integers, too
-end, "soft_margin_loss")
 
 define("soft_margin_loss", "input:tensor, target:tensor, " .. REDUCTION,
        "log(1 + exp(-target*input))",
 function(x, t, reduction)
   sameshape("soft_margin_loss", x, t)
-  return reduce(soft_margin(x, t), reduction)
+  return reduce(nacre._soft_margin(x, t), reduction)
 end)
 
 -- t over its largest element, and 1e-12 in the unit of the squares of that: the
@@ -83,11 +70,6 @@ local function check_margin(op, margin)
   end
 end
 
-local norm_triplet = one_pass(function(a, p, n, margin, order, eps, swap)
-  local function distance(x, y) return (x - y + eps):norm(order, -1) end
-  return triplet(distance, a, p, n, margin, swap)
-end, "triplet_margin_loss")
-
 -- Distances are norms of order p along the last dimension; swap uses the
 -- smaller of those from anchor and positive to negative.
 define("triplet_margin_loss",
@@ -96,31 +78,28 @@ define("triplet_margin_loss",
        "max(0, |anchor - positive| - |anchor - negative| + margin)",
 function(a, p, n, margin, order, eps, swap, reduction)
   check_margin("triplet_margin_loss", margin)
-  return reduce(norm_triplet(a, p, n, margin, order, eps, swap), reduction)
+  local function distance(x, y) return nacre._distance(x, y, order, eps) end
+  return reduce(triplet(distance, a, p, n, margin, swap), reduction)
 end)
 
 define("triplet_margin_with_distance_loss",
        "anchor:tensor, positive:tensor, negative:tensor, "
        .. "distance_function:fn=nil, margin:num=1, swap:bool=false, "
        .. REDUCTION,
-       "max(0, d(anchor, positive) - d(anchor, negative) + margin) of a "
-       .. "function d, or of pairwise_distance",
+       "max(0, d(anchor, positive) - d(anchor, negative) + margin) for a "
+         .. "function d, by default pairwise_distance",
 function(a, p, n, distance, margin, swap, reduction)
   check_margin("triplet_margin_with_distance_loss", margin)
   distance = distance or all.functions.nn.functional.pairwise_distance
   return reduce(triplet(distance, a, p, n, margin, swap), reduction)
 end)
 
-local label_entropy = one_pass(function(x, t)
-  return -(weighted(t, x:logsigmoid()) + weighted(1 - t, (-x):logsigmoid()))
-end, "multilabel_soft_margin_loss")
-
 define("multilabel_soft_margin_loss",
        "input:tensor, target:tensor, weight:tensor=nil, " .. REDUCTION,
        "mean over classes of binary_cross_entropy_with_logits",
 function(x, t, weight, reduction)
   sameshape("multilabel_soft_margin_loss", x, t)
-  local y = label_entropy(x, t)
+  local y = nacre._logits_entropy(x, t)
   return reduce(loss.apply_weight(y, weight):mean(-1), reduction)
 end)
 
@@ -161,8 +140,9 @@ function(x, target, reduction)
   if target.dtype ~= "int64" then loss.fail_class_dtype(op, target) end
   local n = x:size(-1)
   if target:numel() > 0 and target:gt(n):any():item() then
-    fail(op, ("class %d of %d"):format(target:max():item(), n), nil, "target",
-         target)
+    fail(op, ("class %d is outside the %d classes"):format(target:max():item(),
+                                                             n),
+         nil, "target", target)
   end
   local is_class = target:ge(1):to("int64"):cumprod(-1)
   local at = target:clamp(1, n)

@@ -10,6 +10,7 @@
 -- for other numbers of dimensions, for a dimension of size 0, and for padding
 -- of more than half a kernel. Positions count from 1.
 local all = ...
+all.require("nacre.checks", "nacre.convolution")
 local fail, like, image = all.fail, all.like, all.image
 local widen, convert_back = all.widen, all.convert_back
 local check_float, check_dims = all.check_float, all.check_dims
@@ -291,7 +292,7 @@ local function meansalong(x, dim, out)
   if n % out == 0 then return x:unflatten(dim, {out, n // out}):mean(dim) end
   if not x.is_cuda then
     local y = means_by_product(x, dim, out)
-    if not all.may_be(y:isfinite():logical_not()) then return y end
+    if not all.may_be_infinite(y) then return y end
   end
   return means_by_windows(x, dim, out)
 end

@@ -2,6 +2,7 @@
 -- stochastic.lua - functions of nacre.nn.functional that draw random numbers:
 -- dropout, random slopes, random choices.
 local all = ...
+all.require "nacre.checks"
 local fail = all.fail
 local check_float, check_dims = all.check_float, all.check_dims
 
@@ -108,8 +109,8 @@ all.alias("rrelu", all.functions.nn.functional.rrelu)
 -- Jang et al. 2016. Fails for tau that is not above 0.
 define("gumbel_softmax",
        "logits:tensor, tau:num=1, hard:bool=false, dim:dim=-1",
-       "a random class by its logits, as softmax((logits + noise)/tau); hard: "
-       .. "1 for the largest, 0 for the others, with the gradient of the soft",
+       "a random class by its logits: softmax((logits + noise)/tau); hard: 1 "
+         .. "for the largest, 0 for the others, with the gradient of the soft",
 function(x, tau, hard, dim)
   local op = "gumbel_softmax"
   check_float(op, x, "logits")

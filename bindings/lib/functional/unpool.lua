@@ -2,6 +2,7 @@
 -- unpool.lua - max_unpool1d, 2d and 3d of nacre.nn.functional: what max pooling
 -- took goes back to where it was, the rest is 0.
 local all = ...
+all.require("nacre.checks", "nacre.convolution")
 local fail, image = all.fail, all.image
 local several = image.several
 

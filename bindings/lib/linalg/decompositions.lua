@@ -8,6 +8,7 @@
 -- Gradients assume distinct eigenvalues or singular values (Giles 2008).
 
 local all = ...
+all.require("nacre.checks", "nacre.solvers")
 local fail, M = all.fail, all.matrix
 local Function = nacre.autograd.Function
 local T, diag, diagonal, eye, head = M.T, M.diag, M.diagonal, M.eye, M.head
@@ -227,8 +228,8 @@ end
 
 -- With full_matrices U is [... x m x m] and Vh [... x n x n].
 define("svd", "A:tensor, full_matrices:bool=true -> U, S, Vh",
-       "A = U diag(S) Vh, S descending; full_matrices=false leaves out what S "
-       .. "does not reach",
+       "A = U diag(S) Vh, S descending; full_matrices=false leaves out the "
+         .. "vectors that have no singular value",
 function(A, full)
   matrices("svd", A)
   local m, n = A:size(-2), A:size(-1)

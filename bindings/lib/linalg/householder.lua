@@ -4,6 +4,7 @@
 -- vectors v are below the diagonal of a matrix, with an implicit 1 on it.
 
 local all = ...
+all.require "nacre.solvers"
 local fail, M = all.fail, all.matrix
 local T, head, matrices, sametype = M.T, M.head, M.matrices, M.sametype
 local triangle, with = M.triangle, M.with

@@ -8,6 +8,7 @@
 -- is needed.
 
 local all = ...
+all.require("nacre.checks", "nacre.decompositions", "nacre.solvers")
 local fail, M = all.fail, all.matrix
 local name, matrices, square, T, eye = M.name, M.matrices, M.square, M.T, M.eye
 local solve = M.solve

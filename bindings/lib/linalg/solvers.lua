@@ -10,6 +10,7 @@
 -- are in Giles 2008 where no other source is named.
 
 local all = ...
+all.require "nacre.checks"
 local fail, like = all.fail, all.like
 local Function = nacre.autograd.Function
 
@@ -25,7 +26,7 @@ local function name(op) return "linalg." .. op end
 local function matrices(op, A, what, also)
   if A:dim() < 2 then
     fail(name(op),
-         ("{%s} must be a matrix or a batch of them, it has %d dimension%s")
+         ("{%s} must be a matrix or a batch of matrices, it has %d dimension%s")
                    :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"),
                      nil, what or "A", A)
   end
@@ -173,8 +174,8 @@ end
 define("solve_triangular",
        "A:tensor, B:tensor, *, upper:bool, left:bool=true, "
        .. "unitriangular:bool=false",
-       "X with A X = B (or X A = B) for triangular A, of which the rest is not "
-       .. "read",
+       "X with A X = B (or X A = B) for triangular A, whose other half is not "
+         .. "read",
 function(A, B, upper, left, unit)
   local op = "solve_triangular"
   check_system(op, "A", A, B, left)
@@ -444,8 +445,8 @@ end)
 define("lu_solve",
        "LU:tensor, pivots:tensor, B:tensor, *, left:bool=true, "
        .. "adjoint:bool=false",
-       "X with A X = B (or X A = B, or with the transpose of A), by what "
-       .. "lu_factor gave",
+       "X with A X = B (or X A = B, or with the transpose of A), from the "
+         .. "result of lu_factor",
 function(LU, pivots, B, left, adjoint)
   local op = "lu_solve"
   check_system(op, "LU", LU, B, left)

@@ -3,13 +3,14 @@
 -- frequent classes are in the head, beside one entry for each cluster of rare
 -- ones; a cluster is computed only for the samples that have a class of it.
 local all = ...
+all.require "nacre.module"
 local fail, nn = all.fail, all.space "nn"
 
 local Adaptive = all.weight_layer("AdaptiveLogSoftmaxWithLoss",
   "in_features:int, n_classes:int, cutoffs:ints, div_value:num=4, "
   .. "head_bias:bool=false",
-  "log of the softmax of many classes, in clusters that end at cutoffs: that "
-  .. "of each target, and the loss", nil,
+  "log softmax of many classes, in clusters that end at cutoffs: the value of "
+    .. "each target, and the loss", nil,
 function(self, features, classes, cutoffs, div_value, head_bias)
   local ends = type(cutoffs) == "table" and {table.unpack(cutoffs)} or {cutoffs}
   local last = 0
@@ -47,7 +48,8 @@ function Adaptive:forward(input, target)
   all.check_dims(op, input, "input", single and 1 or 2)
   if single then input, target = input:unsqueeze(1), target:unsqueeze(1) end
   if input:size(1) ~= target:size(1) then
-    fail(op, "{input} and {target} have not the same number of rows", nil,
+    fail(op, ("{input} has %d rows, {target} has %d: they must match"):format(
+           input:size(1), target:size(1)), nil,
          "input", input, "target", target)
   elseif (target:lt(1) | target:gt(self.n_classes)):any():item() then
     fail(op, ("a class is not from 1 to %d"):format(self.n_classes), nil,

@@ -4,6 +4,7 @@
 -- mask is true at positions that attention ignores, the opposite of that of
 -- scaled_dot_product_attention.
 local all = ...
+all.require "nacre.module"
 local fail, layer = all.fail, all.weight_layer
 local nn, F = all.space "nn", all.space "nn.functional"
 local Parameter = nn.Parameter
@@ -26,8 +27,8 @@ local Attention = layer("MultiheadAttention",
   "embed_dim:int, num_heads:int, dropout:num=0, bias:bool=true, "
   .. "add_bias_kv:bool=false, add_zero_attn:bool=false, kdim:int=nil, "
   .. "vdim:int=nil, batch_first:bool=false",
-  "attention of num_heads heads; forward(query, key, value) gives the output "
-  .. "and the weights", nil,
+  "attention with num_heads heads; forward(query, key, value) returns the "
+    .. "output and the weights", nil,
 function(self, n, heads, _, bias, bias_kv, _, kdim, vdim)
   if heads < 1 or n % heads ~= 0 then
     fail("MultiheadAttention", ("embed_dim, %d, is not divisible by %d heads")
@@ -298,6 +299,7 @@ local function define_stack(name, what, text, doc)
     if not all.is_module(part) then
       fail(name, ("%s must be a layer, not a %s"):format(what, type(part)))
     end
+    all.check_layers(name, "num_layers", n)
     local layers = nn.ModuleList()
     -- the norm, which was made before, comes after the layers, as in PyTorch
     if all.is_module(norm) then layers._made = norm._made - 0.5 end

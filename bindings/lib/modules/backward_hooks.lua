@@ -4,6 +4,7 @@
 -- hooks passes its tensors through operations that change nothing; what these
 -- get in backward are the gradients.
 local all = ...
+all.require "nacre.module"
 local fail, Module = all.fail, all.Module
 
 -- Replaces the tensors of `list', a packed table, that require a gradient by
@@ -47,7 +48,7 @@ local function replace(op, gradients, new)
   for i = 1, gradients.n do
     local old, g = gradients[i], new[i]
     if old and g and not (nacre.is_tensor(g) and g:is_same_size(old)) then
-      fail(op, ("the gradient of %s %d is not of its shape, [%s]")
+      fail(op, ("the gradient of %s %d does not have its shape, [%s]")
                :format(op == HOOK and "argument" or "result", i,
                        table.concat(old:size(), "x")))
     end

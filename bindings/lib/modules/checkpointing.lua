@@ -5,7 +5,7 @@
 -- Both calls are recorded. The first tells which tensors fn uses, arguments or
 -- not: they are the operands of the checkpoint in the graph, so its gradients
 -- go where they would go without it; what it saved is released. The second has
--- the same random numbers and the same region of autocast, and leaves in the
+-- the same random numbers and the same region of autocast, and leaves in
 -- place of those tensors.
 local all = ...
 local fail, A = all.fail, nacre.autograd
@@ -125,6 +125,6 @@ local callable = setmetatable({checkpoint = checkpoint}, {
   __tostring = function() return "function: utils.checkpoint" end})
 all.alias("utils.checkpoint", callable)
 all.describe("utils.checkpoint", callable,
-             "calls fn, and again in backward: saves the memory of what its "
-             .. "gradient needs",
+             "calls fn, and again in backward instead of keeping what its "
+               .. "gradient needs: saves memory",
              all.parse("utils.checkpoint", "fn:any, ... -> results"))

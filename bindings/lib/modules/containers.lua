@@ -3,6 +3,9 @@
 -- and of tensors: ParameterList, ParameterDict. A function may stand where a
 -- module may.
 local all = ...
+all.require("nacre.guards", "nacre.module", "nacre.module_tensors",
+            "nacre.module_state", "nacre.module_text", "nacre.summary",
+            "nacre.backward_hooks") -- of all methods of Module: see the end
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local is_module = all.is_module
 

@@ -3,6 +3,7 @@
 -- devices. Each call copies the parameters by recorded operations, so gradients
 -- add up in the module; one thread starts the work of all devices.
 local all = ...
+all.require("nacre.module", "nacre.module_tensors")
 local fail, layer, map = all.fail, all.layer, all.map_tensors
 
 function all.device_name(d)

@@ -4,6 +4,7 @@
 -- forward, its other arguments are those of the constructor. `training' is
 -- that of the module; tensors, as the weight of a loss, become buffers.
 local all = ...
+all.require "nacre.module"
 local nn, F = all.space "nn", all.space "nn.functional"
 
 -- The parameter p as text for a signature.
@@ -128,7 +129,7 @@ function Softmax2d.forward(_, x) return F.softmax(x, -3) end
 for name, mode in pairs {Nearest = "nearest", Bilinear = "bilinear"} do
   local class = all.layer(("Upsampling%s2d"):format(name),
     "size:ints=nil, scale_factor:any=nil",
-    "images of another size, as Upsample with the mode " .. mode ..
+    "images of another size, like Upsample with the mode " .. mode ..
     (mode == "bilinear" and " and align_corners" or ""))
   function class:forward(x)
     return F.interpolate(x, {size = rawget(self, "size"), mode = mode,
@@ -141,7 +142,7 @@ for d = 1, 3 do
   local unpool = F[("max_unpool%dd"):format(d)]
   local Unpool = all.layer(("MaxUnpool%dd"):format(d),
     "kernel_size:ints, stride:ints=nil, padding:ints=0",
-    "the inverse of max_pool; what is not a maximum is 0")
+    "the inverse of max_pool; elements that are not a maximum are 0")
   function Unpool:forward(x, indices, output_size)
     return unpool(x, indices, self.kernel_size, rawget(self, "stride"),
                   self.padding, output_size)
@@ -168,7 +169,7 @@ end
 
 -- ---- shapes
 
-local Identity = all.layer("Identity", "", "gives its argument")
+local Identity = all.layer("Identity", "", "returns its argument")
 function Identity.forward(_, x) return x end
 
 local Flatten = all.layer("Flatten", "start_dim:int=2, end_dim:int=-1",

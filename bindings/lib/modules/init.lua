@@ -70,7 +70,8 @@ end
 
 all.define("nn.init.calculate_gain",
            "nonlinearity:" .. GAINS .. ", param:num=nil -> number",
-           "the factor of the deviation that a nonlinearity asks for", gain)
+           "the recommended factor of the standard deviation for a "
+             .. "nonlinearity", gain)
 
 -- Glorot and Bengio 2010.
 local function xavier(op, t, factor)
@@ -125,11 +126,12 @@ function(t, factor)
 end)
 
 define("dirac_", "groups:int=1",
-       "a kernel of a convolution that keeps its input, in each group",
+       "a kernel of a convolution that preserves its input, in each group",
 function(t, groups)
   local nd = t:dim()
   if nd < 3 or nd > 5 then
-    fail("dirac_", "{tensor} has not 3 to 5 dimensions", nil, "tensor", t)
+    fail("dirac_", ("{tensor} has %d dimensions, not 3 to 5"):format(nd), nil,
+         "tensor", t)
   elseif groups < 1 or t:size(1) % groups ~= 0 then
     fail("dirac_", ("%d channels are not divisible by %d groups")
                    :format(t:size(1), groups))
@@ -146,7 +148,7 @@ end)
 
 -- Martens 2010.
 define("sparse_", "sparsity:num, std:num=0.01",
-       "normal numbers, of which a part of each column is 0",
+       "normal numbers, with a fraction of each column set to 0",
 function(t, sparsity, std)
   all.check_dims("sparse_", t, "tensor", 2)
   local zeros = math.ceil(t:size(1) * sparsity)

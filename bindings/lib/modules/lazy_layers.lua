@@ -5,6 +5,7 @@
 -- without elements. The call fills these same tensors, because an optimizer may
 -- already have them.
 local all = ...
+all.require("nacre.function_layers", "nacre.module", "nacre.weight_layers")
 local fail, layer, nn = all.fail, all.weight_layer, all.space "nn"
 
 -- The names of the parameters and buffers of a layer with the arguments of
@@ -18,7 +19,7 @@ local function tensors_of(self)
          {"running_mean", "running_var", "num_batches_tracked"} or {}
 end
 
--- Puts the values of `new' in the place of t, with its device and, of floating
+-- Puts the values of `new' in place of t, with its device and, of floating
 -- point numbers, its dtype.
 local function fill_in(t, new)
   all.replace_tensor(t, function(old)

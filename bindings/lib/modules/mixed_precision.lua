@@ -8,6 +8,7 @@
 --   scaler:step(opt)
 --   scaler:update()
 local all = ...
+all.require "nacre.guards"
 local fail = all.fail
 
 -- ---- autocast
@@ -72,12 +73,12 @@ register("is_autocast_enabled", function(device)
   return nacre._autocast_dtype(is_accelerator("is_autocast_enabled",
                                               device or "cuda")) ~= nil
 end, "device_type:text|cuda|cpu=cuda -> boolean",
-         "is a region of autocast entered?")
+         "is autocast on?")
 register("get_autocast_dtype", function(device)
   return nacre._autocast_dtype(is_accelerator("get_autocast_dtype",
                                               device or "cuda"))
 end, "device_type:text|cuda|cpu=cuda -> dtype",
-         "the lower dtype of the region of autocast, or nil")
+         "the lower dtype of autocast, or nil")
 
 -- ---- GradScaler
 
@@ -110,7 +111,7 @@ function Scaler:unscale_(opt)
   if not self._enabled then return end
   local known = record(self, opt)
   if known.finite ~= nil then
-    fail("unscale_", "it was called for this optimizer since the last update()")
+    fail("unscale_", "it was already called since the last update()")
   elseif known.stepped then
     fail("unscale_", "it was called after step()")
   end
@@ -129,7 +130,7 @@ function Scaler:step(opt, ...)
   if not self._enabled then return opt:step(...) end
   local known = record(self, opt)
   if known.stepped then
-    fail("step", "it was called for this optimizer since the last update()")
+    fail("step", "it was already called since the last update()")
   end
   if known.finite == nil then self:unscale_(opt) end
   if not known.finite then

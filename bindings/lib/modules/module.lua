@@ -17,6 +17,7 @@
 --   a table that has modules or parameters, or tables with them: each counts
 -- A name that begins with "_" and any other value do not count.
 local all = ...
+all.require "nacre.guards"
 local fail, nn = all.fail, all.space "nn"
 
 local Module = {__name = "Module"}
@@ -187,7 +188,7 @@ end
 
 -- Fails for a parameter that was replaced by a tensor without a gradient.
 local function fail_lost(self, key)
-  fail(self.__name, ("%s was a parameter, and is now a tensor that is none")
+  fail(self.__name, ("%s was a parameter and cannot become a plain tensor")
                     :format(all.key_path(key)),
        "nacre.nn.Parameter(t) is one; p.data = t writes into the old one")
 end
@@ -295,7 +296,7 @@ end
 -- A class derived from this one: nn.Module "Net", or Net:extend "Deeper".
 function Module:extend(name, base)
   if not is_class(self) then
-    fail("extend", "a class derives another", 'Net:extend "Deeper"')
+    fail("extend", "extend is called on a class", 'Net:extend "Deeper"')
   elseif type(name) ~= "string" then
     fail("Module", 'a class has a name: nn.Module "Net"')
   elseif base ~= nil then
@@ -405,7 +406,7 @@ function Module:is(m) return is_module(m) and all.is_instance(m, self) end
 -- Fails if the arguments are those of `for part in m do'.
 function all.check_no_loop(self, ...)
   if select("#", ...) == 2 and (...) == nil and select(2, ...) == nil then
-    fail(self.__name, "a module is no iterator",
+    fail(self.__name, "a module is not an iterator",
          self._indexer and "for i, part in ipairs(m) do ... end" or
          "for name, part in m:named_children() do ... end")
   end
@@ -474,14 +475,14 @@ end
 
 -- A leaf that is a parameter of the module whose field it becomes.
 all.define("nn.Parameter", "data:tensor, requires_grad:bool=true",
-           "a leaf that is a parameter of the module it is assigned to",
+           "a leaf that becomes a parameter of the module it is assigned to",
 function(t, requires_grad)
   return all.declare(t:detach():requires_grad_(requires_grad))
 end)
 
 -- A tensor that is a buffer of the module whose field it becomes.
 all.define("nn.Buffer", "data:tensor, persistent:bool=true",
-           "a tensor that is a buffer of the module it is assigned to",
+           "a tensor that becomes a buffer of the module it is assigned to",
 function(t, persistent)
   t = t:detach():requires_grad_(t.requires_grad)
   buffers[t] = persistent and "buffer" or "plain"
@@ -496,7 +497,7 @@ local function check_field_name(op, self, name, is)
   end
   local old = self[name]
   if old ~= nil and old ~= false and not is(old) then
-    fail(op, ("%s has already a field '%s'"):format(self.__name, name))
+    fail(op, ("%s already has a field '%s'"):format(self.__name, name))
   end
 end
 

@@ -2,6 +2,7 @@
 -- module_state.lua - state_dict and load_state_dict of an nn.Module. The names
 -- are those of PyTorch: parts of a list count from 0.
 local all = ...
+all.require("nacre.module", "nacre.module_tensors")
 local fail, Module, each_tensor = all.fail, all.Module, all.each_tensor
 
 -- The order of a state is that of the module.
@@ -73,7 +74,7 @@ local function compare(own, state, names)
       wrong[#wrong + 1] = ("%s is a %s, not a tensor"):format(name, type(s))
       transposed = false
     elseif shape(t) ~= shape(s) then
-      wrong[#wrong + 1] = ("%s is %s, that of the state %s")
+      wrong[#wrong + 1] = ("%s is %s, but that of the state is %s")
                           :format(name, shape(t), shape(s))
       transposed = transposed and t:dim() == 2 and s:dim() == 2 and
                    shape(t:t()) == shape(s)
@@ -84,7 +85,7 @@ end
 
 local function fail_to_load(self, missing, unexpected, wrong, own, state,
                             transposed)
-  local lines = {self.__name .. " and the state do not fit"}
+  local lines = {self.__name .. " and the state do not match"}
   local function say(what, list)
     if #list > 0 then lines[#lines + 1] = ("  %s: %s"):format(what, some(list))
     end

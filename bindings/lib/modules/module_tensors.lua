@@ -2,6 +2,7 @@
 -- module_tensors.lua - what is done to all parts and tensors of an nn.Module:
 -- iteration by name, train and eval, `to', clone.
 local all = ...
+all.require "nacre.module"
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local members, is_module = all.members, all.is_module
 

@@ -2,6 +2,7 @@
 -- module_text.lua - an nn.Module as text: its layers with the number of
 -- parameters and their shapes, and the name of the module that runs for errors.
 local all = ...
+all.require "nacre.module"
 local Module = all.Module
 local members, is_module = all.members, all.is_module
 

@@ -105,8 +105,8 @@ end
 define("clip_grad_norm_",
        "parameters:parameters, max_norm:num, norm_type:num=2, "
        .. "error_if_nonfinite:bool=false",
-       "scales gradients so that the norm of all is at most max_norm; gives "
-       .. "the norm before",
+       "scales gradients so that the norm of all is at most max_norm; returns "
+         .. "the norm before",
 function(params, max_norm, norm_type, strict)
   local list = with_gradients(params)
   return nacre.no_grad(function()

@@ -6,6 +6,7 @@
 --   layer = nn.utils.parametrizations.weight_norm(nn.Linear(20, 40))
 --   layer.weight      -- of layer.parametrizations.weight.original0 and 1
 local all = ...
+all.require("nacre.containers", "nacre.module")
 local fail, nn, Module = all.fail, all.space "nn", all.Module
 local F, parametrize = all.space "nn.functional",
                        all.space "nn.utils.parametrize"
@@ -69,7 +70,7 @@ local function take_parameter(op, self, name)
   local t = rawget(self, name)
   if not nacre.is_tensor(t) then
     fail(op, is_computed(self, name) and
-             ("'%s' is computed already"):format(name) or
+             ("'%s' is already computed"):format(name) or
              ("%s has no parameter '%s'"):format(self.__name, name))
   end
   rawset(self, name, nil)
@@ -170,7 +171,8 @@ end)
 
 all.define("nn.utils.parametrize.remove_parametrizations",
            MODULE .. ", leave_parametrized:bool=true -> module",
-           "the parameter is one again, with its value, or with the original",
+           "makes it a plain parameter again, with its value or that of the "
+             .. "original",
 function(self, name, leave)
   if not parametrize.is_parametrized(self, name) then
     fail("remove_parametrizations", ("%s has no parametrization of '%s'")
@@ -200,7 +202,7 @@ end)
 -- Computes field `name' by f(self).
 local function compute_from_fields(self, name, f)
   compute_field(self, name, "", f, function()
-    fail(self.__name, ("'%s' is computed: set what it is computed of")
+    fail(self.__name, ("'%s' is computed: set what it is computed from")
                       :format(name))
   end)
   return self
@@ -209,7 +211,7 @@ end
 -- Removes the fields name .. suffix, of which the field `name' was computed.
 local function remove_norm(op, self, name, suffixes)
   if not is_computed(self, name) or not rawget(self, name .. suffixes[1]) then
-    fail(op, ("%s of '%s' is not there"):format(op:sub(8), name))
+    fail(op, ("%s of '%s' is missing"):format(op:sub(8), name))
   end
   local value = nn.Parameter(nacre.no_grad(function() return self[name] end))
   for _, suffix in ipairs(suffixes) do rawset(self, name .. suffix, nil) end
@@ -247,7 +249,7 @@ local NORM = "module:module, name:text=weight, dim:any=1 -> module"
 
 all.define("nn.utils.parametrizations.weight_norm", NORM,
            "a parameter becomes g*v/|v|, with the norms of slices along dim; "
-           .. "dim=false: of all",
+             .. "dim=false: the norm of the whole",
 function(self, name, dim)
   return parametrize.register_parametrization(self, name, WeightNorm(dim))
 end)
@@ -333,8 +335,8 @@ local function check_iterations(n)
 end
 
 all.define("nn.utils.parametrizations.spectral_norm", SPECTRAL,
-           "a parameter becomes itself by its largest singular value, which "
-           .. "each call in training estimates",
+           "divides a parameter by its largest singular value, which each "
+             .. "call in training estimates",
 function(self, name, iterations, eps, dim)
   check_iterations(iterations)
   local t = rawget(self, name)

@@ -8,6 +8,7 @@
 -- beyond that the output is 0, and the state is that of the last step, in any
 -- order of lengths; x may be a table of pack_padded_sequence instead.
 local all = ...
+all.require("nacre.module", "nacre.weight_layers")
 local fail, layer = all.fail, all.weight_layer
 local nn, F = all.space "nn", all.space "nn.functional"
 local uniform = all.uniform_parameter
@@ -46,6 +47,7 @@ local function check_sizes(kind, self)
       fail(kind, ("%s is %d, but must be positive"):format(key, self[key]))
     end
   end
+  all.check_layers(kind, "num_layers", self.num_layers)
   if self.proj_size and (self.proj_size < 0 or
                          self.proj_size >= self.hidden_size) then
     fail(kind, ("proj_size is %d, but must be below hidden_size, %d")
@@ -112,7 +114,7 @@ local function read_input(self, kind, x, lengths)
   if lengths == nil then return x end
   if nacre.is_tensor(lengths) then lengths = lengths:tolist() end
   if #lengths ~= x:size(2) then
-    fail(kind, ("there are %d lengths and %d samples")
+    fail(kind, ("there are %d lengths for %d samples")
                :format(#lengths, x:size(2)))
   end
   local least = x:size(1)
@@ -141,7 +143,7 @@ local function first_state(self, kind, x, state, single)
                  :format(what, t.device, x.device), nil, what, t, "input", x)
     end
     if table.concat(t:size(), "x") ~= want then
-      fail(kind, ("{%s} is [%s], an input of this shape needs [%s]")
+      fail(kind, ("{%s} is [%s], but an input of this shape needs [%s]")
                  :format(what, table.concat(t:size(), "x"), want), nil, what, t)
     end
     return t
@@ -160,10 +162,10 @@ local function first_state(self, kind, x, state, single)
 end
 
 -- Fails for an h of an LSTM that is not in a list with c, and for options in
--- the place of the state.
+-- place of the state.
 local function check_state(kind, state)
   if type(state) == "table" and state.lengths then
-    fail(kind, "the options come behind the state: (x, nil, {lengths = ...})")
+    fail(kind, "the options come after the state: (x, nil, {lengths = ...})")
   end
   if kind:find "^LSTM" and nacre.is_tensor(state) then
     fail(kind, "the state is a list {h, c}", kind:lower() .. "(x, {h, c})")
@@ -331,7 +333,8 @@ function(packed, batch_first, value, total)
   for _, n in ipairs(packed.lengths) do time = math.max(time, n) end
   if total and total < time then
     fail("pad_packed_sequence",
-         ("total_length is %d, the longest sequence %d"):format(total, time))
+         ("total_length is %d, but the longest sequence has %d")
+           :format(total, time))
   end
   x = x:narrow(1, 1, time)
   if total and total > time then

@@ -3,6 +3,7 @@
 -- for backward. The network is called in a dry run, so nothing is computed and
 -- no memory is needed.
 local all = ...
+all.require "nacre.module"
 local fail, Module = all.fail, all.Module
 
 -- ---- the inputs
@@ -51,8 +52,7 @@ function Count:add(field, n)
 end
 
 -- Adds the memory that the operations before these values keep, unless it was
--- seen. The values stay alive, so that no node or memory is seen in the place
--- of another.
+-- seen. The values stay alive, so that no node or memory is taken for another.
 function Count:add_kept(values)
   self.alive[#self.alive + 1] = values
   each_tensor(values, function(t)

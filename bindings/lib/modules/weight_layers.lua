@@ -3,6 +3,7 @@
 -- modules with parameters. Names, arguments, keys, shapes and initial
 -- distributions are those of PyTorch.
 local all = ...
+all.require("nacre.guards", "nacre.module")
 local fail, layer = all.fail, all.weight_layer
 local nn, F = all.space "nn", all.space "nn.functional"
 local Parameter = nn.Parameter

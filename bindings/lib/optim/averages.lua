@@ -8,6 +8,7 @@
 --   nacre.optim.swa_utils.update_bn(loader, ema)
 --   ema(x)
 local all = ...
+all.require("nacre.module", "nacre.schedules")
 local fail, swa_utils = all.fail, all.space "optim.swa_utils"
 
 local function check_decay(op, decay)
@@ -121,7 +122,8 @@ function AveragedModel:update_parameters(model)
   local averages, copies = tensors_of(self.module, self.use_buffers)
   local tensors, buffers = tensors_of(model, self.use_buffers)
   if #averages ~= #tensors then
-    fail("update_parameters", ("the model has %d tensors, the average %d")
+    fail("update_parameters", ("the model has %d tensors, but the average has "
+      .. "%d")
                               :format(#tensors, #averages))
   end
   nacre.no_grad(function()
@@ -160,7 +162,7 @@ end
 
 all.schedule("optim.swa_utils.SWALR",
   "swa_lr:nums, anneal_epochs:int=10, anneal_strategy:cos|linear=cos",
-  "from the rate that is there to swa_lr, which stays", {
+  "from the current rate to swa_lr, which then stays", {
   _prepare = function(self, name)
     if self.anneal_epochs < 0 then
       fail(name, "anneal_epochs must not be negative")
@@ -188,8 +190,8 @@ all.schedule("optim.swa_utils.SWALR",
 
 all.define("optim.swa_utils.update_bn", "loader:any, model:module, "
            .. "device:device=nil -> ",
-           "computes the running statistics of batch norms again, as the mean "
-           .. "over all batches of a loader",
+           "recomputes the running statistics of batch norms: the mean over "
+             .. "all batches of a loader",
 function(loader, model, device)
   local was_training, momenta = model.training, {}
   for _, m in model:named_modules() do

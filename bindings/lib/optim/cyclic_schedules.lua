@@ -2,6 +2,7 @@
 -- cyclic_schedules.lua - nacre.optim.lr_scheduler: rates that go up and down
 -- again, with the momentum the other way; step after every batch.
 local all = ...
+all.require "nacre.schedules"
 local fail, schedule, check_positive = all.fail, all.schedule,
                                        all.check_positive
 
@@ -105,7 +106,7 @@ schedule("OneCycleLR",
   .. "cycle_momentum:bool=true, base_momentum:nums=0.85, "
   .. "max_momentum:nums=0.95, "
   .. "div_factor:num=25, final_div_factor:num=1e4, three_phase:bool=false",
-  "up to max_lr, then down to far below; step after every batch", {
+  "up to max_lr, then far down; step after every batch", {
   overwrites = true,
   _prepare = function(self, name)
     if self.total_steps == nil then
@@ -121,7 +122,8 @@ schedule("OneCycleLR",
   _rate = function(self, _, t, i)
     if self.rates_in_groups then take_from_groups(self) end
     if t > self.total_steps then
-      fail("OneCycleLR", ("step %d of %d"):format(t, self.total_steps))
+      fail("OneCycleLR", ("step %d is past the %d total steps")
+        :format(t, self.total_steps))
     end
     local rate, momentum = cycle_at(self, i, t)
     if self.cycle_momentum then

@@ -3,6 +3,7 @@
 -- Goldfarb and Shanno. Steps, tests of convergence and their order are those of
 -- PyTorch. All parameters are one vector; the state is that of the first one.
 local all = ...
+all.require "nacre.optimizer"
 local fail, Optimizer = all.fail, all.Optimizer
 
 local function largest(v) return v:abs():max():item() end
@@ -31,8 +32,8 @@ local function evaluate(self, closure)
   local loss = nacre.enable_grad(closure)
   local value = nacre.is_tensor(loss) and loss:item() or loss
   if type(value) ~= "number" then
-    fail("step", "the function gives the loss, a number or a tensor of one "
-                 .. "element, not a " .. type(value))
+    fail("step", "the function must return the loss, a number or a tensor of "
+      .. "one element, not a " .. type(value))
   end
   return value, flat_gradient(self.param_groups[1].params), loss
 end
@@ -102,7 +103,7 @@ local function step_inside(b, near)
   return high - t < t - low and high - margin or low + margin, false
 end
 
--- Puts p in the place of one end of the bracket; low is its end with the least
+-- Puts p in place of one end of the bracket; low is its end with the least
 -- loss. Returns low, and whether p meets the conditions.
 local function narrow(b, low, start, p)
   if falls_too_little(start, p) or p.f >= b[low].f then
@@ -225,7 +226,7 @@ end
 -- Fails unless option `key' is a number of at least `least'.
 local function check_least(op, o, key, least)
   if type(o[key]) ~= "number" or o[key] < least then
-    fail(op, ("%s is %s, but must be a number not below %d")
+    fail(op, ("%s is %s, but must be a number of %d or more")
              :format(key, tostring(o[key]), least))
   end
 end
@@ -268,7 +269,7 @@ all.optimizer("LBFGS",
   step = function(self, closure)
     if type(closure) ~= "function" then
       fail("step", "LBFGS computes the loss several times: step takes a "
-                   .. "function that does, with gradients, and gives it")
+        .. "function that computes the gradients and returns the loss")
     end
     all.check_no_dry_run()
     return nacre.no_grad(minimize, self, closure)

@@ -13,6 +13,7 @@
 --   function Descent:update(p, g, state, group) p:sub_(g * group.lr) end
 --   opt = Descent(net, {lr = 0.1})
 local all = ...
+all.require("nacre.base_class", "nacre.guards")
 local fail, optim = all.fail, all.space "optim"
 
 local Optimizer = {name = "Optimizer"}
@@ -48,7 +49,7 @@ local function check_parameter(op, p, seen)
     fail(op, "{param} is a result, not a leaf: it cannot be optimized",
          "{param}:detach():requires_grad_()", "param", p)
   elseif not all.is_parameter(p) then
-    fail(op, "{param} requires no gradient", "{param}:requires_grad_()",
+    fail(op, "{param} does not require a gradient", "{param}:requires_grad_()",
          "param", p)
   end
   seen[p] = true
@@ -58,16 +59,13 @@ end
 local function check_options(self, op, group)
   local s = self._signature
   for i = 2, s and #s.params or 0 do
-    local p = s.params[i]
-    local v = group[p.name]
-    if v ~= nil and not p.fits(v) then
-      fail(op, ("%s must be %s, not a %s"):format(p.name, p.what, type(v)))
-    end
+    local v = group[s.params[i].name]
+    if v ~= nil then all.check_argument(op, s, i, v) end
   end
   if self._check then self._check(op, group) end
 end
 
--- Adds a group {params=, options}; options that it has not are the defaults.
+-- Adds a group {params=, options}; options that are missing have the defaults.
 function Optimizer:add_param_group(group)
   local op, known = self.name, self._known
   if type(group) ~= "table" or type(group.params) ~= "table" and
@@ -118,7 +116,7 @@ local GROUPS = {
            rawget(groups, #groups + 1 + key) or nil
   end,
   __call = function()
-    fail("param_groups", "a list is no iterator",
+    fail("param_groups", "a list is not an iterator",
          "for i, group in ipairs(opt.param_groups) do ... end")
   end}
 
@@ -188,7 +186,7 @@ all.option_names = {}
 -- options of the signature. rule.update(self, p, g, s, o, t) is one step of
 -- parameter p with gradient g, state s, options o; t counts the steps from 1.
 -- It is also the reference of the tests of rule.fused, if there is that;
--- rule.start(o) is what a state begins with there, 0 if it is not given.
+-- rule.start(o, key) is what a state begins with there, 0 if it is not given.
 -- rule.check(op, options) fails for wrong values. `methods' are those of the
 -- class.
 function all.optimizer(name, signature, doc, rule, methods)
@@ -196,9 +194,9 @@ function all.optimizer(name, signature, doc, rule, methods)
   local s = all.parse("optim." .. name,
                       "params:any, " .. signature .. " -> optimizer")
   local class = all.derive(Optimizer, name, methods)
-  class._known, class._check, class._rule = s.byname, rule.check, rule
+  class._known, class._check, class._rule = all.positions(s), rule.check, rule
   class._signature = s
-  for key in pairs(s.byname) do all.option_names[key] = true end
+  for key in pairs(class._known) do all.option_names[key] = true end
   rawset(class, "__newindex", refuse_options)
   local function construct(...)
     local v, defaults = all.read(name, s, ...), {}
@@ -245,8 +243,8 @@ end
 -- and what they are if they are not given.
 local NUMBERS = {"sign", "decay", "shrink", "rate", "momentum", "intake",
                  "first", "nesterov", "rest1", "beta2", "rest2", "eps", "root",
-                 "look"}
-local NEUTRAL = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0}
+                 "look", "down", "up", "least", "most"}
+local NEUTRAL = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0}
 
 -- One request for lists of tensors; false if they are not fit for it.
 local function request(rule, params, grads, states, numbers)
@@ -268,7 +266,6 @@ end
 -- steps than others.
 local function fused_states(rule, group, params, states, keys)
   local n, list, made = #params, {}, {}
-  local value = rule.start and rule.start(group) or 0
   local step, product = states[1].step, states[1].mu_product
   for _, s in ipairs(states) do
     if s.step ~= step or s.mu_product ~= product then return nil end
@@ -278,7 +275,8 @@ local function fused_states(rule, group, params, states, keys)
       local t = s[key]
       if not t then
         if step > 0 then return nil end
-        t = nacre.full_like(params[j], value)
+        t = nacre.full_like(params[j], rule.start and rule.start(group, key) or
+                                       0)
         made[#made + 1] = {s, key, t}
       end
       list[(i - 1) * n + j] = t

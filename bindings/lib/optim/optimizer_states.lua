@@ -6,9 +6,10 @@
 -- The rule of an optimizer of Nacre says what its states are made of: `keeps'
 -- is a list of keys that each has after a step, or a function of the parameter
 -- that gives it; `numbers' has the keys that are numbers, and false for what is
--- not needed; size_of(key, p, group) gives the sizes of what has not those of
--- its parameter; `optional' has options that may be nil.
+-- not needed; size_of(key, p, group) gives sizes other than those of the
+-- parameter; `optional' has options that may be nil.
 local all = ...
+all.require "nacre.python_forms"
 local fail = all.fail
 
 local OP = "load_state_dict"
@@ -94,8 +95,8 @@ local function numbers_of(v)
 end
 all.numbers_of = numbers_of
 
--- The names of the arguments of a signature, whose byname `known' is, in their
--- order.
+-- The names of the arguments of a signature, whose positions `known' are, in
+-- their order.
 local function names_of(known)
   local list = {}
   for name in pairs(known) do list[#list + 1] = name end
@@ -105,7 +106,7 @@ end
 all.names_of = names_of
 
 local function fail_other(i, what)
-  fail(OP, ("group %d of the state %s: it is of another optimizer")
+  fail(OP, ("group %d of the state %s: it belongs to another optimizer")
            :format(i, what))
 end
 
@@ -213,7 +214,7 @@ local function check_state(self, group, p, n, s)
   if type(keeps) == "function" then keeps = keeps(p, s) end
   for _, key in ipairs(keeps) do
     if s[key] == nil then
-      fail_state(n, ("has no %s: it is of another optimizer"):format(key))
+      fail_state(n, ("has no %s: it belongs to another optimizer"):format(key))
     end
   end
   for _, key in ipairs(all.sorted_keys(s)) do
@@ -221,7 +222,7 @@ local function check_state(self, group, p, n, s)
     if key == "step" or number then
       local kind = type(numbers_of(v))
       if kind ~= "number" and kind ~= "table" then
-        fail_state(n, ("has %s that is no number"):format(key))
+        fail_state(n, ("has %s that is not a number"):format(key))
       end
     elseif number == nil and (nacre.is_tensor(v) or type(v) == "table") then
       check_size(n, key, v, rule.size_of and rule.size_of(key, p, group) or
@@ -238,7 +239,7 @@ local function loaded_states(self, saved, groups)
       n = n + 1
       local s = saved.state[saved.param_groups[i].params[j]]
       if s ~= nil and type(s) ~= "table" then
-        fail_state(n, "is no table")
+        fail_state(n, "is not a table")
       elseif s and next(s) ~= nil and self._rule then
         groups[i].params = group.params
         check_state(self, groups[i], p, n, s)
@@ -277,7 +278,7 @@ local function check_groups(self, saved)
     if type(params) ~= "table" then
       fail(OP, "a table of state_dict is expected")
     elseif #group.params ~= #params then
-      fail(OP, ("group %d has %d parameters, that of the state %d")
+      fail(OP, ("group %d has %d parameters, but that of the state has %d")
                :format(i, #group.params, #params))
     end
   end

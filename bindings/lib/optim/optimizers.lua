@@ -3,6 +3,7 @@
 -- update of one parameter by its gradient. Algorithms, defaults and the order
 -- of rounding are those of PyTorch.
 local all = ...
+all.require "nacre.optimizer"
 local fail, optimizer = all.fail, all.optimizer
 
 -- Fails unless option `key' is at least 0 and, if given, below `below'.
@@ -10,7 +11,7 @@ local function check_range(op, o, key, below)
   local v = o[key]
   if type(v) ~= "number" or v < 0 or below and v >= below then
     fail(op, ("%s is %s, but must be a number %s"):format(key, tostring(v),
-      below and ("from 0 to below %g"):format(below) or "not below 0"))
+      below and ("from 0 to below %g"):format(below) or "of 0 or more"))
   end
 end
 
@@ -139,7 +140,7 @@ optimizer("AdamW",
 optimizer("Adamax",
   "lr:num=2e-3, betas:any=nil, eps:num=1e-8, weight_decay:num=0, "
   .. "maximize:bool=false",
-  "Adam with the largest gradient in place of the second moment", {
+  "Adam with the largest gradient instead of the second moment", {
   keeps = {"step", "exp_avg", "exp_inf"},
   check = check_common, defaults = default_betas,
   fused = function(o, t)
@@ -327,22 +328,6 @@ local function check_pair(op, o, key)
   end
 end
 
--- One step of Rprop, in one pass over memory. The gradient of an element whose
--- sign has turned counts as 0, now and in the next step.
-local rprop
-
-local function rprop_step(p, g, previous, size, down, up, least, most)
-  local sign = (g * previous):sign()
-  local turns = sign:lt(0)
-  local factor = nacre.where(turns, down, nacre.where(sign:eq(0), 1, sign))
-  local grows = factor:gt(0) & turns:logical_not() & g:ne(0) & previous:ne(0)
-  size:mul_(nacre.where(grows, up, factor))
-  nacre.minimum(nacre.maximum(size, least), most, {out = size})
-  local kept = nacre.where(turns, 0, g)
-  p:addcmul_(kept:sign(), size, {value = -1})
-  nacre.positive(kept, {out = previous})
-end
-
 -- Riedmiller and Braun 1993.
 optimizer("Rprop",
   "lr:num=1e-2, etas:any=nil, step_sizes:any=nil, maximize:bool=false",
@@ -360,12 +345,24 @@ optimizer("Rprop",
       fail(op, "etas must be a number from 0 to 1 and one above 1")
     end
   end,
+  fused = function(o)
+    return "rprop", {"prev", "step_size"},
+           {down = o.etas[1], up = o.etas[2], least = o.step_sizes[1],
+            most = o.step_sizes[2]}
+  end,
+  start = function(o, key) return key == "step_size" and o.lr or 0 end,
+  -- The gradient of an element whose sign has turned counts as 0, now and in
+  -- the next step.
   update = function(_, p, g, s, o)
     local previous = zeros(s, "prev", p)
     s.step_size = s.step_size or nacre.full_like(g, o.lr)
-    rprop = rprop or nacre._fuse(rprop_step, "Rprop")
-    rprop(p, g, previous, s.step_size, o.etas[1], o.etas[2], o.step_sizes[1],
-          o.step_sizes[2])
+    local turns = (g * previous):lt(0)
+    local grows = g:ne(0) & previous:ne(0)
+    local factor = nacre.where(grows, o.etas[2], 1)
+    s.step_size:mul_(nacre.where(turns, o.etas[1], factor))
+               :clamp_(o.step_sizes[1], o.step_sizes[2])
+    previous:copy_(nacre.where(turns, 0, g))
+    p:addcmul_(previous:sign(), s.step_size, {value = -1})
   end})
 
 -- Polyak and Juditsky 1992.
@@ -404,8 +401,8 @@ end
 optimizer("Adafactor",
   "lr:num=1e-2, beta2_decay:num=-0.8, eps:any=nil, d:num=1, "
   .. "weight_decay:num=0, maximize:bool=false",
-  "Adam with a state of the size of the rows and columns of a matrix; eps is "
-  .. "{nil, 1e-3}, of the dtype and of the parameter", {
+  "Adam whose state is one row and one column of each matrix; eps is {nil, "
+    .. "1e-3}: of the dtype and of the parameter", {
   keeps = function(p)
     return p:dim() > 1 and {"step", "row_var", "col_var"} or
            {"step", "variance"}

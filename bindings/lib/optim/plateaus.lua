@@ -2,6 +2,7 @@
 -- plateaus.lua - nacre.optim.lr_scheduler.ReduceLROnPlateau: rates that a
 -- measure decides.
 local all = ...
+all.require("nacre.cyclic_schedules", "nacre.schedules")
 local fail, schedule, of_group = all.fail, all.schedule, all.of_group
 
 -- Is `value' better than the best so far?
@@ -18,7 +19,7 @@ end
 local function check_min_lr(self, name)
   local n, low = #self.optimizer.param_groups, self.min_lr
   if type(low) == "table" and #low ~= n then
-    fail(name, ("min_lr has %d numbers, the optimizer %d groups")
+    fail(name, ("min_lr has %d numbers, but the optimizer has %d groups")
                :format(#low, n))
   end
   for i = 1, n do

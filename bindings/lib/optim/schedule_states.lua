@@ -3,6 +3,7 @@
 -- PyTorch goes on as it would there; one that cannot is refused before anything
 -- of it is taken.
 local all = ...
+all.require "nacre.python_forms"
 local fail, NONE, as_kind = all.fail, all.python_none, all.as_python_kind
 
 local OP = "load_state_dict"
@@ -215,7 +216,7 @@ local PYTHON_ONLY = {_last_lr = true, _step_count = true, verbose = true,
                      _get_lr_called_within_step = true, _is_initial = true}
 
 local function fail_other(self, what)
-  fail(OP, ("the state %s: it is of another schedule than %s"):format(
+  fail(OP, ("the state %s: it belongs to another schedule than %s"):format(
              what, self.name))
 end
 
@@ -243,7 +244,7 @@ local function check_rates(self, f)
   local n = #self.optimizer.param_groups
   if type(f.last_epoch) ~= "number" then fail_other(self, "has no last_epoch")
   elseif self._known and f.base_lrs and #f.base_lrs > n then
-    fail(OP, ("the state is of %d groups, the optimizer has %d")
+    fail(OP, ("the state has %d groups, but the optimizer has %d")
              :format(#f.base_lrs, n))
   end
 end
@@ -295,7 +296,7 @@ local plan
 local function plan_members(self, saved)
   local list = {}
   if type(saved) ~= "table" or #saved ~= #self.schedulers then
-    fail(OP, ("the state is of %d schedules, not of %d"):format(
+    fail(OP, ("the state has %d schedules, expected %d"):format(
                type(saved) == "table" and #saved or 0, #self.schedulers))
   end
   for i, s in ipairs(self.schedulers) do

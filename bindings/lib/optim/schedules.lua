@@ -11,6 +11,7 @@
 -- self.last_epoch. With `overwrites' it sets its rates whatever the rates were,
 -- as PyTorch's LambdaLR does.
 local all = ...
+all.require("nacre.base_class", "nacre.guards")
 local fail = all.fail
 
 local Scheduler = {name = "LRScheduler"}
@@ -37,7 +38,8 @@ local function set_given_rates(self)
   local rates = self:get_lr()
   for i, group in ipairs(self.optimizer.param_groups) do
     if type(rates) ~= "table" or type(rates[i]) ~= "number" then
-      fail(self.name, "get_lr gives a list of numbers, one for each group")
+      fail(self.name, "get_lr must return a list of numbers, one for each "
+        .. "group")
     end
     group.lr = rates[i]
   end
@@ -60,12 +62,24 @@ local function add_groups(self)
   end
 end
 
+-- A rate of others after this schedule, whose own one is always its lowest: it
+-- changes as that of a group which begins 1 above.
+local function follow(self, i, before, lr, low)
+  if before < 0 or self._is_initial then return lr end
+  local rate = rate_of(self)
+  local old = rate(self, low + 1, before, i) - low
+  if old == 0 then return lr end
+  local new = rate(self, low + 1, self.last_epoch, i) - low
+  return low + (lr - low) * new / old
+end
+
 -- Sets the rates of epoch t. Those that are not what this schedule alone would
 -- have set, because another schedule or the user changed them, change by the
 -- same factor (of a cosine, what is above its minimum), unless `overwrites' is
 -- true.
 local function set_rates(self, t, overwrites)
   add_groups(self)
+  local before = self.last_epoch
   self.last_epoch = t
   if self.get_lr then return set_given_rates(self) end
   local low = self.eta_min or 0
@@ -73,6 +87,8 @@ local function set_rates(self, t, overwrites)
     local rate, old = rate_of(self), self.own_lrs[i]
     local new = rate(self, self.base_lrs[i], t, i)
     if overwrites or self.overwrites or group.lr == old then group.lr = new
+    elseif old == low and self.base_lrs[i] == low then
+      group.lr = follow(self, i, before, group.lr, low)
     elseif old == low then group.lr = group.lr + new - low
     else group.lr = low + (group.lr - low) * (new - low) / (old - low) end
     self.own_lrs[i] = new
@@ -195,8 +211,8 @@ local function schedule_of(path, signature, doc, methods)
   local s = all.parse(path, signature .. " -> schedule")
   local space, name = path:match "^(.*)%.(.-)$"
   local class = all.derive(Scheduler, name, methods)
-  class._known = s.byname
-  for key in pairs(s.byname) do all.schedule_options[key] = true end
+  class._known = all.positions(s)
+  for key in pairs(class._known) do all.schedule_options[key] = true end
   local function construct(...)
     local v = all.read(name, s, ...)
     local self = setmetatable({}, class)
@@ -242,7 +258,7 @@ schedule("LambdaLR", "lr_lambda:functions",
   _rate = function(self, base, t, i) return base * factor_of(self, i)(t) end})
 
 schedule("MultiplicativeLR", "lr_lambda:functions",
-         "in each epoch times lr_lambda(t), or a function for each group", {
+         "times lr_lambda(t) in each epoch, or a function for each group", {
   get_lr = function(self)
     local rates = self:get_last_lr()
     for i, lr in ipairs(rates) do
@@ -318,7 +334,7 @@ schedule("CosineAnnealingLR", "T_max:int, eta_min:num=0",
 
 schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
          "half a cosine in T_0 epochs, then from the first rate again in "
-         .. "T_mult times as many", {
+           .. "T_mult times as many epochs", {
   overwrites = true,
   _prepare = function(self, name)
     check_positive(name, "T_0", self.T_0)
@@ -342,9 +358,9 @@ schedule("CosineAnnealingWarmRestarts", "T_0:int, T_mult:int=1, eta_min:num=0",
 local function check_members(self, name)
   for i, s in ipairs(self.schedulers) do
     if not is_schedule(s) then
-      fail(name, ("element %d of schedulers is no schedule"):format(i))
+      fail(name, ("element %d of schedulers is not a schedule"):format(i))
     elseif s.optimizer ~= self.optimizer then
-      fail(name, ("schedule %d is of another optimizer"):format(i))
+      fail(name, ("schedule %d belongs to another optimizer"):format(i))
     elseif s.name == "ReduceLROnPlateau" then
       fail(name, ("schedule %d needs a measure in each step"):format(i))
     end

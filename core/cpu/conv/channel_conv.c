@@ -3,8 +3,8 @@
 ** channel_conv.c - convolutions in the tiles of a product (see tiled_conv.c)
 ** whose vectors are of output channels: a tile multiplies a few neighbouring
 ** positions, which are read from the padded planes, by a panel of the weights.
-** So it does not matter that the rows of a plane are short.  The sums of a
-** position lie beside each other, and are turned at the end.
+** So short rows of a plane cost nothing. The sums of a position are adjacent,
+** and are transposed at the end.
 */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "core/cpu/kernels/kernels.h"
 
 #define PLANES (1 << 19) /* bytes of the padded planes of a task, the most */
-#define SHORTEST_SUM 128 /* else to turn the sums takes too long */
+#define SHORTEST_SUM 128 /* else transposing the sums takes too long */
 #define GAIN 1.1         /* at least, over the other way */
 #define FEWEST_SUMS 4    /* rows of a tile that take as long as fewer */
 #define TASKS 8          /* for some threads */
@@ -32,8 +32,8 @@ static char *packed_panel(const ConvWork *w, int64_t group, int64_t panel) {
          (group * panels_of(w) + panel) * w->k * panel_width(w) * w->size;
 }
 
-/* A panel: for each filter element, the weights of its channels; 0 for those
-   that are none. */
+/* A panel: for each filter element, the weights of its channels; 0 for missing
+   ones. */
 static void pack_panel(const ConvWork *w, int64_t i) {
   const int64_t width = panel_width(w), panels = panels_of(w);
   const int64_t first = i % panels * width;
@@ -104,7 +104,7 @@ static void store_panel(const ConvWork *w, const ConvTile *t, char *y,
 }
 
 /* The bytes of the planes of a sample, with room for the vectors that reach
-   behind them; of the sums of a panel. */
+   beyond them; of the sums of a panel. */
 static int64_t sample_bytes(const ConvWork *w) {
   return nc_conv_planes(w) + 2 * nc_kernels()->tile_bytes;
 }
@@ -140,7 +140,7 @@ static void channel_result(const ConvWork *w, int64_t i, char *buffer) {
   }
 }
 
-/* The part of the multiplications that is not in vain. */
+/* The fraction of the multiplications that is useful. */
 static double share_used(const ConvWork *w) {
   const int64_t cols = w->padded.cols;
   const int64_t pieces = nc_ceil_div(cols, nc_kernels()->tile_rows);

@@ -243,8 +243,8 @@ static void compute_dinput(const ConvWork *w, int64_t i, char *buffer) {
   }
 }
 
-/* The sums are turned: to each filter element belong those of all output
-   channels.  So the patches are read in rows, as they lie. */
+/* The sums are transposed: each filter element has those of all output
+   channels. So the patches are read in rows, in the order of memory. */
 static void compute_dweight(const ConvWork *w, int64_t i, char *buffer) {
   const int64_t blocks = nc_ceil_div(w->channels, w->block);
   const int64_t unit = i / blocks, group = unit % w->c->groups;
@@ -392,7 +392,7 @@ static int run_dweight(ConvWork *w) {
 }
 
 /* Makes the gradient of the input, with stride 1, the result of a convolution:
-   *c = that, with the filter turned round.  Gives 0 if it is none. */
+   *c = that, with the filter reversed. Returns 0 if it is not one. */
 static int as_result(ConvWork *w, ConvCall *c) {
   const ConvGeometry *at = &w->c->at;
   char *given = w->input;
@@ -439,7 +439,7 @@ static int run_conv(ConvWork *w) {
   return nc_conv_tasks(w);
 }
 
-/* Halves are computed in float32, but for results by AMX. */
+/* Halves are computed in float32, unless AMX computes the result. */
 static DType compute_type(const ConvCall *c) {
   const DType type = c->input->dtype;
   const int64_t k = c->c / c->groups * c->at.kernel[0] * c->at.kernel[1];

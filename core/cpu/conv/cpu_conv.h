@@ -73,7 +73,7 @@ typedef struct ConvWork {
   int64_t *in_order, wstep;   /* offsets in a packed part: multiples of it */
   int64_t wgroup, wout, win;  /* steps of the weights to the next group, output
                                  channel, input channel */
-  int turned;                 /* is the filter turned round? */
+  int turned;                 /* is the filter reversed? */
   int64_t bytes;              /* of a thread's buffer */
 } ConvWork;
 
@@ -101,8 +101,8 @@ int nc_conv_plan_direct(ConvWork *w);
 /* The same for the result of one in tiles; runs it. */
 int nc_conv_plan_tiled(ConvWork *w);
 int nc_conv_run_tiled(ConvWork *w);
-/* Plans that vectors are of output channels; 0 if that wastes more than the
-   other way, in which the given share of the work is of use. */
+/* Plans vectors of output channels; 0 if that wastes more than the other way,
+   of whose work the given fraction is useful. */
 int nc_conv_plan_channels(ConvWork *w, double share);
 /* Of both: the bytes of the padded planes of a tile, and loading them; to =
    filter elements k..k+n-1 of output channel o, `step' elements apart. */
@@ -112,7 +112,7 @@ void nc_conv_load(const ConvWork *w, char *planes, const char *x,
 void nc_conv_filter(const ConvWork *w, char *to, int64_t step, int64_t group,
                     int64_t o, int64_t k, int64_t n);
 
-/* Convolves by oneDNN if that is there and suits; *done = whether it did. */
+/* Convolves by oneDNN if it is installed and suits; *done = whether it did. */
 int nc_conv_onednn(const ConvCall *c, int *done);
 
 #endif

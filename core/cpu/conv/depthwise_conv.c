@@ -3,7 +3,7 @@
 ** depthwise_conv.c - convolutions on the CPU whose groups have few output
 ** channels, for which a matrix product would have few rows: padded planes are
 ** multiplied by one filter element after the other and summed.  Rows of a
-** padded plane are longer than those of the result; what lies between is
+** padded plane are longer than those of the result; the elements between are
 ** dropped.
 */
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** onednn_conv.c - the request conv by oneDNN, where it is installed: float32
-** and bfloat16, one group, and enough work that bringing the operands to its
-** layouts pays.
+** and bfloat16, one group, and enough work to make up for converting the
+** operands to its layouts.
 **
 ** A task is a part of the batch and, if there are few samples, of the channels;
 ** how they are cut depends on the sizes only, so the result does not depend on
@@ -135,7 +135,7 @@ static int make_primitive(DnnConv *v, int k, int64_t samples) {
   return nc_dnn_make_conv(&v->of[k], &s, v->computed, &c->at, c->bias != NULL);
 }
 
-/* Gives whether oneDNN has fast kernels for the call. */
+/* Returns whether oneDNN has fast kernels for the call. */
 static int make_primitives(DnnConv *v) {
   ConvWork *w = &v->w;
   const int uneven = w->c->n % w->parts != 0;
@@ -214,10 +214,10 @@ static int run_tasks(DnnConv *v) {
   return r;
 }
 
-/* A 1x1 convolution with stride 1 is a product of the planes as they are; a
-   short sum does not pay for other layouts, nor does the result of few
-   samples, of which each would be cut by channels; gradients of few channels
-   are computed for 16. */
+/* Not for a 1x1 convolution with stride 1, which is a product of the planes in
+   place; nor for a short sum or the result of few samples, each of which would
+   be cut by channels: these do not make up for other layouts. Gradients of few
+   channels are computed for 16. */
 static int is_worth_it(const ConvCall *c, const ConvWork *w) {
   const double flops = 2.0 * (double)c->n * (double)c->o * (double)c->c *
                        (double)(w->elements * w->positions);

@@ -4,7 +4,7 @@
 ** padded plane that a filter element multiplies lies at a fixed offset for all
 ** output positions, so the tiles of a product (kernels/tile.inc) read the
 ** planes where they are.  For the result and, with stride 1, for the gradient
-** of the input, which is a convolution with the filter turned round.
+** of the input, which is a convolution with the filter reversed.
 **
 ** Here vectors are of positions, which run through the rows of the padded
 ** plane; the few between two rows of the result are computed and dropped.
@@ -113,7 +113,7 @@ static void pack_part(const ConvWork *w, int64_t i) {
 }
 
 /* The parts of a thread's buffer: the padded planes, with room for the vectors
-   that reach behind them, and the sums of a strip. */
+   that reach beyond them, and the sums of a strip. */
 static char *sums_of(const ConvWork *w, char *buffer) {
   return buffer + nc_conv_planes(w) + 2 * nc_kernels()->tile_bytes;
 }
@@ -127,7 +127,7 @@ void nc_conv_load(const ConvWork *w, char *planes, const char *x,
 }
 
 /* Copies positions first..last-1 of an output channel, which lie at sums, to
-   where they belong in y; those between two rows have no place. */
+   their places in y; those between two rows are dropped. */
 static void store_positions(const ConvWork *w, const ConvTile *t, char *y,
                             const char *sums, int64_t first, int64_t last) {
   const int64_t width = w->padded.width, size = w->size;
@@ -197,7 +197,7 @@ static void set_offsets(const ConvWork *w) {
   for (int64_t k = 0; k < NC_TILE_DEPTH; k++) w->in_order[k] = k * w->wstep;
 }
 
-/* The part of the multiplications that is not in vain. */
+/* The fraction of the multiplications that is useful. */
 static double share_used(const ConvWork *w) {
   const int64_t rows = w->padded.rows, cols = w->padded.cols;
   const int64_t width = nc_kernels()->tile_bytes / w->size;

@@ -6,6 +6,7 @@
 ** once for each type.
 */
 #include "core/cpu/kernels/kernels.h"
+#include "core/ops.h"
 #include "core/portable.h"
 #include "core/pointwise/scalar.h"
 
@@ -236,17 +237,10 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #define REDUCTIONS_COUNT ALL_REDUCTIONS
 #define REDUCTIONS_FLOAT_ONLY FLT_REDUCTIONS
 
-#define EXTREMES(f)                                                           \
-  {                                                                           \
-    [DT_b8] = f##_u8, [DT_u8] = f##_u8, [DT_i8] = f##_i8, [DT_i16] = f##_i16, \
-    [DT_i32] = f##_i32, [DT_i64] = f##_i64, [DT_f32] = f##_f32,               \
-    [DT_f16] = f##_f16, [DT_bf16] = f##_bf16                                  \
-  }
-#define EXTREMES_ACROSS(f)                                                     \
-  {                                                                            \
-    [DT_b8] = f##_across_u8, [DT_u8] = f##_across_u8, [DT_i8] = f##_across_i8, \
-    [DT_i16] = f##_across_i16, [DT_i32] = f##_across_i32                       \
-  }
+#define GREATEST(id, ...) [DT_##id] = greatest_##id,
+#define LEAST(id, ...) [DT_##id] = least_##id,
+#define GREATEST_ACROSS(id, ...) [DT_##id] = greatest_across_##id,
+#define LEAST_ACROSS(id, ...) [DT_##id] = least_across_##id,
 #if defined(DOUBLES)
 #define SUMS \
   { [DT_f32] = total_f32, [DT_f16] = total_f16, [DT_bf16] = total_bf16 }
@@ -263,27 +257,8 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
     [INDEX_MIN] = { min_into_at_##id, min_into_row_##id }, \
   },
 
-#define INT_CONVERSIONS(f, t)                                       \
-  [DT_b8] = f##_b8_##t, [DT_u8] = f##_u8_##t, [DT_i8] = f##_i8_##t, \
-  [DT_i16] = f##_i16_##t, [DT_i32] = f##_i32_##t, [DT_i64] = f##_i64_##t
-#define FLT_CONVERSIONS(f, t)                                               \
-  [DT_f16] = f##_f16_##t, [DT_bf16] = f##_bf16_##t, [DT_f32] = f##_f32_##t, \
-  [DT_f64] = f##_f64_##t
-#define ALL_CONVERSIONS(f, t) \
-  [CT_##t] = { INT_CONVERSIONS(f, t), FLT_CONVERSIONS(f, t) }
-#define LOADS                                                              \
-  {                                                                        \
-    [CT_u8] = { INT_CONVERSIONS(load, u8) },                               \
-    [CT_i32] = { INT_CONVERSIONS(load, i32) },                             \
-    [CT_i64] = { INT_CONVERSIONS(load, i64) }, ALL_CONVERSIONS(load, f32), \
-    ALL_CONVERSIONS(load, f64)                                             \
-  }
-#define STORES                                                    \
-  {                                                               \
-    ALL_CONVERSIONS(store, u8), ALL_CONVERSIONS(store, i32),      \
-        ALL_CONVERSIONS(store, i64), ALL_CONVERSIONS(store, f32), \
-        ALL_CONVERSIONS(store, f64)                               \
-  }
+#define CONVERSIONS(f) \
+  { f##_u8, f##_i32, f##_i64, f##_f32, f##_f64 }
 #define TILE_f32(n) [n] = tile_##n##_f32,
 #define TILE_f64(n) [n] = tile_##n##_f64,
 #define NEAR_TILE_f32(n) [n] = near_tile_##n##_f32,
@@ -319,6 +294,8 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
+extern const FourierKernels JOIN(nc_fourier_kernels_, NC_ISA)[2];
+
 const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #if defined(__x86_64__)
   .name = "x86-64-" STRING(NC_ISA),
@@ -349,14 +326,20 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #include "core/ops.def"
   },
   .sum = SUMS,
-  .amax = EXTREMES(greatest),
-  .amin = EXTREMES(least),
-  .amax_across = EXTREMES_ACROSS(greatest),
-  .amin_across = EXTREMES_ACROSS(least),
+  .amax = { [DT_b8] = greatest_u8, INTEGERS(GREATEST)
+            [DT_f16] = greatest_f16, [DT_bf16] = greatest_bf16,
+            [DT_f32] = greatest_f32 },
+  .amin = { [DT_b8] = least_u8, INTEGERS(LEAST)
+            [DT_f16] = least_f16, [DT_bf16] = least_bf16,
+            [DT_f32] = least_f32 },
+  .amax_across = { [DT_b8] = greatest_across_u8, SHORT_INTEGERS(GREATEST_ACROSS)
+                   [DT_i32] = greatest_across_i32 },
+  .amin_across = { [DT_b8] = least_across_u8, SHORT_INTEGERS(LEAST_ACROSS)
+                   [DT_i32] = least_across_i32 },
   .index_offsets = index_offsets,
   .index_reduce = { DTYPES(INDEX_REDUCTIONS) },
-  .load = LOADS,
-  .store = STORES,
+  .load = CONVERSIONS(loads),
+  .store = CONVERSIONS(stores),
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
   .pair_tile = PAIR_TILES,
   .amx = AMX_KERNELS,
@@ -381,4 +364,5 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .recurrent = { RECURRENT_KERNELS(f32), RECURRENT_KERNELS(f64) },
   .max_pool = { { max_pool_f32, max_pool_back_f32 },
                 { max_pool_f64, max_pool_back_f64 } },
+  .fourier = JOIN(nc_fourier_kernels_, NC_ISA),
 };

@@ -7,7 +7,9 @@
 #ifndef core_cpu_kernels_kernels_h
 #define core_cpu_kernels_kernels_h
 
+#include "core/cpu/kernels/fourier.h"
 #include "core/optimizer_step.h"
+#include "core/ops.h"
 #include "core/portable.h"
 #include "core/tensor.h"
 
@@ -155,8 +157,8 @@ typedef struct RowKernels {
                       int64_t n, int low);
   /* A block of n elements of each of several rows, in one softmax with the
      blocks before it: max and sum are the row's so far (at first -inf, 0);
-     x = exp(x - max), and factor = what that of the blocks before it is worth
-     now */
+     x = exp(x - max), and factor = what to multiply the sum of the blocks
+     before it by */
   void (*softmax_block)(void *x, int64_t rows, int64_t n, double max[],
                         double sum[], double factor[]);
   /* by their rows; xstep is NC_TILE_STEP, or 1 */
@@ -272,7 +274,7 @@ typedef struct Positions {
 } Positions;
 
 /* *p = the position, from 0, that v stands for; returns 0 if it is out of
-   range.  A branch: what reads or writes there does not wait for it. */
+   range.  A branch, so that the reads and writes there do not wait for it. */
 NC_INLINE int nc_place(int64_t *p, int64_t v, int64_t from, int64_t size) {
   *p = v - from;
   if (NC_UNLIKELY((uint64_t)*p >= (uint64_t)size)) *p += size + from;
@@ -319,8 +321,8 @@ typedef struct Kernels {
   AcrossKernel amax_across[DT_COUNT], amin_across[DT_COUNT];
   IndexOffsetsKernel index_offsets;
   IndexReduceKernel index_reduce[DT_COUNT][INDEX_MIN + 1]; /* of IndexReduce */
-  ConvertKernel load[CT_COUNT][DT_COUNT];     /* from a dtype */
-  ConvertKernel store[CT_COUNT][DT_COUNT];    /* to a dtype */
+  const ConvertKernel *load[CT_COUNT];        /* from each dtype */
+  const ConvertKernel *store[CT_COUNT];       /* to each dtype */
   RowKernels row[2];                          /* f32, f64 */
   /* Sums of float, of pairs of bfloat16 (x and w) side by side in 32 bits; NULL
      if the instruction set has none */
@@ -350,6 +352,7 @@ typedef struct Kernels {
   ClassKernel class_loss[2][2];               /* f32, f64; loss, gradient */
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
   MaxPoolKernels max_pool[2];                 /* f32, f64 */
+  const FourierKernels *fourier;              /* f32, f64 */
 } Kernels;
 
 /* Means m and sums q of squares around them, of `seen' elements each, take in
@@ -368,7 +371,7 @@ static inline void nc_merge_moments(double *m, double *q, double seen,
 extern const Kernels nc_kernels_v2, nc_kernels_v3, nc_kernels_v4,
     nc_kernels_any;
 const Kernels *nc_kernels(void);              /* of this machine */
-/* By what it multiplies pairs of bfloat16; 0: by nothing of the kind. */
+/* The unit that multiplies pairs of bfloat16; 0: none. */
 enum { NC_PAIRS_BY_VECTORS = 1, NC_PAIRS_BY_AMX };
 int nc_multiplies_pairs(void);
 

@@ -3,10 +3,10 @@
 ** attention.c - the requests attention and attention_backward on the CPU.
 **
 ** Scores are computed for queries x KEYS of them at a time, which stay in the
-** cache; a running maximum and sum of each query take the place of the whole
-** row (Dao et al. 2022, "FlashAttention").  backward computes the scores again.
-** A task is a block of queries or, in backward, a whole matrix, so that results
-** do not depend on the number of threads.
+** cache; a running maximum and sum of each query replace the whole row (Dao et
+** al. 2022, "FlashAttention").  backward computes the scores again. A task is a
+** block of queries or, in backward, a whole matrix, so that results do not
+** depend on the number of threads.
 */
 #include <math.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static void add_mask(const Block *b, void *s) {
   }
 }
 
-/* A query has no part in later keys. */
+/* A query does not see later keys. */
 static void mask_later(const Block *b, void *s) {
   for (int64_t r = 0; r < b->rows; r++)
     for (int64_t c = b->cols - 1; c >= 0 && b->k + c > b->q + r; c--)

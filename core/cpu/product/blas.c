@@ -9,6 +9,7 @@
 */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
 #include "core/cpu/product/blas.h"
+#include "core/library.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -158,9 +159,9 @@ static const char *kernel_name(void) {
 }
 
 /*
-** The buffers of an OpenBLAS.  A call needs one, which is mapped if all that
-** there are are in use, and is kept; where there is no room for it, the library
-** tries for ever.  So where memory is limited, all are mapped at the beginning.
+** The buffers of an OpenBLAS.  A call needs one; if all are in use, the library
+** maps another and keeps it, and if there is no room, it tries forever. So if
+** memory is limited, all are mapped at the beginning.
 */
 #define BUFFER_BYTES ((size_t)136 << 20)
 enum { MOST_BUFFERS = 48 }; /* any build of it has room for 50 */
@@ -186,8 +187,8 @@ int nc_has_blas_room(void) {
   return buffers > 0 && has_room(1);
 }
 
-/* Has the library map a buffer for each thread, as far as there is room.  Where
-   it does not let us, there must be room for all. */
+/* Makes the library map a buffer for each thread, as far as there is room. If
+   that is not possible, there must be room for all. */
 static int map_buffers(void *handle) {
   void *(*take)(int), (*give)(void *), *taken[MOST_BUFFERS];
   const int threads = nc_threads();
@@ -244,7 +245,7 @@ static int open_tuned(const char *path) {
   return 1;
 }
 
-/* MKL as pip or conda installs it, in the environment that is active. */
+/* MKL in the active environment, installed by pip or conda. */
 static int open_from_environment(void) {
   static const char *const where[] = { "VIRTUAL_ENV", "CONDA_PREFIX" };
   static char path[1024];
@@ -305,7 +306,7 @@ static void ask_for_one_thread(char was[2][32], int back) {
 }
 
 /* The environment asks the library for one thread while it is loaded; threads
-   that it makes all the same must not receive our signals. */
+   that it makes anyway must not receive our signals. */
 int nc_open_single(int (*find)(void)) {
   const int64_t begin = nc_now();
   char was[2][32];
@@ -433,8 +434,8 @@ static void vector_product(Gemm g, BlasLayout a) {
   }
 }
 
-/* Multiplies matrices that are so small that to call a BLAS, or to pack them,
-   takes longer; gives whether it did. */
+/* Multiplies matrices so small that calling a BLAS or packing them takes
+   longer; returns whether it did. */
 static int small_product(const Gemm *g) {
   const SmallProduct p = { g->m,
                            g->n,
@@ -455,18 +456,16 @@ static int small_product(const Gemm *g) {
    with 0.3.21, on an Intel processor). */
 int nc_beats_blas(DType type, int64_t m, int64_t n) {
   if (blas.handle == NULL || buffers < nc_threads()) return 1;
-  return blas.kernels && nc_category(type) == NC_FLOAT &&
-         nc_kernels()->tile_rows > 6 && m >= LEAST_OWN(type) &&
-         n >= LEAST_OWN(type) && n <= MOST_OWN;
+  return blas.kernels && nc_is_real(type) && nc_kernels()->tile_rows > 6 &&
+         m >= LEAST_OWN(type) && n >= LEAST_OWN(type) && n <= MOST_OWN;
 }
 
 /* And where rows of a are multiplied by few columns of b, both dense. */
 static int beats_blas_narrow(const Gemm *g) {
   enum { LEAST_ROWS = 64, LEAST_COLUMNS = 5 };
-  return blas.kernels && nc_category(g->type) == NC_FLOAT &&
-         nc_kernels()->tile_rows > 6 && g->m >= LEAST_ROWS &&
-         g->n >= LEAST_COLUMNS && g->n <= NC_NARROW && g->as[1] == 1 &&
-         g->bs[0] == 1;
+  return blas.kernels && nc_is_real(g->type) && nc_kernels()->tile_rows > 6 &&
+         g->m >= LEAST_ROWS && g->n >= LEAST_COLUMNS && g->n <= NC_NARROW &&
+         g->as[1] == 1 && g->bs[0] == 1;
 }
 
 void nc_gemm(const Gemm *product) {
@@ -482,8 +481,8 @@ void nc_gemm(const Gemm *product) {
   Gemm g = product->m == 1 && product->n > 1 ? transposed(product) : *product;
   BlasLayout a, b;
   if (nc_beats_blas(g.type, g.m, g.n) || beats_blas_narrow(&g) ||
-      nc_category(g.type) != NC_FLOAT || g.m > INT_MAX || g.n > INT_MAX ||
-      g.k > INT_MAX || g.cs > INT_MAX || !blas_layout(&a, g.m, g.k, g.as))
+      !nc_is_real(g.type) || g.m > INT_MAX || g.n > INT_MAX || g.k > INT_MAX ||
+      g.cs > INT_MAX || !blas_layout(&a, g.m, g.k, g.as))
     own_gemm(&g);
   else if (g.n == 1) vector_product(g, a);
   else if (blas_layout(&b, g.k, g.n, g.bs)) blas_gemm(&g, a, b);

@@ -30,23 +30,24 @@ typedef struct Gemm {
    that cannot be used. */
 int nc_openblas(void);
 void nc_gemm(const Gemm *g);
-/* Do our own loops compute a product of so many rows and columns, and not the
-   BLAS?  Then an element does not depend on the others that are computed with
+/* Do our own loops, not the BLAS, compute a product of so many rows and
+   columns? Then an element does not depend on the others that are computed with
    it. */
 int nc_beats_blas(DType type, int64_t m, int64_t n);
-/* Offers the open BLAS to bind, which looks for other functions in it; gives
-   what bind does, 0 if none is open. */
+/* Calls bind with the open BLAS, to find other functions in it; returns its
+   result, 0 if none is open. */
 int nc_bind_blas(int (*bind)(void *handle));
-/* Calls find, which opens a library that may have threads of its own: it is
-   asked for one, and the time counts as opening. Gives what find does. */
+/* Calls find, which opens a library that may have its own threads: it is asked
+   for one thread, and the time counts as opening. Returns the result of
+   find. */
 int nc_open_single(int (*find)(void));
-/* Is there memory for a buffer of an OpenBLAS?  Has one map its buffers, if
-   memory is limited; 0: there is room for none, and no function of the library
-   may be called.  How many calls at a time have one. */
+/* Is there memory for a buffer of an OpenBLAS? If memory is limited, makes it
+   map its buffers; 0: there is no room, and no function of the library may be
+   called.  How many calls at a time have one. */
 int nc_has_blas_room(void);
 int nc_take_blas_buffers(void *handle);
 int nc_blas_buffers(void);
-/* Has a library of linear algebra run on the calling thread alone. */
+/* Makes a library of linear algebra use only the calling thread. */
 void nc_set_one_thread(void *handle);
 
 /* Multiplies bfloat16; alpha is 1, and the processor has nc_multiplies_pairs

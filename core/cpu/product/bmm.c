@@ -3,7 +3,7 @@
 ** bmm.c - the request bmm on the CPU: batches of matrix products.
 **
 ** Products are cut in tiles of the result, shared among the threads, and along
-** the inner size; between two steps nc_interrupted is looked at.  The tiles
+** the inner size; between two steps nc_interrupted is checked.  The tiles
 ** depend on the sizes only, so the result does not depend on the number of
 ** threads.
 */
@@ -14,6 +14,7 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 #include "core/cpu/product/onednn.h"
+#include "core/ops.h"
 
 #define MAXBATCH (NC_MAXDIM - 2)
 #define DOT_PIECE (1 << 16) /* elements of a dot product for a thread */
@@ -48,7 +49,7 @@ static int64_t last_piece(int64_t n, int64_t tile) {
 }
 
 /* Cuts a product of at most 512 rows and columns for several threads.  Each
-   piece packs its operands; one thread does without, where the result is the
+   piece packs its operands; one thread does not cut where the result is the
    same. */
 static void cut_small(BmmWork *p) {
   const int64_t m = even_tile(p->m, 128);
@@ -176,7 +177,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end) {
   atomic_fetch_add(&p->done, done); /* once: threads wait for each other here */
 }
 
-/* The error of an interrupt; says how far a long product came. */
+/* The error of an interrupt; tells how much of a long product was done. */
 static int fail_interrupted(const BmmWork *p, int64_t pieces, int64_t start) {
   const double share = (double)p->done / ((double)pieces * (double)p->k);
   const double seconds = 1e-9 * (double)(nc_now() - start);
@@ -248,7 +249,7 @@ static int run_dot(const BmmWork *p) {
 /* Is the product one of two vectors that are worth more than a thread? */
 static int is_long_dot(const BmmWork *p) {
   return p->m == 1 && p->n == 1 && batch_size(p) == 1 &&
-         p->k >= 2 * DOT_PIECE && nc_category(p->x[2]->dtype) == NC_FLOAT;
+         p->k >= 2 * DOT_PIECE && nc_is_real(p->x[2]->dtype);
 }
 
 static int run_bmm(BmmWork *p) {
@@ -274,7 +275,7 @@ static int run_bmm(BmmWork *p) {
 */
 /* The dtype that the product is computed in. */
 static DType compute_dtype(DType t) {
-  if (nc_category(t) == NC_FLOAT) return t == DT_f64 ? DT_f64 : DT_f32;
+  if (nc_is_real(t)) return t == DT_f64 ? DT_f64 : DT_f32;
   return t == DT_i64 ? DT_i64 : DT_i32;
 }
 
@@ -307,7 +308,7 @@ static int blas_operand(Tensor **y, Tensor *x, DType t) {
   r = nc_cast(&cast, once, t);
   if (r == NC_OK) {
     const int rows = x->nd - 2;
-    if (nc_category(t) != NC_FLOAT ||
+    if (nc_is_exact(t) ||
         nc_blasfits(x->size[rows], x->size[rows + 1], cast->step + rows))
       nc_retain(*y = cast);
     else r = nc_dense(y, cast);
@@ -347,7 +348,7 @@ static int own_bmm(const BmmCall *call) {
   p.k = a->size[p.nb + 1];
   p.n = b->size[p.nb + 1];
   memcpy(p.size, a->size, sizeof *p.size * (size_t)p.nb);
-  if (nc_category(a->dtype) == NC_FLOAT) TRY(nc_openblas());
+  if (!nc_is_exact(a->dtype)) TRY(nc_openblas());
   p.halves = packs_halves(&p, call);
   t = p.halves ? a->dtype : operand_dtype(&p, call);
   p.rounded = t == DT_bf16 && is_one_or_none(call->beta);

@@ -4,6 +4,7 @@
 ** core/ops/lapack_batch.c calls it.
 */
 #include "core/cpu/product/lapack.h"
+#include "core/library.h"
 
 #include <stdio.h>
 

@@ -10,6 +10,7 @@
 ** cheap. It runs on the calling thread alone: our tasks are cut before.
 */
 #include "core/cpu/product/onednn.h"
+#include "core/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,7 +322,7 @@ static int make_reorder(const DnnPrimitive *p, int i, void **reorder) {
   return r == 0;
 }
 
-/* Makes what the description and the plain layouts ask for. */
+/* Makes the primitive for the description and the plain layouts. */
 static int finish(DnnPrimitive *p) {
   static const int query[] = { DNN_QUERY_SOURCE, DNN_QUERY_WEIGHT,
                                DNN_QUERY_RESULT };
@@ -405,7 +406,7 @@ int64_t nc_dnn_buffer(const DnnPrimitive *p) {
   return n;
 }
 
-/* Executes a primitive on n arrays, which `arrays' describe; gives whether it
+/* Executes a primitive on n arrays, which `arrays' describe; returns whether it
    went well. */
 static int execute(const void *primitive, int n, const int which[],
                    const void *const arrays[], char *const data[]) {

@@ -71,8 +71,8 @@ typedef struct DnnPrimitive {
 int nc_onednn(int *found);
 
 /* Makes the primitive of which operand `computed' is computed. A gradient of
-   the weight is float32 in its wanted layout. Gives 0 if oneDNN has no kernel
-   of machine code for it or no memory: nothing is to be freed then. `biased':
+   the weight is float32 in its wanted layout. Returns 0 if oneDNN has no kernel
+   of machine code for it or no memory: then there is nothing to free. `biased':
    the result has a bias. */
 int nc_dnn_make_conv(DnnPrimitive *p, const DnnShape *s, int computed,
                      const ConvGeometry *at, int biased);
@@ -84,13 +84,13 @@ int nc_product_onednn(const BmmCall *c, int *done);
 
 /* The bytes of the buffer for a run. */
 int64_t nc_dnn_buffer(const DnnPrimitive *p);
-/* Computes; gives whether it went well. Operand i is at data[i], in its wanted
-   layout if bit i of `wanted' is set, else in its plain one; a bias, if there
-   is to be one, at data[DNN_BIAS]. */
+/* Computes; returns whether it succeeded. Operand i is at data[i], in its
+   wanted layout if bit i of `wanted' is set, else in its plain one; the bias,
+   if there is one, at data[DNN_BIAS]. */
 int nc_dnn_run(const DnnPrimitive *p, char *const data[], unsigned wanted,
                char *buffer);
 /* Brings operand i to its wanted layout; the computed one to its plain one.
-   Gives whether it went well. */
+   Returns whether it went well. */
 int nc_dnn_reorder(const DnnPrimitive *p, int i, char *from, char *to);
 
 #endif

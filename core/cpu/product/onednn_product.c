@@ -78,7 +78,7 @@ static int run_parts(DnnProduct *v) {
 }
 
 /* Does oneDNN have kernels for the dtype on this processor?  Asked once.  Ours
-   of pair_gemm.c come first: its are no faster. */
+   in pair_gemm.c come first, because its kernels are no faster. */
 static int multiplies(DType type) {
   static _Atomic int known[2]; /* of float16 and bfloat16: 0, no 1, yes 2 */
   _Atomic int *answer = &known[type == DT_bf16];
@@ -96,7 +96,7 @@ static int multiplies(DType type) {
 }
 
 /* Halves, large enough, in dense rows or columns. */
-static int is_fit(const DnnProduct *v) {
+static int is_supported(const DnnProduct *v) {
   const BmmCall *c = v->c;
   const Tensor *const operand[] = { c->a, c->b };
   for (int i = 0; i < 2; i++) {
@@ -117,7 +117,7 @@ int nc_product_onednn(const BmmCall *c, int *done) {
   v.n = c->b->size[c->b->nd - 1];
   v.parts = nc_ceil_div(v.m, ROWS);
   *done = 0;
-  if (!is_fit(&v)) return NC_OK;
+  if (!is_supported(&v)) return NC_OK;
   TRY(nc_onednn(done));
   *done = *done && multiplies(c->a->dtype) && make_primitives(&v);
   if (*done) r = run_parts(&v);

@@ -33,7 +33,7 @@ typedef struct PairBlock {
 /* Rows k0..k0+k-1 of b, of a block, and where they are packed. */
 typedef struct PairSlice {
   int64_t k0, k;
-  int64_t pairs; /* of the k; those that are none are 0 */
+  int64_t pairs; /* of the k; missing ones are 0 */
   uint32_t *panels;
 } PairSlice;
 
@@ -73,8 +73,8 @@ static void pack_panel(const PairBlock *p, const PairSlice *s, int64_t j,
     to[count * p->width + i] = b[2 * count * step[0] + i * step[1]];
 }
 
-/* All panels, some rows of b at a time: these are what lies together, or, where
-   its columns are dense, what lies together in one of them. */
+/* All panels, some rows of b at a time, which are adjacent in memory; or, where
+   its columns are dense, adjacent within one of them. */
 static void pack_panels(PairBlock *p) {
   for (int64_t k = 0; k < p->k; k += 2 * PAIRS) {
     const PairSlice s = slice_at(p, k);

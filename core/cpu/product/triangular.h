@@ -8,8 +8,8 @@
 
 #include "core/cpu/product/lapack.h"
 
-/* Puts ours in the place of getrf, getrs, getri and trsm; the last is for an
-   alpha of 1. */
+/* Replaces getrf, getrs, getri and trsm by ours; the last is for an alpha of
+   1. */
 void nc_replace_lapack(Lapack *l, DType type);
 
 #endif

@@ -219,8 +219,7 @@ static void hint_trial(const Trial *t, const CsvTable *table) {
   char d[8], skip[24];
   int some;
   const unsigned found = found_in(t, table, &some);
-  const int whole =
-      table->type == DT_NONE || nc_category(table->type) == NC_FLOAT;
+  const int whole = table->type == DT_NONE || !nc_is_exact(table->type);
   snprintf(d, sizeof d, "\"%.*s\"", t->f.delimiter == '\t' ? 2 : 1,
            t->f.delimiter == '\t' ? "\\t" : &t->f.delimiter);
   if (t->f.delimiter != f->delimiter) next_option(&h, "delimiter", d);

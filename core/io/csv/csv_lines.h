@@ -6,6 +6,7 @@
 #define core_io_csv_csv_lines_h
 
 #include "core/io/file.h"
+#include "core/files.h"
 
 typedef struct CsvLines {
   const char *path;

@@ -49,7 +49,7 @@ static int check_columns(const CsvTable *t) {
     if (l.column == t->columns) continue;
     nc_failfile(NC_EFILE, l.path, "line %lld has %lld columns, %s has %lld",
                 (long long)l.number, (long long)l.column,
-                row == 1 ? "the header" : "what is before it",
+                row == 1 ? "the header" : "the line before it",
                 (long long)t->columns);
     if (row == 1) nc_csv_hint_columns(t);
     return NC_EFILE;
@@ -75,10 +75,10 @@ static int count_rows(CsvTable *t) {
 /* The dtype that fields are read as: bool, int64 or float64. */
 static DType first_dtype(const CsvTable *t, const CsvKind *k) {
   if (t->rows == 0 && k->type == DT_NONE) return DT_f64;
-  return k->type == DT_NONE               ? DT_i64
-         : nc_category(k->type) == NC_INT ? DT_i64
-         : k->type == DT_b8               ? DT_b8
-                                          : DT_f64;
+  return k->type == DT_NONE       ? DT_i64
+         : nc_is_integer(k->type) ? DT_i64
+         : k->type == DT_b8       ? DT_b8
+                                  : DT_f64;
 }
 
 static int make_tensors(CsvTable *t) {

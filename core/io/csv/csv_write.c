@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/io/file.h"
+#include "core/io/archive.h"
 #include "core/pointwise/scalar.h"
 
 #define MAXNUMBER 32 /* "-1.7976931348623157e+308", and a delimiter */
@@ -161,3 +161,9 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
   nc_release(x);
   return status;
 }
+
+static int save_text(const Sink *to, const FileContents *c) {
+  return nc_savetext(to, c->list[0].t, c->delimiter, c->columns);
+}
+
+const ArchiveFormat nc_textformat = { .save = save_text };

@@ -3,6 +3,7 @@
 ** hdf5.c - opens the HDF5 library; its errors as ours; types of elements.
 */
 #include "core/io/hdf5/hdf5.h"
+#include "core/library.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +38,8 @@ static void hint_version(void) {
   if (strstr(failure, "bad version number") == NULL ||
       nc_hdf5.get_libversion(&major, &minor, &release) < 0)
     return;
-  nc_hint("it is damaged, or of a newer HDF5 than %u.%u.%u, which reads it "
-          "here; without libver h5py writes what both can read",
+  nc_hint("it is damaged or needs a newer HDF5 than the installed %u.%u.%u; "
+          "h5py without libver= writes files that both can read",
           major, minor, release);
 }
 
@@ -54,12 +55,8 @@ int nc_failhdf5(const char *path, const char *what) {
 /*
 ** Opening
 */
-static int bind_symbols(void *handle) {
+static int begin(void *handle) {
   unsigned major, minor, release;
-#define X(result, name, parameters) \
-  nc_symbol(&nc_hdf5.name, handle, "H5" #name) &&
-  if (!(HDF5_FUNCTIONS(X) 1)) return 0;
-#undef X
 #define X(name) nc_symbol(&nc_hdf5.name, handle, "H5" #name "_g") &&
   if (!(HDF5_CONSTANTS(X) 1)) return 0;
 #undef X
@@ -78,34 +75,24 @@ static int bind_symbols(void *handle) {
   return 1;
 }
 
-static Library *library(void) {
-  static const char *const names[] = { "libhdf5_serial.so.103",
-                                       "libhdf5.so.320",
-                                       "libhdf5.so.310",
-                                       "libhdf5.so.200",
-                                       "libhdf5.so.103",
-                                       "libhdf5_serial.so",
-                                       "libhdf5.so",
-                                       "libhdf5.dylib",
-                                       NULL };
-  static Library hdf5 = {
-    "NACRE_HDF5",
-    names,
-    bind_symbols,
-    ".h5 files need the HDF5 library",
-    "install it (Debian: libhdf5-dev); .safetensors needs no library",
-    0,
-    NULL
-  };
-  return &hdf5;
-}
+static Library hdf5 = {
+  .variable = "NACRE_HDF5",
+  .names = NC_LIST("libhdf5_serial.so.103", "libhdf5.so.320", "libhdf5.so.310",
+                   "libhdf5.so.200", "libhdf5.so.103", "libhdf5_serial.so",
+                   "libhdf5.so", "libhdf5.dylib"),
+  .prefix = "H5",
+  NC_FUNCTIONS(HDF5_FUNCTIONS, nc_hdf5),
+  .accepts = begin,
+  .missing = ".h5 files need the HDF5 library",
+  .hint = "install it (Debian: libhdf5-dev); .safetensors needs no library",
+};
 
 int nc_openhdf5(void) {
-  return nc_library(library());
+  return nc_library(&hdf5);
 }
 
 const char *nc_hdf5library(void) {
-  return nc_openhdf5() == NC_OK ? library()->name : NULL;
+  return nc_libraryname(&hdf5);
 }
 
 /*

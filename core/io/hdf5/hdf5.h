@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "core/io/file.h"
+#include "core/library.h"
 
 typedef int64_t hid_t;        /* an object of the library; negative: none */
 typedef unsigned long long hsize_t;
@@ -125,9 +126,7 @@ enum { H5_UTF8 = 1 };
 /* clang-format on */
 
 typedef struct Hdf5 {
-#define X(result, name, parameters) result(*name) parameters;
-  HDF5_FUNCTIONS(X)
-#undef X
+  HDF5_FUNCTIONS(NC_FIELD)
 #define X(name) const hid_t *name;
   HDF5_CONSTANTS(X)
 #undef X
@@ -154,6 +153,9 @@ const char *nc_hdf5_typename(hid_t type); /* "texts" */
 hid_t nc_hdf5_memorytype(DType t, hid_t type);
 
 int nc_hdf5_is_uint64(hid_t type);
+
+/* A '/' in a name separates groups; metadata are attributes of the root. */
+int nc_savehdf5(const Sink *to, const FileContents *c);
 
 /* Makes n bools at p 0 or 1; fails if a number of uint64 is beyond int64. */
 int nc_hdf5_check(void *p, int64_t n, DType t, hid_t type, const char *label);

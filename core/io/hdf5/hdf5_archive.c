@@ -39,7 +39,9 @@ static int hear(Hdf5Archive *h, void *p, int64_t n) {
 /* What the reader says cannot be: the file has made the library say it. */
 static int fail_reader(Hdf5Archive *h) {
   nc_stop_reader(&h->reader);
-  return nc_failfile(NC_EFILE, h->a.path, "the library says what cannot be");
+  return nc_failfile(NC_EFILE, h->a.path,
+                     "the HDF5 library returned "
+                     "impossible values");
 }
 
 /* The error that the reader had; its text is not trusted. */
@@ -200,7 +202,7 @@ static int read_elements(Tensor **t, Hdf5Archive *h, const Hdf5Reply *r) {
   }
   if (r->offset > h->file.size - bytes)
     return nc_failfile(NC_EFILE, h->a.path,
-                       "data: they lie behind the end of the file");
+                       "data: they lie beyond the end of the file");
   TRY(nc_seekread(&h->file, r->offset));
   return nc_newread(t, &h->file, r->info.dtype, r->info.nd, r->info.size, 0, 0);
 }
@@ -317,7 +319,13 @@ static int hdf5_attributes(Archive *a, const Attribute **list, int64_t *n) {
   return NC_OK;
 }
 
-const ArchiveFormat nc_hdf5_files = {
+/* Since 7.3 MATLAB puts 512 bytes of its own before the first. */
+static int is_matlab(const Head *h, int named) {
+  (void)named;
+  return h->n >= 10 && memcmp(h->bytes, "MATLAB 7.3", 10) == 0;
+}
+
+const ArchiveFormat nc_format_h5 = {
   .size = sizeof(Hdf5Archive),
   .open = open_hdf5,
   .load = load_dataset,
@@ -325,4 +333,7 @@ const ArchiveFormat nc_hdf5_files = {
   .slice = slice_dataset,
   .attributes = hdf5_attributes,
   .close = close_hdf5,
+  .save = nc_savehdf5,
+  .recognize = is_matlab,
+  .prefixed = 1,
 };

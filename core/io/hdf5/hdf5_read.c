@@ -167,7 +167,7 @@ int nc_hdf5_examine(Dataset *d, Hdf5File *h, const char *name) {
     return nc_failhdf5(d->label, "the dataset cannot be examined");
   d->info.dtype = nc_hdf5_dtype(d->type);
   if (d->info.dtype == DT_NONE)
-    return nc_failfile(NC_EDTYPE, h->path, "%s holds %s, no tensor does",
+    return nc_failfile(NC_EDTYPE, h->path, "%s holds %s, which a tensor cannot",
                        nc_printable(shown, sizeof shown, name, strlen(name)),
                        nc_hdf5_typename(d->type));
   TRY(check_layout(d));

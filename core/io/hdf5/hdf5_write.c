@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/mapping.h"
-#include "core/base/temps.h"
+#include "core/pointwise/temps.h"
 #include "core/io/hdf5/hdf5.h"
 
 #define CHUNK (1 << 20) /* bytes, at most, of a compressed chunk */
@@ -168,17 +168,16 @@ static int write_attribute(const Hdf5Writer *w, const char *name,
   return r < 0 ? nc_failhdf5(w->path, name) : NC_OK;
 }
 
-static int write_all(Hdf5Writer *w, const NamedTensor list[], int64_t n,
-                     const char *const meta[], int64_t nmeta) {
+static int write_all(Hdf5Writer *w, const FileContents *c) {
   int status = NC_OK;
   w->link = nc_hdf5.Pcreate(*nc_hdf5.P_CLS_LINK_CREATE_ID);
   if (w->link < 0 || nc_hdf5.Pset_create_intermediate_group(w->link, 1) < 0 ||
       nc_hdf5.Pset_char_encoding(w->link, H5_UTF8) < 0)
     status = nc_failhdf5(w->path, "cannot be written");
-  for (int64_t i = 0; status == NC_OK && i < n; i++)
-    status = write_tensor(w, &list[i]);
-  for (int64_t i = 0; status == NC_OK && i < nmeta; i++)
-    status = write_attribute(w, meta[2 * i], meta[2 * i + 1]);
+  for (int64_t i = 0; status == NC_OK && i < c->n; i++)
+    status = write_tensor(w, &c->list[i]);
+  for (int64_t i = 0; status == NC_OK && i < c->nmeta; i++)
+    status = write_attribute(w, c->meta[2 * i], c->meta[2 * i + 1]);
   if (w->link >= 0) nc_hdf5.Pclose(w->link);
   return status;
 }
@@ -191,8 +190,7 @@ static int finish(Hdf5Writer *w, int status) {
   return nc_failhdf5(w->path, "cannot be written");
 }
 
-static int save_file(const Sink *to, Hdf5Writer *h, const NamedTensor list[],
-                     int64_t n, const char *const meta[], int64_t nmeta) {
+static int save_file(const Sink *to, Hdf5Writer *h, const FileContents *c) {
   Writer w;
   int status = NC_OK;
   TRY(nc_openwrite(&w, to));
@@ -201,7 +199,7 @@ static int save_file(const Sink *to, Hdf5Writer *h, const NamedTensor list[],
   else {
     h->file = nc_hdf5.Fcreate(*w.temp ? w.temp : w.path, H5_TRUNCATE, 0, 0);
     status = h->file < 0 ? nc_failhdf5(to->path, "cannot be written")
-                         : finish(h, write_all(h, list, n, meta, nmeta));
+                         : finish(h, write_all(h, c));
   }
   return nc_closewrite(&w, status);
 }
@@ -227,8 +225,7 @@ static int copy_image(const Sink *to, const Hdf5Writer *h) {
   return status;
 }
 
-static int save_bytes(const Sink *to, Hdf5Writer *h, const NamedTensor list[],
-                      int64_t n, const char *const meta[], int64_t nmeta) {
+static int save_bytes(const Sink *to, Hdf5Writer *h, const FileContents *c) {
   const hid_t access = nc_hdf5.Pcreate(*nc_hdf5.P_CLS_FILE_ACCESS_ID);
   int status;
   h->file = -1;
@@ -236,16 +233,14 @@ static int save_bytes(const Sink *to, Hdf5Writer *h, const NamedTensor list[],
     h->file = nc_hdf5.Fcreate(to->path, H5_TRUNCATE, 0, access);
   if (access >= 0) nc_hdf5.Pclose(access);
   if (h->file < 0) return nc_failhdf5(h->path, "cannot be written");
-  status = write_all(h, list, n, meta, nmeta);
+  status = write_all(h, c);
   if (status == NC_OK) status = copy_image(to, h);
   return finish(h, status);
 }
 
-int nc_savehdf5(const Sink *to, const NamedTensor list[], int64_t n,
-                const char *const meta[], int64_t nmeta, int compressed) {
-  Hdf5Writer h = { .path = to->path, .compressed = compressed };
+int nc_savehdf5(const Sink *to, const FileContents *c) {
+  Hdf5Writer h = { .path = to->path, .compressed = c->compressed };
   TRY(nc_openhdf5());
-  for (int64_t i = 0; i < n; i++) TRY(check_name(to->path, list[i].name));
-  return to->bytes ? save_bytes(to, &h, list, n, meta, nmeta)
-                   : save_file(to, &h, list, n, meta, nmeta);
+  for (int64_t i = 0; i < c->n; i++) TRY(check_name(to->path, c->list[i].name));
+  return to->bytes ? save_bytes(to, &h, c) : save_file(to, &h, c);
 }

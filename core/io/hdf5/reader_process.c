@@ -188,8 +188,7 @@ static int fail_ended(ReaderProcess *r, const char *path) {
   r->pid = 0;
   nc_stop_reader(r);
   if (number == SIGPROF)
-    nc_failfile(NC_EFILE, path,
-                "the library that reads it did not come to an end");
+    nc_failfile(NC_EFILE, path, "the library that reads it did not finish");
   else if (number)
     nc_failfile(NC_EFILE, path, "the library that reads it crashed: %s",
                 strsignal(number));

@@ -23,7 +23,7 @@
 /* The first n bytes are not those of a .npy file.  A file whose name does not
    say its format is read as one, too. */
 static int fail_magic(const char *path, const char *bytes, int64_t n) {
-  char shown[40];
+  char shown[40], text[80];
   const int named = strcmp(nc_extension(path), "npy") == 0;
   if (n == 0) return nc_failfile(NC_EFILE, path, "the file is empty");
   TRY(nc_fail_foreign_format(path, bytes, n));
@@ -31,8 +31,9 @@ static int fail_magic(const char *path, const char *bytes, int64_t n) {
               named ? "this is not a .npy file" : "its format is not known",
               nc_printable(shown, sizeof shown, bytes,
                            (size_t)(n < MAGIC ? n : MAGIC)));
-  nc_hint("name the format in the file's extension (.safetensors, .csv, .tsv, "
-          ".txt) or with {format=\"csv\"}");
+  nc_hint("name the format in the file's extension (of a text %s) or with "
+          "{format=\"csv\"}",
+          nc_formatlist(text, sizeof text, NC_AS_TEXT, ".", "or"));
   return NC_EFILE;
 }
 
@@ -163,7 +164,7 @@ int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
   int n = MAGIC + 4, grow = 0;
   n += snprintf(buf + n, 64,
                 "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order,
-                nc_npycodes[t->dtype]);
+                nc_npycode(t->dtype));
   for (int d = 0; d < t->nd; d++) {
     int digits = snprintf(buf + n, 32, "%lld", (long long)t->size[d]);
     if (d == 0) grow = 21 - digits;
@@ -180,7 +181,7 @@ int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
 }
 
 int nc_npyfits(const char *path, const Tensor *t) {
-  if (nc_npycodes[t->dtype][0] != '\0') return NC_OK;
+  if (nc_npycode(t->dtype)[0] != '\0') return NC_OK;
   nc_failfile(NC_EDTYPE, path, "the .npy format has no %s",
               nc_dtypename(t->dtype));
   nc_hint("t:to(\"float32\") keeps every value; .safetensors has %s",
@@ -188,31 +189,11 @@ int nc_npyfits(const char *path, const Tensor *t) {
   return NC_EDTYPE;
 }
 
-/* t is on the CPU; buf may be NULL if t is dense. */
-static int write_all(const Sink *to, const Tensor *t, void *buf) {
-  Writer w;
-  char text[NPY_ROOM];
-  int status;
-  TRY(nc_openwrite(&w, to));
-  status = nc_writeblock(&w, text, nc_npyheader(text, t));
-  if (status == NC_OK) status = nc_writeelements(&w, t, buf, 0);
-  return nc_closewrite(&w, status);
-}
-
 int nc_save(const Sink *to, Tensor *t) {
-  Tensor *x = NULL;
-  void *buf = NULL;
-  int status = nc_npyfits(to->path, t);
-  if (status != NC_OK) {
-    nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
-    return status;
-  }
-  status = nc_todevice(&x, t, &nc_cpu);
-  if (status == NC_OK && !nc_isdense(x))
-    status = nc_hostalloc(&buf, NC_IOBLOCK);
-  if (status == NC_OK) status = write_all(to, x, buf);
-  if (status == NC_OK) nc_count(0, nc_numel(t) * nc_dtypesize(t->dtype));
-  nc_hostfree(buf, NC_IOBLOCK);
-  nc_release(x);
+  char text[NPY_ROOM];
+  const int status = nc_npyfits(to->path, t);
+  if (status == NC_OK)
+    return nc_savewith(to, text, nc_npyheader(text, t), t, 0);
+  nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
   return status;
 }

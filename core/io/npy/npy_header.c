@@ -53,9 +53,18 @@ static int parse_size(HeaderParser *s, int major, int64_t *v) {
 ** Values
 */
 /* clang-format off */
-const char *const nc_npycodes[DT_COUNT] = {
-  "b1", "u1", "i1", "i2", "i4", "i8", "f2", "", "f4", "f8"
+static const struct { const char *code; DType type; } codes[] = {
+  { "b1", DT_b8 },
+  { "u1", DT_u8 },
+  { "i1", DT_i8 },
+  { "i2", DT_i16 },
+  { "i4", DT_i32 },
+  { "i8", DT_i64 },
+  { "f2", DT_f16 },
+  { "f4", DT_f32 },
+  { "f8", DT_f64 },
 };
+enum { CODES = sizeof codes / sizeof *codes };
 
 /* Other dtypes of NumPy; a code that ends in '*' is a prefix. */
 static const struct { const char *code, *name, *instead; } foreign_codes[] = {
@@ -68,6 +77,12 @@ static const struct { const char *code, *name, *instead; } foreign_codes[] = {
   { "M*",  "datetime64", NULL },     { "m*",  "timedelta64", NULL },
 };
 /* clang-format on */
+
+const char *nc_npycode(DType t) {
+  for (int i = 0; i < CODES; i++)
+    if (codes[i].type == t) return codes[i].code;
+  return "";
+}
 
 static int matches(const char *code, const char *s, size_t n) {
   size_t len = strlen(code);
@@ -97,10 +112,10 @@ static int fail_descr(const HeaderParser *scan, const char *s, size_t n) {
 static int set_named(NpyHeader *h, const char *name, size_t n) {
   static const DType wide[] = { DT_i32, DT_i64, DT_i64 };
   static const char *const unsigned_[] = { "uint16", "uint32", "uint64" };
-  for (int t = 0; t < DT_COUNT; t++)
-    if (*nc_npycodes[t] && strlen(nc_dtypename((DType)t)) == n &&
-        memcmp(nc_dtypename((DType)t), name, n) == 0)
-      return h->dtype = (DType)t, 1;
+  for (int i = 0; i < CODES; i++)
+    if (strlen(nc_dtypename(codes[i].type)) == n &&
+        memcmp(nc_dtypename(codes[i].type), name, n) == 0)
+      return h->dtype = codes[i].type, 1;
   for (int i = 0; i < 3; i++)
     if (n == 6 && memcmp(unsigned_[i], name, n) == 0)
       return h->dtype = wide[i], h->wide = 2 << i, 1;
@@ -110,8 +125,9 @@ static int set_named(NpyHeader *h, const char *name, size_t n) {
 /* Sets the dtype for a code of two characters; 0 if it is not read. */
 static int set_dtype(NpyHeader *h, const char *code) {
   static const DType wide[] = { [2] = DT_i32, [4] = DT_i64, [8] = DT_i64 };
-  for (int t = 0; t < DT_COUNT; t++)
-    if (strncmp(code, nc_npycodes[t], 2) == 0) return h->dtype = (DType)t, 1;
+  for (int i = 0; i < CODES; i++)
+    if (strncmp(code, codes[i].code, 2) == 0)
+      return h->dtype = codes[i].type, 1;
   if (code[0] != 'u' || strchr("248", code[1]) == NULL) return 0;
   h->wide = code[1] - '0';
   h->dtype = wide[h->wide];

@@ -70,6 +70,7 @@ static int list_names(NpyStream *s) {
 static int open_stream(Archive *a, const Source *from) {
   NpyStream *s = (NpyStream *)a;
   int more;
+  a->n = 0; /* there may be several */
   s->r.fd = -1;
   TRY(nc_openfrom(&s->r, from));
   do {
@@ -98,10 +99,15 @@ static int part_info(TensorInfo *t, Archive *a, int64_t i) {
   return NC_OK;
 }
 
-const ArchiveFormat nc_npy_stream = {
+static int save_npy(const Sink *to, const FileContents *c) {
+  return nc_save(to, c->list[0].t);
+}
+
+const ArchiveFormat nc_format_npy = {
   .size = sizeof(NpyStream),
   .open = open_stream,
   .load = load_part,
   .info = part_info,
   .close = close_stream,
+  .save = save_npy,
 };

@@ -117,35 +117,35 @@ static int open_npz(Archive *a, const Source *from) {
   return list_names(z);
 }
 
-const ArchiveFormat nc_npz = {
-  .size = sizeof(Npz),
-  .open = open_npz,
-  .load = load_member,
-  .info = member_info,
-  .close = close_npz,
-};
-
 /*
 ** Saving
 */
-int nc_savenpz(const Sink *to, const NamedTensor list[], int64_t n,
-               int compressed) {
+static int save_npz(const Sink *to, const FileContents *c) {
   ZipItems items;
   int status = NC_OK;
-  TRY(nc_new_zipitems(&items, n));
-  for (int64_t i = 0; i < n && status == NC_OK; i++) {
+  TRY(nc_new_zipitems(&items, c->n));
+  for (int64_t i = 0; i < c->n && status == NC_OK; i++) {
     ZipItem *x = nc_add_zipitem(&items);
-    x->t = list[i].t;
-    snprintf(x->name, sizeof x->name, "%s.npy", list[i].name);
+    x->t = c->list[i].t;
+    snprintf(x->name, sizeof x->name, "%s.npy", c->list[i].name);
     if ((status = nc_npyfits(to->path, x->t)) != NC_OK) {
-      nc_error_operand(list[i].name, x->t);
+      nc_error_operand(c->list[i].name, x->t);
       break;
     }
     x->text = x->header;
     x->ntext = nc_npyheader(x->header, x->t);
   }
   if (status == NC_OK)
-    status = nc_write_zipitems(to, &items, compressed ? 6 : 0);
+    status = nc_write_zipitems(to, &items, c->compressed ? 6 : 0);
   nc_free_zipitems(&items);
   return status;
 }
+
+const ArchiveFormat nc_format_npz = {
+  .size = sizeof(Npz),
+  .open = open_npz,
+  .load = load_member,
+  .info = member_info,
+  .close = close_npz,
+  .save = save_npz,
+};

@@ -178,7 +178,7 @@ static int add_items(Pickle *k, int kind, int64_t first, int64_t rest) {
   int32_t to = stack[rest - 1];
   if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER) TRY(items_of(k, to, kind, &to));
   if (PICKLE_VALUE(k, to)->kind != kind)
-    return nc_fail_pickle(k, "items are added to what is no %s",
+    return nc_fail_pickle(k, "items are added to a value that is not a %s",
                           kind == NC_V_DICT ? "dict" : "list");
   if (kind == NC_V_DICT && (k->stack.n - first) % 2)
     return nc_fail_pickle(k, "a key has no value");
@@ -313,7 +313,7 @@ static int stack_global(Pickle *k) {
   TRY(pop(k, &module));
   const FileValue *m = PICKLE_VALUE(k, module), *n = PICKLE_VALUE(k, name);
   if (m->kind != NC_V_TEXT || n->kind != NC_V_TEXT)
-    return nc_fail_pickle(k, "the name of a global is no text");
+    return nc_fail_pickle(k, "the name of a global is not a string");
   TRY(nc_pickle_global(k, &at, m->i, m->n, n->i, n->n));
   return push(k, at);
 }
@@ -343,7 +343,8 @@ static int build(Pickle *k) {
   if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER)
     TRY(nc_pickle_append(k, to, state));
   else if (PICKLE_VALUE(k, to)->kind != NC_V_DICT)
-    return nc_fail_pickle(k, "attributes are set of what is no dict");
+    return nc_fail_pickle(k, "attributes are set on a value that is not a "
+                             "dict");
   return push(k, to);
 }
 
@@ -369,14 +370,16 @@ static int fail_opcode(const Pickle *k, int op) {
     case 'S':
     case 'V':
     case 'P':
-      return nc_fail_pickle(k, "opcode '%c' of protocols 0 and 1 is not read",
+      return nc_fail_pickle(k,
+                            "opcode '%c' of protocols 0 and 1 is not "
+                            "supported",
                             op);
     case 'i':
     case 'o': return nc_fail_pickle(k, "refuses to make an object of a class");
     case 0x82:
     case 0x83:
     case 0x84: return nc_fail_pickle(k, "refuses the registry of extensions");
-    default: return nc_fail_pickle(k, "0x%02x is no opcode", op);
+    default: return nc_fail_pickle(k, "0x%02x is not an opcode", op);
   }
 }
 
@@ -457,10 +460,10 @@ static int execute(Pickle *k, int op) {
 static int read_protocol(Pickle *k) {
   uint64_t op = 0, version = 0;
   TRY(take_number(k, 1, &op));
-  if (op != 0x80) return nc_fail_pickle(k, "it has no protocol");
+  if (op != 0x80) return nc_fail_pickle(k, "it does not name its protocol");
   TRY(take_number(k, 1, &version));
   if (version < 2 || version > 5)
-    return nc_fail_pickle(k, "protocol %d is not read, 2 to 5 are",
+    return nc_fail_pickle(k, "protocol %d is not supported (2 to 5 are)",
                           (int)version);
   return NC_OK;
 }

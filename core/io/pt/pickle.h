@@ -53,7 +53,7 @@ typedef struct Pickle {
 #define PICKLE_STORAGE(k, i) ((PickleStorage *)(k)->storage.p + (i))
 #define PICKLE_TENSOR(k, i) ((PickleTensor *)(k)->tensor.p + (i))
 
-/* Reads the n bytes of text into *k, which is zeroed but for path.
+/* Reads the n bytes of text into *k, which is zero except path.
    nc_freepickle is called also after a failure. */
 int nc_readpickle(Pickle *k, const char *text, int64_t n);
 void nc_freepickle(Pickle *k);

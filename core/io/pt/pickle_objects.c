@@ -211,7 +211,7 @@ static int set_sizes(const Pickle *k, PickleTensor *t, int32_t size,
   t->nd = n > NC_MAXDIM ? (int)n : read_sizes(k, size, t->size);
   if (n > NC_MAXDIM || (t->nd >= 0 && read_sizes(k, step, t->step) == t->nd))
     return NC_OK;
-  return nc_fail_pickle(k, "a tensor has other sizes and steps than numbers");
+  return nc_fail_pickle(k, "the sizes and strides of a tensor are not numbers");
 }
 
 /* Elements that the tensor reaches beyond its offset; -1: beyond 64 bits. */
@@ -253,7 +253,7 @@ static int set_dtype(Pickle *k, PickleStorage *s, int32_t value) {
   }
   return s->dtype == globals[g].dtype && s->wide == globals[g].wide
              ? NC_OK
-             : nc_fail_pickle(k, "a storage is used as two dtypes");
+             : nc_fail_pickle(k, "a storage is used with two dtypes");
 }
 
 /* Sets the storage and the dtype of t, and checks that its elements are in the
@@ -407,7 +407,7 @@ int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
   if (!is_kind(k, global, V_GLOBAL))
     return nc_fail_pickle(k, "what is called is no function");
   if (!is_kind(k, tuple, V_TUPLE))
-    return nc_fail_pickle(k, "the arguments of a call are no tuple");
+    return nc_fail_pickle(k, "the arguments of a call are not a tuple");
   const Maker maker = globals[PICKLE_VALUE(k, global)->i].maker;
   switch (maker) {
     case TENSOR_V1:

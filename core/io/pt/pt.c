@@ -249,7 +249,7 @@ static int find_folder(PtFile *f, int64_t *pickle) {
     return NC_OK;
   }
   return nc_failfile(NC_EFILE, f->a.path,
-                     "this is no file of torch.save: it has no data.pkl");
+                     "this is not a file of torch.save: it has no data.pkl");
 }
 
 /* The number of member `name' in the folder, or -1. */
@@ -270,7 +270,9 @@ static int read_member(PtFile *f, int64_t i, const char *what, int64_t most,
   snprintf(label, sizeof label, "%s: %s", f->a.path, what);
   status = nc_openmember(&r, f->zip, i, label);
   if (status == NC_OK && r.left > most)
-    status = nc_failfile(NC_EFILE, label, "%lld bytes are more than the file",
+    status = nc_failfile(NC_EFILE, label,
+                         "%lld bytes are more than the file "
+                         "has",
                          (long long)r.left);
   if (status == NC_OK) {
     *n = r.left + 1;
@@ -336,7 +338,7 @@ static int join_storages(PtFile *f) {
     s->same = last->same;
     if (s->dtype != last->dtype || s->wide != last->wide ||
         s->bytes != last->bytes)
-      status = nc_fail_pickle(k, "a storage is used as two dtypes or sizes");
+      status = nc_fail_pickle(k, "a storage is used with two dtypes or sizes");
   }
   nc_hostfree(block, n * (int64_t)sizeof(int64_t));
   return status;
@@ -383,7 +385,9 @@ static int load_storage(PtFile *f, PickleStorage *s) {
   if (s->loaded) return NC_OK;
   status = nc_openmember(&r, f->zip, i, label);
   if (status == NC_OK && r.left != s->bytes)
-    status = nc_failfile(NC_EFILE, label, "%lld bytes, the pickle tells %lld",
+    status = nc_failfile(NC_EFILE, label,
+                         "%lld bytes, but the pickle says "
+                         "%lld",
                          (long long)r.left, (long long)s->bytes);
   if (status == NC_OK) status = nc_new(&s->loaded, &nc_cpu, s->dtype, 1, &n);
   if (status == NC_OK) status = nc_readwide(&r, s->loaded, s->wide, f->swap);
@@ -446,14 +450,6 @@ static int tensor_info(TensorInfo *t, Archive *a, int64_t i) {
   return NC_OK;
 }
 
-const ArchiveFormat nc_pt = {
-  .size = sizeof(PtFile),
-  .open = open_pt,
-  .load = load_tensor,
-  .info = tensor_info,
-  .close = close_pt,
-};
-
 const FileValue *nc_archivevalues(const Archive *a, int64_t *n) {
   *n = a->pickle ? a->pickle->value.n : 0;
   return a->pickle ? a->pickle->value.p : NULL;
@@ -486,20 +482,41 @@ static void add_text(ZipItems *list, const char *name, const char *text,
   x->ntext = n;
 }
 
-int nc_savept(const Sink *to, const char *pickle, int64_t bytes,
-              Tensor *const storages[], int64_t n) {
+static int save_pt(const Sink *to, const FileContents *c) {
   const char *order = nc_bigendian() ? "big" : "little";
   ZipItems list;
-  TRY(nc_new_zipitems(&list, n + 3));
-  add_text(&list, "data.pkl", pickle, bytes);
+  TRY(nc_new_zipitems(&list, c->n + 3));
+  add_text(&list, "data.pkl", c->pickle, c->picklebytes);
   add_text(&list, "byteorder", order, (int64_t)strlen(order));
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = 0; i < c->n; i++) {
     ZipItem *x = nc_add_zipitem(&list);
     snprintf(x->name, sizeof x->name, "archive/data/%lld", (long long)i);
-    x->t = storages[i];
+    x->t = c->list[i].t;
   }
   add_text(&list, "version", "3\n", 2);
   const int status = nc_write_zipitems(to, &list, 0);
   nc_free_zipitems(&list);
   return status;
 }
+
+/* A zip archive whose first member is what torch.save writes first, or one that
+   is named so. */
+static int is_pt(const Head *h, int named) {
+  static const char end[] = "/data.pkl";
+  const int64_t length =
+      h->n > 30 ? (int64_t)nc_littleendian(h->bytes + 26, 2) : 0;
+  const int64_t at = 30 + length - (int64_t)strlen(end);
+  if (!nc_is_zip(h)) return 0;
+  return named || (at > 30 && 30 + length <= h->n &&
+                   memcmp(h->bytes + at, end, strlen(end)) == 0);
+}
+
+const ArchiveFormat nc_format_pt = {
+  .size = sizeof(PtFile),
+  .open = open_pt,
+  .load = load_tensor,
+  .info = tensor_info,
+  .close = close_pt,
+  .save = save_pt,
+  .recognize = is_pt,
+};

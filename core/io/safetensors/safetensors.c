@@ -130,14 +130,6 @@ static int open_safetensors(Archive *a, const Source *from) {
   return read_header(s);
 }
 
-const ArchiveFormat nc_safetensors = {
-  .size = sizeof(SafeArchive),
-  .open = open_safetensors,
-  .load = load_entry,
-  .info = entry_info,
-  .close = close_safetensors,
-};
-
 /*
 ** Saving, byte for byte as the format's own library does: wide elements come
 ** first, so that all lie at multiples of their size.
@@ -246,11 +238,19 @@ static int write_all(const Sink *to, const TextBuffer *header,
   return nc_closewrite(&w, status);
 }
 
-int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
-                       const char *const meta[], int64_t nmeta) {
-  TextBuffer header = { NULL, 0, header_room(list, n, meta, nmeta) };
+static int check_dtype(const char *path, const NamedTensor *x) {
+  if (*nc_safedtype(x->t->dtype)) return NC_OK;
+  return nc_failfile(NC_EDTYPE, path, "the .safetensors format has no %s",
+                     nc_dtypename(x->t->dtype));
+}
+
+static int save_safetensors(const Sink *to, const FileContents *c) {
+  NamedTensor *list = c->list;
+  const int64_t n = c->n;
+  TextBuffer header = { NULL, 0, header_room(list, n, c->meta, c->nmeta) };
   void *text, *buf;
   int status;
+  for (int64_t i = 0; i < n; i++) TRY(check_dtype(to->path, &list[i]));
   for (int64_t i = 0; i < n; i++)
     if (strcmp(list[i].name, "__metadata__") == 0)
       return nc_failfile(
@@ -260,7 +260,7 @@ int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
   TRY(nc_hostalloc(&text, header.room));
   header.p = text;
   qsort(list, (size_t)n, sizeof *list, compare_rank);
-  build_header(&header, list, n, meta, nmeta);
+  build_header(&header, list, n, c->meta, c->nmeta);
   status = nc_hostalloc(&buf, NC_IOBLOCK);
   if (status == NC_OK) {
     status = write_all(to, &header, list, n, buf);
@@ -269,3 +269,21 @@ int nc_savesafetensors(const Sink *to, NamedTensor list[], int64_t n,
   nc_hostfree(text, header.room);
   return status;
 }
+
+/* Do the first bytes look like .safetensors: the length of a header, and the
+   brace that begins it? */
+static int is_safetensors(const Head *h, int named) {
+  (void)named;
+  return h->n > 8 && h->bytes[8] == '{' &&
+         nc_littleendian(h->bytes, 8) <= (uint64_t)h->size - 8;
+}
+
+const ArchiveFormat nc_format_safetensors = {
+  .size = sizeof(SafeArchive),
+  .open = open_safetensors,
+  .load = load_entry,
+  .info = entry_info,
+  .close = close_safetensors,
+  .save = save_safetensors,
+  .recognize = is_safetensors,
+};

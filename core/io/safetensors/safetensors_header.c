@@ -91,7 +91,7 @@ static int skip_value(HeaderParser *s, int level) {
     return s->p < s->end && *s->p == '"' ? nc_header_string(s, &text)
                                          : skip_word(s);
   }
-  if (level == MOST_LEVELS) return nc_header_expected(s, "fewer levels");
+  if (level == MOST_LEVELS) return nc_header_expected(s, "less nesting");
   if (nc_header_take(s, object ? '}' : ']')) return NC_OK;
   do {
     if (object) {
@@ -205,7 +205,7 @@ static int check_bytes(const HeaderParser *s, const SafeEntry *e) {
 static int parse_tensor(HeaderParser *s, SafeEntry *e) {
   char name[80];
   unsigned seen = 0;
-  TRY(nc_header_need(s, '{', "what is known of a tensor"));
+  TRY(nc_header_need(s, '{', "the description of a tensor"));
   if (!nc_header_take(s, '}')) {
     do TRY(parse_field(s, e, &seen));
     while (nc_header_take(s, ','));

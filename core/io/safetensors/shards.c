@@ -49,7 +49,8 @@ static int is_folder(const char *path) {
   return nc_files.stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-int nc_is_sharded(const char *path) {
+/* Is it a folder, or named as the index of shards? */
+static int is_sharded(const char *path) {
   return ends_in(path, ".index.json") || is_folder(path);
 }
 
@@ -101,7 +102,7 @@ static int open_shard(Shards *s, const char *folder, const char *name) {
   TRY(grow(&s->shard, s->nshards, &s->shardroom, sizeof *s->shard));
   if (snprintf(path, sizeof path, "%s%s", folder, name) >= (int)sizeof path)
     return nc_failsystem(name, "", ENAMETOOLONG);
-  TRY(nc_openarchive(&s->shard[s->nshards], &from, NC_SAFETENSORS));
+  TRY(nc_openarchive(&s->shard[s->nshards], &from, FORMAT_safetensors));
   s->nshards++;
   return NC_OK;
 }
@@ -127,7 +128,7 @@ static int skip_items(HeaderParser *p, char stop, int depth) {
 /* Any value of JSON; numbers and words are not looked at. */
 static int skip_value(HeaderParser *p, int depth) {
   char *text;
-  if (depth > 100) return nc_header_expected(p, "less deep a list");
+  if (depth > 100) return nc_header_expected(p, "less nesting");
   if (nc_header_take(p, '{')) return skip_items(p, '}', depth);
   if (nc_header_take(p, '[')) return skip_items(p, ']', depth);
   if (p->p < p->end && *p->p == '"') return nc_header_string(p, &text);
@@ -145,7 +146,7 @@ static int find_shard(Shards *s, const char *folder, const char *name,
     if (strcmp(s->shard[*k]->path + n, name) == 0) return NC_OK;
   if (*name == '\0' || *name == '.' || strchr(name, '/'))
     return nc_failfile(NC_EFILE, s->a.path,
-                       "\"%s\" is not the name of a file beside it",
+                       "\"%s\" is not the name of a file next to it",
                        nc_printable(shown, sizeof shown, name, strlen(name)));
   TRY(open_shard(s, folder, name));
   *k = s->nshards - 1;
@@ -321,10 +322,11 @@ static int open_shards(Archive *a, const Source *from) {
   return s->text ? find_tensors(s) : NC_OK;
 }
 
-const ArchiveFormat nc_shards = {
+const ArchiveFormat nc_format_shards = {
   .size = sizeof(Shards),
   .open = open_shards,
   .load = load_shard,
   .info = shard_info,
   .close = close_shards,
+  .is_path = is_sharded,
 };

@@ -12,6 +12,7 @@
 */
 #define _POSIX_C_SOURCE 200809L
 #include "core/io/zip/zip.h"
+#include "core/library.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,11 +84,7 @@ enum { READING = 1 << OPEN | 1 << READ | 1 << CLOSE | 1 << STAT | 1 << ERROR |
   X(const char *, strerror, (zip *))
 /* clang-format on */
 
-static struct {
-#define X(result, name, parameters) result(*name) parameters;
-  ZIP_FUNCTIONS(X)
-#undef X
-} lib;
+static struct { ZIP_FUNCTIONS(NC_FIELD) } lib;
 
 struct Zip {
   Reader r;
@@ -104,35 +101,18 @@ struct Zip {
 /*
 ** Opening the library
 */
-static int bind_symbols(void *handle) {
-#define X(result, name, parameters) \
-  nc_symbol(&lib.name, handle, "zip_" #name) &&
-  return ZIP_FUNCTIONS(X) 1;
-#undef X
-}
-
-static Library *library(void) {
-  static const char *const names[] = { "libzip.so.5",  "libzip.so.4",
-                                       "libzip.so",    "libzip.5.dylib",
-                                       "libzip.dylib", NULL };
-  static Library libzip = {
-    "NACRE_ZIP",
-    names,
-    bind_symbols,
-    ".npz and .pt files need libzip",
-    "install it (Debian: libzip-dev); .safetensors needs no library",
-    0,
-    NULL
-  };
-  return &libzip;
-}
-
-static int open_library(void) {
-  return nc_library(library());
-}
+static Library libzip = {
+  .variable = "NACRE_ZIP",
+  .names = NC_LIST("libzip.so.5", "libzip.so.4", "libzip.so", "libzip.5.dylib",
+                   "libzip.dylib"),
+  .prefix = "zip_",
+  NC_FUNCTIONS(ZIP_FUNCTIONS, lib),
+  .missing = ".npz and .pt files need libzip",
+  .hint = "install it (Debian: libzip-dev); .safetensors needs no library",
+};
 
 const char *nc_ziplibrary(void) {
-  return open_library() == NC_OK ? library()->name : NULL;
+  return nc_libraryname(&libzip);
 }
 
 /*
@@ -227,8 +207,8 @@ static int check_start(Zip *z) {
                         "this is not a zip archive: it is too short");
   TRY(nc_readblock(&z->r, head, sizeof head, "magic"));
   if (memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0)
-    return fail_archive(
-        z->r.path, "this is not a zip archive: its first bytes are others");
+    return fail_archive(z->r.path,
+                        "this is not a zip archive: its first bytes are wrong");
   return nc_seekread(&z->r, 0);
 }
 
@@ -240,8 +220,8 @@ static int open_directory(Zip *z) {
   source = lib.source_function_create(read_source, z, &e);
   if (source) z->zip = lib.open_from_source(source, RDONLY, &e);
   if (z->zip == NULL && !z->error && e.zip == ER_NOZIP)
-    fail_archive(z->r.path, "it is not complete: the list of its members, at "
-                            "the end of a zip archive, is missing");
+    fail_archive(z->r.path, "it is not complete: the list of members at the "
+                            "end is missing");
   else if (z->zip == NULL) fail_reading(z, z->r.path, lib.error_strerror(&e));
   if (z->zip == NULL && source) lib.source_free(source);
   lib.error_fini(&e);
@@ -258,7 +238,7 @@ int nc_openzip(Zip **out, const Source *from) {
   Zip *z;
   int status;
   *out = NULL;
-  TRY(open_library());
+  TRY(nc_library(&libzip));
   TRY(nc_hostalloc(&p, sizeof(Zip)));
   z = p;
   memset(z, 0, sizeof *z);
@@ -345,7 +325,7 @@ static int member_stat(zip_stat *s, Zip *z, int64_t i, const char *label) {
 static int open_stored(Reader *r, Zip *z, int64_t i, uint32_t crc) {
   const int64_t at = ((int64_t *)z->data)[i];
   if (at > z->r.size - r->size)
-    return nc_failfile(NC_EFILE, r->path, "its bytes lie behind the end");
+    return nc_failfile(NC_EFILE, r->path, "its bytes lie beyond the end");
   r->pull = pull_stored;
   z->crc = 0;
   z->whole = crc;
@@ -530,7 +510,7 @@ int nc_writezip(const Sink *to, const ZipFeed *feeds, int64_t n, int level) {
   ZipTarget t = { .status = NC_OK };
   void *members;
   int status;
-  TRY(open_library());
+  TRY(nc_library(&libzip));
   TRY(nc_hostalloc(&members, bytes));
   status = nc_openwrite(&t.w, to);
   if (status == NC_OK && !t.w.regular)

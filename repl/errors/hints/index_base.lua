@@ -9,7 +9,7 @@ local index_base = {}
 local note = ", counted from 1"
 
 -- x[:, None]: a dimension more
-local function newaxis(x, inside)
+local function newaxis(inside)
   local dim, at = 0, nil
   for part in inside:gmatch "[^,]+" do
     part = part:match "^%s*(.-)%s*$"
@@ -18,7 +18,7 @@ local function newaxis(x, inside)
     elseif part ~= ":" and part ~= "..." then return nil end
   end
   if inside:find("...", 1, true) then at = at == dim and -1 end
-  return at and ("%s:unsqueeze(%d)"):format(x, at)
+  return at and (":unsqueeze(%d)"):format(at)
 end
 
 -- The bounds of a slice as texts, "" for an omitted one; nil if a part is
@@ -106,29 +106,26 @@ local function with_zero(inside)
   return sure and table.concat(list, ", "), sure
 end
 
--- The hint for x[1:3, 0], where `inside' is the text in the brackets.
-function index_base.index(x, inside)
-  if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(x, inside) end
-  if inside:find "^%s*::%s*%-%s*1%s*$" then return x .. ":flip(1)" end
-  if inside:find "^%s*end%s*$" then return x .. "[-1]" end
+-- What [1:3, 0] is here, where `inside' is the text in the brackets: a text
+-- that follows the operand, nil if that is not known; is it counted from 1,
+-- and would it be another one if it were Julia's, which `julia' asks for?
+function index_base.index(inside, julia)
+  if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(inside) end
+  if inside:find "^%s*::%s*%-%s*1%s*$" then return ":flip(1)" end
+  if inside:find "^%s*end%s*$" then return "[-1]" end
   local theirs, sure = translate(inside, python_part)
   local ours, certain = translate(inside, julia_part)
   if not inside:find ":" and not inside:find("...", 1, true) then
     if not theirs and not ours then theirs, sure = with_zero(inside) end
     local list = sure and theirs or certain and ours or
                  not inside:find "%f[%w]end%f[%W]" and inside
-    return list and ("%s[{%s}] or %s(%s)%s"):format(x, list, x, list,
-                                 sure and not certain and note or "")
+    return list and ("[{%s}]"):format(list), sure and not certain
   end
   if certain then theirs = nil end
   if sure then ours = nil end
-  if theirs and ours and theirs ~= ours then
-    return ('%s["%s"]%s; Julia\'s is %s["%s"]'):format(x, theirs, note, x,
-                                                      ours)
-  end
-  local text = theirs or ours
-  return text and ('%s["%s"]%s'):format(x, text,
-           text == theirs and text ~= inside and note or "")
+  local text = julia and ours or theirs or ours
+  return text and ('["%s"]'):format(text), text == theirs and text ~= inside,
+         theirs and ours and theirs ~= ours
 end
 
 -- The parameters that count from 1, by their type or, if that is not enough,
@@ -158,19 +155,11 @@ function index_base.argument(info, name, value)
   return tostring(n + 1), true
 end
 
--- The arguments of a method call "(0, 1)" with dimensions and indices counted
--- from 1; are there any; and is one 0, as in Python?
-function index_base.arguments(info, args)
-  local params, i, any, zero = info and info.params or {}, 1, false, false
-  local text = args:gsub("%s*[^,()]+", function(arg)
-    i = i + 1
-    local param = params[i] or lists[info and info.name] and params[#params]
-    local blanks, value = arg:match "^(%s*)(.-)%s*$"
-    local counted, mine = index_base.argument(info, param and param.name, value)
-    any, zero = any or mine, zero or mine and value == "0"
-    return blanks .. counted
-  end)
-  return text, any, zero
+-- The name of the i-th parameter of an operation, if it has one.
+function index_base.parameter(info, i)
+  local params = info and info.params or {}
+  local param = params[i] or lists[info and info.name] and params[#params]
+  return param and param.name
 end
 
 index_base.note = note

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- other_libraries.lua - names of PyTorch, NumPy, MATLAB and other libraries
--- that Nacre has not: what to write instead, or that there is nothing like it.
+-- that Nacre does not have: what to write instead, or that there is nothing
+-- like it.
 --
 -- Each row: the names, a line of Lua, a note, and the part of the other
 -- library ("nn") if the name belongs to only one. A test runs every line with
@@ -23,9 +24,8 @@ local rows = {
   {"savetxt to_csv csvwrite writecsv", 'nacre.save("x.csv", m)'},
   {"savez savez_compressed", 'nacre.save("x.npz", {x = x, m = m})'},
   {"dump dumps", 'nacre.save("x.npy", x)'},
-  {"from_numpy", 'nacre.load("x.npy")',
-   "of a file; nacre.python().tensor(array)"},
-  {"geomspace", "nacre.logspace(0, 3, 4)", "of exponents of 10"},
+  {"from_numpy", "=nacre.as_tensor({1, 2, 3})",
+   "nacre.python().tensor(array) shares its memory"},
   {"copy deepcopy", "x:clone()"},
   {"copyto", "x:copy_(y)"},
   {"scalar_tensor", "nacre.tensor(2.5)"},
@@ -53,9 +53,7 @@ local rows = {
   {"degrees", "=nacre.rad2deg(x)"}, {"radians", "=nacre.deg2rad(x)"},
   {"clip_by_value", "=nacre.clamp(x, 0, 1)"},
   {"product", "=nacre.prod(x)"}, {"cumproduct", "=nacre.cumprod(x, 1)"},
-  {"ediff1d", "=nacre.diff(x)"},
-  {"gradient", "nacre.diff(x)", "differences of neighbours; there is no " ..
-   "nacre.gradient"},
+  {"simps", "=nacre.simpson(x)"},
   {"cumtrapz", "=nacre.cumulative_trapezoid(y, x)"},
   {"rsub", "y - x"},
   -- special functions
@@ -73,24 +71,12 @@ local rows = {
   {"average", "=nacre.mean(x)"},
   {"sometrue", "=nacre.any(x)"}, {"alltrue", "=nacre.all(x)"},
   {"ptp", "x:max() - x:min()"},
-  {"percentile", "nacre.quantile(x, 0.95)", "of shares: 95 % is 0.95"},
-  {"nanpercentile", "nacre.nanquantile(x, 0.95)"},
-  {"nanmax", "x[x:isnan():logical_not()]:max()"},
-  {"nanmin", "x[x:isnan():logical_not()]:min()"},
-  {"nanstd", "x[x:isnan():logical_not()]:std()"},
-  {"nanvar", "x[x:isnan():logical_not()]:var()"},
-  {"nanprod", "x[x:isnan():logical_not()]:prod()"},
-  {"nanargmax", "x:nan_to_num(-math.huge):argmax()"},
-  {"nanargmin", "x:nan_to_num(math.huge):argmin()"},
-  {"nancumsum", "x:nan_to_num(0):cumsum(1)"},
-  {"nancumprod", "x:nan_to_num(1):cumprod(1)"},
   {"rms", "x:square():mean():sqrt()"},
   {"zscore standardize", "(x - x:mean()) / x:std()"},
   {"rank rankdata", "x:argsort():argsort()",
    "of elements; nacre.linalg.matrix_rank(m) is that of a matrix"},
   {"describe info", "x:summary()"},
   {"value_counts", "nacre.unique(x, {return_counts = true})"},
-  {"histogram2d histogramdd", nil, "histograms have one dimension"},
   {"hist", ":hist x", "nacre.histogram(x) has the numbers"},
   -- what is nan
   {"fillna", "=x:nan_to_num(0)"},
@@ -99,15 +85,8 @@ local rows = {
   {"ma masked masked_array", "x[x:gt(1)]", "masks are boolean tensors; " ..
    "there are no masked arrays"},
   -- searching and sets
-  {"digitize", "=nacre.bucketize(x, y)"},
-  {"flatnonzero", "x:flatten():nonzero()"},
   {"extract compress", "x[x:gt(1)]"},
   {"in1d", "=nacre.isin(x, y)"},
-  {"intersect1d", "x[nacre.isin(x, y)]:unique()"},
-  {"union1d", "nacre.cat{x, y}:unique()"},
-  {"setdiff1d", "x[nacre.isin(x, y):logical_not()]:unique()"},
-  {"setxor1d", "nacre.cat{x[nacre.isin(x, y):logical_not()], " ..
-   "y[nacre.isin(y, x):logical_not()]}"},
   {"partition", "nacre.sort(x)"},
   {"argpartition", "nacre.argsort(x)"},
   {"lexsort", "nacre.argsort(x, {stable = true})", "one key after the other"},
@@ -115,8 +94,7 @@ local rows = {
   {"put_along_axis", "m:scatter(2, m:argsort(2), m)"},
   {"choose", "nacre.where(x:gt(1), x, y)"},
   {"piecewise", "nacre.where(x:gt(1), x, y)"},
-  {"interp interp1d", "nacre.searchsorted(x, y)", "finds the intervals; " ..
-   "there is no interpolation of curves"},
+  {"interp1d", "nacre.interp(x, y, y)", "points, positions, values"},
   {"place putmask", "x[x:gt(1)] = 0"},
   {"find", "x:gt(1):nonzero()"},
   -- shapes
@@ -128,8 +106,6 @@ local rows = {
   {"bmat", "nacre.cat({m, m}, 2)"},
   {"delete", 'x[nacre.arange(1, #x + 1):ne(2)]', "all but the second"},
   {"resize", "x:reshape(3, 1)", "x:resize_(4) changes its memory"},
-  {"ravel_multi_index unravel_index", "nacre.nonzero(m:eq(m:max()))",
-   "gives indices of each dim"},
   {"broadcast_arrays", "=nacre.broadcast_tensors(x, y)"},
   {"strides strided", "x:stride()"},
   {"flat", "x:flatten()"},
@@ -148,13 +124,9 @@ local rows = {
   {"type", "x.dtype"},
   {"new", "x:new_zeros(3)"},
   -- products and matrices
-  {"convolve correlate convolution", "nacre.nn.functional.conv1d(" ..
-   "x:view(1, 1, -1), y:flip(1):view(1, 1, -1), {padding = #y - 1})"},
+  {"convolution", "=nacre.convolve(x, y)"},
   {"convolve2d", "nacre.nn.functional.conv2d(" ..
    "m:view(1, 1, 3, 3), m:view(1, 1, 3, 3))"},
-  {"polyfit", "nacre.linalg.lstsq(nacre.vander(x, 3), y)",
-   "coefficients of x^2, x, 1"},
-  {"polyval", "nacre.vander(x, 3):mv(y)", "y has the coefficients"},
   {"expm", "=nacre.linalg.matrix_exp(m)"},
   {"sqrtm logm funm", nil, "of functions of a matrix there is " ..
    "nacre.linalg.matrix_exp; for symmetric ones nacre.linalg.eigh"},
@@ -256,10 +228,13 @@ local rows = {
    "nn.utils.parameters_to_vector(net:parameters()) is one vector"},
   {"evaluate", nil, "net:eval() does that"},
   -- parts that are not there
-  {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq hann_window " ..
-   "hamming_window blackman_window bartlett_window kaiser_window hanning " ..
-   "hamming blackman kaiser bartlett", nil,
-   "there are no Fourier transforms and windows yet"},
+  {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq", nil,
+   "there are no complex numbers yet; nacre.fftconvolve convolves"},
+  {"hanning hann", "=nacre.hann_window(8, false)"},
+  {"hamming", "=nacre.hamming_window(8, false)"},
+  {"blackman", "=nacre.blackman_window(8, false)"},
+  {"bartlett", "=nacre.bartlett_window(8, false)"},
+  {"kaiser", "=nacre.kaiser_window(8, false, 14)"},
   {"sparse sparse_coo_tensor sparse_csr_tensor to_sparse to_sparse_csr " ..
    "to_sparse_coo to_dense coalesce is_sparse spmm csr_matrix coo_matrix", nil,
    "there are no sparse tensors"},
@@ -267,22 +242,49 @@ local rows = {
    "traces a function and runs its elementwise operations in one pass"},
   {"onnx export fx", nil, "there is no exchange of graphs; nacre.save " ..
    "writes the tensors, net:state_dict() those of a network"},
-  {"DistributedDataParallel nccl multiprocessing rpc parallel " ..
-   "SyncBatchNorm", nil, "nacre.distributed connects processes; " ..
-   'nn.DataParallel uses several devices, x:to("cuda:1") places a tensor'},
+  {"DDP", nil, "nn.parallel.DistributedDataParallel(model) is that class"},
+  {"nccl multiprocessing mp rpc parallel", nil,
+   "nacre.distributed connects processes; nn.DataParallel uses several " ..
+   'devices, x:to("cuda:1") places a tensor'},
   {"distributions Normal Categorical", "nacre.randn(3)",
-   "??random lists the functions that draw numbers; there are no distribution objects"},
-  {"hub torchvision torchaudio torchtext models transforms", nil,
+   "??random lists the functions that draw numbers; there are no " ..
+   "distribution objects"},
+  {"hub torchvision torchaudio torchtext models transforms datasets " ..
+   "vutils", nil,
    "no models or data sets are included"},
-  {"cudnn mkldnn mkl", nil, "not used: BLAS and cuBLAS compute products"},
+  {"profiler record_function prof ProfilerActivity", nil,
+   "the command :profile shows where time goes"},
+  {"next_functions", nil, "the graph has no list of next functions"},
+  {"set_float32_matmul_precision get_float32_matmul_precision", nil,
+   "nacre.autocast computes products in half precision"},
+  {"CUDAGraph graph make_graphed_callables graph_pool_handle", nil,
+   "there are no CUDA graphs", "cuda"},
+  {"nvtx", nil, "there are no marks for NVIDIA's tools; the command " ..
+   ":profile shows where time goes", "cuda"},
+  {"utilization temperature power_draw clock_rate memory_usage", nil,
+   "the command nvidia-smi shows it", "cuda"},
+  {"is_bf16_supported", nil,
+   "nacre.cuda.get_device_capability() is 8.0 or more where bfloat16 has " ..
+   "units of its own",
+   "cuda"},
+  {"init", nil, "CUDA starts by itself", "cuda"},
+  {"ipc_collect", nil, "no memory is shared with other processes", "cuda"},
+  {"device_of", nil, "x.device is the device of x", "cuda"},
+  {"memory_snapshot caching_allocator_alloc", nil,
+   "nacre.cuda.memory_summary() shows the memory", "cuda"},
+  {"set_per_process_memory_fraction", nil,
+   "there is no limit on the memory of a GPU", "cuda"},
+  {"ExternalStream", nil, "streams are made by nacre.cuda.Stream()", "cuda"},
+  {"cudnn mkldnn mkl", nil,
+   "chosen by Nacre; nacre.show_config() names what is used"},
   {"special", "nacre.erfinv(x * 0.1)", "special functions are in nacre itself"},
   {"from_dlpack to_dlpack share_memory_", nil,
-   "memory cannot be shared with other libraries"},
+   "tensors share memory with NumPy and PyTorch in nacre.python()"},
   {"groupby", "x:unique{return_inverse = true}",
    "then index_reduce; see ?unique"},
   {"merge join_tables pivot concat_tables", nil, "there are no tables of " ..
    "records"},
-  {"odeint solve_ivp quad simps simpson fsolve minimize curve_fit root " ..
+  {"odeint solve_ivp quad fsolve minimize curve_fit root " ..
    "medfilt butter lfilter spline splev kdtree poly1d roots", nil,
    "not available"},
   {"magic hilbert hankel toeplitz circulant hermite legendre packbits " ..

@@ -7,6 +7,7 @@
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local names = require "nacre.python_names"
 local unknown_names = require "nacre.unknown_names"
 local expressions = require "nacre.expression_at"
 
@@ -36,25 +37,6 @@ end
 --
 -- Errors of running programs
 --
-runtime_errors.words = unknown_names.constants
-
--- What replaces modules that other languages import.
-local here = "nacre, also called torch, needs no import"
-local reads = 'nacre.load("x.csv") reads a table of numbers'
-local draws = ":plot, :hist, :heat and :show draw"
-runtime_errors.modules = {torch = here, nacre = here, numpy = here, np = here,
-                  nn = "nn = nacre.nn", optim = "optim = nacre.optim",
-                  matplotlib = draws, plt = draws, pandas = reads, pd = reads,
-                  time = ":time EXPR, and nacre.clock() in seconds",
-                  random = "nacre.rand, nacre.randint, nacre.randperm",
-                  argparse = "arg[1], arg[2], ... are the arguments",
-                  sys = "arg has the arguments, os.exit() ends",
-                  re = "string.match and string.gsub, with Lua's patterns",
-                  json = "there is no JSON module",
-                  pickle = 'nacre.save("x.pt", {w = x})',
-                  csv = reads, scipy = here, jax = here, tensorflow = here,
-                  cupy = here}
-
 -- The path before ".name" or ":name" on a line, and its value.
 local function owner(line, mark, name, value)
   local behind = "%s*" .. mark .. "%s*" .. name .. "%f[^%w_]"
@@ -75,7 +57,7 @@ function runtime_errors.unknown_variable(name)
   if command then
     return ("no variable '%s'; the command is %s"):format(name, command)
   end
-  local hint = runtime_errors.modules[name] or
+  local hint = names.modules[name] or
                unknown_names.hint(name, "", function() end, "")
   if hint and not unknown_names.offers(name) then
     return ("no variable '%s'; here %s"):format(name, hint)
@@ -114,13 +96,13 @@ local function all_fields(t)
   return names
 end
 
--- The error of reading field `name' of the module at `path', which it has not.
+-- The error of reading a field that the module at `path' does not have.
 local function missing_in_module(path, v, name)
   return did_you_mean(("%s, a %s, has no '%s'"):format(path, v.__name, name),
                nearest(name, all_fields(v)))
 end
 
--- The note on an input that is only a field that a module has not, or nil.
+-- The note on an input that is only a field that a module lacks, or nil.
 function runtime_errors.unknown_field(text)
   local path, name = text:match "^%s*([%a_][%w_%.%[%]]*)%.([%a_][%w_]*)%s*$"
   local v = path and lookup.value(path)
@@ -249,7 +231,7 @@ function runtime_errors.constant(text)
   if #text > LONG then return nil end -- values, not what somebody has typed
   local some
   for word in text:gmatch "%f[%w_]%a+%f[^%w_]" do
-    some = some or runtime_errors.words[word] and rawget(_G, word) == nil
+    some = some or names.constants[word] and rawget(_G, word) == nil
   end
   if not some or text:find "%f[%w_]_ENV%f[^%w_]" then return nil end
   local tokens = lexer.code(text)
@@ -257,7 +239,7 @@ function runtime_errors.constant(text)
   for i, t in ipairs(tokens) do
     local before = i > 1 and tokens[i - 1].text
     local after = tokens[i + 1] and tokens[i + 1].text
-    if t.kind == "name" and runtime_errors.words[t.text] and before ~= "." and
+    if t.kind == "name" and names.constants[t.text] and before ~= "." and
        before ~= ":" and after ~= "=" and not set[t.text] and
        rawget(_G, t.text) == nil then
       return novariable(t.text)
@@ -280,62 +262,10 @@ local function not_an_iterator(o, line, value, scope)
   end
 end
 
--- Functions of other languages as an expression of x.
-local calls = {len = "#x", size = "x:size()", dir = "x:<Tab><Tab> lists them",
-               shape = "x.shape", typeof = "type(x)", str = "tostring(x)",
-               enumerate = "for i, v in pairs(x) do ... end",
-               sorted = "x:sort()", float = "tonumber(x)", int = "x // 1"}
-
--- Those that also apply to a number literal.
-local number_functions = lexer.set "str int float"
-
--- Translates a format of Python: `>10.3f' is %10.3f.
-local function lua_format(spec)
-  local align, rest = spec:match "^.?([<>^=])(.*)$"
-  local sign, width, digits, kind =
-    (rest or spec):match "^([+ ]?)(0?%d*)[,_]?(%.?%d*)(%a?%%?)$"
-  if not sign then return "%s" end
-  if align == "<" then sign = "-" .. sign end
-  if kind == "%" then
-    return ("%%%s%s%sf%%%%"):format(sign, width, digits), true
-  end
-  if kind == "" then kind = digits ~= "" and "g" or "s" end
-  return "%" .. sign .. width .. digits .. kind
-end
-
--- f"loss {x:.3f}" is ("loss %.3f"):format(x).
-local function f_string(line, value)
-  local text = line:match '%f[%w_]f(%b"")' or line:match "%f[%w_]f(%b'')"
-  if not text then return nil end
-  local args = {}
-  text = text:gsub("%%", "%%%%"):gsub("{{", "\1"):gsub("}}", "\2")
-  text = text:gsub("{([^{}:]*):?([^{}]*)}", function(arg, spec)
-    local form, percent = lua_format((spec:gsub("%%%%", "%%")))
-    local shown = ""
-    arg = arg:gsub("!%a$", "")
-    if arg:find "[^=!<>~]=%s*$" then
-      shown, arg = arg, arg:match "^(.-)%s*=%s*$"
-    end
-    arg = expressions.methods(arg, value)
-    local v = value(arg)                -- nil: it is no path
-    if v == nil then v = value(arg:match "^[%a_][%w_.]*" or "") or false
-    elseif istensor(v) and v:numel() ~= 1 then v = false end
-    if form:find "[dfegx%%]$" and not arg:find ":item%(%)$" and
-       istensor(v) then
-      arg = arg .. ":item()"
-    end
-    args[#args + 1] = percent and "100 * " .. arg or arg
-    return shown .. form
-  end)
-  text = text:gsub("\1", "{"):gsub("\2", "}")
-  if not args[1] then return (text:gsub("%%%%", "%%")) end
-  return ("(%s):format(%s)"):format(text, table.concat(args, ", "))
-end
-
 -- np.zeros, nn.Linear: the same path here, or its equivalent.
 local function module_member(line, name, value)
   local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*[%w_])")
-  local known = runtime_errors.modules[name]
+  local known = names.modules[name]
   return known and path and
          unknown_names.ofpath(path, line, value, nil, true) or
          unknown_names.hint(name, line, value, "") or known
@@ -344,43 +274,29 @@ end
 -- A global that is nil, at `line'.
 local function undefined_global(o, line, name, value)
   o.message = novariable(name)
-  local arg = line:match("%f[%w_]" .. name .. "%s*%(([%w_%.:]+)%)")
-  local known = arg and (value(arg) ~= nil or
-                         number_functions[name] and tonumber(arg))
-  if name == "range" and line:find "^%s*for%f[^%w_]" then
-    o.message = "no variable 'range'"
-    o.hint = require "nacre.python_statements".loop(line)
-  end
-  if calls[name] and known then
-    o.hint = calls[name]:gsub("x", arg, 1)
-  end
-  local sign = name == "float" and line:match "float%(%s*[\"']([+-]?)[iI]nf"
-  if sign then o.hint = sign:gsub("%+", "") .. "math.huge" end
-  local copied = line:match "deepcopy%(%s*([%a_][%w_%.:]*%(?%)?)%s*%)"
-  if copied and (name == "copy" or name == "deepcopy") then
-    local net = copied:match "^(.*)[.:]state_dict%(%)$"
-    o.hint = net and net .. ":clone():state_dict()" or copied .. ":clone()"
-  end
-  if name == "help" then o.hint = "?" .. (arg or "name") end
-  if name == "f" then o.hint = f_string(line, value) end
-  if line:find "^%s*#%s" then o.hint = "a comment starts with --" end
-  if not calls[name] then
-    o.hint = o.hint or module_member(line, name, value)
-  end
   local rest = line:match("^%s*" .. name .. "%s+(.*)")
   local operator = rest and rest:find "^[-+*/%%^<>~=]+%s+%S"
-  if rest and not operator and not rest:find "^[=({]" then
+  if line:find "^%s*#%s" then o.hint = "a comment starts with --"
+  elseif name == "help" then
+    o.hint = "?" .. (line:match "help%s*%(([%w_%.:]+)%)" or "name")
+  elseif rest and not operator and not rest:find "^[=({]" then
     o.hint = require "nacre.commands".line(name, rest) or o.hint
+  end
+  if o.hint then return end
+  local text, found = require "nacre.foreign_statements".translate(line, value)
+  if names.builtins[name] then
+    o.hint, o.whole = text, true
+    o.message = ("no variable '%s'"):format(name)
+  else
+    local member = (not text or found.said) and
+                   module_member(line, name, value)
+    o.hint, o.whole = member or text, not member
   end
 end
 
--- NumPy's names of arguments.
-runtime_errors.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
-                    keep = "keepdim", ddof = "correction"}
-
 local function unknown_argument(o)
   local name = not o.hint and o.cause == "argument" and o.name
-  local ours = runtime_errors.arguments[name]
+  local ours = names.arguments[name]
   if not ours then return end
   o.message = ("no argument '%s'"):format(name)
   o.hint = ("%s is called %s"):format(name, ours)
@@ -432,7 +348,7 @@ local function missing_module(o)
   end
   near[#near + 1] = "the rest of package.path"
   o.message = ("module '%s' not found"):format(name)
-  o.hint = runtime_errors.modules[name] or
+  o.hint = names.modules[name] or
            "searched in " .. table.concat(near, ", ", 1, #near - 1) ..
            (#near > 1 and " and " or "") .. near[#near]
 end
@@ -487,28 +403,6 @@ local function continued_call(o, line, scope)
   end
 end
 
--- PyTorch's classes of tensors by the methods that convert to them.
-local tensor_classes = {FloatTensor = "float", DoubleTensor = "double",
-                        HalfTensor = "half", LongTensor = "long",
-                        IntTensor = "int", BoolTensor = "bool",
-                        ByteTensor = "byte"}
-
--- x:type("float32"), x:type(torch.float), which converts in PyTorch
-local function type_conversion(o, line)
-  if o.cause ~= "method" or o.name ~= "type" then return end
-  local at, arg = line:match "()[.:]%s*type%s*%(%s*([^()]-)%s*%)"
-  local object = at and expressions.ending(line:sub(1, at - 1))
-  local name = arg and arg:match "([%w_]+)[\"']?$"
-  local known, dtype = pcall(function()
-    return name and nacre.zeros(0):to(nacre[name]).dtype
-  end)
-  if object and tensor_classes[name] then
-    o.hint = ("%s:%s()"):format(object, tensor_classes[name])
-  elseif object and known and dtype and dtype == nacre[name] then
-    o.hint = ("%s:to(%s)"):format(object, arg)
-  end
-end
-
 -- x:to("complex64"), {dtype = "qint8"}: a dtype of another library
 local function foreign_dtype(o, line, value)
   local name = o.message:match "^no dtype '([%w_]+)'" or
@@ -557,7 +451,6 @@ function runtime_errors.explain(o, line, value, scope)
     unknown_member(o, line, value)
     o.hint = o.hint or require "nacre.nil_argument".hint(o, line, value, scope)
     unknown_argument(o)
-    type_conversion(o, line)
     foreign_dtype(o, line, value)
     function_as_method(o, line)
   end

@@ -7,9 +7,8 @@
 
 local istensor = require "nacre.tensor_facts".istensor
 local expressions = require "nacre.expression_at"
-local index_base = require "nacre.index_base"
 local lexer = require "nacre.lexer"
-local unknown_names = require "nacre.unknown_names"
+local python_methods = require "nacre.python_methods"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -48,109 +47,55 @@ local function method_of_number(o, line, value)
   end
 end
 
--- The operand after an operator if the line ends with it: a name, a number, a
--- call.
-local function operand(rest)
-  local x, more = expressions.beginning(rest)
-  return x and not more:find "[^%s)]" and x or
-         rest:match "^%s*(-?[%d.]+)%s*%)*%s*$"
-end
+-- What fails in a line that Lua compiles and that another language means
+-- otherwise.
+local foreign = {
+  function(o)                           -- list.append(2), os.environ["HOME"]
+    local name = o.message:match "has no %l+ '([%w_]+)'$" or
+                 o.message:match "^attempt to %l+ a nil value %(%l+ '(%l+)'%)"
+    return name == "append" or name and not o.cause and
+           python_methods.names[name]
+  end,
+  function(o) return o.cause == "method" and o.name == "type" end,
+  function(o) return o.message:find "has no '__class__'" end,
+  function(o) return o.message:find "a method is called with a colon$" end,
+  function(o) return o.message:find "backend must be one of" end,
+  function(o) return o.message:find "give one boolean, not one for each" end,
+  function(o) return o.message:find "%(string expected, got no value%)" end,
+  function(o)                           -- (x == y):sum(), x[x % 2 == 0]
+    return o.message:find "^attempt to %l+ a boolean value" or
+           (o.cause == "tensor" or o.cause == "index") and o.got == "boolean"
+  end,
+  function(o)                           -- "a" + 1, "%d" % x
+    return o.message:find "^attempt to add a '[ns]%l+' with a '[ns]%l+'" and
+           not o.message:find "'nil'" or
+           o.message:find "^attempt to mod a 'string'" or
+           o.message:find "^attempt to mul a 'string'" or
+           (o.op == "add" or o.op == "remainder") and o.name == "self" and
+           o.got == "string"
+  end,
+  function(o, line)                     -- groups[0].lr
+    return line:find "%[0%]" and (o.message:find " count from 1" or
+                                  o.message:find "^attempt to %l+ a nil value")
+  end,
+  function(o, line)                     -- torch.tensor([[1, 2], [3, 4]])
+    return line:find "%[%[" and o.message:find "an element is a string"
+  end,
+  function(o, line)                     -- for v in list do
+    return o.message:find "^attempt to call a table value" and
+           line:find "%f[%w_]for%f[^%w_].-%f[%w_]in%f[^%w_]"
+  end,
+}
 
--- "a" + 1, "%d" % 3, with numbers and tensors
-local function string_arithmetic(o, line, value)
-  local noself = o.cause == "tensor" and o.name == "self" and o.got == "string"
-  -- a number is joined as it is, a tensor is not, a table has no text
-  local a, b = o.message:match "^attempt to add a '(%l+)' with a '(%l+)'"
-  local lua = a == "string" and (b == "number" or b == "string") or
-              a == "number" and b == "string"
-  local adds = lua or o.op == "add" and noself
-  local forms = o.message:find "^attempt to mod a 'string'" or
-                o.op == "remainder" and noself
-  if adds then
-    local text, rest = line:match "(%b\"\")%s*%+(.*)$"
-    if not text then text, rest = line:match "(%b'')%s*%+(.*)$" end
-    local x = text and operand(rest)
-    if x and not lua then x = "tostring(" .. x .. ")" end
-    return x and ("%s .. %s"):format(text, x) or
-           lua and "strings are joined with .." or nil
-  end
-  local text, rest = line:match "(%b\"\")%s*%%(.*)$"
-  if not text then text, rest = line:match "(%b'')%s*%%(.*)$" end
-  if not forms or not text or not text:find("%", 1, true) then return nil end
-  local args = rest:match "^%s*(%b())%s*$"
-  args = args and args:sub(2, -2) or operand(rest)
-  local v = args and value(args)
-  if istensor(v) and v:numel() ~= 1 then args = "..."
-  elseif args and o.op then args = args .. ":item()" end
-  return args and ("(%s):format(%s)"):format(text, args)
-end
-
--- Has an expression `and' or `or'?
-local function logical(text)
-  return text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]"
-end
-
-local compares = {["=="] = "eq", ["~="] = "ne"}
-
--- x[x % 2 == 0]: Lua's == of a tensor and a number is false.
-local function tensor_comparison(o, line, value)
-  if o.cause ~= "index" or o.got ~= "boolean" then return nil end
-  local path, left, op, right =
-    line:match "([%a_][%w_%.]*)%[([^%[%]=~<>]-)%s*([=~]=)%s*([^%[%]=~<>]-)%]"
-  if not path or not istensor(value(path)) or left:find "%f[%w]%l+%s+%l" or
-     logical(left) or logical(right) or expressions.first(left) ~= left or
-     not expressions.first(right) then
-    return nil
-  end
-  local some = false
-  for name in left:gmatch "[%a_][%w_%.]*" do
-    some = some or istensor(value(name))
-  end
-  return some and ("%s[%s:%s(%s)]"):format(path, expressions.enclosed(left),
-                                           compares[op], right)
-end
-
--- (a == b):sum(), torch.sum(a == b): Lua's == of two tensors is a boolean.
-local function compared_tensors(o, line, value)
-  if not (o.message:find "^attempt to %l+ a boolean value" or
-          o.cause == "tensor" and o.got == "boolean") then return nil end
-  for at, op, behind in line:gmatch "()([=~]=)()" do
-    local left = expressions.last(line:sub(1, at - 1))
-    local right = expressions.first(line:sub(behind))
-    if right and (istensor(value(left)) or istensor(value(right))) and
-       not logical(left) and not logical(right) then
-      local from = line:sub(1, at - 1):match("^(.*)" ..
-        left:gsub("%p", "%%%0") .. "%s*$")
-      local tail = line:sub(behind):match "^%s*(.*)$":sub(#right + 1)
-      if from:find "%(%s*$" and not from:find "[%w_%])]%s*%(%s*$" and
-         tail:find "^%s*%)" then
-        from, tail = from:gsub("%(%s*$", ""), tail:gsub("^%s*%)", "")
-      end
-      local text = ("%s%s:%s(%s)%s"):format(from, expressions.enclosed(left),
-                                            compares[op], right, tail)
-      return expressions.methods(text, value):match "^%s*(.-)%s*$"
+-- The line in Lua if it fails for being written in another language, or nil.
+local function translated(o, line, value)
+  for _, fails in ipairs(foreign) do
+    if fails(o, line) then
+      local text = require "nacre.foreign_statements".translate(line, value)
+      o.whole = text ~= nil
+      return text
     end
   end
-end
-
--- losses:append(v), of a list of Lua
-local function appended(o, line, value)
-  local path, args = line:match "([%a_][%w_%.]*)[.:]append%s*(%b())"
-  local v = path and value(path)
-  if type(v) ~= "table" or debug.getmetatable(v) ~= nil or
-     not o.message:find "'append'" then return nil end
-  return ("%s[#%s + 1] = %s"):format(path, path,
-    expressions.methods(args, value):match "^%(%s*(.-)%s*%)$")
-end
-
--- isinstance(layer, nn.Linear)
-local function class_asked(o, line, value)
-  if not o.message:find "'isinstance'" then return nil end
-  local x, class = line:match
-    "%f[%w_]isinstance%s*%(%s*([%w_.%[%]]+)%s*,%s*([%w_.]+)%s*%)"
-  local found = class and (unknown_names.of_library(class) or value(class))
-  local name = type(found) == "table" and rawget(found, "__name")
-  return name and ('%s.__name == "%s"'):format(x, name)
 end
 
 -- torch.autocast("cpu", net(x)), which gives it a result, not a function
@@ -174,20 +119,9 @@ local function called_too_early(o, line)
   return ("nacre.%s(%s)"):format(name, table.concat(list, ", "))
 end
 
--- opt.param_groups[0].lr, of a list that begins with 1
-local function first_element(o, line, value)
-  if not o.message:find "^attempt to %l+ a nil value" and
-     not o.message:find " count from 1$" then return nil end
-  local path = line:match "([%a_][%w_%.]*)%[0%]"
-  local v = path and value(path)
-  if type(v) ~= "table" or rawget(v, 1) == nil then return nil end
-  return (line:gsub("%[0%]", "[1]"):match "^%s*(.-)%s*$") .. index_base.note
-end
-
 -- Hints that are better than one that the error has.
 function misuse.better_hint(o, line, value)
-  return appended(o, line, value) or class_asked(o, line, value) or
-         first_element(o, line, value) or
+  return translated(o, line, value) or
          called_too_early(o, line)
 end
 
@@ -326,8 +260,7 @@ local function iterator_in_pairs(o, line)
   return ("for %s in %s do ... end"):format(names, x)
 end
 
-local checks = {iterator_in_pairs, method_of_number, string_arithmetic,
-                tensor_comparison, compared_tensors, inplace_option,
+local checks = {iterator_in_pairs, method_of_number, inplace_option,
                 called_element, joined_tensor, lost_dimension,
                 list_for_tensor, misuse.unpacked}
 

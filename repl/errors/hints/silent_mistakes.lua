@@ -4,15 +4,17 @@
 -- and is rarely intended: a tensor compared with a number by ==, tensors
 -- joined by `and', a tensor as a condition, a method called through a dot on
 -- another tensor, a shape assigned to several names, the second of two results
--- taken by [2].
+-- taken by [2]. In a session in which Python was typed also the first dim 1.
 --
 -- Whether an operand is a tensor is decided from the text and the session's
 -- variables; nothing is run.
 
 local expressions = require "nacre.expression_at"
+local index_base = require "nacre.index_base"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local state = require "nacre.state"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -229,6 +231,51 @@ local function values_indexed(text, tokens, i)
           "values; v, i = %s"):format(name, at.text, call)
 end
 
+-- w[[1, 2]]: the text 1, 2, an index of one element
+local function rows_as_text(text, tokens, i)
+  local owner = tokens[i - 1]
+  if not owner or not tokens[i].text:find "^%[%[%s*%-?%d" or
+     not istensor(value_of(owner.text)) then return nil end
+  local call = owner.text .. tokens[i].text
+  local rows = require "nacre.foreign_statements".translate(call, value_of)
+  return ("%s is a string, an index of one element; rows are %s"):format(
+    tokens[i].text, rows)
+end
+
+-- The dim 1 that a call of an operation of a matrix has as a number, without
+-- its name: what is said of it, or nil.
+local function dim_of_call(text, at, name, args)
+  local info = nacre._info(name)
+  local mark = text:sub(1, at - 1):match "([.:])%s*$"
+  local items = info and expressions.items(args:sub(2, -2)) or {}
+  local method = mark == ":"
+  local of = method and expressions.ending(text:sub(1, at - 1):match
+                          "^(.-)%s*:%s*$") or items[1]
+  local x = of and of:find "^%s*[%a_][%w_.]*%s*$" and
+            value_of(of:match "%S+")
+  if not istensor(x) or #x.shape < 2 then return nil end
+  for i = method and 1 or 2, #items do
+    local parameter = index_base.parameter(info, i + (method and 1 or 0))
+    if items[i]:match "^%s*(.-)%s*$" == "1" and parameter and
+       select(2, index_base.argument(info, parameter, "1")) then
+      return ("dims count from 1: %s along dim 1 is along Python's dim 0, " ..
+              "and its dim 1 is 2 here"):format(name)
+    end
+  end
+end
+
+-- Once, and only where a line of Python was corrected before: softmax(x, 1).
+local function first_dim(text)
+  if not state.python or state.dims_noted then return nil end
+  for at, name, args in text:gmatch "()([%a_][%w_]*)%s*(%b())" do
+    local note = dim_of_call(text, at, name, args)
+    if note then
+      state.dims_noted = true
+      return note
+    end
+  end
+end
+
 local checks = {
   ["["] = values_indexed, ["."] = other_object, ["="] = list_assigned,
   ["=="] = tensor_equality, ["~="] = tensor_equality,
@@ -255,16 +302,19 @@ end
 -- The note on a block, or nil.
 function silent_mistakes.note(text)
   value_of = require "nacre.stack_frames".value_of
+  local dims = #text <= 10000 and first_dim(text)
+  if dims then return dims end
   if #text > 10000 or not (text:find "[=~]=" or text:find "%.[%w_]+%s*%(" or
      text:find "%.shape" or text:find ":size%(%)" or
-     text:find "%)%s*%[%s*[12]%s*%]" or
+     text:find "%)%s*%[%s*[12]%s*%]" or text:find "%w%[%[" or
      text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
      text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
     return nil
   end
   local tokens = lexer.code(text)
   for i, t in ipairs(tokens) do
-    local look = t.kind ~= "string" and checks[t.text]
+    local look = checks[t.text]
+    if t.kind == "string" then look = rows_as_text end
     local note = look and look(text, tokens, i)
     if note then return note end
   end

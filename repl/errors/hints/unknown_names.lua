@@ -7,16 +7,12 @@
 local host = require "nacre.host"
 local istensor = require "nacre.tensor_facts".istensor
 local expressions = require "nacre.expression_at"
+local names = require "nacre.python_names"
 local other_libraries = require "nacre.other_libraries"
 
 local nacre = package.loaded.nacre or _G.nacre
 
 local unknown_names = {}
-
--- Constants of other languages.
-unknown_names.constants = {None = "nil", null = "nil", NULL = "nil",
-                   undefined = "nil", True = "true", TRUE = "true",
-                   False = "false", FALSE = "false"}
 
 -- Is this a function of the library? Asking may create it.
 function unknown_names.offers(name)
@@ -53,11 +49,12 @@ local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
 function unknown_names.of_library(path)
   local root, rest = path:match "^([%a_][%w_]*)(.*)$"
   local v = rawget(_G, root)
-  local ours = v ~= nil and rawequal(v, nacre)
+  if type(v) ~= "table" then return nil end -- asking for parts makes them
+  local ours = rawequal(v, nacre)
   for _, part in ipairs(parts) do
     local t = nacre
     for word in part:gmatch "[%w_]+" do t = t[word] end
-    ours = ours or v ~= nil and rawequal(v, t)
+    ours = ours or rawequal(v, t)
   end
   local ok, found = pcall(function()
     for word in rest:gmatch "[%w_]+" do v = v[word] end
@@ -108,7 +105,7 @@ end
 function unknown_names.novariable(name)
   local text = ("no variable '%s'"):format(name)
   if name == "exit" or name == "quit" then return text .. ", :quit leaves" end
-  local word = unknown_names.constants[name]
+  local word = names.constants[name]
   if word then return text .. ", did you mean " .. word .. "?" end
   if unknown_names.offers(name) then
     return unknown_names.did_you_mean(text, "nacre." .. name)
@@ -202,6 +199,12 @@ end
 -- tried?
 function unknown_names.ofpath(path, line, value, part, whole)
   local last = path:match "[%w_]+$"
+  for word in path:gmatch "([%w_]+)%." do     -- cudnn.version
+    local entry = other_libraries.find(word)
+    if entry and not entry.code and (not entry.part or entry.part == part) then
+      return other_libraries.text(entry)
+    end
+  end
   local known = unknown_names.hint(path, line, value, part) or
                 unknown_names.hint(last, line, value, part) or
                 (whole or last ~= path) and

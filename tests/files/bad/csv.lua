@@ -28,7 +28,9 @@ local function rows(t, d, ending)
                   choose.once_in(9) and " " .. text .. " " or text
     end
     lines[i] = table.concat(fields, d) .. ending
-    if choose.once_in(9) then lines[i] = "# a comment" .. ending .. lines[i] end
+    if i > 1 and choose.once_in(9) then
+      lines[i] = "# a comment" .. ending .. lines[i]
+    end
   end
   return lines
 end
@@ -40,7 +42,7 @@ local changes = {
   function(t) table.insert(choose.from(t), "1") end,
 }
 
--- A matrix of numbers, the texts of its elements, and their delimiter.
+-- A matrix of numbers, and the texts of its elements.
 local function matrix()
   local n, m, texts = random(1, 6), random(1, 4), {}
   local x = (nacre.randn(n, m) * 1000):to "int64"
@@ -51,16 +53,35 @@ local function matrix()
   return x, texts
 end
 
+-- How the text is read, and so written: with names of the columns, by another
+-- delimiter, with -1 for a field that is missing.
+local function options(x, texts)
+  local o = {header = choose.once_in(4) or nil,
+             delimiter = choose.once_in(4) and ";" or nil,
+             missing = #texts[1] > 1 and choose.once_in(4) and -1 or nil}
+  if o.missing then
+    x[{1, 1}] = o.missing
+    texts[1][1] = ""
+  end
+  if o.header then
+    local names = {}
+    for k = 1, #texts[1] do names[k] = "c " .. k end
+    table.insert(texts, 1, names)
+  end
+  return o
+end
+
 local maker = {ratio = 40, text = true, format = "csv"}
 
 function maker.make(damaged)
   local x, texts = matrix()
+  local o = options(x, texts)
   if damaged and not choose.once_in(3) then choose.from(changes)(texts) end
   local ending = damaged and choose.from(ENDS) or choose.from {"\n", "\r\n"}
-  local s = table.concat(rows(texts, ",", ending))
+  local s = table.concat(rows(texts, o.delimiter or ",", ending))
   if damaged and choose.once_in(3) then s = choose.damage(s) end
   if damaged and choose.once_in(30) then s = utf16(s) end
-  return {{"x.csv", s}}, not damaged and x or nil
+  return {{"x.csv", s}}, not damaged and x or nil, o
 end
 
 return maker

@@ -34,7 +34,9 @@ end
 local function pieces(t)
   local order, fortran = choose.from {"<", ">"}, choose.once_in(4)
   local code = DESCR[t.dtype]
-  if #code == 2 then code = order .. code end
+  if #code == 2 then
+    code = (order == "<" and choose.once_in(4) and "=" or order) .. code
+  end
   return {magic = "\x93NUMPY", major = random(3), minor = 0, descr = code,
           fortran = fortran and "True" or "False",
           shape = shape_text(t:size()), quote = choose.from {"'", '"'},

@@ -14,7 +14,7 @@ local function zeros()
   return head, t
 end
 
-local maker = {ratio = 1200, format = "npz"}
+local maker = {ratio = 1200, format = "npz", compresses = true}
 
 function maker.make(damaged)
   local members, want = {}, {}

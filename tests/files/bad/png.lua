@@ -81,9 +81,7 @@ local chunk_changes = {
 }
 
 -- A compressed byte may be 1032 bytes, each of 8 pixels of 4 bytes.
-local maker = {ratio = 1032 * 8 * 4, read = nacre.readpng, decode = function(s)
-  return nacre.decode_png(s)
-end}
+local maker = {format = "png", ratio = 1032 * 8 * 4}
 
 function maker.make(damaged)
   local p = image()

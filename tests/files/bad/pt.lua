@@ -111,11 +111,21 @@ local changes = {
   end,
 }
 
-local maker = {ratio = 1200, map = true, format = "pt"}
+local OPCODES <const> = "NKMJGXTUBC]}(()tasequhjrcRbQ.\x85\x86\x87\x88\x89" ..
+                        "\x8a\x8c\x90\x91\x93\x94\x95"
 
-function maker.make(damaged)
-  local inside = damaged and not choose.once_in(3)
-  local wrong = inside and choose.once_in(3) and random(6)
+-- The pickle with another opcode somewhere, or another damage.
+local function damage_pickle(s)
+  if #s == 0 or not choose.once_in(4) then return choose.damage(s) end
+  local i, k = random(#s), random(#OPCODES)
+  return s:sub(1, i - 1) .. OPCODES:sub(k, k) .. s:sub(i + random(0, 1))
+end
+
+local maker = {ratio = 1200, map = true, format = "pt", nested = true}
+
+-- The members of an archive, the pickle first, damaged or not; the value.
+local function make_members(damaged)
+  local wrong = damaged and choose.once_in(3) and random(6)
   local ops, want = {"\x80" .. choose.from {"\2", "\3", "\4"}, "}", "("}, {}
   local storages = {}
   for i = 1, random(1, 3) do
@@ -129,16 +139,34 @@ function maker.make(damaged)
   ops[#ops + 1], want.v = other_value(0)
   ops[#ops + 1] = "u"
   ops[#ops + 1] = "."
-  if inside and not wrong then
+  if damaged and not wrong then
     for _ = 1, random(3) do choose.from(changes)(ops) end
   end
   local members = {{"x/data.pkl", table.concat(ops)},
-                   {"x/byteorder", inside and choose.once_in(20) and
+                   {"x/byteorder", damaged and choose.once_in(20) and
                                    choose.name():sub(1, 99) or "little"},
                    {"x/version", "3\n"}}
   table.move(storages, 1, #storages, #members + 1, members)
+  return members, want
+end
+
+function maker.make(damaged)
+  local inside = damaged and not choose.once_in(3)
+  local members, want = make_members(inside)
   return {{"x.pt", archive.build(members, damaged and not inside)}},
          not damaged and want or nil
+end
+
+-- A pickle, damaged or not.
+function maker.pickle(damaged)
+  return make_members(damaged)[1][2]
+end
+
+-- An archive whose pickle has damaged bytes.
+function maker.mutant()
+  local members = make_members()
+  members[1][2] = choose.mutant(members[1][2], damage_pickle)
+  return archive.build(members)
 end
 
 -- Fails if there is no library for such files.

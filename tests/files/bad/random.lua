@@ -48,19 +48,50 @@ function choose.name() return choose.from(NAMES) end
 local BYTES <const> = {"\0", "\255", "\127", "\128", "0", "9", "-", "{", "}",
   "[", "]", "(", ")", ",", ":", '"', "'", "\\", "\n", "\r", " ", "#", "e",
   "PK\1\2", "PK\3\4", "PK\5\6", "\255\255\255\255", "\255\255\255\127",
-  "\0\0\0\128", "99999999999999999999", "nan", "\xef\xbb\xbf", "\\u0000"}
+  "\0\0\0\128", "9223372036854775807", "99999999999999999999", "nan", "tRNS",
+  "IDAT", "IEND", "\xef\xbb\xbf", "\\u0000"}
 
--- s with a few bytes changed, cut or doubled, anywhere.
+-- The string before and behind the byte i, and the byte.
+local function around(s, i) return s:sub(1, i - 1), s:sub(i + 1), s:byte(i) end
+
+local function length() return random(0, 1 << random(0, 6)) end
+
+-- What damages s at i, which is one of its bytes.
+local damages = {
+  function(s, i) return s:sub(1, i - 1) end,
+  function(s, i)                -- another byte
+    local before, behind = around(s, i)
+    return before .. string.char(random(0, 255)) .. behind
+  end,
+  function(s, i)                -- another bit
+    local before, behind, byte = around(s, i)
+    return before .. string.char(byte ~ 1 << random(0, 7)) .. behind
+  end,
+  function(s, i) return s:sub(1, i - 1) .. choose.from(BYTES) .. s:sub(i) end,
+  function(s, i)
+    local odd = choose.from(BYTES)
+    return s:sub(1, i - 1) .. odd .. s:sub(i + #odd)
+  end,
+  function(s, i) return s:sub(1, i - 1) .. s:sub(i + length()) end,
+  function(s, i)                -- a part is there twice
+    return s:sub(1, i) .. s:sub(math.max(1, i - length()))
+  end,
+  function(s, i)                -- the same, elsewhere
+    local to = random(0, #s)
+    return s:sub(1, to) .. s:sub(i, i + length()) .. s:sub(to + 1)
+  end,
+}
+
+-- s with a few bytes changed, cut, doubled or moved, anywhere.
 function choose.damage(s)
-  local i, kind = random(0, #s), random(5)
-  if kind == 1 then return s:sub(1, i) end
-  if kind == 2 and i > 0 then
-    return s:sub(1, i - 1) .. string.char(random(0, 255)) .. s:sub(i + 1)
-  end
-  local odd = choose.from(BYTES)
-  if kind == 3 then return s:sub(1, i) .. odd .. s:sub(i + 1) end
-  if kind == 4 then return s:sub(1, i) .. odd .. s:sub(i + #odd + 1) end
-  return s:sub(1, i) .. s:sub(i - random(0, 20)) -- a part is there twice
+  if #s == 0 then return choose.from(BYTES) end
+  return choose.from(damages)(s, random(#s))
+end
+
+-- s damaged up to three times, by `damage' if it is given.
+function choose.mutant(s, damage)
+  for _ = 1, random(3) do s = (damage or choose.damage)(s) end
+  return s
 end
 
 -- Cuts s at one of the boundaries, or beside it, or adds to its end.

@@ -1,0 +1,259 @@
+-- SPDX-License-Identifier: MIT
+--
+-- foreign_definitions.lua - translates Python's classes, functions, decorators,
+-- `with' and imports to Lua. A line of them is the head of a block, so "..."
+-- stands for what follows.
+
+local expressions = require "nacre.expression_at"
+local names = require "nacre.python_names"
+local unknown_names = require "nacre.unknown_names"
+local value_of = require "nacre.stack_frames".value_of
+
+local definitions = {words = {}}
+local words = definitions.words
+
+-- The last `class' that was typed, and the lines of the session before it.
+local last_class, lines_before
+
+-- How many inputs there were.
+local function input_count()
+  return #require "nacre.session_log".entries
+end
+
+-- The text says it all: nothing else of the line is translated.
+local function say(p, text)
+  p.found.said = text
+  p.fail()
+end
+
+--
+-- Functions
+--
+
+-- Sets a parameter that is nil to its default.
+local function default(name, value)
+  if value == "nil" then return nil end
+  return value == "true" and
+         ("if %s == nil then %s = true end"):format(name, name) or
+         ("%s = %s or %s"):format(name, name, value)
+end
+
+-- The parameters up to `close', "a, x", and what sets their defaults,
+-- "x = x or 1". Annotations go.
+function definitions.parameters(p, close)
+  local list, sets = {}, {}
+  while not p:take(close) do
+    if list[1] then p:expect "," end
+    local name = p:take "..." and "..." or p:name()
+    list[#list + 1] = name
+    if p:take ":" then p:expression(1) end
+    if p:take "=" then
+      p.found.defaults = true
+      sets[#sets + 1] = default(name, p:expression().text)
+    end
+  end
+  return table.concat(list, ", "), table.concat(sets, "; ")
+end
+
+-- The class of which a method is defined: the last one of the session.
+local function current_class()
+  for input, i in require "nacre.session_log".recent() do
+    if last_class and i <= lines_before then break end
+    local found
+    for name, text in input:gmatch '([%a_][%w_]*)%s*=[^=\n]-"([%w_]+)"' do
+      local v = name == text and rawget(_G, name)
+      if type(v) == "table" and rawget(v, "__name") == name then
+        found = name
+      end
+    end
+    if found then return found end
+  end
+  return last_class or "Net"
+end
+
+-- What Python calls the methods that Lua calls otherwise.
+local special = {__init__ = "init", __len__ = "len", __getitem__ = "get",
+                 __call__ = "forward"}
+
+-- def forward(self, x):
+function words.def(p)
+  p:take()
+  local name = p:name()
+  p:expect "("
+  local params, sets = definitions.parameters(p, ")")
+  if p:take "->" then p:expression(1) end
+  if params == "self" or params:find "^self," then
+    name = ("%s:%s"):format(current_class(), special[name] or name)
+    params = params:gsub("^self,? ?", "")
+  end
+  local body = "..."
+  if p:token() then body = p:body() end
+  if sets ~= "" then sets = sets .. (body == "..." and " " or "; ") end
+  return ("function %s(%s) %s%s end"):format(name, params, sets, body)
+end
+
+--
+-- Classes
+--
+
+-- What a class of Python derives from, as the beginning of Lua's class; and
+-- its first method, with the parameters.
+local function class_of(name, base)
+  local last = base:match "[%w_]*$"
+  local v = value_of(base)
+  if last == "Module" or last == "LightningModule" then
+    return ('%s = nacre.nn.Module "%s"'):format(name, name), "forward(x)"
+  elseif last == "Dataset" then
+    return ('%s = nacre.utils.data.Dataset "%s"'):format(name, name), "get(i)"
+  elseif type(v) == "table" and rawget(v, "__name") then
+    return ('%s = %s:extend "%s"'):format(name, base, name), "forward(x)"
+  end
+  return ("%s = {}"):format(name), "forward(x)"
+end
+
+local function dotted(p)
+  local path = p:name()
+  while p:take "." do path = path .. "." .. p:name() end
+  return path
+end
+
+function words.class(p)
+  p:take()
+  local name = p:name()
+  local base = p:take "(" and not p:at ")" and dotted(p) or ""
+  last_class, lines_before = name, input_count()
+  if base:find "autograd%.Function$" then
+    say(p, ("%s = nacre.autograd.Function{forward = function(ctx, x) ... " ..
+            "end, backward = function(ctx, g) ... end}"):format(name))
+  end
+  local head, method = class_of(name, base)
+  say(p, ("%s; function %s:%s ... end"):format(head, name, method))
+end
+
+--
+-- Blocks: with, decorators
+--
+
+-- The call of a function of the library that runs a block, up to the function:
+-- 'torch.autocast("cpu", '.
+local function block_call(path, list)
+  local last = path:match "[%w_]+$"
+  local given, named = {}, {}
+  for _, item in ipairs(list) do
+    local text = item.node.text
+    if item.name == "device_type" then table.insert(given, 1, text)
+    elseif item.name then named[#named + 1] = item.name .. "=" .. text
+    else given[#given + 1] = text end
+  end
+  if last == "autocast" and not (given[1] or ""):find "^[\"']" then
+    table.insert(given, 1, '"cuda"')
+  end
+  if named[1] then
+    given[#given + 1] = "{" .. table.concat(named, ", ") .. "}"
+  end
+  local ours = unknown_names.of_library(path)
+  path = ours and path or unknown_names.elsewhere(last)
+  given[#given + 1] = ""
+  return path and ("%s(%s"):format(path, table.concat(given, ", "))
+end
+
+-- with torch.no_grad(): f(x); with open(path) as f:
+function words.with(p)
+  p:take()
+  local n = p:expression(1)
+  local path, list = n.callee, n.list
+  local name = p:take "as" and p:name() or "f"
+  if n.text:find "^io%.open%(" then
+    say(p, ("%s = %s; ...; %s:close()"):format(name, n.text, name))
+  elseif not path then p.fail() end
+  local call = block_call(path, list)
+  if path:find "set_grad_enabled$" then
+    say(p, ("%s(...); ...; %s(true)"):format(path, path))
+  elseif not call then
+    say(p, "there is no " .. path)
+  end
+  local body = "..."
+  if p:token() then body = p:body() end
+  p:take "end"
+  return ("%sfunction() %s end)"):format(call,
+    load("return " .. body, "=", "t") and body ~= "..." and
+    not load(body, "=", "t") and "return " .. body or body)
+end
+
+-- What is said of a decorator, @torch.no_grad(); nil if the line, which begins
+-- with @, has none.
+function definitions.decorator(p)
+  p:take "@"
+  local path = p:try(dotted)
+  if not path then return nil end
+  local list = p:take "(" and p:arguments() or nil
+  if p:token() then return nil end
+  if path == "property" or path:find "^%l+method$" or
+     path:find "%." or list then
+    local call = unknown_names.of_library(path) and block_call(path, list or {})
+    return call and call .. "function() ... end)" or
+           "Lua has no decorators: f = decorate(f) calls one"
+  end
+end
+
+--
+-- Imports
+--
+
+-- Is there such a path in the library? Parts are made when asked for.
+local function there(path)
+  return pcall(function()
+    local v = package.loaded.nacre
+    for word in path:gmatch "%.([%w_]+)" do v = assert(v[word]) end
+  end)
+end
+
+-- torch.nn.functional as F; torch import nn, optim: what is there already
+local function of_library(p, path)
+  local place = "nacre" .. path:match "^[%w_]+(.*)$"
+  if p:take "as" then
+    local alias = p:name()
+    return there(place) and ("%s = %s"):format(alias, place)
+  end
+  local sets = {}
+  while p:take "import" or sets[1] and p:take "," do
+    local name = p:name()
+    local alias = p:take "as" and p:name() or name
+    if not there(place .. "." .. name) then break end
+    sets[#sets + 1] = ("%s = %s.%s"):format(alias, place, name)
+  end
+  return sets[1] and table.concat(sets, "; ")
+end
+
+-- The Lua statement that loads a module, if there is one of that name.
+local function module(name)
+  if package.preload[name] or package.searchpath(name, package.path) or
+     package.searchpath(name, package.cpath) then
+    return ('require "%s"'):format(name)
+  end
+  return 'no module has that name; require "x" loads x.lua'
+end
+
+local function import(p)
+  p:take()
+  local path = dotted(p)
+  local root = path:match "^[%w_]+"
+  if root == "torch" or root == "nacre" then
+    local text = of_library(p, path)
+    if text then say(p, text) end
+  end
+  if root == "numpy" and p:take "as" then
+    local name = p:name()
+    say(p, ('%s = nacre  (nacre.python "numpy" is NumPy itself)'):format(name))
+  end
+  say(p, names.modules[root] or
+         rawget(_G, root) and root .. " is available without an import" or
+         module(root))
+end
+words.import, words.from, words.using = import, import, import
+
+function words.global(p)
+  say(p, "variables are global unless declared local")
+end
+
+return definitions

@@ -1,0 +1,210 @@
+-- SPDX-License-Identifier: MIT
+--
+-- foreign_loops.lua - what loops and comprehensions of Python go through, as
+-- the head of a loop of Lua: range(3), enumerate(loader), zip(a, b), d.items().
+
+local lexer = require "nacre.lexer"
+local lookup = require "nacre.lookup"
+
+local foreign_loops = {}
+
+local functions
+
+-- The first argument of a call.
+local function first_of(p, n)
+  return n.list[1] and n.list[1].node or p.fail()
+end
+
+-- The head of a numeric loop over range(...), to the last element; nil if the
+-- step is none that is known.
+local function counted(p, names, list)
+  local from, to, step = list[1], list[2], list[3]
+  if not from then p.fail() end
+  from, to, step = from.node.text, to and to.node.text, step and step.node.text
+  if not to then
+    return {names = names, text = ("%s = 1, %s"):format(names[1], from),
+            shifted = true}
+  end
+  local down = step and step:match "^%-(%d+)$"
+  if step and not down and not step:find "^%d+$" then p.fail() end
+  local last = math.tointeger(tonumber(to))
+  if last then last = last + (down and 1 or -1)
+  elseif down then last = to:match "^(.-)%s*%-%s*1$" or to .. " + 1"
+  else last = to:match "^(.-)%s*%+%s*1$" or to .. " - 1" end
+  return {names = names, text = ("%s = %s, %s%s"):format(names[1], from, last,
+          step and step ~= "1" and ", " .. step or "")}
+end
+
+local function in_loop(names, iterator)
+  return {names = names,
+          text = ("%s in %s"):format(table.concat(names, ", "), iterator)}
+end
+
+-- Is this an iterator or a loader, which a loop of Lua takes as it is?
+local function is_iterator(p, n)
+  local v = n.path and p.value(n.path)
+  local meta = debug.getmetatable(v or nil)
+  if v then
+    return type(meta) == "table" and rawget(meta, "__pairs") and
+           lookup.is_method(v, "__call"), true
+  end
+  if n.text:find "[lL]oader$" then return true, true end
+  return n.text:find ":[%l_]*parameters%(%)$" or
+         n.text:find ":[%l_]*children%(%)$" or
+         n.text:find ":[%l_]*modules%(%)$" or n.text:find ":[%l_]*buffers%(%)$"
+end
+
+-- The head of the loop over what a value has.
+local function over_value(p, names, n)
+  if n.text == "" then p.fail() end
+  if is_iterator(p, n) then return in_loop(names, n.text) end
+  if not names[2] then names = {"_", names[1]} end
+  if n.kind == "list" or n.kind == "tuple" then
+    return in_loop(names, "ipairs" .. n.text)
+  end
+  local lists = n.field == "param_groups"
+  return in_loop(names, (lists and "ipairs(%s)" or "pairs(%s)"):format(n.text))
+end
+
+local function over_view(p, names, n)
+  local of = n.of
+  if of.text == "" then p.fail() end
+  if n.view == "values" then names = {"_", names[1]} end
+  return in_loop(names, ("pairs(%s)"):format(of.text))
+end
+
+-- The head of the loop in which `names' are what n gives, in turn:
+-- {text = "i = 1, 3" or "_, v in pairs(x)", names =, before = what the body
+-- begins with, shifted = does it begin with 1 where Python's does with 0?}.
+function foreign_loops.head(p, names, n)
+  if n.kind == "range" then
+    return {names = names, text = ("%s = %s, %s"):format(names[1], n.first.text,
+                                                        n.last.text)}
+  elseif n.kind == "view" then return over_view(p, names, n)
+  elseif n.kind == "loop" then
+    if not n.list[1] then p.fail() end
+    return functions[n.callee](p, names, n.list)
+  end
+  return over_value(p, names, n)
+end
+
+-- zip(x, y), with the name of the number
+local function side_by_side(p, names, list, i)
+  local items = {}
+  i = i or "i"
+  for k, item in ipairs(list) do
+    items[k] = ("%s[%s]"):format(p.enclosed(item.node), i)
+  end
+  if #items ~= #names or not items[1] then p.fail() end
+  return {names = names,
+          text = ("%s = 1, #%s"):format(i, p.enclosed(list[1].node)),
+          before = ("local %s = %s "):format(table.concat(names, ", "),
+                                             table.concat(items, ", "))}
+end
+
+-- enumerate(list), enumerate(tqdm(loader), 0)
+local function enumerated(p, names, list)
+  local n = list[1].node
+  if n.kind == "loop" and n.callee:find "^tqdm" then n = first_of(p, n) end
+  if n.kind == "loop" and n.callee == "zip" then
+    return side_by_side(p, table.move(names, 2, #names, 1, {}), n.list,
+                        names[1])
+  end
+  if n.text == "" then p.fail() end
+  local iterator, loader = is_iterator(p, n)
+  if not names[2] then names = {"i", names[1]} end
+  local call = iterator and not loader or n.list
+  local head = in_loop(names, (call and "ipairs(%s)" or "pairs(%s)")
+                                :format(n.text))
+  head.batches = iterator and loader and not names[3]
+  return head
+end
+
+local function backwards(p, names, list)
+  local n = list[1].node
+  if n.kind == "loop" and n.callee == "range" and not n.list[2] then
+    return {names = names, shifted = true,
+            text = ("%s = %s, 1, -1"):format(names[1], first_of(p, n).text)}
+  end
+  if n.text == "" then p.fail() end
+  return {names = names, text = ("i = #%s, 1, -1"):format(p.enclosed(n)),
+          before = ("local %s = %s[i] "):format(names[1], p.enclosed(n))}
+end
+
+local function progress(names, steps)
+  return in_loop(names, ("nacre.progress(%s)"):format(steps.text))
+end
+
+local function with_progress(p, names, list)
+  local n = list[1].node
+  if n.kind == "loop" and n.callee == "range" and not n.list[2] then
+    return progress(names, first_of(p, n))
+  end
+  return foreign_loops.head(p, names, n)
+end
+
+functions = {
+  range = counted, enumerate = enumerated, zip = side_by_side,
+  reversed = backwards, tqdm = with_progress, ["tqdm.tqdm"] = with_progress,
+  trange = function(_, names, list) return progress(names, list[1].node) end}
+
+-- Is one of the names in a text?
+local function uses(text, names)
+  if text:find("...", 1, true) then return true end
+  local known = lexer.set(table.concat(names, " "))
+  for _, word in ipairs(lexer.variables(text)) do
+    if known[word] then return true end
+  end
+  return false
+end
+
+-- for ... do body end
+function foreign_loops.loop(p, head, body)
+  if head.batches and body == "..." then
+    head.text = head.text:gsub(",.- in ", ", x, y in ")
+  end
+  if head.shifted and uses(body, head.names) then p.found.counted = true end
+  return ("for %s do %s%s end"):format(head.text, head.before or "", body)
+end
+
+-- What the names are in a loop over a call that is alone on its line.
+local usual = {enumerate = {"i", "v"}, zip = {"a", "b"}, range = {"i"},
+               keys = {"k"}, values = {"v"}, items = {"k", "v"}}
+
+-- range(3), enumerate(list): the loop that is meant
+function foreign_loops.alone(p, n)
+  local head = foreign_loops.head(p, usual[n.callee or n.view] or {"v"}, n)
+  return foreign_loops.loop(p, head, "...")
+end
+
+-- What is done with each element, by the function around a comprehension: what
+-- is there first, and the element added.
+local folds = {sum = {"0", "%s + %s"}, any = {"false", "%s or %s"},
+               all = {"true", "%s and %s"}}
+
+-- The loop of a comprehension and of those in it.
+local function nested(p, n, body)
+  local head = foreign_loops.head(p, n.names, n.list)
+  body = n.inner_loop and nested(p, n.inner_loop, body) or body
+  if n.condition then
+    body = ("if %s then %s end"):format(n.condition.text, body)
+  end
+  return foreign_loops.loop(p, head, body)
+end
+
+-- target = [f(x) for x in list], sum(f(x) for x in list) as statements
+function foreign_loops.comprehension(p, n, target)
+  local fold = folds[n.fold]
+  target = target or fold and (n.fold == "sum" and "n" or "found") or "t"
+  for _, name in ipairs(n.names) do
+    if name == target then target = target .. "_" end
+  end
+  local body = fold and ("%s = "):format(target) ..
+                        fold[2]:format(target, n.each.text) or
+               ("%s[%s] = %s"):format(target, n.key and n.key.text or
+                                      "#" .. target .. " + 1", n.each.text)
+  return ("%s = %s; %s"):format(target, fold and fold[1] or "{}",
+                                nested(p, n, body))
+end
+
+return foreign_loops

@@ -1,0 +1,110 @@
+-- SPDX-License-Identifier: MIT
+--
+-- messages.lua - what the session says besides results: notes, failures of
+-- commands, errors. A notebook replaces messages.write_error.
+
+local host = require "nacre.host"
+local state = require "nacre.state"
+local styled = require "nacre.styled_output"
+
+local messages = {}
+
+local function error_stream()
+  return state.transcript and "stdout" or "stderr"
+end
+
+-- Writes an error or a note; transcripts contain them. While the output goes
+-- to a file, they wait in state.held.
+function messages.complain(text)
+  if state.held then
+    table.insert(state.held, text)
+    return
+  end
+  io.stdout:flush()
+  local out = state.transcript and io.stdout or io.stderr
+  text = require "nacre.wrap_lines".text(text, error_stream())
+  out:write(text, text:sub(-1) == "\n" and "" or "\n")
+  out:flush()
+end
+
+local function escaped(text)
+  return require "nacre.lua_values".escape_controls(text)
+end
+
+-- Where what is said of a result goes: beside results where people or files
+-- take both, else apart.
+function messages.remark_stream()
+  return (host.is_terminal "stdout" or state.transcript or state.held) and
+         "stdout" or "stderr"
+end
+
+-- Writes a remark that is no part of the session's output.
+function messages.aside(text)
+  io.stdout:flush()
+  io.stderr:write(styled.paint(escaped(text), "dim", "stderr"), "\n")
+end
+
+-- Writes the text of an error; a notebook sends it in its own way.
+function messages.write_error(text) messages.complain(text) end
+
+-- A remark; `typed' is the line that it may correct.
+function messages.note(text, typed)
+  state.correction = state.correction or
+    require "nacre.corrected_line".of({message = text}, typed or "")
+  messages.complain(styled.paint("(" .. escaped(text) .. ")", "dim",
+                                 error_stream()))
+end
+
+-- Reports the failure of a command.
+function messages.fail(text, line)
+  state.correction = line or
+    require "nacre.corrected_line".of({message = text}, "")
+  state.failed, text = true, " " .. escaped(text)
+  messages.write_error(styled.paint("error:", "red", error_stream()) .. text)
+end
+
+local function options()
+  return {color = host.has_color(error_stream()), width = host.columns()}
+end
+
+-- The message of the operation that Ctrl-C interrupted, or nil.
+local function interrupted_operation(err, interrupted)
+  local text = type(err) == "table" and tostring(err.message)
+  local progress = text and text:match "interrupted (%d.* into .*)"
+  if progress then return interrupted .. ", " .. progress end
+  text = text and (text:match "%S+ is still running .*" or
+                   text:match "%S+ was writing to .*")
+  return text and "interrupted: " .. text
+end
+
+local function report_interruption(err, interrupted)
+  if state.interrupted then return end -- said already
+  state.interrupted = true
+  -- the terminal has shown ^C where the cursor was; ranks have none for stdin
+  local typed = host.is_terminal "stdin" and host.is_terminal()
+  if typed then io.stdout:write "\n" end
+  messages.write_error(interrupted_operation(err, interrupted) or interrupted)
+end
+
+-- Reports an error that host.guard has caught. `interrupted' is what to say if
+-- Ctrl-C caused it; `script': it comes from a file, not from the prompt.
+function messages.report(err, interrupted, script)
+  state.failed = true
+  if interrupted then return report_interruption(err, interrupted) end
+  local errors, opts = require "nacre.errors", options()
+  opts.script = script
+  local ok, text = host.guard(tostring, errors.render, err, opts)
+  state.correction = ok and errors.correction(err)
+  messages.write_error(ok and text or "error: " .. tostring(text))
+end
+
+-- Reports why a block does not compile, see input_block.lua.
+function messages.report_syntax(unit)
+  state.failed = true
+  local text, line = require "nacre.errors".syntax(unit.message, unit.text,
+                                                   options())
+  state.correction = line
+  messages.write_error(text)
+end
+
+return messages
