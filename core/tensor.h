@@ -44,6 +44,11 @@ const char *nc_dtypename(DType t);
 DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
 int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
+/* Kind and size tell a dtype apart from all others.  The kinds are NumPy's
+   letters: b, i, u, f (bool, integers with a sign and without, floats), and B
+   for bfloat16.  File formats and other libraries spell dtypes by these. */
+char nc_dtypekind(DType t);
+DType nc_dtypeof(char kind, int64_t bytes); /* DT_NONE if there is none */
 /* Code asks what it needs to know, and not for a category: more of them may
    come. */
 #define nc_is_exact_kind(kind) ((kind) < NC_FLOAT)

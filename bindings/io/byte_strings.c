@@ -27,14 +27,6 @@ typedef struct Raw { /* what is read, and how */
   RawFormat f;
 } Raw;
 
-/* The bytes of an unsigned dtype that Nacre lacks, or 0. */
-static int unsigned_bytes(const char *dtype) {
-  return strcmp(dtype, "uint16") == 0   ? 2
-         : strcmp(dtype, "uint32") == 0 ? 4
-         : strcmp(dtype, "uint64") == 0 ? 8
-                                        : 0;
-}
-
 /* Replaces the table at index i by a copy, as the caller's must not change.
    [-0, +0, m] */
 static void copy_table(lua_State *L, int i) {
@@ -48,18 +40,21 @@ static void copy_table(lua_State *L, int i) {
   lua_replace(L, i);
 }
 
-/* If the dtype among the arguments is uint16, uint32 or uint64, puts the dtype
-   that holds its values in its place, and returns its bytes. [-0, +0, m] */
+/* If the dtype among the arguments is an unsigned one that Nacre lacks, puts
+   the dtype that holds its values in its place, and returns its bytes.
+   [-0, +0, m] */
 static int take_unsigned(lua_State *L) {
   const int top = lua_gettop(L), options = lua_istable(L, top) ? top : 0;
   const int named = nl_option(L, options, "dtype") == LUA_TSTRING;
   if (!named && top >= 2) lua_pushvalue(L, 2);
-  const int wide =
-      lua_type(L, -1) == LUA_TSTRING ? unsigned_bytes(lua_tostring(L, -1)) : 0;
+  int wide = 0;
+  DType type = DT_NONE;
+  if (lua_type(L, -1) == LUA_TSTRING)
+    type = nc_storednamed(lua_tostring(L, -1), lua_rawlen(L, -1), &wide);
   lua_settop(L, top);
   if (wide == 0) return 0;
   if (named) copy_table(L, top);
-  lua_pushstring(L, wide == 2 ? "int32" : "int64");
+  lua_pushstring(L, nc_dtypename(type));
   if (named) lua_setfield(L, top, "dtype");
   else lua_replace(L, 2);
   return wide;

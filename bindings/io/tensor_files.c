@@ -54,6 +54,11 @@ int64_t nl_listplace(const char *name) {
   return strcmp(name, again) == 0 ? k + 1 : 0;
 }
 
+static int torch_storage(lua_State *L) {
+  lua_pushstring(L, nc_torchstorage(nl_checktensor(L, 1)->dtype));
+  return 1;
+}
+
 const Bound nl_files[] = {
   { "load", nl_load, "path:any|file, *, " LOAD_OPTIONS,
     "reads the tensor in a file (one of" FORMATS_OF_ONE ") or the table of "
@@ -71,5 +76,7 @@ const Bound nl_files[] = {
     1 },
   { "deserialize", nl_deserialize, "data:text, *, " LOAD_OPTIONS,
     "like load, but from a string instead of a file", 1 },
+  { "_torch_storage", torch_storage, "self -> string",
+    "PyTorch's class of storages of this dtype, if it has one", 1 },
   { NULL, NULL, NULL, NULL, 0 }
 };

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3 };
-enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+#define DL_KINDS "iuf?Bcb"    /* the codes from 0, as kinds of nc_dtypekind */
 enum { DL_READ_ONLY = 1 };    /* a flag */
 
 typedef struct DLTensor {

@@ -62,45 +62,29 @@ static Foreign **new_foreign(lua_State *L) {
 /*
 ** Dtypes
 */
-static DType signed_of(Py_ssize_t bytes) {
-  return bytes == 1   ? DT_i8
-         : bytes == 2 ? DT_i16
-         : bytes == 4 ? DT_i32
-         : bytes == 8 ? DT_i64
-                      : DT_NONE;
-}
-
-static DType float_of(Py_ssize_t bytes) {
-  return bytes == 2   ? DT_f16
-         : bytes == 4 ? DT_f32
-         : bytes == 8 ? DT_f64
-                      : DT_NONE;
-}
-
 /* Of the format of a buffer, in the notation of the module struct. */
 static DType buffer_dtype(const Py_buffer *b) {
   const char *s = b->format ? b->format : "B";
   const int swapped = nc_bigendian() ? *s == '<' : *s == '>' || *s == '!';
   if (*s && strchr("@=<>!", *s)) s++;
+  const int complex = *s == 'Z';
+  s += complex;
   if (s[0] == '\0' || s[1] != '\0' || (swapped && b->itemsize > 1))
     return DT_NONE;
-  if (*s == '?') return b->itemsize == 1 ? DT_b8 : DT_NONE;
-  if (strchr("bhilqn", *s)) return signed_of(b->itemsize);
-  if (strchr("BHILQN", *s)) return b->itemsize == 1 ? DT_u8 : DT_NONE;
-  return strchr("efd", *s) ? float_of(b->itemsize) : DT_NONE;
+  const char kind = strchr("efd", *s)      ? complex ? 'c' : 'f'
+                    : complex              ? 0
+                    : *s == '?'            ? 'b'
+                    : strchr("bhilqn", *s) ? 'i'
+                    : strchr("BHILQN", *s) ? 'u'
+                                           : 0;
+  return nc_dtypeof(kind, b->itemsize);
 }
 
 static DType dlpack_dtype(const DLTensor *t) {
-  const int bytes = t->dtype.bits / 8;
-  if (t->dtype.lanes != 1 || t->dtype.bits % 8) return DT_NONE;
-  switch (t->dtype.code) {
-    case DL_BOOL: return bytes == 1 ? DT_b8 : DT_NONE;
-    case DL_INT: return signed_of(bytes);
-    case DL_UINT: return bytes == 1 ? DT_u8 : DT_NONE;
-    case DL_FLOAT: return float_of(bytes);
-    case DL_BFLOAT: return bytes == 2 ? DT_bf16 : DT_NONE;
-    default: return DT_NONE;
-  }
+  if (t->dtype.lanes != 1 || t->dtype.bits % 8 ||
+      t->dtype.code >= sizeof DL_KINDS)
+    return DT_NONE;
+  return nc_dtypeof(DL_KINDS[t->dtype.code], t->dtype.bits / 8);
 }
 
 /* [-0, +0, v] */

@@ -51,16 +51,6 @@ int nl_push_shared(lua_State *L, PyObject *capsule) {
   return 1;
 }
 
-/* As __array_interface__ writes a dtype; "" for one that NumPy lacks. */
-static const char *array_type(DType t) {
-  static const char *const names[DT_COUNT] = {
-    [DT_b8] = "|b1",  [DT_u8] = "|u1",  [DT_i8] = "|i1",  [DT_i16] = "<i2",
-    [DT_i32] = "<i4", [DT_i64] = "<i8", [DT_f16] = "<f2", [DT_bf16] = "",
-    [DT_f32] = "<f4", [DT_f64] = "<f8"
-  };
-  return nc_bigendian() || names[t] == NULL ? "" : names[t];
-}
-
 /* Fails for a tensor whose memory must not be shared. */
 static int check_shared(Tensor *t) {
   int requires_grad = 0;
@@ -98,8 +88,9 @@ static PyObject *device_of(const Tensor *t) {
 PyObject *nl_share_tensor(lua_State *L, int i) {
   Tensor *t = nl_checktensor(L, i);
   const Device *d = nc_device(t);
-  char shape[NC_TEXT];
+  char shape[NC_TEXT], type[8] = "";
   nl_check_as(L, check_shared(t), "python");
+  if (d == nc_host()) nc_numpytype(type, t->dtype);
   nc_shapetext(shape, t->nd, t->size);
   lua_pushfstring(L, "%s[%s] %s", nc_dtypename(t->dtype), shape, d->name);
   PyObject **args = nl_new_object(L), *array;
@@ -108,7 +99,7 @@ PyObject *nl_share_tensor(lua_State *L, int i) {
     py.PyLong_FromLongLong((long long)(intptr_t)nc_data(t)),
     sizes(t->size, t->nd, 1),
     sizes(t->step, t->nd, nc_dtypesize(t->dtype)),
-    text(d == nc_host() ? array_type(t->dtype) : ""),
+    text(type),
     py.PyBool_FromLong(nc_isreadonly(t)),
     device_of(t),
     text(lua_tostring(L, -2)),
@@ -169,9 +160,7 @@ static void destroy_export(PyObject *capsule) {
 }
 
 static void describe(DLTensor *d, Exported *e) {
-  static const uint8_t codes[] = {
-    [NC_BOOL] = DL_BOOL, [NC_INT] = DL_INT, [NC_FLOAT] = DL_FLOAT
-  };
+  static const char kinds[] = DL_KINDS;
   const Tensor *t = e->t;
   const Device *on = nc_device(t);
   memcpy(e->shape, t->size, sizeof e->shape);
@@ -180,9 +169,7 @@ static void describe(DLTensor *d, Exported *e) {
   d->device.type = on == nc_host() ? DL_CPU : DL_CUDA;
   d->device.id = on == nc_host() ? 0 : on->ordinal;
   d->ndim = t->nd;
-  d->dtype.code = t->dtype == DT_bf16 ? DL_BFLOAT
-                  : t->dtype == DT_u8 ? DL_UINT
-                                      : codes[nc_category(t->dtype)];
+  d->dtype.code = (uint8_t)(strchr(kinds, nc_dtypekind(t->dtype)) - kinds);
   d->dtype.bits = (uint8_t)(8 * nc_dtypesize(t->dtype));
   d->dtype.lanes = 1;
   d->shape = e->shape;

@@ -66,6 +66,22 @@ static const struct {
 #undef X
 };
 
+char nc_dtypekind(DType t) {
+  static const char kinds[] = {
+    [NC_BOOL] = 'b', [NC_INT] = 'i', [NC_FLOAT] = 'f'
+  };
+  if (t == DT_bf16) return 'B';
+  return nc_is_integer(t) && !exact[t].has_sign ? 'u' : kinds[nc_category(t)];
+}
+
+DType nc_dtypeof(char kind, int64_t bytes) {
+  int t = 0;
+  while (t < DT_COUNT &&
+         (nc_dtypekind((DType)t) != kind || nc_dtypesize((DType)t) != bytes))
+    t++;
+  return (DType)t;
+}
+
 int nc_exact_range(DType t, int64_t *low, int64_t *high) {
   if (!nc_is_exact(t)) {
     *high = (int64_t)1 << nc_precision(t);

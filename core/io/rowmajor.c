@@ -2,6 +2,7 @@
 /* rowmajor.c - elements in row-major order; see rowmajor.h. */
 #include "core/io/rowmajor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/mapping.h"
@@ -139,6 +140,30 @@ int nc_readelements(Reader *r, Tensor *t, int swap) {
     left -= n;
   }
   return NC_OK;
+}
+
+DType nc_storeddtype(char kind, int64_t bytes, int *wide) {
+  const DType t = nc_dtypeof(kind, bytes);
+  const int lacks =
+      t == DT_NONE && kind == 'u' && nc_dtypeof('i', bytes) != DT_NONE;
+  *wide = lacks ? (int)bytes : 0;
+  return lacks ? nc_dtypeof('i', bytes < 8 ? 2 * bytes : 8) : t;
+}
+
+static int is_text(const char *s, size_t n, const char *text) {
+  return strlen(text) == n && memcmp(s, text, n) == 0;
+}
+
+DType nc_storednamed(const char *name, size_t n, int *wide) {
+  char text[8];
+  *wide = 0;
+  for (int t = 0; t < DT_COUNT; t++)
+    if (is_text(name, n, nc_dtypename((DType)t))) return (DType)t;
+  for (int bytes = 2; bytes <= 8; bytes *= 2) {
+    snprintf(text, sizeof text, "uint%d", 8 * bytes);
+    if (is_text(name, n, text)) return nc_storeddtype('u', bytes, wide);
+  }
+  return DT_NONE;
 }
 
 /* t[at..] = n unsigned integers of `wide' bytes; fails if one is too large. */

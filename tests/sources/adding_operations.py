@@ -27,7 +27,7 @@ ALLOWED = {
     "A composed operation": (1, 3),
     "An operator": (5, 7),
     "Adding a command of the shell": (1, 2),
-    "Adding a dtype": (7, 7),
+    "Adding a dtype": (5, 5),
     "Adding a file format": (2, 2),
 }
 
@@ -109,14 +109,12 @@ for _, device in ipairs {"cpu", "cuda"} do
 end
 
 local x = nacre.tensor({1, 65535}, {dtype = "uint16"})
-for _, format in ipairs {"npy", "safetensors"} do
+for _, format in ipairs {"npy", "safetensors", "pt"} do
   local bytes = nacre.serialize(format == "npy" and x or {x}, {format = format})
   local y = nacre.deserialize(bytes)
   y = format == "npy" and y or y[1]
   assert(y.dtype == "uint16" and nacre.equal(y, x), format)
 end
-local ok, e = pcall(nacre.serialize, {x}, {format = "pt"})
-assert(not ok and tostring(e):find("format has no uint16", 1, true), tostring(e))
 assert(nacre._info("cycle").doc:find "moved by shift")
 
 local path = os.tmpname() .. ".fbin"

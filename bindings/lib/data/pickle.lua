@@ -6,16 +6,6 @@ local all = ...
 local fail = all.fail
 
 local MOST_LEVELS = 100
-local STORAGES = {
-  float64 = "Double", float32 = "Float", float16 = "Half",
-  bfloat16 = "BFloat16", int64 = "Long", int32 = "Int", int16 = "Short",
-  int8 = "Char", uint8 = "Byte", bool = "Bool",
-}
-
-local function storage_class(t)
-  return STORAGES[t.dtype] or
-         fail("save", ("the .pt format has no %s"):format(t.dtype))
-end
 
 local function unicode(s) return string.pack("<c1s4", "X", s) end
 
@@ -87,17 +77,24 @@ local function storage_of(out, t)
   return number, t
 end
 
+-- Of a dtype for which PyTorch has no class of storages, the storage has bytes
+-- and the tensor has the dtype.
 local function tensor(out, t)
   local requires = t.requires_grad
   t = t:detach()
   local number, there = storage_of(out, t)
   local count = out.storages[number + 1]:numel()
-  return "ctorch._utils\n_rebuild_tensor_v2\n((" .. unicode "storage" ..
-         ("ctorch\n%sStorage\n"):format(storage_class(t)) ..
-         unicode(tostring(number)) .. unicode "cpu" .. integer(count) .. "tQ" ..
+  local class = nacre._torch_storage(t)
+  return ("ctorch._utils\n_rebuild_tensor_v%d\n(("):format(class and 2 or 3) ..
+         unicode "storage" ..
+         ("ctorch%s\n"):format(class and "\n" .. class or
+                               ".storage\nUntypedStorage") ..
+         unicode(tostring(number)) .. unicode "cpu" ..
+         integer(class and count or count * t.itemsize) .. "tQ" ..
          integer(there:storage_offset()) .. tuple(there:size()) ..
          tuple(there:stride()) .. (requires and "\x88" or "\x89") ..
-         "ccollections\nOrderedDict\n)RtR"
+         "ccollections\nOrderedDict\n)R" ..
+         (class and "" or ("ctorch\n%s\n"):format(t.dtype)) .. "tR"
 end
 
 -- ---- tables

@@ -120,18 +120,30 @@ static hid_t boolean(void) {
   return -1;
 }
 
+static hid_t integer(int64_t bytes, int has_sign) {
+  const hid_t *const all[][2] = {
+    [1] = { nc_hdf5.T_NATIVE_UINT8, nc_hdf5.T_NATIVE_INT8 },
+    [2] = { nc_hdf5.T_NATIVE_UINT16, nc_hdf5.T_NATIVE_INT16 },
+    [4] = { nc_hdf5.T_NATIVE_UINT32, nc_hdf5.T_NATIVE_INT32 },
+    [8] = { nc_hdf5.T_NATIVE_UINT64, nc_hdf5.T_NATIVE_INT64 },
+  };
+  return nc_hdf5.Tcopy(*all[bytes][has_sign]);
+}
+
+static hid_t floating(int64_t bytes) {
+  return bytes == 2   ? half(5, 10)
+         : bytes == 4 ? nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_FLOAT)
+                      : nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_DOUBLE);
+}
+
 hid_t nc_hdf5type(DType t) {
-  switch (t) {
-    case DT_b8: return boolean();
-    case DT_u8: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT8);
-    case DT_i8: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT8);
-    case DT_i16: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT16);
-    case DT_i32: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT32);
-    case DT_i64: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_INT64);
-    case DT_f16: return half(5, 10);
-    case DT_bf16: return half(8, 7);
-    case DT_f32: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_FLOAT);
-    case DT_f64: return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_DOUBLE);
+  const int64_t bytes = nc_dtypesize(t);
+  switch (nc_dtypekind(t)) {
+    case 'b': return boolean();
+    case 'i': return integer(bytes, 1);
+    case 'u': return integer(bytes, 0);
+    case 'f': return floating(bytes);
+    case 'B': return half(8, 7);
     default: return -1;
   }
 }
@@ -149,19 +161,11 @@ static int is_boolean(hid_t type) {
   return yes && nc_hdf5.Tget_size(type) == 1;
 }
 
-/* The dtype that holds the integers of a type: uint16 and uint32 become wider
-   ones. Numbers of uint64 that int64 does not hold are an error. */
+/* Numbers of uint64 that int64 does not hold are an error. */
 static DType integer_dtype(hid_t type) {
-  static const DType with_sign[] = { DT_i8, DT_i16, DT_i32, DT_i64 };
-  static const DType without[] = { DT_u8, DT_i32, DT_i64, DT_i64 };
-  const DType *by_size = nc_hdf5.Tget_sign(type) ? with_sign : without;
-  switch (nc_hdf5.Tget_size(type)) {
-    case 1: return by_size[0];
-    case 2: return by_size[1];
-    case 4: return by_size[2];
-    case 8: return by_size[3];
-    default: return DT_NONE;
-  }
+  int wide;
+  return nc_storeddtype(nc_hdf5.Tget_sign(type) ? 'i' : 'u',
+                        (int64_t)nc_hdf5.Tget_size(type), &wide);
 }
 
 static DType float_dtype(hid_t type) {

@@ -120,9 +120,9 @@ enum { H5_UTF8 = 1 };
 #define HDF5_CONSTANTS(X)                                                     \
   X(P_CLS_FILE_ACCESS_ID) X(P_CLS_DATASET_CREATE_ID) X(P_CLS_LINK_CREATE_ID)  \
   X(P_CLS_DATASET_ACCESS_ID)                                                  \
-  X(T_NATIVE_INT8) X(T_NATIVE_UINT8) X(T_NATIVE_INT16) X(T_NATIVE_INT32)      \
-  X(T_NATIVE_INT64) X(T_NATIVE_FLOAT) X(T_NATIVE_DOUBLE) X(T_C_S1) \
-  X(T_NATIVE_UINT64)
+  X(T_NATIVE_INT8) X(T_NATIVE_INT16) X(T_NATIVE_INT32) X(T_NATIVE_INT64)      \
+  X(T_NATIVE_UINT8) X(T_NATIVE_UINT16) X(T_NATIVE_UINT32) X(T_NATIVE_UINT64)  \
+  X(T_NATIVE_FLOAT) X(T_NATIVE_DOUBLE) X(T_C_S1)
 /* clang-format on */
 
 typedef struct Hdf5 {

@@ -160,11 +160,11 @@ int nc_loadnpy(Tensor **t, const Source *from) {
 /* The header that NumPy would write, byte for byte: it leaves room for the
    first size to grow to 21 digits.  NC_MAXDIM sizes fit version 1.0. */
 int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
-  char order = nc_dtypesize(t->dtype) == 1 ? '|' : nc_bigendian() ? '>' : '<';
+  char type[8];
   int n = MAGIC + 4, grow = 0;
+  nc_numpytype(type, t->dtype);
   n += snprintf(buf + n, 64,
-                "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order,
-                nc_npycode(t->dtype));
+                "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
   for (int d = 0; d < t->nd; d++) {
     int digits = snprintf(buf + n, 32, "%lld", (long long)t->size[d]);
     if (d == 0) grow = 21 - digits;
@@ -181,7 +181,9 @@ int64_t nc_npyheader(char buf[NPY_ROOM], const Tensor *t) {
 }
 
 int nc_npyfits(const char *path, const Tensor *t) {
-  if (nc_npycode(t->dtype)[0] != '\0') return NC_OK;
+  char type[8];
+  nc_numpytype(type, t->dtype);
+  if (*type) return NC_OK;
   nc_failfile(NC_EDTYPE, path, "the .npy format has no %s",
               nc_dtypename(t->dtype));
   nc_hint("t:to(\"float32\") keeps every value; .safetensors has %s",

@@ -8,7 +8,6 @@
 #define NPY_MAXHEADER 10000   /* as NumPy: a longer one costs time to parse */
 #define NPY_ROOM 512          /* for a header of ours, with the magic */
 
-const char *nc_npycode(DType t); /* "f4"; "": the format has no such dtype */
 
 typedef struct NpyHeader {
   int major;                  /* version of the format */

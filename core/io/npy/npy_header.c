@@ -6,6 +6,8 @@
 **
 ** It accepts the part of Python that NumPy writes there and nothing else.
 */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/io/header_parser.h"
@@ -53,19 +55,6 @@ static int parse_size(HeaderParser *s, int major, int64_t *v) {
 ** Values
 */
 /* clang-format off */
-static const struct { const char *code; DType type; } codes[] = {
-  { "b1", DT_b8 },
-  { "u1", DT_u8 },
-  { "i1", DT_i8 },
-  { "i2", DT_i16 },
-  { "i4", DT_i32 },
-  { "i8", DT_i64 },
-  { "f2", DT_f16 },
-  { "f4", DT_f32 },
-  { "f8", DT_f64 },
-};
-enum { CODES = sizeof codes / sizeof *codes };
-
 /* Other dtypes of NumPy; a code that ends in '*' is a prefix. */
 static const struct { const char *code, *name, *instead; } foreign_codes[] = {
   { "f12", "float96", "float64" },
@@ -78,10 +67,17 @@ static const struct { const char *code, *name, *instead; } foreign_codes[] = {
 };
 /* clang-format on */
 
-const char *nc_npycode(DType t) {
-  for (int i = 0; i < CODES; i++)
-    if (codes[i].type == t) return codes[i].code;
-  return "";
+/* The kinds of nc_dtypekind that NumPy has. */
+static int is_numpy(char kind) {
+  return strchr("biufc", kind) != NULL;
+}
+
+void nc_numpytype(char type[8], DType t) {
+  const int bytes = (int)nc_dtypesize(t);
+  const char order = bytes == 1 ? '|' : nc_bigendian() ? '>' : '<';
+  *type = '\0';
+  if (is_numpy(nc_dtypekind(t)))
+    snprintf(type, 8, "%c%c%d", order, nc_dtypekind(t), bytes);
 }
 
 static int matches(const char *code, const char *s, size_t n) {
@@ -110,28 +106,21 @@ static int fail_descr(const HeaderParser *scan, const char *s, size_t n) {
 
 /* Sets the dtype for one by its whole name, as "float32"; 0: there is none. */
 static int set_named(NpyHeader *h, const char *name, size_t n) {
-  static const DType wide[] = { DT_i32, DT_i64, DT_i64 };
-  static const char *const unsigned_[] = { "uint16", "uint32", "uint64" };
-  for (int i = 0; i < CODES; i++)
-    if (strlen(nc_dtypename(codes[i].type)) == n &&
-        memcmp(nc_dtypename(codes[i].type), name, n) == 0)
-      return h->dtype = codes[i].type, 1;
-  for (int i = 0; i < 3; i++)
-    if (n == 6 && memcmp(unsigned_[i], name, n) == 0)
-      return h->dtype = wide[i], h->wide = 2 << i, 1;
-  return 0;
+  h->dtype = nc_storednamed(name, n, &h->wide);
+  return h->dtype != DT_NONE && is_numpy(nc_dtypekind(h->dtype));
 }
 
-/* Sets the dtype for a code of two characters; 0 if it is not read. */
-static int set_dtype(NpyHeader *h, const char *code) {
-  static const DType wide[] = { [2] = DT_i32, [4] = DT_i64, [8] = DT_i64 };
-  for (int i = 0; i < CODES; i++)
-    if (strncmp(code, codes[i].code, 2) == 0)
-      return h->dtype = codes[i].type, 1;
-  if (code[0] != 'u' || strchr("248", code[1]) == NULL) return 0;
-  h->wide = code[1] - '0';
-  h->dtype = wide[h->wide];
-  return 1;
+/* Sets the dtype for a kind and a number of bytes, as "f4"; 0 if it is not
+   read. */
+static int set_dtype(NpyHeader *h, const char *code, size_t n) {
+  int bytes = 0;
+  if (n < 2 || n > 3 || !is_numpy(*code) || code[1] == '0') return 0;
+  for (size_t i = 1; i < n; i++) {
+    if (!isdigit((unsigned char)code[i])) return 0;
+    bytes = 10 * bytes + code[i] - '0';
+  }
+  h->dtype = nc_storeddtype(*code, bytes, &h->wide);
+  return h->dtype != DT_NONE;
 }
 
 static int parse_descr(HeaderParser *s, NpyHeader *h) {
@@ -141,9 +130,10 @@ static int parse_descr(HeaderParser *s, NpyHeader *h) {
     return nc_failfile(NC_EDTYPE, s->path,
                        "descr: records of several fields are not supported");
   TRY(parse_string(s, &code, &n));
-  if ((n == 2 && set_dtype(h, code)) || set_named(h, code, n)) return NC_OK;
-  if (n == 3 && code[0] && strchr("<>=|", code[0]) && set_dtype(h, code + 1)) {
-    h->swap = code[2] != '1' && code[0] == (nc_bigendian() ? '<' : '>');
+  if (set_dtype(h, code, n) || set_named(h, code, n)) return NC_OK;
+  if (n && strchr("<>=|", *code) && set_dtype(h, code + 1, n - 1)) {
+    h->swap =
+        nc_dtypesize(h->dtype) > 1 && *code == (nc_bigendian() ? '<' : '>');
     return NC_OK;
   }
   return fail_descr(s, code, n);

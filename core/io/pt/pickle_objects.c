@@ -29,57 +29,56 @@ static const struct {
   const char *module, *name;
   Maker maker;
   DType dtype;                /* of a storage; DT_NONE: bytes */
-  int wide;                   /* bytes of an unsigned dtype that is converted */
 } globals[] = {
-  { "torch._utils", "_rebuild_tensor", TENSOR_V1, DT_NONE, 0 },
-  { "torch._utils", "_rebuild_tensor_v2", TENSOR_V2, DT_NONE, 0 },
-  { "torch._utils", "_rebuild_tensor_v3", TENSOR_V3, DT_NONE, 0 },
-  { "torch._utils", "_rebuild_parameter", PARAMETER, DT_NONE, 0 },
-  { "torch._utils", "_rebuild_parameter_with_state", PARAMETER_STATE, DT_NONE,
-    0 },
-  { "torch._tensor", "_rebuild_from_type_v2", FROM_TYPE, DT_NONE, 0 },
-  { "torch", "Tensor", TYPE, DT_NONE, 0 },
-  { "torch.nn.parameter", "Parameter", TYPE, DT_NONE, 0 },
-  { "torch.nn.parameter", "Buffer", TYPE, DT_NONE, 0 },
-  { "torch", "DoubleStorage", STORAGE, DT_f64, 0 },
-  { "torch", "FloatStorage", STORAGE, DT_f32, 0 },
-  { "torch", "HalfStorage", STORAGE, DT_f16, 0 },
-  { "torch", "BFloat16Storage", STORAGE, DT_bf16, 0 },
-  { "torch", "LongStorage", STORAGE, DT_i64, 0 },
-  { "torch", "IntStorage", STORAGE, DT_i32, 0 },
-  { "torch", "ShortStorage", STORAGE, DT_i16, 0 },
-  { "torch", "CharStorage", STORAGE, DT_i8, 0 },
-  { "torch", "ByteStorage", STORAGE, DT_u8, 0 },
-  { "torch", "BoolStorage", STORAGE, DT_b8, 0 },
-  { "torch", "UntypedStorage", STORAGE, DT_NONE, 0 },
-  { "torch.storage", "UntypedStorage", STORAGE, DT_NONE, 0 },
-  { "torch", "float64", DTYPE, DT_f64, 0 },
-  { "torch", "float32", DTYPE, DT_f32, 0 },
-  { "torch", "float16", DTYPE, DT_f16, 0 },
-  { "torch", "bfloat16", DTYPE, DT_bf16, 0 },
-  { "torch", "int64", DTYPE, DT_i64, 0 },
-  { "torch", "int32", DTYPE, DT_i32, 0 },
-  { "torch", "int16", DTYPE, DT_i16, 0 },
-  { "torch", "int8", DTYPE, DT_i8, 0 },
-  { "torch", "uint8", DTYPE, DT_u8, 0 },
-  { "torch", "bool", DTYPE, DT_b8, 0 },
-  { "torch", "uint16", DTYPE, DT_i32, 2 },
-  { "torch", "uint32", DTYPE, DT_i64, 4 },
-  { "torch", "uint64", DTYPE, DT_i64, 8 },
-  { "collections", "OrderedDict", DICT, DT_NONE, 0 },
-  { "collections", "Counter", DICT, DT_NONE, 0 },
-  { "collections", "defaultdict", DEFAULT_DICT, DT_NONE, 0 },
-  { "builtins", "set", LIST, DT_NONE, 0 },
-  { "__builtin__", "set", LIST, DT_NONE, 0 },
-  { "torch", "Size", LIST, DT_NONE, 0 },
-  { "torch", "device", DEVICE, DT_NONE, 0 },
-  { "_codecs", "encode", ENCODE, DT_NONE, 0 },
+  { "torch._utils", "_rebuild_tensor", TENSOR_V1, DT_NONE },
+  { "torch._utils", "_rebuild_tensor_v2", TENSOR_V2, DT_NONE },
+  { "torch._utils", "_rebuild_tensor_v3", TENSOR_V3, DT_NONE },
+  { "torch._utils", "_rebuild_parameter", PARAMETER, DT_NONE },
+  { "torch._utils", "_rebuild_parameter_with_state", PARAMETER_STATE, DT_NONE },
+  { "torch._tensor", "_rebuild_from_type_v2", FROM_TYPE, DT_NONE },
+  { "torch", "Tensor", TYPE, DT_NONE },
+  { "torch.nn.parameter", "Parameter", TYPE, DT_NONE },
+  { "torch.nn.parameter", "Buffer", TYPE, DT_NONE },
+  { "torch", "DoubleStorage", STORAGE, DT_f64 },
+  { "torch", "FloatStorage", STORAGE, DT_f32 },
+  { "torch", "HalfStorage", STORAGE, DT_f16 },
+  { "torch", "BFloat16Storage", STORAGE, DT_bf16 },
+  { "torch", "LongStorage", STORAGE, DT_i64 },
+  { "torch", "IntStorage", STORAGE, DT_i32 },
+  { "torch", "ShortStorage", STORAGE, DT_i16 },
+  { "torch", "CharStorage", STORAGE, DT_i8 },
+  { "torch", "ByteStorage", STORAGE, DT_u8 },
+  { "torch", "BoolStorage", STORAGE, DT_b8 },
+  { "torch", "UntypedStorage", STORAGE, DT_NONE },
+  { "torch.storage", "UntypedStorage", STORAGE, DT_NONE },
+#define X(id, name, storage, category) { "torch", name, DTYPE, DT_NONE },
+  DTYPES(X)
+#undef X
+  { "torch", "uint16", DTYPE, DT_NONE },
+  { "torch", "uint32", DTYPE, DT_NONE },
+  { "torch", "uint64", DTYPE, DT_NONE },
+  { "collections", "OrderedDict", DICT, DT_NONE },
+  { "collections", "Counter", DICT, DT_NONE },
+  { "collections", "defaultdict", DEFAULT_DICT, DT_NONE },
+  { "builtins", "set", LIST, DT_NONE },
+  { "__builtin__", "set", LIST, DT_NONE },
+  { "torch", "Size", LIST, DT_NONE },
+  { "torch", "device", DEVICE, DT_NONE },
+  { "_codecs", "encode", ENCODE, DT_NONE },
 };
+enum { GLOBALS = sizeof globals / sizeof *globals };
 /* clang-format on */
 
 static int is_text(const Pickle *k, int64_t at, int64_t n, const char *text) {
   return n == (int64_t)strlen(text) &&
          memcmp(k->text + at, text, (size_t)n) == 0;
+}
+
+const char *nc_torchstorage(DType t) {
+  for (int i = 0; i < GLOBALS; i++)
+    if (globals[i].maker == STORAGE && globals[i].dtype == t)
+      return globals[i].name;
+  return NULL;
 }
 
 /* An NC_V_OTHER begins with two texts: a module, which may be "", and a name
@@ -92,11 +91,11 @@ static int add_text(Pickle *k, int32_t to, int64_t at, int64_t n) {
 
 int nc_pickle_global(Pickle *k, int32_t *at, int64_t module, int64_t nmodule,
                      int64_t name, int64_t nname) {
-  for (size_t i = 0; i < sizeof globals / sizeof *globals; i++) {
+  for (int i = 0; i < GLOBALS; i++) {
     if (!is_text(k, module, nmodule, globals[i].module) ||
         !is_text(k, name, nname, globals[i].name))
       continue;
-    return nc_pickle_value(k, at, V_GLOBAL, (int64_t)i, (int32_t)name);
+    return nc_pickle_value(k, at, V_GLOBAL, i, (int32_t)name);
   }
   TRY(nc_pickle_value(k, at, NC_V_OTHER, -1, -1));
   TRY(add_text(k, *at, module, nmodule));
@@ -247,11 +246,14 @@ static int check_extent(const Pickle *k, const PickleTensor *t) {
 static int set_dtype(Pickle *k, PickleStorage *s, int32_t value) {
   const int64_t g = global_of(k, value, DTYPE);
   if (g < 0) return fail_arguments(k, "a tensor");
+  const char *name = globals[g].name;
+  int wide;
+  const DType dtype = nc_storednamed(name, strlen(name), &wide);
   if (s->dtype == DT_NONE) {
-    s->dtype = globals[g].dtype;
-    s->wide = globals[g].wide;
+    s->dtype = dtype;
+    s->wide = wide;
   }
-  return s->dtype == globals[g].dtype && s->wide == globals[g].wide
+  return s->dtype == dtype && s->wide == wide
              ? NC_OK
              : nc_fail_pickle(k, "a storage is used with two dtypes");
 }

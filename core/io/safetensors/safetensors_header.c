@@ -21,38 +21,32 @@
 #define MOST_LEVELS 32 /* of values that are skipped */
 
 /* clang-format off */
-static const struct {
-  const char *name;
-  DType type;
-  int rank, wide;
-} dtypes[] = {
-  { "I64", DT_i64, 0, 0 },  { "F64", DT_f64, 1, 0 },
-  { "F32", DT_f32, 2, 0 },  { "I32", DT_i32, 3, 0 },
-  { "BF16", DT_bf16, 4, 0 }, { "F16", DT_f16, 5, 0 },
-  { "I16", DT_i16, 6, 0 },  { "I8", DT_i8, 7, 0 },
-  { "U8", DT_u8, 8, 0 },    { "BOOL", DT_b8, 9, 0 },
-  { "U16", DT_i32, 0, 2 },  { "U32", DT_i64, 0, 4 },  /* only read */
-  { "U64", DT_i64, 0, 8 },
+/* The dtypes of the format, in the order in which its own library puts tensors,
+   with the kind and the bytes of nc_dtypeof; kind 0: no tensor has it. */
+static const struct { const char *name; char kind; int bits; } dtypes[] = {
+  { "U64", 'u', 64 }, { "I64", 'i', 64 },  { "F64", 'f', 64 },
+  { "C64", 'c', 64 }, { "F32", 'f', 32 },  { "U32", 'u', 32 },
+  { "I32", 'i', 32 }, { "BF16", 'B', 16 }, { "F16", 'f', 16 },
+  { "U16", 'u', 16 }, { "I16", 'i', 16 },  { "I8", 'i', 8 },
+  { "U8", 'u', 8 },   { "BOOL", 'b', 8 },
+  { "F8_E5M2", 0, 8 }, { "F8_E4M3", 0, 8 }, { "F8_E8M0", 0, 8 },
+  { "F8_E4M3FNUZ", 0, 8 }, { "F8_E5M2FNUZ", 0, 8 },
+  { "F6_E2M3", 0, 6 }, { "F6_E3M2", 0, 6 }, { "F4", 0, 4 },
 };
-
-/* Those of the format that no tensor has, with the bits of an element. */
-static const struct { const char *name; int bits; } foreign_dtypes[] = {
-  { "C64", 64 },    { "F8_E5M2", 8 }, { "F8_E4M3", 8 }, { "F8_E8M0", 8 },
-  { "F6_E2M3", 6 }, { "F6_E3M2", 6 }, { "F4", 4 },
-  { "F8_E4M3FNUZ", 8 }, { "F8_E5M2FNUZ", 8 },
-};
+enum { NAMES = sizeof dtypes / sizeof *dtypes };
 /* clang-format on */
 
-const char *nc_safedtype(DType t) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (dtypes[i].type == t) return dtypes[i].name;
-  return "";
+int nc_saferank(DType t) {
+  for (int i = 0; i < NAMES; i++)
+    if (dtypes[i].kind == nc_dtypekind(t) &&
+        dtypes[i].bits == 8 * nc_dtypesize(t))
+      return i;
+  return -1;
 }
 
-int nc_saferank(DType t) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (dtypes[i].type == t) return dtypes[i].rank;
-  return -1;
+const char *nc_safedtype(DType t) {
+  const int rank = nc_saferank(t);
+  return rank < 0 ? "" : dtypes[rank].name;
 }
 
 /*
@@ -111,13 +105,13 @@ static int parse_dtype(HeaderParser *s, SafeEntry *e) {
   TRY(nc_header_string(s, &name));
   e->foreign = NULL;
   e->dtype = DT_NONE;
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+  e->bits = 0;
+  for (int i = 0; i < NAMES; i++)
     if (strcmp(dtypes[i].name, name) == 0) {
-      e->dtype = dtypes[i].type;
-      e->wide = dtypes[i].wide;
-      return NC_OK;
+      e->bits = dtypes[i].bits;
+      e->dtype = nc_storeddtype(dtypes[i].kind, e->bits / 8, &e->wide);
     }
-  e->foreign = name;
+  if (e->dtype == DT_NONE) e->foreign = name;
   return NC_OK;
 }
 
@@ -174,27 +168,17 @@ static int parse_field(HeaderParser *s, SafeEntry *e, unsigned *seen) {
   return skip_value(s, 0);
 }
 
-/* The bits of an element; 0: the dtype is not known. */
-static int element_bits(const SafeEntry *e) {
-  if (!e->foreign) return 8 * (e->wide ? e->wide : (int)nc_dtypesize(e->dtype));
-  for (size_t i = 0; i < sizeof foreign_dtypes / sizeof *foreign_dtypes; i++)
-    if (strcmp(foreign_dtypes[i].name, e->foreign) == 0)
-      return foreign_dtypes[i].bits;
-  return 0;
-}
-
 /* Fails unless the byte range has the size that dtype and shape need. */
 static int check_bytes(const HeaderParser *s, const SafeEntry *e) {
   char text[NC_TEXT], name[80], type[32];
-  const int bits = element_bits(e),
-            shown = e->nd < NC_MAXDIM ? e->nd : NC_MAXDIM;
+  const int shown = e->nd < NC_MAXDIM ? e->nd : NC_MAXDIM;
   const char *dtype = e->foreign ? e->foreign : nc_dtypename(e->dtype);
   nc_printable(name, sizeof name, e->name, strlen(e->name));
   nc_printable(type, sizeof type, dtype, strlen(dtype));
   if (e->count < 0 || e->count > INT64_MAX / 64)
     return nc_failfile(NC_EFILE, s->path, "\"%s\" is beyond 64 bits", name);
   if (e->end >= e->begin &&
-      (bits == 0 || e->end - e->begin == (e->count * bits + 7) / 8))
+      (e->bits == 0 || e->end - e->begin == (e->count * e->bits + 7) / 8))
     return NC_OK;
   return nc_failfile(
       NC_EFILE, s->path, "\"%s\": %s[%s%s] does not take bytes %lld to %lld",

@@ -10,6 +10,7 @@ typedef struct SafeEntry {
   DType dtype;
   int wide;                   /* see nc_readwide of rowmajor.h; or 0 */
   const char *foreign;        /* not NULL: a dtype that no tensor of ours has */
+  int bits;                   /* of an element; 0: the dtype is not known */
   int nd;                     /* may be more than ours have; size: the first */
   int64_t size[NC_MAXDIM];
   int64_t count;              /* of elements; -1: beyond 64 bits */
