@@ -107,14 +107,15 @@ static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
 /* Is it worth going along the innermost dimension (map_rows)? Only if the
    operands that rows use in place save more than short rows cost. */
 static int worth_rows(const PointwisePlan *p) {
-  enum { LEAST = 8, LEAST_CONVERTED = 256 };
+  enum { LEAST = 8, LEAST_REPEATED = 96, LEAST_CONVERTED = 256 };
   const TensorIter *k = p->k;
   int least = LEAST;
   if (k->nd < 2 || !p->in_rows[0]) return 0;
   if (p->copies && p->in_rows[1]) least = 2;
   for (int j = 1; j < k->nargs; j++)
-    if (k->p[j] != NULL && !p->in_rows[j] && !p->copies)
-      least = LEAST_CONVERTED;
+    if (k->p[j] != NULL && !p->in_rows[j] && !p->copies &&
+        least < LEAST_CONVERTED)
+      least = k->step[j][0] == 0 ? LEAST_REPEATED : LEAST_CONVERTED;
   return k->size[0] >= least;
 }
 
@@ -285,6 +286,14 @@ static void map_blocks(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* Repeats the first element of buf n times, by a kernel: what a narrower store
+   has written is loaded late. */
+static void repeat(char *buf, KernelType c, int64_t n) {
+  char value[8];
+  memcpy(value, buf, sizeof value);
+  nc_kernels()->load[c][nc_kernel_dtype(c)](buf, value, 0, n);
+}
+
 /* Operand j of a row of n elements that begins at *x, in *buf if it cannot be
    used in place.  A number of another row is repeated there once: *repeated is
    the one that is there. */
@@ -294,8 +303,9 @@ static void *row_operand(const PointwisePlan *p, int j, char *x, char *buf,
   if (p->in_rows[j]) return x;
   if (step == 0 && *repeated == x) return buf;
   *repeated = step == 0 ? x : NULL;
-  p->convert[j](buf, x, step, step == 0 ? nc_min(p->widest, p->k->size[0]) : n);
-  if (p->rounds[j]) round_to_common_dtype(p, j, buf, n);
+  p->convert[j](buf, x, step, step == 0 ? 1 : n);
+  if (p->rounds[j]) round_to_common_dtype(p, j, buf, step == 0 ? 1 : n);
+  if (step == 0) repeat(buf, p->c[j], nc_min(p->widest, p->k->size[0]));
   return buf;
 }
 

@@ -7,6 +7,8 @@
 #include "core/cpu/cpu.h"
 #include "core/cpu/kernels/kernels.h"
 
+enum { SPREAD = 256 }; /* values that are repeated at once */
+
 void nc_cursor_start(Cursor *w, const TensorIter *k, int from, int to,
                      int64_t at) {
   w->k = k;
@@ -62,6 +64,60 @@ static int64_t plain_rows(const TensorIter *k, int j, const Cursor *w,
   return nc_min(k->size[d + 1] - w->index[d + 1], n / k->size[d]);
 }
 
+/* The whole rows from the cursor on, of n elements, that have one value each
+   and are so short that a call for each would take longer than its values. */
+static int64_t equal_rows(const TensorIter *k, int j, const Cursor *w,
+                          int64_t n) {
+  enum { SHORT_ROW = 64 };
+  const int d = w->from;
+  if (w->to - d < 2 || w->index[d] != 0 || k->size[d] > SHORT_ROW ||
+      k->step[j][d] != 0)
+    return 0;
+  n = nc_min(k->size[d + 1] - w->index[d + 1], n / k->size[d]);
+  return nc_min(n, SPREAD);
+}
+
+/* Repeats each of `rows' values n times: each is written with others behind it,
+   which are then written over. */
+#define REPEAT(type)                                                           \
+  static void repeat_##type(type *y, const type *x, int64_t rows, int64_t n) { \
+    enum { WIDE = 16 / sizeof(type) };                                         \
+    int64_t r = 0;                                                             \
+    for (; r < rows && (rows - r) * n >= n + WIDE; r++, y += n) {              \
+      const type v = x[r];                                                     \
+      for (int64_t i = 0; i < n; i += WIDE)                                    \
+        for (int l = 0; l < WIDE; l++) y[i + l] = v;                           \
+    }                                                                          \
+    for (; r < rows; r++, y += n) {                                            \
+      const type v = x[r];                                                     \
+      for (int64_t i = 0; i < n; i++) y[i] = v;                                \
+    }                                                                          \
+  }
+REPEAT(uint8_t)
+REPEAT(uint16_t)
+REPEAT(uint32_t)
+REPEAT(uint64_t)
+
+static void repeat_values(char *y, const char *x, int64_t rows, int64_t n,
+                          int64_t size) {
+  switch (size) {
+    case 1: repeat_uint8_t((void *)y, (const void *)x, rows, n); break;
+    case 2: repeat_uint16_t((void *)y, (const void *)x, rows, n); break;
+    case 4: repeat_uint32_t((void *)y, (const void *)x, rows, n); break;
+    default: repeat_uint64_t((void *)y, (const void *)x, rows, n);
+  }
+}
+
+/* Loads `rows' rows of one value each, which begin at p, for
+   nc_cursor_convert. */
+static void load_equal_rows(const TensorIter *k, int j, const char *p, int d,
+                            char *dense, int64_t size, int64_t rows,
+                            ConvertKernel convert) {
+  _Alignas(64) char values[SPREAD * 8];
+  convert(values, p, k->step[j][d + 1], rows);
+  repeat_values(dense, values, rows, k->size[d], size);
+}
+
 void nc_cursor_convert(const TensorIter *k, int j, const Cursor *start,
                        int64_t base, char *dense, int64_t size, int64_t n,
                        ConvertKernel convert, int store) {
@@ -70,9 +126,17 @@ void nc_cursor_convert(const TensorIter *k, int j, const Cursor *start,
   const int64_t step = d == start->to ? 0 : k->step[j][d];
   Cursor w = *start;
   for (int64_t i = 0; i < n;) {
-    const int64_t rows = plain ? plain_rows(k, j, &w, n - i) : 0;
+    int64_t rows = plain ? plain_rows(k, j, &w, n - i) : 0;
+    const int64_t equal = store ? 0 : equal_rows(k, j, &w, n - i);
     int64_t m = nc_cursor_left(&w);
     char *p = (char *)k->p[j] + (base + nc_cursor_offset(&w, j)) * esize;
+    if (equal > 1) {
+      rows = equal;
+      load_equal_rows(k, j, p, d, dense + i * size, size, rows, convert);
+      nc_cursor_advance(&w, rows * k->size[d]);
+      i += rows * k->size[d];
+      continue;
+    }
     if (rows > 1) {
       const int64_t bytes = k->size[d] * size, down = k->step[j][d + 1] * size;
       if (store) nc_copy_rows(p, down, dense + i * size, bytes, rows, bytes);
