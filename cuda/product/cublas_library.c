@@ -183,12 +183,14 @@ void nc_cublas_close(void) {
 /*
 ** Products
 */
+/* -1, which cuBLAS refuses, for a dtype that has no products there. */
 static int datatype(DType t) {
   switch (t) {
     case DT_f64: return R_64F;
+    case DT_f32: return R_32F;
     case DT_f16: return R_16F;
     case DT_bf16: return R_16BF;
-    default: return R_32F;
+    default: return -1;
   }
 }
 
