@@ -151,46 +151,24 @@ local function respelled(typed, wrong, name)
   return before .. name .. typed:sub(found.to + 1)
 end
 
--- Where the chain of names and calls that begins at a position has the call of
--- one of the names: the end of that, and the arguments.
-local function call_end(typed, at, names)
-  local name, args
-  repeat
-    local word, stop = typed:match("^[.:]?([%a_][%w_]*)()", at)
-    if not word then
-      args, stop = typed:match("^(%b())()", at)
-      if not args then args, stop = typed:match("^(%b{})()", at) end
-      if args and name and names[name:gsub("_$", "")] then
-        return stop - 1, args
-      end
-      stop = stop or typed:match("^%b[]()", at)
-    end
-    name, at = word, stop
-  until not at
-end
-
--- Calls each(position) for the starts of the chains until it answers.
-local function find_chain(typed, each)
-  local before = {text = ""}
-  for _, t in ipairs(lexer.code(typed)) do
-    if (t.kind == "name" or t.text == "(") and before.kind ~= "name" and
-       not before.text:find "^[.:)%]]$" then
-      local from, to = each(t.from)
-      if from then return from, to end
-    end
-    before = t
+-- The first call of one of the names, which are those of no in-place form, or
+-- nil.
+local function call_of(typed, names)
+  for _, call in ipairs(expressions.calls(typed)) do
+    if names[call.name:gsub("_$", "")] and call.owner then return call end
   end
 end
 
 -- The only use of a variable, with what is read of it and called.
 local function use(typed, name)
-  local from, to, several
-  find_chain(typed, function(at)
-    if typed:match("^[%a_][%w_]*", at) == name then
-      from, to, several = at, expressions.chain_end(typed, at) - 1, from
+  local code, from, to = expressions.read(typed), nil, nil
+  for i, t in ipairs(code) do
+    if t.kind == "name" and t.text == name and code:first(i) == i then
+      if from then return nil end
+      from, to = t.from, code[code:last(i)].to
     end
-  end)
-  if from and not several then return from, to end
+  end
+  return from, to
 end
 
 -- The part of the typed text that a chain is to replace: the same call, the
@@ -201,19 +179,18 @@ local function part(typed, chain, op)
                  chain:match "([%w_]+)%s*%b{}$" or chain:match "([%w_]+)$" or ""
   local same, failed = {[method:gsub("_$", "")] = true}, {[op or ""] = true}
   local ours = not root or rawequal(rawget(_G, root), nacre)
-  local from, to = find_chain(typed, function(at)
-    local stop = call_end(typed, at, same)
-    if typed:sub(at, stop or at) == chain or root and not ours and
-       typed:match("^[%a_][%w_]*", at) ~= root and
-       use(typed, root) and call_end(typed, use(typed, root), same) then
-      return nil
+  local first, last = use(typed, root or "")
+  local elsewhere = not first or not call_of(typed:sub(first, last), same)
+  for _, names in ipairs {same, not ours and failed or nil} do
+    for _, call in ipairs(expressions.calls(typed)) do
+      local text = typed:sub(call.from, call.to)
+      if names[call.name:gsub("_$", "")] and call.owner and text ~= chain and
+         (text:match "^[%a_][%w_]*" == root or
+          names == same and (ours or elsewhere)) then
+        return call.from, call.to
+      end
     end
-    if not stop and not ours and typed:match("^[%a_][%w_]*", at) == root then
-      stop = call_end(typed, at, failed)
-    end
-    if stop then return at, stop end
-  end)
-  if from then return from, to end
+  end
   if not ours and method ~= "backward" then return use(typed, root) end
 end
 
@@ -233,18 +210,15 @@ end
 
 -- The typed text with more options in the call that failed.
 local function with_options(typed, options, op)
-  local from, to
-  find_chain(typed, function(at)
-    local stop, args = call_end(typed, at, {[op or ""] = true})
-    from, to = stop and stop - #args + 1, stop
-    return stop
-  end)
-  local args = from and expressions.items(typed:sub(from + 1, to - 1))
-  if not args or typed:sub(from, from) ~= "(" then return nil end
+  local call = call_of(typed, {[op or ""] = true})
+  local args = call and call.args:find "^%(" and
+               expressions.items(call.args:sub(2, -2))
+  if not args then return nil end
   local both = merged(args[#args], options)
   if both and args[2] then args[#args] = nil end
   args[#args + 1] = " " .. (both or options)
-  return typed:sub(1, from) .. table.concat(args, ",") .. typed:sub(to)
+  local open = call.to - #call.args + 1
+  return typed:sub(1, open) .. table.concat(args, ",") .. typed:sub(call.to)
 end
 
 -- The typed text with the line of a hint at its place in it, or nil.

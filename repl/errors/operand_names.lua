@@ -90,34 +90,17 @@ function operand_names.operands(err, line, names)
   return list
 end
 
--- The expression before ":op(", if the line has one such call.
-local function method_object(line, op)
-  local at, more
-  for from in line:gmatch("():" .. op .. "%f[^%w_]") do
-    at, more = from, at
-  end
-  if not at or more then return nil end
-  local head = line:sub(1, at - 1)
-  for i in head:gmatch "%f[%w_(]()[%a_(]" do
-    if expressions.chain_end(head, i) == at then return head:sub(i) end
-  end
-end
-
--- The argument of ":op(...)", if the line has one such call with one argument
--- that is a chain of names and calls.
-local function only_argument(line, op)
-  local args, more = line:match(":" .. op .. "%s*(%b())()")
-  if not args or line:find(op .. "%f[^%w_]", more) then return nil end
-  local text = args:sub(2, -2):match "^%s*(.-)%s*$"
-  return expressions.chain_end(text, 1) == #text + 1 and text or nil
-end
-
--- The expression on the line that is an operand without a name, or nil.
+-- The expression on the line that is an operand without a name, or nil: what
+-- the method is called on, or its only argument, a chain of names and calls.
 local function expression(o, a, line)
   local op = o.op or o.cause == "method" and o.name
-  if not op or not op:find "^[%w_]+$" then return nil end
-  return a.role == "self" and method_object(line, op) or
-         a.role == "arg 1" and only_argument(line, op) or nil
+  local list = op and op:find "^[%w_]+$" and expressions.calls(line, op) or {}
+  local call = #list == 1 and list[1]
+  if not call or call.mark ~= ":" or call.name ~= op then return nil end
+  if a.role == "self" then return call.owner end
+  local args = a.role == "arg 1" and expressions.arguments(call.args) or {}
+  return #args == 1 and expressions.chain_end(args[1], 1) == #args[1] + 1 and
+         args[1] or nil
 end
 
 -- A hint that is no code without the names of its operands, in words: 'move arg

@@ -1,59 +1,183 @@
 -- SPDX-License-Identifier: MIT
 --
--- expression_at.lua - finds the operand or expression that ends or begins at a
--- position in a line that does not compile.
+-- expression_at.lua - finds operands, expressions and calls in a text, which
+-- need not compile.
 
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 
 local expressions = {}
 
--- The end of the operand at `at': a name or a parenthesis, and its suffixes.
-local function operand(text, at)
-  local word, stop = text:match("^([%a_][%w_]*)()", at)
-  if word and lexer.keywords[word] then return nil end
-  stop = stop or text:match("^%b()()", at)
-  while stop do
-    local more = text:match("^%.[%a_][%w_]*()", stop) or
-                 text:match("^:[%a_][%w_]*%b()()", stop) or
-                 text:match("^%b()()", stop) or text:match("^%b[]()", stop)
-    if not more then return stop end
-    stop = more
+local opens, closes = lexer.opens, lexer.closes
+
+--
+-- Code: the tokens of a text without comments, and its brackets
+--
+local Code = {}
+Code.__index = Code
+
+-- The code of a text; code.pair[i] is the bracket that belongs to that at i.
+function expressions.read(text)
+  local code = setmetatable(lexer.code(text), Code)
+  local open = {}
+  code.source, code.pair = text, {}
+  for i, t in ipairs(code) do
+    if opens[t.text] then open[#open + 1] = i
+    elseif closes[t.text] and open[1] then
+      local from = table.remove(open)
+      code.pair[i], code.pair[from] = from, i
+    end
   end
+  return code
 end
 
--- The end of the chain of names, calls and indices that starts at i:
--- a:t()[1].b, (a + 1):t()
-function expressions.chain_end(text, i)
-  local at = text:match("^[%a_][%w_]*()", i) or text:match("^%b()()", i)
-  while at do
-    local stop = text:match("^[.:][%a_][%w_]*()", at) or
-                 text:match("^%b()()", at) or text:match("^%b[]()", at) or
-                 text:match("^%b{}()", at)
-    if not stop then return at end
-    at = stop
+-- The text of the tokens from i to j.
+function Code:text(i, j) return self.source:sub(self[i].from, self[j].to) end
+
+-- Is the token at i one of these texts? A token that is not there is "".
+function Code:is(i, ...)
+  local text = self[i] and self[i].kind ~= "string" and self[i].text or ""
+  for _, one in ipairs {...} do
+    if text == one then return true end
   end
+  return false
 end
 
--- The operand that ends (or begins) a text, or nil.
-function expressions.ending(text)
-  if #text > 2000 then return nil end
-  text = text:match "^(.-)%s*$"
-  for at in text:gmatch "()[%a_(]" do
-    if not text:sub(1, at - 1):find "[%w_.:]$" and
-       operand(text, at) == #text + 1 then
-      return text:sub(at)
+local function is_name(t) return t ~= nil and t.kind == "name" end
+
+-- Can arguments or an index follow this token?
+local function ends_operand(t)
+  return is_name(t) or t ~= nil and (t.kind == "string" or closes[t.text])
+end
+
+-- The first token of the operand that ends with the token at i, a name or a
+-- parenthesis with fields, indices and calls; or nil.
+function Code:first(i)
+  while self[i] do
+    local from = self[i].kind == "string" and i or self.pair[i]
+    if is_name(self[i]) then
+      if not self:is(i - 1, ".", ":") then return i end
+      i = i - 2
+    elseif not from or from > i then
+      return nil
+    elseif ends_operand(self[from - 1]) then
+      i = from - 1
+    else
+      return self:is(from, "(") and from or nil
     end
   end
 end
 
+-- The last token of the chain of names, calls and indices that begins at i,
+-- a:t()[1].b or (a + 1):t(), which has no blanks between its parts; or nil.
+function Code:last(i)
+  i = is_name(self[i]) and i or self:is(i, "(") and self.pair[i] or nil
+  while i do
+    local part = self[i + 1]
+    if not part or part.from > self[i].to + 1 then return i end
+    if self:is(i + 1, ".", ":") and is_name(self[i + 2]) then i = i + 2
+    elseif opens[part.text] and self.pair[i + 1] then i = self.pair[i + 1]
+    else return i end
+  end
+end
+
+-- The names with dots between them from the token at i on: "np.linalg.norm".
+function Code:path(i)
+  local last = i
+  while self:is(last + 1, ".") and is_name(self[last + 2]) do
+    last = last + 2
+  end
+  return self:text(i, last), last
+end
+
+-- The call whose name is the token at i, or nil: {name =, from =, to = its
+-- positions in the text, args = "(1, 2)", mark = "." or ":", owner = what
+-- stands before that, i =}. Without a mark, owner and mark are ""; owner is nil
+-- if it is no operand.
+function Code:call(i)
+  local open = self[i + 1]
+  if not is_name(self[i]) or not open or self:is(i - 1, "function") then
+    return nil
+  end
+  local to = open.kind == "string" and i + 1 or
+             self:is(i + 1, "(", "{") and self.pair[i + 1]
+  if not to then return nil end
+  local marked = self:is(i - 1, ".", ":")
+  local first = self:first(i)
+  return {i = i, name = self[i].text,
+          mark = marked and self[i - 1].text or "",
+          owner = not marked and "" or first and self:text(first, i - 2) or nil,
+          from = self[first or i].from, to = self[to].to,
+          args = self:text(i + 1, to)}
+end
+
+-- The calls, those of a name or of its in-place form if one is given.
+function Code:calls(name)
+  local list = {}
+  for i, t in ipairs(self) do
+    if not name or t.text == name or t.text == name .. "_" then
+      list[#list + 1] = self:call(i)
+    end
+  end
+  return list
+end
+
+function expressions.calls(text, name)
+  return expressions.read(text):calls(name)
+end
+
+-- The path of names on a line that begins with a name: "np.linalg.norm".
+function expressions.path(line, name)
+  local code = expressions.read(line)
+  for i, t in ipairs(code) do
+    if t.kind == "name" and t.text == name then return (code:path(i)) end
+  end
+  return name
+end
+
+-- What stands between `in' and `do' of a loop on a line, or nil.
+function expressions.iterated(line)
+  local code, from = expressions.read(line), nil
+  for i in ipairs(code) do
+    if code:is(i, "in") then from = i + 1 end
+    if from and i > from and code:is(i, "do") then
+      return code:text(from, i - 1)
+    end
+  end
+end
+
+-- The arguments of a call, "(a, {1, 2})", as a list of texts.
+function expressions.arguments(args)
+  local list = {}
+  for _, item in ipairs(expressions.items(args:sub(2, -2))) do
+    if item:find "%S" then list[#list + 1] = item:match "^%s*(.-)%s*$" end
+  end
+  return list
+end
+
+--
+-- Expressions
+--
+-- The end of the chain that begins at position `at', which is behind it.
+function expressions.chain_end(text, at)
+  local code = expressions.read(text:sub(at))
+  local last = code[1] and code[1].from == 1 and code:last(1)
+  return last and at + code[last].to
+end
+
+-- The operand that ends (or begins) a text, or nil.
+function expressions.ending(text)
+  local code = expressions.read(text)
+  local first = code:first(#code)
+  return first and code:text(first, #code)
+end
+
 function expressions.beginning(text)
   text = text:match "^%s*(.*)$"
-  local stop = operand(text, 1)
+  local stop = expressions.chain_end(text, 1)
   return stop and text:sub(1, stop - 1), stop and text:sub(stop)
 end
 
-local opens, closes = lexer.opens, lexer.closes
 local cuts = lexer.set("= , ; return then do else elseif if while until in " ..
                        "local end")
 
@@ -90,24 +214,6 @@ end
 function expressions.enclosed(text)
   local _, rest = expressions.beginning(text)
   return (rest == "" or tonumber(text)) and text or "(" .. text .. ")"
-end
-
--- Calls each(owner, name, arguments, at) for the calls through a dot on a line:
--- "x", "sum", "(1)" of x.sum(1), and the position of the dot.
-function expressions.dotted_calls(line, each)
-  if #line > 2000 then return end
-  local tokens = lexer.tokens(line)
-  for i, t in ipairs(tokens) do
-    local name, open = tokens[i + 1], tokens[i + 2]
-    if t.text == "." and name and name.kind == "name" and open and
-       (open.text == "(" or open.text == "{" or open.kind == "string") then
-      local owner = expressions.ending(line:sub(1, t.from - 1))
-      local args = open.kind == "string" and open.text or
-                   line:match(open.text == "(" and "^%b()" or "^%b{}",
-                              open.from)
-      if owner and each(owner, name.text, args or "()", t.from) then return end
-    end
-  end
 end
 
 -- Methods of networks and optimizers that may be called on a name that is not

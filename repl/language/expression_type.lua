@@ -71,7 +71,8 @@ local function indexed(t, index)
 end
 
 -- Tensors among the properties of a tensor.
-local tensors = {T = true, mT = true, H = true, mH = true, grad = true}
+local tensors = {T = true, mT = true, H = true, mH = true, grad = true,
+                 data = true}
 
 local function field(t, name)
   if types.is_tensor(t) then
@@ -84,51 +85,48 @@ local function field(t, name)
   return v ~= nil and {value = v} or nil
 end
 
--- The type of the operand "name" or "(expression)" that begins a text, and
--- the position behind it.
-local function root(text)
-  local name, stop = text:match "^([%a_][%w_]*)()"
-  if name then
-    local v = rawget(_G, name)
-    if v ~= nil then return {value = v}, stop end
-    return stop <= #text and {} or nil, stop -- it may be a local variable
+-- The type of the name or parenthesis at the token i, and its last token.
+local function root(code, i, value)
+  local stop = code.pair[i]
+  if not stop then
+    local v = value(code[i].text)
+    -- with a suffix it may be a local variable
+    return v ~= nil and {value = v} or code[i + 1] and {} or nil, i
   end
-  name, stop = text:match "^(%b())()"
-  if not name then return nil end
-  local inner = name:sub(2, -2):match "^%s*(.-)%s*$"
-  if inner:find "^[\"'][^\"']*[\"']$" then return {kind = "string"}, stop end
-  return expressions.ending(inner) == inner and types.of(inner) or {}, stop
+  if stop == i + 2 and code[i + 1].kind == "string" then
+    return {kind = "string"}, stop
+  end
+  local whole = code:first(stop - 1) == i + 1
+  return whole and types.of(code:text(i + 1, stop - 1), value) or {}, stop
 end
 
--- The type of an operand: a name or parenthesis with fields, indices and calls.
-local function operand(text)
-  local t, at = root(text)
-  local callee
-  while t and at <= #text do
-    local name, stop = text:match("^%s*[.:]%s*([%a_][%w_]*)()", at)
-    if name then
-      t = field(t, name)
-    elseif text:find("^%s*%[", at) then
-      name, stop = text:match("^%s*(%b[])()", at)
-      t = name and indexed(t, name)
+-- The type of the operand that is at the end from the token i on: a name or
+-- parenthesis with fields, indices and calls.
+local function operand(code, i, value)
+  local t, last = root(code, i, value)
+  while t and code[last + 1] do
+    local at, stop = last + 1, code.pair[last + 1] or last + 1
+    if code:is(at, ".", ":") then
+      t, stop = field(t, code[at + 1].text), at + 1
+    elseif code:is(at, "[") then
+      t = indexed(t, code:text(at, stop))
     else
-      stop = text:match("^%s*%b()()", at)
-      callee = t.value
-      t = stop and (callee ~= nil and result(callee) or {})
+      t = t.value ~= nil and result(t.value) or {}
     end
-    if not stop then return nil end
-    at = stop
+    last = stop
   end
   return t
 end
 
+local function global(name) return rawget(_G, name) end
+
 -- The type of the operand that ends a text; {} if it is no operand that can be
--- read.
-function types.of(text)
-  if text:find "[\"']%s*$" then return {kind = "string"} end
-  local found = expressions.ending(text)
-  if not found then return {} end
-  return operand(found)
+-- read. value(name) is the value of a variable, if not that of the global one.
+function types.of(text, value)
+  local code = expressions.read(text)
+  if code[1] and code[#code].kind == "string" then return {kind = "string"} end
+  local first = code:first(#code)
+  return not first and {} or operand(code, first, value or global)
 end
 
 return types

@@ -7,6 +7,7 @@
 local expressions = require "nacre.expression_at"
 local istensor = require "nacre.tensor_facts".istensor
 local frames = require "nacre.stack_frames"
+local nil_argument = require "nacre.nil_argument"
 local runtime_errors = require "nacre.runtime_errors"
 local unknown_names = require "nacre.unknown_names"
 
@@ -58,41 +59,37 @@ local function forward_by_tail_call(o)
   local place = frames.place(f, info.linedefined)
   for n = info.linedefined, info.lastlinedefined do
     local line = runtime_errors.line(place.text or "", n)
-    local owner, args = (line or ""):match
-      "%f[%w_]return%s+(self[%w_.%[%]]*)%.forward%s*(%b())"
-    if owner and not args:find "^%(%s*self%f[^%w_]" then
-      place.line, place.name = n, "forward"
-      o.at, o.file, o.line, o.source = place, place.file, n, line
-      return ("forward is a method: %s%s"):format(owner, args)
+    for _, call in ipairs(expressions.calls(line or "", "forward")) do
+      if call.mark == "." and (call.owner or ""):find "^self%f[^%w_]" and
+         expressions.arguments(call.args)[1] ~= "self" then
+        place.line, place.name = n, "forward"
+        o.at, o.file, o.line, o.source = place, place.file, n, line
+        return ("forward is a method: %s%s"):format(call.owner, call.args)
+      end
     end
   end
 end
 
 -- net.forward(x), whose self is then x
-local function forward_with_dot(o, text, value)
-  local before, args = text:match "^(.-)%.forward%s*(%b())"
-  local net = before and expressions.ending(before)
+local function forward_with_dot(o, call, value)
+  local net = call.name == "forward" and call.mark == "." and call.owner
   if not net then return false end
   -- net may be a call, whose value is not known here
   local made = net:find "%)$" and
                (lacks_self(o) or o.message:find "%(local 'self'%)$")
   if not made and not is_module(value(net)) then return false end
-  local first = args:match "^%(%s*([%a_][%w_%.]*)"
+  local first = expressions.arguments(call.args)[1]
   if first and is_module(value(first)) then return false end
-  return replace(o, ("forward is a method: %s%s"):format(net, args))
+  return replace(o, ("forward is a method: %s%s"):format(net, call.args))
 end
 
 -- self:fc1(x), which hands self to the layer fc1 as its input
-local function layer_with_colon(o, text, value)
-  for path, name, args in
-    text:gmatch "([%a_][%w_%.]*):([%a_][%w_]*)%s*(%b())" do
-    local owner = value(path)
-    if is_module(owner) and is_module(rawget(owner, name)) then
-      return replace(o, ("%s is not a method: %s.%s%s"):format(name, path, name,
-                                                               args))
-    end
-  end
-  return false
+local function layer_with_colon(o, call, value)
+  local path, name = call.mark == ":" and call.owner, call.name
+  local owner = path and value(path)
+  return is_module(owner) and is_module(rawget(owner, name)) and
+         replace(o, ("%s is not a method: %s.%s%s"):format(name, path, name,
+                                                           call.args))
 end
 
 -- self.encode(x), a method of the user's module, whose self is then x: the
@@ -104,16 +101,14 @@ local function own_method_with_dot(o, line, value)
     return false
   end
   local text = runtime_errors.line(outer.text or "", outer.line)
-  local found
-  expressions.dotted_calls(text or "", function(owner, name, args)
-    if name == inner.name then
-      found = ("%s is a method: %s:%s%s"):format(name, owner, name, args)
-      return true
+  for _, call in ipairs(expressions.calls(text or "", inner.name)) do
+    if call.mark == "." and call.owner then
+      o.at, o.file, o.line, o.source = outer, outer.file, outer.line, text
+      return replace(o, ("%s is a method: %s:%s%s"):format(
+        call.name, call.owner, call.name, call.args))
     end
-  end)
-  if not found then return false end
-  o.at, o.file, o.line, o.source = outer, outer.file, outer.line, text
-  return replace(o, found)
+  end
+  return false
 end
 
 -- Explains the error of a call with the wrong one of `.' and `:'; true if it is
@@ -122,16 +117,18 @@ function network_misuse.explain(o, line, value)
   local tail = forward_by_tail_call(o)
   if tail then return replace(o, tail) end
   for _, text in ipairs(lines(o, line)) do
-    if forward_with_dot(o, text, value) or
-       layer_with_colon(o, text, value) then return true end
+    for _, call in ipairs(expressions.calls(text)) do
+      if forward_with_dot(o, call, value) or
+         layer_with_colon(o, call, value) then return true end
+    end
   end
   return own_method_with_dot(o, line, value)
 end
 
 -- The class of a module that the text calls and whose forward returned nothing.
 local function without_result(text, value)
-  for path in text:gmatch "%f[%w_]([%a_][%w_%.]*)%s*%(" do
-    local m = value(path)
+  for _, call in ipairs(expressions.calls(text)) do
+    local m = value((call.owner or "") .. call.mark .. call.name)
     local forward = is_module(m) and rawget(m, "_silent")
     if forward and rawequal(forward, m.forward) then return m.__name end
   end
@@ -139,12 +136,12 @@ end
 
 -- What was last assigned to a variable, in the chunk of the error or in the
 -- session.
-local function assigned(name, text)
-  local pattern = ".*%f[%w_]" .. name .. "%s*=%s*([^\n]*)"
-  local found = (text or ""):match(pattern)
+local function assigned(name, scope)
+  local found = scope and nil_argument.assigned(name, scope.text or "",
+                                                (scope.line or 0) + 1)
   if found then return found end
   for typed in require "nacre.session_log".recent() do
-    found = typed:match(pattern)
+    found = nil_argument.assigned(name, typed)
     if found then return found end
   end
   return ""
@@ -156,8 +153,7 @@ function network_misuse.explain_nil(o, line, value, scope)
   name = name and name:match "'([%w_]+)'"
   if not lua and o.cause ~= "missing" and o.got ~= "nil" then return false end
   local class = without_result(line, value) or
-                name and without_result(assigned(name, scope and scope.text),
-                                        value)
+                name and without_result(assigned(name, scope), value)
   if not class then return false end
   if name then o.message = name .. " is nil" end
   o.hint = ("the forward of %s returned nothing"):format(class)
@@ -168,7 +164,8 @@ end
 function network_misuse.method_hint(o, line, value)
   local name = o.message:match
     "^attempt to call a nil value %(method '([%w_]+)'%)"
-  if name == "add" and line:find "%f[%w_]Sequential%s*%b()%s*:%s*add" then
+  local call = name == "add" and expressions.calls(line, name)[1]
+  if call and (call.owner or ""):find "%f[%w_]Sequential%s*%b()$" then
     return "a Sequential takes a further layer by append"
   end
   return name and unknown_names.hint(name, line, value)

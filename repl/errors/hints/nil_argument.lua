@@ -3,6 +3,7 @@
 -- nil_argument.lua - hints for an argument that is nil: which variable of the
 -- line it is, and whether that exists.
 
+local expressions = require "nacre.expression_at"
 local lexer = require "nacre.lexer"
 local unknown_names = require "nacre.unknown_names"
 
@@ -12,12 +13,8 @@ local nil_argument = {}
 -- the line.
 local function argument_text(o, line)
   local op = o.op and o.op:match "[%w_]+$"
-  if not op then return line end
-  local args, more = line:match("%f[%w_]" .. op .. "_?%s*(%b())()")
-  if not args or line:find("%f[%w_]" .. op .. "_?%s*%(", more) then
-    return line
-  end
-  return args
+  local list = op and expressions.calls(line, op) or {}
+  return #list == 1 and list[1].args or line
 end
 
 -- The path that begins at tokens[i], as far as its parts are tables, and its
@@ -118,13 +115,21 @@ local function last_assignment(tokens, name, line)
   return blocks[#blocks].set
 end
 
+-- What was last assigned to a variable in front of a line of a text, if one is
+-- given, and the line of that; or nil.
+function nil_argument.assigned(name, text, line)
+  local set = text:find(name .. "%s*=") and
+              last_assignment(lexer.code(text), name, line or math.huge)
+  if not set then return nil end
+  return text:match("^[^\n]*", set.to + 1):match "^%s*(.-)%s*$", set.line
+end
+
 -- "n is nil, set in line 1: n = tonumber(x)"
 local function nil_variable(name, scope)
-  local text = scope.text or ""
-  local set = last_assignment(lexer.code(text), name, scope.line or 0)
-  local value = set and text:match("^[^\n]*", set.to + 1):match "^%s*(.-)%s*$"
-  return set and ("%s is nil, set in line %d: %s = %s"):format(name, set.line,
-                                                               name, value) or
+  local value, line = nil_argument.assigned(name, scope.text or "",
+                                            scope.line or 0)
+  return value and ("%s is nil, set in line %d: %s = %s"):format(name, line,
+                                                                 name, value) or
          name .. " is nil"
 end
 

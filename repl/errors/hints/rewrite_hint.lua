@@ -11,27 +11,13 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local rewrite_hint = {}
 
--- The arguments of a call, "(a, {1, 2})", as a list of texts.
-local function arguments(text)
-  local list = {}
-  for _, item in ipairs(expressions.items(text:sub(2, -2))) do
-    if item:find "%S" then list[#list + 1] = item:match "^%s*(.-)%s*$" end
-  end
-  return list
-end
-
--- The only call of a name on a line: its owner, the mark after that ("x" and
--- ":"), the name as written, the arguments.
+-- The only call of a name on a line, with the list of its arguments, or nil.
 local function only_call(line, name)
-  local found
-  for at, word, args in line:gmatch("%f[%w_]()(" .. name .. "_?)%s*(%b())") do
-    if found then return nil end
-    local head, mark = line:sub(1, at - 1):match "^(.-)%s*([.:])%s*$"
-    found = {owner = head and expressions.ending(head) or "", mark = mark or "",
-             name = word, args = arguments(args)}
-    if mark and found.owner == "" then return nil end
-  end
-  return found
+  local list = expressions.calls(line, name)
+  local call = #list == 1 and list[1]
+  if not call or not call.owner or not call.args:find "^%(" then return nil end
+  call.args = expressions.arguments(call.args)
+  return call
 end
 
 -- add(..., {alpha=0.1}): moves a positional argument into the table.

@@ -37,18 +37,17 @@ end
 --
 -- Errors of running programs
 --
--- The path before ".name" or ":name" on a line, and its value.
+-- What stands before ".name" or ":name" on a line, and its value.
 local function owner(line, mark, name, value)
-  local behind = "%s*" .. mark .. "%s*" .. name .. "%f[^%w_]"
-  local path = line:match("([%a_][%w_%.]*)" .. behind)
-  local v = path and value(path)
-  local at = v == nil and line:find("%]" .. behind)
-  if at then                          -- layers[1].name
-    local indexed = expressions.ending(line:sub(1, at))
-    v = indexed and value(indexed)
-    if v ~= nil then path = indexed end
+  local code, found = expressions.read(line), nil
+  for i, t in ipairs(code) do
+    local first = t.text == name and code:is(i - 1, mark) and code:first(i)
+    local path = first and code:text(first, i - 2):gsub("%s", "") or nil
+    local v = path and value(path)
+    if v ~= nil then return path, v end
+    found = found or path
   end
-  return path, v
+  return found
 end
 
 -- The note on an input that is only the name of an undefined variable, or nil.
@@ -71,7 +70,7 @@ local function missing_gradient(o, line, value)
   if not o.message:find "^attempt to [%l ]+ a nil value %(field 'grad'%)" then
     return
   end
-  local path, v = owner(line, "%.", "grad", value)
+  local path, v = owner(line, ".", "grad", value)
   if not istensor(v) then return end
   o.message = path .. ".grad is nil"
   o.hint = v.requires_grad and "a result's backward() sets it" or
@@ -117,7 +116,7 @@ local function missing_module_field(o, line, value)
   local name =
     o.message:match "^attempt to index a nil value %(field '([%w_]+)'%)"
   if not name then return end
-  local path, v = owner(line, "%.", name, value)
+  local path, v = owner(line, ".", name, value)
   if type(v) == "table" and rawget(v, "_fields") then
     o.message = missing_in_module(path, v, name)
   end
@@ -126,8 +125,9 @@ end
 -- lin:weight(), where weight is a tensor: the call is an index by lin
 local function called_parameter(o, line, value)
   if not o.object then return end
-  for name in line:gmatch ":%s*([%a_][%w_]*)%s*%(" do
-    local path, v = owner(line, ":", name, value)
+  for _, call in ipairs(expressions.calls(line)) do
+    local path, name = call.owner, call.name
+    local v = call.mark == ":" and path and value(path)
     if type(v) == "table" and rawget(v, "_fields") and
        istensor(rawget(v, name)) then
       o.message = ("%s is not a method: %s.%s"):format(name, path, name)
@@ -142,15 +142,15 @@ local function missing_field(o, line, value)
   local kind, name =
     o.message:match "^attempt to %l+ a nil value %((%l+) '([%w_]+)'%)"
   if kind ~= "method" and kind ~= "field" then return end
-  local path, v = owner(line, kind == "method" and ":" or "%.", name, value)
+  local path, v = owner(line, kind == "method" and ":" or ".", name, value)
   local fields = type(v) == "string" and string or v
   if type(fields) ~= "table" then return end
   local what = kind == "method" and "method" or "function"
   if o.message:find "^attempt to index" then return end
   if kind == "method" and moves[name] and type(v) == "table" then
-    local args = line:match(":%s*" .. name .. "%s*(%b())") or "()"
+    local call = expressions.calls(line, name)[1]
     o.hint = ("for k, w in pairs(%s) do %s[k] = w:%s%s end"):format(path, path,
-               name, args)
+               name, call and call.args or "()")
   end
   o.message = did_you_mean(("%s has no %s '%s'"):format(path, what, name),
                     nearest(name, all_fields(fields)))
@@ -161,20 +161,16 @@ local function called_property(o, line, value)
   local kind, name =
     o.message:match "^attempt to call a %l+ value %((%l+) '([%w_]+)'"
   for _, tensor in ipairs {"T", "grad"} do    -- which are called: an index
-    if not name and o.object and line:find(":" .. tensor .. "%s*%(") then
-      kind, name = "method", tensor
-    end
+    local call = not name and o.object and expressions.calls(line, tensor)[1]
+    if call and call.mark == ":" then kind, name = "method", tensor end
   end
   if kind ~= "field" and kind ~= "method" then return end
-  local mark = kind == "method" and ":" or "%."
+  local mark = kind == "method" and ":" or "."
   local path, v = owner(line, mark, name, value)
-  local tensor = istensor(v)
-  if kind == "method" and not path and lookup.properties[name] then
-    local at = line:find(":%s*" .. name .. "%s*%(")
-    path = at and expressions.ending(line:sub(1, at - 1)) or "(...)"
-    tensor = true
-  end
-  if not tensor then return end
+  local call = kind == "method" and lookup.properties[name] and
+               not (path and path:find "^[%w_.%[%]]+$")
+  if not istensor(v) and not call then return end
+  path = path or "(...)"
   if kind == "method" then
     o.message = ("%s is not a method: %s.%s"):format(name, path, name)
     o.op, o.object, o.hint, o.args = nil, nil, nil, {}
@@ -249,22 +245,21 @@ end
 
 -- for row in t do, for a in NAME do where there is no NAME
 local function not_an_iterator(o, line, value, scope)
-  local name = o.message:find "^attempt to call a nil value %(for iterator" and
-               line:match "%f[%w_]in%s+([%a_][%w_%.]*)%s+do%f[^%w_]"
-  if name and value(name) == nil then
-    local known = name:find "%." or scope and scope.there[name]
-    o.message = known and name .. " is nil" or novariable(name)
+  local list = expressions.iterated(line)
+  if not list then return end
+  if o.message:find "^attempt to call a nil value %(for iterator" and
+     list:find "^[%a_][%w_.]*$" and value(list) == nil then
+    local known = list:find "%." or scope and scope.there[list]
+    o.message = known and list .. " is nil" or novariable(list)
   end
-  local list = o.cause == "index" and o.got == "nil" and
-               line:match "%f[%w_]for%f[^%w_].-%f[%w_]in%s+(.-)%s+do%f[^%w_]"
-  if list then
+  if o.cause == "index" and o.got == "nil" then
     o.hint = ("for i, row in pairs(%s) do ... end"):format(list)
   end
 end
 
 -- np.zeros, nn.Linear: the same path here, or its equivalent.
 local function module_member(line, name, value)
-  local path = line:match("%f[%w_]" .. name .. "%.([%a_][%w_%.]*[%w_])")
+  local path = expressions.path(line, name):match "%.(.*)$"
   local known = names.modules[name]
   return known and path and
          unknown_names.ofpath(path, line, value, nil, true) or
@@ -305,22 +300,21 @@ end
 -- ("%.2f"):format(loss)
 local function not_a_number(o, line, value)
   if not o.message:find "%(number expected, got tensor%)$" then return end
-  for path in line:gmatch "[%a_][%w_%.]*" do
+  require "nacre.stack_frames".paths(line, function(path)
     local v = value(path)
     if istensor(v) and v:numel() == 1 then
       o.hint = path .. ":item() is the number"
     end
-  end
-  local path, method, more = line:match
-    "([%a_][%w_%.]*):([%a_][%w_]*)%(%)()"   -- x:sum(), of which one stands
-  if path and not o.hint and istensor(value(path)) and
-     not line:find(":[%a_][%w_]*%s*%(", more) then
-    o.hint = ("%s:%s():item() is the number"):format(path, method)
-  end
-  local name, arg = line:match "%f[%w_]math%.(%a+)%s*%(%s*([%a_][%w_%.]*)%s*%)"
-  local v = arg and not o.hint and value(arg)
-  if istensor(v) and pcall(function() return v[name] end) then
-    o.hint = ("%s:%s()"):format(arg, name)
+  end)
+  for _, call in ipairs(not o.hint and expressions.calls(line) or {}) do
+    local list, name = expressions.arguments(call.args), call.name
+    local v = value(call.mark == ":" and call.owner or list[1] or "")
+    if istensor(v) and call.mark == ":" and #list == 0 then
+      o.hint = ("%s:%s():item() is the number"):format(call.owner, name)
+    elseif istensor(v) and call.owner == "math" and #list == 1 and
+           pcall(function() return v[name] end) then
+      o.hint = ("%s:%s()"):format(list[1], name)
+    end
   end
 end
 
@@ -329,9 +323,9 @@ local function function_as_method(o, line)
   local name = not o.hint and o.cause == "method" and o.name:match "^[%w_]+$"
   local place = name and elsewhere(name)
   if place and place:find "%.%w+%." then o.hint = place .. "(...)" end
-  local path = name and line:match("([%a_][%w_%.]*)%s*:%s*" .. name)
-  if path and not place then
-    o.hint = require "nacre.commands".line(name, path) or o.hint
+  local call = name and not place and expressions.calls(line, name)[1]
+  if call and call.mark == ":" then
+    o.hint = require "nacre.commands".line(name, call.owner) or o.hint
   end
 end
 
@@ -356,10 +350,11 @@ end
 -- Names the operation sub_ where the line calls that.
 local function inplace_name(o, line)
   local op = o.op and o.op:match "^[%w_]+$"
-  if op and not op:find "_$" and line:find("[.:]" .. op .. "_%s*%(") and
-     not line:find("[.:]" .. op .. "%s*%(") then
-    o.op = op .. "_"
+  local list = op and not op:find "_$" and expressions.calls(line, op) or {}
+  for _, call in ipairs(list) do
+    if call.name == op or call.mark == "" then return end
   end
+  if list[1] then o.op = op .. "_" end
 end
 
 -- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": the hint for that
@@ -375,8 +370,7 @@ local function unknown_member(o, line, value)
   if same then
     place = same
   elseif part then
-    local path = line:match("%f[%w_]" .. name .. "[%w_%.]*[%w_]") or name
-    hint = unknown_names.ofpath(path, line, value, part)
+    hint = unknown_names.ofpath(expressions.path(line, name), line, value, part)
     place = not hint and name:find "%u" and elsewhere(name)
   elseif name then
     hint = unknown_names.hint(name, line, value)

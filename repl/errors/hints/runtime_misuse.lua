@@ -23,25 +23,22 @@ end
 -- x[1]:item(), m[1][1]:backward()
 local function method_of_number(o, line, value)
   if not o.message:find "^attempt to index a number value" then return nil end
-  for path, at in line:gmatch "([%a_][%w_%.]*)()%[" do
-    local from, n, index = at, 0, nil
-    local v = value(path)
-    while istensor(v) and n do
-      local part, stop = line:match("^(%b[])()", at)
-      if not part then break end
-      local removed = dims_removed(part)
-      index, n, from, at = part, removed and n + removed, at, stop
+  local code = expressions.read(line)
+  for i in ipairs(code) do
+    local from, n, last, at = code:first(i - 1), 0, nil, i
+    local v = from and value(code:text(from, i - 1))
+    while istensor(v) and n and code:is(at, "[") and code.pair[at] do
+      local removed = dims_removed(code:text(at, code.pair[at]))
+      n, last, at = removed and n + removed, at, code.pair[at] + 1
     end
-    local method = line:match("^%s*[:.]%s*([%a_][%w_]*)", at)
-    if index and method and n == v:dim() then
-      local whole = line:sub(1, at - 1):match("%f[%w_]" ..
-        path:gsub("%p", "%%%0") .. "%[.*$")
-      local last = index:match "^%[%s*([%w_-]+)%s*%]$"
-      if method == "item" then
+    if last and n == v:dim() and code:is(at, ".", ":") and code[at + 1] then
+      local whole = code:text(from, at - 1)
+      local index = code:text(last + 1, at - 2):match "^[%w_-]+$"
+      if code[at + 1].text == "item" then
         return whole .. " is a number already, without :item()"
       end
-      return last and ("%s is a number; %s:select(1, %s) is a tensor")
-        :format(whole, whole:sub(1, #whole - at + from), last) or
+      return index and ("%s is a number; %s:select(1, %s) is a tensor")
+        :format(whole, code:text(from, last - 1), index) or
         whole .. " is a number"
     end
   end
@@ -101,21 +98,20 @@ end
 -- torch.autocast("cpu", net(x)), which gives it a result, not a function
 local function called_too_early(o, line)
   local name = (o.hint or ""):match "^nacre%.([%w_]+)%(function%(%)"
-  local args = name and line:match("%f[%w_]" .. name .. "%s*(%b())")
-  local list = args and expressions.items(args:sub(2, -2))
-  local last = list and (list[#list]:match "^%s*(.-)%s*$")
+  local call = name and expressions.calls(line, name)[1]
+  local list = call and expressions.arguments(call.args) or {}
+  local last = list[#list]
   if not last or not o.message:find "not a tensor$" then
     return name == "autocast" and
            'nacre.autocast("cuda", function() ... end)' or nil
   end
-  local f, inner = last:match "^([%a_][%w_.]*)%s*(%b())$"
-  if f then
-    inner = inner:sub(2, -2)
-    list[#list] = f .. (inner:find "%S" and ", " .. inner or "")
+  local inner = expressions.calls(last)[1]
+  if inner and inner.from == 1 and inner.to == #last and inner.mark ~= ":" then
+    list[#list] = inner.owner .. inner.mark .. inner.name
+    table.move(expressions.arguments(inner.args), 1, 20, #list + 1, list)
   else
     list[#list] = ("function() return %s end"):format(last)
   end
-  for i, item in ipairs(list) do list[i] = item:match "^%s*(.-)%s*$" end
   return ("nacre.%s(%s)"):format(name, table.concat(list, ", "))
 end
 
@@ -134,38 +130,51 @@ local function inplace_option(o, line)
   if not pcall(function() return nacre.zeros(1)[name .. "_"] end) then
     return nil
   end
-  local x, rest = line:match(name .. "%s*%(%s*([%a_][%w_%.]*)%s*,(.*)$")
-  local alone = rest and rest:find "^%s*{%s*inplace%s*=%s*[%w]+%s*}%s*%)"
-  return alone and ("%s:%s_()"):format(x, name) or
+  local call = expressions.calls(line, name)[1]
+  local list = call and expressions.arguments(call.args) or {}
+  return #list == 2 and list[2]:find "^{%s*inplace%s*=%s*%w+%s*}$" and
+         ("%s:%s_()"):format(expressions.enclosed(list[1]), name) or
          name .. "_ works in place"
 end
 
 -- lst[1]() where the element is not a function
 local function called_element(o, line, value)
   local kind = o.message:match "^attempt to call a (%l+) value %(field '"
-  local path, index = line:match "([%a_][%w_%.]*)(%b[])%s*%("
-  local element = path and index:find "^%[%d+%]$" and value(path .. index)
-  if not kind or not path or type(value(path)) ~= "table" or
-     element ~= nil and type(element) ~= kind then
-    return nil
+  local code = expressions.read(line)
+  for i in ipairs(kind and code or {}) do
+    local open = code:is(i, "(") and code:is(i - 1, "]") and code.pair[i - 1]
+    local from = open and code:first(open - 1)
+    local path = from and code:text(from, i - 1)
+    local element = path and value(path)
+    if path and code[open + 1].kind == "number" and
+       type(value(code:text(from, open - 1))) == "table" and
+       (element == nil or type(element) == kind) then
+      o.message = ("%s is a %s, not a function"):format(path, kind)
+      return path
+    end
   end
-  o.message = ("%s%s is a %s, not a function"):format(path, index, kind)
-  return path .. index
 end
 
 -- "mean " .. x:mean(), x .. 7
-local function joined_tensor(o, line, value)
+local function joined_tensor(o, line)
   local kind = o.op == ".." and o.cause == "type" and o.got
   if not kind then return nil end
-  local before, after = line:match "^(.-)%s*%.%.%s*(.*)$"
-  local x = expressions.beginning(after or "")
+  local code, at = expressions.read(line), nil
+  for i in ipairs(code) do
+    if code:is(i, "..") then
+      if at then return nil end
+      at = i
+    end
+  end
+  if not at or at == 1 or at == #code then return nil end
   local left = o.args[1] and o.args[1].fills == "0"
-  if left then x = expressions.ending(before) end
-  if not x or line:find("%.%..*%.%.") then return nil end
+  local first, last = code:first(at - 1), code:last(at + 1)
+  local x = left and first and code:text(first, at - 1) or
+            not left and last and code:text(at + 1, last)
+  if not x then return nil end
   if kind == "number" then
-    local n = left and after:match "^(-?[%d.]+)%s*$" or
-              not left and before:match "(-?[%d.]+)$"
-    if not n then return nil end
+    local n = left and code:text(at + 1, #code) or code[at - 1].text
+    if not tonumber(n) then return nil end
     n = ("nacre.tensor{%s}"):format(n)
     return ("nacre.cat{%s, %s}"):format(left and x or n, left and n or x)
   end
@@ -176,12 +185,17 @@ end
 -- m - m:mean(2): the mean has one dimension less
 local function lost_dimension(o, line)
   if o.cause ~= "broadcast" then return nil end
-  local text, n = line:gsub("(:%l+)%((%-?%d+)%)", function(method, dim)
-    local info = nacre._info(method:sub(2))
-    return info and info.signature:find("keepdim", 1, true) and
-           ("%s(%s, {keepdim=true})"):format(method, dim) or nil
-  end)
-  return n == 1 and text ~= line and text:match "^%s*(.-)%s*$" or nil
+  local found
+  for _, call in ipairs(expressions.calls(line)) do
+    local info = call.mark == ":" and call.args:find "^%(%-?%d+%)$" and
+                 nacre._info(call.name)
+    if info and info.signature:find("keepdim", 1, true) then
+      if found then return nil end
+      found = call
+    end
+  end
+  return found and ("%s, {keepdim=true}%s"):format(
+    line:sub(1, found.to - 1), line:sub(found.to)):match "^%s*(.-)%s*$"
 end
 
 -- m:quantile({0.1, 0.9}): a list where a tensor is wanted
@@ -190,9 +204,16 @@ local function list_for_tensor(o, line)
   if not op or o.cause ~= "tensor" or o.got ~= "table" then
     return nil
   end
-  local head, list, rest = line:match("^(.-" .. op .. "%s*%([^{}]-)(%b{})(.*)$")
-  return head and not list:find "=" and (head .. "nacre.tensor" .. list ..
-                                         rest):match "^%s*(.-)%s*$" or nil
+  local code = expressions.read(line)
+  local call = code:calls(op)[1]
+  for i = call and call.i + 2 or #code + 1, #code do
+    if code:is(i, "{") and code.pair[i] then
+      local list = code:text(i, code.pair[i])
+      return not list:find "=" and ("%snacre.tensor%s"):format(
+        line:sub(1, code[i].from - 1), line:sub(code[i].from))
+        :match "^%s*(.-)%s*$" or nil
+    end
+  end
 end
 
 -- The names of a line that may be what an assignment was to unpack: one that
@@ -202,8 +223,8 @@ local function names_of_failure(o, line)
     "^attempt to [%l ]+ a %l+ value %(%l+ '([%w_]+)'%)"
   if name then return {name} end
   local args = (o.cause == "type" or o.cause == "missing") and o.op and
-               line:match(o.op:match "[%w_]+$" .. "%s*(%b())")
-  return args and lexer.variables(args) or {}
+               expressions.calls(line, o.op:match "[%w_]+$")[1]
+  return args and lexer.variables(args.args) or {}
 end
 
 -- What a function says of the text of the error or of those of the session,
@@ -220,12 +241,17 @@ end
 -- "b, t = table.unpack(x.shape)" for a statement that unpacks a list into
 -- several names, one of them `name'; nil if this line does not.
 local function unpacking(line, name)
-  local names, right = line:gsub("^%s*local%s+", "")
-                           :match "^%s*([%w_, ]+)=%s*([^;]-)%s*%f[;%z]"
-  if not right or not names:find(",", 1, true) or
-     not names:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
-  local text = ("%s= table.unpack(%s)"):format(names, right)
-  if right:find "[%w_%])]%.shape$" or right:find ":size%(%)$" then
+  local code, at, there = expressions.read(line), 1, false
+  local first = code:is(1, "local") and 2 or 1
+  while code[at] and not code:is(at, "=") do
+    there = there or code[at].text == name
+    at = at + 1
+  end
+  local last = there and code:is(first + 1, ",") and code:last(at + 1)
+  if not last then return nil end
+  local right = code:text(at + 1, last)
+  local text = ("%s = table.unpack(%s)"):format(code:text(first, at - 1), right)
+  if right:find "%.shape$" or right:find ":size%(%)$" then
     return ("%s is one list: %s"):format(right:match "%.shape$" and "shape" or
                                          "size()", text)
   end
@@ -252,12 +278,16 @@ end
 local function iterator_in_pairs(o, line)
   if not o.message:find "^bad argument #1 to 'for iterator'.*got function" and
      o.message ~= "attempt to index a function value" then return nil end
-  local names, args =
-    line:match "%f[%w_]for%s+([%w_, ]-)%s+in%s+i?pairs%s*(%b())"
-  local x = args and args:sub(2, -2)
-  if not x or not x:find "%)$" then return nil end
-  if x:find "progress%s*%b()$" then names = names:gsub("^%w+,%s*", "") end
-  return ("for %s in %s do ... end"):format(names, x)
+  local code = expressions.read(line)
+  for _, call in ipairs(code:calls()) do
+    local i, x = call.i - 1, expressions.arguments(call.args)[1] or ""
+    if code:is(i, "in") and call.name:find "^i?pairs$" and x:find "%)$" then
+      while not code:is(i - 1, "for") and i > 2 do i = i - 1 end
+      local names = code:text(i, call.i - 2)
+      if x:find "progress%s*%b()$" then names = names:gsub("^%w+,%s*", "") end
+      return ("for %s in %s do ... end"):format(names, x)
+    end
+  end
 end
 
 local checks = {iterator_in_pairs, method_of_number, inplace_option,

@@ -15,6 +15,7 @@ local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local state = require "nacre.state"
+local types = require "nacre.expression_type"
 
 local nacre = package.loaded.nacre or _G.nacre
 
@@ -33,74 +34,34 @@ local outer = set(", ; = and or not return if then elseif else while do " ..
                   "until repeat end local in for function")
 local signs = set "+ - * / % ^ // & | ~ << >> .."
 
--- Is the value of a path, or the result of calling it, a tensor?
-local function gives_tensor(f)
-  local info = type(f) == "function" and nacre._info(f)
-  return info and info.results:find "^tensor" ~= nil
-end
-
-local fields = set "T mT grad"
-
-local is_tensor
-
--- Is the operand at the start of a text a tensor? Also the text after it.
-local function first_operand(text)
-  local inner, rest = text:match "^(%b())(.*)$"
-  if inner then return is_tensor(inner:sub(2, -2)), rest end
-  local path
-  path, rest = text:match "^([%a_][%w_%.]*)(.*)$"
-  if not path then return false, "" end
-  local v = value_of(path)
-  if istensor(v) then return true, rest end
-  local owner, field = path:match "^(.*)%.(%w+)$"
-  if fields[field] and istensor(value_of(owner)) then
-    return true, rest
-  end
-  local args, more = rest:match "^%s*(%b())(.*)$"
-  if not args then args, more = rest:match "^%s*(%b{})(.*)$" end
-  return args and gives_tensor(lookup.value(path)) or false, more or ""
-end
-
--- Is an operand without operators (outside brackets) a tensor?
-local function chain_is_tensor(text)
-  local is, rest = first_operand(text:match "^%s*(.-)%s*$")
-  while is and rest:find "%S" do
-    local name, more = rest:match "^%s*:%s*([%a_][%w_]*)%s*%b()(.*)$"
-    if not name then
-      name, more = rest:match "^%s*:%s*([%a_][%w_]*)%s*%b{}(.*)$"
-    end
-    local field, behind = rest:match "^%s*%.([%w_]+)(.*)$"
-    if name then
-      is = gives_tensor(lookup.field(nacre._methods, name))
-    else
-      is, more = fields[field] or false, behind or ""
-    end
-    rest = more
-  end
-  return is
-end
-
 -- Is an expression a tensor? It is if one operand of an operator is.
-function is_tensor(text)
+local function is_tensor(text)
   local from, depth = 1, 0
+  local function operand(to)
+    local part = text:sub(from, to)
+    local t = not part:find "^%s*#" and types.of(part, value_of)
+    return t and types.is_tensor(t) or false
+  end
   for _, t in ipairs(lexer.tokens(text)) do
     if opens[t.text] then depth = depth + 1 end
     if closes[t.text] then depth = depth - 1 end
     if depth == 0 and t.kind == "op" and signs[t.text] then
-      if chain_is_tensor(text:sub(from, t.from - 1)) then return true end
+      if operand(t.from - 1) then return true end
       from = t.to + 1
     end
   end
-  return chain_is_tensor(text:sub(from))
+  return operand(#text)
 end
 
--- The last token of the operand after (step 1) or before (-1) tokens[i].
-local function edge(tokens, i, step)
+local logic = set "and or not"
+
+-- The last token of the operand after (step 1) or before (-1) code[i].
+local function edge(code, i, step)
   local depth = 0
   local enters, leaves = opens, closes
   if step < 0 then enters, leaves = closes, opens end
-  while tokens[i + step] do
-    local t = tokens[i + step].text
+  while code[i + step] do
+    local t = code[i + step].text
     if depth == 0 and (outer[t] or compares[t]) then break end
     if enters[t] then depth = depth + 1 end
     if leaves[t] then depth = depth - 1 end
@@ -110,26 +71,24 @@ local function edge(tokens, i, step)
   return i
 end
 
--- The operands around tokens[i], as texts.
-local function operands(text, tokens, i)
-  local from, to = edge(tokens, i, -1), edge(tokens, i, 1)
+-- The operands around code[i], as texts.
+local function operands(code, i)
+  local from, to = edge(code, i, -1), edge(code, i, 1)
   if from == i or to == i then return nil end
-  return text:sub(tokens[from].from, tokens[i - 1].to),
-         text:sub(tokens[i + 1].from, tokens[to].to)
+  return code:text(from, i - 1), code:text(i + 1, to)
 end
 
 local function isnumber(text)
   return tonumber(text) ~= nil or text:find "^%-%s*[%d.]+$" ~= nil or
-         math.type(value_of(text)) ~= nil and
-         text:find "^[%a_][%w_%.]*$" ~= nil
+         math.type(value_of(text)) ~= nil
 end
 
 local methods = {["=="] = "eq", ["~="] = "ne"}
 
 -- x == 1
-local function tensor_equality(text, tokens, i)
-  local op = tokens[i].text
-  local left, right = operands(text, tokens, i)
+local function tensor_equality(code, i)
+  local op = code[i].text
+  local left, right = operands(code, i)
   if not left then return nil end
   if isnumber(left) then left, right = right, left end
   if not isnumber(right) or not is_tensor(left) then return nil end
@@ -141,125 +100,123 @@ local function tensor_equality(text, tokens, i)
 end
 
 -- x and y, of tensors alone: the first is true, so it is y
-local function tensor_logic(text, tokens, i)
-  local op = tokens[i].text
-  local left, right = operands(text, tokens, i)
-  if not left or not is_tensor(left) or not is_tensor(right) then return nil end
-  local name = left:match "^%s*([%a_][%w_]*)%s*$"
-  if name and right:find("%f[%w_]" .. name .. "%f[^%w_]") then return nil end
+local function tensor_logic(code, i)
+  local op = code[i].text
+  local left, right = operands(code, i)
+  if not left or not is_tensor(left) or not is_tensor(right) then
+    return nil
+  end
+  for _, name in ipairs(lexer.variables(right)) do
+    if name == left then return nil end
+  end
   return ("Lua's %s returns one of the two tensors; %s:logical_%s(%s) works " ..
           "on each element"):format(op, expressions.enclosed(left), op, right)
 end
 
 -- if x:gt(0) then
-local function tensor_condition(text, tokens, i)
-  local stop = i
-  while tokens[stop + 1] and tokens[stop + 1].text ~= "then" and
-        tokens[stop + 1].text ~= "do" do
+local function tensor_condition(code, i)
+  local stop, plain = i, true
+  while code[stop + 1] and not code:is(stop + 1, "then", "do") do
     stop = stop + 1
+    local t = code[stop].text
+    if compares[t] or logic[t] then return nil end
+    plain = plain and (code[stop].kind == "name" or t == ".")
   end
-  if stop == i or not tokens[stop + 1] then return nil end
-  local inner = text:sub(tokens[i + 1].from, tokens[stop].to)
-  if inner:find "^[%a_][%w_%.]*$" or inner:find "[=~<>]=" or
-     inner:find "%f[%w_]and%f[^%w_]" or inner:find "%f[%w_]or%f[^%w_]" or
-     inner:find "^not%f[^%w_]" or not is_tensor(inner) then
+  if plain or not code[stop + 1] or not is_tensor(code:text(i + 1, stop)) then
     return nil
   end
   return ("a tensor counts as true; %s:all():item() tests its elements")
-         :format(expressions.enclosed(inner))
+         :format(expressions.enclosed(code:text(i + 1, stop)))
 end
 
 -- x.add_(y, 5): the method of x is called, and works on y
-local function other_object(text, tokens, i)
-  local name, open = tokens[i + 1], tokens[i + 2]
-  if not name or not open or open.text ~= "(" or
-     not nacre._methods[name.text] then return nil end
-  local owner = expressions.ending(text:sub(1, tokens[i].from - 1))
-  local args = text:match("^%b()", open.from)
-  local list = args and expressions.items(args:sub(2, -2)) or {}
-  local given = list[1] and list[1]:match "^%s*(.-)%s*$"
+local function other_object(code, i)
+  local call = code:is(i + 2, "(") and code:call(i + 1)
+  if not call or not nacre._methods[call.name] then return nil end
+  local owner, given = call.owner, expressions.arguments(call.args)[1]
   if not owner or not is_tensor(owner) or not given or given == owner or
      not is_tensor(given) then return nil end
   return ("%s.%s%s works on %s, not on %s: a method is called with a colon, " ..
-          "%s:%s%s"):format(owner, name.text, args, given, owner, owner,
-                            name.text, args)
+          "%s:%s%s"):format(owner, call.name, call.args, given, owner, owner,
+                            call.name, call.args)
 end
 
 -- b, t = x.shape
-local function list_assigned(text, tokens, i)
-  local names = text:sub(1, tokens[i].from - 1):match "([%w_, ]+)$"
-  local right = expressions.first(text:sub(tokens[i].to + 1))
-  local x, size = (right or ""):match "^([%a_][%w_.]*)%.shape$", nil
-  if not x then x, size = (right or ""):match "^([%a_][%w_.]*):size(%(%))$" end
-  names = names and names:gsub("^%s*local%s", ""):match "^%s*(.-)%s*$"
-  if not x or not names or not names:find(",", 1, true) or
-     not istensor(value_of(x)) then return nil end
-  return ("%s is one list; %s = table.unpack(%s)"):format(
-    size and "size()" or "shape", names, right)
+local function list_assigned(code, i)
+  local first, last = i, code:last(i + 1)
+  while code[first - 1] and (code[first - 1].kind == "name" or
+                             code:is(first - 1, ",")) do
+    first = first - 1
+  end
+  local x, size = last and last > i + 2 and code:text(i + 1, last), nil
+  if not x or not code:is(first + 1, ",") then return nil end
+  local owner = x:match "^(.*)%.shape$"
+  if not owner then owner, size = x:match "^(.*):size(%(%))$" end
+  return owner and istensor(value_of(owner)) and
+         ("%s is one list; %s = table.unpack(%s)"):format(
+           size and "size()" or "shape", code:text(first, i - 1), x) or nil
 end
 
 -- Operations that keep all dimensions: of a vector the second value may be
 -- meant.
 local keeps_dims = set "sort topk cummax cummin"
 
--- The information on the operation that a call is of, its name and arguments,
--- and the tensor that it is called with, if that is a variable.
+-- The information on the operation that a call is of, and the tensor that it is
+-- called with, if that is a variable.
 local function called_operation(call)
-  local object, name, args = call:match "^(.*):%s*([%a_][%w_]*)%s*(%b())$"
-  if object then
-    return is_tensor(object) and nacre._info(name), name, args, value_of(object)
+  if call.mark == ":" then
+    return is_tensor(call.owner) and nacre._info(call.name),
+           value_of(call.owner)
   end
-  name, args = call:match "^([%a_][%w_.]*)%s*(%b())$"
-  local f = name and lookup.value(name)
-  return type(f) == "function" and nacre._info(f), name, args,
-         value_of(args and args:match "^%(%s*([%w_.]*)" or "")
+  local f = lookup.value(call.owner .. call.mark .. call.name)
+  return type(f) == "function" and nacre._info(f),
+         value_of(expressions.arguments(call.args)[1] or "")
 end
 
 -- x:max(2)[2]: of values and positions the values are indexed
-local function values_indexed(text, tokens, i)
-  local at, close = tokens[i + 1], tokens[i + 2]
-  if i == 1 or tokens[i - 1].text ~= ")" or not close or close.text ~= "]" or
-     at.text ~= "1" and at.text ~= "2" then return nil end
-  local call = expressions.ending(text:sub(1, tokens[i].from - 1))
-  local info, name, args, x = called_operation(call or "")
+local function values_indexed(code, i)
+  local open = code:is(i + 2, "]") and code:is(i + 1, "1", "2") and
+               code:is(i - 1, ")") and code.pair[i - 1]
+  local call = open and code:call(open - 1)
+  if not call or not call.owner then return nil end
+  local info, x = called_operation(call)
   if not info or not info.results:find "positions" or
-     info.results:find "%[" and not args:find "[,%d]" or
+     info.results:find "%[" and not call.args:find "[,%d]" or
      keeps_dims[info.name] and not (istensor(x) and #x.shape > 1) then
     return nil
   end
   return ("%s gives values and positions, and [%s] is an element of the " ..
-          "values; v, i = %s"):format(name, at.text, call)
+          "values; v, i = %s"):format(
+    call.mark == ":" and call.name or call.owner .. call.mark .. call.name,
+    code[i + 1].text, code.source:sub(call.from, call.to))
 end
 
 -- w[[1, 2]]: the text 1, 2, an index of one element
-local function rows_as_text(text, tokens, i)
-  local owner = tokens[i - 1]
-  if not owner or not tokens[i].text:find "^%[%[%s*%-?%d" or
+local function rows_as_text(code, i)
+  local owner, text = code[i - 1], code[i].text
+  if not owner or not text:find "^%[%[%s*%-?%d" or
      not istensor(value_of(owner.text)) then return nil end
-  local call = owner.text .. tokens[i].text
-  local rows = require "nacre.foreign_statements".translate(call, value_of)
-  return ("%s is a string, an index of one element; rows are %s"):format(
-    tokens[i].text, rows)
+  local rows = require "nacre.foreign_statements".translate(owner.text .. text,
+                                                            value_of)
+  return ("%s is a string, an index of one element; rows are %s"):format(text,
+                                                                         rows)
 end
 
 -- The dim 1 that a call of an operation of a matrix has as a number, without
 -- its name: what is said of it, or nil.
-local function dim_of_call(text, at, name, args)
-  local info = nacre._info(name)
-  local mark = text:sub(1, at - 1):match "([.:])%s*$"
-  local items = info and expressions.items(args:sub(2, -2)) or {}
-  local method = mark == ":"
-  local of = method and expressions.ending(text:sub(1, at - 1):match
-                          "^(.-)%s*:%s*$") or items[1]
-  local x = of and of:find "^%s*[%a_][%w_.]*%s*$" and
-            value_of(of:match "%S+")
+local function dim_of_call(call)
+  local info = nacre._info(call.name)
+  local items = info and expressions.arguments(call.args) or {}
+  local method, of = call.mark == ":", call.owner
+  if not method then of = items[1] end
+  local x = value_of(of or "")
   if not istensor(x) or #x.shape < 2 then return nil end
   for i = method and 1 or 2, #items do
     local parameter = index_base.parameter(info, i + (method and 1 or 0))
-    if items[i]:match "^%s*(.-)%s*$" == "1" and parameter and
+    if items[i] == "1" and parameter and
        select(2, index_base.argument(info, parameter, "1")) then
       return ("dims count from 1: %s along dim 1 is along Python's dim 0, " ..
-              "and its dim 1 is 2 here"):format(name)
+              "and its dim 1 is 2 here"):format(call.name)
     end
   end
 end
@@ -267,8 +224,8 @@ end
 -- Once, and only where a line of Python was corrected before: softmax(x, 1).
 local function first_dim(text)
   if not state.python or state.dims_noted then return nil end
-  for at, name, args in text:gmatch "()([%a_][%w_]*)%s*(%b())" do
-    local note = dim_of_call(text, at, name, args)
+  for _, call in ipairs(expressions.calls(text)) do
+    local note = dim_of_call(call)
     if note then
       state.dims_noted = true
       return note
@@ -281,43 +238,32 @@ local checks = {
   ["=="] = tensor_equality, ["~="] = tensor_equality,
   ["and"] = tensor_logic, ["or"] = tensor_logic,
   ["if"] = tensor_condition, ["elseif"] = tensor_condition,
-  ["while"] = tensor_condition,
+  ["while"] = tensor_condition, string = rows_as_text,
 }
+
+local function first_note(text, looks)
+  local code = expressions.read(text)
+  for i, t in ipairs(code) do
+    local look = looks[t.text]
+    if t.kind == "string" then look = looks.string end
+    local note = look and look(code, i)
+    if note then return note end
+  end
+end
 
 -- The note on a line at which an error arose, where value(path) is the value of
 -- a path: on a method that is called through a dot on another tensor, and on a
 -- second result taken by [2]; or nil.
 function silent_mistakes.note_at(line, value)
-  if #line > 2000 then return nil end
   value_of = value
-  local tokens = lexer.code(line)
-  for i, t in ipairs(tokens) do
-    local look = t.text == "." and other_object or
-                 t.text == "[" and values_indexed
-    local note = look and t.kind ~= "string" and look(line, tokens, i)
-    if note then return note end
-  end
+  return first_note(line, {["."] = other_object, ["["] = values_indexed})
 end
 
 -- The note on a block, or nil.
 function silent_mistakes.note(text)
+  if #text > 10000 then return nil end
   value_of = require "nacre.stack_frames".value_of
-  local dims = #text <= 10000 and first_dim(text)
-  if dims then return dims end
-  if #text > 10000 or not (text:find "[=~]=" or text:find "%.[%w_]+%s*%(" or
-     text:find "%.shape" or text:find ":size%(%)" or
-     text:find "%)%s*%[%s*[12]%s*%]" or text:find "%w%[%[" or
-     text:find "%f[%w_]and%f[^%w_]" or text:find "%f[%w_]or%f[^%w_]" or
-     text:find "%f[%w_]if%f[^%w_]" or text:find "%f[%w_]while%f[^%w_]") then
-    return nil
-  end
-  local tokens = lexer.code(text)
-  for i, t in ipairs(tokens) do
-    local look = checks[t.text]
-    if t.kind == "string" then look = rows_as_text end
-    local note = look and look(text, tokens, i)
-    if note then return note end
-  end
+  return first_dim(text) or first_note(text, checks)
 end
 
 return silent_mistakes

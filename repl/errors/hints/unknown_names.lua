@@ -118,11 +118,17 @@ end
 -- The text before a name on a line, "x:" or "nacre.linalg.", and its arguments
 -- there.
 local function context(line, name)
-  local at = line:find("%f[%w_]" .. name:gsub("%.", "%%.") .. "%f[^%w_]")
-  if not at then return nil end
-  local head, mark = line:sub(1, at - 1):match "^(.-)%s*([.:])%s*$"
-  local owner = head and (expressions.ending(head) or false)
-  return owner, line:match("^%s*(%b())", at + #name), mark
+  local code = expressions.read(line)
+  local dots = select(2, name:gsub("%.", ""))
+  for i in ipairs(code) do
+    local last = i + 2 * dots
+    if code[last] and code:text(i, last) == name then
+      local call = code:call(last)
+      local args, first = call and call.args, code:first(i)
+      if not code:is(i - 1, ".", ":") then return nil, args end
+      return first and code:text(first, i - 2) or false, args, code[i - 1].text
+    end
+  end
 end
 
 -- A line of other_libraries.lua with the user's operands in place of x and y.
