@@ -20,7 +20,7 @@ enum {
 };
 
 /* A trace of a function, a userdata. Its user values: the arguments that it is
-   for, as far as it does not fit others; what the function reads (watches, see
+   for, unless it fits others, too; what the function reads (watches, see
    lib/fused_trace.lua); its results; why it is not fused; numbers that the
    function may treat in a way of their own. */
 typedef struct Program {

@@ -9,8 +9,8 @@
 
 #include "bindings/io/load.h"
 
-/* Options in the order in which they are written. What makes another one, as
-   dtype makes dtypes, pointless is beside it. */
+/* Options in the order in which they are written, each with the option that
+   makes it pointless, if there is one. */
 static const struct {
   const char *name, *unless;
 } known[] = {

@@ -226,7 +226,7 @@ static int nest_groups(lua_State *L, const Load *o, Archive *a) {
   return 1 + push_attributes(L, o, a);
 }
 
-/* The outermost value that is no value of ours, or -1. [-0, +0, m] */
+/* The outermost value for which Lua has no type, or -1. [-0, +0, m] */
 static int64_t find_other(lua_State *L, const Archive *a) {
   int64_t n, first = 0, last = 0;
   const FileValue *v = nc_archivevalues(a, &n);

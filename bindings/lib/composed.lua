@@ -148,7 +148,7 @@ local function widen_in_region(v, n)
   end
 end
 
--- Is this an error of Lua in a file of the library? It is no answer for a user.
+-- Is this an error of Lua in a file of the library? Users do not see those.
 function all.is_internal(e)
   return type(e) == "string" and (e:find "^nacre%.[%w_]+:%d+: " or
                                   e:find "^attempt to ") ~= nil

@@ -60,8 +60,8 @@ static int file_path(char path[MAXPATH], const char *key) {
   return 1;
 }
 
-/* May nobody else write it?  Code of somebody else is not run, and a hash is no
-   signature. */
+/* Can only this user write it?  Code that others wrote is not run, and a hash
+   does not tell who wrote it. */
 static int is_private(const struct stat *s) {
   return s->st_uid == geteuid() && !(s->st_mode & (S_IWGRP | S_IWOTH));
 }

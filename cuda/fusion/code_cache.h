@@ -11,7 +11,7 @@
 
 /* Sets *image, of malloc, if the code is there and whole. */
 int nc_cached_code(const char *key, char **image, size_t *size);
-/* Keeps it; what hinders that is no error. */
+/* Keeps it, if that is possible. */
 void nc_cache_code(const char *key, const char *image, size_t size);
 
 #endif

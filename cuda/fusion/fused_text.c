@@ -8,9 +8,9 @@
 ** the operation alone would: when an operand has another type than it computes
 ** in, and when its result has a narrower one.
 **
-** Numbers of the call are parameters of the kernel.  So are those parameters of
-** operations that are not whole: a text with each of them would be compiled
-** anew for each.
+** Numbers of the call are parameters of the kernel, and so are parameters of
+** operations that are not whole: if the text had them, each new one would be
+** compiled again.
 */
 #include "cuda/fusion/fused_text.h"
 

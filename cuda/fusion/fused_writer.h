@@ -15,8 +15,8 @@ typedef struct Writer {
 } Writer;
 
 void nc_text_add(FusedText *t, const char *format, ...);
-/* The type that t is computed in, as the functions of operations are named, as
-   C, and as that of elements in memory. */
+/* The type that t is computed in, as a suffix of the functions of operations
+   and as a type of C; and the type of its elements in memory. */
 const char *nc_text_suffix(DType t);
 const char *nc_text_type(DType t);
 const char *nc_text_element(DType t);

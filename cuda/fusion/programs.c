@@ -255,7 +255,7 @@ static int is_waiting(void) {
   return wait;
 }
 
-/* Loads the code on d; a failure is noted, and is no error. */
+/* Loads the code on d; a failure is noted, but it is not an error. */
 static void load(FusedProgram *p, const Device *d) {
   const int i = d->ordinal;
   int r;

@@ -4,19 +4,12 @@
 -- nacre.distributed with the MPI compiler of this machine. The program carries
 -- its sources; a plug-in for one MPI does not work with another.
 
+local files = require "nacre.files"
 local host = require "nacre.host"
 
 local mpi_build = {}
 
--- The word for the shell.
-local function quoted(word)
-  return "'" .. word:gsub("'", "'\\''") .. "'"
-end
-
-local function write(path, text)
-  local ok, why = host.write_file(path, text)
-  if not ok then error("cannot write " .. why, 0) end
-end
+local quoted, write = files.quoted, files.write
 
 local function make_folder(path)
   local ok, why = host.makefolders(path)

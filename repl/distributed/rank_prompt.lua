@@ -7,6 +7,7 @@ local job = require "nacre.rank_job"
 local host = require "nacre.host"
 local process = require "nacre.process"
 local completion = require "nacre.completion"
+local quoted = require "nacre.files".quoted
 local shell = require "nacre.shell"
 local takes_lua = require "nacre.commands".takes_lua
 local input_block = require "nacre.input_block"
@@ -15,10 +16,6 @@ local rank_prompt = {}
 
 local PRINTED = 1  -- the first byte of what a line prints meanwhile
 local ASK = 0      -- the first byte of a request for candidates, not a line
-
-local function quoted(word)
-  return "'" .. word:gsub("'", "'\\''") .. "'"
-end
 
 local exit_status               -- of the job, after its end
 

@@ -68,7 +68,7 @@ local function answer_of(text)
   return ranks[rank] and run(line) or {text = "", shown = 0}
 end
 
--- What other ranks are told: the error, which stands behind what was printed.
+-- The error, which comes after what was printed, for the other ranks.
 local function reason(answer)
   local text = "\n" .. answer.text
   return text:match "\nerror: ([^\n]+)" or text:match "\n(interrupted[^\n]*)"

@@ -63,8 +63,8 @@ function hooks.role(name)
   return "unknown"
 end
 
--- Where Lua begins in a block, of which this is the first line and what follows
--- it, as far as it matters; nil: nowhere.
+-- The position at which Lua begins in a block; nil: nowhere. The text is its
+-- first line and as much of what follows as matters.
 function hooks.code(text)
   local part = text
   if state.reader then

@@ -80,7 +80,7 @@ int sh_prefill(const char *text) {
   return current != NULL && current->prefill(text);
 }
 
-/* Has everybody left?  Input that is no terminal may go on for ever. */
+/* Has everybody left?  Input that is not a terminal may go on for ever. */
 static int is_alone(void) {
   struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
   return ferror(stdout) && !isatty(STDIN_FILENO) && poll(&out, 1, 0) > 0 &&
@@ -104,8 +104,8 @@ static void loop(const Editor *editor, int fresh) {
   }
 }
 
-/* Takes lines for a shell that runs without a prompt, until it wants no more:
-   a test that stops. */
+/* Takes lines for a shell that runs without a prompt, until it stops, as a test
+   does that fails. */
 int sh_takelines(lua_State *L) {
   const Editor *editor = choose();
   sh_findshell(L);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- files.lua - reads files of text.
+-- files.lua - reads and writes files of text.
 
 local files = {}
 
@@ -13,6 +13,15 @@ function files.read(path)
   f:close()
   return text, why and path .. ": " .. why, code
 end
+
+-- Writes a file; an error if that fails.
+function files.write(path, text)
+  local ok, why = require "nacre.host".write_file(path, text)
+  if not ok then error("cannot write " .. why, 0) end
+end
+
+-- A word as a shell reads it.
+function files.quoted(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 
 -- The same as Lua's compiler takes it: without a byte order mark, and without
 -- the text of a first line that begins with "#".

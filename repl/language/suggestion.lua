@@ -58,8 +58,8 @@ function suggestion.check_function(v, head)
     head, v == nil and "nothing" or "a " .. facts.typename(v)), 0)
 end
 
--- The methods of a class fail for a self that is none of its objects, which
--- `object' names.
+-- Makes the methods of a class fail for a self that is not one of its objects;
+-- `object' is what they are called.
 function suggestion.guard_methods(class, object)
   for name, method in pairs(class) do
     if type(method) == "function" and not name:find "^__" then

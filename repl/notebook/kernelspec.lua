@@ -6,6 +6,7 @@
 local host = require "nacre.host"
 local json = require "nacre.json"
 local process = require "nacre.process"
+local write = require "nacre.files".write
 
 local kernelspec = {}
 
@@ -29,11 +30,6 @@ local function users_folder()
   local home = variable "HOME"
   local data = variable "XDG_DATA_HOME" or home and home .. "/.local/share"
   return data and data .. "/jupyter" or error("there is no home folder", 0)
-end
-
-local function write(path, text)
-  local ok, why = host.write_file(path, text)
-  if not ok then error("cannot write " .. why, 0) end
 end
 
 -- Below prefix, such as /usr/local or that of a Python environment; nil: for

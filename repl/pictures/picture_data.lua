@@ -13,7 +13,7 @@ local data = {}
 
 local POINTS <const> = 20000  -- that :scatter draws of a series
 
--- Why a history is no tensor: what of it is one.
+-- Says that a history is not a tensor, and which of its columns are.
 local function of_history(log, what)
   local names = log:names()
   for i, name in ipairs(names) do
@@ -25,7 +25,7 @@ local function of_history(log, what)
 end
 
 -- The numbers of a list of numbers and of tensors with one element, losses for
--- instance; nil if it is none.
+-- instance; nil if v is not such a list.
 local function numbers(v)
   local list = {}
   for i, x in ipairs(getmetatable(v) == nil and type(v) == "table" and v or
@@ -64,7 +64,7 @@ local function rises(x)
 end
 
 -- The arguments with the columns of histories in their place, and their names.
--- Of columns the first is none that others are plotted against.
+-- The other columns are not plotted against the first one.
 function data.with_columns(args, names)
   local list, called = {n = 0}, {}
   local function add(v, name)

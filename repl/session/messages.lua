@@ -31,8 +31,8 @@ local function escaped(text)
   return require "nacre.lua_values".escape_controls(text)
 end
 
--- Where what is said of a result goes: beside results where people or files
--- take both, else apart.
+-- The stream for remarks on results: that of the results where people or files
+-- take both, else another one.
 function messages.remark_stream()
   return (host.is_terminal "stdout" or state.transcript or state.held) and
          "stdout" or "stderr"

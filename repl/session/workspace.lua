@@ -4,7 +4,7 @@
 -- and `:load` of such a file brings them back: tensors, numbers, texts,
 -- booleans, tables of them, and the states of networks and optimizers.
 --
--- In the file each variable has its name. The table ABOUT beside them says
+-- In the file each variable has its name. Another table there, ABOUT, says
 -- which tensors require a gradient, on which devices tensors were, and which
 -- variables are the state of an object.
 

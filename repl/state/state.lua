@@ -2,8 +2,8 @@
 --
 -- state.lua - what the session knows of itself, for all of the shell to read:
 -- flags, the log, and which globals are the user's. A script has the same, with
--- an empty log. Of the functions of the session it is the data: shell.lua adds
--- these, and commands get both as `shell`.
+-- an empty log. It has only data: shell.lua adds the functions of the session,
+-- and commands get both as `shell`.
 --
 --   transcript    errors and notes go to stdout, where a transcript has them
 --   failed        did the last input fail?

@@ -48,7 +48,7 @@ local function within(x, y, o)
 end
 
 -- The differences of two lists: how many, the greatest abs and rel and where;
--- how many have a nan, of which there is no distance.
+-- how many have a nan, which has no distance to anything.
 local function survey(A, B, o)
   local s = {count = 0, nans = 0, abs = -1, rel = -1, off = {}}
   for k = 1, #A do

@@ -12,6 +12,7 @@ local units = require "nacre.units"
 local save_session = {}
 
 local say = require "nacre.wrap_lines".tell
+local quoted = require "nacre.files".quoted
 
 -- The log entries to choose from; with numbers, those of the history.
 local function entries(shell, o)
@@ -57,8 +58,6 @@ local function write(shell, path, text)
   if not ok then shell.fail("cannot write " .. why) end
   return ok
 end
-
-local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 --
 -- A session as a test

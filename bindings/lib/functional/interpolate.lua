@@ -52,8 +52,8 @@ local function beside(w, x, dim, out)
   return few and w or w:expand(full):contiguous()
 end
 
--- The elements of x at the positions along dim, 0 where their weight is: inf
--- there is no neighbour. nil if no weight is anything else.
+-- The elements of x at the positions along dim, with 0 in place of those whose
+-- weight is 0, as 0 * inf is nan. nil if all weights are 0.
 local function select_weighted(x, dim, at, weight)
   local unread = weight:eq(0):nonzero():flatten()
   if unread:numel() == weight:numel() then return nil end

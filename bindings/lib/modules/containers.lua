@@ -13,8 +13,8 @@ local function is_part(v)
   return is_module(v) or type(v) == "function"
 end
 
--- Fails unless v may be a part of self. The fields that say so are asked of the
--- class: a part of a ModuleDict may have any name.
+-- Fails unless v may be a part of self. The class has the fields that say so,
+-- because a part of a ModuleDict may have any name.
 local function check_part(self, v)
   local of = getmetatable(self)
   if of._is_part(v) then return v end
@@ -25,7 +25,7 @@ local function check_part(self, v)
                       nacre.is_tensor(v) and "tensor" or type(v)))
 end
 
--- A tensor of a list of parameters: it becomes one, if it is none.
+-- A tensor as an element of a list of parameters, which it becomes.
 local function parameter(v)
   return all.is_parameter(v) and v or nn.Parameter(v)
 end

@@ -79,7 +79,7 @@ local function nanvar(self, dim, keepdim, correction)
   return nacre.where(over:gt(0), squares / over, 0 / 0)
 end
 
--- Floats; nan where no more than `correction' elements are there.
+-- Of floats; nan where there are `correction' elements or fewer.
 define("nanvar",
        "self, dim:dims=nil, keepdim:bool=false, *, correction:num=1",
        "variance of the elements that are not nan, over their number - "

@@ -108,7 +108,7 @@ end
 local optimizers = setmetatable({}, {__mode = "k"})
 all.all_optimizers = optimizers
 
--- What a list of groups does that is no list of Lua.
+-- What a list of groups can do that a list of Lua cannot.
 local GROUPS = {
   __index = function(groups, key)
     if key == 0 then fail("param_groups", "groups count from 1") end

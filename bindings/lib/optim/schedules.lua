@@ -62,8 +62,8 @@ local function add_groups(self)
   end
 end
 
--- A rate of others after this schedule, whose own one is always its lowest: it
--- changes as that of a group which begins 1 above.
+-- The rate that a group of another schedule has after this one, whose own rate
+-- is always its lowest: it changes like that of a group that begins 1 above.
 local function follow(self, i, before, lr, low)
   if before < 0 or self._is_initial then return lr end
   local rate = rate_of(self)

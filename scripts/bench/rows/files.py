@@ -28,7 +28,7 @@ def write(path, count, extension):
 
 
 def files(folder, n, extension):
-    """Both files of a row, and those of the row before no more."""
+    """Both files of a row; those of the row before are deleted."""
     paths = [folder / f"{count}.{extension}" for count in (SMALL, n)]
     for path in folder.glob("[0-9]*.*"):
         if path not in paths:
