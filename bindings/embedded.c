@@ -3,9 +3,9 @@
 ** embedded.c - the Lua files of the binding (lib), which are stored in it.
 **
 ** nl_functions and nl_modules are the parts of what composed.c puts together,
-** nl_embedded what C runs by name.
-** nl_display are modules: they require one another, and the shell requires
-** them, but they are no modules of a host, whose `package' stays as it is.
+** nl_embedded what C runs by name. nl_display are modules: they require one
+** another, and the shell requires them, but a program that embeds the library
+** cannot, because its `package' stays as it is.
 */
 
 #include <string.h>

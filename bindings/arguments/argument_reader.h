@@ -5,8 +5,8 @@
 **
 ** A function of the core gets Args. A function that works on values of Lua,
 ** bound in C or written in Lua, gets these: the reader notes the stack index of
-** the value of each parameter. Of such a function an optional parameter must
-** accept its argument, and tables have their own rules (is_value of
+** the value of each parameter. Optional parameters of such a function must
+** accept their arguments, and tables have their own rules (is_value of
 ** arguments.c).
 */
 #ifndef argument_reader_h

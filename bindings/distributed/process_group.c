@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** process_group.c - the begin of nacre.distributed, its groups, and the ranks
+** process_group.c - the start of nacre.distributed, its groups, and the ranks
 ** in them.
 */
 #include <limits.h>

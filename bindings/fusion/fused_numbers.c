@@ -5,8 +5,8 @@
 ** A number that a function is called with may change from call to call. In the
 ** trace a userdata stands for it, with which Lua computes as with a number;
 ** each result is a number of the trace, which is computed anew at each call.
-** Whatever else is done with it fails, as a comparison, and the function is
-** traced with the number itself.
+** Anything else, a comparison for example, fails, and the function is traced
+** with the number itself.
 */
 #include "bindings/binding.h"
 #include "bindings/fusion/fused_numbers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** kept_options.c - hints of nacre.load as they can be typed: a table of options
-** in a hint, as {usecols={2,3}}, gets the options that were given, too.
+** in a hint, such as {usecols={2,3}}, gets the options that were given, too.
 */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** exceptions.c - exceptions of Python as errors of Lua, and back. What has
-** crossed once is itself again when it comes home: the error of a function of
-** Lua that Python called, the exception of Python that went through such a
+** exceptions.c - exceptions of Python as errors of Lua, and back. One that
+** crosses twice becomes the same object again: the error of a function of Lua
+** that Python called, the exception of Python that went through such a
 ** function.
 */
 #include "bindings/python/interpreter.h"

@@ -2,8 +2,8 @@
 /*
 ** python_to_lua.c - objects of Python as values of Lua. Plain values are
 ** converted: None, bool, int that has 64 bits, float, str, bytes and the
-** numbers of NumPy; what came from Lua is itself again. Every other object
-** stays one, in a box.
+** numbers of NumPy. What came from Lua becomes the same value again. Every
+** other object stays an object, in a box.
 */
 #include "bindings/python/interpreter.h"
 

@@ -4,8 +4,8 @@
 -- reads the lines of the prompt; all ranks run them, and their answers go back.
 --
 -- A rank whose line fails tells the others, which may wait for it. At the end
--- of a line all ranks exchange what became of it, in a group that is deaf to
--- failures and to Ctrl-C; after a failure they renew the world.
+-- of a line all ranks exchange what became of it, in a group that ignores
+-- failures and Ctrl-C; after a failure they renew the world.
 
 local completion = require "nacre.completion"
 local job = require "nacre.rank_job"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** readline_editor.h - between the files that use readline.
+** readline_editor.h - what the files that use readline share.
 **
 ** readline edits; what is seen of it is ours (readline_draw.c), except with
 ** --plain and on terminals that cannot move their cursor up: there readline

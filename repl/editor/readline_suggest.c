@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** readline_suggest.c - what the corrected line of the last error or the history
-** would go on with, and the keys that accept it.
+** readline_suggest.c - suggests the rest of what is typed, from the corrected
+** line of the last error or from the history; and the keys that accept it.
 */
 
 #include <ctype.h>

@@ -7,7 +7,7 @@
 ** in the first block that a state allocates, before it makes the first string
 ** and after it has asked for the second block. A state of the same Lua, which
 ** is closed again, shows where: the hash of a string is in front of its text.
-** If any of that is otherwise, the state is one with a seed of its own.
+** If any of this is different, the state keeps the seed of the process.
 */
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** string_methods.c - the modules of the shell call methods of strings. What the
-** user's code has removed of them is there again when it has ended; what it has
-** added or replaced stays.
+** string_methods.c - the modules of the shell call methods of strings. Methods
+** that the user's code removed are restored when it has ended; those that it
+** added or replaced stay.
 */
 
 #include <lauxlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** message_signing.c - HMAC-SHA256, by which the messages of a notebook show
-** that they come from who knows the key. The library is libsodium, which libzmq
+** that their sender knows the key. The library is libsodium, which libzmq
 ** uses as well; it is opened at the first signature.
 */
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- dispatch.lua - what an input is: a command, a question, a system command, or
--- Lua, which all is that has no row here. `shell` is that of shell.lua.
+-- Lua, if no row here fits it. `shell` is that of shell.lua.
 
 local evaluate = require "nacre.evaluate"
 local input_block = require "nacre.input_block"

@@ -152,6 +152,38 @@ static Tensor *loaded(const char *text, size_t n) {
   return t;
 }
 
+/* Each dtype is the only one of its kind and size, and what NumPy and the name
+   call it reads as the same one. */
+static void test_dtypes(void **state) {
+  char type[8], text[80];
+  Image f;
+  Tensor *t;
+  for (int k = 0; k < DT_COUNT; k++) {
+    const int64_t bytes = nc_dtypesize((DType)k);
+    const char *const names[] = { type, nc_dtypename((DType)k) };
+    assert_int_equal(nc_dtypeof(nc_dtypekind((DType)k), bytes), k);
+    nc_numpytype(type, (DType)k);
+    for (int i = 0; *type && i < COUNT(names); i++) {
+      snprintf(text, sizeof text,
+               "{'descr': '%s', 'fortran_order': False, 'shape': (2,)}",
+               names[i]);
+      build(&f, 1, text, (size_t)(2 * bytes));
+      ok(load(&t, f.b, f.n));
+      assert_int_equal(t->dtype, k);
+      nc_release(t);
+    }
+  }
+  for (int wide = 2, was; wide <= 8; wide *= 2) {
+    snprintf(text, sizeof text, "uint%d", 8 * wide);
+    const DType named = nc_storednamed(text, strlen(text), &was);
+    assert_true(was == wide || named == nc_dtypefrom(text));
+    assert_true(nc_is_integer(named) && nc_dtypesize(named) >= wide);
+  }
+  assert_int_equal(nc_dtypeof('f', 3), DT_NONE);
+  assert_int_equal(nc_storednamed("float32x", 7, &(int){ 0 }), DT_f32);
+  assert_int_equal(nc_storednamed("float3", 6, &(int){ 0 }), DT_NONE);
+}
+
 static void test_values(void **state) {
   Image f;
   Tensor *t = loaded(DICT(">i4", "True", "(1, 2, 3)"), 24);
@@ -216,6 +248,9 @@ static const struct {
   { DICT("<f4", "False", "(1000000000000,)"), "takes 4000000000000 bytes" },
   { DICT("float12", "False", "(1,)"), "is not a dtype" },
   { DICT("<f3", "False", "(1,)"), "is not a dtype" },
+  { DICT("<f04", "False", "(1,)"), "is not a dtype" },
+  { DICT("<B2", "False", "(1,)"), "is not a dtype" },
+  { DICT("bfloat16", "False", "(1,)"), "is not a dtype" },
   { DICT("", "False", "(1,)"), "'' is not a dtype" },
   { DICT("<f 4", "False", "(1,)"), "'<f 4' is not a dtype" },
   { DICT("xf4", "False", "(1,)"), "'xf4' is not a dtype" },
@@ -334,7 +369,7 @@ static void test_printable(void **state) {
 }
 
 RUN_TESTS(NULL, NULL, cmocka_unit_test(test_seeds),
-          cmocka_unit_test(test_values), cmocka_unit_test(test_refused),
-          cmocka_unit_test(test_preamble), cmocka_unit_test(test_longest),
-          cmocka_unit_test(test_changing), cmocka_unit_test(test_flush),
-          cmocka_unit_test(test_printable))
+          cmocka_unit_test(test_dtypes), cmocka_unit_test(test_values),
+          cmocka_unit_test(test_refused), cmocka_unit_test(test_preamble),
+          cmocka_unit_test(test_longest), cmocka_unit_test(test_changing),
+          cmocka_unit_test(test_flush), cmocka_unit_test(test_printable))

@@ -2,7 +2,8 @@
 -- function_layers.lua - modules without parameters, each made from a function
 -- of nn.functional: the first operands of the function are the arguments of
 -- forward, its other arguments are those of the constructor. `training' is
--- that of the module; tensors, as the weight of a loss, become buffers.
+-- that of the module; tensors, such as the weight of a loss, become
+-- buffers.
 local all = ...
 all.require "nacre.module"
 local nn, F = all.space "nn", all.space "nn.functional"

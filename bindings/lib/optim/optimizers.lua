@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- optimizers.lua - the optimizers of nacre.optim but LBFGS (lbfgs.lua): the
+-- optimizers.lua - the optimizers of nacre.optim except LBFGS (lbfgs.lua): the
 -- update of one parameter by its gradient. Algorithms, defaults and the order
 -- of rounding are those of PyTorch.
 local all = ...
