@@ -52,11 +52,12 @@ plot() {
 error() {
   line 'x = nacre.randn(64, 10)'
   line 'w = nacre.randn(20, 10)'
+  line 'y = x.sum(dim=0)'
+  key Right Return
   line 'x:mm(w)'
-  line 'x:sotfmax(2)'
 }
 declare -A rows=([typing]=12 [menu]=26 [tall_block]=14 [view]=14 [plot]=15
-                 [error]=13)
+                 [error]=18)
 
 take() { # PICTURE GROUND TEXT-COLOUR BACKGROUND
   local home terminal window
