@@ -40,6 +40,9 @@ end
 -- A detached tensor from a tensor or such a list.
 function data.tensor(v, what)
   if training_log.is(v) then return nil, of_history(v, what) end
+  if type(v) == "table" and next(v) == nil and not getmetatable(v) then
+    return nil, what .. " is empty"
+  end
   local list = not facts.istensor(v) and numbers(v)
   if list then v = nacre.tensor(list) end
   if not facts.istensor(v) then

@@ -164,6 +164,11 @@ local function report_unknown(text)
   if number then
     return messages.note(("input %s has no result"):format(number))
   end
+  local line = not name and text:find "%[%-?%d+%]" and
+               require "nacre.foreign_syntax".line(text)
+  if line then
+    return messages.note("elements count from 1; here " .. line, text)
+  end
   local field = not name and
                 require "nacre.runtime_errors".unknown_field(text)
   if field then messages.note(field, text) end

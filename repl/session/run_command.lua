@@ -4,6 +4,7 @@
 -- as functions of `shell`.
 
 local commands = require "nacre.commands"
+local state = require "nacre.state"
 local host = require "nacre.host"
 
 local run_command = {}
@@ -46,7 +47,7 @@ local function report_unknown(shell, name, rest)
     "; :help lists the commands"))
 end
 
-function run_command.run(shell, name, rest)
+local function execute(shell, name, rest)
   local command, given = commands.find(name)
   if not command then return report_unknown(shell, name, rest) end
   if given ~= "" then rest = (given .. " " .. rest):match "^.*%S" end
@@ -57,6 +58,15 @@ function run_command.run(shell, name, rest)
   local run = command.paged and require "nacre.pager".run
   if run then return run(shell, function_of(command, "run"), shell, rest) end
   shell.protected(function_of(command, "run"), shell, rest)
+end
+
+-- Runs a command. The line that corrects its argument is one of the command.
+function run_command.run(shell, name, rest)
+  execute(shell, name, rest)
+  local line = rest ~= "" and state.correction
+  if line and line == require "nacre.foreign_syntax".line(rest) then
+    state.correction = (":%s %s"):format(name, line)
+  end
 end
 
 -- A session for commands called by a program: their failures are errors.
