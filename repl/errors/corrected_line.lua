@@ -19,10 +19,22 @@ local corrected_line = {}
 
 local complete = {expression = true, statements = true}
 
--- Is this a line of Lua, and no word of a sentence?
+-- A text without the functions of any number of arguments in it: the dots of
+-- those stand for no part that is left out.
+local function without_varargs(text)
+  return (text:gsub("%f[%w]function%s*[%w_.:]*%([%w_, ]*%.%.%.%)" ..
+                    ".-%f[%w]end%f[%W]", "f()"))
+end
+
+-- Is this a line of Lua, and no word of a sentence? A comment is the --option
+-- of one.
 local function is_line(text)
-  local code = text:gsub('"[^"]*"', '""')
-  return not code:find "^[%w_]*$" and not code:find("...", 1, true) and
+  local code = without_varargs(text):gsub('"[^"]*"', '""')
+  for _, t in ipairs(lexer.tokens(text)) do
+    if t.kind == "comment" then return false end
+  end
+  return not code:find "^[%a_][%w_]*$" and code ~= "" and
+         not code:find("...", 1, true) and
          complete[input_block.compile(text).kind] or false
 end
 
@@ -76,15 +88,21 @@ end
 -- "for i = 1, 3 do ... end" begins a block.
 local function head(text)
   local first = text:match "^(.-)%s+%.%.%. end"
-  local object = first and first:match "%f[%w_]in ([%w_]+):"
+  local list = first and first:match "%f[%w_]in ([%w_]+:.*) do$"
   return first and not first:find "^%l+$" and
-         not first:find("...", 1, true) and
-         not (object and not exists(first:match "%f[%w_]in (.*) do$")) and
+         not without_varargs(first):find("...", 1, true) and
+         not (list and not exists(list)) and
          input_block.compile(first).kind == "incomplete" and first or nil
 end
 
 local notes = {"  %(.*%)$", ", counted from 1.*$", ", or in place .*$",
                ", or not %w+$"}
+
+-- Does the head of a loop go through what was typed?
+local function goes_through(line, typed)
+  local list = line:match "%f[%w_]in (.*) do$"
+  return not list or is_of(list:match "^i?pairs(%b())$" or list, typed)
+end
 
 -- A hint without its notes, if it is a line of Lua or begins a block.
 local function whole_line(hint)
@@ -107,7 +125,9 @@ end
 -- The line in a hint, before or behind what else it says.
 local function line_of(hint, typed)
   local line = whole_line(hint)
-  if line and (line:find "^[:!?]" or head(hint) or is_of(line, typed)) then
+  if line and (line:find "^[:!?]" or
+               head(hint) and goes_through(line, typed) or
+               is_of(line, typed)) then
     return line
   end
   if hint:find " is nil" then return nil end
@@ -124,7 +144,8 @@ end
 -- What an error says beside its hint; the first two are a part of the line.
 local messages = {"is not a method: (.*)$", "is a method: (.*)$",
                   "Lua has no %S+; (.*)$", ", did you mean (:.*)%?$",
-                  "the command is (:.*)$", "; here (.*)$"}
+                  "the command is (:.*)$", "; here (.*)$",
+                  " is one list; (.*)$"}
 
 -- The line in a message; whether it is all of the line.
 local function line_of_message(message)
@@ -172,8 +193,9 @@ local function use(typed, name)
 end
 
 -- The part of the typed text that a chain is to replace: the same call, the
--- call that failed, of the same variable, or the only use of that.
-local function part(typed, chain, op)
+-- call that failed, of the same variable or, if `unknown', of a function that
+-- does not exist, or the only use of that.
+local function part(typed, chain, op, unknown)
   local root = chain:match "^[%a_][%w_]*"
   local method = chain:match "([%w_]+)%s*%b()$" or
                  chain:match "([%w_]+)%s*%b{}$" or chain:match "([%w_]+)$" or ""
@@ -181,11 +203,12 @@ local function part(typed, chain, op)
   local ours = not root or rawequal(rawget(_G, root), nacre)
   local first, last = use(typed, root or "")
   local elsewhere = not first or not call_of(typed:sub(first, last), same)
-  for _, names in ipairs {same, not ours and failed or nil} do
+  for _, names in ipairs {same, (unknown or not ours) and failed or nil} do
     for _, call in ipairs(expressions.calls(typed)) do
       local text = typed:sub(call.from, call.to)
       if names[call.name:gsub("_$", "")] and call.owner and text ~= chain and
          (text:match "^[%a_][%w_]*" == root or
+          names == failed and unknown or
           names == same and (ours or elsewhere)) then
         return call.from, call.to
       end
@@ -222,10 +245,13 @@ local function with_options(typed, options, op)
 end
 
 -- The typed text with the line of a hint at its place in it, or nil.
-local function spliced(typed, line, op)
+local function spliced(typed, line, op, unknown)
   if line:find "^{" then return with_options(typed, line, op) end
   if expressions.chain_end(line, 1) ~= #line + 1 then return nil end
-  local from, to = part(typed, line, op)
+  local of = line:match "^tostring%(([%a_][%w_]*)%)$"
+  local from, to = nil, nil
+  if of then from, to = use(typed, of)
+  else from, to = part(typed, line, op, unknown) end
   return from and typed:sub(1, from - 1) .. line .. typed:sub(to + 1)
 end
 
@@ -236,13 +262,16 @@ function corrected_line.of(said, typed)
   if #typed > 2000 or typed:find "\n%s*%S" then return nil end
   local line, whole = nil, said.whole
   if said.hint then
-    line = whole and whole_line(said.hint) or
+    line = whole and (whole_line(said.hint) or
+                      rawget(_G, said.hint) ~= nil and said.hint) or
            not whole and line_of(said.hint, typed)
   end
   if not line then line, whole = line_of_message(said.message) end
   local text
   if line then
-    text = not whole and spliced(typed, line, (said.op or ""):match "[%w_]+$")
+    local unknown = said.cause == "function" and said.name
+    text = not whole and spliced(typed, line, (said.op or unknown or "")
+                                                :match "[%w_]+$", unknown)
   elseif said.hint then
     text = respelled(typed, said.hint:match "^([%w_]+) is called ([%w_]+)$")
   else

@@ -46,8 +46,17 @@ function input_block.python_colon(text)
   return python[word] and word
 end
 
+-- Is a line with [[ one of lists, [[0] * 3 for i in x], and no text that goes
+-- on?
+local function is_list(text)
+  local _, opened = text:gsub("%[", "")
+  local _, closed = text:gsub("%]", "")
+  return not text:find "\n" and opened == closed
+end
+
 local function incomplete(text, message)
-  if not message:find "<eof>$" or input_block.python_colon(text) then
+  if not message:find "<eof>$" or input_block.python_colon(text) or
+     message:find("unfinished long string", 1, true) and is_list(text) then
     return false
   end
   if message:find("unfinished string", 1, true) then

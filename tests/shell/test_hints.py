@@ -220,9 +220,9 @@ def texts(module):
             yield n, line
 
 
-# Lines that end the session, leave the folder, need the network or read the
-# input that follows.
-LEFT_OUT = r":quit$|:cd |error\(|!|.* io\.read\(\)$"
+# Lines that end the session, leave the folder, need the network or Python, or
+# read the input that follows.
+LEFT_OUT = r":quit$|:cd |error\(|!|.* io\.read\(\)$|.*nacre\.python\(\)"
 
 
 class Hints(unittest.TestCase):

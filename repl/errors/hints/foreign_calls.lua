@@ -5,6 +5,7 @@
 -- foreign_expressions.lua calls it behind the parenthesis that opens.
 
 local expressions = require "nacre.expression_at"
+local foreign_loops = require "nacre.foreign_loops"
 local index_base = require "nacre.index_base"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
@@ -27,18 +28,16 @@ function foreign_calls.arguments(p)
     if list[1] then p:expect "," end
     if p:take ")" then break end
     local t = p:token() or p.fail()
-    local item = {space = t.space, star = p:take "*" ~= nil}
+    local item = {space = t.space, star = p:take "*" ~= nil,
+                  named = p:take "**" ~= nil}
     if (t.kind == "name" or t.text == "end") and p:at("=", 1) then
       item.name, p.i, p.found.python = t.text, p.i + 2, true
     end
-    local counted = p.found.counted
-    item.node = p:expression()
+    local counted, whole = p.found.counted, nil
+    item.node, whole = p:element ")"
     if item.star then p.found.counted = counted end
     list[#list + 1] = item
-    if p:at "for" then
-      item.node = p:comprehension(item.node, ")")
-      break
-    end
+    if whole then break end
   end
   p.in_condition, p.in_index = condition, index
   return list
@@ -68,11 +67,41 @@ local function unpacked(text)
   return ("table.unpack(%s, 1, #%s - %d)"):format(list, list, n - 1)
 end
 
+-- A list where an operation takes a tensor, np.mean(losses), or nil
+local function for_tensor(p, info, n)
+  local first = info and info.params and info.params[1]
+  local v = n.path and p.value(n.path)
+  return first and first.type == "tensor" and type(v) == "table" and
+         type(v[1]) == "number" and debug.getmetatable(v) == nil and
+         ("nacre.tensor(%s)"):format(n.text)
+end
+
+-- f(*args, **options), which Lua has only for the last argument: one list.
+local function spread(p, list)
+  return p:settle(p:made(function(target)
+    local texts = {("%s = {}"):format(target)}
+    for _, item in ipairs(list) do
+      local x = p.enclosed(item.node) and item.node.text
+      if item.name then p.fail() end
+      texts[#texts + 1] = item.star and
+        ("table.move(%s, 1, #%s, #%s + 1, %s)"):format(
+          x, p.enclosed(item.node), target, target) or
+        ("%s[#%s + 1] = %s"):format(target, target, x)
+    end
+    return table.concat(texts, "; ")
+  end))
+end
+
 -- The arguments as text; the calls that a layer's device= and dtype= become.
 local function arguments_text(p, info, list, skip, counts)
   local given, named, moves = {}, {}, ""
   for i, item in ipairs(list) do
-    local n = item.node
+    if item.star and list[i + 1] then
+      return ("table.unpack(%s)"):format(spread(p, list).text), ""
+    end
+  end
+  for i, item in ipairs(list) do
+    local n = p:settle(item.node)
     if n.text == "" or n.kind == "append" then p.fail() end
     local ours = info and names.arguments[item.name] or item.name
     if info and info.results == "module" and
@@ -83,6 +112,7 @@ local function arguments_text(p, info, list, skip, counts)
     else
       local name = counts and index_base.parameter(info, i + skip)
       local text = name and counted(p, info, name, n) or n.text
+      text = i == 1 and skip == 0 and for_tensor(p, info, n) or text
       given[#given + 1] = (given[1] and "," or "") .. item.space ..
                           (item.star and unpacked(text) or text)
     end
@@ -142,7 +172,11 @@ local function here(p, path)
   if p.value(root) ~= nil then return path end
   if path == "random.seed" then return "nacre.manual_seed" end
   if path == "np.dot" then return "nacre.matmul" end
-  local module = names.modules[root] or other_libraries.find(root)
+  local entry = other_libraries.find(root)
+  local module = names.modules[root] or entry
+  if entry and not entry.code and not names.modules[root] and rest ~= "" then
+    say(p, root)
+  end
   if rest == "" then
     local place = path:find "%u" and unknown_names.elsewhere(path)
     if place and place:find("%." .. path .. "$") then return place end
@@ -151,7 +185,7 @@ local function here(p, path)
   if root == "F" then rest = "nn.functional." .. rest
   elseif root == "nn" or root == "optim" then rest = path
   elseif not module then return path end
-  local entry = other_libraries.find(rest) or
+  entry = other_libraries.find(rest) or
                 module and other_libraries.find(rest:match "[%w_]+$")
   local same = entry and entry.same and entry.code:match "^(nacre[%w_.]+)%("
   if same then return same end
@@ -190,21 +224,42 @@ end
 local number_functions = lexer.set "str int float abs round max min"
 
 -- len(x), abs(-3), max(1, 2): of Python, not of a variable of the user
-local function builtin(p, name, list)
+function foreign_calls.builtin(p, name, list)
   local forms, x = names.builtins[name], list[1] and list[1].node
   if name == "isinstance" then return class_test(p, list) end
-  if name == "list" and x and x.callee == "range" and not list[2] then
-    local texts = {}
-    for i, item in ipairs(x.list) do texts[i] = item.node.text end
-    return p.node(("nacre.arange(%s):tolist()"):format(table.concat(texts,
-                                                                    ", ")))
-  elseif name == "dict" and x and list[1].name then
+  local counted_keys = name == "len" and x and not list[2] and
+                       python_methods.count_keys(p, x)
+  if counted_keys then return counted_keys end
+  local v = x and x.path and p.value(x.path)
+  if name == "list" and x and not list[2] and not list[1].name then
+    if type(v) == "table" and debug.getmetatable(v) == nil and v[1] ~= nil then
+      return p.node(("table.move(%s, 1, #%s, 1, {})"):format(x.text, x.text),
+                    nil, {gives = "list"})
+    elseif python_methods.is_text(p, x) or type(v) == "table" and
+           debug.getmetatable(v) == nil then
+      local names = {"v"}
+      return p:made(function(target)
+        local head = foreign_loops.head(p, names, x)
+        return ("%s = {}; for %s do %s[#%s + 1] = v end"):format(target,
+          head.text, target, target)
+      end, "t", {gives = "list", over = x})
+    end
+    if x.callee == "range" and x.make then
+      return p.node(x.make "":match "^ = (.*)$", nil, {gives = "list"})
+    elseif x.make then
+      return p:made(x.make, "t", {gives = "list", over = x})
+    end
+  end
+  if name == "dict" and x and list[1].name then
     return p.node((arguments_text(p, nil, list, 0)))
   elseif name == "open" and list[2] and list[#list].name then
     list = {list[1], not list[2].name and list[2] or nil}
   end
-  if not forms or not x or x.kind == "comprehension" then return nil end
-  if (x.kind == "string" or x.kind == "environment") and
+  if not forms or not x or list[1].name then return nil end
+  if x.make and (name == "sum" or name == "max" or name == "min") then
+    return nil
+  end
+  if (x.kind == "string" or x.kind == "environment" or x.gives == "text") and
      (name == "int" or name == "float") then
     return number_from(p, x)
   end
@@ -212,15 +267,23 @@ local function builtin(p, name, list)
     return p.node(("nacre.tensor(%s):%s():item()"):format(x.text, name))
   end
   if x.kind == "number" and not number_functions[name] then return nil end
+  if list[2] and (name == "max" or name == "min") and not x.tensor and
+     x.kind ~= "list" then
+    for _, item in ipairs(list) do if item.name then return nil end end
+    return p.node(("math.%s(%s)"):format(name, (arguments_text(p, nil, list,
+                                                             0))))
+  end
   local form = list[2] and forms[3] or
                not list[2] and (x.tensor and forms[1] or forms[2])
   if not form or form:find "<" then return nil end
+  p:settle(x)
   local y = list[2] and list[2].node.text or ""
   local tight = form:find "x[:.]" or form:find "#x"
   local text = form:gsub("%f[%w]([xy])%f[%W]", function(v)
     return v == "y" and y or tight and p.enclosed(x) or x.text
   end)
-  return p.node(text, form:find "^#" and 12 or form:find "//" and 11 or nil)
+  return p.node(text, form:find "^#" and 12 or form:find "//" and 11 or nil,
+                {gives = name == "str" and "text" or nil})
 end
 
 -- copy.deepcopy(net)
@@ -237,7 +300,8 @@ function foreign_calls.call(p, callee)
   local list = foreign_calls.arguments(p)
   local path = callee.path
   if path and p.value(path) == nil then
-    local made = copied(p, path, list) or builtin(p, path, list) or
+    local made = copied(p, path, list) or
+                 foreign_calls.builtin(p, path, list) or
                  python_methods.call(p, path, list)
     if made then return made end
   end
@@ -247,38 +311,81 @@ function foreign_calls.call(p, callee)
   local first = list[1] and list[1].node
   if (path == "sum" or path == "any" or path == "all") and first and
      first.kind == "comprehension" then
-    first.fold = path
+    first.fold, first.want = path, path == "sum" and "n" or "found"
+    first.gives = nil
     return first
   end
   local loops = path == "range" or path == "enumerate" or path == "zip" or
                 path == "reversed" or path == "tqdm" or path == "tqdm.tqdm" or
                 path == "trange"
-  if path == "iter" and first and first.path and p.value(path) == nil then
+  if path == "next" and first and first.iterates then
+    return p.node("", 0, {first_batch = first.iterates})
+  elseif path == "iter" and first and p.value(path) == nil and p:at ")" then
+    return p.node("", 0, {iterates = first})
+  elseif path == "iter" and first and first.path and p.value(path) == nil then
     p.found.said = ("a loop reads it: for x in pairs(%s) do ... end")
                      :format(first.text)
     p.fail()
   end
   if loops and p.value(path) == nil then
-    return p.node("", 0, {kind = "loop", callee = path, list = list})
+    local n
+    n = p:made(function(target)
+      return foreign_loops.list_of(p, n, target)
+    end, "t", {kind = "loop", callee = path, list = list, gives = "list"})
+    return n
   end
   local text = path and here(p, path) or p.enclosed(callee)
   return call_node(p, path and info_of(text), text, list, 0, p.python)
 end
 
--- {} and {:.2f} of a text are formats.
+-- "{} {:.2f} {0} {name}".format(...)
+local function format_of(p, text, list)
+  local args, k = {}, 0
+  local field = "{([%w_]*):?([^{}]*)}"
+  text = text:gsub("%%", "%%%%"):gsub(field, function(key, spec)
+    if key == "" then key, k = tostring(k), k + 1 end
+    for i, item in ipairs(list) do
+      if item.name == key or tostring(i - 1) == key then
+        args[#args + 1] = p:settle(item.node).text
+        return p.format(spec)
+      end
+    end
+    p.fail()
+  end)
+  return p.node(("(%s):format(%s)"):format(text, table.concat(args, ", ")), nil,
+                {gives = "text"})
+end
+
+-- A method of a string that is written there.
 local function of_text(p, owner, name, list)
-  if name == "join" and list[1] then
-    return p.node(("table.concat(%s, %s)"):format(list[1].node.text,
-                                                  owner.text))
-  end
   local text = owner.text
-  if name == "format" then
-    text = text:gsub("{[%w_]*:?([^{}]*)}", function(form)
-      return "%" .. (form:find "%a$" and form or form .. "s")
-    end)
+  if name == "format" and not (list[1] and list[1].star) then
+    return format_of(p, text, list)
   end
   return p.node(("(%s):%s(%s)"):format(text, name, (arguments_text(p, nil, list,
-                                                                   0))))
+                                                                   0))), nil,
+                {gives = string[name] and "text" or nil})
+end
+
+-- open("x").read(), f.readlines() of a file
+local function of_file(p, owner, name, list)
+  local opened = owner.text:match "^io%.open(%b())$"
+  if not opened and not p.files[owner.path or ""] then return nil end
+  if name == "readlines" then
+    local lines = opened and "io.lines" .. opened or owner.text .. ":lines()"
+    return p:made(function(target)
+      return ("%s = {}; for line in %s do %s[#%s + 1] = line end")
+               :format(target, lines, target, target)
+    end, "t", {gives = "list"})
+  end
+  local args = name == "read" and '"a"' or arguments_text(p, nil, list, 0)
+  if name == "write" and opened then    -- nobody closes it, as Python does
+    local f = p:unused "file"
+    return p.node(("do local %s = %s; %s:write(%s); %s:close() end"):format(
+      f, owner.text, f, args, f), 0, {kind = "append"})
+  end
+  return p.node(("%s:%s(%s)"):format(owner.text, name, args), nil,
+                {gives = name:find "^read" and "text" or nil})
 end
 
 -- x.type(torch.float) converts in PyTorch.
@@ -322,7 +429,8 @@ local views = {items = true, keys = true, values = true}
 -- Is `name' behind a dot a method of what `owner' is? One is noted.
 function foreign_calls.is_method(p, owner, name, first)
   local v = owner.path and p.value(owner.path)
-  local made = owner.callee and owner.callee:find "%f[%w_]%u[%w_]*$"
+  local made = owner.callee and owner.callee:find "%f[%w_]%u[%w_]*$" or
+               owner.path and p.bound[owner.path:match "^[%w_]+"]
   if not made and not owner.tensor and
      not (type(v) == "string" and string[name]) and
      not expressions.calls_method(owner.text, name, p.value) then
@@ -348,16 +456,23 @@ end
 -- The call of a method of `owner' through `mark', behind the parenthesis.
 function foreign_calls.method(p, owner, mark, name)
   local list = foreign_calls.arguments(p)
-  if owner.text:find "^io%.open%b()" and mark == "." then
-    local args = name == "read" and '"a"' or arguments_text(p, nil, list, 0)
-    return p.node(("%s:%s(%s)"):format(owner.text, name == "readlines" and
-                                       "lines" or name, args))
-  end
-  local python = python_methods.method(p, owner, name, list)
+  local file = mark == "." and of_file(p, owner, name, list)
+  if file then return file end
+  local python = mark == "." and python_methods.method(p, owner, name, list)
   if python and not views[name] then return python end
   if owner.kind == "string" then return of_text(p, owner, name, list) end
+  if name == "numpy" and not list[1] and (p:at "." or p:at ":") then
+    return owner                        -- x.numpy().transpose((1, 2, 0))
+  elseif name == "transpose" and list[1] and list[1].node.items then
+    name = "permute"
+  end
   if views[name] and not list[1] then
-    return p.node("", 0, {kind = "view", view = name, of = owner})
+    local n
+    n = p:made(function(target)
+      if istensor(p.value(owner.path or "_")) then p.fail() end
+      return foreign_loops.list_of(p, n, target)
+    end, "t", {kind = "view", view = name, of = owner, gives = "list"})
+    return n
   end
   local path = owner.path and owner.path .. "." .. name
   local made = (not path or p.value(path) == nil) and

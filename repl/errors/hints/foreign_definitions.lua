@@ -6,6 +6,7 @@
 
 local expressions = require "nacre.expression_at"
 local names = require "nacre.python_names"
+local other_libraries = require "nacre.other_libraries"
 local unknown_names = require "nacre.unknown_names"
 local value_of = require "nacre.stack_frames".value_of
 
@@ -44,8 +45,11 @@ function definitions.parameters(p, close)
   local list, sets = {}, {}
   while not p:take(close) do
     if list[1] then p:expect "," end
+    local star = p:take "*"
+    if p:take "**" then p.found.python = true end
     local name = p:take "..." and "..." or p:name()
-    list[#list + 1] = name
+    list[#list + 1] = star and "..." or name
+    if star then sets[#sets + 1] = ("local %s = {...}"):format(name) end
     if p:take ":" then p:expression(1) end
     if p:take "=" then
       p.found.defaults = true
@@ -96,6 +100,11 @@ end
 -- Classes
 --
 
+-- A class of no library: $c(x) makes an object and calls its init(x).
+local plain_class = "$c = {}; $c.__index = $c; setmetatable($c, {__call = " ..
+  "function(c, ...) local o = setmetatable({}, c); if o.init then " ..
+  "o:init(...) end return o end})"
+
 -- What a class of Python derives from, as the beginning of Lua's class; and
 -- its first method, with the parameters.
 local function class_of(name, base)
@@ -108,7 +117,7 @@ local function class_of(name, base)
   elseif type(v) == "table" and rawget(v, "__name") then
     return ('%s = %s:extend "%s"'):format(name, base, name), "forward(x)"
   end
-  return ("%s = {}"):format(name), "forward(x)"
+  return plain_class:gsub("%$c", name), "init()"
 end
 
 local function dotted(p)
@@ -127,6 +136,7 @@ function words.class(p)
             "end, backward = function(ctx, g) ... end}"):format(name))
   end
   local head, method = class_of(name, base)
+  if p:take ":" and p:take "pass" and not p:token() then return head end
   say(p, ("%s; function %s:%s ... end"):format(head, name, method))
 end
 
@@ -164,11 +174,16 @@ function words.with(p)
   local path, list = n.callee, n.list
   local name = p:take "as" and p:name() or "f"
   if n.text:find "^io%.open%(" then
-    say(p, ("%s = %s; ...; %s:close()"):format(name, n.text, name))
+    p.files[name] = true
+    local text = p:token() and p:body() or "..."
+    text = ("%s = %s; %s; %s:close()"):format(name, n.text, text, name)
+    if text:find("...", 1, true) then say(p, text) end
+    return text
   elseif not path then p.fail() end
   local call = block_call(path, list)
   if path:find "set_grad_enabled$" then
-    say(p, ("%s(...); ...; %s(true)"):format(path, path))
+    local given = list[1] and list[1].node.text or "..."
+    say(p, ("%s(%s); ...; %s(true)"):format(path, given, path))
   elseif not call then
     say(p, "there is no " .. path)
   end
@@ -225,13 +240,33 @@ local function of_library(p, path)
   return sets[1] and table.concat(sets, "; ")
 end
 
--- The Lua statement that loads a module, if there is one of that name.
-local function module(name)
+-- The Lua statement that loads a module: one of Lua's, else one of Python's
+-- under `alias', or of that what the rest of the line imports.
+local function module(p, path, alias)
+  local name = path:match "^[%w_]+"
   if package.preload[name] or package.searchpath(name, package.path) or
      package.searchpath(name, package.cpath) then
     return ('require "%s"'):format(name)
   end
-  return 'no module has that name; require "x" loads x.lua'
+  if not names.python[name] then
+    return ("no module has that name; nacre.python().import \"%s\" would " ..
+            "open Python's"):format(name)
+  end
+  local open, sets = ('nacre.python().import "%s"'):format(path), {}
+  while p:take "import" or sets[1] and p:take "," do
+    local member = p:name()
+    sets[#sets + 1] = ("%s = %s.%s"):format(p:take "as" and p:name() or member,
+                                           open, member)
+  end
+  return sets[1] and table.concat(sets, "; ") or
+         ("%s = %s"):format(alias or name, alias and open or
+                            ('nacre.python().import "%s"'):format(name))
+end
+
+-- What is said of a library that has no counterpart.
+local function refused(name)
+  local entry = other_libraries.find(name)
+  return entry and not entry.code and other_libraries.text(entry)
 end
 
 local function import(p)
@@ -244,16 +279,17 @@ local function import(p)
   end
   if root == "numpy" and p:take "as" then
     local name = p:name()
-    say(p, ('%s = nacre  (nacre.python "numpy" is NumPy itself)'):format(name))
+    say(p, name .. ' = nacre  (nacre.python().import "numpy" is NumPy itself)')
   end
   say(p, names.modules[root] or
          rawget(_G, root) and root .. " is available without an import" or
-         module(root))
+         refused(root) or module(p, path, p:take "as" and p:name()))
 end
 words.import, words.from, words.using = import, import, import
 
 function words.global(p)
   say(p, "variables are global unless declared local")
 end
+words.nonlocal = words.global
 
 return definitions

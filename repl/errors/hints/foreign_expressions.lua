@@ -10,6 +10,7 @@ local foreign_calls = require "nacre.foreign_calls"
 local index_base = require "nacre.index_base"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
+local names = require "nacre.python_names"
 local python_methods = require "nacre.python_methods"
 local unknown_names = require "nacre.unknown_names"
 
@@ -57,14 +58,15 @@ local function rows(self, n)
   return ("[{{%s}}]"):format(table.concat(texts, ", "))
 end
 
--- x[i], x["key"], x[0]
-local function single(self, n, space)
+-- x[i], x["key"], x[0]; `of' is what Python named, a parameter of a lambda.
+local function single(self, n, space, of)
+  self:settle(n)
   if n.kind == "list" then return rows(self, n) end
   local key = n.kind == "string" and n.text:match "^'([%a_][%w_]*)'$"
   if key and not lexer.keywords[key] then return "." .. key end
   local number = n.kind == "number" and math.tointeger(tonumber(n.text))
   if number == 0 then self.found.zero = true end
-  if number and (self.zero or number == 0) then
+  if number and (self.zero or number == 0 or of) and number >= 0 then
     self.found.counted = true
     return ("[%d]"):format(number + 1)
   end
@@ -109,6 +111,13 @@ local function variable_parts(self, parts, inside)
   return "[{" .. table.concat(texts, ", ") .. "}]"
 end
 
+-- Is this a table without metatable, whose keys are no tensors?
+local function is_list(self, owner)
+  local v = owner.path and self.value(owner.path)
+  return owner.gives == "list" or type(v) == "table" and
+         debug.getmetatable(v) == nil
+end
+
 local function subscript(self, owner)
   local first = self:token()
   local parts, inside = index_parts(self)
@@ -121,12 +130,16 @@ local function subscript(self, owner)
     return node(("os.getenv(%s)"):format(part[1].text), nil,
                 {kind = "environment"})
   end
-  local text, kind = nil, nil
-  if part then text, kind = python_methods.slice(self, owner, part) end
-  if text then return node(text, kind and 0 or OPERAND, {kind = kind}) end
+  local slice = part and python_methods.slice(self, owner, part)
+  if slice then return slice end
+  local text
   if #parts == 1 and not parts[1].slice and parts[1][1] and
      parts[1][1].text ~= "end" then
-    text = single(self, parts[1][1], first.space)
+    local key = parts[1][1]
+    if key.tensor and is_list(self, owner) then -- classes[y:argmax(1)]
+      key.text = Parser.number_of(key, self.value)
+    end
+    text = single(self, key, first.space, self.bound[owner.path])
   elseif is_other_value(self, owner) then self.fail()
   else
     local counted, ambiguous
@@ -156,6 +169,7 @@ local function member(self, owner)
     return self:call(known and node(known, OPERAND, {path = known}) or owner)
   end
   if t.kind ~= "name" and t.kind ~= "keyword" then self.fail() end
+  self:settle(owner)
   self.i = self.i + 1
   if self:at "(" then
     self.i = self.i + 1
@@ -169,11 +183,22 @@ local function member(self, owner)
     if text then return node(text, OPERAND, {tensor = true}) end
   end
   if lexer.keywords[t.text] then self.fail() end
+  if t.text == "__name__" and owner.callee == "type" and owner.list[1] then
+    local x = owner.list[1].node
+    local v = x.path and self.value(x.path)
+    return (x.kind or v ~= nil and type(v) ~= "table") and owner or
+           node(enclosed(x) .. ".__name")
+  end
   if t.text == "__class__" and self:take "." then
     self:expect "__name__"
     return node(enclosed(owner) .. ".__name")
   end
   local path = owner.path and owner.path .. "." .. t.text
+  local constant = names.constants[path]
+  if constant and self.value(path) == nil then
+    self.found.python = true
+    return node(constant, LITERAL, {kind = constant:find '^"' and "string"})
+  end
   local fields = t.text == "T" or t.text == "grad" or t.text == "data"
   return node(enclosed(owner) .. "." .. t.text, OPERAND,
               {path = path, tensor = istensor(path and self.value(path)) or
@@ -181,7 +206,8 @@ local function member(self, owner)
                field = t.text})
 end
 
-Parser.arguments = foreign_calls.arguments
+Parser.arguments, Parser.builtin = foreign_calls.arguments,
+  foreign_calls.builtin
 
 function Parser:call(callee)
   self:expect "("
@@ -208,6 +234,9 @@ local function suffix(self, n)
   if t.text == "." then
     self.i = self.i + 1
     return member(self, n)
+  elseif n.make and (t.text == "[" or t.text == "(") then
+    self:settle(n)
+    return suffix(self, n)
   elseif t.text == ":" and is_method(self) then
     self.i = self.i + 2
     if self:take "(" then
@@ -272,6 +301,13 @@ local function comparison(self, op, a, b)
                compared = several and ":all():item()" or ":item()"})
 end
 
+-- What %d takes for a number that may have a fraction, which Python cuts off.
+local function whole(n, form, text, v)
+  local fraction = math.type(v) == "float" or
+                   n.text:find "[^/]/[^/]" and not n.path
+  return form == "d" and fraction and ("math.floor(%s)"):format(text) or text
+end
+
 -- "a" + x, "%d" % x, x @ y, a \ b: what is not an operator in Lua, or nil
 local function rewritten(self, op, a, b)
   local made = python_methods.operator(self, op, a, b)
@@ -289,11 +325,12 @@ local function rewritten(self, op, a, b)
     end
     return node(("%s .. %s"):format(text(a), text(b)), 9, {kind = "string"})
   elseif op == "%" and a.kind == "string" and a.text:find "%%" then
-    local args = {}
+    local args, forms = {}, a.text:gsub("%%%%", ""):gmatch "%%[-+ #0-9.]*(%a)"
     for i, n in ipairs(b.kind == "tuple" and b.items or {b}) do
       local v = n.path and self.value(n.path)
       args[i] = istensor(v) and v:numel() ~= 1 and "..." or
-                Parser.number_of(n, self.value)
+                whole(n, forms(), Parser.number_of(self:settle(n), self.value),
+                      v)
     end
     return node(("(%s):format(%s)"):format(a.text, table.concat(args, ", ")))
   end
@@ -313,12 +350,27 @@ local function logical(self, op, a, b)
               {tensor = true})
 end
 
+local orders = lexer.set "< > <= >="
+
+-- 1 < n < 10, of which Lua has only two
+local function between(t, rule, a, b)
+  if not a.right or not orders[rule.spelled] then return nil end
+  return node(("%s and %s %s %s"):format(a.text, a.right.text, t.text, b.text),
+              2)
+end
+
 local function binary(self, t, rule, a, b, space)
   local op = rule.spelled
+  self:settle(a)
   if op == "in" then
     return python_methods.contains(self, a, b, t.text == "not") or self.fail()
   end
+  self:settle(b)
+  local chain = between(t, rule, a, b)
+  if chain then return chain end
   local made = (op == "and" or op == "or") and logical(self, op, a, b) or
+               (op == "==" or op == "~=") and t.text ~= "is" and
+               python_methods.equal(self, op, a, b) or
                rewritten(self, op, a, b)
   if made then return made end
   if compares[op] and t.text ~= "is" and (a.tensor or b.tensor) and
@@ -327,7 +379,8 @@ local function binary(self, t, rule, a, b, space)
   return node(a.text .. t.space .. op .. space .. b.text, rule.rank,
               {equality = compares[op] and function()
                  return comparison(self, op, a, b)
-               end, tensor = rule.rank > 3 and (a.tensor or b.tensor)})
+               end, right = orders[op] and b,
+               tensor = rule.rank > 3 and (a.tensor or b.tensor)})
 end
 
 local unaries = {["-"] = "-", ["#"] = "#", ["~"] = "~", ["not"] = "not ",
@@ -338,7 +391,7 @@ local function unary(self)
   local sign = unaries[t.text]
   if not sign or t.kind == "string" then return self:operand() end
   self.i = self.i + 1
-  local n = self:expression(UNARY)
+  local n = self:settle(self:expression(UNARY))
   return node(sign .. n.text, UNARY,
               {tensor = sign == "-" and n.tensor,
                kind = sign == "-" and n.kind == "number" and "number" or nil})
@@ -366,7 +419,13 @@ local function conditional(self, n)
     self:expect ":"
   end
   z = self:expression()
-  if c.text:find "cuda%.is_available" then return node 'nacre.device "auto"' end
+  self:settle(c)
+  self:settle(y)
+  self:settle(z)
+  if c.text:find "cuda%.is_available" or
+     c.text:find "accelerator%.is_available" then
+    return node 'nacre.device "auto"'
+  end
   local test = c.rank < 2 and "(" .. c.text .. ")" or
                c.text .. (c.compared or "")
   local function part(x) return x.rank < 2 and enclosed(x) or x.text end
@@ -406,7 +465,7 @@ end
 function Parser:condition()
   local outer = self.in_condition
   self.in_condition = true
-  local n = self:expression(1)
+  local n = self:settle(self:expression(1))
   self.in_condition = outer
   local single = n.text:find ":all%(%)$" or n.text:find ":any%(%)$"
   n.text = n.text .. (n.compared or single and ":item()" or "")

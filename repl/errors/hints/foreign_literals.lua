@@ -5,6 +5,7 @@
 -- a name.
 
 local Parser = require "nacre.foreign_parser"
+local foreign_loops = require "nacre.foreign_loops"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local names = require "nacre.python_names"
@@ -13,7 +14,7 @@ local OPERAND <const>, LITERAL <const> = Parser.OPERAND, Parser.LITERAL
 local node, enclosed = Parser.node, Parser.enclosed
 
 -- f"loss {x:.3f}" is ("loss %.3f"):format(x).
-local function lua_format(spec)
+function Parser.format(spec)
   local align, rest = spec:match "^.?([<>^=])(.*)$"
   local sign, width, digits, kind =
     (rest or spec):match "^([+ ]?)(0?%d*)[,_]?(%.?%d*)(%a?%%?)$"
@@ -23,6 +24,7 @@ local function lua_format(spec)
   if kind == "" then kind = digits ~= "" and "g" or "s" end
   return "%" .. sign .. width .. digits .. kind
 end
+local lua_format = Parser.format
 
 -- A number for a format: of a tensor, its element.
 function Parser.number_of(n, value)
@@ -32,29 +34,37 @@ function Parser.number_of(n, value)
          or n.text
 end
 
+-- {x:.3f} of an f-string, without the braces: its format in Lua and the value.
+local function replaced(self, arg)
+  local bare = arg:gsub("%b[]", function(x) return ("."):rep(#x) end)
+  local at = bare:find(":", 1, true) or #arg + 1
+  local form, shown = lua_format(arg:sub(at + 1)), ""
+  arg = arg:sub(1, at - 1):gsub("!%a$", "")
+  if arg:find "[^=!<>~]=%s*$" then
+    shown, arg = arg:gsub("%%", "%%%%"), arg:match "^(.-)%s*=%s*$"
+  end
+  local n = self:settle(self:inner(arg))
+  if n.kind == "append" or n.text == "" then self.fail() end
+  local item = form:find "[dfegx%%]$" and self.number_of(n, self.value)
+  item = item or n.text
+  return shown .. form, form:find "%%%%$" and "100 * " .. item or item
+end
+
 local function formatted(self, text)
-  local args = {}
-  text = text:gsub("%%", "%%%%"):gsub("{{", "\1"):gsub("}}", "\2")
-  text = text:gsub("{([^{}]*)}", function(arg)
-    local bare = arg:gsub("%b[]", function(x) return ("."):rep(#x) end)
-    local at = bare:find(":", 1, true) or #arg + 1
-    local spec = arg:sub(at + 1)
-    arg = arg:sub(1, at - 1)
-    local form = lua_format((spec:gsub("%%%%", "%%")))
-    local shown = ""
-    arg = arg:gsub("!%a$", "")
-    if arg:find "[^=!<>~]=%s*$" then
-      shown, arg = arg, arg:match "^(.-)%s*=%s*$"
+  local args, plain = {}, {}
+  text = text:gsub("{{", "\1"):gsub("}}", "\2")
+  for before, arg in (text .. "{}"):gmatch "([^{}]*)(%b{})" do
+    plain[#plain + 1] = before:gsub("%%", "%%%%")
+    if arg ~= "{}" then
+      plain[#plain + 1], args[#args + 1] = replaced(self, arg:sub(2, -2))
     end
-    local n = self:inner(arg)
-    if n.kind == "append" then self.fail() end
-    local item = form:find "[dfegx%%]$" and self.number_of(n, self.value)
-    item = item or n.text
-    args[#args + 1] = form:find "%%%%$" and "100 * " .. item or item
-    return shown .. form
-  end):gsub("\1", "{"):gsub("\2", "}")
-  if not args[1] then return node(text:gsub("%%%%", "%%"), LITERAL) end
-  return node(("(%s):format(%s)"):format(text, table.concat(args, ", ")))
+  end
+  text = table.concat(plain):gsub("\1", "{"):gsub("\2", "}")
+  if not args[1] then
+    return node(text:gsub("%%%%", "%%"), LITERAL, {kind = "string"})
+  end
+  return node(("(%s):format(%s)"):format(text, table.concat(args, ", ")), nil,
+              {gives = "text"})
 end
 
 -- The parts between commas of a list or tuple, up to its closing bracket.
@@ -63,39 +73,66 @@ function Parser:items(close)
   while not self:take(close) do
     if list[1] then self:expect "," end
     if self:take(close) then break end
-    list[#list + 1] = self:expression()
+    list[#list + 1] = self:settle(self:expression())
   end
   return list
 end
 
 local function table_of(list, kind)
   local texts = {}
-  for i, n in ipairs(list) do texts[i] = n.text end
+  for i, n in ipairs(list) do texts[i] = enclosed(n) and n.text end
   return node("{" .. table.concat(texts, ", ") .. "}", LITERAL,
               {kind = kind, items = list})
 end
 
--- for x in list if c, behind `each' of a comprehension
-function Parser:comprehension(each, close, key)
+-- for x in list if c, of a comprehension
+local function loops(self, close)
   self:expect "for"
-  local names = self:names()
+  local n = {names = self:names()}
+  for _, name in ipairs(n.names) do self.found.bound[name] = true end
   self:expect "in"
-  local list = self:range_or_expression()
-  local condition = self:take "if" and self:condition()
-  local inner = self:at "for" and self:comprehension(each, close, key) or
-                self:expect(close) and nil
+  n.list, n.list_first = self:apart(self.range_or_expression)
+  if self:take "if" then
+    n.condition, n.condition_first = self:apart(self.condition)
+  end
+  if self:at "for" then n.inner_loop = loops(self, close)
+  else self:expect(close) end
+  return n
+end
+
+-- The comprehension of `each', which `first' stands before.
+function Parser:comprehension(each, first, close, key)
+  local n = loops(self, close)
   self.found.python = true
-  return node("", 0, {kind = "comprehension", each = each, names = names,
-                      list = list, condition = condition, key = key,
-                      inner_loop = inner})
+  if each.make then
+    local _, more = self:apart(self.settle, each)
+    first = first .. more
+  end
+  n.each, n.first, n.key = each, first, key
+  local made
+  made = self:made(function(target)
+    return foreign_loops.comprehension(self, n, target, made.fold)
+  end, "t", {kind = "comprehension", gives = "list", loops = n})
+  return made
+end
+
+-- An element in brackets, or the comprehension of it and true.
+function Parser:element(close)
+  local each, first = self:apart(self.expression)
+  if self:at "for" then
+    return self:comprehension(each, first, close), true
+  end
+  if first ~= "" then table.insert(self.before, first:sub(1, -3)) end
+  return each
 end
 
 -- [1, 2], [f(x) for x in list]
 local function list(self)
   self.found.python = true
   if self:take "]" then return table_of({}, "list") end
-  local each = self:expression()
-  if self:at "for" then return self:comprehension(each, "]") end
+  local each, whole = self:element "]"
+  if whole then return each end
+  self:settle(each)
   if self:take "]" then return table_of({each}, "list") end
   self:expect ","
   return table_of({each, table.unpack(self:items "]")}, "list")
@@ -107,14 +144,16 @@ local function parenthesis(self)
     self.found.python = true
     return table_of({}, "tuple")
   end
-  local each = self:expression()
-  if self:at "for" then return self:comprehension(each, ")") end
+  local each, whole = self:element ")"
+  if whole then return each end
   if self:take ")" then
+    if each.make then return each end
     if each.translated and each.rank == OPERAND then return each end
     return node("(" .. each.text .. ")", nil,
                 {inner = each, tensor = each.tensor})
   end
   self:expect ","
+  self:settle(each)
   self.found.python = true
   return table_of({each, table.unpack(self:items ")")}, "tuple")
 end
@@ -135,7 +174,7 @@ local function field(self)
       local key = p:expression()
       p:expect "]"
       local equals = p:expect "="
-      local value = p:expression()
+      local value = p:settle(p:expression())
       return ("[%s]%s=%s%s"):format(key.text, equals.space, value.space or " ",
                                     value.text)
     end)
@@ -144,12 +183,15 @@ local function field(self)
   if self:at("=", 1) and self:token().kind == "name" then
     local name, equals = self:take().text, self:take()
     local space = self:token() and self:token().space or ""
-    return name .. equals.space .. "=" .. space .. self:expression().text
+    return name .. equals.space .. "=" .. space ..
+           self:settle(self:expression()).text
   end
-  local n = self:expression(1)
+  local n = self:settle(self:expression(1))
   if not self:take ":" then return n.text end
-  local value = self:expression()
-  return ("%s = %s"):format(key_of(n), value.text), n, value
+  local value, first = self:apart(self.expression)
+  if self:at "for" then return first, n, value end
+  if first ~= "" then table.insert(self.before, first:sub(1, -3)) end
+  return ("%s = %s"):format(key_of(n), self:settle(value).text)
 end
 
 local function braces(self)
@@ -157,9 +199,7 @@ local function braces(self)
   while not self:take "}" do
     local t = self:token() or self.fail()
     local text, key, value = field(self)
-    if self:at "for" and value then
-      return self:comprehension(value, "}", key)
-    end
+    if value then return self:comprehension(value, text, "}", key) end
     local mark = self:take "," or self:take ";"
     texts[#texts + 1] = (texts[1] and t.space or "") .. text ..
                         (mark and mark.text or "")
@@ -186,8 +226,13 @@ end
 -- A function without a name: its parameters, and its body from here on.
 local function anonymous(self, params)
   if self.in_condition then self.fail() end
-  return node(("function(%s) return %s end"):format(table.concat(params, ", "),
-              self:expression().text), LITERAL, {kind = "function"})
+  for _, name in ipairs(params) do self.found.bound[name] = true end
+  local body, first = self:apart(function()
+    return self:settle(self:expression())
+  end)
+  return node(("function(%s) %sreturn %s end"):format(
+    table.concat(params, ", "), first, body.text), LITERAL,
+    {kind = "function", params = params, body = first == "" and body.text})
 end
 
 local function lambda(self)
@@ -229,6 +274,29 @@ local function name(self)
                             fixed = math.type(v) ~= nil})
 end
 
+-- The number that Lua has for one of Python, 1_000 or 0b101.
+local function number(self, text)
+  local digits = text:gsub("_", "")
+  local kind, rest = digits:match "^0([bBoO])(%d+)$"
+  local value = kind and tonumber(rest, kind:lower() == "b" and 2 or 8)
+  if digits:find "^[%d.eE]+[jJ]$" then
+    self.found.said = "there are no complex numbers"
+    self.fail()
+  end
+  return node(kind and ("%d"):format(value or self.fail()) or digits, LITERAL,
+              {kind = "number"})
+end
+
+-- Strings side by side are one in Python.
+local function strings(self, text)
+  local n = node(text, LITERAL, {kind = "string"})
+  while self:token() and self:token().kind == "string" and
+        not self:token().text:find "^%[" do
+    n = node(n.text .. " .. " .. self:take().text, 9, {gives = "text"})
+  end
+  return n
+end
+
 -- An operand without suffixes.
 function Parser:primary()
   local t = self:token() or self.fail()
@@ -240,8 +308,10 @@ function Parser:primary()
   if t.text == "[" then return list(self) end
   if t.text == "(" then return parenthesis(self) end
   if t.text == "{" then return braces(self) end
-  if t.kind == "number" or t.kind == "string" or t.text == "..." or
-     t.text == "nil" or t.text == "true" or t.text == "false" then
+  if t.kind == "number" then return number(self, t.text) end
+  if t.kind == "string" then return strings(self, t.text) end
+  if t.text == "..." or t.text == "nil" or t.text == "true" or
+     t.text == "false" then
     return node(t.text, LITERAL, {kind = t.kind})
   end
   self.fail()

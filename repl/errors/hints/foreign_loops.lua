@@ -5,6 +5,7 @@
 
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
+local python_methods = require "nacre.python_methods"
 
 local foreign_loops = {}
 
@@ -54,10 +55,26 @@ local function is_iterator(p, n)
          n.text:find ":[%l_]*modules%(%)$" or n.text:find ":[%l_]*buffers%(%)$"
 end
 
+-- The head of the loop over the characters of a text.
+local function over_text(p, names, n)
+  return in_loop(names, ('%s:gmatch "."'):format(p.enclosed(n)))
+end
+
 -- The head of the loop over what a value has.
 local function over_value(p, names, n)
+  p:settle(n)
   if n.text == "" then p.fail() end
+  local file = n.text:match "^io%.open(%b())$"
+  if file then return in_loop(names, "io.lines" .. file) end
   if is_iterator(p, n) then return in_loop(names, n.text) end
+  if python_methods.is_text(p, n) and not names[2] then
+    return over_text(p, names, n)
+  end
+  local v = n.path and p.value(n.path)
+  if not names[2] and n.kind ~= "list" and type(v) == "table" and
+     #v == 0 and type(next(v)) == "string" then  -- a dictionary gives its keys
+    return in_loop(names, ("pairs(%s)"):format(n.text))
+  end
   if not names[2] then names = {"_", names[1]} end
   if n.kind == "list" or n.kind == "tuple" then
     return in_loop(names, "ipairs" .. n.text)
@@ -67,7 +84,7 @@ local function over_value(p, names, n)
 end
 
 local function over_view(p, names, n)
-  local of = n.of
+  local of = p:settle(n.of)
   if of.text == "" then p.fail() end
   if n.view == "values" then names = {"_", names[1]} end
   return in_loop(names, ("pairs(%s)"):format(of.text))
@@ -77,6 +94,7 @@ end
 -- {text = "i = 1, 3" or "_, v in pairs(x)", names =, before = what the body
 -- begins with, shifted = does it begin with 1 where Python's does with 0?}.
 function foreign_loops.head(p, names, n)
+  n = n.over or n
   if n.kind == "range" then
     return {names = names, text = ("%s = %s, %s"):format(names[1], n.first.text,
                                                         n.last.text)}
@@ -88,10 +106,36 @@ function foreign_loops.head(p, names, n)
   return over_value(p, names, n)
 end
 
+-- list(zip(*rows)) as statements
+local function transposed(rows, target)
+  local form = "$t = {}; for i = 1, #$x[1] do $t[i] = {}; " ..
+               "for j = 1, #$x do $t[i][j] = $x[j][i] end end"
+  return (form:gsub("%$(%a)", {t = target, x = rows}))
+end
+
+-- zip(*rows): each name is of one row, or a name is of the columns in turn.
+local function of_rows(p, names, rows, i)
+  local items = {}
+  for k = 1, #names do items[k] = ("%s[%d][%s]"):format(rows, k, i) end
+  if not names[2] then
+    local columns = p:settle(p:made(function(target)
+      return transposed(rows, target)
+    end))
+    return in_loop({"_", names[1]}, ("ipairs(%s)"):format(columns.text))
+  end
+  return {names = names, text = ("%s = 1, #%s[1]"):format(i, rows),
+          before = ("local %s = %s "):format(table.concat(names, ", "),
+                                             table.concat(items, ", "))}
+end
+
 -- zip(x, y), with the name of the number
 local function side_by_side(p, names, list, i)
   local items = {}
   i = i or "i"
+  for _, item in ipairs(list) do p:settle(item.node) end
+  if list[1] and list[1].star and not list[2] then
+    return of_rows(p, names, p.enclosed(list[1].node), i)
+  end
   for k, item in ipairs(list) do
     items[k] = ("%s[%s]"):format(p.enclosed(item.node), i)
   end
@@ -110,9 +154,16 @@ local function enumerated(p, names, list)
     return side_by_side(p, table.move(names, 2, #names, 1, {}), n.list,
                         names[1])
   end
+  p:settle(n)
   if n.text == "" then p.fail() end
   local iterator, loader = is_iterator(p, n)
   if not names[2] then names = {"i", names[1]} end
+  if python_methods.is_text(p, n) then
+    return {names = names, text = ("%s = 1, #%s"):format(names[1],
+                                                       p.enclosed(n)),
+            before = ("local %s = %s:sub(%s, %s) "):format(names[2],
+              p.enclosed(n), names[1], names[1])}
+  end
   local call = iterator and not loader or n.list
   local head = in_loop(names, (call and "ipairs(%s)" or "pairs(%s)")
                                 :format(n.text))
@@ -126,6 +177,7 @@ local function backwards(p, names, list)
     return {names = names, shifted = true,
             text = ("%s = %s, 1, -1"):format(names[1], first_of(p, n).text)}
   end
+  p:settle(n)
   if n.text == "" then p.fail() end
   return {names = names, text = ("i = #%s, 1, -1"):format(p.enclosed(n)),
           before = ("local %s = %s[i] "):format(names[1], p.enclosed(n))}
@@ -184,27 +236,60 @@ local folds = {sum = {"0", "%s + %s"}, any = {"false", "%s or %s"},
 
 -- The loop of a comprehension and of those in it.
 local function nested(p, n, body)
-  local head = foreign_loops.head(p, n.names, n.list)
+  local head, first = p:apart(foreign_loops.head, n.names, n.list)
   body = n.inner_loop and nested(p, n.inner_loop, body) or body
   if n.condition then
-    body = ("if %s then %s end"):format(n.condition.text, body)
+    body = ("%sif %s then %s end"):format(n.condition_first, n.condition.text,
+                                         body)
   end
-  return foreign_loops.loop(p, head, body)
+  return n.list_first .. first .. foreign_loops.loop(p, head, body)
 end
 
--- target = [f(x) for x in list], sum(f(x) for x in list) as statements
-function foreign_loops.comprehension(p, n, target)
-  local fold = folds[n.fold]
-  target = target or fold and (n.fold == "sum" and "n" or "found") or "t"
-  for _, name in ipairs(n.names) do
-    if name == target then target = target .. "_" end
-  end
-  local body = fold and ("%s = "):format(target) ..
-                        fold[2]:format(target, n.each.text) or
-               ("%s[%s] = %s"):format(target, n.key and n.key.text or
-                                      "#" .. target .. " + 1", n.each.text)
+-- target = [f(x) for x in list] or, for a fold, sum(f(x) for x in list), as
+-- statements
+function foreign_loops.comprehension(p, n, target, fold)
+  fold = folds[fold]
+  local each = p.enclosed(n.each) and n.each.text
+  local key = n.key and n.key.text or "#" .. target .. " + 1"
+  local body = fold and ("%s = "):format(target) .. fold[2]:format(target, each)
+               or ("%s[%s] = %s"):format(target, key, each)
   return ("%s = %s; %s"):format(target, fold and fold[1] or "{}",
-                                nested(p, n, body))
+                                nested(p, n, n.first .. body))
+end
+
+-- x, y = next(iter(loader)): a loop that ends at once
+function foreign_loops.first_batch(p, targets, n)
+  local names, texts = {}, {}
+  for i, target in ipairs(targets) do
+    names[i], texts[i] = p:fresh("v" .. i), target.text
+  end
+  local head = foreign_loops.head(p, names, n)
+  return ("for %s do %s%s = %s; break end"):format(head.text, head.before or "",
+    table.concat(texts, ", "), table.concat(names, ", "))
+end
+
+-- What a loop goes through as a list: zip(a, b), d.keys().
+function foreign_loops.list_of(p, n, target)
+  local names = usual[n.callee or n.view] or {"v"}
+  local first = n.list and n.list[1]
+  if not first and n.kind == "loop" then p.fail() end
+  if n.callee == "range" then
+    local texts = {}
+    for i, item in ipairs(n.list) do texts[i] = item.node.text end
+    return ("%s = nacre.arange(%s):tolist()"):format(target,
+                                                   table.concat(texts, ", "))
+  elseif n.callee == "zip" and first.star then
+    return transposed(p.enclosed(first.node), target)
+  elseif n.callee == "zip" then
+    names = {}
+    for k in ipairs(n.list) do names[k] = ("v%d"):format(k) end
+  end
+  local head = foreign_loops.head(p, names, n)
+  local shown = n.view == "values" and {"v"} or names
+  local each = shown[2] and "{" .. table.concat(shown, ", ") .. "}" or shown[1]
+  return ("%s = {}; "):format(target) ..
+    foreign_loops.loop(p, head, ("%s[#%s + 1] = %s"):format(target, target,
+                                                           each))
 end
 
 return foreign_loops

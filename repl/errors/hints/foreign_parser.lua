@@ -6,7 +6,9 @@
 -- [[ is two brackets and a comment may begin with #.
 --
 -- A node: {text = in Lua, rank = of its operator, kind =, path = if it is one,
--- tensor = is it known to be one?}.
+-- tensor = is it known to be one?, gives = "text" or "list" if that is known}.
+-- One that takes statements in Lua, as [f(x) for x in y], has no text but
+-- make(target), which gives them, and `want', the name for what they make.
 
 local lexer = require "nacre.lexer"
 
@@ -40,6 +42,9 @@ local function joins(a, b)
   local whole = operators[a.text .. b.text]
   if whole then a.text, a.to = a.text .. b.text, b.to end
   if prefixes[a.text] and b.kind == "string" then a.prefix = true end
+  if a.kind == "number" and b.kind == "name" then   -- 1_000, 0b101
+    whole, a.text, a.to = true, a.text .. b.text, b.to
+  end
   return whole
 end
 
@@ -80,7 +85,55 @@ local function node(text, rank, more)
 end
 Parser.node = node
 
+-- A node of what statements make: make(target) gives them.
+function Parser:made(make, want, more)
+  local n = node("", 0, more)
+  n.make, n.want, n.parser = make, want, self
+  return n
+end
+
+-- A node as an expression: statements that make it are put before the one that
+-- is read, and its text is the name of what they make.
+function Parser:settle(n)
+  if not n.make then return n end
+  if not self.before then self.fail() end
+  local name = self:fresh(n.want or "t")
+  local text = n.make(name)
+  table.insert(self.before, (text:find("^" .. name .. " = ") and "local " or
+                             ("local %s; "):format(name)) .. text)
+  n.make, n.text, n.rank, n.path, n.kind = nil, name, OPERAND, nil, "made"
+  return n
+end
+
+-- A name like `want' that the line does not have.
+function Parser:unused(want)
+  local name, k = want, 1
+  while self.taken[name] do
+    k = k + 1
+    name = want .. k
+  end
+  return name
+end
+
+-- The same, which is then used.
+function Parser:fresh(want)
+  local name = self:unused(want)
+  self.taken[name] = true
+  return name
+end
+
+-- What read() gives, with the statements that belong before it as a text.
+function Parser:apart(read, ...)
+  local outer = self.before
+  self.before = {}
+  local result = read(self, ...)
+  local text = table.concat(self.before, "; ")
+  self.before = outer
+  return result, text ~= "" and text .. "; " or ""
+end
+
 local function enclosed(n)
+  if n.make then n.parser:settle(n) end
   if n.text == "" then Parser.fail() end -- it is no expression of Lua
   return n.rank == OPERAND and n.text or "(" .. n.text .. ")"
 end
@@ -114,11 +167,13 @@ end
 
 -- What read() gives, or nil, with the tokens unread, if it fails.
 function Parser:try(read, ...)
-  local i = self.i
+  local i, before = self.i, self.before
+  local count = before and #before
   local done, result = pcall(read, self, ...)
   if done and result then return result end
   if not done and result ~= FAILED then error(result, 0) end
-  self.i = i
+  self.i, self.before = i, before
+  for k = count and #before or 0, (count or 0) + 1, -1 do before[k] = nil end
 end
 
 -- Names between commas, of parameters or of a loop; parentheses around some
@@ -142,15 +197,21 @@ end
 function Parser.new(line, value, known)
   local tokens = tokens_of(line)
   if not tokens or not tokens[1] then return nil end
+  local taken = {}
+  for _, t in ipairs(tokens) do taken[t.text] = true end
   return setmetatable({tokens = tokens, i = 1, text = line, value = value,
-                       found = {}, python = known.python, zero = known.zero,
-                       julia = known.julia}, Parser)
+                       found = {bound = {}}, python = known.python,
+                       zero = known.zero, julia = known.julia, taken = taken,
+                       files = known.files or {},
+                       bound = known.bound or {}}, Parser)
 end
 
 -- The expression that a text is, such as one in a string of Python.
 function Parser:inner(text)
   local p = Parser.new(text, self.value, self) or self.fail()
-  p.found = self.found
+  p.found, p.before = self.found, self.before
+  for word in pairs(self.taken) do p.taken[word] = true end
+  self.taken = p.taken
   local n = p:expression()
   return not p:token() and n or self.fail()
 end

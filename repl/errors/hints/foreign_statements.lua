@@ -10,6 +10,7 @@ local foreign_loops = require "nacre.foreign_loops"
 local index_base = require "nacre.index_base"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
+local python_methods = require "nacre.python_methods"
 local state = require "nacre.state"
 
 local statements = {}
@@ -34,7 +35,7 @@ local python_ends = lexer.set "else elif except finally"
 function Parser:body()
   local t = self:take() or self.fail()
   local outer = self.after_colon
-  self.after_colon = t.text == ":"
+  self.after_colon, self.depth = t.text == ":", (self.depth or 0) + 1
   local text, close = "...", " end"
   if t.text == ":" then
     self.found.python = true
@@ -46,12 +47,18 @@ function Parser:body()
     text = self:block(ends)
     close = self:at "end" and " end" or ""
   else self.fail() end
-  self.after_colon = outer
+  self.after_colon, self.depth = outer, self.depth - 1
   return text, close, t.text
 end
 
 local function joined(text, body)
   return body == "" and text or text .. " " .. body
+end
+
+-- A condition before which nothing may stand: that would be computed once.
+local function repeated_condition(self)
+  local n, first = self:apart(self.condition)
+  return first == "" and n.text or self.fail()
 end
 
 local branches = {["elif"] = "elseif", ["elsif"] = "elseif",
@@ -66,7 +73,7 @@ local function branch(self, mark)
   self:take()
   local head = word
   if word == "elseif" then
-    head = ("elseif %s then"):format(self:condition().text)
+    head = ("elseif %s then"):format(repeated_condition(self))
   elseif mark == "then" then
     local text = self:block(ends)
     return joined(head, text), self:at "end" and " end" or ""
@@ -80,7 +87,7 @@ local function conditional(self)
   local word = self:take().text
   local head = "if ... then ... else"
   if word == "while" then
-    head = ("while %s do"):format(self:condition().text)
+    head = ("while %s do"):format(repeated_condition(self))
   elseif word ~= "else" then
     head = ("if %s then"):format(self:condition().text)
   end
@@ -126,6 +133,9 @@ local function for_loop(self)
   self:take()
   local head = self:at("=", 1) and numeric(self) or generic(self)
   if not self:token() then return foreign_loops.loop(self, head, "...") end
+  if self:at ":" then
+    for _, name in ipairs(head.names) do self.found.bound[name] = true end
+  end
   local text, close, mark = self:body()
   if mark == "do" then self:take "end" end
   text = foreign_loops.loop(self, head, text)
@@ -161,10 +171,12 @@ local inplace = {["+"] = "add_", ["-"] = "sub_", ["*"] = "mul_",
 local function compound(self, x)
   local spelled = self:take().text
   local op = spelled:sub(1, -2):gsub("%*%*", "^")
-  local y = self:expression()
-  if y.text == "" and y.kind ~= "comprehension" then self.fail() end
+  local y = self:settle(self:expression())
+  self.enclosed(y)
   self.found.compound = spelled
-  if y.kind == "comprehension" then self.fail() end
+  local text = op == "+" and python_methods.extended(self, x, y)
+  if text then return text end
+  if op == "+" and python_methods.is_text(self, y) then op = ".." end
   local method = inplace[op]
   if method and x.field == "data" and x.owner.tensor then
     return ("nacre.no_grad(function() %s:%s(%s) end)"):format(x.owner.text,
@@ -184,6 +196,7 @@ end
 local function texts_of(list)
   local texts = {}
   for i, n in ipairs(list) do
+    if n.make then n.parser:settle(n) end
     if n.text == "" then Parser.fail() end
     texts[i] = (i > 1 and "," .. n.space or "") .. n.text
   end
@@ -209,7 +222,7 @@ end
 
 -- f(x) = x + 1 of Julia, x(1, 2) = 5 of MATLAB
 local function assigned_call(self, x)
-  local body = self:expression()
+  local body = self:settle(self:expression())
   local v = self.value(x.callee)
   local args, named = {}, true
   for i, item in ipairs(x.list) do
@@ -270,11 +283,23 @@ local function unpacked(self, list, n)
   return table.concat(parts, "; ")
 end
 
+-- x = [f(y) for y in z]: what makes the list, with x for the list unless that
+-- is read, too.
+local function made_there(self, x, n, from)
+  if not x.text:find "^[%a_][%w_]*$" then return nil end
+  for i = from, self.i - 1 do
+    if self.tokens[i].text == x.text then return nil end
+  end
+  local text = n.make(x.text)
+  return text:find "%f[%w]local%f[%W]" and ("do %s end"):format(text) or text
+end
+
 local function assignment(self, list)
   local equals = self:take()
   local chain = {list}
   if list[1].callee and not list[2] then return assigned_call(self, list[1]) end
   local space = self:token() and self:token().space or self.fail()
+  local from = self.i
   local right = self:expressions()
   while self:take "=" do
     chain[#chain + 1] = right
@@ -287,9 +312,19 @@ local function assignment(self, list)
                       "NAME=value nacre"
     self.fail()
   end
-  if list.first or list.rest then return unpacked(self, list, n) end
-  if n.kind == "comprehension" and not right[2] and not list[2] then
-    return foreign_loops.comprehension(self, n, list[1].text)
+  if n.first_batch then
+    return foreign_loops.first_batch(self, list, n.first_batch)
+  end
+  if list.first or list.rest then
+    return unpacked(self, list, self:settle(n))
+  end
+  if n.make and not right[2] and not list[2] then
+    local text = made_there(self, list[1], n, from)
+    if text then return text end
+  end
+  if n.kind == "tuple" and list[2] and not right[2] then
+    right = n.items
+    for i, item in ipairs(right) do item.space = i > 1 and " " or "" end
   end
   local text = texts_of(right)
   local stated = with_state(list, text)
@@ -312,11 +347,7 @@ local function simple(self)
     self.found.compound = "++"
     return ("%s = %s + 1"):format(list[1].text, list[1].text)
   end
-  if list[1].kind == "comprehension" and not list[2] then
-    return foreign_loops.comprehension(self, list[1])
-  elseif (list[1].kind == "loop" or
-          list[1].kind == "view" and not istensor(self.value(
-            list[1].of.path or "_"))) and not list[2] then
+  if list[1].kind == "loop" and not list[2] then
     return foreign_loops.alone(self, list[1])
   end
   if t and t.text == ":" and t.space == "" and list[1].kind == "number" then
@@ -350,7 +381,7 @@ statements["repeat"] = function(self)
   self:take()
   local text = self:block(ends)
   self:expect "until"
-  return ("repeat %s until %s"):format(text, self:condition().text)
+  return ("repeat %s until %s"):format(text, repeated_condition(self))
 end
 
 statements["return"] = function(self)
@@ -359,16 +390,19 @@ statements["return"] = function(self)
   if not t or ends[t.text] or t.text == ";" or t.text == "}" then
     return "return"
   end
-  local list = self:expressions()
-  if list[1].kind == "comprehension" and not list[2] then
-    return foreign_loops.comprehension(self, list[1]) .. "; return t"
-  end
-  return "return " .. texts_of(list)
+  return "return " .. texts_of(self:expressions())
 end
 
 statements["local"] = function(self)
   self:take()
   return "local " .. self:statement()
+end
+
+-- try: f()
+function statements.try(self)
+  self:take()
+  local text = self:body()
+  return ("pcall(function() %s end)"):format(text)
 end
 
 statements.let, statements.var, statements.const = statements["local"],
@@ -415,17 +449,31 @@ local kinds, marks = lexer.set "name string number", lexer.set "not - # ("
 -- the word is none of the user's?
 local function begins_statement(self)
   local t, after = self:token(), self:token(1)
+  if t.text == "try" then return after ~= nil and after.text == ":" end
   if t.kind == "keyword" or not after then return true end
   return after.space ~= "" and (kinds[after.kind] or marks[after.text]) and
          not (t.text == "print" and after.text == "(")
 end
 
-function Parser:statement()
+local function statement(self)
   local t = self:token()
-  self.found.statements = (self.found.statements or 0) + 1
   local rule = t.kind ~= "string" and statements[t.text]
   if rule and begins_statement(self) then return rule(self) end
   return simple(self)
+end
+
+-- The last statement of a line whose parts stand before it: its value is shown.
+local function shown(text)
+  return not text:find "^print%(" and not text:find "^io%.write%(" and
+         load("return " .. text, "=", "t") and "return " .. text or text
+end
+
+function Parser:statement()
+  self.found.statements = (self.found.statements or 0) + 1
+  local text, first = self:apart(statement)
+  if first == "" then return text end
+  if (self.depth or 0) > 0 then return first .. text end
+  return ("do %s%s end"):format(first, self:token() and text or shown(text))
 end
 
 --
@@ -440,6 +488,7 @@ end
 
 -- Is a text Lua, except for parts that are left out? The line may have no end.
 local function is_lua(text)
+  if load(text, "=", "t") then return true end
   local whole = text:gsub("if %.%.%.", "if true"):gsub(" %.%.%.", " ")
   local _, wrong = load(whole, "=", "t")
   return not wrong or load("return " .. whole, "=", "t") or
@@ -456,7 +505,7 @@ function statements.translate(line, value)
   local text, p = pass(line, value, {})
   if not p then return nil end
   if p.found.said then return p.found.said, p.found end
-  if text and (p.found.python or p.found.zero) then
+  if text and (p.found.python or p.found.zero or next(p.found.bound)) then
     text, p = pass(line, value, p.found)
   end
   local list = p.tokens

@@ -155,7 +155,8 @@ local rows = {
   {"is_storage storage data_ptr untyped_storage", nil,
    "there is no storage object; views such as x:view(...) share memory"},
   {"set_printoptions get_printoptions printoptions", ":set precision 2"},
-  {"set_default_tensor_type", 'nacre.set_default_dtype "float64"'},
+  {"set_default_tensor_type setdefaulttensortype",
+   'nacre.set_default_dtype "float64"'},
   {"use_deterministic_algorithms", nil, "start with nacre --deterministic"},
   {"set_anomaly_enabled set_detect_anomaly detect_anomaly", ":nan trap",
    "stops where nan or inf arises, and names the operation"},
@@ -246,9 +247,9 @@ local rows = {
   {"nccl multiprocessing mp rpc parallel", nil,
    "nacre.distributed connects processes; nn.DataParallel uses several " ..
    'devices, x:to("cuda:1") places a tensor'},
-  {"distributions Normal Categorical", "nacre.randn(3)",
-   "??random lists the functions that draw numbers; there are no " ..
-   "distribution objects"},
+  {"distributions Normal Categorical", nil,
+   "there are no distribution objects; nacre.multinomial(p, 1) draws from " ..
+   "probabilities, nacre.normal(mean, std) from a normal distribution"},
   {"hub torchvision torchaudio torchtext models transforms datasets " ..
    "vutils", nil,
    "no models or data sets are included"},

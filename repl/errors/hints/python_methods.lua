@@ -1,84 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
 -- python_methods.lua - methods of Python's lists, dictionaries and texts, and
--- its functions of those, as expressions and statements of Lua.
+-- its functions of those, as expressions and statements of Lua: the forms of
+-- python_forms.lua with the arguments in them.
 
 local lexer = require "nacre.lexer"
+local forms = require "nacre.python_forms"
+local names = require "nacre.python_names"
 
 local python_methods = {}
 
--- By the number of arguments: $x is the object, $y and $z are the arguments, $N
--- is the first of them counted from 1.
-local lists = {
-  sort = {[0] = "table.sort($x)"},
-  reverse = {[0] = "for i = 1, #$x // 2 do " ..
-             "$x[i], $x[#$x + 1 - i] = $x[#$x + 1 - i], $x[i] end"},
-  pop = {[0] = "table.remove($x)", "table.remove($x, $N)"},
-  insert = {nil, "table.insert($x, $N, $z)"},
-  remove = {"for i, v in ipairs($x) do " ..
-            "if v == $y then table.remove($x, i) break end end"},
-  index = {"for i, v in ipairs($x) do if v == $y then print(i) break end end"},
-  count = {"n = 0; for _, v in ipairs($x) do " ..
-           "if v == $y then n = n + 1 end end"},
-  extend = {"table.move($y, 1, #$y, #$x + 1, $x)"},
-  clear = {[0] = "$x = {}"}, copy = {[0] = "table.move($x, 1, #$x, 1, {})"},
-  keys = {[0] = "for k in pairs($x) do print(k) end"},
-  values = {[0] = "for _, v in pairs($x) do print(v) end"},
-  items = {[0] = "for k, v in pairs($x) do print(k, v) end"},
-  get = {"$x[$y]", "$x[$y] or $z"},
-  update = {"for k, v in pairs($y) do $x[k] = v end"}}
-
--- A text $y that is written there is a plain one: no pattern.
-local texts = {
-  replace = {nil, "$x:gsub($y, $z)"}, split = {[0] = "t = {}; " ..
-    'for w in $x:gmatch "%S+" do t[#t + 1] = w end',
-    't = {}; for w in $x:gmatch("[^" .. $y .. "]+") do t[#t + 1] = w end'},
-  startswith = {"$x:sub(1, #$y) == $y"}, endswith = {"$x:sub(-#$y) == $y"},
-  strip = {[0] = '$x:match "^%s*(.-)%s*$"'},
-  lstrip = {[0] = '$x:match "^%s*(.*)$"'},
-  rstrip = {[0] = '$x:match "^(.-)%s*$"'},
-  find = {"$x:find($y, 1, true)"}, index = {"$x:find($y, 1, true)"},
-  count = {"select(2, $x:gsub($y, $y))"},
-  capitalize = {[0] = '$x:gsub("^%l", string.upper)'},
-  title = {[0] = '$x:gsub("%f[%a]%l", string.upper)'},
-  isdigit = {[0] = '$x:find "^%d+$" ~= nil'},
-  isalpha = {[0] = '$x:find "^%a+$" ~= nil'}}
-
--- Functions; $x is the first argument.
-local functions = {
-  sum = {"n = 0; for _, v in ipairs($x) do n = n + v end"},
-  max = {"math.max(table.unpack($x))"}, min = {"math.min(table.unpack($x))"},
-  sorted = {"t = table.move($x, 1, #$x, 1, {}); table.sort(t)"},
-  any = {"for _, v in ipairs($x) do if v then print(true) break end end"},
-  all = {"for _, v in ipairs($x) do if not v then print(false) break end end"},
-  set = {"t = {}; for _, v in ipairs($x) do t[v] = true end"},
-  tuple = {"$x"}, eval = {'load("return " .. $x)()'},
-  map = {nil, "t = {}; for i, v in ipairs($y) do t[i] = $x(v) end"},
-  filter = {nil, "t = {}; for _, v in ipairs($y) do " ..
-            "if $x(v) then t[#t + 1] = v end end"},
-  round = {nil, 'tonumber(("%.$yf"):format($x))'}, pow = {nil, "$x ^ $y"},
-  divmod = {nil, "$x // $y, $x % $y"}, ord = {"$x:byte()"},
-  chr = {"string.char($x)"}, hex = {'("0x%x"):format($x)'},
-  id = {'("%p"):format($x)'}, bool = {"$x ~= 0"},
-  dir = {"for k in pairs($x) do print(k) end"},
-  input = {[0] = "io.read()", "io.write($x) and io.read()"}}
-
-local libraries = {
-  ["os.getcwd"] = {[0] = 'os.getenv "PWD"'},
-  ["os.listdir"] = {[0] = 'shell.lines "ls"', 'shell.lines("ls " .. $x)'},
-  ["os.path.exists"] = {"io.open($x) ~= nil"},
-  ["os.getenv"] = {"os.getenv($x)"}, ["os.environ.get"] = {"os.getenv($x)",
-  "os.getenv($x) or $y"}, ["sys.exit"] = {[0] = "os.exit()", "os.exit($x)"},
-  ["time.time"] = {[0] = "nacre.clock()"},
-  ["time.perf_counter"] = {[0] = "nacre.clock()"},
-  ["time.sleep"] = {"os.execute('sleep ' .. $x)"},
-  ["math.factorial"] = {"n = 1; for i = 2, $x do n = n * i end"},
-  ["random.random"] = {[0] = "math.random()"},
-  ["random.randint"] = {nil, "math.random($x, $y)"},
-  ["random.choice"] = {"$x[math.random(#$x)]"},
-  ["random.shuffle"] = {"for i = #$x, 2, -1 do local j = math.random(i); " ..
-                        "$x[i], $x[j] = $x[j], $x[i] end"},
-  ["gc.collect"] = {[0] = "collectgarbage()"}}
+local lists, texts = forms.lists, forms.texts
+local functions, libraries = forms.functions, forms.libraries
 
 local function plain(v)
   return type(v) == "table" and debug.getmetatable(v) == nil
@@ -86,78 +19,189 @@ end
 
 local magic = "[%^%$%(%)%%%.%[%]%*%+%-%?]"
 
--- What fills the $x, $y, $z, $N of a form; nil if an argument has no text.
-local function fills(p, object, list, pattern)
-  local set = {x = object}
+-- What fills the $x, $y, $z, $p, $N of a form; nil if an argument has no text.
+local function fills(p, object, list)
+  local set = {x = object and p:settle(object)}
   for i, name in ipairs {"y", "z"} do
-    local n = list[i] and list[i].node
+    local n = list[i] and p:settle(list[i].node)
     if n and (n.text == "" or list[i].name or list[i].star) then return nil end
     set[name] = n
   end
   local n = list[1] and list[1].node
   local k = n and n.kind == "number" and math.tointeger(tonumber(n.text))
   set.N = k and ("%d"):format(k + 1) or n and n.text .. " + 1"
-  if pattern and n and n.kind == "string" then
-    set.y = p.node(n.text:gsub(magic, "%%%0"), p.LITERAL)
-  end
+  set.p = n and n.kind == "string" and
+          p.node(n.text:gsub(magic, "%%%0"), p.LITERAL) or n
+  for name in ("ikvw"):gmatch "." do set[name] = p:unused(name) end
   return set
 end
 
--- The node of a form with what fills it; a statement is no part of another.
-local function filled(p, form, set)
-  local text = set and (" " .. form):gsub("()%$(%a)()", function(from, name, to)
+-- The text of a form with what fills it.
+local function filled_text(p, form, set)
+  return (" " .. form):gsub("()%$(%a)()", function(from, name, to)
     local part = (form:sub(to - 1, to - 1) .. " "):find "[:%[(]"
-    local operand = form:find("^ [%^/%%]", to - 1) or
+    local operand = form:find("^ [%^/%%-]", to - 1) or
                     form:sub(from - 2, from - 2) == "#"
     local n = set[name]
-    if name == "N" or not n then return n end
-    return (part or operand and n.rank < p.LITERAL) and p.enclosed(n) or n.text
+    if type(n) ~= "table" then return n end
+    return (part or operand and n.rank < p.LITERAL or
+            n.rank < 9 and not form:find("^[,)]", to - 1)) and
+           p.enclosed(n) or n.text
   end):sub(2)
-  if not text then return nil end
+end
+
+local wants = {t = "t", n = "n", f = "found", b = "value", s = "s"}
+
+-- The node of a form with what fills it; a statement is no part of another.
+local function filled(p, name, form, set)
+  if not set then return nil end
+  local letter = form:match "^%$([tnfbs]) = "
+  if letter then
+    return p:made(function(target)
+      set[letter] = target
+      if form:find "local %$n" then set.n = p:unused "n" end
+      return filled_text(p, form, set)
+    end, wants[letter], {gives = letter == "t" and "list" or
+                         letter == "s" and "text" or nil})
+  end
+  local text = filled_text(p, form, set)
   local statement = not load("return " .. text, "=", "t")
-  local tight = text:find "^[%w_%.]+%b()$" or text:find "^[%w_%.]+%b[]$"
+  local tight = text:find "^[%w_%.]+%b()$" or text:find "^[%w_%.]+%b[]$" or
+                text:find "^[%w_%.]+:[%w_]+%b()$" or text:find "^%b()$"
   return p.node(text, not statement and tight and p.OPERAND or 0,
-                {kind = statement and "append" or nil})
+                {kind = statement and "append" or nil,
+                 gives = forms.gives_text[name] and "text" or
+                         forms.gives_list[name] and "list" or nil})
+end
+
+local function is_text(p, n)
+  return n.kind == "string" or n.gives == "text" or
+         n.path ~= nil and type(p.value(n.path)) == "string"
+end
+python_methods.is_text = is_text
+
+local function is_list(p, n)
+  return n.kind == "list" or n.gives == "list" or
+         n.path and plain(p.value(n.path))
+end
+
+-- A text with `name' for the variable `param'.
+local function renamed(text, param, name)
+  local parts, at = {}, 1
+  for _, t in ipairs(lexer.tokens(text)) do
+    if t.kind == "name" and t.text == param then
+      parts[#parts + 1] = text:sub(at, t.from - 1) .. name
+      at = t.to + 1
+    end
+  end
+  return table.concat(parts) .. text:sub(at)
+end
+
+-- The call f(name) of a function, or name without one.
+local function applied(p, f, name)
+  if not f then return name end
+  if f.body and #f.params == 1 then
+    return renamed(f.body, f.params[1], name)
+  end
+  local x = p.node(name, nil, {path = name})
+  local method = f.path and f.path:match "^str%.(%l+)$"
+  local made = method and filled(p, method, texts[method] and texts[method][0]
+                                 or p.fail(), fills(p, x, {})) or
+               f.path and p.value(f.path) == nil and
+               p:builtin(f.path, {{node = x}})
+  return made and made.text or ("%s(%s)"):format(p.enclosed(f), name)
+end
+
+-- x.sort(key=f, reverse=True), sorted(x, key=f), max(x, key=f): the node, or
+-- nil. `name' is what is called, `options' its arguments behind x.
+local function with_key(p, name, x, options)
+  local key, down
+  for _, item in ipairs(options) do
+    if item.name == "key" then key = item.node
+    elseif item.name == "reverse" then down = item.node.text == "true"
+    else return nil end
+  end
+  p:settle(x)
+  local a, b = p:unused "a", p:unused "b"
+  local mark = (down or name == "max") and ">" or "<"
+  if name == "max" or name == "min" then
+    local v = p:unused "v"
+    return p:made(function(target)
+      return ("%s = %s[1]; for _, %s in ipairs(%s) do " ..
+              "if %s %s %s then %s = %s end end"):format(target, p.enclosed(x),
+                v, x.text, applied(p, key, v), mark, applied(p, key, target),
+                target, v)
+    end, "best")
+  end
+  local order = ("function(%s, %s) return %s %s %s end"):format(a, b,
+    applied(p, key, a), mark, applied(p, key, b))
+  if name == "sort" then
+    return p.node(("table.sort(%s, %s)"):format(x.text, order), 0,
+                  {kind = "append"})
+  end
+  return p:made(function(target)
+    return ("%s = table.move(%s, 1, #%s, 1, {}); table.sort(%s, %s)"):format(
+      target, x.text, p.enclosed(x), target, order)
+  end, "t", {gives = "list"})
+end
+
+-- map(f, x), filter(f, x)
+local function each(p, name, f, x)
+  p:settle(x)
+  local i, v = p:unused "i", p:unused "v"
+  local call = f.text == "nil" and v or applied(p, f, v)
+  return p:made(function(target)
+    local body = name == "map" and ("%s[%s] = %s"):format(target, i, call) or
+      ("if %s then %s[#%s + 1] = %s end"):format(call, target, target, v)
+    return ("%s = {}; for %s, %s in ipairs(%s) do %s end"):format(target,
+      name == "map" and i or "_", v, x.text, body)
+  end, "t", {gives = "list"})
 end
 
 -- The call of a method `name' of a list or a text, or nil.
 function python_methods.method(p, owner, name, list)
   local v = owner.path and p.value(owner.path)
-  local text = owner.kind == "string" or type(v) == "string"
-  if not text and not plain(v) and owner.kind ~= "list" or
+  local text = is_text(p, owner) or
+               v == nil and not owner.tensor and forms.of_text_alone[name]
+  if not text and not is_list(p, owner) or
      plain(v) and v[name] ~= nil then return nil end
-  local forms = (text and texts or lists)[name]
-  local form = forms and forms[#list]
-  return form and filled(p, form, fills(p, owner, list,
-                         name == "replace" or name == "count"))
+  if not text and name == "sort" and list[1] then
+    return with_key(p, name, owner, list)
+  elseif not text and name == "pop" and list[1] and
+         list[1].node.kind == "string" then
+    return filled(p, name, forms.pop_key, fills(p, owner, list))
+  end
+  if name == "format" then return nil end
+  local rows = (text and texts or lists)[name]
+  local form = rows and rows[#list]
+  return form and filled(p, name, form, fills(p, owner, list))
 end
 
-local conversions = {str = "tostring", int = "tonumber", float = "tonumber"}
 local of_numbers = lexer.set "sum max min sorted"
 
 -- Of a function that is none of Lua's, sum(list), math.factorial(5), or nil.
 function python_methods.call(p, path, list)
-  local forms = functions[path] or libraries[path]
-  local form, first = forms and forms[#list], list[1] and list[1].node
-  if not form or first and (first.tensor or first.kind == "comprehension" or
-     list[1].name) then return nil end
+  local first = list[1] and list[1].node
+  if (path == "map" or path == "filter") and #list == 2 then
+    return each(p, path, first, list[2].node)
+  elseif (path == "sorted" or path == "max" or path == "min") and list[2] and
+         list[2].name and not first.tensor then
+    return with_key(p, path, first, {table.unpack(list, 2)})
+  end
+  local rows = functions[path] or libraries[path]
+  local form = rows and rows[#list]
+  if not form or first and (first.tensor and path ~= "id" or list[1].name or
+     first.loops and (path == "sum" or path == "any" or path == "all")) then
+    return nil
+  end
   local v = first and first.path and p.value(first.path)
-  if of_numbers[path] and not plain(v) then
+  if of_numbers[path] and not is_list(p, first) and
+     not (path == "sorted" and v == nil) then
     return path ~= "sorted" and v == nil and
            p.node(("nacre.tensor(%s):%s():item()"):format(first.text, path))
   end
   if path == "round" and list[2].node.kind ~= "number" then return nil end
-  local ours = first and conversions[first.path]
-  return filled(p, form, first and fills(p, ours and p.node(ours) or first,
-                {table.unpack(list, 2)}) or {})
-end
-
-local function is_text(p, n)
-  return n.kind == "string" or n.path and type(p.value(n.path)) == "string"
-end
-
-local function is_list(p, n)
-  return n.kind == "list" or n.path and plain(p.value(n.path))
+  return filled(p, path, form, fills(p, first, {table.unpack(list, 2)}))
 end
 
 -- A bound of a slice: a number from 0 is one more, below 0 it is from the end.
@@ -171,27 +215,47 @@ local function bound(n, of, more)
   return tostring(k < 0 and k - 1 + more or k + more)
 end
 
--- numbers[1:3], "hello"[0], "hello"[::-1]; nil if x is no list or text.
+-- numbers[-1], and [1, 2][0] of a list that is written there
+local function element(p, x, n)
+  local k = n and n.kind == "number" and math.tointeger(tonumber(n.text))
+  if not k or k >= 0 and x.kind ~= "list" then return nil end
+  p.found.python, p.found.counted = true, true
+  local of = p.enclosed(x)
+  return p.node(("%s[%s]"):format(of, k < 0 and bound(n, of, 1) or k + 1))
+end
+
+-- numbers[1:3], numbers[-1], "hello"[0], "hello"[::-1] as a node; nil if x is
+-- no list or text.
 function python_methods.slice(p, x, part)
   local text, first, last = is_text(p, x), part[1], part[2]
+  if not text and is_list(p, x) and not part.slice then
+    return element(p, x, first)
+  end
   if not text and not (is_list(p, x) and part.slice) then return nil end
   local of = p.enclosed(x)
   local step = part[3] and part[3].text
   p.found.python, p.found.counted = true, true
   if step then
     if first or last then return nil end
-    if text then return step == "-1" and of .. ":reverse()" or nil end
-    return ("t = {}; for i = %s, %s do t[#t + 1] = %s[i] end"):format(
-      step:find "^-" and "#" .. of or "1",
-      (step:find "^-" and "1" or "#" .. of) .. ", " .. step, of), "append"
+    if text then
+      return step == "-1" and p.node(of .. ":reverse()", nil, {gives = "text"})
+    end
+    local back, i = step:find "^-", p:unused "i"
+    return p:made(function(target)
+      return ("%s = {}; for %s = %s, %s, %s do %s[#%s + 1] = %s[%s] end")
+        :format(target, i, back and "#" .. of or "1",
+                back and "1" or "#" .. of, step,
+        target, target, of, i)
+    end, "t", {gives = "list"})
   elseif text then
     local from = first and bound(first, nil, 1) or "1"
     local to = part.slice and (last and bound(last, nil, 0) or "-1") or from
-    return ("%s:sub(%s, %s)"):format(of, from, to)
+    return p.node(("%s:sub(%s, %s)"):format(of, from, to), nil,
+                  {gives = "text"})
   end
-  return ("table.move(%s, %s, %s, 1, {})"):format(of,
+  return p.node(("table.move(%s, %s, %s, 1, {})"):format(of,
     first and bound(first, of, 1) or "1", last and bound(last, of, 0) or
-    "#" .. of)
+    "#" .. of), nil, {gives = "list"})
 end
 
 -- x in y of a text, a list or a dictionary.
@@ -202,13 +266,14 @@ function python_methods.contains(p, x, y, no)
                   no and "=" or "~"), 3)
   end
   local v = y.path and p.value(y.path)
+  p:settle(y)
   if v and not plain(v) or y.text == "" then return nil end
-  if y.kind == "list" or v and #v > 0 then
-    local form = no and "found = true; for _, v in ipairs(%s) do found = " ..
-                 "found and v ~= %s end" or
-                 "found = false; for _, v in ipairs(%s) do found = " ..
-                 "found or v == %s end"
-    return p.node(form:format(y.text, x.text), 0, {kind = "append"})
+  if is_list(p, y) and not (v and #v == 0) then
+    local form = no and "$f = true; for _, $v in ipairs($y) do $f = " ..
+                 "$f and $v ~= $x end" or
+                 "$f = false; for _, $v in ipairs($y) do $f = " ..
+                 "$f or $v == $x end"
+    return filled(p, "in", form, fills(p, x, {{node = y}}))
   end
   return p.node(("%s[%s] %s= nil"):format(p.enclosed(y), x.text,
                                           no and "=" or "~"), 3)
@@ -217,15 +282,66 @@ end
 -- [0] * 3, "ab" * 3, list + [6]; nil if they are no lists or texts.
 function python_methods.operator(p, op, a, b)
   if op == "*" and is_text(p, a) then
-    return p.node(("%s:rep(%s)"):format(p.enclosed(a), b.text))
+    return p.node(("%s:rep(%s)"):format(p.enclosed(a), b.text), nil,
+                  {gives = "text"})
   elseif op == "*" and a.kind == "list" and a.items[1] and not a.items[2] and
          a.items[1].kind == "number" then
-    return p.node(("nacre.tensor%s:expand(%s):tolist()"):format(a.text, b.text))
+    return p.node(("nacre.tensor%s:expand(%s):tolist()"):format(a.text, b.text),
+                  nil, {gives = "list"})
+  elseif op == "*" and is_list(p, a) then
+    return filled(p, "*", "$t = {}; for _ = 1, $y do " ..
+                  "table.move($x, 1, #$x, #$t + 1, $t) end",
+                  fills(p, a, {{node = b}}))
   elseif op == "+" and is_list(p, a) and is_list(p, b) then
     local x, y = p.enclosed(a), p.enclosed(b)
     return p.node(("table.move(%s, 1, #%s, #%s + 1, table.move(%s, 1, #%s, " ..
-                   "1, {}))"):format(b.text, y, x, a.text, x))
+                   "1, {}))"):format(b.text, y, x, a.text, x), nil,
+                  {gives = "list"})
   end
+end
+
+-- Does a line fail for what means something in Python alone: 1 < n < 3,
+-- string.digits + "."?
+function python_methods.fails(o, line)
+  if o.message:find "^attempt to compare boolean with" or
+     line:find "%[0%]" and o.message:find " counted from 1" or
+     o.message:find "%(field '%?'%)$" and line:find "%[%-%d" then
+    return true
+  end
+  for path in line:gmatch "[%a_][%w_]*%.[%a_][%w_]*" do
+    if names.constants[path] then return true end
+  end
+end
+
+-- len(d) of a dictionary, or nil
+function python_methods.count_keys(p, x)
+  local v = x.path and p.value(x.path)
+  if not plain(v) or #v > 0 or next(v) == nil then return nil end
+  return filled(p, "len", "$n = 0; for _ in pairs($x) do $n = $n + 1 end",
+                fills(p, x, {}))
+end
+
+-- The text of a list of which == compares the elements.
+local function joined(n)
+  local inside = n.kind ~= "made" and n.items and
+                 n.text:match "^{([%d, ]*)}$"
+  return inside and ('"%s"'):format((inside:gsub(" ", ""))) or
+         ('table.concat(%s, ",")'):format(n.text)
+end
+
+-- nums == [1, 2]; nil if these are no lists, of which one is written there. A
+-- shape can be compared as it is.
+function python_methods.equal(p, op, a, b)
+  if not a.items and not b.items or not is_list(p, a) or
+     not is_list(p, b) then return nil end
+  return p.node(("%s %s %s"):format(joined(a), op, joined(b)), 3)
+end
+
+-- nums += [4, 5]; nil if they are no lists.
+function python_methods.extended(p, x, y)
+  if not is_list(p, y) or not is_list(p, x) then return nil end
+  return ("table.move(%s, 1, #%s, #%s + 1, %s)"):format(
+    y.text, p.enclosed(y), x.text, x.text)
 end
 
 -- May an error that says one of these names come from a line of Python?
@@ -236,7 +352,10 @@ end
 for path in pairs(libraries) do
   for name in path:gmatch "[%w_]+" do python_methods.names[name] = true end
 end
-python_methods.names.environ = true
+for _, name in ipairs {"environ", "pop", "map", "filter", "items", "keys",
+                       "values", "path"} do
+  python_methods.names[name] = true
+end
 
 -- print("a", end=""): what is written without a new line.
 function python_methods.print(p, list)
@@ -247,9 +366,12 @@ function python_methods.print(p, list)
   for _, item in ipairs(list) do
     if item.name == "end" then last = item.node.text
     elseif item.name == "sep" then goto continue
-    elseif item.name or item.star or item.node.text == "" then return nil
+    elseif item.star and between:find "^[\"']" then
+      parts[#parts + 1] = ("table.concat(%s, %s)"):format(
+        p:settle(item.node).text, between)
+    elseif item.name or item.star then return nil
     else
-      local n = item.node
+      local n = p:settle(item.node)
       if parts[1] and between ~= '""' then parts[#parts + 1] = between end
       parts[#parts + 1] = n.kind == "string" and n.text or
                           ("tostring(%s)"):format(n.text)

@@ -4,12 +4,21 @@
 -- constants, modules, arguments, builtin functions, classes of tensors.
 -- Functions of other libraries are in other_libraries.lua.
 
+local lexer = require "nacre.lexer"
+
 local names = {}
 
+local small = '"abcdefghijklmnopqrstuvwxyz"'
 -- Constants of other languages.
 names.constants = {None = "nil", null = "nil", NULL = "nil",
                    undefined = "nil", True = "true", TRUE = "true",
-                   False = "false", FALSE = "false"}
+                   False = "false", FALSE = "false",
+                   ["math.inf"] = "math.huge", ["np.inf"] = "math.huge",
+                   ["string.ascii_lowercase"] = small,
+                   ["string.ascii_uppercase"] = small:upper(),
+                   ["string.ascii_letters"] = small:sub(1, -2) ..
+                                              small:upper():sub(2),
+                   ["string.digits"] = '"0123456789"'}
 
 -- What replaces modules that other languages import.
 local here = "nacre, also called torch, needs no import"
@@ -22,11 +31,25 @@ names.modules = {
   cupy = here,
   matplotlib = draws, plt = draws, pandas = reads, pd = reads, csv = reads,
   time = ":time EXPR, and nacre.clock() in seconds",
-  random = "nacre.rand, nacre.randint, nacre.randperm",
+  random = "math.random() draws a number, nacre.rand(3) a tensor",
+  self = "only methods have self: function Net:init() ... end",
+  __future__ = "nothing is to be imported from the future",
+  glob = 'shell.lines "ls *.txt" gives the names of files',
+  Image = 'nacre.load("x.jpg") reads an image',
+  PIL = 'nacre.load("x.jpg") reads an image',
   argparse = "arg[1], arg[2], ... are the arguments",
   sys = "arg has the arguments, os.exit() ends",
   re = "string.match and string.gsub, with Lua's patterns",
-  json = "there is no JSON module", pickle = 'nacre.save("x.pt", {w = x})'}
+  pickle = 'nacre.save("x.pt", {w = x})'}
+
+-- Modules of Python that nacre.python opens.
+names.python = lexer.set [[
+  abc asyncio base64 bisect calendar collections contextlib copy cv2
+  dataclasses datetime decimal enum fractions functools gc gym gymnasium gzip
+  hashlib heapq html http itertools json logging multiprocessing operator
+  pathlib pprint queue requests seaborn shutil sklearn socket sqlite3
+  statistics subprocess tempfile textwrap threading tokenizers traceback
+  transformers typing unicodedata urllib uuid warnings xml yaml zipfile]]
 
 -- NumPy's names of arguments.
 names.arguments = {axis = "dim", axes = "dims", keepdims = "keepdim",
@@ -45,10 +68,12 @@ names.builtins = {
   typeof = {"type(x)", "type(x)"}, str = {"tostring(x)", "tostring(x)"},
   dir = {"x:<Tab><Tab> lists them", "x:<Tab><Tab> lists them"},
   sorted = {"x:sort()"}, float = {"x:item()", "tonumber(x)"},
-  int = {"x // 1", "x // 1"}, abs = {"x:abs()", "math.abs(x)"},
+  int = {"x // 1", "math.floor(x)"}, abs = {"x:abs()", "math.abs(x)"},
   round = {"x:round()", "math.floor(x + 0.5)"}, list = {"x:tolist()", "x"},
   max = {"x:max()", nil, "math.max(x, y)"},
   min = {"x:min()", nil, "math.min(x, y)"}, sum = {"x:sum()"},
+  unpack = {"table.unpack(x)", "table.unpack(x)"},       -- Lua 5.1
+  loadstring = {"load(x)", "load(x)"},
   open = {nil, "io.open(x)", "io.open(x, y)"},
   enumerate = {}, zip = {}, range = {}, isinstance = {}, f = {}}
 

@@ -53,6 +53,7 @@ local foreign = {
     return name == "append" or name and not o.cause and
            python_methods.names[name]
   end,
+  python_methods.fails,
   function(o) return o.cause == "method" and o.name == "type" end,
   function(o) return o.message:find "has no '__class__'" end,
   function(o) return o.message:find "a method is called with a colon$" end,

@@ -199,6 +199,13 @@ local function same_path(path, line)
   return ok and v ~= nil and "nacre." .. path .. (args or "") or nil
 end
 
+-- The function of that name in another part, with the arguments on the line.
+local function called_elsewhere(name, path, line)
+  local place = unknown_names.elsewhere(name)
+  local _, args = context(line, path)
+  return place and place .. (args and #args < 80 and args or "")
+end
+
 -- The same for a path, "random.choice" after "np.". Tries in this order: the
 -- path itself in other_libraries, the same path here, the last name in a part
 -- of the library, the names before the last. `whole': is the full path to be
@@ -214,7 +221,7 @@ function unknown_names.ofpath(path, line, value, part, whole)
   local known = unknown_names.hint(path, line, value, part) or
                 unknown_names.hint(last, line, value, part) or
                 (whole or last ~= path) and
-                (same_path(path, line) or unknown_names.elsewhere(last))
+                (same_path(path, line) or called_elsewhere(last, path, line))
   while not known and path:find "%." do
     path = path:match "^(.*)%."
     known = unknown_names.hint(path:match "[%w_]+$", line, value, part)
