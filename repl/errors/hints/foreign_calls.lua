@@ -67,13 +67,16 @@ local function unpacked(text)
   return ("table.unpack(%s, 1, #%s - %d)"):format(list, list, n - 1)
 end
 
+local of_floats = lexer.set "mean std var"
+
 -- A list where an operation takes a tensor, np.mean(losses), or nil
 local function for_tensor(p, info, n)
   local first = info and info.params and info.params[1]
   local v = n.path and p.value(n.path)
-  return first and first.type == "tensor" and type(v) == "table" and
-         type(v[1]) == "number" and debug.getmetatable(v) == nil and
-         ("nacre.tensor(%s)"):format(n.text)
+  if not first or first.type ~= "tensor" or type(v) ~= "table" or
+     type(v[1]) ~= "number" or debug.getmetatable(v) ~= nil then return nil end
+  local float = of_floats[info.name] and math.type(v[1]) == "integer"
+  return ("nacre.tensor(%s)%s"):format(n.text, float and ":float()" or "")
 end
 
 -- f(*args, **options), which Lua has only for the last argument: one list.
@@ -223,32 +226,32 @@ end
 -- Those that also apply to a number that is written there.
 local number_functions = lexer.set "str int float abs round max min"
 
+-- list(x) of a list, a text, the keys of a dictionary, a range or a loop
+local function listed(p, x)
+  local v = x.path and p.value(x.path)
+  local plain = type(v) == "table" and debug.getmetatable(v) == nil
+  if plain and v[1] ~= nil then
+    return p.node(("table.move(%s, 1, #%s, 1, {})"):format(x.text, x.text),
+                  nil, {gives = "list"})
+  elseif plain or python_methods.is_text(p, x) then
+    return p:made(function(target)
+      return ("%s = {}; for %s do %s[#%s + 1] = v end"):format(target,
+        foreign_loops.head(p, {"v"}, x).text, target, target)
+    end, "t", {gives = "list", over = x})
+  elseif x.callee == "range" and x.make then
+    return p.node(x.make "":match "^ = (.*)$", nil, {gives = "list"})
+  end
+  return x.make and p:made(x.make, "t", {gives = "list", over = x})
+end
+
 -- len(x), abs(-3), max(1, 2): of Python, not of a variable of the user
 function foreign_calls.builtin(p, name, list)
   local forms, x = names.builtins[name], list[1] and list[1].node
   if name == "isinstance" then return class_test(p, list) end
-  local counted_keys = name == "len" and x and not list[2] and
-                       python_methods.count_keys(p, x)
-  if counted_keys then return counted_keys end
-  local v = x and x.path and p.value(x.path)
-  if name == "list" and x and not list[2] and not list[1].name then
-    if type(v) == "table" and debug.getmetatable(v) == nil and v[1] ~= nil then
-      return p.node(("table.move(%s, 1, #%s, 1, {})"):format(x.text, x.text),
-                    nil, {gives = "list"})
-    elseif python_methods.is_text(p, x) or type(v) == "table" and
-           debug.getmetatable(v) == nil then
-      local names = {"v"}
-      return p:made(function(target)
-        local head = foreign_loops.head(p, names, x)
-        return ("%s = {}; for %s do %s[#%s + 1] = v end"):format(target,
-          head.text, target, target)
-      end, "t", {gives = "list", over = x})
-    end
-    if x.callee == "range" and x.make then
-      return p.node(x.make "":match "^ = (.*)$", nil, {gives = "list"})
-    elseif x.make then
-      return p:made(x.make, "t", {gives = "list", over = x})
-    end
+  if x and not list[2] and not list[1].name then
+    local made = name == "len" and python_methods.count_keys(p, x) or
+                 name == "list" and listed(p, x)
+    if made then return made end
   end
   if name == "dict" and x and list[1].name then
     return p.node((arguments_text(p, nil, list, 0)))

@@ -2,10 +2,10 @@
 --
 -- python_methods.lua - methods of Python's lists, dictionaries and texts, and
 -- its functions of those, as expressions and statements of Lua: the forms of
--- python_forms.lua with the arguments in them.
+-- python_idioms.lua with the arguments in them.
 
 local lexer = require "nacre.lexer"
-local forms = require "nacre.python_forms"
+local forms = require "nacre.python_idioms"
 local names = require "nacre.python_names"
 
 local python_methods = {}

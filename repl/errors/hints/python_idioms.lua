@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- python_forms.lua - methods of Python's lists and texts, and its functions, as
--- forms of Lua: python_methods.lua fills them.
+-- python_idioms.lua - methods of Python's lists and texts, and its functions,
+-- as forms of Lua: python_methods.lua fills them.
 
 local lexer = require "nacre.lexer"
 
