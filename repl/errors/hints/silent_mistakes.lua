@@ -191,9 +191,19 @@ local function values_indexed(code, i)
     code[i + 1].text, code.source:sub(call.from, call.to))
 end
 
+-- data = [[1, 2], [3, 4]]: the text "1, 2], [3, 4"
+local function lists_as_text(code, i)
+  local name, text = code[i - 2], code[i].text
+  if not name or name.kind ~= "name" or code[i + 1] or
+     not text:find "^%[%[%s*%-?%d[%d%s.,eE%-%[%]]*%]%]$" then return nil end
+  local list = require "nacre.foreign_statements".translate(text, value_of)
+  return list and ("[[ ]] is a string; here %s = %s"):format(name.text, list)
+end
+
 -- w[[1, 2]]: the text 1, 2, an index of one element
 local function rows_as_text(code, i)
   local owner, text = code[i - 1], code[i].text
+  if owner and owner.text == "=" then return lists_as_text(code, i) end
   if not owner or not text:find "^%[%[%s*%-?%d" or
      not istensor(value_of(owner.text)) then return nil end
   local rows = require "nacre.foreign_statements".translate(owner.text .. text,
