@@ -139,7 +139,7 @@ static inline void *nc_used(const Device *d, const Tensor *t) {
 */
 enum {
   FLAG_INDEX = 1,             /* value is out of range for `size' */
-  FLAG_CLASS,                 /* value is no class from 1 to `size' */
+  FLAG_CLASS,                 /* value is not a class from 1 to `size' */
   FLAG_ASSERT                 /* an assertion failed: code, text */
 };
 

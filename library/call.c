@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** call.c - nacre_call: an operation by its name. One with a "_" at its end that
-** is no operation itself is the in-place form of one.
+** is not an operation itself is the in-place form of one.
 */
 #include <string.h>
 

@@ -183,7 +183,7 @@ static int is_left_out(const Reader *r, const Param *p, int slot, int i) {
 
 /* Reads a string for a parameter of this type. */
 static int read_text(Reader *r, const Param *p, int i, Arg *a) {
-  if (lua_type(r->L, i) != LUA_TSTRING) return 0; /* a number is no string */
+  if (lua_type(r->L, i) != LUA_TSTRING) return 0; /* not a number */
   if (p->type == P_DTYPE) return read_dtype(r, i, a);
   if (p->type == P_CHOICE) return read_choice(r, p, i, a);
   a->text = lua_tostring(r->L, i);

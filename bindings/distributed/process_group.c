@@ -109,7 +109,7 @@ static int push_part(lua_State *L, Team *of, int color, int key,
 }
 
 /* Is rank `rank' in the list at index 1?  Raises an error for a value in it
-   that is no rank. [-0, +0, e] */
+   that is not a rank. [-0, +0, e] */
 static int is_listed(lua_State *L, int rank, int size, const char *op) {
   int found = 0;
   nl_checklist(L, op, 1);

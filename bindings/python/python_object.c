@@ -183,7 +183,7 @@ static int is_named(lua_State *L, int i) {
   return names > 0;
 }
 
-/* __call. None is no value, so that the prompt shows none. */
+/* __call. None gives no value, so that the prompt shows nothing. */
 static int call(lua_State *L) {
   Box *f = box_at(L, 1);
   const int from = f && by_colon(L, f) ? 3 : 2, top = lua_gettop(L);

@@ -84,7 +84,8 @@ static uint64_t hash_of(const char *key, size_t n, const char *image,
   return nc_hash(nc_hash(SEED, key, n), image, size);
 }
 
-/* The bytes that the folder may have; a setting that is no number is none. */
+/* The bytes that the folder may have; a setting that is not a number is
+   ignored. */
 static int64_t most_bytes(void) {
   const char *text = getenv("NACRE_KERNEL_CACHE");
   char *end;

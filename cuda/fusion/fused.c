@@ -3,8 +3,8 @@
 ** fused.c - the requests fused and fused_ready: a part of a fused function as
 ** one kernel, once its text is compiled.
 **
-** The layout of tensors is no part of the text: it has a kernel for vectors of
-** 16 bytes and one for single elements, and both take strides.
+** The text does not depend on the layout of tensors: it has a kernel for
+** vectors of 16 bytes and one for single elements, and both take strides.
 */
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "cuda/cuda.h"
 
-/* Reports that value is no valid index of dimension dim (of nd dimensions),
+/* Reports that value is not a valid index of dimension dim (of nd dimensions),
    whose size is `size'. */
 NC_DEVICE void flag_index(ErrorFlag *flag, int64_t value, int64_t size, int dim,
                           int nd) {
@@ -21,7 +21,7 @@ NC_DEVICE void flag_index(ErrorFlag *flag, int64_t value, int64_t size, int dim,
   flag->nd = nd;
 }
 
-/* Reports that value is no class from 1 to `classes'. */
+/* Reports that value is not a class from 1 to `classes'. */
 NC_DEVICE void flag_class(ErrorFlag *flag, int64_t value, int64_t classes) {
   if (atomicCAS(&flag->set, 0, 1) != 0) return;
   flag->kind = FLAG_CLASS;

@@ -43,7 +43,7 @@ function styled.brief(v)
   return show(v, {})
 end
 
--- All of a value that is no tensor.
+-- All of a value that is not a tensor.
 function styled.whole(v) return show(v, {maxlines = false}) .. "\n" end
 
 -- A value on one line of at most `most' characters.

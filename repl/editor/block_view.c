@@ -32,7 +32,7 @@ static void put(Layout *l, const char *s, int n, int width, int role) {
   l->column += width;
 }
 
-/* Shows a byte that is no character to be seen: ^A, \xE9. */
+/* Shows a byte that is not a visible character: ^A, \xE9. */
 static void putbyte(Layout *l, unsigned char c, int width) {
   char shown[8];
   int i, n;

@@ -7,7 +7,7 @@ local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local runtime_errors = require "nacre.runtime_errors"
 
--- sources[chunkname]: the text of a chunk that is no file.
+-- sources[chunkname]: the text of a chunk that is not a file.
 local frames = {sources = {}}
 
 -- The text of chunks. All blocks of a session are named "=stdin"; they are

@@ -286,7 +286,7 @@ int sh_guard(lua_State *L, int nargs, int nresults, int handler) {
   interrupted = nc_interrupted && status != LUA_OK;
   if (interrupted) {
     sh_restore_stdout(output);
-    clearerr(stdout);                 /* an interrupted write is no failure */
+    clearerr(stdout);                 /* an interrupted write has not failed */
     nc_fail(NC_EINTR, "interrupted"); /* the operation has been reported */
   }
   if (outer == NULL) nc_interrupted = 0;

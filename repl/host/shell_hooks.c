@@ -55,7 +55,7 @@ static int ask(Question *q) {
 }
 
 /* While a key is handled nothing is collected: a finalizer is user code. A line
-   that was only read is no key; it does without the collection that follows
+   that was only read is not a key; it does without the collection that follows
    when the collector starts again. */
 static int askquietly(Question *q) {
   int collecting = lua_gc(state, LUA_GCISRUNNING), ok;

@@ -93,7 +93,7 @@ end
 -- The call whose name is the token at i, or nil: {name =, from =, to = its
 -- positions in the text, args = "(1, 2)", mark = "." or ":", owner = what
 -- stands before that, i =}. Without a mark, owner and mark are ""; owner is nil
--- if it is no operand.
+-- if it is not an operand.
 function Code:call(i)
   local open = self[i + 1]
   if not is_name(self[i]) or not open or self:is(i - 1, "function") then

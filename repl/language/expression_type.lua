@@ -120,8 +120,8 @@ end
 
 local function global(name) return rawget(_G, name) end
 
--- The type of the operand that ends a text; {} if it is no operand that can be
--- read. value(name) is the value of a variable, if not that of the global one.
+-- The type of the operand that ends a text; {} if that cannot be read.
+-- value(name) is the value of a variable, by default that of the global one.
 function types.of(text, value)
   local code = expressions.read(text)
   if code[1] and code[#code].kind == "string" then return {kind = "string"} end

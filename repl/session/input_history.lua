@@ -39,7 +39,7 @@ function input_history.days()
 end
 
 -- What a day of the user's words begins with: "2026-11-25", or "2026-11" for
--- the month; nil if the word is no date.
+-- the month; nil if the word is not a date.
 local function date(word)
   local now = os.time()
   if word == "today" then return day(now) end

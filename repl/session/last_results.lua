@@ -123,7 +123,8 @@ local function weak_value(e, name)
     :format(name, e.was), 4)
 end
 
--- The value of a result that is no global: it is held weakly, or has a number.
+-- The value of a result that is not a global: one that is held weakly, or that
+-- has a number.
 local function hidden_result(name)
   local of = name == "ans" and "_" or name
   local number = type(name) == "string" and

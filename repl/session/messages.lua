@@ -38,7 +38,7 @@ function messages.remark_stream()
          "stdout" or "stderr"
 end
 
--- Writes a remark that is no part of the session's output.
+-- Writes a remark that does not belong to the session's output.
 function messages.aside(text)
   io.stdout:flush()
   io.stderr:write(styled.paint(escaped(text), "dim", "stderr"), "\n")
