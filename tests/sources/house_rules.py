@@ -272,15 +272,13 @@ def check(root):
     found = [*guards(files), *names(files), *cycles(files),
              *numerals(files), *english(sources(root, *PROSE)),
              *excess(counted, excused)]
-    if found:
-        print(*found, sep="\n")
     stale = mended(counted, excused) if formatted is not None else 0
-    print(f"house rules: {len(files)} files, {len(found)} violations; "
-          f"{sum(excused.values())} exceptions")
+    failed = conclude(f"house rules, {sum(excused.values())} exceptions", files,
+                      found)
     if stale:
         print(f"house rules: {stale} exceptions are needed no more: write "
               "exceptions.txt anew with --exceptions")
-    return len(found) > 0 or stale > 0
+    return failed or stale > 0
 
 
 HEADER = "#ifndef a_h\n#define a_h\n#endif\n"
@@ -341,20 +339,27 @@ PLANTS = [  # rule, files, how many reports
 ]
 
 
-def self_test():
-    wrong = 0
-    for rule, files, want in PLANTS:
-        got = list(rule(files))
-        if len(got) != want:
-            wrong += 1
-            print(f"{files}: {want} reports wanted, got {got}")
-    print(f"house rules: {len(PLANTS)} plants, {wrong} judged wrongly")
-    return wrong > 0
+def judge(name, plants):
+    """Prints the plants that are judged wrongly, of which each is what was
+    planted, the reports, and how many are wanted. Are there any?"""
+    wrong = [(what, got) for what, got, want in plants if len(got) != want]
+    for what, got in wrong:
+        print(f"{what}: {got}")
+    print(f"{name}: {len(wrong)} plants were judged wrongly")
+    return len(wrong) > 0
+
+
+def conclude(name, files, found):
+    """Prints what was found in the files. Does the test fail?"""
+    print(*found, f"{name}: {len(files)} files, {len(found)} violations",
+          sep="\n")
+    return not files or len(found) > 0
 
 
 def main(words):
     if words == ["--self-test"]:
-        return self_test()
+        return judge("house rules", [(files, list(rule(files)), want)
+                                     for rule, files, want in PLANTS])
     if len(words) == 2 and words[0] == "--exceptions":
         files = sources(words[1], *ALL)
         found = {**broken(files), **(unformatted(words[1], files) or {})}

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-from house_rules import sources
+from house_rules import conclude, judge, sources
 
 FOLDERS = ("core", "cuda", "mpi", "bindings", "library", "repl", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".inc", ".def")
@@ -237,17 +237,16 @@ PASSED = {
                        '#include "../bindings/planted.h"']}
 
 
-def self_test():
-    wrong = 0
-    for plants, report in ((REPORTED, True), (PASSED, False)):
-        for path, texts in plants.items():
+def plants():
+    """What is planted, the reports, how many are wanted."""
+    for texts_of, count in ((REPORTED, 1), (PASSED, 0)):
+        for path, texts in texts_of.items():
             for text in texts:
                 last = f"{path}:{text.rstrip().count(chr(10)) + 1}: "
                 found = list(violations({**TREE, path: text}))
-                if (len(found) > 0) != report or \
-                        report and not found[-1].startswith(last):
-                    wrong += 1
-                    print(f"{path}, {text.strip()!r}: {found}")
+                if count:
+                    found = [x for x in found[-1:] if x.startswith(last)]
+                yield f"{path}, {text.strip()!r}", found, count
     homes = "".join(f"{folder}/a.c.o: 00 T nc_{folder}\n"
                     for folder in ("base", "cpu", "ops", "io"))
     for user, target, bad in (
@@ -255,25 +254,18 @@ def self_test():
             ("cpu", "base", 0), ("cpu", "ops", 1), ("ops", "cpu", 0),
             ("ops", "base", 0), ("ops", "io", 1), ("io", "ops", 0)):
         text = f"{homes}{user}/b.c.o:      U nc_{target}\n"
-        if len(list(wrong_calls(text))) != bad:
-            wrong += 1
-            print(f"{user} calls {target}")
-    print(f"layers: {wrong} plants were judged wrongly")
-    return wrong > 0
+        yield f"{user} calls {target}", list(wrong_calls(text)), bad
 
 
 def main(words):
     if words == ["--self-test"]:
-        return self_test()
+        return judge("layers", plants())
     root = words[0] if words else "."
     files = sources(root, FOLDERS, SUFFIXES)
     found = list(violations(files))
     if len(words) > 1:
         found += wrong_calls(symbols_of(os.path.abspath(root), words[1]))
-    if found:
-        print(*found, sep="\n")
-    print(f"layers: {len(files)} files, {len(found)} violations")
-    return not files or len(found) > 0
+    return conclude("layers", files, found)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import os
 import re
 import sys
 
-from house_rules import sources
+from house_rules import conclude, judge, sources
 
 # What stands on what: repl/README.md says what each folder is.
 ORDER = ("language", "state", "display", "errors", "help", "session",
@@ -105,26 +105,12 @@ PLANTS = [
     (ring(CIRCLE, 'require "%s"'), 0), (ring(CIRCLE + 1, 'require "%s"'), 1)]
 
 
-def self_test():
-    wrong = 0
-    for files, count in PLANTS:
-        found = list(violations(files))
-        if len(found) != count:
-            wrong += 1
-            print(f"{files}: {found}")
-    print(f"lua_layers: {wrong} plants were judged wrongly")
-    return wrong > 0
-
-
 def main(words):
     if words == ["--self-test"]:
-        return self_test()
+        return judge("lua_layers", [(files, list(violations(files)), count)
+                                    for files, count in PLANTS])
     files = sources(words[0] if words else ".", ("repl",), (".lua",))
-    found = list(violations(files))
-    if found:
-        print(*found, sep="\n")
-    print(f"lua_layers: {len(files)} modules, {len(found)} violations")
-    return not files or len(found) > 0
+    return conclude("lua_layers", files, list(violations(files)))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import os
 import re
 import sys
 
+from house_rules import conclude, judge
+
 FOLDERS = ("core", "cuda", "mpi", "bindings", "library", "repl", "scripts",
            "tests", "docs")
 COMMENTS = {"c": r"/\*.*?\*/", "lua": r"--[^\n]*", "py": r"(?m)^\s*#[^\n]*"}
@@ -91,16 +93,10 @@ PLANTS = [  # files, how many reports
 ]
 
 
-def self_test():
-    wrong = [(texts, list(missing(texts))) for texts, want in PLANTS
-             if len(list(missing(texts))) != want]
-    print(*wrong, sep="\n")
-    return len(wrong) > 0
-
-
 def main(words):
     if words == ["--self-test"]:
-        return self_test()
+        return judge("named files", [(texts, list(missing(texts)), want)
+                                     for texts, want in PLANTS])
     texts = {}
     for name, path in tree(words[0] if words else ".").items():
         if name.startswith("docs/measurements/"):
@@ -111,10 +107,7 @@ def main(words):
                 texts[name] = f.read()
         except UnicodeDecodeError:
             texts[name] = ""
-    found = sorted(missing(texts))
-    print(*found, f"named files: {len(texts)} files, {len(found)} violations",
-          sep="\n")
-    return len(found) > 0
+    return conclude("named files", texts, sorted(missing(texts)))
 
 
 if __name__ == "__main__":
