@@ -91,7 +91,8 @@ void nl_hint_object(const char *got);
 #define NL_TYPE(L, name, i) ((Cause){ NC_CAUSE_type, name, nl_typename(L, i) })
 /* [-0, +1, -] */
 void nl_pushscalar(lua_State *L, Scalar v);
-/* Reads a number or boolean; returns 0 for any other value. [-0, +0, -] */
+/* Reads a number, also a complex one, or boolean; 0: it is another value.
+   [-0, +0, -] */
 int nl_toscalar(lua_State *L, int i, Scalar *v);
 /* Creates the State and pushes the metatable of tensors. [-0, +1, e] */
 void nl_open_userdata(lua_State *L);

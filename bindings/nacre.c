@@ -19,6 +19,7 @@
 #include "bindings/devices/lua_devices.h"
 #include "bindings/lua_library.h"
 #include "bindings/state.h"
+#include "bindings/tensors/complex_number.h"
 #include "bindings/tensors/fields.h"
 
 /*
@@ -346,6 +347,8 @@ int luaopen_nacre(lua_State *L) {
   nl_set_number(L, "nan", (double)NAN);
   nl_set_number(L, "pi", 3.14159265358979323846);
   nl_set_string(L, "newaxis", "newaxis");
+  nl_pushcomplex(L, 0, 1);
+  lua_setfield(L, lib, "i");
   nl_set_string(L, "version", NC_VERSION);
   nl_set_string(L, "__version__", NC_VERSION);
   set_function(L, lib, "_info", nl_info);

@@ -5,6 +5,7 @@
 ** DTYPES(X) expands X(id, name, storage, category) for each, in the order of
 ** the enumeration: id names it in C, name in Lua, storage is how an element
 ** lies in memory.  float16 and bfloat16 lie as bits and are computed in float.
+** REAL_DTYPES are those that are no complex numbers.
 ** SHORT_INTEGERS are computed in int32, in an order in which each holds those
 ** before it that have its sign; INTEGERS are all.  The rows are also read by
 ** cuda/CMakeLists.txt.
@@ -17,6 +18,8 @@
 typedef struct { uint16_t bits; } f16_s;
 typedef struct { uint16_t bits; } bf16_s;
 typedef struct { uint8_t bits; } b8_s;      /* 0 or 1 */
+typedef struct { float re, im; } c64_s;
+typedef struct { double re, im; } c128_s;
 
 /* clang-format off */
 #define SHORT_INTEGERS(X)                  \
@@ -32,17 +35,21 @@ typedef struct { uint8_t bits; } b8_s;      /* 0 or 1 */
   X(bf16, "bfloat16", bf16_s,  NC_FLOAT)   \
   X(f32,  "float32",  float,   NC_FLOAT)   \
   X(f64,  "float64",  double,  NC_FLOAT)
-#define DTYPES(X)                          \
+#define COMPLEX_TYPES(X)                   \
+  X(c64,  "complex64",  c64_s,  NC_COMPLEX)  \
+  X(c128, "complex128", c128_s, NC_COMPLEX)
+#define REAL_DTYPES(X)                     \
   X(b8,   "bool",     b8_s,    NC_BOOL)    \
   INTEGERS(X)                              \
   FLOAT_TYPES(X)
+#define DTYPES(X) REAL_DTYPES(X) COMPLEX_TYPES(X)
 /* clang-format on */
 
 /* Of an integer type: has it a sign, and how many bits has its largest? */
 #define NC_HAS_SIGN(type) ((type)-1 < (type)1)
 #define NC_VALUE_BITS(type) (8 * (int)sizeof(type) - NC_HAS_SIGN(type))
 
-typedef enum Category { NC_BOOL, NC_INT, NC_FLOAT } Category;
+typedef enum Category { NC_BOOL, NC_INT, NC_FLOAT, NC_COMPLEX } Category;
 
 #define X(id, name, storage, category) DT_##id,
 typedef enum DType { DTYPES(X) DT_COUNT } DType;

@@ -59,6 +59,15 @@ int nc_checkholds(int64_t v, DType t);
    them. */
 int nc_common_dtype(DType *common, Op op, const Arg in[], int n);
 
+/* Fails if device d does not compute with elements of this type. */
+int nc_check_on_device(const Device *d, DType type);
+
+/* *y = the real parts of x, or x (core/ops/complex.c). */
+int nc_real_part(Tensor **y, Tensor *x);
+
+/* Fails: the operation takes no complex tensor. */
+int nc_refuse_complex(void);
+
 /* A number as an element of the type of a computation: wrapped or rounded as
    elements are. */
 Scalar nc_cast_scalar(Scalar s, DType common);

@@ -25,12 +25,15 @@ typedef enum OpClass {
 #define X(class) CLASS_##class,
   OP_CLASSES(X)
 #undef X
+  NC_TAKES_COMPLEX = 16       /* added to the class of a row that does */
 } OpClass;
+#define CLASS_COMPLEX(class) ((OpClass)(CLASS_##class | NC_TAKES_COMPLEX))
 
 typedef struct OpInfo {
   const char *name;
   OpKind kind;
   OpClass types;
+  int takes_complex;          /* does any operand of it? */
   const char *value;          /* the expression, as text */
   const char *fold[3];        /* of a reduction: init, map, fold */
   const char *grad[3];        /* to each operand; NULL: none */
@@ -138,6 +141,7 @@ typedef struct OperatorInfo {
   const char *signature;
   const char *doc;
   int (*fn)(Call *c);
+  int takes_complex;          /* else refuse_complex (call_kinds.c) */
 } OperatorInfo;
 
 extern const OperatorInfo nc_operators[];

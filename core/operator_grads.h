@@ -7,6 +7,7 @@
 #include "core/tape.h"
 
 /* NC_GRADONLY_<class>(x) is x if the class has gradient functions. */
+#define NC_GRADONLY_COMPLEX(class) NC_GRADONLY_##class
 #define NC_GRADONLY_NOGRAD(...)
 #define NC_GRADONLY_COMPOSED(...)
 #define NC_GRADONLY_VIEW(...)

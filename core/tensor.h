@@ -45,8 +45,8 @@ DType nc_dtypefrom(const char *name);       /* DT_NONE if there is none */
 int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
 /* Kind and size tell a dtype apart from all others.  The kinds are NumPy's
-   letters: b, i, u, f (bool, integers with a sign and without, floats), and B
-   for bfloat16.  File formats and other libraries spell dtypes by these. */
+   letters: b, i, u, f, c (bool, integers with a sign and without, floats,
+   complex numbers), and B for bfloat16.  Formats of files spell dtypes so. */
 char nc_dtypekind(DType t);
 DType nc_dtypeof(char kind, int64_t bytes); /* DT_NONE if there is none */
 /* Code asks what it needs to know, and not for a category: more of them may
@@ -55,6 +55,10 @@ DType nc_dtypeof(char kind, int64_t bytes); /* DT_NONE if there is none */
 int nc_is_exact(DType t);                   /* bool or an integer */
 int nc_is_integer(DType t);
 int nc_is_real(DType t);                    /* a floating type of reals */
+int nc_is_complex(DType t);
+DType nc_real_dtype(DType t);               /* that of the parts; others: t */
+DType nc_complex_dtype(DType t);            /* that has such parts: complex128
+                                               for float64, else complex64 */
 int nc_is_differentiable(DType t);          /* may it have a gradient? */
 DType nc_promote(DType a, DType b);         /* PyTorch's table */
 
@@ -63,23 +67,36 @@ DType nc_promote(DType a, DType b);         /* PyTorch's table */
 */
 typedef struct Scalar {
   Category kind;
-  int64_t i;                  /* NC_BOOL, NC_INT */
-  double f;                   /* NC_FLOAT */
+  union {
+    int64_t i;                /* NC_BOOL, NC_INT */
+    double im;                /* NC_COMPLEX */
+  };
+  double f;                   /* NC_FLOAT; of NC_COMPLEX the real part */
   int symbol;                 /* of a traced function: which of its numbers
                                  this is, from 1; 0: none (fusion.h) */
 } Scalar;
 
-#define nc_tofloat(s) ((s).kind == NC_FLOAT ? (s).f : (double)(s).i)
+/* Of a complex number the real part. */
+#define nc_tofloat(s) ((s).kind >= NC_FLOAT ? (s).f : (double)(s).i)
+/* The imaginary part. */
+#define nc_imag(s) ((s).kind == NC_COMPLEX ? (s).im : 0.0)
 
 static inline Scalar nc_int(int64_t i) {
-  Scalar s = { NC_INT, 0, 0, 0 };
+  Scalar s = { NC_INT, { 0 }, 0, 0 };
   s.i = i;
   return s;
 }
 
 static inline Scalar nc_float(double f) {
-  Scalar s = { NC_FLOAT, 0, 0, 0 };
+  Scalar s = { NC_FLOAT, { 0 }, 0, 0 };
   s.f = f;
+  return s;
+}
+
+static inline Scalar nc_complex(double re, double im) {
+  Scalar s = { NC_COMPLEX, { 0 }, 0, 0 };
+  s.f = re;
+  s.im = im;
   return s;
 }
 

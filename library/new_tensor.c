@@ -7,7 +7,8 @@
 /* The enumerations are the same. */
 _Static_assert((int)NACRE_BOOL == DT_b8 && (int)NACRE_INT64 == DT_i64 &&
                    (int)NACRE_FLOAT16 == DT_f16 &&
-                   (int)NACRE_FLOAT64 == DT_f64 && DT_f64 + 1 == DT_COUNT,
+                   (int)NACRE_FLOAT64 == DT_f64 &&
+                   (int)NACRE_COMPLEX128 == DT_c128 && DT_c128 + 1 == DT_COUNT,
                "the dtypes differ");
 _Static_assert(NACRE_MAXDIM == NC_MAXDIM, "the numbers of dimensions differ");
 
@@ -116,6 +117,10 @@ int nacre_read(const nacre_tensor *t, void *elements, size_t bytes) {
 int nacre_item(const nacre_tensor *t, double *value) {
   Scalar v;
   const int r = nc_item(&v, t);
+  if (r == NC_OK && v.kind == NC_COMPLEX)
+    return lib_refuse("nacre_item",
+                      "a complex number has two parts: nacre_read "
+                      "gives both");
   if (r == NC_OK) *value = nc_tofloat(v);
   return lib_settle(r);
 }
@@ -123,7 +128,7 @@ int nacre_item(const nacre_tensor *t, double *value) {
 int nacre_item_int(const nacre_tensor *t, int64_t *value) {
   Scalar v;
   const int r = nc_item(&v, t);
-  if (r == NC_OK && v.kind == NC_FLOAT)
+  if (r == NC_OK && v.kind >= NC_FLOAT)
     return lib_refuse("nacre_item_int", "a float has no integer value: %g",
                       v.f);
   if (r == NC_OK) *value = v.i;

@@ -21,6 +21,9 @@ const char *nl_describe_value(lua_State *L, int i) {
     case LUA_TSTRING: return "a string";
     case LUA_TFUNCTION: return "a function";
     case LUA_TBOOLEAN: return "a boolean";
+    case LUA_TUSERDATA:
+      if (luaL_testudata(L, i, "nacre.complex")) return "a complex number";
+      /* fallthrough */
     default:
       return luaL_testudata(L, i, NL_PYTHON) ? "an " NL_OBJECT_OF_PYTHON
                                              : nl_typename(L, i);
@@ -91,8 +94,15 @@ int nl_read_integer(lua_State *L, int i, int64_t *v) {
   return is;
 }
 
+/* Is it a number that elements become, which may be complex?  The core reads
+   others as real numbers. */
+static int is_value(const Param *p) {
+  return strcmp(p->name, "value") == 0 || strcmp(p->name, "fill_value") == 0;
+}
+
 /* Reads a number; for the core a boolean counts. [-0, +0, e] */
-static int read_number(Reader *r, int i, Scalar *v) {
+static int read_number(Reader *r, const Param *p, int i, Scalar *v) {
+  if (luaL_testudata(r->L, i, "nacre.complex") && !is_value(p)) return 0;
   return (nl_toscalar(r->L, i, v) || read_element(r->L, i, v)) &&
          !(r->at && v->kind == NC_BOOL);
 }
@@ -204,7 +214,7 @@ int nl_read_value(Reader *r, const Param *p, int slot, int i) {
     case P_DIM:
     case P_INDEX:
     case P_INT: a->s.kind = NC_INT; return nl_read_integer(L, i, &a->s.i);
-    case P_NUM: return read_number(r, i, &a->s);
+    case P_NUM: return read_number(r, p, i, &a->s);
     case P_BOOL: return lua_isboolean(L, i) && nl_toscalar(L, i, &a->s);
     case P_DTYPE:
     case P_CHOICE:

@@ -186,6 +186,7 @@ static void set_pointwise_info(lua_State *L, int op) {
   const OpInfo *info = &nc_opinfo[op];
   nl_set_string(L, "kind", kinds[info->kind]);
   nl_set_string(L, "class", classes[info->types]);
+  nl_set_boolean(L, "complex", info->takes_complex);
   nl_set_string(L, "value", info->value);
   nl_set_string(L, "doc", info->doc);
   for (int i = 0; i < 3; i++) nl_set_string(L, folds[i], info->fold[i]);

@@ -8,6 +8,7 @@
 #include "bindings/calls/functions.h"
 #include "bindings/devices/lua_devices.h"
 #include "bindings/state.h"
+#include "bindings/tensors/complex_number.h"
 #include "core/autograd.h"
 #include "core/files.h"
 #include "core/operators.h"
@@ -58,9 +59,18 @@ static int is_python_list(const char *text) {
          strchr(text, ',') != NULL;
 }
 
+/* Stores v at *p as complex128, float64 or int64, and advances *p. */
+static void store_number(char **p, Category kind, Scalar v) {
+  const double parts[2] = { nc_tofloat(v), nc_imag(v) };
+  const size_t size = kind == NC_COMPLEX ? 16 : 8;
+  if (nc_is_exact_kind(kind)) memcpy(*p, &v.i, size);
+  else memcpy(*p, parts, size);
+  *p += size;
+}
+
 /* Visits every number of the value on top, which is at nesting level d. If p is
    NULL it checks the table and finds the category of the numbers; otherwise it
-   stores each number at *p as int64 or double and advances *p. [-0, +0, e] */
+   stores each number at *p. [-0, +0, e] */
 static void visit_numbers(lua_State *L, Table *t, int d, char **p) {
   Scalar v;
   if (d == t->nd) {
@@ -85,9 +95,7 @@ static void visit_numbers(lua_State *L, Table *t, int d, char **p) {
     }
     if (nc_is_integer(t->dtype) && nc_checkfits(v, t->dtype) != NC_OK)
       nl_check_as(L, NC_EVALUE, "tensor");
-    if (t->kind == NC_FLOAT) v.f = nc_tofloat(v), memcpy(*p, &v.f, 8);
-    else memcpy(*p, &v.i, 8);
-    *p += 8;
+    store_number(p, t->kind, v);
     return;
   }
   if (!lua_istable(L, -1)) fail_ragged(L, t, d, 1);
@@ -108,23 +116,23 @@ static void visit_numbers(lua_State *L, Table *t, int d, char **p) {
 
 /* The dtype of a table for which none was requested. */
 static DType infer_dtype(lua_State *L, const Table *t) {
+  if (t->kind == NC_COMPLEX) return nc_complex_dtype(nl_context(L)->dtype);
   if (!nc_is_exact_kind(t->kind) || (t->nd && t->size[t->nd - 1] == 0))
     return nl_context(L)->dtype;
   return t->kind == NC_INT ? DT_i64 : DT_b8;
 }
 
-/* Stores the value at index 1 in *wide as int64 or float64. Returns the dtype
-   that the value implies if none was requested. [-0, +0, e] */
+/* Stores the value at index 1 in *wide in the widest dtype of its kind. Returns
+   the dtype that the value implies if none was requested. [-0, +0, e] */
 static DType read_table(lua_State *L, Tensor **wide, DType requested) {
+  static const DType widest[] = { DT_i64, DT_i64, DT_f64, DT_c128 };
   Table t = { .kind = NC_BOOL };
   t.dtype = requested == DT_NONE ? DT_f64 : requested;
   char *p;
   read_shape(L, 1, &t);
   lua_pushvalue(L, 1);
   visit_numbers(L, &t, 0, NULL);
-  nl_try_as(L, "tensor",
-            nc_new(wide, nc_host(), t.kind == NC_FLOAT ? DT_f64 : DT_i64, t.nd,
-                   t.size));
+  nl_try_as(L, "tensor", nc_new(wide, nc_host(), widest[t.kind], t.nd, t.size));
   p = nc_data(*wide);
   visit_numbers(L, &t, 0, &p);
   lua_pop(L, 1);
@@ -302,6 +310,11 @@ static int summary(lua_State *L) {
   return 1;
 }
 
+static int complex_number(lua_State *L) {
+  nl_pushcomplex(L, luaL_checknumber(L, 1), luaL_checknumber(L, 2));
+  return 1;
+}
+
 /* _bytes_text(n): "3.8 MiB" */
 static int bytes_text(lua_State *L) {
   char text[NC_TEXT];
@@ -321,6 +334,8 @@ const Bound nl_conversions[] = {
   { "item", item, "self -> number", "the value of a tensor of one element", 2 },
   { "_bounds", bounds, "self -> low, high", "", 1 },
   { "_summary", summary, "self, limit:int=0 -> table", "statistics for display",
+    1 },
+  { "_complex_number", complex_number, "re:num, im:num -> complex number", "",
     1 },
   { "_bytes_text", bytes_text, "n:num -> string", "a size as text", 1 },
   { NULL, NULL, NULL, NULL, 0 }

@@ -130,6 +130,7 @@ QUERY(element_size, integer, nc_dtypesize(t->dtype))
 QUERY(storage_offset, integer, t->offset)
 QUERY(is_contiguous, boolean, nc_isdense(t))
 QUERY(is_floating_point, boolean, nc_is_real(t->dtype))
+QUERY(is_complex, boolean, nc_is_complex(t->dtype))
 
 /* Returns the address of the storage, its size in bytes, its number of
    references, the bytes it counts for in the memory statistics, and the number
@@ -212,6 +213,17 @@ static int call_function(lua_State *L, const char *name) {
   return 1;
 }
 
+/* Pushes nacre.transpose(self, -2, -1). [-0, +1, e] */
+static int transposed(lua_State *L) {
+  nl_pushlibrary(L);
+  lua_getfield(L, -1, "transpose");
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, -2);
+  lua_pushinteger(L, -1);
+  lua_call(L, 3, 1);
+  return 1;
+}
+
 /* Fails: H is for matrices. */
 static int not_a_matrix(const Tensor *t) {
   const int r =
@@ -234,13 +246,16 @@ static int field(lua_State *L, const Tensor *t, const char *key) {
   } else if (strcmp(key, "T") == 0) {
     lua_settop(L, 1);
     return call_function(L, "t");
-  } else if (strcmp(key, "mT") == 0 || strcmp(key, "mH") == 0) {
+  } else if (strcmp(key, "mT") == 0 || strcmp(key, "mH") == 0 ||
+             strcmp(key, "H") == 0) {
+    if (*key == 'H' && t->nd != 2) nl_check_self(L, not_a_matrix(t), "H");
     lua_settop(L, 1);
+    if (t->nd > 1 && (strcmp(key, "mT") == 0 || !nc_is_complex(t->dtype)))
+      return transposed(L);
     return call_function(L, "adjoint");
-  } else if (strcmp(key, "H") == 0) {
-    if (t->nd != 2) nl_check_self(L, not_a_matrix(t), "H");
+  } else if (strcmp(key, "real") == 0 || strcmp(key, "imag") == 0) {
     lua_settop(L, 1);
-    return call_function(L, "adjoint");
+    return call_function(L, *key == 'r' ? "real" : "imag");
   } else if (strcmp(key, "itemsize") == 0)
     lua_pushinteger(L, nc_dtypesize(t->dtype));
   else if (strcmp(key, "nbytes") == 0)
@@ -260,7 +275,8 @@ static int is_index_text(const char *key) {
 static const char *const fields[] = {
   "dtype",    "device",  "is_cuda", "ndim",          "shape", "T",
   "mT",       "H",       "mH",      "grad",          "data",  "nbytes",
-  "itemsize", "is_leaf", "grad_fn", "requires_grad", NULL
+  "itemsize", "is_leaf", "grad_fn", "requires_grad", "real",  "imag",
+  NULL
 };
 
 int nl_isfield(const char *key) {
@@ -269,9 +285,22 @@ int nl_isfield(const char *key) {
   return 0;
 }
 
+/* z.real = value, z.imag = value: of a number or a tensor. [-0, +0, e] */
+static int assign_part(lua_State *L, const char *key) {
+  const char *const how = nl_totensor(L, 3) ? "copy_" : "fill_";
+  lua_getfield(L, 1, key);
+  lua_getfield(L, -1, how);
+  lua_insert(L, -2);
+  lua_pushvalue(L, 3);
+  lua_call(L, 2, 0);
+  return 1;
+}
+
 int nl_checkassign(lua_State *L) {
   const char *key = lua_tostring(L, 2);
   if (is_index_text(key)) return 0;
+  if (strcmp(key, "real") == 0 || strcmp(key, "imag") == 0)
+    return assign_part(L, key);
   nc_fail(NC_EVALUE,
           nl_isfield(key) ? "%s cannot be assigned"
                           : "a tensor has no field '%s'",
@@ -373,6 +402,8 @@ const Bound nl_tensor_fields[] = {
     "do the elements lie row by row without gaps?", 2 },
   { "is_floating_point", is_floating_point, "self -> boolean",
     "is the dtype a float?", 3 },
+  { "is_complex", is_complex, "self -> boolean",
+    "is the dtype complex64 or complex128?", 3 },
   { "free", free_tensor, "self",
     "releases the memory now; using the tensor afterwards is an error", 2 },
   { "iter", iter, "self -> iterator", "iterates over the first dimension", 2 },

@@ -14,6 +14,7 @@
 #include "bindings/binding.h"
 #include "bindings/lua_library.h"
 #include "bindings/state.h"
+#include "bindings/tensors/complex_number.h"
 #include "core/trace.h"
 
 #define ERROR "nacre.error"
@@ -76,7 +77,9 @@ int nl_istensor(lua_State *L, int i) {
 }
 
 const char *nl_typename(lua_State *L, int i) {
+  double re, im;
   if (tobox(L, i)) return "tensor";
+  if (nl_tocomplex(L, i, &re, &im)) return "complex number";
   return luaL_testudata(L, i, NL_PYTHON) ? NL_OBJECT_OF_PYTHON
                                          : luaL_typename(L, i);
 }
@@ -108,6 +111,7 @@ void *nl_check_userdata(lua_State *L, int i, const char *kind, const char *op) {
 void nl_pushscalar(lua_State *L, Scalar v) {
   if (v.kind == NC_BOOL) lua_pushboolean(L, v.i != 0);
   else if (v.kind == NC_INT) lua_pushinteger(L, v.i);
+  else if (v.kind == NC_COMPLEX) nl_pushcomplex(L, v.f, v.im);
   else lua_pushnumber(L, v.f);
 }
 
@@ -122,6 +126,10 @@ int nl_toscalar(lua_State *L, int i, Scalar *v) {
   else if (type == LUA_TNUMBER) {
     v->kind = NC_FLOAT;
     v->f = lua_tonumber(L, i);
+  } else if (type == LUA_TUSERDATA) {
+    double re, im;
+    if (!nl_tocomplex(L, i, &re, &im)) return 0;
+    *v = nc_complex(re, im);
   } else return 0;
   return 1;
 }
@@ -435,6 +443,7 @@ void nl_open_userdata(lua_State *L) {
                                      { "__index", errorindex },
                                      { NULL, NULL } };
   const State *s = nl_open_state(L);
+  nl_open_complex(L);
   lua_newtable(L);
   lua_pushstring(L, "tensor");
   lua_pushvalue(L, -1);

@@ -55,6 +55,8 @@ int nc_sum_to_size(Tensor **g, const GradMeta *m) {
         g, &t, nc_reduce(&t, OP_sum, *g, dims, 1, DT_NONE, NULL, NULL)));
   if ((*g)->nd != m->nd && nc_numel(*g) == meta_numel(m))
     TRY(replace_tensor(g, &t, nc_reshapeto(&t, *g, m->nd, m->size)));
+  if (nc_is_complex((*g)->dtype) && !nc_is_complex(m->dtype))
+    TRY(replace_tensor(g, &t, nc_real_part(&t, *g)));
   if ((*g)->dtype != m->dtype)
     TRY(replace_tensor(g, &t, nc_cast(&t, *g, m->dtype)));
   if (nc_device(*g) != m->device)
@@ -405,6 +407,14 @@ static int fail_no_gradient(const Tensor *t) {
   return NC_EVALUE;
 }
 
+static int fail_complex(const Tensor *t) {
+  nc_fail(NC_EDTYPE, "a complex result needs an initial gradient: only a real "
+                     "number has a steepest descent");
+  nc_error_operandat(0, "self", t);
+  nc_hint("{0}:abs():backward(), or {0}:backward(gradient)");
+  return NC_EDTYPE;
+}
+
 /* Adds the initial gradient of output i: the one of the caller, or 1 for an
    output of one element. */
 static int add_initial(BackwardPass *w, int i) {
@@ -413,6 +423,7 @@ static int add_initial(BackwardPass *w, int i) {
   const Edge e = nc_edgeof(t);
   const Output *o = &e.node->out[e.index];
   if (g == NULL) {
+    if (nc_is_complex(t->dtype)) return fail_complex(t);
     if (nc_numel(t) != 1) return fail_no_gradient(t);
     TRY(nc_full(&g, nc_device(t), t->dtype, t->nd, t->size, nc_int(1)));
   } else {

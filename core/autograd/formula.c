@@ -22,7 +22,7 @@ static const struct {
   Op op;
 } words[] = {
   { "absval", OP_abs },
-  { "sgn", OP_sign },
+  { "sgn", OP_sgn },
   { "larger", OP_maximum },
   { "smaller", OP_minimum },
   { "both", OP_logical_and },
@@ -117,6 +117,15 @@ static int negate(Value *v) {
   return NC_OK;
 }
 
+static int real_part(Value *v) {
+  Tensor *z = v->t;
+  int r;
+  if (z == NULL || !nc_is_complex(z->dtype)) return NC_OK;
+  r = nc_real_part(&v->t, z);
+  nc_release(z);
+  return r;
+}
+
 /* v[0] = where(v[0], v[1], v[2]).  A condition that is a number selects at
    once. */
 static int choose(Value v[]) {
@@ -169,8 +178,14 @@ static int call(Reader *r, const char *word, size_t length, Value *out) {
   }
   if (length == 1 && *word == 'K') status = NC_OK;
   else if (length == 5 && memcmp(word, "where", 5) == 0) status = choose(v);
-  else if ((status = find_op(word, length, &op)) == NC_OK)
-    status = apply(op, v, n);
+  else if (length == 8 && memcmp(word, "realpart", 8) == 0)
+    status = real_part(&v[0]);
+  else if ((status = find_op(word, length, &op)) == NC_OK) {
+    /* an order of complex numbers is that of their real parts */
+    for (int i = 0; i < n && !nc_opinfo[op].takes_complex; i++)
+      if (status == NC_OK) status = real_part(&v[i]);
+    if (status == NC_OK) status = apply(op, v, n);
+  }
   if (status != NC_OK) drop(v, 3);
   *out = v[0];
   return status;
@@ -260,6 +275,20 @@ static int evaluate(Tensor **y, const char *text, const Value letter[]) {
   return NC_OK;
 }
 
+/* evaluate, between two conj if g is complex: see ops.def. */
+static int evaluate_conjugated(Tensor **y, const char *text, Value letter[]) {
+  Tensor *g = letter[LETTER_G].t, *t = NULL;
+  int r;
+  if (g == NULL || !nc_is_complex(g->dtype) || strcmp(text, "g") == 0)
+    return evaluate(y, text, letter);
+  TRY(nc_apply1(&letter[LETTER_G].t, OP_conj, g));
+  nc_release(g);
+  r = evaluate(&t, text, letter);
+  if (r == NC_OK) r = nc_apply1(y, OP_conj, t);
+  nc_release(t);
+  return r;
+}
+
 /* Evaluates in float32 if operands are half types, which would round after
    every operation. */
 int nc_formula_eval(Tensor **y, const char *text, const Value given[LETTERS]) {
@@ -275,7 +304,7 @@ int nc_formula_eval(Tensor **y, const char *text, const Value given[LETTERS]) {
       r = nc_cast(&letter[i].t, t, DT_f32);
     else nc_retain(letter[i].t = t);
   }
-  if (r == NC_OK) r = evaluate(y, text, letter);
+  if (r == NC_OK) r = evaluate_conjugated(y, text, letter);
   drop(letter, LETTERS);
   return r;
 }

@@ -308,6 +308,18 @@ static void set_edge(Edge *e, const Tensor *t, int64_t **size) {
   *size += t->nd;
 }
 
+/* Fails for a view of the parts of a complex tensor, or of pairs as complex
+   numbers: what changes in place there is not recorded. */
+static int check_base_dtype(const Tensor *t) {
+  if (t->base->dtype == t->dtype) return NC_OK;
+  nc_fail(NC_EVALUE,
+          "a change in place of a %s view of %s numbers cannot be "
+          "recorded for gradients",
+          nc_dtypename(t->dtype), nc_dtypename(t->base->dtype));
+  nc_hint("nacre.complex(re, im) makes a new tensor of parts");
+  return NC_EVALUE;
+}
+
 /* Allocates what an operation in place on tr->into needs, so that
    nc_record_commit cannot fail: its Autograd, and for a view a node `set' of
    the base and a node `view' of its own. */
@@ -315,6 +327,7 @@ static int prepare_inplace(Recording *tr) {
   Tensor *t = tr->into, *base = t->base;
   TRY(nc_newad(t));
   if (base == NULL) return NC_OK;
+  TRY(check_base_dtype(t));
   TRY(nc_newad(base));
   TRY(nc_newnode(&tr->set, &nc_setnode, "set", 2, 1, 0, sizeof(Geometry),
                  base->nd + t->nd));
@@ -449,6 +462,7 @@ int nc_refresh(Tensor *t) {
   int64_t *size;
   Node *n;
   if (base == NULL || base->epoch == (t->ad ? t->ad->epoch : 0)) return NC_OK;
+  TRY(check_base_dtype(t));
   TRY(nc_newad(t));
   if (nc_edgeof(t->base).node == NULL || !nc_is_differentiable(t->dtype)) {
     set_node(t, NULL, 0);

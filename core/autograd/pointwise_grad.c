@@ -123,7 +123,8 @@ static int operand_grad(Tensor **d, const PointwiseInfo *k, int j,
   Tensor *g = letter[LETTER_G].t;
   const int choose = nc_opinfo[k->op].kind == CHOOSE_OP;
   Arg in[LETTERS];
-  int n, r;
+  DType common;
+  int n, r, fits;
   if (strcmp(text, "g") == 0 || (strcmp(text, "g*p") == 0 && k->par[0] == 1)) {
     nc_retain(*d = g);
     return NC_OK;
@@ -134,8 +135,13 @@ static int operand_grad(Tensor **d, const PointwiseInfo *k, int j,
   n = kernel_operands(in, text, letter);
   if ((choose && in[1].t == NULL) || !can_fuse(in, n))
     return nc_formula_eval(d, text, letter);
-  TRY(nc_newlike(d, g, m->nd == g->nd ? m->dtype : g->dtype));
-  r = nc_run_pointwise(*d, k->op, j + 1, g->dtype, in, n, k->par);
+  common = g->dtype;
+  for (int i = 1; i < n; i++)
+    if (in[i].t && nc_is_complex(in[i].t->dtype))
+      common = nc_promote(common, in[i].t->dtype);
+  fits = m->nd == g->nd && nc_is_complex(m->dtype) == nc_is_complex(common);
+  TRY(nc_newlike(d, g, fits ? m->dtype : common));
+  r = nc_run_pointwise(*d, k->op, j + 1, common, in, n, k->par);
   return nc_release_failed(r, d, 1);
 }
 
@@ -182,6 +188,23 @@ static const struct {
   int (*gradient)(Tensor **d, Tensor *g, Tensor *x, Tensor *y, unsigned dims);
 } by[] = { { "BY(extreme)", extreme_grad }, { "BY(product)", nc_prod_grad } };
 
+/* Calls a gradient of a reduction, between two conj if g is complex, as
+   formula.c does with a text. */
+static int call_gradient(int (*gradient)(Tensor **d, Tensor *g, Tensor *x,
+                                         Tensor *y, unsigned dims),
+                         Tensor **d, Tensor *g, Tensor *x, Tensor *y,
+                         unsigned dims) {
+  Tensor *conj = NULL, *t = NULL;
+  int r;
+  if (!nc_is_complex(g->dtype)) return gradient(d, g, x, y, dims);
+  r = nc_apply1(&conj, OP_conj, g);
+  if (r == NC_OK) r = gradient(&t, conj, x, y, dims);
+  if (r == NC_OK) r = nc_apply1(d, OP_conj, t);
+  nc_release(conj);
+  nc_release(t);
+  return r;
+}
+
 /* *d = the gradient in the shape of x, or in one that broadcasts to it. */
 static int reduce_grad(Tensor **d, const PointwiseInfo *k, const Value letter[],
                        const GradMeta *x) {
@@ -192,8 +215,8 @@ static int reduce_grad(Tensor **d, const PointwiseInfo *k, const Value letter[],
   int n, r;
   for (size_t i = 0; i < sizeof by / sizeof *by; i++)
     if (strcmp(text, by[i].text) == 0)
-      return by[i].gradient(d, g, letter[LETTER_A].t, letter[LETTER_Y].t,
-                            k->dims);
+      return call_gradient(by[i].gradient, d, g, letter[LETTER_A].t,
+                           letter[LETTER_Y].t, k->dims);
   n = kernel_operands(in, text, letter);
   if (n == 1 || !can_fuse(in, n)) return nc_formula_eval(d, text, letter);
   TRY(nc_new(d, nc_device(g), g->dtype, x->nd, x->size));

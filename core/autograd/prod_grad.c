@@ -17,7 +17,7 @@
 
 static int has_zero(Temps *w, Tensor *x) {
   Tensor *all;
-  Scalar v = { NC_BOOL, 1, 0, 0 };
+  Scalar v = { NC_BOOL, { 1 }, 0, 0 };
   if (w->status != NC_OK) return 0;
   all = nc_temps_reduce(w, OP_all, x, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&v, all);
@@ -157,9 +157,13 @@ int nc_grad_cumprod(OperatorGrad *g) {
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
   x = nc_temps_cast(&w, x, y->dtype);
+  Tensor *grad = g->g[0]; /* between two conj: see ops.def */
+  const int complex = nc_is_complex(y->dtype);
+  if (complex) grad = nc_temps_op1(&w, OP_conj, grad);
   if (nc_context->no_grad == 0 && y->nd > 0 && y->nd < NC_MAXDIM &&
       nc_numel(y) > 0 && has_zero(&w, x))
-    d = cumprod_grad_by_matrix(&w, g->g[0], x, dim);
-  else d = cumprod_grad_by_division(&w, g->g[0], x, y, dim);
+    d = cumprod_grad_by_matrix(&w, grad, x, dim);
+  else d = cumprod_grad_by_division(&w, grad, x, y, dim);
+  if (complex) d = nc_temps_op1(&w, OP_conj, d);
   return nc_temps_end(&w, &g->d[0], d);
 }

@@ -42,11 +42,24 @@ int nc_is_real(DType t) {
   return nc_category(t) == NC_FLOAT;
 }
 
+int nc_is_complex(DType t) {
+  return nc_category(t) == NC_COMPLEX;
+}
+
+DType nc_real_dtype(DType t) {
+  return t == DT_c64 ? DT_f32 : t == DT_c128 ? DT_f64 : t;
+}
+
+DType nc_complex_dtype(DType t) {
+  return t == DT_f64 || t == DT_c128 ? DT_c128 : DT_c64;
+}
+
 int nc_is_differentiable(DType t) {
   return !nc_is_exact(t);
 }
 
 double nc_largest(DType t) {
+  t = nc_real_dtype(t);
   return t == DT_f16    ? 65504
          : t == DT_bf16 ? 0x1.fep127
          : t == DT_f32  ? 0x1.fffffep127
@@ -54,6 +67,7 @@ double nc_largest(DType t) {
 }
 
 int nc_precision(DType t) {
+  t = nc_real_dtype(t);
   return t == DT_f16 ? 11 : t == DT_bf16 ? 8 : t == DT_f32 ? 24 : 53;
 }
 
@@ -68,7 +82,7 @@ static const struct {
 
 char nc_dtypekind(DType t) {
   static const char kinds[] = {
-    [NC_BOOL] = 'b', [NC_INT] = 'i', [NC_FLOAT] = 'f'
+    [NC_BOOL] = 'b', [NC_INT] = 'i', [NC_FLOAT] = 'f', [NC_COMPLEX] = 'c'
   };
   if (t == DT_bf16) return 'B';
   return nc_is_integer(t) && !exact[t].has_sign ? 'u' : kinds[nc_category(t)];
@@ -98,9 +112,10 @@ DType nc_dtypefrom(const char *name) {
     const char *name;
     DType type;
   } alias[] = {
-    { "float", DT_f32 }, { "double", DT_f64 }, { "half", DT_f16 },
-    { "long", DT_i64 },  { "int", DT_i32 },    { "short", DT_i16 },
-    { "char", DT_i8 },   { "byte", DT_u8 },
+    { "float", DT_f32 },    { "double", DT_f64 }, { "half", DT_f16 },
+    { "long", DT_i64 },     { "int", DT_i32 },    { "short", DT_i16 },
+    { "char", DT_i8 },      { "byte", DT_u8 },    { "cfloat", DT_c64 },
+    { "cdouble", DT_c128 },
   };
   for (int t = 0; t < DT_COUNT; t++)
     if (strcmp(dtypes[t].name, name) == 0) return (DType)t;
@@ -122,6 +137,7 @@ DType nc_promote(DType a, DType b) {
   DType low = a < b ? a : b, high = a < b ? b : a;
   if (low == high || low == DT_b8) return high;
   if (low == DT_f16 && high == DT_bf16) return DT_f32;
+  if (low == DT_f64 && high == DT_c64) return DT_c128;
   if (nc_is_integer(high) && exact[low].has_sign != exact[high].has_sign) {
     const DType wide = with_sign(exact[low].has_sign ? high : low);
     return wide > high ? wide : high;

@@ -498,6 +498,7 @@ static int copies_halves(const TensorIter *k) {
 
 int nc_cpu_run(const TensorIter *k) {
   const OpKind kind = nc_opinfo[k->op].kind;
+  if (nc_is_complex(k->common_dtype)) return nc_cpu_run_complex(k);
   if (copies_halves(k)) {
     TensorIter bits = *k;
     bits.type[0] = bits.type[1] = bits.common_dtype = DT_i16;
@@ -574,6 +575,10 @@ Scalar nc_load_element(DType t, const void *p) {
   const Kernels *k = nc_kernels();
   Scalar v = nc_int(0);
   v.kind = nc_category(t);
+  if (t == DT_c64)
+    return nc_complex(((const c64_s *)p)->re, ((const c64_s *)p)->im);
+  if (t == DT_c128)
+    return nc_complex(((const c128_s *)p)->re, ((const c128_s *)p)->im);
   if (v.kind == NC_FLOAT) k->load[CT_f64][t](&v.f, p, 1, 1);
   else k->load[CT_i64][t](&v.i, p, 1, 1);
   return v;

@@ -127,7 +127,7 @@ void nc_cursor_convert(const TensorIter *k, int j, const Cursor *start,
   Cursor w = *start;
   for (int64_t i = 0; i < n;) {
     int64_t rows = plain ? plain_rows(k, j, &w, n - i) : 0;
-    const int64_t equal = store ? 0 : equal_rows(k, j, &w, n - i);
+    const int64_t equal = store || size > 8 ? 0 : equal_rows(k, j, &w, n - i);
     int64_t m = nc_cursor_left(&w);
     char *p = (char *)k->p[j] + (base + nc_cursor_offset(&w, j)) * esize;
     if (equal > 1) {

@@ -69,7 +69,7 @@ static int64_t copy(const GatherWork *j, const int64_t *v, int64_t n, char *x,
     return dense ? copy_elements(r, v, n, x, o, 1, bytes, bytes, 0, bytes)     \
                  : copy_elements(r, v, n, x, o, get, bytes, r->step, r->along, \
                                  r->other);
-  switch (j->esize) { CASE(1) CASE(2) CASE(4) CASE(8) }
+  switch (j->esize) { CASE(1) CASE(2) CASE(4) CASE(8) CASE(16) }
 #undef CASE
   return n;
 }

@@ -26,10 +26,10 @@ void nc_copy_strided(void *to, int64_t ystep, const void *from, int64_t xstep,
         memcpy(y + i * ystep, x + i * xstep, bytes); \
     break;
   if (ystep == size && xstep == size) memcpy(y, x, (size_t)(n * size));
-  else if (ystep == size && xstep == -size)
+  else if (ystep == size && xstep == -size && size <= 8)
     nc_kernels()->reverse[(size > 1) + (size > 2) + (size > 4)](y, x, n);
   else switch (size) {
-      CASE(1) CASE(2) CASE(4) CASE(8)
+      CASE(1) CASE(2) CASE(4) CASE(8) CASE(16)
     }
 #undef CASE
 }
@@ -101,8 +101,8 @@ TURN_ROWS(uint64_t)
 /* Are these short rows, one after the other? */
 static int is_few(const FlipWork *l) {
   const int last = l->nd - 1;
-  return l->nd == 2 && l->size[last] <= NC_FEW && l->step[last] == -l->esize &&
-         l->step[0] == l->size[last] * l->esize;
+  return l->esize <= 8 && l->nd == 2 && l->size[last] <= NC_FEW &&
+         l->step[last] == -l->esize && l->step[0] == l->size[last] * l->esize;
 }
 
 static void turn_few(void *ctx, int64_t begin, int64_t end) {

@@ -327,8 +327,21 @@ static void set_step(Fusion *f, Note *n, const Call *c) {
   }
 }
 
+/* Fails for complex tensors, which the code of a part does not have: the
+   function runs as it is. */
+static int check_real(const Call *c) {
+  for (int i = 0; i < NC_MAXOUT; i++)
+    if (c->out[i] && nc_is_complex(c->out[i]->dtype))
+      return nc_fail(NC_EDTYPE, "complex tensors are not fused");
+  for (int i = 0; i < nc_call_args(c); i++)
+    if (c->arg[i].t && nc_is_complex(c->arg[i].t->dtype))
+      return nc_fail(NC_EDTYPE, "complex tensors are not fused");
+  return NC_OK;
+}
+
 int nc_fusion_note(const Call *c) {
   Fusion *f = nc_context->fusion;
+  TRY(check_real(c));
   Note *n = add_note(nc_call_name(c));
   if (n == NULL) return NC_ENOMEM;
   n->call = keep_copy(f, c, 1, sizeof *c);

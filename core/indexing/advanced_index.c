@@ -8,6 +8,8 @@
 
 #include "core/pointwise/temps.h"
 #include "core/op.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 int nc_index_offsets(Tensor **y, const Tensor *x, const IndexTensor *by) {
   const Device *d = nc_device(x);
@@ -44,7 +46,24 @@ int nc_index_write(const IndexCall *g) {
   return empty(g) ? NC_OK : nc_countwrite(g->x, d->index_write(d, g));
 }
 
+/* Of complex numbers: their parts, one more dimension of all tensors. */
+static int accumulate_parts(const IndexCall *g) {
+  Temps w = { 0 };
+  Call x = nc_callon(OPERATOR_view_as_real, (Tensor *)g->x);
+  Call other = nc_callon(OPERATOR_view_as_real, (Tensor *)g->other);
+  IndexCall parts = *g;
+  if (g->fold != INDEX_ADD) return nc_refuse_complex();
+  nc_context->no_grad++;
+  parts.x = nc_temps_call(&w, &x);
+  parts.other = nc_temps_call(&w, &other);
+  parts.offset = nc_temps_opnumber(&w, OP_mul, g->offset, nc_int(2));
+  if (w.status == NC_OK) w.status = nc_index_accumulate(&parts);
+  nc_context->no_grad--;
+  return nc_temps_finish(&w);
+}
+
 int nc_index_accumulate(const IndexCall *g) {
+  if (nc_is_complex(g->x->dtype)) return accumulate_parts(g);
   const Device *d = nc_device(g->x);
   return empty(g) ? NC_OK : nc_countwrite(g->x, d->index_accumulate(d, g));
 }

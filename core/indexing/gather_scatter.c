@@ -60,10 +60,38 @@ static Tensor *prepare_index(Temps *w, const Tensor *x, Tensor *index) {
   return nc_temps_dense(w, nc_temps_cast(w, index, DT_i64));
 }
 
+static void run_gather_dim(Temps *w, const GatherDimCall *a);
+
+/* Adds complex numbers: their parts, along one more dimension. */
+static void add_parts(Temps *w, const GatherDimCall *a) {
+  Call x = nc_callon(OPERATOR_view_as_real, (Tensor *)a->x);
+  Call other = nc_callon(OPERATOR_view_as_real, (Tensor *)a->other);
+  int64_t size[NC_MAXDIM];
+  GatherDimCall parts = *a;
+  if (a->fold != INDEX_ADD) w->status = nc_refuse_complex();
+  nc_context->no_grad++;
+  parts.x = nc_temps_call(w, &x);
+  parts.other = nc_temps_call(w, &other);
+  Tensor *index =
+      nc_temps_call1(w, OPERATOR_unsqueeze, (Tensor *)a->index, -1, 0);
+  if (w->status == NC_OK) {
+    for (int d = 0; d < a->index->nd; d++) size[d] = a->index->size[d];
+    size[a->index->nd] = 2;
+    index = nc_temps_expand(w, index, a->index->nd + 1, size);
+  }
+  parts.index = nc_temps_dense(w, index);
+  if (w->status == NC_OK) run_gather_dim(w, &parts);
+  nc_context->no_grad--;
+}
+
 /* Makes the request, and counts its bytes. */
 static void run_gather_dim(Temps *w, const GatherDimCall *a) {
   const int64_t n = w->status == NC_OK ? nc_numel(a->index) : 0;
   if (n == 0) return;
+  if (a->mode == GATHER_DIM_REDUCE && nc_is_complex(a->x->dtype)) {
+    add_parts(w, a);
+    return;
+  }
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
   w->status = nc_device(a->x)->gather_dim(nc_device(a->x), a);
   if (a->mode >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);

@@ -192,7 +192,7 @@ int nc_setelement(Tensor *t, const int64_t ix[], Scalar v) {
   if (r == NC_OK) r = nc_checkfits(v, t->dtype);
   if (r != NC_OK) return nc_error_index(r, t, NULL, NULL);
   TRY(element_offset(&offset, t, ix));
-  if (nc_device(t) == &nc_cpu) {
+  if (nc_device(t) == &nc_cpu && !nc_is_complex(t->dtype)) {
     char *p = (char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
     if (isint) k->store[CT_i64][t->dtype](p, &v.i, 1, 1);
     else k->store[CT_f64][t->dtype](p, &f, 1, 1);

@@ -70,7 +70,7 @@ int nc_op_masked_select(Call *c) {
 
 /* Returns the number of true elements of the mask.  Waits for the device. */
 static int64_t count_true(Temps *w, Tensor *mask) {
-  Scalar n = { 0 };
+  Scalar n = nc_int(0);
   Tensor *count = nc_temps_reduce(w, OP_count_nonzero, mask, ~0u, 0);
   if (w->status == NC_OK) w->status = nc_item(&n, count);
   return n.i;

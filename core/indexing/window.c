@@ -10,7 +10,9 @@
 #include "core/indexing/view.h"
 #include "core/op.h"
 #include "core/operators.h"
+#include "core/ops.h"
 #include "core/portable.h"
+#include "core/tape.h"
 
 int nc_op_ravel(Call *c) {
   nc_setint(c, 1, 1);
@@ -19,11 +21,16 @@ int nc_op_ravel(Call *c) {
 }
 
 int nc_op_adjoint(Call *c) {
+  Tensor *conj;
+  int r;
   if (c->arg[0].t->nd < 2)
     return nc_fail(NC_ESHAPE, "needs at least 2 dimensions");
-  nc_setint(c, 1, -2);
-  nc_setint(c, 2, -1);
-  return nc_op_transpose(c);
+  if (!nc_is_complex(c->arg[0].t->dtype))
+    return nc_transpose_matrix(&c->out[0], c->arg[0].t);
+  TRY(nc_apply1(&conj, OP_conj, c->arg[0].t));
+  r = nc_transpose_matrix(&c->out[0], conj);
+  nc_release(conj);
+  return r;
 }
 
 /*

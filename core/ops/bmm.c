@@ -32,7 +32,7 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
   else p->beta = nc_int(0);
   if (nc_numel(p->y) == 0) return NC_OK;
   count(p);
-  return d->bmm(d, p);
+  return nc_is_complex(p->y->dtype) ? nc_complex_product(p, d) : d->bmm(d, p);
 }
 
 /* *y = alpha * a*b + beta * addend, a new tensor.  a and b are [.. x n x k]

@@ -56,7 +56,7 @@ static int all_true(Scalar *v, Tensor *b) {
 
 int nc_op_equal(Call *c) {
   Tensor *a = c->arg[0].t, *b = c->arg[1].t, *eq;
-  c->value = (Scalar){ NC_BOOL, 0, 0, 0 };
+  c->value = (Scalar){ NC_BOOL, { 0 }, 0, 0 };
   if (a->nd != b->nd) return NC_OK;
   for (int d = 0; d < a->nd; d++)
     if (a->size[d] != b->size[d]) return NC_OK;

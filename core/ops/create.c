@@ -36,9 +36,8 @@ int nc_op_empty(Call *c) {
 }
 
 int nc_op_full(Call *c) {
-  static const DType type[] = { DT_b8, DT_i64, DT_NONE }; /* by category */
-  Scalar v = c->arg[1].s;
-  DType t = v.kind == NC_FLOAT ? nc_context->dtype : type[v.kind];
+  const Scalar v = c->arg[1].s;
+  const DType t = nc_resulttype(&(Arg){ .s = v }, 1);
   return constant(c, v, nc_dtype_or(&c->arg[2], t), &c->arg[3]);
 }
 

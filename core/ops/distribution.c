@@ -247,7 +247,7 @@ static Tensor *sample_with_replacement(Temps *w, const Call *c, Tensor *p,
   Call search = nc_callon(OPERATOR_searchsorted, sum);
   search.arg[1].t = nc_temps_op2(w, OP_mul, u, total);
   search.arg[3].present = 1;
-  search.arg[3].s = (Scalar){ NC_BOOL, 1, 0, 0 };
+  search.arg[3].s = (Scalar){ NC_BOOL, { 1 }, 0, 0 };
   return nc_temps_call(w, &search);
 }
 

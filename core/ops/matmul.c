@@ -355,6 +355,14 @@ static Tensor *product(Temps *w, const OperatorGrad *g, Tensor *a, Tensor *b) {
   return nc_temps_call2(w, OPERATOR_matmul, a, b);
 }
 
+/* Operand i of the product, conjugated: the gradients of complex products have
+   the adjoint where those of real ones have the transpose. */
+static int conjugated_operand(Temps *w, OperatorGrad *g, int i, Tensor **x) {
+  if ((w->status = nc_operand(g, i, x)) == NC_OK && nc_is_complex((*x)->dtype))
+    *x = nc_temps_op1(w, OP_conj, *x);
+  return w->status == NC_OK;
+}
+
 /* Views a batch of matrices as one matrix with all their rows. */
 static Tensor *all_rows(Temps *w, Tensor *x) {
   int64_t size[2];
@@ -387,13 +395,11 @@ static int product_grad(Temps *w, OperatorGrad *g, int i, Tensor *y, int row,
   Tensor *x;
   if (column) y = nc_temps_call1(w, OPERATOR_unsqueeze, y, -1, 0);
   if (row) y = nc_temps_call1(w, OPERATOR_unsqueeze, y, -2, 0);
-  if (g->need[i] && w->status == NC_OK &&
-      (w->status = nc_operand(g, i + 1, &x)) == NC_OK) {
+  if (g->need[i] && w->status == NC_OK && conjugated_operand(w, g, i + 1, &x)) {
     if (column) x = nc_temps_call1(w, OPERATOR_unsqueeze, x, -1, 0);
     nc_temps_result(w, &g->d[i], product(w, g, y, nc_temps_transposed(w, x)));
   }
-  if (g->need[i + 1] && w->status == NC_OK &&
-      (w->status = nc_operand(g, i, &x)) == NC_OK) {
+  if (g->need[i + 1] && w->status == NC_OK && conjugated_operand(w, g, i, &x)) {
     if (row) x = nc_temps_call1(w, OPERATOR_unsqueeze, x, -2, 0);
     x = right_grad(w, g, x, y, g->in[i + 1].meta.nd <= 2);
     if (column && w->status == NC_OK)
@@ -422,24 +428,20 @@ int nc_grad_mv(OperatorGrad *g) {
 }
 
 int nc_grad_dot(OperatorGrad *g) {
+  Temps w = { 0 };
   Tensor *x;
-  for (int i = 0; i < 2; i++) {
-    if (!g->need[i]) continue;
-    TRY(nc_operand(g, 1 - i, &x));
-    TRY(nc_apply2(&g->d[i], OP_mul, g->g[0], x));
-  }
-  return NC_OK;
+  for (int i = 0; i < 2; i++)
+    if (g->need[i] && w.status == NC_OK && conjugated_operand(&w, g, 1 - i, &x))
+      nc_temps_result(&w, &g->d[i], nc_temps_op2(&w, OP_mul, g->g[0], x));
+  return nc_temps_finish(&w);
 }
 
 int nc_grad_outer(OperatorGrad *g) {
   Temps w = { 0 };
   Tensor *x;
-  if (g->need[0]) {
-    TRY(nc_operand(g, 1, &x));
+  if (g->need[0] && conjugated_operand(&w, g, 1, &x))
     nc_temps_result(&w, &g->d[0], product(&w, g, g->g[0], x));
-  }
-  if (g->need[1] && w.status == NC_OK &&
-      (w.status = nc_operand(g, 0, &x)) == NC_OK)
+  if (g->need[1] && w.status == NC_OK && conjugated_operand(&w, g, 0, &x))
     nc_temps_result(&w, &g->d[1],
                     product(&w, g, nc_temps_transposed(&w, g->g[0]), x));
   return nc_temps_finish(&w);

@@ -85,7 +85,7 @@ int nc_op__optimizer_step(Call *c) {
   if (p->n == 0 || g->n != p->n || s->n != nstates * p->n ||
       !has_states(k.rule, nstates))
     return nc_fail(NC_EVALUE, "the lists do not match");
-  c->value = (Scalar){ NC_BOOL, 1, 1, 0 };
+  c->value = (Scalar){ NC_BOOL, { 1 }, 1, 0 };
   if (nc_ismetatensor(c->arg[4].t)) return NC_OK;
   TRY(read_numbers(&k.numbers, c->arg[4].t));
   c->value.i = is_supported(c, nstates);
@@ -108,7 +108,7 @@ int nc_op__list_scale(Call *c) {
                       .p = p->tensors,
                       .factor = c->arg[1].t,
                       .numbers = { .shrink = 1 } };
-  c->value = (Scalar){ NC_BOOL, 1, 1, 0 };
+  c->value = (Scalar){ NC_BOOL, { 1 }, 1, 0 };
   if (p->n == 0 || nc_ismetatensor(k.factor)) return NC_OK;
   const Tensor *first = p->tensors[0];
   c->value.i = are_uniform(p) && nc_numel(k.factor) == 1 &&

@@ -58,16 +58,36 @@ static int new_result(Tensor **y, const Arg *a, DType t, const Arg *where) {
   return nc_newlike(y, a->t, t);
 }
 
+/* The same for complex numbers: draws the parts of y, which has no gaps, in the
+   order of its memory. */
+static int fill_parts(Call *c, int r, Tensor *y, RandomFillCall *d) {
+  const int64_t n = r == NC_OK ? 2 * nc_numel(y) : 0;
+  Tensor *parts = NULL;
+  if (r == NC_OK && (r = nc_alias(&parts, y)) == NC_OK) {
+    parts->dtype = nc_real_dtype(y->dtype);
+    parts->offset = 2 * y->offset;
+    nc_set_dense(parts, 1, &n);
+    r = nc_draw(parts, d, nc_generatorof(c));
+  }
+  nc_release(parts);
+  if (r == NC_OK) c->out[0] = y;
+  else nc_release(y);
+  return r;
+}
+
 /* rand, randn and their _like: argument 0 is a size or a tensor, 1 the dtype, 2
    the device. */
 int nc_op_rand(Call *c) {
   const int normal = c->op == OPERATOR_randn || c->op == OPERATOR_randn_like;
   Tensor *like = c->arg[0].t, *y = NULL;
   DType t = nc_dtype_or(&c->arg[1], like ? like->dtype : nc_context->dtype);
-  RandomFillCall d = (normal ? nc_normal : nc_uniform)(t, 0, 1);
-  int r = nc_check_float(t);
+  const DType part = nc_real_dtype(t);
+  /* normal complex numbers have variance 1, and each part half of it */
+  const double spread = nc_is_complex(t) && normal ? sqrt(0.5) : 1;
+  RandomFillCall d = (normal ? nc_normal : nc_uniform)(part, 0, spread);
+  int r = nc_check_float(part);
   if (r == NC_OK) r = new_result(&y, &c->arg[0], t, &c->arg[2]);
-  return fill_result(c, r, y, &d);
+  return (nc_is_complex(t) ? fill_parts : fill_result)(c, r, y, &d);
 }
 
 int nc_op_randint(Call *c) {

@@ -110,7 +110,25 @@ static int reduce_float(Tensor **y, DimCall *l, int keepdim) {
 }
 
 /* var and std */
+/* The variance of complex numbers is the sum of those of their parts. */
+static int var_of_parts(Call *c) {
+  static const Operator part[] = { OPERATOR_real, OPERATOR_imag };
+  Temps w = { 0 };
+  Tensor *y, *var[2];
+  for (int i = 0; i < 2; i++) {
+    Call one = *c, view = nc_callon(part[i], c->arg[0].t);
+    one.op = OPERATOR_var;
+    one.arg[0].t = nc_temps_call(&w, &view);
+    one.out[0] = NULL;
+    var[i] = w.status == NC_OK ? nc_temps_call(&w, &one) : NULL;
+  }
+  y = nc_temps_op2(&w, OP_add, var[0], var[1]);
+  if (c->op == OPERATOR_std) y = nc_temps_op1(&w, OP_sqrt, y);
+  return nc_temps_endcall(&w, c, y);
+}
+
 int nc_op_var(Call *c) {
+  if (nc_is_complex(c->arg[0].t->dtype)) return var_of_parts(c);
   DimCall l = { .op = c->op == OPERATOR_var ? DIM_VAR : DIM_STD,
                 .x = c->arg[0].t };
   TRY(nc_check_floatself(l.x->dtype));
@@ -149,7 +167,19 @@ static int vector_norm(Tensor **y, Tensor *x, double p, unsigned dims,
   return r;
 }
 
+/* The norm of complex numbers is that of their absolute values. */
+static int norm_of_abs(Call *c) {
+  Tensor *size;
+  int r;
+  TRY(nc_apply1(&size, OP_abs, c->arg[0].t));
+  c->arg[0].t = size;
+  r = nc_op_norm(c);
+  nc_release(size);
+  return r;
+}
+
 int nc_op_norm(Call *c) {
+  if (nc_is_complex(c->arg[0].t->dtype)) return norm_of_abs(c);
   Tensor *x = c->arg[0].t, *cast;
   DType type = nc_dtype_or(&c->arg[4], x->dtype);
   unsigned dims;

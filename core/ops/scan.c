@@ -13,6 +13,32 @@
 #include "core/ops/dim_op.h"
 #include "core/ops/sort.h"
 
+/* cumsum of complex numbers: that of their parts. */
+static Tensor *cumsum_of_parts(Temps *w, Tensor *x, int dim) {
+  Call c = nc_callon(OPERATOR_view_as_real, x);
+  Tensor *parts = nc_temps_call(w, &c), *y = NULL;
+  if (w->status != NC_OK) return NULL;
+  parts = nc_temps_add(w, nc_dim_op(&y, NULL, parts, dim, DIM_CUMSUM, 1), &y);
+  c = nc_callon(OPERATOR_view_as_complex, parts);
+  return nc_temps_call(w, &c);
+}
+
+/* cumprod of complex numbers: slice by slice. */
+static Tensor *complex_cumprod(Temps *w, Tensor *x, int dim) {
+  Tensor *y = nc_temps_op1(w, OP_clone, x);
+  const int64_t n = w->status == NC_OK && x->nd > 0 ? x->size[dim] : 0;
+  for (int64_t i = 1; i < n && w->status == NC_OK; i++) {
+    Temps step = { 0 };
+    Tensor *own = nc_temps_narrow(&step, y, dim, i, 1), *to = NULL;
+    const Arg in[2] = { { .t = nc_temps_narrow(&step, y, dim, i - 1, 1) },
+                        { .t = own } };
+    if (step.status == NC_OK)
+      nc_temps_add(&step, nc_apply(&to, OP_mul, in, NULL, own), &to);
+    w->status = nc_temps_finish(&step);
+  }
+  return y;
+}
+
 /* cumsum and cumprod.  Integers are computed in int64 and then converted to
    the dtype of the result. */
 int nc_op_cumsum(Call *c) {
@@ -25,7 +51,9 @@ int nc_op_cumsum(Call *c) {
   int dim;
   TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
   x = nc_temps_cast(&w, nc_temps_cast(&w, x, type), work);
-  if (w.status == NC_OK)
+  if (w.status == NC_OK && nc_is_complex(work))
+    y = (op == DIM_CUMSUM ? cumsum_of_parts : complex_cumprod)(&w, x, dim);
+  else if (w.status == NC_OK)
     nc_temps_add(&w, nc_dim_op(&y, NULL, x, dim, op, 1), &y);
   return nc_temps_endcall(&w, c, nc_temps_cast(&w, y, type));
 }
@@ -151,7 +179,7 @@ static Tensor *grad_by_matrix(Temps *w, Tensor *g, Tensor *x, Tensor *y,
    Waits for the device. */
 static int is_moderate(Temps *w, Tensor *y, int dim) {
   const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
-  Scalar v = { NC_FLOAT, 0, 1 / (double)0, 0 };
+  Scalar v = nc_float(1 / (double)0);
   Tensor *rise =
       nc_temps_op2(w, OP_sub, nc_temps_narrow(w, y, dim, y->size[dim] - 1, 1),
                    nc_temps_narrow(w, y, dim, 0, 1));

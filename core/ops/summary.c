@@ -8,6 +8,7 @@
 ** LeVeque, 1979), so that the result does not depend on the number of threads.
 */
 #include "core/base/mapping.h"
+#include "core/ops.h"
 #include "core/tensor.h"
 
 #include <math.h>
@@ -452,9 +453,23 @@ static int remote(Summary *y, const Tensor *t, int64_t limit) {
 
 /* Describes t, or a sample of at most `limit' elements if that is not 0.
    Without finite elements min, max, mean and std are nan. */
+/* That of the absolute values of complex numbers. */
+static int summarize_abs(Summary *y, const Tensor *t, int64_t limit) {
+  Tensor *size;
+  int r;
+  nc_context->no_grad++;
+  r = nc_apply1(&size, OP_abs, (Tensor *)t);
+  nc_context->no_grad--;
+  TRY(r);
+  r = nc_summary(y, size, limit);
+  nc_release(size);
+  return r;
+}
+
 int nc_summary(Summary *y, const Tensor *t, int64_t limit) {
   memset(y, 0, sizeof *y);
   y->firstbad = -1;
+  if (nc_is_complex(t->dtype)) return summarize_abs(y, t, limit);
   if (nc_device(t) == &nc_cpu) {
     TRY(describe(y, t, limit));
     return nc_check_lost(t);

@@ -16,9 +16,17 @@
 #include "core/portable.h"
 #include "core/trace_internal.h"
 
-#define ROW3(op, kind, class, val, d0, d1, d2, sig, doc)                  \
-  { #op, kind, CLASS_##class, #val, { NULL, NULL, NULL }, { d0, d1, d2 }, \
-    sig, doc },
+#define OF_CLASS(c) \
+  (OpClass)((int)(c) & ~(int)NC_TAKES_COMPLEX), ((c)&NC_TAKES_COMPLEX) != 0
+#define ROW3(op, kind, class, val, d0, d1, d2, sig, doc) \
+  { #op,                                                 \
+    kind,                                                \
+    OF_CLASS(CLASS_##class),                             \
+    #val,                                                \
+    { NULL, NULL, NULL },                                \
+    { d0, d1, d2 },                                      \
+    sig,                                                 \
+    doc },
 #define UNARY(op, class, val, d0, sig, doc) \
   ROW3(op, UNARY_OP, class, val, #d0, NULL, NULL, sig, doc)
 #define TEST(op, class, val, sig, doc) \
@@ -34,7 +42,7 @@
 #define REDUCE(op, class, init, map, fold, val, d0, sig, doc) \
   { #op,                                                      \
     REDUCE_OP,                                                \
-    CLASS_##class,                                            \
+    OF_CLASS(CLASS_##class),                                  \
     #val,                                                     \
     { #init, #map, #fold },                                   \
     { #d0, NULL, NULL },                                      \
@@ -126,11 +134,15 @@ static Op reduce_pow(int grad_index, DType common, const Arg in[], int *n) {
   };
   const Arg *exponent = &in[*n - 1];
   double by;
-  if (grad_index > 1 || exponent->t || nc_is_exact(common)) return OP_pow;
+  if (grad_index > 1 || exponent->t || nc_is_exact(common) ||
+      nc_imag(exponent->s) != 0)
+    return OP_pow;
   by = nc_tofloat(exponent->s);
   for (size_t i = 0; i < (grad_index ? 1 : sizeof cheaper / sizeof *cheaper);
        i++)
-    if (cheaper[i].by == by) return --*n, cheaper[i].op;
+    if (cheaper[i].by == by &&
+        (nc_opinfo[cheaper[i].op].takes_complex || !nc_is_complex(common)))
+      return --*n, cheaper[i].op;
   return OP_pow;
 }
 
@@ -390,7 +402,7 @@ static int convert_and_run(Tensor **y, Op op, Arg in[], int n,
   if (op == OP_bitwise_not && common == DT_b8) op = OP_logical_not;
   if (nc_opinfo[op].types == CLASS_ROUNDING && nc_is_exact(common))
     op = OP_clone;
-  result = to_bool ? DT_b8 : common;
+  result = to_bool ? DT_b8 : op == OP_abs ? nc_real_dtype(common) : common;
   TRY(make_result(y, out, d, in, n, result));
   if ((*y)->dtype != result) { /* compute in its own type first */
     Tensor *b;
@@ -425,14 +437,16 @@ static int is_fast(Op op, const Arg in[], int n, const Tensor *out,
                    int to_bool) {
   const OpInfo *info = &nc_opinfo[op];
   const Tensor *t = in[0].t;
-  if (t == NULL || t->dtype < DT_f16 || info->kind == CHOOSE_OP ||
-      info->types == CLASS_INT_OR_BOOL || info->types == CLASS_INTEGER ||
-      has_check[op] || may_record(t) || !nc_isdense(t) ||
-      (out && (out != t || to_bool || nc_isreadonly(out))))
+  if (t == NULL || t->dtype < DT_f16 || t->dtype > DT_f64 ||
+      info->kind == CHOOSE_OP || info->types == CLASS_INT_OR_BOOL ||
+      info->types == CLASS_INTEGER || has_check[op] || may_record(t) ||
+      !nc_isdense(t) || (out && (out != t || to_bool || nc_isreadonly(out))))
     return 0;
   for (int j = 1; j < n; j++) {
     const Tensor *u = in[j].t;
-    if (u ? !is_alike(u, t) : in[j].s.kind == NC_BOOL) return 0;
+    if (u ? !is_alike(u, t)
+          : in[j].s.kind == NC_BOOL || in[j].s.kind == NC_COMPLEX)
+      return 0;
     if (u && out && u != t && nc_sharesmemory(u, t)) return 0;
   }
   return 1;

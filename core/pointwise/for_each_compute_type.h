@@ -61,6 +61,7 @@
 #undef  INTS
 #undef  FLTS
 
+#undef COMPLEX
 #undef ANY
 #undef NUMERIC
 #undef NO_BOOL

@@ -5,6 +5,7 @@
 ** otherwise.  INTS and FLTS say which type that is: one keeps its arguments.
 ** (no include guard: for_each_compute_type.h undefines what is defined here)
 */
+#define COMPLEX(class) class
 #define ANY(...)  __VA_ARGS__
 #define NUMERIC(...)  __VA_ARGS__
 #define NO_BOOL(...)  __VA_ARGS__

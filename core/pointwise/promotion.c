@@ -8,6 +8,7 @@
 #include "core/pointwise/scalar.h"
 
 static DType number_dtype(Scalar s) {
+  if (s.kind == NC_COMPLEX) return nc_complex_dtype(nc_context->dtype);
   if (s.kind == NC_FLOAT) return nc_context->dtype;
   return s.kind == NC_INT ? DT_i64 : DT_b8;
 }
@@ -21,6 +22,7 @@ static DType promote_or(DType a, DType b) {
 static DType promote_rank(DType high, DType low) {
   if (high == DT_NONE || low == DT_NONE) return promote_or(high, low);
   if (nc_category(high) >= nc_category(low)) return high;
+  if (nc_is_complex(low) && nc_is_real(high)) return nc_complex_dtype(high);
   return nc_promote(high, low);
 }
 
@@ -73,10 +75,19 @@ static int check_numbers(DType *common, Op op, const Arg in[], int n) {
   return NC_OK;
 }
 
+int nc_refuse_complex(void) {
+  nc_fail(NC_EDTYPE, "does not take complex tensors: it needs real numbers");
+  nc_hint("{0}:abs(), {0}.real and {0}.imag are real; nacre.view_as_real({0}) "
+          "has both parts");
+  return NC_EDTYPE;
+}
+
 int nc_common_dtype(DType *common, Op op, const Arg in[], int n) {
   DType t = nc_resulttype(in, n);
   Category c = nc_category(t);
   *common = t;
+  if (c == NC_COMPLEX)
+    return nc_opinfo[op].takes_complex ? NC_OK : nc_refuse_complex();
   switch (nc_opinfo[op].types) {
     case CLASS_NO_BOOL:
       if (has_bool(in, n))

@@ -99,11 +99,13 @@ static int reduce_dtypes(DType *cast, DType *result, Op op, Tensor *x,
                          DType dtype) {
   Arg in[1] = { { .t = x } };
   *cast = dtype == DT_NONE ? x->dtype : dtype;
+  if (nc_is_complex(*cast) && !nc_opinfo[op].takes_complex)
+    return nc_refuse_complex();
   if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_BOOL_AS_INT)
     *result = dtype;
   if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLOAT_ONLY) {
     if (dtype == DT_NONE) TRY(nc_common_dtype(result, op, in, 1));
-    else if (!nc_is_real(dtype))
+    else if (!nc_is_real(dtype) && !nc_is_complex(dtype))
       return nc_fail(NC_EDTYPE, "needs a float dtype, not %s",
                      nc_dtypename(dtype));
   } else *result = dtype;
@@ -131,6 +133,18 @@ static NC_NOINLINE int call_reduce(Tensor **y, Op op, Tensor *x, unsigned dims,
   return r;
 }
 
+/* any, all and count_nonzero of complex numbers: of which are not 0. */
+static int reduce_truth(Tensor **y, Op op, Tensor *x, unsigned dims,
+                        int keepdim, DType dtype, Tensor *out) {
+  const Arg in[2] = { { .t = x }, { .s = nc_int(0) } };
+  Tensor *is;
+  int r;
+  TRY(nc_apply(&is, OP_ne, in, NULL, NULL));
+  r = nc_reduce(y, op, is, dims, keepdim, dtype, NULL, out);
+  nc_release(is);
+  return r;
+}
+
 int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
               DType dtype, const double par[2], Tensor *out) {
   Arg in[1] = { { .t = x } };
@@ -141,6 +155,9 @@ int nc_reduce(Tensor **y, Op op, Tensor *x, unsigned dims, int keepdim,
   if (nc_context->tracing || ((nc_mayrecord(x) || (out && nc_mayrecord(out))) &&
                               nc_context->no_grad == 0))
     return call_reduce(y, op, x, dims, keepdim, dtype, par, out);
+  if (nc_is_complex(x->dtype) && (nc_opinfo[op].types == CLASS_TO_BOOL ||
+                                  nc_opinfo[op].types == CLASS_COUNT))
+    return reduce_truth(y, op, x, dims, keepdim, dtype, out);
   if ((r = reduce_dtypes(&cast, &result, op, x, dtype)) == NC_OK &&
       (r = nc_cast(&t, x, cast)) == NC_OK) {
     Tensor *copy = NULL;

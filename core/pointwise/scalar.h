@@ -40,6 +40,11 @@
 #define either(a, b)    ((a) | (b))
 #define where(c, a, b)  ((c) ? (a) : (b))
 #define square(x)       ((x) * (x))
+#ifndef __cplusplus
+#undef conj
+#endif
+#define conj(x)         (x)
+#define realpart(x)     (x)
 #define sgn(x)          (gt(x, 0) - lt(x, 0))
 #define absval(x)       where(lt(x, 0), -(x), (x) + 0)  /* + 0 turns -0 to 0 */
 #define larger(a, b)    NAME(largerof)(a, b)

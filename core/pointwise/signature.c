@@ -121,7 +121,7 @@ static void setfallback(Param *p, const char *text, size_t n) {
   if (equals(text, n, "nil")) return;
   a->n = p->type != P_BOOL;
   if (equals(text, n, "true") || equals(text, n, "false"))
-    a->s = (Scalar){ NC_BOOL, text[0] == 't', 0, 0 };
+    a->s = (Scalar){ NC_BOOL, { text[0] == 't' }, 0, 0 };
   else if (isalpha((unsigned char)text[0])) {
     p->quoted = 1;
     if (p->choices) a->s = nc_int(choice(p->choices, text, n));

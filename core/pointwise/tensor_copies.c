@@ -20,12 +20,13 @@
 /* Returns v converted to type t, wrapped as elements are. */
 static Scalar convert(Scalar v, DType t) {
   Category c = nc_category(t);
+  if (c == NC_COMPLEX) return nc_complex(nc_tofloat(v), nc_imag(v));
   if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
   if (v.kind == NC_FLOAT && c == NC_INT)
     v = nc_int(t == DT_i32 ? f64_toi32(v.f) : f64_toi64(v.f));
   if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
   if (c == NC_BOOL) v.i = v.i != 0;
-  return (Scalar){ c, v.i, 0, 0 };
+  return (Scalar){ c, { v.i }, 0, 0 };
 }
 
 /* Returns whether type t can represent v.  Types without a sign accept negative
@@ -33,6 +34,9 @@ static Scalar convert(Scalar v, DType t) {
 static int fits_in(Scalar v, DType t) {
   const double f = nc_tofloat(v);
   int64_t low, high;
+  if (v.kind == NC_COMPLEX)
+    return nc_is_complex(t) && fits_in(nc_float(v.f), t) &&
+           fits_in(nc_float(v.im), t);
   if (v.kind == NC_BOOL || t == DT_b8) return 1;
   if (!nc_is_integer(t)) return !isfinite(f) || fabs(f) <= nc_largest(t);
   nc_exact_range(t, &low, &high);
@@ -41,6 +45,9 @@ static int fits_in(Scalar v, DType t) {
 }
 
 int nc_error_doesnotfit(Scalar v, DType t) {
+  if (v.kind == NC_COMPLEX)
+    return nc_fail(NC_EVALUE, "%g%+gi does not fit in %s", v.f, v.im,
+                   nc_dtypename(t));
   if (v.kind == NC_FLOAT) /* a nan without its sign, which says nothing */
     return nc_fail(NC_EVALUE, "%g does not fit in %s",
                    v.f == v.f ? v.f : fabs(v.f), nc_dtypename(t));
@@ -66,9 +73,10 @@ int nc_fill(Tensor *y, Scalar v) {
 }
 
 /* Returns the type in which elements of x are copied to y: that of x, unless
-   an integer becomes a float. */
+   an integer becomes a float, or a result is complex. */
 static DType copy_dtype(const Tensor *y, const Tensor *x) {
-  int widen = nc_is_exact(x->dtype) && !nc_is_exact(y->dtype);
+  int widen = (nc_is_exact(x->dtype) && !nc_is_exact(y->dtype)) ||
+              nc_is_complex(y->dtype);
   return widen ? y->dtype : x->dtype;
 }
 
@@ -118,6 +126,15 @@ static int copy_across(Tensor *y, Tensor *x, int how) {
   return r == NC_OK ? nc_check_lost(x) : r;
 }
 
+/* Fails if the copy would lose the imaginary parts. */
+static int check_parts(const Tensor *y, const Tensor *x) {
+  if (!nc_is_complex(x->dtype) || nc_is_complex(y->dtype)) return NC_OK;
+  nc_fail(NC_EDTYPE, "%s numbers have no %s form: the imaginary part is lost",
+          nc_dtypename(x->dtype), nc_dtypename(y->dtype));
+  nc_hint("{0}.real is the real part; {0}:abs(), {0}.imag; {0}:ne(0) for bool");
+  return NC_EDTYPE;
+}
+
 int nc_copy(Tensor *y, Tensor *x) {
   return nc_copyto(y, x, 0);
 }
@@ -127,6 +144,7 @@ int nc_copyto(Tensor *y, Tensor *x, int how) {
   Tensor *apart = NULL;
   int r;
   TRY(check_broadcast(y, x));
+  TRY(check_parts(y, x));
   TRY(nc_check_writable(y));
   if (nc_device(x) != nc_device(y)) return copy_across(y, x, how);
   if (nc_overlaps(x, y)) {
@@ -140,7 +158,7 @@ int nc_copyto(Tensor *y, Tensor *x, int how) {
 
 int nc_read(Scalar *v, const Tensor *t, int64_t offset) {
   const Device *d = nc_device(t);
-  char buf[8];
+  char buf[16];
   const char *p = (const char *)nc_data(t) + offset * nc_dtypesize(t->dtype);
   *v = nc_int(0);
   if (d != &nc_cpu) {

@@ -58,12 +58,30 @@ static int end_operator(int r, Call *c) {
   return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }
 
+/* Fails if the operator takes no complex tensors, and one is here.  Nothing
+   below looks: a kernel would read other elements than there are. */
+static int check_complex(const Call *c) {
+  const Arg *a = c->arg;
+  if (nc_operators[c->op].takes_complex) return NC_OK;
+  for (int i = 0; i < NC_MAXARG; i++)
+    if ((a[i].t && nc_is_complex(a[i].t->dtype)) ||
+        (a[i].dtype != DT_NONE && nc_is_complex(a[i].dtype)))
+      return nc_refuse_complex();
+  for (int i = 0; a[0].tensors && i < a[0].n; i++)
+    if (nc_is_complex(a[0].tensors[i]->dtype)) return nc_refuse_complex();
+  return NC_OK;
+}
+
 static int run_operator(Call *c) {
-  return end_operator(nc_operators[c->op].fn(c), c);
+  int r = check_complex(c);
+  if (r == NC_OK) r = nc_operators[c->op].fn(c);
+  return end_operator(r, c);
 }
 
 static int record_operator(Call *c) {
-  return end_operator(nc_record_operator(c), c);
+  int r = check_complex(c);
+  if (r == NC_OK) r = nc_record_operator(c);
+  return end_operator(r, c);
 }
 
 /* The kinds of calls.  Without `record' the function that runs the call records

@@ -100,7 +100,8 @@ static BmmPlan bmm_plan(const ConvPlan *j, const void *b, void *y,
 }
 
 static int multiply(const ConvPlan *j, BmmPlan *t, int beta) {
-  const Scalar alpha = { NC_INT, 1, 0, 0 }, add = { NC_INT, beta, 0, 0 };
+  const Scalar alpha = { NC_INT, { 1 }, 0, 0 },
+               add = { NC_INT, { beta }, 0, 0 };
   return nc_bmm_float(j->d, j->type, t, alpha, add);
 }
 

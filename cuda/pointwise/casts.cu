@@ -75,7 +75,7 @@ template <class S> static CastKernel *kernel_to(int to, int dense) {
   switch (to) {
 #define X(id, name, storage, category) \
   case DT_##id: return Kernels<S, storage>::get(dense);
-    DTYPES(X)
+    REAL_DTYPES(X)
 #undef X
     default: return NULL;
   }
@@ -85,7 +85,7 @@ static CastKernel *kernel_of(int from, int to, int dense) {
   switch (from) {
 #define X(id, name, storage, category) \
   case DT_##id: return kernel_to<storage>(to, dense);
-    DTYPES(X)
+    REAL_DTYPES(X)
 #undef X
     default: return NULL;
   }

@@ -73,7 +73,7 @@ static uint64_t pattern(Scalar v, DType t) {
 }
 
 uint64_t nc_parameterbits(double x, DType computed) {
-  return elementbits((Scalar){ NC_FLOAT, f64_toi64(x), x, 0 }, computed);
+  return elementbits((Scalar){ NC_FLOAT, { f64_toi64(x) }, x, 0 }, computed);
 }
 
 /*
@@ -336,8 +336,9 @@ static int move(const Device *d, const TensorIter *iter) {
   const int64_t size = nc_dtypesize(k.type[0]);
   int along;
   if (k.p[1] == NULL)
-    k.number[1] =
-        (Scalar){ NC_INT, (int64_t)elementbits(k.number[1], k.type[0]), 0, 0 };
+    k.number[1] = (Scalar){
+      NC_INT, { (int64_t)elementbits(k.number[1], k.type[0]) }, 0, 0
+    };
   k.common_dtype = k.type[0] = k.type[1] = integerof(size);
   if (k.p[1] == NULL) return map(d, &k);
   nc_record_use(d, k.p[0]);

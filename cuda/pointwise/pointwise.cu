@@ -48,8 +48,9 @@ template <class F> NC_DEVICE constexpr bool takes_condition(F *) {
 /* The number of vectors of a thread: enough for about four loads in flight, but
    at most 32 elements, or 8 for costly operations, to limit the code size. */
 constexpr int vectors_of_thread(OpClass c, int inputs) {
+  const int kind = c & ~NC_TAKES_COMPLEX;
   const bool costly =
-      c == CLASS_DIVISION || c == CLASS_FLOAT || c == CLASS_FLOAT_ONLY;
+      kind == CLASS_DIVISION || kind == CLASS_FLOAT || kind == CLASS_FLOAT_ONLY;
   switch (sizeof(Stored)) {
     case 1: return costly || inputs > 1 ? 1 : 2;
     case 2: return costly || inputs > 2 ? 1 : 2;

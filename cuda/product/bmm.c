@@ -271,5 +271,6 @@ int nc_cuda_bmm(const Device *d, const BmmCall *p) {
   if (done) return NC_OK;
   t = make_plan(p->a, p->b, p->y);
   return nc_bmm_own(d, type, &t,
-                    t.k > 0 ? p->alpha : (Scalar){ NC_INT, 0, 0, 0 }, p->beta);
+                    t.k > 0 ? p->alpha : (Scalar){ NC_INT, { 0 }, 0, 0 },
+                    p->beta);
 }

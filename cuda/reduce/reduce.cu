@@ -76,6 +76,7 @@ struct TruthReduction {
 };
 
 /* The cases of a switch over operations; CASE(op, R) handles reduction R. */
+#define REDUCTION_COMPLEX(class) REDUCTION_##class
 #define REDUCTION_ANY(op)                                                      \
   CASE(op, ValueReduction<VALUE(op##_init), VALUE(op##_map), VALUE(op##_fold), \
                           VALUE(op)>)

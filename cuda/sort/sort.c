@@ -71,7 +71,7 @@ static int search(const Device *d, SortPlan *k) {
 
 /* k->left = the rank to find, for each slice. */
 static int setranks(const Device *d, const SortPlan *k) {
-  const Scalar rank = { NC_INT, (int64_t)k->first + k->keep - 1, 0, 0 };
+  const Scalar rank = { NC_INT, { (int64_t)k->first + k->keep - 1 }, 0, 0 };
   TensorIter l = {
     .op = OP_clone, .common_dtype = DT_i32, .nargs = 2, .nd = 1, .n = k->slices
   };

@@ -75,7 +75,9 @@ typedef enum nacre_dtype {
   NACRE_FLOAT16,
   NACRE_BFLOAT16,
   NACRE_FLOAT32,
-  NACRE_FLOAT64
+  NACRE_FLOAT64,
+  NACRE_COMPLEX64,           /* elements are two floats, the real part first */
+  NACRE_COMPLEX128
 } nacre_dtype;
 
 #define NACRE_MAXDIM 8

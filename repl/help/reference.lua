@@ -114,7 +114,7 @@ local DTYPES = {
 }
 
 local function dtype(info)
-  local text = DTYPES[info.class]
+  local text = DTYPES[info.class] .. (info.complex and "; also complex" or "")
   if info.kind == "test" or info.kind == "compare" then
     return text .. "; gives bool"
   elseif info.kind == "reduce" and info.class == "BOOL_AS_INT" then

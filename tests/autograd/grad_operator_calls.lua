@@ -3,6 +3,13 @@
 -- indexing, and of operations in place, a line each, for grad_operators.lua.
 -- The form of a line is explained in tests/lib/gradient_calls.lua.
 return [==[
+-- parts of complex numbers
+view_as_real: view_as_real(complex(x(2, 3), x(2, 3)) * (2 + i))
+view_as_complex: view_as_real(view_as_complex(x(3, 2)) * (2 + i))
+view_as_complex: view_as_real(polar(p(2, 3), x(3)))
+real: real(complex(x(2, 3), x(2, 3)) * (2 + i))
+imag: imag(complex(x(2, 3), x(2, 3)) * (2 + i))
+
 -- views
 view(x(2, 6), 3, 4)
 view(x(2, 3), -1)

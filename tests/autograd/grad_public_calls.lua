@@ -3,6 +3,22 @@
 -- gradient, a line each, for grad_public.lua. The form of a line is explained
 -- in tests/lib/gradient_calls.lua.
 return [==[
+-- complex numbers, Fourier transforms
+{angle} $(complex(x(2, 3), x(2, 3)))
+{conj_physical} $(complex(x(3), x(3)) * i):view_as_real()
+{resolve_conj} $(x(3))
+{isreal} $(complex(x(3), x(3)))
+{fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn}
+  $(complex(x(2, 3), x(2, 3))):view_as_real()
+{fft.rfft fft.ihfft fft.rfft2 fft.ihfft2 fft.rfftn fft.ihfftn}
+  $(x(2, 4), {norm = "ortho"}):view_as_real()
+{fft.irfft fft.hfft fft.irfft2 fft.hfft2 fft.irfftn fft.hfftn}
+  $(complex(x(2, 3), x(2, 3)))
+{fft.fftshift fft.ifftshift} $(x(3, 4))
+{stft} $(x(16), 4, {window = c(4)}):view_as_real()
+{istft} $(stft(x(16), 4, {window = hann_window(4)}), 4,
+  {window = hann_window(4)})
+
 -- products
 addr(x(2, 3), x(2), x(3))
 addr(x(2, 3), x(2), x(3), {beta = 3, alpha = 2})

@@ -26,6 +26,8 @@ local function common()
   function V.either(a, b) return truth(a ~= 0 or b ~= 0) end
   function V.where(c, a, b) if c ~= 0 then return a else return b end end
   function V.square(x) return x * x end
+  function V.conj(x) return x end
+  function V.realpart(x) return x end
   function V.negative(x) return truth(negative(x)) end
   function V.sgn(x) return truth(x > 0) - truth(x < 0) end
   function V.absval(x) if x < 0 then return -x else return x + 0 end end
@@ -239,6 +241,8 @@ local function tracked(t)
   add_conditions(V, M, lift)
   function V.K(c) return c end
   function V.square(x) return x * x end
+  function V.conj(x) return lift(x) end
+  function V.realpart(x) return lift(x) end
   function V.negative(x)
     return setmetatable({truth(negative(x[1])), 0, truth(negative(x[3]))}, M)
   end

@@ -19,6 +19,7 @@ local OPERATORS = {
 }
 
 local metatable = debug.getmetatable(nacre.ones(1))
+local is_tensor = nacre.is_tensor    -- the one that is not recorded
 local methods, functions = nacre._methods, nacre._functions
 local list, seen, count       -- of calls; how many of a kind, of a name
 local inside = false          -- an operation that others are part of
@@ -30,12 +31,19 @@ local most                    -- calls of a kind
 -- is of a kind that has no place on a device. `kind' tells what it is like.
 local copy
 
+-- Complex tensors are on the cpu only.
+local function is_complex(v)
+  return is_tensor(v) and v.dtype:find "^complex" ~= nil
+end
+
 local function copytensor(v, call)
   local made = call.tensors[v]
   if made then return made end
   local n = v:numel()
   call.elements = call.elements + n
-  if call.elements > LARGEST or v.device ~= "cpu" then return nil end
+  if call.elements > LARGEST or v.device ~= "cpu" or is_complex(v) then
+    return nil
+  end
   made = {tensor = v:detach():clone():contiguous(), grad = v.requires_grad}
   call.tensors[v] = made
   call.tensors[#call.tensors + 1] = made
@@ -84,9 +92,13 @@ local function record(name, f, n, ...)
   list[#list + 1] = call
 end
 
-local function finish(ok, ...)
+-- `before': how many calls were recorded before this one.
+local function finish(before, ok, ...)
   inside = false
   if not ok then error((...), 0) end
+  for i = 1, select("#", ...) do
+    if is_complex((select(i, ...))) then list[before + 1] = nil end
+  end
   return ...
 end
 
@@ -101,8 +113,9 @@ local function recorded(name, f)
     if inside then return f(...) end
     if takesfunction(...) then return f(...) end   -- what it calls, is
     inside = true
+    local before = #list
     record(name, f, select("#", ...), ...)
-    return finish(pcall(f, ...))
+    return finish(before, pcall(f, ...))
   end
 end
 

@@ -28,6 +28,11 @@ function facts.typename(v) return facts.istensor(v) and "tensor" or type(v) end
 
 function facts.isfloat(t) return facts.floats[t.dtype] ~= nil end
 
+function facts.iscomplex(t) return t.dtype:find "^complex" ~= nil end
+
+-- By complex dtype: that of the parts.
+facts.parts = {complex64 = "float32", complex128 = "float64"}
+
 -- "float32[2x3]", without reading the elements.
 function facts.kind(t) return ("%s[%s]"):format(t.dtype, facts.shape(t)) end
 

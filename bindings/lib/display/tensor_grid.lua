@@ -55,12 +55,25 @@ local function format_mode(f, dtype, mixed)
   return (big >= LARGE or big < SMALL) and "power" or "fixed", big
 end
 
+-- The parts of complex numbers, in one list; the elements of others.
+local function parts(v, dtype)
+  if not facts.parts[dtype] then return v end
+  local list = {}
+  for i, z in ipairs(v) do list[2 * i - 1], list[2 * i] = z.re, z.im end
+  return list
+end
+
+-- Have its numbers digits after the point?
+local function is_float(dtype)
+  return dtype:find "float" ~= nil or facts.parts[dtype] ~= nil
+end
+
 -- The common format of columns: {how =, big =} if their magnitudes are similar
 -- or there is one row, else {mixed =}.
 local function common_format(columns, dtype)
   local all, least, most, rows = {}, math.huge, 0, 0
   for _, v in ipairs(columns) do
-    local f = finite(v)
+    local f = finite(parts(v, dtype))
     local _, big = format_mode(f, dtype)
     if big > 0 then least, most = math.min(least, big), math.max(most, big) end
     rows = math.max(rows, #v)
@@ -133,11 +146,24 @@ local function floats(v, dtype, precision, with)
   return text
 end
 
+-- The texts of complex numbers, all parts in one format: "0.5000-1.2000i".
+local function complex_texts(v, dtype, precision, with)
+  local text = grid.column(parts(v, dtype), facts.parts[dtype], precision, with)
+  local list = {}
+  for i = 1, #v do
+    local im = text[2 * i]
+    list[i] = text[2 * i - 1] .. (im:find "^-" and "" or "+") .. im .. "i"
+  end
+  return list
+end
+
 -- The texts of the numbers v, and the width of the longest. `with' is the
 -- common format of several columns.
 function grid.column(v, dtype, precision, with)
   local text, width = {}, 1
-  if not dtype:find "float" then
+  if facts.parts[dtype] then
+    text = complex_texts(v, dtype, precision, with)
+  elseif not dtype:find "float" then
     for i, x in ipairs(v) do text[i] = tostring(x) end
   elseif precision == "full" then
     for i, x in ipairs(v) do text[i] = numbers.shortest(x, dtype) end
@@ -179,7 +205,7 @@ local function ends(lines, t, n, room, opts)
   local k = math.min(m, math.max(1, (room - 2) // (w + 2)))
   local head = table.move(first, 1, k, 1, {})
   local tail = table.move(last, m - k + 1, m, 1, {})
-  local with = dtype:find "float" and common_format({head, tail}, dtype)
+  local with = is_float(dtype) and common_format({head, tail}, dtype)
   local w1, w2
   head, w1 = grid.column(head, dtype, opts.precision, with)
   tail, w2 = grid.column(tail, dtype, opts.precision, with)
@@ -292,7 +318,7 @@ local function matrix(lines, t, size, first, last, opts)
   end
   local columns = {}
   for j in pairs(value[1]) do columns[#columns + 1] = column(j) end
-  local with = dtype:find "float" and common_format(columns, dtype)
+  local with = is_float(dtype) and common_format(columns, dtype)
   local function width(j)
     if widths[j] then return widths[j] end
     local text, w = grid.column(column(j), dtype, opts.precision, with)

@@ -61,7 +61,10 @@ tensors.sparkline = sparkline       -- of any list of counts
 
 -- The common value of all elements, if there is one.
 local function constant(t, s, opts)
-  if not s.constant or s.constant == 0 or s.seen < s.n then return nil end
+  if facts.iscomplex(t) or not s.constant or s.constant == 0 or
+     s.seen < s.n then
+    return nil
+  end
   if not facts.isfloat(t) then return ("%d"):format(s.imin) end
   if s.posinf > 0 then return "inf" end
   if s.neginf > 0 then return "-inf" end
@@ -89,16 +92,18 @@ local function moment_fields(t, s, opts)
   if same then return {"all " .. same} end
   local known = s.seen - s.nan - s.posinf - s.neginf
   if known == 0 then return {} end
-  if not facts.isfloat(t) then
+  local complex = facts.iscomplex(t)          -- the statistics are of abs
+  if not facts.isfloat(t) and not complex then
     local mean = about == "" and numbers.mean or numbers.brief
     return {"min " .. about .. s.imin, "max " .. about .. s.imax,
             "mean " .. about .. mean(s.mean)}
   end
   local list = {}
   for i, name in ipairs {"min", "max", "mean", "std"} do
-    local dtype = i <= 2 and t.dtype or nil
+    local dtype = i <= 2 and (facts.parts[t.dtype] or t.dtype) or nil
     list[i] = name .. " " .. about .. shorten(s[name], opts, dtype)
   end
+  if complex then list[1] = "abs: " .. list[1] end
   if about ~= "" then list[5] = "(sampled: nan not counted)" end
   if s.zero / known > 0.2 then
     list[#list + 1] = ("zero %s%s%%"):format(about, share(s.zero, known))

@@ -458,8 +458,11 @@ end)
 define("ger", "self, vec2", "outer product of two vectors",
        function(a, b) return a:outer(b) end)
 
-define("vdot", "self, other", "inner product of two vectors",
-       function(a, b) return a:dot(b) end)
+define("vdot", "self, other",
+       "inner product of two vectors, the first conjugated",
+function(a, b)
+  return (a:is_complex() and a:conj() or a):dot(b)
+end)
 
 -- [... x k] and [... x k] give the leading dimensions of both. Fails if the
 -- last sizes differ. A 0-d operand multiplies elementwise.

@@ -90,6 +90,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #define map_rsqrt_f64 own_rsqrt
 #endif
 /* Expands for the classes of binary operations that have gradients. */
+#define DIFFERENTIABLE_COMPLEX(class) DIFFERENTIABLE_##class
 #define DIFFERENTIABLE_INT_OR_BOOL(...)
 #define DIFFERENTIABLE_INTEGER(...)
 #define DIFFERENTIABLE_ANY(...) __VA_ARGS__
@@ -109,6 +110,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 
 /* Loops over i64, f32 and f64; integers accumulate in int64, floats in
    double. */
+#define COMPLEX(class) class
 #define ANY(...) __VA_ARGS__
 #define BOOL_AS_INT(...) __VA_ARGS__
 #define TO_BOOL(...) __VA_ARGS__
@@ -173,6 +175,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #undef A
 #undef NAME
 #undef OPFN
+#undef COMPLEX
 #undef ANY
 #undef BOOL_AS_INT
 #undef TO_BOOL
@@ -205,6 +208,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
   }
 #define FLTTYPES(op) \
   { [CT_f32] = map_##op##_f32, [CT_f64] = map_##op##_f64 }
+#define POINTWISE_COMPLEX(class) POINTWISE_##class
 #define POINTWISE_ANY ALLTYPES
 #define POINTWISE_NUMERIC ALLTYPES
 #define POINTWISE_NO_BOOL ALLTYPES
@@ -231,6 +235,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
   { REDUCTIONS(op, i64), REDUCTIONS(op, f32), REDUCTIONS(op, f64) }
 #define FLT_REDUCTIONS(op) \
   { REDUCTIONS(op, f32), REDUCTIONS(op, f64) }
+#define REDUCTIONS_COMPLEX(class) REDUCTIONS_##class
 #define REDUCTIONS_ANY ALL_REDUCTIONS
 #define REDUCTIONS_BOOL_AS_INT ALL_REDUCTIONS
 #define REDUCTIONS_TO_BOOL ALL_REDUCTIONS
@@ -295,6 +300,13 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #define JOIN(a, b) JOIN_(a, b)
 
 extern const FourierKernels JOIN(nc_fourier_kernels_, NC_ISA)[2];
+/* Wider vectors do not pay: most of the time goes to shuffles and libm. */
+#if defined(__AVX512F__)
+#define COMPLEX_ISA v3
+#else
+#define COMPLEX_ISA NC_ISA
+#endif
+extern const ComplexKernels JOIN(nc_complex_kernels_, COMPLEX_ISA)[2];
 
 const Kernels JOIN(nc_kernels_, NC_ISA) = {
 #if defined(__x86_64__)
@@ -337,7 +349,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .amin_across = { [DT_b8] = least_across_u8, SHORT_INTEGERS(LEAST_ACROSS)
                    [DT_i32] = least_across_i32 },
   .index_offsets = index_offsets,
-  .index_reduce = { DTYPES(INDEX_REDUCTIONS) },
+  .index_reduce = { REAL_DTYPES(INDEX_REDUCTIONS) },
   .load = CONVERSIONS(loads),
   .store = CONVERSIONS(stores),
   .row = { ROW_KERNELS(f32), ROW_KERNELS(f64) },
@@ -365,4 +377,5 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .max_pool = { { max_pool_f32, max_pool_back_f32 },
                 { max_pool_f64, max_pool_back_f64 } },
   .fourier = JOIN(nc_fourier_kernels_, NC_ISA),
+  .of_complex = JOIN(nc_complex_kernels_, COMPLEX_ISA),
 };

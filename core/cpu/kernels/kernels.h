@@ -29,6 +29,14 @@ typedef void (*PointwiseKernel)(int64_t n, void *const v[],
    v[1..5] are g a b c y; see pointwise_grad.inc. */
 #define NC_GRADSLOTS 6
 
+/* The loops of those rows that take complex numbers (complex_kernels.c), NULL
+   elsewhere; slots as above.  A condition and the result of a test are
+   bytes. */
+typedef struct ComplexKernels {
+  PointwiseKernel pointwise[OP_COUNT];
+  PointwiseKernel gradient[OP_COUNT][3];
+} ComplexKernels;
+
 /* A reduction (reduce.inc).  Accumulators are int64_t for integers, double
    for floats. */
 typedef struct ReduceKernel {
@@ -353,6 +361,7 @@ typedef struct Kernels {
   RecurrentKernel recurrent[2][2][2];         /* f32, f64; kind; gradient */
   MaxPoolKernels max_pool[2];                 /* f32, f64 */
   const FourierKernels *fourier;              /* f32, f64 */
+  const ComplexKernels *of_complex;           /* c64, c128 */
 } Kernels;
 
 /* Means m and sums q of squares around them, of `seen' elements each, take in

@@ -61,6 +61,9 @@ int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]);
    beta is 0.  All are of one dtype, not bool; a is [batch.. x m x k], b
    [batch.. x k x n], their batches being equal (a step of 0 repeats one), and
    the addend broadcasts to the result. */
+/* p, of complex tensors, by a product of real ones (complex_product.c in
+   core/ops/).  Factors are real. */
+int nc_complex_product(const BmmCall *p, const Device *d);
 int nc_product(Tensor **y, Tensor *a, Tensor *b, Scalar alpha, Tensor *addend,
                Scalar beta);
 

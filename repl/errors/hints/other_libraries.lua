@@ -142,10 +142,8 @@ local rows = {
   {"int_ intp longlong", '"int64"'}, {"intc", '"int32"'},
   {"bool_", '"bool"'}, {"ubyte", '"uint8"'},
   {"float128 longdouble longfloat", '"float64"', "is the widest float"},
-  {"complex complex64 complex128 complex32 complex256 cfloat cdouble chalf " ..
-   "csingle real imag conj conjugate angle polar is_complex iscomplex isreal " ..
-   "view_as_real view_as_complex conj_physical resolve_conj complex_", nil,
-   "there are no complex numbers yet"},
+  {"complex32 chalf csingle", '"complex64"'}, {"complex256", '"complex128"'},
+  {"conjugate", "=nacre.conj(x)"}, {"iscomplex", "=nacre.is_complex(x)"},
   {"qint8 qint32 quint8 quantize_per_tensor quantization dequantize", nil,
    "there are no quantized tensors"},
   {"datetime64 timedelta64 str_ string_ object_", nil,
@@ -229,8 +227,8 @@ local rows = {
    "nn.utils.parameters_to_vector(net:parameters()) is one vector"},
   {"evaluate", nil, "net:eval() does that"},
   -- parts that are not there
-  {"fft ifft rfft irfft fft2 fftn stft istft fftshift fftfreq", nil,
-   "there are no complex numbers yet; nacre.fftconvolve convolves"},
+  {"ifft rfft irfft fft2 fftn fftshift fftfreq", nil,
+   "nacre.fft has the transforms: nacre.fft.rfft(x)"},
   {"hanning hann", "=nacre.hann_window(8, false)"},
   {"hamming", "=nacre.hamming_window(8, false)"},
   {"blackman", "=nacre.blackman_window(8, false)"},

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+** complex_kernels.c - the table of loops over complex numbers, expanded from
+** the rows of ops.def whose class is COMPLEX(..).
+*/
+#include <complex.h>
+#include <tgmath.h>
+
+#include "core/cpu/kernels/kernels.h"
+#include "core/portable.h"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wconversion"
+#endif
+
+/* The words of the rows; those that <tgmath.h> does not have for complex
+   numbers are functions of complex_words.h. */
+#define K(c) ((R)(c))
+#define NONE 0
+#define eq(a, b) ((a) == (b))
+#define ne(a, b) ((a) != (b))
+#define lt(a, b) ((R)creal(a) < (R)creal(b))
+#define le(a, b) ((R)creal(a) <= (R)creal(b))
+#define gt(a, b) ((R)creal(a) > (R)creal(b))
+#define ge(a, b) ((R)creal(a) >= (R)creal(b))
+#define both(a, b) ((a) & (b))
+#define either(a, b) ((a) | (b))
+#define where(c, a, b) ((c) ? (a) : (b))
+#define square(x) ((x) * (x))
+#define absval(x) fabs(x) /* of <tgmath.h>: that of complex numbers */
+#define sgn(x) NAME(sgn)(x)
+#define realpart(x) ((R)creal(x))
+#undef exp2
+#define exp2(x) NAME(exp2)(x)
+#undef expm1
+#define expm1(x) NAME(expm1)(x)
+#undef log1p
+#define log1p(x) NAME(log1p)(x)
+#undef log2
+#define log2(x) NAME(log2)(x)
+#undef log10
+#define log10(x) NAME(log10)(x)
+#define logistic(x) NAME(logistic)(x)
+#define power(a, b) NAME(power)(a, b)
+#define sinpi(x) NAME(sinpi)(x)
+#define cospi(x) NAME(cospi)(x)
+
+/* The other classes meet no complex operand. */
+#define KEPT(...) __VA_ARGS__
+#define COMPLEX(class) KEPT
+#define ANY(...)
+#define NUMERIC(...)
+#define NO_BOOL(...)
+#define BOOL_AS_INT(...)
+#define DIVISION(...)
+#define ROUNDING(...)
+#define INT_OR_BOOL(...)
+#define INTEGER(...)
+#define FLOAT(...)
+#define FLOAT_ONLY(...)
+#define TO_BOOL(...)
+#define COUNT(...)
+
+#define T float _Complex
+#define R float
+#define REAL(name) name##f
+#define NAME(f) f##_c64
+#include "core/cpu/kernels/complex_pointwise.inc"
+#undef T
+#undef R
+#undef REAL
+#undef NAME
+#define T double _Complex
+#define R double
+#define REAL(name) (name)
+#define NAME(f) f##_c128
+#include "core/cpu/kernels/complex_pointwise.inc"
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+
+const ComplexKernels JOIN(nc_complex_kernels_, NC_ISA)[2] = {
+  {
+#define CURRENT c64
+#include "core/cpu/kernels/complex_table.inc"
+#undef CURRENT
+  },
+  {
+#define CURRENT c128
+#include "core/cpu/kernels/complex_table.inc"
+#undef CURRENT
+  },
+};
