@@ -44,6 +44,9 @@ static void read_fold(lua_State *L, Request *r, int i, DType type) {
   if (folds[k].fold >= FOLD_band && !nc_is_exact(type))
     nl_error(L, r->op, "%s needs integers or bool, not %s", name,
              nc_dtypename(type));
+  if (nc_is_complex(type) && folds[k].fold > FOLD_prod)
+    nl_error(L, r->op, "%s does not take complex tensors: they have no order",
+             name);
   r->c.fold = folds[k].fold;
   r->f.mean = folds[k].mean; /* until the number of ranks is known */
 }

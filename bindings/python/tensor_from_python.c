@@ -112,7 +112,7 @@ static void check_dims(lua_State *L, int64_t nd) {
 
 /* Memory of these elements must suit the tensors of Nacre. */
 static void check_elements(lua_State *L, const Elements *e) {
-  const int64_t bytes = nc_dtypesize(e->dtype);
+  const int64_t bytes = nc_dtypesize(nc_real_dtype(e->dtype));
   int64_t n = 1;
   for (int d = 0; d < e->nd; d++) n *= e->size[d];
   for (int d = 0; n > 0 && d < e->nd; d++)

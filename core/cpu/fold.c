@@ -47,7 +47,9 @@ void nc_fold_into(DType t, CollFold fold, void *acc, const void *x, int64_t n) {
   const Op op = t == DT_b8 ? bool_ops[fold] : fold_ops[fold];
   const double par[2] = { 1, 0 }; /* add is a + p*b */
   void *v[4] = { acc, acc, (void *)x, NULL };
-  if (t == DT_b8 || nc_kernel_dtype(c) == t)
+  if (nc_is_complex(t)) /* sums and products only */
+    nc_kernels()->of_complex[t == DT_c128].pointwise[op](n, v, par);
+  else if (t == DT_b8 || nc_kernel_dtype(c) == t)
     nc_kernels()->pointwise[op][c](n, v, par);
   else fold_converted(t, c, op, acc, x, n);
 }

@@ -31,6 +31,11 @@ void nc_swapbytes(void *bytes, int64_t n, int64_t item) {
     }
 }
 
+/* What has a byte order: an element, or a part of a complex number. */
+static int64_t part_size(DType t) {
+  return nc_dtypesize(nc_real_dtype(t));
+}
+
 void nc_elements_start(ElementCursor *e, const Tensor *t) {
   memset(e, 0, sizeof *e);
   e->t = t;
@@ -66,6 +71,7 @@ static void copy_elements(char *y, const char *x, int64_t n, int64_t step,
     COPY(2);
     COPY(4);
     COPY(8);
+    COPY(16);
   }
 #undef COPY
 }
@@ -97,7 +103,7 @@ int nc_writeelements(Writer *w, const Tensor *t, void *buf, int swap) {
   }
   nc_elements_start(&e, t);
   while ((n = nc_elements_take(&e, buf, NC_IOBLOCK)) > 0) {
-    if (swap) nc_swapbytes(buf, n, nc_dtypesize(t->dtype));
+    if (swap) nc_swapbytes(buf, n, part_size(t->dtype));
     TRY(nc_writeblock(w, buf, n));
   }
   return nc_check_lost(t);
@@ -133,7 +139,7 @@ int nc_readelements(Reader *r, Tensor *t, int swap) {
   while (left > 0) {
     int64_t n = left < NC_IOBLOCK ? left : NC_IOBLOCK;
     TRY(nc_readblock(r, p, n, "data"));
-    if (swap) nc_swapbytes(p, n, nc_dtypesize(t->dtype));
+    if (swap) nc_swapbytes(p, n, part_size(t->dtype));
     if (t->dtype == DT_b8) /* a file may hold any byte for true */
       for (int64_t i = 0; i < n; i++) p[i] = p[i] != 0;
     p += n;

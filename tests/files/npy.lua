@@ -56,8 +56,21 @@ end
 local dict = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
 write(npy(dict:format("<f4", "(1000000000000,)"), "1234"))
 fails("takes 4000000000000 bytes, the file has 4 left", nacre.load, path)
-write(npy(dict:format("<c8", "(2,)"), ("1234"):rep(4)))
-fails("complex64", nacre.load, path)
+write(npy(dict:format("<c24", "(2,)"), ("1234"):rep(12)))
+fails("complex192", nacre.load, path)
+
+-- Complex numbers, also in the other byte order.
+local z = nacre.tensor({nacre.complex(1, 2), nacre.complex(-0.5, 1e9)},
+                       {dtype = "complex64"})
+nacre.save(path, z)
+assert(nacre.load(path).dtype == "complex64" and
+       nacre.equal(nacre.load(path), z))
+write(npy(dict:format(">c16", "(2,)"), string.pack(">dddd", 1, 2, -0.5, 1e9)))
+z = z:to "complex128"
+assert(nacre.load(path).dtype == "complex128" and
+       nacre.equal(nacre.load(path), z))
+nacre.save(path, z:expand(3, 2):t())
+assert(nacre.equal(nacre.load(path), z:expand(3, 2):t()))
 
 -- Unsigned integers become wider ones, if they fit.
 write(npy(dict:format("<u2", "(2,)"), "\1\0\xff\xff"))

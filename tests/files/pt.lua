@@ -208,7 +208,7 @@ local bad = {
   {"c__builtin__\ngetattr\n", 'refuses "__builtin__.getattr"'},
   {"ctorch._utils\n__import__\n", 'refuses "torch._utils.__import__"'},
   {"cos\27[31m\nx\n", 'refuses "os\\x1b[31m.x"'},
-  {"ctorch\nComplexFloatStorage\n", 'refuses "torch.ComplexFloatStorage"'},
+  {"ctorch\nComplexHalfStorage\n", 'refuses "torch.ComplexHalfStorage"'},
   {u "os" .. u "system" .. "\x93", 'refuses "os.system"'},
   {"K\1K\2\x93", "the name of a global is not a string"},
   {"(ios\nsystem\n", "refuses to make an object of a class"},

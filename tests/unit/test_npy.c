@@ -255,7 +255,9 @@ static const struct {
   { DICT("<f 4", "False", "(1,)"), "'<f 4' is not a dtype" },
   { DICT("xf4", "False", "(1,)"), "'xf4' is not a dtype" },
   { DICT("<", "False", "(1,)"), "'<' is not a dtype" },
-  { DICT("<c8", "False", "(1,)"), "'<c8' is complex64, which is not" },
+  { DICT("<c8", "False", "(1,)"),
+    "complex64[1] takes 8 bytes, the file has 4" },
+  { DICT("<c24", "False", "(1,)"), "'<c24' is complex192, which is not" },
   { DICT("<f16", "False", "(1,)"), "is float128" },
   { DICT("|O", "False", "(1,)"), "is Python objects" },
   { DICT("|S10", "False", "(1,)"), "is byte strings" },
@@ -274,8 +276,8 @@ static void test_refused(void **state) {
   }
   build(&f, 3, DICT("<f4", "False", "(1L,)"), 4);
   refused(f.b, f.n, "a comma expected"); /* Python 2 had no version 3.0 */
-  build(&f, 1, DICT("<c8", "False", "(1,)"), 2);
-  refused(f.b, f.n, "complex64");
+  build(&f, 1, DICT("<c24", "False", "(1,)"), 2);
+  refused(f.b, f.n, "complex192");
 }
 
 /* The parser alone, on text that ends where its block ends. */

@@ -131,7 +131,15 @@ static int write_matrix(CsvWriter *o, const Tensor *t,
   return flush(o);
 }
 
-static int check_shape(const Sink *to, const Tensor *t) {
+static int check_tensor(const Sink *to, const Tensor *t) {
+  if (nc_is_complex(t->dtype)) {
+    nc_failfile(NC_EDTYPE, to->path, "a text file has no %s",
+                nc_dtypename(t->dtype));
+    nc_error_operand(to->bytes ? "arg 1" : "arg 2", t);
+    nc_hint("nacre.view_as_real(t) has both parts; .npy files have complex "
+            "numbers");
+    return NC_EDTYPE;
+  }
   if (t->nd <= 2) return NC_OK;
   nc_failfile(NC_ESHAPE, to->path,
               "a text file holds a matrix, not %d dimensions", t->nd);
@@ -147,7 +155,7 @@ int nc_savetext(const Sink *to, Tensor *t, char delimiter,
   Tensor *x;
   void *buf;
   int status;
-  TRY(check_shape(to, t));
+  TRY(check_tensor(to, t));
   TRY(nc_todevice(&x, t, &nc_cpu));
   status = nc_hostalloc(&buf, NC_IOBLOCK);
   if (status == NC_OK) {

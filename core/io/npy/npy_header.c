@@ -58,8 +58,7 @@ static int parse_size(HeaderParser *s, int major, int64_t *v) {
 /* Other dtypes of NumPy; a code that ends in '*' is a prefix. */
 static const struct { const char *code, *name, *instead; } foreign_codes[] = {
   { "f12", "float96", "float64" },
-  { "f16", "float128", "float64" },  { "c8",  "complex64", NULL },
-  { "c16", "complex128", NULL },     { "c24", "complex192", NULL },
+  { "f16", "float128", "float64" },  { "c24", "complex192", NULL },
   { "c32", "complex256", NULL },     { "O*",  "Python objects", NULL },
   { "S*",  "byte strings", NULL },   { "a*",  "byte strings", NULL },
   { "U*",  "text", NULL },           { "V*",  "raw bytes", NULL },

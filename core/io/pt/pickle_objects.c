@@ -41,6 +41,8 @@ static const struct {
   { "torch.nn.parameter", "Buffer", TYPE, DT_NONE },
   { "torch", "DoubleStorage", STORAGE, DT_f64 },
   { "torch", "FloatStorage", STORAGE, DT_f32 },
+  { "torch", "ComplexDoubleStorage", STORAGE, DT_c128 },
+  { "torch", "ComplexFloatStorage", STORAGE, DT_c64 },
   { "torch", "HalfStorage", STORAGE, DT_f16 },
   { "torch", "BFloat16Storage", STORAGE, DT_bf16 },
   { "torch", "LongStorage", STORAGE, DT_i64 },

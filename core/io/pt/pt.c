@@ -400,13 +400,11 @@ static int load_storage(PtFile *f, PickleStorage *s) {
 /* The name of a dtype that no tensor of ours has. */
 static void foreign_name(char name[24], const Pickle *k,
                          const PickleTensor *p) {
-  static const char *const storages[][2] = {
-    { "ComplexFloatStorage", "complex64" },
-    { "ComplexDoubleStorage", "complex128" },
-    { "QInt8Storage", "qint8" },
-    { "QUInt8Storage", "quint8" },
-    { "QInt32Storage", "qint32" }
-  };
+  static const char *const storages[][2] = { { "ComplexHalfStorage",
+                                               "complex32" },
+                                             { "QInt8Storage", "qint8" },
+                                             { "QUInt8Storage", "quint8" },
+                                             { "QInt32Storage", "qint32" } };
   const FileValue *v = PICKLE_VALUE(k, p->foreign - 1);
   nc_printable(name, 24, k->text + v->i, (size_t)v->n);
   for (size_t i = 0; i < sizeof storages / sizeof *storages; i++)
