@@ -214,7 +214,13 @@ local function part(typed, chain, op, unknown)
       end
     end
   end
-  if not ours and method ~= "backward" then return use(typed, root) end
+  if ours or method == "backward" then return nil end
+  local index = first and chain:find "^[%a_][%w_]*%b[]$" and
+                typed:match("^%b[]()", first + #root)
+  if index and typed:sub(first, index - 1) ~= chain then  -- x[1] for x[0]
+    last = index - 1
+  end
+  return first, last
 end
 
 -- One table of options of two: the second has what both name.

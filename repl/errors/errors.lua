@@ -368,10 +368,11 @@ end
 -- The text of a syntax error in a block, and the corrected line.
 function errors.syntax(message, text, opts)
   opts = opts or {}
+  opts.whole = text:find "\n%s*%S" and require "nacre.foreign_blocks".line(text)
   local shown, hint, what = require "nacre.syntax_errors".render(
     message, text, opts, painter(opts.color))
   return shown, what and require "nacre.corrected_line".of(
-    {message = what, hint = hint, whole = true}, text)
+    {message = what, hint = hint, whole = true}, opts.whole and "" or text)
 end
 
 -- The corrected line of an error of a line of the prompt, or nil.

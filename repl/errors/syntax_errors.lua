@@ -139,9 +139,10 @@ function syntax_errors.render(message, text, opts, paint)
     local line = several and not e.what:find "<eof>$" and
                  runtime_errors.line(text, math.tointeger(e.number))
     local hint, what = foreign_syntax.unfinished(e.what, e.above or text)
-    what = escaped(what or unfinished(e.what))
+    what, hint = escaped(what or unfinished(e.what)), opts.whole or hint
     return show(head .. what, place, line, nil, hint, paint), hint, what
   end
+  e.hint = opts.whole or e.hint
   local line = (several or not e.better) and e.line or nil
   local what = escaped(e.better or e.what)
   return show(head .. what, place, line, line and e.before, e.hint, paint),

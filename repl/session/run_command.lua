@@ -27,6 +27,10 @@ local function report_unknown(shell, name, rest)
     return shell.fail(("no command :%s; that is %s"):format(name,
       (sign .. rest):match "^.*%S"))
   end
+  local draws = require "nacre.python_names".modules[name]
+  if draws then
+    return shell.fail(("no command :%s; %s"):format(name, draws))
+  end
   local list, starting = {}, {}
   for _, command in ipairs(commands.list) do
     list[#list + 1] = command.name

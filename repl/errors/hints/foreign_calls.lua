@@ -160,19 +160,22 @@ local function info_of(path)
 end
 
 -- Says what is known of a name that has no counterpart, if the line is not Lua.
-local function say(p, name)
-  if not p.found.python then return nil end
+function foreign_calls.say(p, name)
   local entry = other_libraries.find(name)
   p.found.said = names.modules[name] or
                  entry and not entry.code and other_libraries.text(entry) or nil
   p.fail()
 end
 
+local function say(p, name)
+  return p.found.python and foreign_calls.say(p, name) or nil
+end
+
 -- The path here of a function of another library, np.array or DataLoader; the
 -- path itself if it is known or no name of a library.
 local function here(p, path)
   local root, rest = path:match "^([%a_][%w_]*)%.?(.*)$"
-  if p.value(root) ~= nil then return path end
+  if p.value(root) ~= nil or root == "self" then return path end
   if path == "random.seed" then return "nacre.manual_seed" end
   if path == "np.dot" then return "nacre.matmul" end
   local entry = other_libraries.find(root)
@@ -486,7 +489,8 @@ function foreign_calls.method(p, owner, mark, name)
   local root = path and path:match "^[%w_]+"
   local library = root and mark == "." and
                   (unknown_names.of_library(owner.path) or
-                   p.value(root) == nil and names.modules[root] ~= nil)
+                   p.value(root) == nil and names.modules[root] ~= nil and
+                   root ~= "self")
   local typed, first = name, list[1] and list[1].node.text
   name = name_of(p, owner, library, name, list)
   if library or mark == "." and

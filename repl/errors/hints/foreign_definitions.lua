@@ -130,6 +130,7 @@ function words.class(p)
   p:take()
   local name = p:name()
   local base = p:take "(" and not p:at ")" and dotted(p) or ""
+  p:take ")"
   last_class, lines_before = name, input_count()
   if base:find "autograd%.Function$" then
     say(p, ("%s = nacre.autograd.Function{forward = function(ctx, x) ... " ..
@@ -137,6 +138,11 @@ function words.class(p)
   end
   local head, method = class_of(name, base)
   if p:take ":" and p:take "pass" and not p:token() then return head end
+  if p:take "\1" then
+    local body = p:block {["\2"] = true}
+    p:expect "\2"
+    return table.concat({head, body}, "; ")
+  end
   say(p, ("%s; function %s:%s ... end"):format(head, name, method))
 end
 

@@ -183,6 +183,7 @@ local function member(self, owner)
     if text then return node(text, OPERAND, {tensor = true}) end
   end
   if lexer.keywords[t.text] then self.fail() end
+  if owner.field == "grad_fn" then foreign_calls.say(self, t.text) end
   if t.text == "__name__" and owner.callee == "type" and owner.list[1] then
     local x = owner.list[1].node
     local v = x.path and self.value(x.path)
@@ -477,7 +478,7 @@ local function calls_through_dot(p, i)
   local t, before = p.tokens[i], p.tokens[i - 1]
   if t.kind ~= "name" and t.text ~= "(" or
      before and (before.text == "." or before.text == ":") then return nil end
-  p.i, p.found = i, {}
+  p.i, p.found = i, {bound = {}, kinds = {}}
   local n = p:try(p.operand)
   if n and n.text == "" then return nil end
   for _, dot in ipairs(n and p.found.dots or {}) do

@@ -192,18 +192,20 @@ function Parser:names()
 end
 
 -- A parser of a line, where value(path) is the value of a path; `known' is what
--- was found in the line before: {python =, zero =, julia =}. Nil if the line
--- has no tokens.
+-- was found in the line before: {python =, zero =, julia =, bound = names that
+-- it gives to what Python has, kinds = "text" or "list" by such a name}. Nil if
+-- the line has no tokens.
 function Parser.new(line, value, known)
   local tokens = tokens_of(line)
   if not tokens or not tokens[1] then return nil end
   local taken = {}
   for _, t in ipairs(tokens) do taken[t.text] = true end
   return setmetatable({tokens = tokens, i = 1, text = line, value = value,
-                       found = {bound = {}}, python = known.python,
+                       found = {bound = {}, kinds = {}}, python = known.python,
                        zero = known.zero, julia = known.julia, taken = taken,
                        files = known.files or {},
-                       bound = known.bound or {}}, Parser)
+                       bound = known.bound or {},
+                       kinds = known.kinds or {}}, Parser)
 end
 
 -- The expression that a text is, such as one in a string of Python.

@@ -28,6 +28,7 @@ end
 
 local ends = lexer.set "end else elseif elif until"
 local closing = lexer.set "}"
+local block_end = lexer.set "\2"
 local python_ends = lexer.set "else elif except finally"
 
 -- The block behind the head of a statement, of which the line may have no end;
@@ -37,7 +38,11 @@ function Parser:body()
   local outer = self.after_colon
   self.after_colon, self.depth = t.text == ":", (self.depth or 0) + 1
   local text, close = "...", " end"
-  if t.text == ":" then
+  if t.text == ":" and self:take "\1" then      -- of several lines
+    self.found.python, self.found.zero, self.after_colon = true, true, false
+    text = self:block(block_end)
+    self:expect "\2"
+  elseif t.text == ":" then
     self.found.python = true
     if self:token() then text = self:block(python_ends) end
   elseif t.text == "{" then
@@ -307,6 +312,11 @@ local function assignment(self, list)
   end
   local n = right[1]
   if chain[2] then return chained(chain, n) end
+  if (n.callee or ""):find "%f[%w_]%u[%w_]*$" then -- s = Stack(): s.push(2)
+    self.found.bound[list[1].text] = true
+  end
+  self.found.kinds[list[1].text] = n.gives or n.kind == "list" and "list" or
+                                   n.kind == "string" and "text" or nil
   if list[1].kind == "environment" then
     self.found.said = "the environment is set before nacre starts: " ..
                       "NAME=value nacre"
@@ -398,11 +408,17 @@ statements["local"] = function(self)
   return "local " .. self:statement()
 end
 
--- try: f()
+-- try: f() except E as e: g()
 function statements.try(self)
   self:take()
-  local text = self:body()
-  return ("pcall(function() %s end)"):format(text)
+  local call = ("pcall(function() %s end)"):format((self:body()))
+  if not self:take "except" then return call end
+  local ok, name = self:unused "ok", nil
+  if not self:at ":" then self:expression(1) end
+  if self:take "as" then name = self:name() end
+  local handler = self:body()
+  return ("do local %s%s = %s; if not %s then %s end end"):format(ok,
+    name and ", " .. name or "", call, ok, handler)
 end
 
 statements.let, statements.var, statements.const = statements["local"],
@@ -450,6 +466,7 @@ local kinds, marks = lexer.set "name string number", lexer.set "not - # ("
 local function begins_statement(self)
   local t, after = self:token(), self:token(1)
   if t.text == "try" then return after ~= nil and after.text == ":" end
+  if t.text == "pass" then return not after or after.text:find "^[;\2]$" end
   if t.kind == "keyword" or not after then return true end
   return after.space ~= "" and (kinds[after.kind] or marks[after.text]) and
          not (t.text == "print" and after.text == "(")

@@ -81,6 +81,7 @@ forms.libraries = {
   ["glob.glob"] = {'shell.lines("ls " .. $x)'},
   ["os.path.join"] = {nil, '$x .. "/" .. $y'},
   ["os.path.basename"] = {'$x:match "[^/]*$"'},
+  ["Image.open"] = {"nacre.load($x)"},
   ["os.getcwd"] = {[0] = 'os.getenv "PWD"'},
   ["os.listdir"] = {[0] = 'shell.lines "ls"', 'shell.lines("ls " .. $x)'},
   ["os.path.exists"] = {"io.open($x) ~= nil"},

@@ -76,12 +76,14 @@ end
 
 local function is_text(p, n)
   return n.kind == "string" or n.gives == "text" or
+         p.kinds[n.path or ""] == "text" or
          n.path ~= nil and type(p.value(n.path)) == "string"
 end
 python_methods.is_text = is_text
 
 local function is_list(p, n)
   return n.kind == "list" or n.gives == "list" or
+         p.kinds[n.path or ""] == "list" or
          n.path and plain(p.value(n.path))
 end
 
@@ -305,6 +307,8 @@ end
 function python_methods.fails(o, line)
   if o.message:find "^attempt to compare boolean with" or
      line:find "%[0%]" and o.message:find " counted from 1" or
+     line:find "%[0%]%s*[[.:]" and o.message:find "indices start at 1" or
+     o.message:find "^attempt to index a nacre.grad_fn value" or
      o.message:find "%(field '%?'%)$" and line:find "%[%-%d" then
     return true
   end

@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: MIT
+--
+-- foreign_blocks.lua - lines of Python whose blocks are shown by their indent,
+-- as one line of Lua: the loop or the class that was pasted.
+
+local lexer = require "nacre.lexer"
+local translate = require "nacre.foreign_statements".translate
+local value_of = require "nacre.stack_frames".value_of
+
+local foreign_blocks = {}
+
+-- Does a line say nothing in Lua?
+local function is_idle(code)
+  return code == "" or code:find '^"""[^"]*"""$' or code:find "^'''[^']*'''$" or
+         code:find "^super%b()%.__init__%b()$" or code:find "^import%f[%W]" or
+         code:find "^from%f[%W]"
+end
+
+-- The brackets that a line leaves open, and where its comment begins.
+local function read(line)
+  local depth, stop = 0, #line
+  for _, t in ipairs(lexer.tokens(line)) do
+    if t.kind == "op" and t.text == "#" then
+      stop = t.from - 1
+      break
+    end
+    if t.kind == "op" and lexer.opens[t.text] then depth = depth + 1 end
+    if t.kind == "op" and lexer.closes[t.text] then depth = depth - 1 end
+  end
+  return depth, stop
+end
+
+-- The lines that say something: {indent =, code =}; those of a bracket that is
+-- left open are one.
+local function lines_of(text)
+  local list, depth = {}, 0
+  for line in text:gmatch "[^\n]+" do
+    local more, stop = read(line)
+    local code = line:sub(1, stop):match "^%s*(.-)%s*$"
+    if depth > 0 then
+      list[#list].code = list[#list].code .. " " .. code
+    elseif not is_idle(code) then
+      list[#list + 1] = {indent = #line:match "^%s*", code = code}
+    elseif more > 0 then return {} end
+    depth = depth + more
+  end
+  return list
+end
+
+local joins = lexer.set "elif else except finally"
+
+-- The lines from the i-th on that are indented by `indent', with \1 and \2
+-- around the blocks in them, and the number of the next one.
+local function nested(list, i, indent)
+  local parts = {}
+  while list[i] and list[i].indent == indent do
+    local code, after = list[i].code, list[i + 1]
+    i = i + 1
+    if after and after.indent > indent and code:find ":$" then
+      local body
+      body, i = nested(list, i, after.indent)
+      code = ("%s \1 %s \2"):format(code, body)
+    end
+    local word = code:match "^%a+"
+    parts[#parts + 1] = (parts[1] and (joins[word] and " " or "; ") or "") ..
+                        code
+  end
+  return table.concat(parts), i
+end
+
+-- The line of Lua for lines of Python; nil if they are not understood.
+function foreign_blocks.line(text)
+  if #text > 2000 then return nil end
+  local list = lines_of(text)
+  if not list[1] then return nil end
+  local code, stop = nested(list, 1, list[1].indent)
+  if list[stop] then return nil end
+  local line, found = translate(code, value_of)
+  return line and not found.said and not line:find("\1", 1, true) and line
+end
+
+return foreign_blocks
