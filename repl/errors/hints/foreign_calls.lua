@@ -222,8 +222,9 @@ end
 -- float("inf"), int("3")
 local function number_from(p, n)
   local sign = n.kind == "string" and n.text:match "^[\"']([+-]?)[iI]nf"
+  local form = p.in_try and "assert(tonumber(%s))" or "tonumber(%s)"
   return p.node(sign and sign:gsub("%+", "") .. "math.huge" or
-                ("tonumber(%s)"):format(n.text))
+                form:format(n.text))
 end
 
 -- Those that also apply to a number that is written there.
@@ -265,7 +266,8 @@ function foreign_calls.builtin(p, name, list)
   if x.make and (name == "sum" or name == "max" or name == "min") then
     return nil
   end
-  if (x.kind == "string" or x.kind == "environment" or x.gives == "text") and
+  if (x.kind == "string" or x.kind == "environment" or p.in_try or
+      python_methods.is_text(p, x)) and
      (name == "int" or name == "float") then
     return number_from(p, x)
   end

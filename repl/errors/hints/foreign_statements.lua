@@ -411,7 +411,10 @@ end
 -- try: f() except E as e: g()
 function statements.try(self)
   self:take()
+  local outer = self.in_try
+  self.in_try = true
   local call = ("pcall(function() %s end)"):format((self:body()))
+  self.in_try = outer
   if not self:take "except" then return call end
   local ok, name = self:unused "ok", nil
   if not self:at ":" then self:expression(1) end
