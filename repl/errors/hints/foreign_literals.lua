@@ -274,14 +274,15 @@ local function name(self)
                             fixed = math.type(v) ~= nil})
 end
 
--- The number that Lua has for one of Python, 1_000 or 0b101.
+-- The number that Lua has for one of Python, 1_000, 0b101 or 4j.
 local function number(self, text)
   local digits = text:gsub("_", "")
   local kind, rest = digits:match "^0([bBoO])(%d+)$"
   local value = kind and tonumber(rest, kind:lower() == "b" and 2 or 8)
-  if digits:find "^[%d.eE]+[jJ]$" then
-    self.found.said = "there are no complex numbers"
-    self.fail()
+  local part = digits:match "^([%d.eE]+)[jJ]$"
+  if part then
+    return node(("nacre.complex(nacre.tensor(0.), nacre.tensor(%s))"):format(
+      part:find "[.eE]" and part or part .. "."), nil, {tensor = true})
   end
   return node(kind and ("%d"):format(value or self.fail()) or digits, LITERAL,
               {kind = "number"})
