@@ -86,8 +86,20 @@ done = y.item()]], "done", 2.0)
 
 runs("names = [\n  'a',  # first\n  'b',\n]\nlast = names[-1]", "last", "b")
 
+runs([[
+odd = []
+for i in range(1, 6):
+    if i % 2 == 0:
+        continue
+    odd.append(i)
+count = 0
+while count < 9:
+    count += 2
+    if count > 3: continue
+    odd.append(count)
+odd = ",".join(str(v) for v in odd)]], "odd", "1,3,5,2")
+
 -- no lines of Python, or what is not understood
 is(line "for i = 1, 3 do\n  x = = i\nend", "nothing", "Lua")
-is(line "for i in x:\n  continue\nprint(i)", "nothing", "continue")
 is(line "if x:\n      y()\n   z()", "nothing", "indents")
 is(line "", "nothing", "nothing")

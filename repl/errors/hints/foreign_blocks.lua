@@ -48,6 +48,22 @@ local function lines_of(text)
 end
 
 local joins = lexer.set "elif else except finally"
+local heads = lexer.set [[if for while with def class try elif else except
+  finally]]
+
+-- A line with \1 and \2 around the block that follows its colon: without them
+-- the lines below were a part of that.
+local function with_block(code)
+  local depth = 0
+  for _, t in ipairs(heads[code:match "^%a*"] and lexer.tokens(code) or {}) do
+    if lexer.opens[t.text] then depth = depth + 1 end
+    if lexer.closes[t.text] then depth = depth - 1 end
+    if t.text == ":" and depth == 0 and t.to < #code then
+      return ("%s \1 %s \2"):format(code:sub(1, t.to), code:sub(t.to + 1))
+    end
+  end
+  return code
+end
 
 -- The lines from the i-th on that are indented by `indent', with \1 and \2
 -- around the blocks in them, and the number of the next one.
@@ -60,7 +76,7 @@ local function nested(list, i, indent)
       local body
       body, i = nested(list, i, after.indent)
       code = ("%s \1 %s \2"):format(code, body)
-    end
+    else code = with_block(code) end
     local word = code:match "^%a+"
     parts[#parts + 1] = (parts[1] and (joins[word] and " " or "; ") or "") ..
                         code

@@ -56,6 +56,16 @@ function Parser:body()
   return text, close, t.text
 end
 
+-- The body of a loop, at the end of which is what Lua continues at.
+local function loop_body(self)
+  local outer = self.continues
+  self.continues = false
+  local text, close, mark = self:body()
+  if self.continues then text = text .. "; ::continue::" end
+  self.continues = outer
+  return text, close, mark
+end
+
 local function joined(text, body)
   return body == "" and text or text .. " " .. body
 end
@@ -96,7 +106,7 @@ local function conditional(self)
   elseif word ~= "else" then
     head = ("if %s then"):format(self:condition().text)
   end
-  local text, close, mark = self:body()
+  local text, close, mark = (word == "while" and loop_body or self.body)(self)
   local result = joined(head, text)
   local more, ending = branch(self, mark)
   while more do
@@ -141,7 +151,7 @@ local function for_loop(self)
   if self:at ":" then
     for _, name in ipairs(head.names) do self.found.bound[name] = true end
   end
-  local text, close, mark = self:body()
+  local text, close, mark = loop_body(self)
   if mark == "do" then self:take "end" end
   text = foreign_loops.loop(self, head, text)
   return (close ~= "" and text or text:gsub(" end$", "")):gsub(" +end$", " end")
@@ -315,8 +325,10 @@ local function assignment(self, list)
   if (n.callee or ""):find "%f[%w_]%u[%w_]*$" then -- s = Stack(): s.push(2)
     self.found.bound[list[1].text] = true
   end
-  self.found.kinds[list[1].text] = n.gives or n.kind == "list" and "list" or
-                                   n.kind == "string" and "text" or nil
+  local kind = n.gives or n.kind == "list" and "list" or
+               n.kind == "string" and "text" or false
+  local before = self.found.kinds[list[1].text]
+  self.found.kinds[list[1].text] = (before == nil or before == kind) and kind
   if list[1].kind == "environment" then
     self.found.said = "the environment is set before nacre starts: " ..
                       "NAME=value nacre"
@@ -432,6 +444,12 @@ statements.pass = function(self)
   return ""
 end
 
+statements["continue"] = function(self)
+  self:take()
+  self.continues = true
+  return "goto continue"
+end
+
 statements.del = function(self)
   self:take()
   return texts_of(self:expressions()) .. " = nil"
@@ -469,7 +487,9 @@ local kinds, marks = lexer.set "name string number", lexer.set "not - # ("
 local function begins_statement(self)
   local t, after = self:token(), self:token(1)
   if t.text == "try" then return after ~= nil and after.text == ":" end
-  if t.text == "pass" then return not after or after.text:find "^[;\2]$" end
+  if t.text == "pass" or t.text == "continue" then
+    return not after or after.text:find "^[;\2]$"
+  end
   if t.kind == "keyword" or not after then return true end
   return after.space ~= "" and (kinds[after.kind] or marks[after.text]) and
          not (t.text == "print" and after.text == "(")
