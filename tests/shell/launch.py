@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 NACRE = ""
+PATIENCE = 300  # seconds; only what hangs takes so long, on any machine
 
 
 def surroundings(home, **variables):
@@ -56,7 +57,7 @@ class Program(Home):
             "stdin": subprocess.DEVNULL}
         p = subprocess.run([NACRE, *args], env=self.env(**variables),
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           timeout=60, encoding="utf-8", cwd=self.home,
+                           timeout=PATIENCE, encoding="utf-8", cwd=self.home,
                            **options)
         return p.returncode, p.stdout, p.stderr
 
@@ -64,7 +65,7 @@ class Program(Home):
         """The same of a line of bash, in which "$0" is the program."""
         p = subprocess.run(["/bin/bash", "-c", line, NACRE], env=self.env(),
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, timeout=60,
+                           stderr=subprocess.PIPE, timeout=PATIENCE,
                            encoding="utf-8", cwd=self.home)
         return p.returncode, p.stdout, p.stderr
 
