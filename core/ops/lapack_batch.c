@@ -23,7 +23,7 @@ int nc_checkmatrix(const Tensor *x) {
                    "needs a matrix or a batch of matrices, not %d "
                    "dimension%s",
                    x->nd, x->nd == 1 ? "" : "s");
-  if (x->dtype != DT_f32 && x->dtype != DT_f64)
+  if (x->dtype != DT_f32 && x->dtype != DT_f64 && !nc_is_complex(x->dtype))
     return nc_fail(NC_EDTYPE, "needs float32 or float64, not %s",
                    nc_dtypename(x->dtype));
   for (int i = 1; i <= 2; i++)
@@ -46,6 +46,8 @@ static int begin_job(LapackJob *j, const Tensor *x) {
   j->n = (int)x->size[x->nd - 2];
   j->k = j->m < j->n ? j->m : j->n;
   j->bytes = nc_dtypesize(x->dtype);
+  j->parts = nc_is_complex(x->dtype) ? 2 : 1;
+  j->wide = nc_real_dtype(x->dtype) == DT_f64;
   j->dry = nc_ismeta(nc_device(x));
   j->batch = j->lanes = 1;
   for (int d = 0; d < x->nd - 2; d++) j->batch *= x->size[d];
@@ -142,12 +144,24 @@ static int check_converged(const LapackJob *j, int64_t failed) {
                  (long long)failed);
 }
 
-void nc_lapack_set_work(LapackJob *j, const double *answer, int64_t integers) {
+void nc_lapack_set_work(LapackJob *j, const double answer[2],
+                        int64_t integers) {
   float f;
   memcpy(&f, answer, sizeof f);
-  j->lwork = (int)(j->bytes == 8 ? *answer : (double)f * 1.0001 + 8);
+  j->lwork = (int)(j->wide ? *answer : (double)f * 1.0001 + 8);
+  j->liwork = (int)integers;
   j->need = round_up((int64_t)j->lwork * j->bytes) +
-            round_up(integers * (int64_t)sizeof(int));
+            round_up(integers * (int64_t)sizeof(int)) +
+            round_up((int64_t)j->lrwork * 8);
+}
+
+int *nc_lapack_iwork(const LapackJob *j, char *work) {
+  return (int *)(work + round_up((int64_t)j->lwork * j->bytes));
+}
+
+void *nc_lapack_rwork(const LapackJob *j, char *work) {
+  return (char *)nc_lapack_iwork(j, work) +
+         round_up(j->liwork * (int64_t)sizeof(int));
 }
 
 #define PLAN(name, operands, square, converges) \
@@ -193,11 +207,12 @@ int nc_op__lapack_lu(Call *c) {
   return nc_temps_finish(&w);
 }
 
-int nc_allfinite(const void *x, int64_t n, int64_t bytes) {
+int nc_allfinite(const LapackJob *j, const void *x, int64_t n) {
   const float *f = x;
   const double *d = x;
   int bad = 0;
-  if (bytes == 8)
+  n *= j->parts;
+  if (j->wide)
     for (int64_t i = 0; i < n; i++) bad |= d[i] - d[i] != 0;
   else
     for (int64_t i = 0; i < n; i++) bad |= f[i] - f[i] != 0;

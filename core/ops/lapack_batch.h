@@ -22,12 +22,14 @@ struct LapackJob {
   double rcond;
   int64_t batch, slots;
   int64_t bytes;              /* of an element */
+  int parts, wide;            /* of an element: 2 if complex; are they
+                                 float64? */
   char *t[4];                 /* tensors, and the bytes of one matrix of each */
   int64_t each[4];
   int *info;                  /* LAPACK's info of each matrix */
   char *work;
   int64_t need;               /* bytes of work space for a slot */
-  int lwork, liwork;
+  int lwork, liwork, lrwork;
   int dry;                    /* meta device: nothing is computed */
   void (*one)(const LapackJob *j, int64_t i, char *work);
   /* Or so many matrices at once, from i on; fewer at the end. */
@@ -48,7 +50,7 @@ typedef struct LapackPlan {
   LapackMaker *make;
 } LapackPlan;
 
-/* Checks that x is a matrix, or a batch of matrices, of float32 or float64. */
+/* Checks that x is a matrix, or a batch of matrices, of a type of LAPACK. */
 int nc_checkmatrix(const Tensor *x);
 
 /* Makes tensor i of the job, a new result: the batch dimensions of x, then
@@ -65,13 +67,18 @@ Tensor *nc_lapack_copy(Temps *w, LapackJob *j, int i, Tensor *x);
 void nc_lapack_operand(Temps *w, LapackJob *j, int i, Tensor *x);
 
 /* Sets the work space of a slot: lwork elements, from the answer to a query,
-   and `integers' ints.  A float answer may have been rounded down, so that some
-   is added. */
-void nc_lapack_set_work(LapackJob *j, const double *answer, int64_t integers);
+   an element of at most two doubles, `integers' ints, and lrwork reals.  A
+   float answer may have been rounded down, so that some is added. */
+void nc_lapack_set_work(LapackJob *j, const double answer[2],
+                        int64_t integers);
+
+/* The ints and the reals of a slot's work space. */
+int *nc_lapack_iwork(const LapackJob *j, char *work);
+void *nc_lapack_rwork(const LapackJob *j, char *work);
 
 /* Returns whether n elements are finite.  Some routines print messages to
    the terminal for others. */
-int nc_allfinite(const void *x, int64_t n, int64_t bytes);
+int nc_allfinite(const LapackJob *j, const void *x, int64_t n);
 
 /* Returns matrix i of tensor k. */
 static inline void *at(const LapackJob *j, int k, int64_t i) {

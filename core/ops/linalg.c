@@ -29,15 +29,17 @@ static void lu(const LapackJob *j, int64_t i, char *work) {
 #define MOST_SIDES 64 /* columns */
 
 static void lu_group(const LapackJob *j, int64_t i, int count, char *work) {
-  nc_kernels()->row[j->bytes == 8].small_lu(at(j, 0, i), j->n, count,
-                                            at(j, 1, i), at(j, 2, i), work);
+  nc_kernels()->row[j->wide].small_lu(at(j, 0, i), j->n, count, at(j, 1, i),
+                                      at(j, 2, i), work);
 }
 
 /* Has the job go by groups, whose work is so many vectors; or not. */
 static void go_by_groups(LapackJob *j, int64_t vectors,
                          void (*group)(const LapackJob *, int64_t, int,
                                        char *)) {
-  if (j->batch < FEWEST || j->m != j->n || j->n > SMALL || j->n == 0) return;
+  if (j->parts > 1 || j->batch < FEWEST || j->m != j->n || j->n > SMALL ||
+      j->n == 0)
+    return;
   j->group = group;
   j->lanes = NC_LU_BYTES / (int)j->bytes;
   j->need = vectors * NC_LU_BYTES;
@@ -64,8 +66,7 @@ static void cholesky(const LapackJob *j, int64_t i, char *work) {
   if (n == 0) return;
   j->l->potrf(j->flag, &n, a, &n, info, 1);
   for (int64_t k = 0; k < n && *info == 0; k++)
-    if (!nc_allfinite(a + (k * n + k) * j->bytes, 1, j->bytes))
-      *info = (int)k + 1;
+    if (!nc_allfinite(j, a + (k * n + k) * j->bytes, 1)) *info = (int)k + 1;
   for (int64_t col = 0; col < n; col++) /* clear the other triangle */
     memset(a + (col * n + (lower ? 0 : col + 1)) * j->bytes, 0,
            (size_t)((lower ? col : n - 1 - col) * j->bytes));
@@ -100,20 +101,21 @@ static int check_sides(const Tensor *a, const Tensor *b, int right) {
 }
 
 /* Returns whether one of n elements is nan. */
-static int has_nan(const void *x, int64_t n, int64_t bytes) {
+static int has_nan(const LapackJob *j, const void *x, int64_t n) {
   const float *f = x;
   const double *d = x;
   int found = 0;
-  if (bytes == 8)
+  n *= j->parts;
+  if (j->wide)
     for (int64_t i = 0; i < n; i++) found |= d[i] != d[i];
   else
     for (int64_t i = 0; i < n; i++) found |= f[i] != f[i];
   return found;
 }
 
-static void set_nan(void *x, int64_t n, int64_t bytes) {
-  for (int64_t i = 0; i < n; i++)
-    if (bytes == 8) ((double *)x)[i] = NAN;
+static void set_nan(const LapackJob *j, void *x, int64_t n) {
+  for (int64_t i = 0; i < n * j->parts; i++)
+    if (j->wide) ((double *)x)[i] = NAN;
     else ((float *)x)[i] = NAN;
 }
 
@@ -124,13 +126,13 @@ static void lusolve(const LapackJob *j, int64_t i, char *work) {
   const int64_t n = j->n;
   (void)work;
   if (n == 0 || j->other == 0) return;
-  if (has_nan(at(j, 0, i), n * n, j->bytes)) {
-    set_nan(y, n * j->other, j->bytes);
+  if (has_nan(j, at(j, 0, i), n * n)) {
+    set_nan(j, y, n * j->other);
     return;
   }
   for (int64_t col = 0; col < j->other; col++)
-    if (has_nan(y + col * n * j->bytes, n, j->bytes))
-      set_nan(y + col * n * j->bytes, n, j->bytes);
+    if (has_nan(j, y + col * n * j->bytes, n))
+      set_nan(j, y + col * n * j->bytes, n);
   j->l->getrs(j->flag, &j->n, &j->other, at(j, 0, i), &j->n, at(j, 1, i), y,
               &j->n, &j->info[i], 1);
 }
@@ -138,11 +140,10 @@ static void lusolve(const LapackJob *j, int64_t i, char *work) {
 static void lusolve_group(const LapackJob *j, int64_t i, int count,
                           char *work) {
   const int64_t n = j->n;
-  nc_kernels()->row[j->bytes == 8].small_lu_solve(
-      at(j, 0, i), at(j, 1, i), j->n, count, at(j, 2, i), j->other, work);
+  nc_kernels()->row[j->wide].small_lu_solve(at(j, 0, i), at(j, 1, i), j->n,
+                                            count, at(j, 2, i), j->other, work);
   for (int64_t k = i; k < i + count; k++)
-    if (has_nan(at(j, 0, k), n * n, j->bytes))
-      set_nan(at(j, 2, k), n * j->other, j->bytes);
+    if (has_nan(j, at(j, 0, k), n * n)) set_nan(j, at(j, 2, k), n * j->other);
 }
 
 /* Checks that p holds pivots for the factors x, j->batch matrices. */
@@ -167,7 +168,7 @@ void nc_plan_lusolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   if (w->status != NC_OK) return;
   out[0] = nc_lapack_copy(w, j, 2, b);
   j->other = (int)b->size[b->nd - 2];
-  j->flag[0] = c->arg[3].s.i ? 'T' : 'N';
+  j->flag[0] = !c->arg[3].s.i ? 'N' : j->parts > 1 ? 'C' : 'T';
   j->one = lusolve;
   if (j->flag[0] == 'N' && j->other > 0 && j->other <= MOST_SIDES)
     go_by_groups(j, (int64_t)j->n * (j->n + j->other), lusolve_group);
@@ -179,7 +180,7 @@ static void luinverse(const LapackJob *j, int64_t i, char *work) {
   char *y = at(j, 0, i);
   const int64_t n = j->n;
   if (n == 0) return;
-  if (has_nan(y, n * n, j->bytes)) set_nan(y, n * n, j->bytes);
+  if (has_nan(j, y, n * n)) set_nan(j, y, n * n);
   else j->l->getri(&j->n, y, &j->n, at(j, 1, i), work, &j->lwork, &j->info[i]);
 }
 
@@ -196,9 +197,9 @@ void nc_plan_luinverse(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
 }
 
 static void trisolve(const LapackJob *j, int64_t i, char *work) {
-  const float one = 1;
-  const double two = 1;
-  const void *alpha = j->bytes == 8 ? (const void *)&two : &one;
+  const float one[2] = { 1, 0 };
+  const double wide[2] = { 1, 0 };
+  const void *alpha = j->wide ? (const void *)wide : one;
   const int m = j->k, n = j->other, lda = j->n, ldb = m;
   (void)work;
   if (m > 0 && n > 0)
@@ -217,7 +218,7 @@ void nc_plan_trisolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->other = (int)b->size[b->nd - 2];
   j->flag[0] = right ? 'R' : 'L';
   j->flag[1] = c->arg[2].s.i ? 'U' : 'L';
-  j->flag[2] = c->arg[3].s.i ? 'T' : 'N';
+  j->flag[2] = !c->arg[3].s.i ? 'N' : j->parts > 1 ? 'C' : 'T';
   j->flag[3] = c->arg[4].s.i ? 'U' : 'N';
   j->one = trisolve;
 }
@@ -230,15 +231,22 @@ void nc_plan_trisolve(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
    values; 3 ranks. */
 static void lstsq(const LapackJob *j, int64_t i, char *work) {
   const int tall = j->m > j->n ? j->m : j->n;
-  int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
+  int *iwork = nc_lapack_iwork(j, work);
   const float low = (float)j->rcond;
+  const void *rcond = j->wide ? (const void *)&j->rcond : &low;
   *(int *)at(j, 3, i) = 0;
-  j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes) ||
-               !nc_allfinite(at(j, 1, i), (int64_t)tall * j->other, j->bytes);
-  if (j->info[i] == 0 && j->k > 0 && j->other > 0)
-    j->l->gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i), &tall,
-                at(j, 2, i), j->bytes == 8 ? (const void *)&j->rcond : &low,
-                at(j, 3, i), work, &j->lwork, iwork, &j->info[i]);
+  j->info[i] = !nc_allfinite(j, at(j, 0, i), (int64_t)j->m * j->n) ||
+               !nc_allfinite(j, at(j, 1, i), (int64_t)tall * j->other);
+  if (j->info[i] != 0 || j->k == 0 || j->other == 0) return;
+  if (j->parts > 1)
+    j->l->of_complex.gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m,
+                           at(j, 1, i), &tall, at(j, 2, i), rcond, at(j, 3, i),
+                           work, &j->lwork, nc_lapack_rwork(j, work), iwork,
+                           &j->info[i]);
+  else
+    j->l->real.gelsd(&j->m, &j->n, &j->other, at(j, 0, i), &j->m, at(j, 1, i),
+                     &tall, at(j, 2, i), rcond, at(j, 3, i), work, &j->lwork,
+                     iwork, &j->info[i]);
 }
 
 /* gelsd overwrites the right sides by the solutions, so that out[0] has
@@ -248,8 +256,9 @@ void nc_plan_lstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   const int query = -1, tall = j->m > j->n ? j->m : j->n;
   const double rcond = j->rcond = nc_tofloat(c->arg[2].s);
   const float low = (float)rcond;
-  double answer = 0;
-  int info, rank;
+  float least;
+  double answer[2] = { 0 }, reals[2] = { 0 };
+  int info, rank, integers;
   if (b->nd != x->nd || b->dtype != x->dtype || b->size[b->nd - 1] != j->m) {
     w->status = nc_fail(NC_ESHAPE, "the shapes of the two sides do not match");
     return;
@@ -257,7 +266,7 @@ void nc_plan_lstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->other = (int)b->size[b->nd - 2];
   nc_lapack_copy(w, j, 0, x);
   out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 2, j->other, tall);
-  out[1] = nc_lapack_result(w, j, 2, x, x->dtype, 1, j->k, 0);
+  out[1] = nc_lapack_result(w, j, 2, x, nc_real_dtype(x->dtype), 1, j->k, 0);
   out[2] = nc_lapack_result(w, j, 3, x, DT_i32, 0, 1, 0);
   j->each[3] = sizeof(int);
   j->one = lstsq;
@@ -265,8 +274,15 @@ void nc_plan_lstsq(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   part = w->status ? NULL : nc_temps_narrow(w, out[0], x->nd - 1, 0, j->m);
   if (w->status == NC_OK) w->status = nc_copy(part, b);
   if (w->status != NC_OK || j->k == 0 || j->other == 0) return;
-  j->l->gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall, NULL,
-              j->bytes == 8 ? (const void *)&rcond : &low, &rank, &answer,
-              &query, &j->liwork, &info);
-  nc_lapack_set_work(j, &answer, j->liwork);
+  const void *limit = j->wide ? (const void *)&rcond : &low;
+  if (j->parts > 1) {
+    j->l->of_complex.gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall,
+                           NULL, limit, &rank, answer, &query, reals, &integers,
+                           &info);
+    memcpy(&least, reals, sizeof least);
+    j->lrwork = (int)(j->wide ? reals[0] : (double)least * 1.0001 + 8);
+  } else
+    j->l->real.gelsd(&j->m, &j->n, &j->other, NULL, &j->m, NULL, &tall, NULL,
+                     limit, &rank, answer, &query, &integers, &info);
+  nc_lapack_set_work(j, answer, integers);
 }

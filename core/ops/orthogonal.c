@@ -133,7 +133,7 @@ void nc_plan_ormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   j->n = (int)b->size[b->nd - 2];
   j->k = (int)tau->size[tau->nd - 1];
   j->flag[0] = left ? 'L' : 'R';
-  j->flag[1] = c->arg[4].s.i ? 'T' : 'N';
+  j->flag[1] = !c->arg[4].s.i ? 'N' : j->parts > 1 ? 'C' : 'T';
   set_blocked_work(j, j->m > j->n ? j->m : j->n);
   j->one = ormqr;
 }
@@ -141,32 +141,51 @@ void nc_plan_ormqr(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
 /*
 ** Eigenvalues, singular values
 */
+/* Results: of real matrices the real and the imaginary parts of eigenvalues,
+   and vectors, two columns for a pair that is conjugate; of complex ones the
+   values, zeros, and the vectors. */
 static void eig(const LapackJob *j, int64_t i, char *work) {
   const int one = 1, vectors = j->flag[1] == 'V';
+  const int *ldv = vectors ? &j->n : &one;
+  void *v = vectors ? at(j, 3, i) : NULL;
   if (j->n == 0) return;
-  j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->n * j->n, j->bytes);
-  if (j->info[i] == 0)
-    j->l->geev(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n, at(j, 1, i),
-               at(j, 2, i), NULL, &one, vectors ? at(j, 3, i) : NULL,
-               vectors ? &j->n : &one, work, &j->lwork, &j->info[i], 1, 1);
+  j->info[i] = !nc_allfinite(j, at(j, 0, i), (int64_t)j->n * j->n);
+  if (j->info[i] != 0) return;
+  if (j->parts > 1)
+    j->l->of_complex.geev(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
+                          at(j, 1, i), NULL, &one, v, ldv, work, &j->lwork,
+                          nc_lapack_rwork(j, work), &j->info[i], 1, 1);
+  else
+    j->l->real.geev(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
+                    at(j, 1, i), at(j, 2, i), NULL, &one, v, ldv, work,
+                    &j->lwork, &j->info[i], 1, 1);
 }
 
 void nc_plan_eig(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int vectors = c->arg[1].s.i != 0, query = -1, one = 1;
-  double answer = 0;
+  const int *ldv = vectors ? &j->n : &one;
+  double answer[2] = { 0 }, reals[2];
   int info;
   nc_lapack_copy(w, j, 0, x);
   out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 1, j->n, 0);
-  out[1] = nc_lapack_result(w, j, 2, x, x->dtype, 1, j->n, 0);
+  out[1] = nc_lapack_result(w, j, 2, x, nc_real_dtype(x->dtype), 1, j->n, 0);
   if (vectors) out[2] = nc_lapack_result(w, j, 3, x, x->dtype, 2, j->n, j->n);
+  if (w->status == NC_OK && j->parts > 1)
+    w->status = nc_fill(out[1], nc_int(0));
   j->flag[0] = 'N';
   j->flag[1] = vectors ? 'V' : 'N';
+  j->lrwork = j->parts > 1 ? 2 * j->n : 0;
   j->one = eig;
   if (w->status != NC_OK || j->n == 0) return;
-  j->l->geev(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, NULL, NULL,
-             &one, NULL, vectors ? &j->n : &one, &answer, &query, &info, 1, 1);
-  nc_lapack_set_work(j, &answer, 0);
+  if (j->parts > 1)
+    j->l->of_complex.geev(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL,
+                          NULL, &one, NULL, ldv, answer, &query, reals, &info,
+                          1, 1);
+  else
+    j->l->real.geev(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, NULL,
+                    NULL, &one, NULL, ldv, answer, &query, &info, 1, 1);
+  nc_lapack_set_work(j, answer, 0);
 }
 
 /* Is the triangle that eigh reads finite? */
@@ -175,48 +194,74 @@ static int is_triangle_finite(const LapackJob *j, int64_t i) {
   const int64_t n = j->n;
   const char *a = at(j, 0, i);
   for (int64_t col = 0; col < n; col++)
-    if (!nc_allfinite(a + (col * n + (lower ? col : 0)) * j->bytes,
-                      lower ? n - col : col + 1, j->bytes))
+    if (!nc_allfinite(j, a + (col * n + (lower ? col : 0)) * j->bytes,
+                      lower ? n - col : col + 1))
       return 0;
   return 1;
 }
 
 /* LAPACK gives numbers for some matrices with nan, and a failure for others. */
 static void eigh(const LapackJob *j, int64_t i, char *work) {
-  int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
+  int *iwork = nc_lapack_iwork(j, work);
   j->info[i] = !is_triangle_finite(j, i);
-  if (j->info[i] == 0 && j->n > 0)
-    j->l->syevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
-                at(j, 1, i), work, &j->lwork, iwork, &j->liwork, &j->info[i], 1,
-                1);
+  if (j->info[i] != 0 || j->n == 0) return;
+  if (j->parts > 1)
+    j->l->of_complex.heevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
+                           at(j, 1, i), work, &j->lwork,
+                           nc_lapack_rwork(j, work), &j->lrwork, iwork,
+                           &j->liwork, &j->info[i], 1, 1);
+  else
+    j->l->real.syevd(&j->flag[0], &j->flag[1], &j->n, at(j, 0, i), &j->n,
+                     at(j, 1, i), work, &j->lwork, iwork, &j->liwork,
+                     &j->info[i], 1, 1);
 }
 
 void nc_plan_eigh(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int query = -1;
-  double answer = 0;
-  int info;
+  double answer[2] = { 0 }, reals[2] = { 0 };
+  int info, integers;
+  float least;
   out[1] = nc_lapack_copy(w, j, 0, x);
-  out[0] = nc_lapack_result(w, j, 1, x, x->dtype, 1, j->n, 0);
+  out[0] = nc_lapack_result(w, j, 1, x, nc_real_dtype(x->dtype), 1, j->n, 0);
   j->flag[0] = c->arg[2].s.i ? 'V' : 'N';
   j->flag[1] = c->arg[1].s.i ? 'L' : 'U';
   j->one = eigh;
   if (w->status != NC_OK || j->n == 0) return;
-  j->l->syevd(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, &answer,
-              &query, &j->liwork, &query, &info, 1, 1);
-  nc_lapack_set_work(j, &answer, j->liwork);
+  if (j->parts > 1) {
+    j->l->of_complex.heevd(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL,
+                           answer, &query, reals, &query, &integers, &query,
+                           &info, 1, 1);
+    memcpy(&least, reals, sizeof least);
+    j->lrwork = (int)(j->wide ? reals[0] : (double)least * 1.0001 + 8);
+  } else
+    j->l->real.syevd(&j->flag[0], &j->flag[1], &j->n, NULL, &j->n, NULL, answer,
+                     &query, &integers, &query, &info, 1, 1);
+  nc_lapack_set_work(j, answer, integers);
 }
 
 static void svd(const LapackJob *j, int64_t i, char *work) {
-  int *iwork = (int *)(work + round_up((int64_t)j->lwork * j->bytes));
+  int *iwork = nc_lapack_iwork(j, work);
   const int vectors = j->flag[0] != 'N', one = 1;
-  const int ldv = vectors ? j->other : 1;
-  j->info[i] = !nc_allfinite(at(j, 0, i), (int64_t)j->m * j->n, j->bytes);
-  if (j->info[i] == 0 && j->k > 0) /* LAPACK would print that it has nan */
-    j->l->gesdd(j->flag, &j->m, &j->n, at(j, 0, i), &j->m, at(j, 2, i),
-                vectors ? at(j, 1, i) : NULL, vectors ? &j->m : &one,
-                vectors ? at(j, 3, i) : NULL, &ldv, work, &j->lwork, iwork,
-                &j->info[i], 1);
+  const int ldv = vectors ? j->other : 1, *ldu = vectors ? &j->m : &one;
+  void *u = vectors ? at(j, 1, i) : NULL, *v = vectors ? at(j, 3, i) : NULL;
+  j->info[i] = !nc_allfinite(j, at(j, 0, i), (int64_t)j->m * j->n);
+  if (j->info[i] != 0 || j->k == 0) return; /* LAPACK would print of nan */
+  if (j->parts > 1)
+    j->l->of_complex.gesdd(j->flag, &j->m, &j->n, at(j, 0, i), &j->m,
+                           at(j, 2, i), u, ldu, v, &ldv, work, &j->lwork,
+                           nc_lapack_rwork(j, work), iwork, &j->info[i], 1);
+  else
+    j->l->real.gesdd(j->flag, &j->m, &j->n, at(j, 0, i), &j->m, at(j, 2, i), u,
+                     ldu, v, &ldv, work, &j->lwork, iwork, &j->info[i], 1);
+}
+
+/* The reals that gesdd of complex matrices needs, as LAPACK says. */
+static int svd_reals(const LapackJob *j) {
+  const int64_t least = j->k, most = j->m > j->n ? j->m : j->n;
+  const int64_t many = 5 * least + 7, few = 2 * most + 2 * least + 1;
+  if (j->parts == 1) return 0;
+  return (int)(least * (many > few ? many : few));
 }
 
 /* Results: S, U, and V with its vectors as rows.  LAPACK is called for
@@ -225,9 +270,9 @@ void nc_plan_svd(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
   Tensor *x = c->arg[0].t;
   const int full = c->arg[1].s.i != 0, vectors = c->arg[2].s.i != 0;
   const int query = -1;
-  double answer = 0;
+  double answer[2] = { 0 }, reals[2];
   int info, none = 0;
-  out[0] = nc_lapack_result(w, j, 2, x, x->dtype, 1, j->k, 0);
+  out[0] = nc_lapack_result(w, j, 2, x, nc_real_dtype(x->dtype), 1, j->k, 0);
   nc_lapack_copy(w, j, 0, x);
   j->flag[0] = !vectors ? 'N' : full ? 'A' : 'S';
   j->other = full ? j->n : j->k;
@@ -236,9 +281,15 @@ void nc_plan_svd(Temps *w, LapackJob *j, const Call *c, Tensor *out[]) {
         nc_lapack_result(w, j, 1, x, x->dtype, 2, full ? j->m : j->k, j->m);
     out[2] = nc_lapack_result(w, j, 3, x, x->dtype, 2, j->n, j->other);
   }
+  j->lrwork = svd_reals(j);
   j->one = svd;
   if (w->status != NC_OK || j->k == 0) return;
-  j->l->gesdd(j->flag, &j->m, &j->n, NULL, &j->m, NULL, NULL, &j->m, NULL,
-              &j->n, &answer, &query, &none, &info, 1);
-  nc_lapack_set_work(j, &answer, 8 * (int64_t)j->k);
+  if (j->parts > 1)
+    j->l->of_complex.gesdd(j->flag, &j->m, &j->n, NULL, &j->m, NULL, NULL,
+                           &j->m, NULL, &j->n, answer, &query, reals, &none,
+                           &info, 1);
+  else
+    j->l->real.gesdd(j->flag, &j->m, &j->n, NULL, &j->m, NULL, NULL, &j->m,
+                     NULL, &j->n, answer, &query, &none, &info, 1);
+  nc_lapack_set_work(j, answer, 8 * (int64_t)j->k);
 }

@@ -216,7 +216,9 @@ local function complete(calls)
   local called = {}
   for _, call in ipairs(calls) do called[call.name] = true end
   for name, f in next, nacre.linalg do
-    assert(type(f) ~= "function" or called["linalg." .. name],
+    -- what gives complex tensors is on the cpu
+    local there = type(f) == "function" and name ~= "eig" and name ~= "eigvals"
+    assert(not there or called["linalg." .. name],
            "linalg." .. name .. " is not called")
   end
 end

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Complex tensors against PyTorch: values, gradients by its convention and
 second derivatives, at random points, on axes and branch cuts, at both zeros and
-infinities.
+infinities. Exits with 77 where there is no PyTorch.
 Run by: complex_torch.py NACRE [--seed N]"""
 import argparse
 import math
@@ -10,7 +10,11 @@ import random
 import re
 import sys
 
-import torch
+try:
+    import torch
+except ImportError:
+    print("no PyTorch: skipped")
+    sys.exit(77)
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from lua_text import lua, run  # pylint: disable=wrong-import-position
@@ -86,6 +90,51 @@ BINARY = [
      lambda a, b: torch.einsum("ij,jk->ki", a.view(-1, 2), b.view(2, -1))),
     ("adjoint", "a:view(2, -1).mH:mm(b:view(2, -1))",
      lambda a, b: a.view(2, -1).mH.mm(b.view(2, -1))),
+]
+# Of the vector a: a square matrix, a tall one, and a Hermitian one.
+SQUARE, TALL = "a:view(4, 4)", "a:view(8, 2)"
+MATRICES = [
+    ("inv", "nacre.linalg.inv(M)", lambda m: torch.linalg.inv(m(4))),
+    ("det", "nacre.linalg.det(M)", lambda m: torch.linalg.det(m(4))),
+    ("slogdet", "nacre.stack({nacre.linalg.slogdet(M)}, 1)",
+     lambda m: torch.stack([x + 0j for x in torch.linalg.slogdet(m(4))])),
+    ("solve", "nacre.linalg.solve(M, M:mm(M) + 1)",
+     lambda m: torch.linalg.solve(m(4), m(4) @ m(4) + 1)),
+    ("solve from the right", "nacre.linalg.solve(M, M:t() + 1, {left = false})",
+     lambda m: torch.linalg.solve(m(4), m(4).t() + 1, left=False)),
+    ("triangular",
+     "nacre.linalg.solve_triangular(M:triu(), M + 1, {upper = true})",
+     lambda m: torch.linalg.solve_triangular(m(4).triu(), m(4) + 1,
+                                             upper=True)),
+    ("lu", "select(3, nacre.linalg.lu(M))",
+     lambda m: torch.linalg.lu(m(4))[2]),
+    ("cholesky", "nacre.linalg.cholesky(M:mm(M.mH) + nacre.eye(4))",
+     lambda m: torch.linalg.cholesky(m(4) @ m(4).mH + torch.eye(4))),
+    ("qr", "nacre.linalg.qr(N):abs()",
+     lambda m: torch.linalg.qr(m(8, 2))[0].abs()),
+    ("eigvalsh", "nacre.linalg.eigvalsh(M + M.mH)",
+     lambda m: torch.linalg.eigvalsh(m(4) + m(4).mH)),
+    ("eigh", "select(2, nacre.linalg.eigh(M + M.mH)):abs()",
+     lambda m: torch.linalg.eigh(m(4) + m(4).mH)[1].abs()),
+    ("svdvals", "nacre.linalg.svdvals(N)",
+     lambda m: torch.linalg.svdvals(m(8, 2))),
+    ("svd", "nacre.linalg.svd(N, false):abs()",
+     lambda m: torch.linalg.svd(m(8, 2), False)[0].abs()),
+    ("svd, wide", "select(3, nacre.linalg.svd(N:t(), false)):abs()",
+     lambda m: torch.linalg.svd(m(8, 2).t(), False)[2].abs()),
+    ("pinv", "nacre.linalg.pinv(N)", lambda m: torch.linalg.pinv(m(8, 2))),
+    ("lstsq", "nacre.linalg.lstsq(N, N:sum(2, true) + 1)",
+     lambda m: torch.linalg.lstsq(m(8, 2), m(8, 2).sum(1, True) + 1)[0]),
+    ("eigvals", "nacre.linalg.eigvals(M):abs():sort()",
+     lambda m: torch.linalg.eigvals(m(4)).abs().sort()[0]),
+    ("eigvals of a real matrix", "nacre.linalg.eigvals(M.real):abs():sum()",
+     lambda m: torch.linalg.eigvals(m(4).real).abs().sum()),
+    ("eig", "select(2, nacre.linalg.eig(M)):abs():sum()",
+     lambda m: torch.linalg.eig(m(4))[1].abs().sum()),
+    ("eig of a real matrix", "select(2, nacre.linalg.eig(M.real)):abs():sum()",
+     lambda m: torch.linalg.eig(m(4).real)[1].abs().sum()),
+    ("matrix_norm", "nacre.linalg.matrix_norm(M, 'nuc')",
+     lambda m: torch.linalg.matrix_norm(m(4), "nuc")),
 ]
 TESTS = [
     ("eq", "a:eq(b)", torch.eq), ("ne", "a:ne(b)", torch.ne),
@@ -277,6 +326,13 @@ def add_cases(cases, r):
             cases.gradient(name, dtype, z, code, f, False)
             if dtype == "complex128":
                 cases.gradient(name, dtype, z, code, f, True)
+        for name, code, f in MATRICES:
+            z = points(r, 16)
+            code = code.replace("M", SQUARE).replace("N", TALL)
+            g = lambda a, f=f: f(lambda m, n=4: a.view(m, n))
+            cases.value(name, dtype, [z], code, g)
+            cases.gradient(name, dtype, [z], code, g, False)
+            cases.eps[-2:] = [1000 * e for e in cases.eps[-2:]]
         for name, code, f in TESTS:
             z = points(r, 3) + [0j, complex(math.nan, 1), complex(1, math.inf)]
             b = z[:2] + points(r, 2) + z[4:]

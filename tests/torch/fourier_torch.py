@@ -6,9 +6,7 @@ import argparse
 import random
 import sys
 
-import torch
-
-from complex_torch import Cases, numbers
+from complex_torch import Cases, numbers, torch
 from lua_text import lua
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]

@@ -115,7 +115,7 @@ def eig(r):
             raise RuntimeError("not finite")
         w = L.eigvals(t).real
         return w.sort()[0] if t.dim() == 2 else w.amax(-1)
-    text = PREFIX + "eigvals(a):" + ("msort()" if x.dim() == 2 else "amax(-1)")
+    text = PREFIX + "eigvals(a).real:" + ("msort()" if x.dim() == 2 else "amax(-1)")
     return Case(text, [x], run, 1 << 14, norm=True, grad=False)
 
 

@@ -2,16 +2,18 @@
 -- decompositions.lua - nacre.linalg: QR, eigenvalues, singular values, and
 -- pseudoinverse, rank and least squares, which are computed from them.
 --
--- Matrices are float32 or float64, [... x m x n], and transposed for LAPACK as
--- in solvers.lua. Functions fail for other dtypes, for matrices that are not
--- square where a square one is needed, and where LAPACK does not converge.
--- Gradients assume distinct eigenvalues or singular values (Giles 2008).
+-- Matrices are float32, float64 or complex, [... x m x n], and transposed for
+-- LAPACK as in solvers.lua. Functions fail for other dtypes, for matrices that
+-- are not square where a square one is needed, and where LAPACK does not
+-- converge. Gradients assume distinct eigenvalues or singular values (Giles
+-- 2008).
 
 local all = ...
 all.require("nacre.checks", "nacre.solvers")
 local fail, M = all.fail, all.matrix
 local Function = nacre.autograd.Function
-local T, diag, diagonal, eye, head = M.T, M.diag, M.diagonal, M.eye, M.head
+local T, H, diag, diagonal = M.T, M.H, M.diag, M.diagonal
+local eye, head = M.eye, M.head
 local inverse, like, matrices, name = M.inverse, all.like, M.matrices, M.name
 local sametype, square, with = M.sametype, M.square, M.with
 local triangle, trisolve = M.triangle, M.trisolve
@@ -46,15 +48,16 @@ local QR = Function {
       fail("linalg.qr", "mode complete has no gradient where there are more "
            .. "rows than columns")
     end
-    local inner = gR:matmul(T(R)) - T(Q):matmul(gQ)
+    local inner = gR:matmul(H(R)) - H(Q):matmul(gQ)
     if m >= n then
       local s = triangle(inner, 0, true)
-      s = s + T(s) - diag(diagonal(s))
-      return T(trisolve(R, T(Q:matmul(s) + gQ), true))
+      s = s + H(s) - diag(diagonal(s).real)
+      return H(trisolve(R, H(Q:matmul(s) + gQ), true))
     end
-    local s = triangle(T(inner) - inner, 0)
+    local s = triangle(H(inner) - inner, 0)
+    s = s - diag(diagonal(s)) / 2          -- imaginary: 0 of real matrices
     local X = R:narrow(-1, 1, m)
-    local g = T(trisolve(X, T(Q:matmul(s)), true))
+    local g = H(trisolve(X, H(Q:matmul(s)), true))
     local size = g:size()
     size[#size] = n - m
     return nacre.cat({g, nacre.zeros(size, like(g))}, -1) + Q:matmul(gR)
@@ -96,9 +99,9 @@ local Eigh = Function {
   end,
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
-    local inner = T(V):matmul(gV)
-    local s = eigen_gradient(w, gw, (inner - T(inner)) / 2)
-    return V:matmul(s):matmul(T(V))
+    local inner = H(V):matmul(gV)
+    local s = eigen_gradient(w, gw, (inner - H(inner)) / 2)
+    return V:matmul(s):matmul(H(V))
   end,
 }
 
@@ -129,14 +132,37 @@ function(A, side)
   return (nacre._lapack_eigh(T(A), lower, false))
 end)
 
--- ---- real eigenvalues of other matrices (LAPACK's geev)
+-- ---- eigenvalues of other matrices (LAPACK's geev)
+
+-- Of a real matrix, eigenvalues are real, or pairs that are conjugate; the real
+-- and the imaginary part of the vector of a pair are two columns.
+local function complex_eigen(re, im, V)
+  if re:is_complex() then return re, V end
+  local w = nacre.complex(re, im)
+  if not V then return w end
+  local first, second = im:gt(0):unsqueeze(-2), im:lt(0):unsqueeze(-2)
+  local part = nacre.where(first, V:roll(-1, -1), nacre.where(second, -V, 0.0))
+  return w, nacre.complex(nacre.where(second, V:roll(1, -1), V), part)
+end
+
+-- A loss that depends on the phases of eigenvectors has no gradient: LAPACK
+-- gives them phases as it likes.
+local function check_phases(op, inner)
+  local off = diagonal(inner).imag:abs()
+  if off:numel() == 0 then return end
+  if off:gt(1e-2 * (1 + inner:abs():max())):any():item() then
+    fail(name(op), "the gradient depends on the phases of eigenvectors, which "
+         .. "are arbitrary")
+  end
+end
 
 local Eig = Function {
   name = "eig",
   forward = function(ctx, A)
-    local w, imaginary, V = nacre._lapack_eig(T(A), true)
-    M.checkreal("eig", imaginary, A)
-    V = T(V)
+    local re, im, V = nacre._lapack_eig(T(A), true)
+    local w
+    w, V = complex_eigen(re, im, T(V))
+    ctx.complex = A:is_complex()
     ctx:save_for_backward(w, V)
     return w, V
   end,
@@ -144,39 +170,29 @@ local Eig = Function {
   -- projected out
   backward = function(ctx, gw, gV)
     local w, V = table.unpack(ctx.saved_tensors)
-    local s = T(V):matmul(gV)
-    s = eigen_gradient(w, gw, s - T(V):matmul(V) * diagonal(s):unsqueeze(-2))
-    return M.solve(T(V), s:matmul(T(V)), "eig")
+    local s = H(V):matmul(gV)
+    check_phases("eig", s)
+    s = s - H(V):matmul(V) * diagonal(s).real:unsqueeze(-2)
+    s = eigen_gradient(w:conj(), gw, s)
+    local g = M.solve(H(V), s:matmul(H(V)), "eig")
+    return ctx.complex and g or g.real
   end,
 }
 
--- Fails if an eigenvalue has an imaginary part.
-function M.checkreal(op, imaginary, A)
-  local complex = imaginary:ne(0):any(-1)
-  if not complex:any():item() then return end
-  local which = complex:dim() == 0 and "the matrix" or
-                ("matrix %s of the batch"):format(table.concat(
-                  complex:nonzero()[1]:totable(), ","))
-  fail(name(op), which .. " has complex eigenvalues, which a real tensor does "
-       .. "not hold", nil, "A", A)
-end
-
 define("eig", "A:tensor -> eigenvalues, eigenvectors",
        "eigenvalues and eigenvectors, the columns, of length 1, of a square "
-       .. "matrix whose eigenvalues are real",
+       .. "matrix; both are complex",
 function(A)
   square("eig", A)
   return Eig(A)
 end)
 
 define("eigvals", "A:tensor",
-       "eigenvalues of a square matrix, which must be real",
+       "eigenvalues of a square matrix, which are complex",
 function(A)
   square("eigvals", A)
   if A.requires_grad then return (Eig(A)) end
-  local w, imaginary = nacre._lapack_eig(T(A), false)
-  M.checkreal("eigvals", imaginary, A)
-  return w
+  return (complex_eigen(nacre._lapack_eig(T(A), false)))
 end)
 
 -- ---- singular values (LAPACK's gesdd)
@@ -197,19 +213,24 @@ local Svd = Function {
     U, gU = U:narrow(-1, 1, k), gU:narrow(-1, 1, k)
     Vh, gVh = Vh:narrow(-2, 1, k), gVh:narrow(-2, 1, k)
     local one = diagonal_mask(S)
-    local function skew(x) return x - T(x) end
+    local function skew(x) return x - H(x) end
     local function over(x, by) return nacre.where(x:eq(0), x, x / by) end
     local E = nacre.where(one, 1.0,
                           (S * S):unsqueeze(-2) - (S * S):unsqueeze(-1))
-    local s = over(skew(T(U):matmul(gU)), E) * S:unsqueeze(-2) +
-              S:unsqueeze(-1) * over(skew(Vh:matmul(T(gVh))), E)
-    local g = U:matmul(nacre.where(one, gS:unsqueeze(-2), s)):matmul(Vh)
+    local turned = skew(H(U):matmul(gU))
+    local s = over(turned, E) * S:unsqueeze(-2) +
+              S:unsqueeze(-1) * over(skew(Vh:matmul(H(gVh))), E)
+    s = nacre.where(one, gS:unsqueeze(-2), s)
+    if U:is_complex() then       -- the phases of a pair of vectors turn as one
+      s = s + diag(over(diagonal(turned), 2 * S))
+    end
+    local g = U:matmul(s):matmul(Vh)
     if m > k then
-      local x = gU - U:matmul(T(U):matmul(gU))
+      local x = gU - U:matmul(H(U):matmul(gU))
       g = g + over(x, S:unsqueeze(-2)):matmul(Vh)
     end
     if n > k then
-      local x = gVh - gVh:matmul(T(Vh)):matmul(Vh)
+      local x = gVh - gVh:matmul(H(Vh)):matmul(Vh)
       g = g + U:matmul(over(x, S:unsqueeze(-1)))
     end
     return g
@@ -222,7 +243,7 @@ local function svd(A)
   if A:numel() > 0 then return Svd(A, false) end
   local k = math.min(A:size(-1), A:size(-2))
   return nacre.eye(A:size(-2), k, like(A)):expand(with(head(A), A:size(-2), k)),
-         nacre.zeros(with(head(A), k), like(A)),
+         nacre.zeros(with(head(A), k), like(A)):abs(),
          nacre.eye(k, A:size(-1), like(A)):expand(with(head(A), k, A:size(-1)))
 end
 
@@ -249,7 +270,9 @@ function(A)
   return svdvals(A)
 end)
 
-local epsilon = {float32 = 2.0^-23, float64 = 2.0^-52}
+local epsilon = {float32 = 2.0^-23, float64 = 2.0^-52,
+                 complex64 = 2.0^-23, complex128 = 2.0^-52}
+local parts = {complex64 = "float32", complex128 = "float64"}
 
 -- A tolerance for each matrix, as a column: a number, or a tensor of numbers
 -- for the batch.
@@ -262,7 +285,7 @@ local function tolerance(op, what, v, A)
     fail(name(op), ("{%s} requires a gradient, and a tolerance has none")
                    :format(what), nil, what, v)
   end
-  return v:to(A.dtype):to(A.device):unsqueeze(-1)
+  return v:to(parts[A.dtype] or A.dtype):to(A.device):unsqueeze(-1)
 end
 
 -- A, expanded to the batch to which tolerances broadcast.
@@ -280,7 +303,7 @@ end
 -- The threshold max(atol, rtol * largest) up to which singular values count as
 -- 0, [... x 1]. Where atol is above 0, rtol is 0 if it is not given.
 local function cutoff(A, S, atol, rtol)
-  if S:size(-1) == 0 then return nacre.zeros(with(head(A), 1), like(A)) end
+  if S:size(-1) == 0 then return nacre.zeros(with(head(A), 1), like(S)) end
   local largest = S:narrow(-1, 1, 1)
   if not rtol then
     rtol = math.max(A:size(-1), A:size(-2)) * epsilon[A.dtype]
@@ -312,22 +335,22 @@ Pinv = Function {
     local U, S, Vh = svd(A)
     local kept = S:gt(cutoff(A, S, atol, rtol))
     local inverse = nacre.where(kept, 1 / nacre.where(kept, S, 1.0), 0.0)
-    local y = T(Vh):matmul(inverse:unsqueeze(-1) * T(U))
+    local y = H(Vh):matmul(inverse:unsqueeze(-1) * H(U))
     ctx:save_for_backward(A, y)
     return y
   end,
   backward = function(ctx, g)
     local A, P = table.unpack(ctx.saved_tensors)
-    local gt, Pt = T(g), T(P)
+    local gt, Pt = H(g), H(P)
     if A:size(-2) <= A:size(-1) then
       local K = gt:matmul(P)
       local KP = K:matmul(Pt)
-      return KP - T(P:matmul(K)) - A:matmul(P):matmul(KP) +
+      return KP - H(P:matmul(K)) - A:matmul(P):matmul(KP) +
              Pt:matmul(P):matmul(gt - K:matmul(A))
     end
     local K = P:matmul(gt)
     local PK = Pt:matmul(K)
-    return PK - T(K:matmul(P)) + (gt - A:matmul(K)):matmul(P):matmul(Pt) -
+    return PK - H(K:matmul(P)) + (gt - A:matmul(K)):matmul(P):matmul(Pt) -
            PK:matmul(P):matmul(A)
   end,
 }
@@ -381,9 +404,9 @@ function(A, B, rcond)
                    :format(A:size(-2), B:size(-2)), nil, "A", A, "B", B)
   end
   local X, rank, S = leastsquares(A, B, rcond)
-  local residuals = nacre.zeros({0}, like(A))
+  local residuals = nacre.zeros({0}, like(S))
   if A:size(-2) > A:size(-1) and rank:eq(A:size(-1)):all():item() then
-    residuals = (A:matmul(X) - B):pow(2):sum(-2)
+    residuals = (A:matmul(X) - B):abs():pow(2):sum(-2)
   end
   if vector then X = X:squeeze(-1) end
   return X, residuals, rank, S

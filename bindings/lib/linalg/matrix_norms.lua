@@ -20,6 +20,7 @@ local define = all.definer "linalg."
 
 -- [...] without the dimensions dim.
 local function vectornorm(op, x, p, dim, keepdim, dtype)
+  if x:is_complex() then x = x:abs() end
   all.check_float(name(op), x, "x")
   if dtype then x = x:to(dtype) end
   return x:norm(p, dim, keepdim)
@@ -44,7 +45,9 @@ local sums = {[1] = 1, [-1] = 1, [inf] = 2, [-inf] = 2}
 -- smallest; 2, -2 and nuc come from the singular values. Fails for another ord
 -- and for a vector.
 local function matrixnorm(op, A, ord, dim, keepdim, dtype)
-  all.check_float(name(op), A, "A")
+  if A:is_complex() then           -- which only singular values look at
+    if ord ~= 2 and ord ~= -2 and ord ~= "nuc" then A = A:abs() end
+  else all.check_float(name(op), A, "A") end
   all.check_min_dims(name(op), A, "A", 2)
   if dtype then A = A:to(dtype) end
   dim = dim or {-2, -1}

@@ -3,8 +3,8 @@
 -- and Cholesky, with their gradients; and the helpers that the other files of
 -- linalg/ use.
 --
--- Matrices are float32 or float64, [... x n x n]. LAPACK stores matrices by
--- columns, so it is passed, and returns, transposed ones. Functions fail for
+-- Matrices are float32, float64 or complex, [... x n x n]. LAPACK stores them
+-- by columns, so it is passed, and returns, transposed ones. Functions fail for
 -- another dtype, for matrices that are not square or do not match, and for
 -- singular ones; the error names the matrix of the batch. Formulas of gradients
 -- are in Giles 2008 where no other source is named.
@@ -17,6 +17,7 @@ local Function = nacre.autograd.Function
 local define = all.definer "linalg."
 
 local function T(x) return x:transpose(-2, -1) end
+local function H(x) return x.mH end    -- the adjoint, of which gradients are
 
 -- ---- checks
 
@@ -30,7 +31,8 @@ local function matrices(op, A, what, also)
                    :format(what or "A", A:dim(), A:dim() == 1 and "" or "s"),
                      nil, what or "A", A)
   end
-  if A.dtype ~= "float32" and A.dtype ~= "float64" and A.dtype ~= also then
+  if A.dtype ~= "float32" and A.dtype ~= "float64" and not A:is_complex() and
+     A.dtype ~= also then
     fail(name(op), ("needs float32 or float64, not %s"):format(A.dtype),
          ('{%s}:to("float32")'):format(what or "A"), what or "A", A)
   end
@@ -158,9 +160,9 @@ local Triangular = Function {
   end,
   backward = function(ctx, g)
     local A, X = table.unpack(ctx.saved_tensors)
-    local gB = trisolve(T(A), g, not ctx.upper, ctx.unit)
+    local gB = trisolve(H(A), g, not ctx.upper, ctx.unit)
     if not ctx.needs_input_grad[1] then return nil, gB end
-    local gA = -gB:matmul(T(X))
+    local gA = -gB:matmul(H(X))
     local k = ctx.unit and 1 or 0
     return triangle(gA, ctx.upper and -k or k, ctx.upper), gB
   end,
@@ -207,9 +209,9 @@ local Solve = Function {
   end,
   backward = function(ctx, g)
     local A, X = table.unpack(ctx.saved_tensors)
-    local gB = nacre.is_grad_enabled() and solve(T(A), g, ctx.op) or
+    local gB = nacre.is_grad_enabled() and solve(H(A), g, ctx.op) or
                T(nacre._lapack_lusolve(ctx.LU, ctx.pivots, T(g), true))
-    return ctx.needs_input_grad[1] and -gB:matmul(T(X)) or nil, gB
+    return ctx.needs_input_grad[1] and -gB:matmul(H(X)) or nil, gB
   end,
 }
 function solve(A, B, op, inverts) return Solve(A, B, op, inverts) end
@@ -283,7 +285,7 @@ local Det = Function {
     g = g:unsqueeze(-1):unsqueeze(-1)
     if A:numel() == 0 then return A * 0 end
     if y:ne(0):all():item() then
-      return g * y:unsqueeze(-1):unsqueeze(-1) * T(inverse(A, "det"))
+      return g * y:conj():unsqueeze(-1):unsqueeze(-1) * H(inverse(A, "det"))
     end
     -- a matrix with nan or inf has none, but others of the batch do
     local finite = A:isfinite():all(-1):all(-1):unsqueeze(-1):unsqueeze(-1)
@@ -294,7 +296,7 @@ local Det = Function {
       others[i] = nacre.where(one, 1.0, S):prod(-1)
     end
     local sign = nacre.linalg.det(U:detach()) * nacre.linalg.det(Vh:detach())
-    local cofactors = sign:unsqueeze(-1):unsqueeze(-1) *
+    local cofactors = sign:conj():unsqueeze(-1):unsqueeze(-1) *
                       (U * nacre.stack(others, -1):unsqueeze(-2)):matmul(Vh)
     return g * nacre.where(finite, cofactors, 0 / 0)
   end,
@@ -306,20 +308,24 @@ local function det(A)
 end
 define("det", "A:tensor", "determinant", det)
 
--- gA = g A^-T; the sign has no gradient.
+-- gA = g A^-H. The sign of a real determinant has no gradient; that of a
+-- complex one is a phase.
 local Slogdet = Function {
   name = "slogdet",
   forward = function(ctx, A)
     local d, parity = diagonal_and_parity(A)
-    local sign = d:sign():prod(-1) * parity
+    local sign = d:sgn():prod(-1) * parity
     local log = d:abs():log():sum(-1)
-    ctx:save_for_backward(A)
-    ctx:mark_non_differentiable(sign)
+    ctx:save_for_backward(A, sign)
+    if not A:is_complex() then ctx:mark_non_differentiable(sign) end
     return sign, log
   end,
-  backward = function(ctx, _, g)
-    local A = table.unpack(ctx.saved_tensors)
-    return g:unsqueeze(-1):unsqueeze(-1) * T(inverse(A, "slogdet"))
+  backward = function(ctx, gsign, g)
+    local A, sign = table.unpack(ctx.saved_tensors)
+    if A:is_complex() then
+      g = nacre.complex(g, -(gsign:conj() * sign).imag)
+    end
+    return g:unsqueeze(-1):unsqueeze(-1) * H(inverse(A, "slogdet"))
   end,
 }
 
@@ -364,30 +370,30 @@ end
 -- P X for matrices of permutations.
 local function permuted(P, X)
   if X:size(-2) == 0 then return X end
-  return X:gather(-2, P:argmax(-1):unsqueeze(-1):expand(X:size()))
+  return X:gather(-2, P.real:argmax(-1):unsqueeze(-1):expand(X:size()))
 end
 
 -- Gradients of L and U of A = P L U (Wan and Zhang 2019, and as PyTorch's for
 -- matrices that are not square). gL and gU are triangular, as L and U are.
--- Wide, or square: gA = P L^-T [tril(L' gL - gU U', -1) U1^-T + gU1, gU2],
+-- Wide, or square: gA = P L^-H [tril(L' gL - gU U', -1) U1^-H + gU1, gU2],
 -- where U1 are the first columns of U, and U2 the others.
 local function wide_grad(L, U, gL, gU)
   local k, n = U:size(-2), U:size(-1)
-  local inner = triangle(T(L):matmul(gL) - gU:matmul(T(U)), 1)
-  inner = T(trisolve(U:narrow(-1, 1, k), T(inner), true))
+  local inner = triangle(H(L):matmul(gL) - gU:matmul(H(U)), 1)
+  inner = H(trisolve(U:narrow(-1, 1, k), H(inner), true))
   local x = gU:narrow(-1, 1, k) + inner
   if n > k then x = nacre.cat({x, gU:narrow(-1, k + 1, n - k)}, -1) end
-  return trisolve(T(L), x, true, true)
+  return trisolve(H(L), x, true, true)
 end
 
 -- Tall: gA = P [L1^-T triu(gU U' - L' gL) + gL1; gL2] U^-T, of the rows.
 local function tall_grad(L, U, gL, gU)
   local k, m = L:size(-1), L:size(-2)
-  local inner = triangle(gU:matmul(T(U)) - T(L):matmul(gL), 0, true)
-  inner = trisolve(T(L:narrow(-2, 1, k)), inner, true, true)
+  local inner = triangle(gU:matmul(H(U)) - H(L):matmul(gL), 0, true)
+  inner = trisolve(H(L:narrow(-2, 1, k)), inner, true, true)
   local x = nacre.cat({gL:narrow(-2, 1, k) + inner,
                        gL:narrow(-2, k + 1, m - k)}, -2)
-  return T(trisolve(U, T(x), true))
+  return H(trisolve(U, H(x), true))
 end
 
 local Factor = Function {
@@ -452,17 +458,17 @@ function(LU, pivots, B, left, adjoint)
   check_system(op, "LU", LU, B, left)
   local n = LU:size(-1)
   local P = permutation_matrices(pivots, n, LU)
-  LU, B = broadcast_batches(op, LU, left and B or T(B))
+  LU, B = broadcast_batches(op, LU, left and B or H(B))
   if not left then adjoint = not adjoint end
   local X
   if adjoint then
-    X = trisolve(T(LU), B, false)
-    X = permuted(P, trisolve(T(LU), X, true, true))
+    X = trisolve(H(LU), B, false)
+    X = permuted(P, trisolve(H(LU), X, true, true))
   else
     X = trisolve(LU, permuted(T(P), B), false, true)
     X = trisolve(LU, X, true)
   end
-  return left and X or T(X)
+  return left and X or H(X)
 end)
 
 -- ---- Cholesky (LAPACK's potrf)
@@ -485,11 +491,11 @@ local Cholesky = Function {
   end,
   backward = function(ctx, g)
     local L = table.unpack(ctx.saved_tensors)
-    local P = triangle(T(L):matmul(g), 0)
+    local P = triangle(H(L):matmul(g), 0)
     P = P - diag(diagonal(P)) * 0.5
-    local S = trisolve(T(L), P, true)
-    S = T(trisolve(T(L), T(S), true))
-    return (S + T(S)) * 0.5
+    local S = trisolve(H(L), P, true)
+    S = H(trisolve(H(L), H(S), true))
+    return (S + H(S)) * 0.5
   end,
 }
 
@@ -498,7 +504,7 @@ define("cholesky", "A:tensor, *, upper:bool=false",
        .. "triangle only",
 function(A, upper)
   square("cholesky", A)
-  if upper then return T(Cholesky(T(A))) end
+  if upper then return H(Cholesky(H(A))) end
   return Cholesky(A)
 end)
 
@@ -511,13 +517,13 @@ function(B, L, upper)
   sametype("cholesky", L, B)
   checksizes("cholesky_solve", "L", L, "self", B, true)
   L, B = broadcast_batches("cholesky", L, B)
-  if upper then L = T(L) end
-  return trisolve(T(L), trisolve(L, B, false), true)
+  if upper then L = H(L) end
+  return trisolve(H(L), trisolve(L, B, false), true)
 end)
 
 -- what the other files of linalg/ use
-all.matrix = {T = T, det = det, diag = diag, diagonal = diagonal, eye = eye,
-  head = head, inverse = inverse, isbad = isbad,
+all.matrix = {T = T, H = H, det = det, diag = diag, diagonal = diagonal,
+  eye = eye, head = head, inverse = inverse, isbad = isbad,
   matrices = matrices, name = name, sametype = sametype, slogdet = slogdet,
   solve = solve, square = square, triangle = triangle, trisolve = trisolve,
   with = with}

@@ -7,17 +7,21 @@
 #include "core/library.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/cpu/product/blas.h"
 #include "core/cpu/product/triangular.h"
 
 static struct {
-  int tried, found;
-  Lapack of[2]; /* float32, float64 */
+  int tried, found, found_complex;
+  Lapack of[4]; /* float32, float64, complex64, complex128 */
 } lapack;
 
 static int find_symbol(void *f, void *handle, char type, const char *name) {
+  const int complex = type == 'c' || type == 'z';
   char full[16];
+  if (complex && strcmp(name, "orgqr") == 0) name = "ungqr";
+  if (complex && strcmp(name, "ormqr") == 0) name = "unmqr";
   snprintf(full, sizeof full, "%c%s_", type, name);
   return nc_symbol(f, handle, full);
 }
@@ -33,15 +37,33 @@ static void replace_slow(void *handle) {
   nc_replace_lapack(&lapack.of[1], DT_f64);
 }
 
+#define FIND(to, name) \
+  ok = ok && find_symbol(&(to).name, handle, "sdcz"[i], #name);
+static int bind_complex(void *handle) {
+  int ok = 1;
+  for (int i = 2; i < 4; i++) {
+#define X(name, args) FIND(lapack.of[i], name)
+    LAPACK(X)
+#undef X
+#define X(name, args) FIND(lapack.of[i].of_complex, name)
+    COMPLEX_LAPACK(X)
+#undef X
+  }
+  return ok;
+}
+
 static int bind_symbols(void *handle) {
   int ok = 1;
   for (int i = 0; i < 2; i++) {
-#define X(name, args) \
-  ok = ok && find_symbol(&lapack.of[i].name, handle, i ? 'd' : 's', #name);
+#define X(name, args) FIND(lapack.of[i], name)
     LAPACK(X)
+#undef X
+#define X(name, args) FIND(lapack.of[i].real, name)
+    REAL_LAPACK(X)
 #undef X
   }
   if (!ok) return 0;
+  lapack.found_complex = bind_complex(handle);
   nc_set_one_thread(handle);
   if (!nc_take_blas_buffers(handle)) return 0;
   replace_slow(handle);
@@ -86,6 +108,8 @@ int nc_lapack(const Lapack **l, DType type) {
     nc_hint("install one (Debian: libopenblas0)");
     return NC_EFILE;
   }
-  *l = &lapack.of[type == DT_f64];
+  if (nc_is_complex(type) && !lapack.found_complex)
+    return nc_fail(NC_EFILE, "this LAPACK library has no complex matrices");
+  *l = &lapack.of[2 * nc_is_complex(type) + (nc_real_dtype(type) == DT_f64)];
   return NC_OK;
 }

@@ -12,7 +12,8 @@
 typedef const int *Int;
 typedef const char *Flag;
 
-/* The last arguments are the lengths of the flags. */
+/* The last arguments are the lengths of the flags.  What all types have, though
+   for complex ones orgqr and ormqr are called ungqr and unmqr. */
 #define LAPACK(X)                                                             \
   X(getrf, (Int m, Int n, void *a, Int lda, int *ipiv, int *info))            \
   X(getrs, (Flag trans, Int n, Int nrhs, const void *a, Int lda, Int ipiv,    \
@@ -27,6 +28,11 @@ typedef const char *Flag;
   X(ormqr, (Flag side, Flag trans, Int m, Int n, Int k, const void *a,        \
             Int lda, const void *tau, void *c, Int ldc, void *work,           \
             Int lwork, int *info, size_t, size_t))                            \
+  X(trsm, (Flag side, Flag uplo, Flag trans, Flag diag, Int m, Int n,         \
+           const void *alpha, const void *a, Int lda, void *b, Int ldb,       \
+           size_t, size_t, size_t, size_t))
+
+#define REAL_LAPACK(X)                                                        \
   X(geev, (Flag jobvl, Flag jobvr, Int n, void *a, Int lda, void *wr,         \
            void *wi, void *vl, Int ldvl, void *vr, Int ldvr, void *work,      \
            Int lwork, int *info, size_t, size_t))                             \
@@ -38,18 +44,38 @@ typedef const char *Flag;
             int *info, size_t))                                               \
   X(gelsd, (Int m, Int n, Int nrhs, void *a, Int lda, void *b, Int ldb,       \
             void *s, const void *rcond, int *rank, void *work, Int lwork,     \
-            int *iwork, int *info))                                           \
-  X(trsm, (Flag side, Flag uplo, Flag trans, Flag diag, Int m, Int n,         \
-           const void *alpha, const void *a, Int lda, void *b, Int ldb,       \
-           size_t, size_t, size_t, size_t))
+            int *iwork, int *info))
 
-typedef struct Lapack {
+/* With rwork, of reals. */
+#define COMPLEX_LAPACK(X)                                                     \
+  X(geev, (Flag jobvl, Flag jobvr, Int n, void *a, Int lda, void *w,          \
+           void *vl, Int ldvl, void *vr, Int ldvr, void *work, Int lwork,     \
+           void *rwork, int *info, size_t, size_t))                           \
+  X(heevd, (Flag jobz, Flag uplo, Int n, void *a, Int lda, void *w,           \
+            void *work, Int lwork, void *rwork, Int lrwork, int *iwork,       \
+            Int liwork, int *info, size_t, size_t))                           \
+  X(gesdd, (Flag jobz, Int m, Int n, void *a, Int lda, void *s, void *u,      \
+            Int ldu, void *vt, Int ldvt, void *work, Int lwork, void *rwork,  \
+            int *iwork, int *info, size_t))                                   \
+  X(gelsd, (Int m, Int n, Int nrhs, void *a, Int lda, void *b, Int ldb,       \
+            void *s, const void *rcond, int *rank, void *work, Int lwork,     \
+            void *rwork, int *iwork, int *info))
+
 #define X(name, args) void (*name) args;
+typedef struct RealLapack {
+  REAL_LAPACK(X)
+} RealLapack;
+typedef struct ComplexLapack {
+  COMPLEX_LAPACK(X)
+} ComplexLapack;
+typedef struct Lapack {
   LAPACK(X)
-#undef X
+  RealLapack real;
+  ComplexLapack of_complex;   /* one of the two is set */
 } Lapack;
+#undef X
 
-/* *l = the functions for float32 or float64. */
+/* *l = the functions for float32, float64 or a complex type. */
 int nc_lapack(const Lapack **l, DType type);
 
 #endif
