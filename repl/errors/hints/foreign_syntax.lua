@@ -116,7 +116,8 @@ local function by_token(message, near, before, rest)
   if near:find "^<\\%d+>$" then
     return "names are ASCII letters, digits and _"
   end
-  if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" then
+  if before:find "%f[%w_]continue%s*;?%s*$" and near ~= "=" and
+     not translate(before .. rest, value_of) then
     return "goto continue, with ::continue:: before the loop's end"
   end
   if (near == "\\" or near == "@") and before:find "^%s*$" then
