@@ -25,10 +25,12 @@ local tensors = {scalar = nacre.tensor(2.5), none = nacre.empty(0, 3),
                  large = C.range(700, 900):float(),
                  long = nacre.arange(300000):double()}
 for _, dtype in ipairs {"bool", "uint8", "int8", "int16", "int32", "int64",
-                        "float16", "bfloat16", "float32", "float64"} do
+                        "float16", "bfloat16", "float32", "float64",
+                        "complex64", "complex128"} do
   tensors[dtype] = nacre.tensor({{0, 1, 2}, {3, 0, 5}}, {dtype = dtype})
 end
 tensors.float64[1][1] = 0.1
+tensors.complex64[1][1] = 1 - 2*nacre.i
 tensors.int64[1][1] = math.mininteger
 for _, compressed in ipairs {false, true} do
   nacre.save(path, tensors, {compressed = compressed})

@@ -55,7 +55,8 @@ assert(x.refer == nil)
 WIDER = {"u2": "i4", "u4": "i8", "u8": "i8"}
 FOREIGN = {
     "text": "holds texts", "compound": "holds compound data",
-    "complex": "holds compound data", "null": "it has no shape",
+    "swapped": "holds compound data", "mixed": "holds compound data",
+    "integers": "holds compound data", "null": "it has no shape",
     "deep": "it has 10 dimensions", "external": "its data are in other files",
     "virtual": "its data are in other files",
     "huge": "read parts of it: {names={...}, slice={{1,100}}}",
@@ -84,6 +85,8 @@ def arrays(codes, order):
     for code in codes:
         for i, shape in enumerate([(), (0, 3), (7,), (30, 41), (2, 3, 4)]):
             a = rng.standard_normal(shape) * 100
+            if code[0] == "c":
+                a = a + 1j * rng.standard_normal(shape)
             a = np.abs(a) if "u" in code else a
             yield f"{code}_{i}", np.asarray(a > 0 if code == "b1" else
                                                      a, order + code)
@@ -91,7 +94,7 @@ def arrays(codes, order):
 
 def write(path):
     """Files as h5py writes them, in both byte orders, chunked and not."""
-    codes = "i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8".split()
+    codes = "i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 c8 c16".split()
     with h5py.File(path, "w") as f:
         for order, name in [("<", "little"), (">", "big")]:
             for key, a in arrays(codes, order):
@@ -165,7 +168,7 @@ def check_left_out(nacre, folder):
 
 def check_writing(nacre, folder, compressed):
     given, path = os.path.join(folder, "c.npz"), os.path.join(folder, "c.h5")
-    codes = "b1 i1 u1 i2 i4 i8 f2 f4 f8".split()
+    codes = "b1 i1 u1 i2 i4 i8 f2 f4 f8 c8 c16".split()
     want = dict(arrays(codes, "="))
     np.savez(given, **want)
     good(nacre, WRITE, given, path, compressed)
@@ -189,7 +192,10 @@ def check_foreign(nacre, folder):
         f["x"] = np.arange(3)
         f["text"] = ["a", "b"]
         f["compound"] = np.zeros(2, [("a", "i4"), ("b", "f4")])
-        f["complex"] = np.zeros(2, "c8")
+        for name, members in (("swapped", [("i", "f4"), ("r", "f4")]),
+                              ("mixed", [("r", "f4"), ("i", "f8")]),
+                              ("integers", [("r", "i4"), ("i", "i4")])):
+            f[name] = np.zeros(2, members)
         f["beyond"] = np.array([2**64 - 1], "u8")
         f["null"] = h5py.Empty("f4")
         f["deep"] = np.zeros((1,) * 10)

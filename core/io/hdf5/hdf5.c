@@ -136,6 +136,20 @@ static hid_t floating(int64_t bytes) {
                       : nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_DOUBLE);
 }
 
+/* Complex numbers are h5py's: records of two floats, r and i. */
+static hid_t complex_numbers(int64_t bytes) {
+  const size_t size = (size_t)bytes;
+  const hid_t t = nc_hdf5.Tcreate(H5_COMPOUND, size),
+              part = floating(bytes / 2);
+  const int whole = t >= 0 && part >= 0 &&
+                    nc_hdf5.Tinsert(t, "r", 0, part) >= 0 &&
+                    nc_hdf5.Tinsert(t, "i", size / 2, part) >= 0;
+  if (part >= 0) nc_hdf5.Tclose(part);
+  if (whole) return t;
+  if (t >= 0) nc_hdf5.Tclose(t);
+  return -1;
+}
+
 hid_t nc_hdf5type(DType t) {
   const int64_t bytes = nc_dtypesize(t);
   switch (nc_dtypekind(t)) {
@@ -144,21 +158,27 @@ hid_t nc_hdf5type(DType t) {
     case 'u': return integer(bytes, 0);
     case 'f': return floating(bytes);
     case 'B': return half(8, 7);
+    case 'c': return complex_numbers(bytes);
     default: return -1;
   }
 }
 
-static int is_boolean(hid_t type) {
+/* Are these the names of the type's two members? */
+static int has_members(hid_t type, const char *a, const char *b) {
   int yes;
-  char *no, *name;
-  if (nc_hdf5.Tget_class(type) != H5_ENUM || nc_hdf5.Tget_nmembers(type) != 2)
-    return 0;
-  no = nc_hdf5.Tget_member_name(type, 0);
-  name = nc_hdf5.Tget_member_name(type, 1);
-  yes = no && name && strcmp(no, "FALSE") == 0 && strcmp(name, "TRUE") == 0;
-  if (no) nc_hdf5.free_memory(no);
-  if (name) nc_hdf5.free_memory(name);
-  return yes && nc_hdf5.Tget_size(type) == 1;
+  char *first, *second;
+  if (nc_hdf5.Tget_nmembers(type) != 2) return 0;
+  first = nc_hdf5.Tget_member_name(type, 0);
+  second = nc_hdf5.Tget_member_name(type, 1);
+  yes = first && second && strcmp(first, a) == 0 && strcmp(second, b) == 0;
+  if (first) nc_hdf5.free_memory(first);
+  if (second) nc_hdf5.free_memory(second);
+  return yes;
+}
+
+static int is_boolean(hid_t type) {
+  return nc_hdf5.Tget_class(type) == H5_ENUM && nc_hdf5.Tget_size(type) == 1 &&
+         has_members(type, "FALSE", "TRUE");
 }
 
 /* Numbers of uint64 that int64 does not hold are an error. */
@@ -179,11 +199,27 @@ static DType float_dtype(hid_t type) {
   return exponent <= 11 && fraction <= 52 ? DT_f64 : DT_NONE;
 }
 
+/* Of records r and i of one type of floats that has a dtype of complex
+   numbers. */
+static DType complex_dtype(hid_t type) {
+  DType t[2] = { DT_NONE, DT_NONE };
+  if (!has_members(type, "r", "i")) return DT_NONE;
+  for (unsigned i = 0; i < 2; i++) {
+    const hid_t part = nc_hdf5.Tget_member_type(type, i);
+    if (part < 0) return DT_NONE;
+    if (nc_hdf5.Tget_class(part) == H5_FLOAT) t[i] = float_dtype(part);
+    nc_hdf5.Tclose(part);
+  }
+  if (t[0] != t[1] || (t[0] != DT_f32 && t[0] != DT_f64)) return DT_NONE;
+  return nc_complex_dtype(t[0]);
+}
+
 DType nc_hdf5_dtype(hid_t type) {
   switch (nc_hdf5.Tget_class(type)) {
     case H5_INTEGER: return integer_dtype(type);
     case H5_FLOAT: return float_dtype(type);
     case H5_ENUM: return is_boolean(type) ? DT_b8 : integer_dtype(type);
+    case H5_COMPOUND: return complex_dtype(type);
     default: return DT_NONE;
   }
 }

@@ -33,7 +33,7 @@ enum { H5_READ_ONLY = 0, H5_TRUNCATE = 2 };
 enum { H5_HARD = 0 };                               /* kinds of links */
 enum { H5_DATASET = 5 };                            /* kinds of objects */
 enum { H5_COMPACT, H5_CONTIGUOUS, H5_CHUNKED, H5_VIRTUAL }; /* layouts */
-enum { H5_INTEGER = 0, H5_FLOAT = 1, H5_STRING = 3, H5_ENUM = 8 };
+enum { H5_INTEGER, H5_FLOAT, H5_STRING = 3, H5_COMPOUND = 6, H5_ENUM = 8 };
 enum { H5_SCALAR = 0, H5_SIMPLE = 1 };              /* kinds of dataspaces */
 enum { H5_UTF8 = 1 };
 #define H5_VARIABLE ((size_t)-1)                    /* length of a text */
@@ -88,6 +88,8 @@ enum { H5_UTF8 = 1 };
                              const hsize_t *, const hsize_t *))               \
   X(int, Sclose, (hid_t))                                                     \
   X(hid_t, Tcopy, (hid_t))                                                    \
+  X(hid_t, Tcreate, (int, size_t))                                            \
+  X(int, Tinsert, (hid_t, const char *, size_t, hid_t))                       \
   X(hid_t, Tenum_create, (hid_t))                                             \
   X(int, Tenum_insert, (hid_t, const char *, const void *))                   \
   X(int, Tequal, (hid_t, hid_t))                                              \
@@ -99,6 +101,7 @@ enum { H5_UTF8 = 1 };
   X(size_t, Tget_ebias, (hid_t))                                              \
   X(int, Tget_nmembers, (hid_t))                                              \
   X(char *, Tget_member_name, (hid_t, unsigned))                              \
+  X(hid_t, Tget_member_type, (hid_t, unsigned))                               \
   X(int, Tis_variable_str, (hid_t))                                           \
   X(int, Tset_size, (hid_t, size_t))                                          \
   X(int, Tset_fields, (hid_t, size_t, size_t, size_t, size_t, size_t))        \

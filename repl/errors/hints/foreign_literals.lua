@@ -274,15 +274,15 @@ local function name(self)
                             fixed = math.type(v) ~= nil})
 end
 
--- The number that Lua has for one of Python, 1_000, 0b101 or 4j.
+-- The number that Lua has for 1_000, 0b101 or 4j of Python, 4im of Julia.
 local function number(self, text)
   local digits = text:gsub("_", "")
   local kind, rest = digits:match "^0([bBoO])(%d+)$"
   local value = kind and tonumber(rest, kind:lower() == "b" and 2 or 8)
-  local part = digits:match "^([%d.eE]+)[jJ]$"
+  local part = digits:match "^([%d.eE]+)[jJiI]m?$"
   if part then
-    return node(("nacre.complex(nacre.tensor(0.), nacre.tensor(%s))"):format(
-      part:find "[.eE]" and part or part .. "."), nil, {tensor = true})
+    local unit = part == "1" and "nacre.i" or part .. "*nacre.i"
+    return node(unit, part == "1" and OPERAND or 11)
   end
   return node(kind and ("%d"):format(value or self.fail()) or digits, LITERAL,
               {kind = "number"})
