@@ -22,11 +22,28 @@ typedef struct Reference {
   Later later;
   Home *home;
   int ref;
+  struct Reference *next, **at; /* in `references' */
 } Reference;
 
 static const char home_key; /* of the registry: a userdata with a Home * */
 
 static int open_homes; /* of Lua states that use Python */
+
+/* Those that Python holds. An exit from a call leaves some, and what leads to
+   them in memory that no leak detector reads. */
+static Reference *references;
+
+static void link_reference(Reference *r) {
+  r->next = references;
+  r->at = &references;
+  if (r->next) r->next->at = &r->next;
+  references = r;
+}
+
+static void unlink_reference(Reference *r) {
+  *r->at = r->next;
+  if (r->next) r->next->at = r->at;
+}
 
 static void drop_home(Home *h) {
   if (--h->users == 0) free(h);
@@ -63,6 +80,7 @@ static Home *home_of(lua_State *L) {
 
 static void drop_reference(Later *item) {
   Reference *r = (Reference *)item;
+  unlink_reference(r);
   if (r->home->main) luaL_unref(r->home->main, LUA_REGISTRYINDEX, r->ref);
   drop_home(r->home);
   free(r);
@@ -86,6 +104,7 @@ PyObject *nl_new_reference(lua_State *L, int i) {
   r->home = home_of(L);
   r->ref = ref;
   r->home->users++;
+  link_reference(r);
   capsule = py.PyCapsule_New(r, VALUE, destroy_capsule);
   if (capsule == NULL) drop_reference(&r->later);
   return capsule;
