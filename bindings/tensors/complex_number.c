@@ -56,7 +56,10 @@ static int push(lua_State *L, Number z) {
 */
 /* Another operand, a tensor say, has an operator of its own. */
 static int call_other(lua_State *L, const char *event) {
-  if (luaL_getmetafield(L, 2, event) == LUA_TNIL)
+  const int type = lua_type(L, 2);
+  lua_settop(L, 2);
+  if ((type != LUA_TTABLE && type != LUA_TUSERDATA) ||
+      luaL_getmetafield(L, 2, event) == LUA_TNIL)
     return nl_refuse(L, "", NL_TYPE(L, "other", 2),
                      "a complex number and a %s: both must be numbers",
                      nl_typename(L, 2));

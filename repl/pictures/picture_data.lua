@@ -51,6 +51,9 @@ function data.tensor(v, what)
     return nil, ("%s is %s, not a tensor"):format(what, kind)
   elseif v:numel() == 0 then
     return nil, what .. " is empty"
+  elseif v:is_complex() then
+    return nil, ("%s is complex; %s:abs(), %s:angle() and %s.real are real")
+           :format(what, what, what, what)
   end
   return v:detach()
 end

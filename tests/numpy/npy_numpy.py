@@ -20,7 +20,7 @@ from numpy_or_skip import np
 
 CORPUS = pathlib.Path(__file__).parent / "../files/fuzz/corpus.lua"
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-DTYPES = "?1 u1 i1 i2 i4 i8 f2 f4 f8".replace("?1", "b1").split()
+DTYPES = "?1 u1 i1 i2 i4 i8 f2 f4 f8 c8 c16".replace("?1", "b1").split()
 SHAPES = [(), (1,), (7,), (0,), (2, 3), (3, 0, 2), (1, 5, 1), (2, 3, 4),
           (1, 2, 1, 2, 1, 2, 1, 2), (300, 1001)]
 
@@ -95,7 +95,7 @@ def good_arrays():
     rng = np.random.default_rng(SEED)
     for code in DTYPES:
         for shape in SHAPES:
-            size = int(np.prod(shape)) * int(code[1])
+            size = int(np.prod(shape)) * int(code[1:])
             raw = rng.integers(0, 256, size, dtype=np.uint8)
             if code == "b1":
                 raw &= 1
@@ -122,7 +122,7 @@ def check_good(nacre):
 
 def check_foreign(nacre):
     arrays = [np.zeros(2, code) for code in
-              "c8 c16 g S5 U3 V4 M8[s] m8[s]".split()]
+              "G g S5 U3 V4 M8[s] m8[s]".split()]
     arrays.append(np.zeros(2, [("a", "f4"), ("b", "i2")]))
     images = [written(a) for a in arrays]
     images.append(written(np.array([{}, 1], object)))

@@ -110,6 +110,7 @@ for name, of in pairs {percentile = "quantile",
   define(name, "self, q:operand, dim:dim=nil, keepdim:bool=false, *, " .. modes,
          "the value that q percent of the elements do not exceed" .. among,
   function(self, q, dim, keepdim, interpolation)
+    if type(q) == "boolean" then fail(name, "q is a boolean, no number") end
     local float = nacre.is_tensor(q) and q:to(self.dtype) or q
     return nacre[of](self, float / 100, {dim = dim, keepdim = keepdim,
                                          interpolation = interpolation})

@@ -73,17 +73,18 @@ window("gaussian", "std:num=1", "exp(-x*x/2) of the distance from the middle",
 function(k, last, std)
   return (-((k - last / 2) / std):square() / 2):exp()
 end)
-window("exponential", "center:any=nil, tau:num=1",
+window("exponential", "center:num=nil, tau:num=1",
        "exp(-|k - center|/tau); the center is the middle",
 function(k, last, center, tau)
   return (-(k - (center or last / 2)):abs() / tau):exp()
 end)
 
 define("signal.windows.general_cosine",
-       "m:int, *, a:any, sym:bool=true, " .. OPTIONS,
+       "m:int, *, a:nums, sym:bool=true, " .. OPTIONS,
        "a[1] - a[2]*cos(x) + a[3]*cos(2*x) - ...",
 function(m, a, sym, dtype, device)
   local k, last = positions("signal.windows.general_cosine", m, sym, device)
-  local y = m == 1 and nacre.ones_like(k) or cosines(k, last, a)
+  local y = m == 1 and nacre.ones_like(k) or
+            cosines(k, last, type(a) == "table" and a or {a})
   return y:to(dtype or nacre.get_default_dtype())
 end)
