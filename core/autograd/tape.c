@@ -261,6 +261,11 @@ static int save_marked(Recording *tr, const Call *c, const Signature *s) {
   return NC_OK;
 }
 
+/* Is the operand itself the result, and not because it was written to? */
+static int gives_operand(const Call *c) {
+  return c->out[0] && c->out[0] == c->arg[0].t && !c->out[1] && !c->into;
+}
+
 /* GRAD: the gradient is nc_grad_<name>, which reads saved operands and
    results. */
 static int record_grad(Call *c) {
@@ -279,6 +284,10 @@ static int record_grad(Call *c) {
     if (r == NC_OK) r = save_marked(&tr, c, s);
   }
   if (r == NC_OK) r = run(c);
+  if (r == NC_OK && gives_operand(c)) {
+    nc_record_cancel(&tr);
+    return NC_OK;
+  }
   for (int i = 0, at = nargs; i < NC_MAXOUT && tr.node; i++) {
     if (r != NC_OK || !(s->saved_results >> i & 1)) continue;
     if (c->out[i]) r = nc_record_saveresult(&tr, at, c->out[i], i);

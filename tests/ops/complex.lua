@@ -234,6 +234,17 @@ local zero = nacre.zeros(1, {dtype = "complex128", requires_grad = true})
 zero:abs():sum():backward()
 eq(zero.grad[1], 0*i)
 
+-- What gives its operand itself leaves that a leaf.
+for _, f in ipairs {nacre.real, nacre.resolve_conj, nacre.conj,
+                    function(v) return v:contiguous() end,
+                    function(v) return v:to "float32" end,
+                    function(v) return v:expand(3) end,
+                    function(v) return nacre.atleast_1d(v) end} do
+  local leaf = nacre.ones(3, {requires_grad = true})
+  f(leaf):sum():backward()
+  assert(leaf.is_leaf and leaf.grad:sum():item() == 3)
+end
+
 --
 -- Display
 --

@@ -93,7 +93,7 @@ FOUND = {
 # layers, and where PyTorch leaves open what becomes of them.
 FINITE = re.compile(r"^nn|linalg|lu|svd|qr|eig|cholesky|geqrf|pinverse|"
                     r"triangular|lobpcg|cdist|multinomial|logdet|matrix_exp|"
-                    r"unique|histc|cov|norm|lerp|trap")
+                    r"unique|histc|cov|norm|lerp|trap|fft|stft")
 LAID = ("view", "view_as", "as_strided", "resize_as_")  # ask for their layout
 DIMS = re.compile(r"^(dims?|dim0|dim1|dim2|start_dim|end_dim|dimension|axis|"
                   r"source|destination|ignore_index|padding_idx|blank)$")
