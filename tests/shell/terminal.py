@@ -170,6 +170,7 @@ class Session:
         number of the signal that ended it, negative."""
         self.send(keys)
         self.child.expect(pexpect.EOF)
+        self.child.wait()  # close would kill what still searches for leaks
         self.child.close()
         if self.child.signalstatus is not None:
             return -self.child.signalstatus
