@@ -240,7 +240,7 @@ end
 -- are? Which of several stays there is not said.
 function V.ambiguous(name, tensors)
   if not (name:find "^__newindex" or name:find "put" or name:find "scatter" or
-          name:find "index_copy") then
+          name:find "index_copy" or name:find "unpool") then
     return false
   end
   for _, t in ipairs(tensors) do
