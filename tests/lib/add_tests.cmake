@@ -16,6 +16,12 @@ set(TEST_COSTS adding_operations=300 oom_emulated=250
   terminal_sigints=20 terminal_viewer=18 shell_batch=17
   sweep_layouts_emulated=14 sort_emulated=14 sessions_emulated=14
   runner_processes=14 terminal_pictures=13 narrow=13 session_openmpi=11
+  bench_torch=23 nvrtc_texts_float32=20 sweep_rows_emulated=20
+  opinfo_torch_second=16 opinfo_torch_emulated=16 norms_emulated=15
+  reproducible_tests=15 attention_emulated=14 reductions_emulated=12
+  test_nvrtc_exit=12 scan_emulated=10 fused_rows_v3=9 fused_rows_v2=9
+  reductions_ulps=9 optimizers_torch_emulated=8 integer_bounds_emulated=8
+  sweep_layouts_v2=6 sweep_layouts_v3=6
   cuda_slow_device=11 grad_public_emulated=11 faults_openmpi=10 test_nvrtc=9
   fuzz_calls=8 pointwise_emulated=8 parity_random=7 grad_pointwise_emulated=7)
 
