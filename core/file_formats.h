@@ -12,7 +12,7 @@
 ** name       the extension, and the value of {format=}
 ** magic      the first bytes; "": nc_format_<name> itself knows its files
 ** abilities  FLAT or one of NC_AS_..., with NC_METADATA, NC_SLICE, NC_COMPRESS,
-**            NC_QUALITY (files.h)
+**            NC_QUALITY, NC_READ_ONLY (files.h)
 **
 ** From a row come the enumerator FORMAT_<name>, recognition, the options that
 ** the functions of Lua take, their errors and help, and completion.  What the
@@ -37,6 +37,8 @@
   MANY (h5,          "\x89HDF\r\n\x1a\n",                                  \
         NC_AS_PATHS | NC_METADATA | NC_SLICE | NC_COMPRESS)                \
   ALSO (hdf5, h5)                                                          \
+  MANY (gguf,        "GGUF", NC_READ_ONLY)                                 \
+  MANY (onnx,        "",     NC_READ_ONLY)                                 \
   TEXT (csv, ',')                                                          \
   TEXT (tsv, '\t')                                                         \
   TEXT (txt, ' ')

@@ -28,7 +28,8 @@ enum {
   NC_SLICE = 128,             /* parts of a tensor are read alone */
   NC_COMPRESS = 256,
   NC_IMAGE = 512,
-  NC_QUALITY = 1024           /* what is lost is chosen */
+  NC_QUALITY = 1024,          /* what is lost is chosen */
+  NC_READ_ONLY = 2048
 };
 typedef struct FormatInfo {
   const char *name;           /* as in its row; "" if no file is named so */
@@ -38,7 +39,8 @@ typedef struct FormatInfo {
 const FormatInfo *nc_formatinfo(FileFormat f);
 int nc_formatcan(FileFormat f, unsigned abilities);    /* any of them */
 /* Writes the names of the formats with any of the abilities, each after `dot':
-   ".npz, .pt and .h5", where `last' is "and". */
+   ".npz, .pt and .h5", where `last' is "and"; those that are only read if
+   NC_READ_ONLY is among the abilities. */
 const char *nc_formatlist(char *text, size_t room, unsigned abilities,
                           const char *dot, const char *last);
 /* Visits the names of all formats and then those of ALSO: the i-th, from 0, or

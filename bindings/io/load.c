@@ -109,7 +109,8 @@ static void set_format(lua_State *L, Load *o, const char *given) {
   if (given == NULL) nl_check_as(L, nc_formatof(&o->format, &o->from), o->op);
   else if ((o->format = nc_formatnamed(given)) == FORMAT_UNKNOWN)
     nl_error(L, o->op, "format must be %s, not '%s'",
-             nc_formatlist(names, sizeof names, NC_ONE | NC_MANY, "", "or"),
+             nc_formatlist(names, sizeof names, NC_ONE | NC_MANY | NC_READ_ONLY,
+                           "", "or"),
              given);
 }
 

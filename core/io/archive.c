@@ -61,7 +61,10 @@ const char *nc_formatextension(int i, FileFormat *f) {
 }
 
 static int is_listed(int f, unsigned abilities) {
-  return formats[f].info.name[0] && nc_formatcan((FileFormat)f, abilities);
+  const unsigned has = formats[f].info.abilities;
+  return formats[f].info.name[0] &&
+         (has & NC_READ_ONLY ? (abilities & NC_READ_ONLY) != 0
+                             : (has & abilities) != 0);
 }
 
 const char *nc_formatlist(char *text, size_t room, unsigned abilities,

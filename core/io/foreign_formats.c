@@ -29,7 +29,6 @@ static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
     "in Python: pandas.read_feather(path).to_csv('x.csv', index=False)" },
   { 0, 10, "MATLAB 5.0", "a MATLAB file",
     "in Python: numpy.savez('x.npz', **scipy.io.loadmat(path))" },
-  { 0, 4, "GGUF", "a GGUF file", NULL },
   { 0, 15, "SQLite format 3", "an SQLite database",
     "sqlite3 -csv FILE 'select ...' writes a .csv" },
   { 0, 3, "BZh", "compressed by bzip2", "bunzip2 unpacks it" },

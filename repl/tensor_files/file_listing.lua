@@ -45,7 +45,7 @@ local function rows_of(file, stats)
                  bytes = bytes}
     if not ok then
       row.dtype, row.bytes, row.error = nil, 0, tensor_file.why(dtype)
-    elseif stats and bytes then
+    elseif stats and bytes and not dtype:find "^complex" then
       for key, v in pairs(statistics(file:tensor(i))) do row[key] = v end
     end
     rows[i] = row

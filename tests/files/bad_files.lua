@@ -21,7 +21,8 @@ local choose = dofile(HERE .. "bad/random.lua")
 local tools = require "nacre.file_tools"
 
 local FORMATS <const> = {"npy", "npz", "pt", "safetensors", "shards", "csv",
-                         "idx", "png", "jpg", "gzip", "raw", "hdf5", "session"}
+                         "idx", "png", "jpg", "gzip", "raw", "hdf5", "session",
+                         "gguf", "onnx"}
 local ALLOWED <const> = 1 << 19 -- bytes of memory that any file may take
 local RESIDENT <const> = 64 << 20 -- the same of the process, libraries' too
 local LIMIT <const> = 64 << 20 -- bytes of tensors while mutants are read
@@ -214,6 +215,7 @@ end
 -- What we write of the value ourselves.
 local function written(maker, v)
   if type(v) == "table" and not next(v) then v = {nacre.ones(2)} end
+  if maker.write then return maker.write(v) end
   return nacre.serialize(v, {format = maker.format,
     compressed = maker.compresses and choose.once_in(2) or nil})
 end

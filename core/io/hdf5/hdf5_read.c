@@ -15,17 +15,6 @@
 /*
 ** Opening: the names
 */
-int nc_growlist(void **list, int64_t *room, int64_t used, int64_t need) {
-  void *more;
-  if (need <= *room) return NC_OK;
-  TRY(nc_hostalloc(&more, 2 * need + 256));
-  if (used > 0) memcpy(more, *list, (size_t)used);
-  if (*list) nc_hostfree(*list, *room);
-  *list = more;
-  *room = 2 * need + 256;
-  return NC_OK;
-}
-
 int nc_addname(NameList *l, const char *name) {
   const int64_t n = (int64_t)strlen(name) + 1;
   void *text = l->text;

@@ -7,6 +7,7 @@
 #ifndef core_io_hdf5_hdf5_read_h
 #define core_io_hdf5_hdf5_read_h
 
+#include "core/io/growing_list.h"
 #include "core/io/hdf5/hdf5.h"
 #include "core/io/hdf5/reader_process.h"
 
@@ -20,8 +21,6 @@ typedef struct NameList {     /* each with a '\0' after it */
 
 int nc_addname(NameList *l, const char *name);
 void nc_freenames(NameList *l);
-/* Makes room for `need' bytes in a list of which `used' are kept. */
-int nc_growlist(void **list, int64_t *room, int64_t used, int64_t need);
 
 typedef struct Hdf5File {
   const char *path;

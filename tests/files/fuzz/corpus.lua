@@ -12,8 +12,8 @@ local choose = dofile(HERE .. "bad/random.lua")
 local option = dofile(HERE .. "../lib/options.lua") {
   folder = "", only = "", files = 400, seed = 1}
 local LONGEST <const> = 400     -- bytes of a file
-local FORMATS <const> = {"csv", "npy", "npz", "one", "pickle", "safetensors",
-                         "shards"}
+local FORMATS <const> = {"csv", "gguf", "npy", "npz", "one", "onnx", "pickle",
+                         "safetensors", "shards"}
 
 local function maker(name) return dofile(HERE .. "bad/" .. name .. ".lua") end
 
@@ -37,11 +37,13 @@ local inputs = {
     if choose.once_in(4) then how = math.random(0, 255) end
     return string.char(how) .. files[1][2]
   end,
+  gguf = first_file "gguf",
   npy = first_file "npy",
   npz = function(damaged) return choose.from {npz, pt}(damaged) end,
   one = function(damaged)
     return choose.from {png, idx, jpg, gzip}(damaged)
   end,
+  onnx = first_file "onnx",
   pickle = maker "pt".pickle,
   safetensors = first_file "safetensors",
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Fuzzes what reads files with clang's libFuzzer under sanitizers.
 #   tests/files/fuzz/run.sh [FORMAT [OPTION...]]
-# FORMAT: csv, npy (if none is named), npz, one, pickle, safetensors, shards, or
-# all, one after another.  OPTION: of libFuzzer; without any 60 seconds.
+# FORMAT: csv, gguf, npy (if none is named), npz, one, onnx, pickle, safetensors,
+# shards, or all, one after another.  OPTION: of libFuzzer; without any 60 seconds.
 # `run.sh all -runs=2000000' is the long run.  corpus.lua writes what each begins
 # with; that, the builds, new inputs and what is found go to build-fuzz/.
 set -eu
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../../.."
 format=${1:-npy}
 [ $# = 0 ] || shift
 [ $# -gt 0 ] || set -- -max_total_time=60
-[ "$format" != all ] || format='csv npy npz one pickle safetensors shards'
+[ "$format" != all ] || format='csv gguf npy npz one onnx pickle safetensors shards'
 
 out=build-fuzz
 here=tests/files/fuzz
