@@ -59,9 +59,6 @@ int nc_checkholds(int64_t v, DType t);
    them. */
 int nc_common_dtype(DType *common, Op op, const Arg in[], int n);
 
-/* Fails if device d does not compute with elements of this type. */
-int nc_check_on_device(const Device *d, DType type);
-
 /* *y = the real parts of x, or x (core/ops/complex.c). */
 int nc_real_part(Tensor **y, Tensor *x);
 

@@ -152,20 +152,11 @@ static Tensor *new_struct(DType type, int nd) {
   return t;
 }
 
-int nc_check_on_device(const Device *d, DType type) {
-  if (!nc_is_complex(type) || d->ordinal < 0) return NC_OK;
-  nc_fail(NC_EDEVICE, "%s is not on %s yet: complex tensors are on the cpu",
-          nc_dtypename(type), d->name);
-  nc_hint("nacre.view_as_real(t) is a real tensor, which any device takes");
-  return NC_EDEVICE;
-}
-
 /* nc_new for sizes that nc_checksize accepts, with a product of n. */
 static int new_dense(Tensor **out, const Device *d, DType type, int nd,
                      const int64_t size[], int64_t n) {
   Tensor *t;
   int r;
-  if (d != &nc_cpu) TRY(nc_check_on_device(d, type));
   t = new_struct(type, nd);
   if (t == NULL) return NC_ENOMEM;
   r = new_storage(&t->data, d, n * nc_dtypesize(type));

@@ -15,6 +15,7 @@
 #include "core/tensor.h"
 #include "core/cpu/cursor.h"
 #include "core/cpu/kernels/kernels.h"
+#include "core/pointwise/parts_iter.h"
 
 #define GRAIN 8192 /* elements that are worth a thread */
 
@@ -31,31 +32,12 @@ typedef struct ComplexPlan {
 /*
 ** The parts as real numbers
 */
-/* The loop k over the parts: of real numbers, or of their bits.  Returns 0 if
-   that takes more dimensions than there are. */
-static int over_parts(TensorIter *parts, const TensorIter *k, DType part) {
-  if (k->nd == NC_MAXDIM) return 0;
-  *parts = *k;
-  parts->common_dtype = part;
-  parts->nd = k->nd + 1;
-  parts->n = 2 * k->n;
-  parts->uniform = parts->numbers = 0;
-  parts->size[0] = 2;
-  for (int d = 0; d < k->nd; d++) parts->size[d + 1] = k->size[d];
-  for (int j = 0; j < k->nargs; j++) {
-    parts->type[j] = part == DT_i64 ? part : nc_real_dtype(k->type[j]);
-    parts->step[j][0] = 1;
-    for (int d = 0; d < k->nd; d++) parts->step[j][d + 1] = 2 * k->step[j][d];
-  }
-  return 1;
-}
-
 /* Copies elements of one type as they are. */
 static int copy_bits(TensorIter *bits, const TensorIter *k) {
   if (k->op != OP_clone || k->grad_index || k->p[1] == NULL ||
       k->type[0] != k->type[1])
     return 0;
-  if (k->type[0] == DT_c128) return over_parts(bits, k, DT_i64);
+  if (k->type[0] == DT_c128) return nc_parts_iter(bits, k, DT_i64);
   *bits = *k;
   bits->type[0] = bits->type[1] = bits->common_dtype = DT_i64;
   return 1;
@@ -301,7 +283,7 @@ static int run_reduction(const TensorIter *k) {
   TensorIter parts;
   if (k->op != OP_sum && k->op != OP_mean && k->op != OP_prod)
     return nc_refuse_complex();
-  if (k->op != OP_prod && over_parts(&parts, k, nc_real_dtype(k->type[1])))
+  if (k->op != OP_prod && nc_parts_iter(&parts, k, nc_real_dtype(k->type[1])))
     return nc_cpu_reduce(&parts);
   for (int d = f.inner; d < k->nd; d++) f.count *= k->size[d];
   return nc_parallel(k->n, 1 + GRAIN / (f.count + 1), reduce_results, &f);

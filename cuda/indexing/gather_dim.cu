@@ -338,6 +338,9 @@ static cudaError_t launch(const GatherPlan *k, int64_t bytes, GatherWay way,
     CASE(2, uint16_t)
     CASE(4, uint32_t)
     CASE(8, uint64_t)
+    case 16:
+      return way == COPY_OUT ? launch_copy<uint4, 0>(k, s)
+                             : launch_copy<uint4, 1>(k, s);
   }
 #undef CASE
   return cudaErrorInvalidValue;
@@ -403,7 +406,7 @@ int nc_cuda_gather_dim(const Device *d, const GatherDimCall *g) {
   if (g->mode == GATHER_DIM_REDUCE) {
     r = reduce(d, &k, g);
   } else if (g->mode == GATHER_DIM_GET && k.rows >= nc_multiprocessors(d) &&
-             plan_rows(&k, g, 1)) {
+             bytes <= 8 && plan_rows(&k, g, 1)) {
     r = nc_cudastatus(launch(&k, bytes, COPY_ROWS, s));
   } else {
     set_dims(&k, g, 0);

@@ -67,6 +67,30 @@ typedef cudaError_t GradientLauncher(int op, int grad_index,
 GradientLauncher nc_gradients_f32, nc_gradients_f64;
 
 /*
+** A pointwise operation over complex numbers, or the gradient of one.  An
+** operand is of the complex type that is computed in, of the type of its parts,
+** or bytes of truth.  Another complex or float type of the result is converted
+** to.
+*/
+typedef enum ComplexForm { FORM_COMPLEX, FORM_REAL, FORM_TRUTH } ComplexForm;
+
+typedef struct ComplexMap {
+  char *p[NC_MAXIN];
+  double number[NC_MAXIN][2]; /* its parts */
+  double par[2];
+  uint32_t n;
+  int32_t conjugated;         /* a gradient is g*conj(dy/dx): conjugate g, which
+                                 is complex, and the result */
+  int32_t form[NC_MAXIN];
+  int32_t type;               /* of the result */
+  Offsets at;
+} ComplexMap;
+
+typedef cudaError_t ComplexLauncher(int op, int grad_index, const ComplexMap *a,
+                                    cudaStream_t stream);
+ComplexLauncher nc_complex_c64, nc_complex_c128;
+
+/*
 ** Copies that convert types.  If `dense', n groups of NC_CASTWIDTH elements and
 ** then `tail' single ones, where x and y are aligned to a group; otherwise n
 ** elements with the strides in `at'.

@@ -388,52 +388,64 @@ static int cast(const Device *d, const TensorIter *k) {
 /*
 ** Choice of the path, and chunks
 */
-/* Runs an operation that is computed in f32 and has operands of f64, which the
-   kernels cannot read.  Such an operand is never large: it is converted in
-   scratch memory first, without its broadcast dimensions. */
-static int convert_doubles(const Device *d, const TensorIter *iter) {
+/* *y = operand j of iter, converted to type t in scratch memory; k has it in
+   place of the former. */
+static int convert_operand(const Device *d, TensorIter *k, int j, DType t,
+                           void **y) {
+  TensorIter c = *k;
+  int64_t n = 1;
+  c.op = OP_clone;
+  c.grad_index = 0;
+  c.common_dtype = t;
+  c.nargs = 2;
+  c.nd = 0;
+  for (int i = 0; i < k->nd; i++) {
+    if (k->step[j][i] == 0) continue;
+    c.size[c.nd] = k->size[i];
+    c.step[1][c.nd] = k->step[j][i];
+    k->step[j][i] = c.step[0][c.nd++] = n;
+    n *= c.size[c.nd - 1];
+  }
+  TRY(nc_scratch(d, y, n * nc_dtypesize(t)));
+  c.n = n;
+  c.p[0] = *y;
+  c.p[1] = k->p[j];
+  c.type[0] = t;
+  c.type[1] = k->type[j];
+  k->p[j] = *y;
+  k->type[j] = t;
+  return nc_cuda_run(d, &c);
+}
+
+int nc_with_operands(const Device *d, const TensorIter *iter,
+                     const DType want[],
+                     int (*f)(const Device *d, const TensorIter *k)) {
   TensorIter k = *iter;
   void *scratch[NC_MAXIN] = { NULL };
   int r = NC_OK;
-  for (int j = 1; j < k.nargs && r == NC_OK; j++) {
-    TensorIter c = *iter;
-    int64_t n = 1;
-    if (k.p[j] == NULL || k.type[j] != DT_f64) continue;
-    c.op = OP_clone;
-    c.nargs = 2;
-    c.nd = 0;
-    for (int i = 0; i < k.nd; i++) {
-      if (k.step[j][i] == 0) continue;
-      c.size[c.nd] = k.size[i];
-      c.step[1][c.nd] = k.step[j][i];
-      k.step[j][i] = c.step[0][c.nd++] = n;
-      n *= c.size[c.nd - 1];
-    }
-    if ((r = nc_scratch(d, &scratch[j], n * 4)) != NC_OK) break;
-    c.n = n;
-    c.p[0] = scratch[j];
-    c.p[1] = k.p[j];
-    c.type[0] = DT_f32;
-    c.type[1] = DT_f64;
-    r = cast(d, &c);
-    k.p[j] = scratch[j];
-    k.type[j] = DT_f32;
-  }
-  if (r == NC_OK) r = map(d, &k);
+  for (int j = 1; j < k.nargs && r == NC_OK; j++)
+    if (k.p[j] && k.type[j] != want[j])
+      r = convert_operand(d, &k, j, want[j], &scratch[j]);
+  if (r == NC_OK) r = f(d, &k);
   for (int j = 1; j < NC_MAXIN; j++) nc_scratchfree(d, scratch[j]);
   return r;
 }
 
-/* Runs one chunk. */
+/* Runs one chunk.  Kernels that compute in f32 cannot read f64; such an operand
+   is never large. */
 static int run(const Device *d, const TensorIter *k) {
+  DType want[NC_MAXIN];
+  int wide = 0;
   if (k->op == OP_clone && k->grad_index == 0)
     return k->p[1] == NULL || k->type[0] == k->type[1] ? move(d, k)
                                                        : cast(d, k);
-  for (int j = 1; j < k->nargs; j++)
-    if (k->p[j] && k->type[j] == DT_f64 &&
-        nc_compute_type(k->common_dtype) == DT_f32)
-      return convert_doubles(d, k);
-  return map(d, k);
+  for (int j = 1; j < k->nargs; j++) {
+    const int is = k->p[j] && k->type[j] == DT_f64 &&
+                   nc_compute_type(k->common_dtype) == DT_f32;
+    want[j] = is ? DT_f32 : k->type[j];
+    wide |= is;
+  }
+  return wide ? nc_with_operands(d, k, want, map) : map(d, k);
 }
 
 /* The part of k with the indices first .. first+n-1 of dimension dim. */
@@ -504,6 +516,8 @@ int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
 }
 
 int nc_cuda_run(const Device *d, const TensorIter *k) {
+  if (k->common_dtype == DT_c64 || k->common_dtype == DT_c128)
+    return nc_run_complex(d, k);
   if (nc_opinfo[k->op].kind == REDUCE_OP && k->grad_index == 0)
     return nc_runreduce(d, k);
   return nc_in_chunks(d, k, k->nd, run);

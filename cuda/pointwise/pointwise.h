@@ -22,5 +22,12 @@ int nc_in_chunks(const Device *d, const TensorIter *k, int dims,
                 int (*f)(const Device *d, const TensorIter *k));
 
 int nc_runreduce(const Device *d, const TensorIter *k);  /* a reduction */
+int nc_run_complex(const Device *d, const TensorIter *k); /* over complex */
+
+/* Calls f for k, each operand j > 0 being of type want[j], or a number.  One of
+   another type is first converted in scratch memory, without its broadcast
+   dimensions. */
+int nc_with_operands(const Device *d, const TensorIter *k, const DType want[],
+                     int (*f)(const Device *d, const TensorIter *k));
 
 #endif

@@ -4,41 +4,12 @@
 ** NC_TYPE (f32 or f64): one kernel for each gradient formula in core/ops.def.
 ** pointwise.c calls the launchers nc_gradients_f32 and nc_gradients_f64.
 **
-** The operands are g, the gradient of the result, and those of the inputs a b c
-** and the result y that the formula names, in this order.  The text of the
-** formula is parsed at compile time, so that a kernel loads only the operands
-** that its formula uses.
+** The text of a formula is parsed at compile time (gradient_text.h), so that a
+** kernel loads only the operands that it uses.
 */
+#include "cuda/pointwise/gradient_text.h"
 #include "cuda/pointwise/strided.h"
 #include "core/ops.h"
-
-NC_DEVICE constexpr bool isword(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         (c >= '0' && c <= '9');
-}
-
-/* Does the formula contain the letter as a word?  In a unary formula x stands
-   for a; g is always an operand.  Must agree with formula.c of the core. */
-NC_DEVICE constexpr bool names(const char *text, char letter) {
-  bool found = letter == 'g';
-  for (int i = 0; text[i];) {
-    int n = 0;
-    while (isword(text[i + n])) n++;
-    if (n == 1) found |= text[i] == letter || (letter == 'a' && text[i] == 'x');
-    i += n > 0 ? n : 1;
-  }
-  return found;
-}
-
-/* The index of a letter among the operands; their number for any other
-   character. */
-NC_DEVICE constexpr int place(const char *text, char letter) {
-  const char letters[] = "gabcy";
-  int n = 0;
-  for (int i = 0; letters[i] && letters[i] != letter; i++)
-    n += names(text, letters[i]);
-  return n;
-}
 
 /* Element k of operand `at'; 0 if the formula does not name it (at is -1). */
 template <int at> NC_DEVICE Number given(const Number v[][NC_EACH], int k) {

@@ -56,6 +56,27 @@ typedef cudaError_t ReduceLauncher(int op, ReduceKernel way, const Reduction *f,
 NC_STOREDTYPES(X)
 #undef X
 
+/*
+** A fold of complex numbers of one type: 1 << shift threads for each result.
+** Dimension 0 of the folded ones is the innermost.
+*/
+typedef enum ComplexFoldWay {
+  FOLD_PRODUCT, FOLD_SUM, FOLD_MEAN
+} ComplexFoldWay;
+
+typedef struct ComplexFold {
+  const char *x;
+  char *y;
+  int32_t wide;               /* complex128 */
+  int32_t way, shift, nfold;
+  uint32_t results;
+  int64_t count;              /* elements of a result */
+  int64_t size[NC_MAXDIM], step[NC_MAXDIM];
+  Offsets kept;               /* of y and x */
+} ComplexFold;
+
+cudaError_t nc_complex_folds(const ComplexFold *f, cudaStream_t stream);
+
 NC_C_END
 
 #endif

@@ -30,7 +30,8 @@ PUBLIC = {"core/" + name for name in (
     "ops.h", "ops.def", "operators.h", "operators.def", "transport.h", "dtype.h")}
 FOR_DEVICES = PUBLIC | {"core/" + name for name in (
     "pointwise/scalar.h", "pointwise/for_each_compute_type.h",
-    "pointwise/op_classes.h", "base/philox.h",
+    "pointwise/op_classes.h", "pointwise/complex_words.h",
+    "pointwise/parts_iter.h", "base/philox.h",
     "optimizer_step.h",
     "portable.h", "base/indexed_dims.h")}
 # A transport is compiled on the user's machine, with these alone.
