@@ -237,7 +237,7 @@ NC_DEVICE void store(const ComplexMap &map, uint64_t at, T y) {
 }
 
 /* A thread loads all its elements, which are BLOCK apart, and then computes. */
-template <class F> NC_KERNEL_OF(BLOCK) complex_map(const ComplexMap map) {
+template <class F> NC_KERNEL_WIDE(BLOCK) complex_map(const ComplexMap map) {
   const R p = (R)map.par[0], q = (R)map.par[1];
   const uint32_t start = blockIdx.x * (BLOCK * F::EACH) + threadIdx.x;
   T v[F::EACH][F::INPUTS];

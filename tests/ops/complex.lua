@@ -248,8 +248,9 @@ end
 --
 -- Display
 --
+local device = nacre.zeros(1).device
 eq(text(nacre.tensor {1, 2.5*i}),
-   "complex64[2] cpu  16 B\n  1.0000+0i  0+2.5000i")
-eq(text(nacre.tensor(1 - i)), "1.0-1.0i  complex64[] cpu")
+   "complex64[2] " .. device .. "  16 B\n  1.0000+0i  0+2.5000i")
+eq(text(nacre.tensor(1 - i)), "1.0-1.0i  complex64[] " .. device)
 eq(text(nacre.zeros(0, {dtype = "complex64"})),
-   "complex64[0] cpu  0 B (empty)")
+   "complex64[0] " .. device .. "  0 B (empty)")

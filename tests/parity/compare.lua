@@ -8,7 +8,8 @@
 local S = {}
 
 local STEP = {float16 = 2.0 ^ -10, bfloat16 = 2.0 ^ -7, float32 = 2.0 ^ -23,
-              float64 = 2.0 ^ -52}
+              float64 = 2.0 ^ -52, complex64 = 2.0 ^ -23,
+              complex128 = 2.0 ^ -52}
 local NEAR, ROUNDED = 16, 64  -- steps of an element, and of the largest
 local LOOKED = 1 << 20        -- elements of larger tensors are not compared
 local SUMMED = 128            -- elements that may add another ROUNDED steps
@@ -25,7 +26,9 @@ function S.scale(tensors)
   for _, t in ipairs(tensors) do
     n = n + t:numel()
     step = math.max(step, STEP[t.dtype] or 0)
-    most = math.max(most, largest(t:detach():to("cpu", "float64")))
+    t = t:detach():cpu()
+    if t:is_complex() then t = nacre.view_as_real(t) end
+    most = math.max(most, largest(t:double()))
   end
   return {most = most, terms = 1 + n // SUMMED, step = step}
 end
@@ -41,7 +44,19 @@ local function first(want, got, bad)
 end
 
 -- Elements of two tensors of the CPU, of one shape and dtype.
-local function elements(want, got, scale)
+local elements
+
+-- The parts of complex numbers; of some that are finite, as large as the larger
+-- part allows.
+local function parts(want, got, scale)
+  local known = S.scale {want}
+  scale = scale and {most = math.max(scale.most, known.most),
+                     terms = scale.terms, step = scale.step}
+  return elements(nacre.view_as_real(want), nacre.view_as_real(got), scale)
+end
+
+function elements(want, got, scale)
+  if want:is_complex() then return parts(want, got, scale) end
   if not STEP[want.dtype] then
     if nacre.equal(want, got) then return end
     return first(want, got, want:ne(got))

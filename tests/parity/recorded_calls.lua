@@ -19,7 +19,7 @@ local OPERATORS = {
 }
 
 local metatable = debug.getmetatable(nacre.ones(1))
-local is_tensor = nacre.is_tensor    -- the one that is not recorded
+local COMPLEX = debug.getmetatable(nacre.i)
 local methods, functions = nacre._methods, nacre._functions
 local list, seen, count       -- of calls; how many of a kind, of a name
 local inside = false          -- an operation that others are part of
@@ -31,19 +31,12 @@ local most                    -- calls of a kind
 -- is of a kind that has no place on a device. `kind' tells what it is like.
 local copy
 
--- Complex tensors are on the cpu only.
-local function is_complex(v)
-  return is_tensor(v) and v.dtype:find "^complex" ~= nil
-end
-
 local function copytensor(v, call)
   local made = call.tensors[v]
   if made then return made end
   local n = v:numel()
   call.elements = call.elements + n
-  if call.elements > LARGEST or v.device ~= "cpu" or is_complex(v) then
-    return nil
-  end
+  if call.elements > LARGEST or v.device ~= "cpu" then return nil end
   made = {tensor = v:detach():clone():contiguous(), grad = v.requires_grad}
   call.tensors[v] = made
   call.tensors[#call.tensors + 1] = made
@@ -69,6 +62,10 @@ function copy(v, call)
   local t = type(v)
   if nacre.is_tensor(v) then return copytensor(v, call) end
   if t == "table" then return copytable(v, call) end
+  if debug.getmetatable(v) == COMPLEX then
+    call.kind[#call.kind + 1] = "complex"
+    return {value = v}
+  end
   if t == "function" or t == "userdata" or t == "thread" or
      t == "string" and (v:find "^cuda" or v:find "/") then
     return nil
@@ -92,13 +89,9 @@ local function record(name, f, n, ...)
   list[#list + 1] = call
 end
 
--- `before': how many calls were recorded before this one.
-local function finish(before, ok, ...)
+local function finish(ok, ...)
   inside = false
   if not ok then error((...), 0) end
-  for i = 1, select("#", ...) do
-    if is_complex((select(i, ...))) then list[before + 1] = nil end
-  end
   return ...
 end
 
@@ -113,9 +106,8 @@ local function recorded(name, f)
     if inside then return f(...) end
     if takesfunction(...) then return f(...) end   -- what it calls, is
     inside = true
-    local before = #list
     record(name, f, select("#", ...), ...)
-    return finish(before, pcall(f, ...))
+    return finish(pcall(f, ...))
   end
 end
 

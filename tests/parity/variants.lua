@@ -40,7 +40,7 @@ end
 
 -- Some numbers are those that are none, or limits.
 function change.special(c)
-  local list = c:is_floating_point() and
+  local list = (c:is_floating_point() or c:is_complex()) and
     {0 / 0, math.huge, -math.huge, -0.0, 0.0, 1e-40} or
     {0, 1, c.dtype == "uint8" and 255 or -1}
   if c.dtype == "bool" or c:numel() == 0 then return c end
@@ -67,7 +67,9 @@ end
 local function cast(c, plan, floats)
   local dtype = plan.dtype
   if dtype == "any" then dtype = V.dtypes[math.random(#V.dtypes)] end
-  if not dtype or floats and not c:is_floating_point() then return c end
+  if not dtype or c:is_complex() or floats and not c:is_floating_point() then
+    return c
+  end
   return c:to(dtype)
 end
 
@@ -166,7 +168,9 @@ end
 -- ---- arguments
 
 local function anyfloats(v)
-  if v.tensor then return v.tensor:is_floating_point() end
+  if v.tensor then
+    return v.tensor:is_floating_point() or v.tensor:is_complex()
+  end
   for _, x in pairs(v.list or {}) do
     if anyfloats(x) then return true end
   end
@@ -181,7 +185,7 @@ local function tensor(v, world)
   end
   c = cast(c, plan, world.floats)
   local t = lay[layout](c:clone():to(world.device))
-  if plan.grad and t:is_floating_point() then
+  if plan.grad and (t:is_floating_point() or t:is_complex()) then
     t:requires_grad_()
     world.leaves[#world.leaves + 1] = t
   end

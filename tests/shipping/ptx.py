@@ -7,7 +7,7 @@ machine code:
     ptx.py --self-test NVCC     sees what it must in kernels that are wrong
 
 * No kernel computes in float64, itself or in what it calls, but those named so
-  (f64) and templates whose first type is double: a stray constant or parameter in double makes a kernel many times
+  (f64, c128) and templates whose first type is double: a stray constant or parameter in double makes a kernel many times
   slower and no test fails. Such numbers may be moved and converted, since
   operands may have that type. The way in which CUDA itself reduces large
   arguments of sin, cos and tan is known by its one constant.
@@ -36,7 +36,7 @@ ARITHMETIC = re.compile(
 TRIGONOMETRY = "0d3BF921FB54442D19"
 # Kernels that are in double for every type: sequences (start + i*step), and sums
 # of squared deviations, which the range of float does not hold.
-DOUBLE = ["fill9RangePlan", "6VarDim", "8RowStats", "9norm_rows"]
+DOUBLE = ["f64", "c128", "fill9RangePlan", "6VarDim", "8RowStats", "9norm_rows"]
 DOUBLE_TEMPLATE = re.compile(r"Id[a-z0-9_]*[LE]")  # mangled: <double, ...>
 
 
@@ -103,7 +103,7 @@ def functions_in_double(functions):
 
 
 def may_be_double(kernel):
-    return "f64" in kernel or DOUBLE_TEMPLATE.search(kernel) or \
+    return DOUBLE_TEMPLATE.search(kernel) or \
         any(part in kernel for part in DOUBLE)
 
 

@@ -2,7 +2,7 @@
 """Complex tensors against PyTorch: values, gradients by its convention and
 second derivatives, at random points, on axes and branch cuts, at both zeros and
 infinities. Exits with 77 where there is no PyTorch.
-Run by: complex_torch.py NACRE [--seed N]"""
+Run by: complex_torch.py NACRE [--seed N] [--device cuda:0]"""
 import argparse
 import math
 import os
@@ -203,8 +203,10 @@ def graph(a):
 class Cases:
     """Lua and what PyTorch gives, line for line."""
 
-    def __init__(self):
-        self.text, self.want, self.names, self.eps = [HEAD], [], [], []
+    def __init__(self, device):
+        choice = f'nacre.set_default_device "{device}"\n'
+        self.text, self.want = [choice + HEAD], []
+        self.names, self.eps = [], []
 
     def line(self, what, dtype, operands, body, want):
         """One line of output; want: a function without arguments"""
@@ -349,8 +351,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("nacre")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
-    cases = Cases()
+    cases = Cases(args.device)
     add_cases(cases, random.Random(args.seed))
     return 1 if cases.check(args.nacre) else 0
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torch.fft, stft, istft and windows against PyTorch: lengths, dimensions,
 norms, values and gradients.
-Run by: fourier_torch.py NACRE [--seed N]"""
+Run by: fourier_torch.py NACRE [--seed N] [--device cuda:0]"""
 import argparse
 import random
 import sys
@@ -144,9 +144,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("nacre")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     r = random.Random(args.seed)
-    cases = Cases()
+    cases = Cases(args.device)
     transforms(cases, r)
     spectrograms(cases, r)
     windows(cases)

@@ -355,7 +355,8 @@ end
 local function hide_unseen(mask, k, v)
   local m, sees = mask:dim() > 0 and mask:size(-1) or 1, mask
   if k:size(-2) ~= v:size(-2) or m ~= 1 and m ~= k:size(-2) or
-     mask.device ~= k.device or not broadcast_sizes(2, k, v, mask) then
+     mask.device ~= k.device or not broadcast_sizes(2, k, v, mask) or
+     k.dtype == "bool" or v.dtype == "bool" then
     return k, v                         -- the operations say what is wrong
   end
   if mask.dtype ~= "bool" then sees = mask:detach():ne(-math.huge) end
