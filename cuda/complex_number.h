@@ -5,9 +5,9 @@
 ** ops.def use.  The includer defines R (float or double) and T, the name of the
 ** type.
 **
-** A real or an int in a sum, product or quotient counts as such, as in C: it has
-** no imaginary part that could turn an infinity into nan.  The functions follow
-** W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987: they are
+** A real or an int in a sum, product or quotient counts as such, as in C: it
+** has no imaginary part that could turn an infinity into nan.  The functions
+** follow W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987: they are
 ** accurate in the norm, and the sign of a zero chooses the side of a cut.
 */
 #ifndef cuda_complex_number_h
@@ -113,8 +113,13 @@ OF_REAL(cos)
 
 /* exp(x) overflows above it, though a part of exp(x + iy) need not. */
 #define LARGE ((R)(sizeof(R) == 4 ? 88 : 709))
+#define LN2 ((R)0.6931471805599453)
 #define HALF_PI ((R)1.5707963267948966)
 #define IS_FINITE(x) ((x) - (x) == 0)
+#define IS_INFINITE(x) ((x) != 0 && (x) + (x) == (x))
+#define IS_NAN(x) ((x) != (x))
+/* 1 + 1/MANY^2 is 1 */
+#define MANY ((R)(sizeof(R) == 4 ? 1e8 : 1e17))
 
 /* f*scale*(cos y, sin y), where the product of the first two may overflow. */
 NC_DEVICE T c_polar(R f, R scale, R y) {
@@ -123,7 +128,8 @@ NC_DEVICE T c_polar(R f, R scale, R y) {
 
 NC_DEVICE T c_exp(T x) {
   if (x.im == 0) return T(exp(x.re), x.im);
-  if (x.re < -LARGE && !IS_FINITE(x.im) && x.re + x.re == x.re) return T(0);
+  if (IS_INFINITE(x.re) && !IS_FINITE(x.im))
+    return x.re < 0 ? T(0) : T(x.re, x.im - x.im);
   if (x.re > LARGE) return c_polar(exp(x.re / 2), exp(x.re / 2), x.im);
   return c_polar(exp(x.re), 1, x.im);
 }
@@ -135,8 +141,8 @@ NC_DEVICE T c_log(T x) {
   const R angle = atan2(x.im, x.re);
   if (a > (R)0.5 && a < 2 && b < 2)
     return T(log1p((a - 1) * (a + 1) + b * b) / 2, angle);
-  if (a > 1 && a + a != a) /* the squares of large parts add up to more */
-    return T(log(hypot(a / 2, b / 2)) + (R)0.6931471805599453, angle);
+  if (a > 1 && !IS_INFINITE(a)) /* the squares of large parts add up to more */
+    return T(log(hypot(a / 2, b / 2)) + LN2, angle);
   return T(log(hypot(a, b)), angle);
 }
 
@@ -147,7 +153,7 @@ NC_DEVICE T c_sqrt(T x) {
   const R up = (R)(sizeof(R) == 4 ? 0x1p24 : 0x1p54);
   const R s = most > 1 ? 4 : most < small ? 1 / up : 1;
   const R re = x.re / s / s, im = x.im / s / s;
-  if (x.im != 0 && x.im + x.im == x.im) return T(fabs(x.im), x.im);
+  if (IS_INFINITE(x.im)) return T(fabs(x.im), x.im);
   if (x.re == 0 && x.im == 0) return T(0, x.im);
   const R t = sqrt((fabs(re) + hypot(re, im)) / 2);
   if (x.re >= 0) return T(s * t, s * (im / (2 * t)));
@@ -157,6 +163,7 @@ NC_DEVICE T c_sqrt(T x) {
 NC_DEVICE T c_sinh(T x) {
   if (x.im == 0) return T(sinh(x.re), x.im);
   if (x.re == 0) return T(x.re, sin(x.im));
+  if (IS_INFINITE(x.re) && !IS_FINITE(x.im)) return T(fabs(x.re), x.im - x.im);
   if (fabs(x.re) > LARGE) {
     const R half = exp(fabs(x.re) / 2);
     const T y = c_polar(half / 2, half, x.im);
@@ -166,8 +173,9 @@ NC_DEVICE T c_sinh(T x) {
 }
 
 NC_DEVICE T c_cosh(T x) {
-  if (x.im == 0) return T(cosh(x.re), x.re * x.im);
-  if (x.re == 0) return T(cos(x.im), x.re * sin(x.im));
+  if (x.im == 0) return T(cosh(x.re), copysign((R)1, x.re) * x.im);
+  if (x.re == 0) return T(cos(x.im), IS_FINITE(x.im) ? x.re * sin(x.im) : 0);
+  if (IS_INFINITE(x.re) && !IS_FINITE(x.im)) return T(fabs(x.re), x.im - x.im);
   if (fabs(x.re) > LARGE) {
     const R half = exp(fabs(x.re) / 2);
     const T y = c_polar(half / 2, half, x.im);
@@ -177,11 +185,12 @@ NC_DEVICE T c_cosh(T x) {
 }
 
 NC_DEVICE T c_tanh(T x) {
-  if (fabs(x.re) > 20) {
-    const R sign = copysign((R)1, x.re);
-    if (!IS_FINITE(x.im)) return T(sign, 0);
+  const R sign = copysign((R)1, x.re);
+  if (IS_INFINITE(x.re) && !IS_FINITE(x.im)) return T(sign, 0);
+  if (x.re == 0) return T(x.re, tan(x.im));
+  if (x.im == 0) return T(tanh(x.re), x.im);
+  if (fabs(x.re) > 20 && IS_FINITE(x.im))
     return T(sign, 4 * sin(x.im) * cos(x.im) * exp(-2 * fabs(x.re)));
-  }
   const R t = tan(x.im), b = 1 + t * t, s = sinh(x.re), d = 1 + b * s * s;
   return T(b * sqrt(1 + s * s) * s / d, t / d);
 }
@@ -203,16 +212,32 @@ NC_DEVICE T c_tan(T x) {
   return over_i(c_tanh(times_i(x)));
 }
 
+/* log(2|x|), about the size of the inverse functions of a large x. */
+NC_DEVICE bool is_many(T x) {
+  return fabs(x.re) > MANY || fabs(x.im) > MANY;
+}
+NC_DEVICE R log_twice(T x) {
+  return c_log(x).re + LN2;
+}
+
 NC_DEVICE T c_asin(T x) {
+  if (x.re == 0 && IS_NAN(x.im)) return x;
+  if (is_many(x))
+    return T(atan2(x.re, fabs(x.im)), copysign(log_twice(x), x.im));
   const T p = c_sqrt(1 - x), q = c_sqrt(1 + x);
   return T(atan2(x.re, p.re * q.re - p.im * q.im),
            asinh(p.re * q.im - p.im * q.re));
 }
 NC_DEVICE T c_acos(T x) {
+  if (x.re == 0 && IS_NAN(x.im)) return T(HALF_PI, x.im);
+  if (is_many(x))
+    return T(atan2(fabs(x.im), x.re), copysign(log_twice(x), -x.im));
   const T p = c_sqrt(1 - x), q = c_sqrt(1 + x);
   return T(2 * atan2(p.re, q.re), asinh(q.re * p.im - q.im * p.re));
 }
 NC_DEVICE T c_acosh(T x) {
+  if (x.re == 0 && IS_NAN(x.im)) return T(x.im, HALF_PI);
+  if (is_many(x)) return T(log_twice(x), atan2(x.im, x.re));
   const T p = c_sqrt(x - 1), q = c_sqrt(x + 1);
   return T(asinh(p.re * q.re + p.im * q.im), 2 * atan2(p.im, q.re));
 }
@@ -222,12 +247,17 @@ NC_DEVICE T c_asinh(T x) {
 
 NC_DEVICE T c_atanh(T x) {
   const R a = fabs(x.re), h = hypot(x.re, x.im);
-  const R many = (R)(sizeof(R) == 4 ? 1e8 : 1e17);
-  if (h > many) { /* 1/x to all digits, and half a turn */
-    const R y = h + h == h ? 0 : x.re / h / h;
-    return T(copysign(y, x.re), copysign(HALF_PI, x.im));
+  const R near = hypot(1 - a, x.im);
+  const R few = (R)(sizeof(R) == 4 ? 1e-9 : 1e-100);
+  if (x.re == 0 && IS_NAN(x.im)) return x;
+  if (h > MANY) { /* 1/x to all digits, and half a turn */
+    const R y = IS_INFINITE(h) ? 0 : x.re / h / h;
+    return T(copysign(y, x.re),
+             IS_NAN(x.im) ? x.im : copysign(HALF_PI, x.im));
   }
-  const R y = log1p(4 * a / ((1 - a) * (1 - a) + x.im * x.im)) / 4;
+  /* a square of little is 0 */
+  const R y = near > 0 && near < few ? (LN2 - log(near)) / 2
+                                     : log1p(4 * a / (near * near)) / 4;
   return T(copysign(y, x.re),
            atan2(2 * x.im, (1 - x.re) * (1 + x.re) - x.im * x.im) / 2);
 }
@@ -240,7 +270,11 @@ NC_DEVICE T c_pow(T a, T b) {
 }
 
 #undef LARGE
+#undef LN2
 #undef HALF_PI
 #undef IS_FINITE
+#undef IS_INFINITE
+#undef IS_NAN
+#undef MANY
 
 #endif

@@ -263,7 +263,7 @@ static void reduce_results(void *ctx, int64_t begin, int64_t end) {
     c128_s acc = { k->op == OP_prod, 0 };
     const int64_t to = nc_cursor_offset(&at, 0);
     Cursor w;
-    nc_cursor_start(&w, k, f->inner, k->nd, 0);
+    if (f->count > 0) nc_cursor_start(&w, k, f->inner, k->nd, 0);
     for (int64_t e = 0; e < f->count; e++) {
       take_in(&acc,
               element_at(k, nc_cursor_offset(&at, 1) + nc_cursor_offset(&w, 1)),

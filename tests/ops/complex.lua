@@ -245,6 +245,14 @@ for _, f in ipairs {nacre.real, nacre.resolve_conj, nacre.conj,
   assert(leaf.is_leaf and leaf.grad:sum():item() == 3)
 end
 
+-- Reductions of no elements
+for _, dtype in ipairs {"complex64", "complex128"} do
+  local none = nacre.zeros({3, 0}, {dtype = dtype})
+  assert(none:prod():item() == 1 + 0*i and none:sum():item() == 0*i)
+  eq(text(none:prod(2):sum():item()), "3+0i")
+  assert(none:mean():isnan():item())
+end
+
 --
 -- Display
 --

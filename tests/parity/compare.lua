@@ -27,7 +27,7 @@ function S.scale(tensors)
     n = n + t:numel()
     step = math.max(step, STEP[t.dtype] or 0)
     t = t:detach():cpu()
-    if t:is_complex() then t = nacre.view_as_real(t) end
+    if t:is_complex() then t = nacre.view_as_real(t:reshape(-1)) end
     most = math.max(most, largest(t:double()))
   end
   return {most = most, terms = 1 + n // SUMMED, step = step}
@@ -52,7 +52,8 @@ local function parts(want, got, scale)
   local known = S.scale {want}
   scale = scale and {most = math.max(scale.most, known.most),
                      terms = scale.terms, step = scale.step}
-  return elements(nacre.view_as_real(want), nacre.view_as_real(got), scale)
+  return elements(nacre.view_as_real(want:reshape(-1)),
+                  nacre.view_as_real(got:reshape(-1)), scale)
 end
 
 function elements(want, got, scale)
