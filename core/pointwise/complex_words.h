@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** complex_words.h - words of the rows of ops.def over complex numbers, for C and
-** CUDA.  Where scalar.h has a word, this has its meaning for T, the complex type;
-** R is the type of its parts, in which p, q and constants are.
+** complex_words.h - words of the rows of ops.def over complex numbers, for C
+** and CUDA.  Where scalar.h has a word, this has its meaning for T, the complex
+** type; R is the type of its parts, in which p, q and constants are.
 ** (no include guard: the includer defines T, R, NAME, WORD, which declares a
 ** function, and REAL(f), the function f of the C library for R; creal, cimag,
 ** and fabs, exp, log, sin, cos and pow of T, are those of <tgmath.h> or have

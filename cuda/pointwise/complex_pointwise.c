@@ -30,8 +30,8 @@ static int copy_slices(const Device *d, const TensorIter *k) {
   for (int64_t i = 0; i < k->size[last]; i++) {
     TRY(nc_cuda_run(d, &slice));
     for (int j = 0; j < 2; j++)
-      slice.p[j] = (char *)slice.p[j] +
-                   k->step[j][last] * nc_dtypesize(k->type[j]);
+      slice.p[j] =
+          (char *)slice.p[j] + k->step[j][last] * nc_dtypesize(k->type[j]);
   }
   return NC_OK;
 }
@@ -87,10 +87,9 @@ static int launch(const Device *d, const TensorIter *k) {
     m.number[j][1] = nc_imag(k->number[j]);
   }
   nc_makeoffsets(&m.at, k->nd, k->size, k->nargs, k->step);
-  return nc_check_op_launch(
-      d, k,
-      (c == DT_c128 ? nc_complex_c128 : nc_complex_c64)(k->op, k->grad_index,
-                                                       &m, stream));
+  return nc_check_op_launch(d, k,
+                            (c == DT_c128 ? nc_complex_c128 : nc_complex_c64)(
+                                k->op, k->grad_index, &m, stream));
 }
 
 /* Runs one chunk. */
@@ -110,7 +109,7 @@ static int fold(const Device *d, const TensorIter *k) {
   f.x = k->p[1];
   f.y = k->p[0];
   f.wide = k->type[0] == DT_c128;
-  f.way = k->op == OP_prod ? FOLD_PRODUCT
+  f.way = k->op == OP_prod  ? FOLD_PRODUCT
           : k->op == OP_sum ? FOLD_SUM
                             : FOLD_MEAN;
   f.results = (uint32_t)k->n;
@@ -126,8 +125,7 @@ static int fold(const Device *d, const TensorIter *k) {
   nc_record_use(d, k->p[0]);
   nc_record_use(d, k->p[1]);
   nc_makeoffsets(&f.kept, inner, k->size, 2, k->step);
-  return nc_check_op_launch(d, k,
-                            nc_complex_folds(&f, nc_current_stream(d)));
+  return nc_check_op_launch(d, k, nc_complex_folds(&f, nc_current_stream(d)));
 }
 
 static int reduce(const Device *d, const TensorIter *k) {

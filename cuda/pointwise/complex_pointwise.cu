@@ -5,8 +5,8 @@
 ** over the operation.  complex_pointwise.c calls the launchers nc_complex_c64
 ** and nc_complex_c128.
 **
-** An operation is a struct: at(v, p, q) is its value for the operands v[].  Of a
-** result that is real by its nature (abs) the imaginary part is 0.
+** An operation is a struct: at(v, p, q) is its value for the operands v[].  The
+** imaginary part of a result that is real by its nature (abs) is 0.
 */
 #include "cuda/element.h"
 #include "cuda/pointwise/gradient_text.h"
@@ -20,7 +20,7 @@
 #pragma GCC diagnostic ignored "-Wbool-operation"
 #endif
 
-#define CODE_c64  1
+#define CODE_c64 1
 #define CODE_c128 2
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -33,7 +33,7 @@
 #define R double
 #endif
 #define T NAME(complex)
-#include "cuda/complex_number.h"
+#include "cuda/complex_functions.h"
 
 /*
 ** The words of the rows, as in core/cpu/kernels/complex_kernels.c
@@ -138,20 +138,20 @@ NC_DEVICE T NAME(conj)(T x) {
 #define COUNT(...)
 
 /* The elements of a thread: several of what only adds and multiplies. */
-#define EACH_ANY     2
+#define EACH_ANY 2
 #define EACH_NUMERIC 2
 #define EACH_NO_BOOL 2
 #define EACH_BOOL_AS_INT 2
-#define EACH_FLOAT      1
+#define EACH_FLOAT 1
 #define EACH_FLOAT_ONLY 1
 #define EACH_COMPLEX(class) EACH_##class
 
-#define OPERATION(name, inputs, each, truth, letters, value)         \
-  struct NAME(name) {                                                \
-    enum { INPUTS = inputs, EACH = each, TRUTH = truth };            \
-    static NC_MEMBER T at(const T v[], const R p, const R q) {       \
-      letters return T(value);                                       \
-    }                                                                \
+#define OPERATION(name, inputs, each, truth, letters, value)   \
+  struct NAME(name) {                                          \
+    enum { INPUTS = inputs, EACH = each, TRUTH = truth };      \
+    static NC_MEMBER T at(const T v[], const R p, const R q) { \
+      letters return T(value);                                 \
+    }                                                          \
   };
 #define LETTER(name, i) const T name = v[i];
 #define CONDITION(name, i) const bool name = v[i].re != 0;
@@ -159,17 +159,15 @@ NC_DEVICE T NAME(conj)(T x) {
   class(OPERATION(map_##op, 1, EACH_##class, 0, LETTER(x, 0), val))
 #define TEST(op, class, val, ...) \
   class(OPERATION(map_##op, 1, EACH_##class, 1, LETTER(x, 0), val))
-#define BINARY(op, class, val, ...)                                      \
-  class(OPERATION(map_##op, 2, EACH_##class, 0, LETTER(a, 0) LETTER(b, 1), \
-                  val))
-#define COMPARE(op, class, val, ...)                                     \
-  class(OPERATION(map_##op, 2, EACH_##class, 1, LETTER(a, 0) LETTER(b, 1), \
-                  val))
-#define TERNARY(op, class, val, ...)                                        \
-  class(OPERATION(map_##op, 3, EACH_##class, 0,                             \
+#define BINARY(op, class, val, ...) \
+  class(OPERATION(map_##op, 2, EACH_##class, 0, LETTER(a, 0) LETTER(b, 1), val))
+#define COMPARE(op, class, val, ...) \
+  class(OPERATION(map_##op, 2, EACH_##class, 1, LETTER(a, 0) LETTER(b, 1), val))
+#define TERNARY(op, class, val, ...)            \
+  class(OPERATION(map_##op, 3, EACH_##class, 0, \
                   LETTER(a, 0) LETTER(b, 1) LETTER(c, 2), val))
-#define CHOOSE(op, class, val, ...)                                         \
-  class(OPERATION(map_##op, 3, EACH_##class, 0,                             \
+#define CHOOSE(op, class, val, ...)             \
+  class(OPERATION(map_##op, 3, EACH_##class, 0, \
                   CONDITION(a, 0) LETTER(b, 1) LETTER(c, 2), val))
 #define REDUCE(...)
 #include "core/ops.def"
@@ -181,25 +179,23 @@ template <int at> NC_DEVICE T given(const T v[]) {
 }
 #define NAMED(name, text, letter) \
   const T name = given<(names(text, letter) ? place(text, letter) : -1)>(v);
-#define GRADIENT(op, k, text, letters, value)                       \
-  OPERATION(grad_##op##_##k, place(text, 0), 1, 0,                  \
+#define GRADIENT(op, k, text, letters, value)      \
+  OPERATION(grad_##op##_##k, place(text, 0), 1, 0, \
             NAMED(g, text, 'g') letters NAMED(y, text, 'y'), value)
 #define GRAD1(op, k, text, value) \
   GRADIENT(op, k, text, NAMED(x, text, 'a'), value)
 #define GRAD2(op, k, text, value) \
   GRADIENT(op, k, text, NAMED(a, text, 'a') NAMED(b, text, 'b'), value)
-#define GRAD3(op, k, text, value)                                      \
-  GRADIENT(op, k, text,                                                \
-           NAMED(a, text, 'a') NAMED(b, text, 'b') NAMED(c, text, 'c'), \
-           value)
-#define PICK(op, k, value)                                             \
+#define GRAD3(op, k, text, value) \
+  GRADIENT(op, k, text,           \
+           NAMED(a, text, 'a') NAMED(b, text, 'b') NAMED(c, text, 'c'), value)
+#define PICK(op, k, value) \
   OPERATION(grad_##op##_##k, 2, 1, 0, LETTER(g, 0) CONDITION(a, 1), value)
 #define UNARY(op, class, val, dx, ...) class(GRAD1(op, d0, #dx, dx))
 #define BINARY(op, class, val, da, db, ...) \
   class(GRAD2(op, d0, #da, da) GRAD2(op, d1, #db, db))
-#define TERNARY(op, class, val, da, db, dc, ...)                       \
-  class(GRAD3(op, d0, #da, da) GRAD3(op, d1, #db, db)                  \
-        GRAD3(op, d2, #dc, dc))
+#define TERNARY(op, class, val, da, db, dc, ...) \
+  class(GRAD3(op, d0, #da, da) GRAD3(op, d1, #db, db) GRAD3(op, d2, #dc, dc))
 #define CHOOSE(op, class, val, db, dc, ...) \
   class(PICK(op, d1, db) PICK(op, d2, dc))
 #define REDUCE(...)
@@ -266,10 +262,10 @@ extern "C" cudaError_t NAME(nc_complex)(int op, int grad_index,
   void (*kernel)(const ComplexMap) = NULL;
   int each = 1;
   switch (op * 4 + grad_index) {
-#define CASE(op, grad_index, name)   \
-  case OP_##op * 4 + grad_index:     \
+#define CASE(op, grad_index, name)    \
+  case OP_##op * 4 + grad_index:      \
     kernel = complex_map<NAME(name)>; \
-    each = NAME(name)::EACH;         \
+    each = NAME(name)::EACH;          \
     break;
 #define EVERY_OP(op, class, ...) class(CASE(op, 0, map_##op))
 #define REDUCE(...)
@@ -277,9 +273,9 @@ extern "C" cudaError_t NAME(nc_complex)(int op, int grad_index,
 #define UNARY(op, class, ...) class(CASE(op, 1, grad_##op##_d0))
 #define BINARY(op, class, ...) \
   class(CASE(op, 1, grad_##op##_d0) CASE(op, 2, grad_##op##_d1))
-#define TERNARY(op, class, ...)                                  \
+#define TERNARY(op, class, ...)                                 \
   class(CASE(op, 1, grad_##op##_d0) CASE(op, 2, grad_##op##_d1) \
-        CASE(op, 3, grad_##op##_d2))
+            CASE(op, 3, grad_##op##_d2))
 #define CHOOSE(op, class, ...) \
   class(CASE(op, 2, grad_##op##_d1) CASE(op, 3, grad_##op##_d2))
 #define REDUCE(...)

@@ -11,16 +11,13 @@
 
 /* Numbers are taken together in parts of type R, which is double: rounding
    errors of float would add up. */
-template <class R> struct Number {
-  R re, im;
-};
+template <class R> struct Number { R re, im; };
 
 /* a = a taken together with b. */
 template <class R>
 NC_DEVICE void take_in(Number<R> *a, Number<R> b, int product) {
   const Number<R> x = *a;
-  if (product)
-    *a = { x.re * b.re - x.im * b.im, x.re * b.im + x.im * b.re };
+  if (product) *a = { x.re * b.re - x.im * b.im, x.re * b.im + x.im * b.re };
   else *a = { x.re + b.re, x.im + b.im };
 }
 
@@ -70,7 +67,7 @@ complex_fold(const ComplexFold f) {
 extern "C" cudaError_t nc_complex_folds(const ComplexFold *f,
                                         cudaStream_t stream) {
   const uint32_t grid = (f->results - 1) / (BLOCK >> f->shift) + 1;
-  return NC_LAUNCH((f->wide ? complex_fold<double, c128_s>
-                            : complex_fold<double, c64_s>),
-                   grid, BLOCK, 0, stream, *f);
+  return NC_LAUNCH(
+      (f->wide ? complex_fold<double, c128_s> : complex_fold<double, c64_s>),
+      grid, BLOCK, 0, stream, *f);
 }

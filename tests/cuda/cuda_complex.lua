@@ -13,15 +13,15 @@ local EPS = {float32 = 2e-6, float64 = 2e-14}
 local LEAST = {float32 = 1e-43, float64 = 1e-320}
 local dtypes = {"complex64", "complex128"}
 
--- Parts of each element; of what is no number, 0 and 1.
+-- Parts of each element; of a bool, 0 or 1.
 local function parts_of(t)
   if t:is_complex() then return nacre.view_as_real(t:reshape(-1)) end
   t = t:reshape(-1, 1)
   return t.dtype == "bool" and t:double() or t
 end
 
--- Compares element by element, relative to the larger part. C leaves the sign of
--- an infinity beside a nan open.
+-- Compares element by element, relative to the larger part. C leaves the sign
+-- of an infinity beside a nan open.
 local function check(what, want, got, x)
   assert(got.is_cuda and got.dtype == want.dtype, what)
   local w, g = parts_of(want), parts_of(got:cpu())
@@ -40,16 +40,17 @@ end
 --
 -- Functions of one number
 --
-local values = {0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1 + 2.0 ^ -20, 2.0, -2.0, 1e-3,
-                1e-20, -1e-20, 1e-38, 30.0, -30.0, 100.0, -100.0, 800.0, 1e10,
-                -1e10, 1e20, -1e20, 3e38, math.huge, -math.huge, 0 / 0}
+local values = {0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1 + 2.0 ^ -20, 2.0, -2.0,
+                1e-3, 1e-20, -1e-20, 1e-38, 30.0, -30.0, 100.0, -100.0, 800.0,
+                1e10, -1e10, 1e20, -1e20, 3e38, math.huge, -math.huge, 0 / 0}
 
 local function grid(dtype)
   local list = {}
   for _, x in ipairs(values) do
     for _, y in ipairs(values) do list[#list + 1] = {x, y} end
   end
-  return nacre.view_as_complex(nacre.tensor(list, {dtype = "float64"})):to(dtype)
+  list = nacre.tensor(list, {dtype = "float64"})
+  return nacre.view_as_complex(list):to(dtype)
 end
 
 local functions = {}
@@ -73,7 +74,9 @@ end
 --
 local function random(dtype, ...)
   if dtype == "bool" then return nacre.rand({...}):gt(0.5) end
-  if dtype:find "int" then return nacre.randint(1, 5, {...}, {dtype = dtype}) end
+  if dtype:find "int" then
+    return nacre.randint(1, 5, {...}, {dtype = dtype})
+  end
   return nacre.randn({...}, {dtype = "float64"}):add(3):to(dtype)
 end
 
@@ -165,7 +168,8 @@ for _, dtype in ipairs(dtypes) do
   end
   for _, name in ipairs {"sum", "mean", "prod"} do
     check(name .. " of 8", nacre[name](inner(x)), nacre[name](inner(there)))
-    check(name .. " of 7", nacre[name](inner(x), 4), nacre[name](inner(there), 4))
+    check(name .. " of 7", nacre[name](inner(x), 4),
+          nacre[name](inner(there), 4))
   end
   check("conj", inner(x):conj(), inner(there):conj())
 end

@@ -14,8 +14,9 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #endif
 
-/* The words of the rows: an order is that of the real parts; those that <tgmath.h> does not have for complex
-   numbers are functions of complex_words.h. */
+/* The words of the rows: an order is that of the real parts; those that
+   <tgmath.h> does not have for complex numbers are functions of
+   complex_words.h. */
 #define WORD static inline
 #define K(c) ((R)(c))
 #define NONE 0

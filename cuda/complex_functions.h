@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** complex_number.h - complex numbers in kernels: the type T of parts of type R,
-** its operators, and the functions of C's <complex.h> that the expressions of
-** ops.def use.  The includer defines R (float or double) and T, the name of the
-** type.
+** complex_functions.h - complex numbers in kernels: the type T of parts of type
+** R, its operators, and the functions of C's <complex.h> that the expressions
+** of ops.def use.  The includer defines R (float or double) and T, the name of
+** the type.
 **
 ** A real or an int in a sum, product or quotient counts as such, as in C: it
 ** has no imaginary part that could turn an infinity into nan.  The functions
-** follow W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987: they are
-** accurate in the norm, and the sign of a zero chooses the side of a cut.
+** follow W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987: they
+** are accurate in the norm, and the sign of a zero chooses the side of a cut.
 */
-#ifndef cuda_complex_number_h
-#define cuda_complex_number_h
+#ifndef cuda_complex_functions_h
+#define cuda_complex_functions_h
 
 #include <math.h>
 
