@@ -90,6 +90,12 @@ static int push_state(lua_State *L, Generator *g) {
 static void set_state_from(lua_State *L, Generator *g, int i, const char *op) {
   const Tensor *t = nl_checktensor(L, i);
   Scalar v[2];
+  if (t->dtype == DT_u8) {
+    nc_fail(NC_EVALUE, "a state of bytes is one of PyTorch, whose generators "
+                       "make other numbers");
+    nc_hint("nacre.manual_seed(seed) starts from a seed");
+    nl_check_as(L, NC_EVALUE, op);
+  }
   if (t->dtype != DT_i64 || t->nd != 1 || t->size[0] != 2)
     nl_error(L, op,
              "a state is an int64 tensor of 2 elements, the result of "

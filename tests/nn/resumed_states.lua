@@ -179,12 +179,72 @@ refused("the state of parameter 1 has step that is not a number", "Adam",
 refused("lr is -1, but must be a number of 0 or more", "Adam",
         of(nil, {params = {0}, lr = -1, betas = {0.9, 0.9}, eps = 1e-8,
                  weight_decay = 0}))
-refused("group 1 of the state has maximize = true", "LBFGS",
-        of(nil, {params = {0}, lr = 1, max_iter = 2, max_eval = 3,
-                 tolerance_grad = 0, tolerance_change = 0, history_size = 1,
-                 maximize = true}))
 refused("a table of state_dict is expected", "SGD",
         {state = {}, param_groups = {{}}})
+
+-- how PyTorch computes, and the names of parameters, go back to it
+local net = nacre.nn.Linear(2, 1)
+local adamw = optim.AdamW(net:named_parameters())
+eq(table.concat(adamw.param_groups[1].param_names, " "), "weight bias")
+assert(not tostring(adamw):find "param_names")
+local state = adamw:state_dict()
+state.param_groups[1].foreach, state.param_groups[1].capturable = true, false
+adamw = optim.AdamW(net, {foreach = true, capturable = false})
+adamw:load_state_dict(state)
+local group = adamw.param_groups[1]
+assert(group.foreach == true and group.capturable == nil)
+eq(table.concat(group.param_names, " "), "weight bias")
+local saved = again(adamw)
+if saved then
+  group = saved.param_groups[1]
+  assert(group.foreach and group.params[1] == 0 and group.param_names[2])
+end
+
+-- a step is a tensor in the file, SGD has none
+for _, name in ipairs {"Adam", "SGD"} do
+  opt = optim[name](net, {lr = 0.1})
+  net(nacre.ones(2)):sum():backward()
+  opt:step()
+  saved = again(opt)
+  if saved and name == "Adam" then
+    eq(saved.state[0].step.dtype, "float32")
+    eq(saved.state[1].step:item(), 1)
+  elseif saved then eq(next(saved.state), nil) end
+end
+
+-- numbers that PyTorch has in float32 stay in it
+opt = optim.NAdam({nacre.ones(1):double():requires_grad_()})
+local q, tenth = opt.param_groups[1].params[1],
+                 string.unpack("f", string.pack("f", 0.1))
+local nadam = opt:state_dict()
+nadam.state[1] = {step = nacre.tensor(1.0), mu_product = nacre.tensor(0.1),
+                  exp_avg = nacre.zeros(1):double(),
+                  exp_avg_sq = nacre.zeros(1):double()}
+opt:load_state_dict(nadam)
+eq(opt.state[q].mu_product, tenth)
+q.grad = nacre.ones(1):double()
+opt:step()
+local product = opt.state[q].mu_product
+eq(product, string.unpack("f", string.pack("f", product)))
+saved = again(opt)
+if saved then eq(saved.state[0].mu_product.dtype, "float32") end
+
+-- a loss that becomes large
+local top = nacre.zeros(1):double():requires_grad_()
+opt = optim.LBFGS({top}, {maximize = true, line_search_fn = "strong_wolfe"})
+for _ = 1, 3 do
+  opt:step(function()
+    opt:zero_grad()
+    local height = -((top - 3) ^ 2):sum()
+    height:backward()
+    return height
+  end)
+end
+assert(math.abs(top:item() - 3) < 1e-6)
+
+-- generators of PyTorch are others
+fails("a state of bytes is one of PyTorch", nacre.set_rng_state,
+      nacre.zeros(5056):byte())
 
 -- the parameters of a stack count in PyTorch's order: the norm comes last
 local nn = nacre.nn

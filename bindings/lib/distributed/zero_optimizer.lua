@@ -195,7 +195,7 @@ function Zero:consolidate_state_dict(to)
     end
   end
   self._whole = to == self._rank and
-                all.note_optimizer_state(whole, self.optim._known) or nil
+                all.note_optimizer_state(whole, self.optim) or nil
 end
 
 function Zero:state_dict()

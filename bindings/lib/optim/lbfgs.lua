@@ -27,7 +27,8 @@ local function move(params, t, d)
   end
 end
 
--- Computes the loss, a number, and its gradient where the parameters are.
+-- Computes the loss, a number, and its gradient where the parameters are, both
+-- with the other sign if it is to become large; and the loss as it is.
 local function evaluate(self, closure)
   local loss = nacre.enable_grad(closure)
   local value = nacre.is_tensor(loss) and loss:item() or loss
@@ -35,7 +36,10 @@ local function evaluate(self, closure)
     fail("step", "the function must return the loss, a number or a tensor of "
       .. "one element, not a " .. type(value))
   end
-  return value, flat_gradient(self.param_groups[1].params), loss
+  local group = self.param_groups[1]
+  local g = flat_gradient(group.params)
+  if group.maximize then value, g = -value, g:neg_() end
+  return value, g, loss
 end
 
 -- A function of t: the loss, the gradient and the slope at t on the line along
@@ -234,7 +238,7 @@ end
 all.optimizer("LBFGS",
   "lr:num=1, max_iter:int=20, max_eval:int=nil, tolerance_grad:num=1e-7, "
   .. "tolerance_change:num=1e-9, history_size:int=100, "
-  .. "line_search_fn:any|strong_wolfe=nil",
+  .. "line_search_fn:any|strong_wolfe=nil, *, maximize:bool=false",
   "quasi-Newton steps; step(closure) calls closure several times; "
   .. "line_search_fn is nil or 'strong_wolfe'", {
   optional = {line_search_fn = true},

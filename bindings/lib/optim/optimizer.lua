@@ -24,12 +24,16 @@ all.base_class(Optimizer, "optim.Optimizer",
                .. "Optimizer.init(self, params, defaults)")
 
 -- The list of tensors that the user gave: a list, a module, its parameters, or
--- what iterates over their names and them, as net:named_parameters().
+-- what iterates over their names and them, as net:named_parameters(), whose
+-- names are the second value.
 local function tensors_of(op, params)
   if all.is_module(params) then return params:parameters() end
-  local list = {}
+  local list, names = {}, nil
   if type(params) == "function" then
-    for _, p in params do list[#list + 1] = p end
+    names = {}
+    for name, p in params do
+      list[#list + 1], names[#names + 1] = p, tostring(name)
+    end
     params = list
   end
   for i, p in ipairs(params) do
@@ -39,7 +43,7 @@ local function tensors_of(op, params)
     end
     list[i] = p
   end
-  return list
+  return list, names
 end
 
 local function check_parameter(op, p, seen)
@@ -65,6 +69,9 @@ local function check_options(self, op, group)
   if self._check then self._check(op, group) end
 end
 
+-- What groups may have that is no option.
+local NOTES = {initial_lr = true, param_names = true}
+
 -- Adds a group {params=, options}; options that are missing have the defaults.
 function Optimizer:add_param_group(group)
   local op, known = self.name, self._known
@@ -76,18 +83,19 @@ function Optimizer:add_param_group(group)
          .. "modules in one group" or nil)
   end
   local given = group.params
-  local params = tensors_of(op, nacre.is_tensor(given) and {given} or given)
+  local params, names =
+    tensors_of(op, nacre.is_tensor(given) and {given} or given)
   if #params == 0 then fail(op, "there are no parameters") end
   local seen = {}
   for _, g in ipairs(self.param_groups) do
     for _, p in ipairs(g.params) do seen[p] = true end
   end
   for _, p in ipairs(params) do check_parameter(op, p, seen) end
-  local new = {params = params}
+  local new = {params = params, param_names = names}
   for key, value in pairs(self.defaults) do new[key] = value end
   for key, value in pairs(group) do
     if key ~= "params" then
-      if known and known[key] == nil and key ~= "initial_lr" then
+      if known and known[key] == nil and not NOTES[key] then
         fail(op, ("no argument '%s'"):format(key))
       end
       new[key] = value
@@ -164,7 +172,7 @@ end
 
 -- Options of PyTorch that say how, not what, is computed: where there is a step
 -- of all parameters at once, it is always used.
-local UNUSED = ", *, foreach:bool=nil, fused:bool=nil"
+local UNUSED = ", *, foreach:bool=nil, fused:bool=nil, capturable:bool=nil"
 
 -- __newindex of an optimizer. An option that is set in it would change nothing.
 local function refuse_options(self, key, v)
@@ -190,7 +198,7 @@ all.option_names = {}
 -- rule.check(op, options) fails for wrong values. `methods' are those of the
 -- class.
 function all.optimizer(name, signature, doc, rule, methods)
-  if rule.fused then signature = signature .. UNUSED end
+  if name ~= "LBFGS" then signature = signature .. UNUSED end
   local s = all.parse("optim." .. name,
                       "params:any, " .. signature .. " -> optimizer")
   local class = all.derive(Optimizer, name, methods)
@@ -201,7 +209,7 @@ function all.optimizer(name, signature, doc, rule, methods)
   local function construct(...)
     local v, defaults = all.read(name, s, ...), {}
     for i = 2, #s.params do defaults[s.params[i].name] = v[i] end
-    defaults.foreach, defaults.fused = nil, nil
+    defaults.foreach, defaults.fused, defaults.capturable = nil, nil, nil
     if rule.defaults then rule.defaults(defaults) end
     local self = setmetatable({}, class)
     fill_in(self, v[1], defaults, {})
@@ -228,7 +236,7 @@ local function with_gradients(self, group)
     if g then
       local s = rawget(state, p)
       if not s then
-        s = state[p] or {}
+        s = state[p] or all.new_state(self)
         state[p] = s
       end
       s.step = s.step or 0
@@ -404,7 +412,9 @@ function Optimizer:__tostring()
     local n, keys = 0, {}
     for _, p in ipairs(group.params) do n = n + p:numel() end
     for key in pairs(group) do
-      if key ~= "params" then keys[#keys + 1] = key end
+      if key ~= "params" and key ~= "param_names" then
+        keys[#keys + 1] = key
+      end
     end
     table.sort(keys)
     for k, key in ipairs(keys) do

@@ -5,9 +5,10 @@
 --
 -- The rule of an optimizer of Nacre says what its states are made of: `keeps'
 -- is a list of keys that each has after a step, or a function of the parameter
--- that gives it; `numbers' has the keys that are numbers, and false for what is
--- not needed; size_of(key, p, group) gives sizes other than those of the
--- parameter; `optional' has options that may be nil.
+-- that gives it; `numbers' has the keys that are numbers, "tensor" for what is one
+-- in PyTorch, false for what is not needed; size_of(key, p, group) gives sizes other than those of the
+-- parameter; `optional' has options that may be nil; `steps' is false if PyTorch
+-- keeps no step.
 local all = ...
 all.require "nacre.python_forms"
 local fail = all.fail
@@ -24,7 +25,7 @@ local TUPLES = {betas = 2, etas = 2, step_sizes = 2, eps = 2}
 local function python_group(group, n, known)
   local out = {}
   if known and known.line_search_fn then        -- LBFGS
-    out.line_search_fn, out.maximize = NONE, false
+    out.line_search_fn = NONE
   end
   for key, v in pairs(group) do
     if TUPLES[key] and type(v) == "table" then
@@ -39,26 +40,57 @@ local function python_group(group, n, known)
   return out, n + #group.params
 end
 
--- The same state with parameters that count from 0.
-local function python_form(out, known)
+-- The dtypes in which PyTorch keeps the step and the numbers of states, and of
+-- optimizers whose states these are: that of the default dtype. In float32 they
+-- are rounded in each step.
+local number_dtypes = setmetatable({}, {__mode = "k"})
+
+-- The number x for state s, in the precision that s has.
+function all.state_number(s, x)
+  if number_dtypes[s] ~= "float32" then return x end
+  return (string.unpack("f", string.pack("f", x)))
+end
+
+-- A new state for an optimizer.
+function all.new_state(self)
+  local s = {}
+  number_dtypes[s] = number_dtypes[self]
+  return s
+end
+
+-- The state s of a parameter. In PyTorch the step is a tensor.
+local function python_state(s, rule)
+  local new, dtype = {}, number_dtypes[s]
+  for key, v in pairs(s) do
+    if type(v) == "table" and v[1] ~= nil then as_kind("list", v) end
+    if key == "step" or dtype and rule.numbers and
+       rule.numbers[key] == "tensor" then
+      v = nacre.tensor(v, {dtype = dtype or "float32", device = "cpu"})
+    end
+    new[key] = v
+  end
+  if rule.steps == false then new.step = nil end
+  return new
+end
+
+-- The same state of an optimizer with parameters that count from 0.
+local function python_form(out, optimizer)
   local form = {state = as_kind("dict", {}),
                 param_groups = as_kind("list", {})}
-  local n = 0
+  local n, rule = 0, optimizer._rule
   for i, group in ipairs(out.param_groups) do
-    form.param_groups[i], n = python_group(group, n, known)
+    form.param_groups[i], n = python_group(group, n, optimizer._known)
   end
   for i, s in pairs(out.state) do
-    for _, key in ipairs {"old_dirs", "old_stps", "ro"} do
-      if s[key] then as_kind("list", s[key]) end
-    end
-    form.state[i - 1] = s
+    s = rule and python_state(s, rule) or s
+    if not rule or next(s) ~= nil then form.state[i - 1] = s end
   end
   return form
 end
 
 -- Notes that this state of an optimizer is for PyTorch in a .pt file.
-function all.note_optimizer_state(out, known)
-  all.python_forms[out] = function() return python_form(out, known) end
+function all.note_optimizer_state(out, optimizer)
+  all.python_forms[out] = function() return python_form(out, optimizer) end
   return out
 end
 
@@ -76,14 +108,14 @@ function all.optimizer_state(self)
     end
     out.param_groups[i] = g
   end
-  return all.note_optimizer_state(out, self._known)
+  return all.note_optimizer_state(out, self)
 end
 
 -- ---- options
 
--- Options of PyTorch that say how, not what, is computed.
-local IGNORED = {params = true, foreach = true, fused = true,
-                 capturable = true, differentiable = true}
+-- Options of PyTorch that say how, not what, is computed: they are kept for it.
+local IGNORED = {foreach = true, fused = true, capturable = true,
+                 differentiable = true, param_names = true}
 
 -- The number in a tensor without dimensions, and in lists those of theirs.
 local function numbers_of(v)
@@ -128,7 +160,8 @@ local function check_options(self, i, from)
   end
   for _, key in ipairs(all.sorted_keys(from)) do
     local v = from[key]
-    if v and not known[key] and not IGNORED[key] and all.option_names[key] then
+    if v and key ~= "params" and not known[key] and not IGNORED[key] and
+       all.option_names[key] then
       fail_other(i, ("has %s = %s"):format(tostring(key), tostring(v)))
     end
   end
@@ -142,7 +175,7 @@ local function merged_group(self, i, from)
     if not is_optional(self, key) then new[key] = v end
   end
   for key, v in pairs(from) do
-    if not IGNORED[key] or not self._known and key ~= "params" then
+    if key ~= "params" and (v or not IGNORED[key]) then
       new[key] = numbers_of(v)
     end
   end
@@ -174,15 +207,25 @@ local function state_value(v, p, dtype)
   return (v:is_floating_point() and v:to(dtype) or v):clone()
 end
 
+-- The dtype that a value, of PyTorch if it is a tensor, tells of the numbers of
+-- its state; a step in float32 tells nothing.
+local function number_dtype(v, is_step)
+  local dtype = nacre.is_tensor(v) and v.dtype
+  return (dtype == "float64" or dtype == "float32" and not is_step) and dtype
+         or nil
+end
+
 -- A state for parameter p with the values of s; nil if there are none.
 local function state_for(self, s, p)
-  local numbers = self._rule and self._rule.numbers
+  local numbers = self._rule and self._rule.numbers or {}
   local dtype, new = state_dtype(self, p), nil
   for key, value in pairs(s or {}) do
     new = new or {}
-    local is_number = key == "step" or numbers and numbers[key]
-    if is_number then new[key] = numbers_of(value)
-    elseif is_number == nil then new[key] = state_value(value, p, dtype)
+    if key == "step" or numbers[key] then
+      new[key] = numbers_of(value)
+      number_dtypes[new] = number_dtypes[new] or number_dtypes[s] or
+                           number_dtype(value, numbers[key] ~= "tensor")
+    elseif numbers[key] == nil then new[key] = state_value(value, p, dtype)
     end
   end
   return new
@@ -297,5 +340,10 @@ function all.load_optimizer_state(self, saved)
     for key, v in pairs(groups[i]) do group[key] = v end
     group.params = params
   end
-  for _, pair in ipairs(states) do self.state[pair[1]] = pair[2] end
+  number_dtypes[self] = nil
+  for _, pair in ipairs(states) do
+    self.state[pair[1]] = pair[2]
+    number_dtypes[self] = number_dtypes[self] or
+                          pair[2] and number_dtypes[pair[2]]
+  end
 end

@@ -63,7 +63,7 @@ optimizer("SGD",
   "lr:num=1e-3, momentum:num=0, dampening:num=0, weight_decay:num=0, "
   .. "nesterov:bool=false, maximize:bool=false",
   "stochastic gradient descent, with momentum", {
-  keeps = {},
+  keeps = {}, steps = false,
   check = function(op, o)
     check_common(op, o)
     check_range(op, o, "momentum")
@@ -162,7 +162,8 @@ local function nadam_momenta(s, o, t)
   local b1 = o.betas[1]
   local mu = b1 * (1 - 0.5 * 0.96 ^ (t * o.momentum_decay))
   local next_mu = b1 * (1 - 0.5 * 0.96 ^ ((t + 1) * o.momentum_decay))
-  return mu, next_mu, (s.mu_product or 1) * mu
+  local factor = all.state_number(s, mu)
+  return mu, next_mu, all.state_number(s, (s.mu_product or 1) * factor)
 end
 
 -- Dozat 2016.
@@ -172,7 +173,7 @@ optimizer("NAdam",
   .. "maximize:bool=false",
   "Adam with Nesterov's momentum; betas are {0.9, 0.999}", {
   keeps = {"step", "mu_product", "exp_avg", "exp_avg_sq"},
-  numbers = {mu_product = true},
+  numbers = {mu_product = "tensor"},
   check = check_common, defaults = default_betas,
   fused = function(o, t, s)
     local mu, next_mu, product = nadam_momenta(s, o, t)
@@ -370,15 +371,17 @@ optimizer("ASGD",
   "lr:num=1e-2, lambd:num=1e-4, alpha:num=0.75, t0:num=1e6, "
   .. "weight_decay:num=0, maximize:bool=false",
   "gradient descent; the state ax is the mean of the parameter since step t0", {
-  keeps = {"step", "eta", "mu", "ax"}, numbers = {eta = true, mu = true},
+  keeps = {"step", "eta", "mu", "ax"},
+  numbers = {eta = "tensor", mu = "tensor"},
   check = check_common,
   update = function(_, p, g, s, o, t)
     g = decayed(p, g, o)
-    local eta, mu, mean = s.eta or o.lr, s.mu or 1, zeros(s, "ax", p)
+    local eta, mu = s.eta or all.state_number(s, o.lr), s.mu or 1
+    local mean = zeros(s, "ax", p)
     p:mul_(1 - o.lambd * eta):add_(g, {alpha = -eta})
     if mu == 1 then mean:copy_(p) else mean:add_(p:sub(mean):mul_(mu)) end
-    s.eta = o.lr / (1 + o.lambd * o.lr * t) ^ o.alpha
-    s.mu = 1 / math.max(1, t - o.t0)
+    s.eta = all.state_number(s, o.lr / (1 + o.lambd * o.lr * t) ^ o.alpha)
+    s.mu = all.state_number(s, 1 / math.max(1, t - o.t0))
   end})
 
 -- The estimate of the mean squares of the gradient of a matrix, from those of

@@ -141,6 +141,15 @@ local function rounded(x)
   return math.abs(x - n) < 1e-6 and n or x
 end
 
+-- How a state goes from one rate to the other; PyTorch 1 keeps the function,
+-- which is a table of {unknown = "table"} that has its name.
+local function strategy_of(f)
+  local kept = f._anneal_func_type or f._anneal_strategy
+  local name = type(f.anneal_func) == "table" and f.anneal_func[2]
+  return kept or type(name) == "string" and
+         (name:find "linear" and "linear" or "cos") or nil
+end
+
 local FROM = {
   LambdaLR = has_lambdas, MultiplicativeLR = has_lambdas,
   MultiStepLR = function(f)
@@ -176,7 +185,7 @@ local FROM = {
     local phases = f._schedule_phases
     f.three_phase = #phases == 3
     f.pct_start = (phases[1].end_step + 1) / f.total_steps
-    f.anneal_strategy = f._anneal_func_type
+    f.anneal_strategy = strategy_of(f)
     f.rates_in_groups = true          -- whose state may come later
     for _, key in ipairs {"max_lr", "div_factor", "final_div_factor",
                           "base_momentum", "max_momentum"} do
@@ -187,8 +196,8 @@ local FROM = {
     f.min_lr = f.min_lr or f.default_min_lr or f.min_lrs
   end,
   SWALR = function(f, self)
-    f.anneal_strategy, f.swa_lr = f.anneal_strategy or f._anneal_strategy,
-                                  f.swa_lr or self.swa_lr
+    f.anneal_strategy = f.anneal_strategy or strategy_of(f)
+    f.swa_lr = f.swa_lr or self.swa_lr
   end,
   SequentialLR = function(f)
     f.milestones, f.schedulers = f._milestones, f._schedulers
