@@ -195,7 +195,8 @@ typedef enum ValueKind {
   NC_V_OTHER,                 /* what no value of ours is: a LIST of two texts,
                                  its module or "" and its name, and of what it
                                  holds */
-  NC_V_DEVICE                 /* a LIST of the name and, or not, the number */
+  NC_V_DEVICE,                /* a LIST of the name and, or not, the number */
+  NC_V_PATH                   /* a LIST of the parts of a path, texts */
 } ValueKind;
 typedef struct FileValue {
   int32_t kind, n;
@@ -204,6 +205,7 @@ typedef struct FileValue {
 typedef struct FileCell { int32_t value, next; } FileCell; /* next: or -1 */
 const FileValue *nc_archivevalues(const Archive *a, int64_t *n);
 int64_t nc_archiveroot(const Archive *a);      /* the value that is the whole */
+int nc_archiveisprogram(const Archive *a);     /* of TorchScript: by names */
 const FileCell *nc_archivecells(const Archive *a);
 const char *nc_archivetext(const Archive *a);
 int nc_archiverequires(const Archive *a, int64_t i); /* requires_grad */

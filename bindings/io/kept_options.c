@@ -19,7 +19,7 @@ static const struct {
   { "skip", NULL },          { "missing", NULL }, { "na_values", NULL },
   { "names", NULL },         { "usecols", NULL }, { "columns", NULL },
   { "dtypes", "dtype" },     { "mmap", NULL },    { "slice", NULL },
-  { "requires_grad", NULL },
+  { "requires_grad", NULL }, { "unknown", "names" },
 };
 
 typedef struct Text {

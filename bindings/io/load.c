@@ -18,6 +18,7 @@ static const char *const text_options[] = { "delimiter", "decimal", "skip",
                                             "header",    "missing", "na_values",
                                             "usecols",   "columns", "dtypes",
                                             NULL };
+static const char *const values_option[] = { "unknown", NULL };
 static const char *const slice_option[] = { "slice", NULL };
 
 /* Reads entry i of a into *x, unless it is there, converts it to the requested
@@ -140,6 +141,12 @@ static int load_from(lua_State *L, Load *o, const Args *a, int options) {
   if (o->from.map && (o->from.bytes || text))
     nl_error(L, o->op, "mmap is for files of elements in binary form");
   if (!text) nl_checkoptions(L, o->op, options, text_options, NC_AS_TEXT);
+  if (!nc_formatcan(o->format, NC_AS_VALUES))
+    nl_checkoptions(L, o->op, options, values_option, NC_AS_VALUES);
+  const char *unknown = a->arg[UNKNOWN].text;
+  o->unknown = unknown && strcmp(unknown, "table") == 0;
+  if (unknown && !o->unknown && strcmp(unknown, "error") != 0)
+    nl_error(L, o->op, "unknown must be error or table, not '%s'", unknown);
   if (one) nl_checkoptions(L, o->op, options, slice_option, NC_SLICE);
   else if (nl_option(L, options, "slice") != LUA_TNIL) o->slice = lua_gettop(L);
   if (nl_option(L, options, "names") != LUA_TNIL) {

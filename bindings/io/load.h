@@ -24,6 +24,7 @@ enum {
   USECOLS,
   COLUMNS,
   DTYPES,
+  UNKNOWN,
   FORMAT,
   MMAP
 };
@@ -36,6 +37,7 @@ typedef struct Load {
   DType dtype;                /* DT_NONE: as in the file */
   int options;                /* stack index of the table, or 0 */
   int names, slice;           /* stack indices of these options, or 0 */
+  int unknown;                /* are objects of Python read as tables? */
   int require;
 } Load;
 

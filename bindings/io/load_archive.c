@@ -3,6 +3,7 @@
 ** load_archive.c - nacre.load of a file of several tensors: the table of them,
 ** slices, metadata and attributes.
 */
+#include <stdio.h>
 #include <string.h>
 
 #include "bindings/io/load.h"
@@ -234,9 +235,11 @@ static int64_t find_other(lua_State *L, const Archive *a) {
   int64_t *queue = lua_newuserdatauv(L, (size_t)n * sizeof *queue, 0);
   char *seen = memset(lua_newuserdatauv(L, (size_t)n, 0), 0, (size_t)n);
   seen[queue[last++] = nc_archiveroot(a)] = 1;
-  while (first < last && v[queue[first]].kind != NC_V_OTHER) {
+  while (first < last && (v[queue[first]].kind != NC_V_OTHER ||
+                          nl_is_plain_object(a, queue[first]))) {
     const FileValue *x = &v[queue[first++]];
-    if (x->kind != NC_V_LIST && x->kind != NC_V_DICT) continue;
+    if (x->kind != NC_V_LIST && x->kind != NC_V_DICT && x->kind != NC_V_OTHER)
+      continue;
     for (int64_t c = x->i; c >= 0; c = cell[c].next) {
       const int64_t inner = cell[c].value;
       if (!seen[inner]) queue[last++] = inner;
@@ -246,6 +249,20 @@ static int64_t find_other(lua_State *L, const Archive *a) {
   const int64_t found = first < last ? queue[first] : -1;
   lua_pop(L, 2);
   return found;
+}
+
+/* Adds to the hint the option that reads objects as tables. [-0, +0, m] */
+static void hint_unknown(lua_State *L, const Load *o) {
+  char before[sizeof nc_lasterror()->hint];
+  snprintf(before, sizeof before, "%s", nc_lasterror()->hint);
+  nc_hint("{unknown=\"table\"} reads it as a table");
+  nl_keep_options(L, o->options);
+  if (before[0]) {
+    char unknown[sizeof before];
+    snprintf(unknown, sizeof unknown, "%s", nc_lasterror()->hint);
+    if (strlen(before) + strlen(unknown) + 3 < sizeof before)
+      nc_hint("%s, %s", before, unknown);
+  }
 }
 
 /* Raises an error if the file holds what no value of ours is. [-0, +0, e] */
@@ -272,25 +289,46 @@ static void check_values(lua_State *L, const Load *o, Archive *a) {
             "storage without a tensor",
             o->from.path);
   nl_hint_names(L, o, a, -1);
-  if (!nc_lasterror()->hint[0])
-    nc_hint("in Python: torch.save(model.state_dict(), path)");
+  hint_unknown(L, o);
   nl_check_as(L, NC_EFILE, o->op);
+}
+
+/* Pushes a table in place of tensor i, if it is none of ours, and returns 1;
+   else 0. [-0, +(0|1), m] */
+static int push_foreign(lua_State *L, Archive *a, int64_t i) {
+  TensorInfo t;
+  const int known = nc_archiveinfo(&t, a, i) == NC_OK;
+  if (known && t.dtype != DT_NONE) return 0;
+  lua_newtable(L);
+  lua_pushliteral(L, "torch.Tensor");
+  lua_setfield(L, -2, "__class");
+  if (!known) return 1; /* it has too many dimensions */
+  lua_pushstring(L, t.foreign);
+  lua_setfield(L, -2, "dtype");
+  lua_createtable(L, t.nd, 0);
+  for (int d = 0; d < t.nd; d++) {
+    lua_pushinteger(L, t.size[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+  lua_setfield(L, -2, "shape");
+  return 1;
 }
 
 /* Pushes what a file of nested values holds. [-0, +1, e] */
 static int load_values(lua_State *L, const Load *o, Archive *a) {
   int64_t n;
-  check_values(L, o, a);
+  if (!o->unknown) check_values(L, o, a);
   const FileValue *v = nc_archivevalues(a, &n);
   lua_newtable(L);
   const int tensors = lua_gettop(L);
   for (const FileValue *end = v + n; v < end; v++) {
     if (v->kind != NC_V_TENSOR) continue;
-    nl_push_loaded(L, o, a, v->i, nl_newbox(L));
+    if (!o->unknown || !push_foreign(L, a, v->i))
+      nl_push_loaded(L, o, a, v->i, nl_newbox(L));
     lua_rawseti(L, tensors, v->i + 1);
     lua_settop(L, tensors);
   }
-  nl_push_values(L, a, tensors);
+  nl_push_values(L, a, tensors, o->unknown);
   return 1;
 }
 
@@ -302,7 +340,8 @@ int nl_load_archive(lua_State *L, const Load *o, int names) {
   nl_check_as(L, nc_openarchive(a, &o->from, o->format), o->op);
   if (o->slice && !nc_canslice(*a))
     nl_wrong_option(L, o->op, "slice", NC_SLICE);
-  if (nc_formatcan(o->format, NC_AS_VALUES) && lua_isnil(L, names))
+  if (nc_formatcan(o->format, NC_AS_VALUES) && lua_isnil(L, names) &&
+      (o->unknown || !nc_archiveisprogram(*a)))
     return load_values(L, o, *a);
   const int paths = nc_formatcan(o->format, NC_AS_PATHS);
   n = nc_archivesize(*a);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** nested_values.c - the values of a file of PyTorch as Lua values: lists,
-** tuples and dicts are tables, None is nil.
+** tuples and dicts are tables, None is nil. An object is a table of its
+** attributes, the items that it holds, and what it was made from.
 **
 ** First every list and dict gets its table, then each table is filled, so that
 ** nothing recurses, and what is shared in the file is shared in Lua.
 */
+#include <stdio.h>
 #include <string.h>
 
 #include "bindings/io/tensor_files.h"
@@ -16,10 +18,32 @@ typedef struct Values {
   const char *text;
   int64_t n;
   int tensors, tables; /* stack indices */
+  int classes;         /* have objects the name of their class? */
 } Values;
 
 static int is_table(const FileValue *v) {
-  return v->kind == NC_V_LIST || v->kind == NC_V_DICT;
+  return v->kind == NC_V_LIST || v->kind == NC_V_DICT || v->kind == NC_V_OTHER;
+}
+
+/* Is value i this text? */
+static int is_text(const Archive *a, int64_t i, const char *text) {
+  int64_t n;
+  const FileValue *v = nc_archivevalues(a, &n) + i;
+  return v->kind == NC_V_TEXT && v->n == (int32_t)strlen(text) &&
+         memcmp(nc_archivetext(a) + v->i, text, (size_t)v->n) == 0;
+}
+
+int nl_is_plain_object(const Archive *a, int64_t i) {
+  static const char *const known[][2] = { { "argparse", "Namespace" },
+                                          { "types", "SimpleNamespace" } };
+  int64_t n;
+  const FileValue *v = nc_archivevalues(a, &n) + i;
+  const FileCell *cell = nc_archivecells(a), *first = &cell[v->i];
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+    if (is_text(a, first->value, known[k][0]) &&
+        is_text(a, cell[first->next].value, known[k][1]))
+      return first->next >= 0 && cell[first->next].next >= 0; /* no class */
+  return 0;
 }
 
 /* Pushes the bytes that the characters of a text, all below 256, are.
@@ -77,6 +101,36 @@ static void push_device(lua_State *L, const Values *all, const FileValue *v) {
   lua_concat(L, 3);
 }
 
+/* Pushes the parts of a path with '/' between them. [-0, +1, e] */
+static void push_path(lua_State *L, const Values *all, const FileValue *v) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  char last = '/';
+  for (int64_t c = v->i; c >= 0; c = all->cell[c].next) {
+    const FileValue *part = &all->value[all->cell[c].value];
+    const char *text = all->text + part->i;
+    if (last != '/' && last != '\\') luaL_addchar(&b, '/');
+    luaL_addlstring(&b, text, (size_t)part->n);
+    if (part->n > 0) last = text[part->n - 1];
+  }
+  luaL_pushresult(&b);
+}
+
+/* Pushes "module.name" of an object, or "?". [-0, +1, m] */
+static void push_class(lua_State *L, const Values *all, const FileValue *v) {
+  const FileCell *first = &all->cell[v->i];
+  const FileValue *module = &all->value[first->value];
+  const FileValue *name = &all->value[all->cell[first->next].value];
+  if (module->n == 0 && name->n == 0) {
+    lua_pushliteral(L, "?");
+    return;
+  }
+  lua_pushlstring(L, all->text + module->i, (size_t)module->n);
+  lua_pushstring(L, module->n ? "." : "");
+  lua_pushlstring(L, all->text + name->i, (size_t)name->n);
+  lua_concat(L, 3);
+}
+
 static void push_value(lua_State *L, const Values *all, int64_t i) {
   const FileValue *v = &all->value[i];
   switch (v->kind) {
@@ -87,11 +141,101 @@ static void push_value(lua_State *L, const Values *all, int64_t i) {
     case NC_V_TEXT: lua_pushlstring(L, all->text + v->i, (size_t)v->n); break;
     case NC_V_BYTES: push_bytes(L, all->text + v->i, (size_t)v->n); break;
     case NC_V_LIST:
+    case NC_V_OTHER:
     case NC_V_DICT: lua_rawgeti(L, all->tables, i + 1); break;
     case NC_V_TENSOR: lua_rawgeti(L, all->tensors, v->i + 1); break;
     case NC_V_DEVICE: push_device(L, all, v); break;
+    case NC_V_PATH: push_path(L, all, v); break;
     default: lua_pushnil(L);
   }
+}
+
+/* Adds a value as Python writes it, as far as a key needs it. [-0, +0, m] */
+static void add_written(luaL_Buffer *b, const Values *all, int64_t i) {
+  const FileValue *v = &all->value[i];
+  char text[40];
+  switch (v->kind) {
+    case NC_V_TEXT:
+      luaL_addchar(b, '\'');
+      luaL_addlstring(b, all->text + v->i, (size_t)v->n);
+      luaL_addchar(b, '\'');
+      return;
+    case NC_V_INT: snprintf(text, sizeof text, "%lld", (long long)v->i); break;
+    case NC_V_FLOAT: nc_format(text, sizeof text, "%.17g", v->f); break;
+    case NC_V_BOOL: strcpy(text, v->i ? "True" : "False"); break;
+    case NC_V_NONE: strcpy(text, "None"); break;
+    default: strcpy(text, "?");
+  }
+  luaL_addstring(b, text);
+}
+
+/* Pushes the text of a key that no table has: "None", "(1, 2)"; v holds it.
+   [-0, +1, m] */
+static void push_written(lua_State *L, const Values *all, const FileValue *v) {
+  const FileCell *name = &all->cell[all->cell[v->i].next];
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  const int64_t held = name->next < 0 ? -1 : all->cell[name->next].value;
+  if (held < 0) luaL_addchar(&b, '?');
+  else if (all->value[held].kind != NC_V_LIST) add_written(&b, all, held);
+  else {
+    luaL_addchar(&b, '(');
+    for (int64_t c = all->value[held].i; c >= 0; c = all->cell[c].next) {
+      add_written(&b, all, all->cell[c].value);
+      if (all->cell[c].next >= 0) luaL_addstring(&b, ", ");
+    }
+    luaL_addchar(&b, ')');
+  }
+  luaL_pushresult(&b);
+}
+
+/* Pushes a key of a dict; a text of what no table has as a key. [-0, +1, e] */
+static void push_key(lua_State *L, const Values *all, int64_t i) {
+  const FileValue *v = &all->value[i];
+  if (v->kind != NC_V_OTHER) {
+    push_value(L, all, i);
+    return;
+  }
+  const FileCell *first = &all->cell[v->i];
+  if (all->value[first->value].n || all->value[all->cell[first->next].value].n)
+    push_class(L, all, v);
+  else push_written(L, all, v);
+}
+
+/* Puts the elements of a list or the entries of a dict into the table on top,
+   the elements from number *k on. [-0, +0, e] */
+static void put_items(lua_State *L, const Values *all, const FileValue *v,
+                      lua_Integer *k) {
+  for (int64_t c = v->i; c >= 0; c = all->cell[c].next) {
+    if (v->kind == NC_V_LIST) {
+      push_value(L, all, all->cell[c].value);
+      lua_rawseti(L, -2, ++*k);
+      continue;
+    }
+    push_key(L, all, all->cell[c].value);
+    c = all->cell[c].next;
+    push_value(L, all, all->cell[c].value);
+    lua_rawset(L, -3);
+  }
+}
+
+/* Puts what an object holds after its two names: the lists and dicts there are
+   its own. [-0, +0, e] */
+static void put_object(lua_State *L, const Values *all, const FileValue *v) {
+  const int64_t name = all->cell[v->i].next;
+  lua_Integer k = 0;
+  for (int64_t c = all->cell[name].next; c >= 0; c = all->cell[c].next) {
+    const FileValue *held = &all->value[all->cell[c].value];
+    if (held->kind == NC_V_LIST || held->kind == NC_V_DICT) {
+      put_items(L, all, held, &k);
+      continue;
+    }
+    push_value(L, all, all->cell[c].value);
+    lua_rawseti(L, -2, ++k);
+  }
+  if (!all->classes) return;
+  push_class(L, all, v);
+  lua_setfield(L, -2, "__class");
 }
 
 /* Fills the table of value i. [-0, +0, e] */
@@ -99,24 +243,16 @@ static void fill_table(lua_State *L, const Values *all, int64_t i) {
   const FileValue *v = &all->value[i];
   lua_Integer k = 0;
   lua_rawgeti(L, all->tables, i + 1);
-  for (int64_t c = v->i; c >= 0; c = all->cell[c].next) {
-    if (v->kind == NC_V_LIST) {
-      push_value(L, all, all->cell[c].value);
-      lua_rawseti(L, -2, ++k);
-      continue;
-    }
-    push_value(L, all, all->cell[c].value);
-    c = all->cell[c].next;
-    push_value(L, all, all->cell[c].value);
-    lua_rawset(L, -3);
-  }
+  if (v->kind == NC_V_OTHER) put_object(L, all, v);
+  else put_items(L, all, v, &k);
   lua_pop(L, 1);
 }
 
-void nl_push_values(lua_State *L, const Archive *a, int tensors) {
+void nl_push_values(lua_State *L, const Archive *a, int tensors, int classes) {
   Values all = { .cell = nc_archivecells(a),
                  .text = nc_archivetext(a),
-                 .tensors = tensors };
+                 .tensors = tensors,
+                 .classes = classes };
   all.value = nc_archivevalues(a, &all.n);
   lua_newtable(L);
   all.tables = lua_gettop(L);

@@ -12,7 +12,7 @@
   "device:device=nil, dtype:dtype=nil, names:any=nil, delimiter:text=nil, "  \
   "decimal:text=nil, skip:int=0, header:bool=false, missing:num=nil, "       \
   "na_values:any=nil, usecols:any=nil, "                                     \
-  "columns:bool=false, dtypes:any=nil, "                                       \
+  "columns:bool=false, dtypes:any=nil, unknown:text|error|table=nil, "   \
   "format:" FORMATS                                                            \
   "=nil, mmap:bool=false, slice:any=nil -> a tensor or a table of them"
 #define SAVE_OPTIONS                                                         \
@@ -43,8 +43,11 @@ void nl_checkoptions(lua_State *L, const char *op, int options,
 char nl_delimiter(lua_State *L, const char *op, const char *given,
                   FileFormat f);
 /* Pushes the values of an archive (nested_values.c); the list of its tensors is
-   at index `tensors'. [-0, +1, e] */
-void nl_push_values(lua_State *L, const Archive *a, int tensors);
+   at index `tensors'. Objects of Python are tables, with the name of their class
+   if `classes' is true. [-0, +1, e] */
+void nl_push_values(lua_State *L, const Archive *a, int tensors, int classes);
+/* Is value i an object that is read as a table unasked? */
+int nl_is_plain_object(const Archive *a, int64_t i);
 /* NumPy names unnamed arrays arr_0, arr_1, ...: returns the position of such a
    name in a list, from 1, or 0 for any other name. */
 int64_t nl_listplace(const char *name);

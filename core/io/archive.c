@@ -114,7 +114,7 @@ static int is_of_format(FileFormat f, const Head *h, int named) {
          (does->recognize && does->recognize(h, named));
 }
 
-static int read_head(Head *h, const Source *from) {
+int nc_readhead(Head *h, const Source *from) {
   Reader r;
   TRY(nc_openfrom(&r, from));
   h->n = r.left < NC_HEAD ? r.left : NC_HEAD;
@@ -140,7 +140,7 @@ int nc_formatof(FileFormat *f, const Source *from) {
   for (int i = 0; i < FORMAT_COUNT && from->bytes == NULL; i++)
     if (formats[i].does->is_path && formats[i].does->is_path(from->path))
       return *f = (FileFormat)i, NC_OK;
-  TRY(read_head(&h, from));
+  TRY(nc_readhead(&h, from));
   for (int i = FORMAT_COUNT - 1; i >= 0; i--)
     if (is_of_format((FileFormat)i, &h, i == (int)named))
       return *f = (FileFormat)i, NC_OK;
@@ -182,14 +182,6 @@ int nc_checknames(const char *path, const char *names[], int64_t n) {
           NC_EFILE, path, "the name \"%s\" occurs twice",
           nc_printable(shown, sizeof shown, names[i], strlen(names[i])));
   return NC_OK;
-}
-
-int nc_fail_torchscript(const char *path) {
-  nc_failfile(NC_EFILE, path,
-              "this is a TorchScript program, which cannot be read");
-  nc_hint("in Python: torch.save(torch.jit.load(path, map_location='cpu')"
-          ".state_dict(), 'x.pt')");
-  return NC_EFILE;
 }
 
 int nc_fail_foreign(const char *path, const char *name, const char *dtype) {

@@ -16,6 +16,8 @@ typedef struct Head {         /* the first bytes of a file */
   int64_t size;               /* of the file */
 } Head;
 
+int nc_readhead(Head *h, const Source *from);
+
 /* What a format does.  A TEXT format only saves; its files are read by
    nc_loadtext and nc_loadcolumns. */
 typedef struct ArchiveFormat {
@@ -44,6 +46,7 @@ struct Archive {
   const char *const *meta;    /* texts: name, value, name, value, ... */
   int64_t nmeta;              /* pairs */
   struct Pickle *pickle;      /* of a .pt file, else NULL */
+  int program;                /* is it one of TorchScript? */
   const int32_t *tensor;      /* of such a file: the number of each tensor's
                                  PickleTensor */
 };
@@ -63,9 +66,6 @@ int nc_fail_foreign_format(const char *path, const char *head, int64_t n);
 /* Fails if they are those of no file in binary form: what = "npz". */
 int nc_fail_other_bytes(const char *path, const char *what, const char *head,
                         int64_t n);
-
-/* Fails: the zip archive is a program of TorchScript. */
-int nc_fail_torchscript(const char *path);
 
 /* Fails: the tensor has a dtype, or more dimensions, than ours have. */
 int nc_fail_foreign(const char *path, const char *name, const char *dtype);

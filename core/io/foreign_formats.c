@@ -11,8 +11,7 @@
 
 /* clang-format off */
 static const struct { int at, n; const char *bytes, *name, *hint; } known[] = {
-  { 0, 14, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
-    "a file of torch.save before 1.6",
+  { 0, 9, "sys_info", "a file of torch.save before 0.1.12, a tar archive",
     "in Python: torch.save(torch.load(path, map_location='cpu'), 'x.pt')" },
   { 0, 2, "\x80\x02", "a Python pickle", "in Python: numpy.savez(path, "
                                          "**arrays)" },

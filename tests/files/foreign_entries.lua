@@ -125,13 +125,12 @@ local function pt(pickle)
 end
 
 -- A value that is not known, as pickles write it; what it names.
-local OBJECT = global("argparse", "Namespace") .. ")\x81}" .. u "lr" .. "K\1sb"
+local OBJECT = global("m", "Config") .. ")\x81}" .. u "lr" .. "K\1sb"
 local others = {
-  {OBJECT, "argparse.Namespace"},
+  {OBJECT, "m.Config"},
   {global("numpy._core.multiarray", "scalar") .. u "a" .. u "b" .. "\x86R",
-   "numpy._core.multiarray.scalar"},
-  {global("pathlib", "PosixPath") .. "(" .. u "a" .. u "b" .. "tR",
-   "pathlib.PosixPath"},
+   'refuses "scalar"'},
+  {global("pathlib", "PosixPath") .. "K\1\x85R", "PosixPath"},
   {global("builtins", "complex") .. "G" .. string.pack(">d", 1) .. "G" ..
    string.pack(">d", 2) .. "\x86R", "builtins.complex"},
   {global("os", "system") .. u "true" .. "\x85R", "os.system"},
@@ -155,6 +154,8 @@ for _, o in ipairs(others) do
     write(path, pt("\x80\2" .. pickle .. "."))
     local e = fails(o[2] or "a storage without", nil, nacre.load, path)
     assert(e.hint:find '^{names={.*"t"', e.hint)
+    assert(e.hint:find('{unknown="table"} reads it as a table', 1, true), e.hint)
+    is(nacre.load(path, {unknown = "table"}).t, "{1.0,2.0}")
     is(nacre.load(path, {names = {"t"}}).t, "{1.0,2.0}")
     is(follow(path).t, "{1.0,2.0}")
     local archive, names = nacre._archive(path)
@@ -202,5 +203,112 @@ local d = value(global("collections", "defaultdict") ..
 assert(d.k == 1)
 d = value(global("collections", "Counter") .. "}" .. u "k" .. "K\2s\x85R")
 assert(d.k == 2)
+d = value(global("collections", "deque") .. ")RK\1aK\2a")
+assert(d[1] == 1 and d[2] == 2)
+d = value(global("collections", "deque") .. "]K\7aK\5\x86R")
+assert(d[1] == 7 and d[2] == nil)
+assert(value(global("builtins", "frozenset") .. "]K\7a\x85R")[1] == 7)
+fails("a deque has other arguments", value,
+      global("collections", "deque") .. "K\1\x85R")
+
+-- Paths are texts, options of programs tables.
+local function path_of(module, name, ...)
+  local parts = {...}
+  for i, part in ipairs(parts) do parts[i] = u(part) end
+  return value(global(module, name) .. "(" .. table.concat(parts) .. "tR")
+end
+assert(path_of("pathlib", "PosixPath", "/", "a", "b") == "/a/b")
+assert(path_of("pathlib._local", "PurePosixPath", "a", "b") == "a/b")
+assert(path_of("pathlib", "WindowsPath", "C:\\", "a") == "C:\\a")
+assert(path_of("pathlib", "PosixPath") == "")
+local NAMESPACE = global("argparse", "Namespace") .. ")\x81}" .. u "lr" ..
+                  "K\1sb"
+d = value(NAMESPACE)
+assert(d.lr == 1 and d.__class == nil)
+assert(value(global("types", "SimpleNamespace") .. ")R").lr == nil)
+assert(nacre.load(path, {unknown = "table"}).v.__class ==
+       "types.SimpleNamespace")
+fails('refuses "argparse.Namespace"', value, global("argparse", "Namespace"))
+-- what is in it is looked at
+fails('refuses "m.Config"', value, (NAMESPACE:gsub("K\1sb$", OBJECT .. "sb")))
+
+-- NumPy's numbers.
+local function scalar(code, order, bytes, module)
+  local dtype = global("numpy", "dtype") .. u(code) .. "\x89\x88\x87R(K\3" ..
+                u(order) .. "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"
+  return value(global(module or "numpy.core.multiarray", "scalar") .. dtype ..
+               "C" .. string.char(#bytes) .. bytes .. "\x86R")
+end
+assert(scalar("i8", "<", string.pack("<i8", -3)) == -3)
+assert(scalar("i2", ">", "\xff\xfe") == -2)
+assert(scalar("u4", "<", "\xff\xff\xff\xff") == 4294967295)
+assert(scalar("f4", "<", string.pack("<f", 0.5)) == 0.5)
+assert(scalar("f8", ">", string.pack(">d", 1 / 3), "numpy._core.multiarray") ==
+       1 / 3)
+assert(scalar("b1", "|", "\1") == true)
+-- bytes of protocol 2
+d = value(global("numpy.core.multiarray", "scalar") .. global("numpy", "dtype")
+          .. u "u1" .. "\x89\x88\x87R(K\3" .. u "|" .. "NNNK\0K\0K\0tb" ..
+          global("_codecs", "encode") .. u "\xc3\xbf" .. u "latin1" ..
+          "\x86R\x86R")
+assert(d == 255)
+for _, odd in ipairs {{"u8", "<", ("\xff"):rep(8)}, {"f2", "<", "ab"},
+                      {"i4", "<", "abc"}, {"M8", "<", ("a"):rep(8)},
+                      {"i4", "<", "abcde"}} do
+  fails('refuses "scalar"', scalar, table.unpack(odd))
+  assert(nacre.load(path, {unknown = "table"}).v.__class == "scalar")
+end
+
+-- ---- objects as tables
+
+-- The value of a pickle.
+local function object(pickle)
+  write(path, pt("\x80\2}" .. u "v" .. pickle .. "s" .. u "t" .. T .. "s."))
+  return nacre.load(path, {unknown = "table"}).v
+end
+d = object(OBJECT)
+assert(d.__class == "m.Config" and d.lr == 1)
+-- what it is made from, the elements of a list, the entries of a dict
+d = object(global("m", "L") .. "K\5\x85\x81(K\1K\2e")
+assert(d.__class == "m.L" and d[1] == 5 and d[2] == 1 and d[3] == 2)
+d = object(global("m", "D") .. ")}" .. u "a" .. "K\7s\x92(" .. u "b" .. "K\2u}" ..
+           u "c" .. "K\4sb")
+assert(d.a == 7 and d.b == 2 and d.c == 4)
+-- attributes in slots; an object in two places, and in itself
+d = object(global("m", "S") .. ")\x81N}" .. u "a" .. "K\7s\x86b")
+assert(d.a == 7 and d[1] == nil)
+d = object("]q\0" .. global("m", "S") .. ")\x81q\1}" .. u "me" .. "h\1sbah\1a")
+assert(rawequal(d[1], d[2]) and rawequal(d[1].me, d[1]))
+-- a class, a function, its bound arguments
+d = object(global("m", "Net"))
+assert(d.__class == "m.Net" and d[1] == nil)
+d = object(global("__builtin__", "getattr") .. global("m", "Net") .. u "f" ..
+           "\x86R")
+assert(d.__class == "__builtin__.getattr" and d[1].__class == "m.Net" and
+       d[2] == "f")
+-- keys that no table has are texts
+d = object("}K\1" .. u "a" .. "\x86K\3sNK\4sG\x7f\xf8\0\0\0\0\0\0K\5sG?\xe0\0\0"
+           .. "\0\0\0\0K\6s(NG?\xe0\0\0\0\0\0\0\x88]tK\7s")
+assert(d["(1, 'a')"] == 3 and d.None == 4 and d.nan == 5 and d[0.5] == 6 and
+       d["(None, 0.5, True, ?)"] == 7)
+-- a tensor of no dtype of ours
+d = object(tensor(storage("ComplexHalfStorage", 2)))
+assert(d.__class == "torch.Tensor" and d.dtype == "complex32" and
+       d.shape[1] == 2)
+d = object(global("torch._utils", "_rebuild_tensor_v2") .. "(" ..
+           storage("FloatStorage", 2) .. "K\0(" .. ("K\1"):rep(9) .. "t(" ..
+           ("K\1"):rep(9) .. "t\x89" .. HOOKS .. "tR")
+assert(d.__class == "torch.Tensor" and d.shape == nil)
+d = object(global("torch._utils", "_rebuild_qtensor") .. "(" ..
+           storage("QUInt8Storage", 2) .. "K\0K\2\x85K\1\x85)\x89" .. HOOKS ..
+           "tR")
+assert(d.dtype == "quint8" and d.shape[1] == 2)
+local archive, names = nacre._archive(path)
+assert(names[1] == "v" and nacre._archive_info(archive, 1) == "quint8")
+archive = nil
+
+fails("unknown must be error or table, not 'ignore'", nacre.load, path,
+      {unknown = "ignore"})
+fails("unknown is for .pt files", nacre.deserialize, x, {unknown = "table"})
 
 os.remove(path)

@@ -136,6 +136,12 @@ r = load("\x80\4\x95\xff\0\0\0\0\0\0\0}\x94(" .. v "k" .. "\x94" .. v "v" ..
          "\x94" .. v "o" .. v "collections" .. "\x94" .. v "OrderedDict" ..
          "\x94\x93\x94)R\x94h\1h\2s" .. v "t" .. "(K\1h\1tu.")
 assert(r.k == "v" and r.o.k == "v" and r.t[1] == 1 and r.t[2] == "k")
+-- POP, POP_MARK and DUP.
+r = load("\x80\2](K\1K\0020(K\3K\0041K\0052e.")
+assert(r[1] == 1 and r[2] == 5 and r[3] == 5 and r[4] == nil)
+fails("the stack is too short", load, "\x80\0020.")
+fails("the stack is too short", load, "\x80\2(2.")
+fails("the stack is too short", load, "\x80\2K\0011.")
 -- Every kind of value.
 r = load("\x80\2](K\1M\0\1J\xff\xff\xff\xff\x8a\1\x80\x8a\0G" ..
          string.pack(">d", 1.5) .. "N\x88\x89U\1aT\2\0\0\0bc\x85K\5K\6\x86" ..
@@ -328,10 +334,8 @@ fails("protocol 1 is not supported", load, "\x80\1K\1.")
 fails("something follows its end", load, "\x80\2K\1.K\1.")
 fails("it has no data.pkl", nacre.deserialize, zip {{"x/y", "z"}},
       {format = "pt"})
-fails("a TorchScript program",
-      "in Python: torch.save(torch.jit.load(path, map_location='cpu')" ..
-      ".state_dict(), 'x.pt')",
-      load, "\x80\2K\1.", {{"x/constants.pkl", "z"}})
+fails("it does not name its protocol", load, "\x80\2K\1.",
+      {{"x/constants.pkl", "z"}})
 fails("byteorder: neither", nacre.deserialize,
       zip {{"x/data.pkl", "\x80\2K\1."}, {"x/byteorder", "middle"}},
       {format = "pt"})
@@ -339,10 +343,123 @@ local whole = "\x80\2" .. tensor(STORAGE, MATRIX) .. "."
 for n = 0, #whole - 1 do
   fails("pickle: byte ", load, whole:sub(1, n))
 end
--- The formats before it, named as what they are.
-fails("a file of torch.save before 1.6", nacre.deserialize,
-      "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\2M")
 fails("a Python pickle", nacre.deserialize, "\x80\4K\1.")
+fails("a file of torch.save before 0.1.12, a tar archive", nacre.deserialize,
+      "sys_info" .. ("\0"):rep(600))
+
+-- ---- TorchScript: the tensors of the program and of its code by their names
+
+local SECOND = STORAGE:gsub("K\6$", "K\2")
+local PROGRAM = "\x80\2" .. global("__torch__", "Net") .. ")\x81}(" .. u "fc" ..
+  global("__torch__", "Linear") .. ")\x81}" .. u "w" .. tensor(STORAGE, MATRIX)
+  .. "sb" .. u "sizes" .. global("torch.jit._pickle", "build_intlist") ..
+  "](K\7K\8e\x85R" .. u "training" .. "\x88ub."
+local CONSTANTS = "\x80\2" .. tensor(SECOND, "K\0K\2\x85K\1\x85\x89" .. HOOKS)
+                  .. "\x85."
+local program = zip {
+  {"x/data/0", string.pack("<ffffff", 0, 1, 2, 3, 4, 5)},
+  {"x/data.pkl", PROGRAM}, {"x/code/__torch__.py", "print(1)"},
+  {"x/constants/0", string.pack("<ff", 8, 9)}, {"x/constants.pkl", CONSTANTS}}
+r = nacre.deserialize(program)
+is(r["fc.w"], "{{0.0,1.0,2.0},{3.0,4.0,5.0}}")
+is(r["constants.1"], "{8.0,9.0}")
+r = nacre.deserialize(program, {names = {"constants.1"}})
+assert(not r["fc.w"] and r["constants.1"][2] == 9)
+r = nacre.deserialize(program, {unknown = "table"})
+assert(r.__class == "__torch__.Net" and r.training == true and
+       r.sizes[2] == 8 and r.fc.__class == "__torch__.Linear")
+is(r.fc.w, "{{0.0,1.0,2.0},{3.0,4.0,5.0}}")
+fails("something follows its end", nacre.deserialize,
+      zip {{"x/data.pkl", PROGRAM}, {"x/constants.pkl", CONSTANTS .. "K\1."}},
+      {format = "pt"})
+fails("storage 0 is not in the file", nacre.deserialize,
+      zip {{"x/data.pkl", PROGRAM}, {"x/constants.pkl", CONSTANTS}},
+      {format = "pt"})
+
+-- ---- files of before 1.6
+
+local MAGIC = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+local START = MAGIC .. "\x80\2M\xe9\3.\x80\2}" .. u "little_endian" .. "\x88s."
+local FLOATS = string.pack("<i8ffffff", 6, 0, 1, 2, 3, 4, 5)
+local function persistent(kind, key, n, view)
+  return "(" .. u "storage" .. global("torch", kind) .. u(key) .. u "cpu" ..
+         "K" .. string.char(n) .. (view or "N") .. "tQ"
+end
+local function legacy(value, keys, storages, start)
+  local list = {}
+  for i, key in ipairs(keys) do list[i] = u(key) end
+  return (start or START) .. "\x80\2" .. value .. ".\x80\2](" ..
+         table.concat(list) .. "e." .. storages
+end
+local function of(storage, rest)
+  return global("torch._utils", "_rebuild_tensor_v2") .. "(" .. storage ..
+         (rest or MATRIX) .. "tR"
+end
+local VECTOR = "K\0K\2\x85K\1\x85\x89" .. HOOKS
+local F = persistent("FloatStorage", "94", 6)
+r = nacre.deserialize(legacy(of(F), {"94"}, FLOATS))
+is(r, "{{0.0,1.0,2.0},{3.0,4.0,5.0}}")
+-- by a file of any name, as pages of it, by names
+local two = legacy("}(" .. u "a" .. of(F) .. u "b" .. of(F, VECTOR) .. u "n" ..
+  "K\3" .. u "l" .. of(persistent("LongStorage", "7", 2), VECTOR) .. "u",
+  {"7", "94"}, string.pack("<i8i8i8", 2, -1, 1 << 40) .. FLOATS)
+write(named, two)
+for _, o in ipairs {{}, {mmap = true}} do
+  r = nacre.load(named, o)
+  assert(r.n == 3 and C.shares(r.a, r.b))
+  is(r.l, "{-1,1099511627776}")
+  is(r.b, "{0.0,1.0}")
+end
+is(nacre.load(named, {names = {"l"}}).l, "{-1,1099511627776}")
+os.remove(named)
+-- Python 3's protocol 4 has frames; 0.3 had storages that are parts of others.
+r = nacre.deserialize(legacy(of(F), {"94"}, FLOATS, "\x80\4\x95" ..
+  string.pack("<I8", 13) .. MAGIC:sub(3) .. START:sub(#MAGIC + 1)))
+assert(r:numel() == 6)
+r = nacre.deserialize(legacy(of(persistent("FloatStorage", "94", 6,
+  "(" .. u "95" .. "K\3K\3t"), VECTOR), {"94"}, FLOATS))
+is(r, "{3.0,4.0}")
+-- classes come with their source, which is not read
+r = nacre.deserialize(legacy("(" .. u "module" .. global("m", "Net") ..
+  u "m.py" .. u "import os" .. "tQ)\x81}" .. u "w" .. of(F) .. "sb",
+  {"94"}, FLOATS), {unknown = "table"})
+assert(r.__class == "m.Net" and r.w:numel() == 6)
+-- a storage of no dtype of ours does not hide what follows it
+local q = persistent("QInt8Storage", "1", 3)
+local odd = legacy("}(" .. u "q" .. global("torch._utils", "_rebuild_qtensor")
+  .. "(" .. q .. "K\0K\3\x85K\1\x85)\x89" .. HOOKS .. "tR" .. u "t" .. of(F) ..
+  "u", {"1", "94"}, string.pack("<i8", 3) .. "abc" .. FLOATS)
+fails('"q": the dtype qint8 is not supported', '{names={"t"}} reads the others',
+      nacre.deserialize, odd)
+r = nacre.deserialize(odd, {unknown = "table"})
+assert(r.q.dtype == "qint8" and r.q.shape[1] == 3 and r.t:numel() == 6)
+
+for _, case in ipairs {
+  {legacy(of(F), {"94"}, FLOATS, MAGIC .. "\x80\2K\1.\x80\2}."),
+   "this version of files of torch.save is not known"},
+  {legacy(of(F), {}, FLOATS), "storage 94 is not in the file"},
+  {legacy(of(F), {"94", "94"}, FLOATS .. FLOATS), "storage 94 is there twice"},
+  {legacy(of(F), {"1", "94"}, FLOATS), "storage 1 is of no known type"},
+  {legacy(of(F), {"94"}, FLOATS:sub(1, -2)),
+   "storage 94 is longer than the rest of the file"},
+  {legacy(of(F), {"94"}, FLOATS:sub(1, 7)), "the size of a storage: "},
+  {legacy(of(F), {"94"}, string.pack("<i8", 5) .. FLOATS:sub(9)),
+   "storage 94 has another size than the pickle says"},
+  {legacy(of(persistent("NewStorage", "2", 3), VECTOR), {"2"}, FLOATS),
+   "storage 2 is of no known type"},
+  {legacy(of(persistent("FloatStorage", "94", 6, "(" .. u "95" .. "K\7K\1t"),
+             VECTOR), {"94"}, FLOATS), "a part of a storage is not in it"},
+  {legacy(of(persistent("FloatStorage", "94", 6, "(" .. u "95" .. "K\5K\1t"),
+             VECTOR), {"94"}, FLOATS), "a tensor reaches beyond its storage"},
+  {(legacy(of(F), {"94"}, FLOATS):gsub("%](%(X.-e%.)", "N.")),
+   "the keys of the storages are not a list"},
+} do
+  fails(case[2], nacre.deserialize, case[1])
+end
+for n = #MAGIC, #two - 1 do
+  local ok, e = pcall(nacre.deserialize, two:sub(1, n))
+  assert(not ok and tostring(e):find "data: ", n)
+end
 
 -- An encrypted member is not read, nor shown as pages of the file.
 local secret = pt("\x80\2" .. third(sixteen("ByteStorage", 16), 16, "uint8") ..

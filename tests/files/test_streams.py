@@ -98,8 +98,8 @@ with tarfile.open("x.tar", "w") as tar:
     tar.add("t.dat")
 foreign = [("a Parquet file", b"PAR1"),
            ("compressed by bzip2", b"BZh91AY&SY"),
-           ("a file of torch.save before 1.6",
-            pickle.dumps(0x1950a86a20f9469cfc6c, 2)),
+           ("a file of torch.save before 0.1.12, a tar archive",
+            b"sys_info"),
            ("a tar archive", open("x.tar", "rb").read())]
 foreign += [("a Python pickle", pickle.dumps([1.5], p)) for p in (2, 3, 4, 5)]
 for name, data in foreign:

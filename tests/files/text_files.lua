@@ -252,8 +252,8 @@ end
 refused("1,2\n3\n", "line 2 has 1 columns", nil, {usecols = {1}})
 refused("1\n", "no argument 'converters'", 
         "it takes path, device, dtype, names, delimiter, decimal, skip, " ..
-        "header, missing, na_values, usecols, columns, dtypes, format, " ..
-        "mmap, slice, requires_grad, ...",
+        "header, missing, na_values, usecols, columns, dtypes, unknown, " ..
+        "format, mmap, slice, ...",
         {converters = {}})
 
 -- ---- columns by themselves

@@ -64,20 +64,11 @@ static int64_t name_length(const char *member) {
   return n >= 4 && strcmp(member + n - 4, ".npy") == 0 ? n - 4 : n;
 }
 
-static int has_constants(const Npz *z) {
-  for (int64_t i = 0; i < z->a.n; i++) {
-    const char *end = strrchr(nc_zipname(z->zip, i), '/');
-    if (end && strcmp(end, "/constants.pkl") == 0) return 1;
-  }
-  return 0;
-}
-
 /* Fails for a file of torch.save, which is a zip archive, too. */
 static int check_pickle(const Npz *z) {
   for (int64_t i = 0; i < z->a.n; i++) {
     const char *name = nc_zipname(z->zip, i), *end = strrchr(name, '/');
     if (end == NULL || strcmp(end, "/data.pkl") != 0) continue;
-    if (has_constants(z)) return nc_fail_torchscript(z->a.path);
     nc_failfile(NC_EFILE, z->a.path, "this is a file of torch.save, no .npz");
     nc_hint("{format=\"pt\"}");
     return NC_EFILE;

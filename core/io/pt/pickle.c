@@ -16,6 +16,7 @@
 
 #define MARK (-1)
 #define MOST_BYTES INT32_MAX
+#define MOST_LINE (1 << 16)
 #define MOST_ELEMENTS 4 /* values, and cells, for each byte of the pickle */
 
 int nc_fail_pickle(const Pickle *k, const char *fmt, ...) {
@@ -68,6 +69,8 @@ void nc_freepickle(Pickle *k) {
                           &k->memo,  &k->storage, &k->tensor };
   for (int64_t i = 0; i < k->storage.n; i++)
     nc_release(PICKLE_STORAGE(k, i)->loaded);
+  nc_hostfree(k->block, k->room);
+  k->block = NULL;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     nc_hostfree(all[i]->p, all[i]->room);
     *all[i] = (Vector){ 0 };
@@ -134,6 +137,24 @@ int nc_pickle_items(const Pickle *k, int32_t list, int32_t item[], int most) {
     item[n++] = PICKLE_CELL(k, c)->value;
   }
   return n;
+}
+
+/* POP, POP_MARK and DUP. */
+static int stack_op(Pickle *k, int op) {
+  int64_t first = 0;
+  int32_t top = 0;
+  if (op == '1') {
+    TRY(find_mark(k, &first));
+    k->stack.n = first - 1;
+    return NC_OK;
+  }
+  if (op == '0' && k->stack.n > 0) { /* it may be a mark */
+    k->stack.n--;
+    return NC_OK;
+  }
+  TRY(pop(k, &top));
+  TRY(push(k, top));
+  return push(k, top);
 }
 
 /* A tuple of the values from `first' on, which leave the stack down to
@@ -228,10 +249,33 @@ static int get(Pickle *k, uint64_t i) {
 /*
 ** Bytes of the pickle
 */
+/* Reads on until n bytes from k->at on are there; they are at most what the
+   file has. */
+static int read_more(Pickle *k, uint64_t n) {
+  const int64_t have = k->size - k->at, least = 1 << 16;
+  if (k->from == NULL || n - (uint64_t)have > (uint64_t)k->from->left)
+    return nc_fail_pickle(k, "it ends too early");
+  int64_t more = k->size > least ? k->size : least;
+  if (more < (int64_t)n - have) more = (int64_t)n - have;
+  if (more > k->from->left) more = k->from->left;
+  if (k->size + more > MOST_BYTES) return nc_fail_pickle(k, "it is too long");
+  if (k->size + more > k->room) {
+    const int64_t room = k->size + more;
+    void *block;
+    TRY(nc_hostalloc(&block, room));
+    if (k->size) memcpy(block, k->text, (size_t)k->size);
+    nc_hostfree(k->block, k->room);
+    k->text = k->block = block;
+    k->room = room;
+  }
+  TRY(nc_readblock(k->from, (char *)k->block + k->size, more, "pickle"));
+  k->size += more;
+  return NC_OK;
+}
+
 /* *at = the position of the next n bytes, which are skipped. */
 static int take(Pickle *k, uint64_t n, int64_t *at) {
-  if (n > (uint64_t)(k->size - k->at))
-    return nc_fail_pickle(k, "it ends too early");
+  if (n > (uint64_t)(k->size - k->at)) TRY(read_more(k, n));
   *at = k->at;
   k->at += (int64_t)n;
   return NC_OK;
@@ -285,9 +329,15 @@ static int push_float(Pickle *k) {
 
 /* A line of text without its end. */
 static int take_line(Pickle *k, int64_t *at, int64_t *n) {
-  const char *p = k->text + k->at;
-  const char *end = memchr(p, '\n', (size_t)(k->size - k->at));
-  if (end == NULL) return nc_fail_pickle(k, "a line has no end");
+  const char *p, *end;
+  for (;;) {
+    p = k->text + k->at;
+    end = memchr(p, '\n', (size_t)(k->size - k->at));
+    if (end) break;
+    if (k->from == NULL || k->from->left == 0 || k->size - k->at > MOST_LINE)
+      return nc_fail_pickle(k, "a line has no end");
+    TRY(read_more(k, (uint64_t)(k->size - k->at) + 1));
+  }
   *at = k->at;
   *n = end - p;
   k->at += *n + 1;
@@ -334,14 +384,31 @@ static int new_object(Pickle *k, int items) {
   return push(k, at);
 }
 
+/* An object holds its attributes. With __slots__ they are a tuple of two dicts,
+   or of None and a dict. */
+static int add_state(Pickle *k, int32_t to, int32_t state) {
+  int32_t part[2];
+  int n = PICKLE_VALUE(k, state)->kind == V_TUPLE
+              ? nc_pickle_items(k, state, part, 2)
+              : -1;
+  for (int i = 0; i < 2 && n == 2; i++) {
+    const int kind = PICKLE_VALUE(k, part[i])->kind;
+    if (kind != NC_V_DICT && kind != NC_V_NONE) n = -1;
+  }
+  if (n != 2) return nc_pickle_append(k, to, state);
+  for (int i = 0; i < 2; i++)
+    if (PICKLE_VALUE(k, part[i])->kind == NC_V_DICT)
+      TRY(nc_pickle_append(k, to, part[i]));
+  return NC_OK;
+}
+
 /* The attributes of an OrderedDict, such as _metadata of a state_dict, are left
-   out; an object holds them. */
+   out. */
 static int build(Pickle *k) {
   int32_t state = 0, to = 0;
   TRY(pop(k, &state));
   TRY(pop(k, &to));
-  if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER)
-    TRY(nc_pickle_append(k, to, state));
+  if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER) TRY(add_state(k, to, state));
   else if (PICKLE_VALUE(k, to)->kind != NC_V_DICT)
     return nc_fail_pickle(k, "attributes are set on a value that is not a "
                              "dict");
@@ -357,9 +424,6 @@ static int persistent(Pickle *k) {
 
 static int fail_opcode(const Pickle *k, int op) {
   switch (op) {
-    case '0':
-    case '1':
-    case '2':
     case 'l':
     case 'd':
     case 'p':
@@ -426,6 +490,9 @@ static int execute(Pickle *k, int op) {
     case 0x8d:
     case 0x8e: return push_text(k, 8);
     case '(': return push(k, MARK);
+    case '0':
+    case '1':
+    case '2': return stack_op(k, op);
     case ']':
     case 0x8f: return push_new(k, NC_V_LIST, -1, -1);
     case '}': return push_new(k, NC_V_DICT, -1, -1);
@@ -468,11 +535,9 @@ static int read_protocol(Pickle *k) {
   return NC_OK;
 }
 
-int nc_readpickle(Pickle *k, const char *text, int64_t n) {
+int nc_nextpickle(Pickle *k) {
   uint64_t op = 0;
-  k->text = text;
-  k->size = n;
-  if (n > MOST_BYTES) return nc_fail_pickle(k, "it is too long");
+  k->memo.n = k->stack.n = 0;
   TRY(read_protocol(k));
   for (;;) {
     if (nc_interrupted) return nc_fail(NC_EINTR, "interrupted");
@@ -481,7 +546,15 @@ int nc_readpickle(Pickle *k, const char *text, int64_t n) {
     TRY(execute(k, (int)op));
   }
   TRY(pop(k, &k->root));
-  if (k->stack.n || k->at != k->size)
-    return nc_fail_pickle(k, "something follows its end");
+  if (k->stack.n) return nc_fail_pickle(k, "something follows its end");
+  return NC_OK;
+}
+
+int nc_readpickle(Pickle *k, const char *text, int64_t n) {
+  k->text = text;
+  k->size = n;
+  if (n > MOST_BYTES) return nc_fail_pickle(k, "it is too long");
+  TRY(nc_nextpickle(k));
+  if (k->at != k->size) return nc_fail_pickle(k, "something follows its end");
   return NC_OK;
 }

@@ -13,7 +13,7 @@
 #include "core/io/file.h"
 
 /* Kinds of a value while it is read, beyond those of ValueKind. */
-enum { V_TUPLE = NC_V_DEVICE + 1, V_GLOBAL, V_STORAGE };
+enum { V_TUPLE = NC_V_PATH + 1, V_GLOBAL, V_STORAGE };
 
 typedef struct Vector {       /* grows; push_slot in pickle.c */
   void *p;
@@ -25,8 +25,12 @@ typedef struct PickleStorage {
   int length;
   DType dtype;                /* DT_NONE: bytes whose type a tensor tells */
   int wide;                   /* see nc_readwide; 0: as dtype */
-  int64_t bytes;              /* as declared */
+  int part;                   /* of which pickle it is; see Pickle */
+  int foreign;                /* its dtype is none of ours */
+  int64_t count, bytes;       /* as declared */
+  int64_t first;              /* elements before it, if it is a part of one */
   int64_t same;               /* the first one with the same key */
+  int64_t place;              /* where it begins in a file of before 1.6 */
   Tensor *loaded;
 } PickleStorage;
 
@@ -42,6 +46,10 @@ typedef struct Pickle {
   const char *path;           /* for messages */
   const char *text;           /* the bytes, */
   int64_t at, size;           /* of which `at' are read */
+  int part;                   /* pickles that were read before */
+  Reader *from;               /* where more of the bytes are, or NULL; then */
+  void *block;                /* text is in it */
+  int64_t room;
   Vector value, cell;         /* FileValue, FileCell */
   Vector stack, memo;         /* int32_t: numbers of values; MARK */
   Vector storage, tensor;
@@ -56,6 +64,9 @@ typedef struct Pickle {
 /* Reads the n bytes of text into *k, which is zero except path.
    nc_freepickle is called also after a failure. */
 int nc_readpickle(Pickle *k, const char *text, int64_t n);
+/* Reads the pickle that begins at k->at; bytes may follow its end, which k->at
+   then is. */
+int nc_nextpickle(Pickle *k);
 void nc_freepickle(Pickle *k);
 
 /* Fails with the path, "pickle" and the position. */
@@ -89,5 +100,13 @@ int nc_pickle_other(Pickle *k, int32_t *at, int32_t of, const int32_t item[],
 int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple);
 /* *at = the storage that the tuple names. */
 int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple);
+
+/* Objects of Python's library and of NumPy (python_objects.c).  *at = what the
+   call of numpy.core.multiarray.scalar gives, or -1: no number of ours. */
+int nc_pickle_scalar(Pickle *k, int32_t *at, int32_t tuple);
+/* *at = the path of the tuple of texts, or -1. */
+int nc_pickle_path(Pickle *k, int32_t *at, int32_t tuple);
+/* Is value i this text? */
+int nc_pickle_is(const Pickle *k, int32_t i, const char *text);
 
 #endif

@@ -11,6 +11,7 @@ typedef enum Maker {
   TENSOR_V1,
   TENSOR_V2,
   TENSOR_V3,
+  QUANTIZED,
   PARAMETER,
   PARAMETER_STATE,
   FROM_TYPE,
@@ -20,8 +21,12 @@ typedef enum Maker {
   DICT,
   DEFAULT_DICT,
   LIST,
+  DEQUE,
+  FIRST,
   DEVICE,
-  ENCODE
+  ENCODE,
+  SCALAR,
+  PATH
 } Maker;
 
 /* clang-format off */
@@ -33,6 +38,7 @@ static const struct {
   { "torch._utils", "_rebuild_tensor", TENSOR_V1, DT_NONE },
   { "torch._utils", "_rebuild_tensor_v2", TENSOR_V2, DT_NONE },
   { "torch._utils", "_rebuild_tensor_v3", TENSOR_V3, DT_NONE },
+  { "torch._utils", "_rebuild_qtensor", QUANTIZED, DT_NONE },
   { "torch._utils", "_rebuild_parameter", PARAMETER, DT_NONE },
   { "torch._utils", "_rebuild_parameter_with_state", PARAMETER_STATE, DT_NONE },
   { "torch._tensor", "_rebuild_from_type_v2", FROM_TYPE, DT_NONE },
@@ -64,9 +70,27 @@ static const struct {
   { "collections", "defaultdict", DEFAULT_DICT, DT_NONE },
   { "builtins", "set", LIST, DT_NONE },
   { "__builtin__", "set", LIST, DT_NONE },
+  { "builtins", "frozenset", LIST, DT_NONE },
+  { "__builtin__", "frozenset", LIST, DT_NONE },
   { "torch", "Size", LIST, DT_NONE },
+  { "torch.jit._pickle", "build_intlist", LIST, DT_NONE },
+  { "torch.jit._pickle", "build_doublelist", LIST, DT_NONE },
+  { "torch.jit._pickle", "build_boollist", LIST, DT_NONE },
+  { "torch.jit._pickle", "build_tensorlist", LIST, DT_NONE },
+  { "torch.jit._pickle", "restore_type_tag", FIRST, DT_NONE },
+  { "collections", "deque", DEQUE, DT_NONE },
   { "torch", "device", DEVICE, DT_NONE },
   { "_codecs", "encode", ENCODE, DT_NONE },
+  { "numpy.core.multiarray", "scalar", SCALAR, DT_NONE },
+  { "numpy._core.multiarray", "scalar", SCALAR, DT_NONE },
+  { "pathlib", "PosixPath", PATH, DT_NONE },
+  { "pathlib", "PurePosixPath", PATH, DT_NONE },
+  { "pathlib", "WindowsPath", PATH, DT_NONE },
+  { "pathlib", "PureWindowsPath", PATH, DT_NONE },
+  { "pathlib._local", "PosixPath", PATH, DT_NONE },
+  { "pathlib._local", "PurePosixPath", PATH, DT_NONE },
+  { "pathlib._local", "WindowsPath", PATH, DT_NONE },
+  { "pathlib._local", "PureWindowsPath", PATH, DT_NONE },
 };
 enum { GLOBALS = sizeof globals / sizeof *globals };
 /* clang-format on */
@@ -74,6 +98,11 @@ enum { GLOBALS = sizeof globals / sizeof *globals };
 static int is_text(const Pickle *k, int64_t at, int64_t n, const char *text) {
   return n == (int64_t)strlen(text) &&
          memcmp(k->text + at, text, (size_t)n) == 0;
+}
+
+int nc_pickle_is(const Pickle *k, int32_t i, const char *text) {
+  const FileValue *v = PICKLE_VALUE(k, i);
+  return v->kind == NC_V_TEXT && is_text(k, v->i, v->n, text);
 }
 
 const char *nc_torchstorage(DType t) {
@@ -159,30 +188,78 @@ int nc_pickle_plain(Pickle *k, int32_t at) {
 /*
 ** Storages
 */
-/* The tuple ('storage', type, key, location, elements). */
-int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
-  int32_t item[6];
-  void *slot;
-  int64_t type;
-  const int n = nc_pickle_items(k, tuple, item, 6);
-  if (n == 5 && is_kind(k, item[1], NC_V_OTHER))
-    return nc_pickle_other(k, at, item[1], NULL, 0);
-  if (n < 5 || (type = global_of(k, item[1], STORAGE)) < 0 ||
-      !is_kind(k, item[2], NC_V_TEXT) || !is_kind(k, item[4], NC_V_INT))
-    return fail_arguments(k, "a storage");
+/* Bytes of an element of a storage whose dtype is not ours; 0: not known. */
+static int foreign_size(const Pickle *k, int32_t type) {
+  static const struct {
+    const char *name;
+    int size;
+  } known[] = { { "ComplexHalfStorage", 4 }, { "QInt8Storage", 1 },
+                { "QUInt8Storage", 1 },      { "QInt32Storage", 4 },
+                { "QUInt4x2Storage", 1 },    { "QUInt2x4Storage", 1 } };
+  const FileCell *module = PICKLE_CELL(k, PICKLE_VALUE(k, type)->i);
+  const int32_t name = PICKLE_CELL(k, module->next)->value;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (nc_pickle_is(k, name, known[i].name)) return known[i].size;
+  return 0;
+}
+
+/* Adds a storage of the key, with elements of this size. */
+static int add_storage(Pickle *k, const int32_t item[], DType dtype, int size,
+                       int foreign) {
   const FileValue *key = PICKLE_VALUE(k, item[2]);
   const int64_t count = PICKLE_VALUE(k, item[4])->i;
-  const DType dtype = globals[type].dtype;
-  const int64_t size = dtype == DT_NONE ? 1 : nc_dtypesize(dtype);
+  void *slot;
   if (count < 0 || count > INT64_MAX / 16)
     return nc_fail_pickle(k, "a storage has %lld elements", (long long)count);
-  PickleStorage s = {
-    .key = key->i, .length = key->n, .dtype = dtype, .bytes = count * size
-  };
-  TRY(nc_pickle_value(k, at, V_STORAGE, k->storage.n, 0));
+  const PickleStorage s = { .key = key->i,
+                            .length = key->n,
+                            .dtype = dtype,
+                            .part = k->part,
+                            .foreign = foreign,
+                            .count = count,
+                            .bytes = count * size };
   TRY(nc_push_slot(&k->storage, sizeof s, &slot));
   *(PickleStorage *)slot = s;
   return NC_OK;
+}
+
+/* The last storage is a part of one, as PyTorch 0.3 wrote it, if `view' is a
+   tuple of a key, of the first element, and of their number. */
+static int set_part(Pickle *k, int32_t view) {
+  PickleStorage *s = PICKLE_STORAGE(k, k->storage.n - 1);
+  int32_t item[3];
+  if (is_kind(k, view, NC_V_NONE)) return NC_OK;
+  if (nc_pickle_items(k, view, item, 3) != 3 || !is_kind(k, item[1], NC_V_INT))
+    return fail_arguments(k, "a storage");
+  s->first = PICKLE_VALUE(k, item[1])->i;
+  return s->first >= 0 && s->first <= s->count
+             ? NC_OK
+             : nc_fail_pickle(k, "a part of a storage is not in it");
+}
+
+/* The tuple ('storage', type, key, location, elements), before 1.6 with a view;
+   there also ('module', class, file, source). */
+int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[6];
+  const int n = nc_pickle_items(k, tuple, item, 6);
+  if (n >= 2 && nc_pickle_is(k, item[0], "module")) {
+    *at = item[1];
+    return NC_OK;
+  }
+  const int named = n >= 5 && is_kind(k, item[2], NC_V_TEXT) &&
+                    is_kind(k, item[4], NC_V_INT);
+  if (n >= 5 && is_kind(k, item[1], NC_V_OTHER)) {
+    const int size = foreign_size(k, item[1]);
+    if (named && size) TRY(add_storage(k, item, DT_NONE, size, 1));
+    return nc_pickle_other(k, at, item[1], NULL, 0);
+  }
+  const int64_t type = n < 5 ? -1 : global_of(k, item[1], STORAGE);
+  if (type < 0 || !named) return fail_arguments(k, "a storage");
+  const DType dtype = globals[type].dtype;
+  TRY(add_storage(k, item, dtype,
+                  dtype == DT_NONE ? 1 : (int)nc_dtypesize(dtype), 0));
+  if (n == 6) TRY(set_part(k, item[5]));
+  return nc_pickle_value(k, at, V_STORAGE, k->storage.n - 1, 0);
 }
 
 int64_t nc_storage_elements(const PickleStorage *s) {
@@ -273,30 +350,38 @@ static int set_storage(Pickle *k, PickleTensor *t, int32_t storage,
   }
   t->storage = PICKLE_VALUE(k, storage)->i;
   PickleStorage *s = PICKLE_STORAGE(k, t->storage);
+  if (t->offset > INT64_MAX - s->first)
+    return nc_fail_pickle(k, "a tensor reaches beyond its storage");
+  t->offset += s->first;
   if (dtype >= 0) TRY(set_dtype(k, s, dtype));
   if (s->dtype == DT_NONE) return nc_fail_pickle(k, "a tensor has no dtype");
   return t->nd > NC_MAXDIM ? NC_OK : check_extent(k, t);
 }
 
 /* (storage, offset, size, stride, requires_grad, hooks[, metadata]); the third
-   version has the dtype before metadata, the first ends with stride. */
+   version has the dtype before metadata, the first ends with stride. Of one that
+   is quantized, which is none of ours, the scale follows stride. */
 static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t global,
                        int32_t tuple) {
   int32_t item[8];
   PickleTensor t = { 0 };
   const int n = nc_pickle_items(k, tuple, item, 8);
-  const int least = maker == TENSOR_V1 ? 4 : maker == TENSOR_V2 ? 6 : 7;
+  const int least = maker == TENSOR_V1   ? 4
+                    : maker == TENSOR_V2 ? 6
+                                         : 7;
   void *slot;
   if (n < least || !is_kind(k, item[1], NC_V_INT) ||
       (!is_kind(k, item[0], V_STORAGE) && !is_kind(k, item[0], NC_V_OTHER)))
     return fail_arguments(k, "a tensor");
   /* a conjugated or negated view */
+  if (maker == QUANTIZED && !is_kind(k, item[0], NC_V_OTHER))
+    return nc_pickle_other(k, at, global, &tuple, 1);
   if (n > least && (!is_kind(k, item[least], NC_V_DICT) ||
                     PICKLE_VALUE(k, item[least])->i >= 0))
     return nc_pickle_other(k, at, global, NULL, 0);
   t.offset = PICKLE_VALUE(k, item[1])->i;
   TRY(set_sizes(k, &t, item[2], item[3]));
-  if (least > 4) t.requires = PICKLE_VALUE(k, item[4])->i == 1;
+  if (least > 4 && maker != QUANTIZED) t.requires = PICKLE_VALUE(k, item[4])->i == 1;
   TRY(set_storage(k, &t, item[0], maker == TENSOR_V3 ? item[6] : -1));
   if (k->tensor.n > k->size / 16)
     return nc_fail_pickle(k, "it has more tensors than its bytes can describe");
@@ -361,6 +446,29 @@ static int make_list(Pickle *k, int32_t *at, int32_t tuple) {
   return NC_OK;
 }
 
+/* deque(list[, maxlen]), and what is added later: a list. */
+static int make_deque(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[2];
+  const int n = nc_pickle_items(k, tuple, item, 2);
+  TRY(nc_pickle_value(k, at, NC_V_LIST, -1, -1));
+  if (n < 1) return NC_OK;
+  const FileValue from = *PICKLE_VALUE(k, item[0]);
+  if (from.kind != NC_V_LIST && from.kind != V_TUPLE)
+    return fail_arguments(k, "a deque");
+  for (int64_t c = from.i; c >= 0; c = PICKLE_CELL(k, c)->next)
+    TRY(nc_pickle_append(k, *at, PICKLE_CELL(k, c)->value));
+  return NC_OK;
+}
+
+/* restore_type_tag(value, type) of TorchScript: the value. */
+static int make_first(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[2];
+  if (nc_pickle_items(k, tuple, item, 2) < 1)
+    return fail_arguments(k, "restore_type_tag");
+  *at = item[0];
+  return NC_OK;
+}
+
 /* Are the n bytes at s characters below 256, in UTF-8? */
 static int is_latin1(const unsigned char *s, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
@@ -416,8 +524,15 @@ int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
   switch (maker) {
     case TENSOR_V1:
     case TENSOR_V2:
+    case QUANTIZED:
     case TENSOR_V3: return make_tensor(k, at, maker, global, tuple);
     case DEFAULT_DICT: return nc_pickle_value(k, at, NC_V_DICT, -1, -1);
+    case DEQUE: return make_deque(k, at, tuple);
+    case FIRST: return make_first(k, at, tuple);
+    case SCALAR:
+    case PATH:
+      TRY((maker == PATH ? nc_pickle_path : nc_pickle_scalar)(k, at, tuple));
+      return *at >= 0 ? NC_OK : nc_pickle_other(k, at, global, &tuple, 1);
     default: break;
   }
   if (has_other(k, tuple)) return nc_pickle_other(k, at, global, &tuple, 1);

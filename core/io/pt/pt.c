@@ -1,222 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** pt.c - PyTorch's files since 1.6: a zip archive with a pickle, data.pkl, and
-** a member for each storage.
-**
-** The values of the pickle are walked once, from its root: those that are
-** reached are checked, and each tensor gets the name of its place, as
-** "model.layer.weight".
+** a member for each storage. A program of TorchScript is one with a second
+** pickle, constants.pkl, and code, which is not read. legacy.c has the files of
+** before 1.6.
 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/io/archive.h"
-#include "core/io/pt/pickle.h"
-#include "core/io/zip/zip_items.h"
-
-#define MOST_LEVELS 100
-#define MOST_NAMES 32        /* bytes of names for each of the pickle */
-#define MOST_ROOM NC_MAXNAME /* of the name of the archive's folder */
-
-typedef struct PtFile {
-  Archive a; /* comes first */
-  Zip *zip;
-  Pickle pickle;
-  void *text;
-  int64_t textbytes;
-  char folder[MOST_ROOM + 8]; /* "archive/" */
-  int swap;                   /* elements have the other byte order */
-  Vector reached;             /* int32_t: 1 for each value that was seen */
-  Vector tensor;              /* int32_t: see Archive */
-  Vector start, names;        /* int64_t, char: the names of the tensors */
-  void *list;                 /* the same as pointers */
-} PtFile;
+#include "core/io/pt/pt_file.h"
 
 static void close_pt(Archive *a) {
   PtFile *f = (PtFile *)a;
-  Vector *const all[] = { &f->reached, &f->tensor, &f->start, &f->names };
+  Vector *const all[] = { &f->order, &f->reached, &f->tensor, &f->start,
+                          &f->names };
   nc_freepickle(&f->pickle);
   nc_closezip(f->zip);
+  if (f->file.path) nc_closeread(&f->file);
   nc_hostfree(f->text, f->textbytes);
   nc_hostfree(f->list, f->start.n * (int64_t)sizeof(char *));
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     nc_hostfree(all[i]->p, all[i]->room);
-}
-
-/*
-** Walking the values
-*/
-typedef struct Level { /* a list or dict that is being walked */
-  int64_t cell;        /* the next one; -1: none */
-  int64_t number;      /* of the next item, from 1 */
-  int length;          /* of the name of the place */
-  int kind;
-} Level;
-
-typedef struct Walk {
-  PtFile *f;
-  Level level[MOST_LEVELS];
-  int n;
-  char name[NC_MAXNAME + 1]; /* of the present place, cut */
-} Walk;
-
-static int add_tensor(PtFile *f, const char *name, int32_t tensor) {
-  const size_t n = strlen(name) + 1;
-  void *slot;
-  TRY(nc_push_slot(&f->start, sizeof(int64_t), &slot));
-  *(int64_t *)slot = f->names.n;
-  for (size_t i = 0; i < n; i++) {
-    TRY(nc_push_slot(&f->names, 1, &slot));
-    *(char *)slot = name[i];
-  }
-  TRY(nc_push_slot(&f->tensor, sizeof tensor, &slot));
-  *(int32_t *)slot = tensor;
-  return NC_OK;
-}
-
-/* Names take a limited number of bytes; what is left out can still be loaded
-   with the whole. */
-static int has_room(const PtFile *f) {
-  return f->names.n < MOST_NAMES * f->pickle.size;
-}
-
-/* A tensor that was seen has another name here. */
-static int add_name(Walk *w, const FileValue *v) {
-  PtFile *f = w->f;
-  if (!has_room(f)) return NC_OK;
-  return add_tensor(f, w->name, ((int32_t *)f->tensor.p)[v->i]);
-}
-
-/* Keeps a value that is none of the walk's own places. */
-static void keep(PtFile *f, int32_t i) {
-  ((int32_t *)f->reached.p)[i] = 1;
-}
-
-/* Values were added. */
-static int grow_reached(PtFile *f) {
-  void *slot;
-  while (f->reached.n < f->pickle.value.n) {
-    TRY(nc_push_slot(&f->reached, sizeof(int32_t), &slot));
-    *(int32_t *)slot = 0;
-  }
-  return NC_OK;
-}
-
-/* Visits value i at the present place. */
-static int visit(Walk *w, int32_t i) {
-  PtFile *f = w->f;
-  FileValue *v = PICKLE_VALUE(&f->pickle, i);
-  int32_t *seen = (int32_t *)f->reached.p + i;
-  if (*seen) return v->kind == NC_V_TENSOR ? add_name(w, v) : NC_OK;
-  *seen = 1;
-  TRY(nc_pickle_plain(&f->pickle, i));
-  TRY(grow_reached(f));
-  v = PICKLE_VALUE(&f->pickle, i); /* they may have moved */
-  if (v->kind == NC_V_TENSOR) {
-    const int32_t t = (int32_t)v->i;
-    const int32_t foreign = PICKLE_TENSOR(&f->pickle, t)->foreign;
-    if (foreign > 0) keep(f, foreign - 1);
-    v->i = f->tensor.n;
-    return add_tensor(f, has_room(f) ? w->name : "", t);
-  }
-  if (v->kind == NC_V_DEVICE)
-    for (int64_t c = v->i; c >= 0; c = PICKLE_CELL(&f->pickle, c)->next)
-      keep(f, PICKLE_CELL(&f->pickle, c)->value);
-  if (v->kind != NC_V_LIST && v->kind != NC_V_DICT && v->kind != NC_V_OTHER)
-    return NC_OK;
-  if (w->n == MOST_LEVELS)
-    return nc_fail_pickle(&f->pickle, "lists and dicts are nested too deep");
-  w->level[w->n++] = (Level){
-    .cell = v->i, .number = 1, .length = (int)strlen(w->name), .kind = v->kind
-  };
-  return NC_OK;
-}
-
-/* A value that cannot be a key of a table becomes an NC_V_OTHER. */
-static int check_key(PtFile *f, int32_t key) {
-  FileValue *v = PICKLE_VALUE(&f->pickle, key);
-  int32_t other = 0;
-  switch (v->kind) {
-    case NC_V_TEXT:
-    case NC_V_INT:
-    case NC_V_LONG:
-    case NC_V_BOOL:
-    case NC_V_OTHER: return NC_OK;
-    case NC_V_FLOAT:
-      if (v->f == v->f) return NC_OK;
-      /* fall through */
-    default:
-      TRY(nc_pickle_other(&f->pickle, &other, key, NULL, 0));
-      *PICKLE_VALUE(&f->pickle, key) = *PICKLE_VALUE(&f->pickle, other);
-      return NC_OK;
-  }
-}
-
-/* Appends a part to the name of the place. */
-static void append_name(Walk *w, int length, const char *part, int n) {
-  snprintf(w->name + length, sizeof w->name - (size_t)length, "%s%.*s",
-           length ? "." : "", n, part);
-}
-
-static void append_key(Walk *w, int length, int32_t key) {
-  const FileValue *v = PICKLE_VALUE(&w->f->pickle, key);
-  char number[40];
-  if (v->kind == NC_V_TEXT) {
-    append_name(w, length, w->f->pickle.text + v->i, v->n);
-    return;
-  }
-  if (v->kind == NC_V_OTHER || v->kind == NC_V_LONG) strcpy(number, "?");
-  else if (v->kind == NC_V_FLOAT)
-    nc_format(number, sizeof number, "%.14g", v->f);
-  else snprintf(number, sizeof number, "%lld", (long long)v->i);
-  append_name(w, length, number, (int)strlen(number));
-}
-
-/* Visits the next item of the innermost list or dict. */
-static int step(Walk *w) {
-  Pickle *k = &w->f->pickle;
-  Level *l = &w->level[w->n - 1];
-  char number[32];
-  if (l->cell < 0) {
-    w->n--;
-    return NC_OK;
-  }
-  const FileCell *c = PICKLE_CELL(k, l->cell);
-  if (l->kind == NC_V_DICT) {
-    const FileCell key = *c;
-    TRY(check_key(w->f, key.value));
-    TRY(grow_reached(w->f));
-    c = PICKLE_CELL(k, key.next);
-    append_key(w, l->length, key.value);
-    keep(w->f, key.value);
-  } else if (l->kind == NC_V_OTHER) {
-    w->name[l->length] = '\0'; /* what an object holds has no name there */
-  } else {
-    snprintf(number, sizeof number, "%lld", (long long)l->number++);
-    append_name(w, l->length, number, (int)strlen(number));
-  }
-  l->cell = c->next;
-  return visit(w, c->value);
-}
-
-static int walk(PtFile *f) {
-  Walk w = { .f = f };
-  TRY(grow_reached(f));
-  TRY(visit(&w, f->pickle.root));
-  for (int64_t i = 0; w.n > 0; i++) {
-    if (i % 4096 == 0 && nc_interrupted)
-      return nc_fail(NC_EINTR, "interrupted");
-    TRY(step(&w));
-  }
-  return NC_OK;
-}
-
-/* What was not reached is no part of the result. */
-static void drop_others(PtFile *f) {
-  for (int64_t i = 0; i < f->pickle.value.n; i++)
-    if (!((int32_t *)f->reached.p)[i])
-      *PICKLE_VALUE(&f->pickle, i) = (FileValue){ .kind = NC_V_NONE };
 }
 
 static int list_names(PtFile *f) {
@@ -310,55 +115,99 @@ static int by_key(const void *a, const void *b) {
   const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
   const PickleStorage *x = PICKLE_STORAGE(sorted, i);
   const PickleStorage *y = PICKLE_STORAGE(sorted, j);
+  if (x->foreign != y->foreign) return x->foreign - y->foreign;
+  if (x->part != y->part) return x->part - y->part;
   if (x->length != y->length) return x->length - y->length;
   const int order =
       memcmp(sorted->text + x->key, sorted->text + y->key, (size_t)x->length);
   return order ? order : (i > j) - (i < j);
 }
 
-/* Finds storages with the same key; they must be one. */
-static int join_storages(PtFile *f) {
+static int have_same_key(const Pickle *k, const PickleStorage *s,
+                         const PickleStorage *t) {
+  return s->foreign == t->foreign && s->part == t->part &&
+         s->length == t->length &&
+         memcmp(k->text + s->key, k->text + t->key, (size_t)s->length) == 0;
+}
+
+/* Those with equal keys must be one. */
+int nc_pt_join_storages(PtFile *f) {
   Pickle *k = &f->pickle;
-  const int64_t n = k->storage.n;
-  void *block;
-  int status = NC_OK;
-  TRY(nc_hostalloc(&block, n * (int64_t)sizeof(int64_t)));
-  int64_t *order = block;
-  for (int64_t i = 0; i < n; i++) order[i] = i;
+  void *slot;
+  for (int64_t i = 0; i < k->storage.n; i++) {
+    TRY(nc_push_slot(&f->order, sizeof i, &slot));
+    *(int64_t *)slot = i;
+  }
+  const int64_t *order = f->order.p;
   sorted = k;
-  qsort(order, (size_t)n, sizeof *order, by_key);
-  for (int64_t i = 0; i < n && status == NC_OK; i++) {
+  if (k->storage.n)
+    qsort(f->order.p, (size_t)k->storage.n, sizeof *order, by_key);
+  for (int64_t i = 0; i < k->storage.n; i++) {
     PickleStorage *s = PICKLE_STORAGE(k, order[i]);
+    const PickleStorage *last = i ? PICKLE_STORAGE(k, order[i - 1]) : NULL;
     s->same = order[i];
-    if (i == 0) continue;
-    const PickleStorage *last = PICKLE_STORAGE(k, order[i - 1]);
-    if (s->length != last->length ||
-        memcmp(k->text + s->key, k->text + last->key, (size_t)s->length) != 0)
-      continue;
+    if (last == NULL || !have_same_key(k, s, last)) continue;
     s->same = last->same;
     if (s->dtype != last->dtype || s->wide != last->wide ||
         s->bytes != last->bytes)
-      status = nc_fail_pickle(k, "a storage is used with two dtypes or sizes");
+      return nc_fail_pickle(k, "a storage is used with two dtypes or sizes");
   }
-  nc_hostfree(block, n * (int64_t)sizeof(int64_t));
-  return status;
+  return NC_OK;
+}
+
+/* Reads data.pkl, member i, and in TorchScript constants.pkl. */
+static int read_pickles(PtFile *f, int64_t i) {
+  const int64_t second = find_member(f, "constants.pkl", 13);
+  const int64_t most = nc_zipsize(f->zip);
+  Pickle *k = &f->pickle;
+  void *p = NULL, *q = NULL;
+  int64_t n = 0, m = 1;
+  int status = read_member(f, i, "data.pkl", most, &p, &n);
+  if (status == NC_OK && second >= 0)
+    status = read_member(f, second, "constants.pkl", most, &q, &m);
+  if (status == NC_OK) {
+    f->textbytes = n + m;
+    status = nc_hostalloc(&f->text, f->textbytes);
+  }
+  if (status == NC_OK) {
+    memcpy(f->text, p, (size_t)n - 1);
+    if (q) memcpy((char *)f->text + n - 1, q, (size_t)m - 1);
+  } else f->textbytes = 0;
+  nc_hostfree(p, n);
+  nc_hostfree(q, q ? m : 0);
+  TRY(status);
+  TRY(nc_readpickle(k, f->text, n - 1));
+  f->a.program = second >= 0;
+  if (second < 0) return NC_OK;
+  const int32_t root = k->root;
+  k->part = 1;
+  k->size += m - 1;
+  TRY(nc_nextpickle(k));
+  f->constants = k->root;
+  k->root = root;
+  return k->at == k->size ? NC_OK
+                          : nc_fail_pickle(k, "something follows its end");
+}
+
+static int open_zip(PtFile *f, const Source *from) {
+  int64_t i = 0;
+  TRY(nc_openzip(&f->zip, from));
+  TRY(find_folder(f, &i));
+  TRY(read_byteorder(f));
+  return read_pickles(f, i);
 }
 
 static int open_pt(Archive *a, const Source *from) {
   PtFile *f = (PtFile *)a;
-  int64_t i = 0;
+  Head h;
   f->pickle.path = a->path;
-  TRY(nc_openzip(&f->zip, from));
-  TRY(find_folder(f, &i));
-  if (find_member(f, "constants.pkl", 13) >= 0)
-    return nc_fail_torchscript(a->path);
-  TRY(read_byteorder(f));
-  TRY(read_member(f, i, "data.pkl", nc_zipsize(f->zip), &f->text,
-                  &f->textbytes));
-  TRY(nc_readpickle(&f->pickle, f->text, f->textbytes - 1));
-  TRY(join_storages(f));
-  TRY(walk(f));
-  drop_others(f);
+  f->constants = -1;
+  TRY(nc_readhead(&h, from));
+  TRY(nc_pt_is_legacy(&h) ? nc_pt_open_legacy(f, from) : open_zip(f, from));
+  if (f->zip) TRY(nc_pt_join_storages(f));
+  TRY(nc_pt_walk(f, f->pickle.root, ""));
+  if (f->constants >= 0) TRY(nc_pt_walk(f, f->constants, "constants"));
+  nc_pt_drop_others(f);
   return list_names(f);
 }
 
@@ -368,18 +217,20 @@ static int open_pt(Archive *a, const Source *from) {
 /* Loads the storage unless it is loaded. */
 static int load_storage(PtFile *f, PickleStorage *s) {
   const int64_t n = nc_storage_elements(s);
-  char name[NC_MAXNAME / 2 + 8], shown[80], label[PATH_MAX + 120];
+  char name[NC_MAXNAME / 2 + 12], shown[80], label[PATH_MAX + 120];
   Reader r;
   int status;
   if (s->loaded) return NC_OK;
+  if (f->zip == NULL) return nc_pt_load_legacy(f, s);
+  const char *folder = s->part ? "constants" : "data";
   const char *key = f->pickle.text + s->key;
   nc_printable(shown, sizeof shown, key, (size_t)s->length);
-  snprintf(name, sizeof name, "data/%.*s", s->length, key);
+  snprintf(name, sizeof name, "%s/%.*s", folder, s->length, key);
   const int64_t i = find_member(f, name, (int)strlen(name));
-  if (i < 0 || s->length > NC_MAXNAME / 2 - 8)
+  if (i < 0 || s->length > NC_MAXNAME / 2 - 10)
     return nc_failfile(NC_EFILE, f->a.path, "storage %s is not in the file",
                        shown);
-  snprintf(label, sizeof label, "%s: data/%s", f->a.path, shown);
+  snprintf(label, sizeof label, "%s: %s/%s", f->a.path, folder, shown);
   if (!s->wide && !f->swap)
     TRY(nc_map_member(&s->loaded, f->zip, i, label, s->dtype, 1, &n));
   if (s->loaded) return NC_OK;
@@ -457,6 +308,10 @@ int64_t nc_archiveroot(const Archive *a) {
   return a->pickle->root;
 }
 
+int nc_archiveisprogram(const Archive *a) {
+  return a->program;
+}
+
 const FileCell *nc_archivecells(const Archive *a) {
   return a->pickle->cell.p;
 }
@@ -497,16 +352,31 @@ static int save_pt(const Sink *to, const FileContents *c) {
   return status;
 }
 
-/* A zip archive whose first member is what torch.save writes first, or one that
-   is named so. */
-static int is_pt(const Head *h, int named) {
-  static const char end[] = "/data.pkl";
-  const int64_t length =
+/* Is the first member of the zip archive one that torch.save or torch.jit.save
+   writes first: "archive/data.pkl", "archive/data/0", "archive/version"? */
+static int has_first_member(const Head *h) {
+  static const char *const parts[] = { "/data.pkl",  "/version", "/constants.pkl",
+                                       "/byteorder", "/data/",   "/code/",
+                                       "/.format_version" };
+  char name[NC_HEAD];
+  const int64_t n =
       h->n > 30 ? (int64_t)nc_littleendian(h->bytes + 26, 2) : 0;
-  const int64_t at = 30 + length - (int64_t)strlen(end);
-  if (!nc_is_zip(h)) return 0;
-  return named || (at > 30 && 30 + length <= h->n &&
-                   memcmp(h->bytes + at, end, strlen(end)) == 0);
+  if (n == 0 || 30 + n > h->n || n >= NC_HEAD) return 0;
+  memcpy(name, h->bytes + 30, (size_t)n);
+  name[n] = '\0';
+  const char *slash = strchr(name, '/');
+  for (size_t i = 0; slash && i < sizeof parts / sizeof *parts; i++) {
+    const size_t length = strlen(parts[i]);
+    if (strncmp(slash, parts[i], length) == 0 &&
+        (slash[length] == '\0' || parts[i][length - 1] == '/'))
+      return 1;
+  }
+  return 0;
+}
+
+static int is_pt(const Head *h, int named) {
+  if (nc_pt_is_legacy(h)) return 1;
+  return nc_is_zip(h) && (named || has_first_member(h));
 }
 
 const ArchiveFormat nc_format_pt = {

@@ -13,6 +13,9 @@ local GLOBALS <const> = {"os\nsystem", "builtins\neval", "torch\nFloatStorage",
   "collections\nOrderedDict", "torch._utils\n_rebuild_parameter", "torch\nSize",
   "torch._utils\n_rebuild_tensor_v2", "torch\ndevice", "torch\nfloat16",
   "builtins\nset", "__builtin__\ndict", "torch._utils\n_rebuild_tensor",
+  "numpy.core.multiarray\nscalar", "numpy\ndtype", "pathlib\nPosixPath",
+  "collections\ndeque", "argparse\nNamespace", "torch._utils\n_rebuild_qtensor",
+  "torch\nQUInt8Storage", "torch.jit._pickle\nrestore_type_tag", "m\nC",
   "a\27\nb", "\n", ("x"):rep(3000) .. "\ny"}
 
 local function text(s)
@@ -123,16 +126,17 @@ end
 
 local maker = {ratio = 1200, map = true, format = "pt", nested = true}
 
--- The members of an archive, the pickle first, damaged or not; the value.
+-- The members of an archive, the pickle first, damaged or not; the value, and the
+-- number of elements of each storage.
 local function make_members(damaged)
   local wrong = damaged and choose.once_in(3) and random(6)
   local ops, want = {"\x80" .. choose.from {"\2", "\3", "\4"}, "}", "("}, {}
-  local storages = {}
+  local storages, counts = {}, {}
   for i = 1, random(1, 3) do
     local t, key = choose.tensor(), "t" .. i
     ops[#ops + 1] = text(key)
     put_tensor(ops, t, i, i == 1 and wrong)
-    storages[i] = {"x/data/" .. i, t:tobytes()}
+    storages[i], counts[i] = {"x/data/" .. i, t:tobytes()}, t:numel()
     want[key] = t
   end
   ops[#ops + 1] = text "v"
@@ -147,14 +151,20 @@ local function make_members(damaged)
                                    choose.name():sub(1, 99) or "little"},
                    {"x/version", "3\n"}}
   table.move(storages, 1, #storages, #members + 1, members)
-  return members, want
+  return members, want, counts
+end
+maker.make_members = make_members
+
+-- What is not known is an error or, of every second file, a table.
+function maker.options()
+  return choose.once_in(2) and {unknown = "table"} or nil
 end
 
 function maker.make(damaged)
   local inside = damaged and not choose.once_in(3)
   local members, want = make_members(inside)
   return {{"x.pt", archive.build(members, damaged and not inside)}},
-         not damaged and want or nil
+         not damaged and want or nil, maker.options()
 end
 
 -- A pickle, damaged or not.
