@@ -116,15 +116,18 @@ static void push_path(lua_State *L, const Values *all, const FileValue *v) {
   luaL_pushresult(&b);
 }
 
-/* Pushes "module.name" of an object, or "?". [-0, +1, m] */
+/* Has the object a name? Keys that no table has, and storages, do not. */
+static int has_name(const Values *all, const FileValue *v) {
+  const FileCell *first = &all->cell[v->i];
+  return all->value[first->value].n ||
+         all->value[all->cell[first->next].value].n;
+}
+
+/* Pushes "module.name" of an object that has one. [-0, +1, m] */
 static void push_class(lua_State *L, const Values *all, const FileValue *v) {
   const FileCell *first = &all->cell[v->i];
   const FileValue *module = &all->value[first->value];
   const FileValue *name = &all->value[all->cell[first->next].value];
-  if (module->n == 0 && name->n == 0) {
-    lua_pushliteral(L, "?");
-    return;
-  }
   lua_pushlstring(L, all->text + module->i, (size_t)module->n);
   lua_pushstring(L, module->n ? "." : "");
   lua_pushlstring(L, all->text + name->i, (size_t)name->n);
@@ -196,9 +199,7 @@ static void push_key(lua_State *L, const Values *all, int64_t i) {
     push_value(L, all, i);
     return;
   }
-  const FileCell *first = &all->cell[v->i];
-  if (all->value[first->value].n || all->value[all->cell[first->next].value].n)
-    push_class(L, all, v);
+  if (has_name(all, v)) push_class(L, all, v);
   else push_written(L, all, v);
 }
 
@@ -233,7 +234,7 @@ static void put_object(lua_State *L, const Values *all, const FileValue *v) {
     push_value(L, all, all->cell[c].value);
     lua_rawseti(L, -2, ++k);
   }
-  if (!all->classes) return;
+  if (!all->classes || !has_name(all, v)) return;
   push_class(L, all, v);
   lua_setfield(L, -2, "__class");
 }

@@ -291,6 +291,8 @@ d = object("}K\1" .. u "a" .. "\x86K\3sNK\4sG\x7f\xf8\0\0\0\0\0\0K\5sG?\xe0\0\0"
            .. "\0\0\0\0K\6s(NG?\xe0\0\0\0\0\0\0\x88]tK\7s")
 assert(d["(1, 'a')"] == 3 and d.None == 4 and d.nan == 5 and d[0.5] == 6 and
        d["(None, 0.5, True, ?)"] == 7)
+d = object("}" .. T .. "K\1s" .. T .. "\x85K\2s")
+assert(d["?"] == 1 and d["(None)"] == 2)
 -- a tensor of no dtype of ours
 d = object(tensor(storage("ComplexHalfStorage", 2)))
 assert(d.__class == "torch.Tensor" and d.dtype == "complex32" and

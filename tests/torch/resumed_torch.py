@@ -97,7 +97,8 @@ local folder = arg[1]
 local X, Y = table.unpack(nacre.load(folder .. "/data.pt"))
 local function run(number, name, options, first, late, ...)
   local path = ("%s/%d.pt"):format(folder, number)
-  local c = nacre.load(path)
+  -- PyTorch 1 keeps the functions of some schedules
+  local c = nacre.load(path, {unknown = "table"})
   local net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
   net:double():load_state_dict(c.net)
   local p = net:parameters()
@@ -260,6 +261,8 @@ class Trainings:
         run = subprocess.run([nacre, script, self.folder], capture_output=True,
                              text=True)
         sys.stdout.write(run.stderr)
+        if run.returncode:
+            print(f"nacre ended with {run.returncode}")
         return dict(line.split("\t") for line in run.stdout.splitlines())
 
     def judge(self, i, case, line):

@@ -117,12 +117,18 @@ end
 local IGNORED = {foreach = true, fused = true, capturable = true,
                  differentiable = true, param_names = true}
 
--- The number in a tensor without dimensions, and in lists those of theirs.
-local function numbers_of(v)
+local MOST_LEVELS = 10
+
+-- The number in a tensor without dimensions, and in lists those of theirs; an
+-- object of a file, which may hold itself, is left as it is.
+local function numbers_of(v, level)
+  level = level or 0
   if nacre.is_tensor(v) and v:dim() == 0 then return v:item() end
-  if type(v) ~= "table" then return v end
+  if type(v) ~= "table" or rawget(v, "__class") or level > MOST_LEVELS then
+    return v
+  end
   local list = {}
-  for key, element in pairs(v) do list[key] = numbers_of(element) end
+  for key, element in pairs(v) do list[key] = numbers_of(element, level + 1) end
   return list
 end
 all.numbers_of = numbers_of

@@ -108,7 +108,6 @@ static int keep_key(PtFile *f, int32_t key, int32_t *copy) {
   if (PICKLE_VALUE(k, *copy)->kind != NC_V_LIST) return NC_OK;
   for (int64_t c = v.i; c >= 0; c = PICKLE_CELL(k, c)->next) {
     const int32_t item = PICKLE_CELL(k, c)->value;
-    /* a tensor has a number of its own, which only the walk gives */
     if (PICKLE_VALUE(k, item)->kind != NC_V_TENSOR) keep(f, item);
   }
   return NC_OK;
@@ -118,7 +117,7 @@ static int keep_key(PtFile *f, int32_t key, int32_t *copy) {
    it. */
 static int check_key(PtFile *f, int32_t key) {
   FileValue *v = PICKLE_VALUE(&f->pickle, key);
-  int32_t other = 0, copy = 0;
+  int32_t other = 0, copy = -1;
   switch (v->kind) {
     case NC_V_TEXT:
     case NC_V_INT:
@@ -129,8 +128,9 @@ static int check_key(PtFile *f, int32_t key) {
       if (v->f == v->f) return NC_OK;
       /* fall through */
     default:
-      TRY(keep_key(f, key, &copy));
-      TRY(nc_pickle_other(&f->pickle, &other, key, &copy, 1));
+      /* a tensor has a number of its own, which only the walk gives */
+      if (v->kind != NC_V_TENSOR) TRY(keep_key(f, key, &copy));
+      TRY(nc_pickle_other(&f->pickle, &other, key, &copy, copy >= 0));
       *PICKLE_VALUE(&f->pickle, key) = *PICKLE_VALUE(&f->pickle, other);
       return NC_OK;
   }
