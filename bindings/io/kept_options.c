@@ -14,11 +14,11 @@
 static const struct {
   const char *name, *unless;
 } known[] = {
-  { "format", NULL },        { "device", NULL },  { "dtype", NULL },
-  { "delimiter", NULL },     { "decimal", NULL }, { "header", NULL },
-  { "skip", NULL },          { "missing", NULL }, { "na_values", NULL },
-  { "names", NULL },         { "usecols", NULL }, { "columns", NULL },
-  { "dtypes", "dtype" },     { "mmap", NULL },    { "slice", NULL },
+  { "format", NULL },        { "device", NULL },     { "dtype", NULL },
+  { "delimiter", NULL },     { "decimal", NULL },    { "header", NULL },
+  { "skip", NULL },          { "missing", NULL },    { "na_values", NULL },
+  { "names", NULL },         { "usecols", NULL },    { "columns", NULL },
+  { "dtypes", "dtype" },     { "mmap", NULL },       { "slice", NULL },
   { "requires_grad", NULL }, { "unknown", "names" },
 };
 

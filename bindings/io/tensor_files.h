@@ -43,8 +43,8 @@ void nl_checkoptions(lua_State *L, const char *op, int options,
 char nl_delimiter(lua_State *L, const char *op, const char *given,
                   FileFormat f);
 /* Pushes the values of an archive (nested_values.c); the list of its tensors is
-   at index `tensors'. Objects of Python are tables, with the name of their class
-   if `classes' is true. [-0, +1, e] */
+   at index `tensors'. Objects of Python are tables, with the name of their
+   class if `classes' is true. [-0, +1, e] */
 void nl_push_values(lua_State *L, const Archive *a, int tensors, int classes);
 /* Is value i an object that is read as a table unasked? */
 int nl_is_plain_object(const Archive *a, int64_t i);

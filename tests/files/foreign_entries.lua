@@ -154,7 +154,7 @@ for _, o in ipairs(others) do
     write(path, pt("\x80\2" .. pickle .. "."))
     local e = fails(o[2] or "a storage without", nil, nacre.load, path)
     assert(e.hint:find '^{names={.*"t"', e.hint)
-    assert(e.hint:find('{unknown="table"} reads it as a table', 1, true), e.hint)
+    assert(e.hint:find('{unknown="table"} reads it as a table', 1, true))
     is(nacre.load(path, {unknown = "table"}).t, "{1.0,2.0}")
     is(nacre.load(path, {names = {"t"}}).t, "{1.0,2.0}")
     is(follow(path).t, "{1.0,2.0}")
@@ -271,8 +271,8 @@ assert(d.__class == "m.Config" and d.lr == 1)
 -- what it is made from, the elements of a list, the entries of a dict
 d = object(global("m", "L") .. "K\5\x85\x81(K\1K\2e")
 assert(d.__class == "m.L" and d[1] == 5 and d[2] == 1 and d[3] == 2)
-d = object(global("m", "D") .. ")}" .. u "a" .. "K\7s\x92(" .. u "b" .. "K\2u}" ..
-           u "c" .. "K\4sb")
+d = object(global("m", "D") .. ")}" .. u "a" .. "K\7s\x92(" .. u "b" ..
+           "K\2u}" .. u "c" .. "K\4sb")
 assert(d.a == 7 and d.b == 2 and d.c == 4)
 -- attributes in slots; an object in two places, and in itself
 d = object(global("m", "S") .. ")\x81N}" .. u "a" .. "K\7s\x86b")

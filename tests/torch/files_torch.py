@@ -6,10 +6,10 @@
 
 What torch.save writes must be read with the same elements, structure and
 sharing, in every protocol of pickles; what nacre writes must be opened by
-torch.load(weights_only=True). What PyTorch refuses is refused, or a table if that
-is wanted. Files of before 1.6 and programs of TorchScript are read. Exits with 77
-(skipped) where there is no PyTorch. .safetensors files go both ways, too, where
-their library is.
+torch.load(weights_only=True). What PyTorch refuses is refused, or a table if
+that is wanted. Files of before 1.6 and programs of TorchScript are read. Exits
+with 77 (skipped) where there is no PyTorch. .safetensors files go both ways,
+too, where their library is.
 """
 import argparse
 import collections
@@ -199,7 +199,8 @@ def check_programs(nacre, folder):
     """The tensors of a program have the names of its state_dict."""
     path, two = f"{folder}/a_program", f"{folder}/two.pt"
     net = Net()
-    for program in torch.jit.script(net), torch.jit.trace(net, torch.ones(1, 3)):
+    x = torch.ones(1, 3)
+    for program in torch.jit.script(net), torch.jit.trace(net, x):
         torch.jit.save(program, path)
         run(nacre, AGAIN, path, two)
         got = torch.load(two, **SAFE)

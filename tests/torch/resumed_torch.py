@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Trainings that begin in PyTorch, go on in Nacre and end in PyTorch, by .pt
-files: the losses, rates and momenta are those of one that never stopped, and the
-states that Nacre writes have PyTorch's keys, shapes and dtypes. Parameters are
-float64; the default dtype, in which PyTorch keeps some numbers of the states, is
-float64 or float32. Averages of networks and GradScaler go both ways, too.
+files: the losses, rates and momenta are those of one that never stopped, and
+the states that Nacre writes have PyTorch's keys, shapes and dtypes. Parameters
+are float64; the default dtype, in which PyTorch keeps some numbers of the
+states, is float64 or float32. Averages of networks and GradScaler go both ways,
+too.
 
     resumed_torch.py NACRE
 """
@@ -24,8 +25,8 @@ from optimizer_cases import (MAKE, OPTIMIZERS, SCHEDULES, has_optimizer, lua,
 
 THERE, ALL = 3, 6               # steps in Nacre, steps after the first file
 TOLERANCE = 1e-11               # relative error
-# What a search on a line makes of the last bit.  PyTorch computes numbers of some
-# states in the default dtype, and in another one after it has loaded them.
+# What a search on a line makes of the last bit.  PyTorch computes numbers of
+# some states in the default dtype, and in another one after it has loaded them.
 TOLERANCES = {"LBFGS": 1e-9}
 TOLERANCES_SINGLE = {"LBFGS": 1e-9, "NAdam": 1e-7, "ASGD": 1e-6}
 MODERN = hasattr(torch.optim, "Adafactor")

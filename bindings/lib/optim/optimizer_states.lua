@@ -5,10 +5,10 @@
 --
 -- The rule of an optimizer of Nacre says what its states are made of: `keeps'
 -- is a list of keys that each has after a step, or a function of the parameter
--- that gives it; `numbers' has the keys that are numbers, "tensor" for what is one
--- in PyTorch, false for what is not needed; size_of(key, p, group) gives sizes other than those of the
--- parameter; `optional' has options that may be nil; `steps' is false if PyTorch
--- keeps no step.
+-- that gives it; `numbers' has the keys that are numbers, "tensor" for what is
+-- one in PyTorch, false for what is not needed; size_of(key, p, group) gives
+-- sizes other than those of the parameter; `optional' has options that may be
+-- nil; `steps' is false if PyTorch keeps no step.
 local all = ...
 all.require "nacre.python_forms"
 local fail = all.fail

@@ -70,8 +70,8 @@ static int fail_storage(const PtFile *f, const FileValue *key,
                         const char *what) {
   char shown[80];
   return nc_failfile(NC_EFILE, f->a.path, "storage %s %s",
-                     nc_printable(shown, sizeof shown,
-                                  f->pickle.text + key->i, (size_t)key->n),
+                     nc_printable(shown, sizeof shown, f->pickle.text + key->i,
+                                  (size_t)key->n),
                      what);
 }
 

@@ -246,8 +246,8 @@ int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
     *at = item[1];
     return NC_OK;
   }
-  const int named = n >= 5 && is_kind(k, item[2], NC_V_TEXT) &&
-                    is_kind(k, item[4], NC_V_INT);
+  const int named =
+      n >= 5 && is_kind(k, item[2], NC_V_TEXT) && is_kind(k, item[4], NC_V_INT);
   if (n >= 5 && is_kind(k, item[1], NC_V_OTHER)) {
     const int size = foreign_size(k, item[1]);
     if (named && size) TRY(add_storage(k, item, DT_NONE, size, 1));
@@ -359,16 +359,14 @@ static int set_storage(Pickle *k, PickleTensor *t, int32_t storage,
 }
 
 /* (storage, offset, size, stride, requires_grad, hooks[, metadata]); the third
-   version has the dtype before metadata, the first ends with stride. Of one that
-   is quantized, which is none of ours, the scale follows stride. */
+   version has the dtype before metadata, the first ends with stride. Of one
+   that is quantized, which is none of ours, the scale follows stride. */
 static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t global,
                        int32_t tuple) {
   int32_t item[8];
   PickleTensor t = { 0 };
   const int n = nc_pickle_items(k, tuple, item, 8);
-  const int least = maker == TENSOR_V1   ? 4
-                    : maker == TENSOR_V2 ? 6
-                                         : 7;
+  const int least = maker == TENSOR_V1 ? 4 : maker == TENSOR_V2 ? 6 : 7;
   void *slot;
   if (n < least || !is_kind(k, item[1], NC_V_INT) ||
       (!is_kind(k, item[0], V_STORAGE) && !is_kind(k, item[0], NC_V_OTHER)))
@@ -381,7 +379,8 @@ static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t global,
     return nc_pickle_other(k, at, global, NULL, 0);
   t.offset = PICKLE_VALUE(k, item[1])->i;
   TRY(set_sizes(k, &t, item[2], item[3]));
-  if (least > 4 && maker != QUANTIZED) t.requires = PICKLE_VALUE(k, item[4])->i == 1;
+  if (least > 4 && maker != QUANTIZED)
+    t.requires = PICKLE_VALUE(k, item[4])->i == 1;
   TRY(set_storage(k, &t, item[0], maker == TENSOR_V3 ? item[6] : -1));
   if (k->tensor.n > k->size / 16)
     return nc_fail_pickle(k, "it has more tensors than its bytes can describe");

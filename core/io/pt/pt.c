@@ -355,12 +355,12 @@ static int save_pt(const Sink *to, const FileContents *c) {
 /* Is the first member of the zip archive one that torch.save or torch.jit.save
    writes first: "archive/data.pkl", "archive/data/0", "archive/version"? */
 static int has_first_member(const Head *h) {
-  static const char *const parts[] = { "/data.pkl",  "/version", "/constants.pkl",
-                                       "/byteorder", "/data/",   "/code/",
+  static const char *const parts[] = { "/data.pkl",       "/version",
+                                       "/constants.pkl",  "/byteorder",
+                                       "/data/",          "/code/",
                                        "/.format_version" };
   char name[NC_HEAD];
-  const int64_t n =
-      h->n > 30 ? (int64_t)nc_littleendian(h->bytes + 26, 2) : 0;
+  const int64_t n = h->n > 30 ? (int64_t)nc_littleendian(h->bytes + 26, 2) : 0;
   if (n == 0 || 30 + n > h->n || n >= NC_HEAD) return 0;
   memcpy(name, h->bytes + 30, (size_t)n);
   name[n] = '\0';

@@ -8,7 +8,7 @@
 #include "core/io/pt/pt_file.h"
 
 #define MOST_LEVELS 100
-#define MOST_NAMES 32        /* bytes of names for each of the pickle */
+#define MOST_NAMES 32 /* bytes of names for each of the pickle */
 
 typedef struct Level { /* a list or dict that is being walked */
   int64_t cell;        /* the next one; -1: none */

@@ -38,8 +38,8 @@ static int read_dtype(const Pickle *k, int32_t at, char *kind, int *size,
   *kind = k->text[code->i];
   *size = k->text[code->i + 1] - '0';
   *big = nc_pickle_is(k, state[1], ">");
-  return strchr("biuf", *kind) && (*size == 1 || *size == 2 || *size == 4 ||
-                                   *size == 8);
+  return strchr("biuf", *kind) &&
+         (*size == 1 || *size == 2 || *size == 4 || *size == 8);
 }
 
 /* The bytes of a text, or of characters below 256, if they are n, at most 8. */
@@ -88,7 +88,8 @@ int nc_pickle_scalar(Pickle *k, int32_t *at, int32_t tuple) {
     return NC_OK;
   }
   if (kind == 'u' && v > INT64_MAX) return NC_OK;
-  if (kind == 'i' && size < 8 && v >> (8 * size - 1)) v |= UINT64_MAX << 8 * size;
+  if (kind == 'i' && size < 8 && v >> (8 * size - 1))
+    v |= UINT64_MAX << 8 * size;
   return nc_pickle_value(k, at, NC_V_INT, (int64_t)v, 0);
 }
 

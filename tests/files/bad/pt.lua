@@ -126,8 +126,8 @@ end
 
 local maker = {ratio = 1200, map = true, format = "pt", nested = true}
 
--- The members of an archive, the pickle first, damaged or not; the value, and the
--- number of elements of each storage.
+-- The members of an archive, the pickle first, damaged or not; the value, and
+-- the number of elements of each storage.
 local function make_members(damaged)
   local wrong = damaged and choose.once_in(3) and random(6)
   local ops, want = {"\x80" .. choose.from {"\2", "\3", "\4"}, "}", "("}, {}
