@@ -14,6 +14,7 @@
 #include "bindings/binding.h"
 #include "bindings/calls/functions.h"
 #include "bindings/lua_library.h"
+#include "bindings/text/text_functions.h"
 
 #define COMPOSED "nacre.composed"
 
@@ -126,8 +127,8 @@ static void push_library(lua_State *L) {
 }
 
 /* Sets in the table on top distributed, the functions that are in C, and
-   blocks, what those in Lua are made of. [-0, +0, m] */
-static void set_distributed(lua_State *L) {
+   blocks and text, what those in Lua are made of. [-0, +0, m] */
+static void set_internals(lua_State *L) {
   static const Bound *const lists[] = { nl_process_groups, nl_collectives };
   lua_newtable(L);
   for (int i = 0; i < 2; i++)
@@ -139,6 +140,9 @@ static void set_distributed(lua_State *L) {
   lua_newtable(L);
   luaL_setfuncs(L, nl_distributed_internals, 0);
   lua_setfield(L, -2, "blocks");
+  lua_newtable(L);
+  luaL_setfuncs(L, nl_text_functions, 0);
+  lua_setfield(L, -2, "text");
 }
 
 int nl_load_modules(lua_State *L) {
@@ -148,7 +152,7 @@ int nl_load_modules(lua_State *L) {
   lua_settop(L, top + 1);
   if (load) {
     nl_push_module_functions(L);
-    set_distributed(L);
+    set_internals(L);
     load_parts(L, top + 1, nl_modules);
     lua_pushboolean(L, 1); /* classes that come now are the user's */
     lua_setfield(L, top + 1, "is_loaded");
