@@ -242,8 +242,9 @@ typedef struct CatCall {
    exp(-2*pi*i*j*k/n); the inverse one has +2.  FOURIER_OF_REAL takes n real
    numbers and gives the first n/2 + 1 of the transform, the others being their
    conjugates; FOURIER_TO_REAL takes n/2 + 1 and gives the n real numbers of
-   the inverse transform, whatever the imaginary parts of y[0] and y[n/2] are.
-   No line is empty. */
+   the inverse transform, whatever the imaginary parts of y[0] and y[n/2] are;
+   on other devices than the CPU these are 0.  No line is empty.  *left = 1: the
+   device has no way to do it, and has done nothing. */
 typedef enum FourierKind {
   FOURIER_COMPLEX, FOURIER_OF_REAL, FOURIER_TO_REAL
 } FourierKind;
@@ -255,6 +256,7 @@ typedef struct FourierCall {
   double scale;
   const Tensor *x;
   Tensor *y;
+  int *left;                  /* 0 before */
 } FourierCall;
 
 /* d, dense, of the shape and type of g and y = the gradient of y =

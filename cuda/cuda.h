@@ -172,6 +172,7 @@ void nc_cuda_trim(const Device *d, int64_t budget);
 DEVICE_REQUESTS(X)
 #undef X
 int nc_cuda_gather_dim(const Device *d, const GatherDimCall *c);
+int nc_cuda_fourier(const Device *d, const FourierCall *c);
 int nc_cuda_fused(const Device *d, const FusedCall *c);
 int nc_cuda_fused_ready(const Device *d, const FusedReadyCall *c);
 

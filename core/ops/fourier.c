@@ -96,12 +96,27 @@ static int64_t flops(const Tensor *y, int64_t n) {
   return 5 * nc_numel(y) / 2 * steps; /* as is usual, 5*n*log2(n) of n */
 }
 
-static Tensor *transform(Temps *w, Tensor *x, const Fourier *f) {
+/* Sets the imaginary parts of the elements of half a spectrum to 0 that a real
+   line does not have, in place. */
+static void drop_parts(Temps *w, Tensor *half, const Fourier *f) {
+  if (w->status != NC_OK || nc_numel(half) == 0) return;
+  Tensor *im = nc_temps_narrow(w, half, half->nd - 1, 1, 1);
+  for (int64_t i = 0; i <= f->n / 2; i += f->n / 2) {
+    Tensor *part = nc_temps_narrow(w, im, f->dim, i, 1);
+    if (w->status == NC_OK) w->status = nc_fill(part, nc_int(0));
+    if (f->n % 2 != 0) return;
+  }
+}
+
+/* *left = 1: the device does not have it. */
+static Tensor *transform(Temps *w, Tensor *x, const Fourier *f, int *left) {
   const int to_real = f->kind == FOURIER_TO_REAL;
+  const int changes = to_real && (f->inner != 1 || nc_device(x) != &nc_cpu);
   x = resize(w, x, f->dim, taken(f));
-  x = to_real && f->inner != 1 ? nc_temps_op1(w, OP_clone, x) : x;
+  x = changes ? nc_temps_op1(w, OP_clone, x) : x;
   x = nc_temps_dense(w, x);
   if (to_real) scale_inner(w, x, f);
+  if (changes) drop_parts(w, x, f);
   Tensor *y = w->status == NC_OK ? new_result(w, x, f) : NULL;
   if (w->status != NC_OK || nc_numel(y) == 0) return y;
   const FourierCall c = { .kind = f->kind,
@@ -109,12 +124,13 @@ static Tensor *transform(Temps *w, Tensor *x, const Fourier *f) {
                           .dim = f->dim,
                           .scale = f->scale,
                           .x = x,
-                          .y = y };
+                          .y = y,
+                          .left = left };
   nc_count(flops(y, f->n),
            (nc_numel(x) + nc_numel(y)) * nc_dtypesize(x->dtype));
   if (nc_ismeta(nc_device(x))) return y;
   w->status = nc_device(x)->fourier(nc_device(x), &c);
-  if (!to_real && f->kind == FOURIER_OF_REAL) scale_inner(w, y, f);
+  if (f->kind == FOURIER_OF_REAL && !*left) scale_inner(w, y, f);
   return y;
 }
 
@@ -122,12 +138,16 @@ int nc_op__fourier(Call *c) {
   Tensor *x = c->arg[A_SELF].t;
   Fourier f;
   Temps w = { 0 };
+  int left = 0;
   TRY(nc_check_float32or64(x));
   if (c->arg[A_KIND].s.i != FOURIER_OF_REAL) TRY(check_pairs(x));
   TRY(read(&f, c->arg, x->nd - (c->arg[A_KIND].s.i != FOURIER_OF_REAL)));
   if (nc_device(x)->fourier == NULL && !nc_ismeta(nc_device(x)))
     return nc_run_on_host(c, nc_device(x));
-  return nc_temps_endcall(&w, c, transform(&w, x, &f));
+  Tensor *y = transform(&w, x, &f, &left);
+  if (w.status != NC_OK || !left) return nc_temps_endcall(&w, c, y);
+  TRY(nc_temps_finish(&w));
+  return nc_run_on_host(c, nc_device(x));
 }
 
 int nc_grad__fourier(OperatorGrad *g) {

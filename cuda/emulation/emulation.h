@@ -35,11 +35,12 @@ int emu_leaks(void);
 void emu_poison(cudaStream_t stream, const void *p, size_t n);
 void emu_unpoison(cudaStream_t stream, const void *p, size_t n);
 
-/* A function of the emulated cuBLAS, cuDNN or NCCL by name, as dlsym; NULL if
+/* A function of the emulated cuBLAS, cuDNN, cuFFT or NCCL by name, as dlsym; NULL if
    unknown. */
 typedef void (*EmuFunction)(void);
 EmuFunction emu_cublas(const char *symbol);
 EmuFunction emu_cudnn(const char *symbol);
+EmuFunction emu_cufft(const char *symbol);
 EmuFunction emu_nccl(const char *symbol);
 
 /* Lets operations of several processes go on, which a real device does by

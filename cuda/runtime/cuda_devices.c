@@ -10,6 +10,7 @@
 
 #include "cuda/fusion/programs.h"
 #include "cuda/conv/cudnn_library.h"
+#include "cuda/fourier/cufft_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -41,6 +42,7 @@ static const Device functions = { .alloc = nc_cuda_alloc,
                                   DEVICE_REQUESTS(X)
 #undef X
                                       .gather_dim = nc_cuda_gather_dim,
+                                  .fourier = nc_cuda_fourier,
                                   .fused = nc_cuda_fused,
                                   .fused_ready = nc_cuda_fused_ready };
 
@@ -175,6 +177,7 @@ void nc_close(void) {
   for (int i = 0; i < nc_gpus; i++)
     if (nc_gpu[i].isopen) nc_waitidle(&nc_gpu[i]);
   nc_cudnn_close();
+  nc_cufft_close();
   nc_cublas_close();
   nc_fused_close();
   nc_closepinned();

@@ -12,6 +12,7 @@
 #include "cuda/fusion/programs.h"
 #include "cuda/nccl/nccl_library.h"
 #include "cuda/conv/cudnn_library.h"
+#include "cuda/fourier/cufft_library.h"
 #include "cuda/product/cublas_library.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/probe.h"
@@ -85,12 +86,13 @@ static const char *fused_failure(void) {
   return text;
 }
 
-/* Line n: the versions, the devices, cuBLAS, cuDNN, NVRTC, NCCL if it is in
-   use, a failure; NULL after the last.  The text is valid until the next
+/* Line n: the versions, the devices, cuBLAS, cuDNN, cuFFT, NVRTC, NCCL if
+   it is in use, a failure; NULL after the last.  The text is valid until the next
    call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
   const char *const last[] = { nc_cublas_info(), nc_cudnn_info(),
+                               nc_cufft_info(),
                                nc_nvrtc_info(), nc_nccl_info(),
                                fused_failure() };
   if (n == 0) return versions(text, sizeof text);

@@ -27,9 +27,12 @@ end
 local function loss(results)
   local sum
   for _, y in ipairs(results) do
-    if y.dtype:find("float") and y.requires_grad then
-      local w = nacre.arange(y:numel(), {dtype = y.dtype}):reshape(y:size())
+    if y.requires_grad then
+      local dtype = y.dtype:gsub("^complex64", "float32"):gsub("^complex128",
+                                                              "float64")
+      local w = nacre.arange(y:numel(), {dtype = dtype}):reshape(y:size())
       local part = (y * (w % 7 + 1)):sum()
+      if y:is_complex() then part = part.real + 2 * part.imag end
       sum = sum and sum + part or part
     end
   end
@@ -59,7 +62,8 @@ local function run(i, case)
   local given, dtypes = {}, {}
   for k, of in ipairs(case.inputs) do
     given[k] = input(of)
-    if grad and given[k].dtype:find("float") then
+    if grad and given[k].dtype:find "float" or
+       grad and given[k]:is_complex() then
       given[k] = given[k]:detach():requires_grad_()
     end
   end

@@ -219,13 +219,20 @@ class Draw:
 # ---- running
 
 
+def has_gradient(t):
+    return t.is_floating_point() or t.is_complex()
+
+
 def loss(results):
     """A sum that tells the elements apart; None if none has a gradient."""
     total = None
     for y in results:
-        if y.is_floating_point() and y.requires_grad:
-            w = torch.arange(y.numel(), dtype=y.dtype).reshape(y.shape) % 7 + 1
+        if y.requires_grad:
+            dtype = getattr(torch, PARTS.get(name(y.dtype), name(y.dtype)))
+            w = torch.arange(y.numel(), dtype=dtype).reshape(y.shape) % 7 + 1
             part = (y * w).sum()
+            if y.is_complex():
+                part = part.real + 2 * part.imag
             total = part if total is None else total + part
     return total
 
@@ -234,7 +241,7 @@ def expected(case):
     """The results of PyTorch and its gradients, or the error."""
     given = [t.clone() for t in case.inputs]
     if case.grad:
-        given = [t.requires_grad_() if t.is_floating_point() else t
+        given = [t.requires_grad_() if has_gradient(t) else t
                  for t in given]
     results = case.want(*given)
     if not isinstance(results, (tuple, list)):
@@ -245,14 +252,14 @@ def expected(case):
         return results, []
     total = loss(results)
     if case.second and total is not None:
-        leaves = [t for t in given if t.is_floating_point()]
+        leaves = [t for t in given if has_gradient(t)]
         total = loss(g for g in torch.autograd.grad(
             total, leaves, create_graph=True, allow_unused=True)
             if g is not None)
     if total is not None:
         total.backward()
     return ([r.detach() for r in results],
-            [t.grad if t.is_floating_point() else None for t in given])
+            [t.grad if has_gradient(t) else None for t in given])
 
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -379,8 +386,8 @@ def array(t):
 
 def coarsest(case):
     """The float type of the inputs that has the fewest digits."""
-    return max((name(t.dtype) for t in case.inputs if t.is_floating_point()),
-               key=lambda dtype: EPS[dtype])
+    return max((PARTS.get(name(t.dtype), name(t.dtype)) for t in case.inputs
+                if has_gradient(t)), key=lambda dtype: EPS[dtype])
 
 
 def loaded(path):

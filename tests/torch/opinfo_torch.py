@@ -190,7 +190,7 @@ def up(v):
 
 def shift(t, by):
     """Positions in a tensor from 0 to from 1, or back."""
-    if t.dtype in (torch.bool, torch.uint8) or t.is_floating_point():
+    if t.dtype in (torch.bool, torch.uint8) or d.has_gradient(t):
         return t
     return torch.where(t >= (0 if by > 0 else 1), t + by, t)
 
@@ -201,9 +201,11 @@ class Writer:
         self.signature, self.tensors, self.slots = signature, [], []
 
     def tensor(self, t, shifted):
-        if (t.layout != torch.strided or t.is_complex() or t.is_quantized or
-                t.dim() > 8):
+        if (t.layout != torch.strided or t.is_quantized or t.dim() > 8 or
+                t.is_complex() and d.name(t.dtype) not in d.PARTS):
             raise Untold("of a kind that Nacre does not have")
+        if t.is_complex():              # PyTorch may conjugate it later
+            t = t.resolve_conj()
         if t.device.type != "cpu":      # some samples are of any device
             raise Untold("of another device")
         self.tensors.append(shift(t.detach(), 1) if shifted else t.detach())
@@ -219,7 +221,8 @@ class Writer:
                                (name == "indices_or_sections" and v.dim() == 0))
             return ascii_lowercase[slot.number], slot
         if isinstance(v, torch.dtype):
-            if not hasattr(torch, d.name(v)) or d.name(v) not in d.ALL:
+            if not hasattr(torch, d.name(v)) or \
+                    d.name(v) not in d.ALL + list(d.PARTS):
                 raise Untold("of a dtype that Nacre does not have")
             return d.lua(d.name(v)), v
         if isinstance(v, (list, tuple)) and not isinstance(v, torch.Size) and \
@@ -228,7 +231,9 @@ class Writer:
             return ("{%s}" % ", ".join(text for text, _ in both),
                     type(v)(kept for _, kept in both)
                     if type(v) in (list, tuple) else [k for _, k in both])
-        if isinstance(v, complex) or callable(v) or isinstance(v, dict):
+        if isinstance(v, complex):
+            return f"nacre.complex({d.lua(v.real)}, {d.lua(v.imag)})", v
+        if callable(v) or isinstance(v, dict):
             raise Untold("of a kind that Nacre does not have")
         if not isinstance(v, (int, float, str, list, tuple, type(None))):
             raise Untold(f"a {type(v).__name__}")
@@ -462,9 +467,9 @@ def gather(args, rng, table):
             if not FINITE.search(case.operation):
                 case.inputs = [strange(draw, t) for t in case.inputs]
             case.laid = [draw.layout(t) for t in case.inputs]
-        case.grad = case.dtype == "float64" and \
+        case.grad = case.dtype in ("float64", "complex128") and \
             not DRAWN.match(case.operation) and case.how != "out" and \
-            any(t.is_floating_point() for t in case.inputs) and \
+            any(d.has_gradient(t) for t in case.inputs) and \
             all(bool(torch.isfinite(t).all()) for t in case.inputs)
         case.second = args.second and case.grad
         case.result = reference(case)
