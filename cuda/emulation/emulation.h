@@ -35,8 +35,8 @@ int emu_leaks(void);
 void emu_poison(cudaStream_t stream, const void *p, size_t n);
 void emu_unpoison(cudaStream_t stream, const void *p, size_t n);
 
-/* A function of the emulated cuBLAS, cuDNN, cuFFT or NCCL by name, as dlsym; NULL if
-   unknown. */
+/* A function of the emulated cuBLAS, cuDNN, cuFFT or NCCL by name, as dlsym;
+   NULL if unknown. */
 typedef void (*EmuFunction)(void);
 EmuFunction emu_cublas(const char *symbol);
 EmuFunction emu_cudnn(const char *symbol);

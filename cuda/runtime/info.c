@@ -86,15 +86,14 @@ static const char *fused_failure(void) {
   return text;
 }
 
-/* Line n: the versions, the devices, cuBLAS, cuDNN, cuFFT, NVRTC, NCCL if
-   it is in use, a failure; NULL after the last.  The text is valid until the next
+/* Line n: the versions, the devices, cuBLAS, cuDNN, cuFFT, NVRTC, NCCL if it is
+   in use, a failure; NULL after the last.  The text is valid until the next
    call. */
 const char *nc_cuda_fact(int n) {
   static char text[512];
   const char *const last[] = { nc_cublas_info(), nc_cudnn_info(),
-                               nc_cufft_info(),
-                               nc_nvrtc_info(), nc_nccl_info(),
-                               fused_failure() };
+                               nc_cufft_info(),  nc_nvrtc_info(),
+                               nc_nccl_info(),   fused_failure() };
   if (n == 0) return versions(text, sizeof text);
   if (n <= nc_gpus) return device(text, sizeof text, n - 1);
   n -= nc_gpus + 1;
