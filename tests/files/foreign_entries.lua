@@ -259,6 +259,59 @@ for _, odd in ipairs {{"u8", "<", ("\xff"):rep(8)}, {"f2", "<", "ab"},
   assert(nacre.load(path, {unknown = "table"}).v.__class == "scalar")
 end
 
+-- Bytes.
+assert(value(global("__builtin__", "bytes") .. ")R") == "")
+assert(value(global("builtins", "bytearray") .. "C\2a\xff\x85R") == "a\xff")
+assert(value(global("__builtin__", "bytearray") .. u "a\xc3\xbf" ..
+             u "latin-1" .. "\x86R") == "a\xff")
+fails('refuses "bytearray"', value, global("builtins", "bytearray") ..
+      "K\1\x85R")
+fails('refuses "bytearray"', value, global("builtins", "bytearray") ..
+      u "\xe2\x82\xac" .. u "latin-1" .. "\x86R")
+
+-- NumPy's arrays are tensors.
+local function array(code, order, shape, bytes, fortran)
+  local size = {"("}
+  for i, n in ipairs(shape) do size[i + 1] = "K" .. string.char(n) end
+  return global("numpy.core.multiarray", "_reconstruct") ..
+         global("numpy", "ndarray") .. "K\0\x85C\1b\x87R(K\1" ..
+         table.concat(size) .. "t" .. global("numpy", "dtype") .. u(code) ..
+         "\x89\x88\x87R(K\3" .. u(order) .. "NNNK\0K\0K\0tb" ..
+         (fortran and "\x88" or "\x89") .. "C" .. string.char(#bytes) ..
+         bytes .. "tb"
+end
+local six = string.pack("<i2i2i2i2i2i2", 0, 1, 2, 3, 4, -5)
+d = value(array("i2", "<", {2, 3}, six))
+is(d, "{{0,1,2},{3,4,-5}}")
+assert(d.dtype == "int16")
+is(value(array("i2", "<", {2, 3}, six, true)), "{{0,2,4},{1,3,-5}}")
+is(value(array("i2", ">", {1}, "\1\2")), "{258}")
+is(value(array("u2", "<", {1}, "\xff\xff")), "{65535}")
+is(value(array("f8", "<", {}, string.pack("<d", 0.5))), "0.5")
+is(value(array("b1", "|", {2}, "\0\1")), "{false,true}")
+assert(value(array("c16", "<", {1}, ("\0"):rep(16))).dtype == "complex128")
+assert(value(array("f4", "<", {0, 3}, "")):numel() == 0)
+is(nacre.load(path, {names = {"t", "v"}}).t, "{1.0,2.0}")
+-- two arrays with the same bytes are two
+d = value("](" .. array("u1", "|", {1}, "a") .. array("u1", "|", {1}, "a") ..
+          "e")
+assert(d[1][1] == 97 and not C.shares(d[1], d[2]))
+-- bytes of protocol 2
+d = value((array("u1", "|", {2}, ""):gsub("C\0tb$", function()
+  return global("_codecs", "encode") .. u "\xc3\xbf\1" .. u "latin1" ..
+         "\x86Rtb"
+end)))
+is(d, "{255,1}")
+fails("element 1 of uint64 is 18446744073709551615, beyond int64", value,
+      array("u8", "<", {1}, ("\xff"):rep(8)))
+for _, odd in ipairs {array("O8", "|", {1}, ("a"):rep(8)),
+                      array("i4", "<", {2}, "abcd"),
+                      array("i4", "<", {255, 255, 255, 255, 255}, "abcd"),
+                      array("U2", "<", {1}, ("a"):rep(8))} do
+  fails('refuses "numpy.core.multiarray._reconstruct"', value, odd)
+  is(nacre.load(path, {names = {"t"}}).t, "{1.0,2.0}")
+end
+
 -- ---- objects as tables
 
 -- The value of a pickle.
@@ -274,6 +327,10 @@ assert(d.__class == "m.L" and d[1] == 5 and d[2] == 1 and d[3] == 2)
 d = object(global("m", "D") .. ")}" .. u "a" .. "K\7s\x92(" .. u "b" ..
            "K\2u}" .. u "c" .. "K\4sb")
 assert(d.a == 7 and d.b == 2 and d.c == 4)
+d = object(global("m", "L") .. T .. "\x85\x81(" .. T .. "K\2e" .. T .. "b")
+assert(d[1]:numel() == 2 and d[2]:numel() == 2 and d[3] == 2 and d[4][1] == 1)
+d = select(2, nacre._archive(path))
+assert(table.concat(d, " ") == "v.1 v.2 v.4 t")
 -- attributes in slots; an object in two places, and in itself
 d = object(global("m", "S") .. ")\x81N}" .. u "a" .. "K\7s\x86b")
 assert(d.a == 7 and d[1] == nil)

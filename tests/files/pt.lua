@@ -136,6 +136,9 @@ r = load("\x80\4\x95\xff\0\0\0\0\0\0\0}\x94(" .. v "k" .. "\x94" .. v "v" ..
          "\x94" .. v "o" .. v "collections" .. "\x94" .. v "OrderedDict" ..
          "\x94\x93\x94)R\x94h\1h\2s" .. v "t" .. "(K\1h\1tu.")
 assert(r.k == "v" and r.o.k == "v" and r.t[1] == 1 and r.t[2] == "k")
+-- Python 2 counts what it keeps from 1.
+r = load("\x80\2](K\7q\1K\8q\2h\1h\2e.")
+assert(r[3] == 7 and r[4] == 8)
 -- POP, POP_MARK and DUP.
 r = load("\x80\2](K\1K\0020(K\3K\0041K\0052e.")
 assert(r[1] == 1 and r[2] == 5 and r[3] == 5 and r[4] == nil)
@@ -239,7 +242,9 @@ local bad = {
   {"\x85", "the stack is too short"},
   {"R", "the stack is too short"},
   {"q\0", "the stack is too short"},
-  {"K\1q\1", "value 1 is kept after 0"},
+  {"K\1q\2", "value 2 is kept after 0"},
+  {"K\1q\1q\3", "value 3 is kept after 2"},
+  {"K\1q\1h\0", "there is no value 0"},
   {"K\1r\xff\xff\xff\xff", "value 4294967295 is kept after 0"},
   {"h\0", "there is no value 0"},
   {"K\1K\2a", "items are added to a value that is not a list"},

@@ -225,6 +225,22 @@ def check_objects(nacre, folder):
                 {"i": numpy.int64(-3), "f": numpy.float32(0.5),
                  "b": numpy.bool_(True), "u": numpy.uint8(200)},
                 {"i": -3, "f": 0.5, "b": True, "u": 200})
+        a = numpy.arange(-3, 3.0).reshape(2, 3)
+        for protocol in 2, 4:
+            compare(nacre, folder,
+                    {"a": a, "t": a.T, "big": a.astype(">f4"),
+                     "u": numpy.array([1, 65535], "u2"),
+                     "none": numpy.zeros((0, 3)), "one": numpy.array(7),
+                     "state": numpy.random.RandomState(1).get_state()[:2],
+                     "bytes": bytearray(b"a\xff")},
+                    {"a": torch.tensor(a), "t": torch.tensor(a.T),
+                     "big": torch.tensor(a).float(),
+                     "u": torch.tensor([1, 65535]).int(),
+                     "none": torch.zeros(0, 3).double(), "one": torch.tensor(7),
+                     "state": ("MT19937", torch.tensor(
+                         numpy.random.RandomState(1).get_state()[1].astype(
+                             "int64"))), "bytes": b"a\xff"},
+                    pickle_protocol=protocol)
     path = f"{folder}/objects.pt"
     script = """
 local c = nacre.load(arg[1], {unknown = "table"})

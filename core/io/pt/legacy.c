@@ -46,6 +46,7 @@ static int read_pickles(PtFile *f, int32_t *keys) {
 static int compare_key(const Pickle *k, const PickleStorage *s,
                        const FileValue *key, int foreign) {
   if (s->foreign != foreign) return s->foreign - foreign;
+  if (s->inside) return 1;
   if (s->length != key->n) return s->length < key->n ? -1 : 1;
   return memcmp(k->text + s->key, k->text + key->i, (size_t)key->n);
 }

@@ -225,12 +225,16 @@ static int add_top(Pickle *k, int kind, int n) {
 /*
 ** The memo
 */
-/* Python counts the values that it puts there: each number is the next, or one
-   that is there already. */
+/* Python counts the values that it puts there, Python 2 from 1: each number is
+   the next, or one that is there already. */
 static int put(Pickle *k, uint64_t i) {
   const int32_t *top = k->stack.p;
   void *slot;
   if (k->stack.n == 0 || top[k->stack.n - 1] == MARK) return fail_stack(k);
+  if (i == 1 && k->memo.n == 0) {
+    TRY(nc_push_slot(&k->memo, sizeof(int32_t), &slot));
+    *(int32_t *)slot = MARK; /* no value */
+  }
   if (i > (uint64_t)k->memo.n)
     return nc_fail_pickle(k, "value %llu is kept after %lld",
                           (unsigned long long)i, (long long)k->memo.n);
@@ -241,9 +245,10 @@ static int put(Pickle *k, uint64_t i) {
 }
 
 static int get(Pickle *k, uint64_t i) {
-  if (i >= (uint64_t)k->memo.n)
+  const int32_t *memo = k->memo.p;
+  if (i >= (uint64_t)k->memo.n || memo[i] == MARK)
     return nc_fail_pickle(k, "there is no value %llu", (unsigned long long)i);
-  return push(k, ((int32_t *)k->memo.p)[i]);
+  return push(k, memo[i]);
 }
 
 /*
@@ -408,8 +413,10 @@ static int build(Pickle *k) {
   int32_t state = 0, to = 0;
   TRY(pop(k, &state));
   TRY(pop(k, &to));
-  if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER) TRY(add_state(k, to, state));
-  else if (PICKLE_VALUE(k, to)->kind != NC_V_DICT)
+  if (PICKLE_VALUE(k, to)->kind == NC_V_OTHER) {
+    TRY(add_state(k, to, state));
+    TRY(nc_pickle_array(k, to));
+  } else if (PICKLE_VALUE(k, to)->kind != NC_V_DICT)
     return nc_fail_pickle(k, "attributes are set on a value that is not a "
                              "dict");
   return push(k, to);

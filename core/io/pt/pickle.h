@@ -27,6 +27,9 @@ typedef struct PickleStorage {
   int wide;                   /* see nc_readwide; 0: as dtype */
   int part;                   /* of which pickle it is; see Pickle */
   int foreign;                /* its dtype is none of ours */
+  int inside;                 /* NC_V_TEXT, NC_V_BYTES: its elements are in the
+                                 pickle, at `key'; else 0 */
+  int big;                    /* then: are they big-endian? */
   int64_t count, bytes;       /* as declared */
   int64_t first;              /* elements before it, if it is a part of one */
   int64_t same;               /* the first one with the same key */
@@ -98,12 +101,17 @@ int nc_pickle_other(Pickle *k, int32_t *at, int32_t of, const int32_t item[],
 /* *at = what the global makes of the tuple; fails if it is none: a list could
    still change. */
 int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple);
+/* Value `at' becomes this tensor. */
+int nc_pickle_tensor(Pickle *k, int32_t at, const PickleTensor *t);
 /* *at = the storage that the tuple names. */
 int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple);
 
 /* Objects of Python's library and of NumPy (python_objects.c).  *at = what the
    call of numpy.core.multiarray.scalar gives, or -1: no number of ours. */
 int nc_pickle_scalar(Pickle *k, int32_t *at, int32_t tuple);
+/* Makes an array of NumPy, which value `at' is if it has its state, a tensor;
+   an array of what is not a number stays an NC_V_OTHER. */
+int nc_pickle_array(Pickle *k, int32_t at);
 /* *at = the path of the tuple of texts, or -1. */
 int nc_pickle_path(Pickle *k, int32_t *at, int32_t tuple);
 /* Is value i this text? */

@@ -25,6 +25,7 @@ typedef enum Maker {
   FIRST,
   DEVICE,
   ENCODE,
+  BYTES,
   SCALAR,
   PATH
 } Maker;
@@ -81,6 +82,10 @@ static const struct {
   { "collections", "deque", DEQUE, DT_NONE },
   { "torch", "device", DEVICE, DT_NONE },
   { "_codecs", "encode", ENCODE, DT_NONE },
+  { "builtins", "bytes", BYTES, DT_NONE },
+  { "__builtin__", "bytes", BYTES, DT_NONE },
+  { "builtins", "bytearray", BYTES, DT_NONE },
+  { "__builtin__", "bytearray", BYTES, DT_NONE },
   { "numpy.core.multiarray", "scalar", SCALAR, DT_NONE },
   { "numpy._core.multiarray", "scalar", SCALAR, DT_NONE },
   { "pathlib", "PosixPath", PATH, DT_NONE },
@@ -358,6 +363,17 @@ static int set_storage(Pickle *k, PickleTensor *t, int32_t storage,
   return t->nd > NC_MAXDIM ? NC_OK : check_extent(k, t);
 }
 
+int nc_pickle_tensor(Pickle *k, int32_t at, const PickleTensor *t) {
+  void *slot;
+  if (k->tensor.n > k->size / 16)
+    return nc_fail_pickle(k, "it has more tensors than its bytes can describe");
+  TRY(nc_push_slot(&k->tensor, sizeof *t, &slot));
+  *(PickleTensor *)slot = *t;
+  *PICKLE_VALUE(k, at) =
+      (FileValue){ .kind = NC_V_TENSOR, .i = k->tensor.n - 1 };
+  return NC_OK;
+}
+
 /* (storage, offset, size, stride, requires_grad, hooks[, metadata]); the third
    version has the dtype before metadata, the first ends with stride. Of one
    that is quantized, which is none of ours, the scale follows stride. */
@@ -367,7 +383,6 @@ static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t global,
   PickleTensor t = { 0 };
   const int n = nc_pickle_items(k, tuple, item, 8);
   const int least = maker == TENSOR_V1 ? 4 : maker == TENSOR_V2 ? 6 : 7;
-  void *slot;
   if (n < least || !is_kind(k, item[1], NC_V_INT) ||
       (!is_kind(k, item[0], V_STORAGE) && !is_kind(k, item[0], NC_V_OTHER)))
     return fail_arguments(k, "a tensor");
@@ -382,12 +397,8 @@ static int make_tensor(Pickle *k, int32_t *at, Maker maker, int32_t global,
   if (least > 4 && maker != QUANTIZED)
     t.requires = PICKLE_VALUE(k, item[4])->i == 1;
   TRY(set_storage(k, &t, item[0], maker == TENSOR_V3 ? item[6] : -1));
-  if (k->tensor.n > k->size / 16)
-    return nc_fail_pickle(k, "it has more tensors than its bytes can describe");
-  TRY(nc_pickle_value(k, at, NC_V_TENSOR, k->tensor.n, 0));
-  TRY(nc_push_slot(&k->tensor, sizeof t, &slot));
-  *(PickleTensor *)slot = t;
-  return NC_OK;
+  TRY(nc_pickle_value(k, at, NC_V_NONE, 0, 0));
+  return nc_pickle_tensor(k, *at, &t);
 }
 
 /* (tensor, requires_grad, hooks[, state]) */
@@ -493,6 +504,23 @@ static int make_bytes(Pickle *k, int32_t *at, int32_t tuple) {
   return nc_pickle_value(k, at, NC_V_BYTES, v->i, v->n);
 }
 
+/* bytes(), bytearray(bytes) and bytearray(text, 'latin-1'); *at = -1 for any
+   other arguments. */
+static int make_array(Pickle *k, int32_t *at, int32_t tuple) {
+  int32_t item[2];
+  const int n = nc_pickle_items(k, tuple, item, 2);
+  *at = -1;
+  if (n == 0) return nc_pickle_value(k, at, NC_V_TEXT, 0, 0);
+  if (n < 0) return NC_OK;
+  const FileValue v = *PICKLE_VALUE(k, item[0]);
+  if (v.kind != NC_V_TEXT && v.kind != NC_V_BYTES) return NC_OK;
+  if (n == 1) *at = item[0];
+  else if (nc_pickle_is(k, item[1], "latin-1") &&
+           is_latin1((const unsigned char *)k->text + v.i, v.n))
+    return nc_pickle_value(k, at, NC_V_BYTES, v.i, v.n);
+  return NC_OK;
+}
+
 static int make_device(Pickle *k, int32_t *at, int32_t tuple) {
   int32_t item[2];
   const FileValue *v;
@@ -528,9 +556,12 @@ int nc_pickle_call(Pickle *k, int32_t *at, int32_t global, int32_t tuple) {
     case DEFAULT_DICT: return nc_pickle_value(k, at, NC_V_DICT, -1, -1);
     case DEQUE: return make_deque(k, at, tuple);
     case FIRST: return make_first(k, at, tuple);
+    case BYTES:
     case SCALAR:
     case PATH:
-      TRY((maker == PATH ? nc_pickle_path : nc_pickle_scalar)(k, at, tuple));
+      TRY((maker == PATH     ? nc_pickle_path
+           : maker == SCALAR ? nc_pickle_scalar
+                             : make_array)(k, at, tuple));
       return *at >= 0 ? NC_OK : nc_pickle_other(k, at, global, &tuple, 1);
     default: break;
   }

@@ -116,6 +116,7 @@ static int by_key(const void *a, const void *b) {
   const PickleStorage *x = PICKLE_STORAGE(sorted, i);
   const PickleStorage *y = PICKLE_STORAGE(sorted, j);
   if (x->foreign != y->foreign) return x->foreign - y->foreign;
+  if (x->inside != y->inside) return x->inside - y->inside;
   if (x->part != y->part) return x->part - y->part;
   if (x->length != y->length) return x->length - y->length;
   const int order =
@@ -125,7 +126,7 @@ static int by_key(const void *a, const void *b) {
 
 static int have_same_key(const Pickle *k, const PickleStorage *s,
                          const PickleStorage *t) {
-  return s->foreign == t->foreign && s->part == t->part &&
+  return !s->inside && s->foreign == t->foreign && s->part == t->part &&
          s->length == t->length &&
          memcmp(k->text + s->key, k->text + t->key, (size_t)s->length) == 0;
 }
@@ -214,6 +215,30 @@ static int open_pt(Archive *a, const Source *from) {
 /*
 ** Tensors
 */
+/* Loads a storage that is in the pickle. */
+static int load_inside(PtFile *f, PickleStorage *s) {
+  const char *text = f->pickle.text + s->key;
+  const int64_t n = nc_storage_elements(s);
+  Source from = { .path = f->a.path, .bytes = text, .n = s->bytes };
+  void *block = NULL;
+  Reader r;
+  if (s->inside == NC_V_BYTES) { /* each byte is a character */
+    TRY(nc_hostalloc(&block, s->bytes));
+    for (int64_t i = 0, k = 0; k < s->bytes; k++) {
+      const unsigned char c = (unsigned char)text[i++];
+      ((unsigned char *)block)[k] =
+          c < 0x80 ? c : (unsigned char)(c << 6 | (text[i++] & 0x3f));
+    }
+    from.bytes = block;
+  }
+  int status = nc_openfrom(&r, &from);
+  if (status == NC_OK)
+    status = nc_newread(&s->loaded, &r, s->dtype, 1, &n, s->wide,
+                        s->big != nc_bigendian());
+  nc_hostfree(block, s->bytes);
+  return status;
+}
+
 /* Loads the storage unless it is loaded. */
 static int load_storage(PtFile *f, PickleStorage *s) {
   const int64_t n = nc_storage_elements(s);
@@ -221,6 +246,7 @@ static int load_storage(PtFile *f, PickleStorage *s) {
   Reader r;
   int status;
   if (s->loaded) return NC_OK;
+  if (s->inside) return load_inside(f, s);
   if (f->zip == NULL) return nc_pt_load_legacy(f, s);
   const char *folder = s->part ? "constants" : "data";
   const char *key = f->pickle.text + s->key;

@@ -15,6 +15,7 @@ typedef struct Level { /* a list or dict that is being walked */
   int64_t number;      /* of the next item, from 1 */
   int length;          /* of the name of the place */
   int kind;
+  int own; /* are the items those of the object around it? */
 } Level;
 
 typedef struct Walk {
@@ -66,6 +67,22 @@ static int grow_reached(PtFile *f) {
   return NC_OK;
 }
 
+/* Goes on with what v holds. */
+static void push_level(Walk *w, const FileValue *v) {
+  const Level *around = w->n ? &w->level[w->n - 1] : NULL;
+  Level l = { .cell = v->i, .number = 1, .kind = v->kind };
+  l.length = (int)strlen(w->name);
+  l.own = around && around->kind == NC_V_OTHER && v->kind != NC_V_OTHER;
+  if (l.own) l.number = around->number;
+  if (v->kind == NC_V_OTHER) /* its two names */
+    for (int i = 0; i < 2; i++) {
+      const FileCell *c = PICKLE_CELL(&w->f->pickle, l.cell);
+      keep(w->f, c->value);
+      l.cell = c->next;
+    }
+  w->level[w->n++] = l;
+}
+
 /* Visits value i at the present place. */
 static int visit(Walk *w, int32_t i) {
   PtFile *f = w->f;
@@ -90,9 +107,7 @@ static int visit(Walk *w, int32_t i) {
     return NC_OK;
   if (w->n == MOST_LEVELS)
     return nc_fail_pickle(&f->pickle, "lists and dicts are nested too deep");
-  w->level[w->n++] = (Level){
-    .cell = v->i, .number = 1, .length = (int)strlen(w->name), .kind = v->kind
-  };
+  push_level(w, v);
   return NC_OK;
 }
 
@@ -156,6 +171,11 @@ static void append_key(Walk *w, int length, int32_t key) {
   append_name(w, length, number, (int)strlen(number));
 }
 
+static int is_container(const Pickle *k, int32_t value) {
+  const int kind = PICKLE_VALUE(k, value)->kind;
+  return kind == NC_V_LIST || kind == NC_V_DICT || kind == V_TUPLE;
+}
+
 /* Visits the next item of the innermost list or dict. */
 static int step(Walk *w) {
   Pickle *k = &w->f->pickle;
@@ -163,6 +183,7 @@ static int step(Walk *w) {
   char number[32];
   if (l->cell < 0) {
     w->n--;
+    if (l->own) w->level[w->n - 1].number = l->number;
     return NC_OK;
   }
   const FileCell *c = PICKLE_CELL(k, l->cell);
@@ -173,8 +194,8 @@ static int step(Walk *w) {
     c = PICKLE_CELL(k, key.next);
     append_key(w, l->length, key.value);
     keep(w->f, key.value);
-  } else if (l->kind == NC_V_OTHER) {
-    w->name[l->length] = '\0'; /* what an object holds has no name there */
+  } else if (l->kind == NC_V_OTHER && is_container(k, c->value)) {
+    w->name[l->length] = '\0'; /* what it holds is the object's own */
   } else {
     snprintf(number, sizeof number, "%lld", (long long)l->number++);
     append_name(w, l->length, number, (int)strlen(number));

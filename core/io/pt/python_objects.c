@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/io/pt/pickle.h"
+#include "core/io/rowmajor.h"
 
 /* The items of an object: of numpy.dtype('f8', False, True) with its state
    they are the tuples of the arguments and of the state. */
@@ -91,6 +92,84 @@ int nc_pickle_scalar(Pickle *k, int32_t *at, int32_t tuple) {
   if (kind == 'i' && size < 8 && v >> (8 * size - 1))
     v |= UINT64_MAX << 8 * size;
   return nc_pickle_value(k, at, NC_V_INT, (int64_t)v, 0);
+}
+
+/* The dtype of an array: that of numbers, or 0. */
+static int array_dtype(const Pickle *k, int32_t at, PickleStorage *s) {
+  static const char *const names[][2] = {
+    { "b1", "bool" },      { "u1", "uint8" },      { "i1", "int8" },
+    { "i2", "int16" },     { "i4", "int32" },      { "i8", "int64" },
+    { "u2", "uint16" },    { "u4", "uint32" },     { "u8", "uint64" },
+    { "f2", "float16" },   { "f4", "float32" },    { "f8", "float64" },
+    { "c8", "complex64" }, { "c16", "complex128" }
+  };
+  int32_t part[2], argument[3], state[9];
+  if (object_items(k, at, "numpy", "dtype", part) != 2 ||
+      nc_pickle_items(k, part[0], argument, 3) < 1 ||
+      nc_pickle_items(k, part[1], state, 9) < 2)
+    return 0;
+  s->big = nc_pickle_is(k, state[1], ">");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (nc_pickle_is(k, argument[0], names[i][0])) {
+      s->dtype = nc_storednamed(names[i][1], strlen(names[i][1]), &s->wide);
+      return 1;
+    }
+  return 0;
+}
+
+/* Sets the dimensions from a tuple; the number of elements, or -1. */
+static int64_t array_shape(const Pickle *k, int32_t shape, int32_t fortran,
+                           PickleTensor *t) {
+  int32_t item[NC_MAXDIM];
+  int64_t n = 1;
+  t->nd = nc_pickle_items(k, shape, item, NC_MAXDIM);
+  const int first = PICKLE_VALUE(k, fortran)->i == 1 ? 0 : t->nd - 1;
+  for (int i = 0; i < t->nd; i++) {
+    const int d = first == 0 ? i : first - i;
+    const FileValue *v = PICKLE_VALUE(k, item[d]);
+    if (v->kind != NC_V_INT || v->i < 0) return -1;
+    t->size[d] = v->i;
+    t->step[d] = n;
+    if (v->i && n > INT32_MAX / v->i) return -1; /* more than a pickle has */
+    n *= v->i;
+  }
+  return t->nd < 0 ? -1 : n;
+}
+
+/* How many bytes a text, or characters, are; -1: the value is neither. */
+static int64_t count_bytes(const Pickle *k, int32_t at) {
+  const FileValue *v = PICKLE_VALUE(k, at);
+  int64_t n = 0;
+  if (v->kind == NC_V_TEXT) return v->n;
+  if (v->kind != NC_V_BYTES) return -1;
+  for (int32_t i = 0; i < v->n; i++)
+    n += ((unsigned char)k->text[v->i + i] & 0xc0) != 0x80;
+  return n;
+}
+
+/* The state is (version, shape, dtype, is it Fortran's order?, bytes). */
+int nc_pickle_array(Pickle *k, int32_t at) {
+  int32_t part[2], item[5];
+  PickleStorage s = { .part = k->part };
+  PickleTensor t = { 0 };
+  void *slot;
+  if (object_items(k, at, "numpy.core.multiarray", "_reconstruct", part) != 2 &&
+      object_items(k, at, "numpy._core.multiarray", "_reconstruct", part) != 2)
+    return NC_OK;
+  if (nc_pickle_items(k, part[1], item, 5) != 5 || !array_dtype(k, item[2], &s))
+    return NC_OK;
+  const FileValue *bytes = PICKLE_VALUE(k, item[4]);
+  const int64_t size = s.wide ? s.wide : nc_dtypesize(s.dtype);
+  s.count = array_shape(k, item[1], item[3], &t);
+  s.bytes = count_bytes(k, item[4]);
+  if (s.count < 0 || s.bytes != s.count * size) return NC_OK;
+  s.inside = bytes->kind;
+  s.key = bytes->i;
+  s.length = bytes->n;
+  t.storage = k->storage.n;
+  TRY(nc_push_slot(&k->storage, sizeof s, &slot));
+  *(PickleStorage *)slot = s;
+  return nc_pickle_tensor(k, at, &t);
 }
 
 int nc_pickle_path(Pickle *k, int32_t *at, int32_t tuple) {

@@ -13,7 +13,9 @@ local GLOBALS <const> = {"os\nsystem", "builtins\neval", "torch\nFloatStorage",
   "collections\nOrderedDict", "torch._utils\n_rebuild_parameter", "torch\nSize",
   "torch._utils\n_rebuild_tensor_v2", "torch\ndevice", "torch\nfloat16",
   "builtins\nset", "__builtin__\ndict", "torch._utils\n_rebuild_tensor",
-  "numpy.core.multiarray\nscalar", "numpy\ndtype", "pathlib\nPosixPath",
+  "numpy.core.multiarray\nscalar", "numpy\ndtype",
+  "numpy.core.multiarray\n_reconstruct", "builtins\nbytearray",
+  "pathlib\nPosixPath",
   "collections\ndeque", "argparse\nNamespace", "torch._utils\n_rebuild_qtensor",
   "torch\nQUInt8Storage", "torch.jit._pickle\nrestore_type_tag", "m\nC",
   "a\27\nb", "\n", ("x"):rep(3000) .. "\ny"}
@@ -66,9 +68,27 @@ local function put_tensor(ops, t, key, wrong)
   end
 end
 
+-- NumPy's dtype of 16-bit integers.
+local DTYPE <const> = global "numpy\ndtype" .. text "i2" ..
+  "\x89\x88\x87R(K\3" .. text "<" .. "NNNK\0K\0K\0tb"
+
+-- A value of NumPy, or of Python's library, and what it is read as.
+local function library_value()
+  local kind = random(3)
+  if kind == 1 then
+    return global "numpy.core.multiarray\nscalar" .. DTYPE .. "C\2\5\0\x86R", 5
+  elseif kind == 2 then
+    return global "pathlib\nPosixPath" .. text "a" .. text "b" .. "\x86R", "a/b"
+  end
+  return global "numpy.core.multiarray\n_reconstruct" ..
+         global "numpy\nndarray" .. "K\0\x85C\1b\x87R(K\1" .. list {1, 2} ..
+         DTYPE .. "\x89C\4\1\0\2\0tb", nacre.tensor({{1, 2}}, {dtype = "int16"})
+end
+
 -- A value that is no tensor; what it is read as.
 local function other_value(depth)
-  local kind = random(depth > 4 and 5 or 7)
+  local kind = random(depth > 4 and 5 or 8)
+  if kind == 8 then return library_value() end
   if kind == 1 then return integer(7), 7 end
   if kind == 2 then return text "té", "té" end
   if kind == 3 then return "\x88", true end

@@ -24,6 +24,7 @@ local function first_file(name)
 end
 
 local npz, pt, csv = first_file "npz", first_file "pt", maker "csv"
+local legacy = first_file "legacy"
 local png, idx = first_file "png", first_file "idx"
 local jpg, gzip = first_file "jpg", first_file "gzip"
 
@@ -39,7 +40,7 @@ local inputs = {
   end,
   gguf = first_file "gguf",
   npy = first_file "npy",
-  npz = function(damaged) return choose.from {npz, pt}(damaged) end,
+  npz = function(damaged) return choose.from {npz, pt, legacy}(damaged) end,
   one = function(damaged)
     return choose.from {png, idx, jpg, gzip}(damaged)
   end,
