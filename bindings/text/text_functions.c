@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "bindings/text/charsmap.h"
 #include "bindings/text/pattern.h"
 #include "bindings/text/unicode.h"
 #include "bindings/text/vocabulary.h"
@@ -275,6 +276,8 @@ const luaL_Reg nl_text_functions[] = {
   { "split", split },
   { "replace", replace },
   { "normalize", normalize },
+  { "charsmap", nl_new_charsmap },
+  { "apply_charsmap", nl_apply_charsmap },
   { "vocabulary", nl_new_vocabulary },
   { "divide", divide },
   { "is_word", is_word },

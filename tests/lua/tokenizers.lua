@@ -96,6 +96,49 @@ normalized({type = "Sequence", normalizers = {{type = "NFC"},
            {type = "Strip", strip_left = true, strip_right = true}}}, " a\n",
            "a")
 
+-- A map of SentencePiece: a size, units, texts. It replaces "a" by "xy": unit 0
+-- leads by 96 to the unit of "a", whose value is at the distance 2.
+local function base64(bytes)
+  local set = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" ..
+              "0123456789+/"
+  local s = (bytes .. "\0\0"):gsub("(.)(.)(.)", function(a, b, c)
+    local v = a:byte() << 16 | b:byte() << 8 | c:byte()
+    local out = ""
+    for shift = 18, 0, -6 do
+      local i = (v >> shift & 63) + 1
+      out = out .. set:sub(i, i)
+    end
+    return out
+  end)
+  local n = (#bytes + 2) // 3 * 4
+  local pad = -#bytes % 3
+  return s:sub(1, n - pad) .. ("="):rep(pad)
+end
+
+local function charsmap(units, texts)
+  local list = {}
+  for i = 0, 99 do list[i + 1] = string.pack("<I4", units[i] or 0) end
+  return base64(string.pack("<I4", 400) .. table.concat(list) .. texts)
+end
+
+local units = {[0] = 96 << 10, [1] = 2 << 10 | 1 << 8 | 97, [3] = 1 << 31 | 1}
+normalized({type = "Precompiled", precompiled_charsmap =
+            charsmap(units, "\0xy\0")}, "abba", "xybbxy")
+for i = 1, 300 do
+  for k = 0, 99 do
+    units[k] = math.random(0, (1 << 32) - 1) >> math.random(0, 31)
+  end
+  local ok, t = pcall(make, {model = {type = "Unigram", vocab = {{"<", 0}}},
+    normalizer = {type = "Precompiled", precompiled_charsmap =
+                  charsmap(units, ("x"):rep(i % 5))}})
+  if ok then t.normalize "abc e\u{301} \u{1F600} \r\n" end
+end
+for _, map in ipairs {"", "AAA", "AAAA", "*AAA", base64(("\255"):rep(99))} do
+  fails("map of characters is", make, {model = {type = "Unigram",
+    vocab = {{"<", 0}}}, normalizer = {type = "Precompiled",
+    precompiled_charsmap = map}})
+end
+
 -- ---- pre-tokenizers: the parts between bars
 
 local function parts(p, s, want, inside)

@@ -6,6 +6,7 @@ tokens, and make the same texts of them.
 
     tests/models/tokenizers_python.py build/nacre [SEED]
 """
+import io
 import json
 import os
 import random
@@ -16,6 +17,11 @@ import unicodedata
 
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models,
                         normalizers, pre_tokenizers, processors, trainers)
+
+try:
+    import sentencepiece
+except ImportError:
+    sentencepiece = None
 
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 
@@ -218,6 +224,54 @@ def unigram(scheme, fallback=False):
     return t
 
 
+def t5():
+    """The map of characters is one that sentencepiece compiles."""
+    t = unigram("always")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS[:4]), model_writer=model, vocab_size=300,
+        hard_vocab_limit=False, minloglevel=2)
+    sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    t.normalizer = normalizers.Sequence([
+        normalizers.Precompiled(charsmap_of(sp.serialized_model_proto())),
+        normalizers.Replace(Regex(" {2,}"), " ")])
+    t.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    t.decoder = decoders.Metaspace()
+    t.post_processor = processors.TemplateProcessing(
+        "$A </s>", "$A </s> $B </s>", [("</s>", 2)])
+    return t
+
+
+def charsmap_of(proto):
+    """Field 2 of field 3, the normalizer, of a model."""
+    def fields(data):
+        at = 0
+
+        def varint():
+            nonlocal at
+            v = shift = 0
+            while True:
+                b = data[at]
+                at += 1
+                v |= (b & 127) << shift
+                shift += 7
+                if b < 128:
+                    return v
+        while at < len(data):
+            key = varint()
+            if key & 7 == 0:
+                varint()
+            elif key & 7 == 2:
+                n = varint()
+                yield key >> 3, data[at:at + n]
+                at += n
+            else:
+                at += 4 if key & 7 == 5 else 8
+    spec = next(v for k, v in fields(proto) if k == 3)
+    return next(v for k, v in fields(spec) if k == 2)
+
+
 def whitespace():
     t = Tokenizer(models.Unigram())
     t.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -242,6 +296,10 @@ KINDS = {
     "unigram first": lambda: unigram("first", True),
     "whitespace": whitespace,
 }
+
+
+if sentencepiece:
+    KINDS["t5"] = t5
 
 
 def mixed_texts(rng):

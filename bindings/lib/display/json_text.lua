@@ -7,6 +7,8 @@
 --
 -- decode and encode raise {message = ..., hint = ...}.
 
+local byte, find, match = string.byte, string.find, string.match
+
 local json = {}
 
 local MOST_LEVELS <const> = 1000
@@ -260,9 +262,9 @@ end
 
 -- A string whose first character is at `at'.
 local function read_string(text, at)
-  local stop = text:match('^[^"\\\0-\31]*()', at)
-  if text:byte(stop) == 34 then return text:sub(at, stop - 1), stop + 1 end
-  return read_escapes(text, at, stop)
+  local _, stop, s = find(text, '^([^"\\\0-\31]*)"', at)
+  if stop then return s, stop + 1 end
+  return read_escapes(text, at, match(text, '^[^"\\\0-\31]*()', at))
 end
 
 local function read_integer(text, at, digits, o)
@@ -301,7 +303,10 @@ local function read_number(text, at, o)
   return value, stop
 end
 
-local function skip(text, at) return text:match("^[ \t\r\n]*()", at) end
+local function skip(text, at)
+  if (byte(text, at) or 33) > 32 then return at end
+  return match(text, "^[ \t\r\n]*()", at)
+end
 
 local read
 
@@ -309,12 +314,12 @@ local read
 local function read_list(text, at, o, level)
   local t, n = {}, 0
   at = skip(text, at)
-  if text:byte(at) == 93 then return t, at + 1 end
+  if byte(text, at) == 93 then return t, at + 1 end
   while true do
     n = n + 1
     t[n], at = read(text, at, o, level)
     at = skip(text, at)
-    local c = text:byte(at)
+    local c = byte(text, at)
     if c == 93 then return t, at + 1 end
     if c ~= 44 then fail_expected(text, at, "',' or ']'") end
     at = skip(text, at + 1)
@@ -325,17 +330,17 @@ end
 local function read_object(text, at, o, level)
   local t, name = {}, nil
   at = skip(text, at)
-  if text:byte(at) == 125 then return setmetatable(t, Object), at + 1 end
+  if byte(text, at) == 125 then return setmetatable(t, Object), at + 1 end
   while true do
-    if text:byte(at) ~= 34 then
+    if byte(text, at) ~= 34 then
       fail_expected(text, at, "a key in quotes")
     end
     name, at = read_string(text, at + 1)
     at = skip(text, at)
-    if text:byte(at) ~= 58 then fail_expected(text, at, "':'") end
+    if byte(text, at) ~= 58 then fail_expected(text, at, "':'") end
     t[name], at = read(text, skip(text, at + 1), o, level)
     at = skip(text, at)
-    local c = text:byte(at)
+    local c = byte(text, at)
     if c == 125 then break end
     if c ~= 44 then fail_expected(text, at, "',' or '}'") end
     at = skip(text, at + 1)
@@ -344,7 +349,7 @@ local function read_object(text, at, o, level)
 end
 
 function read(text, at, o, level)
-  local c = text:byte(at)
+  local c = byte(text, at)
   if c == 34 then return read_string(text, at + 1) end
   if c == 123 or c == 91 then
     if level > MOST_LEVELS then

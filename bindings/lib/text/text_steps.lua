@@ -80,6 +80,30 @@ function normalizers.Strip(d)
   end
 end
 
+-- ---- the bytes of base 64
+
+local value_of = {}
+for i, c in ipairs {("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" ..
+                     "0123456789+/"):byte(1, 64)} do
+  value_of[string.char(c)] = i - 1
+end
+
+local function from_base64(s)
+  local known = s:match "^[%w+/]*=?=?$" and #s % 4 == 0
+  if not known then text.refuse "the map of characters is not base 64" end
+  local bytes = s:gsub("(.)(.)(.)(.)", function(a, b, c, d)
+    local v = value_of[a] << 18 | value_of[b] << 12 |
+              (value_of[c] or 0) << 6 | (value_of[d] or 0)
+    return string.char(v >> 16, v >> 8 & 255, v & 255)
+  end)
+  return bytes:sub(1, #bytes - #s:match "=*$")
+end
+
+function normalizers.Precompiled(d)
+  local map = text.charsmap(from_base64(d.precompiled_charsmap))
+  return function(s) return text.apply_charsmap(map, s) end
+end
+
 -- ---- pre-tokenizers
 
 local pre_tokenizers = {}

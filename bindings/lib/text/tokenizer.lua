@@ -210,10 +210,11 @@ end
 function Tokenizer:token_to_id(name) return self.ids[name] end
 
 function Tokenizer:id_to_token(id)
-  if self.added[id] then return self.names[id + 1] or nil end
-  for name, other in pairs(self.ids) do
-    if other == id then return name end
+  if not self.name_of then
+    self.name_of = {}
+    for name, other in pairs(self.ids) do self.name_of[other] = name end
   end
+  return self.name_of[id]
 end
 
 -- One more than the greatest number.

@@ -151,9 +151,10 @@ static int64_t read_all(Archive *a, FileFormat f) {
   return bytes;
 }
 
-/* The most bytes of a text of the metadata: a list becomes JSON. */
+/* More than the bytes of a text of the metadata: of GGUF a list becomes JSON,
+   of ONNX one name is our own. */
 static int64_t most_text(FileFormat f, int64_t n) {
-  return f == FORMAT_gguf ? 8 * n : n;
+  return f == FORMAT_gguf ? 8 * n : f == FORMAT_onnx ? n + 16 : n;
 }
 
 /* Bytes of the tensors, -1 if it cannot be opened. */
