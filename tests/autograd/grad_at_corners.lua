@@ -93,6 +93,18 @@ for _, f in ipairs {nacre.relu, nacre.relu6, nacre.selu, nacre.hardtanh} do
   with_second(function(x) return f(x) end)
 end
 
+-- At 0 the second derivatives of norms of orders above 2 are 0, of one element
+-- and of all.
+for _, p in ipairs {2.25, 3, 3.5, 4, 7} do
+  for _, list in ipairs {{0, 0, 0}, {0, 2, -1}} do
+    local x = nacre.tensor(list, {dtype = "float64"}):requires_grad_()
+    local g = nacre.autograd.grad(x:norm(p), x, {create_graph = true})
+    g:sum():backward()
+    assert(x.grad:isfinite():all():item(), tostring(x.grad))
+    assert(x.grad[1] == 0)
+  end
+end
+
 -- The gradient of a function of a symmetric matrix is symmetric: here it is 0,
 -- since rows of an orthogonal matrix have the norm 1.
 do
