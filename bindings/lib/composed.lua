@@ -176,6 +176,7 @@ local function wrap(name, s, fn, inplace)
       if all.is_internal(y) then fail_unfit(short, s, v) end
       error(renamed(y, short, s, v, nil, copy), 0)
     end
+    if s.results == "" then return end
     if not out then return y, ... end
     local copied, err = pcall(nacre.clone, y, {out = out})
     if not copied then error(renamed(err, short, s, v, out), 0) end

@@ -54,6 +54,14 @@ static void escape_controls(char *text, size_t room) {
   text[used] = '\0';
 }
 
+/* Changes "-nan" to "nan": C prints the sign of a nan, which says nothing. */
+static void drop_nan_signs(char *text) {
+  for (char *p = text; (p = strstr(p, "-nan")) != NULL; p++) {
+    if (p > text && (p[-1] == '-' || isalnum((unsigned char)p[-1]))) continue;
+    if (!isalnum((unsigned char)p[4])) memmove(p, p + 1, strlen(p));
+  }
+}
+
 /* Changes "1 dimensions", which many formats print, to "1 dimension". */
 static void agree(char *text) {
   static const char many[] = "1 dimensions";
@@ -85,6 +93,7 @@ static void print(char *text, size_t room, const char *fmt, va_list args) {
   char marked[sizeof record.text];
   markplaceholders(marked, sizeof marked, fmt);
   nc_vformat(text, room, marked, args);
+  drop_nan_signs(text);
   escape_controls(text, room);
 }
 

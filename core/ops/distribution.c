@@ -33,12 +33,10 @@ static Tensor *draw_uniform(Temps *w, const Call *c, const Tensor *x) {
   return draw(w, c, x, nc_uniform(DT_f64, 0, 1));
 }
 
-/* Sets the error "what, not got" unless `holds'.  fabs makes -nan print as
-   nan. */
+/* Sets the error "what, not got" unless `holds'. */
 static void check_value(Temps *w, int holds, const char *what, double got) {
   if (w->status == NC_OK && !holds)
-    w->status =
-        nc_fail(NC_EVALUE, "%s, not %g", what, got == got ? got : fabs(got));
+    w->status = nc_fail(NC_EVALUE, "%s, not %g", what, got);
 }
 
 /* Fails with this text unless all elements of the bool tensor x are true. */

@@ -116,17 +116,12 @@ static int fill_self(Call *c, int r, RandomFillCall *d) {
   return r;
 }
 
-/* Returns x; a nan without the sign that printf shows. */
-static double unsigned_nan(double x) {
-  return x == x ? x : fabs(x);
-}
-
 static int check_uniform(DType t, double from, double to) {
   const double most = nc_largest(t);
   TRY(nc_check_float(t));
   if (!(from <= to))
-    return nc_fail(NC_EVALUE, "from is %g, but must be at most to, %g",
-                   unsigned_nan(from), unsigned_nan(to));
+    return nc_fail(NC_EVALUE, "from is %g, but must be at most to, %g", from,
+                   to);
   if (from < -most || to > most || to - from > most)
     return nc_fail(NC_EVALUE, "the interval from %g to %g is too wide for %s",
                    from, to, nc_dtypename(t));
@@ -149,8 +144,7 @@ int nc_op_normal_(Call *c) {
   int r = nc_check_float(t);
   if (r == NC_OK && !(std >= 0))
     r = nc_fail(NC_EVALUE,
-                "the standard deviation must not be negative, it is %g",
-                unsigned_nan(std));
+                "the standard deviation must not be negative, it is %g", std);
   return fill_self(c, r, &d);
 }
 

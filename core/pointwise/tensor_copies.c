@@ -48,9 +48,8 @@ int nc_error_doesnotfit(Scalar v, DType t) {
   if (v.kind == NC_COMPLEX)
     return nc_fail(NC_EVALUE, "%g%+gi does not fit in %s", v.f, v.im,
                    nc_dtypename(t));
-  if (v.kind == NC_FLOAT) /* a nan without its sign, which says nothing */
-    return nc_fail(NC_EVALUE, "%g does not fit in %s",
-                   v.f == v.f ? v.f : fabs(v.f), nc_dtypename(t));
+  if (v.kind == NC_FLOAT)
+    return nc_fail(NC_EVALUE, "%g does not fit in %s", v.f, nc_dtypename(t));
   return nc_fail(NC_EVALUE, "%lld does not fit in %s", (long long)v.i,
                  nc_dtypename(t));
 }

@@ -27,8 +27,9 @@ local spaces = {"linalg", "nn", "nn.functional", "nn.init", "nn.utils",
                 "nn.utils.rnn", "nn.utils.parametrizations",
                 "nn.utils.parametrize", "optim", "optim.lr_scheduler",
                 "optim.swa_utils", "utils", "utils.data", "autograd", "cuda",
-                "fft", "json", "signal", "signal.windows",
-                "text"}
+                "fft", "json", "signal", "signal.windows", "text",
+                "distributions", "distributions.transforms",
+                "distributions.constraints"}
 
 local function path_of_table(v)
   for _, path in ipairs(spaces) do

@@ -47,13 +47,16 @@ end
 local elements
 
 -- The parts of complex numbers; of some that are finite, as large as the larger
--- part allows.
+-- part allows. The sign of a part that is 0 depends on the order of a sum: a
+-- transform, a product.
 local function parts(want, got, scale)
   local known = S.scale {want}
   scale = scale and {most = math.max(scale.most, known.most),
                      terms = scale.terms, step = scale.step}
-  return elements(nacre.view_as_real(want:reshape(-1)),
-                  nacre.view_as_real(got:reshape(-1)), scale)
+  want, got = nacre.view_as_real(want:reshape(-1)),
+              nacre.view_as_real(got:reshape(-1))
+  if scale then want, got = want + 0.0, got + 0.0 end
+  return elements(want, got, scale)
 end
 
 function elements(want, got, scale)

@@ -245,9 +245,8 @@ local rows = {
   {"nccl multiprocessing mp rpc parallel", nil,
    "nacre.distributed connects processes; nn.DataParallel uses several " ..
    'devices, x:to("cuda:1") places a tensor'},
-  {"distributions Normal Categorical", nil,
-   "there are no distribution objects; nacre.multinomial(p, 1) draws from " ..
-   "probabilities, nacre.normal(mean, std) from a normal distribution"},
+  {"Normal Categorical Bernoulli MultivariateNormal Independent", nil,
+   "nacre.distributions has the classes of torch.distributions"},
   {"hub torchvision torchaudio torchtext models transforms datasets " ..
    "vutils", nil,
    "no models or data sets are included"},

@@ -27,6 +27,7 @@ local draws = ":plot, :hist, :heat and :show draw"
 names.modules = {
   torch = here, nacre = here, nn = "nn = nacre.nn",
   optim = "optim = nacre.optim",
+  distributions = "distributions = nacre.distributions",
   numpy = here, np = here, scipy = here, jax = here, tensorflow = here,
   cupy = here,
   matplotlib = draws, plt = draws, pandas = reads, pd = reads, csv = reads,

@@ -42,7 +42,8 @@ end
 -- instead: nacre.conv2d is in nn.functional.
 local parts = {"", "nn.functional.", "nn.", "linalg.", "autograd.", "cuda.",
                "optim.", "optim.lr_scheduler.", "optim.swa_utils.",
-               "nn.init.", "nn.utils.", "utils.data.", "amp.", "utils."}
+               "nn.init.", "nn.utils.", "utils.data.", "amp.", "utils.",
+               "distributions.", "distributions.transforms."}
 
 -- The value of a path of the library, nn.Softmax, whose parts are made when
 -- they are asked for; nil if the path begins elsewhere.
