@@ -8,7 +8,7 @@
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local option = dofile(here .. "../lib/options.lua") {seed = 1, seconds = 2,
                                                     only = ""}
-local calls = dofile(here .. "../parity/recorded_calls.lua")({}, 1)
+local calls = dofile(here .. "../parity/recorded_calls.lua").calls({}, 1)
 assert(#calls > 500, "where are the examples?")
 
 local SLOW = 2                -- seconds of a call; a busy machine takes time

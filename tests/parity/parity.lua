@@ -225,7 +225,7 @@ end
 
 local tests = {"autograd/grad_public", "autograd/grad_operators"}
 for name in options.with:gmatch "[%w_/]+" do tests[#tests + 1] = name end
-local calls = record(tests, tonumber(options.kinds))
+local calls = record.calls(tests, tonumber(options.kinds))
 complete(calls)
 local case, id = options.case:match "^(%d+):(%d+)$"
 if case then

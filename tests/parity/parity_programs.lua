@@ -57,9 +57,12 @@ end
 
 -- ---- steps
 
+-- The tensors of a recorded value, in the same order in each process.
 local function templates(v, list)
   if v.tensor then list[#list + 1] = v end
-  for _, x in pairs(v.list or {}) do templates(x, list) end
+  for _, key in ipairs(record.keys(v.list or {})) do
+    templates(v.list[key], list)
+  end
   return list
 end
 
@@ -247,7 +250,10 @@ end
 
 -- Gradients of singular matrices and the like say nothing, nor do those that
 -- have gone through coarser types.
-local function tame(grads, list)
+local function tame(grads, list, program)
+  for _, step in ipairs(program) do
+    if step.call.name:find "^linalg" then return false end
+  end
   for _, t in ipairs(list) do
     if t.dtype ~= "float64" and t:is_floating_point() then return false end
   end
@@ -273,7 +279,7 @@ local function run(calls, number)
   nacre.set_default_device "cpu"
   local ok, want = pcall(gradients, ours, leaves)
   if ok and fine then
-    if tame(want, ours) then why = same.results(want, got, device, ROUGH) end
+    if tame(want, ours, program) then why = same.results(want, got, device, ROUGH) end
   elseif ok or fine or same.message(want) ~= same.message(got) then
     why = "backward: " .. same.message(ok and got or want)
   end
@@ -283,7 +289,7 @@ end
 local tests = {"autograd/grad_public", "autograd/grad_operators"}
 for name in options.with:gmatch "[%w_/]+" do tests[#tests + 1] = name end
 local calls, failed, steps = {}, 0, 0
-for _, call in ipairs(record(tests, 1)) do
+for _, call in ipairs(record.calls(tests, 1)) do
   if call.tensors > 0 and not call.name:find "requires_grad" then
     calls[#calls + 1] = call
   end

@@ -3,7 +3,7 @@
 -- reference and other tests make, with their arguments, to be made again on
 -- another device. What is called is not looked at, so a new operation is
 -- covered as soon as it has an example.
---   local calls = dofile(here .. "recorded_calls.lua")(seed, most)
+--   local calls = dofile(here .. "recorded_calls.lua").calls(tests, most)
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local reference = require "nacre.reference"
@@ -45,11 +45,26 @@ local function copytensor(v, call)
   return made
 end
 
+local record_of = {}          -- what this file gives
+
+-- The keys of a table in an order that does not depend on the process: numbers,
+-- then texts.
+function record_of.keys(t)
+  local keys = {}
+  for key in next, t do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b)
+    if type(a) ~= type(b) then return type(a) < type(b) end
+    if type(a) == "number" then return a < b end
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
 local function copytable(v, call)
   local made = {}
   call.kind[#call.kind + 1] = "{"
-  for key, x in next, v do
-    local c = copy(x, call)
+  for _, key in ipairs(record_of.keys(v)) do
+    local c = copy(v[key], call)
     if c == nil then return nil end
     made[key] = c
   end
@@ -203,10 +218,12 @@ end
 
 -- All calls of the examples and of the tests that are named, at most `limit'
 -- of a kind.
-return function(names, limit)
+function record_of.calls(names, limit)
   list, seen, count, most = {}, {}, {}, limit or 1
   arg = {[0] = here}
   during(examples)
   for _, name in ipairs(names) do during(script, name) end
   return list
 end
+
+return record_of
