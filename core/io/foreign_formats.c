@@ -6,6 +6,7 @@
 */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/io/archive.h"
 
@@ -93,8 +94,20 @@ int nc_fail_other_bytes(const char *path, const char *what, const char *head,
   return NC_EFILE;
 }
 
+/* JSON, by its name and how it begins: values, but not of tensors. */
+static int fail_json(const char *path, const char *head, int64_t n) {
+  while (n > 0 && isspace((unsigned char)*head)) head++, n--;
+  if (strcasecmp(nc_extension(path), "json") != 0 || n == 0 ||
+      (*head != '{' && *head != '['))
+    return NC_OK;
+  nc_failfile(NC_EFILE, path, "this is JSON, which holds no tensors");
+  nc_hint("nacre.json.load(path) reads it as tables");
+  return NC_EFILE;
+}
+
 int nc_fail_foreign_format(const char *path, const char *head, int64_t n) {
   TRY(fail_page(path, head, n));
+  TRY(fail_json(path, head, n));
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (n < known[i].at + known[i].n ||
         memcmp(head + known[i].at, known[i].bytes, (size_t)known[i].n) != 0)

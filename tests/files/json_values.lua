@@ -144,12 +144,16 @@ fails("text", decode, {})
 
 -- ---- files
 
-local path = os.tmpname()
+local base = os.tmpname()
+os.remove(base)
+local path = base .. ".json"
 json.save(path, {a = {1, 2.5}, b = json.null})
 v = json.load(path)
 assert(v.a[2] == 2.5 and v.b == json.null)
 assert(json.load(path, {nulls = false}).b == nil)
 assert(io.open(path):read "a" == '{\n  "a": [1, 2.5],\n  "b": null\n}\n')
+fails("this is JSON, which holds no tensors",
+      "nacre.json.load(path) reads it as tables", nacre.load, path)
 fails("is a function", json.save, path, {print})
 assert(json.load(path).a[1] == 1, "a save that fails keeps the file")
 local f <close> = io.open(path, "w")

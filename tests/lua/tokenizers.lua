@@ -6,7 +6,9 @@ local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local fails = dofile(here .. "../lib/common.lua").fails
 local json, text = nacre.json, nacre.text
 
-local path = os.tmpname() .. ".json"
+local base = os.tmpname()
+os.remove(base)
+local path = base .. ".json"
 
 local function make(d)
   json.save(path, d)
