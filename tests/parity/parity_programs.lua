@@ -279,7 +279,9 @@ local function run(calls, number)
   nacre.set_default_device "cpu"
   local ok, want = pcall(gradients, ours, leaves)
   if ok and fine then
-    if tame(want, ours, program) then why = same.results(want, got, device, ROUGH) end
+    if tame(want, ours, program) then
+      why = same.results(want, got, device, ROUGH)
+    end
   elseif ok or fine or same.message(want) ~= same.message(got) then
     why = "backward: " .. same.message(ok and got or want)
   end
