@@ -89,7 +89,7 @@ assert(D.Normal(0, 1):sample(2, 3):dim() == 2)
 assert(D.Normal(0, 1):sample {2, 3}:size(1) == 2)
 assert(tostring(D.Normal(0, nacre.ones(3))) ==
        "Normal(loc: float32[3], scale: float32[3])")
-assert(tostring(D.Exponential(2)) == "Exponential(rate: 2)")
+assert(tostring(D.Exponential(2)) == "Exponential(rate: 2.0)")
 fails("does not expand to {4}", function() d:expand(4) end)
 
 -- constraints

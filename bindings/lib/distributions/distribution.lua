@@ -361,7 +361,7 @@ local function show(self)
   for _, name in ipairs(self._names or {}) do
     local t = rawget(self, name)
     if nacre.is_tensor(t) then
-      parts[#parts + 1] = t:dim() == 0 and ("%s: %g"):format(name, t:item()) or
+      parts[#parts + 1] = t:dim() == 0 and ("%s: %s"):format(name, t:item()) or
         ("%s: %s[%s]"):format(name, t.dtype, table.concat(t.shape, "x"))
     elseif t ~= nil then
       parts[#parts + 1] = ("%s: %s"):format(name, t)
