@@ -273,9 +273,8 @@ for _, key in ipairs {"timeout", "worker_init_fn"} do
   fails(("'%s' is for worker processes, which Nacre does not have"):format(key),
         data.DataLoader, y, {[key] = 1})
 end
-fails("prefetch is the number of batches ahead", data.DataLoader, y,
-      {prefetch_factor = 2})
-data.DataLoader(y, {persistent_workers = true, num_workers = 4})
+data.DataLoader(y, {persistent_workers = true, num_workers = 4,
+                    prefetch_factor = 2})
 fails("first has 5 rows, other has 3", data.TensorDataset, y, nacre.ones(3))
 fails("sampler and shuffle exclude each other", data.DataLoader, y,
       {shuffle = true, sampler = data.SequentialSampler(y)})

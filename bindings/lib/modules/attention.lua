@@ -291,10 +291,10 @@ end
 
 -- A stack of copies of the layer `what'. Its forward takes the arguments of
 -- `text', and passes them on.
-local function define_stack(name, what, text, doc)
+local function define_stack(name, what, text, doc, more)
   local read = forward_reader(name, text)
-  local Stack = all.layer(name, what .. ":any, num_layers:int, norm:any=nil",
-                          doc, nil,
+  local Stack = all.layer(name, what .. ":any, num_layers:int, norm:any=nil"
+                          .. (more or ""), doc, nil,
   function(self, part, n, norm)
     if not all.is_module(part) then
       fail(name, ("%s must be a layer, not a %s"):format(what, type(part)))
@@ -319,7 +319,9 @@ end
 define_stack("TransformerEncoder", "encoder_layer",
              "src:tensor, mask:tensor=nil, src_key_padding_mask:tensor=nil, "
              .. "is_causal:bool=nil",
-             "num_layers copies of an encoder layer")
+             "num_layers copies of an encoder layer",
+             -- of PyTorch, which change nothing here
+             ", enable_nested_tensor:bool=true, mask_check:bool=true")
 define_stack("TransformerDecoder", "decoder_layer", DECODER,
              "num_layers copies of a decoder layer")
 
