@@ -115,6 +115,14 @@ typedef struct BmmCall {
   Scalar alpha, beta;
 } BmmCall;
 
+/* y [m x n] = x [m x k] times the transpose of w [n x k], of int8 in dense rows,
+   all sizes above 0.  x and y are float32 or halves, and sums in float32 are
+   multiplied by scale [n], of their type; or scale is NULL, x int8, y int32. y is
+   dense. */
+typedef struct ByteProductCall {
+  Tensor *x, *w, *scale, *y;
+} ByteProductCall;
+
 /* How a window moves over a plane: it has `out' positions, `stride' apart, and
    `kernel' elements, `dilation' apart; the first position begins `pad' before
    the plane.  Elements outside of the plane count as zero. */
@@ -424,6 +432,7 @@ typedef struct FusedReadyCall {
   X(fourier, FourierCall)             /* else on the host */            \
   X(attention, AttentionCall)         /* else bmm, softmax */           \
   X(attention_backward, AttentionBackwardCall) /* else bmm, pointwise */ \
+  X(byte_product, ByteProductCall)    /* else bmm, of what is converted */ \
   X(fused, FusedCall)                 /* else run, for each step */     \
   X(fused_ready, FusedReadyCall)      /* else it is, always */
 
@@ -453,9 +462,10 @@ struct Device {
 };
 
 extern const Device nc_cpu;
+extern const Device nc_meta;  /* tensors without memory (core/trace/meta.c) */
 const Device *nc_default_device(void);      /* where new tensors go */
 const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
-#define NC_DEVICENAMES "cpu, cuda, cuda:0, cuda:1, ..., auto"
+#define NC_DEVICENAMES "cpu, cuda, cuda:0, cuda:1, ..., auto, meta"
 const Device *nc_host(void);  /* where numbers of the program lie */
 int nc_finddevice(const Device **d, const char *name); /* opens it if need be */
 /* Calls fn for each device that is open, until one fails. */

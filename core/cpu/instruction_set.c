@@ -80,8 +80,17 @@ static int pairs_of_machine(void) {
     return NC_PAIRS_BY_VECTORS;
   return NC_PAIRS_BY_AMX;
 }
+static int bytes_of_machine(void) {
+  const char *level = getenv("NACRE_CPU_LEVEL");
+  return nc_kernels()->int_rows_vnni && __builtin_cpu_supports("avx512vnni") &&
+         !(level && strcmp(level, "v4") == 0);
+}
 #else
 static int pairs_of_machine(void) {
+  return 0;
+}
+
+static int bytes_of_machine(void) {
   return 0;
 }
 #endif
@@ -90,6 +99,13 @@ int nc_multiplies_pairs(void) {
   static _Atomic int known; /* 0: not asked; else 1 more */
   int k = atomic_load_explicit(&known, memory_order_relaxed);
   if (k == 0) atomic_store(&known, k = 1 + pairs_of_machine());
+  return k - 1;
+}
+
+int nc_multiplies_bytes(void) {
+  static _Atomic int known; /* as above */
+  int k = atomic_load_explicit(&known, memory_order_relaxed);
+  if (k == 0) atomic_store(&known, k = 1 + bytes_of_machine());
   return k - 1;
 }
 

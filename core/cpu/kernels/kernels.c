@@ -182,6 +182,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #undef COUNT
 #undef FLOAT_ONLY
 
+#include "core/cpu/kernels/few_rows.inc"
 #include "core/cpu/kernels/pair_tile.inc"
 #include "core/cpu/kernels/amx_tile.inc"
 #include "core/cpu/kernels/sums.inc"
@@ -358,6 +359,12 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
   .pack_pairs = pack_pairs,
   .turn_pairs = TURN_PAIRS,
   .round_rows = ROUND_ROWS,
+  .half_rows = { { rows_along_f16, rows_across_f16 },
+                 { rows_along_bf16, rows_across_bf16 } },
+  .half_rows_by_pairs = ROWS_PAIRS,
+  .byte_rows = rows_along_i8,
+  .int_rows = rows_along_ints,
+  .int_rows_vnni = ROWS_VNNI,
   .norm = { NORM_KERNELS(f32), NORM_KERNELS(f64) },
   .sort_rows = sort_rows_as_columns,
   .reverse = { reverse_uint8_t, reverse_uint16_t, reverse_uint32_t,

@@ -104,6 +104,28 @@ typedef struct SmallProduct {
   int beta;
 } SmallProduct;
 
+/* The product of few rows x by a matrix w (few_rows.inc): adds the sum over
+   t < k of x[i][t] * w[t, j] to sum[i*sumstep + j], for j < n.  Rows of x are
+   NC_FEW_STEP elements apart; past k there are zeros up to a multiple of
+   NC_FEW_PAD. */
+#define NC_FEW_ROWS 8
+#define NC_FEW_DEPTH 1024
+#define NC_FEW_STEP 1056 /* rows that do not meet in the cache */
+#define NC_FEW_PAD 32
+typedef struct RowsProduct {
+  int rows;                   /* 1, 2, 4 or NC_FEW_ROWS */
+  int64_t n, k;               /* k is at most NC_FEW_DEPTH */
+  int64_t wstep, sumstep;
+} RowsProduct;
+/* x is float, w halves; or, by pairs, both are bfloat16. */
+typedef struct HalfRowsKernels {
+  /* the elements of a column are side by side, columns wstep apart */
+  void (*along)(const RowsProduct *p, float *sum, const void *x, const uint16_t *w);
+  /* the elements of a row are, rows wstep apart */
+  void (*across)(const RowsProduct *p, float *sum, const void *x,
+                 const uint16_t *w);
+} HalfRowsKernels;
+
 #define NC_FEW       64       /* elements of a row: too few for a call */
 #define NC_SIDE      16       /* short rows that vectors work on side by side */
 #define NC_SORT_FEW  16       /* elements of a row that is sorted at once */
@@ -347,6 +369,16 @@ typedef struct Kernels {
   /* the same: y = x, rounded to bfloat16 */
   void (*round_rows)(void *y, int64_t ystep, const float *x, int64_t xstep,
                      int64_t rows, int64_t n);
+  HalfRowsKernels half_rows[2];               /* f16, bf16 */
+  HalfRowsKernels half_rows_by_pairs;         /* bf16, where pair_tile is */
+  /* The same, of int8 with dense columns: x is float; x is int16, sums are
+     exact, also by instructions that multiply bytes, where they may be */
+  void (*byte_rows)(const RowsProduct *p, float *sum, const void *x,
+                    const int8_t *w);
+  void (*int_rows)(const RowsProduct *p, int32_t *sum, const void *x,
+                   const int8_t *w);
+  void (*int_rows_vnni)(const RowsProduct *p, int32_t *sum, const void *x,
+                        const int8_t *w);
   NormKernels norm[2];
   /* Sorts NC_SIDE rows of n <= NC_SORT_FEW keys, one after the other. */
   void (*sort_rows)(uint64_t *v, int64_t n);
@@ -383,6 +415,7 @@ const Kernels *nc_kernels(void);              /* of this machine */
 /* The unit that multiplies pairs of bfloat16; 0: none. */
 enum { NC_PAIRS_BY_VECTORS = 1, NC_PAIRS_BY_AMX };
 int nc_multiplies_pairs(void);
+int nc_multiplies_bytes(void); /* has the processor int_rows_vnni? */
 
 /* The type in which kernels compute elements of dtype t; the dtype whose
    elements are of kernel type c. */

@@ -54,6 +54,10 @@ void nc_set_one_thread(void *handle);
    (pair_gemm.c). */
 void nc_pair_gemm(const Gemm *g);
 
+/* The product of few rows, or columns, of halves by a matrix; *done = whether
+   it is one (half_rows.c). */
+int nc_half_rows(const BmmCall *c, int *done);
+
 /* Can a BLAS use a [rows x cols] matrix with these steps without a copy? */
 int nc_blasfits(int64_t rows, int64_t cols, const int64_t step[2]);
 

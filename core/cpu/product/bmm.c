@@ -368,6 +368,7 @@ static int own_bmm(const BmmCall *call) {
 
 int nc_cpu_bmm(const BmmCall *call) {
   int done;
-  TRY(nc_product_onednn(call, &done));
+  TRY(nc_half_rows(call, &done));
+  if (!done) TRY(nc_product_onednn(call, &done));
   return done ? NC_OK : own_bmm(call);
 }

@@ -193,6 +193,13 @@ row("a:t() mm", 512, "a=n,n b=n,n", "a:t():mm(b)", numpy="a.T @ b",
     work="2 * n**3", tolerance=1e-3)
 row("linear 128x784, 256", 128, "x=n,784 w=256,784 b=256",
     "F.linear(x, w, b)", work="2 * n * 784 * 256", tolerance=1e-3)
+for dtype, tolerance in (("bfloat16", 2e-2), ("float16", 4e-3)):
+    for k, n in ((768, 768), (2048, 768), (768, 32000)):
+        row(f"linear of one row {k}, {n} {dtype}", n,
+            f"x=1,{k}:{dtype} w=n,{k}:{dtype}", "F.linear(x, w)",
+            tolerance=tolerance)
+    row(f"mm of 4 rows {dtype}", 2048, f"a=4,768:{dtype} b=768,n:{dtype}",
+        "a:mm(b)", tolerance=tolerance)
 row("linear 128x784, 256 bfloat16", 128,
     "x=n,784:bfloat16 w=256,784:bfloat16 b=256:bfloat16", "F.linear(x, w, b)",
     work="2 * n * 784 * 256", tolerance=2e-2)
