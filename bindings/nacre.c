@@ -189,7 +189,7 @@ static int tensor_text(lua_State *L) {
   if (nl_isfreed(L, 1)) return lua_pushliteral(L, "a freed tensor"), 1;
   if (nc_device(nl_checktensor(L, 1)) != nc_host()) nl_synchronize_working(L);
   if (nl_context(L)->fusion && nc_ismetatensor(nl_checktensor(L, 1)))
-    return nl_check_op(L, nc_meta_novalues(), "tostring");
+    return nl_check_op(L, nc_meta_novalues(NULL), "tostring");
   lua_settop(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushcclosure(L, formatted, 1);

@@ -65,7 +65,9 @@ extern int nc_trace_any;      /* is there a step or a warning? */
 /* Was the tensor made by a dry run?  Then it has no values. */
 int nc_ismetatensor(const Tensor *t);
 int nc_ismetamemory(const Storage *s); /* would a dry run allocate it? */
-int nc_meta_novalues(void);   /* fails: a dry run computes no values */
+/* Fails: neither a dry run nor nc_meta (d) has values; d is NULL or a meta
+   device. */
+int nc_meta_novalues(const Device *d);
 
 /* What a dry run would allocate on device d, in `live' and `peak'; NULL without
    one. */

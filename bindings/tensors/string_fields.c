@@ -14,14 +14,15 @@
 #include "bindings/binding.h"
 #include "core/accelerator.h"
 
-/* The ordinal in "cuda:3"; -1 for "cuda" and "cpu"; -2 for a string that is not
+/* The ordinal in "cuda:3"; -1 for "cuda", "cpu", "meta"; -2 for a string that is not
    a device name. Does not check that the device exists. */
 static int device_ordinal(const char *name) {
   const size_t kind = strcspn(name, ":");
   const char *digits = name + kind + 1;
   long n = 0;
   if (!(kind == 4 && memcmp(name, "cuda", 4) == 0) &&
-      !(kind == 3 && memcmp(name, "cpu", 3) == 0))
+      !(kind == 3 && memcmp(name, "cpu", 3) == 0) &&
+      strcmp(name, nc_meta.name) != 0)
     return -2;
   if (name[kind] == '\0') return -1;
   if (*digits == '\0') return -2;

@@ -57,6 +57,10 @@ int nc_finddevice(const Device **d, const char *name) {
       *d = builtin_devices[k];
       return NC_OK;
     }
+  if (strcmp(name, nc_meta.name) == 0) {
+    *d = &nc_meta;
+    return NC_OK;
+  }
   if (ordinal(name, nc_cpu.name) == 0) { /* "cpu:0" */
     *d = &nc_cpu;
     return NC_OK;

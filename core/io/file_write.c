@@ -221,7 +221,7 @@ int nc_openwrite(Writer *w, const Sink *to) {
   w->bytes = to->bytes;
   w->at = w->used = 0;
   if (w->bytes) *w->bytes = NULL;
-  if (nc_context->tracing & NC_META) return nc_meta_novalues();
+  if (nc_context->tracing & NC_META) return nc_meta_novalues(NULL);
   return w->bytes ? grow_memory(w, NC_FIRSTROOM)
                   : open_file(w, to->path, to->atomic);
 }

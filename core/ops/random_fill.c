@@ -62,6 +62,7 @@ int nc_draw(Tensor *y, RandomFillCall *w, Generator *g) {
   int r = NC_OK;
   if (g == NULL) g = &nc_context->generator;
   TRY(nc_check_writable(y));
+  if (d == &nc_meta) return NC_OK; /* nothing is drawn */
   w->y = y;
   if (!nc_isdense(y)) TRY(nc_newdense(&w->y, d, y->dtype, y));
   w->key = nc_initialseed(g);

@@ -5,7 +5,8 @@
 **
 ** Each device has a meta device of the same name, so that what fails on the one
 ** fails on the other.  A tensor on it has sizes, strides, and a storage whose
-** bytes are only counted.
+** bytes are only counted.  One more, "meta", is for programs, which may ask for it
+** by name (nc_meta).
 */
 #include "core/fusion_notes.h"
 #include "core/op.h"
@@ -31,7 +32,15 @@ static void release(const Device *d, void *p, int64_t bytes) {
   d->memory->live -= bytes;
 }
 
-int nc_meta_novalues(void) {
+int nc_meta_novalues(const Device *d) {
+  if (d == &nc_meta) {
+    nc_fail(NC_EVALUE, "a tensor on the meta device has no values");
+    nc_hint(
+        "nacre.empty_like(t, {device = \"cpu\"}) has memory; a network gets "
+        "it by net:load_state_dict(state, {assign = true}) or "
+        "net:to_empty(\"cpu\")");
+    return NC_EVALUE;
+  }
   return nc_fail(NC_EVALUE, nc_context->fusion
                                 ? "depends on values, which nacre.fuse does "
                                   "not know when it traces the function"
@@ -48,15 +57,14 @@ static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
 
 static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
                   int how) {
-  (void)d, (void)dst, (void)src, (void)bytes, (void)how;
-  return nc_meta_novalues();
+  (void)dst, (void)src, (void)bytes, (void)how;
+  return nc_meta_novalues(d);
 }
 
 /* The size of the result depends on values. */
 static int nonzero(const Device *d, const NonzeroCall *c) {
-  (void)d;
   *c->y = NULL;
-  return nc_meta_novalues();
+  return nc_meta_novalues(d);
 }
 
 static int idle(const Device *d) {
@@ -65,15 +73,22 @@ static int idle(const Device *d) {
   return NC_OK;
 }
 
-static int run(const Device *d, const TensorIter *k) {
-  if (nc_context->fusion) nc_fusion_note_loop(k);
+static int run(const Device *d, const void *loop) {
+  if (nc_context->fusion) nc_fusion_note_loop(loop);
   return idle(d);
 }
 
-#define X(request, Call)                                      \
-  static int idle_##request(const Device *d, const Call *c) { \
-    (void)c;                                                  \
-    return idle(d);                                           \
+static int idle_call(const Device *d, const void *call) {
+  (void)call;
+  return idle(d);
+}
+
+#define X(request, Call)                                                 \
+  static int meta_##request(const Device *d, const Call *c) {            \
+    return _Generic(c, const NonzeroCall *                             \
+                    : nonzero, const TensorIter *                      \
+                    : run, default                                     \
+                    : idle_call)(d, c); \
   }
 DEVICE_REQUESTS(X)
 #undef X
@@ -82,19 +97,30 @@ static void trim(const Device *d, int64_t budget) {
   (void)d, (void)budget;
 }
 
+#define X(request, Call) .request = meta_##request,
 static const Device meta = { .alloc = alloc,
                              .free = release,
                              .copy = copy,
                              .tohost = tohost,
                              .synchronize = idle,
                              .trim = trim,
-#define X(request, Call) .request = idle_##request,
-                             DEVICE_REQUESTS(X)
+                             DEVICE_REQUESTS(X) };
+
+static Memory named_memory;
+const Device nc_meta = { .name = "meta",
+                         .ordinal = -1,
+                         .memory = &named_memory,
+                         .alloc = alloc,
+                         .free = release,
+                         .copy = copy,
+                         .tohost = tohost,
+                         .synchronize = idle,
+                         .trim = trim,
+                         DEVICE_REQUESTS(X) };
 #undef X
-};
 
 int nc_ismeta(const Device *d) {
-  return d->run == run;
+  return d->run == meta_run;
 }
 
 int nc_ismetatensor(const Tensor *t) {
@@ -114,8 +140,6 @@ const Device *nc_metadevice(const Device *d) {
     nmetas++;
     owner[i] = d;
     metas[i] = meta;
-    metas[i].run = run;
-    metas[i].nonzero = nonzero;
     metas[i].name = d->name;
     metas[i].ordinal = d->ordinal;
     metas[i].memory = &memory[i];
@@ -124,7 +148,7 @@ const Device *nc_metadevice(const Device *d) {
 }
 
 const Device *nc_metaowner(const Device *d) {
-  return nc_ismeta(d) ? owner[d - metas] : d;
+  return d != &nc_meta && nc_ismeta(d) ? owner[d - metas] : d;
 }
 
 const Memory *nc_meta_memory(const Device *d) {
@@ -135,7 +159,7 @@ const Memory *nc_meta_memory(const Device *d) {
 
 int nc_readable(Tensor **y, Tensor *t) {
   *y = NULL;
-  if (nc_context->tracing & NC_META) return nc_meta_novalues();
+  if (nc_context->tracing & NC_META) return nc_meta_novalues(NULL);
   return nc_todevice(y, t, &nc_cpu);
 }
 

@@ -406,7 +406,8 @@ local function show(shell, value, name)
     local text = require "nacre.styled_output".whole(value)
     return require "nacre.pager".show(shell, text)
   elseif nacre._isdry(value) then
-    return nil, name .. " is of a dry run and has no values"
+    return nil, name .. (value.device == "meta" and " has no values" or
+                        " is of a dry run and has no values")
   elseif value:dim() == 0 or value:numel() == 0 then
     io.stdout:write((require "nacre.styled_output".text(value)))
     return true

@@ -55,7 +55,8 @@ FOREIGN = [
 FLOORS = {"base": {"base"}, "cpu": {"base", "pointwise", "cpu"}}
 ABOVE = {"io"}
 # Tables, which base passes on without calling what they name.
-MAY_NAME = {("base", "nc_cpu"), ("base", "nc_forplugins"),
+MAY_NAME = {("base", "nc_cpu"), ("base", "nc_meta"),
+            ("base", "nc_forplugins"),
             ("base", "nc_fortransports"), ("trace", "nc_writefile")}
 
 TOKENS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:\\.|[^\"\\\n])*\""

@@ -224,7 +224,10 @@ end
 local function whole(t, opts)
   local size, n = t:size(), 1
   for _, s in ipairs(size) do n = n * s end
-  if nacre._isdry(t) then return kind(t) .. "  of a dry run, no values" end
+  if nacre._isdry(t) then
+    local dry = t.device == "meta" and "" or "of a dry run, "
+    return kind(t) .. "  " .. dry .. "no values"
+  end
   if #size == 0 then return scalar(t, opts) end
   local lines = {header(t, size, opts)}
   if n == 0 then return lines[1] .. " (empty)" end

@@ -133,6 +133,14 @@ function Module:load_state_dict(state, ...)
   if #wrong > 0 or strict and #missing + #unexpected > 0 then
     fail_to_load(self, missing, unexpected, wrong, own, state, transposed)
   end
+  for _, name in ipairs(names) do
+    if not assign and state[name] and own[name].device == "meta" then
+      fail("load_state_dict", ("%s is on the meta device and cannot keep "
+           .. "values"):format(name),
+           "net:load_state_dict(state, {assign = true}) takes the tensors of "
+           .. "the state; net:to_empty(\"cpu\") gives memory")
+    end
+  end
   nacre.no_grad(function()
     for _, name in ipairs(names) do
       local t, s = own[name], state[name]

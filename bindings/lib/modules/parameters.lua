@@ -128,6 +128,39 @@ function(params, limit)
   end)
 end)
 
+-- The options that end a list of arguments, or nil.
+local function options_of(args)
+  local last = args[args.n]
+  if type(last) == "table" and getmetatable(last) == nil and #last == 0 then
+    return last
+  end
+end
+
+local function skip_init(class, ...)
+  if type(class) ~= "table" or not class.forward then
+    fail("nn.utils.skip_init", "a class of modules is expected",
+         "nn.utils.skip_init(nn.Linear, 3, 4)")
+  end
+  local args, before = table.pack(...), nacre.get_default_device()
+  local device = before
+  local options = options_of(args)
+  if options and options.device then
+    local rest = {}
+    for k, v in pairs(options) do rest[k] = k ~= "device" and v or nil end
+    args[args.n], device = rest, options.device
+  end
+  nacre.set_default_device "meta"
+  local ok, net = pcall(class, table.unpack(args, 1, args.n))
+  nacre.set_default_device(before)
+  if not ok then error(net, 0) end
+  return net:to_empty(device)
+end
+all.space "nn.utils".skip_init = skip_init
+all.describe("nn.utils.skip_init", skip_init,
+             "module_cls(...) whose parameters have memory and no values: "
+               .. "nothing is drawn; the option device says where",
+             all.parse("nn.utils.skip_init", "module_cls:any, ... -> module"))
+
 define("parameters_to_vector", "parameters:parameters",
        "all parameters as one vector",
 function(params)
