@@ -79,9 +79,9 @@ static void run_block(const HalfProduct *p, int64_t batch, int64_t j) {
   const uint16_t *w = (const uint16_t *)(void *)matrix_at(p->w, batch);
   uint16_t *y = (uint16_t *)(void *)matrix_at(p->c->y, batch);
   RowsProduct h = { .rows = p->padded,
-                .n = nc_min(p->n - j, p->block),
-                .wstep = p->wstep[p->along],
-                .sumstep = p->block };
+                    .n = nc_min(p->n - j, p->block),
+                    .wstep = p->wstep[p->along],
+                    .sumstep = p->block };
   memset(sum, 0, (size_t)(p->padded * p->block) * sizeof *sum);
   for (int64_t t = 0; t < p->k && !nc_interrupted; t += NC_FEW_DEPTH) {
     h.k = nc_min(p->k - t, NC_FEW_DEPTH);
@@ -105,9 +105,10 @@ static int64_t batch_size(const Tensor *t) {
 }
 
 /* Cuts the columns: where there are not enough blocks for all threads, in
-   smaller ones. */
+   smaller ones, whose rows are read less well. */
 static int run_product(HalfProduct *p) {
-  const int64_t batch = batch_size(p->c->y), wanted = 4 * nc_threads();
+  const int64_t batch = batch_size(p->c->y), threads = nc_threads();
+  const int64_t wanted = threads == 1 ? 1 : 2 * threads;
   int64_t most = MOST_SUMS / p->padded;
   if (p->along) most = nc_min(most, 4 * LEAST_BLOCK);
   if (batch * nc_ceil_div(p->n, most) < wanted) {
