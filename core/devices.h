@@ -115,10 +115,10 @@ typedef struct BmmCall {
   Scalar alpha, beta;
 } BmmCall;
 
-/* y [m x n] = x [m x k] times the transpose of w [n x k], of int8 in dense rows,
-   all sizes above 0.  x and y are float32 or halves, and sums in float32 are
-   multiplied by scale [n], of their type; or scale is NULL, x int8, y int32. y is
-   dense. */
+/* y [m x n] = x [m x k] times the transpose of w [n x k], of int8 in dense
+   rows, all sizes above 0.  x and y are float32 or halves, and sums in float32
+   are multiplied by scale [n], of their type; or scale is NULL, x int8, y
+   int32.  y is dense. */
 typedef struct ByteProductCall {
   Tensor *x, *w, *scale, *y;
 } ByteProductCall;

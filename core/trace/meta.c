@@ -5,8 +5,8 @@
 **
 ** Each device has a meta device of the same name, so that what fails on the one
 ** fails on the other.  A tensor on it has sizes, strides, and a storage whose
-** bytes are only counted.  One more, "meta", is for programs, which may ask for it
-** by name (nc_meta).
+** bytes are only counted.  One more, "meta", is for programs, which may ask for
+** it by name (nc_meta).
 */
 #include "core/fusion_notes.h"
 #include "core/op.h"

@@ -60,9 +60,11 @@ for dtype in pairs(step) do
   end
   try(dtype, 1, 40, 9000)
   try(dtype, 8, 24, 5001)
-  local a, b = nacre.randn(3, 1, 4, 50):to(dtype), nacre.randn(5, 50, 9):to(dtype)
+  local a = nacre.randn(3, 1, 4, 50):to(dtype)
+  local b = nacre.randn(5, 50, 9):to(dtype)
   check("batch " .. dtype, on_threads(function() return a:matmul(b) end),
-        a:double():matmul(b:double()), a:double():abs():matmul(b:double():abs()))
+        a:double():matmul(b:double()),
+        a:double():abs():matmul(b:double():abs()))
   local one = b[1]:expand(3, 50, 9)
   check("repeated " .. dtype, a[":, 1"]:bmm(one),
         a[":, 1"]:double():matmul(b[1]:double()),
@@ -123,8 +125,8 @@ fails("is int64, not int8", nacre._int_mm, nacre.ones(2, 2):long(), low)
 fails("has 1 dimension, not 2", nacre._int_mm, low, low[1])
 fails("inner sizes differ", nacre._int_mm, low, low)
 local x = nacre.randn(2, 3000)
-fails("must have 2 elements, one for each row of", nacre._weight_int8pack_mm, x, low,
-      nacre.ones(3))
+fails("must have 2 elements, one for each row of",
+      nacre._weight_int8pack_mm, x, low, nacre.ones(3))
 fails("has 5 features", nacre._weight_int8pack_mm,
       nacre.randn(2, 5), low, nacre.ones(2))
 fails("dtypes differ", nacre._weight_int8pack_mm, x, low,

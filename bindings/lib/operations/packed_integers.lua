@@ -16,8 +16,8 @@ end
 
 -- PyTorch has no such function; libraries for quantized weights have one each.
 define("unpack_int4", "self, dim:dim=-1, *, signed:bool=false",
-       "the numbers of 4 bits that an integer tensor holds, the lowest first, in "
-       .. "place of each element along dim; 0 .. 15, or -8 .. 7",
+       "the numbers of 4 bits that an integer tensor holds, the lowest first, "
+       .. "in place of each element along dim; 0 .. 15, or -8 .. 7",
 function(self, dim, signed)
   if self:is_floating_point() or self:is_complex() or self.dtype == "bool" then
     fail("unpack_int4", ("{self} is %s, not an integer"):format(self.dtype))

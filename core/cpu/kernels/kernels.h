@@ -120,7 +120,8 @@ typedef struct RowsProduct {
 /* x is float, w halves; or, by pairs, both are bfloat16. */
 typedef struct HalfRowsKernels {
   /* the elements of a column are side by side, columns wstep apart */
-  void (*along)(const RowsProduct *p, float *sum, const void *x, const uint16_t *w);
+  void (*along)(const RowsProduct *p, float *sum, const void *x,
+                const uint16_t *w);
   /* the elements of a row are, rows wstep apart */
   void (*across)(const RowsProduct *p, float *sum, const void *x,
                  const uint16_t *w);

@@ -27,8 +27,8 @@ typedef union RowSums {
   float floats[NC_FEW_ROWS * BLOCK];
 } RowSums;
 
-/* Packs k elements of `rows' rows of x, from row i and element t on: as int16 to
-   ints, or as float. */
+/* Packs k elements of `rows' rows of x, from row i and element t on: as int16
+   to ints, or as float. */
 static void pack_rows(const ByteProduct *p, RowElements *to, int64_t i,
                       int64_t t, int64_t rows, int64_t padded, int64_t k) {
   const Tensor *x = p->c->x;
