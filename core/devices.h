@@ -463,6 +463,7 @@ struct Device {
 
 extern const Device nc_cpu;
 extern const Device nc_meta;  /* tensors without memory (core/trace/meta.c) */
+#define NC_METANAME "meta"
 const Device *nc_default_device(void);      /* where new tensors go */
 const char *nc_cpulevel(void); /* the instructions in use: "x86-64-v4" */
 #define NC_DEVICENAMES "cpu, cuda, cuda:0, cuda:1, ..., auto, meta"

@@ -12,8 +12,7 @@
 
 int nl_is_device_name(const char *text) {
   return strncmp(text, "cuda", 4) == 0 || strcmp(text, "auto") == 0 ||
-         strcmp(text, nc_host()->name) == 0 ||
-         strcmp(text, nc_meta.name) == 0;
+         strcmp(text, nc_host()->name) == 0 || strcmp(text, NC_METANAME) == 0;
 }
 
 /* True if the value at index i has the type of parameter p. */

@@ -14,7 +14,7 @@
 #include "bindings/binding.h"
 #include "core/accelerator.h"
 
-/* The ordinal in "cuda:3"; -1 for "cuda", "cpu", "meta"; -2 for a string that is not
+/* The ordinal in "cuda:3"; -1 for "cuda", "cpu", "meta"; -2 for what is not
    a device name. Does not check that the device exists. */
 static int device_ordinal(const char *name) {
   const size_t kind = strcspn(name, ":");
@@ -22,7 +22,7 @@ static int device_ordinal(const char *name) {
   long n = 0;
   if (!(kind == 4 && memcmp(name, "cuda", 4) == 0) &&
       !(kind == 3 && memcmp(name, "cpu", 3) == 0) &&
-      strcmp(name, nc_meta.name) != 0)
+      strcmp(name, NC_METANAME) != 0)
     return -2;
   if (name[kind] == '\0') return -1;
   if (*digits == '\0') return -2;

@@ -57,7 +57,7 @@ int nc_finddevice(const Device **d, const char *name) {
       *d = builtin_devices[k];
       return NC_OK;
     }
-  if (strcmp(name, nc_meta.name) == 0) {
+  if (strcmp(name, NC_METANAME) == 0) {
     *d = &nc_meta;
     return NC_OK;
   }

@@ -96,7 +96,8 @@ static int check_broadcast(const Tensor *y, const Tensor *x) {
 static int copy_bytes(Tensor *y, Tensor *x, int how) {
   const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
   if (bytes == 0) return NC_OK;
-  if (nc_ismetatensor(x) && !nc_ismetatensor(y)) return nc_meta_novalues(nc_device(x));
+  if (nc_ismetatensor(x) && !nc_ismetatensor(y))
+    return nc_meta_novalues(nc_device(x));
   if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
   nc_count(0, 2 * bytes);
   return nc_countwrite(y,

@@ -107,7 +107,7 @@ static const Device meta = { .alloc = alloc,
                              DEVICE_REQUESTS(X) };
 
 static Memory named_memory;
-const Device nc_meta = { .name = "meta",
+const Device nc_meta = { .name = NC_METANAME,
                          .ordinal = -1,
                          .memory = &named_memory,
                          .alloc = alloc,

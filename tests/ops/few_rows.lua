@@ -19,7 +19,7 @@ local function on_threads(f)
   return one
 end
 
--- y is z, rounded, but for the error of sums in float32 of numbers whose
+-- y is z, rounded, except for the error of sums in float32 of numbers whose
 -- absolute values add up to `of'.
 local function check(what, y, z, of)
   local off = (y:double() - z):abs()

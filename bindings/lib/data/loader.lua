@@ -141,7 +141,8 @@ end
 -- are, how long they stay and how far each is ahead is of no account.
 local function refuse_workers(options)
   if type(options) ~= "table" or getmetatable(options) ~= nil then return end
-  for _, key in ipairs {"timeout", "worker_init_fn", "multiprocessing_context"} do
+  for _, key in ipairs {"timeout", "worker_init_fn",
+                        "multiprocessing_context"} do
     if options[key] then
       fail("DataLoader",
            ("'%s' is for worker processes, which Nacre does not have")
@@ -154,7 +155,8 @@ local signature = all.parse("utils.data.DataLoader",
   "dataset:any, batch_size:int=1, shuffle:bool=false, sampler:any=nil, "
   .. "num_workers:int=0, collate_fn:fn=nil, pin_memory:bool=false, "
   .. "drop_last:bool=false, generator:any=nil, device:any|device=nil, "
-  .. "prefetch:int=1, persistent_workers:bool=false, prefetch_factor:int=nil -> loader")
+  .. "prefetch:int=1, persistent_workers:bool=false, "
+  .. "prefetch_factor:int=nil -> loader")
 
 function data.DataLoader(...)
   refuse_workers((select(-1, nil, ...)))
