@@ -298,11 +298,12 @@ static void check_method(lua_State *L, int i) {
 /* init_process_group(backend, timeout, check, init_method, world_size, rank,
    output) */
 static int init_process_group(lua_State *L) {
-  static const char *const backends[] = { "auto", "single", "mpi", NULL };
+  static const char *const backends[] = { "auto", "single", "mpi", "gloo", NULL };
   const char *op = "init_process_group";
   const Transport *t;
   TransportSettings s = nc_transport_settings();
-  const int b = luaL_checkoption(L, 1, "auto", backends);
+  /* PyTorch's name for what connects hosts is taken for auto. */
+  const int b = luaL_checkoption(L, 1, "auto", backends) % 3;
   if (in_session) return 0;
   if (initialized && nc_open_transport())
     return nl_error(L, op, "it was called already");
@@ -360,7 +361,7 @@ const Bound nl_process_groups[] = {
   { "is_available", is_available, "-> boolean",
     "can processes be connected? Always true", 1 },
   { "init_process_group", init_process_group,
-    "backend:auto|single|mpi=auto, timeout:num=nil, check:bool=nil, "
+    "backend:auto|single|mpi|gloo=auto, timeout:num=nil, check:bool=nil, "
     "init_method:text=nil, world_size:int=nil, rank:int=nil, "
     "output:all|prefix|rank0=nil",
     "connects the processes that a launcher has started; one that was not "

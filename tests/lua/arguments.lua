@@ -307,8 +307,8 @@ check(one:to("cpu", "int8", true, true).dtype == "int8" and
       one:to(one:int(), true).dtype == "int32" and
       one:to {target = "int8"}.dtype == "int8" and
       one:to("cpu", nil, true).device == "cpu", "targets in any order")
-fails("backend must be one of auto|single|mpi, not 'gloo'",
-      nacre.distributed.init_process_group, "gloo")
+fails("backend must be one of auto|single|mpi|gloo, not 'ucc'",
+      nacre.distributed.init_process_group, "ucc")
 fails("output must be one of all|prefix|rank0, not 'none'",
       nacre.distributed.init_process_group, {output = "none"})
 fails("requires_grad must be true or false", one.requires_grad_, one, "no")
