@@ -298,7 +298,8 @@ static void check_method(lua_State *L, int i) {
 /* init_process_group(backend, timeout, check, init_method, world_size, rank,
    output) */
 static int init_process_group(lua_State *L) {
-  static const char *const backends[] = { "auto", "single", "mpi", "gloo", NULL };
+  static const char *const backends[] = { "auto", "single", "mpi", "gloo",
+                                          NULL };
   const char *op = "init_process_group";
   const Transport *t;
   TransportSettings s = nc_transport_settings();

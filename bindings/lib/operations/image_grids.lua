@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- image_grids.lua - several images as one, under the names of torchvision.utils.
+-- image_grids.lua - several images as one, named as in torchvision.utils.
 
 local all = ...
 local define, fail = all.define, all.fail
