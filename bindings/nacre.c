@@ -97,6 +97,11 @@ static int compare(lua_State *L, const char *name) {
   return 1;
 }
 
+/* What makes an operand of an order real. */
+static const char *made_real(const Tensor *t) {
+  return t && nc_is_complex(t->dtype) ? ":abs()" : "";
+}
+
 /* __lt and __le; upvalue 1 is "<" or "<=". Lua converts the result to one
    boolean, so only single values can be compared; for other tensors the error
    names the method to use. Lua evaluates b > a as a < b. [-0, +1, e] */
@@ -119,10 +124,14 @@ static int less(lua_State *L) {
           equal ? ">=" : ">");
   if (a) nc_error_operandat(0, "left", a);
   if (b) nc_error_operandat(1, "right", b);
-  if (a && b) nc_hint("{0}:%s({1})", equal ? "le" : "lt");
+  if (a && b)
+    nc_hint("{0}%s:%s({1}%s)", made_real(a), equal ? "le" : "lt", made_real(b));
   else if (a)
-    nc_hint("{0}:%s(%s)", equal ? "le" : "lt", luaL_tolstring(L, 2, NULL));
-  else nc_hint("{1}:%s(%s)", equal ? "ge" : "gt", luaL_tolstring(L, 1, NULL));
+    nc_hint("{0}%s:%s(%s)", made_real(a), equal ? "le" : "lt",
+            luaL_tolstring(L, 2, NULL));
+  else
+    nc_hint("{1}%s:%s(%s)", made_real(b), equal ? "ge" : "gt",
+            luaL_tolstring(L, 1, NULL));
   return nl_check_op(L, NC_EVALUE, equal ? "<= or >=" : "< or >");
 }
 

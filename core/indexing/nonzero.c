@@ -8,13 +8,17 @@
 #include "core/op.h"
 #include "core/indexing/index_select.h"
 #include "core/operators.h"
+#include "core/ops.h"
 
 /* *y = the result of the request nonzero t for the mask, copied to device d. */
 static int find_true(Tensor **y, const Device *d, Tensor *mask,
                      NonzeroCall *t) {
   Temps w = { 0 };
   *y = NULL;
-  mask = nc_temps_cast(&w, nc_temps_todevice(&w, mask, d), DT_b8);
+  mask = nc_temps_todevice(&w, mask, d);
+  if (w.status == NC_OK && nc_is_complex(mask->dtype))
+    mask = nc_temps_opnumber(&w, OP_ne, mask, nc_int(0));
+  mask = nc_temps_cast(&w, mask, DT_b8);
   t->mask = nc_temps_dense(&w, mask);
   t->y = y;
   if (w.status == NC_OK) {

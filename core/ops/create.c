@@ -248,9 +248,23 @@ static int write_ends(Tensor *y, const Scalar ends[2], int64_t n) {
 }
 
 /* Integer results get exact ends; numbers between are computed in double. */
+int nc_op_linspace(Call *c);
+
+/* linspace of complex numbers whose ends are real. */
+static int complex_linspace(Call *c, DType type) {
+  Call real = *c;
+  int r;
+  real.arg[3].dtype = nc_real_dtype(type);
+  TRY(nc_op_linspace(&real));
+  r = nc_cast(&c->out[0], real.out[0], type);
+  nc_release(real.out[0]);
+  return r;
+}
+
 int nc_op_linspace(Call *c) {
   const Arg *a = c->arg;
   DType type = nc_dtype_or(&a[3], nc_context->dtype);
+  if (nc_is_complex(type)) return complex_linspace(c, type);
   Category kind = nc_category(type);
   Scalar ends[2] = { convert_to(kind, a[0].s), convert_to(kind, a[1].s) };
   FillRangeCall s = { .start = convert_to(NC_FLOAT, ends[0]),

@@ -7,6 +7,7 @@
 #include "core/cpu/product/blas.h"
 #include "core/op.h"
 #include "core/operator_grads.h"
+#include "core/ops.h"
 #include "core/tape.h"
 
 static int check_dtype(const Call *c, int i) {
@@ -96,23 +97,25 @@ static void set_product(Temps *w, OperatorGrad *g, int i, Tensor *a,
   nc_temps_result(w, &g->d[i], y);
 }
 
+/* Operand i in the type of the gradient, as a matrix; conjugated, as the
+   gradients of complex products have it. */
+static Tensor *grad_factor(Temps *w, OperatorGrad *g, int i) {
+  Tensor *t = NULL;
+  if (w->status == NC_OK) w->status = nc_operand(g, i, &t);
+  t = nc_temps_cast(w, t, g->g[0]->dtype);
+  if (w->status == NC_OK && nc_is_complex(t->dtype))
+    t = nc_temps_op1(w, OP_conj, t);
+  return w->status == NC_OK ? as_matrix(w, t) : t;
+}
+
 int nc_grad_linear(OperatorGrad *g) {
-  const DType type = g->g[0]->dtype;
   const int isvector = g->in[1].meta.nd == 1;
   Temps w = { 0 };
   Tensor *rows = isvector ? as_column(&w, g->g[0]) : as_matrix(&w, g->g[0]);
-  Tensor *t;
-  if (g->need[0] && w.status == NC_OK) {
-    w.status = nc_operand(g, 1, &t);
-    t = nc_temps_cast(&w, t, type);
-    set_product(&w, g, 0, rows, w.status == NC_OK ? as_matrix(&w, t) : t);
-  }
-  if (g->need[1] && w.status == NC_OK) {
-    w.status = nc_operand(g, 0, &t);
-    t = nc_temps_cast(&w, t, type);
-    if (w.status == NC_OK)
-      set_product(&w, g, 1, nc_temps_transposed(&w, rows), as_matrix(&w, t));
-  }
+  if (g->need[0] && w.status == NC_OK)
+    set_product(&w, g, 0, rows, grad_factor(&w, g, 1));
+  if (g->need[1] && w.status == NC_OK)
+    set_product(&w, g, 1, nc_temps_transposed(&w, rows), grad_factor(&w, g, 0));
   if (g->n > 2 && g->need[2]) nc_temps_result(&w, &g->d[2], rows);
   return nc_temps_finish(&w);
 }

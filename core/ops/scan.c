@@ -51,7 +51,9 @@ int nc_op_cumsum(Call *c) {
   int dim;
   TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
   x = nc_temps_cast(&w, nc_temps_cast(&w, x, type), work);
-  if (w.status == NC_OK && nc_is_complex(work))
+  if (w.status == NC_OK && nc_is_complex(work) && x->nd == 0)
+    y = nc_temps_op1(&w, OP_clone, x);
+  else if (w.status == NC_OK && nc_is_complex(work))
     y = (op == DIM_CUMSUM ? cumsum_of_parts : complex_cumprod)(&w, x, dim);
   else if (w.status == NC_OK)
     nc_temps_add(&w, nc_dim_op(&y, NULL, x, dim, op, 1), &y);

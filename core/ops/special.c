@@ -11,12 +11,29 @@
 #include "core/operators.h"
 #include "core/ops.h"
 
+int nc_op_nan_to_num(Call *c);
+
+/* That of complex numbers is that of their parts. */
+static int nan_to_num_of_parts(Call *c) {
+  Temps w = { 0 };
+  Call parts = *c, view = nc_callon(OPERATOR_view_as_real, c->arg[0].t);
+  Tensor *x = nc_temps_call(&w, &view), *y = NULL;
+  parts.arg[0].t = x;
+  parts.out[0] = NULL;
+  if (w.status == NC_OK) w.status = nc_op_nan_to_num(&parts);
+  y = nc_temps_add(&w, w.status, &parts.out[0]);
+  view = nc_callon(OPERATOR_view_as_complex, y);
+  return nc_temps_endcall(&w, c,
+                          w.status == NC_OK ? nc_temps_call(&w, &view) : NULL);
+}
+
 int nc_op_nan_to_num(Call *c) {
   Tensor *x = c->arg[0].t;
   const double most = nc_largest(x->dtype);
   const Arg *high = &c->arg[2], *low = &c->arg[3];
   double par[2] = { nc_tofloat(c->arg[1].s), 0 };
   Arg in[3] = { { .t = x }, { .s = nc_float(most) }, { .s = nc_float(-most) } };
+  if (nc_is_complex(x->dtype)) return nan_to_num_of_parts(c);
   if (!nc_is_real(x->dtype)) return nc_apply1(&c->out[0], OP_clone, x);
   if (high->present) in[1].s = nc_float(nc_tofloat(high->s));
   if (low->present) in[2].s = nc_float(nc_tofloat(low->s));
@@ -69,8 +86,11 @@ int nc_op_float_power(Call *c) {
   Arg in[2] = { c->arg[0], c->arg[1] };
   Temps w = { 0 };
   for (int i = 0; i < 2; i++) {
-    if (in[i].t) in[i].t = nc_temps_cast(&w, in[i].t, DT_f64);
-    else in[i].s = nc_float(nc_tofloat(in[i].s));
+    if (in[i].t)
+      in[i].t = nc_temps_cast(&w, in[i].t,
+                              nc_is_complex(in[i].t->dtype) ? DT_c128 : DT_f64);
+    else if (in[i].s.kind != NC_COMPLEX)
+      in[i].s = nc_float(nc_tofloat(in[i].s));
   }
   return nc_temps_endcall(&w, c, nc_temps_op(&w, OP_pow, in, NULL));
 }

@@ -386,7 +386,7 @@ def manners(op, signature, sample):
 # ---- the samples
 
 DTYPES = ["float32", "int64", "bool", "float16", "uint8", "int32",
-          "bfloat16", "int8", "int16"]
+          "bfloat16", "int8", "int16", "complex64", "complex128"]
 
 
 def size(sample):

@@ -267,6 +267,12 @@ for nd = 1, 3 do
          function(...) return conv_transpose(back, nd, ...) end)
 end
 
+-- f of both parts of x, if it is complex.
+local function of_parts(x, f)
+  if not x:is_complex() then return f(x) end
+  return nacre.complex(f(x.real), f(x.imag))
+end
+
 define("unfold",
        "input:tensor, kernel_size:ints, dilation:ints=1, padding:ints=0, "
        .. "stride:ints=1",
@@ -275,7 +281,9 @@ function(x, k, dilation, padding, stride)
   local op = "unfold"
   check_dims(op, x, "input", 3, 4)
   k = several(op, "kernel_size", k, 2, 1)
-  if x.dtype ~= "bool" then check_float(op, x, "input") end
+  if x.dtype ~= "bool" and not x:is_complex() then
+    check_float(op, x, "input")
+  end
   stride = several(op, "stride", stride, 2, 1)
   padding = several(op, "padding", padding, 2, 0)
   dilation = several(op, "dilation", dilation, 2, 1)
@@ -284,7 +292,9 @@ function(x, k, dilation, padding, stride)
   end
   return batched(x, 4, function(t)
     local numbers = t.dtype == "bool" and t:float() or t  -- masks are few
-    return nacre._unfold(numbers, k, dilation, padding, stride):to(t.dtype)
+    return of_parts(numbers, function(part)
+      return nacre._unfold(part, k, dilation, padding, stride)
+    end):to(t.dtype)
   end)
 end)
 
@@ -296,7 +306,7 @@ define("fold",
 function(x, size, k, dilation, padding, stride)
   local op = "fold"
   check_dims(op, x, "input", 2, 3)
-  check_float(op, x, "input")
+  if not x:is_complex() then check_float(op, x, "input") end
   size = several(op, "output_size", size, 2, 1)
   k = several(op, "kernel_size", k, 2, 1)
   dilation = several(op, "dilation", dilation, 2, 1)
@@ -317,7 +327,9 @@ function(x, size, k, dilation, padding, stride)
          nil, "input", x)
   end
   return batched(x, 3, function(t)
-    return nacre._fold(t, size, k, dilation, padding, stride)
+    return of_parts(t, function(part)
+      return nacre._fold(part, size, k, dilation, padding, stride)
+    end)
   end)
 end)
 

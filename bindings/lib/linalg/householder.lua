@@ -6,7 +6,8 @@
 local all = ...
 all.require "nacre.solvers"
 local fail, M = all.fail, all.matrix
-local T, head, matrices, sametype = M.T, M.head, M.matrices, M.sametype
+local T, H, head, matrices = M.T, M.H, M.head, M.matrices
+local sametype = M.sametype
 local triangle, with = M.triangle, M.with
 
 -- Fails unless tau is [... x k], k at most the smaller side of A, with the
@@ -39,9 +40,10 @@ local function apply_reflections(A, tau, X, adjoint)
   local k = tau:size(-1)
   local v = triangle(A, 1):narrow(-1, 1, k) +
             nacre.eye(A:size(-2), k, all.like(A))
+  if adjoint and tau:is_complex() then tau = tau:conj() end
   for i = adjoint and 1 or k, adjoint and k or 1, adjoint and 1 or -1 do
     local vi = v:narrow(-1, i, 1)
-    X = X - vi * tau:narrow(-1, i, 1):unsqueeze(-1) * T(vi):matmul(X)
+    X = X - vi * tau:narrow(-1, i, 1):unsqueeze(-1) * H(vi):matmul(X)
   end
   return X
 end
@@ -100,7 +102,7 @@ function(A, tau, X, left, adjoint)
     return T(nacre._lapack_ormqr(T(A), tau, T(X), left, adjoint))
   end
   if left then return apply_reflections(A, tau, X, adjoint) end
-  return T(apply_reflections(A, tau, T(X), not adjoint))
+  return H(apply_reflections(A, tau, H(X), not adjoint))
 end)
 
 -- self [... x n x n]: (L L')^-1 = X' X with X = L^-1.
@@ -108,7 +110,7 @@ all.define("cholesky_inverse", "self, upper:bool=false",
            "the inverse of a matrix, by its Cholesky factor",
 function(L, upper)
   M.square("cholesky_inverse", L)
-  if upper then L = T(L) end
+  if upper then L = H(L) end
   local X = M.trisolve(L, M.eye(L), false)
-  return T(X):matmul(X)
+  return H(X):matmul(X)
 end)

@@ -227,8 +227,11 @@ define("cross",
        function(a, b, dim) return nacre.cross(a, b, dim) end)
 define("vecdot",
        "x:tensor, y:tensor, *, dim:int=-1",
-       "inner products along a dimension",
-       function(a, b, dim) return (a * b):sum(dim) end)
+       "inner products along a dimension; x is conjugated",
+       function(a, b, dim)
+         if a:is_complex() then a = a:conj() end
+         return (a * b):sum(dim)
+       end)
 define("diagonal",
        "A:tensor, *, offset:int=0, dim1:int=-2, dim2:int=-1",
        "the diagonals of matrices (a view)",
@@ -249,6 +252,7 @@ all.define("logdet", "self",
 function(A)
   square("slogdet", A)
   local sign, log = slogdet(A)
+  if A:is_complex() then return sign:log() + log end
   return nacre.where(sign:lt(0), 0 / 0, log)
 end)
 all.define("inverse", "self", "inverse of a square matrix",

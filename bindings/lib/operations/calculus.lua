@@ -7,7 +7,8 @@ all.require "nacre.checks"
 local define, fail = all.define, all.fail
 
 local function to_float(x)
-  return x:is_floating_point() and x or x:to(nacre.get_default_dtype())
+  if x:is_floating_point() or x:is_complex() then return x end
+  return x:to(nacre.get_default_dtype())
 end
 
 local function check_same_size(op, a, b, name_a, name_b)

@@ -127,7 +127,9 @@ function(x, correction, f, a)
   end
   if x.dtype == "bool" then fail(op, "self is bool: numbers are needed") end
   if x:dim() < 2 then x = x:reshape(1, -1) end
-  if not x:is_floating_point() then x = x:to(nacre.get_default_dtype()) end
+  if not x:is_floating_point() and not x:is_complex() then
+    x = x:to(nacre.get_default_dtype())
+  end
   if a and a:is_floating_point() then
     x = x:to(nacre.promote_types(x.dtype, a.dtype))
   end
@@ -144,17 +146,20 @@ function(x, correction, f, a)
     end
   end
   if f and f:is_floating_point() then fail(op, "fweights must be integers") end
-  if f then w = f:to(x.dtype) end
-  if a then w = w and w * a:to(x.dtype) or a:to(x.dtype) end
+  local real = x.dtype:gsub("complex64", "float32"):gsub("complex128",
+                                                         "float64")
+  a = a and a:to(real)
+  if f then w = f:to(real) end
+  if a then w = w and w * a or a end
   local sum = w and w:sum()
   local norm
   if not w then norm = n - correction
   elseif a and correction ~= 0 then
-    norm = sum - correction * (w * a:to(x.dtype)):sum() / sum
+    norm = sum - correction * (w * a):sum() / sum
   else norm = sum - correction end
   norm = type(norm) == "number" and math.max(norm, 0) or norm:clamp(0)
   local c = centered(x, w, sum)
-  local y = (w and c * w or c):mm(c:t()) / norm
+  local y = (w and c * w or c):mm(c.mH) / norm
   return y:numel() == 1 and y:reshape({}) or y
 end)
 
@@ -164,6 +169,8 @@ define("corrcoef", "self",
 function(x)
   local c = nacre.cov(x)
   if c:dim() == 0 then return c / c end
-  local d = c:diagonal():sqrt()
-  return (c / d:unsqueeze(2) / d:unsqueeze(1)):clamp(-1, 1)
+  local d = (c:is_complex() and c.real or c):diagonal():sqrt()
+  c = c / d:unsqueeze(2) / d:unsqueeze(1)
+  if not c:is_complex() then return c:clamp(-1, 1) end
+  return nacre.complex(c.real:clamp(-1, 1), c.imag:clamp(-1, 1))
 end)

@@ -12,7 +12,8 @@ define("logspace", "start:num, end:num, steps:int, base:num=10, *, "
        .. "dtype:dtype=nil, device:any|device=nil",
        "steps powers of base, whose exponents go from start to end",
 function(first, last, steps, base, dtype, device)
-  if dtype and not dtype:find "float" then         -- as linspace does
+  if dtype and not dtype:find "^b?float" and not dtype:find "^complex" then
+    -- as linspace does
     first, last = first // 1, last // 1
   end
   local at = nacre.linspace(first, last, steps,

@@ -30,7 +30,8 @@ define("stft",
        .. "center:bool=true, pad_mode:text=reflect, normalized:bool=false, "
        .. "onesided:bool=nil, return_complex:bool=true",
        "spectra of windows that slide over signals: [... x frequency x time]",
-function(x, n_fft, hop, win, window, center, mode, normalized, onesided)
+function(x, n_fft, hop, win, window, center, mode, normalized, onesided,
+         return_complex)
   local op, batched = "stft", x:dim() == 2
   hop, win = hop or n_fft // 4, win or n_fft
   if x:dim() ~= 1 and not batched then
@@ -52,7 +53,8 @@ function(x, n_fft, hop, win, window, center, mode, normalized, onesided)
   local frames = x:unfold(-1, n_fft, hop) * window
   local norm = normalized and "ortho" or "backward"
   local f = onesided and nacre.fft.rfft or nacre.fft.fft
-  return f(frames, nil, -1, norm):transpose(-2, -1)
+  local y = f(frames, nil, -1, norm):transpose(-2, -1)
+  return return_complex and y or nacre.view_as_real(y)
 end)
 
 -- Adds overlapping frames [batch x time x n], each hop after the one before.
@@ -88,9 +90,11 @@ function(z, n_fft, hop, win, window, center, normalized, onesided, length,
       z:size(-1), onesided and n_fft // 2 + 1 or n_fft))
   end
   local norm = normalized and "ortho" or "backward"
+  if not onesided and not return_complex then  -- the other half says the same
+    z, onesided = z:narrow(-1, 1, n_fft // 2 + 1), true
+  end
   local f = onesided and nacre.fft.irfft or nacre.fft.ifft
   local frames = f(z, n_fft, -1, norm)
-  if frames:is_complex() and not return_complex then frames = frames.real end
   local count = frames:size(2)
   local weight = overlap_add((window * window):view(1, 1, -1)
                              :expand(1, count, -1), hop)

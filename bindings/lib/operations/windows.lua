@@ -15,6 +15,15 @@ local function positions(op, m, symmetric, device)
   return k, math.max(symmetric and m - 1 or m, 1)
 end
 
+-- Fails unless a window may have this dtype, or none is given.
+local function check_dtype(op, dtype)
+  dtype = dtype or nacre.get_default_dtype()
+  if dtype ~= "float32" and dtype ~= "float64" then
+    fail(op, ("a window is float32 or float64, not %s"):format(dtype))
+  end
+  return dtype
+end
+
 -- define for a window: f(k, last, parameters...) gives it in float64.
 local function window(name, parameters, doc, f)
   local given = select(2, parameters:gsub(":", ""))
@@ -25,9 +34,10 @@ local function window(name, parameters, doc, f)
     local v = {...}
     local sym, dtype, device = v[given + 1], v[given + 2], v[given + 3]
     local k, last = positions(op, m, sym, device)
+    dtype = check_dtype(op, dtype)
     local y = m == 1 and nacre.ones_like(k) or
               f(k, last, table.unpack(v, 1, given))
-    return y:to(dtype or nacre.get_default_dtype())
+    return y:to(dtype)
   end)
 end
 
@@ -48,6 +58,7 @@ local function symmetric(name, parameters, doc)
          .. "sym:bool=true, " .. OPTIONS, doc,
   function(m, ...)
     local v = {...}
+    check_dtype("signal.windows." .. name, v[given + 2])
     local older, o = nacre[name .. "_window"], {dtype = v[given + 2],
                                                 device = v[given + 3]}
     if given == 0 then return older(m, not v[1], o) end
@@ -83,8 +94,10 @@ define("signal.windows.general_cosine",
        "m:int, *, a:nums, sym:bool=true, " .. OPTIONS,
        "a[1] - a[2]*cos(x) + a[3]*cos(2*x) - ...",
 function(m, a, sym, dtype, device)
-  local k, last = positions("signal.windows.general_cosine", m, sym, device)
+  local op = "signal.windows.general_cosine"
+  local k, last = positions(op, m, sym, device)
+  dtype = check_dtype(op, dtype)
   local y = m == 1 and nacre.ones_like(k) or
             cosines(k, last, type(a) == "table" and a or {a})
-  return y:to(dtype or nacre.get_default_dtype())
+  return y:to(dtype)
 end)
