@@ -249,11 +249,28 @@ local function conv_transpose(op, nd, x, w, bias, stride, padding, extra,
   end)
 end
 
+-- compute, which convolves real numbers, also for complex ones: by the four
+-- products of their parts.
+local function for_complex(compute)
+  return function(op, nd, x, w, bias, ...)
+    if not x:is_complex() and not w:is_complex() then
+      return compute(op, nd, x, w, bias, ...)
+    end
+    check_same_dtype(op, "input", x, "weight", w)
+    if bias then check_same_dtype(op, "input", x, "bias", bias) end
+    local re = compute(op, nd, x.real, w.real, bias and bias.real, ...)
+    local im = compute(op, nd, x.real, w.imag, bias and bias.imag, ...)
+    return nacre.complex(re - compute(op, nd, x.imag, w.imag, nil, ...),
+                         im + compute(op, nd, x.imag, w.real, nil, ...))
+  end
+end
+local transposed = for_complex(conv_transpose)
+
 for nd = 1, 3 do
   local name, back = ("conv%dd"):format(nd), ("conv_transpose%dd"):format(nd)
   local size = ({"l", "h x w", "d x h x w"})[nd]
   local kernel = ({"k", "kh x kw", "kd x kh x kw"})[nd]
-  local compute = nd == 3 and volume or convolution
+  local compute = for_complex(nd == 3 and volume or convolution)
   define(name, "input:tensor, weight:tensor, bias:tensor=nil, stride:ints=1, "
          .. "padding:any|same|valid=0, dilation:ints=1, groups:int=1",
          ("convolution [n x c x %s] with kernels [o x c/groups x %s]; padding "
@@ -264,7 +281,7 @@ for nd = 1, 3 do
          .. "dilation:ints=1",
          ("transposed convolution: the gradient of %s to its input; weight "
           .. "[c x o/groups x %s]"):format(name, kernel),
-         function(...) return conv_transpose(back, nd, ...) end)
+         function(...) return transposed(back, nd, ...) end)
 end
 
 -- f of both parts of x, if it is complex.

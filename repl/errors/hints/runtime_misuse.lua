@@ -58,7 +58,10 @@ local foreign = {
   function(o) return o.message:find "has no '__class__'" end,
   function(o) return o.message:find "a method is called with a colon$" end,
   function(o) return o.message:find "backend must be one of" end,
-  function(o) return o.message:find "give one boolean, not one for each" end,
+  function(o)                           -- of complex numbers: z:abs():gt(1)
+    return o.message:find "give one boolean, not one for each" and
+           not (o.hint or ""):find(":abs()", 1, true)
+  end,
   function(o) return o.message:find "%(string expected, got no value%)" end,
   function(o)                           -- (x == y):sum(), x[x % 2 == 0]
     return o.message:find "^attempt to %l+ a boolean value" or
