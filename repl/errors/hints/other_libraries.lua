@@ -36,7 +36,6 @@ local rows = {
   {"permutation", "=nacre.randperm(5)"},
   {"shuffle", "x[nacre.randperm(#x)]"},
   {"choice", "x[nacre.randint(1, #x + 1, {5})]"},
-  {"binomial", "nacre.bernoulli(nacre.full({10, 3}, 0.5)):sum(1)"},
   {"random.seed", "=nacre.manual_seed(0)"},
   {"default_rng RandomState", "nacre.manual_seed(1)"},
   -- arithmetic
