@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** random_fill.h - generators, and filling tensors with random numbers; for
-** random.c, distribution.c and poisson.c.
+** random.c, distribution.c and element_draws.c.
 */
 #ifndef core_ops_random_fill_h
 #define core_ops_random_fill_h

@@ -266,7 +266,9 @@ end
 -- `typed' what was typed.
 function corrected_line.of(said, typed)
   if #typed > 2000 or typed:find "\n%s*%S" then return nil end
-  local line, whole = nil, said.whole
+  -- a comparison is not an operand of itself
+  local line, whole = nil, said.whole or
+                           said.message:find "give one boolean" ~= nil
   if said.hint then
     line = whole and (whole_line(said.hint) or
                       rawget(_G, said.hint) ~= nil and said.hint) or

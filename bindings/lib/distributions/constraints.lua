@@ -58,10 +58,21 @@ named("positive_definite", "a symmetric positive definite matrix", 2,
   return both(even, nacre.linalg.eigvalsh(x):gt(0):all(-1))
 end)
 
--- nacre.distributions.constraints[name](a, ...): a constraint.
-local function made(name, signature, doc, f)
+-- nacre.distributions.constraints[name](a, ...): a constraint, whose parameters
+-- are tensors or numbers if check is nil, else what check(op, a, ...) takes.
+local function made(name, signature, doc, f, check)
   all.define("distributions.constraints." .. name,
-             signature .. " -> constraint", doc, f)
+             signature .. " -> constraint", doc, function(...)
+    for i, v in ipairs {...} do
+      if check then
+        check(name, ...)
+      elseif not nacre.is_tensor(v) and type(v) ~= "number" then
+        all.fail(name, ("bound %d must be a tensor or a number, not a %s")
+                       :format(i, type(v)))
+      end
+    end
+    return f(...)
+  end)
 end
 
 local function text_of(v)
@@ -103,6 +114,10 @@ made("independent", "base:any, reinterpreted_batch_ndims:int",
     for _ = 1, n do ok = ok:all(-1) end
     return ok
   end, base.is_discrete)
+end, function(op, base)
+  if not is_constraint(base) then
+    all.fail(op, "base must be a constraint, not a " .. type(base))
+  end
 end)
 
 all.constraints = constraints

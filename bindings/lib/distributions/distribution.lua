@@ -17,7 +17,10 @@ local distributions = all.space "distributions"
 
 local Distribution = {name = "Distribution"}
 all.Distribution = Distribution
-Distribution._properties = {}
+-- Of each class: the functions that compute fields, those of classes above it
+-- behind its own.
+local properties_of = setmetatable({}, {__mode = "k"})
+properties_of[Distribution] = {}
 local function is_distribution(v) return all.is_instance(v, Distribution) end
 all.is_distribution = is_distribution
 
@@ -28,8 +31,9 @@ all.base_class(Distribution, "distributions.Distribution",
 
 -- Fields of instances: what is stored, a property, a method.
 local function reader(class)
+  local properties = properties_of[class]
   return function(self, key)
-    local property = class._properties[key]
+    local property = properties[key]
     if property then return property(self) end
     return class[key]
   end
@@ -38,24 +42,22 @@ end
 -- A class derived from `parent', with its properties.
 local function derive(parent, name, methods, properties)
   methods = methods or {}
-  methods._properties = setmetatable(properties or {},
-                                     {__index = parent._properties})
   local class = all.derive(parent, name, methods)
+  properties_of[class] = setmetatable(properties or {},
+                                      {__index = properties_of[parent]})
   class.__index = reader(class)
   return class
 end
 
 local function derive_own(self, name)
-  if type(self) ~= "table" or not rawget(self, "_properties") then
+  if type(self) ~= "table" or not properties_of[self] then
     fail("Distribution", "extend is called on a class")
   end
   if type(name) ~= "string" then
     fail("Distribution",
          'a class has a name: nacre.distributions.Distribution "Mine"')
   end
-  local class = derive(self, name)
-  rawset(class, "properties", class._properties)
-  return class
+  return derive(self, name)
 end
 Distribution.extend = derive_own
 getmetatable(Distribution).__call = derive_own
@@ -225,7 +227,7 @@ function Distribution:init(batch_shape, event_shape, validate_args)
   rawset(self, "validate_args", validate_args)
 end
 
-local properties = Distribution._properties
+local properties = properties_of[Distribution]
 function properties.batch_shape(self) return joined(rawget(self, "_batch")) end
 function properties.event_shape(self)
   return joined(rawget(self, "_event") or {})
@@ -377,6 +379,19 @@ Distribution._takes = {
   log_prob = "value:any", cdf = "value:any", icdf = "value:any",
   enumerate_support = "expand:bool=true", expand = "batch_shape:size"}
 all.guard_methods(Distribution, is_distribution, "d", Distribution._takes)
+
+-- A class of the user computes the field `name' of an instance by f(self) when
+-- it is read.
+function Distribution.property(class, name, f)
+  if type(class) ~= "table" or not properties_of[class] then
+    fail("property", 'a class has properties: Mine:property("mean", f)')
+  end
+  if type(name) ~= "string" or type(f) ~= "function" then
+    fail("property", ("a name and a function are expected, not a %s and a %s")
+                     :format(type(name), type(f)))
+  end
+  properties_of[class][name] = f
+end
 
 all.derive_distribution = derive
 function all.validates_args() return validate end

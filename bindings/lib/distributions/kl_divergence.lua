@@ -29,8 +29,8 @@ local function kl(p, q)
   if not f then
     fail("kl_divergence", ("no formula is known for %s and %s")
                           :format(p.name, q.name),
-         "nacre.distributions.register_kl(\"" .. p.name .. "\", \"" .. q.name
-         .. "\", function(p, q) ... end)")
+         ('nacre.distributions.register_kl("%s", "%s", f) adds f(p, q)')
+         :format(p.name, q.name))
   end
   return f(p, q)
 end

@@ -29,9 +29,9 @@ function Transform:log_abs_det_jacobian(x, y)
 end
 -- The shape of results for operands of this shape.
 function Transform:forward_shape(shape) return shape end
-all.guard_methods(Transform, is_transform, "transform", {
-  inv = "y:tensor", log_abs_det_jacobian = "x:tensor, y:tensor=nil",
-  forward_shape = "shape:size"})
+local TAKES = {inv = "y:tensor", forward_shape = "shape:size",
+               log_abs_det_jacobian = "x:tensor, y:tensor=nil"}
+all.guard_methods(Transform, is_transform, "transform", TAKES)
 
 -- nacre.distributions.transforms[name]: a transform with the parameters of the
 -- signature as its fields.
@@ -42,6 +42,7 @@ local function transform(name, signature, doc, class, made)
   class.name, class.__index = name, class
   class.__call, class.__tostring = Transform.__call, Transform.__tostring
   setmetatable(class, {__index = Transform})
+  all.guard_methods(class, is_transform, "transform", TAKES)
   local function construct(...)
     local v, self = all.read(name, s, ...), setmetatable({}, class)
     for i, p in ipairs(s.params) do self[p.name] = v[i] end
@@ -50,6 +51,17 @@ local function transform(name, signature, doc, class, made)
   end
   transforms[name] = construct
   all.describe(path, construct, doc, s)
+end
+
+-- Fails unless a parameter is a tensor or a number.
+local function check_numbers(self, ...)
+  for _, name in ipairs {...} do
+    local v = self[name]
+    if not nacre.is_tensor(v) and type(v) ~= "number" then
+      fail(self.name, ("%s must be a tensor or a number, not a %s")
+                      :format(name, type(v)))
+    end
+  end
 end
 
 local function log_of(v)
@@ -65,6 +77,7 @@ transform("AffineTransform", "loc:any, scale:any, event_dim:int=0",
                         self.event_dim)
   end,
 }, function(self)
+  check_numbers(self, "loc", "scale")
   self.domain_dim, self.codomain_dim = self.event_dim, self.event_dim
   self.sign = nacre.is_tensor(self.scale) and self.scale:sign() or
               self.scale < 0 and -1 or 1
@@ -82,7 +95,8 @@ transform("PowerTransform", "exponent:any", "x^exponent, of positive numbers", {
   _inverse = function(self, y) return y:pow(1 / self.exponent) end,
   _log_slope = function(self, x, y)
     return (self.exponent * y / x):abs():log()
-  end})
+  end,
+}, function(self) check_numbers(self, "exponent") end)
 
 transform("SigmoidTransform", "", "sigmoid(x)", {
   codomain = C.unit_interval,
@@ -126,8 +140,8 @@ transform("StickBreakingTransform", "",
   "n numbers as n + 1 positive ones whose sum is 1", {
   domain_dim = 1, codomain_dim = 1, codomain = C.simplex,
   forward_shape = function(_, shape)
-    shape = all.joined_shapes(shape)
-    shape[#shape] = shape[#shape] + 1
+    shape = all.joined_shapes(type(shape) == "table" and shape or {shape})
+    shape[#shape] = (shape[#shape] or 0) + 1
     return shape
   end,
   _offset = function(_, x)

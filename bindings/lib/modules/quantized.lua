@@ -24,6 +24,7 @@ local function quantize(self, w)
 end
 
 function Linear:init(...)
+  all.check_module(Linear, self)
   local v = all.read("nn.quantized.Linear", options, ...)
   local linear, bits, group = v[1], v[2], v[3]
   local w = type(linear) == "table" and linear.weight

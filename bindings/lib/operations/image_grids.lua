@@ -14,6 +14,9 @@ local function as_batch(op, images)
     if #images == 0 then fail(op, "the list of images is empty") end
     images = nacre.stack(images)
   end
+  if not nacre.is_tensor(images) then
+    fail(op, "images are a tensor or a list of them, not a " .. type(images))
+  end
   local nd = images:dim()
   if nd < 2 or nd > 4 then
     fail(op, ("images have 2 to 4 dimensions, not %d"):format(nd),
@@ -37,7 +40,9 @@ local function make_grid(op, images, nrow, padding, normalize, range, each,
   if nrow < 1 or padding < 0 then
     fail(op, "nrow must be positive, padding not negative")
   end
-  if range and #range ~= 2 then fail(op, "value_range is two numbers") end
+  if range and (type(range) ~= "table" or #range ~= 2) then
+    fail(op, "value_range is two numbers")
+  end
   if normalize and each then
     local list = {}
     for i = 1, x:size(1) do list[i] = normalized(x[i]:float(), range) end

@@ -195,9 +195,15 @@ end
 -- tok:decode(ids, {skip_special_tokens =}): the text of numbers.
 function Tokenizer:decode(ids, options)
   if nacre.is_tensor(ids) then ids = ids:reshape(-1):tolist() end
+  if type(ids) ~= "table" then
+    fail("decode", "ids are a list or a tensor, not a " .. type(ids))
+  end
   local skip, list = true, {}
   if options and options.skip_special_tokens == false then skip = false end
-  for _, id in ipairs(ids) do
+  for i, id in ipairs(ids) do
+    if math.type(id) ~= "integer" then
+      fail("decode", ("element %d is a %s, not an integer"):format(i, type(id)))
+    end
     local name, added = self.names[id + 1], self.added[id]
     if name and not (skip and added and added.special) then
       list[#list + 1] = name
@@ -223,3 +229,9 @@ function Tokenizer:vocab_size() return #self.names end
 function Tokenizer:__tostring()
   return ("tokenizer of %d tokens"):format(#self.names)
 end
+
+all.guard_methods(Tokenizer, function(v)
+  return all.is_instance(v, Tokenizer)
+end, "tok", {
+  encode = "text:any, options:table=nil", decode = "ids:any, options:table=nil",
+  token_to_id = "name:text", id_to_token = "id:int", vocab_size = ""})
