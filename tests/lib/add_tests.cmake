@@ -16,7 +16,8 @@ set(TEST_COSTS adding_operations=300 oom_emulated=250
   terminal_sigints=20 terminal_viewer=18 shell_batch=17
   sweep_layouts_emulated=14 sort_emulated=14 sessions_emulated=14
   runner_processes=14 terminal_pictures=13 narrow=13 session_openmpi=11
-  bench_torch=23 nvrtc_texts_float32=20 sweep_rows_emulated=20
+  terminal_editor=49 terminal_cuda=17 bad_files=19 bench_torch=23
+  nvrtc_texts_float32=20 sweep_rows_emulated=20
   opinfo_torch_second=16 opinfo_torch_emulated=16 norms_emulated=15
   reproducible_tests=15 attention_emulated=14 reductions_emulated=12
   test_nvrtc_exit=12 scan_emulated=10 fused_rows_v3=9 fused_rows_v2=9
