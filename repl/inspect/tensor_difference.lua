@@ -64,8 +64,12 @@ local function count_beyond(d, B, o)
   return d:gt(limit):sum():item()
 end
 
+local function widest(x)
+  return x:to(x:is_complex() and "complex128" or "float64")
+end
+
 local function measure_piece(s, a, b, first, o)
-  local A, B = a:double(), b:double()
+  local A, B = widest(a), widest(b)
   local d = absolute_difference(A, B)
   if a.dtype == "int64" and b.dtype == "int64" then
     d = integer_difference(a, b, d)
@@ -77,7 +81,7 @@ local function measure_piece(s, a, b, first, o)
   local rel = d / B:abs()
   local known = d:eq(0):logical_or(d:isinf())   -- 0, or beyond all parts
   largest(s, "rel", nacre.where(known, d, rel), first)
-  local finite = nacre.where(B:isfinite(), B:abs(), nacre.zeros_like(B))
+  local finite = nacre.where(B:isfinite(), B:abs(), nacre.zeros_like(d))
   s.scale = math.max(s.scale, finite:max():item())
   if not s.dtype then return end
   local u = ulps(d, A, B, s.dtype)

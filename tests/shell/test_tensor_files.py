@@ -172,6 +172,17 @@ a.npz: 2 tensors, 64 B
         self.assertEqual(status, 1)
         self.assertIn("1.0e+00 at [1]", out)
 
+    def test_complex_numbers_differ(self):
+        for name, values in (("z1", "1 + 2*nacre.i, 3"),
+                             ("z2", "1 + 2.5*nacre.i, 3"), ("z3", "1.0, 3")):
+            self.run_("-e", f'nacre.save("{name}.npy", '
+                            f'nacre.tensor{{{values}}})')
+        for other, largest in (("z2", r"5\.0e-01"), ("z3", r"2\.0e\+00")):
+            status, out, _ = self.run_("--diff", "z1.npy", other + ".npy")
+            self.assertEqual(status, 1)
+            self.assertRegex(out, largest + r" at \[1\]")
+        self.assertEqual(self.run_("--diff", "z1.npy", "z1.npy")[0], 0)
+
     def test_difference_as_json(self):
         status, out, _ = self.run_("--diff", "--json", "a.npz", "b.npz")
         d = json.loads(out)
