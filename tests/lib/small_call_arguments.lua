@@ -130,6 +130,12 @@ samples._conv = conv(2, 2)
 samples._conv_input = conv(3, 3)
 samples._conv_weight = conv(1, 1)
 
+function samples.binomial(t) return {t, t / 4} end
+function samples._int_mm(t) return {t:to "int8", t:to "int8"} end
+function samples._weight_int8pack_mm(t)
+  return {t, t:to "int8", nacre.ones(2)}
+end
+
 -- what writes in place takes the same
 for _, name in ipairs {"index_add", "index_copy", "index_fill", "index_put",
                        "index_reduce", "scatter", "scatter_add",

@@ -559,7 +559,8 @@ class Protocol(launch.Home):
                 "shell_port": 1, "iopub_port": 1, "stdin_port": 1,
                 "control_port": 1, "hb_port": 1}
         for text, wrong in (
-                (None, "No such file"), ("{", "is not JSON"), ("[]", "port"),
+                (None, "No such file"), ("[]", "port"),
+                ("{", "a key in quotes was expected"),
                 (json.dumps({**good, "signature_scheme": "hmac-md5"}), "md5"),
                 (json.dumps({**good, "hb_port": None}), "there is no hb_port"),
                 (json.dumps({**good, "transport": "udp"}), "udp://")):

@@ -41,18 +41,26 @@ static EmuFft plans[PLANS];
 /*
 ** Lines
 */
+/* exp(sign*2*pi*i*k/n), exact where it is 1, i, -1 or -i. */
+static Number root_of_unity(long long k, long long n, int sign) {
+  static const Number quarters[] = { { 1, 0 }, { 0, 1 }, { -1, 0 }, { 0, -1 } };
+  const double angle = 2 * 3.14159265358979323846 * (double)k / (double)n;
+  Number y = { cos(angle), sin(angle) };
+  if (4 * k % n == 0) y = quarters[4 * k / n % 4];
+  return (Number){ y.re, sign * y.im };
+}
+
 /* y[k] = the sum over j of x[j*step] * exp(sign*2*pi*i*j*k/n) */
 static void transform(Number *y, const Number *x, long long n, long long step,
                       int sign, Number *room) {
-  const double turn = sign * 2 * 3.14159265358979323846 / (double)n;
   if (n % 2 == 0 && n > 2) { /* even and odd elements apart */
     const long long half = n / 2;
     transform(room, x, half, 2 * step, sign, y);
     transform(room + half, x + step, half, 2 * step, sign, y);
     for (long long k = 0; k < half; k++) {
-      const double c = cos(turn * (double)k), s = sin(turn * (double)k);
+      const Number w = root_of_unity(k, n, sign);
       const Number a = room[k], b = room[half + k];
-      const Number t = { b.re * c - b.im * s, b.re * s + b.im * c };
+      const Number t = { b.re * w.re - b.im * w.im, b.re * w.im + b.im * w.re };
       y[k] = (Number){ a.re + t.re, a.im + t.im };
       y[half + k] = (Number){ a.re - t.re, a.im - t.im };
     }
@@ -61,11 +69,10 @@ static void transform(Number *y, const Number *x, long long n, long long step,
   for (long long k = 0; k < n; k++) {
     Number sum = { 0, 0 };
     for (long long j = 0; j < n; j++) {
-      const double angle = turn * (double)(j * k % n);
-      const double c = cos(angle), s = sin(angle);
+      const Number w = root_of_unity(j * k % n, n, sign);
       const Number v = x[j * step];
-      sum.re += v.re * c - v.im * s;
-      sum.im += v.re * s + v.im * c;
+      sum.re += v.re * w.re - v.im * w.im;
+      sum.im += v.re * w.im + v.im * w.re;
     }
     y[k] = sum;
   }
