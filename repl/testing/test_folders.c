@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,16 +90,24 @@ void sh_remove_test_folders(void) {
   while (waitpid(janitor, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
+/* Names the folder of this run, which the janitor knows before it is there: the
+   runner may be killed at any time. */
+static int name_root(void) {
+  const char *tmp = getenv("TMPDIR");
+  uint64_t random;
+  if (getentropy(&random, sizeof random) != 0) return -1;
+  if (tmp == NULL || tmp[0] != '/' || strlen(tmp) >= ROOM / 2) tmp = "/tmp";
+  snprintf(root, sizeof root, "%s/nacre-test.%016llx", tmp,
+           (unsigned long long)random);
+  keepjanitor();
+  return 0;
+}
+
 /* folder(name): an empty one for a test, among those of this run */
 int sh_test_folder(lua_State *L) {
-  const char *name, *tmp = getenv("TMPDIR");
-  if (root[0] == '\0' || access(root, F_OK) != 0) {
-    snprintf(root, sizeof root, "%s/nacre-test.XXXXXX",
-             tmp != NULL && tmp[0] == '/' && strlen(tmp) < ROOM / 2 ? tmp
-                                                                    : "/tmp");
-    if (mkdtemp(root) == NULL) return root[0] = '\0', failed(L, "a folder");
-    keepjanitor();
-  }
+  const char *name;
+  if (root[0] == '\0' && name_root() != 0) return failed(L, "a folder");
+  if (access(root, F_OK) != 0 && mkdir(root, 0700) != 0) return failed(L, root);
   name = lua_pushfstring(L, "%s/%s", root, luaL_checkstring(L, 1));
   if (mkdir(name, 0700) != 0) return failed(L, name);
   return 1;
