@@ -39,7 +39,7 @@ local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
                  ["\t"] = "\\t", ["\r"] = "\\r"}
 
 -- The text with U+FFFD for each byte that is not part of a character.
-local function valid(s)
+function json.valid_text(s)
   local parts, from = {}, 1
   while true do
     local good, bad = utf8.len(s, from)
@@ -60,7 +60,7 @@ local function string_text(s, o, path)
     if not o.lenient then
       refuse(path .. " is not UTF-8, as texts of JSON are")
     end
-    s = valid(s)
+    s = json.valid_text(s)
   end
   return '"' .. s:gsub('[\0-\31\127"\\]', escape) .. '"'
 end

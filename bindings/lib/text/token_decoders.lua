@@ -4,6 +4,7 @@
 local all = ...
 all.require "nacre.text_steps"
 local text = all.text
+local json = require "nacre.json_text"
 
 local decoders = {}
 
@@ -13,21 +14,6 @@ local function decoder(d)
   end
   return decoders[d.type](d)
 end
-
--- The text with U+FFFD for what is not UTF-8, one for each byte.
-local function valid(s)
-  local parts, from = {}, 1
-  while true do
-    local good, bad = utf8.len(s, from)
-    if good then break end
-    parts[#parts + 1] = s:sub(from, bad - 1)
-    parts[#parts + 1] = "\u{FFFD}"
-    from = bad + 1
-  end
-  parts[#parts + 1] = s:sub(from)
-  return table.concat(parts)
-end
-text.valid = valid
 
 function decoders.Sequence(d)
   local steps = {}
@@ -123,6 +109,6 @@ function text.decoder(d)
   local decode = d and decoder(d)
   return function(list)
     if not decode then return table.concat(list, " ") end
-    return valid(table.concat(decode(list)))
+    return json.valid_text(table.concat(decode(list)))
   end
 end
