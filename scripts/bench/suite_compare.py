@@ -55,7 +55,7 @@ def different(row, a, b, shift):
     return ""
 
 
-def difference(row, ours, theirs, gradient, strict):
+def difference(row, ours, theirs, strict, shift=0):
     """Why the results differ, or "". Types need not agree unless strict."""
     if len(ours) != len(theirs):
         return f"{len(ours)} and {len(theirs)} results"
@@ -67,7 +67,7 @@ def difference(row, ours, theirs, gradient, strict):
         if row.results == 0:
             why = alike(row, a, b)
         else:
-            why = different(row, a, b, row.positions and not gradient)
+            why = different(row, a, b, shift)
         if why:
             return why
     return ""
@@ -79,7 +79,7 @@ def broken(results):
 
 
 def self_test():
-    row = types.SimpleNamespace(tolerance=1e-3, results=1, positions=False)
+    row = types.SimpleNamespace(tolerance=1e-3, results=1)
     one = "float32 2,2 2.5 1 2 3 4"
     cases = (
         (one, "", ""),
@@ -95,16 +95,16 @@ def self_test():
     for text, exact, random in cases:
         ours, theirs = results_of(one), results_of(text)
         row.results = 1
-        why = difference(row, ours, theirs, False, True)
+        why = difference(row, ours, theirs, True)
         assert exact in why and bool(why) == bool(exact), (text, why)
         row.results = 0
         if "nan" not in text:
-            why = difference(row, ours, theirs, False, True)
+            why = difference(row, ours, theirs, True)
             assert random in why and bool(why) == bool(random), (text, why)
-    row.results, row.positions = 1, True
+    row.results = 1
     zero_based = results_of("float32 2,2 1.5 0 1 2 3")
-    assert not difference(row, results_of(one), zero_based, False, True)
-    assert difference(row, results_of(one), results_of(one), False, True)
+    assert not difference(row, results_of(one), zero_based, True, shift=1)
+    assert difference(row, results_of(one), results_of(one), True, shift=1)
     print("ok")
 
 
