@@ -53,6 +53,8 @@ int nc_matches_kernel(DType t, KernelType c) {
 /*
 ** Pointwise operations
 */
+enum { BURST = 256 }; /* elements that are written past the cache at once */
+
 typedef struct PointwisePlan {
   const TensorIter *k;
   PointwiseKernel f;
@@ -214,7 +216,6 @@ static void map_dense(void *ctx, int64_t begin, int64_t end) {
 
 /* As map_dense, but writes the result past the cache, in short bursts. */
 static void map_streaming(void *ctx, int64_t begin, int64_t end) {
-  enum { BURST = 256 };
   const PointwisePlan *p = ctx;
   const Kernels *kernels = nc_kernels();
   _Alignas(64) char buf[BURST * 8];
@@ -231,13 +232,13 @@ static void map_streaming(void *ctx, int64_t begin, int64_t end) {
   kernels->fence();
 }
 
-/* Is the result too large for the cache, and no operand overwritten? */
+/* Is the result, dense, too large for the cache, and no operand overwritten? */
 static int should_stream(const PointwisePlan *p) {
   const TensorIter *k = p->k;
-  int apart = p->direct && k->n * p->size[0] >= NC_STREAM_BYTES &&
+  int apart = p->convert[0] == NULL && k->n * p->size[0] >= NC_STREAM_BYTES &&
               (uintptr_t)k->p[0] % 64 == 0;
   for (int j = 1; j < k->nargs; j++) apart &= k->p[j] != k->p[0];
-  return apart;
+  return apart && (p->direct || (p->rows && !p->copies));
 }
 
 /* Fills the buffers of the operands that are numbers. */
@@ -294,6 +295,11 @@ static void repeat(char *buf, KernelType c, int64_t n) {
   nc_kernels()->load[c][nc_kernel_dtype(c)](buf, value, 0, n);
 }
 
+/* The element of operand j at the cursor. */
+static char *operand_at(const TensorIter *k, int j, const Cursor *w) {
+  return (char *)k->p[j] + nc_cursor_offset(w, j) * nc_dtypesize(k->type[j]);
+}
+
 /* Operand j of a row of n elements that begins at *x, in *buf if it cannot be
    used in place.  A number of another row is repeated there once: *repeated is
    the one that is there. */
@@ -341,9 +347,8 @@ static int64_t map_whole_rows(const PointwisePlan *p, const Cursor *w,
   if (p->copies || w->index[0] != 0 || rows < 2 || k->size[0] > p->widest)
     return 0;
   for (int j = 0; j < k->nargs; j++) {
-    const int64_t size = nc_dtypesize(k->type[j]);
-    x[j] = (char *)k->p[j] + nc_cursor_offset(w, j) * size;
-    step[j] = k->step[j][1] * size;
+    x[j] = operand_at(k, j, w);
+    step[j] = k->step[j][1] * nc_dtypesize(k->type[j]);
   }
   for (int64_t r = 0; r < rows; r++) {
     for (int j = 0; j < k->nargs; j++) {
@@ -376,8 +381,7 @@ static void map_rows(void *ctx, int64_t begin, int64_t end) {
     }
     n = nc_min(nc_min(nc_cursor_left(&w), end - i), p->widest);
     for (int j = 0; j < k->nargs; j++) {
-      const int64_t size = nc_dtypesize(k->type[j]);
-      char *x = (char *)k->p[j] + nc_cursor_offset(&w, j) * size;
+      char *x = operand_at(k, j, &w);
       if (k->p[j] == NULL) continue;
       if (p->copies && j == 1 && !p->in_rows[1])
         p->convert[1](v[0], x, k->step[1][0], n);
@@ -387,6 +391,36 @@ static void map_rows(void *ctx, int64_t begin, int64_t end) {
     else if (p->in_rows[1]) memcpy(v[0], v[1], (size_t)(n * p->size[0]));
     nc_cursor_advance(&w, n);
   }
+}
+
+/* As map_rows, but writes the result past the cache, in short bursts, which may
+   be of several rows. */
+static void map_rows_streaming(void *ctx, int64_t begin, int64_t end) {
+  const PointwisePlan *p = ctx;
+  const TensorIter *k = p->k;
+  _Alignas(64) char buf[NC_MAXIN][NC_BLOCK * 8];
+  const void *repeated[NC_MAXIN] = { NULL };
+  void *v[NC_MAXIN];
+  Cursor w;
+  fill_numbers(p, buf, BURST);
+  for (int j = 0; j < NC_MAXIN; j++) v[j] = buf[j];
+  nc_cursor_start(&w, k, 0, k->nd, begin);
+  for (int64_t i = begin, burst; i < end; i += burst) {
+    burst = nc_min(end - i, BURST);
+    for (int64_t done = 0, n; done < burst; done += n) {
+      n = nc_min(nc_cursor_left(&w), burst - done);
+      v[0] = buf[0] + done * p->size[0];
+      for (int j = 1; j < k->nargs; j++)
+        if (k->p[j] != NULL)
+          v[j] = row_operand(p, j, operand_at(k, j, &w), buf[j], &repeated[j],
+                             n);
+      call_kernel(p, n, v);
+      nc_cursor_advance(&w, n);
+    }
+    nc_kernels()->stream((char *)k->p[0] + i * p->size[0], buf[0],
+                         burst * p->size[0]);
+  }
+  nc_kernels()->fence();
 }
 
 /* A small loop with numbers among its operands: each number is repeated in a
@@ -464,7 +498,9 @@ static NC_NOINLINE int run_pointwise(const TensorIter *k) {
     for (int j = 0; j < k->nargs; j++)
       p.size[j] = nc_dtypesize(k->common_dtype);
   }
-  if (should_stream(&p)) return nc_parallel(k->n, 8 * GRAIN, map_streaming, &p);
+  if (should_stream(&p))
+    return nc_parallel(k->n, 8 * GRAIN,
+                       p.direct ? map_streaming : map_rows_streaming, &p);
   map = p.direct ? map_dense : p.rows ? map_rows : map_blocks;
   if (k->n > GRAIN) return nc_parallel(k->n, even_grain(k->n), map, &p);
   map(&p, 0, k->n);

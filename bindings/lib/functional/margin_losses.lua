@@ -39,11 +39,21 @@ local function scaled(t)
   return t / largest, (1e-6 / largest:squeeze(-1)) ^ 2
 end
 
+-- May products of these sums of squares leave the range of float32?
+local function has_extremes(squares)
+  return all.may_be(squares:lt(1e15):logical_and(squares:gt(1e-15))
+      :logical_not())
+end
+
 local function cosine(a, b)
-  local u, least_a = scaled(a)
-  local v, least_b = scaled(b)
-  return (u * v):sum(-1) / (((u * u):sum(-1) + least_a) *
-                            ((v * v):sum(-1) + least_b)):sqrt()
+  local least_a, least_b = 1e-12, 1e-12
+  local of, by = (a * a):sum(-1), (b * b):sum(-1)
+  if has_extremes(of) or has_extremes(by) then
+    a, least_a = scaled(a)
+    b, least_b = scaled(b)
+    of, by = (a * a):sum(-1), (b * b):sum(-1)
+  end
+  return (a * b):sum(-1) / ((of + least_a) * (by + least_b)):sqrt()
 end
 
 define("cosine_embedding_loss",
