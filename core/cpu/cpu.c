@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** cpu.c - the CPU as a device: its table of requests (nc_cpu, at the end), the
-** request `run' for pointwise operations.  Reductions are in reduce.c.
+** cpu.c - the request `run' of the CPU for pointwise operations.  Reductions
+** are in reduce.c, the table of all requests is in cpu_device.c.
 **
 ** A kernel computes on dense memory in one of five types.  An operand that is
 ** strided, or of another dtype, passes through a buffer of NC_BLOCK elements
@@ -69,10 +69,6 @@ typedef struct PointwisePlan {
   int64_t widest;          /* elements of a row that are worked on at once */
   int grad_slot[NC_MAXIN]; /* see set_grad_slots */
 } PointwisePlan;
-
-static int64_t kernel_size(KernelType c) {
-  return nc_dtypesize(nc_kernel_dtype(c));
-}
 
 /* Is every result 0 or 1, so that it can be written to a bool tensor without
    a conversion? */
@@ -174,7 +170,7 @@ static void make_plan(PointwisePlan *p, const TensorIter *k) {
     in_place = usable && is_flat(k, j);
     if (!p->in_rows[j]) p->widest = NC_BLOCK;
     p->c[j] = own;
-    p->size[j] = two_bytes ? 2 : kernel_size(own);
+    p->size[j] = two_bytes ? 2 : nc_dtypesize(nc_kernel_dtype(own));
     p->convert[j] = in_place    ? NULL
                     : two_bytes ? (j == 0 ? store_two_bytes : load_two_bytes)
                     : j == 0    ? kernels->store[own][k->type[0]]
@@ -222,7 +218,7 @@ static void map_streaming(void *ctx, int64_t begin, int64_t end) {
   void *v[NC_MAXIN] = { NULL };
   v[0] = buf;
   for (int64_t i = begin; i < end; i += BURST) {
-    int64_t n = end - i < BURST ? end - i : BURST;
+    const int64_t n = nc_min(end - i, BURST);
     for (int j = 1; j < p->k->nargs; j++)
       v[j] = (char *)p->k->p[j] + i * p->size[j];
     if (p->copies) memcpy(buf, v[1], (size_t)(n * p->size[0]));
@@ -246,8 +242,7 @@ static void fill_numbers(const PointwisePlan *p, char buf[][NC_BLOCK * 8],
                          int64_t n) {
   for (int j = 1; j < p->k->nargs; j++)
     if (p->k->p[j] == NULL)
-      nc_fill_number(buf[j], p->c[j], p->k->number[j],
-                     n < NC_BLOCK ? n : NC_BLOCK);
+      nc_fill_number(buf[j], p->c[j], p->k->number[j], nc_min(n, NC_BLOCK));
 }
 
 /* Is operand j one element for all results, which a buffer keeps? */
@@ -269,10 +264,10 @@ static void map_blocks(void *ctx, int64_t begin, int64_t end) {
   for (int j = 0; j < k->nargs; j++) kept[j] = is_one_element(p, j);
   nc_cursor_start(&w, k, 0, k->nd, begin);
   for (int64_t i = begin; i < end; i += NC_BLOCK) {
-    int64_t n = end - i < NC_BLOCK ? end - i : NC_BLOCK;
+    const int64_t n = nc_min(end - i, NC_BLOCK);
     for (int j = 0; j < k->nargs; j++) {
-      v[j] =
-          p->convert[j] || !k->p[j] ? buf[j] : (char *)k->p[j] + i * p->size[j];
+      const int buffered = p->convert[j] || !k->p[j];
+      v[j] = buffered ? buf[j] : (char *)k->p[j] + i * p->size[j];
       if (j > 0 && load_in_place) v[j] = v[0];
       if (kept[j] && i > begin) continue;
       if (j > 0 && p->convert[j] && k->p[j])
@@ -412,8 +407,8 @@ static void map_rows_streaming(void *ctx, int64_t begin, int64_t end) {
       v[0] = buf[0] + done * p->size[0];
       for (int j = 1; j < k->nargs; j++)
         if (k->p[j] != NULL)
-          v[j] = row_operand(p, j, operand_at(k, j, &w), buf[j], &repeated[j],
-                             n);
+          v[j] =
+              row_operand(p, j, operand_at(k, j, &w), buf[j], &repeated[j], n);
       call_kernel(p, n, v);
       nc_cursor_advance(&w, n);
     }
@@ -521,9 +516,6 @@ int nc_cpu_store_result(int r, const Tensor *y, Tensor *out) {
   return r;
 }
 
-/*
-** The device
-*/
 /* Copies halves as bits: a conversion to float32 and back would change those of
    a nan. */
 static int copies_halves(const TensorIter *k) {
@@ -543,69 +535,6 @@ int nc_cpu_run(const TensorIter *k) {
   if (kind == REDUCE_OP && k->grad_index == 0) return run_reduction(k);
   return run_small(k, kind) ? NC_OK : run_pointwise(k);
 }
-
-static int alloc(const Device *d, void **p, int64_t bytes) {
-  (void)d;
-  return nc_hostalloc(p, bytes);
-}
-
-static void release(const Device *d, void *p, int64_t bytes) {
-  (void)d;
-  nc_hostfree(p, bytes);
-}
-
-static int tohost(const Device *d, void *dst, const void *src, int64_t bytes,
-                  int how) {
-  (void)d, (void)how;
-  memcpy(dst, src, (size_t)bytes);
-  return NC_OK;
-}
-
-static int copy(const Device *d, void *dst, const void *src, int64_t bytes,
-                const Device *from, int how) {
-  (void)d;
-  return from->tohost(from, dst, src, bytes, how);
-}
-
-static int synchronize(const Device *d) {
-  (void)d;
-  return NC_OK;
-}
-
-static void trim(const Device *d, int64_t budget) {
-  (void)d;
-  nc_trimcache(budget);
-}
-
-int nc_cpu_device_assert(const AssertCall *e) {
-  return *(const uint8_t *)nc_data(e->x) ? NC_OK
-                                         : nc_fail(e->code, "%s", e->text);
-}
-
-/* clang-format off */
-#define X(request, Call)                                          \
-  static int cpu_##request(const Device *d, const Call *c) {      \
-    (void)d;                                                      \
-    return nc_cpu_##request(c);                                   \
-  }
-DEVICE_REQUESTS(X)
-OPTIONAL_REQUESTS(X)
-#undef X
-/* clang-format on */
-
-const Device nc_cpu = { .name = "cpu",
-                        .ordinal = -1,
-                        .memory = &nc_memory,
-                        .alloc = alloc,
-                        .free = release,
-                        .copy = copy,
-                        .tohost = tohost,
-                        .synchronize = synchronize,
-                        .trim = trim,
-#define X(request, Call) .request = cpu_##request,
-                        DEVICE_REQUESTS(X) OPTIONAL_REQUESTS(X)
-#undef X
-};
 
 Scalar nc_load_element(DType t, const void *p) {
   const Kernels *k = nc_kernels();

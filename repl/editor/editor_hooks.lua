@@ -108,7 +108,7 @@ end
 -- The corrected line of the last error, once.
 function hooks.correction()
   local line = state.correction
-  state.correction = nil
+  state.correction, state.suggested = nil, line
   return line
 end
 

@@ -96,6 +96,7 @@ local function head(text)
 end
 
 local notes = {"  %(.*%)$", ", counted from 1.*$", ", or in place .*$",
+               ", or a new tensor .*$",
                ", or not %w+$"}
 
 -- Does the head of a loop go through what was typed?
@@ -240,19 +241,35 @@ end
 -- The typed text with more options in the call that failed.
 local function with_options(typed, options, op)
   local call = call_of(typed, {[op or ""] = true})
-  local args = call and call.args:find "^%(" and
-               expressions.items(call.args:sub(2, -2))
+  local args = call and (call.args:find "^%(" and
+               expressions.items(call.args:sub(2, -2)) or
+               call.args:find "^{" and {call.args})
   if not args then return nil end
-  local both = merged(args[#args], options)
-  if both and args[2] then args[#args] = nil end
-  args[#args + 1] = " " .. (both or options)
-  local open = call.to - #call.args + 1
-  return typed:sub(1, open) .. table.concat(args, ",") .. typed:sub(call.to)
+  local both = args[1] and merged(args[#args], options)
+  if both then args[#args] = nil end
+  args[#args + 1] = (args[1] and " " or "") .. (both or options)
+  local before = typed:sub(1, call.to - #call.args)
+  return ("%s(%s)%s"):format(before, table.concat(args, ","),
+                             typed:sub(call.to + 1))
+end
+
+-- The typed text in which the variable of "x:to('float32')" is that.
+local function converted(typed, line)
+  local name, dtype = line:match "^([%a_][%w_]*):to%([\"']?([%w_]*)[^()]*%)$"
+  local from, to = use(typed, name or "")
+  local chain = from and typed:sub(from, to)
+  if not from or chain:find(":to", 1, true) or
+     chain:find("." .. dtype, 1, true) then return nil end
+  return typed:sub(1, from - 1) .. line .. typed:sub(from + #name)
 end
 
 -- The typed text with the line of a hint at its place in it, or nil.
 local function spliced(typed, line, op, unknown)
   if line:find "^{" then return with_options(typed, line, op) end
+  local method, options = line:match "^[%a_][%w_%.]*:([%w_]+)(%b{})$"
+  local changed = method and with_options(typed, options, method) or
+                  converted(typed, line)
+  if changed then return changed end
   if expressions.chain_end(line, 1) ~= #line + 1 then return nil end
   local of = line:match "^tostring%(([%a_][%w_]*)%)$"
   local from, to = nil, nil
@@ -286,6 +303,8 @@ function corrected_line.of(said, typed)
     text = respelled(typed, said.message:match
                             "'([%w_]+)', did you mean '?([%w_.]+)'?%?$")
   end
+  local all = line and require "nacre.foreign_syntax".line(typed)
+  if all and all:find(line, 1, true) then return all end
   if text and is_line(text) then return text end
   return line and (whole or not line:find "^{") and line or nil
 end

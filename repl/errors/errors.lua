@@ -304,7 +304,8 @@ end
 -- Is the failing line the one that the user just typed?
 local function is_typed_line(o, script)
   if o.object and (o.op or o.args[1]) then return false end
-  return not script and o.at and o.at.main and not o.at.block
+  return not script and o.at and o.at.main and not o.at.block and
+         o.at.file == "stdin"
 end
 
 local function headline(o, script, paint)
@@ -327,9 +328,10 @@ function errors.render(err, opts)
     if text then return text end
   end
   local lines = {headline(o, script, paint)}
-  if o.source and not is_typed_line(o, script) then
+  if o.file and not is_typed_line(o, script) and
+     (o.source or not script and o.file:find "%.lua$") then
     lines[2] = ("  at %s:%d   %s"):format(escape_controls(o.file), o.line,
-                                          trimmed(o.source, width))
+      trimmed(o.source or "", width)):match "^(.-)%s*$"
   end
   python_lines(lines, o.traceback, width)
   if o.forward then

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* string_rep.c - string.rep as in Lua's library, except that Ctrl-C ends it. */
+#include <limits.h>
 #include <string.h>
 
 #include <lauxlib.h>
@@ -31,7 +32,7 @@ static int rep(lua_State *L) {
   const size_t unit = size + between;
   luaL_Buffer b;
   if (n <= 0 || unit == 0) return lua_pushliteral(L, ""), 1;
-  if (unit > (size_t)LUA_MAXINTEGER / (size_t)n)
+  if (unit > (size_t)INT_MAX / (size_t)n) /* the limit of Lua's library */
     return luaL_error(L, "resulting string too large");
   const size_t total = (size_t)n * unit - between;
   char *p = luaL_buffinitsize(L, &b, total);

@@ -8,6 +8,7 @@
 --   transcript    errors and notes go to stdout, where a transcript has them
 --   failed        did the last input fail?
 --   correction    what was typed as its error corrects it, for the next prompt
+--   suggested     what that prompt suggests
 --   interrupted   did Ctrl-C end it?
 --   leaving       the session ends after this input
 --   number        of this input in the history

@@ -226,6 +226,8 @@ LEFT_OUT = r":quit$|:cd |error\(|!|.* io\.read\(\)$|.*nacre\.python\(\)"
 
 
 class Hints(unittest.TestCase):
+    maxDiff = None
+
     def follow(self, cases, environment=()):
         """Types the cases, compares what is said, then runs what follows."""
         outputs = session([[*c.before, c.typed] for c in cases],

@@ -19,6 +19,8 @@ local nacre = package.loaded.nacre or _G.nacre
 
 local foreign_calls = {}
 
+local of_library
+
 -- The arguments up to the parenthesis that closes: {name =, node =, star =}.
 function foreign_calls.arguments(p)
   local list = {}
@@ -70,11 +72,16 @@ end
 local of_floats = lexer.set "mean std var"
 
 -- A list where an operation takes a tensor, np.mean(losses), or nil
-local function for_tensor(p, info, n)
-  local first = info and info.params and info.params[1]
+local function for_tensor(p, info, n, i)
+  local first = info and info.params and info.params[i]
   local v = n.path and p.value(n.path)
-  if not first or first.type ~= "tensor" or type(v) ~= "table" or
-     type(v[1]) ~= "number" or debug.getmetatable(v) ~= nil then return nil end
+  if not first or first.type ~= "tensor" then return nil end
+  if n.kind == "list" and not info.name:find "tensor" then
+    local whole = of_floats[info.name] and not n.text:find "[.e]"
+    return ("nacre.tensor(%s)%s"):format(n.text, whole and ":float()" or "")
+  end
+  if type(v) ~= "table" or type(v[1]) ~= "number" or
+     debug.getmetatable(v) ~= nil then return nil end
   local float = of_floats[info.name] and math.type(v[1]) == "integer"
   return ("nacre.tensor(%s)%s"):format(n.text, float and ":float()" or "")
 end
@@ -107,6 +114,8 @@ local function arguments_text(p, info, list, skip, counts)
     local n = p:settle(item.node)
     if n.text == "" or n.kind == "append" then p.fail() end
     local ours = info and names.arguments[item.name] or item.name
+    local dtype = (info or ours == "dtype") and names.dtypes[n.path]
+    if dtype and p.value(n.path) == nil then n.text = ('"%s"'):format(dtype) end
     if info and info.results == "module" and
        (ours == "device" or ours == "dtype") then
       moves = ("%s:to(%s)"):format(moves, n.text)
@@ -115,7 +124,7 @@ local function arguments_text(p, info, list, skip, counts)
     else
       local name = counts and index_base.parameter(info, i + skip)
       local text = name and counted(p, info, name, n) or n.text
-      text = i == 1 and skip == 0 and for_tensor(p, info, n) or text
+      text = skip == 0 and for_tensor(p, info, n, i) or text
       given[#given + 1] = (given[1] and "," or "") .. item.space ..
                           (item.star and unpacked(text) or text)
     end
@@ -175,11 +184,14 @@ end
 -- path itself if it is known or no name of a library.
 local function here(p, path)
   local root, rest = path:match "^([%a_][%w_]*)%.?(.*)$"
-  if p.value(root) ~= nil or root == "self" then return path end
+  local numpy = (root == "np" or root == "numpy") and names.numpy[rest]
+  if numpy then return "nacre." .. numpy end
+  local ours = rawequal(p.value(root), nacre)
+  if root == "self" or p.value(root) ~= nil and
+     (not ours or unknown_names.of_library(path)) then return path end
   if path == "random.seed" then return "nacre.manual_seed" end
-  if path == "np.dot" then return "nacre.matmul" end
   local entry = other_libraries.find(root)
-  local module = names.modules[root] or entry
+  local module = ours or names.modules[root] or entry
   if entry and not entry.code and not names.modules[root] and rest ~= "" then
     say(p, root)
   end
@@ -195,6 +207,7 @@ local function here(p, path)
                 module and other_libraries.find(rest:match "[%w_]+$")
   local same = entry and entry.same and entry.code:match "^(nacre[%w_.]+)%("
   if same then return same end
+  if entry and ours then return path end
   if entry then p.fail() end
   return unknown_names.of_library("nacre." .. rest) and "nacre." .. rest or
          unknown_names.elsewhere(rest:match "[%w_]+$") or say(p, root) or path
@@ -213,7 +226,7 @@ local function class_test(p, list)
   local name = class.node.path:match "[%w_]+$"
   if types[name] then
     return p.node(types[name]:format(x.node.text), 3)
-  elseif name == "Tensor" then
+  elseif name == "Tensor" or name == "ndarray" then
     return p.node(("nacre.is_tensor(%s)"):format(x.node.text))
   end
   return p.node(('%s.__name == "%s"'):format(x.node.text, name), 3)
@@ -301,6 +314,47 @@ local function copied(p, path, list)
   local net = n.text:match "^(.*)[.:]state_dict%(%)$"
   return p.node(net and net .. ":clone():state_dict()" or
                 p.enclosed(n) .. ":clone()")
+end
+
+-- np.abs(-3): of numbers that are written there, or nil
+local function of_number(p, name, list)
+  for _, item in ipairs(list) do
+    if item.name or item.node.kind ~= "number" then return nil end
+  end
+  return list[1] and math[name] and
+         p.node(("math.%s(%s)"):format(name, (arguments_text(p, nil, list,
+                                                            0))))
+end
+
+-- torch.save(x, "x.pt"), torch.Size([2, 3]) and NumPy's functions whose
+-- arguments differ; nil for another path. May change the list.
+function of_library(p, path, list)
+  local root, name = path:match "^([%a_][%w_]*)%.([%w_]+)$"
+  local first, second = list[1] and list[1].node, list[2] and list[2].node
+  local of = root and p.value(root)
+  if not root or not first or of ~= nil and not rawequal(of, nacre) or
+     of == nil and not names.modules[root] then return nil end
+  if name == "Size" then return first end
+  if name == "save" and second and second.kind == "string" and
+     first.kind ~= "string" then
+    list[1], list[2] = list[2], list[1]
+    list[1].space, list[2].space = list[2].space, list[1].space
+  end
+  if root ~= "np" and root ~= "numpy" then return nil end
+  local number = of_number(p, name, list)
+  if number then return number end
+  if name == "median" then
+    table.insert(list, 2, {node = p.node "0.5", space = " "})
+  elseif name == "savetxt" then
+    for i = #list, 3, -1 do list[i] = nil end
+  end
+  local option = names.numpy_options[name]
+  for _, item in ipairs(list) do
+    if item.name == "ddof" or item.name == "correction" then option = nil end
+  end
+  if option then
+    list[#list + 1] = {name = option[1], node = p.node(option[2]), space = " "}
+  end
 end
 
 -- The call of what `callee' names, behind the parenthesis.
@@ -415,6 +469,9 @@ local function method_name(p, name, list)
     return reserved[name] or name
   end
   if name == "type" then return conversion(list) end
+  if nacre._methods[name .. "_"] and (list[1] or name == "zero") then
+    return name .. "_"                  -- x:fill(1) of Torch7
+  end
   local entry = other_libraries.find(name)
   local code = entry and entry.code or ""
   local same = not list[1] and code:match "^x:([%w_]+)%(%)$"
@@ -428,6 +485,10 @@ local function appended(p, owner, name, list)
   local v = owner.path and p.value(owner.path)
   if name ~= "append" or not list[1] or type(v) == "table" and
      debug.getmetatable(v) ~= nil then return nil end
+  if istensor(v) then
+    return p.node(("nacre.cat({%s, %s:new_tensor({%s})})"):format(
+      owner.text, owner.text, list[1].node.text))
+  end
   return p.node(("%s[#%s + 1] = %s"):format(owner.text, owner.text,
                 list[1].node.text), 0, {kind = "append"})
 end
@@ -487,6 +548,7 @@ function foreign_calls.method(p, owner, mark, name)
                (copied(p, path, list) or appended(p, owner, name, list) or
                 path and mark == "." and
                 python_methods.call(p, path, list))
+  made = made or path and mark == "." and of_library(p, path, list)
   if made then return made end
   local root = path and path:match "^[%w_]+"
   local library = root and mark == "." and

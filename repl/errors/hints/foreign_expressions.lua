@@ -8,10 +8,12 @@ local Parser = require "nacre.foreign_parser"
 require "nacre.foreign_literals"
 local foreign_calls = require "nacre.foreign_calls"
 local index_base = require "nacre.index_base"
+local loop_variables = require "nacre.loop_variables"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local names = require "nacre.python_names"
 local python_methods = require "nacre.python_methods"
+local state = require "nacre.state"
 local unknown_names = require "nacre.unknown_names"
 
 local OPERAND <const>, LITERAL <const>, UNARY <const> =
@@ -58,6 +60,41 @@ local function rows(self, n)
   return ("[{{%s}}]"):format(table.concat(texts, ", "))
 end
 
+-- The variable of a loop that a position is made of, and how that is used.
+local function loop_use(self, text)
+  for name, use in pairs(self.loops) do
+    if text:find("%f[%w_.]" .. name .. "%f[^%w_]") then return use, name end
+  end
+end
+
+-- x[i, 0] where i is the variable of a loop, or nil
+local function loop_positions(self, parts)
+  local texts, some, counted = {}, false, false
+  for i, part in ipairs(parts) do
+    local n = part[1]
+    if part.slice or not n or n.kind == "string" then return nil end
+    local use = loop_use(self, n.text)
+    local number = n.kind == "number" and math.tointeger(tonumber(n.text))
+    some = some or use ~= nil
+    texts[i] = use and loop_variables.position(n.text, use) or
+               number and number >= 0 and tostring(number + 1) or n.text
+    counted = counted or number
+  end
+  self.found.counted = self.found.counted or some and counted
+  return some and (texts[2] and "[{%s}]" or "[%s]")
+                    :format(table.concat(texts, ", ")) or nil
+end
+
+local makers = lexer.set "tensor as_tensor array LongTensor arange"
+
+-- x[torch.tensor([0, 2])]: positions that are written there
+local function from_one(self, n)
+  local made = self.python and makers[(n.callee or ""):match "[%w_]+$"] and
+               not n.text:find "\"bool\"" and not n.text:find "true"
+  self.found.counted = self.found.counted or made
+  return made and n.text .. " + 1" or n.text
+end
+
 -- x[i], x["key"], x[0]; `of' is what Python named, a parameter of a lambda.
 local function single(self, n, space, of)
   self:settle(n)
@@ -70,7 +107,7 @@ local function single(self, n, space, of)
     self.found.counted = true
     return ("[%d]"):format(number + 1)
   end
-  return ("[%s%s]"):format(space, n.text)
+  return ("[%s%s]"):format(space, from_one(self, n))
 end
 
 -- Is a path surely no tensor?  x.shape is a table.
@@ -99,7 +136,8 @@ local function variable_parts(self, parts, inside)
     elseif first then
       local n = first.kind == "number" and math.tointeger(tonumber(text))
       text = n and (n < 0 and text or tostring(n + 1)) or
-             (text .. " + 1"):gsub(" %- 1 %+ 1$", "")
+             loop_variables.position(text, loop_use(self, text) or
+                                           "value")
     end
     if part.slice then
       text = not first and not last and "{}" or
@@ -118,6 +156,13 @@ local function is_list(self, owner)
          debug.getmetatable(v) == nil
 end
 
+-- Is this surely a table with other keys than 1, 2, ...?
+local function is_dictionary(self, owner)
+  local v = owner.path and self.value(owner.path)
+  return type(v) == "table" and debug.getmetatable(v) == nil and
+         rawlen(v) == 0 and next(v) ~= nil
+end
+
 local function subscript(self, owner)
   local first = self:token()
   local parts, inside = index_parts(self)
@@ -132,8 +177,12 @@ local function subscript(self, owner)
   end
   local slice = part and python_methods.slice(self, owner, part)
   if slice then return slice end
-  local text
-  if #parts == 1 and not parts[1].slice and parts[1][1] and
+  local text = not is_dictionary(self, owner) and
+               loop_positions(self, parts) or nil
+  if text then
+  elseif inside:find "^%s*None%s*$" or inside:find "^%s*%a+%.newaxis%s*$" then
+    text = ":unsqueeze(1)"
+  elseif #parts == 1 and not parts[1].slice and parts[1][1] and
      parts[1][1].text ~= "end" then
     local key = parts[1][1]
     if key.tensor and is_list(self, owner) then -- classes[y:argmax(1)]
@@ -143,7 +192,9 @@ local function subscript(self, owner)
   elseif is_other_value(self, owner) then self.fail()
   else
     local counted, ambiguous
-    text, counted, ambiguous = index_base.index(inside, self.julia)
+    text, counted, ambiguous = index_base.index(
+      inside:gsub("%f[%w_]%a+%.newaxis%f[^%w_]", "None"),
+      {julia = self.julia, python = self.python or state.python})
     text = text or variable_parts(self, parts, inside)
     self.found.counted = self.found.counted or counted
     self.found.ambiguous = self.found.ambiguous or ambiguous

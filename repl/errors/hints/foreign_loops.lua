@@ -16,23 +16,34 @@ local function first_of(p, n)
   return n.list[1] and n.list[1].node or p.fail()
 end
 
+-- The text of a number and another, as short as it can be.
+local function plus(text, n)
+  local base, sign, k = text:match "^(.-)%s*([+-])%s*(%d+)$"
+  if tonumber(text) then return tostring(math.tointeger(text) + n) end
+  if not base or base == "" or base:find "[%%*/]" then base, k = text, 0
+  else k = sign == "-" and -k or k end
+  n = math.tointeger(k + n)
+  return n == 0 and base or
+         ("%s %s %d"):format(base, n > 0 and "+" or "-", math.abs(n))
+end
+
 -- The head of a numeric loop over range(...), to the last element; nil if the
 -- step is none that is known.
 local function counted(p, names, list)
   local from, to, step = list[1], list[2], list[3]
   if not from then p.fail() end
   from, to, step = from.node.text, to and to.node.text, step and step.node.text
-  if not to then
+  local use = p.loops[names[1]]
+  if not to and use ~= "value" then
     return {names = names, text = ("%s = 1, %s"):format(names[1], from),
             shifted = true}
-  end
+  elseif not to then from, to = "0", from end
   local down = step and step:match "^%-(%d+)$"
   if step and not down and not step:find "^%d+$" then p.fail() end
-  local last = math.tointeger(tonumber(to))
-  if last then last = last + (down and 1 or -1)
-  elseif down then last = to:match "^(.-)%s*%-%s*1$" or to .. " + 1"
-  else last = to:match "^(.-)%s*%+%s*1$" or to .. " - 1" end
-  return {names = names, text = ("%s = %s, %s%s"):format(names[1], from, last,
+  local more = use == "index" and 1 or 0
+  return {names = names, shifted = more == 1,
+          text = ("%s = %s, %s%s"):format(names[1], plus(from, more),
+                                          plus(to, more + (down and 1 or -1)),
           step and step ~= "1" and ", " .. step or "")}
 end
 
@@ -146,13 +157,25 @@ local function side_by_side(p, names, list, i)
                                              table.concat(items, ", "))}
 end
 
+-- What a loop from 1 begins with where its body has the number from `first'.
+local function numbered_from(p, name, first)
+  if p.loops[name] ~= "value" or first == 1 then return "" end
+  return ("local %s = %s %s %d "):format(name, name, first < 1 and "-" or "+",
+                                        math.abs(first - 1))
+end
+
 -- enumerate(list), enumerate(tqdm(loader), 0)
 local function enumerated(p, names, list)
   local n = list[1].node
   if n.kind == "loop" and n.callee:find "^tqdm" then n = first_of(p, n) end
+  local first = list[2] and math.tointeger(tonumber(list[2].node.text)) or 0
+  if list[2] and p.loops[names[1]] then p.loops[names[1]] = "value" end
+  local numbered = names[2] and numbered_from(p, names[1], first) or ""
   if n.kind == "loop" and n.callee == "zip" then
-    return side_by_side(p, table.move(names, 2, #names, 1, {}), n.list,
-                        names[1])
+    local head = side_by_side(p, table.move(names, 2, #names, 1, {}), n.list,
+                              names[1])
+    head.before = head.before .. numbered
+    return head
   end
   p:settle(n)
   if n.text == "" then p.fail() end
@@ -161,21 +184,25 @@ local function enumerated(p, names, list)
   if python_methods.is_text(p, n) then
     return {names = names, text = ("%s = 1, #%s"):format(names[1],
                                                        p.enclosed(n)),
-            before = ("local %s = %s:sub(%s, %s) "):format(names[2],
-              p.enclosed(n), names[1], names[1])}
+            before = ("local %s = %s:sub(%s, %s) %s"):format(names[2],
+              p.enclosed(n), names[1], names[1], numbered)}
   end
   local call = iterator and not loader or n.list
   local head = in_loop(names, (call and "ipairs(%s)" or "pairs(%s)")
                                 :format(n.text))
   head.batches = iterator and loader and not names[3]
+  head.before = numbered
   return head
 end
 
 local function backwards(p, names, list)
   local n = list[1].node
   if n.kind == "loop" and n.callee == "range" and not n.list[2] then
-    return {names = names, shifted = true,
-            text = ("%s = %s, 1, -1"):format(names[1], first_of(p, n).text)}
+    local value = p.loops[names[1]] == "value"
+    local last = first_of(p, n).text
+    return {names = names, shifted = not value,
+            text = ("%s = %s, %d, -1"):format(names[1],
+              plus(last, value and -1 or 0), value and 0 or 1)}
   end
   p:settle(n)
   if n.text == "" then p.fail() end
@@ -183,14 +210,16 @@ local function backwards(p, names, list)
           before = ("local %s = %s[i] "):format(names[1], p.enclosed(n))}
 end
 
-local function progress(names, steps)
-  return in_loop(names, ("nacre.progress(%s)"):format(steps.text))
+local function progress(p, names, steps)
+  local head = in_loop(names, ("nacre.progress(%s)"):format(steps.text))
+  head.before = numbered_from(p, names[1], 0)
+  return head
 end
 
 local function with_progress(p, names, list)
   local n = list[1].node
   if n.kind == "loop" and n.callee == "range" and not n.list[2] then
-    return progress(names, first_of(p, n))
+    return progress(p, names, first_of(p, n))
   end
   return foreign_loops.head(p, names, n)
 end
@@ -198,7 +227,9 @@ end
 functions = {
   range = counted, enumerate = enumerated, zip = side_by_side,
   reversed = backwards, tqdm = with_progress, ["tqdm.tqdm"] = with_progress,
-  trange = function(_, names, list) return progress(names, list[1].node) end}
+  trange = function(p, names, list)
+    return progress(p, names, list[1].node)
+  end}
 
 -- Is one of the names in a text?
 local function uses(text, names)

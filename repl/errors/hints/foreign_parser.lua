@@ -10,6 +10,7 @@
 -- One that takes statements in Lua, as [f(x) for x in y], has no text but
 -- make(target), which gives them, and `want', the name for what they make.
 
+local loop_variables = require "nacre.loop_variables"
 local lexer = require "nacre.lexer"
 
 local operators = lexer.set [[** != !== === && || += -= *= /= %= ^= //= **= ..=
@@ -193,8 +194,9 @@ end
 
 -- A parser of a line, where value(path) is the value of a path; `known' is what
 -- was found in the line before: {python =, zero =, julia =, bound = names that
--- it gives to what Python has, kinds = "text" or "list" by such a name}. Nil if
--- the line has no tokens.
+-- it gives to what Python has, kinds = "text" or "list" by such a name}; loops
+-- = how it uses the variables that count (loop_variables.lua); tensors = the
+-- names that loops give to parameters. Nil if the line has no tokens.
 function Parser.new(line, value, known)
   local tokens = tokens_of(line)
   if not tokens or not tokens[1] then return nil end
@@ -205,7 +207,10 @@ function Parser.new(line, value, known)
                        zero = known.zero, julia = known.julia, taken = taken,
                        files = known.files or {},
                        bound = known.bound or {},
-                       kinds = known.kinds or {}}, Parser)
+                       kinds = known.kinds or {},
+                       tensors = known.tensors or {},
+                       loops = known.loops or loop_variables.uses(tokens)},
+                      Parser)
 end
 
 -- The expression that a text is, such as one in a string of Python.

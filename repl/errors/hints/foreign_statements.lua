@@ -147,6 +147,9 @@ end
 local function for_loop(self)
   self:take()
   local head = self:at("=", 1) and numeric(self) or generic(self)
+  if head.text:find "parameters%(%)$" or head.text:find "buffers%(%)$" then
+    self.tensors[head.names[#head.names]] = true
+  end
   if not self:token() then return foreign_loops.loop(self, head, "...") end
   if self:at ":" then
     for _, name in ipairs(head.names) do self.found.bound[name] = true end
@@ -200,9 +203,15 @@ local function compound(self, x)
   local tight = (op == "+" or op == "..") and y.rank < 9 or
                 op ~= "+" and op ~= ".." and y.rank < 13
   local v = x.path and self.value(x.path)
-  if method and (istensor(v) or v == nil and x.text:find "^[%w_]+$" or
-                 x.tensor) then
-    self.found.inplace = ("%s:%s(%s)"):format(x.text, method, y.text)
+  local into = method and ("%s:%s(%s)"):format(x.text, method, y.text)
+  local known = istensor(v) or self.tensors[x.text] or
+                self.kinds[x.text] == "tensor" or x.tensor and x.path
+  if into and known and x.text:find "^[%w_.]+$" then
+    self.found.another = ("%s = %s %s %s"):format(x.text, x.text, op,
+      tight and "(" .. y.text .. ")" or y.text)
+    return into
+  elseif into and v == nil and x.text:find "^[%w_]+$" then
+    self.found.inplace = into
   end
   return ("%s = %s %s %s"):format(x.text, x.text, op,
                                   tight and "(" .. y.text .. ")" or y.text)
@@ -326,7 +335,7 @@ local function assignment(self, list)
     self.found.bound[list[1].text] = true
   end
   local kind = n.gives or n.kind == "list" and "list" or
-               n.kind == "string" and "text" or false
+               n.kind == "string" and "text" or n.tensor and "tensor" or false
   local before = self.found.kinds[list[1].text]
   self.found.kinds[list[1].text] = (before == nil or before == kind) and kind
   if list[1].kind == "environment" then
@@ -450,9 +459,20 @@ statements["continue"] = function(self)
   return "goto continue"
 end
 
+-- del words[0], del d["a"], del x
 statements.del = function(self)
   self:take()
-  return texts_of(self:expressions()) .. " = nil"
+  local list = self:expressions()
+  local text = texts_of(list)
+  local of, key = text:match "^([%a_][%w_%.]*)%[(.*)%]$"
+  local v = of and self.value(of)
+  if not list[2] and of and not key:find '^"' and
+     (self.kinds[of] == "list" or type(v) == "table" and rawlen(v) > 0) then
+    return ("table.remove(%s, %s)"):format(of, key:find "^%-" and
+      ("#%s%s"):format(of, key == "-1" and "" or " + 1 - " .. key:sub(2)) or
+      key)
+  end
+  return text .. " = nil"
 end
 
 -- print x, assert x.shape == (2, 3)
@@ -536,7 +556,8 @@ local function is_lua(text)
 end
 
 -- Translates a line: the text, with what is to be said of it, and what was
--- found: {compound = the operator that assigns, said = is it words?}; nil if
+-- found: {compound = the operator that assigns, said = is it words?, line =
+-- the text alone}; nil if
 -- the line is not understood or is Lua already. value(path) is the value of a
 -- path.
 function statements.translate(line, value)
@@ -553,12 +574,15 @@ function statements.translate(line, value)
   if not text or not is_lua(text) or
      text == line:sub(list[1].from, list[#list].to) then return nil end
   local found = p.found
+  found.line = text
   if found.counted then text = text .. index_base.note end
   if found.ambiguous and not found.python and not found.zero then
     text = ("%s; Julia's is %s"):format(text,
                                         pass(line, value, {julia = true}))
   elseif found.inplace and found.statements == 1 then
     text = ("%s, or in place %s"):format(text, found.inplace)
+  elseif found.another and found.statements == 1 then
+    text = ("%s, or a new tensor %s"):format(text, found.another)
   end
   return text, found
 end

@@ -100,8 +100,8 @@ local function unequal(before, rest)
   local each = x and y and istensor(rawget(_G, x)) and
                not before:find "%f[%w]if%f[%W]" and
                ("; %s:ne(%s) compares each element"):format(x, y) or ""
-  return "'!=' is written ~= in Lua" .. each, each == "" and
-         translate(before .. rest, value_of) or nil
+  return "'!=' is written ~= in Lua" .. each, translate(before .. rest,
+                                                        value_of)
 end
 
 -- What is said before a line is translated.
@@ -150,7 +150,7 @@ end
 function foreign_syntax.line(text)
   if text:find "\n%s*%S" then return nil end
   local line, found = translate(text, value_of)
-  line = line and line:gsub(", counted from 1.*$", "")
+  line = line and found.line
   return line and not found.said and not line:find("...", 1, true) and
          not line:find "%(%l+%)%." and line or nil
 end

@@ -108,8 +108,10 @@ end
 
 -- What [1:3, 0] is here, where `inside' is the text in the brackets: a text
 -- that follows the operand, nil if that is not known; is it counted from 1,
--- and would it be another one if it were Julia's, which `julia' asks for?
-function index_base.index(inside, julia)
+-- and would it be another one if it were Julia's? Of `language', {python =,
+-- julia =} says which it is, if that is known.
+function index_base.index(inside, language)
+  local julia = language.julia
   if inside:find "%f[%w_]None%f[^%w_]" then return newaxis(inside) end
   if inside:find "^%s*::%s*%-%s*1%s*$" then return ":flip(1)" end
   if inside:find "^%s*end%s*$" then return "[-1]" end
@@ -117,6 +119,7 @@ function index_base.index(inside, julia)
   local ours, certain = translate(inside, julia_part)
   if not inside:find ":" and not inside:find("...", 1, true) then
     if not theirs and not ours then theirs, sure = with_zero(inside) end
+    sure = sure or theirs and language.python and not julia
     local list = sure and theirs or certain and ours or
                  not inside:find "%f[%w]end%f[%W]" and inside
     return list and ("[{%s}]"):format(list), sure and not certain

@@ -108,6 +108,17 @@ local rows = {
   {"broadcast_arrays", "=nacre.broadcast_tensors(x, y)"},
   {"strides strided", "x:stride()"},
   {"flat", "x:flatten()"},
+  -- Torch7
+  {"nElement", "=x:numel()"}, {"isTensor", "=nacre.is_tensor(x)"},
+  {"isSameSizeAs isSize", "=x:is_same_size(y)"},
+  {"cmul", "=x:mul(y)"}, {"cdiv", "=x:div(y)"}, {"cmax", "=x:maximum(y)"},
+  {"cmin", "=x:minimum(y)"}, {"csub", "=x:sub(y)"},
+  {"repeatTensor", "=x:tile(2, 3)"}, {"expandAs", "=x:expand_as(y)"},
+  {"viewAs", "=x:view_as(y)"}, {"typename", "x.dtype"},
+  {"getNumThreads", "=nacre.get_num_threads()"},
+  {"setNumThreads", "=nacre.set_num_threads(1)"},
+  {"tic toc", "nacre.clock()"}, {"maskedFill", "x:masked_fill(x:gt(1), 0)"},
+  {"maskedSelect", "x[x:gt(1)]"},
   {"head", 'x["1:2"]'}, {"tail", 'x["-2:"]'},
   {"rolling sliding_window_view", "x:unfold(1, 2, 1):mean(2)"},
   {"vectorize frompyfunc apply_along_axis apply_over_axes apply map apply_ " ..

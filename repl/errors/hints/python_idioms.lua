@@ -101,6 +101,9 @@ forms.libraries = {
   ["random.uniform"] = {nil, "$x + ($y - $x) * math.random()"},
   ["random.shuffle"] = {"for $i = #$x, 2, -1 do local $k = math.random($i); " ..
                         "$x[$i], $x[$k] = $x[$k], $x[$i] end"},
+  ["np.random.default_rng"] = {[0] = "nacre.Generator()",
+                              "nacre.Generator():manual_seed($x)"},
+  ["np.random.choice"] = {"$x[math.random(#$x)]"},
   ["gc.collect"] = {[0] = "collectgarbage()"}}
 
 -- The forms that give texts, and those without $t that give lists.

@@ -179,6 +179,9 @@ function python_methods.method(p, owner, name, list)
   return form and filled(p, name, form, fills(p, owner, list))
 end
 
+-- Is a path of Python's libraries one that `call' knows?
+function python_methods.is_known(path) return libraries[path] ~= nil end
+
 local of_numbers = lexer.set "sum max min sorted"
 
 -- Of a function that is none of Lua's, sum(list), math.factorial(5), or nil.

@@ -61,6 +61,16 @@ names.tensor_classes = {FloatTensor = "float", DoubleTensor = "double",
                         IntTensor = "int", BoolTensor = "bool",
                         ByteTensor = "byte"}
 
+-- Python's types as dtypes
+names.dtypes = {float = "float64", int = "int64", bool = "bool",
+                complex = "complex128"}
+
+-- NumPy's functions that have another name here, and options of their own.
+names.numpy = {dot = "matmul", std = "std", var = "var",
+               median = "quantile", savez = "save", savez_compressed = "save",
+               savetxt = "save"}
+names.numpy_options = {std = {"correction", "0"}, var = {"correction", "0"}}
+
 -- Functions of Python and other languages as an expression of x, and y if they
 -- take two arguments: of a tensor, and of any other value.
 names.builtins = {
@@ -68,7 +78,8 @@ names.builtins = {
   typeof = {"type(x)", "type(x)"}, str = {"tostring(x)", "tostring(x)"},
   dir = {"x:<Tab><Tab> lists them", "x:<Tab><Tab> lists them"},
   sorted = {"x:sort()"}, float = {"x:item()", "tonumber(x)"},
-  int = {"x // 1", "math.floor(x)"}, abs = {"x:abs()", "math.abs(x)"},
+  bool = {"x:bool():item()"},
+  int = {"x:long():item()", "math.floor(x)"}, abs = {"x:abs()", "math.abs(x)"},
   round = {"x:round()", "math.floor(x + 0.5)"}, list = {"x:tolist()", "x"},
   max = {"x:max()", nil, "math.max(x, y)"},
   min = {"x:min()", nil, "math.min(x, y)"}, sum = {"x:sum()"},

@@ -273,14 +273,17 @@ local function undefined_global(o, line, name, value)
   local operator = rest and rest:find "^[-+*/%%^<>~=]+%s+%S"
   if line:find "^%s*#%s" then o.hint = "a comment starts with --"
   elseif name == "help" then
-    o.hint = "?" .. (line:match "help%s*%(([%w_%.:]+)%)" or "name")
+    o.hint = "?" .. (line:match "help%s*%(%s*[\"']?([%w_%.:]+)" or "name")
   elseif rest and not operator and not rest:find "^[=({]" then
     o.hint = require "nacre.commands".line(name, rest) or o.hint
   end
   if o.hint then return end
   local text, found = require "nacre.foreign_statements".translate(line, value)
   if names.builtins[name] then
-    o.hint, o.whole = text, true
+    local said = names.builtins[name][1] or ""
+    local of = line:match("%f[%w_]" .. name .. "%s*%(%s*([%a_][%w_]*)%s*%)")
+    o.hint, o.whole = text or said:find "<" and
+                      said:gsub("^x", of or "x") or nil, true
     o.message = ("no variable '%s'"):format(name)
   else
     local member = (not text or found.said) and
@@ -357,6 +360,15 @@ local function inplace_name(o, line)
   if list[1] then o.op = op .. "_" end
 end
 
+-- x:fill(1) of Torch7: the method that works in place
+local function inplace_method(o, line, name)
+  local call = o.cause == "method" and expressions.calls(line, name)[1]
+  local args = call and call.args:match "^%((.*)%)$"
+  if not args or not nacre._methods[name .. "_"] or
+     not args:find "%S" and name ~= "zero" then return nil end
+  return ("%s:%s_(%s)"):format(call.owner, name, args)
+end
+
 -- "nacre.nn has no 'LSTM'", "tensor has no method 'fillna'": the hint for that
 -- name
 local function unknown_member(o, line, value)
@@ -366,6 +378,16 @@ local function unknown_member(o, line, value)
   elseif o.cause == "method" or o.cause == "field" then
     name = o.name:match "^[%w_]+$"
   end
+  local path, text, found = part and expressions.path(line, name), nil, nil
+  if path and (line:find("[[", 1, true) or
+               require "nacre.python_methods".is_known(path)) then
+    text, found = require "nacre.foreign_statements".translate(line, value)
+  end
+  if text and not found.said and not text:find(path, 1, true) then
+    o.hint, o.whole = text, true
+    o.message = o.message:gsub(", did you mean .*$", "")
+    return
+  end
   local same = part and part ~= "" and unknown_names.in_part(part, name)
   if same then
     place = same
@@ -373,7 +395,8 @@ local function unknown_member(o, line, value)
     hint = unknown_names.ofpath(expressions.path(line, name), line, value, part)
     place = not hint and name:find "%u" and elsewhere(name)
   elseif name then
-    hint = unknown_names.hint(name, line, value)
+    hint = inplace_method(o, line, name) or
+           unknown_names.hint(name, line, value)
   end
   if hint or place then
     o.message = o.message:gsub(", did you mean .*$", "")
@@ -404,6 +427,23 @@ local function foreign_dtype(o, line, value)
   o.hint = name and unknown_names.hint(name, line, value) or o.hint
 end
 
+-- nacre:ones(3), nn:Linear(2, 3): a function of the library with a colon
+local function function_with_colon(o, line)
+  for _, call in ipairs(expressions.calls(line)) do
+    local path = call.mark == ":" and call.owner and
+                 call.owner:match "^[%a_][%w_%.]*$"
+    local owner = path and unknown_names.of_library(path)
+    if owner and type(owner) == "table" and
+       unknown_names.of_library(path .. "." .. call.name) then
+      o.message = ("%s is no method of %s"):format(call.name, path)
+      o.op, o.args, o.rule = nil, {}, nil
+      o.hint, o.whole = line:sub(1, call.from - 1) .. path .. "." ..
+                        line:sub(call.from + #path + 1):match "^%s*(.*)$", true
+      return true
+    end
+  end
+end
+
 -- Improves the message and the hint of an error at `line'. value(path) is the
 -- value of a path there; scope is {there = set of variable names, text = of
 -- the chunk, line = its number}.
@@ -421,6 +461,7 @@ function runtime_errors.explain(o, line, value, scope)
     continued_call(o, line, scope)
     return
   end
+  if function_with_colon(o, line) then return end
   if o.op == ".." then o.hint = nil end
   local arguments = o.cause == "argument" and o.hint
   if arguments then o.hint = nil end  -- a better one may follow

@@ -233,7 +233,9 @@ end
 
 -- Once, and only where a line of Python was corrected before: softmax(x, 1).
 local function first_dim(text)
-  if not state.python or state.dims_noted then return nil end
+  if not state.python or state.dims_noted or text == state.suggested then
+    return nil
+  end
   for _, call in ipairs(expressions.calls(text)) do
     local note = dim_of_call(call)
     if note then
@@ -243,8 +245,29 @@ local function first_dim(text)
   end
 end
 
+local statistics = {
+  std = "NumPy's std divides by n, this one by n - 1: std(x, {correction=0})",
+  var = "NumPy's var divides by n, this one by n - 1: var(x, {correction=0})",
+  median = "of an even number of elements, NumPy's median is the mean of " ..
+           "the two in the middle: quantile(x, 0.5)"}
+
+-- np.std(x) where np is this library; once for each function
+local function numpy_statistics(code, i)
+  local name = code[i + 1] and code[i + 1].text
+  local of = code[i - 1] and code[i - 1].text
+  local note = (of == "np" or of == "numpy") and statistics[name]
+  local call = note and code:call(i + 1)
+  if not call or call.args:find "correction" then return nil end
+  statistics[name] = nil
+  return note
+end
+
+local function of_dot(code, i)
+  return numpy_statistics(code, i) or other_object(code, i)
+end
+
 local checks = {
-  ["["] = values_indexed, ["."] = other_object, ["="] = list_assigned,
+  ["["] = values_indexed, ["."] = of_dot, ["="] = list_assigned,
   ["=="] = tensor_equality, ["~="] = tensor_equality,
   ["and"] = tensor_logic, ["or"] = tensor_logic,
   ["if"] = tensor_condition, ["elseif"] = tensor_condition,

@@ -153,6 +153,10 @@ local function spell(entry, line, value)
   local tensor = mark == ":" or object and istensor(value(object))
   local function_, method = code:match "^([%a_][%w_%.]*)%(",
                             code:match "^x:([%w_]+)%("
+  args = args and args:gsub("^%((%l+)%)$", function(word)  -- x.astype(float)
+    local dtype = names.dtypes[word]
+    return dtype and rawget(_G, word) == nil and ('("%s")'):format(dtype) or nil
+  end)
   if args and args:find "^%(%s*%)$" then
     args = not tensor and "()" or nil   -- x:power(): of 2, as the line has it
   end
