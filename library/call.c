@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
 ** call.c - nacre_call: an operation by its name. One with a "_" at its end that
-** is not an operation itself is the in-place form of one.
+** is not an operation itself is the in-place form of one. Those that are not in
+** the tables of the core are functions of the binding: lua_call.c.
 */
 #include <string.h>
 
@@ -21,7 +22,8 @@ static void find_row(Target *t, const char *name, size_t n) {
   t->operator_ = t->op < 0 ? nc_find_operator(name, n) : -1;
 }
 
-static int find_target(Target *t, const char *name) {
+/* Returns 0 if the tables do not have the operation. */
+static int find_in_tables(Target *t, const char *name) {
   const size_t n = strlen(name);
   t->into = 0;
   find_row(t, name, n);
@@ -29,14 +31,10 @@ static int find_target(Target *t, const char *name) {
     find_row(t, name, n - 1);
     t->into = 1;
   }
-  if (t->op < 0 && t->operator_ < 0)
-    return lib_refuse(name, "no such operation in the library: those that are "
-                            "written in Lua are in the module for Lua");
+  if (t->op < 0 && t->operator_ < 0) return 0;
   t->s = t->op >= 0 ? nc_pointwise_signature((Op)t->op)
                     : nc_operator_signature((Operator)t->operator_);
-  if (t->into && !t->s->inplace)
-    return lib_refuse(name, "%s has no in-place form", t->s->name);
-  return NC_OK;
+  return !t->into || t->s->inplace; /* the binding has transpose_ */
 }
 
 /* The numeric parameters, behind the operands, or behind (self, dim, keepdim,
@@ -101,11 +99,9 @@ static int call_into(Call *c) {
   return r;
 }
 
-/* Makes a tensor of what an operator gives that gives no tensors. */
-static int tensor_of_value(Call *c) {
-  static const DType type[] = { DT_b8, DT_i64, DT_f64 }; /* by category */
-  const Scalar v = c->value;
-  return nc_full(&c->out[0], nc_host(), type[v.kind], 0, NULL, v);
+int lib_tensor_of(Tensor **t, Scalar v) {
+  static const DType type[] = { DT_b8, DT_i64, DT_f64, DT_c128 }; /* by kind */
+  return nc_full(t, nc_host(), type[v.kind], 0, NULL, v);
 }
 
 /* What creates a tensor takes requires_grad and pin_memory, last. */
@@ -127,8 +123,13 @@ static int call_operator(const Target *t, const Arg *arg, Call *c) {
   int r = t->into ? call_into(c) : nc_call(c);
   if (r == NC_OK) r = apply_creation(s, arg, &c->out[0]);
   if (r == NC_OK && strncmp(s->results, "tensor", 6) != 0)
-    r = tensor_of_value(c);
+    r = lib_tensor_of(&c->out[0], c->value);
   return r == NC_OK ? r : nc_error_call(r, s->name, arg, s->n);
+}
+
+int lib_refuse_results(const char *op, int there, int room) {
+  return lib_refuse(op, "gives %d result%s, there is room for %d", there,
+                    there == 1 ? "" : "s", room);
 }
 
 /* Moves the results of the call to result[0..n-1]. The first argument, if it is
@@ -140,9 +141,7 @@ static int give_results(const Signature *s, Call *c, Tensor *result[], int n,
   int there = c->list ? most : 0;
   while (there < most && from[there]) there++;
   if (n == 0 && there == 1 && from[0] == first) return NC_OK;
-  if (there > n)
-    return lib_refuse(s->name, "gives %d result%s, there is room for %d", there,
-                      there == 1 ? "" : "s", n);
+  if (there > n) return lib_refuse_results(s->name, there, n);
   for (int i = 0; i < there; i++) {
     result[i] = from[i];
     from[i] = NULL;
@@ -150,18 +149,24 @@ static int give_results(const Signature *s, Call *c, Tensor *result[], int n,
   return NC_OK;
 }
 
-int nacre_call(const char *op, nacre_tensor *result[], int n,
-               const nacre_arg arg[], int narg) {
+static int call_row(const Target *t, nacre_tensor *result[], int n,
+                    const nacre_arg arg[], int narg) {
   Call c = { .op = (Operator)0 };
   Arguments a;
-  Target t = { .op = -1 };
-  for (int i = 0; i < n; i++) result[i] = NULL;
-  TRY(find_target(&t, op));
-  int r = lib_read_arguments(&a, t.s, arg, narg);
-  if (r == NC_OK && t.op >= 0) r = call_pointwise(&t, a.arg, &c.out[0]);
-  else if (r == NC_OK) r = call_operator(&t, a.arg, &c);
-  if (r == NC_OK) r = give_results(t.s, &c, result, n, a.arg[0].t);
+  int r = lib_read_arguments(&a, t->s, arg, narg);
+  if (r == NC_OK && t->op >= 0) r = call_pointwise(t, a.arg, &c.out[0]);
+  else if (r == NC_OK) r = call_operator(t, a.arg, &c);
+  if (r == NC_OK) r = give_results(t->s, &c, result, n, a.arg[0].t);
   nc_release_failed(NC_EVALUE, c.out, NC_MAXOUT); /* those not given away */
   nc_freelist(&c);
-  return lib_settle(r);
+  return r;
+}
+
+int nacre_call(const char *op, nacre_tensor *result[], int n,
+               const nacre_arg arg[], int narg) {
+  Target t = { .op = -1 };
+  for (int i = 0; i < n; i++) result[i] = NULL;
+  if (!find_in_tables(&t, op))
+    return lib_settle(lib_call_lua(op, result, n, arg, narg));
+  return lib_settle(call_row(&t, result, n, arg, narg));
 }

@@ -26,4 +26,19 @@ typedef struct Arguments {
 int lib_read_arguments(Arguments *a, const Signature *s, const nacre_arg *given,
                        int n);
 
+/* Makes a tensor of a number or a boolean that an operation gives. */
+int lib_tensor_of(Tensor **t, Scalar v);
+/* Fails: an operation gives more results than there is room for. */
+int lib_refuse_results(const char *op, int there, int room);
+
+/*
+** Operations of the binding, which run in a Lua state of the library's own
+** (lua_call.c).
+*/
+/* As nacre_call. */
+int lib_call_lua(const char *op, nacre_tensor *result[], int n,
+                 const nacre_arg arg[], int narg);
+int lib_uses_lua(void);         /* is there such a state? */
+int lib_open_lua_library(void); /* lua_functions.c */
+
 #endif

@@ -74,7 +74,14 @@ int nacre_require_grad(nacre_tensor *t, int yes) {
   return lib_settle(nc_set_requires_grad(t, yes != 0));
 }
 
+/* The graph may have functions of Lua in it. */
+static int backward_in_lua(nacre_tensor *t) {
+  const nacre_arg self = nacre_t(t);
+  return lib_call_lua("backward", NULL, 0, &self, 1);
+}
+
 int nacre_backward(nacre_tensor *t) {
+  if (lib_uses_lua()) return lib_settle(backward_in_lua(t));
   const Backward b = { .n = 1, .output = &t };
   return lib_settle(nc_backward(&b));
 }

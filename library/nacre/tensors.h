@@ -138,11 +138,15 @@ typedef struct nacre_arg {
 } nacre_arg;
 
 /* Sets result[0..n-1] to the results of the operation `op' of the reference,
-   "add", "sum", "softmax", or of its in-place form, "add_"; NULL beyond those
-   that it gives. A result that is a number or a boolean is a tensor without
-   dimensions. The result of an in-place form is its first argument, which
-   needs no room. Fails if there is no room for the others, and for operations
-   that are written in Lua, such as linalg.svd. */
+   "add", "softmax", "linalg.svd", or of its in-place form, "add_"; NULL beyond
+   those that it gives. "nn.functional." may be left out: "conv2d". A method,
+   "t:NAME", is called by its name; the tensor is the first argument. A result
+   that is a number or a boolean is a tensor without dimensions; the elements of
+   a list are results. The result of an in-place form is its first argument,
+   which needs no room. Fails if there is no room for the others, and if the
+   operation takes or gives what has no type here: functions, objects, texts.
+   Operations that are written in Lua need its shared library, which is opened
+   at the first such call. */
 NACRE_API int nacre_call(const char *op, nacre_tensor *result[], int n,
                          const nacre_arg arg[], int narg);
 

@@ -92,6 +92,13 @@ def check_c(source, prefix, folder):
     program = os.path.join(folder, "tensors")
     output("cc", "-std=c11", *strict, example, *flags, "-o", program, env=env)
     assert output(program, env=env) == "slope 3.000\n"
+    weights = os.path.join(folder, "net.safetensors")
+    network = source + "/library/examples/inference"
+    output(prefix + "/bin/nacre", network + ".lua", weights)
+    output("cc", "-std=c11", *strict, network + ".c", *flags, "-o", program,
+           env=env)
+    assert output(program, weights, env=env) == \
+        "classes: the same as in Lua\ndecoded: the same as in Lua\n"
     user = os.path.join(folder, "user.cpp")
     for file, text in ((user, CPLUSPLUS), (os.path.join(
             folder, "CMakeLists.txt"), CMAKE.format(source=source))):

@@ -147,7 +147,7 @@ static void errors(void **state) {
   const nacre_arg far[] = { nacre_t(t), nacre_int(3) };
   const nacre_arg numbers[] = { nacre_int(1), nacre_int(2) };
   const nacre_arg text[] = { nacre_t(t), nacre_text("no") };
-  refuse("nosuch", 1, one, NACRE_EVALUE, "nosuch: no such operation");
+  refuse("nosuch", 1, one, NACRE_EVALUE, "nacre has no 'nosuch'");
   refuse("mm", 2, two, NACRE_ESHAPE, "mm: inner sizes differ: self");
   assert_non_null(strstr(nacre_error_hint(), "t()"));
   refuse("mm", 1, one, NACRE_EVALUE, "mm: mat2 is missing: a tensor expected");
@@ -161,7 +161,12 @@ static void errors(void **state) {
   refuse("add", 2, numbers, NACRE_EVALUE, "add: self must be a tensor");
   refuse("softmax", 2, text, NACRE_EVALUE,
          "softmax: dim must be a dimension, not 'no'");
-  refuse("sum_", 1, one, NACRE_EVALUE, "sum has no in-place form");
+  refuse("sum_", 1, one, NACRE_EVALUE, "nacre has no 'sum_'");
+  refuse("linalg.nosuch", 1, one, NACRE_EVALUE, "nacre.linalg has no 'nosuch'");
+  refuse("linalg", 1, one, NACRE_EVALUE, "this is no operation: it is a table");
+  refuse("linalg.svd.x", 1, one, NACRE_EVALUE, "'linalg.svd' is a function");
+  refuse("conv2d", 1, one, NACRE_EVALUE, "conv2d: weight is missing");
+  refuse("nn.Linear", 2, numbers, NACRE_EVALUE, "gives a table with names");
   refuse("exp", 2, two, NACRE_EVALUE,
          "exp: takes no argument besides self, got 1");
   nacre_release(t);
