@@ -9,6 +9,7 @@
 #include "bindings/arguments/argument_reader.h"
 #include "bindings/arguments/arguments.h"
 #include "bindings/state.h"
+#include "core/suggest.h"
 
 /* The stack index of a number for a parameter that takes it whole, or of any
    kind. [-0, +(0|1), m] */
@@ -98,6 +99,24 @@ static int check(lua_State *L) {
   return 0;
 }
 
+/* nearest(word, list): the text of the list that is nearest to the word; nil if
+   none is near. */
+static int nearest(lua_State *L) {
+  const char *word = luaL_checkstring(L, 1), **list;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  const lua_Unsigned n = lua_rawlen(L, 2);
+  lua_settop(L, 2);
+  luaL_checkstack(L, (int)n + 2, "names");
+  list = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *list, 0);
+  for (lua_Unsigned i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    list[i] = luaL_checkstring(L, -1);
+  }
+  list[n] = NULL;
+  lua_pushstring(L, nc_nearest(word, list));
+  return 1;
+}
+
 /* parse(name, text, takes_out): the signature as nl_set_signature gives it, and
    positional, method, inplace. [1] is what read needs; it borrows from the
    strings name and text, which are its user values. */
@@ -124,5 +143,6 @@ const luaL_Reg nl_argument_functions[] = {
   { "parse", nl_parse_signature },
   { "read", read },
   { "check_argument", check },
+  { "nearest", nearest },
   { NULL, NULL },
 };

@@ -303,6 +303,49 @@ step(opt, p, 1.0, 1.0)
 adam:load_state_dict(opt:state_dict())
 assert(adam.state[single].exp_avg.dtype == "float32")
 
+-- ---- Muon: matrices only, whose update has singular values of about 1
+
+do
+  nacre.manual_seed(2)
+  for _, size in ipairs {{6, 4}, {4, 6}, {5, 5}} do
+    local m = nacre.randn(size[1], size[2], {dtype = "float64"}):to(device)
+    m:requires_grad_()
+    local before = m:detach():clone()
+    local muon = optim.Muon({m}, {lr = 1, weight_decay = 0})
+    m.grad = nacre.randn(m:size()):to(device, "float64")
+    muon:step()
+    local ratio = math.sqrt(math.max(1, size[1] / size[2]))
+    local s = nacre.linalg.svdvals((before - m):detach():cpu()) / ratio
+    assert(s:max():item() < 1.3 and s:min():item() > 0.5, tostring(s))
+    -- the same directions as those of the gradient
+    local along = ((before - m) * m.grad):sum():item()
+    local nuclear = nacre.linalg.svdvals(m.grad:cpu()):sum():item()
+    assert(along > 0.6 * ratio * nuclear)
+    near(muon.state[m].momentum_buffer:sub(m.grad * 0.05):abs():max():item(), 0)
+  end
+  local w = nacre.zeros(8, 2):to(device):requires_grad_()
+  local function moved(options)
+    nacre.no_grad(w.zero_, w)
+    w.grad = nacre.ones(8, 2, {device = device})
+    optim.Muon({w}, options):step()
+    return -w[1][1]:item()
+  end
+  local one = moved {lr = 1}
+  near(moved {lr = 1, adjust_lr_fn = "spectral_unclamped"}, one)
+  near(moved {lr = 1, adjust_lr_fn = "match_rms_adamw"},
+       one / 2 * 0.2 * math.sqrt(8), 1e-6)
+  near(moved {lr = 1, adjust_lr_fn = "original"}, one)
+  fails("Muon: it optimizes matrices, and param is none", optim.Muon,
+        {nacre.ones(3):requires_grad_()})
+  fails("adjust_lr_fn is one of original, match_rms_adamw, spectral_unclamped, "
+        .. "not 'orignal'", optim.Muon, {w}, {adjust_lr_fn = "orignal"})
+  fails("ns_coefficients must be a list of three numbers", optim.Muon, {w},
+        {ns_coefficients = {1, 2}})
+  fails("ns_steps is 100, but must be from 0 to below 100", optim.Muon, {w},
+        {ns_steps = 100})
+  fails("momentum is -1", optim.Muon, {w}, {momentum = -1})
+end
+
 -- ---- LBFGS
 
 -- Rosenbrock's valley, whose floor is 0 at (1, 1), split over two parameters

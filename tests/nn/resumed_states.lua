@@ -36,7 +36,9 @@ local function of_python(name, saved)
   for i, s in pairs(saved.state) do
     local new = {}
     for key, v in pairs(s) do new[key] = copy(v, SCALARS[key]) end
-    if name == "SGD" or name == "LBFGS" then new.step = nil end
+    if name == "SGD" or name == "LBFGS" or name == "Muon" then
+      new.step = nil
+    end
     if next(new) then out.state[i - 1] = new end
   end
   for i, group in ipairs(saved.param_groups) do
@@ -51,7 +53,8 @@ end
 
 local function make(name, options)
   local a = nacre.tensor {{1.0, -2.0}, {3.0, 0.5}}:double():requires_grad_()
-  local b = nacre.tensor {2.0}:double():requires_grad_()
+  local b = nacre.tensor(name == "Muon" and {{2.0}} or {2.0})
+  b = b:double():requires_grad_()
   local groups = {{params = {a}}, {params = {b}, lr = 0.05}}
   if name == "LBFGS" then groups = {a, b} end
   return optim[name](groups, options), a, b
@@ -81,7 +84,8 @@ for _, case in ipairs {
   {"RMSprop", {centered = true, momentum = 0.5}},
   {"Adagrad", {lr_decay = 0.1, initial_accumulator_value = 0.5}},
   {"Adadelta", {}}, {"Rprop", {}}, {"ASGD", {t0 = 1}}, {"Adafactor", {}},
-  {"Adafactor", {eps = {1e-20, 1e-2}}},
+  {"Adafactor", {eps = {1e-20, 1e-2}}}, {"Muon", {}},
+  {"Muon", {nesterov = false, adjust_lr_fn = "match_rms_adamw"}},
   {"LBFGS", {lr = 0.1, max_iter = 2, history_size = 2}},
   {"LBFGS", {line_search_fn = "strong_wolfe", max_iter = 2}},
 } do

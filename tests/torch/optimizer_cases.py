@@ -41,6 +41,11 @@ OPTIMIZERS = [
     ("Adafactor", dict()),
     ("Adafactor", dict(lr=0.1, weight_decay=0.1, d=2.0, beta2_decay=-0.5)),
     ("Adafactor", dict(lr=0.1, weight_decay=0.1, d=2.0, eps=(1e-20, 1e-2))),
+    ("Muon", dict(lr=0.01)),
+    ("Muon", dict(lr=0.02, nesterov=False, weight_decay=0.01, momentum=0.9,
+                  adjust_lr_fn="match_rms_adamw")),
+    ("Muon", dict(lr=0.02, ns_steps=3, ns_coefficients=(3.0, -4.0, 2.0),
+                  adjust_lr_fn="spectral_unclamped")),
     ("LBFGS", dict(lr=0.1, max_iter=4, history_size=3)),
     ("LBFGS", dict(line_search_fn="strong_wolfe", max_iter=5)),
     ("LBFGS", dict(line_search_fn="strong_wolfe", lr=30.0, max_iter=3))]
@@ -94,9 +99,17 @@ if hasattr(torch, "compile"):   # PyTorch 1 went on from the first one's rate
                           ("CosineAnnealingWarmRestarts", dict(T_0=3)),
                           ("MultiStepLR", dict(milestones=[1, 3]))], [3, 7])]
 
+# trained(name, params): those that the optimizer takes
 # make(opt, name, options, milestones): a list of schedules, mostly one
 MAKE = """
 local optim = nacre.optim
+local function trained(name, params)
+  local list = {}
+  for _, p in ipairs(params) do
+    if name ~= "Muon" or p:dim() == 2 then list[#list + 1] = p end
+  end
+  return list
+end
 local function half_more(t) return 0.5 + 1 / (t + 1) end
 local function one(opt, name, options)
   local space = name == "SWALR" and optim.swa_utils or optim.lr_scheduler
@@ -117,6 +130,11 @@ local function make(opt, name, options, milestones)
   return {name and one(opt, name, options)}
 end
 """
+
+
+def trained(name, params):
+    """Those that the optimizer takes."""
+    return [p for p in params if name != "Muon" or p.dim() == 2]
 
 
 def has_optimizer(name, o):

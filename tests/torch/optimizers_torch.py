@@ -16,7 +16,7 @@ import warnings
 import numpy
 import torch
 from optimizer_cases import (MAKE, OPTIMIZERS, SCHEDULES, has_optimizer, lua,
-                             make)
+                             make, trained)
 
 STEPS = 200
 # Relative error of the losses.  PyTorch 1 kept the product of NAdam's momenta
@@ -48,7 +48,8 @@ for k, v in pairs(data) do if k:find "%." then state[k] = v end end
 local function losses(name, options)
   local net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3))
   net:double():load_state_dict(state)
-  local opt, list = nacre.optim[name](net:to(device), options), {}
+  local opt, list = nacre.optim[name](trained(name, net:to(device):parameters()),
+                                      options), {}
   local function closure()
     local loss = nn.MSELoss()(net(X), Y)
     opt:zero_grad()
@@ -94,7 +95,7 @@ end
 
 def losses(name, o, X, Y):
     net, out = network(), []
-    opt = getattr(torch.optim, name)(net.parameters(), **o)
+    opt = getattr(torch.optim, name)(trained(name, net.parameters()), **o)
 
     def closure():
         loss = torch.nn.functional.mse_loss(net(X), Y)

@@ -21,7 +21,7 @@ import torch
 from torch.optim import lr_scheduler, swa_utils
 
 from optimizer_cases import (MAKE, OPTIMIZERS, SCHEDULES, has_optimizer, lua,
-                             make)
+                             make, trained)
 
 THERE, ALL = 3, 6               # steps in Nacre, steps after the first file
 TOLERANCE = 1e-11               # relative error
@@ -56,8 +56,9 @@ def can_start(name, o):
     if name == "NAdam" and not MODERN:      # it took the product a step late
         return False
     try:
-        p = torch.nn.Parameter(torch.ones(2))
-        p.grad = torch.ones(2)
+        size = (2, 2) if name == "Muon" else (2,)
+        p = torch.nn.Parameter(torch.ones(size))
+        p.grad = torch.ones(size)
         opt = getattr(torch.optim, name)([p], **o)
         opt.step(lambda: torch.ones(()))
         return has_optimizer(name, o)
@@ -104,7 +105,9 @@ local function run(number, name, options, first, late, ...)
   net:double():load_state_dict(c.net)
   local p = net:parameters()
   local second = {params = {p[3], p[4]}, lr = 0.02}
-  local groups = name == "LBFGS" and p or {{params = {p[1], p[2]}}, second}
+  second.params = trained(name, second.params)
+  local groups = name == "LBFGS" and p or
+                 {{params = trained(name, {p[1], p[2]})}, second}
   if late ~= "first" then groups[2] = nil end
   local opt = optim[name](groups, options)
   if late == "before" then opt:add_param_group(second) end
@@ -154,7 +157,8 @@ class Training:
                                        torch.nn.Linear(6, 3)).double()
         p = list(self.net.parameters())
         groups = p if name == "LBFGS" else [
-            dict(params=p[:2]), dict(params=p[2:], lr=0.02)]
+            dict(params=trained(name, p[:2])),
+            dict(params=trained(name, p[2:]), lr=0.02)]
         self.opt = getattr(torch.optim, name)(
             groups if self.late == FIRST else groups[:1], **o)
         if saved and self.late == BEFORE:

@@ -20,13 +20,12 @@ local OP = "load_state_dict"
 local NONE, as_kind = all.python_none, all.as_python_kind
 
 -- Options that are tuples there.
-local TUPLES = {betas = 2, etas = 2, step_sizes = 2, eps = 2}
+local TUPLES = {betas = 2, etas = 2, step_sizes = 2, eps = 2,
+                ns_coefficients = 3}
 
-local function python_group(group, n, known)
+local function python_group(group, n, rule)
   local out = {}
-  if known and known.line_search_fn then        -- LBFGS
-    out.line_search_fn = NONE
-  end
+  for key in pairs(rule and rule.optional or {}) do out[key] = NONE end
   for key, v in pairs(group) do
     if TUPLES[key] and type(v) == "table" then
       local list = {}
@@ -79,7 +78,7 @@ local function python_form(out, optimizer)
                 param_groups = as_kind("list", {})}
   local n, rule = 0, optimizer._rule
   for i, group in ipairs(out.param_groups) do
-    form.param_groups[i], n = python_group(group, n, optimizer._known)
+    form.param_groups[i], n = python_group(group, n, rule)
   end
   for i, s in pairs(out.state) do
     s = rule and python_state(s, rule) or s

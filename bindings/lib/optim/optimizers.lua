@@ -15,6 +15,8 @@ local function check_range(op, o, key, below)
   end
 end
 
+all.check_range = check_range
+
 local function check_betas(op, o)
   local b = o.betas
   if type(b) ~= "table" or #b ~= 2 then
