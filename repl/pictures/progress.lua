@@ -206,10 +206,13 @@ end
 -- The iterator over what pairs(loader) gives, without the numbers.
 local function over_loader(loader, label)
   local next_batch, state, key = pairs(loader)
-  local line = new_line(#loader, label)
+  -- what comes from an iterator may have no length
+  local known, n = pcall(function() return #loader end)
+  local line = new_line(known and n or nil, label)
   local function pass(i, ...)
+    if not i then line.done = line.n or key or 0 end
     key = i
-    line.done = i and i - 1 or line.n
+    if i then line.done = i - 1 end
     line:tick()
     return ...
   end

@@ -275,6 +275,12 @@ for _, key in ipairs {"timeout", "worker_init_fn"} do
 end
 data.DataLoader(y, {persistent_workers = true, num_workers = 4,
                     prefetch_factor = 2})
+fails("persistent_workers needs num_workers above 0", data.DataLoader, y,
+      {persistent_workers = true})
+fails("prefetch_factor needs num_workers above 0", data.DataLoader, y,
+      {prefetch_factor = 2})
+fails("num_workers must not be negative", data.DataLoader, y,
+      {num_workers = -1})
 fails("first has 5 rows, other has 3", data.TensorDataset, y, nacre.ones(3))
 fails("sampler and shuffle exclude each other", data.DataLoader, y,
       {shuffle = true, sampler = data.SequentialSampler(y)})
@@ -306,4 +312,122 @@ do
   refuses(4)
   refuses(-4)
   assert(data.Subset(rows, {-1, 1})[1]:item() == 2)
+end
+
+-- ---- batch_sampler
+
+do
+  local sampler = data.BatchSampler(data.SequentialSampler(y), 2)
+  eq(#sampler, 3)
+  local seen = {}
+  for batch in sampler do seen[#seen + 1] = batch:numel() end
+  eq(table.concat(seen, " "), "2 2 1")
+  eq(#data.BatchSampler(data.SequentialSampler(y), 2, true), 2)
+  eq(#data.BatchSampler(data.SequentialSampler(y), 2, true)(), 2)
+  local by = data.DataLoader({X, y}, {batch_sampler = sampler})
+  eq(#by, 3)
+  eq(batches(by), "1+2 3+2 5+1")
+  eq(batches(by), "1+2 3+2 5+1")
+  local own = data.DataLoader(y, {batch_sampler = {{5, 1}, {2}}})
+  eq(#own, 2)
+  local lists = {}
+  for b in own do lists[#lists + 1] = table.concat(b:tolist(), ",") end
+  eq(table.concat(lists, " "), "5,1 2")
+  nacre.manual_seed(4)
+  local random = data.DataLoader(y, {batch_sampler =
+    data.BatchSampler(data.RandomSampler(y), 3), generator = nil})
+  local all, n = {}, 0
+  for b in random do
+    n = n + 1
+    table.move(b:tolist(), 1, #b, #all + 1, all)
+  end
+  table.sort(all)
+  eq(n .. ": " .. table.concat(all, " "), "2: 1 2 3 4 5")
+  for _, o in ipairs {{batch_size = 2}, {shuffle = true}, {drop_last = true},
+                      {sampler = data.SequentialSampler(y)}} do
+    o.batch_sampler = sampler
+    fails("batch_sampler excludes batch_size, shuffle, sampler and drop_last",
+          data.DataLoader, y, o)
+  end
+  fails("a batch_sampler has a length and gives lists", data.DataLoader, y,
+        {batch_sampler = 3})
+  fails("batch_sampler gives lists of numbers of samples, not a number",
+        data.DataLoader(y, {batch_sampler = {1}}))
+  fails("BatchSampler: batch_size is 0", data.BatchSampler,
+        data.SequentialSampler(y), 0)
+  fails("BatchSampler: a sampler has a length", data.BatchSampler, {1}, 2)
+end
+
+-- ---- samples of an iterator
+
+do
+  local Count = data.IterableDataset "Count"
+  function Count:init(n) self.n = n end
+  function Count:iter()
+    local i = 0
+    return function()
+      i = i + 1
+      if i <= self.n then return nacre.tensor(i), i * i end
+    end
+  end
+  local count = Count(5)
+  local function sums(loader)
+    local list = {}
+    for a, b in loader do
+      list[#list + 1] = a:sum():item() .. ":" .. b:sum():item()
+    end
+    return table.concat(list, " ")
+  end
+  for prefetch = 0, 7 do
+    local l = data.DataLoader(count, {batch_size = 2, prefetch = prefetch})
+    eq(sums(l), "3:5 7:25 5:25")
+    eq(sums(l), "3:5 7:25 5:25")
+  end
+  eq(sums(data.DataLoader(count, 2, {drop_last = true})), "3:5 7:25")
+  eq(sums(data.DataLoader(Count(0), 2)), "")
+  local loader = data.DataLoader(count, 2)
+  eq(tostring(loader), "DataLoader of batches of 2")
+  fails("Count: the dataset has no length", function() return #loader end)
+  fails("Count: the samples have no numbers", function() return count[1] end)
+  for _, key in ipairs {"shuffle", "sampler", "batch_sampler"} do
+    fails(("in its own order: %s is not for it"):format(key), data.DataLoader,
+          count, {[key] = key == "shuffle" or data.SequentialSampler(y)})
+  end
+  fails("Subset: the samples of an IterableDataset have no numbers",
+        data.Subset, count, {1})
+  function Count:len() return self.n end
+  eq(#loader, 3)
+  eq(tostring(loader), "DataLoader of 3 batches of 2")
+  eq(tostring(count), "Count of 5 samples")
+
+  -- a coroutine; a triple of a for loop; a collate_fn
+  local Lines = data.IterableDataset "Lines"
+  function Lines:iter()
+    return coroutine.wrap(function()
+      for word in ("a bb ccc"):gmatch "%a+" do coroutine.yield(word) end
+    end)
+  end
+  local joined = {}
+  for text in data.DataLoader(Lines(), 2, {collate_fn = table.concat}) do
+    joined[#joined + 1] = text
+  end
+  eq(table.concat(joined, " "), "abb ccc")
+  function Lines:iter() return ipairs {"x", "y"} end
+  for i, names in data.DataLoader(Lines(), 2) do
+    is(i, "{1,2}")
+    eq(table.concat(names), "xy")
+  end
+  function Lines:iter() return 3 end
+  fails("Lines: iter gives an iterator, not a number",
+        data.DataLoader(Lines(), 2))
+  local Nothing = data.IterableDataset "Nothing"
+  fails("Nothing: the class has no iter", data.DataLoader(Nothing(), 2))
+  fails("IterableDataset: a class has a name", data.IterableDataset)
+
+  local chain = data.ChainDataset(Count(2), Count(1))
+  eq(#chain, 3)
+  eq(sums(data.DataLoader(chain, 2)), "3:5 1:1")
+  eq(#data.ChainDataset {Count(2), Count(1)}, 3)
+  fails("ChainDataset: argument 2 is no IterableDataset", data.ChainDataset,
+        Count(2), y)
 end

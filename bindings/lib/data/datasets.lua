@@ -48,12 +48,9 @@ all.define("utils.data.default_collate", "values:table -> value",
            "the values of several samples as one: tensors stacked, numbers as "
            .. "a tensor", collate)
 
--- The list of the values of samples i of a dataset that has only get.
-function all.batch_by_samples(dataset, indices, collate_fn)
-  local samples = {}
-  for k, i in ipairs(indices:tolist()) do
-    samples[k] = table.pack(dataset:get(i))
-  end
+-- The list of the values of samples, each a list of its values with their
+-- number n.
+function all.batch_of(samples, collate_fn)
   if collate_fn then
     for k, s in ipairs(samples) do samples[k] = s.n == 1 and s[1] or s end
     return table.pack(collate_fn(samples))
@@ -71,6 +68,15 @@ function all.batch_by_samples(dataset, indices, collate_fn)
     return first
   end
   return out
+end
+
+-- The same for samples i of a dataset that has only get.
+function all.batch_by_samples(dataset, indices, collate_fn)
+  local samples = {}
+  for k, i in ipairs(indices:tolist()) do
+    samples[k] = table.pack(dataset:get(i))
+  end
+  return all.batch_of(samples, collate_fn)
 end
 
 -- ---- datasets
@@ -109,22 +115,113 @@ local function class_of(name)
   return class
 end
 
+-- A function that makes classes of the user, of which class_of(name) is a new
+-- one; `example' is how it is called.
+local function class_maker(op, new_class, example)
+  return function(name)
+    if type(name) ~= "string" then
+      fail(op, "a class has a name: " .. example)
+    end
+    return setmetatable(new_class(name), {__call = function(class, ...)
+      local self = setmetatable({}, class)
+      if class.init then class.init(self, ...) end
+      return self
+    end, __newindex = function(class, key, v)
+      all.check_key(name, key)
+      all.check_method_name(name, key)
+      rawset(class, key, v)
+    end})
+  end
+end
+
 -- A class of datasets: Squares = nacre.utils.data.Dataset "Squares", then
 -- Squares:init(...), Squares:len() and Squares:get(i).
-describe("Dataset", function(name)
-  if type(name) ~= "string" then
-    fail("Dataset", 'a class has a name: nacre.utils.data.Dataset "Squares"')
+describe("Dataset",
+         class_maker("Dataset", class_of, 'nacre.utils.data.Dataset "Squares"'),
+         "name:text -> class", "a class of datasets with init, len and get(i)")
+
+-- ---- datasets without numbers: samples come from an iterator
+
+local function length_of_iterable(self)
+  if self.len then return self:len() end
+  fail(self.__name, "the dataset has no length: its class has no len")
+end
+
+local function iterable_class(name)
+  local class = {__name = name, is_iterable = true}
+  class.__index = function(self, key)
+    if math.type(key) ~= "integer" then return class[key] end
+    fail(name, "the samples have no numbers: dataset:iter() gives them one "
+               .. "after the other")
   end
-  return setmetatable(class_of(name), {__call = function(class, ...)
-    local self = setmetatable({}, class)
-    if class.init then class.init(self, ...) end
-    return self
-  end, __newindex = function(class, key, v)
-    all.check_key(name, key)
-    all.check_method_name(name, key)
-    rawset(class, key, v)
-  end})
-end, "name:text -> class", "a class of datasets with init, len and get(i)")
+  class.__len = length_of_iterable
+  class.__tostring = function(self)
+    if not self.len then return name .. ", samples by iter()" end
+    return ("%s of %d samples"):format(name, #self)
+  end
+  function class.iter()
+    fail(name, "the class has no iter, which gives an iterator over samples")
+  end
+  return class
+end
+
+-- Words = nacre.utils.data.IterableDataset "Words", then Words:init(...) and
+-- Words:iter(), which gives what a for loop takes; len is optional.
+describe("IterableDataset",
+         class_maker("IterableDataset", iterable_class,
+                     'nacre.utils.data.IterableDataset "Words"'),
+         "name:text -> class", "a class of datasets with init and iter(), "
+         .. "which gives an iterator over samples")
+
+-- A function that gives the next sample, packed, or nil.
+function all.samples_of(dataset)
+  local next_sample, state, key = dataset:iter()
+  if type(next_sample) ~= "function" and
+     not (getmetatable(next_sample) or {}).__call then
+    fail(dataset.__name, ("iter gives an iterator, not a %s")
+                         :format(type(next_sample)))
+  end
+  return function()
+    local sample = table.pack(next_sample(state, key))
+    key = sample[1]
+    return key ~= nil and sample or nil
+  end
+end
+
+local Chain = iterable_class "ChainDataset"
+function Chain:len()
+  local n = 0
+  for _, d in ipairs(self.datasets) do n = n + #d end
+  return n
+end
+function Chain:iter()
+  local k, next_sample = 0, nil
+  return function()
+    while true do
+      local sample = next_sample and next_sample()
+      if sample then return table.unpack(sample, 1, sample.n) end
+      k = k + 1
+      if not self.datasets[k] then return nil end
+      next_sample = all.samples_of(self.datasets[k])
+    end
+  end
+end
+all.guard_methods(Chain, function(v) return getmetatable(v) == Chain end,
+                  "dataset")
+describe("ChainDataset", function(...)
+  local list = {...}
+  if #list == 1 and type(list[1]) == "table" and
+     getmetatable(list[1]) == nil then
+    list = list[1]
+  end
+  for i, d in ipairs(list) do
+    if type(d) ~= "table" or not d.is_iterable then
+      fail("ChainDataset", ("argument %d is no IterableDataset"):format(i))
+    end
+  end
+  return setmetatable({datasets = list}, Chain)
+end, "datasets:any -> dataset",
+  "the samples of several IterableDatasets, one after the other")
 
 local Tensors = class_of "TensorDataset"
 function Tensors:len() return self.tensors[1]:size(1) end
@@ -242,8 +339,12 @@ function Samples:get(i) return self.list[i] end
 function Samples:__tostring() return ("a list of %d samples"):format(#self) end
 
 -- v as a dataset: a tensor and a list of tensors stand for their rows, any
--- other list for its elements.
-function all.dataset(v, op)
+-- other list for its elements. An iterable one must be allowed.
+function all.dataset(v, op, iterable)
+  if type(v) == "table" and v.is_iterable == true then
+    if iterable then return v end
+    fail(op, "the samples of an IterableDataset have no numbers")
+  end
   if nacre.is_tensor(v) then return data.TensorDataset(v) end
   local meta = type(v) == "table" and getmetatable(v)
   if type(v) == "table" and not meta and nacre.is_tensor(v[1]) then

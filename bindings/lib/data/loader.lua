@@ -22,12 +22,17 @@ function Loader:__index(key)
 end
 
 function Loader:__len()
+  if self.batch_sampler then return #self.batch_sampler end
   local n = self.sampler and #self.sampler or #self.dataset
   if self.drop_last then return n // self.batch_size end
   return (n + self.batch_size - 1) // self.batch_size
 end
 
 function Loader:__tostring()
+  if self.batch_sampler then return "DataLoader of batches of a sampler" end
+  if self.dataset.is_iterable and not self.dataset.len then
+    return ("DataLoader of batches of %d"):format(self.batch_size)
+  end
   return ("DataLoader of %d batches of %d"):format(#self, self.batch_size)
 end
 
@@ -72,16 +77,68 @@ local function send(self, batch)
   end)
 end
 
--- A function that gives the next batch of an epoch, prefetched.
-local function batches(self)
+-- A function that gives the numbers of the samples of the next batch, a tensor.
+local function numbers_of_batches(self)
   local order, at = order_of(self), 1
   local n, size = order:size(1), self.batch_size
-  local function prepare()
+  return function()
     local count = math.min(size, n - at + 1)
     if count < 1 or self.drop_last and count < size then return end
-    local indices = order:narrow(1, at, count)
     at = at + count
-    return table.pack(send(self, gather(self, indices)))
+    return order:narrow(1, at - count, count)
+  end
+end
+
+-- The same of a batch_sampler.
+local function numbers_of_sampler(self)
+  local list, i = self.batch_sampler, 0
+  if getmetatable(list) then list = list(self.generator) end
+  return function()
+    i = i + 1
+    local numbers = list[i]
+    if numbers == nil or nacre.is_tensor(numbers) then return numbers end
+    if type(numbers) ~= "table" then
+      fail("DataLoader", ("batch_sampler gives lists of numbers of samples, "
+                          .. "not a %s"):format(type(numbers)))
+    end
+    return nacre.tensor(numbers, {dtype = "int64", device = "cpu"})
+  end
+end
+
+-- The samples of the next batch of an IterableDataset, as their values.
+local function iterated_batches(self)
+  local next_sample = all.samples_of(self.dataset)
+  return function()
+    local samples = {}
+    while next_sample and #samples < self.batch_size do
+      local sample = next_sample()
+      if not sample then next_sample = nil else samples[#samples + 1] = sample
+      end
+    end
+    if #samples == 0 or self.drop_last and #samples < self.batch_size then
+      return
+    end
+    return all.batch_of(samples, self.collate_fn)
+  end
+end
+
+-- The values of the next batch.
+local function values_of_batches(self)
+  if self.dataset.is_iterable then return iterated_batches(self) end
+  local numbers = self.batch_sampler and numbers_of_sampler(self) or
+                  numbers_of_batches(self)
+  return function()
+    local indices = numbers()
+    return indices and gather(self, indices)
+  end
+end
+
+-- A function that gives the next batch of an epoch, prefetched.
+local function batches(self)
+  local next_values = values_of_batches(self)
+  local function prepare()
+    local values = next_values()
+    return values and table.pack(send(self, values))
   end
   local waiting = {}
   return function()
@@ -120,21 +177,62 @@ function Loader:__pairs()
   return function() return counted(next_batch()) end
 end
 
+-- Fails unless o[key] has a length and can be called.
+local function check_sampler(o, key, gives)
+  local v = o[key]
+  local meta = getmetatable(v)
+  if v == nil or type(meta) == "table" and meta.__len and meta.__call then
+    return
+  end
+  if key == "batch_sampler" and type(v) == "table" and not meta then return end
+  fail("DataLoader", ("a %s has a length and gives %s when it is called")
+                     :format(key, gives))
+end
+
+-- Fails for options that are of no use together, as in PyTorch.
+local function check_exclusions(o)
+  if o.dataset.is_iterable then
+    for _, key in ipairs {"shuffle", "sampler", "batch_sampler"} do
+      if o[key] then
+        fail("DataLoader", ("an IterableDataset gives its samples in its own "
+                            .. "order: %s is not for it"):format(key))
+      end
+    end
+  end
+  if o.shuffle and o.sampler then
+    fail("DataLoader", "sampler and shuffle exclude each other")
+  end
+  if o.batch_sampler and (o.batch_size ~= 1 or o.shuffle or o.sampler or
+                          o.drop_last) then
+    fail("DataLoader", "batch_sampler excludes batch_size, shuffle, sampler "
+                       .. "and drop_last")
+  end
+end
+
+local function check_workers(o)
+  if o.num_workers < 0 then
+    fail("DataLoader", "num_workers must not be negative")
+  end
+  if o.prefetch_factor and o.num_workers == 0 then
+    fail("DataLoader", "prefetch_factor needs num_workers above 0")
+  elseif o.prefetch_factor and o.prefetch_factor < 0 then
+    fail("DataLoader", "prefetch_factor must not be negative")
+  end
+  if o.persistent_workers and o.num_workers == 0 then
+    fail("DataLoader", "persistent_workers needs num_workers above 0")
+  end
+end
+
 local function check_options(o)
   if o.batch_size < 1 then
     fail("DataLoader", ("batch_size is %d, but must be positive")
                        :format(o.batch_size))
   end
   if o.prefetch < 0 then fail("DataLoader", "prefetch must not be negative") end
-  if o.shuffle and o.sampler then
-    fail("DataLoader", "sampler and shuffle exclude each other")
-  end
-  local meta = getmetatable(o.sampler)
-  if o.sampler and not (type(meta) == "table" and meta.__len and meta.__call)
-  then
-    fail("DataLoader", "a sampler has a length and gives the numbers of the "
-                       .. "samples when it is called")
-  end
+  check_workers(o)
+  check_exclusions(o)
+  check_sampler(o, "sampler", "the numbers of the samples")
+  check_sampler(o, "batch_sampler", "lists of the numbers of samples")
 end
 
 -- Options of PyTorch that ask something of worker processes. How many there
@@ -153,7 +251,8 @@ end
 
 local signature = all.parse("utils.data.DataLoader",
   "dataset:any, batch_size:int=1, shuffle:bool=false, sampler:any=nil, "
-  .. "num_workers:int=0, collate_fn:fn=nil, pin_memory:bool=false, "
+  .. "batch_sampler:any=nil, num_workers:int=0, collate_fn:fn=nil, "
+  .. "pin_memory:bool=false, "
   .. "drop_last:bool=false, generator:any=nil, device:any|device=nil, "
   .. "prefetch:int=1, persistent_workers:bool=false, "
   .. "prefetch_factor:int=nil -> loader")
@@ -163,7 +262,7 @@ function data.DataLoader(...)
   local v = all.read("DataLoader", signature, ...)
   local self = {}
   for i, p in ipairs(signature.params) do self[p.name] = v[i] end
-  self.dataset = all.dataset(self.dataset, "DataLoader")
+  self.dataset = all.dataset(self.dataset, "DataLoader", true)
   check_options(self)
   if self.device then
     self.device = nacre.zeros(0, {device = self.device}).device
@@ -262,3 +361,64 @@ function(self, generator)
   return nacre.multinomial(w, self.n, self.replacement,
                            {generator = generator})
 end)
+
+-- ---- batches of the numbers that a sampler gives
+
+local Batches = {}
+Batches.__index = Batches
+
+function Batches:__len()
+  local n = #self.sampler
+  return self.drop_last and n // self.batch_size or
+         (n + self.batch_size - 1) // self.batch_size
+end
+
+-- The list of the batches of an epoch, of which each is a tensor.
+local function list_of_batches(self, generator)
+  local order = self.sampler(generator)
+  if not nacre.is_tensor(order) then
+    order = nacre.tensor(order, {dtype = "int64", device = "cpu"})
+  end
+  local list, size = {}, self.batch_size
+  for at = 1, order:size(1), size do
+    local count = math.min(size, order:size(1) - at + 1)
+    if count == size or not self.drop_last then
+      list[#list + 1] = order:narrow(1, at, count)
+    end
+  end
+  return list
+end
+
+-- batches(generator): all of them; `for batch in batches' each.
+function Batches:__call(generator, ...)
+  if select("#", ...) == 0 then return list_of_batches(self, generator) end
+  local last = (...)
+  if last == nil then self._list, self._at = list_of_batches(self), 0
+  elseif not self._list or not rawequal(last, self._list[self._at]) then
+    fail("BatchSampler", "two loops over one sampler at the same time: "
+                         .. "sampler() gives the list of all batches")
+  end
+  self._at = self._at + 1
+  return self._list[self._at]
+end
+
+local batch_signature = all.parse("utils.data.BatchSampler",
+  "sampler:any, batch_size:int, drop_last:bool=false -> sampler")
+
+function data.BatchSampler(...)
+  local v = all.read("BatchSampler", batch_signature, ...)
+  local self = {sampler = v[1], batch_size = v[2], drop_last = v[3]}
+  local meta = getmetatable(self.sampler)
+  if type(meta) ~= "table" or not meta.__len or not meta.__call then
+    fail("BatchSampler", "a sampler has a length and gives the numbers of the "
+                         .. "samples when it is called")
+  end
+  if self.batch_size < 1 then
+    fail("BatchSampler", ("batch_size is %d, but must be positive")
+                         :format(self.batch_size))
+  end
+  return setmetatable(self, Batches)
+end
+all.describe("utils.data.BatchSampler", data.BatchSampler,
+             "lists of the numbers of samples, of one size each: the "
+             .. "batch_sampler of a DataLoader", batch_signature)
