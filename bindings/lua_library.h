@@ -27,6 +27,8 @@ void nl_pushembedded(lua_State *L, const char *name);
    with a table of these functions and of `fail' (nl_pushfail). [-0, +1, e] */
 void nl_push_result_of(lua_State *L, const char *name,
                        const luaL_Reg functions[]);
+/* Functions for lib/data/summary_writer.lua (io/event_files.c). */
+extern const luaL_Reg nl_event_functions[];
 /* Pushes the table nacre (nacre.c). [-0, +1, -] */
 void nl_pushlibrary(lua_State *L);
 /* Loads nn.Module and what is made of it (bindings/lib/modules), unless it is

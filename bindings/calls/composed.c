@@ -127,7 +127,7 @@ static void push_library(lua_State *L) {
 }
 
 /* Sets in the table on top distributed, the functions that are in C, and
-   blocks and text, what those in Lua are made of. [-0, +0, m] */
+   blocks, text and events, what those in Lua are made of. [-0, +0, m] */
 static void set_internals(lua_State *L) {
   static const Bound *const lists[] = { nl_process_groups, nl_collectives };
   lua_newtable(L);
@@ -143,6 +143,9 @@ static void set_internals(lua_State *L) {
   lua_newtable(L);
   luaL_setfuncs(L, nl_text_functions, 0);
   lua_setfield(L, -2, "text");
+  lua_newtable(L);
+  luaL_setfuncs(L, nl_event_functions, 0);
+  lua_setfield(L, -2, "events");
 }
 
 int nl_load_modules(lua_State *L) {
