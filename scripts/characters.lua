@@ -5,16 +5,13 @@
 --   nacre scripts/characters.lua [--device cuda] [--epochs 60] [--seed 1]
 --                                [--text FILE]
 
-local options = {device = "auto", epochs = "60", seed = "1"}
-for i = 1, #arg, 2 do
-  local name = arg[i]:match "^%-%-(%w+)$"
-  if not (options[name] or name == "text") or not arg[i + 1] then
-    io.stderr:write("usage: nacre scripts/characters.lua [--device D] "
-                    .. "[--epochs N] [--seed N] [--text FILE]\n")
-    os.exit(2)
-  end
-  options[name] = arg[i + 1]
-end
+local options = nacre.options {
+  "Trains an LSTM to predict the next character of a text.",
+  {"--device", "where to compute", default = "auto"},
+  {"--epochs", "passes over the text", default = 60},
+  {"--seed", "of the random numbers", default = 1},
+  {"--text", "a file to learn, instead of a sonnet"},
+}
 
 -- William Shakespeare, Sonnet 18.
 local TEXT = [[
@@ -36,7 +33,7 @@ So long lives this, and this gives life to thee.
 
 local nn, optim, data = nacre.nn, nacre.optim, nacre.utils.data
 local device = nacre.device(options.device)
-nacre.manual_seed(tonumber(options.seed))
+nacre.manual_seed(options.seed)
 local text = options.text and assert(io.open(options.text)):read "a" or TEXT
 
 -- ---- characters as classes from 1
@@ -80,7 +77,7 @@ local net = Reciter(#characters, 128):to(device)
 print(net)
 local opt = optim.Adam(net, {lr = 5e-3})
 local loss_of = nn.CrossEntropyLoss()
-local epochs = tonumber(options.epochs)
+local epochs = options.epochs
 local schedule = optim.lr_scheduler.CosineAnnealingLR(opt, epochs)
 
 for epoch = 1, epochs do

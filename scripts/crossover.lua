@@ -9,9 +9,6 @@
 -- Operations: product elementwise reduction; all if none is named. A time is a
 -- median, as :sweep measures it.
 
-local usage = "usage: nacre scripts/crossover.lua [--max SIZE] " ..
-              "[--device NAME] [product] [elementwise] [reduction]"
-
 -- The name, the expression and the operands of n elements.
 local operations = {
   {"product", "a:mm(b)", "local m = math.floor(n ^ 0.5 + 0.5) " ..
@@ -20,32 +17,15 @@ local operations = {
   {"reduction", "a:sum()", "a = nacre.randn(n)"},
 }
 
-local function refuse(why)
-  io.stderr:write("crossover.lua: ", why, "\n", usage, "\n")
-  os.exit(2)
-end
-
-local most, device, wanted = 1e8, "cuda:0", {}
-do
-  local known, i = {}, 1
-  for _, operation in ipairs(operations) do known[operation[1]] = true end
-  while arg[i] do
-    local word, value = arg[i], arg[i + 1]
-    if word == "--help" then
-      print(usage)
-      return
-    elseif word == "--max" then
-      most = tonumber(value) or refuse "--max needs a number"
-      i = i + 1
-    elseif word == "--device" then
-      device = value or refuse "--device needs a value"
-      i = i + 1
-    else
-      wanted[word] = known[word] or refuse("no operation '" .. word .. "'")
-    end
-    i = i + 1
-  end
-end
+local options = nacre.options {
+  "From which size on is the GPU faster?",
+  {"--max", "the most elements", default = 1e8},
+  {"--device", "a GPU", default = "cuda:0"},
+  {"operations", "what is timed; all if none is named", many = true,
+   choices = {"product", "elementwise", "reduction"}, default = {}},
+}
+local most, device, wanted = options.max, options.device, {}
+for _, name in ipairs(options.operations) do wanted[name] = true end
 
 if not nacre.cuda.is_available() then
   print("There is no GPU to compare with: " .. nacre.cuda.why())

@@ -4,49 +4,44 @@
 -- random, and on the device already. A time is the least of several steps,
 -- after one to warm up.
 --
---   nacre scripts/frameworks.lua [cpu,cuda] [STEPS] [--small]
---                                [--threads N] [NETWORK...]
+--   nacre scripts/frameworks.lua [--steps N] [--small] [--threads N]
+--                                [cpu,cuda] [NETWORK...]
 --
 -- scripts/bench/suite.py times the same networks beside PyTorch: training.
 
-local usage = "usage: nacre scripts/frameworks.lua [cpu,cuda] [STEPS] " ..
-              "[--small] [--threads N] [NETWORK...]"
 local here = arg[0]:match "^(.*)/[^/]*$" or "."
 local networks = dofile(here .. "/networks.lua")
 
-local function refuse(why)
-  io.stderr:write("frameworks.lua: ", why, "\n", usage, "\n")
-  os.exit(2)
+local names = {}
+for i, network in ipairs(networks) do names[i] = network.name end
+
+local function at_least_one(text)
+  local n = math.tointeger(tonumber(text))
+  if n and n >= 1 then return n end
+  return nil, "needs a number of 1 or more"
 end
 
-local devices, steps, small, wanted = nil, 3, false, {}
-local known = {}
-for _, network in ipairs(networks) do
-  known[network.name:lower()] = network.name
+local options = nacre.options {
+  "Seconds of a training step of four known networks.",
+  {"--steps", "how many are timed", type = at_least_one, default = 3},
+  {"--small", "small networks, for a quick look", default = false},
+  {"--threads", "of the processor", type = at_least_one},
+  {"devices", "cpu, cuda or cpu,cuda", required = false},
+  {"networks", "all if none is named", many = true, choices = names,
+   default = {}},
+}
+local steps, small, wanted = options.steps, options.small, {}
+for _, name in ipairs(options.networks) do wanted[name] = true end
+if options.threads then nacre.set_num_threads(options.threads) end
+local devices = {}
+for name in (options.devices or nacre.cuda.is_available() and "cpu,cuda" or
+             "cpu"):gmatch "[^,]+" do
+  devices[#devices + 1] = name
 end
-local i = 1
-while arg[i] do
-  local word = arg[i]
-  if word == "--small" then small = true
-  elseif word == "--threads" then
-    local n = math.tointeger(tonumber(arg[i + 1])) or 0
-    if n < 1 then refuse "--threads needs a number of 1 or more" end
-    nacre.set_num_threads(n)
-    i = i + 1
-  elseif math.tointeger(tonumber(word)) and tonumber(word) > 0 then
-    steps = math.tointeger(tonumber(word))
-  elseif known[word:lower()] then wanted[known[word:lower()]] = true
-  elseif word:find "^cpu" or word:find "^cuda" then
-    devices = {}
-    for name in word:gmatch "[^,]+" do devices[#devices + 1] = name end
-  else refuse("no network '" .. word .. "'")
-  end
-  i = i + 1
-end
-devices = devices or (nacre.cuda.is_available() and {"cpu", "cuda"} or {"cpu"})
 for _, name in ipairs(devices) do
   if name:find "^cuda" and not nacre.cuda.is_available() then
-    refuse("no CUDA device: " .. nacre.cuda.why())
+    io.stderr:write("frameworks.lua: no CUDA device: ", nacre.cuda.why(), "\n")
+    os.exit(2)
   end
 end
 

@@ -14,45 +14,24 @@ local here = arg[0]:match "^(.*/)" or "./"
 local models = dofile(here .. "language_models/models.lua")
 local refuse = models.refuse
 
-local USAGE <const> = [[
-usage: nacre scripts/generate.lua FOLDER_OR_GGUF [--prompt TEXT]
-       [--tokens N] [--temperature T] [--top-k N] [--top-p P] [--seed N]
-       [--device D] [--dtype D]
-]]
-
--- ---- options
-
-local NUMBERS <const> = {tokens = 200, temperature = 0.8, ["top-k"] = 40,
-                         ["top-p"] = 0.95}
-
-local function read_options(list)
-  local o = {prompt = "", device = "cpu"}
-  for name, v in pairs(NUMBERS) do o[name] = v end
-  local i = 1
-  while list[i] do
-    local name = list[i]:match "^%-%-([%w-]+)$"
-    local value = list[i + 1]
-    if not name then o.path, i = list[i], i - 1
-    elseif (NUMBERS[name] or name == "seed") and tonumber(value) then
-      o[name] = tonumber(value)
-    elseif (name == "prompt" or name == "device" or name == "dtype") and
-           value then
-      o[name] = value
-    else o.path = nil break end
-    i = i + 2
-  end
-  if not o.path then
-    io.stderr:write(USAGE)
-    os.exit(2)
-  end
-  return o
-end
+local o = nacre.options {
+  "Continues a text with a language model.",
+  {"path", "a folder as Hugging Face has it, or a GGUF file"},
+  {"--prompt", "the text", default = ""},
+  {"--tokens", "how many come at most", default = 200},
+  {"--temperature", "0 takes the likeliest token", default = 0.8},
+  {"--top-k", "chooses among so many tokens; 0: all", default = 40},
+  {"--top-p", "and among those that have this share", default = 0.95},
+  {"--seed", "of the random numbers", type = "integer"},
+  {"--device", "where to compute", default = "cpu"},
+  {"--dtype", "of the weights, if not that of the file"},
+}
 
 -- ---- a token of logits
 
 -- The positions of the likeliest tokens, and their logits.
 local function likeliest(logits, o)
-  local k = math.tointeger(o["top-k"]) or 0
+  local k = o.top_k
   if k < 1 or k > logits:size(1) then k = logits:size(1) end
   return logits:topk(k)
 end
@@ -63,10 +42,10 @@ local function choose(logits, o)
   if o.temperature <= 0 then return logits:argmax():item() - 1 end
   local values, places = likeliest(logits / o.temperature, o)
   local p = values:softmax(1)
-  if o["top-p"] < 1 then
+  if o.top_p < 1 then
     -- those before which the sum is below it, at least the first
     local before = p:cumsum(1) - p
-    p = p:masked_fill(before:ge(math.max(o["top-p"], 1e-9)), 0)
+    p = p:masked_fill(before:ge(math.max(o.top_p, 1e-9)), 0)
   end
   return places[p:multinomial(1):item()] - 1
 end
@@ -110,7 +89,6 @@ local function generate(model, tok, o)
   end
 end
 
-local o = read_options(arg)
 if o.seed then nacre.manual_seed(o.seed) end
 local model = models.load(o.path, o)
 local tok = nacre.text.tokenizer(o.path)

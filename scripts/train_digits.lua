@@ -8,23 +8,20 @@
 --
 -- Several ranks share each batch, so that they learn what one learns.
 
-local options = {device = "auto", epochs = "15", seed = "1"}
-for i = 1, #arg, 2 do
-  local name = arg[i]:match "^%-%-(%w+)$"
-  if not (options[name] or name == "save") or not arg[i + 1] then
-    io.stderr:write("usage: nacre scripts/train_digits.lua [--device D] "
-                    .. "[--epochs N] [--seed N] [--save FILE]\n")
-    os.exit(2)
-  end
-  options[name] = arg[i + 1]
-end
+local options = nacre.options {
+  "Trains a network of two convolutions to read handwritten digits.",
+  {"--device", "where to compute", default = "auto"},
+  {"--epochs", "passes over the images", default = 15},
+  {"--seed", "of the random numbers", default = 1},
+  {"--save", "where the weights go: FILE.safetensors"},
+}
 
 local nn, optim, data = nacre.nn, nacre.optim, nacre.utils.data
 local dist = nacre.distributed
 dist.init_process_group()
 local rank, ranks = dist.get_rank(), dist.get_world_size()
 local device = nacre.device(options.device)
-local seed = math.tointeger(tonumber(options.seed))
+local seed = options.seed
 nacre.manual_seed(seed + rank)            -- dropout differs between ranks
 
 -- print on one rank
@@ -55,7 +52,7 @@ say(net)
 nn.SyncBatchNorm.convert_sync_batchnorm(net)
 local ddp = nn.parallel.DistributedDataParallel(net)
 
-local epochs = tonumber(options.epochs)
+local epochs = options.epochs
 local loss_of = nn.CrossEntropyLoss()
 local opt = optim.AdamW(net, {lr = 3e-3})
 local schedule = optim.lr_scheduler.OneCycleLR(opt, 1e-2,

@@ -142,7 +142,7 @@ class Generate(unittest.TestCase):
         for options in ([], ["--prompt"], [self.model, "--tokens", "x"],
                         [self.model, "--nothing", "1"]):
             _, err = self.run_script(*options, status=2)
-            self.assertIn("usage: nacre scripts/generate.lua", err)
+            self.assertIn(f"usage: nacre {SCRIPT} ", err)
 
     def test_refused(self):
         _, err = self.run_script(self.model, status=1)

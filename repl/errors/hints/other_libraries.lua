@@ -179,11 +179,10 @@ local rows = {
   -- gradients and learning
   {"jacobian hessian jvp vjp vmap func functorch", nil,
    "nacre.autograd.grad(result, inputs) gives gradients of one number"},
-  {"Muon SparseAdam Lion Lamb LARS", nil, "not among the optimizers; one of " ..
+  {"SparseAdam Lion Lamb LARS", nil, "not among the optimizers; one of " ..
    'your own is a class: nacre.optim.Optimizer "Mine", see ?Optimizer'},
-  {"IterableDataset ChainDataset get_worker_info", nil, "a dataset has a " ..
-   "length and get(i): ?Dataset; an iterator of your own batches needs no " ..
-   "DataLoader"},
+  {"get_worker_info", nil, "there are no worker processes: an " ..
+   "IterableDataset gives all of its samples"},
   {"sgd adam", "nacre.optim.SGD({x:requires_grad_()}, {lr = 0.1})"},
   {"rnn_tanh rnn_relu lstm gru quantized_lstm", "nacre.nn.LSTM(3, 4)"},
   {"multi_head_attention_forward", "nacre.nn.MultiheadAttention(4, 2)"},

@@ -37,7 +37,8 @@ names.modules = {
   __future__ = "nothing is to be imported from the future",
   glob = 'shell.lines "ls *.txt" gives the names of files',
   Image = "nacre.load reads images", PIL = "nacre.load reads images",
-  argparse = "arg[1], arg[2], ... are the arguments",
+  argparse = 'nacre.options {{"--epochs", "passes", default = 5}} reads ' ..
+             "the arguments",
   sys = "arg has the arguments, os.exit() ends",
   re = "string.match and string.gsub, with Lua's patterns",
   pickle = 'nacre.save("x.pt", {w = x})'}
