@@ -34,7 +34,7 @@ local function block(entry)
 end
 
 -- Does the output of a line come from outside (a child process, a file)?
-local function elsewhere(text)
+function transcript.is_outside(text)
   if text:find "^%s*!" or text:find "os%.execute" or
      text:find "%f[%w_]warn%s*[%('\"]" then
     return true
@@ -64,7 +64,7 @@ end
 function transcript.entry(shell, entry)
   if not host.captured then return end -- nothing is captured
   entry.said, entry.cut = host.captured()
-  if elsewhere(entry.text) then entry.said = nil end
+  if transcript.is_outside(entry.text) then entry.said = nil end
   size = size + #(entry.said or "")
   while size > KEPT do
     local old = shell.log[oldest]

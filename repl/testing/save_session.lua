@@ -63,11 +63,12 @@ end
 -- A session as a test
 --
 
--- An input as in a session, with "..." for its output.
+-- An input as in a session, with "..." for output that comes from outside: that
+-- of !cat was not compared with what the screen showed.
 local function without_output(one)
-  local command, rest = commands.of(one.text)
-  return require "nacre.transcript".input(one) ..
-         (command and commands.varies(command, rest) and "\n..." or "")
+  local transcript = require "nacre.transcript"
+  return transcript.input(one) ..
+         (transcript.is_outside(one.text) and "\n..." or "")
 end
 
 -- An input and its output, except times.

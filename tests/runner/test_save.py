@@ -44,6 +44,14 @@ class Save(runner.Case):
             self.assertFalse(os.path.exists(
                 os.path.join(self.tests, "t.nacre")))
 
+    def test_what_comes_from_outside_is_not_expected(self):
+        """It was not compared with what the screen showed, which here has the
+        file, where the replay has none."""
+        self.file("d.txt", "line one\n")
+        _, text = self.save("1 + 1\n!cat d.txt\nos.execute 'cat d.txt';\n2\n")
+        self.assertIn("> 1 + 1\n2\n> !cat d.txt\n...\n", text)
+        self.assertNotIn("No such file", text)
+
     def test_files_that_it_reads(self):
         self.file("d.csv", "1,2\n")
         self.file("sub/e.txt", "three\n")
