@@ -78,6 +78,9 @@ typedef struct Region {
 /* Finds the inputs, and releases what the part has saved. */
 int nc_region_inputs(Region *r, Tensor *const out[], int n, int64_t since);
 void nc_freeregion(Region *r);
+/* Does the part use anything from outside but these leaves? */
+int nc_region_others(int *others, Tensor *const out[], int n, int64_t since,
+                     Tensor *const leaf[], int count);
 /* Makes the part use the leaf to[i] instead of from[i], an input.  Fails if it
    uses others. */
 int nc_region_redirect(Tensor *const out[], int n, int64_t since,

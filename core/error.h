@@ -23,7 +23,8 @@ typedef struct Arg Arg;       /* of operations.h */
   X(field)      /* tensors have no field `name' */                           \
   X(function)   /* there is no function `name', as "nn.LSTM" */              \
   X(broadcast)  /* the shapes of operands do not broadcast */               \
-  X(infinite)   /* finite operands give inf */
+  X(infinite)   /* finite operands give inf */                               \
+  X(mapped)     /* vmap: values differ from sample to sample */
 /* clang-format on */
 
 #define X(name) NC_CAUSE_##name,

@@ -159,6 +159,11 @@ int nc_checkinplace(Tensor *into); /* fails if `into' must not be overwritten
 /* *t = saved[i], with its history if recording is on. */
 int nc_savedtensor(Tensor **t, const Node *n, int i);
 
+/* Are there samples of vmap among gradients?  nc_batch_backward computes the
+   gradients of a node from them (core/batch/). */
+int nc_has_samples(Tensor *const g[], int n);
+int nc_batch_backward(GradCall *c);
+
 /* Records an operation that has run: new results out[] of operands in[]. */
 int nc_record_new(const NodeKind *kind, const char *name, Tensor *const in[],
                   int nin, Tensor *const out[], int nout, const void *info,

@@ -245,6 +245,7 @@ typedef struct Context {
   DType autocast[2];          /* see nc_set_autocast */
   Generator before_dry_run;   /* `generator' is set to this after a dry run */
   Fusion *fusion;             /* what notes operations; NULL: no trace */
+  struct BatchLevel *batch;   /* the innermost level of vmap (batch.h) */
 } Context;
 
 #define NC_CONTEXT \

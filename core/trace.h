@@ -18,7 +18,8 @@ enum {                        /* what is traced, bits */
   NC_META = 8,                /* a dry run: shapes only; nothing is computed,
                                  no tensor is changed */
   NC_GRAPH = 16,              /* a dry run records operations for backward */
-  NC_AUTOCAST = 32            /* nothing: operands are cast (autocast.c) */
+  NC_AUTOCAST = 32,           /* nothing: operands are cast (autocast.c) */
+  NC_BATCH = 64               /* nothing: a level of vmap is open (batch.h) */
 };
 
 typedef struct OperandInfo {  /* what a tensor was */

@@ -18,6 +18,7 @@
 #include "bindings/devices/lua_devices.h"
 #include "bindings/fusion/fused_numbers.h"
 #include "bindings/state.h"
+#include "bindings/tensors/fields.h"
 #include "core/autograd.h"
 #include "core/ops.h"
 #include "core/trace.h"
@@ -364,7 +365,7 @@ static int push_results(lua_State *L, const Signature *s, Call *c, int box,
    Returns a status. [-0, +(0|1), m] */
 static int copy_if_recorded(lua_State *L, Tensor **self) {
   Tensor **copy;
-  int yes, r = nc_get_requires_grad(&yes, *self);
+  int yes, r = nc_get_requires_grad(&yes, nl_value_of(*self));
   yes |= nl_context(L)->fusion != NULL;
   if (r != NC_OK || !yes || nl_context(L)->no_grad) return r;
   copy = nl_newbox(L);

@@ -91,6 +91,7 @@ extern const Bound nl_stream_methods[];       /* cuda_streams.c: methods */
 extern const Bound nl_gradient_methods[];     /* autograd.c */
 extern const Bound nl_backward_methods[];     /* lua_backward.c */
 extern const luaL_Reg nl_backward_internals[]; /* nacre.autograd._backward */
+extern const luaL_Reg nl_batch_internals[];   /* samples.c: the same */
 extern const Bound nl_grad_mode[];            /* grad_mode.c */
 extern const Bound nl_autograd_functions[];   /* autograd.c: nacre.autograd */
 extern const Bound nl_event_methods[];        /* cuda_streams.c: methods */

@@ -13,6 +13,7 @@
 #include "bindings/state.h"
 #include "bindings/tensors/fields.h"
 #include "core/autograd.h"
+#include "core/batch.h"
 #include "core/fusion.h"
 
 #define FUNCTION "nacre.grad_fn"
@@ -20,6 +21,7 @@
 static int requires_grad_(lua_State *L) {
   Args a;
   nl_args(L, &a);
+  if (nc_is_sample(a.arg[0].t)) return nl_refuse_sample(L, "requires_grad_");
   nl_try_self(L, "requires_grad_",
               nc_set_requires_grad(a.arg[0].t, (int)a.arg[1].s.i));
   lua_settop(L, 1);
@@ -42,6 +44,8 @@ static int detach(lua_State *L) {
 }
 
 static int detach_(lua_State *L) {
+  if (nc_is_sample(nl_checktensor(L, 1)))
+    return nl_refuse_sample(L, "detach_");
   nl_try_self(L, "detach_", nc_detach_inplace(nl_checktensor(L, 1)));
   lua_settop(L, 1);
   return 1;
@@ -92,7 +96,7 @@ int nl_gradfield(lua_State *L, Tensor *t, const char *key) {
     if ((g = nc_grad(t)) != NULL) nl_pushtensor(L, g);
     else lua_pushnil(L);
   } else if (strcmp(key, "requires_grad") == 0) {
-    nl_check(L, nc_get_requires_grad(&yes, t));
+    nl_check(L, nc_get_requires_grad(&yes, nl_value_of(t)));
     lua_pushboolean(L, yes);
   } else if (strcmp(key, "is_leaf") == 0) {
     nl_check(L, nc_isleaf(&yes, t));
@@ -144,10 +148,11 @@ const Bound nl_autograd_functions[] = {
     "outputs:several, inputs:several, "
     "grad_outputs:gradients=nil, retain_graph:bool=nil, "
     "create_graph:bool=false, only_inputs:bool=true, allow_unused:bool=false, "
-    "*, materialize_grads:bool=false -> tensors",
+    "is_grads_batched:bool=false, *, materialize_grads:bool=false -> tensors",
     "the gradients of outputs with respect to inputs, which keep theirs; "
     "nil for an unused input with allow_unused=true, zeros with "
-    "materialize_grads=true",
+    "materialize_grads=true; is_grads_batched: grad_outputs have a first "
+    "dimension more, of gradients to begin with",
     1 },
   { "backward", NULL,
     "tensors:several, grad_tensors:gradients=nil, "
@@ -169,6 +174,7 @@ int nl_pushautograd(lua_State *L) {
   luaL_checkstack(L, 8, NULL);
   lua_newtable(L);
   luaL_setfuncs(L, nl_backward_internals, 0);
+  luaL_setfuncs(L, nl_batch_internals, 0);
   nl_pushembedded(L, "nacre.autograd");
   lua_pushvalue(L, -2);
   lua_newtable(L);

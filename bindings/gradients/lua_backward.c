@@ -480,6 +480,22 @@ static int region_inputs(lua_State *L) {
   return 1;
 }
 
+/* _others(outputs, region, leaves): does the part use other recorded tensors
+   from outside than these leaves? */
+static int region_others(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  const int n = (int)lua_rawlen(L, 1), count = (int)lua_rawlen(L, 3);
+  Tensor **out = full_tensor_array(L, 1, n, "output");
+  Tensor **leaf = full_tensor_array(L, 3, count, "leaf");
+  int yes;
+  nl_select(L);
+  nl_check(L, nc_region_others(&yes, out, n, luaL_checkinteger(L, 2), leaf,
+                               count));
+  lua_pushboolean(L, yes);
+  return 1;
+}
+
 /* _redirect(outputs, region, from, to): makes the part use the leaf to[i]
    instead of from[i] */
 static int redirect_region(lua_State *L) {
@@ -519,6 +535,7 @@ const luaL_Reg nl_backward_internals[] = {
   { "_backward", backward_of_several },
   { "_custom", new_custom },
   { "_inputs", region_inputs },
+  { "_others", region_others },
   { "_pass", this_pass },
   { "_redirect", redirect_region },
   { "_region", begin_region },

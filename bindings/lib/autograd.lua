@@ -33,10 +33,22 @@ local function retain_or_create(retain, create)
   return retain
 end
 
+-- The gradients for a batch of initial gradients, as a list.
+local function backward_of_batch(outputs, begin, inputs, retain, create)
+  if not begin then
+    fail("grad", "is_grads_batched needs grad_outputs, whose first dimension "
+                 .. "is the batch")
+  end
+  return nacre.vmap(function(list)
+    return A._backward(outputs, list, inputs, retain, create)
+  end)(begin)
+end
+
 -- Returns one gradient for each input. An input that is not used in the graph
 -- raises an error, or gives nil (allow_unused) or zeros (materialize_grads).
+-- With is_grads_batched the graph is walked for all gradients at once.
 define("grad", function(outputs, inputs, begin, retain, create, only, unused,
-                        zeros)
+                        batched, zeros)
   outputs, inputs = as_list(outputs), as_list(inputs)
   begin = initial_gradients("grad", "grad_outputs", begin, outputs)
   if not only then
@@ -44,8 +56,11 @@ define("grad", function(outputs, inputs, begin, retain, create, only, unused,
          "{outputs}:backward() adds up the gradients of leaves", "outputs",
          outputs[1])
   end
-  local found = A._backward(outputs, begin, inputs,
-                            retain_or_create(retain, create), create)
+  retain = retain_or_create(retain, create)
+  local found
+  if batched then
+    found = backward_of_batch(outputs, begin, inputs, retain, create)
+  else found = A._backward(outputs, begin, inputs, retain, create) end
   for i, x in ipairs(inputs) do
     if not found[i] and not unused and not zeros then
       fail("grad", ("input %d is not used in the graph of the outputs")
@@ -65,6 +80,76 @@ define("backward", function(tensors, begin, retain, create, inputs)
   A._backward(tensors, begin, inputs and as_list(inputs),
               retain_or_create(retain, create), create, true)
 end)
+
+-- ---- samples of vmap
+
+-- The depth of the innermost level that has a sample among the values; 0: none.
+local function level_of(v, n)
+  local most = 0
+  for i = 1, n or #v do
+    local x, depth = v[i], 0
+    if nacre.is_tensor(x) then
+      local _, at = A._open(x)
+      depth = at or 0
+    elseif type(x) == "table" and getmetatable(x) == nil then
+      depth = level_of(x)
+    end
+    most = math.max(most, depth)
+  end
+  return most
+end
+
+-- Sample i of the level, of the tensors among the values.
+local function sample_of(v, n, depth, i)
+  local one = {n = n}
+  for k = 1, n do
+    local x = v[k]
+    one[k] = x
+    if nacre.is_tensor(x) then
+      local value, at = A._open(x)
+      if at == depth then one[k] = value:select(1, i) end
+    elseif type(x) == "table" and getmetatable(x) == nil then
+      one[k] = sample_of(x, #x, depth, i)
+      for key, y in pairs(x) do
+        if one[k][key] == nil then one[k][key] = y end
+      end
+      one[k].n = x.n
+    end
+  end
+  return one
+end
+
+-- The results of all samples as those of one sample.
+local function stack_results(parts, depth)
+  local results = {n = parts[1].n}
+  for k = 1, results.n do
+    local list, first = {}, parts[1][k]
+    for i, part in ipairs(parts) do list[i] = part[k] end
+    if nacre.is_tensor(first) then
+      results[k] = A._sample(nacre.stack(list), depth)
+    elseif type(first) == "table" then
+      for _, t in ipairs(list) do t.n = #t end
+      results[k] = stack_results(list, depth)
+      results[k].n = nil
+    else results[k] = first end
+  end
+  return results
+end
+
+-- f(...), once for each sample if there are samples of vmap among the
+-- arguments: for a function of Lua that reads values.
+function A._each_sample(f, ...)
+  local args = table.pack(...)
+  local depth = level_of(args, args.n)
+  if depth == 0 then return f(...) end
+  local parts, count = {}, A._levels()[depth]
+  for i = 1, count do
+    local one = sample_of(args, args.n, depth, i)
+    parts[i] = table.pack(A._each_sample(f, table.unpack(one, 1, one.n)))
+  end
+  local results = stack_results(parts, depth)
+  return table.unpack(results, 1, results.n)
+end
 
 -- ---- custom functions
 
@@ -232,9 +317,13 @@ define("Function", function(f)
   end
   local made = {forward = f.forward, backward = f.backward,
                 name = f.name or "Function"}
-  made.apply = function(...) return apply(made, ...) end
+  -- the functions of the user see one sample of vmap at a time
+  made.apply = function(...)
+    if A._levels()[1] then return A._each_sample(apply, made, ...) end
+    return apply(made, ...)
+  end
   return setmetatable(made, {
-    __call = function(_, ...) return apply(made, ...) end,
+    __call = function(_, ...) return made.apply(...) end,
     __tostring = function() return "autograd.Function: " .. made.name end,
   })
 end)

@@ -165,6 +165,16 @@ local function fail_unfit(name, s, v)
   fail(name, "cannot work with these arguments: " .. table.concat(list, ", "))
 end
 
+-- The outcome of pcall(fn, first, ...); of fn for each sample of vmap, if it
+-- asked for values, which differ from sample to sample.
+local function or_by_sample(fn, first, v, n, ok, e, ...)
+  if not ok and type(e) == "table" and e.cause == "mapped" then
+    return pcall(nacre.autograd._each_sample, fn, first,
+                 table.unpack(v, 2, n))
+  end
+  return ok, e, ...
+end
+
 -- The function that the user calls: reads the arguments, calls fn in a
 -- protected call, copies the first result to out or, in place, to self, and
 -- converts errors.
@@ -190,8 +200,9 @@ local function wrap(name, s, fn, inplace)
       copy = unwritten(first)
       first, out = copy, first
     end
-    return finish(v, out, copy,
-                  pcall(fn, first, table.unpack(v, 2, #s.params)))
+    local n = #s.params
+    return finish(v, out, copy, or_by_sample(fn, first, v, n,
+                  pcall(fn, first, table.unpack(v, 2, n))))
   end
 end
 

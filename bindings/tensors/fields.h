@@ -22,6 +22,10 @@ int nl_setgradfield(lua_State *L, const char *key);
 /* t.data = x: the tensor at index 1 shows the storage of the one at index 3; a
    leaf that requires a gradient stays one. [-?, +1, e] */
 int nl_setdata(lua_State *L);
+/* The value of all samples behind t, a sample of vmap; else t itself. */
+Tensor *nl_value_of(Tensor *t);
+/* Raises an error: t is one sample. [-0, +0, v] */
+int nl_refuse_sample(lua_State *L, const char *op);
 /* Pushes nacre.autograd and returns 1. [-0, +1, e] */
 int nl_pushautograd(lua_State *L);
 

@@ -9,6 +9,7 @@
 
 #include "bindings/tensors/index_keys.h"
 #include "core/autograd.h"
+#include "core/batch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -249,10 +250,12 @@ static int is_element(const Keys *k, const Tensor *t, int64_t at[NC_MAXDIM]) {
 ** Reading
 **
 ** An element is a Lua number, except that an element of a tensor recorded by
-** autograd is a 0-d tensor: a number would lose the gradient.
+** autograd is a 0-d tensor: a number would lose the gradient.  So is one of a
+** sample of vmap, of which there are several.
 */
 static int is_recorded(lua_State *L, Tensor *t) {
   int yes;
+  if (nc_is_sample(t)) return 1;
   if (nl_context(L)->no_grad > 0 || (t->ad == NULL && t->base == NULL))
     return 0;
   nl_check(L, nc_get_requires_grad(&yes, t));

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/autograd/backward_pass.h"
+#include "core/batch.h"
 #include "core/op.h"
 #include "core/ops.h"
 #include "core/trace.h"
@@ -59,7 +60,7 @@ int nc_sum_to_size(Tensor **g, const GradMeta *m) {
     TRY(replace_tensor(g, &t, nc_real_part(&t, *g)));
   if ((*g)->dtype != m->dtype)
     TRY(replace_tensor(g, &t, nc_cast(&t, *g, m->dtype)));
-  if (nc_device(*g) != m->device)
+  if (nc_outside(nc_device(*g)) != m->device)
     TRY(replace_tensor(g, &t, nc_todevice(&t, *g, m->device)));
   return NC_OK;
 }
@@ -90,7 +91,7 @@ static int fail_given(const Node *n, const Tensor *g, const GradMeta *m) {
 
 /* Fails if g is on another device than m. */
 static int check_device(const char *what, const Tensor *g, const GradMeta *m) {
-  if (nc_device(g) == m->device) return NC_OK;
+  if (nc_outside(nc_device(g)) == m->device) return NC_OK;
   nc_fail(NC_EDEVICE, "%s is on %s, but its gradient is on %s", what,
           m->device->name, nc_device(g)->name);
   nc_error_operandat(0, "gradient", g);
@@ -101,7 +102,8 @@ static int check_device(const char *what, const Tensor *g, const GradMeta *m) {
 /* Returns whether t is the only reference to its memory, so that it may be
    overwritten. */
 static int is_unshared(const Tensor *t) {
-  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL && nc_isdense(t);
+  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL &&
+         nc_isdense(t) && !nc_is_sample(t);
 }
 
 /* *sum += g.  Takes over g.  In place if nothing is recorded and *sum has no
@@ -115,7 +117,9 @@ static int add_gradient(Tensor **sum, Tensor *g) {
     return NC_OK;
   }
   r = nc_apply(&y, OP_add, in, NULL,
-               nc_context->no_grad && is_unshared(*sum) ? *sum : NULL);
+               nc_context->no_grad && is_unshared(*sum) && !nc_is_sample(g)
+                   ? *sum
+                   : NULL);
   nc_release(g);
   return replace_tensor(sum, &y, r);
 }
@@ -213,7 +217,8 @@ static const NodeKind constant = { .backward = constant_backward };
 static int depend_on_saved(const Node *n, Tensor *d) {
   Tensor *from[NC_MAXIN + NC_MAXOUT] = { NULL };
   int r = NC_OK, yes = 0, k = 0;
-  if (d == NULL || d->refs > 1 || d->base || n->freed) return NC_OK;
+  if (d == NULL || d->refs > 1 || d->base || n->freed || nc_is_sample(d))
+    return NC_OK;
   TRY(nc_get_requires_grad(&yes, d));
   for (int i = 0; i < n->nsaved && !yes && k < NC_MAXIN + NC_MAXOUT; i++) {
     const Saved *s = &n->saved[i];
@@ -262,7 +267,10 @@ static int call_backward(BackwardPass *w, Entry *e, Tensor *g[]) {
     any |= need[i];
   }
   if (!any) r = NC_OK;
-  else if (nc_context->tracing) r = nc_trace_backward(&call);
+  else if (nc_context->tracing & NC_BATCH && nc_has_samples(g, n->nout))
+    r = nc_batch_backward(&call);
+  else if (nc_context->tracing & ~(unsigned)NC_BATCH)
+    r = nc_trace_backward(&call);
   else if (!try_add(w, &call, &r)) r = n->kind->backward(&call);
   if (r != NC_OK && r != NC_EINTR && nc_lasterror()->op[0] == '\0')
     nc_error_op("backward");

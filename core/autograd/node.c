@@ -6,6 +6,7 @@
 ** Releasing is iterative: a node that is freed puts its predecessors on a list,
 ** so that a chain of a million nodes does not overflow the stack.
 */
+#include "core/batch.h"
 #include "core/fusion_notes.h"
 #include "core/ops.h"
 #include "core/tape.h"
@@ -259,7 +260,19 @@ int nc_setgrad(Tensor *t, Tensor *g) {
   return NC_OK;
 }
 
+/* *y = a sample whose value is detached. */
+static int detach_sample(Tensor **y, const Tensor *x) {
+  Tensor *value, *plain;
+  int depth, r;
+  nc_batch_open(&value, &depth, x);
+  TRY(nc_detach(&plain, value));
+  r = nc_batch_wrap(y, plain, depth);
+  nc_release(plain);
+  return r;
+}
+
 int nc_detach(Tensor **y, Tensor *x) {
+  if (nc_is_sample(x)) return detach_sample(y, x);
   TRY(nc_alias(y, x));
   return nc_context->fusion
              ? nc_release_failed(nc_fusion_note_detach(x, *y), y, 1)

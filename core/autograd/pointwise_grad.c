@@ -7,6 +7,7 @@
 */
 #include <string.h>
 
+#include "core/batch.h"
 #include "core/pointwise/temps.h"
 #include "core/operators.h"
 #include "core/ops.h"
@@ -107,7 +108,7 @@ static int kernel_operands(Arg in[], const char *text, const Value letter[]) {
    operands are on one device. */
 static int can_fuse(const Arg in[], int n) {
   const Device *d = nc_device(in[0].t);
-  if (!nc_context->no_grad || n >= NC_MAXIN) return 0;
+  if (!nc_context->no_grad || n >= NC_MAXIN || nc_is_sample(in[0].t)) return 0;
   for (int i = 1; i < n; i++)
     if (in[i].t && nc_device(in[i].t) != d) return 0;
   return 1;

@@ -15,6 +15,8 @@ typedef struct Walk {
   int n;
   int64_t since, noderoom, inputroom;
   Region *r;
+  Tensor *const *own; /* known leaves, if r is NULL */
+  int nown, others;   /* is there another edge that leaves the part? */
 } Walk;
 
 static int is_inside(const Walk *w, const Node *n) {
@@ -69,6 +71,13 @@ static int redirect(Edge *e, Tensor *const from[], Tensor *const to[], int n,
                  "again");
 }
 
+/* Notes an edge that leaves the part, unless it leads to one of w->own. */
+static void note_other(Walk *w, const Edge *e) {
+  for (int i = 0; i < w->nown; i++)
+    if (w->own[i]->ad && w->own[i]->ad->node == e->node) return;
+  w->others = 1;
+}
+
 /* Meets all nodes of the part, and adds the inputs unless w->r is NULL. */
 static int walk(Walk *w, Tensor *const out[], int n) {
   for (int i = 0; i < n; i++) {
@@ -81,6 +90,7 @@ static int walk(Walk *w, Tensor *const out[], int n) {
       if (e->node == NULL) continue;
       if (is_inside(w, e->node)) TRY(add_node(w, e->node));
       else if (w->r) TRY(add_input(w, e));
+      else note_other(w, e);
     }
   }
   return NC_OK;
@@ -112,6 +122,15 @@ int nc_region_redirect(Tensor *const out[], int n, int64_t since,
         status = redirect(&node->edge[k], from, to, count, since);
   }
   end_walk(&w);
+  return status;
+}
+
+int nc_region_others(int *others, Tensor *const out[], int n, int64_t since,
+                     Tensor *const leaf[], int count) {
+  Walk w = { .since = since, .own = leaf, .nown = count };
+  const int status = walk(&w, out, n);
+  end_walk(&w);
+  *others = w.others;
   return status;
 }
 

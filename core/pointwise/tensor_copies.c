@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "core/accelerator.h"
+#include "core/batch.h"
 #include "core/base/mapping.h"
 #include "core/op.h"
 #include "core/ops.h"
@@ -96,6 +97,7 @@ static int check_broadcast(const Tensor *y, const Tensor *x) {
 static int copy_bytes(Tensor *y, Tensor *x, int how) {
   const int64_t bytes = nc_numel(x) * nc_dtypesize(x->dtype);
   if (bytes == 0) return NC_OK;
+  if (nc_is_sample(x)) return nc_batch_novalues(x);
   if (nc_ismetatensor(x) && !nc_ismetatensor(y))
     return nc_meta_novalues(nc_device(x));
   if (x->data->pinned || y->data->pinned) how |= NC_PINNED;
@@ -225,7 +227,7 @@ int nc_todevice(Tensor **out, Tensor *x, const Device *d) {
 int nc_move(Tensor **out, Tensor *x, const Device *d, int how) {
   Tensor *y;
   *out = NULL;
-  if (nc_device(x) == d) {
+  if (nc_device(x) == d || nc_device(x) == nc_outside(d)) {
     nc_retain(*out = x);
     return NC_OK;
   }

@@ -3,6 +3,7 @@
 ** call_kinds.c - nc_call: one way for any call.  What is more than computing is
 ** asked for in a fixed order; each step makes the call again without itself:
 **
+**   batch      of samples of vmap: on the values of all (core/batch/)
 **   autocast   operands in the dtype of a region (autocast.c)
 **   trace      an event around the call (trace.c), then a note for a fusion
 **   tape       a node, to which the results are linked (core/autograd/)
@@ -11,6 +12,7 @@
 ** nc_apply, nc_reduce and the like compute at once unless one of these is on.
 */
 #include "core/base/mapping.h"
+#include "core/batch.h"
 #include "core/op.h"
 #include "core/tape.h"
 #include "core/trace_internal.h"
@@ -124,6 +126,7 @@ static int may_be_recorded(const Call *c) {
 }
 
 int nc_call(Call *c) {
+  if (nc_context->tracing & NC_BATCH) return nc_batch_call(c);
   if (nc_context->tracing & NC_AUTOCAST) return nc_autocast_call(c);
   if (nc_context->tracing) return nc_trace_call(c);
   if (kinds[c->kind].record && nc_context->no_grad == 0 && may_be_recorded(c))

@@ -8,6 +8,7 @@
 ** bytes are only counted.  One more, "meta", is for programs, which may ask for
 ** it by name (nc_meta).
 */
+#include "core/batch.h"
 #include "core/fusion_notes.h"
 #include "core/op.h"
 #include "core/trace_internal.h"
@@ -159,6 +160,7 @@ const Memory *nc_meta_memory(const Device *d) {
 
 int nc_readable(Tensor **y, Tensor *t) {
   *y = NULL;
+  if (nc_is_sample(t)) return nc_batch_novalues(t);
   if (nc_context->tracing & NC_META) return nc_meta_novalues(NULL);
   return nc_todevice(y, t, &nc_cpu);
 }

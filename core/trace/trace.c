@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/batch.h"
 #include "core/fusion_notes.h"
 #include "core/operators.h"
 #include "core/ops.h"
@@ -25,8 +26,8 @@ static Error warning;
 static int warned;
 
 unsigned nc_trace(unsigned traced) {
-  const unsigned region = nc_context->tracing & NC_AUTOCAST;
-  const unsigned before = nc_context->tracing & ~(unsigned)NC_AUTOCAST;
+  const unsigned region = nc_context->tracing & (NC_AUTOCAST | NC_BATCH);
+  const unsigned before = nc_context->tracing & ~region;
   if (traced & ~before & NC_META) nc_meta_begin();
   if (before & ~traced & NC_META) nc_meta_end();
   nc_context->tracing = traced | region;
@@ -322,6 +323,7 @@ static void begin_read(TraceEvent *p, const char *op, const Tensor *t) {
 NC_NOINLINE int nc_trace_read(Scalar *v, const char *op, const Tensor *t,
                               int64_t offset) {
   TraceEvent p;
+  if (nc_is_sample(t)) return nc_batch_novalues(t);
   if (nc_context->tracing & NC_META) return nc_read(v, t, offset);
   begin_read(&p, op, t);
   return RUN_TRACED(&p, nc_read(v, t, offset), NULL, 0);
@@ -329,6 +331,8 @@ NC_NOINLINE int nc_trace_read(Scalar *v, const char *op, const Tensor *t,
 
 NC_NOINLINE int nc_trace_elements(Tensor **y, Tensor *t) {
   TraceEvent p;
+  *y = NULL;
+  if (nc_is_sample(t)) return nc_batch_novalues(t);
   if (nc_context->tracing & NC_META) return nc_todevice(y, t, &nc_cpu);
   begin_read(&p, "totable", t);
   return RUN_TRACED(&p, nc_todevice(y, t, &nc_cpu), y, 1);

@@ -28,7 +28,8 @@ local spaces = {"linalg", "nn", "nn.functional", "nn.init", "nn.utils",
                 "nn.utils.parametrize", "optim", "optim.lr_scheduler",
                 "optim.swa_utils", "utils", "utils.data", "autograd", "cuda",
                 "fft", "json", "signal", "signal.windows", "text",
-                "distributions", "distributions.transforms",
+                "distributions", "distributions.transforms", "func",
+                "autograd.functional", "autograd.forward_ad",
                 "distributions.constraints"}
 
 local function path_of_table(v)

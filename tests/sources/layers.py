@@ -26,7 +26,7 @@ LIMIT = 400     # lines of the public header
 # device, so also what it is made of; random numbers are the same on all.
 PUBLIC = {"core/" + name for name in (
     "tensor.h", "accelerator.h", "autograd.h", "device_teams.h", "files.h",
-    "fusion.h", "host.h", "library.h", "trace.h", "signature.h", "suggest.h",
+    "batch.h", "fusion.h", "host.h", "library.h", "trace.h", "signature.h", "suggest.h",
     "ops.h", "ops.def", "operators.h", "operators.def", "transport.h", "dtype.h")}
 FOR_DEVICES = PUBLIC | {"core/" + name for name in (
     "pointwise/scalar.h", "pointwise/for_each_compute_type.h",
@@ -53,8 +53,8 @@ FOREIGN = [
      ("core", "cuda", "mpi", "bindings", "library", "tests"))]
 
 # Whom the files of a folder of core may call; of the others, all but io. The
-# folders pointwise, ops, indexing, autograd, trace, fusion are the engine: they
-# call each other by design.
+# folders pointwise, ops, indexing, autograd, trace, batch, fusion are the
+# engine: they call each other by design.
 FLOORS = {"base": {"base"}, "cpu": {"base", "pointwise", "cpu"}}
 ABOVE = {"io"}
 # Tables, which base passes on without calling what they name.

@@ -221,8 +221,22 @@ local function scalar(t, opts)
   return text[1] .. "  " .. kind(t)
 end
 
+-- "float32[3] cpu, a sample of vmap (level 1 of 128 samples)": its values differ
+-- from sample to sample. nil for another tensor.
+local function sample(t)
+  local A = rawget(nacre, "autograd")
+  local value, depth
+  if A then value, depth = A._open(t) end
+  if not value then return nil end
+  if depth == 0 then return kind(t) .. ", of a vmap that has ended" end
+  return ("%s, a sample of vmap (level %d, %d samples)")
+         :format(kind(t), depth, value:size(1))
+end
+
 local function whole(t, opts)
   local size, n = t:size(), 1
+  local text = sample(t)
+  if text then return text end
   for _, s in ipairs(size) do n = n * s end
   if nacre._isdry(t) then
     local dry = t.device == "meta" and "" or "of a dry run, "
@@ -254,7 +268,8 @@ function tensors.tensor(t, opts) return report_shown(t, whole(t, opts)) end
 
 -- One line without statistics, for tables and lists.
 function tensors.brief(t)
-  return report_shown(t, (t:dim() > 0 or nacre._isdry(t)) and kind(t) or
+  return report_shown(t, sample(t) or
+                    (t:dim() > 0 or nacre._isdry(t)) and kind(t) or
                     scalar(t, defaults))
 end
 

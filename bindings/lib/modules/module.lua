@@ -74,6 +74,14 @@ function all.declare(t)
   return t
 end
 
+-- Lets t, or no longer, stand for a parameter: `own' is what this gave before.
+function all.lend(t)
+  local own = declared[t] or false
+  declared[t] = own or number()
+  return own
+end
+function all.take_back(t, own) declared[t] = own or nil end
+
 -- Makes t, a copy, what the original is: a parameter, a buffer.
 function all.declare_as(t, original)
   buffers[t] = buffers[original]

@@ -177,8 +177,8 @@ local rows = {
   {"e", "math.exp(1)"},
   {"Size", "x.shape"},
   -- gradients and learning
-  {"jacobian hessian jvp vjp vmap func functorch", nil,
-   "nacre.autograd.grad(result, inputs) gives gradients of one number"},
+  {"jacobian hessian jvp vjp functorch value_and_grad", nil,
+   "nacre.func has grad, grad_and_value, vjp, jvp, jacrev, jacfwd, hessian"},
   {"SparseAdam Lion Lamb LARS", nil, "not among the optimizers; one of " ..
    'your own is a class: nacre.optim.Optimizer "Mine", see ?Optimizer'},
   {"get_worker_info", nil, "there are no worker processes: an " ..
