@@ -44,8 +44,7 @@ static int detach(lua_State *L) {
 }
 
 static int detach_(lua_State *L) {
-  if (nc_is_sample(nl_checktensor(L, 1)))
-    return nl_refuse_sample(L, "detach_");
+  if (nc_is_sample(nl_checktensor(L, 1))) return nl_refuse_sample(L, "detach_");
   nl_try_self(L, "detach_", nc_detach_inplace(nl_checktensor(L, 1)));
   lua_settop(L, 1);
   return 1;

@@ -490,8 +490,8 @@ static int region_others(lua_State *L) {
   Tensor **leaf = full_tensor_array(L, 3, count, "leaf");
   int yes;
   nl_select(L);
-  nl_check(L, nc_region_others(&yes, out, n, luaL_checkinteger(L, 2), leaf,
-                               count));
+  nl_check(
+      L, nc_region_others(&yes, out, n, luaL_checkinteger(L, 2), leaf, count));
   lua_pushboolean(L, yes);
   return 1;
 }

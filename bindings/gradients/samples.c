@@ -61,8 +61,9 @@ static int sample(lua_State *L) {
   Tensor **y;
   nl_select(L);
   y = nl_newbox(L);
-  nl_check_op(L, nc_batch_wrap(y, nl_checktensor(L, 1),
-                               (int)luaL_checkinteger(L, 2)), "vmap");
+  nl_check_op(
+      L, nc_batch_wrap(y, nl_checktensor(L, 1), (int)luaL_checkinteger(L, 2)),
+      "vmap");
   return 1;
 }
 
@@ -79,10 +80,6 @@ static int open_sample(lua_State *L) {
 }
 
 const luaL_Reg nl_batch_internals[] = {
-  { "_enter", enter },
-  { "_leave", leave },
-  { "_levels", levels },
-  { "_open", open_sample },
-  { "_sample", sample },
-  { NULL, NULL },
+  { "_enter", enter },      { "_leave", leave },   { "_levels", levels },
+  { "_open", open_sample }, { "_sample", sample }, { NULL, NULL },
 };

@@ -5,6 +5,9 @@
 -- errors.
 local A, signatures, arguments, fail = ...
 
+-- lib/transforms/autograd_functional.lua fills them.
+A.functional, A.forward_ad = {}, {}
+
 -- Defines A.name: reads the arguments by the signature, then calls fn.
 local function define(name, fn)
   local s = arguments.parse(name, signatures[name])

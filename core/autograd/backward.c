@@ -102,8 +102,8 @@ static int check_device(const char *what, const Tensor *g, const GradMeta *m) {
 /* Returns whether t is the only reference to its memory, so that it may be
    overwritten. */
 static int is_unshared(const Tensor *t) {
-  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL &&
-         nc_isdense(t) && !nc_is_sample(t);
+  return t->refs == 1 && t->data->refs == 1 && t->ad == NULL && nc_isdense(t) &&
+         !nc_is_sample(t);
 }
 
 /* *sum += g.  Takes over g.  In place if nothing is recorded and *sum has no

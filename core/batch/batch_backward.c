@@ -16,14 +16,27 @@
 /* Operators whose gradients are composed of operations, whatever is
    recorded. */
 static const unsigned char composed[OPERATOR_COUNT] = {
-  [OPERATOR_mm] = 1, [OPERATOR_bmm] = 1, [OPERATOR_mv] = 1,
-  [OPERATOR_dot] = 1, [OPERATOR_matmul] = 1, [OPERATOR_linear] = 1,
-  [OPERATOR_outer] = 1, [OPERATOR_addmm] = 1, [OPERATOR_baddbmm] = 1,
-  [OPERATOR_addmv] = 1, [OPERATOR_cat] = 1, [OPERATOR_stack] = 1,
-  [OPERATOR_tile] = 1, [OPERATOR_var] = 1, [OPERATOR_std] = 1,
-  [OPERATOR_logsumexp] = 1, [OPERATOR_softmax] = 1,
-  [OPERATOR_log_softmax] = 1, [OPERATOR__masked_softmax] = 1,
-  [OPERATOR__conv] = 1, [OPERATOR__conv_input] = 1,
+  [OPERATOR_mm] = 1,
+  [OPERATOR_bmm] = 1,
+  [OPERATOR_mv] = 1,
+  [OPERATOR_dot] = 1,
+  [OPERATOR_matmul] = 1,
+  [OPERATOR_linear] = 1,
+  [OPERATOR_outer] = 1,
+  [OPERATOR_addmm] = 1,
+  [OPERATOR_baddbmm] = 1,
+  [OPERATOR_addmv] = 1,
+  [OPERATOR_cat] = 1,
+  [OPERATOR_stack] = 1,
+  [OPERATOR_tile] = 1,
+  [OPERATOR_var] = 1,
+  [OPERATOR_std] = 1,
+  [OPERATOR_logsumexp] = 1,
+  [OPERATOR_softmax] = 1,
+  [OPERATOR_log_softmax] = 1,
+  [OPERATOR__masked_softmax] = 1,
+  [OPERATOR__conv] = 1,
+  [OPERATOR__conv_input] = 1,
   [OPERATOR__conv_weight] = 1,
 };
 
@@ -102,8 +115,8 @@ static int try_view(Batching *b, GradCall *c, int *status) {
 /*
 ** Sample by sample
 */
-typedef struct Rows {         /* the gradients of all samples */
-  Tensor **g, **d, **all;     /* all: those of operand k from k * n on */
+typedef struct Rows {     /* the gradients of all samples */
+  Tensor **g, **d, **all; /* all: those of operand k from k * n on */
   int64_t n, bytes;
 } Rows;
 
@@ -121,13 +134,14 @@ static int new_rows(Rows *r, const Node *node, int64_t n) {
 
 static int call_row(Batching *b, GradCall *c, Rows *rows, int64_t i) {
   const Node *n = c->node;
-  GradCall low = { .node = c->node, .g = rows->g, .d = rows->d,
-                   .need = c->need };
+  GradCall low = {
+    .node = c->node, .g = rows->g, .d = rows->d, .need = c->need
+  };
   Temps w = { 0 };
   for (int k = 0; k < n->nout; k++) {
     Tensor *value = c->g[k] ? nc_batch_value(b, c->g[k]) : NULL;
-    rows->g[k] = value ? nc_temps_call1(&w, OPERATOR_select, value, 1, i + 1)
-                       : c->g[k];
+    rows->g[k] =
+        value ? nc_temps_call1(&w, OPERATOR_select, value, 1, i + 1) : c->g[k];
   }
   if (w.status == NC_OK) w.status = call_node(&low);
   for (int k = 0; k < n->nedge; k++) {

@@ -156,8 +156,7 @@ static int write_at(Batching *b) {
     return nc_setindex(x, ix, n, value, c->arg[1].s);
   Tensor *part = indexed(b, x, ix, n);
   if (part == NULL) return b->w.status;
-  nc_temps_copyinto(&b->w, part,
-                    nc_batch_aligned(b, value, part->nd - 1));
+  nc_temps_copyinto(&b->w, part, nc_batch_aligned(b, value, part->nd - 1));
   return b->w.status;
 }
 
@@ -167,10 +166,13 @@ static int detach(Batching *b) {
 
 BatchRule nc_batch_rule(const Call *c) {
   static const BatchRule of_kind[] = {
-    [CALL_POINTWISE] = nc_batch_pointwise, [CALL_REDUCE] = reduce,
-    [CALL_CAST] = cast, [CALL_MOVE] = move, [CALL_INDEX] = read_at,
-    [CALL_SETINDEX] = write_at, [CALL_DETACH] = detach,
+    [CALL_POINTWISE] = nc_batch_pointwise,
+    [CALL_REDUCE] = reduce,
+    [CALL_CAST] = cast,
+    [CALL_MOVE] = move,
+    [CALL_INDEX] = read_at,
+    [CALL_SETINDEX] = write_at,
+    [CALL_DETACH] = detach,
   };
-  return c->kind == CALL_OPERATOR ? nc_operator_rule(c->op)
-                                  : of_kind[c->kind];
+  return c->kind == CALL_OPERATOR ? nc_operator_rule(c->op) : of_kind[c->kind];
 }

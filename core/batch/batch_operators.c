@@ -162,6 +162,7 @@ int nc_batch_shift(Batching *b) {
   return low.arg[0].t ? nc_batch_run(b, &low) : nc_batch_loop(b);
 }
 
+/* clang-format off */
 static const BatchRule rules[OPERATOR_COUNT] = {
 #define ROW(op, rule) [OPERATOR_##op] = rule,
   /* the elements of each sample for itself */
@@ -234,6 +235,7 @@ static const BatchRule rules[OPERATOR_COUNT] = {
   ROW(masked_select, masked_select)
 #undef ROW
 };
+/* clang-format on */
 
 BatchRule nc_operator_rule(int op) {
   return rules[op];

@@ -13,10 +13,10 @@
 /*
 ** One sample
 */
-typedef struct SampleCall {   /* the call for one sample */
+typedef struct SampleCall { /* the call for one sample */
   Call low;
   Index index[NC_MAXINDEX];
-  Tensor **own[NC_MAXARG];    /* lists of tensors */
+  Tensor **own[NC_MAXARG]; /* lists of tensors */
   Temps w;
 } SampleCall;
 
@@ -87,21 +87,19 @@ static int call_sample(const Batching *b, SampleCall *s, int64_t i) {
   s->low.nlist = 0;
   r = choose_operands(b, s, i);
   if (r == NC_OK)
-    r = nc_batch_is_draw(&s->low) ? call_outside(b, &s->low)
-                                  : nc_call(&s->low);
+    r = nc_batch_is_draw(&s->low) ? call_outside(b, &s->low) : nc_call(&s->low);
   nc_temps_finish(&s->w);
-  for (int k = 0; k < NC_MAXARG; k++)
-    nc_releaselist(s->own[k], b->c->arg[k].n);
+  for (int k = 0; k < NC_MAXARG; k++) nc_releaselist(s->own[k], b->c->arg[k].n);
   return r;
 }
 
 /*
 ** All samples
 */
-typedef struct Parts {        /* the results of all samples */
-  Tensor **t;                 /* those of result k from k * n on */
+typedef struct Parts { /* the results of all samples */
+  Tensor **t;          /* those of result k from k * n on */
   int64_t n;
-  int count, list;            /* results of a sample; are they a list? */
+  int count, list; /* results of a sample; are they a list? */
 } Parts;
 
 static int64_t parts_bytes(const Parts *p) {
@@ -220,14 +218,17 @@ int nc_batch_samples(Batching *b) {
 ** Random numbers
 */
 static const unsigned char draws[OPERATOR_COUNT] = {
-  [OPERATOR_rand] = 1, [OPERATOR_randn] = 1, [OPERATOR_randint] = 1,
-  [OPERATOR_randperm] = 1, [OPERATOR_rand_like] = 1, [OPERATOR_randn_like] = 1,
-  [OPERATOR_randint_like] = 1, [OPERATOR_uniform_] = 1, [OPERATOR_normal_] = 1,
-  [OPERATOR_bernoulli] = 1, [OPERATOR_bernoulli_] = 1, [OPERATOR_normal] = 1,
-  [OPERATOR_multinomial] = 1, [OPERATOR_poisson] = 1, [OPERATOR_binomial] = 1,
-  [OPERATOR__standard_gamma] = 1, [OPERATOR_exponential_] = 1,
-  [OPERATOR_cauchy_] = 1, [OPERATOR_log_normal_] = 1,
-  [OPERATOR_geometric_] = 1, [OPERATOR_random_] = 1,
+  [OPERATOR_rand] = 1,         [OPERATOR_randn] = 1,
+  [OPERATOR_randint] = 1,      [OPERATOR_randperm] = 1,
+  [OPERATOR_rand_like] = 1,    [OPERATOR_randn_like] = 1,
+  [OPERATOR_randint_like] = 1, [OPERATOR_uniform_] = 1,
+  [OPERATOR_normal_] = 1,      [OPERATOR_bernoulli] = 1,
+  [OPERATOR_bernoulli_] = 1,   [OPERATOR_normal] = 1,
+  [OPERATOR_multinomial] = 1,  [OPERATOR_poisson] = 1,
+  [OPERATOR_binomial] = 1,     [OPERATOR__standard_gamma] = 1,
+  [OPERATOR_exponential_] = 1, [OPERATOR_cauchy_] = 1,
+  [OPERATOR_log_normal_] = 1,  [OPERATOR_geometric_] = 1,
+  [OPERATOR_random_] = 1,
 };
 
 int nc_batch_is_draw(const Call *c) {
@@ -237,7 +238,8 @@ int nc_batch_is_draw(const Call *c) {
 /* The position of the size among the arguments; -1: there is none. */
 static int size_argument(int op) {
   switch (op) {
-    case OPERATOR_rand: case OPERATOR_randn: return 0;
+    case OPERATOR_rand:
+    case OPERATOR_randn: return 0;
     case OPERATOR_randint: return 2;
     default: return -1;
   }
@@ -256,8 +258,7 @@ int nc_batch_draw(Batching *b) {
     nc_hint("vmap(f, {randomness = \"different\"}), or \"same\"");
     return NC_EVALUE;
   }
-  if (b->level->draws == BATCH_SAME && !b->mapped)
-    return call_outside(b, b->c);
+  if (b->level->draws == BATCH_SAME && !b->mapped) return call_outside(b, b->c);
   if (written && nc_batch_value(b, x->t) == NULL)
     return nc_batch_refuse(
         "numbers for each sample of vmap cannot be written into a tensor that "

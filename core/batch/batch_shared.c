@@ -9,7 +9,7 @@
 
 #include "core/tape.h"
 
-typedef struct Shared {       /* the data of the node */
+typedef struct Shared { /* the data of the node */
   Node *node;
 } Shared;
 
@@ -40,11 +40,10 @@ static int shared_backward(void *data, Tensor *const g[], Tensor *d[],
   if (w.status == NC_OK && need[0])
     nc_temps_result(&w, &d[0], input_grad(&w, g[0], weight));
   if (w.status == NC_OK && need[1])
-    nc_temps_result(
-        &w, &d[1],
-        nc_temps_call2(&w, OPERATOR_bmm,
-                       nc_temps_transposed(&w, as_rows(&w, g[0])),
-                       as_rows(&w, x)));
+    nc_temps_result(&w, &d[1],
+                    nc_temps_call2(&w, OPERATOR_bmm,
+                                   nc_temps_transposed(&w, as_rows(&w, g[0])),
+                                   as_rows(&w, x)));
   return nc_temps_finish(&w);
 }
 

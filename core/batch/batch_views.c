@@ -99,8 +99,8 @@ int nc_batch_unsqueeze(Batching *b) {
   Tensor *x = nc_batch_value(b, b->c->arg[0].t);
   int d;
   TRY(nc_dim(&d, b->c->arg[1].s.i, x->nd));
-  return nc_batch_end(
-      b, nc_temps_call1(&b->w, OPERATOR_unsqueeze, x, d + 2, 0));
+  return nc_batch_end(b,
+                      nc_temps_call1(&b->w, OPERATOR_unsqueeze, x, d + 2, 0));
 }
 
 /* Without dims all of size 1, but not the batch. */

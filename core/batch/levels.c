@@ -12,16 +12,16 @@
 #include "core/fusion.h"
 #include "core/trace.h"
 
-typedef struct Sample {       /* the owner of a storage */
+typedef struct Sample { /* the owner of a storage */
   Owner owner;
   Tensor *value;
-  int64_t id;                 /* of the level */
+  int64_t id; /* of the level */
 } Sample;
 
 /*
 ** Devices of samples
 */
-#define MAXDEVICES 80         /* as many as there are, each also as meta */
+#define MAXDEVICES 80 /* as many as there are, each also as meta */
 
 static Device inside[MAXDEVICES];
 static const Device *outside[MAXDEVICES];
@@ -77,10 +77,10 @@ static void no_trim(const Device *d, int64_t budget) {
   (void)d, (void)budget;
 }
 
-#define X(request, Call)                                          \
-  static int no_##request(const Device *d, const Call *c) {       \
-    (void)d, (void)c;                                             \
-    return fail_values();                                         \
+#define X(request, Call)                                    \
+  static int no_##request(const Device *d, const Call *c) { \
+    (void)d, (void)c;                                       \
+    return fail_values();                                   \
   }
 DEVICE_REQUESTS(X)
 #undef X

@@ -39,8 +39,9 @@ static int grad_by_device(int *r, OperatorGrad *g, Tensor *y, int dim,
   *r = nc_recording(&records[0], g->g[0]);
   if (*r == NC_OK) *r = nc_recording(&records[1], y);
   if (*r != NC_OK) return 1;
-  if (device->softmax_backward == NULL || nc_is_sample(g->g[0]) || records[0] || records[1] ||
-      dim < y->nd - 1 || nc_numel(y) == 0 || g->g[0]->dtype != y->dtype)
+  if (device->softmax_backward == NULL || nc_is_sample(g->g[0]) || records[0] ||
+      records[1] || dim < y->nd - 1 || nc_numel(y) == 0 ||
+      g->g[0]->dtype != y->dtype)
     return 0;
   nc_count(4 * nc_numel(y), 3 * nc_numel(y) * nc_dtypesize(y->dtype));
   *r = nc_newdense(&g->d[0], device, y->dtype, y);

@@ -221,7 +221,7 @@ local function scalar(t, opts)
   return text[1] .. "  " .. kind(t)
 end
 
--- "float32[3] cpu, a sample of vmap (level 1 of 128 samples)": its values differ
+-- "float32[3] cpu, a sample of vmap (level 1, 128 samples)": its values differ
 -- from sample to sample. nil for another tensor.
 local function sample(t)
   local A = rawget(nacre, "autograd")

@@ -192,7 +192,7 @@ function()
     fail("enter_dual_level", "a dual level is open already",
          "nacre.func.jvp may be nested")
   end
-  level = {leaves = {}, tangents = {}}
+  level = {leaves = {}, tangents = {}, region = A._region()}
   return 1
 end)
 
@@ -206,8 +206,7 @@ end)
 T.define("autograd.forward_ad.dual_level", "fn:fn -> results",
          "calls fn in a dual level and returns its results",
 function(f)
-  local F = all.space "autograd.forward_ad"
-  F.enter_dual_level()
+  A.forward_ad.enter_dual_level()
   local results = table.pack(pcall(nacre.enable_grad, f))
   level = nil
   if not results[1] then error(results[2], 0) end
@@ -236,9 +235,7 @@ function(y)
   local any = false
   for i in ipairs(level.leaves) do any = any or g[i] end
   if not any then return y, nil end
-  local d = T.derivative({y}, level.leaves)(level.tangents, true, true)
+  local create = T.needs_graph({y}, level.region, level.leaves)
+  local d = T.derivative({y}, level.leaves)(level.tangents, true, create)
   return y:detach(), d[1]
 end)
-
-rawset(A, "functional", all.space "autograd.functional")
-rawset(A, "forward_ad", all.space "autograd.forward_ad")

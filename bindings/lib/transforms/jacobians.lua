@@ -80,7 +80,7 @@ local function forward(c, push, j)
     end)
   for i, y in ipairs(c.list) do
     local size = joined_size(y, x)
-    out[i] = columns and columns[i]:movedim(1, -1):reshape(size) or
+    out[i] = columns and columns[i]:movedim(1, -1):reshape(size):contiguous() or
              y:detach():new_zeros(size)
   end
   return out

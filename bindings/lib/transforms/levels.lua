@@ -6,6 +6,12 @@ local fail, A = all.fail, nacre.autograd
 local T = {}
 all.transforms = T
 
+-- The table of a path; nacre.autograd is not one of composed.lua.
+function T.space(path)
+  local own = path:match "^autograd%.(.*)$"
+  return own and A[own] or all.space(path)
+end
+
 -- Defines a function that calls functions of the user: their errors pass
 -- through as they are.
 function T.define(name, signature, doc, fn)
@@ -15,7 +21,7 @@ function T.define(name, signature, doc, fn)
     local v = all.read(name, s, ...)
     return fn(table.unpack(v, 1, #s.params))
   end
-  all.space(path)[last] = f
+  rawset(T.space(path), last, f)
   all.describe(name, f, doc, s)
   return f
 end
@@ -239,7 +245,7 @@ function T.prepare(op, args, at, levels)
   end
 end
 
--- The tensors among results as wide ones; fails for what is no tensor.
+-- The tensors among results as wide ones; fails if there is none.
 function T.outputs(op, results, levels)
   local wide, list = {}, T.flatten(results)
   for i, y in ipairs(list) do wide[i] = T.widen(y, levels) end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- vmap.lua - nacre.func.vmap: a function of one sample as a function of a
--- batch. The core makes the calls on the batch (core/batch/); here the arguments
--- become samples and the results batches.
+-- batch. The core makes the calls on the batch (core/batch/); here arguments
+-- become samples and results batches.
 local all = ...
 all.require "nacre.levels"
 local fail, A, T = all.fail, nacre.autograd, all.transforms
@@ -209,7 +209,7 @@ T.vmap = vmap
 local signature = "func:fn, in_dims:any=1, out_dims:any=1, "
   .. "randomness:error|same|different=error, *, chunk_size:int=nil -> function"
 local doc = "func, of one sample, as a function of batches: in_dims is the "
-  .. "dimension of the samples in each argument, false where all have the same; "
-  .. "out_dims that in the results"
+  .. "dimension of the samples in each argument, false where all have the "
+  .. "same; out_dims that in the results"
 T.define("func.vmap", signature, doc, vmap)
 T.define("vmap", signature, doc, vmap)
