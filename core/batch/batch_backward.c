@@ -8,6 +8,8 @@
 ** once for each sample.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 */
 #include "core/autograd.h"
 #include "core/batch/batching.h"
+#include "core/operators.h"
 
 #include <string.h>
 

@@ -4,6 +4,8 @@
 ** the operator, weights of each sample become groups.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 /* The first two dimensions of x as one. */
 static Tensor *joined(Batching *b, Tensor *x, int at) {

@@ -5,6 +5,7 @@
 ** An operator without a row here is called once for each sample.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
 #include "core/signature.h"
 
 /* Its leading dimensions are samples as they are. */

@@ -4,6 +4,8 @@
 ** choose elements by positions.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 /* An operand of a product: its value, the dimensions of a sample, whether it is
    the same for all samples. */

@@ -4,6 +4,7 @@
 ** stacked: operations without a rule; and calls that draw random numbers.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 ** backward makes a batch of products.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
 
 #include "core/tape.h"
 

@@ -4,6 +4,8 @@
 ** dimensions: those of the value have one more, in front.
 */
 #include "core/batch/batching.h"
+#include "core/operators.h"
+#include "core/ops.h"
 
 /* Calls the operator on the value of self with a list of this length as
    argument 1. */

@@ -8,8 +8,6 @@
 
 #include "core/batch.h"
 #include "core/op.h"
-#include "core/operators.h"
-#include "core/ops.h"
 #include "core/pointwise/temps.h"
 
 typedef struct Batching {

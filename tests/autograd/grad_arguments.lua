@@ -40,8 +40,8 @@ fails("grad: input 2 is not used", "{allow_unused=true} gives nil for it",
 fails("grad: only_inputs", grad, p:sum(), p, nil, nil, nil, false)
 fails("grad: only_inputs must be true or false", grad, p:sum(), p, nil, nil,
       true, 5)
-fails("grad: takes at most 7 arguments, got 8", grad, p:sum(), p, nil, nil,
-      true, true, true, "y")
+fails("grad: takes at most 8 arguments, got 9", grad, p:sum(), p, nil, nil,
+      true, true, true, false, "y")
 fails("grad: grad_outputs must be", grad, p:sum(), p, "what")
 fails("grad: the gradient of the output is [1]", grad, p:sum(), p,
       nacre.tensor {5.})

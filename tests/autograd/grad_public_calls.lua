@@ -480,4 +480,10 @@ fill_(x(3), 2)
 {detach detach_} $(x(3))
 tensor(x(3))
 new_tensor(x(3), x(2))
+-- duals
+autograd.forward_ad.make_dual: autograd.forward_ad.dual_level(function()
+  return autograd.forward_ad.make_dual(x(3), c(3)) * 2 end)
+autograd.forward_ad.unpack_dual: autograd.forward_ad.dual_level(function()
+  local F = autograd.forward_ad
+  return F.unpack_dual(F.make_dual(x(3), c(3)):sin()) end)
 ]==]

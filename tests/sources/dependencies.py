@@ -14,12 +14,12 @@ import unittest
 
 # At most so many objects of the product, each counted once if several libraries
 # are made of it, and which kernels (.cu) at all.
-LIMITS = {"core/operators.def": (60, r"$."),
-          "core/ops.def": (131, r"/((complex_)?pointwise|reduce)\w*\.cu"),
+LIMITS = {"core/operators.def": (68, r"$."),
+          "core/ops.def": (135, r"/((complex_)?pointwise|reduce)\w*\.cu"),
           "core/files.h": (85, r"$."), "core/fusion.h": (20, r"$."),
-          "core/trace.h": (40, r"$."), "core/accelerator.h": (45, r"$."),
-          "core/autograd.h": (73, r"$."), "core/library.h": (25, r"$."),
-          "core/tape.h": (60, r"$."), "core/op.h": (90, r"$.")}
+          "core/trace.h": (41, r"$."), "core/accelerator.h": (45, r"$."),
+          "core/autograd.h": (76, r"$."), "core/library.h": (25, r"$."),
+          "core/tape.h": (60, r"$."), "core/op.h": (94, r"$.")}
 
 
 def users(log, sources, build):

@@ -237,5 +237,5 @@ function(y)
   if not any then return y, nil end
   local create = T.needs_graph({y}, level.region, level.leaves)
   local d = T.derivative({y}, level.leaves)(level.tangents, true, create)
-  return y:detach(), d[1]
+  return create and y or y:detach(), d[1]
 end)
