@@ -16,7 +16,8 @@ local calls, refused = 0, 0
 -- into what is the same.
 local REFUSALS = {
   "would have a result of a shape of its own", "a mask of vmap selects",
-  "into a tensor that is the same for all", "is one sample of vmap"}
+  "into a tensor that is the same for all", "is one sample of vmap",
+  "duals do not work inside of vmap"}
 local UNSET = {new_empty = true, empty_like = true}
 
 local function is_refusal(e)

@@ -179,6 +179,9 @@ local function check_level(op)
   if not level then
     fail(op, "no dual level is open", "nacre.autograd.forward_ad.dual_level(f)")
   end
+  if A._levels()[1] then
+    fail(op, "duals do not work inside of vmap", "nacre.func.jvp does")
+  end
   if not nacre.is_grad_enabled() then
     fail(op, "duals are recorded, and recording is off",
          "nacre.enable_grad(f)")
