@@ -19,7 +19,7 @@ LIMITS = {"core/operators.def": (68, r"$."),
           "core/files.h": (85, r"$."), "core/fusion.h": (20, r"$."),
           "core/trace.h": (41, r"$."), "core/accelerator.h": (45, r"$."),
           "core/autograd.h": (76, r"$."), "core/library.h": (25, r"$."),
-          "core/tape.h": (60, r"$."), "core/op.h": (94, r"$.")}
+          "core/tape.h": (60, r"$."), "core/op.h": (95, r"$.")}
 
 
 def users(log, sources, build):
@@ -56,11 +56,11 @@ class Planted(unittest.TestCase):
         return list(violations(users(log, "/s", "/s/build")))
 
     def test_too_many(self):
-        many = [f"core/{i}.c.o" for i in range(61)]
+        many = [f"core/{i}.c.o" for i in range(69)]
         self.assertEqual(self.said("core/operators.def", *many[1:]), [])
         self.assertEqual(self.said("core/operators.def", *many[1:],
                                    "tests/unit/x.c.o"), [])
-        self.assertIn("61 objects", *self.said("core/operators.def", *many))
+        self.assertIn("69 objects", *self.said("core/operators.def", *many))
 
     def test_two_libraries(self):
         twice = [f"cuda/{name}.dir/{i}.c.o" for name in ("a", "b")
