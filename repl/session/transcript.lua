@@ -35,10 +35,7 @@ end
 
 -- Does the output of a line come from outside (a child process, a file)?
 function transcript.is_outside(text)
-  if text:find "^%s*!" or text:find "os%.execute" or
-     text:find "%f[%w_]warn%s*[%('\"]" then
-    return true
-  end
+  if text:find "^%s*!" or text:find "os%.execute" then return true end
   local commands = require "nacre.commands"
   local command, rest = commands.of(text)
   return command and commands.varies(command, rest)
@@ -64,7 +61,10 @@ end
 function transcript.entry(shell, entry)
   if not host.captured then return end -- nothing is captured
   entry.said, entry.cut = host.captured()
-  if transcript.is_outside(entry.text) then entry.said = nil end
+  if transcript.is_outside(entry.text) or
+     entry.text:find "%f[%w_]warn%s*[%('\"]" then
+    entry.said = nil                    -- warnings are on stderr
+  end
   size = size + #(entry.said or "")
   while size > KEPT do
     local old = shell.log[oldest]
