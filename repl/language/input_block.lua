@@ -60,7 +60,7 @@ local function incomplete(text, message)
     return false
   end
   if message:find("unfinished string", 1, true) then
-    return text:find "\\%s*$" ~= nil -- only a backslash carries it on
+    return text:find "\\z?%s*$" ~= nil -- only a backslash carries it on
   end
   return true
 end
