@@ -3,6 +3,7 @@
 -- foreign_loops.lua - what loops and comprehensions of Python go through, as
 -- the head of a loop of Lua: range(3), enumerate(loader), zip(a, b), d.items().
 
+local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local python_methods = require "nacre.python_methods"
@@ -139,6 +140,22 @@ local function of_rows(p, names, rows, i)
                                              table.concat(items, ", "))}
 end
 
+-- The length of the shortest of several lists.
+local function shortest(p, list)
+  local texts, length, same = {}, nil, true
+  for k, item in ipairs(list) do
+    local n = item.node
+    local v = n.path and p.value(n.path)
+    local its = n.items and #n.items or (type(v) == "table" or
+                istensor(v) and v:dim() > 0) and #v or nil
+    length = length or its
+    same = same and its ~= nil and its == length
+    texts[k] = "#" .. p.enclosed(n)
+  end
+  return same and texts[1] or
+         ("math.min(%s)"):format(table.concat(texts, ", "))
+end
+
 -- zip(x, y), with the name of the number
 local function side_by_side(p, names, list, i)
   local items = {}
@@ -152,7 +169,7 @@ local function side_by_side(p, names, list, i)
   end
   if #items ~= #names or not items[1] then p.fail() end
   return {names = names,
-          text = ("%s = 1, #%s"):format(i, p.enclosed(list[1].node)),
+          text = ("%s = 1, %s"):format(i, shortest(p, list)),
           before = ("local %s = %s "):format(table.concat(names, ", "),
                                              table.concat(items, ", "))}
 end
