@@ -108,17 +108,10 @@ static int open_state(void) {
 /*
 ** Names
 */
-/* Pushes the function of a name without a path, as Lua has it in nacre, as a
-   method of tensors or in nacre.nn.functional; returns 0 if there is none.
-   [-0, +(0|1), e] */
-static int push_plain(lua_State *L, const char *op) {
+/* Pushes nacre.nn.functional[op]; returns 0, with nothing pushed, if there is
+   no such function. [-0, +(0|1), e] */
+static int push_functional(lua_State *L, const char *op) {
   const int top = lua_gettop(L);
-  for (int where = NL_FUNCTION; where <= NL_METHOD; where++) {
-    if ((nl_pushfunction(L, op, where) || nl_pushcomposed(L, op, where)) &&
-        lua_isfunction(L, -1))
-      return 1;
-    lua_settop(L, top);
-  }
   nl_pushlibrary(L);
   lua_getfield(L, -1, "nn");
   lua_getfield(L, -1, "functional");
@@ -127,6 +120,21 @@ static int push_plain(lua_State *L, const char *op) {
   lua_replace(L, top + 1);
   lua_settop(L, top + 1);
   return 1;
+}
+
+/* Pushes the function of a name without a path: one in C, of
+   nacre.nn.functional, or one in Lua, of nacre or a method; returns 0 if there
+   is none. The last ones load all Lua files to be found. [-0, +(0|1), e] */
+static int push_plain(lua_State *L, const char *op) {
+  const int top = lua_gettop(L);
+  if (nl_pushfunction(L, op, NL_FUNCTION) ||
+      nl_pushfunction(L, op, NL_METHOD) || push_functional(L, op))
+    return 1;
+  for (int where = NL_FUNCTION; where <= NL_METHOD; where++) {
+    if (nl_pushcomposed(L, op, where) && lua_isfunction(L, -1)) return 1;
+    lua_settop(L, top);
+  }
+  return 0;
 }
 
 /* Pushes nacre.linalg.svd for "linalg.svd". An error names the part that is not
