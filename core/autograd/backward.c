@@ -61,7 +61,7 @@ int nc_sum_to_size(Tensor **g, const GradMeta *m) {
   if ((*g)->dtype != m->dtype)
     TRY(replace_tensor(g, &t, nc_cast(&t, *g, m->dtype)));
   if (nc_outside(nc_device(*g)) != m->device)
-    TRY(replace_tensor(g, &t, nc_todevice(&t, *g, m->device)));
+    TRY(replace_tensor(g, &t, nc_move(&t, *g, m->device, 0)));
   return NC_OK;
 }
 
@@ -455,7 +455,10 @@ static int check_output(Tensor *t) {
   int yes;
   TRY(nc_get_requires_grad(&yes, t));
   if (yes) return NC_OK;
-  if (nc_context->no_grad) {
+  if (nc_is_sample(t)) {
+    nc_fail(NC_EVALUE, "the tensor is one sample of vmap");
+    nc_hint("nacre.func.grad(f) differentiates inside of vmap");
+  } else if (nc_context->no_grad) {
     nc_fail(
         NC_EVALUE,
         "the tensor does not require a gradient: operations are not recorded "

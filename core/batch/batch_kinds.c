@@ -84,7 +84,9 @@ static int cast(Batching *b) {
 static int move(Batching *b) {
   Tensor *x = nc_batch_value(b, b->c->arg[0].t);
   const Device *d = nc_outside(b->c->arg[1].device);
-  return nc_batch_end(b, nc_temps_todevice(&b->w, x, d));
+  Tensor *y = NULL;
+  const int r = nc_move(&y, x, d, (int)b->c->arg[2].s.i);
+  return nc_batch_end(b, nc_temps_add(&b->w, r, &y));
 }
 
 /*

@@ -272,6 +272,20 @@ fails("cannot be written into a tensor that is the same for all",
       F.vmap(function(p) return x:add_(p) end), a)
 fails("requires_grad_: the tensor is one sample of vmap",
       F.vmap(function(p) return p:requires_grad_() end), a)
+fails("the tensor is one sample of vmap", F.vmap(function(p)
+  p:sum():backward()
+  return p
+end), a)
+fails("needs the values of a tensor that vmap maps over", F.vmap(function(p)
+  return nacre.save("sample.pt", p)
+end), a)
+for _, name in ipairs {"npy", "safetensors", "npz", "csv"} do
+  fails("needs the values of a tensor that vmap maps over", F.vmap(function(p)
+    local named = name == "safetensors" or name == "npz"
+    return nacre.save("sample." .. name, named and {p = p} or p)
+  end), a)
+end
+assert(not io.open "sample.npy")
 do -- kept after the end
   local kept
   F.vmap(function(p) kept = p return p end)(a)

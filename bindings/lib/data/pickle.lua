@@ -67,6 +67,7 @@ local function storage_of(out, t)
   local id, bytes = nacre._storage_id(t)
   local key = ("%s %s"):format(id, t.dtype)
   if out.known[key] then return out.known[key], t end
+  if bytes == 0 then t:totable() end -- a sample of vmap, which fails
   local n = bytes // t.itemsize
   if out.users[id] == 1 and n ~= t:numel() then t = t:clone():contiguous() end
   n = select(2, nacre._storage_id(t)) // t.itemsize
