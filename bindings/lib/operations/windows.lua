@@ -24,6 +24,24 @@ local function check_dtype(op, dtype)
   return dtype
 end
 
+-- What fails of the parameters of a window.
+local function check_positive(op, name, v)
+  if not (v > 0) then
+    fail(op, ("%s is %g, but must be above 0"):format(name, v))
+  end
+end
+
+local checks = {
+  gaussian = function(op, _, std) check_positive(op, "std", std) end,
+  exponential = function(op, sym, center, tau)
+    check_positive(op, "tau", tau)
+    if sym and center then
+      fail(op, "the center of a symmetric window is its middle",
+           "{sym = false} takes another center")
+    end
+  end,
+}
+
 -- define for a window: f(k, last, parameters...) gives it in float64.
 local function window(name, parameters, doc, f)
   local given = select(2, parameters:gsub(":", ""))
@@ -35,6 +53,8 @@ local function window(name, parameters, doc, f)
     local sym, dtype, device = v[given + 1], v[given + 2], v[given + 3]
     local k, last = positions(op, m, sym, device)
     dtype = check_dtype(op, dtype)
+    local check = checks[name]
+    if check then check(op, sym, table.unpack(v, 1, given)) end
     local y = m == 1 and nacre.ones_like(k) or
               f(k, last, table.unpack(v, 1, given))
     return y:to(dtype)
@@ -95,6 +115,9 @@ define("signal.windows.general_cosine",
        "a[1] - a[2]*cos(x) + a[3]*cos(2*x) - ...",
 function(m, a, sym, dtype, device)
   local op = "signal.windows.general_cosine"
+  if type(a) == "table" and #a == 0 then
+    fail(op, "a is empty: it needs a coefficient")
+  end
   local k, last = positions(op, m, sym, device)
   dtype = check_dtype(op, dtype)
   local y = m == 1 and nacre.ones_like(k) or
