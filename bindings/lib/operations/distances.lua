@@ -73,7 +73,10 @@ function(a, b, p, mode)
     fail(op, "needs matrices, or batches of them", nil, "x1", a, "x2", b)
   end
   if not a:is_floating_point() or not b:is_floating_point() then
-    fail(op, ("needs float tensors, not %s and %s"):format(a.dtype, b.dtype))
+    local complex = a:is_complex() or b:is_complex()
+    fail(op, ("needs float tensors, not %s and %s"):format(a.dtype, b.dtype),
+         complex and "({x1}:unsqueeze(-2) - {x2}:unsqueeze(-3)):norm(2, -1)" or
+         nil, "x1", a, "x2", b)
   end
   if a:size(-1) ~= b:size(-1) then
     fail(op,

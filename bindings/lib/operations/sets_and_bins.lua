@@ -51,6 +51,8 @@ define("digitize", "x:operand, bins:tensor, right:bool=false",
 function(x, bins, right)
   all.check_dims("digitize", bins, "bins", 1)
   if not nacre.is_tensor(x) then x = nacre.tensor(x, {device = bins.device}) end
+  all.check_real("digitize", x, "x")
+  all.check_real("digitize", bins, "bins")
   if bins.dtype == "bool" then bins = bins:long() end
   local n = bins:size(1)
   if n > 1 and bins[n] < bins[1] then
@@ -181,6 +183,7 @@ function(first, last, n, endpoint, dtype, device)
 end)
 
 local function sizes_of(op, shape)
+  if type(shape) == "number" then shape = {shape} end
   for _, n in ipairs(shape) do
     if n < 0 then fail(op, ("%d is no size"):format(n)) end
   end
@@ -193,7 +196,8 @@ define("unravel_index", "indices:tensor, shape:size -> tensors",
        .. "numbered from 1, row by row",
 function(at, shape)
   local op, count = "unravel_index", 1
-  for _, n in ipairs(sizes_of(op, shape)) do count = count * n end
+  shape = sizes_of(op, shape)
+  for _, n in ipairs(shape) do count = count * n end
   if at:numel() > 0 then
     local low, high = at:min():item(), at:max():item()
     if low < 1 or high > count then
@@ -214,11 +218,13 @@ define("ravel_multi_index", "multi_index:tensors, dims:size",
        .. "dimension",
 function(places, shape)
   local op, y = "ravel_multi_index", nil
-  if #places ~= #sizes_of(op, shape) then
+  shape = sizes_of(op, shape)
+  if #places ~= #shape then
     fail(op, ("%d tensors of positions for %d dimensions"):format(#places,
                                                                   #shape))
   end
   for d, at in ipairs(places) do
+    if at.dtype == "bool" then at = at:long() end
     if at:numel() > 0 and (at:min():item() < 1 or
                            at:max():item() > shape[d]) then
       fail(op, ("a position along dimension %d is not from 1 to %d")
@@ -227,4 +233,72 @@ function(places, shape)
     y = y and y * shape[d] + at - 1 or at - 1
   end
   return y + 1
+end)
+
+-- ---- segments
+
+local NEUTRAL = {sum = 0, mean = 0 / 0, prod = 1, max = -math.huge,
+                 min = math.huge}
+
+-- The ends of the segments, which follow each other along the last dimension,
+-- from their lengths or from where they begin.
+local function segment_ends(op, n, lengths, offsets, unsafe)
+  if (lengths == nil) == (offsets == nil) then
+    fail(op, "give either lengths or offsets")
+  end
+  local name = lengths and "lengths" or "offsets"
+  local given = lengths or offsets
+  if not all.is_exact(given) then
+    fail(op, ("{%s} is %s, but must be integers"):format(name, given.dtype),
+         ("{%s}:long()"):format(name), name, given)
+  end
+  all.check_min_dims(op, given, name, 1)
+  local size = lengths and lengths:long() or offsets:long():diff()
+  if not unsafe and size:numel() > 0 then
+    if size:min():item() < 0 then
+      fail(op, "a segment has a negative length")
+    end
+    if size:sum(-1):ne(n):any():item() then
+      fail(op, ("the segments of a row must have %s in all"):format(
+           all.elements(n)))
+    end
+  end
+  return size:cumsum(-1)
+end
+
+-- lengths [... x segments] or offsets [... x segments + 1], from 1, have the
+-- sizes of data before axis. An empty segment gives nan, or initial.
+define("segment_reduce", "data:tensor, reduce:sum|mean|prod|max|min, *, "
+       .. "lengths:tensor=nil, offsets:tensor=nil, axis:dim=1, "
+       .. "unsafe:bool=false, initial:num=nil",
+       "reductions of neighbouring segments of data along axis; unsafe does "
+       .. "not check their lengths",
+function(data, reduce, lengths, offsets, axis, unsafe, initial)
+  local op = "segment_reduce"
+  all.check_float(op, data, "data")
+  axis = axis < 0 and axis + data:dim() + 1 or axis
+  local n = data:size(axis)
+  local ends = segment_ends(op, n, lengths, offsets, unsafe)
+  if ends:dim() ~= axis then
+    fail(op, ("%s has %d dimensions, but must have %d: those of data up to "
+              .. "axis"):format(lengths and "lengths" or "offsets", ends:dim(),
+                                axis))
+  end
+  local size, at = data:size(), data:size()
+  local rows, segments = table.move(size, 1, axis, 1, {}), ends:size(-1)
+  size[axis] = unsafe and segments + 1 or segments  -- one for what is left over
+  local where = nacre.arange(n, {dtype = "int64", device = data.device})
+                :expand(rows):contiguous()
+  where = nacre.searchsorted(ends:contiguous(), where, {right = true})
+  for _ = axis + 1, data:dim() do where = where:unsqueeze(-1) end
+  local y = nacre.full(size, initial or NEUTRAL[reduce], all.like(data))
+  local kinds = {sum = "sum", mean = "sum", prod = "prod", max = "amax",
+                 min = "amin"}
+  y = y:scatter_reduce(axis, where:expand(at), data, kinds[reduce],
+                       {include_self = initial ~= nil})
+  y = y:narrow(axis, 1, segments)
+  if reduce ~= "mean" then return y end
+  local count = ends:diff(1, -1, nacre.zeros_like(ends:narrow(-1, 1, 1)))
+  for _ = axis + 1, data:dim() do count = count:unsqueeze(-1) end
+  return nacre.where(count:eq(0), y, y / count:clamp(1))
 end)

@@ -133,9 +133,10 @@ define("promote_types", "type1:dtype, type2:dtype -> dtype",
   return nacre.mul(model(a), model(b)).dtype
 end)
 
--- bool < integers < floats
+-- bool < integers < floats < complex numbers
 local function category(dtype)
-  return dtype == "bool" and 1 or dtype:find "int" and 2 or 3
+  return dtype == "bool" and 1 or dtype:find "int" and 2 or
+         dtype:find "complex" and 4 or 3
 end
 
 define("can_cast", "from:dtype, to:dtype -> boolean",
@@ -147,10 +148,13 @@ local floats = {float16 = {16, 10, 15, 3}, bfloat16 = {16, 7, 127, 2},
                 float32 = {32, 23, 127, 6}, float64 = {64, 52, 1023, 15}}
 
 define("finfo", "dtype:dtype=nil -> table",
-       "of a float dtype, the default one if none is given: bits, eps, max, "
-       .. "min, tiny (which is smallest_normal), resolution",
+       "of a float dtype, the default one if none is given, or that of the "
+       .. "parts of a complex one: bits, eps, max, min, "
+       .. "tiny (which is smallest_normal), resolution",
 function(dtype)
   dtype = dtype or nacre.get_default_dtype()
+  local parts = {complex64 = "float32", complex128 = "float64"}
+  dtype = parts[dtype] or dtype
   local f = floats[dtype]
   if not f then
     fail("finfo", ("%s is not a float dtype"):format(dtype),
